@@ -1,0 +1,35 @@
+package model
+
+// Chunk is a piece of one sequence's prefill that runs in an iteration.
+type Chunk struct {
+	New    int32 // tokens computed in this iteration
+	Cached int32 // tokens of the sequence whose KV is already in the cache
+}
+
+// Batch is one forward pass in aggregate: what a step time depends on.
+type Batch struct {
+	// Decodes is the number of sequences that decode one token each.
+	Decodes int
+	// Context is the sum of the KV lengths of the decoding sequences, in tokens, each
+	// including the token being written.
+	Context int64
+	// SharedTokens counts the tokens of KV blocks that several running sequences reference, once
+	// for each reference beyond the first. They are read from HBM only once.
+	SharedTokens int64
+	// Chunks are the prefill pieces, in batch order.
+	Chunks []Chunk
+	// Emit is the number of sequences that produce a token: the decodes, and the chunks that
+	// complete their prompt.
+	Emit int
+}
+
+// StepTimer gives the length of iterations. Implementations are immutable after construction
+// and safe for concurrent use; they compute in integers, so that results are the same on every
+// platform.
+type StepTimer interface {
+	// Span answers for a run of like iterations in which every decoding sequence gains one token
+	// each time, so that Context grows by Decodes: iteration k < n takes first + k·slope
+	// femtoseconds. n is at least 1, and 1 when the batch has chunks. first and slope are not
+	// negative.
+	Span(b *Batch) (first, slope int64, n int)
+}

@@ -1,0 +1,103 @@
+package clock
+
+import "math/bits"
+
+// Progression is a run of N back-to-back iterations whose lengths form an arithmetic progression:
+// iteration k takes First + k·Slope femtoseconds. It is the unit in which the simulator advances,
+// and obeys one law: the end after a+b iterations is the end after a, then after b more.
+type Progression struct {
+	Start     Time  // start of iteration 0
+	Remainder int64 // femtoseconds past Start, 0…999
+	First     int64 // length of iteration 0, femtoseconds
+	Slope     int64 // growth of the length from one iteration to the next, femtoseconds
+	N         int   // number of iterations
+}
+
+// MaxFemtos bounds the sum of a progression, so that it fits an int64 with room for the remainder.
+const MaxFemtos = 1 << 62
+
+// Femtos is the sum of the lengths of the first k iterations.
+func (p *Progression) Femtos(k int) int64 {
+	n := int64(k)
+	return n*p.First + n*(n-1)/2*p.Slope
+}
+
+// End is the end of the k-th iteration counted from 1, so that End(0) is Start.
+func (p *Progression) End(k int) Time {
+	return p.Start + Time((p.Remainder+p.Femtos(k))/FemtosPerPico)
+}
+
+// EndRemainder is the remainder in femtoseconds past End(k).
+func (p *Progression) EndRemainder(k int) int64 {
+	return (p.Remainder + p.Femtos(k)) % FemtosPerPico
+}
+
+// Tail is the progression without its first k iterations.
+func (p *Progression) Tail(k int) Progression {
+	return Progression{
+		Start: p.End(k), Remainder: p.EndRemainder(k),
+		First: p.First + int64(k)*p.Slope, Slope: p.Slope, N: p.N - k,
+	}
+}
+
+// Head is the progression of the first k iterations.
+func (p *Progression) Head(k int) Progression {
+	h := *p
+	h.N = k
+	return h
+}
+
+// FirstEndAtOrAfter is the smallest k in 0…N with End(k) ≥ t, or N where there is none.
+func (p *Progression) FirstEndAtOrAfter(t Time) int {
+	if t <= p.Start {
+		return 0
+	}
+	lo, hi := 1, p.N // End(lo-1) < t
+	if hi <= 1 || p.End(1) >= t {
+		return min(1, p.N)
+	}
+	// A mean-length guess lands within a few iterations, because Slope is small beside First.
+	want := int64(t-p.Start) * FemtosPerPico
+	for lo < hi {
+		mid := lo + (hi-lo)/2
+		if first := p.First + int64(lo)*p.Slope; first > 0 && hi-lo > 8 {
+			if guess := lo + int((want-p.Femtos(lo))/first); guess >= lo && guess < hi {
+				mid = guess
+			}
+		}
+		if p.End(mid) >= t {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return lo
+}
+
+// CapN is the largest number of iterations, at most n, whose sum stays below [MaxFemtos].
+func CapN(first, slope int64, n int) int {
+	fits := func(n int) bool {
+		hi, lo := bits.Mul64(uint64(n), uint64(first))
+		if hi != 0 || lo >= MaxFemtos {
+			return false
+		}
+		h2, l2 := bits.Mul64(uint64(n), uint64(n-1)/2+1)
+		if h2 != 0 {
+			return false
+		}
+		h3, l3 := bits.Mul64(l2, uint64(slope))
+		return h3 == 0 && l3 < MaxFemtos && lo+l3 < MaxFemtos
+	}
+	if n <= 1 || fits(n) {
+		return n
+	}
+	lo, hi := 1, n
+	for hi-lo > 1 {
+		if mid := lo + (hi-lo)/2; fits(mid) {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}

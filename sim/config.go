@@ -1,0 +1,87 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+
+	"clifftop/model"
+	"clifftop/sim/clock"
+	"clifftop/sim/sched"
+)
+
+// Config describes one serving engine. Knobs carry vLLM's names.
+type Config struct {
+	// Scheduler composes the iterations. Each replica needs its own.
+	Scheduler sched.Scheduler
+	// Timer gives the length of iterations.
+	Timer model.StepTimer
+
+	// MaxNumSeqs limits the running batch; MaxNumBatchedTokens the tokens of one iteration, and
+	// is at least MaxNumSeqs.
+	MaxNumSeqs, MaxNumBatchedTokens int
+	// MaxModelLen is the longest sequence, prompt and answer, in tokens. A prompt that reaches
+	// it is rejected; an answer that reaches it is cut.
+	MaxModelLen int32
+
+	// BlockSize is the number of tokens in a KV block.
+	BlockSize int32
+	// NumGPUBlocks is the number of KV blocks that vLLM logs; it includes the null block, so that
+	// NumGPUBlocks-1 are usable. 0 means an unlimited pool.
+	NumGPUBlocks int
+	// PrefixCaching lets requests reuse the blocks of others that lead with the same tokens.
+	PrefixCaching bool
+	// AppendUnkeyed puts freed blocks that hold no cached prefix at the back of the free list,
+	// as vLLM did before 0.28, and not at the front.
+	AppendUnkeyed bool
+
+	// AsyncScheduling keeps two iterations in flight: the next is scheduled while one runs.
+	AsyncScheduling bool
+	// Frontend and FrontendPerToken delay a request on its way to the engine's queue:
+	// a constant, and a part for each token of the prompt.
+	Frontend, FrontendPerToken clock.Duration
+	// StreamPerSequence delays the k-th sequence of a batch by k times this on the way to the client.
+	StreamPerSequence clock.Duration
+
+	// MaxSpan limits how many iterations are taken at once; 0 is no limit, 1 steps singly. It
+	// changes no result.
+	MaxSpan int
+	// Check asserts the invariants after every change, at a cost.
+	Check bool
+}
+
+// UnlimitedBlocks is the size of an unlimited pool.
+const UnlimitedBlocks = 1 << 40
+
+// UsableBlocks is the number of KV blocks that sequences can hold.
+func (c *Config) UsableBlocks() int {
+	if c.NumGPUBlocks == 0 {
+		return UnlimitedBlocks
+	}
+	return c.NumGPUBlocks - 1
+}
+
+// Validate reports every fault of the configuration.
+func (c *Config) Validate() error {
+	var faults []error
+	want := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	want(c.Scheduler != nil, "no scheduler")
+	want(c.Timer != nil, "no step timer")
+	want(c.MaxNumSeqs >= 1, "max_num_seqs: %d is not allowed (want 1 or more)", c.MaxNumSeqs)
+	want(c.MaxNumBatchedTokens >= c.MaxNumSeqs, "max_num_batched_tokens: %d is less than max_num_seqs %d",
+		c.MaxNumBatchedTokens, c.MaxNumSeqs)
+	want(c.MaxModelLen >= 2, "max_model_len: %d is not allowed (want 2 or more)", c.MaxModelLen)
+	want(c.BlockSize >= 1, "block_size: %d is not allowed (want 1 or more)", c.BlockSize)
+	want(c.NumGPUBlocks == 0 || c.NumGPUBlocks >= 2, "num_gpu_blocks: %d is not allowed (want 2 or more)", c.NumGPUBlocks)
+	want(c.Frontend >= 0 && c.FrontendPerToken >= 0 && c.StreamPerSequence >= 0, "overheads: a delay is negative")
+	want(c.MaxSpan >= 0, "max span: %d is negative", c.MaxSpan)
+	if c.Scheduler != nil {
+		if err := c.Scheduler.Validate(c.MaxNumBatchedTokens, c.MaxModelLen); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return errors.Join(faults...)
+}

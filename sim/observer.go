@@ -1,0 +1,110 @@
+package sim
+
+import (
+	"clifftop/sim/clock"
+	"clifftop/sim/sched"
+	"clifftop/workload"
+)
+
+// Observer is told what happens in a run. Calls come in an order that depends on the scenario and
+// seed alone. The arguments are valid only during the call.
+//
+// Levels come in order of time. Spans and records are reported when they are known, which under
+// asynchronous scheduling is up to two iterations before their last instants.
+type Observer interface {
+	// Edge is the next instant at which the observer wants the accounting cut: no span of more
+	// than one iteration is reported across it. [clock.Never] when it does not care.
+	Edge() clock.Time
+	// Arrived tells that a client sent a request.
+	Arrived(at clock.Time, r *workload.Request)
+	// Levels tells that one of the levels has a new value from the instant at on.
+	Levels(at clock.Time, l *Levels)
+	// Span tells that like iterations ran.
+	Span(s *Span)
+	// Gap is one inter-token gap, ended at the instant at, that no span carries: of a sequence
+	// that was preempted or held between two tokens.
+	Gap(at clock.Time, gap clock.Duration)
+	// Preempted tells that a running sequence lost its KV blocks.
+	Preempted(at clock.Time)
+	// Dropped tells that tokens counted by a span that ends at the instant at were not
+	// delivered, because their client had left.
+	Dropped(at clock.Time, tokens int)
+	// Finished tells how a request ended. Every request that arrived is finished once, unless the
+	// run stops first.
+	Finished(rec *Record)
+}
+
+// Levels are the numbers of requests by state, and why the first waiting one is not admitted.
+type Levels struct {
+	System   int // sent and not yet ended
+	Waiting  int // in the engine's queue, preempted ones included
+	Running  int // holding a seat in the running batch
+	Decoding int // running, and past their first token
+	// Blocked says why the head of the queue was not admitted at the last scheduling;
+	// [sched.NotBlocked] when nobody waits or everybody who could was admitted.
+	Blocked sched.Cause
+}
+
+// Span is a run of like iterations on one replica: the same sequences decode in each. Iterations
+// with prefill chunks are reported one at a time.
+type Span struct {
+	clock.Progression
+	// Wait is how long the GPU stood idle before iteration 0 since the previous iteration. The
+	// first inter-token gap is longer by it.
+	Wait clock.Duration
+	// Decodes is the number of sequences that decode in each iteration. Each gains one token at
+	// the iteration's end. Gaps of them (all but those reported through Gap) are as long as
+	// the iteration.
+	Decodes, Gaps int
+	// First is the number of tokens produced at the iteration's end by sequences that completed a
+	// prefill: first tokens, and the next tokens of those resumed after a preemption.
+	FirstTokens int
+	// PrefillTokens are prompt tokens computed for the first time in each iteration;
+	// RecomputedTokens had been computed before a preemption.
+	PrefillTokens, RecomputedTokens int
+	// Context and Shared are those of [clifftop/model.Batch] for iteration 0; Context grows by
+	// Decodes from each iteration to the next.
+	Context, Shared int64
+	// UsedBlocks is the number of referenced KV blocks after scheduling the last iteration.
+	UsedBlocks int
+	// BlockFemtos is the integral of referenced KV blocks over the iterations, in
+	// block-femtoseconds.
+	BlockFemtos Uint128
+}
+
+// Outcome is how a request ended.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Completed Outcome = iota
+	Rejected          // refused on arrival: it can never fit the model's context or the KV pool
+	Cancelled         // its client left
+)
+
+// String is the outcome in lower case.
+func (o Outcome) String() string {
+	return [...]string{"completed", "rejected", "cancelled"}[o]
+}
+
+// Record is the life of one request. Instants that were not reached are [clock.Never].
+type Record struct {
+	Request workload.Request
+	Outcome Outcome
+	// Queued is when the front end had handed the request to the engine's queue; Scheduled when
+	// it was first admitted to the running batch.
+	Queued, Scheduled clock.Time
+	// FirstToken and LastToken are ends of iterations; ClientFirst and ClientLast are when the
+	// client sees the tokens, after the front end's streaming delay.
+	FirstToken, LastToken   clock.Time
+	ClientFirst, ClientLast clock.Time
+	// Released is when the engine let go of the seat and the blocks.
+	Released clock.Time
+	// Tokens is the number of answer tokens delivered.
+	Tokens int32
+	// CachedTokens is the part of the prompt found in the prefix cache on first admission.
+	CachedTokens int32
+	// RecomputedTokens were prefilled again after preemptions.
+	RecomputedTokens int32
+	Preemptions      int32
+}

@@ -1,0 +1,106 @@
+package workload
+
+// mix is the finaliser of SplitMix64 (Steele, Lea, Flood 2014), a bijection that spreads every bit.
+func mix(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// SegmentID makes the identity of a segment from its name.
+func SegmentID(name string) uint64 {
+	h := uint64(0xcbf29ce484222325) // FNV-1a, then mixed
+	for i := 0; i < len(name); i++ {
+		h = (h ^ uint64(name[i])) * 0x100000001b3
+	}
+	return mix(h)
+}
+
+// Identities that no name can be asked for carry a domain of their own.
+const (
+	answerDomain = 0x616e7377
+	promptDomain = 0x70726d74
+	blockDomain  = 0x9e3779b97f4a7c15
+)
+
+// AnswerID is the identity of the answer that request number turn (from 0) of a session received.
+func AnswerID(session, turn int32) uint64 {
+	return mix(mix(answerDomain<<32|uint64(uint32(session))) ^ uint64(uint32(turn)))
+}
+
+// UniqueID is the identity of tokens that belong to request id alone: the uncovered rest of
+// its prompt, and the answer of a request without session.
+func UniqueID(id int64) uint64 { return mix(promptDomain<<32 ^ mix(uint64(id))) }
+
+// Tokens is the number of tokens that the segments cover.
+func (c *Content) Tokens() int64 {
+	var n int64
+	if c != nil {
+		for _, s := range c.Segments {
+			n += int64(s.Tokens)
+		}
+	}
+	return n
+}
+
+// BlockKeys walks the KV blocks of a request from its first token on, and gives each full block
+// the key under which a prefix cache knows it: a hash of the chain of all tokens up to its end.
+//
+// A sequence's tokens are its prompt (the content's segments, then tokens unique to the request) and
+// its answer, which is a segment of its own ([AnswerID] in a session), so that a later turn that
+// repeats prompt and answer as segments shares their blocks.
+type BlockKeys struct {
+	req       *Request
+	blockSize int32
+	parent    uint64
+	segment   int   // index into the content; len(Segments) = unique prompt, +1 = answer
+	offset    int32 // tokens of the segment already walked
+	position  int32 // tokens of the sequence already walked
+	private   bool  // the chain so far holds tokens of this request alone
+}
+
+// NewBlockKeys starts at the first block of r.
+func NewBlockKeys(r *Request, blockSize int32) BlockKeys {
+	return BlockKeys{req: r, blockSize: blockSize, parent: blockDomain}
+}
+
+// Next returns the key of the next block. Private says that no other request can have it.
+func (k *BlockKeys) Next() (key uint64, private bool) {
+	left := k.blockSize
+	for left > 0 {
+		id, n, own := k.current()
+		take := min(left, n-k.offset)
+		k.parent = mix(k.parent ^ mix(id^mix(uint64(k.offset)<<32|uint64(take))))
+		k.private = k.private || own
+		k.offset += take
+		k.position += take
+		left -= take
+		if k.offset == n {
+			k.segment++
+			k.offset = 0
+		}
+	}
+	return k.parent, k.private
+}
+
+// current returns the identity and length of the segment under the walk, and whether it belongs to
+// this request alone. Segments are cut at the end of the prompt.
+func (k *BlockKeys) current() (id uint64, tokens int32, own bool) {
+	var segments []Segment
+	if k.req.Content != nil {
+		segments = k.req.Content.Segments
+	}
+	promptLeft := k.req.InputTokens - (k.position - k.offset)
+	if promptLeft > 0 {
+		if k.segment < len(segments) {
+			return segments[k.segment].ID, min(segments[k.segment].Tokens, promptLeft), false
+		}
+		return UniqueID(k.req.ID), promptLeft, true
+	}
+	if k.req.Session != 0 {
+		return AnswerID(k.req.Session, k.req.Turn), 1<<31 - 1, false
+	}
+	return ^UniqueID(k.req.ID), 1<<31 - 1, true
+}
