@@ -1,0 +1,67 @@
+package report
+
+// CurveSchema identifies the JSON form of a [Curve].
+const CurveSchema = "clifftop.curve/1"
+
+// Curve is the result of a sweep: one summary for each load, and what they show together. Make it
+// with [NewCurve].
+type Curve struct {
+	Schema   string       `json:"schema"`
+	Clifftop string       `json:"clifftop"` // version of the program
+	Over     string       `json:"over"`     // what varies: "rate", "users" or a scenario key
+	Points   []CurvePoint `json:"points"`   // in order of Value
+
+	Knee       *Knee     `json:"knee"`
+	Peak       *Peak     `json:"peak"`
+	Collapse   *Collapse `json:"collapse"`
+	FirstLimit *Limit    `json:"first_limit"`
+	Signs      []Sign    `json:"signs"`
+}
+
+// CurvePoint is one load and its result.
+type CurvePoint struct {
+	Value   float64  `json:"value"`
+	Summary *Summary `json:"summary"`
+}
+
+// Knee is the load beyond which more load buys latency rather than throughput: the point of maximum
+// power, which is output throughput divided by mean end-to-end latency.
+type Knee struct {
+	Value            float64 `json:"value"`
+	OutputTokensPerS float64 `json:"output_tokens_per_s"`
+	E2EMeanMs        float64 `json:"e2e_mean_ms"`
+	// MarginalValue is the last load up to which each further unit of load brings at least a
+	// quarter of the throughput that a unit brings at the lowest load; nil when it always does.
+	MarginalValue *float64 `json:"marginal_value"`
+	Evidence      string   `json:"evidence"`
+}
+
+// Peak is the highest throughput seen.
+type Peak struct {
+	Value            float64 `json:"value"`
+	OutputTokensPerS float64 `json:"output_tokens_per_s"`
+	// AtEdge says that it lies at the highest load swept, so that the true peak may lie beyond.
+	AtEdge bool `json:"at_edge"`
+}
+
+// Collapse is the first load beyond the peak at which throughput has fallen by more than noise.
+type Collapse struct {
+	Value            float64 `json:"value"`
+	OutputTokensPerS float64 `json:"output_tokens_per_s"`
+	FallFraction     float64 `json:"fall_fraction"` // of the peak's throughput, at the worst load
+	Evidence         string  `json:"evidence"`
+}
+
+// Limit is the resource that binds first as load grows.
+type Limit struct {
+	Resource string  `json:"resource"` // kv, seats, token_budget, policy, compute, memory_bandwidth or gpu
+	Value    float64 `json:"value"`    // the load from which it binds
+	Evidence string  `json:"evidence"`
+}
+
+// Sign is a warning sign of saturation, and the load at which it first shows.
+type Sign struct {
+	Code     string  `json:"code"`
+	Value    float64 `json:"value"`
+	Evidence string  `json:"evidence"`
+}

@@ -1,0 +1,213 @@
+package report
+
+// SummarySchema identifies the JSON form of a [Summary].
+const SummarySchema = "clifftop.summary/1"
+
+// Summary is the result of one run. Its JSON form carries each number's unit in its key; a nil
+// pointer is null there and says that the number is unknown or has no sample.
+type Summary struct {
+	Schema   string `json:"schema"`
+	Clifftop string `json:"clifftop"` // version of the program
+	Scenario any    `json:"scenario"` // as resolved; set by the caller
+	Seed     uint64 `json:"seed"`
+	Partial  bool   `json:"partial"` // the run was interrupted
+
+	Window     Window     `json:"window"`
+	Requests   Requests   `json:"requests"`
+	Tokens     Tokens     `json:"tokens"`
+	Throughput Throughput `json:"throughput"`
+	Latency    Latency    `json:"latency_ms"`
+
+	// Speeds of single requests, in tokens per second: n tokens over the time from first to last
+	// (StreamTPS), from sending to last (E2ETPSUser), and from admission to release (E2ETPSInFlight).
+	StreamTPS      Distribution `json:"stream_tps"`
+	E2ETPSUser     Distribution `json:"e2e_tps_user"`
+	E2ETPSInFlight Distribution `json:"e2e_tps_inflight"`
+
+	Goodput     Goodput     `json:"goodput"`
+	Concurrency Concurrency `json:"concurrency"`
+	System      System      `json:"system"`
+	Cost        *Cost       `json:"cost"`
+
+	Warnings []Warning `json:"warnings"`
+	// CI95 maps a path such as "latency_ms.ttft.p99" to the ends of its 95 % confidence interval;
+	// nil for a single run.
+	CI95 map[string][2]float64 `json:"ci95"`
+}
+
+// Window is the part of the run that rates and latencies are measured over.
+type Window struct {
+	StartS  float64 `json:"start_s"`
+	EndS    float64 `json:"end_s"`
+	WarmupS float64 `json:"warmup_s"` // what was cut from the start of the run
+	// Stationary is false when the system had not settled: the warm-up took half the run, or the
+	// queue kept growing. It is nil when the run is too short to say.
+	Stationary *bool `json:"stationary"`
+	// GrowthRequestsPerS is the rate at which requests pile up in a system that is not stationary.
+	GrowthRequestsPerS *float64 `json:"growth_requests_per_s,omitempty"`
+}
+
+// Requests counts the requests of the whole run by fate.
+type Requests struct {
+	Offered       int64 `json:"offered"`
+	Completed     int64 `json:"completed"`
+	Rejected      int64 `json:"rejected"`
+	TimedOut      int64 `json:"timed_out"`
+	Cancelled     int64 `json:"cancelled"`
+	Failed        int64 `json:"failed"`
+	InSystemAtEnd int64 `json:"in_system_at_end"`
+	Attempts      int64 `json:"attempts"`
+	Retries       int64 `json:"retries"`
+}
+
+// Tokens counts the tokens of the whole run.
+type Tokens struct {
+	Input            int64  `json:"input"`        // prompts of requests that got their first token
+	CachedInput      int64  `json:"cached_input"` // the part of them found in the prefix cache
+	Output           int64  `json:"output"`       // delivered
+	OutputSuccessful int64  `json:"output_successful"`
+	OutputGood       *int64 `json:"output_good"` // of requests within the SLO; nil without one
+	Recomputed       int64  `json:"recomputed"`
+	Wasted           int64  `json:"wasted"` // generated for requests that did not complete
+}
+
+// Throughput counts what the system did in the window, per second.
+type Throughput struct {
+	RequestsPerS               *float64 `json:"requests_per_s"` // completed
+	OutputTokensPerS           *float64 `json:"output_tokens_per_s"`
+	InputTokensPerS            *float64 `json:"input_tokens_per_s"` // whole prompts, at their first token
+	TotalTokensPerS            *float64 `json:"total_tokens_per_s"`
+	SuccessfulOutputTokensPerS *float64 `json:"successful_output_tokens_per_s"`
+	OutputTokensPerSPerGPU     *float64 `json:"output_tokens_per_s_per_gpu"`
+}
+
+// Distribution describes a sample. All but N are nil when it is empty.
+type Distribution struct {
+	N    int64    `json:"n"`
+	Mean *float64 `json:"mean"`
+	SD   *float64 `json:"sd"` // of the population
+	P50  *float64 `json:"p50"`
+	P90  *float64 `json:"p90"`
+	P95  *float64 `json:"p95"`
+	P99  *float64 `json:"p99"`
+	P999 *float64 `json:"p99_9"`
+	Max  *float64 `json:"max"`
+}
+
+// Latency holds distributions in milliseconds over the completed requests that arrived in the
+// window; ITL is over the inter-token gaps that ended in it.
+type Latency struct {
+	TTFT  Distribution `json:"ttft"`
+	TPOT  Distribution `json:"tpot"`
+	ITL   Distribution `json:"itl"`
+	E2E   Distribution `json:"e2e"`
+	Queue Distribution `json:"queue"`
+	// WithFailures counts each request that arrived in the window and did not complete as
+	// infinitely slow.
+	WithFailures WithFailures `json:"with_failures"`
+}
+
+// WithFailures are latencies in milliseconds over all requests that arrived in the window. N counts
+// the failures too; a percentile is nil where it is infinite.
+type WithFailures struct {
+	Failures int64        `json:"failures"`
+	TTFT     Distribution `json:"ttft"`
+	E2E      Distribution `json:"e2e"`
+}
+
+// Goodput is throughput that meets the service-level objective. Its numbers are nil without one.
+type Goodput struct {
+	// SLO repeats the objective: its limits by key, such as "ttft_p95": "800ms", and "attainment".
+	SLO map[string]any `json:"slo"`
+	// Met says whether the run as a whole keeps every limit at its percentile, and the attainment.
+	Met *bool `json:"met"`
+	// Attainment is the fraction of requests offered in the window that completed within the limits.
+	Attainment       *float64 `json:"attainment"`
+	RequestsPerS     *float64 `json:"requests_per_s"`
+	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
+	// GatedOutputTokensPerS is the whole throughput if the objective is met and 0 if not.
+	GatedOutputTokensPerS *float64 `json:"gated_output_tokens_per_s"`
+	WorkFraction          *float64 `json:"work_fraction"`
+}
+
+// Level describes a number that changes over time, weighted by time.
+type Level struct {
+	Mean *float64 `json:"mean"`
+	P95  *float64 `json:"p95"`
+	P99  *float64 `json:"p99"`
+	Max  *float64 `json:"max"`
+}
+
+// Concurrency holds the numbers of requests by state in the window.
+type Concurrency struct {
+	InSystem   Level `json:"in_system"`
+	Running    Level `json:"running"`
+	Decoding   Level `json:"decoding"`
+	QueueDepth Level `json:"queue_depth"`
+}
+
+// System tells how the engine and its GPUs spent the window.
+type System struct {
+	Iterations   int64    `json:"iterations"`
+	BusyFraction *float64 `json:"busy_fraction"`
+	MFU          *float64 `json:"mfu"`
+	MBU          *float64 `json:"mbu"`
+	KVUsage      KVUsage  `json:"kv_usage"`
+	KVBlocks     *int64   `json:"kv_blocks"` // usable ones; nil for an unlimited pool
+	Preemptions  int64    `json:"preemptions"`
+	// PrefixHitRate is the fraction of prompt tokens found in the cache.
+	PrefixHitRate *float64 `json:"prefix_hit_rate"`
+	// ErrorRate is the fraction of requests offered in the window that ended without completing.
+	ErrorRate *float64 `json:"error_rate"`
+	// GapFraction is the part of the window in which requests waited though neither KV blocks nor
+	// token budget nor seats held them back: policy, idle and boundary of GapByCause.
+	GapFraction *float64 `json:"gap_fraction"`
+	// GapFractionSeed is the part in which requests waited and fewer than the allowed number ran.
+	GapFractionSeed *float64   `json:"gap_fraction_seed"`
+	GapByCause      GapByCause `json:"gap_by_cause"`
+	GPUSeconds      GPUSeconds `json:"gpu_seconds"`
+}
+
+// KVUsage is the referenced fraction of the usable KV blocks: averaged over the window (an idle GPU
+// counts as empty), at most, and the standard deviation of the averages of time buckets.
+type KVUsage struct {
+	Mean *float64 `json:"mean"`
+	Max  *float64 `json:"max"`
+	SD   *float64 `json:"sd"`
+}
+
+// GapByCause splits the time in which requests waited by what held the first of them back, each as
+// a fraction of the window.
+type GapByCause struct {
+	KV          *float64 `json:"kv"`
+	TokenBudget *float64 `json:"token_budget"`
+	Seats       *float64 `json:"seats"`
+	Policy      *float64 `json:"policy"`
+	Idle        *float64 `json:"idle"`     // nothing ran
+	Boundary    *float64 `json:"boundary"` // for the iteration in progress to end
+}
+
+// GPUSeconds splits the window's GPU time. Iterations are shared out by scheduled tokens. What cannot
+// be told apart is nil, and is then part of Useful.
+type GPUSeconds struct {
+	Useful    *float64 `json:"useful"`
+	Recompute *float64 `json:"recompute"`
+	CacheMiss *float64 `json:"cache_miss"`
+	Cancelled *float64 `json:"cancelled"`
+	Padding   *float64 `json:"padding"`
+	Idle      *float64 `json:"idle"`
+}
+
+// Cost is the price of the work, in US dollars.
+type Cost struct {
+	USDPerHour                    *float64 `json:"usd_per_hour"`
+	USDPerMillionOutputAtLoad     *float64 `json:"usd_per_million_output_tokens_at_load"`
+	USDPerMillionOutputGood       *float64 `json:"usd_per_million_output_tokens_good"`
+	USDPerMillionOutputAtCapacity *float64 `json:"usd_per_million_output_tokens_at_capacity"`
+}
+
+// Warning is a reason to read the numbers with care. Code is for programs, Text for people.
+type Warning struct {
+	Code string `json:"code"`
+	Text string `json:"text"`
+}
