@@ -1,0 +1,52 @@
+package sim
+
+import "clifftop/sim/clock"
+
+// flight is an iteration that has been scheduled and whose results have not been processed.
+type flight struct {
+	end    clock.Time
+	number int64
+	// firsts are the sequences that completed a prefill in it, finishes those whose last token it
+	// issues, each in running order.
+	firsts, finishes []int32
+	// emitters lists the sequences that issue a token, where that does not follow from their life:
+	// when some decoding sequence was left out.
+	emitters []int32
+	partial  bool
+}
+
+// eventful reports whether processing the flight changes anything but counts.
+func (f *flight) eventful() bool { return len(f.firsts)+len(f.finishes) > 0 || f.partial }
+
+func (f *flight) clear() {
+	f.firsts, f.finishes, f.emitters = f.firsts[:0], f.finishes[:0], f.emitters[:0]
+	f.partial = false
+}
+
+// flights is the queue of at most two iterations in flight, oldest first.
+type flights struct {
+	ring [3]flight // one more than can be in flight, so that a new one may be built beside them
+	head int
+	n    int
+}
+
+func (q *flights) at(i int) *flight { return &q.ring[(q.head+i)%len(q.ring)] }
+
+// next is the empty flight behind the last one.
+func (q *flights) next() *flight { return q.at(q.n) }
+
+func (q *flights) pop() {
+	q.at(0).clear()
+	q.head = (q.head + 1) % len(q.ring)
+	q.n--
+}
+
+func without(list []int32, i int32) []int32 {
+	kept := list[:0]
+	for _, x := range list {
+		if x != i {
+			kept = append(kept, x)
+		}
+	}
+	return kept
+}

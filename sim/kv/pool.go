@@ -1,0 +1,176 @@
+// Package kv is the paged KV cache of one engine: a pool of equal blocks, and the prefix cache that
+// finds blocks again by their content.
+//
+// Without prefix caching blocks have no identity and the pool only counts. With it every block is
+// in one of two states: referenced by one or more sequences, or in the free list. A free
+// block may still hold a cached prefix; it loses it when it is handed out again. The free list is
+// therefore also the order of eviction: least recently released first.
+package kv
+
+// Pool is a pool of KV blocks. Block 0 is vLLM's null block: it is never handed out, and serves as the
+// end of the free list.
+type Pool struct {
+	usable, free  int
+	appendUnkeyed bool
+	blocks        []block // nil when the pool only counts
+	index         index
+	shared        int64
+	epoch         uint64
+	unkeyed       []int32 // scratch of Release
+}
+
+type block struct {
+	key        uint64
+	prev, next int32 // neighbours in the free list
+	older      int32 // neighbours among the indexed blocks of the same key, in order of registration;
+	newer      int32 // the ring starts at the block in the index
+	refs       int32
+	keyed      bool // holds a full block's content
+	indexed    bool // can be found by its key
+}
+
+// NewCounter returns a pool of usable blocks without identity.
+func NewCounter(usable int) *Pool {
+	return &Pool{usable: usable, free: usable}
+}
+
+// NewCache returns a pool of usable blocks with a prefix cache. appendUnkeyed puts released blocks
+// that hold no cached content at the back of the free list instead of the front.
+func NewCache(usable int, appendUnkeyed bool) *Pool {
+	p := &Pool{usable: usable, free: usable, appendUnkeyed: appendUnkeyed, blocks: make([]block, usable+1)}
+	for i := range p.blocks {
+		p.blocks[i].prev = int32(i) - 1
+		p.blocks[i].next = int32(i) + 1
+	}
+	p.blocks[0].prev = int32(usable)
+	p.blocks[usable].next = 0
+	p.index.init(usable)
+	return p
+}
+
+// Usable is the number of blocks that sequences can hold.
+func (p *Pool) Usable() int { return p.usable }
+
+// Free is the number of blocks that nobody references, cached ones included.
+func (p *Pool) Free() int { return p.free }
+
+// Shared is the number of references to blocks beyond the first of each: Σ max(0, references-1).
+func (p *Pool) Shared() int64 { return p.shared }
+
+// Epoch changes whenever a look-up may find more, less or otherwise than before.
+func (p *Pool) Epoch() uint64 { return p.epoch }
+
+// TakeCount takes n blocks from a pool that only counts; PutCount returns them.
+func (p *Pool) TakeCount(n int) { p.free -= n }
+
+// PutCount returns n blocks to a pool that only counts.
+func (p *Pool) PutCount(n int) { p.free += n }
+
+// Pop takes the block at the front of the free list. What it had cached is evicted.
+func (p *Pool) Pop() int32 {
+	id := p.blocks[0].next
+	b := &p.blocks[id]
+	p.unlink(b)
+	if b.keyed {
+		if b.indexed {
+			p.index.remove(p.blocks, id)
+			p.epoch++
+		}
+		b.keyed, b.indexed = false, false
+	}
+	b.refs = 1
+	p.free--
+	return id
+}
+
+// Find returns the block first registered among those that hold the content of key, or 0.
+func (p *Pool) Find(key uint64) int32 { return p.index.find(p.blocks, key) }
+
+// Referenced reports whether a sequence holds block id.
+func (p *Pool) Referenced(id int32) bool { return p.blocks[id].refs > 0 }
+
+// Reference adds a reference to a cached block, taking it off the free list if nobody held it.
+func (p *Pool) Reference(id int32) {
+	b := &p.blocks[id]
+	if b.refs == 0 {
+		p.unlink(b)
+		p.free--
+		p.epoch++
+	} else {
+		p.shared++
+	}
+	b.refs++
+}
+
+// Register notes that block id is full and holds the content of key. A block that is not to be
+// indexed keeps its place in the order of eviction, but cannot be found by others.
+func (p *Pool) Register(id int32, key uint64, indexed bool) {
+	b := &p.blocks[id]
+	b.key, b.keyed = key, true
+	if indexed {
+		p.Index(id)
+	}
+}
+
+// Index makes the registered block id findable by key.
+func (p *Pool) Index(id int32) {
+	if b := &p.blocks[id]; !b.indexed {
+		b.indexed = true
+		p.index.insert(p.blocks, id)
+		p.epoch++
+	}
+}
+
+// SetKey gives the registered block id its key, before it is indexed.
+func (p *Pool) SetKey(id int32, key uint64) { p.blocks[id].key = key }
+
+// Release drops one reference to each block of a sequence, from its last block to its first, so that the
+// end of a sequence is evicted before its start.
+func (p *Pool) Release(ids []int32) {
+	p.unkeyed = p.unkeyed[:0]
+	for i := len(ids) - 1; i >= 0; i-- {
+		b := &p.blocks[ids[i]]
+		b.refs--
+		if b.refs > 0 {
+			p.shared--
+			continue
+		}
+		p.free++
+		switch {
+		case b.keyed:
+			if b.indexed {
+				p.epoch++
+			}
+			p.linkAfter(p.blocks[0].prev, ids[i])
+		case p.appendUnkeyed:
+			p.linkAfter(p.blocks[0].prev, ids[i])
+		default:
+			p.unkeyed = append(p.unkeyed, ids[i])
+		}
+	}
+	for i := len(p.unkeyed) - 1; i >= 0; i-- {
+		p.linkAfter(0, p.unkeyed[i])
+	}
+}
+
+// FreeList returns the ids of the free blocks in order of eviction, for tests and checks.
+func (p *Pool) FreeList() []int32 {
+	var ids []int32
+	for id := p.blocks[0].next; id != 0; id = p.blocks[id].next {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func (p *Pool) unlink(b *block) {
+	p.blocks[b.prev].next = b.next
+	p.blocks[b.next].prev = b.prev
+}
+
+func (p *Pool) linkAfter(at, id int32) {
+	next := p.blocks[at].next
+	b := &p.blocks[id]
+	b.prev, b.next = at, next
+	p.blocks[at].next = id
+	p.blocks[next].prev = id
+}

@@ -1,0 +1,96 @@
+package sim
+
+import (
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// phase is where a sequence stands in its life on a replica.
+type phase uint8
+
+const (
+	prefilling phase = iota // running, and its known tokens are not all computed
+	decoding                // running, in the cohort: one token in each iteration
+	finishing               // running, but its last token is on its way
+	preempted               // in the queue again, its blocks lost
+	departed                // preempted when its last token was on its way
+)
+
+// sequence is a request that has been admitted to the running batch at least once.
+//
+// While it decodes nothing in it changes: what it has computed follows from the number of steps
+// that the cohort made since it joined.
+type sequence struct {
+	rec    Record
+	phase  phase
+	serial int64 // of the admission; orders the running batch
+	slot   int32 // place of the admission among those alive, for ranks
+	prev   int32 // neighbours in the running batch
+	next   int32
+
+	output int32 // tokens to produce: the request's, cut at the model's longest sequence
+	issued int32 // tokens produced by scheduled iterations; while decoding: when it joined the cohort
+
+	target   int32 // known tokens at the last admission
+	computed int32 // tokens computed by scheduled iterations; while decoding: equals target
+	reached  int32 // the most tokens that were ever computed
+	given    int32 // tokens given in the iteration being composed
+
+	joined   int64 // cohort step at which it joined
+	ends     int64 // cohort step at which its last token is issued
+	residue  int32 // it takes a new block at steps of this residue modulo the block size
+	lagging  bool  // it decodes, but missed the last composition
+	streamed bool  // it counts as decoding: its first token since the last admission was delivered
+
+	joinBatch int64      // iteration that completed its prefill
+	lastBatch int64      // last iteration that issued a token, when it is not decoding in step
+	lastEnd   clock.Time // end of that iteration
+
+	// With prefix caching, its blocks; without, only their number.
+	blocks     []int32
+	blockCount int
+	registered int32 // leading blocks that are registered
+	keys       []uint64
+	walk       workload.BlockKeys
+	private    int32 // blocks from this one on can be met by no other request
+	indexOwn   bool  // it was preempted: private blocks are indexed too, to be found on its return
+	nextSame   int32 // neighbours among the sequences of its residue, in running order
+	prevSame   int32
+}
+
+// allPrivate is a value of private that no block reaches.
+const notPrivate = 1<<31 - 1
+
+// key returns the key of block i.
+func (s *sequence) key(i int32) uint64 {
+	for int32(len(s.keys)) <= i {
+		key, private := s.walk.Next()
+		if private && s.private == notPrivate {
+			s.private = int32(len(s.keys))
+		}
+		s.keys = append(s.keys, key)
+	}
+	return s.keys[i]
+}
+
+// slab keeps sequences at stable places and reuses them.
+type slab struct {
+	items []*sequence
+	free  []int32
+}
+
+func (s *slab) take() int32 {
+	if n := len(s.free); n > 0 {
+		i := s.free[n-1]
+		s.free = s.free[:n-1]
+		return i
+	}
+	s.items = append(s.items, new(sequence))
+	return int32(len(s.items) - 1)
+}
+
+func (s *slab) put(i int32) {
+	q := s.items[i]
+	*q = sequence{blocks: q.blocks[:0], keys: q.keys[:0]}
+	s.free = append(s.free, i)
+}
