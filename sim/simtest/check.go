@@ -1,0 +1,267 @@
+package simtest
+
+import (
+	"errors"
+	"fmt"
+
+	"clifftop/sim"
+	"clifftop/sim/clock"
+	"clifftop/sim/sched"
+)
+
+// CheckTape asserts what holds in every run of the engine described by cfg, from the first request to the
+// last: that time is monotone and iterations follow each other without a lost femtosecond; that
+// every request ends once, with instants in order; that tokens, gaps, preemptions and integrals of
+// levels agree between iterations and records; that limits are kept, and that the engine never
+// idles while somebody waits.
+func CheckTape(cfg *sim.Config, t *Tape) error {
+	t.settle()
+	c := checker{cfg: cfg, t: t}
+	for _, f := range t.faults {
+		c.want(false, "%s", f)
+	}
+	c.iterations()
+	c.records()
+	c.tokens()
+	c.levels()
+	c.idle()
+	return errors.Join(c.faults...)
+}
+
+type checker struct {
+	cfg    *sim.Config
+	t      *Tape
+	faults []error
+}
+
+func (c *checker) want(ok bool, format string, args ...any) {
+	if !ok && len(c.faults) < 20 {
+		c.faults = append(c.faults, fmt.Errorf(format, args...))
+	}
+}
+
+func (c *checker) iterations() {
+	var last clock.Progression
+	var blocks sim.Uint128
+	known := true
+	for i, it := range c.t.Iterations {
+		this := clock.Progression{Start: it.Start, Remainder: it.Remainder, First: it.Femtos, N: 1}
+		c.want(it.Femtos >= 0 && it.End == this.End(1), "iteration %d: does not end where it should: %+v", i, it)
+		c.want(it.Start >= last.End(1), "iteration %d: starts before the previous one ends: %+v", i, it)
+		wait, remainder := it.Start.Sub(last.End(1)), int64(0)
+		if wait == 0 {
+			remainder = last.EndRemainder(1)
+		}
+		c.want(it.Remainder == remainder, "iteration %d: remainder %d, want %d", i, it.Remainder, remainder)
+		if i > 0 {
+			c.want(it.Wait == wait, "iteration %d: wait %d, want %d", i, it.Wait, wait)
+		} else {
+			c.want(it.Wait == 0, "first iteration: wait %d, want 0", it.Wait)
+		}
+		tokens := it.Decodes + it.PrefillTokens + it.RecomputedTokens
+		c.want(tokens >= 1, "iteration %d: empty: %+v", i, it)
+		c.want(tokens <= c.cfg.MaxNumBatchedTokens, "iteration %d: %d tokens exceed the budget %d", i, tokens, c.cfg.MaxNumBatchedTokens)
+		c.want(it.Gaps <= it.Decodes, "iteration %d: %d gaps of %d decodes", i, it.Gaps, it.Decodes)
+		c.want(it.Decodes+it.FirstTokens <= c.cfg.MaxNumSeqs, "iteration %d: %d tokens produced exceed %d seats", i, it.Decodes+it.FirstTokens, c.cfg.MaxNumSeqs)
+		c.want(it.UsedBlocks <= c.cfg.UsableBlocks(), "iteration %d: %d blocks used of %d", i, it.UsedBlocks, c.cfg.UsableBlocks())
+		known = known && it.UsedBlocks >= 0
+		blocks = blocks.Add(sim.Mul64(uint64(max(0, it.UsedBlocks)), uint64(it.Femtos)))
+		last = this
+	}
+	c.want(!known || blocks == c.t.BlockFemtos, "sum of BlockFemtos: %v, want %v", c.t.BlockFemtos, blocks)
+	for i, s := range c.t.Steps {
+		if i < len(c.t.Iterations) {
+			c.step(i, s, c.t.Iterations[i])
+		}
+	}
+	c.want(len(c.t.Steps) == 0 || len(c.t.Steps) == len(c.t.Iterations), "%d steps, but %d iterations", len(c.t.Steps), len(c.t.Iterations))
+}
+
+// step compares an iteration in detail with its sum.
+func (c *checker) step(i int, s Step, it Iteration) {
+	tokens, emits := int32(0), 0
+	for _, sh := range s.Scheduled {
+		tokens += sh.Tokens
+		if sh.Emits {
+			emits++
+		}
+		c.want(sh.Emits || !sh.Ends, "step %d: request %d ends without a token", i, sh.Request)
+	}
+	c.want(int(tokens) == it.Decodes+it.PrefillTokens+it.RecomputedTokens, "step %d: %d tokens, iteration %+v", i, tokens, it)
+	c.want(emits == it.Decodes+it.FirstTokens, "step %d: %d tokens produced, iteration %+v", i, emits, it)
+	c.want(it.UsedBlocks < 0 || s.FreeBlocks+it.UsedBlocks == c.cfg.UsableBlocks(), "step %d: %d free and %d used blocks of %d",
+		i, s.FreeBlocks, it.UsedBlocks, c.cfg.UsableBlocks())
+}
+
+func (c *checker) records() {
+	sent := make(map[int64]bool)
+	for _, a := range c.t.Arrivals {
+		c.want(!sent[a.Request.ID], "request %d: sent twice", a.Request.ID)
+		sent[a.Request.ID] = true
+	}
+	for i := range c.t.Records {
+		rec := &c.t.Records[i]
+		c.want(sent[rec.Request.ID], "request %d: ended twice, or was never sent", rec.Request.ID)
+		delete(sent, rec.Request.ID)
+		c.record(rec)
+	}
+	c.want(len(sent) == 0, "%d requests never ended", len(sent))
+}
+
+func (c *checker) record(rec *sim.Record) {
+	r := &rec.Request
+	answer := min(r.OutputTokens, c.cfg.MaxModelLen-r.InputTokens)
+	fits := answer >= 1 && (int64(r.InputTokens)+int64(answer)+int64(c.cfg.BlockSize)-2)/int64(c.cfg.BlockSize) <= int64(c.cfg.UsableBlocks())
+	var ok bool
+	switch rec.Outcome {
+	case sim.Completed:
+		ok = fits && rec.Tokens == answer && rec.LastToken == rec.Released && rec.ClientLast >= rec.LastToken && rec.ClientFirst != clock.Never
+	case sim.Rejected:
+		ok = !fits && rec.Queued == clock.Never && rec.Tokens == 0 && rec.Released == r.Arrival
+	case sim.Cancelled:
+		ok = fits && r.Patience > 0 && rec.Released >= r.Arrival.Add(r.Patience) && rec.Tokens < answer &&
+			rec.LastToken == clock.Never && rec.ClientLast == clock.Never
+	}
+	c.want(ok, "request %d: %v with record %+v", r.ID, rec.Outcome, rec)
+	c.want((rec.FirstToken != clock.Never) == (rec.Tokens > 0), "request %d: first token at %v of %d", r.ID, rec.FirstToken, rec.Tokens)
+	c.want((rec.ClientFirst != clock.Never) == (rec.Tokens > 0), "request %d: client's first token at %v of %d", r.ID, rec.ClientFirst, rec.Tokens)
+	c.want(rec.CachedTokens%c.cfg.BlockSize == 0 && rec.CachedTokens < r.InputTokens, "request %d: %d cached tokens of %d", r.ID, rec.CachedTokens, r.InputTokens)
+	c.want(rec.Preemptions > 0 || rec.RecomputedTokens == 0, "request %d: %d tokens recomputed without preemption", r.ID, rec.RecomputedTokens)
+
+	visible := r.Arrival.Add(c.cfg.Frontend + clock.Duration(r.InputTokens)*c.cfg.FrontendPerToken)
+	c.want(rec.Queued == clock.Never || rec.Queued == visible, "request %d: queued at %v, want %v", r.ID, rec.Queued, visible)
+	last := r.Arrival
+	for i, at := range []clock.Time{rec.Queued, rec.Scheduled, rec.FirstToken, rec.LastToken, rec.Released} {
+		if at != clock.Never {
+			c.want(at >= last, "request %d: instant %d of its record lies before the one before: %+v", r.ID, i, rec)
+			last = at
+		}
+	}
+}
+
+// tokens compares the sums over iterations with the sums over requests.
+func (c *checker) tokens() {
+	var produced, gaps, recomputed, prefilled, decoded int
+	var inSpans clock.Duration
+	last := clock.Time(0)
+	for _, it := range c.t.Iterations {
+		produced += it.Decodes + it.FirstTokens
+		decoded += it.Decodes
+		gaps += it.Gaps
+		prefilled += it.PrefillTokens
+		recomputed += it.RecomputedTokens
+		inSpans += clock.Duration(it.Gaps) * it.End.Sub(last)
+		last = it.End
+	}
+	for _, g := range c.t.Gapped {
+		gaps++
+		inSpans += g.Gap
+	}
+	dropped := 0
+	for _, d := range c.t.Drops {
+		dropped += d.Tokens
+	}
+	var delivered, started, again, misses, decodes, preempted, cancelled int
+	var firstToLast clock.Duration
+	for i := range c.t.Records {
+		rec := &c.t.Records[i]
+		delivered += int(rec.Tokens)
+		again += int(rec.RecomputedTokens)
+		preempted += int(rec.Preemptions)
+		if rec.Tokens > 0 {
+			started++
+		}
+		switch rec.Outcome {
+		case sim.Completed:
+			firstToLast += rec.LastToken.Sub(rec.FirstToken)
+			misses += int(rec.Request.InputTokens - rec.CachedTokens)
+			decodes += int(rec.Tokens) - 1
+		case sim.Cancelled:
+			cancelled++
+		}
+	}
+	c.want(produced == delivered+dropped, "tokens: %d produced, %d delivered, %d dropped", produced, delivered, dropped)
+	c.want(recomputed == again, "tokens: %d recomputed in iterations, %d in records", recomputed, again)
+	c.want(preempted == len(c.t.Preemptions), "preemptions: %d, but %d in records", len(c.t.Preemptions), preempted)
+	opened := produced - gaps // sequences that produced a token
+	c.want(started <= opened && opened <= started+dropped, "gaps: %d of %d tokens of %d sequences", gaps, produced, started)
+	if cancelled == 0 {
+		c.want(dropped == 0, "tokens: %d dropped, but nobody left", dropped)
+		c.want(inSpans == firstToLast, "gaps: they sum to %d, but from first to last tokens it is %d", inSpans, firstToLast)
+		if preempted == 0 {
+			c.want(prefilled == misses, "tokens: %d prefilled, but prompts miss %d", prefilled, misses)
+			c.want(decoded == decodes, "tokens: %d decoded, but answers need %d", decoded, decodes)
+		}
+	}
+}
+
+// levels checks them, and Little's law for them: the integral of a level is the sum of residences.
+func (c *checker) levels() {
+	var system, engine, running, decoding wide
+	last := LevelChange{}
+	for _, ch := range c.t.Changes {
+		l := ch.Levels
+		c.want(l.Decoding >= 0 && l.Decoding <= l.Running && l.Running <= c.cfg.MaxNumSeqs && l.Waiting >= 0 && l.Running+l.Waiting <= l.System,
+			"levels at %v: %+v", ch.At, l)
+		c.want(l.Waiting > 0 || l.Blocked == sched.NotBlocked, "levels at %v: blocked by %v, but nobody waits", ch.At, l.Blocked)
+		d := ch.At.Sub(last.At)
+		system.add(last.Levels.System, d)
+		engine.add(last.Levels.Waiting+last.Levels.Running, d)
+		running.add(last.Levels.Running, d)
+		decoding.add(last.Levels.Decoding, d)
+		last = ch
+	}
+	c.want(last.Levels == sim.Levels{}, "levels at the end: %+v", last.Levels)
+
+	var inSystem, inEngine, seated, decodes wide
+	for i := range c.t.Records {
+		rec := &c.t.Records[i]
+		inSystem.between(rec.Request.Arrival, rec.Released)
+		inEngine.between(rec.Queued, rec.Released)
+		seated.between(rec.Scheduled, rec.Released)
+		decodes.between(rec.FirstToken, rec.Released)
+	}
+	c.want(system == inSystem, "Little's law: system %v, records %v", system, inSystem)
+	c.want(engine == inEngine, "Little's law: waiting and running %v, records %v", engine, inEngine)
+	if len(c.t.Preemptions) == 0 {
+		c.want(running == seated, "Little's law: running %v, records %v", running, seated)
+		c.want(decoding == decodes, "Little's law: decoding %v, records %v", decoding, decodes)
+	}
+}
+
+// wide is a sum of durations in 128 bits.
+type wide struct{ sim.Uint128 }
+
+func (w *wide) add(n int, d clock.Duration) {
+	w.Uint128 = w.Uint128.Add(sim.Mul64(uint64(n), uint64(d)))
+}
+
+func (w *wide) between(from, to clock.Time) {
+	if from != clock.Never {
+		w.add(1, to.Sub(from))
+	}
+}
+
+// idle checks that nobody waits or runs while no iteration does.
+func (c *checker) idle() {
+	next := 0
+	busyUntil := clock.Time(0)
+	for i, ch := range c.t.Changes {
+		// Iterations that start by now are known by now.
+		for next < len(c.t.Iterations) && c.t.Iterations[next].Start <= ch.At {
+			busyUntil = c.t.Iterations[next].End
+			next++
+		}
+		until := clock.Never
+		if i+1 < len(c.t.Changes) {
+			until = c.t.Changes[i+1].At
+		}
+		if ch.Levels.Waiting+ch.Levels.Running > 0 {
+			end := busyUntil
+			for k := next; k < len(c.t.Iterations) && c.t.Iterations[k].Start <= end; k++ {
+				end = c.t.Iterations[k].End
+			}
+			c.want(end >= until, "idle from %v to %v with levels %+v", end, until, ch.Levels)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package simtest
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"clifftop/sim"
+	"clifftop/sim/clock"
+)
+
+// Diff describes the earliest difference between two runs, or is empty if they are equal. Steps are
+// compared only if both tapes have some, the blocks in use where both know them.
+func Diff(a, b *Tape) string {
+	a.settle()
+	b.settle()
+	differences := []difference{
+		compare("arrival", a.Arrivals, b.Arrivals, func(x Arrival) clock.Time { return x.At }),
+		compare("iteration", a.blurred(b), b.blurred(a), func(x Iteration) clock.Time { return x.Start }),
+		compare("preemption", a.Preemptions, b.Preemptions, func(x clock.Time) clock.Time { return x }),
+		compare("change of levels", a.Changes, b.Changes, func(x LevelChange) clock.Time { return x.At }),
+		compare("gap", a.Gapped, b.Gapped, func(x Gap) clock.Time { return x.At - clock.Time(x.Gap) }),
+		compare("drop", a.Drops, b.Drops, func(x Drop) clock.Time { return x.At }),
+		compare("record", a.Records, b.Records, func(x sim.Record) clock.Time { return x.Released }),
+	}
+	if len(a.Steps) > 0 && len(b.Steps) > 0 {
+		differences = append(differences, compareSteps(a, b))
+	}
+	differences = slices.DeleteFunc(differences, func(d difference) bool { return d.text == "" })
+	switch {
+	case len(differences) > 0:
+		return slices.MinFunc(differences, func(x, y difference) int { return cmp.Compare(x.at, y.at) }).text
+	case a.BlockFemtos != b.BlockFemtos:
+		return fmt.Sprintf("sum of BlockFemtos: %v, other %v", a.BlockFemtos, b.BlockFemtos)
+	case !slices.Equal(a.faults, b.faults):
+		return fmt.Sprintf("faults: %q, other %q", a.faults, b.faults)
+	}
+	return ""
+}
+
+// blurred is the iterations without the blocks in use where the other tape does not know them.
+func (t *Tape) blurred(other *Tape) []Iteration {
+	list := slices.Clone(t.Iterations)
+	for i := range list {
+		if i < len(other.Iterations) && other.Iterations[i].UsedBlocks < 0 {
+			list[i].UsedBlocks = -1
+		}
+	}
+	return list
+}
+
+// difference is what two lists differ in first. The text is empty if in nothing.
+type difference struct {
+	at   clock.Time
+	text string
+}
+
+// compare finds the first element in which two lists differ.
+func compare[T comparable](what string, a, b []T, at func(T) clock.Time) difference {
+	for i := range max(len(a), len(b)) {
+		switch {
+		case i >= len(b):
+			return difference{at(a[i]), fmt.Sprintf("%s %d: %+v, other none", what, i, a[i])}
+		case i >= len(a):
+			return difference{at(b[i]), fmt.Sprintf("%s %d: none, other %+v", what, i, b[i])}
+		case a[i] != b[i]:
+			return difference{min(at(a[i]), at(b[i])), fmt.Sprintf("%s %d: %s\n in %+v", what, i, fields(a[i], b[i]), a[i])}
+		}
+	}
+	return difference{}
+}
+
+func compareSteps(a, b *Tape) difference {
+	for i := range min(len(a.Steps), len(b.Steps), len(a.Iterations)) {
+		x, y := a.Steps[i], b.Steps[i]
+		if !slices.Equal(x.Scheduled, y.Scheduled) || !slices.Equal(x.Preempted, y.Preempted) || x.FreeBlocks != y.FreeBlocks {
+			return difference{a.Iterations[i].Start, fmt.Sprintf("step %d: %+v\n other %+v", i, x, y)}
+		}
+	}
+	return difference{}
+}
+
+// fields names the fields in which two values differ.
+func fields(a, b any) string {
+	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
+	if x.Kind() != reflect.Struct {
+		return fmt.Sprintf("%v, other %v", a, b)
+	}
+	var list []string
+	for i := range x.NumField() {
+		if p, q := x.Field(i).Interface(), y.Field(i).Interface(); p != q {
+			list = append(list, fmt.Sprintf("%s %+v, other %+v", x.Type().Field(i).Name, p, q))
+		}
+	}
+	return strings.Join(list, "; ")
+}

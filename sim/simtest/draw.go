@@ -1,0 +1,272 @@
+package simtest
+
+import (
+	"fmt"
+	"strings"
+
+	"pgregory.net/rapid"
+
+	"clifftop/model"
+	"clifftop/sim"
+	"clifftop/sim/clock"
+	"clifftop/sim/sched"
+	"clifftop/workload"
+)
+
+// Case is a random case: an engine and requests for it.
+type Case struct {
+	policy   sched.VLLM
+	config   sim.Config // without scheduler
+	requests []workload.Request
+}
+
+// Config is the engine, with a scheduler of its own.
+func (c *Case) Config() sim.Config {
+	cfg, policy := c.config, c.policy
+	cfg.Scheduler = &policy
+	return cfg
+}
+
+// Source is the requests, from the first.
+func (c *Case) Source() *Requests { return NewRequests(c.requests) }
+
+// String lists the engine and the requests.
+func (c Case) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%+v\n%+v\n", c.policy, c.config)
+	for i := range c.requests {
+		r := &c.requests[i]
+		fmt.Fprintf(&b, "%d: at %d in %d out %d", i, r.Arrival, r.InputTokens, r.OutputTokens)
+		if r.Patience > 0 {
+			fmt.Fprintf(&b, " patience %d", r.Patience)
+		}
+		if r.Priority != 0 {
+			fmt.Fprintf(&b, " priority %d", r.Priority)
+		}
+		if r.Session != 0 {
+			fmt.Fprintf(&b, " session %d turn %d", r.Session, r.Turn)
+		}
+		if r.Content != nil {
+			fmt.Fprintf(&b, " content %v", r.Content.Segments)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// Draw makes a random case. Pools are often too small for the requests, so that a good part of the
+// cases preempt; cases stay small, so that many can be run.
+func Draw(t *rapid.T) Case {
+	d := drawer{t}
+	c := Case{policy: d.policy(), config: d.config()}
+	step := d.timer(&c.config)
+	c.requests = d.requests(&c, step)
+	d.pool(&c)
+	if c.policy.DisableChunkedPrefill {
+		c.config.MaxNumBatchedTokens = max(c.config.MaxNumBatchedTokens, int(c.config.MaxModelLen))
+	}
+	return c
+}
+
+// drawer draws the parts of a case. The names given to rapid are those of the knobs.
+type drawer struct{ t *rapid.T }
+
+func (d drawer) between(name string, lo, hi int) int { return rapid.IntRange(lo, hi).Draw(d.t, name) }
+
+// once in n times, on average.
+func (d drawer) once(name string, n int) bool { return d.between(name, 1, n) == n }
+
+func (d drawer) policy() (p sched.VLLM) {
+	p.Priority = d.once("priority", 3)
+	p.DisableChunkedPrefill = d.once("no chunks", 5)
+	p.AdmitOnFirstChunk = d.once("no gate", 3)
+	if d.once("threshold", 3) {
+		p.LongPrefillTokenThreshold = int32(d.between("long_prefill_token_threshold", 1, 24))
+	}
+	if d.once("watermarked", 4) {
+		p.Watermark = rapid.SampledFrom([]float64{0.05, 0.2, 0.5}).Draw(d.t, "watermark")
+	}
+	return p
+}
+
+func (d drawer) config() (c sim.Config) {
+	c.BlockSize = rapid.SampledFrom([]int32{1, 2, 4, 16}).Draw(d.t, "block_size")
+	c.MaxNumSeqs = d.between("max_num_seqs", 1, 12)
+	c.MaxNumBatchedTokens = c.MaxNumSeqs + rapid.SampledFrom([]int{0, 1, 7, 16, 60, 300}).Draw(d.t, "budget")
+	c.MaxModelLen = 1000
+	if d.once("short model", 4) {
+		c.MaxModelLen = int32(d.between("max_model_len", 2, 80))
+	}
+	c.PrefixCaching = d.once("prefix caching", 2)
+	c.AppendUnkeyed = d.once("append unkeyed", 3)
+	c.AsyncScheduling = d.once("async", 2)
+	return c
+}
+
+// timer gives c a step timer, and returns the typical length of a step. Delays are set in its measure.
+func (d drawer) timer(c *sim.Config) clock.Duration {
+	var step clock.Duration
+	switch d.between("timer", 0, 3) {
+	case 0: // round times, so that many instants coincide
+		step = 10 * clock.Millisecond
+		c.Timer = Affine{Base: int64(step) * clock.FemtosPerPico}
+	case 1: // of the order of picoseconds, so that the remainder matters; some iterations may take no time
+		step = 2
+		c.Timer = Affine{Base: int64(d.between("femtos", 0, 2000)), PerSeq: 333, PerContext: int64(d.between("context", 0, 3))}
+	case 2:
+		step = 10 * clock.Microsecond
+		c.Timer = d.affine()
+	default:
+		step = 12 * clock.Microsecond
+		c.Timer = d.bumpy()
+	}
+	if d.once("front end", 3) {
+		c.Frontend = step * clock.Duration(d.between("frontend", 0, 20)) / 4
+		c.FrontendPerToken = clock.Duration(d.between("frontend_per_token", 0, 2)) * step / 50
+	}
+	if d.once("streaming", 3) {
+		c.StreamPerSequence = step / 10
+	}
+	return step
+}
+
+func (d drawer) affine() Affine {
+	return Affine{
+		Base:       int64(d.between("base", 5_000_000_000, 9_000_000_000)),
+		PerSeq:     int64(d.between("per sequence", 0, 100_000_003)),
+		PerEmit:    int64(d.between("per token produced", 0, 10_000_019)),
+		PerToken:   int64(d.between("per token", 0, 20_000_003)),
+		PerPair:    int64(d.between("per pair", 0, 100_003)),
+		PerContext: int64(d.between("per context", 0, 1_000_003)),
+	}
+}
+
+func (d drawer) bumpy() model.StepTimer {
+	b := Bumpy{
+		Affine:  d.affine(),
+		Piece:   int64(d.between("piece", 1, 200)),
+		Pieces:  make([]Bump, d.between("pieces", 1, 4)),
+		Padding: d.between("padding", 1, 4),
+	}
+	for i := range b.Pieces {
+		b.Pieces[i] = Bump{
+			Base:       int64(d.between("bump", 0, 3_000_000_000)),
+			PerContext: int64(d.between("slope", 0, 10_000_007)),
+			Single:     d.once("single", 5),
+		}
+	}
+	return b
+}
+
+func (d drawer) requests(c *Case, step clock.Duration) []workload.Request {
+	w := writer{drawer: d, bs: c.config.BlockSize, session: make([]conversation, d.between("sessions", 1, 3))}
+	w.longIn = rapid.SampledFrom([]int{1, 8, 40, 120}).Draw(d.t, "longest prompt")
+	w.longOut = rapid.SampledFrom([]int{1, 4, 20, 60}).Draw(d.t, "longest answer")
+	w.shares = c.config.PrefixCaching && !d.once("nothing shared", 4)
+	leave := d.once("clients leave", 3)
+	gaps := rapid.SampledFrom([]int{0, 1, 8, 40}).Draw(d.t, "gaps") // in steps, at most
+
+	list := make([]workload.Request, d.between("requests", 1, 30))
+	at := clock.Time(0)
+	for i := range list {
+		if gaps > 0 && d.once("gap", 3) {
+			at = at.Add(step * clock.Duration(d.between("eighths", 0, 8*gaps)) / 8)
+		}
+		r := w.request()
+		r.ID, r.Arrival = int64(i), at
+		if leave && d.once("leaves", 3) {
+			r.Patience = max(1, step*clock.Duration(d.between("patience", 0, 80))/4)
+		}
+		r.Priority = int16(d.between("priority", -1, 2))
+		list[i] = r
+	}
+	return list
+}
+
+// writer draws lengths and contents.
+type writer struct {
+	drawer
+	bs              int32
+	longIn, longOut int
+	shares          bool
+	session         []conversation
+}
+
+// conversation is what a session has said so far.
+type conversation struct {
+	turns    int32
+	segments []workload.Segment
+}
+
+func (w *writer) request() (r workload.Request) {
+	r.InputTokens, r.OutputTokens = w.length("prompt", w.longIn), w.length("answer", w.longOut)
+	if !w.shares {
+		return r
+	}
+	switch w.between("content", 0, 3) {
+	case 0: // unique
+	case 1: // of a group with a shared prefix
+		w.own(&r, workload.Segment{ID: workload.SegmentID(fmt.Sprint("group ", w.between("group", 0, 1))), Tokens: w.length("shared", w.longIn)})
+	case 2: // one of few prompts
+		k := w.between("prompt", 0, 2)
+		r.InputTokens = max(1, int32(w.longIn-k))
+		w.own(&r, workload.Segment{ID: workload.SegmentID("prefix"), Tokens: r.InputTokens/2 + 1},
+			workload.Segment{ID: workload.SegmentID(fmt.Sprint("prompt ", k)), Tokens: r.InputTokens})
+	default: // a turn of a conversation; it may be sent before the previous answer is complete
+		k := w.between("session", 0, len(w.session)-1)
+		s := &w.session[k]
+		added := w.length("said", w.longIn)
+		s.segments = append(s.segments[:len(s.segments):len(s.segments)],
+			workload.Segment{ID: workload.SegmentID(fmt.Sprint("session ", k, " turn ", s.turns)), Tokens: added})
+		w.own(&r, s.segments...)
+		r.InputTokens = int32(r.Content.Tokens())
+		r.Session, r.Turn = int32(k)+1, s.turns
+		s.segments = append(s.segments[:len(s.segments):len(s.segments)],
+			workload.Segment{ID: workload.AnswerID(r.Session, r.Turn), Tokens: r.OutputTokens})
+		s.turns++
+	}
+	return r
+}
+
+func (w *writer) own(r *workload.Request, s ...workload.Segment) {
+	r.Content = &workload.Content{Segments: s}
+}
+
+// length draws a length: often 1, a multiple of the block size, or one beside it.
+func (w *writer) length(name string, longest int) int32 {
+	n := int32(w.between(name, 1, longest))
+	switch w.between("rounding", 0, 5) {
+	case 0:
+		n = 1
+	case 1:
+		n = (n + w.bs - 1) / w.bs * w.bs
+	case 2:
+		n = (n+w.bs-1)/w.bs*w.bs + 1
+	}
+	return n
+}
+
+// pool draws the number of KV blocks: from just enough for one request to more than enough for all.
+func (d drawer) pool(c *Case) {
+	largest, sum := 0, 0
+	for i := range c.requests {
+		r := &c.requests[i]
+		tokens := min(r.InputTokens+r.OutputTokens, c.config.MaxModelLen)
+		blocks := int((tokens + c.config.BlockSize - 1) / c.config.BlockSize)
+		largest, sum = max(largest, blocks), sum+blocks
+	}
+	usable := largest
+	switch d.between("pool", 0, 6) {
+	case 0: // unlimited
+		return
+	case 1: // some are rejected
+		usable = d.between("usable", 1, largest)
+	case 2, 3, 4: // scarce
+		usable = d.between("usable", largest, 2*largest+2)
+	case 5:
+		usable = d.between("usable", largest, max(largest, sum))
+	default:
+		usable = sum
+	}
+	c.config.NumGPUBlocks = usable + 1
+}

@@ -1,0 +1,199 @@
+package simtest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"clifftop/sim"
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// Tape is an observer that writes down a run in a form in which equal runs are equal, whatever the
+// lengths of their spans and the order of reports. The zero Tape is ready for one run. The lists are in
+// their final form after [Diff] or [CheckTape]. The content of requests is left out.
+type Tape struct {
+	// Cut, if positive, asks for an edge at each multiple of it.
+	Cut clock.Duration
+
+	// Arrivals are the requests sent.
+	Arrivals []Arrival
+	// Changes are those of the levels, with the last value of each instant.
+	Changes []LevelChange
+	// Iterations are the spans, taken apart.
+	Iterations []Iteration
+	// BlockFemtos is the sum of that of the spans.
+	BlockFemtos sim.Uint128
+	// Gapped are the gaps that no span carries, by instant and length.
+	Gapped []Gap
+	// Preemptions are the instants at which a sequence was preempted.
+	Preemptions []clock.Time
+	// Drops are the numbers of tokens dropped, by instant.
+	Drops []Drop
+	// Records are the requests ended, by instant and ID.
+	Records []sim.Record
+	// Steps are the iterations in detail; only a [StepTape] has them.
+	Steps []Step
+
+	faults []string   // calls that an observer must not get
+	end    clock.Time // of the last span
+}
+
+// StepTape is a [Tape] that wants every iteration in detail.
+type StepTape struct{ Tape }
+
+// The events on a tape.
+type (
+	// Arrival is a call of [sim.Observer.Arrived].
+	Arrival struct {
+		At      clock.Time
+		Request workload.Request
+	}
+	// LevelChange is a call of [sim.Observer.Levels].
+	LevelChange struct {
+		At     clock.Time
+		Levels sim.Levels
+	}
+	// Gap is a call of [sim.Observer.Gap].
+	Gap struct {
+		At  clock.Time
+		Gap clock.Duration
+	}
+	// Drop sums the calls of [sim.Observer.Dropped] for an instant.
+	Drop struct {
+		At     clock.Time
+		Tokens int
+	}
+)
+
+// Iteration is one iteration of a span. The fields are those of [sim.Span].
+type Iteration struct {
+	Start, End                      clock.Time
+	Remainder, Femtos               int64
+	Wait                            clock.Duration
+	Decodes, Gaps, FirstTokens      int
+	PrefillTokens, RecomputedTokens int
+	Context, Shared                 int64
+	UsedBlocks                      int // -1 if not told: within a span
+}
+
+// Step is a [sim.Step] without its span.
+type Step struct {
+	Scheduled  []sim.Share
+	Preempted  []int64
+	FreeBlocks int
+}
+
+var (
+	_ sim.Observer     = (*Tape)(nil)
+	_ sim.StepObserver = (*StepTape)(nil)
+)
+
+// Edge implements [sim.Observer].
+func (t *Tape) Edge() clock.Time {
+	if t.Cut <= 0 {
+		return clock.Never
+	}
+	return t.end - t.end%clock.Time(t.Cut) + clock.Time(t.Cut)
+}
+
+// Arrived implements [sim.Observer].
+func (t *Tape) Arrived(at clock.Time, r *workload.Request) {
+	if r.Arrival != at {
+		t.fault("request %d: arrived at %v, sent at %v", r.ID, at, r.Arrival)
+	}
+	t.Arrivals = append(t.Arrivals, Arrival{at, *r})
+	t.Arrivals[len(t.Arrivals)-1].Request.Content = nil
+}
+
+// Levels implements [sim.Observer].
+func (t *Tape) Levels(at clock.Time, l *sim.Levels) {
+	if n := len(t.Changes); n > 0 && at < t.Changes[n-1].At {
+		t.fault("levels at %v after those at %v", at, t.Changes[n-1].At)
+	}
+	t.Changes = append(t.Changes, LevelChange{at, *l})
+}
+
+// Span implements [sim.Observer].
+func (t *Tape) Span(s *sim.Span) {
+	if edge := t.Edge(); s.N > 1 && s.Start < edge && edge < s.End(s.N) {
+		t.fault("span of %d iterations from %v to %v across the edge at %v", s.N, s.Start, s.End(s.N), edge)
+	}
+	if s.N < 1 {
+		t.fault("span of %d iterations at %v", s.N, s.Start)
+	}
+	for k := range s.N {
+		tail := s.Tail(k)
+		it := Iteration{
+			Start: tail.Start, End: tail.End(1), Remainder: tail.Remainder, Femtos: tail.First,
+			Decodes: s.Decodes, Gaps: s.Gaps, FirstTokens: s.FirstTokens,
+			PrefillTokens: s.PrefillTokens, RecomputedTokens: s.RecomputedTokens,
+			Context: s.Context + int64(k)*int64(s.Decodes), Shared: s.Shared, UsedBlocks: -1,
+		}
+		if k == 0 {
+			it.Wait = s.Wait
+		}
+		if k == s.N-1 {
+			it.UsedBlocks = s.UsedBlocks
+		}
+		t.Iterations = append(t.Iterations, it)
+	}
+	t.BlockFemtos = t.BlockFemtos.Add(s.BlockFemtos)
+	t.end = s.End(s.N)
+}
+
+// Gap implements [sim.Observer].
+func (t *Tape) Gap(at clock.Time, gap clock.Duration) { t.Gapped = append(t.Gapped, Gap{at, gap}) }
+
+// Preempted implements [sim.Observer].
+func (t *Tape) Preempted(at clock.Time) { t.Preemptions = append(t.Preemptions, at) }
+
+// Dropped implements [sim.Observer].
+func (t *Tape) Dropped(at clock.Time, tokens int) { t.Drops = append(t.Drops, Drop{at, tokens}) }
+
+// Finished implements [sim.Observer].
+func (t *Tape) Finished(rec *sim.Record) {
+	t.Records = append(t.Records, *rec)
+	t.Records[len(t.Records)-1].Request.Content = nil
+}
+
+// Step implements [sim.StepObserver].
+func (t *StepTape) Step(s *sim.Step) {
+	t.Steps = append(t.Steps, Step{slices.Clone(s.Scheduled), slices.Clone(s.Preempted), s.FreeBlocks})
+}
+
+func (t *Tape) fault(format string, args ...any) {
+	t.faults = append(t.faults, fmt.Sprintf(format, args...))
+}
+
+// settle brings the lists into their final form.
+func (t *Tape) settle() {
+	slices.SortFunc(t.Gapped, func(a, b Gap) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Gap, b.Gap)) })
+	slices.Sort(t.Preemptions)
+	slices.SortFunc(t.Records, func(a, b sim.Record) int {
+		return cmp.Or(cmp.Compare(a.Released, b.Released), cmp.Compare(a.Request.ID, b.Request.ID))
+	})
+
+	slices.SortFunc(t.Drops, func(a, b Drop) int { return cmp.Compare(a.At, b.At) })
+	drops := t.Drops[:0]
+	for _, d := range t.Drops {
+		if n := len(drops); n > 0 && drops[n-1].At == d.At {
+			drops[n-1].Tokens += d.Tokens
+		} else {
+			drops = append(drops, d)
+		}
+	}
+	t.Drops = drops
+
+	var changes []LevelChange
+	last := sim.Levels{}
+	for i, c := range t.Changes {
+		if i+1 < len(t.Changes) && t.Changes[i+1].At == c.At || c.Levels == last {
+			continue
+		}
+		changes = append(changes, c)
+		last = c.Levels
+	}
+	t.Changes = changes
+}
