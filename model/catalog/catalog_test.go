@@ -1,0 +1,227 @@
+package catalog
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"clifftop/model"
+)
+
+// TestPublishedFigures recomputes from the dimensions what the records state: parameters to 1 %, KV
+// bytes exactly.
+func TestPublishedFigures(t *testing.T) {
+	h100, err := GPU("h100-sxm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := files.ReadDir("models")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 42 {
+		t.Errorf("%d models, want 42", len(entries))
+	}
+	for _, e := range entries {
+		data, err := files.ReadFile("models/" + e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r llmRecord
+		if err := decode(e.Name(), data, &r); err != nil {
+			t.Fatal(err)
+		}
+		m, err := LLM(r.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Name+".yaml" != e.Name() || m.Source == "" {
+			t.Errorf("%s: name %q, source %q", e.Name(), m.Name, m.Source)
+		}
+		total, active := m.Params()
+		near(t, m.Name+" total parameters", total/1e9, r.Check.TotalParams, 0.01)
+		near(t, m.Name+" active parameters", active/1e9, r.Check.ActiveParams, 0.01)
+		d, err := model.NewDeployment(m, h100, model.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.KVBytesPerToken(); got != r.Check.KVBytesPerToken {
+			t.Errorf("%s: %d KV bytes per token, want %d", m.Name, got, r.Check.KVBytesPerToken)
+		}
+	}
+}
+
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if math.Abs(got/want-1) > tolerance {
+		t.Errorf("%s: %.6g, want %.6g", what, got, want)
+	}
+}
+
+func TestLists(t *testing.T) {
+	if n := len(LLMs()); n != 42 {
+		t.Errorf("%d models", n)
+	}
+	if n := len(GPUs()); n != 22 {
+		t.Errorf("%d gpus", n)
+	}
+	if !slices.IsSortedFunc(LLMs(), func(a, b model.LLM) int { return strings.Compare(a.Name, b.Name) }) {
+		t.Error("models are not ordered by name")
+	}
+	GPUs()[0].Name = "changed"
+	if GPUs()[0].Name == "changed" {
+		t.Error("a caller can change the catalogue")
+	}
+	// No name or alias may stand for two records.
+	seen := map[string]string{}
+	for _, m := range LLMs() {
+		for _, a := range append(m.Aliases, m.Name) {
+			if other, ok := seen[canonical(a)]; ok {
+				t.Errorf("%q is %s and %s", a, other, m.Name)
+			}
+			seen[canonical(a)] = m.Name
+		}
+	}
+	for _, g := range GPUs() {
+		for _, a := range append(g.Aliases, g.Name) {
+			if other, ok := seen[canonical(a)]; ok {
+				t.Errorf("%q is %s and %s", a, other, g.Name)
+			}
+			seen[canonical(a)] = g.Name
+		}
+		if g.Source == "" || !strings.Contains(g.PriceNote, "placeholder") {
+			t.Errorf("%s: source %q, price note %q", g.Name, g.Source, g.PriceNote)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"H100": "h100-sxm", "h100_sxm": "h100-sxm", "A100": "a100-80gb-sxm", "rtx pro 6000 se": "rtx-pro-6000-se",
+		"4090": "rtx-4090", "L40S": "l40s", "B60": "arc-b60", "GH200": "gh200-96",
+	} {
+		if g, err := GPU(name); err != nil || g.Name != want {
+			t.Errorf("%q is %q, %v; want %q", name, g.Name, err, want)
+		}
+	}
+	for name, want := range map[string]string{
+		"Llama-3.1-8B": "llama-3.1-8b", "meta-llama/llama-3.1-8b-instruct": "llama-3.1-8b",
+		"Mixtral-8x7B-Instruct-v0.1": "mixtral-8x7b", "unsloth/Llama-3.1-8B-Instruct": "llama-3.1-8b", "openai/gpt-oss-120b": "gpt-oss-120b",
+	} {
+		if m, err := LLM(name); err != nil || m.Name != want {
+			t.Errorf("%q is %q, %v; want %q", name, m.Name, err, want)
+		}
+	}
+	_, err := LLM("lama-3-8b")
+	if want := `catalog: no model "lama-3-8b"; nearest: llama-3-8b, `; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %s…", err, want)
+	}
+	for _, odd := range []string{"", "/", "h100 ", strings.Repeat("x", 1000), "ü/ü"} {
+		if _, err := GPU(odd); err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v", odd, err)
+		}
+	}
+}
+
+// TestRows checks the order in which constants are looked up.
+func TestRows(t *testing.T) {
+	for _, c := range []struct{ gpu, op, want string }{
+		{"h100-sxm", "gemm fp8", "h100-sxm gemm fp8"},
+		{"h100-sxm", "gemm fp16", "h100-sxm gemm bf16"},
+		{"h100-sxm", "gemm nvfp4", "h100-sxm gemm bf16"},
+		{"h100-sxm", "gemm int4", "hopper gemm int4"},
+		{"h100-sxm", "gemm mxfp4", "hopper gemm int4"},
+		{"a100-80gb-sxm", "gemm fp8", "a100-80gb-sxm gemm bf16"},
+		{"a100-80gb-sxm", "decode fp8", "a100-80gb-sxm attn_decode bf16"},
+		{"a100-80gb-sxm", "moe mxfp4", "default moe mxfp4"},
+		{"arc-b60", "decode fp8", "arc-b60 attn_decode fp8"},
+		{"arc-b60", "gemm int4", "arc-b60 gemm bf16 (no int4 row)"},
+		{"l4", "gemm fp8", "default gemm fp8"},
+		{"a40", "gemm fp8", "default gemm bf16"},
+		{"gb200", "moe fp8", "gb200 moe fp8"},
+		{"b200-sxm", "moe nvfp4", "b200-sxm moe nvfp4"},
+	} {
+		g, err := GPU(c.gpu)
+		if err != nil {
+			t.Fatal(err)
+		}
+		op, format, _ := strings.Cut(c.op, " ")
+		p, err := model.ParsePrecision(format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{"gemm": g.Kernels.GEMM[p].Row, "decode": g.Kernels.Decode[p].Row, "moe": g.Kernels.MoE[p].Row}[op]
+		if got != c.want {
+			t.Errorf("%s %s: row %q, want %q", c.gpu, c.op, got, c.want)
+		}
+	}
+	b60, _ := GPU("arc-b60")
+	if b60.Kernels.Decode[model.BF16].Memory != 1 {
+		t.Error("a fraction above 1 was not clamped")
+	}
+	h100, _ := GPU("h100")
+	if h100.Kernels.MoE[model.BF16].Memory != 1.05 {
+		t.Error("the expert bandwidth was clamped")
+	}
+	l4, _ := GPU("l4")
+	near(t, "default delta", l4.Kernels.Prefill.Delta, 170+0.35*121, 1e-12)
+	for gpu, want := range map[string]string{"h100-sxm": "calibrated", "rtx-4090": "partly calibrated", "mi300x": "uncalibrated"} {
+		if g, err := GPU(gpu); err != nil || g.Calibrated.String() != want {
+			t.Errorf("%s is %v, want %s", gpu, g.Calibrated, want)
+		}
+	}
+}
+
+func TestReadGPU(t *testing.T) {
+	const good = `
+name: My Card
+sms: 100
+peak_tflops: {bf16: 200}
+memory: {physical_gb: 48, bandwidth_gb_per_s: 1000}
+`
+	g, err := ReadGPU("my.yaml", []byte(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Name != "my-card" || g.Calibrated != model.Uncalibrated || g.Kernels.GEMM[model.BF16].Row != "default gemm bf16" {
+		t.Errorf("read %+v", g)
+	}
+	for text, want := range map[string]string{
+		good + "colour: red\n":                                                `my.yaml:6:1: unknown field "colour"`,
+		strings.Replace(good, "100", "many", 1):                               `my.yaml:3:6: found string (want int)`,
+		strings.Replace(good, "1000", "0", 1):                                 `my.yaml: memory bandwidth is 0 (want a positive number)`,
+		strings.Replace(good, "1000", ".nan", 1):                              `my.yaml: memory bandwidth is NaN (want a positive number)`,
+		good + "allreduce_class: infiniband\n":                                `my.yaml: unknown allreduce_class "infiniband" (want one of [ampere blackwell hopper l40s rtx])`,
+		good + "kernels: {gemm: {bf16: {t0_us: 1, ec: 1.5, em: 0.9}}}\n":      ``,
+		good + "kernels: {gemm: {fp7: {t0_us: 1, ec: 0.5, em: 0.9}}}\n":       `my.yaml: kernels.gemm: unknown format "fp7" (want [bf16 fp8 int4 nvfp4])`,
+		good + "kernels: {gemm: {bf16: {t0_us: 1, ec: 0, em: 0.9}}}\n":        `my.yaml: my-card gemm bf16: ec is 0 (want above 0, at most 1); `,
+		good + "kernels: {allreduce: {2: {alpha_us: 5, bus_gb_per_s: 20}}}\n": `my.yaml: kernels.allreduce has no line for 4 GPUs (want 2, 4 and 8)`,
+		"":  `my.yaml: `,
+		"[": `my.yaml:1:1: `,
+	} {
+		_, err := ReadGPU("my.yaml", []byte(text))
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%q: %v", text, err)
+		case want != "" && (err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n")):
+			t.Errorf("%q:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// FuzzReadGPU looks for records that make the reader panic, or print more than a line.
+func FuzzReadGPU(f *testing.F) {
+	for _, name := range []string{"gpus/h100-sxm.yaml", "gpus/tpu-v5e.yaml"} {
+		data, err := files.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if _, err := ReadGPU("fuzz.yaml", data); err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("more than a line: %v", err)
+		}
+	})
+}

@@ -1,0 +1,102 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"clifftop/model"
+)
+
+// gpuRecord is the file format of an accelerator. See the files in the directory gpus.
+type gpuRecord struct {
+	Name         string   `yaml:"name"`
+	Aliases      []string `yaml:"aliases"`
+	Source       string   `yaml:"source"`
+	Architecture string   `yaml:"architecture"`
+	SMs          int      `yaml:"sms"`
+	Peak         struct {
+		BF16 float64 `yaml:"bf16"`
+		FP8  float64 `yaml:"fp8"`
+		INT8 float64 `yaml:"int8"`
+		FP4  float64 `yaml:"fp4"`
+	} `yaml:"peak_tflops"`
+	Memory struct {
+		Physical  float64 `yaml:"physical_gb"`
+		Reported  float64 `yaml:"reported_gb"`
+		Bandwidth float64 `yaml:"bandwidth_gb_per_s"`
+		L2        float64 `yaml:"l2_mb"`
+	} `yaml:"memory"`
+	Links struct {
+		ScaleUp float64 `yaml:"scale_up"`
+		Host    float64 `yaml:"host"`
+		NIC     float64 `yaml:"nic"`
+	} `yaml:"links_gb_per_s"`
+	Attention      string  `yaml:"attention"`
+	AllReduceClass string  `yaml:"allreduce_class"`
+	TDP            float64 `yaml:"tdp_w"`
+	Price          struct {
+		USDPerHour  []float64 `yaml:"usd_per_hour"`
+		Placeholder bool      `yaml:"placeholder"`
+		Note        string    `yaml:"note"`
+	} `yaml:"price"`
+	Calibrated string     `yaml:"calibrated"`
+	Kernels    kernelRows `yaml:"kernels"`
+}
+
+// ReadGPU reads a GPU record, as YAML in the format of the catalogue's own files. The file name
+// serves for messages. Kernel constants that the record leaves out are filled in as for the
+// catalogue's records.
+func ReadGPU(file string, data []byte) (model.GPU, error) {
+	var r gpuRecord
+	if err := decode(file, data, &r); err != nil {
+		return model.GPU{}, err
+	}
+	g, err := r.gpu()
+	if err != nil {
+		return model.GPU{}, fmt.Errorf("%s: %s", file, strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	return g, nil
+}
+
+func (r *gpuRecord) gpu() (model.GPU, error) {
+	const giga, tera = 1e9, 1e12
+	g := model.GPU{
+		Name: canonical(r.Name), Aliases: r.Aliases, Source: r.Source, Architecture: r.Architecture, SMs: r.SMs,
+		BF16FLOPs: r.Peak.BF16 * tera, FP8FLOPs: r.Peak.FP8 * tera, FP4FLOPs: r.Peak.FP4 * tera, INT8OPs: r.Peak.INT8 * tera,
+		MemoryBytes: r.Memory.Physical * giga, ReportedBytes: r.Memory.Reported * giga,
+		HBMBytesPerSecond: r.Memory.Bandwidth * giga, L2Bytes: r.Memory.L2 * 1e6,
+		ScaleUpBytesPerSecond: r.Links.ScaleUp * giga, HostBytesPerSecond: r.Links.Host * giga, NICBytesPerSecond: r.Links.NIC * giga,
+		AttentionBackend: model.AttentionBackend(r.Attention), AllReduceClass: r.AllReduceClass, TDPWatts: r.TDP,
+		PriceNote: r.Price.Note, Calibrated: model.Calibration(r.Calibrated),
+	}
+	if r.Price.Placeholder {
+		g.PriceNote = strings.TrimPrefix(g.PriceNote+"; a placeholder", "; ")
+	}
+	if g.Name == "" {
+		return g, errors.New("name is missing")
+	}
+	switch p := r.Price.USDPerHour; len(p) {
+	case 0:
+	case 1:
+		g.USDPerHour = [2]float64{p[0], p[0]}
+	case 2:
+		g.USDPerHour = [2]float64{p[0], p[1]}
+	default:
+		return g, fmt.Errorf("price.usd_per_hour has %d values (want low and high)", len(p))
+	}
+	switch g.Calibrated {
+	case model.Calibrated, model.PartlyCalibrated, model.Uncalibrated:
+	case "":
+		if g.Calibrated = model.Uncalibrated; !r.Kernels.empty() {
+			g.Calibrated = model.PartlyCalibrated
+		}
+	default:
+		return g, fmt.Errorf("calibrated is %q (want yes, partly or no)", r.Calibrated)
+	}
+	var err error
+	if g.Kernels, err = r.Kernels.resolve(&g); err != nil {
+		return g, err
+	}
+	return g, g.Validate()
+}

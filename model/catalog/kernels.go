@@ -1,0 +1,262 @@
+package catalog
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"clifftop/model"
+)
+
+// kernelRows are the kernel constants as files hold them; a nil row is one to be looked up elsewhere.
+type kernelRows struct {
+	Source  string                `yaml:"source"`
+	GEMM    map[string]gemmRow    `yaml:"gemm"`
+	Decode  map[string]decodeRow  `yaml:"attn_decode"`
+	Prefill *prefillRow           `yaml:"attn_prefill"`
+	Mixed   *mixedRow             `yaml:"attn_mixed"`
+	MoE     map[string]moeRow     `yaml:"moe"`
+	Reduce  map[int]allReduceLine `yaml:"allreduce"`
+}
+
+type gemmRow struct {
+	T0 float64 `yaml:"t0_us"`
+	EC float64 `yaml:"ec"`
+	EM float64 `yaml:"em"`
+}
+
+type decodeRow struct {
+	T0 float64 `yaml:"t0_us"`
+	CS float64 `yaml:"cs_ns"`
+	E  float64 `yaml:"e"`
+}
+
+type prefillRow struct {
+	T0            float64 `yaml:"t0_us"`
+	E             float64 `yaml:"e"`
+	Delta         float64 `yaml:"delta_tokens"`
+	DeltaPerTFLOP float64 `yaml:"delta_tokens_per_bf16_tflops"`
+}
+
+type mixedRow struct {
+	E            float64 `yaml:"e"`
+	EOverPrefill float64 `yaml:"e_over_prefill_e"`
+}
+
+type moeRow struct {
+	T0 float64  `yaml:"t0_us"`
+	EM float64  `yaml:"em"`
+	EC float64  `yaml:"ec"`
+	TR *float64 `yaml:"tile_rows"` // with i0, marks a row of the current fit
+	I0 *float64 `yaml:"i0"`
+}
+
+type allReduceLine struct {
+	Alpha float64 `yaml:"alpha_us"`
+	Bus   float64 `yaml:"bus_gb_per_s"`
+}
+
+func (k *kernelRows) empty() bool {
+	return len(k.GEMM)+len(k.Decode)+len(k.MoE)+len(k.Reduce) == 0 && k.Prefill == nil && k.Mixed == nil
+}
+
+// shared are the constants that do not belong to one GPU.
+type shared struct {
+	defaults  kernelRows
+	allReduce map[string]map[int]allReduceLine // by class
+	int4      map[string]gemmRow               // by architecture
+	common    model.CommonConstants
+	exponent  map[string]float64 // of the soft maximum, by format of the multiplication
+}
+
+const micro, nano, defaultRow = 1e-6, 1e-9, "default"
+
+// resolve looks every row up: the GPU's own; for a format that the GPU has no units for, its 16-bit
+// row; else the default.
+func (k *kernelRows) resolve(g *model.GPU) (model.KernelConstants, error) {
+	s, err := loadShared()
+	if err != nil {
+		return model.KernelConstants{}, err
+	}
+	c := model.KernelConstants{Common: s.common}
+	if err := k.checkKeys(); err != nil {
+		return c, err
+	}
+	for _, p := range []model.Precision{model.BF16, model.FP16, model.FP8, model.INT4, model.NVFP4, model.MXFP4} {
+		c.GEMM[p] = k.gemm(s, g, p)
+		c.MoE[p] = k.moe(s, g, p)
+	}
+	for _, p := range []model.Precision{model.BF16, model.FP8} {
+		row, from := lookUp(k.Decode, s.defaults.Decode, g, p)
+		c.Decode[p] = model.DecodeConstants{
+			Row: from("attn_decode"), Launch: row.T0 * micro, Sequence: row.CS * nano, Memory: min(row.E, 1),
+		}
+	}
+	c.Prefill = k.prefill(s, g)
+	c.Mixed = k.mixed(s, g, c.Prefill.Compute)
+	c.AllReduce, err = k.reduce(s, g)
+	return c, err
+}
+
+// checkKeys refuses formats that no row is looked up by.
+func (k *kernelRows) checkKeys() error {
+	check := func(section, key string, want ...string) error {
+		if !slices.Contains(want, key) {
+			return fmt.Errorf("kernels.%s: unknown format %q (want %v)", section, key, want)
+		}
+		return nil
+	}
+	for key := range k.GEMM {
+		if err := check("gemm", key, "bf16", "fp8", "int4", "nvfp4"); err != nil {
+			return err
+		}
+	}
+	for key := range k.Decode {
+		if err := check("attn_decode", key, "bf16", "fp8"); err != nil {
+			return err
+		}
+	}
+	for key := range k.MoE {
+		if err := check("moe", key, "bf16", "fp8", "int4", "nvfp4", "mxfp4"); err != nil {
+			return err
+		}
+	}
+	for n := range k.Reduce {
+		if err := check("allreduce", fmt.Sprint(n), "2", "4", "8"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookUp is the common part: own row, own 16-bit row where the GPU lacks the units, default row. The
+// function that it returns names the row, given the operation.
+func lookUp[R any](own, defaults map[string]R, g *model.GPU, p model.Precision) (R, func(op string) string) {
+	name := p.String()
+	if p == model.FP16 {
+		name = "bf16"
+	}
+	label := func(where string) func(string) string {
+		return func(op string) string { return where + " " + op + " " + name }
+	}
+	if row, ok := own[name]; ok {
+		return row, label(g.Name)
+	}
+	if !hasUnits(g, p) {
+		name = "bf16"
+		if row, ok := own[name]; ok {
+			return row, label(g.Name)
+		}
+	}
+	return defaults[name], label(defaultRow)
+}
+
+// hasUnits reports whether the GPU multiplies in the format that weights of p call for.
+func hasUnits(g *model.GPU, p model.Precision) bool {
+	switch p {
+	case model.FP8:
+		return g.FP8FLOPs > 0
+	case model.NVFP4:
+		return g.FP4FLOPs > 0
+	}
+	return true
+}
+
+// arithmetic is the format in which the GPU multiplies weights of p.
+func arithmetic(g *model.GPU, p model.Precision) model.Precision {
+	if (p == model.FP8 || p == model.NVFP4) && hasUnits(g, p) {
+		return p
+	}
+	return model.BF16
+}
+
+func (k *kernelRows) gemm(s *shared, g *model.GPU, p model.Precision) model.GEMMConstants {
+	a := arithmetic(g, p)
+	row, from := lookUp(k.GEMM, s.defaults.GEMM, g, p)
+	name, exponent := from("gemm"), s.exponent[a.String()]
+	if p == model.INT4 || p == model.MXFP4 { // weight-only four-bit products are alike
+		var ok bool
+		if row, ok = k.GEMM["int4"]; ok {
+			name, exponent = g.Name+" gemm int4", s.exponent["int4"]
+		} else if row, ok = s.int4[g.Architecture]; ok {
+			name, exponent = g.Architecture+" gemm int4", s.exponent["int4"]
+		} else {
+			row, from = lookUp(k.GEMM, s.defaults.GEMM, g, model.BF16)
+			name = from("gemm") + " (no int4 row)"
+		}
+	}
+	return model.GEMMConstants{
+		Row: name, Arithmetic: a, Launch: row.T0 * micro,
+		Compute: min(row.EC, 1), Memory: min(row.EM, 1), Exponent: exponent,
+	}
+}
+
+func (k *kernelRows) moe(s *shared, g *model.GPU, p model.Precision) model.MoEConstants {
+	row, from := lookUp(k.MoE, s.defaults.MoE, g, p)
+	c := model.MoEConstants{
+		Row: from("moe"), Arithmetic: arithmetic(g, p), Launch: row.T0 * micro,
+		Compute: min(row.EC, 1), Memory: min(row.EM, 1), Exponent: 1,
+	}
+	if row.TR != nil && row.I0 != nil {
+		c.TileRows, c.ShortK, c.Exponent, c.Memory = *row.TR, *row.I0, 2, row.EM
+	}
+	return c
+}
+
+func (k *kernelRows) prefill(s *shared, g *model.GPU) model.PrefillConstants {
+	row, where := k.Prefill, g.Name
+	if row == nil {
+		row, where = s.defaults.Prefill, defaultRow
+	}
+	return model.PrefillConstants{
+		Row: where + " attn_prefill", Launch: row.T0 * micro, Compute: min(row.E, 1),
+		Delta: row.Delta + float64(row.DeltaPerTFLOP*(g.BF16FLOPs/1e12)),
+	}
+}
+
+func (k *kernelRows) mixed(s *shared, g *model.GPU, prefill float64) model.MixedConstants {
+	row, where := k.Mixed, g.Name
+	if row == nil {
+		row, where = s.defaults.Mixed, defaultRow
+	}
+	e := row.E
+	if e == 0 {
+		e = row.EOverPrefill * prefill
+	}
+	return model.MixedConstants{Row: where + " attn_mixed", Compute: min(e, 1)}
+}
+
+// reduce takes the record's own all-reduce figures, or its class's; no class means none. The bus is
+// never faster than the link.
+func (k *kernelRows) reduce(s *shared, g *model.GPU) (model.AllReduceConstants, error) {
+	lines, row := k.Reduce, g.Name+" allreduce"
+	if len(lines) == 0 {
+		if g.AllReduceClass == "" {
+			return model.AllReduceConstants{}, nil
+		}
+		var ok bool
+		if lines, ok = s.allReduce[g.AllReduceClass]; !ok {
+			var known []string
+			for c := range s.allReduce {
+				known = append(known, c)
+			}
+			slices.Sort(known)
+			return model.AllReduceConstants{}, fmt.Errorf("unknown allreduce_class %q (want one of %v)", g.AllReduceClass, known)
+		}
+		row = g.AllReduceClass + " allreduce"
+	}
+	c := model.AllReduceConstants{Row: row}
+	link := g.ScaleUpBytesPerSecond
+	if !(link > 0) {
+		link = math.Inf(1)
+	}
+	for i, n := range []int{2, 4, 8} {
+		line, ok := lines[n]
+		if !ok {
+			return c, fmt.Errorf("kernels.allreduce has no line for %d GPUs (want 2, 4 and 8)", n)
+		}
+		c.Latency[i] = line.Alpha * micro
+		c.BusBytesPerSecond[i] = min(line.Bus*1e9, link)
+	}
+	return c, nil
+}

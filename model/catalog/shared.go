@@ -1,0 +1,104 @@
+package catalog
+
+import (
+	"fmt"
+
+	"clifftop/model"
+)
+
+// classesFile is the format of kernels/classes.yaml.
+type classesFile struct {
+	AllReduce struct {
+		Source  string                           `yaml:"source"`
+		Classes map[string]map[int]allReduceLine `yaml:"classes"`
+	} `yaml:"allreduce"`
+	INT4 struct {
+		Source        string             `yaml:"source"`
+		Architectures map[string]gemmRow `yaml:"architectures"`
+	} `yaml:"gemm_int4"`
+}
+
+// globalFile is the format of kernels/global.yaml.
+type globalFile struct {
+	Source string `yaml:"source"`
+	GEMM   struct {
+		PerK   float64 `yaml:"t_per_k_ns"`
+		PBF16  float64 `yaml:"p_bf16"`
+		PFP8   float64 `yaml:"p_fp8"`
+		PNVFP4 float64 `yaml:"p_nvfp4"`
+		PINT4  float64 `yaml:"p_int4"`
+	} `yaml:"gemm"`
+	Elementwise struct {
+		Kernels float64 `yaml:"kernels"`
+		T0      float64 `yaml:"t0_us"`
+		E       float64 `yaml:"e"`
+	} `yaml:"elementwise"`
+	Sampler struct {
+		T0    float64 `yaml:"t0_us"`
+		Bytes float64 `yaml:"bytes_per_logit"`
+		TopP  float64 `yaml:"top_p_bytes_per_logit"`
+	} `yaml:"sampler"`
+	FA2 struct {
+		TileRows float64 `yaml:"tile_rows"`
+		Delta    float64 `yaml:"delta_tokens"`
+	} `yaml:"fa2"`
+	MLADecode struct {
+		T0 float64 `yaml:"t0_us"`
+		CS float64 `yaml:"cs_ns"`
+		EC float64 `yaml:"ec"`
+		EM float64 `yaml:"em"`
+	} `yaml:"mla_decode"`
+	MLAPrefill struct {
+		T0    float64 `yaml:"t0_us"`
+		E     float64 `yaml:"e"`
+		Delta float64 `yaml:"delta_tokens"`
+	} `yaml:"mla_prefill"`
+	Overheads struct {
+		Step     float64 `yaml:"step_ms"`
+		Sequence float64 `yaml:"per_sequence_us"`
+	} `yaml:"overheads"`
+}
+
+// readShared reads the files of the directory kernels.
+func readShared() (*shared, error) {
+	var (
+		s       shared
+		classes classesFile
+		global  globalFile
+	)
+	for _, f := range []struct {
+		name string
+		into any
+	}{
+		{"kernels/default.yaml", &s.defaults},
+		{"kernels/classes.yaml", &classes},
+		{"kernels/global.yaml", &global},
+	} {
+		data, err := files.ReadFile(f.name)
+		if err != nil {
+			return nil, fmt.Errorf("catalog: %w", err)
+		}
+		if err := decode(f.name, data, f.into); err != nil {
+			return nil, fmt.Errorf("catalog: %w", err)
+		}
+	}
+	s.allReduce, s.int4 = classes.AllReduce.Classes, classes.INT4.Architectures
+	s.exponent = map[string]float64{
+		"bf16": global.GEMM.PBF16, "fp8": global.GEMM.PFP8, "nvfp4": global.GEMM.PNVFP4, "int4": global.GEMM.PINT4,
+	}
+	s.common = global.common()
+	return &s, nil
+}
+
+func (f *globalFile) common() model.CommonConstants {
+	return model.CommonConstants{
+		GEMMPerK:           f.GEMM.PerK * nano,
+		ElementwiseKernels: f.Elementwise.Kernels, ElementwiseLaunch: f.Elementwise.T0 * micro, ElementwiseMemory: f.Elementwise.E,
+		SamplerLaunch: f.Sampler.T0 * micro, SamplerBytes: f.Sampler.Bytes, SamplerTopPBytes: f.Sampler.TopP,
+		FA2TileRows: f.FA2.TileRows, FA2Delta: f.FA2.Delta,
+		MLADecodeLaunch: f.MLADecode.T0 * micro, MLADecodeSequence: f.MLADecode.CS * nano,
+		MLADecodeCompute: f.MLADecode.EC, MLADecodeMemory: f.MLADecode.EM,
+		MLAPrefillLaunch: f.MLAPrefill.T0 * micro, MLAPrefillCompute: f.MLAPrefill.E, MLAPrefillDelta: f.MLAPrefill.Delta,
+		StepOverhead: f.Overheads.Step * 1e-3, SequenceOverhead: f.Overheads.Sequence * micro,
+	}
+}

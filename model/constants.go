@@ -1,0 +1,153 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// KernelConstants are the measured properties of a GPU's kernels, resolved: each row was taken from
+// the GPU's own measurements, from its class, or from the medians over other GPUs, and names its
+// origin. Times are in seconds; fractions are of the datasheet's peak or bandwidth.
+type KernelConstants struct {
+	GEMM      [precisions]GEMMConstants   // by format of the weights
+	Decode    [precisions]DecodeConstants // by format of the KV cache: BF16 and FP8
+	Prefill   PrefillConstants
+	Mixed     MixedConstants
+	MoE       [precisions]MoEConstants // by format of the expert weights
+	AllReduce AllReduceConstants
+	Common    CommonConstants
+}
+
+// GEMMConstants describe a dense matrix product:
+//
+//	t = Launch + k·Common.GEMMPerK + ((flops/(peak·Compute))^p + (bytes/(bandwidth·Memory))^p)^(1/p)
+type GEMMConstants struct {
+	Row        string    // origin, such as "h100-sxm gemm fp8"
+	Arithmetic Precision // format of the multiplication: BF16, FP8 or NVFP4
+	Launch     float64
+	Compute    float64
+	Memory     float64
+	Exponent   float64 // p; 1 adds the two times, large values take the longer one
+}
+
+// DecodeConstants describe the attention kernel of decoding sequences.
+type DecodeConstants struct {
+	Row      string
+	Launch   float64
+	Sequence float64 // per sequence and KV head
+	Memory   float64
+}
+
+// PrefillConstants describe the attention kernel of prefill chunks.
+type PrefillConstants struct {
+	Row     string
+	Launch  float64
+	Compute float64
+	Delta   float64 // tokens added to the mean context of a chunk
+}
+
+// MixedConstants describe the attention kernel that runs prefill and decode in one, on FA2 GPUs.
+type MixedConstants struct {
+	Row     string
+	Compute float64
+}
+
+// MoEConstants describe the grouped product over experts:
+//
+//	t = Launch + activations/(0.9·bandwidth) + ((flops·(1+ShortK/I)/(peak·Compute))^p + (weights/(bandwidth·Memory))^p)^(1/p)
+//
+// where TileRows rows of padding per active expert count as work.
+type MoEConstants struct {
+	Row        string
+	Arithmetic Precision
+	Launch     float64
+	Memory     float64 // up to 1.05: the distinct experts are over-counted a little
+	Compute    float64
+	TileRows   float64
+	ShortK     float64 // width at which a narrow expert runs at half speed
+	Exponent   float64
+}
+
+// AllReduceConstants are latency and bus bandwidth of an all-reduce over 2, 4 and 8 GPUs.
+type AllReduceConstants struct {
+	Row               string
+	Latency           [3]float64
+	BusBytesPerSecond [3]float64
+}
+
+// CommonConstants hold for all GPUs.
+type CommonConstants struct {
+	GEMMPerK float64 // seconds per element of the inner dimension
+
+	ElementwiseKernels float64 // small kernels per layer
+	ElementwiseLaunch  float64 // each
+	ElementwiseMemory  float64
+
+	SamplerLaunch    float64
+	SamplerBytes     float64 // bytes moved per logit
+	SamplerTopPBytes float64 // additional bytes per logit under top-p or top-k
+
+	FA2TileRows float64
+	FA2Delta    float64 // tokens
+
+	MLADecodeLaunch, MLADecodeSequence float64
+	MLADecodeCompute, MLADecodeMemory  float64
+	MLAPrefillLaunch                   float64
+	MLAPrefillCompute, MLAPrefillDelta float64
+
+	StepOverhead     float64 // per step
+	SequenceOverhead float64 // per sequence in the step
+}
+
+func (k *KernelConstants) isZero() bool { return *k == KernelConstants{} }
+
+// validate refuses constants that would make an operation instantaneous, or faster than the
+// hardware.
+func (k *KernelConstants) validate() error {
+	var errs []error
+	fraction := func(row, name string, v, limit float64) {
+		if !(v > 0 && v <= limit) {
+			errs = append(errs, fmt.Errorf("%s: %s is %v (want above 0, at most %v)", row, name, v, limit))
+		}
+	}
+	atLeast := func(row, name string, v, least float64) {
+		if !(v >= least) || math.IsInf(v, 0) {
+			errs = append(errs, fmt.Errorf("%s: %s is %v (want %v or more)", row, name, v, least))
+		}
+	}
+	for _, p := range []Precision{BF16, FP16, FP8, INT4, NVFP4, MXFP4} {
+		g, m := &k.GEMM[p], &k.MoE[p]
+		fraction(g.Row, "ec", g.Compute, 1)
+		fraction(g.Row, "em", g.Memory, 1)
+		atLeast(g.Row, "t0", g.Launch, 0)
+		atLeast(g.Row, "p", g.Exponent, 1)
+		fraction(m.Row, "ec", m.Compute, 1)
+		fraction(m.Row, "em", m.Memory, moeMemoryLimit)
+		atLeast(m.Row, "t0", m.Launch, 0)
+		atLeast(m.Row, "tile_rows", m.TileRows, 0)
+		atLeast(m.Row, "i0", m.ShortK, 0)
+		atLeast(m.Row, "p", m.Exponent, 1)
+	}
+	for _, p := range []Precision{BF16, FP8} {
+		d := &k.Decode[p]
+		fraction(d.Row, "e", d.Memory, 1)
+		atLeast(d.Row, "t0", d.Launch, 0)
+		atLeast(d.Row, "cs", d.Sequence, 0)
+	}
+	fraction(k.Prefill.Row, "e", k.Prefill.Compute, 1)
+	atLeast(k.Prefill.Row, "t0", k.Prefill.Launch, 0)
+	atLeast(k.Prefill.Row, "delta_tokens", k.Prefill.Delta, 0)
+	fraction(k.Mixed.Row, "e", k.Mixed.Compute, 1)
+	if k.AllReduce.Row != "" {
+		for i := range k.AllReduce.Latency {
+			atLeast(k.AllReduce.Row, "latency", k.AllReduce.Latency[i], 0)
+			atLeast(k.AllReduce.Row, "bus bandwidth", k.AllReduce.BusBytesPerSecond[i], 1)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// moeMemoryLimit is how far the effective bandwidth of expert weights may exceed the datasheet's:
+// the expected number of distinct experts over-counts what is read by about that much.
+const moeMemoryLimit = 1.05

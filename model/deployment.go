@@ -1,0 +1,273 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Options say how an LLM is spread over GPUs and in which formats. The zero value is one GPU and
+// the model's native formats.
+type Options struct {
+	// TensorParallel GPUs share every layer. 0 means 1, here and below.
+	TensorParallel int
+	// PipelineParallel groups of them hold consecutive layers.
+	PipelineParallel int
+	// DataParallel copies of the attention layers each serve their own sequences; the experts of a
+	// mixture-of-experts model are spread over all of them, a dense model is copied whole.
+	DataParallel int
+	// ExpertParallel is the number of ways in which the set of experts is divided; it divides
+	// TensorParallel·DataParallel, and what is left of that product shards each expert.
+	ExpertParallel int
+
+	// Dtype is the format of the weights; Auto is the native one.
+	Dtype Precision
+	// MoEDtype is the format of the experts; Auto is the native one when Dtype is Auto too, else Dtype.
+	MoEDtype Precision
+	// KVDtype is the format of the KV cache: Auto and BF16 are 16 bits, or FP8.
+	KVDtype Precision
+}
+
+// Deployment is an LLM on GPUs. It is immutable: make one with [NewDeployment].
+type Deployment struct {
+	LLM LLM
+	GPU GPU
+	// Options as resolved: counts of at least 1, formats other than Auto.
+	Options
+}
+
+// maxParallel bounds each kind of parallelism.
+const maxParallel = 1 << 16
+
+// NewDeployment checks that the model can be spread over the GPU in the way asked for, and returns
+// the deployment with every Auto resolved. The error joins all faults found.
+func NewDeployment(llm LLM, gpu GPU, o Options) (*Deployment, error) {
+	if err := llm.Validate(); err != nil {
+		return nil, fmt.Errorf("model %s: %w", llm.Name, err)
+	}
+	if err := gpu.Validate(); err != nil {
+		return nil, fmt.Errorf("gpu %s: %w", gpu.Name, err)
+	}
+	d := &Deployment{LLM: llm, GPU: gpu, Options: o}
+	var errs []error
+	for _, p := range []struct {
+		name string
+		n    *int
+	}{
+		{"tensor_parallel_size", &d.TensorParallel},
+		{"pipeline_parallel_size", &d.PipelineParallel},
+		{"data_parallel_size", &d.DataParallel},
+		{"expert_parallel_size", &d.ExpertParallel},
+	} {
+		if *p.n == 0 {
+			*p.n = 1
+		}
+		if *p.n < 1 || *p.n > maxParallel {
+			errs = append(errs, fmt.Errorf("%s is %d (want 1 to %d)", p.name, *p.n, maxParallel))
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	errs = append(errs, d.resolvePrecisions(), d.checkTensorParallel(), d.checkExpertParallel())
+	if d.PipelineParallel > llm.Layers {
+		errs = append(errs, fmt.Errorf("pipeline_parallel_size %d exceeds the %d layers of %s", d.PipelineParallel, llm.Layers, llm.Name))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *Deployment) resolvePrecisions() error {
+	for _, p := range []Precision{d.Dtype, d.MoEDtype, d.KVDtype} {
+		if p >= precisions {
+			return fmt.Errorf("unknown precision %v", p)
+		}
+	}
+	native := d.LLM.Precision
+	if native == Auto {
+		native = BF16
+	}
+	if d.MoEDtype == Auto {
+		d.MoEDtype = d.Dtype
+		if d.Dtype == Auto {
+			d.MoEDtype = d.LLM.MoEPrecision
+		}
+		if d.MoEDtype == Auto {
+			d.MoEDtype = native
+		}
+	}
+	if d.Dtype == Auto {
+		d.Dtype = native
+	}
+	switch d.KVDtype {
+	case Auto, FP16:
+		d.KVDtype = BF16
+	case BF16, FP8:
+	default:
+		return fmt.Errorf("kv_cache_dtype %v is not supported (want auto, bf16 or fp8)", d.KVDtype)
+	}
+	return nil
+}
+
+func (d *Deployment) checkTensorParallel() error {
+	tp := d.TensorParallel
+	if tp == 1 && d.DataParallel == 1 {
+		return nil
+	}
+	allowed := d.LLM.tensorParallelSizes()
+	ok := false
+	for _, n := range allowed {
+		ok = ok || n == tp
+	}
+	if !ok {
+		return fmt.Errorf("tensor_parallel_size %d does not divide the %d heads (%d KV heads) of %s (want %s)",
+			tp, d.LLM.Heads, d.LLM.KVHeads, d.LLM.Name, list(allowed))
+	}
+	exchange := tp > 1 || (d.LLM.Experts > 0 && d.DataParallel > 1)
+	if exchange && d.GPU.Kernels.AllReduce.Row == "" {
+		return fmt.Errorf("communication between GPUs is not modelled on %s: no all-reduce measurements (want tensor_parallel_size 1, or a GPU record with an allreduce section)", d.GPU.Name)
+	}
+	return nil
+}
+
+// tensorParallelSizes lists the sizes that give every rank whole heads.
+func (m *LLM) tensorParallelSizes() []int {
+	var sizes []int
+	for n := 1; n <= m.Heads && n <= maxParallel; n++ {
+		if m.Heads%n == 0 && (m.UsesMLA() || m.KVHeads%n == 0 || n%m.KVHeads == 0) {
+			sizes = append(sizes, n)
+		}
+	}
+	return sizes
+}
+
+func (d *Deployment) checkExpertParallel() error {
+	ep := d.ExpertParallel
+	switch {
+	case ep == 1:
+		return nil
+	case d.LLM.Experts == 0:
+		return fmt.Errorf("expert_parallel_size %d: %s has no experts", ep, d.LLM.Name)
+	case d.moeRanks()%ep != 0:
+		return fmt.Errorf("expert_parallel_size %d does not divide tensor_parallel_size·data_parallel_size = %d", ep, d.moeRanks())
+	case d.LLM.Experts%ep != 0:
+		return fmt.Errorf("expert_parallel_size %d does not divide the %d experts of %s", ep, d.LLM.Experts, d.LLM.Name)
+	}
+	return nil
+}
+
+// list prints numbers as in "1, 2, 4 or 8".
+func list(ns []int) string {
+	var b strings.Builder
+	for i, n := range ns {
+		switch {
+		case i == 0:
+		case i == len(ns)-1:
+			b.WriteString(" or ")
+		default:
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, n)
+	}
+	return b.String()
+}
+
+// moeRanks is the number of GPUs over which the experts of a layer are spread.
+func (d *Deployment) moeRanks() int { return d.TensorParallel * d.DataParallel }
+
+// GPUs is the number of GPUs of the deployment.
+func (d *Deployment) GPUs() int {
+	return d.TensorParallel * d.PipelineParallel * d.DataParallel
+}
+
+// Params is the number of parameters of the model, in total and used by one token.
+func (d *Deployment) Params() (total, active float64) { return d.LLM.Params() }
+
+// stageLayers is the number of layers of the longest pipeline stage.
+func (d *Deployment) stageLayers() int {
+	return (d.LLM.Layers + d.PipelineParallel - 1) / d.PipelineParallel
+}
+
+// WeightBytesPerRank is the memory that the weights take on the fullest GPU. Embeddings, output
+// head, router and norms stay at 16 bits.
+func (d *Deployment) WeightBytesPerRank() float64 {
+	m := &d.LLM
+	h, tp := float64(m.Hidden), float64(d.TensorParallel)
+	embed := float64(m.Vocab) * h * 2 / tp
+	if d.PipelineParallel == 1 && !m.TiedEmbeddings {
+		embed *= 2 // one stage has both the embedding and the head
+	}
+	n := d.stageLayers()
+	dense := min(m.denseLayers(), n)
+	if moe := m.Layers - m.denseLayers(); moe > 0 && d.moeLayerBytes() > d.denseLayerBytes() {
+		dense = max(0, n-moe) // the fullest stage is one of expert layers
+	}
+	layers := float64(n)*(d.attentionBytes()+2*h*2) + float64(dense)*d.denseLayerBytes() + float64(n-dense)*d.moeLayerBytes()
+	return math.Ceil(layers + embed + h*2)
+}
+
+// attentionBytes is the size of a layer's attention weights on a rank.
+func (d *Deployment) attentionBytes() float64 {
+	return d.LLM.attentionParams(d.TensorParallel) * d.Dtype.WeightBytes()
+}
+
+// denseLayerBytes is the size of a dense layer's MLP on a rank.
+func (d *Deployment) denseLayerBytes() float64 {
+	return 3 * float64(d.LLM.Hidden) * float64(d.LLM.Intermediate) / float64(d.TensorParallel) * d.Dtype.WeightBytes()
+}
+
+// moeLayerBytes is the size of a layer's experts, shared experts and router on a rank.
+func (d *Deployment) moeLayerBytes() float64 {
+	return d.expertLayerBytes() +
+		d.LLM.sharedParams()/float64(d.TensorParallel)*d.Dtype.WeightBytes() + d.LLM.routerParams()*2
+}
+
+// expertLayerBytes is the size of a layer's routed experts on a rank.
+func (d *Deployment) expertLayerBytes() float64 {
+	return float64(d.LLM.Experts) * d.LLM.expertParams() / float64(d.moeRanks()) * d.MoEDtype.WeightBytes()
+}
+
+// Notes tell what a reader of results should know about the deployment: constants that were not
+// measured on the GPU, formats that it has no units for.
+func (d *Deployment) Notes() []string {
+	var notes []string
+	if d.GPU.Calibrated != Calibrated {
+		notes = append(notes, fmt.Sprintf("%s is %v: step times rest on medians over other GPUs", d.GPU.Name, d.GPU.Calibrated))
+	}
+	no := func(p Precision, what string) {
+		if (p == FP8 && d.GPU.FP8FLOPs == 0) || (p == NVFP4 && d.GPU.FP4FLOPs == 0) {
+			notes = append(notes, fmt.Sprintf("%s has no %v units: %s are stored in %v and computed in bf16", d.GPU.Name, p, what, p))
+		}
+	}
+	no(d.Dtype, "weights")
+	if d.LLM.Experts > 0 && d.MoEDtype != d.Dtype {
+		no(d.MoEDtype, "expert weights")
+	}
+	return notes
+}
+
+// String describes the deployment, as in "llama-3.1-70b fp8 on 4 × h100-sxm (TP 4)".
+func (d *Deployment) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %v", d.LLM.Name, d.Dtype)
+	if d.LLM.Experts > 0 && d.MoEDtype != d.Dtype {
+		fmt.Fprintf(&b, "/%v experts", d.MoEDtype)
+	}
+	fmt.Fprintf(&b, " on %d × %s", d.GPUs(), d.GPU.Name)
+	var how []string
+	for _, p := range []struct {
+		name string
+		n    int
+	}{{"TP", d.TensorParallel}, {"PP", d.PipelineParallel}, {"DP", d.DataParallel}, {"EP", d.ExpertParallel}} {
+		if p.n > 1 {
+			how = append(how, fmt.Sprintf("%s %d", p.name, p.n))
+		}
+	}
+	if len(how) > 0 {
+		fmt.Fprintf(&b, " (%s)", strings.Join(how, ", "))
+	}
+	return b.String()
+}

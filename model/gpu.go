@@ -1,0 +1,125 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// GPU is an accelerator. Peaks are dense, without sparsity; link speeds are per direction.
+type GPU struct {
+	Name         string
+	Aliases      []string
+	Source       string // where the datasheet figures come from
+	Architecture string // such as hopper
+	SMs          int    // streaming multiprocessors, or what takes their place
+
+	BF16FLOPs float64 // peak FLOP/s at 16 bits
+	FP8FLOPs  float64 // 0 where there are no 8-bit floating-point units
+	FP4FLOPs  float64 // 0 where there are no 4-bit floating-point units
+	INT8OPs   float64 // OP/s, for information
+
+	MemoryBytes       float64 // physical memory
+	ReportedBytes     float64 // memory as the driver reports it; 0 takes MemoryBytes
+	HBMBytesPerSecond float64
+	L2Bytes           float64
+
+	ScaleUpBytesPerSecond float64 // NVLink or whatever joins the GPUs of a node
+	HostBytesPerSecond    float64 // to the host's memory
+	NICBytesPerSecond     float64 // network per GPU
+
+	AttentionBackend AttentionBackend
+	AllReduceClass   string // which all-reduce measurements apply; empty: not modelled
+	TDPWatts         float64
+
+	// USDPerHour is the range of rental prices, low and high; 0 where unknown. Prices are
+	// placeholders that users are expected to replace.
+	USDPerHour [2]float64
+	PriceNote  string
+
+	Calibrated Calibration
+	Kernels    KernelConstants
+}
+
+// AttentionBackend names the family of attention kernels that serving engines choose on a GPU.
+type AttentionBackend string
+
+// FA2 is FlashAttention-2: a step that mixes prefill and decode runs both in one un-split kernel,
+// which costs decodes far more than their own kernel would. Other backends run them apart.
+const FA2 AttentionBackend = "fa2"
+
+// Calibration says how far a GPU's kernel constants were measured on that GPU.
+type Calibration string
+
+// The degrees of calibration.
+const (
+	Calibrated       Calibration = "yes"
+	PartlyCalibrated Calibration = "partly"
+	Uncalibrated     Calibration = "no" // constants are medians over other GPUs
+)
+
+// String is "calibrated", "partly calibrated" or "uncalibrated".
+func (c Calibration) String() string {
+	switch c {
+	case Calibrated:
+		return "calibrated"
+	case PartlyCalibrated:
+		return "partly calibrated"
+	}
+	return "uncalibrated"
+}
+
+// Peak is the dense FLOP/s at which products of the given format compute: that of the format where
+// the GPU has units for it, else that of 16 bits.
+func (g *GPU) Peak(p Precision) float64 {
+	switch {
+	case p == FP8 && g.FP8FLOPs > 0:
+		return g.FP8FLOPs
+	case p == NVFP4 && g.FP4FLOPs > 0:
+		return g.FP4FLOPs
+	}
+	return g.BF16FLOPs
+}
+
+// reported is the memory that an engine sees.
+func (g *GPU) reported() float64 {
+	if g.ReportedBytes > 0 {
+		return g.ReportedBytes
+	}
+	return g.MemoryBytes
+}
+
+// Validate reports the figures that no step time can be computed from, all faults at once.
+func (g *GPU) Validate() error {
+	var errs []error
+	positive := func(name string, v float64) {
+		if !(v > 0) || math.IsInf(v, 0) {
+			errs = append(errs, fmt.Errorf("%s is %v (want a positive number)", name, v))
+		}
+	}
+	optional := func(name string, v float64) {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			errs = append(errs, fmt.Errorf("%s is %v (want 0 or more)", name, v))
+		}
+	}
+	positive("bf16 peak", g.BF16FLOPs)
+	positive("memory", g.MemoryBytes)
+	positive("memory bandwidth", g.HBMBytesPerSecond)
+	optional("reported memory", g.ReportedBytes)
+	optional("fp8 peak", g.FP8FLOPs)
+	optional("fp4 peak", g.FP4FLOPs)
+	optional("scale-up bandwidth", g.ScaleUpBytesPerSecond)
+	optional("host bandwidth", g.HostBytesPerSecond)
+	optional("network bandwidth", g.NICBytesPerSecond)
+	optional("price", g.USDPerHour[0])
+	optional("price", g.USDPerHour[1])
+	if g.SMs < 1 {
+		errs = append(errs, fmt.Errorf("sms is %d (want 1 or more)", g.SMs))
+	}
+	if g.Kernels.isZero() {
+		errs = append(errs, errors.New("no kernel constants (read GPU records through the catalogue, which fills them in)"))
+	} else if err := g.Kernels.validate(); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,127 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+)
+
+// LLM is a language model: the dimensions that decide how much it computes and stores. The names
+// follow the config.json files of Hugging Face where these have a common one.
+type LLM struct {
+	Name    string
+	Aliases []string // other names, such as Hugging Face ids
+	Source  string   // where the figures come from
+
+	Layers         int
+	Hidden         int // width of the residual stream
+	Heads          int // query heads
+	KVHeads        int // key and value heads
+	HeadDim        int
+	Intermediate   int // width of the gated MLP of a dense layer
+	Vocab          int
+	TiedEmbeddings bool // the output head is the embedding matrix
+	MaxContext     int  // tokens
+
+	Experts            int // routed experts per layer; 0 for a dense model
+	TopK               int // experts that a token visits
+	MoEIntermediate    int // width of one expert
+	SharedIntermediate int // total width of the shared experts
+	FirstDenseLayers   int // leading layers without experts
+
+	SlidingWindow  int // tokens that a windowed layer attends to
+	WindowedLayers int // how many layers have the window
+
+	MLA MLA // multi-head latent attention; zero for models without it
+
+	Precision    Precision // native format of the weights outside the experts
+	MoEPrecision Precision // native format of the experts; Auto is Precision
+}
+
+// MLA holds the dimensions of multi-head latent attention, which caches one compressed vector of
+// KVRank+RopeDim numbers per token and layer instead of keys and values per head.
+type MLA struct {
+	QRank    int // rank of the query compression; 0 for a direct projection
+	KVRank   int // rank of the KV compression
+	RopeDim  int // positional part of a head, shared by all heads in the cache
+	NopeDim  int // non-positional part of a query or key head
+	ValueDim int // width of a value head
+}
+
+// UsesMLA reports whether the model has multi-head latent attention.
+func (m *LLM) UsesMLA() bool { return m.MLA.KVRank > 0 }
+
+// denseLayers is the number of layers with a dense MLP.
+func (m *LLM) denseLayers() int {
+	if m.Experts == 0 {
+		return m.Layers
+	}
+	return m.FirstDenseLayers
+}
+
+// limits that keep every product of dimensions far inside a float64's exact range and an int64.
+const (
+	maxDimension = 1 << 24
+	maxLayers    = 1 << 12
+)
+
+// Validate reports what is missing or contradictory in the dimensions, all faults at once.
+func (m *LLM) Validate() error {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	positive := func(name string, v int) {
+		if v < 1 || v > maxDimension {
+			fault("%s is %d (want 1 to %d)", name, v, maxDimension)
+		}
+	}
+	optional := func(name string, v int) {
+		if v < 0 || v > maxDimension {
+			fault("%s is %d (want 0 to %d)", name, v, maxDimension)
+		}
+	}
+	if m.Layers < 1 || m.Layers > maxLayers {
+		fault("layers is %d (want 1 to %d)", m.Layers, maxLayers)
+	}
+	positive("hidden", m.Hidden)
+	positive("heads", m.Heads)
+	positive("kv_heads", m.KVHeads)
+	positive("head_dim", m.HeadDim)
+	positive("vocab", m.Vocab)
+	optional("max_context", m.MaxContext)
+	optional("shared_intermediate", m.SharedIntermediate)
+	if m.KVHeads > 0 && m.Heads%m.KVHeads != 0 {
+		fault("heads %d is not a multiple of kv_heads %d", m.Heads, m.KVHeads)
+	}
+	if m.denseLayers() > 0 {
+		positive("intermediate", m.Intermediate)
+	}
+	if m.Experts != 0 {
+		positive("experts", m.Experts)
+		positive("moe_intermediate", m.MoEIntermediate)
+		if m.TopK < 1 || m.TopK > m.Experts {
+			fault("top_k is %d (want 1 to the %d experts)", m.TopK, m.Experts)
+		}
+		if m.FirstDenseLayers < 0 || m.FirstDenseLayers > m.Layers {
+			fault("first_dense_layers is %d (want 0 to the %d layers)", m.FirstDenseLayers, m.Layers)
+		}
+	}
+	if m.WindowedLayers < 0 || m.WindowedLayers > m.Layers {
+		fault("windowed layers are %d (want 0 to the %d layers)", m.WindowedLayers, m.Layers)
+	}
+	if m.WindowedLayers > 0 {
+		positive("sliding_window", m.SlidingWindow)
+	}
+	if m.MLA != (MLA{}) {
+		optional("q_rank", m.MLA.QRank)
+		positive("kv_rank", m.MLA.KVRank)
+		positive("rope_dim", m.MLA.RopeDim)
+		positive("nope_dim", m.MLA.NopeDim)
+		positive("value_dim", m.MLA.ValueDim)
+		if m.WindowedLayers > 0 {
+			fault("windowed layers with multi-head latent attention are not modelled")
+		}
+	}
+	if m.Precision >= precisions || m.MoEPrecision >= precisions {
+		fault("unknown native precision")
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,251 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// KVBytesPerToken is what one token's keys and values take on a rank, in bytes, over all layers of
+// the longest pipeline stage and leaving windows aside.
+func (d *Deployment) KVBytesPerToken() int64 {
+	return d.kvBytesPerTokenLayer() * int64(d.stageLayers())
+}
+
+// kvBytesPerTokenLayer is a token's share of one layer's cache on a rank. The latent vector of MLA
+// is on every rank.
+func (d *Deployment) kvBytesPerTokenLayer() int64 {
+	m := &d.LLM
+	if m.UsesMLA() {
+		return int64(m.MLA.KVRank+m.MLA.RopeDim) * d.KVDtype.kvBytes()
+	}
+	return 2 * int64(max(1, m.KVHeads/d.TensorParallel)) * int64(m.HeadDim) * d.KVDtype.kvBytes()
+}
+
+// MemoryKnobs are the engine's settings that decide the size of the KV pool. Start from
+// [DefaultMemoryKnobs].
+type MemoryKnobs struct {
+	Utilization         float64 // fraction of the reported memory that the engine may use
+	BlockSize           int     // tokens per block
+	MaxNumBatchedTokens int     // token budget of a step: the activations' size
+	MaxNumSeqs          int     // largest batch: the sampler's buffers
+	CountGraphs         bool    // CUDA graphs are inside the budget, as in engines since 2026
+	BlocksOverride      int     // sets N when positive
+	KVCacheBytes        float64 // sets the memory of the pool when positive, whatever the rest
+}
+
+// DefaultMemoryKnobs are the engine's defaults.
+func DefaultMemoryKnobs() MemoryKnobs {
+	return MemoryKnobs{
+		Utilization: 0.92, BlockSize: 16, MaxNumBatchedTokens: 8192, MaxNumSeqs: 256, CountGraphs: true,
+	}
+}
+
+func (k *MemoryKnobs) validate() error {
+	var errs []error
+	if !(k.Utilization > 0 && k.Utilization <= 1) {
+		errs = append(errs, fmt.Errorf("gpu_memory_utilization is %v (want above 0, at most 1)", k.Utilization))
+	}
+	for _, v := range []struct {
+		name string
+		n    int
+	}{
+		{"block_size", k.BlockSize},
+		{"max_num_batched_tokens", k.MaxNumBatchedTokens},
+		{"max_num_seqs", k.MaxNumSeqs},
+	} {
+		if v.n < 1 || v.n > math.MaxInt32 {
+			errs = append(errs, fmt.Errorf("%s is %d (want 1 to %d)", v.name, v.n, math.MaxInt32))
+		}
+	}
+	if k.BlocksOverride < 0 || k.BlocksOverride > math.MaxInt32 {
+		errs = append(errs, fmt.Errorf("num_gpu_blocks_override is %d (want 1 to %d)", k.BlocksOverride, math.MaxInt32))
+	}
+	if !(k.KVCacheBytes >= 0) || math.IsInf(k.KVCacheBytes, 0) {
+		errs = append(errs, fmt.Errorf("kv_cache_memory_bytes is %v (want 0 or more)", k.KVCacheBytes))
+	}
+	return errors.Join(errs...)
+}
+
+// Memory outside weights and KV cache, in bytes: fitted by eye to five measured block counts.
+const (
+	runtimeBytes     = 0.6e9 // CUDA context, libraries, fragmentation
+	collectivesBytes = 0.5e9 // communication buffers, with more than one tensor-parallel rank
+	graphBytes       = 0.6e9 // captured CUDA graphs
+)
+
+// KVBudget is where the memory of a GPU goes, in bytes per GPU, and the KV pool that is left.
+type KVBudget struct {
+	Total       float64 // memory as the driver reports it
+	Requested   float64 // what the engine may use of it
+	Weights     float64
+	Runtime     float64 // context and communication buffers
+	Activations float64 // peak of a step with a full token budget
+	Sampler     float64
+	Graphs      float64 // CUDA graphs, when counted
+	KVCache     float64 // what is left
+
+	BlockSize  int   // tokens
+	BlockBytes int64 // bytes of a block on one GPU
+	// Blocks is N, the number that engines log. One of them is the null block, which holds nothing.
+	Blocks int
+	// UsableTokens is the room in the N-1 usable blocks; windowed layers take some of it (see
+	// [Deployment.Pages]).
+	UsableTokens int64
+}
+
+// KVBlocks sizes the KV pool:
+//
+//	blocks = ⌊(utilization·reported − weights − reserve) / (KV bytes per token · block size)⌋
+//	reserve = runtime + activations + sampler + graphs
+//	activations = max_num_batched_tokens · (k·3·I/TP + 8·hidden) · 2
+//	sampler = max_num_seqs · vocab · 8
+//
+// where k·I is the width that a token computes at once: the experts it visits, or the dense MLP.
+// With windowed layers the pool is counted in pages of the full layers. A model that does not fit
+// is a [*FitError].
+func (d *Deployment) KVBlocks(k MemoryKnobs) (KVBudget, error) {
+	if err := k.validate(); err != nil {
+		return KVBudget{}, err
+	}
+	b := d.budget(k)
+	if k.BlocksOverride > 0 {
+		b.setBlocks(float64(k.BlocksOverride))
+		return b, nil
+	}
+	if b.Blocks < 2 {
+		return KVBudget{}, d.fitError(k, b)
+	}
+	return b, nil
+}
+
+func (d *Deployment) budget(k MemoryKnobs) KVBudget {
+	m := &d.LLM
+	b := KVBudget{
+		Total: d.GPU.reported(), Weights: d.WeightBytesPerRank(), Runtime: runtimeBytes,
+		BlockSize: k.BlockSize, BlockBytes: d.pageBytesPerToken() * int64(k.BlockSize),
+	}
+	b.Requested = b.Total * k.Utilization
+	if d.TensorParallel > 1 {
+		b.Runtime += collectivesBytes
+	}
+	width := float64(m.Intermediate)
+	if m.Experts > 0 {
+		width = float64(m.TopK) * float64(m.MoEIntermediate)
+	}
+	b.Activations = float64(k.MaxNumBatchedTokens) * (3*width/float64(d.TensorParallel) + 8*float64(m.Hidden)) * 2
+	b.Sampler = float64(k.MaxNumSeqs) * float64(m.Vocab) * 8
+	if k.CountGraphs {
+		b.Graphs = graphBytes
+	}
+	b.KVCache = b.Requested - b.Weights - b.Runtime - b.Activations - b.Sampler - b.Graphs
+	if k.KVCacheBytes > 0 {
+		b.KVCache = k.KVCacheBytes
+	}
+	b.setBlocks(math.Floor(b.KVCache / float64(b.BlockBytes)))
+	return b
+}
+
+func (b *KVBudget) setBlocks(n float64) {
+	b.Blocks = int(min(max(n, 0), math.MaxInt32))
+	b.UsableTokens = int64(max(0, b.Blocks-1)) * int64(b.BlockSize)
+}
+
+// fullLayers and windowLayers are the numbers of layers of a stage whose pages the pool is counted
+// in, and of those charged as a fraction of them. A model with windows only is counted in these.
+func (d *Deployment) fullLayers() (full, windowed int) {
+	m := &d.LLM
+	n := d.stageLayers()
+	windowed = (m.WindowedLayers*n + m.Layers - 1) / m.Layers
+	return n - windowed, windowed
+}
+
+// pageBytesPerToken is a token's size in the layers that the pool is counted in.
+func (d *Deployment) pageBytesPerToken() int64 {
+	full, windowed := d.fullLayers()
+	if full == 0 {
+		full = windowed
+	}
+	return d.kvBytesPerTokenLayer() * int64(full)
+}
+
+// Pages is the number of blocks of the pool that a sequence of the given tokens holds. Full layers
+// hold a page for every block of tokens; windowed layers hold at most the pages that their window
+// touches, and such a page is charged as the fraction of a full one that its layers are, rounded up
+// per sequence.
+func (d *Deployment) Pages(tokens, blockSize int) int {
+	pages := (tokens + blockSize - 1) / blockSize
+	full, windowed := d.fullLayers()
+	if windowed == 0 {
+		return pages
+	}
+	held := min(pages, (d.LLM.SlidingWindow+blockSize-1)/blockSize+1)
+	if full == 0 {
+		return held
+	}
+	return pages + (held*windowed+full-1)/full
+}
+
+// FitError says that a model does not fit on its GPUs, and what would.
+type FitError struct {
+	Deployment string
+	// MissingBytes is how much more memory per GPU the weights and the smallest pool need.
+	MissingBytes float64
+	// TensorParallel is the smallest size at which the model fits in its format; 0 if none does.
+	TensorParallel int
+	// Dtype is a smaller format in which the model fits on the GPUs it has; Auto if none does.
+	Dtype Precision
+}
+
+// Error is one line.
+func (e *FitError) Error() string {
+	s := fmt.Sprintf("%s does not fit: %.1f GB too much per GPU", e.Deployment, e.MissingBytes/1e9)
+	switch {
+	case e.TensorParallel > 0 && e.Dtype != Auto:
+		return s + fmt.Sprintf(" (fits with tensor_parallel_size %d, or with dtype %v)", e.TensorParallel, e.Dtype)
+	case e.TensorParallel > 0:
+		return s + fmt.Sprintf(" (fits with tensor_parallel_size %d)", e.TensorParallel)
+	case e.Dtype != Auto:
+		return s + fmt.Sprintf(" (fits with dtype %v)", e.Dtype)
+	}
+	return s + " (no tensor_parallel_size up to 64 and no smaller dtype fits)"
+}
+
+// fitError tries larger tensor-parallel sizes and smaller formats.
+func (d *Deployment) fitError(k MemoryKnobs, b KVBudget) error {
+	e := &FitError{Deployment: d.String(), MissingBytes: 2*float64(b.BlockBytes) - b.KVCache}
+	fits := func(o Options) bool {
+		t, err := NewDeployment(d.LLM, d.GPU, o)
+		return err == nil && t.budget(k).Blocks >= 2
+	}
+	for _, tp := range d.LLM.tensorParallelSizes() {
+		o := d.Options
+		if o.TensorParallel = tp; o.ExpertParallel > 1 {
+			o.ExpertParallel = tp * o.DataParallel // as engines set it
+		}
+		if tp > d.TensorParallel && tp <= 64 && fits(o) {
+			e.TensorParallel = tp
+			break
+		}
+	}
+	for _, p := range []Precision{FP8, NVFP4, INT4} {
+		if p == NVFP4 && d.GPU.FP4FLOPs == 0 || p == FP8 && d.GPU.FP8FLOPs == 0 {
+			continue
+		}
+		o := d.Options
+		o.Dtype = smaller(p, o.Dtype)
+		o.MoEDtype = smaller(p, o.MoEDtype)
+		if (o.Dtype != d.Dtype || o.MoEDtype != d.MoEDtype) && fits(o) {
+			e.Dtype = p
+			break
+		}
+	}
+	return e
+}
+
+func smaller(a, b Precision) Precision {
+	if a.WeightBytes() < b.WeightBytes() {
+		return a
+	}
+	return b
+}
