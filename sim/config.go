@@ -28,7 +28,8 @@ type Config struct {
 	// NumGPUBlocks is the number of KV blocks that vLLM logs; it includes the null block, so that
 	// NumGPUBlocks-1 are usable. 0 means an unlimited pool.
 	NumGPUBlocks int
-	// PrefixCaching lets requests reuse the blocks of others that lead with the same tokens.
+	// PrefixCaching lets requests reuse the blocks of others that lead with the same tokens. It needs a
+	// limited pool.
 	PrefixCaching bool
 	// AppendUnkeyed puts freed blocks that hold no cached prefix at the back of the free list,
 	// as vLLM did before 0.28, and not at the front.
@@ -76,6 +77,7 @@ func (c *Config) Validate() error {
 	want(c.MaxModelLen >= 2, "max_model_len: %d is not allowed (want 2 or more)", c.MaxModelLen)
 	want(c.BlockSize >= 1, "block_size: %d is not allowed (want 1 or more)", c.BlockSize)
 	want(c.NumGPUBlocks == 0 || c.NumGPUBlocks >= 2, "num_gpu_blocks: %d is not allowed (want 2 or more)", c.NumGPUBlocks)
+	want(c.NumGPUBlocks != 0 || !c.PrefixCaching, "enable_prefix_caching: an unlimited pool has no cache (set num_gpu_blocks_override)")
 	want(c.Frontend >= 0 && c.FrontendPerToken >= 0 && c.StreamPerSequence >= 0, "overheads: a delay is negative")
 	want(c.MaxSpan >= 0, "max span: %d is negative", c.MaxSpan)
 	if c.Scheduler != nil {

@@ -28,12 +28,15 @@ type sequence struct {
 	prev   int32 // neighbours in the running batch
 	next   int32
 
+	firstRank, lastRank int32 // places of its first and last token among those of their iterations
+
 	output int32 // tokens to produce: the request's, cut at the model's longest sequence
 	issued int32 // tokens produced by scheduled iterations; while decoding: when it joined the cohort
 
 	target   int32 // known tokens at the last admission
 	computed int32 // tokens computed by scheduled iterations; while decoding: equals target
 	reached  int32 // the most tokens that were ever computed
+	reused   int32 // tokens found in the prefix cache at the last admission
 	given    int32 // tokens given in the iteration being composed
 
 	joined   int64 // cohort step at which it joined
@@ -58,7 +61,7 @@ type sequence struct {
 	prevSame   int32
 }
 
-// allPrivate is a value of private that no block reaches.
+// notPrivate is a value of private that no block reaches.
 const notPrivate = 1<<31 - 1
 
 // key returns the key of block i.

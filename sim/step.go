@@ -14,7 +14,7 @@ type Step struct {
 	Span *Span
 	// Scheduled lists the sequences of the batch in running order.
 	Scheduled []Share
-	// Preempted lists the requests preempted while the iteration was composed, in that order.
+	// Preempted lists the requests preempted since the previous step was scheduled, in that order.
 	Preempted []int64
 	// FreeBlocks is the number of free KV blocks after scheduling.
 	FreeBlocks int

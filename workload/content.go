@@ -52,7 +52,11 @@ func (c *Content) Tokens() int64 {
 // its answer, which is a segment of its own ([AnswerID] in a session), so that a later turn that
 // repeats prompt and answer as segments shares their blocks.
 type BlockKeys struct {
-	req       *Request
+	segments  []Segment
+	unique    uint64 // identity of the prompt's uncovered tokens
+	answer    uint64 // identity of the answer
+	shareable bool   // later turns may repeat the answer
+	prompt    int32  // tokens of the prompt
 	blockSize int32
 	parent    uint64
 	segment   int   // index into the content; len(Segments) = unique prompt, +1 = answer
@@ -63,7 +67,18 @@ type BlockKeys struct {
 
 // NewBlockKeys starts at the first block of r.
 func NewBlockKeys(r *Request, blockSize int32) BlockKeys {
-	return BlockKeys{req: r, blockSize: blockSize, parent: blockDomain}
+	k := BlockKeys{
+		unique: UniqueID(r.ID), prompt: r.InputTokens, blockSize: blockSize, parent: blockDomain,
+		shareable: r.Session != 0,
+	}
+	k.answer = ^k.unique
+	if k.shareable {
+		k.answer = AnswerID(r.Session, r.Turn)
+	}
+	if r.Content != nil {
+		k.segments = r.Content.Segments
+	}
+	return k
 }
 
 // Next returns the key of the next block. Private says that no other request can have it.
@@ -88,19 +103,14 @@ func (k *BlockKeys) Next() (key uint64, private bool) {
 // current returns the identity and length of the segment under the walk, and whether it belongs to
 // this request alone. Segments are cut at the end of the prompt.
 func (k *BlockKeys) current() (id uint64, tokens int32, own bool) {
-	var segments []Segment
-	if k.req.Content != nil {
-		segments = k.req.Content.Segments
+	promptLeft := k.prompt - (k.position - k.offset)
+	switch {
+	case promptLeft <= 0:
+		return k.answer, 1<<31 - 1, !k.shareable
+	case k.segment < len(k.segments):
+		s := k.segments[k.segment]
+		return s.ID, min(s.Tokens, promptLeft), false
+	default:
+		return k.unique, promptLeft, true
 	}
-	promptLeft := k.req.InputTokens - (k.position - k.offset)
-	if promptLeft > 0 {
-		if k.segment < len(segments) {
-			return segments[k.segment].ID, min(segments[k.segment].Tokens, promptLeft), false
-		}
-		return UniqueID(k.req.ID), promptLeft, true
-	}
-	if k.req.Session != 0 {
-		return AnswerID(k.req.Session, k.req.Turn), 1<<31 - 1, false
-	}
-	return ^UniqueID(k.req.ID), 1<<31 - 1, true
 }

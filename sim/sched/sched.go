@@ -21,6 +21,8 @@ type Scheduler interface {
 	// The replica itself ends the run when a sequence finishes, the pool gets short, or the
 	// queue has a new head. A policy that cannot promise more answers 1.
 	Repeats(v View) int
+	// ByUrgency says that the waiting queue is ordered by [Urgency], and not first come, first served.
+	ByUrgency() bool
 	// Validate checks the policy's knobs against the engine's token budget and longest sequence.
 	Validate(maxNumBatchedTokens int, maxModelLen int32) error
 }

@@ -129,11 +129,14 @@ func (p *VLLM) capped(tokens int32) int32 {
 	return tokens
 }
 
-// Repeats implements [Scheduler]. The head that was blocked stays blocked while free blocks only
-// dwindle, unless what it waits for is just being generated.
+// Repeats implements [Scheduler]. While free blocks dwindle a blocked head stays blocked, unless
+// what it waits for is just being generated, or the loss of cached blocks changes what it asks for.
 func (p *VLLM) Repeats(v View) int {
-	if w, ok := v.Head(); ok && w.Live {
+	if w, ok := v.Head(); ok && (w.Live || w.Cached > 0 && (p.AdmitOnFirstChunk || p.DisableChunkedPrefill)) {
 		return 1
 	}
 	return 1 << 30
 }
+
+// ByUrgency implements [Scheduler].
+func (p *VLLM) ByUrgency() bool { return p.Priority }

@@ -73,13 +73,27 @@ type drawer struct{ t *rapid.T }
 
 func (d drawer) between(name string, lo, hi int) int { return rapid.IntRange(lo, hi).Draw(d.t, name) }
 
-// once in n times, on average.
-func (d drawer) once(name string, n int) bool { return d.between(name, 1, n) == n }
+// of is one of n, from 0 on, all alike: rapid's own choices favour small numbers.
+func (d drawer) of(name string, n int) (k int) {
+	for range 7 {
+		k *= 2
+		if rapid.Bool().Draw(d.t, name) {
+			k++
+		}
+	}
+	return k * n / 128
+}
+
+// one is one of the values.
+func (d drawer) one(name string, values ...int) int { return values[d.of(name, len(values))] }
+
+// once is true once in n times.
+func (d drawer) once(name string, n int) bool { return d.of(name, n) == n-1 }
 
 func (d drawer) policy() (p sched.VLLM) {
 	p.Priority = d.once("priority", 3)
 	p.DisableChunkedPrefill = d.once("no chunks", 5)
-	p.AdmitOnFirstChunk = d.once("no gate", 3)
+	p.AdmitOnFirstChunk = d.once("no gate", 2)
 	if d.once("threshold", 3) {
 		p.LongPrefillTokenThreshold = int32(d.between("long_prefill_token_threshold", 1, 24))
 	}
@@ -90,9 +104,9 @@ func (d drawer) policy() (p sched.VLLM) {
 }
 
 func (d drawer) config() (c sim.Config) {
-	c.BlockSize = rapid.SampledFrom([]int32{1, 2, 4, 16}).Draw(d.t, "block_size")
-	c.MaxNumSeqs = d.between("max_num_seqs", 1, 12)
-	c.MaxNumBatchedTokens = c.MaxNumSeqs + rapid.SampledFrom([]int{0, 1, 7, 16, 60, 300}).Draw(d.t, "budget")
+	c.BlockSize = int32(d.one("block_size", 1, 2, 4, 16))
+	c.MaxNumSeqs = d.one("max_num_seqs", 1, 2, 3, 5, 8, 12, 12)
+	c.MaxNumBatchedTokens = c.MaxNumSeqs + d.one("budget", 0, 1, 7, 16, 60, 300)
 	c.MaxModelLen = 1000
 	if d.once("short model", 4) {
 		c.MaxModelLen = int32(d.between("max_model_len", 2, 80))
@@ -106,7 +120,7 @@ func (d drawer) config() (c sim.Config) {
 // timer gives c a step timer, and returns the typical length of a step. Delays are set in its measure.
 func (d drawer) timer(c *sim.Config) clock.Duration {
 	var step clock.Duration
-	switch d.between("timer", 0, 3) {
+	switch d.of("timer", 4) {
 	case 0: // round times, so that many instants coincide
 		step = 10 * clock.Millisecond
 		c.Timer = Affine{Base: int64(step) * clock.FemtosPerPico}
@@ -146,7 +160,7 @@ func (d drawer) bumpy() model.StepTimer {
 		Affine:  d.affine(),
 		Piece:   int64(d.between("piece", 1, 200)),
 		Pieces:  make([]Bump, d.between("pieces", 1, 4)),
-		Padding: d.between("padding", 1, 4),
+		Padding: 1 + d.of("padding", 4),
 	}
 	for i := range b.Pieces {
 		b.Pieces[i] = Bump{
@@ -160,13 +174,12 @@ func (d drawer) bumpy() model.StepTimer {
 
 func (d drawer) requests(c *Case, step clock.Duration) []workload.Request {
 	w := writer{drawer: d, bs: c.config.BlockSize, session: make([]conversation, d.between("sessions", 1, 3))}
-	w.longIn = rapid.SampledFrom([]int{1, 8, 40, 120}).Draw(d.t, "longest prompt")
-	w.longOut = rapid.SampledFrom([]int{1, 4, 20, 60}).Draw(d.t, "longest answer")
+	w.longIn, w.longOut = d.one("longest prompt", 1, 8, 40, 120), d.one("longest answer", 1, 4, 20, 60, 60, 60)
 	w.shares = c.config.PrefixCaching && !d.once("nothing shared", 4)
 	leave := d.once("clients leave", 3)
-	gaps := rapid.SampledFrom([]int{0, 1, 8, 40}).Draw(d.t, "gaps") // in steps, at most
+	gaps := d.one("gaps", 0, 1, 8, 40) // in steps, at most
 
-	list := make([]workload.Request, d.between("requests", 1, 30))
+	list := make([]workload.Request, d.one("requests", 1, 2, 4, 8, 15, 20, 30))
 	at := clock.Time(0)
 	for i := range list {
 		if gaps > 0 && d.once("gap", 3) {
@@ -177,7 +190,7 @@ func (d drawer) requests(c *Case, step clock.Duration) []workload.Request {
 		if leave && d.once("leaves", 3) {
 			r.Patience = max(1, step*clock.Duration(d.between("patience", 0, 80))/4)
 		}
-		r.Priority = int16(d.between("priority", -1, 2))
+		r.Priority = int16(d.of("priority", 4) - 1)
 		list[i] = r
 	}
 	return list
@@ -203,17 +216,17 @@ func (w *writer) request() (r workload.Request) {
 	if !w.shares {
 		return r
 	}
-	switch w.between("content", 0, 3) {
+	switch w.of("content", 4) {
 	case 0: // unique
 	case 1: // of a group with a shared prefix
-		w.own(&r, workload.Segment{ID: workload.SegmentID(fmt.Sprint("group ", w.between("group", 0, 1))), Tokens: w.length("shared", w.longIn)})
+		w.own(&r, workload.Segment{ID: workload.SegmentID(fmt.Sprint("group ", w.of("group", 2))), Tokens: w.length("shared", w.longIn)})
 	case 2: // one of few prompts
-		k := w.between("prompt", 0, 2)
+		k := w.of("prompt", 3)
 		r.InputTokens = max(1, int32(w.longIn-k))
 		w.own(&r, workload.Segment{ID: workload.SegmentID("prefix"), Tokens: r.InputTokens/2 + 1},
 			workload.Segment{ID: workload.SegmentID(fmt.Sprint("prompt ", k)), Tokens: r.InputTokens})
 	default: // a turn of a conversation; it may be sent before the previous answer is complete
-		k := w.between("session", 0, len(w.session)-1)
+		k := w.of("session", len(w.session))
 		s := &w.session[k]
 		added := w.length("said", w.longIn)
 		s.segments = append(s.segments[:len(s.segments):len(s.segments)],
@@ -234,8 +247,8 @@ func (w *writer) own(r *workload.Request, s ...workload.Segment) {
 
 // length draws a length: often 1, a multiple of the block size, or one beside it.
 func (w *writer) length(name string, longest int) int32 {
-	n := int32(w.between(name, 1, longest))
-	switch w.between("rounding", 0, 5) {
+	n := int32(w.of(name, longest)) + 1
+	switch w.of("rounding", 6) {
 	case 0:
 		n = 1
 	case 1:
@@ -256,13 +269,13 @@ func (d drawer) pool(c *Case) {
 		largest, sum = max(largest, blocks), sum+blocks
 	}
 	usable := largest
-	switch d.between("pool", 0, 6) {
+	switch d.of("pool", 7) {
 	case 0: // unlimited
 		return
 	case 1: // some are rejected
-		usable = d.between("usable", 1, largest)
+		usable = d.between("usable", (largest+1)/2, largest)
 	case 2, 3, 4: // scarce
-		usable = d.between("usable", largest, 2*largest+2)
+		usable = d.between("usable", largest, largest+largest/2+1)
 	case 5:
 		usable = d.between("usable", largest, max(largest, sum))
 	default:

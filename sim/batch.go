@@ -1,0 +1,238 @@
+package sim
+
+import "clifftop/sim/sched"
+
+// The running batch: who is in it, who decodes, and who holds which blocks.
+
+const none = int32(sched.None)
+
+// joinRunning appends sequence i to the running batch.
+func (r *Replica) joinRunning(i int32) {
+	s := r.seq(i)
+	r.serials++
+	s.serial = r.serials
+	if int(r.slots)+1 >= len(r.ranks.tree) {
+		r.renumber()
+	}
+	s.slot = r.slots
+	r.slots++
+	s.prev, s.next = r.last, none
+	if r.last == none {
+		r.first = i
+	} else {
+		r.seq(r.last).next = i
+	}
+	r.last = i
+	r.running++
+	r.host.levels.Running++
+	if s.rec.Request.Session != 0 {
+		r.answers++
+	}
+}
+
+// renumber gives the running sequences new slots from 0, keeping their order.
+func (r *Replica) renumber() {
+	r.ranks.reset(max(64, 4*r.running))
+	r.slots = 0
+	for i := r.first; i != none; i = r.seq(i).next {
+		s := r.seq(i)
+		s.slot = r.slots
+		r.slots++
+		if s.phase == decoding {
+			r.ranks.add(s.slot, 1)
+		}
+	}
+}
+
+// leaveRunning takes sequence i out of the running batch and frees its blocks. Owed blocks have
+// been settled.
+func (r *Replica) leaveRunning(i int32) {
+	s := r.seq(i)
+	switch s.phase {
+	case decoding:
+		r.leaveCohort(i)
+	case prefilling:
+		r.prefills = without(r.prefills, i)
+	}
+	if s.prev == none {
+		r.first = s.next
+	} else {
+		r.seq(s.prev).next = s.next
+	}
+	if s.next == none {
+		r.last = s.prev
+	} else {
+		r.seq(s.next).prev = s.prev
+	}
+	r.running--
+	r.host.levels.Running--
+	if s.streamed {
+		s.streamed = false
+		r.host.levels.Decoding--
+	}
+	if s.rec.Request.Session != 0 {
+		r.answers--
+	}
+	if r.caching {
+		r.pool.Release(s.blocks)
+		s.blocks = s.blocks[:0]
+		s.registered = 0
+		return
+	}
+	r.pool.PutCount(s.blockCount)
+}
+
+// joinCohort makes sequence i, which has computed all its known tokens, decode from the cohort's
+// next step on.
+func (r *Replica) joinCohort(i int32) {
+	s, c := r.seq(i), &r.cohort
+	s.phase = decoding
+	s.joined = c.steps
+	s.ends = c.steps + int64(s.output-s.issued)
+	c.size++
+	c.context += int64(s.target)
+	c.ends.push(entry{s.ends, s.serial, i})
+	r.ranks.add(s.slot, 1)
+	r.enterResidue(i)
+}
+
+// leaveCohort takes sequence i out; from then on its own counters hold.
+func (r *Replica) leaveCohort(i int32) {
+	r.settle()
+	s, c := r.seq(i), &r.cohort
+	grown := int32(c.steps - s.joined)
+	c.size--
+	c.context -= int64(s.target + grown)
+	r.ranks.add(s.slot, -1)
+	r.leaveResidue(i)
+	s.computed = s.target + grown
+	s.issued += grown
+	s.blockCount = r.blocksFor(s.computed)
+	s.phase = finishing
+	if s.lagging {
+		s.lagging = false
+		r.lagging--
+	} else {
+		s.lastBatch, s.lastEnd = r.batches, r.gpuFree
+	}
+}
+
+// enterResidue files sequence i under the residue of the steps at which it takes a new block.
+func (r *Replica) enterResidue(i int32) {
+	s, c := r.seq(i), &r.cohort
+	size := int64(r.cfg.BlockSize)
+	s.residue = int32(((s.joined-int64(s.target))%size + size) % size)
+	c.need[s.residue]++
+	if !r.caching {
+		return
+	}
+	// Members stand in running order; a new one nearly always goes last.
+	after := c.last[s.residue]
+	for after != none && r.seq(after).serial > s.serial {
+		after = r.seq(after).prevSame
+	}
+	s.prevSame = after
+	if after == none {
+		s.nextSame = c.first[s.residue]
+		c.first[s.residue] = i
+	} else {
+		s.nextSame = r.seq(after).nextSame
+		r.seq(after).nextSame = i
+	}
+	if s.nextSame == none {
+		c.last[s.residue] = i
+	} else {
+		r.seq(s.nextSame).prevSame = i
+	}
+}
+
+func (r *Replica) leaveResidue(i int32) {
+	s, c := r.seq(i), &r.cohort
+	c.need[s.residue]--
+	if !r.caching {
+		return
+	}
+	if s.prevSame == none {
+		c.first[s.residue] = s.nextSame
+	} else {
+		r.seq(s.prevSame).nextSame = s.nextSame
+	}
+	if s.nextSame == none {
+		c.last[s.residue] = s.prevSame
+	} else {
+		r.seq(s.nextSame).prevSame = s.prevSame
+	}
+}
+
+// settle takes the blocks that the cohort owes, in the order in which single steps would have, and
+// registers those that filled up meanwhile.
+func (r *Replica) settle() {
+	c := &r.cohort
+	if !r.caching || c.settled == c.steps {
+		c.settled = c.steps
+		return
+	}
+	at := c.residueAt(c.settled)
+	for ; c.settled < c.steps; c.settled++ {
+		following := at + 1
+		if following == len(c.need) {
+			following = 0
+		}
+		for i := c.first[at]; i != none; i = r.seq(i).nextSame {
+			s := r.seq(i)
+			if r.depth == 2 {
+				// The token is known only now that the next one is being computed.
+				r.register(s, int32(len(s.blocks)))
+			}
+			s.blocks = append(s.blocks, r.pool.Pop())
+			c.debt--
+		}
+		if r.depth == 1 {
+			// The token computed in this step is known, and fills the block of those who take a
+			// new one in the next.
+			for i := c.first[following]; i != none; i = r.seq(i).nextSame {
+				s := r.seq(i)
+				r.register(s, (s.target+int32(c.settled-s.joined)+1)/r.cfg.BlockSize)
+			}
+		}
+		at = following
+	}
+}
+
+// register notes the leading full blocks of s as cached content.
+func (r *Replica) register(s *sequence, full int32) {
+	for s.registered < full {
+		i := s.registered
+		s.registered++
+		if !s.indexOwn && i >= s.private {
+			r.pool.Register(s.blocks[i], 0, false)
+			continue
+		}
+		key := s.key(i)
+		r.pool.Register(s.blocks[i], key, s.indexOwn || i < s.private)
+	}
+}
+
+// registerLate registers what the delivery of flight f makes known of the sequences that were left
+// out of the last composition; the others register when they are next visited.
+func (r *Replica) registerLate(f *flight) {
+	for i := r.first; i != none; i = r.seq(i).next {
+		s := r.seq(i)
+		if s.lagging && r.emits(f, i) {
+			delivered := s.target + int32(r.cohort.steps-s.joined) - (r.tokensInFlight(i) - 1)
+			r.register(s, delivered/r.cfg.BlockSize)
+		}
+	}
+}
+
+// indexOwnBlocks makes the private blocks of s findable, for its return after a preemption.
+func (r *Replica) indexOwnBlocks(s *sequence) {
+	if s.indexOwn {
+		return
+	}
+	s.indexOwn = true
+	for i := min(s.private, s.registered); i < s.registered; i++ {
+		r.pool.SetKey(s.blocks[i], s.key(i))
+		r.pool.Index(s.blocks[i])
+	}
+}

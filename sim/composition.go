@@ -1,0 +1,541 @@
+package sim
+
+import (
+	"math"
+
+	"clifftop/model"
+	"clifftop/sim/clock"
+	"clifftop/sim/sched"
+	"clifftop/workload"
+)
+
+// composition is the iteration that the policy is composing: the [sched.View] of a replica.
+//
+// It has two modes. In the fast one DecodeAll has given the cohort its step at once. In the slow one
+// the policy visits the sequences singly; the cohort's step is counted beforehand, and the
+// members that were left out are put back by one step at the end.
+type composition struct {
+	r      *Replica
+	flight *flight
+
+	budget  int32
+	blocked sched.Cause
+
+	stepped bool // the cohort's step is counted
+	slow    bool
+	serials int64 // admissions before it
+
+	decodes, gaps       int
+	context             int64
+	chunks              []model.Chunk
+	chunkSeqs           []int32
+	prefill, recomputed int
+	preempted           int     // sequences preempted in it
+	victims             []int64 // their requests, and those of empty compositions before
+	ranked              bool    // finishing sequences have been given their rank
+	late                []int32 // sequences whose token ends a gap that is not an iteration's length
+	lateFrom            []clock.Time
+}
+
+var _ sched.View = (*composition)(nil)
+
+func (it *composition) begin(number int64) {
+	*it = composition{
+		r: it.r, flight: it.r.inFlight.next(), budget: int32(min(it.r.cfg.MaxNumBatchedTokens, math.MaxInt32)),
+		serials: it.r.serials,
+		chunks:  it.chunks[:0], chunkSeqs: it.chunkSeqs[:0], victims: it.victims,
+		late: it.late[:0], lateFrom: it.lateFrom[:0],
+	}
+	it.flight.clear()
+	it.flight.number = number
+}
+
+// plain reports whether the iteration is the cohort's step and nothing else.
+func (it *composition) plain() bool {
+	return !it.slow && it.decodes > 0 && len(it.chunks) == 0 && it.preempted == 0
+}
+
+// Budget implements [sched.View].
+func (it *composition) Budget() int32 { return it.budget }
+
+// Seats implements [sched.View].
+func (it *composition) Seats() int { return it.r.cfg.MaxNumSeqs - it.r.running }
+
+// RunningLen implements [sched.View].
+func (it *composition) RunningLen() int { return it.r.running }
+
+// Blocks implements [sched.View].
+func (it *composition) Blocks() int { return it.r.cfg.NumGPUBlocks }
+
+// FreeBlocks implements [sched.View].
+func (it *composition) FreeBlocks() int { return it.r.free() }
+
+// BlocksFor implements [sched.View].
+func (it *composition) BlocksFor(tokens int32) int { return it.r.blocksFor(tokens) }
+
+// First implements [sched.View].
+func (it *composition) First() sched.Seq { return sched.Seq(it.r.first) }
+
+// Next implements [sched.View].
+func (it *composition) Next(s sched.Seq) sched.Seq { return sched.Seq(it.r.seq(int32(s)).next) }
+
+// Last implements [sched.View].
+func (it *composition) Last() sched.Seq { return sched.Seq(it.r.last) }
+
+// Missing implements [sched.View].
+func (it *composition) Missing(i sched.Seq) int32 {
+	switch s := it.r.seq(int32(i)); s.phase {
+	case decoding:
+		if it.got(s) {
+			return 0
+		}
+		return 1
+	case prefilling:
+		return s.target - s.computed
+	}
+	return 0
+}
+
+// got reports whether s, which decodes, has been given a token in this iteration.
+func (it *composition) got(s *sequence) bool {
+	if it.slow {
+		return s.given > 0
+	}
+	return it.stepped || s.given > 0
+}
+
+// Urgency implements [sched.View].
+func (it *composition) Urgency(i sched.Seq) sched.Urgency {
+	w := waiting{req: it.r.seq(int32(i)).rec.Request}
+	return w.urgency()
+}
+
+// DecodeAll implements [sched.View].
+func (it *composition) DecodeAll() sched.Seq {
+	r, c := it.r, &it.r.cohort
+	before := it.decodersFirst()
+	if c.size == 0 {
+		return before
+	}
+	need := int(c.need[c.residueAt(c.steps)])
+	if r.lagging > 0 || c.size > int(it.budget) || need > r.free() || before != sched.None && it.decoderBehind(int32(before)) {
+		it.goSlow()
+		return it.First()
+	}
+	if r.caching {
+		c.debt += need
+	} else {
+		r.pool.TakeCount(need)
+	}
+	it.countStep()
+	it.decodes, it.gaps = c.size, c.size
+	it.context = c.context
+	it.budget -= int32(c.size)
+	return before
+}
+
+// decodersFirst is the first running sequence in prefill.
+func (it *composition) decodersFirst() sched.Seq {
+	if len(it.r.prefills) == 0 {
+		return sched.None
+	}
+	return sched.Seq(it.r.prefills[0])
+}
+
+// decoderBehind reports whether a sequence admitted after i decodes.
+func (it *composition) decoderBehind(i int32) bool {
+	for j := it.r.last; j != i; j = it.r.seq(j).prev {
+		if it.r.seq(j).phase == decoding {
+			return true
+		}
+	}
+	return false
+}
+
+func (it *composition) countStep() {
+	c := &it.r.cohort
+	c.steps++
+	c.context += int64(c.size)
+	it.stepped = true
+}
+
+// goSlow starts the mode in which the policy visits the sequences one by one.
+func (it *composition) goSlow() {
+	it.slow = true
+	it.r.settle()
+	it.countStep()
+	it.r.cohort.settled = it.r.cohort.steps
+}
+
+// Grow implements [sched.View].
+func (it *composition) Grow(i sched.Seq, n int32) bool {
+	r := it.r
+	s := r.seq(int32(i))
+	r.settle()
+	computed := s.computed
+	if s.phase == decoding { // slow: the step is counted, but the token is not given yet
+		computed = s.target + int32(r.cohort.steps-s.joined) - 1
+	}
+	return it.grow(s, computed, n)
+}
+
+// grow takes the blocks that s, having computed tokens, needs for n more.
+func (it *composition) grow(s *sequence, computed, n int32) bool {
+	r := it.r
+	more := r.blocksFor(computed+n) - r.blocksFor(computed)
+	if more > r.free() {
+		return false
+	}
+	if !r.caching {
+		r.pool.TakeCount(more)
+		s.blockCount = r.blocksFor(computed + n)
+		return true
+	}
+	for range more {
+		s.blocks = append(s.blocks, r.pool.Pop())
+	}
+	return true
+}
+
+// Give implements [sched.View].
+func (it *composition) Give(i sched.Seq, n int32) {
+	r := it.r
+	s := r.seq(int32(i))
+	s.given = n
+	it.budget -= n
+	if s.phase == decoding {
+		it.giveDecode(int32(i), s)
+		return
+	}
+	it.chunks = append(it.chunks, model.Chunk{New: n, Cached: s.computed})
+	it.chunkSeqs = append(it.chunkSeqs, int32(i))
+	it.countPrefill(s, n, 1)
+	s.computed += n
+	if r.caching {
+		r.register(s, s.computed/r.cfg.BlockSize)
+	}
+	if s.computed < s.target {
+		return
+	}
+	s.joinBatch = it.flight.number
+	if s.issued > 0 {
+		it.late = append(it.late, int32(i))
+		it.lateFrom = append(it.lateFrom, s.lastEnd)
+	}
+	s.issued++
+	r.prefills = without(r.prefills, int32(i))
+	it.flight.firsts = append(it.flight.firsts, int32(i))
+	if s.issued == s.output {
+		s.phase = finishing
+		return
+	}
+	r.joinCohort(int32(i))
+}
+
+// countPrefill counts n computed tokens of s as new or recomputed; sign -1 takes them back.
+func (it *composition) countPrefill(s *sequence, n int32, sign int) {
+	again := min(max(s.reached-s.computed, 0), n)
+	it.recomputed += sign * int(again)
+	it.prefill += sign * int(n-again)
+	s.rec.RecomputedTokens += int32(sign) * again
+}
+
+func (it *composition) giveDecode(i int32, s *sequence) {
+	r := it.r
+	it.decodes++
+	length := s.target + int32(r.cohort.steps-s.joined)
+	it.context += int64(length)
+	if s.lagging && s.lastBatch != r.batches {
+		it.late = append(it.late, i)
+		it.lateFrom = append(it.lateFrom, s.lastEnd)
+	} else {
+		it.gaps++
+	}
+	if r.caching {
+		known := s.rec.Request.InputTokens + s.issued + int32(r.cohort.steps-s.joined) - 1 - r.tokensInFlight(i)
+		r.register(s, min(length, known)/r.cfg.BlockSize)
+	}
+}
+
+// Preempt implements [sched.View].
+func (it *composition) Preempt(i sched.Seq) {
+	r := it.r
+	s := r.seq(int32(i))
+	r.settle()
+	if s.given > 0 && !(s.phase == decoding && s.joined < r.cohort.steps) {
+		it.takeBackChunk(int32(i), s)
+	} else if s.phase == decoding {
+		it.takeBackDecode(int32(i), s)
+	}
+	s.reached = max(s.reached, s.computed)
+	s.rec.Preemptions++
+	done := s.phase == finishing && s.issued == s.output
+	if r.caching {
+		r.indexOwnBlocks(s)
+	}
+	r.leaveRunning(int32(i))
+	r.host.levels.Waiting++
+	r.host.obs.Preempted(r.now)
+	it.preempted++
+	if r.host.steps != nil {
+		it.victims = append(it.victims, s.rec.Request.ID)
+	}
+	s.given = 0
+	if done {
+		s.phase = departed
+		return
+	}
+	s.phase = preempted
+	r.queue.pushBack(&s.rec.Request, int32(i))
+}
+
+// takeBackChunk undoes the prefill chunk that s was given in this iteration.
+func (it *composition) takeBackChunk(i int32, s *sequence) {
+	r := it.r
+	for k, j := range it.chunkSeqs {
+		if j == i {
+			it.chunks = append(it.chunks[:k], it.chunks[k+1:]...)
+			it.chunkSeqs = append(it.chunkSeqs[:k], it.chunkSeqs[k+1:]...)
+			break
+		}
+	}
+	it.budget += s.given
+	if s.phase != prefilling {
+		if s.phase == decoding {
+			held, batch, end := s.blockCount, s.lastBatch, s.lastEnd
+			r.leaveCohort(i)
+			s.blockCount, s.lastBatch, s.lastEnd = held, batch, end
+		}
+		s.issued--
+		s.joinBatch = math.MaxInt64
+		it.flight.firsts = without(it.flight.firsts, i)
+		it.forgetLate(i)
+		s.phase = prefilling
+	}
+	s.computed -= s.given
+	it.countPrefill(s, s.given, -1)
+}
+
+// takeBackDecode undoes the step of s, which decodes: the token it was given, or, in slow mode, the
+// step that was counted beforehand.
+func (it *composition) takeBackDecode(i int32, s *sequence) {
+	got := it.got(s)
+	length := s.target + int32(it.r.cohort.steps-s.joined)
+	it.r.leaveCohort(i)
+	if !it.stepped {
+		return
+	}
+	s.computed--
+	s.issued--
+	if !got {
+		s.blockCount = it.r.blocksFor(s.computed)
+		return
+	}
+	it.budget++
+	it.decodes--
+	it.context -= int64(length)
+	if !it.forgetLate(i) {
+		it.gaps--
+	}
+}
+
+func (it *composition) forgetLate(i int32) bool {
+	for k, j := range it.late {
+		if j == i {
+			it.late = append(it.late[:k], it.late[k+1:]...)
+			it.lateFrom = append(it.lateFrom[:k], it.lateFrom[k+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// Admit implements [sched.View].
+func (it *composition) Admit(n int32) {
+	r := it.r
+	w := r.queue.head()
+	i := w.seq
+	if i == none {
+		i = r.seqs.take()
+		r.start(r.seq(i), &w.req)
+		if p, ok := r.host.patient[w.req.ID]; ok {
+			p.seq = i
+		}
+	}
+	s := r.seq(i)
+	r.settle()
+	cached := r.takeCached(s)
+	r.queue.pop()
+	r.host.levels.Waiting--
+	if s.rec.Scheduled == clock.Never {
+		s.rec.Scheduled = r.now
+		s.rec.CachedTokens = cached
+	}
+	s.phase = prefilling
+	s.target = s.rec.Request.InputTokens + s.issued
+	s.computed, s.reused = cached, cached
+	s.joinBatch = math.MaxInt64
+	r.joinRunning(i)
+	r.prefills = append(r.prefills, i)
+	it.grow(s, cached, n)
+	it.Give(sched.Seq(i), n)
+}
+
+// start makes s the sequence of request req, which reached the queue.
+func (r *Replica) start(s *sequence, req *workload.Request) {
+	s.rec.Request = *req
+	s.rec.Queued = r.host.visible(req)
+	s.rec.Scheduled = clock.Never
+	s.rec.FirstToken, s.rec.LastToken = clock.Never, clock.Never
+	s.rec.ClientFirst, s.rec.ClientLast = clock.Never, clock.Never
+	s.output = r.host.outputOf(req)
+	s.private = notPrivate
+	s.walk = workload.NewBlockKeys(&s.rec.Request, r.cfg.BlockSize)
+	if req.Content == nil {
+		s.private = 0
+	}
+}
+
+// Blocked implements [sched.View].
+func (it *composition) Blocked(why sched.Cause) { it.blocked = why }
+
+// finish completes the composition: it puts back the members that were left out, and ranks the
+// sequences that emit.
+func (it *composition) finish() {
+	r := it.r
+	if it.slow {
+		it.putBack()
+	}
+	stream := r.cfg.StreamPerSequence > 0
+	if it.slow || it.preempted > 0 {
+		if stream || it.flight.partial {
+			it.rankByWalking()
+		}
+	} else if stream {
+		for k, i := range it.flight.firsts {
+			s := r.seq(i)
+			s.rank(int32(it.decodes + k + 1))
+		}
+	}
+	if r.host.steps == nil {
+		for _, i := range it.chunkSeqs {
+			r.seq(i).given = 0
+		}
+		if it.slow {
+			for i := r.first; i != none; i = r.seq(i).next {
+				r.seq(i).given = 0
+			}
+		}
+	}
+}
+
+// rank notes the place of the token that completes a prefill.
+func (s *sequence) rank(place int32) {
+	if s.issued == 1 {
+		s.firstRank = place
+	}
+	s.lastRank = place
+}
+
+// putBack gives the members that got no token their step back.
+func (it *composition) putBack() {
+	r, c := it.r, &it.r.cohort
+	for i := r.first; i != none; i = r.seq(i).next {
+		s := r.seq(i)
+		if s.phase != decoding || s.joined == c.steps {
+			continue
+		}
+		if s.given > 0 {
+			if s.lagging {
+				s.lagging = false
+				r.lagging--
+			}
+			continue
+		}
+		if !s.lagging {
+			s.lagging = true
+			r.lagging++
+			s.lastBatch, s.lastEnd = r.batches, r.gpuFree
+		}
+		r.leaveResidue(i)
+		s.joined++
+		s.ends++
+		c.context--
+		r.enterResidue(i)
+		c.ends.push(entry{s.ends, s.serial, i})
+		it.flight.partial = true
+	}
+}
+
+// rankByWalking ranks the sequences that emit by walking the running batch.
+func (it *composition) rankByWalking() {
+	r, c := it.r, &it.r.cohort
+	it.ranked = true
+	var place int32
+	for i := r.first; i != none; i = r.seq(i).next {
+		s := r.seq(i)
+		completes := s.given > 0 && (s.phase == finishing || s.phase == decoding && s.joined == c.steps)
+		decodes := s.phase == decoding && s.joined < c.steps && it.got(s)
+		if !completes && !decodes {
+			continue
+		}
+		place++
+		if completes {
+			s.rank(place)
+		} else {
+			s.lastRank = place
+		}
+		if it.flight.partial {
+			it.flight.emitters = append(it.flight.emitters, i)
+		}
+	}
+}
+
+// reportGaps tells the observer of the inter-token gaps that end with the iteration and are not its
+// length.
+func (it *composition) reportGaps(end clock.Time) {
+	for k := range it.late {
+		it.r.host.obs.Gap(end, end.Sub(it.lateFrom[k]))
+	}
+}
+
+// reportStep tells the step observer of the iteration in detail.
+func (it *composition) reportStep() {
+	r := it.r
+	st := &r.step
+	st.Span = &r.span
+	st.Preempted = it.victims
+	st.FreeBlocks = r.free()
+	st.Scheduled = st.Scheduled[:0]
+	for i := r.first; i != none; i = r.seq(i).next {
+		s := r.seq(i)
+		share := Share{Request: s.rec.Request.ID}
+		switch {
+		case contains(it.chunkSeqs, i):
+			share.Tokens = s.given
+			share.Emits = contains(it.flight.firsts, i)
+			if s.serial > it.serials {
+				share.Cached = s.reused
+			}
+		case s.lastBatch == it.flight.number && s.phase == finishing,
+			s.phase == decoding && !s.lagging && s.joinBatch < it.flight.number:
+			share.Tokens, share.Emits = 1, true
+		default:
+			continue
+		}
+		share.Ends = contains(it.flight.finishes, i)
+		st.Scheduled = append(st.Scheduled, share)
+		s.given = 0
+	}
+	r.host.steps.Step(st)
+	it.victims = it.victims[:0]
+}
+
+func contains(list []int32, i int32) bool {
+	for _, x := range list {
+		if x == i {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,261 @@
+// Package sim is the simulator proper: an event loop over a replica of a serving engine, fed by a
+// [clifftop/workload.Source] and watched by an [Observer].
+//
+// It is deterministic and single-threaded, and does no I/O. Its time is integer, so that results are
+// equal to the last bit whatever the platform, the observer, or the number of iterations taken at
+// once. Package [clifftop/sim/simtest] holds a plain per-sequence stepper that gives the same
+// results slowly.
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// Engine runs one scenario.
+//
+// At one instant events happen in this order: arrivals, departures of clients, requests that reach
+// the engine's queue, the replica's boundary. Events of one kind go by request ID.
+type Engine struct {
+	cfg     Config
+	src     workload.Source
+	obs     Observer
+	steps   StepObserver // obs, when it wants every step
+	replica *Replica
+
+	// Horizon is the instant at which the run stops if it has not drained before.
+	Horizon clock.Time
+
+	now      clock.Time
+	levels   Levels
+	reported Levels
+
+	frontend   heap // requests on their way to the queue, by instant and ID
+	pending    []workload.Request
+	vacant     []int32
+	departures heap // instants at which patient clients leave
+	patient    map[int64]*patient
+}
+
+// patient is a request whose client may leave.
+type patient struct {
+	req      workload.Request
+	seq      int32 // its sequence, if it has one
+	frontend bool  // it has not reached the queue
+}
+
+// NewEngine returns an engine that is ready to run. The configuration is validated; its scheduler must
+// not be in use by another engine.
+func NewEngine(cfg Config, src workload.Source, obs Observer) (*Engine, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	e := &Engine{cfg: cfg, src: src, obs: obs, Horizon: clock.Never, patient: make(map[int64]*patient)}
+	if s, ok := obs.(StepObserver); ok {
+		e.steps = s
+		cfg.MaxSpan = 1
+	}
+	e.replica = newReplica(cfg, e)
+	return e, nil
+}
+
+// Now is the instant up to which the run has come.
+func (e *Engine) Now() clock.Time { return e.now }
+
+// InSystem is the number of requests that were sent and have not ended.
+func (e *Engine) InSystem() int { return e.levels.System }
+
+// ErrStuck means that requests wait while nothing runs, and nothing will change that.
+var ErrStuck = errors.New("sim: requests wait that the policy never admits")
+
+// ctxEvery is the number of events between looks at the context.
+const ctxEvery = 1 << 12
+
+// Run runs until the source is exhausted and the system empty, the horizon is reached, or ctx is done;
+// in the last case it returns the context's error, and what was observed up to then is
+// valid.
+func (e *Engine) Run(ctx context.Context) error {
+	for n := 0; ; n++ {
+		if n%ctxEvery == 0 && ctx.Err() != nil {
+			e.stop(e.now)
+			return ctx.Err()
+		}
+		done, err := e.event()
+		if err != nil {
+			e.stop(e.now)
+			return err
+		}
+		if done {
+			return e.src.Err()
+		}
+	}
+}
+
+// event handles the next event. done means that there was none.
+func (e *Engine) event() (done bool, err error) {
+	const (
+		arrival = iota
+		departure
+		queueing
+		boundary
+	)
+	at, kind := e.replica.next, boundary
+	if len(e.frontend) > 0 && clock.Time(e.frontend[0].key) <= at {
+		at, kind = clock.Time(e.frontend[0].key), queueing
+	}
+	if len(e.departures) > 0 && clock.Time(e.departures[0].key) <= at {
+		at, kind = clock.Time(e.departures[0].key), departure
+	}
+	if t, ok := e.src.Peek(); ok && t <= at {
+		at, kind = t, arrival
+	}
+	if at >= e.Horizon {
+		if at == clock.Never {
+			return e.drained()
+		}
+		e.stop(e.Horizon)
+		return true, nil
+	}
+	if at > clock.Time(clock.MaxRun) {
+		return false, fmt.Errorf("sim: the run goes past %.0f days; slice or speed up the workload", clock.MaxRun.Seconds()/86400)
+	}
+	e.now = at
+	switch kind {
+	case arrival:
+		err = e.arrive(e.src.Next())
+	case departure:
+		e.depart(e.departures.pop())
+	case queueing:
+		e.reachQueue(e.frontend.pop())
+	case boundary:
+		err = e.replica.boundary()
+	}
+	if e.levels != e.reported {
+		e.reported = e.levels
+		e.obs.Levels(at, &e.reported)
+	}
+	return false, err
+}
+
+func (e *Engine) drained() (done bool, err error) {
+	if e.levels.Waiting > 0 {
+		return false, ErrStuck
+	}
+	return true, nil
+}
+
+// stop commits what has begun by the instant at, so that the observer knows it.
+func (e *Engine) stop(at clock.Time) {
+	e.now = at
+	e.replica.stop(at)
+}
+
+// visible is the instant at which a request reaches the engine's queue.
+func (e *Engine) visible(r *workload.Request) clock.Time {
+	return r.Arrival.Add(e.cfg.Frontend + clock.Duration(r.InputTokens)*e.cfg.FrontendPerToken)
+}
+
+// outputOf is the number of tokens that the answer to r will have: its length, cut at the longest
+// sequence that the model takes.
+func (e *Engine) outputOf(r *workload.Request) int32 {
+	return min(r.OutputTokens, e.cfg.MaxModelLen-r.InputTokens)
+}
+
+// arrive takes in a request that its client has just sent.
+func (e *Engine) arrive(r workload.Request) error {
+	if r.Arrival < e.now || r.InputTokens < 1 || r.OutputTokens < 1 {
+		return fmt.Errorf("sim: request %d: arrival %v at %v with %d input and %d output tokens is not valid",
+			r.ID, r.Arrival, e.now, r.InputTokens, r.OutputTokens)
+	}
+	e.obs.Arrived(e.now, &r)
+	if r.InputTokens >= e.cfg.MaxModelLen ||
+		e.replica.blocksFor(r.InputTokens+e.outputOf(&r)-1) > e.cfg.UsableBlocks() {
+		rec := unserved(&r, Rejected)
+		rec.Released = e.now
+		e.obs.Finished(&rec)
+		e.src.Done(&r, e.now)
+		return nil
+	}
+	e.levels.System++
+	if r.Patience > 0 {
+		e.patient[r.ID] = &patient{req: r, seq: none, frontend: true}
+		e.departures.push(entry{int64(r.Arrival.Add(r.Patience)), r.ID, 0})
+	}
+	if at := e.visible(&r); at > e.now || r.Patience > 0 || len(e.frontend) > 0 {
+		e.frontend.push(entry{int64(at), r.ID, e.hold(&r)})
+		return nil
+	}
+	e.replica.enqueue(e.now, &r)
+	return nil
+}
+
+// hold keeps a request that is in the front end.
+func (e *Engine) hold(r *workload.Request) int32 {
+	if n := len(e.vacant); n > 0 {
+		i := e.vacant[n-1]
+		e.vacant = e.vacant[:n-1]
+		e.pending[i] = *r
+		return i
+	}
+	e.pending = append(e.pending, *r)
+	return int32(len(e.pending) - 1)
+}
+
+// reachQueue hands a request from the front end to the replica.
+func (e *Engine) reachQueue(x entry) {
+	r := &e.pending[x.ref]
+	e.vacant = append(e.vacant, x.ref)
+	if r.Patience > 0 {
+		p, ok := e.patient[r.ID]
+		if !ok {
+			return // its client left
+		}
+		p.frontend = false
+	}
+	e.replica.enqueue(e.now, r)
+}
+
+// depart handles a client that leaves.
+func (e *Engine) depart(x entry) {
+	p, ok := e.patient[x.tie]
+	switch {
+	case !ok: // the request ended before
+	case p.frontend:
+		e.leftUnserved(p, e.now)
+	default:
+		e.replica.abort(e.now, x.tie)
+	}
+}
+
+// leftUnserved ends a request that has no sequence, because its client left.
+func (e *Engine) leftUnserved(p *patient, released clock.Time) {
+	rec := unserved(&p.req, Cancelled)
+	if !p.frontend {
+		rec.Queued = e.visible(&p.req)
+	}
+	rec.Released = released
+	e.ended(&rec, p.req.Arrival.Add(p.req.Patience))
+}
+
+// unserved is the record of a request that was never admitted.
+func unserved(r *workload.Request, how Outcome) Record {
+	return Record{
+		Request: *r, Outcome: how,
+		Queued: clock.Never, Scheduled: clock.Never, FirstToken: clock.Never, LastToken: clock.Never,
+		ClientFirst: clock.Never, ClientLast: clock.Never,
+	}
+}
+
+// ended tells everybody that a request in the system has ended, and its client at the instant told.
+func (e *Engine) ended(rec *Record, told clock.Time) {
+	e.levels.System--
+	if rec.Request.Patience > 0 {
+		delete(e.patient, rec.Request.ID)
+	}
+	e.obs.Finished(rec)
+	e.src.Done(&rec.Request, told)
+}

@@ -1,0 +1,93 @@
+package sim
+
+import "clifftop/sim/sched"
+
+// lookup remembers what the prefix cache holds of the head of the queue, so that a head that stays
+// blocked is not looked up again before something changes.
+type lookup struct {
+	valid   bool
+	request int64
+	epoch   uint64
+	fresh   sequence // stands for a head that has no sequence yet
+	blocks  []int32  // cached leading blocks
+	held    int      // those referenced
+	most    int32    // the most blocks that may be found
+}
+
+// Head implements [sched.View].
+func (it *composition) Head() (sched.Waiting, bool) {
+	r := it.r
+	w := r.queue.head()
+	if w == nil {
+		return sched.Waiting{}, false
+	}
+	known := w.req.InputTokens
+	if w.seq != none {
+		known += r.seq(w.seq).issued
+	}
+	head := sched.Waiting{Known: known}
+	if !r.caching || w.req.Content == nil && w.seq == none {
+		return head, true
+	}
+	r.settle()
+	r.lookUp(w, known)
+	l := &r.look
+	found := int32(len(l.blocks))
+	head.Cached = found * r.cfg.BlockSize
+	head.Held = l.held
+	head.Live = found < l.most && r.answers > 0 && w.req.Content != nil
+	return head, true
+}
+
+// lookUp finds the cached leading blocks of a waiting request. At least one of its known tokens
+// is always left to compute.
+func (r *Replica) lookUp(w *waiting, known int32) {
+	l := &r.look
+	if l.valid && l.request == w.req.ID && l.epoch == r.pool.Epoch() {
+		return
+	}
+	s := &l.fresh
+	if w.seq != none {
+		s = r.seq(w.seq)
+	} else if !l.valid || l.request != w.req.ID {
+		l.fresh.keys = l.fresh.keys[:0]
+		r.start(&l.fresh, &w.req)
+	}
+	l.valid, l.request, l.epoch = true, w.req.ID, r.pool.Epoch()
+	l.most = (known - 1) / r.cfg.BlockSize
+	l.blocks, l.held = l.blocks[:0], 0
+	for i := int32(0); i < l.most; i++ {
+		key := s.key(i)
+		if i >= s.private && !s.indexOwn {
+			return
+		}
+		id := r.pool.Find(key)
+		if id == 0 {
+			return
+		}
+		l.blocks = append(l.blocks, id)
+		if r.pool.Referenced(id) {
+			l.held++
+		}
+	}
+}
+
+// takeCached gives s, the head of the queue that was looked up last, its cached blocks, and returns
+// the number of tokens in them.
+func (r *Replica) takeCached(s *sequence) int32 {
+	l := &r.look
+	if !r.caching || !l.valid || l.request != s.rec.Request.ID {
+		return 0
+	}
+	l.valid = false
+	if len(s.keys) < len(l.fresh.keys) && !s.indexOwn {
+		s.keys, l.fresh.keys = l.fresh.keys, s.keys
+		s.walk, s.private = l.fresh.walk, l.fresh.private
+	}
+	for _, id := range l.blocks {
+		r.pool.Reference(id)
+	}
+	s.blocks = append(s.blocks[:0], l.blocks...)
+	s.registered = int32(len(l.blocks))
+	return s.registered * r.cfg.BlockSize
+}

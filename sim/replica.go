@@ -1,0 +1,484 @@
+package sim
+
+import (
+	"fmt"
+
+	"clifftop/model"
+	"clifftop/sim/clock"
+	"clifftop/sim/kv"
+	"clifftop/sim/sched"
+	"clifftop/workload"
+)
+
+// Replica is one serving engine: the waiting queue, the running batch, the KV pool, the policy and
+// the GPU's step timer.
+//
+// It moves from boundary to boundary. At a boundary it processes the oldest iteration in flight and
+// composes the next one. When that is a plain decode of the whole cohort, it promises to repeat it for
+// as long as nothing can change, and the next boundary is the end of the promise; an event in
+// between may cut the promise at an iteration, never in one. What was promised is committed
+// when the boundary comes.
+type Replica struct {
+	cfg   Config
+	host  *Engine
+	depth int // iterations in flight
+
+	pool    *kv.Pool
+	caching bool
+	queue   queue
+	seqs    slab
+	cohort  cohort
+
+	first, last int32 // the running batch, in order of admission
+	running     int
+	serials     int64
+	ranks       ranks
+	slots       int32   // slots given out
+	prefills    []int32 // running sequences in prefill, in running order
+	lagging     int     // decoding sequences that missed the last composition
+	answers     int     // running sequences whose answer others may come to share
+
+	now       clock.Time
+	next      clock.Time // next boundary
+	answered  bool       // requests have ended at the boundary, and the next iteration is not composed
+	fault     error
+	inFlight  flights
+	gpuFree   clock.Time // end of the last iteration
+	remainder int64      // femtoseconds past gpuFree
+	batches   int64      // iterations launched or promised and committed
+
+	it      composition
+	promise clock.Progression // N iterations like the one composed; 0 when none is open
+	batch   model.Batch
+	span    Span
+	aborts  []int64
+	look    lookup
+	maxSpan int
+	step    Step // scratch
+}
+
+func newReplica(cfg Config, host *Engine) *Replica {
+	r := &Replica{cfg: cfg, host: host, depth: 1, next: clock.Never, caching: cfg.PrefixCaching, maxSpan: cfg.MaxSpan}
+	if cfg.AsyncScheduling {
+		r.depth = 2
+	}
+	if r.maxSpan == 0 {
+		r.maxSpan = 1 << 30
+	}
+	if r.caching {
+		r.pool = kv.NewCache(cfg.UsableBlocks(), cfg.AppendUnkeyed)
+	} else {
+		r.pool = kv.NewCounter(cfg.UsableBlocks())
+	}
+	r.cohort.init(cfg.BlockSize, r.caching)
+	r.first, r.last = int32(sched.None), int32(sched.None)
+	r.it.r = r
+	r.queue.byUrgency = cfg.Scheduler.ByUrgency()
+	return r
+}
+
+func (r *Replica) seq(i int32) *sequence { return r.seqs.items[i] }
+
+// free is the number of KV blocks that nobody references, what the cohort owes already taken off.
+func (r *Replica) free() int { return r.pool.Free() - r.cohort.debt }
+
+func (r *Replica) used() int { return r.pool.Usable() - r.free() }
+
+// blocksFor is the number of blocks that hold the given tokens.
+func (r *Replica) blocksFor(tokens int32) int {
+	return int((int64(tokens) + int64(r.cfg.BlockSize) - 1) / int64(r.cfg.BlockSize))
+}
+
+// enqueue puts a request into the waiting queue at the instant at, which is not past the next
+// boundary.
+func (r *Replica) enqueue(at clock.Time, req *workload.Request) {
+	if r.queue.push(req) {
+		r.cut(at)
+	}
+	r.host.levels.Waiting++
+}
+
+// abort marks a request whose client left at the instant at; it goes at the next boundary.
+func (r *Replica) abort(at clock.Time, id int64) {
+	r.aborts = append(r.aborts, id)
+	r.cut(at)
+}
+
+// cut makes the first boundary at or after t the next one.
+func (r *Replica) cut(t clock.Time) {
+	switch {
+	case r.answered:
+	case r.inFlight.n == 0 && r.promise.N == 0:
+		r.next = min(r.next, t)
+	case r.promise.N > 1:
+		// Iteration k ≥ 1 is composed when iteration k-depth ends.
+		ended := r.promise.FirstEndAtOrAfter(t)
+		r.promise.N = min(max(ended+r.depth-1, 1), r.promise.N)
+		r.next = r.promiseEnd()
+	}
+}
+
+// promiseEnd is the boundary at which the promise is used up.
+func (r *Replica) promiseEnd() clock.Time { return r.promise.End(r.promise.N + 1 - r.depth) }
+
+// stop commits the promised iterations that are composed before the instant at.
+func (r *Replica) stop(at clock.Time) {
+	if r.promise.N > 0 {
+		r.cut(at)
+		r.commit()
+	}
+}
+
+// boundary does what is due at the instant r.next. When requests have ended it leaves the composition of
+// the next iteration to a second call at the same instant, so that clients who answer at once
+// find room in it.
+func (r *Replica) boundary() error {
+	r.now = r.next
+	if !r.answered {
+		r.results()
+		if r.answered {
+			return nil
+		}
+	}
+	r.answered = false
+	for r.inFlight.n < r.depth && r.promise.N == 0 {
+		if r.compose() {
+			continue
+		}
+		if r.inFlight.n > 0 || r.it.preempted == 0 {
+			break
+		}
+	}
+	switch {
+	case r.promise.N > 0:
+		r.next = r.promiseEnd()
+	case r.inFlight.n > 0:
+		r.next = r.inFlight.at(0).end
+	default:
+		r.next = clock.Never
+	}
+	if r.fault == nil && r.cfg.Check {
+		return r.check()
+	}
+	return r.fault
+}
+
+// results commits what was promised and processes what has happened by now.
+func (r *Replica) results() {
+	if r.promise.N > 0 {
+		r.commit()
+	}
+	if len(r.aborts) > 0 {
+		r.applyAborts()
+	}
+	if r.inFlight.n > 0 && r.inFlight.at(0).end == r.now {
+		r.process(r.inFlight.at(0))
+		r.inFlight.pop()
+	}
+}
+
+// compose lets the policy compose an iteration and launches it. It reports whether there was anything
+// to run.
+func (r *Replica) compose() bool {
+	it := &r.it
+	it.begin(r.batches + 1)
+	r.cfg.Scheduler.Schedule(it)
+	it.finish()
+	r.host.levels.Blocked = it.blocked
+	if it.decodes == 0 && len(it.chunks) == 0 {
+		return false
+	}
+
+	start, remainder := r.now, int64(0)
+	if r.gpuFree >= r.now {
+		start, remainder = r.gpuFree, r.remainder
+	}
+	r.batch = model.Batch{
+		Decodes: it.decodes, Context: it.context, Chunks: it.chunks,
+		SharedTokens: r.pool.Shared() * int64(r.cfg.BlockSize),
+		Emit:         it.decodes + len(it.flight.firsts),
+	}
+	first, slope, n := r.cfg.Timer.Span(&r.batch)
+	if first <= 0 || first >= clock.MaxFemtos || slope < 0 || n < 1 {
+		r.fault = fmt.Errorf("sim: the step timer gives %d iterations of %d+k·%d fs for %+v", n, first, slope, r.batch)
+		return false
+	}
+	r.promise = clock.Progression{Start: start, Remainder: remainder, First: first, Slope: slope, N: 1}
+	if n > 1 && r.repeatable() {
+		r.promise.N = r.horizon(n)
+	}
+	if r.promise.N == 1 {
+		r.commit()
+	}
+	return true
+}
+
+// repeatable reports whether the iteration just composed would be composed again and again.
+func (r *Replica) repeatable() bool {
+	if !r.it.plain() || r.inFlight.n < r.depth-1 || r.maxSpan == 1 {
+		return false
+	}
+	return r.inFlight.n == 0 || !r.inFlight.at(0).eventful()
+}
+
+// horizon is the number of iterations, at most n, that will be like the one just composed.
+func (r *Replica) horizon(n int) int {
+	c := &r.cohort
+	n = min(n, r.maxSpan, r.cfg.Scheduler.Repeats(&r.it))
+	n = int(min(int64(n), r.nextFinish()-c.steps+1))
+	if n > 1 {
+		n = 1 + c.stepsWithin(c.steps, r.free(), n-1)
+	}
+	return clock.CapN(r.promise.First, r.promise.Slope, n)
+}
+
+// nextFinish is the step at which the next member of the cohort issues its last token.
+func (r *Replica) nextFinish() int64 {
+	h := &r.cohort.ends
+	for {
+		top := &(*h)[0]
+		if s := r.seq(top.ref); s.phase == decoding && s.serial == top.tie && s.ends == top.key {
+			return top.key
+		}
+		h.pop()
+	}
+}
+
+// commit makes the promised iterations happen: it advances the cohort, tells the observer and puts
+// the last iterations in flight.
+func (r *Replica) commit() {
+	p, c, it := r.promise, &r.cohort, &r.it
+	r.promise.N = 0
+	wait := clock.Duration(0)
+	if r.batches > 0 {
+		wait = p.Start.Sub(r.gpuFree)
+	}
+	r.report(p, wait)
+	if more := p.N - 1; more > 0 {
+		blocks := c.blocksOver(c.steps, more)
+		if r.caching {
+			c.debt += blocks
+		} else {
+			r.pool.TakeCount(blocks)
+		}
+		c.steps += int64(more)
+		c.context += int64(more) * int64(c.size)
+		if r.inFlight.n > 0 {
+			older := r.inFlight.at(0)
+			older.end, older.number = p.End(p.N-1), r.batches+int64(more)
+		}
+	}
+	r.batches += int64(p.N)
+	r.gpuFree, r.remainder = p.End(p.N), p.EndRemainder(p.N)
+	f := it.flight
+	f.end, f.number = r.gpuFree, r.batches
+	r.inFlight.n++
+	it.reportGaps(f.end)
+	r.retire(f)
+	if r.host.steps != nil {
+		it.reportStep()
+	}
+}
+
+// retire takes the members that issue their last token in flight f out of the cohort, and merges
+// them with the completed prefills that end there, in running order.
+func (r *Replica) retire(f *flight) {
+	c := &r.cohort
+	for len(c.ends) > 0 && c.ends[0].key <= c.steps {
+		e := c.ends.pop()
+		s := r.seq(e.ref)
+		if s.phase != decoding || s.serial != e.tie || s.ends != e.key {
+			continue
+		}
+		if !r.it.ranked {
+			s.lastRank = r.ranks.upTo(s.slot) + int32(len(f.finishes))
+		}
+		r.leaveCohort(e.ref)
+		f.finishes = append(f.finishes, e.ref)
+	}
+	for _, i := range f.firsts {
+		if s := r.seq(i); s.phase == finishing {
+			f.finishes = append(f.finishes, i)
+		}
+	}
+	for _, i := range f.finishes {
+		s := r.seq(i)
+		s.lastBatch, s.lastEnd = f.number, f.end
+	}
+	if r.it.slow && len(f.firsts) > 0 {
+		r.sortBySerial(f.finishes)
+	}
+}
+
+func (r *Replica) sortBySerial(list []int32) {
+	for i := 1; i < len(list); i++ {
+		for j := i; j > 0 && r.seq(list[j]).serial < r.seq(list[j-1]).serial; j-- {
+			list[j], list[j-1] = list[j-1], list[j]
+		}
+	}
+}
+
+// report tells the observer of the iterations of p, in parts that do not cross its edges.
+func (r *Replica) report(p clock.Progression, wait clock.Duration) {
+	it, c, s := &r.it, &r.cohort, &r.span
+	used, step, context := r.used(), c.steps, it.context
+	*s = Span{
+		Wait: wait, Decodes: it.decodes, Gaps: it.gaps, FirstTokens: len(it.flight.firsts),
+		PrefillTokens: it.prefill, RecomputedTokens: it.recomputed, Shared: r.batch.SharedTokens,
+	}
+	for {
+		n := p.N
+		if edge := r.host.obs.Edge(); n > 1 && p.End(n) > edge {
+			n = p.FirstEndAtOrAfter(edge)
+			if p.End(n) > edge {
+				n--
+			}
+			n = max(n, 1)
+		}
+		s.Progression = p.Head(n)
+		s.Context = context
+		s.BlockFemtos = c.blockFemtos(used, &s.Progression, step)
+		used += c.blocksOver(step, n-1)
+		s.UsedBlocks = used
+		r.host.obs.Span(s)
+		if n == p.N {
+			return
+		}
+		used += c.blocksOver(step+int64(n)-1, 1)
+		step += int64(n)
+		context += int64(n) * int64(it.decodes)
+		p = p.Tail(n)
+		s.Wait, s.Gaps = 0, it.decodes
+	}
+}
+
+// process delivers the tokens of the oldest iteration in flight and releases what it finished.
+func (r *Replica) process(f *flight) {
+	for _, i := range f.firsts {
+		r.deliverFirst(r.seq(i), f.end)
+	}
+	if r.lagging > 0 && r.caching {
+		r.registerLate(f)
+	}
+	if len(f.finishes) == 0 {
+		return
+	}
+	r.settle()
+	for _, i := range f.finishes {
+		r.complete(i, f.end)
+	}
+}
+
+// deliverFirst notes the first token after an admission.
+func (r *Replica) deliverFirst(s *sequence, end clock.Time) {
+	if s.rec.FirstToken == clock.Never {
+		s.rec.FirstToken = end
+		s.rec.ClientFirst = end.Add(clock.Duration(s.firstRank) * r.cfg.StreamPerSequence)
+	}
+	if s.phase == decoding || s.phase == finishing {
+		s.streamed = true
+		r.host.levels.Decoding++
+	}
+}
+
+// complete ends sequence i, whose last token was delivered at the instant end.
+func (r *Replica) complete(i int32, end clock.Time) {
+	s := r.seq(i)
+	s.rec.Outcome = Completed
+	s.rec.LastToken = end
+	s.rec.ClientLast = end.Add(clock.Duration(s.lastRank) * r.cfg.StreamPerSequence)
+	s.rec.Tokens = s.output
+	if s.phase == departed {
+		r.host.levels.Waiting--
+	} else {
+		if r.caching {
+			r.register(s, (s.rec.Request.InputTokens+s.output-1)/r.cfg.BlockSize)
+		}
+		r.leaveRunning(i)
+	}
+	r.end(i, s.rec.ClientLast)
+}
+
+// end tells that the life of sequence i is over and forgets it.
+func (r *Replica) end(i int32, told clock.Time) {
+	s := r.seq(i)
+	s.rec.Released = r.now
+	r.answered = true
+	r.host.ended(&s.rec, told)
+	r.seqs.put(i)
+}
+
+// applyAborts removes the requests whose clients left.
+func (r *Replica) applyAborts() {
+	for _, id := range r.aborts {
+		p, ok := r.host.patient[id]
+		switch {
+		case !ok: // it ended meanwhile
+		case p.seq == none:
+			r.host.levels.Waiting--
+			r.queue.remove(id)
+			r.host.leftUnserved(p, r.now)
+			r.answered = true
+		default:
+			r.cancel(p.seq)
+		}
+	}
+	r.aborts = r.aborts[:0]
+}
+
+// cancel ends sequence i at a boundary, before the oldest flight is processed. Its tokens in flight
+// are not delivered.
+func (r *Replica) cancel(i int32) {
+	s := r.seq(i)
+	issued := s.issued
+	if s.phase == decoding {
+		issued += int32(r.cohort.steps - s.joined)
+	}
+	for k := range r.inFlight.n {
+		f := r.inFlight.at(k)
+		if !r.emits(f, i) {
+			continue
+		}
+		issued--
+		r.host.obs.Dropped(f.end, 1)
+		f.firsts, f.finishes = without(f.firsts, i), without(f.finishes, i)
+		f.emitters = without(f.emitters, i)
+	}
+	switch s.phase {
+	case preempted:
+		r.queue.remove(s.rec.Request.ID)
+		r.host.levels.Waiting--
+	case departed:
+		r.host.levels.Waiting--
+	default:
+		r.settle()
+		r.leaveRunning(i)
+	}
+	s.rec.Outcome, s.rec.Tokens = Cancelled, issued
+	r.end(i, s.rec.Request.Arrival.Add(s.rec.Request.Patience))
+}
+
+// emits reports whether flight f issues a token of sequence i.
+func (r *Replica) emits(f *flight, i int32) bool {
+	if f.partial {
+		for _, e := range f.emitters {
+			if e == i {
+				return true
+			}
+		}
+		return false
+	}
+	s := r.seq(i)
+	return f.number >= s.joinBatch && (s.phase == decoding || f.number <= s.lastBatch)
+}
+
+// tokensInFlight is the number of tokens of sequence i that are issued and not delivered.
+func (r *Replica) tokensInFlight(i int32) int32 {
+	var n int32
+	for k := range r.inFlight.n {
+		if r.emits(r.inFlight.at(k), i) {
+			n++
+		}
+	}
+	return n
+}
