@@ -1,0 +1,336 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// decoder fills Go values from nodes and collects every fault on the way. What the nodes do not
+// mention keeps its value, so that one decodes over the defaults. Null means the default.
+//
+// Keys are the json tags of struct fields. Further tags say what is allowed, and the JSON Schema is made
+// from the same: range:"[1,)" in the notation of intervals, one:"fcfs priority" for names.
+type decoder struct {
+	places map[string]place // of dotted keys
+	faults Faults
+	lines  []byte // the file, for excerpts
+	file   string
+}
+
+// selfDecoder is a type with a syntax of its own.
+type selfDecoder interface {
+	decode(d *decoder, n *node, key string)
+}
+
+// checker is a type whose fields depend on each other. It is asked after they have been decoded.
+type checker interface {
+	check(d *decoder, n *node, key string)
+}
+
+// variant is a map whose keys depend on the value of one of them.
+type variant interface {
+	// variants names the deciding key and the keys that go with each of its values; under "" those
+	// of a map without it, under "*" those that go with all.
+	variants() (decider string, keys map[string]variantKeys)
+}
+
+type variantKeys struct{ required, optional []string }
+
+func (d *decoder) fault(at place, key, problem, hint string) {
+	f := &Fault{Where: at.String(), Key: key, Problem: problem, Hint: hint}
+	if at.origin == d.file {
+		f.Excerpt = excerpt(d.lines, at)
+	}
+	d.faults = append(d.faults, f)
+}
+
+// wrong reports a value of another type than wanted.
+func (d *decoder) wrong(n *node, key, want string) {
+	d.fault(n.at, key, fmt.Sprintf("%s (want %s)", n.describe(), want), "")
+}
+
+// refuse reports a value of the right type that is not allowed.
+func (d *decoder) refuse(n *node, key, want string) {
+	d.fault(n.at, key, fmt.Sprintf("%s is not allowed (want %s)", short(n.text), want), "")
+}
+
+// value decodes n into v.
+func (d *decoder) value(n *node, key string, v reflect.Value, tag reflect.StructTag) {
+	d.places[key] = n.at
+	if n.kind == isNull {
+		return
+	}
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		v = v.Elem()
+	}
+	if s, ok := v.Addr().Interface().(selfDecoder); ok {
+		before := len(d.faults)
+		s.decode(d, n, key)
+		if length, ok := s.(*Duration); ok && len(d.faults) == before && !parseRange(tag.Get("range")).holds(length.Seconds()) {
+			d.refuse(n, key, parseRange(tag.Get("range")).String())
+		}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		d.fields(n, key, v)
+	case reflect.Slice:
+		d.slice(n, key, v, tag)
+	case reflect.String:
+		d.text(n, key, v, tag)
+	case reflect.Bool:
+		if n.kind != isBool {
+			d.wrong(n, key, "true or false")
+			return
+		}
+		v.SetBool(n.truth)
+	case reflect.Int, reflect.Uint64:
+		d.integer(n, key, v, tag)
+	case reflect.Float64:
+		d.float(n, key, v, tag)
+	default:
+		panic("experiments: no decoding for " + v.Type().String())
+	}
+}
+
+// fields decodes a map into a struct.
+func (d *decoder) fields(n *node, key string, v reflect.Value) {
+	if n.kind != isMap {
+		d.wrong(n, key, "a map")
+		return
+	}
+	names := fieldNames(v.Type())
+	allowed := names
+	var missing func()
+	if u, ok := v.Addr().Interface().(variant); ok {
+		allowed, missing = d.variantFields(n, key, u, names)
+	}
+	seen := map[string]place{}
+	for _, f := range n.fields {
+		full := join(key, f.name)
+		if first, twice := seen[f.name]; twice {
+			d.fault(f.at, full, fmt.Sprintf("the key is given twice (first at %v)", first), "")
+			continue
+		}
+		seen[f.name] = f.at
+		i := slices.Index(names, f.name)
+		if i < 0 || !slices.Contains(allowed, f.name) {
+			problem := "unknown key"
+			if i >= 0 {
+				decider, _ := v.Addr().Interface().(variant).variants()
+				problem = fmt.Sprintf("this key does not go with %s %s (want %s)", decider, n.get(decider).text, list(allowed))
+			}
+			d.fault(f.at, full, problem, didYouMean(f.name, slices.DeleteFunc(slices.Clone(allowed), func(s string) bool { return n.get(s) != nil })))
+			continue
+		}
+		field := fieldByName(v, f.name)
+		d.value(f.value, full, field, tagByName(v.Type(), f.name))
+	}
+	if missing != nil {
+		missing()
+	}
+	if c, ok := v.Addr().Interface().(checker); ok {
+		c.check(d, n, key)
+	}
+}
+
+// variantFields finds the keys that go with the deciding key's value, and what to do about missing
+// ones. An unknown value allows all keys: its own fault is enough.
+func (d *decoder) variantFields(n *node, key string, u variant, names []string) (allowed []string, missing func()) {
+	decider, variants := u.variants()
+	value := ""
+	if w := n.get(decider); w != nil && w.kind == isText {
+		value = w.text
+	}
+	keys, ok := variants[value]
+	if !ok {
+		return names, nil
+	}
+	always := variants["*"].optional
+	if value != "" {
+		allowed = append(allowed, decider)
+	}
+	allowed = slices.Concat(allowed, keys.required, keys.optional, always)
+	return allowed, func() {
+		for _, r := range keys.required {
+			if m := n.get(r); m == nil || m.kind == isNull {
+				d.fault(n.at, key, fmt.Sprintf("%s is missing (%s %s needs it)", r, decider, value), "")
+			}
+		}
+	}
+}
+
+func (d *decoder) slice(n *node, key string, v reflect.Value, tag reflect.StructTag) {
+	if n.kind != isList {
+		d.wrong(n, key, "a list")
+		return
+	}
+	s := reflect.MakeSlice(v.Type(), len(n.items), len(n.items))
+	for i, item := range n.items {
+		at := join(key, strconv.Itoa(i))
+		if item.kind == isNull {
+			d.fault(item.at, at, "null cannot stand in a list", "")
+			continue
+		}
+		d.value(item, at, s.Index(i), tag)
+	}
+	v.Set(s)
+}
+
+func (d *decoder) text(n *node, key string, v reflect.Value, tag reflect.StructTag) {
+	names := strings.Fields(tag.Get("one"))
+	switch {
+	case n.kind != isText && len(names) > 0:
+		d.wrong(n, key, list(names))
+	case n.kind != isText:
+		d.wrong(n, key, "a text")
+	case len(names) > 0 && !slices.Contains(names, n.text):
+		d.fault(n.at, key, fmt.Sprintf("%q is not known (want %s)", short(n.text), list(names)), didYouMean(n.text, names))
+	case n.text == "" && tag.Get("empty") == "":
+		d.fault(n.at, key, "the text is empty", "")
+	default:
+		v.SetString(n.text)
+	}
+}
+
+func (d *decoder) integer(n *node, key string, v reflect.Value, tag reflect.StructTag) {
+	r := parseRange(tag.Get("range"))
+	want := "a whole number"
+	if s := r.String(); s != "" {
+		want += ", " + s
+	}
+	switch {
+	case n.kind != isNumber:
+		d.wrong(n, key, want)
+	case n.number != math.Trunc(n.number) || !finite(n.number) || math.Abs(n.number) > 1<<53:
+		d.refuse(n, key, want)
+	case !r.holds(n.number):
+		d.refuse(n, key, r.String())
+	case v.Kind() == reflect.Uint64:
+		v.SetUint(uint64(n.number))
+	default:
+		v.SetInt(int64(n.number))
+	}
+}
+
+func (d *decoder) float(n *node, key string, v reflect.Value, tag reflect.StructTag) {
+	r := parseRange(tag.Get("range"))
+	want := "a number"
+	if s := r.String(); s != "" {
+		want = "a number, " + s
+	}
+	switch {
+	case n.kind != isNumber:
+		d.wrong(n, key, want)
+	case !finite(n.number) || !r.holds(n.number):
+		d.refuse(n, key, want)
+	default:
+		v.SetFloat(n.number)
+	}
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// join appends a key to a dotted key.
+func join(key, name string) string {
+	if key == "" {
+		return name
+	}
+	return key + "." + name
+}
+
+// fieldNames are the keys of a struct.
+func fieldNames(t reflect.Type) []string {
+	var names []string
+	for i := range t.NumField() {
+		if name := jsonName(t.Field(i)); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// jsonName is the key of a struct field, or empty when it has none.
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	if name == "-" {
+		return ""
+	}
+	return name
+}
+
+func fieldByName(v reflect.Value, name string) reflect.Value {
+	for i := range v.NumField() {
+		if jsonName(v.Type().Field(i)) == name {
+			return v.Field(i)
+		}
+	}
+	return reflect.Value{}
+}
+
+func tagByName(t reflect.Type, name string) reflect.StructTag {
+	for i := range t.NumField() {
+		if jsonName(t.Field(i)) == name {
+			return t.Field(i).Tag
+		}
+	}
+	return ""
+}
+
+// interval is a set of allowed numbers.
+type interval struct {
+	low, high         float64
+	lowOpen, highOpen bool
+}
+
+// parseRange reads the notation of intervals: "[0,1)". Empty bounds, and an empty text, do not limit.
+func parseRange(s string) interval {
+	r := interval{low: math.Inf(-1), high: math.Inf(1)}
+	if s == "" {
+		return r
+	}
+	low, high, _ := strings.Cut(s[1:len(s)-1], ",")
+	if low != "" {
+		r.low, _ = strconv.ParseFloat(low, 64)
+		r.lowOpen = s[0] == '('
+	}
+	if high != "" {
+		r.high, _ = strconv.ParseFloat(high, 64)
+		r.highOpen = s[len(s)-1] == ')'
+	}
+	return r
+}
+
+func (r interval) holds(x float64) bool {
+	return (x > r.low || !r.lowOpen && x == r.low) && (x < r.high || !r.highOpen && x == r.high)
+}
+
+// String is the interval in words, or empty when it holds every number.
+func (r interval) String() string {
+	number := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+	var parts []string
+	switch hasHigh := !math.IsInf(r.high, 1); {
+	case math.IsInf(r.low, -1):
+	case !r.lowOpen && !r.highOpen && hasHigh:
+		return number(r.low) + " to " + number(r.high)
+	case r.lowOpen:
+		parts = append(parts, "more than "+number(r.low))
+	default:
+		parts = append(parts, number(r.low)+" or more")
+	}
+	if !math.IsInf(r.high, 1) {
+		if r.highOpen {
+			parts = append(parts, "less than "+number(r.high))
+		} else {
+			parts = append(parts, "at most "+number(r.high))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

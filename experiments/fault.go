@@ -1,0 +1,134 @@
+package experiments
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// place is where a value of a scenario was written.
+type place struct {
+	origin       string // a file's name, or the flag that set the value
+	line, column int    // from 1; 0 for a flag
+}
+
+// String is FILE:LINE:COLUMN, or the flag.
+func (p place) String() string {
+	if p.line == 0 {
+		return p.origin
+	}
+	return fmt.Sprintf("%s:%d:%d", p.origin, p.line, p.column)
+}
+
+// Fault is one thing wrong with a scenario.
+type Fault struct {
+	// Where is FILE:LINE:COLUMN, or the flag that set the value, or empty for a default.
+	Where string
+	// Key is the dotted key, such as engine.max_num_seqs; empty for the file as a whole.
+	Key string
+	// Problem says what was found and what is wanted.
+	Problem string
+	// Hint proposes a way out; often empty.
+	Hint string
+	// Excerpt shows the line of the file with a caret below the place; often empty.
+	Excerpt string
+}
+
+// Error is one line: where, key and problem.
+func (f *Fault) Error() string {
+	var b strings.Builder
+	for _, part := range []string{f.Where, f.Key} {
+		if part != "" {
+			b.WriteString(part)
+			b.WriteString(": ")
+		}
+	}
+	b.WriteString(f.Problem)
+	return b.String()
+}
+
+// Faults is everything wrong with a scenario.
+type Faults []*Fault
+
+// Error is one line for each fault.
+func (fs Faults) Error() string {
+	lines := make([]string, len(fs))
+	for i, f := range fs {
+		lines[i] = f.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// BadInput reports whether the error is a fault of the scenario or of what it names, rather than of
+// the run.
+func BadInput(err error) bool {
+	var fs Faults
+	var f *Fault
+	return errors.As(err, &fs) || errors.As(err, &f)
+}
+
+// excerpt shows a line of a source with a caret under the column. Long lines are left out.
+func excerpt(source []byte, p place) string {
+	lines := strings.Split(string(source), "\n")
+	if p.line < 1 || p.line > len(lines) {
+		return ""
+	}
+	text := strings.ReplaceAll(strings.TrimRight(lines[p.line-1], "\r"), "\t", " ")
+	if len(text) > 100 || p.column < 1 || p.column > len(text)+1 {
+		return ""
+	}
+	number := fmt.Sprintf("%5d", p.line)
+	return fmt.Sprintf("%s | %s\n%s | %s^", number, text,
+		strings.Repeat(" ", len(number)), strings.Repeat(" ", p.column-1))
+}
+
+// didYouMean is a hint that names the candidate nearest to what was written, or is empty when none
+// is near.
+func didYouMean(written string, candidates []string) string {
+	best, distance := "", len(written)/3+2
+	for _, c := range candidates {
+		if d := editDistance(strings.ToLower(written), strings.ToLower(c)); d < distance {
+			best, distance = c, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return "did you mean " + best + "?"
+}
+
+// editDistance counts the insertions, deletions, substitutions and swaps of neighbours that turn
+// a into b (optimal string alignment).
+func editDistance(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return max(len(a), len(b))
+	}
+	older, old, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		old[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := 1
+			if a[i-1] == b[j-1] {
+				change = 0
+			}
+			row[j] = min(old[j]+1, row[j-1]+1, old[j-1]+change)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], older[j-2]+1)
+			}
+		}
+		older, old, row = old, row, older
+	}
+	return old[len(b)]
+}
+
+// list joins names for a message: "a, b or c".
+func list(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}

@@ -1,0 +1,178 @@
+package experiments
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+)
+
+// origin remembers where a scenario came from.
+type origin struct {
+	root   *node // what was given, flags included
+	file   string
+	lines  []byte
+	places map[string]place // of dotted keys
+}
+
+// Load reads a scenario file and applies the settings to it. An empty path is an empty file, and
+// "-" is standard input.
+func Load(path string, sets ...Setting) (*Scenario, error) {
+	var data []byte
+	var err error
+	switch path {
+	case "":
+	case "-":
+		data, err = io.ReadAll(io.LimitReader(os.Stdin, maxFileBytes+1))
+		path = "standard input"
+	default:
+		data, err = readFile(path)
+	}
+	if err != nil {
+		return nil, Faults{{Where: path, Problem: plain(err)}}
+	}
+	return Parse(path, data, sets...)
+}
+
+// readFile reads a file of at most maxFileBytes and one byte more.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, errors.New("this is a directory (want a scenario file)")
+	}
+	return io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+}
+
+// plain strips the operation and the path from an error of the file system.
+func plain(err error) string {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+// Parse reads a scenario from YAML, applies the settings in order, and checks the whole. The file's
+// name serves messages and relative paths. The error is [Faults], and names everything that was found
+// wrong at once.
+func Parse(file string, data []byte, sets ...Setting) (*Scenario, error) {
+	root, err := parseYAML(file, data, false)
+	if err != nil {
+		var fs Faults
+		if errors.As(err, &fs) && fs[0].Excerpt == "" {
+			addExcerpt(fs[0], file, data)
+		}
+		return nil, err
+	}
+	d := &decoder{places: map[string]place{}, lines: data, file: file}
+	if root.kind == isNull {
+		root.kind = isMap
+	}
+	for _, s := range sets {
+		if f := apply(root, s); f != nil {
+			d.faults = append(d.faults, f)
+		}
+	}
+	s := Default()
+	d.value(root, "", reflectElem(s), "")
+	if d.faults != nil {
+		return nil, d.faults
+	}
+	s.origin = &origin{root: root, file: file, lines: data, places: d.places}
+	return s, nil
+}
+
+// addExcerpt shows the line of a fault whose place is known as text only.
+func addExcerpt(f *Fault, file string, data []byte) {
+	p := place{origin: file}
+	if len(f.Where) > len(file) {
+		if n, _ := fmt.Sscanf(f.Where[len(file):], ":%d:%d", &p.line, &p.column); n == 2 {
+			f.Excerpt = excerpt(data, p)
+		}
+	}
+}
+
+// With is the scenario with further settings applied, checked as a whole.
+func (s *Scenario) With(sets ...Setting) (*Scenario, error) {
+	if s.origin == nil {
+		return nil, errors.New("experiments: a scenario made in Go has no file to set keys in; use Parse")
+	}
+	d := &decoder{places: map[string]place{}, lines: s.origin.lines, file: s.origin.file}
+	root := s.origin.root.clone()
+	for _, set := range sets {
+		if f := apply(root, set); f != nil {
+			d.faults = append(d.faults, f)
+		}
+	}
+	t := Default()
+	d.value(root, "", reflectElem(t), "")
+	if d.faults != nil {
+		return nil, d.faults
+	}
+	t.origin = &origin{root: root, file: s.origin.file, lines: s.origin.lines, places: d.places}
+	return t, nil
+}
+
+// clone copies a tree, so that settings can change the copy.
+func (n *node) clone() *node {
+	if n == nil {
+		return nil
+	}
+	c := *n
+	c.items = make([]*node, len(n.items))
+	for i, v := range n.items {
+		c.items[i] = v.clone()
+	}
+	c.fields = make([]field, len(n.fields))
+	for i, f := range n.fields {
+		c.fields[i] = field{f.name, f.at, f.value.clone()}
+	}
+	return &c
+}
+
+// at is where a key, or the nearest map around it, was written.
+func (s *Scenario) at(key string) (place, bool) {
+	if s.origin == nil {
+		return place{}, false
+	}
+	if p, ok := s.origin.places[key]; ok {
+		return p, true
+	}
+	return place{origin: s.origin.file}, s.origin.file != ""
+}
+
+// fault says what is wrong with the value of a key.
+func (s *Scenario) fault(key, format string, args ...any) *Fault {
+	f := &Fault{Key: key, Problem: fmt.Sprintf(format, args...)}
+	if p, ok := s.at(key); ok {
+		f.Where = p.String()
+		if p.line == 0 && p.origin == s.origin.file {
+			f.Where = p.origin
+		}
+		if p.origin == s.origin.file {
+			f.Excerpt = excerpt(s.origin.lines, p)
+		}
+	}
+	return f
+}
+
+// path makes a path given under a key relative to the scenario file, or, where a flag set it, to
+// the working directory.
+func (s *Scenario) path(key, path string) string {
+	if filepath.IsAbs(path) || s.origin == nil || s.origin.file == "" {
+		return path
+	}
+	if p, ok := s.origin.places[key]; ok && p.origin != s.origin.file {
+		return path
+	}
+	return filepath.Join(filepath.Dir(s.origin.file), path)
+}
+
+// reflectElem is the value that p points to, ready to be set.
+func reflectElem(p any) reflect.Value { return reflect.ValueOf(p).Elem() }

@@ -1,0 +1,83 @@
+package experiments
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+)
+
+// SLO is the service-level objective: limits on statistics of latency, such as ttft_p95, and the
+// fraction of requests that must keep within them.
+type SLO struct {
+	// Limits maps METRIC_STATISTIC to its limit. The metrics are ttft, tpot, itl, e2e and queue; the
+	// statistics mean, p50, p90, p95, p99 and p99_9.
+	Limits map[string]Duration
+	// Attainment is the fraction wanted, 0 to 1; nil asks for none.
+	Attainment *float64
+}
+
+// sloPattern is the syntax of a limit's key.
+const sloPattern = `^(ttft|tpot|itl|e2e|queue)_(mean|p50|p90|p95|p99|p99_9)$`
+
+var sloKey = regexp.MustCompile(sloPattern)
+
+// sloKeys are all keys that an SLO can have.
+func sloKeys() []string {
+	keys := []string{"attainment"}
+	for _, metric := range []string{"ttft", "tpot", "itl", "e2e", "queue"} {
+		for _, statistic := range []string{"mean", "p50", "p90", "p95", "p99", "p99_9"} {
+			keys = append(keys, metric+"_"+statistic)
+		}
+	}
+	return keys
+}
+
+// Map is the objective as it stands in a scenario, limits as texts.
+func (s SLO) Map() map[string]any {
+	if len(s.Limits) == 0 && s.Attainment == nil {
+		return nil
+	}
+	m := map[string]any{}
+	for k, v := range s.Limits {
+		m[k] = v.String()
+	}
+	if s.Attainment != nil {
+		m["attainment"] = *s.Attainment
+	}
+	return m
+}
+
+// MarshalJSON writes the map; null without an objective.
+func (s SLO) MarshalJSON() ([]byte, error) { return json.Marshal(s.Map()) }
+
+// Keys are the keys of the limits in order.
+func (s SLO) Keys() []string { return slices.Sorted(maps.Keys(s.Limits)) }
+
+func (s *SLO) decode(d *decoder, n *node, key string) {
+	*s = SLO{Limits: map[string]Duration{}}
+	if n.kind != isMap {
+		d.wrong(n, key, "a map such as {ttft_p95: 800ms}")
+		return
+	}
+	seen := map[string]place{}
+	for _, f := range n.fields {
+		full := join(key, f.name)
+		first, twice := seen[f.name]
+		seen[f.name] = f.at
+		switch {
+		case twice:
+			d.fault(f.at, full, fmt.Sprintf("the key is given twice (first at %v)", first), "")
+		case f.value.kind == isNull:
+		case f.name == "attainment":
+			d.value(f.value, full, reflectElem(&s.Attainment), `range:"[0,1]"`)
+		case sloKey.MatchString(f.name):
+			limit := s.Limits[f.name]
+			d.value(f.value, full, reflectElem(&limit), "")
+			s.Limits[f.name] = limit
+		default:
+			d.fault(f.at, full, "unknown key (want a metric and a statistic, such as ttft_p95, or attainment)", didYouMean(f.name, sloKeys()))
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package experiments
+
+// Scenario is an experiment: what is served, on what, by which engine, under which traffic, and what
+// is asked of it. [Parse] and [Load] read one from YAML; [Default] is the one that an empty file
+// gives. Keys are the json tags.
+type Scenario struct {
+	// Name stands over results.
+	Name string `json:"name" empty:"allowed"`
+	// Model is a name or alias of the catalogue, or the path of a Hugging Face config.json.
+	Model string `json:"model"`
+	// GPU is a name or alias of the catalogue, or the path of a GPU record.
+	GPU string `json:"gpu"`
+	// Deployment says how the model lies on its GPUs.
+	Deployment Deployment `json:"deployment"`
+	// Engine holds the knobs of the serving engine, under vLLM's names.
+	Engine Engine `json:"engine"`
+	// Overheads are the delays between the client and the engine.
+	Overheads Overheads `json:"overheads"`
+	// StepTime is the model of an iteration's length.
+	StepTime StepTime `json:"step_time"`
+	// Workload is the traffic.
+	Workload Workload `json:"workload"`
+	// SLO holds the limits on latency that make a request good.
+	SLO SLO `json:"slo"`
+	// Cost holds prices.
+	Cost Cost `json:"cost"`
+	// Run says how long to simulate and what to measure.
+	Run Run `json:"run"`
+
+	origin *origin // where the keys stand; nil for a scenario made in Go
+}
+
+// Deployment says how one replica of the model lies on its GPUs.
+type Deployment struct {
+	// TensorParallelSize splits every layer over this many GPUs.
+	TensorParallelSize int `json:"tensor_parallel_size" range:"[1,1024]"`
+	// PipelineParallelSize splits the layers into this many stages.
+	PipelineParallelSize int `json:"pipeline_parallel_size" range:"[1,1024]"`
+	// DataParallelSize is the number of attention ranks that serve requests side by side.
+	DataParallelSize int `json:"data_parallel_size" range:"[1,1024]"`
+	// ExpertParallelSize spreads the experts of a mixture over this many GPUs.
+	ExpertParallelSize int `json:"expert_parallel_size" range:"[1,1024]"`
+	// Dtype is the number format of the weights; auto is the model's own.
+	Dtype string `json:"dtype" one:"auto bf16 fp16 fp8 int4 nvfp4 mxfp4"`
+	// MoEDtype is the number format of the experts' weights; auto is the model's own, or Dtype where that
+	// is given.
+	MoEDtype string `json:"moe_dtype" one:"auto bf16 fp16 fp8 int4 nvfp4 mxfp4"`
+	// KVCacheDtype is the number format of the KV cache; auto is 16 bits.
+	KVCacheDtype string `json:"kv_cache_dtype" one:"auto bf16 fp16 fp8"`
+}
+
+// Engine holds the knobs of the serving engine. Those that differ between versions of vLLM are
+// null or auto by default, and follow Version.
+type Engine struct {
+	// Policy composes the batches.
+	Policy string `json:"policy" one:"vllm"`
+	// Version is a release to imitate, such as vllm-0.15; null is the current one.
+	Version *string `json:"version"`
+	// SchedulingPolicy orders the waiting requests: by arrival, or by priority and then arrival.
+	SchedulingPolicy string `json:"scheduling_policy" one:"fcfs priority"`
+	// MaxNumSeqs limits the requests that run at once.
+	MaxNumSeqs int `json:"max_num_seqs" range:"[1,1048576]"`
+	// MaxNumBatchedTokens is the token budget of one iteration.
+	MaxNumBatchedTokens int `json:"max_num_batched_tokens" range:"[1,16777216]"`
+	// MaxModelLen is the longest sequence, prompt and answer, in tokens; null is the model's, or less where
+	// the KV pool does not hold so much.
+	MaxModelLen *int `json:"max_model_len" range:"[2,1000000000]"`
+	// BlockSize is the number of tokens in a KV block.
+	BlockSize int `json:"block_size" range:"[1,4096]"`
+	// GPUMemoryUtilization is the part of the GPU's memory that the engine takes.
+	GPUMemoryUtilization *float64 `json:"gpu_memory_utilization" range:"(0,1]"`
+	// NumGPUBlocksOverride sets the number of KV blocks that the engine logs, one of which is never used.
+	NumGPUBlocksOverride *int `json:"num_gpu_blocks_override" range:"[2,1000000000]"`
+	// EnablePrefixCaching lets requests share the KV blocks of prompts that begin alike.
+	EnablePrefixCaching bool `json:"enable_prefix_caching"`
+	// EnableChunkedPrefill lets a prompt be computed in pieces.
+	EnableChunkedPrefill bool `json:"enable_chunked_prefill"`
+	// SchedulerReserveFullISL admits a request only when the pool has room for its whole prompt.
+	SchedulerReserveFullISL Toggle `json:"scheduler_reserve_full_isl"`
+	// LongPrefillTokenThreshold caps the tokens that one request gets in an iteration; 0 is no cap.
+	LongPrefillTokenThreshold int `json:"long_prefill_token_threshold" range:"[0,16777216]"`
+	// Watermark is the part of the KV pool that an admission leaves free.
+	Watermark float64 `json:"watermark" range:"[0,1)"`
+	// AsyncScheduling composes the next iteration while one runs.
+	AsyncScheduling Toggle `json:"async_scheduling"`
+}
+
+// Overheads are the delays between the client and the engine; null is that of the engine's version.
+type Overheads struct {
+	// Frontend delays every request on its way to the engine's queue.
+	Frontend *Duration `json:"frontend"`
+	// FrontendPerToken delays a request for each token of its prompt.
+	FrontendPerToken *Duration `json:"frontend_per_token"`
+	// StreamPerSequence delays the k-th sequence of a batch by k times this on the way to its client.
+	StreamPerSequence *Duration `json:"stream_per_sequence"`
+}
+
+// Cost holds prices.
+type Cost struct {
+	// GPUHour is the price of one GPU for an hour, in US dollars; null is the middle of the catalogue's
+	// range.
+	GPUHour *float64 `json:"gpu_hour" range:"[0,1000000]"`
+}
+
+// Run says how long to simulate and what to measure.
+type Run struct {
+	// Requests ends the arrivals after this many; null is 10,000, or all rows of a trace, or no limit
+	// where a duration or stages end them.
+	Requests *int `json:"requests" range:"[1,1000000000]"`
+	// Duration ends the run.
+	Duration *Duration `json:"duration" range:"(0,)"`
+	// Warmup is not measured: auto, none, or a duration.
+	Warmup Warmup `json:"warmup"`
+	// Seed makes the random numbers.
+	Seed uint64 `json:"seed" range:"[0,9007199254740991]"`
+}
+
+// Default is the scenario that an empty file gives.
+func Default() *Scenario {
+	return &Scenario{
+		Model: "llama-3.1-8b",
+		GPU:   "h100-sxm",
+		Deployment: Deployment{
+			TensorParallelSize: 1, PipelineParallelSize: 1, DataParallelSize: 1, ExpertParallelSize: 1,
+			Dtype: "auto", MoEDtype: "auto", KVCacheDtype: "auto",
+		},
+		Engine: Engine{
+			Policy:               "vllm",
+			SchedulingPolicy:     "fcfs",
+			MaxNumSeqs:           256,
+			MaxNumBatchedTokens:  8192,
+			BlockSize:            16,
+			EnablePrefixCaching:  true,
+			EnableChunkedPrefill: true,
+		},
+		StepTime: StepTime{Kind: "kernels"},
+		Workload: Workload{Sampling: "greedy"},
+		Run:      Run{Warmup: Warmup{Auto: true}, Seed: 1},
+	}
+}
+
+func (e *Engine) check(d *decoder, n *node, key string) {
+	if e.Version == nil {
+		return
+	}
+	if _, err := profileFor(*e.Version); err != nil {
+		d.fault(n.get("version").at, join(key, "version"), err.Error(), "")
+	}
+}

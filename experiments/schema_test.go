@@ -1,0 +1,327 @@
+package experiments
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+var update = flag.Bool("update", false, "rewrite the files that tests compare with")
+
+// TestSchemaIsCurrent makes the schema from the Go types: keys, allowed values and descriptions are
+// those of the code. Run with -update after a change.
+func TestSchemaIsCurrent(t *testing.T) {
+	m := schemaMaker{docs: fieldDocs(t)}
+	s := m.of(reflect.TypeFor[Scenario](), "", reflect.ValueOf(*Default()))
+	s.Schema = "https://json-schema.org/draft/2020-12/schema"
+	s.Title = "Clifftop scenario"
+	s.Defs = map[string]*jsonschema.Schema{
+		"duration": {AnyOf: []*jsonschema.Schema{
+			{Type: "string", Pattern: durationPattern}, {Const: jsonschema.Ptr(any(0))}, {Const: jsonschema.Ptr(any("0"))},
+		}},
+		"distribution": m.object(reflect.TypeFor[Distribution](), reflect.Value{}),
+	}
+	got, err := json.MarshalIndent(s, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, '\n')
+	if *update {
+		if err := os.WriteFile("scenario.schema.json", got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if !bytes.Equal(got, Schema()) {
+		t.Error("scenario.schema.json is out of date: run go test ./experiments -run TestSchemaIsCurrent -update")
+	}
+}
+
+// TestSchemaAgreesWithParse validates sound and faulty scenarios by both.
+func TestSchemaAgreesWithParse(t *testing.T) {
+	var s jsonschema.Schema
+	if err := json.Unmarshal(Schema(), &s); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := []string{
+		"{}", string(Example()),
+		"engine: {max_num_seqs: 0}", "engine: {max_num_seqs: x}", "engin: {}", "engine: {async_scheduling: true}",
+		"engine: {async_scheduling: yes please}", "overheads: {frontend: 4}", "overheads: {frontend: 1h30m}", "overheads: {frontend: 0}",
+		"step_time: {linear: {a_ms: 1, b_us: 3}}", "step_time: {lin: {}}", "step_time: linear",
+		"slo: {ttft_p95: 1s, attainment: 0.9}", "slo: {ttft_p42: 1s}", "slo: {attainment: 2}",
+		"workload: {arrivals: {process: poisson, rate: 3}}", "workload: {arrivals: {process: poisson}}",
+		"workload: {arrivals: {process: closed, users: 3, rate: 3}}", "workload: {arrivals: [{duration: 1s, process: constant, rate: 3}]}",
+		"workload: {arrivals: {users: 3, think_time: {distribution: exponential, mean: 3s}}}", "workload: {arrivals: 3}",
+		"workload: {input: {distribution: fixed, value: 3}}", "workload: {input: {distribution: fixed, mean: 3}}",
+		"workload: {output: {distribution: mixture, parts: [{weight: 1, distribution: gamma, mean: 3, cv: 1}]}}",
+		"workload: {trace: {file: a.csv}}", "workload: {trace: {}}", "run: {warmup: 30s}", "run: {warmup: none}", "run: {warmup: soon}",
+	}
+	files, _ := filepath.Glob("scenarios/*.yaml")
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(data))
+	}
+	for _, text := range texts {
+		var v any
+		if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatal(err)
+		}
+		instance, _ := json.Marshal(v)
+		_ = json.Unmarshal(instance, &v)
+		_, byParse := Parse("s.yaml", []byte(text))
+		bySchema := resolved.Validate(v)
+		if (byParse == nil) != (bySchema == nil) {
+			t.Errorf("%s\nParse says %v\nthe schema says %v", text, byParse, bySchema)
+		}
+	}
+}
+
+// schemaMaker turns types into schemas.
+type schemaMaker struct {
+	docs map[string]string // of TYPE.FIELD
+}
+
+// of is the schema of a type whose default is def, which may be invalid for none.
+func (m schemaMaker) of(t reflect.Type, tag reflect.StructTag, def reflect.Value) *jsonschema.Schema {
+	if t.Kind() == reflect.Pointer {
+		return nullable(m.of(t.Elem(), tag, reflect.Value{}))
+	}
+	if s := m.special(t); s != nil {
+		return s
+	}
+	s := &jsonschema.Schema{}
+	switch t.Kind() {
+	case reflect.Struct:
+		return m.object(t, def)
+	case reflect.Slice:
+		s.Type, s.Items = "array", m.of(t.Elem(), tag, reflect.Value{})
+	case reflect.String:
+		s.Type = "string"
+		for _, name := range strings.Fields(tag.Get("one")) {
+			s.Enum = append(s.Enum, name)
+		}
+		if tag.Get("one") == "" && tag.Get("empty") == "" {
+			s.MinLength = jsonschema.Ptr(1)
+		}
+	case reflect.Bool:
+		s.Type = "boolean"
+	case reflect.Int, reflect.Uint64:
+		s.Type = "integer"
+		bounds(s, tag)
+	case reflect.Float64:
+		s.Type = "number"
+		bounds(s, tag)
+	}
+	return s
+}
+
+func bounds(s *jsonschema.Schema, tag reflect.StructTag) {
+	r := parseRange(tag.Get("range"))
+	if !math.IsInf(r.low, 0) {
+		if r.lowOpen {
+			s.ExclusiveMinimum = &r.low
+		} else {
+			s.Minimum = &r.low
+		}
+	}
+	if !math.IsInf(r.high, 0) {
+		if r.highOpen {
+			s.ExclusiveMaximum = &r.high
+		} else {
+			s.Maximum = &r.high
+		}
+	}
+}
+
+// special is the schema of a type with a syntax of its own, or nil.
+func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
+	duration := &jsonschema.Schema{Ref: "#/$defs/duration"}
+	names := func(names ...any) *jsonschema.Schema { return &jsonschema.Schema{Enum: names} }
+	either := func(s ...*jsonschema.Schema) *jsonschema.Schema { return &jsonschema.Schema{AnyOf: s} }
+	none := reflect.Value{}
+	switch t {
+	case reflect.TypeFor[Duration]():
+		return duration
+	case reflect.TypeFor[Distribution]():
+		return &jsonschema.Schema{Ref: "#/$defs/distribution"}
+	case reflect.TypeFor[Toggle]():
+		return names("auto", true, false)
+	case reflect.TypeFor[Warmup]():
+		return either(names("auto", "none"), duration)
+	case reflect.TypeFor[ThinkTime]():
+		s := m.object(t, none)
+		s.Required = []string{"mean"}
+		return either(duration, s)
+	case reflect.TypeFor[Hourly]():
+		return either(&jsonschema.Schema{Type: "string"}, &jsonschema.Schema{
+			Type: "array", MinItems: jsonschema.Ptr(24), MaxItems: jsonschema.Ptr(24),
+			Items: &jsonschema.Schema{Type: "number", Minimum: jsonschema.Ptr(0.0)},
+		})
+	case reflect.TypeFor[Arrivals]():
+		stage := m.object(reflect.TypeFor[Stage](), none)
+		single := stage.CloneSchemas()
+		for _, v := range single.AnyOf {
+			delete(v.Properties, "name")
+			delete(v.Properties, "duration")
+		}
+		for _, v := range stage.AnyOf {
+			v.Required = append(v.Required, "duration")
+		}
+		return either(single, &jsonschema.Schema{Type: "array", MinItems: jsonschema.Ptr(1), Items: stage})
+	case reflect.TypeFor[SLO]():
+		return &jsonschema.Schema{
+			Type:                 "object",
+			Properties:           map[string]*jsonschema.Schema{"attainment": {Type: "number", Minimum: jsonschema.Ptr(0.0), Maximum: jsonschema.Ptr(1.0)}},
+			PatternProperties:    map[string]*jsonschema.Schema{sloPattern: duration},
+			AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+		}
+	case reflect.TypeFor[StepTime]():
+		one := func(name string, s *jsonschema.Schema) *jsonschema.Schema {
+			o := closed()
+			o.Properties[name] = s
+			o.Required = []string{name}
+			return o
+		}
+		return either(names("kernels", "roofline"), one("kernels", nullable(closed())),
+			one("roofline", nullable(m.object(reflect.TypeFor[RooflineStep](), none))), one("linear", m.object(reflect.TypeFor[LinearStep](), none)))
+	}
+	return nil
+}
+
+func closed() *jsonschema.Schema {
+	return &jsonschema.Schema{
+		Type: "object", Properties: map[string]*jsonschema.Schema{},
+		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+	}
+}
+
+func nullable(s *jsonschema.Schema) *jsonschema.Schema {
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{s, {Type: "null"}}}
+}
+
+// object is the schema of a struct; of one with variants, a choice.
+func (m schemaMaker) object(t reflect.Type, def reflect.Value) *jsonschema.Schema {
+	if u, ok := reflect.New(t).Interface().(variant); ok {
+		return m.choice(t, u)
+	}
+	s := closed()
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name := jsonName(f)
+		if name == "" {
+			continue
+		}
+		var d reflect.Value
+		if def.IsValid() {
+			d = def.Field(i)
+		}
+		p := m.of(f.Type, f.Tag, d)
+		p.Description = m.docs[t.Name()+"."+f.Name]
+		if d.IsValid() && f.Type.Kind() != reflect.Struct && f.Type.Kind() != reflect.Pointer {
+			p.Default, _ = json.Marshal(d.Interface())
+		}
+		if f.Type.Kind() == reflect.Struct && m.special(f.Type) == nil {
+			p = nullable(p)
+			p.Description, p.AnyOf[0].Description = p.AnyOf[0].Description, ""
+		}
+		s.Properties[name] = p
+		s.PropertyOrder = append(s.PropertyOrder, name)
+	}
+	switch t {
+	case reflect.TypeFor[Trace]():
+		s.Required = []string{"file"}
+	case reflect.TypeFor[Prefix]():
+		s.Required = []string{"groups", "prompts_per_group", "shared_tokens"}
+	}
+	return s
+}
+
+// choice is the schema of a struct whose keys depend on one of them.
+func (m schemaMaker) choice(t reflect.Type, u variant) *jsonschema.Schema {
+	decider, variants := u.variants()
+	choice := &jsonschema.Schema{}
+	var values []string
+	for v := range variants {
+		values = append(values, v)
+	}
+	slices.Sort(values)
+	for _, v := range values {
+		if v == "*" {
+			continue
+		}
+		s := closed()
+		keys := slices.Concat(variants[v].required, variants[v].optional, variants["*"].optional)
+		for _, key := range keys {
+			if key == decider {
+				continue
+			}
+			i := slices.IndexFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return jsonName(f) == key })
+			f := t.Field(i)
+			p := &jsonschema.Schema{}
+			if key == "parts" {
+				p = &jsonschema.Schema{Type: "array", MinItems: jsonschema.Ptr(1), Items: &jsonschema.Schema{
+					Type: "object", Required: []string{"distribution", "weight"}}}
+			} else {
+				p = m.of(f.Type, f.Tag, reflect.Value{})
+			}
+			p.Description = m.docs[t.Name()+"."+f.Name]
+			s.Properties[key] = p
+		}
+		s.Required = slices.Clone(variants[v].required)
+		if v != "" {
+			s.Properties[decider] = &jsonschema.Schema{Const: jsonschema.Ptr(any(v))}
+			s.Required = append(s.Required, decider)
+		} else if t == reflect.TypeFor[Distribution]() {
+			continue
+		}
+		choice.AnyOf = append(choice.AnyOf, s)
+	}
+	return choice
+}
+
+// fieldDocs reads the comments of the package's struct fields.
+func fieldDocs(t *testing.T) map[string]string {
+	docs := map[string]string{}
+	files, _ := filepath.Glob("*.go")
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			if s, ok := spec.Type.(*ast.StructType); ok {
+				for _, f := range s.Fields.List {
+					for _, name := range f.Names {
+						docs[spec.Name.Name+"."+name.Name] = strings.Join(strings.Fields(f.Doc.Text()), " ")
+					}
+				}
+			}
+			return true
+		})
+	}
+	return docs
+}

@@ -1,0 +1,175 @@
+package experiments
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Setting sets one key of a scenario from outside the file.
+type Setting struct {
+	// Key is a dotted path; a number is an index into a list.
+	Key string
+	// Value is YAML. A map replaces the whole map.
+	Value string
+	// Flag names the flag that gave the setting, for messages; empty is --set KEY.
+	Flag string
+}
+
+// ParseSetting reads KEY=VALUE.
+func ParseSetting(s string) (Setting, error) {
+	key, value, ok := strings.Cut(s, "=")
+	if !ok || key == "" {
+		return Setting{}, Faults{{Where: "--set", Problem: fmt.Sprintf("%q is not a setting (want KEY=VALUE)", short(s))}}
+	}
+	return Setting{Key: key, Value: value}, nil
+}
+
+// The keys that stand for a load, whatever the scenario's traffic is.
+const (
+	// RateKey sets the mean rate of requests and keeps the process; a trace is thinned or superposed.
+	RateKey = "rate"
+	// UsersKey sets the number of users of a closed loop, and makes one of any other process.
+	UsersKey = "users"
+)
+
+func (s Setting) flag() string {
+	if s.Flag != "" {
+		return s.Flag
+	}
+	return "--set " + s.Key
+}
+
+// apply changes the tree. Keys and values are checked later, with the whole.
+func apply(root *node, s Setting) *Fault {
+	at := place{origin: s.flag()}
+	refuse := func(format string, args ...any) *Fault {
+		return &Fault{Where: at.origin, Key: s.Key, Problem: fmt.Sprintf(format, args...)}
+	}
+	value, err := parseYAML(at.origin, []byte(s.Value), true)
+	if err != nil {
+		fs := err.(Faults)
+		fs[0].Key = s.Key
+		return fs[0]
+	}
+	if root.kind != isMap {
+		return nil // the file is wrong as a whole, which is reported
+	}
+	key := s.Key
+	switch key {
+	case RateKey:
+		key, err = rateKey(root)
+	case UsersKey:
+		key, err = usersKey(root, at)
+	case "workload.trace.file":
+		if s.Flag == "--trace" {
+			root.mapAt("workload", at).put("preset", at, nil)
+		}
+	}
+	if err != nil {
+		return refuse("%v", err)
+	}
+	names := strings.Split(key, ".")
+	if len(names) > maxDepth {
+		return refuse("the key is too long")
+	}
+	parent := root
+	for i, name := range names {
+		last := i == len(names)-1
+		if name == "" {
+			return refuse("the key has an empty part")
+		}
+		if parent.kind == isList {
+			k, err := strconv.Atoi(name)
+			if err != nil || k < 0 || k >= len(parent.items) {
+				return refuse("%q is not an index of the list (want 0 to %d)", name, len(parent.items)-1)
+			}
+			if last {
+				parent.items[k] = value
+			} else {
+				parent = parent.items[k]
+			}
+			continue
+		}
+		if last {
+			if parent.kind != isMap {
+				*parent = node{at: at, kind: isMap}
+			}
+			parent.put(name, at, value)
+			continue
+		}
+		parent = parent.childAt(name, at)
+	}
+	return nil
+}
+
+// childAt is the list or map under a key, made where there is none.
+func (n *node) childAt(name string, at place) *node {
+	if n.kind != isMap {
+		*n = node{at: at, kind: isMap}
+	}
+	c := n.get(name)
+	if c == nil || c.kind != isMap && c.kind != isList {
+		c = &node{at: at, kind: isMap}
+		n.put(name, at, c)
+	}
+	return c
+}
+
+// mapAt is the map under a key, made where there is none.
+func (n *node) mapAt(name string, at place) *node {
+	c := n.childAt(name, at)
+	if c.kind != isMap {
+		*c = node{at: at, kind: isMap}
+	}
+	return c
+}
+
+// lookup walks a dotted path; nil where it ends in nothing.
+func (n *node) lookup(names ...string) *node {
+	for _, name := range names {
+		if n == nil || n.kind != isMap {
+			return nil
+		}
+		n = n.get(name)
+	}
+	if n != nil && n.kind == isNull {
+		return nil
+	}
+	return n
+}
+
+// rateKey is the key under which the traffic has its mean rate.
+func rateKey(root *node) (string, error) {
+	if trace := root.lookup("workload", "trace"); trace != nil {
+		if trace.kind == isMap {
+			trace.put("scale", place{}, nil)
+		}
+		return "workload.trace.rate", nil
+	}
+	arrivals := root.lookup("workload", "arrivals")
+	switch process := root.lookup("workload", "arrivals", "process"); {
+	case arrivals == nil:
+	case arrivals.kind == isList:
+		return "", fmt.Errorf("the arrivals are a list of stages, which have a rate each (want workload.arrivals.0.rate or the like)")
+	case process != nil && process.text == "closed", root.lookup("workload", "arrivals", "users") != nil:
+		return "", fmt.Errorf("the arrivals are a closed loop, which has users and no rate (want users, or another workload.arrivals.process)")
+	case process != nil && process.text == "all-at-once":
+		return "", fmt.Errorf("the requests arrive all at once, and so have no rate (want another workload.arrivals.process)")
+	}
+	return "workload.arrivals.rate", nil
+}
+
+// usersKey is the key of the number of users; arrivals that are no closed loop are replaced by one.
+func usersKey(root *node, at place) (string, error) {
+	if root.lookup("workload", "trace") != nil {
+		return "", fmt.Errorf("a trace has its own arrivals (want workload.trace.rate or workload.trace.scale)")
+	}
+	process := root.lookup("workload", "arrivals", "process")
+	if process == nil && root.lookup("workload", "arrivals", "users") == nil || process != nil && process.text != "closed" {
+		closed := &node{at: at, kind: isMap}
+		closed.put("process", at, &node{at: at, kind: isText, text: "closed"})
+		root.mapAt("workload", at).put("arrivals", at, closed)
+	}
+	return "workload.arrivals.users", nil
+}

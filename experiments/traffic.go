@@ -1,0 +1,283 @@
+package experiments
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// Workload is the traffic: a preset with whole keys of it replaced, or a trace.
+type Workload struct {
+	// Preset names the base; null is chat-azure23 where there is no trace. The keys below replace the
+	// preset's whole key.
+	Preset *string `json:"preset"`
+	// Trace replays recorded requests.
+	Trace *Trace `json:"trace"`
+	// Arrivals says when requests come: one process, or a list of stages.
+	Arrivals *Arrivals `json:"arrivals"`
+	// Input is the law of prompt lengths, in tokens.
+	Input *Distribution `json:"input"`
+	// Output is the law of answer lengths, in tokens.
+	Output *Distribution `json:"output"`
+	// Prefix makes prompts share their first tokens.
+	Prefix *Prefix `json:"prefix"`
+	// Sampling is how the engine picks tokens, which costs time.
+	Sampling string `json:"sampling" one:"greedy top_p"`
+	// Patience is how long after sending a client leaves if its answer is not complete; null is for ever.
+	Patience *Duration `json:"patience" range:"(0,)"`
+}
+
+// Trace is a file of recorded requests and what to do with them, in the order of the keys.
+type Trace struct {
+	// File is a path, relative to the scenario file.
+	File string `json:"file"`
+	// Format is the layout of the file; auto tells it by the header.
+	Format string `json:"format"`
+	// Mode says what to do about bad rows: stop, skip and count, or repair.
+	Mode string `json:"mode" one:"strict skip fix"`
+	// From and To cut a slice of the recorded time, which then begins at 0.
+	From *Duration `json:"from"`
+	To   *Duration `json:"to"`
+	// Limit ends the trace after this many rows.
+	Limit *int `json:"limit" range:"[1,1000000000]"`
+	// Scale multiplies the load, by thinning below 1 and superposition above.
+	Scale *float64 `json:"scale" range:"(0,1000]"`
+	// Rate scales the trace to this mean rate, in requests per second.
+	Rate *float64 `json:"rate" range:"(0,1000000]"`
+	// Speedup divides all times.
+	Speedup *float64 `json:"speedup" range:"(0,1000000]"`
+}
+
+func (t *Trace) check(d *decoder, n *node, key string) {
+	if t.File == "" && n.get("file") == nil {
+		d.fault(n.at, key, "file is missing", "")
+	}
+	if t.Scale != nil && t.Rate != nil {
+		d.fault(n.get("rate").at, join(key, "rate"), "rate and scale are given together (want one)", "")
+	}
+	if t.From != nil && t.To != nil && *t.From >= *t.To {
+		d.refuse(n.get("to"), join(key, "to"), "more than from, "+t.From.String())
+	}
+	if t.Format == "" {
+		t.Format = "auto"
+	}
+	if t.Mode == "" {
+		t.Mode = "strict"
+	}
+}
+
+// Arrivals is a sequence of stages. A map in the scenario is one stage without an end.
+type Arrivals struct {
+	Stages []Stage
+	listed bool
+}
+
+// MarshalJSON writes the map or the list.
+func (a Arrivals) MarshalJSON() ([]byte, error) {
+	if !a.listed && len(a.Stages) == 1 {
+		return json.Marshal(a.Stages[0])
+	}
+	return json.Marshal(a.Stages)
+}
+
+func (a *Arrivals) decode(d *decoder, n *node, key string) {
+	*a = Arrivals{}
+	if n.kind != isList {
+		if n.kind != isMap {
+			d.wrong(n, key, "a map such as {process: poisson, rate: 8}, or a list of stages")
+			return
+		}
+		a.Stages = make([]Stage, 1)
+		d.value(n, key, reflectElem(&a.Stages[0]), "")
+		for _, only := range []string{"name", "duration"} {
+			if m := n.get(only); m != nil {
+				d.fault(m.at, join(key, only), "this key goes with a list of stages only", "")
+			}
+		}
+		return
+	}
+	a.listed = true
+	d.value(n, key, reflectElem(&a.Stages), "")
+	if len(n.items) == 0 {
+		d.fault(n.at, key, "the list is empty (want one stage or more)", "")
+	}
+	for i, item := range n.items {
+		if item.kind == isMap && item.get("duration") == nil {
+			d.fault(item.at, join(key, fmt.Sprint(i)), "duration is missing (every stage of a list has one)", "")
+		}
+	}
+}
+
+// Stage is an arrival process and how long it lasts.
+type Stage struct {
+	// Name labels the stage in results.
+	Name string `json:"name,omitempty"`
+	// Duration is the length of the stage.
+	Duration *Duration `json:"duration,omitempty" range:"(0,)"`
+	// Process is the law of arrivals; left out, it is the preset's, or closed where users are given.
+	Process string `json:"process,omitempty" one:"constant poisson gamma weibull all-at-once closed on-off cox profile"`
+	// Rate is the mean, in requests per second.
+	Rate *float64 `json:"rate,omitempty" range:"(0,10000000]"`
+	// CV is the coefficient of variation of the gaps between arrivals.
+	CV *float64 `json:"cv,omitempty" range:"(0,100]"`
+	// Shape is that of the Weibull law of gaps.
+	Shape *float64 `json:"shape,omitempty" range:"[0.1,100]"`
+	// Users is the number of clients in a closed loop; each sends when its last answer has come.
+	Users *int `json:"users,omitempty" range:"[1,10000000]"`
+	// ThinkTime is how long a user waits before the next request.
+	ThinkTime *ThinkTime `json:"think_time,omitempty"`
+	// Ramp spreads the users' first requests over this time.
+	Ramp *Duration `json:"ramp,omitempty"`
+	// OnMean and OffMean are the mean lengths of bursts and of the pauses between them.
+	OnMean  *Duration `json:"on_mean,omitempty" range:"(0,)"`
+	OffMean *Duration `json:"off_mean,omitempty" range:"(0,)"`
+	// Sigma is the standard deviation of the logarithm of the rate.
+	Sigma *float64 `json:"sigma,omitempty" range:"[0,5]"`
+	// Rho is the correlation of the logarithm of the rate from one step to the next.
+	Rho *float64 `json:"rho,omitempty" range:"[0,1)"`
+	// Step is how long the rate stays the same.
+	Step *Duration `json:"step,omitempty" range:"(0,)"`
+	// Hourly is the day's course of the rate: a name, or 24 numbers.
+	Hourly *Hourly `json:"hourly,omitempty"`
+}
+
+func (s *Stage) variants() (string, map[string]variantKeys) {
+	rate := []string{"rate"}
+	return "process", map[string]variantKeys{
+		"":            {nil, []string{"process", "rate", "users", "think_time", "ramp"}},
+		"constant":    {rate, nil},
+		"poisson":     {rate, nil},
+		"gamma":       {[]string{"rate", "cv"}, nil},
+		"weibull":     {[]string{"rate", "shape"}, nil},
+		"all-at-once": {nil, nil},
+		"closed":      {[]string{"users"}, []string{"think_time", "ramp"}},
+		"on-off":      {[]string{"rate", "on_mean", "off_mean"}, []string{"cv"}},
+		"cox":         {[]string{"rate", "sigma", "rho", "step"}, nil},
+		"profile":     {[]string{"rate", "hourly"}, nil},
+		"*":           {nil, []string{"name", "duration"}},
+	}
+}
+
+func (s *Stage) check(d *decoder, n *node, key string) {
+	if s.Users != nil && s.Rate != nil && n.get("process") == nil {
+		d.fault(n.get("users").at, join(key, "users"), "users and rate are given together (want one: users make a closed loop, a rate an open one)", "")
+	}
+	if s.Process == "" && s.Users != nil {
+		s.Process = "closed"
+	}
+	if s.Process == "" && s.Users == nil && (s.ThinkTime != nil || s.Ramp != nil) {
+		d.fault(n.at, key, "users is missing (a closed loop needs it)", "")
+	}
+}
+
+// Distribution is a law of lengths in tokens. Draws are clipped to Min and Max and rounded to at
+// least 1.
+type Distribution struct {
+	// Weight is the share of this law in a mixture.
+	Weight *float64 `json:"weight,omitempty" range:"(0,)"`
+	// Law names the distribution.
+	Law string `json:"distribution" one:"fixed uniform lognormal gamma weibull mixture quantiles"`
+	// Value is the one length of the fixed law.
+	Value *int `json:"value,omitempty" range:"[1,100000000]"`
+	// Mean is the mean before clipping.
+	Mean *float64 `json:"mean,omitempty" range:"(0,100000000]"`
+	// CV is the coefficient of variation before clipping.
+	CV *float64 `json:"cv,omitempty" range:"[0,100]"`
+	// Mu and Sigma are the mean and standard deviation of the logarithm.
+	Mu    *float64 `json:"mu,omitempty" range:"[-20,20]"`
+	Sigma *float64 `json:"sigma,omitempty" range:"[0,10]"`
+	// Shape is that of the Weibull law.
+	Shape *float64 `json:"shape,omitempty" range:"[0.1,100]"`
+	// Parts are the laws of a mixture, each with its weight.
+	Parts []Distribution `json:"parts,omitempty"`
+	// P and Q are probabilities from 0 to 1 and the quantiles at them.
+	P []float64 `json:"p,omitempty" range:"[0,1]"`
+	Q []float64 `json:"q,omitempty" range:"[0,100000000]"`
+	// Min and Max clip the draws.
+	Min *int `json:"min,omitempty" range:"[1,100000000]"`
+	Max *int `json:"max,omitempty" range:"[1,100000000]"`
+}
+
+func (l *Distribution) variants() (string, map[string]variantKeys) {
+	return "distribution", map[string]variantKeys{
+		"":          {nil, []string{"distribution"}},
+		"fixed":     {[]string{"value"}, nil},
+		"uniform":   {[]string{"min", "max"}, nil},
+		"lognormal": {nil, []string{"mean", "cv", "mu", "sigma"}},
+		"gamma":     {[]string{"mean", "cv"}, nil},
+		"weibull":   {[]string{"mean", "shape"}, nil},
+		"mixture":   {[]string{"parts"}, nil},
+		"quantiles": {[]string{"p", "q"}, nil},
+		"*":         {nil, []string{"min", "max", "weight"}},
+	}
+}
+
+func (l *Distribution) check(d *decoder, n *node, key string) {
+	if l.Law == "" {
+		if n.get("distribution") == nil {
+			d.fault(n.at, key, "distribution is missing (want fixed, uniform, lognormal, gamma, weibull, mixture or quantiles)", "")
+		}
+		return
+	}
+	if l.Min != nil && l.Max != nil && *l.Min > *l.Max {
+		d.refuse(n.get("max"), join(key, "max"), fmt.Sprintf("min, %d, or more", *l.Min))
+	}
+	byMean, byLog := l.Mean != nil && l.CV != nil, l.Mu != nil && l.Sigma != nil
+	switch {
+	case l.Law == "lognormal" && (byMean == byLog || (l.Mean != nil || l.CV != nil) && (l.Mu != nil || l.Sigma != nil)):
+		d.fault(n.at, key, "lognormal wants mean and cv, or mu and sigma", "")
+	case l.Law == "quantiles" && l.P != nil && l.Q != nil:
+		l.checkQuantiles(d, n, key)
+	case l.Law == "mixture" && l.Parts != nil:
+		for i, part := range n.get("parts").items {
+			if part.kind == isMap && part.get("weight") == nil {
+				d.fault(part.at, join(key, fmt.Sprintf("parts.%d", i)), "weight is missing", "")
+			}
+		}
+		if len(l.Parts) == 0 {
+			d.fault(n.get("parts").at, join(key, "parts"), "the list is empty (want one part or more)", "")
+		}
+	}
+}
+
+func (l *Distribution) checkQuantiles(d *decoder, n *node, key string) {
+	p, q := n.get("p"), n.get("q")
+	switch {
+	case len(l.P) != len(l.Q):
+		d.fault(q.at, join(key, "q"), fmt.Sprintf("%d values for %d probabilities (want as many)", len(l.Q), len(l.P)), "")
+	case len(l.P) < 2 || l.P[0] != 0 || l.P[len(l.P)-1] != 1 || !slices.IsSorted(l.P):
+		d.fault(p.at, join(key, "p"), "the probabilities do not rise from 0 to 1", "")
+	case !slices.IsSorted(l.Q):
+		d.fault(q.at, join(key, "q"), "the quantiles do not rise", "")
+	}
+}
+
+// Prefix makes prompts share their first tokens: prompt i of the run has identity i modulo
+// Groups × PromptsPerGroup, and the prompts of a group lead with the same SharedTokens.
+type Prefix struct {
+	// Groups is the number of shared prefixes.
+	Groups int `json:"groups" range:"[1,10000000]"`
+	// PromptsPerGroup is the number of distinct prompts that share a prefix.
+	PromptsPerGroup int `json:"prompts_per_group" range:"[1,10000000]"`
+	// SharedTokens is the length of the prefix; it is a part of the prompt's length.
+	SharedTokens int `json:"shared_tokens" range:"[0,100000000]"`
+}
+
+func (p *Prefix) check(d *decoder, n *node, key string) {
+	for _, name := range []string{"groups", "prompts_per_group", "shared_tokens"} {
+		if v := n.get(name); v == nil || v.kind == isNull {
+			d.fault(n.at, key, name+" is missing", "")
+		}
+	}
+}
+
+func (w *Workload) check(d *decoder, n *node, key string) {
+	if w.Trace == nil {
+		return
+	}
+	for _, other := range []string{"preset", "arrivals", "input", "output", "prefix"} {
+		if v := n.get(other); v != nil && v.kind != isNull {
+			d.fault(v.at, join(key, other), other+" and trace are given together (want one: a trace brings its own)", "")
+		}
+	}
+}
