@@ -1,0 +1,172 @@
+package workload
+
+import (
+	"math"
+
+	"clifftop/sim/clock"
+)
+
+// Process is a law of arrivals in an open loop, where requests come whether or not earlier ones
+// have been answered.
+type Process interface {
+	// Rate is the mean rate in requests per second; +Inf where all come at once.
+	Rate() float64
+	// Start begins a realisation at instant 0. Its random draws depend on the seed and the entity
+	// (the number of the stage) alone.
+	Start(seed, entity uint64) Arrivals
+}
+
+// Arrivals is one realisation of a [Process].
+type Arrivals interface {
+	// Next is the instant of the next arrival; instants do not fall.
+	Next() clock.Time
+}
+
+// Stage describes a process of arrivals as a scenario file does, for example
+// {process: gamma, rate: 8, cv: 2}. A [Spec] has one, or a list of named ones that follow each
+// other. A field left at zero is not given.
+type Stage struct {
+	// Name and Duration are those of a stage in a list; the last may go on without end.
+	Name     string         `yaml:"name,omitempty" json:"name,omitempty"`
+	Duration clock.Duration `yaml:"duration,omitempty" json:"duration,omitempty"`
+	// Process is constant, poisson, gamma, weibull, all-at-once, on-off, cox or closed.
+	Process string `yaml:"process" json:"process"`
+	// Rate is the mean rate of an open loop, requests per second.
+	Rate float64 `yaml:"rate,omitempty" json:"rate,omitempty"`
+	// CV is the coefficient of variation of the gaps: of gamma, and inside the bursts of on-off.
+	CV float64 `yaml:"cv,omitempty" json:"cv,omitempty"`
+	// Shape is that of Weibull gaps; below 1 they cluster.
+	Shape float64 `yaml:"shape,omitempty" json:"shape,omitempty"`
+	// Sigma (of the logarithm of the rate), Rho (its correlation from step to step) and Step are
+	// those of cox.
+	Sigma float64        `yaml:"sigma,omitempty" json:"sigma,omitempty"`
+	Rho   float64        `yaml:"rho,omitempty" json:"rho,omitempty"`
+	Step  clock.Duration `yaml:"step,omitempty" json:"step,omitempty"`
+	// OnMean and OffMean are the mean lengths of bursts and pauses of on-off.
+	OnMean  clock.Duration `yaml:"on_mean,omitempty" json:"on_mean,omitempty"`
+	OffMean clock.Duration `yaml:"off_mean,omitempty" json:"off_mean,omitempty"`
+	// OnSigma and OffSigma are the standard deviations of the logarithms of those lengths;
+	// 0 means [DefaultOnSigma] and [DefaultOffSigma].
+	OnSigma  float64 `yaml:"on_sigma,omitempty" json:"on_sigma,omitempty"`
+	OffSigma float64 `yaml:"off_sigma,omitempty" json:"off_sigma,omitempty"`
+	// Users is the number of clients of a closed loop. Each sends its next request ThinkTime after
+	// the end of the last; they begin spread evenly over Ramp.
+	Users     int32          `yaml:"users,omitempty" json:"users,omitempty"`
+	ThinkTime Delay          `yaml:"think_time,omitempty" json:"think_time,omitzero"`
+	Ramp      clock.Duration `yaml:"ramp,omitempty" json:"ramp,omitempty"`
+}
+
+// Processes are the names of the processes of arrivals.
+func Processes() []string {
+	return []string{"constant", "poisson", "gamma", "weibull", "all-at-once", "on-off", "cox", "closed"}
+}
+
+// processKeys says which fields each process knows beside name and duration.
+func processKeys(process string) (keys string, ok bool) {
+	switch process {
+	case "constant", "poisson":
+		return "rate", true
+	case "gamma":
+		return "rate cv", true
+	case "weibull":
+		return "rate shape", true
+	case "all-at-once":
+		return "", true
+	case "on-off":
+		return "rate on_mean off_mean cv on_sigma off_sigma", true
+	case "cox":
+		return "rate sigma rho step", true
+	case "closed":
+		return "users think_time ramp", true
+	}
+	return "", false
+}
+
+// open builds the process of an open loop and reports what is wrong with the fields.
+func (s Stage) open(key string, f *faults) Process {
+	switch s.Process {
+	case "constant":
+		f.rate(key, s.Rate)
+		return Constant{s.Rate}
+	case "poisson":
+		f.rate(key, s.Rate)
+		return Poisson{s.Rate}
+	case "gamma":
+		f.rate(key, s.Rate)
+		f.number(key+".cv", s.CV, s.CV >= 0.01 && s.CV <= 100, "0.01 to 100")
+		return GammaRenewal{PerSecond: s.Rate, CV: s.CV}
+	case "weibull":
+		f.rate(key, s.Rate)
+		f.number(key+".shape", s.Shape, s.Shape >= 0.1 && s.Shape <= 100, "0.1 to 100")
+		return WeibullRenewal{PerSecond: s.Rate, Shape: s.Shape}
+	case "all-at-once":
+		return AllAtOnce{}
+	case "on-off":
+		f.rate(key, s.Rate)
+		f.lasting(key+".on_mean", s.OnMean)
+		f.lasting(key+".off_mean", s.OffMean)
+		f.number(key+".cv", s.CV, s.CV >= 0.01 && s.CV <= 100, "0.01 to 100")
+		f.number(key+".on_sigma", s.OnSigma, s.OnSigma >= 0 && s.OnSigma <= 5, "0 to 5")
+		f.number(key+".off_sigma", s.OffSigma, s.OffSigma >= 0 && s.OffSigma <= 5, "0 to 5")
+		return s.onOff()
+	case "cox":
+		f.rate(key, s.Rate)
+		f.number(key+".sigma", s.Sigma, s.Sigma > 0 && s.Sigma <= 5, "more than 0, at most 5; a steady rate is process: poisson")
+		f.number(key+".rho", s.Rho, s.Rho >= 0 && s.Rho < 1, "0 or more, less than 1")
+		f.lasting(key+".step", s.Step)
+		return Cox{PerSecond: s.Rate, Sigma: s.Sigma, Rho: s.Rho, Step: s.Step}
+	}
+	return nil
+}
+
+// check reports fields that are wrong for the process whatever their value.
+func (s Stage) check(key string, f *faults) (ok bool) {
+	if s.Users != 0 && s.Rate != 0 {
+		f.add(key, "users and rate exclude each other (want users in a closed loop, rate in an open one)")
+	}
+	known, ok := processKeys(s.Process)
+	if !ok {
+		switch {
+		case s.Process == "":
+			f.add(key+".process", "is missing (want %s)", orList(Processes()))
+		case s.Process == "profile":
+			f.add(key+".process", "a profile over the hours of the day is not available yet (want %s)", orList(Processes()))
+		default:
+			f.add(key+".process", "%q is not known (want %s)", s.Process, orList(Processes()))
+		}
+		return false
+	}
+	fields := []field{
+		{"cv", s.CV != 0}, {"shape", s.Shape != 0}, {"sigma", s.Sigma != 0}, {"rho", s.Rho != 0}, {"step", s.Step != 0},
+		{"on_mean", s.OnMean != 0}, {"off_mean", s.OffMean != 0}, {"on_sigma", s.OnSigma != 0}, {"off_sigma", s.OffSigma != 0},
+		{"think_time", s.ThinkTime != Delay{}}, {"ramp", s.Ramp != 0},
+	}
+	if s.Users == 0 || s.Rate == 0 {
+		fields = append(fields, field{"rate", s.Rate != 0}, field{"users", s.Users != 0})
+	}
+	f.unused(key, s.Process, fields, known)
+	return true
+}
+
+// maxRate is the highest rate in requests per second: gaps are kept in nanoseconds.
+const maxRate = 1e7
+
+func (f *faults) rate(key string, rate float64) {
+	f.number(key+".rate", rate, rate > 0 && rate <= maxRate, "more than 0, at most 1e7")
+}
+
+func (f *faults) lasting(key string, d clock.Duration) {
+	if d <= 0 || d > clock.MaxRun {
+		f.add(key, "%v is not allowed (want more than 0, at most %v)", d, clock.MaxRun)
+	}
+}
+
+// gap rounds a drawn time in seconds to the nearest nanosecond. The last bits of a float can differ
+// between platforms; rounded this coarsely, a difference shows in one draw of 10⁸.
+func gap(seconds float64) clock.Duration {
+	ns := math.Round(seconds * 1e9)
+	if ns >= float64(clock.MaxRun/clock.Nanosecond) {
+		return clock.MaxRun
+	}
+	return clock.Duration(ns) * clock.Nanosecond
+}

@@ -1,0 +1,172 @@
+package workload
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"clifftop/sim/clock"
+)
+
+// Delay is a law of waiting times, such as the think time between an answer and the user's
+// next request. Its zero value does not wait.
+type Delay struct {
+	// Distribution is fixed (also when empty), exponential or lognormal.
+	Distribution string `yaml:"distribution,omitempty" json:"distribution,omitempty"`
+	// Mean is the mean wait.
+	Mean clock.Duration `yaml:"mean" json:"mean"`
+	// CV is the coefficient of variation of lognormal.
+	CV float64 `yaml:"cv,omitempty" json:"cv,omitempty"`
+}
+
+// Sample draws a wait.
+func (d Delay) Sample(src rand.Source) clock.Duration {
+	switch d.Distribution {
+	case "exponential":
+		return gap(rand.New(src).ExpFloat64() * d.Mean.Seconds())
+	case "lognormal":
+		l := LognormalOf(d.Mean.Seconds(), d.CV)
+		return gap(math.Exp(l.Mu + float64(l.Sigma*rand.New(src).NormFloat64())))
+	}
+	return d.Mean
+}
+
+func (d Delay) check(key string, f *faults) {
+	if d.Mean < 0 || d.Mean > clock.MaxRun {
+		f.add(key+".mean", "%v is not allowed (want 0 to %v)", d.Mean, clock.MaxRun)
+	}
+	switch d.Distribution {
+	case "", "fixed", "exponential":
+		if d.CV != 0 {
+			f.add(key+".cv", "does not apply to %s (want distribution: lognormal)", d.Distribution)
+		}
+	case "lognormal":
+		f.number(key+".cv", d.CV, d.CV > 0 && d.CV <= 100, "more than 0, at most 100")
+		f.lasting(key+".mean", d.Mean)
+	default:
+		f.add(key+".distribution", "%q is not known (want fixed, exponential or lognormal)", d.Distribution)
+	}
+}
+
+// maxUsers bounds a closed loop; each user takes about 40 bytes.
+const maxUsers = 10_000_000
+
+func (s Stage) checkClosed(key string, f *faults) {
+	if s.Users < 1 || s.Users > maxUsers {
+		f.add(key+".users", "%d is not allowed (want 1 to %d)", s.Users, maxUsers)
+	}
+	s.ThinkTime.check(key+".think_time", f)
+	if s.Ramp < 0 || s.Ramp > clock.MaxRun {
+		f.add(key+".ramp", "%v is not allowed (want 0 to %v)", s.Ramp, clock.MaxRun)
+	}
+}
+
+// closedLoop is a fixed crowd of users, each with one request at a time. The k-th request of
+// user u has the same lengths, prompt and think time whenever it is sent.
+type closedLoop struct {
+	loop
+	thinkTime Delay
+	think     *Stream
+	users     int32
+	sent      []int32 // requests sent, by user
+	pending   wakeups // users about to send
+}
+
+func newClosedLoop(l loop, s Stage, seed uint64) *closedLoop {
+	c := &closedLoop{
+		loop: l, users: s.Users, thinkTime: s.ThinkTime, think: NewStream(seed, purposeThink),
+		sent: make([]int32, s.Users), pending: make(wakeups, 0, s.Users),
+	}
+	for u := range s.Users {
+		c.wake(u, clock.Time(float64(s.Ramp)*(float64(u)/float64(s.Users))))
+	}
+	return c
+}
+
+// wake lets user u send at the instant at, unless that is past the end.
+func (c *closedLoop) wake(u int32, at clock.Time) {
+	if at < c.end {
+		c.pending.push(wakeup{at, u})
+	}
+}
+
+// Peek returns the arrival of the next user that is not waiting for an answer.
+func (c *closedLoop) Peek() (clock.Time, bool) {
+	if len(c.pending) == 0 || c.id == c.requests {
+		return 0, false
+	}
+	return c.pending[0].at, true
+}
+
+// Next sends that user's request.
+func (c *closedLoop) Next() Request {
+	w := c.pending.pop()
+	k := int64(c.sent[w.user])
+	c.sent[w.user]++
+	r := Request{ID: c.id, Arrival: w.at, User: w.user}
+	c.id++
+	c.fill(&r, uint64(w.user), uint64(k), k*int64(c.users)+int64(w.user))
+	return r
+}
+
+// Done lets the user think, and then send.
+func (c *closedLoop) Done(r *Request, at clock.Time) {
+	c.think.Seek(uint64(r.User), uint64(c.sent[r.User]))
+	c.wake(r.User, at.Add(c.thinkTime.Sample(c.think)))
+}
+
+// Err is always nil.
+func (c *closedLoop) Err() error { return nil }
+
+// wakeup is the instant at which a user sends; ties go to the lower user.
+type wakeup struct {
+	at   clock.Time
+	user int32
+}
+
+func (w wakeup) before(v wakeup) bool { return w.at < v.at || w.at == v.at && w.user < v.user }
+
+// wakeups is a binary heap.
+type wakeups []wakeup
+
+func (h *wakeups) push(w wakeup) {
+	*h = append(*h, w)
+	s := *h
+	i := len(s) - 1
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !w.before(s[parent]) {
+			break
+		}
+		s[i] = s[parent]
+		i = parent
+	}
+	s[i] = w
+}
+
+func (h *wakeups) pop() wakeup {
+	s := *h
+	top, last := s[0], s[len(s)-1]
+	s = s[:len(s)-1]
+	*h = s
+	i := 0
+	for {
+		child := 2*i + 1
+		if child >= len(s) {
+			break
+		}
+		if child+1 < len(s) && s[child+1].before(s[child]) {
+			child++
+		}
+		if !s[child].before(last) {
+			break
+		}
+		s[i] = s[child]
+		i = child
+	}
+	if len(s) > 0 {
+		s[i] = last
+	}
+	return top
+}
+
+var _ Source = (*closedLoop)(nil)

@@ -1,0 +1,70 @@
+package workload
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"clifftop/sim/clock"
+)
+
+// Cox is a Poisson process whose rate wanders: in step k the rate is
+//
+//	λ_k = PerSecond · exp(X_k − Sigma²/2),  X_k = Rho·X_{k−1} + Sigma·√(1−Rho²)·Z_k
+//
+// with Z standard normal, X in its stationary law from the start, and the mean rate PerSecond. Chat
+// traffic is of this kind: Poisson within a minute, with slow drift that a renewal process lacks.
+type Cox struct {
+	PerSecond float64        // mean rate
+	Sigma     float64        // standard deviation of the logarithm of the rate
+	Rho       float64        // correlation of that logarithm from one step to the next
+	Step      clock.Duration // how long a rate holds
+}
+
+// Rate is PerSecond.
+func (c Cox) Rate() float64 { return c.PerSecond }
+
+// Start draws the rate of the first step.
+func (c Cox) Start(seed, entity uint64) Arrivals {
+	steps := NewStream(seed, purposeModulation)
+	steps.Seek(entity, 0)
+	a := &cox{
+		Cox: c, gaps: rand.New(arrivalStream(seed, entity)), steps: rand.New(steps),
+		fresh: math.Sqrt(1 - c.Rho*c.Rho),
+	}
+	a.z = a.steps.NormFloat64()
+	a.enter(0)
+	return a
+}
+
+type cox struct {
+	Cox
+	gaps, steps *rand.Rand
+	fresh       float64 // √(1−Rho²)
+	z           float64 // X/Sigma of this step
+	rate        float64 // of this step, per second
+	at, end     clock.Time
+}
+
+func (c *cox) enter(start clock.Time) {
+	c.rate = c.PerSecond * math.Exp(float64(c.Sigma*c.z)-float64(c.Sigma*c.Sigma)/2)
+	c.at, c.end = start, start.Add(c.Step)
+}
+
+// Next uses up a unit exponential at the rate of each step in turn.
+func (c *cox) Next() clock.Time {
+	need := c.gaps.ExpFloat64()
+	for c.at < clock.Time(clock.MaxRun) {
+		wait := gap(need / c.rate)
+		if wait < c.end.Sub(c.at) {
+			c.at = c.at.Add(wait)
+			return c.at
+		}
+		need -= float64(c.rate * c.end.Sub(c.at).Seconds())
+		need = max(need, 0)
+		c.z = float64(c.Rho*c.z) + float64(c.fresh*c.steps.NormFloat64())
+		c.enter(c.end)
+	}
+	return clock.Never
+}
+
+var _ Process = Cox{}

@@ -1,0 +1,123 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// FieldError is a fault in one field of a [Spec].
+type FieldError struct {
+	Key     string // dotted path in a scenario file: workload.arrivals.rate
+	Problem string // what was found and what is wanted
+}
+
+// Error prints the key and the problem.
+func (e *FieldError) Error() string { return e.Key + ": " + e.Problem }
+
+// faults collects all that is wrong with a Spec.
+type faults struct{ list []error }
+
+func (f *faults) add(key, format string, args ...any) {
+	f.list = append(f.list, &FieldError{Key: key, Problem: fmt.Sprintf(format, args...)})
+}
+
+func (f *faults) err() error { return errors.Join(f.list...) }
+
+// positive demands a finite number above 0.
+func (f *faults) positive(key string, v float64) bool { return f.number(key, v, v > 0, "more than 0") }
+
+// number demands that v is finite and that ok holds.
+func (f *faults) number(key string, v float64, ok bool, want string) bool {
+	if ok && !math.IsInf(v, 0) && !math.IsNaN(v) {
+		return true
+	}
+	f.add(key, "%v is not allowed (want %s)", v, want)
+	return false
+}
+
+// field is one optional field of a struct whose meaning depends on a name (the distribution, the
+// process); set says that it is not at its zero value.
+type field struct {
+	key string
+	set bool
+}
+
+// unused reports the fields that are set although the named kind does not know them.
+func (f *faults) unused(key, kind string, fields []field, known string) {
+	for _, x := range fields {
+		if x.set && !hasWord(known, x.key) {
+			f.add(key+"."+x.key, "does not apply to %s (want %s)", kind, orNothing(known))
+		}
+	}
+}
+
+func hasWord(list, word string) bool {
+	for w := range strings.FieldsSeq(list) {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}
+
+func orNothing(known string) string {
+	if known == "" {
+		return "no other key"
+	}
+	return strings.Join(strings.Fields(known), ", ")
+}
+
+// Nearest returns up to n of the names that are closest to the one asked for, closest first: those
+// that contain it, or differ in few letters.
+func Nearest(name string, names []string, n int) []string {
+	name = strings.ToLower(name)
+	type scored struct {
+		name string
+		d    int
+	}
+	var near []scored
+	for _, c := range names {
+		d := editDistance(name, c)
+		if name != "" && strings.Contains(c, name) {
+			d = min(d, 1)
+		}
+		if d > max(2, len(name)/2) {
+			continue
+		}
+		i := len(near)
+		for i > 0 && near[i-1].d > d {
+			i--
+		}
+		near = append(near, scored{})
+		copy(near[i+1:], near[i:])
+		near[i] = scored{c, d}
+	}
+	var out []string
+	for i := 0; i < len(near) && i < n; i++ {
+		out = append(out, near[i].name)
+	}
+	return out
+}
+
+// editDistance is Levenshtein's, over bytes.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diag := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diag
+			if a[i-1] != b[j-1] {
+				cost++
+			}
+			diag = row[j]
+			row[j] = min(cost, row[j]+1, row[j-1]+1)
+		}
+	}
+	return row[len(b)]
+}

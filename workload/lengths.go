@@ -1,0 +1,129 @@
+package workload
+
+import "math/rand/v2"
+
+// MaxTokens bounds every length that a law can give, so that sums of a few lengths fit an int32.
+const MaxTokens = 1 << 29
+
+// Lengths is a law of token counts. Implementations are immutable values; their lengths lie in
+// 1…[MaxTokens].
+type Lengths interface {
+	// Sample draws a length. All randomness must come from src.
+	Sample(src rand.Source) int32
+	// Exceeds is the probability that a length is greater than n; it never rises with n.
+	Exceeds(n int32) float64
+}
+
+// Mean is the mean of a law as sampled, that is after rounding and clipping, in tokens.
+// It is the sum of Exceeds over 0, 1, …, with an error well below 0.1 % of the mean.
+func Mean(l Lengths) float64 {
+	// Exceeds is monotone, so a stretch of the sum is known to within half its width times its
+	// drop; stretches are halved until that is small.
+	var sum func(lo, hi int32, atLo, atHi float64) float64 // over lo ≤ n < hi
+	sum = func(lo, hi int32, atLo, atHi float64) float64 {
+		width := float64(hi - lo)
+		if atLo == atHi {
+			return width * atLo
+		}
+		if hi-lo == 1 {
+			return atLo
+		}
+		if drop := width * (atLo - atHi); drop < 1e-3 {
+			return width*atHi + (drop+atLo-atHi)/2
+		}
+		mid := lo + (hi-lo)/2
+		atMid := l.Exceeds(mid)
+		return sum(lo, mid, atLo, atMid) + sum(mid, hi, atMid, atHi)
+	}
+	total := 0.0
+	for lo, hi := int32(0), int32(1); lo < MaxTokens; lo, hi = hi, 2*hi {
+		atLo := l.Exceeds(lo)
+		if atLo < 1e-12 {
+			break
+		}
+		total += sum(lo, hi, atLo, l.Exceeds(hi))
+	}
+	return total
+}
+
+// tokens rounds a draw to the nearest whole length, half up, within 1…MaxTokens.
+func tokens(x float64) int32 {
+	switch x += 0.5; {
+	case x >= MaxTokens:
+		return MaxTokens
+	case x >= 1:
+		return int32(x)
+	}
+	return 1
+}
+
+// exceeds is the tail of a rounded law, where survival is that of the law before rounding.
+func exceeds(n int32, survival func(x float64) float64) float64 {
+	switch {
+	case n < 1:
+		return 1
+	case n >= MaxTokens:
+		return 0
+	}
+	return survival(float64(n) + 0.5)
+}
+
+// Fixed is a length that is always the same.
+type Fixed struct{ Value int32 }
+
+// Sample returns the value.
+func (f Fixed) Sample(rand.Source) int32 { return f.Value }
+
+// Exceeds is 1 below the value and 0 from it on.
+func (f Fixed) Exceeds(n int32) float64 {
+	if n < f.Value {
+		return 1
+	}
+	return 0
+}
+
+// Uniform gives every length in Min…Max, both included, with the same probability.
+type Uniform struct{ Min, Max int32 }
+
+// Sample draws a length.
+func (u Uniform) Sample(src rand.Source) int32 {
+	return u.Min + rand.New(src).Int32N(u.Max-u.Min+1)
+}
+
+// Exceeds is linear between Min and Max.
+func (u Uniform) Exceeds(n int32) float64 {
+	switch {
+	case n < u.Min:
+		return 1
+	case n >= u.Max:
+		return 0
+	}
+	return float64(u.Max-n) / float64(u.Max-u.Min+1)
+}
+
+// Clipped is a law whose lengths outside Min…Max are replaced by the nearer bound; they are not
+// drawn again, so that the bounds become atoms.
+type Clipped struct {
+	Law      Lengths
+	Min, Max int32
+}
+
+// Sample draws a length and clips it.
+func (c Clipped) Sample(src rand.Source) int32 { return min(max(c.Law.Sample(src), c.Min), c.Max) }
+
+// Exceeds is that of the law between the bounds.
+func (c Clipped) Exceeds(n int32) float64 {
+	switch {
+	case n < c.Min:
+		return 1
+	case n >= c.Max:
+		return 0
+	}
+	return c.Law.Exceeds(n)
+}
+
+var (
+	_ Lengths = Fixed{}
+	_ Lengths = Uniform{}
+	_ Lengths = Clipped{}
+)

@@ -1,0 +1,72 @@
+package workload
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Lognormal is the law of exp(Mu + Sigma·Z), Z standard normal, in tokens.
+type Lognormal struct {
+	Mu, Sigma float64 // of the logarithm of the length
+}
+
+// LognormalOf is the lognormal law with a mean and a coefficient of variation (standard deviation
+// over mean), both before rounding:
+//
+//	sigma² = ln(1 + cv²),  mu = ln(mean) − sigma²/2
+func LognormalOf(mean, cv float64) Lognormal {
+	v := math.Log1p(cv * cv)
+	return Lognormal{Mu: math.Log(mean) - v/2, Sigma: math.Sqrt(v)}
+}
+
+// Sample draws a length.
+func (l Lognormal) Sample(src rand.Source) int32 {
+	return tokens(distuv.LogNormal{Mu: l.Mu, Sigma: l.Sigma, Src: src}.Rand())
+}
+
+// Exceeds is the tail of the rounded law.
+func (l Lognormal) Exceeds(n int32) float64 {
+	return exceeds(n, distuv.LogNormal{Mu: l.Mu, Sigma: l.Sigma}.Survival)
+}
+
+// Gamma is the gamma law with a mean in tokens and a coefficient of variation, before rounding.
+// Its shape is 1/cv² and its scale mean·cv².
+type Gamma struct{ Mean, CV float64 }
+
+// dist has a rate where others have a scale: Beta = shape/mean.
+func (g Gamma) dist(src rand.Source) distuv.Gamma {
+	shape := 1 / (g.CV * g.CV)
+	return distuv.Gamma{Alpha: shape, Beta: shape / g.Mean, Src: src}
+}
+
+// Sample draws a length.
+func (g Gamma) Sample(src rand.Source) int32 { return tokens(g.dist(src).Rand()) }
+
+// Exceeds is the tail of the rounded law.
+func (g Gamma) Exceeds(n int32) float64 { return exceeds(n, g.dist(nil).Survival) }
+
+// Weibull is the law with survival exp(−(x/Scale)^Shape), in tokens.
+type Weibull struct{ Shape, Scale float64 }
+
+// WeibullOf is the Weibull law with a mean before rounding: scale = mean / Γ(1 + 1/shape).
+func WeibullOf(mean, shape float64) Weibull {
+	return Weibull{Shape: shape, Scale: mean / math.Gamma(1+1/shape)}
+}
+
+// Sample draws a length.
+func (w Weibull) Sample(src rand.Source) int32 {
+	return tokens(distuv.Weibull{K: w.Shape, Lambda: w.Scale, Src: src}.Rand())
+}
+
+// Exceeds is the tail of the rounded law.
+func (w Weibull) Exceeds(n int32) float64 {
+	return exceeds(n, distuv.Weibull{K: w.Shape, Lambda: w.Scale}.Survival)
+}
+
+var (
+	_ Lengths = Lognormal{}
+	_ Lengths = Gamma{}
+	_ Lengths = Weibull{}
+)

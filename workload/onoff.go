@@ -1,0 +1,105 @@
+package workload
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"clifftop/sim/clock"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Spreads of the bursts and pauses of [OnOff] that come near the Azure 2023 code trace: with them gaps
+// have a coefficient of variation of about 15 (the trace: 13) and counts in 1, 10 and 60 s a
+// dispersion of 10, 54 and 152 (the trace: 13, 72 and 167). Exponential lengths are much too tame.
+const (
+	DefaultOnSigma  = 1.3
+	DefaultOffSigma = 1.4
+)
+
+// OnOff sends requests in bursts with pauses between, as code completion does. The lengths of bursts
+// and pauses are lognormal; inside the bursts, gaps are gamma with coefficient of variation CV. A gap
+// that outlasts its burst goes on in the next one, which keeps the mean rate exact. It begins
+// somewhere in a burst or a pause, each as likely as at any other moment.
+type OnOff struct {
+	PerSecond         float64        // mean rate over bursts and pauses
+	OnMean, OffMean   clock.Duration // mean lengths of bursts and pauses
+	CV                float64        // of the gaps inside a burst
+	OnSigma, OffSigma float64        // standard deviations of the logarithms of the lengths
+}
+
+func (s Stage) onOff() OnOff {
+	o := OnOff{PerSecond: s.Rate, OnMean: s.OnMean, OffMean: s.OffMean, CV: s.CV, OnSigma: s.OnSigma, OffSigma: s.OffSigma}
+	if o.OnSigma == 0 {
+		o.OnSigma = DefaultOnSigma
+	}
+	if o.OffSigma == 0 {
+		o.OffSigma = DefaultOffSigma
+	}
+	return o
+}
+
+// Rate is PerSecond.
+func (o OnOff) Rate() float64 { return o.PerSecond }
+
+// BurstRate is the rate inside the bursts, requests per second.
+func (o OnOff) BurstRate() float64 {
+	return o.PerSecond * (o.OnMean.Seconds() + o.OffMean.Seconds()) / o.OnMean.Seconds()
+}
+
+// Start draws the phase in which the process begins, and what is left of it.
+func (o OnOff) Start(seed, entity uint64) Arrivals {
+	phases := NewStream(seed, purposeModulation)
+	phases.Seek(entity, 0)
+	gaps := Gamma{Mean: 1 / o.BurstRate(), CV: o.CV}
+	a := &onOff{gaps: gaps.dist(arrivalStream(seed, entity)), phases: rand.New(phases)}
+	a.on, a.onSigma = logMean(o.OnMean, o.OnSigma), o.OnSigma
+	a.off, a.offSigma = logMean(o.OffMean, o.OffSigma), o.OffSigma
+
+	// Time meets long phases more often: the phase under a random moment has its length-biased law,
+	// lognormal again with mu raised by sigma², and the moment is uniform in it.
+	on := o.OnMean.Seconds() / (o.OnMean.Seconds() + o.OffMean.Seconds())
+	if a.phases.Float64() < on {
+		a.left = gap(a.phases.Float64() * a.length(a.on+o.OnSigma*o.OnSigma, o.OnSigma))
+	} else {
+		rest := gap(a.phases.Float64() * a.length(a.off+o.OffSigma*o.OffSigma, o.OffSigma))
+		a.at = a.at.Add(rest)
+		a.left = gap(a.length(a.on, a.onSigma))
+	}
+	return a
+}
+
+// logMean is the mu of a lognormal law with the given mean in seconds.
+func logMean(mean clock.Duration, sigma float64) float64 {
+	return math.Log(mean.Seconds()) - sigma*sigma/2
+}
+
+type onOff struct {
+	gaps              distuv.Gamma
+	phases            *rand.Rand
+	on, off           float64 // mu of the lengths
+	onSigma, offSigma float64
+	at                clock.Time
+	left              clock.Duration // of the burst
+}
+
+// length draws the length of a phase in seconds.
+func (a *onOff) length(mu, sigma float64) float64 {
+	return math.Exp(mu + float64(sigma*a.phases.NormFloat64()))
+}
+
+func (a *onOff) Next() clock.Time {
+	wait := gap(a.gaps.Rand())
+	for wait >= a.left {
+		wait -= a.left
+		a.at = a.at.Add(a.left).Add(gap(a.length(a.off, a.offSigma)))
+		a.left = gap(a.length(a.on, a.onSigma))
+		if a.at > clock.Time(clock.MaxRun) {
+			return clock.Never
+		}
+	}
+	a.left -= wait
+	a.at = a.at.Add(wait)
+	return a.at
+}
+
+var _ Process = OnOff{}

@@ -1,0 +1,212 @@
+package workload
+
+import (
+	"fmt"
+	"math"
+
+	"clifftop/sim/clock"
+)
+
+// Spec describes synthetic traffic: when requests arrive and how long they are. It is the workload
+// part of a scenario, with the limits of the run.
+type Spec struct {
+	// Arrivals is one process, or a list of stages that follow each other.
+	Arrivals []Stage `yaml:"arrivals" json:"arrivals"`
+	// Input and Output are the laws of the lengths of prompt and answer. Output may be given-input.
+	Input  LengthsSpec `yaml:"input" json:"input"`
+	Output LengthsSpec `yaml:"output" json:"output"`
+	// Prefix lets prompts repeat and share their beginnings.
+	Prefix PrefixSpec `yaml:"prefix,omitempty" json:"prefix,omitzero"`
+	// Requests ends the traffic after so many requests; 0 is no limit.
+	Requests int64 `yaml:"-" json:"-"`
+	// Duration ends the traffic: requests arrive before it, in a closed loop too; 0 is no limit.
+	Duration clock.Duration `yaml:"-" json:"-"`
+	// Needs says which of the keys above the preset leaves open, and why.
+	Needs []Need `yaml:"-" json:"-"`
+}
+
+// Need is a part of a preset's traffic that cannot be generated: one has to set the key oneself.
+type Need struct {
+	Key    string `yaml:"key" json:"key"`       // arrivals, input or output
+	Reason string `yaml:"reason" json:"reason"` // what it would take, and what to set instead
+}
+
+// StageWindow is the time that a stage covers: arrivals in Start ≤ t < End.
+type StageWindow struct {
+	Name       string
+	Start, End clock.Time // End is [clock.Never] for a stage without a duration
+}
+
+// Validate reports all faults of the description, each a [*FieldError], joined into one error.
+func (s Spec) Validate() error {
+	var f faults
+	s.compile(&f)
+	return f.err()
+}
+
+// traffic is a Spec whose parts are built.
+type traffic struct {
+	processes []Process // empty in a closed loop
+	windows   []StageWindow
+	input     Lengths
+	output    Lengths     // nil when given is set
+	given     *GivenInput // law of answers that depends on the prompt
+}
+
+func (s Spec) compile(f *faults) traffic {
+	var t traffic
+	t.windows = s.Windows()
+	t.processes = s.compileArrivals(f)
+	if !s.needs("input", s.Input.Distribution == "", f) {
+		t.input = s.Input.build("workload.input", f)
+	}
+	switch {
+	case s.needs("output", s.Output.Distribution == "", f):
+	case s.Output.Distribution == "given-input":
+		t.given = s.Output.givenInput("workload.output", f)
+	default:
+		t.output = s.Output.build("workload.output", f)
+	}
+	s.Prefix.check("workload.prefix", f)
+	if s.Requests < 0 {
+		f.add("run.requests", "%d is not allowed (want 1 or more, or null for no limit)", s.Requests)
+	}
+	if s.Duration < 0 || s.Duration > clock.MaxRun {
+		f.add("run.duration", "%v is not allowed (want more than 0, at most %v)", s.Duration, clock.MaxRun)
+	}
+	return t
+}
+
+// needs reports a key that is open because the preset cannot fill it.
+func (s Spec) needs(key string, open bool, f *faults) bool {
+	for _, n := range s.Needs {
+		if open && n.Key == key {
+			f.add("workload."+key, "%s", n.Reason)
+			return true
+		}
+	}
+	return false
+}
+
+func (s Spec) compileArrivals(f *faults) []Process {
+	const key = "workload.arrivals"
+	if s.needs("arrivals", len(s.Arrivals) == 0, f) {
+		return nil
+	}
+	if len(s.Arrivals) == 0 {
+		f.add(key, "is missing (want a process, for example {process: poisson, rate: 8})")
+		return nil
+	}
+	if len(s.Arrivals) == 1 && s.Arrivals[0].Duration == 0 && s.Arrivals[0].Name == "" {
+		return s.compileStage(key, s.Arrivals[0], f)
+	}
+	var all []Process
+	for i, stage := range s.Arrivals {
+		k := fmt.Sprintf("%s[%d]", key, i)
+		if stage.Duration < 0 || stage.Duration > clock.MaxRun || stage.Duration == 0 && i < len(s.Arrivals)-1 {
+			f.add(k+".duration", "%v is not allowed (want more than 0; only the last stage may go on without end)", stage.Duration)
+		}
+		if len(s.Arrivals) > 1 && (stage.Process == "closed" || stage.Process == "all-at-once") {
+			f.add(k+".process", "%s cannot be one of several stages (want a process with a rate)", stage.Process)
+			continue
+		}
+		all = append(all, s.compileStage(k, stage, f)...)
+	}
+	return all
+}
+
+func (s Spec) compileStage(key string, stage Stage, f *faults) []Process {
+	if !stage.check(key, f) {
+		return nil
+	}
+	if stage.Process == "closed" {
+		stage.checkClosed(key, f)
+		return nil
+	}
+	if stage.Process == "all-at-once" && s.Requests == 0 {
+		f.add("run.requests", "is missing (want how many requests arrive at once)")
+	}
+	return []Process{stage.open(key, f)}
+}
+
+// Closed says whether the traffic is a closed loop of users.
+func (s Spec) Closed() bool { return len(s.Arrivals) == 1 && s.Arrivals[0].Process == "closed" }
+
+// Windows are the names and bounds of the stages, in order. Stages without a name are called stage-1,
+// stage-2 …
+func (s Spec) Windows() []StageWindow {
+	var list []StageWindow
+	start := clock.Time(0)
+	for i, stage := range s.Arrivals {
+		w := StageWindow{Name: stage.Name, Start: start, End: clock.Never}
+		if w.Name == "" {
+			w.Name = fmt.Sprintf("stage-%d", i+1)
+		}
+		if stage.Duration > 0 {
+			w.End = start.Add(stage.Duration)
+		}
+		start = w.End
+		list = append(list, w)
+	}
+	return list
+}
+
+// Rate is the nominal mean rate in requests per second: over stages the mean weighted by their
+// durations, unless the last goes on without end, when it is that of the last. It is 0 for a closed
+// loop, whose rate follows from the service, and +Inf where all requests arrive at once.
+func (s Spec) Rate() float64 {
+	var sum, seconds float64
+	for i, stage := range s.Arrivals {
+		rate := stage.Rate
+		if stage.Process == "all-at-once" {
+			rate = math.Inf(1)
+		}
+		if i == len(s.Arrivals)-1 && stage.Duration == 0 {
+			return rate
+		}
+		sum += rate * stage.Duration.Seconds()
+		seconds += stage.Duration.Seconds()
+	}
+	if seconds == 0 {
+		return 0
+	}
+	return sum / seconds
+}
+
+// WithRate is the same traffic at another mean rate, in requests per second: the process keeps its
+// shape, stages keep their proportions and their durations.
+func (s Spec) WithRate(rate float64) (Spec, error) {
+	var f faults
+	f.rate("workload.arrivals", rate)
+	old := s.Rate()
+	if len(f.list) == 0 && (old == 0 || math.IsInf(old, 0)) {
+		f.add("workload.arrivals", "this process has no rate to set (want a process with a rate)")
+	}
+	if err := f.err(); err != nil {
+		return s, err
+	}
+	stages := make([]Stage, len(s.Arrivals))
+	for i, stage := range s.Arrivals {
+		stages[i] = stage
+		if len(stages) == 1 {
+			stages[i].Rate = rate // to the last bit
+		} else {
+			stages[i].Rate *= rate / old
+		}
+	}
+	s.Arrivals = stages
+	return s, nil
+}
+
+// MeanTokens are the mean lengths of prompt and answer as sampled, in tokens.
+func (s Spec) MeanTokens() (input, output float64, err error) {
+	var f faults
+	t := s.compile(&f)
+	if err := f.err(); err != nil {
+		return 0, 0, err
+	}
+	if t.given != nil {
+		return Mean(t.input), Mean(t.given.Marginal(t.input)), nil
+	}
+	return Mean(t.input), Mean(t.output), nil
+}
