@@ -40,12 +40,15 @@ type composition struct {
 var _ sched.View = (*composition)(nil)
 
 func (it *composition) begin(number int64) {
-	*it = composition{
-		r: it.r, flight: it.r.inFlight.next(), budget: int32(min(it.r.cfg.MaxNumBatchedTokens, math.MaxInt32)),
-		serials: it.r.serials,
-		chunks:  it.chunks[:0], chunkSeqs: it.chunkSeqs[:0], victims: it.victims,
-		late: it.late[:0], lateFrom: it.lateFrom[:0],
-	}
+	it.flight = it.r.inFlight.next()
+	it.budget = int32(min(it.r.cfg.MaxNumBatchedTokens, math.MaxInt32))
+	it.blocked = sched.NotBlocked
+	it.stepped, it.slow, it.ranked = false, false, false
+	it.serials = it.r.serials
+	it.decodes, it.gaps, it.context = 0, 0, 0
+	it.prefill, it.recomputed, it.preempted = 0, 0, 0
+	it.chunks, it.chunkSeqs = it.chunks[:0], it.chunkSeqs[:0]
+	it.late, it.lateFrom = it.late[:0], it.lateFrom[:0]
 	it.flight.clear()
 	it.flight.number = number
 }
@@ -389,11 +392,14 @@ func (r *Replica) start(s *sequence, req *workload.Request) {
 	s.rec.FirstToken, s.rec.LastToken = clock.Never, clock.Never
 	s.rec.ClientFirst, s.rec.ClientLast = clock.Never, clock.Never
 	s.output = r.host.outputOf(req)
-	s.private = notPrivate
-	s.walk = workload.NewBlockKeys(&s.rec.Request, r.cfg.BlockSize)
-	if req.Content == nil {
-		s.private = 0
+	if !r.caching {
+		return
 	}
+	s.private = 0
+	if req.Content != nil {
+		s.private = notPrivate
+	}
+	s.walk = workload.NewBlockKeys(&s.rec.Request, r.cfg.BlockSize)
 }
 
 // Blocked implements [sched.View].

@@ -34,6 +34,7 @@ type Engine struct {
 	levels   Levels
 	reported Levels
 
+	arriving   workload.Request
 	frontend   heap // requests on their way to the queue, by instant and ID
 	pending    []workload.Request
 	vacant     []int32
@@ -126,7 +127,8 @@ func (e *Engine) event() (done bool, err error) {
 	e.now = at
 	switch kind {
 	case arrival:
-		err = e.arrive(e.src.Next())
+		e.arriving = e.src.Next()
+		err = e.arrive(&e.arriving)
 	case departure:
 		e.depart(e.departures.pop())
 	case queueing:
@@ -166,30 +168,30 @@ func (e *Engine) outputOf(r *workload.Request) int32 {
 }
 
 // arrive takes in a request that its client has just sent.
-func (e *Engine) arrive(r workload.Request) error {
+func (e *Engine) arrive(r *workload.Request) error {
 	if r.Arrival < e.now || r.InputTokens < 1 || r.OutputTokens < 1 {
 		return fmt.Errorf("sim: request %d: arrival %v at %v with %d input and %d output tokens is not valid",
 			r.ID, r.Arrival, e.now, r.InputTokens, r.OutputTokens)
 	}
-	e.obs.Arrived(e.now, &r)
+	e.obs.Arrived(e.now, r)
 	if r.InputTokens >= e.cfg.MaxModelLen ||
-		e.replica.blocksFor(r.InputTokens+e.outputOf(&r)-1) > e.cfg.UsableBlocks() {
-		rec := unserved(&r, Rejected)
+		e.replica.blocksFor(r.InputTokens+e.outputOf(r)-1) > e.cfg.UsableBlocks() {
+		rec := unserved(r, Rejected)
 		rec.Released = e.now
 		e.obs.Finished(&rec)
-		e.src.Done(&r, e.now)
+		e.src.Done(r, e.now)
 		return nil
 	}
 	e.levels.System++
 	if r.Patience > 0 {
-		e.patient[r.ID] = &patient{req: r, seq: none, frontend: true}
+		e.patient[r.ID] = &patient{req: *r, seq: none, frontend: true}
 		e.departures.push(entry{int64(r.Arrival.Add(r.Patience)), r.ID, 0})
 	}
-	if at := e.visible(&r); at > e.now || r.Patience > 0 || len(e.frontend) > 0 {
-		e.frontend.push(entry{int64(at), r.ID, e.hold(&r)})
+	if at := e.visible(r); at > e.now || r.Patience > 0 || len(e.frontend) > 0 {
+		e.frontend.push(entry{int64(at), r.ID, e.hold(r)})
 		return nil
 	}
-	e.replica.enqueue(e.now, &r)
+	e.replica.enqueue(e.now, r)
 	return nil
 }
 

@@ -253,9 +253,9 @@ func (r *Replica) commit() {
 	if r.batches > 0 {
 		wait = p.Start.Sub(r.gpuFree)
 	}
-	r.report(p, wait)
+	used := r.used()
+	blocks := r.report(p, used, wait) - used
 	if more := p.N - 1; more > 0 {
-		blocks := c.blocksOver(c.steps, more)
 		if r.caching {
 			c.debt += blocks
 		} else {
@@ -318,14 +318,13 @@ func (r *Replica) sortBySerial(list []int32) {
 	}
 }
 
-// report tells the observer of the iterations of p, in parts that do not cross its edges.
-func (r *Replica) report(p clock.Progression, wait clock.Duration) {
+// report tells the observer of the iterations of p, in parts that do not cross its edges. used is the
+// number of blocks referenced in iteration 0; it returns that in the last one.
+func (r *Replica) report(p clock.Progression, used int, wait clock.Duration) int {
 	it, c, s := &r.it, &r.cohort, &r.span
-	used, step, context := r.used(), c.steps, it.context
-	*s = Span{
-		Wait: wait, Decodes: it.decodes, Gaps: it.gaps, FirstTokens: len(it.flight.firsts),
-		PrefillTokens: it.prefill, RecomputedTokens: it.recomputed, Shared: r.batch.SharedTokens,
-	}
+	step, context := c.steps, it.context
+	s.Wait, s.Decodes, s.Gaps, s.FirstTokens = wait, it.decodes, it.gaps, len(it.flight.firsts)
+	s.PrefillTokens, s.RecomputedTokens, s.Shared = it.prefill, it.recomputed, r.batch.SharedTokens
 	for {
 		n := p.N
 		if edge := r.host.obs.Edge(); n > 1 && p.End(n) > edge {
@@ -337,12 +336,16 @@ func (r *Replica) report(p clock.Progression, wait clock.Duration) {
 		}
 		s.Progression = p.Head(n)
 		s.Context = context
-		s.BlockFemtos = c.blockFemtos(used, &s.Progression, step)
-		used += c.blocksOver(step, n-1)
+		if n == 1 {
+			s.BlockFemtos = Mul64(uint64(used), uint64(p.First))
+		} else {
+			s.BlockFemtos = c.blockFemtos(used, &s.Progression, step)
+			used += c.blocksOver(step, n-1)
+		}
 		s.UsedBlocks = used
 		r.host.obs.Span(s)
 		if n == p.N {
-			return
+			return used
 		}
 		used += c.blocksOver(step+int64(n)-1, 1)
 		step += int64(n)
