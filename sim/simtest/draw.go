@@ -18,6 +18,7 @@ type Case struct {
 	policy   sched.VLLM
 	config   sim.Config // without scheduler
 	requests []workload.Request
+	users    int // of a closed loop; 0 is an open one
 }
 
 // Config is the engine, with a scheduler of its own.
@@ -28,12 +29,20 @@ func (c *Case) Config() sim.Config {
 }
 
 // Source is the requests, from the first.
-func (c *Case) Source() *Requests { return NewRequests(c.requests) }
+func (c *Case) Source() *Requests {
+	if c.users > 0 {
+		return NewClosedLoop(c.requests, c.users)
+	}
+	return NewRequests(c.requests)
+}
 
 // String lists the engine and the requests.
 func (c Case) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%+v\n%+v\n", c.policy, c.config)
+	if c.users > 0 {
+		fmt.Fprintf(&b, "%d users\n", c.users)
+	}
 	for i := range c.requests {
 		r := &c.requests[i]
 		fmt.Fprintf(&b, "%d: at %d in %d out %d", i, r.Arrival, r.InputTokens, r.OutputTokens)
@@ -61,6 +70,9 @@ func Draw(t *rapid.T) Case {
 	c := Case{policy: d.policy(), config: d.config()}
 	step := d.timer(&c.config)
 	c.requests = d.requests(&c, step)
+	if d.once("closed loop", 4) {
+		d.loop(&c, step)
+	}
 	d.pool(&c)
 	if c.policy.DisableChunkedPrefill {
 		c.config.MaxNumBatchedTokens = max(c.config.MaxNumBatchedTokens, int(c.config.MaxModelLen))
@@ -196,6 +208,17 @@ func (d drawer) requests(c *Case, step clock.Duration) []workload.Request {
 	return list
 }
 
+// loop closes the loop: but for the first ones, requests are sent after an answer.
+func (d drawer) loop(c *Case, step clock.Duration) {
+	c.users = 1 + d.of("users", len(c.requests))
+	for i := c.users; i < len(c.requests); i++ {
+		c.requests[i].Arrival = 0
+		if !d.once("at once", 3) {
+			c.requests[i].Arrival = clock.Time(step) * clock.Time(d.of("thinks", 40)) / 8
+		}
+	}
+}
+
 // writer draws lengths and contents.
 type writer struct {
 	drawer
@@ -270,8 +293,11 @@ func (d drawer) pool(c *Case) {
 	}
 	usable := largest
 	switch d.of("pool", 7) {
-	case 0: // unlimited
-		return
+	case 0: // unlimited, which a cache cannot be
+		if !c.config.PrefixCaching {
+			return
+		}
+		usable = sum
 	case 1: // some are rejected
 		usable = d.between("usable", (largest+1)/2, largest)
 	case 2, 3, 4: // scarce
