@@ -3,29 +3,30 @@ package experiments
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 )
 
 // SLO is the service-level objective: limits on statistics of latency, such as ttft_p95, and the
 // fraction of requests that must keep within them.
 type SLO struct {
 	// Limits maps METRIC_STATISTIC to its limit. The metrics are ttft, tpot, itl, e2e and queue; the
-	// statistics mean, p50, p90, p95, p99 and p99_9.
+	// statistics mean and percentiles such as p50, p95 and p99_9.
 	Limits map[string]Duration
 	// Attainment is the fraction wanted, 0 to 1; nil asks for none.
 	Attainment *float64
+	// WaitProbability is the greatest fraction of requests that may wait in the engine's queue; nil asks
+	// for none.
+	WaitProbability *float64
 }
 
 // sloPattern is the syntax of a limit's key.
-const sloPattern = `^(ttft|tpot|itl|e2e|queue)_(mean|p50|p90|p95|p99|p99_9)$`
+const sloPattern = `^(ttft|tpot|itl|e2e|queue)_(mean|p([1-9]|[1-9][0-9])(_[0-9]{1,3})?)$`
 
 var sloKey = regexp.MustCompile(sloPattern)
 
 // sloKeys are all keys that an SLO can have.
 func sloKeys() []string {
-	keys := []string{"attainment"}
+	keys := []string{"attainment", "wait_probability"}
 	for _, metric := range []string{"ttft", "tpot", "itl", "e2e", "queue"} {
 		for _, statistic := range []string{"mean", "p50", "p90", "p95", "p99", "p99_9"} {
 			keys = append(keys, metric+"_"+statistic)
@@ -36,7 +37,7 @@ func sloKeys() []string {
 
 // Map is the objective as it stands in a scenario, limits as texts.
 func (s SLO) Map() map[string]any {
-	if len(s.Limits) == 0 && s.Attainment == nil {
+	if s.empty() {
 		return nil
 	}
 	m := map[string]any{}
@@ -46,14 +47,18 @@ func (s SLO) Map() map[string]any {
 	if s.Attainment != nil {
 		m["attainment"] = *s.Attainment
 	}
+	if s.WaitProbability != nil {
+		m["wait_probability"] = *s.WaitProbability
+	}
 	return m
+}
+
+func (s SLO) empty() bool {
+	return len(s.Limits) == 0 && s.Attainment == nil && s.WaitProbability == nil
 }
 
 // MarshalJSON writes the map; null without an objective.
 func (s SLO) MarshalJSON() ([]byte, error) { return json.Marshal(s.Map()) }
-
-// Keys are the keys of the limits in order.
-func (s SLO) Keys() []string { return slices.Sorted(maps.Keys(s.Limits)) }
 
 func (s *SLO) decode(d *decoder, n *node, key string) {
 	*s = SLO{Limits: map[string]Duration{}}
@@ -72,12 +77,14 @@ func (s *SLO) decode(d *decoder, n *node, key string) {
 		case f.value.kind == isNull:
 		case f.name == "attainment":
 			d.value(f.value, full, reflectElem(&s.Attainment), `range:"[0,1]"`)
+		case f.name == "wait_probability":
+			d.value(f.value, full, reflectElem(&s.WaitProbability), `range:"[0,1]"`)
 		case sloKey.MatchString(f.name):
 			limit := s.Limits[f.name]
 			d.value(f.value, full, reflectElem(&limit), "")
 			s.Limits[f.name] = limit
 		default:
-			d.fault(f.at, full, "unknown key (want a metric and a statistic, such as ttft_p95, or attainment)", didYouMean(f.name, sloKeys()))
+			d.fault(f.at, full, "unknown key (want a metric and a statistic, such as ttft_p95, or attainment or wait_probability)", didYouMean(f.name, sloKeys()))
 		}
 	}
 }

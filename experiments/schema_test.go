@@ -65,7 +65,7 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"engine: {max_num_seqs: 0}", "engine: {max_num_seqs: x}", "engin: {}", "engine: {async_scheduling: true}",
 		"engine: {async_scheduling: yes please}", "overheads: {frontend: 4}", "overheads: {frontend: 1h30m}", "overheads: {frontend: 0}",
 		"step_time: {linear: {a_ms: 1, b_us: 3}}", "step_time: {lin: {}}", "step_time: linear",
-		"slo: {ttft_p95: 1s, attainment: 0.9}", "slo: {ttft_p42: 1s}", "slo: {attainment: 2}",
+		"slo: {ttft_p95: 1s, attainment: 0.9}", "slo: {ttft_q42: 1s}", "slo: {attainment: 2}",
 		"workload: {arrivals: {process: poisson, rate: 3}}", "workload: {arrivals: {process: poisson}}",
 		"workload: {arrivals: {process: closed, users: 3, rate: 3}}", "workload: {arrivals: [{duration: 1s, process: constant, rate: 3}]}",
 		"workload: {arrivals: {users: 3, think_time: {distribution: exponential, mean: 3s}}}", "workload: {arrivals: 3}",
@@ -172,11 +172,6 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 		s := m.object(t, none)
 		s.Required = []string{"mean"}
 		return either(duration, s)
-	case reflect.TypeFor[Hourly]():
-		return either(&jsonschema.Schema{Type: "string"}, &jsonschema.Schema{
-			Type: "array", MinItems: jsonschema.Ptr(24), MaxItems: jsonschema.Ptr(24),
-			Items: &jsonschema.Schema{Type: "number", Minimum: jsonschema.Ptr(0.0)},
-		})
 	case reflect.TypeFor[Arrivals]():
 		stage := m.object(reflect.TypeFor[Stage](), none)
 		single := stage.CloneSchemas()
@@ -184,14 +179,12 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 			delete(v.Properties, "name")
 			delete(v.Properties, "duration")
 		}
-		for _, v := range stage.AnyOf {
-			v.Required = append(v.Required, "duration")
-		}
 		return either(single, &jsonschema.Schema{Type: "array", MinItems: jsonschema.Ptr(1), Items: stage})
 	case reflect.TypeFor[SLO]():
+		share := &jsonschema.Schema{Type: "number", Minimum: jsonschema.Ptr(0.0), Maximum: jsonschema.Ptr(1.0)}
 		return &jsonschema.Schema{
 			Type:                 "object",
-			Properties:           map[string]*jsonschema.Schema{"attainment": {Type: "number", Minimum: jsonschema.Ptr(0.0), Maximum: jsonschema.Ptr(1.0)}},
+			Properties:           map[string]*jsonschema.Schema{"attainment": share, "wait_probability": share},
 			PatternProperties:    map[string]*jsonschema.Schema{sloPattern: duration},
 			AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
 		}

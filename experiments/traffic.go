@@ -102,8 +102,12 @@ func (a *Arrivals) decode(d *decoder, n *node, key string) {
 		d.fault(n.at, key, "the list is empty (want one stage or more)", "")
 	}
 	for i, item := range n.items {
-		if item.kind == isMap && item.get("duration") == nil {
-			d.fault(item.at, join(key, fmt.Sprint(i)), "duration is missing (every stage of a list has one)", "")
+		last := i == len(n.items)-1
+		if item.kind == isMap && item.get("duration") == nil && !last {
+			d.fault(item.at, join(key, fmt.Sprint(i)), "duration is missing (only the last stage may go on without end)", "")
+		}
+		if p := a.Stages[i].Process; len(n.items) > 1 && (p == "closed" || p == "all-at-once") {
+			d.fault(item.at, join(key, fmt.Sprint(i)), p+" cannot be one of several stages (want a process with a rate)", "")
 		}
 	}
 }
@@ -115,11 +119,12 @@ type Stage struct {
 	// Duration is the length of the stage.
 	Duration *Duration `json:"duration,omitempty" range:"(0,)"`
 	// Process is the law of arrivals; left out, it is the preset's, or closed where users are given.
-	Process string `json:"process,omitempty" one:"constant poisson gamma weibull all-at-once closed on-off cox profile"`
+	Process string `json:"process,omitempty" one:"constant poisson gamma weibull all-at-once closed on-off cox"`
 	// Rate is the mean, in requests per second.
 	Rate *float64 `json:"rate,omitempty" range:"(0,10000000]"`
-	// CV is the coefficient of variation of the gaps between arrivals.
-	CV *float64 `json:"cv,omitempty" range:"(0,100]"`
+	// CV is the coefficient of variation of the gaps between arrivals: of gamma, and within the bursts of on-off,
+	// where it is 1 when left out.
+	CV *float64 `json:"cv,omitempty" range:"[0.01,100]"`
 	// Shape is that of the Weibull law of gaps.
 	Shape *float64 `json:"shape,omitempty" range:"[0.1,100]"`
 	// Users is the number of clients in a closed loop; each sends when its last answer has come.
@@ -132,13 +137,11 @@ type Stage struct {
 	OnMean  *Duration `json:"on_mean,omitempty" range:"(0,)"`
 	OffMean *Duration `json:"off_mean,omitempty" range:"(0,)"`
 	// Sigma is the standard deviation of the logarithm of the rate.
-	Sigma *float64 `json:"sigma,omitempty" range:"[0,5]"`
+	Sigma *float64 `json:"sigma,omitempty" range:"(0,5]"`
 	// Rho is the correlation of the logarithm of the rate from one step to the next.
 	Rho *float64 `json:"rho,omitempty" range:"[0,1)"`
 	// Step is how long the rate stays the same.
 	Step *Duration `json:"step,omitempty" range:"(0,)"`
-	// Hourly is the day's course of the rate: a name, or 24 numbers.
-	Hourly *Hourly `json:"hourly,omitempty"`
 }
 
 func (s *Stage) variants() (string, map[string]variantKeys) {
@@ -153,7 +156,6 @@ func (s *Stage) variants() (string, map[string]variantKeys) {
 		"closed":      {[]string{"users"}, []string{"think_time", "ramp"}},
 		"on-off":      {[]string{"rate", "on_mean", "off_mean"}, []string{"cv"}},
 		"cox":         {[]string{"rate", "sigma", "rho", "step"}, nil},
-		"profile":     {[]string{"rate", "hourly"}, nil},
 		"*":           {nil, []string{"name", "duration"}},
 	}
 }
@@ -178,24 +180,24 @@ type Distribution struct {
 	// Law names the distribution.
 	Law string `json:"distribution" one:"fixed uniform lognormal gamma weibull mixture quantiles"`
 	// Value is the one length of the fixed law.
-	Value *int `json:"value,omitempty" range:"[1,100000000]"`
+	Value *int `json:"value,omitempty" range:"[1,536870912]"`
 	// Mean is the mean before clipping.
-	Mean *float64 `json:"mean,omitempty" range:"(0,100000000]"`
+	Mean *float64 `json:"mean,omitempty" range:"(0,536870912]"`
 	// CV is the coefficient of variation before clipping.
-	CV *float64 `json:"cv,omitempty" range:"[0,100]"`
+	CV *float64 `json:"cv,omitempty" range:"(0,100]"`
 	// Mu and Sigma are the mean and standard deviation of the logarithm.
 	Mu    *float64 `json:"mu,omitempty" range:"[-20,20]"`
-	Sigma *float64 `json:"sigma,omitempty" range:"[0,10]"`
+	Sigma *float64 `json:"sigma,omitempty" range:"(0,10]"`
 	// Shape is that of the Weibull law.
 	Shape *float64 `json:"shape,omitempty" range:"[0.1,100]"`
 	// Parts are the laws of a mixture, each with its weight.
 	Parts []Distribution `json:"parts,omitempty"`
 	// P and Q are probabilities from 0 to 1 and the quantiles at them.
 	P []float64 `json:"p,omitempty" range:"[0,1]"`
-	Q []float64 `json:"q,omitempty" range:"[0,100000000]"`
+	Q []float64 `json:"q,omitempty" range:"[0,536870912]"`
 	// Min and Max clip the draws.
-	Min *int `json:"min,omitempty" range:"[1,100000000]"`
-	Max *int `json:"max,omitempty" range:"[1,100000000]"`
+	Min *int `json:"min,omitempty" range:"[1,536870912]"`
+	Max *int `json:"max,omitempty" range:"[1,536870912]"`
 }
 
 func (l *Distribution) variants() (string, map[string]variantKeys) {
@@ -256,11 +258,11 @@ func (l *Distribution) checkQuantiles(d *decoder, n *node, key string) {
 // Groups × PromptsPerGroup, and the prompts of a group lead with the same SharedTokens.
 type Prefix struct {
 	// Groups is the number of shared prefixes.
-	Groups int `json:"groups" range:"[1,10000000]"`
+	Groups int `json:"groups" range:"[1,4194304]"`
 	// PromptsPerGroup is the number of distinct prompts that share a prefix.
-	PromptsPerGroup int `json:"prompts_per_group" range:"[1,10000000]"`
+	PromptsPerGroup int `json:"prompts_per_group" range:"[1,4194304]"`
 	// SharedTokens is the length of the prefix; it is a part of the prompt's length.
-	SharedTokens int `json:"shared_tokens" range:"[0,100000000]"`
+	SharedTokens int `json:"shared_tokens" range:"[0,536870912]"`
 }
 
 func (p *Prefix) check(d *decoder, n *node, key string) {

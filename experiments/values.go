@@ -166,8 +166,12 @@ func (w *Warmup) decode(d *decoder, n *node, key string) {
 // ThinkTime is how long a user of a closed loop waits between an answer and the next request:
 // a duration, or a law with a mean.
 type ThinkTime struct {
-	Law  string   `json:"distribution" one:"fixed exponential"`
+	// Law is fixed, exponential or lognormal.
+	Law string `json:"distribution" one:"fixed exponential lognormal"`
+	// Mean is the mean of the law.
 	Mean Duration `json:"mean"`
+	// CV is the coefficient of variation of the lognormal law.
+	CV *float64 `json:"cv,omitempty" range:"(0,100]"`
 }
 
 // MarshalJSON writes the duration alone where it is fixed.
@@ -191,35 +195,8 @@ func (t *ThinkTime) decode(d *decoder, n *node, key string) {
 	if m := n.get("mean"); m == nil || m.kind == isNull {
 		d.fault(n.at, key, "mean is missing", "")
 	}
+	if (p.Law == "lognormal") != (p.CV != nil) {
+		d.fault(n.at, key, "cv goes with the lognormal law, which needs it", "")
+	}
 	*t = ThinkTime(p)
-}
-
-// Hourly is a day's course of a rate: the name of a built-in course, or one value an hour.
-type Hourly struct {
-	Name   string
-	Values []float64
-}
-
-// MarshalJSON writes the name or the values.
-func (h Hourly) MarshalJSON() ([]byte, error) {
-	if h.Name != "" {
-		return json.Marshal(h.Name)
-	}
-	return json.Marshal(h.Values)
-}
-
-func (h *Hourly) decode(d *decoder, n *node, key string) {
-	const want = "the name of an hourly profile or a list of 24 numbers"
-	switch {
-	case n.kind == isText && n.text != "":
-		*h = Hourly{Name: n.text}
-	case n.kind == isList:
-		*h = Hourly{}
-		d.value(n, key, reflectElem(&h.Values), `range:"[0,)"`)
-		if len(n.items) != 24 {
-			d.fault(n.at, key, fmt.Sprintf("the list has %d values (want 24)", len(n.items)), "")
-		}
-	default:
-		d.wrong(n, key, want)
-	}
 }
