@@ -184,7 +184,7 @@ func (r *Replica) settle() {
 				// The token is known only now that the next one is being computed.
 				r.register(s, int32(len(s.blocks)))
 			}
-			s.blocks = append(s.blocks, r.pool.Pop())
+			s.blocks = r.pool.Pop(s.blocks, 1)
 			c.debt--
 		}
 		if r.depth == 1 {
@@ -201,16 +201,13 @@ func (r *Replica) settle() {
 
 // register notes the leading full blocks of s as cached content.
 func (r *Replica) register(s *sequence, full int32) {
-	for s.registered < full {
-		i := s.registered
-		s.registered++
-		if !s.indexOwn && i >= s.private {
-			r.pool.Register(s.blocks[i], 0, false)
-			continue
+	for i := s.registered; i < full; i++ {
+		r.pool.Register(s.blocks[i])
+		if s.indexOwn || i < s.private && s.mayShare(i) {
+			r.pool.Index(s.blocks[i], s.key(i))
 		}
-		key := s.key(i)
-		r.pool.Register(s.blocks[i], key, s.indexOwn || i < s.private)
 	}
+	s.registered = max(s.registered, full)
 }
 
 // registerLate registers what the delivery of flight f makes known of the sequences that were left
@@ -232,7 +229,6 @@ func (r *Replica) indexOwnBlocks(s *sequence) {
 	}
 	s.indexOwn = true
 	for i := min(s.private, s.registered); i < s.registered; i++ {
-		r.pool.SetKey(s.blocks[i], s.key(i))
-		r.pool.Index(s.blocks[i])
+		r.pool.Index(s.blocks[i], s.key(i))
 	}
 }

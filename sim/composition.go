@@ -194,8 +194,8 @@ func (it *composition) grow(s *sequence, computed, n int32) bool {
 		s.blockCount = r.blocksFor(computed + n)
 		return true
 	}
-	for range more {
-		s.blocks = append(s.blocks, r.pool.Pop())
+	if more > 0 {
+		s.blocks = r.pool.Pop(s.blocks, more)
 	}
 	return true
 }

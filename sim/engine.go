@@ -18,7 +18,7 @@ import (
 
 // Engine runs one scenario.
 //
-// At one instant events happen in this order: arrivals, departures of clients, requests that reach
+// At one instant events happen in this order: departures of clients, arrivals, requests that reach
 // the engine's queue, the replica's boundary. Events of one kind go by request ID.
 type Engine struct {
 	cfg     Config
@@ -108,11 +108,11 @@ func (e *Engine) event() (done bool, err error) {
 	if len(e.frontend) > 0 && clock.Time(e.frontend[0].key) <= at {
 		at, kind = clock.Time(e.frontend[0].key), queueing
 	}
-	if len(e.departures) > 0 && clock.Time(e.departures[0].key) <= at {
-		at, kind = clock.Time(e.departures[0].key), departure
-	}
 	if t, ok := e.src.Peek(); ok && t <= at {
 		at, kind = t, arrival
+	}
+	if len(e.departures) > 0 && clock.Time(e.departures[0].key) <= at {
+		at, kind = clock.Time(e.departures[0].key), departure
 	}
 	if at >= e.Horizon {
 		if at == clock.Never {
@@ -224,13 +224,15 @@ func (e *Engine) reachQueue(x entry) {
 // depart handles a client that leaves.
 func (e *Engine) depart(x entry) {
 	p, ok := e.patient[x.tie]
-	switch {
-	case !ok: // the request ended before
-	case p.frontend:
+	if !ok {
+		return // the request ended before
+	}
+	if p.frontend {
 		e.leftUnserved(p, e.now)
-	default:
+	} else {
 		e.replica.abort(e.now, x.tie)
 	}
+	e.src.Done(&p.req, e.now)
 }
 
 // leftUnserved ends a request that has no sequence, because its client left.
@@ -240,7 +242,7 @@ func (e *Engine) leftUnserved(p *patient, released clock.Time) {
 		rec.Queued = e.visible(&p.req)
 	}
 	rec.Released = released
-	e.ended(&rec, p.req.Arrival.Add(p.req.Patience))
+	e.ended(&rec)
 }
 
 // unserved is the record of a request that was never admitted.
@@ -252,12 +254,15 @@ func unserved(r *workload.Request, how Outcome) Record {
 	}
 }
 
-// ended tells everybody that a request in the system has ended, and its client at the instant told.
-func (e *Engine) ended(rec *Record, told clock.Time) {
+// ended tells that a request in the system has ended. A client that leaves knew it when it left; the
+// others learn it with the last token.
+func (e *Engine) ended(rec *Record) {
 	e.levels.System--
 	if rec.Request.Patience > 0 {
 		delete(e.patient, rec.Request.ID)
 	}
 	e.obs.Finished(rec)
-	e.src.Done(&rec.Request, told)
+	if rec.Outcome != Cancelled {
+		e.src.Done(&rec.Request, rec.ClientLast)
+	}
 }

@@ -399,15 +399,15 @@ func (r *Replica) complete(i int32, end clock.Time) {
 		}
 		r.leaveRunning(i)
 	}
-	r.end(i, s.rec.ClientLast)
+	r.end(i)
 }
 
 // end tells that the life of sequence i is over and forgets it.
-func (r *Replica) end(i int32, told clock.Time) {
+func (r *Replica) end(i int32) {
 	s := r.seq(i)
 	s.rec.Released = r.now
 	r.answered = true
-	r.host.ended(&s.rec, told)
+	r.host.ended(&s.rec)
 	r.seqs.put(i)
 }
 
@@ -458,7 +458,7 @@ func (r *Replica) cancel(i int32) {
 		r.leaveRunning(i)
 	}
 	s.rec.Outcome, s.rec.Tokens = Cancelled, issued
-	r.end(i, s.rec.Request.Arrival.Add(s.rec.Request.Patience))
+	r.end(i)
 }
 
 // emits reports whether flight f issues a token of sequence i.

@@ -5,6 +5,13 @@ package kv
 type index struct {
 	slots []int32 // block ids, 0 = empty
 	mask  uint64
+	items []item // by block id
+}
+
+// item is an indexed block.
+type item struct {
+	key          uint64
+	older, newer int32 // neighbours among the blocks of the same key, in order of registration
 }
 
 func (x *index) init(blocks int) {
@@ -14,27 +21,29 @@ func (x *index) init(blocks int) {
 	}
 	x.slots = make([]int32, size)
 	x.mask = uint64(size - 1)
+	x.items = make([]item, blocks+1)
 }
 
-func (x *index) find(blocks []block, key uint64) int32 {
+func (x *index) find(key uint64) int32 {
 	for i := key & x.mask; ; i = (i + 1) & x.mask {
 		id := x.slots[i]
-		if id == 0 || blocks[id].key == key {
+		if id == 0 || x.items[id].key == key {
 			return id
 		}
 	}
 }
 
-// insert adds block id behind those already registered under its key.
-func (x *index) insert(blocks []block, id int32) {
-	b := &blocks[id]
-	i := b.key & x.mask
+// insert adds block id behind those already registered under key.
+func (x *index) insert(id int32, key uint64) {
+	b := &x.items[id]
+	b.key = key
+	i := key & x.mask
 	for x.slots[i] != 0 {
-		if first := x.slots[i]; blocks[first].key == b.key {
-			last := blocks[first].older
+		if first := x.slots[i]; x.items[first].key == key {
+			last := x.items[first].older
 			b.older, b.newer = last, first
-			blocks[last].newer = id
-			blocks[first].older = id
+			x.items[last].newer = id
+			x.items[first].older = id
 			return
 		}
 		i = (i + 1) & x.mask
@@ -44,20 +53,20 @@ func (x *index) insert(blocks []block, id int32) {
 }
 
 // remove takes block id out; the next registered block of the key, if any, takes its place.
-func (x *index) remove(blocks []block, id int32) {
-	b := &blocks[id]
+func (x *index) remove(id int32) {
+	b := &x.items[id]
 	i := b.key & x.mask
 	for x.slots[i] != id {
-		if first := x.slots[i]; blocks[first].key == b.key { // id is further round the ring
-			blocks[b.older].newer = b.newer
-			blocks[b.newer].older = b.older
+		if first := x.slots[i]; x.items[first].key == b.key { // id is further round the ring
+			x.items[b.older].newer = b.newer
+			x.items[b.newer].older = b.older
 			return
 		}
 		i = (i + 1) & x.mask
 	}
 	if b.newer != id {
-		blocks[b.older].newer = b.newer
-		blocks[b.newer].older = b.older
+		x.items[b.older].newer = b.newer
+		x.items[b.newer].older = b.older
 		x.slots[i] = b.newer
 		return
 	}
@@ -68,7 +77,7 @@ func (x *index) remove(blocks []block, id int32) {
 		if moved == 0 {
 			break
 		}
-		home := blocks[moved].key & x.mask
+		home := x.items[moved].key & x.mask
 		if (j-home)&x.mask >= (j-i)&x.mask {
 			x.slots[i] = moved
 			i = j

@@ -19,11 +19,10 @@ type Pool struct {
 	unkeyed       []int32 // scratch of Release
 }
 
+// block is kept small, because every block of a busy pool is touched in turn; what only indexed
+// blocks need stands in the index.
 type block struct {
-	key        uint64
 	prev, next int32 // neighbours in the free list
-	older      int32 // neighbours among the indexed blocks of the same key, in order of registration;
-	newer      int32 // the ring starts at the block in the index
 	refs       int32
 	keyed      bool // holds a full block's content
 	indexed    bool // can be found by its key
@@ -66,25 +65,29 @@ func (p *Pool) TakeCount(n int) { p.free -= n }
 // PutCount returns n blocks to a pool that only counts.
 func (p *Pool) PutCount(n int) { p.free += n }
 
-// Pop takes the block at the front of the free list. What it had cached is evicted.
-func (p *Pool) Pop() int32 {
+// Pop takes n blocks from the front of the free list and appends them to ids. What they had cached is
+// evicted. The caller has seen that there are as many.
+func (p *Pool) Pop(ids []int32, n int) []int32 {
 	id := p.blocks[0].next
-	b := &p.blocks[id]
-	p.unlink(b)
-	if b.keyed {
+	for range n {
+		b := &p.blocks[id]
 		if b.indexed {
-			p.index.remove(p.blocks, id)
+			p.index.remove(id)
 			p.epoch++
 		}
 		b.keyed, b.indexed = false, false
+		b.refs = 1
+		ids = append(ids, id)
+		id = b.next
 	}
-	b.refs = 1
-	p.free--
-	return id
+	p.blocks[0].next = id
+	p.blocks[id].prev = 0
+	p.free -= n
+	return ids
 }
 
 // Find returns the block first registered among those that hold the content of key, or 0.
-func (p *Pool) Find(key uint64) int32 { return p.index.find(p.blocks, key) }
+func (p *Pool) Find(key uint64) int32 { return p.index.find(key) }
 
 // Referenced reports whether a sequence holds block id.
 func (p *Pool) Referenced(id int32) bool { return p.blocks[id].refs > 0 }
@@ -102,54 +105,49 @@ func (p *Pool) Reference(id int32) {
 	b.refs++
 }
 
-// Register notes that block id is full and holds the content of key. A block that is not to be
-// indexed keeps its place in the order of eviction, but cannot be found by others.
-func (p *Pool) Register(id int32, key uint64, indexed bool) {
-	b := &p.blocks[id]
-	b.key, b.keyed = key, true
-	if indexed {
-		p.Index(id)
-	}
-}
+// Register notes that block id is full. Its content can be found again only once it is indexed, but
+// it keeps its place in the order of eviction.
+func (p *Pool) Register(id int32) { p.blocks[id].keyed = true }
 
-// Index makes the registered block id findable by key.
-func (p *Pool) Index(id int32) {
-	if b := &p.blocks[id]; !b.indexed {
-		b.indexed = true
-		p.index.insert(p.blocks, id)
-		p.epoch++
-	}
+// Index makes the registered block id findable by the key of its content.
+func (p *Pool) Index(id int32, key uint64) {
+	p.blocks[id].indexed = true
+	p.index.insert(id, key)
+	p.epoch++
 }
-
-// SetKey gives the registered block id its key, before it is indexed.
-func (p *Pool) SetKey(id int32, key uint64) { p.blocks[id].key = key }
 
 // Release drops one reference to each block of a sequence, from its last block to its first, so that the
 // end of a sequence is evicted before its start.
 func (p *Pool) Release(ids []int32) {
 	p.unkeyed = p.unkeyed[:0]
+	tail := p.blocks[0].prev
 	for i := len(ids) - 1; i >= 0; i-- {
-		b := &p.blocks[ids[i]]
+		id := ids[i]
+		b := &p.blocks[id]
 		b.refs--
 		if b.refs > 0 {
 			p.shared--
 			continue
 		}
 		p.free++
-		switch {
-		case b.keyed:
-			if b.indexed {
-				p.epoch++
-			}
-			p.linkAfter(p.blocks[0].prev, ids[i])
-		case p.appendUnkeyed:
-			p.linkAfter(p.blocks[0].prev, ids[i])
-		default:
-			p.unkeyed = append(p.unkeyed, ids[i])
+		if b.indexed {
+			p.epoch++
 		}
+		if !b.keyed && !p.appendUnkeyed {
+			p.unkeyed = append(p.unkeyed, id)
+			continue
+		}
+		p.blocks[tail].next = id
+		b.prev = tail
+		tail = id
 	}
+	p.blocks[tail].next = 0
+	p.blocks[0].prev = tail
 	for i := len(p.unkeyed) - 1; i >= 0; i-- {
-		p.linkAfter(0, p.unkeyed[i])
+		id, next := p.unkeyed[i], p.blocks[0].next
+		p.blocks[id].prev, p.blocks[id].next = 0, next
+		p.blocks[next].prev = id
+		p.blocks[0].next = id
 	}
 }
 
@@ -165,12 +163,4 @@ func (p *Pool) FreeList() []int32 {
 func (p *Pool) unlink(b *block) {
 	p.blocks[b.prev].next = b.next
 	p.blocks[b.next].prev = b.prev
-}
-
-func (p *Pool) linkAfter(at, id int32) {
-	next := p.blocks[at].next
-	b := &p.blocks[id]
-	b.prev, b.next = at, next
-	p.blocks[at].next = id
-	p.blocks[next].prev = id
 }
