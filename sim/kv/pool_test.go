@@ -1,0 +1,104 @@
+package kv
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// fill takes n blocks and registers those that are full.
+func fill(p *Pool, n, full int, key uint64) []int32 {
+	ids := p.Pop(nil, n)
+	for i := range full {
+		p.Register(ids[i])
+		p.Index(ids[i], key+uint64(i))
+	}
+	return ids
+}
+
+// Three requests of 40, 40 and 64 tokens follow each other in a pool of eight blocks of 16. Where
+// freed blocks without content go decides whether the third evicts the first.
+func TestEvictionOrder(t *testing.T) {
+	for _, c := range []struct {
+		appendUnkeyed  bool
+		afterA, afterB string
+		evicts         bool
+	}{
+		{false, "[3 4 5 6 7 8 2 1]", "[5 6 7 8 2 1 4 3]", false},
+		{true, "[4 5 6 7 8 3 2 1]", "[7 8 3 2 1 6 5 4]", true},
+	} {
+		p := NewCache(8, c.appendUnkeyed)
+		p.Release(fill(p, 3, 2, 100))
+		if got := fmt.Sprint(p.FreeList()); got != c.afterA {
+			t.Errorf("append %v: after A %s, want %s", c.appendUnkeyed, got, c.afterA)
+		}
+		p.Release(fill(p, 3, 2, 200))
+		if got := fmt.Sprint(p.FreeList()); got != c.afterB {
+			t.Errorf("append %v: after B %s, want %s", c.appendUnkeyed, got, c.afterB)
+		}
+		fill(p, 4, 4, 300)
+		if evicted := p.Find(101) == 0; evicted != c.evicts {
+			t.Errorf("append %v: A's second block evicted: %v", c.appendUnkeyed, evicted)
+		}
+	}
+}
+
+// Of two blocks with the same content the one registered first is found, until it is evicted.
+func TestDuplicates(t *testing.T) {
+	p := NewCache(4, false)
+	ids := p.Pop(nil, 3)
+	for _, id := range ids {
+		p.Register(id)
+		p.Index(id, 7)
+	}
+	p.Release(ids[:1])
+	if got := p.Find(7); got != ids[0] {
+		t.Fatalf("found block %d, want the first, %d", got, ids[0])
+	}
+	p.Pop(nil, 2) // the never used block, then ids[0]
+	if got := p.Find(7); got != ids[1] {
+		t.Fatalf("found block %d after the eviction, want %d", got, ids[1])
+	}
+	if p.Free() != 0 || p.Shared() != 0 {
+		t.Fatalf("%d free, %d shared", p.Free(), p.Shared())
+	}
+	p.Reference(ids[1])
+	if p.Shared() != 1 {
+		t.Fatalf("%d shared, want 1", p.Shared())
+	}
+}
+
+// The index answers like a map of lists, whatever collides.
+func TestIndex(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const blocks = 12
+		var x index
+		x.init(blocks)
+		model := map[uint64][]int32{}
+		in := map[int32]uint64{}
+		for range rapid.IntRange(1, 200).Draw(t, "operations") {
+			id := int32(rapid.IntRange(1, blocks).Draw(t, "block"))
+			if key, ok := in[id]; ok {
+				x.remove(id)
+				delete(in, id)
+				model[key] = slices.DeleteFunc(model[key], func(i int32) bool { return i == id })
+			} else {
+				key := rapid.Uint64Range(0, 40).Draw(t, "key") // 32 slots: many collide
+				x.insert(id, key)
+				in[id] = key
+				model[key] = append(model[key], id)
+			}
+			for key := range uint64(41) {
+				want := int32(0)
+				if list := model[key]; len(list) > 0 {
+					want = list[0]
+				}
+				if got := x.find(key); got != want {
+					t.Fatalf("key %d: found block %d, want %d", key, got, want)
+				}
+			}
+		}
+	})
+}
