@@ -193,21 +193,21 @@ func (r *Replica) compose() bool {
 	if r.gpuFree >= r.now {
 		start, remainder = r.gpuFree, r.remainder
 	}
-	r.batch = model.Batch{
-		Decodes: it.decodes, Context: it.context, Chunks: it.chunks,
-		SharedTokens: r.pool.Shared() * int64(r.cfg.BlockSize),
-		Emit:         it.decodes + len(it.flight.firsts),
-	}
-	first, slope, n := r.cfg.Timer.Span(&r.batch)
+	b := &r.batch // field by field: whole-struct stores stall the loads that follow
+	b.Decodes, b.Context, b.Chunks = it.decodes, it.context, it.chunks
+	b.SharedTokens = r.pool.Shared() * int64(r.cfg.BlockSize)
+	b.Emit = it.decodes + len(it.flight.firsts)
+	first, slope, n := r.cfg.Timer.Span(b)
 	if first <= 0 || first >= clock.MaxFemtos || slope < 0 || n < 1 {
-		r.fault = fmt.Errorf("sim: the step timer gives %d iterations of %d+k·%d fs for %+v", n, first, slope, r.batch)
+		r.fault = fmt.Errorf("sim: the step timer gives %d iterations of %d+k·%d fs for %+v", n, first, slope, *b)
 		return false
 	}
-	r.promise = clock.Progression{Start: start, Remainder: remainder, First: first, Slope: slope, N: 1}
+	p := &r.promise
+	p.Start, p.Remainder, p.First, p.Slope, p.N = start, remainder, first, slope, 1
 	if n > 1 && r.repeatable() {
-		r.promise.N = r.horizon(n)
+		p.N = r.horizon(n)
 	}
-	if r.promise.N == 1 {
+	if p.N == 1 {
 		r.commit()
 	}
 	return true
@@ -334,7 +334,7 @@ func (r *Replica) report(p clock.Progression, used int, wait clock.Duration) int
 			}
 			n = max(n, 1)
 		}
-		s.Progression = p.Head(n)
+		s.Start, s.Remainder, s.First, s.Slope, s.N = p.Start, p.Remainder, p.First, p.Slope, n
 		s.Context = context
 		if n == 1 {
 			s.BlockFemtos = Mul64(uint64(used), uint64(p.First))
