@@ -115,7 +115,7 @@ func (d *Deployment) resolvePrecisions() error {
 func (d *Deployment) checkTensorParallel() error {
 	tp := d.TensorParallel
 	if tp == 1 && d.DataParallel == 1 {
-		return nil
+		return d.checkLinks()
 	}
 	allowed := d.LLM.tensorParallelSizes()
 	ok := false
@@ -125,6 +125,9 @@ func (d *Deployment) checkTensorParallel() error {
 	if !ok {
 		return fmt.Errorf("tensor_parallel_size %d does not divide the %d heads (%d KV heads) of %s (want %s)",
 			tp, d.LLM.Heads, d.LLM.KVHeads, d.LLM.Name, list(allowed))
+	}
+	if err := d.checkLinks(); err != nil {
+		return err
 	}
 	exchange := tp > 1 || (d.LLM.Experts > 0 && d.DataParallel > 1)
 	if exchange && d.GPU.Kernels.AllReduce.Row == "" {

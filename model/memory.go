@@ -125,7 +125,7 @@ func (d *Deployment) budget(k MemoryKnobs) KVBudget {
 		Total: d.GPU.reported(), Weights: d.WeightBytesPerRank(), Runtime: runtimeBytes,
 		BlockSize: k.BlockSize, BlockBytes: d.pageBytesPerToken() * int64(k.BlockSize),
 	}
-	b.Requested = b.Total * k.Utilization
+	b.Requested = float64(b.Total * k.Utilization)
 	if d.TensorParallel > 1 {
 		b.Runtime += collectivesBytes
 	}
@@ -133,8 +133,8 @@ func (d *Deployment) budget(k MemoryKnobs) KVBudget {
 	if m.Experts > 0 {
 		width = float64(m.TopK) * float64(m.MoEIntermediate)
 	}
-	b.Activations = float64(k.MaxNumBatchedTokens) * (3*width/float64(d.TensorParallel) + 8*float64(m.Hidden)) * 2
-	b.Sampler = float64(k.MaxNumSeqs) * float64(m.Vocab) * 8
+	b.Activations = float64(float64(k.MaxNumBatchedTokens) * (3*width/float64(d.TensorParallel) + float64(8*float64(m.Hidden))) * 2)
+	b.Sampler = float64(float64(k.MaxNumSeqs) * float64(m.Vocab) * 8)
 	if k.CountGraphs {
 		b.Graphs = graphBytes
 	}

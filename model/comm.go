@@ -1,0 +1,101 @@
+package model
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// gpusPerNode is the size of a scale-up domain; more ranks communicate over the network.
+const gpusPerNode = 8
+
+// commLinks are the links between the GPUs of a deployment.
+type commLinks struct {
+	c   *AllReduceConstants
+	nic float64 // bytes per second and GPU that collectives reach over the network
+	hop float64 // bytes per second from one pipeline stage to the next
+}
+
+// Fractions of the datasheet's link speeds that are reached, and latencies in seconds: engineering
+// estimates, not measured.
+const (
+	nicFraction  = 0.8
+	hopFraction  = 0.6 // point to point inside a node
+	hopLatency   = 10e-6
+	nodesLatency = 20e-6 // per doubling of the number of nodes
+)
+
+func newCommLinks(d *Deployment) commLinks {
+	l := commLinks{
+		c:   &d.GPU.Kernels.AllReduce,
+		nic: nicFraction * d.GPU.NICBytesPerSecond,
+		hop: hopFraction * d.GPU.ScaleUpBytesPerSecond,
+	}
+	if d.GPUs() > gpusPerNode {
+		l.hop = l.nic
+	}
+	return l
+}
+
+// checkLinks refuses communication over links that the GPU does not have.
+func (d *Deployment) checkLinks() error {
+	l := newCommLinks(d)
+	group := d.TensorParallel
+	if d.LLM.Experts > 0 {
+		group = d.moeRanks()
+	}
+	if group > gpusPerNode && !(l.nic > 0) {
+		return fmt.Errorf("%d GPUs span more than one node of %d, and %s has no network bandwidth", group, gpusPerNode, d.GPU.Name)
+	}
+	if d.PipelineParallel > 1 && !(l.hop > 0) {
+		return fmt.Errorf("pipeline_parallel_size %d: no bandwidth between the GPUs of %s is known", d.PipelineParallel, d.GPU.Name)
+	}
+	return nil
+}
+
+// line is the index of the measurements that hold for a group of n.
+func (l *commLinks) line(n int) int { return min(bits.Len(uint(n-1)), 3) - 1 }
+
+// transfer moves each rank's share of the given bytes twice around a group of n GPUs, as an
+// all-reduce does, and as an all-gather with a reduce-scatter does.
+func (l *commLinks) transfer(bytes float64, n int) float64 {
+	inside := float64(min(n, gpusPerNode))
+	t := 2 * (inside - 1) / inside * bytes / l.c.BusBytesPerSecond[l.line(n)]
+	if nodes := (n + gpusPerNode - 1) / gpusPerNode; nodes > 1 {
+		t += 2 * float64(nodes-1) / float64(nodes) * bytes / (gpusPerNode * l.nic)
+	}
+	return t
+}
+
+func (l *commLinks) latency(n int) float64 {
+	nodes := (n + gpusPerNode - 1) / gpusPerNode
+	return l.c.Latency[l.line(n)] + float64(nodesLatency*float64(bits.Len(uint(nodes-1))))
+}
+
+// allReduce sums a tensor of the given bytes over n GPUs.
+func (l *commLinks) allReduce(bytes float64, n int) cost {
+	if n <= 1 {
+		return cost{}
+	}
+	c := cost{latency: l.latency(n), memory: l.transfer(bytes, n)}
+	c.seconds = c.latency + c.memory
+	return c
+}
+
+// exchange brings tokens to the ranks of their experts and back: an all-gather and a reduce-scatter
+// over the n GPUs that share the experts.
+func (l *commLinks) exchange(bytes float64, n int) cost {
+	c := cost{latency: float64(4 * l.latency(n)), memory: l.transfer(bytes, n)}
+	c.seconds = c.latency + c.memory
+	return c
+}
+
+// stageHops hands the residual stream from stage to stage; every tensor-parallel rank sends its share.
+func (l *commLinks) stageHops(bytes float64, d *Deployment) cost {
+	hops := float64(d.PipelineParallel - 1)
+	if hops == 0 {
+		return cost{}
+	}
+	c := cost{latency: float64(hops * hopLatency), memory: hops * bytes / float64(d.TensorParallel) / l.hop}
+	c.seconds = c.latency + c.memory
+	return c
+}

@@ -1,0 +1,173 @@
+package model
+
+import (
+	"math"
+	"math/bits"
+	"sort"
+)
+
+// curve is a non-negative, non-decreasing function of an integer, made of straight pieces with
+// integer coefficients: on [start, end) it is value + (x − start)·slope, in femtoseconds. Pieces join
+// exactly, so that the value at a joint is the same from either side.
+type curve struct {
+	pieces []piece
+	index  []uint16 // by bucket, the piece that holds the bucket's smallest x
+}
+
+type piece struct {
+	start, end   int64
+	value, slope int64
+}
+
+// forever ends the last piece.
+const forever = math.MaxInt64 / 2
+
+// curveEnd is the last joint that a curve may have; beyond, it goes on straight.
+const curveEnd = 1 << 26
+
+// curveTolerance bounds the relative error of a curve's pieces.
+const curveTolerance = 2.5e-5
+
+// newCurve approximates f, given in seconds, from x = from on. Joints fall on kinks, where f may
+// change its course abruptly. A convex f lies below its chords: with bias, the joints are put so far
+// below f that the error of a piece is centred.
+func newCurve(f func(x float64) float64, from int64, kinks []int64, bias bool) curve {
+	lower := 1.0
+	if bias {
+		lower = 1 - 0.95*curveTolerance
+	}
+	at := func(x int64) float64 { return float64(f(float64(x)) * lower * femtosPerSecond) }
+	var c curve
+	start, value := from, roundFemtos(at(from))
+	length := int64(1)
+	for start < curveEnd {
+		limit := int64(curveEnd)
+		for _, k := range kinks {
+			if k > start {
+				limit = min(limit, k)
+			}
+		}
+		length = longestPiece(f, lower, start, limit, length)
+		end := start + length
+		p := piece{start: start, end: end, value: value}
+		p.slope = max(0, roundFemtos((at(end)-float64(value))/float64(length)))
+		c.pieces = append(c.pieces, p)
+		start, value = end, saturate(value, p.slope, length)
+	}
+	if len(c.pieces) == 0 {
+		c.pieces = []piece{{start: from, value: value}}
+	}
+	c.merge()
+	c.pieces[len(c.pieces)-1].end = forever
+	c.buildIndex()
+	return c
+}
+
+// longestPiece is the greatest length, up to the limit, of a chord from start whose error is within
+// the tolerance. It looks around the length of the piece before.
+func longestPiece(f func(float64) float64, lower float64, start, limit, guess int64) int64 {
+	first := f(float64(start)) * lower
+	ok := func(length int64) bool {
+		if length <= 1 {
+			return true
+		}
+		last := f(float64(start+length)) * lower
+		for _, share := range [...]float64{1. / 64, 1. / 16, 1. / 8, 1. / 4, 3. / 8, 1. / 2, 5. / 8, 3. / 4, 7. / 8} {
+			step := math.Floor(share * float64(length))
+			y := f(float64(start) + step)
+			chord := first + float64((last-first)*step/float64(length))
+			if math.Abs(chord-y) > curveTolerance*y {
+				return false
+			}
+		}
+		return true
+	}
+	room := limit - start
+	good, bad := int64(1), room+1 // ok(good), and not ok(bad) or out of bounds
+	for try := min(max(guess, 2), room); try > good; {
+		if !ok(try) {
+			bad = try
+			break
+		}
+		good = try
+		try = min(2*try, room)
+	}
+	for bad-good > max(1, good/64) {
+		if mid := good + (bad-good)/2; ok(mid) {
+			good = mid
+		} else {
+			bad = mid
+		}
+	}
+	return good
+}
+
+// merge joins neighbours of equal slope.
+func (c *curve) merge() {
+	out := c.pieces[:1]
+	for _, p := range c.pieces[1:] {
+		if last := &out[len(out)-1]; last.slope == p.slope {
+			last.end = p.end
+			continue
+		}
+		out = append(out, p)
+	}
+	c.pieces = out
+}
+
+// bucket numbers ranges of x that grow with x: one for each of the first 32, then 16 to a power of two.
+func bucket(x int64) int {
+	shift := max(0, bits.Len64(uint64(x))-5)
+	return shift<<4 + int(x>>shift)
+}
+
+func (c *curve) buildIndex() {
+	last := c.pieces[len(c.pieces)-1].start
+	c.index = make([]uint16, bucket(last)+1)
+	for b := range c.index {
+		least := int64(b)
+		if b >= 32 {
+			shift := b>>4 - 1
+			least = int64(b-shift<<4) << shift
+		}
+		c.index[b] = uint16(max(0, sort.Search(len(c.pieces), func(i int) bool { return c.pieces[i].start > least })-1))
+	}
+}
+
+// find is the piece that holds x.
+func (c *curve) find(x int64) *piece {
+	i := int(c.index[min(bucket(x), len(c.index)-1)])
+	for c.pieces[i].end <= x {
+		i++
+	}
+	return &c.pieces[i]
+}
+
+// at is the value at x.
+func (c *curve) at(x int64) int64 {
+	p := c.find(x)
+	return saturate(p.value, x-p.start, p.slope)
+}
+
+// table holds a function of small integers exactly, and goes on with a curve.
+type table struct {
+	values []int64
+	beyond curve
+}
+
+// newTable tabulates f for 0…n-1.
+func newTable(f func(x float64) float64, n int) table {
+	t := table{values: make([]int64, n)}
+	for i := range t.values {
+		t.values[i] = roundSum(f(float64(i)))
+	}
+	t.beyond = newCurve(f, int64(n), nil, false)
+	return t
+}
+
+func (t *table) at(x int64) int64 {
+	if x < int64(len(t.values)) {
+		return t.values[x]
+	}
+	return t.beyond.at(x)
+}

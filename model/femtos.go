@@ -1,0 +1,74 @@
+package model
+
+import (
+	"math"
+	"math/bits"
+)
+
+// femtosPerSecond converts seconds to the unit of step times.
+const femtosPerSecond = 1e15
+
+// longest is the largest step time that is computed with, 77 minutes in femtoseconds. Results beyond
+// are cut to it.
+const longest = 1 << 62
+
+// roundFemtos rounds a number of femtoseconds.
+func roundFemtos(fs float64) int64 {
+	if !(fs < longest) {
+		return longest
+	}
+	return int64(math.Round(fs))
+}
+
+// roundSum converts seconds to femtoseconds, rounded to 10 ps: far below the accuracy of any constant,
+// and far above the rounding of floating-point sums, which differs between platforms.
+func roundSum(seconds float64) int64 {
+	const quantum = 10_000
+	return min(quantum*roundFemtos(seconds*(femtosPerSecond/quantum)), longest)
+}
+
+// saturate is a + b·c for non-negative numbers, at most longest.
+func saturate(a, b, c int64) int64 {
+	hi, lo := bits.Mul64(uint64(b), uint64(c))
+	if hi != 0 || lo > longest {
+		return longest
+	}
+	return min(a+int64(lo), longest)
+}
+
+// fraction is a coefficient in femtoseconds with fractionBits binary places.
+type fraction uint64
+
+const fractionBits = 20
+
+func newFraction(seconds float64) fraction {
+	v := math.Round(seconds * femtosPerSecond * (1 << fractionBits))
+	if !(v < longest) {
+		return longest
+	}
+	return fraction(v)
+}
+
+// uint128 accumulates products of counts and fractions.
+type uint128 struct{ hi, lo uint64 }
+
+// add adds x·f for a non-negative x.
+func (u *uint128) add(x int64, f fraction) {
+	hi, lo := bits.Mul64(uint64(x), uint64(f))
+	var carry uint64
+	u.lo, carry = bits.Add64(u.lo, lo, 0)
+	u.hi, carry = bits.Add64(u.hi, hi, carry)
+	if carry != 0 {
+		u.hi = math.MaxUint64
+	}
+}
+
+// femtos rounds the sum.
+func (u *uint128) femtos() int64 {
+	lo, carry := bits.Add64(u.lo, 1<<(fractionBits-1), 0)
+	hi := u.hi + carry
+	if hi >= 1<<(fractionBits-2) {
+		return longest
+	}
+	return int64(hi<<(64-fractionBits) | lo>>fractionBits)
+}

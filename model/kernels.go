@@ -1,0 +1,284 @@
+package model
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// Kernels is the calibrated step timer: a step is the sum over layers of matrix products, attention,
+// experts, small kernels and communication, each a fixed latency plus a soft maximum of arithmetic and
+// memory time, with constants measured on the GPU.
+//
+// Attention of decodes depends on their number and their summed context; attention of a chunk on the
+// chunk; everything else on the number of tokens in the step, or of sequences that emit. These last
+// are tabulated at construction, so that a step costs a few look-ups. All of it is integer.
+//
+// With pipeline parallelism the time is that of one batch passing through all stages. How batches
+// overlap in the pipeline is the caller's matter.
+//
+// The batch is that of one attention-data-parallel rank; the others are taken to be equally loaded
+// when experts are shared with them.
+type Kernels struct {
+	ops *ops // for Explain; not used by Span
+
+	tokens     table // by tokens in the step: all layers but their attention
+	emit       table // by sequences that emit: head and sampler
+	fixed      int64 // every step
+	sequence   int64 // per sequence
+	eagerFloor int64 // no step is shorter
+
+	decode       curve // by mean context: a sequence's decode attention in all layers
+	decodeLaunch int64
+
+	prefillLaunch int64
+	pair          [2]fraction // per (new token, context token), full and windowed layers, halved
+	newToken      fraction    // per new token
+	read          [2]fraction // per token of KV read, full and windowed layers
+	window        int64
+	up            *curve // by tokens in context: up-projection of latent attention
+
+	mixed []mixedClass // kernels that mix prefill with decode; nil where they run apart
+}
+
+// mixedClass is the mixed attention of the layers of one class.
+type mixedClass struct {
+	window       int64
+	heads        int64
+	sms          int64
+	delta        int64 // twice the tokens added to a tile's context
+	tile         fraction
+	tileRows     int64
+	launch       int64
+	decode       curve
+	decodeLaunch int64
+	read         fraction
+}
+
+// tableLimit caps the sizes of tables; beyond it, curves take over.
+const tableLimit = 16384
+
+// NewKernels precomputes the coefficients of a deployment. It takes a few milliseconds.
+func NewKernels(d *Deployment, o KernelOptions) (*Kernels, error) {
+	o, err := o.resolve(&d.GPU.Kernels.Common)
+	if err != nil {
+		return nil, fmt.Errorf("kernels of %v: %w", d, err)
+	}
+	p := newOps(d, o)
+	k := &Kernels{ops: p, window: noWindow}
+	k.tokens = newTable(func(m float64) float64 { return total(func(v visit) { p.tokenTerms(m, v) }) }, min(o.MaxNumBatchedTokens, tableLimit)+1)
+	if o.PadGraphs {
+		k.pad()
+	}
+	k.emit = newTable(func(n float64) float64 { return total(func(v visit) { p.emitTerms(n, v) }) }, min(o.MaxNumSeqs, tableLimit)+1)
+	k.fixed = roundFemtos(total(p.fixedTerms) * femtosPerSecond)
+	k.sequence = roundFemtos(o.Overheads.Sequence.Seconds() * femtosPerSecond)
+	if o.EagerLayerTime > 0 {
+		k.eagerFloor = roundFemtos((o.Overheads.Step.Seconds() + float64(o.EagerLayerTime.Seconds()*float64(d.LLM.Layers))) * femtosPerSecond)
+	}
+	k.prepareAttention()
+	return k, nil
+}
+
+func (k *Kernels) prepareAttention() {
+	p := k.ops
+	layers := float64(p.d.LLM.Layers)
+	classes := p.classes()
+	k.decode = p.decodeCurve(classes)
+	k.decodeLaunch = roundFemtos(p.decodeLaunch().seconds * layers * femtosPerSecond)
+	k.prefillLaunch = roundFemtos(p.prefillLaunch() * layers * femtosPerSecond)
+	pair, delta := p.prefillPair()
+	k.newToken = newFraction(pair * delta * layers)
+	for _, c := range classes {
+		i := 0
+		if c.window != noWindow {
+			i, k.window = 1, c.window
+		}
+		k.pair[i] = newFraction(pair / 2 * c.layers)
+		k.read[i] = newFraction(p.kvSeconds() * c.layers)
+	}
+	if p.d.LLM.UsesMLA() {
+		up := newCurve(func(tokens float64) float64 { return p.upProjection(tokens).seconds * layers }, 0, nil, true)
+		k.up = &up
+	}
+	if !p.usesMixed() {
+		return
+	}
+	for _, c := range classes {
+		k.mixed = append(k.mixed, mixedClass{
+			window: c.window, heads: int64(p.d.LLM.Heads / p.d.TensorParallel), sms: int64(p.d.GPU.SMs),
+			delta: int64(2 * p.c.Common.FA2Delta), tileRows: int64(max(1, p.c.Common.FA2TileRows)),
+			tile:         newFraction(p.mixedTile() / 2 * c.layers),
+			launch:       roundFemtos(mixedLaunch * p.c.Prefill.Launch * c.layers * femtosPerSecond),
+			decode:       p.decodeCurve([]layerClass{c}),
+			decodeLaunch: roundFemtos(p.decodeLaunch().seconds * c.layers * femtosPerSecond),
+			read:         newFraction(p.kvSeconds() * c.layers),
+		})
+	}
+}
+
+// decodeCurve is a sequence's decode attention by its context, summed over the layers.
+func (o *ops) decodeCurve(classes []layerClass) curve {
+	var kinks []int64
+	for _, c := range classes {
+		if c.window != noWindow {
+			kinks = append(kinks, c.window)
+		}
+	}
+	f := func(context float64) float64 {
+		sum := 0.0
+		for _, c := range classes {
+			sum += float64(c.layers * o.decodeSequence(min(context, float64(c.window))).seconds)
+		}
+		return sum
+	}
+	// Latent attention is linear, and needs no centring.
+	return newCurve(f, 0, kinks, !o.d.LLM.UsesMLA())
+}
+
+// pad lets token counts up to the largest captured graph cost what the next captured size does.
+func (k *Kernels) pad() {
+	limit := min(512, 2*k.ops.o.MaxNumSeqs, len(k.tokens.values)-1)
+	for m := 1; m <= limit; m++ {
+		k.tokens.values[m] = k.tokens.values[min(graphSize(m), len(k.tokens.values)-1)]
+	}
+}
+
+// graphSize is the smallest captured batch size that holds m tokens: 1, 2, 4, multiples of 8 up to
+// 256, and of 16 beyond.
+func graphSize(m int) int {
+	switch {
+	case m <= 2:
+		return m
+	case m <= 4:
+		return 4
+	case m <= 256:
+		return (m + 7) / 8 * 8
+	}
+	return (m + 15) / 16 * 16
+}
+
+// maxRun caps the number of iterations that are promised at once.
+const maxRun = 1 << 30
+
+// Span implements [StepTimer]. A run of decodes is promised until their mean context passes the end
+// of a straight piece of the attention's cost.
+func (k *Kernels) Span(b *Batch) (first, slope int64, n int) {
+	if len(b.Chunks) > 0 {
+		return max(k.chunked(b), k.eagerFloor), 0, 1
+	}
+	decodes := int64(b.Decodes)
+	if decodes <= 0 {
+		return 0, 0, 1
+	}
+	context, exact := readContext(b)
+	mean := uint64(context) / uint64(decodes)
+	p := k.decode.find(int64(mean))
+	first = k.fixed + k.decodeLaunch + decodes*k.sequence + k.tokens.at(decodes) + k.emit.at(int64(b.Emit)) +
+		decodes*p.value + (context-decodes*p.start)*p.slope
+	if !exact {
+		return max(first, k.eagerFloor), 0, 1
+	}
+	slope = decodes * p.slope
+	run := p.end - int64(mean) // iterations at whose start the mean is at most the joint
+	if context == int64(mean)*decodes {
+		run++
+	}
+	n = int(min(run, maxRun))
+	if first < k.eagerFloor {
+		return k.launchBound(first, slope, n)
+	}
+	return first, slope, n
+}
+
+// launchBound is a run during which the host's launches take longer than the GPU.
+func (k *Kernels) launchBound(first, slope int64, n int) (int64, int64, int) {
+	if slope > 0 {
+		n = int(min(int64(n), (k.eagerFloor-first)/slope+1))
+	}
+	return k.eagerFloor, 0, n
+}
+
+// readContext is the number of tokens whose KV decode attention reads: shared blocks once, but never
+// less than a tenth of the whole. It reports whether the number grows like the context itself.
+func readContext(b *Batch) (context int64, exact bool) {
+	context = b.Context - b.SharedTokens
+	if least := b.Context / 10; context < least {
+		return least, false
+	}
+	return context, true
+}
+
+// chunked is the time of a step with prefill chunks.
+func (k *Kernels) chunked(b *Batch) int64 {
+	decodes := int64(b.Decodes)
+	tokens, context := decodes, int64(0)
+	var pairs, reads uint128
+	for _, c := range b.Chunks {
+		n, cached := int64(c.New), int64(c.Cached)
+		tokens += n
+		context += n + cached
+		span := 2*cached + n // twice the mean context
+		pairs.add(n*span, k.pair[0])
+		pairs.add(n*min(span, 2*k.window), k.pair[1])
+		pairs.add(n, k.newToken)
+		reads.add(n+cached, k.read[0])
+		reads.add(min(n+cached, k.window), k.read[1])
+	}
+	if tokens == 0 {
+		return 0
+	}
+	t := k.fixed + (decodes+int64(len(b.Chunks)))*k.sequence + k.tokens.at(tokens) + k.emit.at(int64(b.Emit))
+	if k.mixed != nil {
+		for i := range k.mixed {
+			t += k.mixed[i].femtos(b)
+		}
+		return min(t, longest)
+	}
+	// No chunk is faster than the reading of its sequence's cache.
+	t += max(k.prefillLaunch+pairs.femtos(), reads.femtos())
+	if k.up != nil {
+		t += k.up.at(context)
+	}
+	if decodes > 0 {
+		read, _ := readContext(b)
+		t += k.decodeLaunch + k.decode.sum(decodes, read)
+	}
+	return min(t, longest)
+}
+
+// sum is the cost of n sequences with the given summed context.
+func (c *curve) sum(n, context int64) int64 {
+	p := c.find(context / n)
+	return n*p.value + (context-n*p.start)*p.slope
+}
+
+// femtos is the attention of a step with chunks, in a kernel where every decoding sequence takes the
+// tiles of a whole query block, as FlashAttention-2 does it: waves of (head, query tile) pairs over
+// the multiprocessors, not split along the context, so that the longest tile bounds the time from
+// below. It is never faster than the decodes alone, nor than the reading of the cache.
+func (c *mixedClass) femtos(b *Batch) int64 {
+	decodes := int64(b.Decodes)
+	var reads uint128
+	work, longestTile, decode := int64(0), int64(0), int64(0)
+	if decodes > 0 {
+		// Sharing spares reading, not arithmetic.
+		inWindow := b.Context
+		if hi, lo := bits.Mul64(uint64(decodes), uint64(c.window)); hi == 0 && lo < uint64(inWindow) {
+			inWindow = int64(lo)
+		}
+		work = 2*inWindow + decodes*c.delta
+		longestTile = (2*inWindow+decodes-1)/decodes + c.delta
+		read, _ := readContext(b)
+		decode = c.decodeLaunch + c.decode.sum(decodes, read)
+		reads.add(min(read, inWindow), c.read)
+	}
+	for _, ch := range b.Chunks {
+		n, cached := int64(ch.New), int64(ch.Cached)
+		work += (n + c.tileRows - 1) / c.tileRows * (min(2*cached+n, 2*c.window) + c.delta)
+		longestTile = max(longestTile, 2*min(cached, c.window)+c.delta)
+		reads.add(min(n+cached, c.window), c.read)
+	}
+	var tiles uint128
+	tiles.add(max(c.heads*work, c.sms*longestTile), c.tile)
+	return max(c.launch+tiles.femtos(), decode, reads.femtos())
+}

@@ -1,0 +1,51 @@
+package model_test
+
+import (
+	"math"
+	"testing"
+
+	"clifftop/model"
+)
+
+func kernels(t testing.TB, d *model.Deployment, o model.KernelOptions) *model.Kernels {
+	t.Helper()
+	k, err := model.NewKernels(d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// TestServedVectors are whole steps of the form that was scored against served runs: no padding,
+// default overheads.
+func TestServedVectors(t *testing.T) {
+	chunk := func(n, cached int32) []model.Chunk { return []model.Chunk{{New: n, Cached: cached}} }
+	for _, c := range []struct {
+		id, llm, gpu string
+		o            model.Options
+		topP         bool
+		b            model.Batch
+		ms           float64
+	}{
+		{"F1", "llama-3.1-8b", "h100", model.Options{}, false, model.Batch{Decodes: 16, Context: 11200, Emit: 16}, 7.2757},
+		{"F2", "llama-3.1-8b", "h100", model.Options{}, true, model.Batch{Decodes: 16, Context: 11200, Emit: 16}, 7.4901},
+		{"F3", "llama-3.1-8b", "h100", model.Options{}, true, model.Batch{Decodes: 48, Context: 33600, Chunks: chunk(15, 560), Emit: 49}, 9.8847},
+		{"F4", "llama-2-7b", "h100", model.Options{}, false, model.Batch{Decodes: 80, Context: 56000, Emit: 80}, 17.0768},
+		{"F5", "mixtral-8x7b", "h100", model.Options{TensorParallel: 2}, false, model.Batch{Decodes: 10, Context: 7000, Emit: 10}, 15.8337},
+		{"F6", "mixtral-8x7b", "h100", model.Options{TensorParallel: 2}, false, model.Batch{Decodes: 104, Context: 72800, Emit: 104}, 20.6961},
+		{"F7", "mixtral-8x7b", "h100", model.Options{TensorParallel: 2}, false, model.Batch{Chunks: chunk(2048, 0), Emit: 1}, 59.6308},
+		{"F8", "gpt-oss-120b", "h200", model.Options{}, false, model.Batch{Decodes: 32, Context: 246400, Emit: 32}, 20.2785},
+		{"F9", "gpt-oss-120b", "h200", model.Options{}, false, model.Batch{Chunks: chunk(7245, 0), Emit: 1}, 235.3830},
+		{"F10", "llama-3.1-70b", "h100", model.Options{TensorParallel: 4, Dtype: model.FP8}, false, model.Batch{Decodes: 64, Context: 320000, Emit: 64}, 22.6342},
+		{"F11", "codellama-34b", "a100", model.Options{TensorParallel: 2}, false, model.Batch{Decodes: 16, Context: 11200, Chunks: chunk(15, 560), Emit: 17}, 30.9839},
+		{"F12", "codellama-34b", "h100", model.Options{TensorParallel: 2}, false, model.Batch{Decodes: 38, Context: 26600, Emit: 38}, 15.5284},
+	} {
+		k := kernels(t, deploy(t, c.llm, c.gpu, c.o), model.KernelOptions{TopP: c.topP})
+		first, _, _ := k.Span(&c.b)
+		near(t, c.id, float64(first)/1e12, c.ms, 1e-4)
+		if testing.Verbose() {
+			t.Logf("%s %.6f ms, error %+.1e", c.id, float64(first)/1e12, float64(first)/1e12/c.ms-1)
+		}
+	}
+	_ = math.Pi
+}

@@ -1,0 +1,109 @@
+package model
+
+// Names of the terms of a step, as [Kernels.Explain] gives them.
+const (
+	termProjections = "attention projections"
+	termDecode      = "decode attention"
+	termPrefill     = "prefill attention"
+	termMixed       = "mixed attention"
+	termMLP         = "mlp"
+	termElementwise = "elementwise"
+	termExperts     = "experts"
+	termRouter      = "router"
+	termShared      = "shared experts"
+	termAllReduce   = "all-reduce"
+	termExchange    = "expert exchange"
+	termHops        = "stage transfers"
+	termHead        = "output head"
+	termSampler     = "sampler"
+	termExtra       = "extra layer time"
+	termStep        = "step overhead"
+	termSequences   = "sequence overhead"
+	termEager       = "eager launches"
+)
+
+// visit is called for each term of a sum.
+type visit func(name, row string, c cost)
+
+// tokenTerms are the terms that depend only on the number m of tokens in the step, over all layers.
+func (o *ops) tokenTerms(m float64, v visit) {
+	d, llm := o.d, &o.d.LLM
+	layers, dense := float64(llm.Layers), float64(llm.denseLayers())
+	moe := layers - dense
+	row := o.c.GEMM[d.Dtype].Row
+
+	v(termProjections, row, o.projections(m).times(layers))
+	reduce := o.comm.allReduce(2*m*o.h, d.TensorParallel)
+	reduces := layers + dense
+	small := o.elementwise(m, 0).times(moe)
+	if dense > 0 {
+		width := float64(llm.Intermediate) / o.tp
+		v(termMLP, row, o.mlp(m, width).times(dense))
+		small = small.plus(o.elementwise(m, width).times(dense))
+	}
+	if moe > 0 {
+		tokens := m * float64(d.DataParallel)
+		v(termExperts, o.c.MoE[d.MoEDtype].Row, o.experts(tokens).times(moe))
+		v(termRouter, o.c.GEMM[BF16].Row, o.gemm(m, float64(llm.Experts), o.h, BF16).times(moe))
+		if llm.SharedIntermediate > 0 {
+			v(termShared, row, o.mlp(m, float64(llm.SharedIntermediate)/o.tp).times(moe))
+		}
+		if d.DataParallel > 1 {
+			v(termExchange, o.comm.c.Row, o.comm.exchange(2*tokens*o.h, d.moeRanks()).times(moe))
+		} else {
+			reduces += moe
+		}
+	}
+	v(termElementwise, "common", small)
+	if d.TensorParallel > 1 {
+		v(termAllReduce, o.comm.c.Row, reduce.times(reduces))
+	}
+	if d.PipelineParallel > 1 {
+		v(termHops, "engineering estimate", o.comm.stageHops(2*m*o.h, d))
+	}
+}
+
+// projections are the dense products around attention in one layer.
+func (o *ops) projections(m float64) cost {
+	w := o.d.Dtype
+	if !o.d.LLM.UsesMLA() {
+		return o.gemm(m, (o.q+2*o.kv)*o.hd, o.h, w).plus(o.gemm(m, o.h, o.q*o.hd, w))
+	}
+	q, c, r, n, v := o.d.LLM.MLA.dims()
+	out := o.gemm(m, o.h, o.q*v, w)
+	if q == 0 {
+		return out.plus(o.gemm(m, c+r, o.h, w)).plus(o.gemm(m, o.q*(n+r), o.h, w))
+	}
+	return out.plus(o.gemm(m, q+c+r, o.h, w)).plus(o.gemm(m, o.q*(n+r), q, w))
+}
+
+// mlp is a gated MLP of the given width on this rank: gate and up in one product, then down.
+func (o *ops) mlp(m, width float64) cost {
+	return o.gemm(m, 2*width, o.h, o.d.Dtype).plus(o.gemm(m, o.h, width, o.d.Dtype))
+}
+
+// emitTerms are the terms that depend only on the number of sequences that produce a token.
+func (o *ops) emitTerms(emit float64, v visit) {
+	v(termHead, o.c.GEMM[BF16].Row, o.gemm(emit, o.voc, o.h, BF16))
+	if o.d.TensorParallel > 1 {
+		v(termAllReduce, o.comm.c.Row, o.comm.allReduce(emit*o.voc*2, o.d.TensorParallel))
+	}
+	v(termSampler, "common", o.sampler(emit))
+}
+
+// fixedTerms are those of every step.
+func (o *ops) fixedTerms(v visit) {
+	v(termStep, "common", latency(o.o.Overheads.Step.Seconds()))
+	if o.o.ExtraLayerTime > 0 {
+		v(termExtra, "option", latency(o.o.ExtraLayerTime.Seconds()*float64(o.d.LLM.Layers)))
+	}
+}
+
+func latency(seconds float64) cost { return cost{seconds: seconds, latency: seconds} }
+
+// total adds up the seconds of terms.
+func total(terms func(visit)) float64 {
+	sum := 0.0
+	terms(func(_, _ string, c cost) { sum += c.seconds })
+	return sum
+}

@@ -1,0 +1,144 @@
+package model
+
+import "math"
+
+// cost is the time of an operation in seconds, and what it consists of: fixed latency, arithmetic at
+// the reached peak, memory traffic or link transfers at the reached bandwidth. The parts overlap, so
+// that seconds may be less than their sum.
+type cost struct {
+	seconds                  float64
+	latency, compute, memory float64
+}
+
+func (c cost) plus(o cost) cost {
+	return cost{c.seconds + o.seconds, c.latency + o.latency, c.compute + o.compute, c.memory + o.memory}
+}
+
+func (c cost) times(f float64) cost {
+	return cost{float64(c.seconds * f), float64(c.latency * f), float64(c.compute * f), float64(c.memory * f)}
+}
+
+// ops are the elementary operations of a deployment. Products that are added to something are
+// converted to float64 explicitly, here and in the other files that compute coefficients: that keeps
+// compilers from fusing them, so that every platform gets the same coefficients.
+type ops struct {
+	d    *Deployment
+	c    *KernelConstants
+	o    KernelOptions // resolved
+	bw   float64       // HBM bytes per second
+	tp   float64
+	h    float64 // hidden
+	hd   float64 // head dimension
+	q    float64 // query heads of a rank
+	kv   float64 // key heads of a rank
+	kvb  float64 // bytes of a number in the KV cache
+	voc  float64 // vocabulary of a rank
+	comm commLinks
+}
+
+func newOps(d *Deployment, o KernelOptions) *ops {
+	tp := float64(d.TensorParallel)
+	return &ops{
+		d: d, c: &d.GPU.Kernels, o: o, bw: d.GPU.HBMBytesPerSecond, tp: tp,
+		h: float64(d.LLM.Hidden), hd: float64(d.LLM.HeadDim),
+		q: float64(d.LLM.Heads) / tp, kv: d.LLM.kvHeadsPerRank(d.TensorParallel),
+		kvb: float64(d.KVDtype.kvBytes()), voc: float64(d.LLM.Vocab) / tp,
+		comm: newCommLinks(d),
+	}
+}
+
+// softMax is (a^p + b^p)^(1/p): the sum for p = 1, nearly the larger one for large p.
+func softMax(a, b, p float64) float64 {
+	lo, hi := min(a, b), max(a, b)
+	switch {
+	case lo == 0:
+		return hi
+	case p == 1:
+		return lo + hi
+	}
+	return hi * math.Pow(1+math.Pow(lo/hi, p), 1/p)
+}
+
+// gemm is the product of an m×k activation with k×n weights stored in format w.
+func (o *ops) gemm(m, n, k float64, w Precision) cost {
+	c := &o.c.GEMM[w]
+	c1 := cost{
+		latency: c.Launch + float64(k*o.c.Common.GEMMPerK),
+		compute: 2 * m * n * k / (o.d.GPU.Peak(c.Arithmetic) * c.Compute),
+		memory: (float64(n*k*w.WeightBytes()) + float64(m*k*c.Arithmetic.activationBytes()) + float64(m*n*2)) /
+			(o.bw * c.Memory),
+	}
+	c1.seconds = c1.latency + softMax(c1.compute, c1.memory, c.Exponent)
+	return c1
+}
+
+// experts is the grouped product of one layer's experts on a rank: tokens of all data-parallel ranks
+// choose k experts each, out of which ep-th parts live on a rank.
+func (o *ops) experts(tokens float64) cost {
+	llm, c := &o.d.LLM, &o.c.MoE[o.d.MoEDtype]
+	ep := float64(o.d.ExpertParallel)
+	width := float64(llm.MoEIntermediate) * ep / float64(o.d.moeRanks())
+	slots := tokens * float64(llm.TopK) / ep * o.o.ExpertImbalance
+	active := o.activeExperts(tokens)
+	short := 1 + c.ShortK/width
+	c1 := cost{
+		latency: c.Launch,
+		compute: 6 * o.h * width * (slots + float64(active*c.TileRows)) * short / (o.d.GPU.Peak(c.Arithmetic) * c.Compute),
+		memory:  active * 3 * o.h * width * o.d.MoEDtype.WeightBytes() / (o.bw * c.Memory),
+	}
+	activations := slots * (float64(3*o.h) + float64(6*width)) * 2 / (0.9 * o.bw)
+	c1.seconds = c1.latency + activations + softMax(c1.compute, c1.memory, c.Exponent)
+	c1.memory += activations
+	return c1
+}
+
+// activeExperts is the expected number of distinct experts of a rank that the tokens visit.
+func (o *ops) activeExperts(tokens float64) float64 {
+	return activeExperts(&o.d.LLM, tokens, float64(o.d.ExpertParallel), o.o.RoutingConcentration, o.o.RoutingDispersion)
+}
+
+// activeExperts expects E/ep · (1 − (1 + T·k/(E·a))^−a) distinct experts on one of ep ranks: the
+// dispersion a describes how unequally experts are liked, +Inf being uniform. A concentration below
+// 1 shrinks the set that routing uses at all.
+func activeExperts(llm *LLM, tokens, ep, concentration, dispersion float64) float64 {
+	e, k := float64(llm.Experts), float64(llm.TopK)
+	local := e / ep
+	if e <= k {
+		return local
+	}
+	e = max(k, e*concentration)
+	idle := math.Exp(-tokens * k / e)
+	if !math.IsInf(dispersion, 1) {
+		idle = math.Pow(1+tokens*k/(e*dispersion), -dispersion)
+	}
+	return min(local, max(min(local, k/ep), e/ep*(1-idle)))
+}
+
+// elementwise is the small kernels of a layer: norms with residuals, rotary embedding, KV write, and
+// an activation of the given width.
+func (o *ops) elementwise(m, width float64) cost {
+	c := &o.c.Common
+	attention := 2 * (o.q + 2*o.kv) * o.hd
+	if a := &o.d.LLM.MLA; o.d.LLM.UsesMLA() {
+		q, c, r, n, _ := a.dims()
+		attention = float64(2*(q+c+r)) + float64(2*o.q*(n+r))
+	}
+	c1 := cost{
+		latency: float64(c.ElementwiseKernels * c.ElementwiseLaunch),
+		memory:  (float64(16*m*o.h) + float64(2*m*attention) + float64(6*m*width)) / (c.ElementwiseMemory * o.bw),
+	}
+	c1.seconds = c1.latency + c1.memory
+	return c1
+}
+
+// sampler turns logits into tokens; its cost is that of the whole vocabulary on every rank.
+func (o *ops) sampler(emit float64) cost {
+	c := &o.c.Common
+	bytes := c.SamplerBytes
+	if o.o.TopP {
+		bytes += c.SamplerTopPBytes
+	}
+	c1 := cost{latency: c.SamplerLaunch, memory: emit * float64(o.d.LLM.Vocab) * bytes / o.bw}
+	c1.seconds = c1.latency + c1.memory
+	return c1
+}
