@@ -33,7 +33,8 @@ type Stage struct {
 	Process string `yaml:"process" json:"process"`
 	// Rate is the mean rate of an open loop, requests per second.
 	Rate float64 `yaml:"rate,omitempty" json:"rate,omitempty"`
-	// CV is the coefficient of variation of the gaps: of gamma, and inside the bursts of on-off.
+	// CV is the coefficient of variation of the gaps: of gamma, and inside the bursts of on-off, where
+	// 0 means 1, exponential gaps.
 	CV float64 `yaml:"cv,omitempty" json:"cv,omitempty"`
 	// Shape is that of Weibull gaps; below 1 they cluster.
 	Shape float64 `yaml:"shape,omitempty" json:"shape,omitempty"`
@@ -105,13 +106,13 @@ func (s Stage) open(key string, f *faults) Process {
 		f.rate(key, s.Rate)
 		f.lasting(key+".on_mean", s.OnMean)
 		f.lasting(key+".off_mean", s.OffMean)
-		f.number(key+".cv", s.CV, s.CV >= 0.01 && s.CV <= 100, "0.01 to 100")
+		f.number(key+".cv", s.CV, s.CV == 0 || s.CV >= 0.01 && s.CV <= 100, "0.01 to 100")
 		f.number(key+".on_sigma", s.OnSigma, s.OnSigma >= 0 && s.OnSigma <= 5, "0 to 5")
 		f.number(key+".off_sigma", s.OffSigma, s.OffSigma >= 0 && s.OffSigma <= 5, "0 to 5")
 		return s.onOff()
 	case "cox":
 		f.rate(key, s.Rate)
-		f.number(key+".sigma", s.Sigma, s.Sigma > 0 && s.Sigma <= 5, "more than 0, at most 5; a steady rate is process: poisson")
+		f.number(key+".sigma", s.Sigma, s.Sigma >= 0 && s.Sigma <= 5, "0 to 5")
 		f.number(key+".rho", s.Rho, s.Rho >= 0 && s.Rho < 1, "0 or more, less than 1")
 		f.lasting(key+".step", s.Step)
 		return Cox{PerSecond: s.Rate, Sigma: s.Sigma, Rho: s.Rho, Step: s.Step}

@@ -130,11 +130,14 @@ func (s LengthsSpec) lognormal(key string, f *faults) Lengths {
 			f.add(key, "mean and cv beside mu and sigma (want one of the pairs)")
 		}
 		f.positive(key+".mean", s.Mean)
-		f.number(key+".cv", s.CV, s.CV > 0, "more than 0; a constant length is distribution: fixed")
+		f.number(key+".cv", s.CV, s.CV >= 0 && s.CV <= 100, "0 to 100")
 		return LognormalOf(s.Mean, s.CV)
 	}
 	f.number(key+".mu", s.Mu, math.Abs(s.Mu) <= 50, "-50 to 50")
-	f.number(key+".sigma", s.Sigma, s.Sigma > 0, "more than 0, or mean and cv")
+	f.number(key+".sigma", s.Sigma, s.Sigma >= 0 && s.Sigma <= 10, "0 to 10")
+	if s.Mu == 0 && s.Sigma == 0 {
+		f.add(key, "lognormal has no parameters (want mean and cv, or mu and sigma)")
+	}
 	return Lognormal{Mu: s.Mu, Sigma: s.Sigma}
 }
 
@@ -144,7 +147,7 @@ func (s LengthsSpec) mixture(key string, f *faults) Lengths {
 	}
 	var m Mixture
 	for i, p := range s.Parts {
-		k := fmt.Sprintf("%s.parts[%d]", key, i)
+		k := fmt.Sprintf("%s.parts.%d", key, i)
 		f.positive(k+".weight", p.Weight)
 		m = append(m, Part{Weight: p.Weight, Law: p.build(k, f)})
 	}
@@ -169,7 +172,7 @@ func (s LengthsSpec) givenInput(key string, f *faults) *GivenInput {
 	s.checkClip(key, f)
 	g := &GivenInput{Edges: s.Edges}
 	for i, q := range s.Rows {
-		f.quantiles(key+".p", s.P, fmt.Sprintf("%s.rows[%d]", key, i), q)
+		f.quantiles(key+".p", s.P, fmt.Sprintf("%s.rows.%d", key, i), q)
 		g.Rows = append(g.Rows, s.clip(Quantiles{P: s.P, Q: q}))
 	}
 	return g

@@ -29,6 +29,9 @@ type OnOff struct {
 
 func (s Stage) onOff() OnOff {
 	o := OnOff{PerSecond: s.Rate, OnMean: s.OnMean, OffMean: s.OffMean, CV: s.CV, OnSigma: s.OnSigma, OffSigma: s.OffSigma}
+	if o.CV == 0 {
+		o.CV = 1
+	}
 	if o.OnSigma == 0 {
 		o.OnSigma = DefaultOnSigma
 	}

@@ -17,6 +17,8 @@ type Spec struct {
 	Output LengthsSpec `yaml:"output" json:"output"`
 	// Prefix lets prompts repeat and share their beginnings.
 	Prefix PrefixSpec `yaml:"prefix,omitempty" json:"prefix,omitzero"`
+	// Patience is how long after sending a client leaves if its answer is not complete; 0 is for ever.
+	Patience clock.Duration `yaml:"patience,omitempty" json:"patience,omitempty"`
 	// Requests ends the traffic after so many requests; 0 is no limit.
 	Requests int64 `yaml:"-" json:"-"`
 	// Duration ends the traffic: requests arrive before it, in a closed loop too; 0 is no limit.
@@ -68,6 +70,9 @@ func (s Spec) compile(f *faults) traffic {
 		t.output = s.Output.build("workload.output", f)
 	}
 	s.Prefix.check("workload.prefix", f)
+	if s.Patience < 0 {
+		f.add("workload.patience", "%v is not allowed (want more than 0, or null for ever)", s.Patience)
+	}
 	if s.Requests < 0 {
 		f.add("run.requests", "%d is not allowed (want 1 or more, or null for no limit)", s.Requests)
 	}
@@ -102,7 +107,7 @@ func (s Spec) compileArrivals(f *faults) []Process {
 	}
 	var all []Process
 	for i, stage := range s.Arrivals {
-		k := fmt.Sprintf("%s[%d]", key, i)
+		k := fmt.Sprintf("%s.%d", key, i)
 		if stage.Duration < 0 || stage.Duration > clock.MaxRun || stage.Duration == 0 && i < len(s.Arrivals)-1 {
 			f.add(k+".duration", "%v is not allowed (want more than 0; only the last stage may go on without end)", stage.Duration)
 		}

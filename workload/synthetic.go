@@ -19,7 +19,7 @@ func New(s Spec, seed uint64) (Source, error) {
 	l := loop{
 		input: t.input, output: t.output, given: t.given,
 		inputs: NewStream(seed, purposeInput), outputs: NewStream(seed, purposeOutput),
-		requests: s.Requests, end: clock.Never,
+		requests: s.Requests, end: clock.Never, patience: s.Patience,
 	}
 	if s.Prefix != (PrefixSpec{}) {
 		l.prompts = s.Prefix.prompts(l.input, l.inputs)
@@ -49,10 +49,12 @@ type loop struct {
 	id              int64    // of the next request
 	requests        int64    // limit
 	end             clock.Time
+	patience        clock.Duration
 }
 
 // fill draws the body of request k of an entity; index is its place in the rotation of prompts.
 func (l *loop) fill(r *Request, entity, k uint64, index int64) {
+	r.Patience = l.patience
 	if len(l.prompts) > 0 {
 		p := &l.prompts[index%int64(len(l.prompts))]
 		r.InputTokens, r.Content = p.tokens, &p.content
