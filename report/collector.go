@@ -1,0 +1,509 @@
+package report
+
+import (
+	"math/bits"
+
+	"clifftop/sim"
+	"clifftop/sim/clock"
+	"clifftop/sim/sched"
+	"clifftop/workload"
+)
+
+// Options tell a [Collector] what it cannot see. The zero Options measure the whole run on one GPU.
+type Options struct {
+	Warmup Warmup
+	SLO    *SLO // nil for none
+	// End is the end of the window; 0 means the last arrival.
+	End clock.Time
+	// Closed says that users wait for their answers before they ask again, so that a growing
+	// number in the system is no sign of overload.
+	Closed bool
+	// GPUs and Replicas of the whole system; 0 means 1.
+	GPUs, Replicas int
+	// MaxNumSeqs is the number of seats of all replicas together, 0 for no limit.
+	MaxNumSeqs int
+	// UsableBlocks is the number of KV blocks of all replicas together; 0, or sim.UnlimitedBlocks or
+	// more, is an unlimited pool.
+	UsableBlocks int64
+	// Work lets the summary tell how well the hardware was used; nil leaves that open.
+	Work *Work
+	// USDPerHour is the price of the whole system; 0 means unknown.
+	USDPerHour float64
+	// Requests, if not nil, is given every finished request.
+	Requests *RequestWriter
+}
+
+// Work says what a replica's hardware does for each unit of what a [sim.Span] counts, so that its
+// utilisation can be told. Attention of prefills, whose context a span does not carry, is left out.
+type Work struct {
+	FLOPsPerToken        float64 // for each token computed, attention and output layer apart
+	FLOPsPerContextToken float64 // for each token of context that a decode attends to
+	FLOPsPerEmit         float64 // for each token produced: the output layer
+	BytesPerIteration    float64 // weights read
+	BytesPerContextToken float64 // KV read
+	BytesPerToken        float64 // KV written for each token computed
+	PeakFLOPsPerS        float64 // of all GPUs of a replica
+	PeakBytesPerS        float64 // of all GPUs of a replica
+}
+
+// A Collector is a [sim.Observer] that measures a run and makes a [Summary] of it. Make one for each
+// run with [NewCollector].
+type Collector struct {
+	opts   Options
+	limits limits
+	line   timeline
+	kept   samples
+	exact  int  // how many samples to keep before
+	folded bool // they go to sketches
+
+	// The bucket of the last span and that of the last change of levels.
+	span, level cursor
+	lastEnd     clock.Time // of a span
+	now         clock.Time // the last instant seen, of whatever kind
+
+	levels [levels]int64
+	since  [levels]clock.Time
+	gap    int // the gap class now
+	gapped clock.Time
+
+	lastArrival clock.Time
+	totals      totals
+	warnings    []Warning
+	partial     bool
+}
+
+// cursor remembers a bucket.
+type cursor struct {
+	start, end clock.Time
+	i          int
+	width      int64
+}
+
+// totals are sums over the whole run.
+type totals struct {
+	offered                        int64
+	outcomes                       [sim.Cancelled + 1]int64
+	input, cached, successful      int64
+	good                           int64 // tokens
+	recTokens, recRecomputed       int64
+	completedInput, wasted         int64
+	dropped                        int64
+	preemptions                    int64
+	arrivals, endedArrivals        sim.Uint128 // sums of instants
+	system, engine, queue, running sim.Uint128 // sums of residence
+	decoding                       sim.Uint128
+}
+
+// Classes of waiting, by what holds the first request in the queue back.
+const (
+	gapNone = iota
+	gapKV
+	gapBudget
+	gapSeats
+	gapPolicy
+	gapBoundary
+	gapIdle
+	gapClasses
+)
+
+// NewCollector makes a collector for one run.
+func NewCollector(opts Options) *Collector {
+	opts.GPUs, opts.Replicas = max(opts.GPUs, 1), max(opts.Replicas, 1)
+	if opts.UsableBlocks >= sim.UnlimitedBlocks {
+		opts.UsableBlocks = 0
+	}
+	// The width is chosen so that the edges of the window are edges of buckets.
+	width := defaultWidth
+	if d := opts.Warmup.Duration; opts.End > 0 {
+		width = max(clock.Duration((opts.End+maxBuckets-1)/maxBuckets), 1)
+	} else if d > 0 {
+		for d > defaultWidth && d%2 == 0 {
+			d /= 2
+		}
+		if d <= 2*defaultWidth {
+			width = d
+		}
+	}
+	return &Collector{opts: opts, limits: opts.SLO.limits(), line: newTimeline(width), exact: ExactSamples}
+}
+
+var _ sim.Observer = (*Collector)(nil)
+
+// Edge is the end of the time bucket that the latest span reached.
+func (c *Collector) Edge() clock.Time {
+	if c.span.width == c.line.width && c.lastEnd >= c.span.start && c.lastEnd < c.span.end {
+		return c.span.end
+	}
+	return c.line.end(c.line.index(c.lastEnd))
+}
+
+// within reports whether the remembered bucket holds all from start to end.
+func (k *cursor) within(t *timeline, start, end clock.Time) bool {
+	return start >= k.start && end <= k.end && k.width == t.width
+}
+
+// move makes the cursor remember the bucket that follows the instant at.
+func (k *cursor) move(t *timeline, at clock.Time) {
+	i := t.find(at)
+	*k = cursor{start: t.start(i), end: t.end(i), i: i, width: t.width}
+}
+
+// Arrived implements [sim.Observer].
+func (c *Collector) Arrived(at clock.Time, _ *workload.Request) {
+	if !c.level.within(&c.line, at, at+1) {
+		c.level.move(&c.line, at)
+	}
+	c.line.buckets[c.level.i].arrivals++
+	c.lastArrival = max(c.lastArrival, at)
+	c.now = max(c.now, at)
+	c.totals.offered++
+	add(&c.totals.arrivals, int64(at))
+}
+
+// Levels implements [sim.Observer].
+func (c *Collector) Levels(at clock.Time, l *sim.Levels) {
+	c.now = max(c.now, at)
+	if int64(l.System) != c.levels[inSystem] {
+		c.change(inSystem, at, int64(l.System))
+	}
+	if int64(l.Waiting) != c.levels[waiting] {
+		c.change(waiting, at, int64(l.Waiting))
+	}
+	if int64(l.Running) != c.levels[running] {
+		c.change(running, at, int64(l.Running))
+	}
+	if int64(l.Decoding) != c.levels[decoding] {
+		c.change(decoding, at, int64(l.Decoding))
+	}
+	if g := c.gapClass(l); g != c.gap {
+		c.fillGap(at)
+		c.gap = g
+	}
+}
+
+// gapClass is twice the class of waiting, plus 1 where more requests might run by number.
+func (c *Collector) gapClass(l *sim.Levels) int {
+	if l.Waiting == 0 {
+		return gapNone
+	}
+	class := gapIdle
+	if l.Running > 0 {
+		class = [...]int{
+			sched.NotBlocked: gapBoundary, sched.LacksKV: gapKV, sched.LacksBudget: gapBudget,
+			sched.LacksSeats: gapSeats, sched.HeldByPolicy: gapPolicy,
+		}[l.Blocked]
+	}
+	if c.opts.MaxNumSeqs == 0 || l.Running < c.opts.MaxNumSeqs {
+		return 2*class + 1
+	}
+	return 2 * class
+}
+
+func (c *Collector) change(level int, at clock.Time, value int64) {
+	c.fillLevel(level, at)
+	c.levels[level] = value
+}
+
+// fillLevel accounts for the value that a level had until the instant to.
+func (c *Collector) fillLevel(level int, to clock.Time) {
+	from := c.since[level]
+	if from >= to {
+		return
+	}
+	c.since[level] = to
+	value := c.levels[level]
+	if c.level.within(&c.line, from, to) {
+		c.line.detail[c.level.i].levels[level].Record(value, uint64(to-from))
+		return
+	}
+	c.line.find(to - 1) // makes room once, so that the width stays
+	for from < to {
+		c.level.move(&c.line, from)
+		end := min(c.level.end, to)
+		c.line.detail[c.level.i].levels[level].Record(value, uint64(end-from))
+		from = end
+	}
+}
+
+// fillGap accounts for the class of waiting until the instant to.
+func (c *Collector) fillGap(to clock.Time) {
+	from := c.gapped
+	if from >= to {
+		return
+	}
+	c.gapped = to
+	if c.gap == gapNone {
+		return
+	}
+	if c.level.within(&c.line, from, to) {
+		c.line.buckets[c.level.i].gaps[c.gap] += int64(to - from)
+		return
+	}
+	c.line.find(to - 1)
+	for from < to {
+		c.level.move(&c.line, from)
+		end := min(c.level.end, to)
+		c.line.buckets[c.level.i].gaps[c.gap] += int64(end - from)
+		from = end
+	}
+}
+
+// Span implements [sim.Observer].
+func (c *Collector) Span(s *sim.Span) {
+	end := s.End(s.N)
+	if c.span.within(&c.line, s.Start, end) && (end > c.span.start || end == 0) {
+		c.spanIn(s)
+	} else {
+		c.spanAcross(*s)
+	}
+	c.lastEnd = max(c.lastEnd, end)
+	c.now = max(c.now, end)
+}
+
+// spanIn counts a span that lies in the remembered bucket.
+func (c *Collector) spanIn(s *sim.Span) {
+	b := &c.line.buckets[c.span.i]
+	femtos := s.Femtos(s.N)
+	add(&b.busy, femtos)
+	b.blocks = b.blocks.Add(s.BlockFemtos)
+	add(&b.recomputing, recomputing(s, femtos))
+	c.produced(b, &c.line.detail[c.span.i].itl, s)
+}
+
+// produced counts what a span did at the ends of its iterations.
+func (c *Collector) produced(b *bucket, itl *Histogram, s *sim.Span) {
+	n := int64(s.N)
+	decodes := int64(s.Decodes)
+	b.iterations += n
+	b.decodes += n * decodes
+	b.output += n * (decodes + int64(s.FirstTokens))
+	b.context += n*(s.Context-s.Shared) + n*(n-1)/2*decodes
+	b.maxBlocks = max(b.maxBlocks, int64(s.UsedBlocks))
+	if s.PrefillTokens|s.RecomputedTokens != 0 {
+		b.prefill += n * int64(s.PrefillTokens)
+		b.recomputed += n * int64(s.RecomputedTokens)
+	}
+	if decodes == 0 {
+		return
+	}
+	if s.Wait == 0 && s.Gaps == s.Decodes {
+		itl.RecordProgression(s.First, s.Slope, s.N, uint64(s.Gaps))
+		return
+	}
+	// After the first iteration the decoding sequences are level with each other.
+	itl.Record(s.First+int64(s.Wait)*clock.FemtosPerPico, uint64(s.Gaps))
+	itl.RecordProgression(s.First+s.Slope, s.Slope, s.N-1, uint64(s.Decodes))
+}
+
+// recomputing is the part of an iteration's length that its recomputed tokens stand for.
+func recomputing(s *sim.Span, femtos int64) int64 {
+	part := uint64(s.RecomputedTokens)
+	if part == 0 {
+		return 0
+	}
+	whole := part + uint64(s.PrefillTokens) + uint64(s.Decodes)
+	hi, lo := bits.Mul64(uint64(femtos), part)
+	q, _ := bits.Div64(hi, lo, whole)
+	return int64(q)
+}
+
+// spanAcross counts a span that may reach over edges. Iterations within a bucket are counted there. Of
+// one that lies across an edge the time is divided, and the rest counts in the bucket of its end.
+func (c *Collector) spanAcross(s sim.Span) {
+	c.line.find(max(s.End(s.N), 1) - 1) // makes room once, so that the width stays
+	for {
+		// An iteration that takes no time at an edge belongs before it.
+		c.span.move(&c.line, min(s.Start, max(s.End(1), 1)-1))
+		n := s.FirstEndAtOrAfter(c.span.end + 1)
+		if s.End(n) > c.span.end {
+			n--
+		}
+		switch n {
+		case s.N:
+			c.spanIn(&s)
+			return
+		case 0:
+			last := s.N == 1
+			one := head(&s, 1)
+			c.iterationAcross(&one)
+			if last {
+				return
+			}
+		default:
+			first := head(&s, n)
+			c.spanIn(&first)
+		}
+	}
+}
+
+// head takes the first n iterations off s. The integral of blocks is divided as the time is, which is
+// exact for single iterations; an engine that heeds Edge reports no others here.
+func head(s *sim.Span, n int) sim.Span {
+	h := *s
+	if n == s.N {
+		return h
+	}
+	h.Progression = s.Head(n)
+	h.BlockFemtos = share(s.BlockFemtos, uint64(s.Femtos(n)), uint64(s.Femtos(s.N)))
+	s.BlockFemtos = s.BlockFemtos.Sub(h.BlockFemtos)
+	s.Progression = s.Tail(n)
+	s.Context += int64(n) * int64(s.Decodes)
+	s.Wait, s.Gaps = 0, s.Decodes
+	return h
+}
+
+// share is u·part/whole, rounded down, for part ≤ whole.
+func share(u sim.Uint128, part, whole uint64) sim.Uint128 {
+	if whole == 0 {
+		return sim.Uint128{}
+	}
+	// u = q·whole + r, so that u·part/whole = q·part + r·part/whole.
+	qhi, r := u.Hi/whole, u.Hi%whole
+	qlo, r := bits.Div64(r, u.Lo, whole)
+	hi, lo := bits.Mul64(r, part)
+	rest, _ := bits.Div64(hi, lo, whole)
+	return sim.Uint128{Hi: qhi, Lo: qlo}.Mul(part).Add(sim.Uint128{Lo: rest})
+}
+
+// iterationAcross counts one iteration that begins in the remembered bucket and ends in a later one.
+func (c *Collector) iterationAcross(s *sim.Span) {
+	whole := s.First
+	left, blocks, again := whole, s.BlockFemtos, recomputing(s, whole)
+	at, remainder, end := s.Start, s.Remainder, s.End(1)
+	for end > c.span.end {
+		b := &c.line.buckets[c.span.i]
+		part := int64(c.span.end-at)*clock.FemtosPerPico - remainder
+		add(&b.busy, part)
+		kv := share(blocks, uint64(part), uint64(left))
+		b.blocks = b.blocks.Add(kv)
+		blocks = blocks.Sub(kv)
+		part2 := int64(share(sim.Uint128{Lo: uint64(again)}, uint64(part), uint64(left)).Lo)
+		add(&b.recomputing, part2)
+		again -= part2
+		left -= part
+		at, remainder = c.span.end, 0
+		c.span.move(&c.line, at)
+	}
+	b := &c.line.buckets[c.span.i]
+	add(&b.busy, left)
+	b.blocks = b.blocks.Add(blocks)
+	add(&b.recomputing, again)
+	c.produced(b, &c.line.detail[c.span.i].itl, s)
+}
+
+// Gap implements [sim.Observer].
+func (c *Collector) Gap(at clock.Time, gap clock.Duration) {
+	const longest = clock.Duration(1<<63-1) / clock.FemtosPerPico // 2.5 hours
+	itl := &c.line.detail[c.line.find(max(at, 1)-1)].itl
+	itl.Record(int64(min(gap, longest))*clock.FemtosPerPico, 1)
+}
+
+// Preempted implements [sim.Observer].
+func (c *Collector) Preempted(at clock.Time) {
+	c.line.at(at).preemptions++
+	c.totals.preemptions++
+}
+
+// Dropped implements [sim.Observer].
+func (c *Collector) Dropped(at clock.Time, tokens int) {
+	c.line.upTo(at).output -= int64(tokens)
+	c.totals.dropped += int64(tokens)
+}
+
+// Finished implements [sim.Observer].
+func (c *Collector) Finished(rec *sim.Record) {
+	t := &c.totals
+	r := &rec.Request
+	t.outcomes[rec.Outcome]++
+	t.recTokens += int64(rec.Tokens)
+	t.recRecomputed += int64(rec.RecomputedTokens)
+	ended := ended(rec)
+	add(&t.endedArrivals, int64(r.Arrival))
+	add(&t.system, int64(ended-r.Arrival))
+	if rec.Queued != clock.Never && rec.Released != clock.Never {
+		add(&t.engine, int64(rec.Released-rec.Queued))
+		admitted := min(rec.Scheduled, rec.Released)
+		add(&t.queue, int64(admitted-rec.Queued))
+		add(&t.running, int64(rec.Released-admitted))
+		if rec.FirstToken < rec.Released {
+			add(&t.decoding, int64(rec.Released-rec.FirstToken))
+		}
+	}
+	if rec.FirstToken != clock.Never {
+		b := c.line.upTo(rec.FirstToken)
+		b.input += int64(r.InputTokens)
+		b.cached += int64(rec.CachedTokens)
+		t.input += int64(r.InputTokens)
+		t.cached += int64(rec.CachedTokens)
+	}
+	if c.opts.Requests != nil {
+		c.opts.Requests.Finished(rec)
+	}
+	if rec.Outcome != sim.Completed {
+		t.wasted += int64(rec.Tokens)
+		c.line.upTo(ended).failedOutput += int64(rec.Tokens)
+		c.line.at(r.Arrival).failures++
+		return
+	}
+	c.line.upTo(rec.ClientLast).completions++
+	t.successful += int64(rec.Tokens)
+	t.completedInput += int64(r.InputTokens - rec.CachedTokens)
+	s := newSample(rec)
+	b := c.line.at(s.arrival)
+	b.samples++
+	add(&b.ttft, int64(s.ttft))
+	b.sampleTokens += int64(s.tokens)
+	if s.queue > 0 {
+		b.waited++
+	}
+	if c.limits.good(&s) {
+		b.good++
+		b.goodTokens += int64(s.tokens)
+		t.good += int64(s.tokens)
+	}
+	c.keep(&s)
+}
+
+// keep stores a sample, in a sketch once there are too many to store them all.
+func (c *Collector) keep(s *sample) {
+	if !c.folded {
+		if c.kept.n < c.exact {
+			c.kept.add(s)
+			return
+		}
+		c.kept.each(func(s *sample) { c.sketch(s).add(s) })
+		c.kept, c.folded = samples{}, true
+	}
+	c.sketch(s).add(s)
+}
+
+func (c *Collector) sketch(s *sample) *sketch {
+	d := &c.line.detail[c.line.find(s.arrival)]
+	if d.sketch == nil {
+		d.sketch = new(sketch)
+	}
+	return d.sketch
+}
+
+// ended is when the request left the system.
+func ended(rec *sim.Record) clock.Time {
+	if rec.Released != clock.Never {
+		return rec.Released
+	}
+	return rec.Request.Arrival
+}
+
+// AddWarning adds a warning to the summary.
+func (c *Collector) AddWarning(code, text string) {
+	c.warnings = append(c.warnings, Warning{code, text})
+}
+
+// SetPartial says that the run was interrupted: the summary is then of what happened so far.
+func (c *Collector) SetPartial() { c.partial = true }
+
+// add adds a v that is not negative.
+func add(u *sim.Uint128, v int64) {
+	lo, carry := bits.Add64(u.Lo, uint64(v), 0)
+	u.Lo = lo
+	u.Hi += carry
+}

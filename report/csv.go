@@ -1,0 +1,133 @@
+package report
+
+import (
+	"io"
+	"strconv"
+
+	"clifftop/sim"
+	"clifftop/sim/clock"
+)
+
+// RequestColumns is the header of requests.csv. Instants are in seconds since the start of the run and
+// empty where they were not reached; client_first_s and client_last_s are as the client sees them.
+// Latencies are in milliseconds; tpot_ms is empty for answers of one token.
+const RequestColumns = "request,session,user,class,outcome,arrival_s,queued_s,scheduled_s,first_token_s,last_token_s," +
+	"client_first_s,client_last_s,released_s,input_tokens,cached_tokens,output_tokens,delivered_tokens," +
+	"recomputed_tokens,preemptions,queue_ms,ttft_ms,tpot_ms,e2e_ms"
+
+// A RequestWriter writes requests.csv, a row for each finished request in the order in which they end. Call
+// [RequestWriter.Flush] at the end.
+type RequestWriter struct {
+	w   io.Writer
+	buf []byte
+	err error
+}
+
+const csvBuffer = 64 << 10
+
+// NewRequestWriter starts the file with its header.
+func NewRequestWriter(w io.Writer) *RequestWriter {
+	buf := make([]byte, 0, csvBuffer+1024)
+	return &RequestWriter{w: w, buf: append(append(buf, RequestColumns...), '\n')}
+}
+
+// Finished writes a row. Errors are kept for Flush.
+func (w *RequestWriter) Finished(rec *sim.Record) {
+	r := &rec.Request
+	b := strconv.AppendInt(w.buf, r.ID, 10)
+	for _, n := range [...]int64{int64(r.Session), int64(r.User), int64(r.Class)} {
+		b = strconv.AppendInt(append(b, ','), n, 10)
+	}
+	b = append(append(b, ','), rec.Outcome.String()...)
+	for _, at := range [...]clock.Time{
+		r.Arrival, rec.Queued, rec.Scheduled, rec.FirstToken, rec.LastToken, rec.ClientFirst, rec.ClientLast, rec.Released,
+	} {
+		if b = append(b, ','); at != clock.Never {
+			b = appendFixed(b, int64(at), 12, 9)
+		}
+	}
+	for _, n := range [...]int32{
+		r.InputTokens, rec.CachedTokens, r.OutputTokens, rec.Tokens, rec.RecomputedTokens, rec.Preemptions,
+	} {
+		b = strconv.AppendInt(append(b, ','), int64(n), 10)
+	}
+	between := func(from, to clock.Time, n int64) {
+		if b = append(b, ','); from != clock.Never && to != clock.Never && n > 0 {
+			b = appendFixed(b, int64(to-from)/n, 9, 6)
+		}
+	}
+	between(rec.Queued, rec.Scheduled, 1)
+	between(r.Arrival, rec.ClientFirst, 1)
+	between(rec.ClientFirst, rec.ClientLast, int64(rec.Tokens)-1)
+	between(r.Arrival, rec.ClientLast, 1)
+	w.buf = append(b, '\n')
+	if len(w.buf) >= csvBuffer {
+		w.write()
+	}
+}
+
+func (w *RequestWriter) write() {
+	if w.err == nil {
+		_, w.err = w.w.Write(w.buf)
+	}
+	w.buf = w.buf[:0]
+}
+
+// Flush writes what is left and returns the first error.
+func (w *RequestWriter) Flush() error {
+	w.write()
+	return w.err
+}
+
+// appendFixed appends v, which is not negative and counts units of 10^-scale, with the given number of decimals; further
+// ones are cut off.
+func appendFixed(b []byte, v int64, scale, decimals int) []byte {
+	for range scale - decimals {
+		v /= 10
+	}
+	one := int64(1)
+	for range decimals {
+		one *= 10
+	}
+	b = strconv.AppendInt(b, v/one, 10)
+	b = append(b, '.')
+	for rest := v % one; one > 1; {
+		one /= 10
+		b = append(b, byte('0'+rest/one))
+		rest %= one
+	}
+	return b
+}
+
+// SeriesColumns is the header of timeseries.csv, with the keys of [SeriesPoint].
+const SeriesColumns = "start_s,end_s,arrivals,completions,input_tokens,output_tokens,iterations,preemptions," +
+	"busy_fraction,kv_usage_mean,in_system_mean,running_mean,decoding_mean,queue_depth_mean,ttft_mean_ms,in_window"
+
+// WriteSeries writes timeseries.csv.
+func WriteSeries(w io.Writer, points []SeriesPoint) error {
+	b := append([]byte(SeriesColumns), '\n')
+	for i := range points {
+		p := &points[i]
+		b = appendFloat(b, &p.StartS)
+		b = appendFloat(append(b, ','), &p.EndS)
+		for _, n := range [...]int64{p.Arrivals, p.Completions, p.InputTokens, p.OutputTokens, p.Iterations, p.Preemptions} {
+			b = strconv.AppendInt(append(b, ','), n, 10)
+		}
+		for _, v := range [...]*float64{
+			&p.BusyFraction, p.KVUsageMean, &p.InSystemMean, &p.RunningMean, &p.DecodingMean, &p.QueueMean, p.TTFTMeanMs,
+		} {
+			b = appendFloat(append(b, ','), v)
+		}
+		b = append(strconv.AppendBool(append(b, ','), p.InWindow), '\n')
+	}
+	_, err := w.Write(b)
+	return err
+}
+
+// appendFloat appends v to nine significant digits, and nothing for nil.
+func appendFloat(b []byte, v *float64) []byte {
+	if v == nil {
+		return b
+	}
+	return strconv.AppendFloat(b, *v, 'g', 9, 64)
+}

@@ -1,0 +1,526 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"clifftop/sim"
+	"clifftop/sim/clock"
+)
+
+// span of measurement: buckets from…to-1.
+type window struct {
+	from, to   int
+	start, end clock.Time
+	stationary *bool
+	growth     *float64
+}
+
+func (w *window) seconds() float64 { return w.end.Sub(w.start).Seconds() }
+
+// runEnd is the end of what was seen.
+func (c *Collector) runEnd() clock.Time {
+	if !c.partial {
+		return max(c.now, c.opts.End)
+	}
+	return c.now
+}
+
+// settle accounts for the levels until the end of what was seen.
+func (c *Collector) settle() {
+	end := c.runEnd()
+	for l := range c.levels {
+		c.fillLevel(l, end)
+	}
+	c.fillGap(end)
+}
+
+// Summary is the result so far. It may be asked for again later.
+func (c *Collector) Summary() *Summary {
+	c.settle()
+	s := &Summary{Schema: SummarySchema, Partial: c.partial, Warnings: append([]Warning{}, c.warnings...)}
+	w := c.window(s)
+	sum, detail := c.line.total(w.from, w.to)
+	c.counts(s)
+	c.rates(s, &w, &sum)
+	c.latencies(s, &w, &sum, detail)
+	c.concurrency(s, detail)
+	c.system(s, &w, &sum)
+	if price := c.opts.USDPerHour; price > 0 {
+		s.Cost = &Cost{USDPerHour: number(price)}
+		s.Cost.USDPerMillionOutputAtLoad = usdPerMillion(price, s.Throughput.OutputTokensPerS)
+		s.Cost.USDPerMillionOutputGood = usdPerMillion(price, s.Goodput.OutputTokensPerS)
+	}
+	c.warn(s, &w)
+	return s
+}
+
+// usdPerMillion is the price of a million tokens at a rate per second.
+func usdPerMillion(usdPerHour float64, tokensPerS *float64) *float64 {
+	if tokensPerS == nil {
+		return nil
+	}
+	return ratio(usdPerHour*1e6, *tokensPerS*3600)
+}
+
+// window finds the buckets to measure.
+func (c *Collector) window(s *Summary) window {
+	t := &c.line
+	runEnd := c.runEnd()
+	var w window
+	switch {
+	case c.opts.End > 0 && runEnd >= c.opts.End:
+		w.to = min(t.find(max(c.opts.End, 1)-1)+1, len(t.buckets))
+	case c.totals.offered > 0:
+		w.to = t.find(c.lastArrival) + 1
+		done := int64(0)
+		for i := range w.to {
+			done += t.buckets[i].completions
+		}
+		if done == 0 || c.lastArrival == 0 {
+			w.to = len(t.buckets)
+			s.warn("window_whole_run", "nothing completed before the last arrival, so the window ends with the run")
+		}
+	}
+	switch u := c.opts.Warmup; {
+	case u.Auto:
+		w.from = c.autoWarmup(&w)
+	case u.Duration > 0:
+		w.from = int((int64(u.Duration) + t.width - 1) / t.width)
+		if w.from >= w.to {
+			s.warn("window_empty", fmt.Sprintf("the warm-up of %s leaves nothing to measure", seconds(u.Duration.Seconds())))
+		}
+	}
+	w.from = min(w.from, w.to)
+	c.trend(&w)
+	w.start = t.start(w.from)
+	w.end = max(min(t.start(w.to), runEnd), w.start)
+	s.Window = Window{
+		StartS: w.start.Seconds(), EndS: w.end.Seconds(), WarmupS: w.start.Seconds(),
+		Stationary: w.stationary, GrowthRequestsPerS: w.growth,
+	}
+	return w
+}
+
+// A run of fewer batches of five buckets, or of fewer requests, is too short to tell whether it is steady.
+const (
+	minBatches = 10
+	minSteady  = 50
+)
+
+// autoWarmup is the number of buckets to cut: the larger of the cuts that the TTFT over time of arrival and
+// the queue length over time ask for.
+func (c *Collector) autoWarmup(w *window) int {
+	buckets := c.line.buckets[:w.to]
+	if len(buckets) < 5*minBatches || c.totals.offered < minSteady {
+		return 0
+	}
+	ttfts, queues := make([]float64, len(buckets)), make([]float64, len(buckets))
+	for i := range buckets {
+		b := &buckets[i]
+		ttfts[i] = b.ttft.Float64() / float64(b.samples)
+		queues[i] = c.line.detail[i].levels[waiting].Mean()
+	}
+	cut, settled := MSER5(ttfts)
+	other, calm := MSER5(queues)
+	settled = settled && calm
+	w.stationary = &settled
+	return max(cut, other)
+}
+
+// trend looks for a system that fills up: an open loop in which the number of requests in the system
+// grows from third to third of the window by more than chance would let it in a queue at the
+// brink of stability, whose length wanders like the square root of the arrivals.
+func (c *Collector) trend(w *window) {
+	n := w.to - w.from
+	if c.opts.Closed || n < 5*minBatches || c.totals.offered < minSteady {
+		return
+	}
+	inside, arrivals := make([]float64, n), int64(0)
+	for i := range n {
+		inside[i] = c.line.detail[w.from+i].levels[inSystem].Mean()
+		arrivals += c.line.buckets[w.from+i].arrivals
+	}
+	slope := growth(inside)
+	first, middle, last := mean(inside[:n/3]), mean(inside[n/3:n-n/3]), mean(inside[n-n/3:])
+	grows := first < middle && middle < last && slope*float64(n) > max(3*math.Sqrt(float64(arrivals)), first/2)
+	if w.stationary == nil {
+		w.stationary = new(bool)
+		*w.stationary = true
+	}
+	if grows {
+		*w.stationary = false
+		w.growth = number(slope * float64(clock.Second) / float64(c.line.width))
+	}
+}
+
+func (c *Collector) counts(s *Summary) {
+	t := &c.totals
+	finished := t.outcomes[sim.Completed] + t.outcomes[sim.Rejected] + t.outcomes[sim.Cancelled]
+	s.Requests = Requests{
+		Offered: t.offered, Attempts: t.offered,
+		Completed: t.outcomes[sim.Completed], Rejected: t.outcomes[sim.Rejected], TimedOut: t.outcomes[sim.Cancelled],
+		InSystemAtEnd: t.offered - finished,
+	}
+	all := c.whole()
+	s.Tokens = Tokens{
+		Input: t.input, CachedInput: t.cached, Output: all.output, OutputSuccessful: t.successful,
+		Recomputed: all.recomputed, Wasted: t.wasted + t.dropped,
+	}
+	if c.opts.SLO != nil {
+		good := t.good
+		s.Tokens.OutputGood = &good
+	}
+}
+
+// whole adds up the buckets of the whole run.
+func (c *Collector) whole() bucket {
+	var all bucket
+	for i := range c.line.buckets {
+		all.merge(&c.line.buckets[i])
+	}
+	return all
+}
+
+func (c *Collector) rates(s *Summary, w *window, sum *bucket) {
+	rate := func(n int64) *float64 { return ratio(float64(n), w.seconds()) }
+	s.Throughput = Throughput{
+		RequestsPerS:               rate(sum.completions),
+		OutputTokensPerS:           rate(sum.output),
+		InputTokensPerS:            rate(sum.input),
+		TotalTokensPerS:            rate(sum.input + sum.output),
+		SuccessfulOutputTokensPerS: rate(max(sum.output-sum.failedOutput, 0)),
+		OutputTokensPerSPerGPU:     ratio(float64(sum.output), w.seconds()*float64(c.opts.GPUs)),
+	}
+}
+
+func (c *Collector) latencies(s *Summary, w *window, sum *bucket, d *detail) {
+	const (
+		msPerPico  = 1e-9
+		msPerFemto = 1e-12
+	)
+	failures := sum.arrivals - sum.samples
+	values := func(metric int) []float64 {
+		v := make([]float64, 0, c.kept.n)
+		c.kept.each(func(x *sample) {
+			if x.arrival >= w.start && x.arrival < c.line.start(w.to) {
+				if y, ok := x.value(metric); ok {
+					v = append(v, y)
+				}
+			}
+		})
+		return v
+	}
+	objectives := make([]*float64, 0, 8)
+	measure := func(metric int, name string, scale float64) (completed, all Distribution) {
+		h := &d.sketch[metric]
+		var v []float64
+		if c.folded {
+			completed = h.distribution(scale)
+			all = h.withFailures(scale, failures)
+		} else {
+			v = values(metric)
+			completed = distribution(v, scale, 0)
+			if metric == ttft || metric == e2e {
+				all = distribution(v, scale, failures)
+			}
+		}
+		if c.opts.SLO != nil {
+			for i := range c.opts.SLO.Objectives {
+				if o := &c.opts.SLO.Objectives[i]; o.Metric == name {
+					objectives = append(objectives, o.measured(v, &d.itl, h))
+				}
+			}
+		}
+		return completed, all
+	}
+	l := &s.Latency
+	l.TTFT, l.WithFailures.TTFT = measure(ttft, "ttft", msPerPico)
+	l.TPOT, _ = measure(tpot, "tpot", msPerPico)
+	if c.opts.SLO != nil {
+		for i := range c.opts.SLO.Objectives {
+			if o := &c.opts.SLO.Objectives[i]; o.Metric == "itl" {
+				objectives = append(objectives, o.measured(nil, &d.itl, &Histogram{}))
+			}
+		}
+	}
+	l.ITL = d.itl.distribution(msPerFemto)
+	l.E2E, l.WithFailures.E2E = measure(e2e, "e2e", msPerPico)
+	l.Queue, _ = measure(queue, "queue", msPerPico)
+	l.WithFailures.Failures = failures
+	speed := 1.0
+	if c.folded {
+		speed = 1 / sketchScale
+	}
+	s.StreamTPS, _ = measure(streamTPS, "", speed)
+	s.E2ETPSUser, _ = measure(userTPS, "", speed)
+	s.E2ETPSInFlight, _ = measure(flightTPS, "", speed)
+	c.goodput(s, sum, objectives)
+}
+
+// goodput judges the run. objectives are what the SLO's limits are compared with, in its order.
+func (c *Collector) goodput(s *Summary, sum *bucket, objectives []*float64) {
+	slo, g := c.opts.SLO, &s.Goodput
+	if slo == nil {
+		return
+	}
+	g.SLO = slo.settings()
+	g.Attainment = ratio(float64(sum.good), float64(sum.arrivals))
+	if s.Throughput.RequestsPerS != nil && sum.samples > 0 {
+		g.RequestsPerS = number(*s.Throughput.RequestsPerS * float64(sum.good) / float64(sum.samples))
+		g.OutputTokensPerS = number(*s.Throughput.SuccessfulOutputTokensPerS * float64(sum.goodTokens) / float64(sum.sampleTokens))
+	}
+	if sum.arrivals == 0 {
+		return
+	}
+	met := true
+	for i, o := range slo.Objectives {
+		v := objectives[i]
+		met = met && (v != nil && *v <= float64(o.Limit) || v == nil && sum.samples > 0)
+	}
+	if slo.Attainment > 0 {
+		met = met && *g.Attainment >= slo.Attainment
+	}
+	if p := slo.WaitProbability; p != nil {
+		met = met && float64(sum.waited+sum.arrivals-sum.samples) <= *p*float64(sum.arrivals)
+	}
+	g.Met = &met
+	if s.Throughput.OutputTokensPerS != nil {
+		gated := 0.0
+		if met {
+			gated = *s.Throughput.OutputTokensPerS
+		}
+		g.GatedOutputTokensPerS = &gated
+	}
+}
+
+// withFailures describes the sketch's values and as many infinite ones as there are failures.
+func (h *Histogram) withFailures(scale float64, failures int64) Distribution {
+	if failures == 0 {
+		return h.distribution(scale)
+	}
+	d := Distribution{N: int64(h.n) + failures}
+	quantile := func(q float64) *float64 {
+		if rank := float64(d.N-1) * q; h.n > 0 && math.Ceil(rank) < float64(h.n) {
+			return number(h.ranked(uint64(math.Round(rank))) * scale)
+		}
+		return nil
+	}
+	d.P50, d.P90, d.P95, d.P99, d.P999 = quantile(.5), quantile(.9), quantile(.95), quantile(.99), quantile(.999)
+	return d
+}
+
+func (c *Collector) concurrency(s *Summary, d *detail) {
+	level := func(l int) Level {
+		h := &d.levels[l]
+		if h.n == 0 {
+			return Level{}
+		}
+		return Level{Mean: number(h.Mean()), P95: number(h.Level(.95)), P99: number(h.Level(.99)), Max: number(float64(h.max))}
+	}
+	s.Concurrency = Concurrency{
+		InSystem: level(inSystem), Running: level(running), Decoding: level(decoding), QueueDepth: level(waiting),
+	}
+}
+
+func (c *Collector) system(s *Summary, w *window, sum *bucket) {
+	const femtosPerS = 1e15
+	y := &s.System
+	busyS := sum.busy.Float64() / femtosPerS
+	engineS := w.seconds() * float64(c.opts.Replicas)
+	y.Iterations, y.Preemptions = sum.iterations, sum.preemptions
+	y.BusyFraction = ratio(busyS, engineS)
+	y.PrefixHitRate = ratio(float64(sum.cached), float64(sum.input))
+	y.ErrorRate = ratio(float64(sum.failures), float64(sum.arrivals))
+	if n := c.opts.UsableBlocks; n > 0 {
+		y.KVBlocks = &n
+		y.KVUsage.Mean = ratio(sum.blocks.Float64()/femtosPerS, w.seconds()*float64(n))
+		if w.end > w.start {
+			y.KVUsage.Max = ratio(float64(sum.maxBlocks*int64(c.opts.Replicas)), float64(n))
+			y.KVUsage.SD = c.kvSD(w)
+		}
+	}
+	gap := func(class int) *float64 {
+		return ratio(clock.Duration(sum.gaps[2*class]+sum.gaps[2*class+1]).Seconds(), w.seconds())
+	}
+	y.GapByCause = GapByCause{
+		KV: gap(gapKV), TokenBudget: gap(gapBudget), Seats: gap(gapSeats),
+		Policy: gap(gapPolicy), Idle: gap(gapIdle), Boundary: gap(gapBoundary),
+	}
+	var free, seats int64
+	for class := gapNone + 1; class < gapClasses; class++ {
+		seats += sum.gaps[2*class+1]
+		if class == gapPolicy || class == gapIdle || class == gapBoundary {
+			free += sum.gaps[2*class] + sum.gaps[2*class+1]
+		}
+	}
+	y.GapFraction = ratio(clock.Duration(free).Seconds(), w.seconds())
+	y.GapFractionSeed = ratio(clock.Duration(seats).Seconds(), w.seconds())
+	if w.end > w.start {
+		perReplica := float64(c.opts.GPUs) / float64(c.opts.Replicas)
+		again := sum.recomputing.Float64() / femtosPerS
+		y.GPUSeconds = GPUSeconds{
+			Useful: number((busyS - again) * perReplica), Recompute: number(again * perReplica),
+			Idle: number(max(engineS-busyS, 0) * perReplica),
+		}
+	}
+	if k := c.opts.Work; k != nil {
+		tokens, produced := float64(sum.prefill+sum.recomputed+sum.decodes), float64(sum.output)
+		context := float64(sum.context)
+		flops := k.FLOPsPerToken*tokens + k.FLOPsPerContextToken*context + k.FLOPsPerEmit*produced
+		bytes := k.BytesPerIteration*float64(sum.iterations) + k.BytesPerContextToken*context + k.BytesPerToken*tokens
+		y.MFU = ratio(flops, engineS*k.PeakFLOPsPerS)
+		y.MBU = ratio(bytes, engineS*k.PeakBytesPerS)
+	}
+}
+
+// kvSD is the standard deviation of the buckets' mean KV usage.
+func (c *Collector) kvSD(w *window) *float64 {
+	var n, sum, squares float64
+	for i := w.from; i < w.to; i++ {
+		length := float64(min(c.line.end(i), w.end) - c.line.start(i))
+		v := c.line.buckets[i].blocks.Float64() / clock.FemtosPerPico / length / float64(c.opts.UsableBlocks)
+		n, sum, squares = n+1, sum+v, squares+v*v
+	}
+	return number(math.Sqrt(max(0, squares/n-sum/n*sum/n)))
+}
+
+func (s *Summary) warn(code, text string) {
+	s.Warnings = append(s.Warnings, Warning{code, text})
+}
+
+// warn adds what the numbers themselves warn of.
+func (c *Collector) warn(s *Summary, w *window) {
+	if s.Partial {
+		s.warn("partial", "the run was interrupted: the numbers are of what happened before")
+	}
+	switch {
+	case w.growth != nil:
+		s.warn("not_stationary", fmt.Sprintf("overload: the system fills up by %.3g requests/s, so latencies depend on how long it runs", *w.growth))
+	case w.stationary != nil && !*w.stationary:
+		s.warn("not_stationary", "the system had not settled after half the run: make it longer")
+	}
+	if n := s.Latency.TTFT.N; n > 0 && n < minP99 {
+		s.warn("few_samples", fmt.Sprintf("%d requests in the window are too few for a p99 (want %d or more)", n, minP99))
+	}
+	if n := s.Requests.Rejected; n > 0 {
+		s.warn("rejected", fmt.Sprintf("%d of %d requests were rejected: they can never fit", n, s.Requests.Offered))
+	}
+	if n := s.Requests.TimedOut; n > 0 {
+		s.warn("timed_out", fmt.Sprintf("%d of %d requests timed out", n, s.Requests.Offered))
+	}
+	if c.folded {
+		s.warn("sketched", fmt.Sprintf("percentiles of more than %d requests are within 1/256 of their value", ExactSamples))
+	}
+}
+
+// minP99 is the number of samples below which tables refuse a p99.
+const minP99 = 1000
+
+// Series is the run in time buckets, at most 512, the last of which may not be full.
+func (c *Collector) Series() []SeriesPoint {
+	c.settle()
+	w := c.window(&Summary{})
+	end := c.runEnd()
+	var points []SeriesPoint
+	for i := range c.line.buckets {
+		b, d := &c.line.buckets[i], &c.line.detail[i]
+		start, stop := c.line.start(i), min(c.line.end(i), end)
+		if stop <= start {
+			break
+		}
+		length := stop.Sub(start).Seconds()
+		level := func(l int) float64 {
+			if d.levels[l].n == 0 {
+				return 0
+			}
+			return d.levels[l].Mean()
+		}
+		p := SeriesPoint{
+			StartS: start.Seconds(), EndS: stop.Seconds(),
+			Arrivals: b.arrivals, Completions: b.completions, InputTokens: b.input, OutputTokens: b.output,
+			Iterations: b.iterations, Preemptions: b.preemptions,
+			BusyFraction: b.busy.Float64() / 1e15 / length / float64(c.opts.Replicas),
+			InSystemMean: level(inSystem), RunningMean: level(running), DecodingMean: level(decoding), QueueMean: level(waiting),
+			TTFTMeanMs: ratio(b.ttft.Float64()*1e-9, float64(b.samples)),
+			InWindow:   i >= w.from && i < w.to,
+		}
+		if n := c.opts.UsableBlocks; n > 0 {
+			p.KVUsageMean = ratio(b.blocks.Float64()/1e15, length*float64(n))
+		}
+		points = append(points, p)
+	}
+	return points
+}
+
+// Check asserts what must hold in every run: that no request and no token is lost, and Little's law as
+// an identity of integers.
+func (c *Collector) Check() error {
+	c.settle()
+	t := &c.totals
+	var faults []error
+	equal := func(what string, a, b any) {
+		if a != b {
+			faults = append(faults, fmt.Errorf("%s: %v and %v", what, a, b))
+		}
+	}
+	finished := t.outcomes[sim.Completed] + t.outcomes[sim.Rejected] + t.outcomes[sim.Cancelled]
+	inside := t.offered - finished
+	if c.partial && inside != c.levels[inSystem] {
+		return nil // records may be ahead of the levels
+	}
+	equal("requests in the system, by counting and by level", inside, c.levels[inSystem])
+	little := c.Little()
+	equal("integral of the number in the system and sum of residence, in picoseconds", little.System[0], little.System[1])
+	if inside > 0 {
+		return errors.Join(faults...)
+	}
+	all := c.whole()
+	equal("tokens emitted and tokens of requests", all.output, t.recTokens)
+	equal("tokens recomputed and those of requests", all.recomputed, t.recRecomputed)
+	if t.preemptions == 0 && t.outcomes[sim.Cancelled] == 0 {
+		equal("prompt tokens computed and those of requests that were not cached", all.prefill, t.completedInput)
+	}
+	equal("integral of the number in the engine and sum of residence, in picoseconds", little.Engine[0], little.Engine[1])
+	if t.preemptions == 0 {
+		equal("integral of the queue and sum of waits, in picoseconds", little.Queue[0], little.Queue[1])
+		equal("integral of the running batch and sum of residence, in picoseconds", little.Running[0], little.Running[1])
+		equal("integral of decoding and sum of decode times, in picoseconds", little.Decoding[0], little.Decoding[1])
+	}
+	return errors.Join(faults...)
+}
+
+// Little holds the two sides of Little's law over the whole run, in request-picoseconds: the integral
+// of the number of requests in a place, and the sum of the times that requests spent there. They
+// are equal to the last digit when the run has drained; for the system they always are. A record does not tell when
+// a preempted request came back, so with preemptions only System and Engine, which is
+// Queue and Running together, compare.
+type Little struct {
+	System, Engine, Queue, Running, Decoding [2]sim.Uint128
+}
+
+// Little gives both sides of Little's law.
+func (c *Collector) Little() Little {
+	c.settle()
+	var integral [levels]sim.Uint128
+	for i := range c.line.detail {
+		for l := range integral {
+			integral[l] = integral[l].Add(c.line.detail[i].levels[l].Sum())
+		}
+	}
+	t := &c.totals
+	// Those still inside have been there since they arrived.
+	inside := uint64(c.levels[inSystem])
+	system := t.system.Add(sim.Mul64(inside, uint64(c.runEnd()))).Sub(t.arrivals.Sub(t.endedArrivals))
+	return Little{
+		System:   [2]sim.Uint128{integral[inSystem], system},
+		Engine:   [2]sim.Uint128{integral[waiting].Add(integral[running]), t.engine},
+		Queue:    [2]sim.Uint128{integral[waiting], t.queue},
+		Running:  [2]sim.Uint128{integral[running], t.running},
+		Decoding: [2]sim.Uint128{integral[decoding], t.decoding},
+	}
+}
+
+// seconds prints a number of seconds for people.
+func seconds(s float64) string { return fmt.Sprintf("%.4g s", s) }

@@ -1,0 +1,202 @@
+package report
+
+import (
+	"clifftop/sim"
+	"clifftop/sim/clock"
+)
+
+// A timeline divides a run into time buckets of equal width. There are at most maxBuckets of them: when a
+// run outgrows them, each two become one and the width doubles.
+//
+// What fills time and what arrives is counted in the bucket [start, end) of its instant; what is
+// produced at an instant (tokens, completions) in the bucket (start, end].
+type timeline struct {
+	width   int64
+	perTick float64 // 1/width
+	buckets []bucket
+	detail  []detail // of the same buckets; apart, because it is large and seldom touched
+}
+
+const maxBuckets = 512
+
+// defaultWidth is the width before the first doubling.
+const defaultWidth = clock.Millisecond
+
+// Levels of which distributions are kept.
+const (
+	inSystem = iota
+	waiting
+	running
+	decoding
+	levels
+)
+
+// bucket holds the sums of one time bucket.
+type bucket struct {
+	arrivals, completions int64
+	input, cached         int64 // tokens of prompts, by first token
+	output, failedOutput  int64 // tokens emitted; tokens of requests that ended without completing
+	prefill, recomputed   int64 // tokens computed
+	decodes               int64
+	context               int64 // tokens of context that decodes read
+	iterations            int64
+	preemptions           int64
+	busy, recomputing     sim.Uint128 // femtoseconds
+	blocks                sim.Uint128 // block-femtoseconds
+	maxBlocks             int64
+	gaps                  [2 * gapClasses]int64 // picoseconds, by gapClass
+	failures              int64                 // ended without completing; by arrival, as are all below
+	samples               int64                 // completed
+	ttft                  sim.Uint128           // their sum, picoseconds
+	waited                int64                 // were not admitted at once
+	good                  int64                 // were within the SLO
+	sampleTokens          int64
+	goodTokens            int64
+}
+
+// detail holds the distributions of one time bucket.
+type detail struct {
+	itl    Histogram         // femtoseconds
+	levels [levels]Histogram // weighted by picoseconds
+	sketch *sketch
+}
+
+func newTimeline(width clock.Duration) timeline {
+	t := timeline{buckets: make([]bucket, 1, maxBuckets), detail: make([]detail, 1, maxBuckets)}
+	t.setWidth(int64(width))
+	return t
+}
+
+func (t *timeline) setWidth(width int64) {
+	t.width, t.perTick = width, 1/float64(width)
+}
+
+// index is the bucket of an instant, which may lie beyond the last.
+func (t *timeline) index(at clock.Time) int {
+	// The product is off by less than one bucket.
+	i := int64(float64(at) * t.perTick)
+	if i*t.width > int64(at) {
+		i--
+	} else if int64(at)-i*t.width >= t.width {
+		i++
+	}
+	return int(i)
+}
+
+// find is the bucket of an instant; it makes room for it.
+func (t *timeline) find(at clock.Time) int {
+	i := t.index(at)
+	if i < len(t.buckets) {
+		return i
+	}
+	for i >= maxBuckets {
+		t.halve()
+		i /= 2
+	}
+	for len(t.buckets) <= i {
+		t.buckets = append(t.buckets, bucket{})
+		t.detail = append(t.detail, detail{})
+	}
+	return i
+}
+
+// at is the bucket of what fills time or arrives.
+func (t *timeline) at(at clock.Time) *bucket {
+	return &t.buckets[t.find(at)]
+}
+
+// upTo is the bucket of what is produced at an instant.
+func (t *timeline) upTo(at clock.Time) *bucket {
+	return &t.buckets[t.find(max(at, 1)-1)]
+}
+
+func (t *timeline) start(i int) clock.Time { return clock.Time(int64(i) * t.width) }
+func (t *timeline) end(i int) clock.Time   { return clock.Time(int64(i+1) * t.width) }
+
+// halve joins each two buckets.
+func (t *timeline) halve() {
+	n := (len(t.buckets) + 1) / 2
+	for i := range n {
+		if i > 0 {
+			t.buckets[i], t.detail[i] = t.buckets[2*i], t.detail[2*i]
+		}
+		if j := 2*i + 1; j < len(t.buckets) {
+			t.buckets[i].merge(&t.buckets[j])
+			t.detail[i].take(&t.detail[j])
+		}
+	}
+	clear(t.detail[n:])
+	t.buckets, t.detail = t.buckets[:n], t.detail[:n]
+	t.setWidth(2 * t.width)
+}
+
+func (b *bucket) merge(c *bucket) {
+	b.arrivals += c.arrivals
+	b.completions += c.completions
+	b.input += c.input
+	b.cached += c.cached
+	b.output += c.output
+	b.failedOutput += c.failedOutput
+	b.prefill += c.prefill
+	b.recomputed += c.recomputed
+	b.decodes += c.decodes
+	b.context += c.context
+	b.iterations += c.iterations
+	b.preemptions += c.preemptions
+	b.busy = b.busy.Add(c.busy)
+	b.recomputing = b.recomputing.Add(c.recomputing)
+	b.blocks = b.blocks.Add(c.blocks)
+	b.maxBlocks = max(b.maxBlocks, c.maxBlocks)
+	for i := range b.gaps {
+		b.gaps[i] += c.gaps[i]
+	}
+	b.failures += c.failures
+	b.samples += c.samples
+	b.ttft = b.ttft.Add(c.ttft)
+	b.waited += c.waited
+	b.good += c.good
+	b.sampleTokens += c.sampleTokens
+	b.goodTokens += c.goodTokens
+}
+
+// take is a merge after which c must not be used.
+func (d *detail) take(c *detail) {
+	d.itl.take(&c.itl)
+	for i := range d.levels {
+		d.levels[i].take(&c.levels[i])
+	}
+	d.takeSketch(c.sketch)
+}
+
+func (d *detail) takeSketch(k *sketch) {
+	switch {
+	case k == nil:
+	case d.sketch == nil:
+		d.sketch = k
+	default:
+		for m := range k {
+			d.sketch[m].take(&k[m])
+		}
+	}
+}
+
+// total adds up the buckets from…to-1. The result shares nothing with them, except that the
+// caller must not change the sketch.
+func (t *timeline) total(from, to int) (bucket, *detail) {
+	var sum bucket
+	all := &detail{sketch: new(sketch)}
+	for i := from; i < to; i++ {
+		sum.merge(&t.buckets[i])
+		d := &t.detail[i]
+		all.itl.Merge(&d.itl)
+		for l := range d.levels {
+			all.levels[l].Merge(&d.levels[l])
+		}
+		if d.sketch != nil {
+			for m := range d.sketch {
+				all.sketch[m].Merge(&d.sketch[m])
+			}
+		}
+	}
+	return sum, all
+}

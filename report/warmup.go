@@ -1,0 +1,104 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"clifftop/sim/clock"
+)
+
+// Warmup says what is cut from the start of a run before it is measured. The zero Warmup cuts nothing.
+type Warmup struct {
+	// Auto finds the cut by MSER-5 on the TTFT and the queue length over time; it is at most half
+	// the run.
+	Auto bool
+	// Duration is the cut where Auto is false.
+	Duration clock.Duration
+}
+
+// ParseWarmup reads "none", "auto" or a duration.
+func ParseWarmup(s string) (Warmup, error) {
+	switch s {
+	case "none", "":
+		return Warmup{}, nil
+	case "auto":
+		return Warmup{Auto: true}, nil
+	}
+	d, err := ParseDuration(s)
+	if err != nil {
+		return Warmup{}, fmt.Errorf("warmup: %q is not allowed (want none, auto or a duration such as 30s)", s)
+	}
+	return Warmup{Duration: d}, nil
+}
+
+// MSER5 finds how many leading values of a series to cut so that the mean of the rest is known best.
+// It averages five values at a time and minimises the variance of the remaining averages over
+// their number (White 1997), cutting at most half of them. NaN marks a missing value. settled is
+// false when the best cut is half the series: it has then not settled down, or is too short.
+func MSER5(series []float64) (cut int, settled bool) {
+	batches := make([]float64, 0, len(series)/5)
+	for i := 0; i+5 <= len(series); i += 5 {
+		sum, n := 0.0, 0.0
+		for _, v := range series[i : i+5] {
+			if !math.IsNaN(v) {
+				sum += v
+				n++
+			}
+		}
+		batches = append(batches, sum/n)
+	}
+	best := mser(batches)
+	return 5 * best, best == 0 || best < len(batches)/2
+}
+
+// mser is the number d of leading values, at most half of them, for which Σ(z-mean)²/n² over the n
+// values behind them is least. NaN values do not count.
+func mser(z []float64) int {
+	// Sums of what lies behind d, by a walk from the end, around a shift that keeps them small.
+	shift := 0.0
+	for _, v := range z {
+		if !math.IsNaN(v) {
+			shift = v
+		}
+	}
+	best, least := 0, math.Inf(1)
+	n, sum, squares := 0.0, 0.0, 0.0
+	for d := len(z) - 1; d >= 0; d-- {
+		if v := z[d] - shift; !math.IsNaN(v) {
+			n++
+			sum += v
+			squares += v * v
+		}
+		if d > len(z)/2 || n == 0 {
+			continue
+		}
+		spread := max(0, squares-sum*sum/n)
+		// What is left of a constant after rounding is nothing.
+		if spread < 1e-12*squares {
+			spread = 0
+		}
+		if s := spread / (n * n); s <= least {
+			best, least = d, s
+		}
+	}
+	return best
+}
+
+// growth is the slope of a series by least squares, per step.
+func growth(series []float64) float64 {
+	n := float64(len(series))
+	var sum, moment float64
+	for i, v := range series {
+		sum += v
+		moment += v * (float64(i) - (n-1)/2)
+	}
+	return moment * 12 / (n * (n*n - 1))
+}
+
+func mean(series []float64) float64 {
+	sum := 0.0
+	for _, v := range series {
+		sum += v
+	}
+	return sum / float64(len(series))
+}
