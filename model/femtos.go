@@ -8,9 +8,9 @@ import (
 // femtosPerSecond converts seconds to the unit of step times.
 const femtosPerSecond = 1e15
 
-// longest is the largest step time that is computed with, 77 minutes in femtoseconds. Results beyond
-// are cut to it.
-const longest = 1 << 62
+// longest is the largest part of a step time that is computed with, 19 minutes in femtoseconds. Parts
+// beyond are cut to it, so that a few of them can be added.
+const longest = 1 << 60
 
 // roundFemtos rounds a number of femtoseconds.
 func roundFemtos(fs float64) int64 {

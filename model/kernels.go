@@ -137,11 +137,13 @@ func (o *ops) decodeCurve(classes []layerClass) curve {
 
 // pad lets token counts up to the largest captured graph cost what the next captured size does.
 func (k *Kernels) pad() {
-	limit := min(512, 2*k.ops.o.MaxNumSeqs, len(k.tokens.values)-1)
-	for m := 1; m <= limit; m++ {
+	for m := 1; m <= k.padLimit(); m++ {
 		k.tokens.values[m] = k.tokens.values[min(graphSize(m), len(k.tokens.values)-1)]
 	}
 }
+
+// padLimit is the largest batch that a CUDA graph is captured for.
+func (k *Kernels) padLimit() int { return min(512, 2*k.ops.o.MaxNumSeqs, len(k.tokens.values)-1) }
 
 // graphSize is the smallest captured batch size that holds m tokens: 1, 2, 4, multiples of 8 up to
 // 256, and of 16 beyond.
@@ -211,18 +213,9 @@ func readContext(b *Batch) (context int64, exact bool) {
 // chunked is the time of a step with prefill chunks.
 func (k *Kernels) chunked(b *Batch) int64 {
 	decodes := int64(b.Decodes)
-	tokens, context := decodes, int64(0)
-	var pairs, reads uint128
+	tokens := decodes
 	for _, c := range b.Chunks {
-		n, cached := int64(c.New), int64(c.Cached)
-		tokens += n
-		context += n + cached
-		span := 2*cached + n // twice the mean context
-		pairs.add(n*span, k.pair[0])
-		pairs.add(n*min(span, 2*k.window), k.pair[1])
-		pairs.add(n, k.newToken)
-		reads.add(n+cached, k.read[0])
-		reads.add(min(n+cached, k.window), k.read[1])
+		tokens += int64(c.New)
 	}
 	if tokens == 0 {
 		return 0
@@ -234,8 +227,8 @@ func (k *Kernels) chunked(b *Batch) int64 {
 		}
 		return min(t, longest)
 	}
-	// No chunk is faster than the reading of its sequence's cache.
-	t += max(k.prefillLaunch+pairs.femtos(), reads.femtos())
+	pairs, reads, context := k.prefill(b)
+	t += max(k.prefillLaunch+pairs, reads)
 	if k.up != nil {
 		t += k.up.at(context)
 	}
@@ -244,6 +237,25 @@ func (k *Kernels) chunked(b *Batch) int64 {
 		t += k.decodeLaunch + k.decode.sum(decodes, read)
 	}
 	return min(t, longest)
+}
+
+// prefill is the arithmetic of the chunks' attention, the reading of their sequences' caches, which
+// bounds it from below, and the number of tokens in their contexts.
+func (k *Kernels) prefill(b *Batch) (pairs, reads, context int64) {
+	var read uint128
+	for _, c := range b.Chunks {
+		n, cached := int64(c.New), int64(c.Cached)
+		span := 2*cached + n // twice the mean context
+		var chunk uint128    // rounded for itself
+		chunk.add(n*span, k.pair[0])
+		chunk.add(n*min(span, 2*k.window), k.pair[1])
+		chunk.add(n, k.newToken)
+		pairs = min(pairs+chunk.femtos(), longest)
+		read.add(n+cached, k.read[0])
+		read.add(min(n+cached, k.window), k.read[1])
+		context += n + cached
+	}
+	return pairs, read.femtos(), context
 }
 
 // sum is the cost of n sequences with the given summed context.

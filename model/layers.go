@@ -6,6 +6,7 @@ const (
 	termDecode      = "decode attention"
 	termPrefill     = "prefill attention"
 	termMixed       = "mixed attention"
+	termUp          = "latent up-projection"
 	termMLP         = "mlp"
 	termElementwise = "elementwise"
 	termExperts     = "experts"

@@ -66,8 +66,8 @@ func (o KernelOptions) resolve(c *CommonConstants) (KernelOptions, error) {
 		}
 	}
 	length := func(name string, v clock.Duration) {
-		if v < 0 || v > clock.Hour {
-			errs = append(errs, fmt.Errorf("%s is %v (want 0 to an hour)", name, v))
+		if v < 0 || v > clock.Second {
+			errs = append(errs, fmt.Errorf("%s is %v (want 0 to 1s)", name, v))
 		}
 	}
 	count("max_num_batched_tokens", &o.MaxNumBatchedTokens, 8192)

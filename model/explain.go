@@ -1,0 +1,151 @@
+package model
+
+// Bound says what limits an operation.
+type Bound string
+
+// The limits.
+const (
+	ComputeBound       Bound = "compute"
+	MemoryBound        Bound = "memory"
+	LatencyBound       Bound = "latency"       // launches, prologues, host
+	CommunicationBound Bound = "communication" // links between GPUs
+)
+
+// Term is a part of a step's time.
+type Term struct {
+	Name    string
+	Seconds float64
+	BoundBy Bound
+	Row     string // origin of the constants, such as "h100-sxm gemm fp8"
+}
+
+// Explanation is where the time of a step goes.
+type Explanation struct {
+	Terms   []Term
+	Seconds float64 // their sum
+
+	FLOPs float64 // per GPU
+	Bytes float64 // per GPU, from memory
+	// MFU and MBU are the shares of the step in which arithmetic at the peak, and memory traffic at
+	// full bandwidth, would be done with it.
+	MFU, MBU float64
+	// Intensity is FLOPs per byte, and Ridge the intensity from which on a GPU is limited by
+	// arithmetic: PeakFLOPs per BytesPerSecond. The peak is that of the step's mix of formats.
+	Intensity, Ridge          float64
+	PeakFLOPs, BytesPerSecond float64
+	Floor                     float64 // seconds that no step can beat
+}
+
+// add sums terms of the same name and origin up.
+func (e *Explanation) add(name, row string, c cost) {
+	if c.seconds == 0 {
+		return
+	}
+	bound := ComputeBound
+	switch {
+	case name == termAllReduce || name == termExchange || name == termHops:
+		if bound = CommunicationBound; c.latency > c.memory {
+			bound = LatencyBound
+		}
+	case c.latency >= max(c.compute, c.memory):
+		bound = LatencyBound
+	case c.memory >= c.compute:
+		bound = MemoryBound
+	}
+	e.Seconds += c.seconds
+	for i := range e.Terms {
+		if t := &e.Terms[i]; t.Name == name && t.Row == row {
+			t.Seconds += c.seconds
+			return
+		}
+	}
+	e.Terms = append(e.Terms, Term{Name: name, Seconds: c.seconds, BoundBy: bound, Row: row})
+}
+
+// finish fills in what follows from the sum and the work.
+func (e *Explanation) finish(w *Work, b *Batch) {
+	e.FLOPs, e.Bytes, e.Floor = w.FLOPs(b), w.Bytes(b), w.Floor(b)
+	e.BytesPerSecond = w.d.GPU.HBMBytesPerSecond
+	e.PeakFLOPs = w.d.GPU.BF16FLOPs
+	if s := w.ComputeSeconds(b); s > 0 {
+		e.PeakFLOPs = e.FLOPs / s
+	}
+	e.Ridge = e.PeakFLOPs / e.BytesPerSecond
+	if e.Bytes > 0 {
+		e.Intensity = e.FLOPs / e.Bytes
+	}
+	if e.Seconds > 0 {
+		e.MFU = w.ComputeSeconds(b) / e.Seconds
+		e.MBU = w.MemorySeconds(b) / e.Seconds
+	}
+}
+
+// Work is the least that steps have to do, with the timer's routing of experts.
+func (k *Kernels) Work() *Work { return newWork(k.ops) }
+
+// Explain takes the time of one step apart. The terms sum to what Span answers for it, up to the
+// rounding of tables and curves.
+func (k *Kernels) Explain(b *Batch) Explanation {
+	var e Explanation
+	p := k.ops
+	tokens := b.Decodes
+	for _, c := range b.Chunks {
+		tokens += int(c.New)
+	}
+	if tokens == 0 {
+		return e
+	}
+	k.explainAttention(&e, b)
+	m := tokens
+	if p.o.PadGraphs && m <= k.padLimit() {
+		m = min(graphSize(m), len(k.tokens.values)-1)
+	}
+	p.tokenTerms(float64(m), e.add)
+	p.emitTerms(float64(b.Emit), e.add)
+	p.fixedTerms(e.add)
+	e.add(termSequences, "common", latency(p.o.Overheads.Sequence.Seconds()*float64(b.Decodes+len(b.Chunks))))
+	if floor := float64(k.eagerFloor) / femtosPerSecond; e.Seconds < floor {
+		e.add(termEager, "option", latency(floor-e.Seconds))
+	}
+	e.finish(newWork(p), b)
+	return e
+}
+
+func (k *Kernels) explainAttention(e *Explanation, b *Batch) {
+	p := k.ops
+	seconds := func(fs int64) float64 { return float64(fs) / femtosPerSecond }
+	if len(b.Chunks) > 0 && k.mixed != nil {
+		t := int64(0)
+		for i := range k.mixed {
+			t += k.mixed[i].femtos(b)
+		}
+		e.add(termMixed, p.c.Mixed.Row, cost{seconds: seconds(t), compute: seconds(t)})
+		return
+	}
+	layers := float64(p.d.LLM.Layers)
+	decodeRow, prefillRow := p.c.Decode[p.d.KVDtype].Row, p.c.Prefill.Row
+	if p.d.LLM.UsesMLA() {
+		decodeRow, prefillRow = "common mla_decode", "common mla_prefill"
+	}
+	if b.Decodes > 0 {
+		read, _ := readContext(b)
+		n := float64(b.Decodes)
+		c := p.decodeLaunch().times(layers)
+		for _, class := range p.classes() {
+			c = c.plus(p.decodeSequence(min(float64(read)/n, float64(class.window))).times(n * class.layers))
+		}
+		c.seconds = seconds(k.decodeLaunch + k.decode.sum(int64(b.Decodes), read))
+		e.add(termDecode, decodeRow, c)
+	}
+	if len(b.Chunks) > 0 {
+		pairs, reads, context := k.prefill(b)
+		c := cost{latency: seconds(k.prefillLaunch), compute: seconds(pairs), memory: seconds(reads)}
+		c.seconds = seconds(max(k.prefillLaunch+pairs, reads))
+		e.add(termPrefill, prefillRow, c)
+		if k.up != nil {
+			c := p.upProjection(float64(context)).times(layers)
+			c.seconds = seconds(k.up.at(context))
+			e.add(termUp, p.c.GEMM[p.d.Dtype].Row, c)
+		}
+	}
+}

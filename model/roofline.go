@@ -1,0 +1,183 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+
+	"clifftop/sim/clock"
+)
+
+// RooflineOptions are the four constants of [Roofline]. Start from [DefaultRooflineOptions].
+type RooflineOptions struct {
+	PeakFraction      float64        // of the datasheet's FLOP/s that is reached
+	BandwidthFraction float64        // of the datasheet's memory bandwidth that is reached
+	LayerTime         clock.Duration // per layer, whatever the batch
+	StepTime          clock.Duration // per step
+}
+
+// DefaultRooflineOptions are the constants that fitted 1,048 served runs best.
+func DefaultRooflineOptions() RooflineOptions {
+	return RooflineOptions{
+		PeakFraction: 0.6, BandwidthFraction: 0.8,
+		LayerTime: 80 * clock.Microsecond, StepTime: 500 * clock.Microsecond,
+	}
+}
+
+func (o *RooflineOptions) validate() error {
+	var errs []error
+	for _, f := range []struct {
+		name string
+		v    float64
+	}{{"peak fraction", o.PeakFraction}, {"bandwidth fraction", o.BandwidthFraction}} {
+		if !(f.v >= 1e-6 && f.v <= 1) {
+			errs = append(errs, fmt.Errorf("%s is %v (want above 0, at most 1)", f.name, f.v))
+		}
+	}
+	for _, l := range []struct {
+		name string
+		v    clock.Duration
+	}{{"layer time", o.LayerTime}, {"step time", o.StepTime}} {
+		if l.v < 0 || l.v > clock.Second {
+			errs = append(errs, fmt.Errorf("%s is %v (want 0 to 1s)", l.name, l.v))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Roofline is the simple step timer: the longer of arithmetic and memory traffic at constant fractions
+// of the datasheet's figures, plus a time per layer and one per step. Communication between GPUs is
+// part of the time per layer.
+type Roofline struct {
+	work *Work
+	o    RooflineOptions
+
+	fixed  int64
+	window int64
+
+	// Arithmetic, in femtoseconds per unit. Pairs are the two kinds of layers, full and windowed.
+	token, decodeToken, emit, upToken int64
+	computeContext                    [2]int64    // per token of the decodes' context
+	pair                              [2]fraction // per (new, context) pair of a chunk, halved
+
+	// Memory traffic, in femtoseconds per unit.
+	weights, head  int64
+	trafficContext [2]int64 // per token of the decodes' context
+	cached         [2]fraction
+	experts        table // by tokens in the step; empty for dense models
+}
+
+var _ StepTimer = (*Roofline)(nil)
+
+// NewRoofline precomputes the coefficients of a deployment.
+func NewRoofline(d *Deployment, o RooflineOptions) (*Roofline, error) {
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("roofline of %v: %w", d, err)
+	}
+	w := d.Work()
+	compute := func(p operations) float64 { return p.seconds / o.PeakFraction }
+	memory := func(bytes float64) float64 { return bytes / (d.GPU.HBMBytesPerSecond * o.BandwidthFraction) }
+	fs := func(seconds float64) int64 { return roundFemtos(seconds * femtosPerSecond) }
+	r := &Roofline{work: w, o: o, window: w.window, weights: fs(memory(w.weightBytes)), head: fs(memory(w.headBytes))}
+	r.fixed = fs(o.StepTime.Seconds() + float64(o.LayerTime.Seconds()*float64(d.LLM.Layers)))
+	r.token = fs(compute(w.token.plus(w.experts)))
+	r.emit = fs(compute(w.emit))
+	r.upToken = fs(compute(w.upToken))
+	r.decodeToken = fs(compute(w.decodeToken))
+	for i := range 2 {
+		r.computeContext[i] = fs(compute(w.decodePair[i]))
+		r.pair[i] = newFraction(compute(w.prefillPair[i]) / 2)
+		r.trafficContext[i] = fs(memory(w.kvBytes[i]))
+		r.cached[i] = newFraction(memory(w.kvBytes[i]))
+	}
+	if w.expertBytes > 0 {
+		r.experts = newTable(func(tokens float64) float64 {
+			return memory(w.expertBytes * w.activeExperts(tokens))
+		}, 4096)
+	}
+	return r, nil
+}
+
+// Work is the least that steps have to do.
+func (r *Roofline) Work() *Work { return r.work }
+
+// Span implements [StepTimer]. A run of decodes is promised until arithmetic and memory change roles,
+// or the mean context passes the window.
+func (r *Roofline) Span(b *Batch) (first, slope int64, n int) {
+	c, m, tokens := r.sides(b)
+	if tokens == 0 {
+		return 0, 0, 1
+	}
+	if len(b.Chunks) > 0 {
+		return min(r.fixed+max(c, m), longest), 0, 1
+	}
+	decodes := int64(b.Decodes)
+	read, exact := readContext(b)
+	cs, run := r.slope(&r.computeContext, decodes, b.Context)
+	ms, run2 := r.slope(&r.trafficContext, decodes, read)
+	run = min(run, run2)
+	lead, gain, slope := c-m, ms-cs, cs
+	if m > c || (m == c && ms > cs) {
+		lead, gain, slope = -lead, -gain, ms
+	}
+	if gain > 0 {
+		run = min(run, lead/gain+1)
+	}
+	if !exact {
+		return r.fixed + max(c, m), 0, 1
+	}
+	return r.fixed + max(c, m), slope, int(min(run, maxRun))
+}
+
+// slope is the growth of one side per iteration, and the number of iterations for which it lasts.
+func (r *Roofline) slope(perToken *[2]int64, decodes, context int64) (slope, run int64) {
+	mean := (context + decodes - 1) / decodes
+	if mean > r.window || (mean == r.window && context == r.window*decodes) {
+		return decodes * perToken[0], maxRun
+	}
+	return decodes * (perToken[0] + perToken[1]), min(r.window-mean+1, maxRun)
+}
+
+// sides are the arithmetic and the memory traffic of a step, and its number of tokens.
+func (r *Roofline) sides(b *Batch) (compute, memory, tokens int64) {
+	decodes := int64(b.Decodes)
+	read, _ := readContext(b)
+	inWindow := func(context int64) int64 { return min(context, saturate(0, decodes, r.window)) }
+	compute = decodes*r.decodeToken + b.Context*r.computeContext[0] + inWindow(b.Context)*r.computeContext[1]
+	memory = r.weights + read*r.trafficContext[0] + inWindow(read)*r.trafficContext[1]
+	tokens = decodes
+	for _, ch := range b.Chunks {
+		n, cached := int64(ch.New), int64(ch.Cached)
+		span := 2*cached + n
+		var pairs, reads uint128
+		pairs.add(n*span, r.pair[0])
+		pairs.add(n*min(span, 2*r.window), r.pair[1])
+		reads.add(cached, r.cached[0])
+		reads.add(min(cached, r.window), r.cached[1])
+		compute = min(compute+pairs.femtos()+(n+cached)*r.upToken, longest)
+		memory = min(memory+reads.femtos(), longest)
+		tokens += n
+	}
+	compute += tokens*r.token + int64(b.Emit)*r.emit
+	if b.Emit > 0 {
+		memory += r.head
+	}
+	if r.experts.values != nil {
+		memory += r.experts.at(tokens * int64(r.work.d.DataParallel))
+	}
+	return min(compute, longest), min(memory, longest), tokens
+}
+
+// Explain takes the time of one step apart.
+func (r *Roofline) Explain(b *Batch) Explanation {
+	var e Explanation
+	c, m, tokens := r.sides(b)
+	if tokens == 0 {
+		return e
+	}
+	seconds := func(fs int64) float64 { return float64(fs) / femtosPerSecond }
+	e.add("roofline", "roofline options", cost{seconds: seconds(max(c, m)), compute: seconds(c), memory: seconds(m)})
+	e.add("layers", "roofline options", latency(r.o.LayerTime.Seconds()*float64(r.work.d.LLM.Layers)))
+	e.add(termStep, "roofline options", latency(r.o.StepTime.Seconds()))
+	e.finish(r.work, b)
+	return e
+}

@@ -1,0 +1,147 @@
+package model
+
+// Work is what a step has to do at least, on one GPU: floating-point operations and bytes from memory.
+// It serves for utilisation and for the bound that no step can beat.
+//
+// For a given membership of the batch, everything is linear in Context until it passes a window: the
+// work of a run of n iterations is n times that of one with their mean context.
+type Work struct {
+	d       *Deployment
+	stages  float64 // pipeline stages; sums over layers are divided by them
+	routing KernelOptions
+
+	token, prefillToken, decodeToken, emit, experts operations
+	decodePair, prefillPair                         [2]operations // per context token; full and windowed layers
+	upToken                                         operations    // per token in the context of a chunk
+
+	weightBytes float64 // every step, without experts and head
+	headBytes   float64 // every step that emits
+	expertBytes float64 // per active expert, in all layers
+	kvBytes     [2]float64
+	window      int64
+}
+
+// operations are floating-point operations, and the time that they take at the peak of their format.
+type operations struct{ flops, seconds float64 }
+
+func (o operations) times(n float64) operations {
+	return operations{float64(o.flops * n), float64(o.seconds * n)}
+}
+
+func (o operations) plus(p operations) operations {
+	return operations{o.flops + p.flops, o.seconds + p.seconds}
+}
+
+// Work is the work of steps of the deployment, with experts chosen as [Kernels] does by default.
+func (d *Deployment) Work() *Work {
+	o, _ := KernelOptions{}.resolve(&d.GPU.Kernels.Common) // the defaults are valid
+	return newWork(newOps(d, o))
+}
+
+func newWork(p *ops) *Work {
+	d, llm := p.d, &p.d.LLM
+	layers, dense := float64(llm.Layers), float64(llm.denseLayers())
+	moe := layers - dense
+	w := &Work{d: d, stages: float64(d.PipelineParallel), routing: p.o, window: noWindow}
+	at := func(format Precision, flops float64) operations {
+		return operations{flops, flops / d.GPU.Peak(d.GPU.Kernels.GEMM[format].Arithmetic)}
+	}
+
+	projections := llm.attentionParams(d.TensorParallel)
+	if llm.UsesMLA() {
+		up := p.mlaUpParams()
+		projections -= up
+		w.decodeToken = at(BF16, 2*up*layers)
+		w.upToken = at(d.Dtype, 2*up*layers)
+	}
+	mlp := 3 * p.h / p.tp * (dense*float64(llm.Intermediate) + moe*float64(llm.SharedIntermediate))
+	w.token = at(d.Dtype, 2*(float64(layers*projections)+mlp)).plus(at(BF16, 2*moe*llm.routerParams()))
+	w.experts = at(d.MoEDtype, 2*moe*float64(llm.TopK)*llm.expertParams()/p.tp)
+	w.emit = at(BF16, 2*p.h*p.voc)
+
+	w.weightBytes = layers*d.attentionBytes() + dense*d.denseLayerBytes() + moe*(d.moeLayerBytes()-d.expertLayerBytes())
+	w.headBytes = p.h * p.voc * 2
+	if moe > 0 {
+		perRank := float64(llm.Experts) / float64(d.ExpertParallel)
+		w.expertBytes = moe * d.expertLayerBytes() / perRank / moeMemoryLimit
+	}
+	decode, prefill := 4*p.q*p.hd, 4*p.q*p.hd
+	if llm.UsesMLA() {
+		_, c, r, n, v := llm.MLA.dims()
+		decode, prefill = 2*p.q*(2*c+r), 2*p.q*(n+r+v)
+	}
+	for _, c := range p.classes() {
+		i := 0
+		if c.window != noWindow {
+			i, w.window = 1, c.window
+		}
+		w.decodePair[i] = at(BF16, decode*c.layers)
+		w.prefillPair[i] = at(BF16, prefill*c.layers)
+		w.kvBytes[i] = float64(d.kvBytesPerTokenLayer()) * c.layers
+	}
+	return w
+}
+
+// arithmetic is the sum over all stages.
+func (w *Work) arithmetic(b *Batch) operations {
+	n := float64(b.Decodes)
+	context := float64(b.Context)
+	sum := w.decodeToken.times(n).plus(w.decodePair[0].times(context))
+	sum = sum.plus(w.decodePair[1].times(min(context, n*float64(w.window))))
+	tokens := n
+	for _, c := range b.Chunks {
+		n, cached := float64(c.New), float64(c.Cached)
+		mean := cached + n/2
+		tokens += n
+		sum = sum.plus(w.prefillPair[0].times(n * mean)).plus(w.prefillPair[1].times(n * min(mean, float64(w.window))))
+		sum = sum.plus(w.upToken.times(cached + n))
+	}
+	return sum.plus(w.token.times(tokens)).plus(w.experts.times(tokens)).plus(w.emit.times(float64(b.Emit)))
+}
+
+// bytes is the sum over all stages.
+func (w *Work) bytes(b *Batch) float64 {
+	read, _ := readContext(b)
+	n := float64(b.Decodes)
+	sum := w.weightBytes + float64(w.kvBytes[0]*float64(read)) + float64(w.kvBytes[1]*min(float64(read), n*float64(w.window)))
+	tokens := n
+	for _, c := range b.Chunks {
+		tokens += float64(c.New)
+		sum += float64(w.kvBytes[0]*float64(c.Cached)) + float64(w.kvBytes[1]*min(float64(c.Cached), float64(w.window)))
+	}
+	if b.Emit > 0 {
+		sum += w.headBytes
+	}
+	if w.expertBytes > 0 {
+		sum += float64(w.expertBytes * w.activeExperts(tokens*float64(w.d.DataParallel)))
+	}
+	return sum
+}
+
+// activeExperts is the expected number of distinct experts of a rank that are read.
+func (w *Work) activeExperts(tokens float64) float64 {
+	return activeExperts(&w.d.LLM, tokens, float64(w.d.ExpertParallel), w.routing.RoutingConcentration, w.routing.RoutingDispersion)
+}
+
+// FLOPs of a step on one GPU: twice the weights that every token meets, and the attention.
+func (w *Work) FLOPs(b *Batch) float64 { return w.arithmetic(b).flops / w.stages }
+
+// Bytes that a step reads from the memory of one GPU: its weights once, of experts the expected
+// number of distinct ones, and the KV cache, of which shared blocks count once.
+func (w *Work) Bytes(b *Batch) float64 { return w.bytes(b) / w.stages }
+
+// ComputeSeconds is the time of a step's FLOPs at the datasheet's peak of the format of each. Over
+// the step's length it is the model FLOPs utilisation (MFU); sums of both give that of a run.
+func (w *Work) ComputeSeconds(b *Batch) float64 { return w.arithmetic(b).seconds / w.stages }
+
+// MemorySeconds is the time of a step's Bytes at the datasheet's bandwidth. Over the step's length it
+// is the memory bandwidth utilisation (MBU); sums of both give that of a run.
+func (w *Work) MemorySeconds(b *Batch) float64 {
+	return w.bytes(b) / w.d.GPU.HBMBytesPerSecond / w.stages
+}
+
+// Floor is a length in seconds that no step can beat: the greater of its arithmetic at the peak and
+// its memory traffic at full bandwidth, one pipeline stage after the other.
+func (w *Work) Floor(b *Batch) float64 {
+	return max(w.arithmetic(b).seconds, w.bytes(b)/w.d.GPU.HBMBytesPerSecond)
+}
