@@ -80,16 +80,8 @@ func (c *cohort) stepsWithin(step int64, free, limit int) int {
 // in iteration 0 and step the cohort step that iteration 1 makes.
 func (c *cohort) blockFemtos(used int, p *clock.Progression, step int64) Uint128 {
 	var sum Uint128
-	size := len(c.need)
+	size, n := len(c.need), p.N
 	length, level, at := p.First, used, c.residueAt(step)
-	advance := func() {
-		level += int(c.need[at])
-		if at++; at == size {
-			at = 0
-		}
-		length += p.Slope
-	}
-	n := p.N
 	if rounds := n / size; rounds >= 3 {
 		// Iteration k·size+i has level(i)+k·members and length(i)+k·size·slope.
 		var products Uint128
@@ -98,7 +90,11 @@ func (c *cohort) blockFemtos(used int, p *clock.Progression, step int64) Uint128
 			products = products.Add(Mul64(uint64(level), uint64(length)))
 			levels += uint64(level)
 			lengths += uint64(length)
-			advance()
+			level += int(c.need[at])
+			length += p.Slope
+			if at++; at == size {
+				at = 0
+			}
 		}
 		r := uint64(rounds)
 		ones := r * (r - 1) / 2
@@ -113,7 +109,11 @@ func (c *cohort) blockFemtos(used int, p *clock.Progression, step int64) Uint128
 	}
 	for range n {
 		sum = sum.Add(Mul64(uint64(level), uint64(length)))
-		advance()
+		level += int(c.need[at])
+		length += p.Slope
+		if at++; at == size {
+			at = 0
+		}
 	}
 	return sum
 }

@@ -30,14 +30,22 @@ type flights struct {
 	n    int
 }
 
-func (q *flights) at(i int) *flight { return &q.ring[(q.head+i)%len(q.ring)] }
+func (q *flights) at(i int) *flight {
+	i += q.head
+	if i >= len(q.ring) {
+		i -= len(q.ring)
+	}
+	return &q.ring[i]
+}
 
 // next is the empty flight behind the last one.
 func (q *flights) next() *flight { return q.at(q.n) }
 
 func (q *flights) pop() {
 	q.at(0).clear()
-	q.head = (q.head + 1) % len(q.ring)
+	if q.head++; q.head == len(q.ring) {
+		q.head = 0
+	}
 	q.n--
 }
 
