@@ -15,9 +15,6 @@ type flight struct {
 	partial  bool
 }
 
-// eventful reports whether processing the flight changes anything but counts.
-func (f *flight) eventful() bool { return len(f.firsts)+len(f.finishes) > 0 || f.partial }
-
 func (f *flight) clear() {
 	f.firsts, f.finishes, f.emitters = f.firsts[:0], f.finishes[:0], f.emitters[:0]
 	f.partial = false

@@ -118,8 +118,19 @@ func (r *Replica) cut(t clock.Time) {
 	}
 }
 
-// promiseEnd is the boundary at which the promise is used up.
-func (r *Replica) promiseEnd() clock.Time { return r.promise.End(r.promise.N + 1 - r.depth) }
+// promiseEnd is the boundary at which the promise is used up, or, before it, that at which the
+// iteration in flight ahead of it has first tokens to deliver.
+func (r *Replica) promiseEnd() clock.Time {
+	if r.deliversFirst() {
+		return r.inFlight.at(0).end
+	}
+	return r.promise.End(r.promise.N + 1 - r.depth)
+}
+
+// deliversFirst reports whether first tokens are delivered while the promise goes on.
+func (r *Replica) deliversFirst() bool {
+	return r.promise.N > 1 && r.inFlight.n > 0 && len(r.inFlight.at(0).firsts) > 0
+}
 
 // stop commits the promised iterations that are composed before the instant at.
 func (r *Replica) stop(at clock.Time) {
@@ -134,6 +145,13 @@ func (r *Replica) stop(at clock.Time) {
 // find room in it.
 func (r *Replica) boundary() error {
 	r.now = r.next
+	if r.deliversFirst() {
+		f := r.inFlight.at(0)
+		r.process(f)
+		f.clear()
+		r.next = r.promiseEnd()
+		return nil
+	}
 	if !r.answered {
 		r.results()
 		if r.answered {
@@ -218,7 +236,8 @@ func (r *Replica) repeatable() bool {
 	if !r.it.plain() || r.inFlight.n < r.depth-1 || r.maxSpan == 1 {
 		return false
 	}
-	return r.inFlight.n == 0 || !r.inFlight.at(0).eventful()
+	// Delivering a first token changes nothing for the cohort; letting go of a sequence does.
+	return r.inFlight.n == 0 || len(r.inFlight.at(0).finishes) == 0 && !r.inFlight.at(0).partial
 }
 
 // horizon is the number of iterations, at most n, that will be like the one just composed.

@@ -1,10 +1,168 @@
 package simtest
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"clifftop/sim"
+	"clifftop/sim/clock"
+	"clifftop/sim/sched"
+	"clifftop/workload"
 )
+
+const ms = clock.Time(clock.Millisecond)
+
+// plain is an engine with steps of 10 ms and room for everything.
+func plain() sim.Config {
+	return sim.Config{
+		Scheduler: &sched.VLLM{}, Timer: Affine{Base: int64(10*ms) * clock.FemtosPerPico},
+		MaxNumSeqs: 8, MaxNumBatchedTokens: 100, MaxModelLen: 100, BlockSize: 16,
+	}
+}
+
+// TestNaiveByHand follows four requests through an engine with two iterations in flight: A and B stay,
+// C leaves in the front end, D while its first two tokens are in flight.
+//
+//	3 ms   A, B in the queue; step 1 (3–13): A4 B4; step 2 (13–23): A1 B1; C leaves
+//	8 ms   D in the queue
+//	13 ms  step 3 (23–33): B1 D4
+//	23 ms  A ends; step 4 (33–43): D1
+//	25 ms  D leaves
+//	33 ms  D is removed, B ends
+func TestNaiveByHand(t *testing.T) {
+	cfg := plain()
+	cfg.AsyncScheduling = true
+	cfg.Frontend, cfg.StreamPerSequence = 3*clock.Millisecond, clock.Millisecond
+	src := NewRequests([]workload.Request{
+		{InputTokens: 4, OutputTokens: 2},
+		{InputTokens: 4, OutputTokens: 3},
+		{InputTokens: 4, OutputTokens: 3, Arrival: 1 * ms, Patience: 2 * clock.Millisecond},
+		{InputTokens: 4, OutputTokens: 5, Arrival: 5 * ms, Patience: 20 * clock.Millisecond},
+	})
+	tape := &StepTape{}
+	if err := Naive(cfg, src, tape); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckTape(&cfg, &tape.Tape); err != nil {
+		t.Error(err)
+	}
+
+	type instants [7]clock.Time // queued, scheduled, first, client's first, last, client's last, released
+	const never = clock.Never
+	want := map[int64]instants{
+		0: {3 * ms, 3 * ms, 13 * ms, 14 * ms, 23 * ms, 24 * ms, 23 * ms},
+		1: {3 * ms, 3 * ms, 13 * ms, 15 * ms, 33 * ms, 34 * ms, 33 * ms},
+		2: {never, never, never, never, never, never, 3 * ms},
+		3: {8 * ms, 13 * ms, never, never, never, never, 33 * ms},
+	}
+	for _, rec := range tape.Records {
+		got := instants{rec.Queued, rec.Scheduled, rec.FirstToken, rec.ClientFirst, rec.LastToken, rec.ClientLast, rec.Released}
+		if got != want[rec.Request.ID] {
+			t.Errorf("request %d: %v, want %v", rec.Request.ID, got, want[rec.Request.ID])
+		}
+	}
+	if want := []Drop{{33 * ms, 1}, {43 * ms, 1}}; !slices.Equal(tape.Drops, want) {
+		t.Errorf("dropped %v, want %v", tape.Drops, want)
+	}
+	if want := []Ended{{2, 3 * ms}, {0, 24 * ms}, {3, 25 * ms}, {1, 34 * ms}}; !slices.Equal(src.Ended, want) {
+		t.Errorf("done %v, want %v", src.Ended, want)
+	}
+	wantLevels := []LevelChange{
+		{0, sim.Levels{System: 2}},
+		{1 * ms, sim.Levels{System: 3}},
+		{3 * ms, sim.Levels{System: 2, Running: 2}},
+		{5 * ms, sim.Levels{System: 3, Running: 2}},
+		{8 * ms, sim.Levels{System: 3, Running: 2, Waiting: 1}},
+		{13 * ms, sim.Levels{System: 3, Running: 3, Decoding: 2}},
+		{23 * ms, sim.Levels{System: 2, Running: 2, Decoding: 1}},
+		{33 * ms, sim.Levels{}},
+	}
+	if !slices.Equal(tape.Changes, wantLevels) {
+		t.Errorf("levels %v, want %v", tape.Changes, wantLevels)
+	}
+}
+
+// TestNaiveClosedLoop checks that a client that sends its next request as it leaves is heard at that
+// instant, while the engine learns of its leaving only at the boundary.
+func TestNaiveClosedLoop(t *testing.T) {
+	cfg := plain()
+	src := NewClosedLoop([]workload.Request{
+		{InputTokens: 4, OutputTokens: 3, Patience: 4 * clock.Millisecond},
+		{InputTokens: 4, OutputTokens: 1, Arrival: 1 * ms}, // 1 ms after the first was done
+	}, 1)
+	tape := &Tape{}
+	if err := Naive(cfg, src, tape); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckTape(&cfg, tape); err != nil {
+		t.Error(err)
+	}
+	want := []LevelChange{
+		{0, sim.Levels{System: 1, Running: 1}},
+		{5 * ms, sim.Levels{System: 2, Running: 1, Waiting: 1}},
+		{10 * ms, sim.Levels{System: 1, Running: 1}},
+		{20 * ms, sim.Levels{}},
+	}
+	if !slices.Equal(tape.Changes, want) {
+		t.Errorf("levels %v, want %v", tape.Changes, want)
+	}
+}
+
+// TestNaiveRejects checks the requests that can never run.
+func TestNaiveRejects(t *testing.T) {
+	cfg := plain()
+	cfg.NumGPUBlocks, cfg.MaxModelLen = 3, 40
+	src := NewRequests([]workload.Request{
+		{InputTokens: 40, OutputTokens: 1},  // reaches the longest sequence
+		{InputTokens: 31, OutputTokens: 3},  // computes 33 tokens, which take 3 blocks
+		{InputTokens: 31, OutputTokens: 2},  // fits
+		{InputTokens: 33, OutputTokens: 90}, // does not fit, however it is cut
+	})
+	tape := &Tape{}
+	if err := Naive(cfg, src, tape); err != nil {
+		t.Fatal(err)
+	}
+	for _, rec := range tape.Records {
+		if want := rec.Request.ID != 2; (rec.Outcome == sim.Rejected) != want {
+			t.Errorf("request %d: %v, want rejected %v", rec.Request.ID, rec.Outcome, want)
+		}
+	}
+}
+
+// TestCheckTapeFinds spoils a tape in several ways.
+func TestCheckTapeFinds(t *testing.T) {
+	for _, test := range []struct {
+		want  string
+		spoil func(*Tape)
+	}{
+		{"never ended", func(t *Tape) { t.Records = t.Records[1:] }},
+		{"delivered", func(t *Tape) { t.Iterations[2].Decodes-- }},
+		{"budget", func(t *Tape) { t.Iterations[0].PrefillTokens += 100 }},
+		{"starts before", func(t *Tape) { t.Iterations[1].Start-- }},
+		{"Little's law: system", func(t *Tape) { t.Changes[1].At++ }},
+		{"levels at the end", func(t *Tape) { t.Changes = t.Changes[:len(t.Changes)-1] }},
+		{"idle", func(t *Tape) { t.Iterations = t.Iterations[:2] }},
+		{"BlockFemtos", func(t *Tape) { t.BlockFemtos.Lo++ }},
+		{"gaps", func(t *Tape) { t.Iterations[1].Gaps = 0 }},
+	} {
+		cfg := plain()
+		tape := &Tape{}
+		src := NewRequests([]workload.Request{
+			{InputTokens: 4, OutputTokens: 4},
+			{InputTokens: 4, OutputTokens: 9, Arrival: 3 * ms},
+		})
+		if err := Naive(cfg, src, tape); err != nil {
+			t.Fatal(err)
+		}
+		test.spoil(tape)
+		if err := CheckTape(&cfg, tape); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("want an error with %q, got %v", test.want, err)
+		}
+	}
+}
 
 // TestNaiveInvariants runs the naive engine on random cases and checks what holds in every run.
 func TestNaiveInvariants(t *testing.T) {

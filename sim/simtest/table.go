@@ -1,0 +1,187 @@
+package simtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"clifftop/sim"
+	"clifftop/sim/clock"
+)
+
+// headings are those of the columns of a table of steps. Of the optional ones those are printed that
+// are not empty throughout.
+var (
+	headings = [...]string{"step", "begins", "ends", "scheduled", "sampled", "finished", "preempted", "hit", "free"}
+	optional = [...]bool{1: true, 2: true, 6: true, 7: true, 8: true}
+)
+
+// row is a row of a table of steps.
+type row [len(headings)]string
+
+// table prints the steps of the last run.
+func (e *Env) table(times bool) string {
+	k := newBookkeeper(e)
+	var rows []row
+	var first, last []int // numbers of the steps of a row
+	for i := range e.tape.Steps {
+		it := &e.tape.Iterations[i]
+		r := k.row(i)
+		if times {
+			r[1], r[2] = milliseconds(it.Start), milliseconds(it.End)
+		}
+		if n := len(rows); n > 0 && rows[n-1] == r {
+			last[n-1] = i + 1
+			continue
+		}
+		rows, first, last = append(rows, r), append(first, i+1), append(last, i+1)
+	}
+
+	var out strings.Builder
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	write := func(cells row) {
+		var shown []string
+		for c, cell := range cells {
+			if !optional[c] || slices.ContainsFunc(rows, func(r row) bool { return r[c] != "" }) {
+				shown = append(shown, orDash(cell))
+			}
+		}
+		fmt.Fprintln(w, strings.Join(shown, "\t"))
+	}
+	write(headings)
+	for i, r := range rows {
+		r[0] = fmt.Sprint(first[i])
+		if last[i] > first[i] {
+			r[0] += fmt.Sprint("-", last[i])
+		}
+		write(r)
+	}
+	w.Flush()
+	return out.String()
+}
+
+func orDash(cell string) string {
+	if cell == "" {
+		return "-"
+	}
+	return cell
+}
+
+func milliseconds(t clock.Time) string {
+	return fmt.Sprint(float64(t) / float64(clock.Millisecond))
+}
+
+// bookkeeper follows the sequences through the steps of a run.
+type bookkeeper struct {
+	env      *Env
+	records  []*sim.Record // by request
+	computed []int32       // computed tokens of running sequences, 0 of others, by request
+	produced []int32       // tokens scheduled so far, by request
+}
+
+func newBookkeeper(e *Env) *bookkeeper {
+	n := len(e.requests)
+	k := &bookkeeper{env: e, records: make([]*sim.Record, n), computed: make([]int32, n), produced: make([]int32, n)}
+	for i := range e.tape.Records {
+		rec := &e.tape.Records[i]
+		k.records[rec.Request.ID] = rec
+	}
+	return k
+}
+
+// row tells of a step.
+func (k *bookkeeper) row(i int) (r row) {
+	e, s := k.env, &k.env.tape.Steps[i]
+	begins := e.tape.Iterations[i].Start
+	for id, rec := range k.records {
+		if rec.Outcome == sim.Cancelled && rec.Released <= begins {
+			k.computed[id] = 0
+		}
+	}
+	var scheduled, sampled, finished, preempted, hit []string
+	for _, id := range s.Preempted {
+		preempted = append(preempted, e.names[id])
+		k.computed[id] = 0
+	}
+	freed := 0
+	for _, sh := range s.Scheduled {
+		id, name := sh.Request, e.names[sh.Request]
+		scheduled = append(scheduled, fmt.Sprint(name, sh.Tokens))
+		if sh.Cached > 0 {
+			hit = append(hit, fmt.Sprint(name, sh.Cached))
+		}
+		k.computed[id] += sh.Cached + sh.Tokens
+		if !sh.Emits {
+			continue
+		}
+		k.produced[id]++
+		if k.produced[id] > k.records[id].Tokens {
+			sampled = append(sampled, "("+name+")")
+			continue
+		}
+		sampled = append(sampled, name)
+		if sh.Ends {
+			finished = append(finished, name)
+			freed += (int(k.computed[id]) + int(e.cfg.BlockSize) - 1) / int(e.cfg.BlockSize)
+			k.computed[id] = 0
+		}
+	}
+	for c, list := range [...][]string{3: scheduled, 4: sampled, 5: finished, 6: preempted, 7: hit} {
+		r[c] = strings.Join(list, " ")
+	}
+	r[8] = k.free(i, freed)
+	return r
+}
+
+// free is the number of free blocks after a step in which sequences that held so many blocks
+// finished. If others share blocks with them it cannot be told.
+func (k *bookkeeper) free(i, freed int) string {
+	cfg, s := &k.env.cfg, &k.env.tape.Steps[i]
+	switch {
+	case cfg.NumGPUBlocks == 0:
+		return ""
+	case cfg.AsyncScheduling || freed == 0:
+		return fmt.Sprint(s.FreeBlocks)
+	case !slices.ContainsFunc(k.computed, func(n int32) bool { return n > 0 }):
+		return fmt.Sprint(cfg.UsableBlocks())
+	case k.env.tape.Iterations[i].Shared > 0:
+		return "?"
+	}
+	return fmt.Sprint(s.FreeBlocks + freed)
+}
+
+// ends prints how the requests of the last run ended.
+func (e *Env) ends(args *arguments) string {
+	if e.tape == nil {
+		args.fault("nothing was run")
+		return ""
+	}
+	k := newBookkeeper(e)
+	var out strings.Builder
+	for id, rec := range k.records {
+		fmt.Fprintf(&out, "%s: %v", e.names[id], rec.Outcome)
+		if rec.Tokens > 0 {
+			fmt.Fprintf(&out, ", %d tokens, first in step %d", rec.Tokens, e.stepEnding(rec.FirstToken))
+		}
+		if rec.LastToken != clock.Never {
+			fmt.Fprintf(&out, ", last in step %d", e.stepEnding(rec.LastToken))
+		}
+		if rec.CachedTokens > 0 {
+			fmt.Fprintf(&out, ", %d cached", rec.CachedTokens)
+		}
+		if rec.Preemptions > 0 {
+			fmt.Fprintf(&out, ", preempted %d, recomputed %d", rec.Preemptions, rec.RecomputedTokens)
+		}
+		fmt.Fprintln(&out)
+	}
+	for _, g := range e.tape.Gapped {
+		fmt.Fprintf(&out, "gap of %s ms to step %d\n", milliseconds(clock.Time(g.Gap)), e.stepEnding(g.At))
+	}
+	return out.String()
+}
+
+// stepEnding is the number of the step that ends at an instant.
+func (e *Env) stepEnding(at clock.Time) int {
+	return 1 + slices.IndexFunc(e.tape.Iterations, func(it Iteration) bool { return it.End == at })
+}
