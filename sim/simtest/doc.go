@@ -3,7 +3,9 @@
 // of random cases.
 //
 // [Naive] walks every sequence in every iteration and keeps explicit block tables. It is slow and plain,
-// and it is the definition: the real engine has to give the same [Tape], token for token.
+// and it is the definition: the real engine has to give the same [Tape], token for token. [Draw] makes cases for
+// the comparison, [CheckTape] asserts what holds in every run, and [Env] runs scenario files that say
+// step by step what a policy does.
 //
 // # What an engine does
 //
@@ -23,6 +25,9 @@
 //  3. requests that have reached the queue join it, in the order (instant, ID);
 //  4. iterations are composed and launched until one is in flight, or two under asynchronous
 //     scheduling, or nothing can be scheduled.
+//
+// Under the priority policy the queue is ordered by (priority, arrival, ID) instead. The cause that the levels
+// give for a waiting head is that of the last composition of the boundary, be it an empty one.
 //
 // An iteration starts when it is composed or when the previous one ends, whichever is later.
 //
