@@ -86,7 +86,8 @@ type totals struct {
 	input, cached, successful      int64
 	good                           int64 // tokens
 	recTokens, recRecomputed       int64
-	completedInput, wasted         int64
+	completedInput, wasted         int64 // prompt tokens computed; output of no use
+	completedPrompts               int64 // prompt tokens
 	dropped                        int64
 	preemptions                    int64
 	arrivals, endedArrivals        sim.Uint128 // sums of instants
@@ -447,6 +448,7 @@ func (c *Collector) Finished(rec *sim.Record) {
 	}
 	c.line.upTo(rec.ClientLast).completions++
 	t.successful += int64(rec.Tokens)
+	t.completedPrompts += int64(r.InputTokens)
 	t.completedInput += int64(r.InputTokens - rec.CachedTokens)
 	s := newSample(rec)
 	b := c.line.at(s.arrival)

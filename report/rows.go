@@ -1,0 +1,216 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// column is a number of a summary under its name in curve.csv.
+type column struct {
+	name string
+	get  func(*Summary) *float64
+}
+
+// columns are those of curve.csv after the load. Units are in the names; a cell is empty where the number
+// is unknown or has no sample.
+func columns() []column {
+	count := func(n int64) *float64 { return number(float64(n)) }
+	cols := []column{
+		{"offered", func(s *Summary) *float64 { return count(s.Requests.Offered) }},
+		{"completed", func(s *Summary) *float64 { return count(s.Requests.Completed) }},
+		{"rejected", func(s *Summary) *float64 { return count(s.Requests.Rejected) }},
+		{"timed_out", func(s *Summary) *float64 { return count(s.Requests.TimedOut) }},
+		{"window_s", func(s *Summary) *float64 { return number(s.Window.EndS - s.Window.StartS) }},
+		{"stationary", func(s *Summary) *float64 {
+			if s.Window.Stationary == nil {
+				return nil
+			}
+			if *s.Window.Stationary {
+				return number(1)
+			}
+			return number(0)
+		}},
+		{"requests_per_s", func(s *Summary) *float64 { return s.Throughput.RequestsPerS }},
+		{"output_tokens_per_s", func(s *Summary) *float64 { return s.Throughput.OutputTokensPerS }},
+		{"input_tokens_per_s", func(s *Summary) *float64 { return s.Throughput.InputTokensPerS }},
+		{"total_tokens_per_s", func(s *Summary) *float64 { return s.Throughput.TotalTokensPerS }},
+	}
+	for _, m := range []struct {
+		name string
+		of   func(*Summary) *Distribution
+	}{
+		{"ttft", func(s *Summary) *Distribution { return &s.Latency.TTFT }},
+		{"tpot", func(s *Summary) *Distribution { return &s.Latency.TPOT }},
+		{"itl", func(s *Summary) *Distribution { return &s.Latency.ITL }},
+		{"e2e", func(s *Summary) *Distribution { return &s.Latency.E2E }},
+		{"queue", func(s *Summary) *Distribution { return &s.Latency.Queue }},
+	} {
+		cols = append(cols,
+			column{m.name + "_mean_ms", func(s *Summary) *float64 { return m.of(s).Mean }},
+			column{m.name + "_p50_ms", func(s *Summary) *float64 { return m.of(s).P50 }},
+			column{m.name + "_p90_ms", func(s *Summary) *float64 { return m.of(s).P90 }},
+			column{m.name + "_p95_ms", func(s *Summary) *float64 { return m.of(s).P95 }},
+			column{m.name + "_p99_ms", func(s *Summary) *float64 { return m.of(s).P99 }},
+		)
+	}
+	return append(cols,
+		column{"in_system_mean", func(s *Summary) *float64 { return s.Concurrency.InSystem.Mean }},
+		column{"running_mean", func(s *Summary) *float64 { return s.Concurrency.Running.Mean }},
+		column{"decoding_mean", func(s *Summary) *float64 { return s.Concurrency.Decoding.Mean }},
+		column{"queue_depth_mean", func(s *Summary) *float64 { return s.Concurrency.QueueDepth.Mean }},
+		column{"busy_fraction", func(s *Summary) *float64 { return s.System.BusyFraction }},
+		column{"mfu", func(s *Summary) *float64 { return s.System.MFU }},
+		column{"mbu", func(s *Summary) *float64 { return s.System.MBU }},
+		column{"kv_usage_mean", func(s *Summary) *float64 { return s.System.KVUsage.Mean }},
+		column{"kv_usage_max", func(s *Summary) *float64 { return s.System.KVUsage.Max }},
+		column{"kv_usage_sd", func(s *Summary) *float64 { return s.System.KVUsage.SD }},
+		column{"preemptions", func(s *Summary) *float64 { return count(s.System.Preemptions) }},
+		column{"prefix_hit_rate", func(s *Summary) *float64 { return s.System.PrefixHitRate }},
+		column{"recomputed_tokens", func(s *Summary) *float64 { return count(s.Tokens.Recomputed) }},
+		column{"error_rate", func(s *Summary) *float64 { return s.System.ErrorRate }},
+		column{"gap_fraction", func(s *Summary) *float64 { return s.System.GapFraction }},
+		column{"gap_fraction_seed", func(s *Summary) *float64 { return s.System.GapFractionSeed }},
+		column{"attainment", func(s *Summary) *float64 { return s.Goodput.Attainment }},
+		column{"goodput_requests_per_s", func(s *Summary) *float64 { return s.Goodput.RequestsPerS }},
+		column{"goodput_output_tokens_per_s", func(s *Summary) *float64 { return s.Goodput.OutputTokensPerS }},
+		column{"usd_per_million_output_tokens", func(s *Summary) *float64 {
+			if s.Cost == nil {
+				return nil
+			}
+			return s.Cost.USDPerMillionOutputAtLoad
+		}},
+	)
+}
+
+// CurveColumns is the header of curve.csv after its first column, which is named after what varies.
+// A cell is empty where the number is unknown or has no sample; stationary is 1 or 0.
+func CurveColumns() []string {
+	var names []string
+	for _, c := range columns() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// WriteCSV writes curve.csv: a header, and a row for each point.
+func (c *Curve) WriteCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	if err := out.Write(append([]string{c.Over}, CurveColumns()...)); err != nil {
+		return err
+	}
+	for _, p := range c.Points {
+		row := append([]string{strconv.FormatFloat(p.Value, 'g', -1, 64)}, p.Summary.row()...)
+		if err := out.Write(row); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// WriteCSV writes a header and one row, with the columns of curve.csv less the first.
+func (s *Summary) WriteCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	if err := out.WriteAll([][]string{CurveColumns(), s.row()}); err != nil {
+		return err
+	}
+	return out.Error()
+}
+
+func (s *Summary) row() []string {
+	var cells []string
+	for _, c := range columns() {
+		var v *float64
+		if s != nil {
+			v = c.get(s)
+		}
+		cells = append(cells, string(appendFloat(nil, v)))
+	}
+	return cells
+}
+
+// WriteMarkdown writes the points as a Markdown table for people, and below it what they show.
+func (c *Curve) WriteMarkdown(w io.Writer) error {
+	var b strings.Builder
+	head, rows := c.brief()
+	b.WriteString("| " + strings.Join(head, " | ") + " |\n|" + strings.Repeat("---:|", len(head)) + "\n")
+	for _, row := range rows {
+		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+	}
+	if lines := c.findings(); len(lines) > 0 {
+		b.WriteString("\n")
+		for _, line := range lines {
+			b.WriteString("* " + line[0] + ": " + line[1] + "\n")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// brief are the few columns that fit a page.
+func (c *Curve) brief() (head []string, rows [][]string) {
+	head = []string{c.Over, "req/s", "out tok/s", "TTFT p50 ms", "p99 ms", "TPOT p50 ms", "p99 ms", "busy", "KV max"}
+	for _, p := range c.Points {
+		row := []string{strconv.FormatFloat(p.Value, 'g', 6, 64)}
+		s := p.Summary
+		if s == nil {
+			s = &Summary{}
+		}
+		row = append(row, cell(s.Throughput.RequestsPerS), cell(s.Throughput.OutputTokensPerS),
+			cell(s.Latency.TTFT.P50), cell(s.Latency.TTFT.tail(s.Latency.TTFT.P99, minP99)),
+			cell(s.Latency.TPOT.P50), cell(s.Latency.TPOT.tail(s.Latency.TPOT.P99, minP99)),
+			cell(s.System.BusyFraction), cell(s.System.KVUsage.Max))
+		rows = append(rows, row)
+	}
+	return head, rows
+}
+
+// findings are what the points show, as pairs of a heading and a text.
+func (c *Curve) findings() [][2]string {
+	var lines [][2]string
+	add := func(head, format string, args ...any) {
+		lines = append(lines, [2]string{head, fmt.Sprintf(format, args...)})
+	}
+	if k := c.Knee; k != nil {
+		add("knee", "%.4g (%s)", k.Value, k.Evidence)
+		if k.MarginalValue != nil {
+			add("little gain beyond", "%.4g", *k.MarginalValue)
+		}
+	}
+	if p := c.Peak; p != nil {
+		edge := ""
+		if p.AtEdge {
+			edge = ", the highest load swept: the true peak may lie beyond"
+		}
+		add("peak", "%s output tokens/s at %.4g%s", digits(p.OutputTokensPerS), p.Value, edge)
+	}
+	if x := c.Collapse; x != nil {
+		add("collapse", "from %.4g on, by up to %s (%s)", x.Value, percent(x.FallFraction), x.Evidence)
+	}
+	if l := c.FirstLimit; l != nil {
+		add("first limit", "%s, from %.4g on (%s)", l.Resource, l.Value, l.Evidence)
+	}
+	for _, s := range c.Signs {
+		add("sign at "+strconv.FormatFloat(s.Value, 'g', 4, 64), "%s: %s", strings.ReplaceAll(s.Code, "_", " "), s.Evidence)
+	}
+	return lines
+}
+
+// cell prints a number that may be unknown.
+func cell(v *float64) string {
+	if v == nil {
+		return "–"
+	}
+	return digits(*v)
+}
+
+// tail is a percentile far out, or nil if there are fewer samples than it takes to know it.
+func (d *Distribution) tail(percentile *float64, least int64) *float64 {
+	if d.N < least {
+		return nil
+	}
+	return percentile
+}

@@ -1,0 +1,264 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// tableWidth is the number of columns that tables keep to.
+const tableWidth = 80
+
+// minP999 is the number of samples below which tables refuse a p99.9.
+const minP999 = 10_000
+
+// WriteTable writes the summary for people, in lines of at most 80 characters. Latencies are in
+// milliseconds. Percentiles of too few samples are refused: p99 below 1,000, p99.9 below 10,000.
+func (s *Summary) WriteTable(w io.Writer, p Profile) error {
+	t := &table{}
+	s.sections(t, p)
+	_, err := io.WriteString(w, t.b.String())
+	return err
+}
+
+// WriteMarkdown writes the summary as Markdown: the table of latencies, and a list of the rest.
+func (s *Summary) WriteMarkdown(w io.Writer, p Profile) error {
+	t := &table{markdown: true}
+	s.sections(t, p)
+	_, err := io.WriteString(w, t.b.String())
+	return err
+}
+
+// WriteTable writes the points for people, in lines of at most 80 characters, and what they show.
+func (c *Curve) WriteTable(w io.Writer) error {
+	t := &table{}
+	head, rows := c.brief()
+	short := []string{head[0], "req/s", "tok/s", "TTFTp50", "p99", "TPOTp50", "p99", "busy", "KVmax"}
+	t.grid(append([][]string{short}, rows...), 8)
+	if lines := c.findings(); len(lines) > 0 {
+		t.b.WriteString("\n")
+		for _, line := range lines {
+			t.line(line[0], line[1])
+		}
+	}
+	_, err := io.WriteString(w, t.b.String())
+	return err
+}
+
+// table lays out text.
+type table struct {
+	b        strings.Builder
+	markdown bool
+}
+
+const labelWidth = 13
+
+// line writes a labelled text, wrapped.
+func (t *table) line(label, text string) {
+	if t.markdown {
+		fmt.Fprintf(&t.b, "* **%s**: %s\n", label, text)
+		return
+	}
+	column := max(labelWidth, utf8.RuneCountInString(label)+2)
+	t.b.WriteString(pad(label, column))
+	used := column
+	for i, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case used+1+n > tableWidth:
+			t.b.WriteString("\n" + strings.Repeat(" ", labelWidth))
+			used = labelWidth
+		default:
+			t.b.WriteString(" ")
+			used++
+		}
+		t.b.WriteString(word)
+		used += n
+	}
+	t.b.WriteString("\n")
+}
+
+// grid writes rows of cells; the first column is on the left, the others are numbers of at least the given width.
+func (t *table) grid(rows [][]string, width int) {
+	if t.markdown {
+		for i, row := range rows {
+			t.b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+			if i == 0 {
+				t.b.WriteString("|---|" + strings.Repeat("---:|", len(row)-1) + "\n")
+			}
+		}
+		t.b.WriteString("\n")
+		return
+	}
+	first := 0
+	for _, row := range rows {
+		first = max(first, utf8.RuneCountInString(row[0])+1)
+	}
+	for _, row := range rows {
+		line := pad(row[0], max(first, tableWidth-width*(len(row)-1)-12))
+		for _, c := range row[1:] {
+			line += strings.Repeat(" ", max(1, width-utf8.RuneCountInString(c))) + c
+		}
+		t.b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+}
+
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
+}
+
+func (s *Summary) sections(t *table, p Profile) {
+	t.line("window", s.windowText())
+	t.line("requests", s.requestsText())
+	x := s.Throughput
+	t.line("throughput", fmt.Sprintf("%s requests/s, %s output tokens/s, %s input tokens/s", cell(x.RequestsPerS), cell(x.OutputTokensPerS), cell(x.InputTokensPerS)))
+	t.b.WriteString("\n")
+	s.latencyGrid(t, p)
+	if !t.markdown {
+		t.b.WriteString("\n")
+	}
+	if g := s.Goodput; g.SLO != nil {
+		t.line("goodput", s.goodputText())
+	}
+	c := s.Concurrency
+	t.line("concurrency", fmt.Sprintf("in system %s (p95 %s), running %s (%s), decoding %s (%s), queued %s (%s)",
+		cell(c.InSystem.Mean), cell(c.InSystem.P95), cell(c.Running.Mean), cell(c.Running.P95),
+		cell(c.Decoding.Mean), cell(c.Decoding.P95), cell(c.QueueDepth.Mean), cell(c.QueueDepth.P95)))
+	t.line("GPU", s.gpuText())
+	t.line("waiting", s.gapText())
+	if k := s.Cost; k != nil && k.USDPerHour != nil {
+		t.line("cost", fmt.Sprintf("$%s/h, $%s per million output tokens at this load", cell(k.USDPerHour), cell(k.USDPerMillionOutputAtLoad)))
+	}
+	for _, w := range s.Warnings {
+		t.line("warning", w.Text)
+	}
+}
+
+func (s *Summary) windowText() string {
+	text := fmt.Sprintf("%s to %s", seconds(s.Window.StartS), seconds(s.Window.EndS))
+	if s.Window.WarmupS > 0 {
+		text += " (after a warm-up)"
+	}
+	switch st := s.Window.Stationary; {
+	case st == nil:
+		text += ", too short to tell whether steady"
+	case *st:
+		text += ", steady"
+	default:
+		text += ", NOT STATIONARY"
+	}
+	return text
+}
+
+func (s *Summary) requestsText() string {
+	r := s.Requests
+	text := fmt.Sprintf("%d offered, %d completed", r.Offered, r.Completed)
+	for _, x := range []struct {
+		n    int64
+		what string
+	}{{r.Rejected, "rejected"}, {r.TimedOut, "timed out"}, {r.Cancelled, "cancelled"}, {r.Failed, "failed"}, {r.Retries, "retries"}, {r.InSystemAtEnd, "in the system at the end"}} {
+		if x.n > 0 {
+			text += fmt.Sprintf(", %d %s", x.n, x.what)
+		}
+	}
+	return text
+}
+
+func (s *Summary) latencyGrid(t *table, p Profile) {
+	rows := [][]string{{"ms", "mean", "p50", "p90", "p95", "p99", "p99.9", "max", "n"}}
+	var few, fewer int64
+	for _, m := range []struct {
+		name string
+		d    *Distribution
+	}{{"TTFT", &s.Latency.TTFT}, {"TPOT", &s.Latency.TPOT}, {"ITL", &s.Latency.ITL}, {"E2E", &s.Latency.E2E}, {"queue", &s.Latency.Queue}} {
+		d := m.d
+		rows = append(rows, []string{
+			m.name, cell(d.Mean), cell(d.P50), cell(d.P90), cell(d.P95),
+			cell(d.tail(d.P99, minP99)), cell(d.tail(d.P999, minP999)), cell(d.Max), fmt.Sprint(d.N),
+		})
+		if d.N > 0 && d.N < minP99 {
+			few = max(few, d.N)
+		}
+		if d.N >= minP99 && d.N < minP999 {
+			fewer = max(fewer, d.N)
+		}
+	}
+	t.grid(rows, 9)
+	if few > 0 {
+		t.line("–", fmt.Sprintf("no p99 from %d samples (want %d or more)", few, minP99))
+	} else if fewer > 0 {
+		t.line("–", fmt.Sprintf("no p99.9 from %d samples (want %d or more)", fewer, minP999))
+	}
+	if d := s.Latency.TTFT; d.P95 != nil {
+		text := "TTFT p95 is " + p.TTFT.Name(*d.P95)
+		if g := s.Latency.TPOT.P95; g != nil {
+			text += ", TPOT p95 is " + p.TPOT.Name(*g)
+		}
+		if p.Name != DefaultProfile().Name {
+			text += " (" + p.Name + ")"
+		}
+		t.line("bands", text)
+	}
+}
+
+func (s *Summary) goodputText() string {
+	g := s.Goodput
+	verdict := "SLO undecided"
+	if g.Met != nil {
+		verdict = "SLO MISSED"
+		if *g.Met {
+			verdict = "SLO met"
+		}
+	}
+	share := "–"
+	if g.Attainment != nil {
+		share = percent(*g.Attainment)
+	}
+	return fmt.Sprintf("%s; %s of offered requests are good: %s requests/s, %s output tokens/s", verdict, share, cell(g.RequestsPerS), cell(g.OutputTokensPerS))
+}
+
+func (s *Summary) gpuText() string {
+	y := &s.System
+	share := func(v *float64) string {
+		if v == nil {
+			return "–"
+		}
+		return percent(*v)
+	}
+	text := "busy " + share(y.BusyFraction)
+	if y.MFU != nil {
+		text += ", MFU " + share(y.MFU)
+	}
+	if y.MBU != nil {
+		text += ", MBU " + share(y.MBU)
+	}
+	if y.KVBlocks != nil {
+		text += fmt.Sprintf(", KV %s (at most %s of %d blocks)", share(y.KVUsage.Mean), share(y.KVUsage.Max), *y.KVBlocks)
+	}
+	text += fmt.Sprintf(", %d preemptions", y.Preemptions)
+	if y.PrefixHitRate != nil {
+		text += ", prefix hits " + share(y.PrefixHitRate)
+	}
+	return text
+}
+
+func (s *Summary) gapText() string {
+	g := s.System.GapByCause
+	var parts []string
+	total := 0.0
+	for _, x := range []struct {
+		name string
+		v    *float64
+	}{{"KV", g.KV}, {"token budget", g.TokenBudget}, {"seats", g.Seats}, {"policy", g.Policy}, {"idle", g.Idle}, {"iteration boundary", g.Boundary}} {
+		if x.v != nil && *x.v > 0 {
+			parts = append(parts, x.name+" "+percent(*x.v))
+			total += *x.v
+		}
+	}
+	if len(parts) == 0 {
+		return "never"
+	}
+	return percent(total) + " of the time: " + strings.Join(parts, ", ")
+}
