@@ -83,9 +83,8 @@ func (o *ops) mlaDecodeSequence(context float64) cost {
 		memory:  context * o.kvSeconds() / g.MLADecodeMemory,
 	}
 	project := 2 * o.mlaUpParams() / (mlaProjectionCompute * peak)
-	attend.seconds = g.MLADecodeSequence + project + math.Hypot(attend.compute, attend.memory)
-	attend.latency = g.MLADecodeSequence
-	attend.compute += project
+	attend.latency = g.MLADecodeSequence + project
+	attend.seconds = attend.latency + math.Hypot(attend.compute, attend.memory)
 	return attend
 }
 

@@ -134,7 +134,7 @@ func (k *Kernels) explainAttention(e *Explanation, b *Batch) {
 		for _, class := range p.classes() {
 			c = c.plus(p.decodeSequence(min(float64(read)/n, float64(class.window))).times(n * class.layers))
 		}
-		c.seconds = seconds(k.decodeLaunch + k.decode.sum(int64(b.Decodes), read))
+		c.seconds = seconds(k.decodeAttention(b))
 		e.add(termDecode, decodeRow, c)
 	}
 	if len(b.Chunks) > 0 {

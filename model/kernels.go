@@ -2,7 +2,7 @@ package model
 
 import (
 	"fmt"
-	"math/bits"
+	"math"
 )
 
 // Kernels is the calibrated step timer: a step is the sum over layers of matrix products, attention,
@@ -29,6 +29,7 @@ type Kernels struct {
 
 	decode       curve // by mean context: a sequence's decode attention in all layers
 	decodeLaunch int64
+	arithmetic   [2]int64 // of decode attention per token of context, full and windowed layers
 
 	prefillLaunch int64
 	pair          [2]fraction // per (new token, context token), full and windowed layers, halved
@@ -95,6 +96,7 @@ func (k *Kernels) prepareAttention() {
 		}
 		k.pair[i] = newFraction(pair / 2 * c.layers)
 		k.read[i] = newFraction(p.kvSeconds() * c.layers)
+		k.arithmetic[i] = int64(math.Ceil(p.decodeSequence(1).compute * c.layers * femtosPerSecond))
 	}
 	if p.d.LLM.UsesMLA() {
 		up := newCurve(func(tokens float64) float64 { return p.upProjection(tokens).seconds * layers }, 0, nil, true)
@@ -159,9 +161,6 @@ func graphSize(m int) int {
 	return (m + 15) / 16 * 16
 }
 
-// maxRun caps the number of iterations that are promised at once.
-const maxRun = 1 << 30
-
 // Span implements [StepTimer]. A run of decodes is promised until their mean context passes the end
 // of a straight piece of the attention's cost.
 func (k *Kernels) Span(b *Batch) (first, slope int64, n int) {
@@ -173,31 +172,55 @@ func (k *Kernels) Span(b *Batch) (first, slope int64, n int) {
 		return 0, 0, 1
 	}
 	context, exact := readContext(b)
-	mean := uint64(context) / uint64(decodes)
-	p := k.decode.find(int64(mean))
-	first = k.fixed + k.decodeLaunch + decodes*k.sequence + k.tokens.at(decodes) + k.emit.at(int64(b.Emit)) +
-		decodes*p.value + (context-decodes*p.start)*p.slope
-	if !exact {
-		return max(first, k.eagerFloor), 0, 1
-	}
+	mean := int64(uint64(context) / uint64(decodes))
+	p := k.decode.find(mean)
+	value, run := decodes*p.value+(context-decodes*p.start)*p.slope, p.end-mean
 	slope = decodes * p.slope
-	run := p.end - int64(mean) // iterations at whose start the mean is at most the joint
-	if context == int64(mean)*decodes {
+	if context == mean*decodes { // the mean of the run's last iteration is at most the joint
 		run++
 	}
-	n = int(min(run, maxRun))
-	if first < k.eagerFloor {
-		return k.launchBound(first, slope, n)
+	if b.SharedTokens > 0 {
+		t := linear{value, slope, run}.upper(k.decodeArithmetic(decodes, b.Context))
+		value, slope, run = t.value, t.slope, t.run
 	}
-	return first, slope, n
+	first = k.fixed + k.decodeLaunch + decodes*k.sequence + k.tokens.at(decodes) + k.emit.at(int64(b.Emit)) + value
+	switch {
+	case !exact:
+		return max(first, k.eagerFloor), 0, 1
+	case first < k.eagerFloor:
+		return k.launchBound(first, slope, run)
+	}
+	if run > longRun {
+		run = bound(first, slope, run)
+	}
+	return first, slope, int(run)
+}
+
+// decodeArithmetic is what decode attention takes for its arithmetic alone, of which the sharing of
+// blocks spares nothing.
+func (k *Kernels) decodeArithmetic(decodes, context int64) linear {
+	l := linear{value: context*k.arithmetic[0] + inWindow(context, decodes, k.window)*k.arithmetic[1]}
+	l.slope, l.run = windowed(&k.arithmetic, k.window, decodes, context)
+	return l
+}
+
+// decodeAttention is the decode attention of all layers.
+func (k *Kernels) decodeAttention(b *Batch) int64 {
+	decodes := int64(b.Decodes)
+	read, _ := readContext(b)
+	t := k.decode.sum(decodes, read)
+	if b.SharedTokens > 0 {
+		t = max(t, k.decodeArithmetic(decodes, b.Context).value)
+	}
+	return k.decodeLaunch + t
 }
 
 // launchBound is a run during which the host's launches take longer than the GPU.
-func (k *Kernels) launchBound(first, slope int64, n int) (int64, int64, int) {
+func (k *Kernels) launchBound(first, slope, run int64) (int64, int64, int) {
 	if slope > 0 {
-		n = int(min(int64(n), (k.eagerFloor-first)/slope+1))
+		run = min(run, (k.eagerFloor-first)/slope+1)
 	}
-	return k.eagerFloor, 0, n
+	return k.eagerFloor, 0, int(min(run, maxRun))
 }
 
 // readContext is the number of tokens whose KV decode attention reads: shared blocks once, but never
@@ -225,7 +248,7 @@ func (k *Kernels) chunked(b *Batch) int64 {
 		for i := range k.mixed {
 			t += k.mixed[i].femtos(b)
 		}
-		return min(t, longest)
+		return t
 	}
 	pairs, reads, context := k.prefill(b)
 	t += max(k.prefillLaunch+pairs, reads)
@@ -233,10 +256,9 @@ func (k *Kernels) chunked(b *Batch) int64 {
 		t += k.up.at(context)
 	}
 	if decodes > 0 {
-		read, _ := readContext(b)
-		t += k.decodeLaunch + k.decode.sum(decodes, read)
+		t += k.decodeAttention(b)
 	}
-	return min(t, longest)
+	return t
 }
 
 // prefill is the arithmetic of the chunks' attention, the reading of their sequences' caches, which
@@ -271,15 +293,12 @@ func (c *curve) sum(n, context int64) int64 {
 func (c *mixedClass) femtos(b *Batch) int64 {
 	decodes := int64(b.Decodes)
 	var reads uint128
-	work, longestTile, decode := int64(0), int64(0), int64(0)
+	work, tile, decode := int64(0), int64(0), int64(0) // tile: the longest, times the multiprocessors
 	if decodes > 0 {
 		// Sharing spares reading, not arithmetic.
-		inWindow := b.Context
-		if hi, lo := bits.Mul64(uint64(decodes), uint64(c.window)); hi == 0 && lo < uint64(inWindow) {
-			inWindow = int64(lo)
-		}
+		inWindow := inWindow(b.Context, decodes, c.window)
 		work = 2*inWindow + decodes*c.delta
-		longestTile = (2*inWindow+decodes-1)/decodes + c.delta
+		tile = c.sms*2*inWindow/decodes + c.sms*c.delta
 		read, _ := readContext(b)
 		decode = c.decodeLaunch + c.decode.sum(decodes, read)
 		reads.add(min(read, inWindow), c.read)
@@ -287,10 +306,10 @@ func (c *mixedClass) femtos(b *Batch) int64 {
 	for _, ch := range b.Chunks {
 		n, cached := int64(ch.New), int64(ch.Cached)
 		work += (n + c.tileRows - 1) / c.tileRows * (min(2*cached+n, 2*c.window) + c.delta)
-		longestTile = max(longestTile, 2*min(cached, c.window)+c.delta)
+		tile = max(tile, c.sms*(2*min(cached, c.window)+c.delta))
 		reads.add(min(n+cached, c.window), c.read)
 	}
 	var tiles uint128
-	tiles.add(max(c.heads*work, c.sms*longestTile), c.tile)
+	tiles.add(max(c.heads*work, tile), c.tile)
 	return max(c.launch+tiles.femtos(), decode, reads.femtos())
 }

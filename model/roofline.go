@@ -104,46 +104,31 @@ func (r *Roofline) Work() *Work { return r.work }
 // or the mean context passes the window.
 func (r *Roofline) Span(b *Batch) (first, slope int64, n int) {
 	c, m, tokens := r.sides(b)
-	if tokens == 0 {
+	if tokens <= 0 {
 		return 0, 0, 1
 	}
 	if len(b.Chunks) > 0 {
-		return min(r.fixed+max(c, m), longest), 0, 1
+		return r.fixed + max(c, m), 0, 1
 	}
 	decodes := int64(b.Decodes)
 	read, exact := readContext(b)
-	cs, run := r.slope(&r.computeContext, decodes, b.Context)
-	ms, run2 := r.slope(&r.trafficContext, decodes, read)
-	run = min(run, run2)
-	lead, gain, slope := c-m, ms-cs, cs
-	if m > c || (m == c && ms > cs) {
-		lead, gain, slope = -lead, -gain, ms
-	}
-	if gain > 0 {
-		run = min(run, lead/gain+1)
-	}
 	if !exact {
 		return r.fixed + max(c, m), 0, 1
 	}
-	return r.fixed + max(c, m), slope, int(min(run, maxRun))
-}
-
-// slope is the growth of one side per iteration, and the number of iterations for which it lasts.
-func (r *Roofline) slope(perToken *[2]int64, decodes, context int64) (slope, run int64) {
-	mean := (context + decodes - 1) / decodes
-	if mean > r.window || (mean == r.window && context == r.window*decodes) {
-		return decodes * perToken[0], maxRun
-	}
-	return decodes * (perToken[0] + perToken[1]), min(r.window-mean+1, maxRun)
+	compute := linear{value: c}
+	compute.slope, compute.run = windowed(&r.computeContext, r.window, decodes, b.Context)
+	traffic := linear{value: m}
+	traffic.slope, traffic.run = windowed(&r.trafficContext, r.window, decodes, read)
+	t := compute.upper(traffic)
+	return r.fixed + t.value, t.slope, int(bound(r.fixed+t.value, t.slope, t.run))
 }
 
 // sides are the arithmetic and the memory traffic of a step, and its number of tokens.
 func (r *Roofline) sides(b *Batch) (compute, memory, tokens int64) {
 	decodes := int64(b.Decodes)
 	read, _ := readContext(b)
-	inWindow := func(context int64) int64 { return min(context, saturate(0, decodes, r.window)) }
-	compute = decodes*r.decodeToken + b.Context*r.computeContext[0] + inWindow(b.Context)*r.computeContext[1]
-	memory = r.weights + read*r.trafficContext[0] + inWindow(read)*r.trafficContext[1]
+	compute = decodes*r.decodeToken + b.Context*r.computeContext[0] + inWindow(b.Context, decodes, r.window)*r.computeContext[1]
+	memory = r.weights + read*r.trafficContext[0] + inWindow(read, decodes, r.window)*r.trafficContext[1]
 	tokens = decodes
 	for _, ch := range b.Chunks {
 		n, cached := int64(ch.New), int64(ch.Cached)
@@ -164,7 +149,7 @@ func (r *Roofline) sides(b *Batch) (compute, memory, tokens int64) {
 	if r.experts.values != nil {
 		memory += r.experts.at(tokens * int64(r.work.d.DataParallel))
 	}
-	return min(compute, longest), min(memory, longest), tokens
+	return compute, memory, tokens
 }
 
 // Explain takes the time of one step apart.

@@ -123,9 +123,9 @@ func TestExperts(t *testing.T) {
 	}
 
 	// The older form: 45.65 µs, 98.85 % of the bandwidth, 48.15 % of the peak; the vector has
-	// uniform routing and counts the activations a little differently.
+	// uniform routing, hence more experts, and counts the activations a little differently.
 	d := deploy(t, "qwen3-30b-a3b", "h100", model.Options{})
 	d.GPU.Kernels.MoE[model.BF16] = model.MoEConstants{Launch: 45.65e-6, Memory: 0.9885, Compute: 0.4815, Exponent: 1}
 	seconds, _ := model.Experts(d, 16)
-	near(t, "additive form", seconds, 0.000283575, 0.025)
+	near(t, "additive form", seconds, 0.000283575, 0.035)
 }

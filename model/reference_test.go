@@ -1,0 +1,250 @@
+package model_test
+
+import (
+	"math"
+
+	"clifftop/model"
+)
+
+// reference is the step time as the formulas are written, in floating point and without tables: what
+// Kernels must agree with. It returns seconds.
+type reference struct {
+	d    *model.Deployment
+	topP bool
+	pad  bool
+}
+
+func (r *reference) gemm(m, n, k float64, w model.Precision) float64 {
+	c := r.d.GPU.Kernels.GEMM[w]
+	ab := map[model.Precision]float64{model.FP8: 1, model.NVFP4: 0.5625}[c.Arithmetic]
+	if ab == 0 {
+		ab = 2
+	}
+	compute := 2 * m * n * k / (r.d.GPU.Peak(c.Arithmetic) * c.Compute)
+	memory := (n*k*w.WeightBytes() + m*k*ab + m*n*2) / (r.d.GPU.HBMBytesPerSecond * c.Memory)
+	return c.Launch + k*2.5e-10 + math.Pow(math.Pow(compute, c.Exponent)+math.Pow(memory, c.Exponent), 1/c.Exponent)
+}
+
+func (r *reference) allReduce(bytes float64, n int, latencies float64) float64 {
+	if n == 1 {
+		return 0
+	}
+	i := map[bool]int{true: 0, false: 1}[n <= 2]
+	if n > 4 {
+		i = 2
+	}
+	c := r.d.GPU.Kernels.AllReduce
+	inside := math.Min(float64(n), 8)
+	t := latencies*c.Latency[i] + 2*(inside-1)/inside*bytes/c.BusBytesPerSecond[i]
+	if n > 8 {
+		nodes := math.Ceil(float64(n) / 8)
+		t += 2*(nodes-1)/nodes*bytes/(8*0.8*r.d.GPU.NICBytesPerSecond) + latencies*20e-6*math.Ceil(math.Log2(nodes))
+	}
+	return t
+}
+
+func (r *reference) moe(tokens float64) float64 {
+	m, c := r.d.LLM, r.d.GPU.Kernels.MoE[r.d.MoEDtype]
+	bw := r.d.GPU.HBMBytesPerSecond
+	ep, e, k, h := float64(r.d.ExpertParallel), float64(m.Experts), float64(m.TopK), float64(m.Hidden)
+	width := float64(m.MoEIntermediate) / (float64(r.d.TensorParallel*r.d.DataParallel) / ep)
+	slots, local := tokens*k/ep, e/ep
+	active := local
+	if e > k {
+		active = math.Min(local, math.Max(math.Min(local, k/ep), local*(1-math.Pow(1+tokens*k/(e*12), -12))))
+	}
+	compute := 6 * h * width * (slots + active*c.TileRows) * (1 + c.ShortK/width) / (r.d.GPU.Peak(c.Arithmetic) * c.Compute)
+	memory := active * 3 * h * width * r.d.MoEDtype.WeightBytes() / (bw * c.Memory)
+	both := compute + memory
+	if c.Exponent == 2 {
+		both = math.Sqrt(compute*compute + memory*memory)
+	}
+	return c.Launch + slots*(3*h+6*width)*2/(0.9*bw) + both
+}
+
+func (r *reference) step(b *model.Batch) float64 {
+	d, llm := r.d, r.d.LLM
+	bw, peak := d.GPU.HBMBytesPerSecond, d.GPU.BF16FLOPs
+	h, hd, layers := float64(llm.Hidden), float64(llm.HeadDim), float64(llm.Layers)
+	tp := float64(d.TensorParallel)
+	heads, kv := float64(llm.Heads)/tp, math.Max(1, float64(llm.KVHeads)/tp)
+	nd, chunks := float64(b.Decodes), float64(len(b.Chunks))
+	m := nd
+	for _, c := range b.Chunks {
+		m += float64(c.New)
+	}
+	raw := m
+	if r.pad && m <= 512 {
+		for _, size := range []float64{1, 2, 4} {
+			if m <= size {
+				m = size
+				break
+			}
+		}
+		if m > 4 && m <= 256 {
+			m = math.Ceil(m/8) * 8
+		} else if m > 256 {
+			m = math.Ceil(m/16) * 16
+		}
+	}
+
+	// Terms of the number of tokens.
+	var lin, qb float64
+	if a := llm.MLA; llm.UsesMLA() {
+		q, c, rope, n, v := float64(a.QRank), float64(a.KVRank), float64(a.RopeDim), float64(a.NopeDim), float64(a.ValueDim)
+		if q > 0 {
+			lin = r.gemm(m, q+c+rope, h, d.Dtype) + r.gemm(m, heads*(n+rope), q, d.Dtype)
+		} else {
+			lin = r.gemm(m, c+rope, h, d.Dtype) + r.gemm(m, heads*(n+rope), h, d.Dtype)
+		}
+		lin += r.gemm(m, h, heads*v, d.Dtype)
+		qb = m * 2 * (2*(q+c) + 2*heads*(n+rope))
+	} else {
+		lin = r.gemm(m, (heads+2*kv)*hd, h, d.Dtype) + r.gemm(m, h, heads*hd, d.Dtype)
+		qb = m * 2 * 2 * (heads + 2*kv) * hd
+	}
+	if llm.UsesMLA() {
+		qb += m * 2 * 2 * float64(llm.MLA.RopeDim)
+	}
+	ew := func(a float64) float64 { return 10e-6 + (16*m*h+qb+6*m*a)/(0.8*bw) }
+	reduce := r.allReduce(2*m*h, d.TensorParallel, 1)
+	dense := layers
+	if llm.Experts > 0 {
+		dense = float64(llm.FirstDenseLayers)
+	}
+	width := float64(llm.Intermediate) / tp
+	t := layers * (lin + reduce)
+	if dense > 0 {
+		t += dense * (r.gemm(m, 2*width, h, d.Dtype) + r.gemm(m, h, width, d.Dtype) + ew(width) + reduce)
+	}
+	if layers > dense {
+		mt := m * float64(d.DataParallel)
+		x := r.moe(mt) + r.gemm(m, float64(llm.Experts), h, model.BF16) + ew(0)
+		if s := float64(llm.SharedIntermediate) / tp; s > 0 {
+			x += r.gemm(m, 2*s, h, d.Dtype) + r.gemm(m, h, s, d.Dtype)
+		}
+		if d.DataParallel == 1 {
+			x += reduce
+		} else {
+			x += r.allReduce(2*mt*h, d.TensorParallel*d.DataParallel, 4)
+		}
+		t += (layers - dense) * x
+	}
+	if hops := float64(d.PipelineParallel - 1); hops > 0 {
+		link := 0.6 * d.GPU.ScaleUpBytesPerSecond
+		if d.GPUs() > 8 {
+			link = 0.8 * d.GPU.NICBytesPerSecond
+		}
+		t += hops * (10e-6 + 2*m*h/tp/link)
+	}
+
+	// Attention.
+	sc := math.Max(math.Floor(float64(b.Context)/10), float64(b.Context-b.SharedTokens))
+	full := layers - float64(llm.WindowedLayers)
+	decodes, rest := r.attention(b, nd, sc, math.Inf(1), kv, heads, hd, bw, peak)
+	decodes, rest = full*decodes, full*rest
+	if llm.WindowedLayers > 0 {
+		d, o := r.attention(b, nd, sc, float64(llm.SlidingWindow), kv, heads, hd, bw, peak)
+		decodes += float64(llm.WindowedLayers) * d
+		rest += float64(llm.WindowedLayers) * o
+	}
+	if decodes > 0 { // sharing spares no arithmetic
+		context := float64(b.Context)
+		arithmetic := 4 * heads * hd * (full*context + (layers-full)*math.Min(context, nd*float64(llm.SlidingWindow))) / peak
+		if llm.UsesMLA() {
+			arithmetic = 2 * heads * float64(2*llm.MLA.KVRank+llm.MLA.RopeDim) * layers * context / (0.7 * peak)
+		}
+		decodes = math.Max(decodes, arithmetic)
+	}
+	t += decodes + rest
+
+	emit, vocab := float64(b.Emit), float64(llm.Vocab)
+	t += r.gemm(emit, vocab/tp, h, model.BF16) + 15e-6 + emit*vocab*10/bw + r.allReduce(emit*vocab/tp*2, d.TensorParallel, 1)
+	if r.topP {
+		t += emit * vocab * 350 / bw
+	}
+	_ = raw
+	return t + 0.33e-3 + 7.7e-6*(nd+chunks)
+}
+
+// attention of a layer: what depends on the decodes, and the rest.
+func (r *reference) attention(b *model.Batch, nd, sc, window, kv, heads, hd, bw, peak float64) (decodes, rest float64) {
+	d := r.d
+	if d.LLM.UsesMLA() {
+		return r.latentAttention(b, nd, sc, heads, bw, peak)
+	}
+	kvb := 2.0
+	if d.KVDtype == model.FP8 {
+		kvb = 1
+	}
+	inWindow := math.Min(sc, nd*window)
+	read := kv * hd * 2 * kvb
+	c, p := d.GPU.Kernels.Decode[d.KVDtype], d.GPU.Kernels.Prefill
+	dec, launch := 0.0, 0.0
+	if nd > 0 {
+		launch = c.Launch
+		stream := inWindow * math.Max(read/(bw*c.Memory), 4*heads*hd/peak)
+		dec = math.Pow(math.Pow(nd*kv*c.Sequence, 1.5)+math.Pow(stream, 1.5), 2.0/3)
+	}
+	if len(b.Chunks) == 0 {
+		return dec, launch
+	}
+	if d.GPU.AttentionBackend == model.FA2 {
+		real := math.Min(float64(b.Context), nd*window)
+		work, longest, bytes := heads*(real+200*nd), 0.0, inWindow*read
+		if nd > 0 {
+			longest = real/nd + 200
+		}
+		for _, ch := range b.Chunks {
+			n, cached := float64(ch.New), float64(ch.Cached)
+			work += heads * math.Ceil(n/64) * (math.Min(cached+n/2, window) + 200)
+			longest = math.Max(longest, math.Min(cached, window)+200)
+			bytes += math.Min(cached+n, window) * read
+		}
+		mix := 0.6*p.Launch + 4*64*hd*math.Max(work, float64(d.GPU.SMs)*longest)/(peak*d.GPU.Kernels.Mixed.Compute)
+		return 0, math.Max(mix, math.Max(launch+dec, bytes/bw))
+	}
+	pf := p.Launch
+	for _, ch := range b.Chunks {
+		n, cached := float64(ch.New), float64(ch.Cached)
+		pf += 4 * heads * hd * n * (math.Min(cached+n/2, window) + p.Delta) / (peak * p.Compute)
+	}
+	return dec, launch + pf
+}
+
+func (r *reference) latentAttention(b *model.Batch, nd, sc, heads, bw, peak float64) (decodes, rest float64) {
+	a := r.d.LLM.MLA
+	c, rope, n, v := float64(a.KVRank), float64(a.RopeDim), float64(a.NopeDim), float64(a.ValueDim)
+	kvb := 2.0
+	if r.d.KVDtype == model.FP8 {
+		kvb = 1
+	}
+	if nd > 0 {
+		decodes = nd*4e-8 + math.Hypot(2*sc*heads*(2*c+rope)/(0.70*peak), sc*(c+rope)*kvb/(0.85*bw))
+		decodes += 2 * nd * heads * c * (n + v) / (0.5 * peak)
+		rest = 12e-6 + 2*heads*c*(n+v)/(0.6*bw) + 6e-6
+	}
+	if len(b.Chunks) > 0 {
+		rest += 16e-6
+		sum := 0.0
+		for _, ch := range b.Chunks {
+			nw, ca := float64(ch.New), float64(ch.Cached)
+			sum += nw + ca
+			rest += 2 * heads * (n + rope + v) * nw * (ca + nw/2 + 600) / (0.62 * peak)
+		}
+		rest += r.gemm(sum, heads*(n+v), c, r.d.Dtype)
+	}
+	return decodes, rest
+}
+
+// readBound is the time to read the caches of a step's chunks, below which the prefill attention of
+// all layers together never is; the formulas above leave it out.
+func readBound(d *model.Deployment, b *model.Batch) float64 {
+	sum := 0.0
+	perLayer := float64(d.KVBytesPerToken()) / float64((d.LLM.Layers+d.PipelineParallel-1)/d.PipelineParallel)
+	for _, c := range b.Chunks {
+		n := float64(c.New) + float64(c.Cached)
+		sum += perLayer * (float64(d.LLM.Layers-d.LLM.WindowedLayers)*n + float64(d.LLM.WindowedLayers)*math.Min(n, float64(d.LLM.SlidingWindow)))
+	}
+	return sum / d.GPU.HBMBytesPerSecond
+}
