@@ -73,6 +73,8 @@ func (r *Replica) leaveRunning(i int32) {
 	if s.rec.Request.Session != 0 {
 		r.answers--
 	}
+	r.windowed -= s.windowed
+	s.windowed = 0
 	if r.caching {
 		r.pool.Release(s.blocks)
 		s.blocks = s.blocks[:0]
@@ -94,6 +96,10 @@ func (r *Replica) joinCohort(i int32) {
 	c.ends.push(entry{s.ends, s.serial, i})
 	r.ranks.add(s.slot, 1)
 	r.enterResidue(i)
+	if r.blocksFor(s.target) < r.cfg.Window.Blocks {
+		s.growing = true
+		c.growing++
+	}
 }
 
 // leaveCohort takes sequence i out; from then on its own counters hold.
@@ -105,6 +111,10 @@ func (r *Replica) leaveCohort(i int32) {
 	c.context -= int64(s.target + grown)
 	r.ranks.add(s.slot, -1)
 	r.leaveResidue(i)
+	if s.growing {
+		s.growing = false
+		c.growing--
+	}
 	s.computed = s.target + grown
 	s.issued += grown
 	s.blockCount = r.blocksFor(s.computed)
@@ -123,7 +133,7 @@ func (r *Replica) enterResidue(i int32) {
 	size := int64(r.cfg.BlockSize)
 	s.residue = int32(((s.joined-int64(s.target))%size + size) % size)
 	c.need[s.residue]++
-	if !r.caching {
+	if c.first == nil {
 		return
 	}
 	// Members stand in running order; a new one nearly always goes last.
@@ -149,7 +159,7 @@ func (r *Replica) enterResidue(i int32) {
 func (r *Replica) leaveResidue(i int32) {
 	s, c := r.seq(i), &r.cohort
 	c.need[s.residue]--
-	if !r.caching {
+	if c.first == nil {
 		return
 	}
 	if s.prevSame == none {
@@ -161,6 +171,37 @@ func (r *Replica) leaveResidue(i int32) {
 		c.last[s.residue] = s.prevSame
 	} else {
 		r.seq(s.nextSame).prevSame = s.prevSame
+	}
+}
+
+// windowNeed is what the windowed layers of the members take in the next step. With take it is charged.
+func (r *Replica) windowNeed(take bool) int {
+	c, sum := &r.cohort, 0
+	if c.growing == 0 {
+		return 0
+	}
+	for i := c.first[c.residueAt(c.steps)]; i != none; i = r.seq(i).nextSame {
+		s := r.seq(i)
+		if !s.growing {
+			continue
+		}
+		blocks := r.blocksFor(s.target+int32(c.steps-s.joined)) + 1
+		sum += r.cfg.Window.Extra(blocks) - s.windowed
+		if take {
+			r.chargeWindow(s, blocks)
+		}
+	}
+	return sum
+}
+
+// chargeWindow charges s for the windowed layers of so many blocks.
+func (r *Replica) chargeWindow(s *sequence, blocks int) {
+	charge := r.cfg.Window.Extra(blocks)
+	r.windowed += charge - s.windowed
+	s.windowed = charge
+	if s.growing && blocks >= r.cfg.Window.Blocks {
+		s.growing = false
+		r.cohort.growing--
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 // invariants of pool and limits. It is called between events, when Config.Check is set.
 func (r *Replica) check() error {
 	c := &r.cohort
-	var running, members, prefills, held int
+	var running, members, prefills, held, windowed, growing int
 	var context, owed int64
 	need := make([]int32, len(c.need))
 	for i := r.first; i != none; i = r.seq(i).next {
@@ -36,6 +36,13 @@ func (r *Replica) check() error {
 			}
 		}
 		held += blocks
+		windowed += s.windowed
+		if charge := r.cfg.Window.Extra(r.blocksFor(computed)); s.windowed != charge {
+			return r.broken("request %d is charged %d blocks for windowed layers, not %d", s.rec.Request.ID, s.windowed, charge)
+		}
+		if s.growing {
+			growing++
+		}
 	}
 	switch {
 	case running != r.running || running > r.cfg.MaxNumSeqs:
@@ -45,6 +52,8 @@ func (r *Replica) check() error {
 			members, context, prefills, c.size, c.context, len(r.prefills))
 	case owed != int64(c.debt):
 		return r.broken("%d blocks owed, counted %d", owed, c.debt)
+	case windowed != r.windowed || growing != c.growing:
+		return r.broken("%d blocks charged to %d growing sequences, counted %d and %d", windowed, growing, r.windowed, c.growing)
 	case r.free() < 0:
 		return r.broken("%d blocks free", r.free())
 	}

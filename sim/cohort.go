@@ -16,17 +16,19 @@ type cohort struct {
 	need    []int32 // members by residue of the step at which they take a new block
 	ends    heap    // steps at which members issue their last token; entries may be stale
 
+	growing int // members whose windowed layers still take blocks; only single steps are taken then
+
 	// With prefix caching blocks are taken in order of (step, running position), but only when
 	// somebody looks: the steps below settled are done, and debt blocks are owed since.
 	settled int64
 	debt    int
-	first   []int32 // members of each residue, in running order
+	first   []int32 // members of each residue, in running order; kept only where they are needed
 	last    []int32
 }
 
-func (c *cohort) init(blockSize int32, identity bool) {
+func (c *cohort) init(blockSize int32, listed bool) {
 	c.need = make([]int32, blockSize)
-	if identity {
+	if listed {
 		c.first = make([]int32, blockSize)
 		c.last = make([]int32, blockSize)
 		for i := range c.first {

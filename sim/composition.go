@@ -74,7 +74,7 @@ func (it *composition) Blocks() int { return it.r.cfg.NumGPUBlocks }
 func (it *composition) FreeBlocks() int { return it.r.free() }
 
 // BlocksFor implements [sched.View].
-func (it *composition) BlocksFor(tokens int32) int { return it.r.blocksFor(tokens) }
+func (it *composition) BlocksFor(tokens int32) int { return it.r.pagesFor(tokens) }
 
 // First implements [sched.View].
 func (it *composition) First() sched.Seq { return sched.Seq(it.r.first) }
@@ -121,10 +121,11 @@ func (it *composition) DecodeAll() sched.Seq {
 		return before
 	}
 	need := int(c.need[c.residueAt(c.steps)])
-	if r.lagging > 0 || c.size > int(it.budget) || need > r.free() || before != sched.None && it.decoderBehind(int32(before)) {
+	if r.lagging > 0 || c.size > int(it.budget) || need+r.windowNeed(false) > r.free() || before != sched.None && it.decoderBehind(int32(before)) {
 		it.goSlow()
 		return it.First()
 	}
+	r.windowNeed(true)
 	if r.caching {
 		c.debt += need
 	} else {
@@ -185,13 +186,17 @@ func (it *composition) Grow(i sched.Seq, n int32) bool {
 // grow takes the blocks that s, having computed tokens, needs for n more.
 func (it *composition) grow(s *sequence, computed, n int32) bool {
 	r := it.r
-	more := r.blocksFor(computed+n) - r.blocksFor(computed)
-	if more > r.free() {
+	blocks := r.blocksFor(computed + n)
+	more := blocks - r.blocksFor(computed)
+	if more+r.cfg.Window.Extra(blocks)-s.windowed > r.free() {
 		return false
+	}
+	if r.cfg.Window.Layers > 0 {
+		r.chargeWindow(s, blocks)
 	}
 	if !r.caching {
 		r.pool.TakeCount(more)
-		s.blockCount = r.blocksFor(computed + n)
+		s.blockCount = blocks
 		return true
 	}
 	if more > 0 {

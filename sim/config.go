@@ -35,6 +35,9 @@ type Config struct {
 	// as vLLM did before 0.28, and not at the front.
 	AppendUnkeyed bool
 
+	// Window charges sequences for the KV of sliding-window layers, beside the blocks of the full ones.
+	Window Window
+
 	// AsyncScheduling keeps two iterations in flight: the next is scheduled while one runs.
 	AsyncScheduling bool
 	// Frontend and FrontendPerToken delay a request on its way to the engine's queue:
@@ -48,6 +51,21 @@ type Config struct {
 	MaxSpan int
 	// Check asserts the invariants after every change, at a cost.
 	Check bool
+}
+
+// Window describes the sliding-window layers of a model that has full ones too. A sequence holds at most
+// Blocks blocks for them. The pool counts blocks of the full layers, so that a windowed one is charged as
+// the fraction Layers/FullLayers of a block, rounded up for each sequence. The zero Window charges nothing.
+type Window struct {
+	Blocks, Layers, FullLayers int
+}
+
+// Extra is the charge for the windowed layers of a sequence that holds the given number of blocks.
+func (w *Window) Extra(blocks int) int {
+	if w.Layers == 0 {
+		return 0
+	}
+	return (min(blocks, w.Blocks)*w.Layers + w.FullLayers - 1) / w.FullLayers
 }
 
 // UnlimitedBlocks is the size of an unlimited pool.
@@ -78,6 +96,8 @@ func (c *Config) Validate() error {
 	want(c.BlockSize >= 1, "block_size: %d is not allowed (want 1 or more)", c.BlockSize)
 	want(c.NumGPUBlocks == 0 || c.NumGPUBlocks >= 2, "num_gpu_blocks: %d is not allowed (want 2 or more)", c.NumGPUBlocks)
 	want(c.NumGPUBlocks != 0 || !c.PrefixCaching, "enable_prefix_caching: an unlimited pool has no cache (set num_gpu_blocks_override)")
+	want(c.Window == Window{} || c.Window.Blocks > 0 && c.Window.Layers > 0 && c.Window.FullLayers > 0,
+		"window: %+v is not allowed (want all of it or none)", c.Window)
 	want(c.Frontend >= 0 && c.FrontendPerToken >= 0 && c.StreamPerSequence >= 0, "overheads: a delay is negative")
 	want(c.MaxSpan >= 0, "max span: %d is negative", c.MaxSpan)
 	if c.Scheduler != nil {

@@ -175,7 +175,7 @@ func (e *Engine) arrive(r *workload.Request) error {
 	}
 	e.obs.Arrived(e.now, r)
 	if r.InputTokens >= e.cfg.MaxModelLen ||
-		e.replica.blocksFor(r.InputTokens+e.outputOf(r)-1) > e.cfg.UsableBlocks() {
+		e.replica.pagesFor(r.InputTokens+e.outputOf(r)-1) > e.cfg.UsableBlocks() {
 		rec := unserved(r, Rejected)
 		rec.Released = e.now
 		e.obs.Finished(&rec)

@@ -36,6 +36,7 @@ type Replica struct {
 	slots       int32   // slots given out
 	prefills    []int32 // running sequences in prefill, in running order
 	lagging     int     // decoding sequences that missed the last composition
+	windowed    int     // blocks charged for windowed layers
 	answers     int     // running sequences whose answer others may come to share
 
 	now       clock.Time
@@ -70,7 +71,7 @@ func newReplica(cfg Config, host *Engine) *Replica {
 	} else {
 		r.pool = kv.NewCounter(cfg.UsableBlocks())
 	}
-	r.cohort.init(cfg.BlockSize, r.caching)
+	r.cohort.init(cfg.BlockSize, r.caching || cfg.Window.Layers > 0)
 	r.first, r.last = int32(sched.None), int32(sched.None)
 	r.it.r = r
 	r.queue.byUrgency = cfg.Scheduler.ByUrgency()
@@ -79,14 +80,22 @@ func newReplica(cfg Config, host *Engine) *Replica {
 
 func (r *Replica) seq(i int32) *sequence { return r.seqs.items[i] }
 
-// free is the number of KV blocks that nobody references, what the cohort owes already taken off.
-func (r *Replica) free() int { return r.pool.Free() - r.cohort.debt }
+// free is the number of KV blocks that are neither referenced, nor owed by the cohort, nor charged for
+// windowed layers.
+func (r *Replica) free() int { return r.pool.Free() - r.cohort.debt - r.windowed }
 
 func (r *Replica) used() int { return r.pool.Usable() - r.free() }
 
 // blocksFor is the number of blocks that hold the given tokens.
 func (r *Replica) blocksFor(tokens int32) int {
 	return int((int64(tokens) + int64(r.cfg.BlockSize) - 1) / int64(r.cfg.BlockSize))
+}
+
+// pagesFor is what a sequence of the given tokens takes from the pool: its blocks, and the charge
+// for windowed layers.
+func (r *Replica) pagesFor(tokens int32) int {
+	blocks := r.blocksFor(tokens)
+	return blocks + r.cfg.Window.Extra(blocks)
 }
 
 // enqueue puts a request into the waiting queue at the instant at, which is not past the next
@@ -233,7 +242,7 @@ func (r *Replica) compose() bool {
 
 // repeatable reports whether the iteration just composed would be composed again and again.
 func (r *Replica) repeatable() bool {
-	if !r.it.plain() || r.inFlight.n < r.depth-1 || r.maxSpan == 1 {
+	if !r.it.plain() || r.inFlight.n < r.depth-1 || r.maxSpan == 1 || r.cohort.growing > 0 {
 		return false
 	}
 	// Delivering a first token changes nothing for the cohort; letting go of a sequence does.

@@ -52,6 +52,8 @@ type sequence struct {
 	// With prefix caching, its blocks; without, only their number.
 	blocks     []int32
 	blockCount int
+	windowed   int   // blocks charged for its windowed layers
+	growing    bool  // it decodes, and that charge can grow
 	registered int32 // leading blocks that are registered
 	keys       []uint64
 	walk       workload.BlockKeys

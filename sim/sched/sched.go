@@ -37,7 +37,8 @@ type View interface {
 	// RunningLen is the length of the running batch.
 	RunningLen() int
 	// Blocks is the size N of the KV pool as the engine logs it, FreeBlocks the blocks that nobody
-	// references, and BlocksFor the number that a sequence of the given tokens takes.
+	// references, and BlocksFor the number that a sequence of the given tokens takes, the charge for
+	// windowed layers included.
 	Blocks() int
 	FreeBlocks() int
 	BlocksFor(tokens int32) int

@@ -111,12 +111,22 @@ func (n *naive) blocksFor(tokens int32) int {
 	return (int(tokens) + int(n.cfg.BlockSize) - 1) / int(n.cfg.BlockSize)
 }
 
+// pagesFor is the number of blocks that hold so many tokens, and the charge for windowed layers.
+func (n *naive) pagesFor(tokens int32) int {
+	blocks := n.blocksFor(tokens)
+	return blocks + n.cfg.Window.Extra(blocks)
+}
+
 // grow gives s the blocks for so many more tokens, if there are enough.
 func (n *naive) grow(s *sequence, tokens int32) bool {
-	need := n.blocksFor(s.computed+tokens) - len(s.blocks)
-	if need > n.pool.free() {
+	blocks := n.blocksFor(s.computed + tokens)
+	need := blocks - len(s.blocks)
+	charge := n.cfg.Window.Extra(blocks)
+	if need+charge-s.windowed > n.pool.free() {
 		return false
 	}
+	n.pool.used += charge - s.windowed
+	s.windowed = charge
 	for range need {
 		s.blocks = append(s.blocks, n.pool.pop())
 	}
@@ -129,6 +139,13 @@ func (n *naive) give(it *iteration, sh share) {
 	it.shares = append(it.shares, sh)
 	it.budget -= sh.tokens
 	n.enter(sh.seq, min(sh.seq.computed+sh.tokens, sh.seq.known()))
+}
+
+// release gives back what s holds of the pool.
+func (n *naive) release(s *sequence) {
+	n.pool.release(s.blocks)
+	n.pool.used -= s.windowed
+	s.windowed = 0
 }
 
 // lookup finds the blocks that hold the leading tokens of s, all but at least one.
@@ -160,7 +177,7 @@ func (n *naive) fits(s *sequence, hits []int, want int32) bool {
 	if n.policy.AdmitOnFirstChunk {
 		tokens = int32(len(hits))*n.cfg.BlockSize + want
 	}
-	need := n.blocksFor(tokens)
+	need := n.pagesFor(tokens)
 	for _, b := range hits {
 		if n.pool.blocks[b].refs > 0 {
 			need-- // hits that nobody references come out of the free blocks
@@ -190,7 +207,7 @@ func (n *naive) preempt(s *sequence, it *iteration, at clock.Time) {
 			break
 		}
 	}
-	n.pool.release(s.blocks)
+	n.release(s)
 	s.blocks, s.entered, s.computed, s.produces, s.decoding = nil, 0, 0, false, false
 	n.running = without(n.running, s)
 	n.requeue(s)

@@ -126,6 +126,9 @@ func (d drawer) config() (c sim.Config) {
 	c.PrefixCaching = d.once("prefix caching", 2)
 	c.AppendUnkeyed = d.once("append unkeyed", 3)
 	c.AsyncScheduling = d.once("async", 2)
+	if d.once("windowed layers", 5) {
+		c.Window = sim.Window{Blocks: d.between("window", 1, 6), Layers: d.between("windowed", 1, 5), FullLayers: d.between("full", 1, 3)}
+	}
 	return c
 }
 
@@ -289,6 +292,7 @@ func (d drawer) pool(c *Case) {
 		r := &c.requests[i]
 		tokens := min(r.InputTokens+r.OutputTokens, c.config.MaxModelLen)
 		blocks := int((tokens + c.config.BlockSize - 1) / c.config.BlockSize)
+		blocks += c.config.Window.Extra(blocks)
 		largest, sum = max(largest, blocks), sum+blocks
 	}
 	usable := largest

@@ -80,6 +80,7 @@ type sequence struct {
 
 	computed int32 // tokens whose KV is in the cache or scheduled to be
 	blocks   []int // the block table
+	windowed int   // blocks charged for windowed layers
 	entered  int   // leading blocks that are in the prefix cache, or were taken from it
 	produces bool  // has scheduled a token since, so that it is past its prefill
 	decoding bool  // has been delivered a token since
@@ -166,7 +167,7 @@ func (n *naive) arrive(r workload.Request) {
 	}
 	n.system++
 	// The last token of the answer is never computed.
-	if s.answer < 1 || n.blocksFor(s.prompt+s.answer-1) > n.cfg.UsableBlocks() {
+	if s.answer < 1 || n.pagesFor(s.prompt+s.answer-1) > n.cfg.UsableBlocks() {
 		n.finish(s, sim.Rejected, r.Arrival)
 		n.src.Done(&s.rec.Request, r.Arrival)
 		return
@@ -297,7 +298,7 @@ func (n *naive) finish(s *sequence, how sim.Outcome, at clock.Time) {
 	n.running = without(n.running, s)
 	n.waiting = without(n.waiting, s) // also one that was preempted after its last token had been scheduled
 	n.patient = without(n.patient, s)
-	n.pool.release(s.blocks)
+	n.release(s)
 	n.system--
 	s.blocks, s.ended = nil, true
 	s.rec.Outcome, s.rec.Released, s.rec.Tokens = how, at, s.delivered
