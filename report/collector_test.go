@@ -323,21 +323,32 @@ func TestDistribution(t *testing.T) {
 	}
 }
 
-func TestSelectRank(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		v := rapid.SliceOfN(rapid.Float64Range(0, 20), 1, 60).Draw(t, "v")
-		if rapid.Bool().Draw(t, "ties") {
-			for i := range v {
-				v[i] = math.Floor(v[i])
+func TestOrdered(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	for name, draw := range map[string]func() float64{
+		"lognormal": func() float64 { return math.Exp(rng.NormFloat64()) },
+		"constant":  func() float64 { return 3 },
+		"two":       func() float64 { return float64(rng.IntN(2)) },
+		"zeros":     func() float64 { return math.Max(0, rng.NormFloat64()) },
+		"outlier":   func() float64 { return 1 + rng.Float64()*1e-9 + 1e12*step(rng.IntN(1000) == 0) },
+	} {
+		for _, n := range []int{1, 100, 5_000, 100_000} {
+			values := make([]float64, n)
+			for i := range values {
+				values[i] = draw()
+			}
+			sorted := slices.Clone(values)
+			slices.Sort(sorted)
+			ranks := []int{0, n / 3, n / 3, n / 2, n - n/20 - 1, n - 1}
+			found := make([]float64, len(ranks))
+			ordered(values, ranks, found)
+			for i, rank := range ranks {
+				if found[i] != sorted[rank] {
+					t.Errorf("%s, n=%d: rank %d is %v, want %v", name, n, rank, found[i], sorted[rank])
+				}
 			}
 		}
-		rank := rapid.IntRange(0, len(v)-1).Draw(t, "rank")
-		sorted := slices.Clone(v)
-		slices.Sort(sorted)
-		if got := selectRank(v, rank); got != sorted[rank] || slices.Max(v[:rank+1]) != got || slices.Min(v[rank:]) != got {
-			t.Fatalf("rank %d is %v, want %v; left %v", rank, got, sorted[rank], v)
-		}
-	})
+	}
 }
 
 // Once there are too many samples to keep, percentiles are within 1/256 of those of all.

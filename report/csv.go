@@ -43,7 +43,7 @@ func (w *RequestWriter) Finished(rec *sim.Record) {
 		r.Arrival, rec.Queued, rec.Scheduled, rec.FirstToken, rec.LastToken, rec.ClientFirst, rec.ClientLast, rec.Released,
 	} {
 		if b = append(b, ','); at != clock.Never {
-			b = appendFixed(b, int64(at), 12, 9)
+			b = appendThousandths(b, int64(at), 9)
 		}
 	}
 	for _, n := range [...]int32{
@@ -53,7 +53,7 @@ func (w *RequestWriter) Finished(rec *sim.Record) {
 	}
 	between := func(from, to clock.Time, n int64) {
 		if b = append(b, ','); from != clock.Never && to != clock.Never && n > 0 {
-			b = appendFixed(b, int64(to-from)/n, 9, 6)
+			b = appendThousandths(b, int64(to-from)/n, 6)
 		}
 	}
 	between(rec.Queued, rec.Scheduled, 1)
@@ -79,24 +79,26 @@ func (w *RequestWriter) Flush() error {
 	return w.err
 }
 
-// appendFixed appends v, which is not negative and counts units of 10^-scale, with the given number of decimals; further
-// ones are cut off.
-func appendFixed(b []byte, v int64, scale, decimals int) []byte {
-	for range scale - decimals {
-		v /= 10
-	}
-	one := int64(1)
+// appendThousandths appends v/1000, rounded down, as a number with so many decimals; v is not negative. So picoseconds
+// become seconds with nine decimals, or milliseconds with six.
+func appendThousandths(b []byte, v int64, decimals int) []byte {
+	var digits [24]byte
+	i := len(digits)
+	u := uint64(v) / 1000
 	for range decimals {
-		one *= 10
+		i--
+		digits[i] = byte('0' + u%10)
+		u /= 10
 	}
-	b = strconv.AppendInt(b, v/one, 10)
-	b = append(b, '.')
-	for rest := v % one; one > 1; {
-		one /= 10
-		b = append(b, byte('0'+rest/one))
-		rest %= one
+	i--
+	digits[i] = '.'
+	for {
+		i--
+		digits[i] = byte('0' + u%10)
+		if u /= 10; u == 0 {
+			return append(b, digits[i:]...)
+		}
 	}
-	return b
 }
 
 // SeriesColumns is the header of timeseries.csv, with the keys of [SeriesPoint].

@@ -63,9 +63,9 @@ func TestRequestsCSVKeepsErrors(t *testing.T) {
 	}
 }
 
-func TestAppendFixed(t *testing.T) {
+func TestAppendThousandths(t *testing.T) {
 	for want, v := range map[string]int64{"0.000000000": 0, "1.000000000": 1e12, "0.000000001": 1999, "12.345678901": 12345678901234, "9223372.036854775": math.MaxInt64} {
-		if got := string(appendFixed(nil, v, 12, 9)); got != want {
+		if got := string(appendThousandths(nil, v, 9)); got != want {
 			t.Errorf("%d is %q, want %q", v, got, want)
 		}
 	}

@@ -2,6 +2,9 @@ package report
 
 import (
 	"math"
+	"math/bits"
+	"slices"
+	"sort"
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
@@ -105,92 +108,117 @@ func (k *sketch) add(x *sample) {
 	}
 }
 
-// distribution describes values multiplied by scale. It changes the order of values. failures count as
-// infinite: percentiles that fall among them are nil, and so are mean, sd and max if there are any.
+// distribution describes values, which are not negative, multiplied by scale. It overwrites
+// them. failures count as infinite: percentiles that fall among them are nil, and so are mean, sd and max if there
+// are any.
 func distribution(values []float64, scale float64, failures int64) Distribution {
 	d := Distribution{N: int64(len(values)) + failures}
 	if len(values) == 0 {
 		return d
 	}
 	if failures == 0 {
-		sum, squares := 0.0, 0.0
+		squares, center := 0.0, mean(values)
 		for _, v := range values {
-			sum += v
+			squares += (v - center) * (v - center)
 		}
-		mean := sum / float64(len(values))
-		for _, v := range values {
-			squares += (v - mean) * (v - mean)
-		}
-		d.Mean = number(mean * scale)
+		d.Mean = number(center * scale)
 		d.SD = number(math.Sqrt(squares/float64(len(values))) * scale)
 	}
-	rest := values // what ranks below are not in
-	done := 0
-	order := func(rank int) float64 {
-		v := selectRank(rest, rank-done)
-		rest, done = rest[rank-done:], rank
-		return v
-	}
-	quantile := func(q float64) *float64 {
-		at := float64(d.N-1) * q
-		rank := int(at)
-		frac := at - float64(rank)
-		if rank >= len(values) || frac > 0 && rank+1 >= len(values) {
-			return nil
+	q := percentiles(values, int(d.N), .5, .9, .95, .99, .999, 1)
+	for i, to := range []**float64{&d.P50, &d.P90, &d.P95, &d.P99, &d.P999, &d.Max} {
+		if v := q[i]; !math.IsInf(v, 0) {
+			*to = number(v * scale)
 		}
-		v := order(rank)
-		if frac > 0 {
-			v += frac * (least(rest[1:]) - v)
-		}
-		return number(v * scale)
-	}
-	d.P50, d.P90, d.P95, d.P99, d.P999 = quantile(.5), quantile(.9), quantile(.95), quantile(.99), quantile(.999)
-	if failures == 0 {
-		d.Max = quantile(1)
 	}
 	return d
 }
 
-func least(values []float64) float64 {
-	v := values[0]
-	for _, w := range values[1:] {
-		v = min(v, w)
+// percentiles are quantiles of values and of n-len(values) infinite ones, interpolated linearly between
+// ranks. The quantiles asked for are in ascending order. It overwrites values.
+func percentiles(values []float64, n int, quantiles ...float64) []float64 {
+	ranks := make([]int, 0, 2*len(quantiles))
+	for _, q := range quantiles {
+		rank := int(float64(n-1) * q)
+		ranks = append(ranks, rank, min(rank+1, n-1))
 	}
-	return v
+	found := make([]float64, len(ranks))
+	known := 0
+	for known < len(ranks) && ranks[known] < len(values) {
+		known++
+	}
+	for i := range found[known:] {
+		found[known+i] = math.Inf(1)
+	}
+	slices.Sort(ranks[:known])
+	ordered(values, ranks[:known], found)
+	at := make([]float64, len(quantiles))
+	for i, q := range quantiles {
+		where := float64(n-1) * q
+		rank := int(where)
+		lo := found[sort.SearchInts(ranks, rank)]
+		at[i] = lo
+		if frac := where - float64(rank); frac > 0 {
+			at[i] += frac * (found[sort.SearchInts(ranks, rank+1)] - lo)
+		}
+	}
+	return at
 }
 
-// selectRank returns the value of that rank, counted from 0, and moves all that are less before it and all
-// that are greater behind it.
-func selectRank(v []float64, rank int) float64 {
-	lo, hi := 0, len(v)-1
-	for lo < hi {
-		// Hoare's partition around the median of three.
-		a, b, c := v[lo], v[lo+(hi-lo)/2], v[hi]
-		pivot := max(min(a, b), min(max(a, b), c))
-		i, j := lo, hi
-		for i <= j {
-			for v[i] < pivot {
-				i++
-			}
-			for v[j] > pivot {
-				j--
-			}
-			if i <= j {
-				v[i], v[j] = v[j], v[i]
-				i++
-				j--
-			}
+// ordered finds the values of the given ranks, which ascend and count from 0. It sorts few values. Of many it
+// looks, in two passes, only for those that lie near the wanted ones. It overwrites values.
+func ordered(values []float64, ranks []int, found []float64) {
+	const few, parts = 1 << 11, 1 << 12
+	if len(ranks) == 0 {
+		return
+	}
+	if len(values) <= few {
+		slices.Sort(values)
+		for i, rank := range ranks {
+			found[i] = values[rank]
 		}
-		switch {
-		case rank <= j:
-			hi = j
-		case rank >= i:
-			lo = i
-		default:
-			return v[rank]
+		return
+	}
+	// Numbers that are not negative are in the order of their bits.
+	least, most := values[0], values[0]
+	for _, v := range values {
+		if v < least {
+			least = v
+		} else if v > most {
+			most = v
 		}
 	}
-	return v[rank]
+	base := math.Float64bits(least)
+	shift := max(0, bits.Len64(math.Float64bits(most)-base)-12)
+	var counts [parts]int
+	for _, v := range values {
+		counts[(math.Float64bits(v)-base)>>shift&(parts-1)]++
+	}
+	var wanted [parts]bool
+	inner := make([]int, len(ranks)) // ranks among the values of wanted parts
+	next, below, skipped := 0, 0, 0
+	for part, n := range counts {
+		for below += n; next < len(ranks) && ranks[next] < below; next++ {
+			inner[next] = ranks[next] - skipped
+			wanted[part] = true
+		}
+		if !wanted[part] {
+			skipped += n
+		}
+	}
+	near := values[:0]
+	for _, v := range values {
+		if wanted[(math.Float64bits(v)-base)>>shift&(parts-1)] {
+			near = append(near, v)
+		}
+	}
+	if len(near) <= len(values)/2 {
+		ordered(near, inner, found)
+		return
+	}
+	slices.Sort(near)
+	for i, rank := range inner {
+		found[i] = near[rank]
+	}
 }
 
 // distribution describes what the histogram recorded, multiplied by scale.

@@ -190,28 +190,21 @@ func (s *SLO) settings() map[string]any {
 	return m
 }
 
-// measured is the statistic that an objective limits, in picoseconds; nil if it has no sample. The
-// sample is values, or the histogram of ITL or the sketch of the metric.
-func (o *Objective) measured(values []float64, itl, sketch *Histogram) *float64 {
-	h, scale := sketch, 1.0
-	if o.Metric == "itl" {
-		h, scale = itl, 1./clock.FemtosPerPico
-	}
+// of is the statistic that the objective limits, of values in picoseconds, which it overwrites; nil if there are none.
+func (o *Objective) of(values []float64) *float64 {
 	switch {
-	case h.n > 0 && o.Quantile == 0:
-		return number(h.Mean() * scale)
-	case h.n > 0:
-		return number(h.Quantile(o.Quantile) * scale)
 	case len(values) == 0:
 		return nil
 	case o.Quantile == 0:
 		return number(mean(values))
 	}
-	at := float64(len(values)-1) * o.Quantile
-	rank := int(at)
-	v := selectRank(values, rank)
-	if frac := at - float64(rank); frac > 0 {
-		v += frac * (least(values[rank+1:]) - v)
+	return number(percentiles(values, len(values), o.Quantile)[0])
+}
+
+// ofHistogram is the same of what a histogram recorded, in picoseconds after multiplication by scale.
+func (o *Objective) ofHistogram(h *Histogram, scale float64) *float64 {
+	if o.Quantile == 0 {
+		return number(h.Mean() * scale)
 	}
-	return &v
+	return number(h.Quantile(o.Quantile) * scale)
 }

@@ -201,8 +201,9 @@ func (c *Collector) latencies(s *Summary, w *window, sum *bucket, d *detail) {
 		msPerFemto = 1e-12
 	)
 	failures := sum.arrivals - sum.samples
+	scratch := make([]float64, 0, c.kept.n)
 	values := func(metric int) []float64 {
-		v := make([]float64, 0, c.kept.n)
+		v := scratch[:0]
 		c.kept.each(func(x *sample) {
 			if x.arrival >= w.start && x.arrival < c.line.start(w.to) {
 				if y, ok := x.value(metric); ok {
@@ -212,39 +213,38 @@ func (c *Collector) latencies(s *Summary, w *window, sum *bucket, d *detail) {
 		})
 		return v
 	}
-	objectives := make([]*float64, 0, 8)
-	measure := func(metric int, name string, scale float64) (completed, all Distribution) {
-		h := &d.sketch[metric]
-		var v []float64
-		if c.folded {
-			completed = h.distribution(scale)
-			all = h.withFailures(scale, failures)
-		} else {
-			v = values(metric)
-			completed = distribution(v, scale, 0)
-			if metric == ttft || metric == e2e {
-				all = distribution(v, scale, failures)
+	var objectives []*float64
+	judge := func(name string, measured func(*Objective) *float64) {
+		if c.opts.SLO == nil {
+			return
+		}
+		if objectives == nil {
+			objectives = make([]*float64, len(c.opts.SLO.Objectives))
+		}
+		for i := range c.opts.SLO.Objectives {
+			if o := &c.opts.SLO.Objectives[i]; o.Metric == name {
+				objectives[i] = measured(o)
 			}
 		}
-		if c.opts.SLO != nil {
-			for i := range c.opts.SLO.Objectives {
-				if o := &c.opts.SLO.Objectives[i]; o.Metric == name {
-					objectives = append(objectives, o.measured(v, &d.itl, h))
-				}
-			}
+	}
+	measure := func(metric int, name string, scale float64) (completed, all Distribution) {
+		h := &d.sketch[metric]
+		if c.folded {
+			judge(name, func(o *Objective) *float64 { return o.ofHistogram(h, 1) })
+			return h.distribution(scale), h.withFailures(scale, failures)
+		}
+		judge(name, func(o *Objective) *float64 { return o.of(values(metric)) })
+		completed = distribution(values(metric), scale, 0)
+		all = completed
+		if failures > 0 && (metric == ttft || metric == e2e) {
+			all = distribution(values(metric), scale, failures)
 		}
 		return completed, all
 	}
 	l := &s.Latency
 	l.TTFT, l.WithFailures.TTFT = measure(ttft, "ttft", msPerPico)
 	l.TPOT, _ = measure(tpot, "tpot", msPerPico)
-	if c.opts.SLO != nil {
-		for i := range c.opts.SLO.Objectives {
-			if o := &c.opts.SLO.Objectives[i]; o.Metric == "itl" {
-				objectives = append(objectives, o.measured(nil, &d.itl, &Histogram{}))
-			}
-		}
-	}
+	judge("itl", func(o *Objective) *float64 { return o.ofHistogram(&d.itl, 1./clock.FemtosPerPico) })
 	l.ITL = d.itl.distribution(msPerFemto)
 	l.E2E, l.WithFailures.E2E = measure(e2e, "e2e", msPerPico)
 	l.Queue, _ = measure(queue, "queue", msPerPico)
