@@ -51,3 +51,7 @@ func (s *Stream) Uint64() uint64 { return s.pcg.Uint64() }
 
 // uniform is a float64 in [0, 1) with 53 random bits.
 func uniform(src rand.Source) float64 { return float64(src.Uint64()>>11) / (1 << 53) }
+
+// Hash spreads a pair of numbers over 64 bits: for decisions that depend on an identity alone, such
+// as whether a session is kept, and for identities in a domain of their own.
+func Hash(domain, x uint64) uint64 { return mix(mix(domain+golden) ^ mix(x)) }

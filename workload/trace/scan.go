@@ -1,0 +1,134 @@
+package trace
+
+import (
+	"io"
+
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// Stats sums up a trace.
+type Stats struct {
+	Rows        int64
+	First, Last clock.Time // arrivals
+	// MeanInput and MeanOutput are in tokens, MaxTotal is the longest input and output together.
+	MeanInput, MeanOutput float64
+	MaxTotal              int32
+	// Sessions is the highest session number.
+	Sessions int32
+	// ZeroGaps counts rows that arrive together with the row before.
+	ZeroGaps int64
+	// Quantum is the tick of the recording clock where it shows: nine of ten gaps, zeros aside, are
+	// multiples of the most common one, to 1 %. Else it is 0.
+	Quantum clock.Duration
+}
+
+// Span is the time that the trace covers, with one mean gap after the last row, so that copies of
+// the trace can follow each other.
+func (s Stats) Span() clock.Duration {
+	d := s.Last.Sub(s.First)
+	if s.Rows < 2 {
+		return d
+	}
+	return d + d/clock.Duration(s.Rows-1)
+}
+
+// Rate is the mean rate in requests per second; 0 where all arrive together.
+func (s Stats) Rate() float64 {
+	if s.Last == s.First {
+		return 0
+	}
+	return float64(s.Rows-1) / s.Last.Sub(s.First).Seconds()
+}
+
+// Quantised says that the recording clock was coarse: at least half of the rows share a tick with the
+// row before. Replayed as they stand they would come in bursts that the traffic did not have.
+func (s Stats) Quantised() bool {
+	return s.Rows > 2 && 2*s.ZeroGaps >= s.Rows-1 && s.Quantum > 0
+}
+
+// Scan reads a trace to its end.
+func Scan(r Reader) (Stats, error) {
+	var s Stats
+	var input, output int64
+	gaps := gapCounts{}
+	for {
+		q, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return s, err
+		}
+		if s.Rows == 0 {
+			s.First, s.Last = q.Arrival, q.Arrival
+		} else if gap := q.Arrival.Sub(s.Last); gap == 0 {
+			s.ZeroGaps++
+		} else {
+			gaps.add(gap)
+		}
+		s.Last = q.Arrival
+		s.Rows++
+		input += int64(q.InputTokens)
+		output += int64(q.OutputTokens)
+		s.MaxTotal = max(s.MaxTotal, q.InputTokens+q.OutputTokens)
+		s.Sessions = max(s.Sessions, q.Session)
+	}
+	s.Quantum = gaps.quantum()
+	if s.Rows > 0 {
+		s.MeanInput = float64(input) / float64(s.Rows)
+		s.MeanOutput = float64(output) / float64(s.Rows)
+	}
+	return s, nil
+}
+
+// gapCounts counts gaps by their length, as long as there are few lengths.
+type gapCounts map[clock.Duration]int64
+
+// maxGapCounts is more lengths than a coarse clock gives.
+const maxGapCounts = 4096
+
+func (g gapCounts) add(gap clock.Duration) {
+	if len(g) <= maxGapCounts {
+		g[gap]++
+	}
+}
+
+func (g gapCounts) quantum() clock.Duration {
+	if len(g) > maxGapCounts {
+		return 0
+	}
+	var q clock.Duration
+	var all, multiples int64
+	for gap, n := range g {
+		all += n
+		if n > g[q] || n == g[q] && gap < q {
+			q = gap
+		}
+	}
+	for gap, n := range g {
+		nearest := (gap + q/2) / q * q
+		if off := max(gap-nearest, nearest-gap); nearest > 0 && off*100 <= q {
+			multiples += n
+		}
+	}
+	if 10*multiples < 9*all {
+		return 0
+	}
+	return q
+}
+
+// readAll holds the rows of a trace.
+func readAll(r Reader) ([]workload.Request, error) {
+	var rows []workload.Request
+	for {
+		q, err := r.Next()
+		if err == io.EOF {
+			return rows, nil
+		}
+		if err != nil {
+			return rows, err
+		}
+		rows = append(rows, q)
+	}
+}

@@ -1,0 +1,142 @@
+package trace
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// Writer writes requests in Clifftop's own format, exactly: read again they have the same arrivals,
+// lengths, shared prefixes, sessions, classes and priorities. Call Flush at the end.
+type Writer struct {
+	w       *bufio.Writer
+	classes []string
+	full    bool
+	line    []byte
+}
+
+// NewWriter writes the header. With full set every row has the columns session, content, class and
+// priority; classes is the table of [workload.Request.Class].
+func NewWriter(w io.Writer, full bool, classes []string) *Writer {
+	t := &Writer{w: bufio.NewWriterSize(w, 64<<10), full: full, classes: classes}
+	t.line = append(t.line, strings.Join(ownColumns, ",")...)
+	if full {
+		t.line = append(append(t.line, ','), strings.Join(ownExtras, ",")...)
+	}
+	t.line = append(t.line, '\n')
+	t.w.Write(t.line) // an error stays with the bufio.Writer
+	return t
+}
+
+// Write writes a request. Requests come in order of arrival.
+func (t *Writer) Write(r *workload.Request) error {
+	b := appendSeconds(t.line[:0], r.Arrival)
+	b = strconv.AppendInt(append(b, ','), int64(r.InputTokens), 10)
+	b = strconv.AppendInt(append(b, ','), int64(r.OutputTokens), 10)
+	if t.full {
+		b = append(b, ',')
+		if r.Session != 0 {
+			b = strconv.AppendInt(b, int64(r.Session), 10)
+		}
+		b = appendContent(append(b, ','), r)
+		b = append(b, ',')
+		if c := int(r.Class); c < len(t.classes) {
+			b = appendText(b, t.classes[c])
+		} else if c > 0 {
+			return fmt.Errorf("request %d has class %d of %d", r.ID, c, len(t.classes))
+		}
+		b = append(b, ',')
+		if r.Priority != 0 {
+			b = strconv.AppendInt(b, int64(r.Priority), 10)
+		}
+	}
+	t.line = append(b, '\n')
+	_, err := t.w.Write(t.line)
+	return err
+}
+
+// Flush writes what is buffered, and returns the first error of the writer.
+func (t *Writer) Flush() error { return t.w.Flush() }
+
+// appendSeconds prints an instant in seconds with as many decimals as it has.
+func appendSeconds(b []byte, t clock.Time) []byte {
+	b = strconv.AppendInt(b, int64(t)/second, 10)
+	fraction := int64(t) % second
+	if fraction == 0 {
+		return b
+	}
+	b = append(b, '.')
+	for unit := second / 10; fraction > 0; unit /= 10 {
+		b = append(b, byte('0'+fraction/unit))
+		fraction %= unit
+	}
+	return b
+}
+
+// appendContent prints the segments; answers of the session keep their meaning when they are the
+// latest ones, as in a conversation.
+func appendContent(b []byte, r *workload.Request) []byte {
+	if r.Content == nil {
+		return b
+	}
+	segments := r.Content.Segments
+	answers := answersAtEnd(r)
+	for i, s := range segments {
+		if i > 0 {
+			b = append(b, '|')
+		}
+		if answers > 0 && s.ID == workload.AnswerID(r.Session, r.Turn-answers) {
+			b = append(b, answerName...)
+			answers--
+		} else {
+			b = append(b, '#')
+			for shift := 60; shift >= 0; shift -= 4 {
+				b = append(b, "0123456789abcdef"[s.ID>>shift&15])
+			}
+		}
+		b = append(b, ':')
+		b = strconv.AppendInt(b, int64(s.Tokens), 10)
+	}
+	return b
+}
+
+// answersAtEnd is the number n of the session's latest answers that the content holds in their order, all
+// n of them and no others; 0 where that is not so.
+func answersAtEnd(r *workload.Request) int32 {
+	if r.Session == 0 {
+		return 0
+	}
+	next := int32(-1) // turn of the answer that should come next
+	n := int32(0)
+	for _, s := range r.Content.Segments {
+		for turn := range r.Turn {
+			if s.ID != workload.AnswerID(r.Session, turn) {
+				continue
+			}
+			if next >= 0 && turn != next {
+				return 0
+			}
+			next = turn + 1
+			n++
+			break
+		}
+	}
+	if next != r.Turn {
+		return 0
+	}
+	return n
+}
+
+// appendText quotes where CSV needs it. Line ends, which the reader does not take, become spaces.
+func appendText(b []byte, s string) []byte {
+	s = strings.NewReplacer("\n", " ", "\r", " ").Replace(s)
+	if !strings.ContainsAny(s, `,"`) {
+		return append(b, s...)
+	}
+	return append(append(append(b, '"'), strings.ReplaceAll(s, `"`, `""`)...), '"')
+}
