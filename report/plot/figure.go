@@ -1,0 +1,136 @@
+package plot
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"image/png"
+	"io"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Figure is a picture: a title that says what it shows, panels, and notes.
+type Figure struct {
+	// Title states the finding.
+	Title string
+	// Caption stands below the title, such as the scenario's name; it may be empty.
+	Caption string
+
+	detail        string // stands below the caption
+	notes         []string
+	width, height vg.Length
+	rows          []row
+}
+
+// row is a line of panels of equal width.
+type row struct {
+	height vg.Length // as a part of all rows' heights
+	panels []*panel
+}
+
+const (
+	pixelsPerInch = 192
+	pageMargin    = vg.Length(10)
+	columnGap     = vg.Length(16)
+	rowGap        = vg.Length(12)
+)
+
+// WritePNG writes the picture at 192 pixels per inch.
+func (f *Figure) WritePNG(w io.Writer) error {
+	c := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(pixelsPerInch))
+	f.draw(sheet{Canvas: c})
+	if err := png.Encode(w, c.Image()); err != nil {
+		return fmt.Errorf("writing a picture: %w", err)
+	}
+	return nil
+}
+
+// WriteSVG writes the picture with its text as text. It names Liberation Sans, and Arial and Helvetica,
+// which are as wide, for readers without it.
+func (f *Figure) WriteSVG(w io.Writer) error {
+	c := vgsvg.New(f.width, f.height)
+	f.draw(sheet{Canvas: c, vector: true})
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return fmt.Errorf("writing a picture: %w", err)
+	}
+	title := html.EscapeString(strings.ReplaceAll(f.Title, "\n", " "))
+	svg := strings.NewReplacer(
+		"font-family:Liberation Sans;", "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;",
+		"fill:#FEFEFD", fmt.Sprintf("fill:#FFFFFF;stroke:#FFFFFF;stroke-width:%g;stroke-linejoin:round", 2*haloWidth),
+		`xmlns:xlink="http://www.w3.org/1999/xlink">`, `xmlns:xlink="http://www.w3.org/1999/xlink" role="img">`+"\n<title>"+title+"</title>",
+	).Replace(b.String())
+	if _, err := io.WriteString(w, svg); err != nil {
+		return fmt.Errorf("writing a picture: %w", err)
+	}
+	return nil
+}
+
+func (f *Figure) draw(s sheet) {
+	s.fill(rect(0, 0, f.width, f.height), white)
+	left, right := pageMargin, f.width-pageMargin
+	y := f.height - pageMargin
+	for _, t := range []struct {
+		script
+		text  string
+		space vg.Length
+	}{{headline, f.Title, 5}, {caption, f.Caption, 3}, {caption, f.detail, 3}} {
+		if t.text == "" {
+			continue
+		}
+		text := t.balance(t.text, right-left)
+		y -= t.height(text)
+		s.text(t.script, vg.Point{X: left, Y: y}, 0, text, false)
+		y -= t.space
+	}
+	y -= 7
+
+	bottom := pageMargin
+	for i := len(f.notes) - 1; i >= 0; i-- {
+		text := tagText.wrap(f.notes[i], right-left)
+		s.text(tagText, vg.Point{X: left, Y: bottom}, 0, text, false)
+		bottom += tagText.height(text) + 3
+	}
+	if len(f.notes) > 0 {
+		bottom += 4
+	}
+	f.drawRows(s, rect(left, bottom, right, y))
+}
+
+// drawRows tiles the panels, so that those of one column begin and end alike.
+func (f *Figure) drawRows(s sheet, area vg.Rectangle) {
+	parts := vg.Length(0)
+	for _, r := range f.rows {
+		parts += r.height
+	}
+	free := area.Max.Y - area.Min.Y - rowGap*vg.Length(len(f.rows)-1)
+	boxes := make([][]vg.Rectangle, len(f.rows))
+	need := make([][]margins, len(f.rows))
+	y := area.Max.Y
+	for i, r := range f.rows {
+		n := vg.Length(len(r.panels))
+		width := (area.Max.X - area.Min.X - columnGap*(n-1)) / n
+		height := free * r.height / parts
+		for k, p := range r.panels {
+			x := area.Min.X + vg.Length(k)*(width+columnGap)
+			boxes[i] = append(boxes[i], rect(x, y-height, x+width, y))
+			need[i] = append(need[i], p.fit(vg.Point{X: width, Y: height}))
+		}
+		y -= height + rowGap
+	}
+	for i, r := range f.rows {
+		for k, p := range r.panels {
+			m := need[i][k]
+			for j, other := range f.rows {
+				if len(other.panels) == len(r.panels) {
+					m.left, m.right = max(m.left, need[j][k].left), max(m.right, need[j][k].right)
+				}
+			}
+			p.draw(s, boxes[i][k], m)
+		}
+	}
+}

@@ -1,0 +1,315 @@
+package plot
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"clifftop/report"
+	"clifftop/sim/clock"
+)
+
+// sweep is a curve as the pictures see it.
+type sweep struct {
+	*report.Curve
+	points []point
+}
+
+// point is a load with its results: more than one if the load was run several times.
+type point struct {
+	load      float64
+	summary   *report.Summary // the first
+	summaries []*report.Summary
+	steady    bool
+}
+
+// value is the mean of a statistic over the results that know it.
+func (p *point) value(y statistic) (mean float64, ok bool) {
+	sum, n := 0.0, 0
+	for _, s := range p.summaries {
+		if x, known := number(y(s)); known {
+			sum, n = sum+x, n+1
+		}
+	}
+	return sum / float64(max(n, 1)), n > 0
+}
+
+// A statistic reads a number of a summary; nil means unknown.
+type statistic func(*report.Summary) *float64
+
+func newSweep(c *report.Curve) *sweep {
+	v := &sweep{Curve: c}
+	if c == nil {
+		v.Curve = &report.Curve{}
+	}
+	var points []point
+	for _, p := range v.Points {
+		if p.Summary != nil && finite(p.Value) {
+			stationary := p.Summary.Window.Stationary
+			points = append(points, point{p.Value, p.Summary, []*report.Summary{p.Summary}, stationary == nil || *stationary})
+		}
+	}
+	slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.load, b.load) })
+	for _, p := range points {
+		if n := len(v.points); n > 0 && v.points[n-1].load == p.load {
+			same := &v.points[n-1]
+			same.summaries = append(same.summaries, p.summary)
+			same.steady = same.steady && p.steady
+			continue
+		}
+		v.points = append(v.points, p)
+	}
+	return v
+}
+
+// open says that the load is a rate of arrivals, which goes on whatever the system does.
+func (v *sweep) open() bool { return v.Over == "rate" || strings.HasSuffix(v.Over, ".rate") }
+
+func (v *sweep) users() bool { return v.Over == "users" || strings.HasSuffix(v.Over, ".users") }
+
+// load writes a load with its unit.
+func (v *sweep) load(x float64) string {
+	switch n := loadNumber(x); {
+	case v.open():
+		return n + " req/s"
+	case v.users() && x == 1:
+		return "1 user"
+	case v.users():
+		return n + " users"
+	default:
+		return v.key() + " " + n
+	}
+}
+
+// key is the last part of what is swept.
+func (v *sweep) key() string { return v.Over[strings.LastIndex(v.Over, ".")+1:] }
+
+// loadTitle is the title of the axis of loads.
+func (v *sweep) loadTitle() string {
+	switch {
+	case v.open():
+		return "Offered load, requests/s"
+	case v.users():
+		return "Users at once"
+	case v.Over == "":
+		return "Load"
+	}
+	return v.Over
+}
+
+func loadNumber(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) < 1e5 {
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	return scaled(x, 3)
+}
+
+// clumped says whether the loads grow by factors rather than by steps.
+func (v *sweep) clumped() bool {
+	n := len(v.points)
+	if n < 4 || v.points[0].load <= 0 {
+		return false
+	}
+	return v.points[n/2].load < 0.12*v.points[n-1].load
+}
+
+// series reads a statistic at all loads.
+func (v *sweep) series(y statistic) []xy {
+	return v.against(nil, y)
+}
+
+// against reads one statistic against another; against the load if x is nil.
+func (v *sweep) against(x, y statistic) []xy {
+	var out []xy
+	for _, p := range v.points {
+		at, ok := p.load, true
+		if x != nil {
+			at, ok = p.value(x)
+		}
+		if value, known := p.value(y); ok && known {
+			out = append(out, xy{x: at, y: value, hollow: !p.steady, load: p.load})
+		}
+	}
+	return out
+}
+
+// bars adds the confidence intervals that the results carry for a path, such as "latency_ms.ttft.p95".
+func (v *sweep) bars(points []xy, path string) []xy {
+	for i := range points {
+		q := &points[i]
+		k, _ := slices.BinarySearchFunc(v.points, q.load, func(p point, x float64) int { return cmp.Compare(p.load, x) })
+		if ci, ok := v.points[k].summary.CI95[path]; ok && len(v.points[k].summaries) == 1 && finite(ci[0]) && finite(ci[1]) {
+			q.low, q.high = ci[0], ci[1]
+		}
+	}
+	return points
+}
+
+// barred says whether there are any such intervals.
+func (v *sweep) barred() bool {
+	return slices.ContainsFunc(v.points, func(p point) bool { return len(p.summary.CI95) > 0 && len(p.summaries) == 1 })
+}
+
+func number(p *float64) (float64, bool) {
+	if p == nil || !finite(*p) {
+		return 0, false
+	}
+	return *p, true
+}
+
+// at reads a statistic at a load, between points if need be.
+func (v *sweep) at(load float64, y statistic) (float64, bool) {
+	points := v.series(y)
+	i, found := slices.BinarySearchFunc(points, load, func(p xy, x float64) int { return cmp.Compare(p.x, x) })
+	switch {
+	case found:
+		return points[i].y, true
+	case i == 0 || i == len(points):
+		return 0, false
+	}
+	a, b := points[i-1], points[i]
+	return a.y + (b.y-a.y)*(load-a.x)/(b.x-a.x), true
+}
+
+// unsteadyFrom is the first of the loads that end the sweep without a steady state.
+func (v *sweep) unsteadyFrom() (load float64, ok bool) {
+	for _, p := range slices.Backward(v.points) {
+		if p.steady {
+			break
+		}
+		load, ok = p.load, true
+	}
+	return load, ok
+}
+
+// Statistics of a summary.
+
+func outputTPS(s *report.Summary) *float64     { return s.Throughput.OutputTokensPerS }
+func successfulTPS(s *report.Summary) *float64 { return s.Throughput.SuccessfulOutputTokensPerS }
+func goodTPS(s *report.Summary) *float64       { return s.Goodput.OutputTokensPerS }
+func perGPU(s *report.Summary) *float64        { return s.Throughput.OutputTokensPerSPerGPU }
+func kvMean(s *report.Summary) *float64        { return s.System.KVUsage.Mean }
+func kvMax(s *report.Summary) *float64         { return s.System.KVUsage.Max }
+func prefixHits(s *report.Summary) *float64    { return s.System.PrefixHitRate }
+
+// metShare is 1 for a run that met the objective and 0 for one that did not.
+func metShare(s *report.Summary) *float64 {
+	if s.Goodput.Met == nil {
+		return nil
+	}
+	share := 0.0
+	if *s.Goodput.Met {
+		share = 1
+	}
+	return &share
+}
+
+func preemptionsPerS(s *report.Summary) *float64 {
+	span := s.Window.EndS - s.Window.StartS
+	if !(span > 0) {
+		return nil
+	}
+	rate := float64(s.System.Preemptions) / span
+	return &rate
+}
+
+// perUser is the speed at which a user sees tokens come, by the median TPOT.
+func perUser(s *report.Summary) *float64 {
+	ms, ok := number(s.Latency.TPOT.P50)
+	if !ok || ms <= 0 {
+		return nil
+	}
+	speed := 1000 / ms
+	return &speed
+}
+
+// fewest is how many samples a 99th percentile needs.
+const fewest = 1000
+
+// latency reads a statistic such as "p95" of "ttft" or "tpot"; a p99 of too few samples is unknown.
+func latency(metric, stat string) statistic {
+	return func(s *report.Summary) *float64 {
+		d := &s.Latency.TTFT
+		switch metric {
+		case "tpot":
+			d = &s.Latency.TPOT
+		case "itl":
+			d = &s.Latency.ITL
+		case "e2e":
+			d = &s.Latency.E2E
+		case "queue":
+			d = &s.Latency.Queue
+		}
+		switch stat {
+		case "mean":
+			return d.Mean
+		case "p50":
+			return d.P50
+		case "p90":
+			return d.P90
+		case "p95":
+			return d.P95
+		case "p99":
+			if d.N < fewest {
+				return nil
+			}
+			return d.P99
+		}
+		return nil
+	}
+}
+
+// limit is one limit of the objective.
+type limit struct {
+	metric, stat string
+	ms           float64
+}
+
+func (l limit) String() string {
+	return strings.ToUpper(l.metric) + " " + strings.ReplaceAll(l.stat, "_", ".") + " ≤ " + duration(l.ms, 3)
+}
+
+// limits are the objective's limits on latency, TTFT first.
+func (v *sweep) limits() []limit {
+	var out []limit
+	for _, p := range v.points {
+		slo := p.summary.Goodput.SLO
+		for _, key := range slices.Sorted(maps.Keys(slo)) {
+			metric, stat, ok := strings.Cut(key, "_")
+			d, err := report.ParseDuration(fmt.Sprint(slo[key]))
+			if ok && err == nil && slices.Contains([]string{"ttft", "tpot", "itl", "e2e", "queue"}, metric) {
+				out = append(out, limit{metric, stat, float64(d) / float64(clock.Millisecond)})
+			}
+		}
+		if len(out) > 0 {
+			break // all points share it
+		}
+	}
+	slices.SortStableFunc(out, func(a, b limit) int { return -cmp.Compare(a.metric, b.metric) })
+	return out
+}
+
+// failures says whether some requests did not complete.
+func (v *sweep) failures() bool {
+	return slices.ContainsFunc(v.points, func(p point) bool {
+		r := &p.summary.Requests
+		return r.Rejected+r.TimedOut+r.Cancelled+r.Failed > 0
+	})
+}
+
+// outputPerRequest is the mean number of output tokens of a request, from loads without failures.
+func (v *sweep) outputPerRequest() (float64, bool) {
+	var tokens, requests int64
+	for _, p := range v.points {
+		r := &p.summary.Requests
+		if p.steady && r.Rejected+r.TimedOut+r.Cancelled+r.Failed == 0 {
+			tokens += p.summary.Tokens.OutputSuccessful
+			requests += r.Completed
+		}
+	}
+	return float64(tokens) / float64(requests), tokens > 0 && requests > 0
+}
