@@ -10,9 +10,9 @@ type Work struct {
 	stages  float64 // pipeline stages; sums over layers are divided by them
 	routing KernelOptions
 
-	token, prefillToken, decodeToken, emit, experts operations
-	decodePair, prefillPair                         [2]operations // per context token; full and windowed layers
-	upToken                                         operations    // per token in the context of a chunk
+	token, decodeToken, emit, experts operations
+	decodePair, prefillPair           [2]operations // per context token; full and windowed layers
+	upToken                           operations    // per token in the context of a chunk
 
 	weightBytes float64 // every step, without experts and head
 	headBytes   float64 // every step that emits
