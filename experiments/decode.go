@@ -260,8 +260,8 @@ func fieldNames(t reflect.Type) []string {
 // jsonName is the key of a struct field, or empty when it has none.
 func jsonName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	if name == "-" {
-		return ""
+	if name == "-" || f.Tag.Get("resolved") != "" {
+		return "" // of results only
 	}
 	return name
 }

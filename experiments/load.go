@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 )
 
 // origin remembers where a scenario came from.
@@ -136,13 +137,16 @@ func (n *node) clone() *node {
 	return &c
 }
 
-// at is where a key, or the nearest map around it, was written.
+// at is where a key, or else the nearest map around it, was written.
 func (s *Scenario) at(key string) (place, bool) {
 	if s.origin == nil {
 		return place{}, false
 	}
-	if p, ok := s.origin.places[key]; ok {
-		return p, true
+	for key != "" {
+		if p, ok := s.origin.places[key]; ok {
+			return p, true
+		}
+		key = key[:max(0, strings.LastIndexByte(key, '.'))]
 	}
 	return place{origin: s.origin.file}, s.origin.file != ""
 }
@@ -152,9 +156,6 @@ func (s *Scenario) fault(key, format string, args ...any) *Fault {
 	f := &Fault{Key: key, Problem: fmt.Sprintf(format, args...)}
 	if p, ok := s.at(key); ok {
 		f.Where = p.String()
-		if p.line == 0 && p.origin == s.origin.file {
-			f.Where = p.origin
-		}
 		if p.origin == s.origin.file {
 			f.Excerpt = excerpt(s.origin.lines, p)
 		}

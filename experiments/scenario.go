@@ -25,7 +25,7 @@ type Scenario struct {
 	// Cost holds prices.
 	Cost Cost `json:"cost"`
 	// Run says how long to simulate and what to measure.
-	Run Run `json:"run"`
+	Run RunSpec `json:"run"`
 
 	origin *origin // where the keys stand; nil for a scenario made in Go
 }
@@ -102,8 +102,8 @@ type Cost struct {
 	GPUHour *float64 `json:"gpu_hour" range:"[0,1000000]"`
 }
 
-// Run says how long to simulate and what to measure.
-type Run struct {
+// RunSpec says how long to simulate and what to measure.
+type RunSpec struct {
 	// Requests ends the arrivals after this many; null is 10,000, or all rows of a trace, or no limit
 	// where a duration or stages end them.
 	Requests *int `json:"requests" range:"[1,1000000000]"`
@@ -133,9 +133,9 @@ func Default() *Scenario {
 			EnablePrefixCaching:  true,
 			EnableChunkedPrefill: true,
 		},
-		StepTime: StepTime{Kind: "kernels"},
+		StepTime: StepTime{Kind: "kernels", Roofline: defaultRoofline()},
 		Workload: Workload{Sampling: "greedy"},
-		Run:      Run{Warmup: Warmup{Auto: true}, Seed: 1},
+		Run:      RunSpec{Warmup: Warmup{Auto: true}, Seed: 1},
 	}
 }
 

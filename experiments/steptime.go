@@ -3,6 +3,8 @@ package experiments
 import (
 	"encoding/json"
 	"fmt"
+
+	"clifftop/model"
 )
 
 // StepTime is the model of an iteration's length: a name, or a map of one name to its constants.
@@ -36,7 +38,7 @@ func (s StepTime) MarshalJSON() ([]byte, error) {
 	switch {
 	case s.Kind == "linear":
 		return json.Marshal(map[string]any{s.Kind: s.Linear})
-	case s.Kind == "roofline" && s.Roofline != (RooflineStep{}):
+	case s.Kind == "roofline":
 		return json.Marshal(map[string]any{s.Kind: s.Roofline})
 	}
 	return json.Marshal(s.Kind)
@@ -44,7 +46,7 @@ func (s StepTime) MarshalJSON() ([]byte, error) {
 
 func (s *StepTime) decode(d *decoder, n *node, key string) {
 	const want = "kernels, roofline, or a map of one name such as {linear: {a_ms: 10, b_us: 100}}"
-	*s = StepTime{Kind: "kernels"}
+	*s = StepTime{Kind: "kernels", Roofline: defaultRoofline()}
 	switch {
 	case n.kind == isText && n.text == "linear":
 		d.fault(n.at, key, "linear needs its constants (want {linear: {a_ms: 10, b_us: 100}})", "")
@@ -79,5 +81,19 @@ func (s *StepTime) decodeKind(d *decoder, f field, key string) {
 	}
 }
 
-// RooflineStep holds the constants of the roofline; null is the default of each.
-type RooflineStep struct{}
+// RooflineStep holds the constants of the roofline. Those left out keep their defaults.
+type RooflineStep struct {
+	// PeakFraction is the part of the datasheet's arithmetic that is reached.
+	PeakFraction float64 `json:"peak_fraction" range:"(0,1]"`
+	// BandwidthFraction is the part of the datasheet's memory bandwidth that is reached.
+	BandwidthFraction float64 `json:"bandwidth_fraction" range:"(0,1]"`
+	// LayerTime is added for every layer.
+	LayerTime Duration `json:"layer_time" range:"[0,1]"`
+	// StepTime is added for every iteration.
+	StepTime Duration `json:"step_time" range:"[0,1]"`
+}
+
+func defaultRoofline() RooflineStep {
+	o := model.DefaultRooflineOptions()
+	return RooflineStep{o.PeakFraction, o.BandwidthFraction, Duration(o.LayerTime), Duration(o.StepTime)}
+}

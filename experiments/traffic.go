@@ -38,14 +38,35 @@ type Trace struct {
 	// From and To cut a slice of the recorded time, which then begins at 0.
 	From *Duration `json:"from"`
 	To   *Duration `json:"to"`
-	// Limit ends the trace after this many rows.
-	Limit *int `json:"limit" range:"[1,1000000000]"`
+	// Dequantise spreads rows over the ticks of a coarse clock; auto does where half of the rows share a tick.
+	Dequantise Toggle `json:"dequantise"`
 	// Scale multiplies the load, by thinning below 1 and superposition above.
 	Scale *float64 `json:"scale" range:"(0,1000]"`
 	// Rate scales the trace to this mean rate, in requests per second.
 	Rate *float64 `json:"rate" range:"(0,1000000]"`
 	// Speedup divides all times.
 	Speedup *float64 `json:"speedup" range:"(0,1000000]"`
+	// Limit ends the trace after this many rows.
+	Limit *int `json:"limit" range:"[1,1000000000]"`
+	// Cap says what becomes of requests longer than max_model_len; null leaves them to the engine, which rejects
+	// prompts and cuts answers.
+	Cap *string `json:"cap" one:"drop truncate-input truncate-output"`
+	// ZeroOutput says what becomes of rows without an answer; null leaves them to the mode.
+	ZeroOutput *string `json:"zero_output" one:"drop one"`
+
+	// Statistics sums the trace up, in results.
+	Statistics *TraceStatistics `json:"statistics,omitempty" resolved:"only"`
+}
+
+// TraceStatistics sums a trace up, after slicing and before scaling.
+type TraceStatistics struct {
+	Rows             int64    `json:"rows"`
+	SpanS            float64  `json:"span_s"`
+	RequestsPerS     float64  `json:"requests_per_s"`
+	MeanInputTokens  float64  `json:"mean_input_tokens"`
+	MeanOutputTokens float64  `json:"mean_output_tokens"`
+	Sessions         int32    `json:"sessions"`
+	Applied          []string `json:"applied"` // what was done to it, in order
 }
 
 func (t *Trace) check(d *decoder, n *node, key string) {

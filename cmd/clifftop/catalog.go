@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"clifftop/experiments"
+)
+
+func newCatalog() *cobra.Command {
+	var output outputFlags
+	kinds := experiments.CatalogKinds()
+	c := &cobra.Command{
+		Use:   "catalog [" + strings.Join(kinds, "|") + "]",
+		Short: "List what is known, with sources",
+		Long: `List the models, GPUs, policies, engine versions, workload presets or trace formats that are
+known. JSON has the aliases and the sources too.`,
+		Args:      cobra.MaximumNArgs(1),
+		ValidArgs: kinds,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := output.validate(); err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				_, err := fmt.Fprintf(c.OutOrStdout(), "clifftop catalog %s\n", strings.Join(kinds, "\nclifftop catalog "))
+				return failed(err)
+			}
+			l, err := experiments.Catalog(args[0])
+			if err != nil {
+				return err
+			}
+			if output.format == "json" {
+				return failed(printJSON(c.OutOrStdout(), l))
+			}
+			return failed(printListing(c.OutOrStdout(), l))
+		},
+	}
+	output.register(c, "table", "json")
+	return c
+}
+
+// longCell is the length from which a cell of a table is cut.
+const longCell = 100
+
+func printListing(w io.Writer, l *experiments.Listing) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var head []string
+	for _, p := range l.Items[0].Properties {
+		head = append(head, p.Name)
+	}
+	fmt.Fprintf(t, "name\t%s\n", strings.Join(head, "\t"))
+	for _, e := range l.Items {
+		cells := []string{e.Name}
+		for _, p := range e.Properties {
+			cells = append(cells, cell(p.Value))
+		}
+		fmt.Fprintln(t, strings.Join(cells, "\t"))
+	}
+	return t.Flush()
+}
+
+func cell(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "–"
+	case string:
+		return cut(v)
+	case []string:
+		return cut(strings.Join(v, ", "))
+	case []float64:
+		var parts []string
+		for _, x := range v {
+			parts = append(parts, fmt.Sprint(x))
+		}
+		return strings.Join(parts, "–")
+	}
+	b, _ := json.Marshal(v)
+	return string(b)
+}
+
+func cut(s string) string {
+	if utf8.RuneCountInString(s) <= longCell {
+		return s
+	}
+	return string([]rune(s)[:longCell-1]) + "…"
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"clifftop/experiments"
+	"clifftop/model"
+)
+
+func newExplain() *cobra.Command {
+	var scenario scenarioFlags
+	var output outputFlags
+	var decode int
+	var context int64
+	var prefill []string
+	c := &cobra.Command{
+		Use:   "explain [SCENARIO]",
+		Short: "Show where the time of one iteration goes",
+		Long: `Take the time of one iteration apart: what each operation takes, what bounds it, and where the
+iteration stands on the GPU's roofline. The batch is given by --decode sequences with --context
+tokens each, and by prefill chunks.`,
+		Example: `  clifftop explain --decode 64 --context 2048
+  clifftop explain --decode 32 --prefill 2048 --prefill 512+4096 --model llama-3.1-70b --tp 4`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := output.validate(); err != nil {
+				return err
+			}
+			b, err := parseBatch(decode, context, prefill)
+			if err != nil {
+				return err
+			}
+			s, err := scenario.load(args)
+			if err != nil {
+				return err
+			}
+			setup, err := s.Resolve()
+			if err != nil {
+				return err
+			}
+			e, err := setup.Explain(b)
+			if err != nil {
+				return err
+			}
+			return failed(printExplanation(c.OutOrStdout(), setup, b, e, output.format))
+		},
+	}
+	scenario.register(c)
+	output.register(c, "table", "json")
+	flags := c.Flags()
+	flags.IntVar(&decode, "decode", 0, "`N` sequences that decode (default 32, or none beside --prefill)")
+	flags.Int64Var(&context, "context", 1024, "`C` tokens of context of each of them")
+	flags.StringArrayVar(&prefill, "prefill", nil, "a prefill chunk of `NEW[+CACHED]` tokens; may be repeated")
+	return c
+}
+
+// parseBatch makes the batch of the flags.
+func parseBatch(decode int, context int64, prefill []string) (model.Batch, error) {
+	var b model.Batch
+	if decode == 0 && len(prefill) == 0 {
+		decode = 32
+	}
+	if decode < 0 || decode > 1<<20 {
+		return b, fmt.Errorf("--decode: %d is not allowed (want 0 to %d)", decode, 1<<20)
+	}
+	if context < 1 || context > 1<<30 {
+		return b, fmt.Errorf("--context: %d is not allowed (want 1 to %d)", context, 1<<30)
+	}
+	b.Decodes, b.Context, b.Emit = decode, int64(decode)*context, decode+len(prefill)
+	for _, p := range prefill {
+		fresh, cached, given := strings.Cut(p, "+")
+		n, err1 := strconv.ParseInt(fresh, 10, 32)
+		m, err2 := int64(0), error(nil)
+		if given {
+			m, err2 = strconv.ParseInt(cached, 10, 32)
+		}
+		if err1 != nil || err2 != nil || n < 1 || m < 0 || n+m > math.MaxInt32 {
+			return b, fmt.Errorf("--prefill: %q is not a chunk (want NEW or NEW+CACHED tokens, such as 512+4096)", p)
+		}
+		b.Chunks = append(b.Chunks, model.Chunk{New: int32(n), Cached: int32(m)})
+	}
+	return b, nil
+}
+
+// explanation is the JSON form.
+type explanation struct {
+	Schema     string        `json:"schema"`
+	Deployment string        `json:"deployment"`
+	Batch      batchJSON     `json:"batch"`
+	Ms         float64       `json:"ms"`
+	FloorMs    float64       `json:"floor_ms"`
+	MFU        float64       `json:"mfu"`
+	MBU        float64       `json:"mbu"`
+	Intensity  float64       `json:"flops_per_byte"`
+	Ridge      float64       `json:"ridge_flops_per_byte"`
+	TFLOPs     float64       `json:"tflops_per_gpu"`
+	GB         float64       `json:"gb_per_gpu"`
+	Parts      []explainPart `json:"parts"`
+}
+
+type batchJSON struct {
+	Decodes int       `json:"decodes"`
+	Context int64     `json:"sum_context"`
+	Prefill [][]int32 `json:"prefill_new_cached"`
+}
+
+type explainPart struct {
+	Name    string  `json:"name"`
+	Ms      float64 `json:"ms"`
+	Share   float64 `json:"share"`
+	BoundBy string  `json:"bound_by"`
+	Source  string  `json:"constants"`
+}
+
+func printExplanation(w io.Writer, setup *experiments.Setup, b model.Batch, e *model.Explanation, format string) error {
+	out := explanation{
+		Schema: "clifftop.explain/1", Deployment: setup.Deployment.String(),
+		Batch: batchJSON{Decodes: b.Decodes, Context: b.Context, Prefill: [][]int32{}},
+		Ms:    e.Seconds * 1e3, FloorMs: e.Floor * 1e3, MFU: e.MFU, MBU: e.MBU, Intensity: e.Intensity, Ridge: e.Ridge,
+		TFLOPs: e.FLOPs / 1e12, GB: e.Bytes / 1e9,
+	}
+	for _, c := range b.Chunks {
+		out.Batch.Prefill = append(out.Batch.Prefill, []int32{c.New, c.Cached})
+	}
+	for _, t := range e.Terms {
+		out.Parts = append(out.Parts, explainPart{t.Name, t.Seconds * 1e3, t.Seconds / e.Seconds, string(t.BoundBy), t.Row})
+	}
+	if format == "json" {
+		return printJSON(w, out)
+	}
+	fmt.Fprintf(w, "One iteration of %s\n", out.Deployment)
+	var batch []string
+	if b.Decodes > 0 {
+		batch = append(batch, fmt.Sprintf("%d decodes with %d tokens of context in all", b.Decodes, b.Context))
+	}
+	for _, c := range b.Chunks {
+		batch = append(batch, fmt.Sprintf("a prefill of %d tokens onto %d", c.New, c.Cached))
+	}
+	fmt.Fprintf(w, "%s\n\n", strings.Join(batch, ", "))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "part\t        ms\tshare\tbound by\tconstants\n")
+	for _, p := range out.Parts {
+		fmt.Fprintf(t, "%s\t%10.3f\t%3.0f %%\t%s\t%s\n", p.Name, p.Ms, 100*p.Share, p.BoundBy, p.Source)
+	}
+	fmt.Fprintf(t, "sum\t%10.3f\t100 %%\t\t\n", out.Ms)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	side := "below"
+	if e.Intensity >= e.Ridge {
+		side = "above"
+	}
+	_, err := fmt.Fprintf(w, "\n%.0f FLOPs per byte, %s the GPU's ridge at %.0f; MFU %.0f %%, MBU %.0f %%; no step can beat %.3f ms\n",
+		e.Intensity, side, e.Ridge, 100*e.MFU, 100*e.MBU, out.FloorMs)
+	return err
+}

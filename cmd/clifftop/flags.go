@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"clifftop/experiments"
+)
+
+// scenarioFlags are the flags that set keys of the scenario. Their order on the command line counts.
+type scenarioFlags struct{ settings []experiments.Setting }
+
+func (f *scenarioFlags) register(c *cobra.Command) {
+	flags := c.Flags()
+	flags.Var(&settingFlag{to: f}, "set", "set a scenario's `KEY=VALUE`; may be repeated")
+	for _, s := range []struct{ flag, key, kind, usage string }{
+		{"model", "model", "NAME", "what is served"},
+		{"gpu", "gpu", "NAME", "what it is served on"},
+		{"tp", "deployment.tensor_parallel_size", "N", "GPUs that share every layer"},
+		{"rate", experiments.RateKey, "R", "mean requests per second; keeps the process, and thins or superposes a trace"},
+		{"users", experiments.UsersKey, "N", "users of a closed loop"},
+		{"requests", "run.requests", "N", "end the arrivals after so many requests"},
+		{"trace", "workload.trace.file", "FILE", "replay recorded requests"},
+		{"seed", "run.seed", "N", "make other random numbers"},
+	} {
+		flags.Var(&settingFlag{to: f, key: s.key, flag: "--" + s.flag, kind: s.kind}, s.flag, s.usage)
+	}
+}
+
+// settingFlag is a flag that appends to the settings.
+type settingFlag struct {
+	to              *scenarioFlags
+	key, flag, kind string
+}
+
+// Set implements [pflag.Value].
+func (s *settingFlag) Set(text string) error {
+	setting := experiments.Setting{Key: s.key, Value: text, Flag: s.flag}
+	if s.key == "" {
+		var err error
+		if setting, err = experiments.ParseSetting(text); err != nil {
+			return fmt.Errorf("want KEY=VALUE")
+		}
+	}
+	s.to.settings = append(s.to.settings, setting)
+	return nil
+}
+
+// String implements [pflag.Value]; there is no default.
+func (s *settingFlag) String() string { return "" }
+
+// Type implements [pflag.Value].
+func (s *settingFlag) Type() string {
+	if s.kind == "" {
+		return "KEY=VALUE"
+	}
+	return s.kind
+}
+
+// load reads the scenario named on the command line, or the empty one.
+func (f *scenarioFlags) load(args []string) (*experiments.Scenario, error) {
+	path := ""
+	if len(args) > 0 {
+		path = args[0]
+	}
+	return experiments.Load(path, f.settings...)
+}
+
+// outputFlags say what is printed and written.
+type outputFlags struct {
+	out, format, progress string
+	quiet, check          bool
+	formats               []string
+}
+
+// register adds the flags; the first format is the default.
+func (f *outputFlags) register(c *cobra.Command, formats ...string) {
+	f.formats = formats
+	flags := c.Flags()
+	flags.StringVar(&f.format, "format", formats[0], "how to print the result: "+strings.Join(formats, ", "))
+	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// registerRun adds the flags of commands that simulate.
+func (f *outputFlags) registerRun(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVar(&f.progress, "progress", "auto", "show progress: auto (a bar on a terminal), plain, off")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no warnings")
+	flags.BoolVar(&f.check, "check", false, "assert the simulator's invariants throughout; slower")
+	_ = c.RegisterFlagCompletionFunc("progress", cobra.FixedCompletions([]string{"auto", "plain", "off"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (f *outputFlags) validate() error {
+	if !slices.Contains(f.formats, f.format) {
+		return fmt.Errorf("--format: %q is not known (want %s)", f.format, strings.Join(f.formats, ", "))
+	}
+	if f.progress != "" && !slices.Contains([]string{"auto", "plain", "off"}, f.progress) {
+		return fmt.Errorf("--progress: %q is not known (want auto, plain, off)", f.progress)
+	}
+	return nil
+}
+
+// warn prints warnings, each once.
+func (f *outputFlags) warn(w io.Writer, texts []string) {
+	if f.quiet {
+		return
+	}
+	var seen []string
+	for _, text := range texts {
+		if !slices.Contains(seen, text) {
+			fmt.Fprintf(w, "clifftop: warning: %s\n", text)
+			seen = append(seen, text)
+		}
+	}
+}

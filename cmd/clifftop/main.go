@@ -1,0 +1,101 @@
+// Clifftop simulates LLM serving: throughput, latency and cost of a model on GPUs under a traffic,
+// and the load at which it all falls off a cliff.
+//
+//	clifftop sweep                          # the default scenario, from idle to beyond saturation
+//	clifftop run scenario.yaml --rate 8     # one operating point
+//	clifftop init scenario.yaml             # a scenario with comments, to start from
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"clifftop/experiments"
+)
+
+// Exit statuses.
+const (
+	exitFailed      = 1 // the run failed
+	exitUsage       = 2 // wrong usage or bad input
+	exitInterrupted = 130
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run executes a command line and returns the exit status.
+func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		io.WriteString(stderr, "clifftop: interrupted\n")
+		return exitInterrupted
+	}
+	printError(stderr, err)
+	var f *failure
+	if errors.As(err, &f) && !experiments.BadInput(err) {
+		return exitFailed
+	}
+	return exitUsage
+}
+
+// failure is an error of a run, as opposed to one of usage.
+type failure struct{ err error }
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// failed marks an error as one of the run.
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{err}
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "clifftop",
+		Short: "Simulate LLM serving: throughput, latency, goodput, cost, and where the cliff is",
+		Long: `Clifftop simulates LLM serving. Describe a model, the GPUs, the engine and the traffic in a
+scenario file; it answers with throughput, latency percentiles, goodput and cost, shows where
+the system saturates and why, and says how far the numbers can be trusted.
+
+Without a scenario the defaults hold: llama-3.1-8b on one h100-sxm under chat traffic.`,
+		Example: `  clifftop sweep
+  clifftop run scenario.yaml --rate 8 --set engine.max_num_seqs=512
+  clifftop init scenario.yaml`,
+		Version:       experiments.Version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetVersionTemplate("clifftop {{.Version}}\n")
+	root.AddCommand(newRun(), newSweep(), newExplain(), newCatalog(), newInit(), newVersion())
+	return root
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := io.WriteString(c.OutOrStdout(), "clifftop "+experiments.Version+"\n")
+			return failed(err)
+		},
+	}
+}

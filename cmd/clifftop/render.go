@@ -1,0 +1,63 @@
+package main
+
+import (
+	"io"
+
+	"clifftop/experiments"
+	"clifftop/report"
+	"clifftop/report/plot"
+)
+
+// terminalWidth is the width of charts in text.
+const terminalWidth = 80
+
+// printRun prints the result of a run.
+func printRun(w io.Writer, res *experiments.Result, format string) error {
+	switch format {
+	case "json":
+		return printJSON(w, res.Summary)
+	case "csv":
+		return res.Summary.WriteCSV(w)
+	case "markdown":
+		return res.Summary.WriteMarkdown(w, report.DefaultProfile())
+	case "vllm-bench":
+		return printJSON(w, res.VLLMBench())
+	}
+	return res.Summary.WriteTable(w, report.DefaultProfile())
+}
+
+// printSweep prints a curve.
+func printSweep(w io.Writer, curve *report.Curve, format string) error {
+	switch format {
+	case "json":
+		return printJSON(w, curve)
+	case "csv":
+		return curve.WriteCSV(w)
+	case "markdown":
+		return curve.WriteMarkdown(w)
+	}
+	if err := curve.WriteTable(w); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(w, "\n"); err != nil {
+		return err
+	}
+	return plot.Terminal(w, curve, terminalWidth)
+}
+
+// writePictures draws a curve into files.
+func writePictures(dir *directory, curve *report.Curve, caption string) error {
+	return plot.WriteAll(curve, caption, func(name string) (io.WriteCloser, error) {
+		f, err := dir.create(name)
+		if err != nil {
+			return nil, err
+		}
+		return pictureFile{f}, nil
+	})
+}
+
+// pictureFile commits on closing.
+type pictureFile struct{ *file }
+
+// Close gives the file its name.
+func (p pictureFile) Close() error { return p.commit() }

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"clifftop/experiments"
+	"clifftop/report"
+)
+
+func newRun() *cobra.Command {
+	var scenario scenarioFlags
+	var output outputFlags
+	var save []string
+	c := &cobra.Command{
+		Use:   "run [SCENARIO]",
+		Short: "Simulate one operating point",
+		Long: `Simulate one operating point and print what came of it. SCENARIO is a YAML file, or - for standard
+input; without one the defaults hold.`,
+		Example: `  clifftop run
+  clifftop run scenario.yaml --rate 8 --set engine.max_num_seqs=512
+  clifftop run --trace trace.csv.gz --out results --save requests,timeseries`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := output.validate(); err != nil {
+				return err
+			}
+			for _, name := range save {
+				if !slices.Contains([]string{"requests", "timeseries"}, name) {
+					return fmt.Errorf("--save: %q is not known (want requests, timeseries)", name)
+				}
+			}
+			if len(save) > 0 && output.out == "" {
+				return fmt.Errorf("--save needs --out DIR")
+			}
+			s, err := scenario.load(args)
+			if err != nil {
+				return err
+			}
+			return runScenario(c, s, &output, save)
+		},
+	}
+	scenario.register(c)
+	output.register(c, "table", "json", "csv", "markdown", "vllm-bench")
+	output.registerRun(c)
+	c.Flags().StringVarP(&output.out, "out", "o", "", "write summary.json into `DIR`")
+	c.Flags().StringSliceVar(&save, "save", nil, "write more into --out: `requests,timeseries`")
+	return c
+}
+
+// runScenario runs a scenario, and prints and writes the result, which may be partial.
+func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags, save []string) error {
+	setup, err := s.Resolve()
+	if err != nil {
+		return err
+	}
+	var dir *directory
+	if output.out != "" {
+		if dir, err = openDirectory(output.out); err != nil {
+			return err
+		}
+	}
+	options := experiments.RunOptions{Check: output.check}
+	var requests *file
+	if slices.Contains(save, "requests") {
+		if requests, err = dir.create("requests.csv"); err != nil {
+			return failed(err)
+		}
+		defer requests.abandon()
+		options.Requests = requests
+	}
+	bar := newProgress(c.ErrOrStderr(), output, "simulating")
+	if bar != nil {
+		options.Progress = bar.set
+	}
+	res, runErr := setup.Run(c.Context(), options)
+	bar.done()
+	if res == nil {
+		return failed(runErr)
+	}
+	if err := writeRun(dir, res, requests, save); err != nil {
+		return failed(err)
+	}
+	output.warn(c.ErrOrStderr(), warningTexts(res.Summary))
+	if err := printRun(c.OutOrStdout(), res, output.format); err != nil {
+		return failed(err)
+	}
+	if errors.Is(runErr, context.Canceled) {
+		return runErr
+	}
+	return failed(runErr)
+}
+
+func writeRun(dir *directory, res *experiments.Result, requests *file, save []string) error {
+	if dir == nil {
+		return nil
+	}
+	if requests != nil {
+		if err := requests.commit(); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(save, "timeseries") {
+		err := dir.write("timeseries.csv", func(w io.Writer) error { return report.WriteSeries(w, res.Series) })
+		if err != nil {
+			return err
+		}
+	}
+	return dir.writeJSON("summary.json", res.Summary)
+}
+
+func warningTexts(s *report.Summary) []string {
+	var texts []string
+	for _, w := range s.Warnings {
+		texts = append(texts, strings.TrimSuffix(w.Text, "."))
+	}
+	return texts
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"clifftop/experiments"
+	"clifftop/report"
+)
+
+func newSweep() *cobra.Command {
+	var scenario scenarioFlags
+	var output outputFlags
+	var over string
+	var options experiments.SweepOptions
+	c := &cobra.Command{
+		Use:   "sweep [SCENARIO]",
+		Short: "Vary the load from idle to beyond saturation and find the knee",
+		Long: `Run a scenario at many loads and put the results on a curve: throughput and latency, the knee,
+the peak, a collapse beyond it, and the signs that warn of it. Without values, the sweep finds out
+where the system saturates and takes loads from near idle to beyond that.`,
+		Example: `  clifftop sweep
+  clifftop sweep scenario.yaml --over users
+  clifftop sweep scenario.yaml --over rate=1..20:39 --out results
+  clifftop sweep --rate 12 --over engine.max_num_seqs=16,32,64,128,256`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := output.validate(); err != nil {
+				return err
+			}
+			if options.Jobs < 0 || options.Points < 0 || options.Points > 10_000 {
+				return fmt.Errorf("--jobs and --points: want 0 or more, and at most 10000 points")
+			}
+			if over != "" {
+				var err error
+				if options.Over, options.Values, err = experiments.ParseOver(over); err != nil {
+					return err
+				}
+			}
+			s, err := scenario.load(args)
+			if err != nil {
+				return err
+			}
+			options.Check = output.check
+			return sweepScenario(c, s, &output, options)
+		},
+	}
+	scenario.register(c)
+	output.register(c, "table", "json", "csv", "markdown")
+	output.registerRun(c)
+	flags := c.Flags()
+	flags.StringVarP(&output.out, "out", "o", "clifftop-out", "write curve.csv, curve.json and pictures into `DIR`; empty writes nothing")
+	flags.StringVar(&over, "over", "", "what to vary: `KEY[=V1,V2,… or LO..HI:N]`, where KEY is rate, users or any key")
+	flags.IntVar(&options.Points, "points", 0, "`N` loads where none are given (default 14)")
+	flags.IntVarP(&options.Jobs, "jobs", "j", 0, "`N` runs at a time (default one for each processor); changes no result")
+	return c
+}
+
+// sweepScenario sweeps, and prints and writes the curve, which may be partial.
+func sweepScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags, options experiments.SweepOptions) error {
+	setup, err := s.Resolve()
+	if err != nil {
+		return err
+	}
+	var dir *directory
+	if output.out != "" {
+		if dir, err = openDirectory(output.out); err != nil {
+			return err
+		}
+	}
+	bar := newProgress(c.ErrOrStderr(), output, "sweeping")
+	if bar != nil {
+		options.Progress = func(done, total int) { bar.set(float64(done) / float64(total)) }
+	}
+	curve, runErr := experiments.Sweep(c.Context(), s, options)
+	bar.done()
+	if curve == nil {
+		return failed(runErr)
+	}
+	if dir != nil {
+		if err := writeSweep(dir, curve, caption(setup)); err != nil {
+			return failed(err)
+		}
+	}
+	output.warn(c.ErrOrStderr(), commonWarnings(curve))
+	if err := printSweep(c.OutOrStdout(), curve, output.format); err != nil {
+		return failed(err)
+	}
+	if dir != nil && !output.quiet {
+		fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote curve.csv, curve.json, sweep.png and other pictures into %s\n", dir.path)
+	}
+	if errors.Is(runErr, context.Canceled) {
+		return runErr
+	}
+	return failed(runErr)
+}
+
+func writeSweep(dir *directory, curve *report.Curve, caption string) error {
+	if err := dir.write("curve.csv", curve.WriteCSV); err != nil {
+		return err
+	}
+	if err := dir.writeJSON("curve.json", curve); err != nil {
+		return err
+	}
+	return writePictures(dir, curve, caption)
+}
+
+// commonWarnings are those that all points share: they are of the scenario rather than of a load.
+func commonWarnings(curve *report.Curve) []string {
+	count := map[string]int{}
+	for _, p := range curve.Points {
+		for _, text := range warningTexts(p.Summary) {
+			count[text]++
+		}
+	}
+	var texts []string
+	for _, text := range warningTexts(curve.Points[0].Summary) {
+		if count[text] == len(curve.Points) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// caption says below a picture's title what was simulated.
+func caption(setup *experiments.Setup) string {
+	s := setup.Scenario
+	text := setup.Deployment.String()
+	switch {
+	case s.Workload.Trace != nil:
+		text += ", " + s.Workload.Trace.File
+	case s.Workload.Preset != nil:
+		text += ", " + *s.Workload.Preset
+	}
+	if s.Name != "" {
+		text = s.Name + ": " + text
+	}
+	return text
+}

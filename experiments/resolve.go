@@ -1,0 +1,408 @@
+package experiments
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+
+	"clifftop/model"
+	"clifftop/model/catalog"
+	"clifftop/report"
+	"clifftop/sim"
+	"clifftop/sim/clock"
+	"clifftop/sim/sched"
+)
+
+// Setup is a scenario made ready to run. It can be run any number of times.
+type Setup struct {
+	// Scenario is the scenario with every default filled in that a file could have given.
+	Scenario *Scenario
+	// Profile is the release of the engine that is imitated.
+	Profile Profile
+	// Deployment is the model on its GPUs.
+	Deployment *model.Deployment
+	// Memory says where a GPU's memory goes; nil where the KV pool is unlimited.
+	Memory *model.KVBudget
+	// Config is the engine's configuration, but for its scheduler, of which every run has its own.
+	Config sim.Config
+	// Report says what is measured.
+	Report report.Options
+	// Warnings are reasons to read results with care.
+	Warnings []report.Warning
+
+	traffic traffic
+}
+
+func (u *Setup) warn(code, format string, args ...any) {
+	u.Warnings = append(u.Warnings, report.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
+}
+
+// Resolve looks names up, sizes the KV pool and builds the engine's configuration. The error is
+// [Faults].
+func (s *Scenario) Resolve() (*Setup, error) {
+	resolved := *s
+	u := &Setup{Scenario: &resolved}
+	var faults Faults
+	steps := []func() error{
+		u.engineDefaults, u.deployment, u.memory, u.sequenceLength, u.overheads, u.stepTime, u.engine, u.trafficSource, u.measures,
+	}
+	for _, step := range steps {
+		err := step()
+		var f *Fault
+		var fs Faults
+		switch {
+		case errors.As(err, &fs):
+			faults = append(faults, fs...)
+		case errors.As(err, &f):
+			faults = append(faults, f)
+		case err != nil:
+			return nil, err
+		}
+		if err != nil && u.Deployment == nil {
+			break // nothing further can be said without it
+		}
+	}
+	if faults != nil {
+		return nil, faults
+	}
+	return u, nil
+}
+
+// engineDefaults fills in what follows from the engine's version.
+func (u *Setup) engineDefaults() error {
+	s := u.Scenario
+	p, err := profileFor(value(s.Engine.Version))
+	if err != nil {
+		return s.fault("engine.version", "%v", err)
+	}
+	u.Profile = p
+	linear := s.StepTime.Kind == "linear"
+	or(&s.Engine.GPUMemoryUtilization, p.GPUMemoryUtilization)
+	decide := func(t *Toggle, on bool) {
+		switch {
+		case *t != Auto:
+		case on:
+			*t = On
+		default:
+			*t = Off
+		}
+	}
+	decide(&s.Engine.SchedulerReserveFullISL, p.SchedulerReserveFullISL)
+	decide(&s.Engine.AsyncScheduling, p.AsyncScheduling && !linear)
+	return nil
+}
+
+// deployment looks the model and the GPU up and spreads one over the other.
+func (u *Setup) deployment() error {
+	s := u.Scenario
+	var faults Faults
+	llm, err := s.llm()
+	if err != nil {
+		faults = append(faults, s.named("model", s.Model, err, llmNames()))
+	}
+	gpu, err := s.gpu()
+	if err != nil {
+		faults = append(faults, s.named("gpu", s.GPU, err, gpuNames()))
+	}
+	d := &s.Deployment
+	if d.DataParallelSize > 1 {
+		faults = append(faults, s.fault("deployment.data_parallel_size",
+			"%d is not allowed (want 1: one group of GPUs is simulated; divide the traffic by the number of groups)", d.DataParallelSize))
+	}
+	options := model.Options{
+		TensorParallel: d.TensorParallelSize, PipelineParallel: d.PipelineParallelSize,
+		DataParallel: d.DataParallelSize, ExpertParallel: d.ExpertParallelSize,
+	}
+	for _, p := range []struct {
+		key, name string
+		to        *model.Precision
+	}{
+		{"dtype", d.Dtype, &options.Dtype}, {"moe_dtype", d.MoEDtype, &options.MoEDtype}, {"kv_cache_dtype", d.KVCacheDtype, &options.KVDtype},
+	} {
+		if *p.to, err = model.ParsePrecision(p.name); err != nil {
+			faults = append(faults, s.fault("deployment."+p.key, "%v", err))
+		}
+	}
+	if faults != nil {
+		return faults
+	}
+	u.Deployment, err = model.NewDeployment(llm, gpu, options)
+	if err != nil {
+		return s.deploymentFaults(err)
+	}
+	s.Model, s.GPU = llm.Name, gpu.Name
+	d.Dtype, d.MoEDtype, d.KVCacheDtype = u.Deployment.Dtype.String(), u.Deployment.MoEDtype.String(), u.Deployment.KVDtype.String()
+	for _, note := range u.Deployment.Notes() {
+		u.warn("deployment", "%s", note)
+	}
+	if d.PipelineParallelSize > 1 {
+		u.warn("pipeline", "the stages of the pipeline work on one batch at a time: throughput is that of a pipeline without overlap, a lower bound")
+	}
+	return nil
+}
+
+// named turns the catalogue's error about a name into a fault.
+func (s *Scenario) named(key, name string, err error, names []string) *Fault {
+	var f *Fault
+	if errors.As(err, &f) {
+		return f
+	}
+	problem := strings.TrimPrefix(err.Error(), "catalog: ")
+	f = s.fault(key, "%s", problem)
+	if !strings.Contains(problem, "nearest") {
+		f.Hint = didYouMean(name, names)
+	}
+	return f
+}
+
+func (s *Scenario) llm() (model.LLM, error) { return catalog.LLM(s.Model) }
+
+func (s *Scenario) gpu() (model.GPU, error) {
+	if !strings.HasSuffix(s.GPU, ".yaml") && !strings.HasSuffix(s.GPU, ".yml") {
+		return catalog.GPU(s.GPU)
+	}
+	path := s.path("gpu", s.GPU)
+	data, err := readFile(path)
+	if err != nil {
+		return model.GPU{}, s.fault("gpu", "%s cannot be read: %s", path, plain(err))
+	}
+	return catalog.ReadGPU(path, data)
+}
+
+// deploymentFaults finds the keys that the messages of a deployment begin with.
+func (s *Scenario) deploymentFaults(err error) Faults {
+	var faults Faults
+	for _, line := range strings.Split(err.Error(), "\n") {
+		key := "deployment"
+		for _, name := range []string{"tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "expert_parallel_size", "kv_cache_dtype"} {
+			if rest, ok := strings.CutPrefix(line, name+" "); ok {
+				key, line = "deployment."+name, strings.TrimPrefix(rest, "is ")
+				break
+			}
+			if rest, ok := strings.CutPrefix(line, name+": "); ok {
+				key, line = "deployment."+name, rest
+				break
+			}
+		}
+		faults = append(faults, s.fault(key, "%s", line))
+	}
+	return faults
+}
+
+// memory sizes the KV pool. A linear step time leaves it unlimited unless its size is given.
+func (u *Setup) memory() error {
+	s := u.Scenario
+	e := &s.Engine
+	if s.StepTime.Kind == "linear" {
+		u.Config.NumGPUBlocks = value(e.NumGPUBlocksOverride)
+		if u.Config.NumGPUBlocks == 0 && !s.isGiven("engine.enable_prefix_caching") {
+			e.EnablePrefixCaching = false // an unlimited pool has no blocks to share
+		}
+		return nil
+	}
+	budget, err := u.Deployment.KVBlocks(model.MemoryKnobs{
+		Utilization: *e.GPUMemoryUtilization, BlockSize: e.BlockSize,
+		MaxNumBatchedTokens: e.MaxNumBatchedTokens, MaxNumSeqs: e.MaxNumSeqs,
+		CountGraphs: u.Profile.GraphsInBudget, BlocksOverride: value(e.NumGPUBlocksOverride),
+	})
+	var misfit *model.FitError
+	switch {
+	case errors.As(err, &misfit):
+		return s.fault(s.firstGiven("deployment.dtype", "deployment.tensor_parallel_size", "model", "gpu"), "%v", misfit)
+	case err != nil:
+		return s.fault("engine", "%v", err)
+	}
+	u.Memory = &budget
+	u.Config.NumGPUBlocks = budget.Blocks
+	u.Config.Window = u.window()
+	return nil
+}
+
+// window is the charge of the pool for sliding-window layers beside full ones, of the longest pipeline
+// stage.
+func (u *Setup) window() sim.Window {
+	m, pp, size := &u.Deployment.LLM, u.Deployment.PipelineParallel, u.Scenario.Engine.BlockSize
+	layers := (m.Layers + pp - 1) / pp
+	windowed := (m.WindowedLayers*layers + m.Layers - 1) / m.Layers
+	if windowed == 0 || windowed == layers {
+		return sim.Window{}
+	}
+	return sim.Window{Blocks: (m.SlidingWindow+size-1)/size + 1, Layers: windowed, FullLayers: layers - windowed}
+}
+
+// room is the longest sequence that the pool holds, in tokens.
+func (u *Setup) room() int {
+	usable := u.Config.NumGPUBlocks - 1
+	tooMany := sort.Search(usable+1, func(blocks int) bool { return blocks+u.Config.Window.Extra(blocks) > usable })
+	return (tooMany - 1) * u.Scenario.Engine.BlockSize
+}
+
+// isGiven reports whether a key was given by the file or a flag.
+func (s *Scenario) isGiven(key string) bool {
+	if s.origin == nil {
+		return false
+	}
+	_, ok := s.origin.places[key]
+	return ok
+}
+
+// firstGiven is the first of the keys that was given, or the first of all.
+func (s *Scenario) firstGiven(keys ...string) string {
+	for _, key := range keys {
+		if s.isGiven(key) {
+			return key
+		}
+	}
+	return keys[0]
+}
+
+// sequenceLength finds the longest sequence: what is asked for must fit the pool, the model's own is
+// lowered to what fits.
+func (u *Setup) sequenceLength() error {
+	s := u.Scenario
+	e := &s.Engine
+	asked := e.MaxModelLen
+	if asked == nil {
+		asked = given(u.Deployment.LLM.MaxContext)
+	}
+	length := value(asked)
+	if u.Config.NumGPUBlocks > 0 {
+		room := u.room()
+		if length > room && e.MaxModelLen != nil {
+			return s.fault("engine.max_model_len", "%d tokens do not fit the KV pool: it holds %d, %d too few (want %d or less, or more memory)",
+				length, room, length-room, room)
+		}
+		if length > room {
+			u.warn("max_model_len", "max_model_len is %d, what the KV pool holds; the model allows %d", room, length)
+			length = room
+		}
+	}
+	if length < 2 {
+		return s.fault("engine.max_model_len", "the KV pool holds %d tokens (want room for 2 or more)", length)
+	}
+	e.MaxModelLen = &length
+	u.Config.MaxModelLen = limitInt32(length)
+	return nil
+}
+
+// overheads are those of the calibration, or none beside a linear step time.
+func (u *Setup) overheads() error {
+	o := &u.Scenario.Overheads
+	frontend, perToken, stream := 4200*clock.Microsecond, 2800*clock.Nanosecond, 48*clock.Microsecond
+	if u.Scenario.StepTime.Kind == "linear" {
+		frontend, perToken, stream = 0, 0, 0
+	}
+	or(&o.Frontend, Duration(frontend))
+	or(&o.FrontendPerToken, Duration(perToken))
+	or(&o.StreamPerSequence, Duration(stream))
+	u.Config.Frontend = o.Frontend.Clock()
+	u.Config.FrontendPerToken = o.FrontendPerToken.Clock()
+	u.Config.StreamPerSequence = o.StreamPerSequence.Clock()
+	return nil
+}
+
+func (u *Setup) stepTime() error {
+	timer, err := u.newTimer()
+	if err != nil {
+		return u.Scenario.fault("step_time", "%v", err)
+	}
+	u.Config.Timer = timer
+	return nil
+}
+
+// engine fills in the rest of the configuration and checks it.
+func (u *Setup) engine() error {
+	s := u.Scenario
+	e := &s.Engine
+	c := &u.Config
+	c.MaxNumSeqs, c.MaxNumBatchedTokens = e.MaxNumSeqs, e.MaxNumBatchedTokens
+	c.BlockSize = limitInt32(e.BlockSize)
+	c.PrefixCaching = e.EnablePrefixCaching
+	c.AppendUnkeyed = u.Profile.AppendUnkeyed
+	c.AsyncScheduling = e.AsyncScheduling == On
+	if e.MaxNumBatchedTokens < e.MaxNumSeqs {
+		return s.fault(s.firstGiven("engine.max_num_batched_tokens", "engine.max_num_seqs"),
+			"max_num_batched_tokens %d is less than max_num_seqs %d (want as many or more)", e.MaxNumBatchedTokens, e.MaxNumSeqs)
+	}
+	if !e.EnableChunkedPrefill && e.MaxModelLen != nil && e.MaxNumBatchedTokens < *e.MaxModelLen {
+		return s.fault("engine.enable_chunked_prefill",
+			"false needs max_num_batched_tokens %d to be at least max_model_len %d (set one of them)", e.MaxNumBatchedTokens, *e.MaxModelLen)
+	}
+	sized := u.Memory != nil || s.StepTime.Kind == "linear"
+	if !sized || c.Timer == nil || c.MaxModelLen == 0 {
+		return nil // reported before
+	}
+	check := *c
+	check.Scheduler = u.newScheduler()
+	if err := check.Validate(); err != nil {
+		return s.fault("engine", "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	return nil
+}
+
+// newScheduler makes the batching policy. It is the list of policies: add a case to add one.
+func (u *Setup) newScheduler() sched.Scheduler {
+	e := &u.Scenario.Engine
+	switch e.Policy {
+	case "vllm":
+		return &sched.VLLM{
+			Priority:                  e.SchedulingPolicy == "priority",
+			DisableChunkedPrefill:     !e.EnableChunkedPrefill,
+			LongPrefillTokenThreshold: limitInt32(e.LongPrefillTokenThreshold),
+			AdmitOnFirstChunk:         e.SchedulerReserveFullISL != On,
+			Watermark:                 e.Watermark,
+		}
+	}
+	return nil
+}
+
+// measures says what is measured.
+func (u *Setup) measures() error {
+	s := u.Scenario
+	r := &u.Report
+	r.Warmup = report.Warmup{Auto: s.Run.Warmup.Auto, Duration: s.Run.Warmup.Length.Clock()}
+	r.Closed = u.traffic.closed
+	r.MaxNumSeqs = s.Engine.MaxNumSeqs
+	r.UsableBlocks = int64(u.Config.UsableBlocks())
+	if !s.SLO.empty() {
+		limits := map[string]string{}
+		for key, v := range s.SLO.Map() {
+			limits[key] = fmt.Sprint(v)
+		}
+		slo, err := report.ParseSLO(limits)
+		if err != nil {
+			return s.fault("slo", "%v", err)
+		}
+		r.SLO = slo
+	}
+	if d := s.Run.Duration; d != nil {
+		r.End = clock.Time(d.Clock())
+	}
+	if u.Deployment == nil {
+		return nil
+	}
+	r.GPUs = u.Deployment.GPUs()
+	r.Work = u.work()
+	if low, high := u.Deployment.GPU.USDPerHour[0], u.Deployment.GPU.USDPerHour[1]; s.Cost.GPUHour == nil && high > 0 {
+		s.Cost.GPUHour = given((low + high) / 2)
+	}
+	r.USDPerHour = value(s.Cost.GPUHour) * float64(r.GPUs)
+	return nil
+}
+
+func llmNames() []string {
+	var names []string
+	for _, m := range catalog.LLMs() {
+		names = append(append(names, m.Name), m.Aliases...)
+	}
+	return names
+}
+
+func gpuNames() []string {
+	var names []string
+	for _, g := range catalog.GPUs() {
+		names = append(append(names, g.Name), g.Aliases...)
+	}
+	return names
+}

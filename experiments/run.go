@@ -1,0 +1,134 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"clifftop/report"
+	"clifftop/sim"
+	"clifftop/sim/clock"
+)
+
+// RunOptions says what to do beside a run. The zero value is nothing.
+type RunOptions struct {
+	// Check asserts the simulator's invariants throughout, at a cost.
+	Check bool
+	// Requests is given requests.csv, a row for each request; nil writes none.
+	Requests io.Writer
+	// Progress is told now and then which fraction of the run is done.
+	Progress func(fraction float64)
+}
+
+// Result is what a run gives.
+type Result struct {
+	Summary *report.Summary
+	// Series are the buckets of time of the run.
+	Series []report.SeriesPoint
+
+	collector *report.Collector
+	setup     *Setup
+}
+
+// VLLMBench is the result under the keys of vllm bench serve --save-result. It has no date, so
+// that equal runs give equal bytes.
+func (r *Result) VLLMBench() map[string]any {
+	s := r.setup.Scenario
+	info := report.BenchInfo{Model: s.Model, Label: s.Name, RequestRate: r.setup.traffic.rate, Burstiness: 1}
+	if r.setup.traffic.closed {
+		info.RequestRate = math.Inf(1)
+		info.MaxConcurrent = given(int64(*s.Workload.Arrivals.Stages[0].Users))
+	}
+	if a := s.Workload.Arrivals; a != nil && a.Stages[0].Process == "gamma" {
+		cv := *a.Stages[0].CV
+		info.Burstiness = 1 / (cv * cv) // the shape of the gaps
+	}
+	return r.collector.VLLMBench(info)
+}
+
+// Run resolves a scenario and runs it. When ctx is done before the end, the result covers what was
+// simulated until then, is marked partial, and comes together with the context's error.
+func Run(ctx context.Context, s *Scenario, o RunOptions) (*Result, error) {
+	u, err := s.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	return u.Run(ctx, o)
+}
+
+// Run runs the scenario; see [Run].
+func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
+	src, err := u.source()
+	if err != nil {
+		return nil, err
+	}
+	options := u.Report
+	if o.Requests != nil {
+		options.Requests = report.NewRequestWriter(o.Requests)
+	}
+	collector := report.NewCollector(options)
+	for _, w := range u.Warnings {
+		collector.AddWarning(w.Code, w.Text)
+	}
+	var observer sim.Observer = collector
+	if o.Progress != nil {
+		observer = &meter{Collector: collector, setup: u, report: o.Progress}
+	}
+	cfg := u.Config
+	cfg.Scheduler, cfg.Check = u.newScheduler(), o.Check
+	engine, err := sim.NewEngine(cfg, src, observer)
+	if err != nil {
+		return nil, err
+	}
+	if u.Report.End > 0 {
+		engine.Horizon = u.Report.End
+	}
+	runErr := engine.Run(ctx)
+	interrupted := runErr != nil && ctx.Err() != nil && errors.Is(runErr, ctx.Err())
+	if runErr != nil && !interrupted {
+		return nil, runErr
+	}
+	if interrupted {
+		collector.SetPartial()
+	}
+	if o.Check && !interrupted {
+		if err := collector.Check(); err != nil {
+			return nil, fmt.Errorf("the result contradicts itself: %w", err)
+		}
+	}
+	if options.Requests != nil {
+		if err := options.Requests.Flush(); err != nil {
+			return nil, err
+		}
+	}
+	res := &Result{Summary: collector.Summary(), Series: collector.Series(), collector: collector, setup: u}
+	res.Summary.Clifftop = Version
+	res.Summary.Scenario = u.Scenario
+	res.Summary.Seed = u.Scenario.Run.Seed
+	return res, runErr
+}
+
+// meter tells how far a run has come.
+type meter struct {
+	*report.Collector
+	setup  *Setup
+	report func(float64)
+	ended  int64
+}
+
+// Finished passes the record on.
+func (m *meter) Finished(rec *sim.Record) {
+	m.Collector.Finished(rec)
+	m.ended++
+	const every = 1 << 11
+	if m.ended%every != 0 {
+		return
+	}
+	if end := m.setup.Report.End; end > 0 && rec.Released != clock.Never {
+		m.report(min(1, rec.Released.Seconds()/end.Seconds()))
+	} else if n := m.setup.traffic.requests; n > 0 {
+		m.report(min(1, float64(m.ended)/float64(n)))
+	}
+}

@@ -1,0 +1,264 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+
+	"clifftop/report"
+)
+
+// SweepOptions says what to vary. The zero value varies the load from near idle to beyond saturation.
+type SweepOptions struct {
+	// Over is what varies: "rate", "users", or a dotted key of the scenario with a number or a
+	// duration. Empty is users for a closed loop and else rate.
+	Over string
+	// Values are the values to take, as YAML. Empty lets the sweep choose, which it can for rate and users: it
+	// finds out where the system saturates and takes loads around that.
+	Values []string
+	// Points is the number of loads to choose; 0 is 14.
+	Points int
+	// Jobs is the number of runs at a time; 0 is one for each processor. It changes no result.
+	Jobs int
+	// Check asserts the simulator's invariants throughout, at a cost.
+	Check bool
+	// Progress is told, from one goroutine at a time, how many of the runs are done.
+	Progress func(done, total int)
+}
+
+const (
+	defaultPoints = 14
+	maxPoints     = 10_000
+)
+
+// ParseOver reads KEY, KEY=V1,V2,… or KEY=LO..HI[:N], the latter being N evenly spaced values.
+func ParseOver(s string) (over string, values []string, err error) {
+	key, list, given := strings.Cut(s, "=")
+	fault := func(format string, args ...any) (string, []string, error) {
+		return "", nil, Faults{{Where: "--over", Problem: fmt.Sprintf(format, args...)}}
+	}
+	if key == "" {
+		return fault("%q names no key (want KEY, KEY=V1,V2 or KEY=LO..HI:N)", short(s))
+	}
+	if !given {
+		return key, nil, nil
+	}
+	low, rest, isRange := strings.Cut(list, "..")
+	if !isRange {
+		for v := range strings.SplitSeq(list, ",") {
+			if v = strings.TrimSpace(v); v == "" {
+				return fault("%q has an empty value", short(s))
+			}
+			values = append(values, v)
+		}
+		return key, values, nil
+	}
+	high, count, counted := strings.Cut(rest, ":")
+	lo, err1 := strconv.ParseFloat(low, 64)
+	hi, err2 := strconv.ParseFloat(high, 64)
+	if err1 != nil || err2 != nil || !finite(lo) || !finite(hi) || lo >= hi {
+		return fault("%q is not a range (want LO..HI or LO..HI:N, rising numbers)", short(list))
+	}
+	n := defaultPoints
+	if counted {
+		if n, err = strconv.Atoi(count); err != nil || n < 2 || n > maxPoints {
+			return fault("%q points are not allowed (want 2 to %d)", short(count), maxPoints)
+		}
+	}
+	whole := !strings.ContainsAny(low+high, ".eE") || key == UsersKey
+	for i := range n {
+		x := lo + (hi-lo)*float64(i)/float64(n-1)
+		text := strconv.FormatFloat(significant(x, 9), 'f', -1, 64)
+		if whole && (key != RateKey || hi-lo >= float64(n-1)) {
+			text = strconv.FormatFloat(float64(int64(x+0.5)), 'f', -1, 64)
+		}
+		if len(values) == 0 || values[len(values)-1] != text {
+			values = append(values, text)
+		}
+	}
+	return key, values, nil
+}
+
+// Sweep runs a scenario once for each value and puts the results together in the order of the
+// values. When ctx is done before the end, the curve holds the runs that were complete, and comes together with
+// the context's error.
+func Sweep(ctx context.Context, s *Scenario, o SweepOptions) (*report.Curve, error) {
+	base, err := s.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	if o.Over == "" {
+		o.Over = RateKey
+		if base.traffic.closed {
+			o.Over = UsersKey
+		}
+	}
+	values, err := chooseValues(ctx, s, o)
+	if err != nil {
+		return nil, err
+	}
+	points, setups, err := prepare(s, o, values)
+	if err != nil {
+		return nil, err
+	}
+	results, runErr := runAll(ctx, setups, o)
+	var done []report.CurvePoint
+	for i, r := range results {
+		if r == nil || r.Summary.Partial {
+			continue
+		}
+		done = append(done, report.CurvePoint{Value: points[i], Summary: r.Summary})
+	}
+	if len(done) == 0 {
+		return nil, runErr
+	}
+	curve := report.NewCurve(o.Over, done)
+	curve.Clifftop = Version
+	return curve, runErr
+}
+
+// chooseValues are the values given, or loads around saturation.
+func chooseValues(ctx context.Context, s *Scenario, o SweepOptions) ([]string, error) {
+	if len(o.Values) > 0 {
+		return o.Values, nil
+	}
+	if o.Over != RateKey && o.Over != UsersKey {
+		return nil, Faults{{Where: "--over", Key: o.Over, Problem: "values are missing (want KEY=V1,V2,… or KEY=LO..HI:N)"}}
+	}
+	// The load's own key must be one that the traffic has.
+	trial, err := s.With(Setting{Key: o.Over, Value: "1", Flag: "--over"})
+	if err != nil {
+		return nil, err
+	}
+	base, err := trial.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	saturation, err := base.saturation(ctx, o.Over == UsersKey)
+	if err != nil {
+		return nil, fmt.Errorf("looking for saturation: %w", err)
+	}
+	if saturation == 0 {
+		return nil, errors.New("looking for saturation: no request completed; give the loads with --over")
+	}
+	n := o.Points
+	if n == 0 {
+		n = defaultPoints
+	}
+	var values []string
+	for _, v := range loads(saturation, o.Over == UsersKey, n) {
+		values = append(values, strconv.FormatFloat(v, 'f', -1, 64))
+	}
+	return values, nil
+}
+
+// prepare resolves the scenario for every value, so that faults show before anything runs.
+func prepare(s *Scenario, o SweepOptions, values []string) ([]float64, []*Setup, error) {
+	var points []float64
+	var setups []*Setup
+	var faults Faults
+	for _, v := range values {
+		x, ok := pointValue(v)
+		if !ok {
+			faults = append(faults, &Fault{Where: "--over", Key: o.Over, Problem: fmt.Sprintf("%q is not a number or a duration (want such, to be drawn on an axis)", short(v))})
+			continue
+		}
+		settings := []Setting{{Key: o.Over, Value: v, Flag: "--over " + o.Over}}
+		if o.Over == RateKey && s.endless() {
+			settings = append(settings, Setting{Key: "run.requests", Value: shareOfRequests(x, values), Flag: "sweep"})
+		}
+		at, err := s.With(settings...)
+		var u *Setup
+		if err == nil {
+			u, err = at.Resolve()
+		}
+		var fs Faults
+		switch {
+		case errors.As(err, &fs):
+			faults = append(faults, fs...)
+		case err != nil:
+			return nil, nil, err
+		}
+		points, setups = append(points, x), append(setups, u)
+	}
+	if faults != nil {
+		return nil, nil, faults
+	}
+	return points, setups, nil
+}
+
+// endless reports whether nothing in the scenario says when the run ends.
+func (s *Scenario) endless() bool {
+	a := s.Workload.Arrivals
+	return s.Run.Requests == nil && s.Run.Duration == nil && s.Workload.Trace == nil && (a == nil || !a.listed)
+}
+
+// shareOfRequests is how many requests the run at a rate has: in proportion to the rate, so that all runs
+// last about as long and meet the same course of a rate that changes over time.
+func shareOfRequests(rate float64, values []string) string {
+	const most, least = 30_000, 1_000
+	highest := rate
+	for _, v := range values {
+		if x, ok := pointValue(v); ok {
+			highest = max(highest, x)
+		}
+	}
+	return strconv.Itoa(int(max(least, most*rate/highest)))
+}
+
+// pointValue is the place of a value on the axis: a number, or the seconds of a duration.
+func pointValue(v string) (float64, bool) {
+	if x, err := strconv.ParseFloat(v, 64); err == nil && finite(x) {
+		return x, true
+	}
+	d, ok := ParseDuration(v)
+	return d.Seconds(), ok
+}
+
+// runAll runs the setups on several processors. The results are in the order of the setups; those
+// that did not run are nil.
+func runAll(ctx context.Context, setups []*Setup, o SweepOptions) ([]*Result, error) {
+	results := make([]*Result, len(setups))
+	jobs := o.Jobs
+	if jobs <= 0 {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next, finished int
+	var mu sync.Mutex
+	take := func() (i int, ok bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		next++
+		return next - 1, next <= len(setups) && ctx.Err() == nil
+	}
+	put := func(i int, r *Result, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			cancel(err)
+			return
+		}
+		results[i] = r
+		finished++
+		if o.Progress != nil {
+			o.Progress(finished, len(setups))
+		}
+	}
+	var workers sync.WaitGroup
+	for range min(jobs, len(setups)) {
+		workers.Go(func() {
+			for i, ok := take(); ok; i, ok = take() {
+				r, err := setups[i].Run(ctx, RunOptions{Check: o.Check})
+				put(i, r, err)
+			}
+		})
+	}
+	workers.Wait()
+	return results, context.Cause(ctx)
+}

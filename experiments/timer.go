@@ -1,0 +1,69 @@
+package experiments
+
+import (
+	"fmt"
+
+	"clifftop/model"
+	"clifftop/report"
+	"clifftop/sim/clock"
+)
+
+// newTimer makes the model of step times. It is the list of them: add a case to add one.
+func (u *Setup) newTimer() (model.StepTimer, error) {
+	s := u.Scenario
+	switch s.StepTime.Kind {
+	case "kernels":
+		return model.NewKernels(u.Deployment, u.kernelOptions())
+	case "roofline":
+		r := s.StepTime.Roofline
+		return model.NewRoofline(u.Deployment, model.RooflineOptions{
+			PeakFraction: r.PeakFraction, BandwidthFraction: r.BandwidthFraction,
+			LayerTime: r.LayerTime.Clock(), StepTime: r.StepTime.Clock(),
+		})
+	case "linear":
+		l := s.StepTime.Linear
+		return model.NewLinear(clock.FromSeconds(l.AMilliseconds/1e3), clock.FromSeconds(l.BMicroseconds/1e6)), nil
+	}
+	return nil, fmt.Errorf("%q is not known (want %s)", s.StepTime.Kind, list(stepKinds))
+}
+
+func (u *Setup) kernelOptions() model.KernelOptions {
+	return model.KernelOptions{
+		MaxNumBatchedTokens: u.Scenario.Engine.MaxNumBatchedTokens,
+		MaxNumSeqs:          u.Scenario.Engine.MaxNumSeqs,
+		TopP:                u.Scenario.Workload.Sampling == "top_p",
+	}
+}
+
+// work says what the hardware does for each unit of a run, for its utilisation; nil where the step time
+// has nothing to do with the hardware. Arithmetic of several formats is converted to that of 16 bits by
+// the time that it takes at the peak. The bytes of a mixture of experts do not follow from sums, because experts are
+// read once for all tokens that visit them, and are left out.
+func (u *Setup) work() *report.Work {
+	if u.Scenario.StepTime.Kind == "linear" {
+		return nil
+	}
+	d := u.Deployment
+	w := d.Work()
+	gpus := float64(d.GPUs())
+	peak := d.GPU.BF16FLOPs * gpus
+	flops := func(b model.Batch) float64 { return w.ComputeSeconds(&b) * peak }
+	bytes := func(b model.Batch) float64 { return w.Bytes(&b) * gpus }
+	const context = 1000
+	token := model.Batch{Decodes: 1}
+	attending := model.Batch{Decodes: 1, Context: context}
+	emitting := model.Batch{Decodes: 1, Emit: 1}
+	r := &report.Work{
+		FLOPsPerToken:        flops(token),
+		FLOPsPerContextToken: (flops(attending) - flops(token)) / context,
+		FLOPsPerEmit:         flops(emitting) - flops(token),
+		PeakFLOPsPerS:        peak,
+	}
+	if d.LLM.Experts == 0 {
+		r.BytesPerIteration = bytes(emitting)
+		r.BytesPerContextToken = (bytes(attending) - bytes(token)) / context
+		r.BytesPerToken = float64(d.KVBytesPerToken()) * gpus
+		r.PeakBytesPerS = d.GPU.HBMBytesPerSecond * gpus
+	}
+	return r
+}

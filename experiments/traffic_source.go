@@ -1,0 +1,160 @@
+package experiments
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// defaultPreset is the traffic of a scenario that names none.
+const defaultPreset = "chat-azure23"
+
+// defaultRequests ends a run that nothing else ends.
+const defaultRequests = 10_000
+
+// traffic makes the requests of a run.
+type traffic struct {
+	spec     workload.Spec
+	closed   bool
+	trace    *recording // nil for synthetic traffic
+	patience clock.Duration
+	requests int64   // expected; 0 when unknown
+	rate     float64 // mean requests per second; 0 when it follows from the service
+}
+
+// trafficSource puts the traffic together: the preset, the keys that replace its, and the limits.
+func (u *Setup) trafficSource() error {
+	s := u.Scenario
+	w := &s.Workload
+	u.traffic.patience = value(w.Patience).Clock()
+	if w.Trace != nil {
+		return u.traceSource()
+	}
+	or(&w.Preset, defaultPreset)
+	preset, err := workload.FindPreset(*w.Preset)
+	if err != nil {
+		return s.fieldFaults(err)
+	}
+	w.Preset = &preset.Name
+	spec := preset.Spec
+	if w.Input != nil {
+		spec.Input = w.Input.lengths()
+		if preset.Independent.Distribution != "" {
+			spec.Output = preset.Independent // the law of answers to the preset's own prompts does not apply
+		}
+	}
+	if w.Output != nil {
+		spec.Output = w.Output.lengths()
+	}
+	if p := w.Prefix; p != nil {
+		spec.Prefix = workload.PrefixSpec{
+			Groups: limitInt32(p.Groups), PromptsPerGroup: limitInt32(p.PromptsPerGroup), SharedTokens: limitInt32(p.SharedTokens),
+		}
+	}
+	if err := u.arrivals(&spec); err != nil {
+		return err
+	}
+	u.limits(&spec)
+	if err := spec.Validate(); err != nil {
+		return s.fieldFaults(err)
+	}
+	u.traffic.spec, u.traffic.closed = spec, spec.Closed()
+	u.traffic.requests, u.traffic.rate = spec.Requests, spec.Rate()
+	return nil
+}
+
+// arrivals replaces the preset's process, or its rate alone where no process is given.
+func (u *Setup) arrivals(spec *workload.Spec) error {
+	s := u.Scenario
+	base := *spec
+	if a := s.Workload.Arrivals; a != nil {
+		spec.Arrivals = nil
+		for i, stage := range a.Stages {
+			if stage.Process != "" {
+				spec.Arrivals = append(spec.Arrivals, stage.stage())
+				continue
+			}
+			key := "workload.arrivals"
+			if a.listed {
+				key += "." + strconv.Itoa(i)
+			}
+			if len(base.Arrivals) != 1 {
+				return s.fault(key, "process is missing (the preset %s has none of its own)", *s.Workload.Preset)
+			}
+			at := base.Arrivals[0]
+			if stage.Rate != nil {
+				at.Rate = *stage.Rate
+			}
+			at.Name, at.Duration = stage.Name, value(stage.Duration).Clock()
+			spec.Arrivals = append(spec.Arrivals, at)
+		}
+	}
+	resolved := &Arrivals{listed: s.Workload.Arrivals != nil && s.Workload.Arrivals.listed}
+	for _, stage := range spec.Arrivals {
+		resolved.Stages = append(resolved.Stages, newStage(stage))
+	}
+	if len(resolved.Stages) > 0 {
+		s.Workload.Arrivals = resolved
+	}
+	return nil
+}
+
+// limits ends the traffic: by number unless a duration or the last stage does.
+func (u *Setup) limits(spec *workload.Spec) {
+	r := &u.Scenario.Run
+	endless := len(spec.Arrivals) == 0 || spec.Arrivals[len(spec.Arrivals)-1].Duration == 0
+	if r.Requests == nil && r.Duration == nil && endless {
+		r.Requests = given(defaultRequests)
+	}
+	spec.Requests = int64(value(r.Requests))
+	spec.Duration = value(r.Duration).Clock()
+}
+
+// fieldFaults gives the workload package's faults their places.
+func (s *Scenario) fieldFaults(err error) Faults {
+	var faults Faults
+	var add func(error)
+	add = func(err error) {
+		var f *workload.FieldError
+		if joined, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, e := range joined.Unwrap() {
+				add(e)
+			}
+		} else if errors.As(err, &f) {
+			key := strings.NewReplacer("[", ".", "]", "").Replace(f.Key)
+			faults = append(faults, s.fault(key, "%s", f.Problem))
+		} else {
+			faults = append(faults, s.fault("workload", "%v", err))
+		}
+	}
+	add(err)
+	return faults
+}
+
+// source makes the source of a run.
+func (u *Setup) source() (workload.Source, error) {
+	if u.traffic.trace != nil {
+		return u.traffic.trace.open()
+	}
+	src, err := workload.New(u.traffic.spec, u.Scenario.Run.Seed)
+	if err != nil || u.traffic.patience == 0 {
+		return src, err
+	}
+	return impatient{src, u.traffic.patience}, nil
+}
+
+// impatient gives all requests the same patience.
+type impatient struct {
+	workload.Source
+	patience clock.Duration
+}
+
+// Next returns the next request.
+func (s impatient) Next() workload.Request {
+	r := s.Source.Next()
+	r.Patience = s.patience
+	return r
+}
