@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Thresholds of the analysis of a curve. They are fractions unless said otherwise.
@@ -23,11 +24,12 @@ const (
 )
 
 // NewCurve puts the points of a sweep in order and says what they show together. over names what
-// varies; for "users" the loop is closed. What too few points can tell is nil.
+// varies: a load, if its last part is "rate" or "users", or else another number, of which a knee and a gain
+// per unit mean nothing. What cannot be told is nil.
 func NewCurve(over string, points []CurvePoint) *Curve {
 	c := &Curve{Schema: CurveSchema, Over: over, Points: slices.Clone(points), Signs: []Sign{}}
 	slices.SortStableFunc(c.Points, func(a, b CurvePoint) int { return cmp.Compare(a.Value, b.Value) })
-	a := newAnalysis(c.Points)
+	a := newAnalysis(over, c.Points)
 	c.Peak = a.peak()
 	c.Knee = a.knee()
 	c.Collapse = a.collapse()
@@ -39,6 +41,7 @@ func NewCurve(over string, points []CurvePoint) *Curve {
 // load is what the points at one load show; of several the means.
 type load struct {
 	value      float64
+	isLoad     bool     // or the value of something else
 	throughput float64  // output tokens per second
 	error      float64  // half the width of its confidence interval, or NaN
 	e2e        *float64 // mean, in milliseconds
@@ -49,12 +52,13 @@ type load struct {
 
 type analysis []load
 
-func newAnalysis(points []CurvePoint) analysis {
+func newAnalysis(over string, points []CurvePoint) analysis {
 	var a analysis
+	isLoad := lastPart(over) == "rate" || lastPart(over) == "users"
 	for i := 0; i < len(points); {
 		same := i
 		var x, e, p50, p99 []float64
-		l := load{value: points[i].Value, error: math.NaN()}
+		l := load{value: points[i].Value, isLoad: isLoad, error: math.NaN()}
 		for ; same < len(points) && points[same].Value == points[i].Value; same++ {
 			s := points[same].Summary
 			if s == nil || s.Throughput.OutputTokensPerS == nil {
@@ -105,7 +109,7 @@ func (a analysis) peak() *Peak {
 // gain is the throughput that each further unit of load brings after point i, as a fraction of what a unit
 // brings at the lowest load. NaN if that cannot be said.
 func (a analysis) gain(i int) float64 {
-	if i+1 >= len(a) || !(a[0].value > 0) {
+	if i+1 >= len(a) || !(a[0].value > 0) || !a[0].isLoad {
 		return math.NaN()
 	}
 	slope := (a[i+1].throughput - a[i].throughput) / (a[i+1].value - a[i].value)
@@ -116,7 +120,7 @@ func (a analysis) gain(i int) float64 {
 func (a analysis) knee() *Knee {
 	best, most := -1, 0.0
 	for i, l := range a {
-		if l.e2e == nil || *l.e2e <= 0 {
+		if l.e2e == nil || *l.e2e <= 0 || !l.isLoad {
 			continue
 		}
 		if power := l.throughput / *l.e2e; power > most {
@@ -310,6 +314,9 @@ func (a analysis) signs() []Sign {
 	})
 	return signs
 }
+
+// lastPart is what follows the last dot of a dotted key.
+func lastPart(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 
 func percent(fraction float64) string { return digits(100*fraction) + " %" }
 

@@ -97,6 +97,18 @@ func TestSigns(t *testing.T) {
 	}
 }
 
+// Of what is not a load, the peak and the fall beyond it can be told, but no knee.
+func TestCurveOverAKnob(t *testing.T) {
+	points := []CurvePoint{point(16, 100, 50), point(32, 300, 60), point(64, 350, 90), point(128, 200, 300)}
+	c := NewCurve("engine.max_num_seqs", points)
+	if c.Knee != nil || len(c.Signs) != 0 || c.Peak.Value != 64 || c.Collapse == nil {
+		t.Errorf("%+v", c)
+	}
+	if c := NewCurve("workload.arrivals.rate", points); c.Knee == nil || c.Knee.Value != 32 {
+		t.Errorf("%+v", c.Knee)
+	}
+}
+
 // What few or odd points cannot tell is nil.
 func TestCurveOfFewPoints(t *testing.T) {
 	empty := NewCurve("rate", nil)

@@ -152,7 +152,7 @@ func (c *Curve) WriteMarkdown(w io.Writer) error {
 
 // brief are the few columns that fit a page.
 func (c *Curve) brief() (head []string, rows [][]string) {
-	head = []string{c.Over, "req/s", "out tok/s", "TTFT p50 ms", "p99 ms", "TPOT p50 ms", "p99 ms", "busy", "KV max"}
+	head = []string{lastPart(c.Over), "req/s", "out tok/s", "TTFT p50 ms", "p99 ms", "TPOT p50 ms", "p99 ms", "busy", "KV max"}
 	for _, p := range c.Points {
 		row := []string{strconv.FormatFloat(p.Value, 'g', 6, 64)}
 		s := p.Summary
