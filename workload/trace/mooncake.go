@@ -231,6 +231,7 @@ scan:
 			plain = false
 		case c == ']' || c == '}':
 			depth--
+			plain = false
 		case c == ',' && depth == 0:
 			break scan
 		case c < '0' || c > '9':
