@@ -1,23 +1,12 @@
 package report
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
 )
-
-// span of measurement: buckets from…to-1.
-type window struct {
-	from, to   int
-	start, end clock.Time
-	stationary *bool
-	growth     *float64
-}
-
-func (w *window) seconds() float64 { return w.end.Sub(w.start).Seconds() }
 
 // runEnd is the end of what was seen.
 func (c *Collector) runEnd() clock.Time {
@@ -62,97 +51,6 @@ func usdPerMillion(usdPerHour float64, tokensPerS *float64) *float64 {
 		return nil
 	}
 	return ratio(usdPerHour*1e6, *tokensPerS*3600)
-}
-
-// window finds the buckets to measure.
-func (c *Collector) window(s *Summary) window {
-	t := &c.line
-	runEnd := c.runEnd()
-	var w window
-	switch {
-	case c.opts.End > 0 && runEnd >= c.opts.End:
-		w.to = min(t.find(max(c.opts.End, 1)-1)+1, len(t.buckets))
-	case c.totals.offered > 0:
-		w.to = t.find(c.lastArrival) + 1
-		done := int64(0)
-		for i := range w.to {
-			done += t.buckets[i].completions
-		}
-		if done == 0 || c.lastArrival == 0 {
-			w.to = len(t.buckets)
-			s.warn("window_whole_run", "nothing completed before the last arrival, so the window ends with the run")
-		}
-	}
-	switch u := c.opts.Warmup; {
-	case u.Auto:
-		w.from = c.autoWarmup(&w)
-	case u.Duration > 0:
-		w.from = int((int64(u.Duration) + t.width - 1) / t.width)
-		if w.from >= w.to {
-			s.warn("window_empty", fmt.Sprintf("the warm-up of %s leaves nothing to measure", seconds(u.Duration.Seconds())))
-		}
-	}
-	w.from = min(w.from, w.to)
-	c.trend(&w)
-	w.start = t.start(w.from)
-	w.end = max(min(t.start(w.to), runEnd), w.start)
-	s.Window = Window{
-		StartS: w.start.Seconds(), EndS: w.end.Seconds(), WarmupS: w.start.Seconds(),
-		Stationary: w.stationary, GrowthRequestsPerS: w.growth,
-	}
-	return w
-}
-
-// A run of fewer batches of five buckets, or of fewer requests, is too short to tell whether it is steady.
-const (
-	minBatches = 10
-	minSteady  = 50
-)
-
-// autoWarmup is the number of buckets to cut: the larger of the cuts that the TTFT over time of arrival and
-// the queue length over time ask for.
-func (c *Collector) autoWarmup(w *window) int {
-	buckets := c.line.buckets[:w.to]
-	if len(buckets) < 5*minBatches || c.totals.offered < minSteady {
-		return 0
-	}
-	ttfts, queues := make([]float64, len(buckets)), make([]float64, len(buckets))
-	for i := range buckets {
-		b := &buckets[i]
-		ttfts[i] = b.ttft.Float64() / float64(b.samples)
-		queues[i] = c.line.detail[i].levels[waiting].Mean()
-	}
-	cut, settled := MSER5(ttfts)
-	other, calm := MSER5(queues)
-	settled = settled && calm
-	w.stationary = &settled
-	return max(cut, other)
-}
-
-// trend looks for a system that fills up: an open loop in which the number of requests in the system
-// grows from third to third of the window by more than chance would let it in a queue at the
-// brink of stability, whose length wanders like the square root of the arrivals.
-func (c *Collector) trend(w *window) {
-	n := w.to - w.from
-	if c.opts.Closed || n < 5*minBatches || c.totals.offered < minSteady {
-		return
-	}
-	inside, arrivals := make([]float64, n), int64(0)
-	for i := range n {
-		inside[i] = c.line.detail[w.from+i].levels[inSystem].Mean()
-		arrivals += c.line.buckets[w.from+i].arrivals
-	}
-	slope := growth(inside)
-	first, middle, last := mean(inside[:n/3]), mean(inside[n/3:n-n/3]), mean(inside[n-n/3:])
-	grows := first < middle && middle < last && slope*float64(n) > max(3*math.Sqrt(float64(arrivals)), first/2)
-	if w.stationary == nil {
-		w.stationary = new(bool)
-		*w.stationary = true
-	}
-	if grows {
-		*w.stationary = false
-		w.growth = number(slope * float64(clock.Second) / float64(c.line.width))
-	}
 }
 
 func (c *Collector) counts(s *Summary) {
@@ -452,74 +350,6 @@ func (c *Collector) Series() []SeriesPoint {
 		points = append(points, p)
 	}
 	return points
-}
-
-// Check asserts what must hold in every run: that no request and no token is lost, and Little's law as
-// an identity of integers.
-func (c *Collector) Check() error {
-	c.settle()
-	t := &c.totals
-	var faults []error
-	equal := func(what string, a, b any) {
-		if a != b {
-			faults = append(faults, fmt.Errorf("%s: %v and %v", what, a, b))
-		}
-	}
-	finished := t.outcomes[sim.Completed] + t.outcomes[sim.Rejected] + t.outcomes[sim.Cancelled]
-	inside := t.offered - finished
-	if c.partial && inside != c.levels[inSystem] {
-		return nil // records may be ahead of the levels
-	}
-	equal("requests in the system, by counting and by level", inside, c.levels[inSystem])
-	little := c.Little()
-	equal("integral of the number in the system and sum of residence, in picoseconds", little.System[0], little.System[1])
-	if inside > 0 {
-		return errors.Join(faults...)
-	}
-	all := c.whole()
-	equal("tokens emitted and tokens of requests", all.output, t.recTokens)
-	equal("tokens recomputed and those of requests", all.recomputed, t.recRecomputed)
-	if t.preemptions == 0 && t.outcomes[sim.Cancelled] == 0 {
-		equal("prompt tokens computed and those of requests that were not cached", all.prefill, t.completedInput)
-	}
-	equal("integral of the number in the engine and sum of residence, in picoseconds", little.Engine[0], little.Engine[1])
-	if t.preemptions == 0 {
-		equal("integral of the queue and sum of waits, in picoseconds", little.Queue[0], little.Queue[1])
-		equal("integral of the running batch and sum of residence, in picoseconds", little.Running[0], little.Running[1])
-		equal("integral of decoding and sum of decode times, in picoseconds", little.Decoding[0], little.Decoding[1])
-	}
-	return errors.Join(faults...)
-}
-
-// Little holds the two sides of Little's law over the whole run, in request-picoseconds: the integral
-// of the number of requests in a place, and the sum of the times that requests spent there. They
-// are equal to the last digit when the run has drained; for the system they always are. A record does not tell when
-// a preempted request came back, so with preemptions only System and Engine, which is
-// Queue and Running together, compare.
-type Little struct {
-	System, Engine, Queue, Running, Decoding [2]sim.Uint128
-}
-
-// Little gives both sides of Little's law.
-func (c *Collector) Little() Little {
-	c.settle()
-	var integral [levels]sim.Uint128
-	for i := range c.line.detail {
-		for l := range integral {
-			integral[l] = integral[l].Add(c.line.detail[i].levels[l].Sum())
-		}
-	}
-	t := &c.totals
-	// Those still inside have been there since they arrived.
-	inside := uint64(c.levels[inSystem])
-	system := t.system.Add(sim.Mul64(inside, uint64(c.runEnd()))).Sub(t.arrivals.Sub(t.endedArrivals))
-	return Little{
-		System:   [2]sim.Uint128{integral[inSystem], system},
-		Engine:   [2]sim.Uint128{integral[waiting].Add(integral[running]), t.engine},
-		Queue:    [2]sim.Uint128{integral[waiting], t.queue},
-		Running:  [2]sim.Uint128{integral[running], t.running},
-		Decoding: [2]sim.Uint128{integral[decoding], t.decoding},
-	}
 }
 
 // seconds prints a number of seconds for people.

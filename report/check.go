@@ -1,0 +1,76 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+
+	"clifftop/sim"
+)
+
+// Check asserts what must hold in every run: that no request and no token is lost, and Little's law as
+// an identity of integers.
+func (c *Collector) Check() error {
+	c.settle()
+	t := &c.totals
+	var faults []error
+	equal := func(what string, a, b any) {
+		if a != b {
+			faults = append(faults, fmt.Errorf("%s: %v and %v", what, a, b))
+		}
+	}
+	finished := t.outcomes[sim.Completed] + t.outcomes[sim.Rejected] + t.outcomes[sim.Cancelled]
+	inside := t.offered - finished
+	if c.partial && inside != c.levels[inSystem] {
+		return nil // records may be ahead of the levels
+	}
+	equal("requests in the system, by counting and by level", inside, c.levels[inSystem])
+	little := c.Little()
+	equal("integral of the number in the system and sum of residence, in picoseconds", little.System[0], little.System[1])
+	if inside > 0 {
+		return errors.Join(faults...)
+	}
+	all := c.whole()
+	equal("tokens emitted and tokens of requests", all.output, t.recTokens)
+	equal("tokens recomputed and those of requests", all.recomputed, t.recRecomputed)
+	if t.preemptions == 0 && t.outcomes[sim.Cancelled] == 0 {
+		equal("prompt tokens computed and those of requests that were not cached", all.prefill, t.completedInput)
+	}
+	equal("integral of the number in the engine and sum of residence, in picoseconds", little.Engine[0], little.Engine[1])
+	if t.preemptions == 0 {
+		equal("integral of the queue and sum of waits, in picoseconds", little.Queue[0], little.Queue[1])
+		equal("integral of the running batch and sum of residence, in picoseconds", little.Running[0], little.Running[1])
+		equal("integral of decoding and sum of decode times, in picoseconds", little.Decoding[0], little.Decoding[1])
+	}
+	return errors.Join(faults...)
+}
+
+// Little holds the two sides of Little's law over the whole run, in request-picoseconds: the integral
+// of the number of requests in a place, and the sum of the times that requests spent there. They
+// are equal to the last digit when the run has drained; for the system they always are. A record does not tell when
+// a preempted request came back, so with preemptions only System and Engine, which is
+// Queue and Running together, compare.
+type Little struct {
+	System, Engine, Queue, Running, Decoding [2]sim.Uint128
+}
+
+// Little gives both sides of Little's law.
+func (c *Collector) Little() Little {
+	c.settle()
+	var integral [levels]sim.Uint128
+	for i := range c.line.detail {
+		for l := range integral {
+			integral[l] = integral[l].Add(c.line.detail[i].levels[l].Sum())
+		}
+	}
+	t := &c.totals
+	// Those still inside have been there since they arrived.
+	inside := uint64(c.levels[inSystem])
+	system := t.system.Add(sim.Mul64(inside, uint64(c.runEnd()))).Sub(t.arrivals.Sub(t.endedArrivals))
+	return Little{
+		System:   [2]sim.Uint128{integral[inSystem], system},
+		Engine:   [2]sim.Uint128{integral[waiting].Add(integral[running]), t.engine},
+		Queue:    [2]sim.Uint128{integral[waiting], t.queue},
+		Running:  [2]sim.Uint128{integral[running], t.running},
+		Decoding: [2]sim.Uint128{integral[decoding], t.decoding},
+	}
+}

@@ -1,0 +1,151 @@
+package report
+
+import (
+	"math/bits"
+
+	"clifftop/sim"
+	"clifftop/sim/clock"
+)
+
+// Span implements [sim.Observer].
+func (c *Collector) Span(s *sim.Span) {
+	end := s.End(s.N)
+	if c.span.within(&c.line, s.Start, end) && (end > c.span.start || end == 0) {
+		c.spanIn(s)
+	} else {
+		c.spanAcross(*s)
+	}
+	c.lastEnd = max(c.lastEnd, end)
+	c.now = max(c.now, end)
+}
+
+// spanIn counts a span that lies in the remembered bucket.
+func (c *Collector) spanIn(s *sim.Span) {
+	b := &c.line.buckets[c.span.i]
+	femtos := s.Femtos(s.N)
+	add(&b.busy, femtos)
+	b.blocks = b.blocks.Add(s.BlockFemtos)
+	add(&b.recomputing, recomputing(s, femtos))
+	c.produced(b, &c.line.detail[c.span.i].itl, s)
+}
+
+// produced counts what a span did at the ends of its iterations.
+func (c *Collector) produced(b *bucket, itl *Histogram, s *sim.Span) {
+	n := int64(s.N)
+	decodes := int64(s.Decodes)
+	b.iterations += n
+	b.decodes += n * decodes
+	b.output += n * (decodes + int64(s.FirstTokens))
+	b.context += n*(s.Context-s.Shared) + n*(n-1)/2*decodes
+	b.maxBlocks = max(b.maxBlocks, int64(s.UsedBlocks))
+	if s.PrefillTokens|s.RecomputedTokens != 0 {
+		b.prefill += n * int64(s.PrefillTokens)
+		b.recomputed += n * int64(s.RecomputedTokens)
+	}
+	if decodes == 0 {
+		return
+	}
+	if s.Wait == 0 && s.Gaps == s.Decodes {
+		itl.RecordProgression(s.First, s.Slope, s.N, uint64(s.Gaps))
+		return
+	}
+	// After the first iteration the decoding sequences are level with each other.
+	itl.Record(s.First+int64(s.Wait)*clock.FemtosPerPico, uint64(s.Gaps))
+	itl.RecordProgression(s.First+s.Slope, s.Slope, s.N-1, uint64(s.Decodes))
+}
+
+// recomputing is the part of an iteration's length that its recomputed tokens stand for.
+func recomputing(s *sim.Span, femtos int64) int64 {
+	part := uint64(s.RecomputedTokens)
+	if part == 0 {
+		return 0
+	}
+	whole := part + uint64(s.PrefillTokens) + uint64(s.Decodes)
+	hi, lo := bits.Mul64(uint64(femtos), part)
+	q, _ := bits.Div64(hi, lo, whole)
+	return int64(q)
+}
+
+// spanAcross counts a span that may reach over edges. Iterations within a bucket are counted there. Of
+// one that lies across an edge the time is divided, and the rest counts in the bucket of its end.
+func (c *Collector) spanAcross(s sim.Span) {
+	c.line.find(max(s.End(s.N), 1) - 1) // makes room once, so that the width stays
+	for {
+		// An iteration that takes no time at an edge belongs before it.
+		c.span.move(&c.line, min(s.Start, max(s.End(1), 1)-1))
+		n := s.FirstEndAtOrAfter(c.span.end + 1)
+		if s.End(n) > c.span.end {
+			n--
+		}
+		switch n {
+		case s.N:
+			c.spanIn(&s)
+			return
+		case 0:
+			last := s.N == 1
+			one := head(&s, 1)
+			c.iterationAcross(&one)
+			if last {
+				return
+			}
+		default:
+			first := head(&s, n)
+			c.spanIn(&first)
+		}
+	}
+}
+
+// head takes the first n iterations off s. The integral of blocks is divided as the time is, which is
+// exact for single iterations; an engine that heeds Edge reports no others here.
+func head(s *sim.Span, n int) sim.Span {
+	h := *s
+	if n == s.N {
+		return h
+	}
+	h.Progression = s.Head(n)
+	h.BlockFemtos = share(s.BlockFemtos, uint64(s.Femtos(n)), uint64(s.Femtos(s.N)))
+	s.BlockFemtos = s.BlockFemtos.Sub(h.BlockFemtos)
+	s.Progression = s.Tail(n)
+	s.Context += int64(n) * int64(s.Decodes)
+	s.Wait, s.Gaps = 0, s.Decodes
+	return h
+}
+
+// share is u·part/whole, rounded down, for part ≤ whole.
+func share(u sim.Uint128, part, whole uint64) sim.Uint128 {
+	if whole == 0 {
+		return sim.Uint128{}
+	}
+	// u = q·whole + r, so that u·part/whole = q·part + r·part/whole.
+	qhi, r := u.Hi/whole, u.Hi%whole
+	qlo, r := bits.Div64(r, u.Lo, whole)
+	hi, lo := bits.Mul64(r, part)
+	rest, _ := bits.Div64(hi, lo, whole)
+	return sim.Uint128{Hi: qhi, Lo: qlo}.Mul(part).Add(sim.Uint128{Lo: rest})
+}
+
+// iterationAcross counts one iteration that begins in the remembered bucket and ends in a later one.
+func (c *Collector) iterationAcross(s *sim.Span) {
+	whole := s.First
+	left, blocks, again := whole, s.BlockFemtos, recomputing(s, whole)
+	at, remainder, end := s.Start, s.Remainder, s.End(1)
+	for end > c.span.end {
+		b := &c.line.buckets[c.span.i]
+		part := int64(c.span.end-at)*clock.FemtosPerPico - remainder
+		add(&b.busy, part)
+		kv := share(blocks, uint64(part), uint64(left))
+		b.blocks = b.blocks.Add(kv)
+		blocks = blocks.Sub(kv)
+		part2 := int64(share(sim.Uint128{Lo: uint64(again)}, uint64(part), uint64(left)).Lo)
+		add(&b.recomputing, part2)
+		again -= part2
+		left -= part
+		at, remainder = c.span.end, 0
+		c.span.move(&c.line, at)
+	}
+	b := &c.line.buckets[c.span.i]
+	add(&b.busy, left)
+	b.blocks = b.blocks.Add(blocks)
+	add(&b.recomputing, again)
+	c.produced(b, &c.line.detail[c.span.i].itl, s)
+}

@@ -1,0 +1,109 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"clifftop/sim/clock"
+)
+
+// window is the part of the run that is measured: the buckets from…to-1.
+type window struct {
+	from, to   int
+	start, end clock.Time
+	stationary *bool
+	growth     *float64
+}
+
+func (w *window) seconds() float64 { return w.end.Sub(w.start).Seconds() }
+
+// window finds the buckets to measure.
+func (c *Collector) window(s *Summary) window {
+	t := &c.line
+	runEnd := c.runEnd()
+	var w window
+	switch {
+	case c.opts.End > 0 && runEnd >= c.opts.End:
+		w.to = min(t.find(max(c.opts.End, 1)-1)+1, len(t.buckets))
+	case c.totals.offered > 0:
+		w.to = t.find(c.lastArrival) + 1
+		done := int64(0)
+		for i := range w.to {
+			done += t.buckets[i].completions
+		}
+		if done == 0 || c.lastArrival == 0 {
+			w.to = len(t.buckets)
+			s.warn("window_whole_run", "nothing completed before the last arrival, so the window ends with the run")
+		}
+	}
+	switch u := c.opts.Warmup; {
+	case u.Auto:
+		w.from = c.autoWarmup(&w)
+	case u.Duration > 0:
+		w.from = int((int64(u.Duration) + t.width - 1) / t.width)
+		if w.from >= w.to {
+			s.warn("window_empty", fmt.Sprintf("the warm-up of %s leaves nothing to measure", seconds(u.Duration.Seconds())))
+		}
+	}
+	w.from = min(w.from, w.to)
+	c.trend(&w)
+	w.start = t.start(w.from)
+	w.end = max(min(t.start(w.to), runEnd), w.start)
+	s.Window = Window{
+		StartS: w.start.Seconds(), EndS: w.end.Seconds(), WarmupS: w.start.Seconds(),
+		Stationary: w.stationary, GrowthRequestsPerS: w.growth,
+	}
+	return w
+}
+
+// A run of fewer batches of five buckets, or of fewer requests, is too short to tell whether it is steady.
+const (
+	minBatches = 10
+	minSteady  = 50
+)
+
+// autoWarmup is the number of buckets to cut: the larger of the cuts that the TTFT over time of arrival and
+// the queue length over time ask for.
+func (c *Collector) autoWarmup(w *window) int {
+	buckets := c.line.buckets[:w.to]
+	if len(buckets) < 5*minBatches || c.totals.offered < minSteady {
+		return 0
+	}
+	ttfts, queues := make([]float64, len(buckets)), make([]float64, len(buckets))
+	for i := range buckets {
+		b := &buckets[i]
+		ttfts[i] = b.ttft.Float64() / float64(b.samples)
+		queues[i] = c.line.detail[i].levels[waiting].Mean()
+	}
+	cut, settled := MSER5(ttfts)
+	other, calm := MSER5(queues)
+	settled = settled && calm
+	w.stationary = &settled
+	return max(cut, other)
+}
+
+// trend looks for a system that fills up: an open loop in which the number of requests in the system
+// grows from third to third of the window by more than chance would let it in a queue at the
+// brink of stability, whose length wanders like the square root of the arrivals.
+func (c *Collector) trend(w *window) {
+	n := w.to - w.from
+	if c.opts.Closed || n < 5*minBatches || c.totals.offered < minSteady {
+		return
+	}
+	inside, arrivals := make([]float64, n), int64(0)
+	for i := range n {
+		inside[i] = c.line.detail[w.from+i].levels[inSystem].Mean()
+		arrivals += c.line.buckets[w.from+i].arrivals
+	}
+	slope := growth(inside)
+	first, middle, last := mean(inside[:n/3]), mean(inside[n/3:n-n/3]), mean(inside[n-n/3:])
+	grows := first < middle && middle < last && slope*float64(n) > max(3*math.Sqrt(float64(arrivals)), first/2)
+	if w.stationary == nil {
+		w.stationary = new(bool)
+		*w.stationary = true
+	}
+	if grows {
+		*w.stationary = false
+		w.growth = number(slope * float64(clock.Second) / float64(c.line.width))
+	}
+}
