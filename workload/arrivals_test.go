@@ -126,3 +126,29 @@ func TestScaling(t *testing.T) {
 		}
 	}
 }
+
+// TestProcessesRepeat: the same seed and stage give the same arrivals, others do not, so that no
+// randomness comes from elsewhere; and instants do not fall.
+func TestProcessesRepeat(t *testing.T) {
+	for _, p := range []Process{
+		Constant{7}, Poisson{7}, GammaRenewal{7, 2}, WeibullRenewal{7, 0.6}, AllAtOnce{},
+		Cox{PerSecond: 7, Sigma: 1, Rho: 0.5, Step: clock.Second},
+		OnOff{PerSecond: 7, OnMean: clock.Second, OffMean: 3 * clock.Second, CV: 1.4, OnSigma: 1, OffSigma: 1},
+	} {
+		a, b, other := p.Start(5, 1), p.Start(5, 1), p.Start(5, 2)
+		same, last := 0, clock.Time(0)
+		for range 1000 {
+			at := a.Next()
+			if again := b.Next(); again != at || at < last {
+				t.Fatalf("%T: %v, %v after %v", p, at, again, last)
+			}
+			if other.Next() == at {
+				same++
+			}
+			last = at
+		}
+		if random := p != (Constant{7}) && p != (AllAtOnce{}); random && same > 10 {
+			t.Errorf("%T: stages share %d instants", p, same)
+		}
+	}
+}

@@ -65,7 +65,7 @@ func FuzzAzure(f *testing.F) {
 func FuzzMooncake(f *testing.F) {
 	f.Add(badMooncake)
 	f.Add(`{"timestamp": 1.5, "x": [{"a": "}\""}, null], "hash_ids": [], "input_length": 0, "output_length": 1e2}`)
-	f.Add(`{"":1]}`)
+	f.Add(`{"":1]}` + "\n{}\f")
 	f.Add(`{"hash_ids":[1,2],"input_length":513,"output_length":1,"timestamp":0}` + "\n{}\n[1]\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		fuzz(t, text, "mooncake")

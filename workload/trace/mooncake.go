@@ -155,7 +155,7 @@ func (m *mooncake) repeats() (uint64, bool) {
 // object walks over the members of a JSON object. Numbers and lists of numbers, all that a trace
 // holds, are read here; anything else is left to encoding/json.
 func object(b []byte, member func(key, value []byte)) bool {
-	b = bytes.TrimSpace(b)
+	b = bytes.TrimRight(space(b), blanks)
 	if len(b) < 2 || b[0] != '{' || b[len(b)-1] != '}' {
 		return false
 	}
@@ -178,7 +178,7 @@ func object(b []byte, member func(key, value []byte)) bool {
 		if n == 0 {
 			return false
 		}
-		member(key, bytes.TrimRight(rest[:n], " \t\r\n"))
+		member(key, bytes.TrimRight(rest[:n], blanks))
 		if rest = rest[n:]; len(rest) == 0 {
 			return true
 		}
@@ -186,7 +186,10 @@ func object(b []byte, member func(key, value []byte)) bool {
 	}
 }
 
-func space(b []byte) []byte { return bytes.TrimLeft(b, " \t\r\n") }
+// blanks are JSON's.
+const blanks = " \t\r\n"
+
+func space(b []byte) []byte { return bytes.TrimLeft(b, blanks) }
 
 // text is the length of the JSON string that b begins with, quotes included, or 0.
 func text(b []byte) int {
@@ -254,7 +257,7 @@ scan:
 
 // idList says whether v is surely a list of plain whole numbers.
 func idList(v []byte) bool {
-	_, ok := numbers(bytes.TrimRight(v, " \t\r\n"), nil)
+	_, ok := numbers(bytes.TrimRight(v, blanks), nil)
 	return ok
 }
 
