@@ -60,13 +60,13 @@ func (l *loop) fill(r *Request, entity, k uint64, index int64) {
 		r.InputTokens, r.Content = p.tokens, &p.content
 	} else {
 		l.inputs.Seek(entity, k)
-		r.InputTokens = l.input.Sample(l.inputs)
+		r.InputTokens = l.input.Sample(&l.inputs.pcg)
 	}
 	l.outputs.Seek(entity, k)
 	if l.given != nil {
-		r.OutputTokens = l.given.SampleGiven(r.InputTokens, l.outputs)
+		r.OutputTokens = l.given.SampleGiven(r.InputTokens, &l.outputs.pcg)
 	} else {
-		r.OutputTokens = l.output.Sample(l.outputs)
+		r.OutputTokens = l.output.Sample(&l.outputs.pcg)
 	}
 }
 
