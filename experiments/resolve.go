@@ -3,6 +3,7 @@ package experiments
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -131,7 +132,12 @@ func (u *Setup) deployment() error {
 	if err != nil {
 		return s.deploymentFaults(err)
 	}
-	s.Model, s.GPU = llm.Name, gpu.Name
+	if !isPath(s.Model, ".json") {
+		s.Model = llm.Name
+	}
+	if !isPath(s.GPU, ".yaml", ".yml") {
+		s.GPU = gpu.Name
+	}
 	d.Dtype, d.MoEDtype, d.KVCacheDtype = u.Deployment.Dtype.String(), u.Deployment.MoEDtype.String(), u.Deployment.KVDtype.String()
 	for _, note := range u.Deployment.Notes() {
 		u.warn("deployment", "%s", note)
@@ -156,10 +162,22 @@ func (s *Scenario) named(key, name string, err error, names []string) *Fault {
 	return f
 }
 
-func (s *Scenario) llm() (model.LLM, error) { return catalog.LLM(s.Model) }
+// llm looks the model up, or reads it from a Hugging Face config.json.
+func (s *Scenario) llm() (model.LLM, error) {
+	if !isPath(s.Model, ".json") {
+		return catalog.LLM(s.Model)
+	}
+	path := s.path("model", s.Model)
+	data, err := readFile(path)
+	if err != nil {
+		return model.LLM{}, s.fault("model", "%s cannot be read: %s", path, plain(err))
+	}
+	return model.ReadConfig(path, data)
+}
 
+// gpu looks the GPU up, or reads a record of one.
 func (s *Scenario) gpu() (model.GPU, error) {
-	if !strings.HasSuffix(s.GPU, ".yaml") && !strings.HasSuffix(s.GPU, ".yml") {
+	if !isPath(s.GPU, ".yaml", ".yml") {
 		return catalog.GPU(s.GPU)
 	}
 	path := s.path("gpu", s.GPU)
@@ -168,6 +186,11 @@ func (s *Scenario) gpu() (model.GPU, error) {
 		return model.GPU{}, s.fault("gpu", "%s cannot be read: %s", path, plain(err))
 	}
 	return catalog.ReadGPU(path, data)
+}
+
+// isPath tells a path from a name of the catalogue.
+func isPath(name string, suffixes ...string) bool {
+	return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }
 
 // deploymentFaults finds the keys that the messages of a deployment begin with.

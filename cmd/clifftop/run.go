@@ -87,7 +87,9 @@ func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 	if err := writeRun(dir, res, requests, save); err != nil {
 		return failed(err)
 	}
-	output.warn(c.ErrOrStderr(), warningTexts(res.Summary))
+	if output.format != "table" && output.format != "markdown" { // which have the warnings in them
+		output.warn(c.ErrOrStderr(), warningTexts(res.Summary))
+	}
 	if err := printRun(c.OutOrStdout(), res, output.format); err != nil {
 		return failed(err)
 	}
@@ -118,6 +120,9 @@ func writeRun(dir *directory, res *experiments.Result, requests *file, save []st
 func warningTexts(s *report.Summary) []string {
 	var texts []string
 	for _, w := range s.Warnings {
+		if w.Code == "few_samples" {
+			continue // tables say it where it matters
+		}
 		texts = append(texts, strings.TrimSuffix(w.Text, "."))
 	}
 	return texts
