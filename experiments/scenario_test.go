@@ -149,7 +149,7 @@ func TestSettings(t *testing.T) {
 			}},
 		{"index", "workload: {arrivals: [{duration: 1s, process: poisson, rate: 2}]}", []Setting{{Key: "workload.arrivals.0.rate", Value: "7"}},
 			func(s *Scenario) bool { return *s.Workload.Arrivals.Stages[0].Rate == 7 }},
-		{"trace replaces the preset", "workload: {preset: code-azure23}", []Setting{{Key: "workload.trace.file", Value: "a.csv", Flag: "--trace"}},
+		{"trace replaces the preset", "workload: {preset: code-azure23, arrivals: {rate: 3}}", []Setting{{Key: "workload.trace.file", Value: "a.csv", Flag: "--trace"}},
 			func(s *Scenario) bool { return s.Workload.Trace.File == "a.csv" && s.Workload.Preset == nil }},
 		{"a scalar becomes a map", "step_time: kernels", []Setting{{Key: "step_time.linear.a_ms", Value: "3"}},
 			func(s *Scenario) bool { return s.StepTime.Kind == "linear" && s.StepTime.Linear.AMilliseconds == 3 }},

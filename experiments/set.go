@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -63,7 +64,9 @@ func apply(root *node, s Setting) *Fault {
 		key, err = usersKey(root, at)
 	case "workload.trace.file":
 		if s.Flag == "--trace" {
-			root.mapAt("workload", at).put("preset", at, nil)
+			for _, name := range besideTrace { // which a trace brings itself
+				root.mapAt("workload", at).put(name, at, nil)
+			}
 		}
 	}
 	if err != nil {
@@ -151,11 +154,11 @@ func rateKey(root *node) (string, error) {
 	switch process := root.lookup("workload", "arrivals", "process"); {
 	case arrivals == nil:
 	case arrivals.kind == isList:
-		return "", fmt.Errorf("the arrivals are a list of stages, which have a rate each (want workload.arrivals.0.rate or the like)")
+		return "", errors.New("the arrivals are a list of stages, which have a rate each (want workload.arrivals.0.rate or the like)")
 	case process != nil && process.text == "closed", root.lookup("workload", "arrivals", "users") != nil:
-		return "", fmt.Errorf("the arrivals are a closed loop, which has users and no rate (want users, or another workload.arrivals.process)")
+		return "", errors.New("the arrivals are a closed loop, which has users and no rate (want users, or another workload.arrivals.process)")
 	case process != nil && process.text == "all-at-once":
-		return "", fmt.Errorf("the requests arrive all at once, and so have no rate (want another workload.arrivals.process)")
+		return "", errors.New("the requests arrive all at once, and so have no rate (want another workload.arrivals.process)")
 	}
 	return "workload.arrivals.rate", nil
 }
@@ -163,7 +166,7 @@ func rateKey(root *node) (string, error) {
 // usersKey is the key of the number of users; arrivals that are no closed loop are replaced by one.
 func usersKey(root *node, at place) (string, error) {
 	if root.lookup("workload", "trace") != nil {
-		return "", fmt.Errorf("a trace has its own arrivals (want workload.trace.rate or workload.trace.scale)")
+		return "", errors.New("a trace has its own arrivals (want workload.trace.rate or workload.trace.scale)")
 	}
 	process := root.lookup("workload", "arrivals", "process")
 	if process == nil && root.lookup("workload", "arrivals", "users") == nil || process != nil && process.text != "closed" {

@@ -87,16 +87,7 @@ func ParseOver(s string) (over string, values []string, err error) {
 // values. When ctx is done before the end, the curve holds the runs that were complete, and comes together with
 // the context's error.
 func Sweep(ctx context.Context, s *Scenario, o SweepOptions) (*report.Curve, error) {
-	base, err := s.Resolve()
-	if err != nil {
-		return nil, err
-	}
-	if o.Over == "" {
-		o.Over = RateKey
-		if base.traffic.closed {
-			o.Over = UsersKey
-		}
-	}
+	o.Over = o.over(s)
 	values, err := chooseValues(ctx, s, o)
 	if err != nil {
 		return nil, err
@@ -108,10 +99,9 @@ func Sweep(ctx context.Context, s *Scenario, o SweepOptions) (*report.Curve, err
 	results, runErr := runAll(ctx, setups, o)
 	var done []report.CurvePoint
 	for i, r := range results {
-		if r == nil || r.Summary.Partial {
-			continue
+		if r != nil {
+			done = append(done, report.CurvePoint{Value: points[i], Summary: r})
 		}
-		done = append(done, report.CurvePoint{Value: points[i], Summary: r.Summary})
 	}
 	if len(done) == 0 {
 		return nil, runErr
@@ -121,20 +111,39 @@ func Sweep(ctx context.Context, s *Scenario, o SweepOptions) (*report.Curve, err
 	return curve, runErr
 }
 
+// over is what varies.
+func (o SweepOptions) over(s *Scenario) string {
+	if a := s.Workload.Arrivals; o.Over == "" && a != nil && !a.listed && a.Stages[0].Process == "closed" {
+		return UsersKey
+	}
+	if o.Over == "" {
+		return RateKey
+	}
+	return o.Over
+}
+
+// Trial resolves the scenario at one of the sweep's loads, or at a load of 1 where the sweep chooses them. Its
+// faults are those of the sweep.
+func (o SweepOptions) Trial(s *Scenario) (*Setup, error) {
+	at := Setting{Key: o.over(s), Value: "1", Flag: "--over " + o.over(s)}
+	if len(o.Values) > 0 {
+		at.Value = o.Values[0]
+	} else if at.Key != RateKey && at.Key != UsersKey {
+		return nil, Faults{{Where: "--over", Key: at.Key, Problem: "values are missing (want KEY=V1,V2,… or KEY=LO..HI:N)"}}
+	}
+	trial, err := s.With(at)
+	if err != nil {
+		return nil, err
+	}
+	return trial.Resolve()
+}
+
 // chooseValues are the values given, or loads around saturation.
 func chooseValues(ctx context.Context, s *Scenario, o SweepOptions) ([]string, error) {
 	if len(o.Values) > 0 {
 		return o.Values, nil
 	}
-	if o.Over != RateKey && o.Over != UsersKey {
-		return nil, Faults{{Where: "--over", Key: o.Over, Problem: "values are missing (want KEY=V1,V2,… or KEY=LO..HI:N)"}}
-	}
-	// The load's own key must be one that the traffic has.
-	trial, err := s.With(Setting{Key: o.Over, Value: "1", Flag: "--over"})
-	if err != nil {
-		return nil, err
-	}
-	base, err := trial.Resolve()
+	base, err := o.Trial(s)
 	if err != nil {
 		return nil, err
 	}
@@ -221,8 +230,8 @@ func pointValue(v string) (float64, bool) {
 
 // runAll runs the setups on several processors. The results are in the order of the setups; those
 // that did not run are nil.
-func runAll(ctx context.Context, setups []*Setup, o SweepOptions) ([]*Result, error) {
-	results := make([]*Result, len(setups))
+func runAll(ctx context.Context, setups []*Setup, o SweepOptions) ([]*report.Summary, error) {
+	results := make([]*report.Summary, len(setups))
 	jobs := o.Jobs
 	if jobs <= 0 {
 		jobs = runtime.GOMAXPROCS(0)
@@ -244,7 +253,7 @@ func runAll(ctx context.Context, setups []*Setup, o SweepOptions) ([]*Result, er
 			cancel(err)
 			return
 		}
-		results[i] = r
+		results[i] = r.Summary
 		finished++
 		if o.Progress != nil {
 			o.Progress(finished, len(setups))

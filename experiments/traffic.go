@@ -139,7 +139,8 @@ type Stage struct {
 	Name string `json:"name,omitempty"`
 	// Duration is the length of the stage.
 	Duration *Duration `json:"duration,omitempty" range:"(0,)"`
-	// Process is the law of arrivals; left out, it is the preset's, or closed where users are given.
+	// Process is the law of arrivals; left out, it is closed where users are given, else the preset's, or
+	// poisson where the preset has no rate.
 	Process string `json:"process,omitempty" one:"constant poisson gamma weibull all-at-once closed on-off cox"`
 	// Rate is the mean, in requests per second.
 	Rate *float64 `json:"rate,omitempty" range:"(0,10000000]"`
@@ -294,11 +295,14 @@ func (p *Prefix) check(d *decoder, n *node, key string) {
 	}
 }
 
+// besideTrace are the keys that cannot stand beside a trace.
+var besideTrace = []string{"preset", "arrivals", "input", "output", "prefix"}
+
 func (w *Workload) check(d *decoder, n *node, key string) {
 	if w.Trace == nil {
 		return
 	}
-	for _, other := range []string{"preset", "arrivals", "input", "output", "prefix"} {
+	for _, other := range besideTrace {
 		if v := n.get(other); v != nil && v.kind != isNull {
 			d.fault(v.at, join(key, other), other+" and trace are given together (want one: a trace brings its own)", "")
 		}

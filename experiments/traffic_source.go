@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 
 	"clifftop/sim/clock"
@@ -54,9 +53,7 @@ func (u *Setup) trafficSource() error {
 			Groups: limitInt32(p.Groups), PromptsPerGroup: limitInt32(p.PromptsPerGroup), SharedTokens: limitInt32(p.SharedTokens),
 		}
 	}
-	if err := u.arrivals(&spec); err != nil {
-		return err
-	}
+	u.arrivals(&spec)
 	u.limits(&spec)
 	if err := spec.Validate(); err != nil {
 		return s.fieldFaults(err)
@@ -66,25 +63,22 @@ func (u *Setup) trafficSource() error {
 	return nil
 }
 
-// arrivals replaces the preset's process, or its rate alone where no process is given.
-func (u *Setup) arrivals(spec *workload.Spec) error {
+// arrivals replaces the preset's process, or its rate alone where no process is given. A preset without a rate
+// then takes Poisson arrivals.
+func (u *Setup) arrivals(spec *workload.Spec) {
 	s := u.Scenario
 	base := *spec
 	if a := s.Workload.Arrivals; a != nil {
 		spec.Arrivals = nil
-		for i, stage := range a.Stages {
+		for _, stage := range a.Stages {
 			if stage.Process != "" {
 				spec.Arrivals = append(spec.Arrivals, stage.stage())
 				continue
 			}
-			key := "workload.arrivals"
-			if a.listed {
-				key += "." + strconv.Itoa(i)
+			at := workload.Stage{Process: "poisson"}
+			if len(base.Arrivals) == 1 && base.Arrivals[0].Rate > 0 {
+				at = base.Arrivals[0]
 			}
-			if len(base.Arrivals) != 1 {
-				return s.fault(key, "process is missing (the preset %s has none of its own)", *s.Workload.Preset)
-			}
-			at := base.Arrivals[0]
 			if stage.Rate != nil {
 				at.Rate = *stage.Rate
 			}
@@ -99,7 +93,6 @@ func (u *Setup) arrivals(spec *workload.Spec) error {
 	if len(resolved.Stages) > 0 {
 		s.Workload.Arrivals = resolved
 	}
-	return nil
 }
 
 // limits ends the traffic: by number unless a duration or the last stage does.

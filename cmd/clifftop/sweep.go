@@ -61,7 +61,7 @@ where the system saturates and takes loads from near idle to beyond that.`,
 
 // sweepScenario sweeps, and prints and writes the curve, which may be partial.
 func sweepScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags, options experiments.SweepOptions) error {
-	setup, err := s.Resolve()
+	setup, err := options.Trial(s)
 	if err != nil {
 		return err
 	}
