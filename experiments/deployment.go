@@ -1,0 +1,145 @@
+package experiments
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"clifftop/model"
+	"clifftop/model/catalog"
+)
+
+// deployment looks the model and the GPU up and spreads one over the other.
+func (u *Setup) deployment() error {
+	s := u.Scenario
+	var faults Faults
+	llm, err := s.llm()
+	if err != nil {
+		faults = append(faults, s.named("model", s.Model, err, llmNames()))
+	}
+	gpu, err := s.gpu()
+	if err != nil {
+		faults = append(faults, s.named("gpu", s.GPU, err, gpuNames()))
+	}
+	d := &s.Deployment
+	if d.DataParallelSize > 1 {
+		faults = append(faults, s.fault("deployment.data_parallel_size",
+			"%d is not allowed (want 1: one group of GPUs is simulated; divide the traffic by the number of groups)", d.DataParallelSize))
+	}
+	options := model.Options{
+		TensorParallel: d.TensorParallelSize, PipelineParallel: d.PipelineParallelSize,
+		DataParallel: d.DataParallelSize, ExpertParallel: d.ExpertParallelSize,
+	}
+	for _, p := range []struct {
+		key, name string
+		to        *model.Precision
+	}{
+		{"dtype", d.Dtype, &options.Dtype}, {"moe_dtype", d.MoEDtype, &options.MoEDtype}, {"kv_cache_dtype", d.KVCacheDtype, &options.KVDtype},
+	} {
+		if *p.to, err = model.ParsePrecision(p.name); err != nil {
+			faults = append(faults, s.fault("deployment."+p.key, "%v", err))
+		}
+	}
+	if faults != nil {
+		return faults
+	}
+	u.Deployment, err = model.NewDeployment(llm, gpu, options)
+	if err != nil {
+		return s.deploymentFaults(err)
+	}
+	if !isPath(s.Model, ".json") {
+		s.Model = llm.Name
+	}
+	if !isPath(s.GPU, ".yaml", ".yml") {
+		s.GPU = gpu.Name
+	}
+	d.Dtype, d.MoEDtype, d.KVCacheDtype = u.Deployment.Dtype.String(), u.Deployment.MoEDtype.String(), u.Deployment.KVDtype.String()
+	for _, note := range u.Deployment.Notes() {
+		u.warn("deployment", "%s", note)
+	}
+	if d.PipelineParallelSize > 1 {
+		u.warn("pipeline", "the stages of the pipeline work on one batch at a time: throughput is that of a pipeline without overlap, a lower bound")
+	}
+	return nil
+}
+
+// named turns the catalogue's error about a name into a fault.
+func (s *Scenario) named(key, name string, err error, names []string) *Fault {
+	var f *Fault
+	if errors.As(err, &f) {
+		return f
+	}
+	problem := strings.TrimPrefix(err.Error(), "catalog: ")
+	f = s.fault(key, "%s", problem)
+	if !strings.Contains(problem, "nearest") {
+		f.Hint = didYouMean(name, names)
+	}
+	return f
+}
+
+// llm looks the model up, or reads it from a Hugging Face config.json.
+func (s *Scenario) llm() (model.LLM, error) {
+	if !isPath(s.Model, ".json") {
+		return catalog.LLM(s.Model)
+	}
+	path := s.path("model", s.Model)
+	data, err := readFile(path)
+	if err != nil {
+		return model.LLM{}, s.fault("model", "%s cannot be read: %s", path, plain(err))
+	}
+	return model.ReadConfig(path, data)
+}
+
+// gpu looks the GPU up, or reads a record of one.
+func (s *Scenario) gpu() (model.GPU, error) {
+	if !isPath(s.GPU, ".yaml", ".yml") {
+		return catalog.GPU(s.GPU)
+	}
+	path := s.path("gpu", s.GPU)
+	data, err := readFile(path)
+	if err != nil {
+		return model.GPU{}, s.fault("gpu", "%s cannot be read: %s", path, plain(err))
+	}
+	return catalog.ReadGPU(path, data)
+}
+
+// isPath tells a path from a name of the catalogue.
+func isPath(name string, suffixes ...string) bool {
+	return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
+}
+
+// deploymentFaults finds the keys that the messages of a deployment begin with.
+func (s *Scenario) deploymentFaults(err error) Faults {
+	var faults Faults
+	for _, line := range strings.Split(err.Error(), "\n") {
+		key := "deployment"
+		for _, name := range []string{"tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "expert_parallel_size", "kv_cache_dtype"} {
+			if rest, ok := strings.CutPrefix(line, name+" "); ok {
+				key, line = "deployment."+name, strings.TrimPrefix(rest, "is ")
+				break
+			}
+			if rest, ok := strings.CutPrefix(line, name+": "); ok {
+				key, line = "deployment."+name, rest
+				break
+			}
+		}
+		faults = append(faults, s.fault(key, "%s", line))
+	}
+	return faults
+}
+
+func llmNames() []string {
+	var names []string
+	for _, m := range catalog.LLMs() {
+		names = append(append(names, m.Name), m.Aliases...)
+	}
+	return names
+}
+
+func gpuNames() []string {
+	var names []string
+	for _, g := range catalog.GPUs() {
+		names = append(append(names, g.Name), g.Aliases...)
+	}
+	return names
+}
