@@ -67,12 +67,12 @@ func newCurve(f func(x float64) float64, from int64, kinks []int64, bias bool) c
 // longestPiece is the greatest length, up to the limit, of a chord from start whose error is within
 // the tolerance. It looks around the length of the piece before.
 func longestPiece(f func(float64) float64, lower float64, start, limit, guess int64) int64 {
-	first := f(float64(start)) * lower
+	first := float64(f(float64(start)) * lower)
 	ok := func(length int64) bool {
 		if length <= 1 {
 			return true
 		}
-		last := f(float64(start+length)) * lower
+		last := float64(f(float64(start+length)) * lower)
 		for _, share := range [...]float64{1. / 64, 1. / 32, 1. / 16, 3. / 32, 1. / 8, 3. / 16, 1. / 4, 5. / 16, 3. / 8, 1. / 2, 5. / 8, 3. / 4, 7. / 8} {
 			step := math.Floor(share * float64(length))
 			y := f(float64(start) + step)

@@ -20,10 +20,10 @@ func roundFemtos(fs float64) int64 {
 	return int64(math.Round(fs))
 }
 
-// roundSum converts seconds to femtoseconds, rounded to 10 ps: far below the accuracy of any constant,
-// and far above the rounding of floating-point sums, which differs between platforms.
+// roundSum converts seconds to femtoseconds, rounded to 1 ns: far below the accuracy of any constant,
+// and far above the last bits of powers and sums, in which platforms differ.
 func roundSum(seconds float64) int64 {
-	const quantum = 10_000
+	const quantum = 1_000_000
 	return min(quantum*roundFemtos(seconds*(femtosPerSecond/quantum)), longest)
 }
 

@@ -1,7 +1,6 @@
 package model_test
 
 import (
-	"math"
 	"testing"
 
 	"clifftop/model"
@@ -47,5 +46,4 @@ func TestServedVectors(t *testing.T) {
 			t.Logf("%s %.6f ms, error %+.1e", c.id, float64(first)/1e12, float64(first)/1e12/c.ms-1)
 		}
 	}
-	_ = math.Pi
 }

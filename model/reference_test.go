@@ -73,7 +73,6 @@ func (r *reference) step(b *model.Batch) float64 {
 	for _, c := range b.Chunks {
 		m += float64(c.New)
 	}
-	raw := m
 	if r.pad && m <= 512 {
 		for _, size := range []float64{1, 2, 4} {
 			if m <= size {
@@ -163,7 +162,6 @@ func (r *reference) step(b *model.Batch) float64 {
 	if r.topP {
 		t += emit * vocab * 350 / bw
 	}
-	_ = raw
 	return t + 0.33e-3 + 7.7e-6*(nd+chunks)
 }
 
