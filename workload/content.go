@@ -1,5 +1,7 @@
 package workload
 
+import "math/bits"
+
 // mix is the finaliser of SplitMix64 (Steele, Lea, Flood 2014), a bijection that spreads every bit.
 func mix(x uint64) uint64 {
 	x ^= x >> 30
@@ -45,6 +47,13 @@ func (c *Content) Tokens() int64 {
 	return n
 }
 
+// chain extends the key of a chain of tokens by a piece of a segment: one wide multiplication folds
+// both halves of the state, as in wyhash.
+func chain(parent, segment, piece uint64) uint64 {
+	hi, lo := bits.Mul64(parent^0xa0761d6478bd642f, segment^piece*0xe7037ed1a0b428db)
+	return hi ^ lo ^ segment
+}
+
 // BlockKeys walks the KV blocks of a request from its first token on, and gives each full block
 // the key under which a prefix cache knows it: a hash of the chain of all tokens up to its end.
 //
@@ -87,7 +96,7 @@ func (k *BlockKeys) Next() (key uint64, private bool) {
 	for left > 0 {
 		id, n, own := k.current()
 		take := min(left, n-k.offset)
-		k.parent = mix(k.parent ^ mix(id^mix(uint64(k.offset)<<32|uint64(take))))
+		k.parent = chain(k.parent, id, uint64(k.offset)<<32|uint64(take))
 		k.private = k.private || own
 		k.offset += take
 		k.position += take

@@ -1,11 +1,19 @@
 package kv
 
-// index maps keys to blocks: open addressing with linear probing over block ids, at most half full.
-// It holds the first registered block of each key; the others hang on a ring behind it.
+// index maps keys to blocks: open addressing with linear probing, at most half full. It holds the
+// first registered block of each key; the others hang on a ring behind it.
+//
+// A slot keeps 32 bits of the key, so that probing stays within the slots.
 type index struct {
-	slots []int32 // block ids, 0 = empty
-	mask  uint64
+	slots []slot
+	mask  uint32
 	items []item // by block id
+}
+
+// slot is empty when its block is 0.
+type slot struct {
+	tag   uint32 // low half of the key
+	block int32
 }
 
 // item is an indexed block.
@@ -19,45 +27,47 @@ func (x *index) init(blocks int) {
 	for size < 2*blocks+2 {
 		size *= 2
 	}
-	x.slots = make([]int32, size)
-	x.mask = uint64(size - 1)
+	x.slots = make([]slot, size)
+	x.mask = uint32(size - 1)
 	x.items = make([]item, blocks+1)
 }
 
-func (x *index) find(key uint64) int32 {
-	for i := key & x.mask; ; i = (i + 1) & x.mask {
-		id := x.slots[i]
-		if id == 0 || x.items[id].key == key {
-			return id
+// place returns the slot of key, or the empty one where it belongs.
+func (x *index) place(key uint64) uint32 {
+	tag := uint32(key)
+	for i := tag & x.mask; ; i = (i + 1) & x.mask {
+		s := x.slots[i]
+		if s.block == 0 || s.tag == tag && x.items[s.block].key == key {
+			return i
 		}
 	}
 }
+
+func (x *index) find(key uint64) int32 { return x.slots[x.place(key)].block }
 
 // insert adds block id behind those already registered under key.
 func (x *index) insert(id int32, key uint64) {
 	b := &x.items[id]
 	b.key = key
-	i := key & x.mask
-	for x.slots[i] != 0 {
-		if first := x.slots[i]; x.items[first].key == key {
-			last := x.items[first].older
-			b.older, b.newer = last, first
-			x.items[last].newer = id
-			x.items[first].older = id
-			return
-		}
-		i = (i + 1) & x.mask
+	i := x.place(key)
+	if first := x.slots[i].block; first != 0 {
+		last := x.items[first].older
+		b.older, b.newer = last, first
+		x.items[last].newer = id
+		x.items[first].older = id
+		return
 	}
-	x.slots[i] = id
+	x.slots[i] = slot{uint32(key), id}
 	b.older, b.newer = id, id
 }
 
 // remove takes block id out; the next registered block of the key, if any, takes its place.
 func (x *index) remove(id int32) {
 	b := &x.items[id]
-	i := b.key & x.mask
-	for x.slots[i] != id {
-		if first := x.slots[i]; x.items[first].key == b.key { // id is further round the ring
+	tag := uint32(b.key)
+	i := tag & x.mask
+	for x.slots[i].block != id {
+		if s := x.slots[i]; s.tag == tag && x.items[s.block].key == b.key { // id is further round the ring
 			x.items[b.older].newer = b.newer
 			x.items[b.newer].older = b.older
 			return
@@ -67,21 +77,20 @@ func (x *index) remove(id int32) {
 	if b.newer != id {
 		x.items[b.older].newer = b.newer
 		x.items[b.newer].older = b.older
-		x.slots[i] = b.newer
+		x.slots[i].block = b.newer
 		return
 	}
 	// Close the hole: move up every later entry of the run that probes past it.
 	for j := i; ; {
 		j = (j + 1) & x.mask
 		moved := x.slots[j]
-		if moved == 0 {
+		if moved.block == 0 {
 			break
 		}
-		home := x.items[moved].key & x.mask
-		if (j-home)&x.mask >= (j-i)&x.mask {
+		if (j-moved.tag)&x.mask >= (j-i)&x.mask {
 			x.slots[i] = moved
 			i = j
 		}
 	}
-	x.slots[i] = 0
+	x.slots[i] = slot{}
 }

@@ -189,7 +189,12 @@ func object(b []byte, member func(key, value []byte)) bool {
 // blanks are JSON's.
 const blanks = " \t\r\n"
 
-func space(b []byte) []byte { return bytes.TrimLeft(b, blanks) }
+func space(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t' || b[0] == '\r' || b[0] == '\n') {
+		b = b[1:]
+	}
+	return b
+}
 
 // text is the length of the JSON string that b begins with, quotes included, or 0.
 func text(b []byte) int {
@@ -217,6 +222,9 @@ func text(b []byte) int {
 // value is the length of the JSON value that b begins with, up to a comma or the end of b; 0 when
 // there is none.
 func value(b []byte) int {
+	if n := listLen(b); n > 0 {
+		return n
+	}
 	depth, plain := 0, true // plain: digits only
 	i := 0
 scan:
@@ -245,7 +253,6 @@ scan:
 	v := b[:i]
 	switch {
 	case plain && len(v) > 0 && (v[0] != '0' || len(v) == 1):
-	case len(v) > 0 && v[0] == '[' && idList(v):
 	case !json.Valid(v):
 		return 0
 	}
@@ -253,6 +260,19 @@ scan:
 		return 0
 	}
 	return i
+}
+
+// listLen is the length of the list of plain whole numbers that b surely starts with and that something
+// else follows, or 0.
+func listLen(b []byte) int {
+	if len(b) == 0 || b[0] != '[' {
+		return 0
+	}
+	n := bytes.IndexByte(b, ']') + 1
+	if n == 0 || n < len(b) && (b[n] != ',' || n == len(b)-1) || !idList(b[:n]) {
+		return 0
+	}
+	return n
 }
 
 // idList says whether v is surely a list of plain whole numbers.
