@@ -1,0 +1,100 @@
+package sim
+
+import (
+	"math"
+
+	"clifftop/sim/sched"
+)
+
+// Preempt implements [sched.View].
+func (it *composition) Preempt(i sched.Seq) {
+	r := it.r
+	s := r.seq(int32(i))
+	r.settle()
+	if s.given > 0 && !(s.phase == decoding && s.joined < r.cohort.steps) {
+		it.takeBackChunk(int32(i), s)
+	} else if s.phase == decoding {
+		it.takeBackDecode(int32(i), s)
+	}
+	s.reached = max(s.reached, s.computed)
+	s.rec.Preemptions++
+	done := s.phase == finishing && s.issued == s.output
+	if r.caching {
+		r.indexOwnBlocks(s)
+	}
+	r.leaveRunning(int32(i))
+	r.host.levels.Waiting++
+	r.host.obs.Preempted(r.now)
+	it.preempted++
+	if r.host.steps != nil {
+		it.victims = append(it.victims, s.rec.Request.ID)
+	}
+	s.given = 0
+	if done {
+		s.phase = departed
+		return
+	}
+	s.phase = preempted
+	r.queue.pushBack(&s.rec.Request, int32(i))
+}
+
+// takeBackChunk undoes the prefill chunk that s was given in this iteration.
+func (it *composition) takeBackChunk(i int32, s *sequence) {
+	r := it.r
+	for k, j := range it.chunkSeqs {
+		if j == i {
+			it.chunks = append(it.chunks[:k], it.chunks[k+1:]...)
+			it.chunkSeqs = append(it.chunkSeqs[:k], it.chunkSeqs[k+1:]...)
+			break
+		}
+	}
+	it.budget += s.given
+	if s.phase != prefilling {
+		if s.phase == decoding {
+			held, batch, end := s.blockCount, s.lastBatch, s.lastEnd
+			r.leaveCohort(i)
+			s.blockCount, s.lastBatch, s.lastEnd = held, batch, end
+		}
+		s.issued--
+		s.joinBatch = math.MaxInt64
+		it.flight.firsts = without(it.flight.firsts, i)
+		it.forgetLate(i)
+		s.phase = prefilling
+	}
+	s.computed -= s.given
+	it.countPrefill(s, s.given, -1)
+}
+
+// takeBackDecode undoes the step of s, which decodes: the token it was given, or, in slow mode, the
+// step that was counted beforehand.
+func (it *composition) takeBackDecode(i int32, s *sequence) {
+	got := it.got(s)
+	length := s.target + int32(it.r.cohort.steps-s.joined)
+	it.r.leaveCohort(i)
+	if !it.stepped {
+		return
+	}
+	s.computed--
+	s.issued--
+	if !got {
+		s.blockCount = it.r.blocksFor(s.computed)
+		return
+	}
+	it.budget++
+	it.decodes--
+	it.context -= int64(length)
+	if !it.forgetLate(i) {
+		it.gaps--
+	}
+}
+
+func (it *composition) forgetLate(i int32) bool {
+	for k, j := range it.late {
+		if j == i {
+			it.late = append(it.late[:k], it.late[k+1:]...)
+			it.lateFrom = append(it.lateFrom[:k], it.lateFrom[k+1:]...)
+			return true
+		}
+	}
+	return false
+}
