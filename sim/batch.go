@@ -244,9 +244,17 @@ func (r *Replica) settle() {
 func (r *Replica) register(s *sequence, full int32) {
 	for i := s.registered; i < full; i++ {
 		r.pool.Register(s.blocks[i])
-		if s.indexOwn || i < s.private && s.mayShare(i) {
-			r.pool.Index(s.blocks[i], s.key(i))
+	}
+	indexed := full
+	if !s.indexOwn {
+		indexed = min(full, s.private)
+	}
+	for i := s.registered; i < indexed; i++ {
+		key := s.key(i)
+		if i >= s.private && !s.indexOwn {
+			break // the walk has just come to what no other request can have
 		}
+		r.pool.Index(s.blocks[i], key)
 	}
 	s.registered = max(s.registered, full)
 }

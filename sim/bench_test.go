@@ -35,6 +35,43 @@ func chat(caching bool) sim.Config {
 	}
 }
 
+// BenchmarkIteration is the cost of an iteration that is stepped singly: 64 users ask for long answers.
+func BenchmarkIteration(b *testing.B) {
+	src, err := workload.New(workload.Spec{
+		Arrivals: []workload.Stage{{Process: "closed", Users: 64}},
+		Input:    fixed(512), Output: fixed(100_000), Duration: clock.Hour,
+	}, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	cfg := chat(false)
+	cfg.NumGPUBlocks, cfg.MaxSpan = 0, 1
+	q := &bounded{limit: b.N}
+	e, err := sim.NewEngine(cfg, src, q)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	q.cancel = cancel
+	b.ReportAllocs()
+	b.ResetTimer()
+	e.Run(ctx)
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(q.iterations), "ns/iteration")
+}
+
+// bounded ends a run after some iterations.
+type bounded struct {
+	quiet
+	limit  int
+	cancel func()
+}
+
+func (q *bounded) Span(s *sim.Span) {
+	if q.quiet.Span(s); q.iterations >= q.limit {
+		q.cancel()
+	}
+}
+
 // BenchmarkRequest is the cost of a request, from drawing it to forgetting it, without metrics.
 func BenchmarkRequest(b *testing.B) {
 	for _, rate := range []float64{10, 28, 50} {

@@ -53,8 +53,8 @@ type Span struct {
 	// first inter-token gap is longer by it.
 	Wait clock.Duration
 	// Decodes is the number of sequences that decode in each iteration. Each gains one token at
-	// the iteration's end. Gaps of them (all but those reported through Gap) are as long as
-	// the iteration.
+	// the iteration's end, and the gap since its previous one is as long as the iteration. In
+	// iteration 0 that holds for Gaps of them; the others are reported through Gap.
 	Decodes, Gaps int
 	// First is the number of tokens produced at the iteration's end by sequences that completed a
 	// prefill: first tokens, and the next tokens of those resumed after a preemption.

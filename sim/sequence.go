@@ -78,12 +78,6 @@ func (s *sequence) key(i int32) uint64 {
 	return s.keys[i]
 }
 
-// mayShare reports whether another request can have block i.
-func (s *sequence) mayShare(i int32) bool {
-	s.key(i)
-	return i < s.private
-}
-
 // slab keeps sequences at stable places and reuses them.
 type slab struct {
 	items []*sequence

@@ -121,7 +121,8 @@ type Source struct {
 }
 
 // Replay makes the source. It reads the (sliced) trace once to sum it up, so that faults in it show before
-// the run starts; superposition holds the rows in memory, all else streams.
+// the run starts, and keeps the rows of a short one; superposition holds the rows of any in memory, all
+// else streams.
 func Replay(open Opener, l Load) (*Source, error) {
 	if err := l.validate(); err != nil {
 		return nil, err
@@ -143,7 +144,8 @@ func Replay(open Opener, l Load) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.stats, err = Scan(r); err != nil {
+	first := &keeper{Reader: r}
+	if s.stats, err = Scan(first); err != nil {
 		return nil, err
 	}
 	if c, ok := file.(interface{ Classes() []string }); ok {
@@ -155,7 +157,9 @@ func Replay(open Opener, l Load) (*Source, error) {
 	if l.From != 0 || l.To != 0 {
 		s.note("slice: %s, %d rows", sliceName(l), s.stats.Rows)
 	}
-	if r, err = cut(); err != nil {
+	if rows := first.rows; rows != nil {
+		r = &kept{rows: rows}
+	} else if r, err = cut(); err != nil {
 		return nil, err
 	}
 	if s.reader, err = s.steps(r); err != nil {
