@@ -136,11 +136,20 @@ func (e *Engine) event() (done bool, err error) {
 	case boundary:
 		err = e.replica.boundary()
 	}
-	if e.levels != e.reported {
+	if !e.levels.equal(&e.reported) {
 		e.reported = e.levels
 		e.obs.Levels(at, &e.reported)
 	}
 	return false, err
+}
+
+// dueNow reports whether a request arrives or reaches the queue at this very instant.
+func (e *Engine) dueNow() bool {
+	if len(e.frontend) > 0 && clock.Time(e.frontend[0].key) <= e.now {
+		return true
+	}
+	at, ok := e.src.Peek()
+	return ok && at <= e.now
 }
 
 func (e *Engine) drained() (done bool, err error) {

@@ -45,6 +45,11 @@ type Levels struct {
 	Blocked sched.Cause
 }
 
+func (l *Levels) equal(m *Levels) bool {
+	return l.System == m.System && l.Waiting == m.Waiting && l.Running == m.Running &&
+		l.Decoding == m.Decoding && l.Blocked == m.Blocked
+}
+
 // Span is a run of like iterations on one replica: the same sequences decode in each. Iterations
 // with prefill chunks are reported one at a time.
 type Span struct {

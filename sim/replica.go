@@ -149,9 +149,9 @@ func (r *Replica) stop(at clock.Time) {
 	}
 }
 
-// boundary does what is due at the instant r.next. When requests have ended it leaves the composition of
-// the next iteration to a second call at the same instant, so that clients who answer at once
-// find room in it.
+// boundary does what is due at the instant r.next. When requests have ended, and their clients send the
+// next ones at once, it leaves the composition of the next iteration to a second call at the same
+// instant, so that these find room in it.
 func (r *Replica) boundary() error {
 	r.now = r.next
 	if r.deliversFirst() {
@@ -163,7 +163,7 @@ func (r *Replica) boundary() error {
 	}
 	if !r.answered {
 		r.results()
-		if r.answered {
+		if r.answered && r.host.dueNow() {
 			return nil
 		}
 	}
