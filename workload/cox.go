@@ -13,11 +13,16 @@ import (
 //
 // with Z standard normal, X in its stationary law from the start, and the mean rate PerSecond. Chat
 // traffic is of this kind: Poisson within a minute, with slow drift that a renewal process lacks.
+//
+// The mean of such a course over an hour still strays by a tenth and more. So that a run has the load that
+// was asked for, the course is scaled to have PerSecond as its mean over the length of the run, where
+// that is known.
 type Cox struct {
 	PerSecond float64        // mean rate
 	Sigma     float64        // standard deviation of the logarithm of the rate
 	Rho       float64        // correlation of that logarithm from one step to the next
 	Step      clock.Duration // how long a rate holds
+	Over      clock.Duration // length over which the mean is exact; 0 means in expectation only
 }
 
 // Rate is PerSecond.
@@ -29,7 +34,11 @@ func (c Cox) Start(seed, entity uint64) Arrivals {
 	steps.Seek(entity, 0)
 	a := &cox{
 		Cox: c, gaps: rand.New(arrivalStream(seed, entity)), steps: rand.New(steps),
-		fresh: math.Sqrt(1 - c.Rho*c.Rho),
+		fresh: math.Sqrt(1 - c.Rho*c.Rho), scale: 1,
+	}
+	if c.Over > 0 && c.Over/c.Step < maxCourse {
+		a.scale = 1 / a.meanOver()
+		steps.Seek(entity, 0)
 	}
 	a.z = a.steps.NormFloat64()
 	a.enter(0)
@@ -41,12 +50,33 @@ type cox struct {
 	gaps, steps *rand.Rand
 	fresh       float64 // √(1−Rho²)
 	z           float64 // X/Sigma of this step
+	scale       float64 // makes the mean over the run exact
 	rate        float64 // of this step, per second
 	at, end     clock.Time
 }
 
+// maxCourse is the number of steps beyond which the mean is exact enough by itself.
+const maxCourse = 1 << 20
+
+// meanOver is the mean of the course over the run, relative to PerSecond. It uses up the steps.
+func (c *cox) meanOver() float64 {
+	var sum float64
+	z := c.steps.NormFloat64()
+	for left := c.Over; ; left -= c.Step {
+		sum += float64(c.factor(z) * min(left, c.Step).Seconds())
+		if left <= c.Step {
+			return sum / c.Over.Seconds()
+		}
+		z = float64(c.Rho*z) + float64(c.fresh*c.steps.NormFloat64())
+	}
+}
+
+func (c *cox) factor(z float64) float64 {
+	return math.Exp(float64(c.Sigma*z) - float64(c.Sigma*c.Sigma)/2)
+}
+
 func (c *cox) enter(start clock.Time) {
-	c.rate = c.PerSecond * math.Exp(float64(c.Sigma*c.z)-float64(c.Sigma*c.Sigma)/2)
+	c.rate = c.PerSecond * c.scale * c.factor(c.z)
 	c.at, c.end = start, start.Add(c.Step)
 }
 

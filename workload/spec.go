@@ -131,7 +131,19 @@ func (s Spec) compileStage(key string, stage Stage, f *faults) []Process {
 	if stage.Process == "all-at-once" && s.Requests == 0 {
 		f.add("run.requests", "is missing (want how many requests arrive at once)")
 	}
-	return []Process{stage.open(key, f)}
+	p := stage.open(key, f)
+	if c, ok := p.(Cox); ok {
+		switch {
+		case stage.Duration > 0:
+			c.Over = stage.Duration
+		case s.Duration > 0:
+			c.Over = s.Duration
+		case s.Requests > 0 && c.PerSecond > 0:
+			c.Over = clock.FromSeconds(float64(s.Requests) / c.PerSecond)
+		}
+		p = c
+	}
+	return []Process{p}
 }
 
 // Closed says whether the traffic is a closed loop of users.
