@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"clifftop/report"
 )
 
@@ -84,8 +86,8 @@ func ParseOver(s string) (over string, values []string, err error) {
 }
 
 // Sweep runs a scenario once for each value and puts the results together in the order of the
-// values. When ctx is done before the end, the curve holds the runs that were complete, and comes together with
-// the context's error.
+// values. When ctx is done before the end, the curve holds the runs that were complete, is marked partial, and
+// comes together with the context's error.
 func Sweep(ctx context.Context, s *Scenario, o SweepOptions) (*report.Curve, error) {
 	o.Over = o.over(s)
 	values, err := chooseValues(ctx, s, o)
@@ -108,6 +110,7 @@ func Sweep(ctx context.Context, s *Scenario, o SweepOptions) (*report.Curve, err
 	}
 	curve := report.NewCurve(o.Over, done)
 	curve.Clifftop = Version
+	curve.Partial = len(done) < len(points)
 	return curve, runErr
 }
 
@@ -229,45 +232,35 @@ func pointValue(v string) (float64, bool) {
 }
 
 // runAll runs the setups on several processors. The results are in the order of the setups; those
-// that did not run are nil.
+// that were not run to their end are nil, and the error says why.
 func runAll(ctx context.Context, setups []*Setup, o SweepOptions) ([]*report.Summary, error) {
 	results := make([]*report.Summary, len(setups))
 	jobs := o.Jobs
 	if jobs <= 0 {
 		jobs = runtime.GOMAXPROCS(0)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var next, finished int
+	runs, ctx := errgroup.WithContext(ctx)
+	runs.SetLimit(jobs)
 	var mu sync.Mutex
-	take := func() (i int, ok bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		next++
-		return next - 1, next <= len(setups) && ctx.Err() == nil
-	}
-	put := func(i int, r *Result, err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if err != nil {
-			cancel(err)
-			return
-		}
-		results[i] = r.Summary
-		finished++
-		if o.Progress != nil {
-			o.Progress(finished, len(setups))
-		}
-	}
-	var workers sync.WaitGroup
-	for range min(jobs, len(setups)) {
-		workers.Go(func() {
-			for i, ok := take(); ok; i, ok = take() {
-				r, err := setups[i].Run(ctx, RunOptions{Check: o.Check})
-				put(i, r, err)
+	finished := 0
+	for i, u := range setups {
+		runs.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
 			}
+			r, err := u.Run(ctx, RunOptions{Check: o.Check})
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			results[i] = r.Summary
+			finished++
+			if o.Progress != nil {
+				o.Progress(finished, len(setups))
+			}
+			return nil
 		})
 	}
-	workers.Wait()
-	return results, context.Cause(ctx)
+	return results, runs.Wait()
 }

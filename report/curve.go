@@ -9,6 +9,7 @@ type Curve struct {
 	Schema   string       `json:"schema"`
 	Clifftop string       `json:"clifftop"` // version of the program
 	Over     string       `json:"over"`     // what varies: "rate", "users" or a scenario key
+	Partial  bool         `json:"partial"`  // the sweep was interrupted: loads are missing; set by the caller
 	Points   []CurvePoint `json:"points"`   // in order of Value
 
 	Knee       *Knee     `json:"knee"`

@@ -174,6 +174,9 @@ func (c *Curve) findings() [][2]string {
 	add := func(head, format string, args ...any) {
 		lines = append(lines, [2]string{head, fmt.Sprintf(format, args...)})
 	}
+	if c.Partial {
+		add("partial", "the sweep was interrupted: loads are missing, and what follows may change with them")
+	}
 	if k := c.Knee; k != nil {
 		add("knee", "%.4g (%s)", k.Value, k.Evidence)
 		if k.MarginalValue != nil {

@@ -4,41 +4,48 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
 )
 
-// progress shows on standard error how far a command has come: a bar on a terminal, or a line for
-// every tenth of the way. It stays silent for commands that take less than a second.
+// progress shows on standard error how far a command has come: a bar on a terminal, or a line now and
+// then. It stays silent for commands that take less than a second.
 type progress struct {
 	w       io.Writer
-	bar     bool
 	what    string
+	plain   bool
 	started time.Time
 
-	mu    sync.Mutex
-	drawn bool
-	last  int // of a hundred, or of ten in plain lines
-	at    time.Time
+	mu  sync.Mutex
+	bar *progressbar.ProgressBar // nil until it is drawn
+
+	// Of the last plain line.
+	tenth int
+	shown time.Time
 }
+
+const (
+	quietFor = time.Second      // nothing is shown before
+	lineGap  = 30 * time.Second // after which a plain line is due, if not for another tenth of the way
+	steps    = 1000             // of the bar
+)
 
 // newProgress is nil when nothing is to be shown.
 func newProgress(w io.Writer, f *outputFlags, what string) *progress {
-	terminal := false
-	if file, ok := w.(*os.File); ok {
-		info, err := file.Stat()
-		terminal = err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
-	}
-	switch {
-	case f.quiet || f.progress == "off" || f.progress == "auto" && !terminal:
+	if f.quiet || f.progress == "off" || f.progress == "auto" && !isTerminal(w) {
 		return nil
 	}
-	return &progress{w: w, bar: f.progress == "auto", what: what, started: time.Now()}
+	return &progress{w: w, what: what, plain: f.progress == "plain", started: time.Now()}
 }
 
-// quietFor is how long a command may take before progress is shown.
-const quietFor = time.Second
+// isTerminal reports whether a bar can be drawn on w.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+}
 
 // set shows a fraction; it may be called from several goroutines.
 func (p *progress) set(fraction float64) {
@@ -48,29 +55,28 @@ func (p *progress) set(fraction float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	if now.Sub(p.started) < quietFor {
-		return
-	}
-	if !p.bar {
-		if tenths := int(fraction * 10); tenths > p.last {
-			p.last = tenths
-			fmt.Fprintf(p.w, "clifftop: %s: %d %%\n", p.what, tenths*10)
+	switch tenth := int(10 * fraction); {
+	case now.Sub(p.started) < quietFor:
+	case !p.plain:
+		if p.bar == nil {
+			p.bar = progressbar.NewOptions(steps, progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription(p.what),
+				progressbar.OptionSetWidth(30), progressbar.OptionThrottle(65*time.Millisecond), progressbar.OptionClearOnFinish())
 		}
-		return
+		_ = p.bar.Set(int(steps * fraction))
+	case tenth > p.tenth || now.Sub(p.shown) >= lineGap:
+		p.tenth, p.shown = tenth, now
+		fmt.Fprintf(p.w, "clifftop: %s: %.0f %%\n", p.what, 100*fraction)
 	}
-	percent := int(fraction * 100)
-	if p.drawn && (percent == p.last || now.Sub(p.at) < 50*time.Millisecond) {
-		return
-	}
-	p.drawn, p.last, p.at = true, percent, now
-	const width = 30
-	full := percent * width / 100
-	fmt.Fprintf(p.w, "\r%s [%s%s] %3d %%", p.what, strings.Repeat("=", full), strings.Repeat(" ", width-full), percent)
 }
 
 // done takes the bar away.
 func (p *progress) done() {
-	if p != nil && p.drawn {
-		fmt.Fprintf(p.w, "\r%s\r", strings.Repeat(" ", len(p.what)+42))
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != nil {
+		_ = p.bar.Finish()
 	}
 }
