@@ -82,9 +82,14 @@ func (c *Collector) autoWarmup(w *window) int {
 	return max(cut, other)
 }
 
-// trend looks for a system that fills up: an open loop in which the number of requests in the system
+// backlogShare is the part of all arrivals that, still waiting at the end of the window, shows that an
+// open loop asks for more than the system can give.
+const backlogShare = 0.05
+
+// trend looks for a system that fills up, in an open loop. Either the number of requests in the system
 // grows from third to third of the window by more than chance would let it in a queue at the
-// brink of stability, whose length wanders like the square root of the arrivals.
+// brink of stability, whose length wanders like the square root of the arrivals. Or, where the load
+// wanders, a good part of all requests waits at the end of the window.
 func (c *Collector) trend(w *window) {
 	n := w.to - w.from
 	if c.opts.Closed || n < 5*minBatches || c.totals.offered < minSteady {
@@ -102,8 +107,21 @@ func (c *Collector) trend(w *window) {
 		w.stationary = new(bool)
 		*w.stationary = true
 	}
+	perSecond := float64(clock.Second) / float64(c.line.width)
 	if grows {
 		*w.stationary = false
-		w.growth = number(slope * float64(clock.Second) / float64(c.line.width))
+		w.growth = number(slope * perSecond)
+		return
+	}
+	backlog, sent := 0.0, int64(0)
+	for i := w.to - max(1, n/20); i < w.to; i++ {
+		backlog += c.line.detail[i].levels[waiting].Mean() / float64(max(1, n/20))
+	}
+	for i := range w.to {
+		sent += c.line.buckets[i].arrivals
+	}
+	if backlog > max(backlogShare*float64(sent), 3*math.Sqrt(float64(sent))) {
+		*w.stationary = false
+		w.growth = number(backlog / float64(w.to) * perSecond)
 	}
 }
