@@ -15,6 +15,9 @@ type flight struct {
 	partial  bool
 }
 
+// eventful reports whether there is more to the flight than the tokens of the cohort.
+func (f *flight) eventful() bool { return len(f.firsts)+len(f.finishes) > 0 }
+
 func (f *flight) clear() {
 	f.firsts, f.finishes, f.emitters = f.firsts[:0], f.finishes[:0], f.emitters[:0]
 	f.partial = false

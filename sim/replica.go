@@ -48,14 +48,15 @@ type Replica struct {
 	remainder int64      // femtoseconds past gpuFree
 	batches   int64      // iterations launched or promised and committed
 
-	it      composition
-	promise clock.Progression // N iterations like the one composed; 0 when none is open
-	batch   model.Batch
-	span    Span
-	aborts  []int64
-	look    lookup
-	maxSpan int
-	step    Step // scratch
+	it       composition
+	released int               // blocks let go since the promise was made
+	promise  clock.Progression // N iterations like the one composed; 0 when none is open
+	batch    model.Batch
+	span     Span
+	aborts   []int64
+	look     lookup
+	maxSpan  int
+	step     Step // scratch
 }
 
 func newReplica(cfg Config, host *Engine) *Replica {
@@ -128,17 +129,29 @@ func (r *Replica) cut(t clock.Time) {
 }
 
 // promiseEnd is the boundary at which the promise is used up, or, before it, that at which the
-// iteration in flight ahead of it has first tokens to deliver.
+// iteration in flight ahead of it has results.
 func (r *Replica) promiseEnd() clock.Time {
-	if r.deliversFirst() {
+	if r.interrupted() {
 		return r.inFlight.at(0).end
 	}
 	return r.promise.End(r.promise.N + 1 - r.depth)
 }
 
-// deliversFirst reports whether first tokens are delivered while the promise goes on.
-func (r *Replica) deliversFirst() bool {
-	return r.promise.N > 1 && r.inFlight.n > 0 && len(r.inFlight.at(0).firsts) > 0
+// interrupted reports whether results are due while the promise goes on: those of the iteration in
+// flight ahead of it, at the boundary where the promise's second iteration is composed.
+func (r *Replica) interrupted() bool {
+	return r.promise.N > 1 && r.inFlight.n > 0 && r.inFlight.at(0).eventful()
+}
+
+// interlude processes results that leave the promise as it is.
+func (r *Replica) interlude() {
+	f := r.inFlight.at(0)
+	used := r.used()
+	r.process(f)
+	r.released = used - r.used()
+	r.answered = false
+	f.clear()
+	r.next = r.promiseEnd()
 }
 
 // stop commits the promised iterations that are composed before the instant at.
@@ -154,11 +167,8 @@ func (r *Replica) stop(at clock.Time) {
 // instant, so that these find room in it.
 func (r *Replica) boundary() error {
 	r.now = r.next
-	if r.deliversFirst() {
-		f := r.inFlight.at(0)
-		r.process(f)
-		f.clear()
-		r.next = r.promiseEnd()
+	if r.interrupted() {
+		r.interlude()
 		return nil
 	}
 	if !r.answered {
@@ -245,8 +255,13 @@ func (r *Replica) repeatable() bool {
 	if !r.it.plain() || r.inFlight.n < r.depth-1 || r.maxSpan == 1 || r.cohort.growing > 0 {
 		return false
 	}
-	// Delivering a first token changes nothing for the cohort; letting go of a sequence does.
-	return r.inFlight.n == 0 || len(r.inFlight.at(0).finishes) == 0 && !r.inFlight.at(0).partial
+	if r.inFlight.n == 0 {
+		return true
+	}
+	// Results of the iteration ahead change nothing for the cohort, unless somebody waits for the
+	// room that they leave, or reads blocks that they share.
+	f := r.inFlight.at(0)
+	return !f.partial && (len(f.finishes) == 0 || r.queue.len() == 0 && r.pool.Shared() == 0)
 }
 
 // horizon is the number of iterations, at most n, that will be like the one just composed.
@@ -281,9 +296,10 @@ func (r *Replica) commit() {
 	if r.batches > 0 {
 		wait = p.Start.Sub(r.gpuFree)
 	}
-	used := r.used()
-	blocks := r.report(p, used, wait) - used
+	r.report(p, r.used()+r.released, wait)
+	r.released = 0
 	if more := p.N - 1; more > 0 {
+		blocks := c.blocksOver(c.steps, more)
 		if r.caching {
 			c.debt += blocks
 		} else {
@@ -347,14 +363,17 @@ func (r *Replica) sortBySerial(list []int32) {
 }
 
 // report tells the observer of the iterations of p, in parts that do not cross its edges. used is the
-// number of blocks referenced in iteration 0; it returns that in the last one.
-func (r *Replica) report(p clock.Progression, used int, wait clock.Duration) int {
+// number of blocks referenced in iteration 0; released ones are gone in iteration 1.
+func (r *Replica) report(p clock.Progression, used int, wait clock.Duration) {
 	it, c, s := &r.it, &r.cohort, &r.span
 	step, context := c.steps, it.context
 	s.Wait, s.Decodes, s.Gaps, s.FirstTokens = wait, it.decodes, it.gaps, len(it.flight.firsts)
 	s.PrefillTokens, s.RecomputedTokens, s.Shared = it.prefill, it.recomputed, r.batch.SharedTokens
 	for {
 		n := p.N
+		if r.released > 0 {
+			n = 1
+		}
 		if edge := r.host.obs.Edge(); n > 1 && p.End(n) > edge {
 			n = p.FirstEndAtOrAfter(edge)
 			if p.End(n) > edge {
@@ -373,9 +392,10 @@ func (r *Replica) report(p clock.Progression, used int, wait clock.Duration) int
 		s.UsedBlocks = used
 		r.host.obs.Span(s)
 		if n == p.N {
-			return used
+			return
 		}
-		used += c.blocksOver(step+int64(n)-1, 1)
+		used += c.blocksOver(step+int64(n)-1, 1) - r.released
+		r.released = 0
 		step += int64(n)
 		context += int64(n) * int64(it.decodes)
 		p = p.Tail(n)
