@@ -31,6 +31,7 @@ func (u *Setup) kernelOptions() model.KernelOptions {
 	return model.KernelOptions{
 		MaxNumBatchedTokens: u.Scenario.Engine.MaxNumBatchedTokens,
 		MaxNumSeqs:          u.Scenario.Engine.MaxNumSeqs,
+		PadGraphs:           true,
 		TopP:                u.Scenario.Workload.Sampling == "top_p",
 	}
 }

@@ -111,7 +111,8 @@ func (c *checker) records() {
 func (c *checker) record(rec *sim.Record) {
 	r := &rec.Request
 	answer := min(r.OutputTokens, c.cfg.MaxModelLen-r.InputTokens)
-	fits := answer >= 1 && (int64(r.InputTokens)+int64(answer)+int64(c.cfg.BlockSize)-2)/int64(c.cfg.BlockSize) <= int64(c.cfg.UsableBlocks())
+	blocks := (int(r.InputTokens) + int(answer) + int(c.cfg.BlockSize) - 2) / int(c.cfg.BlockSize)
+	fits := answer >= 1 && blocks+c.cfg.Window.Extra(blocks) <= c.cfg.UsableBlocks()
 	var ok bool
 	switch rec.Outcome {
 	case sim.Completed:
