@@ -128,7 +128,7 @@ func gpuEntries() []Entry {
 		}
 		entries = append(entries, Entry{Name: g.Name, Aliases: g.Aliases, Source: g.Source, Properties: []Property{
 			{"memory_gb", round(g.MemoryBytes/1e9, 1)}, {"hbm_gb_per_s", round(g.HBMBytesPerSecond/1e9, 0)},
-			{"bf16_tflops", round(g.BF16FLOPs/1e12, 0)}, {"fp8_tflops", round(g.FP8FLOPs/1e12, 0)},
+			{"bf16_tflops", round(g.BF16FLOPs/1e12, 0)}, {"fp8_tflops", positive(round(g.FP8FLOPs/1e12, 0))},
 			{"step_times", g.Calibrated.String()}, {"usd_per_hour", price},
 		}})
 	}

@@ -127,7 +127,12 @@ func (d *decoder) fields(n *node, key string, v reflect.Value) {
 				decider, _ := v.Addr().Interface().(variant).variants()
 				problem = fmt.Sprintf("this key does not go with %s %s (want %s)", decider, n.get(decider).text, list(allowed))
 			}
-			d.fault(f.at, full, problem, didYouMean(f.name, slices.DeleteFunc(slices.Clone(allowed), func(s string) bool { return n.get(s) != nil })))
+			free := slices.DeleteFunc(slices.Clone(allowed), func(s string) bool { return n.get(s) != nil })
+			hint := didYouMean(f.name, free)
+			if hint == "" && i < 0 && len(free) > 0 {
+				hint = "the keys here are " + strings.Join(free, ", ")
+			}
+			d.fault(f.at, full, problem, hint)
 			continue
 		}
 		field := fieldByName(v, f.name)

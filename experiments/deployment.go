@@ -2,6 +2,8 @@ package experiments
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,11 +15,11 @@ import (
 func (u *Setup) deployment() error {
 	s := u.Scenario
 	var faults Faults
-	llm, err := s.llm()
+	llm, llmFile, err := s.llm()
 	if err != nil {
 		faults = append(faults, s.named("model", s.Model, err, llmNames()))
 	}
-	gpu, err := s.gpu()
+	gpu, gpuFile, err := s.gpu()
 	if err != nil {
 		faults = append(faults, s.named("gpu", s.GPU, err, gpuNames()))
 	}
@@ -47,10 +49,10 @@ func (u *Setup) deployment() error {
 	if err != nil {
 		return s.deploymentFaults(err)
 	}
-	if !isPath(s.Model, ".json") {
+	if !llmFile {
 		s.Model = llm.Name
 	}
-	if !isPath(s.GPU, ".yaml", ".yml") {
+	if !gpuFile {
 		s.GPU = gpu.Name
 	}
 	d.Dtype, d.MoEDtype, d.KVCacheDtype = u.Deployment.Dtype.String(), u.Deployment.MoEDtype.String(), u.Deployment.KVDtype.String()
@@ -77,35 +79,49 @@ func (s *Scenario) named(key, name string, err error, names []string) *Fault {
 	return f
 }
 
-// llm looks the model up, or reads it from a Hugging Face config.json.
-func (s *Scenario) llm() (model.LLM, error) {
-	if !isPath(s.Model, ".json") {
-		return catalog.LLM(s.Model)
-	}
+// llm looks the model up, or reads it from a Hugging Face config.json, which may be named by its folder.
+func (s *Scenario) llm() (m model.LLM, fromFile bool, err error) {
 	path := s.path("model", s.Model)
+	if !isPath(s.Model, ".json") {
+		if m, err = catalog.LLM(s.Model); err == nil || !isDirectory(path) {
+			return m, false, err
+		}
+	}
+	if isDirectory(path) {
+		path = filepath.Join(path, "config.json")
+	}
 	data, err := readFile(path)
 	if err != nil {
-		return model.LLM{}, s.fault("model", "%s cannot be read: %s", path, plain(err))
+		return m, true, s.fault("model", "%s cannot be read: %s", path, plain(err))
 	}
-	return model.ReadConfig(path, data)
+	m, err = model.ReadConfig(path, data)
+	return m, true, err
 }
 
 // gpu looks the GPU up, or reads a record of one.
-func (s *Scenario) gpu() (model.GPU, error) {
+func (s *Scenario) gpu() (g model.GPU, fromFile bool, err error) {
 	if !isPath(s.GPU, ".yaml", ".yml") {
-		return catalog.GPU(s.GPU)
+		g, err = catalog.GPU(s.GPU)
+		return g, false, err
 	}
 	path := s.path("gpu", s.GPU)
 	data, err := readFile(path)
 	if err != nil {
-		return model.GPU{}, s.fault("gpu", "%s cannot be read: %s", path, plain(err))
+		return g, true, s.fault("gpu", "%s cannot be read: %s", path, plain(err))
 	}
-	return catalog.ReadGPU(path, data)
+	g, err = catalog.ReadGPU(path, data)
+	return g, true, err
 }
 
-// isPath tells a path from a name of the catalogue.
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// isPath tells a path from a name of the catalogue: by its suffix, or as one of a file here or from the root.
 func isPath(name string, suffixes ...string) bool {
-	return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
+	return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) }) ||
+		strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") || filepath.IsAbs(name)
 }
 
 // deploymentFaults finds the keys that the messages of a deployment begin with.

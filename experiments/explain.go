@@ -14,9 +14,18 @@ func (u *Setup) Explain(b model.Batch) (*model.Explanation, error) {
 	if !ok {
 		return nil, u.Scenario.fault("step_time", "%s has no parts to explain (want kernels or roofline)", u.Scenario.StepTime.Kind)
 	}
-	tokens := b.Decodes
+	tokens, held := b.Decodes, b.Context
+	longest := b.Context / int64(max(b.Decodes, 1))
 	for _, c := range b.Chunks {
 		tokens += int(c.New)
+		longest = max(longest, int64(c.New)+int64(c.Cached))
+		held += int64(c.New) + int64(c.Cached)
+	}
+	if most := int64(u.Config.MaxModelLen); longest > most {
+		return nil, &Fault{Where: "explain", Problem: fmt.Sprintf("a sequence has %d tokens (want at most max_model_len, %d)", longest, most)}
+	}
+	if room := int64(u.Config.UsableBlocks()) * int64(u.Config.BlockSize); u.Memory != nil && held > room {
+		u.warn("explain_kv", "the sequences have %d tokens of context, and the KV pool holds %d: this iteration cannot come up unless they share blocks", held, room)
 	}
 	if tokens > u.Config.MaxNumBatchedTokens {
 		return nil, &Fault{Where: "explain", Problem: fmt.Sprintf("the iteration has %d tokens (want at most max_num_batched_tokens, %d)", tokens, u.Config.MaxNumBatchedTokens)}

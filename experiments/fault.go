@@ -22,7 +22,7 @@ func (p place) String() string {
 
 // Fault is one thing wrong with a scenario.
 type Fault struct {
-	// Where is FILE:LINE:COLUMN, or the flag that set the value, or empty for a default.
+	// Where is FILE:LINE:COLUMN, or the flag that set the value, with its key for --set; empty for a default.
 	Where string
 	// Key is the dotted key, such as engine.max_num_seqs; empty for the file as a whole.
 	Key string
@@ -38,7 +38,7 @@ type Fault struct {
 func (f *Fault) Error() string {
 	var b strings.Builder
 	for _, part := range []string{f.Where, f.Key} {
-		if part != "" {
+		if said := part == f.Key && (f.Where == "--"+f.Key || strings.HasSuffix(f.Where, " "+f.Key)); part != "" && !said {
 			b.WriteString(part)
 			b.WriteString(": ")
 		}

@@ -45,7 +45,7 @@ func readFile(path string) ([]byte, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, errors.New("this is a directory (want a scenario file)")
+		return nil, errors.New("this is a directory (want a file)")
 	}
 	return io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 }

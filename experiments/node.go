@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
 // maxFileBytes limits a scenario file; real ones have a few kilobytes.
@@ -121,6 +124,9 @@ func parseYAML(origin string, data []byte, flag bool) (n *node, err error) {
 		}
 	}()
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+		return nil, Faults{{Where: origin, Problem: "this is not text (want YAML in UTF-8)"}}
+	}
 	if n := bytes.Count(data, []byte("[")) + bytes.Count(data, []byte("{")); n > maxBrackets {
 		return nil, Faults{{Where: origin, Problem: fmt.Sprintf("the file has %d opening brackets (want at most %d)", n, maxBrackets)}}
 	}
@@ -147,6 +153,10 @@ func parseYAML(origin string, data []byte, flag bool) (n *node, err error) {
 	}
 	return n, nil
 }
+
+// plainNumber matches YAML 1.2's numbers, of which the parser reads 1e6, or an integer of more than 64 bits,
+// as a text.
+var plainNumber = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 
 // reader turns the parser's tree into nodes.
 type reader struct {
@@ -209,6 +219,10 @@ func (r *reader) node(a ast.Node, depth int) *node {
 		n.kind, n.number = isNumber, math.NaN()
 	case *ast.StringNode:
 		n.kind, n.text = isText, a.Value
+		if a.Token.Type == token.StringType && plainNumber.MatchString(a.Value) {
+			n.kind = isNumber
+			n.number, _ = strconv.ParseFloat(a.Value, 64) // infinite where it is too large
+		}
 	case *ast.LiteralNode:
 		n.kind, n.text = isText, a.Value.Value
 	case *ast.SequenceNode:

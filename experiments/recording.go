@@ -89,6 +89,10 @@ func (u *Setup) traceSource() error {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s", path, plain(err))
 		}
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			f.Close()
+			return nil, fmt.Errorf("%s: this is a directory (want a file)", path)
+		}
 		opened, err := trace.Open(f, path, options)
 		if err != nil {
 			f.Close()

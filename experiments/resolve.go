@@ -111,7 +111,8 @@ func (u *Setup) memory() error {
 	var misfit *model.FitError
 	switch {
 	case errors.As(err, &misfit):
-		return s.fault(s.firstGiven("deployment.dtype", "deployment.tensor_parallel_size", "model", "gpu"), "%v", misfit)
+		return s.fault(s.firstGiven("deployment.dtype", "deployment.tensor_parallel_size", "model", "gpu",
+			"engine.gpu_memory_utilization", "engine.max_num_batched_tokens", "engine.max_num_seqs"), "%v", misfit)
 	case err != nil:
 		return s.fault("engine", "%v", err)
 	}
@@ -209,6 +210,11 @@ func (u *Setup) stepTime() error {
 	if err != nil {
 		return u.Scenario.fault("step_time", "%v", err)
 	}
+	const longest = 900 * int64(clock.Second) * clock.FemtosPerPico
+	if first, slope, _ := timer.Span(&model.Batch{Decodes: 1, Context: 1, Emit: 1}); first <= 0 || slope < 0 || first > longest {
+		return u.Scenario.fault(u.Scenario.firstGiven("gpu", "step_time"),
+			"an iteration with one sequence takes %.3g s (want more than 0, at most 900: see the peaks and the bandwidth of the GPU)", float64(first)/1e15)
+	}
 	u.Config.Timer = timer
 	return nil
 }
@@ -223,6 +229,9 @@ func (u *Setup) engine() error {
 	c.PrefixCaching = e.EnablePrefixCaching
 	c.AppendUnkeyed = u.Profile.AppendUnkeyed
 	c.AsyncScheduling = e.AsyncScheduling == On
+	if e.SchedulingPolicy == "priority" && s.Workload.Trace == nil {
+		u.warn("priority", "scheduling_policy is priority, but all requests have the same one: only a trace gives them others")
+	}
 	if e.MaxNumBatchedTokens < e.MaxNumSeqs {
 		return s.fault(s.firstGiven("engine.max_num_batched_tokens", "engine.max_num_seqs"),
 			"max_num_batched_tokens %d is less than max_num_seqs %d (want as many or more)", e.MaxNumBatchedTokens, e.MaxNumSeqs)

@@ -6,7 +6,8 @@ package experiments
 type Scenario struct {
 	// Name stands over results.
 	Name string `json:"name" empty:"allowed"`
-	// Model is a name or alias of the catalogue, or the path of a Hugging Face config.json.
+	// Model is a name or alias of the catalogue, or the path of a Hugging Face config.json or of
+	// its folder.
 	Model string `json:"model"`
 	// GPU is a name or alias of the catalogue, or the path of a GPU record.
 	GPU string `json:"gpu"`

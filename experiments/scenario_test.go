@@ -28,6 +28,9 @@ func TestEmptyScenarioIsTheDefault(t *testing.T) {
 func TestFaults(t *testing.T) {
 	for _, test := range []struct{ name, yaml, want string }{
 		{"unknown key", "engin: {}\n", `s.yaml:1:1: engin: unknown key`},
+		{"binary", "name: a\x00b\n", `s.yaml: this is not text (want YAML in UTF-8)`},
+		{"no UTF-8", "name: \xff\n", `s.yaml: this is not text (want YAML in UTF-8)`},
+		{"large number", "run: {requests: 1e308}\n", `s.yaml:1:17: run.requests: 1e308 is not allowed (want a whole number, 1 to 1000000000)`},
 		{"unknown key inside", "engine:\n  max_num_seq: 3\n", `s.yaml:2:3: engine.max_num_seq: unknown key`},
 		{"wrong type", "engine:\n  max_num_seqs: many\n",
 			`s.yaml:2:17: engine.max_num_seqs: "many" is a text (want a whole number, 1 to 1048576)`},
@@ -173,16 +176,16 @@ func TestSettingFaults(t *testing.T) {
 		set  Setting
 		want string
 	}{
-		{"", Setting{Key: "engine.block_size", Value: "x"}, `--set engine.block_size: engine.block_size: "x" is a text (want a whole number, 1 to 4096)`},
-		{"", Setting{Key: "engine.nope", Value: "1"}, `--set engine.nope: engine.nope: unknown key`},
+		{"", Setting{Key: "engine.block_size", Value: "x"}, `--set engine.block_size: "x" is a text (want a whole number, 1 to 4096)`},
+		{"", Setting{Key: "engine.nope", Value: "1"}, `--set engine.nope: unknown key`},
 		{"", Setting{Key: "rate", Value: "-1", Flag: "--rate"}, `--rate: workload.arrivals.rate: -1 is not allowed (want a number, more than 0, at most 10000000)`},
-		{"", Setting{Key: "name", Value: "[1"}, `--set name: name: this is not valid YAML: sequence end token ']' not found`},
+		{"", Setting{Key: "name", Value: "[1"}, `--set name: this is not valid YAML: sequence end token ']' not found`},
 		{"workload: {arrivals: {users: 3}}", Setting{Key: "rate", Value: "1"},
-			`--set rate: rate: the arrivals are a closed loop, which has users and no rate (want users, or another workload.arrivals.process)`},
+			`--set rate: the arrivals are a closed loop, which has users and no rate (want users, or another workload.arrivals.process)`},
 		{"workload: {trace: {file: a}}", Setting{Key: "users", Value: "1", Flag: "--users"},
-			`--users: users: a trace has its own arrivals (want workload.trace.rate or workload.trace.scale)`},
+			`--users: a trace has its own arrivals (want workload.trace.rate or workload.trace.scale)`},
 		{"workload: {arrivals: [{duration: 1s, rate: 2}]}", Setting{Key: "workload.arrivals.4.rate", Value: "7"},
-			`--set workload.arrivals.4.rate: workload.arrivals.4.rate: "4" is not an index of the list (want 0 to 0)`},
+			`--set workload.arrivals.4.rate: "4" is not an index of the list (want 0 to 0)`},
 	} {
 		_, err := Parse("s.yaml", []byte(test.file), test.set)
 		if err == nil || err.Error() != test.want {

@@ -23,6 +23,9 @@ func ParseSetting(s string) (Setting, error) {
 	if !ok || key == "" {
 		return Setting{}, Faults{{Where: "--set", Problem: fmt.Sprintf("%q is not a setting (want KEY=VALUE)", short(s))}}
 	}
+	if strings.TrimSpace(value) == "" {
+		return Setting{}, Faults{{Where: "--set", Key: key, Problem: "the value is empty (want KEY=VALUE; null is the default)"}}
+	}
 	return Setting{Key: key, Value: value}, nil
 }
 

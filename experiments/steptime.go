@@ -25,7 +25,11 @@ type LinearStep struct {
 }
 
 func (l *LinearStep) check(d *decoder, n *node, key string) {
-	if l.AMilliseconds == 0 && l.BMicroseconds == 0 {
+	zero := func(name string) bool {
+		v := n.get(name)
+		return v == nil || v.kind == isNull || v.kind == isNumber && v.number == 0
+	}
+	if zero("a_ms") && zero("b_us") {
 		d.fault(n.at, key, "a_ms and b_us are both 0 (want an iteration that takes time)", "")
 	}
 }

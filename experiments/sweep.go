@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"strconv"
 	"strings"
@@ -76,7 +77,7 @@ func ParseOver(s string) (over string, values []string, err error) {
 		x := lo + (hi-lo)*float64(i)/float64(n-1)
 		text := strconv.FormatFloat(significant(x, 9), 'f', -1, 64)
 		if whole && (key != RateKey || hi-lo >= float64(n-1)) {
-			text = strconv.FormatFloat(float64(int64(x+0.5)), 'f', -1, 64)
+			text = strconv.FormatFloat(math.Round(x), 'f', -1, 64)
 		}
 		if len(values) == 0 || values[len(values)-1] != text {
 			values = append(values, text)

@@ -186,7 +186,7 @@ func (c *Curve) findings() [][2]string {
 	if p := c.Peak; p != nil {
 		edge := ""
 		if p.AtEdge {
-			edge = ", the highest load swept: the true peak may lie beyond"
+			edge = ", the highest value swept: the true peak may lie beyond"
 		}
 		add("peak", "%s output tokens/s at %.4g%s", digits(p.OutputTokensPerS), p.Value, edge)
 	}

@@ -132,7 +132,9 @@ func (s *Summary) sections(t *table, p Profile) {
 		t.line("cost", fmt.Sprintf("$%s/h, $%s per million output tokens at this load", cell(k.USDPerHour), cell(k.USDPerMillionOutputAtLoad)))
 	}
 	for _, w := range s.Warnings {
-		t.line("warning", w.Text)
+		if w.Code != "few_samples" { // the latencies say it
+			t.line("warning", w.Text)
+		}
 	}
 }
 

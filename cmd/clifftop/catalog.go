@@ -21,7 +21,7 @@ func newCatalog() *cobra.Command {
 		Short: "List what is known, with sources",
 		Long: `List the models, GPUs, policies, engine versions, workload presets or trace formats that are
 known. JSON has the aliases and the sources too.`,
-		Args:      cobra.MaximumNArgs(1),
+		Args:      atMostOne("kind"),
 		ValidArgs: kinds,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := output.validate(); err != nil {

@@ -4,7 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"clifftop/experiments"
 )
@@ -12,6 +16,43 @@ import (
 // Rules of what goes to standard error: every line begins with "clifftop: " or "hint: ", or is an
 // excerpt of a file, indented; messages are in lower case and have no full stop; there is never a stack
 // trace.
+
+// flagError puts what is wrong with a flag in this program's words.
+func flagError(c *cobra.Command, err error) error {
+	var faults experiments.Faults
+	var unknown *pflag.NotExistError
+	var bare *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &faults):
+		return faults
+	case errors.As(err, &unknown):
+		return fmt.Errorf("%w\nhint: %s --help lists the flags", err, c.CommandPath())
+	case errors.As(err, &bare):
+		want, _ := pflag.UnquoteUsage(bare.GetFlag())
+		return fmt.Errorf("--%s: the value is missing (want %s)", bare.GetFlag().Name, want)
+	case errors.As(err, &invalid):
+		want := map[string]string{"int": "a whole number", "int64": "a whole number", "bool": "true or false"}
+		if kind := want[invalid.GetFlag().Value.Type()]; kind != "" {
+			return fmt.Errorf("--%s: %q is not allowed (want %s)", invalid.GetFlag().Name, invalid.GetValue(), kind)
+		}
+		return fmt.Errorf("--%s: %q is not allowed (%w)", invalid.GetFlag().Name, invalid.GetValue(), errors.Unwrap(invalid))
+	}
+	return err
+}
+
+// atMostOne allows one argument, which is not empty.
+func atMostOne(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return fmt.Errorf("%s: %d arguments, %s (want at most one %s)", c.Name(), len(args), strings.Join(args, " "), what)
+		}
+		if len(args) == 1 && args[0] == "" {
+			return fmt.Errorf("%s: the name of the %s is empty", c.Name(), what)
+		}
+		return nil
+	}
+}
 
 // maxFaults is the number of faults that are printed one by one.
 const maxFaults = 20
@@ -29,6 +70,10 @@ func printError(w io.Writer, err error) {
 		fmt.Fprintf(w, "clifftop: %s\n", text)
 		if names := strings.Fields(hint); strings.Contains(hint, "Did you mean this?") && len(names) > 4 {
 			fmt.Fprintf(w, "hint: did you mean %s?\n", names[4])
+		} else if strings.HasPrefix(hint, "hint: ") {
+			fmt.Fprintln(w, hint)
+		} else if strings.HasPrefix(text, "unknown command") {
+			fmt.Fprintln(w, "hint: clifftop --help lists the commands")
 		}
 		return
 	}
@@ -41,7 +86,7 @@ func printError(w io.Writer, err error) {
 		if i == 0 && f.Excerpt != "" {
 			fmt.Fprintln(w, f.Excerpt)
 		}
-		if f.Hint != "" {
+		if f.Hint != "" && !slices.ContainsFunc(faults[:i], func(g *experiments.Fault) bool { return g.Hint == f.Hint }) {
 			fmt.Fprintf(w, "hint: %s\n", f.Hint)
 		}
 	}

@@ -28,7 +28,7 @@ iteration stands on the GPU's roofline. The batch is given by --decode sequences
 tokens each, and by prefill chunks.`,
 		Example: `  clifftop explain --decode 64 --context 2048
   clifftop explain --decode 32 --prefill 2048 --prefill 512+4096 --model llama-3.1-70b --tp 4`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMostOne("scenario"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := output.validate(); err != nil {
 				return err
@@ -49,6 +49,7 @@ tokens each, and by prefill chunks.`,
 			if err != nil {
 				return err
 			}
+			output.warn(c.ErrOrStderr(), texts(setup.Warnings))
 			return failed(printExplanation(c.OutOrStdout(), setup, b, e, output.format))
 		},
 	}
@@ -149,7 +150,7 @@ func printExplanation(w io.Writer, setup *experiments.Setup, b model.Batch, e *m
 	for _, p := range out.Parts {
 		fmt.Fprintf(t, "%s\t%10.3f\t%3.0f %%\t%s\t%s\n", p.Name, p.Ms, 100*p.Share, p.BoundBy, p.Source)
 	}
-	fmt.Fprintf(t, "sum\t%10.3f\t100 %%\t\t\n", out.Ms)
+	fmt.Fprintf(t, "sum\t%10.3f\t100 %%\n", out.Ms)
 	if err := t.Flush(); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -29,6 +30,21 @@ func (f *scenarioFlags) register(c *cobra.Command) {
 	} {
 		flags.Var(&settingFlag{to: f, key: s.key, flag: "--" + s.flag, kind: s.kind}, s.flag, s.usage)
 	}
+	_ = c.RegisterFlagCompletionFunc("model", completeNames("models"))
+	_ = c.RegisterFlagCompletionFunc("gpu", completeNames("gpus"))
+}
+
+// completeNames completes names of the catalogue, and files.
+func completeNames(kind string) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var names []cobra.Completion
+		if l, err := experiments.Catalog(kind); err == nil {
+			for _, e := range l.Items {
+				names = append(names, e.Name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveDefault
+	}
 }
 
 // settingFlag is a flag that appends to the settings.
@@ -43,8 +59,10 @@ func (s *settingFlag) Set(text string) error {
 	if s.key == "" {
 		var err error
 		if setting, err = experiments.ParseSetting(text); err != nil {
-			return fmt.Errorf("want KEY=VALUE")
+			return err
 		}
+	} else if strings.TrimSpace(text) == "" {
+		return fmt.Errorf("want %s", s.kind)
 	}
 	s.to.settings = append(s.to.settings, setting)
 	return nil
@@ -63,6 +81,9 @@ func (s *settingFlag) Type() string {
 
 // load reads the scenario named on the command line, or the empty one.
 func (f *scenarioFlags) load(args []string) (*experiments.Scenario, error) {
+	if f.given("--users") && f.given("--rate") {
+		return nil, errors.New("--users and --rate are given together (want one: users make a closed loop, a rate an open one)")
+	}
 	path := ""
 	if len(args) > 0 {
 		path = args[0]
@@ -70,10 +91,16 @@ func (f *scenarioFlags) load(args []string) (*experiments.Scenario, error) {
 	return experiments.Load(path, f.settings...)
 }
 
+// given reports whether a flag that stands for a key was given.
+func (f *scenarioFlags) given(flag string) bool {
+	return slices.ContainsFunc(f.settings, func(s experiments.Setting) bool { return s.Flag == flag })
+}
+
 // outputFlags say what is printed and written.
 type outputFlags struct {
 	out, format, progress string
 	quiet, check          bool
+	runs                  bool // the command simulates
 	formats               []string
 }
 
@@ -87,6 +114,7 @@ func (f *outputFlags) register(c *cobra.Command, formats ...string) {
 
 // registerRun adds the flags of commands that simulate.
 func (f *outputFlags) registerRun(c *cobra.Command) {
+	f.runs = true
 	flags := c.Flags()
 	flags.StringVar(&f.progress, "progress", "auto", "show progress: auto (a bar on a terminal), plain, off")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no warnings")
@@ -98,7 +126,7 @@ func (f *outputFlags) validate() error {
 	if !slices.Contains(f.formats, f.format) {
 		return fmt.Errorf("--format: %q is not known (want %s)", f.format, strings.Join(f.formats, ", "))
 	}
-	if f.progress != "" && !slices.Contains([]string{"auto", "plain", "off"}, f.progress) {
+	if f.runs && !slices.Contains([]string{"auto", "plain", "off"}, f.progress) {
 		return fmt.Errorf("--progress: %q is not known (want auto, plain, off)", f.progress)
 	}
 	return nil

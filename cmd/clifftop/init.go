@@ -20,7 +20,7 @@ func newInit() *cobra.Command {
 output for -. With --schema print the JSON Schema of scenarios instead, for editors.`,
 		Example: `  clifftop init
   clifftop init --schema > scenario.schema.json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMostOne("file"),
 		RunE: func(c *cobra.Command, args []string) error {
 			path, data := "scenario.yaml", experiments.Example()
 			if len(args) > 0 {

@@ -9,6 +9,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -36,10 +37,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
 	root := newRoot()
+	out := &output{Writer: stdout}
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	root.SetOut(out)
 	root.SetErr(stderr)
+	strict(root)
 	err := root.ExecuteContext(ctx)
+	if out.err != nil {
+		err = failed(fmt.Errorf("standard output: %s", cause(out.err)))
+	}
 	if err == nil {
 		return 0
 	}
@@ -53,6 +59,21 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitFailed
 	}
 	return exitUsage
+}
+
+// output remembers that writing failed, which printers of help do not tell.
+type output struct {
+	io.Writer
+	err error
+}
+
+// Write writes on.
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
 }
 
 // failure is an error of a run, as opposed to one of usage.
@@ -87,7 +108,30 @@ Without a scenario the defaults hold: llama-3.1-8b on one h100-sxm under chat tr
 	}
 	root.SetVersionTemplate("clifftop {{.Version}}\n")
 	root.AddCommand(newRun(), newSweep(), newExplain(), newCatalog(), newInit(), newVersion())
+	root.SetFlagErrorFunc(flagError)
 	return root
+}
+
+// strict makes the commands that cobra adds refuse what they do not know, rather than print help. Its
+// output must be set before.
+func strict(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			help := c.Run
+			c.Run, c.RunE = nil, func(c *cobra.Command, args []string) error {
+				if _, _, err := root.Find(args); err != nil {
+					return err
+				}
+				help(c, args)
+				return nil
+			}
+		case "completion":
+			c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+		}
+	}
 }
 
 func newVersion() *cobra.Command {

@@ -26,7 +26,7 @@ input; without one the defaults hold.`,
 		Example: `  clifftop run
   clifftop run scenario.yaml --rate 8 --set engine.max_num_seqs=512
   clifftop run --trace trace.csv.gz --out results --save requests,timeseries`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMostOne("scenario"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := output.validate(); err != nil {
 				return err
@@ -35,6 +35,9 @@ input; without one the defaults hold.`,
 				if !slices.Contains([]string{"requests", "timeseries"}, name) {
 					return fmt.Errorf("--save: %q is not known (want requests, timeseries)", name)
 				}
+			}
+			if c.Flags().Changed("save") && len(save) == 0 {
+				return fmt.Errorf("--save: the value is empty (want requests, timeseries)")
 			}
 			if len(save) > 0 && output.out == "" {
 				return fmt.Errorf("--save needs --out DIR")
@@ -50,7 +53,7 @@ input; without one the defaults hold.`,
 	output.register(c, "table", "json", "csv", "markdown", "vllm-bench")
 	output.registerRun(c)
 	c.Flags().StringVarP(&output.out, "out", "o", "", "write summary.json into `DIR`")
-	c.Flags().StringSliceVar(&save, "save", nil, "write more into --out: `requests,timeseries`")
+	c.Flags().StringSliceVar(&save, "save", nil, "write more into --out: `WHAT` is requests, timeseries, or both with a comma")
 	return c
 }
 
@@ -117,9 +120,12 @@ func writeRun(dir *directory, res *experiments.Result, requests *file, save []st
 	return dir.writeJSON("summary.json", res.Summary)
 }
 
-func warningTexts(s *report.Summary) []string {
+func warningTexts(s *report.Summary) []string { return texts(s.Warnings) }
+
+// texts are what warnings say.
+func texts(warnings []report.Warning) []string {
 	var texts []string
-	for _, w := range s.Warnings {
+	for _, w := range warnings {
 		if w.Code == "few_samples" {
 			continue // tables say it where it matters
 		}

@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs the files in testdata/script. Beside testscript's own commands they have
 //
 //	status N PROGRAM ARG…            runs a program that must end with this exit status
+//	status N full PROGRAM ARG…       the same with a standard output that is full
 //	interrupt REGEXP N PROGRAM ARG…  interrupts it at the first line of standard error that matches
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -30,6 +31,9 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"status": func(ts *testscript.TestScript, _ bool, args []string) {
+				if args[1] == "full" {
+					args = append([]string{args[0], "sh", "-c", `exec "$@" >/dev/full`}, args[1:]...)
+				}
 				err := ts.Exec(args[1], args[2:]...)
 				ts.Check(checkStatus(err, args[0]))
 				if strings.Contains(ts.ReadFile("stderr"), "goroutine ") {

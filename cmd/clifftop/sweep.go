@@ -26,18 +26,30 @@ where the system saturates and takes loads from near idle to beyond that.`,
   clifftop sweep scenario.yaml --over users
   clifftop sweep scenario.yaml --over rate=1..20:39 --out results
   clifftop sweep --rate 12 --over engine.max_num_seqs=16,32,64,128,256`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMostOne("scenario"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := output.validate(); err != nil {
 				return err
 			}
-			if options.Jobs < 0 || options.Points < 0 || options.Points > 10_000 {
-				return fmt.Errorf("--jobs and --points: want 0 or more, and at most 10000 points")
+			if options.Jobs < 0 {
+				return fmt.Errorf("--jobs: %d is not allowed (want 1 or more, or 0 for one for each processor)", options.Jobs)
 			}
-			if over != "" {
+			const maxPoints = 10_000
+			if options.Points < 0 || options.Points > maxPoints {
+				return fmt.Errorf("--points: %d is not allowed (want 1 to %d, or 0 for the default)", options.Points, maxPoints)
+			}
+			if c.Flags().Changed("over") {
 				var err error
 				if options.Over, options.Values, err = experiments.ParseOver(over); err != nil {
 					return err
+				}
+			}
+			if options.Points > 0 && options.Values != nil {
+				return fmt.Errorf("--points: %d beside the values of --over (want one of them)", options.Points)
+			}
+			for _, key := range []string{experiments.RateKey, experiments.UsersKey} {
+				if (options.Over == key || options.Over == "") && scenario.given("--"+key) {
+					return fmt.Errorf("--%s: the sweep varies this itself\nhint: --over %s=V1,V2,... gives the values, and run --%[1]s simulates one", key, key)
 				}
 			}
 			s, err := scenario.load(args)
@@ -53,7 +65,8 @@ where the system saturates and takes loads from near idle to beyond that.`,
 	output.registerRun(c)
 	flags := c.Flags()
 	flags.StringVarP(&output.out, "out", "o", "clifftop-out", "write curve.csv, curve.json and pictures into `DIR`; empty writes nothing")
-	flags.StringVar(&over, "over", "", "what to vary: `KEY[=V1,V2,… or LO..HI:N]`, where KEY is rate, users or any key")
+	flags.StringVar(&over, "over", "", "what to vary: `KEY[=VALUES]`, where KEY is rate, users or any key, and VALUES are V1,V2,... or LO..HI:N")
+	_ = c.RegisterFlagCompletionFunc("over", cobra.FixedCompletions([]string{experiments.RateKey, experiments.UsersKey}, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
 	flags.IntVar(&options.Points, "points", 0, "`N` loads where none are given (default 14)")
 	flags.IntVarP(&options.Jobs, "jobs", "j", 0, "`N` runs at a time (default one for each processor); changes no result")
 	return c
