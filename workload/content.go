@@ -68,10 +68,12 @@ type BlockKeys struct {
 	prompt    int32  // tokens of the prompt
 	blockSize int32
 	parent    uint64
-	segment   int   // index into the content; len(Segments) = unique prompt, +1 = answer
-	offset    int32 // tokens of the segment already walked
-	position  int32 // tokens of the sequence already walked
-	private   bool  // the chain so far holds tokens of this request alone
+	segment   int    // index into the content; len(Segments) = unique prompt, +1 = answer
+	offset    int32  // tokens of the segment already walked
+	position  int32  // tokens of the sequence already walked
+	private   bool   // the chain so far holds tokens of this request alone
+	ended     uint32 // blocks that ended in the segment
+	group     uint32 // place of the group of eight of them
 }
 
 // NewBlockKeys starts at the first block of r.
@@ -91,9 +93,13 @@ func NewBlockKeys(r *Request, blockSize int32) BlockKeys {
 }
 
 // Next returns the key of the next block. Private says that no other request can have it.
+//
+// The high half of a key is the hash of the chain. The low half places it: its last three bits count the
+// blocks that end in the same segment, the others are a hash of the segment and of the group of eight
+// that the block belongs to, so that a table can keep neighbouring blocks of a text together.
 func (k *BlockKeys) Next() (key uint64, private bool) {
 	left := k.blockSize
-	for left > 0 {
+	for {
 		id, n, own := k.current()
 		take := min(left, n-k.offset)
 		k.parent = chain(k.parent, id, uint64(k.offset)<<32|uint64(take))
@@ -101,12 +107,27 @@ func (k *BlockKeys) Next() (key uint64, private bool) {
 		k.offset += take
 		k.position += take
 		left -= take
+		if left == 0 {
+			key = k.place(id)
+		}
 		if k.offset == n {
 			k.segment++
-			k.offset = 0
+			k.offset, k.ended = 0, 0
+		}
+		if left == 0 {
+			return key, k.private
 		}
 	}
-	return k.parent, k.private
+}
+
+// place makes the key of a block that ends in segment id.
+func (k *BlockKeys) place(id uint64) uint64 {
+	if k.ended&7 == 0 {
+		k.group = uint32(mix(id+uint64(k.ended))) &^ 7
+	}
+	low := k.group | k.ended&7
+	k.ended++
+	return k.parent&^(1<<32-1) | uint64(low)
 }
 
 // current returns the identity and length of the segment under the walk, and whether it belongs to

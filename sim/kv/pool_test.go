@@ -70,10 +70,15 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
+// keyOf makes keys of which many have the same bucket and slot.
+func keyOf(k int) uint64 { return uint64(k/5)<<32 | uint64(k%5)*11 }
+
+const keys = 60
+
 // The index answers like a map of lists, whatever collides.
 func TestIndex(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		const blocks = 12
+		const blocks = 24
 		var x index
 		x.init(blocks)
 		model := map[uint64][]int32{}
@@ -85,12 +90,13 @@ func TestIndex(t *testing.T) {
 				delete(in, id)
 				model[key] = slices.DeleteFunc(model[key], func(i int32) bool { return i == id })
 			} else {
-				key := rapid.Uint64Range(0, 40).Draw(t, "key") // 32 slots: many collide
+				key := keyOf(rapid.IntRange(0, keys-1).Draw(t, "key"))
 				x.insert(id, key)
 				in[id] = key
 				model[key] = append(model[key], id)
 			}
-			for key := range uint64(41) {
+			for k := range keys {
+				key := keyOf(k)
 				want := int32(0)
 				if list := model[key]; len(list) > 0 {
 					want = list[0]
