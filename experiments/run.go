@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 
+	"clifftop/model"
 	"clifftop/report"
 	"clifftop/sim"
 	"clifftop/sim/clock"
@@ -78,6 +79,9 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	}
 	cfg := u.Config
 	cfg.Scheduler, cfg.Check = u.newScheduler(), o.Check
+	if w, ok := cfg.Timer.(interface{ Work() *model.Work }); ok && o.Check {
+		cfg.Floor = w.Work().Floor
+	}
 	engine, err := sim.NewEngine(cfg, src, observer)
 	if err != nil {
 		return nil, err

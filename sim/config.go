@@ -49,8 +49,10 @@ type Config struct {
 	// MaxSpan limits how many iterations are taken at once; 0 is no limit, 1 steps singly. It
 	// changes no result.
 	MaxSpan int
-	// Check asserts the invariants after every change, at a cost.
+	// Check asserts the invariants after every change, at a cost. Floor, if it is known, is then a length
+	// in seconds that no iteration may beat.
 	Check bool
+	Floor func(b *model.Batch) float64
 }
 
 // Window describes the sliding-window layers of a model that has full ones too. A sequence holds at most

@@ -124,6 +124,9 @@ func (e *Engine) event() (done bool, err error) {
 	if at > clock.Time(clock.MaxRun) {
 		return false, fmt.Errorf("sim: the run goes past %.0f days; slice or speed up the workload", clock.MaxRun.Seconds()/86400)
 	}
+	if at < e.now {
+		return false, e.replica.broken("time goes back to %v", at)
+	}
 	e.now = at
 	switch kind {
 	case arrival:
@@ -155,6 +158,9 @@ func (e *Engine) dueNow() bool {
 func (e *Engine) drained() (done bool, err error) {
 	if e.levels.Waiting > 0 {
 		return false, ErrStuck
+	}
+	if r := e.replica; e.cfg.Check && (e.levels != Levels{} || r.used() != 0 || r.pool.Shared() != 0) {
+		return false, r.broken("nothing is left to do, but %+v and %d blocks are in use", e.levels, r.used())
 	}
 	return true, nil
 }

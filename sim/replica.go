@@ -239,6 +239,9 @@ func (r *Replica) compose() bool {
 		r.fault = fmt.Errorf("sim: the step timer gives %d iterations of %d+k·%d fs for %+v", n, first, slope, *b)
 		return false
 	}
+	if r.cfg.Check && r.cfg.Floor != nil && float64(first) < r.cfg.Floor(b)*1e15*(1-1e-9) {
+		r.fault = r.broken("an iteration of %+v takes %d fs, but physics asks for %.0f", *b, first, r.cfg.Floor(b)*1e15)
+	}
 	p := &r.promise
 	p.Start, p.Remainder, p.First, p.Slope, p.N = start, remainder, first, slope, 1
 	if n > 1 && r.repeatable() {
