@@ -268,6 +268,28 @@ func (u *Setup) newScheduler() sched.Scheduler {
 	return nil
 }
 
+// stages are the parts of the run, where the arrivals are a list.
+func (u *Setup) stages() []report.StageSpan {
+	a := u.Scenario.Workload.Arrivals
+	if a == nil || !a.listed {
+		return nil
+	}
+	var spans []report.StageSpan
+	end := clock.Time(0)
+	for i, stage := range a.Stages {
+		span := report.StageSpan{Name: stage.Name, End: clock.Never}
+		if span.Name == "" {
+			span.Name = fmt.Sprintf("stage %d", i+1)
+		}
+		if stage.Duration != nil {
+			end += clock.Time(stage.Duration.Clock())
+			span.End = end
+		}
+		spans = append(spans, span)
+	}
+	return spans
+}
+
 // measures says what is measured.
 func (u *Setup) measures() error {
 	s := u.Scenario
@@ -290,6 +312,7 @@ func (u *Setup) measures() error {
 	if d := s.Run.Duration; d != nil {
 		r.End = clock.Time(d.Clock())
 	}
+	r.Stages = u.stages()
 	if u.Deployment == nil {
 		return nil
 	}

@@ -1,6 +1,10 @@
 package report
 
-import "math"
+import (
+	"math"
+
+	"clifftop/sim/clock"
+)
 
 // BenchInfo is what vLLM's benchmark repeats of its settings. Nil and infinite values are given as it gives
 // them: null, and the text "inf".
@@ -19,7 +23,7 @@ type BenchInfo struct {
 // needs time buckets that divide a second and is null in runs of more than some minutes.
 func (c *Collector) VLLMBench(info BenchInfo) map[string]any {
 	c.settle()
-	w := window{to: len(c.line.buckets), end: c.runEnd()}
+	w := window{to: len(c.line.buckets), end: c.runEnd(), until: clock.Never}
 	sum, detail := c.line.total(w.from, w.to)
 	var s Summary
 	c.rates(&s, &w, &sum)

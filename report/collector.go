@@ -29,6 +29,9 @@ type Options struct {
 	Work *Work
 	// USDPerHour is the price of the whole system; 0 means unknown.
 	USDPerHour float64
+	// Stages are the parts of the run with traffic of their own. A run of several is not expected to be steady,
+	// so that an automatic warm-up cuts nothing from it.
+	Stages []StageSpan
 	// Requests, if not nil, is given every finished request.
 	Requests *RequestWriter
 }
@@ -55,6 +58,7 @@ type Collector struct {
 	kept   samples
 	exact  int  // how many samples to keep before
 	folded bool // they go to sketches
+	stages stages
 
 	// The bucket of the last span and that of the last change of levels.
 	span, level cursor
@@ -125,7 +129,7 @@ func NewCollector(opts Options) *Collector {
 			width = d
 		}
 	}
-	return &Collector{opts: opts, limits: opts.SLO.limits(), line: newTimeline(width), exact: ExactSamples}
+	return &Collector{opts: opts, limits: opts.SLO.limits(), line: newTimeline(width), exact: ExactSamples, stages: newStages(opts.Stages)}
 }
 
 var _ sim.Observer = (*Collector)(nil)
@@ -155,6 +159,9 @@ func (c *Collector) Arrived(at clock.Time, _ *workload.Request) {
 		c.level.move(&c.line, at)
 	}
 	c.line.buckets[c.level.i].arrivals++
+	if c.stages != nil {
+		c.stages.at(at).arrivals++
+	}
 	c.lastArrival = max(c.lastArrival, at)
 	c.now = max(c.now, at)
 	c.totals.offered++
@@ -252,8 +259,11 @@ func (c *Collector) fillGap(to clock.Time) {
 // Gap implements [sim.Observer].
 func (c *Collector) Gap(at clock.Time, gap clock.Duration) {
 	const longest = clock.Duration(1<<63-1) / clock.FemtosPerPico // 2.5 hours
-	itl := &c.line.detail[c.line.find(max(at, 1)-1)].itl
-	itl.Record(int64(min(gap, longest))*clock.FemtosPerPico, 1)
+	femtos := int64(min(gap, longest)) * clock.FemtosPerPico
+	c.line.detail[c.line.find(max(at, 1)-1)].itl.Record(femtos, 1)
+	if c.stages != nil {
+		c.stages.upTo(at).itl.Record(femtos, 1)
+	}
 }
 
 // Preempted implements [sim.Observer].
@@ -265,6 +275,9 @@ func (c *Collector) Preempted(at clock.Time) {
 // Dropped implements [sim.Observer].
 func (c *Collector) Dropped(at clock.Time, tokens int) {
 	c.line.upTo(at).output -= int64(tokens)
+	if c.stages != nil {
+		c.stages.upTo(at).output -= int64(tokens)
+	}
 	c.totals.dropped += int64(tokens)
 }
 
@@ -297,6 +310,9 @@ func (c *Collector) Finished(rec *sim.Record) {
 	if c.opts.Requests != nil {
 		c.opts.Requests.Finished(rec)
 	}
+	if c.stages != nil {
+		c.stages.finished(rec)
+	}
 	if rec.Outcome != sim.Completed {
 		t.wasted += int64(rec.Tokens)
 		c.line.upTo(ended).failedOutput += int64(rec.Tokens)
@@ -308,19 +324,29 @@ func (c *Collector) Finished(rec *sim.Record) {
 	t.completedPrompts += int64(r.InputTokens)
 	t.completedInput += int64(r.InputTokens - rec.CachedTokens)
 	s := newSample(rec)
-	b := c.line.at(s.arrival)
+	good := c.limits.good(&s)
+	if good {
+		t.good += int64(s.tokens)
+	}
+	c.line.at(s.arrival).sample(&s, good)
+	if c.stages != nil {
+		c.stages.at(s.arrival).sample(&s, good)
+	}
+	c.keep(&s)
+}
+
+// sample counts a completed request that arrived in the bucket.
+func (b *bucket) sample(s *sample, good bool) {
 	b.samples++
 	add(&b.ttft, int64(s.ttft))
 	b.sampleTokens += int64(s.tokens)
 	if s.queue > 0 {
 		b.waited++
 	}
-	if c.limits.good(&s) {
+	if good {
 		b.good++
 		b.goodTokens += int64(s.tokens)
-		t.good += int64(s.tokens)
 	}
-	c.keep(&s)
 }
 
 // keep stores a sample, in a sketch once there are too many to store them all.
@@ -330,18 +356,21 @@ func (c *Collector) keep(s *sample) {
 			c.kept.add(s)
 			return
 		}
-		c.kept.each(func(s *sample) { c.sketch(s).add(s) })
+		c.kept.each(c.sketch)
 		c.kept, c.folded = samples{}, true
 	}
-	c.sketch(s).add(s)
+	c.sketch(s)
 }
 
-func (c *Collector) sketch(s *sample) *sketch {
+func (c *Collector) sketch(s *sample) {
 	d := &c.line.detail[c.line.find(s.arrival)]
 	if d.sketch == nil {
 		d.sketch = new(sketch)
 	}
-	return d.sketch
+	d.sketch.add(s)
+	if c.stages != nil {
+		c.stages.at(s.arrival).sketch.add(s)
+	}
 }
 
 // ended is when the request left the system.

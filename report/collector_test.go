@@ -408,6 +408,11 @@ func drawOptions(t *rapid.T, cfg *sim.Config) (Options, clock.Duration) {
 	case 3:
 		o.End = clock.Time(clock.Duration(rapid.Int64Range(1, 900).Draw(t, "end ms")) * clock.Millisecond)
 	}
+	end := clock.Time(0)
+	for range rapid.IntRange(0, 4).Draw(t, "stages") {
+		end += clock.Time(rapid.Int64Range(1, int64(300*clock.Millisecond)).Draw(t, "stage"))
+		o.Stages = append(o.Stages, StageSpan{Name: "stage", End: end})
+	}
 	return o, clock.Duration(rapid.Int64Range(1e6, 1e9).Draw(t, "width"))
 }
 

@@ -17,6 +17,9 @@ func (c *Collector) Span(s *sim.Span) {
 	}
 	c.lastEnd = max(c.lastEnd, end)
 	c.now = max(c.now, end)
+	if c.stages != nil {
+		c.stages.span(c, *s)
+	}
 }
 
 // spanIn counts a span that lies in the remembered bucket.

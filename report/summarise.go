@@ -41,6 +41,7 @@ func (c *Collector) Summary() *Summary {
 		s.Cost.USDPerMillionOutputAtLoad = usdPerMillion(price, s.Throughput.OutputTokensPerS)
 		s.Cost.USDPerMillionOutputGood = usdPerMillion(price, s.Goodput.OutputTokensPerS)
 	}
+	s.Stages = c.stageResults()
 	c.warn(s, &w)
 	return s
 }
@@ -103,7 +104,7 @@ func (c *Collector) latencies(s *Summary, w *window, sum *bucket, d *detail) {
 	values := func(metric int) []float64 {
 		v := scratch[:0]
 		c.kept.each(func(x *sample) {
-			if x.arrival >= w.start && x.arrival < c.line.start(w.to) {
+			if x.arrival >= w.start && x.arrival < w.until {
 				if y, ok := x.value(metric); ok {
 					v = append(v, y)
 				}

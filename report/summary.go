@@ -28,6 +28,7 @@ type Summary struct {
 	Concurrency Concurrency `json:"concurrency"`
 	System      System      `json:"system"`
 	Cost        *Cost       `json:"cost"`
+	Stages      []Stage     `json:"stages"` // empty unless the traffic has stages
 
 	Warnings []Warning `json:"warnings"`
 	// CI95 maps a path such as "latency_ms.ttft.p99" to the ends of its 95 % confidence interval;
@@ -41,7 +42,7 @@ type Window struct {
 	EndS    float64 `json:"end_s"`
 	WarmupS float64 `json:"warmup_s"` // what was cut from the start of the run
 	// Stationary is false when the system had not settled: the warm-up took half the run, or the
-	// queue kept growing. It is nil when the run is too short to say.
+	// queue kept growing. It is nil when the run is too short to say, or has several stages.
 	Stationary *bool `json:"stationary"`
 	// GrowthRequestsPerS is the rate at which requests pile up in a system that is not stationary.
 	GrowthRequestsPerS *float64 `json:"growth_requests_per_s,omitempty"`

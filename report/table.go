@@ -119,6 +119,7 @@ func (s *Summary) sections(t *table, p Profile) {
 	if !t.markdown {
 		t.b.WriteString("\n")
 	}
+	s.stageGrid(t)
 	if g := s.Goodput; g.SLO != nil {
 		t.line("goodput", s.goodputText())
 	}
@@ -144,6 +145,8 @@ func (s *Summary) windowText() string {
 		text += " (after a warm-up)"
 	}
 	switch st := s.Window.Stationary; {
+	case len(s.Stages) > 1:
+		text += fmt.Sprintf(", over all %d stages", len(s.Stages))
 	case st == nil:
 		text += ", too short to tell whether steady"
 	case *st:
@@ -202,6 +205,26 @@ func (s *Summary) latencyGrid(t *table, p Profile) {
 			text += " (" + p.Name + ")"
 		}
 		t.line("bands", text)
+	}
+}
+
+// stageGrid has a row for each stage.
+func (s *Summary) stageGrid(t *table) {
+	if len(s.Stages) == 0 {
+		return
+	}
+	rows := [][]string{{"stage", "from s", "to s", "req/s", "tok/s", "TTFTp50", "p95", "TPOTp50", "p95"}}
+	for _, g := range s.Stages {
+		l := &g.Latency
+		rows = append(rows, []string{g.Name, digits(g.StartS), digits(g.EndS), cell(g.Throughput.RequestsPerS), cell(g.Throughput.OutputTokensPerS),
+			cell(l.TTFT.P50), cell(l.TTFT.P95), cell(l.TPOT.P50), cell(l.TPOT.P95)})
+	}
+	if t.markdown {
+		t.b.WriteString("\n")
+	}
+	t.grid(rows, 8)
+	if !t.markdown {
+		t.b.WriteString("\n")
 	}
 }
 

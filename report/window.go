@@ -11,6 +11,7 @@ import (
 type window struct {
 	from, to   int
 	start, end clock.Time
+	until      clock.Time // of arrivals; the end of the last bucket
 	stationary *bool
 	growth     *float64
 }
@@ -47,7 +48,7 @@ func (c *Collector) window(s *Summary) window {
 	}
 	w.from = min(w.from, w.to)
 	c.trend(&w)
-	w.start = t.start(w.from)
+	w.start, w.until = t.start(w.from), t.start(w.to)
 	w.end = max(min(t.start(w.to), runEnd), w.start)
 	s.Window = Window{
 		StartS: w.start.Seconds(), EndS: w.end.Seconds(), WarmupS: w.start.Seconds(),
@@ -66,7 +67,7 @@ const (
 // the queue length over time ask for.
 func (c *Collector) autoWarmup(w *window) int {
 	buckets := c.line.buckets[:w.to]
-	if len(buckets) < 5*minBatches || c.totals.offered < minSteady {
+	if len(c.opts.Stages) > 1 || len(buckets) < 5*minBatches || c.totals.offered < minSteady {
 		return 0
 	}
 	ttfts, queues := make([]float64, len(buckets)), make([]float64, len(buckets))
@@ -92,7 +93,7 @@ const backlogShare = 0.05
 // wanders, a good part of all requests waits at the end of the window.
 func (c *Collector) trend(w *window) {
 	n := w.to - w.from
-	if c.opts.Closed || n < 5*minBatches || c.totals.offered < minSteady {
+	if c.opts.Closed || len(c.opts.Stages) > 1 || n < 5*minBatches || c.totals.offered < minSteady {
 		return
 	}
 	inside, arrivals := make([]float64, n), int64(0)
