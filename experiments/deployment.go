@@ -109,8 +109,21 @@ func (s *Scenario) gpu() (g model.GPU, fromFile bool, err error) {
 	if err != nil {
 		return g, true, s.fault("gpu", "%s cannot be read: %s", path, plain(err))
 	}
-	g, err = catalog.ReadGPU(path, data)
-	return g, true, err
+	if g, err = catalog.ReadGPU(path, data); err != nil {
+		return g, true, err
+	}
+	for _, p := range []struct {
+		what                  string
+		value, unit, from, to float64
+	}{
+		{"the memory bandwidth in GB/s", g.HBMBytesPerSecond, 1e9, 1, 1e8},
+		{"the peak of bf16 in TFLOPS", g.BF16FLOPs, 1e12, 1, 1e8},
+	} {
+		if x := p.value / p.unit; x < p.from || x > p.to {
+			return g, true, s.fault("gpu", "%s: %s is %g (want %g to %g)", path, p.what, x, p.from, p.to)
+		}
+	}
+	return g, true, nil
 }
 
 func isDirectory(path string) bool {

@@ -63,6 +63,7 @@ type outcome struct {
 
 // run runs a probe.
 func (l probeLoad) run(ctx context.Context, u *Setup) (outcome, error) {
+	l.seconds = min(l.seconds, clock.MaxRun.Seconds())
 	src, err := u.probeSource(l)
 	if err != nil {
 		return outcome{}, err

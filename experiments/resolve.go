@@ -210,10 +210,10 @@ func (u *Setup) stepTime() error {
 	if err != nil {
 		return u.Scenario.fault("step_time", "%v", err)
 	}
-	const longest = 900 * int64(clock.Second) * clock.FemtosPerPico
+	const longest = int64(clock.Hour) * clock.FemtosPerPico
 	if first, slope, _ := timer.Span(&model.Batch{Decodes: 1, Context: 1, Emit: 1}); first <= 0 || slope < 0 || first > longest {
 		return u.Scenario.fault(u.Scenario.firstGiven("gpu", "step_time"),
-			"an iteration with one sequence takes %.3g s (want more than 0, at most 900: see the peaks and the bandwidth of the GPU)", float64(first)/1e15)
+			"an iteration with one sequence takes %.3g s (want more than 0, at most 3600: see the peaks and the bandwidth of the GPU)", float64(first)/1e15)
 	}
 	u.Config.Timer = timer
 	return nil

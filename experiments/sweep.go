@@ -156,7 +156,8 @@ func chooseValues(ctx context.Context, s *Scenario, o SweepOptions) ([]string, e
 		return nil, fmt.Errorf("looking for saturation: %w", err)
 	}
 	if saturation == 0 {
-		return nil, errors.New("looking for saturation: no request completed; give the loads with --over")
+		return nil, Faults{{Where: "sweep", Problem: fmt.Sprintf(
+			"no request completes, however small the load (want requests that fit max_model_len, %d tokens, and a patience to suit)", value(base.Scenario.Engine.MaxModelLen))}}
 	}
 	n := o.Points
 	if n == 0 {

@@ -14,6 +14,9 @@ const defaultPreset = "chat-azure23"
 // defaultRequests ends a run that nothing else ends.
 const defaultRequests = 10_000
 
+// maxDays is the longest run that is simulated.
+const maxDays = int(clock.MaxRun / clock.Day)
+
 // traffic makes the requests of a run.
 type traffic struct {
 	spec     workload.Spec
@@ -57,6 +60,10 @@ func (u *Setup) trafficSource() error {
 	u.limits(&spec)
 	if err := spec.Validate(); err != nil {
 		return s.fieldFaults(err)
+	}
+	if days := float64(spec.Requests) / spec.Rate() / clock.Day.Seconds(); len(spec.Arrivals) == 1 && spec.Rate() > 0 && spec.Duration == 0 && days > float64(maxDays) {
+		return s.fault(s.firstGiven("workload.arrivals.rate", "run.requests"),
+			"%d requests at %g per second take %.3g days (want at most %d: a higher rate, fewer requests, or a run.duration)", spec.Requests, spec.Rate(), days, maxDays)
 	}
 	u.traffic.spec, u.traffic.closed = spec, spec.Closed()
 	u.traffic.requests, u.traffic.rate = spec.Requests, spec.Rate()

@@ -49,7 +49,7 @@ output for -. With --schema print the JSON Schema of scenarios instead, for edit
 				err = e
 			}
 			if err != nil {
-				return failed(fmt.Errorf("writing %s: %s", path, cause(err)))
+				return failed(&writeError{path, err})
 			}
 			fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote %s\n", path)
 			return nil

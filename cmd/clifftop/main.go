@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,6 +28,9 @@ const (
 	exitInterrupted = 130
 )
 
+// oneInterrupt is how long interrupts count as the same.
+const oneInterrupt = time.Second
+
 func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -35,7 +39,9 @@ func main() {
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
+	// A second interrupt ends the program at once. Those that come together are one: shells and timeout(1) send
+	// it to a process and to its group.
+	context.AfterFunc(ctx, func() { time.AfterFunc(oneInterrupt, stop) })
 	root := newRoot()
 	out := &output{Writer: stdout}
 	root.SetArgs(args)
@@ -86,6 +92,10 @@ func (f *failure) Unwrap() error { return f.err }
 func failed(err error) error {
 	if err == nil {
 		return nil
+	}
+	var w *writeError
+	if errors.As(err, &w) {
+		err = w // whatever was being written
 	}
 	return &failure{err}
 }

@@ -43,7 +43,7 @@ func cause(err error) string {
 func (d *directory) create(name string) (*file, error) {
 	f, err := os.CreateTemp(d.path, "."+name+"-*")
 	if err != nil {
-		return nil, fmt.Errorf("writing %s: %s", filepath.Join(d.path, name), cause(err))
+		return nil, &writeError{filepath.Join(d.path, name), err}
 	}
 	return &file{File: f, name: filepath.Join(d.path, name)}, nil
 }
@@ -56,7 +56,7 @@ func (d *directory) write(name string, fill func(io.Writer) error) error {
 	}
 	defer f.abandon()
 	if err := fill(f); err != nil {
-		return fmt.Errorf("writing %s: %s", f.name, cause(err))
+		return err
 	}
 	return f.commit()
 }
@@ -73,6 +73,23 @@ type file struct {
 	done bool
 }
 
+// writeError says which file could not be written.
+type writeError struct {
+	name string
+	err  error
+}
+
+func (e *writeError) Error() string { return fmt.Sprintf("writing %s: %s", e.name, cause(e.err)) }
+
+// Write writes to the file, and names it in the error as it will be called.
+func (f *file) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	if err != nil {
+		err = &writeError{f.name, err}
+	}
+	return n, err
+}
+
 // commit gives the file its name.
 func (f *file) commit() error {
 	err := f.Chmod(0o644)
@@ -84,7 +101,7 @@ func (f *file) commit() error {
 	}
 	if err != nil {
 		os.Remove(f.File.Name())
-		return fmt.Errorf("writing %s: %s", f.name, cause(err))
+		return &writeError{f.name, err}
 	}
 	f.done = true
 	return nil
