@@ -115,7 +115,7 @@ func short(s string) string {
 func parseYAML(origin string, data []byte, flag bool) (n *node, err error) {
 	r := reader{origin: origin, flag: flag}
 	if len(data) > maxFileBytes {
-		return nil, Faults{{Where: origin, Problem: fmt.Sprintf("the file has %d bytes (want at most %d)", len(data), maxFileBytes)}}
+		return nil, Faults{{Where: origin, Problem: fmt.Sprintf("the file is too long (want at most %d bytes)", maxFileBytes)}}
 	}
 	// The parser is a library for arbitrary YAML; a slip in it must not end the program.
 	defer func() {

@@ -36,6 +36,11 @@ type SweepOptions struct {
 const (
 	defaultPoints = 14
 	maxPoints     = 10_000
+
+	// maxSuperposed is how many times its own load a sweep lets a trace carry, which is as much as a replay
+	// allows, and highestShare the highest of the loads as a multiple of saturation.
+	maxSuperposed = 99
+	highestShare  = 1.5
 )
 
 // ParseOver reads KEY, KEY=V1,V2,… or KEY=LO..HI[:N], the latter being N evenly spaced values.
@@ -158,6 +163,9 @@ func chooseValues(ctx context.Context, s *Scenario, o SweepOptions) ([]string, e
 	if saturation == 0 {
 		return nil, Faults{{Where: "sweep", Problem: fmt.Sprintf(
 			"no request completes, however small the load (want requests that fit max_model_len, %d tokens, and a patience to suit)", value(base.Scenario.Engine.MaxModelLen))}}
+	}
+	if t := base.Scenario.Workload.Trace; t != nil && t.Statistics != nil {
+		saturation = min(saturation, maxSuperposed*t.Statistics.RequestsPerS/highestShare)
 	}
 	n := o.Points
 	if n == 0 {
