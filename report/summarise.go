@@ -34,6 +34,7 @@ func (c *Collector) Summary() *Summary {
 	c.counts(s)
 	c.rates(s, &w, &sum)
 	c.latencies(s, &w, &sum, detail)
+	s.judgeLength(&w)
 	c.concurrency(s, detail)
 	c.system(s, &w, &sum)
 	if price := c.opts.USDPerHour; price > 0 {
@@ -85,6 +86,7 @@ func (c *Collector) whole() bucket {
 func (c *Collector) rates(s *Summary, w *window, sum *bucket) {
 	rate := func(n int64) *float64 { return ratio(float64(n), w.seconds()) }
 	s.Throughput = Throughput{
+		OfferedRequestsPerS:        rate(sum.arrivals),
 		RequestsPerS:               rate(sum.completions),
 		OutputTokensPerS:           rate(sum.output),
 		InputTokensPerS:            rate(sum.input),

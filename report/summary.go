@@ -74,7 +74,8 @@ type Tokens struct {
 
 // Throughput counts what the system did in the window, per second.
 type Throughput struct {
-	RequestsPerS               *float64 `json:"requests_per_s"` // completed
+	OfferedRequestsPerS        *float64 `json:"offered_requests_per_s"` // arrived
+	RequestsPerS               *float64 `json:"requests_per_s"`         // completed
 	OutputTokensPerS           *float64 `json:"output_tokens_per_s"`
 	InputTokensPerS            *float64 `json:"input_tokens_per_s"` // whole prompts, at their first token
 	TotalTokensPerS            *float64 `json:"total_tokens_per_s"`

@@ -36,6 +36,12 @@ func ParseWarmup(s string) (Warmup, error) {
 // their number (White 1997), cutting at most half of them. NaN marks a missing value. settled is
 // false when the best cut is half the series: it has then not settled down, or is too short.
 func MSER5(series []float64) (cut int, settled bool) {
+	cut = mser5(series, len(series))
+	return cut, cut == 0 || cut/5 < len(series)/5/2
+}
+
+// mser5 is the cut of [MSER5] where it is at most so many values, rounded up to whole batches.
+func mser5(series []float64, most int) int {
 	batches := make([]float64, 0, len(series)/5)
 	for i := 0; i+5 <= len(series); i += 5 {
 		sum, n := 0.0, 0.0
@@ -47,13 +53,12 @@ func MSER5(series []float64) (cut int, settled bool) {
 		}
 		batches = append(batches, sum/n)
 	}
-	best := mser(batches)
-	return 5 * best, best == 0 || best < len(batches)/2
+	return 5 * mser(batches, min((most+4)/5, len(batches)/2))
 }
 
-// mser is the number d of leading values, at most half of them, for which Σ(z-mean)²/n² over the n
-// values behind them is least. NaN values do not count.
-func mser(z []float64) int {
+// mser is the number d of leading values, at most most, for which Σ(z-mean)²/n² over the n values
+// behind them is least. NaN values do not count.
+func mser(z []float64, most int) int {
 	// Sums of what lies behind d, by a walk from the end, around a shift that keeps them small.
 	shift := 0.0
 	for _, v := range z {
@@ -69,7 +74,7 @@ func mser(z []float64) int {
 			sum += v
 			squares += v * v
 		}
-		if d > len(z)/2 || n == 0 {
+		if d > most || n == 0 {
 			continue
 		}
 		spread := max(0, squares-sum*sum/n)

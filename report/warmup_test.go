@@ -70,8 +70,8 @@ func TestMSERAgainstDefinition(t *testing.T) {
 		for d := range min(len(z)/2+1, len(z)) {
 			least = min(least, statistic(d))
 		}
-		if got := statistic(mser(z)); got > least+1e-9 {
-			t.Fatalf("cut at %d has %v, the least is %v", mser(z), got, least)
+		if got := statistic(mser(z, len(z)/2)); got > least+1e-9 {
+			t.Fatalf("cut at %d has %v, the least is %v", mser(z, len(z)/2), got, least)
 		}
 	})
 }

@@ -49,7 +49,10 @@ func (c *Collector) window(s *Summary) window {
 	w.from = min(w.from, w.to)
 	c.trend(&w)
 	w.start, w.until = t.start(w.from), t.start(w.to)
-	w.end = max(min(t.start(w.to), runEnd), w.start)
+	if end := c.opts.End; end > 0 && runEnd >= end && w.until > end { // buckets have doubled since
+		w.until = end
+	}
+	w.end = max(min(w.until, runEnd), w.start)
 	s.Window = Window{
 		StartS: w.start.Seconds(), EndS: w.end.Seconds(), WarmupS: w.start.Seconds(),
 		Stationary: w.stationary, GrowthRequestsPerS: w.growth,
@@ -63,8 +66,79 @@ const (
 	minSteady  = 50
 )
 
+// minResidences is the number of times that a window should be longer than a request takes from admission on. A
+// system that starts empty needs about one such time to fill, so that in a shorter window a tenth of the
+// work and more would be missing from its throughput.
+const minResidences = 10
+
+// residences is the length of the window in units of the mean time that a request takes from admission to
+// its last token. Waiting is left out: under overload it grows with the run. NaN if unknown.
+func (s *Summary) residences() float64 {
+	e2e, queue := s.Latency.E2E.Mean, s.Latency.Queue.Mean
+	if e2e == nil || queue == nil || *e2e <= *queue {
+		return math.NaN()
+	}
+	return (s.Window.EndS - s.Window.StartS) * 1000 / (*e2e - *queue)
+}
+
+// short reports whether the window is too short to measure a throughput in.
+func (s *Summary) short() bool { return s.residences() < minResidences }
+
+// judgeLength takes back what was said about a steady state where the window is too short to tell, since a
+// system that fills up from empty looks like one that asks for too much.
+func (s *Summary) judgeLength(w *window) {
+	if !s.short() {
+		return
+	}
+	w.stationary, w.growth = nil, nil
+	s.Window.Stationary, s.Window.GrowthRequestsPerS = nil, nil
+	s.warn("window_short", fmt.Sprintf(
+		"the window is only %.2g times as long as a request takes (want %d or more): the system is still filling up, and throughput is understated", s.residences(), minResidences))
+}
+
+// transient bounds the time in which a system forgets how it started: some times what a request takes, and
+// many times the wait in the queue, since queues near saturation are slow to change. The wait of the
+// first requests counts too, which a backlog at the start makes long.
+func (c *Collector) transient(buckets []bucket) clock.Duration {
+	const services, waits = 5, 40
+	finished := 0.0
+	for _, n := range c.totals.outcomes {
+		finished += float64(n)
+	}
+	if finished == 0 {
+		return math.MaxInt64
+	}
+	wait := c.totals.queue.Float64() / finished
+	for i := range buckets {
+		if b := &buckets[i]; b.samples > 0 {
+			wait = max(wait, b.ttft.Float64()/float64(b.samples))
+			break
+		}
+	}
+	return clock.Duration(min(services*c.totals.running.Float64()/finished+waits*wait, math.MaxInt64/2))
+}
+
+// wanders reports whether the rate of arrivals changes over time by more than chance lets a steady one
+// change: the counts of its parts have too large a variance.
+func wanders(buckets []bucket) bool {
+	const parts = 20
+	const much = 43.8 // the 99.9th percentile of χ² with 19 degrees of freedom
+	counts, sum := [parts]float64{}, 0.0
+	n := len(buckets) / parts * parts
+	for i := range n {
+		counts[i*parts/n] += float64(buckets[i].arrivals)
+		sum += float64(buckets[i].arrivals)
+	}
+	chi := 0.0
+	for _, k := range counts {
+		chi += (k - sum/parts) * (k - sum/parts) / (sum / parts)
+	}
+	return chi > much
+}
+
 // autoWarmup is the number of buckets to cut: the larger of the cuts that the TTFT over time of arrival and
-// the queue length over time ask for.
+// the queue length over time ask for. The course of a rate that wanders is no warm-up, however: there the
+// cut ends when the system must have forgotten its start.
 func (c *Collector) autoWarmup(w *window) int {
 	buckets := c.line.buckets[:w.to]
 	if len(c.opts.Stages) > 1 || len(buckets) < 5*minBatches || c.totals.offered < minSteady {
@@ -78,9 +152,12 @@ func (c *Collector) autoWarmup(w *window) int {
 	}
 	cut, settled := MSER5(ttfts)
 	other, calm := MSER5(queues)
-	settled = settled && calm
+	cut, settled = max(cut, other), settled && calm
+	if most := c.transient(buckets) / clock.Duration(c.line.width); !c.opts.Closed && int64(most) < int64(len(buckets)/2) && wanders(buckets) {
+		cut, settled = max(mser5(ttfts, int(most)), mser5(queues, int(most))), true
+	}
 	w.stationary = &settled
-	return max(cut, other)
+	return cut
 }
 
 // backlogShare is the part of all arrivals that, still waiting at the end of the window, shows that an
