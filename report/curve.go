@@ -17,12 +17,15 @@ type Curve struct {
 	Collapse   *Collapse `json:"collapse"`
 	FirstLimit *Limit    `json:"first_limit"`
 	Signs      []Sign    `json:"signs"`
+	Warnings   []Warning `json:"warnings"` // reasons to read what the points show with care
 }
 
 // CurvePoint is one load and its result.
 type CurvePoint struct {
 	Value   float64  `json:"value"`
 	Summary *Summary `json:"summary"`
+	// Short says that the window was too short for the system to fill: nothing is told from the point.
+	Short bool `json:"short"`
 }
 
 // Knee is the load beyond which more load buys latency rather than throughput: the point of maximum
@@ -37,15 +40,18 @@ type Knee struct {
 	Evidence      string   `json:"evidence"`
 }
 
-// Peak is the highest throughput seen.
+// Peak is the highest throughput seen. On a plateau it is the lowest load at which throughput is as good as
+// the highest: within its confidence interval, or 2 %.
 type Peak struct {
 	Value            float64 `json:"value"`
 	OutputTokensPerS float64 `json:"output_tokens_per_s"`
-	// AtEdge says that it lies at the highest load swept, so that the true peak may lie beyond.
+	// AtEdge says that throughput is highest at the highest load that can be judged, and clearly so: the true
+	// peak may lie beyond.
 	AtEdge bool `json:"at_edge"`
 }
 
-// Collapse is the first load beyond the peak at which throughput has fallen by more than noise.
+// Collapse is the first load beyond the peak at which throughput has fallen by more than chance explains, and
+// from where it stays so to the end of the sweep.
 type Collapse struct {
 	Value            float64 `json:"value"`
 	OutputTokensPerS float64 `json:"output_tokens_per_s"`
@@ -53,7 +59,7 @@ type Collapse struct {
 	Evidence         string  `json:"evidence"`
 }
 
-// Limit is the resource that binds first as load grows.
+// Limit is the resource that stops throughput from rising with load.
 type Limit struct {
 	Resource string  `json:"resource"` // kv, seats, token_budget, policy, compute, memory_bandwidth or gpu
 	Value    float64 `json:"value"`    // the load from which it binds

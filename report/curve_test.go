@@ -63,7 +63,8 @@ func TestSigns(t *testing.T) {
 		{100, 200, .5, .05, .4}, {110, 300, 1, .06, .7}, {140, 900, 1, .12, 1}, {2000, 3000, 1, .05, 1},
 	} {
 		s := points[i].Summary
-		s.Latency.TTFT.P50, s.Latency.TTFT.P99 = ptr(v.p50), ptr(v.p99)
+		s.Latency.TTFT = Distribution{N: 20_000, P50: ptr(v.p50), P95: ptr(.8 * v.p99), P99: ptr(v.p99)}
+		s.Latency.Queue.P99 = ptr(v.p99 - 100)
 		s.System.BusyFraction, s.System.KVUsage.SD, s.System.KVUsage.Max = ptr(v.busy), ptr(v.sd), ptr(v.kv)
 	}
 	points[2].Summary.System.GapByCause.KV = ptr(.3)
@@ -94,6 +95,40 @@ func TestSigns(t *testing.T) {
 	}
 	if l := NewCurve("rate", points).FirstLimit; l == nil || l.Resource != "memory_bandwidth" || l.Value != 40 {
 		t.Errorf("limit %+v", l)
+	}
+}
+
+// From an idle system to one in use every percentile grows, so that only loads nearby compare; of few
+// requests a p99 is a matter of chance; and without a wait there is no queue to warn of.
+func TestTailSpikes(t *testing.T) {
+	shows := func(change func(before, after *CurvePoint)) bool {
+		before, after := point(10, 100, 1000), point(15, 140, 1100)
+		for p, ms := range map[*CurvePoint]float64{&before: 200, &after: 900} {
+			p.Summary.Latency.TTFT = Distribution{N: 20_000, P50: ptr(100), P95: ptr(.7 * ms), P99: ptr(ms), P999: ptr(1.2 * ms)}
+			p.Summary.Latency.Queue.P99 = ptr(ms - 100)
+		}
+		after.Summary.System.GapByCause.Seats = ptr(.05)
+		change(&before, &after)
+		return slices.Contains(codes(NewCurve("rate", []CurvePoint{before, after})), "tail_spikes")
+	}
+	if !shows(func(_, _ *CurvePoint) {}) {
+		t.Error("a spike is missed")
+	}
+	for what, change := range map[string]func(before, after *CurvePoint){
+		"loads far apart":  func(before, _ *CurvePoint) { before.Value = 7 },
+		"few requests":     func(_, after *CurvePoint) { after.Summary.Latency.TTFT.N = 900 },
+		"nobody waits":     func(_, after *CurvePoint) { after.Summary.System.GapByCause.Seats = ptr(0) },
+		"not by the queue": func(_, after *CurvePoint) { after.Summary.Latency.Queue.P99 = ptr(150) },
+		"p50 grows as well": func(_, after *CurvePoint) {
+			after.Summary.Latency.TTFT.P50 = ptr(400)
+		},
+		"chance": func(_, after *CurvePoint) {
+			after.Summary.Latency.TTFT = Distribution{N: 1000, P50: ptr(100), P95: ptr(120), P99: ptr(420), P999: ptr(2000)}
+		},
+	} {
+		if shows(change) {
+			t.Errorf("%s: a spike", what)
+		}
 	}
 }
 
@@ -139,6 +174,9 @@ func TestCurveOfFewPoints(t *testing.T) {
 	if rising.Knee != nil || len(rising.Signs) != 0 {
 		t.Errorf("knee %+v, signs %v", rising.Knee, rising.Signs)
 	}
+	if n := len(NewCurve("rate", []CurvePoint{point(1, 1, 1)}).Warnings); n != 0 {
+		t.Errorf("%d warnings", n)
+	}
 	// A dip is no collapse, nor is a fall within the confidence intervals.
 	if c := NewCurve("users", []CurvePoint{point(1, 100, 9), point(2, 80, 9), point(3, 99, 9)}).Collapse; c != nil {
 		t.Errorf("%+v", c)
@@ -150,6 +188,169 @@ func TestCurveOfFewPoints(t *testing.T) {
 	}
 	if c := NewCurve("users", wide).Collapse; c != nil {
 		t.Errorf("%+v", c)
+	}
+}
+
+// On a plateau the peak is where it begins, wherever chance put the highest value; and it is not said to lie
+// beyond.
+func TestPeakOfAPlateau(t *testing.T) {
+	for _, tail := range [][]float64{{1000, 1004, 998, 1007}, {1007, 998, 1004, 1000}, {993, 1001, 1002, 1011}} {
+		points := []CurvePoint{point(1, 250, 9), point(2, 500, 9), point(3, 750, 9)}
+		for i, x := range tail {
+			points = append(points, point(float64(4+i), x, float64(20*i+12)))
+		}
+		if p := NewCurve("rate", points).Peak; p.Value != 4 || p.AtEdge {
+			t.Errorf("%v: %+v", tail, p)
+		}
+		// Narrow confidence intervals tell them apart.
+		for _, p := range points {
+			x := *p.Summary.Throughput.OutputTokensPerS
+			p.Summary.CI95 = map[string][2]float64{"throughput.output_tokens_per_s": {x - .1, x + .1}}
+		}
+		if p := NewCurve("rate", points).Peak; p.OutputTokensPerS != slices.Max(tail) {
+			t.Errorf("%v: %+v", tail, p)
+		}
+	}
+	rising := []CurvePoint{point(1, 100, 9), point(2, 200, 9), point(3, 300, 9)}
+	if p := NewCurve("rate", rising).Peak; p.Value != 3 || !p.AtEdge {
+		t.Errorf("%+v", p)
+	}
+}
+
+// measured gives a point the window and the requests of a run.
+func measured(p CurvePoint, requests int64, windowS, e2eMs, queueMs float64) CurvePoint {
+	s := p.Summary
+	s.Window.EndS = windowS
+	s.Latency.E2E = Distribution{N: requests, Mean: ptr(e2eMs)}
+	s.Latency.Queue = Distribution{N: requests, Mean: ptr(queueMs)}
+	return p
+}
+
+// Runs of equally many requests are the shorter the higher the load. A server without a limit, where a request
+// takes R seconds at any load, has then delivered the share 1 - R/2T of the work that arrived in T seconds:
+// a curve that falls though nothing is lost.
+func TestRampsAreNoCollapse(t *testing.T) {
+	const requests, r = 300, 3.
+	var points []CurvePoint
+	for _, rate := range []float64{1, 3, 7, 10, 20, 40, 80, 160} {
+		window := requests / rate
+		share := 1 - r/2/window
+		if window < r {
+			share = window / 2 / r
+		}
+		points = append(points, measured(point(rate, 200*rate*share, 1000*r), requests, window, 1000*r, 0))
+	}
+	c := NewCurve("rate", points)
+	if c.Collapse != nil || c.FirstLimit != nil || len(c.Signs) != 0 || c.Peak == nil || c.Peak.Value != 10 || !c.Peak.AtEdge {
+		t.Errorf("peak %+v, collapse %+v, limit %+v, signs %v", c.Peak, c.Collapse, c.FirstLimit, c.Signs)
+	}
+	for _, p := range c.Points {
+		if want := p.Value > 10; p.Short != want {
+			t.Errorf("the window at %v is short: %v", p.Value, p.Short)
+		}
+	}
+	if len(c.Warnings) != 1 || c.Warnings[0].Code != "points_short" {
+		t.Errorf("%+v", c.Warnings)
+	}
+	// Waiting makes no window short: under overload it grows with the run.
+	if c := NewCurve("rate", []CurvePoint{measured(point(9, 9, 9), 3000, 100, 60_000, 57_000)}); c.Points[0].Short {
+		t.Error("an overloaded system is taken to fill up")
+	}
+}
+
+// A small fall counts where wasted work explains it, and a fall of its own kind only where it is plain. Of few
+// requests more is due to chance.
+func TestSmallFalls(t *testing.T) {
+	for _, test := range []struct {
+		what      string
+		fall      float64
+		requests  int64
+		recompute int64
+		hits      float64
+		want      bool
+	}{
+		{"unexplained and small", .04, 20_000, 0, .9, false},
+		{"unexplained and plain", .08, 20_000, 0, .9, true},
+		{"unexplained, of few requests", .08, 1000, 0, .9, false},
+		{"recomputed tokens", .04, 20_000, 500, .9, true},
+		{"recomputed tokens, of few requests", .04, 1000, 500, .9, false},
+		{"prefix hits lost", .04, 20_000, 0, .5, true},
+		{"within the plateau", .01, 20_000, 500, .5, false},
+	} {
+		points := []CurvePoint{point(10, 500, 9), point(20, 1000, 9), point(40, 1000*(1-test.fall), 9), point(80, 1000*(1-test.fall), 9)}
+		for i, p := range points {
+			measured(p, test.requests, 1000, 9, 0)
+			p.Summary.System.PrefixHitRate = ptr(.9)
+			p.Summary.Tokens = Tokens{Input: 5000, Output: 5000}
+			if i > 1 {
+				p.Summary.System.PrefixHitRate, p.Summary.Tokens.Recomputed = ptr(test.hits), test.recompute
+			}
+		}
+		if c := NewCurve("users", points).Collapse; (c != nil) != test.want {
+			t.Errorf("%s: %+v", test.what, c)
+		}
+	}
+}
+
+// In a closed loop the GPU is busy from one user on and each user brings a little less than the last, which
+// limits nothing while throughput still rises.
+func TestFirstLimitOfAClosedLoop(t *testing.T) {
+	// X = N/(a+bN), and seats end it at 64.
+	curve := func(change func(n float64, s *Summary)) *Limit {
+		var points []CurvePoint
+		for n := 1.; n <= 256; n *= 2 {
+			in := min(n, 64)
+			p := point(n, in/(10+.1*in), 10+.1*in+(n-in)*.3)
+			y := &p.Summary.System
+			y.BusyFraction, y.MFU, y.MBU = ptr(1), ptr(.1), ptr(.5)
+			y.GapByCause.Seats = ptr(0)
+			if n > 64 {
+				y.GapByCause.Seats = ptr(.95)
+			}
+			change(n, p.Summary)
+			points = append(points, p)
+		}
+		return NewCurve("users", points).FirstLimit
+	}
+	none := func(float64, *Summary) {}
+	if l := curve(none); l == nil || l.Resource != "seats" || l.Value != 128 {
+		t.Errorf("%+v", l)
+	}
+	free := func(s *Summary) { s.System.GapByCause.Seats = ptr(0) }
+	if l := curve(func(_ float64, s *Summary) { free(s) }); l == nil || l.Resource != "gpu" || l.Value != 64 {
+		t.Errorf("%+v", l)
+	}
+	for want, set := range map[string][2]float64{"memory_bandwidth": {.1, .7}, "compute": {.6, .3}, "gpu": {.4, .5}} {
+		l := curve(func(_ float64, s *Summary) {
+			free(s)
+			s.System.MFU, s.System.MBU = ptr(set[0]), ptr(set[1])
+		})
+		if l == nil || l.Resource != want {
+			t.Errorf("MFU %v, MBU %v: %+v, want %s", set[0], set[1], l, want)
+		}
+	}
+	// A full KV pool that makes requests give way binds before anybody waits for it.
+	l := curve(func(n float64, s *Summary) {
+		s.System.KVUsage.Max = ptr(min(1, n/64))
+		if n >= 64 {
+			s.System.Preemptions, s.Tokens = 395, Tokens{Input: 5000, Output: 5000, Recomputed: 500}
+		}
+	})
+	if l == nil || l.Resource != "kv" || l.Value != 64 {
+		t.Errorf("%+v", l)
+	}
+}
+
+// A gain below nothing is called a fall.
+func TestNegativeGains(t *testing.T) {
+	points := []CurvePoint{point(10, 100, 9), point(20, 200, 9), point(30, 150, 20)}
+	for _, p := range points {
+		p.Summary.System.BusyFraction = ptr(1)
+	}
+	for _, s := range NewCurve("rate", points).Signs {
+		if strings.Contains(s.Evidence, "-") || !strings.Contains(s.Evidence, "throughput falls by 25") {
+			t.Errorf("%s: %s", s.Code, s.Evidence)
+		}
 	}
 }
 
@@ -214,7 +415,7 @@ func TestTableWidth(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		big := NewCurve("rate", []CurvePoint{{1, s}, {1234.5678, s}})
+		big := NewCurve("rate", []CurvePoint{{Value: 1, Summary: s}, {Value: 1234.5678, Summary: s}})
 		if err := big.WriteTable(&b); err != nil {
 			t.Fatal(err)
 		}

@@ -78,22 +78,22 @@ func ExampleNewCurve() {
 	}
 	report.NewCurve("rate", points).WriteTable(os.Stdout)
 	// Output:
-	// rate    req/s   tok/s TTFTp50     p99 TPOTp50     p99    busy   KVmax
-	// 5        4.99     250    17.1    21.2    10.3    10.3    1.00   0.026
-	// 10       9.96     499    16.7    20.9    10.6    10.6    1.00   0.050
-	// 20       19.8     995    18.2    22.7    11.4    11.4    1.00   0.100
-	// 30       26.5    1334    2324    4631    11.9    11.9    1.00   0.134
-	// 40       26.5    1334    7263   14507    11.9    11.9    1.00   0.139
+	// rate  offered   req/s   tok/s TTFTp50     p99 TPOTp50     p99    busy   KVmax
+	// 5        5.00    4.99     250    17.1    21.2    10.3    10.3    1.00   0.026
+	// 10       9.99    9.96     499    16.7    20.9    10.6    10.6    1.00   0.050
+	// 20       20.0    19.8     995    18.2    22.7    11.4    11.4    1.00   0.100
+	// 30       30.0    26.5    1334    2324    4631    11.9    11.9    1.00   0.134
+	// 40       39.9    26.5    1334    7263   14507    11.9    11.9    1.00   0.139
 	//
 	// knee         20 (throughput divided by mean E2E latency is greatest at 20: 995
 	//              tokens/s in 575 ms)
 	// little gain beyond  30
 	// peak         1334 output tokens/s at 30
 	// first limit  seats, from 30 on (requests wait for it 98.6 % of the time)
-	// sign at 20   throughput slows: from here to 30 each unit of load brings 67.8 %
+	// sign at 20   throughput slows: from here to 30 each unit of load brings 68.0 %
 	//              of what it brings at the lowest load
-	// sign at 30   busy but flat: the GPU is busy 100 % of the time, yet a further
-	//              unit of load brings -0.069 % of what it brings at the lowest
+	// sign at 30   busy but flat: the GPU is busy 100 % of the time, yet from here to
+	//              40 more load brings no more throughput
 	// sign at 30   not stationary: the system fills up by 3.17 requests/s
 }
 

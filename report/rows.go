@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -33,6 +34,8 @@ func columns() []column {
 			}
 			return number(0)
 		}},
+		{"window_residences", func(s *Summary) *float64 { return number(s.residences()) }},
+		{"offered_requests_per_s", func(s *Summary) *float64 { return s.Throughput.OfferedRequestsPerS }},
 		{"requests_per_s", func(s *Summary) *float64 { return s.Throughput.RequestsPerS }},
 		{"output_tokens_per_s", func(s *Summary) *float64 { return s.Throughput.OutputTokensPerS }},
 		{"input_tokens_per_s", func(s *Summary) *float64 { return s.Throughput.InputTokensPerS }},
@@ -150,20 +153,33 @@ func (c *Curve) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-// brief are the few columns that fit a page.
+// brief are the few columns that fit a page. Beside a rate stands the one that there was.
 func (c *Curve) brief() (head []string, rows [][]string) {
+	isRate, precision := lastPart(c.Over) == "rate", 6
+	if isRate {
+		precision = 5
+	}
 	head = []string{lastPart(c.Over), "req/s", "out tok/s", "TTFT p50 ms", "p99 ms", "TPOT p50 ms", "p99 ms", "busy", "KV max"}
 	for _, p := range c.Points {
-		row := []string{strconv.FormatFloat(p.Value, 'g', 6, 64)}
+		row := []string{strconv.FormatFloat(p.Value, 'g', precision, 64)}
+		if p.Short {
+			row[0] += "*"
+		}
 		s := p.Summary
 		if s == nil {
 			s = &Summary{}
+		}
+		if isRate {
+			row = append(row, cell(s.Throughput.OfferedRequestsPerS))
 		}
 		row = append(row, cell(s.Throughput.RequestsPerS), cell(s.Throughput.OutputTokensPerS),
 			cell(s.Latency.TTFT.P50), cell(s.Latency.TTFT.tail(s.Latency.TTFT.P99, minP99)),
 			cell(s.Latency.TPOT.P50), cell(s.Latency.TPOT.tail(s.Latency.TPOT.P99, minP99)),
 			cell(s.System.BusyFraction), cell(s.System.KVUsage.Max))
 		rows = append(rows, row)
+	}
+	if isRate {
+		head = slices.Insert(head, 1, "offered")
 	}
 	return head, rows
 }
@@ -176,6 +192,9 @@ func (c *Curve) findings() [][2]string {
 	}
 	if c.Partial {
 		add("partial", "the sweep was interrupted: loads are missing, and what follows may change with them")
+	}
+	for _, w := range c.Warnings {
+		add("warning", "%s", w.Text)
 	}
 	if k := c.Knee; k != nil {
 		add("knee", "%.4g (%s)", k.Value, k.Evidence)

@@ -34,7 +34,7 @@ func (s *Summary) WriteMarkdown(w io.Writer, p Profile) error {
 func (c *Curve) WriteTable(w io.Writer) error {
 	t := &table{}
 	head, rows := c.brief()
-	short := []string{head[0], "req/s", "tok/s", "TTFTp50", "p99", "TPOTp50", "p99", "busy", "KVmax"}
+	short := append(head[:len(head)-8:len(head)-8], "req/s", "tok/s", "TTFTp50", "p99", "TPOTp50", "p99", "busy", "KVmax")
 	t.grid(append([][]string{short}, rows...), 8)
 	if lines := c.findings(); len(lines) > 0 {
 		t.b.WriteString("\n")
