@@ -118,10 +118,17 @@ func (v *sweep) notes() []string {
 			notes = append(notes, "Hollow points, dotted lines: the run had not settled.")
 		}
 	}
+	if v.anyShort() {
+		notes = append(notes, "Hollow points may be of runs too short to judge: the system was still filling up.")
+	}
 	if slices.ContainsFunc(v.points, func(p point) bool { return p.summary.Partial }) {
 		notes = append(notes, "Interrupted: the sweep is incomplete.")
 	}
 	return notes
+}
+
+func (v *sweep) anyShort() bool {
+	return slices.ContainsFunc(v.points, func(p point) bool { return p.short })
 }
 
 // barNotes explain the bars.

@@ -74,7 +74,10 @@ func (v *sweep) unsteadyTag(points []xy) []tag {
 	}
 	at := hollow[len(hollow)/2]
 	name := "not settled"
-	if v.open() {
+	switch _, unsteady := v.unsteadyFrom(); {
+	case !unsteady && v.anyShort():
+		name = "too short a run"
+	case v.open():
 		name = "no steady state"
 	}
 	return []tag{{x: at.x, y: at.y, text: name, order: []direction{west, southWest, northWest, east}, far: []vg.Length{14, 24, 40}}}
@@ -160,9 +163,24 @@ func (v *sweep) throughput() *panel {
 	return p
 }
 
-// offered is the line of all arrivals' output, up to the highest load or to top.
+// offered is the line of all arrivals' output, up to the highest load or to top. Where it is known how many
+// arrived, it is through those points.
 func (v *sweep) offered(perRequest, top float64) series {
 	s := series{name: "offered", color: grey, width: 0.9, dash: dashed, guide: true}
+	for _, q := range v.series(offeredRPS) {
+		y := q.y * perRequest
+		if n := len(s.points); y > top && n > 0 {
+			last := s.points[n-1]
+			if y > last.y && last.y < top {
+				s.points = append(s.points, xy{x: last.x + (q.x-last.x)*(top-last.y)/(y-last.y), y: top})
+			}
+			break
+		}
+		s.points = append(s.points, xy{x: q.x, y: y})
+	}
+	if len(s.points) > 1 {
+		return s
+	}
 	n := len(v.points)
 	lo, hi := 0.0, v.points[n-1].load
 	if v.clumped() {

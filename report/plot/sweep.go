@@ -25,6 +25,7 @@ type point struct {
 	summary   *report.Summary // the first
 	summaries []*report.Summary
 	steady    bool
+	short     bool // measured over too short a window
 }
 
 // value is the mean of a statistic over the results that know it.
@@ -50,7 +51,7 @@ func newSweep(c *report.Curve) *sweep {
 	for _, p := range v.Points {
 		if p.Summary != nil && finite(p.Value) {
 			stationary := p.Summary.Window.Stationary
-			points = append(points, point{p.Value, p.Summary, []*report.Summary{p.Summary}, stationary == nil || *stationary})
+			points = append(points, point{p.Value, p.Summary, []*report.Summary{p.Summary}, stationary == nil || *stationary, p.Short})
 		}
 	}
 	slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.load, b.load) })
@@ -58,7 +59,7 @@ func newSweep(c *report.Curve) *sweep {
 		if n := len(v.points); n > 0 && v.points[n-1].load == p.load {
 			same := &v.points[n-1]
 			same.summaries = append(same.summaries, p.summary)
-			same.steady = same.steady && p.steady
+			same.steady, same.short = same.steady && p.steady, same.short || p.short
 			continue
 		}
 		v.points = append(v.points, p)
@@ -131,7 +132,7 @@ func (v *sweep) against(x, y statistic) []xy {
 			at, ok = p.value(x)
 		}
 		if value, known := p.value(y); ok && known {
-			out = append(out, xy{x: at, y: value, hollow: !p.steady, load: p.load})
+			out = append(out, xy{x: at, y: value, hollow: !p.steady || p.short, load: p.load})
 		}
 	}
 	return out
@@ -188,6 +189,7 @@ func (v *sweep) unsteadyFrom() (load float64, ok bool) {
 
 // Statistics of a summary.
 
+func offeredRPS(s *report.Summary) *float64    { return s.Throughput.OfferedRequestsPerS }
 func outputTPS(s *report.Summary) *float64     { return s.Throughput.OutputTokensPerS }
 func successfulTPS(s *report.Summary) *float64 { return s.Throughput.SuccessfulOutputTokensPerS }
 func goodTPS(s *report.Summary) *float64       { return s.Goodput.OutputTokensPerS }

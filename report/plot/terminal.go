@@ -57,6 +57,9 @@ func (v *sweep) legend(width int) string {
 			break
 		}
 	}
+	if v.anyShort() {
+		parts = append(parts, "o too short a run")
+	}
 	for _, m := range v.landmarks() {
 		parts = append(parts, fmt.Sprintf("%c %s at %s", letter(m), m.name, v.load(m.load)))
 	}
