@@ -3,7 +3,13 @@ package experiments
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"clifftop/report"
 )
 
 // SLO is the service-level objective: limits on statistics of latency, such as ttft_p95, and the
@@ -35,14 +41,14 @@ func sloKeys() []string {
 	return keys
 }
 
-// Map is the objective as it stands in a scenario, limits as texts.
-func (s SLO) Map() map[string]any {
+// MarshalJSON writes the objective as it stands in a scenario; null without one.
+func (s SLO) MarshalJSON() ([]byte, error) {
 	if s.empty() {
-		return nil
+		return []byte("null"), nil
 	}
 	m := map[string]any{}
-	for k, v := range s.Limits {
-		m[k] = v.String()
+	for key, limit := range s.Limits {
+		m[key] = limit
 	}
 	if s.Attainment != nil {
 		m["attainment"] = *s.Attainment
@@ -50,15 +56,37 @@ func (s SLO) Map() map[string]any {
 	if s.WaitProbability != nil {
 		m["wait_probability"] = *s.WaitProbability
 	}
-	return m
+	return json.Marshal(m)
 }
 
 func (s SLO) empty() bool {
 	return len(s.Limits) == 0 && s.Attainment == nil && s.WaitProbability == nil
 }
 
-// MarshalJSON writes the map; null without an objective.
-func (s SLO) MarshalJSON() ([]byte, error) { return json.Marshal(s.Map()) }
+// objective is what the report judges by, nil for none.
+func (s SLO) objective() (*report.SLO, error) {
+	if s.empty() {
+		return nil, nil
+	}
+	for _, share := range []*float64{s.Attainment, s.WaitProbability} {
+		if share != nil && !(*share >= 0 && *share <= 1) {
+			return nil, fmt.Errorf("%v is not allowed (want a fraction from 0 to 1)", *share)
+		}
+	}
+	slo := &report.SLO{Attainment: value(s.Attainment), WaitProbability: s.WaitProbability}
+	for _, key := range slices.Sorted(maps.Keys(s.Limits)) {
+		if !sloKey.MatchString(key) || s.Limits[key] < 0 {
+			return nil, fmt.Errorf("%s: %v is not allowed (want a metric and a statistic such as ttft_p95, and a limit of 0 or more)", key, s.Limits[key])
+		}
+		metric, statistic, _ := strings.Cut(key, "_")
+		o := report.Objective{Metric: metric, Limit: s.Limits[key].Clock()}
+		if percent, ok := strings.CutPrefix(statistic, "p"); ok {
+			o.Percentile, _ = strconv.ParseFloat(strings.Replace(percent, "_", ".", 1), 64)
+		}
+		slo.Objectives = append(slo.Objectives, o)
+	}
+	return slo, nil
+}
 
 func (s *SLO) decode(d *decoder, n *node, key string) {
 	*s = SLO{Limits: map[string]Duration{}}

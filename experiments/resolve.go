@@ -298,17 +298,11 @@ func (u *Setup) measures() error {
 	r.Closed = u.traffic.closed
 	r.MaxNumSeqs = s.Engine.MaxNumSeqs
 	r.UsableBlocks = int64(u.Config.UsableBlocks())
-	if !s.SLO.empty() {
-		limits := map[string]string{}
-		for key, v := range s.SLO.Map() {
-			limits[key] = fmt.Sprint(v)
-		}
-		slo, err := report.ParseSLO(limits)
-		if err != nil {
-			return s.fault("slo", "%v", err)
-		}
-		r.SLO = slo
+	slo, err := s.SLO.objective()
+	if err != nil {
+		return s.fault("slo", "%v", err)
 	}
+	r.SLO = slo
 	if d := s.Run.Duration; d != nil {
 		r.End = clock.Time(d.Clock())
 	}

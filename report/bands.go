@@ -37,22 +37,3 @@ func DefaultProfile() Profile {
 		TPOT: Bands{{30, "excellent"}, {80, "acceptable"}, {100, "marginal"}, {beyond, "poor"}},
 	}
 }
-
-// ChatStrictProfile has the bands of impatient readers: beyond two seconds they leave.
-func ChatStrictProfile() Profile {
-	return Profile{
-		Name: "chat-strict",
-		TTFT: Bands{{100, "instant"}, {300, "acceptable"}, {1000, "marginal"}, {2000, "doubtful"}, {beyond, "abandoned"}},
-		TPOT: Bands{{100, "smooth"}, {150, "marginal"}, {beyond, "stuttering"}},
-	}
-}
-
-// ProfileByName finds a profile: default or chat-strict.
-func ProfileByName(name string) (Profile, bool) {
-	for _, p := range []Profile{DefaultProfile(), ChatStrictProfile()} {
-		if p.Name == name {
-			return p, true
-		}
-	}
-	return Profile{}, false
-}

@@ -89,6 +89,7 @@ type totals struct {
 	outcomes                       [sim.Cancelled + 1]int64
 	input, cached, successful      int64
 	good                           int64 // tokens
+	goodWork                       int64 // tokens computed at least
 	recTokens, recRecomputed       int64
 	completedInput, wasted         int64 // prompt tokens computed; output of no use
 	completedPrompts               int64 // prompt tokens
@@ -327,6 +328,7 @@ func (c *Collector) Finished(rec *sim.Record) {
 	good := c.limits.good(&s)
 	if good {
 		t.good += int64(s.tokens)
+		t.goodWork += int64(r.InputTokens-rec.CachedTokens) + int64(rec.Tokens-1)
 	}
 	c.line.at(s.arrival).sample(&s, good)
 	if c.stages != nil {
@@ -339,7 +341,6 @@ func (c *Collector) Finished(rec *sim.Record) {
 func (b *bucket) sample(s *sample, good bool) {
 	b.samples++
 	add(&b.ttft, int64(s.ttft))
-	b.sampleTokens += int64(s.tokens)
 	if s.queue > 0 {
 		b.waited++
 	}

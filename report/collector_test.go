@@ -67,11 +67,8 @@ func near(t *testing.T, what string, got *float64, want float64) {
 
 // A request that tools measure differently: chunks at 0.50 0.55 0.60 0.90 0.95 s after sending.
 func TestWorkedExample(t *testing.T) {
-	for limit, good := range map[string]float64{"112ms": 0, "113ms": 1, "112.5ms": 1} {
-		slo, err := ParseSLO(map[string]string{"ttft_p99": "500ms", "tpot_p99": limit})
-		if err != nil {
-			t.Fatal(err)
-		}
+	for limit, good := range map[clock.Duration]float64{112 * clock.Millisecond: 0, 113 * clock.Millisecond: 1, 112500 * clock.Microsecond: 1} {
+		slo := &SLO{Objectives: []Objective{{"ttft", 99, 500 * clock.Millisecond}, {"tpot", 99, limit}}}
 		c := NewCollector(Options{SLO: slo})
 		rec := &sim.Record{
 			Request: workload.Request{InputTokens: 10, OutputTokens: 5},
@@ -110,7 +107,7 @@ func TestWorkedExample(t *testing.T) {
 		near(t, "user's speed", s.E2ETPSUser.Mean, 5/.95)
 		near(t, "speed in flight", s.E2ETPSInFlight.Mean, 5/.76)
 		if *s.Goodput.Met != (good == 1) {
-			t.Errorf("limit %s: met is %v", limit, *s.Goodput.Met)
+			t.Errorf("limit %v: met is %v", limit, *s.Goodput.Met)
 		}
 		if err := c.Check(); err != nil {
 			t.Error(err)
@@ -167,8 +164,7 @@ func TestFencePosts(t *testing.T) {
 
 // Population: the TPOT of requests of one token does not count, in the mean or against the limit.
 func TestOneTokenRequests(t *testing.T) {
-	slo, _ := ParseSLOList("tpot_p99=50ms")
-	c := NewCollector(Options{SLO: slo})
+	c := NewCollector(Options{SLO: limited("tpot", 99, 50*clock.Millisecond)})
 	play(c, served(0, 0, 1, 1.09, 10), served(1, 1, 2, 2.18, 10), served(2, 2, 3, 3, 1))
 	s := c.Summary()
 	near(t, "mean TPOT", s.Latency.TPOT.Mean, 15)
@@ -181,8 +177,7 @@ func TestOneTokenRequests(t *testing.T) {
 // 90 % within the limits is a goodput of 90 %, even where the objective as a whole is missed and the
 // gated goodput is 0.
 func TestGoodputIsNotAGate(t *testing.T) {
-	slo, _ := ParseSLOList("e2e_p95=2s")
-	c := NewCollector(Options{SLO: slo})
+	c := NewCollector(Options{SLO: limited("e2e", 95, 2*clock.Second), End: at(1000)})
 	var records []*sim.Record
 	for i := range 1000 {
 		last := float64(i) + 1
@@ -210,7 +205,8 @@ func TestGoodputIsNotAGate(t *testing.T) {
 }
 
 func TestFailuresAreInfinite(t *testing.T) {
-	slo, _ := ParseSLOList("ttft_p50=1s,attainment=0.5")
+	slo := limited("ttft", 50, clock.Second)
+	slo.Attainment = .5
 	c := NewCollector(Options{SLO: slo})
 	var records []*sim.Record
 	for i := range 100 {
@@ -395,7 +391,10 @@ func config(c *simtest.Case) sim.Config {
 
 // drawOptions makes random options and a first width of buckets, small enough that they join.
 func drawOptions(t *rapid.T, cfg *sim.Config) (Options, clock.Duration) {
-	slo, _ := ParseSLOList("ttft_p95=100ms,tpot_p50=30ms,itl_mean=30ms,e2e_p99=2s,queue_mean=5ms,attainment=0.9")
+	slo := &SLO{Attainment: .9, Objectives: []Objective{
+		{"ttft", 95, 100 * clock.Millisecond}, {"tpot", 50, 30 * clock.Millisecond}, {"itl", 0, 30 * clock.Millisecond},
+		{"e2e", 99, 2 * clock.Second}, {"queue", 0, 5 * clock.Millisecond},
+	}}
 	o := Options{
 		SLO: slo, GPUs: 2, MaxNumSeqs: cfg.MaxNumSeqs, UsableBlocks: int64(cfg.UsableBlocks()), USDPerHour: 3,
 		Work: &Work{FLOPsPerToken: 1, FLOPsPerContextToken: 2, FLOPsPerEmit: 3, BytesPerIteration: 4, BytesPerContextToken: 5, BytesPerToken: 6, PeakFLOPsPerS: 7, PeakBytesPerS: 8},

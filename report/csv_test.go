@@ -105,8 +105,7 @@ func TestSeries(t *testing.T) {
 }
 
 func TestVLLMBench(t *testing.T) {
-	slo, _ := ParseSLOList("ttft_p99=500ms")
-	c := NewCollector(Options{SLO: slo, Warmup: Warmup{Duration: clock.Second}})
+	c := NewCollector(Options{SLO: limited("ttft", 99, 500*clock.Millisecond), Warmup: Warmup{Duration: clock.Second}})
 	play(c, served(0, 0, .25, 1.25, 11), served(1, 2, 3, 4, 5))
 	m := c.VLLMBench(BenchInfo{Date: "20260101-000000", Model: "m", RequestRate: math.Inf(1), Burstiness: 1})
 	b, err := json.Marshal(m)

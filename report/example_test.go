@@ -37,10 +37,12 @@ func measure(perSecond float64, opts report.Options) *report.Collector {
 }
 
 func ExampleCollector() {
-	slo, err := report.ParseSLOList("ttft_p95=200ms, tpot_p95=30ms, attainment=0.95")
-	if err != nil {
-		fmt.Println(err)
-		return
+	slo := &report.SLO{
+		Objectives: []report.Objective{
+			{Metric: "ttft", Percentile: 95, Limit: 200 * clock.Millisecond},
+			{Metric: "tpot", Percentile: 95, Limit: 30 * clock.Millisecond},
+		},
+		Attainment: 0.95,
 	}
 	c := measure(20, report.Options{Warmup: report.Warmup{Auto: true}, SLO: slo, USDPerHour: 3})
 	if err := c.Check(); err != nil {
@@ -61,7 +63,7 @@ func ExampleCollector() {
 	// –            no p99.9 from 1187 samples (want 10000 or more)
 	// bands        TTFT p95 is excellent, TPOT p95 is excellent
 	//
-	// goodput      SLO met; 100 % of offered requests are good: 20.0 requests/s, 1000
+	// goodput      SLO met; 100 % of offered requests are good: 20.0 requests/s, 999
 	//              output tokens/s
 	// concurrency  in system 11.5 (p95 12.0), running 11.4 (12.0), decoding 11.1
 	//              (12.0), queued 0.121 (1.00)
@@ -98,7 +100,7 @@ func ExampleNewCurve() {
 }
 
 func ExampleSummary_WriteMarkdown() {
-	measure(5, report.Options{}).Summary().WriteMarkdown(os.Stdout, report.ChatStrictProfile())
+	measure(5, report.Options{}).Summary().WriteMarkdown(os.Stdout, report.DefaultProfile())
 	// Output:
 	// * **window**: 0 s to 240.1 s, steady
 	// * **requests**: 1200 offered, 1200 completed
@@ -113,7 +115,7 @@ func ExampleSummary_WriteMarkdown() {
 	// | queue | 5.82 | 5.80 | 9.90 | 9.90 | 9.90 | – | 9.90 | 1200 |
 	//
 	// * **–**: no p99.9 from 1200 samples (want 10000 or more)
-	// * **bands**: TTFT p95 is instant, TPOT p95 is smooth (chat-strict)
+	// * **bands**: TTFT p95 is excellent, TPOT p95 is excellent
 	// * **concurrency**: in system 2.61 (p95 3.00), running 2.58 (3.00), decoding 2.52 (3.00), queued 0.029 (0)
 	// * **GPU**: busy 100 %, KV 2.13 % (at most 2.60 % of 999 blocks), 0 preemptions, prefix hits 0 %
 	// * **waiting**: 2.91 % of the time: iteration boundary 2.91 %

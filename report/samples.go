@@ -157,7 +157,7 @@ func percentiles(values []float64, n int, quantiles ...float64) []float64 {
 		rank := int(where)
 		lo := found[sort.SearchInts(ranks, rank)]
 		at[i] = lo
-		if frac := where - float64(rank); frac > 0 {
+		if frac := where - float64(rank); frac > 0 && !math.IsInf(lo, 1) {
 			at[i] += frac * (found[sort.SearchInts(ranks, rank+1)] - lo)
 		}
 	}

@@ -1,10 +1,9 @@
 package report
 
 import (
-	"errors"
-	"fmt"
+	"encoding/json"
+	"math"
 	"math/bits"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +16,7 @@ import (
 // limit on ITL judges a request by its mean gap, its TPOT. A request of one token meets every limit
 // on TPOT and ITL.
 type SLO struct {
-	Objectives []Objective // in the order of metrics, then as given
+	Objectives []Objective
 	// Attainment is the fraction of offered requests that must be good; 0 asks for none.
 	Attainment float64
 	// WaitProbability is the greatest fraction of requests that may wait in the queue at
@@ -27,123 +26,38 @@ type SLO struct {
 
 // Objective limits one statistic of a latency.
 type Objective struct {
-	Metric string // ttft, tpot, itl, e2e or queue
-	// Quantile is the fraction of the percentile, or 0 for the mean.
-	Quantile float64
-	Limit    clock.Duration
-	stat     string // mean, p95, p99_9 …
-	text     string // the limit as given
+	Metric     string  // ttft, tpot, itl, e2e or queue
+	Percentile float64 // above 0 and below 100; 0 is the mean
+	Limit      clock.Duration
+}
+
+// Statistic is what of the metric is limited: "mean", "p95", "p99_9".
+func (o Objective) Statistic() string {
+	if o.Percentile == 0 {
+		return "mean"
+	}
+	return "p" + strings.Replace(strconv.FormatFloat(o.Percentile, 'f', -1, 64), ".", "_", 1)
 }
 
 // Key is the objective's name, such as "ttft_p95".
-func (o Objective) Key() string { return o.Metric + "_" + o.stat }
+func (o Objective) Key() string { return o.Metric + "_" + o.Statistic() }
 
-var sloMetrics = []string{"ttft", "tpot", "itl", "e2e", "queue"}
-
-// ParseSLO reads the limits by key: {ttft|tpot|itl|e2e|queue}_{mean|p50…p99_9} with a duration
-// such as "800ms", attainment and wait_probability with a fraction. All faults are reported.
-func ParseSLO(limits map[string]string) (*SLO, error) {
-	var slo SLO
-	var faults []error
-	keys := make([]string, 0, len(limits))
-	for key := range limits {
-		keys = append(keys, key)
+// MarshalJSON writes a map: limits by key, such as "ttft_p95": "800ms", and the shares where they are asked for.
+func (s *SLO) MarshalJSON() ([]byte, error) {
+	m := make(map[string]any)
+	for _, o := range s.Objectives {
+		m[o.Key()] = o.Limit.String()
 	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		if err := slo.add(key, limits[key]); err != nil {
-			faults = append(faults, err)
-		}
+	if s.Attainment > 0 {
+		m["attainment"] = s.Attainment
 	}
-	slices.SortStableFunc(slo.Objectives, func(a, b Objective) int {
-		return slices.Index(sloMetrics, a.Metric) - slices.Index(sloMetrics, b.Metric)
-	})
-	return &slo, errors.Join(faults...)
+	if s.WaitProbability != nil {
+		m["wait_probability"] = *s.WaitProbability
+	}
+	return json.Marshal(m)
 }
 
-// ParseSLOList reads limits from one line: "ttft_p95=800ms,tpot_p95=80ms,attainment=0.95".
-func ParseSLOList(s string) (*SLO, error) {
-	limits := make(map[string]string)
-	for item := range strings.SplitSeq(s, ",") {
-		key, value, ok := strings.Cut(item, "=")
-		key = strings.TrimSpace(key)
-		if !ok || key == "" {
-			return nil, fmt.Errorf("slo: %q is not KEY=LIMIT (want one such as ttft_p95=800ms)", item)
-		}
-		if _, twice := limits[key]; twice {
-			return nil, fmt.Errorf("slo: %s is given twice", key)
-		}
-		limits[key] = strings.TrimSpace(value)
-	}
-	return ParseSLO(limits)
-}
-
-func (s *SLO) add(key, value string) error {
-	switch key {
-	case "attainment", "wait_probability":
-		v, err := strconv.ParseFloat(value, 64)
-		if err != nil || !(v >= 0 && v <= 1) {
-			return fmt.Errorf("slo.%s: %q is not allowed (want a fraction from 0 to 1)", key, value)
-		}
-		if key == "attainment" {
-			s.Attainment = v
-		} else {
-			s.WaitProbability = &v
-		}
-		return nil
-	}
-	metric, stat, _ := strings.Cut(key, "_")
-	quantile, ok := parseStat(stat)
-	if !ok || !slices.Contains(sloMetrics, metric) {
-		return fmt.Errorf("slo: unknown key %q (want ttft, tpot, itl, e2e or queue with _mean, _p50 … _p99_9; attainment; wait_probability)", key)
-	}
-	limit, err := ParseDuration(value)
-	if err != nil {
-		return fmt.Errorf("slo.%s: %w", key, err)
-	}
-	s.Objectives = append(s.Objectives, Objective{Metric: metric, Quantile: quantile, Limit: limit, stat: stat, text: value})
-	return nil
-}
-
-// parseStat turns "mean" into 0 and "p99_9" into 0.999.
-func parseStat(stat string) (quantile float64, ok bool) {
-	if stat == "mean" {
-		return 0, true
-	}
-	digits, ok := strings.CutPrefix(stat, "p")
-	if !ok || strings.ContainsAny(digits, ".+-eExX") {
-		return 0, false
-	}
-	percent, err := strconv.ParseFloat(strings.Replace(digits, "_", ".", 1), 64)
-	return percent / 100, err == nil && percent > 0 && percent < 100
-}
-
-// ParseDuration reads a length of time with its unit: ns, us, ms, s, m or h. It is not negative; only
-// 0 may go without a unit.
-func ParseDuration(s string) (clock.Duration, error) {
-	units := []struct {
-		name string
-		d    clock.Duration
-	}{
-		{"ns", clock.Nanosecond}, {"us", clock.Microsecond}, {"µs", clock.Microsecond}, {"ms", clock.Millisecond},
-		{"s", clock.Second}, {"m", clock.Minute}, {"h", clock.Hour},
-	}
-	for _, u := range units {
-		digits, ok := strings.CutSuffix(s, u.name)
-		if !ok {
-			continue
-		}
-		if v, err := strconv.ParseFloat(strings.TrimSpace(digits), 64); err == nil && v >= 0 && v*u.d.Seconds() <= clock.MaxRun.Seconds() {
-			return clock.FromSeconds(v * u.d.Seconds()), nil
-		}
-	}
-	if s == "0" {
-		return 0, nil
-	}
-	return 0, fmt.Errorf("%q is not a duration (want a number with a unit: ns us ms s m h)", s)
-}
-
-// limits are the strictest limits on single requests; clock.Duration(clock.Never) where there is none.
+// limits are the strictest limits on single requests; noLimit where there is none.
 type limits struct{ ttft, tpot, e2e, queue clock.Duration }
 
 const noLimit = clock.Duration(clock.Never)
@@ -155,6 +69,9 @@ func (s *SLO) limits() limits {
 	}
 	for _, o := range s.Objectives {
 		of := map[string]*clock.Duration{"ttft": &l.ttft, "tpot": &l.tpot, "itl": &l.tpot, "e2e": &l.e2e, "queue": &l.queue}[o.Metric]
+		if of == nil {
+			panic("report: an objective limits " + strconv.Quote(o.Metric) + ", which is no metric")
+		}
 		*of = min(*of, o.Limit)
 	}
 	return l
@@ -172,39 +89,79 @@ func (l *limits) good(s *sample) bool {
 	return hi > 0 || uint64(s.e2e-s.ttft) <= lo
 }
 
-// settings are the objective as results repeat it.
-func (s *SLO) settings() map[string]any {
-	if s == nil {
+// met judges the run by the requests that arrived in the window. Those that ended without completing
+// count as infinitely slow. Of those still in the system when the run stopped nobody knows; met is nil when they could
+// turn the verdict either way.
+func (c *Collector) met(w *window, sum *bucket, d *detail) *bool {
+	slo, all := c.opts.SLO, float64(sum.arrivals)
+	keeps := func(quick, never int64) bool {
+		for i := range slo.Objectives {
+			if o := &slo.Objectives[i]; !(c.statistic(o, w, d, quick, never) <= float64(o.Limit)) {
+				return false
+			}
+		}
+		waited := float64(sum.waited + never)
+		return float64(sum.good+quick)/all >= slo.Attainment &&
+			(slo.WaitProbability == nil || waited/all <= *slo.WaitProbability)
+	}
+	unfinished := sum.arrivals - sum.samples - sum.failures
+	met := keeps(0, sum.failures+unfinished)
+	if !met && unfinished > 0 && keeps(unfinished, sum.failures) {
 		return nil
 	}
-	m := make(map[string]any)
-	for _, o := range s.Objectives {
-		m[o.Key()] = o.text
-	}
-	if s.Attainment > 0 {
-		m["attainment"] = s.Attainment
-	}
-	if s.WaitProbability != nil {
-		m["wait_probability"] = *s.WaitProbability
-	}
-	return m
+	return &met
 }
 
-// of is the statistic that the objective limits, of values in picoseconds, which it overwrites; nil if there are none.
-func (o *Objective) of(values []float64) *float64 {
+// statistic is what the objective limits, in picoseconds, when quick requests that did not complete had taken no
+// time at all and others never end. Of the inter-token gaps, each is one.
+func (c *Collector) statistic(o *Objective, w *window, d *detail, quick, never int64) float64 {
+	q := o.Percentile / 100
+	if o.Metric == "itl" {
+		return d.itl.statistic(q, quick, never) / clock.FemtosPerPico
+	}
+	metric := map[string]int{"ttft": ttft, "tpot": tpot, "e2e": e2e, "queue": queue}[o.Metric]
+	if c.folded {
+		return d.sketch[metric].statistic(q, quick, never)
+	}
+	values := c.values(make([]float64, quick, int(quick)+c.kept.n), metric, w)
 	switch {
-	case len(values) == 0:
-		return nil
-	case o.Quantile == 0:
-		return number(mean(values))
+	case len(values) == 0 && never == 0:
+		return 0
+	case q > 0:
+		return percentiles(values, len(values)+int(never), q)[0]
+	case never > 0:
+		return math.Inf(1)
 	}
-	return number(percentiles(values, len(values), o.Quantile)[0])
+	return mean(values)
 }
 
-// ofHistogram is the same of what a histogram recorded, in picoseconds after multiplication by scale.
-func (o *Objective) ofHistogram(h *Histogram, scale float64) *float64 {
-	if o.Quantile == 0 {
-		return number(h.Mean() * scale)
+// statistic is the q-quantile, or for q = 0 the mean, of what was recorded and of as many zeros and infinite
+// values; 0 of nothing.
+func (h *Histogram) statistic(q float64, zeros, infinite int64) float64 {
+	finite := zeros + int64(h.n)
+	n := finite + infinite
+	switch {
+	case n == 0:
+		return 0
+	case q == 0 && infinite > 0:
+		return math.Inf(1)
+	case q == 0:
+		return h.sum.Float64() / float64(n)
 	}
-	return number(h.Quantile(o.Quantile) * scale)
+	value := func(rank int64) float64 {
+		switch {
+		case rank < zeros:
+			return 0
+		case rank < finite:
+			return h.ranked(uint64(rank - zeros))
+		}
+		return math.Inf(1)
+	}
+	at := float64(n-1) * q
+	rank := int64(at)
+	v, frac := value(rank), at-float64(rank)
+	if frac > 0 && !math.IsInf(v, 1) {
+		v += frac * (value(rank+1) - v)
+	}
+	return v
 }

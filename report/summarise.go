@@ -35,6 +35,7 @@ func (c *Collector) Summary() *Summary {
 	c.rates(s, &w, &sum)
 	c.latencies(s, &w, &sum, detail)
 	s.judgeLength(&w)
+	c.goodput(s, &w, &sum, detail)
 	c.concurrency(s, detail)
 	c.system(s, &w, &sum)
 	if price := c.opts.USDPerHour; price > 0 {
@@ -103,94 +104,66 @@ func (c *Collector) latencies(s *Summary, w *window, sum *bucket, d *detail) {
 	)
 	failures := sum.arrivals - sum.samples
 	scratch := make([]float64, 0, c.kept.n)
-	values := func(metric int) []float64 {
-		v := scratch[:0]
-		c.kept.each(func(x *sample) {
-			if x.arrival >= w.start && x.arrival < w.until {
-				if y, ok := x.value(metric); ok {
-					v = append(v, y)
-				}
-			}
-		})
-		return v
-	}
-	var objectives []*float64
-	judge := func(name string, measured func(*Objective) *float64) {
-		if c.opts.SLO == nil {
-			return
-		}
-		if objectives == nil {
-			objectives = make([]*float64, len(c.opts.SLO.Objectives))
-		}
-		for i := range c.opts.SLO.Objectives {
-			if o := &c.opts.SLO.Objectives[i]; o.Metric == name {
-				objectives[i] = measured(o)
-			}
-		}
-	}
-	measure := func(metric int, name string, scale float64) (completed, all Distribution) {
-		h := &d.sketch[metric]
+	measure := func(metric int, scale float64) (completed, all Distribution) {
 		if c.folded {
-			judge(name, func(o *Objective) *float64 { return o.ofHistogram(h, 1) })
+			h := &d.sketch[metric]
 			return h.distribution(scale), h.withFailures(scale, failures)
 		}
-		judge(name, func(o *Objective) *float64 { return o.of(values(metric)) })
-		completed = distribution(values(metric), scale, 0)
+		completed = distribution(c.values(scratch, metric, w), scale, 0)
 		all = completed
 		if failures > 0 && (metric == ttft || metric == e2e) {
-			all = distribution(values(metric), scale, failures)
+			all = distribution(c.values(scratch, metric, w), scale, failures)
 		}
 		return completed, all
 	}
 	l := &s.Latency
-	l.TTFT, l.WithFailures.TTFT = measure(ttft, "ttft", msPerPico)
-	l.TPOT, _ = measure(tpot, "tpot", msPerPico)
-	judge("itl", func(o *Objective) *float64 { return o.ofHistogram(&d.itl, 1./clock.FemtosPerPico) })
+	l.TTFT, l.WithFailures.TTFT = measure(ttft, msPerPico)
+	l.TPOT, _ = measure(tpot, msPerPico)
 	l.ITL = d.itl.distribution(msPerFemto)
-	l.E2E, l.WithFailures.E2E = measure(e2e, "e2e", msPerPico)
-	l.Queue, _ = measure(queue, "queue", msPerPico)
+	l.E2E, l.WithFailures.E2E = measure(e2e, msPerPico)
+	l.Queue, _ = measure(queue, msPerPico)
 	l.WithFailures.Failures = failures
 	speed := 1.0
 	if c.folded {
 		speed = 1 / sketchScale
 	}
-	s.StreamTPS, _ = measure(streamTPS, "", speed)
-	s.E2ETPSUser, _ = measure(userTPS, "", speed)
-	s.E2ETPSInFlight, _ = measure(flightTPS, "", speed)
-	c.goodput(s, sum, objectives)
+	s.StreamTPS, _ = measure(streamTPS, speed)
+	s.E2ETPSUser, _ = measure(userTPS, speed)
+	s.E2ETPSInFlight, _ = measure(flightTPS, speed)
 }
 
-// goodput judges the run. objectives are what the SLO's limits are compared with, in its order.
-func (c *Collector) goodput(s *Summary, sum *bucket, objectives []*float64) {
-	slo, g := c.opts.SLO, &s.Goodput
-	if slo == nil {
+// values appends a metric of the kept samples that arrived in the window.
+func (c *Collector) values(v []float64, metric int, w *window) []float64 {
+	c.kept.each(func(x *sample) {
+		if x.arrival >= w.start && x.arrival < w.until {
+			if y, ok := x.value(metric); ok {
+				v = append(v, y)
+			}
+		}
+	})
+	return v
+}
+
+// goodput judges the requests that arrived in the window, and the run by them.
+func (c *Collector) goodput(s *Summary, w *window, sum *bucket, d *detail) {
+	g := &s.Goodput
+	if c.opts.SLO == nil {
 		return
 	}
-	g.SLO = slo.settings()
+	all := c.whole()
+	g.SLO = c.opts.SLO
 	g.Attainment = ratio(float64(sum.good), float64(sum.arrivals))
-	if s.Throughput.RequestsPerS != nil && sum.samples > 0 {
-		g.RequestsPerS = number(*s.Throughput.RequestsPerS * float64(sum.good) / float64(sum.samples))
-		g.OutputTokensPerS = number(*s.Throughput.SuccessfulOutputTokensPerS * float64(sum.goodTokens) / float64(sum.sampleTokens))
-	}
+	g.RequestsPerS = ratio(float64(sum.good), w.seconds())
+	g.OutputTokensPerS = ratio(float64(sum.goodTokens), w.seconds())
+	g.WorkFraction = ratio(float64(c.totals.goodWork), float64(all.prefill+all.recomputed+all.decodes))
 	if sum.arrivals == 0 {
 		return
 	}
-	met := true
-	for i, o := range slo.Objectives {
-		v := objectives[i]
-		met = met && (v != nil && *v <= float64(o.Limit) || v == nil && sum.samples > 0)
-	}
-	if slo.Attainment > 0 {
-		met = met && *g.Attainment >= slo.Attainment
-	}
-	if p := slo.WaitProbability; p != nil {
-		met = met && float64(sum.waited+sum.arrivals-sum.samples) <= *p*float64(sum.arrivals)
-	}
-	g.Met = &met
-	if s.Throughput.OutputTokensPerS != nil {
+	g.Met = c.met(w, sum, d)
+	if v := s.Throughput.OutputTokensPerS; v != nil && g.Met != nil {
 		gated := 0.0
-		if met {
-			gated = *s.Throughput.OutputTokensPerS
+		if *g.Met {
+			gated = *v
 		}
 		g.GatedOutputTokensPerS = &gated
 	}
@@ -198,16 +171,13 @@ func (c *Collector) goodput(s *Summary, sum *bucket, objectives []*float64) {
 
 // withFailures describes the sketch's values and as many infinite ones as there are failures.
 func (h *Histogram) withFailures(scale float64, failures int64) Distribution {
-	if failures == 0 {
-		return h.distribution(scale)
+	if failures == 0 || h.n == 0 {
+		d := h.distribution(scale)
+		d.N += failures
+		return d
 	}
 	d := Distribution{N: int64(h.n) + failures}
-	quantile := func(q float64) *float64 {
-		if rank := float64(d.N-1) * q; h.n > 0 && math.Ceil(rank) < float64(h.n) {
-			return number(h.ranked(uint64(math.Round(rank))) * scale)
-		}
-		return nil
-	}
+	quantile := func(q float64) *float64 { return number(h.statistic(q, 0, failures) * scale) }
 	d.P50, d.P90, d.P95, d.P99, d.P999 = quantile(.5), quantile(.9), quantile(.95), quantile(.99), quantile(.999)
 	return d
 }
@@ -310,6 +280,13 @@ func (c *Collector) warn(s *Summary, w *window) {
 	}
 	if n := s.Requests.TimedOut; n > 0 {
 		s.warn("timed_out", fmt.Sprintf("%d of %d requests timed out", n, s.Requests.Offered))
+	}
+	switch g := &s.Goodput; {
+	case g.SLO == nil || g.Attainment == nil || s.Latency.WithFailures.Failures == 0:
+	case g.Met == nil:
+		s.warn("slo_undecided", fmt.Sprintf("whether the SLO is met depends on requests that were still in the system at the end (%d in all)", s.Requests.InSystemAtEnd))
+	case !*g.Met:
+		s.warn("slo_failures", fmt.Sprintf("the SLO counts the %d requests of the window that did not complete as infinitely slow", s.Latency.WithFailures.Failures))
 	}
 	if c.folded {
 		s.warn("sketched", fmt.Sprintf("percentiles of more than %d requests are within 1/256 of their value", ExactSamples))

@@ -117,19 +117,29 @@ type WithFailures struct {
 	E2E      Distribution `json:"e2e"`
 }
 
-// Goodput is throughput that meets the service-level objective. Its numbers are nil without one.
+// Goodput is what meets the service-level objective. Its numbers are nil without one. It looks at the requests
+// that arrive in the window, whenever they end, where [Throughput] looks at what is produced in it. While the
+// system is steady that makes no difference, and goodput is at most the successful throughput; under overload good requests may
+// end after the window, so that goodput can exceed it.
 type Goodput struct {
-	// SLO repeats the objective: its limits by key, such as "ttft_p95": "800ms", and "attainment".
-	SLO map[string]any `json:"slo"`
-	// Met says whether the run as a whole keeps every limit at its percentile, and the attainment.
+	SLO *SLO `json:"slo"`
+	// Met says whether the run as a whole keeps every limit at its statistic, and the shares asked for. Requests
+	// that ended without completing count as infinitely slow, also among the inter-token gaps, to which each adds
+	// one; a limit on a mean then never holds. It is nil when requests that were still in the system
+	// at the end of the run could turn the verdict either way.
 	Met *bool `json:"met"`
 	// Attainment is the fraction of requests offered in the window that completed within the limits.
-	Attainment       *float64 `json:"attainment"`
-	RequestsPerS     *float64 `json:"requests_per_s"`
+	Attainment *float64 `json:"attainment"`
+	// RequestsPerS is good requests per second of the window: Attainment of the offered rate.
+	RequestsPerS *float64 `json:"requests_per_s"`
+	// OutputTokensPerS is the tokens of the good requests, per second of the window.
 	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
 	// GatedOutputTokensPerS is the whole throughput if the objective is met and 0 if not.
 	GatedOutputTokensPerS *float64 `json:"gated_output_tokens_per_s"`
-	WorkFraction          *float64 `json:"work_fraction"`
+	// WorkFraction is the part of the tokens computed in the whole run, those of prompts and of
+	// answers, that good requests needed. What was computed again after a preemption counts as waste, and so does
+	// all that was done for other requests. Every token takes the same arithmetic but for attention, which is left out.
+	WorkFraction *float64 `json:"work_fraction"`
 }
 
 // Level describes a number that changes over time, weighted by time.
@@ -189,22 +199,22 @@ type GapByCause struct {
 	Boundary    *float64 `json:"boundary"` // for the iteration in progress to end
 }
 
-// GPUSeconds splits the window's GPU time. Iterations are shared out by scheduled tokens. What cannot
-// be told apart is nil, and is then part of Useful.
+// GPUSeconds splits the window's GPU time. Iterations are shared out by scheduled tokens. Useful is all that is
+// not computed again after a preemption: a [sim.Span] does not tell what of it was for requests whose clients
+// then left, for prompts that the prefix cache had lost, or for the padding of a batch.
 type GPUSeconds struct {
 	Useful    *float64 `json:"useful"`
 	Recompute *float64 `json:"recompute"`
-	CacheMiss *float64 `json:"cache_miss"`
-	Cancelled *float64 `json:"cancelled"`
-	Padding   *float64 `json:"padding"`
 	Idle      *float64 `json:"idle"`
 }
 
 // Cost is the price of the work, in US dollars.
 type Cost struct {
-	USDPerHour                    *float64 `json:"usd_per_hour"`
-	USDPerMillionOutputAtLoad     *float64 `json:"usd_per_million_output_tokens_at_load"`
-	USDPerMillionOutputGood       *float64 `json:"usd_per_million_output_tokens_good"`
+	USDPerHour                *float64 `json:"usd_per_hour"`
+	USDPerMillionOutputAtLoad *float64 `json:"usd_per_million_output_tokens_at_load"`
+	USDPerMillionOutputGood   *float64 `json:"usd_per_million_output_tokens_good"`
+	// USDPerMillionOutputAtCapacity is nil in the summary of one run, which does not know the capacity of
+	// its system: only runs at several loads tell.
 	USDPerMillionOutputAtCapacity *float64 `json:"usd_per_million_output_tokens_at_capacity"`
 }
 

@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"clifftop/sim/clock"
 )
 
 // The keys of the JSON form are a promise to those who read it.
 func TestSummaryKeys(t *testing.T) {
-	slo, _ := ParseSLOList("ttft_p95=1s")
-	c := NewCollector(Options{SLO: slo, USDPerHour: 1})
+	c := NewCollector(Options{SLO: limited("ttft", 95, clock.Second), USDPerHour: 1})
 	play(c, served(0, 0, 1, 2, 10))
 	var top map[string]any
 	if err := json.Unmarshal([]byte(marshal(t, c.Summary())), &top); err != nil {
@@ -36,7 +37,7 @@ func TestSummaryKeys(t *testing.T) {
 			"gap_fraction_seed gap_by_cause gpu_seconds",
 		"system.kv_usage":     "mean max sd",
 		"system.gap_by_cause": "kv token_budget seats policy idle boundary",
-		"system.gpu_seconds":  "useful recompute cache_miss cancelled padding idle",
+		"system.gpu_seconds":  "useful recompute idle",
 		"cost":                "usd_per_hour usd_per_million_output_tokens_at_load usd_per_million_output_tokens_good usd_per_million_output_tokens_at_capacity",
 	} {
 		node := top

@@ -50,7 +50,6 @@ type bucket struct {
 	ttft                  sim.Uint128           // their sum, picoseconds
 	waited                int64                 // were not admitted at once
 	good                  int64                 // were within the SLO
-	sampleTokens          int64
 	goodTokens            int64
 }
 
@@ -155,7 +154,6 @@ func (b *bucket) merge(c *bucket) {
 	b.ttft = b.ttft.Add(c.ttft)
 	b.waited += c.waited
 	b.good += c.good
-	b.sampleTokens += c.sampleTokens
 	b.goodTokens += c.goodTokens
 }
 

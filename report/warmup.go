@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"math"
 
 	"clifftop/sim/clock"
@@ -14,21 +13,6 @@ type Warmup struct {
 	Auto bool
 	// Duration is the cut where Auto is false.
 	Duration clock.Duration
-}
-
-// ParseWarmup reads "none", "auto" or a duration.
-func ParseWarmup(s string) (Warmup, error) {
-	switch s {
-	case "none", "":
-		return Warmup{}, nil
-	case "auto":
-		return Warmup{Auto: true}, nil
-	}
-	d, err := ParseDuration(s)
-	if err != nil {
-		return Warmup{}, fmt.Errorf("warmup: %q is not allowed (want none, auto or a duration such as 30s)", s)
-	}
-	return Warmup{Duration: d}, nil
 }
 
 // MSER5 finds how many leading values of a series to cut so that the mean of the rest is known best.

@@ -180,16 +180,3 @@ func TestPartial(t *testing.T) {
 		t.Errorf("looking changed the result: %s, want %s", b, a)
 	}
 }
-
-func TestParseWarmup(t *testing.T) {
-	for text, want := range map[string]Warmup{"none": {}, "": {}, "auto": {Auto: true}, "30s": {Duration: 30 * clock.Second}} {
-		if got, err := ParseWarmup(text); err != nil || got != want {
-			t.Errorf("%q: %+v, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"30", "soon", "-1s"} {
-		if _, err := ParseWarmup(text); err == nil {
-			t.Errorf("%q is taken", text)
-		}
-	}
-}

@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"clifftop/report"
+	"clifftop/sim/clock"
 )
 
 func of[T any](v T) *T { return &v }
@@ -47,7 +48,9 @@ func openCurve(loads ...float64) *report.Curve {
 			s.System.Preemptions = int64(300 * (rho - 0.9) * 4)
 		}
 		s.System.ErrorRate = of(0.0)
-		s.Goodput.SLO = map[string]any{"ttft_p95": "800ms", "tpot_p95": "50ms"}
+		s.Goodput.SLO = &report.SLO{Objectives: []report.Objective{
+			{Metric: "ttft", Percentile: 95, Limit: 800 * clock.Millisecond}, {Metric: "tpot", Percentile: 95, Limit: 50 * clock.Millisecond},
+		}}
 		met := *s.Latency.TTFT.P95 <= 800 && *s.Latency.TPOT.P95 <= 50
 		s.Goodput.Met = of(met)
 		good := served * perRequest

@@ -2,15 +2,12 @@ package plot
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"clifftop/report"
-	"clifftop/sim/clock"
 )
 
 // sweep is a curve as the pictures see it.
@@ -279,19 +276,16 @@ func (l limit) String() string {
 func (v *sweep) limits() []limit {
 	var out []limit
 	for _, p := range v.points {
-		slo := p.summary.Goodput.SLO
-		for _, key := range slices.Sorted(maps.Keys(slo)) {
-			metric, stat, ok := strings.Cut(key, "_")
-			d, err := report.ParseDuration(fmt.Sprint(slo[key]))
-			if ok && err == nil && slices.Contains([]string{"ttft", "tpot", "itl", "e2e", "queue"}, metric) {
-				out = append(out, limit{metric, stat, float64(d) / float64(clock.Millisecond)})
+		if slo := p.summary.Goodput.SLO; slo != nil {
+			for _, o := range slo.Objectives {
+				out = append(out, limit{o.Metric, o.Statistic(), o.Limit.Milliseconds()})
 			}
-		}
-		if len(out) > 0 {
 			break // all points share it
 		}
 	}
-	slices.SortStableFunc(out, func(a, b limit) int { return -cmp.Compare(a.metric, b.metric) })
+	slices.SortFunc(out, func(a, b limit) int {
+		return cmp.Or(-cmp.Compare(a.metric, b.metric), cmp.Compare(a.stat, b.stat))
+	})
 	return out
 }
 
