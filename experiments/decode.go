@@ -13,7 +13,8 @@ import (
 // mention keeps its value, so that one decodes over the defaults. Null means the default.
 //
 // Keys are the json tags of struct fields. Further tags say what is allowed, and the JSON Schema is made
-// from the same: range:"[1,)" in the notation of intervals, one:"fcfs priority" for names.
+// from the same: range:"[1,)" in the notation of intervals, one:"fcfs priority" for names, and only:"1" for a key of which
+// no more than one value is available yet.
 type decoder struct {
 	places map[string]place // of dotted keys
 	faults Faults
@@ -64,6 +65,10 @@ func (d *decoder) value(n *node, key string, v reflect.Value, tag reflect.Struct
 	if n.kind == isNull {
 		return
 	}
+	if only := tag.Get("only"); only != "" && !n.says(only) {
+		d.fault(n.at, key, fmt.Sprintf("%s is not available (want %s)", n.brief(), only), "")
+		return
+	}
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			v.Set(reflect.New(v.Type().Elem()))
@@ -98,6 +103,22 @@ func (d *decoder) value(n *node, key string, v reflect.Value, tag reflect.Struct
 	default:
 		panic("experiments: no decoding for " + v.Type().String())
 	}
+}
+
+// says reports whether a value is the one that a text of YAML means.
+func (n *node) says(text string) bool {
+	switch n.kind {
+	case isNull:
+		return text == "null"
+	case isBool:
+		return text == strconv.FormatBool(n.truth)
+	case isNumber:
+		x, err := strconv.ParseFloat(text, 64)
+		return err == nil && x == n.number
+	case isText:
+		return text == n.text && text != "null"
+	}
+	return false
 }
 
 // fields decodes a map into a struct.

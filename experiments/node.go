@@ -102,6 +102,19 @@ func (n *node) describe() string {
 	return "this is a map"
 }
 
+// brief is a value as a message repeats it.
+func (n *node) brief() string {
+	switch n.kind {
+	case isText:
+		return strconv.Quote(short(n.text))
+	case isList:
+		return "a list"
+	case isMap:
+		return "a map"
+	}
+	return short(n.text)
+}
+
 // short cuts a text to what a message can carry.
 func short(s string) string {
 	const most = 60

@@ -58,7 +58,7 @@ func TestRunDefault(t *testing.T) {
 
 // TestResolvedScenarioReadsBack wants that what a summary repeats is itself a scenario with the same result.
 func TestResolvedScenarioReadsBack(t *testing.T) {
-	first := mustRun(t, mustParse(t, "run: {requests: 500}\nslo: {ttft_p95: 300ms}\nworkload: {patience: 30s}"), RunOptions{})
+	first := mustRun(t, mustParse(t, "run: {requests: 500}\nslo: {ttft_p95: 300ms}\nclients: {timeout: 30s}"), RunOptions{})
 	text, err := json.Marshal(first.Summary.Scenario)
 	if err != nil {
 		t.Fatal(err)
@@ -219,8 +219,8 @@ func TestInterruptedRunIsPartial(t *testing.T) {
 	}
 }
 
-func TestPatience(t *testing.T) {
-	sum := mustRun(t, mustParse(t, "workload: {arrivals: {process: poisson, rate: 30}, patience: 4s}\nrun: {requests: 2000}"), RunOptions{Check: true}).Summary
+func TestClientsLeave(t *testing.T) {
+	sum := mustRun(t, mustParse(t, "workload: {arrivals: {process: poisson, rate: 30}}\nclients: {timeout: 4s}\nrun: {requests: 2000}"), RunOptions{Check: true}).Summary
 	if sum.Requests.TimedOut == 0 || sum.Requests.Completed == 0 || *sum.Latency.E2E.Max > 4000 {
 		t.Errorf("%+v", sum.Requests)
 	}
@@ -318,7 +318,7 @@ func TestParseOver(t *testing.T) {
 		"users=10..50:5":             "users 10 20 30 40 50",
 		"rate=1..2:3":                "rate 1 1.5 2",
 		"engine.max_num_seqs=1..4:4": "engine.max_num_seqs 1 2 3 4",
-		"workload.patience=1s,2s":    "workload.patience 1s 2s",
+		"clients.timeout=1s,2s":      "clients.timeout 1s 2s",
 	} {
 		over, values, err := ParseOver(text)
 		if got := over + " " + strings.Join(values, " "); err != nil || got != want {

@@ -1,5 +1,7 @@
 package experiments
 
+import "fmt"
+
 // Scenario is an experiment: what is served, on what, by which engine, under which traffic, and what
 // is asked of it. [Parse] and [Load] read one from YAML; [Default] is the one that an empty file
 // gives. Keys are the json tags.
@@ -21,6 +23,8 @@ type Scenario struct {
 	StepTime StepTime `json:"step_time"`
 	// Workload is the traffic.
 	Workload Workload `json:"workload"`
+	// Clients says how long clients wait.
+	Clients Clients `json:"clients"`
 	// SLO holds the limits on latency that make a request good.
 	SLO SLO `json:"slo"`
 	// Cost holds prices.
@@ -48,6 +52,10 @@ type Deployment struct {
 	MoEDtype string `json:"moe_dtype" one:"auto bf16 fp16 fp8 int4 nvfp4 mxfp4"`
 	// KVCacheDtype is the number format of the KV cache; auto is 16 bits.
 	KVCacheDtype string `json:"kv_cache_dtype" one:"auto bf16 fp16 fp8"`
+	// Replicas is the number of copies of the deployment behind a router; only 1 is available.
+	Replicas int `json:"replicas" only:"1"`
+	// Router spreads the requests over the replicas; only round-robin is available.
+	Router string `json:"router" only:"round-robin"`
 }
 
 // Engine holds the knobs of the serving engine. Those that differ between versions of vLLM are
@@ -84,6 +92,39 @@ type Engine struct {
 	Watermark float64 `json:"watermark" range:"[0,1)"`
 	// AsyncScheduling composes the next iteration while one runs.
 	AsyncScheduling Toggle `json:"async_scheduling"`
+	// MaxNumQueuedReqs limits the waiting requests; only null, which is no limit, is available.
+	MaxNumQueuedReqs *int `json:"max_num_queued_reqs" only:"null"`
+	// Speculative is speculative decoding; only null, which is none, is available.
+	Speculative *struct{} `json:"speculative" only:"null"`
+}
+
+// Clients says how long clients wait for their answers, and what they do then.
+type Clients struct {
+	// Timeout is how long after sending a client leaves if its whole answer is not there; null is never.
+	Timeout *Duration `json:"timeout" range:"(0,)"`
+	// TTFTTimeout is the same for the first token; only null, which is never, is available.
+	TTFTTimeout *Duration `json:"ttft_timeout" only:"null"`
+	// Retries is how often a client sends again after leaving; only 0 is available.
+	Retries int `json:"retries" only:"0"`
+	// Backoff is the wait before a retry. It has no effect while there are none.
+	Backoff *Backoff `json:"backoff"`
+	// CancelOnTimeout tells the server when a client leaves, so that it stops working on the answer; only true
+	// is available.
+	CancelOnTimeout bool `json:"cancel_on_timeout" only:"true"`
+}
+
+// Backoff is how long a client waits before it sends again.
+type Backoff struct {
+	// Base is the wait before the first retry.
+	Base *Duration `json:"base" range:"(0,)"`
+	// Cap is the longest wait.
+	Cap *Duration `json:"cap" range:"(0,)"`
+}
+
+func (b *Backoff) check(d *decoder, n *node, key string) {
+	if b.Base != nil && b.Cap != nil && *b.Cap > 0 && *b.Cap < *b.Base {
+		d.refuse(n.get("cap"), join(key, "cap"), fmt.Sprintf("base, %v, or more", *b.Base))
+	}
 }
 
 // Overheads are the delays between the client and the engine; null is that of the engine's version.
@@ -114,6 +155,8 @@ type RunSpec struct {
 	Warmup Warmup `json:"warmup"`
 	// Seed makes the random numbers.
 	Seed uint64 `json:"seed" range:"[0,9007199254740991]"`
+	// Replications is the number of runs with other random numbers; only 1 is available.
+	Replications int `json:"replications" only:"1"`
 }
 
 // Default is the scenario that an empty file gives.
@@ -124,6 +167,7 @@ func Default() *Scenario {
 		Deployment: Deployment{
 			TensorParallelSize: 1, PipelineParallelSize: 1, DataParallelSize: 1, ExpertParallelSize: 1,
 			Dtype: "auto", MoEDtype: "auto", KVCacheDtype: "auto",
+			Replicas: 1, Router: "round-robin",
 		},
 		Engine: Engine{
 			Policy:               "vllm",
@@ -136,7 +180,8 @@ func Default() *Scenario {
 		},
 		StepTime: StepTime{Kind: "kernels", Roofline: defaultRoofline()},
 		Workload: Workload{Sampling: "greedy"},
-		Run:      RunSpec{Warmup: Warmup{Auto: true}, Seed: 1},
+		Clients:  Clients{CancelOnTimeout: true},
+		Run:      RunSpec{Warmup: Warmup{Auto: true}, Seed: 1, Replications: 1},
 	}
 }
 

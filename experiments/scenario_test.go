@@ -48,10 +48,10 @@ func TestFaults(t *testing.T) {
 			`s.yaml:1:47: workload.arrivals.rate: -3 is not allowed (want a number, more than 0, at most 10000000)`},
 		{"duration without unit", "overheads: {frontend: 4}\n",
 			`s.yaml:1:23: overheads.frontend: 4 has no unit (want a duration with a unit of ns, us, ms, s, m or h, such as 60s)`},
-		{"negative duration", "workload: {patience: -4s}\n",
-			`s.yaml:1:22: workload.patience: -4s is not allowed (want 0 or more)`},
-		{"no duration", "workload: {patience: soon}\n",
-			`s.yaml:1:22: workload.patience: "soon" is not a duration (want a duration with a unit of ns, us, ms, s, m or h, such as 60s)`},
+		{"negative duration", "clients: {timeout: -4s}\n",
+			`s.yaml:1:20: clients.timeout: -4s is not allowed (want 0 or more)`},
+		{"no duration", "clients: {timeout: soon}\n",
+			`s.yaml:1:20: clients.timeout: "soon" is not a duration (want a duration with a unit of ns, us, ms, s, m or h, such as 60s)`},
 		{"too long", "run: {duration: 9999h}\n", `s.yaml:1:17: run.duration: 9999h is not allowed (want at most 100 days)`},
 		{"twice", "name: a\nname: b\n", `s.yaml:2:1: name: the key is given twice (first at s.yaml:1:1)`},
 		{"users and rate", "workload: {arrivals: {users: 3, rate: 4}}\n",
@@ -77,8 +77,26 @@ func TestFaults(t *testing.T) {
 			`s.yaml:1:20: workload.preset: preset and trace are given together (want one: a trace brings its own)`},
 		{"stage without duration", "workload: {arrivals: [{process: poisson, rate: 1}, {rate: 2}]}\n",
 			`s.yaml:1:23: workload.arrivals.0: duration is missing (only the last stage may go on without end)`},
-		{"later features", "clients: {timeout: 3s}\ndeployment: {replicas: 2}\n",
-			"s.yaml:1:1: clients: unknown key\ns.yaml:2:14: deployment.replicas: unknown key"},
+		{"no timeout", "clients: {timeout: 0}\n", `s.yaml:1:20: clients.timeout: 0 is not allowed (want more than 0)`},
+		{"backoff", "clients: {backoff: {base: 2s, cap: 1s}}\n", `s.yaml:1:36: clients.backoff.cap: 1s is not allowed (want base, 2s, or more)`},
+		{"backoff of nothing", "clients: {backoff: {base: 0}}\n", `s.yaml:1:27: clients.backoff.base: 0 is not allowed (want more than 0)`},
+		{"not available", `
+deployment: {replicas: 4, router: least-kv}
+engine: {max_num_queued_reqs: 5, speculative: {method: eagle}}
+clients: {ttft_timeout: 3s, retries: 2, cancel_on_timeout: false}
+run: {replications: two}
+`,
+			"s.yaml:2:24: deployment.replicas: 4 is not available (want 1)\n" +
+				"s.yaml:2:35: deployment.router: \"least-kv\" is not available (want round-robin)\n" +
+				"s.yaml:3:31: engine.max_num_queued_reqs: 5 is not available (want null)\n" +
+				"s.yaml:3:47: engine.speculative: a map is not available (want null)\n" +
+				"s.yaml:4:25: clients.ttft_timeout: \"3s\" is not available (want null)\n" +
+				"s.yaml:4:38: clients.retries: 2 is not available (want 0)\n" +
+				"s.yaml:4:60: clients.cancel_on_timeout: false is not available (want true)\n" +
+				"s.yaml:5:21: run.replications: \"two\" is not available (want 1)"},
+		{"quoted", "deployment: {replicas: '1'}\nengine: {speculative: 'null'}\n",
+			`s.yaml:1:24: deployment.replicas: "1" is a text (want a whole number)` + "\n" +
+				`s.yaml:2:23: engine.speculative: "null" is not available (want null)`},
 		{"several", "engine: {block_size: 0, max_num_seqs: x}\nrun: {seed: -1}\n",
 			"s.yaml:1:22: engine.block_size: 0 is not allowed (want 1 to 4096)\n" +
 				`s.yaml:1:39: engine.max_num_seqs: "x" is a text (want a whole number, 1 to 1048576)` + "\n" +
@@ -96,6 +114,63 @@ func TestFaults(t *testing.T) {
 				t.Error("not told as bad input")
 			}
 		})
+	}
+}
+
+// TestFullListing reads a scenario that spells nearly every key out.
+func TestFullListing(t *testing.T) {
+	const listing = `
+name: chat on one H100
+model: llama-3.1-8b
+gpu: h100-sxm
+deployment:
+  tensor_parallel_size: 1
+  dtype: auto
+  kv_cache_dtype: auto
+  replicas: 1
+  router: round-robin
+engine:
+  policy: vllm
+  version: null
+  scheduling_policy: fcfs
+  max_num_seqs: 256
+  max_num_batched_tokens: 8192
+  max_model_len: null
+  block_size: 16
+  gpu_memory_utilization: 0.92
+  num_gpu_blocks_override: null
+  enable_prefix_caching: true
+  enable_chunked_prefill: true
+  scheduler_reserve_full_isl: true
+  long_prefill_token_threshold: 0
+  watermark: 0
+  async_scheduling: auto
+  max_num_queued_reqs: null
+  speculative: null
+overheads: {frontend: 4.2ms, frontend_per_token: 2.8us, stream_per_sequence: 48us}
+step_time: kernels
+workload:
+  preset: chat-azure23
+  arrivals: {process: poisson, rate: 8}
+  input:  {distribution: lognormal, mean: 512, cv: 0.8, max: 8192}
+  output: {distribution: fixed, value: 247}
+  prefix: {groups: 10, prompts_per_group: 10, shared_tokens: 100}
+  sampling: greedy
+clients: {timeout: 60s, ttft_timeout: null, retries: 0, backoff: {base: 500ms, cap: 8s}, cancel_on_timeout: true}
+slo: {ttft_p95: 800ms, tpot_p95: 80ms, attainment: 0.95}
+cost: {gpu_hour: 3.00}
+run: {requests: 10000, duration: null, warmup: auto, seed: 1, replications: 1}
+`
+	s, err := Parse("s.yaml", []byte(listing))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := s.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := u.traffic.patience; got != clock.Minute {
+		t.Errorf("clients wait %v, want a minute", got)
 	}
 }
 

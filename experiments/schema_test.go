@@ -72,6 +72,11 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"workload: {input: {distribution: fixed, value: 3}}", "workload: {input: {distribution: fixed, mean: 3}}",
 		"workload: {output: {distribution: mixture, parts: [{weight: 1, distribution: gamma, mean: 3, cv: 1}]}}",
 		"workload: {trace: {file: a.csv}}", "workload: {trace: {}}", "run: {warmup: 30s}", "run: {warmup: none}", "run: {warmup: soon}",
+		"clients: {timeout: 60s, retries: 0, backoff: {base: 1s, cap: 2s}, cancel_on_timeout: true, ttft_timeout: null}",
+		"clients: {retries: 1}", "clients: {cancel_on_timeout: false}", "clients: {ttft_timeout: 3s}", "workload: {patience: 3s}",
+		"deployment: {replicas: 1, router: round-robin}", "deployment: {replicas: 2}", "deployment: {router: random}",
+		"engine: {speculative: null, max_num_queued_reqs: null}", "engine: {speculative: {}}", "engine: {max_num_queued_reqs: 3}",
+		"run: {replications: 1}", "run: {replications: 2}",
 	}
 	files, _ := filepath.Glob("scenarios/*.yaml")
 	for _, f := range files {
@@ -103,6 +108,9 @@ type schemaMaker struct {
 
 // of is the schema of a type whose default is def, which may be invalid for none.
 func (m schemaMaker) of(t reflect.Type, tag reflect.StructTag, def reflect.Value) *jsonschema.Schema {
+	if only := tag.Get("only"); only != "" {
+		return theOnly(only)
+	}
 	if t.Kind() == reflect.Pointer {
 		return nullable(m.of(t.Elem(), tag, reflect.Value{}))
 	}
@@ -133,6 +141,16 @@ func (m schemaMaker) of(t reflect.Type, tag reflect.StructTag, def reflect.Value
 		bounds(s, tag)
 	}
 	return s
+}
+
+// theOnly is the schema of one value, given as YAML.
+func theOnly(text string) *jsonschema.Schema {
+	if text == "null" {
+		return &jsonschema.Schema{Type: "null"}
+	}
+	var v any = text
+	_ = json.Unmarshal([]byte(text), &v) // a name is not JSON, and stays what it is
+	return &jsonschema.Schema{Const: jsonschema.Ptr(v)}
 }
 
 func bounds(s *jsonschema.Schema, tag reflect.StructTag) {

@@ -23,8 +23,6 @@ type Workload struct {
 	Prefix *Prefix `json:"prefix"`
 	// Sampling is how the engine picks tokens, which costs time.
 	Sampling string `json:"sampling" one:"greedy top_p"`
-	// Patience is how long after sending a client leaves if its answer is not complete; null is for ever.
-	Patience *Duration `json:"patience" range:"(0,)"`
 }
 
 // Trace is a file of recorded requests and what to do with them, in the order of the keys.

@@ -31,7 +31,7 @@ type traffic struct {
 func (u *Setup) trafficSource() error {
 	s := u.Scenario
 	w := &s.Workload
-	u.traffic.patience = value(w.Patience).Clock()
+	u.traffic.patience = value(s.Clients.Timeout).Clock()
 	if w.Trace != nil {
 		return u.traceSource()
 	}
