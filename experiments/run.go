@@ -50,7 +50,8 @@ func (r *Result) VLLMBench() map[string]any {
 }
 
 // Run resolves a scenario and runs it. When ctx is done before the end, the result covers what was
-// simulated until then, is marked partial, and comes together with the context's error.
+// simulated until then, is marked partial, and comes together with the context's error. It is whole and
+// comes with an error too where only the requests could not be written.
 func Run(ctx context.Context, s *Scenario, o RunOptions) (*Result, error) {
 	u, err := s.Resolve()
 	if err != nil {
@@ -103,8 +104,8 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 		}
 	}
 	if options.Requests != nil {
-		if err := options.Requests.Flush(); err != nil {
-			return nil, err
+		if err := options.Requests.Flush(); err != nil && runErr == nil {
+			runErr = err
 		}
 	}
 	res := &Result{Summary: collector.Summary(), Series: collector.Series(), collector: collector, setup: u}

@@ -26,6 +26,7 @@ const (
 	exitFailed      = 1 // the run failed
 	exitUsage       = 2 // wrong usage or bad input
 	exitInterrupted = 130
+	exitUnread      = 141 // the reader of the output left early
 )
 
 // oneInterrupt is how long interrupts count as the same.
@@ -39,6 +40,7 @@ func main() {
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	signal.Ignore(syscall.SIGPIPE) // files are written even if nobody reads the output
 	// A second interrupt ends the program at once. Those that come together are one: shells and timeout(1) send
 	// it to a process and to its group.
 	context.AfterFunc(ctx, func() { time.AfterFunc(oneInterrupt, stop) })
@@ -49,6 +51,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	strict(root)
 	err := root.ExecuteContext(ctx)
+	if errors.Is(out.err, syscall.EPIPE) {
+		return exitUnread
+	}
 	if out.err != nil {
 		err = failed(fmt.Errorf("standard output: %s", cause(out.err)))
 	}

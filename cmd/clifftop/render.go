@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"io"
 
 	"clifftop/experiments"
@@ -10,6 +11,16 @@ import (
 
 // terminalWidth is the width of charts in text.
 const terminalWidth = 80
+
+// printOnce prints in one write, so that a reader who leaves early meets no half of it.
+func printOnce(w io.Writer, fill func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := fill(&b); err != nil {
+		return err
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
 
 // printRun prints the result of a run.
 func printRun(w io.Writer, res *experiments.Result, format string) error {

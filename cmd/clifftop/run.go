@@ -12,6 +12,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/report"
+	"clifftop/report/plot"
 )
 
 func newRun() *cobra.Command {
@@ -52,7 +53,7 @@ input; without one the defaults hold.`,
 	scenario.register(c)
 	output.register(c, "table", "json", "csv", "markdown", "vllm-bench")
 	output.registerRun(c)
-	c.Flags().StringVarP(&output.out, "out", "o", "", "write summary.json into `DIR`")
+	c.Flags().StringVarP(&output.out, "out", "o", "", "write summary.json and a picture, run.png and run.svg, into `DIR`")
 	c.Flags().StringSliceVar(&save, "save", nil, "write more into --out: `WHAT` is requests, timeseries, or both with a comma")
 	return c
 }
@@ -87,24 +88,33 @@ func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 	if res == nil {
 		return failed(runErr)
 	}
-	if err := writeRun(dir, res, requests, save); err != nil {
-		return failed(err)
-	}
+	// Printing comes first: a disk that is full takes no result away.
 	if output.format != "table" && output.format != "markdown" { // which have the warnings in them
 		output.warn(c.ErrOrStderr(), warningTexts(res.Summary))
 	}
-	if err := printRun(c.OutOrStdout(), res, output.format); err != nil {
-		return failed(err)
+	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printRun(w, res, output.format) })
+	cancelled := errors.Is(runErr, context.Canceled)
+	if runErr != nil && !cancelled {
+		requests = nil // they could not be written
 	}
-	if errors.Is(runErr, context.Canceled) {
+	writeErr := writeRun(dir, setup, res, requests, save)
+	switch {
+	case printErr != nil:
+		return failed(printErr)
+	case cancelled && writeErr == nil:
 		return runErr
+	case runErr != nil && !cancelled:
+		return failed(runErr)
 	}
-	return failed(runErr)
+	return failed(writeErr)
 }
 
-func writeRun(dir *directory, res *experiments.Result, requests *file, save []string) error {
+func writeRun(dir *directory, setup *experiments.Setup, res *experiments.Result, requests *file, save []string) error {
 	if dir == nil {
 		return nil
+	}
+	if err := dir.writeJSON("summary.json", res.Summary); err != nil {
+		return err
 	}
 	if requests != nil {
 		if err := requests.commit(); err != nil {
@@ -117,7 +127,12 @@ func writeRun(dir *directory, res *experiments.Result, requests *file, save []st
 			return err
 		}
 	}
-	return dir.writeJSON("summary.json", res.Summary)
+	picture := plot.Run(res.Summary, res.Series)
+	picture.Caption = caption(setup)
+	if err := dir.write("run.png", picture.WritePNG); err != nil {
+		return err
+	}
+	return dir.write("run.svg", picture.WriteSVG)
 }
 
 func warningTexts(s *report.Summary) []string { return texts(s.Warnings) }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -93,17 +95,18 @@ func sweepScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlag
 	if curve == nil {
 		return failed(runErr)
 	}
+	output.warn(c.ErrOrStderr(), commonWarnings(curve))
+	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printSweep(w, curve, output.format) })
 	if dir != nil {
 		if err := writeSweep(dir, curve, caption(setup)); err != nil {
-			return failed(err)
+			return failed(cmp.Or(printErr, err))
+		}
+		if !output.quiet {
+			fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote curve.csv, curve.json, sweep.png and other pictures into %s\n", dir.path)
 		}
 	}
-	output.warn(c.ErrOrStderr(), commonWarnings(curve))
-	if err := printSweep(c.OutOrStdout(), curve, output.format); err != nil {
-		return failed(err)
-	}
-	if dir != nil && !output.quiet {
-		fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote curve.csv, curve.json, sweep.png and other pictures into %s\n", dir.path)
+	if printErr != nil {
+		return failed(printErr)
 	}
 	if errors.Is(runErr, context.Canceled) {
 		return runErr
