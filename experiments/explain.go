@@ -33,3 +33,11 @@ func (u *Setup) Explain(b model.Batch) (*model.Explanation, error) {
 	e := timer.Explain(&b)
 	return &e, nil
 }
+
+// GraphTokens is the size of the CUDA graph that runs an iteration of so many tokens; 0 where none does.
+func (u *Setup) GraphTokens(tokens int) int {
+	if k, ok := u.Config.Timer.(interface{ GraphTokens(int) int }); ok {
+		return k.GraphTokens(tokens)
+	}
+	return 0
+}

@@ -97,8 +97,8 @@ func (k *Kernels) Explain(b *Batch) Explanation {
 	}
 	k.explainAttention(&e, b)
 	m := tokens
-	if p.o.PadGraphs && m <= k.padLimit() {
-		m = min(graphSize(m), len(k.tokens.values)-1)
+	if graph := k.GraphTokens(tokens); graph > 0 {
+		m = graph
 	}
 	p.tokenTerms(float64(m), e.add)
 	p.emitTerms(float64(b.Emit), e.add)

@@ -140,8 +140,17 @@ func (o *ops) decodeCurve(classes []layerClass) curve {
 // pad lets token counts up to the largest captured graph cost what the next captured size does.
 func (k *Kernels) pad() {
 	for m := 1; m <= k.padLimit(); m++ {
-		k.tokens.values[m] = k.tokens.values[min(graphSize(m), len(k.tokens.values)-1)]
+		k.tokens.values[m] = k.tokens.values[k.GraphTokens(m)]
 	}
+}
+
+// GraphTokens is the size of the CUDA graph that runs a step of so many tokens, which lasts as long as
+// one of that size; 0 where no graph holds so many.
+func (k *Kernels) GraphTokens(tokens int) int {
+	if !k.ops.o.PadGraphs || tokens < 1 || tokens > k.padLimit() {
+		return 0
+	}
+	return min(graphSize(tokens), len(k.tokens.values)-1)
 }
 
 // padLimit is the largest batch that a CUDA graph is captured for.

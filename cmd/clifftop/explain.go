@@ -12,6 +12,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/model"
+	"clifftop/report"
 )
 
 func newExplain() *cobra.Command {
@@ -49,7 +50,9 @@ tokens each, and by prefill chunks.`,
 			if err != nil {
 				return err
 			}
-			output.warn(c.ErrOrStderr(), texts(setup.Warnings))
+			if output.format != "table" { // which has the warnings in it
+				output.warn(c.ErrOrStderr(), texts(setup.Warnings))
+			}
 			return failed(printExplanation(c.OutOrStdout(), setup, b, e, output.format))
 		},
 	}
@@ -92,24 +95,28 @@ func parseBatch(decode int, context int64, prefill []string) (model.Batch, error
 
 // explanation is the JSON form.
 type explanation struct {
-	Schema     string        `json:"schema"`
-	Deployment string        `json:"deployment"`
-	Batch      batchJSON     `json:"batch"`
-	Ms         float64       `json:"ms"`
-	FloorMs    float64       `json:"floor_ms"`
-	MFU        float64       `json:"mfu"`
-	MBU        float64       `json:"mbu"`
-	Intensity  float64       `json:"flops_per_byte"`
-	Ridge      float64       `json:"ridge_flops_per_byte"`
-	TFLOPs     float64       `json:"tflops_per_gpu"`
-	GB         float64       `json:"gb_per_gpu"`
-	Parts      []explainPart `json:"parts"`
+	Schema      string           `json:"schema"`
+	Deployment  string           `json:"deployment"`
+	Calibration string           `json:"calibration"`
+	Batch       batchJSON        `json:"batch"`
+	Ms          float64          `json:"ms"`
+	FloorMs     float64          `json:"floor_ms"`
+	MFU         float64          `json:"mfu"`
+	MBU         float64          `json:"mbu"`
+	Intensity   float64          `json:"flops_per_byte"`
+	Ridge       float64          `json:"ridge_flops_per_byte"`
+	TFLOPs      float64          `json:"tflops_per_gpu"`
+	GB          float64          `json:"gb_per_gpu"`
+	Parts       []explainPart    `json:"parts"`
+	Warnings    []report.Warning `json:"warnings"`
 }
 
 type batchJSON struct {
 	Decodes int       `json:"decodes"`
 	Context int64     `json:"sum_context"`
 	Prefill [][]int32 `json:"prefill_new_cached"`
+	Tokens  int       `json:"tokens"`
+	Graph   *int      `json:"cuda_graph_tokens"` // null where no graph holds so many
 }
 
 type explainPart struct {
@@ -122,13 +129,18 @@ type explainPart struct {
 
 func printExplanation(w io.Writer, setup *experiments.Setup, b model.Batch, e *model.Explanation, format string) error {
 	out := explanation{
-		Schema: "clifftop.explain/1", Deployment: setup.Deployment.String(),
-		Batch: batchJSON{Decodes: b.Decodes, Context: b.Context, Prefill: [][]int32{}},
+		Schema: "clifftop.explain/1", Deployment: setup.Deployment.String(), Calibration: setup.Deployment.GPU.Calibrated.String(),
+		Batch: batchJSON{Decodes: b.Decodes, Context: b.Context, Prefill: [][]int32{}, Tokens: b.Decodes},
 		Ms:    e.Seconds * 1e3, FloorMs: e.Floor * 1e3, MFU: e.MFU, MBU: e.MBU, Intensity: e.Intensity, Ridge: e.Ridge,
 		TFLOPs: e.FLOPs / 1e12, GB: e.Bytes / 1e9,
+		Warnings: append([]report.Warning{}, setup.Warnings...),
 	}
 	for _, c := range b.Chunks {
+		out.Batch.Tokens += int(c.New)
 		out.Batch.Prefill = append(out.Batch.Prefill, []int32{c.New, c.Cached})
+	}
+	if graph := setup.GraphTokens(out.Batch.Tokens); graph > 0 {
+		out.Batch.Graph = &graph
 	}
 	for _, t := range e.Terms {
 		out.Parts = append(out.Parts, explainPart{t.Name, t.Seconds * 1e3, t.Seconds / e.Seconds, string(t.BoundBy), t.Row})
@@ -144,7 +156,15 @@ func printExplanation(w io.Writer, setup *experiments.Setup, b model.Batch, e *m
 	for _, c := range b.Chunks {
 		batch = append(batch, fmt.Sprintf("a prefill of %d tokens onto %d", c.New, c.Cached))
 	}
-	fmt.Fprintf(w, "%s\n\n", strings.Join(batch, ", "))
+	fmt.Fprintln(w, strings.Join(batch, ", "))
+	switch graph := out.Batch.Graph; {
+	case graph == nil:
+	case *graph == out.Batch.Tokens:
+		fmt.Fprintf(w, "a CUDA graph of %d tokens\n", *graph)
+	default:
+		fmt.Fprintf(w, "%d tokens padded to a CUDA graph of %d\n", out.Batch.Tokens, *graph)
+	}
+	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "part\t        ms\tshare\tbound by\tconstants\n")
 	for _, p := range out.Parts {
@@ -160,5 +180,10 @@ func printExplanation(w io.Writer, setup *experiments.Setup, b model.Batch, e *m
 	}
 	_, err := fmt.Fprintf(w, "\n%.0f FLOPs per byte, %s the GPU's ridge at %.0f; MFU %.0f %%, MBU %.0f %%; no step can beat %.3f ms\n",
 		e.Intensity, side, e.Ridge, 100*e.MFU, 100*e.MBU, out.FloorMs)
+	for _, text := range texts(setup.Warnings) {
+		if err == nil {
+			_, err = fmt.Fprintf(w, "warning: %s\n", text)
+		}
+	}
 	return err
 }
