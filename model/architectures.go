@@ -37,12 +37,14 @@ func (c *config) llm() LLM {
 
 // dense reads what a decoder with grouped-query attention has.
 func (c *config) dense(m *LLM) {
-	m.Layers = c.number("num_hidden_layers")
-	m.Hidden = c.number("hidden_size")
-	m.Heads = c.number("num_attention_heads")
-	m.KVHeads = c.numberOr(m.Heads, "num_key_value_heads")
+	m.Layers = c.positive("num_hidden_layers")
+	m.Hidden = c.positive("hidden_size")
+	m.Heads = c.positive("num_attention_heads")
+	if m.KVHeads = m.Heads; c.has("num_key_value_heads") {
+		m.KVHeads = c.positive("num_key_value_heads")
+	}
 	m.Intermediate = c.number("intermediate_size")
-	m.Vocab = c.number("vocab_size")
+	m.Vocab = c.positive("vocab_size")
 	m.TiedEmbeddings = c.truth("tie_word_embeddings", false)
 	switch m.HeadDim = c.numberOr(0, "head_dim"); {
 	case m.HeadDim > 0 || m.Heads == 0:

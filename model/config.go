@@ -103,6 +103,15 @@ func (c *config) number(keys ...string) int {
 	return 0
 }
 
+// positive is a required whole number of at least 1.
+func (c *config) positive(key string) int {
+	n := c.number(key)
+	if n == 0 {
+		c.fail("%s is 0 (want 1 or more)", key)
+	}
+	return n
+}
+
 // numberOr is an optional whole number.
 func (c *config) numberOr(byDefault int, keys ...string) int {
 	for _, key := range keys {

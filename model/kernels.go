@@ -77,7 +77,31 @@ func NewKernels(d *Deployment, o KernelOptions) (*Kernels, error) {
 		k.eagerFloor = roundFemtos((o.Overheads.Step.Seconds() + float64(o.EagerLayerTime.Seconds()*float64(d.LLM.Layers))) * femtosPerSecond)
 	}
 	k.prepareAttention()
+	n := min(o.MaxNumSeqs, countedSeqs)
+	if seconds := k.fullest(n); !(seconds <= slowestStep) {
+		return nil, fmt.Errorf("kernels of %v: an iteration of %d sequences takes %.3g s or more (want at most %d: see the memory bandwidth, %.3g GB/s, and the peak of bf16, %.3g TFLOPS)",
+			d, n, seconds, slowestStep, d.GPU.HBMBytesPerSecond/1e9, d.GPU.BF16FLOPs/1e12)
+	}
 	return k, nil
+}
+
+// slowestStep, in seconds, is as long as an iteration may be. Femtoseconds overflow at nine times that.
+const slowestStep = 1000
+
+// countedSeqs is the largest batch that slowestStep is held against.
+const countedSeqs = 1 << 20
+
+// fullest is the time of an iteration in which n sequences fill the memory, in seconds.
+func (k *Kernels) fullest(n int) float64 {
+	d := k.ops.d
+	context := max(d.GPU.MemoryBytes/float64(max(1, d.KVBytesPerToken())), float64(n))
+	mean := int64(min(context/float64(n), curveEnd))
+	attention := 0.0
+	for _, c := range k.ops.classes() {
+		attention += c.layers * k.ops.decodeSequence(min(float64(mean), float64(c.window))).seconds
+	}
+	fs := float64(k.fixed) + float64(k.decodeLaunch) + float64(k.tokens.at(int64(n))) + float64(k.emit.at(int64(n)))
+	return fs/femtosPerSecond + float64(n)*(attention+float64(k.sequence)/femtosPerSecond)
 }
 
 func (k *Kernels) prepareAttention() {

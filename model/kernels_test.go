@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"strings"
 	"testing"
 
 	"clifftop/model"
@@ -46,4 +47,23 @@ func TestServedVectors(t *testing.T) {
 			t.Logf("%s %.6f ms, error %+.1e", c.id, float64(first)/1e12, float64(first)/1e12/c.ms-1)
 		}
 	}
+}
+
+// TestSlowGPU wants one line about a GPU whose times would not fit.
+func TestSlowGPU(t *testing.T) {
+	for name, slow := range map[string]func(*model.GPU){
+		"bandwidth": func(g *model.GPU) { g.HBMBytesPerSecond = 100 },
+		"peak":      func(g *model.GPU) { g.BF16FLOPs = 1e5 },
+		"both":      func(g *model.GPU) { g.HBMBytesPerSecond, g.BF16FLOPs = 1e-300, 1e-300 },
+	} {
+		d := deploy(t, "llama-3.1-8b", "h100", model.Options{})
+		slow(&d.GPU)
+		_, err := model.NewKernels(d, model.KernelOptions{})
+		if err == nil || !strings.Contains(err.Error(), "an iteration of 256 sequences takes ") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	d := deploy(t, "llama-3.1-8b", "h100", model.Options{})
+	d.GPU.HBMBytesPerSecond = 1e9
+	kernels(t, d, model.KernelOptions{})
 }

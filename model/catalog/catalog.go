@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +25,8 @@ import (
 	"clifftop/model"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
 )
 
 //go:embed models/*.yaml gpus/*.yaml kernels/*.yaml
@@ -104,8 +107,58 @@ func GPU(name string) (model.GPU, error) {
 
 // decode reads strict YAML: unknown keys and wrong types are refused with their position.
 func decode(file string, data []byte, into any) error {
-	if err := yaml.UnmarshalWithOptions(data, into, yaml.Strict()); err != nil {
-		return fmt.Errorf("%s:%s", file, located(err))
+	err := yaml.UnmarshalWithOptions(data, into, yaml.Strict())
+	if err == nil {
+		return nil
+	}
+	var unknown *yaml.UnknownFieldError
+	if errors.As(err, &unknown) && unknown.Token != nil && unknown.Token.Position != nil {
+		if keys := keysAt(data, unknown.Token.Position.Offset, reflect.TypeOf(into).Elem()); keys != nil {
+			return fmt.Errorf("%s:%s (want %s)", file, located(err), strings.Join(keys, ", "))
+		}
+	}
+	return fmt.Errorf("%s:%s", file, located(err))
+}
+
+// keysAt are the keys that a type allows in the map with a key at the offset.
+func keysAt(data []byte, offset int, t reflect.Type) []string {
+	file, err := parser.ParseBytes(data, 0)
+	if err != nil || len(file.Docs) == 0 {
+		return nil
+	}
+	return keysIn(file.Docs[0].Body, offset, t)
+}
+
+func keysIn(n ast.Node, offset int, t reflect.Type) []string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	values := map[string]reflect.Type{}
+	var names []string
+	if t.Kind() == reflect.Struct {
+		for i := range t.NumField() {
+			name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+			names, values[name] = append(names, name), t.Field(i).Type
+		}
+	}
+	mapping, ok := n.(*ast.MappingNode)
+	if !ok {
+		return nil
+	}
+	for _, v := range mapping.Values {
+		if v.Key.GetToken().Position.Offset == offset {
+			return names
+		}
+		inner := values[v.Key.String()]
+		if t.Kind() == reflect.Map {
+			inner = t.Elem()
+		}
+		if inner == nil {
+			continue
+		}
+		if keys := keysIn(v.Value, offset, inner); keys != nil {
+			return keys
+		}
 	}
 	return nil
 }

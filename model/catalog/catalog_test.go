@@ -188,14 +188,17 @@ memory: {physical_gb: 48, bandwidth_gb_per_s: 1000}
 		t.Errorf("read %+v", g)
 	}
 	for text, want := range map[string]string{
-		good + "colour: red\n":                                                `my.yaml:6:1: unknown field "colour"`,
+		good + "colour: red\n":                                                `my.yaml:6:1: unknown field "colour" (want name, aliases, source, architecture, sms, peak_tflops, memory, links_gb_per_s, attention, allreduce_class, tdp_w, price, calibrated, kernels)`,
+		strings.Replace(good, "bf16:", "bf61:", 1):                            `my.yaml:4:15: unknown field "bf61" (want bf16, fp8, int8, fp4)`,
+		good + "kernels: {gemm: {bf16: {t0: 1}}}\n":                           `my.yaml:6:25: unknown field "t0" (want t0_us, ec, em)`,
+		good + "kernels:\n  moe:\n    fp8:\n      em: 1\n      et: 1\n":       `my.yaml:10:7: unknown field "et" (want t0_us, em, ec, tile_rows, i0)`,
 		strings.Replace(good, "100", "many", 1):                               `my.yaml:3:6: found string (want int)`,
 		strings.Replace(good, "1000", "0", 1):                                 `my.yaml: memory bandwidth is 0 (want a positive number)`,
 		strings.Replace(good, "1000", ".nan", 1):                              `my.yaml: memory bandwidth is NaN (want a positive number)`,
 		good + "allreduce_class: infiniband\n":                                `my.yaml: unknown allreduce_class "infiniband" (want one of [ampere blackwell hopper l40s rtx])`,
 		good + "kernels: {gemm: {bf16: {t0_us: 1, ec: 1.5, em: 0.9}}}\n":      ``,
 		good + "kernels: {gemm: {fp7: {t0_us: 1, ec: 0.5, em: 0.9}}}\n":       `my.yaml: kernels.gemm: unknown format "fp7" (want [bf16 fp8 int4 nvfp4])`,
-		good + "kernels: {gemm: {bf16: {t0_us: 1, ec: 0, em: 0.9}}}\n":        `my.yaml: my-card gemm bf16: ec is 0 (want above 0, at most 1); `,
+		good + "kernels: {gemm: {bf16: {t0_us: 1, ec: 0, em: 0.9}}}\n":        `my.yaml: my-card gemm bf16: ec is 0 (want above 0, at most 1)`,
 		good + "kernels: {allreduce: {2: {alpha_us: 5, bus_gb_per_s: 20}}}\n": `my.yaml: kernels.allreduce has no line for 4 GPUs (want 2, 4 and 8)`,
 		"":  `my.yaml: `,
 		"[": `my.yaml:1:1: `,
@@ -206,7 +209,26 @@ memory: {physical_gb: 48, bandwidth_gb_per_s: 1000}
 			t.Errorf("%q: %v", text, err)
 		case want != "" && (err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n")):
 			t.Errorf("%q:\n got %v\nwant %s", text, err, want)
+		case err != nil && strings.Count(err.Error(), "ec is 0") > 1:
+			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// TestBorrowedName reads a record that bears a name of the catalogue, without its measurements.
+func TestBorrowedName(t *testing.T) {
+	data, err := files.ReadFile("gpus/h100-sxm.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := ReadGPU("h100.yaml", data)
+	if err != nil || whole.Calibrated != model.Calibrated {
+		t.Errorf("the catalogue's own record is %v, %v", whole.Calibrated, err)
+	}
+	bare, _, _ := strings.Cut(string(data), "kernels:")
+	g, err := ReadGPU("h100.yaml", []byte(bare))
+	if err != nil || g.Name != "h100-sxm" || g.Calibrated != model.Uncalibrated || g.Kernels.GEMM[model.BF16].Row != "default gemm bf16" {
+		t.Errorf("%s is %v with the row %s, %v", g.Name, g.Calibrated, g.Kernels.GEMM[model.BF16].Row, err)
 	}
 }
 

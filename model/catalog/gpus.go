@@ -3,6 +3,7 @@ package catalog
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"clifftop/model"
@@ -46,7 +47,7 @@ type gpuRecord struct {
 
 // ReadGPU reads a GPU record, as YAML in the format of the catalogue's own files. The file name
 // serves for messages. Kernel constants that the record leaves out are filled in as for the
-// catalogue's records.
+// catalogue's records; a record without any is uncalibrated, whatever it says.
 func ReadGPU(file string, data []byte) (model.GPU, error) {
 	var r gpuRecord
 	if err := decode(file, data, &r); err != nil {
@@ -54,9 +55,21 @@ func ReadGPU(file string, data []byte) (model.GPU, error) {
 	}
 	g, err := r.gpu()
 	if err != nil {
-		return model.GPU{}, fmt.Errorf("%s: %s", file, strings.ReplaceAll(err.Error(), "\n", "; "))
+		return model.GPU{}, fmt.Errorf("%s: %s", file, oneLine(err))
 	}
 	return g, nil
+}
+
+// oneLine joins the lines of an error. Formats that share a row of constants have the same faults.
+func oneLine(err error) string {
+	var lines []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		line = strings.Replace(line, noINT4Row, "", 1)
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "; ")
 }
 
 func (r *gpuRecord) gpu() (model.GPU, error) {
@@ -88,11 +101,12 @@ func (r *gpuRecord) gpu() (model.GPU, error) {
 	switch g.Calibrated {
 	case model.Calibrated, model.PartlyCalibrated, model.Uncalibrated:
 	case "":
-		if g.Calibrated = model.Uncalibrated; !r.Kernels.empty() {
-			g.Calibrated = model.PartlyCalibrated
-		}
+		g.Calibrated = model.PartlyCalibrated
 	default:
 		return g, fmt.Errorf("calibrated is %q (want yes, partly or no)", r.Calibrated)
+	}
+	if r.Kernels.empty() {
+		g.Calibrated = model.Uncalibrated // whatever the record says, and whichever name it bears
 	}
 	var err error
 	if g.Kernels, err = r.Kernels.resolve(&g); err != nil {

@@ -71,6 +71,9 @@ type shared struct {
 
 const micro, nano, defaultRow = 1e-6, 1e-9, "default"
 
+// noINT4Row marks a row that stands in for the missing one of weight-only four-bit products.
+const noINT4Row = " (no int4 row)"
+
 // resolve looks every row up: the GPU's own; for a format that the GPU has no units for, its 16-bit
 // row; else the default.
 func (k *kernelRows) resolve(g *model.GPU) (model.KernelConstants, error) {
@@ -182,7 +185,7 @@ func (k *kernelRows) gemm(s *shared, g *model.GPU, p model.Precision) model.GEMM
 			name, exponent = g.Architecture+" gemm int4", s.exponent["int4"]
 		} else {
 			row, from = lookUp(k.GEMM, s.defaults.GEMM, g, model.BF16)
-			name = from("gemm") + " (no int4 row)"
+			name = from("gemm") + noINT4Row
 		}
 	}
 	return model.GEMMConstants{
