@@ -240,7 +240,7 @@ func (f *File) warnUnused(h header, known []string) {
 			used = used || k == n
 		}
 		if !used {
-			f.warnings = append(f.warnings, fmt.Sprintf("%s: column %q is not used", f.name, n))
+			f.warnings = append(f.warnings, fmt.Sprintf("%s: column %s is not used", f.name, quoted(n)))
 		}
 	}
 }

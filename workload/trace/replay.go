@@ -218,7 +218,7 @@ func (s *Source) scale(r Reader) (Reader, error) {
 		return r, nil
 	case k > LargeScale && !s.load.AllowLargeScale:
 		return nil, &workload.FieldError{Key: "workload.trace.scale", Problem: fmt.Sprintf(
-			"%.4g times the load of the trace is too much to mean anything (want at most %d, or permission)", k, LargeScale)}
+			"%.4g times the load of the trace is too much to mean anything (want at most %d)", k, LargeScale)}
 	case k < 1:
 		s.note("thin: %.4g of the %s kept", k, s.units())
 		return &thin{step{r}, k, s.load.Seed}, nil

@@ -3,6 +3,7 @@ package trace
 import (
 	"fmt"
 	"strconv"
+	"unicode/utf8"
 )
 
 // Code names the rule that a row breaks.
@@ -65,17 +66,38 @@ func (e *RowError) Error() string {
 	}
 	s += ": " + string(e.Code) + ": "
 	if e.Value != "" || e.Line > 0 {
-		v := e.Value
-		if len(v) > shown {
-			v = v[:shown] + "…"
-		}
-		s += strconv.Quote(v) + " "
+		s += quoted(e.Value) + " "
 	}
 	s += e.Problem
 	if e.Want != "" {
 		s += " (want " + e.Want + ")"
 	}
 	return s
+}
+
+// quoted is a value in quotes, cut to what a message repeats: so many bytes of text, or what has so many
+// bytes in ASCII of anything else.
+func quoted(v string) string {
+	head := v
+	if len(v) > shown {
+		end := shown
+		for end > shown-utf8.UTFMax && !utf8.RuneStart(v[end]) {
+			end--
+		}
+		head = v[:end]
+	}
+	q := strconv.Quote(head)
+	if !utf8.ValidString(head) || len(q) > 2*shown {
+		q = strconv.QuoteToASCII(head)
+		for len(q) > shown+2 {
+			head = head[:len(head)-1]
+			q = strconv.QuoteToASCII(head)
+		}
+	}
+	if len(head) < len(v) {
+		q = q[:len(q)-1] + `…"`
+	}
+	return q
 }
 
 // fault is a RowError before its place is known.

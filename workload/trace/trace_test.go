@@ -473,3 +473,20 @@ func TestPublicTraces(t *testing.T) {
 		}
 	}
 }
+
+func TestQuoted(t *testing.T) {
+	for v, want := range map[string]string{
+		"":                            `""`,
+		"1,2,x":                       `"1,2,x"`,
+		strings.Repeat("a", 41):       `"` + strings.Repeat("a", 40) + `…"`,
+		strings.Repeat("é", 30):       `"` + strings.Repeat("é", 20) + `…"`,
+		"a" + strings.Repeat("é", 30): `"a` + strings.Repeat("é", 19) + `…"`,
+		"\x00\xff\x80 W":              `"\x00\xff\x80 W"`,
+		strings.Repeat("\xff", 41):    `"` + strings.Repeat(`\xff`, 10) + `…"`,
+		strings.Repeat("\x01", 40):    `"` + strings.Repeat(`\x01`, 10) + `…"`,
+	} {
+		if got := (&RowError{Name: "t", Line: 1, Value: v, Problem: "is odd"}).Error(); got != "t:1: : "+want+" is odd" {
+			t.Errorf("%q: %s, want %s", v, got, want)
+		}
+	}
+}
