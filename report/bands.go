@@ -29,11 +29,18 @@ func (b Bands) Name(ms float64) string {
 
 var beyond = math.Inf(1)
 
-// DefaultProfile has the bands that are usual for chat; ranges that no source names are "marginal".
-func DefaultProfile() Profile {
-	return Profile{
-		Name: "default",
+// Profiles are the known profiles; the first is the default. Ranges that no source names are "marginal".
+func Profiles() []Profile {
+	return []Profile{{
+		Name: "default", // what is usual for chat
 		TTFT: Bands{{200, "excellent"}, {800, "acceptable"}, {1000, "marginal"}, {beyond, "poor"}},
 		TPOT: Bands{{30, "excellent"}, {80, "acceptable"}, {100, "marginal"}, {beyond, "poor"}},
-	}
+	}, {
+		Name: "chat-strict", // impatient readers: beyond two seconds they leave
+		TTFT: Bands{{100, "instant"}, {300, "acceptable"}, {1000, "marginal"}, {2000, "doubtful"}, {beyond, "abandoned"}},
+		TPOT: Bands{{100, "smooth"}, {150, "marginal"}, {beyond, "stuttering"}},
+	}}
 }
+
+// DefaultProfile is the first of [Profiles].
+func DefaultProfile() Profile { return Profiles()[0] }

@@ -23,18 +23,18 @@ func printOnce(w io.Writer, fill func(io.Writer) error) error {
 }
 
 // printRun prints the result of a run.
-func printRun(w io.Writer, res *experiments.Result, format string) error {
+func printRun(w io.Writer, res *experiments.Result, format string, bands report.Profile) error {
 	switch format {
 	case "json":
 		return printJSON(w, res.Summary)
 	case "csv":
 		return res.Summary.WriteCSV(w)
 	case "markdown":
-		return res.Summary.WriteMarkdown(w, report.DefaultProfile())
+		return res.Summary.WriteMarkdown(w, bands)
 	case "vllm-bench":
 		return printJSON(w, res.VLLMBench())
 	}
-	return res.Summary.WriteTable(w, report.DefaultProfile())
+	return res.Summary.WriteTable(w, bands)
 }
 
 // printSweep prints a curve.

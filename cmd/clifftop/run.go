@@ -19,6 +19,7 @@ func newRun() *cobra.Command {
 	var scenario scenarioFlags
 	var output outputFlags
 	var save []string
+	var bands string
 	c := &cobra.Command{
 		Use:   "run [SCENARIO]",
 		Short: "Simulate one operating point",
@@ -43,23 +44,45 @@ input; without one the defaults hold.`,
 			if len(save) > 0 && output.out == "" {
 				return fmt.Errorf("--save needs --out DIR")
 			}
+			profile, err := profileNamed(bands)
+			if err != nil {
+				return err
+			}
 			s, err := scenario.load(args)
 			if err != nil {
 				return err
 			}
-			return runScenario(c, s, &output, save)
+			return runScenario(c, s, &output, save, profile)
 		},
 	}
 	scenario.register(c)
 	output.register(c, "table", "json", "csv", "markdown", "vllm-bench")
 	output.registerRun(c)
 	c.Flags().StringVarP(&output.out, "out", "o", "", "write summary.json and a picture, run.png and run.svg, into `DIR`")
+	c.Flags().StringVar(&bands, "bands", report.DefaultProfile().Name, "how to name latencies in words: "+strings.Join(profileNames(), ", "))
 	c.Flags().StringSliceVar(&save, "save", nil, "write more into --out: `WHAT` is requests, timeseries, or both with a comma")
 	return c
 }
 
+func profileNames() []string {
+	var names []string
+	for _, p := range report.Profiles() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+func profileNamed(name string) (report.Profile, error) {
+	for _, p := range report.Profiles() {
+		if p.Name == name {
+			return p, nil
+		}
+	}
+	return report.Profile{}, fmt.Errorf("--bands: %q is not known (want %s)", name, strings.Join(profileNames(), ", "))
+}
+
 // runScenario runs a scenario, and prints and writes the result, which may be partial.
-func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags, save []string) error {
+func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags, save []string, bands report.Profile) error {
 	setup, err := s.Resolve()
 	if err != nil {
 		return err
@@ -92,7 +115,7 @@ func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 	if output.format != "table" && output.format != "markdown" { // which have the warnings in them
 		output.warn(c.ErrOrStderr(), warningTexts(res.Summary))
 	}
-	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printRun(w, res, output.format) })
+	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printRun(w, res, output.format, bands) })
 	cancelled := errors.Is(runErr, context.Canceled)
 	if runErr != nil && !cancelled {
 		requests = nil // they could not be written
