@@ -11,7 +11,7 @@ import (
 // Thresholds that several parts of the analysis of a curve share. They are fractions.
 const (
 	quarter   = .25 // of the throughput gained per unit of load at the lowest load: what is left at the knee
-	plateau   = .02 // of the highest throughput, where replications do not tell better: less is no difference
+	plateau   = .03 // of the highest throughput, where replications do not tell better: less is no difference
 	saturated = .99 // of the time that the GPU is busy
 	binding   = .10 // of the time that requests wait for a resource: it binds
 	wasteful  = .01 // of computed tokens that are recomputed

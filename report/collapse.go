@@ -9,6 +9,7 @@ import (
 // sight must be plain.
 const (
 	plainFall = .05 // of the peak's throughput
+	smallFall = .02 // of the same
 	unlikely  = 3   // standard deviations
 )
 
@@ -47,7 +48,7 @@ func fallen(peak, l load) bool {
 		return by > both
 	}
 	if explained {
-		return by > max(plateau*peak.throughput, deviation(peak, l))
+		return by > max(smallFall*peak.throughput, deviation(peak, l))
 	}
 	return by > max(plainFall*peak.throughput, unlikely*deviation(peak, l))
 }

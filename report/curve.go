@@ -41,7 +41,7 @@ type Knee struct {
 }
 
 // Peak is the highest throughput seen. On a plateau it is the lowest load at which throughput is as good as
-// the highest: within its confidence interval, or 2 %.
+// the highest: within its confidence interval, or 3 %.
 type Peak struct {
 	Value            float64 `json:"value"`
 	OutputTokensPerS float64 `json:"output_tokens_per_s"`

@@ -117,13 +117,12 @@ func TestTailSpikes(t *testing.T) {
 		t.Error("a spike is missed")
 	}
 	for what, change := range map[string]func(before, after *CurvePoint){
-		"loads far apart":  func(before, _ *CurvePoint) { before.Value = 7 },
-		"few requests":     func(_, after *CurvePoint) { after.Summary.Latency.TTFT.N = 900 },
-		"nobody waits":     func(_, after *CurvePoint) { after.Summary.System.GapByCause.Seats = ptr(0) },
-		"not by the queue": func(_, after *CurvePoint) { after.Summary.Latency.Queue.P99 = ptr(150) },
-		"p50 grows as well": func(_, after *CurvePoint) {
-			after.Summary.Latency.TTFT.P50 = ptr(400)
-		},
+		"loads far apart":   func(before, _ *CurvePoint) { before.Value = 7 },
+		"few requests":      func(_, after *CurvePoint) { after.Summary.Latency.TTFT.N = 900 },
+		"nobody waits":      func(_, after *CurvePoint) { after.Summary.System.GapByCause.Seats = ptr(0) },
+		"not by the queue":  func(_, after *CurvePoint) { after.Summary.Latency.Queue.P99 = ptr(150) },
+		"p50 grows as well": func(_, after *CurvePoint) { after.Summary.Latency.TTFT.P50 = ptr(400) },
+		"everybody waits":   func(_, after *CurvePoint) { after.Summary.Latency.Queue.P50 = ptr(80) },
 		"chance": func(_, after *CurvePoint) {
 			after.Summary.Latency.TTFT = Distribution{N: 1000, P50: ptr(100), P95: ptr(120), P99: ptr(420), P999: ptr(2000)}
 		},

@@ -96,7 +96,7 @@ func ExampleNewCurve() {
 	//              of what it brings at the lowest load
 	// sign at 30   busy but flat: the GPU is busy 100 % of the time, yet from here to
 	//              40 more load brings no more throughput
-	// sign at 30   not stationary: the system fills up by 3.17 requests/s
+	// sign at 30   not stationary: the system fills up by 3.15 requests/s
 }
 
 func ExampleSummary_WriteMarkdown() {

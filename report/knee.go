@@ -37,7 +37,9 @@ func (a analysis) peak() *Peak {
 	if i < 0 {
 		return nil
 	}
-	return &Peak{Value: a[i].value, OutputTokensPerS: a[i].throughput, AtEdge: i == len(a)-1}
+	w := &a[i].s.Window
+	overloaded := w.GrowthRequestsPerS != nil // there is no more to be had
+	return &Peak{Value: a[i].value, OutputTokensPerS: a[i].throughput, AtEdge: i == len(a)-1 && !overloaded}
 }
 
 // stride is the factor between two loads from which on a gain can be told: chance has its part in every

@@ -206,6 +206,9 @@ func (c *Curve) findings() [][2]string {
 		edge := ""
 		if p.AtEdge {
 			edge = ", the highest value swept: the true peak may lie beyond"
+			if p.Value < c.Points[len(c.Points)-1].Value {
+				edge = ", the highest value that can be judged: the true peak may lie beyond"
+			}
 		}
 		add("peak", "%s output tokens/s at %.4g%s", digits(p.OutputTokensPerS), p.Value, edge)
 	}

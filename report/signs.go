@@ -10,8 +10,9 @@ const (
 	slowing   = .75 // of the throughput gained per unit of load at the lowest load: it no longer grows with load
 	swinging  = .10 // standard deviation of KV usage over time
 	spike     = 2.0 // factor by which p99 grows, while
-	calm      = 1.5 // p50 grows by this factor at most, from a load that is
+	calm      = 1.5 // p50 grows by this factor at most, or by the root of the other, from a load that is
 	neighbour = 2.0 // times smaller at most
+	fine      = .50 // of the TTFT's p50 that is waiting, at most
 	sure      = 2   // standard deviations of a p99
 	likely    = .5  // standard deviations of a gain
 )
@@ -68,6 +69,9 @@ func (a analysis) spikes(i int) (string, bool) {
 	if l.P50 == nil || l.P99 == nil || l.N < minP99 || queue.P99 == nil {
 		return "", false
 	}
+	if queue.P50 != nil && *queue.P50 > fine**l.P50 {
+		return "", false
+	}
 	waited := 0.0
 	for _, w := range waits(a[i].s) {
 		if w.part != nil {
@@ -80,7 +84,7 @@ func (a analysis) spikes(i int) (string, bool) {
 			continue
 		}
 		rise := *l.P99 - *b.P99
-		if *l.P99 >= spike**b.P99 && *l.P50 <= calm**b.P50 &&
+		if *l.P99 >= spike**b.P99 && *l.P50 <= max(calm, math.Sqrt(*l.P99 / *b.P99))**b.P50 &&
 			rise > sure*math.Hypot(l.p99Deviation(), b.p99Deviation()) &&
 			waited > 0 && *queue.P99-*before.P99 >= rise/2 {
 			return fmt.Sprintf("TTFT p99 goes from %s ms at %.4g to %s ms, p50 only from %s to %s ms",

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -79,22 +80,39 @@ func TestMSERAgainstDefinition(t *testing.T) {
 // queueRun plays a queue with one server: requests at equal distances of a second that take the given service
 // time each, and start with a backlog.
 func queueRun(c *Collector, n, backlog int, service func(i int) float64) {
+	arrivals := make([]float64, n+backlog)
+	for i := range arrivals {
+		arrivals[i] = math.Max(0, float64(i-backlog))
+	}
+	serve(c, arrivals, service)
+}
+
+// serve is the same for given instants of arrival.
+func serve(c *Collector, arrivals []float64, service func(i int) float64) {
+	var recs []*sim.Record
+	free := 0.0
+	for i, arrival := range arrivals {
+		start := math.Max(arrival, free)
+		free = start + service(i)
+		rec := served(int64(i), arrival, free, free, 1)
+		rec.Scheduled = at(start)
+		recs = append(recs, rec)
+	}
+	deliver(c, recs, 1)
+}
+
+// deliver tells the collector of requests, of which so many run at a time.
+func deliver(c *Collector, recs []*sim.Record, most int) {
 	type event struct {
 		at   clock.Time
 		done bool
 		rec  *sim.Record
 	}
 	var events []event
-	free := 0.0
-	for i := range n + backlog {
-		arrival := math.Max(0, float64(i-backlog))
-		start := math.Max(arrival, free)
-		free = start + service(i)
-		rec := served(int64(i), arrival, free, free, 1)
-		rec.Scheduled = at(start)
-		events = append(events, event{at(arrival), false, rec}, event{at(free), true, rec})
+	for _, r := range recs {
+		events = append(events, event{r.Request.Arrival, false, r}, event{r.ClientLast, true, r})
 	}
-	slices.SortStableFunc(events, func(a, b event) int { return int(a.at - b.at) })
+	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	var l sim.Levels
 	for _, e := range events {
 		if e.done {
@@ -104,7 +122,7 @@ func queueRun(c *Collector, n, backlog int, service func(i int) float64) {
 			c.Arrived(e.at, &e.rec.Request)
 			l.System++
 		}
-		l.Running = min(l.System, 1)
+		l.Running = min(l.System, most)
 		l.Waiting = l.System - l.Running
 		c.Levels(e.at, &l)
 	}
@@ -127,6 +145,76 @@ func TestAutoWarmup(t *testing.T) {
 	queueRun(c, 3000, 0, func(int) float64 { return .8 })
 	if w := c.Summary().Window; w.Stationary == nil || !*w.Stationary || w.WarmupS != 0 {
 		t.Errorf("steady from the start: %+v", w)
+	}
+}
+
+// A queue with one server, exponential times and four fifths of the load that it can serve makes requests wait for
+// 4 s. A backlog of 100 s at the start doubles that, and must be cut.
+func TestBacklogIsCut(t *testing.T) {
+	const runs, n, backlog = 12, 4500, 100
+	means := map[Warmup]float64{}
+	for _, u := range []Warmup{{}, {Auto: true}} {
+		for seed := range uint64(runs) {
+			rng := rand.New(rand.NewPCG(seed, 7))
+			arrivals, at := make([]float64, backlog, backlog+n), 0.0
+			for range n {
+				at += rng.ExpFloat64() / .8
+				arrivals = append(arrivals, at)
+			}
+			c := NewCollector(Options{Warmup: u})
+			serve(c, arrivals, func(int) float64 { return rng.ExpFloat64() })
+			means[u] += *c.Summary().Latency.Queue.Mean / 1000 / runs
+		}
+	}
+	if auto, none := means[Warmup{Auto: true}], means[Warmup{}]; math.Abs(auto-4) > .6 || none < 7 {
+		t.Errorf("requests wait for %.2f s, without a cut %.2f s; want 4", auto, none)
+	}
+}
+
+// Arrivals whose rate doubles and halves again make the queue longer and shorter, which is no start to be cut, nor
+// a system that has not settled.
+func TestWanderingRateIsNoWarmup(t *testing.T) {
+	for _, first := range []float64{.2, .8} {
+		rng := rand.New(rand.NewPCG(1, uint64(10*first)))
+		var arrivals []float64
+		for at := 0.0; at < 8000; {
+			rate := first
+			if int(at/2000)%2 == 1 {
+				rate = 1 - first
+			}
+			at += rng.ExpFloat64() / rate
+			arrivals = append(arrivals, at)
+		}
+		c := NewCollector(Options{Warmup: Warmup{Auto: true}})
+		serve(c, arrivals, func(int) float64 { return rng.ExpFloat64() })
+		s := c.Summary()
+		if w := s.Window; w.WarmupS > 800 || w.Stationary == nil || !*w.Stationary {
+			t.Errorf("first %v/s: %+v", first, w)
+		}
+		near(t, "offered", s.Throughput.OfferedRequestsPerS, float64(s.Latency.E2E.N)/(s.Window.EndS-s.Window.StartS))
+	}
+}
+
+// A system without a limit fills up at the start, which is no overload, whatever is cut.
+func TestFillingIsNoOverload(t *testing.T) {
+	for _, u := range []Warmup{{}, {Auto: true}} {
+		for _, length := range []float64{3, 8, 15, 40} {
+			c := NewCollector(Options{Warmup: u})
+			const n = 3000
+			var recs []*sim.Record
+			for i := range n {
+				start := length * float64(i) / n
+				rec := served(int64(i), start, start+.01, start+1, 10)
+				rec.Scheduled = at(start)
+				recs = append(recs, rec)
+			}
+			deliver(c, recs, n)
+			s := c.Summary()
+			short := slices.ContainsFunc(s.Warnings, func(w Warning) bool { return w.Code == "window_short" })
+			if s.Window.GrowthRequestsPerS != nil || short != (length < minResidences) {
+				t.Errorf("%v s: %+v, short %v", length, s.Window, short)
+			}
+		}
 	}
 }
 

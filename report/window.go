@@ -48,6 +48,9 @@ func (c *Collector) window(s *Summary) window {
 	}
 	w.from = min(w.from, w.to)
 	c.trend(&w)
+	if w.growth != nil && c.opts.Warmup.Auto { // nothing will settle, however much is cut
+		w.from = min(w.from, int(int64(fills*c.meanService())/t.width)+1)
+	}
 	w.start, w.until = t.start(w.from), t.start(w.to)
 	if end := c.opts.End; end > 0 && runEnd >= end && w.until > end { // buckets have doubled since
 		w.until = end
@@ -66,9 +69,9 @@ const (
 	minSteady  = 50
 )
 
-// minResidences is the number of times that a window should be longer than a request takes from admission on. A
-// system that starts empty needs about one such time to fill, so that in a shorter window a tenth of the
-// work and more would be missing from its throughput.
+// minResidences is the number of times that a run should be longer than a request takes from admission on. A
+// system that starts empty needs about one such time to fill, so that in a shorter run a tenth of the
+// work and more would be missing from its throughput. Of a warm-up that is cut at least half must be left.
 const minResidences = 10
 
 // residences is the length of the window in units of the mean time that a request takes from admission to
@@ -82,7 +85,10 @@ func (s *Summary) residences() float64 {
 }
 
 // short reports whether the window is too short to measure a throughput in.
-func (s *Summary) short() bool { return s.residences() < minResidences }
+func (s *Summary) short() bool {
+	n := s.residences()
+	return n < minResidences/2 || n*s.Window.EndS < minResidences*(s.Window.EndS-s.Window.StartS)
+}
 
 // judgeLength takes back what was said about a steady state where the window is too short to tell, since a
 // system that fills up from empty looks like one that asks for too much.
@@ -93,29 +99,41 @@ func (s *Summary) judgeLength(w *window) {
 	w.stationary, w.growth = nil, nil
 	s.Window.Stationary, s.Window.GrowthRequestsPerS = nil, nil
 	s.warn("window_short", fmt.Sprintf(
-		"the window is only %.2g times as long as a request takes (want %d or more): the system is still filling up, and throughput is understated", s.residences(), minResidences))
+		"the window is only %.2g times as long as a request takes (want a run of %d times or more): the system is still filling up, and throughput is understated", s.residences(), minResidences))
 }
 
-// transient bounds the time in which a system forgets how it started: some times what a request takes, and
-// many times the wait in the queue, since queues near saturation are slow to change. The wait of the
-// first requests counts too, which a backlog at the start makes long.
+// A system that starts empty is full after so many times what a request takes. A queue needs so many
+// times the wait in it to forget how it started: near saturation it is slow to change.
+const (
+	fills   = 5
+	forgets = 40
+)
+
+// finished is the number of requests that ended.
+func (c *Collector) finished() float64 {
+	n := 0.0
+	for _, k := range c.totals.outcomes {
+		n += float64(k)
+	}
+	return n
+}
+
+// meanService is the mean time from admission to release, in picoseconds.
+func (c *Collector) meanService() float64 {
+	return c.totals.running.Float64() / max(c.finished(), 1)
+}
+
+// transient bounds the time in which a system forgets how it started. The wait of the first requests counts as
+// well as the mean, since a backlog at the start makes it long.
 func (c *Collector) transient(buckets []bucket) clock.Duration {
-	const services, waits = 5, 40
-	finished := 0.0
-	for _, n := range c.totals.outcomes {
-		finished += float64(n)
-	}
-	if finished == 0 {
-		return math.MaxInt64
-	}
-	wait := c.totals.queue.Float64() / finished
+	wait := c.totals.queue.Float64() / max(c.finished(), 1)
 	for i := range buckets {
 		if b := &buckets[i]; b.samples > 0 {
 			wait = max(wait, b.ttft.Float64()/float64(b.samples))
 			break
 		}
 	}
-	return clock.Duration(min(services*c.totals.running.Float64()/finished+waits*wait, math.MaxInt64/2))
+	return clock.Duration(min(fills*c.meanService()+forgets*wait, math.MaxInt64/2))
 }
 
 // wanders reports whether the rate of arrivals changes over time by more than chance lets a steady one
@@ -138,7 +156,7 @@ func wanders(buckets []bucket) bool {
 
 // autoWarmup is the number of buckets to cut: the larger of the cuts that the TTFT over time of arrival and
 // the queue length over time ask for. The course of a rate that wanders is no warm-up, however: there the
-// cut ends when the system must have forgotten its start.
+// cut ends when the system must have forgotten its start, and is a small part of the run.
 func (c *Collector) autoWarmup(w *window) int {
 	buckets := c.line.buckets[:w.to]
 	if len(c.opts.Stages) > 1 || len(buckets) < 5*minBatches || c.totals.offered < minSteady {
@@ -153,8 +171,9 @@ func (c *Collector) autoWarmup(w *window) int {
 	cut, settled := MSER5(ttfts)
 	other, calm := MSER5(queues)
 	cut, settled = max(cut, other), settled && calm
-	if most := c.transient(buckets) / clock.Duration(c.line.width); !c.opts.Closed && int64(most) < int64(len(buckets)/2) && wanders(buckets) {
-		cut, settled = max(mser5(ttfts, int(most)), mser5(queues, int(most))), true
+	if !c.opts.Closed && wanders(buckets) {
+		most := int(min(int64(c.transient(buckets))/c.line.width, int64(len(buckets)/10)))
+		cut, settled = max(mser5(ttfts, most), mser5(queues, most)), true
 	}
 	w.stationary = &settled
 	return cut
@@ -168,15 +187,21 @@ const backlogShare = 0.05
 // grows from third to third of the window by more than chance would let it in a queue at the
 // brink of stability, whose length wanders like the square root of the arrivals. Or, where the load
 // wanders, a good part of all requests waits at the end of the window.
+//
+// It looks at what comes after the system has filled, if that is half the run or more.
 func (c *Collector) trend(w *window) {
-	n := w.to - w.from
+	from := w.from
+	if full := int(int64(fills*c.meanService()) / c.line.width); full <= w.to/2 {
+		from = max(from, full)
+	}
+	n := w.to - from
 	if c.opts.Closed || len(c.opts.Stages) > 1 || n < 5*minBatches || c.totals.offered < minSteady {
 		return
 	}
 	inside, arrivals := make([]float64, n), int64(0)
 	for i := range n {
-		inside[i] = c.line.detail[w.from+i].levels[inSystem].Mean()
-		arrivals += c.line.buckets[w.from+i].arrivals
+		inside[i] = c.line.detail[from+i].levels[inSystem].Mean()
+		arrivals += c.line.buckets[from+i].arrivals
 	}
 	slope := growth(inside)
 	first, middle, last := mean(inside[:n/3]), mean(inside[n/3:n-n/3]), mean(inside[n-n/3:])
