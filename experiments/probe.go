@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"context"
-	"math"
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
@@ -17,6 +16,7 @@ type probe struct {
 	completed int64      // in the second half
 	all       int64      // completed
 	residence float64    // seconds, summed over completed requests
+	service   float64    // the same, from admission on
 }
 
 // The methods of [sim.Observer].
@@ -41,6 +41,7 @@ func (p *probe) Finished(r *sim.Record) {
 	}
 	p.all++
 	p.residence += r.ClientLast.Sub(r.Request.Arrival).Seconds()
+	p.service += r.ClientLast.Sub(max(r.Scheduled, r.Request.Arrival)).Seconds()
 	if r.ClientLast >= p.half {
 		p.completed++
 	}
@@ -59,6 +60,7 @@ type outcome struct {
 	throughput float64 // completed requests per second, in the second half of the probe's time
 	keepsUp    bool    // about as many completed as arrived
 	residence  float64 // mean seconds that a request took
+	service    float64 // the same, from admission on
 }
 
 // run runs a probe.
@@ -83,7 +85,7 @@ func (l probeLoad) run(ctx context.Context, u *Setup) (outcome, error) {
 	if err := engine.Run(ctx); err != nil || p.all == 0 {
 		return outcome{}, err
 	}
-	o := outcome{residence: p.residence / float64(p.all), keepsUp: float64(p.completed) >= 0.85*float64(p.arrived)}
+	o := outcome{residence: p.residence / float64(p.all), service: p.service / float64(p.all), keepsUp: float64(p.completed) >= 0.85*float64(p.arrived)}
 	if l.seconds > 0 {
 		o.throughput = float64(p.completed) / (end - end/2).Seconds()
 	}
@@ -109,24 +111,33 @@ func (u *Setup) probeSource(l probeLoad) (workload.Source, error) {
 }
 
 // Probes last as long as so many requests on an idle system. They are long enough for so many
-// requests that chance does not matter, and short enough not to take longer than the sweep.
+// requests that chance does not matter, and short enough not to take longer than the sweep; but a system
+// that holds very many requests must have time to fill.
 const (
 	probeLengths     = 40
+	probeMinLengths  = 10
 	probeRequests    = 30_000
+	probeMaxRequests = 300_000
 	probeMinRequests = 1_000
 )
 
 // probeSeconds is how long to probe a rate.
 func probeSeconds(rate, idle float64) float64 {
-	return min(max(probeLengths*idle, probeMinRequests/rate), probeRequests/rate)
+	usual := min(max(probeLengths*idle, probeMinRequests/rate), probeRequests/rate)
+	return max(usual, min(probeMinLengths*idle, probeMaxRequests/rate))
 }
 
-// saturation estimates the load beyond which more of it brings no more throughput: a rate in requests per second,
-// or a number of users.
-func (u *Setup) saturation(ctx context.Context, users bool) (float64, error) {
+// saturation is what probes find out.
+type saturation struct {
+	load    float64 // more of it brings no more throughput: a rate in requests per second, or a number of users
+	service float64 // seconds that a request takes there, waiting for admission apart
+}
+
+// saturation estimates where the system saturates. Its load is 0 if no request completes.
+func (u *Setup) saturation(ctx context.Context, users bool) (saturation, error) {
 	idle, err := u.idleResidence(ctx)
 	if err != nil || idle == 0 {
-		return 0, err
+		return saturation{}, err
 	}
 	if users {
 		return u.saturationUsers(ctx, idle)
@@ -140,20 +151,30 @@ func (u *Setup) idleResidence(ctx context.Context) (float64, error) {
 	return o.residence, err
 }
 
+// serviceAt is how long a request takes at a rate, waiting for admission apart.
+func (u *Setup) serviceAt(ctx context.Context, rate float64) (float64, error) {
+	idle, err := u.idleResidence(ctx)
+	if err != nil || idle == 0 {
+		return 0, err
+	}
+	o, err := probeLoad{rate: rate, seconds: probeSeconds(rate, idle)}.run(ctx, u)
+	return max(idle, o.service), err
+}
+
 // saturationRate quadruples the rate until completions do not follow, then closes in on the highest
 // throughput.
-func (u *Setup) saturationRate(ctx context.Context, idle float64) (float64, error) {
-	best := 0.0
+func (u *Setup) saturationRate(ctx context.Context, idle float64) (saturation, error) {
+	best := saturation{service: idle}
 	try := func(rate float64) (keepsUp bool, err error) {
 		o, err := probeLoad{rate: rate, seconds: probeSeconds(rate, idle)}.run(ctx, u)
-		best = max(best, o.throughput)
+		best.load, best.service = max(best.load, o.throughput), max(best.service, o.service)
 		return o.keepsUp, err
 	}
 	rate := 0.5 / idle
 	for range 20 {
 		ok, err := try(rate)
 		if err != nil {
-			return 0, err
+			return best, err
 		}
 		if !ok {
 			break
@@ -162,23 +183,25 @@ func (u *Setup) saturationRate(ctx context.Context, idle float64) (float64, erro
 	}
 	// Overload may cost throughput, so that the peak is looked for from below too.
 	for _, factor := range []float64{1.25, 1, 0.9} {
-		if _, err := try(best * factor); err != nil {
-			return 0, err
+		if _, err := try(best.load * factor); err != nil {
+			return best, err
 		}
 	}
 	return best, nil
 }
 
-// saturationUsers doubles the number of users until throughput stops growing, and returns the number at
+// saturationUsers doubles the number of users until throughput stops growing, and finds the number at
 // which it comes near its highest.
-func (u *Setup) saturationUsers(ctx context.Context, idle float64) (float64, error) {
+func (u *Setup) saturationUsers(ctx context.Context, idle float64) (saturation, error) {
 	think := 0.0
 	if u.traffic.closed {
 		think = u.traffic.spec.Arrivals[0].ThinkTime.Mean.Seconds()
 	}
+	result := saturation{load: 1, service: idle}
 	throughput := func(n int) (float64, error) {
 		seconds := min(probeLengths*(idle+think), probeRequests*(idle+think)/float64(n))
 		o, err := probeLoad{users: n, seconds: max(seconds, 6*(idle+think))}.run(ctx, u)
+		result.service = max(result.service, o.service)
 		return o.throughput, err
 	}
 	var users []int
@@ -187,7 +210,7 @@ func (u *Setup) saturationUsers(ctx context.Context, idle float64) (float64, err
 	for n := 1; n <= 1<<17 && flat < 3; n *= 2 {
 		x, err := throughput(n)
 		if err != nil {
-			return 0, err
+			return result, err
 		}
 		users, rates = append(users, n), append(rates, x)
 		if x < 1.03*best {
@@ -202,46 +225,9 @@ func (u *Setup) saturationUsers(ctx context.Context, idle float64) (float64, err
 		if x >= near*best && i > 0 {
 			// Between two powers of two throughput is taken to be straight.
 			low, high := float64(users[i-1]), float64(users[i])
-			return low + (high-low)*(near*best-rates[i-1])/(x-rates[i-1]), nil
+			result.load = low + (high-low)*(near*best-rates[i-1])/(x-rates[i-1])
+			break
 		}
 	}
-	return 1, nil
-}
-
-// loads spreads points from near idle, through saturation, where they are densest, to beyond.
-func loads(saturation float64, users bool, points int) []float64 {
-	shares := []float64{0.05, 0.15, 0.3, 0.45, 0.6, 0.7, 0.8, 0.87, 0.94, 1, 1.08, 1.18, 1.32, 1.5}
-	if users {
-		shares = []float64{0.02, 0.06, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1, 1.15, 1.35, 1.6, 2, 2.5}
-	}
-	var values []float64
-	for i := range points {
-		at := 0.0
-		if points > 1 {
-			at = float64(i) * float64(len(shares)-1) / float64(points-1)
-		}
-		k := min(int(at), len(shares)-2)
-		share := shares[k] + (shares[k+1]-shares[k])*(at-float64(k))
-		v := significant(saturation*share, 3)
-		if users {
-			v = max(1, math.Round(v))
-		}
-		if len(values) == 0 || v > values[len(values)-1] {
-			values = append(values, v)
-		}
-	}
-	return values
-}
-
-// significant rounds to so many significant digits.
-func significant(x float64, digits int) float64 {
-	if x == 0 {
-		return 0
-	}
-	scale := math.Pow(10, float64(digits)-1-math.Floor(math.Log10(math.Abs(x))))
-	if scale >= 1 {
-		return math.Round(x*scale) / scale
-	}
-	inverse := math.Round(1 / scale)
-	return math.Round(x/inverse) * inverse
+	return result, nil
 }

@@ -96,29 +96,78 @@ func ParseOver(s string) (over string, values []string, err error) {
 // comes together with the context's error.
 func Sweep(ctx context.Context, s *Scenario, o SweepOptions) (*report.Curve, error) {
 	o.Over = o.over(s)
-	values, err := chooseValues(ctx, s, o)
+	p, err := o.plan(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	points, setups, err := prepare(s, o, values)
+	more := 0
+	if p.refine {
+		more = refinements
+	}
+	done, runErr, err := p.round(ctx, s, o, 0, more)
+	if err != nil || len(done) == 0 {
+		return nil, errors.Join(err, runErr)
+	}
+	curve := report.NewCurve(o.Over, done)
+	partial := len(done) < len(p.values)
+	if p.refine && !partial && curve.Peak != nil {
+		first := len(p.values)
+		p.refineAround(curve.Peak, o.Over == UsersKey)
+		var around []report.CurvePoint
+		around, runErr, err = p.round(ctx, s, o, first, 0)
+		if err != nil {
+			return nil, err
+		}
+		partial = len(around) < len(p.values)-first
+		curve = report.NewCurve(o.Over, append(done, around...))
+	}
+	curve.Clifftop = Version
+	curve.Partial = partial
+	return curve, runErr
+}
+
+// round runs the plan's values from the given one on, when more are to come. What was not run to its end is
+// left out, and runErr says why.
+func (p *plan) round(ctx context.Context, s *Scenario, o SweepOptions, from, more int) (done []report.CurvePoint, runErr, err error) {
+	points, setups, err := p.prepare(s, o, p.values[from:])
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if progress := o.Progress; progress != nil {
+		o.Progress = func(done, total int) { progress(from+done, from+total+more) }
 	}
 	results, runErr := runAll(ctx, setups, o)
-	var done []report.CurvePoint
 	for i, r := range results {
 		if r != nil {
 			done = append(done, report.CurvePoint{Value: points[i], Summary: r})
 		}
 	}
-	if len(done) == 0 {
-		return nil, runErr
-	}
-	curve := report.NewCurve(o.Over, done)
-	curve.Clifftop = Version
-	curve.Partial = len(done) < len(points)
-	return curve, runErr
+	return done, runErr, nil
 }
+
+// plan is what a sweep runs.
+type plan struct {
+	values  []string
+	seconds float64 // that runs at a rate last, where nothing else ends them; 0 if something does
+	refine  bool    // look again around the peak
+	highest float64 // load that can be had; 0 for no limit
+}
+
+// refineAround adds loads around the peak.
+func (p *plan) refineAround(peak *report.Peak, users bool) {
+	var loads []float64
+	for _, v := range p.values {
+		x, _ := pointValue(v)
+		loads = append(loads, x)
+	}
+	for _, v := range refine(loads, peak.Value, peak.AtEdge, users) {
+		if p.highest == 0 || v <= p.highest {
+			p.values = append(p.values, loadText(v))
+		}
+	}
+}
+
+func loadText(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // over is what varies.
 func (o SweepOptions) over(s *Scenario) string {
@@ -147,39 +196,61 @@ func (o SweepOptions) Trial(s *Scenario) (*Setup, error) {
 	return trial.Resolve()
 }
 
-// chooseValues are the values given, or loads around saturation.
-func chooseValues(ctx context.Context, s *Scenario, o SweepOptions) ([]string, error) {
-	if len(o.Values) > 0 {
-		return o.Values, nil
+// plan takes the values given, or loads around saturation.
+func (o SweepOptions) plan(ctx context.Context, s *Scenario) (*plan, error) {
+	p := &plan{values: o.Values}
+	sized := o.Over == RateKey && s.endless()
+	if len(o.Values) > 0 && !sized {
+		return p, nil
 	}
 	base, err := o.Trial(s)
 	if err != nil {
 		return nil, err
 	}
-	saturation, err := base.saturation(ctx, o.Over == UsersKey)
-	if err != nil {
-		return nil, fmt.Errorf("looking for saturation: %w", err)
+	found := saturation{}
+	if len(o.Values) > 0 {
+		if found.service, err = base.serviceAt(ctx, highest(p.values)); err != nil {
+			return nil, fmt.Errorf("probing the highest load: %w", err)
+		}
+	} else if found, err = o.choose(ctx, base, p); err != nil {
+		return nil, err
 	}
-	if saturation == 0 {
-		return nil, Faults{{Where: "sweep", Problem: fmt.Sprintf(
+	if top := highest(p.values); sized && top > 0 {
+		p.seconds = runSeconds(top, found.service)
+	}
+	return p, nil
+}
+
+// choose finds out where the system saturates and plans loads around that.
+func (o SweepOptions) choose(ctx context.Context, base *Setup, p *plan) (saturation, error) {
+	users := o.Over == UsersKey
+	found, err := base.saturation(ctx, users)
+	if err != nil {
+		return found, fmt.Errorf("looking for saturation: %w", err)
+	}
+	if found.load == 0 {
+		return found, Faults{{Where: "sweep", Problem: fmt.Sprintf(
 			"no request completes, however small the load (want requests that fit max_model_len, %d tokens, and a patience to suit)", value(base.Scenario.Engine.MaxModelLen))}}
 	}
 	if t := base.Scenario.Workload.Trace; t != nil && t.Statistics != nil {
-		saturation = min(saturation, maxSuperposed*t.Statistics.RequestsPerS/highestShare)
+		p.highest = maxSuperposed * t.Statistics.RequestsPerS
+		found.load = min(found.load, p.highest/highestShare)
 	}
 	n := o.Points
 	if n == 0 {
 		n = defaultPoints
 	}
-	var values []string
-	for _, v := range loads(saturation, o.Over == UsersKey, n) {
-		values = append(values, strconv.FormatFloat(v, 'f', -1, 64))
+	if p.refine = n >= minRefined; p.refine {
+		n -= refinements
 	}
-	return values, nil
+	for _, v := range loads(found.load, users, n) {
+		p.values = append(p.values, loadText(v))
+	}
+	return found, nil
 }
 
-// prepare resolves the scenario for every value, so that faults show before anything runs.
-func prepare(s *Scenario, o SweepOptions, values []string) ([]float64, []*Setup, error) {
+// prepare resolves the scenario for values, so that faults show before anything runs.
+func (p *plan) prepare(s *Scenario, o SweepOptions, values []string) ([]float64, []*Setup, error) {
 	var points []float64
 	var setups []*Setup
 	var faults Faults
@@ -190,8 +261,12 @@ func prepare(s *Scenario, o SweepOptions, values []string) ([]float64, []*Setup,
 			continue
 		}
 		settings := []Setting{{Key: o.Over, Value: v, Flag: "--over " + o.Over}}
-		if o.Over == RateKey && s.endless() {
-			settings = append(settings, Setting{Key: "run.requests", Value: shareOfRequests(x, values), Flag: "sweep"})
+		if s.endless() && (p.seconds > 0 || o.Over == UsersKey) {
+			n := requestsOfUsers(x)
+			if p.seconds > 0 {
+				n = requestsOfRate(x, p.seconds)
+			}
+			settings = append(settings, Setting{Key: "run.requests", Value: strconv.Itoa(n), Flag: "sweep"})
 		}
 		at, err := s.With(settings...)
 		var u *Setup
@@ -219,17 +294,39 @@ func (s *Scenario) endless() bool {
 	return s.Run.Requests == nil && s.Run.Duration == nil && s.Workload.Trace == nil && (a == nil || !a.listed)
 }
 
-// shareOfRequests is how many requests the run at a rate has: in proportion to the rate, so that all runs
-// last about as long and meet the same course of a rate that changes over time.
-func shareOfRequests(rate float64, values []string) string {
-	const most, least = 30_000, 1_000
-	highest := rate
+// A run has this many requests where nothing says how many, the one at the highest rate the usual number. All
+// runs at a rate last as long as that one, so that they meet the same course of a rate that changes over
+// time. More requests are needed where a request takes long against that: a system that starts empty takes
+// about as long to fill, and that should be a small part of the run.
+const (
+	usualRequests = 30_000
+	leastRequests = 1_000
+	mostRequests  = 250_000
+	runLengths    = 25
+)
+
+// runSeconds is how long runs at a rate last, given the highest rate and how long a request takes there.
+func runSeconds(highest, service float64) float64 {
+	return min(max(usualRequests/highest, runLengths*service), mostRequests/highest)
+}
+
+// requestsOfRate is how many requests the run at a rate has.
+func requestsOfRate(rate, seconds float64) int { return max(leastRequests, int(rate*seconds)) }
+
+// requestsOfUsers is the same for a number of users.
+func requestsOfUsers(users float64) int {
+	return int(min(max(defaultRequests, runLengths*users), mostRequests))
+}
+
+// highest is the largest of the values.
+func highest(values []string) float64 {
+	top := 0.0
 	for _, v := range values {
 		if x, ok := pointValue(v); ok {
-			highest = max(highest, x)
+			top = max(top, x)
 		}
 	}
-	return strconv.Itoa(int(max(least, most*rate/highest)))
+	return top
 }
 
 // pointValue is the place of a value on the axis: a number, or the seconds of a duration.
