@@ -65,6 +65,7 @@ func refine(values []float64, peak float64, atEdge, users bool) []float64 {
 		}
 	}
 	switch {
+	case atEdge && i < len(values)-1: // what lies beyond cannot be judged
 	case atEdge:
 		for _, factor := range []float64{1.25, 1.6, 2, 2.6} {
 			at = append(at, peak*factor)

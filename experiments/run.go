@@ -70,6 +70,9 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	if o.Requests != nil {
 		options.Requests = report.NewRequestWriter(o.Requests)
 	}
+	if t := u.traffic; t.rate > 0 {
+		options.Expected = clock.FromSeconds(float64(t.requests) / t.rate)
+	}
 	collector := report.NewCollector(options)
 	for _, w := range u.Warnings {
 		collector.AddWarning(w.Code, w.Text)

@@ -230,7 +230,7 @@ func (o SweepOptions) choose(ctx context.Context, base *Setup, p *plan) (saturat
 	}
 	if found.load == 0 {
 		return found, Faults{{Where: "sweep", Problem: fmt.Sprintf(
-			"no request completes, however small the load (want requests that fit max_model_len, %d tokens, and a patience to suit)", value(base.Scenario.Engine.MaxModelLen))}}
+			"no request completes, however small the load (want requests that fit max_model_len, %d tokens, and a clients.timeout to suit)", value(base.Scenario.Engine.MaxModelLen))}}
 	}
 	if t := base.Scenario.Workload.Trace; t != nil && t.Statistics != nil {
 		p.highest = maxSuperposed * t.Statistics.RequestsPerS

@@ -15,6 +15,9 @@ type Options struct {
 	SLO    *SLO // nil for none
 	// End is the end of the window; 0 means the last arrival.
 	End clock.Time
+	// Expected is about how long the run will be, if known: buckets of time then have their width from
+	// the start, instead of growing to it.
+	Expected clock.Duration
 	// Closed says that users wait for their answers before they ask again, so that a growing
 	// number in the system is no sign of overload.
 	Closed bool
@@ -129,6 +132,9 @@ func NewCollector(opts Options) *Collector {
 		if d <= 2*defaultWidth {
 			width = d
 		}
+	}
+	for opts.End == 0 && width*maxBuckets < opts.Expected/2 {
+		width *= 2
 	}
 	return &Collector{opts: opts, limits: opts.SLO.limits(), line: newTimeline(width), exact: ExactSamples, stages: newStages(opts.Stages)}
 }
