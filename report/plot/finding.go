@@ -42,6 +42,9 @@ func (v *sweep) beyond() string {
 	if from, ok := v.unsteadyFrom(); ok && v.open() {
 		return "; from " + v.load(from) + " on the queue grows without end"
 	}
+	if v.Peak != nil && v.Peak.AtEdge && v.Peak.Value < v.points[len(v.points)-1].load {
+		return "; runs at higher loads are too short to judge"
+	}
 	if v.Knee != nil && v.Peak != nil && v.Peak.AtEdge && v.Peak.Value > v.Knee.Value {
 		return "; throughput still grows at " + v.load(v.Peak.Value)
 	}
@@ -119,7 +122,11 @@ func (v *sweep) notes() []string {
 		}
 	}
 	if v.anyShort() {
-		notes = append(notes, "Hollow points may be of runs too short to judge: the system was still filling up.")
+		note := "Hollow points, dotted lines: runs too short to judge. The system was still filling up."
+		if len(notes) > 0 {
+			note = "Hollow too: runs too short to judge. The system was still filling up."
+		}
+		notes = append(notes, note)
 	}
 	if slices.ContainsFunc(v.points, func(p point) bool { return p.summary.Partial }) {
 		notes = append(notes, "Interrupted: the sweep is incomplete.")
@@ -174,6 +181,9 @@ func (v *sweep) throughputFinding() string {
 		return v.finding()
 	}
 	at := fmt.Sprintf("%s output tok/s at %s", scaled(v.Peak.OutputTokensPerS, 3), v.load(v.Peak.Value))
+	if v.Peak.AtEdge && v.Peak.Value < v.points[len(v.points)-1].load {
+		return v.finding()
+	}
 	if v.Peak.AtEdge {
 		if from, ok := v.unsteadyFrom(); !ok || !v.open() {
 			return "Throughput still grows at the highest load: " + at
