@@ -50,16 +50,16 @@ func exponential(mean float64) workload.LengthsSpec {
 // tally adds up what the anchors speak of, over requests that arrive after the warm-up.
 type tally struct {
 	quiet
-	warmup                 clock.Time
-	n, residence, waiting  float64
-	waits                  []float64
-	tpots                  []clock.Duration
-	level                  sim.Levels
-	since                  clock.Time
-	integral               float64 // ∫ system dt, seconds, from the warm-up on
-	histogram              map[int]float64
-	completed, outOfTarget int
-	lastFinish             clock.Time
+	warmup                clock.Time
+	n, residence, waiting float64
+	waits                 []float64
+	tpots                 []clock.Duration
+	level                 sim.Levels
+	since                 clock.Time
+	integral              float64 // ∫ system dt, seconds, from the warm-up on
+	histogram             map[int]float64
+	completed             int
+	lastFinish            clock.Time
 }
 
 func (y *tally) Finished(rec *sim.Record) {
