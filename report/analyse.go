@@ -26,6 +26,7 @@ func NewCurve(over string, points []CurvePoint) *Curve {
 	c := &Curve{Schema: CurveSchema, Over: over, Points: slices.Clone(points), Signs: []Sign{}, Warnings: []Warning{}}
 	slices.SortStableFunc(c.Points, func(a, b CurvePoint) int { return cmp.Compare(a.Value, b.Value) })
 	c.markShort()
+	c.warnOffLoad()
 	a := newAnalysis(over, c.Points)
 	c.Peak = a.peak()
 	c.Knee = a.knee()
@@ -53,6 +54,36 @@ func (c *Curve) markShort() {
 			"%d of %d windows (*), the first of them at %.4g, are shorter than %d times what a request takes: the system is still filling up there. Nothing is told from them; longer runs would tell",
 			n, len(c.Points), first, minResidences)})
 	}
+}
+
+// warnOffLoad warns of rates that the traffic did not have: bursts and slow changes average out over long runs
+// only.
+func (c *Curve) warnOffLoad() {
+	const much = .10 // of the rate
+	worst, at := 0.0, &CurvePoint{}
+	for i := range c.Points {
+		p := &c.Points[i]
+		if p.Summary == nil || p.Short || p.Value <= 0 || lastPart(c.Over) != "rate" {
+			continue
+		}
+		v, n := p.Summary.Throughput.OfferedRequestsPerS, float64(p.Summary.Latency.E2E.N)
+		if v == nil || math.Abs(*v/p.Value-1) < 3/math.Sqrt(n) { // which is chance
+			continue
+		}
+		if off := *v/p.Value - 1; math.Abs(off) > math.Abs(worst) {
+			worst, at = off, p
+		}
+	}
+	if math.Abs(worst) <= much {
+		return
+	}
+	side := "above"
+	if worst < 0 {
+		side = "below"
+	}
+	c.Warnings = append(c.Warnings, Warning{"rate_off", fmt.Sprintf(
+		"the rate that was offered, at %.4g, is %s %s that: the course of the traffic does not average out over %s. Longer runs would meet more of it",
+		at.Value, percent(math.Abs(worst)), side, seconds(at.Summary.Window.EndS-at.Summary.Window.StartS))})
 }
 
 // load is what the points at one load show; of several the means.

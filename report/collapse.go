@@ -11,6 +11,7 @@ const (
 	plainFall = .05 // of the peak's throughput
 	smallFall = .02 // of the same
 	unlikely  = 3   // standard deviations
+	givenUp   = .10 // of the requests, more than at the peak: what was done for them is lost
 )
 
 func (a analysis) collapse() *Collapse {
@@ -61,6 +62,9 @@ func waste(from, to *Summary) string {
 	}
 	if before, after := from.System.PrefixHitRate, to.System.PrefixHitRate; before != nil && after != nil && *before > *after+hitLoss {
 		text += fmt.Sprintf("; the prefix hit rate falls from %s to %s", percent(*before), percent(*after))
+	}
+	if before, after := from.System.ErrorRate, to.System.ErrorRate; before != nil && after != nil && *after > *before+givenUp {
+		text += fmt.Sprintf("; requests that end without completing rise from %s to %s", percent(*before), percent(*after))
 	}
 	return text
 }

@@ -268,23 +268,26 @@ func TestSmallFalls(t *testing.T) {
 		requests  int64
 		recompute int64
 		hits      float64
+		errors    float64
 		want      bool
 	}{
-		{"unexplained and small", .04, 20_000, 0, .9, false},
-		{"unexplained and plain", .08, 20_000, 0, .9, true},
-		{"unexplained, of few requests", .08, 1000, 0, .9, false},
-		{"recomputed tokens", .04, 20_000, 500, .9, true},
-		{"recomputed tokens, of few requests", .04, 1000, 500, .9, false},
-		{"prefix hits lost", .04, 20_000, 0, .5, true},
-		{"within the plateau", .01, 20_000, 500, .5, false},
+		{"unexplained and small", .04, 20_000, 0, .9, 0, false},
+		{"unexplained and plain", .08, 20_000, 0, .9, 0, true},
+		{"unexplained, of few requests", .08, 1000, 0, .9, 0, false},
+		{"recomputed tokens", .04, 20_000, 500, .9, 0, true},
+		{"recomputed tokens, of few requests", .04, 1000, 500, .9, 0, false},
+		{"prefix hits lost", .04, 20_000, 0, .5, 0, true},
+		{"timeouts", .04, 20_000, 0, .9, .4, true},
+		{"within the plateau", .01, 20_000, 500, .5, .4, false},
 	} {
 		points := []CurvePoint{point(10, 500, 9), point(20, 1000, 9), point(40, 1000*(1-test.fall), 9), point(80, 1000*(1-test.fall), 9)}
 		for i, p := range points {
 			measured(p, test.requests, 1000, 9, 0)
-			p.Summary.System.PrefixHitRate = ptr(.9)
+			p.Summary.System.PrefixHitRate, p.Summary.System.ErrorRate = ptr(.9), ptr(0)
 			p.Summary.Tokens = Tokens{Input: 5000, Output: 5000}
 			if i > 1 {
 				p.Summary.System.PrefixHitRate, p.Summary.Tokens.Recomputed = ptr(test.hits), test.recompute
+				p.Summary.System.ErrorRate = ptr(test.errors)
 			}
 		}
 		if c := NewCurve("users", points).Collapse; (c != nil) != test.want {
@@ -339,6 +342,21 @@ func TestFirstLimitOfAClosedLoop(t *testing.T) {
 	})
 	if l == nil || l.Resource != "kv" || l.Value != 64 {
 		t.Errorf("%+v", l)
+	}
+}
+
+// Traffic in bursts may offer another rate than the one asked for, over a run that meets few of them.
+func TestRateThatWasNotOffered(t *testing.T) {
+	for offered, want := range map[float64]int{10: 0, 10.9: 0, 5.7: 1, 13: 1} {
+		p := measured(point(10, 500, 100), 3000, 300, 100, 0)
+		p.Summary.Throughput.OfferedRequestsPerS = &offered
+		c := NewCurve("rate", []CurvePoint{p})
+		if len(c.Warnings) != want || want > 0 && c.Warnings[0].Code != "rate_off" {
+			t.Errorf("%v requests/s: %v", offered, c.Warnings)
+		}
+		if c := NewCurve("users", []CurvePoint{p}); len(c.Warnings) != 0 {
+			t.Errorf("of users: %v", c.Warnings)
+		}
 	}
 }
 
