@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -147,7 +148,7 @@ func caption(setup *experiments.Setup) string {
 	text := setup.Deployment.String()
 	switch {
 	case s.Workload.Trace != nil:
-		text += ", " + s.Workload.Trace.File
+		text += ", " + filepath.Base(s.Workload.Trace.File)
 	case s.Workload.Preset != nil:
 		text += ", " + *s.Workload.Preset
 	}

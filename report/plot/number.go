@@ -52,7 +52,7 @@ func duration(ms float64, n int) string {
 		return sig(ms*1e3, n) + " µs"
 	case math.Abs(ms) < 999.5:
 		return sig(ms, n) + " ms"
-	case math.Abs(ms) < 6e5:
+	case math.Abs(ms) < 6e5 || ms == 1e6: // a tick of 16.7 min would be odd
 		return sig(ms/1e3, n) + " s"
 	case math.Abs(ms) < 7.2e6:
 		return sig(ms/6e4, n) + " min"
