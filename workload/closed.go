@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"clifftop/sim/clock"
+	"clifftop/workload/internal/heap"
 )
 
 // Delay is a law of waiting times, such as the think time between an answer and the user's
@@ -67,14 +68,14 @@ type closedLoop struct {
 	thinkTime Delay
 	think     *Stream
 	users     int32
-	sent      []int32 // requests sent, by user
-	pending   wakeups // users about to send
+	sent      []int32           // requests sent, by user
+	pending   heap.Heap[wakeup] // users about to send
 }
 
 func newClosedLoop(l loop, s Stage, seed uint64) *closedLoop {
 	c := &closedLoop{
 		loop: l, users: s.Users, thinkTime: s.ThinkTime, think: NewStream(seed, purposeThink),
-		sent: make([]int32, s.Users), pending: make(wakeups, 0, s.Users),
+		sent: make([]int32, s.Users), pending: heap.Heap[wakeup]{Before: (*wakeup).before},
 	}
 	for u := range s.Users {
 		c.wake(u, clock.Time(float64(s.Ramp)*(float64(u)/float64(s.Users))))
@@ -85,21 +86,21 @@ func newClosedLoop(l loop, s Stage, seed uint64) *closedLoop {
 // wake lets user u send at the instant at, unless that is past the end.
 func (c *closedLoop) wake(u int32, at clock.Time) {
 	if at < c.end {
-		c.pending.push(wakeup{at, u})
+		c.pending.Push(wakeup{at, u})
 	}
 }
 
 // Peek returns the arrival of the next user that is not waiting for an answer.
 func (c *closedLoop) Peek() (clock.Time, bool) {
-	if len(c.pending) == 0 || c.id == c.requests {
+	if c.pending.Len() == 0 || c.id == c.requests {
 		return 0, false
 	}
-	return c.pending[0].at, true
+	return c.pending.Top().at, true
 }
 
 // Next sends that user's request.
 func (c *closedLoop) Next() Request {
-	w := c.pending.pop()
+	w := c.pending.Pop()
 	k := int64(c.sent[w.user])
 	c.sent[w.user]++
 	r := Request{ID: c.id, Arrival: w.at, User: w.user}
@@ -123,50 +124,6 @@ type wakeup struct {
 	user int32
 }
 
-func (w wakeup) before(v wakeup) bool { return w.at < v.at || w.at == v.at && w.user < v.user }
-
-// wakeups is a binary heap.
-type wakeups []wakeup
-
-func (h *wakeups) push(w wakeup) {
-	*h = append(*h, w)
-	s := *h
-	i := len(s) - 1
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !w.before(s[parent]) {
-			break
-		}
-		s[i] = s[parent]
-		i = parent
-	}
-	s[i] = w
-}
-
-func (h *wakeups) pop() wakeup {
-	s := *h
-	top, last := s[0], s[len(s)-1]
-	s = s[:len(s)-1]
-	*h = s
-	i := 0
-	for {
-		child := 2*i + 1
-		if child >= len(s) {
-			break
-		}
-		if child+1 < len(s) && s[child+1].before(s[child]) {
-			child++
-		}
-		if !s[child].before(last) {
-			break
-		}
-		s[i] = s[child]
-		i = child
-	}
-	if len(s) > 0 {
-		s[i] = last
-	}
-	return top
-}
+func (w *wakeup) before(v *wakeup) bool { return w.at < v.at || w.at == v.at && w.user < v.user }
 
 var _ Source = (*closedLoop)(nil)

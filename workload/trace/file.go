@@ -89,7 +89,7 @@ func (f *File) ordered() (workload.Request, error) {
 	if f.options.Mode != Fix {
 		return f.row()
 	}
-	for !f.drawn && len(f.window) < SortWindow {
+	for !f.drawn && f.window.Len() < SortWindow {
 		r, err := f.row()
 		if err == io.EOF {
 			f.drawn = true
@@ -98,13 +98,13 @@ func (f *File) ordered() (workload.Request, error) {
 		if err != nil {
 			return r, err
 		}
-		f.window.push(held{r, f.parsed})
+		f.window.Push(held{r, f.parsed})
 		f.parsed++
 	}
-	if len(f.window) == 0 {
+	if f.window.Len() == 0 {
 		return workload.Request{}, io.EOF
 	}
-	r := f.window.pop().request
+	r := f.window.Pop().request
 	if f.given > 0 && r.Arrival < f.last {
 		return r, &RowError{Name: f.name, Code: Order, Problem: fmt.Sprintf("a row is out of order by more than %d rows", SortWindow), Want: "the trace sorted by arrival"}
 	}

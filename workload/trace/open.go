@@ -108,7 +108,7 @@ var (
 // format is not known or there is nothing at all. A reader that is an io.Closer is closed at the end
 // of the trace and on any error.
 func Open(r io.Reader, name string, o Options) (*File, error) {
-	f := &File{name: name, options: o}
+	f := &File{name: name, options: o, window: newWindow()}
 	if c, ok := r.(io.Closer); ok {
 		f.closer = c
 	}

@@ -1,6 +1,9 @@
 package trace
 
-import "clifftop/workload"
+import (
+	"clifftop/workload"
+	"clifftop/workload/internal/heap"
+)
 
 // held is a row in the sort window; equal arrivals keep the order of the file.
 type held struct {
@@ -12,46 +15,7 @@ func (h *held) before(g *held) bool {
 	return h.request.Arrival < g.request.Arrival || h.request.Arrival == g.request.Arrival && h.seq < g.seq
 }
 
-// window is a binary heap of rows by arrival.
-type window []held
+// window is the rows held, by arrival.
+type window struct{ heap.Heap[held] }
 
-func (w *window) push(h held) {
-	*w = append(*w, h)
-	s := *w
-	i := len(s) - 1
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !h.before(&s[parent]) {
-			break
-		}
-		s[i] = s[parent]
-		i = parent
-	}
-	s[i] = h
-}
-
-func (w *window) pop() held {
-	s := *w
-	top, last := s[0], s[len(s)-1]
-	s = s[:len(s)-1]
-	*w = s
-	i := 0
-	for {
-		child := 2*i + 1
-		if child >= len(s) {
-			break
-		}
-		if child+1 < len(s) && s[child+1].before(&s[child]) {
-			child++
-		}
-		if !s[child].before(&last) {
-			break
-		}
-		s[i] = s[child]
-		i = child
-	}
-	if len(s) > 0 {
-		s[i] = last
-	}
-	return top
-}
+func newWindow() window { return window{heap.Heap[held]{Before: (*held).before}} }
