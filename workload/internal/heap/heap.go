@@ -17,43 +17,37 @@ func (h *Heap[T]) Top() *T { return &h.items[0] }
 func (h *Heap[T]) Push(item T) {
 	h.items = append(h.items, item)
 	s := h.items
-	i := len(s) - 1
-	for i > 0 {
+	for i := len(s) - 1; i > 0; {
 		parent := (i - 1) / 2
-		if !h.Before(&item, &s[parent]) {
-			break
+		if !h.Before(&s[i], &s[parent]) {
+			return
 		}
-		s[i] = s[parent]
+		s[i], s[parent] = s[parent], s[i]
 		i = parent
 	}
-	s[i] = item
 }
 
 // Pop takes out the first item, which must exist.
 func (h *Heap[T]) Pop() T {
 	s := h.items
-	top, last := s[0], s[len(s)-1]
-	clear(s[len(s)-1:]) // let go of what it points to
-	s = s[:len(s)-1]
+	n := len(s) - 1
+	top := s[0]
+	s[0] = s[n]
+	clear(s[n:]) // let go of what it points to
+	s = s[:n]
 	h.items = s
-	if len(s) == 0 {
-		return top
-	}
-	i := 0
-	for {
+	for i := 0; ; {
 		child := 2*i + 1
-		if child >= len(s) {
-			break
+		if child >= n {
+			return top
 		}
-		if child+1 < len(s) && h.Before(&s[child+1], &s[child]) {
+		if child+1 < n && h.Before(&s[child+1], &s[child]) {
 			child++
 		}
-		if !h.Before(&s[child], &last) {
-			break
+		if !h.Before(&s[child], &s[i]) {
+			return top
 		}
-		s[i] = s[child]
+		s[i], s[child] = s[child], s[i]
 		i = child
 	}
-	s[i] = last
-	return top
 }
