@@ -41,6 +41,9 @@ func (u *Setup) trafficSource() error {
 		return s.fieldFaults(err)
 	}
 	w.Preset = &preset.Name
+	if preset.Judgement() && (w.Input == nil || w.Output == nil) {
+		u.warn("judgement", "preset %s rests on judgement: no public trace stands behind it", preset.Name)
+	}
 	spec := preset.Spec
 	if w.Input != nil {
 		spec.Input = w.Input.lengths()

@@ -48,12 +48,18 @@ func nearest(want string, n int, names func(i int) (string, []string)) []string 
 		cost int
 	}
 	matches := make([]match, 0, n)
+	cost := func(name string) int {
+		if strings.HasPrefix(plain(name), plain(want)) {
+			return 0 // what was begun, such as llama3 for llama-3-8b
+		}
+		return 1 + distance(want, name)
+	}
 	for i := range n {
 		own, aliases := names(i)
-		best := distance(want, own)
+		best := cost(own)
 		for _, a := range aliases {
 			a = canonical(a)
-			best = min(best, distance(want, a[strings.LastIndexByte(a, '/')+1:]))
+			best = min(best, cost(a[strings.LastIndexByte(a, '/')+1:]))
 		}
 		matches = append(matches, match{own, best})
 	}
@@ -63,6 +69,11 @@ func nearest(want string, n int, names func(i int) (string, []string)) []string 
 		out = append(out, m.name)
 	}
 	return out
+}
+
+// plain is a name without its separators.
+func plain(name string) string {
+	return strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(name)
 }
 
 // distance is the number of insertions, deletions and replacements between two names. Names of
