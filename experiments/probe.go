@@ -20,12 +20,12 @@ type probe struct {
 }
 
 // The methods of [sim.Observer].
-func (p *probe) Edge() clock.Time               { return clock.Never }
-func (p *probe) Levels(clock.Time, *sim.Levels) {}
-func (p *probe) Span(*sim.Span)                 {}
-func (p *probe) Gap(clock.Time, clock.Duration) {}
-func (p *probe) Preempted(clock.Time)           {}
-func (p *probe) Dropped(clock.Time, int)        {}
+func (p *probe) Edge() clock.Time                    { return clock.Never }
+func (p *probe) Levels(clock.Time, *sim.Levels)      {}
+func (p *probe) Span(*sim.Span)                      {}
+func (p *probe) Gap(clock.Time, clock.Duration, int) {}
+func (p *probe) Preempted(clock.Time)                {}
+func (p *probe) Dropped(clock.Time, int)             {}
 
 // Arrived counts a request.
 func (p *probe) Arrived(at clock.Time, _ *workload.Request) {

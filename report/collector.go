@@ -264,12 +264,12 @@ func (c *Collector) fillGap(to clock.Time) {
 }
 
 // Gap implements [sim.Observer].
-func (c *Collector) Gap(at clock.Time, gap clock.Duration) {
+func (c *Collector) Gap(at clock.Time, gap clock.Duration, n int) {
 	const longest = clock.Duration(1<<63-1) / clock.FemtosPerPico // 2.5 hours
 	femtos := int64(min(gap, longest)) * clock.FemtosPerPico
-	c.line.detail[c.line.find(max(at, 1)-1)].itl.Record(femtos, 1)
+	c.line.detail[c.line.find(max(at, 1)-1)].itl.Record(femtos, uint64(n))
 	if c.stages != nil {
-		c.stages.upTo(at).itl.Record(femtos, 1)
+		c.stages.upTo(at).itl.Record(femtos, uint64(n))
 	}
 }
 

@@ -90,7 +90,7 @@ func TestWorkedExample(t *testing.T) {
 		iteration(.49, .54, 1, 1, 0)
 		iteration(.54, .59, 1, 1, 0)
 		iteration(.84, .89, 1, 0, 0) // the sequence had been held
-		c.Gap(at(.89), 300*clock.Millisecond)
+		c.Gap(at(.89), 300*clock.Millisecond, 1)
 		iteration(.89, .94, 1, 1, 0)
 		c.Levels(at(.94), &sim.Levels{System: 1, Running: 1, Decoding: 1})
 		c.Finished(rec)

@@ -129,7 +129,7 @@ func TestRunsThatFailAreNotMet(t *testing.T) {
 				}
 				play(c, records...)
 				for range 45 {
-					c.Gap(at(50), 100*clock.Millisecond)
+					c.Gap(at(50), 100*clock.Millisecond, 1)
 				}
 				s := c.Summary()
 				near(t, "attainment", s.Goodput.Attainment, .45)

@@ -19,7 +19,7 @@ func (q *quiet) Edge() clock.Time                      { return clock.Never }
 func (q *quiet) Arrived(clock.Time, *workload.Request) {}
 func (q *quiet) Levels(clock.Time, *sim.Levels)        {}
 func (q *quiet) Span(s *sim.Span)                      { q.spans++; q.iterations += s.N }
-func (q *quiet) Gap(clock.Time, clock.Duration)        {}
+func (q *quiet) Gap(clock.Time, clock.Duration, int)   {}
 func (q *quiet) Preempted(clock.Time)                  { q.preempted++ }
 func (q *quiet) Dropped(at clock.Time, tokens int)     {}
 func (q *quiet) Finished(*sim.Record)                  { q.finished++ }

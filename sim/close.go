@@ -100,7 +100,7 @@ func (it *composition) rankByWalking() {
 // length.
 func (it *composition) reportGaps(end clock.Time) {
 	for k := range it.late {
-		it.r.host.obs.Gap(end, end.Sub(it.lateFrom[k]))
+		it.r.host.obs.Gap(end, end.Sub(it.lateFrom[k]), 1)
 	}
 }
 

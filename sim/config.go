@@ -46,6 +46,36 @@ type Config struct {
 	// StreamPerSequence delays the k-th sequence of a batch by k times this on the way to the client.
 	StreamPerSequence clock.Duration
 
+	// MaxTokens is the longest answer that clients ask for. The engine does not know that an answer
+	// will be shorter: it ends by an end-of-sequence token, unpredictably, and under asynchronous
+	// scheduling takes part in one more iteration, for nothing. 0 means that clients ask for exactly
+	// what they get.
+	MaxTokens int32
+
+	// CPUStep and CPUPerSequence are the host's time for an iteration: a constant, and a part
+	// for each sequence in it. It adds to the GPU's time, or hides behind it under asynchronous
+	// scheduling, where the longer of both counts.
+	CPUStep, CPUPerSequence clock.Duration
+
+	// MaxQueuedRequests and MaxQueuedTokens reject a request that finds so many requests in the
+	// engine, waiting or running, or so many prompt tokens still to be computed, when it comes to the
+	// queue; 0 is no limit.
+	MaxQueuedRequests int
+	MaxQueuedTokens   int64
+
+	// HostBlocks is the number of KV blocks that host memory takes for sequences that are
+	// swapped out; 0 means that there is no swapping. An iteration lasts HostFemtosPerBlock longer for
+	// each block that is copied, either way.
+	HostBlocks         int
+	HostFemtosPerBlock int64
+
+	// Contiguous gives each sequence one hole of the pool, the first that is large enough, and not
+	// any blocks. The policy reserves what a sequence may ever need when it admits it.
+	Contiguous bool
+	// Radix keeps the prefix cache as a radix tree of tokens, as SGLang does, and not as
+	// hashed blocks. It needs PrefixCaching.
+	Radix bool
+
 	// MaxSpan limits how many iterations are taken at once; 0 is no limit, 1 steps singly. It
 	// changes no result.
 	MaxSpan int
@@ -101,6 +131,14 @@ func (c *Config) Validate() error {
 	want(c.Window == Window{} || c.Window.Blocks > 0 && c.Window.Layers > 0 && c.Window.FullLayers > 0,
 		"window: %+v is not allowed (want all of it or none)", c.Window)
 	want(c.Frontend >= 0 && c.FrontendPerToken >= 0 && c.StreamPerSequence >= 0, "overheads: a delay is negative")
+	want(c.MaxTokens >= 0, "max_tokens: %d is negative", c.MaxTokens)
+	want(c.CPUStep >= 0 && c.CPUPerSequence >= 0, "overheads: a host time is negative")
+	want(c.MaxQueuedRequests >= 0, "max_num_queued_reqs: %d is negative", c.MaxQueuedRequests)
+	want(c.MaxQueuedTokens >= 0, "max_num_queued_tokens: %d is negative", c.MaxQueuedTokens)
+	want(c.HostBlocks >= 0 && c.HostFemtosPerBlock >= 0, "swap space: a size or a time is negative")
+	want(!c.Contiguous || !c.PrefixCaching, "contiguous KV: it has no prefix cache")
+	want(!c.Contiguous || c.NumGPUBlocks != 0, "contiguous KV: it needs a limited pool")
+	want(!c.Radix || c.PrefixCaching, "radix: prefix caching is off")
 	want(c.MaxSpan >= 0, "max span: %d is negative", c.MaxSpan)
 	if c.Scheduler != nil {
 		if err := c.Scheduler.Validate(c.MaxNumBatchedTokens, c.MaxModelLen); err != nil {

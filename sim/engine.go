@@ -192,6 +192,7 @@ func (e *Engine) arrive(r *workload.Request) error {
 	if r.InputTokens >= e.cfg.MaxModelLen ||
 		e.replica.pagesFor(r.InputTokens+e.outputOf(r)-1) > e.cfg.UsableBlocks() {
 		rec := unserved(r, Rejected)
+		rec.Refusal = NeverFits
 		rec.Released = e.now
 		e.obs.Finished(&rec)
 		e.src.Done(r, e.now)

@@ -21,9 +21,9 @@ type Observer interface {
 	Levels(at clock.Time, l *Levels)
 	// Span tells that like iterations ran.
 	Span(s *Span)
-	// Gap is one inter-token gap, ended at the instant at, that no span carries: of a sequence
-	// that was preempted or held between two tokens.
-	Gap(at clock.Time, gap clock.Duration)
+	// Gap tells of n equal inter-token gaps, ended at the instant at, that no span carries: of
+	// sequences that were preempted or held between two tokens.
+	Gap(at clock.Time, gap clock.Duration, n int)
 	// Preempted tells that a running sequence lost its KV blocks.
 	Preempted(at clock.Time)
 	// Dropped tells that tokens counted by a span that ends at the instant at were not
@@ -67,6 +67,13 @@ type Span struct {
 	// PrefillTokens are prompt tokens computed for the first time in each iteration;
 	// RecomputedTokens had been computed before a preemption.
 	PrefillTokens, RecomputedTokens int
+	// PaddedRows are rows that each iteration computed for nobody, with a context of PaddedContext
+	// tokens in iteration 0 that grows by PaddedRows; PaddedTokens are the tokens by which chunks
+	// were padded. They cost time and are in no other count.
+	PaddedRows, PaddedTokens int
+	PaddedContext            int64
+	// SwappedBlocks is the number of KV blocks copied to and from host memory.
+	SwappedBlocks int
 	// Context and Shared are those of [clifftop/model.Batch] for iteration 0; Context grows by
 	// Decodes from each iteration to the next.
 	Context, Shared int64
@@ -83,13 +90,28 @@ type Outcome uint8
 // The outcomes.
 const (
 	Completed Outcome = iota
-	Rejected          // refused on arrival: it can never fit the model's context or the KV pool
+	Rejected          // refused by the engine; its record says why
 	Cancelled         // its client left
 )
 
 // String is the outcome in lower case.
 func (o Outcome) String() string {
 	return [...]string{"completed", "rejected", "cancelled"}[o]
+}
+
+// Refusal says why a request was rejected.
+type Refusal uint8
+
+// The refusals, and [NotRefused] for none.
+const (
+	NotRefused Refusal = iota
+	NeverFits          // on arrival: it exceeds the model's context or the KV pool
+	Busy               // at the engine's queue: too many requests or tokens are there before it
+)
+
+// String is the refusal in lower case.
+func (f Refusal) String() string {
+	return [...]string{"none", "never fits", "busy"}[f]
 }
 
 // Record is the life of one request. Instants that were not reached are [clock.Never].
@@ -105,6 +127,8 @@ type Record struct {
 	ClientFirst, ClientLast clock.Time
 	// Released is when the engine let go of the seat and the blocks.
 	Released clock.Time
+	// Refusal says why a rejected request was.
+	Refusal Refusal
 	// Tokens is the number of answer tokens delivered.
 	Tokens int32
 	// CachedTokens is the part of the prompt found in the prefix cache on first admission.

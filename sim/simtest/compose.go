@@ -274,7 +274,7 @@ func (n *naive) launch(it *iteration, at clock.Time) {
 
 	n.obs.Span(&span)
 	for _, s := range gaps {
-		n.obs.Gap(it.end, it.end.Sub(s.lastEnd))
+		n.obs.Gap(it.end, it.end.Sub(s.lastEnd), 1)
 	}
 	for _, sh := range it.shares {
 		if sh.emits {

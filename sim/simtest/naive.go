@@ -168,6 +168,7 @@ func (n *naive) arrive(r workload.Request) {
 	n.system++
 	// The last token of the answer is never computed.
 	if s.answer < 1 || n.pagesFor(s.prompt+s.answer-1) > n.cfg.UsableBlocks() {
+		s.rec.Refusal = sim.NeverFits
 		n.finish(s, sim.Rejected, r.Arrival)
 		n.src.Done(&s.rec.Request, r.Arrival)
 		return

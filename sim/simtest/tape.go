@@ -144,7 +144,11 @@ func (t *Tape) Span(s *sim.Span) {
 }
 
 // Gap implements [sim.Observer].
-func (t *Tape) Gap(at clock.Time, gap clock.Duration) { t.Gapped = append(t.Gapped, Gap{at, gap}) }
+func (t *Tape) Gap(at clock.Time, gap clock.Duration, n int) {
+	for range n {
+		t.Gapped = append(t.Gapped, Gap{at, gap})
+	}
+}
 
 // Preempted implements [sim.Observer].
 func (t *Tape) Preempted(at clock.Time) { t.Preemptions = append(t.Preemptions, at) }
