@@ -54,6 +54,31 @@ func chain(parent, segment, piece uint64) uint64 {
 	return hi ^ lo ^ segment
 }
 
+// Text appends to to the segments that all tokens of r come from: those of its content, cut at the
+// end of the prompt, what is unique to the prompt, and the answer ([AnswerID] in a session).
+func (r *Request) Text(to []Segment) []Segment {
+	left := r.InputTokens
+	if r.Content != nil {
+		for _, s := range r.Content.Segments {
+			if left == 0 {
+				break
+			}
+			s.Tokens = min(s.Tokens, left)
+			left -= s.Tokens
+			to = append(to, s)
+		}
+	}
+	unique := UniqueID(r.ID)
+	if left > 0 {
+		to = append(to, Segment{ID: unique, Tokens: left})
+	}
+	answer := ^unique
+	if r.Session != 0 {
+		answer = AnswerID(r.Session, r.Turn)
+	}
+	return append(to, Segment{ID: answer, Tokens: r.OutputTokens})
+}
+
 // BlockKeys walks the KV blocks of a request from its first token on, and gives each full block
 // the key under which a prefix cache knows it: a hash of the chain of all tokens up to its end.
 //

@@ -1,0 +1,84 @@
+package kv
+
+// The evictable leaves of a radix tree are a binary heap of node numbers: the least recently
+// matched one stands first. Each node knows its place, so that a match can move it.
+
+// offerLeaf enters node i if it is a leaf that nobody locks.
+func (t *Radix) offerLeaf(i int32) {
+	if n := &t.nodes[i]; i != root && n.children == 0 && n.refs == 0 && n.place < 0 {
+		n.place = int32(len(t.leaves))
+		t.leaves = append(t.leaves, i)
+		t.rise(n.place)
+	}
+}
+
+// dropLeaf takes node i out if it is there.
+func (t *Radix) dropLeaf(i int32) {
+	at := t.nodes[i].place
+	if i == root || at < 0 {
+		return
+	}
+	t.nodes[i].place = -1
+	last := int32(len(t.leaves) - 1)
+	moved := t.leaves[last]
+	t.leaves = t.leaves[:last]
+	if at == last {
+		return
+	}
+	t.leaves[at] = moved
+	t.nodes[moved].place = at
+	t.rise(at)
+	t.sink(t.nodes[moved].place)
+}
+
+// touch notes that node i was met now.
+func (t *Radix) touch(i int32) {
+	n := &t.nodes[i]
+	n.matched = t.clock
+	if n.place >= 0 {
+		t.sink(n.place)
+	}
+}
+
+// before reports whether node i is evicted before node j.
+func (t *Radix) before(i, j int32) bool {
+	a, b := &t.nodes[i], &t.nodes[j]
+	if a.matched != b.matched {
+		return a.matched < b.matched
+	}
+	return a.birth < b.birth
+}
+
+func (t *Radix) rise(at int32) {
+	for at > 0 {
+		up := (at - 1) / 2
+		if !t.before(t.leaves[at], t.leaves[up]) {
+			return
+		}
+		t.swap(at, up)
+		at = up
+	}
+}
+
+func (t *Radix) sink(at int32) {
+	for {
+		down := 2*at + 1
+		if down >= int32(len(t.leaves)) {
+			return
+		}
+		if right := down + 1; right < int32(len(t.leaves)) && t.before(t.leaves[right], t.leaves[down]) {
+			down = right
+		}
+		if !t.before(t.leaves[down], t.leaves[at]) {
+			return
+		}
+		t.swap(at, down)
+		at = down
+	}
+}
+
+func (t *Radix) swap(a, b int32) {
+	t.leaves[a], t.leaves[b] = t.leaves[b], t.leaves[a]
+	t.nodes[t.leaves[a]].place = a
+	t.nodes[t.leaves[b]].place = b
+}

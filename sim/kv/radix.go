@@ -1,0 +1,282 @@
+package kv
+
+import "clifftop/workload"
+
+// Radix is the KV pool and prefix cache of SGLang: a radix tree over the tokens of sequences.
+//
+// Every block of the pool is in one of three hands. Available blocks belong to nobody. Private ones
+// belong to a running sequence, which took them ([Radix.Take]) and returns them ([Radix.Put]). The
+// others are in the tree: [Radix.Insert] moves them there out of a sequence's hands, and they come back
+// to the available ones only by eviction. A block holds the pool's page of tokens, and the tree knows
+// whole pages only. Blocks have no identity: the tree counts them.
+//
+// A node of the tree stands for the tokens between two forks, as the segments that they come from. A
+// running sequence locks the path to the last node of its prefix; nodes that no one locks can be
+// evicted, leaves first, least recently matched first, and always a whole leaf. A match or an
+// insertion refreshes all nodes that it meets, and splits the one in which it ends.
+//
+// The life of a sequence is [Radix.Match] and [Radix.Lock] at admission, Take as tokens are
+// scheduled, [Radix.Insert] when a prefill chunk has been computed and again at the end, for what
+// later turns may repeat; at the end or at a preemption Put for what is still private, and
+// [Radix.Unlock].
+//
+// All operations cost O(segments + nodes of the path), whatever the number of tokens; evictions cost
+// O(log leaves) each.
+type Radix struct {
+	usable, available, evictable int
+	shared                       int64
+	page                         int32
+	clock, births                uint64
+	nodes                        []node
+	unused                       []int32 // places in nodes
+	children                     map[fork]int32
+	leaves                       []int32 // evictable leaves: a heap, least recently matched first
+	text                         []span  // scratch
+}
+
+// root is the empty prefix. It is never evicted.
+const root = 0
+
+// node is an inner node or a leaf of the tree.
+type node struct {
+	parent, children int32
+	refs             int32  // sequences whose path goes through it
+	blocks           int32  // its length
+	place            int32  // among the leaves, or -1
+	matched          uint64 // when it was last met
+	birth            uint64 // orders what was met at once
+	at               fork
+	spans            []span
+}
+
+// fork is where a node hangs: below a parent, under its first page.
+type fork struct {
+	parent int32
+	page   uint64
+}
+
+// span is a run of tokens of one segment.
+type span struct {
+	id           uint64
+	from, tokens int32
+}
+
+// Prefix is a path from the root of the tree, as found by [Radix.Match] or locked by a sequence. The
+// zero Prefix is the empty one. An unlocked one is valid until blocks are taken.
+type Prefix struct {
+	node int32
+	// Blocks is its length, and Held how many of them were locked when it was matched, so that
+	// locking them takes nothing from the evictable ones.
+	Blocks, Held int
+}
+
+// NewRadix returns a pool of usable blocks of so many tokens each, and an empty tree.
+func NewRadix(usable int, blockSize int32) *Radix {
+	return &Radix{
+		usable: usable, available: usable, page: blockSize,
+		nodes: make([]node, 1, 64), children: make(map[fork]int32),
+	}
+}
+
+// Usable is the number of blocks of the pool.
+func (t *Radix) Usable() int { return t.usable }
+
+// Available is the number of blocks that belong to nobody, Evictable that of blocks in the tree that
+// nobody locks.
+func (t *Radix) Available() int { return t.available }
+
+// Evictable is described at [Radix.Available].
+func (t *Radix) Evictable() int { return t.evictable }
+
+// Free is the number of blocks that can be taken: available and evictable ones.
+func (t *Radix) Free() int { return t.available + t.evictable }
+
+// Shared is the number of references to blocks beyond the first of each: Σ max(0, locks-1).
+func (t *Radix) Shared() int64 { return t.shared }
+
+// Epoch changes with everything that a match may see or move. A match that is repeated in the same
+// epoch finds the same and leaves the order of eviction as it is.
+func (t *Radix) Epoch() uint64 { return t.clock }
+
+// Take takes n blocks into private hands, evicting as many leaves as that needs. The caller has seen that
+// n are free.
+func (t *Radix) Take(n int) {
+	for t.available < n && len(t.leaves) > 0 {
+		t.evict()
+	}
+	t.available -= n
+}
+
+// Put returns n private blocks.
+func (t *Radix) Put(n int) { t.available += n }
+
+// Match returns the longest prefix of text that the tree holds, of at most limit tokens. The limit of
+// a request is one less than its known tokens, since one has to be computed.
+func (t *Radix) Match(text []workload.Segment, limit int32) Prefix {
+	rest := t.cut(text, 0, limit/t.page*t.page)
+	t.clock++
+	p, _ := t.descend(Prefix{}, &rest)
+	return p
+}
+
+// Lock protects the path of p from eviction. Unlock takes one such protection back.
+func (t *Radix) Lock(p Prefix) {
+	t.clock++
+	for i := p.node; i != root; i = t.nodes[i].parent {
+		n := &t.nodes[i]
+		if n.refs == 0 {
+			t.evictable -= int(n.blocks)
+			t.dropLeaf(i)
+		} else {
+			t.shared += int64(n.blocks)
+		}
+		n.refs++
+	}
+}
+
+// Unlock is described at [Radix.Lock].
+func (t *Radix) Unlock(p Prefix) {
+	t.clock++
+	for i := p.node; i != root; i = t.nodes[i].parent {
+		n := &t.nodes[i]
+		n.refs--
+		if n.refs > 0 {
+			t.shared -= int64(n.blocks)
+			continue
+		}
+		t.evictable += int(n.blocks)
+		t.offerLeaf(i)
+	}
+}
+
+// Insert enters the first tokens of text, of a sequence that holds p locked and has computed them. The
+// sequence's private blocks of the full pages behind p go into the tree, or, where the tree has them
+// already, to the available ones. It returns the longer prefix, which the sequence now holds locked
+// instead of p; blocks of the sequence beyond it stay private.
+func (t *Radix) Insert(p Prefix, text []workload.Segment, tokens int32) Prefix {
+	t.clock++
+	for i := p.node; i != root; i = t.nodes[i].parent {
+		t.touch(i)
+	}
+	whole := tokens / t.page * t.page
+	rest := t.cut(text, int32(p.Blocks)*t.page, whole)
+	long, left := t.descend(p, &rest)
+	t.available += long.Blocks - p.Blocks // duplicates
+	if left > 0 {
+		long.node = t.grow(long.node, rest, left/t.page)
+		long.Blocks += int(left / t.page)
+		t.evictable += int(left / t.page)
+		t.offerLeaf(long.node)
+	}
+	if long.node != p.node {
+		t.Lock(long)
+		t.Unlock(p)
+	}
+	return long
+}
+
+// Path appends to to the nodes of p from the root down, the root left out. Their numbers tell nodes
+// apart and mean nothing else; they are good until the tree changes.
+func (t *Radix) Path(p Prefix, to []int32) []int32 {
+	first := len(to)
+	for i := p.node; i != root; i = t.nodes[i].parent {
+		to = append(to, i)
+	}
+	for i, j := first, len(to)-1; i < j; i, j = i+1, j-1 {
+		to[i], to[j] = to[j], to[i]
+	}
+	return to
+}
+
+// descend follows rest from the end of p as far as the tree goes, splitting the node in which it ends,
+// and refreshes the nodes that it meets. It returns the prefix so far and how many tokens remain.
+func (t *Radix) descend(p Prefix, rest *reader) (Prefix, int32) {
+	left := rest.tokens() / t.page * t.page
+	for left > 0 {
+		i, ok := t.children[fork{p.node, rest.page(t.page)}]
+		if !ok {
+			break
+		}
+		common := rest.skipCommon(t.nodes[i].spans, t.page)
+		if common == 0 {
+			break // another page of the same hash
+		}
+		left -= common
+		t.touch(i)
+		blocks := common / t.page
+		if blocks < t.nodes[i].blocks {
+			i = t.split(i, blocks)
+		}
+		p.node = i
+		p.Blocks += int(blocks)
+		if t.nodes[i].refs > 0 {
+			p.Held += int(blocks)
+		}
+		if t.nodes[i].children == 0 {
+			break
+		}
+	}
+	return p, left
+}
+
+// split makes the first blocks of node i a node of their own, which it returns. Node i keeps its number and
+// the rest: whoever holds a path that ends in it holds it still.
+func (t *Radix) split(i, blocks int32) int32 {
+	up := t.newNode()
+	n, u := &t.nodes[i], &t.nodes[up]
+	u.parent, u.children, u.refs, u.blocks = n.parent, 1, n.refs, blocks
+	u.matched, u.at = n.matched, n.at
+	rest := reader{spans: n.spans}
+	u.spans = rest.take(u.spans, blocks*t.page)
+	n.spans = append(n.spans[:0], rest.rest()...)
+	n.parent = up
+	n.blocks -= blocks
+	n.at = fork{up, reader{spans: n.spans}.page(t.page)}
+	t.children[u.at] = up
+	t.children[n.at] = i
+	return up
+}
+
+// grow hangs a leaf for the rest of a text, so many blocks long, below node i.
+func (t *Radix) grow(i int32, rest reader, blocks int32) int32 {
+	leaf := t.newNode()
+	n := &t.nodes[leaf]
+	n.parent, n.children, n.refs, n.blocks = i, 0, 0, blocks
+	n.matched = t.clock
+	n.at = fork{i, rest.page(t.page)}
+	n.spans = rest.take(n.spans, blocks*t.page)
+	t.children[n.at] = leaf
+	t.nodes[i].children++
+	t.dropLeaf(i)
+	return leaf
+}
+
+func (t *Radix) newNode() int32 {
+	i := int32(len(t.nodes))
+	if k := len(t.unused); k > 0 {
+		i = t.unused[k-1]
+		t.unused = t.unused[:k-1]
+	} else {
+		t.nodes = append(t.nodes, node{})
+	}
+	n := &t.nodes[i]
+	t.births++
+	n.birth, n.place, n.spans = t.births, -1, n.spans[:0]
+	return i
+}
+
+// evict gives the blocks of the first leaf back.
+func (t *Radix) evict() {
+	i := t.leaves[0]
+	t.dropLeaf(i)
+	t.clock++
+	n := &t.nodes[i]
+	t.available += int(n.blocks)
+	t.evictable -= int(n.blocks)
+	if t.children[n.at] == i {
+		delete(t.children, n.at)
+	}
+	t.nodes[n.parent].children--
+	t.offerLeaf(n.parent)
+	t.unused = append(t.unused, i)
+}
