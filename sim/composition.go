@@ -280,7 +280,7 @@ func (it *composition) Admit(n int32) {
 	s := r.seq(i)
 	r.settle()
 	cached := r.takeCached(s)
-	r.queue.pop()
+	r.queue.take(0)
 	r.host.levels.Waiting--
 	if s.rec.Scheduled == clock.Never {
 		s.rec.Scheduled = r.now

@@ -35,7 +35,7 @@ func (it *composition) Preempt(i sched.Seq) {
 		return
 	}
 	s.phase = preempted
-	r.queue.pushBack(&s.rec.Request, int32(i))
+	r.queue.pushHead(&s.rec.Request, int32(i))
 }
 
 // takeBackChunk undoes the prefill chunk that s was given in this iteration.

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
@@ -21,50 +23,74 @@ func (w *waiting) urgency() sched.Urgency {
 type queue struct {
 	byUrgency bool
 	length    int
-	resumed   []waiting // first come, first served: preempted sequences; the last one is the head
+	resumed   []waiting // first come, first served: sequences that go first; the last one is the head
 	fresh     fifo
 	ordered   []waiting // by urgency: a binary heap
 	gone      map[int64]struct{}
+	clean     int // first come, first served: leading entries known not to be gone
 }
 
 func (q *queue) len() int { return q.length }
 
 // head returns the first request, or nil.
-func (q *queue) head() *waiting {
-	if len(q.gone) > 0 {
-		q.skipGone()
+func (q *queue) head() *waiting { return q.at(0) }
+
+// at returns the i-th request in order, or nil. Only a queue that is first come, first served has
+// more to show than its head.
+func (q *queue) at(i int) *waiting {
+	for ; q.clean <= i; q.clean++ {
+		w := q.entry(q.clean)
+		for w != nil && len(q.gone) > 0 {
+			if _, gone := q.gone[w.req.ID]; !gone {
+				break
+			}
+			delete(q.gone, w.req.ID)
+			q.drop(q.clean)
+			w = q.entry(q.clean)
+		}
+		if w == nil {
+			return nil
+		}
 	}
-	return q.front()
+	return q.entry(i)
 }
 
-func (q *queue) front() *waiting {
+// entry is the i-th entry, gone ones included, or nil.
+func (q *queue) entry(i int) *waiting {
+	n := len(q.resumed)
 	switch {
 	case q.byUrgency:
-		if len(q.ordered) > 0 {
+		if i < min(1, len(q.ordered)) {
 			return &q.ordered[0]
 		}
-	case len(q.resumed) > 0:
-		return &q.resumed[len(q.resumed)-1]
-	case q.fresh.length > 0:
-		return q.fresh.front()
+	case i < n:
+		return &q.resumed[n-1-i]
+	case i < n+q.fresh.length:
+		return q.fresh.at(i - n)
 	}
 	return nil
 }
 
 // push adds a request that has just come, and reports whether it is the head now.
 func (q *queue) push(r *workload.Request) bool {
-	q.length++
-	if !q.byUrgency {
-		q.fresh.push(r)
-		return q.length == 1
-	}
-	q.pushOrdered(waiting{req: *r, seq: -1})
-	return q.head().req.ID == r.ID
+	q.pushTail(r, none)
+	return q.byUrgency && q.head().req.ID == r.ID || q.length == 1
 }
 
-// pushBack returns a preempted sequence to the queue.
-func (q *queue) pushBack(r *workload.Request, seq int32) {
+// pushTail puts a request behind all others, or where its urgency says. seq is its sequence.
+func (q *queue) pushTail(r *workload.Request, seq int32) {
 	q.length++
+	if q.byUrgency {
+		q.pushOrdered(waiting{req: *r, seq: seq})
+		return
+	}
+	q.fresh.push(r, seq)
+}
+
+// pushHead returns a sequence to the head of the queue, or where its urgency says.
+func (q *queue) pushHead(r *workload.Request, seq int32) {
+	q.length++
+	q.clean = 0
 	if q.byUrgency {
 		q.pushOrdered(waiting{req: *r, seq: seq})
 		return
@@ -72,40 +98,34 @@ func (q *queue) pushBack(r *workload.Request, seq int32) {
 	q.resumed = append(q.resumed, waiting{req: *r, seq: seq})
 }
 
-// pop removes the head.
-func (q *queue) pop() {
+// take removes the i-th request, which at has returned.
+func (q *queue) take(i int) {
 	q.length--
-	q.drop()
+	q.clean--
+	q.drop(i)
 }
 
-func (q *queue) drop() {
+// drop removes the i-th entry.
+func (q *queue) drop(i int) {
+	n := len(q.resumed)
 	switch {
 	case q.byUrgency:
 		q.popOrdered()
-	case len(q.resumed) > 0:
-		q.resumed = q.resumed[:len(q.resumed)-1]
+	case i < n:
+		q.resumed = slices.Delete(q.resumed, n-1-i, n-i)
 	default:
-		q.fresh.pop()
+		q.fresh.remove(i - n)
 	}
 }
 
 // remove takes request id out wherever it stands.
 func (q *queue) remove(id int64) {
 	q.length--
+	q.clean = 0
 	if q.gone == nil {
 		q.gone = make(map[int64]struct{})
 	}
 	q.gone[id] = struct{}{}
-}
-
-func (q *queue) skipGone() {
-	for w := q.front(); w != nil; w = q.front() {
-		if _, gone := q.gone[w.req.ID]; !gone {
-			return
-		}
-		delete(q.gone, w.req.ID)
-		q.drop()
-	}
 }
 
 func (q *queue) pushOrdered(w waiting) {
@@ -148,36 +168,48 @@ func (q *queue) popOrdered() {
 // shrinks: an overload may leave millions waiting.
 type fifo struct {
 	chunks [][]waiting
-	at     int // place of the front in chunks[0]
+	first  int // place of the front in chunks[0]
 	length int
 }
 
 const fifoChunk = 512
 
-func (f *fifo) front() *waiting { return &f.chunks[0][f.at] }
+func (f *fifo) at(i int) *waiting {
+	i += f.first
+	return &f.chunks[i/fifoChunk][i%fifoChunk]
+}
 
-func (f *fifo) push(r *workload.Request) {
+func (f *fifo) push(r *workload.Request, seq int32) {
 	n := len(f.chunks)
 	if n == 0 || len(f.chunks[n-1]) == fifoChunk {
 		f.chunks = append(f.chunks, make([]waiting, 0, fifoChunk))
 		n++
 	}
-	f.chunks[n-1] = append(f.chunks[n-1], waiting{req: *r, seq: -1})
+	f.chunks[n-1] = append(f.chunks[n-1], waiting{req: *r, seq: seq})
 	f.length++
 }
 
+// remove takes the i-th entry out. Those before it move up by one place, because entries near the
+// front are what is removed.
+func (f *fifo) remove(i int) {
+	for ; i > 0; i-- {
+		*f.at(i) = *f.at(i - 1)
+	}
+	f.pop()
+}
+
 func (f *fifo) pop() {
-	f.chunks[0][f.at].req.Content = nil
-	f.at++
+	f.chunks[0][f.first].req.Content = nil
+	f.first++
 	f.length--
 	switch {
 	case f.length == 0:
 		f.chunks[0] = f.chunks[0][:0]
 		f.chunks = f.chunks[:1]
-		f.at = 0
-	case f.at == fifoChunk:
+		f.first = 0
+	case f.first == fifoChunk:
 		f.chunks[0] = nil
 		f.chunks = f.chunks[1:]
-		f.at = 0
+		f.first = 0
 	}
 }

@@ -1,7 +1,10 @@
 package sim
 
 import (
+	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"clifftop/workload"
 )
@@ -19,7 +22,7 @@ func TestQueueChunks(t *testing.T) {
 			if got := q.head().req.ID; got != popped {
 				t.Fatalf("head is request %d, want %d", got, popped)
 			}
-			q.pop()
+			q.take(0)
 			popped++
 		}
 		if q.len() != int(pushed-popped) {
@@ -30,7 +33,7 @@ func TestQueueChunks(t *testing.T) {
 		if got := q.head().req.ID; got != popped {
 			t.Fatalf("head is request %d, want %d", got, popped)
 		}
-		q.pop()
+		q.take(0)
 	}
 	if q.head() != nil || len(q.fresh.chunks) != 1 {
 		t.Fatalf("an empty queue has a head or %d chunks", len(q.fresh.chunks))
@@ -44,7 +47,7 @@ func TestQueueRemove(t *testing.T) {
 		for id := range int64(6) {
 			q.push(&workload.Request{ID: id, Priority: int16(id % 2)})
 		}
-		q.pushBack(&workload.Request{ID: 9, Priority: -1}, 3)
+		q.pushHead(&workload.Request{ID: 9, Priority: -1}, 3)
 		for _, id := range []int64{9, 0, 3} {
 			q.remove(id)
 		}
@@ -56,10 +59,49 @@ func TestQueueRemove(t *testing.T) {
 			if got := q.head().req.ID; got != id {
 				t.Fatalf("by urgency %v: head is %d, want %d", byUrgency, got, id)
 			}
-			q.pop()
+			q.take(0)
 		}
 		if q.len() != 0 || q.head() != nil {
 			t.Fatalf("%d waiting at the end", q.len())
 		}
 	}
+}
+
+// A first-come queue answers like a list, whatever is pushed, taken from its middle or gone.
+func TestQueuePlaces(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q queue
+		var list []int64
+		next := int64(0)
+		for range rapid.IntRange(1, 60).Draw(t, "operations") {
+			switch k := rapid.IntRange(0, 4).Draw(t, "operation"); {
+			case k == 0:
+				q.pushHead(&workload.Request{ID: next}, 0)
+				list = slices.Insert(list, 0, next)
+				next++
+			case k <= 2:
+				for range rapid.SampledFrom([]int{1, fifoChunk - 1}).Draw(t, "many") {
+					q.pushTail(&workload.Request{ID: next}, none)
+					list = append(list, next)
+					next++
+				}
+			case len(list) > 0:
+				i := rapid.IntRange(0, min(len(list), 600)-1).Draw(t, "place")
+				if k == 3 {
+					q.remove(list[i])
+				} else {
+					q.at(i)
+					q.take(i)
+				}
+				list = slices.Delete(list, i, i+1)
+			}
+			i := rapid.IntRange(0, len(list)).Draw(t, "look")
+			if w := q.at(i); (w == nil) != (i == len(list)) || w != nil && w.req.ID != list[i] {
+				t.Fatalf("place %d of %d: %+v", i, len(list), w)
+			}
+			if q.len() != len(list) {
+				t.Fatalf("%d waiting, want %d", q.len(), len(list))
+			}
+		}
+	})
 }
