@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"clifftop/experiments"
+	"clifftop/report"
+)
+
+func newCompare() *cobra.Command {
+	var scenario scenarioFlags
+	var output outputFlags
+	var vary string
+	var options experiments.CompareOptions
+	c := &cobra.Command{
+		Use:   "compare BASELINE VARIANT... | compare [SCENARIO] --vary KEY=V1,V2,...",
+		Short: "Compare scenarios under the same random numbers",
+		Long: `Run scenarios, or one scenario with several values of a key, a few times each under the same random
+numbers, and say what differs by more than chance. The first is the baseline.`,
+		Example: `  clifftop compare --rate 27 --vary engine.policy=vllm,sglang,orca
+  clifftop compare --rate 20 --vary engine.max_num_batched_tokens=512,2048,8192
+  clifftop compare today.yaml tomorrow.yaml --replications 20`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := output.validate(); err != nil {
+				return err
+			}
+			if c.Flags().Changed("replications") && options.Replications < 1 {
+				return fmt.Errorf("--replications: %d is not allowed (want 1 or more)", options.Replications)
+			}
+			if options.Jobs < 0 {
+				return fmt.Errorf("--jobs: %d is not allowed (want 1 or more, or 0 for one for each processor)", options.Jobs)
+			}
+			variants, err := variantsOf(&scenario, args, vary)
+			if err != nil {
+				return err
+			}
+			return compareVariants(c, variants, &output, options)
+		},
+	}
+	scenario.register(c)
+	output.register(c, "table", "json", "csv", "markdown")
+	output.registerRun(c)
+	flags := c.Flags()
+	flags.StringVarP(&output.out, "out", "o", "", "write verdict.json and verdict.csv into `DIR`")
+	flags.StringVar(&vary, "vary", "", "compare values of a key: `KEY=V1,V2,...`; the first is the baseline")
+	flags.IntVarP(&options.Replications, "replications", "n", 5, "`N` runs of each, with random numbers that all share")
+	flags.IntVarP(&options.Jobs, "jobs", "j", 0, "`N` runs at a time (default one for each processor); changes no result")
+	return c
+}
+
+// variantsOf are the scenarios named, or one scenario varied.
+func variantsOf(flags *scenarioFlags, args []string, vary string) ([]experiments.Variant, error) {
+	if vary != "" {
+		if len(args) > 1 {
+			return nil, fmt.Errorf("--vary: %d scenarios are given (want one at most: it is varied)", len(args))
+		}
+		s, err := flags.load(args)
+		if err != nil {
+			return nil, err
+		}
+		return experiments.Vary(s, vary)
+	}
+	if len(args) < 2 {
+		return nil, fmt.Errorf("want two scenarios or more to compare, found %d\nhint: name two or more files, or vary a key: --vary engine.policy=vllm,orca", len(args))
+	}
+	var variants []experiments.Variant
+	for _, path := range args {
+		s, err := flags.load([]string{path})
+		if err != nil {
+			return nil, err
+		}
+		name := s.Name
+		if name == "" {
+			name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+		}
+		variants = append(variants, experiments.Variant{Name: name, Scenario: s})
+	}
+	return variants, nil
+}
+
+func compareVariants(c *cobra.Command, variants []experiments.Variant, output *outputFlags, options experiments.CompareOptions) error {
+	var dir *directory
+	if output.out != "" {
+		var err error
+		if dir, err = openDirectory(output.out); err != nil {
+			return err
+		}
+	}
+	options.Check = output.check
+	bar := newProgress(c.ErrOrStderr(), output, "comparing")
+	if bar != nil {
+		options.Progress = func(done, total int) { bar.set(float64(done) / float64(total)) }
+	}
+	verdict, err := experiments.Compare(c.Context(), variants, options)
+	bar.done()
+	if err != nil {
+		return failed(err)
+	}
+	if output.format == "json" || output.format == "csv" { // the others have the warnings in them
+		output.warn(c.ErrOrStderr(), texts(verdict.Warnings))
+	}
+	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printVerdict(w, verdict, output.format) })
+	if dir != nil {
+		if err := dir.writeJSON("verdict.json", verdict); err != nil {
+			return failed(err)
+		}
+		if err := dir.write("verdict.csv", verdict.WriteCSV); err != nil {
+			return failed(err)
+		}
+	}
+	return failed(printErr)
+}
+
+func printVerdict(w io.Writer, v *report.Verdict, format string) error {
+	switch format {
+	case "json":
+		return printJSON(w, v)
+	case "csv":
+		return v.WriteCSV(w)
+	case "markdown":
+		return v.WriteMarkdown(w)
+	}
+	return v.WriteTable(w)
+}

@@ -1,0 +1,149 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// WriteTable writes the verdict for people: a row for each variant, and then what differs.
+func (v *Verdict) WriteTable(w io.Writer) error { return v.write(w, &table{}) }
+
+// WriteMarkdown writes the same as Markdown.
+func (v *Verdict) WriteMarkdown(w io.Writer) error { return v.write(w, &table{markdown: true}) }
+
+// WriteCSV writes a row for each variant and metric.
+func (v *Verdict) WriteCSV(w io.Writer) error {
+	c := csv.NewWriter(w)
+	text := func(x *float64) string {
+		if x == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*x, 'g', -1, 64)
+	}
+	rows := [][]string{{"variant", "metric", "baseline", "value", "difference", "ci95_low", "ci95_high", "verdict"}}
+	for _, variant := range v.Variants {
+		for _, m := range variant.Metrics {
+			low, high := "", ""
+			if m.CI95 != nil {
+				low, high = text(&m.CI95[0]), text(&m.CI95[1])
+			}
+			rows = append(rows, []string{variant.Name, m.Path, text(m.Baseline), text(m.Variant), text(m.Difference), low, high, m.Verdict})
+		}
+	}
+	return c.WriteAll(rows)
+}
+
+func (v *Verdict) write(w io.Writer, t *table) error {
+	v.overview(t)
+	for _, variant := range v.Variants {
+		v.details(t, &variant)
+	}
+	for _, warning := range v.Warnings {
+		t.line("warning", warning.Text)
+	}
+	_, err := io.WriteString(w, t.b.String())
+	return err
+}
+
+// overviewColumns are the metrics of the first table.
+var overviewColumns = [...]struct{ path, title string }{
+	{"throughput.requests_per_s", "req/s"}, {"throughput.output_tokens_per_s", "tok/s"},
+	{"latency_ms.ttft.p50", "TTFTp50"}, {"latency_ms.ttft.p99", "p99"}, {"latency_ms.tpot.p50", "TPOTp50"},
+	{"latency_ms.itl.p99", "ITLp99"}, {"system.preemptions", "preempt"}, {"fairness", "Jain"},
+}
+
+// overview has a row for the baseline and one for each variant.
+func (v *Verdict) overview(t *table) {
+	head, base := []string{"ms"}, []string{v.Baseline}
+	for _, c := range overviewColumns {
+		head = append(head, c.title)
+		for k, m := range v.metrics {
+			if m.path == c.path {
+				base = append(base, cell(known(v.baseline[k])))
+			}
+		}
+	}
+	rows := [][]string{head, base}
+	for _, variant := range v.Variants {
+		row := []string{variant.Name}
+		for _, c := range overviewColumns {
+			for _, m := range variant.Metrics {
+				if m.Path == c.path {
+					row = append(row, cell(m.Variant))
+				}
+			}
+		}
+		rows = append(rows, row)
+	}
+	t.grid(rows, 8)
+}
+
+// details has a row for each metric of a variant that has a value and is not the same in every run.
+func (v *Verdict) details(t *table, variant *Variant) {
+	runs := "one run each"
+	if n := len(v.Seeds); n > 1 {
+		runs = fmt.Sprintf("%d runs each, paired", n)
+	}
+	fmt.Fprintf(&t.b, "\n%s against %s, %s\n", variant.Name, v.Baseline, runs)
+	if t.markdown {
+		t.b.WriteString("\n")
+	}
+	rows := [][]string{{"", "baseline", "value", "difference", "95 % interval", "verdict"}}
+	for k, m := range variant.Metrics {
+		if m.Difference == nil || *m.Difference == 0 && (m.CI95 == nil || *m.CI95 == [2]float64{}) {
+			continue
+		}
+		interval, verdict := "–", strings.ToUpper(m.Verdict)
+		if m.CI95 != nil {
+			interval = fmt.Sprintf("%s to %s", signed(m.CI95[0]), signed(m.CI95[1]))
+		}
+		switch m.Verdict {
+		case NotDistinguishable:
+			verdict = "NOT DIST."
+		case Unknown:
+			verdict = "–"
+		}
+		change := signed(*m.Difference)
+		if *m.Baseline != 0 {
+			change = signed(100**m.Difference / *m.Baseline) + " %"
+		}
+		rows = append(rows, []string{v.metrics[k].title, cell(m.Baseline), cell(m.Variant), change, interval, verdict})
+	}
+	if len(rows) == 1 {
+		t.line("", "no difference")
+		return
+	}
+	t.columns(rows)
+}
+
+func signed(x float64) string {
+	if x > 0 {
+		return "+" + digits(x)
+	}
+	return strings.Replace(digits(x), "-", "−", 1)
+}
+
+// columns writes rows of cells, each column as wide as it needs to be; the first is on the left, the others on the
+// right.
+func (t *table) columns(rows [][]string) {
+	if t.markdown {
+		t.grid(rows, 0)
+		return
+	}
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, c := range row {
+			widths[i] = max(widths[i], len([]rune(c)))
+		}
+	}
+	for _, row := range rows {
+		line := pad(row[0], widths[0])
+		for i, c := range row[1:] {
+			line += strings.Repeat(" ", 2+widths[i+1]-len([]rune(c))) + c
+		}
+		t.b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+}

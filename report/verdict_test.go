@@ -1,0 +1,95 @@
+package report
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// summaryOf has only what the test compares.
+func summaryOf(requestsPerS, ttft float64) *Summary {
+	s := &Summary{}
+	s.Throughput.RequestsPerS = &requestsPerS
+	s.Latency.TTFT = Distribution{N: 1, Mean: &ttft}
+	return s
+}
+
+func diff(t *testing.T, v Variant, path string) MetricDiff {
+	t.Helper()
+	for _, m := range v.Metrics {
+		if m.Path == path {
+			return m
+		}
+	}
+	t.Fatalf("%s: no %s", v.Name, path)
+	return MetricDiff{}
+}
+
+// TestCompare holds the interval against one by hand: differences 1, 2, 3 have mean 2 and standard deviation 1,
+// and t is 4.3027 at two degrees of freedom.
+func TestCompare(t *testing.T) {
+	base := []*Summary{summaryOf(10, 100), summaryOf(20, 90), summaryOf(30, 110)}
+	variant := []*Summary{summaryOf(11, 50), summaryOf(22, 40), summaryOf(33, 59)}
+	v := Compare([]string{"a", "b"}, []uint64{1, 2, 3}, [][]*Summary{base, variant})
+
+	x := diff(t, v.Variants[0], "throughput.requests_per_s")
+	half := 4.302652729911275 / math.Sqrt(3)
+	if *x.Baseline != 20 || *x.Variant != 22 || *x.Difference != 2 {
+		t.Errorf("means %v, %v and difference %v, want 20, 22 and 2", *x.Baseline, *x.Variant, *x.Difference)
+	}
+	if x.CI95 == nil || math.Abs(x.CI95[0]-(2-half)) > 1e-9 || math.Abs(x.CI95[1]-(2+half)) > 1e-9 || x.Verdict != NotDistinguishable {
+		t.Errorf("interval %v, %q, want 2 ± %v, not distinguishable", x.CI95, x.Verdict, half)
+	}
+	if y := diff(t, v.Variants[0], "latency_ms.ttft.mean"); y.Verdict != Pass { // −50, −50, −51
+		t.Errorf("a TTFT that is halved is judged %q", y.Verdict)
+	}
+	if z := diff(t, v.Variants[0], "latency_ms.e2e.mean"); z.Verdict != Unknown || z.Difference != nil {
+		t.Errorf("a number that no run gave is judged %+v", z)
+	}
+	back := Compare([]string{"b", "a"}, []uint64{1, 2, 3}, [][]*Summary{variant, base})
+	if y := diff(t, back.Variants[0], "latency_ms.ttft.mean"); y.Verdict != Fail {
+		t.Errorf("a TTFT that is doubled is judged %q", y.Verdict)
+	}
+}
+
+// TestCompareWithoutChance gives no interval where there is nothing to estimate it from.
+func TestCompareWithoutChance(t *testing.T) {
+	one := Compare([]string{"a", "b"}, []uint64{1}, [][]*Summary{{summaryOf(1, 2)}, {summaryOf(2, 2)}})
+	same := Compare([]string{"a", "b"}, []uint64{1, 2}, [][]*Summary{{summaryOf(1, 2), summaryOf(1, 2)}, {summaryOf(2, 2), summaryOf(2, 2)}})
+	for _, v := range []*Verdict{one, same} {
+		x := diff(t, v.Variants[0], "throughput.requests_per_s")
+		if x.CI95 != nil || x.Verdict != Unknown || *x.Difference != 1 || len(v.Warnings) != 1 {
+			t.Errorf("%+v with warnings %v", x, v.Warnings)
+		}
+	}
+}
+
+// TestFairness is 1 for equal speeds, and 1/n when one of n has all.
+func TestFairness(t *testing.T) {
+	for _, c := range []struct{ mean, sd, want float64 }{{5, 0, 1}, {1, math.Sqrt(3), .25}} { // 4 0 0 0: mean 1, sd √3
+		s := &Summary{E2ETPSUser: Distribution{N: 4, Mean: &c.mean, SD: &c.sd}}
+		if got := *s.Fairness(); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("mean %v, sd %v: %v, want %v", c.mean, c.sd, got, c.want)
+		}
+	}
+	if (&Summary{}).Fairness() != nil {
+		t.Error("an index without requests")
+	}
+}
+
+// TestVerdictTable fits a terminal.
+func TestVerdictTable(t *testing.T) {
+	runs := [][]*Summary{{summaryOf(10, 100), summaryOf(20, 90)}, {summaryOf(11, 50), summaryOf(22, 40)}}
+	var b strings.Builder
+	if err := Compare([]string{"vllm", "orca"}, []uint64{1, 2}, runs).WriteTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(b.String(), "\n") {
+		if len([]rune(line)) > tableWidth {
+			t.Errorf("%d columns: %q", len([]rune(line)), line)
+		}
+	}
+	if !strings.Contains(b.String(), "orca against vllm, 2 runs each, paired") {
+		t.Error(b.String())
+	}
+}
