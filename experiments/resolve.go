@@ -229,6 +229,9 @@ func (u *Setup) engine() error {
 	c.PrefixCaching = e.EnablePrefixCaching
 	c.AppendUnkeyed = u.Profile.AppendUnkeyed
 	c.AsyncScheduling = e.AsyncScheduling == On
+	if e.SchedulingPolicy == "priority" {
+		c.Order = sched.ByPriority{}
+	}
 	if e.SchedulingPolicy == "priority" && s.Workload.Trace == nil {
 		u.warn("priority", "scheduling_policy is priority, but all requests have the same one: only a trace gives them others")
 	}
@@ -257,8 +260,12 @@ func (u *Setup) newScheduler() sched.Scheduler {
 	e := &u.Scenario.Engine
 	switch e.Policy {
 	case "vllm":
+		victim := sched.LastAdmitted
+		if e.SchedulingPolicy == "priority" {
+			victim = sched.LeastUrgent
+		}
 		return &sched.VLLM{
-			Priority:                  e.SchedulingPolicy == "priority",
+			Victim:                    victim,
 			DisableChunkedPrefill:     !e.EnableChunkedPrefill,
 			LongPrefillTokenThreshold: limitInt32(e.LongPrefillTokenThreshold),
 			AdmitOnFirstChunk:         e.SchedulerReserveFullISL != On,

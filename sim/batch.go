@@ -65,6 +65,8 @@ func (r *Replica) leaveRunning(i int32) {
 		r.seq(s.next).prev = s.prev
 	}
 	r.running--
+	r.departures++
+	s.promised = 0
 	r.host.levels.Running--
 	if s.streamed {
 		s.streamed = false

@@ -21,6 +21,7 @@ type composition struct {
 	budget  int32
 	blocked sched.Cause
 
+	looked  bool // the policy has looked at the queue beyond its head
 	stepped bool // the cohort's step is counted
 	slow    bool
 	serials int64 // admissions before it
@@ -43,7 +44,7 @@ func (it *composition) begin(number int64) {
 	it.flight = it.r.inFlight.next()
 	it.budget = int32(min(it.r.cfg.MaxNumBatchedTokens, math.MaxInt32))
 	it.blocked = sched.NotBlocked
-	it.stepped, it.slow, it.ranked = false, false, false
+	it.looked, it.stepped, it.slow, it.ranked = false, false, false, false
 	it.serials = it.r.serials
 	it.decodes, it.gaps, it.context = 0, 0, 0
 	it.prefill, it.recomputed, it.preempted = 0, 0, 0
@@ -109,7 +110,8 @@ func (it *composition) got(s *sequence) bool {
 
 // Urgency implements [sched.View].
 func (it *composition) Urgency(i sched.Seq) sched.Urgency {
-	w := waiting{req: it.r.seq(int32(i)).rec.Request}
+	s := it.r.seq(int32(i))
+	w := waiting{req: s.rec.Request, key: s.orderKey}
 	return w.urgency()
 }
 
@@ -266,13 +268,18 @@ func (it *composition) giveDecode(i int32, s *sequence) {
 }
 
 // Admit implements [sched.View].
-func (it *composition) Admit(n int32) {
+func (it *composition) Admit(place int, n int32) sched.Seq {
 	r := it.r
-	w := r.queue.head()
+	if _, ok := it.Waiting(place); !ok { // or the cache's answer to an earlier question is used
+		it.unable("Admit where nobody waits")
+		return sched.None
+	}
+	w := r.queue.at(place)
 	i := w.seq
 	if i == none {
 		i = r.seqs.take()
 		r.start(r.seq(i), &w.req)
+		r.seq(i).orderKey = w.key
 		if p, ok := r.host.patient[w.req.ID]; ok {
 			p.seq = i
 		}
@@ -280,7 +287,7 @@ func (it *composition) Admit(n int32) {
 	s := r.seq(i)
 	r.settle()
 	cached := r.takeCached(s)
-	r.queue.take(0)
+	r.queue.take(place)
 	r.host.levels.Waiting--
 	if s.rec.Scheduled == clock.Never {
 		s.rec.Scheduled = r.now
@@ -294,6 +301,7 @@ func (it *composition) Admit(n int32) {
 	r.prefills = append(r.prefills, i)
 	it.grow(s, cached, n)
 	it.Give(sched.Seq(i), n)
+	return sched.Seq(i)
 }
 
 // start makes s the sequence of request req, which reached the queue.

@@ -13,6 +13,8 @@ import (
 type Config struct {
 	// Scheduler composes the iterations. Each replica needs its own.
 	Scheduler sched.Scheduler
+	// Order ranks the waiting queue; nil is first come, first served.
+	Order sched.Order
 	// Timer gives the length of iterations.
 	Timer model.StepTimer
 
@@ -111,6 +113,15 @@ func (c *Config) UsableBlocks() int {
 	return c.NumGPUBlocks - 1
 }
 
+// limits is what a policy learns of the configuration.
+func (c *Config) limits() sched.Limits {
+	return sched.Limits{
+		MaxNumSeqs: c.MaxNumSeqs, MaxNumBatchedTokens: c.MaxNumBatchedTokens, MaxModelLen: c.MaxModelLen,
+		BlockSize: c.BlockSize, NumGPUBlocks: c.NumGPUBlocks,
+		PrefixCaching: c.PrefixCaching, Ordered: c.Order != nil, Async: c.AsyncScheduling,
+	}
+}
+
 // Validate reports every fault of the configuration.
 func (c *Config) Validate() error {
 	var faults []error
@@ -141,7 +152,7 @@ func (c *Config) Validate() error {
 	want(!c.Radix || c.PrefixCaching, "radix: prefix caching is off")
 	want(c.MaxSpan >= 0, "max span: %d is negative", c.MaxSpan)
 	if c.Scheduler != nil {
-		if err := c.Scheduler.Validate(c.MaxNumBatchedTokens, c.MaxModelLen); err != nil {
+		if err := c.Scheduler.Validate(c.limits()); err != nil {
 			faults = append(faults, err)
 		}
 	}

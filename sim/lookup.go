@@ -14,29 +14,43 @@ type lookup struct {
 	most    int32    // the most blocks that may be found
 }
 
-// Head implements [sched.View].
-func (it *composition) Head() (sched.Waiting, bool) {
+// Waiting implements [sched.View].
+func (it *composition) Waiting(place int) (sched.Waiting, bool) {
 	r := it.r
-	w := r.queue.head()
+	if place > 0 {
+		it.looked = true
+		if r.cfg.Order != nil {
+			it.unable("Waiting beyond the head of an ordered queue")
+			return sched.Waiting{}, false
+		}
+	}
+	w := r.queue.at(place)
 	if w == nil {
 		return sched.Waiting{}, false
 	}
-	known := w.req.InputTokens
-	if w.seq != none {
-		known += r.seq(w.seq).issued
-	}
-	head := sched.Waiting{Known: known}
+	head := r.describe(w)
 	if !r.caching || w.req.Content == nil && w.seq == none {
 		return head, true
 	}
 	r.settle()
-	r.lookUp(w, known)
+	r.lookUp(w, head.Known)
 	l := &r.look
 	found := int32(len(l.blocks))
 	head.Cached = found * r.cfg.BlockSize
 	head.Held = l.held
 	head.Live = found < l.most && r.answers > 0 && w.req.Content != nil
 	return head, true
+}
+
+// describe tells of a request in the queue what does not depend on the cache.
+func (r *Replica) describe(w *waiting) sched.Waiting {
+	d := sched.Waiting{Progress: progress(&w.req), Preempted: w.seq != none, Urgency: w.urgency()}
+	d.MaxTokens = r.host.outputOf(&w.req)
+	if w.seq != none {
+		d.Generated = r.seq(w.seq).issued
+	}
+	d.Known = d.Prompt + d.Generated
+	return d
 }
 
 // lookUp finds the cached leading blocks of a waiting request. At least one of its known tokens

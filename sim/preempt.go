@@ -7,7 +7,12 @@ import (
 )
 
 // Preempt implements [sched.View].
-func (it *composition) Preempt(i sched.Seq) {
+func (it *composition) Preempt(i sched.Seq) { it.preempt(i, false) }
+
+// PreemptToTail implements [sched.View].
+func (it *composition) PreemptToTail(i sched.Seq) { it.preempt(i, true) }
+
+func (it *composition) preempt(i sched.Seq, tail bool) {
 	r := it.r
 	s := r.seq(int32(i))
 	r.settle()
@@ -35,7 +40,12 @@ func (it *composition) Preempt(i sched.Seq) {
 		return
 	}
 	s.phase = preempted
-	r.queue.pushHead(&s.rec.Request, int32(i))
+	s.orderKey = r.keyOf(&waiting{req: s.rec.Request, seq: int32(i)})
+	if tail {
+		r.queue.pushTail(&s.rec.Request, int32(i), s.orderKey)
+	} else {
+		r.queue.pushHead(&s.rec.Request, int32(i), s.orderKey)
+	}
 }
 
 // takeBackChunk undoes the prefill chunk that s was given in this iteration.

@@ -12,10 +12,11 @@ import (
 type waiting struct {
 	req workload.Request
 	seq int32
+	key int64 // the order's
 }
 
 func (w *waiting) urgency() sched.Urgency {
-	return sched.Urgency{Priority: int32(w.req.Priority), Arrival: int64(w.req.Arrival), Request: w.req.ID}
+	return sched.Urgency{Key: w.key, Arrival: int64(w.req.Arrival), Request: w.req.ID}
 }
 
 // queue holds the waiting requests: first come, first served with preempted sequences ahead, or
@@ -72,27 +73,27 @@ func (q *queue) entry(i int) *waiting {
 }
 
 // push adds a request that has just come, and reports whether it is the head now.
-func (q *queue) push(r *workload.Request) bool {
-	q.pushTail(r, none)
+func (q *queue) push(r *workload.Request, key int64) bool {
+	q.pushTail(r, none, key)
 	return q.byUrgency && q.head().req.ID == r.ID || q.length == 1
 }
 
-// pushTail puts a request behind all others, or where its urgency says. seq is its sequence.
-func (q *queue) pushTail(r *workload.Request, seq int32) {
+// pushTail puts a request behind all others, or where its key says. seq is its sequence.
+func (q *queue) pushTail(r *workload.Request, seq int32, key int64) {
 	q.length++
 	if q.byUrgency {
-		q.pushOrdered(waiting{req: *r, seq: seq})
+		q.pushOrdered(waiting{req: *r, seq: seq, key: key})
 		return
 	}
 	q.fresh.push(r, seq)
 }
 
-// pushHead returns a sequence to the head of the queue, or where its urgency says.
-func (q *queue) pushHead(r *workload.Request, seq int32) {
+// pushHead returns a sequence to the head of the queue, or where its key says.
+func (q *queue) pushHead(r *workload.Request, seq int32, key int64) {
 	q.length++
 	q.clean = 0
 	if q.byUrgency {
-		q.pushOrdered(waiting{req: *r, seq: seq})
+		q.pushOrdered(waiting{req: *r, seq: seq, key: key})
 		return
 	}
 	q.resumed = append(q.resumed, waiting{req: *r, seq: seq})

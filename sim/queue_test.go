@@ -15,7 +15,7 @@ func TestQueueChunks(t *testing.T) {
 	pushed, popped := int64(0), int64(0)
 	for round := range 5 {
 		for range 3*fifoChunk + round {
-			q.push(&workload.Request{ID: pushed})
+			q.push(&workload.Request{ID: pushed}, 0)
 			pushed++
 		}
 		for range 2*fifoChunk + 7*round {
@@ -45,9 +45,9 @@ func TestQueueRemove(t *testing.T) {
 	for _, byUrgency := range []bool{false, true} {
 		q := queue{byUrgency: byUrgency}
 		for id := range int64(6) {
-			q.push(&workload.Request{ID: id, Priority: int16(id % 2)})
+			q.push(&workload.Request{ID: id}, id%2)
 		}
-		q.pushHead(&workload.Request{ID: 9, Priority: -1}, 3)
+		q.pushHead(&workload.Request{ID: 9}, 3, -1)
 		for _, id := range []int64{9, 0, 3} {
 			q.remove(id)
 		}
@@ -76,12 +76,12 @@ func TestQueuePlaces(t *testing.T) {
 		for range rapid.IntRange(1, 60).Draw(t, "operations") {
 			switch k := rapid.IntRange(0, 4).Draw(t, "operation"); {
 			case k == 0:
-				q.pushHead(&workload.Request{ID: next}, 0)
+				q.pushHead(&workload.Request{ID: next}, 0, 0)
 				list = slices.Insert(list, 0, next)
 				next++
 			case k <= 2:
 				for range rapid.SampledFrom([]int{1, fifoChunk - 1}).Draw(t, "many") {
-					q.pushTail(&workload.Request{ID: next}, none)
+					q.pushTail(&workload.Request{ID: next}, none, 0)
 					list = append(list, next)
 					next++
 				}

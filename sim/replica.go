@@ -48,6 +48,9 @@ type Replica struct {
 	remainder int64      // femtoseconds past gpuFree
 	batches   int64      // iterations launched or promised and committed
 
+	decodeSteps int64 // those of them in which a sequence decoded
+	departures  int64 // times that a sequence left the running batch
+
 	it       composition
 	released int               // blocks let go since the promise was made
 	promise  clock.Progression // N iterations like the one composed; 0 when none is open
@@ -75,7 +78,7 @@ func newReplica(cfg Config, host *Engine) *Replica {
 	r.cohort.init(cfg.BlockSize, r.caching || cfg.Window.Layers > 0)
 	r.first, r.last = int32(sched.None), int32(sched.None)
 	r.it.r = r
-	r.queue.byUrgency = cfg.Scheduler.ByUrgency()
+	r.queue.byUrgency = cfg.Order != nil
 	return r
 }
 
@@ -102,7 +105,7 @@ func (r *Replica) pagesFor(tokens int32) int {
 // enqueue puts a request into the waiting queue at the instant at, which is not past the next
 // boundary.
 func (r *Replica) enqueue(at clock.Time, req *workload.Request) {
-	if r.queue.push(req) {
+	if r.queue.push(req, r.keyOf(&waiting{req: *req, seq: none})) || r.it.looked {
 		r.cut(at)
 	}
 	r.host.levels.Waiting++
@@ -220,6 +223,9 @@ func (r *Replica) compose() bool {
 	it := &r.it
 	it.begin(r.batches + 1)
 	r.cfg.Scheduler.Schedule(it)
+	if r.fault != nil {
+		return false
+	}
 	it.finish()
 	r.host.levels.Blocked = it.blocked
 	if it.decodes == 0 && len(it.chunks) == 0 {
@@ -316,6 +322,9 @@ func (r *Replica) commit() {
 		}
 	}
 	r.batches += int64(p.N)
+	if it.decodes > 0 {
+		r.decodeSteps += int64(p.N)
+	}
 	r.gpuFree, r.remainder = p.End(p.N), p.EndRemainder(p.N)
 	f := it.flight
 	f.end, f.number = r.gpuFree, r.batches

@@ -1,14 +1,17 @@
 package sched
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // VLLM is the scheduler of vLLM's V1 engine: no phases, one token budget. Running requests go first,
 // in order of admission, then waiting ones; every request is given as many tokens as bring its
 // computed tokens up to its known ones. Preempted requests are recomputed.
 type VLLM struct {
-	// Priority selects scheduling_policy "priority": the queue is ordered by (priority, arrival) and
-	// the victim of a preemption is the least urgent running request, not the last admitted one.
-	Priority bool
+	// Victim is the running request that a preemption takes. Scheduling policy "priority" takes
+	// [LeastUrgent], beside the queue's [ByPriority].
+	Victim Victim
 	// DisableChunkedPrefill admits a prompt only when the budget has room for all of it.
 	DisableChunkedPrefill bool
 	// LongPrefillTokenThreshold caps the tokens that one request gets in an iteration; 0 is no cap.
@@ -22,12 +25,37 @@ type VLLM struct {
 
 var _ Scheduler = (*VLLM)(nil)
 
+// Victim is a rule that picks the running sequence to preempt.
+type Victim uint8
+
+// The rules.
+const (
+	LastAdmitted Victim = iota // the tail of the running batch
+	LeastUrgent                // the last in the order of the queue
+)
+
+// Of is the sequence that the rule picks from the running batch of v, which is not empty.
+func (rule Victim) Of(v View) Seq {
+	last := v.Last()
+	if rule == LastAdmitted {
+		return last
+	}
+	for s := v.First(); s != None; s = v.Next(s) {
+		if v.Urgency(last).Less(v.Urgency(s)) {
+			last = s
+		}
+	}
+	return last
+}
+
 // Validate implements [Scheduler].
-func (p *VLLM) Validate(maxNumBatchedTokens int, maxModelLen int32) error {
+func (p *VLLM) Validate(l Limits) error {
 	switch {
-	case p.DisableChunkedPrefill && maxNumBatchedTokens < int(maxModelLen):
+	case p.DisableChunkedPrefill && l.MaxNumBatchedTokens < int(l.MaxModelLen):
 		return fmt.Errorf("max_num_batched_tokens: %d is less than max_model_len %d, which chunked prefill off does not allow",
-			maxNumBatchedTokens, maxModelLen)
+			l.MaxNumBatchedTokens, l.MaxModelLen)
+	case l.Contiguous:
+		return errors.New("policy vllm: sequences grow block by block, which a contiguous pool does not allow")
 	case p.LongPrefillTokenThreshold < 0:
 		return fmt.Errorf("long_prefill_token_threshold: %d is negative", p.LongPrefillTokenThreshold)
 	case !(p.Watermark >= 0 && p.Watermark < 1):
@@ -54,7 +82,7 @@ func (p *VLLM) extendRunning(v View) bool {
 			continue
 		}
 		for !v.Grow(s, want) {
-			victim := p.victim(v)
+			victim := p.Victim.Of(v)
 			v.Preempt(victim)
 			calm = false
 			if victim == s {
@@ -70,7 +98,7 @@ func (p *VLLM) extendRunning(v View) bool {
 // overtakes a blocked head.
 func (p *VLLM) admitWaiting(v View) {
 	for {
-		w, ok := v.Head()
+		w, ok := v.Waiting(0)
 		switch {
 		case !ok:
 			return
@@ -91,7 +119,7 @@ func (p *VLLM) admitWaiting(v View) {
 			v.Blocked(LacksKV)
 			return
 		}
-		v.Admit(want)
+		v.Admit(0, want)
 	}
 }
 
@@ -108,20 +136,6 @@ func (p *VLLM) fits(v View, w Waiting, want int32) bool {
 	return v.BlocksFor(tokens)-w.Held+reserve <= v.FreeBlocks()
 }
 
-// victim is the running request to preempt.
-func (p *VLLM) victim(v View) Seq {
-	last := v.Last()
-	if !p.Priority {
-		return last
-	}
-	for s := v.First(); s != None; s = v.Next(s) {
-		if v.Urgency(last).Less(v.Urgency(s)) {
-			last = s
-		}
-	}
-	return last
-}
-
 func (p *VLLM) capped(tokens int32) int32 {
 	if p.LongPrefillTokenThreshold > 0 {
 		return min(tokens, p.LongPrefillTokenThreshold)
@@ -132,11 +146,8 @@ func (p *VLLM) capped(tokens int32) int32 {
 // Repeats implements [Scheduler]. While free blocks dwindle a blocked head stays blocked, unless
 // what it waits for is just being generated, or the loss of cached blocks changes what it asks for.
 func (p *VLLM) Repeats(v View) int {
-	if w, ok := v.Head(); ok && (w.Live || w.Cached > 0 && (p.AdmitOnFirstChunk || p.DisableChunkedPrefill)) {
+	if w, ok := v.Waiting(0); ok && (w.Live || w.Cached > 0 && (p.AdmitOnFirstChunk || p.DisableChunkedPrefill)) {
 		return 1
 	}
 	return 1 << 30
 }
-
-// ByUrgency implements [Scheduler].
-func (p *VLLM) ByUrgency() bool { return p.Priority }

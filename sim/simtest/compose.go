@@ -191,7 +191,7 @@ func (n *naive) fits(s *sequence, hits []int, want int32) bool {
 
 // victim is the running sequence to preempt.
 func (n *naive) victim() *sequence {
-	if n.policy.Priority {
+	if n.policy.Victim == sched.LeastUrgent {
 		return slices.MaxFunc(n.running, compareUrgency)
 	}
 	return n.running[len(n.running)-1]

@@ -26,14 +26,48 @@
 //  4. iterations are composed and launched until one is in flight, or two under asynchronous
 //     scheduling, or nothing can be scheduled.
 //
-// Under the priority policy the queue is ordered by (priority, arrival, ID) instead. The cause that the levels
+// With a [sched.Order] the queue is ordered by (key, arrival, ID) instead. The cause that the levels
 // give for a waiting head is that of the last composition of the boundary, be it an empty one.
 //
 // An iteration starts when it is composed or when the previous one ends, whichever is later.
 //
-// # How an iteration is composed
+// With [sim.Config.MaxQueuedRequests] or MaxQueuedTokens set, a request that reaches the queue when as many wait
+// and run already, or as many prompt tokens of those that wait and run are not yet given to an iteration, is
+// rejected at that instant, and its source is told at once; its record says Busy. Requests that ended
+// at a boundary do not count in those that reach the queue at that instant because of it.
 //
-// Every sequence has known tokens, its prompt and the answer so far, and computed tokens, whose keys and
+// # Declared lengths
+//
+// A client declares how long its answer may get: [sim.Config.MaxTokens], or the length of the answer if that
+// is longer, or exactly that length if MaxTokens is 0; cut at the longest sequence. A request is rejected if the pool
+// could not hold prompt and declared answer. An answer that is shorter than declared ends by a token that
+// nobody foresees. If an iteration in flight already has a part of the sequence when that token is processed,
+// the sequence keeps seat and blocks, and is given nothing more, until that iteration has been
+// processed too; the token that it produces there is dropped. The client has its last token at the usual instant,
+// and the source is told then; the record is complete, and the request leaves the system, when the seat is
+// free. Such a sequence that had been preempted meanwhile ends from the queue at once.
+//
+// # Host time
+//
+// The host works CPUStep + CPUPerSequence·sequences for an iteration. Under synchronous scheduling
+// the iteration lasts that much longer; under asynchronous scheduling it lasts at least that long.
+//
+// # Swapping
+//
+// A sequence that is swapped out leaves its blocks, and takes as many in host memory as its computed tokens need,
+// the charge for windowed layers included. Admitted again it takes blocks for its computed tokens and those that it
+// is given; its blocks in host memory are free at once. It goes on as it was: a decoding sequence
+// decodes, one in prefill has the next chunk. The next iteration that is launched lasts HostFemtosPerBlock
+// longer for each block that was moved since the last, either way. There is no swapping with a prefix cache.
+//
+// # Padding
+//
+// The padded rows count as decodes, context and produced tokens in what the step timer is asked, not in what is
+// reported; so do padded chunks.
+//
+// # How vLLM composes an iteration
+//
+// What a policy may do is told by package [clifftop/sim/sched]. [sched.VLLM] does this: every sequence has known tokens, its prompt and the answer so far, and computed tokens, whose keys and
 // values are in the cache once the iterations in flight have ended. The running sequences get their
 // missing tokens first, in order of admission, as long as the budget of tokens lasts. One that
 // finds no block preempts: the last admitted sequence, or the least urgent, which can be itself; then the

@@ -68,6 +68,9 @@ func (c Case) String() string {
 func Draw(t *rapid.T) Case {
 	d := drawer{t}
 	c := Case{policy: d.policy(), config: d.config()}
+	if d.once("priority", 3) {
+		c.config.Order, c.policy.Victim = sched.ByPriority{}, sched.LeastUrgent
+	}
 	step := d.timer(&c.config)
 	c.requests = d.requests(&c, step)
 	if d.once("closed loop", 4) {
@@ -103,7 +106,6 @@ func (d drawer) one(name string, values ...int) int { return values[d.of(name, l
 func (d drawer) once(name string, n int) bool { return d.of(name, n) == n-1 }
 
 func (d drawer) policy() (p sched.VLLM) {
-	p.Priority = d.once("priority", 3)
 	p.DisableChunkedPrefill = d.once("no chunks", 5)
 	p.AdmitOnFirstChunk = d.once("no gate", 2)
 	if d.once("threshold", 3) {

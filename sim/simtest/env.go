@@ -83,8 +83,8 @@ func (e *Env) Handle(t *testing.T, d *datadriven.TestData) string {
 func (e *Env) config(args *arguments) {
 	*e = Env{Run: e.Run, Scheduler: e.Scheduler}
 	e.step = args.duration("step", 10*clock.Millisecond)
+	priority := args.flag("priority")
 	e.vllm = sched.VLLM{
-		Priority:                  args.flag("priority"),
 		DisableChunkedPrefill:     args.flag("whole-prompts"),
 		LongPrefillTokenThreshold: int32(args.int("threshold", 0)),
 		AdmitOnFirstChunk:         args.flag("first-chunk"),
@@ -108,6 +108,9 @@ func (e *Env) config(args *arguments) {
 		Frontend:            args.duration("frontend", 0),
 		StreamPerSequence:   args.duration("stream", 0),
 		Check:               true,
+	}
+	if priority {
+		e.cfg.Order, e.vllm.Victim = sched.ByPriority{}, sched.LeastUrgent
 	}
 }
 

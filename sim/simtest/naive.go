@@ -205,7 +205,7 @@ func (n *naive) leave(s *sequence) {
 
 // enqueue puts s where the policy wants a request that comes from the front end.
 func (n *naive) enqueue(s *sequence) {
-	if n.policy.Priority {
+	if n.cfg.Order != nil {
 		n.waiting = insert(n.waiting, s, compareUrgency)
 	} else {
 		n.waiting = append(n.waiting, s)
@@ -214,7 +214,7 @@ func (n *naive) enqueue(s *sequence) {
 
 // requeue puts s where the policy wants a request that was preempted.
 func (n *naive) requeue(s *sequence) {
-	if n.policy.Priority {
+	if n.cfg.Order != nil {
 		n.waiting = insert(n.waiting, s, compareUrgency)
 	} else {
 		n.waiting = slices.Insert(n.waiting, 0, s)

@@ -1,0 +1,19 @@
+package sched
+
+// Order ranks the waiting queue. Without one the queue is first come, first served, and preempted
+// sequences go to its head, or to its tail where the policy says so.
+type Order interface {
+	// Key ranks a request: the lowest goes first, and equals go by arrival, then request. It is asked when a
+	// request joins the queue, and when it returns there. What the prefix cache holds of the request is not
+	// looked up for it: Cached, Held and Live are zero, and so is Urgency.Key.
+	Key(w *Waiting) int64
+}
+
+// ByPriority is vLLM's scheduling policy "priority": requests go by the priority that their clients gave
+// them.
+type ByPriority struct{}
+
+var _ Order = ByPriority{}
+
+// Key implements [Order].
+func (ByPriority) Key(w *Waiting) int64 { return int64(w.Priority) }
