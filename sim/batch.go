@@ -109,6 +109,7 @@ func (r *Replica) leaveCohort(i int32) {
 	r.settle()
 	s, c := r.seq(i), &r.cohort
 	grown := int32(c.steps - s.joined)
+	r.leaveStep(s)
 	c.size--
 	c.context -= int64(s.target + grown)
 	r.ranks.add(s.slot, -1)
@@ -124,8 +125,6 @@ func (r *Replica) leaveCohort(i int32) {
 	if s.lagging {
 		s.lagging = false
 		r.lagging--
-	} else {
-		s.lastBatch, s.lastEnd = r.batches, r.gpuFree
 	}
 }
 
@@ -261,15 +260,27 @@ func (r *Replica) register(s *sequence, full int32) {
 	s.registered = max(s.registered, full)
 }
 
-// registerLate registers what the delivery of flight f makes known of the sequences that were left
-// out of the last composition; the others register when they are next visited.
-func (r *Replica) registerLate(f *flight) {
-	for i := r.first; i != none; i = r.seq(i).next {
-		s := r.seq(i)
-		if s.lagging && r.emits(f, i) {
-			delivered := s.target + int32(r.cohort.steps-s.joined) - (r.tokensInFlight(i) - 1)
-			r.register(s, delivered/r.cfg.BlockSize)
+// registerHeld registers what the delivery of flight f makes known of the sequences that are not in
+// the next iteration; the others register when they are next visited.
+func (r *Replica) registerHeld(f *flight) {
+	c := &r.cohort
+	if r.lagging > 0 {
+		for i := r.first; i != none; i = r.seq(i).next {
+			s := r.seq(i)
+			if s.lagging && r.emits(f, i) {
+				delivered := s.target + int32(c.steps-s.joined) - (r.tokensInFlight(i) - 1)
+				r.register(s, delivered/r.cfg.BlockSize)
+			}
 		}
+	}
+	if r.depth == 1 || !f.stepped || r.promise.N > 0 || r.inFlight.n > 1 && r.inFlight.at(1).stepped {
+		return
+	}
+	// The cohort's blocks that f has filled.
+	r.settle()
+	for i := c.first[c.residueAt(c.steps)]; i != none; i = r.seq(i).nextSame {
+		s := r.seq(i)
+		r.register(s, (s.target+int32(c.steps-s.joined))/r.cfg.BlockSize)
 	}
 }
 

@@ -1,26 +1,20 @@
 package sim
 
-import "clifftop/sim/clock"
-
 // What remains to be done once the policy has composed an iteration.
 
-// finish completes the composition: it puts back the members that were left out, and ranks the
-// sequences that emit.
+// finish completes the composition: it puts back the members that were left out, lets those join whose
+// prefill is complete, and ranks the sequences that emit.
 func (it *composition) finish() {
 	r := it.r
+	it.flight.stepped = it.stepped
 	if it.slow {
 		it.putBack()
 	}
-	stream := r.cfg.StreamPerSequence > 0
-	if it.slow || it.preempted > 0 {
-		if stream || it.flight.partial {
-			it.rankByWalking()
-		}
-	} else if stream {
-		for k, i := range it.flight.firsts {
-			s := r.seq(i)
-			s.rank(int32(it.decodes + k + 1))
-		}
+	for _, i := range it.joining {
+		r.joinCohort(i)
+	}
+	if r.cfg.StreamPerSequence > 0 || it.flight.partial {
+		it.rank()
 	}
 	if r.host.steps == nil {
 		for _, i := range it.chunkSeqs {
@@ -30,6 +24,20 @@ func (it *composition) finish() {
 			for i := r.first; i != none; i = r.seq(i).next {
 				r.seq(i).given = 0
 			}
+		}
+	}
+}
+
+// rank gives the sequences that emit their places, as far as they do not follow from the running
+// order when they finish.
+func (it *composition) rank() {
+	switch {
+	case it.slow || it.preempted > 0 || it.mixed && len(it.flight.firsts) > 0:
+		it.rankByWalking()
+	default:
+		for k, i := range it.flight.firsts {
+			s := it.r.seq(i)
+			s.rank(int32(it.decodes + k + 1))
 		}
 	}
 }
@@ -47,7 +55,7 @@ func (it *composition) putBack() {
 	r, c := it.r, &it.r.cohort
 	for i := r.first; i != none; i = r.seq(i).next {
 		s := r.seq(i)
-		if s.phase != decoding || s.joined == c.steps {
+		if s.phase != decoding {
 			continue
 		}
 		if s.given > 0 {
@@ -58,9 +66,9 @@ func (it *composition) putBack() {
 			continue
 		}
 		if !s.lagging {
+			r.leaveStep(s)
 			s.lagging = true
 			r.lagging++
-			s.lastBatch, s.lastEnd = r.batches, r.gpuFree
 		}
 		r.leaveResidue(i)
 		s.joined++
@@ -74,13 +82,13 @@ func (it *composition) putBack() {
 
 // rankByWalking ranks the sequences that emit by walking the running batch.
 func (it *composition) rankByWalking() {
-	r, c := it.r, &it.r.cohort
+	r := it.r
 	it.ranked = true
 	var place int32
 	for i := r.first; i != none; i = r.seq(i).next {
 		s := r.seq(i)
-		completes := s.given > 0 && (s.phase == finishing || s.phase == decoding && s.joined == c.steps)
-		decodes := s.phase == decoding && s.joined < c.steps && it.got(s)
+		completes := s.joinBatch == it.flight.number
+		decodes := s.phase == decoding && s.joinBatch < it.flight.number && it.got(s)
 		if !completes && !decodes {
 			continue
 		}
@@ -93,14 +101,6 @@ func (it *composition) rankByWalking() {
 		if it.flight.partial {
 			it.flight.emitters = append(it.flight.emitters, i)
 		}
-	}
-}
-
-// reportGaps tells the observer of the inter-token gaps that end with the iteration and are not its
-// length.
-func (it *composition) reportGaps(end clock.Time) {
-	for k := range it.late {
-		it.r.host.obs.Gap(end, end.Sub(it.lateFrom[k]), 1)
 	}
 }
 
@@ -123,7 +123,7 @@ func (it *composition) reportStep() {
 				share.Cached = s.reused
 			}
 		case s.lastBatch == it.flight.number && s.phase == finishing,
-			s.phase == decoding && !s.lagging && s.joinBatch < it.flight.number:
+			it.stepped && s.phase == decoding && !s.lagging && s.joinBatch < it.flight.number:
 			share.Tokens, share.Emits = 1, true
 		default:
 			continue

@@ -11,9 +11,10 @@ import (
 
 // composition is the iteration that the policy is composing: the [sched.View] of a replica.
 //
-// It has two modes. In the fast one DecodeAll has given the cohort its step at once. In the slow one
-// the policy visits the sequences singly; the cohort's step is counted beforehand, and the
-// members that were left out are put back by one step at the end.
+// The cohort is given its step in one of two ways. DecodeAll and DecodeFirst count it at once. When
+// the policy visits decoding sequences singly, the slow way, the step is counted before the first of them,
+// and the members that were left out are put back by one step at the end. An iteration that does neither
+// holds the cohort.
 type composition struct {
 	r      *Replica
 	flight *flight
@@ -21,9 +22,10 @@ type composition struct {
 	budget  int32
 	blocked sched.Cause
 
-	looked  bool // the policy has looked at the queue beyond its head
-	stepped bool // the cohort's step is counted
-	slow    bool
+	looked  bool  // the policy has looked at the queue beyond its head
+	stepped bool  // the cohort's step is counted
+	slow    bool  // and its members are given their tokens one by one
+	mixed   bool  // sequences in prefill stand among those that were all given their step
 	serials int64 // admissions before it
 
 	decodes, gaps       int
@@ -34,8 +36,8 @@ type composition struct {
 	preempted           int     // sequences preempted in it
 	victims             []int64 // their requests, and those of empty compositions before
 	ranked              bool    // finishing sequences have been given their rank
-	late                []int32 // sequences whose token ends a gap that is not an iteration's length
-	lateFrom            []clock.Time
+	joining             []int32 // sequences that completed their prefill and will decode
+	late                []lateGap
 }
 
 var _ sched.View = (*composition)(nil)
@@ -44,12 +46,12 @@ func (it *composition) begin(number int64) {
 	it.flight = it.r.inFlight.next()
 	it.budget = int32(min(it.r.cfg.MaxNumBatchedTokens, math.MaxInt32))
 	it.blocked = sched.NotBlocked
-	it.looked, it.stepped, it.slow, it.ranked = false, false, false, false
+	it.looked, it.stepped, it.slow, it.mixed, it.ranked = false, false, false, false, false
 	it.serials = it.r.serials
 	it.decodes, it.gaps, it.context = 0, 0, 0
 	it.prefill, it.recomputed, it.preempted = 0, 0, 0
 	it.chunks, it.chunkSeqs = it.chunks[:0], it.chunkSeqs[:0]
-	it.late, it.lateFrom = it.late[:0], it.lateFrom[:0]
+	it.joining, it.late = it.joining[:0], it.late[:0]
 	it.flight.clear()
 	it.flight.number = number
 }
@@ -102,10 +104,7 @@ func (it *composition) Missing(i sched.Seq) int32 {
 
 // got reports whether s, which decodes, has been given a token in this iteration.
 func (it *composition) got(s *sequence) bool {
-	if it.slow {
-		return s.given > 0
-	}
-	return it.stepped || s.given > 0
+	return it.stepped && (s.given > 0 || !it.slow)
 }
 
 // Urgency implements [sched.View].
@@ -117,15 +116,28 @@ func (it *composition) Urgency(i sched.Seq) sched.Urgency {
 
 // DecodeAll implements [sched.View].
 func (it *composition) DecodeAll() sched.Seq {
-	r, c := it.r, &it.r.cohort
-	before := it.decodersFirst()
-	if c.size == 0 {
+	before := it.firstPrefill()
+	if it.r.cohort.size == 0 {
 		return before
 	}
-	need := int(c.need[c.residueAt(c.steps)])
-	if r.lagging > 0 || c.size > int(it.budget) || need+r.windowNeed(false) > r.free() || before != sched.None && it.decoderBehind(int32(before)) {
-		it.goSlow()
+	if before != sched.None && it.decoderBehind(int32(before)) || !it.step() {
 		return it.First()
+	}
+	return before
+}
+
+// DecodeFirst implements [sched.View].
+func (it *composition) DecodeFirst() bool {
+	it.mixed = len(it.r.prefills) > 0
+	return it.r.cohort.size == 0 || it.step()
+}
+
+// step gives the cohort its step, if the pool and the budget have room for it and no member lags.
+func (it *composition) step() bool {
+	r, c := it.r, &it.r.cohort
+	need := int(c.need[c.residueAt(c.steps)])
+	if r.lagging > 0 || c.size > int(it.budget) || need+r.windowNeed(false) > r.free() {
+		return false
 	}
 	r.windowNeed(true)
 	if r.caching {
@@ -134,14 +146,15 @@ func (it *composition) DecodeAll() sched.Seq {
 		r.pool.TakeCount(need)
 	}
 	it.countStep()
-	it.decodes, it.gaps = c.size, c.size
+	it.countCohortGaps()
+	it.decodes = c.size
 	it.context = c.context
 	it.budget -= int32(c.size)
-	return before
+	return true
 }
 
-// decodersFirst is the first running sequence in prefill.
-func (it *composition) decodersFirst() sched.Seq {
+// firstPrefill is the first running sequence in prefill.
+func (it *composition) firstPrefill() sched.Seq {
 	if len(it.r.prefills) == 0 {
 		return sched.None
 	}
@@ -165,7 +178,7 @@ func (it *composition) countStep() {
 	it.stepped = true
 }
 
-// goSlow starts the mode in which the policy visits the sequences one by one.
+// goSlow counts the cohort's step for the sequences that the policy is about to visit one by one.
 func (it *composition) goSlow() {
 	it.slow = true
 	it.r.settle()
@@ -179,7 +192,11 @@ func (it *composition) Grow(i sched.Seq, n int32) bool {
 	s := r.seq(int32(i))
 	r.settle()
 	computed := s.computed
-	if s.phase == decoding { // slow: the step is counted, but the token is not given yet
+	if s.phase == decoding {
+		if !it.stepped {
+			it.goSlow()
+		}
+		// The step is counted, but the token is not given yet.
 		computed = s.target + int32(r.cohort.steps-s.joined) - 1
 	}
 	return it.grow(s, computed, n)
@@ -229,8 +246,7 @@ func (it *composition) Give(i sched.Seq, n int32) {
 	}
 	s.joinBatch = it.flight.number
 	if s.issued > 0 {
-		it.late = append(it.late, int32(i))
-		it.lateFrom = append(it.lateFrom, s.lastEnd)
+		it.countLate(s.lastEnd, 1)
 	}
 	s.issued++
 	r.prefills = without(r.prefills, int32(i))
@@ -239,7 +255,7 @@ func (it *composition) Give(i sched.Seq, n int32) {
 		s.phase = finishing
 		return
 	}
-	r.joinCohort(int32(i))
+	it.joining = append(it.joining, int32(i))
 }
 
 // countPrefill counts n computed tokens of s as new or recomputed; sign -1 takes them back.
@@ -255,12 +271,8 @@ func (it *composition) giveDecode(i int32, s *sequence) {
 	it.decodes++
 	length := s.target + int32(r.cohort.steps-s.joined)
 	it.context += int64(length)
-	if s.lagging && s.lastBatch != r.batches {
-		it.late = append(it.late, i)
-		it.lateFrom = append(it.lateFrom, s.lastEnd)
-	} else {
-		it.gaps++
-	}
+	number, end := r.lastToken(s)
+	it.countGaps(number, end, 1)
 	if r.caching {
 		known := s.rec.Request.InputTokens + s.issued + int32(r.cohort.steps-s.joined) - 1 - r.tokensInFlight(i)
 		r.register(s, min(length, known)/r.cfg.BlockSize)
@@ -296,7 +308,7 @@ func (it *composition) Admit(place int, n int32) sched.Seq {
 	s.phase = prefilling
 	s.target = s.rec.Request.InputTokens + s.issued
 	s.computed, s.reused = cached, cached
-	s.joinBatch = math.MaxInt64
+	s.joinBatch, s.beforeJoin = math.MaxInt64, s.lastBatch
 	r.joinRunning(i)
 	r.prefills = append(r.prefills, i)
 	it.grow(s, cached, n)

@@ -13,6 +13,7 @@ type flight struct {
 	// when some decoding sequence was left out.
 	emitters []int32
 	partial  bool
+	stepped  bool // the cohort made its step
 }
 
 // eventful reports whether there is more to the flight than the tokens of the cohort.
@@ -20,7 +21,7 @@ func (f *flight) eventful() bool { return len(f.firsts)+len(f.finishes) > 0 }
 
 func (f *flight) clear() {
 	f.firsts, f.finishes, f.emitters = f.firsts[:0], f.finishes[:0], f.emitters[:0]
-	f.partial = false
+	f.partial, f.stepped = false, false
 }
 
 // flights is the queue of at most two iterations in flight, oldest first.

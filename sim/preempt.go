@@ -16,10 +16,10 @@ func (it *composition) preempt(i sched.Seq, tail bool) {
 	r := it.r
 	s := r.seq(int32(i))
 	r.settle()
-	if s.given > 0 && !(s.phase == decoding && s.joined < r.cohort.steps) {
-		it.takeBackChunk(int32(i), s)
-	} else if s.phase == decoding {
+	if s.phase == decoding {
 		it.takeBackDecode(int32(i), s)
+	} else if s.given > 0 {
+		it.takeBackChunk(int32(i), s)
 	}
 	s.reached = max(s.reached, s.computed)
 	s.rec.Preemptions++
@@ -50,7 +50,6 @@ func (it *composition) preempt(i sched.Seq, tail bool) {
 
 // takeBackChunk undoes the prefill chunk that s was given in this iteration.
 func (it *composition) takeBackChunk(i int32, s *sequence) {
-	r := it.r
 	for k, j := range it.chunkSeqs {
 		if j == i {
 			it.chunks = append(it.chunks[:k], it.chunks[k+1:]...)
@@ -59,16 +58,14 @@ func (it *composition) takeBackChunk(i int32, s *sequence) {
 		}
 	}
 	it.budget += s.given
-	if s.phase != prefilling {
-		if s.phase == decoding {
-			held, batch, end := s.blockCount, s.lastBatch, s.lastEnd
-			r.leaveCohort(i)
-			s.blockCount, s.lastBatch, s.lastEnd = held, batch, end
-		}
+	if s.computed == s.target {
 		s.issued--
+		if s.issued > 0 {
+			it.countLate(s.lastEnd, -1)
+		}
 		s.joinBatch = math.MaxInt64
 		it.flight.firsts = without(it.flight.firsts, i)
-		it.forgetLate(i)
+		it.joining = without(it.joining, i)
 		s.phase = prefilling
 	}
 	s.computed -= s.given
@@ -93,18 +90,5 @@ func (it *composition) takeBackDecode(i int32, s *sequence) {
 	it.budget++
 	it.decodes--
 	it.context -= int64(length)
-	if !it.forgetLate(i) {
-		it.gaps--
-	}
-}
-
-func (it *composition) forgetLate(i int32) bool {
-	for k, j := range it.late {
-		if j == i {
-			it.late = append(it.late[:k], it.late[k+1:]...)
-			it.lateFrom = append(it.lateFrom[:k], it.lateFrom[k+1:]...)
-			return true
-		}
-	}
-	return false
+	it.countGaps(s.lastBatch, s.lastEnd, -1)
 }

@@ -35,9 +35,10 @@ type Replica struct {
 	ranks       ranks
 	slots       int32   // slots given out
 	prefills    []int32 // running sequences in prefill, in running order
-	lagging     int     // decoding sequences that missed the last composition
-	windowed    int     // blocks charged for windowed layers
-	answers     int     // running sequences whose answer others may come to share
+	groups      groups
+	lagging     int // decoding sequences that missed the last step of the others
+	windowed    int // blocks charged for windowed layers
+	answers     int // running sequences whose answer others may come to share
 
 	now       clock.Time
 	next      clock.Time // next boundary
@@ -318,18 +319,23 @@ func (r *Replica) commit() {
 		c.context += int64(more) * int64(c.size)
 		if r.inFlight.n > 0 {
 			older := r.inFlight.at(0)
-			older.end, older.number = p.End(p.N-1), r.batches+int64(more)
+			older.end, older.number, older.stepped = p.End(p.N-1), r.batches+int64(more), true
 		}
+	}
+	f := it.flight
+	f.end, f.number = p.End(p.N), r.batches+int64(p.N)
+	if it.stepped {
+		r.groups = r.groups[:0]
+	} else {
+		r.groups.hold(f, c.size-r.lagging, len(it.joining), r.batches, r.gpuFree)
 	}
 	r.batches += int64(p.N)
 	if it.decodes > 0 {
 		r.decodeSteps += int64(p.N)
 	}
 	r.gpuFree, r.remainder = p.End(p.N), p.EndRemainder(p.N)
-	f := it.flight
-	f.end, f.number = r.gpuFree, r.batches
 	r.inFlight.n++
-	it.reportGaps(f.end)
+	it.reportGaps(p.End(1))
 	r.retire(f)
 	if r.host.steps != nil {
 		it.reportStep()
@@ -361,7 +367,7 @@ func (r *Replica) retire(f *flight) {
 		s := r.seq(i)
 		s.lastBatch, s.lastEnd = f.number, f.end
 	}
-	if r.it.slow && len(f.firsts) > 0 {
+	if (r.it.slow || r.it.mixed) && len(f.firsts) > 0 {
 		r.sortBySerial(f.finishes)
 	}
 }

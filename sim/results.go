@@ -9,8 +9,8 @@ func (r *Replica) process(f *flight) {
 	for _, i := range f.firsts {
 		r.deliverFirst(r.seq(i), f.end)
 	}
-	if r.lagging > 0 && r.caching {
-		r.registerLate(f)
+	if r.caching {
+		r.registerHeld(f)
 	}
 	if len(f.finishes) == 0 {
 		return
@@ -121,7 +121,13 @@ func (r *Replica) emits(f *flight, i int32) bool {
 		return false
 	}
 	s := r.seq(i)
-	return f.number >= s.joinBatch && (s.phase == decoding || f.number <= s.lastBatch)
+	switch {
+	case f.number <= s.joinBatch:
+		return f.number == s.joinBatch || f.number == s.beforeJoin
+	case !f.stepped:
+		return false
+	}
+	return s.phase == decoding || f.number <= s.lastBatch
 }
 
 // tokensInFlight is the number of tokens of sequence i that are issued and not delivered.

@@ -47,9 +47,10 @@ type sequence struct {
 	lagging  bool  // it decodes, but missed the last composition
 	streamed bool  // it counts as decoding: its first token since the last admission was delivered
 
-	joinBatch int64      // iteration that completed its prefill
-	lastBatch int64      // last iteration that issued a token, when it is not decoding in step
-	lastEnd   clock.Time // end of that iteration
+	joinBatch  int64      // iteration that completed its prefill
+	beforeJoin int64      // iteration that issued its last token before the last admission
+	lastBatch  int64      // last iteration that issued a token, when it is not decoding in step
+	lastEnd    clock.Time // end of that iteration
 
 	// With prefix caching, its blocks; without, only their number.
 	blocks     []int32

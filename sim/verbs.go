@@ -35,15 +35,7 @@ func (it *composition) NextPrefill(s sched.Seq) sched.Seq {
 }
 
 // Decoding implements [sched.View].
-func (it *composition) Decoding() int {
-	n := it.r.cohort.size
-	for _, i := range it.flight.firsts {
-		if it.r.seq(i).phase == decoding {
-			n--
-		}
-	}
-	return n
-}
+func (it *composition) Decoding() int { return it.r.cohort.size }
 
 // Progress implements [sched.View].
 func (it *composition) Progress(i sched.Seq) sched.Progress {
@@ -129,12 +121,6 @@ func (it *composition) unable(verb string) {
 	if it.r.fault == nil {
 		it.r.fault = fmt.Errorf("sim: policy %T uses %s, which the engine does not do", it.r.cfg.Scheduler, verb)
 	}
-}
-
-// DecodeFirst implements [sched.View].
-func (it *composition) DecodeFirst() bool {
-	it.unable("DecodeFirst")
-	return true
 }
 
 // Reserve implements [sched.View].
