@@ -19,6 +19,7 @@ type axis struct {
 	air      float64 // free part above the values of a linear axis
 	min, max float64
 	format   func(float64) string // of labels
+	places   []string             // names of the values 0, 1, 2 …, which take the place of numbers
 	ticks    []tick
 	from, to vg.Length // set when drawn
 }
@@ -77,6 +78,12 @@ func (a *axis) spread(values []float64, labels int) bool {
 // setTicks chooses about n labels, and rather fewer.
 func (a *axis) setTicks(n int) {
 	a.ticks = nil
+	if a.places != nil {
+		for i, name := range a.places {
+			a.ticks = append(a.ticks, tick{float64(i), name})
+		}
+		return
+	}
 	if a.log {
 		a.ticks = logTicks(a.min, a.max, n, a.format)
 		return

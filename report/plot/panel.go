@@ -26,6 +26,8 @@ type series struct {
 	anchor int  // the name stands at point anchor-1; at the last for 0
 	below  bool // the name stands below the line
 	guide  bool // a line to compare with: what lies outside the panel is cut off
+	// scattered dots have no line between them.
+	scattered bool
 }
 
 // rule is a thin line across the panel.
@@ -285,6 +287,9 @@ func (p *panel) drawLine(s sheet, area vg.Rectangle, c series, places *placer) {
 				places.avoidLine([]vg.Point{p.at(a), p.at(b)})
 			}
 		}
+		return
+	}
+	if c.scattered {
 		return
 	}
 	solid, loose := p.runs(c)
