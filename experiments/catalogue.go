@@ -80,11 +80,7 @@ func Catalog(kind string) (*Listing, error) {
 	case "gpus":
 		l.Items = gpuEntries()
 	case "policies":
-		l.Items = []Entry{{
-			Name:       "vllm",
-			Properties: []Property{{"does", "one token budget for decodes and prefill chunks; running requests first; the last admitted is preempted and recomputed"}},
-			Source:     "vLLM V1 (v1/core/sched)",
-		}}
+		l.Items = policyEntries()
 	case "versions":
 		for _, m := range Landmarks() {
 			l.Items = append(l.Items, Entry{Name: m.Version, Properties: []Property{{"change", m.Change}}, Source: "vLLM releases and pull requests"})

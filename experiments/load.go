@@ -116,6 +116,7 @@ func (s *Scenario) With(sets ...Setting) (*Scenario, error) {
 	if d.faults != nil {
 		return nil, d.faults
 	}
+	t.own = s.own
 	t.origin = &origin{root: root, file: s.origin.file, lines: s.origin.lines, places: d.places}
 	return t, nil
 }

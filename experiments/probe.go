@@ -72,7 +72,7 @@ func (l probeLoad) run(ctx context.Context, u *Setup) (outcome, error) {
 	}
 	var p probe
 	cfg := u.Config
-	cfg.Scheduler = u.newScheduler()
+	cfg.Scheduler = u.policy.New(&u.Scenario.Engine)
 	engine, err := sim.NewEngine(cfg, src, &p)
 	if err != nil {
 		return outcome{}, err

@@ -30,6 +30,7 @@ type Setup struct {
 	// Warnings are reasons to read results with care.
 	Warnings []report.Warning
 
+	policy  Policy
 	traffic traffic
 }
 
@@ -44,7 +45,7 @@ func (s *Scenario) Resolve() (*Setup, error) {
 	u := &Setup{Scenario: &resolved}
 	var faults Faults
 	steps := []func() error{
-		u.engineDefaults, u.deployment, u.memory, u.sequenceLength, u.overheads, u.stepTime, u.engine, u.trafficSource, u.measures,
+		u.policyDefaults, u.engineDefaults, u.deployment, u.memory, u.sequenceLength, u.overheads, u.stepTime, u.engine, u.trafficSource, u.measures,
 	}
 	for _, step := range steps {
 		err := step()
@@ -244,33 +245,13 @@ func (u *Setup) engine() error {
 			"false needs max_num_batched_tokens %d to be at least max_model_len %d (set one of them)", e.MaxNumBatchedTokens, *e.MaxModelLen)
 	}
 	sized := u.Memory != nil || s.StepTime.Kind == "linear"
-	if !sized || c.Timer == nil || c.MaxModelLen == 0 {
+	if !sized || u.policy.New == nil || c.Timer == nil || c.MaxModelLen == 0 {
 		return nil // reported before
 	}
 	check := *c
-	check.Scheduler = u.newScheduler()
+	check.Scheduler = u.policy.New(e)
 	if err := check.Validate(); err != nil {
 		return s.fault("engine", "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
-	}
-	return nil
-}
-
-// newScheduler makes the batching policy. It is the list of policies: add a case to add one.
-func (u *Setup) newScheduler() sched.Scheduler {
-	e := &u.Scenario.Engine
-	switch e.Policy {
-	case "vllm":
-		victim := sched.LastAdmitted
-		if e.SchedulingPolicy == "priority" {
-			victim = sched.LeastUrgent
-		}
-		return &sched.VLLM{
-			Victim:                    victim,
-			DisableChunkedPrefill:     !e.EnableChunkedPrefill,
-			LongPrefillTokenThreshold: limitInt32(e.LongPrefillTokenThreshold),
-			AdmitOnFirstChunk:         e.SchedulerReserveFullISL != On,
-			Watermark:                 e.Watermark,
-		}
 	}
 	return nil
 }

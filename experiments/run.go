@@ -82,7 +82,7 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 		observer = &meter{Collector: collector, setup: u, report: o.Progress}
 	}
 	cfg := u.Config
-	cfg.Scheduler, cfg.Check = u.newScheduler(), o.Check
+	cfg.Scheduler, cfg.Check = u.policy.New(&u.Scenario.Engine), o.Check
 	if w, ok := cfg.Timer.(interface{ Work() *model.Work }); ok && o.Check {
 		cfg.Floor = w.Work().Floor
 	}

@@ -32,7 +32,8 @@ type Scenario struct {
 	// Run says how long to simulate and what to measure.
 	Run RunSpec `json:"run"`
 
-	origin *origin // where the keys stand; nil for a scenario made in Go
+	origin *origin  // where the keys stand; nil for a scenario made in Go
+	own    []Policy // that are not built in
 }
 
 // Deployment says how one replica of the model lies on its GPUs.
@@ -61,8 +62,8 @@ type Deployment struct {
 // Engine holds the knobs of the serving engine. Those that differ between versions of vLLM are
 // null or auto by default, and follow Version.
 type Engine struct {
-	// Policy composes the batches.
-	Policy string `json:"policy" one:"vllm"`
+	// Policy composes the batches: one of clifftop catalog policies.
+	Policy string `json:"policy"`
 	// Version is a release to imitate, such as vllm-0.15; null is the current one.
 	Version *string `json:"version"`
 	// SchedulingPolicy orders the waiting requests: by arrival, or by priority and then arrival.

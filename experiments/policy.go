@@ -1,0 +1,130 @@
+package experiments
+
+import "clifftop/sim/sched"
+
+// Policy is a batching policy under the name that scenarios give it, together with what else is different in the
+// engine that it comes from.
+type Policy struct {
+	// Name stands at engine.policy.
+	Name string
+	// Does says in one line what the policy does, and Source where that is taken from.
+	Does, Source string
+	// New makes the scheduler for a replica. The engine's knobs have their values.
+	New func(e *Engine) sched.Scheduler
+	// Engine says how the engine around it differs from vLLM's, where a scenario does not say otherwise.
+	Engine EngineDefaults
+}
+
+// EngineDefaults are defaults of knobs that differ between engines. The zero value is those of vLLM's versions.
+type EngineDefaults struct {
+	// Synchronous engines compose an iteration when the one before it has ended.
+	Synchronous bool
+	// NoPrefixCaching is for engines that cannot share KV between requests.
+	NoPrefixCaching bool
+	// WholePrompts is for policies that never divide a prompt. The token budget is then at least the longest
+	// sequence, which is at most [wholePromptTokens] where nothing else is said.
+	WholePrompts bool
+	// BlockSize is the number of tokens in a KV block; 0 is 16.
+	BlockSize int
+}
+
+// wholePromptTokens is the default of the longest sequence where prompts are not divided: an iteration has room
+// for one, and the memory for its activations is set aside.
+const wholePromptTokens = 16_384
+
+// policies lists the policies: add an entry to add one.
+func policies() []Policy {
+	return []Policy{
+		{
+			Name: "vllm", New: newVLLM,
+			Does:   "one token budget for decodes and prefill chunks; running requests first; the last admitted is preempted and recomputed",
+			Source: "vLLM V1 (v1/core/sched)",
+		},
+	}
+}
+
+func newVLLM(e *Engine) sched.Scheduler {
+	victim := sched.LastAdmitted
+	if e.SchedulingPolicy == "priority" {
+		victim = sched.LeastUrgent
+	}
+	return &sched.VLLM{
+		Victim:                    victim,
+		DisableChunkedPrefill:     !e.EnableChunkedPrefill,
+		LongPrefillTokenThreshold: limitInt32(e.LongPrefillTokenThreshold),
+		AdmitOnFirstChunk:         e.SchedulerReserveFullISL != On,
+		Watermark:                 e.Watermark,
+	}
+}
+
+// Use lets the scenario name a policy that is not built in. One that has the name of another takes its place.
+func (s *Scenario) Use(p Policy) { s.own = append(s.own, p) }
+
+// policy is the one that the scenario names.
+func (s *Scenario) policy() (Policy, error) {
+	known := policies()
+	var names []string
+	for i := len(s.own) - 1; i >= 0; i-- {
+		if s.own[i].Name == s.Engine.Policy {
+			return s.own[i], nil
+		}
+		names = append(names, s.own[i].Name)
+	}
+	for _, p := range known {
+		if p.Name == s.Engine.Policy {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	f := s.fault("engine.policy", "%q is not known (want %s)", short(s.Engine.Policy), list(names))
+	f.Hint = didYouMean(s.Engine.Policy, names)
+	return Policy{}, f
+}
+
+// policyDefaults fills in what follows from the policy.
+func (u *Setup) policyDefaults() error {
+	p, err := u.Scenario.policy()
+	if err != nil {
+		return err
+	}
+	u.policy = p
+	s, e, d := u.Scenario, &u.Scenario.Engine, p.Engine
+	if d.Synchronous && e.AsyncScheduling == Auto {
+		e.AsyncScheduling = Off
+	}
+	if d.NoPrefixCaching && !s.isGiven("engine.enable_prefix_caching") {
+		e.EnablePrefixCaching = false
+	}
+	if d.BlockSize > 0 && !s.isGiven("engine.block_size") {
+		e.BlockSize = d.BlockSize
+	}
+	if d.WholePrompts {
+		u.wholePrompts()
+	}
+	return nil
+}
+
+// wholePrompts lets an iteration hold the longest sequence.
+func (u *Setup) wholePrompts() {
+	s, e := u.Scenario, &u.Scenario.Engine
+	if e.MaxModelLen == nil {
+		length := wholePromptTokens
+		if s.isGiven("engine.max_num_batched_tokens") {
+			length = e.MaxNumBatchedTokens
+		}
+		e.MaxModelLen = &length
+		u.warn("max_model_len", "max_model_len is %d: policy %s does not divide prompts, and an iteration holds no more", length, e.Policy)
+	}
+	if !s.isGiven("engine.max_num_batched_tokens") {
+		e.MaxNumBatchedTokens = max(e.MaxNumBatchedTokens, *e.MaxModelLen)
+	}
+}
+
+// policyEntries are the policies for the catalogue.
+func policyEntries() []Entry {
+	var entries []Entry
+	for _, p := range policies() {
+		entries = append(entries, Entry{Name: p.Name, Properties: []Property{{"does", p.Does}}, Source: p.Source})
+	}
+	return entries
+}
