@@ -118,7 +118,8 @@ func (c *Config) limits() sched.Limits {
 	return sched.Limits{
 		MaxNumSeqs: c.MaxNumSeqs, MaxNumBatchedTokens: c.MaxNumBatchedTokens, MaxModelLen: c.MaxModelLen,
 		BlockSize: c.BlockSize, NumGPUBlocks: c.NumGPUBlocks,
-		PrefixCaching: c.PrefixCaching, Ordered: c.Order != nil, Async: c.AsyncScheduling,
+		HostBlocks: c.HostBlocks, PrefixCaching: c.PrefixCaching, Contiguous: c.Contiguous,
+		Ordered: c.Order != nil, Async: c.AsyncScheduling,
 	}
 }
 
@@ -147,6 +148,8 @@ func (c *Config) Validate() error {
 	want(c.MaxQueuedRequests >= 0, "max_num_queued_reqs: %d is negative", c.MaxQueuedRequests)
 	want(c.MaxQueuedTokens >= 0, "max_num_queued_tokens: %d is negative", c.MaxQueuedTokens)
 	want(c.HostBlocks >= 0 && c.HostFemtosPerBlock >= 0, "swap space: a size or a time is negative")
+	want(c.HostBlocks == 0 || !c.PrefixCaching, "swap space: KV that a prefix cache shares is not swapped")
+	want(!c.Contiguous || c.Window == Window{}, "contiguous KV: it has no charge for windowed layers")
 	want(!c.Contiguous || !c.PrefixCaching, "contiguous KV: it has no prefix cache")
 	want(!c.Contiguous || c.NumGPUBlocks != 0, "contiguous KV: it needs a limited pool")
 	want(!c.Radix || c.PrefixCaching, "radix: prefix caching is off")

@@ -16,6 +16,8 @@ type Step struct {
 	Scheduled []Share
 	// Preempted lists the requests preempted since the previous step was scheduled, in that order.
 	Preempted []int64
+	// SwappedOut lists those of them whose KV went to host memory.
+	SwappedOut []int64
 	// FreeBlocks is the number of free KV blocks after scheduling.
 	FreeBlocks int
 }
@@ -25,6 +27,7 @@ type Share struct {
 	Request int64 // the request's ID
 	Tokens  int32 // tokens computed
 	Cached  int32 // tokens found in the prefix cache, on admission
+	Loaded  int32 // tokens brought back from host memory, on admission
 	Emits   bool  // the sequence produces a token at the iteration's end
 	Ends    bool  // that token is its last
 }

@@ -75,7 +75,7 @@ func compare[T comparable](what string, a, b []T, at func(T) clock.Time) differe
 func compareSteps(a, b *Tape) difference {
 	for i := range min(len(a.Steps), len(b.Steps), len(a.Iterations)) {
 		x, y := a.Steps[i], b.Steps[i]
-		if !slices.Equal(x.Scheduled, y.Scheduled) || !slices.Equal(x.Preempted, y.Preempted) || x.FreeBlocks != y.FreeBlocks {
+		if !slices.Equal(x.Scheduled, y.Scheduled) || !slices.Equal(x.Preempted, y.Preempted) || !slices.Equal(x.SwappedOut, y.SwappedOut) || x.FreeBlocks != y.FreeBlocks {
 			return difference{a.Iterations[i].Start, fmt.Sprintf("step %d: %+v\n other %+v", i, x, y)}
 		}
 	}

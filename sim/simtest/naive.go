@@ -12,17 +12,13 @@ import (
 )
 
 // Naive runs the engine described by cfg, sequence by sequence, until the source is exhausted and
-// the system has drained. The scheduler must be a [*sched.VLLM]; only its knobs are used. Every
-// iteration is reported as a span of its own, and in detail if obs is a [sim.StepObserver].
+// the system has drained. Every iteration is composed by the policy anew, and reported as a span of
+// its own, and in detail if obs is a [sim.StepObserver].
 func Naive(cfg sim.Config, src workload.Source, obs sim.Observer) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	policy, ok := cfg.Scheduler.(*sched.VLLM)
-	if !ok {
-		return fmt.Errorf("the naive engine schedules like *sched.VLLM, not like %T", cfg.Scheduler)
-	}
-	n := &naive{cfg: cfg, policy: policy, src: src, obs: obs, pool: newPool(cfg.UsableBlocks(), cfg.AppendUnkeyed), depth: 1}
+	n := &naive{cfg: cfg, src: src, obs: obs, kv: newStore(&cfg), depth: 1, byID: make(map[int64]*sequence)}
 	n.steps, _ = obs.(sim.StepObserver)
 	if cfg.AsyncScheduling {
 		n.depth = 2
@@ -32,20 +28,28 @@ func Naive(cfg sim.Config, src workload.Source, obs sim.Observer) error {
 
 // naive is the state of a run.
 type naive struct {
-	cfg    sim.Config
-	policy *sched.VLLM
-	src    workload.Source
-	obs    sim.Observer
-	steps  sim.StepObserver // nil if obs is none
-	depth  int              // how many iterations may be in flight
+	cfg   sim.Config
+	src   workload.Source
+	obs   sim.Observer
+	steps sim.StepObserver // nil if obs is none
+	depth int              // how many iterations may be in flight
 
 	frontEnd []*sequence // on their way to the queue, by (visible, ID)
 	patient  []*sequence // those whose client may still leave, by (leaves, ID)
 	left     []*sequence // those whose client has left since the last boundary
 	waiting  []*sequence // the engine's queue
-	running  []*sequence // the running batch
-	system   int         // requests sent and not yet ended
-	pool     *pool
+	running  []*sequence // the running batch, by serial
+	parting  []*sequence // preempted when their whole answer was on its way
+	byID     map[int64]*sequence
+	system   int // requests sent and not yet ended
+
+	kv       store
+	windowed int // blocks charged for windowed layers
+	hosted   int // blocks in host memory
+
+	serials     int64
+	departures  int64
+	decodeSteps int64
 
 	inFlight     []*iteration // oldest first
 	launched     int          // iterations launched so far
@@ -53,49 +57,10 @@ type naive struct {
 	gpuRemainder int64        // femtoseconds past gpuFree
 	blocked      sched.Cause  // why the last composition left the head of the queue
 	preempted    []int64      // since the last launch
+	swapped      []int64      // those of them who were swapped out
+	moved        int          // blocks to and from host memory since then
 	told         sim.Levels   // the last levels reported
-}
-
-// sequence is a request and its state.
-type sequence struct {
-	rec sim.Record
-	// visible is when it reaches the queue, leaves when its client leaves.
-	visible, leaves clock.Time
-	// prompt and answer are its lengths; the answer is cut at the longest sequence allowed.
-	prompt, answer int32
-	// keys are those of all blocks that it can fill; none without prefix caching.
-	keys []uint64
-
-	ended bool
-	// scheduled and delivered are the answer tokens that were given to iterations, and those
-	// whose iteration has been processed.
-	scheduled, delivered int32
-	// emissions: the serial number and the end of the iteration that gave its last token.
-	lastIteration int
-	lastEnd       clock.Time
-	// highest is the largest number of computed tokens that it ever had.
-	highest int32
-
-	// The rest is as of the last admission.
-
-	computed int32 // tokens whose KV is in the cache or scheduled to be
-	blocks   []int // the block table
-	windowed int   // blocks charged for windowed layers
-	entered  int   // leading blocks that are in the prefix cache, or were taken from it
-	produces bool  // has scheduled a token since, so that it is past its prefill
-	decoding bool  // has been delivered a token since
-}
-
-// known is the number of tokens that the sequence has for sure.
-func (s *sequence) known() int32 { return s.prompt + s.delivered }
-
-// missing is the number of tokens that still have to be computed for the next token of the answer;
-// 0 if all of the answer is scheduled.
-func (s *sequence) missing() int32 {
-	if s.scheduled == s.answer {
-		return 0
-	}
-	return s.prompt + s.scheduled - s.computed
+	fault        error        // what the policy did wrong
 }
 
 func (n *naive) run() error {
@@ -146,8 +111,14 @@ func (n *naive) clients(at clock.Time) {
 		case len(n.frontEnd) > 0 && n.frontEnd[0].visible <= at:
 			s := n.frontEnd[0]
 			n.frontEnd = n.frontEnd[1:]
+			if n.busy() {
+				s.rec.Refusal = sim.Busy
+				n.finish(s, sim.Rejected, s.visible)
+				n.src.Done(&s.rec.Request, s.visible)
+				continue
+			}
 			s.rec.Queued = s.visible
-			n.enqueue(s)
+			n.enqueue(s, false)
 		default:
 			return
 		}
@@ -163,23 +134,19 @@ func (n *naive) arrive(r workload.Request) {
 			ClientFirst: clock.Never, ClientLast: clock.Never, Released: clock.Never,
 		},
 		visible: r.Arrival.Add(delay), leaves: clock.Never,
-		prompt: r.InputTokens, answer: min(r.OutputTokens, n.cfg.MaxModelLen-r.InputTokens),
+		prompt: r.InputTokens,
 	}
+	s.answer, s.declared = lengths(&n.cfg, &r)
 	n.system++
+	n.byID[r.ID] = s
 	// The last token of the answer is never computed.
-	if s.answer < 1 || n.pagesFor(s.prompt+s.answer-1) > n.cfg.UsableBlocks() {
+	if s.answer < 1 || n.pagesFor(s.prompt+s.declared-1) > n.cfg.UsableBlocks() {
 		s.rec.Refusal = sim.NeverFits
 		n.finish(s, sim.Rejected, r.Arrival)
 		n.src.Done(&s.rec.Request, r.Arrival)
 		return
 	}
-	if n.cfg.PrefixCaching {
-		walk := workload.NewBlockKeys(&s.rec.Request, n.cfg.BlockSize)
-		for range (s.prompt + s.answer - 1) / n.cfg.BlockSize {
-			key, _ := walk.Next()
-			s.keys = append(s.keys, key)
-		}
-	}
+	s.kv = newState(&n.cfg, &s.rec.Request, s.answer)
 	n.frontEnd = insert(n.frontEnd, s, func(a, b *sequence) int {
 		return cmp.Or(cmp.Compare(a.visible, b.visible), cmp.Compare(a.rec.Request.ID, b.rec.Request.ID))
 	})
@@ -203,28 +170,29 @@ func (n *naive) leave(s *sequence) {
 	n.src.Done(&s.rec.Request, s.leaves)
 }
 
-// enqueue puts s where the policy wants a request that comes from the front end.
-func (n *naive) enqueue(s *sequence) {
-	if n.cfg.Order != nil {
+// busy says that the queue takes nobody in.
+func (n *naive) busy() bool {
+	most, mostTokens := n.cfg.MaxQueuedRequests, n.cfg.MaxQueuedTokens
+	tokens := int64(0)
+	for _, s := range slices.Concat(n.waiting, n.running) {
+		tokens += int64(max(0, s.prompt-s.computed))
+	}
+	return most > 0 && len(n.waiting)+len(n.running)+len(n.parting) >= most || mostTokens > 0 && tokens >= mostTokens
+}
+
+// enqueue puts s into the queue: where the order says or, without one, at its head or its tail.
+func (n *naive) enqueue(s *sequence, head bool) {
+	switch {
+	case n.cfg.Order != nil:
+		s.key = 0
+		w := n.describe(s)
+		s.key = n.cfg.Order.Key(&w)
 		n.waiting = insert(n.waiting, s, compareUrgency)
-	} else {
+	case head:
+		n.waiting = slices.Insert(n.waiting, 0, s)
+	default:
 		n.waiting = append(n.waiting, s)
 	}
-}
-
-// requeue puts s where the policy wants a request that was preempted.
-func (n *naive) requeue(s *sequence) {
-	if n.cfg.Order != nil {
-		n.waiting = insert(n.waiting, s, compareUrgency)
-	} else {
-		n.waiting = slices.Insert(n.waiting, 0, s)
-	}
-}
-
-// compareUrgency is negative when a goes before b under the priority policy.
-func compareUrgency(a, b *sequence) int {
-	p, q := &a.rec.Request, &b.rec.Request
-	return cmp.Or(cmp.Compare(p.Priority, q.Priority), cmp.Compare(p.Arrival, q.Arrival), cmp.Compare(p.ID, q.ID))
 }
 
 // boundary is one turn of the engine's loop.
@@ -241,7 +209,10 @@ func (n *naive) boundary(at clock.Time) error {
 	n.clients(at) // an answer may make its client send the next request at once
 	for len(n.inFlight) < n.depth {
 		it := n.compose(at)
-		if len(it.shares) > 0 {
+		if n.fault != nil {
+			return n.fault
+		}
+		if n.anyGiven() {
 			n.launch(it, at)
 		} else if len(n.inFlight) > 0 || !it.preempts {
 			break
@@ -251,6 +222,11 @@ func (n *naive) boundary(at clock.Time) error {
 		return fmt.Errorf("at %v: %d requests wait and %d run, but nothing can be scheduled", at, len(n.waiting), len(n.running))
 	}
 	return nil
+}
+
+// anyGiven says that the iteration that was composed gives tokens to somebody.
+func (n *naive) anyGiven() bool {
+	return slices.ContainsFunc(n.running, func(s *sequence) bool { return s.given > 0 })
 }
 
 // abort removes s, whose client has left.
@@ -269,52 +245,81 @@ func (n *naive) abort(s *sequence, at clock.Time) {
 func (n *naive) process(it *iteration) {
 	rank := clock.Duration(0)
 	for _, sh := range it.shares {
-		if !sh.emits {
-			continue
-		}
-		rank++
 		s := sh.seq
+		if sh.emits {
+			rank++
+		}
 		if s.ended {
 			continue // its client has left
 		}
-		seen := it.end.Add(rank * n.cfg.StreamPerSequence)
-		s.delivered++
-		if s.delivered == 1 {
-			s.rec.FirstToken, s.rec.ClientFirst = it.end, seen
-		}
 		if slices.Contains(n.running, s) {
-			s.decoding = true
-			n.enter(s, s.computed-(s.scheduled-s.delivered))
+			n.kv.done(s, sh.upTo)
 		}
-		if s.delivered == s.answer {
-			s.rec.LastToken, s.rec.ClientLast = it.end, seen
+		switch {
+		case s.over && sh.emits:
+			n.obs.Dropped(it.end, 1)
+		case sh.emits:
+			n.deliver(s, it.end, it.end.Add(rank*n.cfg.StreamPerSequence))
+		}
+		if s.over && !slices.ContainsFunc(n.inFlight, func(it *iteration) bool { return it.has(s) }) {
 			n.finish(s, sim.Completed, it.end)
-			n.src.Done(&s.rec.Request, seen)
 		}
+	}
+}
+
+// deliver hands a token of s that was produced at the instant at to its client, who sees it later.
+func (n *naive) deliver(s *sequence, at, seen clock.Time) {
+	s.delivered++
+	if s.delivered == 1 {
+		s.rec.FirstToken, s.rec.ClientFirst = at, seen
+	}
+	if slices.Contains(n.running, s) {
+		s.decoding = true
+		n.kv.known(s, s.computed-(s.scheduled-s.delivered))
+	}
+	if s.delivered == s.answer {
+		s.over = true
+		s.rec.LastToken, s.rec.ClientLast = at, seen
+		n.patient = without(n.patient, s)
+		n.src.Done(&s.rec.Request, seen)
 	}
 }
 
 // finish takes s out of wherever it is and reports how it ended.
 func (n *naive) finish(s *sequence, how sim.Outcome, at clock.Time) {
-	n.running = without(n.running, s)
-	n.waiting = without(n.waiting, s) // also one that was preempted after its last token had been scheduled
+	n.leaveRunning(s, how == sim.Completed)
+	n.waiting = without(n.waiting, s)
+	n.parting = without(n.parting, s)
 	n.patient = without(n.patient, s)
-	n.release(s)
+	n.hosted -= s.hosted
 	n.system--
-	s.blocks, s.ended = nil, true
+	s.hosted, s.ended = 0, true
+	delete(n.byID, s.rec.Request.ID)
 	s.rec.Outcome, s.rec.Released, s.rec.Tokens = how, at, s.delivered
 	n.obs.Finished(&s.rec)
 }
 
+// leaveRunning takes s out of the running batch, if it is there, and its blocks from it.
+func (n *naive) leaveRunning(s *sequence, ended bool) {
+	if !slices.Contains(n.running, s) {
+		return
+	}
+	n.running = without(n.running, s)
+	n.departures++
+	n.kv.release(s, ended)
+	n.windowed -= s.windowed
+	s.windowed, s.promised = 0, 0
+}
+
 // tellLevels reports the levels if they have changed.
 func (n *naive) tellLevels(at clock.Time) {
-	now := sim.Levels{System: n.system, Waiting: len(n.waiting), Running: len(n.running)}
+	now := sim.Levels{System: n.system, Waiting: len(n.waiting) + len(n.parting), Running: len(n.running)}
 	for _, s := range n.running {
 		if s.decoding {
 			now.Decoding++
 		}
 	}
-	if len(n.waiting) > 0 {
+	if now.Waiting > 0 {
 		now.Blocked = n.blocked
 	}
 	if now != n.told {

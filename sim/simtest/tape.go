@@ -75,14 +75,17 @@ type Iteration struct {
 	Decodes, Gaps, FirstTokens      int
 	PrefillTokens, RecomputedTokens int
 	Context, Shared                 int64
+	PaddedRows, PaddedTokens        int
+	PaddedContext                   int64
+	SwappedBlocks                   int
 	UsedBlocks                      int // -1 if not told: within a span
 }
 
 // Step is a [sim.Step] without its span.
 type Step struct {
-	Scheduled  []sim.Share
-	Preempted  []int64
-	FreeBlocks int
+	Scheduled             []sim.Share
+	Preempted, SwappedOut []int64
+	FreeBlocks            int
 }
 
 var (
@@ -130,6 +133,8 @@ func (t *Tape) Span(s *sim.Span) {
 			Decodes: s.Decodes, Gaps: s.Gaps, FirstTokens: s.FirstTokens,
 			PrefillTokens: s.PrefillTokens, RecomputedTokens: s.RecomputedTokens,
 			Context: s.Context + int64(k)*int64(s.Decodes), Shared: s.Shared, UsedBlocks: -1,
+			PaddedRows: s.PaddedRows, PaddedTokens: s.PaddedTokens, PaddedContext: s.PaddedContext + int64(k)*int64(s.PaddedRows),
+			SwappedBlocks: s.SwappedBlocks,
 		}
 		if k == 0 {
 			it.Wait = s.Wait
@@ -164,7 +169,7 @@ func (t *Tape) Finished(rec *sim.Record) {
 
 // Step implements [sim.StepObserver].
 func (t *StepTape) Step(s *sim.Step) {
-	t.Steps = append(t.Steps, Step{slices.Clone(s.Scheduled), slices.Clone(s.Preempted), s.FreeBlocks})
+	t.Steps = append(t.Steps, Step{slices.Clone(s.Scheduled), slices.Clone(s.Preempted), slices.Clone(s.SwappedOut), s.FreeBlocks})
 }
 
 func (t *Tape) fault(format string, args ...any) {

@@ -1,0 +1,134 @@
+package simtest
+
+import (
+	"slices"
+
+	"clifftop/model"
+	"clifftop/sim"
+	"clifftop/sim/clock"
+)
+
+// iteration is one forward pass.
+type iteration struct {
+	budget   int32   // what is left of it while composing
+	preempts bool    // somebody was taken out of the batch while composing
+	shares   []share // in running order
+	end      clock.Time
+
+	padRows    int
+	padContext int64
+	padTo      int32
+}
+
+// share is what one sequence has in an iteration.
+type share struct {
+	seq   *sequence
+	upTo  int32 // its computed tokens, these included
+	emits bool  // produces a token at the iteration's end
+}
+
+// has says that the iteration has a part of s.
+func (it *iteration) has(s *sequence) bool {
+	return slices.ContainsFunc(it.shares, func(sh share) bool { return sh.seq == s })
+}
+
+// launch starts a composed iteration and reports it.
+func (n *naive) launch(it *iteration, at clock.Time) {
+	span := sim.Span{
+		UsedBlocks: n.cfg.UsableBlocks() - n.free(), Shared: int64(n.kv.shared()) * int64(n.cfg.BlockSize),
+		PaddedRows: it.padRows, PaddedContext: it.padContext, SwappedBlocks: n.moved,
+	}
+	step := sim.Step{Span: &span, Preempted: n.preempted, SwappedOut: n.swapped, FreeBlocks: n.free()}
+	batch := model.Batch{SharedTokens: span.Shared}
+	var gaps []*sequence // of sequences that did not produce in the previous iteration
+	for _, s := range n.running {
+		if s.given == 0 {
+			continue
+		}
+		decodes, first := s.produces, s.scheduled == 0
+		emits := s.computed+s.given == s.known()
+		if decodes {
+			batch.Decodes++
+			batch.Context += int64(s.computed) + 1
+		} else {
+			n.chunk(s, it, &span, &batch)
+		}
+		s.computed += s.given
+		s.highest = max(s.highest, s.computed)
+		if emits {
+			s.produces = true
+			s.scheduled++
+			batch.Emit++
+			switch {
+			case decodes && s.lastIteration == n.launched-1:
+				span.Gaps++
+			case !first:
+				gaps = append(gaps, s)
+			}
+			if !decodes {
+				span.FirstTokens++
+			}
+		}
+		it.shares = append(it.shares, share{seq: s, upTo: s.computed, emits: emits})
+		step.Scheduled = append(step.Scheduled, sim.Share{
+			Request: s.rec.Request.ID, Tokens: s.given, Cached: s.found, Loaded: s.loaded,
+			Emits: emits, Ends: emits && s.scheduled == s.answer,
+		})
+	}
+	span.Decodes, span.Context = batch.Decodes, batch.Context
+	if batch.Decodes > 0 {
+		n.decodeSteps++
+	}
+	n.time(it, at, &span, &batch)
+
+	n.obs.Span(&span)
+	for _, s := range gaps {
+		n.obs.Gap(it.end, it.end.Sub(s.lastEnd), 1)
+	}
+	for _, sh := range it.shares {
+		if sh.emits {
+			sh.seq.lastIteration, sh.seq.lastEnd = n.launched, it.end
+		}
+	}
+	if n.steps != nil {
+		n.steps.Step(&step)
+	}
+	n.inFlight = append(n.inFlight, it)
+	n.launched++
+	n.preempted, n.swapped, n.moved = nil, nil, 0
+}
+
+// chunk counts the tokens that s is given of its prefill.
+func (n *naive) chunk(s *sequence, it *iteration, span *sim.Span, batch *model.Batch) {
+	cost := max(s.given, it.padTo)
+	batch.Chunks = append(batch.Chunks, model.Chunk{New: cost, Cached: s.computed})
+	span.PaddedTokens += int(cost - s.given)
+	again := max(0, min(s.computed+s.given, s.highest)-s.computed)
+	s.rec.RecomputedTokens += again
+	span.RecomputedTokens += int(again)
+	span.PrefillTokens += int(s.given - again)
+}
+
+// time says when an iteration that is composed at an instant begins and ends.
+func (n *naive) time(it *iteration, at clock.Time, span *sim.Span, batch *model.Batch) {
+	span.Start, span.N = max(at, n.gpuFree), 1
+	if span.Start == n.gpuFree {
+		span.Remainder = n.gpuRemainder
+	}
+	if n.launched > 0 {
+		span.Wait = span.Start.Sub(n.gpuFree)
+	}
+	batch.Decodes += it.padRows
+	batch.Context += it.padContext
+	batch.Emit += it.padRows
+	gpu, _, _ := n.cfg.Timer.Span(batch)
+	gpu += int64(n.moved) * n.cfg.HostFemtosPerBlock
+	host := int64(n.cfg.CPUStep+n.cfg.CPUPerSequence*clock.Duration(len(it.shares))) * clock.FemtosPerPico
+	span.First = gpu + host
+	if n.cfg.AsyncScheduling {
+		span.First = max(gpu, host)
+	}
+	span.BlockFemtos = sim.Mul64(uint64(span.UsedBlocks), uint64(span.First))
+	it.end = span.End(1)
+	n.gpuFree, n.gpuRemainder = it.end, span.EndRemainder(1)
+}

@@ -1,0 +1,88 @@
+package simtest
+
+import (
+	"cmp"
+
+	"clifftop/sim"
+	"clifftop/sim/clock"
+	"clifftop/sim/sched"
+)
+
+// sequence is a request and its state.
+type sequence struct {
+	rec sim.Record
+	// visible is when it reaches the queue, leaves when its client leaves.
+	visible, leaves clock.Time
+	// prompt and answer are its lengths; the answer is cut at the longest sequence allowed. declared
+	// is the longest answer that the engine has to expect.
+	prompt, answer, declared int32
+
+	// over says that its last token has been delivered, ended that it is gone for good. Between the
+	// two an iteration in flight still has a part of it.
+	over, ended bool
+	// key is what the order said when it joined the queue last.
+	key int64
+	// scheduled and delivered are the answer tokens that were given to iterations, and those
+	// whose iteration has been processed.
+	scheduled, delivered int32
+	// emissions: the serial number and the end of the iteration that gave its last token.
+	lastIteration int
+	lastEnd       clock.Time
+	// highest is the largest number of computed tokens that it ever had.
+	highest int32
+
+	// The rest is as of the last admission.
+
+	serial   int64 // counts admissions, so that running order is that of serials
+	computed int32 // tokens whose KV is in the cache or scheduled to be; of a swapped-out one, in host memory
+	given    int32 // tokens given in the iteration being composed
+	found    int32 // tokens found in the prefix cache
+	loaded   int32 // tokens brought back from host memory
+	produces bool  // has scheduled a token since, so that it is past its prefill
+	decoding bool  // has been delivered a token since
+	windowed int   // blocks charged for windowed layers
+	hosted   int   // blocks in host memory
+	promised int32 // tokens that it was promised blocks for
+	kv       kvState
+}
+
+// foreseen says that the whole answer is on its way, and that the engine knows.
+func (s *sequence) foreseen() bool { return s.over || s.scheduled == s.declared }
+
+// known is the number of tokens that the sequence has, those on their way included.
+func (s *sequence) known() int32 { return s.prompt + s.scheduled }
+
+// missing is the number of known tokens that are neither computed nor given.
+func (s *sequence) missing() int32 {
+	if s.foreseen() {
+		return 0
+	}
+	return s.known() - s.computed - s.given
+}
+
+// decodes says that it is past its prefill and has tokens to come.
+func (s *sequence) decodes() bool { return s.produces && !s.foreseen() }
+
+// inPrefill says that there are tokens of its prefill to give.
+func (s *sequence) inPrefill() bool { return !s.produces && s.missing() > 0 }
+
+func (s *sequence) urgency() sched.Urgency {
+	return sched.Urgency{Key: s.key, Arrival: int64(s.rec.Request.Arrival), Request: s.rec.Request.ID}
+}
+
+func (s *sequence) progress() sched.Progress {
+	r := &s.rec.Request
+	return sched.Progress{
+		Request: r.ID, User: r.User, Session: r.Session, Class: r.Class, Priority: r.Priority,
+		Prompt: s.prompt, Generated: s.scheduled, MaxTokens: s.declared,
+	}
+}
+
+// compareUrgency is negative when a goes before b in an ordered queue.
+func compareUrgency(a, b *sequence) int {
+	p, q := a.urgency(), b.urgency()
+	return cmp.Or(cmp.Compare(p.Key, q.Key), cmp.Compare(p.Arrival, q.Arrival), cmp.Compare(p.Request, q.Request))
+}
+
+// compareSerial is negative when a stands before b in the running batch.
+func compareSerial(a, b *sequence) int { return cmp.Compare(a.serial, b.serial) }

@@ -1,0 +1,177 @@
+package simtest
+
+import (
+	"slices"
+
+	"clifftop/sim"
+	"clifftop/workload"
+)
+
+// store is who has which KV blocks, and what a prefix cache knows. The charge for windowed layers
+// is counted elsewhere.
+type store interface {
+	// free is the number of blocks that nobody references; largest that of those that one
+	// sequence can take at once; shared the references beyond the first, over all blocks.
+	free() int
+	largest() int
+	shared() int
+	// lookup finds the leading tokens of s, at most so many, that the cache holds, and how many of
+	// their blocks are referenced.
+	lookup(s *sequence, most int32) (tokens int32, held int)
+	// admit makes s hold what lookup finds.
+	admit(s *sequence, most int32) (tokens int32)
+	// holds is the number of blocks that s holds. take gives it more, as many as it can have.
+	holds(s *sequence) int
+	take(s *sequence, blocks int)
+	// grows says whether s can have so many more, if there are as many.
+	grows(s *sequence, blocks int) bool
+	// known tells that the first tokens of s are known and computed, or given to an iteration; done that
+	// the iteration has been processed.
+	known(s *sequence, tokens int32)
+	done(s *sequence, tokens int32)
+	// release takes all blocks from s. ended says that it is complete.
+	release(s *sequence, ended bool)
+}
+
+// kvState is what a store keeps of a sequence.
+type kvState struct {
+	keys    []uint64 // paged: of all blocks that it can fill; none without prefix caching
+	blocks  []int    // paged: the block table
+	entered int      // paged: leading blocks that are in the prefix cache, or were taken from it
+
+	start, length int // contiguous: the hole
+}
+
+func newStore(cfg *sim.Config) store {
+	if cfg.Contiguous {
+		return &holes{usable: cfg.UsableBlocks()}
+	}
+	return &paged{pool: newPool(cfg.UsableBlocks(), cfg.AppendUnkeyed), size: cfg.BlockSize}
+}
+
+// newState is the store's part of a sequence that arrives.
+func newState(cfg *sim.Config, r *workload.Request, answer int32) (k kvState) {
+	if cfg.PrefixCaching {
+		walk := workload.NewBlockKeys(r, cfg.BlockSize)
+		for range (r.InputTokens + answer - 1) / cfg.BlockSize {
+			key, _ := walk.Next()
+			k.keys = append(k.keys, key)
+		}
+	}
+	return k
+}
+
+// paged is a pool of equal blocks with hashed content.
+type paged struct {
+	pool *pool
+	size int32
+}
+
+func (p *paged) free() int                     { return p.pool.free() }
+func (p *paged) largest() int                  { return p.pool.free() }
+func (p *paged) shared() int                   { return p.pool.shared }
+func (p *paged) holds(s *sequence) int         { return len(s.kv.blocks) }
+func (p *paged) grows(s *sequence, n int) bool { return true }
+func (p *paged) done(s *sequence, n int32)     {}
+
+func (p *paged) take(s *sequence, n int) {
+	for range n {
+		s.kv.blocks = append(s.kv.blocks, p.pool.pop())
+	}
+}
+
+// hits finds the blocks that hold the leading tokens of s.
+func (p *paged) hits(s *sequence, most int32) (list []int) {
+	for _, key := range s.kv.keys[:min(int(most/p.size), len(s.kv.keys))] {
+		b, ok := p.pool.find(key)
+		if !ok {
+			break
+		}
+		list = append(list, b)
+	}
+	return list
+}
+
+func (p *paged) lookup(s *sequence, most int32) (tokens int32, held int) {
+	list := p.hits(s, most)
+	for _, b := range list {
+		if p.pool.blocks[b].refs > 0 {
+			held++
+		}
+	}
+	return int32(len(list)) * p.size, held
+}
+
+func (p *paged) admit(s *sequence, most int32) (tokens int32) {
+	s.kv.blocks = p.hits(s, most)
+	s.kv.entered = len(s.kv.blocks)
+	p.pool.take(s.kv.blocks)
+	return int32(s.kv.entered) * p.size
+}
+
+func (p *paged) known(s *sequence, tokens int32) {
+	for full := min(int(tokens/p.size), len(s.kv.keys)); s.kv.entered < full; s.kv.entered++ {
+		p.pool.enter(s.kv.blocks[s.kv.entered], s.kv.keys[s.kv.entered])
+	}
+}
+
+func (p *paged) release(s *sequence, ended bool) {
+	p.pool.release(s.kv.blocks)
+	s.kv.blocks, s.kv.entered = nil, 0
+}
+
+// holes is a contiguous pool: every sequence holds one run of it.
+type holes struct {
+	usable int
+	taken  []*sequence // by start
+}
+
+// gaps calls f with the beginning and the length of each hole, from the first on, until f is true.
+func (h *holes) gaps(f func(start, length int) bool) {
+	start := 0
+	for _, s := range h.taken {
+		if f(start, s.kv.start-start) {
+			return
+		}
+		start = s.kv.start + s.kv.length
+	}
+	f(start, h.usable-start)
+}
+
+func (h *holes) free() int {
+	sum := 0
+	h.gaps(func(start, length int) bool { sum += length; return false })
+	return sum
+}
+
+func (h *holes) largest() int {
+	most := 0
+	h.gaps(func(start, length int) bool { most = max(most, length); return false })
+	return most
+}
+
+func (h *holes) take(s *sequence, n int) {
+	if n == 0 {
+		return
+	}
+	h.gaps(func(start, length int) bool {
+		s.kv.start, s.kv.length = start, n
+		return length >= n
+	})
+	h.taken = insert(h.taken, s, func(a, b *sequence) int { return a.kv.start - b.kv.start })
+}
+
+func (h *holes) release(s *sequence, ended bool) {
+	h.taken = slices.DeleteFunc(h.taken, func(x *sequence) bool { return x == s })
+	s.kv.start, s.kv.length = 0, 0
+}
+
+func (h *holes) holds(s *sequence) int { return s.kv.length }
+func (h *holes) grows(s *sequence, n int) bool {
+	return n == 0 || s.kv.length == 0 && n <= h.largest()
+}
+func (h *holes) shared() int                                  { return 0 }
+func (h *holes) lookup(s *sequence, most int32) (int32, int)  { return 0, 0 }
+func (h *holes) admit(s *sequence, most int32) (tokens int32) { return 0 }
+func (h *holes) known(s *sequence, tokens int32)              {}
+func (h *holes) done(s *sequence, tokens int32)               {}

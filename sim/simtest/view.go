@@ -1,0 +1,383 @@
+package simtest
+
+import (
+	"fmt"
+	"slices"
+
+	"clifftop/sim/clock"
+	"clifftop/sim/sched"
+)
+
+// view is the iteration that a policy composes on the naive engine.
+type view struct {
+	*naive
+	it *iteration
+	at clock.Time
+}
+
+var _ sched.View = view{}
+
+// compose lets the policy decide what the next iteration does.
+func (n *naive) compose(at clock.Time) *iteration {
+	it := &iteration{budget: int32(n.cfg.MaxNumBatchedTokens)}
+	n.blocked = sched.NotBlocked
+	for _, s := range n.running {
+		s.given, s.found, s.loaded = 0, 0, 0
+	}
+	n.cfg.Scheduler.Schedule(view{n, it, at})
+	return it
+}
+
+// wrong notes what the policy must not do.
+func (v view) wrong(format string, args ...any) {
+	if v.fault == nil {
+		v.fault = fmt.Errorf("at %v: policy %T: %w", v.at, v.cfg.Scheduler, fmt.Errorf(format, args...))
+	}
+}
+
+// handle is that of s, which is its request's number.
+func handle(s *sequence) sched.Seq { return sched.Seq(s.rec.Request.ID) }
+
+// seq is the sequence of a handle: one that runs, or that ran.
+func (v view) seq(i sched.Seq) *sequence {
+	if s := v.byID[int64(i)]; s != nil && s.serial > 0 {
+		return s
+	}
+	v.wrong("there is no sequence %d", i)
+	return &sequence{}
+}
+
+// runs is the sequence of a handle, which must run.
+func (v view) runs(i sched.Seq) *sequence {
+	s := v.seq(i)
+	if !slices.Contains(v.running, s) {
+		v.wrong("sequence %d does not run", i)
+	}
+	return s
+}
+
+// blocksFor is the number of blocks that hold so many tokens.
+func (n *naive) blocksFor(tokens int32) int {
+	return (int(tokens) + int(n.cfg.BlockSize) - 1) / int(n.cfg.BlockSize)
+}
+
+// pagesFor is the number of blocks that hold so many tokens, and the charge for windowed layers.
+func (n *naive) pagesFor(tokens int32) int {
+	blocks := n.blocksFor(tokens)
+	return blocks + n.cfg.Window.Extra(blocks)
+}
+
+// free is the number of blocks that nobody has.
+func (n *naive) free() int { return n.kv.free() - n.windowed }
+
+func (v view) Now() clock.Time            { return v.at }
+func (v view) Budget() int32              { return v.it.budget }
+func (v view) Seats() int                 { return v.cfg.MaxNumSeqs - len(v.running) }
+func (v view) RunningLen() int            { return len(v.running) }
+func (v view) Blocks() int                { return v.cfg.NumGPUBlocks }
+func (v view) FreeBlocks() int            { return v.free() }
+func (v view) BlocksFor(tokens int32) int { return v.pagesFor(tokens) }
+func (v view) LargestFree() int           { return min(v.kv.largest(), v.free()) }
+func (v view) DecodeSteps() int64         { return v.decodeSteps }
+func (v view) Departures() int64          { return v.departures }
+func (v view) WaitingLen() int            { return len(v.waiting) }
+func (v view) Blocked(why sched.Cause)    { v.blocked = why }
+
+func (v view) Decoding() int {
+	sum := 0
+	for _, s := range v.running {
+		if s.decodes() {
+			sum++
+		}
+	}
+	return sum
+}
+
+func (v view) Promised() int {
+	sum := 0
+	for _, s := range v.running {
+		sum += max(0, v.pagesFor(s.promised)-v.kv.holds(s)-s.windowed)
+	}
+	return sum
+}
+
+func (v view) Remaining(limit int32) int64 {
+	sum := int64(0)
+	for _, s := range v.running {
+		if !s.foreseen() {
+			sum += int64(min(s.declared-s.scheduled, limit))
+		}
+	}
+	return sum
+}
+
+func (v view) First() sched.Seq {
+	return v.first(func(*sequence) bool { return true })
+}
+
+func (v view) Next(i sched.Seq) sched.Seq {
+	at := v.seq(i).serial
+	return v.first(func(s *sequence) bool { return s.serial > at })
+}
+
+func (v view) NextPrefill(i sched.Seq) sched.Seq {
+	at := int64(0)
+	if i != sched.None {
+		at = v.seq(i).serial
+	}
+	return v.first(func(s *sequence) bool { return s.serial > at && s.inPrefill() })
+}
+
+// first is the first running sequence for which f is true.
+func (v view) first(f func(s *sequence) bool) sched.Seq {
+	for _, s := range v.running {
+		if f(s) {
+			return handle(s)
+		}
+	}
+	return sched.None
+}
+
+func (v view) Last() sched.Seq {
+	return v.last(func(*sequence) bool { return true })
+}
+
+func (v view) Prev(i sched.Seq) sched.Seq {
+	at := v.seq(i).serial
+	return v.last(func(s *sequence) bool { return s.serial < at })
+}
+
+// last is the last running sequence for which f is true.
+func (v view) last(f func(s *sequence) bool) sched.Seq {
+	for _, s := range slices.Backward(v.running) {
+		if f(s) {
+			return handle(s)
+		}
+	}
+	return sched.None
+}
+
+func (v view) Missing(i sched.Seq) int32           { return v.runs(i).missing() }
+func (v view) Progress(i sched.Seq) sched.Progress { return v.runs(i).progress() }
+func (v view) Urgency(i sched.Seq) sched.Urgency   { return v.runs(i).urgency() }
+func (v view) Promise(i sched.Seq, tokens int32)   { v.runs(i).promised = tokens }
+
+func (v view) DecodeAll() sched.Seq {
+	prefill := v.NextPrefill(sched.None)
+	var decodes []*sequence
+	for _, s := range v.running {
+		if !s.decodes() {
+			continue
+		}
+		if prefill != sched.None && s.serial > v.seq(prefill).serial {
+			return v.First()
+		}
+		decodes = append(decodes, s)
+	}
+	if !v.together(decodes) {
+		return v.First()
+	}
+	return prefill
+}
+
+func (v view) DecodeFirst() bool {
+	var decodes []*sequence
+	for _, s := range v.running {
+		if s.decodes() {
+			decodes = append(decodes, s)
+		}
+	}
+	return v.together(decodes)
+}
+
+// together gives each sequence of the list one token, if there is room for all.
+func (v view) together(list []*sequence) bool {
+	need := 0
+	for _, s := range list {
+		if s.given > 0 {
+			v.wrong("request %d is given a token twice", s.rec.Request.ID)
+			return true
+		}
+		blocks, more := v.need(s, 1)
+		if !v.kv.grows(s, blocks) {
+			return false
+		}
+		need += more
+	}
+	if need > v.free() || len(list) > int(v.it.budget) {
+		return false
+	}
+	for _, s := range list {
+		v.grow(s, 1)
+		v.give(s, 1)
+	}
+	return true
+}
+
+// need is the number of blocks that s lacks for so many more tokens, without and with the charge for
+// windowed layers.
+func (n *naive) need(s *sequence, tokens int32) (blocks, pages int) {
+	return n.lacks(s, n.blocksFor(s.computed+s.given+tokens))
+}
+
+// lacks is what s lacks of holding so many blocks.
+func (n *naive) lacks(s *sequence, blocks int) (more, pages int) {
+	holds := n.kv.holds(s)
+	blocks = max(blocks, holds)
+	return blocks - holds, blocks - holds + n.cfg.Window.Extra(blocks) - s.windowed
+}
+
+// grow gives s the blocks for so many more tokens, if there are enough.
+func (n *naive) grow(s *sequence, tokens int32) bool {
+	return n.hold(s, n.blocksFor(s.computed+s.given+tokens))
+}
+
+// hold brings the blocks of s up to a number, if there are enough.
+func (n *naive) hold(s *sequence, blocks int) bool {
+	more, pages := n.lacks(s, blocks)
+	if pages > n.free() || !n.kv.grows(s, more) {
+		return false
+	}
+	n.kv.take(s, more)
+	n.windowed += pages - more
+	s.windowed += pages - more
+	return true
+}
+
+func (v view) Grow(i sched.Seq, tokens int32) bool { return v.grow(v.runs(i), tokens) }
+
+func (v view) Give(i sched.Seq, tokens int32) {
+	s := v.runs(i)
+	_, pages := v.need(s, tokens)
+	switch {
+	case tokens < 1 || tokens > s.missing() || tokens > v.it.budget:
+		v.wrong("request %d is given %d tokens, where it misses %d and %d are left", s.rec.Request.ID, tokens, s.missing(), v.it.budget)
+	case s.given > 0:
+		v.wrong("request %d is given tokens twice", s.rec.Request.ID)
+	case pages > 0:
+		v.wrong("request %d is given %d tokens without blocks", s.rec.Request.ID, tokens)
+	default:
+		v.give(s, tokens)
+	}
+}
+
+// give schedules tokens of a sequence that has the blocks for them. Blocks that they fill enter the
+// prefix cache at once, as far as the tokens have been delivered by now.
+func (v view) give(s *sequence, tokens int32) {
+	s.given = tokens
+	v.it.budget -= tokens
+	v.kv.known(s, min(s.computed+tokens, s.prompt+s.delivered))
+}
+
+func (v view) Preempt(i sched.Seq)       { v.preempt(v.runs(i), true) }
+func (v view) PreemptToTail(i sched.Seq) { v.preempt(v.runs(i), false) }
+
+func (v view) preempt(s *sequence, head bool) {
+	s.computed, s.produces = 0, false
+	v.takeOut(s, head)
+}
+
+func (v view) SwapOut(i sched.Seq) bool {
+	s := v.runs(i)
+	blocks := v.pagesFor(s.computed)
+	if s.foreseen() || s.computed == 0 || v.hosted+blocks > v.cfg.HostBlocks {
+		return false
+	}
+	s.hosted = blocks
+	v.hosted += blocks
+	v.moved += blocks
+	v.swapped = append(v.swapped, s.rec.Request.ID)
+	v.takeOut(s, true)
+	return true
+}
+
+// takeOut puts s out of the running batch and of the iteration being composed, and into the queue.
+func (v view) takeOut(s *sequence, head bool) {
+	v.it.preempts = true
+	v.it.budget += s.given
+	s.given, s.decoding = 0, false
+	v.leaveRunning(s, false)
+	s.rec.Preemptions++
+	v.naive.preempted = append(v.naive.preempted, s.rec.Request.ID)
+	v.obs.Preempted(v.at)
+	if s.foreseen() {
+		v.parting = append(v.parting, s)
+		return
+	}
+	v.enqueue(s, head)
+}
+
+func (v view) Waiting(i int) (sched.Waiting, bool) {
+	if i > 0 && v.cfg.Order != nil {
+		v.wrong("looks beyond the head of an ordered queue")
+	}
+	if i >= len(v.waiting) {
+		return sched.Waiting{}, false
+	}
+	s := v.waiting[i]
+	w := v.describe(s)
+	if v.cfg.PrefixCaching && s.hosted == 0 {
+		most := s.known() - 1
+		w.Cached, w.Held = v.kv.lookup(s, most)
+		answers := slices.ContainsFunc(v.running, func(s *sequence) bool { return s.rec.Request.Session != 0 })
+		w.Live = w.Cached < most/v.cfg.BlockSize*v.cfg.BlockSize && answers && s.rec.Request.Content != nil
+	}
+	return w, true
+}
+
+// describe is what a policy sees of a waiting request, without the prefix cache.
+func (n *naive) describe(s *sequence) sched.Waiting {
+	w := sched.Waiting{Progress: s.progress(), Known: s.known(), Preempted: s.serial > 0, Urgency: s.urgency()}
+	if s.hosted > 0 {
+		w.Computed = s.computed
+	}
+	return w
+}
+
+func (v view) Admit(i int, tokens int32) sched.Seq {
+	if i >= len(v.waiting) || i > 0 && v.cfg.Order != nil || v.Seats() == 0 {
+		v.wrong("admits request %d of %d with %d seats", i, len(v.waiting), v.Seats())
+		return sched.None
+	}
+	s := v.waiting[i]
+	v.naive.waiting = without(v.waiting, s)
+	v.naive.running = append(v.running, s)
+	v.serials++
+	s.serial = v.serials
+	if s.hosted > 0 {
+		v.hosted -= s.hosted
+		v.moved += s.hosted
+		s.hosted, s.found, s.loaded = 0, 0, s.computed
+	} else {
+		s.found, s.loaded = v.kv.admit(s, s.known()-1), 0
+		s.computed = s.found
+	}
+	if s.rec.Scheduled == clock.Never {
+		s.rec.Scheduled = v.at
+		s.rec.CachedTokens = s.found
+	}
+	if !v.grow(s, tokens) {
+		v.wrong("admits request %d with %d tokens, for which there are not enough blocks", s.rec.Request.ID, tokens)
+	}
+	v.Give(handle(s), tokens)
+	return handle(s)
+}
+
+func (v view) Reserve(i sched.Seq, tokens int32) bool {
+	s := v.runs(i)
+	blocks := v.blocksFor(tokens)
+	if !v.cfg.Contiguous || blocks <= v.kv.holds(s) {
+		return v.hold(s, blocks)
+	}
+	if s.computed > 0 {
+		v.wrong("reserves for request %d in a contiguous pool after its admission", s.rec.Request.ID)
+	}
+	v.kv.release(s, false)
+	if !v.hold(s, blocks) {
+		return v.hold(s, v.blocksFor(s.given)) && false
+	}
+	return true
+}
+
+func (v view) Pad(rows int, context int64) { v.it.padRows, v.it.padContext = rows, context }
+func (v view) PadChunks(to int32)          { v.it.padTo = to }

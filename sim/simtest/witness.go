@@ -1,0 +1,92 @@
+package simtest
+
+import (
+	"slices"
+
+	"clifftop/sim/sched"
+)
+
+// Witness is vLLM's scheduler read a second time, without the verbs of a policy: it walks the naive engine's own
+// lists. It runs only on [Naive], where it must do the same as the policy whose knobs it has.
+func Witness(p *sched.VLLM) sched.Scheduler { return witness{p} }
+
+type witness struct{ *sched.VLLM }
+
+// Schedule implements [sched.Scheduler].
+func (p witness) Schedule(v sched.View) {
+	n := v.(view)
+	p.extendRunning(n)
+	if n.it.preempts {
+		n.Blocked(sched.HeldByPolicy)
+	} else {
+		p.admitWaiting(n)
+	}
+}
+
+// extendRunning gives the running sequences their missing tokens.
+func (p witness) extendRunning(n view) {
+	for i := 0; i < len(n.running) && n.it.budget > 0; i++ {
+		s := n.running[i]
+		want := min(p.capped(s.missing()), n.it.budget)
+		if want == 0 {
+			continue
+		}
+		for !n.grow(s, want) {
+			victim := n.running[len(n.running)-1]
+			if p.Victim == sched.LeastUrgent {
+				victim = slices.MaxFunc(n.running, compareUrgency)
+			}
+			if slices.Index(n.running, victim) < i {
+				i-- // s moves up
+			}
+			n.preempt(victim, true)
+			if victim == s {
+				return
+			}
+		}
+		n.give(s, want)
+	}
+}
+
+// admitWaiting admits from the head of the queue until the head does not fit.
+func (p witness) admitWaiting(n view) {
+	for len(n.waiting) > 0 {
+		s := n.waiting[0]
+		if len(n.running) == n.cfg.MaxNumSeqs {
+			n.Blocked(sched.LacksSeats)
+			return
+		}
+		if n.it.budget == 0 {
+			n.Blocked(sched.LacksBudget)
+			return
+		}
+		cached, held := n.kv.lookup(s, s.known()-1)
+		want := p.capped(s.known() - cached)
+		if p.DisableChunkedPrefill && want > n.it.budget {
+			n.Blocked(sched.LacksBudget)
+			return
+		}
+		want = min(want, n.it.budget)
+		tokens := s.known()
+		if p.AdmitOnFirstChunk {
+			tokens = cached + want
+		}
+		need := n.pagesFor(tokens) - held // hits that nobody references come out of the free blocks
+		if len(n.running) > 0 {
+			need += int(p.Watermark * float64(n.cfg.NumGPUBlocks))
+		}
+		if need > n.free() {
+			n.Blocked(sched.LacksKV)
+			return
+		}
+		n.Admit(0, want)
+	}
+}
+
+// capped applies the threshold for long prefills.
+func (p witness) capped(tokens int32) int32 {
+	if limit := p.LongPrefillTokenThreshold; limit > 0 {
+		return min(tokens, limit)
+	}
+	return tokens
+}
