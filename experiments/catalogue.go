@@ -92,8 +92,8 @@ func Catalog(kind string) (*Listing, error) {
 		}
 		l.Items = presetEntries(presets)
 	case "formats":
-		for _, name := range trace.Formats() {
-			l.Items = append(l.Items, formatEntry(name))
+		for _, f := range trace.Formats() {
+			l.Items = append(l.Items, Entry{Name: f.Name, Properties: []Property{{"layout", f.Layout}}, Source: f.Source})
 		}
 	default:
 		f := &Fault{Where: "catalog", Problem: fmt.Sprintf("%q is not known (want %s)", short(kind), list(CatalogKinds())), Hint: didYouMean(kind, CatalogKinds())}
@@ -141,25 +141,6 @@ func presetEntries(presets []workload.Preset) []Entry {
 		}})
 	}
 	return entries
-}
-
-// formatEntry describes a trace format.
-func formatEntry(name string) Entry {
-	e := Entry{Name: name}
-	switch name {
-	case "clifftop":
-		e.Properties = []Property{{"layout", "CSV: arrival_s,input_tokens,output_tokens and optionally session,content,class,priority"}}
-		e.Source = "Clifftop's own"
-	case "azure":
-		e.Properties = []Property{{"layout", "CSV: TIMESTAMP,ContextTokens,GeneratedTokens"}}
-		e.Source = "https://github.com/Azure/AzurePublicDataset"
-	case "mooncake":
-		e.Properties = []Property{{"layout", "JSON lines: timestamp (ms), input_length, output_length, hash_ids"}}
-		e.Source = "https://github.com/kvcache-ai/Mooncake"
-	default:
-		e.Properties = []Property{{"layout", ""}}
-	}
-	return e
 }
 
 // positive is x, or nil where it is not known.

@@ -2,8 +2,6 @@ package experiments
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"sync/atomic"
 
 	"clifftop/sim/clock"
@@ -13,9 +11,10 @@ import (
 
 // recording is a trace and how it is replayed.
 type recording struct {
-	opener trace.Opener
-	load   trace.Load
-	first  atomic.Pointer[trace.Source] // made when the scenario was resolved, for the first run
+	opener   trace.Opener
+	load     trace.Load
+	timeless bool                         // the trace has no arrivals: a rate makes them
+	first    atomic.Pointer[trace.Source] // made when the scenario was resolved, for the first run
 }
 
 // open makes the source of a run.
@@ -30,6 +29,9 @@ func (r *recording) open() (workload.Source, error) {
 func (r *recording) probe(l probeLoad) (workload.Source, error) {
 	load := r.load
 	load.Scale, load.Rate = 0, l.rate
+	if r.timeless && l.rate == 0 {
+		load.Rate = 1 // any will do
+	}
 	load.Limit, load.Duration, load.AllowLargeScale = l.requests, clock.FromSeconds(l.seconds), true
 	src, err := trace.Replay(r.opener, load)
 	if err != nil || l.users == 0 {
@@ -59,7 +61,10 @@ func (o *oneByOne) Next() workload.Request {
 }
 
 // Done lets the next request come.
-func (o *oneByOne) Done(_ *workload.Request, at clock.Time) { o.at, o.busy = at, false }
+func (o *oneByOne) Done(r *workload.Request, at clock.Time) {
+	o.at, o.busy = at, false
+	o.src.Done(r, at)
+}
 
 // Err is that of the trace.
 func (o *oneByOne) Err() error { return o.src.Err() }
@@ -69,11 +74,13 @@ func (u *Setup) traceSource() error {
 	s := u.Scenario
 	t := *s.Workload.Trace
 	s.Workload.Trace = &t
-	path := s.path("workload.trace.file", t.File)
-	var last atomic.Pointer[trace.File]
-	r := &recording{load: trace.Load{
-		From: value(t.From).Clock(), To: value(t.To).Clock(),
-		Scale: value(t.Scale), Rate: value(t.Rate), Speedup: value(t.Speedup), Limit: int64(value(t.Limit)),
+	file := &TraceFile{Path: s.path("workload.trace.file", t.File), Options: trace.Options{
+		Format: t.Format, Mode: trace.Mode(t.Mode), ZeroOutput: trace.ZeroOutput(value(t.ZeroOutput)),
+		MaxBadFraction: value(t.MaxBadFraction), BlockTokens: limitInt32(value(t.BlockTokens)), Seed: s.Run.Seed,
+	}}
+	r := &recording{opener: file.Open, load: trace.Load{
+		From: value(t.From).Clock(), To: value(t.To).Clock(), Classes: t.Classes,
+		Scale: value(t.Scale), Rate: value(t.Rate), Speedup: value(t.Speedup), Loop: limitInt32(value(t.Loop)), Limit: int64(value(t.Limit)),
 		Duration: value(s.Run.Duration).Clock(), Patience: u.traffic.patience, Seed: s.Run.Seed,
 		Dequantise: [...]trace.Switch{trace.Auto, trace.Off, trace.On}[t.Dequantise],
 	}}
@@ -83,24 +90,6 @@ func (u *Setup) traceSource() error {
 	if t.Cap != nil {
 		r.load.MaxTotal, r.load.Cap = u.Config.MaxModelLen, trace.CapPolicy(*t.Cap)
 	}
-	options := trace.Options{Format: t.Format, Mode: trace.Mode(t.Mode), ZeroOutput: trace.ZeroOutput(value(t.ZeroOutput))}
-	r.opener = func() (trace.Reader, error) {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %s", path, plain(err))
-		}
-		if info, err := f.Stat(); err == nil && info.IsDir() {
-			f.Close()
-			return nil, fmt.Errorf("%s: this is a directory (want a file)", path)
-		}
-		opened, err := trace.Open(f, path, options)
-		if err != nil {
-			f.Close()
-			return nil, err
-		}
-		last.Store(opened)
-		return opened, nil
-	}
 	src, err := trace.Replay(r.opener, r.load)
 	if err != nil {
 		var f *workload.FieldError
@@ -109,32 +98,26 @@ func (u *Setup) traceSource() error {
 		}
 		return s.fault("workload.trace.file", "%v", err)
 	}
-	file := last.Load()
-	for _, text := range file.Warnings() {
+	for _, text := range file.Last().Warnings() {
 		u.warn("trace", "%s", text)
 	}
-	stats := src.Stats()
-	t.Format = file.Format()
-	t.Statistics = &TraceStatistics{
-		Rows: stats.Rows, SpanS: stats.Span().Seconds(), RequestsPerS: stats.Rate(),
-		MeanInputTokens: stats.MeanInput, MeanOutputTokens: stats.MeanOutput, Sessions: stats.Sessions,
-		Applied: append([]string{}, src.Applied()...),
-	}
+	t.Format = file.Last().Format()
+	t.Statistics = traceStatistics(file, src)
+	r.timeless = file.Last().Timeless()
 	r.first.Store(src)
 	u.traffic.trace = r
 	u.traffic.rate = src.Rate()
-	u.traffic.requests = r.expected(stats.Rows, src.Rate()/max(stats.Rate(), 1e-12))
+	u.traffic.requests = src.Expected()
 	return nil
 }
 
-// expected is about the number of requests of the replay.
-func (r *recording) expected(rows int64, factor float64) int64 {
-	if r.load.Speedup > 0 {
-		factor /= r.load.Speedup
+// traceStatistics sums up the rows that were read.
+func traceStatistics(file *TraceFile, src *trace.Source) *TraceStatistics {
+	stats, rows := src.Stats(), src.File().Counts()
+	return &TraceStatistics{
+		Rows: stats.Rows, Requests: stats.Requests, SpanS: stats.Span().Seconds(), RequestsPerS: stats.Rate(),
+		MeanInputTokens: stats.MeanInput, MeanOutputTokens: stats.MeanOutput, Sessions: stats.Sessions,
+		Applied: append([]string{}, src.Applied()...),
+		SHA256:  file.SHA256(), Dropped: rows.Dropped, Fixed: rows.Fixed, Noted: rows.Noted,
 	}
-	n := int64(float64(rows) * factor)
-	if r.load.Limit > 0 {
-		n = min(n, r.load.Limit)
-	}
-	return n
 }

@@ -11,6 +11,7 @@ import (
 	"clifftop/report"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/workload/trace"
 )
 
 // RunOptions says what to do beside a run. The zero value is nothing.
@@ -100,6 +101,10 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	}
 	if interrupted {
 		collector.SetPartial()
+	}
+	if t, ok := src.(*trace.Source); ok && t.Overlapping() > 0 {
+		collector.AddWarning("overlapping_turns", fmt.Sprintf(
+			"%d requests were sent before an earlier turn of their session had been answered: a replay keeps the recorded times", t.Overlapping()))
 	}
 	if o.Check && !interrupted {
 		if err := collector.Check(); err != nil {

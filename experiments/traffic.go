@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"clifftop/workload/trace"
 )
 
 // Workload is the traffic: a preset with whole keys of it replaced, or a trace.
@@ -36,14 +38,18 @@ type Trace struct {
 	// From and To cut a slice of the recorded time, which then begins at 0.
 	From *Duration `json:"from"`
 	To   *Duration `json:"to"`
+	// Classes keeps the rows of these classes: models, kinds of requests or what else the format has.
+	Classes []string `json:"classes,omitempty"`
 	// Dequantise spreads rows over the ticks of a coarse clock; auto does where half of the rows share a tick.
 	Dequantise Toggle `json:"dequantise"`
 	// Scale multiplies the load, by thinning below 1 and superposition above.
 	Scale *float64 `json:"scale" range:"(0,1000]"`
-	// Rate scales the trace to this mean rate, in requests per second.
+	// Rate scales the trace to this mean rate, in requests per second. A trace without times gets Poisson arrivals.
 	Rate *float64 `json:"rate" range:"(0,1000000]"`
 	// Speedup divides all times.
 	Speedup *float64 `json:"speedup" range:"(0,1000000]"`
+	// Loop plays the trace so many times, one after another; the passes share no prefixes.
+	Loop *int `json:"loop" range:"[1,1000000]"`
 	// Limit ends the trace after this many rows.
 	Limit *int `json:"limit" range:"[1,1000000000]"`
 	// Cap says what becomes of requests longer than max_model_len; null leaves them to the engine, which rejects
@@ -51,6 +57,10 @@ type Trace struct {
 	Cap *string `json:"cap" one:"drop truncate-input truncate-output"`
 	// ZeroOutput says what becomes of rows without an answer; null leaves them to the mode.
 	ZeroOutput *string `json:"zero_output" one:"drop one"`
+	// MaxBadFraction is the share of bad rows above which mode skip stops; null is 0.01.
+	MaxBadFraction *float64 `json:"max_bad_fraction" range:"(0,1]"`
+	// BlockTokens is the number of tokens of a block id; null is the format's, such as 512 of Mooncake's.
+	BlockTokens *int `json:"block_tokens" range:"[1,1048576]"`
 
 	// Statistics sums the trace up, in results.
 	Statistics *TraceStatistics `json:"statistics,omitempty" resolved:"only"`
@@ -59,12 +69,18 @@ type Trace struct {
 // TraceStatistics sums a trace up, after slicing and before scaling.
 type TraceStatistics struct {
 	Rows             int64    `json:"rows"`
+	Requests         int64    `json:"requests"` // more than rows where a row is a session
 	SpanS            float64  `json:"span_s"`
 	RequestsPerS     float64  `json:"requests_per_s"`
 	MeanInputTokens  float64  `json:"mean_input_tokens"`
 	MeanOutputTokens float64  `json:"mean_output_tokens"`
 	Sessions         int32    `json:"sessions"`
 	Applied          []string `json:"applied"` // what was done to it, in order
+
+	SHA256  string               `json:"sha256,omitempty"`  // of the file, if it was read to its end
+	Dropped map[trace.Code]int64 `json:"dropped,omitempty"` // rows by the rule that they break
+	Fixed   map[trace.Code]int64 `json:"fixed,omitempty"`   // rows that were mended
+	Noted   map[trace.Code]int64 `json:"noted,omitempty"`   // rows that look odd
 }
 
 func (t *Trace) check(d *decoder, n *node, key string) {

@@ -1,32 +1,50 @@
 package trace
 
-import "clifftop/workload"
-
-// azure is the layout of the Azure LLM inference traces of 2023, 2024 and (without images) 2025:
-// CSV with the columns TIMESTAMP, ContextTokens and GeneratedTokens. Stamps are calendar times with or
-// without fraction and zone, mixed in one file; arrivals count from the first row.
+// azure is the layout of the Azure LLM inference traces of 2023, 2024 and 2025: CSV with the columns
+// TIMESTAMP, ContextTokens, GeneratedTokens and, in 2025, NumImages. Stamps are calendar times with or
+// without fraction and zone, mixed in one file; arrivals count from the first row. Where images are
+// counted, requests have the class text or image; ContextTokens seems to include the images' tokens, as
+// prompts with images are longer.
 type azure struct {
 	header
-	stamps              stamps
-	time, input, output int
+	classTable
+	stamps                      stamps
+	time, input, output, images int
 }
 
-func newAzure(h header) *azure {
-	return &azure{header: h, time: h.index("timestamp"), input: h.index("contexttokens"), output: h.index("generatedtokens")}
+func azureFormat() format {
+	return format{
+		Format:   Format{"azure", "CSV: TIMESTAMP,ContextTokens,GeneratedTokens and optionally NumImages", "https://github.com/Azure/AzurePublicDataset"},
+		need:     [][]string{{"timestamp", "contexttokens", "generatedtokens"}},
+		may:      []string{"numimages"},
+		absolute: true,
+		columns: func(_ *File, h header) layout {
+			return &azure{
+				header: h, time: h.index("timestamp"), input: h.index("contexttokens"), output: h.index("generatedtokens"), images: h.index("numimages"),
+			}
+		},
+	}
 }
 
-func (a *azure) absolute() bool { return true }
-
-func (a *azure) parse(line []byte, r *workload.Request, t *instant) (f *fault) {
+func (a *azure) parse(line []byte, r *Row, t *instant) (f *fault) {
 	if f := a.split(line); f != nil {
 		return f
 	}
 	if *t, f = a.stamps.parse(a.fields[a.time]); f != nil {
 		return f
 	}
-	if r.InputTokens, f = count(a.fields[a.input], a.limit); f != nil {
+	if f = a.lengths(r, a.input, a.output); f != nil || a.images < 0 {
 		return f
 	}
-	r.OutputTokens, f = count(a.fields[a.output], a.limit)
+	images, f := count(a.fields[a.images], a.limit)
+	if f != nil {
+		f.want = "a number of images"
+		return f
+	}
+	kind := "text"
+	if images > 0 {
+		kind = "image"
+	}
+	r.Class, f = a.of([]byte(kind))
 	return f
 }

@@ -14,7 +14,7 @@ const recorded = `arrival_s,input_tokens,output_tokens
 3,900,10
 `
 
-func open() (trace.Reader, error) {
+func open() (*trace.File, error) {
 	return trace.Open(strings.NewReader(recorded), "chat.csv", trace.Options{})
 }
 

@@ -1,61 +1,77 @@
 package trace
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"maps"
 
 	"clifftop/sim/clock"
-	"clifftop/workload"
 )
 
 // File is a trace that is being read.
 type File struct {
 	name     string
-	format   string
+	format   format
 	options  Options
-	layout   layout
-	lines    *lines
+	feed     feed
 	closer   io.Closer
-	held     []byte // a first row that served to tell the format
 	warnings []string
 
-	request workload.Request // of the row, here to spare the heap
-	at      instant          // of the row
-	origin  instant          // of absolute times: that of the first readable row
-	begun   bool             // origin is set
-	last    clock.Time       // arrival of the last accepted row
-	base    clock.Time       // arrival of the first row given, of absolute times
-	given   int64            // rows
-	window  window           // rows held to be sorted
-	latest  clock.Time       // arrival of those put into the window
-	parsed  int64            // rows put into the window
-	drawn   bool             // the end of the stream is reached
+	current Row     // here to spare the heap
+	at      instant // of the row
+	origin  instant // of absolute times: that of the first readable row
+	begun   bool    // origin is set
+	from    instant // the slice, from the origin
+	to      instant
+	sliced  bool
+	endless bool       // the slice has no end
+	last    clock.Time // arrival of the last accepted row
+	base    clock.Time // arrival of the first row given, of absolute times
+	given   int64      // rows
+	window  window     // rows held to be sorted
+	latest  clock.Time // arrival of those put into the window
+	parsed  int64      // rows put into the window
+	drawn   bool       // the end of the stream is reached
 	counts  Counts
 	err     error // that ended the trace
 }
 
-// Counts says what became of the rows: Rows = Accepted + the sum of Dropped.
+// Counts says what became of the rows: Rows = Accepted + Outside + the sum of Dropped.
 type Counts struct {
-	Rows     int64          // read, without blank lines
-	Accepted int64          // handed out, or about to be
-	Dropped  map[Code]int64 // by the rule they broke
-	Fixed    map[Code]int64 // accepted after mending
+	Rows     int64          `json:"rows"`     // read, without blank lines
+	Accepted int64          `json:"accepted"` // handed out, or about to be
+	Outside  int64          `json:"outside"`  // not in the slice
+	Dropped  map[Code]int64 `json:"dropped"`  // by the rule they broke
+	Fixed    map[Code]int64 `json:"fixed"`    // accepted after mending
+	Noted    map[Code]int64 `json:"noted"`    // accepted as they are
 }
 
 // Name is that given to [Open].
 func (f *File) Name() string { return f.name }
 
 // Format is the name of the format.
-func (f *File) Format() string { return f.format }
+func (f *File) Format() string { return f.format.Name }
 
 // Classes is the table that [workload.Request.Class] indexes; it is complete at the end of the trace.
 func (f *File) Classes() []string {
-	if o, ok := f.layout.(*own); ok {
-		return o.classes
+	if c, ok := f.inner().(classed); ok {
+		return c.classNames()
 	}
 	return nil
+}
+
+// inner is the layout of a trace of lines, and the feed of any other.
+func (f *File) inner() any {
+	if l, ok := f.feed.(*lineFeed); ok {
+		return l.layout
+	}
+	return f.feed
+}
+
+// Timeless says that the trace has lengths but no arrivals: all are 0.
+func (f *File) Timeless() bool {
+	t, ok := f.inner().(timelessFeed)
+	return ok && t.isTimeless()
 }
 
 // Warnings are remarks on the trace that are no faults.
@@ -64,7 +80,7 @@ func (f *File) Warnings() []string { return f.warnings }
 // Counts are those up to now.
 func (f *File) Counts() Counts {
 	c := f.counts
-	c.Dropped, c.Fixed = maps.Clone(c.Dropped), maps.Clone(c.Fixed)
+	c.Dropped, c.Fixed, c.Noted = maps.Clone(c.Dropped), maps.Clone(c.Fixed), maps.Clone(c.Noted)
 	return c
 }
 
@@ -82,9 +98,9 @@ func (f *File) Close() error {
 }
 
 // ordered returns the next row in order of arrival.
-func (f *File) ordered() (workload.Request, error) {
+func (f *File) ordered() (Row, error) {
 	if f.err != nil {
-		return workload.Request{}, f.err
+		return Row{}, f.err
 	}
 	if f.options.Mode != Fix {
 		return f.row()
@@ -102,9 +118,9 @@ func (f *File) ordered() (workload.Request, error) {
 		f.parsed++
 	}
 	if f.window.Len() == 0 {
-		return workload.Request{}, io.EOF
+		return Row{}, io.EOF
 	}
-	r := f.window.Pop().request
+	r := f.window.Pop().row
 	if f.given > 0 && r.Arrival < f.last {
 		return r, &RowError{Name: f.name, Code: Order, Problem: fmt.Sprintf("a row is out of order by more than %d rows", SortWindow), Want: "the trace sorted by arrival"}
 	}
@@ -112,61 +128,66 @@ func (f *File) ordered() (workload.Request, error) {
 	return r, nil
 }
 
-// row returns the next acceptable row of the stream. Absolute arrivals count from the origin.
-func (f *File) row() (workload.Request, error) {
+// row returns the next acceptable row of the feed. Absolute arrivals count from the origin.
+func (f *File) row() (Row, error) {
 	for {
-		line := f.held
-		if f.held = nil; line == nil {
-			var err error
-			if line, err = f.lines.next(); err == io.EOF {
-				return workload.Request{}, err
-			} else if err != nil {
-				return workload.Request{}, f.broken(err)
-			}
-		}
-		if len(line) == 0 || len(bytes.TrimSpace(line)) == 0 {
-			continue
+		f.current = Row{}
+		t, err := f.feed.next(&f.current, &f.at)
+		if err == io.EOF {
+			return Row{}, err
+		} else if err != nil {
+			return Row{}, f.broken(err)
 		}
 		f.counts.Rows++
-		t := f.accept(line)
+		if t == nil {
+			if !f.begun && f.format.absolute {
+				f.origin, f.begun = f.at, true
+			}
+			if f.sliced && f.outside() {
+				f.counts.Outside++
+				if f.past() && f.options.Mode != Fix {
+					return Row{}, io.EOF
+				}
+				f.feed.accept(&f.current) // sessions begin where they begin
+				continue
+			}
+			t = f.accept()
+		}
 		if t == nil {
 			f.counts.Accepted++
-			f.layout.accept(&f.request)
-			return f.request, nil
+			f.feed.accept(&f.current)
+			return f.current, nil
 		}
 		if err := f.drop(t); err != nil {
-			return workload.Request{}, err
+			return Row{}, err
 		}
 	}
 }
 
-// accept parses a row and holds it to the rules that all formats share.
-func (f *File) accept(line []byte) *fault {
-	r := &f.request
-	*r = workload.Request{}
-	if fault := f.layout.parse(line, r, &f.at); fault != nil {
-		return fault
-	}
-	if !f.begun && f.layout.absolute() {
-		f.origin, f.begun = f.at, true
-	}
-	at, ok := f.at.sub(f.origin)
+// outside says whether the row is not in the slice, and past whether it comes after it.
+func (f *File) outside() bool { return f.at.minus(f.origin).before(f.from) || f.past() }
+func (f *File) past() bool    { return !f.endless && !f.at.minus(f.origin).before(f.to) }
+
+// accept holds the row to the rules that all formats share.
+func (f *File) accept() *fault {
+	r := &f.current
+	at, ok := f.at.minus(f.origin).sub(f.from)
 	if !ok {
-		return faulty(Time, line, "is more than 100 days from the start", "a slice of the trace")
+		return faulty(Time, f.feed.text(), "is more than 100 days from the start", "a slice of the trace")
 	}
-	if r.InputTokens == 0 {
-		return faulty(ZeroIn, line, "has an empty prompt", "input of 1 token or more")
+	if r.InputTokens == 0 && !(r.OutputTokens == 0 && f.format.failures) {
+		return faulty(ZeroIn, f.feed.text(), "has an empty prompt", "input of 1 token or more")
 	}
 	if r.OutputTokens == 0 {
-		if f.options.ZeroOutput != OneToken {
-			return faulty(ZeroOut, line, "has an empty answer", "output of 1 token or more, or a policy for empty answers")
+		if f.options.ZeroOutput != OneToken || r.InputTokens == 0 {
+			return faulty(ZeroOut, f.feed.text(), "has an empty answer", "output of 1 token or more, or a policy for empty answers")
 		}
 		r.OutputTokens = 1
 		f.mended(ZeroOut)
 	}
 	if f.options.Mode != Fix {
 		if at < f.last {
-			return faulty(Order, line, "is earlier than the row before", "rows in order of arrival, or mode fix")
+			return faulty(Order, f.feed.text(), "is earlier than the row before", "rows in order of arrival, or mode fix")
 		}
 		f.last = at
 	} else if at < f.latest {
@@ -202,6 +223,14 @@ func (f *File) mended(c Code) {
 		f.counts.Fixed = map[Code]int64{}
 	}
 	f.counts.Fixed[c]++
+}
+
+// noted counts a row that is kept although it looks odd.
+func (f *File) noted(c Code) {
+	if f.counts.Noted == nil {
+		f.counts.Noted = map[Code]int64{}
+	}
+	f.counts.Noted[c]++
 }
 
 // tooBad holds mode skip to its share of bad rows; empty answers dropped by policy are not bad.

@@ -1,10 +1,6 @@
 package trace
 
-import (
-	"io"
-
-	"clifftop/workload"
-)
+import "io"
 
 // keptRows is the length up to which a trace is kept in memory, to be read only once: some megabytes.
 const keptRows = 1 << 15
@@ -12,11 +8,11 @@ const keptRows = 1 << 15
 // keeper keeps the rows that pass through it, unless there are more than keptRows.
 type keeper struct {
 	Reader
-	rows []workload.Request // nil when there were too many
+	rows []Row // nil when there were too many
 	many bool
 }
 
-func (k *keeper) Next() (workload.Request, error) {
+func (k *keeper) Next() (Row, error) {
 	r, err := k.Reader.Next()
 	switch {
 	case err != nil || k.many:
@@ -29,11 +25,11 @@ func (k *keeper) Next() (workload.Request, error) {
 }
 
 // kept reads rows from memory.
-type kept struct{ rows []workload.Request }
+type kept struct{ rows []Row }
 
-func (k *kept) Next() (workload.Request, error) {
+func (k *kept) Next() (Row, error) {
 	if len(k.rows) == 0 {
-		return workload.Request{}, io.EOF
+		return Row{}, io.EOF
 	}
 	r := k.rows[0]
 	k.rows = k.rows[1:]

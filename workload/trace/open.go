@@ -6,19 +6,21 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
+	"clifftop/sim/clock"
 	"clifftop/workload"
 )
 
-// Reader hands out the requests of a trace in order of arrival, numbered from 0, and io.EOF at the end.
+// Reader hands out the rows of a trace in order of arrival, numbered from 0, and io.EOF at the end.
 type Reader interface {
-	Next() (workload.Request, error)
+	Next() (Row, error)
 }
 
 // Options say how to read a trace. The zero value detects the format and is strict.
 type Options struct {
-	// Format is one of [Formats]; empty or auto tells it by the header or the keys.
+	// Format is the name of one of [Formats]; empty or auto tells it by the header or the keys.
 	Format string
 	// Mode says what to do with rows that break a rule.
 	Mode Mode
@@ -26,83 +28,26 @@ type Options struct {
 	MaxBadFraction float64
 	// MaxTokens is the largest length; 0 means 2,000,000.
 	MaxTokens int32
-	// ZeroOutput says what becomes of empty answers; empty leaves them to the mode.
+	// ZeroOutput says what becomes of empty answers; empty leaves them to the mode, except in formats that
+	// record failures so, where it means drop.
 	ZeroOutput ZeroOutput
-	// BlockTokens is the block size of Mooncake's ids; 0 means 512.
+	// BlockTokens is the block size of a trace with block ids, or that in which token ids are compared; 0 is
+	// the format's: 512 for Mooncake, else 16.
 	BlockTokens int32
-	// CheckChains demands of Mooncake's ids that each always has the same predecessor. It takes
-	// memory for every id.
+	// CheckChains demands of block ids that each always has the same predecessor. It takes memory for
+	// every id.
 	CheckChains bool
 	// Domain keeps the block ids of one trace apart from those of another in the same run.
 	Domain uint64
+	// Seed is for what is generated ([OpenServeGen]).
+	Seed uint64
 }
 
 // SortWindow is how many rows mode fix holds to sort them by arrival.
 const SortWindow = 10_000
 
-// Formats are the names of the formats.
-func Formats() []string { return []string{"clifftop", "azure", "mooncake"} }
-
-// layout reads the rows of one format. Parse fills in all of a request but its ID and arrival.
-type layout interface {
-	parse(line []byte, r *workload.Request, t *instant) *fault
-	accept(r *workload.Request) // the row just parsed is kept
-	absolute() bool             // times have an origin of their own: they count from the first row
-}
-
-// header is what CSV layouts have in common.
-type header struct {
-	names  []string // in lower case
-	fields [][]byte // of the row
-	limit  int32
-}
-
-// index is the position of a column, or -1.
-func (h *header) index(name string) int {
-	for i, n := range h.names {
-		if n == name {
-			return i
-		}
-	}
-	return -1
-}
-
-// field is a column of the row; nil where the trace does not have it.
-func (h *header) field(i int) []byte {
-	if i < 0 {
-		return nil
-	}
-	return h.fields[i]
-}
-
-func (h *header) split(line []byte) (f *fault) {
-	if h.fields, f = columns(line, h.fields); f != nil {
-		return f
-	}
-	if len(h.fields) != len(h.names) {
-		return wrongColumns(line, len(h.fields), len(h.names))
-	}
-	return nil
-}
-
-func (h *header) accept(*workload.Request) {}
-
-// has says whether all the columns are there.
-func (h *header) has(names ...string) bool {
-	for _, n := range names {
-		if h.index(n) < 0 {
-			return false
-		}
-	}
-	return true
-}
-
-var (
-	ownColumns      = []string{"arrival_s", "input_tokens", "output_tokens"}
-	ownExtras       = []string{"session", "content", "class", "priority"}
-	azureColumns    = []string{"timestamp", "contexttokens", "generatedtokens"}
-	mooncakeColumns = []string{"timestamp", "input_length", "output_length", "hash_ids"}
-)
+// peeked is how much of a trace serves to tell a JSON document.
+const peeked = 64 << 10
 
 // Open begins to read a trace; the name is for messages. It reads the header, and fails when the
 // format is not known or there is nothing at all. A reader that is an io.Closer is closed at the end
@@ -123,17 +68,18 @@ func (f *File) open(r io.Reader) error {
 	if err := f.options.defaults(); err != nil {
 		return fmt.Errorf("%s: %w", f.name, err)
 	}
-	in := bufio.NewReaderSize(r, 64<<10)
-	if magic, _ := in.Peek(2); string(magic) == "\x1f\x8b" {
+	in := bufio.NewReaderSize(r, peeked)
+	head, _ := in.Peek(6)
+	if bytes.HasPrefix(head, []byte("\x1f\x8b")) {
 		z, err := gzip.NewReader(in)
 		if err != nil {
 			return fmt.Errorf("%s: reading gzip: %w", f.name, err)
 		}
-		f.lines = newLines(z)
-	} else {
-		f.lines = newLines(in)
+		in = bufio.NewReaderSize(z, peeked)
+	} else if kind := packed(head); kind != "" {
+		return fmt.Errorf("%s: is packed with %s (want plain text or gzip)", f.name, kind)
 	}
-	return f.detect()
+	return f.detect(in)
 }
 
 func (o *Options) defaults() error {
@@ -143,11 +89,17 @@ func (o *Options) defaults() error {
 	if o.MaxTokens == 0 {
 		o.MaxTokens = 2_000_000
 	}
-	if o.BlockTokens == 0 {
-		o.BlockTokens = 512
-	}
 	if o.Format == "auto" {
 		o.Format = ""
+	}
+	if o.Format != "" {
+		var names []string
+		for _, f := range Formats() {
+			names = append(names, f.Name)
+		}
+		if !slices.Contains(names, o.Format) {
+			return fmt.Errorf("format %q is not known (want auto, %s)", o.Format, strings.Join(names, ", "))
+		}
 	}
 	switch {
 	case o.Mode == "":
@@ -160,7 +112,7 @@ func (o *Options) defaults() error {
 		return fmt.Errorf("policy %q for empty answers is not known (want drop or one)", o.ZeroOutput)
 	case o.MaxTokens < 1 || o.MaxTokens > workload.MaxTokens:
 		return fmt.Errorf("limit of %d tokens is not allowed (want 1 to %d)", o.MaxTokens, workload.MaxTokens)
-	case o.BlockTokens < 1 || o.BlockTokens > 1<<20:
+	case o.BlockTokens < 0 || o.BlockTokens > 1<<20:
 		return fmt.Errorf("block of %d tokens is not allowed (want 1 to %d)", o.BlockTokens, 1<<20)
 	case !(o.MaxBadFraction > 0 && o.MaxBadFraction <= 1):
 		return fmt.Errorf("share of bad rows %v is not allowed (want more than 0, at most 1)", o.MaxBadFraction)
@@ -168,85 +120,149 @@ func (o *Options) defaults() error {
 	return nil
 }
 
-// detect reads up to the header, or to the first object, and chooses the layout.
-func (f *File) detect() error {
-	var line []byte
-	for len(bytes.TrimSpace(line)) == 0 {
-		var err error
-		if line, err = f.lines.next(); err == io.EOF {
+// detect chooses the format by the header, the keys of the first object, or those of the document.
+func (f *File) detect(in *bufio.Reader) error {
+	head, _ := in.Peek(peeked)
+	if names, item := documentKeys(head); names != nil {
+		if x := f.choose(names, func(x *format) bool { return x.whole != nil }); x != nil {
+			return f.openDocument(x, in)
+		}
+		if item {
+			f.feed = &lineFeed{lines: newLines(in)}
+			return f.unknown("list", bytes.TrimSpace(head))
+		}
+	}
+	l := &lineFeed{lines: newLines(in)}
+	f.feed = l
+	for {
+		line, err := l.lines.next()
+		if err == io.EOF {
 			return &RowError{Name: f.name, Code: Empty, Problem: "nothing in it", Want: "a header and rows"}
 		} else if err != nil {
 			return f.broken(err)
 		}
-		line = bytes.TrimPrefix(line, []byte("\ufeff"))
+		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff")))
+		switch {
+		case len(line) == 0 || line[0] == '#': // blank, or a comment before the header
+		case line[0] == '{':
+			return f.openObjects(l, line)
+		default:
+			return f.openColumns(l, line)
+		}
 	}
-	if first := bytes.TrimSpace(line); first[0] == '{' {
-		return f.detectObject(first)
+}
+
+// choose picks the format that more of the names tell than any other, among those that fit.
+func (f *File) choose(names []string, fits func(*format) bool) *format {
+	var chosen *format
+	best := 0
+	for _, x := range formats() {
+		n := x.tells(names)
+		if n > best && fits(&x) && (f.options.Format == "" || f.options.Format == x.Name) {
+			chosen, best = &x, n
+		}
 	}
+	return chosen
+}
+
+func (f *File) openColumns(l *lineFeed, line []byte) error {
 	fields, fault := columns(line, nil)
 	if fault != nil {
 		return f.refuse(fault)
 	}
-	h := header{limit: f.options.MaxTokens}
-	for _, b := range fields {
-		h.names = append(h.names, strings.ToLower(string(b)))
-	}
-	format := f.options.Format
-	switch {
-	case h.has(ownColumns...) && (format == "" || format == "clifftop"):
-		f.format, f.layout = "clifftop", newOwn(h)
-		f.warnUnused(h, append(ownExtras, ownColumns...))
-	case h.has(azureColumns...) && (format == "" || format == "azure"):
-		f.format, f.layout = "azure", newAzure(h)
-		f.warnUnused(h, azureColumns)
-	default:
+	h := newHeader(fields, f.options.MaxTokens)
+	x := f.choose(h.names, func(x *format) bool { return x.columns != nil })
+	if x == nil {
 		return f.unknown("header", line)
 	}
+	f.adopt(x, h.names)
+	h.fields = nil
+	l.layout = x.columns(f, h)
 	return nil
 }
 
-// detectObject chooses the layout by the keys of the first object, which is also the first row.
-func (f *File) detectObject(line []byte) error {
+// openObjects chooses by the keys of the first object, which is also the first row.
+func (f *File) openObjects(l *lineFeed, line []byte) error {
 	var keys []string
 	ok := object(line, func(key, _ []byte) { keys = append(keys, string(key)) })
-	h := header{names: keys}
-	if f.options.Format != "mooncake" && !(ok && f.options.Format == "" && h.has(mooncakeColumns...) && h.index("chat_id") < 0) {
+	fits := func(x *format) bool { return x.objects != nil }
+	var x *format
+	if ok {
+		x = f.choose(keys, fits)
+	}
+	for _, y := range formats() { // a format that is asked for tells what is wrong with its first row
+		if x == nil && f.options.Format == y.Name && fits(&y) {
+			x = &y
+		}
+	}
+	if x == nil {
 		return f.unknown("first line", line)
 	}
-	m := newMooncake(f.options)
-	if f.options.Mode == Fix {
-		m.dropIDs, m.fixed = true, f.mended
-	}
-	f.format, f.layout = "mooncake", m
-	f.warnUnused(h, mooncakeColumns)
-	f.held = bytes.Clone(line)
+	f.adopt(x, keys)
+	l.held = bytes.Clone(line)
+	l.layout = x.objects(f)
 	return nil
 }
 
-func (f *File) unknown(what string, line []byte) error {
-	want := "arrival_s,input_tokens,output_tokens of clifftop; TIMESTAMP,ContextTokens,GeneratedTokens of azure; " +
-		"or objects with timestamp, input_length, output_length and hash_ids of mooncake"
+func (f *File) openDocument(x *format, in *bufio.Reader) error {
+	f.adopt(x, nil)
+	d := &document{r: in, number: 1}
+	list, err := x.whole(f, d)
+	if err != nil {
+		return d.explain(f.name, err)
+	}
+	if _, err := d.next(); err == nil {
+		f.warn("line %d: what follows the first result is not read", d.number)
+	}
+	f.feed = list
+	return nil
+}
+
+// adopt takes the format, and names the columns or keys that mean nothing to it.
+func (f *File) adopt(x *format, names []string) {
+	f.format = *x
+	if x.failures && f.options.ZeroOutput == "" {
+		f.options.ZeroOutput = DropZero
+	}
+	for _, n := range names {
+		if !x.knows(n) {
+			f.warn("column %s is not used", quoted(n))
+		}
+	}
+}
+
+func (f *File) warn(form string, args ...any) {
+	f.warnings = append(f.warnings, f.name+": "+fmt.Sprintf(form, args...))
+}
+
+// unknown refuses a trace of no known format.
+func (f *File) unknown(what string, found []byte) error {
+	var want []string
 	problem := "is the " + what + " of no known format"
+	for _, x := range formats() {
+		if f.options.Format == "" || f.options.Format == x.Name {
+			want = append(want, fmt.Sprintf("%s of %s", strings.Join(x.need[0], ","), x.Name))
+		}
+	}
 	if f.options.Format != "" {
 		problem = "is not the " + what + " of format " + f.options.Format
 	}
-	return f.refuse(faulty(Fields, line, problem, want))
-}
-
-func (f *File) warnUnused(h header, known []string) {
-	for _, n := range h.names {
-		used := false
-		for _, k := range known {
-			used = used || k == n
-		}
-		if !used {
-			f.warnings = append(f.warnings, fmt.Sprintf("%s: column %s is not used", f.name, quoted(n)))
-		}
+	if looksServeGen(found) {
+		problem, want = "is a client of ServeGen without its lengths", []string{"the directory with all chunk-N-trace.csv and chunk-N-dataset.json"}
 	}
+	return f.refuse(faulty(Fields, found, problem, strings.Join(want, "; ")))
 }
 
-// Next returns the next request; see [File.Counts] for what became of the others.
-func (f *File) Next() (workload.Request, error) {
+// Slice keeps the rows that arrive in from ≤ t < to, counted from the first row or from the trace's own
+// origin, and lets the time begin at from. To 0 is the end. It is called before the first Next. Long
+// traces can be read in slices of at most [clock.MaxRun].
+func (f *File) Slice(from, to clock.Duration) {
+	f.from, f.to, f.sliced = instantOf(from), instantOf(to), from > 0 || to > 0
+	f.endless = to == 0
+}
+
+// Next returns the next row; see [File.Counts] for what became of the others.
+func (f *File) Next() (Row, error) {
 	r, err := f.ordered()
 	if err != nil {
 		if err == io.EOF {
@@ -254,9 +270,9 @@ func (f *File) Next() (workload.Request, error) {
 		}
 		f.err = err
 		f.Close() // only read from: nothing can be lost
-		return workload.Request{}, err
+		return Row{}, err
 	}
-	if f.given == 0 && f.layout.absolute() {
+	if f.given == 0 && f.format.absolute && !f.sliced {
 		f.base = r.Arrival
 	}
 	r.Arrival -= f.base
@@ -267,14 +283,18 @@ func (f *File) Next() (workload.Request, error) {
 
 // finish checks the trace as a whole.
 func (f *File) finish() error {
-	if f.counts.Rows == 0 {
+	c := &f.counts
+	switch {
+	case c.Rows == 0:
 		return &RowError{Name: f.name, Code: Empty, Problem: "no rows", Want: "one or more"}
-	}
-	if f.counts.Accepted == 0 {
-		return &RowError{Name: f.name, Code: Empty, Problem: fmt.Sprintf("none of the %d rows can be used", f.counts.Rows), Want: "one or more"}
+	case c.Accepted == 0 && c.Outside == 0:
+		return &RowError{Name: f.name, Code: Empty, Problem: fmt.Sprintf("none of the %d rows can be used", c.Rows), Want: "one or more"}
 	}
 	if err := f.tooBad(); err != nil {
 		return err
+	}
+	if e, ok := f.inner().(interface{ ended(*File) }); ok {
+		e.ended(f)
 	}
 	return io.EOF
 }
@@ -288,5 +308,9 @@ func (f *File) broken(err error) error {
 }
 
 func (f *File) refuse(t *fault) error {
-	return &RowError{Name: f.name, Line: f.lines.number, Code: t.code, Value: t.value, Problem: t.problem, Want: t.want}
+	e := &RowError{Name: f.name, Code: t.code, Value: t.value, Problem: t.problem, Want: t.want}
+	if f.feed != nil {
+		e.Line = f.feed.line()
+	}
+	return e
 }

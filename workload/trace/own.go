@@ -2,7 +2,6 @@ package trace
 
 import (
 	"bytes"
-	"math"
 	"strconv"
 
 	"clifftop/workload"
@@ -17,35 +16,43 @@ import (
 // an identity as it stands, for traces whose texts have no names.
 type own struct {
 	header
+	classTable
+	sessions                          sessionTable
 	time, input, output               int
 	session, content, class, priority int
-	sessions                          map[string]int32
-	turns                             []int32 // by session, from 1
-	classes                           []string
-	classIndex                        map[string]uint16
+}
+
+// ownColumns are those that every trace of Clifftop's has, and ownExtras those that it may have.
+var (
+	ownColumns = []string{"arrival_s", "input_tokens", "output_tokens"}
+	ownExtras  = []string{"session", "content", "class", "priority"}
+)
+
+func ownFormat() format {
+	return format{
+		Format:  Format{"clifftop", "CSV: arrival_s,input_tokens,output_tokens and optionally session,content,class,priority", "Clifftop's own"},
+		need:    [][]string{ownColumns},
+		may:     ownExtras,
+		columns: func(_ *File, h header) layout { return newOwn(h) },
+	}
 }
 
 func newOwn(h header) *own {
 	return &own{
 		header: h, time: h.index("arrival_s"), input: h.index("input_tokens"), output: h.index("output_tokens"),
 		session: h.index("session"), content: h.index("content"), class: h.index("class"), priority: h.index("priority"),
-		sessions: map[string]int32{}, turns: []int32{0}, classIndex: map[string]uint16{},
+		sessions: newSessionTable(),
 	}
 }
 
-func (o *own) absolute() bool { return false }
-
-func (o *own) parse(line []byte, r *workload.Request, t *instant) (f *fault) {
+func (o *own) parse(line []byte, r *Row, t *instant) (f *fault) {
 	if f := o.split(line); f != nil {
 		return f
 	}
-	if *t, f = decimal(o.fields[o.time], false); f != nil {
+	if *t, f = decimal(o.fields[o.time], inSeconds); f != nil {
 		return f
 	}
-	if r.InputTokens, f = count(o.fields[o.input], o.limit); f != nil {
-		return f
-	}
-	if r.OutputTokens, f = count(o.fields[o.output], o.limit); f != nil {
+	if f = o.lengths(r, o.input, o.output); f != nil {
 		return f
 	}
 	if b := o.field(o.priority); len(b) > 0 {
@@ -55,56 +62,21 @@ func (o *own) parse(line []byte, r *workload.Request, t *instant) (f *fault) {
 		}
 		r.Priority = int16(p)
 	}
-	if b := o.field(o.class); len(b) > 0 {
-		if r.Class, f = o.classOf(b); f != nil {
-			return f
-		}
+	if r.Class, f = o.of(o.field(o.class)); f != nil {
+		return f
 	}
-	if b := o.field(o.session); len(b) > 0 {
-		r.Session = o.sessions[string(b)] // 0 for one that has not been seen
-		if r.Session != 0 {
-			r.Turn = o.turns[r.Session]
-		} else if len(o.sessions) == math.MaxInt32 {
-			return faulty(Range, b, "is one session too many", "at most 2147483647 sessions")
-		} else {
-			r.Session = int32(len(o.sessions)) + 1
-		}
+	if f = o.sessions.of(o.field(o.session), r); f != nil {
+		return f
 	}
 	if b := o.field(o.content); len(b) > 0 {
-		if r.Content, f = parseContent(b, r, o.limit); f != nil {
+		if r.Content, f = parseContent(b, &r.Request, o.limit); f != nil {
 			return f
 		}
 	}
 	return nil
 }
 
-// accept enters the session and its turn; rows that are dropped do not count.
-func (o *own) accept(r *workload.Request) {
-	if r.Session == 0 {
-		return
-	}
-	if int(r.Session) == len(o.turns) {
-		o.sessions[string(o.field(o.session))] = r.Session
-		o.turns = append(o.turns, 0)
-	}
-	o.turns[r.Session]++
-}
-
-func (o *own) classOf(b []byte) (uint16, *fault) {
-	if i, ok := o.classIndex[string(b)]; ok {
-		return i, nil
-	}
-	if len(o.classes) == 0 {
-		o.classes = []string{""} // requests without a class
-	}
-	if len(o.classes) > math.MaxUint16 {
-		return 0, faulty(Range, b, "is one class too many", "at most 65535 classes")
-	}
-	i := uint16(len(o.classes))
-	o.classes = append(o.classes, string(b))
-	o.classIndex[string(b)] = i
-	return i, nil
-}
+func (o *own) accept(r *Row) { o.sessions.accept(o.field(o.session), r) }
 
 const (
 	answerName  = "@out"

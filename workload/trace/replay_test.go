@@ -15,7 +15,7 @@ import (
 
 // memory is a trace held in a string.
 func memory(text string) Opener {
-	return func() (Reader, error) { return Open(strings.NewReader(text), "t", Options{}) }
+	return func() (*File, error) { return Open(strings.NewReader(text), "t", Options{}) }
 }
 
 // synthetic is a trace of n rows at 10 requests/s, or in ticks; with sessions of four turns.
@@ -91,7 +91,7 @@ func TestReplayPlain(t *testing.T) {
 		t.Errorf("rate %v and %v, %+v", s.Rate(), rate(rows), s.Stats())
 	}
 	part, s := play(t, open, Load{From: 20 * clock.Second, To: 40 * clock.Second})
-	if got := fmt.Sprint(s.Applied()); got != fmt.Sprintf("[slice: from 20s to 40s, %d rows]", len(part)) {
+	if got := fmt.Sprint(s.Applied()); got != fmt.Sprintf("[slice: from 20s to 40s, %d rows]", len(part)) || s.File().Counts().Accepted != int64(len(part)) {
 		t.Error(got)
 	}
 	i := slices.IndexFunc(rows, func(r workload.Request) bool { return r.Arrival >= clock.Time(20*clock.Second) })
@@ -288,9 +288,9 @@ func (c counted) Close() error {
 
 // TestClosing: whatever ends a replay, the trace is closed as often as it was opened.
 func TestClosing(t *testing.T) {
-	for _, l := range []Load{{}, {Limit: 1}, {Duration: 2 * clock.Second}, {To: 2 * clock.Second}, {Scale: 2}, {Scale: 0.5, Speedup: 2, Limit: 1}, {Scale: 500}} {
+	for _, l := range []Load{{}, {Limit: 1}, {Duration: 2 * clock.Second}, {To: 2 * clock.Second}, {Scale: 2}, {Scale: 0.5, Speedup: 2, Limit: 1}, {Scale: 500}, {Loop: 3}, {Loop: 3, Limit: 4}} {
 		opened, closed := 0, 0
-		open := func() (Reader, error) {
+		open := func() (*File, error) {
 			opened++
 			return Open(counted{strings.NewReader("arrival_s,input_tokens,output_tokens\n1,2,3\n2,2,3\n3,2,3\n"), &closed}, "t", Options{})
 		}
@@ -308,7 +308,7 @@ func TestClosing(t *testing.T) {
 // TestMooncakeReplay: de-quantised, the conversation trace is no longer bursty, and blocks hit as published.
 func TestMooncakeReplay(t *testing.T) {
 	path := filepath.Join(directory(t), "mooncake_fast25_conversation_trace.jsonl.gz")
-	open := func() (Reader, error) {
+	open := func() (*File, error) {
 		file, err := os.Open(path)
 		if err != nil {
 			return nil, err

@@ -21,6 +21,9 @@ const (
 	HashLen   Code = "HASHLEN"   // the block ids do not cover the prompt; fix drops the ids
 	HashDup   Code = "HASHDUP"   // a block id twice in one prompt; fix drops the ids
 	HashChain Code = "HASHCHAIN" // a block id with another predecessor than before; fix drops the ids
+	Total     Code = "TOTAL"     // the sum of both counts is not the total: only noted, the parts are trusted
+	Parent    Code = "PARENT"    // a turn of a conversation that is not known; fix begins a new one
+	Class     Code = "CLASS"     // a model or a kind of request that is not known; fix keeps the row
 	Syntax    Code = "JSON"      // the line is not a JSON object
 	Prefix    Code = "CONTENT"   // the content column is not a list of name:tokens
 	Empty     Code = "EMPTY"     // no rows; always fatal

@@ -4,12 +4,12 @@ import (
 	"io"
 
 	"clifftop/sim/clock"
-	"clifftop/workload"
 )
 
 // Stats sums up a trace.
 type Stats struct {
 	Rows        int64
+	Requests    int64      // more than rows where rows are sessions
 	First, Last clock.Time // arrivals
 	// MeanInput and MeanOutput are in tokens, MaxTotal is the longest input and output together.
 	MeanInput, MeanOutput float64
@@ -69,15 +69,21 @@ func Scan(r Reader) (Stats, error) {
 		}
 		s.Last = q.Arrival
 		s.Rows++
+		s.Requests += q.Requests()
 		input += int64(q.InputTokens)
 		output += int64(q.OutputTokens)
 		s.MaxTotal = max(s.MaxTotal, q.InputTokens+q.OutputTokens)
+		for _, t := range q.Then {
+			input += int64(t.InputTokens)
+			output += int64(t.OutputTokens)
+			s.MaxTotal = max(s.MaxTotal, t.InputTokens+t.OutputTokens)
+		}
 		s.Sessions = max(s.Sessions, q.Session)
 	}
 	s.Quantum = gaps.quantum()
 	if s.Rows > 0 {
-		s.MeanInput = float64(input) / float64(s.Rows)
-		s.MeanOutput = float64(output) / float64(s.Rows)
+		s.MeanInput = float64(input) / float64(s.Requests)
+		s.MeanOutput = float64(output) / float64(s.Requests)
 	}
 	return s, nil
 }
@@ -119,8 +125,8 @@ func (g gapCounts) quantum() clock.Duration {
 }
 
 // readAll holds the rows of a trace.
-func readAll(r Reader) ([]workload.Request, error) {
-	var rows []workload.Request
+func readAll(r Reader) ([]Row, error) {
+	var rows []Row
 	for {
 		q, err := r.Next()
 		if err == io.EOF {

@@ -19,6 +19,7 @@ const (
 	thinSessions
 	jitter
 	copies
+	passes
 )
 
 // step is the reader that a step takes its rows from.
@@ -37,28 +38,45 @@ func shut(r Reader) {
 	}
 }
 
-// slice keeps the rows in from ≤ arrival < to and lets the time begin at from. To 0 is no end.
-type slice struct {
+// filter keeps the rows of some classes.
+type filter struct {
 	step
-	from, to clock.Time
+	names   []string
+	classes func() []string
+	keep    []bool // by class, as far as they are known
 }
 
-func (s *slice) Next() (workload.Request, error) {
+func (f *filter) Next() (Row, error) {
 	for {
-		r, err := s.Reader.Next()
+		r, err := f.Reader.Next()
 		if err != nil {
 			return r, err
 		}
-		if r.Arrival < s.from {
-			continue
+		for names := f.classes(); len(f.keep) <= int(r.Class); {
+			name := ""
+			if i := len(f.keep); i < len(names) {
+				name = names[i]
+			}
+			f.keep = append(f.keep, slices.Contains(f.names, name))
 		}
-		if s.to > 0 && r.Arrival >= s.to {
-			shut(s.Reader)
-			return workload.Request{}, io.EOF
+		if f.keep[r.Class] {
+			return r, nil
 		}
-		r.Arrival -= s.from
-		return r, nil
 	}
+}
+
+// arrive gives the rows of a trace without times the arrivals of a Poisson process.
+type arrive struct {
+	step
+	arrivals workload.Arrivals
+}
+
+func (a *arrive) Next() (Row, error) {
+	r, err := a.Reader.Next()
+	if err == nil {
+		r.Arrival = a.arrivals.Next()
+	}
+	return r, err
 }
 
 // spread undoes a coarse recording clock: every row gets a random place in its tick. Rows of a session
@@ -67,20 +85,20 @@ type spread struct {
 	step
 	quantum clock.Duration
 	seed    uint64
-	tick    []workload.Request // of one tick, in the new order
-	ahead   workload.Request   // the first row of the next
+	tick    []Row // of one tick, in the new order
+	ahead   Row   // the first row of the next
 	has     bool
 	err     error
 }
 
-func (s *spread) Next() (workload.Request, error) {
+func (s *spread) Next() (Row, error) {
 	for len(s.tick) == 0 {
 		if !s.has {
 			if s.err != nil {
-				return workload.Request{}, s.err
+				return Row{}, s.err
 			}
 			if s.ahead, s.err = s.Reader.Next(); s.err != nil {
-				return workload.Request{}, s.err
+				return Row{}, s.err
 			}
 			s.has = true
 		}
@@ -96,7 +114,7 @@ func (s *spread) fill() {
 	at := s.ahead.Arrival
 	s.tick = append(s.tick[:0], s.ahead)
 	for s.has = false; s.err == nil; {
-		var r workload.Request
+		var r Row
 		if r, s.err = s.Reader.Next(); s.err != nil {
 			break
 		}
@@ -124,7 +142,7 @@ func (s *spread) fill() {
 	slices.SortStableFunc(s.tick, byArrival)
 }
 
-func byArrival(a, b workload.Request) int {
+func byArrival(a, b Row) int {
 	switch {
 	case a.Arrival < b.Arrival:
 		return -1
@@ -136,7 +154,7 @@ func byArrival(a, b workload.Request) int {
 
 // keeps decides whether a row belongs to the share of a trace that is kept: whole sessions stay or go.
 // It depends on the seed and the row's identity alone.
-func keeps(r *workload.Request, share float64, seed uint64) bool {
+func keeps(r *Row, share float64, seed uint64) bool {
 	h := workload.Hash(workload.Hash(seed, thinRows), uint64(r.ID))
 	if r.Session != 0 {
 		h = workload.Hash(workload.Hash(seed, thinSessions), uint64(r.Session))
@@ -150,7 +168,7 @@ type thin struct {
 	seed  uint64
 }
 
-func (t *thin) Next() (workload.Request, error) {
+func (t *thin) Next() (Row, error) {
 	for {
 		r, err := t.Reader.Next()
 		if err != nil || keeps(&r, t.share, t.seed) {
@@ -163,7 +181,7 @@ func (t *thin) Next() (workload.Request, error) {
 // are pushed past its end come at the beginning. Copies share nothing: their sessions and the
 // identities of their prompts are kept apart.
 type superposed struct {
-	rows     []workload.Request
+	rows     []Row
 	from     clock.Time // arrival of the first row
 	span     clock.Duration
 	sessions int32
@@ -180,7 +198,7 @@ type voice struct {
 	share float64    // of the rows; 1 is all
 }
 
-func superpose(rows []workload.Request, s Stats, whole int, part float64, seed uint64) *superposed {
+func superpose(rows []Row, s Stats, whole int, part float64, seed uint64) *superposed {
 	p := &superposed{rows: rows, from: s.First, span: s.Span(), sessions: s.Sessions, seed: seed}
 	n := whole
 	if part > 0 {
@@ -192,7 +210,7 @@ func superpose(rows []workload.Request, s Stats, whole int, part float64, seed u
 			v.share = part
 		}
 		// The first row that the shift pushes past the end begins the copy.
-		v.next, _ = slices.BinarySearchFunc(rows, p.from.Add(p.span-v.shift), func(r workload.Request, at clock.Time) int {
+		v.next, _ = slices.BinarySearchFunc(rows, p.from.Add(p.span-v.shift), func(r Row, at clock.Time) int {
 			if r.Arrival < at {
 				return -1
 			}
@@ -227,7 +245,7 @@ func (v *voice) advance(n int) {
 	}
 }
 
-func (p *superposed) Next() (workload.Request, error) {
+func (p *superposed) Next() (Row, error) {
 	first := -1
 	for c := range p.voices {
 		if p.voices[c].left > 0 && (first < 0 || p.voices[c].at < p.voices[first].at) {
@@ -235,58 +253,83 @@ func (p *superposed) Next() (workload.Request, error) {
 		}
 	}
 	if first < 0 {
-		return workload.Request{}, io.EOF
+		return Row{}, io.EOF
 	}
 	v := &p.voices[first]
 	r := p.rows[v.next]
 	r.Arrival = v.at
 	if first > 0 {
-		p.keepApart(&r, int32(first))
+		keepApart(&r, copies, int32(first), p.sessions)
 	}
 	v.advance(len(p.rows))
 	p.settle(v, uint64(first))
 	return r, nil
 }
 
-// keepApart gives the request sessions and texts of its copy's own. Answers of the session stay the
-// answers of the session.
-func (p *superposed) keepApart(r *workload.Request, c int32) {
+// keepApart gives a row sessions and texts of its copy's own: copy c of a trace with so many sessions.
+// Answers of the session stay the answers of the session.
+func keepApart(r *Row, domain uint64, c, sessions int32) {
 	old := r.Session
 	if old != 0 {
-		r.Session += c * p.sessions
+		r.Session += c * sessions
 	}
-	if r.Content == nil {
+	domain = workload.Hash(domain, uint64(c))
+	answers := r.Turn
+	r.Content = moved(r.Content, domain, old, r.Session, answers)
+	if len(r.Then) == 0 {
 		return
 	}
-	segments := make([]workload.Segment, len(r.Content.Segments))
-	for i, s := range r.Content.Segments {
-		id := workload.Hash(workload.Hash(copies, uint64(c)), s.ID)
+	then := slices.Clone(r.Then)
+	for i := range then {
+		answers++
+		then[i].Content = moved(then[i].Content, domain, old, r.Session, answers)
+	}
+	r.Then = then
+}
+
+// moved is content with texts of the copy's own.
+func moved(content *workload.Content, domain uint64, old, session, answers int32) *workload.Content {
+	if content == nil {
+		return nil
+	}
+	segments := make([]workload.Segment, len(content.Segments))
+	for i, s := range content.Segments {
+		id := workload.Hash(domain, s.ID)
 		if old != 0 {
-			for turn := range r.Turn {
+			for turn := range answers {
 				if s.ID == workload.AnswerID(old, turn) {
-					id = workload.AnswerID(r.Session, turn)
+					id = workload.AnswerID(session, turn)
 				}
 			}
 		}
 		segments[i] = workload.Segment{ID: id, Tokens: s.Tokens}
 	}
-	r.Content = &workload.Content{Segments: segments}
+	return &workload.Content{Segments: segments}
 }
 
-// speedUp divides all times.
+// speedUp divides all times, those that a session waits too.
 type speedUp struct {
 	step
 	factor float64
 }
 
-func (s *speedUp) Next() (workload.Request, error) {
+func (s *speedUp) Next() (Row, error) {
 	r, err := s.Reader.Next()
-	if t := float64(r.Arrival) / s.factor; t < float64(math.MaxInt64) {
-		r.Arrival = clock.Time(t)
-	} else {
-		r.Arrival = clock.Never
+	r.Arrival = clock.Time(s.divide(clock.Duration(r.Arrival)))
+	if len(r.Then) > 0 {
+		r.Then = slices.Clone(r.Then)
+		for i := range r.Then {
+			r.Then[i].Wait = s.divide(r.Then[i].Wait)
+		}
 	}
 	return r, err
+}
+
+func (s *speedUp) divide(d clock.Duration) clock.Duration {
+	if t := float64(d) / s.factor; t < float64(math.MaxInt64) {
+		return clock.Duration(t)
+	}
+	return clock.Duration(clock.Never)
 }
 
 // limit ends after n rows.
@@ -295,16 +338,60 @@ type limit struct {
 	left int64
 }
 
-func (l *limit) Next() (workload.Request, error) {
+func (l *limit) Next() (Row, error) {
 	if l.left == 0 {
 		shut(l.Reader)
-		return workload.Request{}, io.EOF
+		return Row{}, io.EOF
 	}
 	l.left--
 	return l.Reader.Next()
 }
 
-// fit holds lengths to what a model can take, and counts the rows that it changes.
+// loop plays a trace several times, one after another. Passes share no sessions and no texts.
+type loop struct {
+	again    func() (Reader, error)
+	reader   Reader // of the pass; nil before the next
+	pass     int32
+	passes   int32
+	period   clock.Duration
+	sessions int32
+}
+
+func (l *loop) Next() (Row, error) {
+	for {
+		if l.reader == nil {
+			var err error
+			if l.reader, err = l.again(); err != nil {
+				return Row{}, err
+			}
+		}
+		r, err := l.reader.Next()
+		if err == io.EOF && l.pass+1 < l.passes {
+			l.pass++
+			l.reader = nil
+			continue
+		}
+		if err == nil && l.pass > 0 {
+			if t := float64(r.Arrival) + float64(l.pass)*float64(l.period); t < float64(clock.MaxRun)*1.05 {
+				r.Arrival += clock.Time(l.pass) * clock.Time(l.period)
+			} else {
+				r.Arrival = clock.Never
+			}
+			keepApart(&r, passes, l.pass, l.sessions)
+		}
+		return r, err
+	}
+}
+
+// Close closes the trace at the bottom.
+func (l *loop) Close() error {
+	if l.reader != nil {
+		shut(l.reader)
+	}
+	return nil
+}
+
+// fit holds lengths to what a model can take, and counts the requests that it changes.
 type fit struct {
 	step
 	most   int32
@@ -312,20 +399,41 @@ type fit struct {
 	count  *int64
 }
 
-func (c *fit) Next() (workload.Request, error) {
+func (c *fit) Next() (Row, error) {
 	for {
 		r, err := c.Reader.Next()
-		if err != nil || int64(r.InputTokens)+int64(r.OutputTokens) <= int64(c.most) {
+		if err != nil {
 			return r, err
 		}
-		*c.count++
-		switch {
-		case c.policy == TruncateInput && r.OutputTokens < c.most:
-			r.InputTokens = c.most - r.OutputTokens
-			return r, nil
-		case c.policy == TruncateOutput && r.InputTokens < c.most:
-			r.OutputTokens = c.most - r.InputTokens
-			return r, nil
+		if !c.hold(&r.InputTokens, &r.OutputTokens) {
+			continue
 		}
+		for i := range r.Then {
+			if t := r.Then[i]; !c.hold(&t.InputTokens, &t.OutputTokens) {
+				r.Then = r.Then[:i:i] // what builds on it goes with it
+				break
+			} else if t != r.Then[i] {
+				r.Then = slices.Clone(r.Then)
+				r.Then[i] = t
+			}
+		}
+		return r, nil
 	}
+}
+
+// hold changes the lengths as the policy says, or says that the request is to be left out.
+func (c *fit) hold(input, output *int32) bool {
+	if int64(*input)+int64(*output) <= int64(c.most) {
+		return true
+	}
+	*c.count++
+	switch {
+	case c.policy == TruncateInput && *output < c.most:
+		*input = c.most - *output
+		return true
+	case c.policy == TruncateOutput && *input < c.most:
+		*output = c.most - *input
+		return true
+	}
+	return false
 }

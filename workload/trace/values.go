@@ -18,6 +18,22 @@ type instant struct {
 
 const second = int64(clock.Second)
 
+// instantOf is a length of time as an instant.
+func instantOf(d clock.Duration) instant { return instant{int64(d) / second, int64(d) % second} }
+
+// minus is the time from o to t as an instant, whatever its length.
+func (t instant) minus(o instant) instant {
+	d := instant{t.seconds - o.seconds, t.ps - o.ps}
+	if d.ps < 0 {
+		d.seconds, d.ps = d.seconds-1, d.ps+second
+	}
+	return d
+}
+
+func (t instant) before(o instant) bool {
+	return t.seconds < o.seconds || t.seconds == o.seconds && t.ps < o.ps
+}
+
 // sub is the time from o to t; ok is false when it does not fit a run.
 func (t instant) sub(o instant) (d clock.Time, ok bool) {
 	s := t.seconds - o.seconds
@@ -82,41 +98,47 @@ func count(b []byte, limit int32) (int32, *fault) {
 	return int32(v), nil
 }
 
-// decimal reads a number of seconds, or of 10⁻³ s when milli is set, exactly to the picosecond.
-func decimal(b []byte, milli bool) (instant, *fault) {
-	want, unit := "seconds from the start, 0 or more", second
-	if milli {
-		want, unit = "milliseconds from the start, 0 or more", second/1000
-	}
+// unit is what a trace counts its time in.
+type unit struct {
+	name  string
+	ps    int64
+	power int // of ten, in seconds
+}
+
+var (
+	inSeconds = unit{"seconds", second, 0}
+	inMillis  = unit{"milliseconds", second / 1e3, -3}
+	inNanos   = unit{"nanoseconds", second / 1e9, -9}
+)
+
+// decimal reads a number of units exactly to the picosecond; what is finer is cut off.
+func decimal(b []byte, u unit) (instant, *fault) {
 	var whole, fraction int64
 	i := 0
-	for ; i < len(b) && b[i]-'0' <= 9 && i < 12; i++ {
+	for ; i < len(b) && b[i]-'0' <= 9 && i < 18; i++ {
 		whole = whole*10 + int64(b[i]-'0')
 	}
 	simple := i > 0
 	if simple && i < len(b) && b[i] == '.' {
-		scale := unit
+		scale := u.ps
 		i++
-		for ; i < len(b) && b[i]-'0' <= 9 && scale >= 10; i++ {
+		for ; i < len(b) && b[i]-'0' <= 9; i++ {
 			scale /= 10
 			fraction += int64(b[i]-'0') * scale
 		}
 	}
 	if !simple || i < len(b) {
-		return slowDecimal(b, milli, want)
+		return slowDecimal(b, u)
 	}
-	if milli {
-		return instant{whole / 1000, whole%1000*unit + fraction}, nil
-	}
-	return instant{whole, fraction}, nil
+	per := second / u.ps
+	return instant{whole / per, whole%per*u.ps + fraction}, nil
 }
 
-// slowDecimal takes exponents, signs and more digits than picoseconds.
-func slowDecimal(b []byte, milli bool, want string) (instant, *fault) {
+// slowDecimal takes exponents and signs.
+func slowDecimal(b []byte, u unit) (instant, *fault) {
+	want := u.name + " from the start, 0 or more"
 	v, err := strconv.ParseFloat(string(b), 64)
-	if milli {
-		v /= 1000
-	}
+	v *= math.Pow10(u.power)
 	switch {
 	case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
 		return instant{}, faulty(Time, b, "is not a time", want)
@@ -125,8 +147,7 @@ func slowDecimal(b []byte, milli bool, want string) (instant, *fault) {
 	case v > clock.MaxRun.Seconds():
 		return instant{}, faulty(Time, b, "is out of range", "at most 100 days")
 	}
-	d := int64(clock.FromSeconds(v))
-	return instant{d / second, d % second}, nil
+	return instantOf(clock.FromSeconds(v)), nil
 }
 
 // stamps reads calendar times. It remembers the last date, which mostly stays.

@@ -1,18 +1,15 @@
 package trace
 
-import (
-	"clifftop/workload"
-	"clifftop/workload/internal/heap"
-)
+import "clifftop/workload/internal/heap"
 
 // held is a row in the sort window; equal arrivals keep the order of the file.
 type held struct {
-	request workload.Request
-	seq     int64
+	row Row
+	seq int64
 }
 
 func (h *held) before(g *held) bool {
-	return h.request.Arrival < g.request.Arrival || h.request.Arrival == g.request.Arrival && h.seq < g.seq
+	return h.row.Arrival < g.row.Arrival || h.row.Arrival == g.row.Arrival && h.seq < g.seq
 }
 
 // window is the rows held, by arrival.

@@ -1,0 +1,96 @@
+package experiments
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"sync"
+
+	"clifftop/workload/trace"
+)
+
+// TraceFile opens a trace by its path, as often as it is asked to: a file, or a directory that describes
+// ServeGen's clients. It is safe for concurrent use.
+type TraceFile struct {
+	Path    string
+	Options trace.Options
+
+	mu     sync.Mutex
+	last   *trace.File
+	opened bool
+	sum    string
+}
+
+// Open opens the trace from its beginning; it is a [trace.Opener].
+func (t *TraceFile) Open() (*trace.File, error) {
+	opened, err := t.open()
+	if err == nil {
+		t.mu.Lock()
+		t.last = opened
+		t.mu.Unlock()
+	}
+	return opened, err
+}
+
+func (t *TraceFile) open() (*trace.File, error) {
+	info, err := os.Stat(t.Path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s", t.Path, plain(err))
+	}
+	if info.IsDir() {
+		dir := os.DirFS(t.Path)
+		if !trace.IsServeGen(dir) {
+			return nil, fmt.Errorf("%s: this is a directory (want a file, or a directory of ServeGen's chunk-N-trace.csv)", t.Path)
+		}
+		return trace.OpenServeGen(dir, t.Path, t.Options)
+	}
+	f, err := os.Open(t.Path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s", t.Path, plain(err))
+	}
+	t.mu.Lock()
+	first := !t.opened
+	t.opened = true
+	t.mu.Unlock()
+	if first {
+		return trace.Open(&digest{File: f, hash: sha256.New(), trace: t}, t.Path, t.Options)
+	}
+	return trace.Open(f, t.Path, t.Options)
+}
+
+// SHA256 is that of the file's bytes, in hexadecimal; it is known once the file was read to its end, and
+// empty before. A directory has none.
+func (t *TraceFile) SHA256() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sum
+}
+
+// Last is the trace as it was opened last.
+func (t *TraceFile) Last() *trace.File {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last
+}
+
+// digest is a file that is summed while it is read.
+type digest struct {
+	*os.File
+	hash  hash.Hash
+	trace *TraceFile
+}
+
+// Read reads on.
+func (d *digest) Read(p []byte) (int, error) {
+	n, err := d.File.Read(p)
+	d.hash.Write(p[:n])
+	if err == io.EOF {
+		d.trace.mu.Lock()
+		d.trace.sum = hex.EncodeToString(d.hash.Sum(nil))
+		d.trace.mu.Unlock()
+	}
+	return n, err
+}

@@ -1,0 +1,166 @@
+package trace
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"clifftop/workload"
+)
+
+// blocks turns the block ids of prompts into content. An id stands for a block of tokens and all before
+// it. A full block becomes a segment; the last one, if partial, is never shared.
+type blocks struct {
+	size    int32
+	domain  uint64 // of the ids
+	floor   bool   // a partial block may go without an id
+	dropIDs bool   // mode fix: requests with faulty ids go without
+	fixed   func(Code)
+	ids     []uint64            // of the row
+	seen    map[uint64]struct{} // likewise
+	before  map[uint64]uint64   // predecessor of each id, when chains are checked
+
+	rows    int64 // of the first blockRows with ids
+	fitting [len(usualBlocks)]int64
+}
+
+// usualBlocks are block sizes to tell the user of, and blockRows is how many rows serve to find out.
+var usualBlocks = [...]int32{16, 32, 64, 128, 256, 512}
+
+const blockRows = 1000
+
+func newBlocks(f *File, name string, size int32) *blocks {
+	o := f.options
+	if o.BlockTokens > 0 {
+		size = o.BlockTokens
+	}
+	b := &blocks{
+		size: size, domain: workload.Hash(workload.SegmentID(name), o.Domain), dropIDs: o.Mode == Fix, fixed: f.mended,
+		seen: map[uint64]struct{}{}, ids: make([]uint64, 0, 64),
+	}
+	if o.CheckChains {
+		b.before = map[uint64]uint64{}
+	}
+	return b
+}
+
+// read makes the ids of a JSON list the content of r.
+func (b *blocks) read(value []byte, r *Row) *fault {
+	f := b.chain(value, r)
+	if f != nil && b.dropIDs && (f.code == HashLen || f.code == HashDup || f.code == HashChain) {
+		b.fixed(f.code)
+		r.Content = nil
+		return nil
+	}
+	return f
+}
+
+func (b *blocks) chain(value []byte, r *Row) *fault {
+	var ok bool
+	if b.ids, ok = numbers(value, b.ids[:0]); !ok {
+		return faulty(Int, value, "is not a list of block ids", "whole numbers, 0 or more")
+	}
+	b.compare(r.InputTokens)
+	if f := b.check(value, r.InputTokens); f != nil {
+		return f
+	}
+	full := int(r.InputTokens / b.size)
+	if full == 0 {
+		return nil
+	}
+	c := &workload.Content{Segments: make([]workload.Segment, full)}
+	for i := range c.Segments {
+		c.Segments[i] = workload.Segment{ID: workload.Hash(b.domain, b.ids[i]), Tokens: b.size}
+	}
+	r.Content = c
+	return nil
+}
+
+// check holds the ids of the row to the rules.
+func (b *blocks) check(value []byte, input int32) *fault {
+	need := int((input + b.size - 1) / b.size)
+	if len(b.ids) != need && !(b.floor && len(b.ids) == int(input/b.size)) {
+		want := fmt.Sprintf("%d ids for %d tokens in blocks of %d", need, input, b.size)
+		return faulty(HashLen, value, fmt.Sprintf("has %d ids", len(b.ids)), want+b.guess(input))
+	}
+	if id, twice := b.repeats(); twice {
+		return faulty(HashDup, value, fmt.Sprintf("has block %d twice", id), "each id once in a prompt")
+	}
+	if b.before == nil {
+		return nil
+	}
+	previous := ^uint64(0)
+	for _, id := range b.ids {
+		if p, known := b.before[id]; known && p != previous {
+			return faulty(HashChain, value, fmt.Sprintf("has block %d after another block than before", id), "ids of chains")
+		}
+		b.before[id], previous = previous, id
+	}
+	return nil
+}
+
+// guess names the usual block sizes that the ids would fit.
+func (b *blocks) guess(input int32) string {
+	var fit []string
+	for _, size := range usualBlocks {
+		if len(b.ids) > 0 && int(input+size-1)/int(size) == len(b.ids) {
+			fit = append(fit, strconv.Itoa(int(size)))
+		}
+	}
+	if fit == nil {
+		return ""
+	}
+	return "; they fit blocks of " + strings.Join(fit, " or ")
+}
+
+// compare counts which block sizes the row would fit.
+func (b *blocks) compare(input int32) {
+	if b.rows == blockRows || len(b.ids) == 0 {
+		return
+	}
+	b.rows++
+	for i, size := range usualBlocks {
+		if n := int32(len(b.ids)); n == (input+size-1)/size || b.floor && n == input/size {
+			b.fitting[i]++
+		}
+	}
+}
+
+// ended warns when the ids fit another block size than the one that was taken.
+func (b *blocks) ended(f *File) {
+	const most = 0.95
+	other := int32(0)
+	for i, size := range usualBlocks {
+		if float64(b.fitting[i]) < most*float64(b.rows) {
+			continue
+		}
+		if size == b.size {
+			return
+		}
+		if other == 0 {
+			other = size
+		}
+	}
+	if b.rows > 0 && other > 0 {
+		f.warn("the ids fit blocks of %d tokens, not of %d", other, b.size)
+	}
+}
+
+// repeats finds an id that occurs twice.
+func (b *blocks) repeats() (uint64, bool) {
+	rising := true
+	for i := 1; i < len(b.ids) && rising; i++ {
+		rising = b.ids[i] > b.ids[i-1]
+	}
+	if rising {
+		return 0, false
+	}
+	clear(b.seen)
+	for _, id := range b.ids {
+		if _, ok := b.seen[id]; ok {
+			return id, true
+		}
+		b.seen[id] = struct{}{}
+	}
+	return 0, false
+}

@@ -1,0 +1,277 @@
+package trace
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// document reads one JSON value of any length piece by piece, and passes over what is not asked for in
+// constant memory. It checks the structure of what it reads, not all of what it passes over.
+type document struct {
+	r       *bufio.Reader
+	number  int64 // of the line
+	longest int   // text that is read; 0 is maxText
+}
+
+// maxText bounds a key, a number or a text that is read.
+const maxText = 1 << 16
+
+// misshapen is JSON that is not what it should be.
+type misshapen struct{ found, want string }
+
+func (m *misshapen) Error() string { return "want " + m.want }
+
+// next is the next byte that is not blank, which is not taken.
+func (d *document) next() (byte, error) {
+	for {
+		c, err := d.r.ReadByte()
+		if err == io.EOF {
+			return 0, io.ErrUnexpectedEOF
+		} else if err != nil {
+			return 0, err
+		}
+		switch c {
+		case '\n':
+			d.number++
+		case ' ', '\t', '\r':
+		default:
+			return c, d.r.UnreadByte()
+		}
+	}
+}
+
+func (d *document) wrong(want string) error {
+	found, _ := d.r.Peek(shown)
+	return &misshapen{string(found), want}
+}
+
+// take takes a byte that must come next.
+func (d *document) take(c byte) error {
+	found, err := d.next()
+	if err == nil && found != c {
+		err = d.wrong("'" + string(c) + "'")
+	}
+	if err == nil {
+		_, err = d.r.ReadByte()
+	}
+	return err
+}
+
+// list walks over what stands between two brackets, with commas between.
+func (d *document) list(from, to byte, item func() error) error {
+	if err := d.take(from); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		c, err := d.next()
+		if err != nil {
+			return err
+		}
+		if c == to {
+			_, err = d.r.ReadByte()
+			return err
+		}
+		if !first {
+			if err := d.take(','); err != nil {
+				return err
+			}
+		}
+		if err := item(); err != nil {
+			return err
+		}
+	}
+}
+
+// members walks over the members of an object; item takes the value.
+func (d *document) members(item func(key string) error) error {
+	return d.list('{', '}', func() error {
+		key, err := d.scalar()
+		if err == nil && (len(key) == 0 || key[0] != '"') {
+			err = &misshapen{string(key), "a key in quotes"}
+		}
+		if err != nil {
+			return err
+		}
+		name := string(key[1 : len(key)-1])
+		if err := d.take(':'); err != nil {
+			return err
+		}
+		return item(name)
+	})
+}
+
+// elements walks over the elements of a list; item takes one.
+func (d *document) elements(item func() error) error { return d.list('[', ']', item) }
+
+// scalar takes a text with its quotes, a number, or a word such as null.
+func (d *document) scalar() ([]byte, error) {
+	c, err := d.next()
+	if err != nil {
+		return nil, err
+	}
+	var b []byte
+	longest := max(d.longest, maxText)
+	quoted := c == '"'
+	for {
+		c, err := d.r.ReadByte()
+		if err == io.EOF && !quoted && len(b) > 0 {
+			return b, nil
+		} else if err == io.EOF {
+			return nil, io.ErrUnexpectedEOF
+		} else if err != nil {
+			return nil, err
+		}
+		if !quoted && bytes.IndexByte([]byte("{}[],: \t\r\n\""), c) >= 0 {
+			err := d.r.UnreadByte()
+			if err == nil && len(b) == 0 {
+				err = d.wrong("a text or a number")
+			}
+			return b, err
+		}
+		switch b = append(b, c); {
+		case len(b) > longest:
+			return nil, &misshapen{string(b[:shown+1]), fmt.Sprintf("at most %d bytes", longest)}
+		case quoted && c == '\\':
+			c, err := d.r.ReadByte()
+			if err != nil {
+				return nil, io.ErrUnexpectedEOF
+			}
+			b = append(b, c)
+		case quoted && c == '"' && len(b) > 1:
+			return b, nil
+		case c == '\n':
+			d.number++
+		}
+	}
+}
+
+// skip passes over a value.
+func (d *document) skip() error {
+	depth := 0
+	for {
+		c, err := d.next()
+		if err != nil {
+			return err
+		}
+		switch c {
+		case '[', '{':
+			depth++
+			_, err = d.r.ReadByte()
+		case ']', '}':
+			if depth == 0 {
+				return d.wrong("a value")
+			}
+			depth--
+			_, err = d.r.ReadByte()
+		case ',', ':':
+			if depth == 0 {
+				return d.wrong("a value")
+			}
+			_, err = d.r.ReadByte()
+		case '"':
+			err = d.skipText()
+		default:
+			err = d.skipWord()
+		}
+		if err != nil || depth == 0 {
+			return err
+		}
+	}
+}
+
+// skipWord passes over a number or a word.
+func (d *document) skipWord() error {
+	for {
+		c, err := d.r.ReadByte()
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if bytes.IndexByte([]byte("{}[],: \t\r\n\""), c) >= 0 {
+			return d.r.UnreadByte()
+		}
+	}
+}
+
+// skipText passes over a text.
+func (d *document) skipText() error {
+	for first := true; ; first = false {
+		c, err := d.r.ReadByte()
+		if err == nil && c == '\\' {
+			_, err = d.r.ReadByte()
+			c = 0
+		}
+		switch {
+		case err == io.EOF:
+			return io.ErrUnexpectedEOF
+		case err != nil:
+			return err
+		case c == '\n':
+			d.number++
+		case c == '"' && !first:
+			return nil
+		}
+	}
+}
+
+// explain says where the reading stopped.
+func (d *document) explain(name string, err error) error {
+	var m *misshapen
+	switch {
+	case errors.As(err, &m):
+		return &RowError{Name: name, Line: d.number, Code: Syntax, Value: m.found, Problem: "is not what stands here", Want: m.want}
+	case err == io.ErrUnexpectedEOF:
+		return fmt.Errorf("%s: the file is cut short in line %d: %w", name, d.number, err)
+	}
+	var r *RowError
+	if errors.As(err, &r) {
+		return err
+	}
+	return fmt.Errorf("%s: line %d: %w", name, d.number, err)
+}
+
+// documentKeys are the keys of the object that a trace begins with, as far as they can be seen, or those of
+// the first object in the list that it begins with; nil if it begins otherwise.
+func documentKeys(head []byte) (keys []string, list bool) {
+	head = space(bytes.TrimPrefix(head, []byte("\ufeff")))
+	if len(head) == 0 || head[0] != '{' && head[0] != '[' {
+		return nil, false
+	}
+	d := &document{r: bufio.NewReader(bytes.NewReader(head))}
+	keys = []string{}
+	note := func() error {
+		err := d.members(func(key string) error {
+			keys = append(keys, key)
+			return d.skip()
+		})
+		if err == nil && list {
+			err = io.EOF // one is enough
+		}
+		return err
+	}
+	if list = head[0] == '['; list {
+		_ = d.elements(note) // head is only the beginning: it ends where it ends
+	} else {
+		_ = note()
+	}
+	return keys, list
+}
+
+// sorted puts the records of a document, which has them in an order of its own, in order of arrival.
+func (t *records) sorted() *records {
+	slices.SortStableFunc(t.list, func(a, b record) int {
+		switch {
+		case a.at.before(b.at):
+			return -1
+		case b.at.before(a.at):
+			return 1
+		}
+		return 0
+	})
+	return t
+}

@@ -1,0 +1,94 @@
+package trace
+
+// inferencePerfFormat is per_request_lifecycle_metrics.json of inference-perf: a JSON list of requests
+// with start_time (seconds), info and error, in the order in which they ended. Requests with an error failed.
+func inferencePerfFormat() format {
+	return format{
+		Format:   Format{"inference-perf", "JSON: a list of requests with start_time (s), info.input_tokens, info.output_tokens, error", "https://github.com/kubernetes-sigs/inference-perf"},
+		need:     [][]string{{"start_time", "end_time", "info"}},
+		absolute: true,
+		failures: true,
+		whole:    readInferencePerf,
+	}
+}
+
+func readInferencePerf(f *File, d *document) (*records, error) {
+	t := &records{}
+	err := d.elements(func() error {
+		if _, err := d.next(); err != nil {
+			return err
+		}
+		r := record{line: d.number}
+		timed := false
+		err := d.members(func(key string) error {
+			switch key {
+			case "start_time":
+				b, err := d.scalar()
+				if err != nil {
+					return err
+				}
+				var fault *fault
+				r.at, fault = decimal(b, inSeconds)
+				r.note(fault)
+				timed = true
+				return nil
+			case "info":
+				return d.orNull(func(key string) error { return r.info(f, d, key) })
+			case "error":
+				failed, err := d.anything()
+				r.failed = failed
+				return err
+			}
+			return d.skip()
+		})
+		if err == nil && !timed {
+			r.note(faulty(Fields, nil, "has no start_time", "the keys of the first request"))
+		}
+		t.list = append(t.list, r)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t.sorted(), nil
+}
+
+// info takes a member of info, or of the parts of it that newer versions have.
+func (r *record) info(f *File, d *document, key string) error {
+	tokens := func(to *int32) error {
+		b, err := d.scalar()
+		if err != nil || string(b) == "null" {
+			return err
+		}
+		n, fault := count(b, f.options.MaxTokens)
+		r.note(fault)
+		*to = n
+		return nil
+	}
+	switch key {
+	case "input_tokens":
+		return tokens(&r.input)
+	case "output_tokens":
+		return tokens(&r.output)
+	case "response_metrics":
+		return d.orNull(func(key string) error {
+			if key == "output_tokens" {
+				return tokens(&r.output)
+			}
+			return d.skip()
+		})
+	}
+	return d.skip()
+}
+
+// orNull walks over the members of an object where there is one.
+func (d *document) orNull(item func(key string) error) error {
+	c, err := d.next()
+	if err != nil {
+		return err
+	}
+	if c != '{' {
+		return d.skip()
+	}
+	return d.members(item)
+}

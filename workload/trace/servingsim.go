@@ -1,0 +1,190 @@
+package trace
+
+import (
+	"bytes"
+	"math/bits"
+
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// servingSim is the layout of LLMServingSim: JSON lines of two kinds, which may share a file. A flat one
+// is a request with input_toks, output_toks, arrival_time_ns and perhaps the tokens themselves. One with
+// sub_requests is an agent's session: each part is sent when the one before has been answered and its
+// tool has run, tool_duration_ns. Prompts share what tokens they begin with, in blocks.
+type servingSim struct {
+	lengths  requestKeys
+	sessions sessionTable
+	session  []byte // of the row
+	block    int32
+	domain   uint64
+	tokens   []uint64
+}
+
+func servingSimFormat() format {
+	return format{
+		Format: Format{"llmservingsim", "JSON lines: input_toks, output_toks, arrival_time_ns and optionally input_tok_ids; or session_id, arrival_time_ns, sub_requests", "https://github.com/casys-kaist/LLMServingSim"},
+		need:   [][]string{{"input_toks", "output_toks", "arrival_time_ns"}, {"arrival_time_ns", "sub_requests"}},
+		may:    []string{"input_tok_ids", "output_tok_ids", "session_id"},
+		objects: func(f *File) layout {
+			s := &servingSim{
+				lengths: requestKeys{limit: f.options.MaxTokens}, sessions: newSessionTable(), block: f.options.BlockTokens,
+				domain: workload.Hash(workload.SegmentID("llmservingsim"), f.options.Domain),
+			}
+			if s.block == 0 {
+				s.block = 16
+			}
+			return s
+		},
+	}
+}
+
+func (s *servingSim) accept(r *Row) { s.sessions.accept(s.session, r) }
+
+// servingKeys are the values of a flat line or of a part.
+type servingKeys struct{ at, input, output, ids, wait, session, parts []byte }
+
+func (k *servingKeys) read(line []byte) bool {
+	return object(line, func(key, value []byte) {
+		switch string(key) {
+		case "arrival_time_ns":
+			k.at = value
+		case "input_toks":
+			k.input = value
+		case "output_toks":
+			k.output = value
+		case "input_tok_ids":
+			k.ids = value
+		case "tool_duration_ns":
+			k.wait = value
+		case "session_id":
+			k.session = value
+		case "sub_requests":
+			k.parts = value
+		}
+	})
+}
+
+func (s *servingSim) parse(line []byte, r *Row, t *instant) *fault {
+	var k servingKeys
+	if !k.read(line) {
+		return notObject(line)
+	}
+	s.session = k.session
+	if k.parts != nil {
+		return s.agent(line, &k, r, t)
+	}
+	f := s.lengths.read(line, member{"arrival_time_ns", k.at}, member{"input_toks", k.input}, member{"output_toks", k.output}, inNanos, r, t)
+	if f != nil {
+		return f
+	}
+	if f = s.sessions.of(k.session, r); f != nil {
+		return f
+	}
+	r.Content, f = s.content(k.ids, r.InputTokens)
+	return f
+}
+
+// agent reads a session of several parts.
+func (s *servingSim) agent(line []byte, k *servingKeys, r *Row, t *instant) (f *fault) {
+	const want = "objects with input_toks, output_toks and tool_duration_ns"
+	n, wait := 0, clock.Duration(0)
+	ok := elements(k.parts, func(part []byte) bool {
+		var p servingKeys
+		var x Row
+		if !p.read(part) {
+			f = faulty(Syntax, part, "is not a part of a session", want)
+			return false
+		}
+		if f = s.lengths.read(part, member{"arrival_time_ns", k.at}, member{"input_toks", p.input}, member{"output_toks", p.output}, inNanos, &x, t); f != nil {
+			return false
+		}
+		if x.Content, f = s.content(p.ids, x.InputTokens); f != nil {
+			return false
+		}
+		if n++; n == 1 {
+			r.InputTokens, r.OutputTokens, r.Content = x.InputTokens, x.OutputTokens, x.Content
+		} else if x.InputTokens == 0 || x.OutputTokens == 0 {
+			f = faulty(Range, part, "is a part without prompt or answer", "1 token or more of each")
+			return false
+		} else {
+			r.Then = append(r.Then, Turn{Wait: wait, InputTokens: x.InputTokens, OutputTokens: x.OutputTokens, Content: x.Content})
+		}
+		wait, f = s.tool(p.wait)
+		return f == nil
+	})
+	switch {
+	case f != nil:
+		return f
+	case !ok:
+		return faulty(Syntax, k.parts, "is not a list", want)
+	case n == 0:
+		return faulty(Fields, line, "is a session without requests", "one or more in sub_requests")
+	}
+	if f = s.sessions.of(k.session, r); f == nil && len(k.session) == 0 {
+		f = missing(line, "session_id")
+	}
+	return f
+}
+
+// tool reads how long a tool runs; nothing is no tool.
+func (s *servingSim) tool(b []byte) (clock.Duration, *fault) {
+	if b == nil || string(b) == "null" {
+		return 0, nil
+	}
+	t, f := decimal(b, inNanos)
+	if f != nil {
+		return 0, f
+	}
+	d, ok := t.sub(instant{})
+	if !ok {
+		return 0, faulty(Time, b, "is out of range", "at most 100 days")
+	}
+	return clock.Duration(d), nil
+}
+
+// content makes segments of whole blocks of tokens; the rest of a prompt is not shared.
+func (s *servingSim) content(ids []byte, input int32) (*workload.Content, *fault) {
+	if ids == nil {
+		return nil, nil
+	}
+	var ok bool
+	if s.tokens, ok = numbers(ids, append(s.tokens[:0], 0)[:0]); !ok {
+		return nil, faulty(Int, ids, "is not a list of tokens", "whole numbers, 0 or more")
+	}
+	full := min(int(input), len(s.tokens)) / int(s.block)
+	if full == 0 {
+		return nil, nil
+	}
+	c := &workload.Content{Segments: make([]workload.Segment, full)}
+	for i := range c.Segments {
+		h := s.domain
+		for _, token := range s.tokens[i*int(s.block) : (i+1)*int(s.block)] {
+			h = workload.Hash(bits.RotateLeft64(h, 23), token)
+		}
+		c.Segments[i] = workload.Segment{ID: h, Tokens: s.block}
+	}
+	return c, nil
+}
+
+// elements walks over the objects of a JSON list until do says no.
+func elements(list []byte, do func(object []byte) bool) bool {
+	rest := space(list)
+	if len(rest) < 2 || rest[0] != '[' || rest[len(rest)-1] != ']' {
+		return false
+	}
+	rest = space(rest[1 : len(rest)-1])
+	for len(rest) > 0 {
+		n := value(rest)
+		if n == 0 {
+			return false
+		}
+		if !do(bytes.TrimRight(rest[:n], blanks)) {
+			return false
+		}
+		if rest = rest[n:]; len(rest) > 0 {
+			rest = space(rest[1:]) // the comma
+		}
+	}
+	return true
+}
