@@ -82,6 +82,10 @@ func excerpt(source []byte, p place) string {
 		strings.Repeat(" ", len(number)), strings.Repeat(" ", p.column-1))
 }
 
+// DidYouMean is a hint that names the candidate nearest to what was written, or is empty when none is
+// near.
+func DidYouMean(written string, candidates []string) string { return didYouMean(written, candidates) }
+
 // didYouMean is a hint that names the candidate nearest to what was written, or is empty when none
 // is near.
 func didYouMean(written string, candidates []string) string {

@@ -32,6 +32,7 @@ type Setup struct {
 
 	policy  Policy
 	traffic traffic
+	oneRank bool // of several that share the attention's data
 }
 
 func (u *Setup) warn(code, format string, args ...any) {
@@ -40,9 +41,16 @@ func (u *Setup) warn(code, format string, args ...any) {
 
 // Resolve looks names up, sizes the KV pool and builds the engine's configuration. The error is
 // [Faults].
-func (s *Scenario) Resolve() (*Setup, error) {
+func (s *Scenario) Resolve() (*Setup, error) { return s.resolve(false) }
+
+// ResolveRank is [Scenario.Resolve] for one of the data_parallel_size attention ranks, which iterate
+// in lock step and are taken to be loaded alike: the traffic is that of the one rank, and so is what is
+// measured.
+func (s *Scenario) ResolveRank() (*Setup, error) { return s.resolve(true) }
+
+func (s *Scenario) resolve(oneRank bool) (*Setup, error) {
 	resolved := *s
-	u := &Setup{Scenario: &resolved}
+	u := &Setup{Scenario: &resolved, oneRank: oneRank}
 	var faults Faults
 	steps := []func() error{
 		u.policyDefaults, u.engineDefaults, u.deployment, u.memory, u.sequenceLength, u.overheads, u.stepTime, u.engine, u.trafficSource, u.measures,
@@ -129,7 +137,7 @@ func (u *Setup) window() sim.Window {
 	m, pp, size := &u.Deployment.LLM, u.Deployment.PipelineParallel, u.Scenario.Engine.BlockSize
 	layers := (m.Layers + pp - 1) / pp
 	windowed := (m.WindowedLayers*layers + m.Layers - 1) / m.Layers
-	if windowed == 0 || windowed == layers {
+	if windowed == 0 || windowed == layers || m.ChunkedWindow {
 		return sim.Window{}
 	}
 	return sim.Window{Blocks: (m.SlidingWindow+size-1)/size + 1, Layers: windowed, FullLayers: layers - windowed}

@@ -11,6 +11,7 @@ import (
 	"clifftop/report"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/workload"
 	"clifftop/workload/trace"
 )
 
@@ -22,6 +23,8 @@ type RunOptions struct {
 	Requests io.Writer
 	// Progress is told now and then which fraction of the run is done.
 	Progress func(fraction float64)
+	// Source, if not nil, is replayed in place of the scenario's traffic.
+	Source workload.Source
 }
 
 // Result is what a run gives.
@@ -63,9 +66,12 @@ func Run(ctx context.Context, s *Scenario, o RunOptions) (*Result, error) {
 
 // Run runs the scenario; see [Run].
 func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
-	src, err := u.source()
-	if err != nil {
-		return nil, err
+	src := o.Source
+	if src == nil {
+		var err error
+		if src, err = u.source(); err != nil {
+			return nil, err
+		}
 	}
 	options := u.Report
 	if o.Requests != nil {

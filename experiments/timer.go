@@ -13,7 +13,7 @@ func (u *Setup) newTimer() (model.StepTimer, error) {
 	s := u.Scenario
 	switch s.StepTime.Kind {
 	case "kernels":
-		return model.NewKernels(u.Deployment, u.kernelOptions())
+		return model.NewKernels(u.Deployment, u.KernelOptions())
 	case "roofline":
 		r := s.StepTime.Roofline
 		return model.NewRoofline(u.Deployment, model.RooflineOptions{
@@ -27,7 +27,8 @@ func (u *Setup) newTimer() (model.StepTimer, error) {
 	return nil, fmt.Errorf("%q is not known (want %s)", s.StepTime.Kind, list(stepKinds))
 }
 
-func (u *Setup) kernelOptions() model.KernelOptions {
+// KernelOptions are those of the calibrated step times.
+func (u *Setup) KernelOptions() model.KernelOptions {
 	return model.KernelOptions{
 		MaxNumBatchedTokens: u.Scenario.Engine.MaxNumBatchedTokens,
 		MaxNumSeqs:          u.Scenario.Engine.MaxNumSeqs,

@@ -30,6 +30,9 @@ type LLM struct {
 
 	SlidingWindow  int // tokens that a windowed layer attends to
 	WindowedLayers int // how many layers have the window
+	// ChunkedWindow says that windows are chunks of fixed bounds rather than slide. vLLM then keeps the KV of
+	// whole sequences in those layers too, unless it is told to do otherwise.
+	ChunkedWindow bool
 
 	MLA MLA // multi-head latent attention; zero for models without it
 

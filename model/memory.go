@@ -151,11 +151,14 @@ func (b *KVBudget) setBlocks(n float64) {
 	b.UsableTokens = int64(max(0, b.Blocks-1)) * int64(b.BlockSize)
 }
 
-// fullLayers and windowLayers are the numbers of layers of a stage whose pages the pool is counted
+// fullLayers are the numbers of layers of a stage whose pages the pool is counted
 // in, and of those charged as a fraction of them. A model with windows only is counted in these.
 func (d *Deployment) fullLayers() (full, windowed int) {
 	m := &d.LLM
 	n := d.stageLayers()
+	if m.ChunkedWindow {
+		return n, 0
+	}
 	windowed = (m.WindowedLayers*n + m.Layers - 1) / m.Layers
 	return n - windowed, windowed
 }

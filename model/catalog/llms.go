@@ -30,8 +30,9 @@ type llmRecord struct {
 		Precision          string `yaml:"precision"`
 	} `yaml:"moe"`
 	Window struct {
-		Tokens int `yaml:"tokens"`
-		Layers int `yaml:"layers"`
+		Tokens  int  `yaml:"tokens"`
+		Layers  int  `yaml:"layers"`
+		Chunked bool `yaml:"chunked"`
 	} `yaml:"window"`
 	MLA struct {
 		QRank    int `yaml:"q_rank"`
@@ -61,7 +62,7 @@ func readLLM(file string, data []byte) (model.LLM, error) {
 		Intermediate: r.Intermediate, Vocab: r.Vocab, TiedEmbeddings: r.TiedEmbeddings, MaxContext: r.MaxContext,
 		Experts: r.MoE.Experts, TopK: r.MoE.TopK, MoEIntermediate: r.MoE.Intermediate,
 		SharedIntermediate: r.MoE.SharedIntermediate, FirstDenseLayers: r.MoE.FirstDenseLayers,
-		SlidingWindow: r.Window.Tokens, WindowedLayers: r.Window.Layers,
+		SlidingWindow: r.Window.Tokens, WindowedLayers: r.Window.Layers, ChunkedWindow: r.Window.Chunked,
 		MLA: model.MLA{QRank: r.MLA.QRank, KVRank: r.MLA.KVRank, RopeDim: r.MLA.RopeDim, NopeDim: r.MLA.NopeDim, ValueDim: r.MLA.ValueDim},
 	}
 	var err error

@@ -1,0 +1,251 @@
+package validation
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"clifftop/experiments"
+)
+
+// Reference is a file of measured runs.
+type Reference struct {
+	// Name is the file's, without its folder.
+	Name string
+	// Rows are the runs, in the order of the file.
+	Rows []*Row
+	// Notes say what was ignored.
+	Notes []string
+
+	folder string // that request files are relative to
+}
+
+// maxCell bounds a cell, so that a file that is no table is refused early.
+const maxCell = 1 << 16
+
+// Open reads the file of the given path.
+func Open(path string) (*Reference, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, readFault(path, cause(err))
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, readFault(path, "this is a folder (want a CSV file)")
+	}
+	return Read(path, f)
+}
+
+// Read reads measured runs. The first line names the columns: those of [Row], in any order; others
+// are ignored with a note. The path serves messages, and is where request files are looked for.
+//
+// A file without the columns that every row needs is refused. What is wrong with a row's cells
+// is kept in its Faults.
+func Read(path string, r io.Reader) (*Reference, error) {
+	in := csv.NewReader(r)
+	in.FieldsPerRecord = -1
+	head, err := in.Read()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, readFault(path, "the file is empty (want a line of column names and a row for each measured run)")
+	case err != nil:
+		return nil, readFault(path, csvProblem(err))
+	}
+	ref := &Reference{Name: filepath.Base(path), folder: filepath.Dir(path)}
+	columns, err := ref.columns(path, head)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]int{}
+	for {
+		cells, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, readFault(path, csvProblem(err))
+		}
+		line, _ := in.FieldPos(0)
+		row := readRow(line, head, columns, cells)
+		if first := seen[row.ID]; first > 0 {
+			row.fault("run_id: %s is also the name of line %d (want names that differ)", row.ID, first)
+		} else if row.ID != "" {
+			seen[row.ID] = line
+		}
+		ref.Rows = append(ref.Rows, row)
+	}
+	if len(ref.Rows) == 0 {
+		return nil, readFault(path, "there are no rows below the column names")
+	}
+	return ref, nil
+}
+
+// column is where the cell of a column goes.
+type column struct {
+	index []int // of the field, for reflect
+	want  bool
+}
+
+// schema lists the columns by name.
+func schema() (names []string, byName map[string]column) {
+	byName = map[string]column{}
+	var add func(t reflect.Type, prefix string, index []int)
+	add = func(t reflect.Type, prefix string, index []int) {
+		for i := range t.NumField() {
+			f := t.Field(i)
+			tag, want := strings.CutSuffix(f.Tag.Get("csv"), ",want")
+			at := append(slices.Clone(index), i)
+			switch {
+			case tag == "-":
+			case f.Type.Kind() == reflect.Struct:
+				add(f.Type, prefix+tag, at)
+			default:
+				names = append(names, prefix+tag)
+				byName[prefix+tag] = column{at, want}
+			}
+		}
+	}
+	add(reflect.TypeFor[Row](), "", nil)
+	return names, byName
+}
+
+// Columns are the names of the columns that are read, and of those that must be there.
+func Columns() (all, required []string) {
+	all, byName := schema()
+	for _, name := range all {
+		if byName[name].want {
+			required = append(required, name)
+		}
+	}
+	return all, required
+}
+
+// columns matches the first line with what is known.
+func (ref *Reference) columns(path string, head []string) ([]*column, error) {
+	if len(head) > 0 {
+		head[0] = strings.TrimPrefix(head[0], "\ufeff")
+	}
+	_, byName := schema()
+	var unknown []string
+	var list []*column
+	seen := map[string]bool{}
+	for i, name := range head {
+		name = strings.TrimSpace(name)
+		head[i] = name
+		c, ok := byName[name]
+		switch {
+		case seen[name]:
+			return nil, readFault(path, fmt.Sprintf("line 1: the column %s is there twice", short(name)))
+		case ok:
+			list = append(list, &c)
+		default:
+			unknown = append(unknown, short(name))
+			list = append(list, nil)
+		}
+		seen[name] = true
+	}
+	_, required := Columns()
+	missing := slices.DeleteFunc(slices.Clone(required), func(name string) bool { return seen[name] })
+	if len(missing) > 0 {
+		return nil, readFault(path, fmt.Sprintf("line 1: no column %s (want %s, and what was measured, such as ttft_mean_ms)",
+			strings.Join(missing, ", "), strings.Join(required, ", ")))
+	}
+	if len(unknown) > 0 {
+		ref.Notes = append(ref.Notes, fmt.Sprintf("columns without a meaning here are ignored: %s", strings.Join(unknown, ", ")))
+	}
+	return list, nil
+}
+
+// readRow fills a row from its cells.
+func readRow(line int, head []string, columns []*column, cells []string) *Row {
+	row := &Row{Line: line}
+	if len(cells) != len(head) {
+		row.fault("%d cells below %d columns", len(cells), len(head))
+	}
+	v := reflect.ValueOf(row).Elem()
+	for i, cell := range cells {
+		if i >= len(columns) || columns[i] == nil {
+			continue
+		}
+		cell = strings.TrimSpace(cell)
+		if cell == "" {
+			if columns[i].want {
+				row.fault("%s: the cell is empty", head[i])
+			}
+			continue
+		}
+		if len(cell) > maxCell {
+			row.fault("%s: the cell has more than %d bytes", head[i], maxCell)
+			continue
+		}
+		row.set(head[i], v.FieldByIndex(columns[i].index), cell)
+	}
+	return row
+}
+
+// set gives a field the value of a cell.
+func (r *Row) set(name string, to reflect.Value, cell string) {
+	switch p := to.Addr().Interface().(type) {
+	case *string:
+		*p = cell
+	case **float64:
+		x, err := strconv.ParseFloat(cell, 64)
+		if err != nil || math.IsInf(x, 0) || math.IsNaN(x) || x < 0 {
+			r.fault("%s: %q is not allowed (want a number, 0 or more)", name, short(cell))
+			return
+		}
+		*p = &x
+	case **int:
+		x, err := strconv.ParseFloat(cell, 64)
+		if err != nil || x != math.Trunc(x) || x < 0 || x > 1e12 {
+			r.fault("%s: %q is not allowed (want a whole number, 0 or more)", name, short(cell))
+			return
+		}
+		n := int(x)
+		*p = &n
+	}
+}
+
+func (r *Row) fault(format string, args ...any) {
+	r.Faults = append(r.Faults, fmt.Sprintf(format, args...))
+}
+
+// readFault is an error about a file that the user named.
+func readFault(path, problem string) error {
+	return experiments.Faults{{Where: path, Problem: problem}}
+}
+
+// csvProblem is an error of the CSV reader in one line.
+func csvProblem(err error) string {
+	var p *csv.ParseError
+	if errors.As(err, &p) {
+		return fmt.Sprintf("line %d: %v (want comma-separated values)", p.Line, p.Err)
+	}
+	return cause(err)
+}
+
+// cause is an error of the file system without its operation and path.
+func cause(err error) string {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+// short cuts a text for a message.
+func short(s string) string {
+	const most = 60
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,100 @@
+package validation_test
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+
+	"clifftop/experiments/validation"
+)
+
+// measured scores the whole file of measured runs, once.
+var measured = sync.OnceValues(func() (*validation.Report, error) {
+	ref, err := validation.Open(os.Getenv("CLIFFTOP_REFERENCE"))
+	if err != nil {
+		return nil, err
+	}
+	return validation.Run(context.Background(), ref, validation.Plan(ref), nil, validation.Options{})
+})
+
+func measuredReport(t *testing.T) *validation.Report {
+	t.Helper()
+	if os.Getenv("CLIFFTOP_REFERENCE") == "" {
+		t.Skip("CLIFFTOP_REFERENCE does not name a file of measured runs")
+	}
+	r, err := measured()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestMeasuredAccuracy holds the errors over cells to what the simulator is known to reach: of each
+// metric the median over cells, and where one is given the mean.
+func TestMeasuredAccuracy(t *testing.T) {
+	r := measuredReport(t)
+	for _, want := range []struct {
+		class, metric string
+		median, mean  float64 // in %; a mean of 0 is not held
+	}{
+		{"open loop", "ttft_mean_ms", 4, 6},
+		{"open loop", "tpot_mean_ms", 3, 4},
+		{"open loop", "e2e_mean_ms", 3, 4},
+		{"open loop", "ttft_p90_ms", 5, 0},
+		{"open loop", "ttft_p99_ms", 15, 0},
+		{"closed loop, dense", "ttft_mean_ms", 8, 0},
+		{"closed loop, dense", "tpot_mean_ms", 4, 0},
+		{"closed loop, gpt-oss", "e2e_mean_ms", 4, 0},
+	} {
+		s := summaryOf(r, want.class, want.metric)
+		if s == nil {
+			t.Errorf("%s: no %s", want.class, want.metric)
+			continue
+		}
+		median, mean := 100**s.Median, 100**s.Mean
+		t.Logf("%-22s %-13s median %4.1f %%, mean %4.1f %% of %d cells", want.class, want.metric, median, mean, s.N)
+		if median > want.median || want.mean > 0 && mean > want.mean {
+			t.Errorf("%s, %s: median %.1f %%, mean %.1f %% (want at most %g and %g)", want.class, want.metric, median, mean, want.median, want.mean)
+		}
+	}
+}
+
+func summaryOf(r *validation.Report, class, metric string) *validation.Spread {
+	for _, c := range r.Summary {
+		for i := range c.Errors {
+			if c.Name == class && c.Errors[i].Metric == metric {
+				return &c.Errors[i]
+			}
+		}
+	}
+	return nil
+}
+
+// TestMeasuredRowsAreAllAccounted wants every row of the file in the report, and none of them bad.
+func TestMeasuredRowsAreAllAccounted(t *testing.T) {
+	r := measuredReport(t)
+	ref, err := validation.Open(os.Getenv("CLIFFTOP_REFERENCE"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Rows) != len(ref.Rows) {
+		t.Errorf("%d rows of %d", len(r.Rows), len(ref.Rows))
+	}
+	scored := 0
+	for _, row := range r.Rows {
+		switch row.Status {
+		case validation.Scored:
+			scored++
+		case validation.Bad:
+			t.Errorf("%s: %s", row.RunID, row.Reason)
+		default:
+			if row.Reason == "" {
+				t.Errorf("%s is refused without a reason", row.RunID)
+			}
+		}
+	}
+	if scored < 240 {
+		t.Errorf("%d rows are scored (want 240 or more)", scored)
+	}
+}

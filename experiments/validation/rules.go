@@ -1,0 +1,127 @@
+package validation
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"clifftop/model"
+)
+
+// Rule is something that files of measurements leave open or get wrong, and how it is settled: by a
+// property of the source's engine version, of the GPU or of the model, never for one run.
+type Rule struct {
+	Code string `json:"code"`
+	Text string `json:"text"`
+}
+
+// Rules are all that is filled in. The rows of a [Report] carry the codes of those that were applied.
+func Rules() []Rule {
+	return []Rule{
+		{"version", "a run without an engine version is taken for the last vLLM without asynchronous scheduling, " + olderVersion +
+			"; the runs of inference-sim/training, of February 2026, for vllm-0.15, which the same group's dated runs carry"},
+		{"kv_dtype", "vLLM with fp8 weights: KV is held in 16 bits on Hopper and in fp8 on Blackwell, whatever the label, as the time per token and the queues of these runs show"},
+		{"sampling", "inference-perf leaves sampling to vLLM, which takes top-p from the model's generation_config: on for " + strings.Join(topPModels, ", ") +
+			"; other clients ask for temperature 0, which is greedy"},
+		{"retokenised", "inference-perf's random text has 5 % more tokens than asked for, with a spread of 2 % to either side; the engine produced the nominal number of answer tokens"},
+		{"prompts", "the runs of inference-perf with shared prefixes cycle through 100 prompts, ten groups of ten, with prefix caching on"},
+		{"limits", "runs of inference-perf without max_num_seqs had 128, without max_num_batched_tokens 2048; anything else left open is the engine's default"},
+		{"cold_start", fmt.Sprintf("a mixture of experts in 16 bits compiles its Triton kernels when a fresh process meets its first prompts: the first %d iterations with prefill of an inference-perf run last %g s longer",
+			coldSteps, coldSeconds)},
+		{"queue_clock", "in runs of LLMServingSim the time to first token counts from the engine's queue: no front end, no streaming delay, and requests arrive when they were queued"},
+		{"one_rank", "attention-data-parallel ranks are alike: one is simulated, with every n-th request, and its throughput counts n times"},
+		{"offload", "offloading of KV to host memory is not simulated"},
+	}
+}
+
+// olderVersion is what a run without a version is taken for.
+const olderVersion = "vllm-0.13"
+
+// versionOfSource is the release behind the unversioned runs of a source.
+var versionOfSource = map[string]string{"inference-sim/training": "vllm-0.15"}
+
+var releasePattern = regexp.MustCompile(`[0-9]+\.[0-9]+(\.[0-9]+)?`)
+
+// version is the engine's release as a scenario writes it, and whether a rule gave it.
+func (r *Row) version() (name string, ruled bool) {
+	if v := releasePattern.FindString(r.EngineVersion); v != "" {
+		return r.Engine + "-" + v, false
+	}
+	if v := versionOfSource[r.Source]; v != "" {
+		return v, true
+	}
+	return olderVersion, true
+}
+
+// kvDtype is the format of the KV cache, and whether a rule overrode what the file says.
+func (r *Row) kvDtype(gpu *model.GPU) (dtype string, ruled bool) {
+	dtype = r.KVDtype
+	if dtype == "" {
+		dtype = "auto"
+	}
+	if r.Engine != "vllm" || r.WeightDtype != "fp8" {
+		return dtype, false
+	}
+	held := "bf16"
+	if blackwell(gpu) {
+		held = "fp8"
+	}
+	said := strings.Replace(dtype, "auto", "bf16", 1)
+	return held, held != said
+}
+
+// blackwell reports whether the GPU computes in 4-bit floats, as NVIDIA's do from that generation on.
+func blackwell(gpu *model.GPU) bool {
+	return strings.HasPrefix(gpu.Name, "b") || strings.HasPrefix(gpu.Name, "gb") || strings.HasPrefix(gpu.Name, "rtx-pro-6000")
+}
+
+// topPModels are the beginnings of the names of models whose generation_config.json has top_p or top_k.
+var topPModels = []string{"llama-2", "llama-3", "llama-4", "qwen3"}
+
+// sampling is how the engine picked tokens, and whether a rule says so.
+func (r *Row) sampling(llm *model.LLM) (how string, ruled bool) {
+	begins := func(name string) bool { return strings.HasPrefix(llm.Name, name) }
+	switch {
+	case r.Sampling != "":
+		return r.Sampling, false
+	case r.perf() && r.Engine == "vllm" && slices.ContainsFunc(topPModels, begins):
+		return "top_p", true
+	}
+	return "greedy", true
+}
+
+// perf reports whether the load came from inference-perf, which asks for random text by its number of tokens.
+func (r *Row) perf() bool { return strings.HasPrefix(r.Source, "inference-sim/") }
+
+// queueClock reports whether latencies count from the engine's queue.
+func (r *Row) queueClock() bool { return strings.HasSuffix(r.Source, "/LLMServingSim") }
+
+// Inference-perf's text, tokenised again.
+const (
+	retokenised       = 1.05
+	retokenisedSpread = 0.02
+)
+
+// Shared prefixes of inference-perf.
+const (
+	promptGroups   = 10
+	promptsInGroup = 10
+)
+
+// Limits of the engines behind inference-perf.
+const (
+	perfMaxNumSeqs          = 128
+	perfMaxNumBatchedTokens = 2048
+)
+
+// The cold start of Triton's kernels for experts.
+const (
+	coldSteps   = 7
+	coldSeconds = 0.5
+)
+
+// coldStart reports whether the engine had to compile the experts' kernels while it served.
+func (r *Row) coldStart(d *model.Deployment) bool {
+	return r.perf() && r.Engine == "vllm" && d.LLM.Experts > 0 && (d.MoEDtype == model.BF16 || d.MoEDtype == model.FP16)
+}

@@ -1,0 +1,257 @@
+package validation
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"clifftop/model"
+	"clifftop/model/catalog"
+	"clifftop/sim/clock"
+)
+
+const never = clock.Never
+
+// writer writes the scenario of a case.
+type writer struct {
+	c   *Case
+	row *Row // the first
+	llm model.LLM
+	b   bytes.Buffer
+}
+
+// newWriter writes all but the traffic.
+func newWriter(c *Case) (*writer, error) {
+	w := &writer{c: c, row: c.Rows[0]}
+	r := w.row
+	var err error
+	if w.llm, err = catalog.LLM(r.Model); err != nil {
+		return nil, fmt.Errorf("model: %s", strings.TrimPrefix(err.Error(), "catalog: "))
+	}
+	gpu, err := catalog.GPU(r.GPU)
+	if err != nil {
+		return nil, fmt.Errorf("gpu: %s", strings.TrimPrefix(err.Error(), "catalog: "))
+	}
+	w.line("name: %s", strconv.Quote(r.ID))
+	w.line("model: %s", w.llm.Name)
+	w.line("gpu: %s", gpu.Name)
+	w.deployment(&gpu)
+	w.engine()
+	if r.queueClock() {
+		c.apply("queue_clock")
+		w.line("overheads: {frontend: 0, frontend_per_token: 0, stream_per_sequence: 0}")
+	}
+	return w, nil
+}
+
+func (w *writer) line(format string, args ...any) {
+	fmt.Fprintf(&w.b, format+"\n", args...)
+}
+
+func (w *writer) bytes() []byte { return w.b.Bytes() }
+
+func (w *writer) deployment(gpu *model.GPU) {
+	r := w.row
+	w.line("deployment:")
+	for _, k := range []struct {
+		name string
+		n    *int
+	}{{"tensor", r.TP}, {"pipeline", r.PP}, {"data", r.DP}, {"expert", r.EP}} {
+		if n := or(k.n, 1); n > 1 {
+			w.line("  %s_parallel_size: %d", k.name, n)
+		}
+	}
+	if n := or(r.DP, 1); n > 1 {
+		w.c.ranks = n
+		w.c.apply("one_rank")
+	}
+	if d := r.WeightDtype; d != "" && d != w.llm.Precision.String() && d != w.llm.MoEPrecision.String() {
+		w.line("  dtype: %s", d)
+	}
+	kv, ruled := r.kvDtype(gpu)
+	if ruled {
+		w.c.apply("kv_dtype")
+		w.c.note("kv_dtype: %q in the file, %s in the simulation", r.KVDtype, kv)
+	}
+	w.line("  kv_cache_dtype: %s", kv)
+}
+
+func (w *writer) engine() {
+	r := w.row
+	w.line("engine:")
+	w.line("  policy: %s", r.Engine)
+	if v, ruled := r.version(); r.Engine == "vllm" {
+		w.line("  version: %s", v)
+		if ruled {
+			w.c.apply("version")
+			w.c.note("engine_version is not known: simulated as %s", v)
+		}
+	}
+	seqs, tokens := r.MaxNumSeqs, r.MaxNumBatchedTokens
+	if r.perf() {
+		if seqs == nil || tokens == nil {
+			w.c.apply("limits")
+		}
+		seqs, tokens = given(or(seqs, perfMaxNumSeqs)), given(or(tokens, perfMaxNumBatchedTokens))
+	}
+	w.count("max_num_seqs", seqs)
+	w.count("max_num_batched_tokens", tokens)
+	w.count("max_model_len", r.MaxModelLen)
+	w.count("block_size", r.BlockSize)
+	w.count("num_gpu_blocks_override", r.KVBlocks)
+	if u := r.GPUMemUtil; u != nil {
+		w.line("  gpu_memory_utilization: %g", *u)
+	}
+	w.toggle("enable_prefix_caching", r.PrefixCaching)
+	w.toggle("enable_chunked_prefill", r.ChunkedPrefill)
+	if or(r.CPUKVBlocks, 0) > 0 {
+		w.c.apply("offload")
+	}
+}
+
+func given(n int) *int { return &n }
+
+func (w *writer) count(key string, n *int) {
+	if n != nil {
+		w.line("  %s: %d", key, *n)
+	}
+}
+
+func (w *writer) toggle(key, value string) {
+	switch value {
+	case "on":
+		w.line("  %s: true", key)
+	case "off":
+		w.line("  %s: false", key)
+	}
+}
+
+// traffic writes the workload and the run's length.
+func (w *writer) traffic() error {
+	r := w.row
+	w.line("workload:")
+	if err := w.arrivals(); err != nil {
+		return err
+	}
+	if err := w.lengths(); err != nil {
+		return err
+	}
+	if n := or(r.SharedPrefixTokens, 0); n > 0 {
+		w.c.apply("prompts")
+		w.line("  prefix: {groups: %d, prompts_per_group: %d, shared_tokens: %d}", promptGroups, promptsInGroup, n)
+	}
+	sampling, ruled := r.sampling(&w.llm)
+	if ruled {
+		w.c.apply("sampling")
+	}
+	w.line("  sampling: %s", sampling)
+	w.line("run:")
+	w.line("  warmup: none")
+	if r.Closed() {
+		// Ten requests for each client are usual.
+		w.line("  requests: %d", or(r.Requests, 10*or(r.Concurrency, 1)))
+	}
+	return nil
+}
+
+// arrivals writes one stage for each row.
+func (w *writer) arrivals() error {
+	r := w.row
+	switch r.LoadMode {
+	case "closed":
+		if or(r.Concurrency, 0) < 1 {
+			return fmt.Errorf("concurrency: a closed loop needs the number of clients (want 1 or more)")
+		}
+		w.line("  arrivals: {process: closed, users: %d}", *r.Concurrency)
+		return nil
+	case "open", "trace":
+	default:
+		return fmt.Errorf("load_mode: %q is not known (want open, closed or trace)", short(r.LoadMode))
+	}
+	if r.LoadMode == "trace" && r.RequestFile == "" {
+		return fmt.Errorf("request_level_file: a trace needs the file of its requests")
+	}
+	process, err := r.process()
+	if err != nil {
+		return err
+	}
+	w.line("  arrivals:")
+	for _, row := range w.c.Rows {
+		if or(row.Rate, 0) <= 0 {
+			return fmt.Errorf("rate_rps: an open loop needs the requests per second (want more than 0)")
+		}
+		seconds := or(row.DurationS, 0)
+		if seconds == 0 && row.Requests == nil {
+			return fmt.Errorf("duration_s and n_requests are both empty (want one of them)")
+		}
+		if seconds == 0 {
+			seconds = math.Ceil(float64(*row.Requests) / *row.Rate)
+		}
+		w.line("  - {name: %q, process: %s, rate: %g, duration: %ss}", "stage "+row.Stage, process, *row.Rate, strconv.FormatFloat(seconds, 'f', -1, 64))
+	}
+	return nil
+}
+
+// process is the law of arrivals.
+func (r *Row) process() (string, error) {
+	switch r.ArrivalProcess {
+	case "", "poisson", "trace": // a trace is replayed
+		return "poisson", nil
+	case "constant":
+		return "constant", nil
+	}
+	return "", fmt.Errorf("arrival_process: %q is not known (want poisson, constant or trace)", short(r.ArrivalProcess))
+}
+
+var (
+	uniformSpec = regexp.MustCompile(`uniform\s*\[\s*([0-9]+)\s*,\s*([0-9]+)\s*\]`)
+	fixedSpec   = regexp.MustCompile(`^fixed ([0-9]+)`)
+	promptSpec  = regexp.MustCompile(`^system ([0-9]+) \+ question ([0-9]+)`)
+)
+
+// lengths writes the laws of prompts and answers. Where requests are recorded one by one, theirs count.
+func (w *writer) lengths() error {
+	if w.row.RequestFile != "" {
+		return nil
+	}
+	input, err := w.length("input", w.row.InputSpec, w.row.InputMean)
+	if err != nil {
+		return err
+	}
+	nominal := w.row.OutputNominal
+	if nominal == nil {
+		nominal = w.row.OutputMeanReported
+	}
+	output, err := w.length("output", w.row.OutputSpec, nominal)
+	if err != nil {
+		return err
+	}
+	w.line("  input: {%s}", input)
+	w.line("  output: {%s}", output)
+	return nil
+}
+
+// length reads a law from the words of a specification; without words that say it, all have the mean length.
+func (w *writer) length(what, spec string, mean *float64) (string, error) {
+	if m := uniformSpec.FindStringSubmatch(spec); m != nil {
+		return fmt.Sprintf("distribution: uniform, min: %s, max: %s", m[1], m[2]), nil
+	}
+	if m := fixedSpec.FindStringSubmatch(spec); m != nil {
+		return "distribution: fixed, value: " + m[1], nil
+	}
+	if m := promptSpec.FindStringSubmatch(spec); m != nil {
+		system, _ := strconv.ParseFloat(m[1], 64)
+		question, _ := strconv.ParseFloat(m[2], 64)
+		tokens := or(mean, retokenised*(system+question))
+		w.c.apply("retokenised")
+		return fmt.Sprintf("distribution: uniform, min: %.0f, max: %.0f", tokens*(1-retokenisedSpread), tokens*(1+retokenisedSpread)), nil
+	}
+	if mean == nil || *mean < 1 {
+		return "", fmt.Errorf("%s_token_spec: %q does not say the lengths, and there is no mean (want uniform[LOW,HIGH], fixed N, or the mean)", what, short(spec))
+	}
+	w.c.note("%s lengths are all taken as the mean", what)
+	return fmt.Sprintf("distribution: fixed, value: %.0f", *mean), nil
+}

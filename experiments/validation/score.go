@@ -1,0 +1,122 @@
+package validation
+
+import (
+	"math"
+	"strings"
+
+	"clifftop/report"
+)
+
+// Metric is one number that is both measured and simulated.
+type Metric struct {
+	// Name is the key in results, such as ttft_mean_ms.
+	Name string
+	// Kind is ttft, tpot, itl, e2e or throughput, and Statistic mean, p50 …
+	Kind, Statistic string
+
+	measured  func(*Row) *float64
+	simulated func(*outcome, *Case) *float64
+}
+
+// Metrics are all that is compared, in the order of results.
+func Metrics() []Metric {
+	var all []Metric
+	for _, k := range []struct {
+		kind string
+		row  func(*Row) *Latency
+		run  func(*report.Latency) *report.Distribution
+	}{
+		{"ttft", func(r *Row) *Latency { return &r.TTFT }, func(l *report.Latency) *report.Distribution { return &l.TTFT }},
+		{"tpot", tpot, func(l *report.Latency) *report.Distribution { return &l.TPOT }},
+		{"itl", func(r *Row) *Latency { return &r.ITL }, func(l *report.Latency) *report.Distribution { return &l.ITL }},
+		{"e2e", func(r *Row) *Latency { return &r.E2E }, func(l *report.Latency) *report.Distribution { return &l.E2E }},
+	} {
+		for _, s := range []struct {
+			name string
+			row  func(*Latency) *float64
+			run  func(*report.Distribution) *float64
+		}{
+			{"mean", func(l *Latency) *float64 { return l.Mean }, func(d *report.Distribution) *float64 { return d.Mean }},
+			{"p50", func(l *Latency) *float64 { return l.P50 }, func(d *report.Distribution) *float64 { return d.P50 }},
+			{"p90", func(l *Latency) *float64 { return l.P90 }, func(d *report.Distribution) *float64 { return d.P90 }},
+			{"p95", func(l *Latency) *float64 { return l.P95 }, func(d *report.Distribution) *float64 { return d.P95 }},
+			{"p99", func(l *Latency) *float64 { return l.P99 }, func(d *report.Distribution) *float64 { return d.P99 }},
+		} {
+			all = append(all, Metric{
+				Name: k.kind + "_" + s.name + "_ms", Kind: k.kind, Statistic: s.name,
+				measured:  func(r *Row) *float64 { return s.row(k.row(r)) },
+				simulated: func(o *outcome, _ *Case) *float64 { return s.run(k.run(&o.latency)) },
+			})
+		}
+	}
+	return append(all, Metric{
+		Name: "output_tokens_per_s", Kind: "throughput", Statistic: "mean",
+		measured: throughput,
+		simulated: func(o *outcome, c *Case) *float64 {
+			if o.throughput.OutputTokensPerS == nil {
+				return nil
+			}
+			x := *o.throughput.OutputTokensPerS * float64(c.ranks)
+			return &x
+		},
+	})
+}
+
+// tpot is the time per token that the engine produced. Where the client counted the text's tokens again, only the
+// mean by the nominal count can be compared.
+func tpot(r *Row) *Latency {
+	l := r.TPOT
+	if r.TPOTMeanNominal != nil {
+		l.Mean = r.TPOTMeanNominal
+	}
+	if r.recounted() {
+		l.P50, l.P90, l.P95, l.P99 = nil, nil, nil, nil
+	}
+	return &l
+}
+
+// recounted reports whether the client counted the answers' tokens from their text.
+func (r *Row) recounted() bool {
+	return r.perf() || strings.Contains(r.TPOTDefinition, "reported")
+}
+
+// throughput is the rate of tokens that the engine produced.
+func throughput(r *Row) *float64 {
+	if !r.recounted() {
+		return r.OutputTokensPerS
+	}
+	if r.RequestsPerS == nil || r.OutputNominal == nil {
+		return nil
+	}
+	x := *r.RequestsPerS * *r.OutputNominal
+	return &x
+}
+
+// Comparison is one metric of a row.
+type Comparison struct {
+	Metric    string   `json:"metric"`
+	Measured  *float64 `json:"measured"`
+	Simulated *float64 `json:"simulated"`
+	// Error is simulated over measured less 1; nil where one of them is missing.
+	Error *float64 `json:"error"`
+}
+
+// compare makes a row's comparisons: of all that was measured.
+func compare(r *Row, o *outcome, c *Case) []Comparison {
+	list := []Comparison{}
+	for _, m := range Metrics() {
+		measured := m.measured(r)
+		if measured == nil {
+			continue
+		}
+		k := Comparison{Metric: m.Name, Measured: measured, Simulated: m.simulated(o, c)}
+		if k.Simulated != nil && *measured > 0 {
+			e := *k.Simulated / *measured - 1
+			if !math.IsInf(e, 0) && !math.IsNaN(e) {
+				k.Error = &e
+			}
+		}
+		list = append(list, k)
+	}
+	return list
+}

@@ -1,0 +1,351 @@
+package validation
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// WriteTable writes the report for people: a line for each row, what was not simulated, and the errors
+// summed up, in lines of at most 120 characters.
+func (r *Report) WriteTable(w io.Writer) error { return r.write(w, &textGrid{}) }
+
+// WriteMarkdown writes the same tables as Markdown.
+func (r *Report) WriteMarkdown(w io.Writer) error { return r.write(w, &textGrid{markdown: true}) }
+
+func (r *Report) write(w io.Writer, t *textGrid) error {
+	r.rowTable(t)
+	r.refusals(t)
+	r.ruleList(t)
+	r.groupTable(t)
+	r.summaryTable(t)
+	_, err := io.WriteString(w, t.b.String())
+	return err
+}
+
+// rowTable lists the scored rows.
+func (r *Report) rowTable(t *textGrid) {
+	grid := [][]string{{"run", "model", "gpu", "load", "TTFT ms", "sim", "%", "p90 %", "p99 %", "TPOT ms", "sim", "%", "E2E %", "tok/s %"}}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.Status != Scored {
+			continue
+		}
+		line := []string{ending(row.RunID, 28), cut(row.Model, 13), cut(gpus(row.GPU, row.TP), 10), load(row)}
+		for _, m := range []string{"ttft_mean_ms", "tpot_mean_ms"} {
+			c := row.comparison(m)
+			if c == nil {
+				c = &Comparison{}
+			}
+			line = append(line, figure(c.Measured), figure(c.Simulated), percent(c.Error))
+			if m == "ttft_mean_ms" {
+				line = append(line, percent(row.Error("ttft_p90_ms")), percent(row.Error("ttft_p99_ms")))
+			}
+		}
+		line = append(line, percent(row.Error("e2e_mean_ms")), percent(row.Error("output_tokens_per_s")))
+		grid = append(grid, line)
+	}
+	if len(grid) > 1 {
+		t.heading("Measured and simulated: means, and errors in %% (simulated over measured, less 1)")
+		t.grid(grid, 4)
+	}
+}
+
+// refusals counts the rows that were not scored by their reasons.
+func (r *Report) refusals(t *textGrid) {
+	var reasons []string
+	rows := map[string][]string{}
+	for i := range r.Rows {
+		if row := &r.Rows[i]; row.Status != Scored {
+			key := string(row.Status) + ": " + row.Reason
+			if rows[key] == nil {
+				reasons = append(reasons, key)
+			}
+			rows[key] = append(rows[key], row.RunID)
+		}
+	}
+	if len(reasons) > 0 {
+		t.heading("Not scored")
+	}
+	for _, key := range reasons {
+		list := rows[key]
+		names := strings.Join(list[:min(2, len(list))], ", ")
+		if len(list) > 2 {
+			names += ", …"
+		}
+		t.item(fmt.Sprintf("%d", len(list)), fmt.Sprintf("%s (%s)", key, names))
+	}
+}
+
+// ruleList tells what was filled in, and how often.
+func (r *Report) ruleList(t *textGrid) {
+	if len(r.Rules) == 0 && len(r.Notes) == 0 {
+		return
+	}
+	t.heading("Filled in")
+	for _, rule := range r.Rules {
+		n := 0
+		for i := range r.Rows {
+			for _, code := range r.Rows[i].Rules {
+				if code == rule.Code {
+					n++
+				}
+			}
+		}
+		t.item(fmt.Sprintf("%d", n), rule.Code+": "+rule.Text)
+	}
+	for _, note := range r.Notes {
+		t.item("", note)
+	}
+}
+
+// summed are the metrics of tables of summed-up errors.
+var summed = []struct{ title, metric string }{
+	{"TTFT", "ttft_mean_ms"}, {"p90", "ttft_p90_ms"}, {"p99", "ttft_p99_ms"}, {"TPOT", "tpot_mean_ms"},
+	{"E2E", "e2e_mean_ms"}, {"p99", "e2e_p99_ms"}, {"tok/s", "output_tokens_per_s"},
+}
+
+func summedHead(first ...string) []string {
+	for _, s := range summed {
+		first = append(first, s.title)
+	}
+	return first
+}
+
+// summedCells are the medians, and the biases where there is more than one row.
+func summedCells(list []Spread) []string {
+	var cells []string
+	for _, m := range summed {
+		s := of(list, m.metric)
+		switch {
+		case s == nil:
+			cells = append(cells, "–")
+		default:
+			cells = append(cells, fmt.Sprintf("%s (%s)", size(s.Median), percent(s.Bias)))
+		}
+	}
+	return cells
+}
+
+func (r *Report) groupTable(t *textGrid) {
+	if len(r.Groups) == 0 {
+		return
+	}
+	t.heading("Errors over rows: median size (mean with sign) in %%")
+	grid := [][]string{summedHead("", "", "rows")}
+	last := ""
+	for _, g := range r.Groups {
+		by := g.By
+		if by == last && !t.markdown {
+			by = ""
+		}
+		last = g.By
+		grid = append(grid, append([]string{by, g.Value, strconv.Itoa(g.Rows)}, summedCells(g.Errors)...))
+	}
+	t.grid(grid, 2)
+}
+
+func (r *Report) summaryTable(t *textGrid) {
+	if len(r.Summary) == 0 {
+		return
+	}
+	t.heading("Errors over cells (model, GPU, tensor-parallel size): median of the cells' median sizes (their mean) in %%")
+	grid := [][]string{summedHead("", "rows", "cells")}
+	for _, c := range r.Summary {
+		line := []string{c.Name, strconv.Itoa(c.Rows), strconv.Itoa(len(c.Cells))}
+		for _, m := range summed {
+			cell := "–"
+			if s := of(c.Errors, m.metric); s != nil {
+				cell = fmt.Sprintf("%s (%s)", size(s.Median), size(s.Mean))
+			}
+			line = append(line, cell)
+		}
+		grid = append(grid, line)
+	}
+	t.grid(grid, 1)
+}
+
+// WriteCSV writes a row for each run and metric, with the names of the JSON form.
+func (r *Report) WriteCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	head := []string{"run_id", "status", "tier", "engine", "model", "moe", "gpu", "tp", "load", "rate", "users", "overload", "rules", "reason", "metric", "measured", "simulated", "error"}
+	if err := out.Write(head); err != nil {
+		return err
+	}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		users := ""
+		if row.Users != nil {
+			users = strconv.Itoa(*row.Users)
+		}
+		line := []string{row.RunID, string(row.Status), row.Tier, row.Engine, row.Model, strconv.FormatBool(row.MoE), row.GPU, strconv.Itoa(row.TP),
+			row.Load, exact(row.Rate), users, strconv.FormatBool(row.Overload), strings.Join(row.Rules, " "), row.Reason}
+		metrics := row.Metrics
+		if len(metrics) == 0 {
+			metrics = []Comparison{{}}
+		}
+		for _, m := range metrics {
+			if err := out.Write(append(line[:len(line):len(line)], m.Metric, exact(m.Measured), exact(m.Simulated), exact(m.Error))); err != nil {
+				return err
+			}
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func exact(x *float64) string {
+	if x == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*x, 'g', 10, 64)
+}
+
+// textGrid lays out text.
+type textGrid struct {
+	b        strings.Builder
+	markdown bool
+}
+
+func (t *textGrid) heading(format string, args ...any) {
+	if t.b.Len() > 0 {
+		t.b.WriteString("\n")
+	}
+	text := fmt.Sprintf(format, args...)
+	if t.markdown {
+		fmt.Fprintf(&t.b, "### %s\n\n", text)
+		return
+	}
+	t.b.WriteString(text + "\n")
+}
+
+const gridWidth = 120
+
+// item writes a count and a text, wrapped.
+func (t *textGrid) item(count, text string) {
+	if t.markdown {
+		fmt.Fprintf(&t.b, "* %s %s\n", count, text)
+		return
+	}
+	const indent = 6
+	line := fmt.Sprintf("%*s ", indent-1, count)
+	used := indent
+	for i, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		if i > 0 && used+1+n > gridWidth {
+			line += "\n" + strings.Repeat(" ", indent-1)
+			used = indent - 1
+		}
+		if i > 0 {
+			line += " "
+			used++
+		}
+		line += word
+		used += n
+	}
+	t.b.WriteString(line + "\n")
+}
+
+// grid writes rows of cells: the first columns on the left, the others, which are numbers, on the right.
+func (t *textGrid) grid(rows [][]string, left int) {
+	if t.markdown {
+		for i, row := range rows {
+			t.b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+			if i == 0 {
+				t.b.WriteString("|" + strings.Repeat("---|", left) + strings.Repeat("---:|", len(row)-left) + "\n")
+			}
+		}
+		return
+	}
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, c := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+		}
+	}
+	for _, row := range rows {
+		line := ""
+		for i, c := range row {
+			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
+			if i < left {
+				line += c + space + " "
+			} else {
+				line += space + c + " "
+			}
+		}
+		t.b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+}
+
+// percent is an error with its sign.
+func percent(e *float64) string {
+	switch {
+	case e == nil:
+		return "–"
+	case math.Abs(*e) >= 10:
+		return fmt.Sprintf("%+.0f×", *e+1)
+	case math.Abs(*e) >= 0.995:
+		return fmt.Sprintf("%+.0f", 100**e)
+	}
+	return fmt.Sprintf("%+.1f", 100**e)
+}
+
+// size is an error without its sign.
+func size(e *float64) string {
+	if e == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f", 100**e)
+}
+
+// figure is a measured or simulated value of three to four digits.
+func figure(x *float64) string {
+	switch {
+	case x == nil:
+		return "–"
+	case *x >= 1000:
+		return fmt.Sprintf("%.0f", *x)
+	case *x >= 100:
+		return fmt.Sprintf("%.1f", *x)
+	}
+	return fmt.Sprintf("%.2f", *x)
+}
+
+// load says how much was asked.
+func load(r *Result) string {
+	switch {
+	case r.Load == "closed" && r.Users != nil:
+		return fmt.Sprintf("%d users", *r.Users)
+	case r.Rate != nil:
+		return fmt.Sprintf("%.3g/s", *r.Rate)
+	}
+	return r.Load
+}
+
+func gpus(name string, tp int) string {
+	name = strings.TrimSuffix(strings.TrimSuffix(name, "-sxm"), "-se")
+	if tp > 1 {
+		return fmt.Sprintf("%d×%s", tp, name)
+	}
+	return name
+}
+
+// cut shortens a text to n characters.
+func cut(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+// ending is the end of a long text.
+func ending(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return "…" + string(r[len(r)-n+1:])
+	}
+	return s
+}
