@@ -42,6 +42,22 @@ func (it *composition) Waiting(place int) (sched.Waiting, bool) {
 	return head, true
 }
 
+// Beginning implements [sched.View].
+func (it *composition) Beginning(place int, tokens int32) (key uint64, ok bool) {
+	it.looked = it.looked || place > 0
+	w := it.r.queue.at(place)
+	if w == nil || it.r.describe(w).Known < tokens {
+		return 0, false
+	}
+	return w.req.Beginning(tokens), true
+}
+
+// Path implements [sched.View].
+func (it *composition) Path(place int, to []int32) []int32 {
+	it.looked = it.looked || place > 0
+	return to
+}
+
 // describe tells of a request in the queue what does not depend on the cache.
 func (r *Replica) describe(w *waiting) sched.Waiting {
 	d := sched.Waiting{Progress: progress(&w.req), Preempted: w.seq != none, Urgency: w.urgency()}

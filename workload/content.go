@@ -79,6 +79,20 @@ func (r *Request) Text(to []Segment) []Segment {
 	return append(to, Segment{ID: answer, Tokens: r.OutputTokens})
 }
 
+// Beginning is a hash of the first tokens of r: requests that have it in common have these in common.
+func (r *Request) Beginning(tokens int32) uint64 {
+	key := uint64(blockDomain)
+	var scratch [8]Segment
+	for _, s := range r.Text(scratch[:0]) {
+		if tokens <= 0 {
+			break
+		}
+		key = chain(key, s.ID, uint64(min(s.Tokens, tokens)))
+		tokens -= s.Tokens
+	}
+	return key
+}
+
 // BlockKeys walks the KV blocks of a request from its first token on, and gives each full block
 // the key under which a prefix cache knows it: a hash of the chain of all tokens up to its end.
 //

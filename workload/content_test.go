@@ -5,6 +5,27 @@ import (
 	"testing"
 )
 
+func TestBeginning(t *testing.T) {
+	content := func(ids ...uint64) *Content {
+		c := &Content{}
+		for _, id := range ids {
+			c.Segments = append(c.Segments, Segment{ID: id, Tokens: 20})
+		}
+		return c
+	}
+	a := Request{ID: 1, InputTokens: 50, OutputTokens: 4, Content: content(1, 2)}
+	b := Request{ID: 2, InputTokens: 60, OutputTokens: 4, Content: content(1, 2, 3)}
+	c := Request{ID: 3, InputTokens: 50, OutputTokens: 4, Content: content(1, 3)}
+	for _, tokens := range []int32{1, 20, 21, 40, 41} {
+		if got, want := a.Beginning(tokens) == b.Beginning(tokens), tokens <= 40; got != want {
+			t.Errorf("%d tokens of prompts that share 40 are alike: %v", tokens, got)
+		}
+		if got, want := a.Beginning(tokens) == c.Beginning(tokens), tokens <= 20; got != want {
+			t.Errorf("%d tokens of prompts that share 20 are alike: %v", tokens, got)
+		}
+	}
+}
+
 func TestText(t *testing.T) {
 	content := &Content{Segments: []Segment{{ID: 1, Tokens: 30}, {ID: 2, Tokens: 20}}}
 	for _, c := range []struct {

@@ -181,6 +181,12 @@ type View interface {
 	// there is none. i > 0 is allowed only without an [Order], and costs in proportion to i.
 	WaitingLen() int
 	Waiting(i int) (w Waiting, ok bool)
+	// Beginning identifies the first known tokens of the i-th request of the queue: of requests whose keys are
+	// equal they are the same. ok is false when there are not as many. Path appends to to the nodes of a
+	// radix cache, from the root on, that hold what is cached of the request, and nothing without one; their
+	// numbers tell nodes apart within an iteration. Both cost as Waiting does.
+	Beginning(i int, tokens int32) (key uint64, ok bool)
+	Path(i int, to []int32) []int32
 	// Admit moves the i-th request of the queue to the end of the running batch, gives it n tokens, takes the
 	// blocks for them, and returns its handle; the requests behind it move up. n is at least 1 and at most
 	// Known-Cached, or Known-Computed for one that was swapped out, which resumes where it was; and there must be

@@ -18,6 +18,8 @@ type store interface {
 	// lookup finds the leading tokens of s, at most so many, that the cache holds, and how many of
 	// their blocks are referenced.
 	lookup(s *sequence, most int32) (tokens int32, held int)
+	// path numbers the nodes of a radix tree that hold what lookup finds, from the root on.
+	path(s *sequence, most int32) []int32
 	// admit makes s hold what lookup finds.
 	admit(s *sequence, most int32) (tokens int32)
 	// holds is the number of blocks that s holds. take gives it more, as many as it can have.
@@ -73,6 +75,8 @@ func (p *paged) shared() int                   { return p.pool.shared }
 func (p *paged) holds(s *sequence) int         { return len(s.kv.blocks) }
 func (p *paged) grows(s *sequence, n int) bool { return true }
 func (p *paged) done(s *sequence, n int32)     {}
+
+func (p *paged) path(s *sequence, n int32) []int32 { return nil }
 
 func (p *paged) take(s *sequence, n int) {
 	for range n {
@@ -172,6 +176,7 @@ func (h *holes) grows(s *sequence, n int) bool {
 }
 func (h *holes) shared() int                                  { return 0 }
 func (h *holes) lookup(s *sequence, most int32) (int32, int)  { return 0, 0 }
+func (h *holes) path(s *sequence, n int32) []int32            { return nil }
 func (h *holes) admit(s *sequence, most int32) (tokens int32) { return 0 }
 func (h *holes) known(s *sequence, tokens int32)              {}
 func (h *holes) done(s *sequence, tokens int32)               {}

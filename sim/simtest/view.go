@@ -2,6 +2,7 @@ package simtest
 
 import (
 	"fmt"
+	"hash/fnv"
 	"slices"
 
 	"clifftop/sim/clock"
@@ -323,6 +324,25 @@ func (v view) Waiting(i int) (sched.Waiting, bool) {
 		w.Live = w.Cached < most/v.cfg.BlockSize*v.cfg.BlockSize && answers && s.rec.Request.Content != nil
 	}
 	return w, true
+}
+
+func (v view) Beginning(i int, tokens int32) (key uint64, ok bool) {
+	if i >= len(v.waiting) || v.waiting[i].known() < tokens {
+		return 0, false
+	}
+	h := fnv.New64a()
+	for _, t := range Tokens(&v.waiting[i].rec.Request, tokens) {
+		fmt.Fprint(h, t)
+	}
+	return h.Sum64(), true
+}
+
+func (v view) Path(i int, to []int32) []int32 {
+	if i >= len(v.waiting) {
+		return to
+	}
+	s := v.waiting[i]
+	return append(to, v.kv.path(s, s.known()-1)...)
 }
 
 // describe is what a policy sees of a waiting request, without the prefix cache.
