@@ -1,0 +1,38 @@
+package sched
+
+// Orca schedules iteration by iteration (Yu et al., OSDI 2022): after each iteration those that have ended leave
+// and waiting requests enter, first come, first served, without waiting for the rest of a batch. Prompts are
+// computed whole, in the same iterations in which others decode. On admission a request takes room for the
+// longest that it may get, so that nobody is ever preempted.
+//
+// In a contiguous pool, as Orca had it, that room is one hole, and what lies between the holes is lost until
+// neighbours leave. In a paged pool Orca shows what reservation alone costs. How much is reserved
+// depends on what clients declare: exactly what they will get is the best case, and max_model_len the worst.
+type Orca struct{}
+
+var _ Scheduler = (*Orca)(nil)
+
+// Validate implements [Scheduler].
+func (p *Orca) Validate(l Limits) error { return needsWholePrompts("orca", l) }
+
+// Schedule implements [Scheduler].
+func (p *Orca) Schedule(v View) {
+	decodeReserved(v)
+	for w, ok := v.Waiting(0); ok; w, ok = v.Waiting(0) {
+		tokens := w.Known - w.Cached
+		if why := obstacle(v, tokens, fullBlocks(v, w)); why != NotBlocked {
+			v.Blocked(why)
+			return
+		}
+		admitFull(v, w, tokens)
+	}
+}
+
+// Repeats implements [Scheduler]. Decoding takes no blocks, so that only a departure lets a blocked head in, or
+// the answer whose tokens lead its prompt.
+func (p *Orca) Repeats(v View) int {
+	if w, ok := v.Waiting(0); ok && w.Live {
+		return 1
+	}
+	return forever
+}

@@ -1,0 +1,75 @@
+package sched
+
+// Static forms a batch and runs it to its end, as FasterTransformer did: requests are admitted only when
+// nothing runs, at most max_num_seqs of them, and whoever comes later waits until the longest answer of the batch
+// has ended. Nobody waits for a batch to fill.
+//
+// The batch is a rectangle. All prompts are computed in its first iteration, each at the cost of the longest of
+// them; so that many tokens have to fit the token budget. Then every row decodes in every iteration: a
+// row whose answer has ended, or whose client has left, costs what it would if it went on. Its blocks and
+// its seat are free, but nobody takes them.
+type Static struct {
+	rows    int   // of the batch that runs
+	prompts int64 // the tokens of their prompts
+}
+
+var _ Scheduler = (*Static)(nil)
+
+// Validate implements [Scheduler].
+func (p *Static) Validate(l Limits) error { return needsWholePrompts("static", l) }
+
+// Schedule implements [Scheduler].
+func (p *Static) Schedule(v View) {
+	if v.RunningLen() == 0 {
+		p.form(v)
+		return
+	}
+	p.decode(v)
+	v.Blocked(HeldByPolicy)
+}
+
+// form admits the next batch.
+func (p *Static) form(v View) {
+	p.rows, p.prompts = 0, 0
+	budget, longest := int64(v.Budget()), int32(0)
+	for w, ok := v.Waiting(0); ok; w, ok = v.Waiting(0) {
+		tokens := w.Known - w.Cached
+		why := obstacle(v, tokens, fullBlocks(v, w))
+		if why == NotBlocked && int64(p.rows+1)*int64(max(longest, tokens)) > budget {
+			why = LacksBudget
+		}
+		if why != NotBlocked {
+			v.Blocked(why)
+			break
+		}
+		admitFull(v, w, tokens)
+		longest = max(longest, tokens)
+		p.rows++
+		p.prompts += int64(w.Prompt)
+	}
+	if p.rows > 0 {
+		v.PadChunks(longest)
+	}
+}
+
+// decode gives every row its token, those that have ended included.
+func (p *Static) decode(v View) {
+	live, context, generated := v.Decoding(), int64(0), int32(0)
+	if live == 0 {
+		return // the last tokens are on their way
+	}
+	for s := v.First(); s != None; s = v.Next(s) {
+		if v.Missing(s) > 0 {
+			row := v.Progress(s)
+			generated = row.Generated // the same in all of them
+			context += int64(row.Prompt + row.Generated)
+		}
+	}
+	decodeReserved(v)
+	if ended := p.rows - live; ended > 0 {
+		v.Pad(ended, p.prompts+int64(p.rows)*int64(generated)-context)
+	}
+}
+
+// Repeats implements [Scheduler].
+func (p *Static) Repeats(v View) int { return forever }

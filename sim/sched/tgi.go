@@ -1,0 +1,143 @@
+package sched
+
+import (
+	"errors"
+	"fmt"
+)
+
+// TGI is the scheduler of Hugging Face's text-generation-inference. A request takes the blocks of its prompt and of
+// all the tokens that it may generate when it enters the batch, so that nobody is ever preempted. The queue is first
+// in, first out; an entry whose client has left is dropped.
+//
+// Without chunking a prefill pauses all who decode. It is therefore put off until it is worth while: at least
+// WaitingServedRatio of the decoding requests' number have to wait, and so many of them to fit; after MaxWaitingTokens
+// iterations without a prefill anybody will do. The batch decodes at least once between two prefills.
+//
+// With chunking (the back ends of version 3) prompts join the iterations in which others decode. The token budget is
+// max_batch_prefill_tokens less what the batch takes by itself, and the last prompt that enters is cut where it ends.
+type TGI struct {
+	// WaitingServedRatio is the number of waiting requests that are worth a pause, for each one that
+	// decodes, rounded down. TGI has 0.3, and 1.2 before version 2.
+	WaitingServedRatio float64
+	// MaxWaitingTokens is the reading of the counter at which a prefill needs no minimum: it is 1 after a prefill
+	// and grows by 1 with each iteration that decodes. TGI has 20.
+	MaxWaitingTokens int
+	// Chunking divides prompts. The two knobs above are then without effect.
+	Chunking bool
+
+	prefilled int64 // DecodeSteps at the last prefill
+}
+
+var _ Scheduler = (*TGI)(nil)
+
+// Validate implements [Scheduler].
+func (p *TGI) Validate(l Limits) error {
+	faults := []error{needsPages("tgi", l)}
+	if !(p.WaitingServedRatio >= 0) {
+		faults = append(faults, fmt.Errorf("waiting_served_ratio: %v is not allowed (want 0 or more)", p.WaitingServedRatio))
+	}
+	if p.MaxWaitingTokens < 0 {
+		faults = append(faults, fmt.Errorf("max_waiting_tokens: %d is negative", p.MaxWaitingTokens))
+	}
+	if !p.Chunking {
+		faults = append(faults, needsWholePrompts("tgi", l))
+		if l.Ordered {
+			faults = append(faults, errors.New("policy tgi: without chunking its queue is first in, first out"))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// Schedule implements [Scheduler].
+func (p *TGI) Schedule(v View) {
+	switch {
+	case p.Chunking:
+		decodeReserved(v)
+		continuePrefills(v)
+		p.admit(v)
+	case p.worthwhile(v) && p.admit(v):
+		p.prefilled = v.DecodeSteps()
+	default:
+		decodeReserved(v)
+	}
+}
+
+// admit admits from the head of the queue until one does not fit, and reports whether anybody did.
+func (p *TGI) admit(v View) (any bool) {
+	for w, ok := v.Waiting(0); ok; w, ok = v.Waiting(0) {
+		tokens := w.Known - w.Cached
+		if p.Chunking {
+			tokens = min(tokens, v.Budget())
+		}
+		if why := obstacle(v, tokens, fullBlocks(v, w)); why != NotBlocked {
+			v.Blocked(why)
+			break
+		}
+		admitFull(v, w, tokens)
+		any = true
+	}
+	return any
+}
+
+// worthwhile says whether a prefill may pause those who decode.
+func (p *TGI) worthwhile(v View) bool {
+	if _, ok := v.Waiting(0); !ok || v.Decoding() == 0 {
+		return ok
+	}
+	counter := p.counter(v)
+	if counter > 1 && (counter >= int64(p.MaxWaitingTokens) || p.enough(v)) {
+		return true
+	}
+	v.Blocked(HeldByPolicy)
+	return false
+}
+
+func (p *TGI) counter(v View) int64 { return 1 + v.DecodeSteps() - p.prefilled }
+
+// minimum is the number of requests that are worth a pause.
+func (p *TGI) minimum(v View) int { return int(p.WaitingServedRatio * float64(v.Decoding())) }
+
+// enough says whether as many as are worth a pause wait and fit.
+func (p *TGI) enough(v View) bool {
+	least := p.minimum(v)
+	if v.WaitingLen() < least || v.Seats() < least {
+		return false
+	}
+	tokens, blocks := v.Budget(), v.FreeBlocks()
+	for i := range least {
+		w, _ := v.Waiting(i)
+		tokens -= w.Known - w.Cached
+		blocks -= fullBlocks(v, w)
+		if tokens < 0 || blocks < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Repeats implements [Scheduler]. The minimum is lifted when the counter says so, and anybody who joins the queue may
+// make it up. Otherwise those who wait are let in only by a departure, or by an answer whose tokens lead their prompts.
+func (p *TGI) Repeats(v View) int {
+	looked := 1
+	if !p.Chunking {
+		looked = max(looked, p.minimum(v))
+	}
+	for i := range looked {
+		w, ok := v.Waiting(i)
+		switch {
+		case !ok && i == 0:
+			return forever
+		case ok && w.Live:
+			return 1
+		}
+	}
+	counter := p.counter(v)
+	switch left := int64(p.MaxWaitingTokens) - counter; {
+	case p.Chunking || left <= 0:
+		return forever
+	case counter == 1: // the first chance comes with the next iteration
+		return 1
+	default:
+		return int(left)
+	}
+}
