@@ -110,8 +110,28 @@ func (it *composition) got(s *sequence) bool {
 // Urgency implements [sched.View].
 func (it *composition) Urgency(i sched.Seq) sched.Urgency {
 	s := it.r.seq(int32(i))
-	w := waiting{req: s.rec.Request, key: s.orderKey}
-	return w.urgency()
+	u := sched.Urgency{Arrival: int64(s.rec.Request.Arrival), Request: s.rec.Request.ID}
+	if order := it.r.cfg.Order; order != nil {
+		w := sched.Waiting{
+			Progress: it.Progress(i), Computed: it.computed(s), Answer: it.r.host.outputOf(&s.rec.Request),
+			Preempted: s.rec.Preemptions > 0, Urgency: u,
+		}
+		w.Known = w.Prompt + w.Generated
+		u.Key = order.Key(&w)
+	}
+	return u
+}
+
+// computed is the number of tokens that s had computed before this iteration.
+func (it *composition) computed(s *sequence) int32 {
+	if s.phase != decoding {
+		return s.computed - s.given
+	}
+	n := s.target + int32(it.r.cohort.steps-s.joined)
+	if it.stepped {
+		n--
+	}
+	return n
 }
 
 // DecodeAll implements [sched.View].
@@ -291,7 +311,6 @@ func (it *composition) Admit(place int, n int32) sched.Seq {
 	if i == none {
 		i = r.seqs.take()
 		r.start(r.seq(i), &w.req)
-		r.seq(i).orderKey = w.key
 		if p, ok := r.host.patient[w.req.ID]; ok {
 			p.seq = i
 		}

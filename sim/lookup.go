@@ -61,7 +61,8 @@ func (it *composition) Path(place int, to []int32) []int32 {
 // describe tells of a request in the queue what does not depend on the cache.
 func (r *Replica) describe(w *waiting) sched.Waiting {
 	d := sched.Waiting{Progress: progress(&w.req), Preempted: w.seq != none, Urgency: w.urgency()}
-	d.MaxTokens = r.host.outputOf(&w.req)
+	d.Answer = r.host.outputOf(&w.req)
+	d.MaxTokens = d.Answer
 	if w.seq != none {
 		d.Generated = r.seq(w.seq).issued
 	}

@@ -40,11 +40,11 @@ func (it *composition) preempt(i sched.Seq, tail bool) {
 		return
 	}
 	s.phase = preempted
-	s.orderKey = r.keyOf(&waiting{req: s.rec.Request, seq: int32(i)})
+	key := r.keyOf(&waiting{req: s.rec.Request, seq: int32(i)})
 	if tail {
-		r.queue.pushTail(&s.rec.Request, int32(i), s.orderKey)
+		r.queue.pushTail(&s.rec.Request, int32(i), key)
 	} else {
-		r.queue.pushHead(&s.rec.Request, int32(i), s.orderKey)
+		r.queue.pushHead(&s.rec.Request, int32(i), key)
 	}
 }
 

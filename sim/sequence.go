@@ -39,7 +39,6 @@ type sequence struct {
 	reused   int32 // tokens found in the prefix cache at the last admission
 	given    int32 // tokens given in the iteration being composed
 	promised int32 // tokens that it was promised blocks for
-	orderKey int64 // the order's, as of its last time in the queue
 
 	joined   int64 // cohort step at which it joined
 	ends     int64 // cohort step at which its last token is issued

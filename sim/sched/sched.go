@@ -136,7 +136,8 @@ type View interface {
 	Missing(s Seq) int32
 	// Progress tells how far s has come, and whose it is.
 	Progress(s Seq) Progress
-	// Urgency is the place of s in the order of the queue, by the key that it had there last.
+	// Urgency is the place that s would have in the order of the queue if it returned now with all that it has
+	// computed before this iteration. Without an [Order] the key is 0.
 	Urgency(s Seq) Urgency
 	// Remaining is the sum of min(MaxTokens-Generated, limit) over the running sequences that may be given
 	// tokens: the most that they can still produce, as far as the engine knows. It costs more only where
@@ -232,8 +233,12 @@ type Waiting struct {
 	Known int32
 	// Cached is the number of its leading tokens that the prefix cache holds now, at most Known-1.
 	Cached int32
-	// Computed is the number of its leading tokens whose KV is in host memory, because it was swapped out.
+	// Computed is the number of its leading tokens whose KV is in host memory, because it was swapped out; of a
+	// running sequence that is shown to an [Order], those in the pool.
 	Computed int32
+	// Answer is the true length of the answer in tokens, cut at the longest sequence. No engine knows it: it is
+	// there for oracles, and for predictors that blur it.
+	Answer int32
 	// Preempted says that it has run before.
 	Preempted bool
 	// Live says that the tokens may still come into the cache from an answer that is being

@@ -184,9 +184,7 @@ func (n *naive) busy() bool {
 func (n *naive) enqueue(s *sequence, head bool) {
 	switch {
 	case n.cfg.Order != nil:
-		s.key = 0
-		w := n.describe(s)
-		s.key = n.cfg.Order.Key(&w)
+		s.key = n.rank(s).Key
 		n.waiting = insert(n.waiting, s, compareUrgency)
 	case head:
 		n.waiting = slices.Insert(n.waiting, 0, s)

@@ -20,7 +20,7 @@ var _ sched.View = view{}
 
 // compose lets the policy decide what the next iteration does.
 func (n *naive) compose(at clock.Time) *iteration {
-	it := &iteration{budget: int32(n.cfg.MaxNumBatchedTokens), serials: n.serials}
+	it := &iteration{budget: int32(n.cfg.MaxNumBatchedTokens)}
 	n.blocked = sched.NotBlocked
 	for _, s := range n.running {
 		s.given, s.found, s.loaded = 0, 0, 0
@@ -160,7 +160,7 @@ func (v view) last(f func(s *sequence) bool) sched.Seq {
 
 func (v view) Missing(i sched.Seq) int32           { return v.runs(i).missing() }
 func (v view) Progress(i sched.Seq) sched.Progress { return v.runs(i).progress() }
-func (v view) Urgency(i sched.Seq) sched.Urgency   { return v.runs(i).urgency() }
+func (v view) Urgency(i sched.Seq) sched.Urgency   { return v.rank(v.runs(i)) }
 func (v view) Promise(i sched.Seq, tokens int32)   { v.runs(i).promised = tokens }
 
 func (v view) DecodeAll() sched.Seq {
@@ -347,11 +347,20 @@ func (v view) Path(i int, to []int32) []int32 {
 
 // describe is what a policy sees of a waiting request, without the prefix cache.
 func (n *naive) describe(s *sequence) sched.Waiting {
-	w := sched.Waiting{Progress: s.progress(), Known: s.known(), Preempted: s.serial > 0, Urgency: s.urgency()}
-	if s.hosted > 0 {
-		w.Computed = s.computed
+	return sched.Waiting{
+		Progress: s.progress(), Known: s.known(), Computed: s.computed, Answer: s.answer,
+		Preempted: s.rec.Preemptions > 0, Urgency: s.urgency(),
 	}
-	return w
+}
+
+// rank is the place that s has in the order of the queue, or would have if it returned now.
+func (n *naive) rank(s *sequence) sched.Urgency {
+	w := n.describe(s)
+	w.Urgency.Key = 0
+	if n.cfg.Order != nil {
+		w.Urgency.Key = n.cfg.Order.Key(&w)
+	}
+	return w.Urgency
 }
 
 func (v view) Admit(i int, tokens int32) sched.Seq {
@@ -389,12 +398,12 @@ func (v view) Reserve(i sched.Seq, tokens int32) bool {
 	if !v.cfg.Contiguous || blocks <= v.kv.holds(s) {
 		return v.hold(s, blocks)
 	}
-	if s.serial <= v.it.serials {
+	if s.computed > 0 {
 		v.wrong("reserves for request %d in a contiguous pool after its admission", s.rec.Request.ID)
 	}
 	v.kv.release(s, false)
 	if !v.hold(s, blocks) {
-		return v.hold(s, v.blocksFor(s.computed+s.given)) && false
+		return v.hold(s, v.blocksFor(s.given)) && false
 	}
 	return true
 }

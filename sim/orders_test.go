@@ -1,0 +1,79 @@
+package sim_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"clifftop/sim"
+	"clifftop/sim/clock"
+	"clifftop/sim/sched"
+	"clifftop/sim/simtest"
+)
+
+// orders draws an order of the queue.
+func orders(t *rapid.T) sched.Order {
+	size := sched.Size{PerPrompt: rapid.Int64Range(0, 2).Draw(t, "per prompt"), PerAnswer: rapid.Int64Range(0, 3).Draw(t, "per answer")}
+	if rapid.Bool().Draw(t, "predicted") {
+		size.Error, size.Seed = rapid.Float64Range(0.1, 2).Draw(t, "error"), 5
+	}
+	due := sched.EDF{Within: []clock.Duration{clock.Millisecond, 0}, Otherwise: 20 * clock.Microsecond}
+	order := rapid.SampledFrom([]sched.Order{
+		sched.ByPriority{}, sched.SJF{Size: size}, sched.LJF{Size: size}, sched.SRPT{Size: size}, due,
+		sched.LeastSlack{EDF: due, Size: size, PerUnit: 10 * clock.Microsecond},
+	}).Draw(t, "order")
+	if rapid.IntRange(0, 3).Draw(t, "aged") == 0 {
+		order = sched.Aged{Order: order, Per: clock.Duration(rapid.Int64Range(1, 50).Draw(t, "per")) * clock.Microsecond}
+	}
+	return order
+}
+
+// sameStory demands that the naive engine and the real one, at several lengths of spans, tell the same of a case.
+func sameStory(t *rapid.T, c *simtest.Case, cfg func() sim.Config) *simtest.StepTape {
+	naive := new(simtest.StepTape)
+	if err := simtest.Naive(cfg(), c.Source(), naive); err != nil {
+		t.Fatalf("naive: %v\n%+v\n%v", err, cfg().Order, c)
+	}
+	for _, maxSpan := range []int{1, 3, 0} {
+		engine := new(simtest.Tape)
+		if err := runWith(c, cfg(), engine, maxSpan); err != nil {
+			t.Fatalf("spans of %d: %v\n%+v\n%v", maxSpan, err, cfg().Order, c)
+		}
+		if d := simtest.Diff(&naive.Tape, engine); d != "" {
+			t.Fatalf("naive and spans of %d differ: %s\n%+v %+v\n%v", maxSpan, d, cfg().Order, cfg().Scheduler, c)
+		}
+	}
+	return naive
+}
+
+func runWith(c *simtest.Case, cfg sim.Config, obs sim.Observer, maxSpan int) error {
+	cfg.MaxSpan, cfg.Check = maxSpan, true
+	e, err := sim.NewEngine(cfg, c.Source(), obs)
+	if err != nil {
+		return err
+	}
+	return e.Run(context.Background())
+}
+
+// TestOrders demands that the naive engine and the real one tell the same story whatever the order of the
+// queue, and whoever is the victim of a preemption.
+func TestOrders(t *testing.T) {
+	seen := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		c, order := simtest.Draw(t), orders(t)
+		victim := rapid.SampledFrom([]sched.Victim{sched.LastAdmitted, sched.LeastUrgent}).Draw(t, "victim")
+		tape := sameStory(t, &c, func() sim.Config {
+			cfg := c.Config()
+			cfg.Order = order
+			cfg.Scheduler.(*sched.VLLM).Victim = victim
+			return cfg
+		})
+		seen[fmt.Sprintf("%T", order)]++
+		if len(tape.Preemptions) > 0 {
+			seen["preempted"]++
+		}
+	})
+	t.Log(seen)
+}

@@ -1,0 +1,92 @@
+package sched
+
+import (
+	"errors"
+	"fmt"
+
+	"clifftop/sim/clock"
+)
+
+// EDF is earliest deadline first. A request is due a given time after its arrival: the objective of its class for the
+// time to first token, or for the whole answer.
+type EDF struct {
+	// Within is the time by class, Otherwise that of classes beyond the list.
+	Within    []clock.Duration
+	Otherwise clock.Duration
+}
+
+var _ Order = EDF{}
+
+// Validate reports times that are negative, or beyond the longest run.
+func (o EDF) Validate() error {
+	for _, d := range append([]clock.Duration{o.Otherwise}, o.Within...) {
+		if d < 0 || d > clock.MaxRun {
+			return fmt.Errorf("deadline: %v after the arrival is not allowed", d)
+		}
+	}
+	return nil
+}
+
+// Key implements [Order]: the deadline.
+func (o EDF) Key(w *Waiting) int64 {
+	within := o.Otherwise
+	if int(w.Class) < len(o.Within) {
+		within = o.Within[w.Class]
+	}
+	return w.Urgency.Arrival + int64(within)
+}
+
+// LeastSlack is EDF less the time that the request still needs: who can wait least goes first. As time passes alike for
+// all, the order of two waiting requests does not change.
+type LeastSlack struct {
+	EDF
+	Size
+	// PerUnit is the time for a unit of the size.
+	PerUnit clock.Duration
+}
+
+var _ Order = LeastSlack{}
+
+// Validate reports what is wrong with its parts.
+func (o LeastSlack) Validate() error {
+	if o.PerUnit < 0 || o.PerUnit > clock.Second {
+		return fmt.Errorf("least slack: %v for a unit of size is not allowed (want 0 to 1 s)", o.PerUnit)
+	}
+	return errors.Join(o.EDF.Validate(), o.Size.Validate())
+}
+
+// Key implements [Order]: the latest instant at which the rest could begin.
+func (o LeastSlack) Key(w *Waiting) int64 {
+	const most = 1 << 61
+	need := min(o.Left(w), most/max(1, int64(o.PerUnit))) * int64(o.PerUnit)
+	return o.EDF.Key(w) - need
+}
+
+// Aged lets nobody starve: each Per of time since its arrival improves the key of a request by 1, so that in the
+// end it goes before any newcomer. Keys that differ by k are worth k·Per of waiting. As all grow older alike, the
+// order of two requests does not change while they wait. Time counts in microseconds.
+type Aged struct {
+	Order
+	Per clock.Duration
+}
+
+var _ Order = Aged{}
+
+// Validate reports a time that is too short or too long.
+func (o Aged) Validate() error {
+	if o.Order == nil {
+		return errors.New("ageing: first come, first served needs none")
+	}
+	if o.Per < clock.Microsecond || o.Per > clock.Hour {
+		return fmt.Errorf("ageing: %v is not allowed (want 1us to 1h)", o.Per)
+	}
+	return nil
+}
+
+// Key implements [Order].
+func (o Aged) Key(w *Waiting) int64 {
+	per := int64(o.Per / clock.Microsecond)
+	most := int64(1<<62) / per
+	key := min(max(o.Order.Key(w), -most), most)
+	return key*per + w.Urgency.Arrival/int64(clock.Microsecond)
+}
