@@ -150,6 +150,9 @@ func (u *Setup) room() int {
 	return (tooMany - 1) * u.Scenario.Engine.BlockSize
 }
 
+// Given reports whether a key was given by the scenario's file or a flag.
+func (s *Scenario) Given(key string) bool { return s.isGiven(key) }
+
 // isGiven reports whether a key was given by the file or a flag.
 func (s *Scenario) isGiven(key string) bool {
 	if s.origin == nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,12 +17,13 @@ import (
 const referenceVariable = "CLIFFTOP_REFERENCE"
 
 func newValidate() *cobra.Command {
+	var scenario scenarioFlags
 	var output outputFlags
 	var reference string
 	var only []string
 	var options validation.Options
 	c := &cobra.Command{
-		Use:   "validate --reference FILE",
+		Use:   "validate [SCENARIO] --reference FILE",
 		Short: "Hold simulated runs against measured ones",
 		Long: `Simulate measured runs and compare: time to first token, time per output token, end-to-end latency
 and throughput, each with its error, and the errors summed up by model, GPU and load.
@@ -30,12 +32,16 @@ FILE is a CSV file with a row for each measured run, or for each stage of one. C
 engine, model, gpu, load_mode (open, closed or trace); the load (rate_rps and duration_s, or
 concurrency and n_requests), the lengths (input_tokens_mean or input_token_spec, and the same for
 output), and what was measured, such as ttft_mean_ms, tpot_p99_ms or output_tok_per_s. Rows that no
-scenario expresses, or that contradict themselves, are listed with the reason.`,
+scenario expresses, or that contradict themselves, are listed with the reason.
+
+Or FILE is what vllm bench serve --save-result wrote. The scenario, or flags, then say what that
+does not know, such as the GPU; model, arrivals and lengths are the result's unless they are given.`,
 		Example: `  clifftop validate --reference measured.csv
   clifftop validate --reference measured.csv --only gpu=H100 --only load=open --format csv
-  clifftop validate --reference measured.csv --out results`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
+  clifftop validate --reference measured.csv --out results
+  clifftop validate scenario.yaml --reference vllm-result.json`,
+		Args: atMostOne("scenario"),
+		RunE: func(c *cobra.Command, args []string) error {
 			if err := output.validate(); err != nil {
 				return err
 			}
@@ -48,36 +54,75 @@ scenario expresses, or that contradict themselves, are listed with the reason.`,
 			if reference == "" {
 				return fmt.Errorf("--reference is missing (want a CSV file of measured runs; %s may name it too)\nhint: clifftop validate --help tells its columns", referenceVariable)
 			}
-			filter, err := validation.ParseFilter(only)
+			options.Check = output.check
+			j, err := newJob(reference, only, &scenario, args)
 			if err != nil {
 				return err
 			}
-			options.Check = output.check
-			return validate(c, reference, filter, &output, options)
+			return j.run(c, &output, options)
 		},
 	}
+	scenario.register(c)
 	output.register(c, "table", "json", "csv", "markdown")
 	output.registerRun(c)
 	flags := c.Flags()
 	flags.StringVar(&reference, "reference", "", "the `FILE` of measured runs")
 	flags.StringArrayVar(&only, "only", nil, "only rows where `KEY=VALUE`, or whose run_id has a part or pattern; may be repeated")
-	flags.StringVarP(&output.out, "out", "o", "", "write validate.csv and validate.json into `DIR`")
+	flags.StringVarP(&output.out, "out", "o", "", "write validate.csv, validate.json and a picture, parity.png and parity.svg, into `DIR`")
 	flags.IntVarP(&options.Jobs, "jobs", "j", 0, "`N` runs at a time (default one for each processor); changes no result")
 	return c
 }
 
-// validate simulates the chosen rows, and prints and writes the comparison.
-func validate(c *cobra.Command, reference string, filter *validation.Filter, output *outputFlags, options validation.Options) error {
-	ref, err := validation.Open(reference)
+// job is what is validated.
+type job struct {
+	ref   *validation.Reference
+	cases []*validation.Case
+	keep  func(*validation.Row) bool
+}
+
+// newJob reads the reference, of either kind.
+func newJob(reference string, only []string, scenario *scenarioFlags, args []string) (*job, error) {
+	data, err := os.ReadFile(reference)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("--reference: %s: %s", reference, cause(err))
+	}
+	if validation.IsBench(data) {
+		if len(only) > 0 {
+			return nil, errors.New("--only chooses rows of a table, and the reference is a single result")
+		}
+		s, err := scenario.load(args)
+		if err != nil {
+			return nil, err
+		}
+		ref, c, err := validation.ReadBench(reference, data, s)
+		if err != nil {
+			return nil, err
+		}
+		return &job{ref: ref, cases: []*validation.Case{c}}, nil
+	}
+	if len(args) > 0 || len(scenario.settings) > 0 {
+		return nil, errors.New("a scenario goes with a result of vllm bench serve; the rows of a table say themselves what ran")
+	}
+	filter, err := validation.ParseFilter(only)
+	if err != nil {
+		return nil, err
+	}
+	ref, err := validation.Read(reference, bytes.NewReader(data))
+	if err != nil {
+		return nil, err
 	}
 	cases := validation.Choose(validation.Plan(ref), filter)
 	if len(cases) == 0 {
-		return fmt.Errorf("--only: no row of %s is left", reference)
+		return nil, fmt.Errorf("--only: no row of %s is left", reference)
 	}
+	return &job{ref, cases, filter.Keeps}, nil
+}
+
+// run simulates, and prints and writes the comparison.
+func (j *job) run(c *cobra.Command, output *outputFlags, options validation.Options) error {
 	var dir *directory
 	if output.out != "" {
+		var err error
 		if dir, err = openDirectory(output.out); err != nil {
 			return err
 		}
@@ -86,7 +131,7 @@ func validate(c *cobra.Command, reference string, filter *validation.Filter, out
 	if bar != nil {
 		options.Progress = func(done, total int) { bar.set(float64(done) / float64(total)) }
 	}
-	result, err := validation.Run(c.Context(), ref, cases, filter.Keeps, options)
+	result, err := validation.Run(c.Context(), j.ref, j.cases, j.keep, options)
 	bar.done()
 	if errors.Is(err, context.Canceled) {
 		return err
@@ -100,7 +145,7 @@ func validate(c *cobra.Command, reference string, filter *validation.Filter, out
 			return failed(err)
 		}
 		if !output.quiet {
-			fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote validate.csv and validate.json into %s\n", dir.path)
+			fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote validate.csv, validate.json and parity.png into %s\n", dir.path)
 		}
 	}
 	return failed(printErr)
@@ -122,5 +167,12 @@ func writeValidation(dir *directory, r *validation.Report) error {
 	if err := dir.write("validate.csv", r.WriteCSV); err != nil {
 		return err
 	}
-	return dir.writeJSON("validate.json", r)
+	if err := dir.writeJSON("validate.json", r); err != nil {
+		return err
+	}
+	picture := r.Picture()
+	if err := dir.write("parity.png", picture.WritePNG); err != nil {
+		return err
+	}
+	return dir.write("parity.svg", picture.WriteSVG)
 }

@@ -83,7 +83,8 @@ func (r *Report) refusals(t *textGrid) {
 
 // ruleList tells what was filled in, and how often.
 func (r *Report) ruleList(t *textGrid) {
-	if len(r.Rules) == 0 && len(r.Notes) == 0 {
+	notes, count := r.rowNotes()
+	if len(r.Rules)+len(r.Notes)+len(notes) == 0 {
 		return
 	}
 	t.heading("Filled in")
@@ -98,9 +99,26 @@ func (r *Report) ruleList(t *textGrid) {
 		}
 		t.item(fmt.Sprintf("%d", n), rule.Code+": "+rule.Text)
 	}
+	for _, note := range notes {
+		t.item(strconv.Itoa(count[note]), note)
+	}
 	for _, note := range r.Notes {
 		t.item("", note)
 	}
+}
+
+// rowNotes are the notes of rows, in order, and how many have each.
+func (r *Report) rowNotes() (notes []string, count map[string]int) {
+	count = map[string]int{}
+	for i := range r.Rows {
+		for _, note := range r.Rows[i].Notes {
+			if count[note] == 0 {
+				notes = append(notes, note)
+			}
+			count[note]++
+		}
+	}
+	return notes, count
 }
 
 // summed are the metrics of tables of summed-up errors.
@@ -131,8 +149,19 @@ func summedCells(list []Spread) []string {
 	return cells
 }
 
+// scored is the number of rows with errors.
+func (r *Report) scored() int {
+	n := 0
+	for i := range r.Rows {
+		if r.Rows[i].Status == Scored {
+			n++
+		}
+	}
+	return n
+}
+
 func (r *Report) groupTable(t *textGrid) {
-	if len(r.Groups) == 0 {
+	if r.scored() < 2 {
 		return
 	}
 	t.heading("Errors over rows: median size (mean with sign) in %%")
@@ -150,7 +179,7 @@ func (r *Report) groupTable(t *textGrid) {
 }
 
 func (r *Report) summaryTable(t *textGrid) {
-	if len(r.Summary) == 0 {
+	if r.scored() < 2 {
 		return
 	}
 	t.heading("Errors over cells (model, GPU, tensor-parallel size): median of the cells' median sizes (their mean) in %%")

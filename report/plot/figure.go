@@ -21,9 +21,40 @@ type Figure struct {
 	Caption string
 
 	detail        string // stands below the caption
+	key           []keyEntry
 	notes         []string
 	width, height vg.Length
 	rows          []row
+}
+
+// keyEntry names a colour, below the title.
+type keyEntry struct {
+	name  string
+	color colour
+}
+
+// drawKey writes the names of colours in a line, or more where they do not fit, from the height y down, and answers
+// where the rest begins.
+func (f *Figure) drawKey(s sheet, left, right, y vg.Length) vg.Length {
+	if len(f.key) == 0 {
+		return y
+	}
+	const gap, radius = 14, 2.6
+	height := nameText.height("x")
+	x := left
+	y -= height
+	for _, k := range f.key {
+		text := nameText
+		text.color = k.color
+		width := 4*radius + text.width(k.name)
+		if x > left && x+width > right {
+			x, y = left, y-height-3
+		}
+		s.mark(dot, vg.Point{X: x + radius, Y: y + text.size*(descent+capital/2)}, radius, k.color, false)
+		s.text(text, vg.Point{X: x + 4*radius, Y: y}, 0, k.name, false)
+		x += width + gap
+	}
+	return y - 5
 }
 
 // row is a line of panels of equal width.
@@ -87,7 +118,8 @@ func (f *Figure) draw(s sheet) {
 		s.text(t.script, vg.Point{X: left, Y: y}, 0, text, false)
 		y -= t.space
 	}
-	y -= 7
+	y = f.drawKey(s, left, right, y-2)
+	y -= 5
 
 	bottom := pageMargin
 	for i := len(f.notes) - 1; i >= 0; i-- {

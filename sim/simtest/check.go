@@ -202,7 +202,7 @@ func (c *checker) tokens() {
 			firstToLast += rec.LastToken.Sub(rec.FirstToken)
 			misses += int(rec.Request.InputTokens - rec.CachedTokens)
 			decodes += int(rec.Tokens) - 1
-			if rec.LastToken < rec.Released {
+			if answer, declared := lengths(c.cfg, &rec.Request); c.cfg.AsyncScheduling && answer < declared {
 				unforeseen++
 			}
 		case sim.Cancelled:

@@ -15,7 +15,8 @@ import (
 
 // Case is a random case: an engine and requests for it.
 type Case struct {
-	policy   sched.VLLM
+	policy   Policy
+	knobs    *Knobs
 	config   sim.Config // without scheduler
 	requests []workload.Request
 	users    int // of a closed loop; 0 is an open one
@@ -23,8 +24,8 @@ type Case struct {
 
 // Config is the engine, with a scheduler of its own.
 func (c *Case) Config() sim.Config {
-	cfg, policy := c.config, c.policy
-	cfg.Scheduler = &policy
+	cfg := c.config
+	cfg.Scheduler = c.policy.New(c.knobs)
 	return cfg
 }
 
@@ -39,7 +40,7 @@ func (c *Case) Source() *Requests {
 // String lists the engine and the requests.
 func (c Case) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%+v\n%+v\n", c.policy, c.config)
+	fmt.Fprintf(&b, "%s %+v\n%+v\n", c.policy.Name, c.policy.New(c.knobs), c.config)
 	if c.users > 0 {
 		fmt.Fprintf(&b, "%d users\n", c.users)
 	}
@@ -63,24 +64,60 @@ func (c Case) String() string {
 	return b.String()
 }
 
-// Draw makes a random case. Pools are often too small for the requests, so that a good part of the
-// cases preempt; cases stay small, so that many can be run.
-func Draw(t *rapid.T) Case {
+// Draw makes a random case of vLLM's scheduler.
+func Draw(t *rapid.T) Case { return Policies()[0].Draw(t) }
+
+// Draw makes a random case of the policy. Pools are often too small for the requests, so that a good part of
+// the cases preempt; cases stay small, so that many can be run. Features of the engine that the
+// policy refuses are taken back, and so are those that only the naive engine has.
+func (p Policy) Draw(t *rapid.T) Case {
+	c := p.draw(t)
+	cfg := &c.config
+	cfg.MaxTokens, cfg.CPUStep, cfg.CPUPerSequence = 0, 0, 0
+	cfg.MaxQueuedRequests, cfg.MaxQueuedTokens = 0, 0
+	cfg.HostBlocks, cfg.Contiguous = 0, false
+	return c
+}
+
+// draw is Draw with all features of the naive engine.
+func (p Policy) draw(t *rapid.T) Case {
 	d := drawer{t}
-	c := Case{policy: d.policy(), config: d.config()}
-	if d.once("priority", 3) {
-		c.config.Order, c.policy.Victim = sched.ByPriority{}, sched.LeastUrgent
-	}
+	c := Case{policy: p, knobs: &Knobs{drawn: &d}, config: d.config()}
 	step := d.timer(&c.config)
 	c.requests = d.requests(&c, step)
 	if d.once("closed loop", 4) {
 		d.loop(&c, step)
 	}
 	d.pool(&c)
-	if c.policy.DisableChunkedPrefill {
-		c.config.MaxNumBatchedTokens = max(c.config.MaxNumBatchedTokens, int(c.config.MaxModelLen))
+	d.limits(&c)
+	if err := c.concede(); err != nil {
+		t.Skipf("no engine for it: %v", err)
 	}
 	return c
+}
+
+// concede changes the engine until the policy accepts it.
+func (c *Case) concede() error {
+	valid := func() error {
+		cfg := c.Config()
+		return cfg.Validate()
+	}
+	for _, give := range []func(cfg *sim.Config){
+		func(cfg *sim.Config) { cfg.Contiguous = false },
+		func(cfg *sim.Config) { cfg.MaxNumBatchedTokens = max(cfg.MaxNumBatchedTokens, int(cfg.MaxModelLen)) },
+		func(cfg *sim.Config) { cfg.Order = nil },
+		func(cfg *sim.Config) { cfg.HostBlocks = 0 },
+		func(cfg *sim.Config) { cfg.PrefixCaching, cfg.Radix = false, false },
+		func(cfg *sim.Config) { cfg.Window = sim.Window{} },
+		func(cfg *sim.Config) { cfg.HostBlocks = 1000 },
+		func(cfg *sim.Config) { cfg.AsyncScheduling = false },
+	} {
+		if valid() == nil {
+			return nil
+		}
+		give(&c.config)
+	}
+	return valid()
 }
 
 // drawer draws the parts of a case. The names given to rapid are those of the knobs.
@@ -105,18 +142,6 @@ func (d drawer) one(name string, values ...int) int { return values[d.of(name, l
 // once is true once in n times.
 func (d drawer) once(name string, n int) bool { return d.of(name, n) == n-1 }
 
-func (d drawer) policy() (p sched.VLLM) {
-	p.DisableChunkedPrefill = d.once("no chunks", 5)
-	p.AdmitOnFirstChunk = d.once("no gate", 2)
-	if d.once("threshold", 3) {
-		p.LongPrefillTokenThreshold = int32(d.between("long_prefill_token_threshold", 1, 24))
-	}
-	if d.once("watermarked", 4) {
-		p.Watermark = rapid.SampledFrom([]float64{0.05, 0.2, 0.5}).Draw(d.t, "watermark")
-	}
-	return p
-}
-
 func (d drawer) config() (c sim.Config) {
 	c.BlockSize = int32(d.one("block_size", 1, 2, 4, 16))
 	c.MaxNumSeqs = d.one("max_num_seqs", 1, 2, 3, 5, 8, 12, 12)
@@ -131,7 +156,29 @@ func (d drawer) config() (c sim.Config) {
 	if d.once("windowed layers", 5) {
 		c.Window = sim.Window{Blocks: d.between("window", 1, 6), Layers: d.between("windowed", 1, 5), FullLayers: d.between("full", 1, 3)}
 	}
+	if d.once("order", 3) {
+		c.Order = sched.ByPriority{}
+	}
+	if d.once("declared", 3) {
+		c.MaxTokens = int32(d.between("max_tokens", 1, 80))
+	}
+	if d.once("swapping", 2) && !c.PrefixCaching {
+		c.HostBlocks = d.between("host blocks", 1, 60)
+	}
+	if d.once("contiguous", 4) && !c.PrefixCaching {
+		c.Contiguous, c.Window = true, sim.Window{}
+	}
 	return c
+}
+
+// limits draws what an engine refuses because it is busy.
+func (d drawer) limits(c *Case) {
+	if d.once("request limit", 8) {
+		c.config.MaxQueuedRequests = d.between("max_num_queued_reqs", 1, 12)
+	}
+	if d.once("token limit", 8) {
+		c.config.MaxQueuedTokens = int64(d.between("max_num_queued_tokens", 1, 300))
+	}
 }
 
 // timer gives c a step timer, and returns the typical length of a step. Delays are set in its measure.
@@ -154,6 +201,13 @@ func (d drawer) timer(c *sim.Config) clock.Duration {
 	if d.once("front end", 3) {
 		c.Frontend = step * clock.Duration(d.between("frontend", 0, 20)) / 4
 		c.FrontendPerToken = clock.Duration(d.between("frontend_per_token", 0, 2)) * step / 50
+	}
+	if d.once("host time", 4) {
+		c.CPUStep = step * clock.Duration(d.between("cpu", 0, 8)) / 6
+		c.CPUPerSequence = step * clock.Duration(d.between("cpu per sequence", 0, 3)) / 30
+	}
+	if c.HostBlocks > 0 {
+		c.HostFemtosPerBlock = int64(d.between("femtos per block", 0, 1000)) * int64(step)
 	}
 	if d.once("streaming", 3) {
 		c.StreamPerSequence = step / 10
@@ -292,7 +346,7 @@ func (d drawer) pool(c *Case) {
 	largest, sum := 0, 0
 	for i := range c.requests {
 		r := &c.requests[i]
-		tokens := min(r.InputTokens+r.OutputTokens, c.config.MaxModelLen)
+		tokens := min(r.InputTokens+max(r.OutputTokens, c.config.MaxTokens), c.config.MaxModelLen)
 		blocks := int((tokens + c.config.BlockSize - 1) / c.config.BlockSize)
 		blocks += c.config.Window.Extra(blocks)
 		largest, sum = max(largest, blocks), sum+blocks
@@ -300,7 +354,7 @@ func (d drawer) pool(c *Case) {
 	usable := largest
 	switch d.of("pool", 7) {
 	case 0: // unlimited, which a cache cannot be
-		if !c.config.PrefixCaching {
+		if !c.config.PrefixCaching && !c.config.Contiguous {
 			return
 		}
 		usable = sum

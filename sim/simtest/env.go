@@ -24,21 +24,25 @@ type Runner func(cfg sim.Config, src workload.Source, obs sim.Observer) error
 // [datadriven.RunTest] and its method Handle. Iterations have a constant length, so that instants can be
 // told in steps. These are the commands:
 //
-//	config blocks=101 budget=64
-//	    Begins a scenario. Arguments, with defaults: blocks (0, unlimited; it counts the null block),
-//	    budget (8192), seqs (16), max-model-len (8192, or the budget with whole-prompts),
-//	    block-size (16), step (10ms, the length of an iteration), frontend and stream (0, delays);
-//	    caching, append-unkeyed, async (flags).
-//	    For vLLM: threshold (0), watermark (0); priority, whole-prompts (chunked prefill off),
-//	    first-chunk (admit on the first chunk only) (flags).
+//	config policy=vllm blocks=101 budget=64
+//	    Begins a scenario. Arguments, with defaults: policy (vllm) and its knobs, as listed at [Policies];
+//	    order (fcfs, or priority);
+//	    blocks (0, unlimited; it counts the null block), budget (8192), seqs (16), max-model-len (8192, or the
+//	    budget if the policy asks for that), block-size (16), max-tokens (0, what clients declare);
+//	    host-blocks (0), max-queued and max-queued-tokens (0, no limits); caching, radix, contiguous,
+//	    append-unkeyed, async (flags).
+//	    Times: step (10ms, the length of an iteration), row and token (0, added for each sequence or chunk
+//	    and for each token of a chunk), swap (0, for each block moved), cpu and cpu-per-sequence (0), frontend
+//	    and stream (0, delays).
 //	request A prompt=100 out=3
 //	    Adds a request, which has a name. Further arguments: at=2 (sent when step 2 begins, if the engine
-//	    never idled before) or at=11ms; leaves=65ms (the instant at which the client gives up); priority=5;
+//	    never idled before) or at=11ms; leaves=65ms (the instant at which the client gives up); priority=5; user=3; class=2;
 //	    content=(system:96, @B:20) (names and lengths of the leading segments; @B is the answer of
 //	    request B, which needs a session); session=1 (turns are counted).
 //	run
 //	    Prints a row for each step; like rows are drawn together. A token that its client did not wait
-//	    for stands in parentheses. Columns are left out where they are empty throughout.
+//	    for, or that comes after the end of an answer, stands in parentheses. Columns are left out where
+//	    they are empty throughout. Held are running sequences that are given nothing.
 //	    Free blocks are those after the step and what ended with it; with async, those after
 //	    scheduling it. With the argument times the beginnings and ends of steps are added, in milliseconds.
 //	requests
@@ -46,11 +50,12 @@ type Runner func(cfg sim.Config, src workload.Source, obs sim.Observer) error
 type Env struct {
 	// Run runs the scenarios.
 	Run Runner
-	// Scheduler returns a new scheduler; nil is a [*sched.VLLM] with the knobs of the config command.
-	Scheduler func() sched.Scheduler
+	// Policies are known beside those of package sched.
+	Policies []Policy
 
+	policy   Policy
+	knobs    *Knobs
 	cfg      sim.Config
-	vllm     sched.VLLM
 	step     clock.Duration
 	requests []workload.Request
 	names    []string
@@ -81,36 +86,46 @@ func (e *Env) Handle(t *testing.T, d *datadriven.TestData) string {
 }
 
 func (e *Env) config(args *arguments) {
-	*e = Env{Run: e.Run, Scheduler: e.Scheduler}
+	*e = Env{Run: e.Run, Policies: e.Policies}
 	e.step = args.duration("step", 10*clock.Millisecond)
-	priority := args.flag("priority")
-	e.vllm = sched.VLLM{
-		DisableChunkedPrefill:     args.flag("whole-prompts"),
-		LongPrefillTokenThreshold: int32(args.int("threshold", 0)),
-		AdmitOnFirstChunk:         args.flag("first-chunk"),
-		Watermark:                 args.float("watermark", 0),
+	e.knobs = &Knobs{args: args}
+	var err error
+	if e.policy, err = policy(slices.Concat(e.Policies, Policies()), args.text("policy", "vllm")); err != nil {
+		args.fault("%v", err)
+		return
 	}
-	budget := args.int("budget", 8192)
-	longest := 8192
-	if e.vllm.DisableChunkedPrefill {
-		longest = budget
+	femtos := func(key string, otherwise clock.Duration) int64 {
+		return int64(args.duration(key, otherwise)) * clock.FemtosPerPico
 	}
 	e.cfg = sim.Config{
-		Timer:               Affine{Base: int64(e.step) * clock.FemtosPerPico},
+		Scheduler:           e.policy.New(e.knobs),
+		Timer:               Affine{Base: int64(e.step) * clock.FemtosPerPico, PerSeq: femtos("row", 0), PerToken: femtos("token", 0)},
 		MaxNumSeqs:          args.int("seqs", 16),
-		MaxNumBatchedTokens: budget,
-		MaxModelLen:         int32(args.int("max-model-len", longest)),
+		MaxNumBatchedTokens: args.int("budget", 8192),
+		MaxModelLen:         int32(args.int("max-model-len", 8192)),
 		BlockSize:           int32(args.int("block-size", 16)),
 		NumGPUBlocks:        args.int("blocks", 0),
 		PrefixCaching:       args.flag("caching"),
 		AppendUnkeyed:       args.flag("append-unkeyed"),
+		Radix:               args.flag("radix"),
+		Contiguous:          args.flag("contiguous"),
 		AsyncScheduling:     args.flag("async"),
+		MaxTokens:           int32(args.int("max-tokens", 0)),
+		MaxQueuedRequests:   args.int("max-queued", 0),
+		MaxQueuedTokens:     int64(args.int("max-queued-tokens", 0)),
+		HostBlocks:          args.int("host-blocks", 0),
+		HostFemtosPerBlock:  femtos("swap", 0),
+		CPUStep:             args.duration("cpu", 0),
+		CPUPerSequence:      args.duration("cpu-per-sequence", 0),
 		Frontend:            args.duration("frontend", 0),
 		StreamPerSequence:   args.duration("stream", 0),
 		Check:               true,
 	}
-	if priority {
-		e.cfg.Order, e.vllm.Victim = sched.ByPriority{}, sched.LeastUrgent
+	if e.knobs.Choice("order", "fcfs", "priority") == 1 {
+		e.cfg.Order = sched.ByPriority{}
+	}
+	if asked := e.cfg; asked.Validate() != nil {
+		e.cfg.MaxModelLen = min(e.cfg.MaxModelLen, int32(e.cfg.MaxNumBatchedTokens))
 	}
 }
 
@@ -124,6 +139,8 @@ func (e *Env) request(args *arguments) {
 		OutputTokens: int32(args.int("out", 0)),
 		Priority:     int16(args.int("priority", 0)),
 		Session:      int32(args.int("session", 0)),
+		User:         int32(args.int("user", 0)),
+		Class:        uint16(args.int("class", 0)),
 		Arrival:      e.instant(args, "at", "1"),
 	}
 	if leaves := clock.Time(args.duration("leaves", 0)); leaves != 0 {
@@ -180,12 +197,7 @@ func (e *Env) segment(args *arguments, text string) (s workload.Segment) {
 
 func (e *Env) run(args *arguments) string {
 	times := args.flag("times")
-	if e.Scheduler != nil {
-		e.cfg.Scheduler = e.Scheduler()
-	} else {
-		vllm := e.vllm
-		e.cfg.Scheduler = &vllm
-	}
+	e.cfg.Scheduler = e.policy.New(e.knobs)
 	e.tape = new(StepTape)
 	if err := e.Run(e.cfg, NewRequests(e.requests), e.tape); err != nil {
 		return fmt.Sprintf("error: %v", err)

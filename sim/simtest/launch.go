@@ -11,6 +11,7 @@ import (
 // iteration is one forward pass.
 type iteration struct {
 	budget   int32   // what is left of it while composing
+	serials  int64   // admissions before it
 	preempts bool    // somebody was taken out of the batch while composing
 	shares   []share // in running order
 	end      clock.Time

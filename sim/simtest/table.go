@@ -13,8 +13,8 @@ import (
 // headings are those of the columns of a table of steps. Of the optional ones those are printed that
 // are not empty throughout.
 var (
-	headings = [...]string{"step", "begins", "ends", "scheduled", "sampled", "finished", "preempted", "hit", "free"}
-	optional = [...]bool{1: true, 2: true, 6: true, 7: true, 8: true}
+	headings = [...]string{"step", "begins", "ends", "scheduled", "sampled", "finished", "preempted", "hit", "free", "held", "swapped", "padded"}
+	optional = [...]bool{1: true, 2: true, 6: true, 7: true, 8: true, 9: true, 10: true, 11: true}
 )
 
 // row is a row of a table of steps.
@@ -99,53 +99,95 @@ func (k *bookkeeper) row(i int) (r row) {
 			k.computed[id] = 0
 		}
 	}
-	var scheduled, sampled, finished, preempted, hit []string
+	var scheduled, sampled, finished, preempted, hit, held, swapped []string
 	for _, id := range s.Preempted {
-		preempted = append(preempted, e.names[id])
+		if slices.Contains(s.SwappedOut, id) {
+			swapped = append(swapped, "out:"+e.names[id])
+		} else {
+			preempted = append(preempted, e.names[id])
+		}
 		k.computed[id] = 0
 	}
-	freed := 0
+	for id, tokens := range k.computed {
+		given := slices.ContainsFunc(s.Scheduled, func(sh sim.Share) bool { return sh.Request == int64(id) })
+		if tokens > 0 && !given {
+			held = append(held, e.names[id])
+		}
+	}
 	for _, sh := range s.Scheduled {
 		id, name := sh.Request, e.names[sh.Request]
 		scheduled = append(scheduled, fmt.Sprint(name, sh.Tokens))
 		if sh.Cached > 0 {
 			hit = append(hit, fmt.Sprint(name, sh.Cached))
 		}
-		k.computed[id] += sh.Cached + sh.Tokens
+		if sh.Loaded > 0 {
+			swapped = append(swapped, "in:"+name)
+		}
+		k.computed[id] += sh.Cached + sh.Loaded + sh.Tokens
+	}
+	r[8] = k.free(i)
+	for _, sh := range s.Scheduled {
+		id, name := sh.Request, e.names[sh.Request]
 		if !sh.Emits {
 			continue
 		}
 		k.produced[id]++
 		if k.produced[id] > k.records[id].Tokens {
 			sampled = append(sampled, "("+name+")")
+			k.computed[id] = 0
 			continue
 		}
 		sampled = append(sampled, name)
 		if sh.Ends {
 			finished = append(finished, name)
-			freed += (int(k.computed[id]) + int(e.cfg.BlockSize) - 1) / int(e.cfg.BlockSize)
 			k.computed[id] = 0
 		}
 	}
-	for c, list := range [...][]string{3: scheduled, 4: sampled, 5: finished, 6: preempted, 7: hit} {
-		r[c] = strings.Join(list, " ")
+	for c, list := range [...][]string{3: scheduled, 4: sampled, 5: finished, 6: preempted, 7: hit, 9: held, 10: swapped} {
+		if c != 8 {
+			r[c] = strings.Join(list, " ")
+		}
 	}
-	r[8] = k.free(i, freed)
+	r[11] = padding(&e.tape.Iterations[i])
 	return r
 }
 
-// free is the number of free blocks after a step in which sequences that held so many blocks
-// finished. If others share blocks with them it cannot be told.
-func (k *bookkeeper) free(i, freed int) string {
+// padding tells of what an iteration computes for nobody.
+func padding(it *Iteration) string {
+	var list []string
+	if it.PaddedRows > 0 {
+		list = append(list, fmt.Sprint(it.PaddedRows, " rows"))
+	}
+	if it.PaddedTokens > 0 {
+		list = append(list, fmt.Sprint(it.PaddedTokens, " tokens"))
+	}
+	return strings.Join(list, " ")
+}
+
+// free is the number of free blocks after a step and what finishes in it. It cannot be told if sequences share
+// blocks, or hold more than what they have computed takes, unless all finish.
+func (k *bookkeeper) free(i int) string {
 	cfg, s := &k.env.cfg, &k.env.tape.Steps[i]
-	switch {
-	case cfg.NumGPUBlocks == 0:
+	if cfg.NumGPUBlocks == 0 {
 		return ""
+	}
+	freed, held := 0, 0
+	all := true
+	for id, tokens := range k.computed {
+		blocks := (int(tokens) + int(cfg.BlockSize) - 1) / int(cfg.BlockSize)
+		held += blocks
+		if slices.ContainsFunc(s.Scheduled, func(sh sim.Share) bool { return sh.Request == int64(id) && sh.Ends }) {
+			freed += blocks
+		} else if tokens > 0 {
+			all = false
+		}
+	}
+	switch {
 	case cfg.AsyncScheduling || freed == 0:
 		return fmt.Sprint(s.FreeBlocks)
-	case !slices.ContainsFunc(k.computed, func(n int32) bool { return n > 0 }):
+	case all:
 		return fmt.Sprint(cfg.UsableBlocks())
-	case k.env.tape.Iterations[i].Shared > 0:
+	case held != cfg.UsableBlocks()-s.FreeBlocks:
 		return "?"
 	}
 	return fmt.Sprint(s.FreeBlocks + freed)

@@ -20,7 +20,7 @@ var _ sched.View = view{}
 
 // compose lets the policy decide what the next iteration does.
 func (n *naive) compose(at clock.Time) *iteration {
-	it := &iteration{budget: int32(n.cfg.MaxNumBatchedTokens)}
+	it := &iteration{budget: int32(n.cfg.MaxNumBatchedTokens), serials: n.serials}
 	n.blocked = sched.NotBlocked
 	for _, s := range n.running {
 		s.given, s.found, s.loaded = 0, 0, 0
@@ -398,12 +398,12 @@ func (v view) Reserve(i sched.Seq, tokens int32) bool {
 	if !v.cfg.Contiguous || blocks <= v.kv.holds(s) {
 		return v.hold(s, blocks)
 	}
-	if s.computed > 0 {
+	if s.serial <= v.it.serials {
 		v.wrong("reserves for request %d in a contiguous pool after its admission", s.rec.Request.ID)
 	}
 	v.kv.release(s, false)
 	if !v.hold(s, blocks) {
-		return v.hold(s, v.blocksFor(s.given)) && false
+		return v.hold(s, v.blocksFor(s.computed+s.given)) && false
 	}
 	return true
 }

@@ -1,0 +1,97 @@
+package validation
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"clifftop/experiments"
+)
+
+// A run in the keys of vllm bench serve, held against the same scenario, has no errors.
+func TestBenchAgreesWithItself(t *testing.T) {
+	for name, text := range map[string]string{
+		"open":   "workload: {arrivals: {process: poisson, rate: 6}, input: {distribution: uniform, min: 50, max: 900}, output: {distribution: uniform, min: 5, max: 90}}\nrun: {requests: 300, warmup: none}",
+		"closed": "workload: {arrivals: {process: closed, users: 5}, input: {distribution: uniform, min: 50, max: 900}, output: {distribution: fixed, value: 40}}\nrun: {requests: 100, warmup: none}",
+	} {
+		s, err := experiments.Parse(name, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, err := experiments.Run(context.Background(), s, experiments.RunOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := json.Marshal(run.VLLMBench())
+		if err != nil || !IsBench(data) {
+			t.Fatal(err)
+		}
+		ref, c, err := ReadBench("x/"+name+".json", data, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Run(context.Background(), ref, []*Case{c}, nil, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := r.Rows[0]
+		if row.Status != Scored || len(row.Metrics) != 21 || row.Load != name || row.Model != "llama-3.1-8b" {
+			t.Fatalf("%s: %s %s, %d metrics, %s", name, row.Status, row.Reason, len(row.Metrics), row.Load)
+		}
+		for _, m := range row.Metrics {
+			if m.Error == nil || math.Abs(*m.Error) > 1e-9 {
+				t.Errorf("%s: %s: %v measured, %v simulated", name, m.Metric, *m.Measured, *m.Simulated)
+			}
+		}
+	}
+}
+
+func TestBenchFillsInWhatTheScenarioLeavesOpen(t *testing.T) {
+	const detailed = `{"model_id": "meta-llama/Llama-3.1-8B-Instruct", "request_rate": 2.0, "burstiness": 1.0, "max_concurrency": null, "num_prompts": 3,
+		"completed": 3, "total_input_tokens": 600, "total_output_tokens": 60, "mean_ttft_ms": 20, "median_ttft_ms": 19, "p99_ttft_ms": 30,
+		"mean_tpot_ms": 7, "request_throughput": 2, "input_lens": [100, 200, 300], "output_lens": [10, 20, 30], "start_times": [1000.5, 1000, 1001]}`
+	s, err := experiments.Parse("here", []byte("gpu: l40s\nengine: {version: vllm-0.15}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, c, err := ReadBench("r.json", []byte(detailed), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.setup.Scenario; got.Model != "llama-3.1-8b" || got.GPU != "l40s" || *got.Run.Requests != 3 {
+		t.Errorf("%s on %s, %d requests", got.Model, got.GPU, *got.Run.Requests)
+	}
+	if len(c.list) != 3 || c.list[0].InputTokens != 200 || c.list[1].Arrival.Seconds() != 0.5 || c.list[2].OutputTokens != 30 {
+		t.Errorf("requests %+v", c.list)
+	}
+	for _, k := range [][2]string{
+		{`"request_rate": 2.0`, `"request_rate": "inf"`},
+		{`"max_concurrency": null`, `"max_concurrency": 7`},
+	} {
+		closed := strings.Replace(strings.Replace(detailed, `"request_rate": 2.0`, `"request_rate": "inf"`, 1), k[0], k[1], 1)
+		_, c, err := ReadBench("r.json", []byte(closed), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "all-at-once"
+		if strings.Contains(closed, `"max_concurrency": 7`) {
+			want = "closed"
+		}
+		if got := c.setup.Scenario.Workload.Arrivals.Stages[0].Process; got != want {
+			t.Errorf("%s: %s (want %s)", k[1], got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"a": `:                                "no result",
+		`{"request_rate": 1}`:                   "mean_ttft_ms",
+		`{"mean_ttft_ms": -1}`:                  "mean_ttft_ms: -1",
+		`{"mean_ttft_ms": 5}`:                   "lengths",
+		`{"mean_ttft_ms": 5, "completed": "x"}`: "no result",
+	} {
+		if _, _, err := ReadBench("r.json", []byte(text), s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v (want %q)", text, err, want)
+		}
+	}
+}

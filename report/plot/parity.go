@@ -1,0 +1,109 @@
+package plot
+
+import (
+	"slices"
+
+	"gonum.org/v1/plot/vg"
+)
+
+// ParityPanel holds what was measured against what was simulated, on logarithmic axes alike.
+type ParityPanel struct {
+	// Title names what is compared; Unit is "ms", which is written as a time, or else stands beside the axes.
+	Title, Unit string
+	Points      []ParityPoint
+}
+
+// ParityPoint is one comparison; values of 0 or less have no place and are left out.
+type ParityPoint struct {
+	Measured, Simulated float64
+	// Family gives the colour.
+	Family string
+	// Hollow marks points to be read with care.
+	Hollow bool
+}
+
+// Parity is a picture of measured against simulated values: points on the diagonal agree, those between the dashed
+// lines to 10 %. Panels stand in two columns.
+func Parity(title string, panels []ParityPanel, notes ...string) *Figure {
+	families := familiesOf(panels)
+	f := &Figure{Title: title, width: pageWidth, notes: notes}
+	for i, name := range families {
+		f.key = append(f.key, keyEntry{name, familyColours[i%len(familyColours)]})
+	}
+	var line []*panel
+	for _, p := range panels {
+		line = append(line, p.panel(families))
+		if len(line) == 2 {
+			f.rows, line = append(f.rows, row{1, line}), nil
+		}
+	}
+	if line != nil {
+		f.rows = append(f.rows, row{1, line})
+	}
+	f.height = 70 + 250*vg.Length(max(1, len(f.rows)))
+	return f
+}
+
+// familyColours are by Okabe and Ito, and two greys.
+var familyColours = []colour{blue, vermilion, green, purple, rgb(0xB07D00), rgb(0x3A94CF), black, pale}
+
+// familiesOf lists the families by name.
+func familiesOf(panels []ParityPanel) []string {
+	var names []string
+	for _, p := range panels {
+		for _, q := range p.Points {
+			if !slices.Contains(names, q.Family) {
+				names = append(names, q.Family)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// dotRadius makes all dots as large, though panels draw smaller ones where a series has many.
+func dotRadius(n int) vg.Length {
+	const radius = 1.9
+	if n > 20 {
+		return radius / 0.7
+	}
+	return radius
+}
+
+func (p ParityPanel) panel(families []string) *panel {
+	format := amount
+	title := ", " + p.Unit
+	if p.Unit == "ms" {
+		format, title = wait, ""
+	}
+	d := &panel{title: p.Title}
+	d.x = axis{title: "measured" + title, log: true, format: format}
+	d.y = axis{title: "simulated" + title, log: true, format: format}
+	var all []float64
+	sets := make([]series, len(families))
+	for _, q := range p.Points {
+		if !(q.Measured > 0 && q.Simulated > 0 && finite(q.Measured) && finite(q.Simulated)) {
+			continue
+		}
+		all = append(all, q.Measured, q.Simulated)
+		s := &sets[slices.Index(families, q.Family)]
+		s.points = append(s.points, xy{x: q.Measured, y: q.Simulated, hollow: q.Hollow})
+	}
+	if !d.x.spread(all, 6) {
+		d.empty = "Nothing was measured"
+		return d
+	}
+	lo, hi := d.x.min, d.x.max
+	d.y.min, d.y.max = lo, hi
+	const band = 1.1
+	d.series = []series{
+		{color: pale, width: 0.9, guide: true, points: []xy{{x: lo, y: lo}, {x: hi, y: hi}}},
+		{color: pale, width: 0.7, dash: dashed, guide: true, points: []xy{{x: lo, y: lo * band}, {x: hi / band, y: hi}}},
+		{color: pale, width: 0.7, dash: dashed, guide: true, points: []xy{{x: lo * band, y: lo}, {x: hi, y: hi / band}}},
+	}
+	for i, s := range sets {
+		s.color, s.radius, s.scattered = familyColours[i%len(familyColours)], dotRadius(len(s.points)), true
+		d.series = append(d.series, s)
+	}
+	return d
+}

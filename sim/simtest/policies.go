@@ -1,0 +1,111 @@
+package simtest
+
+import (
+	"fmt"
+
+	"clifftop/sim/sched"
+)
+
+// Policy is a batching policy for tests: a name, and how to make one from its knobs. Scenario files
+// give the knobs as arguments of the config command, random cases draw them.
+type Policy struct {
+	Name string
+	// New makes a scheduler. It asks for every knob, in the same order each time.
+	New func(k *Knobs) sched.Scheduler
+}
+
+// Policies are the policies of package sched. Whoever writes one adds it here; then scenario files know it
+// and random cases verify it.
+func Policies() []Policy {
+	return []Policy{
+		{"vllm", func(k *Knobs) sched.Scheduler {
+			p := &sched.VLLM{
+				DisableChunkedPrefill:     k.Flag("whole-prompts"),
+				LongPrefillTokenThreshold: int32(k.Int("threshold", 0, 1, 24)),
+				AdmitOnFirstChunk:         k.Flag("first-chunk"),
+				Watermark:                 k.Float("watermark", 0, .05, .2, .5),
+			}
+			if k.Flag("least-urgent") {
+				p.Victim = sched.LeastUrgent
+			}
+			return p
+		}},
+	}
+}
+
+// Knobs are the knobs of a policy by name.
+type Knobs struct {
+	args  *arguments // of a scenario file
+	drawn *drawer    // or, if that is nil, random ones
+	value map[string]any
+}
+
+// knob is the value of a knob, read or drawn once.
+func knob[T any](k *Knobs, name string, read func(*arguments) T, draw func(*drawer) T) T {
+	if v, ok := k.value[name]; ok {
+		return v.(T)
+	}
+	if k.value == nil {
+		k.value = make(map[string]any)
+	}
+	var v T
+	if k.args != nil {
+		v = read(k.args)
+	} else {
+		v = draw(k.drawn)
+	}
+	k.value[name] = v
+	return v
+}
+
+// Flag is a knob that is off unless it is named.
+func (k *Knobs) Flag(name string) bool {
+	return knob(k, name, func(a *arguments) bool { return a.flag(name) },
+		func(d *drawer) bool { return d.once(name, 3) })
+}
+
+// Int is a knob with a default; random ones are the default or from lo to hi.
+func (k *Knobs) Int(name string, otherwise, lo, hi int) int {
+	return knob(k, name, func(a *arguments) int { return a.int(name, otherwise) },
+		func(d *drawer) int {
+			if d.once(name+" as usual", 2) {
+				return otherwise
+			}
+			return d.between(name, lo, hi)
+		})
+}
+
+// Float is a knob with a default; random ones are that or one of the others.
+func (k *Knobs) Float(name string, otherwise float64, others ...float64) float64 {
+	return knob(k, name, func(a *arguments) float64 { return a.float(name, otherwise) },
+		func(d *drawer) float64 {
+			if i := d.of(name, 2+len(others)); i < len(others) {
+				return others[i]
+			}
+			return otherwise
+		})
+}
+
+// Choice is the place in values of a knob; the first is the default.
+func (k *Knobs) Choice(name string, values ...string) int {
+	return knob(k, name, func(a *arguments) int {
+		text := a.text(name, values[0])
+		for i, v := range values {
+			if v == text {
+				return i
+			}
+		}
+		a.fault("%s: %q is not among %v", name, text, values)
+		return 0
+	}, func(d *drawer) int { return d.of(name, len(values)) })
+}
+
+// policy finds a policy by its name.
+func policy(list []Policy, name string) (Policy, error) {
+	for _, p := range list {
+		if p.Name == name {
+			return p, nil
+		}
+	}
+	return Policy{}, fmt.Errorf("policy: there is none called %q", name)
+}

@@ -1,0 +1,109 @@
+package simtest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"clifftop/sim"
+	"clifftop/sim/clock"
+	"clifftop/sim/sched"
+)
+
+// Verify runs a policy on random engines and loads. It demands that what holds in every run holds (see [CheckTape]);
+// that every request is served in the end; and that the naive engine, the real one stepped singly, at full length and
+// in detail, and a second run of it, all tell the same story, token for token.
+func Verify(t *testing.T, p Policy) {
+	seen := make(map[string]int)
+	rapid.Check(t, func(t *rapid.T) {
+		c := p.Draw(t)
+		naive, told := c.naive(t, nil)
+		count(seen, &naive.Tape)
+		if v, ok := c.policy.New(c.knobs).(*sched.VLLM); ok {
+			witness, _ := c.naive(t, Witness(v))
+			if d := Diff(&naive.Tape, &witness.Tape); d != "" {
+				t.Fatalf("policy and witness differ: %s\n%v", d, c)
+			}
+		}
+		cut := clock.Duration(rapid.Int64Range(0, 3).Draw(t, "edges")) * 17 * clock.Millisecond
+		for _, maxSpan := range []int{1, 3, 0, 0} {
+			tape := &Tape{Cut: cut}
+			c.compare(t, fmt.Sprint("spans of ", maxSpan), &naive.Tape, told, tape, tape, maxSpan)
+		}
+		detail := new(StepTape)
+		c.compare(t, "detailed steps", &naive.Tape, told, detail, &detail.Tape, 0)
+	})
+	t.Log(seen)
+}
+
+// naive runs a case on the naive engine, and returns what clients were told. A scheduler may take the place
+// of the case's own.
+func (c *Case) naive(t *rapid.T, other sched.Scheduler) (*StepTape, []Ended) {
+	cfg, src, tape := c.Config(), c.Source(), new(StepTape)
+	if other != nil {
+		cfg.Scheduler = other
+	}
+	if err := Naive(cfg, src, tape); err != nil {
+		t.Fatalf("naive: %v\n%v", err, c)
+	}
+	if err := CheckTape(&cfg, &tape.Tape); err != nil {
+		t.Fatalf("naive: %v\n%v", err, c)
+	}
+	return tape, src.Ended
+}
+
+// compare runs a case on the real engine, and demands that it is the same as on the naive one.
+func (c *Case) compare(t *rapid.T, how string, naive *Tape, told []Ended, obs sim.Observer, tape *Tape, maxSpan int) {
+	cfg, src := c.Config(), c.Source()
+	cfg.MaxSpan, cfg.Check = maxSpan, true
+	e, err := sim.NewEngine(cfg, src, obs)
+	if err == nil {
+		err = e.Run(context.Background())
+	}
+	d := Diff(naive, tape)
+	switch {
+	case err != nil:
+		t.Fatalf("%s: %v\ndifference: %s\n%v", how, err, d, c)
+	case d != "":
+		t.Fatalf("naive and %s differ: %s\n%v", how, d, c)
+	case !slices.Equal(src.Ended, told):
+		t.Fatalf("%s: clients are told %v, naive %v\n%v", how, src.Ended, told, c)
+	}
+}
+
+// count notes what kinds of things happened in a run.
+func count(seen map[string]int, tape *Tape) {
+	did := make(map[string]bool)
+	for i := range tape.Records {
+		rec := &tape.Records[i]
+		did[rec.Outcome.String()] = true
+		did["busy"] = did["busy"] || rec.Refusal == sim.Busy
+		did["hit"] = did["hit"] || rec.CachedTokens > 0
+		did["recomputed"] = did["recomputed"] || rec.RecomputedTokens > 0
+		did["unforeseen end"] = did["unforeseen end"] || rec.LastToken < rec.Released
+	}
+	for i := range tape.Iterations {
+		it := &tape.Iterations[i]
+		did["swapped"] = did["swapped"] || it.SwappedBlocks > 0
+		did["padded"] = did["padded"] || it.PaddedRows+it.PaddedTokens > 0
+		did["held"] = did["held"] || it.Gaps < it.Decodes
+	}
+	did["preempted"] = len(tape.Preemptions) > 0
+	did["dropped"] = len(tape.Drops) > 0
+	for _, c := range tape.Changes {
+		if c.Levels.Blocked != 0 {
+			did["blocked: "+c.Levels.Blocked.String()] = true
+		}
+	}
+	seen["runs"]++
+	seen["iterations"] += len(tape.Iterations)
+	seen["requests"] += len(tape.Records)
+	for what, yes := range did {
+		if yes {
+			seen[what]++
+		}
+	}
+}
