@@ -96,28 +96,50 @@ func (p Policy) draw(t *rapid.T) Case {
 	return c
 }
 
-// concede changes the engine until the policy accepts it.
+// concede changes the engine so that the policy accepts it, as little as possible.
 func (c *Case) concede() error {
-	valid := func() error {
-		cfg := c.Config()
-		return cfg.Validate()
-	}
-	for _, give := range []func(cfg *sim.Config){
+	changes := []func(cfg *sim.Config){
+		func(cfg *sim.Config) { cfg.AsyncScheduling = false },
+		func(cfg *sim.Config) { cfg.Window = sim.Window{} },
 		func(cfg *sim.Config) { cfg.Contiguous = false },
-		func(cfg *sim.Config) { cfg.MaxNumBatchedTokens = max(cfg.MaxNumBatchedTokens, int(cfg.MaxModelLen)) },
+		func(cfg *sim.Config) { cfg.PrefixCaching, cfg.Radix = false, false },
 		func(cfg *sim.Config) { cfg.Order = nil },
 		func(cfg *sim.Config) { cfg.HostBlocks = 0 },
-		func(cfg *sim.Config) { cfg.PrefixCaching, cfg.Radix = false, false },
-		func(cfg *sim.Config) { cfg.Window = sim.Window{} },
 		func(cfg *sim.Config) { cfg.HostBlocks = 1000 },
-		func(cfg *sim.Config) { cfg.AsyncScheduling = false },
-	} {
-		if valid() == nil {
-			return nil
-		}
-		give(&c.config)
+		func(cfg *sim.Config) {
+			cfg.MaxModelLen = min(cfg.MaxModelLen, c.longest()+1)
+			cfg.MaxNumBatchedTokens = max(cfg.MaxNumBatchedTokens, int(cfg.MaxModelLen))
+		},
 	}
-	return valid()
+	drawn := c.config
+	for range 2 { // a change may be needed only as long as another is made
+		for without, needed := range changes {
+			changes[without] = func(*sim.Config) {}
+			if c.change(drawn, changes) != nil {
+				changes[without] = needed
+			}
+		}
+	}
+	return c.change(drawn, changes)
+}
+
+// longest is the longest sequence, prompt and answer, that is asked for.
+func (c *Case) longest() (tokens int32) {
+	for i := range c.requests {
+		r := &c.requests[i]
+		tokens = max(tokens, r.InputTokens+max(r.OutputTokens, c.config.MaxTokens))
+	}
+	return tokens
+}
+
+// change is the drawn engine with some changes, and what the policy has against it.
+func (c *Case) change(drawn sim.Config, changes []func(*sim.Config)) error {
+	c.config = drawn
+	for _, change := range changes {
+		change(&c.config)
+	}
+	cfg := c.Config()
+	return cfg.Validate()
 }
 
 // drawer draws the parts of a case. The names given to rapid are those of the knobs.

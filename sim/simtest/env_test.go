@@ -10,21 +10,24 @@ import (
 	"clifftop/workload"
 )
 
-// TestVLLM runs the scenario files of vLLM's scheduler on the naive engine and on the real one.
-func TestVLLM(t *testing.T) {
+// TestScenarios runs the scenario files of every policy on the naive engine and on the real one.
+func TestScenarios(t *testing.T) {
 	for _, engine := range []struct {
-		name string
-		run  Runner
+		name     string
+		run      Runner
+		policies []Policy
 	}{
-		{"naive", Naive},
-		{"engine", runEngine},
+		{"naive", Naive, Policies()},
+		{"engine", runEngine, Policies()[:1]}, // those whose every verb it has
 	} {
-		t.Run(engine.name, func(t *testing.T) {
-			datadriven.Walk(t, "testdata/vllm", func(t *testing.T, path string) {
-				env := Env{Run: engine.run}
-				datadriven.RunTest(t, path, env.Handle)
+		for _, p := range engine.policies {
+			t.Run(engine.name+"/"+p.Name, func(t *testing.T) {
+				datadriven.Walk(t, "testdata/"+p.Name, func(t *testing.T, path string) {
+					env := Env{Run: engine.run}
+					datadriven.RunTest(t, path, env.Handle)
+				})
 			})
-		})
+		}
 	}
 }
 

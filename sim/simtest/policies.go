@@ -30,6 +30,21 @@ func Policies() []Policy {
 			}
 			return p
 		}},
+		{"vllm-v0", func(k *Knobs) sched.Scheduler {
+			return &sched.VLLMV0{Watermark: k.Float("watermark", 0, .01, .05, .2, .5), Swap: k.Flag("swap")}
+		}},
+		{"sarathi", func(k *Knobs) sched.Scheduler {
+			return &sched.Sarathi{Watermark: k.Float("watermark", 0, .01, .05, .2, .5)}
+		}},
+		{"orca", func(k *Knobs) sched.Scheduler { return &sched.Orca{} }},
+		{"static", func(k *Knobs) sched.Scheduler { return &sched.Static{} }},
+		{"tgi", func(k *Knobs) sched.Scheduler {
+			return &sched.TGI{
+				WaitingServedRatio: k.Float("ratio", .3, 0, 1.2, 3),
+				MaxWaitingTokens:   k.Int("max-waiting-tokens", 20, 0, 12),
+				Chunking:           k.Flag("chunking"),
+			}
+		}},
 	}
 }
 
