@@ -126,6 +126,7 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	res.Summary.Clifftop = Version
 	res.Summary.Scenario = u.Scenario
 	res.Summary.Seed = u.Scenario.Run.Seed
+	res.Summary.Accuracy = u.accuracy()
 	return res, runErr
 }
 

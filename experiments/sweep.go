@@ -123,6 +123,9 @@ func Sweep(ctx context.Context, s *Scenario, o SweepOptions) (*report.Curve, err
 	}
 	curve.Clifftop = Version
 	curve.Partial = partial
+	if s := curve.Points[0].Summary; s != nil {
+		curve.Accuracy = s.Accuracy
+	}
 	return curve, runErr
 }
 

@@ -17,7 +17,9 @@ type Curve struct {
 	Collapse   *Collapse `json:"collapse"`
 	FirstLimit *Limit    `json:"first_limit"`
 	Signs      []Sign    `json:"signs"`
-	Warnings   []Warning `json:"warnings"` // reasons to read what the points show with care
+	// Accuracy says how far the numbers can be trusted; nil where no machine is modelled. It is set by the caller.
+	Accuracy *Accuracy `json:"accuracy"`
+	Warnings []Warning `json:"warnings"` // reasons to read what the points show with care
 }
 
 // CurvePoint is one load and its result.

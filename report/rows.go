@@ -193,6 +193,9 @@ func (c *Curve) findings() [][2]string {
 	if c.Partial {
 		add("partial", "the sweep was interrupted: loads are missing, and what follows may change with them")
 	}
+	if c.Accuracy != nil {
+		add("error", "%s", c.Accuracy)
+	}
 	for _, w := range c.Warnings {
 		add("warning", "%s", w.Text)
 	}

@@ -30,6 +30,9 @@ type Summary struct {
 	Cost        *Cost       `json:"cost"`
 	Stages      []Stage     `json:"stages"` // empty unless the traffic has stages
 
+	// Accuracy says how far the numbers can be trusted; nil where no machine is modelled. It is set by the caller.
+	Accuracy *Accuracy `json:"accuracy"`
+
 	Warnings []Warning `json:"warnings"`
 	// CI95 maps a path such as "latency_ms.ttft.p99" to the ends of its 95 % confidence interval;
 	// nil for a single run.

@@ -20,7 +20,7 @@ func TestSummaryKeys(t *testing.T) {
 	level := "mean p95 p99 max"
 	for path, keys := range map[string]string{
 		"": "schema clifftop scenario seed partial window requests tokens throughput latency_ms stream_tps e2e_tps_user e2e_tps_inflight " +
-			"goodput concurrency system cost stages warnings ci95",
+			"goodput concurrency system cost stages accuracy warnings ci95",
 		"window":                        "start_s end_s warmup_s stationary",
 		"requests":                      "offered completed rejected timed_out cancelled failed in_system_at_end attempts retries",
 		"tokens":                        "input cached_input output output_successful output_good recomputed wasted",

@@ -132,6 +132,9 @@ func (s *Summary) sections(t *table, p Profile) {
 	if k := s.Cost; k != nil && k.USDPerHour != nil {
 		t.line("cost", fmt.Sprintf("$%s/h, $%s per million output tokens at this load", cell(k.USDPerHour), cell(k.USDPerMillionOutputAtLoad)))
 	}
+	if s.Accuracy != nil {
+		t.line("error", s.Accuracy.String())
+	}
 	for _, w := range s.Warnings {
 		if w.Code != "few_samples" { // the latencies say it
 			t.line("warning", w.Text)

@@ -68,7 +68,7 @@ does not know, such as the GPU; model, arrivals and lengths are the result's unl
 	flags := c.Flags()
 	flags.StringVar(&reference, "reference", "", "the `FILE` of measured runs")
 	flags.StringArrayVar(&only, "only", nil, "only rows where `KEY=VALUE`, or whose run_id has a part or pattern; may be repeated")
-	flags.StringVarP(&output.out, "out", "o", "", "write validate.csv, validate.json and a picture, parity.png and parity.svg, into `DIR`")
+	flags.StringVarP(&output.out, "out", "o", "", "write validate.csv, validate.json, accuracy.yaml, which is what run and sweep quote, and a picture, parity.png and parity.svg, into `DIR`")
 	flags.IntVarP(&options.Jobs, "jobs", "j", 0, "`N` runs at a time (default one for each processor); changes no result")
 	return c
 }
@@ -168,6 +168,9 @@ func writeValidation(dir *directory, r *validation.Report) error {
 		return err
 	}
 	if err := dir.writeJSON("validate.json", r); err != nil {
+		return err
+	}
+	if err := dir.write("accuracy.yaml", r.WriteRecords); err != nil {
 		return err
 	}
 	picture := r.Picture()

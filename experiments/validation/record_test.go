@@ -1,0 +1,40 @@
+package validation
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"testing"
+
+	"clifftop/model/catalog"
+)
+
+// TestRecordIsCurrent holds the errors that the catalogue quotes against those of today's model.
+func TestRecordIsCurrent(t *testing.T) {
+	name := os.Getenv("CLIFFTOP_REFERENCE")
+	if name == "" {
+		t.Skip("CLIFFTOP_REFERENCE does not name a file of measured runs")
+	}
+	ref, err := Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(context.Background(), ref, Plan(ref), nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := r.WriteRecords(&text); err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile("../../model/catalog/accuracy.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(text.Bytes(), want) {
+		t.Errorf("model/catalog/accuracy.yaml is out of date: run clifftop validate --out DIR, and copy DIR/accuracy.yaml there\n%s", text.String())
+	}
+	if len(catalog.Accuracies()) != len(r.Records()) {
+		t.Errorf("the catalogue has %d records, the report %d", len(catalog.Accuracies()), len(r.Records()))
+	}
+}
