@@ -75,7 +75,7 @@ func (p Policy) Draw(t *rapid.T) Case {
 	cfg := &c.config
 	cfg.MaxTokens, cfg.CPUStep, cfg.CPUPerSequence = 0, 0, 0
 	cfg.MaxQueuedRequests, cfg.MaxQueuedTokens = 0, 0
-	cfg.HostBlocks, cfg.Contiguous = 0, false
+	cfg.HostBlocks, cfg.Contiguous, cfg.Radix = 0, false, false
 	return c
 }
 
@@ -177,6 +177,9 @@ func (d drawer) config() (c sim.Config) {
 	c.AsyncScheduling = d.once("async", 2)
 	if d.once("windowed layers", 5) {
 		c.Window = sim.Window{Blocks: d.between("window", 1, 6), Layers: d.between("windowed", 1, 5), FullLayers: d.between("full", 1, 3)}
+	}
+	if d.once("radix", 2) && c.PrefixCaching {
+		c.Radix = true
 	}
 	if d.once("order", 3) {
 		c.Order = sched.ByPriority{}

@@ -198,13 +198,16 @@ func (e *Env) segment(args *arguments, text string) (s workload.Segment) {
 func (e *Env) run(args *arguments) string {
 	times := args.flag("times")
 	e.cfg.Scheduler = e.policy.New(e.knobs)
-	e.tape = new(StepTape)
-	if err := e.Run(e.cfg, NewRequests(e.requests), e.tape); err != nil {
+	tape := new(StepTape)
+	err := e.Run(e.cfg, NewRequests(e.requests), tape)
+	if err == nil {
+		err = CheckTape(&e.cfg, &tape.Tape)
+	}
+	if err != nil {
+		e.tape = nil
 		return fmt.Sprintf("error: %v", err)
 	}
-	if err := CheckTape(&e.cfg, &e.tape.Tape); err != nil {
-		return fmt.Sprintf("error: %v", err)
-	}
+	e.tape = tape
 	return e.table(times)
 }
 

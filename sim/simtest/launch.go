@@ -23,9 +23,11 @@ type iteration struct {
 
 // share is what one sequence has in an iteration.
 type share struct {
-	seq   *sequence
-	upTo  int32 // its computed tokens, these included
-	emits bool  // produces a token at the iteration's end
+	seq    *sequence
+	serial int64 // of its admission
+	upTo   int32 // its computed tokens, these included
+	chunk  bool  // of a prefill
+	emits  bool  // produces a token at the iteration's end
 }
 
 // has says that the iteration has a part of s.
@@ -70,7 +72,7 @@ func (n *naive) launch(it *iteration, at clock.Time) {
 				span.FirstTokens++
 			}
 		}
-		it.shares = append(it.shares, share{seq: s, upTo: s.computed, emits: emits})
+		it.shares = append(it.shares, share{seq: s, serial: s.serial, upTo: s.computed, chunk: !decodes, emits: emits})
 		step.Scheduled = append(step.Scheduled, sim.Share{
 			Request: s.rec.Request.ID, Tokens: s.given, Cached: s.found, Loaded: s.loaded,
 			Emits: emits, Ends: emits && s.scheduled == s.answer,

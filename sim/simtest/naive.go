@@ -250,7 +250,7 @@ func (n *naive) process(it *iteration) {
 		if s.ended {
 			continue // its client has left
 		}
-		if slices.Contains(n.running, s) {
+		if sh.chunk && sh.serial == s.serial && slices.Contains(n.running, s) {
 			n.kv.done(s, sh.upTo)
 		}
 		switch {

@@ -1,8 +1,6 @@
 package simtest
 
 import (
-	"slices"
-
 	"clifftop/sim"
 	"clifftop/workload"
 )
@@ -28,7 +26,7 @@ type store interface {
 	// grows says whether s can have so many more, if there are as many.
 	grows(s *sequence, blocks int) bool
 	// known tells that the first tokens of s are known and computed, or given to an iteration; done that
-	// the iteration has been processed.
+	// a prefill chunk up to there has been processed.
 	known(s *sequence, tokens int32)
 	done(s *sequence, tokens int32)
 	// release takes all blocks from s. ended says that it is complete.
@@ -42,18 +40,28 @@ type kvState struct {
 	entered int      // paged: leading blocks that are in the prefix cache, or were taken from it
 
 	start, length int // contiguous: the hole
+
+	tokens  []Token    // radix: prompt and answer
+	node    *TokenNode // radix: the end of its prefix in the tree
+	private int        // radix: blocks that it holds beside those
 }
 
 func newStore(cfg *sim.Config) store {
-	if cfg.Contiguous {
+	switch {
+	case cfg.Contiguous:
 		return &holes{usable: cfg.UsableBlocks()}
+	case cfg.Radix:
+		return &radix{NewTokenTree(cfg.UsableBlocks(), int(cfg.BlockSize))}
 	}
 	return &paged{pool: newPool(cfg.UsableBlocks(), cfg.AppendUnkeyed), size: cfg.BlockSize}
 }
 
 // newState is the store's part of a sequence that arrives.
 func newState(cfg *sim.Config, r *workload.Request, answer int32) (k kvState) {
-	if cfg.PrefixCaching {
+	switch {
+	case cfg.Radix:
+		k.tokens = Tokens(r, r.InputTokens+answer)
+	case cfg.PrefixCaching:
 		walk := workload.NewBlockKeys(r, cfg.BlockSize)
 		for range (r.InputTokens + answer - 1) / cfg.BlockSize {
 			key, _ := walk.Next()
@@ -123,60 +131,3 @@ func (p *paged) release(s *sequence, ended bool) {
 	p.pool.release(s.kv.blocks)
 	s.kv.blocks, s.kv.entered = nil, 0
 }
-
-// holes is a contiguous pool: every sequence holds one run of it.
-type holes struct {
-	usable int
-	taken  []*sequence // by start
-}
-
-// gaps calls f with the beginning and the length of each hole, from the first on, until f is true.
-func (h *holes) gaps(f func(start, length int) bool) {
-	start := 0
-	for _, s := range h.taken {
-		if f(start, s.kv.start-start) {
-			return
-		}
-		start = s.kv.start + s.kv.length
-	}
-	f(start, h.usable-start)
-}
-
-func (h *holes) free() int {
-	sum := 0
-	h.gaps(func(start, length int) bool { sum += length; return false })
-	return sum
-}
-
-func (h *holes) largest() int {
-	most := 0
-	h.gaps(func(start, length int) bool { most = max(most, length); return false })
-	return most
-}
-
-func (h *holes) take(s *sequence, n int) {
-	if n == 0 {
-		return
-	}
-	h.gaps(func(start, length int) bool {
-		s.kv.start, s.kv.length = start, n
-		return length >= n
-	})
-	h.taken = insert(h.taken, s, func(a, b *sequence) int { return a.kv.start - b.kv.start })
-}
-
-func (h *holes) release(s *sequence, ended bool) {
-	h.taken = slices.DeleteFunc(h.taken, func(x *sequence) bool { return x == s })
-	s.kv.start, s.kv.length = 0, 0
-}
-
-func (h *holes) holds(s *sequence) int { return s.kv.length }
-func (h *holes) grows(s *sequence, n int) bool {
-	return n == 0 || s.kv.length == 0 && n <= h.largest()
-}
-func (h *holes) shared() int                                  { return 0 }
-func (h *holes) lookup(s *sequence, most int32) (int32, int)  { return 0, 0 }
-func (h *holes) path(s *sequence, n int32) []int32            { return nil }
-func (h *holes) admit(s *sequence, most int32) (tokens int32) { return 0 }
-func (h *holes) known(s *sequence, tokens int32)              {}
-func (h *holes) done(s *sequence, tokens int32)               {}

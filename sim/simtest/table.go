@@ -203,6 +203,9 @@ func (e *Env) ends(args *arguments) string {
 	var out strings.Builder
 	for id, rec := range k.records {
 		fmt.Fprintf(&out, "%s: %v", e.names[id], rec.Outcome)
+		if rec.Refusal != sim.NotRefused {
+			fmt.Fprintf(&out, ", %v", rec.Refusal)
+		}
 		if rec.Tokens > 0 {
 			fmt.Fprintf(&out, ", %d tokens, first in step %d", rec.Tokens, e.stepEnding(rec.FirstToken))
 		}
