@@ -354,4 +354,8 @@ func (r *Replica) start(s *sequence, req *workload.Request) {
 }
 
 // Blocked implements [sched.View].
-func (it *composition) Blocked(why sched.Cause) { it.blocked = why }
+func (it *composition) Blocked(why sched.Cause) {
+	if it.r.queue.len() > 0 {
+		it.blocked = why
+	}
+}

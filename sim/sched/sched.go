@@ -202,7 +202,8 @@ type View interface {
 	// to s, and ends when s leaves the running batch. A promise does not bind the replica: it only counts in
 	// Promised, as far as s has not taken it.
 	Promise(s Seq, tokens int32)
-	// Blocked says why the head of the queue is not admitted, for the accounting of gap time.
+	// Blocked says why the head of the queue is not admitted, for the accounting of gap time. It does nothing
+	// when nobody waits.
 	Blocked(why Cause)
 
 	// Pad makes the iteration cost as if so many more sequences, whose KV lengths sum to context, decoded and

@@ -138,6 +138,8 @@ func (t *Tape) Span(s *sim.Span) {
 		}
 		if k == 0 {
 			it.Wait = s.Wait
+		} else {
+			it.Gaps = s.Decodes
 		}
 		if k == s.N-1 {
 			it.UsedBlocks = s.UsedBlocks

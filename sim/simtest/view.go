@@ -82,7 +82,12 @@ func (v view) LargestFree() int           { return min(v.kv.largest(), v.free())
 func (v view) DecodeSteps() int64         { return v.decodeSteps }
 func (v view) Departures() int64          { return v.departures }
 func (v view) WaitingLen() int            { return len(v.waiting) }
-func (v view) Blocked(why sched.Cause)    { v.blocked = why }
+
+func (v view) Blocked(why sched.Cause) {
+	if len(v.waiting) > 0 {
+		v.blocked = why
+	}
+}
 
 func (v view) Decoding() int {
 	sum := 0

@@ -1,0 +1,161 @@
+package sched
+
+import "slices"
+
+// pass is one attempt of SGLang's scheduler to build a prefill batch.
+//
+// The estimate behind it: of the free KV, reserve for every running request the ratio's share of what it
+// may still produce. A candidate fits if the rest has more room than its uncached tokens, its whole allowance
+// of answer tokens and a page take; once admitted it counts so, without the ratio.
+type pass struct {
+	*SGLang
+	v          View
+	reserved   float64 // tokens spoken for beyond those that have blocks
+	chunk      int32   // what is left of the chunk; without chunking as much as can be
+	input      int32   // what is left of max_prefill_tokens
+	batch      []Seq   // what was given tokens
+	unfinished Seq     // the request whose prompt is computed in part
+	evicted    []int64 // requests retracted by priority
+}
+
+func (p *SGLang) newPass(v View) *pass {
+	a := &pass{SGLang: p, v: v, unfinished: v.NextPrefill(None), input: p.MaxPrefillTokens}
+	running := v.Remaining(clippedAnswer)
+	if a.unfinished != None {
+		running -= int64(expected(v.Progress(a.unfinished)))
+	}
+	a.reserved = float64(p.ratio.at(v.DecodeSteps()) * float64(running))
+	a.chunk = 1<<31 - 1
+	if p.ChunkedPrefillSize > 0 {
+		a.chunk = p.ChunkedPrefillSize
+	}
+	if p.MixedChunk {
+		a.chunk -= int32(v.Decoding())
+		a.input -= int32(v.Decoding())
+	}
+	return a
+}
+
+// expected is the number of answer tokens that the estimate expects of a request.
+func expected(p Progress) int32 { return min(max(p.MaxTokens-p.Generated, 0), clippedAnswer) }
+
+// room is the number of tokens that the estimate leaves.
+func (a *pass) room() float64 {
+	return float64(a.v.FreeBlocks())*float64(a.page) - a.reserved
+}
+
+// whole rounds tokens down to pages.
+func (a *pass) whole(tokens int32) int32 { return tokens / a.page * a.page }
+
+// charge books what a request of the batch takes beside its blocks; answer is 0 for a cut prompt.
+func (a *pass) charge(s Seq, tokens, answer int32) {
+	pages := (tokens + a.page - 1) / a.page * a.page
+	a.reserved += float64(answer + a.page)
+	a.chunk -= pages
+	a.input -= pages
+	a.batch = append(a.batch, s)
+}
+
+// goOn gives the unfinished request its next chunk, whatever the estimate says, as long as there are
+// free blocks.
+func (a *pass) goOn() {
+	v, s := a.v, a.unfinished
+	missing := v.Missing(s)
+	n := min(missing, a.chunk, v.Budget())
+	if left := max(a.room(), 0); left < float64(n) {
+		if part := a.whole(int32(left)); part > 0 {
+			n = part
+		}
+	}
+	if n < missing {
+		n = a.whole(n)
+	}
+	if n > 0 && !v.Grow(s, n) {
+		for n = a.whole(min(n, int32(v.FreeBlocks())*a.page)); n > 0 && !v.Grow(s, n); {
+			n -= a.page
+		}
+	}
+	if n <= 0 {
+		return
+	}
+	v.Give(s, n)
+	if n < missing {
+		a.charge(s, n, 0)
+		return
+	}
+	a.charge(s, n, min(v.Progress(s).MaxTokens, clippedAnswer))
+	a.unfinished = None
+}
+
+// admit tries the waiting requests in order until one does not fit, and says why, or NotBlocked.
+func (a *pass) admit() Cause {
+	a.order.begin(a.QueueOrder, a.v)
+	for {
+		if len(a.batch) > 0 {
+			if why := a.spent(); why != NotBlocked {
+				return why
+			}
+		}
+		i, w, ok := a.order.next(a.v)
+		switch {
+		case !ok:
+			return NotBlocked
+		case slices.Contains(a.evicted, w.Request):
+			return HeldByPolicy
+		}
+		why := a.add(i, w)
+		if (why == LacksSeats || why == LacksKV) && a.PreemptByPriority && a.preemptFor(w) {
+			w, _ = a.v.Waiting(i)
+			why = a.add(i, w)
+		}
+		if why != NotBlocked {
+			return why
+		}
+	}
+}
+
+// spent says what the batch has used up, or NotBlocked.
+func (a *pass) spent() Cause {
+	switch {
+	case a.room() <= 0 || a.v.FreeBlocks() == 0:
+		return LacksKV
+	case a.input <= 0 || a.chunk <= 0:
+		return LacksBudget
+	}
+	return NotBlocked
+}
+
+// add admits the i-th request of the queue, or says why not.
+func (a *pass) add(i int, w Waiting) Cause {
+	v := a.v
+	if v.Seats() == 0 {
+		return LacksSeats
+	}
+	n := w.Known - w.Cached
+	locked := w.Cached - int32(w.Held)*a.page // what its prefix takes from the evictable tokens
+	alone := v.RunningLen() == 0
+	if float64(n+expected(w.Progress)+a.page) >= a.room()-float64(locked) && !alone {
+		return LacksKV
+	}
+	pages := (n + a.page - 1) / a.page * a.page
+	answer := min(w.MaxTokens, clippedAnswer)
+	switch limit := min(a.chunk, v.Budget()); {
+	case a.ChunkedPrefillSize == 0 && (len(a.batch) > 0 && pages >= a.input || n > v.Budget()):
+		return LacksBudget
+	case a.ChunkedPrefillSize > 0 && pages > limit:
+		if n = a.whole(limit); n == 0 || a.unfinished != None {
+			return LacksBudget
+		}
+		answer = 0
+	}
+	if v.BlocksFor(w.Cached+n)-w.Held > v.FreeBlocks() {
+		return LacksKV
+	}
+	s := v.Admit(i, n)
+	a.order.admitted()
+	if w.Cached+n < w.Known {
+		a.unfinished = s
+	}
+	a.charge(s, n, answer)
+	return NotBlocked
+}

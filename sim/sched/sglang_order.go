@@ -1,0 +1,147 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+)
+
+// QueueOrder is the order in which SGLang tries waiting requests.
+type QueueOrder uint8
+
+// The orders.
+const (
+	// FirstCome is the order of the queue (fcfs).
+	FirstCome QueueOrder = iota
+	// LongestPrefix tries those first of which the cache holds most (lpm), and those last that share a
+	// beginning with one before them which the cache does not hold, so that it does when their turn comes. A
+	// long queue is served first come, first served.
+	LongestPrefix
+	// DFSWeight walks the radix tree depth first, and of the branches at a fork takes the one with the most
+	// waiting requests first (dfs-weight).
+	DFSWeight
+)
+
+// String is SGLang's name for the order.
+func (o QueueOrder) String() string { return [...]string{"fcfs", "lpm", "dfs-weight"}[o] }
+
+// SGLang's constants: the longest queue that is searched for prefixes, and the tokens that the cache or an
+// earlier request must hold to matter.
+const (
+	longestSearchedQueue = 128
+	sharedBeginning      = 32
+)
+
+// queueOrder walks the queue in an order that was found when the pass began.
+type queueOrder struct {
+	list  []int // places in the queue as it was; nil for its own order
+	taken []int // those of them that were admitted
+}
+
+func (q *queueOrder) begin(o QueueOrder, v View) {
+	q.list, q.taken = q.list[:0], q.taken[:0]
+	switch {
+	case o == LongestPrefix && v.WaitingLen() <= longestSearchedQueue:
+		q.byPrefix(v)
+	case o == DFSWeight:
+		q.byWeight(v)
+	default:
+		q.list = nil
+	}
+}
+
+// next is the request to try, and its place in the queue now.
+func (q *queueOrder) next(v View) (i int, w Waiting, ok bool) {
+	if q.list != nil {
+		if len(q.taken) == len(q.list) {
+			return 0, w, false
+		}
+		i = q.list[len(q.taken)]
+		for _, k := range q.taken {
+			if k < q.list[len(q.taken)] {
+				i--
+			}
+		}
+	}
+	w, ok = v.Waiting(i)
+	return i, w, ok
+}
+
+// admitted notes that the request to try was admitted.
+func (q *queueOrder) admitted() {
+	if q.list != nil {
+		q.taken = append(q.taken, q.list[len(q.taken)])
+	}
+}
+
+func (q *queueOrder) byPrefix(v View) {
+	type candidate struct {
+		place  int
+		cached int32
+	}
+	var list []candidate
+	var beginnings []uint64
+	for i := 0; ; i++ {
+		w, ok := v.Waiting(i)
+		if !ok {
+			break
+		}
+		c := candidate{i, w.Cached}
+		if w.Cached <= sharedBeginning {
+			if key, ok := v.Beginning(i, sharedBeginning); !ok {
+				// too short to share as much
+			} else if slices.Contains(beginnings, key) {
+				c.cached = -1
+			} else {
+				beginnings = append(beginnings, key)
+			}
+		}
+		list = append(list, c)
+	}
+	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.cached, a.cached) })
+	for _, c := range list {
+		q.list = append(q.list, c.place)
+	}
+}
+
+// branch is a node of the radix tree with the waiting requests of which the cache holds as much.
+type branch struct {
+	weight   int // requests here and below
+	children []int
+	requests []int
+}
+
+func (q *queueOrder) byWeight(v View) {
+	tree := []branch{{}}
+	at := map[int32]int{} // by number of the node
+	var path []int32
+	for i := 0; ; i++ {
+		if _, ok := v.Waiting(i); !ok {
+			break
+		}
+		b := 0
+		tree[b].weight++
+		path = v.Path(i, path[:0])
+		for _, node := range path {
+			child, ok := at[node]
+			if !ok {
+				child = len(tree)
+				at[node] = child
+				tree = append(tree, branch{})
+				tree[b].children = append(tree[b].children, child)
+			}
+			b = child
+			tree[b].weight++
+		}
+		tree[b].requests = append(tree[b].requests, i)
+	}
+	q.walk(tree, 0)
+}
+
+// walk lists the requests of the branches below b, then those of b itself.
+func (q *queueOrder) walk(tree []branch, b int) {
+	slices.SortStableFunc(tree[b].children, func(x, y int) int { return cmp.Compare(tree[y].weight, tree[x].weight) })
+	for _, child := range tree[b].children {
+		q.walk(tree, child)
+	}
+	q.list = append(q.list, tree[b].requests...)
+}

@@ -1,0 +1,88 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+)
+
+// preemptFor retracts running sequences that matter less than w, the least urgent first, if what is reserved
+// for their answers makes enough room for it. It reports whether it did.
+func (a *pass) preemptFor(w Waiting) bool {
+	v := a.v
+	ratio := a.ratio.at(v.DecodeSteps())
+	short := float64(w.Known-w.Cached+min(w.MaxTokens, clippedAnswer)) - a.room()
+	victims := a.lesser(w)
+	for i, s := range victims {
+		short -= float64(ratio * float64(expected(v.Progress(s))))
+		if short <= 0 {
+			victims = victims[:i+1]
+			break
+		}
+	}
+	if len(victims) == 0 || short > 0 {
+		return false
+	}
+	for _, s := range victims {
+		p := v.Progress(s)
+		a.reserved -= float64(ratio * float64(expected(p)))
+		a.evicted = append(a.evicted, p.Request)
+		v.PreemptToTail(s)
+	}
+	return true
+}
+
+// lesser lists the sequences, but for those of the batch, whose priority is worse than that of w by more than the threshold,
+// the least urgent first.
+func (a *pass) lesser(w Waiting) []Seq {
+	type candidate struct {
+		seq Seq
+		Urgency
+	}
+	var list []candidate
+	for s := a.v.First(); s != None; s = a.v.Next(s) {
+		p := a.v.Progress(s)
+		if s != a.unfinished && expected(p) > 0 && !slices.Contains(a.batch, s) && int32(p.Priority)-int32(w.Priority) > a.PreemptionThreshold {
+			u := a.v.Urgency(s)
+			u.Key = int64(p.Priority)
+			list = append(list, candidate{s, u})
+		}
+	}
+	slices.SortFunc(list, func(x, y candidate) int {
+		return cmp.Or(cmp.Compare(y.Key, x.Key), cmp.Compare(y.Arrival, x.Arrival), cmp.Compare(y.Request, x.Request))
+	})
+	seqs := make([]Seq, len(list))
+	for i, c := range list {
+		seqs[i] = c.seq
+	}
+	return seqs
+}
+
+// blockedFor is for how many iterations of decoding the head w, which was not admitted, stays
+// blocked for sure: while nobody can be retracted for it, and the room that the falling ratio may leave is
+// less than it needs.
+func (p *SGLang) blockedFor(v View, w Waiting) int {
+	a := p.newPass(v)
+	if len(a.lesser(w)) > 0 {
+		return 1
+	}
+	if v.Seats() == 0 {
+		return forever
+	}
+	need := float64(w.Known - w.Cached + expected(w.Progress) + p.page)
+	free := float64(v.FreeBlocks()) * float64(p.page)
+	remaining, decodes := v.Remaining(clippedAnswer), int64(v.Decoding())
+	blocked := func(k int64) bool {
+		ratio := p.ratio.at(v.DecodeSteps() + k)
+		return need >= free-float64(ratio*float64(max(remaining-k*decodes, 0)))
+	}
+	k := int64(1)
+	for k < forever && blocked(2*k) {
+		k *= 2
+	}
+	for step := k / 2; step > 0; step /= 2 {
+		if blocked(k + step) {
+			k += step
+		}
+	}
+	return int(k)
+}

@@ -1,0 +1,216 @@
+package sched
+
+import (
+	"math"
+	"testing"
+)
+
+func newSGLang(t *testing.T, p SGLang) *SGLang {
+	t.Helper()
+	if p.MaxPrefillTokens == 0 {
+		p.MaxPrefillTokens = 16384
+	}
+	if err := p.Validate(Limits{MaxNumSeqs: 100, MaxNumBatchedTokens: 100_000, MaxModelLen: 100_000, BlockSize: 1}); err != nil {
+		t.Fatal(err)
+	}
+	return &p
+}
+
+// Of 1000 tokens of KV two sequences use 370. How much of the rest is open depends on what is reserved for
+// their answers.
+func TestSGLangAdmissionEstimate(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		steps int64
+		want  string
+		why   Cause
+	}{
+		{"at the first ratio, 0.7", 0, "[N1 150 N2 10]", LacksKV},
+		{"at the lowest ratio, 0.098", 600, "[N1 150 N2 10 N3 10]", NotBlocked},
+	} {
+		v := &fake{page: 1, budget: 8192, free: 630, seats: 10, steps: c.steps}
+		v.decoding("R1", 200, 300, 50)
+		v.decoding("R2", 100, 200, 20)
+		v.wait("N1 ", 150, 150)
+		v.wait("N2 ", 10, 10)
+		v.wait("N3 ", 10, 5)
+		p := newSGLang(t, SGLang{ChunkedPrefillSize: 8192})
+		p.Schedule(v)
+		if got := v.done(); got != c.want || v.why != c.why {
+			t.Errorf("%s: %s, blocked by %v, want %s, %v", c.name, got, v.why, c.want, c.why)
+		}
+		if c.why == NotBlocked {
+			continue
+		}
+		// The batch is full now: nobody is tried until a sequence has left.
+		v.free = 900
+		p.Schedule(v)
+		if got := v.done(); got != "[decode 4]" {
+			t.Errorf("%s: then %s, want a decode", c.name, got)
+		}
+		v.departures++
+		p.Schedule(v)
+		if got := v.done(); got != "[N3 10]" {
+			t.Errorf("%s: after a departure %s, want N3", c.name, got)
+		}
+	}
+}
+
+func TestNewTokenRatio(t *testing.T) {
+	var r newTokenRatio
+	r.start(0)
+	for _, c := range []struct {
+		steps int64
+		want  float64
+	}{{0, 0.7}, {1, 0.7 - 0.0010033}, {100, 0.5997}, {600, 0.098}, {5000, 0.098}} {
+		if got := r.at(c.steps); math.Abs(got-c.want) > 5e-5 {
+			t.Errorf("ratio after %d steps: %v, want %v", c.steps, got, c.want)
+		}
+	}
+	r.reset(5000)
+	r.skip() // a decode that rides with a prefill
+	if got := r.at(5001); got != 0.7 {
+		t.Errorf("ratio after idling: %v, want 0.7", got)
+	}
+	var bold newTokenRatio
+	bold.start(2)
+	if got := bold.at(0); got != 1 {
+		t.Errorf("ratio of conservativeness 2: %v, want 1", got)
+	}
+}
+
+// A full pool: those with the shortest answers leave, of equals the one with the longest prompt, until
+// the others' next tokens fit.
+func TestSGLangRetraction(t *testing.T) {
+	v := &fake{page: 1, budget: 8192, seats: 10, steps: 300}
+	v.decoding("A", 100, 100, 50)
+	v.decoding("B", 400, 100, 10)
+	v.decoding("C", 20, 100, 10)
+	v.decoding("D", 50, 100, 30)
+	p := newSGLang(t, SGLang{ChunkedPrefillSize: 8192})
+	var order []string
+	for list := p.byAnswer(v); len(list) > 0; list = list[:len(list)-1] {
+		order = append(order, v.running[list[len(list)-1]].name)
+	}
+	if got := order; len(got) != 4 || got[0] != "B" || got[1] != "C" || got[2] != "D" || got[3] != "A" {
+		t.Errorf("order of retraction %v, want B C D A", got)
+	}
+	p.Schedule(v)
+	if got := v.done(); got != "[-B decode 3]" {
+		t.Errorf("%s, want B retracted and the others decoding", got)
+	}
+	v.steps++
+	if got := p.ratio.at(v.steps); math.Abs(got-0.4983) > 5e-5 {
+		t.Errorf("ratio %v after the retraction, want 0.4983", got)
+	}
+	if v.free != 410-3 {
+		t.Errorf("%d tokens free, want 407", v.free)
+	}
+}
+
+func TestSGLangPrefillFirst(t *testing.T) {
+	for _, c := range []struct {
+		mixed bool
+		want  []string
+	}{
+		{false, []string{"[W1 8192]", "[W1 1808 W2 3000]", "[decode 6]"}},
+		{true, []string{"[decode 4 W1 8188]", "[decode 4 W1 1812 W2 3000]", "[decode 6]"}},
+	} {
+		v := &fake{page: 1, free: 1 << 30, seats: 10}
+		for range 4 {
+			v.decoding("R", 100, 100, 5)
+		}
+		v.wait("W1 ", 10000, 100)
+		v.wait("W2 ", 3000, 100)
+		p := newSGLang(t, SGLang{ChunkedPrefillSize: 8192, MixedChunk: c.mixed})
+		for i, want := range c.want {
+			v.budget = 100_000
+			for _, s := range v.running {
+				s.given = false
+			}
+			p.Schedule(v)
+			if got := v.done(); got != want {
+				t.Errorf("mixed %v: iteration %d is %s, want %s", c.mixed, i+1, got, want)
+			}
+		}
+	}
+}
+
+// A request of priority 0 needs a seat and 60 tokens. Who gives way must be worse by more than 10, and
+// what is reserved for those who do, 63 tokens each, must suffice.
+func TestSGLangPriorityPreemption(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		free       int
+		priorities []int16
+		want       string
+	}{
+		{"not worse enough", 100, []int16{10, 5}, "[decode 2]"},
+		{"one suffices: the last of the worst", 250, []int16{12, 30, 30, 5}, "[-C W50]"},
+		{"two are needed", 160, []int16{12, 30, 11}, "[-B -A W50]"},
+		{"they do not suffice", 20, []int16{12, 30}, "[decode 2]"},
+	} {
+		v := &fake{page: 1, budget: 8192, free: c.free}
+		for i, priority := range c.priorities {
+			v.decoding(string(rune('A'+i)), 20, 100, 10)
+			v.running[i].Priority = priority
+		}
+		v.wait("W", 50, 10)
+		p := newSGLang(t, SGLang{ChunkedPrefillSize: 8192, PreemptByPriority: true, PreemptionThreshold: 10})
+		p.Schedule(v)
+		if got := v.done(); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// admission is the order in which a policy admits all that wait.
+func admission(t *testing.T, o QueueOrder, v *fake) string {
+	t.Helper()
+	v.page, v.budget, v.free, v.seats = 1, 100_000, 1<<30, 1000
+	p := newSGLang(t, SGLang{ChunkedPrefillSize: 100_000, MaxPrefillTokens: 100_000, QueueOrder: o})
+	p.Schedule(v)
+	return v.done()
+}
+
+func TestLongestPrefix(t *testing.T) {
+	v := &fake{}
+	v.wait("W1 ", 150, 10).beginning = 1
+	v.wait("W2 ", 150, 10).beginning = 1
+	v.wait("W3 ", 40, 10).beginning = 2
+	if got := admission(t, LongestPrefix, v); got != "[W1 150 W3 40 W2 150]" {
+		t.Errorf("with an empty cache: %s, want the second of two alike last", got)
+	}
+
+	v = &fake{}
+	v.wait("W1 ", 150, 10).beginning = 1
+	v.wait("W2 ", 150, 10).beginning = 1
+	v.wait("W3 ", 150, 10).beginning = 1
+	v.waiting[1].Cached, v.waiting[2].Cached = 33, 90
+	if got := admission(t, LongestPrefix, v); got != "[W3 60 W2 117 W1 150]" {
+		t.Errorf("with a cache: %s, want the longest prefix first", got)
+	}
+
+	v = &fake{}
+	for range 129 {
+		v.wait("W", 40, 1)
+	}
+	v.waiting[128].Cached = 20
+	if got := admission(t, LongestPrefix, v); got[len(got)-4:] != "W20]" {
+		t.Errorf("a long queue is not served first come, first served: %s", got)
+	}
+}
+
+// The tree forks into a node 1 with three requests, two of them below it, and a node 2 with two.
+func TestDFSWeight(t *testing.T) {
+	v := &fake{}
+	for _, w := range []struct {
+		name string
+		path []int32
+	}{{"a", nil}, {"b", []int32{2}}, {"c", []int32{2}}, {"d", []int32{1}}, {"e", []int32{1, 3}}, {"f", []int32{1, 4}}} {
+		v.wait(w.name, 1, 1).path = w.path
+	}
+	if got := admission(t, DFSWeight, v); got != "[e1 f1 d1 b1 c1 a1]" {
+		t.Errorf("order %s, want e f d b c a", got)
+	}
+}

@@ -1,0 +1,150 @@
+package sched
+
+import (
+	"errors"
+	"fmt"
+)
+
+// TRTLLM is the scheduler of TensorRT-LLM. Each iteration it decides first who may hold KV, by the capacity
+// policy, and then who runs: all generating requests, and contexts with what they leave of the token
+// budget. A context takes the blocks of its whole prompt when its first chunk runs.
+//
+// With prefix caching TensorRT-LLM holds a new request back for an iteration when one that it just
+// started produces what both share. Here the second finds the blocks of the first in the same iteration, so
+// that there is nothing to wait for.
+type TRTLLM struct {
+	// Capacity is the capacity scheduler policy.
+	Capacity Capacity
+	// ChunkedContext cuts contexts to what is left of the token budget (enable_chunked_prefill, off by
+	// default); without it one that is longer waits.
+	ChunkedContext bool
+	// Chunking shares the budget among contexts, in multiples of ChunkUnit tokens but for the last chunk.
+	Chunking  Chunking
+	ChunkUnit int32
+
+	shares []contextShare // scratch
+}
+
+var _ Scheduler = (*TRTLLM)(nil)
+
+// Capacity is a rule that says who may hold KV.
+type Capacity uint8
+
+// The capacity policies.
+const (
+	// GuaranteedNoEvict starts a request only if there is room for its prompt and the longest answer
+	// that it may get, beside what the running ones may still take; nobody is ever paused.
+	GuaranteedNoEvict Capacity = iota
+	// MaxUtilization starts a request if there is room for its prompt and one token. When the pool runs out the
+	// request started last is paused, and computed again later.
+	MaxUtilization
+	// StaticBatch is GuaranteedNoEvict, but requests are started only when nobody runs.
+	StaticBatch
+)
+
+// String is TensorRT-LLM's name for the policy.
+func (c Capacity) String() string {
+	return [...]string{"GUARANTEED_NO_EVICT", "MAX_UTILIZATION", "STATIC_BATCH"}[c]
+}
+
+// Chunking is a rule that shares the token budget among contexts.
+type Chunking uint8
+
+// The chunking policies.
+const (
+	// FirstComeFirstServed gives each context all that it can use, in order.
+	FirstComeFirstServed Chunking = iota
+	// EqualProgress gives all contexts one unit after the other in turns.
+	EqualProgress
+)
+
+// String is TensorRT-LLM's name for the policy.
+func (c Chunking) String() string { return [...]string{"FIRST_COME_FIRST_SERVED", "EQUAL_PROGRESS"}[c] }
+
+// Validate implements [Scheduler].
+func (p *TRTLLM) Validate(l Limits) error {
+	switch {
+	case !p.ChunkedContext && l.MaxNumBatchedTokens < int(l.MaxModelLen):
+		return needsWholePrompts("trtllm without enable_chunked_prefill", l)
+	case p.ChunkedContext && (p.ChunkUnit < 1 || int(p.ChunkUnit) > l.MaxNumBatchedTokens):
+		return fmt.Errorf("chunk unit: %d is not allowed (want 1 to max_num_tokens %d)", p.ChunkUnit, l.MaxNumBatchedTokens)
+	case p.Chunking == EqualProgress && l.Ordered:
+		return errors.New("chunking policy: EQUAL_PROGRESS does not go with an order of the queue")
+	}
+	return needsPages("trtllm", l)
+}
+
+// Schedule implements [Scheduler].
+func (p *TRTLLM) Schedule(v View) {
+	paused := false
+	for !v.DecodeFirst() {
+		last := lastStarted(v)
+		if last == None {
+			break
+		}
+		v.Preempt(last)
+		paused = true
+	}
+	switch {
+	case p.ChunkedContext && p.Chunking == EqualProgress:
+		p.inTurns(v, paused)
+	default:
+		p.inOrder(v, paused)
+	}
+}
+
+// Repeats implements [Scheduler]. Decoding takes what it was promised, or makes blocks scarcer: a request
+// that could not be started still cannot, unless the cache comes to hold more of it.
+func (p *TRTLLM) Repeats(v View) int {
+	if w, ok := v.Waiting(0); ok && w.Live {
+		return 1
+	}
+	return forever
+}
+
+// lastStarted is the last admitted sequence that is not about to end.
+func lastStarted(v View) Seq {
+	s := v.Last()
+	for s != None && v.Missing(s) == 0 {
+		s = v.Prev(s)
+	}
+	return s
+}
+
+// inOrder gives running contexts, then waiting requests, all that they can use.
+func (p *TRTLLM) inOrder(v View, paused bool) {
+	for s := v.NextPrefill(None); s != None; s = v.NextPrefill(s) {
+		if n := p.chunk(v.Missing(s), v.Budget()); n > 0 && v.Grow(s, n) {
+			v.Give(s, n)
+		}
+	}
+	r := newRoom(p.Capacity, v, paused)
+	for {
+		w, why := r.next(0)
+		if w == nil && why == NotBlocked {
+			return
+		}
+		n := int32(0)
+		if why == NotBlocked {
+			if n = p.chunk(w.Known-w.Cached, v.Budget()); n == 0 {
+				why = LacksBudget
+			}
+		}
+		if why != NotBlocked {
+			v.Blocked(why)
+			return
+		}
+		r.start(0, n, *w)
+	}
+}
+
+// chunk is how much a context that lacks so many tokens gets of the budget.
+func (p *TRTLLM) chunk(missing, budget int32) int32 {
+	switch {
+	case missing <= budget:
+		return missing
+	case !p.ChunkedContext:
+		return 0
+	}
+	return budget / p.ChunkUnit * p.ChunkUnit
+}

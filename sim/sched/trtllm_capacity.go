@@ -1,0 +1,67 @@
+package sched
+
+// room is what TensorRT-LLM's capacity policy leaves for requests that wait.
+type room struct {
+	policy  Capacity
+	v       View
+	closed  bool // nobody is started in this iteration
+	looking int  // blocks of requests that were looked at and are not started yet
+	seats   int  // and their number
+	ahead   int  // blocks for the first decoded tokens of those started in this iteration
+	waiting Waiting
+}
+
+func newRoom(policy Capacity, v View, paused bool) *room {
+	return &room{policy: policy, v: v, closed: paused || policy == StaticBatch && v.RunningLen() > 0}
+}
+
+// next is the i-th request of the queue if it can be started beside those looked at before it; otherwise the
+// cause, or neither when there is none.
+func (r *room) next(i int) (*Waiting, Cause) {
+	v := r.v
+	w, ok := v.Waiting(i)
+	r.waiting = w
+	switch {
+	case !ok:
+		return nil, NotBlocked
+	case r.closed:
+		return &r.waiting, HeldByPolicy
+	case v.Seats() <= r.seats:
+		return &r.waiting, LacksSeats
+	case v.RunningLen()+r.seats > 0 && r.need(w) > r.left():
+		return &r.waiting, LacksKV
+	}
+	return &r.waiting, NotBlocked
+}
+
+// need is the number of blocks that the policy asks for to start w.
+func (r *room) need(w Waiting) int {
+	tokens := w.Prompt + w.MaxTokens
+	if r.policy == MaxUtilization {
+		tokens = w.Known + 1
+	}
+	return r.v.BlocksFor(tokens) - w.Held
+}
+
+// left is the number of blocks that are neither taken nor spoken for.
+func (r *room) left() int { return r.v.FreeBlocks() - r.v.Promised() - r.looking - r.ahead }
+
+// look counts w, which can be started, against those looked at later.
+func (r *room) look(w Waiting) {
+	r.looking += r.need(w)
+	r.seats++
+}
+
+// start admits the i-th request of the queue, w, with n tokens.
+func (r *room) start(i int, n int32, w Waiting) {
+	v := r.v
+	s := v.Admit(i, n)
+	if w.Cached+n < w.Known {
+		v.Reserve(s, w.Known)
+	}
+	if r.policy == MaxUtilization {
+		r.ahead += v.BlocksFor(w.Known+1) - v.BlocksFor(w.Known)
+	} else {
+		v.Promise(s, w.Prompt+w.MaxTokens)
+	}
+}
