@@ -71,7 +71,11 @@ func (o *ops) decodeSequence(context float64) cost {
 		memory:  context * o.kvSeconds() / k.Memory,
 		compute: context * 4 * o.q * o.hd / o.d.GPU.BF16FLOPs,
 	}
-	c.seconds = softMax(c.latency, max(c.memory, c.compute), 1.5)
+	exponent := 1.5
+	if o.o.AdditiveDecode {
+		exponent = 1
+	}
+	c.seconds = softMax(c.latency, max(c.memory, c.compute), exponent)
 	return c
 }
 

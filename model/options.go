@@ -31,6 +31,9 @@ type KernelOptions struct {
 	// MixedEfficiency is the fraction of the peak that mixed prefill and decode attention reaches on
 	// FA2 GPUs. 0 takes the constant of the GPU.
 	MixedEfficiency float64
+	// AdditiveDecode adds up a sequence's own cost in decode attention and the reading of its cache, as if they
+	// did not overlap.
+	AdditiveDecode bool
 	// RoutingConcentration is the fraction of the experts that routing uses. 0 means 1.
 	RoutingConcentration float64
 	// RoutingDispersion says how evenly routing uses experts: +Inf is uniform. 0 means 12.

@@ -30,6 +30,14 @@ func openDirectory(path string) (*directory, error) {
 	return &directory{path}, nil
 }
 
+// directory opens that of --out; nil where there is none.
+func (f *outputFlags) directory() (*directory, error) {
+	if f.out == "" {
+		return nil, nil
+	}
+	return openDirectory(f.out)
+}
+
 // cause is an error of the file system without its operation and path.
 func cause(err error) string {
 	var p *fs.PathError

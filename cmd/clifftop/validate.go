@@ -21,6 +21,7 @@ func newValidate() *cobra.Command {
 	var output outputFlags
 	var reference string
 	var only []string
+	var ablate bool
 	var options validation.Options
 	c := &cobra.Command{
 		Use:   "validate [SCENARIO] --reference FILE",
@@ -59,6 +60,9 @@ does not know, such as the GPU; model, arrivals and lengths are the result's unl
 			if err != nil {
 				return err
 			}
+			if ablate {
+				return j.ablate(c, &output, options)
+			}
 			return j.run(c, &output, options)
 		},
 	}
@@ -68,6 +72,7 @@ does not know, such as the GPU; model, arrivals and lengths are the result's unl
 	flags := c.Flags()
 	flags.StringVar(&reference, "reference", "", "the `FILE` of measured runs")
 	flags.StringArrayVar(&only, "only", nil, "only rows where `KEY=VALUE`, or whose run_id has a part or pattern; may be repeated")
+	flags.BoolVar(&ablate, "ablate", false, "take the parts of the model away one by one, and compare the errors over open-loop rows, or those of --only")
 	flags.StringVarP(&output.out, "out", "o", "", "write validate.csv, validate.json, accuracy.yaml, which is what run and sweep quote, and a picture, parity.png and parity.svg, into `DIR`")
 	flags.IntVarP(&options.Jobs, "jobs", "j", 0, "`N` runs at a time (default one for each processor); changes no result")
 	return c
@@ -75,9 +80,10 @@ does not know, such as the GPU; model, arrivals and lengths are the result's unl
 
 // job is what is validated.
 type job struct {
-	ref   *validation.Reference
-	cases []*validation.Case
-	keep  func(*validation.Row) bool
+	ref    *validation.Reference
+	cases  []*validation.Case
+	keep   func(*validation.Row) bool
+	chosen bool // not all rows
 }
 
 // newJob reads the reference, of either kind.
@@ -98,7 +104,7 @@ func newJob(reference string, only []string, scenario *scenarioFlags, args []str
 		if err != nil {
 			return nil, err
 		}
-		return &job{ref: ref, cases: []*validation.Case{c}}, nil
+		return &job{ref: ref, cases: []*validation.Case{c}, chosen: true}, nil
 	}
 	if len(args) > 0 || len(scenario.settings) > 0 {
 		return nil, errors.New("a scenario goes with a result of vllm bench serve; the rows of a table say themselves what ran")
@@ -111,21 +117,57 @@ func newJob(reference string, only []string, scenario *scenarioFlags, args []str
 	if err != nil {
 		return nil, err
 	}
-	cases := validation.Choose(validation.Plan(ref), filter)
+	cases := validation.Choose(validation.Plan(ref), filter.Keeps)
 	if len(cases) == 0 {
 		return nil, fmt.Errorf("--only: no row of %s is left", reference)
 	}
-	return &job{ref, cases, filter.Keeps}, nil
+	return &job{ref, cases, filter.Keeps, len(only) > 0}, nil
+}
+
+// ablate prints what the parts of the model are worth.
+func (j *job) ablate(c *cobra.Command, output *outputFlags, options validation.Options) error {
+	dir, err := output.directory()
+	if err != nil {
+		return err
+	}
+	bar := newProgress(c.ErrOrStderr(), output, "ablating")
+	if bar != nil {
+		options.Progress = func(done, total int) { bar.set(float64(done) / float64(total)) }
+	}
+	cases, keep := j.cases, j.keep
+	if !j.chosen {
+		cases, keep = validation.Choose(cases, validation.OpenLoop), validation.OpenLoop
+	}
+	a, err := validation.Ablate(c.Context(), j.ref, cases, keep, options)
+	bar.done()
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	if err != nil {
+		return failed(err)
+	}
+	err = printOnce(c.OutOrStdout(), func(w io.Writer) error {
+		switch output.format {
+		case "json":
+			return printJSON(w, a)
+		case "csv":
+			return a.WriteCSV(w)
+		case "markdown":
+			return a.WriteMarkdown(w)
+		}
+		return a.WriteTable(w)
+	})
+	if dir != nil && err == nil {
+		err = dir.write("ablation.csv", a.WriteCSV)
+	}
+	return failed(err)
 }
 
 // run simulates, and prints and writes the comparison.
 func (j *job) run(c *cobra.Command, output *outputFlags, options validation.Options) error {
-	var dir *directory
-	if output.out != "" {
-		var err error
-		if dir, err = openDirectory(output.out); err != nil {
-			return err
-		}
+	dir, err := output.directory()
+	if err != nil {
+		return err
 	}
 	bar := newProgress(c.ErrOrStderr(), output, "validating")
 	if bar != nil {

@@ -69,6 +69,7 @@ func ReadBench(path string, data []byte, scenario *experiments.Scenario) (*Refer
 	if err != nil {
 		return nil, nil, err
 	}
+	c.scenario = s
 	if c.setup, err = s.Resolve(); err != nil {
 		return nil, nil, err
 	}

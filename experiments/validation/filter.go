@@ -114,12 +114,12 @@ func (r *Row) cell(name string) (text string, isText bool) {
 	return "", false
 }
 
-// Choose is the cases with a row that the filter keeps. The stages of a run are simulated together, so that the others
-// come along.
-func Choose(cases []*Case, f *Filter) []*Case {
+// Choose is the cases with a row that keep lets through. The stages of a run are simulated together, so that the
+// others come along.
+func Choose(cases []*Case, keep func(*Row) bool) []*Case {
 	var chosen []*Case
 	for _, c := range cases {
-		if slices.ContainsFunc(c.Rows, f.Keeps) {
+		if slices.ContainsFunc(c.Rows, keep) {
 			chosen = append(chosen, c)
 		}
 	}

@@ -24,11 +24,12 @@ type Case struct {
 	// Refused says why no scenario expresses the rows, and Bad what is wrong with them; empty otherwise.
 	Refused, Bad string
 
-	setup  *experiments.Setup
-	list   []workload.Request // recorded; empty for the scenario's traffic
-	stages []report.StageSpan
-	ranks  int // that share the traffic
-	cold   bool
+	scenario *experiments.Scenario
+	setup    *experiments.Setup
+	list     []workload.Request // recorded; empty for the scenario's traffic
+	stages   []report.StageSpan
+	ranks    int // that share the traffic
+	cold     bool
 }
 
 // Plan expresses all rows as simulations, in the order of the file.
@@ -103,11 +104,8 @@ func (c *Case) resolve(ref *Reference) error {
 	if err != nil {
 		return err
 	}
-	resolve := s.Resolve
-	if c.ranks > 1 {
-		resolve = s.ResolveRank
-	}
-	if c.setup, err = resolve(); err != nil {
+	c.scenario = s
+	if c.setup, err = c.resolved(s); err != nil {
 		return err
 	}
 	if c.cold = c.Rows[0].coldStart(c.setup.Deployment); c.cold {
@@ -128,6 +126,14 @@ func (c *Case) resolve(ref *Reference) error {
 	// The last stage has no end, so that rates include the drain, as clients' clocks do.
 	(*stages)[len(*stages)-1].End = never
 	return nil
+}
+
+// resolved makes a scenario of the case ready to run.
+func (c *Case) resolved(s *experiments.Scenario) (*experiments.Setup, error) {
+	if c.ranks > 1 {
+		return s.ResolveRank()
+	}
+	return s.Resolve()
 }
 
 // replay takes the requests from the rows' file.

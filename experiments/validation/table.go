@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -200,11 +201,7 @@ func (r *Report) summaryTable(t *textGrid) {
 
 // WriteCSV writes a row for each run and metric, with the names of the JSON form.
 func (r *Report) WriteCSV(w io.Writer) error {
-	out := csv.NewWriter(w)
-	head := []string{"run_id", "status", "tier", "engine", "model", "moe", "gpu", "tp", "load", "rate", "users", "overload", "rules", "reason", "metric", "measured", "simulated", "error"}
-	if err := out.Write(head); err != nil {
-		return err
-	}
+	rows := [][]string{{"run_id", "status", "tier", "engine", "model", "moe", "gpu", "tp", "load", "rate", "users", "overload", "rules", "reason", "metric", "measured", "simulated", "error"}}
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		users := ""
@@ -218,14 +215,13 @@ func (r *Report) WriteCSV(w io.Writer) error {
 			metrics = []Comparison{{}}
 		}
 		for _, m := range metrics {
-			if err := out.Write(append(line[:len(line):len(line)], m.Metric, exact(m.Measured), exact(m.Simulated), exact(m.Error))); err != nil {
-				return err
-			}
+			rows = append(rows, append(slices.Clone(line), m.Metric, exact(m.Measured), exact(m.Simulated), exact(m.Error)))
 		}
 	}
-	out.Flush()
-	return out.Error()
+	return writeCSV(w, rows)
 }
+
+func writeCSV(w io.Writer, rows [][]string) error { return csv.NewWriter(w).WriteAll(rows) }
 
 func exact(x *float64) string {
 	if x == nil {

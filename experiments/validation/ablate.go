@@ -1,0 +1,222 @@
+package validation
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"clifftop/experiments"
+	"clifftop/model"
+	"clifftop/sim/clock"
+)
+
+// Part is a part of the model of served runs that can be taken away, to see what it is worth. Nothing is
+// fitted again.
+type Part struct {
+	Name string
+	// Without says what takes the part's place.
+	Without string
+
+	settings []experiments.Setting
+	kernels  func(*model.KernelOptions)
+	gpu      func(*model.GPU)
+	timer    func(model.StepTimer) model.StepTimer
+	warm     bool
+}
+
+// Parts are the parts, the most telling first.
+func Parts() []Part {
+	set := func(key, value string) experiments.Setting {
+		return experiments.Setting{Key: key, Value: value, Flag: "ablation"}
+	}
+	return []Part{
+		{Name: "async loop", Without: "an iteration is composed when the one before it has ended",
+			settings: []experiments.Setting{set("engine.async_scheduling", "false")}},
+		{Name: "prefix cache", Without: "every prompt is computed in full",
+			settings: []experiments.Setting{set("engine.enable_prefix_caching", "false")}},
+		{Name: "shared KV read once", Without: "every sequence reads the blocks that it shares",
+			timer: func(t model.StepTimer) model.StepTimer { return unshared{t} }},
+		{Name: "decode attention p-norm", Without: "a sequence's own cost and the reading of its cache add up",
+			kernels: func(o *model.KernelOptions) { o.AdditiveDecode = true }},
+		{Name: "expert kernels apart", Without: "constants of tables that mix expert-parallel rows in (H100, H200), and no padding of tiles",
+			gpu: mixedExperts},
+		{Name: "sampler sort", Without: "sampling with top-p costs as greedy does",
+			settings: []experiments.Setting{set("workload.sampling", "greedy")}},
+		{Name: "streaming delay", Without: "clients see a token when its iteration ends",
+			settings: []experiments.Setting{set("overheads.stream_per_sequence", "0")}},
+		{Name: "front end", Without: "requests reach the engine when they are sent",
+			settings: []experiments.Setting{set("overheads.frontend", "0"), set("overheads.frontend_per_token", "0")}},
+		{Name: "front end per token", Without: "5.8 ms for every prompt, as one of 575 tokens has",
+			settings: []experiments.Setting{set("overheads.frontend", "5.8ms"), set("overheads.frontend_per_token", "0")}},
+		{Name: "overheads of served runs", Without: "0.6 ms an iteration and 3 us a sequence, as kernel tables had it",
+			kernels: func(o *model.KernelOptions) {
+				o.Overheads = &model.Overheads{Step: 600 * clock.Microsecond, Sequence: 3 * clock.Microsecond}
+			}},
+		{Name: "cold start", Without: "the experts' kernels are compiled before", warm: true},
+		{Name: "graph padding", Without: "batches cost by their own size",
+			kernels: func(o *model.KernelOptions) { o.PadGraphs = false }},
+		{Name: "routing dispersion", Without: "experts are all liked alike",
+			kernels: func(o *model.KernelOptions) { o.RoutingDispersion = math.Inf(1) }},
+	}
+}
+
+// unshared takes blocks that several sequences hold for blocks of their own.
+type unshared struct{ model.StepTimer }
+
+// Span implements [model.StepTimer].
+func (u unshared) Span(b *model.Batch) (first, slope int64, n int) {
+	alone := *b
+	alone.SharedTokens = 0
+	return u.StepTimer.Span(&alone)
+}
+
+// mixedExperts gives the experts the additive form, with the constants that were fitted over tables of expert-parallel
+// and tensor-parallel runs together, where imbalance between ranks counts as slow kernels.
+func mixedExperts(g *model.GPU) {
+	type constants struct{ launch, memory, compute float64 }
+	tables := map[string]map[model.Precision]constants{
+		"h100-sxm": {model.BF16: {45.65e-6, 0.9885, 0.4815}, model.FP8: {44.62e-6, 0.9728, 0.2824}, model.MXFP4: {56.88e-6, 0.8071, 0.3634}},
+		"h200-sxm": {model.BF16: {47.76e-6, 1, 0.4901}, model.FP8: {44.07e-6, 0.9327, 0.2794}, model.MXFP4: {55.5e-6, 0.5779, 0.3629}},
+	}
+	for precision, c := range tables[g.Name] {
+		m := &g.Kernels.MoE[precision]
+		m.Launch, m.Memory, m.Compute = c.launch, c.memory, c.compute
+		m.TileRows, m.ShortK, m.Exponent = 0, 0, 1
+	}
+}
+
+// without is the case less a part.
+func (c *Case) without(p Part) (*Case, error) {
+	t := *c
+	if c.setup == nil || c.Refused != "" || c.Bad != "" {
+		return &t, nil
+	}
+	if p.warm {
+		t.cold = false
+		return &t, nil
+	}
+	s, err := c.scenario.With(p.settings...)
+	if err != nil {
+		return nil, err
+	}
+	if t.setup, err = c.resolved(s); err != nil {
+		return nil, err
+	}
+	u := t.setup
+	u.Report.Stages = c.setup.Report.Stages
+	if p.kernels != nil || p.gpu != nil {
+		d, o := *u.Deployment, u.KernelOptions()
+		if p.gpu != nil {
+			p.gpu(&d.GPU)
+		}
+		if p.kernels != nil {
+			p.kernels(&o)
+		}
+		if u.Config.Timer, err = model.NewKernels(&d, o); err != nil {
+			return nil, err
+		}
+	}
+	if p.timer != nil {
+		u.Config.Timer = p.timer(u.Config.Timer)
+	}
+	return &t, nil
+}
+
+// Ablation is what the parts are worth: the errors over rows with all of them, and with one taken away.
+type Ablation struct {
+	Schema    string    `json:"schema"`
+	Clifftop  string    `json:"clifftop"`
+	Reference string    `json:"reference"`
+	Rows      int       `json:"rows"`
+	Parts     []Removed `json:"parts"`
+}
+
+// Removed is one part taken away; the first of an ablation is none.
+type Removed struct {
+	Part    string   `json:"part"`
+	Without string   `json:"without"`
+	Errors  []Spread `json:"errors"` // over rows
+}
+
+// AblationSchema identifies the JSON form of an [Ablation].
+const AblationSchema = "clifftop.ablation/1"
+
+// OpenLoop keeps the rows that an ablation looks at where nothing else is said: of vLLM under an open loop that is
+// not overloaded.
+func OpenLoop(r *Row) bool { return r.Engine == "vllm" && !r.Closed() && !r.Overloaded() }
+
+// Ablate simulates the cases as they are and with each part taken away, and sums up the rows that keep lets through.
+func Ablate(ctx context.Context, ref *Reference, cases []*Case, keep func(*Row) bool, o Options) (*Ablation, error) {
+	parts := slices.Concat([]Part{{Name: "nothing"}}, Parts())
+	a := &Ablation{Schema: AblationSchema, Clifftop: experiments.Version, Reference: ref.Name}
+	progress := o.Progress
+	for i, p := range parts {
+		reduced := make([]*Case, len(cases))
+		for k, c := range cases {
+			var err error
+			if reduced[k], err = c.without(p); err != nil {
+				return nil, fmt.Errorf("%s without %s: %w", c.Rows[0].ID, p.Name, err)
+			}
+		}
+		if progress != nil {
+			o.Progress = func(done, total int) { progress(i*total+done, len(parts)*total) }
+		}
+		r, err := Run(ctx, ref, reduced, keep, o)
+		if err != nil {
+			return nil, err
+		}
+		var scored []*Result
+		for k := range r.Rows {
+			if r.Rows[k].Status == Scored {
+				scored = append(scored, &r.Rows[k])
+			}
+		}
+		a.Rows = max(a.Rows, len(scored))
+		a.Parts = append(a.Parts, Removed{Part: p.Name, Without: p.Without, Errors: spreads(scored)})
+	}
+	return a, nil
+}
+
+// WriteTable writes the ablation for people.
+func (a *Ablation) WriteTable(w io.Writer) error { return a.write(w, &textGrid{}) }
+
+// WriteMarkdown writes the same table as Markdown.
+func (a *Ablation) WriteMarkdown(w io.Writer) error { return a.write(w, &textGrid{markdown: true}) }
+
+func (a *Ablation) write(w io.Writer, t *textGrid) error {
+	t.heading("Errors (rows: %d) with one part taken away and nothing fitted again: mean size / median in %%", a.Rows)
+	grid := [][]string{summedHead("without")}
+	for _, p := range a.Parts {
+		line := []string{p.Part}
+		for _, m := range summed {
+			cell := "–"
+			if s := of(p.Errors, m.metric); s != nil {
+				cell = size(s.Mean) + " / " + size(s.Median)
+			}
+			line = append(line, cell)
+		}
+		grid = append(grid, line)
+	}
+	t.grid(grid, 1)
+	t.heading("In place of the part")
+	for _, p := range a.Parts {
+		if p.Without != "" {
+			t.item("", p.Part+": "+p.Without)
+		}
+	}
+	_, err := io.WriteString(w, t.b.String())
+	return err
+}
+
+// WriteCSV writes a row for each part and metric.
+func (a *Ablation) WriteCSV(w io.Writer) error {
+	rows := [][]string{{"part", "metric", "rows", "median", "mean", "bias"}}
+	for _, p := range a.Parts {
+		for _, s := range p.Errors {
+			rows = append(rows, []string{p.Part, s.Metric, fmt.Sprint(s.N), exact(s.Median), exact(s.Mean), exact(s.Bias)})
+		}
+	}
+	return writeCSV(w, rows)
+}

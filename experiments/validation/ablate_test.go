@@ -1,0 +1,54 @@
+package validation
+
+import (
+	"bytes"
+	"context"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// On a run that uses all of them, taking any part away changes the result.
+func TestEveryPartMatters(t *testing.T) {
+	ref := table(t, openHead+",tp,sampling,tpot_mean_ms,e2e_mean_ms",
+		"run,inference-sim/training,run,0,vllm,,mixtral-8x7b,H100,open,6,30,180,700,60,200,60,,2,top_p,20,1300")
+	cases := Plan(ref)
+	if c := cases[0]; c.Refused+c.Bad != "" {
+		t.Fatal(c.Refused + c.Bad)
+	}
+	a, err := Ablate(context.Background(), ref, cases, OpenLoop, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := Run(context.Background(), ref, cases, OpenLoop, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nothing := a.Parts[0]
+	if a.Rows != 1 || len(a.Parts) != len(Parts())+1 || *of(nothing.Errors, "ttft_mean_ms").Bias != *whole.Rows[0].Error("ttft_mean_ms") {
+		t.Fatalf("%d rows, %d parts, %+v", a.Rows, len(a.Parts), nothing)
+	}
+	for _, p := range a.Parts[1:] {
+		if reflect.DeepEqual(p.Errors, nothing.Errors) {
+			t.Errorf("without %s nothing changes", p.Part)
+		}
+	}
+	for _, want := range []struct {
+		part, metric string
+		lower        bool
+	}{
+		{"streaming delay", "ttft_mean_ms", true}, {"front end", "ttft_mean_ms", true}, {"cold start", "ttft_mean_ms", true},
+		{"prefix cache", "ttft_mean_ms", false}, {"shared KV read once", "tpot_mean_ms", false}, {"sampler sort", "tpot_mean_ms", true},
+	} {
+		for _, p := range a.Parts {
+			lower := *of(p.Errors, want.metric).Bias < *of(nothing.Errors, want.metric).Bias
+			if p.Part == want.part && lower != want.lower {
+				t.Errorf("without %s, %s is lower: %v", p.Part, want.metric, lower)
+			}
+		}
+	}
+	var b bytes.Buffer
+	if err := a.WriteTable(&b); err != nil || !strings.Contains(b.String(), "async loop") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
