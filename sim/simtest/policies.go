@@ -45,7 +45,33 @@ func Policies() []Policy {
 				Chunking:           k.Flag("chunking"),
 			}
 		}},
+		{"sglang", sglang},
+		{"trtllm", func(k *Knobs) sched.Scheduler {
+			return &sched.TRTLLM{
+				Capacity:       sched.Capacity(k.Choice("capacity", "guaranteed-no-evict", "max-utilization", "static-batch")),
+				ChunkedContext: k.Flag("chunked"),
+				Chunking:       sched.Chunking(k.Choice("chunking", "first-come-first-served", "equal-progress")),
+				ChunkUnit:      int32(k.Int("unit", 64, 1, 20)),
+			}
+		}},
 	}
+}
+
+func sglang(k *Knobs) sched.Scheduler {
+	p := &sched.SGLang{
+		ChunkedPrefillSize: int32(k.Int("chunk", 8192, 16, 60)),
+		MaxPrefillTokens:   int32(k.Int("max-prefill", 16384, 1, 60)),
+		MixedChunk:         k.Flag("mixed"),
+		Conservativeness:   k.Float("conservativeness", 1, .1, .3, 2),
+		QueueOrder:         sched.QueueOrder(k.Choice("schedule", "fcfs", "lpm", "dfs-weight")),
+	}
+	if k.Flag("whole-prompts") {
+		p.ChunkedPrefillSize, p.MixedChunk = 0, false
+	}
+	if preempts, threshold := k.Flag("preempt"), k.Int("preempt-threshold", 10, 0, 2); preempts && p.QueueOrder == sched.FirstCome {
+		p.PreemptByPriority, p.PreemptionThreshold = true, int32(threshold)
+	}
+	return p
 }
 
 // Knobs are the knobs of a policy by name.
