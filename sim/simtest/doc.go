@@ -3,9 +3,14 @@
 // of random cases.
 //
 // [Naive] walks every sequence in every iteration and keeps explicit block tables. It is slow and plain,
-// and it is the definition: the real engine has to give the same [Tape], token for token. [Draw] makes cases for
-// the comparison, [CheckTape] asserts what holds in every run, and [Env] runs scenario files that say
-// step by step what a policy does.
+// and it is the definition: the real engine has to give the same [Tape], token for token, whatever the policy.
+//
+// # Testing a policy
+//
+// Whoever writes a policy adds it to [Policies]: its name, and how it is made from its knobs. [Verify] then runs it
+// on random engines and loads, and [Env] runs scenario files that say step by step what it does; they
+// stand in testdata, in a directory that has the policy's name. [CheckTape] asserts what holds in every run.
+// [Chaos] is a policy that does anything at all, for those who change an engine.
 //
 // # What an engine does
 //

@@ -181,9 +181,11 @@ func (d drawer) config() (c sim.Config) {
 	if d.once("radix", 2) && c.PrefixCaching {
 		c.Radix = true
 	}
-	if d.once("order", 3) {
-		c.Order = sched.ByPriority{}
-	}
+	size := sched.Size{PerPrompt: 1, PerAnswer: 2}
+	c.Order = []sched.Order{ // none in two cases of three
+		8: sched.ByPriority{}, 9: sched.ByPriority{}, 10: sched.SRPT{Size: size},
+		11: sched.EDF{Within: []clock.Duration{0, clock.Millisecond}, Otherwise: 20 * clock.Microsecond},
+	}[d.of("order", 12)]
 	if d.once("declared", 3) {
 		c.MaxTokens = int32(d.between("max_tokens", 1, 80))
 	}

@@ -185,7 +185,7 @@ func (n *naive) enqueue(s *sequence, head bool) {
 	switch {
 	case n.cfg.Order != nil:
 		s.key = n.rank(s).Key
-		n.waiting = insert(n.waiting, s, compareUrgency)
+		n.waiting = insert(n.waiting, s, func(a, b *sequence) int { return compareUrgency(a.urgency(), b.urgency()) })
 	case head:
 		n.waiting = slices.Insert(n.waiting, 0, s)
 	default:

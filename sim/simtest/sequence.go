@@ -78,11 +78,7 @@ func (s *sequence) progress() sched.Progress {
 	}
 }
 
-// compareUrgency is negative when a goes before b in an ordered queue.
-func compareUrgency(a, b *sequence) int {
-	p, q := a.urgency(), b.urgency()
+// compareUrgency is negative when p goes before q in an ordered queue.
+func compareUrgency(p, q sched.Urgency) int {
 	return cmp.Or(cmp.Compare(p.Key, q.Key), cmp.Compare(p.Arrival, q.Arrival), cmp.Compare(p.Request, q.Request))
 }
-
-// compareSerial is negative when a stands before b in the running batch.
-func compareSerial(a, b *sequence) int { return cmp.Compare(a.serial, b.serial) }

@@ -34,7 +34,7 @@ func (p witness) extendRunning(n view) {
 		for !n.grow(s, want) {
 			victim := n.running[len(n.running)-1]
 			if p.Victim == sched.LeastUrgent {
-				victim = slices.MaxFunc(n.running, compareUrgency)
+				victim = slices.MaxFunc(n.running, func(a, b *sequence) int { return compareUrgency(n.rank(a), n.rank(b)) })
 			}
 			if slices.Index(n.running, victim) < i {
 				i-- // s moves up
