@@ -204,7 +204,7 @@ func (u *Setup) sequenceLength() error {
 // overheads are those of the calibration, or none beside a linear step time.
 func (u *Setup) overheads() error {
 	o := &u.Scenario.Overheads
-	frontend, perToken, stream := 4200*clock.Microsecond, 2800*clock.Nanosecond, 48*clock.Microsecond
+	frontend, perToken, stream := u.Profile.Frontend, u.Profile.FrontendPerToken, 48*clock.Microsecond
 	if u.Scenario.StepTime.Kind == "linear" {
 		frontend, perToken, stream = 0, 0, 0
 	}

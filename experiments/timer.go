@@ -34,6 +34,7 @@ func (u *Setup) KernelOptions() model.KernelOptions {
 		MaxNumSeqs:          u.Scenario.Engine.MaxNumSeqs,
 		PadGraphs:           true,
 		TopP:                u.Scenario.Workload.Sampling == "top_p",
+		FuseAllReduce:       u.Profile.FuseAllReduce,
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"clifftop/sim/clock"
 )
 
 // Profile is what a release of vLLM does by default where releases differ.
@@ -18,6 +20,10 @@ type Profile struct {
 	AsyncScheduling bool
 	// SchedulerReserveFullISL admits a request only when its whole prompt fits.
 	SchedulerReserveFullISL bool
+	// FuseAllReduce runs all-reduces and norms as one kernel.
+	FuseAllReduce bool
+	// Frontend and FrontendPerToken are the time from a request's arrival to the engine's sight of it.
+	Frontend, FrontendPerToken clock.Duration
 	// AppendUnkeyed returns freed blocks that hold no cached prefix to the back of the free list.
 	AppendUnkeyed bool
 }
@@ -33,6 +39,10 @@ type change struct {
 // documented releases but the current one.
 var changes = []change{
 	{14, "async_scheduling is on", func(p *Profile) { p.AsyncScheduling = true }},
+	{16, "the front end takes longer", func(p *Profile) {
+		p.Frontend, p.FrontendPerToken = 9*clock.Millisecond, 4500*clock.Nanosecond
+	}},
+	{18, "all-reduces are fused with the norm after them", func(p *Profile) { p.FuseAllReduce = true }},
 	{19, "scheduler_reserve_full_isl is on", func(p *Profile) { p.SchedulerReserveFullISL = true }},
 	{21, "CUDA graphs count against gpu_memory_utilization", func(p *Profile) { p.GraphsInBudget = true }},
 	{28, "freed blocks without a cached prefix are reused first", func(p *Profile) { p.AppendUnkeyed = false }},
@@ -58,7 +68,10 @@ func profileFor(version string) (Profile, error) {
 		}
 		minor = m
 	}
-	p := Profile{Name: fmt.Sprintf("vllm-0.%d", minor), GPUMemoryUtilization: 0.90, AppendUnkeyed: true}
+	p := Profile{
+		Name: fmt.Sprintf("vllm-0.%d", minor), GPUMemoryUtilization: 0.90, AppendUnkeyed: true,
+		Frontend: 4200 * clock.Microsecond, FrontendPerToken: 2800 * clock.Nanosecond,
+	}
 	for _, c := range changes {
 		if minor >= c.minor {
 			c.apply(&p)

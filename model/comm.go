@@ -81,6 +81,26 @@ func (l *commLinks) allReduce(bytes float64, n int) cost {
 	return c
 }
 
+// fusedNorms is the number of a layer's small kernels that fused all-reduces contain.
+const fusedNorms = 2
+
+// fusesAllReduce reports whether the all-reduces of a step of m tokens are one kernel with the norms that
+// follow them.
+func (o *ops) fusesAllReduce(m float64) bool {
+	n := o.d.TensorParallel
+	return o.o.FuseAllReduce && n > 1 && n <= gpusPerNode && 2*m*o.h <= o.comm.c.FusedBytes[o.comm.line(n)]
+}
+
+// layerReduce is one of the all-reduces that end a layer's halves.
+func (o *ops) layerReduce(m float64) cost {
+	c := o.comm.allReduce(2*m*o.h, o.d.TensorParallel)
+	if o.fusesAllReduce(m) {
+		c.latency = o.comm.c.FusedLatency
+		c.seconds = c.latency + c.memory
+	}
+	return c
+}
+
 // exchange brings tokens to the ranks of their experts and back: an all-gather and a reduce-scatter
 // over the n GPUs that share the experts.
 func (l *commLinks) exchange(bytes float64, n int) cost {

@@ -74,6 +74,9 @@ type AllReduceConstants struct {
 	Row               string
 	Latency           [3]float64
 	BusBytesPerSecond [3]float64
+	// FusedBytes is the largest message that a kernel fused with the norm takes; 0 where there is none.
+	FusedBytes   [3]float64
+	FusedLatency float64
 }
 
 // CommonConstants hold for all GPUs.
@@ -98,6 +101,32 @@ type CommonConstants struct {
 
 	StepOverhead     float64 // per step
 	SequenceOverhead float64 // per sequence in the step
+}
+
+// Tables names groups of constants that are to come from the kernel tables alone, without what served
+// runs corrected. It shows what each correction is worth.
+type Tables struct {
+	GEMM           bool // bandwidth of dense products
+	MixedAttention bool // rate of attention that mixes prefill with decode
+	MoE            bool // kernels of the experts
+}
+
+// constants are those of the GPU, with the given groups as the tables have them.
+func (g *GPU) constants(t Tables) *KernelConstants {
+	if g.Tables.isZero() || t == (Tables{}) {
+		return &g.Kernels
+	}
+	k := g.Kernels
+	if t.GEMM {
+		k.GEMM = g.Tables.GEMM
+	}
+	if t.MixedAttention {
+		k.Mixed = g.Tables.Mixed
+	}
+	if t.MoE {
+		k.MoE = g.Tables.MoE
+	}
+	return &k
 }
 
 func (k *KernelConstants) isZero() bool { return *k == KernelConstants{} }

@@ -2,8 +2,9 @@ package model
 
 // Single operations, in seconds, for tests.
 
+// newTestOps has the constants of the kernel tables, as the vectors do.
 func newTestOps(d *Deployment) *ops {
-	o, err := KernelOptions{}.resolve(&d.GPU.Kernels.Common)
+	o, err := KernelOptions{Tables: Tables{GEMM: true, MixedAttention: true, MoE: true}}.resolve(&d.GPU.Kernels.Common)
 	if err != nil {
 		panic(err)
 	}

@@ -39,6 +39,9 @@ type GPU struct {
 
 	Calibrated Calibration
 	Kernels    KernelConstants
+	// Tables are the constants as the kernels were measured alone, before served runs corrected them.
+	// The zero value stands for Kernels.
+	Tables KernelConstants
 }
 
 // AttentionBackend names the family of attention kernels that serving engines choose on a GPU.

@@ -17,7 +17,7 @@ func kernels(t testing.TB, d *model.Deployment, o model.KernelOptions) *model.Ke
 }
 
 // TestServedVectors are whole steps of the form that was scored against served runs: no padding,
-// default overheads.
+// default overheads, and the kernel tables' constants.
 func TestServedVectors(t *testing.T) {
 	chunk := func(n, cached int32) []model.Chunk { return []model.Chunk{{New: n, Cached: cached}} }
 	for _, c := range []struct {
@@ -40,7 +40,7 @@ func TestServedVectors(t *testing.T) {
 		{"F11", "codellama-34b", "a100", model.Options{TensorParallel: 2}, false, model.Batch{Decodes: 16, Context: 11200, Chunks: chunk(15, 560), Emit: 17}, 30.9839},
 		{"F12", "codellama-34b", "h100", model.Options{TensorParallel: 2}, false, model.Batch{Decodes: 38, Context: 26600, Emit: 38}, 15.5284},
 	} {
-		k := kernels(t, deploy(t, c.llm, c.gpu, c.o), model.KernelOptions{TopP: c.topP})
+		k := kernels(t, deploy(t, c.llm, c.gpu, c.o), model.KernelOptions{TopP: c.topP, Tables: tables})
 		first, _, _ := k.Span(&c.b)
 		near(t, c.id, float64(first)/1e12, c.ms, 1e-4)
 		if testing.Verbose() {
@@ -66,4 +66,38 @@ func TestSlowGPU(t *testing.T) {
 	d := deploy(t, "llama-3.1-8b", "h100", model.Options{})
 	d.GPU.HBMBytesPerSecond = 1e9
 	kernels(t, d, model.KernelOptions{})
+}
+
+// TestSwitches wants each refinement to act where it should, and its switch to take it away.
+func TestSwitches(t *testing.T) {
+	decodes := model.Batch{Decodes: 16, Context: 16 * 1000, Emit: 16}
+	prefill := model.Batch{Chunks: []model.Chunk{{New: 8000}}, Emit: 1}
+	tp := func(n int) model.Options { return model.Options{TensorParallel: n} }
+	for _, c := range []struct {
+		name, llm, gpu string
+		o              model.Options
+		b              model.Batch
+		with, without  model.KernelOptions
+		micros         float64 // that the refinement adds
+	}{
+		{"fused all-reduce", "llama-3.1-70b", "b200", tp(2), decodes, model.KernelOptions{FuseAllReduce: true}, model.KernelOptions{}, -80 * (2*4 + 2*2)},
+		{"fused all-reduce of a long message", "llama-3.1-70b", "h200", tp(8), prefill, model.KernelOptions{FuseAllReduce: true}, model.KernelOptions{}, 0},
+		{"fused all-reduce on Ampere", "llama-3.1-70b", "a100", tp(4), decodes, model.KernelOptions{FuseAllReduce: true}, model.KernelOptions{}, 0},
+		{"unfused kernels", "minimax-m2.5", "h200", tp(4), decodes, model.KernelOptions{}, model.KernelOptions{FuseLayerKernels: true}, 62 * (25 + 16*0.15)},
+		{"imbalance of one rank", "minimax-m2.5", "h200", tp(4), decodes, model.KernelOptions{}, model.KernelOptions{ExpertImbalance: 1}, 0},
+		{"tables of Hopper's attention", "llama-3.1-8b", "h100", tp(1), prefill, model.KernelOptions{}, model.KernelOptions{Tables: tables}, 0},
+	} {
+		d := deploy(t, c.llm, c.gpu, c.o)
+		a, _, _ := kernels(t, d, c.with).Span(&c.b)
+		b, _, _ := kernels(t, d, c.without).Span(&c.b)
+		if got := float64(a-b) / 1e9; got < c.micros-0.01 || got > c.micros+0.01 {
+			t.Errorf("%s adds %v µs, want %v", c.name, got, c.micros)
+		}
+	}
+	d := deploy(t, "minimax-m2.5", "h200", model.Options{TensorParallel: 4, ExpertParallel: 4})
+	chance, _, _ := kernels(t, d, model.KernelOptions{}).Span(&decodes)
+	even, _, _ := kernels(t, d, model.KernelOptions{ExpertImbalance: 1}).Span(&decodes)
+	if ratio := float64(chance) / float64(even); ratio < 1.02 || ratio > 1.3 {
+		t.Errorf("chance makes the ranks' busiest last %v times as long as all in balance", ratio)
+	}
 }

@@ -12,6 +12,7 @@ const (
 	termExperts     = "experts"
 	termRouter      = "router"
 	termShared      = "shared experts"
+	termUnfused     = "unfused layer kernels"
 	termAllReduce   = "all-reduce"
 	termExchange    = "expert exchange"
 	termHops        = "stage transfers"
@@ -34,7 +35,7 @@ func (o *ops) tokenTerms(m float64, v visit) {
 	row := o.c.GEMM[d.Dtype].Row
 
 	v(termProjections, row, o.projections(m).times(layers))
-	reduce := o.comm.allReduce(2*m*o.h, d.TensorParallel)
+	reduce := o.layerReduce(m)
 	reduces := layers + dense
 	small := o.elementwise(m, 0).times(moe)
 	if dense > 0 {
@@ -46,6 +47,11 @@ func (o *ops) tokenTerms(m float64, v visit) {
 		tokens := m * float64(d.DataParallel)
 		v(termExperts, o.c.MoE[d.MoEDtype].Row, o.experts(tokens).times(moe))
 		v(termRouter, o.c.GEMM[BF16].Row, o.gemm(m, float64(llm.Experts), o.h, BF16).times(moe))
+		if u := llm.Unfused; u != (UnfusedKernels{}) && !o.o.FuseLayerKernels {
+			c := cost{latency: u.LayerSeconds, memory: m * u.TokenSeconds}
+			c.seconds = c.latency + c.memory
+			v(termUnfused, llm.Name, c.times(moe))
+		}
 		if llm.SharedIntermediate > 0 {
 			v(termShared, row, o.mlp(m, float64(llm.SharedIntermediate)/o.tp).times(moe))
 		}

@@ -36,6 +36,8 @@ type LLM struct {
 
 	MLA MLA // multi-head latent attention; zero for models without it
 
+	Unfused UnfusedKernels // what expert layers run beyond the usual kernels
+
 	Precision    Precision // native format of the weights outside the experts
 	MoEPrecision Precision // native format of the experts; Auto is Precision
 }
@@ -48,6 +50,14 @@ type MLA struct {
 	RopeDim  int // positional part of a head, shared by all heads in the cache
 	NopeDim  int // non-positional part of a query or key head
 	ValueDim int // width of a value head
+}
+
+// UnfusedKernels is the time of small kernels that engines run in every expert layer of some models:
+// routing in 32 bits, scores and norms that span ranks, quantisation of activations in blocks. They are
+// bound by launches and memory, on all GPUs much alike.
+type UnfusedKernels struct {
+	LayerSeconds float64 // per layer and step
+	TokenSeconds float64 // per layer and token
 }
 
 // UsesMLA reports whether the model has multi-head latent attention.

@@ -1,6 +1,9 @@
 package model
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // cost is the time of an operation in seconds, and what it consists of: fixed latency, arithmetic at
 // the reached peak, memory traffic or link transfers at the reached bandwidth. The parts overlap, so
@@ -39,7 +42,7 @@ type ops struct {
 func newOps(d *Deployment, o KernelOptions) *ops {
 	tp := float64(d.TensorParallel)
 	return &ops{
-		d: d, c: &d.GPU.Kernels, o: o, bw: d.GPU.HBMBytesPerSecond, tp: tp,
+		d: d, c: d.GPU.constants(o.Tables), o: o, bw: d.GPU.HBMBytesPerSecond, tp: tp,
 		h: float64(d.LLM.Hidden), hd: float64(d.LLM.HeadDim),
 		q: float64(d.LLM.Heads) / tp, kv: d.LLM.kvHeadsPerRank(d.TensorParallel),
 		kvb: float64(d.KVDtype.kvBytes()), voc: float64(d.LLM.Vocab) / tp,
@@ -78,8 +81,9 @@ func (o *ops) experts(tokens float64) cost {
 	llm, c := &o.d.LLM, &o.c.MoE[o.d.MoEDtype]
 	ep := float64(o.d.ExpertParallel)
 	width := float64(llm.MoEIntermediate) * ep / float64(o.d.moeRanks())
-	slots := tokens * float64(llm.TopK) / ep * o.o.ExpertImbalance
-	active := o.activeExperts(tokens)
+	imbalance := o.imbalance(tokens)
+	slots := tokens * float64(llm.TopK) / ep * imbalance
+	active := o.activeExperts(tokens * imbalance)
 	short := 1 + c.ShortK/width
 	c1 := cost{
 		latency: c.Launch,
@@ -90,6 +94,32 @@ func (o *ops) experts(tokens float64) cost {
 	c1.seconds = c1.latency + activations + softMax(c1.compute, c1.memory, c.Exponent)
 	c1.memory += activations
 	return c1
+}
+
+// imbalance is the load of the busiest expert-parallel rank over the mean. Unless given, it is expected
+// from chance: n tokens fall on ranks like balls in urns, which experts of unlike popularity make
+// unequal, and the busiest of some ranks lies as many standard deviations above their mean as the
+// greatest of so many normal variables does.
+func (o *ops) imbalance(tokens float64) float64 {
+	ep := o.d.ExpertParallel
+	switch {
+	case o.o.ExpertImbalance > 0:
+		return o.o.ExpertImbalance
+	case ep <= 1:
+		return 1
+	}
+	n := float64(ep)
+	variance := (n - 1) / (tokens * float64(o.d.LLM.TopK))
+	if !math.IsInf(o.o.RoutingDispersion, 1) {
+		variance += (n - 1) / (o.o.RoutingDispersion * float64(o.d.LLM.Experts))
+	}
+	return min(n, 1+float64(normalMaximum(ep)*math.Sqrt(variance)))
+}
+
+// normalMaximum is the expected greatest of n standard normal variables, by powers of two.
+func normalMaximum(n int) float64 {
+	expected := [...]float64{0, 0.5642, 1.0294, 1.4236, 1.7660, 2.0697, 2.3437, 2.5941, 2.8253} // 1, 2, 4 … 256
+	return expected[min(bits.Len(uint(n-1)), len(expected)-1)]
 }
 
 // activeExperts is the expected number of distinct experts of a rank that the tokens visit.
@@ -123,8 +153,12 @@ func (o *ops) elementwise(m, width float64) cost {
 		q, c, r, n, _ := a.dims()
 		attention = float64(2*(q+c+r)) + float64(2*o.q*(n+r))
 	}
+	kernels := c.ElementwiseKernels
+	if o.fusesAllReduce(m) {
+		kernels -= fusedNorms
+	}
 	c1 := cost{
-		latency: float64(c.ElementwiseKernels * c.ElementwiseLaunch),
+		latency: float64(kernels * c.ElementwiseLaunch),
 		memory:  (float64(16*m*o.h) + float64(2*m*attention) + float64(6*m*width)) / (c.ElementwiseMemory * o.bw),
 	}
 	c1.seconds = c1.latency + c1.memory

@@ -38,9 +38,17 @@ type KernelOptions struct {
 	RoutingConcentration float64
 	// RoutingDispersion says how evenly routing uses experts: +Inf is uniform. 0 means 12.
 	RoutingDispersion float64
-	// ExpertImbalance is the load of the busiest expert-parallel rank over the mean. 0 means 1;
-	// without balancing of experts 1.2 to 1.5 is usual.
+	// ExpertImbalance is the load of the busiest expert-parallel rank over the mean; 1 is perfect
+	// balance. 0 expects it from chance and from the routing's dispersion.
 	ExpertImbalance float64
+	// FuseAllReduce runs an all-reduce and the norm after it as one kernel, up to the message size for
+	// which the GPU has one.
+	FuseAllReduce bool
+	// FuseLayerKernels leaves out the small kernels that a model's layers have beyond the usual ones
+	// (see [LLM.Unfused]).
+	FuseLayerKernels bool
+	// Tables takes groups of constants from the kernel tables alone.
+	Tables Tables
 }
 
 // Overheads are GPU-timeline time outside the kernels.
@@ -77,7 +85,9 @@ func (o KernelOptions) resolve(c *CommonConstants) (KernelOptions, error) {
 	count("max_num_seqs", &o.MaxNumSeqs, 256)
 	number("routing concentration", &o.RoutingConcentration, 1, 1e-6, 1)
 	number("routing dispersion", &o.RoutingDispersion, 12, 1e-3, math.Inf(1))
-	number("expert imbalance", &o.ExpertImbalance, 1, 1, 1e6)
+	if o.ExpertImbalance != 0 {
+		number("expert imbalance", &o.ExpertImbalance, 0, 1, 1e6)
+	}
 	if o.MixedEfficiency != 0 {
 		number("mixed attention efficiency", &o.MixedEfficiency, 0, 1e-6, 1)
 	}

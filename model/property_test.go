@@ -117,6 +117,8 @@ func drawTimer(t *rapid.T, d *model.Deployment) interface {
 	if rapid.Bool().Draw(t, "options") {
 		o.ExtraLayerTime = 60 * clock.Microsecond
 		o.EagerLayerTime = rapid.SampledFrom([]clock.Duration{0, 300 * clock.Microsecond}).Draw(t, "eager")
+		o.FuseAllReduce = rapid.Bool().Draw(t, "fuse")
+		o.Tables = model.Tables{GEMM: rapid.Bool().Draw(t, "gemm"), MixedAttention: rapid.Bool().Draw(t, "mixed"), MoE: rapid.Bool().Draw(t, "moe")}
 		o.RoutingConcentration = rapid.Float64Range(0.1, 1).Draw(t, "concentration")
 		o.RoutingDispersion = rapid.SampledFrom([]float64{1, 12, math.Inf(1)}).Draw(t, "dispersion")
 		o.ExpertImbalance = rapid.Float64Range(1, 2).Draw(t, "imbalance")
@@ -200,8 +202,8 @@ func TestExplainSums(t *testing.T) {
 func TestReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawDeployment(t)
-		r := &reference{d: d, topP: rapid.Bool().Draw(t, "topP"), pad: rapid.Bool().Draw(t, "pad")}
-		k, err := model.NewKernels(d, model.KernelOptions{MaxNumBatchedTokens: 700, TopP: r.topP, PadGraphs: r.pad})
+		r := &reference{d: d, topP: rapid.Bool().Draw(t, "topP"), pad: rapid.Bool().Draw(t, "pad"), fuse: rapid.Bool().Draw(t, "fuse")}
+		k, err := model.NewKernels(d, model.KernelOptions{MaxNumBatchedTokens: 700, TopP: r.topP, PadGraphs: r.pad, FuseAllReduce: r.fuse})
 		if err != nil {
 			t.Fatal(err)
 		}

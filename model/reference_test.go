@@ -12,6 +12,7 @@ type reference struct {
 	d    *model.Deployment
 	topP bool
 	pad  bool
+	fuse bool // all-reduces with the norms after them
 }
 
 func (r *reference) gemm(m, n, k float64, w model.Precision) float64 {
@@ -48,6 +49,7 @@ func (r *reference) moe(tokens float64) float64 {
 	bw := r.d.GPU.HBMBytesPerSecond
 	ep, e, k, h := float64(r.d.ExpertParallel), float64(m.Experts), float64(m.TopK), float64(m.Hidden)
 	width := float64(m.MoEIntermediate) / (float64(r.d.TensorParallel*r.d.DataParallel) / ep)
+	tokens *= r.imbalance(tokens)
 	slots, local := tokens*k/ep, e/ep
 	active := local
 	if e > k {
@@ -60,6 +62,32 @@ func (r *reference) moe(tokens float64) float64 {
 		both = math.Sqrt(compute*compute + memory*memory)
 	}
 	return c.Launch + slots*(3*h+6*width)*2/(0.9*bw) + both
+}
+
+// imbalance is the greatest of the ranks' loads, taken for normal variables, over the mean.
+func (r *reference) imbalance(tokens float64) float64 {
+	ep := float64(r.d.ExpertParallel)
+	if ep == 1 {
+		return 1
+	}
+	greatest := 0.0 // its distribution function is the product of theirs
+	const width = 1e-3
+	for x := width / 2; x < 10; x += width {
+		below := func(x float64) float64 { return math.Pow(math.Erfc(-x/math.Sqrt2)/2, ep) }
+		greatest += width * (1 - below(x) - below(-x))
+	}
+	deviation := math.Sqrt((ep-1)/(tokens*float64(r.d.LLM.TopK)) + (ep-1)/(12*float64(r.d.LLM.Experts)))
+	return math.Min(ep, 1+greatest*deviation)
+}
+
+// layerReduce is one of a layer's all-reduces, and the latency of the norm that it contains.
+func (r *reference) layerReduce(bytes float64) (seconds, norm float64) {
+	n, c := r.d.TensorParallel, r.d.GPU.Kernels.AllReduce
+	i := map[int]int{2: 0, 4: 1, 8: 2}[n]
+	if !r.fuse || n < 2 || n > 8 || bytes > c.FusedBytes[i] {
+		return r.allReduce(bytes, n, 1), 0
+	}
+	return r.allReduce(bytes, n, 0) + c.FusedLatency, 2e-6
 }
 
 func (r *reference) step(b *model.Batch) float64 {
@@ -105,8 +133,8 @@ func (r *reference) step(b *model.Batch) float64 {
 	if llm.UsesMLA() {
 		qb += m * 2 * 2 * float64(llm.MLA.RopeDim)
 	}
-	ew := func(a float64) float64 { return 10e-6 + (16*m*h+qb+6*m*a)/(0.8*bw) }
-	reduce := r.allReduce(2*m*h, d.TensorParallel, 1)
+	reduce, norm := r.layerReduce(2 * m * h)
+	ew := func(a float64) float64 { return 10e-6 - 2*norm + (16*m*h+qb+6*m*a)/(0.8*bw) }
 	dense := layers
 	if llm.Experts > 0 {
 		dense = float64(llm.FirstDenseLayers)
@@ -119,6 +147,7 @@ func (r *reference) step(b *model.Batch) float64 {
 	if layers > dense {
 		mt := m * float64(d.DataParallel)
 		x := r.moe(mt) + r.gemm(m, float64(llm.Experts), h, model.BF16) + ew(0)
+		x += llm.Unfused.LayerSeconds + m*llm.Unfused.TokenSeconds
 		if s := float64(llm.SharedIntermediate) / tp; s > 0 {
 			x += r.gemm(m, 2*s, h, d.Dtype) + r.gemm(m, h, s, d.Dtype)
 		}

@@ -247,3 +247,31 @@ func FuzzReadGPU(f *testing.F) {
 		}
 	})
 }
+
+// TestServed wants what served runs correct in the constants, and the kernel tables' own beside it.
+func TestServed(t *testing.T) {
+	for _, c := range []struct {
+		gpu                  string
+		gemm, mixed, mxfp4   float64 // bandwidth of products, rate of mixed attention, rate of the experts
+		tableGEMM, tableMix  float64
+		tableMXFP4, tileRows float64
+	}{
+		{"h200-sxm", 0.8821, 0.7938, 0.24066, 0.8821, 0.5292, 0.32786, 11.11},
+		{"h100-sxm", 0.907, 0.80424, 0.25155, 0.907, 0.53616, 0.35308, 9.774},
+		{"a100-80gb-sxm", 0.78, 0.7098, 0.35, 0.7541, 0.4732, 0.35, 0},
+		{"l40s", 0.845, 0.63888, 0.6145, 0.7847, 0.42592, 0.6145, 12.26},
+		{"rtx-pro-6000-se", 0.8318, 0.518, 0.6363, 0.8318, 0.518, 0.6363, 22.28},
+	} {
+		g, err := GPU(c.gpu)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, c.gpu+" gemm", g.Kernels.GEMM[model.BF16].Memory, c.gemm, 1e-9)
+		near(t, c.gpu+" mixed", g.Kernels.Mixed.Compute, c.mixed, 1e-9)
+		near(t, c.gpu+" mxfp4", g.Kernels.MoE[model.MXFP4].Compute, c.mxfp4, 1e-9)
+		near(t, c.gpu+" tile rows", g.Kernels.MoE[model.MXFP4].TileRows, c.tileRows, 1e-9)
+		near(t, c.gpu+" gemm table", g.Tables.GEMM[model.BF16].Memory, c.tableGEMM, 1e-9)
+		near(t, c.gpu+" mixed table", g.Tables.Mixed.Compute, c.tableMix, 1e-9)
+		near(t, c.gpu+" mxfp4 table", g.Tables.MoE[model.MXFP4].Compute, c.tableMXFP4, 1e-9)
+	}
+}

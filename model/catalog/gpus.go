@@ -109,7 +109,7 @@ func (r *gpuRecord) gpu() (model.GPU, error) {
 		g.Calibrated = model.Uncalibrated // whatever the record says, and whichever name it bears
 	}
 	var err error
-	if g.Kernels, err = r.Kernels.resolve(&g); err != nil {
+	if g.Kernels, g.Tables, err = r.Kernels.resolve(&g); err != nil {
 		return g, err
 	}
 	return g, g.Validate()

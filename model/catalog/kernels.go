@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -17,6 +18,31 @@ type kernelRows struct {
 	Mixed   *mixedRow             `yaml:"attn_mixed"`
 	MoE     map[string]moeRow     `yaml:"moe"`
 	Reduce  map[int]allReduceLine `yaml:"allreduce"`
+	// Served are rows that served runs ask for in place of those above.
+	Served *servedRows `yaml:"served"`
+}
+
+// servedRows are constants corrected by served runs.
+type servedRows struct {
+	Source string             `yaml:"source"`
+	GEMM   map[string]gemmRow `yaml:"gemm"`
+	Mixed  *mixedRow          `yaml:"attn_mixed"`
+	MoE    map[string]moeRow  `yaml:"moe"`
+}
+
+// corrected is the rows with those from served runs in their place.
+func (k *kernelRows) corrected() *kernelRows {
+	c := *k
+	if k.Served == nil {
+		return &c
+	}
+	c.GEMM, c.MoE = maps.Clone(k.GEMM), maps.Clone(k.MoE)
+	maps.Copy(c.GEMM, k.Served.GEMM)
+	maps.Copy(c.MoE, k.Served.MoE)
+	if k.Served.Mixed != nil {
+		c.Mixed = k.Served.Mixed
+	}
+	return &c
 }
 
 type gemmRow struct {
@@ -54,6 +80,7 @@ type moeRow struct {
 type allReduceLine struct {
 	Alpha float64 `yaml:"alpha_us"`
 	Bus   float64 `yaml:"bus_gb_per_s"`
+	Fused float64 `yaml:"fused_mib"` // largest message of the kernel that is fused with the norm
 }
 
 func (k *kernelRows) empty() bool {
@@ -65,6 +92,7 @@ type shared struct {
 	defaults  kernelRows
 	allReduce map[string]map[int]allReduceLine // by class
 	int4      map[string]gemmRow               // by architecture
+	fused     float64                          // latency of an all-reduce fused with the norm, in µs
 	common    model.CommonConstants
 	exponent  map[string]float64 // of the soft maximum, by format of the multiplication
 }
@@ -74,17 +102,33 @@ const micro, nano, defaultRow = 1e-6, 1e-9, "default"
 // noINT4Row marks a row that stands in for the missing one of weight-only four-bit products.
 const noINT4Row = " (no int4 row)"
 
-// resolve looks every row up: the GPU's own; for a format that the GPU has no units for, its 16-bit
-// row; else the default.
-func (k *kernelRows) resolve(g *model.GPU) (model.KernelConstants, error) {
+// resolve finds the constants of a GPU: with what served runs corrected, and as the tables alone have them.
+func (k *kernelRows) resolve(g *model.GPU) (served, tables model.KernelConstants, err error) {
 	s, err := loadShared()
 	if err != nil {
-		return model.KernelConstants{}, err
+		return served, tables, err
 	}
-	c := model.KernelConstants{Common: s.common}
 	if err := k.checkKeys(); err != nil {
-		return c, err
+		return served, tables, err
 	}
+	if tables, err = k.lookUp(s, &s.defaults, g); err != nil {
+		return served, tables, err
+	}
+	served, err = k.corrected().lookUp(s, s.defaults.corrected(), g)
+	return served, tables, err
+}
+
+// lookUp looks every row up: the GPU's own; for a format that the GPU has no units for, its 16-bit row;
+// else the default.
+func (k *kernelRows) lookUp(shared *shared, defaults *kernelRows, g *model.GPU) (model.KernelConstants, error) {
+	s := *shared
+	s.defaults = *defaults
+	return k.lookUpIn(&s, g)
+}
+
+func (k *kernelRows) lookUpIn(s *shared, g *model.GPU) (model.KernelConstants, error) {
+	c := model.KernelConstants{Common: s.common}
+	var err error
 	for _, p := range []model.Precision{model.BF16, model.FP16, model.FP8, model.INT4, model.NVFP4, model.MXFP4} {
 		c.GEMM[p] = k.gemm(s, g, p)
 		c.MoE[p] = k.moe(s, g, p)
@@ -248,7 +292,7 @@ func (k *kernelRows) reduce(s *shared, g *model.GPU) (model.AllReduceConstants, 
 		}
 		row = g.AllReduceClass + " allreduce"
 	}
-	c := model.AllReduceConstants{Row: row}
+	c := model.AllReduceConstants{Row: row, FusedLatency: s.fused * micro}
 	link := g.ScaleUpBytesPerSecond
 	if !(link > 0) {
 		link = math.Inf(1)
@@ -260,6 +304,7 @@ func (k *kernelRows) reduce(s *shared, g *model.GPU) (model.AllReduceConstants, 
 		}
 		c.Latency[i] = line.Alpha * micro
 		c.BusBytesPerSecond[i] = min(line.Bus*1e9, link)
+		c.FusedBytes[i] = line.Fused * (1 << 20)
 	}
 	return c, nil
 }

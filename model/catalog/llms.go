@@ -41,6 +41,10 @@ type llmRecord struct {
 		NopeDim  int `yaml:"nope_dim"`
 		ValueDim int `yaml:"value_dim"`
 	} `yaml:"mla"`
+	Unfused struct {
+		Layer float64 `yaml:"layer_us"`
+		Token float64 `yaml:"token_ns"`
+	} `yaml:"unfused"`
 	Check published `yaml:"check"`
 }
 
@@ -63,7 +67,8 @@ func readLLM(file string, data []byte) (model.LLM, error) {
 		Experts: r.MoE.Experts, TopK: r.MoE.TopK, MoEIntermediate: r.MoE.Intermediate,
 		SharedIntermediate: r.MoE.SharedIntermediate, FirstDenseLayers: r.MoE.FirstDenseLayers,
 		SlidingWindow: r.Window.Tokens, WindowedLayers: r.Window.Layers, ChunkedWindow: r.Window.Chunked,
-		MLA: model.MLA{QRank: r.MLA.QRank, KVRank: r.MLA.KVRank, RopeDim: r.MLA.RopeDim, NopeDim: r.MLA.NopeDim, ValueDim: r.MLA.ValueDim},
+		MLA:     model.MLA{QRank: r.MLA.QRank, KVRank: r.MLA.KVRank, RopeDim: r.MLA.RopeDim, NopeDim: r.MLA.NopeDim, ValueDim: r.MLA.ValueDim},
+		Unfused: model.UnfusedKernels{LayerSeconds: r.Unfused.Layer / 1e6, TokenSeconds: r.Unfused.Token / 1e9},
 	}
 	var err error
 	if m.Precision, err = model.ParsePrecision(r.Precision); err != nil {

@@ -10,6 +10,7 @@ import (
 type classesFile struct {
 	AllReduce struct {
 		Source  string                           `yaml:"source"`
+		Fused   float64                          `yaml:"fused_us"`
 		Classes map[string]map[int]allReduceLine `yaml:"classes"`
 	} `yaml:"allreduce"`
 	INT4 struct {
@@ -82,7 +83,7 @@ func readShared() (*shared, error) {
 			return nil, fmt.Errorf("catalog: %w", err)
 		}
 	}
-	s.allReduce, s.int4 = classes.AllReduce.Classes, classes.INT4.Architectures
+	s.allReduce, s.int4, s.fused = classes.AllReduce.Classes, classes.INT4.Architectures, classes.AllReduce.Fused
 	s.exponent = map[string]float64{
 		"bf16": global.GEMM.PBF16, "fp8": global.GEMM.PFP8, "nvfp4": global.GEMM.PNVFP4, "int4": global.GEMM.PINT4,
 	}
