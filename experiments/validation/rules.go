@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"clifftop/model"
+	"clifftop/model/catalog"
 )
 
 // Rule is something that files of measurements leave open or get wrong, and how it is settled: by a
@@ -20,7 +21,8 @@ type Rule struct {
 func Rules() []Rule {
 	return []Rule{
 		{"version", "a run without an engine version is taken for the last vLLM without asynchronous scheduling, " + olderVersion +
-			"; the runs of inference-sim/training, of February 2026, for vllm-0.15, which the same group's dated runs carry"},
+			"; the runs of inference-sim/training, of February 2026, for vllm-0.15, which the same group's dated runs carry; " +
+			"those on Blackwell and of gpt-oss, whose published launch scripts ask for asynchronous scheduling and fused all-reduces, for " + recipeVersion + ", where both are the default"},
 		{"kv_dtype", "vLLM with fp8 weights: KV is held in 16 bits on Hopper and in fp8 on Blackwell, whatever the label, as the time per token and the queues of these runs show"},
 		{"sampling", "inference-perf leaves sampling to vLLM, which takes top-p from the model's generation_config: on for " + strings.Join(topPModels, ", ") +
 			"; other clients ask for temperature 0, which is greedy"},
@@ -38,6 +40,10 @@ func Rules() []Rule {
 // olderVersion is what a run without a version is taken for.
 const olderVersion = "vllm-0.13"
 
+// recipeVersion is what a run without a version is taken for whose launch script asked for what became the
+// default later.
+const recipeVersion = "vllm-0.18"
+
 // versionOfSource is the release behind the unversioned runs of a source.
 var versionOfSource = map[string]string{"inference-sim/training": "vllm-0.15"}
 
@@ -50,6 +56,9 @@ func (r *Row) version() (name string, ruled bool) {
 	}
 	if v := versionOfSource[r.Source]; v != "" {
 		return v, true
+	}
+	if gpu, err := catalog.GPU(r.GPU); err == nil && blackwell(&gpu) || strings.Contains(strings.ToLower(r.Model), "gpt-oss") {
+		return recipeVersion, true
 	}
 	return olderVersion, true
 }
