@@ -53,7 +53,7 @@ func (s *Scenario) resolve(oneRank bool) (*Setup, error) {
 	u := &Setup{Scenario: &resolved, oneRank: oneRank}
 	var faults Faults
 	steps := []func() error{
-		u.policyDefaults, u.engineDefaults, u.deployment, u.memory, u.sequenceLength, u.overheads, u.stepTime, u.engine, u.trafficSource, u.measures,
+		u.policyDefaults, u.engineDefaults, u.deployment, u.memory, u.sequenceLength, u.overheads, u.stepTime, u.host, u.engine, u.trafficSource, u.measures,
 	}
 	for _, step := range steps {
 		err := step()

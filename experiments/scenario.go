@@ -93,8 +93,20 @@ type Engine struct {
 	Watermark float64 `json:"watermark" range:"[0,1)"`
 	// AsyncScheduling composes the next iteration while one runs.
 	AsyncScheduling Toggle `json:"async_scheduling"`
-	// MaxNumQueuedReqs limits the waiting requests; only null, which is no limit, is available.
-	MaxNumQueuedReqs *int `json:"max_num_queued_reqs" only:"null"`
+	// Preemption is what becomes of a sequence's KV when it must make room: it is computed again, or, with policies
+	// that can do so, swapped to the host's memory.
+	Preemption string `json:"preemption" one:"recompute swap"`
+	// SwapSpace is the host's memory for KV that is swapped out, in GiB for each GPU.
+	SwapSpace float64 `json:"swap_space" range:"[0,1000000]"`
+	// HostBandwidth is how fast a GPU reaches its host's memory, in GB/s; null is the GPU's.
+	HostBandwidth *float64 `json:"host_gb_per_s" range:"(0,100000]"`
+	// KVAllocation is how sequences get their KV: in blocks, as they grow, or in one piece for all that they may
+	// ever need, with policies that reserve it.
+	KVAllocation string `json:"kv_allocation" one:"paged contiguous"`
+	// MaxNumQueuedReqs refuses a request when so many are in the engine, waiting or running; null is no limit.
+	MaxNumQueuedReqs *int `json:"max_num_queued_reqs" range:"[1,1000000000]"`
+	// MaxNumQueuedTokens refuses a request when so many prompt tokens are still to be computed; null is no limit.
+	MaxNumQueuedTokens *int `json:"max_num_queued_tokens" range:"[1,1000000000000]"`
 	// Speculative is speculative decoding; only null, which is none, is available.
 	Speculative *struct{} `json:"speculative" only:"null"`
 }
@@ -128,7 +140,8 @@ func (b *Backoff) check(d *decoder, n *node, key string) {
 	}
 }
 
-// Overheads are the delays between the client and the engine; null is that of the engine's version.
+// Overheads are the delays between the client and the engine, and the host's work; null is that of the engine's
+// version.
 type Overheads struct {
 	// Frontend delays every request on its way to the engine's queue.
 	Frontend *Duration `json:"frontend"`
@@ -136,6 +149,11 @@ type Overheads struct {
 	FrontendPerToken *Duration `json:"frontend_per_token"`
 	// StreamPerSequence delays the k-th sequence of a batch by k times this on the way to its client.
 	StreamPerSequence *Duration `json:"stream_per_sequence"`
+	// CPU is the host's time for an iteration. It comes before the GPU's, or hides behind it under asynchronous
+	// scheduling; null is 0.
+	CPU *Duration `json:"cpu"`
+	// CPUPerSequence is added to it for every sequence in the iteration.
+	CPUPerSequence *Duration `json:"cpu_per_sequence"`
 }
 
 // Cost holds prices.
@@ -176,6 +194,9 @@ func Default() *Scenario {
 			MaxNumSeqs:           256,
 			MaxNumBatchedTokens:  8192,
 			BlockSize:            16,
+			Preemption:           "recompute",
+			SwapSpace:            4,
+			KVAllocation:         "paged",
 			EnablePrefixCaching:  true,
 			EnableChunkedPrefill: true,
 		},

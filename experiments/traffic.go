@@ -23,6 +23,10 @@ type Workload struct {
 	Output *Distribution `json:"output"`
 	// Prefix makes prompts share their first tokens.
 	Prefix *Prefix `json:"prefix"`
+	// MaxTokens is the longest answer that clients ask for: what policies reserve room for. An answer that is shorter
+	// ends by a token of its own, which the engine cannot foresee. Null is that clients ask for exactly what
+	// they get.
+	MaxTokens *int `json:"max_tokens" range:"[1,1000000000]"`
 	// Sampling is how the engine picks tokens, which costs time.
 	Sampling string `json:"sampling" one:"greedy top_p"`
 }

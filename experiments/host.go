@@ -1,0 +1,46 @@
+package experiments
+
+import "math"
+
+// The engine's host: its memory, its CPU time, and the door at which requests come in.
+
+// bytesPerGiB is what swap_space counts in.
+const bytesPerGiB = 1 << 30
+
+// host fills in what the engine does beside the GPU.
+func (u *Setup) host() error {
+	s, c := u.Scenario, &u.Config
+	e, o := &s.Engine, &s.Overheads
+	c.MaxQueuedRequests = value(e.MaxNumQueuedReqs)
+	c.MaxQueuedTokens = int64(value(e.MaxNumQueuedTokens))
+	c.MaxTokens = limitInt32(value(s.Workload.MaxTokens))
+	or(&o.CPU, 0)
+	or(&o.CPUPerSequence, 0)
+	c.CPUStep, c.CPUPerSequence = o.CPU.Clock(), o.CPUPerSequence.Clock()
+	c.Contiguous = e.KVAllocation == "contiguous"
+	return u.swapSpace()
+}
+
+// swapSpace sizes the host's memory for KV blocks, and the link to it.
+func (u *Setup) swapSpace() error {
+	s := u.Scenario
+	e := &s.Engine
+	if e.Preemption != "swap" {
+		return nil
+	}
+	if u.Memory == nil {
+		return s.fault("engine.preemption", "swap moves KV blocks, which a linear step time has none of (want recompute)")
+	}
+	link := value(e.HostBandwidth) * 1e9
+	if e.HostBandwidth == nil {
+		if link = u.Deployment.GPU.HostBytesPerSecond; link == 0 {
+			return s.fault("engine.preemption", "swap: how fast %s reaches its host's memory is not known (set engine.host_gb_per_s)", u.Deployment.GPU.Name)
+		}
+		gb := link / 1e9
+		e.HostBandwidth = &gb
+	}
+	block := float64(u.Memory.BlockBytes)
+	u.Config.HostBlocks = int(min(e.SwapSpace*bytesPerGiB/block, math.MaxInt32))
+	u.Config.HostFemtosPerBlock = int64(math.Round(block / link * 1e15))
+	return nil
+}

@@ -1,0 +1,42 @@
+// Command own-policy runs a scenario under a batching policy of its own, beside vLLM's. It is the example of
+// README.md:
+//
+//	go run ./experiments/own-policy
+package main
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"log"
+	"os"
+
+	"clifftop/experiments"
+	"clifftop/sim/sched"
+)
+
+//go:embed scenario.yaml
+var scenario []byte
+
+func main() {
+	log.SetFlags(0)
+	s, err := experiments.Parse("scenario.yaml", scenario)
+	if err != nil {
+		log.Fatal(err)
+	}
+	s.Use(experiments.Policy{
+		Name: "polite",
+		New:  func(*experiments.Engine) sched.Scheduler { return &Polite{Share: 512} },
+	})
+	variants, err := experiments.Vary(s, "engine.policy=vllm,polite")
+	if err != nil {
+		log.Fatal(err)
+	}
+	verdict, err := experiments.Compare(context.Background(), variants, experiments.CompareOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := verdict.WriteTable(os.Stdout); err != nil {
+		log.Fatal(fmt.Errorf("printing: %w", err))
+	}
+}

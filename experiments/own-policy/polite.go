@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+
+	"clifftop/sim/sched"
+)
+
+// Polite is a batching policy: while answers are being generated, prompts get at most Share tokens of
+// an iteration, so that nobody's answer stalls for long. Prompts are admitted in order of arrival, when
+// the KV pool has room for all of the prompt.
+type Polite struct{ Share int32 }
+
+// Schedule composes an iteration.
+func (p *Polite) Schedule(v sched.View) {
+	for !v.DecodeFirst() { // the pool is full: the last to come makes room
+		v.Preempt(v.Last())
+		v.Blocked(sched.LacksKV)
+	}
+	share := v.Budget()
+	if v.Decoding() > 0 {
+		share = min(share, p.Share)
+	}
+	for s := v.NextPrefill(sched.None); s != sched.None && share > 0; s = v.NextPrefill(s) {
+		n := min(v.Missing(s), share)
+		v.Grow(s, n) // which admission made room for
+		v.Give(s, n)
+		share -= n
+	}
+	for w, ok := v.Waiting(0); ok; w, ok = v.Waiting(0) {
+		switch {
+		case share == 0:
+			v.Blocked(sched.HeldByPolicy)
+			return
+		case v.Seats() == 0:
+			v.Blocked(sched.LacksSeats)
+			return
+		case v.BlocksFor(w.Known)-w.Held > v.FreeBlocks():
+			v.Blocked(sched.LacksKV)
+			return
+		}
+		n := min(w.Known-w.Cached, share)
+		v.Reserve(v.Admit(0, n), w.Known)
+		share -= n
+	}
+}
+
+// Repeats says how long Schedule would go on like this.
+func (p *Polite) Repeats(v sched.View) int {
+	if w, ok := v.Waiting(0); ok && w.Live {
+		return 1 // the prefix that it waits for is just being generated
+	}
+	return 1 << 30
+}
+
+// Validate checks the knobs.
+func (p *Polite) Validate(sched.Limits) error {
+	if p.Share < 1 {
+		return errors.New("polite: a share of 0 lets no prompt in")
+	}
+	return nil
+}
