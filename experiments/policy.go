@@ -26,6 +26,12 @@ type EngineDefaults struct {
 	WholePrompts bool
 	// BlockSize is the number of tokens in a KV block; 0 is 16.
 	BlockSize int
+	// TokenBudget is max_num_batched_tokens; 0 is 8192.
+	TokenBudget int
+	// Watermark is the part of the pool that admission leaves free.
+	Watermark float64
+	// Contiguous gives each sequence its KV in one piece.
+	Contiguous bool
 }
 
 // wholePromptTokens is the default of the longest sequence where prompts are not divided: an iteration has room
@@ -39,6 +45,47 @@ func policies() []Policy {
 			Name: "vllm", New: newVLLM,
 			Does:   "one token budget for decodes and prefill chunks; running requests first; the last admitted is preempted and recomputed",
 			Source: "vLLM V1 (v1/core/sched)",
+		},
+		{
+			Name: "vllm-v0",
+			New: func(e *Engine) sched.Scheduler {
+				return &sched.VLLMV0{Watermark: e.Watermark, Swap: e.Preemption == "swap"}
+			},
+			Does:   "whole prompts first, in iterations of their own, then decodes; the last admitted is recomputed, or swapped",
+			Source: "vLLM V0, the default until 2025",
+			Engine: EngineDefaults{Synchronous: true, NoPrefixCaching: true, WholePrompts: true, Watermark: 0.01},
+		},
+		{
+			Name:   "sarathi",
+			New:    func(e *Engine) sched.Scheduler { return &sched.Sarathi{Watermark: e.Watermark} },
+			Does:   "a small token budget: decodes first, then chunks of prompts; KV of whole prompts taken on admission",
+			Source: "Agrawal et al., Sarathi-Serve, OSDI 2024",
+			Engine: EngineDefaults{Synchronous: true, NoPrefixCaching: true, TokenBudget: 512, Watermark: 0.01},
+		},
+		{
+			Name:   "orca",
+			New:    func(*Engine) sched.Scheduler { return &sched.Orca{} },
+			Does:   "whole prompts beside decodes, iteration by iteration; room for the longest answer taken on admission",
+			Source: "Yu et al., Orca, OSDI 2022",
+			Engine: EngineDefaults{Synchronous: true, NoPrefixCaching: true, WholePrompts: true, Contiguous: true},
+		},
+		{
+			Name:   "static",
+			New:    func(*Engine) sched.Scheduler { return &sched.Static{} },
+			Does:   "batches padded to the longest prompt that run until the longest answer has ended",
+			Source: "FasterTransformer",
+			Engine: EngineDefaults{Synchronous: true, NoPrefixCaching: true, WholePrompts: true, Contiguous: true},
+		},
+		{
+			Name: "tgi",
+			New: func(e *Engine) sched.Scheduler {
+				return &sched.TGI{
+					WaitingServedRatio: e.TGI.WaitingServedRatio, MaxWaitingTokens: e.TGI.MaxWaitingTokens, Chunking: e.EnableChunkedPrefill,
+				}
+			},
+			Does:   "room for prompt and answer taken on admission; prompts in chunks beside decodes, or whole when enough of them wait",
+			Source: "text-generation-inference, backends/v3",
+			Engine: EngineDefaults{Synchronous: true, TokenBudget: 4096},
 		},
 	}
 }
@@ -98,7 +145,19 @@ func (u *Setup) policyDefaults() error {
 	if d.BlockSize > 0 && !s.isGiven("engine.block_size") {
 		e.BlockSize = d.BlockSize
 	}
-	if d.WholePrompts {
+	if d.TokenBudget > 0 && !s.isGiven("engine.max_num_batched_tokens") {
+		e.MaxNumBatchedTokens = max(d.TokenBudget, e.MaxNumSeqs)
+	}
+	if !s.isGiven("engine.watermark") {
+		e.Watermark = d.Watermark
+	}
+	if e.KVAllocation == "auto" {
+		e.KVAllocation = "paged"
+		if d.Contiguous && s.StepTime.Kind != "linear" {
+			e.KVAllocation = "contiguous"
+		}
+	}
+	if d.WholePrompts || e.Policy == "tgi" && !e.EnableChunkedPrefill {
 		u.wholePrompts()
 	}
 	return nil
@@ -127,4 +186,12 @@ func policyEntries() []Entry {
 		entries = append(entries, Entry{Name: p.Name, Properties: []Property{{"does", p.Does}}, Source: p.Source})
 	}
 	return entries
+}
+
+// TGI holds the knobs of text-generation-inference's scheduler. With chunked prefill they have no effect.
+type TGI struct {
+	// WaitingServedRatio is how many requests have to wait, for each one that decodes, to be worth a pause.
+	WaitingServedRatio float64 `json:"waiting_served_ratio" range:"[0,1000000]"`
+	// MaxWaitingTokens is the number of iterations after which any waiting request is.
+	MaxWaitingTokens int `json:"max_waiting_tokens" range:"[1,1000000000]"`
 }

@@ -10,7 +10,6 @@ import (
 	"clifftop/report"
 	"clifftop/sim"
 	"clifftop/sim/clock"
-	"clifftop/sim/sched"
 )
 
 // Setup is a scenario made ready to run. It can be run any number of times.
@@ -241,8 +240,9 @@ func (u *Setup) engine() error {
 	c.PrefixCaching = e.EnablePrefixCaching
 	c.AppendUnkeyed = u.Profile.AppendUnkeyed
 	c.AsyncScheduling = e.AsyncScheduling == On
-	if e.SchedulingPolicy == "priority" {
-		c.Order = sched.ByPriority{}
+	var err error
+	if c.Order, err = u.order(); err != nil {
+		return s.fault("engine.order", "%v", err)
 	}
 	if e.SchedulingPolicy == "priority" && s.Workload.Trace == nil {
 		u.warn("priority", "scheduling_policy is priority, but all requests have the same one: only a trace gives them others")

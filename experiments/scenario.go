@@ -68,6 +68,8 @@ type Engine struct {
 	Version *string `json:"version"`
 	// SchedulingPolicy orders the waiting requests: by arrival, or by priority and then arrival.
 	SchedulingPolicy string `json:"scheduling_policy" one:"fcfs priority"`
+	// Order ranks the waiting requests, whatever the policy; null is as scheduling_policy says.
+	Order Order `json:"order"`
 	// MaxNumSeqs limits the requests that run at once.
 	MaxNumSeqs int `json:"max_num_seqs" range:"[1,1048576]"`
 	// MaxNumBatchedTokens is the token budget of one iteration.
@@ -89,7 +91,7 @@ type Engine struct {
 	SchedulerReserveFullISL Toggle `json:"scheduler_reserve_full_isl"`
 	// LongPrefillTokenThreshold caps the tokens that one request gets in an iteration; 0 is no cap.
 	LongPrefillTokenThreshold int `json:"long_prefill_token_threshold" range:"[0,16777216]"`
-	// Watermark is the part of the KV pool that an admission leaves free.
+	// Watermark is the part of the KV pool that an admission leaves free; the default is the policy's: 0 for vllm.
 	Watermark float64 `json:"watermark" range:"[0,1)"`
 	// AsyncScheduling composes the next iteration while one runs.
 	AsyncScheduling Toggle `json:"async_scheduling"`
@@ -101,8 +103,10 @@ type Engine struct {
 	// HostBandwidth is how fast a GPU reaches its host's memory, in GB/s; null is the GPU's.
 	HostBandwidth *float64 `json:"host_gb_per_s" range:"(0,100000]"`
 	// KVAllocation is how sequences get their KV: in blocks, as they grow, or in one piece for all that they may
-	// ever need, with policies that reserve it.
-	KVAllocation string `json:"kv_allocation" one:"paged contiguous"`
+	// ever need, with policies that reserve it; auto is as the policy's engine did.
+	KVAllocation string `json:"kv_allocation" one:"auto paged contiguous"`
+	// TGI holds the knobs of policy tgi.
+	TGI TGI `json:"tgi"`
 	// MaxNumQueuedReqs refuses a request when so many are in the engine, waiting or running; null is no limit.
 	MaxNumQueuedReqs *int `json:"max_num_queued_reqs" range:"[1,1000000000]"`
 	// MaxNumQueuedTokens refuses a request when so many prompt tokens are still to be computed; null is no limit.
@@ -196,7 +200,8 @@ func Default() *Scenario {
 			BlockSize:            16,
 			Preemption:           "recompute",
 			SwapSpace:            4,
-			KVAllocation:         "paged",
+			KVAllocation:         "auto",
+			TGI:                  TGI{WaitingServedRatio: 0.3, MaxWaitingTokens: 20},
 			EnablePrefixCaching:  true,
 			EnableChunkedPrefill: true,
 		},

@@ -88,7 +88,6 @@ run: {replications: two}
 `,
 			"s.yaml:2:24: deployment.replicas: 4 is not available (want 1)\n" +
 				"s.yaml:2:35: deployment.router: \"least-kv\" is not available (want round-robin)\n" +
-				"s.yaml:3:31: engine.max_num_queued_reqs: 5 is not available (want null)\n" +
 				"s.yaml:3:47: engine.speculative: a map is not available (want null)\n" +
 				"s.yaml:4:25: clients.ttft_timeout: \"3s\" is not available (want null)\n" +
 				"s.yaml:4:38: clients.retries: 2 is not available (want 0)\n" +
