@@ -1,6 +1,9 @@
 package experiments
 
-import "clifftop/sim/sched"
+import (
+	"clifftop/model"
+	"clifftop/sim/sched"
+)
 
 // Policy is a batching policy under the name that scenarios give it, together with what else is different in the
 // engine that it comes from.
@@ -24,6 +27,8 @@ type EngineDefaults struct {
 	// WholePrompts is for policies that never divide a prompt. The token budget is then at least the longest
 	// sequence, which is at most [wholePromptTokens] where nothing else is said.
 	WholePrompts bool
+	// WholeByDefault is for those that divide them only when enable_chunked_prefill is given.
+	WholeByDefault bool
 	// BlockSize is the number of tokens in a KV block; 0 is 16.
 	BlockSize int
 	// TokenBudget is max_num_batched_tokens; 0 is 8192.
@@ -32,6 +37,10 @@ type EngineDefaults struct {
 	Watermark float64
 	// Contiguous gives each sequence its KV in one piece.
 	Contiguous bool
+	// Radix keeps the prefix cache by the token, in a radix tree.
+	Radix bool
+	// PoolMemory is the memory of the KV pool on a GPU, in bytes, by the engine's own rule; nil is vLLM's.
+	PoolMemory func(e *Engine, d *model.Deployment, b *model.KVBudget) float64
 }
 
 // wholePromptTokens is the default of the longest sequence where prompts are not divided: an iteration has room
@@ -76,6 +85,15 @@ func policies() []Policy {
 			Source: "FasterTransformer",
 			Engine: EngineDefaults{Synchronous: true, NoPrefixCaching: true, WholePrompts: true, Contiguous: true},
 		},
+		{
+			Name: "sglang", New: newSGLang,
+			Does:   "prompts first, in chunks and iterations of their own; admission by an estimate of answers; retracts when it was wrong; radix cache",
+			Source: "SGLang (managers/schedule_policy, mem_cache/radix_cache)",
+			Engine: EngineDefaults{BlockSize: 1, Radix: true, PoolMemory: sglangPool},
+		},
+		newTRTLLM("trtllm-guaranteed-no-evict", sched.GuaranteedNoEvict, "starts a request when the longest answers of all fit; nobody is ever paused"),
+		newTRTLLM("trtllm-max-utilization", sched.MaxUtilization, "starts a request when its prompt fits; the last started is paused when the pool runs out"),
+		newTRTLLM("trtllm-static", sched.StaticBatch, "starts requests only when nobody runs"),
 		{
 			Name: "tgi",
 			New: func(e *Engine) sched.Scheduler {
@@ -157,7 +175,14 @@ func (u *Setup) policyDefaults() error {
 			e.KVAllocation = "contiguous"
 		}
 	}
-	if d.WholePrompts || e.Policy == "tgi" && !e.EnableChunkedPrefill {
+	chunking := "engine.enable_chunked_prefill"
+	if d.WholePrompts && s.isGiven(chunking) && e.EnableChunkedPrefill {
+		return s.fault(chunking, "true is not allowed (want false: policy %s does not divide prompts)", p.Name)
+	}
+	if d.WholePrompts || d.WholeByDefault && !s.isGiven(chunking) {
+		e.EnableChunkedPrefill = false
+	}
+	if !e.EnableChunkedPrefill && p.Name != "vllm" {
 		u.wholePrompts()
 	}
 	return nil

@@ -111,11 +111,16 @@ func (u *Setup) memory() error {
 		}
 		return nil
 	}
-	budget, err := u.Deployment.KVBlocks(model.MemoryKnobs{
+	knobs := model.MemoryKnobs{
 		Utilization: *e.GPUMemoryUtilization, BlockSize: e.BlockSize,
 		MaxNumBatchedTokens: e.MaxNumBatchedTokens, MaxNumSeqs: e.MaxNumSeqs,
 		CountGraphs: u.Profile.GraphsInBudget, BlocksOverride: value(e.NumGPUBlocksOverride),
-	})
+	}
+	budget, err := u.Deployment.KVBlocks(knobs)
+	if rule := u.policy.Engine.PoolMemory; rule != nil && err == nil {
+		knobs.KVCacheBytes = max(1, rule(e, u.Deployment, &budget))
+		budget, err = u.Deployment.KVBlocks(knobs)
+	}
 	var misfit *model.FitError
 	switch {
 	case errors.As(err, &misfit):
@@ -239,6 +244,7 @@ func (u *Setup) engine() error {
 	c.BlockSize = limitInt32(e.BlockSize)
 	c.PrefixCaching = e.EnablePrefixCaching
 	c.AppendUnkeyed = u.Profile.AppendUnkeyed
+	c.Radix = u.policy.Engine.Radix && c.PrefixCaching
 	c.AsyncScheduling = e.AsyncScheduling == On
 	var err error
 	if c.Order, err = u.order(); err != nil {

@@ -105,6 +105,10 @@ type Engine struct {
 	// KVAllocation is how sequences get their KV: in blocks, as they grow, or in one piece for all that they may
 	// ever need, with policies that reserve it; auto is as the policy's engine did.
 	KVAllocation string `json:"kv_allocation" one:"auto paged contiguous"`
+	// SGLang holds the knobs of policy sglang.
+	SGLang SGLang `json:"sglang"`
+	// TRTLLM holds the knobs of the policies of TensorRT-LLM.
+	TRTLLM TRTLLM `json:"trtllm"`
 	// TGI holds the knobs of policy tgi.
 	TGI TGI `json:"tgi"`
 	// MaxNumQueuedReqs refuses a request when so many are in the engine, waiting or running; null is no limit.
@@ -201,6 +205,8 @@ func Default() *Scenario {
 			Preemption:           "recompute",
 			SwapSpace:            4,
 			KVAllocation:         "auto",
+			SGLang:               defaultSGLang(),
+			TRTLLM:               defaultTRTLLM(),
 			TGI:                  TGI{WaitingServedRatio: 0.3, MaxWaitingTokens: 20},
 			EnablePrefixCaching:  true,
 			EnableChunkedPrefill: true,
