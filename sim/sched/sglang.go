@@ -33,10 +33,16 @@ type SGLang struct {
 	PreemptByPriority   bool
 	PreemptionThreshold int32
 
-	page  int32 // page_size: the engine's block size
-	ratio newTokenRatio
-	gate  gate
-	order queueOrder
+	// IgnoreEOS says that clients ask for answers of exactly the length that they declare, as benchmarks
+	// do (ignore_eos). Without a prefix cache SGLang then looks ahead instead of estimating.
+	IgnoreEOS bool
+
+	page      int32 // page_size: the engine's block size
+	lookAhead bool
+	ratio     newTokenRatio
+	gate      gate
+	order     queueOrder
+	attempt   pass
 }
 
 var _ Scheduler = (*SGLang)(nil)
@@ -46,7 +52,7 @@ const clippedAnswer = 4096
 
 // Validate implements [Scheduler].
 func (p *SGLang) Validate(l Limits) error {
-	p.page = l.BlockSize
+	p.page, p.lookAhead = l.BlockSize, p.IgnoreEOS && !l.PrefixCaching
 	switch {
 	case p.ChunkedPrefillSize < 0 || p.ChunkedPrefillSize > 0 && p.ChunkedPrefillSize < p.page:
 		return fmt.Errorf("chunked_prefill_size: %d is not allowed (want 0, or page_size %d or more)", p.ChunkedPrefillSize, p.page)

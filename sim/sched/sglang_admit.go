@@ -16,10 +16,15 @@ type pass struct {
 	batch      []Seq   // what was given tokens
 	unfinished Seq     // the request whose prompt is computed in part
 	evicted    []int64 // requests retracted by priority
+	futures    []future
 }
 
 func (p *SGLang) newPass(v View) *pass {
-	a := &pass{SGLang: p, v: v, unfinished: v.NextPrefill(None), input: p.MaxPrefillTokens}
+	a := &p.attempt
+	*a = pass{
+		SGLang: p, v: v, unfinished: v.NextPrefill(None), input: p.MaxPrefillTokens,
+		batch: a.batch[:0], evicted: a.evicted[:0], futures: a.futures[:0],
+	}
 	running := v.Remaining(clippedAnswer)
 	if a.unfinished != None {
 		running -= int64(expected(v.Progress(a.unfinished)))
@@ -133,11 +138,14 @@ func (a *pass) add(i int, w Waiting) Cause {
 	}
 	n := w.Known - w.Cached
 	locked := w.Cached - int32(w.Held)*a.page // what its prefix takes from the evictable tokens
-	alone := v.RunningLen() == 0
-	if float64(n+expected(w.Progress)+a.page) >= a.room()-float64(locked) && !alone {
+	pages := (n + a.page - 1) / a.page * a.page
+	fits := float64(n+expected(w.Progress)+a.page) < a.room()-float64(locked)
+	if a.lookAhead {
+		fits = float64(pages) <= a.room() && a.lasts(w, pages)
+	}
+	if !fits && v.RunningLen() > 0 {
 		return LacksKV
 	}
-	pages := (n + a.page - 1) / a.page * a.page
 	answer := min(w.MaxTokens, clippedAnswer)
 	switch limit := min(a.chunk, v.Budget()); {
 	case a.ChunkedPrefillSize == 0 && (len(a.batch) > 0 && pages >= a.input || n > v.Budget()):

@@ -214,3 +214,30 @@ func TestDFSWeight(t *testing.T) {
 		t.Errorf("order %s, want e f d b c a", got)
 	}
 }
+
+// A has 10 tokens to go and holds 60, B has 40 to go and holds 20; 100 tokens are free. The estimate reserves for all at
+// once, the look-ahead counts on what ends: with N, of 30 and 80 tokens, 40 are free when A ends, then A's 60 come back
+// and 50 are free when B ends, then 20 come back and 70 are free when N ends.
+func TestSGLangLookAhead(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		prompt, most int32
+		ignoreEOS    bool
+		want         string
+	}{
+		{"the estimate asks for 111 of 96.5", 30, 80, false, "[decode 2]"},
+		{"the pool lasts", 30, 80, true, "[N30]"},
+		{"4 tokens are free when A and N end", 66, 10, true, "[N66]"},
+		{"3 tokens are, which is as many as sequences run", 67, 10, true, "[decode 2]"},
+	} {
+		v := &fake{page: 1, budget: 8192, free: 100, seats: 10}
+		v.decoding("A", 50, 20, 10)
+		v.decoding("B", 10, 50, 10)
+		v.wait("N", c.prompt, c.most)
+		p := newSGLang(t, SGLang{ChunkedPrefillSize: 8192, Conservativeness: 0.1, IgnoreEOS: c.ignoreEOS})
+		p.Schedule(v)
+		if got := v.done(); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}

@@ -64,6 +64,7 @@ func sglang(k *Knobs) sched.Scheduler {
 		MixedChunk:         k.Flag("mixed"),
 		Conservativeness:   k.Float("conservativeness", 1, .1, .3, 2),
 		QueueOrder:         sched.QueueOrder(k.Choice("schedule", "fcfs", "lpm", "dfs-weight")),
+		IgnoreEOS:          k.Flag("ignore-eos"),
 	}
 	if k.Flag("whole-prompts") {
 		p.ChunkedPrefillSize, p.MixedChunk = 0, false
