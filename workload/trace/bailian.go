@@ -37,7 +37,7 @@ func (b *bailian) ended(f *File) { b.blocks.ended(f) }
 func (b *bailian) parse(line []byte, r *Row, t *instant) *fault {
 	var at, input, output, kind, parent, ids []byte
 	b.chat = nil
-	ok := object(line, func(key, value []byte) {
+	ok := b.blocks.object(line, func(key, value []byte) {
 		switch string(key) {
 		case "timestamp":
 			at = value

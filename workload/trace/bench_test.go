@@ -70,6 +70,7 @@ func BenchmarkMooncakeReader(b *testing.B) {
 		}
 		text.WriteString("]}\n")
 	}
+	b.SetBytes(int64(text.Len()))
 	b.ReportAllocs()
 	for b.Loop() {
 		f, err := Open(bytes.NewReader(text.Bytes()), "bench", Options{})

@@ -44,8 +44,17 @@ func newBlocks(f *File, name string, size int32) *blocks {
 	return b
 }
 
-// read makes the ids of a JSON list the content of r.
+// object is the object of a row, whose ids stand under hash_ids.
+func (b *blocks) object(line []byte, member func(key, value []byte)) bool {
+	b.ids = b.ids[:0]
+	return listed(line, "hash_ids", &b.ids, member)
+}
+
+// read makes the ids of the object the content of r.
 func (b *blocks) read(value []byte, r *Row) *fault {
+	if b.ids == nil && string(value) == "null" {
+		b.ids = make([]uint64, 0, 64)
+	}
 	f := b.chain(value, r)
 	if f != nil && b.dropIDs && (f.code == HashLen || f.code == HashDup || f.code == HashChain) {
 		b.fixed(f.code)
@@ -56,8 +65,8 @@ func (b *blocks) read(value []byte, r *Row) *fault {
 }
 
 func (b *blocks) chain(value []byte, r *Row) *fault {
-	var ok bool
-	if b.ids, ok = numbers(value, b.ids[:0]); !ok {
+	if b.ids == nil { // it was none
+		b.ids = make([]uint64, 0, 64)
 		return faulty(Int, value, "is not a list of block ids", "whole numbers, 0 or more")
 	}
 	b.compare(r.InputTokens)

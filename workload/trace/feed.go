@@ -1,9 +1,6 @@
 package trace
 
-import (
-	"bytes"
-	"io"
-)
+import "io"
 
 // feed is where a File takes its rows from: lines, a document, or a generator.
 type feed interface {
@@ -40,7 +37,7 @@ func (l *lineFeed) next(r *Row, at *instant) (*fault, error) {
 				return nil, err
 			}
 		}
-		if len(l.row) > 0 && len(bytes.TrimSpace(l.row)) > 0 {
+		if len(trim(l.row)) > 0 {
 			return l.parse(l.row, r, at), nil
 		}
 	}

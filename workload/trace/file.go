@@ -97,10 +97,10 @@ func (f *File) Close() error {
 	return c.Close()
 }
 
-// ordered returns the next row in order of arrival.
-func (f *File) ordered() (Row, error) {
+// ordered returns the next row in order of arrival; it is valid until the next call.
+func (f *File) ordered() (*Row, error) {
 	if f.err != nil {
-		return Row{}, f.err
+		return nil, f.err
 	}
 	if f.options.Mode != Fix {
 		return f.row()
@@ -114,29 +114,30 @@ func (f *File) ordered() (Row, error) {
 		if err != nil {
 			return r, err
 		}
-		f.window.Push(held{r, f.parsed})
+		f.window.Push(held{*r, f.parsed})
 		f.parsed++
 	}
 	if f.window.Len() == 0 {
-		return Row{}, io.EOF
+		return nil, io.EOF
 	}
-	r := f.window.Pop().row
+	f.current = f.window.Pop().row
+	r := &f.current
 	if f.given > 0 && r.Arrival < f.last {
-		return r, &RowError{Name: f.name, Code: Order, Problem: fmt.Sprintf("a row is out of order by more than %d rows", SortWindow), Want: "the trace sorted by arrival"}
+		return nil, &RowError{Name: f.name, Code: Order, Problem: fmt.Sprintf("a row is out of order by more than %d rows", SortWindow), Want: "the trace sorted by arrival"}
 	}
 	f.last = r.Arrival
 	return r, nil
 }
 
 // row returns the next acceptable row of the feed. Absolute arrivals count from the origin.
-func (f *File) row() (Row, error) {
+func (f *File) row() (*Row, error) {
 	for {
 		f.current = Row{}
 		t, err := f.feed.next(&f.current, &f.at)
 		if err == io.EOF {
-			return Row{}, err
+			return nil, err
 		} else if err != nil {
-			return Row{}, f.broken(err)
+			return nil, f.broken(err)
 		}
 		f.counts.Rows++
 		if t == nil {
@@ -146,7 +147,7 @@ func (f *File) row() (Row, error) {
 			if f.sliced && f.outside() {
 				f.counts.Outside++
 				if f.past() && f.options.Mode != Fix {
-					return Row{}, io.EOF
+					return nil, io.EOF
 				}
 				f.feed.accept(&f.current) // sessions begin where they begin
 				continue
@@ -156,10 +157,10 @@ func (f *File) row() (Row, error) {
 		if t == nil {
 			f.counts.Accepted++
 			f.feed.accept(&f.current)
-			return f.current, nil
+			return &f.current, nil
 		}
 		if err := f.drop(t); err != nil {
-			return Row{}, err
+			return nil, err
 		}
 	}
 }

@@ -7,7 +7,11 @@ import (
 
 // object walks over the members of a JSON object. Numbers and lists of numbers, all that a trace
 // holds, are read here; anything else is left to encoding/json.
-func object(b []byte, member func(key, value []byte)) bool {
+func object(b []byte, member func(key, value []byte)) bool { return listed(b, "", nil, member) }
+
+// listed is object, and reads the list of whole numbers under one key on the way, into ids. Member sees
+// it too, if it is not one.
+func listed(b []byte, list string, ids *[]uint64, member func(key, value []byte)) bool {
 	b = bytes.TrimRight(space(b), blanks)
 	if len(b) < 2 || b[0] != '{' || b[len(b)-1] != '}' {
 		return false
@@ -27,11 +31,24 @@ func object(b []byte, member func(key, value []byte)) bool {
 			return false
 		}
 		rest = space(rest[1:])
-		n = value(rest)
-		if n == 0 {
-			return false
+		if n = 0; ids != nil && string(key) == list {
+			if *ids, n = numberList(rest, (*ids)[:0]); n > 0 {
+				n = closed(rest, n)
+			}
 		}
-		member(key, bytes.TrimRight(rest[:n], blanks))
+		if n == 0 {
+			n = plain(rest)
+		}
+		if n > 0 {
+			member(key, rest[:n])
+		} else if n = value(rest); n == 0 {
+			return false
+		} else {
+			if ids != nil && string(key) == list {
+				*ids = nil
+			}
+			member(key, bytes.TrimRight(rest[:n], blanks))
+		}
 		if rest = rest[n:]; len(rest) == 0 {
 			return true
 		}
@@ -115,60 +132,90 @@ scan:
 	return i
 }
 
+// plain is the length of the whole number that b begins with and that a comma and something else, or
+// nothing, follows; 0 if that is not so.
+func plain(b []byte) int {
+	n := 0
+	for n < len(b) && b[n]-'0' <= 9 {
+		n++
+	}
+	if n > 1 && b[0] == '0' {
+		return 0
+	}
+	return closed(b, n)
+}
+
 // listLen is the length of the list of plain whole numbers that b surely starts with and that something
 // else follows, or 0.
 func listLen(b []byte) int {
-	if len(b) == 0 || b[0] != '[' {
-		return 0
-	}
-	n := bytes.IndexByte(b, ']') + 1
-	if n == 0 || n < len(b) && (b[n] != ',' || n == len(b)-1) || !idList(b[:n]) {
+	_, n := numberList(b, nil)
+	return closed(b, n)
+}
+
+// closed is n, or 0 where what comes after n bytes of b is no comma with something behind it.
+func closed(b []byte, n int) int {
+	if n < len(b) && (b[n] != ',' || n == len(b)-1) {
 		return 0
 	}
 	return n
 }
 
-// idList says whether v is surely a list of plain whole numbers.
-func idList(v []byte) bool {
-	_, ok := numbers(bytes.TrimRight(v, blanks), nil)
-	return ok
-}
-
-// numbers reads a JSON list of whole numbers into ids; null and nothing are an empty list. With
-// a nil slice it only checks.
+// numbers reads a JSON list of whole numbers into ids; null and nothing are an empty list.
 func numbers(v []byte, ids []uint64) ([]uint64, bool) {
 	if len(v) == 0 || string(v) == "null" {
 		return ids, true
 	}
-	if v[0] != '[' || v[len(v)-1] != ']' {
-		return ids, false
+	ids, n := numberList(v, ids)
+	return ids, n == len(v)
+}
+
+// numberList reads the list of whole numbers that v begins with, and returns its length in bytes, 0 if there
+// is none. With nil ids it only checks.
+func numberList(v []byte, ids []uint64) ([]uint64, int) {
+	if len(v) == 0 || v[0] != '[' {
+		return ids, 0
 	}
-	v = space(v[1 : len(v)-1])
 	keep := ids != nil
-	for len(v) > 0 {
+	i := 1 + blank(v[1:])
+	if i < len(v) && v[i] == ']' {
+		return ids, i + 1
+	}
+	for {
 		var id uint64
-		n := 0
-		for ; n < len(v) && v[n]-'0' <= 9; n++ {
-			if n >= 19 {
-				return ids, false
-			}
-			id = id*10 + uint64(v[n]-'0')
+		start := i
+		for ; i < len(v) && v[i]-'0' <= 9; i++ {
+			id = id*10 + uint64(v[i]-'0')
 		}
-		if n == 0 || n > 1 && v[0] == '0' {
-			return ids, false
+		if n := i - start; n == 0 || n > 19 || n > 1 && v[start] == '0' {
+			return ids, 0
 		}
 		if keep {
 			ids = append(ids, id)
 		}
-		if v = space(v[n:]); len(v) == 0 {
-			return ids, true
+		if i+2 < len(v) && v[i] == ',' && v[i+1] == ' ' && v[i+2] > ' ' {
+			i += 2 // as it mostly is
+			continue
 		}
-		if v[0] != ',' {
-			return ids, false
+		i += blank(v[i:])
+		if i >= len(v) {
+			return ids, 0
 		}
-		if v = space(v[1:]); len(v) == 0 {
-			return ids, false
+		if v[i] == ']' {
+			return ids, i + 1
 		}
+		if v[i] != ',' {
+			return ids, 0
+		}
+		i++
+		i += blank(v[i:])
 	}
-	return ids, true
+}
+
+// blank is the number of blanks that b begins with.
+func blank(b []byte) int {
+	n := 0
+	for n < len(b) && b[n] <= ' ' && (b[n] == ' ' || b[n] == '\t' || b[n] == '\r' || b[n] == '\n') {
+		n++
+	}
+	return n
 }

@@ -23,7 +23,7 @@ func (m *mooncake) ended(f *File) { m.blocks.ended(f) }
 
 func (m *mooncake) parse(line []byte, r *Row, t *instant) *fault {
 	var at, input, output, ids []byte
-	ok := object(line, func(key, value []byte) {
+	ok := m.blocks.object(line, func(key, value []byte) {
 		switch string(key) {
 		case "timestamp":
 			at = value

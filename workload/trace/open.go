@@ -278,7 +278,7 @@ func (f *File) Next() (Row, error) {
 	r.Arrival -= f.base
 	r.ID = f.given
 	f.given++
-	return r, nil
+	return *r, nil
 }
 
 // finish checks the trace as a whole.

@@ -60,11 +60,19 @@ func columns(line []byte, into [][]byte) ([][]byte, *fault) {
 	for {
 		i := bytes.IndexByte(line, ',')
 		if i < 0 {
-			return append(into, bytes.TrimSpace(line)), nil
+			return append(into, trim(line)), nil
 		}
-		into = append(into, bytes.TrimSpace(line[:i]))
+		into = append(into, trim(line[:i]))
 		line = line[i+1:]
 	}
+}
+
+// trim is bytes.TrimSpace, quick where there is none.
+func trim(b []byte) []byte {
+	if n := len(b); n > 0 && b[0]-'!' < 0x7f-'!' && b[n-1]-'!' < 0x7f-'!' {
+		return b
+	}
+	return bytes.TrimSpace(b)
 }
 
 // count reads a number of tokens.
