@@ -44,14 +44,14 @@ func (s Stats) Rate() float64 {
 // Quantised says that the recording clock was coarse: at least half of the rows share a tick with the
 // row before. Replayed as they stand they would come in bursts that the traffic did not have.
 func (s Stats) Quantised() bool {
-	return s.Rows > 2 && 2*s.ZeroGaps >= s.Rows-1 && s.Quantum > 0
+	return coarse(s.Rows-1, s.ZeroGaps, s.Quantum)
 }
 
 // Scan reads a trace to its end.
 func Scan(r Reader) (Stats, error) {
 	var s Stats
 	var input, output int64
-	gaps := gapCounts{}
+	var ticks Ticks
 	for {
 		q, err := r.Next()
 		if err == io.EOF {
@@ -62,10 +62,8 @@ func Scan(r Reader) (Stats, error) {
 		}
 		if s.Rows == 0 {
 			s.First, s.Last = q.Arrival, q.Arrival
-		} else if gap := q.Arrival.Sub(s.Last); gap == 0 {
-			s.ZeroGaps++
 		} else {
-			gaps.add(gap)
+			ticks.Add(q.Arrival.Sub(s.Last))
 		}
 		s.Last = q.Arrival
 		s.Rows++
@@ -80,7 +78,7 @@ func Scan(r Reader) (Stats, error) {
 		}
 		s.Sessions = max(s.Sessions, q.Session)
 	}
-	s.Quantum = gaps.quantum()
+	s.ZeroGaps, s.Quantum = ticks.Zeros(), ticks.Quantum()
 	if s.Rows > 0 {
 		s.MeanInput = float64(input) / float64(s.Requests)
 		s.MeanOutput = float64(output) / float64(s.Requests)
@@ -88,31 +86,55 @@ func Scan(r Reader) (Stats, error) {
 	return s, nil
 }
 
-// gapCounts counts gaps by their length, as long as there are few lengths.
-type gapCounts map[clock.Duration]int64
+// Ticks looks for the tick of a coarse recording clock in the gaps between rows. The zero value has seen none.
+type Ticks struct {
+	n, zeros int64
+	counts   map[clock.Duration]int64 // of gaps by their length, as long as there are few lengths
+}
 
 // maxGapCounts is more lengths than a coarse clock gives.
 const maxGapCounts = 4096
 
-func (g gapCounts) add(gap clock.Duration) {
-	if len(g) <= maxGapCounts {
-		g[gap]++
+// Add counts a gap.
+func (t *Ticks) Add(gap clock.Duration) {
+	t.n++
+	if gap == 0 {
+		t.zeros++
+		return
+	}
+	if t.counts == nil {
+		t.counts = map[clock.Duration]int64{}
+	}
+	if len(t.counts) <= maxGapCounts {
+		t.counts[gap]++
 	}
 }
 
-func (g gapCounts) quantum() clock.Duration {
-	if len(g) > maxGapCounts {
+// Zeros is the number of gaps of length 0.
+func (t *Ticks) Zeros() int64 { return t.zeros }
+
+// Coarse says that at least half of the gaps are 0 and the others show a tick.
+func (t *Ticks) Coarse() bool { return coarse(t.n, t.zeros, t.Quantum()) }
+
+func coarse(gaps, zeros int64, quantum clock.Duration) bool {
+	return gaps > 1 && 2*zeros >= gaps && quantum > 0
+}
+
+// Quantum is the most common gap that is not 0, if nine of ten of those gaps are multiples of it to 1 %; else
+// it is 0.
+func (t *Ticks) Quantum() clock.Duration {
+	if len(t.counts) > maxGapCounts {
 		return 0
 	}
 	var q clock.Duration
 	var all, multiples int64
-	for gap, n := range g {
+	for gap, n := range t.counts {
 		all += n
-		if n > g[q] || n == g[q] && gap < q {
+		if n > t.counts[q] || n == t.counts[q] && gap < q {
 			q = gap
 		}
 	}
-	for gap, n := range g {
+	for gap, n := range t.counts {
 		nearest := (gap + q/2) / q * q
 		if off := max(gap-nearest, nearest-gap); nearest > 0 && off*100 <= q {
 			multiples += n

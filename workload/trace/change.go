@@ -1,0 +1,335 @@
+package trace
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// Opener opens a trace from its beginning; it is called once for each pass. The file is closed when it is
+// no longer needed.
+type Opener func() (*File, error)
+
+// Changed is a trace at another load; it is a [Reader].
+type Changed struct {
+	open    Opener
+	file    *File // opened last
+	reader  Reader
+	load    Load
+	stats   Stats
+	spread  bool // rows are spread over ticks
+	kept    []Row
+	classes []string
+	applied []string
+	long    int64 // requests changed by the cap
+}
+
+// Change selects rows of a trace and changes their load. It reads the selected rows once to sum them up, so
+// that faults in them show at once, and keeps those of a short trace; superposition holds the rows of any
+// in memory, all else streams.
+func Change(open Opener, l Load) (*Changed, error) {
+	if err := l.validate(); err != nil {
+		return nil, err
+	}
+	s := &Changed{open: open, load: l}
+	if err := s.scan(); err != nil {
+		return nil, err
+	}
+	var err error
+	s.reader, err = s.steps()
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Next returns the next row.
+func (s *Changed) Next() (Row, error) { return s.reader.Next() }
+
+// Close ends the reading early.
+func (s *Changed) Close() error {
+	shut(s.reader)
+	return nil
+}
+
+// selected opens the trace and selects its rows.
+func (s *Changed) selected() (Reader, error) {
+	if s.kept != nil {
+		return &kept{rows: s.kept}, nil
+	}
+	f, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	s.file = f
+	if s.load.From != 0 || s.load.To != 0 {
+		f.Slice(s.load.From, s.load.To)
+	}
+	if len(s.load.Classes) > 0 {
+		return &filter{step: step{f}, names: s.load.Classes, classes: f.Classes}, nil
+	}
+	return f, nil
+}
+
+// scan reads the selected rows through.
+func (s *Changed) scan() error {
+	r, err := s.selected()
+	if err != nil {
+		return err
+	}
+	all := &keeper{Reader: r}
+	if s.stats, err = Scan(all); err != nil {
+		return err
+	}
+	l := s.load
+	s.classes = s.file.Classes()
+	for _, c := range l.Classes {
+		if l.From == 0 && l.To == 0 && !slices.Contains(s.classes, c) {
+			return &workload.FieldError{Key: "workload.trace.classes", Problem: fmt.Sprintf("%q is not a class of this trace (want %s)", c, classList(s.classes))}
+		}
+	}
+	if s.stats.Rows == 0 && len(l.Classes) > 0 {
+		return &workload.FieldError{Key: "workload.trace.classes", Problem: fmt.Sprintf("no rows are of these classes (want %s)", classList(s.classes))}
+	}
+	if s.stats.Rows == 0 {
+		return &workload.FieldError{Key: "workload.trace.from", Problem: "the slice has no rows (want a part of the trace that has some)"}
+	}
+	s.kept = all.rows
+	if l.From != 0 || l.To != 0 {
+		s.note("slice: %s, %d rows", sliceName(l), s.file.Counts().Accepted)
+	}
+	if len(l.Classes) > 0 {
+		s.note("filter: class %s, %d rows", strings.Join(l.Classes, ", "), s.stats.Rows)
+	}
+	if s.file.Timeless() {
+		return s.timeless()
+	}
+	return nil
+}
+
+// timeless checks what can be asked of a trace without times.
+func (s *Changed) timeless() error {
+	switch l := s.load; {
+	case l.Scale != 0:
+		return &workload.FieldError{Key: "workload.trace.scale", Problem: "the trace has no times that could be scaled (want rate)"}
+	case l.Rate == 0:
+		return &workload.FieldError{Key: "workload.trace.rate", Problem: "is missing: the trace has no times (want requests per second, which then arrive as a Poisson process)"}
+	}
+	return nil
+}
+
+func classList(names []string) string {
+	var list []string
+	for _, n := range names {
+		if n != "" {
+			list = append(list, n)
+		}
+	}
+	if list == nil {
+		return "none: it has no classes"
+	}
+	const most = 20
+	if len(list) > most {
+		list = append(list[:most:most], "…")
+	}
+	return strings.Join(list, ", ")
+}
+
+func sliceName(l Load) string {
+	if l.To == 0 {
+		return fmt.Sprintf("from %v on", l.From)
+	}
+	return fmt.Sprintf("from %v to %v", l.From, l.To)
+}
+
+// steps builds the chain of what is done to the selected rows.
+func (s *Changed) steps() (r Reader, err error) {
+	l := s.load
+	period := s.stats.Span()
+	if s.file.Timeless() {
+		period = 0
+	}
+	r, copies, err := s.loaded(true)
+	if err != nil {
+		return nil, err
+	}
+	if s.spread {
+		period += s.stats.Quantum
+	}
+	if l.Speedup > 0 {
+		period = clock.Duration(float64(period) / l.Speedup)
+	}
+	if l.Loop > 1 {
+		sessions := int64(s.stats.Sessions) * int64(copies)
+		if sessions*int64(l.Loop) > math.MaxInt32 {
+			shut(r)
+			return nil, &workload.FieldError{Key: "workload.trace.loop", Problem: fmt.Sprintf("%d passes of %d sessions are too many", l.Loop, sessions)}
+		}
+		again := func() (Reader, error) {
+			r, _, err := s.loaded(false)
+			return r, err
+		}
+		r = &loop{again: again, reader: r, passes: l.Loop, period: period, sessions: int32(sessions)}
+		s.note("loop: %d passes of %v", l.Loop, period)
+	}
+	if s.file.Timeless() {
+		rate := l.Rate * max(l.Speedup, 1)
+		if l.Speedup > 0 {
+			rate = l.Rate * l.Speedup
+		}
+		r = &arrive{step{r}, workload.Poisson{PerSecond: rate}.Start(l.Seed, 0)}
+		s.note("arrivals: Poisson, %v per second", rate)
+	}
+	if l.Limit > 0 {
+		r = &limit{step{r}, l.Limit}
+		s.note("limit: the first %d rows", l.Limit)
+	}
+	if l.MaxTotal > 0 {
+		r = &fit{step: step{r}, most: l.MaxTotal, policy: l.Cap, count: &s.long}
+	}
+	return r, nil
+}
+
+// loaded is one pass of the trace at its load, of so many copies. Notes are taken in the first.
+func (s *Changed) loaded(first bool) (r Reader, copies int, err error) {
+	notes := s.applied
+	defer func() {
+		if !first {
+			s.applied = notes
+		}
+	}()
+	l := s.load
+	if r, err = s.selected(); err != nil || s.file.Timeless() {
+		return r, 1, err
+	}
+	in := r
+	if (l.Dequantise == On || l.Dequantise != Off && s.stats.Quantised()) && s.stats.Quantum > 0 {
+		r = &spread{step: step{r}, quantum: s.stats.Quantum, seed: l.Seed}
+		s.spread = true
+		s.note("de-quantise: rows spread over ticks of %v", s.stats.Quantum)
+	}
+	if r, copies, err = s.scale(r); err != nil {
+		shut(in)
+		return nil, 0, err
+	}
+	if l.Speedup != 0 && l.Speedup != 1 {
+		r = &speedUp{step{r}, l.Speedup}
+		s.note("speed-up: times divided by %v", l.Speedup)
+	}
+	return r, copies, nil
+}
+
+// scale thins or superposes, and says how many copies of the sessions there are.
+func (s *Changed) scale(r Reader) (Reader, int, error) {
+	k := s.load.Scale
+	if s.load.Rate > 0 {
+		if s.stats.Rate() == 0 {
+			return nil, 0, &workload.FieldError{Key: "workload.trace.rate", Problem: "all rows arrive together, so that the trace has no rate (want scale)"}
+		}
+		k = s.load.Rate / s.stats.Rate()
+	}
+	switch {
+	case k == 0 || k == 1:
+		return r, 1, nil
+	case k > LargeScale && !s.load.AllowLargeScale:
+		return nil, 0, &workload.FieldError{Key: "workload.trace.scale", Problem: fmt.Sprintf(
+			"%.4g times the load of the trace is too much to mean anything (want at most %d)", k, LargeScale)}
+	case k < 1:
+		s.note("thin: %.4g of the %s kept", k, s.units())
+		return &thin{step{r}, k, s.load.Seed}, 1, nil
+	}
+	whole := int(k)
+	part := k - float64(whole)
+	if part < 1e-9 {
+		part = 0
+	}
+	if int64(s.stats.Sessions)*int64(whole+1) > math.MaxInt32 {
+		return nil, 0, &workload.FieldError{Key: "workload.trace.scale", Problem: fmt.Sprintf("%d copies of %d sessions are too many", whole+1, s.stats.Sessions)}
+	}
+	rows, err := readAll(r)
+	if err != nil {
+		return nil, 0, err
+	}
+	stats := s.stats
+	if len(rows) > 0 { // spreading moves the first row
+		stats.First = rows[0].Arrival
+		stats.Last = rows[len(rows)-1].Arrival
+	}
+	if stats.Span() == 0 {
+		return nil, 0, &workload.FieldError{Key: "workload.trace.scale", Problem: "all rows arrive together, so that copies cannot be shifted (want a longer trace)"}
+	}
+	text := fmt.Sprintf("superpose: %d copies", whole)
+	if part > 0 {
+		text += fmt.Sprintf(" and %.4g of the %s of another", part, s.units())
+	}
+	s.note("%s, shifted evenly over %v", text, stats.Span())
+	return superpose(rows, stats, whole, part, s.load.Seed), whole + 1, nil
+}
+
+func (s *Changed) units() string {
+	if s.stats.Sessions > 0 {
+		return "sessions"
+	}
+	return "rows"
+}
+
+func (s *Changed) note(format string, args ...any) {
+	s.applied = append(s.applied, fmt.Sprintf(format, args...))
+}
+
+// Applied names the steps taken, in their order; the count of the last is that up to now.
+func (s *Changed) Applied() []string {
+	if s.load.MaxTotal == 0 {
+		return s.applied
+	}
+	policy := s.load.Cap
+	if policy == "" {
+		policy = DropLong
+	}
+	return append(s.applied[:len(s.applied):len(s.applied)],
+		fmt.Sprintf("cap: at most %d tokens, %d rows over it (%s)", s.load.MaxTotal, s.long, policy))
+}
+
+// Stats sums up the slice of the trace before its load was changed.
+func (s *Changed) Stats() Stats { return s.stats }
+
+// Rate is the nominal mean rate of the replay in rows per second; 0 where all arrive together.
+func (s *Changed) Rate() float64 {
+	rate := s.stats.Rate()
+	if s.load.Scale > 0 {
+		rate *= s.load.Scale
+	}
+	if s.load.Rate > 0 {
+		rate = s.load.Rate
+	}
+	if s.load.Speedup > 0 {
+		rate *= s.load.Speedup
+	}
+	return rate
+}
+
+// Expected is about the number of requests of the replay, caps and the end of the traffic aside.
+func (s *Changed) Expected() int64 {
+	factor := float64(max(1, s.load.Loop))
+	switch old := s.stats.Rate(); {
+	case s.load.Scale > 0:
+		factor *= s.load.Scale
+	case s.load.Rate > 0 && old > 0:
+		factor *= s.load.Rate / old
+	}
+	rows := float64(s.stats.Rows) * factor
+	if s.load.Limit > 0 {
+		rows = min(rows, float64(s.load.Limit))
+	}
+	return int64(rows * float64(s.stats.Requests) / float64(max(1, s.stats.Rows)))
+}
+
+// Classes is the table of class names, where the format has one.
+func (s *Changed) Classes() []string { return s.classes }
+
+// File is the trace as it was opened last, with what became of its rows.
+func (s *Changed) File() *File { return s.file }
