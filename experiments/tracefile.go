@@ -17,6 +17,8 @@ import (
 type TraceFile struct {
 	Path    string
 	Options trace.Options
+	// Interrupted is asked whether to go on, now and then; nil is never.
+	Interrupted func() error
 
 	mu     sync.Mutex
 	last   *trace.File
@@ -55,10 +57,11 @@ func (t *TraceFile) open() (*trace.File, error) {
 	first := !t.opened
 	t.opened = true
 	t.mu.Unlock()
+	in := &reading{File: f, trace: t}
 	if first {
-		return trace.Open(&digest{File: f, hash: sha256.New(), trace: t}, t.Path, t.Options)
+		in.hash = sha256.New()
 	}
-	return trace.Open(f, t.Path, t.Options)
+	return trace.Open(in, t.Path, t.Options)
 }
 
 // SHA256 is that of the file's bytes, in hexadecimal; it is known once the file was read to its end, and
@@ -76,16 +79,24 @@ func (t *TraceFile) Last() *trace.File {
 	return t.last
 }
 
-// digest is a file that is summed while it is read.
-type digest struct {
+// reading is a file that is summed while it is read.
+type reading struct {
 	*os.File
-	hash  hash.Hash
+	hash  hash.Hash // or nil
 	trace *TraceFile
 }
 
 // Read reads on.
-func (d *digest) Read(p []byte) (int, error) {
+func (d *reading) Read(p []byte) (int, error) {
+	if d.trace.Interrupted != nil {
+		if err := d.trace.Interrupted(); err != nil {
+			return 0, err
+		}
+	}
 	n, err := d.File.Read(p)
+	if d.hash == nil {
+		return n, err
+	}
 	d.hash.Write(p[:n])
 	if err == io.EOF {
 		d.trace.mu.Lock()

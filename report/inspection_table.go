@@ -69,8 +69,9 @@ func (x *Inspection) WriteMarkdown(w io.Writer) error { return x.write(w, &table
 
 func (x *Inspection) write(w io.Writer, t *table) error {
 	text := x.File + ", format " + x.Format
-	if x.SHA256 != "" {
-		text += ", sha256 " + x.SHA256
+	const digest = 16 // the rest is in JSON
+	if len(x.SHA256) > digest {
+		text += ", sha256 " + x.SHA256[:digest] + "…"
 	}
 	t.line("trace", text)
 	t.line("rows", x.rowsText())

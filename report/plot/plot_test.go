@@ -358,3 +358,45 @@ func TestPlacerKeepsLabelsApart(t *testing.T) {
 		t.Errorf("%d of 60 labels found room", placed)
 	}
 }
+
+// TestTraffic draws traces with much, little and nothing in them.
+func TestTraffic(t *testing.T) {
+	full := &report.Inspection{File: "trace.csv", Requests: 5000, SpanS: 7200, RequestsPerS: of(0.69)}
+	full.Arrivals.Dispersion = []report.Dispersion{{WindowS: 1, Index: of(1.4)}, {WindowS: 60, Index: of(16.0)}}
+	for i := range 200 {
+		full.Series = append(full.Series, report.TrafficPoint{StartS: float64(36 * i), EndS: float64(36*i + 36), Requests: int64(20 + i%17), InputTokens: int64(9000 + 50*i), OutputTokens: 4000})
+		p := float64(i) / 199
+		full.InputTokens.Quantiles = append(full.InputTokens.Quantiles, report.Quantile{P: p, Tokens: 10 + 4000*p*p})
+		full.OutputTokens.Quantiles = append(full.OutputTokens.Quantiles, report.Quantile{P: p, Tokens: 1 + 900*p})
+	}
+	full.Prefix = &report.PrefixSharing{HitBlocks: of(0.4), LRU: []report.LRUPoint{{Tokens: 5e4, Hit: of(0.1)}, {Tokens: 5e6, Hit: of(0.39)}}}
+	full.Warnings = []report.Warning{{Code: "cap", Text: "Cut."}}
+	one := &report.Inspection{Requests: 1, Series: []report.TrafficPoint{{Requests: 1}}}
+	one.InputTokens.Quantiles = []report.Quantile{{P: 0, Tokens: 7}, {P: 1, Tokens: 7}}
+	one.Prefix = &report.PrefixSharing{}
+	for name, c := range map[string]struct {
+		x    *report.Inspection
+		want []string
+	}{
+		"full":    {full, []string{"5000 requests in 2 h, 0.69/s; counts over 60 s vary 16 times", "without bounds 40 %", "prompts", "Cut."}},
+		"one row": {one, []string{"1 requests", "All arrive together", "No blocks"}},
+		"nothing": {&report.Inspection{}, []string{"0 requests", "No requests"}},
+	} {
+		var svg, png bytes.Buffer
+		f := Traffic(c.x)
+		if err := f.WriteSVG(&svg); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.WritePNG(&png); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range c.want {
+			if !strings.Contains(strings.ReplaceAll(svg.String(), "\n", " "), w) && !strings.Contains(strings.ReplaceAll(f.Title, "\n", " "), w) {
+				t.Errorf("%s: no %q in the picture", name, w)
+			}
+		}
+		if strings.Contains(svg.String(), "NaN") {
+			t.Errorf("%s: NaN in the picture", name)
+		}
+	}
+}

@@ -100,6 +100,9 @@ func (h *header) field(i int) []byte {
 }
 
 func (h *header) split(line []byte) (f *fault) {
+	if line = trim(line); len(line) > 0 && line[0] == '{' {
+		return faulty(Fields, line, "is a JSON object", "columns like those of the header: one format a file")
+	}
 	if h.fields, f = columns(line, h.fields); f != nil {
 		return f
 	}

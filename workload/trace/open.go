@@ -240,7 +240,8 @@ func (f *File) unknown(what string, found []byte) error {
 	var want []string
 	problem := "is the " + what + " of no known format"
 	for _, x := range formats() {
-		if f.options.Format == "" || f.options.Format == x.Name {
+		alike := what == "header" && x.columns != nil || what == "first line" && x.columns == nil || what == "list" && x.whole != nil
+		if f.options.Format == "" && alike || f.options.Format == x.Name {
 			want = append(want, fmt.Sprintf("%s of %s", strings.Join(x.need[0], ","), x.Name))
 		}
 	}

@@ -16,6 +16,8 @@ type Stats struct {
 	MaxTotal              int32
 	// Sessions is the highest session number.
 	Sessions int32
+	// Plain says that no row has a session, shared content, a class or a priority.
+	Plain bool
 	// ZeroGaps counts rows that arrive together with the row before.
 	ZeroGaps int64
 	// Quantum is the tick of the recording clock where it shows: nine of ten gaps, zeros aside, are
@@ -49,7 +51,7 @@ func (s Stats) Quantised() bool {
 
 // Scan reads a trace to its end.
 func Scan(r Reader) (Stats, error) {
-	var s Stats
+	s := Stats{Plain: true}
 	var input, output int64
 	var ticks Ticks
 	for {
@@ -77,6 +79,7 @@ func Scan(r Reader) (Stats, error) {
 			s.MaxTotal = max(s.MaxTotal, t.InputTokens+t.OutputTokens)
 		}
 		s.Sessions = max(s.Sessions, q.Session)
+		s.Plain = s.Plain && q.Session == 0 && q.Content == nil && q.Class == 0 && q.Priority == 0
 	}
 	s.ZeroGaps, s.Quantum = ticks.Zeros(), ticks.Quantum()
 	if s.Rows > 0 {

@@ -1,0 +1,143 @@
+package experiments
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"clifftop/report"
+	"clifftop/workload/trace"
+)
+
+// InspectTrace reads a trace and says what it is like: as it is recorded where load is nil, else after its rows
+// were selected and its load changed. Prefixes are compared in blocks of so many tokens, 0 for the usual.
+func InspectTrace(ctx context.Context, file *TraceFile, load *trace.Load, blockTokens int32) (*report.Inspection, error) {
+	file.Interrupted = ctx.Err
+	var rows trace.Reader
+	var classes func() []string
+	var changed *trace.Changed
+	if load == nil {
+		f, err := file.Open()
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		rows, classes = f, f.Classes
+	} else {
+		var err error
+		if changed, err = trace.Change(file.Open, *load); err != nil {
+			return nil, err
+		}
+		defer changed.Close()
+		rows, classes = changed, changed.Classes
+	}
+	x, err := report.Inspect(&interruptible{rows, ctx}, blockTokens, classes)
+	if err != nil {
+		return nil, err
+	}
+	x.Account(file.Last())
+	x.Clifftop, x.SHA256 = Version, file.SHA256()
+	if changed != nil {
+		x.Applied = append(x.Applied, changed.Applied()...)
+	}
+	return x, nil
+}
+
+// ConvertTrace selects rows of a trace, changes their load, and writes them in Clifftop's own format, gzipped if
+// asked for. Comments before the header say where they come from and what was done. It answers the number of
+// rows written.
+func ConvertTrace(ctx context.Context, w io.Writer, file *TraceFile, load trace.Load, zip bool) (rows int64, err error) {
+	file.Interrupted = ctx.Err
+	applied, err := appliedTo(ctx, file, load)
+	if err != nil {
+		return 0, err
+	}
+	changed, err := trace.Change(file.Open, load)
+	if err != nil {
+		return 0, err
+	}
+	defer changed.Close()
+	if s := changed.Stats(); s.Requests > s.Rows {
+		return 0, fmt.Errorf("%s: %d requests wait for an answer, which the format cannot say (want a trace of recorded times)", file.Path, s.Requests-s.Rows)
+	}
+	if applied == nil {
+		applied = changed.Applied()
+	}
+	if zip {
+		z := gzip.NewWriter(w)
+		defer func() {
+			if e := z.Close(); err == nil {
+				err = e
+			}
+		}()
+		w = z
+	}
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "# clifftop %s, from %s, format %s", Version, oneLine(file.Path), file.Last().Format())
+	if sum := file.SHA256(); sum != "" {
+		fmt.Fprintf(b, ", sha256 %s", sum)
+	}
+	for _, step := range applied {
+		fmt.Fprintf(b, "\n# %s", oneLine(step))
+	}
+	fmt.Fprintln(b)
+	if err := b.Flush(); err != nil {
+		return 0, err
+	}
+	out := trace.NewWriter(w, !changed.Stats().Plain, changed.Classes())
+	in := interruptible{changed, ctx}
+	for {
+		r, err := in.Next()
+		if err == io.EOF {
+			return rows, out.Flush()
+		}
+		if err == nil {
+			err = out.Write(&r.Request)
+		}
+		if err != nil {
+			return rows, err
+		}
+		rows++
+	}
+}
+
+// appliedTo counts what a cap changes, which is known only at the end; it is nil where there is none.
+func appliedTo(ctx context.Context, file *TraceFile, load trace.Load) ([]string, error) {
+	if load.MaxTotal == 0 {
+		return nil, nil
+	}
+	changed, err := trace.Change(file.Open, load)
+	if err != nil {
+		return nil, err
+	}
+	defer changed.Close()
+	in := interruptible{changed, ctx}
+	for {
+		if _, err := in.Next(); err == io.EOF {
+			return changed.Applied(), nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// interruptible is a reader that ends with the context.
+type interruptible struct {
+	trace.Reader
+	ctx context.Context
+}
+
+// Next returns the next row.
+func (i *interruptible) Next() (trace.Row, error) {
+	r, err := i.Reader.Next()
+	const every = 1 << 12
+	if err == nil && r.ID%every == 0 {
+		err = i.ctx.Err()
+	}
+	return r, err
+}
