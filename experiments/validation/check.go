@@ -75,14 +75,28 @@ func (r *Row) checkTokenTime(say func(string, ...any)) {
 	}
 }
 
-// checkLittle wants the clients of a closed loop to be about as many as its throughput times its latency.
+// checkLittle wants the requests in the system to be as many as the throughput times the latency: in a closed loop about
+// as many as its clients, and never more than the limit.
 func (r *Row) checkLittle(say func(string, ...any)) {
-	if !r.Closed() || r.Concurrency == nil || r.RequestsPerS == nil || r.E2E.Mean == nil {
+	x, key := r.RequestsPerS, "req_per_s"
+	tokens := r.OutputMeanReported
+	if tokens == nil {
+		tokens = r.OutputNominal
+	}
+	if x == nil && r.OutputTokensPerS != nil && or(tokens, 0) > 0 {
+		rate := *r.OutputTokensPerS / *tokens
+		x, key = &rate, "output_tok_per_s by request"
+	}
+	if r.Concurrency == nil || x == nil || r.E2E.Mean == nil {
 		return
 	}
-	inside, users := *r.RequestsPerS**r.E2E.Mean/1000, float64(*r.Concurrency)
-	if inside > users*(1+slack) || inside < users*drainPart {
-		say("req_per_s %g times e2e_mean_ms %g is %.3g requests in the system (Little's law), not the concurrency %d",
-			*r.RequestsPerS, *r.E2E.Mean, inside, *r.Concurrency)
+	inside, users := *x**r.E2E.Mean/1000, float64(*r.Concurrency)
+	most := users * (1 + slack)
+	if key != "req_per_s" {
+		most = users * (1 + roughly) // the lengths of the answers are a mean
+	}
+	if inside > most || r.Closed() && inside < users*drainPart {
+		say("%s %.4g times e2e_mean_ms %g is %.3g requests in the system (Little's law), not the concurrency %d",
+			key, *x, *r.E2E.Mean, inside, *r.Concurrency)
 	}
 }

@@ -111,6 +111,11 @@ func (c *Case) resolve(ref *Reference) error {
 	if c.cold = c.Rows[0].coldStart(c.setup.Deployment); c.cold {
 		c.apply("cold_start")
 	}
+	for _, r := range c.Rows {
+		if r.derivesE2E() {
+			c.apply("e2e")
+		}
+	}
 	if c.Rows[0].RequestFile != "" {
 		if err := c.replay(ref); err != nil {
 			return err

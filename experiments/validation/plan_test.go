@@ -53,7 +53,7 @@ func TestRowsThatCannotBeExpressed(t *testing.T) {
 	const head = "run_id,engine,model,gpu,load_mode,concurrency,rate_rps,input_tokens_mean,output_tokens_nominal,n_requests,tp,ttft_mean_ms,ttft_p50_ms,ttft_p90_ms"
 	for line, want := range map[string]string{
 		"a,tgi-x,llama-3.1-8b,H100,closed,4,,100,10,8,1,5,,":          "engine.policy",
-		"a,vllm,Qwen/Qwen3.5-397B-A17B,H100,closed,4,,100,10,8,1,5,,": "nearest: qwen3",
+		"a,vllm,Qwen/Qwen3.5-397B-A17B,H100,closed,4,,100,10,8,1,5,,": "linear attention",
 		"a,vllm,llama-3.1-8b,H1000,closed,4,,100,10,8,1,5,,":          "gpu",
 		"a,vllm,llama-3.1-8b,H100,closed,,,100,10,8,1,5,,":            "concurrency",
 		"a,vllm,llama-3.1-8b,H100,open,,,100,10,8,1,5,,":              "rate_rps",
@@ -126,6 +126,10 @@ func TestLittlesLawFindsWrongConcurrency(t *testing.T) {
 	const head = "run_id,engine,model,gpu,load_mode,concurrency,n_requests,req_per_s,e2e_mean_ms,input_tokens_mean,output_tokens_nominal"
 	right := Plan(table(t, head, "a,vllm,llama-3.1-8b,H100,closed,4,40,0.8,5000,100,10"))[0]
 	wrong := Plan(table(t, head, "a,vllm,llama-3.1-8b,H100,closed,4,40,8,5000,100,10"))[0]
+	tokens := Plan(table(t, strings.Replace(head, "req_per_s", "output_tok_per_s", 1), "a,vllm,llama-3.1-8b,H100,closed,4,40,80,5000,100,10"))[0]
+	if !strings.Contains(tokens.Bad, "Little") {
+		t.Errorf("80 tokens/s of 10 each are 40 in the system: %q", tokens.Bad)
+	}
 	if right.Bad != "" || !strings.Contains(wrong.Bad, "Little") {
 		t.Errorf("4 in the system: %q; 40: %q", right.Bad, wrong.Bad)
 	}

@@ -2,7 +2,6 @@ package validation
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"testing"
 
@@ -11,18 +10,7 @@ import (
 
 // TestRecordIsCurrent holds the errors that the catalogue quotes against those of today's model.
 func TestRecordIsCurrent(t *testing.T) {
-	name := os.Getenv("CLIFFTOP_REFERENCE")
-	if name == "" {
-		t.Skip("CLIFFTOP_REFERENCE does not name a file of measured runs")
-	}
-	ref, err := Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Run(context.Background(), ref, Plan(ref), nil, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := measuredReport(t)
 	var text bytes.Buffer
 	if err := r.WriteRecords(&text); err != nil {
 		t.Fatal(err)

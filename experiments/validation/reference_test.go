@@ -1,24 +1,22 @@
-package validation_test
+package validation
 
 import (
 	"context"
 	"os"
 	"sync"
 	"testing"
-
-	"clifftop/experiments/validation"
 )
 
 // measured scores the whole file of measured runs, once.
-var measured = sync.OnceValues(func() (*validation.Report, error) {
-	ref, err := validation.Open(os.Getenv("CLIFFTOP_REFERENCE"))
+var measured = sync.OnceValues(func() (*Report, error) {
+	ref, err := Open(os.Getenv("CLIFFTOP_REFERENCE"))
 	if err != nil {
 		return nil, err
 	}
-	return validation.Run(context.Background(), ref, validation.Plan(ref), nil, validation.Options{})
+	return Run(context.Background(), ref, Plan(ref), nil, Options{})
 })
 
-func measuredReport(t *testing.T) *validation.Report {
+func measuredReport(t *testing.T) *Report {
 	t.Helper()
 	if os.Getenv("CLIFFTOP_REFERENCE") == "" {
 		t.Skip("CLIFFTOP_REFERENCE does not name a file of measured runs")
@@ -45,7 +43,8 @@ func TestMeasuredAccuracy(t *testing.T) {
 		{"open loop", "ttft_p99_ms", 15, 0},
 		{"closed loop, dense", "ttft_mean_ms", 8, 0},
 		{"closed loop, dense", "tpot_mean_ms", 4, 0},
-		{"closed loop, gpt-oss", "e2e_mean_ms", 4, 0},
+		{"closed loop, dense", "e2e_mean_ms", 4, 0},
+		{"closed loop, gpt-oss", "e2e_mean_ms", 6, 0},
 	} {
 		s := summaryOf(r, want.class, want.metric)
 		if s == nil {
@@ -60,7 +59,7 @@ func TestMeasuredAccuracy(t *testing.T) {
 	}
 }
 
-func summaryOf(r *validation.Report, class, metric string) *validation.Spread {
+func summaryOf(r *Report, class, metric string) *Spread {
 	for _, c := range r.Summary {
 		for i := range c.Errors {
 			if c.Name == class && c.Errors[i].Metric == metric {
@@ -74,7 +73,7 @@ func summaryOf(r *validation.Report, class, metric string) *validation.Spread {
 // TestMeasuredRowsAreAllAccounted wants every row of the file in the report, and none of them bad.
 func TestMeasuredRowsAreAllAccounted(t *testing.T) {
 	r := measuredReport(t)
-	ref, err := validation.Open(os.Getenv("CLIFFTOP_REFERENCE"))
+	ref, err := Open(os.Getenv("CLIFFTOP_REFERENCE"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,9 +83,9 @@ func TestMeasuredRowsAreAllAccounted(t *testing.T) {
 	scored := 0
 	for _, row := range r.Rows {
 		switch row.Status {
-		case validation.Scored:
+		case Scored:
 			scored++
-		case validation.Bad:
+		case Bad:
 			t.Errorf("%s: %s", row.RunID, row.Reason)
 		default:
 			if row.Reason == "" {

@@ -23,7 +23,7 @@ func Rules() []Rule {
 		{"version", "a run without an engine version is taken for the last vLLM without asynchronous scheduling, " + olderVersion +
 			"; the runs of inference-sim/training, of February 2026, for vllm-0.15, which the same group's dated runs carry; " +
 			"those on Blackwell and of gpt-oss, whose published launch scripts ask for asynchronous scheduling and fused all-reduces, for " + recipeVersion + ", where both are the default"},
-		{"kv_dtype", "vLLM with fp8 weights: KV is held in 16 bits on Hopper and in fp8 on Blackwell, whatever the label, as the time per token and the queues of these runs show"},
+		{"kv_dtype", "aiconfigurator's runs of vLLM with quantised weights hold KV in 16 bits on Hopper and in fp8 on Blackwell, whatever the label, as their times per token and their queues show"},
 		{"sampling", "inference-perf leaves sampling to vLLM, which takes top-p from the model's generation_config: on for " + strings.Join(topPModels, ", ") +
 			"; other clients ask for temperature 0, which is greedy"},
 		{"retokenised", "inference-perf's random text has 5 % more tokens than asked for, with a spread of 2 % to either side; the engine produced the nominal number of answer tokens"},
@@ -33,6 +33,7 @@ func Rules() []Rule {
 			coldSteps, coldSeconds)},
 		{"queue_clock", "in runs of LLMServingSim the time to first token counts from the engine's queue: no front end, no streaming delay, and requests arrive when they were queued"},
 		{"one_rank", "attention-data-parallel ranks are alike: one is simulated, with every n-th request, and its throughput counts n times"},
+		{"e2e", "where only TTFT and TPOT were published, the measured end-to-end latency is TTFT + TPOT · (answer's tokens - 1), of the means"},
 		{"offload", "offloading of KV to host memory is not simulated"},
 	}
 }
@@ -69,7 +70,8 @@ func (r *Row) kvDtype(gpu *model.GPU) (dtype string, ruled bool) {
 	if dtype == "" {
 		dtype = "auto"
 	}
-	if r.Engine != "vllm" || r.WeightDtype != "fp8" {
+	quantised := r.WeightDtype == "fp8" || r.WeightDtype == "nvfp4"
+	if r.Engine != "vllm" || !quantised || !strings.HasPrefix(r.Source, "ai-dynamo/aiconfigurator") {
 		return dtype, false
 	}
 	held := "bf16"
@@ -105,6 +107,15 @@ func (r *Row) perf() bool { return strings.HasPrefix(r.Source, "inference-sim/")
 
 // queueClock reports whether latencies count from the engine's queue.
 func (r *Row) queueClock() bool { return strings.HasSuffix(r.Source, "/LLMServingSim") }
+
+// notModelled says what models outside the catalogue would need.
+func notModelled(model string) string {
+	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
+	if strings.HasPrefix(name, "qwen3.5") || strings.HasPrefix(name, "qwen3-next") {
+		return " (most of its layers have linear attention, which is not modelled)"
+	}
+	return ""
+}
 
 // Inference-perf's text, tokenised again.
 const (

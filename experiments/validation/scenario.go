@@ -29,7 +29,7 @@ func newWriter(c *Case) (*writer, error) {
 	r := w.row
 	var err error
 	if w.llm, err = catalog.LLM(r.Model); err != nil {
-		return nil, fmt.Errorf("model: %s", strings.TrimPrefix(err.Error(), "catalog: "))
+		return nil, fmt.Errorf("model: %s%s", strings.TrimPrefix(err.Error(), "catalog: "), notModelled(r.Model))
 	}
 	gpu, err := catalog.GPU(r.GPU)
 	if err != nil {

@@ -29,7 +29,7 @@ func Metrics() []Metric {
 		{"ttft", func(r *Row) *Latency { return &r.TTFT }, func(l *report.Latency) *report.Distribution { return &l.TTFT }},
 		{"tpot", tpot, func(l *report.Latency) *report.Distribution { return &l.TPOT }},
 		{"itl", func(r *Row) *Latency { return &r.ITL }, func(l *report.Latency) *report.Distribution { return &l.ITL }},
-		{"e2e", func(r *Row) *Latency { return &r.E2E }, func(l *report.Latency) *report.Distribution { return &l.E2E }},
+		{"e2e", e2e, func(l *report.Latency) *report.Distribution { return &l.E2E }},
 	} {
 		for _, s := range []struct {
 			name string
@@ -73,6 +73,22 @@ func tpot(r *Row) *Latency {
 		l.P50, l.P90, l.P95, l.P99 = nil, nil, nil, nil
 	}
 	return &l
+}
+
+// e2e is the end-to-end latency, whose mean follows from TTFT and TPOT where it was not published: a request's is
+// TTFT + TPOT · (tokens - 1), and its length has little to do with its TPOT.
+func e2e(r *Row) *Latency {
+	l := r.E2E
+	if r.derivesE2E() {
+		x := *r.TTFT.Mean + *tpot(r).Mean*(*r.OutputNominal-1)
+		l.Mean = &x
+	}
+	return &l
+}
+
+// derivesE2E reports whether the mean end-to-end latency is not there but follows from others.
+func (r *Row) derivesE2E() bool {
+	return r.E2E.Mean == nil && r.TTFT.Mean != nil && tpot(r).Mean != nil && or(r.OutputNominal, 0) >= 1
 }
 
 // recounted reports whether the client counted the answers' tokens from their text.
