@@ -172,7 +172,7 @@ func (p *SGLang) Repeats(v View) int {
 		return 1 // it found no free blocks this time
 	case !waits, p.gate.shut(v) != NotBlocked && !p.PreemptByPriority:
 		return forever
-	case p.PreemptByPriority && !w.Live:
+	case p.PreemptByPriority && !p.lookAhead && !w.Live:
 		return p.blockedFor(v, w)
 	}
 	return 1

@@ -22,6 +22,7 @@ type TRTLLM struct {
 	Chunking  Chunking
 	ChunkUnit int32
 
+	why    Cause          // for which the head was not started last
 	shares []contextShare // scratch
 }
 
@@ -85,18 +86,21 @@ func (p *TRTLLM) Schedule(v View) {
 		v.Preempt(last)
 		paused = true
 	}
-	switch {
-	case p.ChunkedContext && p.Chunking == EqualProgress:
-		p.inTurns(v, paused)
-	default:
-		p.inOrder(v, paused)
+	if p.ChunkedContext && p.Chunking == EqualProgress {
+		p.why = p.inTurns(v, paused)
+	} else {
+		p.why = p.inOrder(v, paused)
+	}
+	if p.why != NotBlocked {
+		v.Blocked(p.why)
 	}
 }
 
 // Repeats implements [Scheduler]. Decoding takes what it was promised, or makes blocks scarcer: a request
-// that could not be started still cannot, unless the cache comes to hold more of it.
+// that could not be started still cannot, unless the cache comes to hold more of it. But one that lacks tokens of
+// the budget may come to lack blocks.
 func (p *TRTLLM) Repeats(v View) int {
-	if w, ok := v.Waiting(0); ok && w.Live {
+	if w, ok := v.Waiting(0); ok && (w.Live || p.Capacity == MaxUtilization && p.why == LacksBudget) {
 		return 1
 	}
 	return forever
@@ -111,8 +115,9 @@ func lastStarted(v View) Seq {
 	return s
 }
 
-// inOrder gives running contexts, then waiting requests, all that they can use.
-func (p *TRTLLM) inOrder(v View, paused bool) {
+// inOrder gives running contexts, then waiting requests, all that they can use. It returns the cause that
+// stopped it, if there is one.
+func (p *TRTLLM) inOrder(v View, paused bool) Cause {
 	for s := v.NextPrefill(None); s != None; s = v.NextPrefill(s) {
 		if n := p.chunk(v.Missing(s), v.Budget()); n > 0 && v.Grow(s, n) {
 			v.Give(s, n)
@@ -121,18 +126,12 @@ func (p *TRTLLM) inOrder(v View, paused bool) {
 	r := newRoom(p.Capacity, v, paused)
 	for {
 		w, why := r.next(0)
-		if w == nil && why == NotBlocked {
-			return
+		if w == nil || why != NotBlocked {
+			return why
 		}
-		n := int32(0)
-		if why == NotBlocked {
-			if n = p.chunk(w.Known-w.Cached, v.Budget()); n == 0 {
-				why = LacksBudget
-			}
-		}
-		if why != NotBlocked {
-			v.Blocked(why)
-			return
+		n := p.chunk(w.Known-w.Cached, v.Budget())
+		if n == 0 {
+			return LacksBudget
 		}
 		r.start(0, n, *w)
 	}

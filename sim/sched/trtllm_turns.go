@@ -7,8 +7,8 @@ type contextShare struct {
 }
 
 // inTurns gives running contexts and the waiting requests that can be started one unit after the other in
-// turns, until the budget is used up.
-func (p *TRTLLM) inTurns(v View, paused bool) {
+// turns, until the budget is used up. It returns the cause that stopped it, if there is one.
+func (p *TRTLLM) inTurns(v View, paused bool) Cause {
 	p.shares = p.shares[:0]
 	for s := v.NextPrefill(None); s != None; s = v.NextPrefill(s) {
 		p.shares = append(p.shares, contextShare{seq: s, missing: v.Missing(s)})
@@ -42,9 +42,7 @@ func (p *TRTLLM) inTurns(v View, paused bool) {
 			v.Give(c.seq, c.given)
 		}
 	}
-	if why != NotBlocked {
-		v.Blocked(why)
-	}
+	return why
 }
 
 // deal shares the budget.
