@@ -101,10 +101,11 @@ func (o *ops) layerReduce(m float64) cost {
 	return c
 }
 
-// exchange brings tokens to the ranks of their experts and back: an all-gather and a reduce-scatter
-// over the n GPUs that share the experts.
+// exchange brings tokens to the ranks of their experts and back: an all-gather of the hidden states, one of
+// the router's scores, and a reduce-scatter over the n GPUs that share the experts, all by NCCL.
 func (l *commLinks) exchange(bytes float64, n int) cost {
-	c := cost{latency: float64(4 * l.latency(n)), memory: l.transfer(bytes, n)}
+	call := l.c.NCCLLatency + l.latency(n) - l.c.Latency[l.line(n)]
+	c := cost{latency: float64(3 * call), memory: l.transfer(bytes, n)}
 	c.seconds = c.latency + c.memory
 	return c
 }

@@ -77,6 +77,7 @@ type AllReduceConstants struct {
 	// FusedBytes is the largest message that a kernel fused with the norm takes; 0 where there is none.
 	FusedBytes   [3]float64
 	FusedLatency float64
+	NCCLLatency  float64 // of a gather or a scatter
 }
 
 // CommonConstants hold for all GPUs.
@@ -169,6 +170,7 @@ func (k *KernelConstants) validate() error {
 	atLeast(k.Prefill.Row, "delta_tokens", k.Prefill.Delta, 0)
 	fraction(k.Mixed.Row, "e", k.Mixed.Compute, 1)
 	if k.AllReduce.Row != "" {
+		atLeast(k.AllReduce.Row, "nccl latency", k.AllReduce.NCCLLatency, 0)
 		for i := range k.AllReduce.Latency {
 			atLeast(k.AllReduce.Row, "latency", k.AllReduce.Latency[i], 0)
 			atLeast(k.AllReduce.Row, "bus bandwidth", k.AllReduce.BusBytesPerSecond[i], 1)

@@ -238,7 +238,11 @@ func (d *Deployment) expertLayerBytes() float64 {
 func (d *Deployment) Notes() []string {
 	var notes []string
 	if d.GPU.Calibrated != Calibrated {
-		notes = append(notes, fmt.Sprintf("%s is %v: step times rest on medians over other GPUs", d.GPU.Name, d.GPU.Calibrated))
+		from := "medians over other GPUs"
+		if d.GPU.KernelsOf != "" {
+			from = "the kernels of " + d.GPU.KernelsOf
+		}
+		notes = append(notes, fmt.Sprintf("%s is %v: step times rest on %s", d.GPU.Name, d.GPU.Calibrated, from))
 	}
 	no := func(p Precision, what string) {
 		if (p == FP8 && d.GPU.FP8FLOPs == 0) || (p == NVFP4 && d.GPU.FP4FLOPs == 0) {

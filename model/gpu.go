@@ -39,6 +39,7 @@ type GPU struct {
 
 	Calibrated Calibration
 	Kernels    KernelConstants
+	KernelsOf  string // the GPU that they were measured on, where that is another
 	// Tables are the constants as the kernels were measured alone, before served runs corrected them.
 	// The zero value stands for Kernels.
 	Tables KernelConstants

@@ -154,7 +154,11 @@ func (r *reference) step(b *model.Batch) float64 {
 		if d.DataParallel == 1 {
 			x += reduce
 		} else {
-			x += r.allReduce(2*mt*h, d.TensorParallel*d.DataParallel, 4)
+			n := d.TensorParallel * d.DataParallel
+			x += r.allReduce(2*mt*h, n, 0) + 3*d.GPU.Kernels.AllReduce.NCCLLatency
+			if n > 8 {
+				x += 3 * 20e-6 * math.Ceil(math.Log2(math.Ceil(float64(n)/8)))
+			}
 		}
 		t += (layers - dense) * x
 	}

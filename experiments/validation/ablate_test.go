@@ -8,13 +8,18 @@ import (
 	"testing"
 )
 
-// On a run that uses all of them, taking any part away changes the result.
+// On runs that use all of them, taking any part away changes the result.
 func TestEveryPartMatters(t *testing.T) {
-	ref := table(t, openHead+",tp,sampling,tpot_mean_ms,e2e_mean_ms",
-		"run,inference-sim/training,run,0,vllm,,mixtral-8x7b,H100,open,6,30,180,700,60,200,60,,2,top_p,20,1300")
+	ref := table(t, openHead+",tp,ep,sampling,tpot_mean_ms,e2e_mean_ms",
+		"run,inference-sim/training,run,0,vllm,,mixtral-8x7b,H100,open,6,30,180,700,60,200,60,,2,1,top_p,20,1300",
+		"new,made,new,0,vllm,0.18.0,gpt-oss-120b,H200,open,6,10,60,700,60,200,60,,2,1,greedy,20,1300",
+		"wide,made,wide,0,vllm,0.18.0,minimax-m2.5,H100,open,2,10,20,700,60,200,60,,8,8,greedy,20,1300",
+		"small,made,small,0,vllm,0.15.1,llama-3.1-8b,L40S,open,2,10,20,700,60,200,60,,1,1,greedy,20,1300")
 	cases := Plan(ref)
-	if c := cases[0]; c.Refused+c.Bad != "" {
-		t.Fatal(c.Refused + c.Bad)
+	for _, c := range cases {
+		if c.Refused+c.Bad != "" {
+			t.Fatal(c.Refused + c.Bad)
+		}
 	}
 	a, err := Ablate(context.Background(), ref, cases, OpenLoop, Options{})
 	if err != nil {
@@ -25,7 +30,11 @@ func TestEveryPartMatters(t *testing.T) {
 		t.Fatal(err)
 	}
 	nothing := a.Parts[0]
-	if a.Rows != 1 || len(a.Parts) != len(Parts())+1 || *of(nothing.Errors, "ttft_mean_ms").Bias != *whole.Rows[0].Error("ttft_mean_ms") {
+	var all []*Result
+	for i := range whole.Rows {
+		all = append(all, &whole.Rows[i])
+	}
+	if a.Rows != len(all) || len(a.Parts) != len(Parts())+1 || !reflect.DeepEqual(nothing.Errors, spreads(all)) {
 		t.Fatalf("%d rows, %d parts, %+v", a.Rows, len(a.Parts), nothing)
 	}
 	for _, p := range a.Parts[1:] {

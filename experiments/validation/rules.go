@@ -32,6 +32,7 @@ func Rules() []Rule {
 		{"cold_start", fmt.Sprintf("a mixture of experts in 16 bits compiles its Triton kernels when a fresh process meets its first prompts: the first %d iterations with prefill of an inference-perf run last %g s longer",
 			coldSteps, coldSeconds)},
 		{"queue_clock", "in runs of LLMServingSim the time to first token counts from the engine's queue: no front end, no streaming delay, and requests arrive when they were queued"},
+		{"workstation", "the RTX PRO 6000 of LLMServingSim's runs is the workstation edition, in a machine that moves 16 GB/s between two"},
 		{"one_rank", "attention-data-parallel ranks are alike: one is simulated, with every n-th request, and its throughput counts n times"},
 		{"e2e", "where only TTFT and TPOT were published, the measured end-to-end latency is TTFT + TPOT · (answer's tokens - 1), of the means"},
 		{"offload", "offloading of KV to host memory is not simulated"},
@@ -80,6 +81,15 @@ func (r *Row) kvDtype(gpu *model.GPU) (dtype string, ruled bool) {
 	}
 	said := strings.Replace(dtype, "auto", "bf16", 1)
 	return held, held != said
+}
+
+// gpu is the record of the run's GPU, and whether a rule says which.
+func (r *Row) gpu() (g model.GPU, ruled bool, err error) {
+	if g, err = catalog.GPU(r.GPU); err == nil && g.Name == "rtx-pro-6000-se" && r.queueClock() {
+		g, err = catalog.GPU("rtx-pro-6000-ws")
+		return g, true, err
+	}
+	return g, false, err
 }
 
 // blackwell reports whether the GPU computes in 4-bit floats, as NVIDIA's do from that generation on.

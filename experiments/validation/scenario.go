@@ -31,9 +31,12 @@ func newWriter(c *Case) (*writer, error) {
 	if w.llm, err = catalog.LLM(r.Model); err != nil {
 		return nil, fmt.Errorf("model: %s%s", strings.TrimPrefix(err.Error(), "catalog: "), notModelled(r.Model))
 	}
-	gpu, err := catalog.GPU(r.GPU)
+	gpu, ruled, err := r.gpu()
 	if err != nil {
 		return nil, fmt.Errorf("gpu: %s", strings.TrimPrefix(err.Error(), "catalog: "))
+	}
+	if ruled {
+		c.apply("workstation")
 	}
 	w.line("name: %s", strconv.Quote(r.ID))
 	w.line("model: %s", w.llm.Name)

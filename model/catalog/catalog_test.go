@@ -63,7 +63,7 @@ func TestLists(t *testing.T) {
 	if n := len(LLMs()); n != 42 {
 		t.Errorf("%d models", n)
 	}
-	if n := len(GPUs()); n != 22 {
+	if n := len(GPUs()); n != 23 {
 		t.Errorf("%d gpus", n)
 	}
 	if !slices.IsSortedFunc(LLMs(), func(a, b model.LLM) int { return strings.Compare(a.Name, b.Name) }) {
@@ -195,7 +195,7 @@ memory: {physical_gb: 48, bandwidth_gb_per_s: 1000}
 		strings.Replace(good, "100", "many", 1):                               `my.yaml:3:6: found string (want int)`,
 		strings.Replace(good, "1000", "0", 1):                                 `my.yaml: memory bandwidth is 0 (want a positive number)`,
 		strings.Replace(good, "1000", ".nan", 1):                              `my.yaml: memory bandwidth is NaN (want a positive number)`,
-		good + "allreduce_class: infiniband\n":                                `my.yaml: unknown allreduce_class "infiniband" (want one of [ampere blackwell hopper l40s rtx])`,
+		good + "allreduce_class: infiniband\n":                                `my.yaml: unknown allreduce_class "infiniband" (want one of [ampere blackwell hopper l40s rtx rtx_ws])`,
 		good + "kernels: {gemm: {bf16: {t0_us: 1, ec: 1.5, em: 0.9}}}\n":      ``,
 		good + "kernels: {gemm: {fp7: {t0_us: 1, ec: 0.5, em: 0.9}}}\n":       `my.yaml: kernels.gemm: unknown format "fp7" (want [bf16 fp8 int4 nvfp4])`,
 		good + "kernels: {gemm: {bf16: {t0_us: 1, ec: 0, em: 0.9}}}\n":        `my.yaml: my-card gemm bf16: ec is 0 (want above 0, at most 1)`,

@@ -108,6 +108,7 @@ func (r *gpuRecord) gpu() (model.GPU, error) {
 	if r.Kernels.empty() {
 		g.Calibrated = model.Uncalibrated // whatever the record says, and whichever name it bears
 	}
+	g.KernelsOf = canonical(r.Kernels.Like)
 	var err error
 	if g.Kernels, g.Tables, err = r.Kernels.resolve(&g); err != nil {
 		return g, err

@@ -11,13 +11,17 @@ import (
 
 // kernelRows are the kernel constants as files hold them; a nil row is one to be looked up elsewhere.
 type kernelRows struct {
-	Source  string                `yaml:"source"`
-	GEMM    map[string]gemmRow    `yaml:"gemm"`
-	Decode  map[string]decodeRow  `yaml:"attn_decode"`
-	Prefill *prefillRow           `yaml:"attn_prefill"`
-	Mixed   *mixedRow             `yaml:"attn_mixed"`
-	MoE     map[string]moeRow     `yaml:"moe"`
-	Reduce  map[int]allReduceLine `yaml:"allreduce"`
+	// Like names the GPU of the same architecture whose rows stand in for missing ones.
+	Like       string                `yaml:"like"`
+	Source     string                `yaml:"source"`
+	GEMM       map[string]gemmRow    `yaml:"gemm"`
+	Decode     map[string]decodeRow  `yaml:"attn_decode"`
+	Prefill    *prefillRow           `yaml:"attn_prefill"`
+	Mixed      *mixedRow             `yaml:"attn_mixed"`
+	MoE        map[string]moeRow     `yaml:"moe"`
+	Reduce     map[int]allReduceLine `yaml:"allreduce"`
+	measuredOn string                // the GPU; empty: this one
+
 	// Served are rows that served runs ask for in place of those above.
 	Served *servedRows `yaml:"served"`
 }
@@ -91,6 +95,7 @@ func (k *kernelRows) empty() bool {
 type shared struct {
 	defaults  kernelRows
 	allReduce map[string]map[int]allReduceLine // by class
+	nccl      map[string]float64               // latency of a call in µs, by class
 	int4      map[string]gemmRow               // by architecture
 	fused     float64                          // latency of an all-reduce fused with the norm, in µs
 	common    model.CommonConstants
@@ -111,11 +116,48 @@ func (k *kernelRows) resolve(g *model.GPU) (served, tables model.KernelConstants
 	if err := k.checkKeys(); err != nil {
 		return served, tables, err
 	}
+	if k, err = k.withSibling(); err != nil {
+		return served, tables, err
+	}
 	if tables, err = k.lookUp(s, &s.defaults, g); err != nil {
 		return served, tables, err
 	}
 	served, err = k.corrected().lookUp(s, s.defaults.corrected(), g)
 	return served, tables, err
+}
+
+// withSibling is the rows of the GPU that these are like, or these if they name none. A record has rows of
+// its own or those of another, not both.
+func (k *kernelRows) withSibling() (*kernelRows, error) {
+	if k.Like == "" {
+		return k, nil
+	}
+	if !k.empty() {
+		return nil, fmt.Errorf("kernels.like: the record has rows of its own (want one or the other)")
+	}
+	file := "gpus/" + canonical(k.Like) + ".yaml"
+	data, err := files.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("kernels.like: no GPU %q in the catalogue", k.Like)
+	}
+	var r gpuRecord
+	if err := decode(file, data, &r); err != nil {
+		return nil, err
+	}
+	if r.Kernels.Like != "" {
+		return nil, fmt.Errorf("kernels.like: %s has no rows of its own", r.Name)
+	}
+	sibling := r.Kernels
+	sibling.measuredOn, sibling.Reduce = r.Name, nil // links are the board's, not the chip's
+	return &sibling, nil
+}
+
+// owner is the GPU that the rows were measured on.
+func (k *kernelRows) owner(g *model.GPU) string {
+	if k.measuredOn != "" {
+		return k.measuredOn
+	}
+	return g.Name
 }
 
 // lookUp looks every row up: the GPU's own; for a format that the GPU has no units for, its 16-bit row;
@@ -134,7 +176,7 @@ func (k *kernelRows) lookUpIn(s *shared, g *model.GPU) (model.KernelConstants, e
 		c.MoE[p] = k.moe(s, g, p)
 	}
 	for _, p := range []model.Precision{model.BF16, model.FP8} {
-		row, from := lookUp(k.Decode, s.defaults.Decode, g, p)
+		row, from := lookUp(k.Decode, s.defaults.Decode, k.owner(g), g, p)
 		c.Decode[p] = model.DecodeConstants{
 			Row: from("attn_decode"), Launch: row.T0 * micro, Sequence: row.CS * nano, Memory: min(row.E, 1),
 		}
@@ -178,7 +220,7 @@ func (k *kernelRows) checkKeys() error {
 
 // lookUp is the common part: own row, own 16-bit row where the GPU lacks the units, default row. The
 // function that it returns names the row, given the operation.
-func lookUp[R any](own, defaults map[string]R, g *model.GPU, p model.Precision) (R, func(op string) string) {
+func lookUp[R any](own, defaults map[string]R, owner string, g *model.GPU, p model.Precision) (R, func(op string) string) {
 	name := p.String()
 	if p == model.FP16 {
 		name = "bf16"
@@ -187,12 +229,12 @@ func lookUp[R any](own, defaults map[string]R, g *model.GPU, p model.Precision) 
 		return func(op string) string { return where + " " + op + " " + name }
 	}
 	if row, ok := own[name]; ok {
-		return row, label(g.Name)
+		return row, label(owner)
 	}
 	if !hasUnits(g, p) {
 		name = "bf16"
 		if row, ok := own[name]; ok {
-			return row, label(g.Name)
+			return row, label(owner)
 		}
 	}
 	return defaults[name], label(defaultRow)
@@ -219,16 +261,16 @@ func arithmetic(g *model.GPU, p model.Precision) model.Precision {
 
 func (k *kernelRows) gemm(s *shared, g *model.GPU, p model.Precision) model.GEMMConstants {
 	a := arithmetic(g, p)
-	row, from := lookUp(k.GEMM, s.defaults.GEMM, g, p)
+	row, from := lookUp(k.GEMM, s.defaults.GEMM, k.owner(g), g, p)
 	name, exponent := from("gemm"), s.exponent[a.String()]
 	if p == model.INT4 || p == model.MXFP4 { // weight-only four-bit products are alike
 		var ok bool
 		if row, ok = k.GEMM["int4"]; ok {
-			name, exponent = g.Name+" gemm int4", s.exponent["int4"]
+			name, exponent = k.owner(g)+" gemm int4", s.exponent["int4"]
 		} else if row, ok = s.int4[g.Architecture]; ok {
 			name, exponent = g.Architecture+" gemm int4", s.exponent["int4"]
 		} else {
-			row, from = lookUp(k.GEMM, s.defaults.GEMM, g, model.BF16)
+			row, from = lookUp(k.GEMM, s.defaults.GEMM, k.owner(g), g, model.BF16)
 			name = from("gemm") + noINT4Row
 		}
 	}
@@ -239,7 +281,7 @@ func (k *kernelRows) gemm(s *shared, g *model.GPU, p model.Precision) model.GEMM
 }
 
 func (k *kernelRows) moe(s *shared, g *model.GPU, p model.Precision) model.MoEConstants {
-	row, from := lookUp(k.MoE, s.defaults.MoE, g, p)
+	row, from := lookUp(k.MoE, s.defaults.MoE, k.owner(g), g, p)
 	c := model.MoEConstants{
 		Row: from("moe"), Arithmetic: arithmetic(g, p), Launch: row.T0 * micro,
 		Compute: min(row.EC, 1), Memory: min(row.EM, 1), Exponent: 1,
@@ -251,7 +293,7 @@ func (k *kernelRows) moe(s *shared, g *model.GPU, p model.Precision) model.MoECo
 }
 
 func (k *kernelRows) prefill(s *shared, g *model.GPU) model.PrefillConstants {
-	row, where := k.Prefill, g.Name
+	row, where := k.Prefill, k.owner(g)
 	if row == nil {
 		row, where = s.defaults.Prefill, defaultRow
 	}
@@ -262,7 +304,7 @@ func (k *kernelRows) prefill(s *shared, g *model.GPU) model.PrefillConstants {
 }
 
 func (k *kernelRows) mixed(s *shared, g *model.GPU, prefill float64) model.MixedConstants {
-	row, where := k.Mixed, g.Name
+	row, where := k.Mixed, k.owner(g)
 	if row == nil {
 		row, where = s.defaults.Mixed, defaultRow
 	}
@@ -292,7 +334,11 @@ func (k *kernelRows) reduce(s *shared, g *model.GPU) (model.AllReduceConstants, 
 		}
 		row = g.AllReduceClass + " allreduce"
 	}
-	c := model.AllReduceConstants{Row: row, FusedLatency: s.fused * micro}
+	nccl, ok := s.nccl[g.AllReduceClass]
+	if !ok {
+		nccl = s.nccl["other"]
+	}
+	c := model.AllReduceConstants{Row: row, FusedLatency: s.fused * micro, NCCLLatency: nccl * micro}
 	link := g.ScaleUpBytesPerSecond
 	if !(link > 0) {
 		link = math.Inf(1)

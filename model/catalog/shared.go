@@ -11,6 +11,7 @@ type classesFile struct {
 	AllReduce struct {
 		Source  string                           `yaml:"source"`
 		Fused   float64                          `yaml:"fused_us"`
+		NCCL    map[string]float64               `yaml:"nccl_us"`
 		Classes map[string]map[int]allReduceLine `yaml:"classes"`
 	} `yaml:"allreduce"`
 	INT4 struct {
@@ -84,6 +85,7 @@ func readShared() (*shared, error) {
 		}
 	}
 	s.allReduce, s.int4, s.fused = classes.AllReduce.Classes, classes.INT4.Architectures, classes.AllReduce.Fused
+	s.nccl = classes.AllReduce.NCCL
 	s.exponent = map[string]float64{
 		"bf16": global.GEMM.PBF16, "fp8": global.GEMM.PFP8, "nvfp4": global.GEMM.PNVFP4, "int4": global.GEMM.PINT4,
 	}
