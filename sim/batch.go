@@ -30,6 +30,12 @@ func (r *Replica) joinRunning(i int32) {
 	}
 }
 
+// clients goes through the clients of the running sequences.
+func (r *Replica) clients(yield func(client int32) bool) {
+	for i := r.first; i != none && yield(r.seq(i).client); i = r.seq(i).next {
+	}
+}
+
 // renumber gives the running sequences new slots from 0, keeping their order.
 func (r *Replica) renumber() {
 	r.ranks.reset(max(64, 4*r.running))
@@ -96,6 +102,9 @@ func (r *Replica) joinCohort(i int32) {
 	c.size++
 	c.context += int64(s.target)
 	c.ends.push(entry{s.ends, s.serial, i})
+	if r.queue.fair != nil {
+		r.queue.fair.joins(s)
+	}
 	r.ranks.add(s.slot, 1)
 	r.enterResidue(i)
 	if r.blocksFor(s.target) < r.cfg.Window.Blocks {
@@ -110,6 +119,9 @@ func (r *Replica) leaveCohort(i int32) {
 	s, c := r.seq(i), &r.cohort
 	grown := int32(c.steps - s.joined)
 	r.leaveStep(s)
+	if r.queue.fair != nil {
+		r.queue.fair.leaves(s, grown)
+	}
 	c.size--
 	c.context -= int64(s.target + grown)
 	r.ranks.add(s.slot, -1)

@@ -10,6 +10,11 @@ func (it *composition) finish() {
 	if it.slow {
 		it.putBack()
 	}
+	if r.queue.fair != nil {
+		for _, i := range it.flight.firsts {
+			r.queue.fair.produced(r.seq(i), 1)
+		}
+	}
 	for _, i := range it.joining {
 		r.joinCohort(i)
 	}
@@ -73,6 +78,9 @@ func (it *composition) putBack() {
 		r.leaveResidue(i)
 		s.joined++
 		s.ends++
+		if r.queue.fair != nil {
+			r.queue.fair.missed(s)
+		}
 		c.context--
 		r.enterResidue(i)
 		c.ends.push(entry{s.ends, s.serial, i})

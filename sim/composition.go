@@ -54,6 +54,12 @@ func (it *composition) begin(number int64) {
 	it.joining, it.late = it.joining[:0], it.late[:0]
 	it.flight.clear()
 	it.flight.number = number
+	if fair := it.r.queue.fair; fair != nil {
+		fair.begin(it.r.cohort.steps)
+		if len(fair.joining) > 0 {
+			fair.lift(it.r.clients)
+		}
+	}
 }
 
 // plain reports whether the iteration is the cohort's step and nothing else.
@@ -321,6 +327,9 @@ func (it *composition) Admit(place int, n int32) sched.Seq {
 	r.queue.take(place)
 	r.host.levels.Waiting--
 	if s.rec.Scheduled == clock.Never {
+		if r.queue.fair != nil {
+			r.queue.fair.admitted(s)
+		}
 		s.rec.Scheduled = r.now
 		s.rec.CachedTokens = cached
 	}

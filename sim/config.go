@@ -154,6 +154,11 @@ func (c *Config) Validate() error {
 	want(!c.Contiguous || c.NumGPUBlocks != 0, "contiguous KV: it needs a limited pool")
 	want(!c.Radix || c.PrefixCaching, "radix: prefix caching is off")
 	want(c.MaxSpan >= 0, "max span: %d is negative", c.MaxSpan)
+	if o, ok := c.Order.(interface{ Validate() error }); ok {
+		if err := o.Validate(); err != nil {
+			faults = append(faults, err)
+		}
+	}
 	if c.Scheduler != nil {
 		if err := c.Scheduler.Validate(c.limits()); err != nil {
 			faults = append(faults, err)

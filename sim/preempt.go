@@ -83,6 +83,9 @@ func (it *composition) takeBackDecode(i int32, s *sequence) {
 	}
 	s.computed--
 	s.issued--
+	if it.r.queue.fair != nil {
+		it.r.queue.fair.produced(s, -1)
+	}
 	if !got {
 		s.blockCount = it.r.blocksFor(s.computed)
 		return

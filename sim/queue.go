@@ -20,15 +20,24 @@ func (w *waiting) urgency() sched.Urgency {
 }
 
 // queue holds the waiting requests: first come, first served with preempted sequences ahead, or
-// ordered by urgency.
+// by urgency, or such that clients share service.
 type queue struct {
 	byUrgency bool
 	length    int
 	resumed   []waiting // first come, first served: sequences that go first; the last one is the head
 	fresh     fifo
-	ordered   []waiting // by urgency: a binary heap
-	gone      map[int64]struct{}
-	clean     int // first come, first served: leading entries known not to be gone
+	ordered   urgent // by urgency
+	fair      *accounts
+	gone      map[int64]struct{} // those that left and are still in resumed, fresh or ordered
+	clean     int                // first come, first served: leading entries known not to be gone
+}
+
+func newQueue(order sched.Order) queue {
+	q := queue{byUrgency: order != nil}
+	if fair, ok := order.(sched.Fair); ok {
+		q.fair = newAccounts(fair)
+	}
+	return q
 }
 
 func (q *queue) len() int { return q.length }
@@ -39,6 +48,9 @@ func (q *queue) head() *waiting { return q.at(0) }
 // at returns the i-th request in order, or nil. Only a queue that is first come, first served has
 // more to show than its head.
 func (q *queue) at(i int) *waiting {
+	if q.fair != nil {
+		return q.fair.head()
+	}
 	for ; q.clean <= i; q.clean++ {
 		w := q.entry(q.clean)
 		for w != nil && len(q.gone) > 0 {
@@ -61,8 +73,8 @@ func (q *queue) entry(i int) *waiting {
 	n := len(q.resumed)
 	switch {
 	case q.byUrgency:
-		if i < min(1, len(q.ordered)) {
-			return &q.ordered[0]
+		if i == 0 {
+			return q.ordered.top()
 		}
 	case i < n:
 		return &q.resumed[n-1-i]
@@ -72,8 +84,12 @@ func (q *queue) entry(i int) *waiting {
 	return nil
 }
 
-// push adds a request that has just come, and reports whether it is the head now.
+// push adds a request that has just come, and reports whether it may be the head now.
 func (q *queue) push(r *workload.Request, key int64) bool {
+	if q.fair != nil {
+		q.length++
+		return q.fair.join(waiting{req: *r, seq: none, key: key})
+	}
 	q.pushTail(r, none, key)
 	return q.byUrgency && q.head().req.ID == r.ID || q.length == 1
 }
@@ -86,6 +102,14 @@ func (q *queue) pushTail(r *workload.Request, seq int32, key int64) {
 		return
 	}
 	q.fresh.push(r, seq)
+}
+
+func (q *queue) pushOrdered(w waiting) {
+	if q.fair != nil {
+		q.fair.returns(w)
+		return
+	}
+	q.ordered.push(w)
 }
 
 // pushHead returns a sequence to the head of the queue, or where its key says.
@@ -102,6 +126,10 @@ func (q *queue) pushHead(r *workload.Request, seq int32, key int64) {
 // take removes the i-th request, which at has returned.
 func (q *queue) take(i int) {
 	q.length--
+	if q.fair != nil {
+		q.fair.take()
+		return
+	}
 	q.clean--
 	q.drop(i)
 }
@@ -111,7 +139,7 @@ func (q *queue) drop(i int) {
 	n := len(q.resumed)
 	switch {
 	case q.byUrgency:
-		q.popOrdered()
+		q.ordered.pop()
 	case i < n:
 		q.resumed = slices.Delete(q.resumed, n-1-i, n-i)
 	default:
@@ -119,50 +147,18 @@ func (q *queue) drop(i int) {
 	}
 }
 
-// remove takes request id out wherever it stands.
-func (q *queue) remove(id int64) {
+// remove takes a request out wherever it stands.
+func (q *queue) remove(r *workload.Request) {
 	q.length--
+	if q.fair != nil {
+		q.fair.remove(r)
+		return
+	}
 	q.clean = 0
 	if q.gone == nil {
 		q.gone = make(map[int64]struct{})
 	}
-	q.gone[id] = struct{}{}
-}
-
-func (q *queue) pushOrdered(w waiting) {
-	q.ordered = append(q.ordered, w)
-	s := q.ordered
-	i := len(s) - 1
-	for u := w.urgency(); i > 0; {
-		up := (i - 1) / 2
-		if !u.Less(s[up].urgency()) {
-			break
-		}
-		s[i], s[up] = s[up], s[i]
-		i = up
-	}
-}
-
-func (q *queue) popOrdered() {
-	s := q.ordered
-	n := len(s) - 1
-	s[0], s[n] = s[n], waiting{}
-	s = s[:n]
-	q.ordered = s
-	for i := 0; ; {
-		down := 2*i + 1
-		if down >= n {
-			return
-		}
-		if r := down + 1; r < n && s[r].urgency().Less(s[down].urgency()) {
-			down = r
-		}
-		if !s[down].urgency().Less(s[i].urgency()) {
-			return
-		}
-		s[i], s[down] = s[down], s[i]
-		i = down
-	}
+	q.gone[r.ID] = struct{}{}
 }
 
 // fifo is a queue in chunks, so that it neither copies when it grows nor keeps memory when it

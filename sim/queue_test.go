@@ -49,7 +49,7 @@ func TestQueueRemove(t *testing.T) {
 		}
 		q.pushHead(&workload.Request{ID: 9}, 3, -1)
 		for _, id := range []int64{9, 0, 3} {
-			q.remove(id)
+			q.remove(&workload.Request{ID: id})
 		}
 		want := []int64{1, 2, 4, 5}
 		if byUrgency {
@@ -88,7 +88,7 @@ func TestQueuePlaces(t *testing.T) {
 			case len(list) > 0:
 				i := rapid.IntRange(0, min(len(list), 600)-1).Draw(t, "place")
 				if k == 3 {
-					q.remove(list[i])
+					q.remove(&workload.Request{ID: list[i]})
 				} else {
 					q.at(i)
 					q.take(i)

@@ -79,7 +79,7 @@ func newReplica(cfg Config, host *Engine) *Replica {
 	r.cohort.init(cfg.BlockSize, r.caching || cfg.Window.Layers > 0)
 	r.first, r.last = int32(sched.None), int32(sched.None)
 	r.it.r = r
-	r.queue.byUrgency = cfg.Order != nil
+	r.queue = newQueue(cfg.Order)
 	return r
 }
 
@@ -281,6 +281,9 @@ func (r *Replica) horizon(n int) int {
 	n = int(min(int64(n), r.nextFinish()-c.steps+1))
 	if n > 1 {
 		n = 1 + c.stepsWithin(c.steps, r.free(), n-1)
+	}
+	if n > 1 && r.queue.fair != nil {
+		n = r.queue.fair.sameHead(n)
 	}
 	return clock.CapN(r.promise.First, r.promise.Slope, n)
 }

@@ -68,7 +68,7 @@ func (r *Replica) applyAborts() {
 		case !ok: // it ended meanwhile
 		case p.seq == none:
 			r.host.levels.Waiting--
-			r.queue.remove(id)
+			r.queue.remove(&p.req)
 			r.host.leftUnserved(p, r.now)
 			r.answered = true
 		default:
@@ -98,7 +98,7 @@ func (r *Replica) cancel(i int32) {
 	}
 	switch s.phase {
 	case preempted:
-		r.queue.remove(s.rec.Request.ID)
+		r.queue.remove(&s.rec.Request)
 		r.host.levels.Waiting--
 	case departed:
 		r.host.levels.Waiting--

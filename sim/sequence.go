@@ -38,6 +38,7 @@ type sequence struct {
 	reached  int32 // the most tokens that were ever computed
 	reused   int32 // tokens found in the prefix cache at the last admission
 	given    int32 // tokens given in the iteration being composed
+	client   int32 // whose it is, where the order shares service among clients
 	promised int32 // tokens that it was promised blocks for
 
 	joined   int64 // cohort step at which it joined

@@ -21,12 +21,14 @@ type Size struct {
 	Seed  uint64
 }
 
+// maxWeight is the largest weight of a token: sums of weighted tokens stay far from overflowing.
+const maxWeight = 1_000_000
+
 // Validate reports what is wrong with the weights and the error.
 func (z Size) Validate() error {
-	const most = 1_000_000
 	switch {
-	case min(z.PerPrompt, z.PerAnswer) < 0 || max(z.PerPrompt, z.PerAnswer) > most:
-		return fmt.Errorf("size: weights %d and %d are not allowed (want 0 to %d)", z.PerPrompt, z.PerAnswer, most)
+	case min(z.PerPrompt, z.PerAnswer) < 0 || max(z.PerPrompt, z.PerAnswer) > maxWeight:
+		return fmt.Errorf("size: weights %d and %d are not allowed (want 0 to %d)", z.PerPrompt, z.PerAnswer, maxWeight)
 	case z.PerPrompt == 0 && z.PerAnswer == 0:
 		return errors.New("size: both weights are 0, so that all requests are alike")
 	case !(z.Error >= 0 && z.Error <= 10):

@@ -58,7 +58,7 @@ func TestOrdersByHand(t *testing.T) {
 		{"SRPT by both", SRPT{both}, []int64{3, 1, 2, 0}},                                // 110+200, 900, 1210, 2000
 		{"EDF", due, []int64{0, 1, 2, 3}},                                                // due at 0.5, 11, 12, 13 ms
 		{"EDF with one bound", EDF{Otherwise: 1}, []int64{0, 1, 2, 3}},                   // by arrival
-		{"least slack", LeastSlack{due, answer, clock.Millisecond}, []int64{0, 2, 3, 1}}, // from -49.5, -48, 3, 6 ms
+		{"least slack", LeastSlack{due, answer, clock.Millisecond}, []int64{3, 0, 2, 1}}, // from -87, -49.5, -48, 6 ms
 		{"SJF aged slowly", Aged{SJF{answer}, clock.Hour}, []int64{1, 0, 2, 3}},          // as SJF
 		{"SJF aged fast", Aged{SJF{answer}, clock.Microsecond}, []int64{0, 1, 2, 3}},
 		{"priority aged", Aged{ByPriority{}, clock.Millisecond}, []int64{0, 2, 3, 1}}, // 0, 2, 2, 3: 2 came before 3

@@ -36,8 +36,9 @@ func (o EDF) Key(w *Waiting) int64 {
 	return w.Urgency.Arrival + int64(within)
 }
 
-// LeastSlack is EDF less the time that the request still needs: who can wait least goes first. As time passes alike for
-// all, the order of two waiting requests does not change.
+// LeastSlack is EDF less the time that the request takes: who must begin first goes first. It takes the request as a
+// whole, whatever has been done of it. If progress made a request less urgent, two that do not fit into the pool
+// together could preempt each other for ever.
 type LeastSlack struct {
 	EDF
 	Size
@@ -55,10 +56,10 @@ func (o LeastSlack) Validate() error {
 	return errors.Join(o.EDF.Validate(), o.Size.Validate())
 }
 
-// Key implements [Order]: the latest instant at which the rest could begin.
+// Key implements [Order]: the latest instant at which the request could begin.
 func (o LeastSlack) Key(w *Waiting) int64 {
 	const most = 1 << 61
-	need := min(o.Left(w), most/max(1, int64(o.PerUnit))) * int64(o.PerUnit)
+	need := min(o.Whole(w), most/max(1, int64(o.PerUnit))) * int64(o.PerUnit)
 	return o.EDF.Key(w) - need
 }
 
@@ -76,6 +77,9 @@ var _ Order = Aged{}
 func (o Aged) Validate() error {
 	if o.Order == nil {
 		return errors.New("ageing: first come, first served needs none")
+	}
+	if _, ok := o.Order.(Fair); ok {
+		return errors.New("ageing: a fair order starves nobody")
 	}
 	if o.Per < clock.Microsecond || o.Per > clock.Hour {
 		return fmt.Errorf("ageing: %v is not allowed (want 1us to 1h)", o.Per)

@@ -9,7 +9,6 @@ import (
 	"clifftop/model"
 	"clifftop/sim"
 	"clifftop/sim/clock"
-	"clifftop/sim/sched"
 	"clifftop/workload"
 )
 
@@ -181,11 +180,9 @@ func (d drawer) config() (c sim.Config) {
 	if d.once("radix", 2) && c.PrefixCaching {
 		c.Radix = true
 	}
-	size := sched.Size{PerPrompt: 1, PerAnswer: 2}
-	c.Order = []sched.Order{ // none in two cases of three
-		8: sched.ByPriority{}, 9: sched.ByPriority{}, 10: sched.SRPT{Size: size},
-		11: sched.EDF{Within: []clock.Duration{0, clock.Millisecond}, Otherwise: 20 * clock.Microsecond},
-	}[d.of("order", 12)]
+	if d.once("ordered", 2) {
+		c.Order = queueOrder(&Knobs{drawn: &d})
+	}
 	if d.once("declared", 3) {
 		c.MaxTokens = int32(d.between("max_tokens", 1, 80))
 	}
@@ -289,6 +286,7 @@ func (d drawer) requests(c *Case, step clock.Duration) []workload.Request {
 			r.Patience = max(1, step*clock.Duration(d.between("patience", 0, 80))/4)
 		}
 		r.Priority, r.Class = int16(d.of("priority", 4)-1), uint16(d.of("class", 3))
+		r.User = int32(d.of("user", 3))
 		list[i] = r
 	}
 	return list

@@ -13,7 +13,6 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
-	"clifftop/sim/sched"
 	"clifftop/workload"
 )
 
@@ -26,7 +25,7 @@ type Runner func(cfg sim.Config, src workload.Source, obs sim.Observer) error
 //
 //	config policy=vllm blocks=101 budget=64
 //	    Begins a scenario. Arguments, with defaults: policy (vllm) and its knobs, as listed at [Policies];
-//	    order (fcfs, or priority);
+//	    order (fcfs) and its knobs, as listed at [Orders];
 //	    blocks (0, unlimited; it counts the null block), budget (8192), seqs (16), max-model-len (8192, or the
 //	    budget if the policy asks for that), block-size (16), max-tokens (0, what clients declare);
 //	    host-blocks (0), max-queued and max-queued-tokens (0, no limits); caching, radix, contiguous,
@@ -121,9 +120,7 @@ func (e *Env) config(args *arguments) {
 		StreamPerSequence:   args.duration("stream", 0),
 		Check:               true,
 	}
-	if e.knobs.Choice("order", "fcfs", "priority") == 1 {
-		e.cfg.Order = sched.ByPriority{}
-	}
+	e.cfg.Order = queueOrder(e.knobs)
 	if asked := e.cfg; asked.Validate() != nil {
 		e.cfg.MaxModelLen = min(e.cfg.MaxModelLen, int32(e.cfg.MaxNumBatchedTokens))
 	}

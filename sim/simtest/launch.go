@@ -61,6 +61,7 @@ func (n *naive) launch(it *iteration, at clock.Time) {
 		if emits {
 			s.produces = true
 			s.scheduled++
+			n.accounts.token(s)
 			batch.Emit++
 			switch {
 			case decodes && s.lastIteration == n.launched-1:

@@ -18,7 +18,7 @@ func Naive(cfg sim.Config, src workload.Source, obs sim.Observer) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	n := &naive{cfg: cfg, src: src, obs: obs, kv: newStore(&cfg), depth: 1, byID: make(map[int64]*sequence)}
+	n := &naive{cfg: cfg, src: src, obs: obs, kv: newStore(&cfg), accounts: newAccounts(cfg.Order), depth: 1, byID: make(map[int64]*sequence)}
 	n.steps, _ = obs.(sim.StepObserver)
 	if cfg.AsyncScheduling {
 		n.depth = 2
@@ -44,6 +44,7 @@ type naive struct {
 	system   int // requests sent and not yet ended
 
 	kv       store
+	accounts *accounts
 	windowed int // blocks charged for windowed layers
 	hosted   int // blocks in host memory
 
@@ -118,6 +119,7 @@ func (n *naive) clients(at clock.Time) {
 				continue
 			}
 			s.rec.Queued = s.visible
+			n.join(s)
 			n.enqueue(s, false)
 		default:
 			return

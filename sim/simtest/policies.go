@@ -3,6 +3,7 @@ package simtest
 import (
 	"fmt"
 
+	"clifftop/sim/clock"
 	"clifftop/sim/sched"
 )
 
@@ -140,6 +141,21 @@ func (k *Knobs) Choice(name string, values ...string) int {
 		a.fault("%s: %q is not among %v", name, text, values)
 		return 0
 	}, func(d *drawer) int { return d.of(name, len(values)) })
+}
+
+// Durations is a knob that is some lengths of time, none by default; random ones are up to three of the others.
+func (k *Knobs) Durations(name string, others ...clock.Duration) []clock.Duration {
+	return knob(k, name, func(a *arguments) (list []clock.Duration) {
+		for _, text := range a.values(name) {
+			list = append(list, a.parseDuration(name, text))
+		}
+		return list
+	}, func(d *drawer) (list []clock.Duration) {
+		for range d.of(name, 4) {
+			list = append(list, others[d.of(name, len(others))])
+		}
+		return list
+	})
 }
 
 // policy finds a policy by its name.

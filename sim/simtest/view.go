@@ -25,6 +25,7 @@ func (n *naive) compose(at clock.Time) *iteration {
 	for _, s := range n.running {
 		s.given, s.found, s.loaded = 0, 0, 0
 	}
+	n.lift()
 	n.cfg.Scheduler.Schedule(view{n, it, at})
 	return it
 }
@@ -320,7 +321,7 @@ func (v view) Waiting(i int) (sched.Waiting, bool) {
 	if i >= len(v.waiting) {
 		return sched.Waiting{}, false
 	}
-	s := v.waiting[i]
+	s := v.place(i)
 	w := v.describe(s)
 	if v.cfg.PrefixCaching && s.hosted == 0 {
 		most := s.known() - 1
@@ -373,7 +374,10 @@ func (v view) Admit(i int, tokens int32) sched.Seq {
 		v.wrong("admits request %d of %d with %d seats", i, len(v.waiting), v.Seats())
 		return sched.None
 	}
-	s := v.waiting[i]
+	s := v.place(i)
+	if s.rec.Scheduled == clock.Never {
+		v.accounts.admit(s)
+	}
 	v.naive.waiting = without(v.waiting, s)
 	v.naive.running = append(v.running, s)
 	v.serials++

@@ -51,7 +51,7 @@ func (p witness) extendRunning(n view) {
 // admitWaiting admits from the head of the queue until the head does not fit.
 func (p witness) admitWaiting(n view) {
 	for len(n.waiting) > 0 {
-		s := n.waiting[0]
+		s := n.place(0)
 		if len(n.running) == n.cfg.MaxNumSeqs {
 			n.Blocked(sched.LacksSeats)
 			return
