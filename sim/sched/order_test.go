@@ -88,11 +88,12 @@ func TestPrediction(t *testing.T) {
 	var sum, squares float64
 	for id := range int64(n) {
 		w := asked(id, 0, 1, truth)
-		x := math.Log(float64(z.Answer(w)) / truth)
+		first := z.Answer(w)
+		x := math.Log(float64(first) / truth)
 		sum += x
 		squares += x * x
-		if z.Answer(w) != z.Answer(w) {
-			t.Fatal("a prediction changes")
+		if again := z.Answer(w); again != first {
+			t.Fatalf("predicted %d, then %d", first, again)
 		}
 	}
 	mean := sum / n
