@@ -54,8 +54,8 @@ type Scheduler interface {
 	// are the questions, not the verbs. At each of these iterations time has advanced, DecodeSteps and
 	// what sequences have generated have grown by one, and free blocks are fewer.
 	//
-	// The replica itself ends the repetition when a sequence leaves, when a prefill completes, when the pool
-	// gets short of the next step, when the queue has a new head and, if the policy asked
+	// The replica itself ends the repetition when a sequence leaves, when a prefill chunk that was in flight has
+	// been computed, when the pool gets short of the next step, when the queue has a new head and, if the policy asked
 	// WaitingLen or looked beyond the head in Schedule or here, when anybody joins the queue. A policy
 	// that cannot promise more answers 1. A state of the policy that changes with each call of Schedule must be
 	// written such that skipped calls make no difference; [View.DecodeSteps] counts for it.

@@ -133,10 +133,12 @@ func (p *TGI) Repeats(v View) int {
 	}
 	counter := p.counter(v)
 	switch left := int64(p.MaxWaitingTokens) - counter; {
-	case p.Chunking || left <= 0:
+	case p.Chunking:
 		return forever
 	case counter == 1: // the first chance comes with the next iteration
 		return 1
+	case left <= 0:
+		return forever
 	default:
 		return int(left)
 	}

@@ -10,11 +10,14 @@ import (
 
 // iteration is one forward pass.
 type iteration struct {
-	budget   int32   // what is left of it while composing
-	serials  int64   // admissions before it
-	preempts bool    // somebody was taken out of the batch while composing
-	shares   []share // in running order
-	end      clock.Time
+	budget     int32       // what is left of it while composing
+	serials    int64       // admissions before it
+	before     []*sequence // the running batch when the composition began
+	queue      []*sequence // and the queue
+	departures int64       // and the departures until then
+	preempts   bool        // somebody was taken out of the batch while composing
+	shares     []share     // in running order
+	end        clock.Time
 
 	padRows    int
 	padContext int64

@@ -61,6 +61,8 @@ type naive struct {
 	swapped      []int64      // those of them who were swapped out
 	moved        int          // blocks to and from host memory since then
 	told         sim.Levels   // the last levels reported
+	chunks       int          // prefill chunks processed so far
+	promise      promise      // what Repeats said last
 	fault        error        // what the policy did wrong
 }
 
@@ -251,6 +253,9 @@ func (n *naive) process(it *iteration) {
 		}
 		if s.ended {
 			continue // its client has left
+		}
+		if sh.chunk {
+			n.chunks++
 		}
 		if sh.chunk && sh.serial == s.serial && slices.Contains(n.running, s) {
 			n.kv.done(s, sh.upTo)

@@ -26,7 +26,13 @@ func (n *naive) compose(at clock.Time) *iteration {
 		s.given, s.found, s.loaded = 0, 0, 0
 	}
 	n.lift()
-	n.cfg.Scheduler.Schedule(view{n, it, at})
+	v := view{n, it, at}
+	it.before, it.queue, it.departures = slices.Clone(n.running), slices.Clone(n.waiting), n.departures
+	room := v.room(slices.DeleteFunc(slices.Clone(n.running), func(s *sequence) bool { return !s.decodes() }))
+	n.cfg.Scheduler.Schedule(v)
+	if n.fault == nil {
+		v.keep(room)
+	}
 	return it
 }
 
@@ -197,21 +203,26 @@ func (v view) DecodeFirst() bool {
 	return v.together(decodes)
 }
 
-// together gives each sequence of the list one token, if there is room for all.
-func (v view) together(list []*sequence) bool {
+// room says that each sequence of the list can have one token.
+func (v view) room(list []*sequence) bool {
 	need := 0
 	for _, s := range list {
-		if s.given > 0 {
-			v.wrong("request %d is given a token twice", s.rec.Request.ID)
-			return true
-		}
 		blocks, more := v.need(s, 1)
 		if !v.kv.grows(s, blocks) {
 			return false
 		}
 		need += more
 	}
-	if need > v.free() || len(list) > int(v.it.budget) {
+	return need <= v.free() && len(list) <= int(v.it.budget)
+}
+
+// together gives each sequence of the list one token, if there is room for all.
+func (v view) together(list []*sequence) bool {
+	if slices.ContainsFunc(list, func(s *sequence) bool { return s.given > 0 }) {
+		v.wrong("decoding sequences are given a token twice")
+		return true
+	}
+	if !v.room(list) {
 		return false
 	}
 	for _, s := range list {

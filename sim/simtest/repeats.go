@@ -1,0 +1,68 @@
+package simtest
+
+import (
+	"slices"
+
+	"clifftop/sim/sched"
+)
+
+// promise is what a policy's Repeats said of an iteration that only gave every decoding sequence its token.
+type promise struct {
+	left    int // iterations that are to be like it
+	decodes int
+	head    *sequence
+	waiting int
+	leaves  int64
+	chunks  int
+
+	blocked    sched.Cause
+	padRows    int
+	padContext int64
+}
+
+// keep holds the policy to its promise, once it has composed an iteration, and takes a new one. room says
+// that there was room for a step of all decoding sequences before.
+func (v view) keep(room bool) {
+	p := &v.naive.promise
+	now := promise{
+		decodes: v.Decoding(), waiting: len(v.waiting), leaves: v.departures, chunks: v.chunks,
+		blocked: v.blocked, padRows: v.it.padRows, padContext: v.it.padContext,
+	}
+	if len(v.waiting) > 0 {
+		now.head = v.waiting[0]
+	}
+	plain := v.plain()
+	if p.left > 0 && room && v.undisturbed(p) {
+		then, is := *p, now
+		then.left, is.left = 0, 0
+		then.padContext += int64(then.padRows)
+		if !plain || then != is {
+			v.wrong("Repeats promised %d more iterations like the one before, where %+v, but now the policy did otherwise: %+v", p.left, then, is)
+		}
+	}
+	if now.left = 0; plain {
+		now.left = v.cfg.Scheduler.Repeats(v) - 1
+	}
+	*p = now
+}
+
+// undisturbed says that nothing has happened since the promise that ends it.
+func (v view) undisturbed(p *promise) bool {
+	decodes := 0
+	for _, s := range v.it.before {
+		if s.decodes() {
+			decodes++
+		}
+	}
+	var head *sequence
+	if len(v.it.queue) > 0 {
+		head = v.it.queue[0]
+	}
+	return p.leaves == v.it.departures && p.decodes == decodes && p.chunks == v.chunks && p.head == head && p.waiting == len(v.it.queue)
+}
+
+// plain says that the iteration gives every decoding sequence its token, and does nothing else.
+func (v view) plain() bool {
+	return v.Decoding() > 0 && !v.it.preempts && slices.Equal(v.it.before, v.running) &&
+		!slices.ContainsFunc(v.running, func(s *sequence) bool { return s.decodes() != (s.given > 0) })
+}
