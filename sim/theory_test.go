@@ -138,6 +138,12 @@ func within(t *testing.T, what string, ys []*tally, value func(*tally) float64, 
 	for i, y := range ys {
 		x[i] = value(y)
 	}
+	near(t, what, x, exact, bias)
+}
+
+// near is within for values of replications.
+func near(t *testing.T, what string, x []float64, exact, bias float64) {
+	t.Helper()
 	mean, sd := stat.MeanStdDev(x, nil)
 	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(len(x) - 1)}.Quantile(0.995) * sd / math.Sqrt(float64(len(x)))
 	t.Logf("%s: %.5f ± %.5f, exact %.5f, bias under %.2g", what, mean, half, exact, bias)

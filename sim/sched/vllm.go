@@ -149,5 +149,5 @@ func (p *VLLM) Repeats(v View) int {
 	if w, ok := v.Waiting(0); ok && (w.Live || w.Cached > 0 && (p.AdmitOnFirstChunk || p.DisableChunkedPrefill)) {
 		return 1
 	}
-	return 1 << 30
+	return forever
 }

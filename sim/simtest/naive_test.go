@@ -178,3 +178,24 @@ func TestNaiveInvariants(t *testing.T) {
 		})
 	}
 }
+
+// TestReservationNeverPreempts: a policy that takes or counts the blocks of the longest answers on admission never has to
+// take them away.
+func TestReservationNeverPreempts(t *testing.T) {
+	for _, p := range Policies() {
+		if !slices.Contains([]string{"orca", "static", "tgi", "trtllm"}, p.Name) {
+			continue
+		}
+		t.Run(p.Name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				c := p.draw(t)
+				if trt, ok := c.policy.New(c.knobs).(*sched.TRTLLM); ok && trt.Capacity == sched.MaxUtilization {
+					t.Skip("it pauses requests")
+				}
+				if tape, _ := c.naive(t, nil); len(tape.Preemptions) > 0 {
+					t.Fatalf("%d preemptions\n%v", len(tape.Preemptions), c)
+				}
+			})
+		})
+	}
+}
