@@ -94,7 +94,11 @@ func (c *chaos) see(v sched.View) uint64 {
 	}
 	for i := range c.visible(v) {
 		w, _ := v.Waiting(i)
-		d.add(w.Request, int64(w.Known), int64(w.Cached), int64(w.Computed), int64(w.Held), int64(w.Generated), w.Urgency.Key)
+		first, _ := v.Beginning(0, 4)
+		if begins, ok := v.Beginning(i, 4); ok && begins == first {
+			d.add(2)
+		}
+		d.add(w.Request, int64(len(v.Path(i, nil))), int64(w.Known), int64(w.Cached), int64(w.Computed), int64(w.Held), int64(w.Generated), w.Urgency.Key)
 		if w.Preempted {
 			d.add(1)
 		}

@@ -13,7 +13,8 @@ type iteration struct {
 	budget     int32       // what is left of it while composing
 	serials    int64       // admissions before it
 	before     []*sequence // the running batch when the composition began
-	queue      []*sequence // and the queue
+	waiting    int         // the length of the queue
+	head       *sequence   // and its head
 	departures int64       // and the departures until then
 	preempts   bool        // somebody was taken out of the batch while composing
 	shares     []share     // in running order

@@ -29,7 +29,7 @@ func (v view) keep(room bool) {
 		blocked: v.blocked, padRows: v.it.padRows, padContext: v.it.padContext,
 	}
 	if len(v.waiting) > 0 {
-		now.head = v.waiting[0]
+		now.head = v.place(0)
 	}
 	plain := v.plain()
 	if p.left > 0 && room && v.undisturbed(p) {
@@ -54,11 +54,7 @@ func (v view) undisturbed(p *promise) bool {
 			decodes++
 		}
 	}
-	var head *sequence
-	if len(v.it.queue) > 0 {
-		head = v.it.queue[0]
-	}
-	return p.leaves == v.it.departures && p.decodes == decodes && p.chunks == v.chunks && p.head == head && p.waiting == len(v.it.queue)
+	return p.leaves == v.it.departures && p.decodes == decodes && p.chunks == v.chunks && p.head == v.it.head && p.waiting == v.it.waiting
 }
 
 // plain says that the iteration gives every decoding sequence its token, and does nothing else.

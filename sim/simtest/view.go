@@ -27,7 +27,10 @@ func (n *naive) compose(at clock.Time) *iteration {
 	}
 	n.lift()
 	v := view{n, it, at}
-	it.before, it.queue, it.departures = slices.Clone(n.running), slices.Clone(n.waiting), n.departures
+	it.before, it.waiting, it.departures = slices.Clone(n.running), len(n.waiting), n.departures
+	if it.waiting > 0 {
+		it.head = v.place(0)
+	}
 	room := v.room(slices.DeleteFunc(slices.Clone(n.running), func(s *sequence) bool { return !s.decodes() }))
 	n.cfg.Scheduler.Schedule(v)
 	if n.fault == nil {
