@@ -235,7 +235,7 @@ func (o SweepOptions) choose(ctx context.Context, base *Setup, p *plan) (saturat
 		return found, Faults{{Where: "sweep", Problem: fmt.Sprintf(
 			"no request completes, however small the load (want requests that fit max_model_len, %d tokens, and a clients.timeout to suit)", value(base.Scenario.Engine.MaxModelLen))}}
 	}
-	if t := base.Scenario.Workload.Trace; t != nil && t.Statistics != nil {
+	if t := base.Scenario.Workload.Trace; t != nil && t.Statistics != nil && t.Statistics.RequestsPerS > 0 {
 		p.highest = maxSuperposed * t.Statistics.RequestsPerS
 		found.load = min(found.load, p.highest/highestShare)
 	}

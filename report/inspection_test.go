@@ -311,3 +311,36 @@ func TestTrafficSeries(t *testing.T) {
 		t.Errorf("%d points with %d requests to %v s", len(points), sum, points[len(points)-1].EndS)
 	}
 }
+
+// TestLoadKeepsBursts: thinning rows pulls the dispersion of counts toward 1 as it must, 1 + f·(I − 1), and
+// superposing copies leaves it as it was.
+func TestLoadKeepsBursts(t *testing.T) {
+	const file = "AzureLLMInferenceTrace_code.csv.gz"
+	index := func(l trace.Load) (float64, float64) {
+		x := inspectPublished(t, file, l)
+		return *x.Arrivals.Dispersion[1].Index, *x.RequestsPerS
+	}
+	before, rate := index(trace.Load{})
+	var thinned, copied float64
+	const seeds = 8
+	for seed := range uint64(seeds) {
+		i, r := index(trace.Load{Scale: 0.3, Seed: seed})
+		thinned += i / seeds
+		if math.Abs(r/rate-0.3) > 0.02 {
+			t.Errorf("thinned to %v of the rate, want 0.3", r/rate)
+		}
+	}
+	if want := 1 + 0.3*(before-1); math.Abs(thinned-want) > 0.05*want {
+		t.Errorf("thinned: dispersion %v of %v, want %v", thinned, before, want)
+	}
+	for _, copies := range []float64{2, 3, 5} { // of one hour, so that they are not quite independent
+		i, r := index(trace.Load{Scale: copies})
+		copied += i / 3
+		if math.Abs(r/rate-copies) > 0.01*copies {
+			t.Errorf("superposed: %v times the rate, want %v", r/rate, copies)
+		}
+	}
+	if math.Abs(copied/before-1) > 0.4 {
+		t.Errorf("superposed: dispersion %v of %v", copied, before)
+	}
+}

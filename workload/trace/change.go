@@ -207,7 +207,9 @@ func (s *Changed) loaded(first bool) (r Reader, copies int, err error) {
 		return r, 1, err
 	}
 	in := r
-	if (l.Dequantise == On || l.Dequantise != Off && s.stats.Quantised()) && s.stats.Quantum > 0 {
+	if l.Dequantise == On && s.stats.Quantum == 0 {
+		s.note("de-quantise: the times show no tick")
+	} else if l.Dequantise == On || l.Dequantise != Off && s.stats.Quantised() {
 		r = &spread{step: step{r}, quantum: s.stats.Quantum, seed: l.Seed}
 		s.spread = true
 		s.note("de-quantise: rows spread over ticks of %v", s.stats.Quantum)

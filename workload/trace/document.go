@@ -17,6 +17,9 @@ type document struct {
 	longest int   // text that is read; 0 is maxText
 }
 
+// maxRecords bounds the requests of a document, which are held in memory: half a gigabyte.
+const maxRecords = 10_000_000
+
 // maxText bounds a key, a number or a text that is read.
 const maxText = 1 << 16
 

@@ -350,3 +350,14 @@ func TestConversation(t *testing.T) {
 		}
 	}
 }
+
+// TestFarApart: mode fix sorts rows from before the first one read, but not when that makes the trace too long.
+func TestFarApart(t *testing.T) {
+	const head = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+	for earliest, want := range map[string]string{"5000000": "", "2700000": "t: TIME: a row is more than 100 days after the earliest"} {
+		rows, _, err := read(t, head+"11000000,ChatGPT,1,1,2,API log\n"+earliest+",ChatGPT,1,1,2,API log\n12000000,ChatGPT,1,1,2,API log\n", Options{Mode: Fix})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || err == nil && rows[2].Arrival != clock.Time(7000000*clock.Second) {
+			t.Errorf("%s: %v", earliest, err)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"clifftop/sim/clock"
 )
@@ -34,12 +35,18 @@ func fuzz(t *testing.T, text, format string) {
 				for _, d := range c.Dropped {
 					sum += d
 				}
-				if err == io.EOF && (sum != c.Rows || n != c.Accepted) {
+				if err == io.EOF && (sum+c.Outside != c.Rows || n != c.Accepted) {
 					t.Errorf("%d rows, %d accepted, %d given, %v dropped", c.Rows, c.Accepted, n, c.Dropped)
 				}
 				break
 			}
-			if r.ID != n || r.Arrival < last || r.InputTokens < 1 || r.OutputTokens < 1 || r.Content.Tokens() > int64(r.InputTokens) {
+			bad := false
+			for _, t := range r.Then {
+				if t.Wait < 0 || t.InputTokens < 1 || t.OutputTokens < 1 || t.Content.Tokens() > int64(t.InputTokens) {
+					bad = true
+				}
+			}
+			if bad || r.ID != n || r.Arrival < last || r.InputTokens < 1 || r.OutputTokens < 1 || r.Content.Tokens() > int64(r.InputTokens) {
 				t.Fatalf("row %d: %+v after %v", n, r, last)
 			}
 			last = r.Arrival
@@ -73,6 +80,64 @@ func FuzzMooncake(f *testing.F) {
 			if object([]byte(line), func(_, _ []byte) {}) && !json.Valid([]byte(line)) {
 				t.Errorf("%q is taken for JSON", line)
 			}
+		}
+	})
+}
+
+// addExamples adds the examples of some formats, and variations of them with faults.
+func addExamples(f *testing.F, formats ...string) {
+	for name, x := range examples {
+		for _, format := range formats {
+			if strings.HasPrefix(name, format) {
+				f.Add(x.text)
+				f.Add(strings.Replace(x.text, "1", "-1", 1))
+				f.Add(x.text[:len(x.text)*2/3])
+			}
+		}
+	}
+}
+
+// FuzzColumns reads the other CSV formats.
+func FuzzColumns(f *testing.F) {
+	addExamples(f, "burstgpt", "vidur", "splitwise")
+	f.Fuzz(func(t *testing.T, text string) { fuzz(t, text, "") })
+}
+
+// FuzzObjects reads the other formats of JSON lines.
+func FuzzObjects(f *testing.F) {
+	addExamples(f, "bailian", "llmservingsim")
+	f.Fuzz(func(t *testing.T, text string) {
+		fuzz(t, text, "bailian")
+		fuzz(t, text, "llmservingsim")
+	})
+}
+
+// FuzzDocuments reads the results of benchmarks.
+func FuzzDocuments(f *testing.F) {
+	addExamples(f, "vllm-bench", "inference-perf")
+	f.Fuzz(func(t *testing.T, text string) { fuzz(t, text, "") })
+}
+
+// FuzzServeGen generates from a client's description, as long as it is a short one.
+func FuzzServeGen(f *testing.F) {
+	dir := clients()
+	f.Add(string(dir["chunk-12-trace.csv"].Data[:80]), string(dir["chunk-3-dataset.json"].Data))
+	f.Add("0,1,1,Weibull,0.5,1\n1e3,0.1,1,Gamma,1e-2,1\n", `{"0": {"input_tokens": "{5: 1, 7: 1e-3}", "output_tokens": "{6: 0.5}"}}`)
+	f.Fuzz(func(t *testing.T, rates, lengths string) {
+		file, err := OpenServeGen(fstest.MapFS{"chunk-1-trace.csv": {Data: []byte(rates)}, "chunk-1-dataset.json": {Data: []byte(lengths)}}, "fuzz", Options{Mode: Skip, MaxBadFraction: 1})
+		if err != nil {
+			return
+		}
+		var last clock.Time
+		for range 1000 {
+			r, err := file.Next()
+			if err != nil {
+				return
+			}
+			if r.Arrival < last || r.InputTokens < 1 || r.OutputTokens < 1 {
+				t.Fatalf("%+v after %v", r, last)
+			}
+			last = r.Arrival
 		}
 	})
 }

@@ -18,6 +18,9 @@ func readInferencePerf(f *File, d *document) (*records, error) {
 		if _, err := d.next(); err != nil {
 			return err
 		}
+		if len(t.list) == maxRecords {
+			return tooMany()
+		}
 		r := record{line: d.number}
 		timed := false
 		err := d.members(func(key string) error {

@@ -276,6 +276,11 @@ func (f *File) Next() (Row, error) {
 	if f.given == 0 && f.format.absolute && !f.sliced {
 		f.base = r.Arrival
 	}
+	if f.base < 0 && r.Arrival > clock.Time(clock.MaxRun)+f.base { // rows before the first that was read came first
+		f.err = &RowError{Name: f.name, Code: Time, Problem: "a row is more than 100 days after the earliest", Want: "a slice of the trace"}
+		f.Close() // only read from: nothing can be lost
+		return Row{}, f.err
+	}
 	r.Arrival -= f.base
 	r.ID = f.given
 	f.given++

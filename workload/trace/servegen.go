@@ -325,6 +325,9 @@ func (c *client) readRates(dir fs.FS, name, file string) error {
 				return refuse(Range, fields[i], "is not a number from 0 to 1e9", "start, rate, CV, law, shape, scale")
 			}
 		}
+		if v[0] > (clock.MaxRun - clock.Day).Seconds() {
+			return refuse(Time, fields[0], "is a window that begins too late", "at most 99 days from the start")
+		}
 		w := rateWindow{start: v[0], length: 600, rate: v[1], shape: v[4], weibull: string(fields[3]) == "Weibull"}
 		if w.rate > 0 && !w.weibull && string(fields[3]) != "Gamma" {
 			return refuse(Class, fields[3], "is a law that is not known", "Gamma or Weibull")
@@ -337,7 +340,7 @@ func (c *client) readRates(dir fs.FS, name, file string) error {
 				return refuse(Order, line, "begins no later than the window before", "windows in order")
 			}
 			c.windows[n-1].length = w.start - c.windows[n-1].start
-			w.length = c.windows[n-1].length
+			w.length = min(c.windows[n-1].length, clock.Day.Seconds())
 		}
 		c.windows = append(c.windows, w)
 	}

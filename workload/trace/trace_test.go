@@ -416,6 +416,7 @@ func TestFixtures(t *testing.T) {
 	for file, want := range map[string]string{
 		"fixtures/bad_azure.csv":      "2 map[FIELDS:2 INT:2 ORDER:1 RANGE:1 TIME:1 ZERO_IN:1 ZERO_OUT:1] <nil>",
 		"fixtures/bad_mooncake.jsonl": "2 map[HASHDUP:1 HASHLEN:2 INT:1 JSON:1 TIME:1 ZERO_OUT:1] <nil>",
+		"fixtures/bad_burstgpt.csv":   "3 map[CLASS:2 TIME:1 ZERO_OUT:2] <nil>",
 		"fixtures/bom_azure.csv":      "1 map[] <nil>",
 		"fixtures/empty.csv":          "0 map[] t: EMPTY: nothing in it (want a header and rows)",
 		"fixtures/header_only.csv":    "0 map[] t: EMPTY: no rows (want one or more)",
@@ -450,6 +451,12 @@ func TestPublicTraces(t *testing.T) {
 		{"mooncake_fast25_synthetic_trace.jsonl.gz", 3993, 3.906, 15325, 149, false},
 		{"fixtures/azure2024_format_synthetic.csv.gz", 0, 0, 0, 0, false},
 		{"fixtures/toolagent_reconstruction.jsonl.gz", 0, 0, 0, 0, true},
+		{"fixtures/azure2025_lmm_format_synthetic.csv.gz", 1000, 0, 0, 0, false},
+		{"fixtures/burstgpt_v1_format_synthetic.csv.gz", 0, 0, 0, 0, false},
+		{"fixtures/burstgpt_v3_format_synthetic.csv.gz", 0, 0, 0, 0, false},
+		{"fixtures/qwen_bailian_format_synthetic.jsonl", 0, 0, 0, 0, false},
+		{"llmservingsim_example_trace.jsonl", 10, 0, 0, 0, false},
+		{"vidur_arxiv_summarization.csv.gz", 28257, 0, 2588.08, 291.43, false},
 	} {
 		file, err := os.Open(filepath.Join(dir, c.file))
 		if err != nil {

@@ -19,11 +19,14 @@ func readVLLMBench(f *File, d *document) (*records, error) {
 	t := &records{timeless: true}
 	var lengths [2]int
 	found := [2]bool{}
-	at := func(i int) *record {
-		for i >= len(t.list) {
-			t.list = append(t.list, record{line: d.number, output: -1})
+	at := func(i int) (*record, error) {
+		if i == maxRecords {
+			return nil, tooMany()
 		}
-		return &t.list[i]
+		for i >= len(t.list) {
+			t.list = append(t.list, record{line: d.number})
+		}
+		return &t.list[i], nil
 	}
 	tokens := func(which int, set func(r *record, n int32)) error {
 		found[which] = true
@@ -32,7 +35,10 @@ func readVLLMBench(f *File, d *document) (*records, error) {
 			if err != nil {
 				return err
 			}
-			r := at(lengths[which])
+			r, err := at(lengths[which])
+			if err != nil {
+				return err
+			}
 			lengths[which]++
 			n, fault := count(b, f.options.MaxTokens)
 			r.note(fault)
@@ -53,7 +59,10 @@ func readVLLMBench(f *File, d *document) (*records, error) {
 				if err != nil {
 					return err
 				}
-				r := at(starts)
+				r, err := at(starts)
+				if err != nil {
+					return err
+				}
 				starts++
 				var fault *fault
 				r.at, fault = decimal(b, inSeconds)
@@ -63,9 +72,12 @@ func readVLLMBench(f *File, d *document) (*records, error) {
 		case "errors":
 			i := 0
 			return d.elements(func() error {
-				failed, err := d.anything()
-				at(i).failed = failed
+				r, err := at(i)
+				if err != nil {
+					return err
+				}
 				i++
+				r.failed, err = d.anything()
 				return err
 			})
 		}
@@ -81,6 +93,10 @@ func readVLLMBench(f *File, d *document) (*records, error) {
 	}
 	t.timeless = starts == 0
 	return t.sorted(), nil
+}
+
+func tooMany() error {
+	return &misshapen{"", fmt.Sprintf("at most %d requests in one document", maxRecords)}
 }
 
 // note keeps the first fault of a record.
