@@ -16,7 +16,8 @@ import (
 // Verify runs a policy on random engines and loads. It demands that what holds in every run holds (see [CheckTape]);
 // that every request is served in the end; and that the naive engine, the real one stepped singly, at full length and
 // in detail, and a second run of it, all tell the same story, token for token.
-func Verify(t *testing.T, p Policy) {
+func Verify(t testing.TB, p Policy) {
+	t.Helper()
 	seen := make(map[string]int)
 	rapid.Check(t, func(t *rapid.T) {
 		c := p.Draw(t)
