@@ -178,6 +178,9 @@ type View interface {
 	// whole answer is on its way.
 	SwapOut(s Seq) bool
 
+	// A look at a request refreshes what a radix cache holds of it, so that it is evicted later. Hence Repeats may only
+	// look at requests that Schedule has just looked at.
+	//
 	// WaitingLen is the length of the queue. Waiting looks at its i-th request, from 0; ok is false when
 	// there is none. i > 0 is allowed only without an [Order], and costs in proportion to i.
 	WaitingLen() int

@@ -166,11 +166,15 @@ func (p *SGLang) prefill(v View) bool {
 // Repeats implements [Scheduler]. Once a request did not fit nobody is tried before a sequence leaves,
 // so that the falling ratio changes nothing until then.
 func (p *SGLang) Repeats(v View) int {
-	w, waits := v.Waiting(0)
 	switch {
 	case v.NextPrefill(None) != None:
 		return 1 // it found no free blocks this time
-	case !waits, p.gate.shut(v) != NotBlocked && !p.PreemptByPriority:
+	case p.gate.shut(v) != NotBlocked && !p.PreemptByPriority:
+		return forever
+	}
+	w, waits := v.Waiting(0)
+	switch {
+	case !waits:
 		return forever
 	case p.PreemptByPriority && !p.lookAhead && !w.Live:
 		return p.blockedFor(v, w)

@@ -84,5 +84,5 @@ func (p *SGLang) blockedFor(v View, w Waiting) int {
 			k += step
 		}
 	}
-	return int(k)
+	return int(min(k, forever))
 }
