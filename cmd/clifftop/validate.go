@@ -40,6 +40,7 @@ does not know, such as the GPU; model, arrivals and lengths are the result's unl
 		Example: `  clifftop validate --reference measured.csv
   clifftop validate --reference measured.csv --only gpu=H100 --only load=open --format csv
   clifftop validate --reference measured.csv --out results
+  clifftop validate --reference measured.csv --only s2r-exp18-s0 --format scenario
   clifftop validate scenario.yaml --reference vllm-result.json`,
 		Args: atMostOne("scenario"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -60,6 +61,9 @@ does not know, such as the GPU; model, arrivals and lengths are the result's unl
 			if err != nil {
 				return err
 			}
+			if output.format == "scenario" {
+				return failed(printOnce(c.OutOrStdout(), func(w io.Writer) error { return validation.WriteScenarios(w, j.cases) }))
+			}
 			if ablate {
 				return j.ablate(c, &output, options)
 			}
@@ -67,7 +71,7 @@ does not know, such as the GPU; model, arrivals and lengths are the result's unl
 		},
 	}
 	scenario.register(c)
-	output.register(c, "table", "json", "csv", "markdown")
+	output.register(c, "table", "json", "csv", "markdown", "scenario")
 	output.registerRun(c)
 	flags := c.Flags()
 	flags.StringVar(&reference, "reference", "", "the `FILE` of measured runs")

@@ -11,6 +11,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/report"
+	"clifftop/sim/clock"
 	"clifftop/workload"
 )
 
@@ -183,7 +184,7 @@ func (b *bench) traffic(c *Case, s *experiments.Scenario, fill func(string, stri
 		if s.Given(l.key) {
 			continue
 		}
-		lens := slices.DeleteFunc(slices.Clone(l.lens), func(x float64) bool { return !(x >= 1 && x < 1<<29) })
+		lens := slices.DeleteFunc(slices.Clone(l.lens), func(x float64) bool { return !(x >= 1 && x <= mostTokens) })
 		switch {
 		case len(lens) > 1:
 			fill(l.key, "%s", quantiles(lens))
@@ -226,6 +227,9 @@ func (b *bench) requests() []workload.Request {
 	start := slices.Min(b.StartTimes)
 	var list []recorded
 	for i := range n {
+		if b.StartTimes[i]-start > clock.MaxRun.Seconds() || b.InputLens[i] > mostTokens || b.OutputLens[i] > mostTokens {
+			return nil
+		}
 		q := recorded{arrival: b.StartTimes[i] - start, input: int(b.InputLens[i]), output: int(b.OutputLens[i]), failed: b.OutputLens[i] < 1}
 		list = append(list, q)
 	}

@@ -95,3 +95,19 @@ func TestBenchFillsInWhatTheScenarioLeavesOpen(t *testing.T) {
 		}
 	}
 }
+
+// FuzzReadBench wants no file to make the reader panic.
+func FuzzReadBench(f *testing.F) {
+	s, err := experiments.Parse("here", []byte("{}"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte(`{"model_id": "llama-3.1-8b", "request_rate": "inf", "burstiness": 0.5, "max_concurrency": 4, "num_prompts": 2, "completed": 2, "total_input_tokens": 9, "total_output_tokens": 9, "mean_ttft_ms": 1}`))
+	f.Add([]byte(`{"request_rate": 3, "num_prompts": 2, "mean_ttft_ms": 1, "input_lens": [1, 2], "output_lens": [1e9, 0], "start_times": [1e300, 0]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		ref, c, err := ReadBench("r.json", data, s)
+		if err == nil && (len(ref.Rows) != 1 || c.setup == nil) {
+			t.Error("neither a case nor an error")
+		}
+	})
+}

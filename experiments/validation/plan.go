@@ -3,6 +3,7 @@ package validation
 import (
 	"errors"
 	"fmt"
+	"io"
 	"sort"
 	"strconv"
 	"strings"
@@ -166,6 +167,41 @@ func (c *Case) replay(ref *Reference) error {
 	}
 	c.stages = append(c.stages, report.StageSpan{Name: "stage " + c.Rows[len(c.Rows)-1].Stage, End: never})
 	return nil
+}
+
+// WriteScenarios writes what the cases run as scenario files would have it, apart by lines of dashes. Comments tell what
+// was filled in, and what a scenario cannot say.
+func WriteScenarios(w io.Writer, cases []*Case) error {
+	var b strings.Builder
+	for i, c := range cases {
+		if i > 0 {
+			b.WriteString("---\n")
+		}
+		comment := func(format string, args ...any) {
+			b.WriteString("# " + strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ") + "\n")
+		}
+		for _, r := range c.Rows {
+			comment("%s", r.ID)
+		}
+		switch {
+		case c.Bad != "":
+			comment("bad: %s", c.Bad)
+		case c.Refused != "":
+			comment("refused: %s", c.Refused)
+		}
+		for _, note := range c.Notes {
+			comment("%s", note)
+		}
+		if len(c.Applied) > 0 {
+			comment("rules: %s", strings.Join(c.Applied, ", "))
+		}
+		if c.list != nil {
+			comment("%d requests of %s are sent in place of the workload's arrivals and lengths", len(c.list), c.Rows[0].RequestFile)
+		}
+		b.Write(c.YAML)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // apply notes that a rule was needed.

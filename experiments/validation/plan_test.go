@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"clifftop/experiments"
 )
 
 // table makes a reference of the given lines.
@@ -187,5 +189,30 @@ func TestSpread(t *testing.T) {
 	}
 	if s := spread("x", nil); s.Median != nil {
 		t.Error("a median of nothing")
+	}
+}
+
+// What is run can be written as a scenario, which says the same.
+func TestScenariosCanBeRead(t *testing.T) {
+	ref := table(t, openHead+",tp",
+		"a-0,inference-sim/training,a,0,vllm,,llama-3.1-70b,H100,open,3,60,180,,247,100,40,,4",
+		"a-1,inference-sim/training,a,1,vllm,,llama-3.1-70b,H100,open,6,60,360,,247,100,40,,4")
+	ref.Rows[0].InputSpec = "system 100 + question 466 nominal"
+	c := Plan(ref)[0]
+	if c.Refused+c.Bad != "" {
+		t.Fatal(c.Refused + c.Bad)
+	}
+	var b strings.Builder
+	if err := WriteScenarios(&b, []*Case{c}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := experiments.Parse("again.yaml", []byte(b.String()))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, b.String())
+	}
+	w := s.Workload
+	if len(w.Arrivals.Stages) != 2 || *w.Arrivals.Stages[1].Rate != 6 || *w.Input.Min != 582 || *w.Input.Max != 606 || w.Prefix.SharedTokens != 100 || w.Sampling != "top_p" ||
+		*s.Engine.Version != "vllm-0.15" || s.Engine.MaxNumSeqs != 128 || s.Deployment.TensorParallelSize != 4 {
+		t.Errorf("%s", b.String())
 	}
 }

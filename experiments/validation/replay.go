@@ -23,6 +23,9 @@ type recorded struct {
 	failed          bool
 }
 
+// mostTokens is the longest prompt or answer.
+const mostTokens = 1 << 29
+
 // readRequests reads a request-level file: CSV, gzipped where its name ends in .gz, with the columns
 // arrival_s, input_tokens and output_tokens, and optionally queued_s and has_error.
 func readRequests(path string) ([]recorded, error) {
@@ -93,13 +96,12 @@ func parseRequest(cells []string, at map[string]int) (q recorded, err error) {
 		}
 		*to = x
 	}
-	const tokens = 1 << 29
 	var input, output, failed float64
 	q.queued = -1
 	number("arrival_s", &q.arrival, clock.MaxRun.Seconds())
 	number("queued_s", &q.queued, clock.MaxRun.Seconds())
-	number("input_tokens", &input, tokens)
-	number("output_tokens", &output, tokens)
+	number("input_tokens", &input, mostTokens)
+	number("output_tokens", &output, mostTokens)
 	number("has_error", &failed, 1)
 	q.input, q.output, q.failed = int(input), int(output), failed != 0
 	if q.queued < 0 {

@@ -72,22 +72,22 @@ func (w *writer) deployment(gpu *model.GPU) {
 		w.c.apply("one_rank")
 	}
 	if d := r.WeightDtype; d != "" && d != w.llm.Precision.String() && d != w.llm.MoEPrecision.String() {
-		w.line("  dtype: %s", d)
+		w.line("  dtype: %q", d)
 	}
 	kv, ruled := r.kvDtype(gpu)
 	if ruled {
 		w.c.apply("kv_dtype")
 		w.c.note("kv_dtype: %q in the file, %s in the simulation", r.KVDtype, kv)
 	}
-	w.line("  kv_cache_dtype: %s", kv)
+	w.line("  kv_cache_dtype: %q", kv)
 }
 
 func (w *writer) engine() {
 	r := w.row
 	w.line("engine:")
-	w.line("  policy: %s", r.Engine)
+	w.line("  policy: %q", r.Engine)
 	if v, ruled := r.version(); r.Engine == "vllm" {
-		w.line("  version: %s", v)
+		w.line("  version: %q", v)
 		if ruled {
 			w.c.apply("version")
 			w.c.note("engine_version is not known: simulated as %s", v)
@@ -150,7 +150,7 @@ func (w *writer) traffic() error {
 	if ruled {
 		w.c.apply("sampling")
 	}
-	w.line("  sampling: %s", sampling)
+	w.line("  sampling: %q", sampling)
 	w.line("run:")
 	w.line("  warmup: none")
 	if r.Closed() {
