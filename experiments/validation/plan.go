@@ -116,6 +116,9 @@ func (c *Case) resolve(ref *Reference) error {
 		if r.derivesE2E() {
 			c.apply("e2e")
 		}
+		if r.chunked() {
+			c.apply("chunks")
+		}
 	}
 	if c.Rows[0].RequestFile != "" {
 		if err := c.replay(ref); err != nil {

@@ -216,3 +216,18 @@ func TestScenariosCanBeRead(t *testing.T) {
 		t.Errorf("%s", b.String())
 	}
 }
+
+// Times between chunks of several tokens are not those between tokens.
+func TestChunksOfTokensAreNotCompared(t *testing.T) {
+	const head = "run_id,engine,model,gpu,load_mode,concurrency,n_requests,input_tokens_mean,output_tokens_nominal,tpot_mean_ms,itl_mean_ms"
+	ref := table(t, head,
+		"one,vllm,llama-3.1-8b,H100,closed,4,8,100,20,7,7.1",
+		"ten,vllm,llama-3.1-8b,H100,closed,4,8,100,20,7,70")
+	r, err := Run(context.Background(), ref, Plan(ref), nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Rows[0].Error("itl_mean_ms") == nil || r.Rows[1].Error("itl_mean_ms") != nil || r.Rows[1].Error("tpot_mean_ms") == nil {
+		t.Errorf("%+v", r.Rows)
+	}
+}

@@ -34,6 +34,7 @@ func Rules() []Rule {
 		{"queue_clock", "in runs of LLMServingSim the time to first token counts from the engine's queue: no front end, no streaming delay, and requests arrive when they were queued"},
 		{"workstation", "the RTX PRO 6000 of LLMServingSim's runs is the workstation edition, in a machine that moves 16 GB/s between two"},
 		{"one_rank", "attention-data-parallel ranks are alike: one is simulated, with every n-th request, and its throughput counts n times"},
+		{"chunks", "where the mean time between chunks is several times that per token, the stream carries several tokens a chunk (SGLang's stream_interval), and times between chunks are not compared"},
 		{"e2e", "where only TTFT and TPOT were published, the measured end-to-end latency is TTFT + TPOT · (answer's tokens - 1), of the means"},
 		{"offload", "offloading of KV to host memory is not simulated"},
 	}

@@ -28,7 +28,7 @@ func Metrics() []Metric {
 	}{
 		{"ttft", func(r *Row) *Latency { return &r.TTFT }, func(l *report.Latency) *report.Distribution { return &l.TTFT }},
 		{"tpot", tpot, func(l *report.Latency) *report.Distribution { return &l.TPOT }},
-		{"itl", func(r *Row) *Latency { return &r.ITL }, func(l *report.Latency) *report.Distribution { return &l.ITL }},
+		{"itl", itl, func(l *report.Latency) *report.Distribution { return &l.ITL }},
 		{"e2e", e2e, func(l *report.Latency) *report.Distribution { return &l.E2E }},
 	} {
 		for _, s := range []struct {
@@ -73,6 +73,21 @@ func tpot(r *Row) *Latency {
 		l.P50, l.P90, l.P95, l.P99 = nil, nil, nil, nil
 	}
 	return &l
+}
+
+// itl is the time between chunks, which is that between tokens where a chunk has one.
+func itl(r *Row) *Latency {
+	if r.chunked() {
+		return &Latency{}
+	}
+	return &r.ITL
+}
+
+// chunked reports whether chunks of the stream carry several tokens: the mean time between chunks is then several
+// times that between tokens.
+func (r *Row) chunked() bool {
+	const several = 1.5
+	return r.ITL.Mean != nil && tpot(r).Mean != nil && *r.ITL.Mean > several**tpot(r).Mean
 }
 
 // e2e is the end-to-end latency, whose mean follows from TTFT and TPOT where it was not published: a request's is
