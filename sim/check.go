@@ -10,24 +10,41 @@ func (r *Replica) check() error {
 	c := &r.cohort
 	var running, members, prefills, held, windowed, growing int
 	var context, owed int64
-	need := make([]int32, len(c.need))
+	takes, promised := make([]int32, len(c.takes.need)), make([]int32, len(c.takes.need))
+	left, remaining := 0, int64(0)
 	for i := r.first; i != none; i = r.seq(i).next {
 		s := r.seq(i)
 		running++
-		computed := s.computed
+		computed, issued := s.computed, s.issued
 		switch s.phase {
 		case decoding:
 			members++
 			computed = s.target + int32(c.steps-s.joined)
+			issued += int32(c.steps - s.joined)
 			context += int64(computed)
-			need[s.residue]++
+			if !s.covered {
+				takes[s.residue]++
+			}
+			if s.promising {
+				promised[s.residue]++
+			}
+			if s.covered && computed > int32(s.reserved)*r.cfg.BlockSize {
+				return r.broken("request %d has computed %d tokens in %d reserved blocks", s.rec.Request.ID, computed, s.reserved)
+			}
 			if s.ends <= c.steps {
 				return r.broken("sequence of request %d decodes at step %d past its last %d", s.rec.Request.ID, c.steps, s.ends)
 			}
 		case prefilling:
 			prefills++
 		}
-		blocks := r.blocksFor(computed)
+		if !s.over {
+			remaining += int64(s.declared - issued)
+		}
+		blocks := max(s.reserved, r.blocksFor(computed))
+		if !s.promising && s.owed != s.promiseLeft(blocks) {
+			return r.broken("request %d is owed %d blocks of %d promised, not %d", s.rec.Request.ID, s.promiseLeft(blocks), s.promise, s.owed)
+		}
+		left += s.promiseLeft(blocks)
 		if r.caching {
 			owed += int64(blocks - len(s.blocks))
 			blocks = len(s.blocks)
@@ -37,12 +54,15 @@ func (r *Replica) check() error {
 		}
 		held += blocks
 		windowed += s.windowed
-		if charge := r.cfg.Window.Extra(r.blocksFor(computed)); s.windowed != charge {
+		if charge := r.cfg.Window.Extra(max(s.reserved, r.blocksFor(computed))); s.windowed != charge {
 			return r.broken("request %d is charged %d blocks for windowed layers, not %d", s.rec.Request.ID, s.windowed, charge)
 		}
 		if s.growing {
 			growing++
 		}
+	}
+	if r.promise.N > 0 { // its first step is counted, but not committed
+		remaining += int64(r.it.decodes)
 	}
 	switch {
 	case running != r.running || running > r.cfg.MaxNumSeqs:
@@ -54,15 +74,23 @@ func (r *Replica) check() error {
 		return r.broken("%d blocks owed, counted %d", owed, c.debt)
 	case windowed != r.windowed || growing != c.growing:
 		return r.broken("%d blocks charged to %d growing sequences, counted %d and %d", windowed, growing, r.windowed, c.growing)
+	case remaining != r.remaining || r.promise.N == 0 && r.groups.size() != 0 && r.groups.size() != c.size-r.lagging:
+		return r.broken("%d tokens remain, counted %d; groups of %d sequences in a cohort of %d, %d lagging",
+			remaining, r.remaining, r.groups.size(), c.size, r.lagging)
+	case r.hosted < 0 || r.hosted > r.cfg.HostBlocks:
+		return r.broken("%d blocks in host memory, which has room for %d", r.hosted, r.cfg.HostBlocks)
+	case left != r.promised:
+		return r.broken("%d promised blocks are left, counted %d", left, r.promised)
 	case r.free() < 0:
 		return r.broken("%d blocks free", r.free())
 	}
 	if free := r.pool.Usable() - held + int(r.pool.Shared()); free != r.pool.Free() {
 		return r.broken("%d of %d KV blocks are free, counted %d", free, r.pool.Usable(), r.pool.Free())
 	}
-	for k := range need {
-		if need[k] != c.need[k] {
-			return r.broken("%d sequences of residue %d, counted %d", need[k], k, c.need[k])
+	for k := range takes {
+		if takes[k] != c.takes.need[k] || promised[k] != c.promised.need[k] {
+			return r.broken("%d sequences of residue %d take blocks and %d were promised them, counted %d and %d",
+				takes[k], k, promised[k], c.takes.need[k], c.promised.need[k])
 		}
 	}
 	var tokens int64

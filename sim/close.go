@@ -7,7 +7,7 @@ package sim
 func (it *composition) finish() {
 	r := it.r
 	it.flight.stepped = it.stepped
-	if it.slow {
+	if it.slow || it.stepped && r.lagging > 0 {
 		it.putBack()
 	}
 	if r.queue.fair != nil {
@@ -15,14 +15,24 @@ func (it *composition) finish() {
 			r.queue.fair.produced(r.seq(i), 1)
 		}
 	}
-	for _, i := range it.joining {
-		r.joinCohort(i)
+	it.sortFirsts()
+	for _, i := range it.flight.firsts {
+		if s := r.seq(i); s.issued < s.slots {
+			r.joinCohort(i)
+			it.joined++
+		} else {
+			s.phase = finishing
+		}
 	}
+	it.open = false
 	if r.cfg.StreamPerSequence > 0 || it.flight.partial {
 		it.rank()
 	}
 	if r.host.steps == nil {
 		for _, i := range it.chunkSeqs {
+			r.seq(i).given = 0
+		}
+		for _, i := range it.flight.firsts {
 			r.seq(i).given = 0
 		}
 		if it.slow {
@@ -33,6 +43,9 @@ func (it *composition) finish() {
 	}
 }
 
+// sortFirsts brings the sequences that completed their prefill into running order.
+func (it *composition) sortFirsts() { it.r.sortBySerial(it.flight.firsts) }
+
 // rank gives the sequences that emit their places, as far as they do not follow from the running
 // order when they finish.
 func (it *composition) rank() {
@@ -42,17 +55,19 @@ func (it *composition) rank() {
 	default:
 		for k, i := range it.flight.firsts {
 			s := it.r.seq(i)
-			s.rank(int32(it.decodes + k + 1))
+			s.rank(int32(it.decodes-it.resumed+k+1), s.issued)
 		}
 	}
 }
 
-// rank notes the place of the token that completes a prefill.
-func (s *sequence) rank(place int32) {
-	if s.issued == 1 {
+// rank notes the place of a token of s, the issued-th, among those of its iteration.
+func (s *sequence) rank(place, issued int32) {
+	if issued == 1 {
 		s.firstRank = place
 	}
-	s.lastRank = place
+	if issued <= s.output {
+		s.lastRank = place
+	}
 }
 
 // putBack gives the members that got no token their step back.
@@ -63,7 +78,7 @@ func (it *composition) putBack() {
 		if s.phase != decoding {
 			continue
 		}
-		if s.given > 0 {
+		if it.got(s) {
 			if s.lagging {
 				s.lagging = false
 				r.lagging--
@@ -102,9 +117,9 @@ func (it *composition) rankByWalking() {
 		}
 		place++
 		if completes {
-			s.rank(place)
+			s.rank(place, s.issued)
 		} else {
-			s.lastRank = place
+			s.rank(place, s.issued+int32(r.cohort.steps-s.joined))
 		}
 		if it.flight.partial {
 			it.flight.emitters = append(it.flight.emitters, i)
@@ -117,31 +132,31 @@ func (it *composition) reportStep() {
 	r := it.r
 	st := &r.step
 	st.Span = &r.span
-	st.Preempted = it.victims
+	st.Preempted, st.SwappedOut = it.victims, it.swaps
 	st.FreeBlocks = r.free()
 	st.Scheduled = st.Scheduled[:0]
 	for i := r.first; i != none; i = r.seq(i).next {
 		s := r.seq(i)
 		share := Share{Request: s.rec.Request.ID}
+		if s.serial > it.serials {
+			share.Cached, share.Loaded = s.reused, s.loaded
+		}
 		switch {
-		case contains(it.chunkSeqs, i):
+		case contains(it.chunkSeqs, i), s.joinBatch == it.flight.number:
 			share.Tokens = s.given
-			share.Emits = contains(it.flight.firsts, i)
-			if s.serial > it.serials {
-				share.Cached = s.reused
-			}
+			share.Emits = s.joinBatch == it.flight.number
 		case s.lastBatch == it.flight.number && s.phase == finishing,
 			it.stepped && s.phase == decoding && !s.lagging && s.joinBatch < it.flight.number:
 			share.Tokens, share.Emits = 1, true
 		default:
 			continue
 		}
-		share.Ends = contains(it.flight.finishes, i)
+		share.Ends = s.slots == s.output && contains(it.flight.finishes, i) || contains(it.flight.lasts, i)
 		st.Scheduled = append(st.Scheduled, share)
 		s.given = 0
 	}
 	r.host.steps.Step(st)
-	it.victims = it.victims[:0]
+	it.victims, it.swaps = it.victims[:0], it.swaps[:0]
 }
 
 func contains(list []int32, i int32) bool {

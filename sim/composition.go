@@ -22,6 +22,8 @@ type composition struct {
 	budget  int32
 	blocked sched.Cause
 
+	open    bool  // it is being composed
+	asked   bool  // the policy has asked what changes when a sequence leaves
 	looked  bool  // the policy has looked at the queue beyond its head
 	stepped bool  // the cohort's step is counted
 	slow    bool  // and its members are given their tokens one by one
@@ -35,23 +37,34 @@ type composition struct {
 	prefill, recomputed int
 	preempted           int     // sequences preempted in it
 	victims             []int64 // their requests, and those of empty compositions before
+	swaps               []int64 // those of them that were swapped out
+	joined              int     // sequences that joined the cohort in the end
 	ranked              bool    // finishing sequences have been given their rank
-	joining             []int32 // sequences that completed their prefill and will decode
+	resumed             int     // sequences among flight.firsts that were swapped in and decode
 	late                []lateGap
+
+	padRows, padTokens int
+	padContext         int64
+	padTo              int32
+	padded             []model.Chunk
 }
 
 var _ sched.View = (*composition)(nil)
 
 func (it *composition) begin(number int64) {
+	it.r.refile()
+	it.open = true
 	it.flight = it.r.inFlight.next()
 	it.budget = int32(min(it.r.cfg.MaxNumBatchedTokens, math.MaxInt32))
 	it.blocked = sched.NotBlocked
-	it.looked, it.stepped, it.slow, it.mixed, it.ranked = false, false, false, false, false
+	it.asked, it.looked = false, false
+	it.stepped, it.slow, it.mixed, it.ranked = false, false, false, false
 	it.serials = it.r.serials
 	it.decodes, it.gaps, it.context = 0, 0, 0
 	it.prefill, it.recomputed, it.preempted = 0, 0, 0
 	it.chunks, it.chunkSeqs = it.chunks[:0], it.chunkSeqs[:0]
-	it.joining, it.late = it.joining[:0], it.late[:0]
+	it.late = it.late[:0]
+	it.joined, it.resumed, it.padRows, it.padTokens, it.padContext, it.padTo = 0, 0, 0, 0, 0, 0
 	it.flight.clear()
 	it.flight.number = number
 	if fair := it.r.queue.fair; fair != nil {
@@ -64,35 +77,8 @@ func (it *composition) begin(number int64) {
 
 // plain reports whether the iteration is the cohort's step and nothing else.
 func (it *composition) plain() bool {
-	return !it.slow && it.decodes > 0 && len(it.chunks) == 0 && it.preempted == 0
+	return !it.slow && it.decodes > 0 && len(it.chunks) == 0 && it.preempted == 0 && it.r.moved == 0
 }
-
-// Budget implements [sched.View].
-func (it *composition) Budget() int32 { return it.budget }
-
-// Seats implements [sched.View].
-func (it *composition) Seats() int { return it.r.cfg.MaxNumSeqs - it.r.running }
-
-// RunningLen implements [sched.View].
-func (it *composition) RunningLen() int { return it.r.running }
-
-// Blocks implements [sched.View].
-func (it *composition) Blocks() int { return it.r.cfg.NumGPUBlocks }
-
-// FreeBlocks implements [sched.View].
-func (it *composition) FreeBlocks() int { return it.r.free() }
-
-// BlocksFor implements [sched.View].
-func (it *composition) BlocksFor(tokens int32) int { return it.r.pagesFor(tokens) }
-
-// First implements [sched.View].
-func (it *composition) First() sched.Seq { return sched.Seq(it.r.first) }
-
-// Next implements [sched.View].
-func (it *composition) Next(s sched.Seq) sched.Seq { return sched.Seq(it.r.seq(int32(s)).next) }
-
-// Last implements [sched.View].
-func (it *composition) Last() sched.Seq { return sched.Seq(it.r.last) }
 
 // Missing implements [sched.View].
 func (it *composition) Missing(i sched.Seq) int32 {
@@ -158,13 +144,14 @@ func (it *composition) DecodeFirst() bool {
 	return it.r.cohort.size == 0 || it.step()
 }
 
-// step gives the cohort its step, if the pool and the budget have room for it and no member lags.
+// step gives the cohort its step, if the pool and the budget have room for it.
 func (it *composition) step() bool {
 	r, c := it.r, &it.r.cohort
-	need := int(c.need[c.residueAt(c.steps)])
-	if r.lagging > 0 || c.size > int(it.budget) || need+r.windowNeed(false) > r.free() {
+	need := c.takes.at(c.steps)
+	if c.size > int(it.budget) || need+r.windowNeed(false) > r.free() || need > 0 && r.holes != nil {
 		return false
 	}
+	r.promised -= c.promised.at(c.steps)
 	r.windowNeed(true)
 	if r.caching {
 		c.debt += need
@@ -173,6 +160,9 @@ func (it *composition) step() bool {
 	}
 	it.countStep()
 	it.countCohortGaps()
+	if r.caching && r.depth > 1 {
+		it.registerRested()
+	}
 	it.decodes = c.size
 	it.context = c.context
 	it.budget -= int32(c.size)
@@ -225,47 +215,68 @@ func (it *composition) Grow(i sched.Seq, n int32) bool {
 		// The step is counted, but the token is not given yet.
 		computed = s.target + int32(r.cohort.steps-s.joined) - 1
 	}
-	return it.grow(s, computed, n)
+	return it.grow(int32(i), s, r.blocksFor(computed+n))
 }
 
-// grow takes the blocks that s, having computed tokens, needs for n more.
-func (it *composition) grow(s *sequence, computed, n int32) bool {
+// grow makes s hold so many blocks in all, if it holds less and the pool has them.
+func (it *composition) grow(i int32, s *sequence, blocks int) bool {
 	r := it.r
-	blocks := r.blocksFor(computed + n)
-	more := blocks - r.blocksFor(computed)
-	if more+r.cfg.Window.Extra(blocks)-s.windowed > r.free() {
+	held := r.held(s)
+	blocks = max(blocks, held)
+	if blocks-held+r.cfg.Window.Extra(blocks)-s.windowed > r.free() {
 		return false
 	}
+	if r.holes != nil && blocks > held {
+		start, ok := 0, false
+		if held == 0 {
+			start, ok = r.holes.Take(blocks)
+		}
+		if !ok {
+			return false
+		}
+		s.hole = start
+	}
+	left, growing := s.promiseLeft(held), s.growing
 	if r.cfg.Window.Layers > 0 {
 		r.chargeWindow(s, blocks)
 	}
-	if !r.caching {
-		r.pool.TakeCount(more)
+	s.grown = true
+	if r.caching {
+		s.blocks = r.pool.Pop(s.blocks, blocks-held)
+	} else {
+		r.pool.TakeCount(blocks - held)
 		s.blockCount = blocks
-		return true
 	}
-	if more > 0 {
-		s.blocks = r.pool.Pop(s.blocks, more)
+	if s.promise > 0 {
+		r.keepPromise(s, blocks, left)
+	}
+	if s.promise > 0 && growing && !s.growing {
+		it.refile(i, s)
 	}
 	return true
 }
 
 // Give implements [sched.View].
 func (it *composition) Give(i sched.Seq, n int32) {
-	r := it.r
-	s := r.seq(int32(i))
-	s.given = n
-	it.budget -= n
+	s := it.r.seq(int32(i))
 	if s.phase == decoding {
 		it.giveDecode(int32(i), s)
 		return
 	}
+	it.givePrefill(int32(i), s, n)
+}
+
+func (it *composition) givePrefill(i int32, s *sequence, n int32) {
+	r := it.r
+	s.given, s.grown = n, false
+	it.budget -= n
 	it.chunks = append(it.chunks, model.Chunk{New: n, Cached: s.computed})
-	it.chunkSeqs = append(it.chunkSeqs, int32(i))
+	it.chunkSeqs = append(it.chunkSeqs, i)
 	it.countPrefill(s, n, 1)
 	s.computed += n
+	s.chunkBatch = it.flight.number
 	if r.caching {
-		r.register(s, s.computed/r.cfg.BlockSize)
+		r.register(s, min(s.computed, s.target-s.awaited)/r.cfg.BlockSize)
 	}
 	if s.computed < s.target {
 		return
@@ -275,25 +286,24 @@ func (it *composition) Give(i sched.Seq, n int32) {
 		it.countLate(s.lastEnd, 1)
 	}
 	s.issued++
-	r.prefills = without(r.prefills, int32(i))
-	it.flight.firsts = append(it.flight.firsts, int32(i))
-	if s.issued == s.output {
-		s.phase = finishing
-		return
-	}
-	it.joining = append(it.joining, int32(i))
+	r.prefills = without(r.prefills, i)
+	it.flight.firsts = append(it.flight.firsts, i)
 }
 
-// countPrefill counts n computed tokens of s as new or recomputed; sign -1 takes them back.
+// countPrefill counts n tokens of s as new or recomputed, from its computed ones on; sign -1 takes them back.
 func (it *composition) countPrefill(s *sequence, n int32, sign int) {
 	again := min(max(s.reached-s.computed, 0), n)
 	it.recomputed += sign * int(again)
 	it.prefill += sign * int(n-again)
 	s.rec.RecomputedTokens += int32(sign) * again
+	prompt := min(max(s.rec.Request.InputTokens-s.computed, 0), n)
+	it.r.uncomputed -= int64(sign) * int64(prompt)
 }
 
 func (it *composition) giveDecode(i int32, s *sequence) {
 	r := it.r
+	s.given, s.grown = 1, false
+	it.budget--
 	it.decodes++
 	length := s.target + int32(r.cohort.steps-s.joined)
 	it.context += int64(length)
@@ -312,6 +322,40 @@ func (it *composition) Admit(place int, n int32) sched.Seq {
 		it.unable("Admit where nobody waits")
 		return sched.None
 	}
+	i := r.take(place)
+	s := r.seq(i)
+	if s.hosted > 0 {
+		s.reused = 0
+		r.load(s)
+	} else {
+		s.loaded, s.reused = 0, r.takeCached(s)
+		s.computed, s.swapped = s.reused, false
+		r.uncomputed -= int64(min(s.reused, s.rec.Request.InputTokens))
+	}
+	if s.rec.Scheduled == clock.Never {
+		if r.queue.fair != nil {
+			r.queue.fair.admitted(s)
+		}
+		s.rec.Scheduled = r.now
+		s.rec.CachedTokens = s.reused
+	}
+	s.target = s.rec.Request.InputTokens + s.issued
+	it.expectTokens(i, s)
+	s.phase = prefilling
+	s.joinBatch, s.beforeJoin = math.MaxInt64, s.lastBatch
+	r.joinRunning(i)
+	it.grow(i, s, r.blocksFor(s.computed+n))
+	if s.swapped {
+		it.resume(i, s)
+	} else {
+		r.prefills = append(r.prefills, i)
+		it.givePrefill(i, s, n)
+	}
+	return sched.Seq(i)
+}
+
+// take takes the request at a place out of the queue, and returns its sequence.
+func (r *Replica) take(place int) int32 {
 	w := r.queue.at(place)
 	i := w.seq
 	if i == none {
@@ -321,27 +365,21 @@ func (it *composition) Admit(place int, n int32) sched.Seq {
 			p.seq = i
 		}
 	}
-	s := r.seq(i)
 	r.settle()
-	cached := r.takeCached(s)
 	r.queue.take(place)
 	r.host.levels.Waiting--
-	if s.rec.Scheduled == clock.Never {
-		if r.queue.fair != nil {
-			r.queue.fair.admitted(s)
-		}
-		s.rec.Scheduled = r.now
-		s.rec.CachedTokens = cached
+	return i
+}
+
+// expectTokens notes how many tokens of s, which is being admitted, are in flight.
+func (it *composition) expectTokens(i int32, s *sequence) {
+	r := it.r
+	if r.inFlight.n == 0 || s.issued == 0 || !r.emits(r.inFlight.at(0), i) {
+		return
 	}
-	s.phase = prefilling
-	s.target = s.rec.Request.InputTokens + s.issued
-	s.computed, s.reused = cached, cached
-	s.joinBatch, s.beforeJoin = math.MaxInt64, s.lastBatch
-	r.joinRunning(i)
-	r.prefills = append(r.prefills, i)
-	it.grow(s, cached, n)
-	it.Give(sched.Seq(i), n)
-	return sched.Seq(i)
+	s.awaited = 1
+	f := r.inFlight.at(0)
+	f.returns = append(f.returns, i)
 }
 
 // start makes s the sequence of request req, which reached the queue.
@@ -351,7 +389,11 @@ func (r *Replica) start(s *sequence, req *workload.Request) {
 	s.rec.Scheduled = clock.Never
 	s.rec.FirstToken, s.rec.LastToken = clock.Never, clock.Never
 	s.rec.ClientFirst, s.rec.ClientLast = clock.Never, clock.Never
-	s.output = r.host.outputOf(req)
+	s.output, s.declared = r.host.outputOf(req), r.host.declaredOf(req)
+	s.slots = s.output
+	if r.depth > 1 && s.declared > s.output {
+		s.slots++
+	}
 	if !r.caching {
 		return
 	}

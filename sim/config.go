@@ -123,6 +123,9 @@ func (c *Config) limits() sched.Limits {
 	}
 }
 
+// limited reports whether the queue may refuse requests.
+func (c *Config) limited() bool { return c.MaxQueuedRequests > 0 || c.MaxQueuedTokens > 0 }
+
 // Validate reports every fault of the configuration.
 func (c *Config) Validate() error {
 	var faults []error
@@ -150,6 +153,7 @@ func (c *Config) Validate() error {
 	want(c.HostBlocks >= 0 && c.HostFemtosPerBlock >= 0, "swap space: a size or a time is negative")
 	want(c.HostBlocks == 0 || !c.PrefixCaching, "swap space: KV that a prefix cache shares is not swapped")
 	want(!c.Contiguous || c.Window == Window{}, "contiguous KV: it has no charge for windowed layers")
+	want(c.HostBlocks == 0 || !c.PrefixCaching, "swap space: sequences that share a prefix cache are not swapped (turn one of them off)")
 	want(!c.Contiguous || !c.PrefixCaching, "contiguous KV: it has no prefix cache")
 	want(!c.Contiguous || c.NumGPUBlocks != 0, "contiguous KV: it needs a limited pool")
 	want(!c.Radix || c.PrefixCaching, "radix: prefix caching is off")

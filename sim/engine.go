@@ -13,6 +13,7 @@ import (
 	"fmt"
 
 	"clifftop/sim/clock"
+	"clifftop/sim/sched"
 	"clifftop/workload"
 )
 
@@ -139,6 +140,10 @@ func (e *Engine) event() (done bool, err error) {
 	case boundary:
 		err = e.replica.boundary()
 	}
+	e.levels.Blocked = sched.NotBlocked
+	if e.levels.Waiting > 0 {
+		e.levels.Blocked = e.replica.it.blocked
+	}
 	if !e.levels.equal(&e.reported) {
 		e.reported = e.levels
 		e.obs.Levels(at, &e.reported)
@@ -182,6 +187,11 @@ func (e *Engine) outputOf(r *workload.Request) int32 {
 	return min(r.OutputTokens, e.cfg.MaxModelLen-r.InputTokens)
 }
 
+// declaredOf is the longest answer to r that the engine has to expect.
+func (e *Engine) declaredOf(r *workload.Request) int32 {
+	return min(max(r.OutputTokens, e.cfg.MaxTokens), e.cfg.MaxModelLen-r.InputTokens)
+}
+
 // arrive takes in a request that its client has just sent.
 func (e *Engine) arrive(r *workload.Request) error {
 	if r.Arrival < e.now || r.InputTokens < 1 || r.OutputTokens < 1 {
@@ -190,12 +200,8 @@ func (e *Engine) arrive(r *workload.Request) error {
 	}
 	e.obs.Arrived(e.now, r)
 	if r.InputTokens >= e.cfg.MaxModelLen ||
-		e.replica.pagesFor(r.InputTokens+e.outputOf(r)-1) > e.cfg.UsableBlocks() {
-		rec := unserved(r, Rejected)
-		rec.Refusal = NeverFits
-		rec.Released = e.now
-		e.obs.Finished(&rec)
-		e.src.Done(r, e.now)
+		e.replica.pagesFor(r.InputTokens+e.declaredOf(r)-1) > e.cfg.UsableBlocks() {
+		e.refuse(r, NeverFits)
 		return nil
 	}
 	e.levels.System++
@@ -203,12 +209,20 @@ func (e *Engine) arrive(r *workload.Request) error {
 		e.patient[r.ID] = &patient{req: *r, seq: none, frontend: true}
 		e.departures.push(entry{int64(r.Arrival.Add(r.Patience)), r.ID, 0})
 	}
-	if at := e.visible(r); at > e.now || r.Patience > 0 || len(e.frontend) > 0 {
+	if at := e.visible(r); at > e.now || r.Patience > 0 || len(e.frontend) > 0 || e.cfg.limited() {
 		e.frontend.push(entry{int64(at), r.ID, e.hold(r)})
 		return nil
 	}
-	e.replica.enqueue(e.now, r)
+	e.join(r)
 	return nil
+}
+
+// refuse rejects a request now.
+func (e *Engine) refuse(r *workload.Request, why Refusal) {
+	rec := unserved(r, Rejected)
+	rec.Refusal, rec.Released = why, e.now
+	e.obs.Finished(&rec)
+	e.src.Done(r, e.now)
 }
 
 // hold keeps a request that is in the front end.
@@ -234,7 +248,18 @@ func (e *Engine) reachQueue(x entry) {
 		}
 		p.frontend = false
 	}
-	e.replica.enqueue(e.now, r)
+	e.join(r)
+}
+
+// join puts a request into the replica's queue, unless it is busy.
+func (e *Engine) join(r *workload.Request) {
+	if !e.replica.busy() {
+		e.replica.enqueue(e.now, r)
+		return
+	}
+	e.levels.System--
+	delete(e.patient, r.ID)
+	e.refuse(r, Busy)
 }
 
 // depart handles a client that leaves.
@@ -278,7 +303,12 @@ func (e *Engine) ended(rec *Record) {
 		delete(e.patient, rec.Request.ID)
 	}
 	e.obs.Finished(rec)
-	if rec.Outcome != Cancelled {
-		e.src.Done(&rec.Request, rec.ClientLast)
+}
+
+// answered tells the source that a client has its whole answer, as of rec.
+func (e *Engine) answered(rec *Record) {
+	if rec.Request.Patience > 0 {
+		delete(e.patient, rec.Request.ID)
 	}
+	e.src.Done(&rec.Request, rec.ClientLast)
 }

@@ -9,6 +9,9 @@ type flight struct {
 	// firsts are the sequences that completed a prefill in it, finishes those whose last token it
 	// issues, each in running order.
 	firsts, finishes []int32
+	// lasts are those whose answer it completes, without the engine knowing it before; returns those
+	// that were preempted and admitted again while it was in flight with a token of theirs.
+	lasts, returns []int32
 	// emitters lists the sequences that issue a token, where that does not follow from their life:
 	// when some decoding sequence was left out.
 	emitters []int32
@@ -17,10 +20,11 @@ type flight struct {
 }
 
 // eventful reports whether there is more to the flight than the tokens of the cohort.
-func (f *flight) eventful() bool { return len(f.firsts)+len(f.finishes) > 0 }
+func (f *flight) eventful() bool { return len(f.firsts)+len(f.finishes)+len(f.lasts) > 0 }
 
 func (f *flight) clear() {
 	f.firsts, f.finishes, f.emitters = f.firsts[:0], f.finishes[:0], f.emitters[:0]
+	f.lasts, f.returns = f.lasts[:0], f.returns[:0]
 	f.partial, f.stepped = false, false
 }
 

@@ -26,6 +26,15 @@ func (g *groups) hold(f *flight, members, joined int, number int64, end clock.Ti
 	}
 }
 
+// size is the number of members in the groups.
+func (g groups) size() int {
+	n := 0
+	for k := range g {
+		n += g[k].size
+	}
+	return n
+}
+
 // of is the group of member s. The list is not empty.
 func (g groups) of(s *sequence) *group {
 	for k := len(g) - 1; k > 0; k-- {
@@ -88,8 +97,13 @@ func (it *composition) countLate(from clock.Time, n int) {
 // countCohortGaps counts the gaps that end with the cohort's step.
 func (it *composition) countCohortGaps() {
 	r := it.r
+	for i := r.first; i != none && r.lagging > 0; i = r.seq(i).next {
+		if s := r.seq(i); s.lagging {
+			it.countGaps(s.lastBatch, s.lastEnd, 1)
+		}
+	}
 	if len(r.groups) == 0 {
-		it.gaps = r.cohort.size
+		it.gaps += r.cohort.size - r.lagging
 		return
 	}
 	for k := range r.groups {

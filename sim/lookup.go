@@ -62,9 +62,13 @@ func (it *composition) Path(place int, to []int32) []int32 {
 func (r *Replica) describe(w *waiting) sched.Waiting {
 	d := sched.Waiting{Progress: progress(&w.req), Preempted: w.seq != none, Urgency: w.urgency()}
 	d.Answer = r.host.outputOf(&w.req)
-	d.MaxTokens = d.Answer
+	d.MaxTokens = r.host.declaredOf(&w.req)
 	if w.seq != none {
-		d.Generated = r.seq(w.seq).issued
+		s := r.seq(w.seq)
+		d.Generated = s.issued
+		if s.hosted > 0 {
+			d.Computed = s.computed
+		}
 	}
 	d.Known = d.Prompt + d.Generated
 	return d

@@ -7,44 +7,76 @@ import (
 )
 
 // Preempt implements [sched.View].
-func (it *composition) Preempt(i sched.Seq) { it.preempt(i, false) }
+func (it *composition) Preempt(i sched.Seq) { it.preempt(int32(i), false) }
 
 // PreemptToTail implements [sched.View].
-func (it *composition) PreemptToTail(i sched.Seq) { it.preempt(i, true) }
+func (it *composition) PreemptToTail(i sched.Seq) { it.preempt(int32(i), true) }
 
-func (it *composition) preempt(i sched.Seq, tail bool) {
+func (it *composition) preempt(i int32, tail bool) {
 	r := it.r
-	s := r.seq(int32(i))
-	r.settle()
-	if s.phase == decoding {
-		it.takeBackDecode(int32(i), s)
-	} else if s.given > 0 {
-		it.takeBackChunk(int32(i), s)
-	}
+	s := r.seq(i)
+	ending := s.phase == finishing
+	it.takeBack(i, s)
 	s.reached = max(s.reached, s.computed)
-	s.rec.Preemptions++
-	done := s.phase == finishing && s.issued == s.output
+	if ending {
+		r.uncomputed -= s.promptLeft()
+	} else {
+		r.uncomputed += int64(min(s.computed, s.rec.Request.InputTokens))
+	}
 	if r.caching {
 		r.indexOwnBlocks(s)
 	}
-	r.leaveRunning(int32(i))
+	it.takeOut(i, s)
+	if ending {
+		s.phase = departed
+		return
+	}
+	r.requeue(i, s, tail)
+}
+
+// takeOut puts s out of the running batch.
+func (it *composition) takeOut(i int32, s *sequence) {
+	r := it.r
+	s.rec.Preemptions++
+	r.leaveRunning(i)
 	r.host.levels.Waiting++
 	r.host.obs.Preempted(r.now)
 	it.preempted++
 	if r.host.steps != nil {
 		it.victims = append(it.victims, s.rec.Request.ID)
 	}
-	s.given = 0
-	if done {
-		s.phase = departed
-		return
+	s.given, s.grown = 0, false
+	if s.awaited > 0 {
+		f := r.inFlight.at(0)
+		f.returns = without(f.returns, i)
+		s.awaited = 0
 	}
+}
+
+// requeue puts sequence i, which was preempted, into the queue.
+func (r *Replica) requeue(i int32, s *sequence, tail bool) {
 	s.phase = preempted
-	key := r.keyOf(&waiting{req: s.rec.Request, seq: int32(i)})
+	req := &s.rec.Request
+	key := r.keyOf(&waiting{req: *req, seq: i})
 	if tail {
-		r.queue.pushTail(&s.rec.Request, int32(i), key)
+		r.queue.pushTail(req, i, key)
 	} else {
-		r.queue.pushHead(&s.rec.Request, int32(i), key)
+		r.queue.pushHead(req, i, key)
+	}
+}
+
+// takeBack undoes what the iteration being composed gave to s, and lets it leave the cohort.
+func (it *composition) takeBack(i int32, s *sequence) {
+	it.r.settle()
+	switch {
+	case s.phase == decoding:
+		it.takeBackDecode(i, s)
+	case s.given > 0 && s.joinBatch == it.flight.number && s.swapped:
+		it.takeBackFirst(i, s)
+		it.takeBackToken(s)
+		it.resumed--
+	case s.given > 0:
+		it.takeBackChunk(i, s)
 	}
 }
 
@@ -59,39 +91,44 @@ func (it *composition) takeBackChunk(i int32, s *sequence) {
 	}
 	it.budget += s.given
 	if s.computed == s.target {
-		s.issued--
-		if s.issued > 0 {
+		it.takeBackFirst(i, s)
+		if s.issued--; s.issued > 0 {
 			it.countLate(s.lastEnd, -1)
 		}
-		s.joinBatch = math.MaxInt64
-		it.flight.firsts = without(it.flight.firsts, i)
-		it.joining = without(it.joining, i)
-		s.phase = prefilling
 	}
 	s.computed -= s.given
+	s.chunkBatch = 0
 	it.countPrefill(s, s.given, -1)
 }
 
-// takeBackDecode undoes the step of s, which decodes: the token it was given, or, in slow mode, the
-// step that was counted beforehand.
+// takeBackFirst takes s out of those that produce their first token since their admission.
+func (it *composition) takeBackFirst(i int32, s *sequence) {
+	it.flight.firsts = without(it.flight.firsts, i)
+	s.joinBatch = math.MaxInt64
+}
+
+// takeBackDecode undoes the step of s, which decodes: the token it was given or, where the policy visits
+// sequences singly, the step that was counted beforehand.
 func (it *composition) takeBackDecode(i int32, s *sequence) {
 	got := it.got(s)
-	length := s.target + int32(it.r.cohort.steps-s.joined)
 	it.r.leaveCohort(i)
-	if !it.stepped {
-		return
-	}
-	s.computed--
-	s.issued--
-	if it.r.queue.fair != nil {
+	if it.stepped && it.r.queue.fair != nil {
 		it.r.queue.fair.produced(s, -1)
 	}
-	if !got {
-		s.blockCount = it.r.blocksFor(s.computed)
-		return
+	if got {
+		it.takeBackToken(s)
+	} else if it.stepped {
+		s.computed--
+		s.issued--
 	}
+}
+
+// takeBackToken undoes the decode of s.
+func (it *composition) takeBackToken(s *sequence) {
 	it.budget++
 	it.decodes--
-	it.context -= int64(length)
+	it.context -= int64(s.computed)
 	it.countGaps(s.lastBatch, s.lastEnd, -1)
+	s.computed--
+	s.issued--
 }

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"fmt"
-
 	"clifftop/model"
 	"clifftop/sim/clock"
 	"clifftop/sim/kv"
@@ -24,6 +22,7 @@ type Replica struct {
 	depth int // iterations in flight
 
 	pool    *kv.Pool
+	holes   *kv.Holes // of a contiguous pool, beside pool, which counts
 	caching bool
 	queue   queue
 	seqs    slab
@@ -36,9 +35,15 @@ type Replica struct {
 	slots       int32   // slots given out
 	prefills    []int32 // running sequences in prefill, in running order
 	groups      groups
-	lagging     int // decoding sequences that missed the last step of the others
-	windowed    int // blocks charged for windowed layers
-	answers     int // running sequences whose answer others may come to share
+	lagging     int   // decoding sequences that missed the last step of the others
+	windowed    int   // blocks charged for windowed layers
+	promised    int   // blocks promised and not taken
+	uncomputed  int64 // prompt tokens of waiting and running requests that no iteration was given
+	hosted      int   // blocks in host memory
+	moved       int   // blocks copied to and from there since the last launch
+	remaining   int64 // answer tokens that running sequences may still be given, by what clients declared
+	longest     int32 // at least the most that one of them may
+	answers     int   // running sequences whose answer others may come to share
 
 	now       clock.Time
 	next      clock.Time // next boundary
@@ -76,6 +81,9 @@ func newReplica(cfg Config, host *Engine) *Replica {
 	} else {
 		r.pool = kv.NewCounter(cfg.UsableBlocks())
 	}
+	if cfg.Contiguous {
+		r.holes = kv.NewHoles(cfg.UsableBlocks())
+	}
 	r.cohort.init(cfg.BlockSize, r.caching || cfg.Window.Layers > 0)
 	r.first, r.last = int32(sched.None), int32(sched.None)
 	r.it.r = r
@@ -110,6 +118,14 @@ func (r *Replica) enqueue(at clock.Time, req *workload.Request) {
 		r.cut(at)
 	}
 	r.host.levels.Waiting++
+	r.uncomputed += int64(req.InputTokens)
+}
+
+// busy reports whether the queue takes nobody in.
+func (r *Replica) busy() bool {
+	l, most := &r.host.levels, r.cfg.MaxQueuedRequests
+	return most > 0 && l.Waiting+l.Running >= most ||
+		r.cfg.MaxQueuedTokens > 0 && r.uncomputed >= r.cfg.MaxQueuedTokens
 }
 
 // abort marks a request whose client left at the instant at; it goes at the next boundary.
@@ -228,7 +244,6 @@ func (r *Replica) compose() bool {
 		return false
 	}
 	it.finish()
-	r.host.levels.Blocked = it.blocked
 	if it.decodes == 0 && len(it.chunks) == 0 {
 		return false
 	}
@@ -237,17 +252,9 @@ func (r *Replica) compose() bool {
 	if r.gpuFree >= r.now {
 		start, remainder = r.gpuFree, r.remainder
 	}
-	b := &r.batch // field by field: whole-struct stores stall the loads that follow
-	b.Decodes, b.Context, b.Chunks = it.decodes, it.context, it.chunks
-	b.SharedTokens = r.pool.Shared() * int64(r.cfg.BlockSize)
-	b.Emit = it.decodes + len(it.flight.firsts)
-	first, slope, n := r.cfg.Timer.Span(b)
-	if first <= 0 || first >= clock.MaxFemtos || slope < 0 || n < 1 {
-		r.fault = fmt.Errorf("sim: the step timer gives %d iterations of %d+k·%d fs for %+v", n, first, slope, *b)
+	first, slope, n := r.pace()
+	if r.fault != nil {
 		return false
-	}
-	if r.cfg.Check && r.cfg.Floor != nil && float64(first) < r.cfg.Floor(b)*1e15*(1-1e-9) {
-		r.fault = r.broken("an iteration of %+v takes %d fs, but physics asks for %.0f", *b, first, r.cfg.Floor(b)*1e15)
 	}
 	p := &r.promise
 	p.Start, p.Remainder, p.First, p.Slope, p.N = start, remainder, first, slope, 1
@@ -271,16 +278,24 @@ func (r *Replica) repeatable() bool {
 	// Results of the iteration ahead change nothing for the cohort, unless somebody waits for the
 	// room that they leave, or reads blocks that they share.
 	f := r.inFlight.at(0)
-	return !f.partial && (len(f.finishes) == 0 || r.queue.len() == 0 && r.pool.Shared() == 0)
+	return !f.partial && len(f.lasts) == 0 &&
+		(len(f.finishes) == 0 || r.queue.len() == 0 && r.pool.Shared() == 0)
 }
 
 // horizon is the number of iterations, at most n, that will be like the one just composed.
 func (r *Replica) horizon(n int) int {
 	c := &r.cohort
 	n = min(n, r.maxSpan, r.cfg.Scheduler.Repeats(&r.it))
-	n = int(min(int64(n), r.nextFinish()-c.steps+1))
+	if r.it.asked && r.inFlight.n > 0 && len(r.inFlight.at(0).finishes) > 0 {
+		return 1 // the policy may do otherwise when they have left
+	}
+	n = int(min(int64(n), r.nextFinish()-c.steps+1, r.nextRefile()-c.steps+1))
 	if n > 1 {
-		n = 1 + c.stepsWithin(c.steps, r.free(), n-1)
+		free := r.free()
+		if r.holes != nil {
+			free = 0 // nobody grows out of a hole
+		}
+		n = 1 + c.takes.within(c.steps, free, n-1)
 	}
 	if n > 1 && r.queue.fair != nil {
 		n = r.queue.fair.sameHead(n)
@@ -312,11 +327,14 @@ func (r *Replica) commit() {
 	r.report(p, r.used()+r.released, wait)
 	r.released = 0
 	if more := p.N - 1; more > 0 {
-		blocks := c.blocksOver(c.steps, more)
+		blocks := c.takes.over(c.steps, more)
 		if r.caching {
 			c.debt += blocks
 		} else {
 			r.pool.TakeCount(blocks)
+		}
+		if c.promised.members > 0 {
+			r.promised -= c.promised.over(c.steps, more)
 		}
 		c.steps += int64(more)
 		c.context += int64(more) * int64(c.size)
@@ -330,8 +348,9 @@ func (r *Replica) commit() {
 	if it.stepped {
 		r.groups = r.groups[:0]
 	} else {
-		r.groups.hold(f, c.size-r.lagging, len(it.joining), r.batches, r.gpuFree)
+		r.groups.hold(f, c.size-r.lagging, it.joined, r.batches, r.gpuFree)
 	}
+	r.remaining -= int64(it.decodes)*int64(p.N) + int64(len(f.firsts)-it.resumed)
 	r.batches += int64(p.N)
 	if it.decodes > 0 {
 		r.decodeSteps += int64(p.N)
@@ -355,14 +374,21 @@ func (r *Replica) retire(f *flight) {
 		if s.phase != decoding || s.serial != e.tie || s.ends != e.key {
 			continue
 		}
-		if !r.it.ranked {
-			s.lastRank = r.ranks.upTo(s.slot) + int32(len(f.finishes))
+		if !r.it.ranked && s.issued+int32(c.steps-s.joined) == s.output {
+			s.lastRank = r.ranks.upTo(s.slot) + int32(len(f.finishes)-len(f.lasts))
+		}
+		if r.surprises(f, e.ref, s.issued+int32(c.steps-s.joined)) {
+			s.ends++
+			c.ends.push(entry{s.ends, s.serial, e.ref})
+			f.finishes = append(f.finishes, e.ref)
+			continue
 		}
 		r.leaveCohort(e.ref)
 		f.finishes = append(f.finishes, e.ref)
 	}
 	for _, i := range f.firsts {
-		if s := r.seq(i); s.phase == finishing {
+		s := r.seq(i)
+		if r.surprises(f, i, s.issued) || s.phase == finishing {
 			f.finishes = append(f.finishes, i)
 		}
 	}
@@ -373,6 +399,17 @@ func (r *Replica) retire(f *flight) {
 	if (r.it.slow || r.it.mixed) && len(f.firsts) > 0 {
 		r.sortBySerial(f.finishes)
 	}
+}
+
+// surprises notes that flight f completes the answer of sequence i, which has issued so many tokens, if that
+// is so and the engine cannot know it before the token is there.
+func (r *Replica) surprises(f *flight, i, issued int32) bool {
+	s := r.seq(i)
+	if s.slots == s.output || issued != s.output {
+		return false
+	}
+	f.lasts = append(f.lasts, i)
+	return true
 }
 
 func (r *Replica) sortBySerial(list []int32) {
@@ -388,8 +425,11 @@ func (r *Replica) sortBySerial(list []int32) {
 func (r *Replica) report(p clock.Progression, used int, wait clock.Duration) {
 	it, c, s := &r.it, &r.cohort, &r.span
 	step, context := c.steps, it.context
-	s.Wait, s.Decodes, s.Gaps, s.FirstTokens = wait, it.decodes, it.gaps, len(it.flight.firsts)
+	s.Wait, s.Decodes, s.Gaps, s.FirstTokens = wait, it.decodes, it.gaps, len(it.flight.firsts)-it.resumed
 	s.PrefillTokens, s.RecomputedTokens, s.Shared = it.prefill, it.recomputed, r.batch.SharedTokens
+	s.PaddedRows, s.PaddedTokens, s.PaddedContext = it.padRows, it.padTokens, it.padContext
+	s.SwappedBlocks = r.moved
+	r.moved = 0
 	for {
 		n := p.N
 		if r.released > 0 {
@@ -407,19 +447,20 @@ func (r *Replica) report(p clock.Progression, used int, wait clock.Duration) {
 		if n == 1 {
 			s.BlockFemtos = Mul64(uint64(used), uint64(p.First))
 		} else {
-			s.BlockFemtos = c.blockFemtos(used, &s.Progression, step)
-			used += c.blocksOver(step, n-1)
+			s.BlockFemtos = c.takes.femtos(used, &s.Progression, step)
+			used += c.takes.over(step, n-1)
 		}
 		s.UsedBlocks = used
 		r.host.obs.Span(s)
 		if n == p.N {
 			return
 		}
-		used += c.blocksOver(step+int64(n)-1, 1) - r.released
+		used += c.takes.over(step+int64(n)-1, 1) - r.released
 		r.released = 0
 		step += int64(n)
 		context += int64(n) * int64(it.decodes)
 		p = p.Tail(n)
+		s.PaddedContext += int64(n) * int64(it.padRows)
 		s.Wait, s.Gaps = 0, it.decodes
 	}
 }

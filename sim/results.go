@@ -1,23 +1,36 @@
 package sim
 
-import "clifftop/sim/clock"
+import (
+	"math"
+	"slices"
+
+	"clifftop/sim/clock"
+)
 
 // What an iteration's end brings: tokens delivered, requests completed, clients found gone.
 
 // process delivers the tokens of the oldest iteration in flight and releases what it finished.
 func (r *Replica) process(f *flight) {
 	for _, i := range f.firsts {
-		r.deliverFirst(r.seq(i), f.end)
+		if s := r.seq(i); !s.over {
+			r.deliverFirst(s, f.end)
+		}
 	}
 	if r.caching {
 		r.registerHeld(f)
+	}
+	for _, i := range f.returns {
+		r.deliverAwaited(i)
 	}
 	if len(f.finishes) == 0 {
 		return
 	}
 	r.settle()
 	for _, i := range f.finishes {
-		r.complete(i, f.end)
+		if slices.Contains(f.lasts, i) && r.staysOn(i, f) {
+			continue
+		}
+		r.complete(i, f)
 	}
 }
 
@@ -28,27 +41,112 @@ func (r *Replica) deliverFirst(s *sequence, end clock.Time) {
 		s.rec.ClientFirst = end.Add(clock.Duration(s.firstRank) * r.cfg.StreamPerSequence)
 	}
 	if s.phase == decoding || s.phase == finishing {
+		r.stream(s)
+	}
+}
+
+// stream counts s, which runs, among those that have been delivered a token since their admission.
+func (r *Replica) stream(s *sequence) {
+	if !s.streamed {
 		s.streamed = true
 		r.host.levels.Decoding++
 	}
 }
 
-// complete ends sequence i, whose last token was delivered at the instant end.
-func (r *Replica) complete(i int32, end clock.Time) {
+// deliverAwaited notes the token of sequence i that was in flight when it was admitted again.
+func (r *Replica) deliverAwaited(i int32) {
 	s := r.seq(i)
-	s.rec.Outcome = Completed
+	s.awaited = 0
+	r.stream(s)
+	if !r.caching {
+		return
+	}
+	computed := s.computed
+	if s.phase == decoding {
+		r.settle()
+		computed = s.target + int32(r.cohort.steps-s.joined)
+	}
+	if s.joinBatch != math.MaxInt64 {
+		computed-- // that of the token that it was given since is not known
+	}
+	r.register(s, computed/r.cfg.BlockSize)
+}
+
+// staysOn handles sequence i, whose last token flight f brings, which nobody foresaw. If the next
+// iteration in flight has a part of it already, it keeps its seat and its blocks until that one has
+// been processed; it is reported whether that is so.
+func (r *Replica) staysOn(i int32, f *flight) bool {
+	s := r.seq(i)
+	if !s.running() || r.inFlight.n == 1 || !r.partOf(r.inFlight.at(1), i) {
+		return false
+	}
+	r.answer(s, f.end)
+	if s.phase == prefilling { // it was preempted and admitted again
+		s.phase = finishing
+		r.prefills = without(r.prefills, i)
+	}
+	if next := r.inFlight.at(1); !slices.Contains(next.finishes, i) {
+		next.finishes = append(next.finishes, i)
+		r.sortBySerial(next.finishes)
+	}
+	return true
+}
+
+// partOf reports whether sequence i has a part in flight f.
+func (r *Replica) partOf(f *flight, i int32) bool {
+	return r.seq(i).chunkBatch == f.number || r.emits(f, i)
+}
+
+// answer hands the client of s its last token.
+func (r *Replica) answer(s *sequence, end clock.Time) {
+	s.over = true
 	s.rec.LastToken = end
 	s.rec.ClientLast = end.Add(clock.Duration(s.lastRank) * r.cfg.StreamPerSequence)
+	if s.running() {
+		issued := s.issued
+		if s.phase == decoding {
+			issued += int32(r.cohort.steps - s.joined)
+		}
+		r.remaining -= int64(s.declared - issued)
+	}
+	r.answered = true
+	r.host.answered(&s.rec)
+}
+
+// complete ends sequence i with the results of flight f, which bring its last token, or one too many.
+func (r *Replica) complete(i int32, f *flight) {
+	s := r.seq(i)
+	if !s.over {
+		r.answer(s, f.end)
+	} else if r.emits(f, i) {
+		r.host.obs.Dropped(f.end, 1)
+	}
+	s.rec.Outcome = Completed
 	s.rec.Tokens = s.output
-	if s.phase == departed {
+	switch s.phase {
+	case preempted:
+		r.leaveQueue(s)
+	case departed:
 		r.host.levels.Waiting--
-	} else {
+	default:
 		if r.caching {
 			r.register(s, (s.rec.Request.InputTokens+s.output-1)/r.cfg.BlockSize)
 		}
+		r.uncomputed -= s.promptLeft()
 		r.leaveRunning(i)
 	}
 	r.end(i)
+}
+
+// leaveQueue takes s, which was preempted, out of the queue.
+func (r *Replica) leaveQueue(s *sequence) {
+	r.queue.remove(&s.rec.Request)
+	r.host.levels.Waiting--
+	if s.hosted == 0 {
+		s.computed = 0
+	}
+	r.uncomputed -= s.promptLeft()
+	r.hosted -= s.hosted
 }
 
 // end tells that the life of sequence i is over and forgets it.
@@ -69,6 +167,7 @@ func (r *Replica) applyAborts() {
 		case p.seq == none:
 			r.host.levels.Waiting--
 			r.queue.remove(&p.req)
+			r.uncomputed -= int64(p.req.InputTokens)
 			r.host.leftUnserved(p, r.now)
 			r.answered = true
 		default:
@@ -94,16 +193,17 @@ func (r *Replica) cancel(i int32) {
 		issued--
 		r.host.obs.Dropped(f.end, 1)
 		f.firsts, f.finishes = without(f.firsts, i), without(f.finishes, i)
+		f.lasts, f.returns = without(f.lasts, i), without(f.returns, i)
 		f.emitters = without(f.emitters, i)
 	}
 	switch s.phase {
 	case preempted:
-		r.queue.remove(&s.rec.Request)
-		r.host.levels.Waiting--
+		r.leaveQueue(s)
 	case departed:
 		r.host.levels.Waiting--
 	default:
 		r.settle()
+		r.uncomputed -= s.promptLeft()
 		r.leaveRunning(i)
 	}
 	s.rec.Outcome, s.rec.Tokens = Cancelled, issued

@@ -30,7 +30,11 @@ type sequence struct {
 
 	firstRank, lastRank int32 // places of its first and last token among those of their iterations
 
-	output int32 // tokens to produce: the request's, cut at the model's longest sequence
+	output   int32 // tokens to produce: the request's, cut at the model's longest sequence
+	declared int32 // the most that the engine has to expect
+	slots    int32 // tokens that it issues: one more than it produces where its end comes as a surprise
+	over     bool  // its last token was delivered, but an iteration in flight still has a part of it
+
 	issued int32 // tokens produced by scheduled iterations; while decoding: when it joined the cohort
 
 	target   int32 // known tokens at the last admission
@@ -39,7 +43,10 @@ type sequence struct {
 	reused   int32 // tokens found in the prefix cache at the last admission
 	given    int32 // tokens given in the iteration being composed
 	client   int32 // whose it is, where the order shares service among clients
-	promised int32 // tokens that it was promised blocks for
+	awaited  int32 // tokens of its answer that were in flight at the last admission, and still are
+	loaded   int32 // tokens brought back from host memory at the last admission
+	hosted   int   // blocks in host memory
+	swapped  bool  // it was swapped out while it decoded
 
 	joined   int64 // cohort step at which it joined
 	ends     int64 // cohort step at which its last token is issued
@@ -49,14 +56,23 @@ type sequence struct {
 
 	joinBatch  int64      // iteration that completed its prefill
 	beforeJoin int64      // iteration that issued its last token before the last admission
+	chunkBatch int64      // iteration of its last prefill chunk
 	lastBatch  int64      // last iteration that issued a token, when it is not decoding in step
 	lastEnd    clock.Time // end of that iteration
 
 	// With prefix caching, its blocks; without, only their number.
 	blocks     []int32
 	blockCount int
+	hole       int   // where its blocks begin in a contiguous pool
 	windowed   int   // blocks charged for its windowed layers
 	growing    bool  // it decodes, and that charge can grow
+	grown      bool  // it has been given blocks in the iteration being composed
+	reserved   int   // blocks that it holds ahead of need, in all; 0 for none
+	covered    bool  // it decodes, and has room in them
+	promise    int   // blocks promised, in all, the charge for windowed layers included
+	owed       int   // those of them that it does not hold; not kept while promising
+	promising  bool  // it decodes, and the next block was promised
+	refileAt   int64 // cohort step at which covered or promising ends
 	registered int32 // leading blocks that are registered
 	keys       []uint64
 	walk       workload.BlockKeys
@@ -65,6 +81,12 @@ type sequence struct {
 	nextSame   int32 // neighbours among the sequences of its residue, in running order
 	prevSame   int32
 }
+
+// promptLeft is how many tokens of its prompt s, which runs, has not been given since its last admission.
+func (s *sequence) promptLeft() int64 { return int64(max(0, s.rec.Request.InputTokens-s.computed)) }
+
+// running reports whether s is in the running batch.
+func (s *sequence) running() bool { return s.phase < preempted }
 
 // notPrivate is a value of private that no block reaches.
 const notPrivate = 1<<31 - 1

@@ -71,10 +71,7 @@ func Draw(t *rapid.T) Case { return Policies()[0].Draw(t) }
 // policy refuses are taken back, and so are those that only the naive engine has.
 func (p Policy) Draw(t *rapid.T) Case {
 	c := p.draw(t)
-	cfg := &c.config
-	cfg.MaxTokens, cfg.CPUStep, cfg.CPUPerSequence = 0, 0, 0
-	cfg.MaxQueuedRequests, cfg.MaxQueuedTokens = 0, 0
-	cfg.HostBlocks, cfg.Contiguous, cfg.Radix = 0, false, false
+	c.config.Radix = false
 	return c
 }
 

@@ -8,6 +8,47 @@ import (
 	"clifftop/workload"
 )
 
+// What a policy may ask of its replica. It is noted if that changes when a sequence leaves.
+
+// Budget implements [sched.View].
+func (it *composition) Budget() int32 { return it.budget }
+
+// Seats implements [sched.View].
+func (it *composition) Seats() int { return it.r.cfg.MaxNumSeqs - it.RunningLen() }
+
+// RunningLen implements [sched.View].
+func (it *composition) RunningLen() int {
+	it.asked = true
+	return it.r.running
+}
+
+// Blocks implements [sched.View].
+func (it *composition) Blocks() int { return it.r.cfg.NumGPUBlocks }
+
+// FreeBlocks implements [sched.View].
+func (it *composition) FreeBlocks() int {
+	it.asked = true
+	return it.r.free()
+}
+
+// BlocksFor implements [sched.View].
+func (it *composition) BlocksFor(tokens int32) int { return it.r.pagesFor(tokens) }
+
+// First implements [sched.View].
+func (it *composition) First() sched.Seq {
+	it.asked = true
+	return sched.Seq(it.r.first)
+}
+
+// Next implements [sched.View].
+func (it *composition) Next(s sched.Seq) sched.Seq { return sched.Seq(it.r.seq(int32(s)).next) }
+
+// Last implements [sched.View].
+func (it *composition) Last() sched.Seq {
+	it.asked = true
+	return sched.Seq(it.r.last)
+}
+
 // Now implements [sched.View].
 func (it *composition) Now() clock.Time { return it.r.now }
 
@@ -15,7 +56,10 @@ func (it *composition) Now() clock.Time { return it.r.now }
 func (it *composition) DecodeSteps() int64 { return it.r.decodeSteps }
 
 // Departures implements [sched.View].
-func (it *composition) Departures() int64 { return it.r.departures }
+func (it *composition) Departures() int64 {
+	it.asked = true
+	return it.r.departures
+}
 
 // Prev implements [sched.View].
 func (it *composition) Prev(s sched.Seq) sched.Seq { return sched.Seq(it.r.seq(int32(s)).prev) }
@@ -41,7 +85,7 @@ func (it *composition) Decoding() int { return it.r.cohort.size }
 func (it *composition) Progress(i sched.Seq) sched.Progress {
 	s := it.r.seq(int32(i))
 	p := progress(&s.rec.Request)
-	p.MaxTokens = s.output
+	p.MaxTokens = s.declared
 	p.Generated = it.generated(s)
 	return p
 }
@@ -70,10 +114,15 @@ func progress(r *workload.Request) sched.Progress {
 
 // Remaining implements [sched.View].
 func (it *composition) Remaining(limit int32) int64 {
+	r := it.r
+	if limit >= r.longest {
+		return r.remaining
+	}
 	var sum int64
-	for i := it.r.first; i != none; i = it.r.seq(i).next {
-		s := it.r.seq(i)
-		sum += int64(min(s.output-it.generated(s), limit))
+	for i := r.first; i != none; i = r.seq(i).next {
+		if s := r.seq(i); !s.over {
+			sum += int64(min(s.declared-it.generated(s), limit))
+		}
 	}
 	return sum
 }
@@ -85,26 +134,11 @@ func (it *composition) WaitingLen() int {
 }
 
 // LargestFree implements [sched.View].
-func (it *composition) LargestFree() int { return it.FreeBlocks() }
-
-// Promise implements [sched.View].
-func (it *composition) Promise(i sched.Seq, tokens int32) { it.r.seq(int32(i)).promised = tokens }
-
-// Promised implements [sched.View].
-func (it *composition) Promised() int {
-	r, sum := it.r, 0
-	for i := r.first; i != none; i = r.seq(i).next {
-		s := r.seq(i)
-		if s.promised == 0 {
-			continue
-		}
-		computed := s.computed
-		if s.phase == decoding {
-			computed = s.target + int32(r.cohort.steps-s.joined)
-		}
-		sum += max(0, r.pagesFor(s.promised)-r.pagesFor(computed))
+func (it *composition) LargestFree() int {
+	if h := it.r.holes; h != nil {
+		return min(h.Largest(), it.FreeBlocks())
 	}
-	return sum
+	return it.FreeBlocks()
 }
 
 // keyOf asks the order for the key of a request that joins the queue.
@@ -122,18 +156,3 @@ func (it *composition) unable(verb string) {
 		it.r.fault = fmt.Errorf("sim: policy %T uses %s, which the engine does not do", it.r.cfg.Scheduler, verb)
 	}
 }
-
-// Reserve implements [sched.View].
-func (it *composition) Reserve(sched.Seq, int32) bool {
-	it.unable("Reserve")
-	return true
-}
-
-// SwapOut implements [sched.View].
-func (it *composition) SwapOut(sched.Seq) bool { return false }
-
-// Pad implements [sched.View].
-func (it *composition) Pad(int, int64) { it.unable("Pad") }
-
-// PadChunks implements [sched.View].
-func (it *composition) PadChunks(int32) { it.unable("PadChunks") }
