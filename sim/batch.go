@@ -98,6 +98,10 @@ func (r *Replica) leaveRunning(i int32) {
 		s.registered = 0
 		return
 	}
+	if r.radix != nil {
+		r.unlockPrefix(s)
+		return
+	}
 	r.pool.PutCount(s.blockCount)
 	if r.holes != nil {
 		r.holes.Put(s.hole, s.blockCount)

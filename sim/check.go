@@ -84,8 +84,8 @@ func (r *Replica) check() error {
 	case r.free() < 0:
 		return r.broken("%d blocks free", r.free())
 	}
-	if free := r.pool.Usable() - held + int(r.pool.Shared()); free != r.pool.Free() {
-		return r.broken("%d of %d KV blocks are free, counted %d", free, r.pool.Usable(), r.pool.Free())
+	if free := r.pool.Usable() - held + int(r.shared()); free != r.poolFree() {
+		return r.broken("%d of %d KV blocks are free, counted %d", free, r.pool.Usable(), r.poolFree())
 	}
 	for k := range takes {
 		if takes[k] != c.takes.need[k] || promised[k] != c.promised.need[k] {

@@ -156,7 +156,7 @@ func (it *composition) step() bool {
 	if r.caching {
 		c.debt += need
 	} else {
-		r.pool.TakeCount(need)
+		r.takeCount(need)
 	}
 	it.countStep()
 	it.countCohortGaps()
@@ -244,7 +244,7 @@ func (it *composition) grow(i int32, s *sequence, blocks int) bool {
 	if r.caching {
 		s.blocks = r.pool.Pop(s.blocks, blocks-held)
 	} else {
-		r.pool.TakeCount(blocks - held)
+		r.takeCount(blocks - held)
 		s.blockCount = blocks
 	}
 	if s.promise > 0 {
@@ -277,6 +277,9 @@ func (it *composition) givePrefill(i int32, s *sequence, n int32) {
 	s.chunkBatch = it.flight.number
 	if r.caching {
 		r.register(s, min(s.computed, s.target-s.awaited)/r.cfg.BlockSize)
+	}
+	if r.radix != nil {
+		it.flight.computed = append(it.flight.computed, computedChunk{i, s.computed, s.serial})
 	}
 	if s.computed < s.target {
 		return
@@ -393,6 +396,9 @@ func (r *Replica) start(s *sequence, req *workload.Request) {
 	s.slots = s.output
 	if r.depth > 1 && s.declared > s.output {
 		s.slots++
+	}
+	if r.radix != nil {
+		s.text = req.Text(s.text[:0])
 	}
 	if !r.caching {
 		return

@@ -164,7 +164,7 @@ func (e *Engine) drained() (done bool, err error) {
 	if e.levels.Waiting > 0 {
 		return false, ErrStuck
 	}
-	if r := e.replica; e.cfg.Check && (e.levels != Levels{} || r.used() != 0 || r.pool.Shared() != 0) {
+	if r := e.replica; e.cfg.Check && (e.levels != Levels{} || r.used() != 0 || r.shared() != 0) {
 		return false, r.broken("nothing is left to do, but %+v and %d blocks are in use", e.levels, r.used())
 	}
 	return true, nil

@@ -1,6 +1,9 @@
 package sim
 
-import "clifftop/sim/sched"
+import (
+	"clifftop/sim/sched"
+	"clifftop/workload"
+)
 
 // lookup remembers what the prefix cache holds of the head of the queue, so that a head that stays
 // blocked is not looked up again before something changes.
@@ -8,10 +11,11 @@ type lookup struct {
 	valid   bool
 	request int64
 	epoch   uint64
-	fresh   sequence // stands for a head that has no sequence yet
-	blocks  []int32  // cached leading blocks
-	held    int      // those referenced
-	most    int32    // the most blocks that may be found
+	fresh   sequence           // stands for a head that has no sequence yet
+	blocks  []int32            // cached leading blocks
+	held    int                // those referenced
+	most    int32              // the most blocks that may be found
+	text    []workload.Segment // scratch
 }
 
 // Waiting implements [sched.View].
@@ -29,6 +33,9 @@ func (it *composition) Waiting(place int) (sched.Waiting, bool) {
 		return sched.Waiting{}, false
 	}
 	head := r.describe(w)
+	if r.radix != nil {
+		return r.cached(w, head), true
+	}
 	if !r.caching || w.req.Content == nil && w.seq == none {
 		return head, true
 	}
@@ -55,7 +62,12 @@ func (it *composition) Beginning(place int, tokens int32) (key uint64, ok bool) 
 // Path implements [sched.View].
 func (it *composition) Path(place int, to []int32) []int32 {
 	it.looked = it.looked || place > 0
-	return to
+	r := it.r
+	w := r.queue.at(place)
+	if w == nil || r.radix == nil {
+		return to
+	}
+	return r.radix.Path(r.match(w, r.describe(w).Known), to)
 }
 
 // describe tells of a request in the queue what does not depend on the cache.
@@ -110,6 +122,9 @@ func (r *Replica) lookUp(w *waiting, known int32) {
 // takeCached gives s, the head of the queue that was looked up last, its cached blocks, and returns
 // the number of tokens in them.
 func (r *Replica) takeCached(s *sequence) int32 {
+	if r.radix != nil {
+		return r.lockPrefix(s)
+	}
 	l := &r.look
 	if !r.caching || !l.valid || l.request != s.rec.Request.ID {
 		return 0

@@ -24,6 +24,7 @@ type Replica struct {
 	pool    *kv.Pool
 	holes   *kv.Holes // of a contiguous pool, beside pool, which counts
 	caching bool
+	radix   *kv.Radix // takes the place of the pool, or is nil
 	queue   queue
 	seqs    slab
 	cohort  cohort
@@ -69,7 +70,7 @@ type Replica struct {
 }
 
 func newReplica(cfg Config, host *Engine) *Replica {
-	r := &Replica{cfg: cfg, host: host, depth: 1, next: clock.Never, caching: cfg.PrefixCaching, maxSpan: cfg.MaxSpan}
+	r := &Replica{cfg: cfg, host: host, depth: 1, next: clock.Never, caching: cfg.PrefixCaching && !cfg.Radix, maxSpan: cfg.MaxSpan}
 	if cfg.AsyncScheduling {
 		r.depth = 2
 	}
@@ -80,6 +81,9 @@ func newReplica(cfg Config, host *Engine) *Replica {
 		r.pool = kv.NewCache(cfg.UsableBlocks(), cfg.AppendUnkeyed)
 	} else {
 		r.pool = kv.NewCounter(cfg.UsableBlocks())
+	}
+	if cfg.Radix {
+		r.radix = kv.NewRadix(cfg.UsableBlocks(), cfg.BlockSize)
 	}
 	if cfg.Contiguous {
 		r.holes = kv.NewHoles(cfg.UsableBlocks())
@@ -95,7 +99,7 @@ func (r *Replica) seq(i int32) *sequence { return r.seqs.items[i] }
 
 // free is the number of KV blocks that are neither referenced, nor owed by the cohort, nor charged for
 // windowed layers.
-func (r *Replica) free() int { return r.pool.Free() - r.cohort.debt - r.windowed }
+func (r *Replica) free() int { return r.poolFree() - r.cohort.debt - r.windowed }
 
 func (r *Replica) used() int { return r.pool.Usable() - r.free() }
 
@@ -279,7 +283,8 @@ func (r *Replica) repeatable() bool {
 	// room that they leave, or reads blocks that they share.
 	f := r.inFlight.at(0)
 	return !f.partial && len(f.lasts) == 0 &&
-		(len(f.finishes) == 0 || r.queue.len() == 0 && r.pool.Shared() == 0)
+		(len(f.finishes) == 0 || r.queue.len() == 0 && r.shared() == 0) &&
+		len(f.computed) == 0 // or they enter the tree meanwhile
 }
 
 // horizon is the number of iterations, at most n, that will be like the one just composed.
@@ -331,7 +336,7 @@ func (r *Replica) commit() {
 		if r.caching {
 			c.debt += blocks
 		} else {
-			r.pool.TakeCount(blocks)
+			r.takeCount(blocks)
 		}
 		if c.promised.members > 0 {
 			r.promised -= c.promised.over(c.steps, more)

@@ -33,7 +33,7 @@ func (it *composition) holdAll(i int32, s *sequence, blocks int) bool {
 	held := s.blockCount
 	left := s.promiseLeft(held)
 	r.holes.Put(s.hole, held)
-	r.pool.PutCount(held)
+	r.putCount(held)
 	s.blockCount = 0
 	r.keepPromise(s, 0, left)
 	if !it.grow(i, s, blocks) {

@@ -22,16 +22,20 @@ func (r *Replica) process(f *flight) {
 	for _, i := range f.returns {
 		r.deliverAwaited(i)
 	}
-	if len(f.finishes) == 0 {
-		return
+	if len(f.finishes) > 0 {
+		r.settle()
 	}
-	r.settle()
+	f.sortChunks()
 	for _, i := range f.finishes {
+		if s := r.seq(i); s.running() {
+			r.insertChunks(f, s.serial)
+		}
 		if slices.Contains(f.lasts, i) && r.staysOn(i, f) {
 			continue
 		}
 		r.complete(i, f)
 	}
+	r.insertChunks(f, math.MaxInt64)
 }
 
 // deliverFirst notes the first token after an admission.
@@ -131,6 +135,9 @@ func (r *Replica) complete(i int32, f *flight) {
 	default:
 		if r.caching {
 			r.register(s, (s.rec.Request.InputTokens+s.output-1)/r.cfg.BlockSize)
+		}
+		if r.radix != nil {
+			r.insert(s, s.rec.Request.InputTokens+s.output-1)
 		}
 		r.uncomputed -= s.promptLeft()
 		r.leaveRunning(i)

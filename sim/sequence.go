@@ -2,6 +2,7 @@ package sim
 
 import (
 	"clifftop/sim/clock"
+	"clifftop/sim/kv"
 	"clifftop/workload"
 )
 
@@ -76,8 +77,10 @@ type sequence struct {
 	registered int32 // leading blocks that are registered
 	keys       []uint64
 	walk       workload.BlockKeys
-	private    int32 // blocks from this one on can be met by no other request
-	indexOwn   bool  // it was preempted: private blocks are indexed too, to be found on its return
+	private    int32              // blocks from this one on can be met by no other request
+	indexOwn   bool               // it was preempted: private blocks are indexed too, to be found on its return
+	text       []workload.Segment // with a radix cache: its tokens, and how far they are in the tree
+	prefix     kv.Prefix
 	nextSame   int32 // neighbours among the sequences of its residue, in running order
 	prevSame   int32
 }
@@ -121,6 +124,6 @@ func (s *slab) take() int32 {
 
 func (s *slab) put(i int32) {
 	q := s.items[i]
-	*q = sequence{blocks: q.blocks[:0], keys: q.keys[:0]}
+	*q = sequence{blocks: q.blocks[:0], keys: q.keys[:0], text: q.text[:0]}
 	s.free = append(s.free, i)
 }

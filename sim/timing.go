@@ -15,7 +15,7 @@ func (r *Replica) pace() (first, slope int64, n int) {
 	if it.padTo > 0 {
 		b.Chunks = it.padChunks()
 	}
-	b.SharedTokens = r.pool.Shared() * int64(r.cfg.BlockSize)
+	b.SharedTokens = r.shared() * int64(r.cfg.BlockSize)
 	b.Emit = it.decodes + len(it.flight.firsts) - it.resumed + it.padRows
 	first, slope, n = r.cfg.Timer.Span(b)
 	if first <= 0 || first >= clock.MaxFemtos || slope < 0 || n < 1 {

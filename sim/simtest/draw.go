@@ -68,15 +68,8 @@ func Draw(t *rapid.T) Case { return Policies()[0].Draw(t) }
 
 // Draw makes a random case of the policy. Pools are often too small for the requests, so that a good part of
 // the cases preempt; cases stay small, so that many can be run. Features of the engine that the
-// policy refuses are taken back, and so are those that only the naive engine has.
+// policy refuses are taken back.
 func (p Policy) Draw(t *rapid.T) Case {
-	c := p.draw(t)
-	c.config.Radix = false
-	return c
-}
-
-// draw is Draw with all features of the naive engine.
-func (p Policy) draw(t *rapid.T) Case {
 	d := drawer{t}
 	c := Case{policy: p, knobs: &Knobs{drawn: &d}, config: d.config()}
 	step := d.timer(&c.config)

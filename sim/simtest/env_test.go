@@ -2,8 +2,6 @@ package simtest
 
 import (
 	"context"
-	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
@@ -11,9 +9,6 @@ import (
 	"clifftop/sim"
 	"clifftop/workload"
 )
-
-// naiveOnly are the scenarios of what the real engine does not do.
-var naiveOnly = []string{"radix.txt", "eviction.txt", "queue-order.txt"}
 
 // TestScenarios runs the scenario files of every policy on the naive engine and on the real one.
 func TestScenarios(t *testing.T) {
@@ -28,9 +23,6 @@ func TestScenarios(t *testing.T) {
 		for _, p := range engine.policies {
 			t.Run(engine.name+"/"+p.Name, func(t *testing.T) {
 				datadriven.Walk(t, "testdata/"+p.Name, func(t *testing.T, path string) {
-					if engine.name == "engine" && slices.Contains(naiveOnly, filepath.Base(path)) {
-						t.Skip("only the naive engine does this")
-					}
 					env := Env{Run: engine.run, Policies: []Policy{script}}
 					datadriven.RunTest(t, path, env.Handle)
 				})

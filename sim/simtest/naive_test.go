@@ -170,7 +170,7 @@ func TestNaiveInvariants(t *testing.T) {
 		t.Run(p.Name, func(t *testing.T) {
 			seen := make(map[string]int)
 			rapid.Check(t, func(t *rapid.T) {
-				c := p.draw(t)
+				c := p.Draw(t)
 				tape, _ := c.naive(t, nil)
 				count(seen, &tape.Tape)
 			})
@@ -188,7 +188,7 @@ func TestReservationNeverPreempts(t *testing.T) {
 		}
 		t.Run(p.Name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				c := p.draw(t)
+				c := p.Draw(t)
 				if trt, ok := c.policy.New(c.knobs).(*sched.TRTLLM); ok && trt.Capacity == sched.MaxUtilization {
 					t.Skip("it pauses requests")
 				}

@@ -1,0 +1,104 @@
+package sim
+
+import (
+	"slices"
+
+	"clifftop/sim/kv"
+	"clifftop/sim/sched"
+)
+
+// With a radix cache blocks are counted, as without a cache, and the tree counts with them. What a sequence has
+// computed enters it when a prefill chunk has been processed, and when the sequence is complete.
+
+// computedChunk is a prefill chunk of a flight: the sequence, its admission, and its computed tokens after it.
+type computedChunk struct {
+	seq    int32
+	upTo   int32
+	serial int64
+}
+
+func (r *Replica) poolFree() int {
+	if r.radix != nil {
+		return r.radix.Free()
+	}
+	return r.pool.Free()
+}
+
+func (r *Replica) shared() int64 {
+	if r.radix != nil {
+		return r.radix.Shared()
+	}
+	return r.pool.Shared()
+}
+
+// takeCount takes n blocks where they are only counted, putCount returns them.
+func (r *Replica) takeCount(n int) {
+	if r.radix != nil {
+		r.radix.Take(n)
+	} else {
+		r.pool.TakeCount(n)
+	}
+}
+
+func (r *Replica) putCount(n int) {
+	if r.radix != nil {
+		r.radix.Put(n)
+	} else {
+		r.pool.PutCount(n)
+	}
+}
+
+// match finds what the tree holds of a waiting request, all but at least one of its known tokens.
+func (r *Replica) match(w *waiting, known int32) kv.Prefix {
+	if w.seq != none {
+		return r.radix.Match(r.seq(w.seq).text, known-1)
+	}
+	r.look.text = w.req.Text(r.look.text[:0])
+	return r.radix.Match(r.look.text, known-1)
+}
+
+// cached completes the description of a waiting request.
+func (r *Replica) cached(w *waiting, head sched.Waiting) sched.Waiting {
+	if head.Computed > 0 || w.req.Content == nil && w.seq == none {
+		return head
+	}
+	p := r.match(w, head.Known)
+	head.Cached, head.Held = int32(p.Blocks)*r.cfg.BlockSize, p.Held
+	head.Live = int32(p.Blocks) < (head.Known-1)/r.cfg.BlockSize && r.answers > 0 && w.req.Content != nil
+	return head
+}
+
+// lockPrefix gives s, which is being admitted, what the tree holds of its known tokens, and returns how many these are.
+func (r *Replica) lockPrefix(s *sequence) int32 {
+	s.prefix = r.radix.Match(s.text, s.rec.Request.InputTokens+s.issued-1)
+	r.radix.Lock(s.prefix)
+	s.blockCount = s.prefix.Blocks
+	return int32(s.prefix.Blocks) * r.cfg.BlockSize
+}
+
+// unlockPrefix takes from s, which leaves the running batch, what it holds.
+func (r *Replica) unlockPrefix(s *sequence) {
+	r.radix.Put(s.blockCount - s.prefix.Blocks)
+	r.radix.Unlock(s.prefix)
+	s.prefix, s.blockCount = kv.Prefix{}, 0
+}
+
+// insert enters the first tokens of s, which runs, into the tree.
+func (r *Replica) insert(s *sequence, tokens int32) {
+	s.prefix = r.radix.Insert(s.prefix, s.text, tokens)
+}
+
+// insertChunks enters the chunks of flight f that belong to admissions up to a serial number, in running order.
+func (r *Replica) insertChunks(f *flight, serial int64) {
+	for ; f.entered < len(f.computed) && f.computed[f.entered].serial <= serial; f.entered++ {
+		c := f.computed[f.entered]
+		if s := r.seq(c.seq); s.serial == c.serial && s.running() {
+			r.insert(s, c.upTo)
+		}
+	}
+}
+
+// sortChunks brings the chunks of f, which stand in the order of giving, into running order.
+func (f *flight) sortChunks() {
+	slices.SortStableFunc(f.computed, func(a, b computedChunk) int { return int(a.serial - b.serial) })
+}
