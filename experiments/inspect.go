@@ -1,12 +1,9 @@
 package experiments
 
 import (
-	"bufio"
-	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"clifftop/report"
 	"clifftop/workload/trace"
@@ -66,33 +63,19 @@ func ConvertTrace(ctx context.Context, w io.Writer, file *TraceFile, load trace.
 	if applied == nil {
 		applied = changed.Applied()
 	}
-	if zip {
-		z := gzip.NewWriter(w)
-		defer func() {
-			if e := z.Close(); err == nil {
-				err = e
-			}
-		}()
-		w = z
-	}
-	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "# clifftop %s, from %s, format %s", Version, oneLine(file.Path), file.Last().Format())
+	source := fmt.Sprintf("clifftop %s, from %s, format %s", Version, file.Path, file.Last().Format())
 	if sum := file.SHA256(); sum != "" {
-		fmt.Fprintf(b, ", sha256 %s", sum)
+		source += ", sha256 " + sum
 	}
-	for _, step := range applied {
-		fmt.Fprintf(b, "\n# %s", oneLine(step))
-	}
-	fmt.Fprintln(b)
-	if err := b.Flush(); err != nil {
+	out, err := newTraceOutput(w, append([]string{source}, applied...), !changed.Stats().Plain, changed.Classes(), zip)
+	if err != nil {
 		return 0, err
 	}
-	out := trace.NewWriter(w, !changed.Stats().Plain, changed.Classes())
 	in := interruptible{changed, ctx}
 	for {
 		r, err := in.Next()
 		if err == io.EOF {
-			return rows, out.Flush()
+			return rows, out.Close()
 		}
 		if err == nil {
 			err = out.Write(&r.Request)
@@ -123,8 +106,6 @@ func appliedTo(ctx context.Context, file *TraceFile, load trace.Load) ([]string,
 		}
 	}
 }
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // interruptible is a reader that ends with the context.
 type interruptible struct {

@@ -19,7 +19,7 @@ import (
 func newTrace() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trace",
-		Short: "Inspect and convert recorded traffic",
+		Short: "Inspect, convert and generate recorded traffic",
 		Long: `Look into recorded traffic, select from it, change its load, and write it in Clifftop's own format.
 "clifftop catalog formats" lists what can be read.`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -30,7 +30,7 @@ func newTrace() *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newInspect(), newConvert())
+	c.AddCommand(newInspect(), newConvert(), newGenerate())
 	return c
 }
 
@@ -131,11 +131,8 @@ conversion does not spread rows over the ticks of a coarse clock by itself.`,
   clifftop trace convert trace.csv --to - --class chat --limit 100`,
 		Args: oneTrace,
 		RunE: func(c *cobra.Command, args []string) error {
-			if to == "" {
-				return errors.New("--to: the value is missing (want a file name ending in .csv or .csv.gz, or - for standard output)")
-			}
-			if to != "-" && !strings.HasSuffix(to, ".csv") && !strings.HasSuffix(to, ".csv.gz") {
-				return fmt.Errorf("--to: %q is not allowed (want a file name ending in .csv or .csv.gz, or - for standard output)", to)
+			if err := traceName(to); err != nil {
+				return err
 			}
 			load, _, err := in.load(c)
 			if err != nil {
@@ -151,17 +148,37 @@ conversion does not spread rows over the ticks of a coarse clock by itself.`,
 }
 
 func convertTrace(c *cobra.Command, in *experiments.TraceFile, load trace.Load, to string, quiet bool) error {
-	out := outputFlags{quiet: quiet}
+	err := writeTrace(c, to, quiet, func(w io.Writer, zip bool) (int64, error) {
+		rows, err := experiments.ConvertTrace(c.Context(), w, in, load, zip)
+		return rows, traceError(err)
+	})
+	if err == nil {
+		out := outputFlags{quiet: quiet}
+		out.warn(c.ErrOrStderr(), in.Last().Warnings())
+	}
+	return err
+}
+
+// traceName checks the name of a trace that is to be written.
+func traceName(to string) error {
+	const want = "want a file name ending in .csv or .csv.gz, or - for standard output"
+	switch {
+	case to == "":
+		return errors.New("--to: the value is missing (" + want + ")")
+	case to != "-" && !strings.HasSuffix(to, ".csv") && !strings.HasSuffix(to, ".csv.gz"):
+		return fmt.Errorf("--to: %q is not allowed (%s)", to, want)
+	}
+	return nil
+}
+
+// writeTrace makes a trace in a file or on standard output, and says how many rows it has.
+func writeTrace(c *cobra.Command, to string, quiet bool, fill func(w io.Writer, zip bool) (int64, error)) error {
 	if to == "-" {
 		w := &remembered{Writer: c.OutOrStdout()}
-		_, err := experiments.ConvertTrace(c.Context(), w, in, load, false)
-		if w.err != nil {
-			return failed(w.err)
+		if _, err := fill(w, false); w.err == nil {
+			return err
 		}
-		if err == nil {
-			out.warn(c.ErrOrStderr(), in.Last().Warnings())
-		}
-		return traceError(err)
+		return failed(w.err)
 	}
 	dir := &directory{filepath.Dir(to)}
 	f, err := dir.create(filepath.Base(to))
@@ -169,22 +186,57 @@ func convertTrace(c *cobra.Command, in *experiments.TraceFile, load trace.Load, 
 		return err
 	}
 	defer f.abandon()
-	rows, err := experiments.ConvertTrace(c.Context(), f, in, load, strings.HasSuffix(to, ".gz"))
-	if err != nil {
-		var w *writeError
-		if errors.As(err, &w) {
-			return failed(err)
-		}
-		return traceError(err)
+	rows, err := fill(f, strings.HasSuffix(to, ".gz"))
+	var w *writeError
+	if errors.As(err, &w) {
+		return failed(err)
+	} else if err != nil {
+		return err
 	}
 	if err := f.commit(); err != nil {
 		return failed(err)
 	}
-	out.warn(c.ErrOrStderr(), in.Last().Warnings())
 	if !quiet {
 		fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote %s: %d rows\n", to, rows)
 	}
 	return nil
+}
+
+func newGenerate() *cobra.Command {
+	var scenario scenarioFlags
+	var to string
+	var quiet bool
+	c := &cobra.Command{
+		Use:   "generate [SCENARIO] --to FILE",
+		Short: "Write the traffic of a scenario as a trace",
+		Long: `Write the requests that a scenario sends, as they meet the system in a run with the same seed, in Clifftop's
+own format; gzipped where the name ends in .gz. A closed loop has no traffic of its own.`,
+		Example: `  clifftop trace generate --to chat.csv.gz --rate 8 --requests 100000
+  clifftop trace generate scenario.yaml --to -`,
+		Args: atMostOne("scenario"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := traceName(to); err != nil {
+				return err
+			}
+			s, err := scenario.load(args)
+			if err != nil {
+				return err
+			}
+			setup, err := s.Resolve()
+			if err != nil {
+				return err
+			}
+			out := outputFlags{quiet: quiet}
+			out.warn(c.ErrOrStderr(), texts(setup.Warnings))
+			return writeTrace(c, to, quiet, func(w io.Writer, zip bool) (int64, error) {
+				return setup.GenerateTrace(c.Context(), w, zip)
+			})
+		},
+	}
+	scenario.register(c)
+	c.Flags().StringVar(&to, "to", "", "write to `FILE`, ending in .csv or .csv.gz; - is standard output")
+	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no warnings")
+	return c
 }
 
 // remembered is a writer that remembers that it failed, to tell its errors from those of the trace.

@@ -1,0 +1,67 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"clifftop/workload/trace"
+)
+
+// GenerateTrace writes the traffic of a scenario in Clifftop's own format, gzipped if asked for, as it meets the
+// system in a run with the same seed. A comment before the header says where it comes from. It answers the number
+// of requests. A closed loop has no traffic of its own: it waits for answers.
+func (u *Setup) GenerateTrace(ctx context.Context, w io.Writer, zip bool) (rows int64, err error) {
+	if u.traffic.closed {
+		return 0, u.Scenario.fault("workload.arrivals", "a closed loop waits for answers, so that its traffic depends on the system (want an open one)")
+	}
+	src, err := u.source()
+	if err != nil {
+		return 0, err
+	}
+	var classes []string
+	shared := u.Scenario.Workload.Prefix != nil
+	comments := []string{fmt.Sprintf("clifftop %s, generated from %s, seed %d", Version, u.origin(), u.Scenario.Run.Seed)}
+	if t, ok := src.(*trace.Source); ok {
+		if s := t.Stats(); s.Requests > s.Rows {
+			return 0, errors.New("workload.trace: requests wait for answers, so that the traffic depends on the system (want a trace of recorded times)")
+		}
+		classes, shared = t.Classes(), !t.Stats().Plain
+		comments = append(comments, t.Applied()...)
+	}
+	o, err := newTraceOutput(w, comments, shared, classes, zip)
+	if err != nil {
+		return 0, err
+	}
+	for {
+		if _, ok := src.Peek(); !ok {
+			break
+		}
+		r := src.Next()
+		if err := o.Write(&r); err != nil {
+			return rows, err
+		}
+		rows++
+		const every = 1 << 12
+		if rows%every == 0 && ctx.Err() != nil {
+			return rows, ctx.Err()
+		}
+	}
+	if err := src.Err(); err != nil {
+		return rows, err
+	}
+	return rows, o.Close()
+}
+
+// origin names what the traffic comes from.
+func (u *Setup) origin() string {
+	w := u.Scenario.Workload
+	switch {
+	case w.Trace != nil:
+		return "a replay of " + w.Trace.File
+	case w.Preset != nil:
+		return "preset " + *w.Preset
+	}
+	return "a scenario"
+}
