@@ -190,6 +190,16 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 		s := m.object(t, none)
 		s.Required = []string{"mean"}
 		return either(duration, s)
+	case reflect.TypeFor[Hourly]():
+		var known []any
+		for _, name := range hourlyNames() {
+			known = append(known, name)
+		}
+		hours := func(n int) *jsonschema.Schema {
+			rate := &jsonschema.Schema{Type: "number", Minimum: jsonschema.Ptr(0.0), Maximum: jsonschema.Ptr(1e6)}
+			return &jsonschema.Schema{Type: "array", MinItems: &n, MaxItems: &n, Items: rate}
+		}
+		return either(names(known...), hours(24), hours(168))
 	case reflect.TypeFor[Arrivals]():
 		stage := m.object(reflect.TypeFor[Stage](), none)
 		single := stage.CloneSchemas()

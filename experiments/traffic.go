@@ -159,7 +159,7 @@ type Stage struct {
 	Duration *Duration `json:"duration,omitempty" range:"(0,)"`
 	// Process is the law of arrivals; left out, it is closed where users are given, else the preset's, or
 	// poisson where the preset has no rate.
-	Process string `json:"process,omitempty" one:"constant poisson gamma weibull all-at-once closed on-off cox"`
+	Process string `json:"process,omitempty" one:"constant poisson gamma weibull all-at-once closed on-off cox profile"`
 	// Rate is the mean, in requests per second.
 	Rate *float64 `json:"rate,omitempty" range:"(0,10000000]"`
 	// CV is the coefficient of variation of the gaps between arrivals: of gamma, and within the bursts of on-off,
@@ -182,6 +182,11 @@ type Stage struct {
 	Rho *float64 `json:"rho,omitempty" range:"[0,1)"`
 	// Step is how long the rate stays the same.
 	Step *Duration `json:"step,omitempty" range:"(0,)"`
+	// Hourly is the course of the rate over a day or a week, whose mean is the rate: the name of a profile, or the
+	// relative rates of 24 or 168 hours, from midnight, or from Monday on.
+	Hourly *Hourly `json:"hourly,omitempty"`
+	// Begin is the time of that day or week at which the traffic begins.
+	Begin *Duration `json:"begin,omitempty" range:"[0,)"`
 }
 
 func (s *Stage) variants() (string, map[string]variantKeys) {
@@ -196,6 +201,7 @@ func (s *Stage) variants() (string, map[string]variantKeys) {
 		"closed":      {[]string{"users"}, []string{"think_time", "ramp"}},
 		"on-off":      {[]string{"rate", "on_mean", "off_mean"}, []string{"cv"}},
 		"cox":         {[]string{"rate", "sigma", "rho", "step"}, nil},
+		"profile":     {[]string{"rate", "hourly"}, []string{"begin"}},
 		"*":           {nil, []string{"name", "duration"}},
 	}
 }

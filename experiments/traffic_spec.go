@@ -13,7 +13,10 @@ func (s Stage) stage() workload.Stage {
 		Rate: value(s.Rate), CV: value(s.CV), Shape: value(s.Shape),
 		Sigma: value(s.Sigma), Rho: value(s.Rho), Step: value(s.Step).Clock(),
 		OnMean: value(s.OnMean).Clock(), OffMean: value(s.OffMean).Clock(),
-		Users: int32(value(s.Users)), Ramp: value(s.Ramp).Clock(),
+		Users: int32(value(s.Users)), Ramp: value(s.Ramp).Clock(), Begin: value(s.Begin).Clock(),
+	}
+	if s.Hourly != nil {
+		w.Hourly = s.Hourly.values
 	}
 	if s.Process == "on-off" && s.CV == nil {
 		w.CV = 1
@@ -31,7 +34,10 @@ func newStage(w workload.Stage) Stage {
 		Rate: given(w.Rate), CV: given(w.CV), Shape: given(w.Shape),
 		Sigma: given(w.Sigma), Rho: given(w.Rho), Step: given(Duration(w.Step)),
 		OnMean: given(Duration(w.OnMean)), OffMean: given(Duration(w.OffMean)),
-		Users: given(int(w.Users)), Ramp: given(Duration(w.Ramp)),
+		Users: given(int(w.Users)), Ramp: given(Duration(w.Ramp)), Begin: given(Duration(w.Begin)),
+	}
+	if w.Hourly != nil {
+		s.Hourly = newHourly(w.Hourly)
 	}
 	if w.ThinkTime != (workload.Delay{}) {
 		s.ThinkTime = &ThinkTime{Law: w.ThinkTime.Distribution, Mean: Duration(w.ThinkTime.Mean), CV: given(w.ThinkTime.CV)}

@@ -29,7 +29,7 @@ type Stage struct {
 	// Name and Duration are those of a stage in a list; the last may go on without end.
 	Name     string         `yaml:"name,omitempty" json:"name,omitempty"`
 	Duration clock.Duration `yaml:"duration,omitempty" json:"duration,omitempty"`
-	// Process is constant, poisson, gamma, weibull, all-at-once, on-off, cox or closed.
+	// Process is constant, poisson, gamma, weibull, all-at-once, on-off, cox, profile or closed.
 	Process string `yaml:"process" json:"process"`
 	// Rate is the mean rate of an open loop, requests per second.
 	Rate float64 `yaml:"rate,omitempty" json:"rate,omitempty"`
@@ -50,6 +50,10 @@ type Stage struct {
 	// 0 means [DefaultOnSigma] and [DefaultOffSigma].
 	OnSigma  float64 `yaml:"on_sigma,omitempty" json:"on_sigma,omitempty"`
 	OffSigma float64 `yaml:"off_sigma,omitempty" json:"off_sigma,omitempty"`
+	// Hourly are the relative rates of the hours of profile: 24 of a day from midnight on, or 168 of a week from
+	// Monday on. Begin is the time in it at which the traffic begins.
+	Hourly []float64      `yaml:"hourly,omitempty" json:"hourly,omitempty"`
+	Begin  clock.Duration `yaml:"begin,omitempty" json:"begin,omitempty"`
 	// Users is the number of clients of a closed loop. Each sends its next request ThinkTime after
 	// the end of the last; they begin spread evenly over Ramp.
 	Users     int32          `yaml:"users,omitempty" json:"users,omitempty"`
@@ -59,7 +63,7 @@ type Stage struct {
 
 // Processes are the names of the processes of arrivals.
 func Processes() []string {
-	return []string{"constant", "poisson", "gamma", "weibull", "all-at-once", "on-off", "cox", "closed"}
+	return []string{"constant", "poisson", "gamma", "weibull", "all-at-once", "on-off", "cox", "profile", "closed"}
 }
 
 // processKeys says which fields each process knows beside name and duration.
@@ -77,6 +81,8 @@ func processKeys(process string) (keys string, ok bool) {
 		return "rate on_mean off_mean cv on_sigma off_sigma", true
 	case "cox":
 		return "rate sigma rho step", true
+	case "profile":
+		return "rate hourly begin", true
 	case "closed":
 		return "users think_time ramp", true
 	}
@@ -116,6 +122,10 @@ func (s Stage) open(key string, f *faults) Process {
 		f.number(key+".rho", s.Rho, s.Rho >= 0 && s.Rho < 1, "0 or more, less than 1")
 		f.lasting(key+".step", s.Step)
 		return Cox{PerSecond: s.Rate, Sigma: s.Sigma, Rho: s.Rho, Step: s.Step}
+	case "profile":
+		f.rate(key, s.Rate)
+		s.checkHourly(key, f)
+		return Profile{PerSecond: s.Rate, Hourly: s.Hourly, Begin: s.Begin}
 	}
 	return nil
 }
@@ -130,8 +140,6 @@ func (s Stage) check(key string, f *faults) (ok bool) {
 		switch {
 		case s.Process == "":
 			f.add(key+".process", "is missing (want %s)", orList(Processes()))
-		case s.Process == "profile":
-			f.add(key+".process", "a profile over the hours of the day is not available yet (want %s)", orList(Processes()))
 		default:
 			f.add(key+".process", "%q is not known (want %s)", s.Process, orList(Processes()))
 		}
@@ -140,7 +148,7 @@ func (s Stage) check(key string, f *faults) (ok bool) {
 	fields := []field{
 		{"cv", s.CV != 0}, {"shape", s.Shape != 0}, {"sigma", s.Sigma != 0}, {"rho", s.Rho != 0}, {"step", s.Step != 0},
 		{"on_mean", s.OnMean != 0}, {"off_mean", s.OffMean != 0}, {"on_sigma", s.OnSigma != 0}, {"off_sigma", s.OffSigma != 0},
-		{"think_time", s.ThinkTime != Delay{}}, {"ramp", s.Ramp != 0},
+		{"hourly", s.Hourly != nil}, {"begin", s.Begin != 0}, {"think_time", s.ThinkTime != Delay{}}, {"ramp", s.Ramp != 0},
 	}
 	if s.Users == 0 || s.Rate == 0 {
 		fields = append(fields, field{"rate", s.Rate != 0}, field{"users", s.Users != 0})

@@ -287,7 +287,7 @@ func TestFault(t *testing.T) {
 		"arrivals: is missing":                       nil,
 		"arrivals.process: is missing":               {{}},
 		`process: "posson" is not known`:             {{Process: "posson"}},
-		"profile over the hours":                     {{Process: "profile", Rate: 3}},
+		"hourly: 0 values are not allowed":           {{Process: "profile", Rate: 3}},
 		"users and rate exclude":                     {{Process: "closed", Users: 3, Rate: 3}},
 		"arrivals.users: 0 is not":                   {{Process: "closed"}},
 		"think_time.distribution: \"x\"":             {{Process: "closed", Users: 1, ThinkTime: Delay{Distribution: "x"}}},
