@@ -209,6 +209,9 @@ func (u *Setup) sequenceLength() error {
 func (u *Setup) overheads() error {
 	o := &u.Scenario.Overheads
 	frontend, perToken, stream := u.Profile.Frontend, u.Profile.FrontendPerToken, 48*clock.Microsecond
+	if own := u.ownFrontend(); own > 0 {
+		frontend = own
+	}
 	if u.Scenario.StepTime.Kind == "linear" {
 		frontend, perToken, stream = 0, 0, 0
 	}
@@ -219,6 +222,14 @@ func (u *Setup) overheads() error {
 	u.Config.FrontendPerToken = o.FrontendPerToken.Clock()
 	u.Config.StreamPerSequence = o.StreamPerSequence.Clock()
 	return nil
+}
+
+// ownFrontend is what calibration found of the machine's front end; 0 where it did not look.
+func (u *Setup) ownFrontend() clock.Duration {
+	if u.Deployment == nil {
+		return 0
+	}
+	return clock.FromSeconds(u.Deployment.GPU.FrontendSeconds)
 }
 
 func (u *Setup) stepTime() error {

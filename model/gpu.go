@@ -37,6 +37,9 @@ type GPU struct {
 	USDPerHour [2]float64
 	PriceNote  string
 
+	// FrontendSeconds is how long the host's front end holds every request up; 0 is as the engine's release does.
+	FrontendSeconds float64
+
 	Calibrated Calibration
 	Kernels    KernelConstants
 	KernelsOf  string // the GPU that they were measured on, where that is another

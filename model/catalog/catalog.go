@@ -38,7 +38,7 @@ var (
 		return load("models", readLLM, func(m model.LLM) string { return m.Name })
 	})
 	loadGPUs = sync.OnceValues(func() ([]model.GPU, error) {
-		return load("gpus", ReadGPU, func(g model.GPU) string { return g.Name })
+		return load("gpus", readGPU, func(g model.GPU) string { return g.Name })
 	})
 	loadShared = sync.OnceValues(readShared)
 )

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"clifftop/model"
+
+	"github.com/goccy/go-yaml"
 )
 
 // gpuRecord is the file format of an accelerator. See the files in the directory gpus.
@@ -45,10 +47,21 @@ type gpuRecord struct {
 	Kernels    kernelRows `yaml:"kernels"`
 }
 
-// ReadGPU reads a GPU record, as YAML in the format of the catalogue's own files. The file name
+// ReadGPU reads a GPU record, as YAML in the format of the catalogue's own files, or a [CalibratedRecord]. The file name
 // serves for messages. Kernel constants that the record leaves out are filled in as for the
 // catalogue's records; a record without any is uncalibrated, whatever it says.
 func ReadGPU(file string, data []byte) (model.GPU, error) {
+	var base struct {
+		Base string `yaml:"base"`
+	}
+	if err := yaml.Unmarshal(data, &base); err == nil && base.Base != "" {
+		return readCalibrated(file, data)
+	}
+	return readGPU(file, data)
+}
+
+// readGPU reads a whole record.
+func readGPU(file string, data []byte) (model.GPU, error) {
 	var r gpuRecord
 	if err := decode(file, data, &r); err != nil {
 		return model.GPU{}, err

@@ -1,0 +1,181 @@
+package calibration
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"clifftop/experiments"
+	"clifftop/experiments/validation"
+	"clifftop/model"
+	"clifftop/model/catalog"
+)
+
+// slower is a machine whose memory is slower and whose steps cost more than the catalogue says.
+func slower() *catalog.CalibratedRecord {
+	r := &catalog.CalibratedRecord{Name: "slower", Base: "a100-80gb-sxm"}
+	memory, compute, step := 0.85, 0.9, 0.6
+	r.Calibration.GEMMMemory, r.Calibration.GEMMCompute, r.Calibration.StepMilliseconds = &memory, &compute, &step
+	return r
+}
+
+func resolve(t *testing.T, text string) *experiments.Setup {
+	t.Helper()
+	s, err := experiments.Parse("s.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := s.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// TestSteps recovers the constants of a machine from iterations that it would have had.
+func TestSteps(t *testing.T) {
+	u := resolve(t, "{model: llama-3.1-8b, gpu: a100-80gb-sxm}")
+	own := *u.Deployment
+	apply(&own.GPU, slower())
+	timer, err := model.NewKernels(&own, u.KernelOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	b.WriteString("decode_seqs,sum_context,prefill_tokens,prefill_cached,seconds\n")
+	for _, decodes := range []int{1, 4, 16, 64, 128} {
+		for _, chunk := range []int32{0, 256, 2048, 8000} {
+			batch := model.Batch{Decodes: decodes, Context: int64(700 * decodes), Emit: decodes}
+			if chunk > 0 {
+				batch.Chunks, batch.Emit = []model.Chunk{{New: chunk}}, decodes+1
+			}
+			first, _, _ := timer.Span(&batch)
+			fmt.Fprintf(&b, "%d,%d,%d,0,%.9f\n", decodes, 700*decodes, chunk, float64(first)/1e15)
+		}
+	}
+	steps, err := ReadSteps("steps.csv", strings.NewReader(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := FitSteps(context.Background(), "steps.csv", u, steps, Options{Fit: []string{"gemm_memory", "gemm_compute", "step_ms"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// All iterations of one model read the same weights, so that bandwidth and step overhead can stand in for
+	// each other in part: their intervals say so. Arithmetic stands alone.
+	for i, c := range []struct{ want, near float64 }{{0.85, 0.05}, {0.9, 0.01}, {0.6, 0.6}} {
+		p := r.Parameters[i]
+		if math.Abs(p.Value-c.want) > c.near || !(p.Low < c.want && c.want < p.High) {
+			t.Errorf("%s is %.3f (%.3f to %.3f), want %v", p.Name, p.Value, p.Low, p.High, c.want)
+		}
+	}
+	if e := r.Errors[0]; e.Before.Median < 0.05 || e.After.Median > 0.005 || e.LeftOut.Median > 0.01 || e.N != len(steps) {
+		t.Errorf("errors %+v", e)
+	}
+}
+
+// reference is measured runs of the slower machine, at a few loads.
+func reference(t *testing.T) *validation.Reference {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("run_id,engine,engine_version,model,gpu,load_mode,rate_rps,duration_s,n_requests,input_token_spec,output_token_spec,input_tokens_mean,output_tokens_nominal,ttft_mean_ms,tpot_mean_ms\n")
+	for i, rate := range []float64{0.5, 2, 4} {
+		u := resolve(t, fmt.Sprintf(`
+model: llama-3.1-8b
+gpu: a100-80gb-sxm
+engine: {version: vllm-0.15}
+overheads: {frontend: 7ms}
+workload:
+  arrivals: {process: poisson, rate: %v}
+  input: {distribution: fixed, value: 600}
+  output: {distribution: fixed, value: 100}
+run: {requests: 300}
+`, rate))
+		own := *u.Deployment
+		apply(&own.GPU, slower())
+		timer, err := model.NewKernels(&own, u.KernelOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.Config.Timer = timer
+		res, err := u.Run(context.Background(), experiments.RunOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := res.Summary.Latency
+		fmt.Fprintf(&b, "run%d,vllm,0.15.1,llama-3.1-8b,A100-80GB,open,%v,%v,300,fixed 600,fixed 100,600,100,%.4f,%.4f\n", i, rate, 300/rate, *l.TTFT.Mean, *l.TPOT.Mean)
+	}
+	ref, err := validation.Read("ref.csv", strings.NewReader(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+// TestRuns brings runs of the slower machine together with what was measured, those left out of the fit as well, and
+// writes a record that scenarios can name.
+func TestRuns(t *testing.T) {
+	ref := reference(t)
+	r, err := FitRuns(context.Background(), ref, validation.Plan(ref), nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range r.Errors {
+		if e.N != 3 || e.Before.Median < 0.08 || e.After.Median > 0.03 || e.LeftOut.Median > 0.06 {
+			t.Errorf("errors %+v", e)
+		}
+	}
+	var b bytes.Buffer
+	if err := r.WriteRecord(&b, "mine"); err != nil {
+		t.Fatal(err)
+	}
+	g, err := catalog.ReadGPU("mine.yaml", b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, err := catalog.GPU("a100-80gb-sxm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Name != "mine" || g.Kernels.GEMM[model.BF16].Memory >= base.Kernels.GEMM[model.BF16].Memory || g.FrontendSeconds == 0 {
+		t.Errorf("%s: memory %v, frontend %v", g.Name, g.Kernels.GEMM[model.BF16].Memory, g.FrontendSeconds)
+	}
+}
+
+// TestBadSteps names the line, what was found and what is wanted.
+func TestBadSteps(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"decode_seqs,sum_context,seconds\n1,2,3\n", "s.csv:1: column prefill_tokens is missing"},
+		{"decode_seqs,sum_context,prefill_tokens,seconds\n1,100,0,0.01\nx,100,0,0.01\n", `s.csv:3: decode_seqs is "x"`},
+		{"decode_seqs,sum_context,prefill_tokens,seconds\n1,100,0,0\n", "s.csv:2: not an iteration"},
+		{"decode_seqs,sum_context,prefill_tokens,seconds\n1,100,0,1\n", "s.csv: 1 iterations are too few"},
+		{"", "s.csv: the header cannot be read"},
+	} {
+		if _, err := ReadSteps("s.csv", strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %q", c.text, err, c.want)
+		}
+	}
+}
+
+// TestChoose refuses constants that the measurements cannot tell of.
+func TestChoose(t *testing.T) {
+	for _, c := range []struct {
+		names     []string
+		moe, runs bool
+		want      string
+	}{
+		{[]string{"magic"}, true, true, `"magic" is not known`},
+		{[]string{"moe_compute"}, false, true, "moe_compute cannot be told"},
+		{[]string{"frontend_ms"}, true, false, "frontend_ms cannot be told"},
+	} {
+		if _, err := Choose(c.names, c.moe, c.runs); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %q", c.names, err, c.want)
+		}
+	}
+	if all, err := Choose(nil, true, true); err != nil || len(all) != len(Parameters()) {
+		t.Errorf("%d parameters, %v", len(all), err)
+	}
+}

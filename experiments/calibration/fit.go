@@ -1,0 +1,195 @@
+package calibration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize"
+)
+
+// observation is one measured number.
+type observation struct {
+	run    int     // those of one run are left out together
+	metric string  // such as ttft_mean_ms
+	spread float64 // of its measurement, as a fraction
+}
+
+// problem is what is fitted: residuals are ln(simulated/measured), one for each observation.
+type problem struct {
+	parameters   []Parameter
+	observations []observation
+	residuals    func(ctx context.Context, x []float64) ([]float64, error)
+	progress     func(done, total int)
+}
+
+// fit is the result.
+type fit struct {
+	x, sd         []float64
+	before, after []float64 // residuals
+	left          []float64 // residuals with the observation's run left out
+}
+
+const (
+	// rounds is how often the model is linearised: it is nearly linear in these constants.
+	rounds = 3
+	// probe is how far each parameter is moved to learn what it does, as a part of its prior's spread.
+	probe = 0.15
+	// huber is the size, in spreads, beyond which a residual counts by its size and no longer by its square.
+	huber = 2.0
+)
+
+// solve fits the parameters.
+func (p *problem) solve(ctx context.Context) (*fit, error) {
+	n := len(p.parameters)
+	x := make([]float64, n)
+	done, total := 0, rounds*(n+1)+1
+	evaluate := func(at []float64) ([]float64, error) {
+		r, err := p.residuals(ctx, at)
+		done++
+		if p.progress != nil {
+			p.progress(done, total)
+		}
+		return r, err
+	}
+	f := &fit{}
+	var j *mat.Dense
+	var r []float64
+	for round := range rounds {
+		var err error
+		if r, err = evaluate(x); err != nil {
+			return nil, err
+		}
+		if round == 0 {
+			f.before = r
+		}
+		j = mat.NewDense(len(r), n, nil)
+		for k, q := range p.parameters {
+			moved := append([]float64(nil), x...)
+			moved[k] += probe * q.scale
+			s, err := evaluate(moved)
+			if err != nil {
+				return nil, err
+			}
+			for i := range r {
+				j.Set(i, k, (s[i]-r[i])/(probe*q.scale))
+			}
+		}
+		if x, err = p.step(x, r, j, -1); err != nil {
+			return nil, err
+		}
+	}
+	last := append([]float64(nil), x...)
+	var err error
+	if f.after, err = evaluate(last); err != nil {
+		return nil, err
+	}
+	f.x, f.sd = last, p.deviations(j)
+	return f, p.leaveOut(f, j)
+}
+
+// step minimises the loss of the linearised model around x, without the observations of a run; -1 leaves none out.
+func (p *problem) step(x, r []float64, j *mat.Dense, without int) ([]float64, error) {
+	n := len(x)
+	loss := func(d, gradient []float64) float64 {
+		sum := 0.0
+		for k := range n {
+			z := (x[k] + d[k]) / p.parameters[k].scale
+			sum += z * z / 2
+			if gradient != nil {
+				gradient[k] = z / p.parameters[k].scale
+			}
+		}
+		for i, o := range p.observations {
+			if o.run == without {
+				continue
+			}
+			z := r[i]
+			for k := range n {
+				z += j.At(i, k) * d[k]
+			}
+			z /= o.spread
+			root := math.Sqrt(1 + z*z/(huber*huber))
+			sum += huber * huber * (root - 1)
+			if gradient != nil {
+				for k := range n {
+					gradient[k] += z / root * j.At(i, k) / o.spread
+				}
+			}
+		}
+		return sum
+	}
+	best, err := optimize.Minimize(optimize.Problem{
+		Func: func(d []float64) float64 { return loss(d, nil) },
+		Grad: func(gradient, d []float64) { loss(d, gradient) },
+	}, make([]float64, n), nil, &optimize.BFGS{})
+	if best == nil {
+		return nil, fmt.Errorf("calibration: %w", err)
+	}
+	next := make([]float64, n)
+	for k := range n {
+		// A linearised model is not to be trusted further than its parameters are expected to move.
+		limit := 1.5 * p.parameters[k].scale
+		next[k] = x[k] + min(max(best.X[k], -limit), limit)
+	}
+	return next, nil
+}
+
+// deviations are the standard deviations of the parameters, from the curvature of the loss where all residuals count by
+// their squares.
+func (p *problem) deviations(j *mat.Dense) []float64 {
+	n := len(p.parameters)
+	h := mat.NewSymDense(n, nil)
+	for a := range n {
+		h.SetSym(a, a, 1/(p.parameters[a].scale*p.parameters[a].scale))
+	}
+	for i, o := range p.observations {
+		for a := range n {
+			for b := a; b < n; b++ {
+				h.SetSym(a, b, h.At(a, b)+j.At(i, a)*j.At(i, b)/(o.spread*o.spread))
+			}
+		}
+	}
+	var c mat.Cholesky
+	var inverse mat.SymDense
+	sd := make([]float64, n)
+	if !c.Factorize(h) || c.InverseTo(&inverse) != nil {
+		return sd
+	}
+	for a := range n {
+		sd[a] = math.Sqrt(inverse.At(a, a))
+	}
+	return sd
+}
+
+// leaveOut predicts each run by a fit to the others, in the linearised model.
+func (p *problem) leaveOut(f *fit, j *mat.Dense) error {
+	f.left = append([]float64(nil), f.after...)
+	runs := map[int]bool{}
+	for _, o := range p.observations {
+		runs[o.run] = true
+	}
+	if len(runs) < 2 {
+		return errors.New("calibration: one run is too few (want two or more, to tell a fit from a copy)")
+	}
+	for run := range len(p.observations) {
+		if !runs[run] {
+			continue
+		}
+		x, err := p.step(f.x, f.after, j, run)
+		if err != nil {
+			return err
+		}
+		for i, o := range p.observations {
+			if o.run != run {
+				continue
+			}
+			for k := range x {
+				f.left[i] += j.At(i, k) * (x[k] - f.x[k])
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package calibration
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"clifftop/experiments"
+	"clifftop/model/catalog"
+)
+
+// Schema identifies the JSON form of a [Result].
+const Schema = "clifftop.calibration/1"
+
+// Options say what to fit and how.
+type Options struct {
+	// Fit names the parameters; empty is all that the measurements can tell of.
+	Fit []string
+	// Jobs is the number of simulations at a time; 0 is one for each processor. It changes no result.
+	Jobs int
+	// Progress is told how many of the fit's passes over the measurements are done.
+	Progress func(done, total int)
+}
+
+// Result is what a fit gives.
+type Result struct {
+	Schema   string `json:"schema"`
+	Clifftop string `json:"clifftop"`
+	GPU      string `json:"gpu"`
+	Source   string `json:"source"` // what was measured
+
+	Parameters []Fitted `json:"parameters"`
+	Errors     []Error  `json:"errors"`
+	// Numbers are the single errors, in the order of the measurements.
+	Numbers []Number `json:"numbers"`
+
+	record *catalog.CalibratedRecord
+}
+
+// Fitted is a parameter's value. Low and High are the ends of its 95 % interval, by the curvature of the fit, the prior
+// included.
+type Fitted struct {
+	Name  string  `json:"name"`
+	Unit  string  `json:"unit"`
+	From  float64 `json:"from"`
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+// Error sums the errors of a metric up: medians and means of their sizes as they were, as they are, and as they are for runs
+// that were left out of the fit.
+type Error struct {
+	Metric  string `json:"metric"`
+	N       int    `json:"n"`
+	Before  Size   `json:"before"`
+	After   Size   `json:"after"`
+	LeftOut Size   `json:"left_out"`
+}
+
+// Size is the median and the mean of errors' sizes, as fractions.
+type Size struct {
+	Median float64 `json:"median"`
+	Mean   float64 `json:"mean"`
+}
+
+// Number is one measured number: simulated over measured, less 1.
+type Number struct {
+	Run     string  `json:"run"`
+	Metric  string  `json:"metric"`
+	Before  float64 `json:"before"`
+	After   float64 `json:"after"`
+	LeftOut float64 `json:"left_out"`
+}
+
+func (p *problem) result(f *fit, gpu string, frontend float64, names []string, source string) *Result {
+	r := &Result{Schema: Schema, Clifftop: experiments.Version, GPU: gpu, Source: source, record: record(gpu, p.parameters, f.x, frontend)}
+	r.record.Calibration.Source = source
+	for k, q := range p.parameters {
+		r.Parameters = append(r.Parameters, Fitted{
+			Name: q.Name, Unit: q.Unit, From: q.value(0, frontend), Value: q.value(f.x[k], frontend),
+			Low: q.value(f.x[k]-1.96*f.sd[k], frontend), High: q.value(f.x[k]+1.96*f.sd[k], frontend),
+		})
+	}
+	for i, o := range p.observations {
+		r.Numbers = append(r.Numbers, Number{
+			Run: names[o.run], Metric: o.metric,
+			Before: math.Expm1(f.before[i]), After: math.Expm1(f.after[i]), LeftOut: math.Expm1(f.left[i]),
+		})
+	}
+	var metrics []string
+	for _, n := range r.Numbers {
+		if !slices.Contains(metrics, n.Metric) {
+			metrics = append(metrics, n.Metric)
+		}
+	}
+	for _, m := range metrics {
+		e := Error{Metric: m}
+		var before, after, left []float64
+		for _, n := range r.Numbers {
+			if n.Metric == m {
+				e.N++
+				before, after, left = append(before, n.Before), append(after, n.After), append(left, n.LeftOut)
+			}
+		}
+		e.Before, e.After, e.LeftOut = size(before), size(after), size(left)
+		r.Errors = append(r.Errors, e)
+	}
+	return r
+}
+
+func size(errors []float64) Size {
+	sizes, mean := make([]float64, len(errors)), 0.0
+	for i, e := range errors {
+		sizes[i] = math.Abs(e)
+		mean += sizes[i] / float64(len(errors))
+	}
+	slices.Sort(sizes)
+	n := len(sizes)
+	return Size{Median: (sizes[(n-1)/2] + sizes[n/2]) / 2, Mean: mean}
+}
+
+// WriteRecord writes the GPU's record under a name, for scenarios to name at gpu. Values are rounded to four digits.
+func (r *Result) WriteRecord(w io.Writer, name string) error {
+	rec := *r.record
+	rec.Name = name
+	c := &rec.Calibration
+	for _, v := range []**float64{
+		&c.GEMMCompute, &c.GEMMMemory, &c.AttentionCompute, &c.AttentionMemory, &c.MoECompute,
+		&c.StepMilliseconds, &c.SequenceMicroseconds, &c.FrontendMilliseconds,
+	} {
+		if *v != nil {
+			x := math.Round(**v*1e4) / 1e4
+			*v = &x
+		}
+	}
+	return rec.Write(w)
+}
+
+// WriteTable writes the result for people.
+func (r *Result) WriteTable(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, fitted to %s\n\n", r.GPU, r.Source)
+	fmt.Fprintf(&b, "%-18s %5s %9s %9s   %s\n", "constant", "", "was", "is", "95 % interval")
+	for _, p := range r.Parameters {
+		fmt.Fprintf(&b, "%-18s %5s %9.3f %9.3f   %.3f to %.3f\n", p.Name, p.Unit, p.From, p.Value, p.Low, p.High)
+	}
+	fmt.Fprintf(&b, "\nErrors, median (mean) of their sizes in %%\n%-18s %5s %14s %14s %14s\n", "", "n", "before", "after", "left out")
+	cell := func(s Size) string { return fmt.Sprintf("%.1f (%.1f)", 100*s.Median, 100*s.Mean) }
+	for _, e := range r.Errors {
+		fmt.Fprintf(&b, "%-18s %5d %14s %14s %14s\n", e.Metric, e.N, cell(e.Before), cell(e.After), cell(e.LeftOut))
+	}
+	b.WriteString("left out: each run predicted by a fit to the others\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteCSV writes the single errors.
+func (r *Result) WriteCSV(w io.Writer) error {
+	c := csv.NewWriter(w)
+	rows := [][]string{{"run", "metric", "before", "after", "left_out"}}
+	for _, n := range r.Numbers {
+		rows = append(rows, []string{n.Run, n.Metric, fmt.Sprintf("%.6f", n.Before), fmt.Sprintf("%.6f", n.After), fmt.Sprintf("%.6f", n.LeftOut)})
+	}
+	return c.WriteAll(rows)
+}

@@ -1,0 +1,35 @@
+package validation
+
+import (
+	"fmt"
+	"time"
+
+	"clifftop/experiments"
+	"clifftop/model"
+)
+
+// Corrected are the cases on GPUs whose constants were changed and, where frontend is not negative, behind a
+// front end that takes so many seconds. Runs whose clock starts behind the front end keep that.
+func Corrected(cases []*Case, change func(*model.GPU), frontend float64) ([]*Case, error) {
+	list := make([]*Case, len(cases))
+	for i, c := range cases {
+		p := Part{Name: "correction", gpu: change}
+		if u := c.setup; u != nil && frontend >= 0 && u.Config.Frontend > 0 {
+			delay := time.Duration(frontend * float64(time.Second)).String()
+			p.settings = []experiments.Setting{{Key: "overheads.frontend", Value: delay, Flag: "calibration"}}
+		}
+		var err error
+		if list[i], err = c.without(p); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Rows[0].ID, err)
+		}
+	}
+	return list, nil
+}
+
+// Setup is what the case simulates; nil where no scenario expresses it.
+func (c *Case) Setup() *experiments.Setup {
+	if c.Refused != "" || c.Bad != "" {
+		return nil
+	}
+	return c.setup
+}
