@@ -310,10 +310,10 @@ func TestVersions(t *testing.T) {
 		version string
 		want    Profile
 	}{
-		{"", Profile{"vllm-0.32", 0.92, true, true, true, true, 9 * clock.Millisecond, 4500 * clock.Nanosecond, false}},
-		{"vllm-0.27", Profile{"vllm-0.27", 0.90, true, true, true, true, 9 * clock.Millisecond, 4500 * clock.Nanosecond, true}},
-		{"vllm-0.20.1", Profile{"vllm-0.20", 0.90, false, true, true, true, 9 * clock.Millisecond, 4500 * clock.Nanosecond, true}},
-		{"vllm-0.17", Profile{"vllm-0.17", 0.90, false, true, false, false, 9 * clock.Millisecond, 4500 * clock.Nanosecond, true}},
+		{"", Profile{"vllm-0.32", 0.92, true, true, true, true, 12 * clock.Millisecond, 4 * clock.Microsecond, false}},
+		{"vllm-0.27", Profile{"vllm-0.27", 0.90, true, true, true, true, 12 * clock.Millisecond, 4 * clock.Microsecond, true}},
+		{"vllm-0.20.1", Profile{"vllm-0.20", 0.90, false, true, true, true, 12 * clock.Millisecond, 4 * clock.Microsecond, true}},
+		{"vllm-0.17", Profile{"vllm-0.17", 0.90, false, true, false, false, 12 * clock.Millisecond, 4 * clock.Microsecond, true}},
 		{"vllm-0.15", Profile{"vllm-0.15", 0.90, false, true, false, false, 4200 * clock.Microsecond, 2800 * clock.Nanosecond, true}},
 		{"vllm-0.10", Profile{"vllm-0.10", 0.90, false, false, false, false, 4200 * clock.Microsecond, 2800 * clock.Nanosecond, true}},
 	} {

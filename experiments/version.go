@@ -40,7 +40,7 @@ type change struct {
 var changes = []change{
 	{14, "async_scheduling is on", func(p *Profile) { p.AsyncScheduling = true }},
 	{16, "the front end takes longer", func(p *Profile) {
-		p.Frontend, p.FrontendPerToken = 9*clock.Millisecond, 4500*clock.Nanosecond
+		p.Frontend, p.FrontendPerToken = 12*clock.Millisecond, 4*clock.Microsecond
 	}},
 	{18, "all-reduces are fused with the norm after them", func(p *Profile) { p.FuseAllReduce = true }},
 	{19, "scheduler_reserve_full_isl is on", func(p *Profile) { p.SchedulerReserveFullISL = true }},
