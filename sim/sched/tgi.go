@@ -26,6 +26,7 @@ type TGI struct {
 	Chunking bool
 
 	prefilled int64 // DecodeSteps at the last prefill
+	stirring  bool  // the cache may hold more of those who were looked at by the next iteration
 }
 
 var _ Scheduler = (*TGI)(nil)
@@ -50,6 +51,7 @@ func (p *TGI) Validate(l Limits) error {
 
 // Schedule implements [Scheduler].
 func (p *TGI) Schedule(v View) {
+	p.stirring = false
 	switch {
 	case p.Chunking:
 		decodeReserved(v)
@@ -64,7 +66,7 @@ func (p *TGI) Schedule(v View) {
 
 // admit admits from the head of the queue until one does not fit, and reports whether anybody did.
 func (p *TGI) admit(v View) (any bool) {
-	for w, ok := v.Waiting(0); ok; w, ok = v.Waiting(0) {
+	for w, ok := p.look(v, 0); ok; w, ok = p.look(v, 0) {
 		tokens := w.Known - w.Cached
 		if p.Chunking {
 			tokens = min(tokens, v.Budget())
@@ -81,7 +83,7 @@ func (p *TGI) admit(v View) (any bool) {
 
 // worthwhile says whether a prefill may pause those who decode.
 func (p *TGI) worthwhile(v View) bool {
-	if _, ok := v.Waiting(0); !ok || v.Decoding() == 0 {
+	if _, ok := p.look(v, 0); !ok || v.Decoding() == 0 {
 		return ok
 	}
 	counter := p.counter(v)
@@ -105,7 +107,7 @@ func (p *TGI) enough(v View) bool {
 	}
 	tokens, blocks := v.Budget(), v.FreeBlocks()
 	for i := range least {
-		w, _ := v.Waiting(i)
+		w, _ := p.look(v, i)
 		tokens -= w.Known - w.Cached
 		blocks -= fullBlocks(v, w)
 		if tokens < 0 || blocks < 0 {
@@ -115,25 +117,24 @@ func (p *TGI) enough(v View) bool {
 	return true
 }
 
+// look is the i-th request that waits. Without chunking it is looked at before those who decode are given the tokens
+// that may fill another block of its beginning.
+func (p *TGI) look(v View, i int) (Waiting, bool) {
+	w, ok := v.Waiting(i)
+	p.stirring = p.stirring || w.Live || w.Cached > 0 && !p.Chunking
+	return w, ok
+}
+
 // Repeats implements [Scheduler]. The minimum is lifted when the counter says so, and anybody who joins the queue may
 // make it up. Otherwise those who wait are let in only by a departure, or by an answer whose tokens lead their prompts.
 func (p *TGI) Repeats(v View) int {
-	looked := 1
-	if !p.Chunking {
-		looked = max(looked, p.minimum(v))
-	}
-	for i := range looked {
-		w, ok := v.Waiting(i)
-		switch {
-		case !ok && i == 0:
-			return forever
-		case ok && w.Live:
-			return 1
-		}
-	}
+	_, waits := v.Waiting(0)
 	counter := p.counter(v)
-	switch left := int64(p.MaxWaitingTokens) - counter; {
-	case p.Chunking:
+	left := int64(p.MaxWaitingTokens) - counter
+	switch {
+	case p.stirring:
+		return 1
+	case p.Chunking || !waits:
 		return forever
 	case counter == 1: // the first chance comes with the next iteration
 		return 1
