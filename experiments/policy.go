@@ -113,11 +113,15 @@ func newVLLM(e *Engine) sched.Scheduler {
 	if e.SchedulingPolicy == "priority" {
 		victim = sched.LeastUrgent
 	}
+	admission := sched.FullPrompt
+	if e.SchedulerReserveFullISL != On {
+		admission = sched.FirstChunk
+	}
 	return &sched.VLLM{
 		Victim:                    victim,
 		DisableChunkedPrefill:     !e.EnableChunkedPrefill,
 		LongPrefillTokenThreshold: limitInt32(e.LongPrefillTokenThreshold),
-		AdmitOnFirstChunk:         e.SchedulerReserveFullISL != On,
+		Admission:                 admission,
 		Watermark:                 e.Watermark,
 	}
 }

@@ -2,6 +2,16 @@ package sched
 
 import "fmt"
 
+// Admission is a rule of what the KV pool must have room for when a request is admitted.
+type Admission uint8
+
+// The rules.
+const (
+	FullPrompt Admission = iota // all known tokens, although only the first chunk takes its blocks
+	FirstChunk                  // the first chunk
+	FullLength                  // prompt and longest answer, which takes all blocks at once: nobody is ever preempted for them
+)
+
 // obstacle says what keeps a waiting request out that would be given so many tokens and take so many
 // blocks; NotBlocked if nothing does.
 func obstacle(v View, tokens int32, blocks int) Cause {

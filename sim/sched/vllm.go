@@ -16,37 +16,17 @@ type VLLM struct {
 	DisableChunkedPrefill bool
 	// LongPrefillTokenThreshold caps the tokens that one request gets in an iteration; 0 is no cap.
 	LongPrefillTokenThreshold int32
-	// AdmitOnFirstChunk asks for free blocks for the first chunk only (scheduler_reserve_full_isl
-	// false), and not for the whole known sequence.
-	AdmitOnFirstChunk bool
+	// Admission is what the pool must have room for when a request is admitted. vLLM has [FullPrompt], and
+	// [FirstChunk] where scheduler_reserve_full_isl is false.
+	Admission Admission
 	// Watermark is the fraction of the pool that an admission leaves free while others run.
 	Watermark float64
+	// Swap moves what a preempted request has computed to host memory, as far as there is room, which V1 does not
+	// do. It resumes where it was.
+	Swap bool
 }
 
 var _ Scheduler = (*VLLM)(nil)
-
-// Victim is a rule that picks the running sequence to preempt.
-type Victim uint8
-
-// The rules.
-const (
-	LastAdmitted Victim = iota // the tail of the running batch
-	LeastUrgent                // the last in the order of the queue
-)
-
-// Of is the sequence that the rule picks from the running batch of v, which is not empty.
-func (rule Victim) Of(v View) Seq {
-	last := v.Last()
-	if rule == LastAdmitted {
-		return last
-	}
-	for s := v.First(); s != None; s = v.Next(s) {
-		if v.Urgency(last).Less(v.Urgency(s)) {
-			last = s
-		}
-	}
-	return last
-}
 
 // Validate implements [Scheduler].
 func (p *VLLM) Validate(l Limits) error {
@@ -54,8 +34,12 @@ func (p *VLLM) Validate(l Limits) error {
 	case p.DisableChunkedPrefill && l.MaxNumBatchedTokens < int(l.MaxModelLen):
 		return fmt.Errorf("max_num_batched_tokens: %d is less than max_model_len %d, which chunked prefill off does not allow",
 			l.MaxNumBatchedTokens, l.MaxModelLen)
-	case l.Contiguous:
+	case l.Contiguous && p.Admission != FullLength:
 		return errors.New("policy vllm: sequences grow block by block, which a contiguous pool does not allow")
+	case p.Swap && l.HostBlocks == 0:
+		return errors.New("preemption_mode: swap needs swap space in host memory, which has none")
+	case p.Swap && l.PrefixCaching:
+		return errors.New("preemption_mode: swap does not go with prefix caching")
 	case p.LongPrefillTokenThreshold < 0:
 		return fmt.Errorf("long_prefill_token_threshold: %d is negative", p.LongPrefillTokenThreshold)
 	case !(p.Watermark >= 0 && p.Watermark < 1):
@@ -67,7 +51,7 @@ func (p *VLLM) Validate(l Limits) error {
 // Schedule implements [Scheduler].
 func (p *VLLM) Schedule(v View) {
 	if p.extendRunning(v) {
-		p.admitWaiting(v)
+		v.Blocked(p.admitWaiting(v))
 	} else {
 		v.Blocked(HeldByPolicy)
 	}
@@ -83,7 +67,7 @@ func (p *VLLM) extendRunning(v View) bool {
 		}
 		for !v.Grow(s, want) {
 			victim := p.Victim.Of(v)
-			v.Preempt(victim)
+			p.preempt(v, victim)
 			calm = false
 			if victim == s {
 				return false
@@ -94,46 +78,62 @@ func (p *VLLM) extendRunning(v View) bool {
 	return calm
 }
 
-// admitWaiting admits from the head of the queue while seats, budget and KV blocks last. Nobody
-// overtakes a blocked head.
-func (p *VLLM) admitWaiting(v View) {
-	for {
-		w, ok := v.Waiting(0)
-		switch {
-		case !ok:
-			return
-		case v.Seats() == 0:
-			v.Blocked(LacksSeats)
-			return
-		case v.Budget() == 0:
-			v.Blocked(LacksBudget)
-			return
-		}
-		want := p.capped(w.Known - w.Cached)
-		if want > v.Budget() && p.DisableChunkedPrefill {
-			v.Blocked(LacksBudget)
-			return
-		}
-		want = min(want, v.Budget())
-		if !p.fits(v, w, want) {
-			v.Blocked(LacksKV)
-			return
-		}
-		v.Admit(0, want)
+// preempt takes s out of the running batch.
+func (p *VLLM) preempt(v View, s Seq) {
+	if !p.Swap || !v.SwapOut(s) {
+		v.Preempt(s)
 	}
 }
 
-// fits reports whether the pool has room to admit w with want tokens.
-func (p *VLLM) fits(v View, w Waiting, want int32) bool {
+// admitWaiting admits from the head of the queue while seats, budget and KV blocks last. Nobody
+// overtakes a blocked head; what blocks it is returned.
+func (p *VLLM) admitWaiting(v View) Cause {
+	for w, ok := v.Waiting(0); ok; w, ok = v.Waiting(0) {
+		if why := p.admit(v, w); why != NotBlocked {
+			return why
+		}
+	}
+	return NotBlocked
+}
+
+// admit admits w, the head of the queue, or says what it lacks.
+func (p *VLLM) admit(v View, w Waiting) Cause {
+	want, whole := p.chunk(v, w)
+	switch {
+	case v.Seats() == 0:
+		return LacksSeats
+	case v.Budget() == 0 || p.DisableChunkedPrefill && !whole:
+		return LacksBudget
+	case p.asks(v, w, want) > v.LargestFree():
+		return LacksKV
+	case p.Admission == FullLength:
+		admitFull(v, w, want)
+	default:
+		v.Admit(0, want)
+	}
+	return NotBlocked
+}
+
+// chunk is the number of tokens that w is given if it is admitted now; whole says that the budget
+// does not cut it.
+func (p *VLLM) chunk(v View, w Waiting) (tokens int32, whole bool) {
+	want := p.capped(w.Known - max(w.Cached, w.Computed))
+	return min(want, v.Budget()), want <= v.Budget()
+}
+
+// asks is the number of free blocks that there must be to admit w with want tokens.
+func (p *VLLM) asks(v View, w Waiting, want int32) int {
 	reserve := 0
 	if v.RunningLen() > 0 {
 		reserve = int(p.Watermark * float64(v.Blocks()))
 	}
-	tokens := w.Known
-	if p.AdmitOnFirstChunk {
-		tokens = w.Cached + want
+	switch p.Admission {
+	case FullLength:
+		return fullBlocks(v, w) + reserve
+	case FirstChunk:
+		return v.BlocksFor(max(w.Cached, w.Computed)+want) - w.Held + reserve
 	}
-	return v.BlocksFor(tokens)-w.Held+reserve <= v.FreeBlocks()
+	return v.BlocksFor(w.Known) - w.Held + reserve
 }
 
 func (p *VLLM) capped(tokens int32) int32 {
@@ -146,7 +146,7 @@ func (p *VLLM) capped(tokens int32) int32 {
 // Repeats implements [Scheduler]. While free blocks dwindle a blocked head stays blocked, unless
 // what it waits for is just being generated, or the loss of cached blocks changes what it asks for.
 func (p *VLLM) Repeats(v View) int {
-	if w, ok := v.Waiting(0); ok && (w.Live || w.Cached > 0 && (p.AdmitOnFirstChunk || p.DisableChunkedPrefill)) {
+	if w, ok := v.Waiting(0); ok && (w.Live || w.Cached > 0 && (p.Admission == FirstChunk || p.DisableChunkedPrefill)) {
 		return 1
 	}
 	return forever

@@ -78,8 +78,11 @@ func (n *naive) charges(list []*sequence, but []int64) (all []int64) {
 	return all
 }
 
-// place is the i-th request of the queue.
+// place is the i-th request of the queue, or nil.
 func (n *naive) place(i int) *sequence {
+	if i >= len(n.waiting) {
+		return nil
+	}
 	if n.accounts.order == nil {
 		return n.waiting[i]
 	}

@@ -197,6 +197,10 @@ func (n *naive) enqueue(s *sequence, head bool) {
 	}
 }
 
+// mostIterations is the length at which a run is given up: sequences that preempt each other for ever would
+// fill the memory.
+const mostIterations = 500_000
+
 // boundary is one turn of the engine's loop.
 func (n *naive) boundary(at clock.Time) error {
 	for _, s := range n.left {
@@ -211,6 +215,10 @@ func (n *naive) boundary(at clock.Time) error {
 	n.clients(at) // an answer may make its client send the next request at once
 	for len(n.inFlight) < n.depth {
 		it := n.compose(at)
+		if n.launched > mostIterations {
+			return fmt.Errorf("at %v: after %d iterations %d requests wait and %d run; the policy seems to get nowhere",
+				at, n.launched, len(n.waiting), len(n.running))
+		}
 		if n.fault != nil {
 			return n.fault
 		}

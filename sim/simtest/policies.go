@@ -20,16 +20,21 @@ type Policy struct {
 func Policies() []Policy {
 	return []Policy{
 		{"vllm", func(k *Knobs) sched.Scheduler {
-			p := &sched.VLLM{
-				DisableChunkedPrefill:     k.Flag("whole-prompts"),
-				LongPrefillTokenThreshold: int32(k.Int("threshold", 0, 1, 24)),
-				AdmitOnFirstChunk:         k.Flag("first-chunk"),
-				Watermark:                 k.Float("watermark", 0, .05, .2, .5),
-			}
-			if k.Flag("least-urgent") {
-				p.Victim = sched.LeastUrgent
-			}
+			p := vllm(k)
+			return &p
+		}},
+		{"preemptive", func(k *Knobs) sched.Scheduler {
+			p := &sched.Preemptive{VLLM: vllm(k), Threshold: int64(k.Int("preempt-threshold", 0, 0, 10))}
+			p.Victim, p.Swap = sched.LeastUrgent, k.Flag("swap")
 			return p
+		}},
+		{"vllm-variants", func(k *Knobs) sched.Scheduler {
+			p := vllm(k)
+			p.Victim = sched.Victim(k.Choice("victim", "last-admitted", "least-urgent", "most-remaining", "least-progress", "longest"))
+			if p.Swap = k.Flag("swap"); k.Flag("full-length") {
+				p.Admission = sched.FullLength
+			}
+			return &p
 		}},
 		{"vllm-v0", func(k *Knobs) sched.Scheduler {
 			return &sched.VLLMV0{Watermark: k.Float("watermark", 0, .01, .05, .2, .5), Swap: k.Flag("swap")}
@@ -56,6 +61,21 @@ func Policies() []Policy {
 			}
 		}},
 	}
+}
+
+func vllm(k *Knobs) sched.VLLM {
+	p := sched.VLLM{
+		DisableChunkedPrefill:     k.Flag("whole-prompts"),
+		LongPrefillTokenThreshold: int32(k.Int("threshold", 0, 1, 24)),
+		Watermark:                 k.Float("watermark", 0, .05, .2, .5),
+	}
+	if k.Flag("first-chunk") {
+		p.Admission = sched.FirstChunk
+	}
+	if k.Flag("least-urgent") {
+		p.Victim = sched.LeastUrgent
+	}
+	return p
 }
 
 func sglang(k *Knobs) sched.Scheduler {

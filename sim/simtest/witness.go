@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"cmp"
 	"slices"
 
 	"clifftop/sim/sched"
@@ -32,10 +33,7 @@ func (p witness) extendRunning(n view) {
 			continue
 		}
 		for !n.grow(s, want) {
-			victim := n.running[len(n.running)-1]
-			if p.Victim == sched.LeastUrgent {
-				victim = slices.MaxFunc(n.running, func(a, b *sequence) int { return compareUrgency(n.rank(a), n.rank(b)) })
-			}
+			victim := slices.MaxFunc(n.running, func(a, b *sequence) int { return p.compareVictims(n, a, b) })
 			if slices.Index(n.running, victim) < i {
 				i-- // s moves up
 			}
@@ -46,6 +44,22 @@ func (p witness) extendRunning(n view) {
 		}
 		n.give(s, want)
 	}
+}
+
+// compareVictims is positive when a has to go rather than b.
+func (p witness) compareVictims(n view, a, b *sequence) int {
+	last := cmp.Compare(a.serial, b.serial)
+	switch p.Victim {
+	case sched.LeastUrgent:
+		return compareUrgency(n.rank(a), n.rank(b))
+	case sched.MostRemaining:
+		return cmp.Or(cmp.Compare(a.declared-a.scheduled, b.declared-b.scheduled), last)
+	case sched.LeastProgress:
+		return cmp.Or(cmp.Compare(b.scheduled, a.scheduled), last)
+	case sched.Longest:
+		return cmp.Or(cmp.Compare(a.known(), b.known()), last)
+	}
+	return last
 }
 
 // admitWaiting admits from the head of the queue until the head does not fit.
@@ -68,7 +82,7 @@ func (p witness) admitWaiting(n view) {
 		}
 		want = min(want, n.it.budget)
 		tokens := s.known()
-		if p.AdmitOnFirstChunk {
+		if p.Admission == sched.FirstChunk {
 			tokens = cached + want
 		}
 		need := n.pagesFor(tokens) - held // hits that nobody references come out of the free blocks

@@ -1,0 +1,126 @@
+package sched
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Preemptive is vLLM's scheduler on an ordered queue, whose head takes the place of running sequences that are less
+// urgent when it finds no seat or too few blocks: priority preemption, or, by [SRPT], shortest remaining processing
+// time. vLLM itself preempts only to let running sequences grow.
+//
+// The least urgent goes first, and nobody goes unless that lets the head in. Victim is [LeastUrgent] too, or those who came
+// in by their urgency would go out by another rule, and come in again. The head waits for the token budget as
+// under vLLM. Each time that it is blocked all running sequences are looked at.
+//
+// What a sequence gains as it runs must not make it less urgent: no order of this package does that.
+type Preemptive struct {
+	VLLM
+	// Threshold is by how much the key of the head must be less than that of a sequence whose place it takes; 0
+	// is any difference. Equal keys never preempt, whoever came first.
+	Threshold int64
+
+	waits bool // for less urgent sequences to hold enough blocks
+}
+
+var _ Scheduler = (*Preemptive)(nil)
+
+// Validate implements [Scheduler].
+func (p *Preemptive) Validate(l Limits) error {
+	switch {
+	case !l.Ordered:
+		return errors.New("policy preemptive: the queue needs an order; in order of arrival nobody is more urgent than those who run")
+	case l.Contiguous:
+		return errors.New("policy preemptive: blocks of several sequences do not make one hole of a contiguous pool")
+	case p.Victim != LeastUrgent:
+		return errors.New("policy preemptive: the least urgent gives way, also to running sequences that grow (want that victim)")
+	case p.Threshold < 0:
+		return fmt.Errorf("preemption threshold: %d is negative", p.Threshold)
+	}
+	return p.VLLM.Validate(l)
+}
+
+// Schedule implements [Scheduler].
+func (p *Preemptive) Schedule(v View) {
+	p.waits = false
+	if !p.extendRunning(v) {
+		v.Blocked(HeldByPolicy)
+		return
+	}
+	var gone []int64 // requests that gave way in this iteration do not come back in it
+	for w, ok := v.Waiting(0); ok; w, ok = v.Waiting(0) {
+		if slices.Contains(gone, w.Request) {
+			v.Blocked(HeldByPolicy)
+			return
+		}
+		why := p.admit(v, w)
+		if why == NotBlocked {
+			continue
+		}
+		victims := p.inTheWay(v, w, why)
+		if len(victims) == 0 {
+			v.Blocked(why)
+			return
+		}
+		for _, s := range victims {
+			gone = append(gone, v.Progress(s).Request)
+			p.preempt(v, s)
+		}
+	}
+}
+
+// inTheWay is the sequences that give way to w, the head of the queue: the least urgent ones that let it in, without
+// those among them who can stay.
+func (p *Preemptive) inTheWay(v View, w Waiting, lacks Cause) (victims []Seq) {
+	want, whole := p.chunk(v, w)
+	if lacks == LacksBudget || v.Budget() == 0 || p.DisableChunkedPrefill && !whole {
+		return nil
+	}
+	asks, seats := p.asks(v, w, want)-v.FreeBlocks(), v.Seats()
+	for asks > 0 || seats < 1 {
+		s := p.leastUrgent(v, w.Urgency.Key+p.Threshold, victims)
+		if s == None {
+			p.waits = len(victims) > 0
+			return nil
+		}
+		victims = append(victims, s)
+		asks, seats = asks-p.holds(v, s), seats+1
+	}
+	return slices.DeleteFunc(victims, func(s Seq) bool {
+		stays := asks+p.holds(v, s) <= 0 && seats > 1
+		if stays {
+			asks, seats = asks+p.holds(v, s), seats-1
+		}
+		return stays
+	})
+}
+
+// leastUrgent is the least urgent sequence that is not among some, if its key is over a bound.
+func (p *Preemptive) leastUrgent(v View, bound int64, but []Seq) Seq {
+	victim, worst := None, Urgency{Key: bound}
+	for s := v.Last(); s != None; s = v.Prev(s) {
+		if u := v.Urgency(s); u.Key > bound && worst.Less(u) && !slices.Contains(but, s) {
+			victim, worst = s, u
+		}
+	}
+	return victim
+}
+
+// holds is the number of blocks that go free with s, as far as it shares none.
+func (p *Preemptive) holds(v View, s Seq) int {
+	at := v.Progress(s)
+	if p.Admission == FullLength {
+		return v.BlocksFor(fullLength(at))
+	}
+	return v.BlocksFor(at.Prompt + at.Generated - v.Missing(s))
+}
+
+// Repeats implements [Scheduler]. A head that is blocked stays so, as in [VLLM], as long as no less urgent sequences
+// hold blocks that in time will be enough.
+func (p *Preemptive) Repeats(v View) int {
+	if p.waits {
+		return 1
+	}
+	return p.VLLM.Repeats(v)
+}
