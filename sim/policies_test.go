@@ -186,7 +186,7 @@ func TestOversubscription(t *testing.T) {
 		t.Logf("%T, %d users: %.0f tokens/s", policy(), users, mean)
 		return mean
 	}
-	first := func() sched.Scheduler { return &sched.VLLM{AdmitOnFirstChunk: true} }
+	first := func() sched.Scheduler { return &sched.VLLM{Admission: sched.FirstChunk} }
 	few, many := rate(first, 2048, 60), rate(first, 2048, 200)
 	if many > 0.93*few {
 		t.Errorf("recomputation: %.0f tokens/s with 60 users, %.0f with 200; it should lose", few, many)
