@@ -5,7 +5,7 @@ package trace
 func inferencePerfFormat() format {
 	return format{
 		Format:   Format{"inference-perf", "JSON: a list of requests with start_time (s), info.input_tokens, info.output_tokens, error", "https://github.com/kubernetes-sigs/inference-perf"},
-		need:     [][]string{{"start_time", "end_time", "info"}},
+		need:     [][]string{{"start_time", "end_time", "info"}, {"start_time", "end_time"}}, // long prompts may stand before the info
 		absolute: true,
 		failures: true,
 		whole:    readInferencePerf,
