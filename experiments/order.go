@@ -25,6 +25,8 @@ type Order struct {
 	Within *Duration `json:"within,omitempty" range:"[0,)"`
 	// TokenTime is the time that a token of the size takes, for least-slack.
 	TokenTime *Duration `json:"token_time,omitempty" range:"[0,1]"`
+	// Clients says whom vtc counts the service of: users of a closed loop, classes or sessions.
+	Clients *string `json:"clients,omitempty" one:"user class session"`
 	// Ageing lets nobody starve: each such time of waiting counts as much as one token, one priority or, for
 	// deadlines, one picosecond less.
 	Ageing *Duration `json:"ageing,omitempty" range:"(0,3600]"`
@@ -40,7 +42,7 @@ var orderRules = map[string]variantKeys{
 	"ljf":         {nil, []string{"size", "answer_weight", "error", "ageing"}},
 	"edf":         {[]string{"within"}, nil},
 	"least-slack": {[]string{"within", "token_time"}, []string{"size", "answer_weight", "error"}},
-	"vtc":         {nil, nil},
+	"vtc":         {nil, []string{"clients"}},
 }
 
 func (o *Order) variants() (string, map[string]variantKeys) { return "rule", orderRules }
@@ -59,6 +61,7 @@ func (o *Order) decode(d *decoder, n *node, key string) {
 	case isMap:
 		if n.get("rule") == nil {
 			d.fault(n.at, key, "rule is missing (want a rule, or a map such as {rule: sjf, error: 0.5})", "")
+			return
 		}
 		d.value(n, key, reflectElem((*orderOptions)(o)), "")
 	default:
@@ -102,6 +105,8 @@ func (u *Setup) order() (sched.Order, error) {
 		rank = due
 	case "least-slack":
 		rank = sched.LeastSlack{EDF: due, Size: size, PerUnit: value(o.TokenTime).Clock()}
+	case "vtc":
+		rank = sched.VTC{Clients: o.clients()}
 	default:
 		return nil, fmt.Errorf("%q is not known", o.Rule)
 	}
@@ -112,6 +117,17 @@ func (u *Setup) order() (sched.Order, error) {
 		return rank, v.Validate()
 	}
 	return rank, nil
+}
+
+// clients says whom service is counted for.
+func (o *Order) clients() sched.Client {
+	switch value(o.Clients) {
+	case "class":
+		return sched.ByClass
+	case "session":
+		return sched.BySession
+	}
+	return sched.ByUser
 }
 
 // size is the measure of a job.

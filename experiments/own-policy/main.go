@@ -24,10 +24,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	s.Use(experiments.Policy{
-		Name: "polite",
-		New:  func(*experiments.Engine) sched.Scheduler { return &Polite{Share: 512} },
-	})
+	use(s)
 	variants, err := experiments.Vary(s, "engine.policy=vllm,polite")
 	if err != nil {
 		log.Fatal(err)
@@ -39,4 +36,12 @@ func main() {
 	if err := verdict.WriteTable(os.Stdout); err != nil {
 		log.Fatal(fmt.Errorf("printing: %w", err))
 	}
+}
+
+// use lets a scenario name the policy.
+func use(s *experiments.Scenario) {
+	s.Use(experiments.Policy{
+		Name: "polite",
+		New:  func(*experiments.Engine) sched.Scheduler { return &Polite{Share: 512} },
+	})
 }

@@ -28,15 +28,8 @@ func (p *Polite) Schedule(v sched.View) {
 		share -= n
 	}
 	for w, ok := v.Waiting(0); ok; w, ok = v.Waiting(0) {
-		switch {
-		case share == 0:
+		if share == 0 || v.Seats() == 0 || v.BlocksFor(w.Known)-w.Held > v.FreeBlocks() {
 			v.Blocked(sched.HeldByPolicy)
-			return
-		case v.Seats() == 0:
-			v.Blocked(sched.LacksSeats)
-			return
-		case v.BlocksFor(w.Known)-w.Held > v.FreeBlocks():
-			v.Blocked(sched.LacksKV)
 			return
 		}
 		n := min(w.Known-w.Cached, share)
@@ -54,9 +47,9 @@ func (p *Polite) Repeats(v sched.View) int {
 }
 
 // Validate checks the knobs.
-func (p *Polite) Validate(sched.Limits) error {
-	if p.Share < 1 {
-		return errors.New("polite: a share of 0 lets no prompt in")
+func (p *Polite) Validate(l sched.Limits) error {
+	if p.Share < 1 || l.Contiguous {
+		return errors.New("polite: it wants a share of 1 or more, and a paged pool")
 	}
 	return nil
 }

@@ -1,0 +1,75 @@
+package experiments
+
+import (
+	"context"
+	"strings"
+	"testing"
+)
+
+// TestPolicies runs every policy of the catalogue, and the invariants with it.
+func TestPolicies(t *testing.T) {
+	for _, p := range policies() {
+		s, err := Parse("s.yaml", []byte("{engine: {policy: "+p.Name+"}, workload: {arrivals: {process: poisson, rate: 6}, max_tokens: 600}, run: {requests: 60}}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Run(context.Background(), s, RunOptions{Check: true})
+		if err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+			continue
+		}
+		if n := r.Summary.Requests.Completed; n != 60 {
+			t.Errorf("%s: %d of 60 requests completed", p.Name, n)
+		}
+		if p.Does == "" || p.Source == "" {
+			t.Errorf("%s: it does not say what it does, or whence it is", p.Name)
+		}
+	}
+}
+
+// TestOrders runs every order of the queue, in its short form and with options.
+func TestOrders(t *testing.T) {
+	for _, order := range []string{
+		"fcfs", "priority", "sjf", "srpt", "ljf", "vtc",
+		"{rule: sjf, size: both, answer_weight: 20, error: 0.5, ageing: 1s}", "{rule: srpt, size: prompt}",
+		"{rule: edf, within: 2s}", "{rule: least-slack, within: 5s, token_time: 10ms}", "{rule: vtc, clients: class}",
+	} {
+		s, err := Parse("s.yaml", []byte("{engine: {max_num_seqs: 4, order: "+order+"}, workload: {arrivals: {process: poisson, rate: 20}}, run: {requests: 60}}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Run(context.Background(), s, RunOptions{Check: true})
+		if err != nil {
+			t.Errorf("%s: %v", order, err)
+			continue
+		}
+		if n := r.Summary.Requests.Completed; n != 60 {
+			t.Errorf("%s: %d of 60 requests completed", order, n)
+		}
+	}
+}
+
+// TestBadPolicies says where, what was found and what is wanted.
+func TestBadPolicies(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"engine: {policy: sglnag}", `s.yaml:1:18: engine.policy: "sglnag" is not known (want vllm, `},
+		{"engine: {policy: orca, enable_chunked_prefill: true}", "s.yaml:1:48: engine.enable_chunked_prefill: true is not allowed (want false: policy orca does not divide prompts)"},
+		{"engine: {policy: vllm, kv_allocation: contiguous, enable_prefix_caching: false}", "policy vllm"},
+		{"engine: {policy: vllm-v0, max_model_len: 9000, max_num_batched_tokens: 8192}", "max_num_batched_tokens"},
+		{"engine: {policy: vllm-v0, preemption: swap}\nstep_time: {linear: {a_ms: 1, b_us: 1}}", "s.yaml:1:39: engine.preemption: swap moves KV blocks"},
+		{"engine: {order: quickest}", `s.yaml:1:17: engine.order.rule: "quickest" is not known (want fcfs, `},
+		{"engine: {order: {rule: edf}}", "s.yaml:1:17: engine.order: within is missing (rule edf needs it)"},
+		{"engine: {order: {rule: fcfs, error: 1}}", "s.yaml:1:30: engine.order.error: this key does not go with rule fcfs"},
+		{"engine: {order: {error: 1}}", "rule is missing"},
+		{"engine: {policy: trtllm-static, trtllm: {context_chunking_policy: FAIR}}", `"FAIR" is not known (want FIRST_COME_FIRST_SERVED or EQUAL_PROGRESS)`},
+		{"engine: {policy: sglang, sglang: {schedule_policy: lpm}, order: sjf}", "schedule_policy"},
+	} {
+		s, err := Parse("s.yaml", []byte(c.text))
+		if err == nil {
+			_, err = s.Resolve()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s:\n got %v\nwant %s", c.text, err, c.want)
+		}
+	}
+}
