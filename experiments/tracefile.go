@@ -64,11 +64,26 @@ func (t *TraceFile) open() (*trace.File, error) {
 	return trace.Open(in, t.Path, t.Options)
 }
 
-// SHA256 is that of the file's bytes, in hexadecimal; it is known once the file was read to its end, and
-// empty before. A directory has none.
+// SHA256 is that of the file's bytes, in hexadecimal. It is summed while the file is read, and from the whole file
+// where reading ended early. What is not a regular file has none.
 func (t *TraceFile) SHA256() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.sum != "" {
+		return t.sum
+	}
+	if info, err := os.Stat(t.Path); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	f, err := os.Open(t.Path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err == nil {
+		t.sum = hex.EncodeToString(h.Sum(nil))
+	}
 	return t.sum
 }
 
