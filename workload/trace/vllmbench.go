@@ -16,83 +16,100 @@ func vllmBenchFormat() format {
 }
 
 func readVLLMBench(f *File, d *document) (*records, error) {
-	t := &records{timeless: true}
-	var lengths [2]int
-	found := [2]bool{}
-	at := func(i int) (*record, error) {
-		if i == maxRecords {
-			return nil, tooMany()
-		}
-		for i >= len(t.list) {
-			t.list = append(t.list, record{line: d.number})
-		}
-		return &t.list[i], nil
-	}
-	tokens := func(which int, set func(r *record, n int32)) error {
-		found[which] = true
-		return d.elements(func() error {
-			b, err := d.scalar()
-			if err != nil {
-				return err
-			}
-			r, err := at(lengths[which])
-			if err != nil {
-				return err
-			}
-			lengths[which]++
-			n, fault := count(b, f.options.MaxTokens)
-			r.note(fault)
-			set(r, n)
-			return nil
-		})
-	}
-	starts := 0
+	b := &benchLists{d: d, limit: f.options.MaxTokens}
 	err := d.members(func(key string) error {
 		switch key {
 		case "input_lens":
-			return tokens(0, func(r *record, n int32) { r.input = n })
+			b.inputs = 0
+			return b.tokens(&b.inputs, func(r *record, n int32) { r.input = n })
 		case "output_lens":
-			return tokens(1, func(r *record, n int32) { r.output = n })
+			b.outputs = 0
+			return b.tokens(&b.outputs, func(r *record, n int32) { r.output = n })
 		case "start_times":
-			return d.elements(func() error {
-				b, err := d.scalar()
-				if err != nil {
-					return err
-				}
-				r, err := at(starts)
-				if err != nil {
-					return err
-				}
-				starts++
-				var fault *fault
-				r.at, fault = decimal(b, inSeconds)
-				r.note(fault)
-				return nil
-			})
+			return b.startTimes()
 		case "errors":
-			i := 0
-			return d.elements(func() error {
-				r, err := at(i)
-				if err != nil {
-					return err
-				}
-				i++
-				r.failed, err = d.anything()
-				return err
-			})
+			return b.errors()
 		}
 		return d.skip()
 	})
 	switch {
 	case err != nil:
 		return nil, err
-	case !found[0] || !found[1]:
+	case b.inputs == 0 && b.outputs == 0 && !b.listed:
 		return nil, &RowError{Name: f.name, Code: Fields, Problem: "has no requests, only their sums", Want: "a result saved with --save-detailed"}
-	case lengths[0] != lengths[1] || starts > 0 && starts != lengths[0] || len(t.list) != lengths[0]:
-		return nil, &RowError{Name: f.name, Code: Fields, Problem: fmt.Sprintf("%d input_lens, %d output_lens and %d start_times do not go together", lengths[0], lengths[1], starts), Want: "as many of each"}
+	case b.inputs != b.outputs || b.starts > 0 && b.starts != b.inputs || len(b.list) != b.inputs:
+		return nil, &RowError{Name: f.name, Code: Fields, Problem: fmt.Sprintf("%d input_lens, %d output_lens and %d start_times do not go together", b.inputs, b.outputs, b.starts), Want: "as many of each"}
 	}
-	t.timeless = starts == 0
+	t := &records{list: b.list, timeless: b.starts == 0}
 	return t.sorted(), nil
+}
+
+// benchLists puts the lists of a result together into requests.
+type benchLists struct {
+	d                       *document
+	limit                   int32
+	list                    []record
+	inputs, outputs, starts int
+	listed                  bool // there are lists of lengths
+}
+
+// at is request number i.
+func (b *benchLists) at(i int) (*record, error) {
+	if i == maxRecords {
+		return nil, tooMany()
+	}
+	for i >= len(b.list) {
+		b.list = append(b.list, record{line: b.d.number})
+	}
+	return &b.list[i], nil
+}
+
+// tokens reads a list of lengths and counts them.
+func (b *benchLists) tokens(n *int, set func(r *record, tokens int32)) error {
+	b.listed = true
+	return b.each(n, func(r *record, value []byte) {
+		tokens, fault := count(value, b.limit)
+		r.note(fault)
+		set(r, tokens)
+	})
+}
+
+func (b *benchLists) startTimes() error {
+	return b.each(&b.starts, func(r *record, value []byte) {
+		var fault *fault
+		r.at, fault = decimal(value, inSeconds)
+		r.note(fault)
+	})
+}
+
+// each reads a list of numbers, of a request each, and counts them.
+func (b *benchLists) each(n *int, do func(r *record, value []byte)) error {
+	return b.d.elements(func() error {
+		value, err := b.d.scalar()
+		if err != nil {
+			return err
+		}
+		r, err := b.at(*n)
+		if err == nil {
+			*n++
+			do(r, value)
+		}
+		return err
+	})
+}
+
+// errors reads which requests failed.
+func (b *benchLists) errors() error {
+	i := 0
+	return b.d.elements(func() error {
+		r, err := b.at(i)
+		if err != nil {
+			return err
+		}
+		i++
+		r.failed, err = b.d.anything()
+		return err
+	})
 }
 
 func tooMany() error {
