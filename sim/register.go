@@ -64,6 +64,13 @@ func (r *Replica) register(s *sequence, full int32) {
 // the next iteration; the others register when they are next visited.
 func (r *Replica) registerHeld(f *flight) {
 	c := &r.cohort
+	for _, i := range f.firsts {
+		// One that was admitted again with a token in flight has not registered all of its blocks.
+		if s := r.seq(i); s.phase == decoding && s.beforeJoin > 0 && r.tokensInFlight(i) == 1 {
+			r.settle()
+			r.register(s, (s.target+int32(c.steps-s.joined))/r.cfg.BlockSize)
+		}
+	}
 	if r.lagging > 0 {
 		for i := r.first; i != none; i = r.seq(i).next {
 			s := r.seq(i)

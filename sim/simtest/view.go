@@ -347,11 +347,11 @@ func (v view) Waiting(i int) (sched.Waiting, bool) {
 }
 
 func (v view) Beginning(i int, tokens int32) (key uint64, ok bool) {
-	if i >= len(v.waiting) || v.waiting[i].known() < tokens {
+	if i >= len(v.waiting) || v.place(i).known() < tokens {
 		return 0, false
 	}
 	h := fnv.New64a()
-	for _, t := range Tokens(&v.waiting[i].rec.Request, tokens) {
+	for _, t := range Tokens(&v.place(i).rec.Request, tokens) {
 		fmt.Fprint(h, t)
 	}
 	return h.Sum64(), true
@@ -361,7 +361,7 @@ func (v view) Path(i int, to []int32) []int32 {
 	if i >= len(v.waiting) {
 		return to
 	}
-	s := v.waiting[i]
+	s := v.place(i)
 	return append(to, v.kv.path(s, s.known()-1)...)
 }
 
