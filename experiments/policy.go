@@ -83,7 +83,7 @@ func policies() []Policy {
 			New:    func(*Engine) sched.Scheduler { return &sched.Static{} },
 			Does:   "batches padded to the longest prompt that run until the longest answer has ended",
 			Source: "FasterTransformer",
-			Engine: EngineDefaults{Synchronous: true, NoPrefixCaching: true, WholePrompts: true, Contiguous: true},
+			Engine: EngineDefaults{Synchronous: true, NoPrefixCaching: true, WholePrompts: true, TokenBudget: 65_536, Contiguous: true},
 		},
 		{
 			Name: "sglang", New: newSGLang,

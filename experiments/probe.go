@@ -231,3 +231,14 @@ func (u *Setup) saturationUsers(ctx context.Context, idle float64) (saturation, 
 	}
 	return result, nil
 }
+
+// Saturation estimates the rate in requests per second at which the scenario's system saturates: the highest at which it
+// completes requests, whatever their latency.
+func Saturation(ctx context.Context, s *Scenario) (float64, error) {
+	u, err := SweepOptions{Over: RateKey}.Trial(s)
+	if err != nil {
+		return 0, err
+	}
+	found, err := u.saturation(ctx, false)
+	return found.load, err
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+
+	"clifftop/experiments"
+	"clifftop/report"
+)
+
+//go:embed traffic.yaml
+var traffics []byte
+
+// policies are those of the study, in the order of its tables.
+var policies = []string{
+	"vllm", "sarathi", "sglang", "vllm-v0", "tgi",
+	"trtllm-guaranteed-no-evict", "trtllm-max-utilization", "trtllm-static", "orca", "static",
+}
+
+// loads are fractions of the rate at which vllm saturates.
+var loads = []float64{0.5, 0.8, 1, 1.2}
+
+// traffic is a kind of traffic, and what came of it under each policy at each load.
+type traffic struct {
+	name       string
+	scenario   *experiments.Scenario
+	saturation float64             // of vllm, requests per second
+	results    [][]*report.Summary // by policy and load
+}
+
+// readTraffics reads the scenarios.
+func readTraffics() ([]*traffic, error) {
+	var list []*traffic
+	for _, doc := range bytes.Split(traffics, []byte("\n---\n")) {
+		s, err := experiments.Parse("traffic.yaml", doc)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, &traffic{name: s.Name, scenario: s})
+	}
+	return list, nil
+}
+
+// run simulates the traffic under the policies at all loads, with so many requests each.
+func (t *traffic) run(ctx context.Context, names []string, requests int) error {
+	var err error
+	if t.saturation, err = experiments.Saturation(ctx, t.scenario); err != nil {
+		return err
+	}
+	t.results = make([][]*report.Summary, len(names))
+	var runs errgroup.Group
+	runs.SetLimit(2)
+	for i, name := range names {
+		t.results[i] = make([]*report.Summary, len(loads))
+		for k, load := range loads {
+			runs.Go(func() error {
+				s, err := t.scenario.With(
+					experiments.Setting{Key: "engine.policy", Value: name},
+					experiments.Setting{Key: experiments.RateKey, Value: strconv.FormatFloat(load*t.saturation, 'f', 6, 64)},
+					experiments.Setting{Key: "run.requests", Value: strconv.Itoa(requests)},
+				)
+				if err != nil {
+					return err
+				}
+				r, err := experiments.Run(ctx, s, experiments.RunOptions{})
+				if err != nil {
+					return fmt.Errorf("%s at %g of saturation: %w", name, load, err)
+				}
+				t.results[i][k] = r.Summary
+				return nil
+			})
+		}
+	}
+	return runs.Wait()
+}
