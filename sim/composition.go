@@ -151,7 +151,9 @@ func (it *composition) step() bool {
 	if c.size > int(it.budget) || need+r.windowNeed(false) > r.free() || need > 0 && r.holes != nil {
 		return false
 	}
-	r.promised -= c.promised.at(c.steps)
+	if c.promised.members > 0 {
+		r.promised -= c.promised.at(c.steps)
+	}
 	r.windowNeed(true)
 	if r.caching {
 		c.debt += need

@@ -22,6 +22,9 @@ func (r *Replica) process(f *flight) {
 	for _, i := range f.returns {
 		r.deliverAwaited(i)
 	}
+	if len(f.finishes)+len(f.computed) == 0 {
+		return
+	}
 	if len(f.finishes) > 0 {
 		r.settle()
 	}
