@@ -56,6 +56,11 @@ func policies() []Policy {
 			Source: "vLLM V1 (v1/core/sched)",
 		},
 		{
+			Name: "preemptive", New: newPreemptive,
+			Does:   "vLLM's, where a waiting request takes the place of running ones that are less urgent by the order",
+			Source: "preemptive priority and SRPT, with recomputation",
+		},
+		{
 			Name: "vllm-v0",
 			New: func(e *Engine) sched.Scheduler {
 				return &sched.VLLMV0{Watermark: e.Watermark, Swap: e.Preemption == "swap"}
@@ -109,21 +114,56 @@ func policies() []Policy {
 }
 
 func newVLLM(e *Engine) sched.Scheduler {
-	victim := sched.LastAdmitted
-	if e.SchedulingPolicy == "priority" {
-		victim = sched.LeastUrgent
-	}
-	admission := sched.FullPrompt
-	if e.SchedulerReserveFullISL != On {
-		admission = sched.FirstChunk
-	}
-	return &sched.VLLM{
-		Victim:                    victim,
+	p := vllmOf(e)
+	return &p
+}
+
+// vllmOf is vLLM's policy with the engine's knobs.
+func vllmOf(e *Engine) sched.VLLM {
+	return sched.VLLM{
+		Victim:                    e.victim(),
 		DisableChunkedPrefill:     !e.EnableChunkedPrefill,
 		LongPrefillTokenThreshold: limitInt32(e.LongPrefillTokenThreshold),
-		Admission:                 admission,
+		Admission:                 e.admission(),
 		Watermark:                 e.Watermark,
+		Swap:                      e.Preemption == "swap",
 	}
+}
+
+func newPreemptive(e *Engine) sched.Scheduler {
+	p := &sched.Preemptive{VLLM: vllmOf(e), Threshold: int64(e.PreemptionThreshold)}
+	p.Victim = sched.LeastUrgent
+	return p
+}
+
+// victim is the rule for whom to preempt.
+func (e *Engine) victim() sched.Victim {
+	switch e.Victim {
+	case "least-urgent":
+		return sched.LeastUrgent
+	case "most-remaining":
+		return sched.MostRemaining
+	case "least-progress":
+		return sched.LeastProgress
+	case "longest":
+		return sched.Longest
+	case "auto":
+		if e.SchedulingPolicy == "priority" {
+			return sched.LeastUrgent
+		}
+	}
+	return sched.LastAdmitted
+}
+
+// admission is the rule for what must fit.
+func (e *Engine) admission() sched.Admission {
+	switch {
+	case e.Admission == "full-length", e.Preemption == "never":
+		return sched.FullLength
+	case e.Admission == "first-chunk", e.Admission == "auto" && e.SchedulerReserveFullISL != On:
+		return sched.FirstChunk
+	}
+	return sched.FullPrompt
 }
 
 // Use lets the scenario name a policy that is not built in. One that has the name of another takes its place.
@@ -186,7 +226,10 @@ func (u *Setup) policyDefaults() error {
 	if d.WholePrompts || d.WholeByDefault && !s.isGiven(chunking) {
 		e.EnableChunkedPrefill = false
 	}
-	if !e.EnableChunkedPrefill && p.Name != "vllm" {
+	if e.Preemption == "never" && e.Admission != "auto" && e.Admission != "full-length" {
+		return s.fault(s.firstGiven("engine.preemption", "engine.admission"), "never does not go with admission %s (want full-length)", e.Admission)
+	}
+	if !e.EnableChunkedPrefill && p.Name != "vllm" && p.Name != "preemptive" {
 		u.wholePrompts()
 	}
 	return nil

@@ -9,7 +9,11 @@ import (
 // TestPolicies runs every policy of the catalogue, and the invariants with it.
 func TestPolicies(t *testing.T) {
 	for _, p := range policies() {
-		s, err := Parse("s.yaml", []byte("{engine: {policy: "+p.Name+"}, workload: {arrivals: {process: poisson, rate: 6}, max_tokens: 600}, run: {requests: 60}}"))
+		order := "fcfs"
+		if p.Name == "preemptive" {
+			order = "srpt"
+		}
+		s, err := Parse("s.yaml", []byte("{engine: {policy: "+p.Name+", order: "+order+"}, workload: {arrivals: {process: poisson, rate: 6}, max_tokens: 600}, run: {requests: 60}}"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,6 +53,33 @@ func TestOrders(t *testing.T) {
 	}
 }
 
+// TestPreemptionAndAdmission combines vLLM's policy with every rule for victims, admission and what becomes of a victim,
+// in a pool that is too small.
+func TestPreemptionAndAdmission(t *testing.T) {
+	for _, c := range []struct {
+		knobs   string
+		preempt bool
+	}{
+		{"admission: first-chunk", true}, {"admission: full-prompt", true}, {"admission: full-length", false}, {"preemption: never", false},
+		{"preemption: swap, enable_prefix_caching: false", true}, {"victim: most-remaining", true}, {"victim: least-progress", true}, {"victim: longest", true},
+		{"order: srpt, victim: least-urgent", true}, {"policy: preemptive, order: sjf, preemption_threshold: 10", true},
+		{"policy: vllm-v0, preemption: swap, max_model_len: 8192", true},
+	} {
+		s, err := Parse("s.yaml", []byte("{engine: {num_gpu_blocks_override: 700, max_model_len: 8192, "+strings.Replace(c.knobs, ", max_model_len: 8192", "", 1)+"}, workload: {arrivals: {process: poisson, rate: 30}, output: {distribution: uniform, min: 100, max: 600}}, run: {requests: 150}}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Run(context.Background(), s, RunOptions{Check: true})
+		if err != nil {
+			t.Errorf("%s: %v", c.knobs, err)
+			continue
+		}
+		if n, done := r.Summary.System.Preemptions, r.Summary.Requests.Completed; (n > 0) != c.preempt || done != 150 {
+			t.Errorf("%s: %d preemptions, %d of 150 requests completed", c.knobs, n, done)
+		}
+	}
+}
+
 // TestBadPolicies says where, what was found and what is wanted.
 func TestBadPolicies(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
@@ -57,6 +88,9 @@ func TestBadPolicies(t *testing.T) {
 		{"engine: {policy: vllm, kv_allocation: contiguous, enable_prefix_caching: false}", "policy vllm"},
 		{"engine: {policy: vllm-v0, max_model_len: 9000, max_num_batched_tokens: 8192}", "max_num_batched_tokens"},
 		{"engine: {policy: vllm-v0, preemption: swap}\nstep_time: {linear: {a_ms: 1, b_us: 1}}", "s.yaml:1:39: engine.preemption: swap moves KV blocks"},
+		{"engine: {policy: preemptive}", "the queue needs an order"},
+		{"engine: {preemption: never, admission: first-chunk}", "s.yaml:1:22: engine.preemption: never does not go with admission first-chunk"},
+		{"engine: {preemption: swap}", "swap does not go with prefix caching"},
 		{"engine: {order: quickest}", `s.yaml:1:17: engine.order.rule: "quickest" is not known (want fcfs, `},
 		{"engine: {order: {rule: edf}}", "s.yaml:1:17: engine.order: within is missing (rule edf needs it)"},
 		{"engine: {order: {rule: fcfs, error: 1}}", "s.yaml:1:30: engine.order.error: this key does not go with rule fcfs"},

@@ -95,9 +95,19 @@ type Engine struct {
 	Watermark float64 `json:"watermark" range:"[0,1)"`
 	// AsyncScheduling composes the next iteration while one runs.
 	AsyncScheduling Toggle `json:"async_scheduling"`
+	// Admission is what the pool must have room for when policy vllm admits a request: its first chunk, its full
+	// prompt, or its full length, prompt and longest answer, which is then taken at once; auto is as
+	// scheduler_reserve_full_isl says.
+	Admission string `json:"admission" one:"auto first-chunk full-prompt full-length"`
+	// Victim is the running sequence that policy vllm preempts; auto is last-admitted, or least-urgent under
+	// scheduling_policy priority.
+	Victim string `json:"victim" one:"auto last-admitted least-urgent most-remaining least-progress longest"`
+	// PreemptionThreshold is by how much more urgent a waiting request must be for policy preemptive to take a running
+	// one's place, in units of the order.
+	PreemptionThreshold int `json:"preemption_threshold" range:"[0,1000000000]"`
 	// Preemption is what becomes of a sequence's KV when it must make room: it is computed again, or, with policies
-	// that can do so, swapped to the host's memory.
-	Preemption string `json:"preemption" one:"recompute swap"`
+	// that can do so, swapped to the host's memory. With never, policy vllm admits by full length.
+	Preemption string `json:"preemption" one:"recompute swap never"`
 	// SwapSpace is the host's memory for KV that is swapped out, in GiB for each GPU.
 	SwapSpace float64 `json:"swap_space" range:"[0,1000000]"`
 	// HostBandwidth is how fast a GPU reaches its host's memory, in GB/s; null is the GPU's.
@@ -202,6 +212,8 @@ func Default() *Scenario {
 			MaxNumSeqs:           256,
 			MaxNumBatchedTokens:  8192,
 			BlockSize:            16,
+			Admission:            "auto",
+			Victim:               "auto",
 			Preemption:           "recompute",
 			SwapSpace:            4,
 			KVAllocation:         "auto",

@@ -27,7 +27,7 @@ func TestValidate(t *testing.T) {
 		{&VLLMV0{}, contiguous, "paged pool"},
 		{&VLLMV0{}, ordered, ""},
 		{&VLLMV0{Watermark: 1}, engine, "watermark: 1 is not allowed"},
-		{&VLLMV0{Swap: true}, with(func(l *Limits) { l.HostBlocks = 0 }), "preemption_mode: swap needs"},
+		{&VLLMV0{Swap: true}, with(func(l *Limits) { l.HostBlocks = 0 }), "preemption: swap needs"},
 		{&VLLMV0{Swap: true}, with(func(l *Limits) { l.PrefixCaching = true }), "prefix caching"},
 		{&VLLMV0{Swap: true}, ordered, "first come, first served only"},
 		{&Sarathi{Watermark: 0.01}, short, ""},

@@ -37,9 +37,9 @@ func (p *VLLM) Validate(l Limits) error {
 	case l.Contiguous && p.Admission != FullLength:
 		return errors.New("policy vllm: sequences grow block by block, which a contiguous pool does not allow")
 	case p.Swap && l.HostBlocks == 0:
-		return errors.New("preemption_mode: swap needs swap space in host memory, which has none")
+		return errors.New("preemption: swap needs swap space in host memory, which has none")
 	case p.Swap && l.PrefixCaching:
-		return errors.New("preemption_mode: swap does not go with prefix caching")
+		return errors.New("preemption: swap does not go with prefix caching")
 	case p.LongPrefillTokenThreshold < 0:
 		return fmt.Errorf("long_prefill_token_threshold: %d is negative", p.LongPrefillTokenThreshold)
 	case !(p.Watermark >= 0 && p.Watermark < 1):

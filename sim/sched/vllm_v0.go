@@ -27,11 +27,11 @@ var _ Scheduler = (*VLLMV0)(nil)
 func (p *VLLMV0) Validate(l Limits) error {
 	switch {
 	case p.Swap && l.HostBlocks == 0:
-		return errors.New("preemption_mode: swap needs swap space in host memory, which has none")
+		return errors.New("preemption: swap needs swap space in host memory, which has none")
 	case p.Swap && l.PrefixCaching:
-		return errors.New("preemption_mode: swap does not go with prefix caching")
+		return errors.New("preemption: swap does not go with prefix caching")
 	case p.Swap && l.Ordered:
-		return errors.New("preemption_mode: swap goes with first come, first served only, as those who were swapped out return first")
+		return errors.New("preemption: swap goes with first come, first served only, as those who were swapped out return first")
 	}
 	return errors.Join(validWatermark(p.Watermark), needsWholePrompts("vllm-v0", l), needsPages("vllm-v0", l))
 }
