@@ -415,11 +415,16 @@ func drawOptions(t *rapid.T, cfg *sim.Config) (Options, clock.Duration) {
 	return o, clock.Duration(rapid.Int64Range(1e6, 1e9).Draw(t, "width"))
 }
 
+// drawCase makes a random case of a random policy.
+func drawCase(t *rapid.T) simtest.Case {
+	return rapid.SampledFrom(simtest.Policies()).Draw(t, "policy").Draw(t)
+}
+
 // The result does not depend on how iterations are reported: one by one, by a plain stepper of single
 // sequences, or many at once.
 func TestSplittingSpansChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		k := simtest.Draw(t)
+		k := drawCase(t)
 		cfg := config(&k)
 		opts, width := drawOptions(t, &cfg)
 		make := func() *Collector {

@@ -28,7 +28,7 @@ func (c *Collector) spanIn(s *sim.Span) {
 	femtos := s.Femtos(s.N)
 	add(&b.busy, femtos)
 	b.blocks = b.blocks.Add(s.BlockFemtos)
-	add(&b.recomputing, recomputing(s, femtos))
+	b.lose(lost(s))
 	c.produced(b, &c.line.detail[c.span.i].itl, s)
 }
 
@@ -57,16 +57,13 @@ func (c *Collector) produced(b *bucket, itl *Histogram, s *sim.Span) {
 	itl.RecordProgression(s.First+s.Slope, s.Slope, s.N-1, uint64(s.Decodes))
 }
 
-// recomputing is the part of an iteration's length that its recomputed tokens stand for.
-func recomputing(s *sim.Span, femtos int64) int64 {
-	part := uint64(s.RecomputedTokens)
-	if part == 0 {
-		return 0
+// lose counts time that is lost.
+func (b *bucket) lose(parts [losses]int64) {
+	for i, part := range parts {
+		if part > 0 {
+			add(&b.lost[i], part)
+		}
 	}
-	whole := part + uint64(s.PrefillTokens) + uint64(s.Decodes)
-	hi, lo := bits.Mul64(uint64(femtos), part)
-	q, _ := bits.Div64(hi, lo, whole)
-	return int64(q)
 }
 
 // spanAcross counts a span that may reach over edges. Iterations within a bucket are counted there. Of
@@ -110,6 +107,7 @@ func head(s *sim.Span, n int) sim.Span {
 	s.BlockFemtos = s.BlockFemtos.Sub(h.BlockFemtos)
 	s.Progression = s.Tail(n)
 	s.Context += int64(n) * int64(s.Decodes)
+	s.HostFemtos += int64(n) * s.HostSlope
 	s.Wait, s.Gaps = 0, s.Decodes
 	return h
 }
@@ -130,7 +128,7 @@ func share(u sim.Uint128, part, whole uint64) sim.Uint128 {
 // iterationAcross counts one iteration that begins in the remembered bucket and ends in a later one.
 func (c *Collector) iterationAcross(s *sim.Span) {
 	whole := s.First
-	left, blocks, again := whole, s.BlockFemtos, recomputing(s, whole)
+	left, blocks, rest := whole, s.BlockFemtos, lost(s)
 	at, remainder, end := s.Start, s.Remainder, s.End(1)
 	for end > c.span.end {
 		b := &c.line.buckets[c.span.i]
@@ -139,9 +137,12 @@ func (c *Collector) iterationAcross(s *sim.Span) {
 		kv := share(blocks, uint64(part), uint64(left))
 		b.blocks = b.blocks.Add(kv)
 		blocks = blocks.Sub(kv)
-		part2 := int64(share(sim.Uint128{Lo: uint64(again)}, uint64(part), uint64(left)).Lo)
-		add(&b.recomputing, part2)
-		again -= part2
+		var here [losses]int64
+		for i := range rest {
+			here[i] = int64(share(sim.Uint128{Lo: uint64(rest[i])}, uint64(part), uint64(left)).Lo)
+			rest[i] -= here[i]
+		}
+		b.lose(here)
 		left -= part
 		at, remainder = c.span.end, 0
 		c.span.move(&c.line, at)
@@ -149,6 +150,6 @@ func (c *Collector) iterationAcross(s *sim.Span) {
 	b := &c.line.buckets[c.span.i]
 	add(&b.busy, left)
 	b.blocks = b.blocks.Add(blocks)
-	add(&b.recomputing, again)
+	b.lose(rest)
 	c.produced(b, &c.line.detail[c.span.i].itl, s)
 }

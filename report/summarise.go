@@ -230,9 +230,14 @@ func (c *Collector) system(s *Summary, w *window, sum *bucket) {
 	y.GapFractionSeed = ratio(clock.Duration(seats).Seconds(), w.seconds())
 	if w.end > w.start {
 		perReplica := float64(c.opts.GPUs) / float64(c.opts.Replicas)
-		again := sum.recomputing.Float64() / femtosPerS
+		gpuSeconds := func(femtos sim.Uint128) *float64 { return number(femtos.Float64() / femtosPerS * perReplica) }
+		useful := sum.busy
+		for _, part := range sum.lost {
+			useful = useful.Sub(part)
+		}
 		y.GPUSeconds = GPUSeconds{
-			Useful: number((busyS - again) * perReplica), Recompute: number(again * perReplica),
+			Useful: gpuSeconds(useful), Recompute: gpuSeconds(sum.lost[lostRecompute]), Padding: gpuSeconds(sum.lost[lostPadding]),
+			Swap: gpuSeconds(sum.lost[lostSwap]), Host: gpuSeconds(sum.lost[lostHost]),
 			Idle: number(max(engineS-busyS, 0) * perReplica),
 		}
 	}

@@ -202,13 +202,17 @@ type GapByCause struct {
 	Boundary    *float64 `json:"boundary"` // for the iteration in progress to end
 }
 
-// GPUSeconds splits the window's GPU time. Iterations are shared out by scheduled tokens. Useful is all that is
-// not computed again after a preemption: a [sim.Span] does not tell what of it was for requests whose clients
-// then left, for prompts that the prefix cache had lost, or for the padding of a batch.
+// GPUSeconds splits the window's GPU time, which its parts add up to. A span tells how long copies take and how long the
+// GPU waits for the host; the rest of an iteration is shared out by the tokens that it computes, rows and tokens of
+// padding among them. Useful is what is left: a [sim.Span] does not tell what of it was for requests whose
+// clients then left, or for prompts that the prefix cache had lost.
 type GPUSeconds struct {
 	Useful    *float64 `json:"useful"`
-	Recompute *float64 `json:"recompute"`
-	Idle      *float64 `json:"idle"`
+	Recompute *float64 `json:"recompute"` // computed again after a preemption
+	Padding   *float64 `json:"padding"`   // computed for nobody
+	Swap      *float64 `json:"swap"`      // copying KV to and from host memory
+	Host      *float64 `json:"host"`      // waiting, within an iteration, for the host
+	Idle      *float64 `json:"idle"`      // between iterations
 }
 
 // Cost is the price of the work, in US dollars.

@@ -37,7 +37,7 @@ func TestSummaryKeys(t *testing.T) {
 			"gap_fraction_seed gap_by_cause gpu_seconds",
 		"system.kv_usage":     "mean max sd",
 		"system.gap_by_cause": "kv token_budget seats policy idle boundary",
-		"system.gpu_seconds":  "useful recompute idle",
+		"system.gpu_seconds":  "useful recompute padding swap host idle",
 		"cost":                "usd_per_hour usd_per_million_output_tokens_at_load usd_per_million_output_tokens_good usd_per_million_output_tokens_at_capacity",
 	} {
 		node := top

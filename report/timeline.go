@@ -41,7 +41,8 @@ type bucket struct {
 	context               int64 // tokens of context that decodes read
 	iterations            int64
 	preemptions           int64
-	busy, recomputing     sim.Uint128 // femtoseconds
+	busy                  sim.Uint128 // femtoseconds
+	lost                  [losses]sim.Uint128
 	blocks                sim.Uint128 // block-femtoseconds
 	maxBlocks             int64
 	gaps                  [2 * gapClasses]int64 // picoseconds, by gapClass
@@ -143,7 +144,9 @@ func (b *bucket) merge(c *bucket) {
 	b.iterations += c.iterations
 	b.preemptions += c.preemptions
 	b.busy = b.busy.Add(c.busy)
-	b.recomputing = b.recomputing.Add(c.recomputing)
+	for i := range b.lost {
+		b.lost[i] = b.lost[i].Add(c.lost[i])
+	}
 	b.blocks = b.blocks.Add(c.blocks)
 	b.maxBlocks = max(b.maxBlocks, c.maxBlocks)
 	for i := range b.gaps {

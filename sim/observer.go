@@ -72,8 +72,13 @@ type Span struct {
 	// were padded. They cost time and are in no other count.
 	PaddedRows, PaddedTokens int
 	PaddedContext            int64
-	// SwappedBlocks is the number of KV blocks copied to and from host memory.
+	// SwappedBlocks is the number of KV blocks copied to and from host memory, and SwapFemtos the part of
+	// each iteration that the copies take, in femtoseconds.
 	SwappedBlocks int
+	SwapFemtos    int64
+	// HostFemtos is the part of iteration 0 in which the GPU waits for the host, in femtoseconds. It grows by
+	// HostSlope from each iteration to the next, which is negative where the host is being overtaken.
+	HostFemtos, HostSlope int64
 	// Context and Shared are those of [clifftop/model.Batch] for iteration 0; Context grows by
 	// Decodes from each iteration to the next.
 	Context, Shared int64

@@ -466,6 +466,7 @@ func (r *Replica) report(p clock.Progression, used int, wait clock.Duration) {
 		context += int64(n) * int64(it.decodes)
 		p = p.Tail(n)
 		s.PaddedContext += int64(n) * int64(it.padRows)
+		s.HostFemtos += int64(n) * s.HostSlope
 		s.Wait, s.Gaps = 0, it.decodes
 	}
 }

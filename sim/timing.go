@@ -25,7 +25,9 @@ func (r *Replica) pace() (first, slope int64, n int) {
 	if r.cfg.Check && r.cfg.Floor != nil && float64(first) < r.cfg.Floor(b)*1e15*(1-1e-9) {
 		r.fault = r.broken("an iteration of %+v takes %d fs, but physics asks for %.0f", *b, first, r.cfg.Floor(b)*1e15)
 	}
-	first += int64(r.moved) * r.cfg.HostFemtosPerBlock
+	s := &r.span
+	s.SwapFemtos, s.HostFemtos, s.HostSlope = int64(r.moved)*r.cfg.HostFemtosPerBlock, 0, 0
+	first += s.SwapFemtos
 	if r.cfg.CPUStep > 0 || r.cfg.CPUPerSequence > 0 {
 		return r.withHost(first, slope, n)
 	}
@@ -37,13 +39,16 @@ func (r *Replica) pace() (first, slope int64, n int) {
 func (r *Replica) withHost(first, slope int64, n int) (int64, int64, int) {
 	rows := r.it.decodes + len(r.it.chunks)
 	host := int64(r.cfg.CPUStep+clock.Duration(rows)*r.cfg.CPUPerSequence) * clock.FemtosPerPico
+	s := &r.span
 	switch {
 	case r.depth == 1:
+		s.HostFemtos = host
 		first += host
-	case first < host && slope == 0:
-		first = host
-	case first < host: // until the GPU's time has grown longer
-		n = int(min(int64(n), (host-first)/slope+1))
+	case first < host:
+		if slope > 0 { // until the GPU's time has grown longer
+			n = int(min(int64(n), (host-first)/slope+1))
+		}
+		s.HostFemtos, s.HostSlope = host-first, -slope
 		first, slope = host, 0
 	}
 	return first, slope, n

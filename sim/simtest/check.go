@@ -62,6 +62,7 @@ func (c *checker) iterations() {
 		host := int64(c.cfg.CPUStep) * clock.FemtosPerPico
 		c.want(it.Femtos >= host+int64(it.SwappedBlocks)*c.cfg.HostFemtosPerBlock || c.cfg.AsyncScheduling && it.Femtos >= host,
 			"iteration %d: shorter than the host needs for it: %+v", i, it)
+		c.want(it.HostFemtos >= 0 && it.SwapFemtos >= 0 && it.HostFemtos+it.SwapFemtos <= it.Femtos, "iteration %d: shorter than its parts: %+v", i, it)
 		c.want(it.SwappedBlocks == 0 || c.cfg.HostBlocks > 0, "iteration %d: %d blocks moved without host memory", i, it.SwappedBlocks)
 		tokens := it.Decodes + it.PrefillTokens + it.RecomputedTokens
 		c.want(tokens >= 1, "iteration %d: empty: %+v", i, it)

@@ -130,12 +130,14 @@ func (n *naive) time(it *iteration, at clock.Time, span *sim.Span, batch *model.
 	batch.Context += it.padContext
 	batch.Emit += it.padRows
 	gpu, _, _ := n.cfg.Timer.Span(batch)
-	gpu += int64(n.moved) * n.cfg.HostFemtosPerBlock
+	span.SwapFemtos = int64(n.moved) * n.cfg.HostFemtosPerBlock
+	gpu += span.SwapFemtos
 	host := int64(n.cfg.CPUStep+n.cfg.CPUPerSequence*clock.Duration(len(it.shares))) * clock.FemtosPerPico
 	span.First = gpu + host
 	if n.cfg.AsyncScheduling {
 		span.First = max(gpu, host)
 	}
+	span.HostFemtos = span.First - gpu
 	span.BlockFemtos = sim.Mul64(uint64(span.UsedBlocks), uint64(span.First))
 	it.end = span.End(1)
 	n.gpuFree, n.gpuRemainder = it.end, span.EndRemainder(1)

@@ -78,6 +78,7 @@ type Iteration struct {
 	PaddedRows, PaddedTokens        int
 	PaddedContext                   int64
 	SwappedBlocks                   int
+	SwapFemtos, HostFemtos          int64
 	UsedBlocks                      int // -1 if not told: within a span
 }
 
@@ -134,7 +135,7 @@ func (t *Tape) Span(s *sim.Span) {
 			PrefillTokens: s.PrefillTokens, RecomputedTokens: s.RecomputedTokens,
 			Context: s.Context + int64(k)*int64(s.Decodes), Shared: s.Shared, UsedBlocks: -1,
 			PaddedRows: s.PaddedRows, PaddedTokens: s.PaddedTokens, PaddedContext: s.PaddedContext + int64(k)*int64(s.PaddedRows),
-			SwappedBlocks: s.SwappedBlocks,
+			SwappedBlocks: s.SwappedBlocks, SwapFemtos: s.SwapFemtos, HostFemtos: s.HostFemtos + int64(k)*s.HostSlope,
 		}
 		if k == 0 {
 			it.Wait = s.Wait
