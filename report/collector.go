@@ -90,6 +90,7 @@ type cursor struct {
 type totals struct {
 	offered                        int64
 	outcomes                       [sim.Cancelled + 1]int64
+	refusals                       [sim.Busy + 1]int64
 	input, cached, successful      int64
 	good                           int64 // tokens
 	goodWork                       int64 // tokens computed at least
@@ -293,6 +294,7 @@ func (c *Collector) Finished(rec *sim.Record) {
 	t := &c.totals
 	r := &rec.Request
 	t.outcomes[rec.Outcome]++
+	t.refusals[rec.Refusal]++
 	t.recTokens += int64(rec.Tokens)
 	t.recRecomputed += int64(rec.RecomputedTokens)
 	ended := ended(rec)

@@ -217,7 +217,10 @@ func TestFailuresAreInfinite(t *testing.T) {
 			rec.ClientFirst, rec.ClientLast, rec.FirstToken, rec.LastToken = clock.Never, clock.Never, clock.Never, clock.Never
 			rec.Tokens = 0
 		case i >= 80:
-			rec.Outcome = sim.Rejected
+			rec.Outcome, rec.Refusal = sim.Rejected, sim.NeverFits
+			if i >= 83 {
+				rec.Refusal = sim.Busy
+			}
 			rec.Scheduled, rec.ClientFirst, rec.ClientLast = clock.Never, clock.Never, clock.Never
 			rec.FirstToken, rec.LastToken, rec.Tokens = clock.Never, clock.Never, 0
 		}
@@ -225,7 +228,7 @@ func TestFailuresAreInfinite(t *testing.T) {
 	}
 	play(c, records...)
 	s := c.Summary()
-	if r := s.Requests; r.Offered != 100 || r.Completed != 80 || r.Rejected != 10 || r.TimedOut != 10 || r.InSystemAtEnd != 0 {
+	if r := s.Requests; r.Offered != 100 || r.Completed != 80 || r.Rejected != 10 || r.RejectedLong != 3 || r.RejectedBusy != 7 || r.TimedOut != 10 || r.InSystemAtEnd != 0 {
 		t.Errorf("%+v", r)
 	}
 	w := s.Latency.WithFailures

@@ -10,8 +10,9 @@ import (
 
 // RequestColumns is the header of requests.csv. Instants are in seconds since the start of the run and
 // empty where they were not reached; client_first_s and client_last_s are as the client sees them.
-// Latencies are in milliseconds; tpot_ms is empty for answers of one token.
-const RequestColumns = "request,session,user,class,outcome,arrival_s,queued_s,scheduled_s,first_token_s,last_token_s," +
+// Latencies are in milliseconds; tpot_ms is empty for answers of one token. The reason is that of a rejection:
+// busy, where a limit of the queue was reached, or too_long, for what exceeds the model's context or the KV pool.
+const RequestColumns = "request,session,user,class,outcome,reason,arrival_s,queued_s,scheduled_s,first_token_s,last_token_s," +
 	"client_first_s,client_last_s,released_s,input_tokens,cached_tokens,output_tokens,delivered_tokens," +
 	"recomputed_tokens,preemptions,queue_ms,ttft_ms,tpot_ms,e2e_ms"
 
@@ -39,6 +40,7 @@ func (w *RequestWriter) Finished(rec *sim.Record) {
 		b = strconv.AppendInt(append(b, ','), n, 10)
 	}
 	b = append(append(b, ','), rec.Outcome.String()...)
+	b = append(append(b, ','), [...]string{sim.NotRefused: "", sim.NeverFits: "too_long", sim.Busy: "busy"}[rec.Refusal]...)
 	for _, at := range [...]clock.Time{
 		r.Arrival, rec.Queued, rec.Scheduled, rec.FirstToken, rec.LastToken, rec.ClientFirst, rec.ClientLast, rec.Released,
 	} {

@@ -22,7 +22,9 @@ func TestRequestsCSV(t *testing.T) {
 	late := served(1, 2, 3, 3, 1)
 	late.Outcome, late.Tokens = sim.Cancelled, 0
 	late.FirstToken, late.LastToken, late.ClientFirst, late.ClientLast = clock.Never, clock.Never, clock.Never, clock.Never
-	play(c, served(0, 1.5, 1.75, 2.25, 11), late)
+	busy := *late
+	busy.Request.ID, busy.Outcome, busy.Refusal = 2, sim.Rejected, sim.Busy
+	play(c, served(0, 1.5, 1.75, 2.25, 11), late, &busy)
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +46,7 @@ func TestRequestsCSV(t *testing.T) {
 			t.Errorf("%s of a request that left is %q", name, got)
 		}
 	}
-	if cell(2, "outcome") != "cancelled" || len(rows) != 3 {
+	if cell(2, "outcome") != "cancelled" || cell(2, "reason") != "" || cell(3, "outcome") != "rejected" || cell(3, "reason") != "busy" || len(rows) != 4 {
 		t.Errorf("%q", rows)
 	}
 }

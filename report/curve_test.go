@@ -71,10 +71,12 @@ func TestSigns(t *testing.T) {
 	}
 	points[2].Summary.System.GapByCause.KV = ptr(.3)
 	points[2].Summary.System.GapByCause.TokenBudget = ptr(.1)
+	points[1].Summary.Requests = Requests{Offered: 1000, Rejected: 309, RejectedBusy: 9, RejectedLong: 300}
+	points[2].Summary.Requests = Requests{Offered: 1000, Rejected: 10, RejectedBusy: 10}
 	points[3].Summary.Tokens = Tokens{Input: 500, Output: 400, Recomputed: 100}
 	points[3].Summary.Window = Window{Stationary: new(bool), GrowthRequestsPerS: ptr(2)}
 	c := NewCurve("rate", points)
-	at := map[string]float64{"throughput_slows": 20, "tail_spikes": 40, "busy_but_flat": 40, "kv_oscillates": 40, "gap": 40, "recompute": 80, "not_stationary": 80}
+	at := map[string]float64{"throughput_slows": 20, "tail_spikes": 40, "busy_but_flat": 40, "kv_oscillates": 40, "gap": 40, "rejects": 40, "recompute": 80, "not_stationary": 80}
 	for _, s := range c.Signs {
 		if at[s.Code] != s.Value {
 			t.Errorf("%s shows at %v, want %v: %s", s.Code, s.Value, at[s.Code], s.Evidence)

@@ -23,6 +23,7 @@ func columns() []column {
 		{"offered", func(s *Summary) *float64 { return count(s.Requests.Offered) }},
 		{"completed", func(s *Summary) *float64 { return count(s.Requests.Completed) }},
 		{"rejected", func(s *Summary) *float64 { return count(s.Requests.Rejected) }},
+		{"rejected_busy", func(s *Summary) *float64 { return count(s.Requests.RejectedBusy) }},
 		{"timed_out", func(s *Summary) *float64 { return count(s.Requests.TimedOut) }},
 		{"window_s", func(s *Summary) *float64 { return number(s.Window.EndS - s.Window.StartS) }},
 		{"stationary", func(s *Summary) *float64 {

@@ -7,14 +7,15 @@ import (
 
 // Thresholds of the warning signs.
 const (
-	slowing   = .75 // of the throughput gained per unit of load at the lowest load: it no longer grows with load
-	swinging  = .10 // standard deviation of KV usage over time
-	spike     = 2.0 // factor by which p99 grows, while
-	calm      = 1.5 // p50 grows by this factor at most, or by the root of the other, from a load that is
-	neighbour = 2.0 // times smaller at most
-	fine      = .50 // of the TTFT's p50 that is waiting, at most
-	sure      = 2   // standard deviations of a p99
-	likely    = .5  // standard deviations of a gain
+	slowing    = .75 // of the throughput gained per unit of load at the lowest load: it no longer grows with load
+	swinging   = .10 // standard deviation of KV usage over time
+	spike      = 2.0 // factor by which p99 grows, while
+	calm       = 1.5 // p50 grows by this factor at most, or by the root of the other, from a load that is
+	neighbour  = 2.0 // times smaller at most
+	fine       = .50 // of the TTFT's p50 that is waiting, at most
+	sure       = 2   // standard deviations of a p99
+	likely     = .5  // standard deviations of a gain
+	turnedAway = .01 // of the requests
 )
 
 // signs are the warning signs in the order of the list below, each at the load where it first shows.
@@ -29,6 +30,7 @@ func (a analysis) signs() []Sign {
 		{"busy_but_flat", a.busyButFlat},
 		{"kv_oscillates", a.kvOscillates},
 		{"gap", a.gaps},
+		{"rejects", a.rejects},
 		{"recompute", a.recomputes},
 		{"prefix_thrash", a.thrashes},
 		{"not_stationary", a.unsettled},
@@ -137,6 +139,13 @@ func (a analysis) gaps(i int) (string, bool) {
 		}
 	}
 	return fmt.Sprintf("requests wait beside free seats %s of the time:%s", percent(total), text), total >= binding
+}
+
+// rejects looks at what limits of the queue turn away: what does not fit is turned away at every load.
+func (a analysis) rejects(i int) (string, bool) {
+	r := &a[i].s.Requests
+	share := float64(r.RejectedBusy) / max(float64(r.Offered), 1)
+	return fmt.Sprintf("limits of the queue turn away %s of the requests, %d of %d", percent(share), r.RejectedBusy, r.Offered), share >= turnedAway
 }
 
 func (a analysis) recomputes(i int) (string, bool) {

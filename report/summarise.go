@@ -62,6 +62,7 @@ func (c *Collector) counts(s *Summary) {
 	s.Requests = Requests{
 		Offered: t.offered, Attempts: t.offered,
 		Completed: t.outcomes[sim.Completed], Rejected: t.outcomes[sim.Rejected], TimedOut: t.outcomes[sim.Cancelled],
+		RejectedBusy: t.refusals[sim.Busy], RejectedLong: t.refusals[sim.NeverFits],
 		InSystemAtEnd: t.offered - finished,
 	}
 	all := c.whole()
@@ -280,8 +281,11 @@ func (c *Collector) warn(s *Summary, w *window) {
 	if n := s.Latency.TTFT.N; n > 0 && n < minP99 {
 		s.warn("few_samples", fmt.Sprintf("%d requests in the window are too few for a p99 (want %d or more)", n, minP99))
 	}
-	if n := s.Requests.Rejected; n > 0 {
+	if n := s.Requests.RejectedLong; n > 0 {
 		s.warn("rejected", fmt.Sprintf("%d of %d requests were rejected: they can never fit", n, s.Requests.Offered))
+	}
+	if n := s.Requests.RejectedBusy; n > 0 {
+		s.warn("rejected_busy", fmt.Sprintf("%d of %d requests were rejected: the limits of the queue were reached", n, s.Requests.Offered))
 	}
 	if n := s.Requests.TimedOut; n > 0 {
 		s.warn("timed_out", fmt.Sprintf("%d of %d requests timed out", n, s.Requests.Offered))

@@ -128,6 +128,9 @@ func (s *Summary) sections(t *table, p Profile) {
 		cell(c.InSystem.Mean), cell(c.InSystem.P95), cell(c.Running.Mean), cell(c.Running.P95),
 		cell(c.Decoding.Mean), cell(c.Decoding.P95), cell(c.QueueDepth.Mean), cell(c.QueueDepth.P95)))
 	t.line("GPU", s.gpuText())
+	if text := s.lossText(); text != "" {
+		t.line("GPU time", text)
+	}
 	t.line("waiting", s.gapText())
 	if k := s.Cost; k != nil && k.USDPerHour != nil {
 		t.line("cost", fmt.Sprintf("$%s/h, $%s per million output tokens at this load", cell(k.USDPerHour), cell(k.USDPerMillionOutputAtLoad)))
@@ -166,7 +169,7 @@ func (s *Summary) requestsText() string {
 	for _, x := range []struct {
 		n    int64
 		what string
-	}{{r.Rejected, "rejected"}, {r.TimedOut, "timed out"}, {r.Cancelled, "cancelled"}, {r.Failed, "failed"}, {r.Retries, "retries"}, {r.InSystemAtEnd, "in the system at the end"}} {
+	}{{r.RejectedLong, "rejected as too long"}, {r.RejectedBusy, "rejected as busy"}, {r.TimedOut, "timed out"}, {r.Cancelled, "cancelled"}, {r.Failed, "failed"}, {r.Retries, "retries"}, {r.InSystemAtEnd, "in the system at the end"}} {
 		if x.n > 0 {
 			text += fmt.Sprintf(", %d %s", x.n, x.what)
 		}
@@ -270,6 +273,35 @@ func (s *Summary) gpuText() string {
 		text += ", prefix hits " + share(y.PrefixHitRate)
 	}
 	return text
+}
+
+// lossText tells where GPU time goes, if any is lost but to idling.
+func (s *Summary) lossText() string {
+	g := &s.System.GPUSeconds
+	parts := []struct {
+		name string
+		v    *float64
+	}{{"useful", g.Useful}, {"recompute", g.Recompute}, {"padding", g.Padding}, {"swap", g.Swap}, {"waiting for the host", g.Host}, {"idle", g.Idle}}
+	total, lost := 0.0, 0.0
+	for i, x := range parts {
+		if x.v == nil {
+			return ""
+		}
+		total += *x.v
+		if i > 0 && i < len(parts)-1 {
+			lost += *x.v
+		}
+	}
+	if lost == 0 {
+		return ""
+	}
+	var texts []string
+	for _, x := range parts {
+		if *x.v > 0 {
+			texts = append(texts, x.name+" "+percent(*x.v/total))
+		}
+	}
+	return strings.Join(texts, ", ")
 }
 
 func (s *Summary) gapText() string {
