@@ -13,13 +13,16 @@ type Batch struct {
 	// Context is the sum of the KV lengths of the decoding sequences, in tokens, each
 	// including the token being written.
 	Context int64
+	// Drafts is the number of draft tokens that the decoding sequences verify beside the one token that
+	// each decodes, in speculative decoding. Context includes them.
+	Drafts int
 	// SharedTokens counts the tokens of KV blocks that several running sequences reference, once
 	// for each reference beyond the first. They are read from HBM only once.
 	SharedTokens int64
 	// Chunks are the prefill pieces, in batch order.
 	Chunks []Chunk
-	// Emit is the number of sequences that produce a token: the decodes, and the chunks that
-	// complete their prompt.
+	// Emit is the number of tokens that the output layer is evaluated for: the decodes, their drafts, and the chunks
+	// that complete their prompt.
 	Emit int
 }
 

@@ -62,6 +62,8 @@ func (r *Replica) leaveRunning(i int32) {
 	switch s.phase {
 	case decoding:
 		r.leaveCohort(i)
+	case speculating:
+		r.speculating--
 	case prefilling:
 		r.prefills = without(r.prefills, i)
 	}

@@ -8,7 +8,7 @@ import (
 // invariants of pool and limits. It is called between events, when Config.Check is set.
 func (r *Replica) check() error {
 	c := &r.cohort
-	var running, members, prefills, held, windowed, growing int
+	var running, members, prefills, drafting, held, windowed, growing int
 	var context, owed int64
 	takes, promised := make([]int32, len(c.takes.need)), make([]int32, len(c.takes.need))
 	left, remaining := 0, int64(0)
@@ -36,11 +36,20 @@ func (r *Replica) check() error {
 			}
 		case prefilling:
 			prefills++
+		case speculating:
+			drafting++
 		}
 		if !s.over {
 			remaining += int64(s.declared - issued)
 		}
 		blocks := max(s.reserved, r.blocksFor(computed))
+		if r.cfg.Speculative.On() {
+			if blocks > r.held(s) {
+				return r.broken("request %d has %d blocks for %d tokens", s.rec.Request.ID, r.held(s), computed)
+			}
+			blocks = r.held(s) // those for drafts stay
+		}
+		all := blocks
 		if !s.promising && s.owed != s.promiseLeft(blocks) {
 			return r.broken("request %d is owed %d blocks of %d promised, not %d", s.rec.Request.ID, s.promiseLeft(blocks), s.promise, s.owed)
 		}
@@ -54,7 +63,7 @@ func (r *Replica) check() error {
 		}
 		held += blocks
 		windowed += s.windowed
-		if charge := r.cfg.Window.Extra(max(s.reserved, r.blocksFor(computed))); s.windowed != charge {
+		if charge := r.cfg.Window.Extra(all); s.windowed != charge {
 			return r.broken("request %d is charged %d blocks for windowed layers, not %d", s.rec.Request.ID, s.windowed, charge)
 		}
 		if s.growing {
@@ -70,6 +79,8 @@ func (r *Replica) check() error {
 	case members != c.size || context != c.context || prefills != len(r.prefills):
 		return r.broken("cohort of %d with context %d and %d prefills, counted %d, %d and %d",
 			members, context, prefills, c.size, c.context, len(r.prefills))
+	case drafting != r.speculating:
+		return r.broken("%d sequences speculate, counted %d", drafting, r.speculating)
 	case owed != int64(c.debt):
 		return r.broken("%d blocks owed, counted %d", owed, c.debt)
 	case windowed != r.windowed || growing != c.growing:
@@ -97,7 +108,7 @@ func (r *Replica) check() error {
 	for _, chunk := range r.it.chunks {
 		tokens += int64(chunk.New)
 	}
-	if tokens += int64(r.it.decodes); tokens > int64(r.cfg.MaxNumBatchedTokens) {
+	if tokens += int64(r.it.decodes + r.it.drafts); tokens > int64(r.cfg.MaxNumBatchedTokens) {
 		return r.broken("%d tokens scheduled, %d allowed", tokens, r.cfg.MaxNumBatchedTokens)
 	}
 	if l := &r.host.levels; l.Waiting < r.queue.len() || l.Running != r.running {

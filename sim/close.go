@@ -15,13 +15,17 @@ func (it *composition) finish() {
 			r.queue.fair.produced(r.seq(i), 1)
 		}
 	}
+	it.verify()
 	it.sortFirsts()
 	for _, i := range it.flight.firsts {
-		if s := r.seq(i); s.issued < s.slots {
+		switch s := r.seq(i); {
+		case s.issued >= s.slots:
+			s.phase = finishing
+		case r.cfg.Speculative.On():
+			r.speculate(s)
+		default:
 			r.joinCohort(i)
 			it.joined++
-		} else {
-			s.phase = finishing
 		}
 	}
 	it.open = false
@@ -33,6 +37,9 @@ func (it *composition) finish() {
 			r.seq(i).given = 0
 		}
 		for _, i := range it.flight.firsts {
+			r.seq(i).given = 0
+		}
+		for _, i := range it.flight.verified {
 			r.seq(i).given = 0
 		}
 		if it.slow {
@@ -50,7 +57,7 @@ func (it *composition) sortFirsts() { it.r.sortBySerial(it.flight.firsts) }
 // order when they finish.
 func (it *composition) rank() {
 	switch {
-	case it.slow || it.preempted > 0 || it.mixed && len(it.flight.firsts) > 0:
+	case it.slow || it.preempted > 0 || len(it.flight.verified) > 0 || it.mixed && len(it.flight.firsts) > 0:
 		it.rankByWalking()
 	default:
 		for k, i := range it.flight.firsts {
@@ -112,11 +119,12 @@ func (it *composition) rankByWalking() {
 		s := r.seq(i)
 		completes := s.joinBatch == it.flight.number
 		decodes := s.phase == decoding && s.joinBatch < it.flight.number && it.got(s)
-		if !completes && !decodes {
+		verifies := s.given > 0 && (s.phase == speculating || s.phase == finishing)
+		if !completes && !decodes && !verifies {
 			continue
 		}
 		place++
-		if completes {
+		if completes || verifies {
 			s.rank(place, s.issued)
 		} else {
 			s.rank(place, s.issued+int32(r.cohort.steps-s.joined))
@@ -142,12 +150,16 @@ func (it *composition) reportStep() {
 			share.Cached, share.Loaded = s.reused, s.loaded
 		}
 		switch {
+		case contains(it.flight.verified, i):
+			share.Tokens, share.Drafts, share.Produced, share.Emits = s.given, s.given-1, s.fresh, true
 		case contains(it.chunkSeqs, i), s.joinBatch == it.flight.number:
 			share.Tokens = s.given
-			share.Emits = s.joinBatch == it.flight.number
+			if share.Emits = s.joinBatch == it.flight.number; share.Emits {
+				share.Produced = 1
+			}
 		case s.lastBatch == it.flight.number && s.phase == finishing,
 			it.stepped && s.phase == decoding && !s.lagging && s.joinBatch < it.flight.number:
-			share.Tokens, share.Emits = 1, true
+			share.Tokens, share.Produced, share.Emits = 1, 1, true
 		default:
 			continue
 		}

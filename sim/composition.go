@@ -31,6 +31,8 @@ type composition struct {
 	serials int64 // admissions before it
 
 	decodes, gaps       int
+	drafts, accepted    int // of the decodes; accepted ones can be past the end of an answer,
+	discarded           int // and so many are
 	context             int64
 	chunks              []model.Chunk
 	chunkSeqs           []int32
@@ -61,6 +63,7 @@ func (it *composition) begin(number int64) {
 	it.stepped, it.slow, it.mixed, it.ranked = false, false, false, false
 	it.serials = it.r.serials
 	it.decodes, it.gaps, it.context = 0, 0, 0
+	it.drafts, it.accepted, it.discarded = 0, 0, 0
 	it.prefill, it.recomputed, it.preempted = 0, 0, 0
 	it.chunks, it.chunkSeqs = it.chunks[:0], it.chunkSeqs[:0]
 	it.late = it.late[:0]
@@ -77,7 +80,8 @@ func (it *composition) begin(number int64) {
 
 // plain reports whether the iteration is the cohort's step and nothing else.
 func (it *composition) plain() bool {
-	return !it.slow && it.decodes > 0 && len(it.chunks) == 0 && it.preempted == 0 && it.r.moved == 0
+	return !it.slow && it.decodes > 0 && len(it.chunks) == 0 && it.preempted == 0 && it.r.moved == 0 &&
+		len(it.flight.verified) == 0
 }
 
 // Missing implements [sched.View].
@@ -90,6 +94,8 @@ func (it *composition) Missing(i sched.Seq) int32 {
 		return 1
 	case prefilling:
 		return s.target - s.computed
+	case speculating:
+		return it.r.missingDrafts(s)
 	}
 	return 0
 }
@@ -128,6 +134,9 @@ func (it *composition) computed(s *sequence) int32 {
 
 // DecodeAll implements [sched.View].
 func (it *composition) DecodeAll() sched.Seq {
+	if it.r.speculating > 0 {
+		return it.First()
+	}
 	before := it.firstPrefill()
 	if it.r.cohort.size == 0 {
 		return before
@@ -140,6 +149,9 @@ func (it *composition) DecodeAll() sched.Seq {
 
 // DecodeFirst implements [sched.View].
 func (it *composition) DecodeFirst() bool {
+	if it.r.speculating > 0 {
+		return false
+	}
 	it.mixed = len(it.r.prefills) > 0
 	return it.r.cohort.size == 0 || it.step()
 }
@@ -217,7 +229,7 @@ func (it *composition) Grow(i sched.Seq, n int32) bool {
 		// The step is counted, but the token is not given yet.
 		computed = s.target + int32(r.cohort.steps-s.joined) - 1
 	}
-	return it.grow(int32(i), s, r.blocksFor(computed+n))
+	return it.grow(int32(i), s, r.blocksFor(r.cfg.slots(computed+n)))
 }
 
 // grow makes s hold so many blocks in all, if it holds less and the pool has them.
@@ -261,11 +273,14 @@ func (it *composition) grow(i int32, s *sequence, blocks int) bool {
 // Give implements [sched.View].
 func (it *composition) Give(i sched.Seq, n int32) {
 	s := it.r.seq(int32(i))
-	if s.phase == decoding {
+	switch s.phase {
+	case decoding:
 		it.giveDecode(int32(i), s)
-		return
+	case speculating:
+		it.giveDrafts(int32(i), s, n)
+	default:
+		it.givePrefill(int32(i), s, n)
 	}
-	it.givePrefill(int32(i), s, n)
 }
 
 func (it *composition) givePrefill(i int32, s *sequence, n int32) {
@@ -349,7 +364,7 @@ func (it *composition) Admit(place int, n int32) sched.Seq {
 	s.phase = prefilling
 	s.joinBatch, s.beforeJoin = math.MaxInt64, s.lastBatch
 	r.joinRunning(i)
-	it.grow(i, s, r.blocksFor(s.computed+n))
+	it.grow(i, s, r.blocksFor(r.cfg.slots(s.computed+n)))
 	if s.swapped {
 		it.resume(i, s)
 	} else {

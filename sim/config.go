@@ -78,6 +78,9 @@ type Config struct {
 	// hashed blocks. It needs PrefixCaching.
 	Radix bool
 
+	// Speculative is speculative decoding, with policies that give sequences their tokens one by one.
+	Speculative Speculative
+
 	// MaxSpan limits how many iterations are taken at once; 0 is no limit, 1 steps singly. It
 	// changes no result.
 	MaxSpan int
@@ -119,7 +122,7 @@ func (c *Config) limits() sched.Limits {
 		MaxNumSeqs: c.MaxNumSeqs, MaxNumBatchedTokens: c.MaxNumBatchedTokens, MaxModelLen: c.MaxModelLen,
 		BlockSize: c.BlockSize, NumGPUBlocks: c.NumGPUBlocks,
 		HostBlocks: c.HostBlocks, PrefixCaching: c.PrefixCaching, Contiguous: c.Contiguous,
-		Ordered: c.Order != nil, Async: c.AsyncScheduling,
+		Ordered: c.Order != nil, Async: c.AsyncScheduling, Speculative: c.Speculative.On(),
 	}
 }
 
@@ -158,6 +161,7 @@ func (c *Config) Validate() error {
 	want(!c.Contiguous || c.NumGPUBlocks != 0, "contiguous KV: it needs a limited pool")
 	want(!c.Radix || c.PrefixCaching, "radix: prefix caching is off")
 	want(c.MaxSpan >= 0, "max span: %d is negative", c.MaxSpan)
+	faults = append(faults, c.Speculative.validate(c)...)
 	if o, ok := c.Order.(interface{ Validate() error }); ok {
 		if err := o.Validate(); err != nil {
 			faults = append(faults, err)

@@ -200,7 +200,7 @@ func (e *Engine) arrive(r *workload.Request) error {
 	}
 	e.obs.Arrived(e.now, r)
 	if r.InputTokens >= e.cfg.MaxModelLen ||
-		e.replica.pagesFor(r.InputTokens+e.declaredOf(r)-1) > e.cfg.UsableBlocks() {
+		e.replica.pagesFor(e.cfg.most(r.InputTokens, e.declaredOf(r))) > e.cfg.UsableBlocks() {
 		e.refuse(r, NeverFits)
 		return nil
 	}

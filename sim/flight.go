@@ -15,6 +15,8 @@ type flight struct {
 	// emitters lists the sequences that issue a token, where that does not follow from their life:
 	// when some decoding sequence was left out.
 	emitters []int32
+	// verified are the sequences that decode with drafts.
+	verified []int32
 	// computed are the prefill chunks, where a radix cache waits for them.
 	computed []computedChunk
 	entered  int // how many of them have entered it
@@ -28,7 +30,7 @@ func (f *flight) eventful() bool { return len(f.firsts)+len(f.finishes)+len(f.la
 func (f *flight) clear() {
 	f.firsts, f.finishes, f.emitters = f.firsts[:0], f.finishes[:0], f.emitters[:0]
 	f.computed, f.entered = f.computed[:0], 0
-	f.lasts, f.returns = f.lasts[:0], f.returns[:0]
+	f.lasts, f.returns, f.verified = f.lasts[:0], f.returns[:0], f.verified[:0]
 	f.partial, f.stepped = false, false
 }
 

@@ -106,13 +106,18 @@ func (r *Replica) lookUp(w *waiting, known int32) {
 	for i := int32(0); i < l.most; i++ {
 		key := s.key(i)
 		if i >= s.private && !s.indexOwn {
-			return
+			break
 		}
 		id := r.pool.Find(key)
 		if id == 0 {
-			return
+			break
 		}
 		l.blocks = append(l.blocks, id)
+	}
+	if n := len(l.blocks); n > 0 && r.cfg.Speculative.DropsBlock() {
+		l.blocks = l.blocks[:n-1]
+	}
+	for _, id := range l.blocks {
 		if r.pool.Referenced(id) {
 			l.held++
 		}

@@ -57,8 +57,8 @@ type Span struct {
 	// Wait is how long the GPU stood idle before iteration 0 since the previous iteration. The
 	// first inter-token gap is longer by it.
 	Wait clock.Duration
-	// Decodes is the number of sequences that decode in each iteration. Each gains one token at
-	// the iteration's end, and the gap since its previous one is as long as the iteration. In
+	// Decodes is the number of sequences that decode in each iteration. Each gains one token, or several with
+	// speculative decoding, at the iteration's end, and the gap since its previous one is as long as the iteration. In
 	// iteration 0 that holds for Gaps of them; the others are reported through Gap.
 	Decodes, Gaps int
 	// First is the number of tokens produced at the iteration's end by sequences that completed a
@@ -67,6 +67,9 @@ type Span struct {
 	// PrefillTokens are prompt tokens computed for the first time in each iteration;
 	// RecomputedTokens had been computed before a preemption.
 	PrefillTokens, RecomputedTokens int
+	// Drafts are the tokens that each iteration verified beside those of the decodes, with speculative decoding, and
+	// Accepted those found right. They are produced too, but for Discarded ones past the end of an answer.
+	Drafts, Accepted, Discarded int
 	// PaddedRows are rows that each iteration computed for nobody, with a context of PaddedContext
 	// tokens in iteration 0 that grows by PaddedRows; PaddedTokens are the tokens by which chunks
 	// were padded. They cost time and are in no other count.
@@ -88,6 +91,17 @@ type Span struct {
 	// block-femtoseconds.
 	BlockFemtos Uint128
 }
+
+// Output is the number of answer tokens that an iteration produces.
+func (s *Span) Output() int { return s.Decodes + s.FirstTokens + s.Accepted - s.Discarded }
+
+// Computed is the number of tokens that an iteration computes, those for nobody left out.
+func (s *Span) Computed() int {
+	return s.Decodes + s.Drafts + s.PrefillTokens + s.RecomputedTokens
+}
+
+// Rejected is the number of them that were drafts of no use.
+func (s *Span) Rejected() int { return s.Drafts - s.Accepted + s.Discarded }
 
 // Outcome is how a request ended.
 type Outcome uint8

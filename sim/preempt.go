@@ -71,6 +71,8 @@ func (it *composition) takeBack(i int32, s *sequence) {
 	switch {
 	case s.phase == decoding:
 		it.takeBackDecode(i, s)
+	case s.phase == speculating:
+		it.takeBackDrafts(i, s)
 	case s.given > 0 && s.joinBatch == it.flight.number && s.swapped:
 		it.takeBackFirst(i, s)
 		it.takeBackToken(s)

@@ -79,7 +79,7 @@ func (it *composition) NextPrefill(s sched.Seq) sched.Seq {
 }
 
 // Decoding implements [sched.View].
-func (it *composition) Decoding() int { return it.r.cohort.size }
+func (it *composition) Decoding() int { return it.r.cohort.size + it.r.speculating }
 
 // Progress implements [sched.View].
 func (it *composition) Progress(i sched.Seq) sched.Progress {
@@ -132,6 +132,9 @@ func (it *composition) WaitingLen() int {
 	it.looked = true
 	return it.r.queue.len()
 }
+
+// Slots implements [sched.View].
+func (it *composition) Slots(tokens int32) int32 { return it.r.cfg.slots(tokens) }
 
 // LargestFree implements [sched.View].
 func (it *composition) LargestFree() int {

@@ -36,6 +36,8 @@ type Replica struct {
 	slots       int32   // slots given out
 	prefills    []int32 // running sequences in prefill, in running order
 	groups      groups
+	drafter     drafter
+	speculating int   // sequences that decode with drafts
 	lagging     int   // decoding sequences that missed the last step of the others
 	windowed    int   // blocks charged for windowed layers
 	promised    int   // blocks promised and not taken
@@ -92,6 +94,7 @@ func newReplica(cfg Config, host *Engine) *Replica {
 	r.first, r.last = int32(sched.None), int32(sched.None)
 	r.it.r = r
 	r.queue = newQueue(cfg.Order)
+	r.drafter = newDrafter(cfg.Speculative)
 	return r
 }
 
@@ -363,6 +366,9 @@ func (r *Replica) commit() {
 	r.gpuFree, r.remainder = p.End(p.N), p.EndRemainder(p.N)
 	r.inFlight.n++
 	it.reportGaps(p.End(1))
+	if r.cfg.Speculative.On() {
+		r.launched(f)
+	}
 	r.retire(f)
 	if r.host.steps != nil {
 		it.reportStep()
@@ -401,7 +407,7 @@ func (r *Replica) retire(f *flight) {
 		s := r.seq(i)
 		s.lastBatch, s.lastEnd = f.number, f.end
 	}
-	if (r.it.slow || r.it.mixed) && len(f.firsts) > 0 {
+	if (r.it.slow || r.it.mixed) && len(f.firsts) > 0 || len(f.verified) > 0 {
 		r.sortBySerial(f.finishes)
 	}
 }
@@ -433,6 +439,7 @@ func (r *Replica) report(p clock.Progression, used int, wait clock.Duration) {
 	s.Wait, s.Decodes, s.Gaps, s.FirstTokens = wait, it.decodes, it.gaps, len(it.flight.firsts)-it.resumed
 	s.PrefillTokens, s.RecomputedTokens, s.Shared = it.prefill, it.recomputed, r.batch.SharedTokens
 	s.PaddedRows, s.PaddedTokens, s.PaddedContext = it.padRows, it.padTokens, it.padContext
+	s.Drafts, s.Accepted, s.Discarded = it.drafts, it.accepted, it.discarded
 	s.SwappedBlocks = r.moved
 	r.moved = 0
 	for {

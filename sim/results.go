@@ -19,6 +19,7 @@ func (r *Replica) process(f *flight) {
 	if r.caching {
 		r.registerHeld(f)
 	}
+	r.deliverDrafts(f)
 	for _, i := range f.returns {
 		r.deliverAwaited(i)
 	}
@@ -47,7 +48,7 @@ func (r *Replica) deliverFirst(s *sequence, end clock.Time) {
 		s.rec.FirstToken = end
 		s.rec.ClientFirst = end.Add(clock.Duration(s.firstRank) * r.cfg.StreamPerSequence)
 	}
-	if s.phase == decoding || s.phase == finishing {
+	if s.phase == decoding || s.phase == speculating || s.phase == finishing {
 		r.stream(s)
 	}
 }
@@ -200,11 +201,15 @@ func (r *Replica) cancel(i int32) {
 		if !r.emits(f, i) {
 			continue
 		}
-		issued--
-		r.host.obs.Dropped(f.end, 1)
+		tokens := int32(1)
+		if r.cfg.Speculative.On() {
+			tokens = s.fresh
+		}
+		issued -= tokens
+		r.host.obs.Dropped(f.end, int(tokens))
 		f.firsts, f.finishes = without(f.firsts, i), without(f.finishes, i)
 		f.lasts, f.returns = without(f.lasts, i), without(f.returns, i)
-		f.emitters = without(f.emitters, i)
+		f.emitters, f.verified = without(f.emitters, i), without(f.verified, i)
 	}
 	switch s.phase {
 	case preempted:
@@ -232,6 +237,8 @@ func (r *Replica) emits(f *flight, i int32) bool {
 	}
 	s := r.seq(i)
 	switch {
+	case r.cfg.Speculative.On():
+		return f.number == s.lastBatch
 	case f.number <= s.joinBatch:
 		return f.number == s.joinBatch || f.number == s.beforeJoin
 	case !f.stepped:

@@ -10,11 +10,12 @@ import (
 type phase uint8
 
 const (
-	prefilling phase = iota // running, and its known tokens are not all computed
-	decoding                // running, in the cohort: one token in each iteration
-	finishing               // running, but its last token is on its way
-	preempted               // in the queue again, its blocks lost
-	departed                // preempted when its last token was on its way
+	prefilling  phase = iota // running, and its known tokens are not all computed
+	decoding                 // running, in the cohort: one token in each iteration
+	speculating              // running, and decoding with drafts: each by itself
+	finishing                // running, but its last token is on its way
+	preempted                // in the queue again, its blocks lost
+	departed                 // preempted when its last token was on its way
 )
 
 // sequence is a request that has been admitted to the running batch at least once.
@@ -48,6 +49,12 @@ type sequence struct {
 	loaded   int32 // tokens brought back from host memory at the last admission
 	hosted   int   // blocks in host memory
 	swapped  bool  // it was swapped out while it decoded
+
+	// With speculative decoding.
+	drafts   int32 // for its next iteration
+	verified int32 // iterations that verified drafts, or might have
+	rejected int32 // drafts of the last of them
+	fresh    int32 // answer tokens of its last iteration
 
 	joined   int64 // cohort step at which it joined
 	ends     int64 // cohort step at which its last token is issued

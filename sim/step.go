@@ -28,6 +28,9 @@ type Share struct {
 	Tokens  int32 // tokens computed
 	Cached  int32 // tokens found in the prefix cache, on admission
 	Loaded  int32 // tokens brought back from host memory, on admission
-	Emits   bool  // the sequence produces a token at the iteration's end
-	Ends    bool  // that token is its last
+	// Drafts are those of the tokens computed that only may be right, and Produced the answer tokens that the sequence
+	// has at the iteration's end: one, or more with speculative decoding.
+	Drafts, Produced int32
+	Emits            bool // the sequence produces a token at the iteration's end
+	Ends             bool // its last token is among them
 }

@@ -16,7 +16,8 @@ func (r *Replica) pace() (first, slope int64, n int) {
 		b.Chunks = it.padChunks()
 	}
 	b.SharedTokens = r.shared() * int64(r.cfg.BlockSize)
-	b.Emit = it.decodes + len(it.flight.firsts) - it.resumed + it.padRows
+	b.Drafts = it.drafts
+	b.Emit = it.decodes + it.drafts + len(it.flight.firsts) - it.resumed + it.padRows
 	first, slope, n = r.cfg.Timer.Span(b)
 	if first <= 0 || first >= clock.MaxFemtos || slope < 0 || n < 1 {
 		r.fault = fmt.Errorf("sim: the step timer gives %d iterations of %d+k·%d fs for %+v", n, first, slope, *b)

@@ -77,6 +77,14 @@ func needsWholePrompts(policy string, l Limits) error {
 	return nil
 }
 
+// needsTokens refuses speculative decoding.
+func needsTokens(policy string, l Limits) error {
+	if l.Speculative {
+		return fmt.Errorf("policy %s: it gives decoding sequences one token each, and no drafts (want policy vllm)", policy)
+	}
+	return nil
+}
+
 // needsPages refuses a contiguous pool.
 func needsPages(policy string, l Limits) error {
 	if l.Contiguous {

@@ -152,6 +152,8 @@ func (f *fake) PreemptToTail(s Seq) {
 	f.say("-%s", q.name)
 }
 
+func (f *fake) Slots(tokens int32) int32 { return tokens }
+
 func (f *fake) Waiting(i int) (Waiting, bool) {
 	if i >= len(f.waiting) {
 		return Waiting{}, false

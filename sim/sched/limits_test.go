@@ -15,6 +15,7 @@ func TestValidate(t *testing.T) {
 	}
 	short := with(func(l *Limits) { l.MaxNumBatchedTokens = 511 })
 	contiguous := with(func(l *Limits) { l.Contiguous = true })
+	drafts := with(func(l *Limits) { l.Speculative = true })
 	ordered := with(func(l *Limits) { l.Ordered = true })
 	for _, c := range []struct {
 		policy Scheduler
@@ -44,6 +45,15 @@ func TestValidate(t *testing.T) {
 		{&TGI{Chunking: true}, short, ""},
 		{&TGI{Chunking: true}, ordered, ""},
 		{&TGI{WaitingServedRatio: -1}, engine, "waiting_served_ratio: -1"},
+		{new(VLLM), drafts, ""},
+		{&VLLM{Admission: FullLength}, drafts, "full length"},
+		{new(VLLMV0), drafts, "policy vllm-v0: it gives decoding sequences one token each, and no drafts"},
+		{new(Sarathi), drafts, "no drafts"},
+		{new(Orca), drafts, "no drafts"},
+		{new(Static), drafts, "no drafts"},
+		{&TGI{Chunking: true}, drafts, "no drafts"},
+		{new(SGLang), drafts, "no drafts"},
+		{new(TRTLLM), drafts, "no drafts"},
 		{&TGI{MaxWaitingTokens: -1}, engine, "max_waiting_tokens: -1"},
 	} {
 		err := c.policy.Validate(c.limits)

@@ -1,5 +1,7 @@
 package sched
 
+import "errors"
+
 // Orca schedules iteration by iteration (Yu et al., OSDI 2022): after each iteration those that have ended leave
 // and waiting requests enter, first come, first served, without waiting for the rest of a batch. Prompts are
 // computed whole, in the same iterations in which others decode. On admission a request takes room for the
@@ -13,7 +15,9 @@ type Orca struct{}
 var _ Scheduler = (*Orca)(nil)
 
 // Validate implements [Scheduler].
-func (p *Orca) Validate(l Limits) error { return needsWholePrompts("orca", l) }
+func (p *Orca) Validate(l Limits) error {
+	return errors.Join(needsWholePrompts("orca", l), needsTokens("orca", l))
+}
 
 // Schedule implements [Scheduler].
 func (p *Orca) Schedule(v View) {

@@ -19,7 +19,7 @@ var _ Scheduler = (*Sarathi)(nil)
 
 // Validate implements [Scheduler].
 func (p *Sarathi) Validate(l Limits) error {
-	return errors.Join(validWatermark(p.Watermark), needsPages("sarathi", l))
+	return errors.Join(validWatermark(p.Watermark), needsPages("sarathi", l), needsTokens("sarathi", l))
 }
 
 // Schedule implements [Scheduler].

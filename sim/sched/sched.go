@@ -84,6 +84,9 @@ type Limits struct {
 	Ordered bool
 	// Async says that an iteration is composed while the one before it runs.
 	Async bool
+	// Speculative says that decoding sequences are given drafts, so that each has to be visited: DecodeAll and
+	// DecodeFirst give nothing.
+	Speculative bool
 }
 
 // View is what a policy sees of its replica, and the verbs by which it acts. Tokens are counted in
@@ -108,6 +111,9 @@ type View interface {
 	Blocks() int
 	FreeBlocks() int
 	BlocksFor(tokens int32) int
+	// Slots is the number of tokens that a sequence takes room for, by Grow or Admit, when it is given tokens up to
+	// so many in all: more than these where the drafts of speculative decoding need slots ahead of them.
+	Slots(tokens int32) int32
 	// LargestFree is the most blocks that one sequence can take at once: FreeBlocks, or the largest hole of a
 	// contiguous pool. It may walk the holes.
 	LargestFree() int
@@ -131,7 +137,7 @@ type View interface {
 	// it. It never walks decoding sequences. s may have been given its last chunk meanwhile.
 	NextPrefill(s Seq) Seq
 	// Missing is how many known tokens of s are neither computed nor given in this iteration: 1 for a
-	// sequence that decodes, the rest of its known tokens for one in prefill, and 0 for one that has been given
+	// sequence that decodes, and the drafts to verify beside it, the rest of its known tokens for one in prefill, and 0 for one that has been given
 	// its token, or whose whole answer is on its way.
 	Missing(s Seq) int32
 	// Progress tells how far s has come, and whose it is.
@@ -147,7 +153,8 @@ type View interface {
 	// DecodeAll gives one token to every sequence that decodes, if they all stand before the first
 	// one in prefill and the pool and the budget have room for all; otherwise it gives nothing.
 	// It returns the first sequence not dealt with: the first in prefill, or None; or, when it gave
-	// nothing to sequences that decode, First().
+	// nothing to sequences that decode, First(). With speculative decoding it gives nothing: sequences have
+	// drafts of different numbers, and progress by as many tokens as are accepted.
 	//
 	// DecodeAll and DecodeFirst come before anything is given in this composition; each may
 	// be called again after it gave nothing. When one of them has given, the decoding sequences

@@ -1,5 +1,7 @@
 package sched
 
+import "errors"
+
 // Static forms a batch and runs it to its end, as FasterTransformer did: requests are admitted only when
 // nothing runs, at most max_num_seqs of them, and whoever comes later waits until the longest answer of the batch
 // has ended. Nobody waits for a batch to fill.
@@ -16,7 +18,9 @@ type Static struct {
 var _ Scheduler = (*Static)(nil)
 
 // Validate implements [Scheduler].
-func (p *Static) Validate(l Limits) error { return needsWholePrompts("static", l) }
+func (p *Static) Validate(l Limits) error {
+	return errors.Join(needsWholePrompts("static", l), needsTokens("static", l))
+}
 
 // Schedule implements [Scheduler].
 func (p *Static) Schedule(v View) {

@@ -33,7 +33,7 @@ var _ Scheduler = (*TGI)(nil)
 
 // Validate implements [Scheduler].
 func (p *TGI) Validate(l Limits) error {
-	faults := []error{needsPages("tgi", l)}
+	faults := []error{needsPages("tgi", l), needsTokens("tgi", l)}
 	if !(p.WaitingServedRatio >= 0) {
 		faults = append(faults, fmt.Errorf("waiting_served_ratio: %v is not allowed (want 0 or more)", p.WaitingServedRatio))
 	}

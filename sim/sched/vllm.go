@@ -36,6 +36,8 @@ func (p *VLLM) Validate(l Limits) error {
 			l.MaxNumBatchedTokens, l.MaxModelLen)
 	case l.Contiguous && p.Admission != FullLength:
 		return errors.New("policy vllm: sequences grow block by block, which a contiguous pool does not allow")
+	case l.Speculative && p.Admission == FullLength:
+		return errors.New("policy vllm: room for the full length of requests does not go with drafts, which need more")
 	case p.Swap && l.HostBlocks == 0:
 		return errors.New("preemption: swap needs swap space in host memory, which has none")
 	case p.Swap && l.PrefixCaching:
@@ -127,13 +129,14 @@ func (p *VLLM) asks(v View, w Waiting, want int32) int {
 	if v.RunningLen() > 0 {
 		reserve = int(p.Watermark * float64(v.Blocks()))
 	}
+	chunk := v.Slots(max(w.Cached, w.Computed) + want)
 	switch p.Admission {
 	case FullLength:
 		return fullBlocks(v, w) + reserve
 	case FirstChunk:
-		return v.BlocksFor(max(w.Cached, w.Computed)+want) - w.Held + reserve
+		return v.BlocksFor(chunk) - w.Held + reserve
 	}
-	return v.BlocksFor(w.Known) - w.Held + reserve
+	return v.BlocksFor(max(w.Known, chunk)) - w.Held + reserve
 }
 
 func (p *VLLM) capped(tokens int32) int32 {

@@ -26,6 +26,9 @@ type chaos struct {
 
 // Validate implements [sched.Scheduler].
 func (c *chaos) Validate(l sched.Limits) error {
+	if l.Speculative {
+		return fmt.Errorf("chaos: no drafts")
+	}
 	if c.limits = l; l.Contiguous && l.NumGPUBlocks == 0 {
 		return fmt.Errorf("chaos: no pool to be contiguous in")
 	}

@@ -64,7 +64,9 @@ func (c *checker) iterations() {
 			"iteration %d: shorter than the host needs for it: %+v", i, it)
 		c.want(it.HostFemtos >= 0 && it.SwapFemtos >= 0 && it.HostFemtos+it.SwapFemtos <= it.Femtos, "iteration %d: shorter than its parts: %+v", i, it)
 		c.want(it.SwappedBlocks == 0 || c.cfg.HostBlocks > 0, "iteration %d: %d blocks moved without host memory", i, it.SwappedBlocks)
-		tokens := it.Decodes + it.PrefillTokens + it.RecomputedTokens
+		tokens := it.Decodes + it.Drafts + it.PrefillTokens + it.RecomputedTokens
+		c.want(it.Drafts <= it.Decodes*int(c.cfg.Speculative.Tokens), "iteration %d: %d drafts of %d sequences", i, it.Drafts, it.Decodes)
+		c.want(0 <= it.Discarded && it.Discarded <= it.Accepted && it.Accepted <= it.Drafts, "iteration %d: drafts: %+v", i, it)
 		c.want(tokens >= 1, "iteration %d: empty: %+v", i, it)
 		c.want(tokens <= c.cfg.MaxNumBatchedTokens, "iteration %d: %d tokens exceed the budget %d", i, tokens, c.cfg.MaxNumBatchedTokens)
 		c.want(it.Gaps <= it.Decodes, "iteration %d: %d gaps of %d decodes", i, it.Gaps, it.Decodes)
@@ -85,15 +87,19 @@ func (c *checker) iterations() {
 
 // step compares an iteration in detail with its sum.
 func (c *checker) step(i int, s Step, it Iteration) {
-	tokens, emits := int32(0), 0
+	tokens, drafts, produced, emits := int32(0), int32(0), int32(0), 0
 	for _, sh := range s.Scheduled {
 		tokens += sh.Tokens
+		drafts += sh.Drafts
+		produced += sh.Produced
+		c.want((sh.Produced > 0) == sh.Emits && sh.Produced <= 1+sh.Drafts, "step %d: %+v", i, sh)
 		if sh.Emits {
 			emits++
 		}
 		c.want(sh.Emits || !sh.Ends, "step %d: request %d ends without a token", i, sh.Request)
 	}
-	c.want(int(tokens) == it.Decodes+it.PrefillTokens+it.RecomputedTokens, "step %d: %d tokens, iteration %+v", i, tokens, it)
+	c.want(int(produced) == it.Decodes+it.FirstTokens+it.Accepted-it.Discarded && int(drafts) == it.Drafts, "step %d: produces %d tokens of %d drafts, iteration %+v", i, produced, drafts, it)
+	c.want(int(tokens) == it.Decodes+it.Drafts+it.PrefillTokens+it.RecomputedTokens, "step %d: %d tokens, iteration %+v", i, tokens, it)
 	c.want(emits == it.Decodes+it.FirstTokens, "step %d: %d tokens produced, iteration %+v", i, emits, it)
 	c.want(it.UsedBlocks < 0 || s.FreeBlocks+it.UsedBlocks == c.cfg.UsableBlocks(), "step %d: %d free and %d used blocks of %d",
 		i, s.FreeBlocks, it.UsedBlocks, c.cfg.UsableBlocks())
@@ -128,7 +134,7 @@ func lengths(cfg *sim.Config, r *workload.Request) (answer, declared int32) {
 func (c *checker) record(rec *sim.Record) {
 	r := &rec.Request
 	answer, declared := lengths(c.cfg, r)
-	blocks := (int(r.InputTokens) + int(declared) + int(c.cfg.BlockSize) - 2) / int(c.cfg.BlockSize)
+	blocks := (int(most(c.cfg, r.InputTokens, declared)) + int(c.cfg.BlockSize) - 1) / int(c.cfg.BlockSize)
 	visible := r.Arrival.Add(c.cfg.Frontend + clock.Duration(r.InputTokens)*c.cfg.FrontendPerToken)
 	fits := answer >= 1 && blocks+c.cfg.Window.Extra(blocks) <= c.cfg.UsableBlocks()
 	var ok bool
@@ -168,12 +174,15 @@ func (c *checker) record(rec *sim.Record) {
 
 // tokens compares the sums over iterations with the sums over requests.
 func (c *checker) tokens() {
-	var produced, gaps, recomputed, prefilled, decoded int
+	var emitted, produced, gaps, recomputed, prefilled, decoded, computed, rejected int
 	var inSpans clock.Duration
 	last := clock.Time(0)
 	for _, it := range c.t.Iterations {
-		produced += it.Decodes + it.FirstTokens
-		decoded += it.Decodes
+		emitted += it.Decodes + it.FirstTokens
+		produced += it.Decodes + it.FirstTokens + it.Accepted - it.Discarded
+		decoded += it.Decodes + it.Accepted - it.Discarded
+		computed += it.Decodes + it.Drafts + it.PrefillTokens + it.RecomputedTokens
+		rejected += it.Drafts - it.Accepted + it.Discarded
 		gaps += it.Gaps
 		prefilled += it.PrefillTokens
 		recomputed += it.RecomputedTokens
@@ -213,13 +222,14 @@ func (c *checker) tokens() {
 	c.want(produced == delivered+dropped, "tokens: %d produced, %d delivered, %d dropped", produced, delivered, dropped)
 	c.want(recomputed == again, "tokens: %d recomputed in iterations, %d in records", recomputed, again)
 	c.want(preempted == len(c.t.Preemptions), "preemptions: %d, but %d in records", len(c.t.Preemptions), preempted)
-	opened := produced - gaps // sequences that produced a token
+	opened := emitted - gaps // sequences that produced a token
 	c.want(started <= opened && opened <= started+dropped, "gaps: %d of %d tokens of %d sequences", gaps, produced, started)
 	if cancelled == 0 {
 		c.want(dropped <= unforeseen, "tokens: %d dropped, but nobody left and %d answers ended unforeseen", dropped, unforeseen)
 		c.want(dropped > 0 || inSpans == firstToLast, "gaps: they sum to %d, but from first to last tokens it is %d", inSpans, firstToLast)
 		if preempted == 0 {
 			c.want(prefilled == misses, "tokens: %d prefilled, but prompts miss %d", prefilled, misses)
+			c.want(computed == misses+recomputed+decodes+dropped+rejected, "tokens: %d computed, prompts miss %d, %d recomputed, %d decoded, %d rejected", computed, misses, recomputed, decodes, rejected)
 			c.want(decoded == decodes+dropped, "tokens: %d decoded, but answers need %d and %d were dropped", decoded, decodes, dropped)
 		}
 	}

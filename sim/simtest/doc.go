@@ -65,6 +65,23 @@
 // decodes, one in prefill has the next chunk. The next iteration that is launched lasts HostFemtosPerBlock
 // longer for each block that was moved since the last, either way. There is no swapping with a prefix cache.
 //
+// # Speculative decoding
+//
+// When a token of a sequence is processed that does not end it, drafts are proposed for its next iteration:
+// [sim.Speculative.Tokens] of them, or by a draw none with n-gram lookup, and at most as many as the longest sequence has
+// room for before its last token. A decoding sequence misses these beside its token. The drafts that it is given are
+// computed with the token; the iteration produces one token and one for each draft that is accepted before the first
+// that is not, as far as the answer goes. What was computed for rejected drafts does not count when the iteration has been
+// processed, but the blocks stay. A preempted sequence loses its drafts. Every draw depends on the request and on the number of
+// iterations in which it has decoded before: the first is for whether there are drafts, the k-th after it for the k-th draft.
+//
+// With methods other than n-gram lookup whoever is given tokens takes room for as many more as there are drafts, up to the
+// longest sequence. A request is rejected if the pool could not hold alone its last iteration with all drafts and this room. With
+// EAGLE and MTP a prefix hit goes without its last block.
+//
+// Neither DecodeAll nor DecodeFirst gives anything. A gap between tokens is from the end of one iteration of a sequence to
+// that of its next, however many tokens it brings.
+//
 // # Padding
 //
 // The padded rows count as decodes, context and produced tokens in what the step timer is asked, not in what is

@@ -95,6 +95,7 @@ func (c *Case) concede() error {
 		func(cfg *sim.Config) { cfg.Order = nil },
 		func(cfg *sim.Config) { cfg.HostBlocks = 0 },
 		func(cfg *sim.Config) { cfg.HostBlocks = 1000 },
+		func(cfg *sim.Config) { cfg.Speculative = sim.Speculative{} },
 		func(cfg *sim.Config) {
 			cfg.MaxModelLen = min(cfg.MaxModelLen, c.longest()+1)
 			cfg.MaxNumBatchedTokens = max(cfg.MaxNumBatchedTokens, int(cfg.MaxModelLen))
@@ -179,10 +180,26 @@ func (d drawer) config() (c sim.Config) {
 	if d.once("swapping", 2) && !c.PrefixCaching {
 		c.HostBlocks = d.between("host blocks", 1, 60)
 	}
+	if d.once("speculative", 3) {
+		c.Speculative, c.HostBlocks, c.Radix = d.speculative(), 0, false
+		return c
+	}
 	if d.once("contiguous", 4) && !c.PrefixCaching {
 		c.Contiguous, c.Window = true, sim.Window{}
 	}
 	return c
+}
+
+// speculative draws drafts.
+func (d drawer) speculative() (p sim.Speculative) {
+	p.Tokens = int32(d.between("drafts", 1, 6))
+	p.Method = sim.DraftMethod(d.of("method", 4))
+	p.Seed = uint64(d.between("seed", 0, 1000))
+	for range d.between("places", 1, 4) {
+		p.Acceptance = append(p.Acceptance, float64(d.one("acceptance", 0, 3, 7, 9, 10))/10)
+	}
+	p.Match = float64(d.one("match", 0, 5, 10)) / 10
+	return p
 }
 
 // limits draws what an engine refuses because it is busy.
@@ -361,7 +378,8 @@ func (d drawer) pool(c *Case) {
 	largest, sum := 0, 0
 	for i := range c.requests {
 		r := &c.requests[i]
-		tokens := min(r.InputTokens+max(r.OutputTokens, c.config.MaxTokens), c.config.MaxModelLen)
+		declared := min(max(r.OutputTokens, c.config.MaxTokens), max(1, c.config.MaxModelLen-r.InputTokens))
+		tokens := most(&c.config, r.InputTokens, declared) + 1
 		blocks := int((tokens + c.config.BlockSize - 1) / c.config.BlockSize)
 		blocks += c.config.Window.Extra(blocks)
 		largest, sum = max(largest, blocks), sum+blocks

@@ -28,6 +28,8 @@ type Runner func(cfg sim.Config, src workload.Source, obs sim.Observer) error
 //	    order (fcfs) and its knobs, as listed at [Orders];
 //	    blocks (0, unlimited; it counts the null block), budget (8192), seqs (16), max-model-len (8192, or the
 //	    budget if the policy asks for that), block-size (16), max-tokens (0, what clients declare);
+//	    spec (0, drafts for each decoding sequence), method (ngram; eagle, mtp, draft) and accept=(3, 1, 0), how many of
+//	    them are accepted in the successive iterations of a request, none after that;
 //	    host-blocks (0), max-queued and max-queued-tokens (0, no limits); caching, radix, contiguous,
 //	    append-unkeyed, async (flags).
 //	    Times: step (10ms, the length of an iteration), row and token (0, added for each sequence or chunk
@@ -39,7 +41,7 @@ type Runner func(cfg sim.Config, src workload.Source, obs sim.Observer) error
 //	    content=(system:96, @B:20) (names and lengths of the leading segments; @B is the answer of
 //	    request B, which needs a session); session=1 (turns are counted).
 //	run
-//	    Prints a row for each step; like rows are drawn together. A token that its client did not wait
+//	    Prints a row for each step; like rows are drawn together. A×3 has produced three tokens. A token that its client did not wait
 //	    for, or that comes after the end of an answer, stands in parentheses. Columns are left out where
 //	    they are empty throughout. Held are running sequences that are given nothing.
 //	    Free blocks are those after the step and what ended with it; with async, those after
@@ -118,12 +120,33 @@ func (e *Env) config(args *arguments) {
 		CPUPerSequence:      args.duration("cpu-per-sequence", 0),
 		Frontend:            args.duration("frontend", 0),
 		StreamPerSequence:   args.duration("stream", 0),
+		Speculative:         speculative(args),
 		Check:               true,
 	}
 	e.cfg.Order = queueOrder(e.knobs)
 	if asked := e.cfg; asked.Validate() != nil {
 		e.cfg.MaxModelLen = min(e.cfg.MaxModelLen, int32(e.cfg.MaxNumBatchedTokens))
 	}
+}
+
+// speculative reads what is said of drafts.
+func speculative(args *arguments) sim.Speculative {
+	p := sim.Speculative{Tokens: int32(args.int("spec", 0)), Script: []int32{}}
+	methods := []string{"ngram", "eagle", "mtp", "draft"}
+	name := args.text("method", "ngram")
+	if i := slices.Index(methods, name); i >= 0 {
+		p.Method = sim.DraftMethod(i)
+	} else {
+		args.fault("method: %q is none of %v", name, methods)
+	}
+	for _, text := range args.values("accept") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			args.fault("accept: %q is not a number of drafts", text)
+		}
+		p.Script = append(p.Script, int32(n))
+	}
+	return p
 }
 
 func (e *Env) request(args *arguments) {

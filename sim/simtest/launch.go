@@ -32,6 +32,8 @@ type share struct {
 	upTo   int32 // its computed tokens, these included
 	chunk  bool  // of a prefill
 	emits  bool  // produces a token at the iteration's end
+	// produces is the number of tokens, rejected that of drafts that were computed and are wrong.
+	produces, rejected int32
 }
 
 // has says that the iteration has a part of s.
@@ -53,20 +55,26 @@ func (n *naive) launch(it *iteration, at clock.Time) {
 			continue
 		}
 		decodes, first := s.produces, s.scheduled == 0
-		emits := s.computed+s.given == s.known()
+		emits := decodes || s.computed+s.given == s.known()
+		drafts, produces, rejected := int32(0), int32(1), int32(0)
 		if decodes {
 			batch.Decodes++
-			batch.Context += int64(s.computed) + 1
+			batch.Context += int64(s.computed + s.given)
+			drafts = s.given - 1
+			produces, rejected = n.verify(s, drafts, &span)
 		} else {
 			n.chunk(s, it, &span, &batch)
 		}
 		s.computed += s.given
-		s.highest = max(s.highest, s.computed)
+		s.highest = max(s.highest, s.computed-rejected)
 		if emits {
 			s.produces = true
-			s.scheduled++
-			n.accounts.token(s)
-			batch.Emit++
+			s.scheduled += produces
+			for range produces {
+				n.accounts.token(s)
+			}
+			batch.Emit += 1 + int(drafts)
+			batch.Drafts += int(drafts)
 			switch {
 			case decodes && s.lastIteration == n.launched-1:
 				span.Gaps++
@@ -77,11 +85,14 @@ func (n *naive) launch(it *iteration, at clock.Time) {
 				span.FirstTokens++
 			}
 		}
-		it.shares = append(it.shares, share{seq: s, serial: s.serial, upTo: s.computed, chunk: !decodes, emits: emits})
+		it.shares = append(it.shares, share{seq: s, serial: s.serial, upTo: s.computed, chunk: !decodes, emits: emits, produces: produces, rejected: rejected})
 		step.Scheduled = append(step.Scheduled, sim.Share{
 			Request: s.rec.Request.ID, Tokens: s.given, Cached: s.found, Loaded: s.loaded,
-			Emits: emits, Ends: emits && s.scheduled == s.answer,
+			Emits: emits, Ends: emits && s.scheduled == s.answer, Drafts: drafts,
 		})
+		if emits {
+			step.Scheduled[len(step.Scheduled)-1].Produced = produces
+		}
 	}
 	span.Decodes, span.Context = batch.Decodes, batch.Context
 	if batch.Decodes > 0 {
@@ -104,6 +115,20 @@ func (n *naive) launch(it *iteration, at clock.Time) {
 	n.inFlight = append(n.inFlight, it)
 	n.launched++
 	n.preempted, n.swapped, n.moved = nil, nil, 0
+}
+
+// verify settles what the drafts bring that s is given: so many answer tokens, and so many rejected drafts.
+func (n *naive) verify(s *sequence, drafts int32, span *sim.Span) (produces, rejected int32) {
+	if !n.cfg.Speculative.On() {
+		return 1, 0
+	}
+	accepted := n.accepted(s, drafts)
+	s.verified++
+	produces = min(1+accepted, s.answer-s.scheduled)
+	span.Drafts += int(drafts)
+	span.Accepted += int(accepted)
+	span.Discarded += int(1 + accepted - produces)
+	return produces, drafts - accepted
 }
 
 // chunk counts the tokens that s is given of its prefill.

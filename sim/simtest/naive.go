@@ -144,7 +144,7 @@ func (n *naive) arrive(r workload.Request) {
 	n.system++
 	n.byID[r.ID] = s
 	// The last token of the answer is never computed.
-	if s.answer < 1 || n.pagesFor(s.prompt+s.declared-1) > n.cfg.UsableBlocks() {
+	if s.answer < 1 || n.pagesFor(most(&n.cfg, s.prompt, s.declared)) > n.cfg.UsableBlocks() {
 		s.rec.Refusal = sim.NeverFits
 		n.finish(s, sim.Rejected, r.Arrival)
 		n.src.Done(&s.rec.Request, r.Arrival)
@@ -244,7 +244,7 @@ func (n *naive) abort(s *sequence, at clock.Time) {
 	for _, it := range n.inFlight {
 		for _, sh := range it.shares {
 			if sh.seq == s && sh.emits {
-				n.obs.Dropped(it.end, 1)
+				n.obs.Dropped(it.end, int(sh.produces))
 			}
 		}
 	}
@@ -272,7 +272,8 @@ func (n *naive) process(it *iteration) {
 		case s.over && sh.emits:
 			n.obs.Dropped(it.end, 1)
 		case sh.emits:
-			n.deliver(s, it.end, it.end.Add(rank*n.cfg.StreamPerSequence))
+			s.computed -= sh.rejected
+			n.deliver(s, sh.produces, it.end, it.end.Add(rank*n.cfg.StreamPerSequence))
 		}
 		if s.over && !slices.ContainsFunc(n.inFlight, func(it *iteration) bool { return it.has(s) }) {
 			n.finish(s, sim.Completed, it.end)
@@ -280,15 +281,18 @@ func (n *naive) process(it *iteration) {
 	}
 }
 
-// deliver hands a token of s that was produced at the instant at to its client, who sees it later.
-func (n *naive) deliver(s *sequence, at, seen clock.Time) {
-	s.delivered++
-	if s.delivered == 1 {
+// deliver hands tokens of s that were produced at the instant at to its client, who sees them later.
+func (n *naive) deliver(s *sequence, tokens int32, at, seen clock.Time) {
+	s.delivered += tokens
+	if s.delivered == tokens {
 		s.rec.FirstToken, s.rec.ClientFirst = at, seen
 	}
 	if slices.Contains(n.running, s) {
 		s.decoding = true
 		n.kv.known(s, s.computed-(s.scheduled-s.delivered))
+		if n.cfg.Speculative.On() {
+			s.drafts = min(n.proposed(s), n.cfg.MaxModelLen-1-s.known())
+		}
 	}
 	if s.delivered == s.answer {
 		s.over = true

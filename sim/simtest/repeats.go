@@ -59,6 +59,6 @@ func (v view) undisturbed(p *promise) bool {
 
 // plain says that the iteration gives every decoding sequence its token, and does nothing else.
 func (v view) plain() bool {
-	return v.Decoding() > 0 && !v.it.preempts && slices.Equal(v.it.before, v.running) &&
+	return v.Decoding() > 0 && !v.cfg.Speculative.On() && !v.it.preempts && slices.Equal(v.it.before, v.running) &&
 		!slices.ContainsFunc(v.running, func(s *sequence) bool { return s.decodes() != (s.given > 0) })
 }

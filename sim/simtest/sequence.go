@@ -22,6 +22,8 @@ type sequence struct {
 	over, ended bool
 	// key is what the order said when it joined the queue last.
 	key int64
+	// verified is the number of iterations in which it decoded with drafts.
+	verified int
 	// scheduled and delivered are the answer tokens that were given to iterations, and those
 	// whose iteration has been processed.
 	scheduled, delivered int32
@@ -43,6 +45,7 @@ type sequence struct {
 	windowed int   // blocks charged for windowed layers
 	hosted   int   // blocks in host memory
 	promised int32 // tokens that it was promised blocks for
+	drafts   int32 // for its next iteration, as far as the longest sequence goes
 	kv       kvState
 }
 
@@ -57,7 +60,10 @@ func (s *sequence) missing() int32 {
 	if s.foreseen() {
 		return 0
 	}
-	return s.known() - s.computed - s.given
+	if s.drafts > 0 && s.given > 0 {
+		return 0
+	}
+	return s.known() + s.drafts - s.computed - s.given
 }
 
 // decodes says that it is past its prefill and has tokens to come.

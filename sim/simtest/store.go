@@ -53,7 +53,7 @@ func newStore(cfg *sim.Config) store {
 	case cfg.Radix:
 		return &radix{NewTokenTree(cfg.UsableBlocks(), int(cfg.BlockSize))}
 	}
-	return &paged{pool: newPool(cfg.UsableBlocks(), cfg.AppendUnkeyed), size: cfg.BlockSize}
+	return &paged{pool: newPool(cfg.UsableBlocks(), cfg.AppendUnkeyed), size: cfg.BlockSize, dropsLast: cfg.Speculative.DropsBlock()}
 }
 
 // newState is the store's part of a sequence that arrives.
@@ -73,8 +73,9 @@ func newState(cfg *sim.Config, r *workload.Request, answer int32) (k kvState) {
 
 // paged is a pool of equal blocks with hashed content.
 type paged struct {
-	pool *pool
-	size int32
+	pool      *pool
+	size      int32
+	dropsLast bool // a hit goes without its last block
 }
 
 func (p *paged) free() int                     { return p.pool.free() }
@@ -100,6 +101,9 @@ func (p *paged) hits(s *sequence, most int32) (list []int) {
 			break
 		}
 		list = append(list, b)
+	}
+	if len(list) > 0 && p.dropsLast {
+		list = list[:len(list)-1]
 	}
 	return list
 }

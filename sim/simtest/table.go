@@ -123,7 +123,7 @@ func (k *bookkeeper) row(i int) (r row) {
 		if sh.Loaded > 0 {
 			swapped = append(swapped, "in:"+name)
 		}
-		k.computed[id] += sh.Cached + sh.Loaded + sh.Tokens
+		k.computed[id] += sh.Cached + sh.Loaded + sh.Tokens - max(0, sh.Drafts+1-max(1, sh.Produced))
 	}
 	r[8] = k.free(i)
 	for _, sh := range s.Scheduled {
@@ -131,7 +131,9 @@ func (k *bookkeeper) row(i int) (r row) {
 		if !sh.Emits {
 			continue
 		}
-		k.produced[id]++
+		if k.produced[id] += sh.Produced; sh.Produced > 1 {
+			name += fmt.Sprint("×", sh.Produced)
+		}
 		if k.produced[id] > k.records[id].Tokens {
 			sampled = append(sampled, "("+name+")")
 			k.computed[id] = 0
@@ -139,7 +141,7 @@ func (k *bookkeeper) row(i int) (r row) {
 		}
 		sampled = append(sampled, name)
 		if sh.Ends {
-			finished = append(finished, name)
+			finished = append(finished, e.names[id])
 			k.computed[id] = 0
 		}
 	}

@@ -75,6 +75,7 @@ type Iteration struct {
 	Decodes, Gaps, FirstTokens      int
 	PrefillTokens, RecomputedTokens int
 	Context, Shared                 int64
+	Drafts, Accepted, Discarded     int
 	PaddedRows, PaddedTokens        int
 	PaddedContext                   int64
 	SwappedBlocks                   int
@@ -133,6 +134,7 @@ func (t *Tape) Span(s *sim.Span) {
 			Start: tail.Start, End: tail.End(1), Remainder: tail.Remainder, Femtos: tail.First,
 			Decodes: s.Decodes, Gaps: s.Gaps, FirstTokens: s.FirstTokens,
 			PrefillTokens: s.PrefillTokens, RecomputedTokens: s.RecomputedTokens,
+			Drafts: s.Drafts, Accepted: s.Accepted, Discarded: s.Discarded,
 			Context: s.Context + int64(k)*int64(s.Decodes), Shared: s.Shared, UsedBlocks: -1,
 			PaddedRows: s.PaddedRows, PaddedTokens: s.PaddedTokens, PaddedContext: s.PaddedContext + int64(k)*int64(s.PaddedRows),
 			SwappedBlocks: s.SwappedBlocks, SwapFemtos: s.SwapFemtos, HostFemtos: s.HostFemtos + int64(k)*s.HostSlope,

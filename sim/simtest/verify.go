@@ -91,6 +91,8 @@ func count(seen map[string]int, tape *Tape) {
 		it := &tape.Iterations[i]
 		did["swapped"] = did["swapped"] || it.SwappedBlocks > 0
 		did["padded"] = did["padded"] || it.PaddedRows+it.PaddedTokens > 0
+		did["drafts"] = did["drafts"] || it.Drafts > 0
+		did["wrong drafts"] = did["wrong drafts"] || it.Accepted < it.Drafts
 		did["held"] = did["held"] || it.Gaps < it.Decodes
 	}
 	did["preempted"] = len(tape.Preemptions) > 0

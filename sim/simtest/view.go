@@ -92,6 +92,7 @@ func (v view) LargestFree() int           { return min(v.kv.largest(), v.free())
 func (v view) DecodeSteps() int64         { return v.decodeSteps }
 func (v view) Departures() int64          { return v.departures }
 func (v view) WaitingLen() int            { return len(v.waiting) }
+func (v view) Slots(tokens int32) int32   { return slots(&v.cfg, tokens) }
 
 func (v view) Blocked(why sched.Cause) {
 	if len(v.waiting) > 0 {
@@ -179,6 +180,9 @@ func (v view) Urgency(i sched.Seq) sched.Urgency   { return v.rank(v.runs(i)) }
 func (v view) Promise(i sched.Seq, tokens int32)   { v.runs(i).promised = tokens }
 
 func (v view) DecodeAll() sched.Seq {
+	if v.cfg.Speculative.On() && v.Decoding() > 0 {
+		return v.First()
+	}
 	prefill := v.NextPrefill(sched.None)
 	var decodes []*sequence
 	for _, s := range v.running {
@@ -197,6 +201,9 @@ func (v view) DecodeAll() sched.Seq {
 }
 
 func (v view) DecodeFirst() bool {
+	if v.cfg.Speculative.On() && v.Decoding() > 0 {
+		return false
+	}
 	var decodes []*sequence
 	for _, s := range v.running {
 		if s.decodes() {
@@ -238,7 +245,7 @@ func (v view) together(list []*sequence) bool {
 // need is the number of blocks that s lacks for so many more tokens, without and with the charge for
 // windowed layers.
 func (n *naive) need(s *sequence, tokens int32) (blocks, pages int) {
-	return n.lacks(s, n.blocksFor(s.computed+s.given+tokens))
+	return n.lacks(s, n.blocksFor(slots(&n.cfg, s.computed+s.given+tokens)))
 }
 
 // lacks is what s lacks of holding so many blocks.
@@ -250,7 +257,7 @@ func (n *naive) lacks(s *sequence, blocks int) (more, pages int) {
 
 // grow gives s the blocks for so many more tokens, if there are enough.
 func (n *naive) grow(s *sequence, tokens int32) bool {
-	return n.hold(s, n.blocksFor(s.computed+s.given+tokens))
+	return n.hold(s, n.blocksFor(slots(&n.cfg, s.computed+s.given+tokens)))
 }
 
 // hold brings the blocks of s up to a number, if there are enough.
@@ -294,7 +301,7 @@ func (v view) Preempt(i sched.Seq)       { v.preempt(v.runs(i), true) }
 func (v view) PreemptToTail(i sched.Seq) { v.preempt(v.runs(i), false) }
 
 func (v view) preempt(s *sequence, head bool) {
-	s.computed, s.produces = 0, false
+	s.computed, s.produces, s.drafts = 0, false, 0
 	v.takeOut(s, head)
 }
 

@@ -85,6 +85,7 @@ func (p witness) admitWaiting(n view) {
 		if p.Admission == sched.FirstChunk {
 			tokens = cached + want
 		}
+		tokens = max(tokens, slots(&n.cfg, cached+want))
 		need := n.pagesFor(tokens) - held // hits that nobody references come out of the free blocks
 		if len(n.running) > 0 {
 			need += int(p.Watermark * float64(n.cfg.NumGPUBlocks))

@@ -1,0 +1,101 @@
+package sim_test
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"clifftop/sim"
+	"clifftop/sim/simtest"
+	"clifftop/workload"
+)
+
+// drafting is an engine with speculative decoding on which one request at a time takes iterations of a second.
+func drafting(p sim.Speculative) sim.Config {
+	cfg := server(1, 1, 0)
+	cfg.Speculative = p
+	return cfg
+}
+
+// perIteration is the mean number of tokens that an iteration of decoding brings.
+func perIteration(t *testing.T, p sim.Speculative) (tokens, accepted, drafts float64) {
+	t.Helper()
+	requests := make([]workload.Request, 50)
+	for i := range requests {
+		requests[i] = workload.Request{InputTokens: 1, OutputTokens: 4000}
+	}
+	var tape simtest.Tape
+	e, err := sim.NewEngine(drafting(p), simtest.NewRequests(requests), &tape)
+	if err == nil {
+		err = e.Run(context.Background())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0.0
+	for _, it := range tape.Iterations {
+		if it.Decodes > 0 && it.Discarded == 0 {
+			n++
+			tokens += float64(1 + it.Accepted)
+			accepted, drafts = accepted+float64(it.Accepted), drafts+float64(it.Drafts)
+		}
+	}
+	return tokens / n, accepted, drafts
+}
+
+// TestDraftsBringTheirLaw demands (1-a^(K+1))/(1-a) tokens in an iteration where drafts are accepted with probability a
+// each, and the sum of the products of the probabilities where they differ by place.
+func TestDraftsBringTheirLaw(t *testing.T) {
+	for _, c := range []struct {
+		k          int32
+		acceptance []float64
+	}{{1, []float64{0.7}}, {3, []float64{0.7}}, {5, []float64{0.9}}, {4, []float64{0.9, 0.6, 0.3, 0.1}}, {6, []float64{0.8, 0.5}}, {3, []float64{0}}, {3, []float64{1}}} {
+		want, product := 1.0, 1.0
+		for k := range int(c.k) {
+			product *= c.acceptance[min(k, len(c.acceptance)-1)]
+			want += product
+		}
+		if a := c.acceptance[0]; len(c.acceptance) == 1 && a < 1 {
+			if law := (1 - math.Pow(a, float64(c.k)+1)) / (1 - a); math.Abs(law-want) > 1e-9 {
+				t.Fatalf("the law says %v, the sum %v", law, want)
+			}
+		}
+		got, _, _ := perIteration(t, sim.Speculative{Tokens: c.k, Method: sim.EAGLE, Acceptance: c.acceptance, Seed: 1})
+		if math.Abs(got-want) > 0.015*want { // some 10⁵ iterations
+			t.Errorf("%d drafts, accepted with %v: %.4f tokens in an iteration, want %.4f", c.k, c.acceptance, got, want)
+		}
+	}
+}
+
+// TestNGramsMatchSometimes demands that a lookup finds drafts as often as it is said to.
+func TestNGramsMatchSometimes(t *testing.T) {
+	tokens, accepted, drafts := perIteration(t, sim.Speculative{Tokens: 3, Method: sim.NGram, Acceptance: []float64{0.5}, Match: 0.25, Seed: 1})
+	if want := 1 + 0.25*0.875; math.Abs(tokens-want) > 0.01*want {
+		t.Errorf("%.4f tokens in an iteration, want %.4f", tokens, want)
+	}
+	if want := 0.875 / 3; math.Abs(accepted/drafts-want) > 0.015*want {
+		t.Errorf("%.4f of the drafts are accepted, want %.4f", accepted/drafts, want)
+	}
+}
+
+// TestSpeculativeIsChecked tells what speculative decoding does not go with.
+func TestSpeculativeIsChecked(t *testing.T) {
+	for want, change := range map[string]func(c *sim.Config){
+		"async_scheduling: the next iteration cannot be composed": func(c *sim.Config) { c.AsyncScheduling = true },
+		"speculative: acceptance: there is none":                  func(c *sim.Config) { c.Speculative.Acceptance = nil },
+		"acceptance: 1.5 is not a probability":                    func(c *sim.Config) { c.Speculative.Acceptance = []float64{0.5, 1.5} },
+		"match: NaN is not a probability":                         func(c *sim.Config) { c.Speculative.Match = math.NaN() },
+		"num_speculative_tokens: -1 is negative":                  func(c *sim.Config) { c.Speculative.Tokens = -1 },
+		"swap space: sequences with drafts":                       func(c *sim.Config) { c.HostBlocks = 1 },
+	} {
+		cfg := drafting(sim.Speculative{Tokens: 3, Acceptance: []float64{0.7}, Match: 1})
+		if err := cfg.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		change(&cfg)
+		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
