@@ -338,11 +338,15 @@ func (it *composition) giveDecode(i int32, s *sequence) {
 // Admit implements [sched.View].
 func (it *composition) Admit(place int, n int32) sched.Seq {
 	r := it.r
-	if _, ok := it.Waiting(place); !ok { // or the cache's answer to an earlier question is used
+	w := it.waiting(place)
+	if w == nil {
 		it.unable("Admit where nobody waits")
 		return sched.None
 	}
-	i := r.take(place)
+	if r.mayHit(w) {
+		r.lookUp(w, r.known(w)) // or the cache's answer to an earlier question is used
+	}
+	i := r.take(place, w)
 	s := r.seq(i)
 	if s.hosted > 0 {
 		s.reused = 0
@@ -374,9 +378,8 @@ func (it *composition) Admit(place int, n int32) sched.Seq {
 	return sched.Seq(i)
 }
 
-// take takes the request at a place out of the queue, and returns its sequence.
-func (r *Replica) take(place int) int32 {
-	w := r.queue.at(place)
+// take takes w, the request at a place, out of the queue, and returns its sequence.
+func (r *Replica) take(place int, w *waiting) int32 {
 	i := w.seq
 	if i == none {
 		i = r.seqs.take()

@@ -19,41 +19,48 @@ type lookup struct {
 }
 
 // Waiting implements [sched.View].
-func (it *composition) Waiting(place int) (sched.Waiting, bool) {
+func (it *composition) Waiting(place int) (d sched.Waiting, ok bool) {
 	r := it.r
+	w := it.waiting(place)
+	if w == nil {
+		return
+	}
+	r.describe(w, &d)
+	switch {
+	case r.radix != nil:
+		r.cached(w, &d)
+	case r.mayHit(w):
+		r.lookUp(w, d.Known)
+		found := int32(len(r.look.blocks))
+		d.Cached = found * r.cfg.BlockSize
+		d.Held = r.look.held
+		d.Live = found < r.look.most && r.answers > 0 && w.req.Content != nil
+	}
+	return d, true
+}
+
+// waiting is the request at a place of the queue, or nil.
+func (it *composition) waiting(place int) *waiting {
 	if place > 0 {
 		it.looked = true
-		if r.cfg.Order != nil {
+		if it.r.cfg.Order != nil {
 			it.unable("Waiting beyond the head of an ordered queue")
-			return sched.Waiting{}, false
+			return nil
 		}
 	}
-	w := r.queue.at(place)
-	if w == nil {
-		return sched.Waiting{}, false
-	}
-	head := r.describe(w)
-	if r.radix != nil {
-		return r.cached(w, head), true
-	}
-	if !r.caching || w.req.Content == nil && w.seq == none {
-		return head, true
-	}
-	r.settle()
-	r.lookUp(w, head.Known)
-	l := &r.look
-	found := int32(len(l.blocks))
-	head.Cached = found * r.cfg.BlockSize
-	head.Held = l.held
-	head.Live = found < l.most && r.answers > 0 && w.req.Content != nil
-	return head, true
+	return it.r.queue.at(place)
+}
+
+// mayHit reports whether hashed blocks may hold what a waiting request begins with.
+func (r *Replica) mayHit(w *waiting) bool {
+	return r.caching && (w.req.Content != nil || w.seq != none)
 }
 
 // Beginning implements [sched.View].
 func (it *composition) Beginning(place int, tokens int32) (key uint64, ok bool) {
 	it.looked = it.looked || place > 0
 	w := it.r.queue.at(place)
-	if w == nil || it.r.describe(w).Known < tokens {
+	if w == nil || it.r.known(w) < tokens {
 		return 0, false
 	}
 	return w.req.Beginning(tokens), true
@@ -67,28 +74,39 @@ func (it *composition) Path(place int, to []int32) []int32 {
 	if w == nil || r.radix == nil {
 		return to
 	}
-	return r.radix.Path(r.match(w, r.describe(w).Known), to)
+	return r.radix.Path(r.match(w, r.known(w)), to)
 }
 
-// describe tells of a request in the queue what does not depend on the cache.
-func (r *Replica) describe(w *waiting) sched.Waiting {
-	d := sched.Waiting{Progress: progress(&w.req), Preempted: w.seq != none, Urgency: w.urgency()}
-	d.Answer = r.host.outputOf(&w.req)
-	d.MaxTokens = r.host.declaredOf(&w.req)
-	if w.seq != none {
-		s := r.seq(w.seq)
-		d.Generated = s.issued
-		if s.hosted > 0 {
-			d.Computed = s.computed
-		}
+// describe tells of a request in the queue what does not depend on the cache. d is empty before.
+func (r *Replica) describe(w *waiting, d *sched.Waiting) {
+	q := &w.req
+	d.Request, d.User, d.Session, d.Class, d.Priority, d.Prompt = q.ID, q.User, q.Session, q.Class, q.Priority, q.InputTokens
+	d.Urgency = w.urgency()
+	d.Answer, d.MaxTokens = r.host.outputOf(q), r.host.declaredOf(q)
+	d.Known = d.Prompt
+	if w.seq == none {
+		return
 	}
-	d.Known = d.Prompt + d.Generated
-	return d
+	s := r.seq(w.seq)
+	d.Preempted, d.Generated = true, s.issued
+	d.Known += s.issued
+	if s.hosted > 0 {
+		d.Computed = s.computed
+	}
+}
+
+// known is the length of a request in the queue, with the answer so far.
+func (r *Replica) known(w *waiting) int32 {
+	if w.seq == none {
+		return w.req.InputTokens
+	}
+	return w.req.InputTokens + r.seq(w.seq).issued
 }
 
 // lookUp finds the cached leading blocks of a waiting request. At least one of its known tokens
 // is always left to compute.
 func (r *Replica) lookUp(w *waiting, known int32) {
+	r.settle()
 	l := &r.look
 	if l.valid && l.request == w.req.ID && l.epoch == r.pool.Epoch() {
 		return

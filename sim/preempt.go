@@ -57,7 +57,7 @@ func (it *composition) takeOut(i int32, s *sequence) {
 func (r *Replica) requeue(i int32, s *sequence, tail bool) {
 	s.phase = preempted
 	req := &s.rec.Request
-	key := r.keyOf(&waiting{req: *req, seq: i})
+	key := r.keyOf(req, i)
 	if tail {
 		r.queue.pushTail(req, i, key)
 	} else {

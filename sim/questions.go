@@ -144,12 +144,13 @@ func (it *composition) LargestFree() int {
 	return it.FreeBlocks()
 }
 
-// keyOf asks the order for the key of a request that joins the queue.
-func (r *Replica) keyOf(w *waiting) int64 {
+// keyOf asks the order for the key of a request that joins the queue. seq is its sequence.
+func (r *Replica) keyOf(req *workload.Request, seq int32) int64 {
 	if r.cfg.Order == nil {
 		return 0
 	}
-	d := r.describe(w)
+	var d sched.Waiting
+	r.describe(&waiting{req: *req, seq: seq}, &d)
 	return r.cfg.Order.Key(&d)
 }
 

@@ -51,9 +51,12 @@ func (q *queue) at(i int) *waiting {
 	if q.fair != nil {
 		return q.fair.head()
 	}
+	if len(q.gone) == 0 {
+		return q.entry(i)
+	}
 	for ; q.clean <= i; q.clean++ {
 		w := q.entry(q.clean)
-		for w != nil && len(q.gone) > 0 {
+		for w != nil {
 			if _, gone := q.gone[w.req.ID]; !gone {
 				break
 			}
@@ -130,7 +133,7 @@ func (q *queue) take(i int) {
 		q.fair.take()
 		return
 	}
-	q.clean--
+	q.clean = max(q.clean-1, 0)
 	q.drop(i)
 }
 

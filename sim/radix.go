@@ -58,14 +58,13 @@ func (r *Replica) match(w *waiting, known int32) kv.Prefix {
 }
 
 // cached completes the description of a waiting request.
-func (r *Replica) cached(w *waiting, head sched.Waiting) sched.Waiting {
-	if head.Computed > 0 || w.req.Content == nil && w.seq == none {
-		return head
+func (r *Replica) cached(w *waiting, d *sched.Waiting) {
+	if d.Computed > 0 || w.req.Content == nil && w.seq == none {
+		return
 	}
-	p := r.match(w, head.Known)
-	head.Cached, head.Held = int32(p.Blocks)*r.cfg.BlockSize, p.Held
-	head.Live = int32(p.Blocks) < (head.Known-1)/r.cfg.BlockSize && r.answers > 0 && w.req.Content != nil
-	return head
+	p := r.match(w, d.Known)
+	d.Cached, d.Held = int32(p.Blocks)*r.cfg.BlockSize, p.Held
+	d.Live = int32(p.Blocks) < (d.Known-1)/r.cfg.BlockSize && r.answers > 0 && w.req.Content != nil
 }
 
 // lockPrefix gives s, which is being admitted, what the tree holds of its known tokens, and returns how many these are.

@@ -121,7 +121,7 @@ func (r *Replica) pagesFor(tokens int32) int {
 // enqueue puts a request into the waiting queue at the instant at, which is not past the next
 // boundary.
 func (r *Replica) enqueue(at clock.Time, req *workload.Request) {
-	if r.queue.push(req, r.keyOf(&waiting{req: *req, seq: none})) || r.it.looked {
+	if r.queue.push(req, r.keyOf(req, none)) || r.it.looked {
 		r.cut(at)
 	}
 	r.host.levels.Waiting++

@@ -54,11 +54,11 @@ func (p *Preemptive) Schedule(v View) {
 			v.Blocked(HeldByPolicy)
 			return
 		}
-		why := p.admit(v, w)
+		why := p.admit(v, &w)
 		if why == NotBlocked {
 			continue
 		}
-		victims := p.inTheWay(v, w, why)
+		victims := p.inTheWay(v, &w, why)
 		if len(victims) == 0 {
 			v.Blocked(why)
 			return
@@ -72,7 +72,7 @@ func (p *Preemptive) Schedule(v View) {
 
 // inTheWay is the sequences that give way to w, the head of the queue: the least urgent ones that let it in, without
 // those among them who can stay.
-func (p *Preemptive) inTheWay(v View, w Waiting, lacks Cause) (victims []Seq) {
+func (p *Preemptive) inTheWay(v View, w *Waiting, lacks Cause) (victims []Seq) {
 	want, whole := p.chunk(v, w)
 	if lacks == LacksBudget || v.Budget() == 0 || p.DisableChunkedPrefill && !whole {
 		return nil

@@ -90,16 +90,19 @@ func (p *VLLM) preempt(v View, s Seq) {
 // admitWaiting admits from the head of the queue while seats, budget and KV blocks last. Nobody
 // overtakes a blocked head; what blocks it is returned.
 func (p *VLLM) admitWaiting(v View) Cause {
-	for w, ok := v.Waiting(0); ok; w, ok = v.Waiting(0) {
-		if why := p.admit(v, w); why != NotBlocked {
+	for {
+		w, ok := v.Waiting(0)
+		if !ok {
+			return NotBlocked
+		}
+		if why := p.admit(v, &w); why != NotBlocked {
 			return why
 		}
 	}
-	return NotBlocked
 }
 
 // admit admits w, the head of the queue, or says what it lacks.
-func (p *VLLM) admit(v View, w Waiting) Cause {
+func (p *VLLM) admit(v View, w *Waiting) Cause {
 	want, whole := p.chunk(v, w)
 	switch {
 	case v.Seats() == 0:
@@ -109,7 +112,7 @@ func (p *VLLM) admit(v View, w Waiting) Cause {
 	case p.asks(v, w, want) > v.LargestFree():
 		return LacksKV
 	case p.Admission == FullLength:
-		admitFull(v, w, want)
+		admitFull(v, *w, want)
 	default:
 		v.Admit(0, want)
 	}
@@ -118,13 +121,13 @@ func (p *VLLM) admit(v View, w Waiting) Cause {
 
 // chunk is the number of tokens that w is given if it is admitted now; whole says that the budget
 // does not cut it.
-func (p *VLLM) chunk(v View, w Waiting) (tokens int32, whole bool) {
+func (p *VLLM) chunk(v View, w *Waiting) (tokens int32, whole bool) {
 	want := p.capped(w.Known - max(w.Cached, w.Computed))
 	return min(want, v.Budget()), want <= v.Budget()
 }
 
 // asks is the number of free blocks that there must be to admit w with want tokens.
-func (p *VLLM) asks(v View, w Waiting, want int32) int {
+func (p *VLLM) asks(v View, w *Waiting, want int32) int {
 	reserve := 0
 	if v.RunningLen() > 0 {
 		reserve = int(p.Watermark * float64(v.Blocks()))
@@ -132,7 +135,7 @@ func (p *VLLM) asks(v View, w Waiting, want int32) int {
 	chunk := v.Slots(max(w.Cached, w.Computed) + want)
 	switch p.Admission {
 	case FullLength:
-		return fullBlocks(v, w) + reserve
+		return fullBlocks(v, *w) + reserve
 	case FirstChunk:
 		return v.BlocksFor(chunk) - w.Held + reserve
 	}
