@@ -87,6 +87,7 @@ perhaps prefill_cached; the scenario says which model runs on which GPU.`,
 	flags.StringArrayVar(&only, "only", nil, "only runs where `KEY=VALUE`, or whose run_id has a part or pattern; may be repeated")
 	flags.StringVar(&steps, "steps", "", "the `FILE` of measured iterations")
 	flags.StringSliceVar(&options.Fit, "fit", nil, "fit these `CONSTANTS` only, with commas between: "+strings.Join(parameterNames(), ", "))
+	flags.BoolVar(&options.ByGPU, "by-gpu", false, "take runs of several GPUs, fit what belongs to the host, and leave a GPU's runs out together")
 	flags.StringVar(&record, "record", "", "write the GPU's record into `FILE`, for scenarios to name at gpu")
 	flags.IntVarP(&options.Jobs, "jobs", "j", 0, "`N` runs at a time (default one for each processor); changes no result")
 	return c

@@ -21,6 +21,7 @@ type observation struct {
 type problem struct {
 	parameters   []Parameter
 	observations []observation
+	left         []int // with which others each observation is left out; nil for its run
 	residuals    func(ctx context.Context, x []float64) ([]float64, error)
 	progress     func(done, total int)
 }
@@ -103,7 +104,7 @@ func (p *problem) step(x, r []float64, j *mat.Dense, without int) ([]float64, er
 			}
 		}
 		for i, o := range p.observations {
-			if o.run == without {
+			if p.group(i) == without {
 				continue
 			}
 			z := r[i]
@@ -164,12 +165,20 @@ func (p *problem) deviations(j *mat.Dense) []float64 {
 	return sd
 }
 
+// group is what observation i is left out with.
+func (p *problem) group(i int) int {
+	if p.left != nil {
+		return p.left[i]
+	}
+	return p.observations[i].run
+}
+
 // leaveOut predicts each run by a fit to the others, in the linearised model.
 func (p *problem) leaveOut(f *fit, j *mat.Dense) error {
 	f.left = append([]float64(nil), f.after...)
 	runs := map[int]bool{}
-	for _, o := range p.observations {
-		runs[o.run] = true
+	for i := range p.observations {
+		runs[p.group(i)] = true
 	}
 	if len(runs) < 2 {
 		return errors.New("calibration: one run is too few (want two or more, to tell a fit from a copy)")
@@ -182,8 +191,8 @@ func (p *problem) leaveOut(f *fit, j *mat.Dense) error {
 		if err != nil {
 			return err
 		}
-		for i, o := range p.observations {
-			if o.run != run {
+		for i := range p.observations {
+			if p.group(i) != run {
 				continue
 			}
 			for k := range x {

@@ -14,6 +14,8 @@ type Parameter struct {
 	Name, Unit string
 	// scale is the spread of the prior, in the units of the fit: the logarithm of a factor, or the value.
 	scale float64
+	// host says that the constant belongs to the host and not to the GPU.
+	host bool
 	// runsOnly says that single iterations tell nothing of it, moeOnly that it needs a mixture of experts.
 	runsOnly, moeOnly bool
 
@@ -29,9 +31,9 @@ func Parameters() []Parameter {
 		{Name: "attention_compute", Unit: "×", scale: factor, set: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.AttentionCompute = v }},
 		{Name: "attention_memory", Unit: "×", scale: factor, set: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.AttentionMemory = v }},
 		{Name: "moe_compute", Unit: "×", scale: factor, moeOnly: true, set: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.MoECompute = v }},
-		{Name: "step_ms", Unit: "ms", scale: 0.5, set: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.StepMilliseconds = v }},
-		{Name: "per_sequence_us", Unit: "µs", scale: 10, set: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.SequenceMicroseconds = v }},
-		{Name: "frontend_ms", Unit: "ms", scale: 5, runsOnly: true, set: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.FrontendMilliseconds = v }},
+		{Name: "step_ms", Unit: "ms", host: true, scale: 0.5, set: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.StepMilliseconds = v }},
+		{Name: "per_sequence_us", Unit: "µs", host: true, scale: 10, set: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.SequenceMicroseconds = v }},
+		{Name: "frontend_ms", Unit: "ms", host: true, scale: 5, runsOnly: true, set: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.FrontendMilliseconds = v }},
 	}
 }
 

@@ -2,6 +2,7 @@ package calibration
 
 import (
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -19,6 +20,9 @@ const Schema = "clifftop.calibration/1"
 type Options struct {
 	// Fit names the parameters; empty is all that the measurements can tell of.
 	Fit []string
+	// ByGPU lets the runs be of several GPUs. Only what belongs to the host can then be fitted, and all runs of a GPU are
+	// left out together: how well do the others foretell it?
+	ByGPU bool
 	// Jobs is the number of simulations at a time; 0 is one for each processor. It changes no result.
 	Jobs int
 	// Progress is told how many of the fit's passes over the measurements are done.
@@ -125,6 +129,9 @@ func size(errors []float64) Size {
 
 // WriteRecord writes the GPU's record under a name, for scenarios to name at gpu. Values are rounded to four digits.
 func (r *Result) WriteRecord(w io.Writer, name string) error {
+	if strings.Contains(r.GPU, ",") {
+		return errors.New("a record is of one GPU, and the runs are of several")
+	}
 	rec := *r.record
 	rec.Name = name
 	c := &rec.Calibration
@@ -153,7 +160,11 @@ func (r *Result) WriteTable(w io.Writer) error {
 	for _, e := range r.Errors {
 		fmt.Fprintf(&b, "%-18s %5d %14s %14s %14s\n", e.Metric, e.N, cell(e.Before), cell(e.After), cell(e.LeftOut))
 	}
-	b.WriteString("left out: each run predicted by a fit to the others\n")
+	what := "run"
+	if strings.Contains(r.GPU, ",") {
+		what = "GPU"
+	}
+	fmt.Fprintf(&b, "left out: each %s predicted by a fit to the others\n", what)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

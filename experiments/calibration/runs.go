@@ -22,13 +22,16 @@ var runMetrics = []struct {
 // are left out; keep, if it is not nil, chooses among the others.
 func FitRuns(ctx context.Context, ref *validation.Reference, cases []*validation.Case, keep func(*validation.Row) bool, o Options) (*Result, error) {
 	steady := func(r *validation.Row) bool { return !r.Overloaded() && (keep == nil || keep(r)) }
-	cases, gpu, moe, frontend, err := usable(cases, steady)
+	cases, gpu, moe, frontend, err := usable(cases, steady, o.ByGPU)
 	if err != nil {
 		return nil, err
 	}
 	parameters, err := Choose(o.Fit, moe, true)
 	if err != nil {
 		return nil, err
+	}
+	if o.ByGPU {
+		parameters = slices.DeleteFunc(parameters, func(p Parameter) bool { return !p.host })
 	}
 	p := &problem{parameters: parameters, progress: o.Progress}
 	score := func(ctx context.Context, x []float64) (*validation.Report, error) {
@@ -48,6 +51,9 @@ func FitRuns(ctx context.Context, ref *validation.Reference, cases []*validation
 		return nil, err
 	}
 	names := p.observe(first)
+	if o.ByGPU {
+		p.groupByGPU(first, names)
+	}
 	if len(p.observations) == 0 {
 		return nil, fmt.Errorf("no run of %s was measured in ways that the fit uses (want ttft_mean_ms or tpot_mean_ms)", gpu)
 	}
@@ -65,8 +71,25 @@ func FitRuns(ctx context.Context, ref *validation.Reference, cases []*validation
 	return p.result(f, gpu, frontend, names, fmt.Sprintf("%d runs of %s", len(names), ref.Name)), nil
 }
 
-// usable are the cases that can be fitted, and the GPU that they are all of.
-func usable(cases []*validation.Case, keep func(*validation.Row) bool) (list []*validation.Case, gpu string, moe bool, frontend float64, err error) {
+// groupByGPU leaves all runs of a GPU out together.
+func (p *problem) groupByGPU(r *validation.Report, names []string) {
+	gpus := map[string]string{}
+	var order []string
+	for i := range r.Rows {
+		gpus[r.Rows[i].RunID] = r.Rows[i].GPU
+	}
+	p.left = make([]int, len(p.observations))
+	for i, o := range p.observations {
+		g := gpus[names[o.run]]
+		if !slices.Contains(order, g) {
+			order = append(order, g)
+		}
+		p.left[i] = slices.Index(order, g)
+	}
+}
+
+// usable are the cases that can be fitted, and the GPU that they are all of, or with several the GPUs.
+func usable(cases []*validation.Case, keep func(*validation.Row) bool, several bool) (list []*validation.Case, gpu string, moe bool, frontend float64, err error) {
 	var gpus []string
 	for _, c := range cases {
 		u := c.Setup()
@@ -87,6 +110,10 @@ func usable(cases []*validation.Case, keep func(*validation.Row) bool) (list []*
 		return nil, "", false, 0, fmt.Errorf("no run is left to fit (want measured runs that a scenario expresses and that are not overloaded)")
 	case 1:
 		return list, gpus[0], moe, frontend, nil
+	}
+	if several {
+		slices.Sort(gpus)
+		return list, strings.Join(gpus, ", "), moe, frontend, nil
 	}
 	return nil, "", false, 0, fmt.Errorf("the runs are of %d GPUs, %s (want one: choose it with --only gpu=%s)", len(gpus), strings.Join(gpus, ", "), gpus[0])
 }
