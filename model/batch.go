@@ -14,7 +14,8 @@ type Batch struct {
 	// including the token being written.
 	Context int64
 	// Drafts is the number of draft tokens that the decoding sequences verify beside the one token that
-	// each decodes, in speculative decoding. Context includes them.
+	// each decodes, in speculative decoding. Context includes them. They add rows to every product; attention
+	// reads the KV of a sequence once for all its rows, which share it evenly. A batch with drafts is timed singly.
 	Drafts int
 	// SharedTokens counts the tokens of KV blocks that several running sequences reference, once
 	// for each reference beyond the first. They are read from HBM only once.
@@ -24,6 +25,27 @@ type Batch struct {
 	// Emit is the number of tokens that the output layer is evaluated for: the decodes, their drafts, and the chunks
 	// that complete their prompt.
 	Emit int
+}
+
+// decodeTokens is the number of tokens of the decoding sequences.
+func (b *Batch) decodeTokens() int64 { return int64(b.Decodes) + int64(b.Drafts) }
+
+// tiles is the number of query tiles of so many rows that a decoding sequence takes.
+func (b *Batch) tiles(rows int64) int64 {
+	if b.Drafts == 0 {
+		return 1
+	}
+	each := (b.decodeTokens() + int64(b.Decodes) - 1) / int64(b.Decodes)
+	return (each + rows - 1) / rows
+}
+
+// rows is a sum over the decoding sequences counted once for each of their tokens.
+func (b *Batch) rows(sum int64) int64 {
+	if b.Drafts == 0 || b.Decodes == 0 {
+		return sum
+	}
+	each := (sum + int64(b.Decodes) - 1) / int64(b.Decodes)
+	return saturate(sum, int64(b.Drafts), each)
 }
 
 // StepTimer gives the length of iterations. Implementations are immutable after construction

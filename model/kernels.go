@@ -30,6 +30,8 @@ type Kernels struct {
 	decode       curve // by mean context: a sequence's decode attention in all layers
 	decodeLaunch int64
 	arithmetic   [2]int64 // of decode attention per token of context, full and windowed layers
+	draft        int64    // of decode attention per draft, but for its context
+	draftRow     int64    // at least, per token of a decoding sequence
 
 	prefillLaunch int64
 	pair          [2]fraction // per (new token, context token), full and windowed layers, halved
@@ -110,6 +112,12 @@ func (k *Kernels) prepareAttention() {
 	classes := p.classes()
 	k.decode = p.decodeCurve(classes)
 	k.decodeLaunch = roundFemtos(p.decodeLaunch().seconds * layers * femtosPerSecond)
+	sequence := p.decodeSequence(0)
+	k.draft = roundFemtos(draftShare * sequence.latency * layers * femtosPerSecond)
+	if p.d.LLM.UsesMLA() { // its projections are those of every row
+		project := int64(math.Ceil(2 * p.mlaUpParams() / (mlaProjectionCompute * p.d.GPU.BF16FLOPs) * layers * femtosPerSecond))
+		k.draft, k.draftRow = k.draft+project, project
+	}
 	k.prefillLaunch = roundFemtos(p.prefillLaunch() * layers * femtosPerSecond)
 	pair, delta := p.prefillPair()
 	k.newToken = newFraction(pair * delta * layers)
@@ -141,6 +149,9 @@ func (k *Kernels) prepareAttention() {
 		})
 	}
 }
+
+// draftShare is the part of its cost by which a sequence's decode attention grows for each draft that it verifies.
+const draftShare = 0.1
 
 // decodeCurve is a sequence's decode attention by its context, summed over the layers.
 func (o *ops) decodeCurve(classes []layerClass) curve {
@@ -197,7 +208,7 @@ func graphSize(m int) int {
 // Span implements [StepTimer]. A run of decodes is promised until their mean context passes the end
 // of a straight piece of the attention's cost.
 func (k *Kernels) Span(b *Batch) (first, slope int64, n int) {
-	if len(b.Chunks) > 0 {
+	if len(b.Chunks) > 0 || b.Drafts > 0 {
 		return max(k.chunked(b), k.eagerFloor), 0, 1
 	}
 	decodes := int64(b.Decodes)
@@ -237,6 +248,19 @@ func (k *Kernels) decodeArithmetic(decodes, context int64) linear {
 	return l
 }
 
+// verifyAttention is what the rows of drafts make of the decode attention t of all layers: the cost of a sequence
+// grows by a tenth for each of its drafts, and nothing is shorter than the arithmetic of all rows.
+func (k *Kernels) verifyAttention(b *Batch, t int64) int64 {
+	if b.Drafts == 0 {
+		return t
+	}
+	decodes := int64(b.Decodes)
+	arithmetic := saturate(0, b.decodeTokens(), k.draftRow)
+	arithmetic = saturate(arithmetic, b.rows(b.Context), k.arithmetic[0])
+	arithmetic = saturate(arithmetic, b.rows(inWindow(b.Context, decodes, k.window)), k.arithmetic[1])
+	return max(saturate(t, int64(b.Drafts), k.draft), arithmetic)
+}
+
 // decodeAttention is the decode attention of all layers.
 func (k *Kernels) decodeAttention(b *Batch) int64 {
 	decodes := int64(b.Decodes)
@@ -245,7 +269,7 @@ func (k *Kernels) decodeAttention(b *Batch) int64 {
 	if b.SharedTokens > 0 {
 		t = max(t, k.decodeArithmetic(decodes, b.Context).value)
 	}
-	return k.decodeLaunch + t
+	return k.decodeLaunch + k.verifyAttention(b, t)
 }
 
 // launchBound is a run during which the host's launches take longer than the GPU.
@@ -266,10 +290,10 @@ func readContext(b *Batch) (context int64, exact bool) {
 	return context, true
 }
 
-// chunked is the time of a step with prefill chunks.
+// chunked is the time of a step with prefill chunks or drafts.
 func (k *Kernels) chunked(b *Batch) int64 {
 	decodes := int64(b.Decodes)
-	tokens := decodes
+	tokens := b.decodeTokens()
 	for _, c := range b.Chunks {
 		tokens += int64(c.New)
 	}
@@ -277,11 +301,14 @@ func (k *Kernels) chunked(b *Batch) int64 {
 		return 0
 	}
 	t := k.fixed + (decodes+int64(len(b.Chunks)))*k.sequence + k.tokens.at(tokens) + k.emit.at(int64(b.Emit))
+	if len(b.Chunks) == 0 {
+		return t + k.decodeAttention(b)
+	}
 	if k.mixed != nil {
 		for i := range k.mixed {
 			t += k.mixed[i].femtos(b)
 		}
-		return t
+		return t + int64(b.Drafts)*k.draft
 	}
 	pairs, reads, context := k.prefill(b)
 	t += max(k.prefillLaunch+pairs, reads)
@@ -330,7 +357,7 @@ func (c *mixedClass) femtos(b *Batch) int64 {
 	if decodes > 0 {
 		// Sharing spares reading, not arithmetic.
 		inWindow := inWindow(b.Context, decodes, c.window)
-		work = 2*inWindow + decodes*c.delta
+		work = b.tiles(c.tileRows) * (2*inWindow + decodes*c.delta)
 		tile = c.sms*2*inWindow/decodes + c.sms*c.delta
 		read, _ := readContext(b)
 		decode = c.decodeLaunch + c.decode.sum(decodes, read)

@@ -3,7 +3,7 @@ package model
 import "clifftop/sim/clock"
 
 // Linear is a step timer for theory: every iteration lasts A + B·n, where n counts the decoding
-// sequences and the prefill chunks. Neither context nor prompt length matters.
+// sequences and the prefill chunks. Drafts cost nothing. Neither context nor prompt length matters.
 type Linear struct {
 	A, B clock.Duration
 }

@@ -96,6 +96,15 @@ func drawBatch(t *rapid.T, chunks bool) *model.Batch {
 	return b
 }
 
+// drawDrafts lets the decodes of b verify drafts.
+func drawDrafts(t *rapid.T, b *model.Batch) {
+	if b.Decodes > 0 && rapid.Bool().Draw(t, "speculative") {
+		b.Drafts = rapid.IntRange(0, 9*b.Decodes).Draw(t, "drafts")
+		b.Context += int64(b.Drafts)
+		b.Emit += b.Drafts
+	}
+}
+
 // drawTimer is a kernels or roofline timer with random options.
 func drawTimer(t *rapid.T, d *model.Deployment) interface {
 	model.StepTimer
@@ -162,8 +171,9 @@ func TestPhysics(t *testing.T) {
 		work := timer.Work()
 		for range 20 {
 			b := drawBatch(t, rapid.Bool().Draw(t, "prefill"))
+			drawDrafts(t, b)
 			first, _, n := timer.Span(b)
-			if len(b.Chunks) > 0 && n != 1 {
+			if (len(b.Chunks) > 0 || b.Drafts > 0) && n != 1 {
 				t.Fatalf("%d steps with chunks", n)
 			}
 			if floor := work.Floor(b); !(float64(first)/1e15 >= floor) {

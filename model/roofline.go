@@ -107,7 +107,7 @@ func (r *Roofline) Span(b *Batch) (first, slope int64, n int) {
 	if tokens <= 0 {
 		return 0, 0, 1
 	}
-	if len(b.Chunks) > 0 {
+	if len(b.Chunks) > 0 || b.Drafts > 0 {
 		return r.fixed + max(c, m), 0, 1
 	}
 	decodes := int64(b.Decodes)
@@ -127,9 +127,9 @@ func (r *Roofline) Span(b *Batch) (first, slope int64, n int) {
 func (r *Roofline) sides(b *Batch) (compute, memory, tokens int64) {
 	decodes := int64(b.Decodes)
 	read, _ := readContext(b)
-	compute = decodes*r.decodeToken + b.Context*r.computeContext[0] + inWindow(b.Context, decodes, r.window)*r.computeContext[1]
+	tokens = b.decodeTokens()
+	compute = tokens*r.decodeToken + b.rows(b.Context)*r.computeContext[0] + b.rows(inWindow(b.Context, decodes, r.window))*r.computeContext[1]
 	memory = r.weights + read*r.trafficContext[0] + inWindow(read, decodes, r.window)*r.trafficContext[1]
-	tokens = decodes
 	for _, ch := range b.Chunks {
 		n, cached := int64(ch.New), int64(ch.Cached)
 		span := 2*cached + n

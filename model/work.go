@@ -86,9 +86,12 @@ func newWork(p *ops) *Work {
 func (w *Work) arithmetic(b *Batch) operations {
 	n := float64(b.Decodes)
 	context := float64(b.Context)
-	sum := w.decodeToken.times(n).plus(w.decodePair[0].times(context))
-	sum = sum.plus(w.decodePair[1].times(min(context, n*float64(w.window))))
-	tokens := n
+	tokens, rows := n+float64(b.Drafts), 1.0
+	if n > 0 {
+		rows = tokens / n
+	}
+	sum := w.decodeToken.times(tokens).plus(w.decodePair[0].times(float64(context * rows)))
+	sum = sum.plus(w.decodePair[1].times(float64(min(context, n*float64(w.window)) * rows)))
 	for _, c := range b.Chunks {
 		n, cached := float64(c.New), float64(c.Cached)
 		mean := cached + n/2
@@ -104,7 +107,7 @@ func (w *Work) bytes(b *Batch) float64 {
 	read, _ := readContext(b)
 	n := float64(b.Decodes)
 	sum := w.weightBytes + float64(w.kvBytes[0]*float64(read)) + float64(w.kvBytes[1]*min(float64(read), n*float64(w.window)))
-	tokens := n
+	tokens := n + float64(b.Drafts)
 	for _, c := range b.Chunks {
 		tokens += float64(c.New)
 		sum += float64(w.kvBytes[0]*float64(c.Cached)) + float64(w.kvBytes[1]*min(float64(c.Cached), float64(w.window)))
