@@ -30,6 +30,7 @@ func (c *Collector) Check() error {
 		return errors.Join(faults...)
 	}
 	all := c.whole()
+	equal("GPU time of iterations and of time buckets, in femtoseconds", c.totals.busy, all.busy)
 	equal("tokens emitted and tokens of requests", all.output, t.recTokens)
 	equal("tokens recomputed and those of requests", all.recomputed, t.recRecomputed)
 	if t.preemptions == 0 && t.outcomes[sim.Cancelled] == 0 {

@@ -98,6 +98,7 @@ type totals struct {
 	completedInput, wasted         int64 // prompt tokens computed; output of no use
 	completedPrompts               int64 // prompt tokens
 	dropped                        int64
+	busy                           sim.Uint128 // femtoseconds of iterations
 	preemptions                    int64
 	arrivals, endedArrivals        sim.Uint128 // sums of instants
 	system, engine, queue, running sim.Uint128 // sums of residence

@@ -479,12 +479,13 @@ func TestCollectorCutsSpans(t *testing.T) {
 		s := sim.Span{
 			Progression: p, Decodes: rapid.IntRange(1, 20).Draw(t, "decodes"), Wait: clock.Duration(rapid.Int64Range(0, 1e6).Draw(t, "wait")),
 			Context: 1000, Shared: 10, UsedBlocks: 50, BlockFemtos: sim.Mul64(50, uint64(p.Femtos(p.N))),
+			EmptyFemtos: sim.Mul64(20, uint64(p.Femtos(p.N))),
 		}
 		s.Gaps = rapid.IntRange(0, s.Decodes).Draw(t, "gaps")
 		whole.Span(&s)
 		for s.N > 1 {
 			one := head(&s, 1)
-			one.BlockFemtos = sim.Mul64(50, uint64(one.Femtos(1)))
+			one.BlockFemtos, one.EmptyFemtos = sim.Mul64(50, uint64(one.Femtos(1))), sim.Mul64(20, uint64(one.Femtos(1)))
 			single.Span(&one)
 		}
 		single.Span(&s)
@@ -494,7 +495,7 @@ func TestCollectorCutsSpans(t *testing.T) {
 		for i := range whole.line.buckets {
 			a, b := whole.line.buckets[i], single.line.buckets[i]
 			// Dividing the blocks of several iterations rounds down.
-			a.blocks, b.blocks = sim.Uint128{}, sim.Uint128{}
+			a.blocks, b.blocks, a.empty, b.empty = sim.Uint128{}, sim.Uint128{}, sim.Uint128{}, sim.Uint128{}
 			if a != b {
 				t.Fatalf("bucket %d: %+v, want %+v", i, a, b)
 			}

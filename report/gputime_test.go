@@ -130,3 +130,16 @@ func divide(want map[string]float64, it *simtest.Iteration, seconds float64) {
 	want["padding"] += seconds * padded / tokens
 	want["useful"] += seconds * (tokens - again - padded) / tokens
 }
+
+// Of 10 usable blocks 8 are held for 4 of 10 seconds, and 6, 5, 4 and 3 of these are empty.
+func TestReservedBlocks(t *testing.T) {
+	c := NewCollector(Options{UsableBlocks: 10, End: clock.Time(10 * clock.Second)})
+	c.Span(&sim.Span{
+		Progression: clock.Progression{First: 1e15, N: 4}, Decodes: 1, UsedBlocks: 8, BlockFemtos: sim.Mul64(8, 4e15),
+		EmptyBlocks: 3, EmptyFemtos: sim.Mul64(6+5+4+3, 1e15),
+	})
+	kv := c.Summary().System.KVUsage
+	if *kv.Mean != .32 || *kv.ReservedMean != .18 {
+		t.Errorf("KV usage %v, of it reserved %v", *kv.Mean, *kv.ReservedMean)
+	}
+}

@@ -70,6 +70,7 @@ func columns() []column {
 		column{"mbu", func(s *Summary) *float64 { return s.System.MBU }},
 		column{"kv_usage_mean", func(s *Summary) *float64 { return s.System.KVUsage.Mean }},
 		column{"kv_usage_max", func(s *Summary) *float64 { return s.System.KVUsage.Max }},
+		column{"kv_reserved_mean", func(s *Summary) *float64 { return s.System.KVUsage.ReservedMean }},
 		column{"kv_usage_sd", func(s *Summary) *float64 { return s.System.KVUsage.SD }},
 		column{"preemptions", func(s *Summary) *float64 { return count(s.System.Preemptions) }},
 		column{"prefix_hit_rate", func(s *Summary) *float64 { return s.System.PrefixHitRate }},

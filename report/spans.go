@@ -10,6 +10,7 @@ import (
 // Span implements [sim.Observer].
 func (c *Collector) Span(s *sim.Span) {
 	end := s.End(s.N)
+	add(&c.totals.busy, s.Femtos(s.N))
 	if c.span.within(&c.line, s.Start, end) && (end > c.span.start || end == 0) {
 		c.spanIn(s)
 	} else {
@@ -27,7 +28,7 @@ func (c *Collector) spanIn(s *sim.Span) {
 	b := &c.line.buckets[c.span.i]
 	femtos := s.Femtos(s.N)
 	add(&b.busy, femtos)
-	b.blocks = b.blocks.Add(s.BlockFemtos)
+	b.hold(s.BlockFemtos, s.EmptyFemtos)
 	b.lose(lost(s))
 	c.produced(b, &c.line.detail[c.span.i].itl, s)
 }
@@ -55,6 +56,14 @@ func (c *Collector) produced(b *bucket, itl *Histogram, s *sim.Span) {
 	// After the first iteration the decoding sequences are level with each other.
 	itl.Record(s.First+int64(s.Wait)*clock.FemtosPerPico, uint64(s.Gaps))
 	itl.RecordProgression(s.First+s.Slope, s.Slope, s.N-1, uint64(s.Decodes))
+}
+
+// hold counts blocks, and the empty ones among them.
+func (b *bucket) hold(blocks, empty sim.Uint128) {
+	b.blocks = b.blocks.Add(blocks)
+	if empty != (sim.Uint128{}) {
+		b.empty = b.empty.Add(empty)
+	}
 }
 
 // lose counts time that is lost.
@@ -104,7 +113,8 @@ func head(s *sim.Span, n int) sim.Span {
 	}
 	h.Progression = s.Head(n)
 	h.BlockFemtos = share(s.BlockFemtos, uint64(s.Femtos(n)), uint64(s.Femtos(s.N)))
-	s.BlockFemtos = s.BlockFemtos.Sub(h.BlockFemtos)
+	h.EmptyFemtos = share(s.EmptyFemtos, uint64(s.Femtos(n)), uint64(s.Femtos(s.N)))
+	s.BlockFemtos, s.EmptyFemtos = s.BlockFemtos.Sub(h.BlockFemtos), s.EmptyFemtos.Sub(h.EmptyFemtos)
 	s.Progression = s.Tail(n)
 	s.Context += int64(n) * int64(s.Decodes)
 	s.HostFemtos += int64(n) * s.HostSlope
@@ -128,15 +138,15 @@ func share(u sim.Uint128, part, whole uint64) sim.Uint128 {
 // iterationAcross counts one iteration that begins in the remembered bucket and ends in a later one.
 func (c *Collector) iterationAcross(s *sim.Span) {
 	whole := s.First
-	left, blocks, rest := whole, s.BlockFemtos, lost(s)
+	left, blocks, empty, rest := whole, s.BlockFemtos, s.EmptyFemtos, lost(s)
 	at, remainder, end := s.Start, s.Remainder, s.End(1)
 	for end > c.span.end {
 		b := &c.line.buckets[c.span.i]
 		part := int64(c.span.end-at)*clock.FemtosPerPico - remainder
 		add(&b.busy, part)
-		kv := share(blocks, uint64(part), uint64(left))
-		b.blocks = b.blocks.Add(kv)
-		blocks = blocks.Sub(kv)
+		kv, vacant := share(blocks, uint64(part), uint64(left)), share(empty, uint64(part), uint64(left))
+		b.hold(kv, vacant)
+		blocks, empty = blocks.Sub(kv), empty.Sub(vacant)
 		var here [losses]int64
 		for i := range rest {
 			here[i] = int64(share(sim.Uint128{Lo: uint64(rest[i])}, uint64(part), uint64(left)).Lo)
@@ -149,7 +159,7 @@ func (c *Collector) iterationAcross(s *sim.Span) {
 	}
 	b := &c.line.buckets[c.span.i]
 	add(&b.busy, left)
-	b.blocks = b.blocks.Add(blocks)
+	b.hold(blocks, empty)
 	b.lose(rest)
 	c.produced(b, &c.line.detail[c.span.i].itl, s)
 }

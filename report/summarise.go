@@ -208,6 +208,7 @@ func (c *Collector) system(s *Summary, w *window, sum *bucket) {
 	if n := c.opts.UsableBlocks; n > 0 {
 		y.KVBlocks = &n
 		y.KVUsage.Mean = ratio(sum.blocks.Float64()/femtosPerS, w.seconds()*float64(n))
+		y.KVUsage.ReservedMean = ratio(sum.empty.Float64()/femtosPerS, w.seconds()*float64(n))
 		if w.end > w.start {
 			y.KVUsage.Max = ratio(float64(sum.maxBlocks*int64(c.opts.Replicas)), float64(n))
 			y.KVUsage.SD = c.kvSD(w)

@@ -186,11 +186,13 @@ type System struct {
 }
 
 // KVUsage is the referenced fraction of the usable KV blocks: averaged over the window (an idle GPU
-// counts as empty), at most, and the standard deviation of the averages of time buckets.
+// counts as empty), at most, and the standard deviation of the averages of time buckets. ReservedMean is the part of
+// all blocks that is referenced but holds nothing, because sequences have reserved it ahead of need.
 type KVUsage struct {
-	Mean *float64 `json:"mean"`
-	Max  *float64 `json:"max"`
-	SD   *float64 `json:"sd"`
+	Mean         *float64 `json:"mean"`
+	Max          *float64 `json:"max"`
+	SD           *float64 `json:"sd"`
+	ReservedMean *float64 `json:"reserved_mean"`
 }
 
 // GapByCause splits the time in which requests waited by what held the first of them back, each as

@@ -63,7 +63,9 @@ func (t *table) line(label, text string) {
 	column := max(labelWidth, utf8.RuneCountInString(label)+2)
 	t.b.WriteString(pad(label, column))
 	used := column
-	for i, word := range strings.Fields(text) {
+	const joint = "\x00" // no line ends between a number and its unit
+	for i, word := range strings.Fields(strings.ReplaceAll(text, " %", joint+"%")) {
+		word = strings.ReplaceAll(word, joint, " ")
 		n := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:
@@ -267,6 +269,9 @@ func (s *Summary) gpuText() string {
 	}
 	if y.KVBlocks != nil {
 		text += fmt.Sprintf(", KV %s (at most %s of %d blocks)", share(y.KVUsage.Mean), share(y.KVUsage.Max), *y.KVBlocks)
+		if e := y.KVUsage.ReservedMean; e != nil && *e > 0 {
+			text += ", " + share(e) + " reserved and empty"
+		}
 	}
 	text += fmt.Sprintf(", %d preemptions", y.Preemptions)
 	if y.PrefixHitRate != nil {

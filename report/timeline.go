@@ -43,7 +43,7 @@ type bucket struct {
 	preemptions           int64
 	busy                  sim.Uint128 // femtoseconds
 	lost                  [losses]sim.Uint128
-	blocks                sim.Uint128 // block-femtoseconds
+	blocks, empty         sim.Uint128 // block-femtoseconds; empty ones are reserved
 	maxBlocks             int64
 	gaps                  [2 * gapClasses]int64 // picoseconds, by gapClass
 	failures              int64                 // ended without completing; by arrival, as are all below
@@ -147,7 +147,7 @@ func (b *bucket) merge(c *bucket) {
 	for i := range b.lost {
 		b.lost[i] = b.lost[i].Add(c.lost[i])
 	}
-	b.blocks = b.blocks.Add(c.blocks)
+	b.blocks, b.empty = b.blocks.Add(c.blocks), b.empty.Add(c.empty)
 	b.maxBlocks = max(b.maxBlocks, c.maxBlocks)
 	for i := range b.gaps {
 		b.gaps[i] += c.gaps[i]

@@ -11,7 +11,7 @@ func (r *Replica) check() error {
 	var running, members, prefills, drafting, held, windowed, growing int
 	var context, owed int64
 	takes, promised := make([]int32, len(c.takes.need)), make([]int32, len(c.takes.need))
-	left, remaining := 0, int64(0)
+	left, empty, remaining := 0, 0, int64(0)
 	for i := r.first; i != none; i = r.seq(i).next {
 		s := r.seq(i)
 		running++
@@ -22,7 +22,9 @@ func (r *Replica) check() error {
 			computed = s.target + int32(c.steps-s.joined)
 			issued += int32(c.steps - s.joined)
 			context += int64(computed)
-			if !s.covered {
+			if s.covered {
+				empty += s.coverage - r.blocksFor(computed)
+			} else {
 				takes[s.residue]++
 			}
 			if s.promising {
@@ -90,6 +92,8 @@ func (r *Replica) check() error {
 			remaining, r.remaining, r.groups.size(), c.size, r.lagging)
 	case r.hosted < 0 || r.hosted > r.cfg.HostBlocks:
 		return r.broken("%d blocks in host memory, which has room for %d", r.hosted, r.cfg.HostBlocks)
+	case empty != c.empty:
+		return r.broken("%d reserved blocks of the cohort are empty, counted %d", empty, c.empty)
 	case left != r.promised:
 		return r.broken("%d promised blocks are left, counted %d", left, r.promised)
 	case r.free() < 0:

@@ -13,6 +13,8 @@ type cohort struct {
 	ends    heap  // steps at which members issue their last token; entries may be stale
 
 	takes    rota // members that take new blocks as they grow: all but those that have a reservation left
+	fills    rota // members that grow into blocks that they have reserved
+	empty    int  // how many of these hold nothing, at steps
 	promised rota // those of them who were promised the next block
 	refiling heap // steps at which a reservation or a promise is used up; entries may be stale
 
@@ -28,6 +30,7 @@ type cohort struct {
 
 func (c *cohort) init(blockSize int32, listed bool) {
 	c.takes.need = make([]int32, blockSize)
+	c.fills.need = make([]int32, blockSize)
 	c.promised.need = make([]int32, blockSize)
 	if listed {
 		c.first = make([]int32, blockSize)

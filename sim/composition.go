@@ -45,6 +45,8 @@ type composition struct {
 	resumed             int     // sequences among flight.firsts that were swapped in and decode
 	late                []lateGap
 
+	empty, leaving int // blocks that hold nothing, and those of them that are gone in the next iteration
+
 	padRows, padTokens int
 	padContext         int64
 	padTo              int32
@@ -203,6 +205,9 @@ func (it *composition) decoderBehind(i int32) bool {
 
 func (it *composition) countStep() {
 	c := &it.r.cohort
+	if c.fills.members > 0 {
+		c.empty -= c.fills.at(c.steps)
+	}
 	c.steps++
 	c.context += int64(c.size)
 	it.stepped = true

@@ -90,6 +90,10 @@ type Span struct {
 	// BlockFemtos is the integral of referenced KV blocks over the iterations, in
 	// block-femtoseconds.
 	BlockFemtos Uint128
+	// EmptyBlocks are those of UsedBlocks that hold nothing yet, since sequences reserved them ahead of need, and
+	// EmptyFemtos is their integral.
+	EmptyBlocks int
+	EmptyFemtos Uint128
 }
 
 // Output is the number of answer tokens that an iteration produces.

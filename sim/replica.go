@@ -41,6 +41,7 @@ type Replica struct {
 	lagging     int   // decoding sequences that missed the last step of the others
 	windowed    int   // blocks charged for windowed layers
 	promised    int   // blocks promised and not taken
+	reserves    bool  // sequences have reserved blocks
 	uncomputed  int64 // prompt tokens of waiting and running requests that no iteration was given
 	hosted      int   // blocks in host memory
 	moved       int   // blocks copied to and from there since the last launch
@@ -263,6 +264,7 @@ func (r *Replica) compose() bool {
 	if r.fault != nil {
 		return false
 	}
+	it.empty, it.leaving = it.emptyBlocks()
 	p := &r.promise
 	p.Start, p.Remainder, p.First, p.Slope, p.N = start, remainder, first, slope, 1
 	if n > 1 && r.repeatable() {
@@ -343,6 +345,9 @@ func (r *Replica) commit() {
 		}
 		if c.promised.members > 0 {
 			r.promised -= c.promised.over(c.steps, more)
+		}
+		if c.fills.members > 0 {
+			c.empty -= c.fills.over(c.steps, more)
 		}
 		c.steps += int64(more)
 		c.context += int64(more) * int64(c.size)
@@ -444,7 +449,7 @@ func (r *Replica) report(p clock.Progression, used int, wait clock.Duration) {
 	r.moved = 0
 	for {
 		n := p.N
-		if r.released > 0 {
+		if r.released > 0 || it.leaving > 0 {
 			n = 1
 		}
 		if edge := r.host.obs.Edge(); n > 1 && p.End(n) > edge {
@@ -463,11 +468,16 @@ func (r *Replica) report(p clock.Progression, used int, wait clock.Duration) {
 			used += c.takes.over(step, n-1)
 		}
 		s.UsedBlocks = used
+		it.reportEmpty(s, step)
 		r.host.obs.Span(s)
 		if n == p.N {
 			return
 		}
 		used += c.takes.over(step+int64(n)-1, 1) - r.released
+		if it.empty > 0 {
+			it.empty -= c.fills.over(step+int64(n)-1, 1) + it.leaving
+			it.leaving = 0
+		}
 		r.released = 0
 		step += int64(n)
 		context += int64(n) * int64(it.decodes)
@@ -476,4 +486,19 @@ func (r *Replica) report(p clock.Progression, used int, wait clock.Duration) {
 		s.HostFemtos += int64(n) * s.HostSlope
 		s.Wait, s.Gaps = 0, it.decodes
 	}
+}
+
+// reportEmpty completes s by the blocks that hold nothing; step is the one that iteration 1 makes.
+func (it *composition) reportEmpty(s *Span, step int64) {
+	c := &it.r.cohort
+	s.EmptyBlocks, s.EmptyFemtos = it.empty, Uint128{}
+	if it.empty == 0 {
+		return
+	}
+	s.EmptyFemtos = Mul64(uint64(it.empty), uint64(s.Femtos(s.N)))
+	if s.N > 1 && c.fills.members > 0 {
+		s.EmptyFemtos = s.EmptyFemtos.Sub(c.fills.femtos(0, &s.Progression, step))
+		it.empty -= c.fills.over(step, s.N-1)
+	}
+	s.EmptyBlocks = it.empty
 }

@@ -19,6 +19,7 @@ func (it *composition) Reserve(i sched.Seq, tokens int32) bool {
 	}
 	s.grown = grown
 	s.reserved = blocks
+	r.reserves = true
 	it.refile(int32(i), s)
 	return true
 }
@@ -60,6 +61,36 @@ func (it *composition) Promised() int {
 	it.asked = true
 	return it.r.promised
 }
+
+// emptyBlocks is the number of blocks that hold nothing after the iteration that is being launched, and how many of
+// them belong to sequences that leave before the next.
+func (it *composition) emptyBlocks() (all, leaving int) {
+	r := it.r
+	if !r.reserves {
+		return 0, 0
+	}
+	all = r.cohort.empty
+	for _, i := range r.prefills {
+		all += r.emptyOf(r.seq(i))
+	}
+	for _, i := range it.flight.firsts {
+		if s := r.seq(i); s.phase == finishing {
+			all += r.emptyOf(s)
+		}
+	}
+	if r.inFlight.n == 0 {
+		return all, 0
+	}
+	for _, i := range r.inFlight.at(0).finishes {
+		if s := r.seq(i); s.phase == finishing && s.joinBatch != it.flight.number {
+			leaving += r.emptyOf(s)
+		}
+	}
+	return all + leaving, leaving
+}
+
+// emptyOf is that of s, which runs and is in no cohort.
+func (r *Replica) emptyOf(s *sequence) int { return max(0, s.reserved-r.blocksFor(s.computed)) }
 
 // refile counts s anew, if it is in the cohort.
 func (it *composition) refile(i int32, s *sequence) {

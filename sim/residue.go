@@ -63,7 +63,11 @@ func (r *Replica) enlist(s *sequence, i int32) {
 	computed := int64(s.target) + c.steps - s.joined
 	until := c.steps + int64(s.reserved)*size - computed // the step at which no reserved room is left
 	s.covered = until > c.steps
-	if !s.covered {
+	if s.covered {
+		s.coverage = s.reserved
+		c.empty += s.reserved - r.blocksFor(int32(computed))
+		c.fills.add(s.residue, 1)
+	} else {
 		c.takes.add(s.residue, 1)
 		until = 0
 		if held := max(s.reserved, r.blocksFor(int32(computed))); held < r.cfg.Window.Blocks {
@@ -84,7 +88,10 @@ func (r *Replica) enlist(s *sequence, i int32) {
 // delist undoes enlist.
 func (r *Replica) delist(s *sequence) {
 	c := &r.cohort
-	if !s.covered {
+	if s.covered {
+		c.empty -= s.coverage - r.blocksFor(s.target+int32(c.steps-s.joined))
+		c.fills.add(s.residue, -1)
+	} else {
 		c.takes.add(s.residue, -1)
 	}
 	if s.promising {

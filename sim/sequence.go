@@ -77,6 +77,7 @@ type sequence struct {
 	grown      bool  // it has been given blocks in the iteration being composed
 	reserved   int   // blocks that it holds ahead of need, in all; 0 for none
 	covered    bool  // it decodes, and has room in them
+	coverage   int   // blocks that it held when it was found to be
 	promise    int   // blocks promised, in all, the charge for windowed layers included
 	owed       int   // those of them that it does not hold; not kept while promising
 	promising  bool  // it decodes, and the next block was promised

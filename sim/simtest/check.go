@@ -72,6 +72,7 @@ func (c *checker) iterations() {
 		c.want(it.Gaps <= it.Decodes, "iteration %d: %d gaps of %d decodes", i, it.Gaps, it.Decodes)
 		c.want(it.Decodes+it.FirstTokens <= c.cfg.MaxNumSeqs, "iteration %d: %d tokens produced exceed %d seats", i, it.Decodes+it.FirstTokens, c.cfg.MaxNumSeqs)
 		c.want(it.UsedBlocks <= c.cfg.UsableBlocks(), "iteration %d: %d blocks used of %d", i, it.UsedBlocks, c.cfg.UsableBlocks())
+		c.want(it.EmptyBlocks <= max(it.UsedBlocks, -1) && (it.EmptyBlocks >= 0 || it.UsedBlocks < 0), "iteration %d: %d empty blocks of %d", i, it.EmptyBlocks, it.UsedBlocks)
 		known = known && it.UsedBlocks >= 0
 		blocks = blocks.Add(sim.Mul64(uint64(max(0, it.UsedBlocks)), uint64(it.Femtos)))
 		last = this

@@ -34,6 +34,8 @@ func Diff(a, b *Tape) string {
 		return slices.MinFunc(differences, func(x, y difference) int { return cmp.Compare(x.at, y.at) }).text
 	case a.BlockFemtos != b.BlockFemtos:
 		return fmt.Sprintf("sum of BlockFemtos: %v, other %v", a.BlockFemtos, b.BlockFemtos)
+	case a.EmptyFemtos != b.EmptyFemtos:
+		return fmt.Sprintf("sum of EmptyFemtos: %v, other %v", a.EmptyFemtos, b.EmptyFemtos)
 	case !slices.Equal(a.faults, b.faults):
 		return fmt.Sprintf("faults: %q, other %q", a.faults, b.faults)
 	}
@@ -45,7 +47,7 @@ func (t *Tape) blurred(other *Tape) []Iteration {
 	list := slices.Clone(t.Iterations)
 	for i := range list {
 		if i < len(other.Iterations) && other.Iterations[i].UsedBlocks < 0 {
-			list[i].UsedBlocks = -1
+			list[i].UsedBlocks, list[i].EmptyBlocks = -1, -1
 		}
 	}
 	return list

@@ -94,6 +94,9 @@ func (n *naive) launch(it *iteration, at clock.Time) {
 			step.Scheduled[len(step.Scheduled)-1].Produced = produces
 		}
 	}
+	for _, s := range n.running {
+		span.EmptyBlocks += max(0, s.reserved-n.blocksFor(s.computed))
+	}
 	span.Decodes, span.Context = batch.Decodes, batch.Context
 	if batch.Decodes > 0 {
 		n.decodeSteps++
@@ -164,6 +167,7 @@ func (n *naive) time(it *iteration, at clock.Time, span *sim.Span, batch *model.
 	}
 	span.HostFemtos = span.First - gpu
 	span.BlockFemtos = sim.Mul64(uint64(span.UsedBlocks), uint64(span.First))
+	span.EmptyFemtos = sim.Mul64(uint64(span.EmptyBlocks), uint64(span.First))
 	it.end = span.End(1)
 	n.gpuFree, n.gpuRemainder = it.end, span.EndRemainder(1)
 }

@@ -43,6 +43,7 @@ type sequence struct {
 	produces bool  // has scheduled a token since, so that it is past its prefill
 	decoding bool  // has been delivered a token since
 	windowed int   // blocks charged for windowed layers
+	reserved int   // blocks that it has reserved since its admission, in all
 	hosted   int   // blocks in host memory
 	promised int32 // tokens that it was promised blocks for
 	drafts   int32 // for its next iteration, as far as the longest sequence goes

@@ -23,8 +23,8 @@ type Tape struct {
 	Changes []LevelChange
 	// Iterations are the spans, taken apart.
 	Iterations []Iteration
-	// BlockFemtos is the sum of that of the spans.
-	BlockFemtos sim.Uint128
+	// BlockFemtos and EmptyFemtos are the sums of those of the spans.
+	BlockFemtos, EmptyFemtos sim.Uint128
 	// Gapped are the gaps that no span carries, by instant and length.
 	Gapped []Gap
 	// Preemptions are the instants at which a sequence was preempted.
@@ -80,7 +80,7 @@ type Iteration struct {
 	PaddedContext                   int64
 	SwappedBlocks                   int
 	SwapFemtos, HostFemtos          int64
-	UsedBlocks                      int // -1 if not told: within a span
+	UsedBlocks, EmptyBlocks         int // -1 if not told: within a span
 }
 
 // Step is a [sim.Step] without its span.
@@ -135,7 +135,7 @@ func (t *Tape) Span(s *sim.Span) {
 			Decodes: s.Decodes, Gaps: s.Gaps, FirstTokens: s.FirstTokens,
 			PrefillTokens: s.PrefillTokens, RecomputedTokens: s.RecomputedTokens,
 			Drafts: s.Drafts, Accepted: s.Accepted, Discarded: s.Discarded,
-			Context: s.Context + int64(k)*int64(s.Decodes), Shared: s.Shared, UsedBlocks: -1,
+			Context: s.Context + int64(k)*int64(s.Decodes), Shared: s.Shared, UsedBlocks: -1, EmptyBlocks: -1,
 			PaddedRows: s.PaddedRows, PaddedTokens: s.PaddedTokens, PaddedContext: s.PaddedContext + int64(k)*int64(s.PaddedRows),
 			SwappedBlocks: s.SwappedBlocks, SwapFemtos: s.SwapFemtos, HostFemtos: s.HostFemtos + int64(k)*s.HostSlope,
 		}
@@ -145,11 +145,11 @@ func (t *Tape) Span(s *sim.Span) {
 			it.Gaps = s.Decodes
 		}
 		if k == s.N-1 {
-			it.UsedBlocks = s.UsedBlocks
+			it.UsedBlocks, it.EmptyBlocks = s.UsedBlocks, s.EmptyBlocks
 		}
 		t.Iterations = append(t.Iterations, it)
 	}
-	t.BlockFemtos = t.BlockFemtos.Add(s.BlockFemtos)
+	t.BlockFemtos, t.EmptyFemtos = t.BlockFemtos.Add(s.BlockFemtos), t.EmptyFemtos.Add(s.EmptyFemtos)
 	t.end = s.End(s.N)
 }
 

@@ -411,6 +411,7 @@ func (v view) Admit(i int, tokens int32) sched.Seq {
 		s.found, s.loaded = v.kv.admit(s, s.known()-1), 0
 		s.computed = s.found
 	}
+	s.reserved = 0
 	if s.rec.Scheduled == clock.Never {
 		s.rec.Scheduled = v.at
 		s.rec.CachedTokens = s.found
@@ -425,7 +426,19 @@ func (v view) Admit(i int, tokens int32) sched.Seq {
 func (v view) Reserve(i sched.Seq, tokens int32) bool {
 	s := v.runs(i)
 	blocks := v.blocksFor(tokens)
-	if !v.cfg.Contiguous || blocks <= v.kv.holds(s) {
+	if blocks <= v.kv.holds(s) {
+		return true
+	}
+	ok := v.reserve(s, blocks)
+	if ok {
+		s.reserved = blocks
+	}
+	return ok
+}
+
+// reserve makes s hold so many blocks, which are more than it holds.
+func (v view) reserve(s *sequence, blocks int) bool {
+	if !v.cfg.Contiguous {
 		return v.hold(s, blocks)
 	}
 	if s.serial <= v.it.serials {
