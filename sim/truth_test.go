@@ -10,6 +10,9 @@ import (
 // the same story, token for token, whatever the policy.
 func TestTruth(t *testing.T) {
 	for _, p := range simtest.Policies() {
-		t.Run(p.Name, func(t *testing.T) { simtest.Verify(t, p) })
+		t.Run(p.Name, func(t *testing.T) {
+			t.Parallel()
+			simtest.Verify(t, p)
+		})
 	}
 }
