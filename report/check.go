@@ -35,6 +35,9 @@ func (c *Collector) Check() error {
 	equal("tokens recomputed and those of requests", all.recomputed, t.recRecomputed)
 	if t.preemptions == 0 && t.outcomes[sim.Cancelled] == 0 {
 		equal("prompt tokens computed and those of requests that were not cached", all.prefill, t.completedInput)
+		decoded := t.recTokens - t.outcomes[sim.Completed] + t.dropped
+		equal("tokens computed, and those of prompts, recomputed ones, decoded ones and rejected drafts",
+			all.computed(), t.completedInput+all.recomputed+decoded+all.rejected())
 	}
 	equal("integral of the number in the engine and sum of residence, in picoseconds", little.Engine[0], little.Engine[1])
 	if t.preemptions == 0 {

@@ -9,6 +9,7 @@ import (
 // What the time of an iteration is lost to.
 const (
 	lostRecompute = iota // tokens computed again after a preemption
+	lostDrafts           // drafts that were rejected
 	lostPadding          // rows and tokens computed for nobody
 	lostSwap             // copies of KV to and from host memory
 	lostHost             // waits for the host
@@ -20,18 +21,19 @@ const (
 // does not depend on the lengths of spans.
 func lost(s *sim.Span) (parts [losses]int64) {
 	padded := s.PaddedRows + s.PaddedTokens
-	if s.RecomputedTokens|padded|s.SwappedBlocks == 0 && s.HostFemtos == 0 {
+	if s.RecomputedTokens|s.Drafts|padded|s.SwappedBlocks == 0 && s.HostFemtos == 0 {
 		return
 	}
 	n := int64(s.N)
 	parts[lostSwap] = n * s.SwapFemtos
 	parts[lostHost] = n*s.HostFemtos + n*(n-1)/2*s.HostSlope
-	if s.RecomputedTokens|padded == 0 {
+	if s.RecomputedTokens|s.Drafts|padded == 0 {
 		return
 	}
 	first, slope := s.First-s.SwapFemtos-s.HostFemtos, s.Slope-s.HostSlope
-	tokens := int64(s.Decodes + s.PrefillTokens + s.RecomputedTokens + padded)
+	tokens := int64(s.Computed() + padded)
 	parts[lostRecompute] = portions(first, slope, n, int64(s.RecomputedTokens), tokens)
+	parts[lostDrafts] = portions(first, slope, n, int64(s.Rejected()), tokens)
 	parts[lostPadding] = portions(first, slope, n, int64(padded), tokens)
 	return
 }

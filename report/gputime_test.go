@@ -125,10 +125,12 @@ func divide(want map[string]float64, it *simtest.Iteration, seconds float64) {
 	want["host"] += seconds * float64(it.HostFemtos) / femtos
 	seconds *= (femtos - float64(it.SwapFemtos+it.HostFemtos)) / femtos
 	again, padded := float64(it.RecomputedTokens), float64(it.PaddedRows+it.PaddedTokens)
-	tokens := float64(it.Decodes+it.PrefillTokens) + again + padded
+	rejected := float64(it.Drafts - it.Accepted + it.Discarded)
+	tokens := float64(it.Decodes+it.Drafts+it.PrefillTokens) + again + padded
+	want["rejected_drafts"] += seconds * rejected / tokens
 	want["recompute"] += seconds * again / tokens
 	want["padding"] += seconds * padded / tokens
-	want["useful"] += seconds * (tokens - again - padded) / tokens
+	want["useful"] += seconds * (tokens - again - rejected - padded) / tokens
 }
 
 // Of 10 usable blocks 8 are held for 4 of 10 seconds, and 6, 5, 4 and 3 of these are empty.

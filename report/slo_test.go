@@ -219,7 +219,7 @@ func (w *witness) Finished(rec *sim.Record) {
 }
 
 func (w *witness) Span(s *sim.Span) {
-	w.computed += int64(s.N) * int64(s.Decodes+s.PrefillTokens+s.RecomputedTokens)
+	w.computed += int64(s.N) * int64(s.Computed())
 	w.Collector.Span(s)
 }
 

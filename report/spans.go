@@ -39,12 +39,17 @@ func (c *Collector) produced(b *bucket, itl *Histogram, s *sim.Span) {
 	decodes := int64(s.Decodes)
 	b.iterations += n
 	b.decodes += n * decodes
-	b.output += n * (decodes + int64(s.FirstTokens))
+	b.output += n * int64(s.Output())
 	b.context += n*(s.Context-s.Shared) + n*(n-1)/2*decodes
 	b.maxBlocks = max(b.maxBlocks, int64(s.UsedBlocks))
 	if s.PrefillTokens|s.RecomputedTokens != 0 {
 		b.prefill += n * int64(s.PrefillTokens)
 		b.recomputed += n * int64(s.RecomputedTokens)
+	}
+	if s.Drafts > 0 {
+		b.drafts += n * int64(s.Drafts)
+		b.accepted += n * int64(s.Accepted)
+		b.discarded += n * int64(s.Discarded)
 	}
 	if decodes == 0 {
 		return

@@ -156,7 +156,7 @@ func (c *Collector) goodput(s *Summary, w *window, sum *bucket, d *detail) {
 	g.Attainment = ratio(float64(sum.good), float64(sum.arrivals))
 	g.RequestsPerS = ratio(float64(sum.good), w.seconds())
 	g.OutputTokensPerS = ratio(float64(sum.goodTokens), w.seconds())
-	g.WorkFraction = ratio(float64(c.totals.goodWork), float64(all.prefill+all.recomputed+all.decodes))
+	g.WorkFraction = ratio(float64(c.totals.goodWork), float64(all.computed()))
 	if sum.arrivals == 0 {
 		return
 	}
@@ -239,12 +239,20 @@ func (c *Collector) system(s *Summary, w *window, sum *bucket) {
 		}
 		y.GPUSeconds = GPUSeconds{
 			Useful: gpuSeconds(useful), Recompute: gpuSeconds(sum.lost[lostRecompute]), Padding: gpuSeconds(sum.lost[lostPadding]),
-			Swap: gpuSeconds(sum.lost[lostSwap]), Host: gpuSeconds(sum.lost[lostHost]),
+			Rejected: gpuSeconds(sum.lost[lostDrafts]),
+			Swap:     gpuSeconds(sum.lost[lostSwap]), Host: gpuSeconds(sum.lost[lostHost]),
 			Idle: number(max(engineS-busyS, 0) * perReplica),
 		}
 	}
+	if sum.drafts > 0 {
+		y.Speculative = &Speculative{
+			Drafted: sum.drafts, Accepted: sum.accepted,
+			AcceptanceRate: ratio(float64(sum.accepted), float64(sum.drafts)),
+			TokensPerStep:  ratio(float64(sum.decodes+sum.accepted-sum.discarded), float64(sum.decodes)),
+		}
+	}
 	if k := c.opts.Work; k != nil {
-		tokens, produced := float64(sum.prefill+sum.recomputed+sum.decodes), float64(sum.output)
+		tokens, produced := float64(sum.computed()), float64(sum.output+sum.rejected())
 		context := float64(sum.context)
 		flops := k.FLOPsPerToken*tokens + k.FLOPsPerContextToken*context + k.FLOPsPerEmit*produced
 		bytes := k.BytesPerIteration*float64(sum.iterations) + k.BytesPerContextToken*context + k.BytesPerToken*tokens

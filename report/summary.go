@@ -183,6 +183,18 @@ type System struct {
 	GapFractionSeed *float64   `json:"gap_fraction_seed"`
 	GapByCause      GapByCause `json:"gap_by_cause"`
 	GPUSeconds      GPUSeconds `json:"gpu_seconds"`
+	// Speculative is nil where no drafts were verified.
+	Speculative *Speculative `json:"speculative"`
+}
+
+// Speculative tells what the drafts of speculative decoding brought in the window.
+type Speculative struct {
+	Drafted  int64 `json:"drafted"`
+	Accepted int64 `json:"accepted"` // found right, also where the answer ended before
+	// AcceptanceRate is Accepted over Drafted. TokensPerStep is the mean number of tokens that a decoding sequence
+	// gained in an iteration.
+	AcceptanceRate *float64 `json:"acceptance_rate"`
+	TokensPerStep  *float64 `json:"tokens_per_step"`
 }
 
 // KVUsage is the referenced fraction of the usable KV blocks: averaged over the window (an idle GPU
@@ -213,10 +225,11 @@ type GapByCause struct {
 type GPUSeconds struct {
 	Useful    *float64 `json:"useful"`
 	Recompute *float64 `json:"recompute"` // computed again after a preemption
-	Padding   *float64 `json:"padding"`   // computed for nobody
-	Swap      *float64 `json:"swap"`      // copying KV to and from host memory
-	Host      *float64 `json:"host"`      // waiting, within an iteration, for the host
-	Idle      *float64 `json:"idle"`      // between iterations
+	Rejected  *float64 `json:"rejected_drafts"`
+	Padding   *float64 `json:"padding"` // computed for nobody
+	Swap      *float64 `json:"swap"`    // copying KV to and from host memory
+	Host      *float64 `json:"host"`    // waiting, within an iteration, for the host
+	Idle      *float64 `json:"idle"`    // between iterations
 }
 
 // Cost is the price of the work, in US dollars.

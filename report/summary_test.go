@@ -34,10 +34,10 @@ func TestSummaryKeys(t *testing.T) {
 		"concurrency":                   "in_system running decoding queue_depth",
 		"concurrency.queue_depth":       level,
 		"system": "iterations busy_fraction mfu mbu kv_usage kv_blocks preemptions prefix_hit_rate error_rate gap_fraction " +
-			"gap_fraction_seed gap_by_cause gpu_seconds",
+			"gap_fraction_seed gap_by_cause gpu_seconds speculative",
 		"system.kv_usage":     "mean max sd reserved_mean",
 		"system.gap_by_cause": "kv token_budget seats policy idle boundary",
-		"system.gpu_seconds":  "useful recompute padding swap host idle",
+		"system.gpu_seconds":  "useful recompute rejected_drafts padding swap host idle",
 		"cost":                "usd_per_hour usd_per_million_output_tokens_at_load usd_per_million_output_tokens_good usd_per_million_output_tokens_at_capacity",
 	} {
 		node := top

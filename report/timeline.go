@@ -38,6 +38,8 @@ type bucket struct {
 	output, failedOutput  int64 // tokens emitted; tokens of requests that ended without completing
 	prefill, recomputed   int64 // tokens computed
 	decodes               int64
+	drafts                int64 // verified beside the decodes,
+	accepted, discarded   int64 // found right, and of these past the end of their answer
 	context               int64 // tokens of context that decodes read
 	iterations            int64
 	preemptions           int64
@@ -130,6 +132,12 @@ func (t *timeline) halve() {
 	t.setWidth(2 * t.width)
 }
 
+// computed is the number of tokens computed.
+func (b *bucket) computed() int64 { return b.prefill + b.recomputed + b.decodes + b.drafts }
+
+// rejected is the number of drafts computed for nothing.
+func (b *bucket) rejected() int64 { return b.drafts - b.accepted + b.discarded }
+
 func (b *bucket) merge(c *bucket) {
 	b.arrivals += c.arrivals
 	b.completions += c.completions
@@ -140,6 +148,9 @@ func (b *bucket) merge(c *bucket) {
 	b.prefill += c.prefill
 	b.recomputed += c.recomputed
 	b.decodes += c.decodes
+	b.drafts += c.drafts
+	b.accepted += c.accepted
+	b.discarded += c.discarded
 	b.context += c.context
 	b.iterations += c.iterations
 	b.preemptions += c.preemptions
