@@ -96,6 +96,9 @@ func (u *Setup) engineDefaults() error {
 		}
 	}
 	decide(&s.Engine.SchedulerReserveFullISL, p.SchedulerReserveFullISL)
+	if err := u.speculative(); err != nil {
+		return err
+	}
 	decide(&s.Engine.AsyncScheduling, p.AsyncScheduling && !linear)
 	return nil
 }
@@ -234,6 +237,9 @@ func (u *Setup) ownFrontend() clock.Duration {
 
 func (u *Setup) stepTime() error {
 	timer, err := u.newTimer()
+	if err == nil {
+		timer, err = u.drafting(timer)
+	}
 	if err != nil {
 		return u.Scenario.fault("step_time", "%v", err)
 	}

@@ -125,8 +125,8 @@ type Engine struct {
 	MaxNumQueuedReqs *int `json:"max_num_queued_reqs" range:"[1,1000000000]"`
 	// MaxNumQueuedTokens refuses a request when so many prompt tokens are still to be computed; null is no limit.
 	MaxNumQueuedTokens *int `json:"max_num_queued_tokens" range:"[1,1000000000000]"`
-	// Speculative is speculative decoding; only null, which is none, is available.
-	Speculative *struct{} `json:"speculative" only:"null"`
+	// Speculative is speculative decoding; null is none.
+	Speculative *Speculative `json:"speculative"`
 }
 
 // Clients says how long clients wait for their answers, and what they do then.

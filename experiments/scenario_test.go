@@ -82,20 +82,19 @@ func TestFaults(t *testing.T) {
 		{"backoff of nothing", "clients: {backoff: {base: 0}}\n", `s.yaml:1:27: clients.backoff.base: 0 is not allowed (want more than 0)`},
 		{"not available", `
 deployment: {replicas: 4, router: least-kv}
-engine: {max_num_queued_reqs: 5, speculative: {method: eagle}}
+engine: {max_num_queued_reqs: 5}
 clients: {ttft_timeout: 3s, retries: 2, cancel_on_timeout: false}
 run: {replications: two}
 `,
 			"s.yaml:2:24: deployment.replicas: 4 is not available (want 1)\n" +
 				"s.yaml:2:35: deployment.router: \"least-kv\" is not available (want round-robin)\n" +
-				"s.yaml:3:47: engine.speculative: a map is not available (want null)\n" +
 				"s.yaml:4:25: clients.ttft_timeout: \"3s\" is not available (want null)\n" +
 				"s.yaml:4:38: clients.retries: 2 is not available (want 0)\n" +
 				"s.yaml:4:60: clients.cancel_on_timeout: false is not available (want true)\n" +
 				"s.yaml:5:21: run.replications: \"two\" is not available (want 1)"},
 		{"quoted", "deployment: {replicas: '1'}\nengine: {speculative: 'null'}\n",
 			`s.yaml:1:24: deployment.replicas: "1" is a text (want a whole number)` + "\n" +
-				`s.yaml:2:23: engine.speculative: "null" is not available (want null)`},
+				`s.yaml:2:23: engine.speculative: "null" is a text (want a map)`},
 		{"several", "engine: {block_size: 0, max_num_seqs: x}\nrun: {seed: -1}\n",
 			"s.yaml:1:22: engine.block_size: 0 is not allowed (want 1 to 4096)\n" +
 				`s.yaml:1:39: engine.max_num_seqs: "x" is a text (want a whole number, 1 to 1048576)` + "\n" +

@@ -75,7 +75,13 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"clients: {timeout: 60s, retries: 0, backoff: {base: 1s, cap: 2s}, cancel_on_timeout: true, ttft_timeout: null}",
 		"clients: {retries: 1}", "clients: {cancel_on_timeout: false}", "clients: {ttft_timeout: 3s}", "workload: {patience: 3s}",
 		"deployment: {replicas: 1, router: round-robin}", "deployment: {replicas: 2}", "deployment: {router: random}",
-		"engine: {speculative: null, max_num_queued_reqs: null}", "engine: {speculative: {}}", "engine: {max_num_queued_reqs: 3}",
+		"engine: {speculative: null, max_num_queued_reqs: null}", "engine: {speculative: {}}", "engine: {speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 0.7}}",
+		"engine: {speculative: {method: ngram, num_speculative_tokens: 3, acceptance: [0.7, 0.5], match: 0.5}}",
+		"engine: {speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 0.7, match: 0.5}}",
+		"engine: {speculative: {method: draft, num_speculative_tokens: 3, acceptance: 0.7}}",
+		"engine: {speculative: {method: mtp, num_speculative_tokens: 3, acceptance: []}}",
+		"engine: {speculative: {method: mtp, num_speculative_tokens: 0, acceptance: 1}}",
+		"engine: {speculative: {method: mtp, num_speculative_tokens: 1, acceptance: 1.5}}", "engine: {max_num_queued_reqs: 3}",
 		"run: {replications: 1}", "run: {replications: 2}",
 	}
 	files, _ := filepath.Glob("scenarios/*.yaml")
@@ -186,6 +192,9 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 		return names("auto", true, false)
 	case reflect.TypeFor[Warmup]():
 		return either(names("auto", "none"), duration)
+	case reflect.TypeFor[Acceptance]():
+		p := &jsonschema.Schema{Type: "number", Minimum: jsonschema.Ptr(0.0), Maximum: jsonschema.Ptr(1.0)}
+		return either(p, &jsonschema.Schema{Type: "array", MinItems: jsonschema.Ptr(1), Items: p})
 	case reflect.TypeFor[ThinkTime]():
 		s := m.object(t, none)
 		s.Required = []string{"mean"}

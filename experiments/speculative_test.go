@@ -1,0 +1,87 @@
+package experiments
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"clifftop/report"
+)
+
+// drafted runs users in a closed loop with short prompts, with speculative decoding if it is not empty.
+func drafted(t *testing.T, users int, speculative string) *report.Summary {
+	t.Helper()
+	return mustRun(t, mustParse(t, fmt.Sprintf(`
+engine: {async_scheduling: false, max_num_seqs: 1024, speculative: %s}
+workload:
+  arrivals: {process: closed, users: %d}
+  input: {distribution: fixed, value: 100}
+  output: {distribution: fixed, value: 200}
+run: {requests: %d, warmup: none}
+`, speculative, users, 4*users)), RunOptions{Check: true}).Summary
+}
+
+// TestDraftsPayAtLowLoad: verifying drafts lets few users have their tokens sooner, because an iteration waits for the
+// weights; with many it computes them, and drafts that are rejected take the place of other users' tokens.
+func TestDraftsPayAtLowLoad(t *testing.T) {
+	const eagle = "{method: eagle, num_speculative_tokens: 3, acceptance: 0.7}"
+	gain := func(users int) float64 {
+		without, with := drafted(t, users, "null"), drafted(t, users, eagle)
+		gain := *without.Latency.TPOT.Mean / *with.Latency.TPOT.Mean
+		p := with.System.Speculative
+		if p == nil || without.System.Speculative != nil {
+			t.Fatalf("%+v with drafts, %+v without", p, without.System.Speculative)
+		}
+		t.Logf("%d users: TPOT %.2f ms without, %.2f ms with, %.2f tokens in a step, %.3f accepted, %.1f GPU seconds of %.1f for rejected drafts",
+			users, *without.Latency.TPOT.Mean, *with.Latency.TPOT.Mean, *p.TokensPerStep, *p.AcceptanceRate,
+			*with.System.GPUSeconds.Rejected, *with.System.GPUSeconds.Useful)
+		return gain
+	}
+	if g := gain(1); g < 1.5 || g > 2.533 {
+		t.Errorf("one user has tokens %.2f times as fast", g)
+	}
+	if g := gain(1000); g > 1.05 {
+		t.Errorf("1000 users have tokens %.2f times as fast", g)
+	}
+}
+
+// TestSpeculativeFaults tells what scenarios must not ask for.
+func TestSpeculativeFaults(t *testing.T) {
+	for _, c := range [][2]string{
+		{"{async_scheduling: true, speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 0.7}}",
+			"engine.async_scheduling: true does not go with speculative decoding"},
+		{"{policy: sarathi, speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 0.7}}",
+			"policy sarathi: it gives decoding sequences one token each, and no drafts"},
+		{"{speculative: {method: draft, model: llama-0b, num_speculative_tokens: 3, acceptance: 0.7}}",
+			"engine.speculative.model:"},
+		{"{speculative: {method: eagle, num_speculative_tokens: 3, acceptance: [0.7, 2]}}",
+			"engine.speculative.acceptance.1: 2 is not allowed (want a number, 0 to 1)"},
+		{"{speculative: {method: eagle, num_speculative_tokens: 3, acceptance: high}}",
+			"(want a probability, or a list of them)"},
+		{"{speculative: {method: eagle, num_speculative_tokens: 3}}", "acceptance is missing"},
+		{"{speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 1, match: 1}}", "match"},
+		{"{speculative: {method: lookahead, num_speculative_tokens: 3, acceptance: 1}}", "engine.speculative.method"},
+	} {
+		s, err := Parse("s.yaml", []byte("engine: "+c[0]+"\n"))
+		if err == nil {
+			_, err = s.Resolve()
+		}
+		if err == nil || !strings.Contains(err.Error(), c[1]) {
+			t.Errorf("%s: %v, want %q", c[0], err, c[1])
+		}
+	}
+	for _, ok := range []string{"{method: ngram, num_speculative_tokens: 2, acceptance: [0.8, 0.4], match: 0.3}", "{method: mtp, num_speculative_tokens: 1, acceptance: 0.9}",
+		"{method: draft, model: llama-3.2-1b, num_speculative_tokens: 4, acceptance: 0.6}"} {
+		s, err := Parse("s.yaml", []byte("engine: {speculative: "+ok+"}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, err := s.Resolve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u.Config.AsyncScheduling || u.Scenario.Engine.AsyncScheduling != Off {
+			t.Errorf("%s: scheduled asynchronously", ok)
+		}
+	}
+}
