@@ -51,6 +51,8 @@ type composition struct {
 	padContext         int64
 	padTo              int32
 	padded             []model.Chunk
+
+	shown sched.Waiting // scratch: what an order is shown
 }
 
 var _ sched.View = (*composition)(nil)
@@ -112,12 +114,12 @@ func (it *composition) Urgency(i sched.Seq) sched.Urgency {
 	s := it.r.seq(int32(i))
 	u := sched.Urgency{Arrival: int64(s.rec.Request.Arrival), Request: s.rec.Request.ID}
 	if order := it.r.cfg.Order; order != nil {
-		w := sched.Waiting{
+		it.shown = sched.Waiting{
 			Progress: it.Progress(i), Computed: it.computed(s), Answer: it.r.host.outputOf(&s.rec.Request),
 			Preempted: s.rec.Preemptions > 0, Urgency: u,
 		}
-		w.Known = w.Prompt + w.Generated
-		u.Key = order.Key(&w)
+		it.shown.Known = it.shown.Prompt + it.shown.Generated
+		u.Key = order.Key(&it.shown)
 	}
 	return u
 }

@@ -81,6 +81,21 @@ func (it *composition) NextPrefill(s sched.Seq) sched.Seq {
 // Decoding implements [sched.View].
 func (it *composition) Decoding() int { return it.r.cohort.size + it.r.speculating }
 
+// Context implements [sched.View].
+func (it *composition) Context() int64 {
+	r := it.r
+	sum := r.cohort.context
+	if it.stepped {
+		sum -= int64(r.cohort.size)
+	}
+	for i := r.first; i != none && r.speculating > 0; i = r.seq(i).next {
+		if s := r.seq(i); s.phase == speculating {
+			sum += int64(it.computed(s))
+		}
+	}
+	return sum
+}
+
 // Progress implements [sched.View].
 func (it *composition) Progress(i sched.Seq) sched.Progress {
 	s := it.r.seq(int32(i))
@@ -149,9 +164,10 @@ func (r *Replica) keyOf(req *workload.Request, seq int32) int64 {
 	if r.cfg.Order == nil {
 		return 0
 	}
-	var d sched.Waiting
-	r.describe(&waiting{req: *req, seq: seq}, &d)
-	return r.cfg.Order.Key(&d)
+	d := &r.it.shown
+	*d = sched.Waiting{}
+	r.describe(&waiting{req: *req, seq: seq}, d)
+	return r.cfg.Order.Key(d)
 }
 
 // unable makes the run fail, because the policy used something that this engine does not do.

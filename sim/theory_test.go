@@ -171,7 +171,7 @@ func waitQuantile(p float64) func(*tally) float64 {
 // M/D/1: one seat and one token.
 func TestTheoryMD1(t *testing.T) {
 	for _, c := range []struct{ rate, w float64 }{{0.5, 1.5}, {0.8, 3}, {0.9, 5.5}} {
-		ys := replicate(t, func() sim.Config { return server(1, 1, 0) }, open(c.rate, fixed(1), 100_000), 2000, 0)
+		ys := replicate(t, func() sim.Config { return server(1, 1, 0) }, open(c.rate, fixed(1), 60_000), 2000, 0)
 		within(t, fmt.Sprintf("W at ρ=%v", c.rate), ys, meanResidence, c.w, 0)
 		within(t, fmt.Sprintf("Wq at ρ=%v", c.rate), ys, meanWait, c.w-1, 0)
 		if c.rate == 0.8 {
@@ -185,7 +185,7 @@ func TestTheoryMD1(t *testing.T) {
 // M/M/1: one seat, exponential lengths of mean 1,000 tokens of 1 ms. A request never waits for a step of
 // another, so the grid only rounds lengths.
 func TestTheoryMM1(t *testing.T) {
-	ys := replicate(t, func() sim.Config { return server(1, 1e-3, 0) }, open(0.8, exponential(1000), 100_000), 2000, 0)
+	ys := replicate(t, func() sim.Config { return server(1, 1e-3, 0) }, open(0.8, exponential(1000), 60_000), 2000, 0)
 	within(t, "W", ys, meanResidence, 5, 0)
 	within(t, "Wq", ys, meanWait, 4, 0)
 	within(t, "wait p95", ys, waitQuantile(0.95), 13.8629, 0)
@@ -195,9 +195,9 @@ func TestTheoryMM1(t *testing.T) {
 // M/G/1 by Pollaczek and Khinchine: Wq = λ E[S²] / 2(1-ρ).
 func TestTheoryMG1(t *testing.T) {
 	bursty := workload.LengthsSpec{Distribution: "gamma", Mean: 1000, CV: 2}
-	ys := replicate(t, func() sim.Config { return server(1, 1e-3, 0) }, open(0.8, bursty, 200_000), 2000, 0)
+	ys := replicate(t, func() sim.Config { return server(1, 1e-3, 0) }, open(0.8, bursty, 100_000), 2000, 0)
 	within(t, "Wq, cv 2", ys, meanWait, 10, 0)
-	ys = replicate(t, func() sim.Config { return server(1, 1e-3, 0) }, open(0.7, exponential(1000), 100_000), 2000, 0)
+	ys = replicate(t, func() sim.Config { return server(1, 1e-3, 0) }, open(0.7, exponential(1000), 50_000), 2000, 0)
 	within(t, "W, cv 1", ys, meanResidence, 1/0.3, 0)
 }
 
@@ -245,9 +245,10 @@ func TestTheoryMMc(t *testing.T) {
 	for _, k := range []struct {
 		c        int
 		load, wq float64
-	}{{4, 3.2, 0.745541}, {10, 8, 0.204590}, {2, 1.6, 1.777778}, {16, 14.4, 0.369590}} {
+		requests int64
+	}{{4, 3.2, 0.745541, 100_000}, {10, 8, 0.204590, 100_000}, {2, 1.6, 1.777778, 100_000}, {16, 14.4, 0.369590, 200_000}} {
 		const step = 0.25e-3
-		ys := replicate(t, func() sim.Config { return server(k.c, step, 0) }, open(k.load, exponential(1/step), 200_000), 1000, 0)
+		ys := replicate(t, func() sim.Config { return server(k.c, step, 0) }, open(k.load, exponential(1/step), k.requests), 1000, 0)
 		within(t, fmt.Sprintf("Wq of %d servers", k.c), ys, meanWait, k.wq, step)
 	}
 }

@@ -61,7 +61,7 @@ func (p *fickle) Schedule(v sched.View) {
 		return
 	}
 	p.learn(int64(v.Now()), int64(v.RunningLen()), int64(v.FreeBlocks()), int64(v.Promised()), v.Remaining(int32(1+p.of(30))),
-		v.Remaining(1<<30), int64(v.LargestFree()), int64(v.Decoding()), int64(v.WaitingLen()), int64(v.Budget()))
+		v.Remaining(1<<30), int64(v.LargestFree()), int64(v.Decoding()), v.Context(), int64(v.WaitingLen()), int64(v.Budget()))
 	p.takeAway(v)
 	p.look(v)
 	p.decode(v)
@@ -218,7 +218,7 @@ func (p *fickle) admitAt(v sched.View, place int) bool {
 	switch {
 	case p.limits.Contiguous && v.BlocksFor(whole) > v.LargestFree():
 		return false
-	case v.BlocksFor(has+n)-w.Held > v.FreeBlocks():
+	case v.BlocksFor(v.Slots(has+n))-w.Held > v.FreeBlocks():
 		return false
 	}
 	s := v.Admit(place, n)

@@ -77,6 +77,16 @@ func (f *fake) Decoding() int {
 	return n
 }
 
+func (f *fake) Context() int64 {
+	var sum int64
+	for _, s := range f.running {
+		if s.decodes() {
+			sum += int64(s.computed)
+		}
+	}
+	return sum
+}
+
 func (f *fake) find(from int, ok func(*fakeSequence) bool) Seq {
 	for i := from; i < len(f.running); i++ {
 		if !f.running[i].gone && ok(f.running[i]) {

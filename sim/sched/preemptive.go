@@ -21,7 +21,8 @@ type Preemptive struct {
 	// is any difference. Equal keys never preempt, whoever came first.
 	Threshold int64
 
-	waits bool // for less urgent sequences to hold enough blocks
+	waits      bool // for less urgent sequences to hold enough blocks
+	candidates []candidate
 }
 
 var _ Scheduler = (*Preemptive)(nil)
@@ -78,14 +79,16 @@ func (p *Preemptive) inTheWay(v View, w *Waiting, lacks Cause) (victims []Seq) {
 		return nil
 	}
 	asks, seats := p.asks(v, w, want)-v.FreeBlocks(), v.Seats()
-	for asks > 0 || seats < 1 {
-		s := p.leastUrgent(v, w.Urgency.Key+p.Threshold, victims)
-		if s == None {
-			p.waits = len(victims) > 0
-			return nil
+	for _, c := range p.lessUrgent(v, w.Urgency.Key+p.Threshold) {
+		if asks <= 0 && seats > 0 {
+			break
 		}
-		victims = append(victims, s)
-		asks, seats = asks-p.holds(v, s), seats+1
+		victims = append(victims, c.seq)
+		asks, seats = asks-p.holds(v, c.seq), seats+1
+	}
+	if asks > 0 || seats < 1 {
+		p.waits = len(victims) > 0
+		return nil
 	}
 	return slices.DeleteFunc(victims, func(s Seq) bool {
 		stays := asks+p.holds(v, s) <= 0 && seats > 1
@@ -96,15 +99,22 @@ func (p *Preemptive) inTheWay(v View, w *Waiting, lacks Cause) (victims []Seq) {
 	})
 }
 
-// leastUrgent is the least urgent sequence that is not among some, if its key is over a bound.
-func (p *Preemptive) leastUrgent(v View, bound int64, but []Seq) Seq {
-	victim, worst := None, Urgency{Key: bound}
-	for s := v.Last(); s != None; s = v.Prev(s) {
-		if u := v.Urgency(s); u.Key > bound && worst.Less(u) && !slices.Contains(but, s) {
-			victim, worst = s, u
+// candidate is a running sequence that may give way.
+type candidate struct {
+	seq Seq
+	Urgency
+}
+
+// lessUrgent lists the sequences whose key is over a bound, the least urgent first.
+func (p *Preemptive) lessUrgent(v View, bound int64) []candidate {
+	p.candidates = p.candidates[:0]
+	for s := v.First(); s != None; s = v.Next(s) {
+		if u := v.Urgency(s); u.Key > bound {
+			p.candidates = append(p.candidates, candidate{s, u})
 		}
 	}
-	return victim
+	slices.SortFunc(p.candidates, func(a, b candidate) int { return b.compare(a.Urgency) })
+	return p.candidates
 }
 
 // holds is the number of blocks that go free with s, as far as it shares none.

@@ -35,7 +35,11 @@
 // A policy that breaks a rule of this package fails the run with an error.
 package sched
 
-import "clifftop/sim/clock"
+import (
+	"cmp"
+
+	"clifftop/sim/clock"
+)
 
 // Seq is a handle to a running sequence. It is valid until the sequence leaves the running batch.
 type Seq int32
@@ -102,8 +106,11 @@ type View interface {
 	// RunningLen is the length of the running batch, Decoding the number of sequences in it that decode:
 	// those that are given one token in this iteration or could be. One whose prefill ends in this
 	// iteration is not among them yet, and one whose whole answer is on its way no longer.
+	//
+	// Context is the number of tokens that those who decode had computed before this iteration, in all.
 	RunningLen() int
 	Decoding() int
+	Context() int64
 
 	// Blocks is the size N of the KV pool as the engine logs it, FreeBlocks the blocks that nobody
 	// references, and BlocksFor the number that a sequence of the given tokens takes, the charge for
@@ -278,4 +285,9 @@ func (u Urgency) Less(w Urgency) bool {
 		return u.Arrival < w.Arrival
 	}
 	return u.Request < w.Request
+}
+
+// compare is negative, 0 or positive as u goes before w, is w, or goes after it.
+func (u Urgency) compare(w Urgency) int {
+	return cmp.Or(cmp.Compare(u.Key, w.Key), cmp.Compare(u.Arrival, w.Arrival), cmp.Compare(u.Request, w.Request))
 }

@@ -1,9 +1,6 @@
 package sched
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // preemptFor retracts running sequences that matter less than w, the least urgent first, if what is reserved
 // for their answers makes enough room for it. It reports whether it did.
@@ -34,10 +31,6 @@ func (a *pass) preemptFor(w Waiting) bool {
 // lesser lists the sequences, but for those of the batch, whose priority is worse than that of w by more than the threshold,
 // the least urgent first.
 func (a *pass) lesser(w Waiting) []Seq {
-	type candidate struct {
-		seq Seq
-		Urgency
-	}
 	var list []candidate
 	for s := a.v.First(); s != None; s = a.v.Next(s) {
 		p := a.v.Progress(s)
@@ -47,9 +40,7 @@ func (a *pass) lesser(w Waiting) []Seq {
 			list = append(list, candidate{s, u})
 		}
 	}
-	slices.SortFunc(list, func(x, y candidate) int {
-		return cmp.Or(cmp.Compare(y.Key, x.Key), cmp.Compare(y.Arrival, x.Arrival), cmp.Compare(y.Request, x.Request))
-	})
+	slices.SortFunc(list, func(x, y candidate) int { return y.compare(x.Urgency) })
 	seqs := make([]Seq, len(list))
 	for i, c := range list {
 		seqs[i] = c.seq

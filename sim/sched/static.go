@@ -58,20 +58,19 @@ func (p *Static) form(v View) {
 
 // decode gives every row its token, those that have ended included.
 func (p *Static) decode(v View) {
-	live, context, generated := v.Decoding(), int64(0), int32(0)
+	live := v.Decoding()
 	if live == 0 {
 		return // the last tokens are on their way
 	}
-	for s := v.First(); s != None; s = v.Next(s) {
-		if v.Missing(s) > 0 {
-			row := v.Progress(s)
-			generated = row.Generated // the same in all of them
-			context += int64(row.Prompt + row.Generated)
-		}
+	row := v.First()
+	for v.Missing(row) == 0 {
+		row = v.Next(row)
 	}
+	generated := int64(v.Progress(row).Generated) // the same in all of them
+	context := v.Context() + int64(live)          // with the tokens that are computed now
 	decodeReserved(v)
 	if ended := p.rows - live; ended > 0 {
-		v.Pad(ended, p.prompts+int64(p.rows)*int64(generated)-context)
+		v.Pad(ended, p.prompts+int64(p.rows)*generated-context)
 	}
 }
 

@@ -82,7 +82,7 @@ func (c *chaos) Schedule(v sched.View) {
 // see asks everything that may be asked, and folds the answers.
 func (c *chaos) see(v sched.View) uint64 {
 	d := digest{c.seed}
-	d.add(int64(v.Now()), int64(v.Budget()), int64(v.Seats()), int64(v.RunningLen()), int64(v.Decoding()), int64(v.Blocks()),
+	d.add(int64(v.Now()), int64(v.Budget()), int64(v.Seats()), int64(v.RunningLen()), int64(v.Decoding()), v.Context(), int64(v.Blocks()),
 		int64(v.FreeBlocks()), int64(v.LargestFree()), int64(v.Promised()), v.DecodeSteps(), v.Departures(), v.Remaining(5), v.Remaining(1<<30),
 		int64(v.BlocksFor(17)))
 	for s := v.First(); s != sched.None; s = v.Next(s) {

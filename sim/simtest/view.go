@@ -110,6 +110,16 @@ func (v view) Decoding() int {
 	return sum
 }
 
+func (v view) Context() int64 {
+	sum := int64(0)
+	for _, s := range v.running {
+		if s.decodes() {
+			sum += int64(s.computed)
+		}
+	}
+	return sum
+}
+
 func (v view) Promised() int {
 	sum := 0
 	for _, s := range v.running {
