@@ -19,7 +19,7 @@ type Term struct {
 	Row     string // origin of the constants, such as "h100-sxm gemm fp8"
 }
 
-// Explanation is where the time of a step goes.
+// Explanation is where the time of a step without drafts goes.
 type Explanation struct {
 	Terms   []Term
 	Seconds float64 // their sum
