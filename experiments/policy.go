@@ -110,6 +110,12 @@ func policies() []Policy {
 			Source: "text-generation-inference, backends/v3",
 			Engine: EngineDefaults{Synchronous: true, TokenBudget: 4096},
 		},
+		{
+			Name: "mlfq", New: newMLFQ,
+			Does:   "skip-join multi-level feedback queue: requests go down a level with each quantum of tokens; lower levels are paused, swapped or recomputed",
+			Source: "Wu et al., FastServe, 2023",
+			Engine: EngineDefaults{Synchronous: true, NoPrefixCaching: true},
+		},
 	}
 }
 

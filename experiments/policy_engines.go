@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"clifftop/model"
+	"clifftop/sim/clock"
 	"clifftop/sim/sched"
 )
 
@@ -121,4 +122,31 @@ func newTRTLLM(name string, capacity sched.Capacity, does string) Policy {
 // trtllmPool is TensorRT-LLM's rule: a part of what loading and a full step leave.
 func trtllmPool(e *Engine, _ *model.Deployment, b *model.KVBudget) float64 {
 	return e.TRTLLM.FreeGPUMemoryFraction * (b.Total - b.Weights - b.Runtime - b.Activations - b.Sampler - b.Graphs)
+}
+
+// MLFQ holds the knobs of policy mlfq. Sequences that make room go to host memory with preemption swap.
+type MLFQ struct {
+	// Quantum is the number of tokens, of the prompt and of the answer, after which a request leaves the first level.
+	Quantum int `json:"quantum" range:"[1,16777216]"`
+	// Ratio is that of the quantum of a level to the one above it.
+	Ratio int `json:"ratio" range:"[1,1000]"`
+	// Levels is their number; the last one has no quantum.
+	Levels int `json:"levels" range:"[1,64]"`
+	// Starvation is how long a request is not served before it goes up to the first level; 0 is for ever.
+	Starvation Duration `json:"starvation"`
+	// Batch is the most sequences that an iteration serves, while others are paused; null is max_num_seqs.
+	Batch *int `json:"batch" range:"[1,1048576]"`
+}
+
+func defaultMLFQ() MLFQ {
+	return MLFQ{Quantum: 256, Ratio: 2, Levels: 6, Starvation: Duration(10 * clock.Second)}
+}
+
+func newMLFQ(e *Engine) sched.Scheduler {
+	k := &e.MLFQ
+	p := &sched.MLFQ{Quantum: k.Quantum, Ratio: k.Ratio, Levels: k.Levels, Starvation: k.Starvation.Clock()}
+	if k.Batch != nil {
+		p.Batch = *k.Batch
+	}
+	return p
 }

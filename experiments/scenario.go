@@ -121,6 +121,8 @@ type Engine struct {
 	TRTLLM TRTLLM `json:"trtllm"`
 	// TGI holds the knobs of policy tgi.
 	TGI TGI `json:"tgi"`
+	// MLFQ holds the knobs of policy mlfq.
+	MLFQ MLFQ `json:"mlfq"`
 	// MaxNumQueuedReqs refuses a request when so many are in the engine, waiting or running; null is no limit.
 	MaxNumQueuedReqs *int `json:"max_num_queued_reqs" range:"[1,1000000000]"`
 	// MaxNumQueuedTokens refuses a request when so many prompt tokens are still to be computed; null is no limit.
@@ -220,6 +222,7 @@ func Default() *Scenario {
 			SGLang:               defaultSGLang(),
 			TRTLLM:               defaultTRTLLM(),
 			TGI:                  TGI{WaitingServedRatio: 0.3, MaxWaitingTokens: 20},
+			MLFQ:                 defaultMLFQ(),
 			EnablePrefixCaching:  true,
 			EnableChunkedPrefill: true,
 		},

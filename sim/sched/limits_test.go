@@ -54,6 +54,12 @@ func TestValidate(t *testing.T) {
 		{&TGI{Chunking: true}, drafts, "no drafts"},
 		{new(SGLang), drafts, "no drafts"},
 		{new(TRTLLM), drafts, "no drafts"},
+		{&MLFQ{Quantum: 1, Ratio: 1, Levels: 1}, short, ""},
+		{&MLFQ{Quantum: 1, Ratio: 1, Levels: 1}, contiguous, "paged pool"},
+		{&MLFQ{Quantum: 1, Ratio: 1, Levels: 1}, ordered, "first in, first out"},
+		{&MLFQ{Quantum: 1, Ratio: 1, Levels: 1}, with(func(l *Limits) { l.Speculative = true }), "no drafts"},
+		{&MLFQ{Quantum: 1, Ratio: 1}, engine, "levels 0 are not allowed"},
+		{&MLFQ{Quantum: 1, Ratio: 1, Levels: 1, Batch: -1}, engine, "the batch is negative"},
 		{&TGI{MaxWaitingTokens: -1}, engine, "max_waiting_tokens: -1"},
 	} {
 		err := c.policy.Validate(c.limits)

@@ -14,7 +14,8 @@ type iteration struct {
 	serials    int64       // admissions before it
 	before     []*sequence // the running batch when the composition began
 	waiting    int         // the length of the queue
-	head       *sequence   // and its head
+	head       *sequence   // its head
+	joined     int64       // and how often anybody has joined it
 	departures int64       // and the departures until then
 	preempts   bool        // somebody was taken out of the batch while composing
 	shares     []share     // in running order

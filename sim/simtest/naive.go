@@ -50,6 +50,7 @@ type naive struct {
 
 	serials     int64
 	departures  int64
+	joined      int64 // times that anybody has joined the queue
 	decodeSteps int64
 
 	inFlight     []*iteration // oldest first
@@ -186,6 +187,7 @@ func (n *naive) busy() bool {
 
 // enqueue puts s into the queue: where the order says or, without one, at its head or its tail.
 func (n *naive) enqueue(s *sequence, head bool) {
+	n.joined++
 	switch {
 	case n.cfg.Order != nil:
 		s.key = n.rank(s).Key

@@ -52,6 +52,12 @@ func Policies() []Policy {
 			}
 		}},
 		{"sglang", sglang},
+		{"mlfq", func(k *Knobs) sched.Scheduler {
+			return &sched.MLFQ{
+				Quantum: k.Int("quantum", 64, 1, 20), Ratio: k.Int("ratio", 2, 1, 4), Levels: k.Int("levels", 4, 1, 6),
+				Starvation: starvation(k), Batch: k.Int("batch", 0, 0, 6),
+			}
+		}},
 		{"trtllm", func(k *Knobs) sched.Scheduler {
 			return &sched.TRTLLM{
 				Capacity:       sched.Capacity(k.Choice("capacity", "guaranteed-no-evict", "max-utilization", "static-batch")),
@@ -76,6 +82,14 @@ func vllm(k *Knobs) sched.VLLM {
 		p.Victim = sched.LeastUrgent
 	}
 	return p
+}
+
+// starvation is the longest of some times, random or given; 0 for none.
+func starvation(k *Knobs) (longest clock.Duration) {
+	for _, d := range k.Durations("starvation", clock.Picosecond, 20*clock.Microsecond, 100*clock.Microsecond, 100*clock.Millisecond, clock.Second) {
+		longest = max(longest, d)
+	}
+	return longest
 }
 
 func sglang(k *Knobs) sched.Scheduler {

@@ -12,6 +12,7 @@ type promise struct {
 	decodes int
 	head    *sequence
 	waiting int
+	joined  int64 // times that anybody has joined the queue
 	leaves  int64
 	chunks  int
 
@@ -25,7 +26,7 @@ type promise struct {
 func (v view) keep(room bool) {
 	p := &v.naive.promise
 	now := promise{
-		decodes: v.Decoding(), waiting: len(v.waiting), leaves: v.departures, chunks: v.chunks,
+		decodes: v.Decoding(), waiting: len(v.waiting), joined: v.joined, leaves: v.departures, chunks: v.chunks,
 		blocked: v.blocked, padRows: v.it.padRows, padContext: v.it.padContext,
 	}
 	if len(v.waiting) > 0 {
@@ -54,7 +55,7 @@ func (v view) undisturbed(p *promise) bool {
 			decodes++
 		}
 	}
-	return p.leaves == v.it.departures && p.decodes == decodes && p.chunks == v.chunks && p.head == v.it.head && p.waiting == v.it.waiting
+	return p.leaves == v.it.departures && p.decodes == decodes && p.chunks == v.chunks && p.head == v.it.head && p.waiting == v.it.waiting && p.joined == v.it.joined
 }
 
 // plain says that the iteration gives every decoding sequence its token, and does nothing else.

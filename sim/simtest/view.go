@@ -27,7 +27,7 @@ func (n *naive) compose(at clock.Time) *iteration {
 	}
 	n.lift()
 	v := view{n, it, at}
-	it.before, it.waiting, it.departures = slices.Clone(n.running), len(n.waiting), n.departures
+	it.before, it.waiting, it.joined, it.departures = slices.Clone(n.running), len(n.waiting), n.joined, n.departures
 	if it.waiting > 0 {
 		it.head = v.place(0)
 	}
