@@ -337,7 +337,7 @@ func (c *Collector) Finished(rec *sim.Record) {
 	good := c.limits.good(&s)
 	if good {
 		t.good += int64(s.tokens)
-		t.goodWork += int64(r.InputTokens-rec.CachedTokens) + int64(rec.Tokens-1)
+		t.goodWork += int64(r.InputTokens-rec.CachedTokens-rec.LaterCachedTokens) + int64(rec.Tokens-1)
 	}
 	c.line.at(s.arrival).sample(&s, good)
 	if c.stages != nil {

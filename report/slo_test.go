@@ -296,7 +296,7 @@ func TestGoodputAgainstRequests(t *testing.T) {
 			if v > most {
 				continue
 			}
-			needed += float64(r.Request.InputTokens-r.CachedTokens) + gaps
+			needed += float64(r.Request.InputTokens-r.CachedTokens-r.LaterCachedTokens) + gaps
 			if in {
 				good++
 				tokens += float64(r.Tokens)

@@ -362,6 +362,9 @@ func (it *composition) Admit(place int, n int32) sched.Seq {
 		s.loaded, s.reused = 0, r.takeCached(s)
 		s.computed, s.swapped = s.reused, false
 		r.uncomputed -= int64(min(s.reused, s.rec.Request.InputTokens))
+		if s.rec.Preemptions > 0 {
+			s.rec.LaterCachedTokens += max(0, s.reused-s.reached)
+		}
 	}
 	if s.rec.Scheduled == clock.Never {
 		if r.queue.fair != nil {

@@ -154,8 +154,11 @@ type Record struct {
 	Refusal Refusal
 	// Tokens is the number of answer tokens delivered.
 	Tokens int32
-	// CachedTokens is the part of the prompt found in the prefix cache on first admission.
-	CachedTokens int32
+	// CachedTokens is the part of the prompt found in the prefix cache on first admission. LaterCachedTokens
+	// were found there after a preemption, though it had never had them: others had computed them meanwhile. All
+	// other tokens of prompt and answer, but for the last, were computed for it once and, but for the
+	// RecomputedTokens, only once.
+	CachedTokens, LaterCachedTokens int32
 	// RecomputedTokens were prefilled again after preemptions.
 	RecomputedTokens int32
 	Preemptions      int32

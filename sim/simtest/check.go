@@ -198,7 +198,7 @@ func (c *checker) tokens() {
 	for _, d := range c.t.Drops {
 		dropped += d.Tokens
 	}
-	var delivered, started, again, misses, decodes, preempted, cancelled, unforeseen int
+	var delivered, started, again, misses, later, decodes, preempted, cancelled, unforeseen int
 	var firstToLast clock.Duration
 	for i := range c.t.Records {
 		rec := &c.t.Records[i]
@@ -212,6 +212,7 @@ func (c *checker) tokens() {
 		case sim.Completed:
 			firstToLast += rec.LastToken.Sub(rec.FirstToken)
 			misses += int(rec.Request.InputTokens - rec.CachedTokens)
+			later += int(rec.LaterCachedTokens)
 			decodes += int(rec.Tokens) - 1
 			if answer, declared := lengths(c.cfg, &rec.Request); c.cfg.AsyncScheduling && answer < declared {
 				unforeseen++
@@ -228,7 +229,10 @@ func (c *checker) tokens() {
 	if cancelled == 0 {
 		c.want(dropped <= unforeseen, "tokens: %d dropped, but nobody left and %d answers ended unforeseen", dropped, unforeseen)
 		c.want(dropped > 0 || inSpans == firstToLast, "gaps: they sum to %d, but from first to last tokens it is %d", inSpans, firstToLast)
+		c.want(unforeseen > 0 || prefilled+decoded == misses-later+decodes+dropped, "tokens: %d computed, but requests need %d and %d were dropped",
+			prefilled+decoded, misses-later+decodes, dropped)
 		if preempted == 0 {
+			c.want(later == 0, "tokens: %d found after preemptions, but there were none", later)
 			c.want(prefilled == misses, "tokens: %d prefilled, but prompts miss %d", prefilled, misses)
 			c.want(computed == misses+recomputed+decodes+dropped+rejected, "tokens: %d computed, prompts miss %d, %d recomputed, %d decoded, %d rejected", computed, misses, recomputed, decodes, rejected)
 			c.want(decoded == decodes+dropped, "tokens: %d decoded, but answers need %d and %d were dropped", decoded, decodes, dropped)

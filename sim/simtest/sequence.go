@@ -30,7 +30,7 @@ type sequence struct {
 	// emissions: the serial number and the end of the iteration that gave its last token.
 	lastIteration int
 	lastEnd       clock.Time
-	// highest is the largest number of computed tokens that it ever had.
+	// highest is the largest number of computed tokens that it ever had, found ones included.
 	highest int32
 
 	// The rest is as of the last admission.

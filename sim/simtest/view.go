@@ -420,6 +420,10 @@ func (v view) Admit(i int, tokens int32) sched.Seq {
 	} else {
 		s.found, s.loaded = v.kv.admit(s, s.known()-1), 0
 		s.computed = s.found
+		if s.rec.Preemptions > 0 {
+			s.rec.LaterCachedTokens += max(0, s.found-s.highest)
+		}
+		s.highest = max(s.highest, s.found)
 	}
 	s.reserved = 0
 	if s.rec.Scheduled == clock.Never {
