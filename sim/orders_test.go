@@ -85,23 +85,3 @@ func TestOrders(t *testing.T) {
 	})
 	t.Log(seen)
 }
-
-// TestPreemption demands the same of preemption by urgency, and of every rule for the victims of vLLM's.
-func TestPreemption(t *testing.T) {
-	for _, p := range simtest.Policies() {
-		if p.Name != "preemptive" && p.Name != "vllm-variants" {
-			continue
-		}
-		paged := simtest.Policy{Name: p.Name, New: func(k *simtest.Knobs) sched.Scheduler {
-			s := p.New(k)
-			switch s := s.(type) {
-			case *sched.Preemptive:
-				s.Swap = false
-			case *sched.VLLM:
-				s.Swap, s.Admission = false, min(s.Admission, sched.FirstChunk)
-			}
-			return s
-		}}
-		t.Run(p.Name, func(t *testing.T) { simtest.Verify(t, paged) })
-	}
-}

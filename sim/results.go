@@ -137,16 +137,27 @@ func (r *Replica) complete(i int32, f *flight) {
 	case departed:
 		r.host.levels.Waiting--
 	default:
-		if r.caching {
-			r.register(s, (s.rec.Request.InputTokens+s.output-1)/r.cfg.BlockSize)
-		}
-		if r.radix != nil {
-			r.insert(s, s.rec.Request.InputTokens+s.output-1)
-		}
+		r.remember(s)
 		r.uncomputed -= s.promptLeft()
 		r.leaveRunning(i)
 	}
 	r.end(i)
+}
+
+// remember makes the cache learn what s, which is complete, has computed: all but the last token, unless it was
+// preempted and came back while that was in flight.
+func (r *Replica) remember(s *sequence) {
+	computed := s.computed
+	if s.phase == decoding {
+		computed = s.target + int32(r.cohort.steps-s.joined)
+	}
+	computed = min(computed, s.rec.Request.InputTokens+s.output-1)
+	if r.caching {
+		r.register(s, computed/r.cfg.BlockSize)
+	}
+	if r.radix != nil {
+		r.insert(s, computed)
+	}
 }
 
 // leaveQueue takes s, which was preempted, out of the queue.

@@ -67,6 +67,7 @@ func (c *chaos) Schedule(v sched.View) {
 		c.prefill(v)
 		c.disrupt(v)
 		c.admit(v)
+		c.disrupt(v)
 		if c.rand.IntN(4) == 0 {
 			v.Pad(c.rand.IntN(3), int64(c.rand.IntN(100)))
 		}

@@ -60,7 +60,7 @@ func (r *radix) done(s *sequence, tokens int32) {
 
 func (r *radix) release(s *sequence, ended bool) {
 	if ended {
-		r.done(s, int32(len(s.kv.tokens))-1)
+		r.done(s, min(int32(len(s.kv.tokens))-1, s.computed))
 	}
 	r.tree.Put(s.kv.private)
 	r.tree.Unlock(s.kv.node)
