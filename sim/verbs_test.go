@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"errors"
 	"testing"
 
 	"clifftop/sim/sched"
@@ -21,7 +22,12 @@ type fickle struct {
 	plain  bool
 }
 
-func (p *fickle) Validate(l sched.Limits) error { p.limits = l; return nil }
+func (p *fickle) Validate(l sched.Limits) error {
+	if p.limits = l; l.Speculative {
+		return errors.New("fickle: knows nothing of drafts")
+	}
+	return nil
+}
 
 func (p *fickle) Repeats(v sched.View) int {
 	if !p.plain {
