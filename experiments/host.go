@@ -39,6 +39,9 @@ func (u *Setup) swapSpace() error {
 		gb := link / 1e9
 		e.HostBandwidth = &gb
 	}
+	if e.EnablePrefixCaching {
+		return s.fault("engine.preemption", "swap does not go with prefix caching (want enable_prefix_caching: false, or recompute)")
+	}
 	block := float64(u.Memory.BlockBytes)
 	u.Config.HostBlocks = int(min(e.SwapSpace*bytesPerGiB/block, math.MaxInt32))
 	u.Config.HostFemtosPerBlock = int64(math.Round(block / link * 1e15))

@@ -236,25 +236,33 @@ func (u *Setup) policyDefaults() error {
 		return s.fault(s.firstGiven("engine.preemption", "engine.admission"), "never does not go with admission %s (want full-length)", e.Admission)
 	}
 	if !e.EnableChunkedPrefill && p.Name != "vllm" && p.Name != "preemptive" {
-		u.wholePrompts()
+		u.whole = true
 	}
 	return nil
 }
 
-// wholePrompts lets an iteration hold the longest sequence.
-func (u *Setup) wholePrompts() {
+// wholePrompts lets an iteration hold the longest sequence where prompts are not divided. Where nothing is said of
+// its length, that is the model's, or less.
+func (u *Setup) wholePrompts() error {
 	s, e := u.Scenario, &u.Scenario.Engine
+	if !u.whole {
+		return nil
+	}
 	if e.MaxModelLen == nil {
 		length := wholePromptTokens
 		if s.isGiven("engine.max_num_batched_tokens") {
 			length = e.MaxNumBatchedTokens
 		}
+		u.assumedLength = length
+		if u.Deployment != nil && u.Deployment.LLM.MaxContext > 0 {
+			length = min(length, u.Deployment.LLM.MaxContext)
+		}
 		e.MaxModelLen = &length
-		u.warn("max_model_len", "max_model_len is %d: policy %s does not divide prompts, and an iteration holds no more", length, e.Policy)
 	}
 	if !s.isGiven("engine.max_num_batched_tokens") {
 		e.MaxNumBatchedTokens = max(e.MaxNumBatchedTokens, *e.MaxModelLen)
 	}
+	return nil
 }
 
 // policyEntries are the policies for the catalogue.

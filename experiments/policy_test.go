@@ -107,3 +107,35 @@ func TestBadPolicies(t *testing.T) {
 		}
 	}
 }
+
+// TestLongestSequenceOfWholePrompts holds the default of max_model_len where prompts are not divided: the
+// model's, what the pool holds, or what an iteration has room for, whichever is least.
+func TestLongestSequenceOfWholePrompts(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		want   int
+		warned string
+	}{
+		{"{model: llama-2-7b, engine: {policy: orca}}", 4096, ""},
+		{"{model: llama-2-7b, engine: {policy: static, max_num_batched_tokens: 2048}}", 2048, "what an iteration has room for"},
+		{"{engine: {policy: vllm-v0}}", 16384, "what an iteration has room for"},
+		{"{engine: {policy: vllm-v0, num_gpu_blocks_override: 900}}", 14384, "what the KV pool holds"},
+	} {
+		s, err := Parse("s.yaml", []byte(c.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, err := s.Resolve()
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+			continue
+		}
+		text := ""
+		for _, w := range u.Warnings {
+			text += w.Text + "\n"
+		}
+		if got := *u.Scenario.Engine.MaxModelLen; got != c.want || !strings.Contains(text, c.warned) || (c.warned == "") != (text == "") {
+			t.Errorf("%s: max_model_len %d, warnings %q; want %d, %q", c.text, got, text, c.want, c.warned)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package experiments
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -32,6 +33,9 @@ type Setup struct {
 	policy  Policy
 	traffic traffic
 	oneRank bool // of several that share the attention's data
+
+	whole         bool // prompts are not divided
+	assumedLength int  // of the longest sequence, because of that; 0 if given
 }
 
 func (u *Setup) warn(code, format string, args ...any) {
@@ -52,7 +56,7 @@ func (s *Scenario) resolve(oneRank bool) (*Setup, error) {
 	u := &Setup{Scenario: &resolved, oneRank: oneRank}
 	var faults Faults
 	steps := []func() error{
-		u.policyDefaults, u.engineDefaults, u.deployment, u.memory, u.sequenceLength, u.overheads, u.stepTime, u.host, u.engine, u.trafficSource, u.measures,
+		u.policyDefaults, u.engineDefaults, u.deployment, u.wholePrompts, u.memory, u.sequenceLength, u.overheads, u.stepTime, u.host, u.engine, u.trafficSource, u.measures,
 	}
 	for _, step := range steps {
 		err := step()
@@ -191,14 +195,17 @@ func (u *Setup) sequenceLength() error {
 	length := value(asked)
 	if u.Config.NumGPUBlocks > 0 {
 		room := u.room()
-		if length > room && e.MaxModelLen != nil {
+		if length > room && e.MaxModelLen != nil && u.assumedLength == 0 {
 			return s.fault("engine.max_model_len", "%d tokens do not fit the KV pool: it holds %d, %d too few (want %d or less, or more memory)",
 				length, room, length-room, room)
 		}
 		if length > room {
-			u.warn("max_model_len", "max_model_len is %d, what the KV pool holds; the model allows %d", room, length)
+			u.warn("max_model_len", "max_model_len is %d, what the KV pool holds; the model allows %d", room, u.Deployment.LLM.MaxContext)
 			length = room
 		}
+	}
+	if length == u.assumedLength {
+		u.warn("max_model_len", "max_model_len is %d, what an iteration has room for: policy %s does not divide prompts", length, e.Policy)
 	}
 	if length < 2 {
 		return s.fault("engine.max_model_len", "the KV pool holds %d tokens (want room for 2 or more)", length)
@@ -267,9 +274,7 @@ func (u *Setup) engine() error {
 	if c.Order, err = u.order(); err != nil {
 		return s.fault("engine.order", "%v", err)
 	}
-	if e.SchedulingPolicy == "priority" && s.Workload.Trace == nil {
-		u.warn("priority", "scheduling_policy is priority, but all requests have the same one: only a trace gives them others")
-	}
+	u.judgeOrder()
 	if e.MaxNumBatchedTokens < e.MaxNumSeqs {
 		return s.fault(s.firstGiven("engine.max_num_batched_tokens", "engine.max_num_seqs"),
 			"max_num_batched_tokens %d is less than max_num_seqs %d (want as many or more)", e.MaxNumBatchedTokens, e.MaxNumSeqs)
@@ -279,8 +284,13 @@ func (u *Setup) engine() error {
 			"false needs max_num_batched_tokens %d to be at least max_model_len %d (set one of them)", e.MaxNumBatchedTokens, *e.MaxModelLen)
 	}
 	sized := u.Memory != nil || s.StepTime.Kind == "linear"
-	if !sized || u.policy.New == nil || c.Timer == nil || c.MaxModelLen == 0 {
+	swapless := e.Preemption == "swap" && e.EnablePrefixCaching
+	if !sized || u.policy.New == nil || c.Timer == nil || c.MaxModelLen == 0 || swapless {
 		return nil // reported before
+	}
+	if e.KVAllocation == "contiguous" && e.EnablePrefixCaching {
+		return s.fault(s.firstGiven("engine.kv_allocation", "engine.enable_prefix_caching", "engine.policy"),
+			"a prefix cache does not go with KV in one piece (want enable_prefix_caching: false, or kv_allocation: paged)")
 	}
 	check := *c
 	check.Scheduler = u.policy.New(e)
@@ -288,6 +298,22 @@ func (u *Setup) engine() error {
 		return s.fault("engine", "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	return nil
+}
+
+// judgeOrder warns of an order that the traffic gives nothing to go by.
+func (u *Setup) judgeOrder() {
+	s := u.Scenario
+	o := s.Engine.Order
+	traced, a := s.Workload.Trace != nil, s.Workload.Arrivals
+	closed := a != nil && slices.ContainsFunc(a.Stages, func(t Stage) bool { return t.Users != nil })
+	switch {
+	case o.Rule == "" && s.Engine.SchedulingPolicy == "priority" && !traced:
+		u.warn("priority", "scheduling_policy is priority, but all requests have the same one: only a trace gives them others")
+	case o.Rule == "priority" && !traced:
+		u.warn("priority", "order is priority, but all requests have the same one: only a trace gives them others")
+	case o.Rule == "vtc" && value(o.Clients) != "class" && value(o.Clients) != "session" && !traced && !closed:
+		u.warn("vtc", "order is vtc, but without arrivals.users all requests are one user's (clients: class or session count otherwise)")
+	}
 }
 
 // stages are the parts of the run, where the arrivals are a list.

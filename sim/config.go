@@ -154,7 +154,6 @@ func (c *Config) Validate() error {
 	want(c.MaxQueuedRequests >= 0, "max_num_queued_reqs: %d is negative", c.MaxQueuedRequests)
 	want(c.MaxQueuedTokens >= 0, "max_num_queued_tokens: %d is negative", c.MaxQueuedTokens)
 	want(c.HostBlocks >= 0 && c.HostFemtosPerBlock >= 0, "swap space: a size or a time is negative")
-	want(c.HostBlocks == 0 || !c.PrefixCaching, "swap space: KV that a prefix cache shares is not swapped")
 	want(!c.Contiguous || c.Window == Window{}, "contiguous KV: it has no charge for windowed layers")
 	want(c.HostBlocks == 0 || !c.PrefixCaching, "swap space: sequences that share a prefix cache are not swapped (turn one of them off)")
 	want(!c.Contiguous || !c.PrefixCaching, "contiguous KV: it has no prefix cache")
