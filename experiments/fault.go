@@ -91,7 +91,11 @@ func DidYouMean(written string, candidates []string) string { return didYouMean(
 func didYouMean(written string, candidates []string) string {
 	best, distance := "", len(written)/3+2
 	for _, c := range candidates {
-		if d := editDistance(strings.ToLower(written), strings.ToLower(c)); d < distance {
+		d := editDistance(strings.ToLower(written), strings.ToLower(c))
+		if len(written) >= 3 && strings.HasPrefix(strings.ToLower(c), strings.ToLower(written)) {
+			d = min(d, 1) // it was only begun
+		}
+		if d < distance {
 			best, distance = c, d
 		}
 	}

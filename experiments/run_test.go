@@ -319,6 +319,7 @@ func TestParseOver(t *testing.T) {
 		"rate=1..2:3":                "rate 1 1.5 2",
 		"engine.max_num_seqs=1..4:4": "engine.max_num_seqs 1 2 3 4",
 		"clients.timeout=1s,2s":      "clients.timeout 1s 2s",
+		"engine.order={rule: sjf, error: 1},[a,b],'c,d'": "engine.order {rule: sjf, error: 1} [a,b] 'c,d'",
 	} {
 		over, values, err := ParseOver(text)
 		if got := over + " " + strings.Join(values, " "); err != nil || got != want {

@@ -57,7 +57,7 @@ func ParseOver(s string) (over string, values []string, err error) {
 	}
 	low, rest, isRange := strings.Cut(list, "..")
 	if !isRange {
-		for v := range strings.SplitSeq(list, ",") {
+		for _, v := range splitValues(list) {
 			if v = strings.TrimSpace(v); v == "" {
 				return fault("%q has an empty value", short(s))
 			}
@@ -89,6 +89,30 @@ func ParseOver(s string) (over string, values []string, err error) {
 		}
 	}
 	return key, values, nil
+}
+
+// splitValues divides a list at its commas, but for those within the brackets or quotes of a value.
+func splitValues(list string) []string {
+	var values []string
+	start, depth, quote := 0, 0, rune(0)
+	for i, r := range list {
+		switch {
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case r == '"' || r == '\'':
+			quote = r
+		case r == '{' || r == '[':
+			depth++
+		case r == '}' || r == ']':
+			depth--
+		case r == ',' && depth <= 0:
+			values = append(values, list[start:i])
+			start = i + 1
+		}
+	}
+	return append(values, list[start:])
 }
 
 // Sweep runs a scenario once for each value and puts the results together in the order of the
