@@ -81,7 +81,8 @@ func (v *Verdict) overview(t *table) {
 	t.grid(rows, 8)
 }
 
-// details has a row for each metric of a variant that has a value and is not the same in every run.
+// details has a row for each metric of a variant that has a value and is not the same in every run. Differences and
+// their intervals are in percent of the baseline, or in the metric's unit where that is 0.
 func (v *Verdict) details(t *table, variant *Variant) {
 	runs := "one run each"
 	if n := len(v.Seeds); n > 1 {
@@ -96,19 +97,26 @@ func (v *Verdict) details(t *table, variant *Variant) {
 		if m.Difference == nil || *m.Difference == 0 && (m.CI95 == nil || *m.CI95 == [2]float64{}) {
 			continue
 		}
-		interval, verdict := "–", strings.ToUpper(m.Verdict)
+		relative := *m.Baseline != 0
+		in := func(x float64) string {
+			if relative {
+				return signed(100 * x / *m.Baseline)
+			}
+			return signed(x)
+		}
+		change, interval, verdict := in(*m.Difference), "–", strings.ToUpper(m.Verdict)
 		if m.CI95 != nil {
-			interval = fmt.Sprintf("%s to %s", signed(m.CI95[0]), signed(m.CI95[1]))
+			interval = fmt.Sprintf("%s to %s", in(m.CI95[0]), in(m.CI95[1]))
+		}
+		if relative {
+			change += " %"
+			interval = strings.Replace(interval+" %", "– %", "–", 1)
 		}
 		switch m.Verdict {
 		case NotDistinguishable:
 			verdict = "NOT DIST."
 		case Unknown:
 			verdict = "–"
-		}
-		change := signed(*m.Difference)
-		if *m.Baseline != 0 {
-			change = signed(100**m.Difference / *m.Baseline) + " %"
 		}
 		rows = append(rows, []string{v.metrics[k].title, cell(m.Baseline), cell(m.Variant), change, interval, verdict})
 	}
