@@ -111,7 +111,7 @@ func newJob(reference string, only []string, scenario *scenarioFlags, args []str
 		return &job{ref: ref, cases: []*validation.Case{c}, chosen: true}, nil
 	}
 	if len(args) > 0 || len(scenario.settings) > 0 {
-		return nil, errors.New("a scenario goes with a result of vllm bench serve; the rows of a table say themselves what ran")
+		return nil, errors.New("a scenario goes with a result of vllm bench serve, and so do flags that change one; the rows of a table say themselves what ran")
 	}
 	filter, err := validation.ParseFilter(only)
 	if err != nil {
