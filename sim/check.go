@@ -119,7 +119,8 @@ func (r *Replica) check() error {
 		return r.broken("levels %+v with %d waiting and %d running", *l, r.queue.len(), r.running)
 	}
 	if r.inFlight.n == 0 && r.promise.N == 0 && r.queue.len() > 0 {
-		return r.broken("idle while %d requests wait", r.queue.len())
+		audit{&r.it}.wrong("%d requests wait and %d run, but nothing can be scheduled", r.queue.len(), r.running)
+		return r.fault
 	}
 	for k := range r.inFlight.n {
 		if end := r.inFlight.at(k).end; end < r.now {

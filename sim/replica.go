@@ -247,7 +247,11 @@ func (r *Replica) results() {
 func (r *Replica) compose() bool {
 	it := &r.it
 	it.begin(r.batches + 1)
-	r.cfg.Scheduler.Schedule(it)
+	if r.cfg.Check {
+		audit{it}.schedule()
+	} else {
+		r.cfg.Scheduler.Schedule(it)
+	}
 	if r.fault != nil {
 		return false
 	}

@@ -18,8 +18,9 @@ func (p does) Validate(sched.Limits) error { return nil }
 func (p does) Repeats(sched.View) int      { return p.repeats }
 func (p does) Schedule(v sched.View)       { p.schedule(v) }
 
-// TestNaiveRefuses runs policies that break a rule on two requests of 4 and 5 tokens.
-func TestNaiveRefuses(t *testing.T) {
+// TestRefuses runs policies that break a rule on two requests of 4 and 5 tokens, on both engines. Only the naive one
+// knows what a policy that was not asked would have done.
+func TestRefuses(t *testing.T) {
 	for _, test := range []struct {
 		want    string
 		repeats int
@@ -52,9 +53,16 @@ func TestNaiveRefuses(t *testing.T) {
 			cfg.NumGPUBlocks = 100
 		}
 		cfg.Scheduler = does{test.does, test.repeats}
-		src := NewRequests([]workload.Request{{InputTokens: 4, OutputTokens: 4}, {InputTokens: 5, OutputTokens: 4}})
-		if err := Naive(cfg, src, &Tape{}); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("want an error with %q, got %v", test.want, err)
+		two := []workload.Request{{InputTokens: 4, OutputTokens: 4}, {InputTokens: 5, OutputTokens: 4}}
+		if err := Naive(cfg, NewRequests(two), &Tape{}); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("naive: want an error with %q, got %v", test.want, err)
+		}
+		if test.repeats > 1 {
+			continue
+		}
+		cfg.Check = true
+		if err := runEngine(cfg, NewRequests(two), &Tape{}); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("engine: want an error with %q, got %v", test.want, err)
 		}
 	}
 }
