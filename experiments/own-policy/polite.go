@@ -28,7 +28,7 @@ func (p *Polite) Schedule(v sched.View) {
 		share -= n
 	}
 	for w, ok := v.Waiting(0); ok; w, ok = v.Waiting(0) {
-		if share == 0 || v.Seats() == 0 || v.BlocksFor(w.Known)-w.Held > v.FreeBlocks() {
+		if share == 0 || v.Seats() == 0 || v.BlocksFor(v.Slots(w.Known))-w.Held > v.FreeBlocks() {
 			v.Blocked(sched.HeldByPolicy)
 			return
 		}
