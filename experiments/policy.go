@@ -1,6 +1,8 @@
 package experiments
 
 import (
+	"strings"
+
 	"clifftop/model"
 	"clifftop/sim/sched"
 )
@@ -37,6 +39,8 @@ type EngineDefaults struct {
 	Watermark float64
 	// Contiguous gives each sequence its KV in one piece.
 	Contiguous bool
+	// Reserves is for policies that set room for the longest answer aside.
+	Reserves bool
 	// Radix keeps the prefix cache by the token, in a radix tree.
 	Radix bool
 	// PoolMemory is the memory of the KV pool on a GPU, in bytes, by the engine's own rule; nil is vLLM's.
@@ -81,14 +85,14 @@ func policies() []Policy {
 			New:    func(*Engine) sched.Scheduler { return &sched.Orca{} },
 			Does:   "whole prompts beside decodes, iteration by iteration; room for the longest answer taken on admission",
 			Source: "Yu et al., Orca, OSDI 2022",
-			Engine: EngineDefaults{Synchronous: true, NoPrefixCaching: true, WholePrompts: true, Contiguous: true},
+			Engine: EngineDefaults{Synchronous: true, Reserves: true, NoPrefixCaching: true, WholePrompts: true, Contiguous: true},
 		},
 		{
 			Name:   "static",
 			New:    func(*Engine) sched.Scheduler { return &sched.Static{} },
 			Does:   "batches padded to the longest prompt that run until the longest answer has ended",
 			Source: "FasterTransformer",
-			Engine: EngineDefaults{Synchronous: true, NoPrefixCaching: true, WholePrompts: true, TokenBudget: 65_536, Contiguous: true},
+			Engine: EngineDefaults{Synchronous: true, Reserves: true, NoPrefixCaching: true, WholePrompts: true, TokenBudget: 65_536, Contiguous: true},
 		},
 		{
 			Name: "sglang", New: newSGLang,
@@ -108,7 +112,7 @@ func policies() []Policy {
 			},
 			Does:   "room for prompt and answer taken on admission; prompts in chunks beside decodes, or whole when enough of them wait",
 			Source: "text-generation-inference, backends/v3",
-			Engine: EngineDefaults{Synchronous: true, TokenBudget: 4096},
+			Engine: EngineDefaults{Synchronous: true, Reserves: true, TokenBudget: 4096},
 		},
 		{
 			Name: "mlfq", New: newMLFQ,
@@ -213,6 +217,10 @@ func (u *Setup) policyDefaults() error {
 	if d.BlockSize > 0 && !s.isGiven("engine.block_size") {
 		e.BlockSize = d.BlockSize
 	}
+	if (d.Reserves || e.admission() == sched.FullLength) && s.Workload.MaxTokens == nil {
+		u.warn("declared_lengths", "workload.max_tokens is not set, so that clients declare exactly what they will get: policy %s reserves room as if it knew the future", p.Name)
+	}
+	u.warnUnused(p.Name)
 	if d.TokenBudget > 0 && !s.isGiven("engine.max_num_batched_tokens") {
 		e.MaxNumBatchedTokens = max(d.TokenBudget, e.MaxNumSeqs)
 	}
@@ -280,4 +288,15 @@ type TGI struct {
 	WaitingServedRatio float64 `json:"waiting_served_ratio" range:"[0,1000000]"`
 	// MaxWaitingTokens is the number of iterations after which any waiting request is.
 	MaxWaitingTokens int `json:"max_waiting_tokens" range:"[1,1000000000]"`
+}
+
+// warnUnused tells of knobs that belong to another policy.
+func (u *Setup) warnUnused(policy string) {
+	for _, k := range []struct{ key, of string }{
+		{"engine.sglang", "sglang"}, {"engine.trtllm", "trtllm"}, {"engine.tgi", "tgi"}, {"engine.mlfq", "mlfq"},
+	} {
+		if u.Scenario.isGiven(k.key) && !strings.HasPrefix(policy, k.of) {
+			u.warn("unused", "%s has no effect on policy %s", k.key, policy)
+		}
+	}
 }

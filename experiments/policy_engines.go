@@ -115,7 +115,10 @@ func newTRTLLM(name string, capacity sched.Capacity, does string) Policy {
 		},
 		Does:   does,
 		Source: "TensorRT-LLM (batch_manager/capacityScheduler, microBatchScheduler)",
-		Engine: EngineDefaults{Synchronous: true, WholeByDefault: true, BlockSize: 32, PoolMemory: trtllmPool},
+		Engine: EngineDefaults{
+			Synchronous: true, WholeByDefault: true, BlockSize: 32, PoolMemory: trtllmPool,
+			Reserves: capacity != sched.MaxUtilization,
+		},
 	}
 }
 

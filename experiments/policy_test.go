@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -132,10 +133,48 @@ func TestLongestSequenceOfWholePrompts(t *testing.T) {
 		}
 		text := ""
 		for _, w := range u.Warnings {
-			text += w.Text + "\n"
+			if w.Code == "max_model_len" {
+				text += w.Text + "\n"
+			}
 		}
 		if got := *u.Scenario.Engine.MaxModelLen; got != c.want || !strings.Contains(text, c.warned) || (c.warned == "") != (text == "") {
 			t.Errorf("%s: max_model_len %d, warnings %q; want %d, %q", c.text, got, text, c.want, c.warned)
+		}
+	}
+}
+
+// TestPolicyWarnings tells of knobs without effect, and of policies that reserve what clients declare where clients
+// declare the truth.
+func TestPolicyWarnings(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want []string
+	}{
+		{"{engine: {policy: vllm}}", nil},
+		{"{engine: {policy: orca}}", []string{"declared_lengths"}},
+		{"{engine: {policy: trtllm-guaranteed-no-evict}}", []string{"declared_lengths"}},
+		{"{engine: {policy: trtllm-max-utilization}}", nil},
+		{"{engine: {policy: tgi, tgi: {max_waiting_tokens: 5}}, workload: {max_tokens: 900}}", nil},
+		{"{engine: {preemption: never}}", []string{"declared_lengths"}},
+		{"{engine: {sglang: {schedule_policy: lpm}, mlfq: {quantum: 9}}}", []string{"unused", "unused"}},
+	} {
+		s, err := Parse("s.yaml", []byte(c.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, err := s.Resolve()
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+			continue
+		}
+		var codes []string
+		for _, w := range u.Warnings {
+			if w.Code == "declared_lengths" || w.Code == "unused" {
+				codes = append(codes, w.Code)
+			}
+		}
+		if !slices.Equal(codes, c.want) {
+			t.Errorf("%s: warnings %v, want %v", c.text, codes, c.want)
 		}
 	}
 }

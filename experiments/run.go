@@ -127,6 +127,7 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	res.Summary.Scenario = u.Scenario
 	res.Summary.Seed = u.Scenario.Run.Seed
 	res.Summary.Accuracy = u.accuracy()
+	res.Summary.Accuracy.Unsteady(res.Summary.Window.Stationary)
 	return res, runErr
 }
 

@@ -36,3 +36,13 @@ func (a *Accuracy) String() string {
 	}
 	return fmt.Sprintf("%s (%s)", strings.Join(parts, ", "), a.Scope)
 }
+
+// Unsteady notes that the system did not keep up, where it did not: runs of that kind are not among those that the errors
+// are of, and a queue adds the error of every iteration up.
+func (a *Accuracy) Unsteady(stationary *bool) {
+	if a == nil || stationary == nil || *stationary || a.Runs == 0 {
+		return
+	}
+	a.Exact = false
+	a.Scope += "; not of overloaded ones, whose waiting times are off by much more"
+}
