@@ -140,31 +140,39 @@ func share(u sim.Uint128, part, whole uint64) sim.Uint128 {
 	return sim.Uint128{Hi: qhi, Lo: qlo}.Mul(part).Add(sim.Uint128{Lo: rest})
 }
 
-// iterationAcross counts one iteration that begins in the remembered bucket and ends in a later one.
+// iterationAcross counts one iteration that begins in the remembered bucket and ends in a later one. What goes to the
+// buckets before an edge is the part of the whole up to there, rounded down once; so it does not depend on
+// the edges between, which widths of buckets decide.
 func (c *Collector) iterationAcross(s *sim.Span) {
-	whole := s.First
-	left, blocks, empty, rest := whole, s.BlockFemtos, s.EmptyFemtos, lost(s)
+	whole, losses := uint64(s.First), lost(s)
+	var done uint64 // of the iteration's time, and what was counted by then
+	var blocks, empty sim.Uint128
+	counted := losses
+	clear(counted[:])
 	at, remainder, end := s.Start, s.Remainder, s.End(1)
 	for end > c.span.end {
 		b := &c.line.buckets[c.span.i]
 		part := int64(c.span.end-at)*clock.FemtosPerPico - remainder
 		add(&b.busy, part)
-		kv, vacant := share(blocks, uint64(part), uint64(left)), share(empty, uint64(part), uint64(left))
-		b.hold(kv, vacant)
-		blocks, empty = blocks.Sub(kv), empty.Sub(vacant)
-		var here [losses]int64
-		for i := range rest {
-			here[i] = int64(share(sim.Uint128{Lo: uint64(rest[i])}, uint64(part), uint64(left)).Lo)
-			rest[i] -= here[i]
+		done += uint64(part)
+		kv, vacant := share(s.BlockFemtos, done, whole), share(s.EmptyFemtos, done, whole)
+		b.hold(kv.Sub(blocks), vacant.Sub(empty))
+		blocks, empty = kv, vacant
+		here := losses
+		for i := range here {
+			upTo := int64(share(sim.Uint128{Lo: uint64(losses[i])}, done, whole).Lo)
+			here[i], counted[i] = upTo-counted[i], upTo
 		}
 		b.lose(here)
-		left -= part
 		at, remainder = c.span.end, 0
 		c.span.move(&c.line, at)
 	}
+	for i := range losses {
+		losses[i] -= counted[i]
+	}
 	b := &c.line.buckets[c.span.i]
-	add(&b.busy, left)
-	b.hold(blocks, empty)
-	b.lose(rest)
+	add(&b.busy, int64(whole-done))
+	b.hold(s.BlockFemtos.Sub(blocks), s.EmptyFemtos.Sub(empty))
+	b.lose(losses)
 	c.produced(b, &c.line.detail[c.span.i].itl, s)
 }
