@@ -1,0 +1,102 @@
+package sim
+
+import "clifftop/sim/clock"
+
+// A promise is a run of like iterations that can be cut: how long it lasts, where it ends, what cuts it.
+
+// cut makes the first boundary at or after t the next one.
+func (r *Replica) cut(t clock.Time) {
+	switch {
+	case r.answered:
+	case r.inFlight.n == 0 && r.promise.N == 0:
+		r.next = min(r.next, t)
+	case r.promise.N > 1:
+		// Iteration k ≥ 1 is composed when iteration k-depth ends.
+		ended := r.promise.FirstEndAtOrAfter(t)
+		r.promise.N = min(max(ended+r.depth-1, 1), r.promise.N)
+		r.next = r.promiseEnd()
+	}
+}
+
+// promiseEnd is the boundary at which the promise is used up, or, before it, that at which the
+// iteration in flight ahead of it has results.
+func (r *Replica) promiseEnd() clock.Time {
+	if r.interrupted() {
+		return r.inFlight.at(0).end
+	}
+	return r.promise.End(r.promise.N + 1 - r.depth)
+}
+
+// interrupted reports whether results are due while the promise goes on: those of the iteration in
+// flight ahead of it, at the boundary where the promise's second iteration is composed.
+func (r *Replica) interrupted() bool {
+	return r.promise.N > 1 && r.inFlight.n > 0 && r.inFlight.at(0).eventful()
+}
+
+// interlude processes results that leave the promise as it is.
+func (r *Replica) interlude() {
+	f := r.inFlight.at(0)
+	used := r.used()
+	r.process(f)
+	r.released = used - r.used()
+	r.answered = false
+	f.clear()
+	r.next = r.promiseEnd()
+}
+
+// stop commits the promised iterations that are composed before the instant at.
+func (r *Replica) stop(at clock.Time) {
+	if r.promise.N > 0 {
+		r.cut(at)
+		r.commit()
+	}
+}
+
+// repeatable reports whether the iteration just composed would be composed again and again.
+func (r *Replica) repeatable() bool {
+	if !r.it.plain() || r.inFlight.n < r.depth-1 || r.maxSpan == 1 || r.cohort.growing > 0 {
+		return false
+	}
+	if r.inFlight.n == 0 {
+		return true
+	}
+	// Results of the iteration ahead change nothing for the cohort, unless somebody waits for the
+	// room that they leave, or reads blocks that they share.
+	f := r.inFlight.at(0)
+	return !f.partial && len(f.lasts) == 0 &&
+		(len(f.finishes) == 0 || r.queue.len() == 0 && r.shared() == 0) &&
+		len(f.computed) == 0 // or they enter the tree meanwhile
+}
+
+// horizon is the number of iterations, at most n, that will be like the one just composed.
+func (r *Replica) horizon(n int) int {
+	c := &r.cohort
+	n = min(n, r.maxSpan, r.cfg.Scheduler.Repeats(&r.it))
+	if r.it.asked && r.inFlight.n > 0 && len(r.inFlight.at(0).finishes) > 0 {
+		return 1 // the policy may do otherwise when they have left
+	}
+	n = int(min(int64(n), r.nextFinish()-c.steps+1, r.nextRefile()-c.steps+1))
+	if n > 1 {
+		free := r.free()
+		if r.holes != nil {
+			free = 0 // nobody grows out of a hole
+		}
+		n = 1 + c.takes.within(c.steps, free, n-1)
+	}
+	if n > 1 && r.queue.fair != nil {
+		n = r.queue.fair.sameHead(n)
+	}
+	return clock.CapN(r.promise.First, r.promise.Slope, n)
+}
+
+// nextFinish is the step at which the next member of the cohort issues its last token.
+func (r *Replica) nextFinish() int64 {
+	h := &r.cohort.ends
+	for {
+		top := &(*h)[0]
+		if s := r.seq(top.ref); s.phase == decoding && s.serial == top.tie && s.ends == top.key {
+			return top.key
+		}
+		h.pop()
+	}
+}
