@@ -146,7 +146,7 @@ func (m metric) difference(base, variant []float64, random bool) MetricDiff {
 	for i := range base {
 		differences[i] = variant[i] - base[i]
 	}
-	d.Baseline, d.Variant, d.Difference = known(stat.Mean(base, nil)), known(stat.Mean(variant, nil)), known(stat.Mean(differences, nil))
+	d.Baseline, d.Variant, d.Difference = number(stat.Mean(base, nil)), number(stat.Mean(variant, nil)), number(stat.Mean(differences, nil))
 	n := float64(len(base))
 	if d.Difference == nil || n < 2 || !random {
 		return d
@@ -163,12 +163,4 @@ func (m metric) difference(base, variant []float64, random bool) MetricDiff {
 		d.Verdict = Fail
 	}
 	return d
-}
-
-// known is nil for what is not a number.
-func known(x float64) *float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil
-	}
-	return &x
 }

@@ -62,7 +62,7 @@ func (v *Verdict) overview(t *table) {
 		head = append(head, c.title)
 		for k, m := range v.metrics {
 			if m.path == c.path {
-				base = append(base, cell(known(v.baseline[k])))
+				base = append(base, cell(number(v.baseline[k])))
 			}
 		}
 	}

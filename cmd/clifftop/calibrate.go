@@ -38,9 +38,6 @@ perhaps prefill_cached; the scenario says which model runs on which GPU.`,
 			if err := output.validate(); err != nil {
 				return err
 			}
-			if options.Jobs < 0 {
-				return fmt.Errorf("--jobs: %d is not allowed (want 1 or more, or 0 for one for each processor)", options.Jobs)
-			}
 			if ext := filepath.Ext(record); record != "" && ext != ".yaml" && ext != ".yml" {
 				return fmt.Errorf("--record: %s is not a name that a scenario can give (want one that ends in .yaml)", record)
 			}
@@ -52,8 +49,15 @@ perhaps prefill_cached; the scenario says which model runs on which GPU.`,
 				return errors.New("--reference or --steps is missing (want a file of measured runs or iterations)\nhint: clifftop calibrate --help tells their columns")
 			case reference != "" && steps != "":
 				return errors.New("--reference and --steps are given together (want one)")
-			case steps != "" && len(only) > 0:
-				return errors.New("--only chooses measured runs, and --steps has iterations")
+			case steps != "" && (len(only) > 0 || options.ByGPU):
+				return errors.New("--only and --by-gpu choose among measured runs, and --steps has iterations")
+			case options.ByGPU && record != "":
+				return errors.New("--record is of one GPU, and --by-gpu takes runs of several")
+			}
+			if record != "" { // before the work is done
+				if _, err := os.Stat(filepath.Dir(record)); err != nil {
+					return fmt.Errorf("--record: %s: %s", record, cause(err))
+				}
 			}
 			bar := newProgress(c.ErrOrStderr(), &output, "fitting")
 			if bar != nil {
@@ -89,7 +93,7 @@ perhaps prefill_cached; the scenario says which model runs on which GPU.`,
 	flags.StringSliceVar(&options.Fit, "fit", nil, "fit these `CONSTANTS` only, with commas between: "+strings.Join(parameterNames(), ", "))
 	flags.BoolVar(&options.ByGPU, "by-gpu", false, "take runs of several GPUs, fit what belongs to the host, and leave a GPU's runs out together")
 	flags.StringVar(&record, "record", "", "write the GPU's record into `FILE`, for scenarios to name at gpu")
-	flags.IntVarP(&options.Jobs, "jobs", "j", 0, "`N` runs at a time (default one for each processor); changes no result")
+	output.registerJobs(c, &options.Jobs)
 	return c
 }
 

@@ -32,9 +32,6 @@ numbers, and say what differs by more than chance. The first is the baseline.`,
 			if c.Flags().Changed("replications") && options.Replications < 1 {
 				return fmt.Errorf("--replications: %d is not allowed (want 1 or more)", options.Replications)
 			}
-			if options.Jobs < 0 {
-				return fmt.Errorf("--jobs: %d is not allowed (want 1 or more, or 0 for one for each processor)", options.Jobs)
-			}
 			variants, err := variantsOf(&scenario, args, vary)
 			if err != nil {
 				return err
@@ -49,7 +46,7 @@ numbers, and say what differs by more than chance. The first is the baseline.`,
 	flags.StringVarP(&output.out, "out", "o", "", "write verdict.json and verdict.csv into `DIR`")
 	flags.StringVar(&vary, "vary", "", "compare values of a key: `KEY=V1,V2,...`; the first is the baseline")
 	flags.IntVarP(&options.Replications, "replications", "n", 5, "`N` runs of each, with random numbers that all share")
-	flags.IntVarP(&options.Jobs, "jobs", "j", 0, "`N` runs at a time (default one for each processor); changes no result")
+	output.registerJobs(c, &options.Jobs)
 	return c
 }
 

@@ -101,6 +101,7 @@ type outputFlags struct {
 	out, format, progress string
 	quiet, check          bool
 	runs                  bool // the command simulates
+	jobs                  *int // runs at a time; nil for commands with one run
 	formats               []string
 }
 
@@ -122,7 +123,16 @@ func (f *outputFlags) registerRun(c *cobra.Command) {
 	_ = c.RegisterFlagCompletionFunc("progress", cobra.FixedCompletions([]string{"auto", "plain", "off"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
+// registerJobs adds the flag of commands that simulate several runs.
+func (f *outputFlags) registerJobs(c *cobra.Command, jobs *int) {
+	f.jobs = jobs
+	c.Flags().IntVarP(jobs, "jobs", "j", 0, "`N` runs at a time (default one for each processor); changes no result")
+}
+
 func (f *outputFlags) validate() error {
+	if f.jobs != nil && *f.jobs < 0 {
+		return fmt.Errorf("--jobs: %d is not allowed (want 1 or more, or 0 for one for each processor)", *f.jobs)
+	}
 	if !slices.Contains(f.formats, f.format) {
 		return fmt.Errorf("--format: %q is not known (want %s)", f.format, strings.Join(f.formats, ", "))
 	}

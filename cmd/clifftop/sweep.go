@@ -34,9 +34,6 @@ where the system saturates and takes loads from near idle to beyond that.`,
 			if err := output.validate(); err != nil {
 				return err
 			}
-			if options.Jobs < 0 {
-				return fmt.Errorf("--jobs: %d is not allowed (want 1 or more, or 0 for one for each processor)", options.Jobs)
-			}
 			const maxPoints = 10_000
 			if options.Points < 0 || options.Points > maxPoints {
 				return fmt.Errorf("--points: %d is not allowed (want 1 to %d, or 0 for the default)", options.Points, maxPoints)
@@ -71,7 +68,7 @@ where the system saturates and takes loads from near idle to beyond that.`,
 	flags.StringVar(&over, "over", "", "what to vary: `KEY[=VALUES]`, where KEY is rate, users or any key, and VALUES are V1,V2,... or LO..HI:N")
 	_ = c.RegisterFlagCompletionFunc("over", cobra.FixedCompletions([]string{experiments.RateKey, experiments.UsersKey}, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
 	flags.IntVar(&options.Points, "points", 0, "`N` loads where none are given (default 14)")
-	flags.IntVarP(&options.Jobs, "jobs", "j", 0, "`N` runs at a time (default one for each processor); changes no result")
+	output.registerJobs(c, &options.Jobs)
 	return c
 }
 

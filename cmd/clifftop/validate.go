@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -47,9 +48,6 @@ does not know, such as the GPU; model, arrivals and lengths are the result's unl
 			if err := output.validate(); err != nil {
 				return err
 			}
-			if options.Jobs < 0 {
-				return fmt.Errorf("--jobs: %d is not allowed (want 1 or more, or 0 for one for each processor)", options.Jobs)
-			}
 			if reference == "" {
 				reference = os.Getenv(referenceVariable)
 			}
@@ -78,7 +76,7 @@ does not know, such as the GPU; model, arrivals and lengths are the result's unl
 	flags.StringArrayVar(&only, "only", nil, "only rows where `KEY=VALUE`, or whose run_id has a part or pattern; may be repeated")
 	flags.BoolVar(&ablate, "ablate", false, "take the parts of the model away one by one, and compare the errors over open-loop rows, or those of --only")
 	flags.StringVarP(&output.out, "out", "o", "", "write validate.csv, validate.json, accuracy.yaml, which is what run and sweep quote, and a picture, parity.png and parity.svg, into `DIR`")
-	flags.IntVarP(&options.Jobs, "jobs", "j", 0, "`N` runs at a time (default one for each processor); changes no result")
+	output.registerJobs(c, &options.Jobs)
 	return c
 }
 
@@ -193,6 +191,9 @@ func (j *job) run(c *cobra.Command, output *outputFlags, options validation.Opti
 		if !output.quiet {
 			fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote validate.csv, validate.json and parity.png into %s\n", dir.path)
 		}
+	}
+	if printErr == nil && !slices.ContainsFunc(result.Rows, func(r validation.Result) bool { return r.Status == validation.Scored }) {
+		return failed(errors.New("no row could be scored: the reasons stand with the rows"))
 	}
 	return failed(printErr)
 }

@@ -39,7 +39,7 @@ func resolve(t *testing.T, text string) *experiments.Setup {
 func TestSteps(t *testing.T) {
 	u := resolve(t, "{model: llama-3.1-8b, gpu: a100-80gb-sxm}")
 	own := *u.Deployment
-	apply(&own.GPU, slower())
+	slower().Correct(&own.GPU)
 	timer, err := model.NewKernels(&own, u.KernelOptions())
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ workload:
 run: {requests: 300}
 `, rate))
 		own := *u.Deployment
-		apply(&own.GPU, slower())
+		slower().Correct(&own.GPU)
 		timer, err := model.NewKernels(&own, u.KernelOptions())
 		if err != nil {
 			t.Fatal(err)

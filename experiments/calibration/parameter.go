@@ -3,8 +3,9 @@ package calibration
 import (
 	"fmt"
 	"math"
+	"strings"
 
-	"clifftop/model"
+	"clifftop/experiments"
 	"clifftop/model/catalog"
 )
 
@@ -64,7 +65,11 @@ func Choose(names []string, moe, runs bool) ([]Parameter, error) {
 			for _, p := range all {
 				known = append(known, p.Name)
 			}
-			return nil, fmt.Errorf("--fit: %q is not known (want some of %v)", name, known)
+			hint := experiments.DidYouMean(name, known)
+			if hint != "" {
+				hint = "\nhint: " + hint
+			}
+			return nil, fmt.Errorf("--fit: %q is not known (want some of %s)%s", name, strings.Join(known, ", "), hint)
 		}
 	}
 	return chosen, nil
@@ -93,13 +98,4 @@ func record(base string, parameters []Parameter, x []float64, frontend float64) 
 		p.set(r, &v)
 	}
 	return r
-}
-
-// apply corrects a GPU by a record.
-func apply(g *model.GPU, r *catalog.CalibratedRecord) {
-	a := r.Adjustment()
-	g.Kernels = g.Kernels.Adjusted(a)
-	if g.Tables != (model.KernelConstants{}) {
-		g.Tables = g.Tables.Adjusted(a)
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"clifftop/experiments"
+	"clifftop/experiments/validation"
 	"clifftop/model/catalog"
 )
 
@@ -110,21 +111,16 @@ func (p *problem) result(f *fit, gpu string, frontend float64, names []string, s
 				before, after, left = append(before, n.Before), append(after, n.After), append(left, n.LeftOut)
 			}
 		}
-		e.Before, e.After, e.LeftOut = size(before), size(after), size(left)
+		e.Before, e.After, e.LeftOut = size(m, before), size(m, after), size(m, left)
 		r.Errors = append(r.Errors, e)
 	}
 	return r
 }
 
-func size(errors []float64) Size {
-	sizes, mean := make([]float64, len(errors)), 0.0
-	for i, e := range errors {
-		sizes[i] = math.Abs(e)
-		mean += sizes[i] / float64(len(errors))
-	}
-	slices.Sort(sizes)
-	n := len(sizes)
-	return Size{Median: (sizes[(n-1)/2] + sizes[n/2]) / 2, Mean: mean}
+// size is that of errors, of which there are some.
+func size(metric string, errors []float64) Size {
+	s := validation.NewSpread(metric, errors)
+	return Size{Median: *s.Median, Mean: *s.Mean}
 }
 
 // WriteRecord writes the GPU's record under a name, for scenarios to name at gpu. Values are rounded to four digits.

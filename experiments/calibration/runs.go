@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"clifftop/experiments/validation"
-	"clifftop/model"
 )
 
 // Spreads of measured runs, as fractions: repeated runs differ by about 1 % in the time per token and 2 to 5 % in the time
@@ -40,7 +39,7 @@ func FitRuns(ctx context.Context, ref *validation.Reference, cases []*validation
 		if f := rec.Calibration.FrontendMilliseconds; f != nil {
 			delay = *f / 1e3
 		}
-		list, err := validation.Corrected(cases, func(g *model.GPU) { apply(g, rec) }, delay)
+		list, err := validation.Corrected(cases, rec.Correct, delay)
 		if err != nil {
 			return nil, err
 		}

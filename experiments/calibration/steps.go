@@ -99,7 +99,7 @@ func FitSteps(ctx context.Context, name string, u *experiments.Setup, steps []St
 	}
 	p.residuals = func(_ context.Context, x []float64) ([]float64, error) {
 		own := *d
-		apply(&own.GPU, record(d.GPU.Name, parameters, x, 0))
+		record(d.GPU.Name, parameters, x, 0).Correct(&own.GPU)
 		timer, err := model.NewKernels(&own, u.KernelOptions())
 		if err != nil {
 			return nil, err

@@ -17,8 +17,8 @@ type Spread struct {
 	Bias   *float64 `json:"bias"`
 }
 
-// spread sums errors up.
-func spread(metric string, errors []float64) Spread {
+// NewSpread sums errors up.
+func NewSpread(metric string, errors []float64) Spread {
 	s := Spread{Metric: metric, N: len(errors)}
 	if s.N == 0 {
 		return s
@@ -116,7 +116,7 @@ func spreads(rows []*Result) []Spread {
 			}
 		}
 		if len(errors) > 0 {
-			list = append(list, spread(m.Name, errors))
+			list = append(list, NewSpread(m.Name, errors))
 		}
 	}
 	return list
@@ -216,8 +216,8 @@ func overCells(cells []Cell) []Spread {
 		if len(medians) == 0 {
 			continue
 		}
-		s := spread(m.Name, medians)
-		s.Bias = spread(m.Name, biases).Bias
+		s := NewSpread(m.Name, medians)
+		s.Bias = NewSpread(m.Name, biases).Bias
 		list = append(list, s)
 	}
 	return list

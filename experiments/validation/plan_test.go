@@ -183,11 +183,11 @@ func TestFilter(t *testing.T) {
 }
 
 func TestSpread(t *testing.T) {
-	s := spread("x", []float64{-0.1, 0.2, 0.3, -0.4})
+	s := NewSpread("x", []float64{-0.1, 0.2, 0.3, -0.4})
 	if s.N != 4 || math.Abs(*s.Median-0.25) > 1e-12 || math.Abs(*s.Mean-0.25) > 1e-12 || math.Abs(*s.Bias) > 1e-12 {
 		t.Errorf("%+v", s)
 	}
-	if s := spread("x", nil); s.Median != nil {
+	if s := NewSpread("x", nil); s.Median != nil {
 		t.Error("a median of nothing")
 	}
 }

@@ -43,8 +43,16 @@ func (r *CalibratedRecord) Write(w io.Writer) error {
 	return err
 }
 
-// Adjustment is what the record changes of the constants.
-func (r *CalibratedRecord) Adjustment() model.Adjustment {
+// Correct changes the constants of a GPU as the record says.
+func (r *CalibratedRecord) Correct(g *model.GPU) {
+	a := r.adjustment()
+	g.Kernels = g.Kernels.Adjusted(a)
+	if g.Tables != (model.KernelConstants{}) {
+		g.Tables = g.Tables.Adjusted(a)
+	}
+}
+
+func (r *CalibratedRecord) adjustment() model.Adjustment {
 	c := &r.Calibration
 	of := func(p *float64) float64 {
 		if p == nil {
@@ -71,11 +79,7 @@ func readCalibrated(file string, data []byte) (model.GPU, error) {
 	if err := r.validate(); err != nil {
 		return g, fmt.Errorf("%s: %s", file, oneLine(err))
 	}
-	a := r.Adjustment()
-	g.Kernels = g.Kernels.Adjusted(a)
-	if g.Tables != (model.KernelConstants{}) {
-		g.Tables = g.Tables.Adjusted(a)
-	}
+	r.Correct(&g)
 	if f := r.Calibration.FrontendMilliseconds; f != nil {
 		g.FrontendSeconds = *f / 1e3
 	}
