@@ -27,30 +27,31 @@ type Order struct {
 	TokenTime *Duration `json:"token_time,omitempty" range:"[0,1]"`
 	// Clients says whom vtc counts the service of: users of a closed loop, classes or sessions.
 	Clients *string `json:"clients,omitempty" one:"user class session"`
-	// Ageing lets nobody starve: each such time of waiting counts as much as one token, one priority or, for
-	// deadlines, one picosecond less.
+	// Ageing lets nobody starve: each such time of waiting counts as much as one token, or one priority, less.
 	Ageing *Duration `json:"ageing,omitempty" range:"(0,3600]"`
 }
 
 // orderRules are the rules, with the options of each.
-var orderRules = map[string]variantKeys{
-	"":            {nil, []string{"rule"}},
-	"fcfs":        {nil, nil},
-	"priority":    {nil, []string{"ageing"}},
-	"sjf":         {nil, []string{"size", "answer_weight", "error", "ageing"}},
-	"srpt":        {nil, []string{"size", "answer_weight", "error", "ageing"}},
-	"ljf":         {nil, []string{"size", "answer_weight", "error", "ageing"}},
-	"edf":         {[]string{"within"}, nil},
-	"least-slack": {[]string{"within", "token_time"}, []string{"size", "answer_weight", "error"}},
-	"vtc":         {nil, []string{"clients"}},
+func orderRules() map[string]variantKeys {
+	return map[string]variantKeys{
+		"":            {nil, []string{"rule"}},
+		"fcfs":        {nil, nil},
+		"priority":    {nil, []string{"ageing"}},
+		"sjf":         {nil, []string{"size", "answer_weight", "error", "ageing"}},
+		"srpt":        {nil, []string{"size", "answer_weight", "error", "ageing"}},
+		"ljf":         {nil, []string{"size", "answer_weight", "error", "ageing"}},
+		"edf":         {[]string{"within"}, nil},
+		"least-slack": {[]string{"within", "token_time"}, []string{"size", "answer_weight", "error"}},
+		"vtc":         {nil, []string{"clients"}},
+	}
 }
 
-func (o *Order) variants() (string, map[string]variantKeys) { return "rule", orderRules }
+func (o *Order) variants() (string, map[string]variantKeys) { return "rule", orderRules() }
 
 // orderOptions is Order without its short form.
 type orderOptions Order
 
-func (o *orderOptions) variants() (string, map[string]variantKeys) { return "rule", orderRules }
+func (o *orderOptions) variants() (string, map[string]variantKeys) { return "rule", orderRules() }
 
 func (o *Order) decode(d *decoder, n *node, key string) {
 	switch n.kind {

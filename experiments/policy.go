@@ -211,20 +211,21 @@ func (u *Setup) policyDefaults() error {
 	if d.Synchronous && e.AsyncScheduling == Auto {
 		e.AsyncScheduling = Off
 	}
+	usual := &Default().Engine // a program may have set a knob that no file gives
 	if d.NoPrefixCaching && !s.isGiven("engine.enable_prefix_caching") {
 		e.EnablePrefixCaching = false
 	}
-	if d.BlockSize > 0 && !s.isGiven("engine.block_size") {
+	if d.BlockSize > 0 && !s.isGiven("engine.block_size") && e.BlockSize == usual.BlockSize {
 		e.BlockSize = d.BlockSize
 	}
 	if (d.Reserves || e.admission() == sched.FullLength) && s.Workload.MaxTokens == nil {
 		u.warn("declared_lengths", "workload.max_tokens is not set, so that clients declare exactly what they will get: policy %s reserves room as if it knew the future", p.Name)
 	}
 	u.warnUnused(p.Name)
-	if d.TokenBudget > 0 && !s.isGiven("engine.max_num_batched_tokens") {
+	if d.TokenBudget > 0 && !s.isGiven("engine.max_num_batched_tokens") && e.MaxNumBatchedTokens == usual.MaxNumBatchedTokens {
 		e.MaxNumBatchedTokens = max(d.TokenBudget, e.MaxNumSeqs)
 	}
-	if !s.isGiven("engine.watermark") {
+	if !s.isGiven("engine.watermark") && e.Watermark == usual.Watermark {
 		e.Watermark = d.Watermark
 	}
 	if e.KVAllocation == "auto" {
@@ -292,11 +293,18 @@ type TGI struct {
 
 // warnUnused tells of knobs that belong to another policy.
 func (u *Setup) warnUnused(policy string) {
-	for _, k := range []struct{ key, of string }{
-		{"engine.sglang", "sglang"}, {"engine.trtllm", "trtllm"}, {"engine.tgi", "tgi"}, {"engine.mlfq", "mlfq"},
+	e := &u.Scenario.Engine
+	for _, k := range []struct {
+		of      string
+		changed bool
+	}{
+		{"sglang", e.SGLang != defaultSGLang()}, {"trtllm", e.TRTLLM != defaultTRTLLM()},
+		{"tgi", e.TGI != defaultTGI()}, {"mlfq", e.MLFQ != defaultMLFQ()},
 	} {
-		if u.Scenario.isGiven(k.key) && !strings.HasPrefix(policy, k.of) {
-			u.warn("unused", "%s has no effect on policy %s", k.key, policy)
+		if k.changed && !strings.HasPrefix(policy, k.of) {
+			u.warn("unused", "engine.%s has no effect on policy %s", k.of, policy)
 		}
 	}
 }
+
+func defaultTGI() TGI { return TGI{WaitingServedRatio: 0.3, MaxWaitingTokens: 20} }

@@ -157,6 +157,7 @@ func TestPolicyWarnings(t *testing.T) {
 		{"{engine: {policy: tgi, tgi: {max_waiting_tokens: 5}}, workload: {max_tokens: 900}}", nil},
 		{"{engine: {preemption: never}}", []string{"declared_lengths"}},
 		{"{engine: {sglang: {schedule_policy: lpm}, mlfq: {quantum: 9}}}", []string{"unused", "unused"}},
+		{"{engine: {sglang: {schedule_policy: fcfs}, mlfq: {quantum: 256}}}", nil}, // as in a resolved scenario
 	} {
 		s, err := Parse("s.yaml", []byte(c.text))
 		if err != nil {
@@ -176,5 +177,19 @@ func TestPolicyWarnings(t *testing.T) {
 		if !slices.Equal(codes, c.want) {
 			t.Errorf("%s: warnings %v, want %v", c.text, codes, c.want)
 		}
+	}
+}
+
+// TestPolicyDefaultsRespectPrograms keeps what a program sets without a file.
+func TestPolicyDefaultsRespectPrograms(t *testing.T) {
+	s := Default()
+	s.Engine.Watermark, s.Engine.BlockSize = 0.2, 8
+	s.Engine.Policy = "trtllm-max-utilization"
+	u, err := s.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := u.Scenario.Engine; e.Watermark != 0.2 || e.BlockSize != 8 {
+		t.Errorf("watermark %v and block_size %d, want 0.2 and 8", e.Watermark, e.BlockSize)
 	}
 }

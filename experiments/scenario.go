@@ -221,7 +221,7 @@ func Default() *Scenario {
 			KVAllocation:         "auto",
 			SGLang:               defaultSGLang(),
 			TRTLLM:               defaultTRTLLM(),
-			TGI:                  TGI{WaitingServedRatio: 0.3, MaxWaitingTokens: 20},
+			TGI:                  defaultTGI(),
 			MLFQ:                 defaultMLFQ(),
 			EnablePrefixCaching:  true,
 			EnableChunkedPrefill: true,

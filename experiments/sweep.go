@@ -5,12 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"clifftop/report"
 )
@@ -369,32 +365,12 @@ func pointValue(v string) (float64, bool) {
 // that were not run to their end are nil, and the error says why.
 func runAll(ctx context.Context, setups []*Setup, o SweepOptions) ([]*report.Summary, error) {
 	results := make([]*report.Summary, len(setups))
-	jobs := o.Jobs
-	if jobs <= 0 {
-		jobs = runtime.GOMAXPROCS(0)
-	}
-	runs, ctx := errgroup.WithContext(ctx)
-	runs.SetLimit(jobs)
-	var mu sync.Mutex
-	finished := 0
-	for i, u := range setups {
-		runs.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			r, err := u.Run(ctx, RunOptions{Check: o.Check})
-			if err != nil {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
+	err := Parallel(ctx, len(setups), o.Jobs, o.Progress, func(ctx context.Context, i int) error {
+		r, err := setups[i].Run(ctx, RunOptions{Check: o.Check})
+		if err == nil {
 			results[i] = r.Summary
-			finished++
-			if o.Progress != nil {
-				o.Progress(finished, len(setups))
-			}
-			return nil
-		})
-	}
-	return results, runs.Wait()
+		}
+		return err
+	})
+	return results, err
 }

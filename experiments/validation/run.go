@@ -3,10 +3,6 @@ package validation
 import (
 	"context"
 	"errors"
-	"runtime"
-	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"clifftop/experiments"
 	"clifftop/report"
@@ -33,34 +29,18 @@ type outcome struct {
 // simulation that fails makes its case a refused one; only an interrupted run is an error.
 func simulate(ctx context.Context, cases []*Case, o Options) ([][]*outcome, error) {
 	results := make([][]*outcome, len(cases))
-	jobs := o.Jobs
-	if jobs <= 0 {
-		jobs = runtime.GOMAXPROCS(0)
-	}
-	var mu sync.Mutex
-	done := 0
-	runs, ctx := errgroup.WithContext(ctx)
-	runs.SetLimit(jobs)
-	for i, c := range cases {
-		runs.Go(func() error {
-			list, err := c.run(ctx, o)
-			if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-				return err
-			}
-			if err != nil {
-				c.Refused = "the simulation failed: " + reason(err)
-			}
-			results[i] = list
-			mu.Lock()
-			defer mu.Unlock()
-			done++
-			if o.Progress != nil {
-				o.Progress(done, len(cases))
-			}
-			return nil
-		})
-	}
-	return results, runs.Wait()
+	err := experiments.Parallel(ctx, len(cases), o.Jobs, o.Progress, func(ctx context.Context, i int) error {
+		list, err := cases[i].run(ctx, o)
+		if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			return err
+		}
+		if err != nil {
+			cases[i].Refused = "the simulation failed: " + reason(err)
+		}
+		results[i] = list
+		return nil
+	})
+	return results, err
 }
 
 // run simulates a case once.

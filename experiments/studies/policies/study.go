@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"golang.org/x/sync/errgroup"
-
 	"clifftop/experiments"
 	"clifftop/report"
 )
@@ -53,28 +51,24 @@ func (t *traffic) run(ctx context.Context, names []string, requests int) error {
 		return err
 	}
 	t.results = make([][]*report.Summary, len(names))
-	var runs errgroup.Group
-	runs.SetLimit(2)
-	for i, name := range names {
+	for i := range names {
 		t.results[i] = make([]*report.Summary, len(loads))
-		for k, load := range loads {
-			runs.Go(func() error {
-				s, err := t.scenario.With(
-					experiments.Setting{Key: "engine.policy", Value: name},
-					experiments.Setting{Key: experiments.RateKey, Value: strconv.FormatFloat(load*t.saturation, 'f', 6, 64)},
-					experiments.Setting{Key: "run.requests", Value: strconv.Itoa(requests)},
-				)
-				if err != nil {
-					return err
-				}
-				r, err := experiments.Run(ctx, s, experiments.RunOptions{})
-				if err != nil {
-					return fmt.Errorf("%s at %g of saturation: %w", name, load, err)
-				}
-				t.results[i][k] = r.Summary
-				return nil
-			})
-		}
 	}
-	return runs.Wait()
+	return experiments.Parallel(ctx, len(names)*len(loads), 0, nil, func(ctx context.Context, n int) error {
+		i, k := n/len(loads), n%len(loads)
+		s, err := t.scenario.With(
+			experiments.Setting{Key: "engine.policy", Value: names[i]},
+			experiments.Setting{Key: experiments.RateKey, Value: strconv.FormatFloat(loads[k]*t.saturation, 'f', 6, 64)},
+			experiments.Setting{Key: "run.requests", Value: strconv.Itoa(requests)},
+		)
+		if err != nil {
+			return err
+		}
+		r, err := experiments.Run(ctx, s, experiments.RunOptions{})
+		if err != nil {
+			return fmt.Errorf("%s at %g of saturation: %w", names[i], loads[k], err)
+		}
+		t.results[i][k] = r.Summary
+		return nil
+	})
 }
