@@ -29,7 +29,12 @@ func (u *Setup) newTimer() (model.StepTimer, error) {
 
 // KernelOptions are those of the calibrated step times.
 func (u *Setup) KernelOptions() model.KernelOptions {
+	drafts := 0
+	if p := u.Scenario.Engine.Speculative; p != nil {
+		drafts = p.NumSpeculativeTokens
+	}
 	return model.KernelOptions{
+		Drafts:              drafts,
 		MaxNumBatchedTokens: u.Scenario.Engine.MaxNumBatchedTokens,
 		MaxNumSeqs:          u.Scenario.Engine.MaxNumSeqs,
 		PadGraphs:           true,

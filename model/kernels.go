@@ -185,15 +185,27 @@ func (k *Kernels) GraphTokens(tokens int) int {
 	if !k.ops.o.PadGraphs || tokens < 1 || tokens > k.padLimit() {
 		return 0
 	}
-	return min(graphSize(tokens), len(k.tokens.values)-1)
+	return min(graphSize(tokens, k.ops.o.Drafts+1), len(k.tokens.values)-1)
 }
 
 // padLimit is the largest batch that a CUDA graph is captured for.
-func (k *Kernels) padLimit() int { return min(512, 2*k.ops.o.MaxNumSeqs, len(k.tokens.values)-1) }
+func (k *Kernels) padLimit() int {
+	return min(512, 2*k.ops.o.MaxNumSeqs*(k.ops.o.Drafts+1), len(k.tokens.values)-1)
+}
 
-// graphSize is the smallest captured batch size that holds m tokens: 1, 2, 4, multiples of 8 up to
+// graphSize is the smallest captured batch size that holds m tokens. Each size is rounded up to a multiple of the
+// tokens that a sequence has in a step: one, and its drafts.
+func graphSize(m, each int) int {
+	for size := usualSize(max(1, m-each+1)); ; size = usualSize(size + 1) {
+		if size := (size + each - 1) / each * each; size >= m {
+			return size
+		}
+	}
+}
+
+// usualSize is the smallest batch size captured without drafts that holds m tokens: 1, 2, 4, multiples of 8 up to
 // 256, and of 16 beyond.
-func graphSize(m int) int {
+func usualSize(m int) int {
 	switch {
 	case m <= 2:
 		return m

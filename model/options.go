@@ -14,6 +14,9 @@ type KernelOptions struct {
 	// batches that CUDA graphs are captured for; larger batches are still timed. 0 means 8192 and 256.
 	MaxNumBatchedTokens int
 	MaxNumSeqs          int
+	// Drafts is the number of tokens that speculative decoding proposes for a sequence in a step. It decides which
+	// sizes of CUDA graphs are captured.
+	Drafts int
 	// PadGraphs runs a step of few tokens as long as one of the next size that a CUDA graph was
 	// captured for.
 	PadGraphs bool
@@ -83,6 +86,9 @@ func (o KernelOptions) resolve(c *CommonConstants) (KernelOptions, error) {
 	}
 	count("max_num_batched_tokens", &o.MaxNumBatchedTokens, 8192)
 	count("max_num_seqs", &o.MaxNumSeqs, 256)
+	if o.Drafts < 0 || o.Drafts > 1<<10 {
+		errs = append(errs, fmt.Errorf("drafts is %d (want 0 to 1024)", o.Drafts))
+	}
 	number("routing concentration", &o.RoutingConcentration, 1, 1e-6, 1)
 	number("routing dispersion", &o.RoutingDispersion, 12, 1e-3, math.Inf(1))
 	if o.ExpertImbalance != 0 {

@@ -75,6 +75,13 @@ func TestPadding(t *testing.T) {
 	if b-a > 7*20e-6 {
 		t.Errorf("33 and 40 sequences differ by %v s", b-a)
 	}
+	// With five drafts for each sequence the sizes are multiples of six, and there is none of 30.
+	drafting := kernels(t, d, model.KernelOptions{PadGraphs: true, Drafts: 5})
+	for m, size := range map[int]int{1: 6, 6: 6, 7: 12, 12: 12, 13: 18, 19: 24, 24: 24, 25: 36, 30: 36, 37: 42, 43: 48} {
+		if got := drafting.GraphTokens(m); got != size {
+			t.Errorf("%d tokens run in a graph of %d, want %d", m, got, size)
+		}
+	}
 	// The engine captures no graph beyond twice its largest batch.
 	small := kernels(t, d, model.KernelOptions{PadGraphs: true, MaxNumSeqs: 16})
 	b33 := model.Batch{Decodes: 33, Emit: 33, Context: 33}
