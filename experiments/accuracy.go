@@ -41,6 +41,10 @@ func (u *Setup) accuracy() *report.Accuracy {
 		} else {
 			r.Scope = fmt.Sprintf("not validated on %s; median of %d measured %s runs of %s on other %s GPUs", d.GPU.Name, a.Runs, load, kind, a.Architecture)
 		}
+		if s.Engine.Speculative != nil {
+			r.Exact = false
+			r.Scope += "; none of them with drafts"
+		}
 		return r
 	}
 	return &report.Accuracy{Scope: fmt.Sprintf("not validated: there are no measured runs of %s on %s under policy %s", kind, d.GPU.Name, engine)}

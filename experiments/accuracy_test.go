@@ -17,6 +17,7 @@ func TestAccuracy(t *testing.T) {
 	}{
 		{"{gpu: h100-sxm}", "measured open-loop runs of dense models on h100-sxm", true, true},
 		{"{gpu: h100-sxm, workload: {arrivals: {process: closed, users: 2}}}", "measured closed-loop runs of dense models on h100-sxm", true, true},
+		{"{engine: {speculative: {method: mtp, num_speculative_tokens: 2, acceptance: 0.6}}}", "on h100-sxm; none of them with drafts", false, true},
 		{"{gpu: gh200-96}", "not validated on gh200-96; median of ", false, true},
 		{"{gpu: b200-sxm}", "measured closed-loop runs of dense models on b200-sxm", false, true},
 		{"{gpu: mi300x}", "not validated: there are no measured runs of dense models on mi300x under policy vllm", false, false},

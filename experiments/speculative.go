@@ -127,6 +127,7 @@ func (u *Setup) drafting(timer model.StepTimer) (model.StepTimer, error) {
 	} else {
 		options := u.KernelOptions()
 		options.Overheads = &model.Overheads{} // the host's part is that of the iteration
+		options.Drafts = 0                     // a sequence has one token in each of its passes
 		draft, err = model.NewKernels(d, options)
 	}
 	if err != nil {
