@@ -4,9 +4,7 @@ import (
 	"math"
 
 	"clifftop/model"
-	"clifftop/sim/clock"
 	"clifftop/sim/sched"
-	"clifftop/workload"
 )
 
 // composition is the iteration that the policy is composing: the [sched.View] of a replica.
@@ -340,104 +338,6 @@ func (it *composition) giveDecode(i int32, s *sequence) {
 		known := s.rec.Request.InputTokens + s.issued + int32(r.cohort.steps-s.joined) - 1 - r.tokensInFlight(i)
 		r.register(s, min(length, known)/r.cfg.BlockSize)
 	}
-}
-
-// Admit implements [sched.View].
-func (it *composition) Admit(place int, n int32) sched.Seq {
-	r := it.r
-	w := it.waiting(place)
-	if w == nil {
-		it.unable("Admit where nobody waits")
-		return sched.None
-	}
-	if r.mayHit(w) {
-		r.lookUp(w, r.known(w)) // or the cache's answer to an earlier question is used
-	}
-	i := r.take(place, w)
-	s := r.seq(i)
-	if s.hosted > 0 {
-		s.reused = 0
-		r.load(s)
-	} else {
-		s.loaded, s.reused = 0, r.takeCached(s)
-		s.computed, s.swapped = s.reused, false
-		r.uncomputed -= int64(min(s.reused, s.rec.Request.InputTokens))
-		if s.rec.Preemptions > 0 {
-			s.rec.LaterCachedTokens += max(0, s.reused-s.reached)
-		}
-	}
-	if s.rec.Scheduled == clock.Never {
-		if r.queue.fair != nil {
-			r.queue.fair.admitted(s)
-		}
-		s.rec.Scheduled = r.now
-		s.rec.CachedTokens = s.reused
-	}
-	s.target = s.rec.Request.InputTokens + s.issued
-	it.expectTokens(i, s)
-	s.phase = prefilling
-	s.joinBatch, s.beforeJoin = math.MaxInt64, s.lastBatch
-	r.joinRunning(i)
-	it.grow(i, s, r.blocksFor(r.cfg.slots(s.computed+n)))
-	if s.swapped {
-		it.resume(i, s)
-	} else {
-		r.prefills = append(r.prefills, i)
-		it.givePrefill(i, s, n)
-	}
-	return sched.Seq(i)
-}
-
-// take takes w, the request at a place, out of the queue, and returns its sequence.
-func (r *Replica) take(place int, w *waiting) int32 {
-	i := w.seq
-	if i == none {
-		i = r.seqs.take()
-		r.start(r.seq(i), &w.req)
-		if p, ok := r.host.patient[w.req.ID]; ok {
-			p.seq = i
-		}
-	}
-	r.settle()
-	r.queue.take(place)
-	r.host.levels.Waiting--
-	return i
-}
-
-// expectTokens notes how many tokens of s, which is being admitted, are in flight.
-func (it *composition) expectTokens(i int32, s *sequence) {
-	r := it.r
-	if r.inFlight.n == 0 || s.issued == 0 || !r.emits(r.inFlight.at(0), i) {
-		return
-	}
-	s.awaited = 1
-	f := r.inFlight.at(0)
-	f.returns = append(f.returns, i)
-}
-
-// start makes s the sequence of request req, which reached the queue.
-func (r *Replica) start(s *sequence, req *workload.Request) {
-	s.rec.Request = *req
-	s.rec.Queued = r.host.visible(req)
-	s.rec.Scheduled = clock.Never
-	s.rec.FirstToken, s.rec.LastToken = clock.Never, clock.Never
-	s.rec.ClientFirst, s.rec.ClientLast = clock.Never, clock.Never
-	s.output, s.declared = r.host.outputOf(req), r.host.declaredOf(req)
-	s.slots = s.output
-	if r.depth > 1 && s.declared > s.output {
-		s.slots++
-	}
-	if r.radix != nil {
-		s.text = req.Text(s.text[:0])
-	}
-	if !r.caching {
-		return
-	}
-	s.private = 0
-	if req.Content != nil {
-		s.private = notPrivate
-	}
-	s.walk = workload.NewBlockKeys(&s.rec.Request, r.cfg.BlockSize)
 }
 
 // Blocked implements [sched.View].
