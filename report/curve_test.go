@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"clifftop/report/layout"
 	"clifftop/sim/clock"
 )
 
@@ -435,7 +436,7 @@ func TestTableWidth(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range strings.SplitSeq(b.String(), "\n") {
-			if utf8.RuneCountInString(line) > tableWidth {
+			if utf8.RuneCountInString(line) > layout.Width {
 				t.Errorf("%d requests: %d columns: %s", n, utf8.RuneCountInString(line), line)
 			}
 		}

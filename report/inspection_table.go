@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"clifftop/report/layout"
 	"clifftop/workload/trace"
 )
 
@@ -62,29 +63,31 @@ func (x *Inspection) warn() {
 }
 
 // WriteTable writes the inspection for people, in lines of at most 80 characters.
-func (x *Inspection) WriteTable(w io.Writer) error { return x.write(w, &table{}) }
+func (x *Inspection) WriteTable(w io.Writer) error { return x.write(w, &layout.Text{}) }
 
 // WriteMarkdown writes the inspection as Markdown.
-func (x *Inspection) WriteMarkdown(w io.Writer) error { return x.write(w, &table{markdown: true}) }
+func (x *Inspection) WriteMarkdown(w io.Writer) error {
+	return x.write(w, &layout.Text{Markdown: true})
+}
 
-func (x *Inspection) write(w io.Writer, t *table) error {
+func (x *Inspection) write(w io.Writer, t *layout.Text) error {
 	text := x.File + ", format " + x.Format
 	const digest = 16 // the rest is in JSON
 	if len(x.SHA256) > digest {
 		text += ", sha256 " + x.SHA256[:digest] + "…"
 	}
-	t.line("trace", text)
-	t.line("rows", x.rowsText())
+	t.Line("trace", text)
+	t.Line("rows", x.rowsText())
 	if len(x.Applied) > 0 {
-		t.line("changed", strings.Join(x.Applied, "; "))
+		t.Line("changed", strings.Join(x.Applied, "; "))
 	}
 	text = fmt.Sprintf("%d requests in %s", x.Requests, span(x.SpanS))
 	if x.RequestsPerS != nil {
 		text += fmt.Sprintf(", %s rows/s; %s prompt tokens/s, %s answer tokens/s", digits(*x.RequestsPerS),
 			cell(ratio(float64(x.InputTokens.Total), x.SpanS)), cell(ratio(float64(x.OutputTokens.Total), x.SpanS)))
 	}
-	t.line("traffic", text)
-	t.b.WriteString("\n")
+	t.Line("traffic", text)
+	t.Blank()
 	rows := [][]string{{"tokens", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"}}
 	for _, l := range []struct {
 		name string
@@ -93,21 +96,21 @@ func (x *Inspection) write(w io.Writer, t *table) error {
 		d := l.d
 		rows = append(rows, []string{l.name, cell(d.Mean), cell(d.P50), cell(d.P90), cell(d.P95), cell(d.tail(d.P99, minP99)), cell(d.tail(d.P999, minP999)), cell(d.Max)})
 	}
-	t.grid(rows, 9)
-	if !t.markdown {
-		t.b.WriteString("\n")
+	t.Grid(rows, 9)
+	if !t.Markdown {
+		t.Blank()
 	}
 	x.writeRest(t)
-	_, err := io.WriteString(w, t.b.String())
+	_, err := t.WriteTo(w)
 	return err
 }
 
-func (x *Inspection) writeRest(t *table) {
+func (x *Inspection) writeRest(t *layout.Text) {
 	if x.Spearman != nil {
-		t.line("correlation", fmt.Sprintf("of the ranks of prompt and answer: %+.2f", *x.Spearman))
+		t.Line("correlation", fmt.Sprintf("of the ranks of prompt and answer: %+.2f", *x.Spearman))
 	}
 	if a := x.Arrivals; a.GapCV != nil {
-		t.line("arrivals", x.arrivalsText())
+		t.Line("arrivals", x.arrivalsText())
 	}
 	if s := x.Sessions; s != nil {
 		text := fmt.Sprintf("%d, %s requests each (at most %d)", s.Sessions, cell(s.MeanTurns), s.MaxTurns)
@@ -117,30 +120,30 @@ func (x *Inspection) writeRest(t *table) {
 		if s.Waiting > 0 {
 			text += fmt.Sprintf("; %d requests wait for an answer", s.Waiting)
 		}
-		t.line("sessions", text)
+		t.Line("sessions", text)
 	}
 	if p := x.Prefix; p != nil {
-		t.line("prefixes", fmt.Sprintf("%s of the blocks and %s of the tokens of prompts were there before (%s of the blocks in the last quarter of the time): %d blocks of %d tokens, %d different",
+		t.Line("prefixes", fmt.Sprintf("%s of the blocks and %s of the tokens of prompts were there before (%s of the blocks in the last quarter of the time): %d blocks of %d tokens, %d different",
 			perCent(p.HitBlocks), perCent(p.HitTokens), perCent(p.WarmHitBlocks), p.Accesses, p.BlockTokens, p.Unique))
 		var points []string
 		for _, l := range p.LRU {
 			points = append(points, fmt.Sprintf("%s with %s", perCent(l.Hit), scaled(l.Tokens)))
 		}
-		t.line("LRU cache", "finds "+strings.Join(points, ", ")+" tokens")
+		t.Line("LRU cache", "finds "+strings.Join(points, ", ")+" tokens")
 		if d := p.StackDistance; d.N > 0 {
-			t.line("reuse", fmt.Sprintf("after %s s (p50), %s s (p90), with %s blocks (p50), %s (p95) used in between", cell(p.Reuse.P50), cell(p.Reuse.P90), cell(d.P50), cell(d.P95)))
+			t.Line("reuse", fmt.Sprintf("after %s s (p50), %s s (p90), with %s blocks (p50), %s (p95) used in between", cell(p.Reuse.P50), cell(p.Reuse.P90), cell(d.P50), cell(d.P95)))
 		}
 	}
 	x.writeClasses(t)
 	for _, w := range x.Warnings {
-		t.line("warning", w.Text)
+		t.Line("warning", w.Text)
 	}
 }
 
 // mostClasses is how many classes a table has.
 const mostClasses = 12
 
-func (x *Inspection) writeClasses(t *table) {
+func (x *Inspection) writeClasses(t *layout.Text) {
 	if len(x.Classes) == 0 {
 		return
 	}
@@ -158,8 +161,8 @@ func (x *Inspection) writeClasses(t *table) {
 		}
 		rows = append(rows, []string{name, fmt.Sprint(c.Requests), perCent(ratio(float64(c.Requests), float64(x.Requests))), cell(c.MeanInputTokens), cell(c.MeanOutputTokens)})
 	}
-	t.b.WriteString("\n")
-	t.grid(rows, 9)
+	t.Blank()
+	t.Grid(rows, 9)
 }
 
 func (x *Inspection) rowsText() string {

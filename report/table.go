@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
-)
 
-// tableWidth is the number of columns that tables keep to.
-const tableWidth = 80
+	"clifftop/report/layout"
+)
 
 // minP999 is the number of samples below which tables refuse a p99.9.
 const minP999 = 10_000
@@ -16,133 +14,68 @@ const minP999 = 10_000
 // WriteTable writes the summary for people, in lines of at most 80 characters. Latencies are in
 // milliseconds. Percentiles of too few samples are refused: p99 below 1,000, p99.9 below 10,000.
 func (s *Summary) WriteTable(w io.Writer, p Profile) error {
-	t := &table{}
+	t := &layout.Text{}
 	s.sections(t, p)
-	_, err := io.WriteString(w, t.b.String())
+	_, err := t.WriteTo(w)
 	return err
 }
 
 // WriteMarkdown writes the summary as Markdown: the table of latencies, and a list of the rest.
 func (s *Summary) WriteMarkdown(w io.Writer, p Profile) error {
-	t := &table{markdown: true}
+	t := &layout.Text{Markdown: true}
 	s.sections(t, p)
-	_, err := io.WriteString(w, t.b.String())
+	_, err := t.WriteTo(w)
 	return err
 }
 
 // WriteTable writes the points for people, in lines of at most 80 characters, and what they show.
 func (c *Curve) WriteTable(w io.Writer) error {
-	t := &table{}
+	t := &layout.Text{}
 	head, rows := c.brief()
 	short := append(head[:len(head)-8:len(head)-8], "req/s", "tok/s", "TTFTp50", "p99", "TPOTp50", "p99", "busy", "KVmax")
-	t.grid(append([][]string{short}, rows...), 8)
+	t.Grid(append([][]string{short}, rows...), 8)
 	if lines := c.findings(); len(lines) > 0 {
-		t.b.WriteString("\n")
+		t.Blank()
 		for _, line := range lines {
-			t.line(line[0], line[1])
+			t.Line(line[0], line[1])
 		}
 	}
-	_, err := io.WriteString(w, t.b.String())
+	_, err := t.WriteTo(w)
 	return err
 }
 
-// table lays out text.
-type table struct {
-	b        strings.Builder
-	markdown bool
-}
-
-const labelWidth = 13
-
-// line writes a labelled text, wrapped.
-func (t *table) line(label, text string) {
-	if t.markdown {
-		fmt.Fprintf(&t.b, "* **%s**: %s\n", label, text)
-		return
-	}
-	column := max(labelWidth, utf8.RuneCountInString(label)+2)
-	t.b.WriteString(pad(label, column))
-	used := column
-	const joint = "\x00" // no line ends between a number and its unit
-	for i, word := range strings.Fields(strings.ReplaceAll(text, " %", joint+"%")) {
-		word = strings.ReplaceAll(word, joint, " ")
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case used+1+n > tableWidth:
-			t.b.WriteString("\n" + strings.Repeat(" ", labelWidth))
-			used = labelWidth
-		default:
-			t.b.WriteString(" ")
-			used++
-		}
-		t.b.WriteString(word)
-		used += n
-	}
-	t.b.WriteString("\n")
-}
-
-// grid writes rows of cells; the first column is on the left, the others are numbers of at least the given width.
-func (t *table) grid(rows [][]string, width int) {
-	if t.markdown {
-		for i, row := range rows {
-			t.b.WriteString("| " + strings.Join(row, " | ") + " |\n")
-			if i == 0 {
-				t.b.WriteString("|---|" + strings.Repeat("---:|", len(row)-1) + "\n")
-			}
-		}
-		t.b.WriteString("\n")
-		return
-	}
-	first := 0
-	for _, row := range rows {
-		first = max(first, utf8.RuneCountInString(row[0])+1)
-	}
-	for _, row := range rows {
-		line := pad(row[0], max(first, tableWidth-width*(len(row)-1)-12))
-		for _, c := range row[1:] {
-			line += strings.Repeat(" ", max(1, width-utf8.RuneCountInString(c))) + c
-		}
-		t.b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-}
-
-func pad(s string, width int) string {
-	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
-}
-
-func (s *Summary) sections(t *table, p Profile) {
-	t.line("window", s.windowText())
-	t.line("requests", s.requestsText())
+func (s *Summary) sections(t *layout.Text, p Profile) {
+	t.Line("window", s.windowText())
+	t.Line("requests", s.requestsText())
 	x := s.Throughput
-	t.line("throughput", fmt.Sprintf("%s requests/s, %s output tokens/s, %s input tokens/s", cell(x.RequestsPerS), cell(x.OutputTokensPerS), cell(x.InputTokensPerS)))
-	t.b.WriteString("\n")
+	t.Line("throughput", fmt.Sprintf("%s requests/s, %s output tokens/s, %s input tokens/s", cell(x.RequestsPerS), cell(x.OutputTokensPerS), cell(x.InputTokensPerS)))
+	t.Blank()
 	s.latencyGrid(t, p)
-	if !t.markdown {
-		t.b.WriteString("\n")
+	if !t.Markdown {
+		t.Blank()
 	}
 	s.stageGrid(t)
 	if g := s.Goodput; g.SLO != nil {
-		t.line("goodput", s.goodputText())
+		t.Line("goodput", s.goodputText())
 	}
 	c := s.Concurrency
-	t.line("concurrency", fmt.Sprintf("in system %s (p95 %s), running %s (%s), decoding %s (%s), queued %s (%s)",
+	t.Line("concurrency", fmt.Sprintf("in system %s (p95 %s), running %s (%s), decoding %s (%s), queued %s (%s)",
 		cell(c.InSystem.Mean), cell(c.InSystem.P95), cell(c.Running.Mean), cell(c.Running.P95),
 		cell(c.Decoding.Mean), cell(c.Decoding.P95), cell(c.QueueDepth.Mean), cell(c.QueueDepth.P95)))
-	t.line("GPU", s.gpuText())
+	t.Line("GPU", s.gpuText())
 	if text := s.lossText(); text != "" {
-		t.line("GPU time", text)
+		t.Line("GPU time", text)
 	}
-	t.line("waiting", s.gapText())
+	t.Line("waiting", s.gapText())
 	if k := s.Cost; k != nil && k.USDPerHour != nil {
-		t.line("cost", fmt.Sprintf("$%s/h, $%s per million output tokens at this load", cell(k.USDPerHour), cell(k.USDPerMillionOutputAtLoad)))
+		t.Line("cost", fmt.Sprintf("$%s/h, $%s per million output tokens at this load", cell(k.USDPerHour), cell(k.USDPerMillionOutputAtLoad)))
 	}
 	if s.Accuracy != nil {
-		t.line("error", s.Accuracy.String())
+		t.Line("error", s.Accuracy.String())
 	}
 	for _, w := range s.Warnings {
 		if w.Code != "few_samples" { // the latencies say it
-			t.line("warning", w.Text)
+			t.Line("warning", w.Text)
 		}
 	}
 }
@@ -179,7 +112,7 @@ func (s *Summary) requestsText() string {
 	return text
 }
 
-func (s *Summary) latencyGrid(t *table, p Profile) {
+func (s *Summary) latencyGrid(t *layout.Text, p Profile) {
 	rows := [][]string{{"ms", "mean", "p50", "p90", "p95", "p99", "p99.9", "max", "n"}}
 	var few, fewer int64
 	for _, m := range []struct {
@@ -198,11 +131,11 @@ func (s *Summary) latencyGrid(t *table, p Profile) {
 			fewer = max(fewer, d.N)
 		}
 	}
-	t.grid(rows, 9)
+	t.Grid(rows, 9)
 	if few > 0 {
-		t.line("–", fmt.Sprintf("no p99 from %d samples (want %d or more)", few, minP99))
+		t.Line("–", fmt.Sprintf("no p99 from %d samples (want %d or more)", few, minP99))
 	} else if fewer > 0 {
-		t.line("–", fmt.Sprintf("no p99.9 from %d samples (want %d or more)", fewer, minP999))
+		t.Line("–", fmt.Sprintf("no p99.9 from %d samples (want %d or more)", fewer, minP999))
 	}
 	if d := s.Latency.TTFT; d.P95 != nil {
 		text := "TTFT p95 is " + p.TTFT.Name(*d.P95)
@@ -212,12 +145,12 @@ func (s *Summary) latencyGrid(t *table, p Profile) {
 		if p.Name != DefaultProfile().Name {
 			text += " (" + p.Name + ")"
 		}
-		t.line("bands", text)
+		t.Line("bands", text)
 	}
 }
 
 // stageGrid has a row for each stage.
-func (s *Summary) stageGrid(t *table) {
+func (s *Summary) stageGrid(t *layout.Text) {
 	if len(s.Stages) == 0 {
 		return
 	}
@@ -227,12 +160,12 @@ func (s *Summary) stageGrid(t *table) {
 		rows = append(rows, []string{g.Name, digits(g.StartS), digits(g.EndS), cell(g.Throughput.RequestsPerS), cell(g.Throughput.OutputTokensPerS),
 			cell(l.TTFT.P50), cell(l.TTFT.P95), cell(l.TPOT.P50), cell(l.TPOT.P95)})
 	}
-	if t.markdown {
-		t.b.WriteString("\n")
+	if t.Markdown {
+		t.Blank()
 	}
-	t.grid(rows, 8)
-	if !t.markdown {
-		t.b.WriteString("\n")
+	t.Grid(rows, 8)
+	if !t.Markdown {
+		t.Blank()
 	}
 }
 

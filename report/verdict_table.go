@@ -6,13 +6,15 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"clifftop/report/layout"
 )
 
 // WriteTable writes the verdict for people: a row for each variant, and then what differs.
-func (v *Verdict) WriteTable(w io.Writer) error { return v.write(w, &table{}) }
+func (v *Verdict) WriteTable(w io.Writer) error { return v.write(w, &layout.Text{}) }
 
 // WriteMarkdown writes the same as Markdown.
-func (v *Verdict) WriteMarkdown(w io.Writer) error { return v.write(w, &table{markdown: true}) }
+func (v *Verdict) WriteMarkdown(w io.Writer) error { return v.write(w, &layout.Text{Markdown: true}) }
 
 // WriteCSV writes a row for each variant and metric.
 func (v *Verdict) WriteCSV(w io.Writer) error {
@@ -36,15 +38,15 @@ func (v *Verdict) WriteCSV(w io.Writer) error {
 	return c.WriteAll(rows)
 }
 
-func (v *Verdict) write(w io.Writer, t *table) error {
+func (v *Verdict) write(w io.Writer, t *layout.Text) error {
 	v.overview(t)
 	for _, variant := range v.Variants {
 		v.details(t, &variant)
 	}
 	for _, warning := range v.Warnings {
-		t.line("warning", warning.Text)
+		t.Line("warning", warning.Text)
 	}
-	_, err := io.WriteString(w, t.b.String())
+	_, err := t.WriteTo(w)
 	return err
 }
 
@@ -56,7 +58,7 @@ var overviewColumns = [...]struct{ path, title string }{
 }
 
 // overview has a row for the baseline and one for each variant.
-func (v *Verdict) overview(t *table) {
+func (v *Verdict) overview(t *layout.Text) {
 	head, base := []string{"ms"}, []string{v.Baseline}
 	for _, c := range overviewColumns {
 		head = append(head, c.title)
@@ -78,19 +80,19 @@ func (v *Verdict) overview(t *table) {
 		}
 		rows = append(rows, row)
 	}
-	t.grid(rows, 8)
+	t.Grid(rows, 8)
 }
 
 // details has a row for each metric of a variant that has a value and is not the same in every run. Differences and
 // their intervals are in percent of the baseline, or in the metric's unit where that is 0.
-func (v *Verdict) details(t *table, variant *Variant) {
+func (v *Verdict) details(t *layout.Text, variant *Variant) {
 	runs := "one run each"
 	if n := len(v.Seeds); n > 1 {
 		runs = fmt.Sprintf("%d runs each, paired", n)
 	}
-	fmt.Fprintf(&t.b, "\n%s against %s, %s\n", variant.Name, v.Baseline, runs)
-	if t.markdown {
-		t.b.WriteString("\n")
+	t.Printf("\n%s against %s, %s\n", variant.Name, v.Baseline, runs)
+	if t.Markdown {
+		t.Blank()
 	}
 	rows := [][]string{{"", "baseline", "value", "difference", "95 % interval", "verdict"}}
 	for k, m := range variant.Metrics {
@@ -121,10 +123,10 @@ func (v *Verdict) details(t *table, variant *Variant) {
 		rows = append(rows, []string{v.metrics[k].title, cell(m.Baseline), cell(m.Variant), change, interval, verdict})
 	}
 	if len(rows) == 1 {
-		t.line("", "no difference")
+		t.Line("", "no difference")
 		return
 	}
-	t.columns(rows)
+	t.Table(rows, 1, 2)
 }
 
 func signed(x float64) string {
@@ -132,26 +134,4 @@ func signed(x float64) string {
 		return "+" + digits(x)
 	}
 	return strings.Replace(digits(x), "-", "−", 1)
-}
-
-// columns writes rows of cells, each column as wide as it needs to be; the first is on the left, the others on the
-// right.
-func (t *table) columns(rows [][]string) {
-	if t.markdown {
-		t.grid(rows, 0)
-		return
-	}
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, c := range row {
-			widths[i] = max(widths[i], len([]rune(c)))
-		}
-	}
-	for _, row := range rows {
-		line := pad(row[0], widths[0])
-		for i, c := range row[1:] {
-			line += strings.Repeat(" ", 2+widths[i+1]-len([]rune(c))) + c
-		}
-		t.b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"clifftop/report/layout"
 )
 
 // summaryOf has only what the test compares.
@@ -85,7 +87,7 @@ func TestVerdictTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range strings.Split(b.String(), "\n") {
-		if len([]rune(line)) > tableWidth {
+		if len([]rune(line)) > layout.Width {
 			t.Errorf("%d columns: %q", len([]rune(line)), line)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/model"
+	"clifftop/report/layout"
 	"clifftop/sim/clock"
 )
 
@@ -194,13 +195,13 @@ func Ablate(ctx context.Context, ref *Reference, cases []*Case, keep func(*Row) 
 }
 
 // WriteTable writes the ablation for people.
-func (a *Ablation) WriteTable(w io.Writer) error { return a.write(w, &textGrid{}) }
+func (a *Ablation) WriteTable(w io.Writer) error { return a.write(w, newLayout(false)) }
 
 // WriteMarkdown writes the same table as Markdown.
-func (a *Ablation) WriteMarkdown(w io.Writer) error { return a.write(w, &textGrid{markdown: true}) }
+func (a *Ablation) WriteMarkdown(w io.Writer) error { return a.write(w, newLayout(true)) }
 
-func (a *Ablation) write(w io.Writer, t *textGrid) error {
-	t.heading("Errors (rows: %d) with one part taken away and nothing fitted again: mean size / median in %%", a.Rows)
+func (a *Ablation) write(w io.Writer, t *layout.Text) error {
+	t.Heading("Errors (rows: %d) with one part taken away and nothing fitted again: mean size / median in %%", a.Rows)
 	grid := [][]string{summedHead("without")}
 	for _, p := range a.Parts {
 		line := []string{p.Part}
@@ -213,14 +214,14 @@ func (a *Ablation) write(w io.Writer, t *textGrid) error {
 		}
 		grid = append(grid, line)
 	}
-	t.grid(grid, 1)
-	t.heading("In place of the part")
+	t.Table(grid, 1, 1)
+	t.Heading("In place of the part")
 	for _, p := range a.Parts {
 		if p.Without != "" {
-			t.item("", p.Part+": "+p.Without)
+			t.Item("", p.Part+": "+p.Without)
 		}
 	}
-	_, err := io.WriteString(w, t.b.String())
+	_, err := t.WriteTo(w)
 	return err
 }
 

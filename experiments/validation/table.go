@@ -8,28 +8,29 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"clifftop/report/layout"
 )
 
 // WriteTable writes the report for people: a line for each row, what was not simulated, and the errors
 // summed up, in lines of at most 120 characters.
-func (r *Report) WriteTable(w io.Writer) error { return r.write(w, &textGrid{}) }
+func (r *Report) WriteTable(w io.Writer) error { return r.write(w, newLayout(false)) }
 
 // WriteMarkdown writes the same tables as Markdown.
-func (r *Report) WriteMarkdown(w io.Writer) error { return r.write(w, &textGrid{markdown: true}) }
+func (r *Report) WriteMarkdown(w io.Writer) error { return r.write(w, newLayout(true)) }
 
-func (r *Report) write(w io.Writer, t *textGrid) error {
+func (r *Report) write(w io.Writer, t *layout.Text) error {
 	r.rowTable(t)
 	r.refusals(t)
 	r.ruleList(t)
 	r.groupTable(t)
 	r.summaryTable(t)
-	_, err := io.WriteString(w, t.b.String())
+	_, err := t.WriteTo(w)
 	return err
 }
 
 // rowTable lists the scored rows.
-func (r *Report) rowTable(t *textGrid) {
+func (r *Report) rowTable(t *layout.Text) {
 	grid := [][]string{{"run", "model", "gpu", "load", "TTFT ms", "sim", "%", "p90 %", "p99 %", "TPOT ms", "sim", "%", "E2E %", "tok/s %"}}
 	for i := range r.Rows {
 		row := &r.Rows[i]
@@ -51,13 +52,13 @@ func (r *Report) rowTable(t *textGrid) {
 		grid = append(grid, line)
 	}
 	if len(grid) > 1 {
-		t.heading("Measured and simulated: means, and errors in %% (simulated over measured, less 1)")
-		t.grid(grid, 4)
+		t.Heading("Measured and simulated: means, and errors in %% (simulated over measured, less 1)")
+		t.Table(grid, 4, 1)
 	}
 }
 
 // refusals counts the rows that were not scored by their reasons.
-func (r *Report) refusals(t *textGrid) {
+func (r *Report) refusals(t *layout.Text) {
 	var reasons []string
 	rows := map[string][]string{}
 	for i := range r.Rows {
@@ -70,7 +71,7 @@ func (r *Report) refusals(t *textGrid) {
 		}
 	}
 	if len(reasons) > 0 {
-		t.heading("Not scored")
+		t.Heading("Not scored")
 	}
 	for _, key := range reasons {
 		list := rows[key]
@@ -78,17 +79,17 @@ func (r *Report) refusals(t *textGrid) {
 		if len(list) > 2 {
 			names += ", …"
 		}
-		t.item(fmt.Sprintf("%d", len(list)), fmt.Sprintf("%s (%s)", key, names))
+		t.Item(fmt.Sprintf("%d", len(list)), fmt.Sprintf("%s (%s)", key, names))
 	}
 }
 
 // ruleList tells what was filled in, and how often.
-func (r *Report) ruleList(t *textGrid) {
+func (r *Report) ruleList(t *layout.Text) {
 	notes, count := r.rowNotes()
 	if len(r.Rules)+len(r.Notes)+len(notes) == 0 {
 		return
 	}
-	t.heading("Filled in")
+	t.Heading("Filled in")
 	for _, rule := range r.Rules {
 		n := 0
 		for i := range r.Rows {
@@ -98,13 +99,13 @@ func (r *Report) ruleList(t *textGrid) {
 				}
 			}
 		}
-		t.item(fmt.Sprintf("%d", n), rule.Code+": "+rule.Text)
+		t.Item(fmt.Sprintf("%d", n), rule.Code+": "+rule.Text)
 	}
 	for _, note := range notes {
-		t.item(strconv.Itoa(count[note]), note)
+		t.Item(strconv.Itoa(count[note]), note)
 	}
 	for _, note := range r.Notes {
-		t.item("", note)
+		t.Item("", note)
 	}
 }
 
@@ -161,29 +162,29 @@ func (r *Report) scored() int {
 	return n
 }
 
-func (r *Report) groupTable(t *textGrid) {
+func (r *Report) groupTable(t *layout.Text) {
 	if r.scored() < 2 {
 		return
 	}
-	t.heading("Errors over rows: median size (mean with sign) in %%")
+	t.Heading("Errors over rows: median size (mean with sign) in %%")
 	grid := [][]string{summedHead("", "", "rows")}
 	last := ""
 	for _, g := range r.Groups {
 		by := g.By
-		if by == last && !t.markdown {
+		if by == last && !t.Markdown {
 			by = ""
 		}
 		last = g.By
 		grid = append(grid, append([]string{by, g.Value, strconv.Itoa(g.Rows)}, summedCells(g.Errors)...))
 	}
-	t.grid(grid, 2)
+	t.Table(grid, 2, 1)
 }
 
-func (r *Report) summaryTable(t *textGrid) {
+func (r *Report) summaryTable(t *layout.Text) {
 	if r.scored() < 2 {
 		return
 	}
-	t.heading("Errors over cells (model, GPU, tensor-parallel size): median of the cells' median sizes (their mean) in %%")
+	t.Heading("Errors over cells (model, GPU, tensor-parallel size): median of the cells' median sizes (their mean) in %%")
 	grid := [][]string{summedHead("", "rows", "cells")}
 	for _, c := range r.Summary {
 		line := []string{c.Name, strconv.Itoa(c.Rows), strconv.Itoa(len(c.Cells))}
@@ -196,7 +197,7 @@ func (r *Report) summaryTable(t *textGrid) {
 		}
 		grid = append(grid, line)
 	}
-	t.grid(grid, 1)
+	t.Table(grid, 1, 1)
 }
 
 // WriteCSV writes a row for each run and metric, with the names of the JSON form.
@@ -230,81 +231,8 @@ func exact(x *float64) string {
 	return strconv.FormatFloat(*x, 'g', 10, 64)
 }
 
-// textGrid lays out text.
-type textGrid struct {
-	b        strings.Builder
-	markdown bool
-}
-
-func (t *textGrid) heading(format string, args ...any) {
-	if t.b.Len() > 0 {
-		t.b.WriteString("\n")
-	}
-	text := fmt.Sprintf(format, args...)
-	if t.markdown {
-		fmt.Fprintf(&t.b, "### %s\n\n", text)
-		return
-	}
-	t.b.WriteString(text + "\n")
-}
-
-const gridWidth = 120
-
-// item writes a count and a text, wrapped.
-func (t *textGrid) item(count, text string) {
-	if t.markdown {
-		fmt.Fprintf(&t.b, "* %s %s\n", count, text)
-		return
-	}
-	const indent = 6
-	line := fmt.Sprintf("%*s ", indent-1, count)
-	used := indent
-	for i, word := range strings.Fields(text) {
-		n := utf8.RuneCountInString(word)
-		if i > 0 && used+1+n > gridWidth {
-			line += "\n" + strings.Repeat(" ", indent-1)
-			used = indent - 1
-		}
-		if i > 0 {
-			line += " "
-			used++
-		}
-		line += word
-		used += n
-	}
-	t.b.WriteString(line + "\n")
-}
-
-// grid writes rows of cells: the first columns on the left, the others, which are numbers, on the right.
-func (t *textGrid) grid(rows [][]string, left int) {
-	if t.markdown {
-		for i, row := range rows {
-			t.b.WriteString("| " + strings.Join(row, " | ") + " |\n")
-			if i == 0 {
-				t.b.WriteString("|" + strings.Repeat("---|", left) + strings.Repeat("---:|", len(row)-left) + "\n")
-			}
-		}
-		return
-	}
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, c := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(c))
-		}
-	}
-	for _, row := range rows {
-		line := ""
-		for i, c := range row {
-			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
-			if i < left {
-				line += c + space + " "
-			} else {
-				line += space + c + " "
-			}
-		}
-		t.b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-}
+// newLayout is for tables that are wider than most.
+func newLayout(markdown bool) *layout.Text { return &layout.Text{Markdown: markdown, Columns: 120} }
 
 // percent is an error with its sign.
 func percent(e *float64) string {
