@@ -184,10 +184,14 @@ func (d *decoder) variantFields(n *node, key string, u variant, names []string) 
 		allowed = append(allowed, decider)
 	}
 	allowed = slices.Concat(allowed, keys.required, keys.optional, always)
+	why := ""
+	if value != "" {
+		why = fmt.Sprintf(" (%s %s needs it)", decider, value)
+	}
 	return allowed, func() {
 		for _, r := range keys.required {
 			if m := n.get(r); m == nil || m.kind == isNull {
-				d.fault(n.at, key, fmt.Sprintf("%s is missing (%s %s needs it)", r, decider, value), "")
+				d.fault(n.at, key, r+" is missing"+why, "")
 			}
 		}
 	}

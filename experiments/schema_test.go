@@ -71,6 +71,9 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"workload: {arrivals: {users: 3, think_time: {distribution: exponential, mean: 3s}}}", "workload: {arrivals: 3}",
 		"workload: {input: {distribution: fixed, value: 3}}", "workload: {input: {distribution: fixed, mean: 3}}",
 		"workload: {output: {distribution: mixture, parts: [{weight: 1, distribution: gamma, mean: 3, cv: 1}]}}",
+		"workload: {prefix: {groups: 1, prompts_per_group: 2, shared_tokens: 3}}", "workload: {prefix: {groups: 1, shared_tokens: 3}}",
+		"workload: {prefix: {by: group, groups: 1, prompts_per_group: 2, shared_tokens: 3}}", "workload: {prefix: {by: cat, shared_tokens: 3}}",
+		"workload: {prefix: {by: user, shared_tokens: 3}}", "workload: {prefix: {by: user}}", "workload: {prefix: {by: user, groups: 3, shared_tokens: 3}}",
 		"workload: {trace: {file: a.csv}}", "workload: {trace: {}}", "run: {warmup: 30s}", "run: {warmup: none}", "run: {warmup: soon}",
 		"clients: {timeout: 60s, retries: 0, backoff: {base: 1s, cap: 2s}, cancel_on_timeout: true, ttft_timeout: null}",
 		"clients: {retries: 1}", "clients: {cancel_on_timeout: false}", "clients: {ttft_timeout: 3s}", "workload: {patience: 3s}",
@@ -277,11 +280,8 @@ func (m schemaMaker) object(t reflect.Type, def reflect.Value) *jsonschema.Schem
 		s.Properties[name] = p
 		s.PropertyOrder = append(s.PropertyOrder, name)
 	}
-	switch t {
-	case reflect.TypeFor[Trace]():
+	if t == reflect.TypeFor[Trace]() {
 		s.Required = []string{"file"}
-	case reflect.TypeFor[Prefix]():
-		s.Required = []string{"groups", "prompts_per_group", "shared_tokens"}
 	}
 	return s
 }

@@ -300,22 +300,26 @@ func (l *Distribution) checkQuantiles(d *decoder, n *node, key string) {
 	}
 }
 
-// Prefix makes prompts share their first tokens: prompt i of the run has identity i modulo
-// Groups × PromptsPerGroup, and the prompts of a group lead with the same SharedTokens.
+// Prefix makes prompts share their first tokens. By groups, prompt i of the run has identity i modulo
+// Groups × PromptsPerGroup, and the prompts of a group lead with the same SharedTokens. By user, all prompts of
+// a closed loop's user lead with the same SharedTokens, and go on with something new.
 type Prefix struct {
+	// By says who shares: the prompts of a group, or those of each user of a closed loop.
+	By string `json:"by,omitempty" one:"group user"`
 	// Groups is the number of shared prefixes.
-	Groups int `json:"groups" range:"[1,4194304]"`
+	Groups *int `json:"groups,omitempty" range:"[1,4194304]"`
 	// PromptsPerGroup is the number of distinct prompts that share a prefix.
-	PromptsPerGroup int `json:"prompts_per_group" range:"[1,4194304]"`
+	PromptsPerGroup *int `json:"prompts_per_group,omitempty" range:"[1,4194304]"`
 	// SharedTokens is the length of the prefix; it is a part of the prompt's length.
 	SharedTokens int `json:"shared_tokens" range:"[0,536870912]"`
 }
 
-func (p *Prefix) check(d *decoder, n *node, key string) {
-	for _, name := range []string{"groups", "prompts_per_group", "shared_tokens"} {
-		if v := n.get(name); v == nil || v.kind == isNull {
-			d.fault(n.at, key, name+" is missing", "")
-		}
+func (p *Prefix) variants() (string, map[string]variantKeys) {
+	groups := []string{"groups", "prompts_per_group", "shared_tokens"}
+	return "by", map[string]variantKeys{
+		"":      {groups, nil},
+		"group": {groups, nil},
+		"user":  {[]string{"shared_tokens"}, nil},
 	}
 }
 

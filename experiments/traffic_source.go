@@ -56,7 +56,7 @@ func (u *Setup) trafficSource() error {
 	}
 	if p := w.Prefix; p != nil {
 		spec.Prefix = workload.PrefixSpec{
-			Groups: limitInt32(p.Groups), PromptsPerGroup: limitInt32(p.PromptsPerGroup), SharedTokens: limitInt32(p.SharedTokens),
+			By: p.By, Groups: limitInt32(value(p.Groups)), PromptsPerGroup: limitInt32(value(p.PromptsPerGroup)), SharedTokens: limitInt32(p.SharedTokens),
 		}
 	}
 	u.arrivals(&spec)

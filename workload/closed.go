@@ -48,7 +48,7 @@ func (d Delay) check(key string, f *faults) {
 	}
 }
 
-// maxUsers bounds a closed loop; each user takes about 40 bytes.
+// maxUsers bounds a closed loop; each user takes about 40 bytes, and as many again for a text of its own.
 const maxUsers = 10_000_000
 
 func (s Stage) checkClosed(key string, f *faults) {

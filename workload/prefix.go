@@ -4,27 +4,48 @@ package workload
 // with long system prompts do. Request i asks prompt j = i mod (Groups·PromptsPerGroup), which
 // belongs to group j div PromptsPerGroup. A prompt has one length for the whole run; its first
 // SharedTokens tokens are those of its group. The zero value makes every prompt unique.
+//
+// By "user" is for closed loops: each user has a text of its own, a document or a conversation, and
+// each of its prompts begins with the first SharedTokens tokens of that. The rest of a prompt is new
+// every time, and its length is drawn anew.
 type PrefixSpec struct {
-	Groups          int32 `yaml:"groups" json:"groups"`
-	PromptsPerGroup int32 `yaml:"prompts_per_group" json:"prompts_per_group"`
-	SharedTokens    int32 `yaml:"shared_tokens" json:"shared_tokens"`
+	By              string `yaml:"by,omitempty" json:"by,omitempty"` // group (also when empty) or user
+	Groups          int32  `yaml:"groups" json:"groups"`
+	PromptsPerGroup int32  `yaml:"prompts_per_group" json:"prompts_per_group"`
+	SharedTokens    int32  `yaml:"shared_tokens" json:"shared_tokens"`
 }
 
 // maxPrompts bounds the table of prompts; each takes about 100 bytes.
 const maxPrompts = 1 << 22
 
-func (p PrefixSpec) check(key string, f *faults) {
+func (p PrefixSpec) check(key string, closed bool, f *faults) {
 	if p == (PrefixSpec{}) {
 		return
 	}
+	if p.SharedTokens < 0 || p.SharedTokens > MaxTokens {
+		f.add(key+".shared_tokens", "%d is not allowed (want 0 to %d)", p.SharedTokens, MaxTokens)
+	}
+	switch p.By {
+	case "", "group":
+		p.checkGroups(key, f)
+	case "user":
+		if p.Groups != 0 || p.PromptsPerGroup != 0 {
+			f.add(key, "groups and prompts_per_group do not apply to by: user (want shared_tokens)")
+		}
+		if !closed {
+			f.add(key+".by", "user wants a closed loop, where requests have users (want arrivals with users, or groups)")
+		}
+	default:
+		f.add(key+".by", "%q is not known (want group or user)", p.By)
+	}
+}
+
+func (p PrefixSpec) checkGroups(key string, f *faults) {
 	if p.Groups < 1 {
 		f.add(key+".groups", "%d is not allowed (want 1 or more)", p.Groups)
 	}
 	if p.PromptsPerGroup < 1 {
 		f.add(key+".prompts_per_group", "%d is not allowed (want 1 or more)", p.PromptsPerGroup)
-	}
-	if p.SharedTokens < 0 || p.SharedTokens > MaxTokens {
-		f.add(key+".shared_tokens", "%d is not allowed (want 0 to %d)", p.SharedTokens, MaxTokens)
 	}
 	if int64(p.Groups)*int64(p.PromptsPerGroup) > maxPrompts {
 		f.add(key, "%d groups of %d prompts are too many (want at most %d prompts)", p.Groups, p.PromptsPerGroup, maxPrompts)
@@ -37,11 +58,26 @@ type prompt struct {
 	content Content
 }
 
-// Domains of the identities of groups and their prompts.
+// Domains of the identities of groups and their prompts, and of users' texts.
 const (
 	groupDomain  = 0x67726f7570
 	memberDomain = 0x6d656d626572
+	userDomain   = 0x75736572
 )
+
+// texts are the beginnings of all users' prompts. A prompt that is shorter takes what fits.
+func (p PrefixSpec) texts(users int32) []Content {
+	if p.SharedTokens == 0 {
+		return nil
+	}
+	segments := make([]Segment, users)
+	contents := make([]Content, users)
+	for u := range users {
+		segments[u] = Segment{ID: mix(mix(userDomain) + uint64(u)), Tokens: p.SharedTokens}
+		contents[u].Segments = segments[u : u+1 : u+1]
+	}
+	return contents
+}
 
 // prompts draws the lengths of all prompts: prompt j has that of draw j.
 func (p PrefixSpec) prompts(input Lengths, stream *Stream) []prompt {

@@ -69,7 +69,7 @@ func (s Spec) compile(f *faults) traffic {
 	default:
 		t.output = s.Output.build("workload.output", f)
 	}
-	s.Prefix.check("workload.prefix", f)
+	s.Prefix.check("workload.prefix", s.Closed(), f)
 	if s.Patience < 0 {
 		f.add("workload.patience", "%v is not allowed (want more than 0, or null for ever)", s.Patience)
 	}

@@ -21,7 +21,10 @@ func New(s Spec, seed uint64) (Source, error) {
 		inputs: NewStream(seed, purposeInput), outputs: NewStream(seed, purposeOutput),
 		requests: s.Requests, end: clock.Never, patience: s.Patience,
 	}
-	if s.Prefix != (PrefixSpec{}) {
+	switch {
+	case s.Prefix.By == "user":
+		l.texts = s.Prefix.texts(s.Arrivals[0].Users)
+	case s.Prefix != (PrefixSpec{}):
 		l.prompts = s.Prefix.prompts(l.input, l.inputs)
 	}
 	if s.Requests == 0 {
@@ -45,9 +48,10 @@ type loop struct {
 	input, output   Lengths
 	given           *GivenInput
 	inputs, outputs *Stream
-	prompts         []prompt // that repeat; empty when every prompt is unique
-	id              int64    // of the next request
-	requests        int64    // limit
+	prompts         []prompt  // that repeat; empty when every prompt is unique
+	texts           []Content // that users' prompts begin with; empty if they have none
+	id              int64     // of the next request
+	requests        int64     // limit
 	end             clock.Time
 	patience        clock.Duration
 }
@@ -61,6 +65,9 @@ func (l *loop) fill(r *Request, entity, k uint64, index int64) {
 	} else {
 		l.inputs.Seek(entity, k)
 		r.InputTokens = l.input.Sample(&l.inputs.pcg)
+		if len(l.texts) > 0 {
+			r.Content = &l.texts[r.User]
+		}
 	}
 	l.outputs.Seek(entity, k)
 	if l.given != nil {

@@ -215,6 +215,51 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
+// TestPrefixByUser: a user's prompts begin alike, go on unlike, and nobody else's begin so.
+func TestPrefixByUser(t *testing.T) {
+	s := chat()
+	s.Arrivals = []Stage{{Process: "closed", Users: 3}}
+	s.Input = LengthsSpec{Distribution: "uniform", Min: 40, Max: 400}
+	plain := drain(mustNew(t, s, 2), 60, clock.Second)
+	s.Prefix = PrefixSpec{By: "user", SharedTokens: 160}
+	list := drain(mustNew(t, s, 2), 60, clock.Second)
+	keys := func(r *Request) (list []uint64) {
+		k := NewBlockKeys(r, 16)
+		for range (r.InputTokens) / 16 {
+			key, _ := k.Next()
+			list = append(list, key)
+		}
+		return list
+	}
+	for i := range list {
+		r, first := &list[i], &list[i%3]
+		if r.User != int32(i%3) || r.InputTokens != plain[i].InputTokens || r.OutputTokens != plain[i].OutputTokens {
+			t.Fatalf("request %d is %+v, without texts %+v", i, r, plain[i])
+		}
+		own, others := keys(r), keys(&list[(i+1)%3])
+		for k := range min(len(own), len(keys(first)), len(others)) {
+			if (own[k] == keys(first)[k]) != (k < 10 || i < 3) || own[k] == others[k] {
+				t.Fatalf("block %d of request %d: %x, of the user's first %x, of another's %x", k, i, own[k], keys(first)[k], others[k])
+			}
+		}
+	}
+	for want, p := range map[string]PrefixSpec{
+		`workload.prefix.by: "cat" is not known (want group or user)`: {By: "cat"},
+		"groups and prompts_per_group do not apply to by: user":       {By: "user", Groups: 2, SharedTokens: 3},
+		"workload.prefix.shared_tokens: -1 is not allowed":            {By: "user", SharedTokens: -1},
+	} {
+		s.Prefix = p
+		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: got %v, want %s", p, err, want)
+		}
+	}
+	s = chat()
+	s.Prefix = PrefixSpec{By: "user", SharedTokens: 3}
+	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "workload.prefix.by: user wants a closed loop") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestFaults: every fault is told, under its key.
 func TestFaults(t *testing.T) {
 	s := Spec{
@@ -230,8 +275,8 @@ func TestFaults(t *testing.T) {
 		"workload.input.mean: NaN is not allowed (want more than 0)",
 		"workload.input.cv: +Inf is not allowed (want 0 to 100)",
 		`workload.output.distribution: "zipf" is not known (want fixed, uniform, lognormal, gamma, weibull, mixture or quantiles)`,
-		"workload.prefix.prompts_per_group: 0 is not allowed (want 1 or more)",
 		"workload.prefix.shared_tokens: -1 is not allowed (want 0 to 536870912)",
+		"workload.prefix.prompts_per_group: 0 is not allowed (want 1 or more)",
 		"run.requests: -1 is not allowed (want 1 or more, or null for no limit)",
 		"run.duration: -1s is not allowed (want more than 0, at most 2400h0m0s)",
 	}
