@@ -61,9 +61,9 @@ func (o *oneByOne) Next() workload.Request {
 }
 
 // Done lets the next request come.
-func (o *oneByOne) Done(r *workload.Request, at clock.Time) {
-	o.at, o.busy = at, false
-	o.src.Done(r, at)
+func (o *oneByOne) Done(r *workload.Request, end workload.End) bool {
+	o.at, o.busy = end.At, false
+	return o.src.Done(r, end)
 }
 
 // Err is that of the trace.

@@ -146,18 +146,18 @@ func (u *Setup) source() (workload.Source, error) {
 	if err != nil || u.traffic.patience == 0 {
 		return src, err
 	}
-	return impatient{src, u.traffic.patience}, nil
+	return impatient{src, workload.Waits(u.traffic.patience)}, nil
 }
 
-// impatient gives all requests the same patience.
+// impatient gives all requests the same client.
 type impatient struct {
 	workload.Source
-	patience clock.Duration
+	client *workload.Client
 }
 
 // Next returns the next request.
 func (s impatient) Next() workload.Request {
 	r := s.Source.Next()
-	r.Patience = s.patience
+	r.Client = s.client
 	return r
 }

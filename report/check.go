@@ -18,7 +18,7 @@ func (c *Collector) Check() error {
 			faults = append(faults, fmt.Errorf("%s: %v and %v", what, a, b))
 		}
 	}
-	finished := t.outcomes[sim.Completed] + t.outcomes[sim.Rejected] + t.outcomes[sim.Cancelled]
+	finished := t.ended()
 	inside := t.offered - finished
 	if c.partial && inside != c.levels[inSystem] {
 		return nil // records may be ahead of the levels
@@ -33,7 +33,7 @@ func (c *Collector) Check() error {
 	equal("GPU time of iterations and of time buckets, in femtoseconds", c.totals.busy, all.busy)
 	equal("tokens emitted and tokens of requests", all.output, t.recTokens)
 	equal("tokens recomputed and those of requests", all.recomputed, t.recRecomputed)
-	if t.preemptions == 0 && t.outcomes[sim.Cancelled] == 0 {
+	if t.preemptions == 0 && t.outcomes[sim.TimedOut]+t.outcomes[sim.Cancelled] == 0 {
 		equal("prompt tokens computed and those of requests that were not cached", all.prefill, t.completedInput)
 		decoded := t.recTokens - t.outcomes[sim.Completed] + t.dropped
 		equal("tokens computed, and those of prompts, recomputed ones, decoded ones and rejected drafts",

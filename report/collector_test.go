@@ -213,7 +213,7 @@ func TestFailuresAreInfinite(t *testing.T) {
 		rec := served(int64(i), float64(i), float64(i)+.2, float64(i)+.5, 5)
 		switch {
 		case i >= 90:
-			rec.Outcome = sim.Cancelled
+			rec.Outcome = sim.TimedOut
 			rec.ClientFirst, rec.ClientLast, rec.FirstToken, rec.LastToken = clock.Never, clock.Never, clock.Never, clock.Never
 			rec.Tokens = 0
 		case i >= 80:

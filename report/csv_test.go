@@ -20,7 +20,7 @@ func TestRequestsCSV(t *testing.T) {
 	w := NewRequestWriter(&b)
 	c := NewCollector(Options{Requests: w})
 	late := served(1, 2, 3, 3, 1)
-	late.Outcome, late.Tokens = sim.Cancelled, 0
+	late.Outcome, late.Tokens = sim.TimedOut, 0
 	late.FirstToken, late.LastToken, late.ClientFirst, late.ClientLast = clock.Never, clock.Never, clock.Never, clock.Never
 	busy := *late
 	busy.Request.ID, busy.Outcome, busy.Refusal = 2, sim.Rejected, sim.Busy
@@ -46,7 +46,7 @@ func TestRequestsCSV(t *testing.T) {
 			t.Errorf("%s of a request that left is %q", name, got)
 		}
 	}
-	if cell(2, "outcome") != "cancelled" || cell(2, "reason") != "" || cell(3, "outcome") != "rejected" || cell(3, "reason") != "busy" || len(rows) != 4 {
+	if cell(2, "outcome") != "timed_out" || cell(2, "reason") != "" || cell(3, "outcome") != "rejected" || cell(3, "reason") != "busy" || len(rows) != 4 {
 		t.Errorf("%q", rows)
 	}
 }

@@ -102,7 +102,7 @@ func TestGoodputThatEndsAfterTheWindow(t *testing.T) {
 // cut is a record of a request whose client left after a number of seconds without an answer.
 func cut(id int64, arrival, after float64) *sim.Record {
 	rec := served(id, arrival, arrival, arrival+after, 5)
-	rec.Outcome, rec.Tokens = sim.Cancelled, 0
+	rec.Outcome, rec.Tokens = sim.TimedOut, 0
 	rec.ClientFirst, rec.ClientLast, rec.FirstToken, rec.LastToken = clock.Never, clock.Never, clock.Never, clock.Never
 	return rec
 }

@@ -58,12 +58,11 @@ func usdPerMillion(usdPerHour float64, tokensPerS *float64) *float64 {
 
 func (c *Collector) counts(s *Summary) {
 	t := &c.totals
-	finished := t.outcomes[sim.Completed] + t.outcomes[sim.Rejected] + t.outcomes[sim.Cancelled]
 	s.Requests = Requests{
 		Offered: t.offered, Attempts: t.offered,
-		Completed: t.outcomes[sim.Completed], Rejected: t.outcomes[sim.Rejected], TimedOut: t.outcomes[sim.Cancelled],
+		Completed: t.outcomes[sim.Completed], Rejected: t.outcomes[sim.Rejected], TimedOut: t.outcomes[sim.TimedOut], Cancelled: t.outcomes[sim.Cancelled],
 		RejectedBusy: t.refusals[sim.Busy], RejectedLong: t.refusals[sim.NeverFits],
-		InSystemAtEnd: t.offered - finished,
+		InSystemAtEnd: t.offered - t.ended(),
 	}
 	all := c.whole()
 	s.Tokens = Tokens{

@@ -111,9 +111,13 @@ const (
 
 // finished is the number of requests that ended.
 func (c *Collector) finished() float64 {
-	n := 0.0
-	for _, k := range c.totals.outcomes {
-		n += float64(k)
+	return float64(c.totals.ended())
+}
+
+// ended is the number of requests that ended, in whatever way.
+func (t *totals) ended() (n int64) {
+	for _, k := range t.outcomes {
+		n += k
 	}
 	return n
 }

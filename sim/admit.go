@@ -89,7 +89,7 @@ func (r *Replica) start(s *sequence, req *workload.Request) {
 	s.rec.Queued = r.host.visible(req)
 	s.rec.Scheduled = clock.Never
 	s.rec.FirstToken, s.rec.LastToken = clock.Never, clock.Never
-	s.rec.ClientFirst, s.rec.ClientLast = clock.Never, clock.Never
+	s.rec.ClientFirst, s.rec.ClientLast, s.rec.Left = clock.Never, clock.Never, clock.Never
 	s.output, s.declared = r.host.outputOf(req), r.host.declaredOf(req)
 	s.slots = s.output
 	if r.depth > 1 && s.declared > s.output {

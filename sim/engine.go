@@ -48,6 +48,9 @@ type patient struct {
 	req      workload.Request
 	seq      int32 // its sequence, if it has one
 	frontend bool  // it has not reached the queue
+	again    bool  // the client left, and will send it again
+	left     clock.Time
+	ending   workload.Ending
 }
 
 // NewEngine returns an engine that is ready to run. The configuration is validated; its scheduler must
@@ -205,11 +208,12 @@ func (e *Engine) arrive(r *workload.Request) error {
 		return nil
 	}
 	e.levels.System++
-	if r.Patience > 0 {
-		e.patient[r.ID] = &patient{req: *r, seq: none, frontend: true}
-		e.departures.push(entry{int64(r.Arrival.Add(r.Patience)), r.ID, 0})
+	leaves := r.Client != nil && r.Client.Timeout > 0
+	if leaves {
+		e.patient[r.ID] = &patient{req: *r, seq: none, frontend: true, left: clock.Never}
+		e.departures.push(entry{int64(r.Arrival.Add(r.Client.Timeout)), r.ID, 0})
 	}
-	if at := e.visible(r); at > e.now || r.Patience > 0 || len(e.frontend) > 0 || e.cfg.limited() {
+	if at := e.visible(r); at > e.now || leaves || len(e.frontend) > 0 || e.cfg.limited() {
 		e.frontend.push(entry{int64(at), r.ID, e.hold(r)})
 		return nil
 	}
@@ -220,9 +224,9 @@ func (e *Engine) arrive(r *workload.Request) error {
 // refuse rejects a request now.
 func (e *Engine) refuse(r *workload.Request, why Refusal) {
 	rec := unserved(r, Rejected)
-	rec.Refusal, rec.Released = why, e.now
+	rec.Refusal, rec.Released, rec.Ending = why, e.now, why.ending()
+	rec.Again = e.src.Done(r, workload.End{How: rec.Ending, At: e.now, First: clock.Never})
 	e.obs.Finished(&rec)
-	e.src.Done(r, e.now)
 }
 
 // hold keeps a request that is in the front end.
@@ -241,7 +245,7 @@ func (e *Engine) hold(r *workload.Request) int32 {
 func (e *Engine) reachQueue(x entry) {
 	r := &e.pending[x.ref]
 	e.vacant = append(e.vacant, x.ref)
-	if r.Patience > 0 {
+	if r.Client != nil && r.Client.Timeout > 0 {
 		p, ok := e.patient[r.ID]
 		if !ok {
 			return // its client left
@@ -268,17 +272,19 @@ func (e *Engine) depart(x entry) {
 	if !ok {
 		return // the request ended before
 	}
+	end := workload.End{How: workload.TimedOut, At: e.now, First: clock.Never}
+	p.left, p.ending = end.At, end.How
+	p.again = e.src.Done(&p.req, end)
 	if p.frontend {
 		e.leftUnserved(p, e.now)
 	} else {
 		e.replica.abort(e.now, x.tie)
 	}
-	e.src.Done(&p.req, e.now)
 }
 
 // leftUnserved ends a request that has no sequence, because its client left.
 func (e *Engine) leftUnserved(p *patient, released clock.Time) {
-	rec := unserved(&p.req, Cancelled)
+	rec := unserved(&p.req, TimedOut)
 	if !p.frontend {
 		rec.Queued = e.visible(&p.req)
 	}
@@ -291,7 +297,7 @@ func unserved(r *workload.Request, how Outcome) Record {
 	return Record{
 		Request: *r, Outcome: how,
 		Queued: clock.Never, Scheduled: clock.Never, FirstToken: clock.Never, LastToken: clock.Never,
-		ClientFirst: clock.Never, ClientLast: clock.Never,
+		ClientFirst: clock.Never, ClientLast: clock.Never, Left: clock.Never,
 	}
 }
 
@@ -299,16 +305,19 @@ func unserved(r *workload.Request, how Outcome) Record {
 // others learn it with the last token.
 func (e *Engine) ended(rec *Record) {
 	e.levels.System--
-	if rec.Request.Patience > 0 {
-		delete(e.patient, rec.Request.ID)
+	if rec.Request.Client != nil {
+		if p, ok := e.patient[rec.Request.ID]; ok {
+			rec.Left, rec.Ending, rec.Again = p.left, p.ending, p.again
+			delete(e.patient, rec.Request.ID)
+		}
 	}
 	e.obs.Finished(rec)
 }
 
 // answered tells the source that a client has its whole answer, as of rec.
 func (e *Engine) answered(rec *Record) {
-	if rec.Request.Patience > 0 {
+	if rec.Request.Client != nil {
 		delete(e.patient, rec.Request.ID)
 	}
-	e.src.Done(&rec.Request, rec.ClientLast)
+	rec.Again = e.src.Done(&rec.Request, workload.End{How: workload.Answered, At: rec.ClientLast, First: rec.ClientFirst, Tokens: e.outputOf(&rec.Request)})
 }

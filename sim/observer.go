@@ -114,12 +114,13 @@ type Outcome uint8
 const (
 	Completed Outcome = iota
 	Rejected          // refused by the engine; its record says why
-	Cancelled         // its client left
+	TimedOut          // its client left because it took too long
+	Cancelled         // its client lost interest
 )
 
 // String is the outcome in lower case.
 func (o Outcome) String() string {
-	return [...]string{"completed", "rejected", "cancelled"}[o]
+	return [...]string{"completed", "rejected", "timed_out", "cancelled"}[o]
 }
 
 // Refusal says why a request was rejected.
@@ -137,10 +138,23 @@ func (f Refusal) String() string {
 	return [...]string{"none", "never fits", "busy"}[f]
 }
 
+// ending is what a refusal is for the client.
+func (f Refusal) ending() workload.Ending {
+	if f == Busy {
+		return workload.RefusedBusy
+	}
+	return workload.RefusedTooLong
+}
+
 // Record is the life of one request. Instants that were not reached are [clock.Never].
 type Record struct {
 	Request workload.Request
 	Outcome Outcome
+	// Ending is how it ended for the client, and Again says that the client sends it once more.
+	Ending workload.Ending
+	Again  bool
+	// Left is when the client gave up.
+	Left clock.Time
 	// Queued is when the front end had handed the request to the engine's queue; Scheduled when
 	// it was first admitted to the running batch.
 	Queued, Scheduled clock.Time

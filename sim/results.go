@@ -232,7 +232,7 @@ func (r *Replica) cancel(i int32) {
 		r.uncomputed -= s.promptLeft()
 		r.leaveRunning(i)
 	}
-	s.rec.Outcome, s.rec.Tokens = Cancelled, issued
+	s.rec.Outcome, s.rec.Tokens = TimedOut, issued
 	r.end(i)
 }
 

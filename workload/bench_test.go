@@ -38,6 +38,6 @@ func BenchmarkClosed(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r := src.Next()
-		src.Done(&r, r.Arrival+1e12)
+		src.Done(&r, End{At: r.Arrival + 1e12})
 	}
 }

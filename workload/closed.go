@@ -110,9 +110,10 @@ func (c *closedLoop) Next() Request {
 }
 
 // Done lets the user think, and then send.
-func (c *closedLoop) Done(r *Request, at clock.Time) {
+func (c *closedLoop) Done(r *Request, end End) bool {
 	c.think.Seek(uint64(r.User), uint64(c.sent[r.User]))
-	c.wake(r.User, at.Add(c.thinkTime.Sample(c.think)))
+	c.wake(r.User, end.At.Add(c.thinkTime.Sample(c.think)))
+	return false
 }
 
 // Err is always nil.

@@ -45,7 +45,7 @@ func ExampleNew_closed() {
 	for at, ok := source.Peek(); ok; at, ok = source.Peek() {
 		r := source.Next()
 		fmt.Printf("user %d at %g s\n", r.User, at.Seconds())
-		source.Done(&r, at.Add(500*clock.Millisecond)) // served at once
+		source.Done(&r, workload.End{At: at.Add(500 * clock.Millisecond)}) // served at once
 	}
 	// Output:
 	// user 0 at 0 s

@@ -8,9 +8,8 @@ type Request struct {
 	ID int64
 	// Arrival is the instant at which the client sends the request.
 	Arrival clock.Time
-	// Patience is how long after Arrival the client leaves if the answer is not complete;
-	// 0 means that it waits for ever.
-	Patience clock.Duration
+	// Client is how its client waits; nil means that it waits for ever, and that this is its only attempt.
+	Client *Client
 	// Content says which leading tokens of the prompt are shared with other requests;
 	// nil means that the prompt is unique.
 	Content *Content
@@ -51,8 +50,9 @@ type Source interface {
 	Peek() (at clock.Time, ok bool)
 	// Next returns the next request. It is called only after Peek said ok.
 	Next() Request
-	// Done tells that the client of r received its last token, was refused, or left, at the instant at.
-	Done(r *Request, at clock.Time)
+	// Done tells how r ended for its client, once for each request. again says that the client will send it
+	// once more: that attempt was not its last.
+	Done(r *Request, end End) (again bool)
 	// Err is the error that ended the source early, or nil.
 	Err() error
 }

@@ -31,7 +31,7 @@ func drain(src Source, n int, service clock.Duration) []Request {
 			panic("Peek and Next disagree")
 		}
 		list = append(list, r)
-		src.Done(&r, at.Add(service))
+		src.Done(&r, End{At: at.Add(service)})
 	}
 	return list
 }
@@ -160,11 +160,11 @@ func TestClosedLoopWaits(t *testing.T) {
 	if _, ok := src.Peek(); ok || a.User != 0 || b.User != 1 {
 		t.Fatal("a user sends while it waits")
 	}
-	src.Done(&b, 5)
+	src.Done(&b, End{At: 5})
 	if at, ok := src.Peek(); !ok || at != 5 {
 		t.Fatalf("next at %v, %v", at, ok)
 	}
-	src.Done(&a, 4)
+	src.Done(&a, End{At: 4})
 	if c := src.Next(); c.User != 0 || c.Arrival != 4 {
 		t.Fatalf("next is %+v", c)
 	}

@@ -199,7 +199,7 @@ func (r *replayed) Next() workload.Request {
 }
 
 // Done has no effect.
-func (r *replayed) Done(*workload.Request, clock.Time) {}
+func (r *replayed) Done(*workload.Request, workload.End) bool { return false }
 
 // Err is always nil.
 func (r *replayed) Err() error { return nil }

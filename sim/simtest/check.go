@@ -152,11 +152,12 @@ func (c *checker) record(rec *sim.Record) {
 		} else {
 			ok = ok && !fits && rec.Refusal == sim.NeverFits && rec.Released == r.Arrival
 		}
-	case sim.Cancelled:
-		ok = fits && r.Patience > 0 && rec.Released >= r.Arrival.Add(r.Patience) && rec.Tokens < answer &&
+	case sim.TimedOut:
+		ok = fits && r.Client != nil && rec.Left == r.Arrival.Add(r.Client.Timeout) && rec.Released >= rec.Left && rec.Tokens < answer &&
 			rec.LastToken == clock.Never && rec.ClientLast == clock.Never
 	}
 	c.want((rec.Refusal != sim.NotRefused) == (rec.Outcome == sim.Rejected), "request %d: %v, refused because %v", r.ID, rec.Outcome, rec.Refusal)
+	c.want(rec.Ending.Left() == (rec.Left != clock.Never), "request %d: %v, left at %v", r.ID, rec.Ending, rec.Left)
 	c.want(ok, "request %d: %v with record %+v", r.ID, rec.Outcome, rec)
 	c.want((rec.FirstToken != clock.Never) == (rec.Tokens > 0), "request %d: first token at %v of %d", r.ID, rec.FirstToken, rec.Tokens)
 	c.want((rec.ClientFirst != clock.Never) == (rec.Tokens > 0), "request %d: client's first token at %v of %d", r.ID, rec.ClientFirst, rec.Tokens)
@@ -217,7 +218,7 @@ func (c *checker) tokens() {
 			if answer, declared := lengths(c.cfg, &rec.Request); c.cfg.AsyncScheduling && answer < declared {
 				unforeseen++
 			}
-		case sim.Cancelled:
+		case sim.TimedOut, sim.Cancelled:
 			cancelled++
 		}
 	}

@@ -125,7 +125,7 @@
 //
 // # Clients
 //
-// A client that leaves does so at Arrival + Patience, if its last token has not been processed at a
+// A client that leaves does so at Arrival + Timeout, if its last token has not been processed at a
 // boundary before that instant. The source is told then, the engine acts at its next boundary. A request
 // that is still in the front end, or just leaving it, ends at that instant without reaching the queue.
 //

@@ -46,8 +46,8 @@ func (c Case) String() string {
 	for i := range c.requests {
 		r := &c.requests[i]
 		fmt.Fprintf(&b, "%d: at %d in %d out %d", i, r.Arrival, r.InputTokens, r.OutputTokens)
-		if r.Patience > 0 {
-			fmt.Fprintf(&b, " patience %d", r.Patience)
+		if r.Client != nil {
+			fmt.Fprintf(&b, " client %+v", *r.Client)
 		}
 		if r.Priority != 0 {
 			fmt.Fprintf(&b, " priority %d", r.Priority)
@@ -290,7 +290,7 @@ func (d drawer) requests(c *Case, step clock.Duration) []workload.Request {
 		r := w.request()
 		r.ID, r.Arrival = int64(i), at
 		if leave && d.once("leaves", 3) {
-			r.Patience = max(1, step*clock.Duration(d.between("patience", 0, 80))/4)
+			r.Client = workload.Waits(max(1, step*clock.Duration(d.between("patience", 0, 80))/4))
 		}
 		r.Priority, r.Class = int16(d.of("priority", 4)-1), uint16(d.of("class", 3))
 		r.User = int32(d.of("user", 3))

@@ -164,14 +164,14 @@ func (e *Env) request(args *arguments) {
 		Arrival:      e.instant(args, "at", "1"),
 	}
 	if leaves := clock.Time(args.duration("leaves", 0)); leaves != 0 {
-		r.Patience = leaves.Sub(r.Arrival)
+		r.Client = &workload.Client{Timeout: leaves.Sub(r.Arrival)}
 	}
 	for _, q := range e.requests {
 		if q.Session != 0 && q.Session == r.Session {
 			r.Turn++
 		}
 	}
-	if r.InputTokens < 1 || r.OutputTokens < 1 || r.Patience < 0 {
+	if r.InputTokens < 1 || r.OutputTokens < 1 || r.Client != nil && r.Client.Timeout <= 0 {
 		args.fault("request %s: prompt, out or leaves is missing or wrong", name)
 	}
 	if n := len(e.requests); n > 0 && r.Arrival < e.requests[n-1].Arrival {

@@ -116,9 +116,7 @@ func (n *naive) clients(at clock.Time) {
 			s := n.frontEnd[0]
 			n.frontEnd = n.frontEnd[1:]
 			if n.busy() {
-				s.rec.Refusal = sim.Busy
-				n.finish(s, sim.Rejected, s.visible)
-				n.src.Done(&s.rec.Request, s.visible)
+				n.refuse(s, sim.Busy, workload.RefusedBusy, s.visible)
 				continue
 			}
 			s.rec.Queued = s.visible
@@ -136,7 +134,7 @@ func (n *naive) arrive(r workload.Request) {
 	s := &sequence{
 		rec: sim.Record{
 			Request: r, Queued: clock.Never, Scheduled: clock.Never, FirstToken: clock.Never, LastToken: clock.Never,
-			ClientFirst: clock.Never, ClientLast: clock.Never, Released: clock.Never,
+			ClientFirst: clock.Never, ClientLast: clock.Never, Released: clock.Never, Left: clock.Never,
 		},
 		visible: r.Arrival.Add(delay), leaves: clock.Never,
 		prompt: r.InputTokens,
@@ -146,33 +144,45 @@ func (n *naive) arrive(r workload.Request) {
 	n.byID[r.ID] = s
 	// The last token of the answer is never computed.
 	if s.answer < 1 || n.pagesFor(most(&n.cfg, s.prompt, s.declared)) > n.cfg.UsableBlocks() {
-		s.rec.Refusal = sim.NeverFits
-		n.finish(s, sim.Rejected, r.Arrival)
-		n.src.Done(&s.rec.Request, r.Arrival)
+		n.refuse(s, sim.NeverFits, workload.RefusedTooLong, r.Arrival)
 		return
 	}
 	s.kv = newState(&n.cfg, &s.rec.Request, s.answer)
 	n.frontEnd = insert(n.frontEnd, s, func(a, b *sequence) int {
 		return cmp.Or(cmp.Compare(a.visible, b.visible), cmp.Compare(a.rec.Request.ID, b.rec.Request.ID))
 	})
-	if r.Patience > 0 {
-		s.leaves = r.Arrival.Add(r.Patience)
+	if r.Client != nil && r.Client.Timeout > 0 {
+		s.leaves = r.Arrival.Add(r.Client.Timeout)
 		n.patient = insert(n.patient, s, func(a, b *sequence) int {
 			return cmp.Or(cmp.Compare(a.leaves, b.leaves), cmp.Compare(a.rec.Request.ID, b.rec.Request.ID))
 		})
 	}
 }
 
+// refuse ends s, which the server does not take in.
+func (n *naive) refuse(s *sequence, why sim.Refusal, how workload.Ending, at clock.Time) {
+	s.rec.Refusal = why
+	n.tell(s, workload.End{How: how, At: at, First: clock.Never})
+	n.finish(s, sim.Rejected, at)
+}
+
+// tell tells the source how s ended for its client.
+func (n *naive) tell(s *sequence, end workload.End) {
+	s.rec.Ending = end.How
+	s.rec.Again = n.src.Done(&s.rec.Request, end)
+}
+
 // leave tells the source that the client of s leaves. The engine learns of it at the next boundary.
 func (n *naive) leave(s *sequence) {
 	n.patient = without(n.patient, s)
+	s.rec.Left = s.leaves
+	n.tell(s, workload.End{How: workload.TimedOut, At: s.leaves, First: clock.Never})
 	if slices.Contains(n.frontEnd, s) {
 		n.frontEnd = without(n.frontEnd, s)
-		n.finish(s, sim.Cancelled, s.leaves)
+		n.finish(s, sim.TimedOut, s.leaves)
 	} else {
 		n.left = append(n.left, s)
 	}
-	n.src.Done(&s.rec.Request, s.leaves)
 }
 
 // busy says that the queue takes nobody in.
@@ -250,7 +260,7 @@ func (n *naive) abort(s *sequence, at clock.Time) {
 			}
 		}
 	}
-	n.finish(s, sim.Cancelled, at)
+	n.finish(s, sim.TimedOut, at)
 }
 
 // process delivers the tokens of an iteration that has ended.
@@ -300,7 +310,7 @@ func (n *naive) deliver(s *sequence, tokens int32, at, seen clock.Time) {
 		s.over = true
 		s.rec.LastToken, s.rec.ClientLast = at, seen
 		n.patient = without(n.patient, s)
-		n.src.Done(&s.rec.Request, seen)
+		n.tell(s, workload.End{How: workload.Answered, At: seen, First: s.rec.ClientFirst, Tokens: s.answer})
 	}
 }
 

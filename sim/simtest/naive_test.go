@@ -39,8 +39,8 @@ func TestNaiveByHand(t *testing.T) {
 	src := NewRequests([]workload.Request{
 		{InputTokens: 4, OutputTokens: 2},
 		{InputTokens: 4, OutputTokens: 3},
-		{InputTokens: 4, OutputTokens: 3, Arrival: 1 * ms, Patience: 2 * clock.Millisecond},
-		{InputTokens: 4, OutputTokens: 5, Arrival: 5 * ms, Patience: 20 * clock.Millisecond},
+		{InputTokens: 4, OutputTokens: 3, Arrival: 1 * ms, Client: workload.Waits(2 * clock.Millisecond)},
+		{InputTokens: 4, OutputTokens: 5, Arrival: 5 * ms, Client: workload.Waits(20 * clock.Millisecond)},
 	})
 	tape := &StepTape{}
 	if err := Naive(cfg, src, tape); err != nil {
@@ -67,8 +67,15 @@ func TestNaiveByHand(t *testing.T) {
 	if want := []Drop{{33 * ms, 1}, {43 * ms, 1}}; !slices.Equal(tape.Drops, want) {
 		t.Errorf("dropped %v, want %v", tape.Drops, want)
 	}
-	if want := []Ended{{2, 3 * ms}, {0, 24 * ms}, {3, 25 * ms}, {1, 34 * ms}}; !slices.Equal(src.Ended, want) {
-		t.Errorf("done %v, want %v", src.Ended, want)
+	gaveUp := func(at clock.Time) workload.End {
+		return workload.End{How: workload.TimedOut, At: at, First: never}
+	}
+	ends := []Ended{
+		{2, gaveUp(3 * ms)}, {0, workload.End{At: 24 * ms, First: 14 * ms, Tokens: 2}},
+		{3, gaveUp(25 * ms)}, {1, workload.End{At: 34 * ms, First: 15 * ms, Tokens: 3}},
+	}
+	if !slices.Equal(src.Ended, ends) {
+		t.Errorf("done %v, want %v", src.Ended, ends)
 	}
 	wantLevels := []LevelChange{
 		{0, sim.Levels{System: 2}},
@@ -90,7 +97,7 @@ func TestNaiveByHand(t *testing.T) {
 func TestNaiveClosedLoop(t *testing.T) {
 	cfg := plain()
 	src := NewClosedLoop([]workload.Request{
-		{InputTokens: 4, OutputTokens: 3, Patience: 4 * clock.Millisecond},
+		{InputTokens: 4, OutputTokens: 3, Client: workload.Waits(4 * clock.Millisecond)},
 		{InputTokens: 4, OutputTokens: 1, Arrival: 1 * ms}, // 1 ms after the first was done
 	}, 1)
 	tape := &Tape{}

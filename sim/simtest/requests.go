@@ -21,7 +21,7 @@ type Requests struct {
 // Ended is a call of [workload.Source.Done].
 type Ended struct {
 	Request int64
-	At      clock.Time
+	workload.End
 }
 
 var _ workload.Source = (*Requests)(nil)
@@ -66,12 +66,13 @@ func (r *Requests) Next() workload.Request {
 }
 
 // Done implements [workload.Source].
-func (r *Requests) Done(q *workload.Request, at clock.Time) {
-	r.Ended = append(r.Ended, Ended{q.ID, at})
+func (r *Requests) Done(q *workload.Request, end workload.End) bool {
+	r.Ended = append(r.Ended, Ended{q.ID, end})
 	if i := r.sent[q.ID] + r.users; i < len(r.list) {
-		r.list[i].Arrival = at.Add(clock.Duration(r.list[i].Arrival))
+		r.list[i].Arrival = end.At.Add(clock.Duration(r.list[i].Arrival))
 		r.schedule(i)
 	}
+	return false
 }
 
 // Err implements [workload.Source].

@@ -95,7 +95,7 @@ func (k *bookkeeper) row(i int) (r row) {
 	e, s := k.env, &k.env.tape.Steps[i]
 	begins := e.tape.Iterations[i].Start
 	for id, rec := range k.records {
-		if rec.Outcome == sim.Cancelled && rec.Released <= begins {
+		if rec.Outcome >= sim.TimedOut && rec.Released <= begins {
 			k.computed[id] = 0
 		}
 	}

@@ -335,7 +335,7 @@ func TestConversation(t *testing.T) {
 			if len(busy) > 0 && (!ok || busy[0].Arrival.Add(10*clock.Second) <= at) {
 				r := busy[0]
 				busy = busy[1:]
-				s.Done(&r, r.Arrival.Add(10*clock.Second))
+				s.Done(&r, workload.End{At: r.Arrival.Add(10 * clock.Second)})
 				continue
 			}
 			if !ok {

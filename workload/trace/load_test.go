@@ -114,8 +114,8 @@ func TestOverlapping(t *testing.T) {
 	a := s.Next()
 	s.Next()
 	again := s.Next()
-	s.Done(&a, clock.Time(3*clock.Second))
-	s.Done(&again, clock.Time(3*clock.Second))
+	s.Done(&a, workload.End{At: clock.Time(3 * clock.Second)})
+	s.Done(&again, workload.End{At: clock.Time(3 * clock.Second)})
 	s.Next()
 	s.Next()
 	if s.Overlapping() != 1 {

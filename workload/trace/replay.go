@@ -12,11 +12,12 @@ import (
 // earlier turns of their session have been answered; turns that a row brings with it wait for answers.
 type Source struct {
 	*Changed
-	next Row
-	id   int64
-	end  clock.Time
-	err  error
-	over bool
+	next   Row
+	client *workload.Client
+	id     int64
+	end    clock.Time
+	err    error
+	over   bool
 	conversations
 }
 
@@ -26,7 +27,7 @@ func Replay(open Opener, l Load) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{Changed: changed, end: clock.Never, conversations: newConversations()}
+	s := &Source{Changed: changed, client: workload.Waits(l.Patience), end: clock.Never, conversations: newConversations()}
 	if l.Duration > 0 {
 		s.end = clock.Time(l.Duration)
 	}
@@ -72,14 +73,17 @@ func (s *Source) Next() workload.Request {
 		r = s.next
 		s.advance()
 	}
-	r.ID, r.Patience = s.id, s.load.Patience
+	r.ID, r.Client = s.id, s.client
 	s.id++
 	s.sent(&r)
 	return r.Request
 }
 
 // Done tells that a request has ended, which others may wait for.
-func (s *Source) Done(r *workload.Request, at clock.Time) { s.answered(r, at, s.end) }
+func (s *Source) Done(r *workload.Request, end workload.End) bool {
+	s.answered(r, end.At, s.end)
+	return false
+}
 
 // Err is the error that ended the trace early, or nil.
 func (s *Source) Err() error { return s.err }

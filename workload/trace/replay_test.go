@@ -69,7 +69,7 @@ func play(t testing.TB, open Opener, l Load) ([]workload.Request, *Source) {
 			t.Fatalf("request %d: %+v at %v", len(rows), r, at)
 		}
 		rows = append(rows, r)
-		s.Done(&r, at)
+		s.Done(&r, workload.End{At: at})
 	}
 	if err := s.Err(); err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func rate(rows []workload.Request) float64 {
 func TestReplayPlain(t *testing.T) {
 	open := synthetic(t, 1000, 0, true)
 	rows, s := play(t, open, Load{Patience: clock.Minute})
-	if len(rows) != 1000 || len(s.Applied()) != 0 || rows[0].Patience != clock.Minute || rows[999].Turn != 3 {
+	if len(rows) != 1000 || len(s.Applied()) != 0 || rows[0].Client.Timeout != clock.Minute || rows[999].Turn != 3 {
 		t.Errorf("%d rows, %q", len(rows), s.Applied())
 	}
 	if math.Abs(s.Rate()/rate(rows)-1) > 1e-9 || s.Stats().Sessions != 250 {
