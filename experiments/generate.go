@@ -11,7 +11,8 @@ import (
 
 // GenerateTrace writes the traffic of a scenario in Clifftop's own format, gzipped if asked for, as it meets the
 // system in a run with the same seed. A comment before the header says where it comes from. It answers the number
-// of requests. A closed loop has no traffic of its own: it waits for answers.
+// of requests. It is what clients ask for before anybody gives up: retries are not among it, since they depend on
+// the system. A closed loop has no traffic of its own: it waits for answers.
 func (u *Setup) GenerateTrace(ctx context.Context, w io.Writer, zip bool) (rows int64, err error) {
 	if u.traffic.closed {
 		return 0, u.Scenario.fault("workload.arrivals", "a closed loop waits for answers, so that its traffic depends on the system (want an open one)")

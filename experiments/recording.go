@@ -81,7 +81,7 @@ func (u *Setup) traceSource() error {
 	r := &recording{opener: file.Open, load: trace.Load{
 		From: value(t.From).Clock(), To: value(t.To).Clock(), Classes: t.Classes,
 		Scale: value(t.Scale), Rate: value(t.Rate), Speedup: value(t.Speedup), Loop: limitInt32(value(t.Loop)), Limit: int64(value(t.Limit)),
-		Duration: value(s.Run.Duration).Clock(), Patience: u.traffic.patience, Seed: s.Run.Seed,
+		Duration: value(s.Run.Duration).Clock(), Seed: s.Run.Seed,
 		Dequantise: [...]trace.Switch{trace.Auto, trace.Off, trace.On}[t.Dequantise],
 	}}
 	if n := int64(value(s.Run.Requests)); n > 0 && (r.load.Limit == 0 || n < r.load.Limit) {

@@ -66,10 +66,13 @@ func Run(ctx context.Context, s *Scenario, o RunOptions) (*Result, error) {
 
 // Run runs the scenario; see [Run].
 func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
-	src := o.Source
+	patient, src := o.Source, o.Source
 	if src == nil {
 		var err error
-		if src, err = u.source(); err != nil {
+		if patient, err = u.source(); err != nil {
+			return nil, err
+		}
+		if src, err = u.serve(patient); err != nil {
 			return nil, err
 		}
 	}
@@ -108,7 +111,7 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	if interrupted {
 		collector.SetPartial()
 	}
-	if t, ok := src.(*trace.Source); ok && t.Overlapping() > 0 {
+	if t, ok := patient.(*trace.Source); ok && t.Overlapping() > 0 {
 		collector.AddWarning("overlapping_turns", fmt.Sprintf(
 			"%d requests were sent before an earlier turn of their session had been answered: a replay keeps the recorded times", t.Overlapping()))
 	}

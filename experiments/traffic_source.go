@@ -22,7 +22,7 @@ type traffic struct {
 	spec     workload.Spec
 	closed   bool
 	trace    *recording // nil for synthetic traffic
-	patience clock.Duration
+	clients  workload.ClientSpec
 	requests int64   // expected; 0 when unknown
 	rate     float64 // mean requests per second; 0 when it follows from the service
 }
@@ -31,7 +31,7 @@ type traffic struct {
 func (u *Setup) trafficSource() error {
 	s := u.Scenario
 	w := &s.Workload
-	u.traffic.patience = value(s.Clients.Timeout).Clock()
+	u.traffic.clients.Timeout = value(s.Clients.Timeout).Clock()
 	if w.Trace != nil {
 		return u.traceSource()
 	}
@@ -137,27 +137,15 @@ func (s *Scenario) fieldFaults(err error) Faults {
 	return faults
 }
 
-// source makes the source of a run.
+// source makes the source of a run, whose clients are patient.
 func (u *Setup) source() (workload.Source, error) {
 	if u.traffic.trace != nil {
 		return u.traffic.trace.open()
 	}
-	src, err := workload.New(u.traffic.spec, u.Scenario.Run.Seed)
-	if err != nil || u.traffic.patience == 0 {
-		return src, err
-	}
-	return impatient{src, workload.Waits(u.traffic.patience)}, nil
+	return workload.New(u.traffic.spec, u.Scenario.Run.Seed)
 }
 
-// impatient gives all requests the same client.
-type impatient struct {
-	workload.Source
-	client *workload.Client
-}
-
-// Next returns the next request.
-func (s impatient) Next() workload.Request {
-	r := s.Source.Next()
-	r.Client = s.client
-	return r
+// serve gives the requests of a source the scenario's clients.
+func (u *Setup) serve(src workload.Source) (workload.Source, error) {
+	return workload.NewClients(src, u.Scenario.Run.Seed, u.traffic.clients)
 }

@@ -13,6 +13,8 @@ type Client struct {
 	Cancel clock.Duration
 	// Silent says that the server is not told of a departure, and goes on.
 	Silent bool
+	// Persists says that there may be further attempts, which repeat the text of this one.
+	Persists bool
 	// Earlier are the ways in which earlier attempts ended.
 	Earlier Causes
 	// Attempt counts the attempts from 0.

@@ -32,8 +32,8 @@ func AnswerID(session, turn int32) uint64 {
 	return mix(mix(answerDomain<<32|uint64(uint32(session))) ^ uint64(uint32(turn)))
 }
 
-// UniqueID is the identity of tokens that belong to request id alone: the uncovered rest of
-// its prompt, and the answer of a request without session.
+// UniqueID is the identity of tokens that belong to one logical request alone, whose first attempt has the ID: the
+// uncovered rest of its prompt, and its answer if it has no session.
 func UniqueID(id int64) uint64 { return mix(promptDomain<<32 ^ mix(uint64(id))) }
 
 // Tokens is the number of tokens that the segments cover.
@@ -68,7 +68,8 @@ func (r *Request) Text(to []Segment) []Segment {
 			to = append(to, s)
 		}
 	}
-	unique := UniqueID(r.ID)
+	first, _ := r.First()
+	unique := UniqueID(first)
 	if left > 0 {
 		to = append(to, Segment{ID: unique, Tokens: left})
 	}
@@ -98,32 +99,34 @@ func (r *Request) Beginning(tokens int32) uint64 {
 //
 // A sequence's tokens are its prompt (the content's segments, then tokens unique to the request) and
 // its answer, which is a segment of its own ([AnswerID] in a session), so that a later turn that
-// repeats prompt and answer as segments shares their blocks.
+// repeats prompt and answer as segments shares their blocks. The attempts of one request have all of them in common.
 type BlockKeys struct {
 	segments  []Segment
 	unique    uint64 // identity of the prompt's uncovered tokens
 	answer    uint64 // identity of the answer
-	shareable bool   // later turns may repeat the answer
+	repeats   bool   // other attempts repeat the prompt
+	shareable bool   // they, or later turns, may repeat the answer
 	prompt    int32  // tokens of the prompt
 	blockSize int32
 	parent    uint64
 	segment   int    // index into the content; len(Segments) = unique prompt, +1 = answer
 	offset    int32  // tokens of the segment already walked
 	position  int32  // tokens of the sequence already walked
-	private   bool   // the chain so far holds tokens of this request alone
+	private   bool   // the chain so far holds tokens of this attempt alone
 	ended     uint32 // blocks that ended in the segment
 	group     uint32 // place of the group of eight of them
 }
 
 // NewBlockKeys starts at the first block of r.
 func NewBlockKeys(r *Request, blockSize int32) BlockKeys {
+	first, _ := r.First()
 	k := BlockKeys{
-		unique: UniqueID(r.ID), prompt: r.InputTokens, blockSize: blockSize, parent: blockDomain,
-		shareable: r.Session != 0,
+		unique: UniqueID(first), prompt: r.InputTokens, blockSize: blockSize, parent: blockDomain,
+		repeats: r.Client != nil && (r.Client.Persists || r.Client.Attempt > 0),
 	}
-	k.answer = ^k.unique
-	if k.shareable {
-		k.answer = AnswerID(r.Session, r.Turn)
+	k.answer, k.shareable = ^k.unique, k.repeats
+	if r.Session != 0 {
+		k.answer, k.shareable = AnswerID(r.Session, r.Turn), true
 	}
 	if r.Content != nil {
 		k.segments = r.Content.Segments
@@ -180,6 +183,6 @@ func (k *BlockKeys) current() (id uint64, tokens int32, own bool) {
 		s := k.segments[k.segment]
 		return s.ID, min(s.Tokens, promptLeft), false
 	default:
-		return k.unique, promptLeft, true
+		return k.unique, promptLeft, !k.repeats
 	}
 }

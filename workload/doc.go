@@ -14,6 +14,9 @@
 //
 // Recorded traffic is replayed by package [clifftop/workload/trace].
 //
+// [NewClients] gives the requests of a source clients who give up, send again, lose interest, and read: each
+// attempt is then a [Request] of its own, and [Client] says which one of which request.
+//
 // [FindPreset] looks up ready descriptions of real traffic, each with its origin. Under a Spec lie two
 // small interfaces, which one may use alone: [Lengths], a law of token counts, and [Process], a law of
 // arrivals. A new law is one file that implements the interface, and a line in the switch that

@@ -17,8 +17,6 @@ type Spec struct {
 	Output LengthsSpec `yaml:"output" json:"output"`
 	// Prefix lets prompts repeat and share their beginnings.
 	Prefix PrefixSpec `yaml:"prefix,omitempty" json:"prefix,omitzero"`
-	// Patience is how long after sending a client leaves if its answer is not complete; 0 is for ever.
-	Patience clock.Duration `yaml:"patience,omitempty" json:"patience,omitempty"`
 	// Requests ends the traffic after so many requests; 0 is no limit.
 	Requests int64 `yaml:"-" json:"-"`
 	// Duration ends the traffic: requests arrive before it, in a closed loop too; 0 is no limit.
@@ -70,9 +68,6 @@ func (s Spec) compile(f *faults) traffic {
 		t.output = s.Output.build("workload.output", f)
 	}
 	s.Prefix.check("workload.prefix", s.Closed(), f)
-	if s.Patience < 0 {
-		f.add("workload.patience", "%v is not allowed (want more than 0, or null for ever)", s.Patience)
-	}
 	if s.Requests < 0 {
 		f.add("run.requests", "%d is not allowed (want 1 or more, or null for no limit)", s.Requests)
 	}

@@ -59,8 +59,6 @@ type Load struct {
 	Cap      CapPolicy
 	// Duration ends the traffic: requests arrive before it; 0 is no limit.
 	Duration clock.Duration
-	// Patience is that of all requests; 0 is for ever.
-	Patience clock.Duration
 	// Seed decides what is kept and where in a tick a row falls.
 	Seed uint64
 	// AllowLargeScale permits factors above [LargeScale].

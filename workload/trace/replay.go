@@ -12,12 +12,11 @@ import (
 // earlier turns of their session have been answered; turns that a row brings with it wait for answers.
 type Source struct {
 	*Changed
-	next   Row
-	client *workload.Client
-	id     int64
-	end    clock.Time
-	err    error
-	over   bool
+	next Row
+	id   int64
+	end  clock.Time
+	err  error
+	over bool
 	conversations
 }
 
@@ -27,7 +26,7 @@ func Replay(open Opener, l Load) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{Changed: changed, client: workload.Waits(l.Patience), end: clock.Never, conversations: newConversations()}
+	s := &Source{Changed: changed, end: clock.Never, conversations: newConversations()}
 	if l.Duration > 0 {
 		s.end = clock.Time(l.Duration)
 	}
@@ -73,7 +72,7 @@ func (s *Source) Next() workload.Request {
 		r = s.next
 		s.advance()
 	}
-	r.ID, r.Client = s.id, s.client
+	r.ID = s.id
 	s.id++
 	s.sent(&r)
 	return r.Request
