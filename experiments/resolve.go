@@ -32,7 +32,8 @@ type Setup struct {
 
 	policy  Policy
 	traffic traffic
-	oneRank bool // of several that share the attention's data
+	misfit  *model.FitError // why there is no Memory
+	oneRank bool            // of several that share the attention's data
 
 	whole         bool // prompts are not divided
 	assumedLength int  // of the longest sequence, because of that; 0 if given
@@ -52,6 +53,18 @@ func (s *Scenario) Resolve() (*Setup, error) { return s.resolve(false) }
 func (s *Scenario) ResolveRank() (*Setup, error) { return s.resolve(true) }
 
 func (s *Scenario) resolve(oneRank bool) (*Setup, error) {
+	u, faults, err := s.resolveAll(oneRank)
+	switch {
+	case err != nil:
+		return nil, err
+	case faults != nil:
+		return nil, faults
+	}
+	return u, nil
+}
+
+// resolveAll goes on after faults, so that all of them show.
+func (s *Scenario) resolveAll(oneRank bool) (*Setup, Faults, error) {
 	resolved := *s
 	u := &Setup{Scenario: &resolved, oneRank: oneRank}
 	var faults Faults
@@ -68,16 +81,13 @@ func (s *Scenario) resolve(oneRank bool) (*Setup, error) {
 		case errors.As(err, &f):
 			faults = append(faults, f)
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		}
 		if err != nil && u.Deployment == nil {
 			break // nothing further can be said without it
 		}
 	}
-	if faults != nil {
-		return nil, faults
-	}
-	return u, nil
+	return u, faults, nil
 }
 
 // engineDefaults fills in what follows from the engine's version.
@@ -131,6 +141,7 @@ func (u *Setup) memory() error {
 	var misfit *model.FitError
 	switch {
 	case errors.As(err, &misfit):
+		u.misfit = misfit
 		return s.fault(s.firstGiven("deployment.dtype", "deployment.tensor_parallel_size", "model", "gpu",
 			"engine.gpu_memory_utilization", "engine.max_num_batched_tokens", "engine.max_num_seqs"), "%v", misfit)
 	case err != nil:

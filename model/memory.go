@@ -198,6 +198,8 @@ type FitError struct {
 	TensorParallel int
 	// Dtype is a smaller format in which the model fits on the GPUs it has; Auto if none does.
 	Dtype Precision
+	// Budget is where the memory would go; its KVCache is too small, or below 0.
+	Budget KVBudget
 }
 
 // Error is one line.
@@ -216,7 +218,7 @@ func (e *FitError) Error() string {
 
 // fitError tries larger tensor-parallel sizes and smaller formats.
 func (d *Deployment) fitError(k MemoryKnobs, b KVBudget) error {
-	e := &FitError{Deployment: d.String(), MissingBytes: 2*float64(b.BlockBytes) - b.KVCache}
+	e := &FitError{Deployment: d.String(), MissingBytes: 2*float64(b.BlockBytes) - b.KVCache, Budget: b}
 	fits := func(o Options) bool {
 		t, err := NewDeployment(d.LLM, d.GPU, o)
 		return err == nil && t.budget(k).Blocks >= 2

@@ -1,0 +1,43 @@
+package estimate
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// amount prints a number for people: four significant digits, or all digits of a whole number in groups of three.
+func amount(v float64) string {
+	switch m := math.Abs(v); {
+	case math.IsInf(v, 0) || math.IsNaN(v):
+		return "–"
+	case m == math.Trunc(m) && m < 1e15, m >= 9999.5 && m < 1e15:
+		return grouped(strconv.FormatFloat(v, 'f', 0, 64))
+	case m >= 1e15 || m < 1e-6:
+		return strconv.FormatFloat(v, 'g', 4, 64)
+	}
+	decimals := max(0, 3-int(math.Floor(math.Log10(math.Abs(v)))))
+	text := strconv.FormatFloat(v, 'f', decimals, 64)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	if !strings.Contains(text, ".") {
+		text = grouped(text)
+	}
+	return text
+}
+
+// grouped puts a comma after every third digit of a whole number from the right.
+func grouped(digits string) string {
+	sign := ""
+	if strings.HasPrefix(digits, "-") {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}
+
+// percent prints a fraction.
+func percent(fraction float64) string { return amount(100*fraction) + " %" }
