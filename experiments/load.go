@@ -16,6 +16,7 @@ type origin struct {
 	file   string
 	lines  []byte
 	places map[string]place // of dotted keys
+	shared *shared          // with all scenarios that were made of this one
 }
 
 // Load reads a scenario file and applies the settings to it. An empty path is an empty file, and
@@ -85,7 +86,7 @@ func Parse(file string, data []byte, sets ...Setting) (*Scenario, error) {
 	if d.faults != nil {
 		return nil, d.faults
 	}
-	s.origin = &origin{root: root, file: file, lines: data, places: d.places}
+	s.origin = &origin{root: root, file: file, lines: data, places: d.places, shared: &shared{}}
 	return s, nil
 }
 
@@ -97,6 +98,14 @@ func addExcerpt(f *Fault, file string, data []byte) {
 			f.Excerpt = excerpt(data, p)
 		}
 	}
+}
+
+// shared is what the scenario has in common with those made of it; nil without any.
+func (s *Scenario) shared() *shared {
+	if s.origin == nil {
+		return nil
+	}
+	return s.origin.shared
 }
 
 // With is the scenario with further settings applied, checked as a whole.
@@ -117,7 +126,7 @@ func (s *Scenario) With(sets ...Setting) (*Scenario, error) {
 		return nil, d.faults
 	}
 	t.own = s.own
-	t.origin = &origin{root: root, file: s.origin.file, lines: s.origin.lines, places: d.places}
+	t.origin = &origin{root: root, file: s.origin.file, lines: s.origin.lines, places: d.places, shared: s.origin.shared}
 	return t, nil
 }
 

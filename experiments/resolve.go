@@ -254,7 +254,7 @@ func (u *Setup) ownFrontend() clock.Duration {
 }
 
 func (u *Setup) stepTime() error {
-	timer, err := u.newTimer()
+	timer, err := u.Scenario.shared().timer(u.newTimer, u.Deployment, u.Scenario.StepTime, u.KernelOptions())
 	if err == nil {
 		timer, err = u.drafting(timer)
 	}
