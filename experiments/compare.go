@@ -27,10 +27,7 @@ type CompareOptions struct {
 	Progress func(done, total int)
 }
 
-const (
-	defaultReplications = 5
-	maxReplications     = 1000
-)
+const defaultReplications = 5
 
 // Vary makes a variant for each value of a key, the first being the baseline. spec is KEY=V1,V2,…
 func Vary(s *Scenario, spec string) ([]Variant, error) {

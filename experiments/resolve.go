@@ -30,6 +30,7 @@ type Setup struct {
 	// Warnings are reasons to read results with care.
 	Warnings []report.Warning
 
+	from    *Scenario // what was resolved
 	policy  Policy
 	traffic traffic
 	misfit  *model.FitError // why there is no Memory
@@ -66,7 +67,7 @@ func (s *Scenario) resolve(oneRank bool) (*Setup, error) {
 // resolveAll goes on after faults, so that all of them show.
 func (s *Scenario) resolveAll(oneRank bool) (*Setup, Faults, error) {
 	resolved := *s
-	u := &Setup{Scenario: &resolved, oneRank: oneRank}
+	u := &Setup{Scenario: &resolved, from: s, oneRank: oneRank}
 	var faults Faults
 	steps := []func() error{
 		u.policyDefaults, u.engineDefaults, u.deployment, u.wholePrompts, u.memory, u.sequenceLength, u.overheads, u.stepTime, u.host, u.engine, u.trafficSource, u.measures,

@@ -194,8 +194,12 @@ type RunSpec struct {
 	Warmup Warmup `json:"warmup"`
 	// Seed makes the random numbers.
 	Seed uint64 `json:"seed" range:"[0,9007199254740991]"`
-	// Replications is the number of runs with other random numbers; only 1 is available.
-	Replications int `json:"replications" only:"1"`
+	// Replications is the number of runs with other random numbers: seed, seed+1 and so on. Beside a precision it is the
+	// greatest number; the default is then 100.
+	Replications int `json:"replications" range:"[1,1000]"`
+	// Precision is the half width of confidence intervals wanted, as a fraction of the value or in percent: runs are
+	// replicated until throughput and the means of TTFT, TPOT and E2E are known so well. Null does not ask for one.
+	Precision *Share `json:"precision"`
 }
 
 // Default is the scenario that an empty file gives.

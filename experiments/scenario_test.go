@@ -91,7 +91,7 @@ run: {replications: two}
 				"s.yaml:4:25: clients.ttft_timeout: \"3s\" is not available (want null)\n" +
 				"s.yaml:4:38: clients.retries: 2 is not available (want 0)\n" +
 				"s.yaml:4:60: clients.cancel_on_timeout: false is not available (want true)\n" +
-				"s.yaml:5:21: run.replications: \"two\" is not available (want 1)"},
+				"s.yaml:5:21: run.replications: \"two\" is a text (want a whole number, 1 to 1000)"},
 		{"quoted", "deployment: {replicas: '1'}\nengine: {speculative: 'null'}\n",
 			`s.yaml:1:24: deployment.replicas: "1" is a text (want a whole number)` + "\n" +
 				`s.yaml:2:23: engine.speculative: "null" is a text (want a map)`},

@@ -85,7 +85,8 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"engine: {speculative: {method: mtp, num_speculative_tokens: 3, acceptance: []}}",
 		"engine: {speculative: {method: mtp, num_speculative_tokens: 0, acceptance: 1}}",
 		"engine: {speculative: {method: mtp, num_speculative_tokens: 1, acceptance: 1.5}}", "engine: {max_num_queued_reqs: 3}",
-		"run: {replications: 1}", "run: {replications: 2}",
+		"run: {replications: 1}", "run: {replications: 2}", "run: {replications: 0}", "run: {precision: 0.02}", "run: {precision: 2%}", "run: {precision: 0}",
+		"run: {precision: 2}", "run: {precision: much}",
 	}
 	files, _ := filepath.Glob("scenarios/*.yaml")
 	for _, f := range files {
@@ -191,6 +192,9 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 		return duration
 	case reflect.TypeFor[Distribution]():
 		return &jsonschema.Schema{Ref: "#/$defs/distribution"}
+	case reflect.TypeFor[Share]():
+		return either(&jsonschema.Schema{Type: "number", ExclusiveMinimum: jsonschema.Ptr(0.0), ExclusiveMaximum: jsonschema.Ptr(1.0)},
+			&jsonschema.Schema{Type: "string", Pattern: sharePattern})
 	case reflect.TypeFor[Toggle]():
 		return names("auto", true, false)
 	case reflect.TypeFor[Warmup]():

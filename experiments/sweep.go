@@ -159,7 +159,11 @@ func (p *plan) round(ctx context.Context, s *Scenario, o SweepOptions, from, mor
 	if progress := o.Progress; progress != nil {
 		o.Progress = func(done, total int) { progress(from+done, from+total+more) }
 	}
-	results, runErr := runAll(ctx, setups, o)
+	replications, err := ReplicateOptions{}.replication(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	results, runErr := replicateAll(ctx, setups, replications, ReplicateOptions{Jobs: o.Jobs, Check: o.Check, Progress: o.Progress})
 	for i, r := range results {
 		if r != nil {
 			done = append(done, report.CurvePoint{Value: points[i], Summary: r})

@@ -100,6 +100,33 @@ func (d *Duration) decode(dec *decoder, n *node, key string) {
 	}
 }
 
+// Share is a part of a whole, more than 0 and less than 1, which may be given in percent: 0.02 or 2%.
+type Share float64
+
+const wantShare = "more than 0 and less than 1, or such as 2%"
+
+// sharePattern is the syntax of a share in percent.
+const sharePattern = `^[0-9]+(\.[0-9]+)? ?%$`
+
+var shareSyntax = regexp.MustCompile(sharePattern)
+
+func (s *Share) decode(d *decoder, n *node, key string) {
+	v := n.number
+	switch {
+	case n.kind == isText && shareSyntax.MatchString(n.text):
+		v, _ = strconv.ParseFloat(strings.TrimRight(n.text, " %"), 64)
+		v /= 100
+	case n.kind != isNumber:
+		d.wrong(n, key, wantShare)
+		return
+	}
+	if !(v > 0 && v < 1) {
+		d.refuse(n, key, wantShare)
+		return
+	}
+	*s = Share(v)
+}
+
 // Toggle is on, off, or left to the version of the engine.
 type Toggle uint8
 

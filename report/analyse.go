@@ -154,12 +154,25 @@ func intervals(a, b load) float64 { return a.error + b.error }
 
 // recomputedShare is the fraction of computed tokens that had been computed before.
 func recomputedShare(s *Summary) float64 {
-	t := s.Tokens
-	all := float64(t.Recomputed + t.Input - t.CachedInput + t.Output)
+	all := computedTokens(s)
 	if all <= 0 {
 		return 0
 	}
-	return float64(t.Recomputed) / all
+	return float64(s.Tokens.Recomputed) / all
+}
+
+// computedTokens is the number of tokens that the run computed, rejected drafts apart.
+func computedTokens(s *Summary) float64 {
+	t := &s.Tokens
+	return float64(t.Recomputed + t.Input - t.CachedInput + t.Output)
+}
+
+// join appends a name to a dotted path.
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
 }
 
 // lastPart is what follows the last dot of a dotted key.

@@ -237,10 +237,19 @@ func cell(v *float64) string {
 	return digits(*v)
 }
 
-// tail is a percentile far out, or nil if there are fewer samples than it takes to know it.
+// tail is a percentile far out, or nil if there are fewer samples than it takes to know it. Of pooled runs each has to have
+// so many: percentiles of few samples do not get better by averaging.
 func (d *Distribution) tail(percentile *float64, least int64) *float64 {
-	if d.N < least {
+	if d.samples() < least {
 		return nil
 	}
 	return percentile
+}
+
+// samples is the number of samples that percentiles are made from.
+func (d *Distribution) samples() int64 {
+	if d.fewest > 0 {
+		return d.fewest
+	}
+	return d.N
 }

@@ -89,29 +89,6 @@ func (l *limits) good(s *sample) bool {
 	return hi > 0 || uint64(s.e2e-s.ttft) <= lo
 }
 
-// met judges the run by the requests that arrived in the window. Those that ended without completing
-// count as infinitely slow. Of those still in the system when the run stopped nobody knows; met is nil when they could
-// turn the verdict either way.
-func (c *Collector) met(w *window, sum *bucket, d *detail) *bool {
-	slo, all := c.opts.SLO, float64(sum.arrivals)
-	keeps := func(quick, never int64) bool {
-		for i := range slo.Objectives {
-			if o := &slo.Objectives[i]; !(c.statistic(o, w, d, quick, never) <= float64(o.Limit)) {
-				return false
-			}
-		}
-		waited := float64(sum.waited + never)
-		return float64(sum.good+quick)/all >= slo.Attainment &&
-			(slo.WaitProbability == nil || waited/all <= *slo.WaitProbability)
-	}
-	unfinished := sum.arrivals - sum.samples - sum.failures
-	met := keeps(0, sum.failures+unfinished)
-	if !met && unfinished > 0 && keeps(unfinished, sum.failures) {
-		return nil
-	}
-	return &met
-}
-
 // statistic is what the objective limits, in picoseconds, when quick requests that did not complete had taken no
 // time at all and others never end. Of the inter-token gaps, each is one.
 func (c *Collector) statistic(o *Objective, w *window, d *detail, quick, never int64) float64 {

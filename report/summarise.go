@@ -159,14 +159,8 @@ func (c *Collector) goodput(s *Summary, w *window, sum *bucket, d *detail) {
 	if sum.arrivals == 0 {
 		return
 	}
-	g.Met = c.met(w, sum, d)
-	if v := s.Throughput.OutputTokensPerS; v != nil && g.Met != nil {
-		gated := 0.0
-		if *g.Met {
-			gated = *v
-		}
-		g.GatedOutputTokensPerS = &gated
-	}
+	g.Limits = c.limitResults(w, sum, d)
+	g.judge(s.Throughput.OutputTokensPerS)
 }
 
 // withFailures describes the sketch's values and as many infinite ones as there are failures.

@@ -34,9 +34,15 @@ type Summary struct {
 	Accuracy *Accuracy `json:"accuracy"`
 
 	Warnings []Warning `json:"warnings"`
-	// CI95 maps a path such as "latency_ms.ttft.p99" to the ends of its 95 % confidence interval;
-	// nil for a single run.
+	// CI95 maps a path such as "latency_ms.ttft.p99" to the ends of its 95 % confidence interval; nil where nothing
+	// can be said.
 	CI95 map[string][2]float64 `json:"ci95"`
+	// CI95Method is [ByReplications] or [ByBatchMeans]; empty without intervals.
+	CI95Method string `json:"ci95_method,omitempty"`
+	// TailSamples maps the path of a percentile that has an interval to the number of samples beyond it.
+	TailSamples map[string]int64 `json:"tail_samples,omitempty"`
+	// Replications tells of the runs that were pooled; nil for a single run.
+	Replications *Replications `json:"replications"`
 }
 
 // Window is the part of the run that rates and latencies are measured over.
@@ -99,6 +105,8 @@ type Distribution struct {
 	P99  *float64 `json:"p99"`
 	P999 *float64 `json:"p99_9"`
 	Max  *float64 `json:"max"`
+
+	fewest int64 // samples of any of the runs that were pooled; 0 for a single run
 }
 
 // Latency holds distributions in milliseconds over the completed requests that arrived in the
@@ -133,6 +141,8 @@ type Goodput struct {
 	// one; a limit on a mean then never holds. It is nil when requests that were still in the system
 	// at the end of the run could turn the verdict either way.
 	Met *bool `json:"met"`
+	// Limits judges each limit of the objective by itself.
+	Limits []LimitResult `json:"limits"`
 	// Attainment is the fraction of requests offered in the window that completed within the limits.
 	Attainment *float64 `json:"attainment"`
 	// RequestsPerS is good requests per second of the window: Attainment of the offered rate.

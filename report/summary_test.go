@@ -20,7 +20,7 @@ func TestSummaryKeys(t *testing.T) {
 	level := "mean p95 p99 max"
 	for path, keys := range map[string]string{
 		"": "schema clifftop scenario seed partial window requests tokens throughput latency_ms stream_tps e2e_tps_user e2e_tps_inflight " +
-			"goodput concurrency system cost stages accuracy warnings ci95",
+			"goodput concurrency system cost stages accuracy warnings ci95 replications",
 		"window":                        "start_s end_s warmup_s stationary",
 		"requests":                      "offered completed rejected rejected_busy rejected_too_long timed_out cancelled failed in_system_at_end attempts retries",
 		"tokens":                        "input cached_input output output_successful output_good recomputed wasted",
@@ -30,7 +30,7 @@ func TestSummaryKeys(t *testing.T) {
 		"latency_ms.with_failures":      "failures ttft e2e",
 		"latency_ms.with_failures.ttft": distribution,
 		"stream_tps":                    distribution,
-		"goodput":                       "slo met attainment requests_per_s output_tokens_per_s gated_output_tokens_per_s work_fraction",
+		"goodput":                       "slo met limits attainment requests_per_s output_tokens_per_s gated_output_tokens_per_s work_fraction",
 		"concurrency":                   "in_system running decoding queue_depth",
 		"concurrency.queue_depth":       level,
 		"system": "iterations busy_fraction mfu mbu kv_usage kv_blocks preemptions prefix_hit_rate error_rate gap_fraction " +

@@ -46,9 +46,13 @@ func (c *Curve) WriteTable(w io.Writer) error {
 
 func (s *Summary) sections(t *layout.Text, p Profile) {
 	t.Line("window", s.windowText())
+	if s.Replications != nil {
+		t.Line("runs", s.Replications.String())
+	}
 	t.Line("requests", s.requestsText())
 	x := s.Throughput
-	t.Line("throughput", fmt.Sprintf("%s requests/s, %s output tokens/s, %s input tokens/s", cell(x.RequestsPerS), cell(x.OutputTokensPerS), cell(x.InputTokensPerS)))
+	t.Line("throughput", fmt.Sprintf("%s requests/s, %s output tokens/s, %s input tokens/s",
+		s.within(x.RequestsPerS, "throughput.requests_per_s"), s.within(x.OutputTokensPerS, "throughput.output_tokens_per_s"), s.within(x.InputTokensPerS, "throughput.input_tokens_per_s")))
 	t.Blank()
 	s.latencyGrid(t, p)
 	if !t.Markdown {
@@ -82,6 +86,9 @@ func (s *Summary) sections(t *layout.Text, p Profile) {
 
 func (s *Summary) windowText() string {
 	text := fmt.Sprintf("%s to %s", seconds(s.Window.StartS), seconds(s.Window.EndS))
+	if s.Replications != nil {
+		text += " on average"
+	}
 	if s.Window.WarmupS > 0 {
 		text += " (after a warm-up)"
 	}
@@ -116,19 +123,24 @@ func (s *Summary) latencyGrid(t *layout.Text, p Profile) {
 	rows := [][]string{{"ms", "mean", "p50", "p90", "p95", "p99", "p99.9", "max", "n"}}
 	var few, fewer int64
 	for _, m := range []struct {
-		name string
-		d    *Distribution
-	}{{"TTFT", &s.Latency.TTFT}, {"TPOT", &s.Latency.TPOT}, {"ITL", &s.Latency.ITL}, {"E2E", &s.Latency.E2E}, {"queue", &s.Latency.Queue}} {
+		name, path string
+		d          *Distribution
+	}{
+		{"TTFT", "latency_ms.ttft", &s.Latency.TTFT}, {"TPOT", "latency_ms.tpot", &s.Latency.TPOT}, {"ITL", "latency_ms.itl", &s.Latency.ITL},
+		{"E2E", "latency_ms.e2e", &s.Latency.E2E}, {"queue", "latency_ms.queue", &s.Latency.Queue},
+	} {
 		d := m.d
 		rows = append(rows, []string{
 			m.name, cell(d.Mean), cell(d.P50), cell(d.P90), cell(d.P95),
 			cell(d.tail(d.P99, minP99)), cell(d.tail(d.P999, minP999)), cell(d.Max), fmt.Sprint(d.N),
 		})
-		if d.N > 0 && d.N < minP99 {
-			few = max(few, d.N)
+		if row := s.halfWidths(m.path, d); row != nil {
+			rows = append(rows, row)
 		}
-		if d.N >= minP99 && d.N < minP999 {
-			fewer = max(fewer, d.N)
+		if n := d.samples(); n > 0 && n < minP99 {
+			few = max(few, n)
+		} else if n >= minP99 && n < minP999 {
+			fewer = max(fewer, n)
 		}
 	}
 	t.Grid(rows, 9)
@@ -147,6 +159,35 @@ func (s *Summary) latencyGrid(t *layout.Text, p Profile) {
 		}
 		t.Line("bands", text)
 	}
+}
+
+// halfWidths is a row of what the intervals leave open on each side of a distribution's numbers; nil without any.
+func (s *Summary) halfWidths(path string, d *Distribution) []string {
+	row, any := []string{"  ±"}, false
+	for _, c := range []struct {
+		name  string
+		least int64
+	}{{"mean", 0}, {"p50", 0}, {"p90", 0}, {"p95", 0}, {"p99", minP99}, {"p99_9", minP999}} {
+		ci, ok := s.CI95[join(path, c.name)]
+		if !ok || d.samples() < c.least {
+			row = append(row, "")
+			continue
+		}
+		row, any = append(row, digits((ci[1]-ci[0])/2)), true
+	}
+	if !any {
+		return nil
+	}
+	return row
+}
+
+// within is a number with what its interval leaves open on each side, if it has one.
+func (s *Summary) within(v *float64, path string) string {
+	ci, ok := s.CI95[path]
+	if v == nil || !ok {
+		return cell(v)
+	}
+	return cell(v) + " ±" + digits((ci[1]-ci[0])/2)
 }
 
 // stageGrid has a row for each stage.
@@ -182,7 +223,11 @@ func (s *Summary) goodputText() string {
 	if g.Attainment != nil {
 		share = percent(*g.Attainment)
 	}
-	return fmt.Sprintf("%s; %s of offered requests are good: %s requests/s, %s output tokens/s", verdict, share, cell(g.RequestsPerS), cell(g.OutputTokensPerS))
+	if ci, ok := s.CI95["goodput.attainment"]; ok {
+		share += fmt.Sprintf(" (%s to %s)", percent(ci[0]), percent(ci[1]))
+	}
+	return fmt.Sprintf("%s; %s of offered requests are good: %s requests/s, %s output tokens/s",
+		verdict, share, s.within(g.RequestsPerS, "goodput.requests_per_s"), s.within(g.OutputTokensPerS, "goodput.output_tokens_per_s"))
 }
 
 func (s *Summary) gpuText() string {

@@ -34,6 +34,13 @@ func (f *scenarioFlags) register(c *cobra.Command) {
 	_ = c.RegisterFlagCompletionFunc("gpu", completeNames("gpus"))
 }
 
+// registerReplications adds the flags of commands that can run a scenario several times.
+func (f *scenarioFlags) registerReplications(c *cobra.Command, shorthand, usage string) {
+	flags := c.Flags()
+	flags.VarP(&settingFlag{to: f, key: "run.replications", flag: "--replications", kind: "N"}, "replications", shorthand, usage)
+	flags.Var(&settingFlag{to: f, key: "run.precision", flag: "--precision", kind: "SHARE"}, "precision", "replicate until intervals are within this `SHARE` of the value, such as 2%")
+}
+
 // completeNames completes names of the catalogue, and files.
 func completeNames(kind string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {

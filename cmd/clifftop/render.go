@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 
-	"clifftop/experiments"
 	"clifftop/report"
 	"clifftop/report/plot"
 )
@@ -22,19 +21,17 @@ func printOnce(w io.Writer, fill func(io.Writer) error) error {
 	return err
 }
 
-// printRun prints the result of a run.
-func printRun(w io.Writer, res *experiments.Result, format string, bands report.Profile) error {
+// printSummary prints the result of a run, or of several.
+func printSummary(w io.Writer, s *report.Summary, format string, bands report.Profile) error {
 	switch format {
 	case "json":
-		return printJSON(w, res.Summary)
+		return printJSON(w, s)
 	case "csv":
-		return res.Summary.WriteCSV(w)
+		return s.WriteCSV(w)
 	case "markdown":
-		return res.Summary.WriteMarkdown(w, bands)
-	case "vllm-bench":
-		return printJSON(w, res.VLLMBench())
+		return s.WriteMarkdown(w, bands)
 	}
-	return res.Summary.WriteTable(w, bands)
+	return s.WriteTable(w, bands)
 }
 
 // printSweep prints a curve.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ func newRun() *cobra.Command {
 	var output outputFlags
 	var save []string
 	var bands string
+	var jobs int
 	c := &cobra.Command{
 		Use:   "run [SCENARIO]",
 		Short: "Simulate one operating point",
@@ -27,6 +29,7 @@ func newRun() *cobra.Command {
 input; without one the defaults hold.`,
 		Example: `  clifftop run
   clifftop run scenario.yaml --rate 8 --set engine.max_num_seqs=512
+  clifftop run scenario.yaml --precision 2%
   clifftop run --trace trace.csv.gz --out results --save requests,timeseries`,
 		Args: atMostOne("scenario"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -52,13 +55,18 @@ input; without one the defaults hold.`,
 			if err != nil {
 				return err
 			}
+			if s.Replicated() {
+				return replicateScenario(c, s, &output, save, profile, jobs)
+			}
 			return runScenario(c, s, &output, save, profile)
 		},
 	}
 	scenario.register(c)
+	scenario.registerReplications(c, "n", "`N` runs with other random numbers, and confidence intervals")
 	output.register(c, "table", "json", "csv", "markdown", "vllm-bench")
 	output.registerRun(c)
-	c.Flags().StringVarP(&output.out, "out", "o", "", "write summary.json and a picture, run.png and run.svg, into `DIR`")
+	output.registerJobs(c, &jobs)
+	c.Flags().StringVarP(&output.out, "out", "o", "", "write summary.json and, of a single run, a picture, run.png and run.svg, into `DIR`")
 	c.Flags().StringVar(&bands, "bands", report.DefaultProfile().Name, "how to name latencies in words: "+strings.Join(profileNames(), ", "))
 	c.Flags().StringSliceVar(&save, "save", nil, "write more into --out: `WHAT` is requests, timeseries, or both with a comma")
 	return c
@@ -115,7 +123,12 @@ func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 	if output.format != "table" && output.format != "markdown" { // which have the warnings in them
 		output.warn(c.ErrOrStderr(), warningTexts(res.Summary))
 	}
-	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printRun(w, res, output.format, bands) })
+	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error {
+		if output.format == "vllm-bench" {
+			return printJSON(w, res.VLLMBench())
+		}
+		return printSummary(w, res.Summary, output.format, bands)
+	})
 	cancelled := errors.Is(runErr, context.Canceled)
 	if runErr != nil && !cancelled {
 		requests = nil // they could not be written
@@ -130,6 +143,42 @@ func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 		return failed(runErr)
 	}
 	return failed(writeErr)
+}
+
+// replicateScenario replicates a scenario, and prints and writes the pooled result, which may be partial.
+func replicateScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags, save []string, bands report.Profile, jobs int) error {
+	if len(save) > 0 || output.format == "vllm-bench" {
+		return fmt.Errorf("run.replications, run.precision: --save and --format vllm-bench are of one run (want neither beside replications)")
+	}
+	setup, err := s.Resolve()
+	if err != nil {
+		return err
+	}
+	dir, err := output.directory()
+	if err != nil {
+		return err
+	}
+	options := experiments.ReplicateOptions{Check: output.check, Jobs: jobs}
+	bar := newProgress(c.ErrOrStderr(), output, "replicating")
+	if bar != nil {
+		options.Progress = func(done, total int) { bar.set(float64(done) / float64(total)) }
+	}
+	pooled, runErr := setup.Replicate(c.Context(), options)
+	bar.done()
+	if pooled == nil {
+		return failed(runErr)
+	}
+	if output.format != "table" && output.format != "markdown" {
+		output.warn(c.ErrOrStderr(), warningTexts(pooled))
+	}
+	err = printOnce(c.OutOrStdout(), func(w io.Writer) error { return printSummary(w, pooled, output.format, bands) })
+	if dir != nil && err == nil {
+		err = dir.writeJSON("summary.json", pooled)
+	}
+	if errors.Is(runErr, context.Canceled) && err == nil {
+		return runErr
+	}
+	return failed(cmp.Or(err, runErr))
 }
 
 func writeRun(dir *directory, setup *experiments.Setup, res *experiments.Result, requests *file, save []string) error {

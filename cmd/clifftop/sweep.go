@@ -61,6 +61,7 @@ where the system saturates and takes loads from near idle to beyond that.`,
 		},
 	}
 	scenario.register(c)
+	scenario.registerReplications(c, "n", "`N` runs of each load with other random numbers, and confidence intervals")
 	output.register(c, "table", "json", "csv", "markdown")
 	output.registerRun(c)
 	flags := c.Flags()

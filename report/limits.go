@@ -1,0 +1,203 @@
+package report
+
+import (
+	"math"
+
+	"clifftop/sim/clock"
+)
+
+// LimitResult judges one limit of a service-level objective.
+type LimitResult struct {
+	// Key names it: "ttft_p95", "attainment" or "wait_probability".
+	Key string `json:"key"`
+	// LimitMs is the limit on a latency, and ValueMs the statistic that it limits, over all requests that arrived in the
+	// window; nil where that is infinite, because too many did not complete. Both are nil for shares of requests.
+	LimitMs *float64 `json:"limit_ms"`
+	ValueMs *float64 `json:"value_ms"`
+	// Fraction is the part of N requests (of inter-token gaps, for ITL) that keep within a limit on latency, that are good
+	// for attainment, or that waited for wait_probability. Target is the least that it should be, for
+	// wait_probability the greatest; nil for means.
+	Fraction *float64 `json:"fraction"`
+	Target   *float64 `json:"target_fraction"`
+	N        int64    `json:"n"`
+	// Met is nil where requests that were still in the system at the end could turn the verdict either way.
+	Met *bool `json:"met"`
+
+	within  float64   // Fraction·N
+	values  []float64 // in milliseconds, of each run: infinite or not; nil for shares
+	parts   []float64 // within, of each run
+	counts  []float64 // N, of each run
+	decided int       // runs that have a verdict
+}
+
+// Lower says that less than the target is wanted.
+func (l *LimitResult) Lower() bool { return l.Key == "wait_probability" }
+
+// Mean says that a mean is limited, and no share of requests.
+func (l *LimitResult) Mean() bool { return l.Target == nil }
+
+// Interval is the confidence interval of what is judged, from the pooled runs, and its target: of the mean, in milliseconds,
+// or of the share of requests. It is without bounds where the runs do not tell.
+func (l *LimitResult) Interval(confidence float64) (value, low, high, target float64) {
+	if !l.Mean() {
+		value, low, high = ShareInterval(l.parts, l.counts, confidence)
+		return value, low, high, *l.Target
+	}
+	center, half := MeanInterval(l.values, confidence)
+	if math.IsInf(center, 1) {
+		return center, center, center, *l.LimitMs
+	}
+	return center, center - half, center + half, *l.LimitMs
+}
+
+// limitResults judges the requests that arrived in the window against every limit. Those that ended without completing
+// count as infinitely slow. Of those still in the system when the run stopped nobody knows.
+func (c *Collector) limitResults(w *window, sum *bucket, d *detail) []LimitResult {
+	slo := c.opts.SLO
+	unfinished := sum.arrivals - sum.samples - sum.failures
+	never := sum.failures + unfinished
+	results := []LimitResult{}
+	verdict := func(surely, perhaps bool) *bool {
+		if !surely && perhaps {
+			return nil
+		}
+		return &surely
+	}
+	share := func(key string, within, best int64, target float64, holds func(float64) bool) {
+		all := float64(sum.arrivals)
+		l := LimitResult{Key: key, Target: &target, N: sum.arrivals, within: float64(within)}
+		l.Fraction = ratio(l.within, all)
+		l.Met = verdict(holds(float64(within)/all), holds(float64(best)/all))
+		results = append(results, l)
+	}
+	for i := range slo.Objectives {
+		o := &slo.Objectives[i]
+		l := LimitResult{Key: o.Key(), LimitMs: number(milliseconds(float64(o.Limit)))}
+		value := c.statistic(o, w, d, 0, never)
+		surely := value <= float64(o.Limit)
+		l.Met = verdict(surely, surely || unfinished > 0 && c.statistic(o, w, d, unfinished, sum.failures) <= float64(o.Limit))
+		l.ValueMs, l.values = number(milliseconds(value)), []float64{milliseconds(value)}
+		within, n := c.within(o, w, d)
+		l.within, l.N = float64(within), n+never
+		l.Fraction = ratio(l.within, float64(l.N))
+		if o.Percentile > 0 {
+			l.Target = number(o.Percentile / 100)
+		}
+		results = append(results, l)
+	}
+	if target := slo.Attainment; target > 0 {
+		share("attainment", sum.good, sum.good+unfinished, target, func(x float64) bool { return x >= target })
+	}
+	if target := slo.WaitProbability; target != nil {
+		share("wait_probability", sum.waited+never, sum.waited+sum.failures, *target, func(x float64) bool { return x <= *target })
+	}
+	for i := range results {
+		l := &results[i]
+		l.parts, l.counts = []float64{l.within}, []float64{float64(l.N)}
+	}
+	return results
+}
+
+func milliseconds(picos float64) float64 { return picos / float64(clock.Millisecond) }
+
+// within counts the completed requests of the window within a limit, or the gaps for ITL, and all of them.
+func (c *Collector) within(o *Objective, w *window, d *detail) (within, n int64) {
+	if o.Metric == "itl" {
+		return d.itl.atMost(int64(o.Limit) * clock.FemtosPerPico), int64(d.itl.n)
+	}
+	metric := map[string]int{"ttft": ttft, "tpot": tpot, "e2e": e2e, "queue": queue}[o.Metric]
+	if c.folded {
+		h := &d.sketch[metric]
+		return h.atMost(int64(o.Limit)), int64(h.n)
+	}
+	c.kept.each(func(x *sample) {
+		if x.arrival < w.start || x.arrival >= w.until {
+			return
+		}
+		if v, ok := x.value(metric); ok {
+			n++
+			if v <= float64(o.Limit) {
+				within++
+			}
+		}
+	})
+	return within, n
+}
+
+// atMost is how many of the recorded values are v or less; values that share v's bucket count as its middle.
+func (h *Histogram) atMost(v int64) int64 {
+	if h.n > 0 && v >= h.max {
+		return int64(h.n)
+	}
+	var below uint64
+	h.each(func(middle float64, n uint64) bool {
+		if middle > float64(v) {
+			return false
+		}
+		below += n
+		return true
+	})
+	return int64(below)
+}
+
+// add joins the result of another run.
+func (l *LimitResult) add(r *LimitResult) {
+	l.Key, l.LimitMs, l.Target = r.Key, r.LimitMs, r.Target
+	l.N += r.N
+	l.within += r.within
+	l.values = append(l.values, r.values...)
+	l.parts = append(l.parts, r.parts...)
+	l.counts = append(l.counts, r.counts...)
+	if r.Met != nil {
+		l.decided++
+	}
+}
+
+// conclude judges joined results: the mean of the statistics where it is a mean that is limited, or else the share of all
+// requests.
+func (l *LimitResult) conclude(runs int) {
+	l.Fraction = ratio(l.within, float64(l.N))
+	if l.values != nil {
+		l.ValueMs = number(mean(l.values))
+	}
+	if l.decided < runs {
+		return
+	}
+	met := false
+	switch {
+	case l.Mean():
+		met = l.ValueMs != nil && *l.ValueMs <= *l.LimitMs
+	case l.Fraction == nil:
+	case l.Lower():
+		met = *l.Fraction <= *l.Target
+	default:
+		met = *l.Fraction >= *l.Target
+	}
+	l.Met = &met
+}
+
+// judge draws the verdict on the objective from those on its limits: it is met where all are, and unknown where one is and
+// the others are met.
+func (g *Goodput) judge(throughput *float64) {
+	met, known := true, true
+	for i := range g.Limits {
+		switch m := g.Limits[i].Met; {
+		case m == nil:
+			known = false
+		default:
+			met = met && *m
+		}
+	}
+	g.Met, g.GatedOutputTokensPerS = nil, nil
+	if !known && met {
+		return
+	}
+	g.Met = &met
+	if throughput != nil {
+		gated := 0.0
+		if met {
+			gated = *throughput
+		}
+		g.GatedOutputTokensPerS = &gated
+	}
+}

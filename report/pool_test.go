@@ -1,0 +1,82 @@
+package report
+
+import (
+	"strings"
+	"testing"
+)
+
+// poolRun is a run of so many seconds and tokens, with its latencies.
+func poolRun(seed uint64, seconds, tokens, ttft float64, steady bool) *Summary {
+	s := &Summary{Seed: seed, Warnings: []Warning{{"same", "in every run"}}}
+	s.Window = Window{EndS: seconds, Stationary: &steady}
+	s.Throughput.OutputTokensPerS = number(tokens / seconds)
+	s.Throughput.OfferedRequestsPerS = number(100 / seconds)
+	s.Requests.Offered = 100
+	s.Latency.TTFT = Distribution{N: 1200, Mean: number(ttft), SD: number(1), P50: number(ttft), P99: number(2 * ttft), Max: number(3 * ttft)}
+	s.Latency.E2E = Distribution{N: 100, Mean: number(10 * ttft)}
+	s.System.ErrorRate = number(0)
+	return s
+}
+
+func TestPool(t *testing.T) {
+	runs := []*Summary{poolRun(1, 10, 1000, 4, true), poolRun(2, 30, 2000, 6, true), poolRun(3, 20, 3000, 8, true)}
+	runs[2].Warnings = append(runs[2].Warnings, Warning{"odd", "something"})
+	runs[1].Latency.TTFT.P50 = nil
+	s := Pool(runs)
+	within(t, "throughput, a ratio of sums", *s.Throughput.OutputTokensPerS, 6000./60, 1e-9)
+	within(t, "mean of means", *s.Latency.TTFT.Mean, 6, 1e-12)
+	within(t, "maximum", *s.Latency.TTFT.Max, 24, 0)
+	within(t, "length", s.Window.EndS, 20, 1e-9)
+	// t(2) = 4.3027, s = 2.
+	ci := s.CI95["latency_ms.ttft.mean"]
+	within(t, "half width", (ci[1]-ci[0])/2, 4.3027*2/1.7320508, 1e-3)
+	if s.Latency.TTFT.P50 != nil {
+		t.Error("what one run does not know is known")
+	}
+	if _, ok := s.CI95["latency_ms.ttft.max"]; ok {
+		t.Error("a maximum has an interval")
+	}
+	if s.Requests.Offered != 300 || s.Latency.TTFT.N != 3600 || s.Latency.TTFT.samples() != 1200 {
+		t.Errorf("%d offered, %d samples, %d in a run", s.Requests.Offered, s.Latency.TTFT.N, s.Latency.TTFT.samples())
+	}
+	if n := s.TailSamples["latency_ms.ttft.p99"]; n != 36 {
+		t.Errorf("%d samples beyond p99, want 36", n)
+	}
+	// No error in 300 requests does not mean that there are none.
+	if ci := s.CI95["system.error_rate"]; ci[0] != 0 || !(ci[1] > .01 && ci[1] < .013) {
+		t.Errorf("error rate %v", ci)
+	}
+	if len(s.Warnings) != 2 || s.Warnings[1].Text != "in 1 of 3 runs: something" {
+		t.Errorf("warnings %v", s.Warnings)
+	}
+	if runs[0].Requests.Offered != 100 || len(runs[0].Warnings) != 1 || *runs[0].Latency.TTFT.Mean != 4 {
+		t.Error("a run has changed")
+	}
+}
+
+func TestPoolOverload(t *testing.T) {
+	var runs []*Summary
+	for i := range 5 {
+		r := poolRun(uint64(i), 10, 1000+float64(i), 4+float64(i), false)
+		r.Window.GrowthRequestsPerS = number(2)
+		r.Warnings = append(r.Warnings, Warning{"not_stationary", "overload"})
+		runs = append(runs, r)
+	}
+	s := Pool(runs)
+	if _, ok := s.CI95["latency_ms.ttft.mean"]; ok {
+		t.Error("latency under overload has an interval")
+	}
+	if _, ok := s.CI95["throughput.output_tokens_per_s"]; !ok {
+		t.Error("throughput has none")
+	}
+	if w := s.Warnings[1]; w.Code != "not_stationary" || !strings.Contains(w.Text, "no steady state") {
+		t.Errorf("warning %v", w)
+	}
+}
+
+func TestPoolAlike(t *testing.T) {
+	s := Pool([]*Summary{poolRun(1, 10, 1000, 4, true), poolRun(2, 10, 1000, 4, true)})
+	if s.CI95 != nil || s.CI95Method != "" || s.Warnings[len(s.Warnings)-1].Code != "no_randomness" {
+		t.Errorf("intervals %v, warnings %v", s.CI95, s.Warnings)
+	}
+}
