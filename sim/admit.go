@@ -62,8 +62,10 @@ func (r *Replica) take(place int, w *waiting) int32 {
 	if i == none {
 		i = r.seqs.take()
 		r.start(r.seq(i), &w.req)
-		if p, ok := r.host.patient[w.req.ID]; ok {
+		if mayLeave(&w.req) {
+			p := r.host.patient[w.req.ID]
 			p.seq = i
+			p.note(&r.seq(i).rec)
 		}
 	}
 	r.settle()

@@ -45,6 +45,8 @@ type Config struct {
 	// Frontend and FrontendPerToken delay a request on its way to the engine's queue:
 	// a constant, and a part for each token of the prompt.
 	Frontend, FrontendPerToken clock.Duration
+	// NetworkIn is the way from a client to the front end, NetworkOut that of tokens back.
+	NetworkIn, NetworkOut clock.Duration
 	// StreamPerSequence delays the k-th sequence of a batch by k times this on the way to the client.
 	StreamPerSequence clock.Duration
 
@@ -148,7 +150,7 @@ func (c *Config) Validate() error {
 	want(c.NumGPUBlocks != 0 || !c.PrefixCaching, "enable_prefix_caching: an unlimited pool has no cache (set num_gpu_blocks_override)")
 	want(c.Window == Window{} || c.Window.Blocks > 0 && c.Window.Layers > 0 && c.Window.FullLayers > 0,
 		"window: %+v is not allowed (want all of it or none)", c.Window)
-	want(c.Frontend >= 0 && c.FrontendPerToken >= 0 && c.StreamPerSequence >= 0, "overheads: a delay is negative")
+	want(c.Frontend >= 0 && c.FrontendPerToken >= 0 && c.NetworkIn >= 0 && c.NetworkOut >= 0 && c.StreamPerSequence >= 0, "overheads: a delay is negative")
 	want(c.MaxTokens >= 0, "max_tokens: %d is negative", c.MaxTokens)
 	want(c.CPUStep >= 0 && c.CPUPerSequence >= 0, "overheads: a host time is negative")
 	want(c.MaxQueuedRequests >= 0, "max_num_queued_reqs: %d is negative", c.MaxQueuedRequests)

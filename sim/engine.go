@@ -19,7 +19,7 @@ import (
 
 // Engine runs one scenario.
 //
-// At one instant events happen in this order: departures of clients, arrivals, requests that reach
+// At one instant events happen in this order: departures of clients and their aborts, arrivals, requests that reach
 // the engine's queue, the replica's boundary. Events of one kind go by request ID.
 type Engine struct {
 	cfg     Config
@@ -39,18 +39,8 @@ type Engine struct {
 	frontend   heap // requests on their way to the queue, by instant and ID
 	pending    []workload.Request
 	vacant     []int32
-	departures heap // instants at which patient clients leave
+	departures heap // deadlines of clients, and their aborts
 	patient    map[int64]*patient
-}
-
-// patient is a request whose client may leave.
-type patient struct {
-	req      workload.Request
-	seq      int32 // its sequence, if it has one
-	frontend bool  // it has not reached the queue
-	again    bool  // the client left, and will send it again
-	left     clock.Time
-	ending   workload.Ending
 }
 
 // NewEngine returns an engine that is ready to run. The configuration is validated; its scheduler must
@@ -181,7 +171,7 @@ func (e *Engine) stop(at clock.Time) {
 
 // visible is the instant at which a request reaches the engine's queue.
 func (e *Engine) visible(r *workload.Request) clock.Time {
-	return r.Arrival.Add(e.cfg.Frontend + clock.Duration(r.InputTokens)*e.cfg.FrontendPerToken)
+	return r.Arrival.Add(e.cfg.NetworkIn + e.cfg.Frontend + clock.Duration(r.InputTokens)*e.cfg.FrontendPerToken)
 }
 
 // outputOf is the number of tokens that the answer to r will have: its length, cut at the longest
@@ -195,6 +185,12 @@ func (e *Engine) declaredOf(r *workload.Request) int32 {
 	return min(max(r.OutputTokens, e.cfg.MaxTokens), e.cfg.MaxModelLen-r.InputTokens)
 }
 
+// neverFits reports whether r can never be served.
+func (e *Engine) neverFits(r *workload.Request) bool {
+	return r.InputTokens >= e.cfg.MaxModelLen ||
+		e.replica.pagesFor(e.cfg.most(r.InputTokens, e.declaredOf(r))) > e.cfg.UsableBlocks()
+}
+
 // arrive takes in a request that its client has just sent.
 func (e *Engine) arrive(r *workload.Request) error {
 	if r.Arrival < e.now || r.InputTokens < 1 || r.OutputTokens < 1 {
@@ -202,18 +198,21 @@ func (e *Engine) arrive(r *workload.Request) error {
 			r.ID, r.Arrival, e.now, r.InputTokens, r.OutputTokens)
 	}
 	e.obs.Arrived(e.now, r)
-	if r.InputTokens >= e.cfg.MaxModelLen ||
-		e.replica.pagesFor(e.cfg.most(r.InputTokens, e.declaredOf(r))) > e.cfg.UsableBlocks() {
+	fits := !e.neverFits(r)
+	if !fits && e.cfg.NetworkIn == 0 {
 		e.refuse(r, NeverFits)
 		return nil
 	}
 	e.levels.System++
-	leaves := r.Client != nil && r.Client.Timeout > 0
+	leaves := mayLeave(r)
 	if leaves {
-		e.patient[r.ID] = &patient{req: *r, seq: none, frontend: true, left: clock.Never}
-		e.departures.push(entry{int64(r.Arrival.Add(r.Client.Timeout)), r.ID, 0})
+		e.watch(r)
 	}
-	if at := e.visible(r); at > e.now || leaves || len(e.frontend) > 0 || e.cfg.limited() {
+	at := e.visible(r)
+	if !fits {
+		at = r.Arrival.Add(e.cfg.NetworkIn)
+	}
+	if at > e.now || leaves || len(e.frontend) > 0 || e.cfg.limited() {
 		e.frontend.push(entry{int64(at), r.ID, e.hold(r)})
 		return nil
 	}
@@ -221,11 +220,18 @@ func (e *Engine) arrive(r *workload.Request) error {
 	return nil
 }
 
-// refuse rejects a request now.
+// refuse rejects a request now, whose client may have left.
 func (e *Engine) refuse(r *workload.Request, why Refusal) {
-	rec := unserved(r, Rejected)
-	rec.Refusal, rec.Released, rec.Ending = why, e.now, why.ending()
-	rec.Again = e.src.Done(r, workload.End{How: rec.Ending, At: e.now, First: clock.Never})
+	rec := unserved(r)
+	rec.Outcome, rec.Refusal, rec.Released, rec.Ending = Rejected, why, e.now, why.ending()
+	p, waits := e.patient[r.ID]
+	if waits {
+		p.note(&rec)
+		delete(e.patient, r.ID)
+	}
+	if rec.Left == clock.Never {
+		rec.Again = e.src.Done(r, workload.End{How: rec.Ending, At: e.now.Add(e.cfg.NetworkOut), First: clock.Never})
+	}
 	e.obs.Finished(&rec)
 }
 
@@ -245,12 +251,17 @@ func (e *Engine) hold(r *workload.Request) int32 {
 func (e *Engine) reachQueue(x entry) {
 	r := &e.pending[x.ref]
 	e.vacant = append(e.vacant, x.ref)
-	if r.Client != nil && r.Client.Timeout > 0 {
+	if mayLeave(r) {
 		p, ok := e.patient[r.ID]
 		if !ok {
 			return // its client left
 		}
 		p.frontend = false
+	}
+	if e.cfg.NetworkIn > 0 && e.neverFits(r) {
+		e.levels.System--
+		e.refuse(r, NeverFits)
+		return
 	}
 	e.join(r)
 }
@@ -262,41 +273,14 @@ func (e *Engine) join(r *workload.Request) {
 		return
 	}
 	e.levels.System--
-	delete(e.patient, r.ID)
 	e.refuse(r, Busy)
 }
 
-// depart handles a client that leaves.
-func (e *Engine) depart(x entry) {
-	p, ok := e.patient[x.tie]
-	if !ok {
-		return // the request ended before
-	}
-	end := workload.End{How: workload.TimedOut, At: e.now, First: clock.Never}
-	p.left, p.ending = end.At, end.How
-	p.again = e.src.Done(&p.req, end)
-	if p.frontend {
-		e.leftUnserved(p, e.now)
-	} else {
-		e.replica.abort(e.now, x.tie)
-	}
-}
-
-// leftUnserved ends a request that has no sequence, because its client left.
-func (e *Engine) leftUnserved(p *patient, released clock.Time) {
-	rec := unserved(&p.req, TimedOut)
-	if !p.frontend {
-		rec.Queued = e.visible(&p.req)
-	}
-	rec.Released = released
-	e.ended(&rec)
-}
-
 // unserved is the record of a request that was never admitted.
-func unserved(r *workload.Request, how Outcome) Record {
+func unserved(r *workload.Request) Record {
 	return Record{
-		Request: *r, Outcome: how,
-		Queued: clock.Never, Scheduled: clock.Never, FirstToken: clock.Never, LastToken: clock.Never,
+		Request: *r,
+		Queued:  clock.Never, Scheduled: clock.Never, FirstToken: clock.Never, LastToken: clock.Never,
 		ClientFirst: clock.Never, ClientLast: clock.Never, Left: clock.Never,
 	}
 }
@@ -305,19 +289,18 @@ func unserved(r *workload.Request, how Outcome) Record {
 // others learn it with the last token.
 func (e *Engine) ended(rec *Record) {
 	e.levels.System--
-	if rec.Request.Client != nil {
-		if p, ok := e.patient[rec.Request.ID]; ok {
-			rec.Left, rec.Ending, rec.Again = p.left, p.ending, p.again
-			delete(e.patient, rec.Request.ID)
-		}
+	if mayLeave(&rec.Request) {
+		delete(e.patient, rec.Request.ID)
 	}
 	e.obs.Finished(rec)
 }
 
-// answered tells the source that a client has its whole answer, as of rec.
+// answered tells the source that a client who has not left has its whole answer, as of rec.
 func (e *Engine) answered(rec *Record) {
-	if rec.Request.Client != nil {
+	if mayLeave(&rec.Request) {
 		delete(e.patient, rec.Request.ID)
 	}
-	rec.Again = e.src.Done(&rec.Request, workload.End{How: workload.Answered, At: rec.ClientLast, First: rec.ClientFirst, Tokens: e.outputOf(&rec.Request)})
+	if rec.Left == clock.Never {
+		rec.Again = e.src.Done(&rec.Request, workload.End{At: rec.ClientLast, First: rec.ClientFirst, Tokens: e.outputOf(&rec.Request)})
+	}
 }

@@ -114,8 +114,8 @@ type Outcome uint8
 const (
 	Completed Outcome = iota
 	Rejected          // refused by the engine; its record says why
-	TimedOut          // its client left because it took too long
-	Cancelled         // its client lost interest
+	TimedOut          // its client left because it took too long, whether or not the engine served it
+	Cancelled         // its client lost interest, likewise
 )
 
 // String is the outcome in lower case.
@@ -153,20 +153,21 @@ type Record struct {
 	// Ending is how it ended for the client, and Again says that the client sends it once more.
 	Ending workload.Ending
 	Again  bool
-	// Left is when the client gave up.
+	// Left is when the client gave up. The engine may have served the request nevertheless: LastToken tells.
 	Left clock.Time
 	// Queued is when the front end had handed the request to the engine's queue; Scheduled when
 	// it was first admitted to the running batch.
 	Queued, Scheduled clock.Time
 	// FirstToken and LastToken are ends of iterations; ClientFirst and ClientLast are when the
-	// client sees the tokens, after the front end's streaming delay.
+	// client sees the tokens, after the front end's streaming delay and the network's; it sees none that was sent when
+	// it was settled that it would leave.
 	FirstToken, LastToken   clock.Time
 	ClientFirst, ClientLast clock.Time
 	// Released is when the engine let go of the seat and the blocks.
 	Released clock.Time
 	// Refusal says why a rejected request was.
 	Refusal Refusal
-	// Tokens is the number of answer tokens delivered.
+	// Tokens is the number of answer tokens that the engine delivered, be there still a client or not.
 	Tokens int32
 	// CachedTokens is the part of the prompt found in the prefix cache on first admission. LaterCachedTokens
 	// were found there after a preemption, though it had never had them: others had computed them meanwhile. All

@@ -46,7 +46,9 @@ func (r *Replica) process(f *flight) {
 func (r *Replica) deliverFirst(s *sequence, end clock.Time) {
 	if s.rec.FirstToken == clock.Never {
 		s.rec.FirstToken = end
-		s.rec.ClientFirst = end.Add(clock.Duration(s.firstRank) * r.cfg.StreamPerSequence)
+		if s.rec.Left == clock.Never {
+			s.rec.ClientFirst = r.seen(end, s.firstRank)
+		}
 	}
 	if s.phase == decoding || s.phase == speculating || s.phase == finishing {
 		r.stream(s)
@@ -105,11 +107,18 @@ func (r *Replica) partOf(f *flight, i int32) bool {
 	return r.seq(i).chunkBatch == f.number || r.emits(f, i)
 }
 
+// seen is when a client sees the token that is the rank-th of those of an iteration that ends at an instant.
+func (r *Replica) seen(end clock.Time, rank int32) clock.Time {
+	return end.Add(r.cfg.NetworkOut + clock.Duration(rank)*r.cfg.StreamPerSequence)
+}
+
 // answer hands the client of s its last token.
 func (r *Replica) answer(s *sequence, end clock.Time) {
 	s.over = true
 	s.rec.LastToken = end
-	s.rec.ClientLast = end.Add(clock.Duration(s.lastRank) * r.cfg.StreamPerSequence)
+	if s.rec.Left == clock.Never {
+		s.rec.ClientLast = r.seen(end, s.lastRank)
+	}
 	if s.running() {
 		issued := s.issued
 		if s.phase == decoding {
@@ -129,7 +138,6 @@ func (r *Replica) complete(i int32, f *flight) {
 	} else if r.emits(f, i) {
 		r.host.obs.Dropped(f.end, 1)
 	}
-	s.rec.Outcome = Completed
 	s.rec.Tokens = s.output
 	switch s.phase {
 	case preempted:
@@ -212,10 +220,7 @@ func (r *Replica) cancel(i int32) {
 		if !r.emits(f, i) {
 			continue
 		}
-		tokens := int32(1)
-		if r.cfg.Speculative.On() {
-			tokens = s.fresh
-		}
+		tokens := r.tokensOf(s)
 		issued -= tokens
 		r.host.obs.Dropped(f.end, int(tokens))
 		f.firsts, f.finishes = without(f.firsts, i), without(f.finishes, i)
@@ -232,7 +237,7 @@ func (r *Replica) cancel(i int32) {
 		r.uncomputed -= s.promptLeft()
 		r.leaveRunning(i)
 	}
-	s.rec.Outcome, s.rec.Tokens = TimedOut, issued
+	s.rec.Tokens = issued
 	r.end(i)
 }
 

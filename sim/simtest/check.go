@@ -136,7 +136,7 @@ func (c *checker) record(rec *sim.Record) {
 	r := &rec.Request
 	answer, declared := lengths(c.cfg, r)
 	blocks := (int(most(c.cfg, r.InputTokens, declared)) + int(c.cfg.BlockSize) - 1) / int(c.cfg.BlockSize)
-	visible := r.Arrival.Add(c.cfg.Frontend + clock.Duration(r.InputTokens)*c.cfg.FrontendPerToken)
+	visible := r.Arrival.Add(c.cfg.NetworkIn + c.cfg.Frontend + clock.Duration(r.InputTokens)*c.cfg.FrontendPerToken)
 	fits := answer >= 1 && blocks+c.cfg.Window.Extra(blocks) <= c.cfg.UsableBlocks()
 	var ok bool
 	switch rec.Outcome {
@@ -150,17 +150,18 @@ func (c *checker) record(rec *sim.Record) {
 		if rec.Refusal == sim.Busy {
 			ok = ok && fits && c.cfg.MaxQueuedRequests+int(c.cfg.MaxQueuedTokens) > 0 && rec.Released == visible
 		} else {
-			ok = ok && !fits && rec.Refusal == sim.NeverFits && rec.Released == r.Arrival
+			ok = ok && !fits && rec.Refusal == sim.NeverFits && rec.Released == r.Arrival.Add(c.cfg.NetworkIn)
 		}
-	case sim.TimedOut:
-		ok = fits && r.Client != nil && rec.Left == r.Arrival.Add(r.Client.Timeout) && rec.Released >= rec.Left && rec.Tokens < answer &&
-			rec.LastToken == clock.Never && rec.ClientLast == clock.Never
+	case sim.TimedOut, sim.Cancelled:
+		ok = (fits || rec.Queued == clock.Never && c.cfg.NetworkIn > 0) && rec.Ending.Left() &&
+			(rec.Outcome == sim.Cancelled) == (rec.Ending == workload.Cancelled) &&
+			rec.ClientLast == clock.Never && (rec.LastToken != clock.Never) == (fits && rec.Tokens == answer)
 	}
+	c.departure(rec)
 	c.want((rec.Refusal != sim.NotRefused) == (rec.Outcome == sim.Rejected), "request %d: %v, refused because %v", r.ID, rec.Outcome, rec.Refusal)
-	c.want(rec.Ending.Left() == (rec.Left != clock.Never), "request %d: %v, left at %v", r.ID, rec.Ending, rec.Left)
 	c.want(ok, "request %d: %v with record %+v", r.ID, rec.Outcome, rec)
 	c.want((rec.FirstToken != clock.Never) == (rec.Tokens > 0), "request %d: first token at %v of %d", r.ID, rec.FirstToken, rec.Tokens)
-	c.want((rec.ClientFirst != clock.Never) == (rec.Tokens > 0), "request %d: client's first token at %v of %d", r.ID, rec.ClientFirst, rec.Tokens)
+	c.want(rec.Ending.Left() || (rec.ClientFirst != clock.Never) == (rec.Tokens > 0), "request %d: client's first token at %v of %d", r.ID, rec.ClientFirst, rec.Tokens)
 	c.want(rec.CachedTokens%c.cfg.BlockSize == 0 && rec.CachedTokens < r.InputTokens, "request %d: %d cached tokens of %d", r.ID, rec.CachedTokens, r.InputTokens)
 	c.want(rec.Preemptions > 0 || rec.RecomputedTokens == 0, "request %d: %d tokens recomputed without preemption", r.ID, rec.RecomputedTokens)
 
@@ -209,8 +210,8 @@ func (c *checker) tokens() {
 		if rec.Tokens > 0 {
 			started++
 		}
-		switch rec.Outcome {
-		case sim.Completed:
+		switch {
+		case rec.LastToken != clock.Never: // served, be there still a client or not
 			firstToLast += rec.LastToken.Sub(rec.FirstToken)
 			misses += int(rec.Request.InputTokens - rec.CachedTokens)
 			later += int(rec.LaterCachedTokens)
@@ -218,7 +219,7 @@ func (c *checker) tokens() {
 			if answer, declared := lengths(c.cfg, &rec.Request); c.cfg.AsyncScheduling && answer < declared {
 				unforeseen++
 			}
-		case sim.TimedOut, sim.Cancelled:
+		case rec.Scheduled != clock.Never:
 			cancelled++
 		}
 	}

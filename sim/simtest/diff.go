@@ -9,6 +9,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/workload"
 )
 
 // Diff describes the earliest difference between two runs, or is empty if they are equal. Steps are
@@ -17,13 +18,13 @@ func Diff(a, b *Tape) string {
 	a.settle()
 	b.settle()
 	differences := []difference{
-		compare("arrival", a.Arrivals, b.Arrivals, func(x Arrival) clock.Time { return x.At }),
+		compare("arrival", a.arrivals(), b.arrivals(), func(x flatArrival) clock.Time { return x.At }),
 		compare("iteration", a.blurred(b), b.blurred(a), func(x Iteration) clock.Time { return x.Start }),
 		compare("preemption", a.Preemptions, b.Preemptions, func(x clock.Time) clock.Time { return x }),
 		compare("change of levels", a.Changes, b.Changes, func(x LevelChange) clock.Time { return x.At }),
 		compare("gap", a.Gapped, b.Gapped, func(x Gap) clock.Time { return x.At - clock.Time(x.Gap) }),
 		compare("drop", a.Drops, b.Drops, func(x Drop) clock.Time { return x.At }),
-		compare("record", a.Records, b.Records, func(x sim.Record) clock.Time { return x.Released }),
+		compare("record", a.records(), b.records(), func(x flatRecord) clock.Time { return x.Record.Released }),
 	}
 	if len(a.Steps) > 0 && len(b.Steps) > 0 {
 		differences = append(differences, compareSteps(a, b))
@@ -49,6 +50,45 @@ func (t *Tape) blurred(other *Tape) []Iteration {
 		if i < len(other.Iterations) && other.Iterations[i].UsedBlocks < 0 {
 			list[i].UsedBlocks, list[i].EmptyBlocks = -1, -1
 		}
+	}
+	return list
+}
+
+// flatArrival and flatRecord are equal where their requests are, though not in one place, since each run may make
+// clients of its own.
+type (
+	flatArrival struct {
+		Arrival
+		Client workload.Client
+	}
+	flatRecord struct {
+		Record sim.Record
+		Client workload.Client
+	}
+)
+
+// flat takes the client out of a request.
+func flat(r *workload.Request) (c workload.Client) {
+	if r.Client != nil {
+		c, r.Client = *r.Client, nil
+	}
+	return c
+}
+
+func (t *Tape) arrivals() []flatArrival {
+	list := make([]flatArrival, len(t.Arrivals))
+	for i, a := range t.Arrivals {
+		c := flat(&a.Request)
+		list[i] = flatArrival{a, c}
+	}
+	return list
+}
+
+func (t *Tape) records() []flatRecord {
+	list := make([]flatRecord, len(t.Records))
+	for i, rec := range t.Records {
+		c := flat(&rec.Request)
+		list[i] = flatRecord{rec, c}
 	}
 	return list
 }

@@ -15,7 +15,7 @@
 // # What an engine does
 //
 // A request is sent at its Arrival and reaches the engine's queue when the front end is through with it, at
-// Arrival + Frontend + FrontendPerToken·InputTokens. It is rejected on arrival when its prompt
+// Arrival + NetworkIn + Frontend + FrontendPerToken·InputTokens. It is rejected on arrival when its prompt
 // reaches the longest sequence allowed, or when the pool could not hold it alone. Its answer is cut
 // where it would exceed the longest sequence.
 //
@@ -23,7 +23,7 @@
 // instant at which a request reaches the queue. What happens between two boundaries is seen at
 // the next one. At a boundary, in this order:
 //
-//  1. requests whose client has left are removed, in the order (instant of leaving, ID): seat and
+//  1. requests of which the server has heard that their client left are removed, in the order (that instant, ID): seat and
 //     blocks are free at once, tokens of theirs that are still in flight will be dropped;
 //  2. the iteration that ends is processed in batch order: tokens are delivered, sequences that have
 //     their last one leave the running batch and free their blocks;
@@ -125,11 +125,28 @@
 //
 // # Clients
 //
-// A client that leaves does so at Arrival + Timeout, if its last token has not been processed at a
-// boundary before that instant. The source is told then, the engine acts at its next boundary. A request
-// that is still in the front end, or just leaving it, ends at that instant without reaching the queue.
+// A client leaves at Arrival + Timeout, + Cancel or + FirstTimeout, whichever is first, if by then the last token of its
+// answer, or for FirstTimeout the first one, has not come: if the iteration that produces it has not been processed at a
+// boundary before that instant. Of equal limits Timeout counts before Cancel, and this before FirstTimeout.
+//
+// The engine acts on a departure at its next boundary. A request that is still in the front end, or just leaving it,
+// ends at that instant without reaching the queue. A silent client does not tell: its request goes on, in the front
+// end, in the queue and in the batch, to its last token, or until it is rejected; then it ends. How a request ended is
+// told as the client has it: one whose client left is timed out or cancelled, served or not.
+//
+// The source is told of an ending once, and before the record of the request is reported.
 //
 // The k-th sequence that produces a token in an iteration, in batch order, is seen by its client
-// k·StreamPerSequence after the iteration's end. Sequences whose client has left count in k. A cancelled
-// request has a FirstToken if one was delivered; it never has a LastToken.
+// k·StreamPerSequence after the iteration's end. Sequences whose client has left count in k. Limits of clients do not
+// wait for this delay. A request whose client left may have a FirstToken and, if it was served nevertheless, a
+// LastToken; its client has seen the first one if that had come in time, and never sees the last.
+//
+// # Network
+//
+// A request is NetworkIn on its way to the front end, and whatever the server says, tokens and rejections, NetworkOut on
+// its way to the client. A request that is too long is rejected when it comes to the front end. What a client waits for
+// has come in time if it was processed at a boundary before NetworkOut ahead of the limit, though not before
+// Arrival. At that instant it is settled that the client leaves, at the limit, and that it sees nothing that is
+// processed later; the source is told then. The server hears it NetworkIn after the limit; what it does until
+// then it does in vain.
 package simtest

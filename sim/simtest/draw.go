@@ -19,6 +19,7 @@ type Case struct {
 	config   sim.Config // without scheduler
 	requests []workload.Request
 	users    int // of a closed loop; 0 is an open one
+	retries  Retries
 }
 
 // Config is the engine, with a scheduler of its own.
@@ -31,9 +32,9 @@ func (c *Case) Config() sim.Config {
 // Source is the requests, from the first.
 func (c *Case) Source() *Requests {
 	if c.users > 0 {
-		return NewClosedLoop(c.requests, c.users)
+		return NewClosedLoop(c.requests, c.users).Retry(c.retries)
 	}
-	return NewRequests(c.requests)
+	return NewRequests(c.requests).Retry(c.retries)
 }
 
 // String lists the engine and the requests.
@@ -42,6 +43,9 @@ func (c Case) String() string {
 	fmt.Fprintf(&b, "%s %+v\n%+v\n", c.policy.Name, c.policy.New(c.knobs), c.config)
 	if c.users > 0 {
 		fmt.Fprintf(&b, "%d users\n", c.users)
+	}
+	if c.retries.Most > 0 {
+		fmt.Fprintf(&b, "%+v\n", c.retries)
 	}
 	for i := range c.requests {
 		r := &c.requests[i]
@@ -74,6 +78,9 @@ func (p Policy) Draw(t *rapid.T) Case {
 	c := Case{policy: p, knobs: &Knobs{drawn: &d}, config: d.config()}
 	step := d.timer(&c.config)
 	c.requests = d.requests(&c, step)
+	if d.once("retries", 2) {
+		c.retries = d.retries(step)
+	}
 	if d.once("closed loop", 4) {
 		d.loop(&c, step)
 	}
@@ -243,6 +250,10 @@ func (d drawer) timer(c *sim.Config) clock.Duration {
 	if d.once("streaming", 3) {
 		c.StreamPerSequence = step / 10
 	}
+	if d.once("network", 4) {
+		c.NetworkIn = step * clock.Duration(d.between("network in", 0, 12)) / 4
+		c.NetworkOut = step * clock.Duration(d.between("network out", 0, 12)) / 4
+	}
 	return step
 }
 
@@ -290,13 +301,36 @@ func (d drawer) requests(c *Case, step clock.Duration) []workload.Request {
 		r := w.request()
 		r.ID, r.Arrival = int64(i), at
 		if leave && d.once("leaves", 3) {
-			r.Client = workload.Waits(max(1, step*clock.Duration(d.between("patience", 0, 80))/4))
+			r.Client = d.client(step)
 		}
 		r.Priority, r.Class = int16(d.of("priority", 4)-1), uint16(d.of("class", 3))
 		r.User = int32(d.of("user", 3))
 		list[i] = r
 	}
 	return list
+}
+
+// client draws how a client waits, for most of the things that it may wait for seldom.
+func (d drawer) client(step clock.Duration) *workload.Client {
+	limit := func(name string, n int) clock.Duration {
+		if !d.once(name, n) {
+			return 0
+		}
+		return max(1, step*clock.Duration(d.between(name, 0, 80))/4)
+	}
+	c := &workload.Client{FirstTimeout: limit("first timeout", 2), Cancel: limit("cancel", 4), Silent: d.once("silent", 4)}
+	if c.Timeout = limit("timeout", 2); *c == (workload.Client{}) {
+		c.Timeout = limit("timeout", 1)
+	}
+	return c
+}
+
+// retries draws when clients try again.
+func (d drawer) retries(step clock.Duration) Retries {
+	return Retries{
+		Most: int32(d.between("attempts", 1, 4)), Delay: step * clock.Duration(d.between("delay", 0, 60)) / 4,
+		Scatter: d.once("scatter", 2),
+	}
 }
 
 // loop closes the loop: but for the first ones, requests are sent after an answer.

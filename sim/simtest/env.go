@@ -31,13 +31,16 @@ type Runner func(cfg sim.Config, src workload.Source, obs sim.Observer) error
 //	    spec (0, drafts for each decoding sequence), method (ngram; eagle, mtp, draft) and accept=(3, 1, 0), how many of
 //	    them are accepted in the successive iterations of a request, none after that;
 //	    host-blocks (0), max-queued and max-queued-tokens (0, no limits); caching, radix, contiguous,
-//	    append-unkeyed, async (flags).
+//	    append-unkeyed, async (flags); retries (0, how often a client tries again after a timeout or where the server is
+//	    busy) and backoff (0, how long it waits before).
 //	    Times: step (10ms, the length of an iteration), row and token (0, added for each sequence or chunk
-//	    and for each token of a chunk), swap (0, for each block moved), cpu and cpu-per-sequence (0), frontend
-//	    and stream (0, delays).
+//	    and for each token of a chunk), swap (0, for each block moved), cpu and cpu-per-sequence (0), frontend,
+//	    stream, network-in and network-out (0, delays).
 //	request A prompt=100 out=3
 //	    Adds a request, which has a name. Further arguments: at=2 (sent when step 2 begins, if the engine
-//	    never idled before) or at=11ms; leaves=65ms (the instant at which the client gives up); priority=5; user=3; class=2;
+//	    never idled before) or at=11ms; leaves=65ms (the instant at which the client gives up, if its answer is not complete),
+//	    first-by=30ms (likewise, if there is no first token) and cancels=40ms (likewise, as the user loses interest);
+//	    silent (the server is not told); priority=5; user=3; class=2;
 //	    content=(system:96, @B:20) (names and lengths of the leading segments; @B is the answer of
 //	    request B, which needs a session); session=1 (turns are counted).
 //	run
@@ -47,7 +50,8 @@ type Runner func(cfg sim.Config, src workload.Source, obs sim.Observer) error
 //	    Free blocks are those after the step and what ended with it; with async, those after
 //	    scheduling it. With the argument times the beginnings and ends of steps are added, in milliseconds.
 //	requests
-//	    Prints how the requests ended in the last run. Tokens are told by the step that produced them.
+//	    Prints how the requests ended in the last run. Tokens are told by the step that produced them. The second attempt
+//	    of request A is called A′.
 type Env struct {
 	// Run runs the scenarios.
 	Run Runner
@@ -58,8 +62,10 @@ type Env struct {
 	knobs    *Knobs
 	cfg      sim.Config
 	step     clock.Duration
+	retries  Retries
 	requests []workload.Request
 	names    []string
+	attempts []string // names in the last run, by ID
 	tape     *StepTape
 }
 
@@ -119,10 +125,13 @@ func (e *Env) config(args *arguments) {
 		CPUStep:             args.duration("cpu", 0),
 		CPUPerSequence:      args.duration("cpu-per-sequence", 0),
 		Frontend:            args.duration("frontend", 0),
+		NetworkIn:           args.duration("network-in", 0),
+		NetworkOut:          args.duration("network-out", 0),
 		StreamPerSequence:   args.duration("stream", 0),
 		Speculative:         speculative(args),
 		Check:               true,
 	}
+	e.retries = Retries{Most: int32(args.int("retries", 0)), Delay: args.duration("backoff", 0)}
 	e.cfg.Order = queueOrder(e.knobs)
 	if asked := e.cfg; asked.Validate() != nil {
 		e.cfg.MaxModelLen = min(e.cfg.MaxModelLen, int32(e.cfg.MaxNumBatchedTokens))
@@ -163,16 +172,14 @@ func (e *Env) request(args *arguments) {
 		Class:        uint16(args.int("class", 0)),
 		Arrival:      e.instant(args, "at", "1"),
 	}
-	if leaves := clock.Time(args.duration("leaves", 0)); leaves != 0 {
-		r.Client = &workload.Client{Timeout: leaves.Sub(r.Arrival)}
-	}
+	r.Client = client(args, r.Arrival)
 	for _, q := range e.requests {
 		if q.Session != 0 && q.Session == r.Session {
 			r.Turn++
 		}
 	}
-	if r.InputTokens < 1 || r.OutputTokens < 1 || r.Client != nil && r.Client.Timeout <= 0 {
-		args.fault("request %s: prompt, out or leaves is missing or wrong", name)
+	if r.InputTokens < 1 || r.OutputTokens < 1 {
+		args.fault("request %s: prompt or out is missing or wrong", name)
 	}
 	if n := len(e.requests); n > 0 && r.Arrival < e.requests[n-1].Arrival {
 		args.fault("request %s arrives before %s, which stands before it", name, e.names[n-1])
@@ -185,6 +192,22 @@ func (e *Env) request(args *arguments) {
 	}
 	e.requests = append(e.requests, r)
 	e.names = append(e.names, name)
+}
+
+// client reads how the client of a request that is sent at an instant waits.
+func client(args *arguments, sent clock.Time) *workload.Client {
+	limit := func(key string) clock.Duration {
+		at := clock.Time(args.duration(key, 0))
+		if at != 0 && at <= sent {
+			args.fault("%s: it is sent only then", key)
+		}
+		return max(0, at.Sub(sent))
+	}
+	c := workload.Client{Timeout: limit("leaves"), FirstTimeout: limit("first-by"), Cancel: limit("cancels"), Silent: args.flag("silent")}
+	if c == (workload.Client{}) {
+		return nil
+	}
+	return &c
 }
 
 // instant is an argument that is the number of a step or a length of time.
@@ -219,15 +242,19 @@ func (e *Env) run(args *arguments) string {
 	times := args.flag("times")
 	e.cfg.Scheduler = e.policy.New(e.knobs)
 	tape := new(StepTape)
-	err := e.Run(e.cfg, NewRequests(e.requests), tape)
+	src := NewRequests(e.requests).Retry(e.retries)
+	err := e.Run(e.cfg, src, tape)
 	if err == nil {
-		err = CheckTape(&e.cfg, &tape.Tape)
+		err = errors.Join(CheckTape(&e.cfg, &tape.Tape), checkEnded(&e.cfg, &tape.Tape, src.Ended))
 	}
 	if err != nil {
 		e.tape = nil
 		return fmt.Sprintf("error: %v", err)
 	}
-	e.tape = tape
+	e.tape, e.attempts = tape, nil
+	for _, i := range src.sent {
+		e.attempts = append(e.attempts, e.names[src.origin[i]]+strings.Repeat("′", int(src.list[i].Attempt())))
+	}
 	return e.table(times)
 }
 

@@ -35,8 +35,9 @@ type naive struct {
 	depth int              // how many iterations may be in flight
 
 	frontEnd []*sequence // on their way to the queue, by (visible, ID)
-	patient  []*sequence // those whose client may still leave, by (leaves, ID)
-	left     []*sequence // those whose client has left since the last boundary
+	patient  []*sequence // those whose client may still leave, in order of arrival
+	aborting []*sequence // those whose client has left, which the server has not heard yet
+	left     []*sequence // those of which it has heard it since the last boundary
 	waiting  []*sequence // the engine's queue
 	running  []*sequence // the running batch, by serial
 	parting  []*sequence // preempted when their whole answer was on its way
@@ -97,8 +98,8 @@ func (n *naive) nextClientInstant() clock.Time {
 	if len(n.frontEnd) > 0 {
 		next = min(next, n.frontEnd[0].visible)
 	}
-	if len(n.patient) > 0 {
-		next = min(next, n.patient[0].leaves)
+	if _, at := n.nextDeparture(); at < next {
+		next = at
 	}
 	return next
 }
@@ -108,13 +109,16 @@ func (n *naive) clients(at clock.Time) {
 	for {
 		arrival, more := n.src.Peek()
 		switch {
-		case len(n.patient) > 0 && n.patient[0].leaves <= at:
-			n.leave(n.patient[0])
+		case n.departs(at):
 		case more && arrival <= at:
 			n.arrive(n.src.Next())
 		case len(n.frontEnd) > 0 && n.frontEnd[0].visible <= at:
 			s := n.frontEnd[0]
 			n.frontEnd = n.frontEnd[1:]
+			if s.tooLong {
+				n.refuse(s, sim.NeverFits, workload.RefusedTooLong, s.visible)
+				continue
+			}
 			if n.busy() {
 				n.refuse(s, sim.Busy, workload.RefusedBusy, s.visible)
 				continue
@@ -136,52 +140,25 @@ func (n *naive) arrive(r workload.Request) {
 			Request: r, Queued: clock.Never, Scheduled: clock.Never, FirstToken: clock.Never, LastToken: clock.Never,
 			ClientFirst: clock.Never, ClientLast: clock.Never, Released: clock.Never, Left: clock.Never,
 		},
-		visible: r.Arrival.Add(delay), leaves: clock.Never,
-		prompt: r.InputTokens,
+		visible: r.Arrival.Add(n.cfg.NetworkIn + delay),
+		prompt:  r.InputTokens,
 	}
 	s.answer, s.declared = lengths(&n.cfg, &r)
 	n.system++
 	n.byID[r.ID] = s
 	// The last token of the answer is never computed.
 	if s.answer < 1 || n.pagesFor(most(&n.cfg, s.prompt, s.declared)) > n.cfg.UsableBlocks() {
-		n.refuse(s, sim.NeverFits, workload.RefusedTooLong, r.Arrival)
-		return
+		if s.tooLong, s.visible = true, r.Arrival.Add(n.cfg.NetworkIn); n.cfg.NetworkIn == 0 {
+			n.refuse(s, sim.NeverFits, workload.RefusedTooLong, r.Arrival)
+			return
+		}
 	}
 	s.kv = newState(&n.cfg, &s.rec.Request, s.answer)
 	n.frontEnd = insert(n.frontEnd, s, func(a, b *sequence) int {
 		return cmp.Or(cmp.Compare(a.visible, b.visible), cmp.Compare(a.rec.Request.ID, b.rec.Request.ID))
 	})
-	if r.Client != nil && r.Client.Timeout > 0 {
-		s.leaves = r.Arrival.Add(r.Client.Timeout)
-		n.patient = insert(n.patient, s, func(a, b *sequence) int {
-			return cmp.Or(cmp.Compare(a.leaves, b.leaves), cmp.Compare(a.rec.Request.ID, b.rec.Request.ID))
-		})
-	}
-}
-
-// refuse ends s, which the server does not take in.
-func (n *naive) refuse(s *sequence, why sim.Refusal, how workload.Ending, at clock.Time) {
-	s.rec.Refusal = why
-	n.tell(s, workload.End{How: how, At: at, First: clock.Never})
-	n.finish(s, sim.Rejected, at)
-}
-
-// tell tells the source how s ended for its client.
-func (n *naive) tell(s *sequence, end workload.End) {
-	s.rec.Ending = end.How
-	s.rec.Again = n.src.Done(&s.rec.Request, end)
-}
-
-// leave tells the source that the client of s leaves. The engine learns of it at the next boundary.
-func (n *naive) leave(s *sequence) {
-	n.patient = without(n.patient, s)
-	s.rec.Left = s.leaves
-	n.tell(s, workload.End{How: workload.TimedOut, At: s.leaves, First: clock.Never})
-	if slices.Contains(n.frontEnd, s) {
-		n.frontEnd = without(n.frontEnd, s)
-		n.finish(s, sim.TimedOut, s.leaves)
-	} else {
-		n.left = append(n.left, s)
+	if r.Client != nil {
+		n.patient = append(n.patient, s)
 	}
 }
 
@@ -285,7 +262,7 @@ func (n *naive) process(it *iteration) {
 			n.obs.Dropped(it.end, 1)
 		case sh.emits:
 			s.computed -= sh.rejected
-			n.deliver(s, sh.produces, it.end, it.end.Add(rank*n.cfg.StreamPerSequence))
+			n.deliver(s, sh.produces, it.end, it.end.Add(n.cfg.NetworkOut+rank*n.cfg.StreamPerSequence))
 		}
 		if s.over && !slices.ContainsFunc(n.inFlight, func(it *iteration) bool { return it.has(s) }) {
 			n.finish(s, sim.Completed, it.end)
@@ -297,7 +274,10 @@ func (n *naive) process(it *iteration) {
 func (n *naive) deliver(s *sequence, tokens int32, at, seen clock.Time) {
 	s.delivered += tokens
 	if s.delivered == tokens {
-		s.rec.FirstToken, s.rec.ClientFirst = at, seen
+		s.rec.FirstToken = at
+		if !s.gone() {
+			s.rec.ClientFirst = seen
+		}
 	}
 	if slices.Contains(n.running, s) {
 		s.decoding = true
@@ -308,9 +288,12 @@ func (n *naive) deliver(s *sequence, tokens int32, at, seen clock.Time) {
 	}
 	if s.delivered == s.answer {
 		s.over = true
-		s.rec.LastToken, s.rec.ClientLast = at, seen
-		n.patient = without(n.patient, s)
-		n.tell(s, workload.End{How: workload.Answered, At: seen, First: s.rec.ClientFirst, Tokens: s.answer})
+		s.rec.LastToken = at
+		n.patient, n.aborting = without(n.patient, s), without(n.aborting, s)
+		if !s.gone() {
+			s.rec.ClientLast = seen
+			n.tell(s, workload.End{How: workload.Answered, At: seen, First: s.rec.ClientFirst, Tokens: s.answer})
+		}
 	}
 }
 
@@ -319,12 +302,18 @@ func (n *naive) finish(s *sequence, how sim.Outcome, at clock.Time) {
 	n.leaveRunning(s, how == sim.Completed)
 	n.waiting = without(n.waiting, s)
 	n.parting = without(n.parting, s)
-	n.patient = without(n.patient, s)
+	n.patient, n.aborting = without(n.patient, s), without(n.aborting, s)
 	n.hosted -= s.hosted
 	n.system--
 	s.hosted, s.ended = 0, true
 	delete(n.byID, s.rec.Request.ID)
 	s.rec.Outcome, s.rec.Released, s.rec.Tokens = how, at, s.delivered
+	if s.gone() {
+		s.rec.Outcome, s.rec.Refusal = sim.TimedOut, sim.NotRefused
+		if s.rec.Ending == workload.Cancelled {
+			s.rec.Outcome = sim.Cancelled
+		}
+	}
 	n.obs.Finished(&s.rec)
 }
 

@@ -71,8 +71,8 @@ func TestNaiveByHand(t *testing.T) {
 		return workload.End{How: workload.TimedOut, At: at, First: never}
 	}
 	ends := []Ended{
-		{2, gaveUp(3 * ms)}, {0, workload.End{At: 24 * ms, First: 14 * ms, Tokens: 2}},
-		{3, gaveUp(25 * ms)}, {1, workload.End{At: 34 * ms, First: 15 * ms, Tokens: 3}},
+		{2, gaveUp(3 * ms), false}, {0, workload.End{At: 24 * ms, First: 14 * ms, Tokens: 2}, false},
+		{3, gaveUp(25 * ms), false}, {1, workload.End{At: 34 * ms, First: 15 * ms, Tokens: 3}, false},
 	}
 	if !slices.Equal(src.Ended, ends) {
 		t.Errorf("done %v, want %v", src.Ended, ends)

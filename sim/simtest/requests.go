@@ -8,12 +8,16 @@ import (
 	"clifftop/workload"
 )
 
-// Requests is a source of given requests, in an open or a closed loop. It notes when clients were done.
+// Requests is a source of given requests, in an open or a closed loop, whose clients may try again. It notes when
+// they were done.
 type Requests struct {
-	list  []workload.Request
-	users int   // of a closed loop
-	next  []int // indices of the requests that will be sent for sure, by arrival and index
-	sent  []int // indices of the requests sent, by ID
+	list    []workload.Request // those given, and further attempts
+	origin  []int              // which of those given each is an attempt of
+	given   int
+	users   int   // of a closed loop
+	next    []int // indices of the requests that will be sent for sure, by arrival and index
+	sent    []int // indices of the requests sent, by ID
+	retries Retries
 	// Ended are the calls of Done, in their order.
 	Ended []Ended
 }
@@ -22,6 +26,34 @@ type Requests struct {
 type Ended struct {
 	Request int64
 	workload.End
+	Again bool
+}
+
+// Retries says when clients try again: after timeouts and refusals, at most so many times, so long after they knew.
+type Retries struct {
+	Most  int32
+	Delay clock.Duration
+	// Scatter makes each delay a part of Delay of its own.
+	Scatter bool
+}
+
+// again says how long after it ended a client sends r once more; ok is false if it does not.
+func (p *Retries) again(r *workload.Request, how workload.Ending) (delay clock.Duration, ok bool) {
+	switch how {
+	case workload.TimedOutFirst, workload.TimedOut, workload.RefusedBusy:
+	default:
+		return 0, false
+	}
+	if r.Attempt() >= p.Most {
+		return 0, false
+	}
+	if delay = p.Delay; p.Scatter {
+		id, _ := r.First()
+		parts := digest{uint64(id)}
+		parts.add(int64(r.Attempt()))
+		delay = delay * clock.Duration(parts.sum%9) / 8
+	}
+	return delay, true
 }
 
 var _ workload.Source = (*Requests)(nil)
@@ -34,10 +66,19 @@ func NewRequests(list []workload.Request) *Requests { return NewClosedLoop(list,
 // each user is sent at its Arrival, every other so long as its Arrival says after the user's
 // previous request was done. Requests are numbered anew in the order in which they are sent.
 func NewClosedLoop(list []workload.Request, users int) *Requests {
-	r := &Requests{list: slices.Clone(list), users: users}
-	for i := range min(users, len(list)) {
-		r.schedule(i)
+	r := &Requests{list: slices.Clone(list), given: len(list), users: users}
+	for i := range list {
+		r.origin = append(r.origin, i)
+		if i < users {
+			r.schedule(i)
+		}
 	}
+	return r
+}
+
+// Retry lets clients try again.
+func (r *Requests) Retry(p Retries) *Requests {
+	r.retries = p
 	return r
 }
 
@@ -66,13 +107,31 @@ func (r *Requests) Next() workload.Request {
 }
 
 // Done implements [workload.Source].
-func (r *Requests) Done(q *workload.Request, end workload.End) bool {
-	r.Ended = append(r.Ended, Ended{q.ID, end})
-	if i := r.sent[q.ID] + r.users; i < len(r.list) {
+func (r *Requests) Done(q *workload.Request, end workload.End) (again bool) {
+	origin := r.origin[r.sent[q.ID]]
+	if delay, ok := r.retries.again(q, end.How); ok {
+		again = true
+		r.tryAgain(q, end, delay, origin)
+	} else if i := origin + r.users; i < r.given {
 		r.list[i].Arrival = end.At.Add(clock.Duration(r.list[i].Arrival))
 		r.schedule(i)
 	}
-	return false
+	r.Ended = append(r.Ended, Ended{q.ID, end, again})
+	return again
+}
+
+// tryAgain sends q once more.
+func (r *Requests) tryAgain(q *workload.Request, end workload.End, delay clock.Duration, origin int) {
+	client, next := workload.Client{}, *q
+	if q.Client != nil {
+		client = *q.Client
+	}
+	client.First, client.Sent = q.First()
+	client.Attempt++
+	client.Earlier = client.Earlier.With(end.How)
+	next.Client, next.Arrival = &client, end.At.Add(delay)
+	r.list, r.origin = append(r.list, next), append(r.origin, origin)
+	r.schedule(len(r.list) - 1)
 }
 
 // Err implements [workload.Source].

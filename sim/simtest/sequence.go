@@ -11,8 +11,10 @@ import (
 // sequence is a request and its state.
 type sequence struct {
 	rec sim.Record
-	// visible is when it reaches the queue, leaves when its client leaves.
-	visible, leaves clock.Time
+	// visible is when it reaches the queue, or is found too long for it; told is when the server hears that its client
+	// has left.
+	visible, told clock.Time
+	tooLong       bool
 	// prompt and answer are its lengths; the answer is cut at the longest sequence allowed. declared
 	// is the longest answer that the engine has to expect.
 	prompt, answer, declared int32
@@ -49,6 +51,9 @@ type sequence struct {
 	drafts   int32 // for its next iteration, as far as the longest sequence goes
 	kv       kvState
 }
+
+// gone says that its client has left.
+func (s *sequence) gone() bool { return s.rec.Left != clock.Never }
 
 // foreseen says that the whole answer is on its way, and that the engine knows.
 func (s *sequence) foreseen() bool { return s.over || s.scheduled == s.declared }

@@ -8,6 +8,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/workload"
 )
 
 // headings are those of the columns of a table of steps. Of the optional ones those are printed that
@@ -81,7 +82,7 @@ type bookkeeper struct {
 }
 
 func newBookkeeper(e *Env) *bookkeeper {
-	n := len(e.requests)
+	n := len(e.attempts)
 	k := &bookkeeper{env: e, records: make([]*sim.Record, n), computed: make([]int32, n), produced: make([]int32, n)}
 	for i := range e.tape.Records {
 		rec := &e.tape.Records[i]
@@ -102,20 +103,20 @@ func (k *bookkeeper) row(i int) (r row) {
 	var scheduled, sampled, finished, preempted, hit, held, swapped []string
 	for _, id := range s.Preempted {
 		if slices.Contains(s.SwappedOut, id) {
-			swapped = append(swapped, "out:"+e.names[id])
+			swapped = append(swapped, "out:"+e.attempts[id])
 		} else {
-			preempted = append(preempted, e.names[id])
+			preempted = append(preempted, e.attempts[id])
 		}
 		k.computed[id] = 0
 	}
 	for id, tokens := range k.computed {
 		given := slices.ContainsFunc(s.Scheduled, func(sh sim.Share) bool { return sh.Request == int64(id) })
 		if tokens > 0 && !given {
-			held = append(held, e.names[id])
+			held = append(held, e.attempts[id])
 		}
 	}
 	for _, sh := range s.Scheduled {
-		id, name := sh.Request, e.names[sh.Request]
+		id, name := sh.Request, e.attempts[sh.Request]
 		scheduled = append(scheduled, fmt.Sprint(name, sh.Tokens))
 		if sh.Cached > 0 {
 			hit = append(hit, fmt.Sprint(name, sh.Cached))
@@ -127,7 +128,7 @@ func (k *bookkeeper) row(i int) (r row) {
 	}
 	r[8] = k.free(i)
 	for _, sh := range s.Scheduled {
-		id, name := sh.Request, e.names[sh.Request]
+		id, name := sh.Request, e.attempts[sh.Request]
 		if !sh.Emits {
 			continue
 		}
@@ -141,7 +142,7 @@ func (k *bookkeeper) row(i int) (r row) {
 		}
 		sampled = append(sampled, name)
 		if sh.Ends {
-			finished = append(finished, e.names[id])
+			finished = append(finished, e.attempts[id])
 			k.computed[id] = 0
 		}
 	}
@@ -204,9 +205,12 @@ func (e *Env) ends(args *arguments) string {
 	k := newBookkeeper(e)
 	var out strings.Builder
 	for id, rec := range k.records {
-		fmt.Fprintf(&out, "%s: %v", e.names[id], rec.Outcome)
+		fmt.Fprintf(&out, "%s: %v", e.attempts[id], rec.Outcome)
 		if rec.Refusal != sim.NotRefused {
 			fmt.Fprintf(&out, ", %v", rec.Refusal)
+		}
+		if rec.Ending == workload.TimedOutFirst {
+			fmt.Fprint(&out, ", no first token in time")
 		}
 		if rec.Tokens > 0 {
 			fmt.Fprintf(&out, ", %d tokens, first in step %d", rec.Tokens, e.stepEnding(rec.FirstToken))
@@ -219,6 +223,9 @@ func (e *Env) ends(args *arguments) string {
 		}
 		if rec.Preemptions > 0 {
 			fmt.Fprintf(&out, ", preempted %d, recomputed %d", rec.Preemptions, rec.RecomputedTokens)
+		}
+		if rec.Again {
+			fmt.Fprintf(&out, ", sent again")
 		}
 		fmt.Fprintln(&out)
 	}

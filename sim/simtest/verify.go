@@ -54,6 +54,9 @@ func (c *Case) naive(t *rapid.T, other sched.Scheduler) (*StepTape, []Ended) {
 	if err := CheckTape(&cfg, &tape.Tape); err != nil {
 		t.Fatalf("naive: %v\n%v", err, c)
 	}
+	if err := checkEnded(&cfg, &tape.Tape, src.Ended); err != nil {
+		t.Fatalf("naive: %v\n%v", err, c)
+	}
 	return tape, src.Ended
 }
 
@@ -82,6 +85,9 @@ func count(seen map[string]int, tape *Tape) {
 	for i := range tape.Records {
 		rec := &tape.Records[i]
 		did[rec.Outcome.String()] = true
+		did["silent"] = did["silent"] || rec.Ending.Left() && rec.LastToken != clock.Never
+		did["again"] = did["again"] || rec.Again
+		did[rec.Ending.String()] = true
 		did["busy"] = did["busy"] || rec.Refusal == sim.Busy
 		did["hit"] = did["hit"] || rec.CachedTokens > 0
 		did["recomputed"] = did["recomputed"] || rec.RecomputedTokens > 0
