@@ -8,8 +8,8 @@ import (
 // LengthsSpec describes a law of lengths as a scenario file does, for example
 // {distribution: lognormal, mean: 512, cv: 0.8, max: 8192}. A field left at zero is not given.
 type LengthsSpec struct {
-	// Distribution is fixed, uniform, lognormal, gamma, weibull, mixture, quantiles or, for answers
-	// only, given-input.
+	// Distribution is fixed, uniform, lognormal, gamma, weibull, geometric, log-series, mixture, quantiles or, for
+	// answers only, given-input.
 	Distribution string `yaml:"distribution" json:"distribution"`
 	// Value is the length of fixed, tokens.
 	Value int32 `yaml:"value,omitempty" json:"value,omitempty"`
@@ -17,7 +17,7 @@ type LengthsSpec struct {
 	Min int32 `yaml:"min,omitempty" json:"min,omitempty"`
 	Max int32 `yaml:"max,omitempty" json:"max,omitempty"`
 	// Mean (tokens) and CV (standard deviation over mean) are those before rounding and clipping:
-	// of lognormal, gamma and (Mean alone) weibull.
+	// of lognormal, gamma and (Mean alone) weibull, geometric and log-series.
 	Mean float64 `yaml:"mean,omitempty" json:"mean,omitempty"`
 	CV   float64 `yaml:"cv,omitempty" json:"cv,omitempty"`
 	// Mu and Sigma, of the logarithm of the length, are the other way to give lognormal.
@@ -55,6 +55,8 @@ func lengthKeys(distribution string) (keys string, ok bool) {
 		return "mean cv", true
 	case "weibull":
 		return "mean shape", true
+	case "geometric", "log-series":
+		return "mean", true
 	case "mixture":
 		return "parts", true
 	case "quantiles":
@@ -67,7 +69,7 @@ func lengthKeys(distribution string) (keys string, ok bool) {
 
 // LengthDistributions are the names of the laws of lengths.
 func LengthDistributions() []string {
-	return []string{"fixed", "uniform", "lognormal", "gamma", "weibull", "mixture", "quantiles", "given-input"}
+	return []string{"fixed", "uniform", "lognormal", "gamma", "weibull", "geometric", "log-series", "mixture", "quantiles", "given-input"}
 }
 
 // Lengths builds the law. The key, such as workload.input, leads the messages.
@@ -80,7 +82,7 @@ func (s LengthsSpec) Lengths(key string) (Lengths, error) {
 func (s LengthsSpec) build(key string, f *faults) Lengths {
 	known, ok := lengthKeys(s.Distribution)
 	if !ok || s.Distribution == "given-input" {
-		f.unknownDistribution(key, s.Distribution, LengthDistributions()[:7])
+		f.unknownDistribution(key, s.Distribution, LengthDistributions()[:9])
 		return nil
 	}
 	f.unused(key, s.Distribution, []field{
@@ -117,6 +119,12 @@ func (s LengthsSpec) law(key string, f *faults) Lengths {
 		f.positive(key+".mean", s.Mean)
 		f.number(key+".shape", s.Shape, s.Shape >= 0.1, "0.1 or more")
 		return WeibullOf(s.Mean, s.Shape)
+	case "geometric":
+		f.number(key+".mean", s.Mean, s.Mean >= 1 && s.Mean <= MaxTokens, "1 or more")
+		return Geometric{Mean: s.Mean}
+	case "log-series":
+		f.number(key+".mean", s.Mean, s.Mean > 1 && s.Mean <= 1e6, "more than 1, at most 1e6")
+		return LogSeriesOf(s.Mean)
 	case "mixture":
 		return s.mixture(key, f)
 	}

@@ -17,6 +17,11 @@ type Spec struct {
 	Output LengthsSpec `yaml:"output" json:"output"`
 	// Prefix lets prompts repeat and share their beginnings.
 	Prefix PrefixSpec `yaml:"prefix,omitempty" json:"prefix,omitzero"`
+	// Sessions makes requests turns of conversations; nil is single requests.
+	Sessions *SessionSpec `yaml:"sessions,omitempty" json:"sessions,omitempty"`
+	// MaxModelLen is the longest prompt and answer together that the model takes, which bounds conversations; 0 is no
+	// limit.
+	MaxModelLen int32 `yaml:"-" json:"-"`
 	// Requests ends the traffic after so many requests; 0 is no limit.
 	Requests int64 `yaml:"-" json:"-"`
 	// Duration ends the traffic: requests arrive before it, in a closed loop too; 0 is no limit.
@@ -48,25 +53,24 @@ func (s Spec) Validate() error {
 type traffic struct {
 	processes []Process // empty in a closed loop
 	windows   []StageWindow
-	input     Lengths
-	output    Lengths     // nil when given is set
-	given     *GivenInput // law of answers that depends on the prompt
+	bodies    bodies // without streams
+	talk      *talk  // nil for single requests
+	survey    survey // of talk
 }
 
 func (s Spec) compile(f *faults) traffic {
 	var t traffic
 	t.windows = s.Windows()
-	t.processes = s.compileArrivals(f)
-	if !s.needs("input", s.Input.Distribution == "", f) {
-		t.input = s.Input.build("workload.input", f)
+	var later faults // those of arrivals come first
+	s.compileBodies(&t, &later)
+	perStart := 1.0 // requests
+	if t.talk != nil && later.list == nil {
+		k := newKind(t.bodies, t.talk, 0)
+		t.survey = k.survey()
+		perStart = t.survey.turns
 	}
-	switch {
-	case s.needs("output", s.Output.Distribution == "", f):
-	case s.Output.Distribution == "given-input":
-		t.given = s.Output.givenInput("workload.output", f)
-	default:
-		t.output = s.Output.build("workload.output", f)
-	}
+	t.processes = s.compileArrivals(perStart, f)
+	f.list = append(f.list, later.list...)
 	s.Prefix.check("workload.prefix", s.Closed(), f)
 	if s.Requests < 0 {
 		f.add("run.requests", "%d is not allowed (want 1 or more, or null for no limit)", s.Requests)
@@ -75,6 +79,32 @@ func (s Spec) compile(f *faults) traffic {
 		f.add("run.duration", "%v is not allowed (want more than 0, at most %v)", s.Duration, clock.MaxRun)
 	}
 	return t
+}
+
+// compileBodies builds the laws of lengths and those of conversations.
+func (s Spec) compileBodies(t *traffic, f *faults) {
+	b := &t.bodies
+	if s.Sessions == nil && !s.needs("input", s.Input.Distribution == "", f) {
+		b.input = s.Input.build("workload.input", f)
+	}
+	switch {
+	case s.needs("output", s.Output.Distribution == "", f):
+	case s.Output.Distribution == "given-input":
+		b.given = s.Output.givenInput("workload.output", f)
+	default:
+		b.output = s.Output.build("workload.output", f)
+	}
+	if s.Sessions == nil {
+		return
+	}
+	const key = "workload.sessions"
+	t.talk = s.Sessions.build(key, s.Closed(), s.MaxModelLen, f)
+	if s.Prefix != (PrefixSpec{}) {
+		f.add("workload.prefix", "prefix and sessions are given together (want sessions.system_prompt: turns repeat their conversation)")
+	}
+	if len(s.Arrivals) == 1 && s.Arrivals[0].Process == "all-at-once" {
+		f.add(key, "conversations do not begin all at once (want a rate, or a closed loop of users)")
+	}
 }
 
 // needs reports a key that is open because the preset cannot fill it.
@@ -88,7 +118,8 @@ func (s Spec) needs(key string, open bool, f *faults) bool {
 	return false
 }
 
-func (s Spec) compileArrivals(f *faults) []Process {
+// compileArrivals builds the processes, which start so many requests with each arrival.
+func (s Spec) compileArrivals(perStart float64, f *faults) []Process {
 	const key = "workload.arrivals"
 	if s.needs("arrivals", len(s.Arrivals) == 0, f) {
 		return nil
@@ -98,7 +129,7 @@ func (s Spec) compileArrivals(f *faults) []Process {
 		return nil
 	}
 	if len(s.Arrivals) == 1 && s.Arrivals[0].Duration == 0 && s.Arrivals[0].Name == "" {
-		return s.compileStage(key, s.Arrivals[0], f)
+		return s.compileStage(key, s.Arrivals[0], perStart, f)
 	}
 	var all []Process
 	for i, stage := range s.Arrivals {
@@ -110,12 +141,12 @@ func (s Spec) compileArrivals(f *faults) []Process {
 			f.add(k+".process", "%s cannot be one of several stages (want a process with a rate)", stage.Process)
 			continue
 		}
-		all = append(all, s.compileStage(k, stage, f)...)
+		all = append(all, s.compileStage(k, stage, perStart, f)...)
 	}
 	return all
 }
 
-func (s Spec) compileStage(key string, stage Stage, f *faults) []Process {
+func (s Spec) compileStage(key string, stage Stage, perStart float64, f *faults) []Process {
 	if !stage.check(key, f) {
 		return nil
 	}
@@ -126,15 +157,21 @@ func (s Spec) compileStage(key string, stage Stage, f *faults) []Process {
 	if stage.Process == "all-at-once" && s.Requests == 0 {
 		f.add("run.requests", "is missing (want how many requests arrive at once)")
 	}
+	rate := stage.Rate
 	p := stage.open(key, f)
+	if perStart != 1 {
+		var checked faults
+		stage.Rate /= perStart
+		p = stage.open(key, &checked)
+	}
 	if c, ok := p.(Cox); ok {
 		switch {
 		case stage.Duration > 0:
 			c.Over = stage.Duration
 		case s.Duration > 0:
 			c.Over = s.Duration
-		case s.Requests > 0 && c.PerSecond > 0:
-			c.Over = clock.FromSeconds(float64(s.Requests) / c.PerSecond)
+		case s.Requests > 0 && rate > 0:
+			c.Over = clock.FromSeconds(float64(s.Requests) / rate)
 		}
 		p = c
 	}
@@ -217,8 +254,12 @@ func (s Spec) MeanTokens() (input, output float64, err error) {
 	if err := f.err(); err != nil {
 		return 0, 0, err
 	}
-	if t.given != nil {
-		return Mean(t.input), Mean(t.given.Marginal(t.input)), nil
+	b := &t.bodies
+	switch {
+	case t.talk != nil:
+		return t.survey.input, t.survey.output, nil
+	case b.given != nil:
+		return Mean(b.input), Mean(b.given.Marginal(b.input)), nil
 	}
-	return Mean(t.input), Mean(t.output), nil
+	return Mean(b.input), Mean(b.output), nil
 }

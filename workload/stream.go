@@ -10,6 +10,13 @@ const (
 	purposeInput      = "input"
 	purposeOutput     = "output"
 	purposeThink      = "think"
+	purposeTurns      = "turns"
+	purposeGroup      = "group"
+	purposeEdit       = "edit"
+	purposeReasoning  = "reasoning"
+	purposePause      = "pause"
+	purposePast       = "past"
+	purposeClass      = "class"
 )
 
 // golden is 2⁶⁴ divided by the golden ratio: multiples of it, mixed, make SplitMix64.

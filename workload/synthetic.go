@@ -16,17 +16,34 @@ func New(s Spec, seed uint64) (Source, error) {
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	l := loop{
-		input: t.input, output: t.output, given: t.given,
-		inputs: NewStream(seed, purposeInput), outputs: NewStream(seed, purposeOutput),
-		requests: s.Requests, end: clock.Never,
+	if s.Sessions != nil {
+		return newCrowd(s, &t, seed)
 	}
+	l := loop{bodies: t.bodies, limits: s.limits(&t)}
+	l.inputs, l.outputs = NewStream(seed, purposeInput), NewStream(seed, purposeOutput)
 	switch {
 	case s.Prefix.By == "user":
 		l.texts = s.Prefix.texts(s.Arrivals[0].Users)
 	case s.Prefix != (PrefixSpec{}):
 		l.prompts = s.Prefix.prompts(l.input, l.inputs)
 	}
+	if s.Closed() {
+		return newClosedLoop(l, s.Arrivals[0], seed), nil
+	}
+	o := &openLoop{loop: l, starts: t.starts(l.end, seed)}
+	o.err = o.advance(o.id, o.requests)
+	return o, nil
+}
+
+// limits end the traffic.
+type limits struct {
+	id       int64 // of the next request
+	requests int64 // limit
+	end      clock.Time
+}
+
+func (s Spec) limits(t *traffic) limits {
+	l := limits{requests: s.Requests, end: clock.Never}
 	if s.Requests == 0 {
 		l.requests = math.MaxInt64
 	}
@@ -35,86 +52,102 @@ func New(s Spec, seed uint64) (Source, error) {
 	}
 	if s.Closed() {
 		l.end = min(l.end, t.windows[0].End)
-		return newClosedLoop(l, s.Arrivals[0], seed), nil
 	}
-	o := &openLoop{loop: l, processes: t.processes, windows: t.windows, seed: seed}
-	o.begin(0)
-	o.advance()
-	return o, nil
+	return l
 }
 
-// loop is what open and closed loops have in common: the bodies of requests, and the limits.
-type loop struct {
+// bodies are the lengths and the texts of requests.
+type bodies struct {
 	input, output   Lengths
-	given           *GivenInput
+	given           *GivenInput // law of answers that depends on the prompt; output is nil then
 	inputs, outputs *Stream
 	prompts         []prompt  // that repeat; empty when every prompt is unique
 	texts           []Content // that users' prompts begin with; empty if they have none
-	id              int64     // of the next request
-	requests        int64     // limit
-	end             clock.Time
 }
 
 // fill draws the body of request k of an entity; index is its place in the rotation of prompts.
-func (l *loop) fill(r *Request, entity, k uint64, index int64) {
-	if len(l.prompts) > 0 {
-		p := &l.prompts[index%int64(len(l.prompts))]
+func (b *bodies) fill(r *Request, entity, k uint64, index int64) {
+	if len(b.prompts) > 0 {
+		p := &b.prompts[index%int64(len(b.prompts))]
 		r.InputTokens, r.Content = p.tokens, &p.content
 	} else {
-		l.inputs.Seek(entity, k)
-		r.InputTokens = l.input.Sample(&l.inputs.pcg)
-		if len(l.texts) > 0 {
-			r.Content = &l.texts[r.User]
+		b.inputs.Seek(entity, k)
+		r.InputTokens = b.input.Sample(&b.inputs.pcg)
+		if len(b.texts) > 0 {
+			r.Content = &b.texts[r.User]
 		}
 	}
-	l.outputs.Seek(entity, k)
-	if l.given != nil {
-		r.OutputTokens = l.given.SampleGiven(r.InputTokens, &l.outputs.pcg)
-	} else {
-		r.OutputTokens = l.output.Sample(&l.outputs.pcg)
+	b.outputs.Seek(entity, k)
+	r.OutputTokens = b.answer(int64(r.InputTokens))
+}
+
+// answer draws the length of the answer to a prompt.
+func (b *bodies) answer(input int64) int32 {
+	if b.given != nil {
+		return b.given.SampleGiven(int32(min(input, MaxTokens)), &b.outputs.pcg)
+	}
+	return b.output.Sample(&b.outputs.pcg)
+}
+
+// loop is what open and closed loops have in common.
+type loop struct {
+	bodies
+	limits
+}
+
+// starts are the instants of an open loop: those of a process, or of several in turn.
+type starts struct {
+	processes []Process
+	windows   []StageWindow
+	until     clock.Time // the end of the traffic
+	seed      uint64
+	stage     int
+	arrivals  Arrivals
+	at        clock.Time // the next; Never when there is none
+}
+
+// starts begins the first stage.
+func (t *traffic) starts(until clock.Time, seed uint64) starts {
+	s := starts{processes: t.processes, windows: t.windows, until: until, seed: seed}
+	s.begin(0)
+	return s
+}
+
+// begin starts a stage.
+func (s *starts) begin(stage int) {
+	s.stage = stage
+	s.arrivals = s.processes[stage].Start(s.seed, uint64(stage))
+}
+
+// advance finds the next instant, at which request id of so many is sent. The error says that it is too late for a run.
+func (s *starts) advance(id, requests int64) error {
+	for {
+		w := &s.windows[s.stage]
+		at := s.arrivals.Next()
+		if w.Start > 0 {
+			at = at.Add(clock.Duration(w.Start))
+		}
+		if at < w.End && at < s.until && at <= clock.Time(clock.MaxRun) {
+			s.at = at
+			return nil
+		}
+		s.at = clock.Never
+		if at >= w.End && w.End < s.until && s.stage+1 < len(s.processes) {
+			s.begin(s.stage + 1)
+			continue
+		}
+		if at > clock.Time(clock.MaxRun) && s.until == clock.Never && w.End == clock.Never && id < requests {
+			return fmt.Errorf("request %d would arrive after more than %v (want a higher rate or fewer requests)", id, clock.MaxRun)
+		}
+		return nil
 	}
 }
 
 // openLoop sends requests at the instants of a process, or of several in turn.
 type openLoop struct {
 	loop
-	processes []Process
-	windows   []StageWindow
-	seed      uint64
-	stage     int
-	arrivals  Arrivals
-	at        clock.Time // of the next request; Never when there is none
-	err       error
-}
-
-// begin starts a stage.
-func (o *openLoop) begin(stage int) {
-	o.stage = stage
-	o.arrivals = o.processes[stage].Start(o.seed, uint64(stage))
-}
-
-// advance finds the next arrival.
-func (o *openLoop) advance() {
-	for {
-		w := &o.windows[o.stage]
-		at := o.arrivals.Next()
-		if w.Start > 0 {
-			at = at.Add(clock.Duration(w.Start))
-		}
-		if at < w.End && at < o.end && at <= clock.Time(clock.MaxRun) {
-			o.at = at
-			return
-		}
-		o.at = clock.Never
-		if at >= w.End && w.End < o.end && o.stage+1 < len(o.processes) {
-			o.begin(o.stage + 1)
-			continue
-		}
-		if at > clock.Time(clock.MaxRun) && o.end == clock.Never && w.End == clock.Never && o.id < o.requests {
-			o.err = fmt.Errorf("request %d would arrive after more than %v (want a higher rate or fewer requests)", o.id, clock.MaxRun)
-		}
-		return
-	}
+	starts
+	err error
 }
 
 // Peek returns the arrival of the next request.
@@ -127,7 +160,7 @@ func (o *openLoop) Next() Request {
 	r := Request{ID: o.id, Arrival: o.at}
 	o.fill(&r, 0, uint64(o.id), o.id)
 	o.id++
-	o.advance()
+	o.err = o.advance(o.id, o.requests)
 	return r
 }
 

@@ -274,7 +274,7 @@ func TestFaults(t *testing.T) {
 		"workload.arrivals.rate: -1 is not allowed (want more than 0, at most 1e7)",
 		"workload.input.mean: NaN is not allowed (want more than 0)",
 		"workload.input.cv: +Inf is not allowed (want 0 to 100)",
-		`workload.output.distribution: "zipf" is not known (want fixed, uniform, lognormal, gamma, weibull, mixture or quantiles)`,
+		`workload.output.distribution: "zipf" is not known (want fixed, uniform, lognormal, gamma, weibull, geometric, log-series, mixture or quantiles)`,
 		"workload.prefix.shared_tokens: -1 is not allowed (want 0 to 536870912)",
 		"workload.prefix.prompts_per_group: 0 is not allowed (want 1 or more)",
 		"run.requests: -1 is not allowed (want 1 or more, or null for no limit)",

@@ -1,0 +1,281 @@
+package workload
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+
+	"clifftop/sim/clock"
+	"clifftop/workload/internal/heap"
+)
+
+// crowd is traffic of which some or all is made of conversations. Only those under way are kept.
+type crowd struct {
+	limits
+	kinds   []kind
+	live    []visit
+	vacant  []int32
+	pending heap.Heap[due] // turns to come whose instant is known
+	number  int32          // of the latest session
+	counts  SessionCounts
+	err     error
+
+	open   bool
+	starts starts          // of an open loop
+	index  map[int32]int32 // live conversations of an open loop, by session
+
+	between Delay // conversations of a user in a closed loop
+	think   *Stream
+}
+
+// due is when a conversation, or a user, sends next; ties go to the older session, or to the lower user.
+type due struct {
+	at       clock.Time
+	tie, ref int32
+}
+
+func (d *due) before(e *due) bool { return d.at < e.at || d.at == e.at && d.tie < e.tie }
+
+func newCrowd(s Spec, t *traffic, seed uint64) (*crowd, error) {
+	c := &crowd{
+		limits: s.limits(t), kinds: []kind{newKind(t.bodies, t.talk, seed)}, open: !s.Closed(),
+		pending: heap.Heap[due]{Before: (*due).before},
+	}
+	if !c.open {
+		c.users(s.Arrivals[0], seed)
+		return c, nil
+	}
+	c.index = map[int32]int32{}
+	c.starts = t.starts(c.end, seed)
+	c.past(0, c.starts.processes[0].Rate(), t.survey.horizon, seed)
+	c.err = c.starts.advance(c.id, c.requests)
+	return c, nil
+}
+
+// users begins a closed loop.
+func (c *crowd) users(s Stage, seed uint64) {
+	c.between, c.think = s.ThinkTime, NewStream(seed, purposeThink)
+	c.live = make([]visit, s.Users)
+	for u := range s.Users {
+		c.live[u] = visit{user: u, over: true}
+		c.plan(u, u, clock.Time(float64(s.Ramp)*(float64(u)/float64(s.Users))))
+	}
+}
+
+// plan lets a conversation, or a user, send at an instant, unless that is past the end.
+func (c *crowd) plan(ref, tie int32, at clock.Time) {
+	if at < c.end {
+		c.pending.Push(due{at, tie, ref})
+	}
+}
+
+// mostPast bounds the conversations of the past that are played.
+const mostPast = 1 << 20
+
+// past begins with the conversations that have started within the horizon before the run and are still under way.
+// Their starts are a Poisson process of the given rate, which reaches back from 0. Answers are taken to have
+// come at once.
+func (c *crowd) past(of int32, rate float64, horizon clock.Duration, seed uint64) {
+	k := &c.kinds[of]
+	if k.talk == nil || !k.talk.steady || math.IsInf(rate, 0) {
+		return
+	}
+	src := NewStream(seed, purposePast)
+	src.Seek(uint64(of), 0)
+	gaps := rand.New(src)
+	back := clock.Duration(0)
+	for i := range uint64(mostPast) {
+		back += gap(gaps.ExpFloat64() / rate)
+		if back > horizon {
+			return
+		}
+		v := visit{kind: of, number: c.number + 1}
+		if at, ok := k.catchUp(&v, Hash(pastDomain, i), clock.Time(-back)); ok && c.named() {
+			c.plan(c.enter(v), v.number, at)
+		}
+	}
+}
+
+// catchUp plays a conversation that began at an instant before the run up to its first turn in it.
+func (k *kind) catchUp(v *visit, entity uint64, at clock.Time) (clock.Time, bool) {
+	k.begin(v, entity)
+	if v.turns == 1 {
+		return 0, false
+	}
+	var unsent SessionCounts
+	for k.compose(v, &unsent) {
+		if at >= 0 {
+			v.sent = 0
+			return at, true
+		}
+		k.answered(v, Hash(pastDomain, entity+uint64(v.turn)))
+		at = at.Add(k.wait(v, v.turn))
+	}
+	return 0, false
+}
+
+// named takes a number for a session.
+func (c *crowd) named() bool {
+	if c.number == math.MaxInt32 {
+		c.err = errors.New("the traffic has more than 2147483647 conversations (want fewer requests)")
+		return false
+	}
+	c.number++
+	c.counts.Begun++
+	return true
+}
+
+// enter keeps a conversation of an open loop.
+func (c *crowd) enter(v visit) int32 {
+	i := int32(len(c.live))
+	if n := len(c.vacant); n > 0 {
+		i = c.vacant[n-1]
+		c.vacant = c.vacant[:n-1]
+		c.live[i] = v
+	} else {
+		c.live = append(c.live, v)
+	}
+	c.index[v.number] = i
+	return i
+}
+
+// leave forgets a conversation of an open loop that has come to its end.
+func (c *crowd) leave(i int32) {
+	delete(c.index, c.live[i].number)
+	c.live[i] = visit{}
+	c.vacant = append(c.vacant, i)
+}
+
+// resumes reports whether the next request is not a start, but one that was planned.
+func (c *crowd) resumes() bool {
+	return c.pending.Len() > 0 && (!c.open || c.pending.Top().at <= c.starts.at)
+}
+
+// Peek returns the arrival of the next request.
+func (c *crowd) Peek() (clock.Time, bool) {
+	switch {
+	case c.id == c.requests || c.err != nil:
+		return 0, false
+	case c.resumes():
+		return c.pending.Top().at, true
+	case !c.open:
+		return 0, false
+	}
+	return c.starts.at, c.starts.at != clock.Never
+}
+
+// Next returns the next request.
+func (c *crowd) Next() Request {
+	if c.resumes() {
+		d := c.pending.Pop()
+		if v := &c.live[d.ref]; !c.open && v.over {
+			return c.visit(d)
+		}
+		return c.send(d.ref, d.at)
+	}
+	at := c.starts.at
+	if err := c.starts.advance(c.id+1, c.requests); err != nil {
+		c.err = err
+	}
+	k := &c.kinds[0]
+	v := visit{number: c.number + 1}
+	c.named()
+	k.begin(&v, k.count)
+	k.count++
+	k.compose(&v, &c.counts) // there is a first turn
+	return c.send(c.enter(v), at)
+}
+
+// visit begins a conversation of a user.
+func (c *crowd) visit(d due) Request {
+	v := &c.live[d.ref]
+	k := &c.kinds[v.kind]
+	c.named()
+	v.number = c.number
+	k.begin(v, uint64(v.user)<<32|uint64(v.talks))
+	v.talks++
+	k.compose(v, &c.counts)
+	return c.send(d.ref, d.at)
+}
+
+// send sends the turn that conversation i has ready, and composes the one after it.
+func (c *crowd) send(i int32, at clock.Time) Request {
+	v := &c.live[i]
+	k := &c.kinds[v.kind]
+	r := Request{
+		ID: c.id, Arrival: at, Session: v.number, User: v.user, Turn: v.sent,
+		InputTokens: v.input, OutputTokens: v.output, Class: k.class, Priority: k.priority,
+	}
+	n := len(v.history)
+	r.Content = &Content{Segments: v.history[:n:n]}
+	c.id++
+	c.counts.Turns++
+	v.at = at
+	v.inFlight++
+	if v.inFlight > 1 {
+		c.counts.Overlaps++
+	}
+	v.requests++
+	k.answered(v, AnswerID(v.number, v.sent))
+	v.sent++
+	if k.compose(v, &c.counts) && c.open && k.talk.gap {
+		c.plan(i, v.number, at.Add(k.wait(v, v.turn)))
+	}
+	return r
+}
+
+// Done lets the conversation go on, or the user begin another. One whose turn was not answered is given up where turns
+// wait for answers.
+func (c *crowd) Done(r *Request, end End) bool {
+	if !c.open {
+		c.userDone(r.User, end)
+		return false
+	}
+	i, ok := c.index[r.Session]
+	if !ok {
+		return false
+	}
+	v := &c.live[i]
+	k := &c.kinds[v.kind]
+	v.inFlight--
+	if !v.over && !k.talk.gap && end.How != Answered {
+		v.over = true
+		c.counts.GivenUp++
+	}
+	switch {
+	case v.over && v.inFlight == 0:
+		c.leave(i)
+	case !v.over && !k.talk.gap:
+		c.plan(i, v.number, end.At.Add(k.wait(v, v.turn)))
+	}
+	return false
+}
+
+func (c *crowd) userDone(u int32, end End) {
+	v := &c.live[u]
+	k := &c.kinds[v.kind]
+	v.inFlight = 0
+	if !v.over && end.How != Answered {
+		v.over = true
+		c.counts.GivenUp++
+	}
+	at := end.At
+	switch {
+	case v.over:
+		c.think.Seek(uint64(u), uint64(v.requests))
+		at = at.Add(c.between.Sample(c.think))
+	case k.talk.gap:
+		at = max(at, v.at.Add(k.wait(v, v.turn)))
+	default:
+		at = at.Add(k.wait(v, v.turn))
+	}
+	c.plan(u, u, at)
+}
+
+// Err tells why the source ended before its limits.
+func (c *crowd) Err() error { return c.err }
+
+// Sessions tells what became of the conversations up to now.
+func (c *crowd) Sessions() SessionCounts { return c.counts }
+
+var _ Source = (*crowd)(nil)

@@ -1,0 +1,220 @@
+package workload
+
+import (
+	"fmt"
+	"math"
+)
+
+// SessionSpec makes requests turns of conversations. Turn 1 asks the system prompt and a first prompt; every later
+// one repeats the prompt and the visible answer before it and adds what the user writes:
+//
+//	input(1) = system prompt + first prompt
+//	input(k) = input(k−1) + answer(k−1) + later user tokens
+//
+// so that a prefix cache finds all but the last part again. Answers follow [Spec.Output]; [Spec.Input] is not used, since
+// whole prompts would count the context twice.
+//
+// In an open loop the process of arrivals starts conversations, at a rate of 1/turns of the rate of requests. In a
+// closed loop every user holds one conversation after another, with the arrivals' think time between them.
+type SessionSpec struct {
+	// Turns is the law of the number of requests of a conversation.
+	Turns LengthsSpec `yaml:"turns" json:"turns"`
+	// SystemPrompt is what prompts begin with; the zero value is none.
+	SystemPrompt SystemPrompt `yaml:"system_prompt,omitempty" json:"system_prompt,omitzero"`
+	// FirstPrompt and LaterUserTokens are the laws of what a user writes, in tokens.
+	FirstPrompt     LengthsSpec `yaml:"first_prompt" json:"first_prompt"`
+	LaterUserTokens LengthsSpec `yaml:"later_user_tokens" json:"later_user_tokens"`
+	// EditedHistory is the probability that a later turn follows on an earlier point of the conversation, anywhere after
+	// the system prompt with the same probability: what came behind it is gone.
+	EditedHistory float64 `yaml:"edited_history,omitempty" json:"edited_history,omitempty"`
+	// Reasoning is the share of an answer that is thinking: a mixture of Beta laws. Later turns do not repeat it, nor
+	// is what the cache holds of the visible answer behind it of use to them. None is no thinking.
+	Reasoning []BetaPart `yaml:"reasoning,omitempty" json:"reasoning,omitempty"`
+	// ThinkTime is how long after the answer the user sends the next turn; TurnGap counts from the turn before instead,
+	// whether or not it has been answered. In a closed loop a turn waits for both the answer and the gap. At most
+	// one of them is given.
+	ThinkTime Delay `yaml:"think_time,omitempty" json:"think_time,omitzero"`
+	TurnGap   Delay `yaml:"turn_gap,omitempty" json:"turn_gap,omitzero"`
+	// MaxContext ends conversations that would grow beyond so many tokens, prompt and answer, where that is less than
+	// what the model takes; 0 is no limit.
+	MaxContext int32 `yaml:"max_context,omitempty" json:"max_context,omitempty"`
+	// TooLong says what becomes of a later turn that is longer: end (also when empty) ends the conversation before it,
+	// truncate drops the oldest messages after the system prompt, and reject sends it, to be refused or cut, and
+	// ends the conversation with it.
+	TooLong string `yaml:"too_long,omitempty" json:"too_long,omitempty"`
+	// Begin is steady (also when empty), where an open loop begins with the conversations that are under way in its
+	// steady state, or empty.
+	Begin string `yaml:"begin,omitempty" json:"begin,omitempty"`
+}
+
+// SystemPrompt is what the prompts of conversations begin with. A conversation belongs to one of several groups, each with a
+// text of its own.
+type SystemPrompt struct {
+	// Tokens are the lengths of the groups' texts; one is that of all.
+	Tokens []int32 `yaml:"tokens,flow" json:"tokens"`
+	// Groups is their number; 0 is as many as Tokens or Weights has, or 1.
+	Groups int32 `yaml:"groups,omitempty" json:"groups,omitempty"`
+	// Weights are the groups' shares of the conversations. Zipf gives the k-th group the weight k^−Zipf instead.
+	// With neither all have the same.
+	Weights []float64 `yaml:"weights,omitempty,flow" json:"weights,omitempty"`
+	Zipf    float64   `yaml:"zipf,omitempty" json:"zipf,omitempty"`
+	// Share is the part of the conversations that have a system prompt at all; 0 is all.
+	Share float64 `yaml:"share,omitempty" json:"share,omitempty"`
+}
+
+// BetaPart is a Beta law of a share, and its weight in a mixture.
+type BetaPart struct {
+	Weight float64 `yaml:"weight" json:"weight"`
+	Alpha  float64 `yaml:"alpha" json:"alpha"`
+	Beta   float64 `yaml:"beta" json:"beta"`
+}
+
+// What becomes of a turn that is longer than the model's context.
+const (
+	EndLong      = "end"
+	TruncateLong = "truncate"
+	RejectLong   = "reject"
+)
+
+// maxGroups bounds the table of system prompts.
+const maxGroups = 1 << 20
+
+// build makes the laws of conversations whose turns, prompt and answer, have at most most tokens.
+func (s SessionSpec) build(key string, closed bool, most int32, f *faults) *talk {
+	t := &talk{
+		turns: s.Turns.build(key+".turns", f), first: s.FirstPrompt.build(key+".first_prompt", f),
+		later:  s.LaterUserTokens.build(key+".later_user_tokens", f),
+		edited: s.EditedHistory, reasoning: s.Reasoning, pause: s.ThinkTime, policy: s.TooLong, most: most,
+	}
+	t.system = s.SystemPrompt.build(key+".system_prompt", f)
+	f.number(key+".edited_history", s.EditedHistory, s.EditedHistory >= 0 && s.EditedHistory <= 1, "0 to 1")
+	for i, b := range s.Reasoning {
+		k := fmt.Sprintf("%s.reasoning.%d", key, i)
+		f.positive(k+".weight", b.Weight)
+		f.number(k+".alpha", b.Alpha, b.Alpha > 0 && b.Alpha <= 1e6, "more than 0, at most 1e6")
+		f.number(k+".beta", b.Beta, b.Beta > 0 && b.Beta <= 1e6, "more than 0, at most 1e6")
+	}
+	s.ThinkTime.check(key+".think_time", f)
+	if s.TurnGap != (Delay{}) {
+		s.TurnGap.check(key+".turn_gap", f)
+		f.lasting(key+".turn_gap", s.TurnGap.Mean)
+		t.pause, t.gap = s.TurnGap, true
+		if s.ThinkTime != (Delay{}) {
+			f.add(key+".turn_gap", "turn_gap and think_time are given together (want one: a gap counts from arrival to arrival, a think time from the answer on)")
+		}
+	}
+	if s.MaxContext < 0 || s.MaxContext == 1 || s.MaxContext > MaxTokens {
+		f.add(key+".max_context", "%d is not allowed (want 2 to %d tokens)", s.MaxContext, MaxTokens)
+	}
+	if s.MaxContext > 0 && (t.most == 0 || s.MaxContext < t.most) {
+		t.most = s.MaxContext
+	}
+	if t.most == 0 {
+		t.most = MaxTokens
+	}
+	switch s.TooLong {
+	case "", EndLong, TruncateLong, RejectLong:
+	default:
+		f.add(key+".too_long", "%q is not known (want end, truncate or reject)", s.TooLong)
+	}
+	switch s.Begin {
+	case "", "steady", "empty":
+		t.steady = !closed && s.Begin != "empty"
+	default:
+		f.add(key+".begin", "%q is not known (want steady or empty)", s.Begin)
+	}
+	return t
+}
+
+// systems are the system prompts of conversations, by group.
+type systems struct {
+	tokens []int32
+	upTo   []float64 // cumulative weights
+	share  float64   // of conversations that have one
+}
+
+func (s SystemPrompt) build(key string, f *faults) systems {
+	if s.Tokens == nil {
+		if s.Groups != 0 || s.Weights != nil || s.Zipf != 0 || s.Share != 0 {
+			f.add(key+".tokens", "is missing (want the length of the system prompt)")
+		}
+		return systems{}
+	}
+	n := max(int(s.Groups), len(s.Weights), len(s.Tokens))
+	switch {
+	case s.Groups < 0 || s.Groups > maxGroups:
+		f.add(key+".groups", "%d is not allowed (want 1 to %d)", s.Groups, maxGroups)
+		return systems{}
+	case s.Groups != 0 && len(s.Weights) > 0 && len(s.Weights) != int(s.Groups):
+		f.add(key+".weights", "%d weights for %d groups (want as many)", len(s.Weights), s.Groups)
+	case len(s.Tokens) != 1 && len(s.Tokens) != n:
+		f.add(key+".tokens", "%d lengths for %d groups (want as many, or one for all)", len(s.Tokens), n)
+	case s.Weights != nil && s.Zipf != 0:
+		f.add(key+".zipf", "zipf and weights are given together (want one)")
+	}
+	f.number(key+".zipf", s.Zipf, s.Zipf >= 0 && s.Zipf <= 100, "0 to 100")
+	f.number(key+".share", s.Share, s.Share >= 0 && s.Share <= 1, "more than 0, at most 1")
+	for _, v := range s.Tokens {
+		if v < 0 || v > MaxTokens {
+			f.add(key+".tokens", "%d is not allowed (want 0 to %d)", v, MaxTokens)
+		}
+	}
+	b := systems{share: s.Share}
+	if b.share == 0 {
+		b.share = 1
+	}
+	weights := s.Weights
+	if weights == nil {
+		for k := range n {
+			weights = append(weights, math.Pow(float64(k+1), -s.Zipf))
+		}
+	}
+	b.upTo = f.cumulated(key+".weights", weights)
+	for k := range n {
+		b.tokens = append(b.tokens, s.Tokens[min(k, len(s.Tokens)-1)])
+	}
+	return b
+}
+
+// cumulated adds weights up to shares of 1.
+func (f *faults) cumulated(key string, weights []float64) []float64 {
+	var upTo []float64
+	sum := 0.0
+	for _, w := range weights {
+		f.number(key, w, w >= 0 && w <= 1e12, "0 or more")
+		sum += w
+		upTo = append(upTo, sum)
+	}
+	if !(sum > 0) {
+		f.add(key, "all weights are 0 (want more than 0 for one of them)")
+	}
+	for i := range upTo {
+		upTo[i] /= sum
+	}
+	return upTo
+}
+
+// pick is the first whose cumulated share exceeds u in [0, 1), or the last that has one.
+func pick(upTo []float64, u float64) int {
+	last := 0
+	for i, x := range upTo {
+		if u < x {
+			return i
+		}
+		if i > 0 && x > upTo[i-1] {
+			last = i
+		}
+	}
+	return last
+}
+
+// SessionCounts tell what became of the conversations of a source up to now.
+type SessionCounts struct {
+	Begun    int64 `json:"begun"`     // conversations that sent a request, those under way at the start included
+	Turns    int64 `json:"turns"`     // requests sent
+	TooLong  int64 `json:"too_long"`  // conversations that reached the longest context, and ended there
+	Cut      int64 `json:"truncated"` // turns that lost their oldest messages to it
+	Overlaps int64 `json:"overlapping_turns"`
+	// GivenUp are conversations that ended with a turn that was not answered.
+	GivenUp int64 `json:"given_up"`
+}
