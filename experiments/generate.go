@@ -17,12 +17,15 @@ func (u *Setup) GenerateTrace(ctx context.Context, w io.Writer, zip bool) (rows 
 	if u.traffic.closed {
 		return 0, u.Scenario.fault("workload.arrivals", "a closed loop waits for answers, so that its traffic depends on the system (want an open one)")
 	}
+	if u.traffic.spec.Waits() {
+		return 0, u.Scenario.fault("workload.sessions", "turns wait for answers, so that the traffic depends on the system (want turn_gap in place of think_time)")
+	}
 	src, err := u.source()
 	if err != nil {
 		return 0, err
 	}
 	var classes []string
-	shared := u.Scenario.Workload.Prefix != nil
+	shared := u.Scenario.Workload.Prefix != nil || u.traffic.spec.Sessions != nil
 	comments := []string{fmt.Sprintf("clifftop %s, generated from %s, seed %d", Version, u.origin(), u.Scenario.Run.Seed)}
 	if t, ok := src.(*trace.Source); ok {
 		if s := t.Stats(); s.Requests > s.Rows {

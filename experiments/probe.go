@@ -195,7 +195,7 @@ func (u *Setup) saturationRate(ctx context.Context, idle float64) (saturation, e
 func (u *Setup) saturationUsers(ctx context.Context, idle float64) (saturation, error) {
 	think := 0.0
 	if u.traffic.closed {
-		think = u.traffic.spec.Arrivals[0].ThinkTime.Mean.Seconds()
+		think = u.traffic.spec.Think().Seconds()
 	}
 	result := saturation{load: 1, service: idle}
 	throughput := func(n int) (float64, error) {

@@ -115,6 +115,7 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 		collector.AddWarning("overlapping_turns", fmt.Sprintf(
 			"%d requests were sent before an earlier turn of their session had been answered: a replay keeps the recorded times", t.Overlapping()))
 	}
+	talked := u.conversations(patient, collector)
 	if o.Check && !interrupted {
 		if err := collector.Check(); err != nil {
 			return nil, fmt.Errorf("the result contradicts itself: %w", err)
@@ -126,6 +127,7 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 		}
 	}
 	res := &Result{Summary: collector.Summary(), Series: collector.Series(), collector: collector, setup: u}
+	res.Summary.Sessions = talked
 	res.Summary.Clifftop = Version
 	res.Summary.Scenario = u.Scenario
 	res.Summary.Seed = u.Scenario.Run.Seed

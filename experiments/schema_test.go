@@ -32,7 +32,9 @@ func TestSchemaIsCurrent(t *testing.T) {
 		"duration": {AnyOf: []*jsonschema.Schema{
 			{Type: "string", Pattern: durationPattern}, {Const: jsonschema.Ptr(any(0))}, {Const: jsonschema.Ptr(any("0"))},
 		}},
-		"distribution": m.object(reflect.TypeFor[Distribution](), reflect.Value{}),
+		"distribution": {AnyOf: []*jsonschema.Schema{
+			{Type: "integer", Minimum: jsonschema.Ptr(1.0), Maximum: jsonschema.Ptr(536870912.0)}, m.object(reflect.TypeFor[Distribution](), reflect.Value{}),
+		}},
 	}
 	got, err := json.MarshalIndent(s, "", " ")
 	if err != nil {
@@ -87,6 +89,11 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"engine: {speculative: {method: mtp, num_speculative_tokens: 1, acceptance: 1.5}}", "engine: {max_num_queued_reqs: 3}",
 		"run: {replications: 1}", "run: {replications: 2}", "run: {replications: 0}", "run: {precision: 0.02}", "run: {precision: 2%}", "run: {precision: 0}",
 		"run: {precision: 2}", "run: {precision: much}",
+		"workload: {input: 512, output: {distribution: geometric, mean: 20}}", "workload: {input: 0}", "workload: {input: 1.5}",
+		"workload: {sessions: {turns: 3, first_prompt: 50, later_user_tokens: 20, system_prompt: 1000, think_time: 5s}}",
+		"workload: {sessions: {turns: {distribution: log-series, mean: 1.7}, first_prompt: 50, later_user_tokens: 20, system_prompt: {tokens: [5, 6], weights: [1, 2], share: 0.5}, turn_gap: {distribution: lognormal, mean: 3m, cv: 1}}}",
+		"workload: {sessions: {system_prompt: {groups: 3}}}", "workload: {sessions: {too_long: cut}}", "workload: {sessions: {think_time: -5s}}",
+		"workload: {sessions: {edited_history: 2}}", "workload: {sessions: {turns: 0}}",
 	}
 	files, _ := filepath.Glob("scenarios/*.yaml")
 	for _, f := range files {
@@ -202,6 +209,15 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[Acceptance]():
 		p := &jsonschema.Schema{Type: "number", Minimum: jsonschema.Ptr(0.0), Maximum: jsonschema.Ptr(1.0)}
 		return either(p, &jsonschema.Schema{Type: "array", MinItems: jsonschema.Ptr(1), Items: p})
+	case reflect.TypeFor[Counts](), reflect.TypeFor[SystemPrompt]():
+		n := &jsonschema.Schema{Type: "integer", Minimum: jsonschema.Ptr(0.0), Maximum: jsonschema.Ptr(536870912.0)}
+		several := &jsonschema.Schema{Type: "array", MinItems: jsonschema.Ptr(1), Items: n}
+		if t == reflect.TypeFor[Counts]() {
+			return either(n, several)
+		}
+		s := m.object(t, none)
+		s.Required = []string{"tokens"}
+		return either(n, several, s)
 	case reflect.TypeFor[ThinkTime]():
 		s := m.object(t, none)
 		s.Required = []string{"mean"}

@@ -23,6 +23,8 @@ type Workload struct {
 	Output *Distribution `json:"output"`
 	// Prefix makes prompts share their first tokens.
 	Prefix *Prefix `json:"prefix"`
+	// Sessions makes requests turns of conversations, in place of single ones.
+	Sessions *Sessions `json:"sessions"`
 	// MaxTokens is the longest answer that clients ask for: what policies reserve room for. An answer that is shorter
 	// ends by a token of its own, which the engine cannot foresee. Null is that clients ask for exactly what
 	// they get.
@@ -219,12 +221,12 @@ func (s *Stage) check(d *decoder, n *node, key string) {
 }
 
 // Distribution is a law of lengths in tokens. Draws are clipped to Min and Max and rounded to at
-// least 1.
+// least 1. A number alone is a fixed length.
 type Distribution struct {
 	// Weight is the share of this law in a mixture.
 	Weight *float64 `json:"weight,omitempty" range:"(0,)"`
 	// Law names the distribution.
-	Law string `json:"distribution" one:"fixed uniform lognormal gamma weibull mixture quantiles"`
+	Law string `json:"distribution" one:"fixed uniform lognormal gamma weibull geometric log-series mixture quantiles"`
 	// Value is the one length of the fixed law.
 	Value *int `json:"value,omitempty" range:"[1,536870912]"`
 	// Mean is the mean before clipping.
@@ -248,22 +250,24 @@ type Distribution struct {
 
 func (l *Distribution) variants() (string, map[string]variantKeys) {
 	return "distribution", map[string]variantKeys{
-		"":          {nil, []string{"distribution"}},
-		"fixed":     {[]string{"value"}, nil},
-		"uniform":   {[]string{"min", "max"}, nil},
-		"lognormal": {nil, []string{"mean", "cv", "mu", "sigma"}},
-		"gamma":     {[]string{"mean", "cv"}, nil},
-		"weibull":   {[]string{"mean", "shape"}, nil},
-		"mixture":   {[]string{"parts"}, nil},
-		"quantiles": {[]string{"p", "q"}, nil},
-		"*":         {nil, []string{"min", "max", "weight"}},
+		"":           {nil, []string{"distribution"}},
+		"fixed":      {[]string{"value"}, nil},
+		"uniform":    {[]string{"min", "max"}, nil},
+		"lognormal":  {nil, []string{"mean", "cv", "mu", "sigma"}},
+		"gamma":      {[]string{"mean", "cv"}, nil},
+		"weibull":    {[]string{"mean", "shape"}, nil},
+		"geometric":  {[]string{"mean"}, nil},
+		"log-series": {[]string{"mean"}, nil},
+		"mixture":    {[]string{"parts"}, nil},
+		"quantiles":  {[]string{"p", "q"}, nil},
+		"*":          {nil, []string{"min", "max", "weight"}},
 	}
 }
 
 func (l *Distribution) check(d *decoder, n *node, key string) {
 	if l.Law == "" {
 		if n.get("distribution") == nil {
-			d.fault(n.at, key, "distribution is missing (want fixed, uniform, lognormal, gamma, weibull, mixture or quantiles)", "")
+			d.fault(n.at, key, "distribution is missing (want fixed, uniform, lognormal, gamma, weibull, geometric, log-series, mixture or quantiles)", "")
 		}
 		return
 	}
@@ -278,7 +282,7 @@ func (l *Distribution) check(d *decoder, n *node, key string) {
 		l.checkQuantiles(d, n, key)
 	case l.Law == "mixture" && l.Parts != nil:
 		for i, part := range n.get("parts").items {
-			if part.kind == isMap && part.get("weight") == nil {
+			if part.kind == isNumber || part.kind == isMap && part.get("weight") == nil {
 				d.fault(part.at, join(key, fmt.Sprintf("parts.%d", i)), "weight is missing", "")
 			}
 		}
@@ -324,9 +328,17 @@ func (p *Prefix) variants() (string, map[string]variantKeys) {
 }
 
 // besideTrace are the keys that cannot stand beside a trace.
-var besideTrace = []string{"preset", "arrivals", "input", "output", "prefix"}
+var besideTrace = []string{"preset", "arrivals", "input", "output", "prefix", "sessions"}
 
 func (w *Workload) check(d *decoder, n *node, key string) {
+	if w.Sessions != nil {
+		if w.Input != nil {
+			d.fault(n.get("input").at, join(key, "input"), "input and sessions are given together (want sessions.first_prompt and later_user_tokens: whole prompts would count the context twice)", "")
+		}
+		if w.Prefix != nil {
+			d.fault(n.get("prefix").at, join(key, "prefix"), "prefix and sessions are given together (want sessions.system_prompt: turns repeat their conversation)", "")
+		}
+	}
 	if w.Trace == nil {
 		return
 	}

@@ -59,6 +59,10 @@ func (u *Setup) trafficSource() error {
 			By: p.By, Groups: limitInt32(value(p.Groups)), PromptsPerGroup: limitInt32(value(p.PromptsPerGroup)), SharedTokens: limitInt32(p.SharedTokens),
 		}
 	}
+	if w.Sessions != nil {
+		spec.Sessions = w.Sessions.spec(preset.Sessions)
+		spec.MaxModelLen = u.Config.MaxModelLen
+	}
 	u.arrivals(&spec)
 	u.limits(&spec)
 	if err := spec.Validate(); err != nil {

@@ -21,9 +21,7 @@ func (s Stage) stage() workload.Stage {
 	if s.Process == "on-off" && s.CV == nil {
 		w.CV = 1
 	}
-	if t := s.ThinkTime; t != nil {
-		w.ThinkTime = workload.Delay{Distribution: t.Law, Mean: t.Mean.Clock(), CV: value(t.CV)}
-	}
+	w.ThinkTime = s.ThinkTime.delay()
 	return w
 }
 

@@ -1,5 +1,7 @@
 package report
 
+import "clifftop/workload"
+
 // SummarySchema identifies the JSON form of a [Summary].
 const SummarySchema = "clifftop.summary/1"
 
@@ -12,11 +14,13 @@ type Summary struct {
 	Seed     uint64 `json:"seed"`
 	Partial  bool   `json:"partial"` // the run was interrupted
 
-	Window     Window     `json:"window"`
-	Requests   Requests   `json:"requests"`
-	Tokens     Tokens     `json:"tokens"`
-	Throughput Throughput `json:"throughput"`
-	Latency    Latency    `json:"latency_ms"`
+	Window   Window   `json:"window"`
+	Requests Requests `json:"requests"`
+	// Sessions tells of synthetic conversations; nil without them. It is set by the caller.
+	Sessions   *workload.SessionCounts `json:"sessions,omitempty"`
+	Tokens     Tokens                  `json:"tokens"`
+	Throughput Throughput              `json:"throughput"`
+	Latency    Latency                 `json:"latency_ms"`
 
 	// Speeds of single requests, in tokens per second: n tokens over the time from first to last
 	// (StreamTPS), from sending to last (E2ETPSUser), and from admission to release (E2ETPSInFlight).

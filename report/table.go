@@ -50,6 +50,9 @@ func (s *Summary) sections(t *layout.Text, p Profile) {
 		t.Line("runs", s.Replications.String())
 	}
 	t.Line("requests", s.requestsText())
+	if n := s.Sessions; n != nil {
+		t.Line("sessions", fmt.Sprintf("%d conversations, %d turns", n.Begun, n.Turns))
+	}
 	x := s.Throughput
 	t.Line("throughput", fmt.Sprintf("%s requests/s, %s output tokens/s, %s input tokens/s",
 		s.within(x.RequestsPerS, "throughput.requests_per_s"), s.within(x.OutputTokensPerS, "throughput.output_tokens_per_s"), s.within(x.InputTokensPerS, "throughput.input_tokens_per_s")))

@@ -21,6 +21,8 @@ type Preset struct {
 	Provenance, Source string
 	// Spec is the traffic, without limits. Keys that cannot be filled are zero and named in Spec.Needs.
 	Spec Spec
+	// Sessions are the conversations that the requests come from, where the data tell of them; Spec has single requests.
+	Sessions *SessionSpec
 	// Input and Output describe the lengths in the data; a zero value is not published.
 	Input, Output Sampled
 	// Independent is the law of answers regardless of the prompt, where Spec.Output depends on it.
@@ -94,7 +96,8 @@ type presetDoc struct {
 			P        []float64
 			Rows     [][]float64
 		}
-		Needs []Need
+		Sessions *SessionSpec
+		Needs    []Need
 	}
 }
 
@@ -140,7 +143,7 @@ func readPresets() ([]Preset, error) {
 		}
 		p.Spec.Input, p.Input = d.Input.spec(doc.Grid)
 		p.Spec.Output, p.Output = d.Output.spec(doc.Grid)
-		p.Spec.Needs = d.Needs
+		p.Spec.Needs, p.Sessions = d.Needs, d.Sessions
 		p.Independent = p.Spec.Output
 		if j := d.Joint; j != nil {
 			p.Spec.Output = LengthsSpec{Distribution: "given-input", Edges: j.Edges, P: j.P, Rows: j.Rows}

@@ -181,6 +181,26 @@ func (s Spec) compileStage(key string, stage Stage, perStart float64, f *faults)
 // Closed says whether the traffic is a closed loop of users.
 func (s Spec) Closed() bool { return len(s.Arrivals) == 1 && s.Arrivals[0].Process == "closed" }
 
+// Think is the mean time that a user of a closed loop lets pass from an answer to the next request.
+func (s Spec) Think() clock.Duration {
+	between := s.Arrivals[0].ThinkTime.Mean
+	if s.Sessions == nil {
+		return between
+	}
+	var f faults
+	t := s.compile(&f)
+	if f.list != nil {
+		return between
+	}
+	last := 1 / t.survey.turns // of the pauses, those between conversations
+	return clock.Duration(last*float64(between) + (1-last)*float64(t.talk.pause.Mean))
+}
+
+// Waits says whether requests wait for the answers to others, so that the traffic depends on the system.
+func (s Spec) Waits() bool {
+	return s.Closed() || s.Sessions != nil && s.Sessions.TurnGap == (Delay{}) && s.Sessions.Turns.Value != 1
+}
+
 // Windows are the names and bounds of the stages, in order. Stages without a name are called stage-1,
 // stage-2 …
 func (s Spec) Windows() []StageWindow {
