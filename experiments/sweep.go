@@ -128,8 +128,8 @@ func Sweep(ctx context.Context, s *Scenario, o SweepOptions) (*report.Curve, err
 	if err != nil || len(done) == 0 {
 		return nil, errors.Join(err, runErr)
 	}
-	curve := report.NewCurve(o.Over, done)
 	partial := len(done) < len(p.values)
+	curve := newCurve(o.Over, done, partial)
 	if p.refine && !partial && curve.Peak != nil {
 		first := len(p.values)
 		p.refineAround(curve.Peak, o.Over == UsersKey)
@@ -139,14 +139,19 @@ func Sweep(ctx context.Context, s *Scenario, o SweepOptions) (*report.Curve, err
 			return nil, err
 		}
 		partial = len(around) < len(p.values)-first
-		curve = report.NewCurve(o.Over, append(done, around...))
+		curve = newCurve(o.Over, append(done, around...), partial)
 	}
-	curve.Clifftop = Version
-	curve.Partial = partial
+	return curve, runErr
+}
+
+// newCurve makes a curve of points, of which there is one.
+func newCurve(over string, points []report.CurvePoint, partial bool) *report.Curve {
+	curve := report.NewCurve(over, points)
+	curve.Clifftop, curve.Partial = Version, partial
 	if s := curve.Points[0].Summary; s != nil {
 		curve.Accuracy = s.Accuracy
 	}
-	return curve, runErr
+	return curve
 }
 
 // round runs the plan's values from the given one on, when more are to come. What was not run to its end is

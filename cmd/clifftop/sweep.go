@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/grid"
 	"clifftop/report"
 )
 
@@ -19,6 +20,7 @@ func newSweep() *cobra.Command {
 	var output outputFlags
 	var over string
 	var options experiments.SweepOptions
+	var shard shardFlags
 	c := &cobra.Command{
 		Use:   "sweep [SCENARIO]",
 		Short: "Vary the load from idle to beyond saturation and find the knee",
@@ -57,6 +59,9 @@ where the system saturates and takes loads from near idle to beyond that.`,
 				return err
 			}
 			options.Check = output.check
+			if shard.on() || shard.dry {
+				return sweepGrid(c, s, &output, options, &shard)
+			}
 			return sweepScenario(c, s, &output, options)
 		},
 	}
@@ -70,7 +75,42 @@ where the system saturates and takes loads from near idle to beyond that.`,
 	_ = c.RegisterFlagCompletionFunc("over", cobra.FixedCompletions([]string{experiments.RateKey, experiments.UsersKey}, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
 	flags.IntVar(&options.Points, "points", 0, "`N` loads where none are given (default 14)")
 	output.registerJobs(c, &options.Jobs)
+	shard.register(c)
 	return c
+}
+
+// sweepGrid makes a part of a sweep's runs and keeps each, and joins them when it has all.
+func sweepGrid(c *cobra.Command, s *experiments.Scenario, output *outputFlags, options experiments.SweepOptions, shard *shardFlags) error {
+	setup, err := options.Trial(s)
+	if err != nil {
+		return err
+	}
+	if options.Values == nil && !shard.dry {
+		return errors.New("--over: the values are missing, and shards cannot choose loads by what others find\nhint: --dry-run prints the loads to give: --over rate=V1,V2,... or rate=LO..HI:N")
+	}
+	if output.out == "" && !shard.dry {
+		return errors.New("--out: the value is empty (want the directory that shards share)")
+	}
+	g, err := options.Grid(c.Context(), s, caption(setup))
+	if err != nil {
+		return err
+	}
+	if shard.dry {
+		return shard.estimate(c, g)
+	}
+	whole, err := shard.runPart(c, g, output, options.Jobs)
+	if err != nil || !whole {
+		return err
+	}
+	runs, err := grid.Join([]string{runsIn(output.out)})
+	if err != nil {
+		return failed(err)
+	}
+	merged, err := experiments.Merge(runs, false)
+	if err != nil {
+		return failed(err)
+	}
+	return showMerged(c, merged, output)
 }
 
 // sweepScenario sweeps, and prints and writes the curve, which may be partial.

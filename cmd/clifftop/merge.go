@@ -1,0 +1,124 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"clifftop/experiments"
+	"clifftop/experiments/grid"
+)
+
+func newMerge() *cobra.Command {
+	var output outputFlags
+	var partial bool
+	c := &cobra.Command{
+		Use:   "merge DIR...",
+		Short: "Join the results of shards",
+		Long: `Join the results that shards have written, in one directory or in several. The output is, byte for byte, that of
+one process that makes all runs. Shards of other scenarios or versions are refused, and missing runs are named.`,
+		Example: `  clifftop sweep --over rate=1..20:2000 --shard 0/4 --out results    # and 1/4, 2/4, 3/4
+  clifftop merge results
+  clifftop merge results --partial     # while shards are running
+  clifftop merge here there --out both`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("merge: the directory is missing (want that of --out, or several)")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := output.validate(); err != nil {
+				return err
+			}
+			if !c.Flags().Changed("out") {
+				output.out = args[0]
+			}
+			return mergeRuns(c, args, &output, partial)
+		},
+	}
+	output.register(c, "table", "json", "csv", "markdown")
+	flags := c.Flags()
+	flags.BoolVar(&partial, "partial", false, "take what is there, and mark it as partial")
+	flags.BoolVarP(&output.quiet, "quiet", "q", false, "no warnings")
+	flags.StringVarP(&output.out, "out", "o", "", "write curve.csv, curve.json and pictures into `DIR` (default the first); empty writes nothing")
+	return c
+}
+
+// storesOf are the directories of runs in those that are named.
+func storesOf(dirs []string) ([]string, error) {
+	var stores []string
+	for _, dir := range dirs {
+		info, err := os.Stat(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("merge: %s does not exist (want the directory of --out)", dir)
+		case err != nil:
+			return nil, fmt.Errorf("merge: %s: %s", dir, cause(err))
+		case !info.IsDir():
+			return nil, fmt.Errorf("merge: %s is a file (want the directory of --out)", dir)
+		}
+		if sub, err := os.Stat(runsIn(dir)); err == nil && sub.IsDir() {
+			dir = runsIn(dir)
+		}
+		stores = append(stores, dir)
+	}
+	return stores, nil
+}
+
+func mergeRuns(c *cobra.Command, dirs []string, output *outputFlags, partial bool) error {
+	stores, err := storesOf(dirs)
+	if err != nil {
+		return err
+	}
+	runs, err := grid.Join(stores)
+	if err != nil {
+		return err
+	}
+	merged, err := experiments.Merge(runs, partial)
+	var missing *experiments.MissingError
+	if errors.As(err, &missing) {
+		return fmt.Errorf("%w\nhint: --resume makes what is missing, and merge --partial takes what is there", err)
+	}
+	if err != nil {
+		return err
+	}
+	return showMerged(c, merged, output)
+}
+
+// showMerged prints and writes what one process would have.
+func showMerged(c *cobra.Command, merged *experiments.Merged, output *outputFlags) error {
+	output.warn(c.ErrOrStderr(), commonWarnings(merged.Curve))
+	dir, err := output.directory()
+	if err != nil {
+		return err
+	}
+	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error {
+		if output.format == "json" {
+			return merged.WriteJSON(w)
+		}
+		return printSweep(w, merged.Curve, output.format)
+	})
+	if dir != nil {
+		err := dir.write("curve.csv", merged.Curve.WriteCSV)
+		if err == nil {
+			err = dir.write("curve.json", merged.WriteJSON)
+		}
+		if err == nil {
+			err = writePictures(dir, merged.Curve, merged.Caption)
+		}
+		if err != nil {
+			return failed(cmp.Or(printErr, err))
+		}
+		if !output.quiet {
+			fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote curve.csv, curve.json, sweep.png and other pictures into %s\n", filepath.Clean(dir.path))
+		}
+	}
+	return failed(printErr)
+}

@@ -1,0 +1,236 @@
+package experiments
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"clifftop/experiments/grid"
+	"clifftop/report"
+)
+
+// Grid is a list of runs that is known before any of them is made, so that tasks can divide it among them.
+type Grid struct {
+	Manifest *grid.Manifest
+	setups   []*Setup
+}
+
+// sweepGrid is what the results of a sweep's runs need to become a curve.
+type sweepGrid struct {
+	Over    string    `json:"over"`
+	Values  []float64 `json:"values"`
+	Caption string    `json:"caption"`
+}
+
+// The commands whose lists of runs can be divided.
+const (
+	gridSweep = "sweep"
+)
+
+// Grid is the list of a sweep's runs. Loads that a sweep chooses by what it sees cannot be divided: they must be
+// given. The caption is for pictures.
+func (o SweepOptions) Grid(ctx context.Context, s *Scenario, caption string) (*Grid, error) {
+	o.Over = o.over(s)
+	p, err := o.plan(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	p.refine = false
+	points, setups, err := p.prepare(s, o, p.values)
+	if err != nil {
+		return nil, err
+	}
+	var labels []string
+	for _, v := range p.values {
+		labels = append(labels, o.Over+"="+v)
+	}
+	return newGrid(gridSweep, sweepGrid{o.Over, points, caption}, labels, setups)
+}
+
+// newGrid names the results of a list of runs.
+func newGrid(command string, request any, labels []string, setups []*Setup) (*Grid, error) {
+	g := &Grid{Manifest: &grid.Manifest{Schema: grid.Schema, Build: build(), Command: command}, setups: setups}
+	var err error
+	if g.Manifest.Request, err = json.Marshal(request); err != nil {
+		return nil, err
+	}
+	seen := map[string]string{}
+	for i, u := range setups {
+		key, err := u.key()
+		if err != nil {
+			return nil, err
+		}
+		if other, ok := seen[key]; ok {
+			return nil, Faults{{Problem: fmt.Sprintf("%s and %s are the same run (want each value once)", other, labels[i])}}
+		}
+		seen[key] = labels[i]
+		g.Manifest.Runs = append(g.Manifest.Runs, grid.Run{Label: labels[i], Key: key})
+	}
+	return g, nil
+}
+
+// Part is a task's part of a grid.
+type Part struct {
+	// Store is where results go, each into a file of its own.
+	Store *grid.Store
+	// Shard says which runs are made; the zero Shard has all.
+	Shard grid.Shard
+	// Resume takes the results that are there. Without it, all runs are made, and results that are there must be the same.
+	Resume bool
+	// Jobs is the number of runs at a time; 0 is one for each processor.
+	Jobs int
+	// Check asserts the simulator's invariants throughout, at a cost.
+	Check bool
+	// Progress is told, from one goroutine at a time, how many of the part's runs are done.
+	Progress func(done, total int)
+}
+
+// Tally says what became of a part.
+type Tally struct {
+	Made, There int // runs made, and found made
+	Total       int // of the whole grid
+}
+
+// Run makes a part of the runs and keeps their results. When ctx is done before the end, the results that are kept
+// are whole.
+func (g *Grid) Run(ctx context.Context, p Part) (Tally, error) {
+	t := Tally{Total: len(g.setups)}
+	if err := p.Store.PutManifest(g.Manifest); err != nil {
+		return t, err
+	}
+	var mine []int
+	for i, r := range g.Manifest.Runs {
+		switch {
+		case !p.Shard.Has(i):
+		case p.Resume && p.Store.Has(r.Key):
+			t.There++
+		default:
+			mine = append(mine, i)
+		}
+	}
+	made := make([]bool, len(mine))
+	err := Parallel(ctx, len(mine), p.Jobs, p.Progress, func(ctx context.Context, k int) error {
+		i := mine[k]
+		r, err := g.setups[i].Run(ctx, RunOptions{Check: p.Check})
+		if err != nil {
+			return err
+		}
+		data, err := marshal(r.Summary)
+		if err == nil {
+			err = p.Store.Put(g.Manifest.Runs[i].Key, data)
+		}
+		made[k] = err == nil
+		return err
+	})
+	for _, ok := range made {
+		if ok {
+			t.Made++
+		}
+	}
+	return t, err
+}
+
+// List names the runs, briefly, and for the most part as --over takes them.
+func (g *Grid) List() string {
+	const most = 40
+	runs := g.Manifest.Runs
+	key, text, _ := strings.Cut(runs[0].Label, "=")
+	for _, r := range runs[1:] {
+		_, v, _ := strings.Cut(r.Label, "=")
+		text += "," + v
+	}
+	if len(runs) > most {
+		_, last, _ := strings.Cut(runs[len(runs)-1].Label, "=")
+		_, text, _ = strings.Cut(runs[0].Label, "=")
+		text += ", …, " + last
+	}
+	return key + "=" + text
+}
+
+// Try makes run i and keeps nothing, to see how long it takes.
+func (g *Grid) Try(ctx context.Context, i int) error {
+	_, err := g.setups[i].Run(ctx, RunOptions{})
+	return err
+}
+
+// Merged is what the results of a grid come to.
+type Merged struct {
+	Caption string
+	Curve   *report.Curve
+
+	runs *grid.Joined
+	of   []int // run of each of the curve's points
+}
+
+// MissingError tells which results are missing.
+type MissingError struct {
+	Labels []string // of the runs
+	Of     int      // runs in all
+}
+
+// Error names the first of them.
+func (m *MissingError) Error() string {
+	const most = 8
+	text := fmt.Sprintf("%d of %d runs are missing: %s", len(m.Labels), m.Of, strings.Join(m.Labels[:min(most, len(m.Labels))], ", "))
+	if n := len(m.Labels) - most; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}
+
+// Merge joins the results of a grid's parts. partial takes what is there and marks it so; otherwise nothing may
+// be missing, or else the error is a [MissingError].
+func Merge(runs *grid.Joined, partial bool) (*Merged, error) {
+	if missing := runs.Missing(); len(missing) > 0 && !partial {
+		return nil, &MissingError{missing, len(runs.Manifest.Runs)}
+	}
+	if c := runs.Manifest.Command; c != gridSweep {
+		return nil, fmt.Errorf("results of command %q cannot be joined (want those of %s)", c, gridSweep)
+	}
+	return mergeSweep(runs)
+}
+
+func mergeSweep(runs *grid.Joined) (*Merged, error) {
+	var request sweepGrid
+	if err := json.Unmarshal(runs.Manifest.Request, &request); err != nil || len(request.Values) != len(runs.Manifest.Runs) {
+		return nil, fmt.Errorf("the manifest's request is not that of a sweep")
+	}
+	m := &Merged{Caption: request.Caption, runs: runs}
+	var points []report.CurvePoint
+	of := map[*report.Summary]int{}
+	for i := range runs.Manifest.Runs {
+		s, err := readRun(runs, i)
+		if err != nil {
+			return nil, err
+		}
+		if s == nil {
+			continue
+		}
+		s.Scenario = nil // read again when it is written
+		of[s] = i
+		points = append(points, report.CurvePoint{Value: request.Values[i], Summary: s})
+	}
+	if len(points) == 0 {
+		return nil, fmt.Errorf("none of the %d runs has been made", len(runs.Manifest.Runs))
+	}
+	m.Curve = newCurve(request.Over, points, len(points) < len(runs.Manifest.Runs))
+	for _, p := range m.Curve.Points {
+		m.of = append(m.of, of[p.Summary])
+	}
+	return m, nil
+}
+
+// readRun reads the result of run i; nil where there is none.
+func readRun(runs *grid.Joined, i int) (*report.Summary, error) {
+	data, ok, err := runs.Get(i)
+	if err != nil || !ok {
+		return nil, err
+	}
+	s, err := report.ReadSummary(data)
+	if err != nil {
+		r := runs.Manifest.Runs[i]
+		return nil, fmt.Errorf("%s (%s) is not the result of a run: %w", r.Key, r.Label, err)
+	}
+	return s, nil
+}

@@ -1,0 +1,137 @@
+package grid
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// suffix ends the names of results.
+const suffix = ".json"
+
+// A Store is a directory of results.
+type Store struct{ dir string }
+
+// Open makes the directory where it is not there, and makes sure that results can be written to it.
+func Open(dir string) (*Store, error) {
+	err := os.MkdirAll(dir, 0o777)
+	if err == nil {
+		var probe *os.File
+		if probe, err = os.CreateTemp(dir, ".probe-*"); err == nil {
+			err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be written to: %w", dir, cause(err))
+	}
+	return &Store{dir}, nil
+}
+
+// Read is the store of a directory that results are only read from.
+func Read(dir string) *Store { return &Store{dir} }
+
+// Dir is the directory.
+func (s *Store) Dir() string { return s.dir }
+
+// Key names the result of a run by all that it depends on: its parts, in order.
+func Key(parts ...[]byte) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:", len(p))
+		h.Write(p)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+func (s *Store) path(key string) string { return filepath.Join(s.dir, key+suffix) }
+
+// Has reports whether there is a result.
+func (s *Store) Has(key string) bool {
+	_, err := os.Stat(s.path(key))
+	return err == nil
+}
+
+// Get reads a result; ok is false where there is none.
+func (s *Store) Get(key string) (data []byte, ok bool, err error) {
+	data, err = os.ReadFile(s.path(key))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("reading %s: %w", s.path(key), cause(err))
+	}
+	return data, true, nil
+}
+
+// Put keeps a result. It is written under another name, and gets its own when it is whole. A result that is there
+// already stays; another one in its place is an error, since equal runs give equal bytes.
+func (s *Store) Put(key string, data []byte) error {
+	path := s.path(key)
+	fail := func(err error) error { return fmt.Errorf("writing %s: %w", path, cause(err)) }
+	f, err := os.CreateTemp(s.dir, "."+key+"-*")
+	if err != nil {
+		return fail(err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return fail(err)
+	}
+	err = os.Link(f.Name(), path) // unlike a rename, this overwrites nothing
+	if errors.Is(err, fs.ErrExist) {
+		return s.same(path, data)
+	}
+	if err != nil { // the file system has no links
+		if s.Has(key) {
+			return s.same(path, data)
+		}
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// same makes sure that a file holds what another task would have written.
+func (s *Store) same(path string, data []byte) error {
+	there, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", path, cause(err))
+	}
+	if !bytes.Equal(there, data) {
+		return fmt.Errorf("%s is there with another result of the same run; it was left as it is (want results of one build of the program in a directory)", path)
+	}
+	return nil
+}
+
+// Abandoned are files that killed tasks have left half-written. Nothing reads them.
+func (s *Store) Abandoned() []string {
+	entries, _ := os.ReadDir(s.dir)
+	var names []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") && !e.IsDir() {
+			names = append(names, filepath.Join(s.dir, e.Name()))
+		}
+	}
+	return names
+}
+
+// cause is an error of the file system without its operation and path.
+func cause(err error) error {
+	var p *fs.PathError
+	var l *os.LinkError
+	switch {
+	case errors.As(err, &p):
+		return p.Err
+	case errors.As(err, &l):
+		return l.Err
+	}
+	return err
+}

@@ -1,0 +1,202 @@
+package experiments_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"clifftop/experiments"
+	"clifftop/experiments/grid"
+)
+
+// small is a scenario whose runs are short.
+func small(t *testing.T, more string) *experiments.Scenario {
+	t.Helper()
+	s, err := experiments.Parse("small.yaml", []byte("name: small\nslo: {ttft_p95: 800ms, e2e_mean: 9s, attainment: 0.9}\nrun: {requests: 300}\n"+more))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func sweepOver(values ...string) experiments.SweepOptions {
+	return experiments.SweepOptions{Over: "rate", Values: values}
+}
+
+// whole is what one process writes of a sweep.
+func whole(t *testing.T, s *experiments.Scenario, o experiments.SweepOptions) (curve, csv []byte) {
+	t.Helper()
+	c, err := experiments.Sweep(context.Background(), s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b, rows bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := errors.Join(e.Encode(c), c.WriteCSV(&rows)); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes(), rows.Bytes()
+}
+
+func shards(t *testing.T, s *experiments.Scenario, o experiments.SweepOptions, n int, dirs ...string) {
+	t.Helper()
+	for k := range n {
+		g, err := o.Grid(context.Background(), s, "caption")
+		if err != nil {
+			t.Fatal(err)
+		}
+		store, err := grid.Open(dirs[k%len(dirs)])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.Run(context.Background(), experiments.Part{Store: store, Shard: grid.Shard{Index: k, Count: n}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func merged(t *testing.T, partial bool, dirs ...string) (curve, csv []byte) {
+	t.Helper()
+	runs, err := grid.Join(dirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := experiments.Merge(runs, partial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b, rows bytes.Buffer
+	if err := errors.Join(m.WriteJSON(&b), m.Curve.WriteCSV(&rows)); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes(), rows.Bytes()
+}
+
+// TestShardsMergeToTheSameBytes divides a sweep among 1, 4 and 20 tasks, in one directory and in several.
+func TestShardsMergeToTheSameBytes(t *testing.T) {
+	s, o := small(t, ""), sweepOver("2", "14", "4", "6", "8", "10", "12", "16", "20", "24", "30", "0.5")
+	wantCurve, wantCSV := whole(t, s, o)
+	for _, n := range []int{1, 4, 20} {
+		for _, stores := range []int{1, 3} {
+			var dirs []string
+			for range min(n, stores) {
+				dirs = append(dirs, t.TempDir())
+			}
+			shards(t, s, o, n, dirs...)
+			curve, csv := merged(t, false, dirs...)
+			if !bytes.Equal(curve, wantCurve) {
+				t.Errorf("%d shards in %d directories give another curve", n, len(dirs))
+			}
+			if !bytes.Equal(csv, wantCSV) {
+				t.Errorf("%d shards in %d directories give another table", n, len(dirs))
+			}
+		}
+	}
+}
+
+// TestLostShardIsResumed loses some results, and half of one: what was lost is named, and made again, and nothing
+// else is.
+func TestLostShardIsResumed(t *testing.T) {
+	s, o, dir := small(t, ""), sweepOver("2", "5", "9", "14", "20", "28"), t.TempDir()
+	want, _ := whole(t, s, o)
+	shards(t, s, o, 2, dir)
+	g, err := o.Grid(context.Background(), s, "caption")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range []int{1, 4} {
+		if err := os.Remove(filepath.Join(dir, g.Manifest.Runs[i].Key+".json")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "."+g.Manifest.Runs[4].Key+"-1"), []byte(`{"schema":`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	runs, err := grid.Join([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var missing *experiments.MissingError
+	if _, err := experiments.Merge(runs, false); !errors.As(err, &missing) || err.Error() != "2 of 6 runs are missing: rate=5, rate=20" {
+		t.Errorf("the error is %v", err)
+	}
+	if m, err := experiments.Merge(runs, true); err != nil || !m.Curve.Partial || len(m.Curve.Points) != 4 {
+		t.Errorf("a partial merge: %v", err)
+	}
+	tally, err := g.Run(context.Background(), experiments.Part{Store: grid.Read(dir), Resume: true})
+	if want := (experiments.Tally{Made: 2, There: 4, Total: 6}); err != nil || tally != want {
+		t.Errorf("resuming: %+v, %v, want %+v", tally, err, want)
+	}
+	if got, _ := merged(t, false, dir); !bytes.Equal(got, want) {
+		t.Error("a resumed sweep gives another curve")
+	}
+}
+
+// TestShardsThatDoNotBelongTogether refuses results of other scenarios, seeds, values and versions.
+func TestShardsThatDoNotBelongTogether(t *testing.T) {
+	o, dir := sweepOver("2", "5"), t.TempDir()
+	shards(t, small(t, ""), o, 1, dir)
+	for _, c := range []struct {
+		s    *experiments.Scenario
+		o    experiments.SweepOptions
+		want string
+	}{
+		{small(t, "engine: {max_num_seqs: 8}"), o, "rate=2 was run from another scenario"},
+		{small(t, ""), sweepOver("2", "6"), "run 1 is rate=5, not rate=6"},
+		{small(t, ""), sweepOver("2", "5", "6"), "of 2 runs, not 3"},
+	} {
+		g, err := c.o.Grid(context.Background(), c.s, "caption")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.Run(context.Background(), experiments.Part{Store: grid.Read(dir)}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("one directory: %v, want %q", err, c.want)
+		}
+		other := t.TempDir()
+		shards(t, c.s, c.o, 1, other)
+		if _, err := grid.Join([]string{dir, other}); err == nil || !strings.Contains(err.Error(), "do not belong together") {
+			t.Errorf("two directories: %v", err)
+		}
+	}
+	if _, err := sweepOver("2", "5", "2.0").Grid(context.Background(), small(t, ""), ""); err == nil || !strings.Contains(err.Error(), "are the same run") {
+		t.Errorf("a value twice: %v", err)
+	}
+}
+
+// TestForgedResult leaves a result alone that does not come from the same run.
+func TestForgedResult(t *testing.T) {
+	s, o, dir := small(t, ""), sweepOver("2"), t.TempDir()
+	g, err := o.Grid(context.Background(), s, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := grid.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Put(g.Manifest.Runs[0].Key, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Run(context.Background(), experiments.Part{Store: store}); err == nil || !strings.Contains(err.Error(), "left as it is") {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := experiments.Merge(mustJoin(t, dir), false); err == nil || !strings.Contains(err.Error(), "rate=2) is not the result of a run") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func mustJoin(t *testing.T, dirs ...string) *grid.Joined {
+	t.Helper()
+	runs, err := grid.Join(dirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runs
+}

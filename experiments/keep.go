@@ -1,0 +1,50 @@
+package experiments
+
+import (
+	"bytes"
+	"encoding/json"
+	"runtime/debug"
+
+	"clifftop/experiments/grid"
+)
+
+// build is the version of the program with the state of its source, where the compiler noted that.
+func build() string {
+	text := Version
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return text
+	}
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			text += "+" + s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			text += "-modified"
+		}
+	}
+	return text
+}
+
+// key names the result of a run by what it depends on: the program, the scenario as resolved with its seed, and the
+// records of the catalogue or of files that it names.
+func (u *Setup) key() (string, error) {
+	parts := [][]byte{[]byte(build())}
+	for _, v := range []any{u.Scenario, u.Deployment} {
+		data, err := json.Marshal(v)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, data)
+	}
+	return grid.Key(parts...), nil
+}
+
+// marshal writes JSON on one line, as it is: without escapes for HTML.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.Bytes(), err
+}
