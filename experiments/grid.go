@@ -112,11 +112,11 @@ func (g *Grid) Run(ctx context.Context, p Part) (Tally, error) {
 	made := make([]bool, len(mine))
 	err := Parallel(ctx, len(mine), p.Jobs, p.Progress, func(ctx context.Context, k int) error {
 		i := mine[k]
-		r, err := g.setups[i].Run(ctx, RunOptions{Check: p.Check})
+		s, err := g.setups[i].Replicate(ctx, ReplicateOptions{Jobs: 1, Check: p.Check})
 		if err != nil {
 			return err
 		}
-		data, err := marshal(r.Summary)
+		data, err := marshal(s)
 		if err == nil {
 			err = p.Store.Put(g.Manifest.Runs[i].Key, data)
 		}
@@ -150,7 +150,7 @@ func (g *Grid) List() string {
 
 // Try makes run i and keeps nothing, to see how long it takes.
 func (g *Grid) Try(ctx context.Context, i int) error {
-	_, err := g.setups[i].Run(ctx, RunOptions{})
+	_, err := g.setups[i].Replicate(ctx, ReplicateOptions{Jobs: 1})
 	return err
 }
 

@@ -101,6 +101,22 @@ func TestShardsMergeToTheSameBytes(t *testing.T) {
 	}
 }
 
+// TestReplicatedShards does the same with replications, and with a precision, at which each load stops by itself.
+func TestReplicatedShards(t *testing.T) {
+	for _, more := range []string{"  replications: 3\n", "  precision: 5%\n"} {
+		s, err := experiments.Parse("small.yaml", []byte("run:\n  requests: 200\n"+more))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, dir := sweepOver("3", "12", "24"), t.TempDir()
+		want, _ := whole(t, s, o)
+		shards(t, s, o, 2, dir)
+		if got, _ := merged(t, false, dir); !bytes.Equal(got, want) {
+			t.Errorf("with%s shards give another curve", more)
+		}
+	}
+}
+
 // TestLostShardIsResumed loses some results, and half of one: what was lost is named, and made again, and nothing
 // else is.
 func TestLostShardIsResumed(t *testing.T) {
