@@ -147,6 +147,9 @@ type meter struct {
 // Finished passes the record on.
 func (m *meter) Finished(rec *sim.Record) {
 	m.Collector.Finished(rec)
+	if rec.Again {
+		return // a request ends once
+	}
 	m.ended++
 	const every = 1 << 11
 	if m.ended%every != 0 {

@@ -18,22 +18,22 @@ func (c *Collector) Check() error {
 			faults = append(faults, fmt.Errorf("%s: %v and %v", what, a, b))
 		}
 	}
-	finished := t.ended()
-	inside := t.offered - finished
+	inside := t.attempts - t.recorded
 	if c.partial && inside != c.levels[inSystem] {
 		return nil // records may be ahead of the levels
 	}
-	equal("requests in the system, by counting and by level", inside, c.levels[inSystem])
+	equal("attempts in the system, by counting and by level", inside, c.levels[inSystem])
 	little := c.Little()
 	equal("integral of the number in the system and sum of residence, in picoseconds", little.System[0], little.System[1])
 	if inside > 0 {
 		return errors.Join(faults...)
 	}
+	t.check(c.partial || c.opts.End > 0, equal)
 	all := c.whole()
 	equal("GPU time of iterations and of time buckets, in femtoseconds", c.totals.busy, all.busy)
 	equal("tokens emitted and tokens of requests", all.output, t.recTokens)
 	equal("tokens recomputed and those of requests", all.recomputed, t.recRecomputed)
-	if t.preemptions == 0 && t.outcomes[sim.TimedOut]+t.outcomes[sim.Cancelled] == 0 {
+	if t.preemptions == 0 && t.left == 0 {
 		equal("prompt tokens computed and those of requests that were not cached", all.prefill, t.completedInput)
 		decoded := t.recTokens - t.outcomes[sim.Completed] + t.dropped
 		equal("tokens computed, and those of prompts, recomputed ones, decoded ones and rejected drafts",

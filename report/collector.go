@@ -32,6 +32,8 @@ type Options struct {
 	Work *Work
 	// USDPerHour is the price of the whole system; 0 means unknown.
 	USDPerHour float64
+	// Reading is how fast users read, in tokens per second; 0 where nothing is said of it.
+	Reading float64
 	// Stages are the parts of the run with traffic of their own. A run of several is not expected to be steady,
 	// so that an automatic warm-up cuts nothing from it.
 	Stages []StageSpan
@@ -88,9 +90,7 @@ type cursor struct {
 
 // totals are sums over the whole run.
 type totals struct {
-	offered                        int64
-	outcomes                       [sim.Cancelled + 1]int64
-	refusals                       [sim.Busy + 1]int64
+	ledger
 	input, cached, successful      int64
 	good                           int64 // tokens
 	goodWork                       int64 // tokens computed at least
@@ -163,7 +163,12 @@ func (k *cursor) move(t *timeline, at clock.Time) {
 }
 
 // Arrived implements [sim.Observer].
-func (c *Collector) Arrived(at clock.Time, _ *workload.Request) {
+func (c *Collector) Arrived(at clock.Time, r *workload.Request) {
+	c.now = max(c.now, at)
+	add(&c.totals.arrivals, int64(at))
+	if !c.totals.arrived(r) {
+		return
+	}
 	if !c.level.within(&c.line, at, at+1) {
 		c.level.move(&c.line, at)
 	}
@@ -172,9 +177,6 @@ func (c *Collector) Arrived(at clock.Time, _ *workload.Request) {
 		c.stages.at(at).arrivals++
 	}
 	c.lastArrival = max(c.lastArrival, at)
-	c.now = max(c.now, at)
-	c.totals.offered++
-	add(&c.totals.arrivals, int64(at))
 }
 
 // Levels implements [sim.Observer].
@@ -294,8 +296,7 @@ func (c *Collector) Dropped(at clock.Time, tokens int) {
 func (c *Collector) Finished(rec *sim.Record) {
 	t := &c.totals
 	r := &rec.Request
-	t.outcomes[rec.Outcome]++
-	t.refusals[rec.Refusal]++
+	last := t.finished(rec)
 	t.recTokens += int64(rec.Tokens)
 	t.recRecomputed += int64(rec.RecomputedTokens)
 	ended := ended(rec)
@@ -326,7 +327,9 @@ func (c *Collector) Finished(rec *sim.Record) {
 	if rec.Outcome != sim.Completed {
 		t.wasted += int64(rec.Tokens)
 		c.line.upTo(ended).failedOutput += int64(rec.Tokens)
-		c.line.at(r.Arrival).failures++
+		if _, sent := r.First(); last {
+			c.line.at(sent).failures++
+		}
 		return
 	}
 	c.line.upTo(rec.ClientLast).completions++

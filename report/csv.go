@@ -6,17 +6,28 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/workload"
 )
 
 // RequestColumns is the header of requests.csv. Instants are in seconds since the start of the run and
 // empty where they were not reached; client_first_s and client_last_s are as the client sees them.
 // Latencies are in milliseconds; tpot_ms is empty for answers of one token. The reason is that of a rejection:
 // busy, where a limit of the queue was reached, or too_long, for what exceeds the model's context or the KV pool.
+//
+// A row is an attempt. Those of one request have its number and sent_s, when the first was sent, from which ttft_ms and
+// e2e_ms count; attempt numbers them from 0. The ending is how the attempt ended for the client, again whether another one
+// follows, and retry_causes how the earlier ones ended.
 const RequestColumns = "request,session,user,class,outcome,reason,arrival_s,queued_s,scheduled_s,first_token_s,last_token_s," +
 	"client_first_s,client_last_s,released_s,input_tokens,cached_tokens,output_tokens,delivered_tokens," +
-	"recomputed_tokens,preemptions,queue_ms,ttft_ms,tpot_ms,e2e_ms"
+	"recomputed_tokens,preemptions,queue_ms,ttft_ms,tpot_ms,e2e_ms,ending,again,retry_causes,attempt,sent_s"
 
-// A RequestWriter writes requests.csv, a row for each finished request in the order in which they end. Call
+// endings are the names of what clients meet.
+var endings = [...]string{
+	workload.Answered: "answered", workload.TimedOutFirst: "ttft_timeout", workload.TimedOut: "timeout",
+	workload.Cancelled: "cancelled", workload.RefusedBusy: "busy", workload.RefusedTooLong: "too_long",
+}
+
+// A RequestWriter writes requests.csv, a row for each finished attempt in the order in which they end. Call
 // [RequestWriter.Flush] at the end.
 type RequestWriter struct {
 	w   io.Writer
@@ -35,7 +46,8 @@ func NewRequestWriter(w io.Writer) *RequestWriter {
 // Finished writes a row. Errors are kept for Flush.
 func (w *RequestWriter) Finished(rec *sim.Record) {
 	r := &rec.Request
-	b := strconv.AppendInt(w.buf, r.ID, 10)
+	first, sent := r.First()
+	b := strconv.AppendInt(w.buf, first, 10)
 	for _, n := range [...]int64{int64(r.Session), int64(r.User), int64(r.Class)} {
 		b = strconv.AppendInt(append(b, ','), n, 10)
 	}
@@ -59,13 +71,35 @@ func (w *RequestWriter) Finished(rec *sim.Record) {
 		}
 	}
 	between(rec.Queued, rec.Scheduled, 1)
-	between(r.Arrival, rec.ClientFirst, 1)
+	between(sent, rec.ClientFirst, 1)
 	between(rec.ClientFirst, rec.ClientLast, int64(rec.Tokens)-1)
-	between(r.Arrival, rec.ClientLast, 1)
+	between(sent, rec.ClientLast, 1)
+	b = append(append(b, ','), endings[rec.Ending]...)
+	b = strconv.AppendBool(append(b, ','), rec.Again)
+	b = appendCauses(append(b, ','), r)
+	b = strconv.AppendInt(append(b, ','), int64(r.Attempt()), 10)
+	b = appendThousandths(append(b, ','), int64(sent), 9)
 	w.buf = append(b, '\n')
 	if len(w.buf) >= csvBuffer {
 		w.write()
 	}
+}
+
+// appendCauses appends how the earlier attempts of a request ended, joined by bars.
+func appendCauses(b []byte, r *workload.Request) []byte {
+	if r.Attempt() == 0 {
+		return b
+	}
+	start := len(b)
+	for e, name := range endings {
+		if r.Client.Earlier.Has(workload.Ending(e)) {
+			if len(b) > start {
+				b = append(b, '|')
+			}
+			b = append(b, name...)
+		}
+	}
+	return b
 }
 
 func (w *RequestWriter) write() {

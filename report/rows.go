@@ -87,6 +87,11 @@ func columns() []column {
 			}
 			return s.Cost.USDPerMillionOutputAtLoad
 		}},
+		column{"cancelled", func(s *Summary) *float64 { return count(s.Requests.Cancelled) }},
+		column{"attempts", func(s *Summary) *float64 { return count(s.Requests.Attempts) }},
+		column{"retries", func(s *Summary) *float64 { return count(s.Requests.Retries) }},
+		column{"successful_output_tokens_per_s", func(s *Summary) *float64 { return s.Throughput.SuccessfulOutputTokensPerS }},
+		column{"wasted_output_tokens", func(s *Summary) *float64 { return count(s.Tokens.Wasted) }},
 	)
 }
 

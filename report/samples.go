@@ -245,12 +245,14 @@ func number(v float64) *float64 {
 // ratio is a/b, or nil if b is 0.
 func ratio(a, b float64) *float64 { return number(a / b) }
 
-// newSample takes the sample from the record of a completed request.
+// newSample takes the sample from the record of a completed request: the user's latencies count from the
+// first attempt, the waits in the system are those of the last.
 func newSample(rec *sim.Record) sample {
+	_, sent := rec.Request.First()
 	return sample{
-		arrival: rec.Request.Arrival,
-		ttft:    rec.ClientFirst.Sub(rec.Request.Arrival),
-		e2e:     rec.ClientLast.Sub(rec.Request.Arrival),
+		arrival: sent,
+		ttft:    rec.ClientFirst.Sub(sent),
+		e2e:     rec.ClientLast.Sub(sent),
 		queue:   rec.Scheduled.Sub(rec.Queued),
 		flight:  rec.Released.Sub(rec.Scheduled),
 		tokens:  rec.Tokens,

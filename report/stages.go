@@ -91,7 +91,9 @@ func (a stages) finished(rec *sim.Record) {
 	}
 	if rec.Outcome != sim.Completed {
 		a.upTo(ended(rec)).failedOutput += int64(rec.Tokens)
-		a.at(r.Arrival).failures++
+		if _, sent := r.First(); !rec.Again {
+			a.at(sent).failures++
+		}
 		return
 	}
 	a.upTo(rec.ClientLast).completions++

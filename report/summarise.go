@@ -58,12 +58,7 @@ func usdPerMillion(usdPerHour float64, tokensPerS *float64) *float64 {
 
 func (c *Collector) counts(s *Summary) {
 	t := &c.totals
-	s.Requests = Requests{
-		Offered: t.offered, Attempts: t.offered,
-		Completed: t.outcomes[sim.Completed], Rejected: t.outcomes[sim.Rejected], TimedOut: t.outcomes[sim.TimedOut], Cancelled: t.outcomes[sim.Cancelled],
-		RejectedBusy: t.refusals[sim.Busy], RejectedLong: t.refusals[sim.NeverFits],
-		InSystemAtEnd: t.offered - t.ended(),
-	}
+	s.Requests = t.requests()
 	all := c.whole()
 	s.Tokens = Tokens{
 		Input: t.input, CachedInput: t.cached, Output: all.output, OutputSuccessful: t.successful,
@@ -129,6 +124,10 @@ func (c *Collector) latencies(s *Summary, w *window, sum *bucket, d *detail) {
 	}
 	s.StreamTPS, _ = measure(streamTPS, speed)
 	s.E2ETPSUser, _ = measure(userTPS, speed)
+	if r := c.opts.Reading; r > 0 {
+		surplus, _ := measure(streamTPS, speed/r)
+		s.PaceSurplus = &surplus
+	}
 	s.E2ETPSInFlight, _ = measure(flightTPS, speed)
 }
 

@@ -27,6 +27,9 @@ type Summary struct {
 	StreamTPS      Distribution `json:"stream_tps"`
 	E2ETPSUser     Distribution `json:"e2e_tps_user"`
 	E2ETPSInFlight Distribution `json:"e2e_tps_inflight"`
+	// PaceSurplus is StreamTPS over the speed at which users read: below 1 they wait for words. It is nil where
+	// nothing is said of their reading.
+	PaceSurplus *Distribution `json:"pace_surplus"`
 
 	Goodput     Goodput     `json:"goodput"`
 	Concurrency Concurrency `json:"concurrency"`
@@ -61,7 +64,8 @@ type Window struct {
 	GrowthRequestsPerS *float64 `json:"growth_requests_per_s,omitempty"`
 }
 
-// Requests counts the requests of the whole run by fate.
+// Requests counts the requests of the whole run by fate: logical ones, each of which its client may have sent several
+// times, by the end of the last attempt. One that waits to be sent again at the end of the run is in the system.
 type Requests struct {
 	Offered       int64 `json:"offered"`
 	Completed     int64 `json:"completed"`
@@ -72,8 +76,17 @@ type Requests struct {
 	Cancelled     int64 `json:"cancelled"`
 	Failed        int64 `json:"failed"`
 	InSystemAtEnd int64 `json:"in_system_at_end"`
-	Attempts      int64 `json:"attempts"`
-	Retries       int64 `json:"retries"`
+	Attempts      int64 `json:"attempts"` // requests that were sent; of which
+	Retries       int64 `json:"retries"`  // not for the first time
+	// RetriedAfter says how the attempts ended that were not the last of their requests.
+	RetriedAfter RetriedAfter `json:"retried_after"`
+}
+
+// RetriedAfter counts attempts that were not the last of their requests by how they ended.
+type RetriedAfter struct {
+	FirstTimeout int64 `json:"ttft_timeout"`
+	Timeout      int64 `json:"timeout"`
+	Busy         int64 `json:"busy"`
 }
 
 // Tokens counts the tokens of the whole run.
@@ -84,7 +97,7 @@ type Tokens struct {
 	OutputSuccessful int64  `json:"output_successful"`
 	OutputGood       *int64 `json:"output_good"` // of requests within the SLO; nil without one
 	Recomputed       int64  `json:"recomputed"`
-	Wasted           int64  `json:"wasted"` // generated for requests that did not complete
+	Wasted           int64  `json:"wasted"` // generated for attempts that did not complete
 }
 
 // Throughput counts what the system did in the window, per second.
@@ -188,7 +201,7 @@ type System struct {
 	Preemptions  int64    `json:"preemptions"`
 	// PrefixHitRate is the fraction of prompt tokens found in the cache.
 	PrefixHitRate *float64 `json:"prefix_hit_rate"`
-	// ErrorRate is the fraction of requests offered in the window that ended without completing.
+	// ErrorRate is the fraction of logical requests offered in the window that ended without completing.
 	ErrorRate *float64 `json:"error_rate"`
 	// GapFraction is the part of the window in which requests waited though neither KV blocks nor
 	// token budget nor seats held them back: policy, idle and boundary of GapByCause.

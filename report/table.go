@@ -53,9 +53,10 @@ func (s *Summary) sections(t *layout.Text, p Profile) {
 	if n := s.Sessions; n != nil {
 		t.Line("sessions", fmt.Sprintf("%d conversations, %d turns", n.Begun, n.Turns))
 	}
-	x := s.Throughput
-	t.Line("throughput", fmt.Sprintf("%s requests/s, %s output tokens/s, %s input tokens/s",
-		s.within(x.RequestsPerS, "throughput.requests_per_s"), s.within(x.OutputTokensPerS, "throughput.output_tokens_per_s"), s.within(x.InputTokensPerS, "throughput.input_tokens_per_s")))
+	if text := s.attemptsText(); text != "" {
+		t.Line("attempts", text)
+	}
+	t.Line("throughput", s.throughputText())
 	t.Blank()
 	s.latencyGrid(t, p)
 	if !t.Markdown {
@@ -64,6 +65,9 @@ func (s *Summary) sections(t *layout.Text, p Profile) {
 	s.stageGrid(t)
 	if g := s.Goodput; g.SLO != nil {
 		t.Line("goodput", s.goodputText())
+	}
+	if p := s.PaceSurplus; p != nil && p.P50 != nil {
+		t.Line("pace", fmt.Sprintf("answers come %s times as fast as they are read (median; p90 %s)", cell(p.P50), cell(p.P90)))
 	}
 	c := s.Concurrency
 	t.Line("concurrency", fmt.Sprintf("in system %s (p95 %s), running %s (%s), decoding %s (%s), queued %s (%s)",
@@ -114,12 +118,42 @@ func (s *Summary) requestsText() string {
 	for _, x := range []struct {
 		n    int64
 		what string
-	}{{r.RejectedLong, "rejected as too long"}, {r.RejectedBusy, "rejected as busy"}, {r.TimedOut, "timed out"}, {r.Cancelled, "cancelled"}, {r.Failed, "failed"}, {r.Retries, "retries"}, {r.InSystemAtEnd, "in the system at the end"}} {
+	}{{r.RejectedLong, "rejected as too long"}, {r.RejectedBusy, "rejected as busy"}, {r.TimedOut, "timed out"}, {r.Cancelled, "cancelled"}, {r.Failed, "failed"}, {r.InSystemAtEnd, "in the system at the end"}} {
 		if x.n > 0 {
 			text += fmt.Sprintf(", %d %s", x.n, x.what)
 		}
 	}
 	return text
+}
+
+// attemptsText tells how often clients sent again, and why; nothing if they did not.
+func (s *Summary) attemptsText() string {
+	r := s.Requests
+	if r.Retries == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d, %.3g for each request; sent again after", r.Attempts, float64(r.Attempts)/float64(r.Offered))
+	sep := " "
+	for _, x := range []struct {
+		n    int64
+		what string
+	}{{r.RetriedAfter.FirstTimeout, "TTFT timeouts"}, {r.RetriedAfter.Timeout, "timeouts"}, {r.RetriedAfter.Busy, "refusals"}} {
+		if x.n > 0 {
+			text += fmt.Sprintf("%s%d %s", sep, x.n, x.what)
+			sep = ", "
+		}
+	}
+	return text
+}
+
+func (s *Summary) throughputText() string {
+	x := s.Throughput
+	useful := ""
+	if s.Tokens.Wasted > 0 {
+		useful = fmt.Sprintf(" (%s of them in completed answers)", s.within(x.SuccessfulOutputTokensPerS, "throughput.successful_output_tokens_per_s"))
+	}
+	return fmt.Sprintf("%s requests/s, %s output tokens/s%s, %s input tokens/s", s.within(x.RequestsPerS, "throughput.requests_per_s"),
+		s.within(x.OutputTokensPerS, "throughput.output_tokens_per_s"), useful, s.within(x.InputTokensPerS, "throughput.input_tokens_per_s"))
 }
 
 func (s *Summary) latencyGrid(t *layout.Text, p Profile) {

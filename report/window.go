@@ -109,18 +109,8 @@ const (
 	forgets = 40
 )
 
-// finished is the number of requests that ended.
-func (c *Collector) finished() float64 {
-	return float64(c.totals.ended())
-}
-
-// ended is the number of requests that ended, in whatever way.
-func (t *totals) ended() (n int64) {
-	for _, k := range t.outcomes {
-		n += k
-	}
-	return n
-}
+// finished is the number of attempts that ended.
+func (c *Collector) finished() float64 { return float64(c.totals.recorded) }
 
 // meanService is the mean time from admission to release, in picoseconds.
 func (c *Collector) meanService() float64 {

@@ -1,0 +1,100 @@
+package report
+
+import (
+	"clifftop/sim"
+	"clifftop/workload"
+)
+
+// ledger counts logical requests and their attempts. A logical request is what a user asks for once; its client may
+// send it several times. It ends with its last attempt.
+type ledger struct {
+	offered  int64 // logical requests
+	outcomes [sim.Cancelled + 1]int64
+	refusals [sim.Busy + 1]int64
+
+	attempts int64
+	recorded int64                              // attempts that have ended,
+	left     int64                              // of them because the client left
+	again    [workload.RefusedTooLong + 1]int64 // and by their endings those that were not the last
+
+	// Sums of hashes, in which each request that began must meet one that ended, and each attempt that was
+	// announced one that came.
+	begun, announced uint64
+}
+
+// arrived counts an attempt; first says that it is the first of its request.
+func (l *ledger) arrived(r *workload.Request) (first bool) {
+	l.attempts++
+	id, _ := r.First()
+	if n := r.Attempt(); n > 0 {
+		l.announced -= workload.Hash(uint64(id), uint64(n))
+		return false
+	}
+	l.offered++
+	if r.Client != nil {
+		l.begun += workload.Hash(uint64(id), 0)
+	}
+	return true
+}
+
+// finished counts the end of an attempt; last says that its request has ended with it.
+func (l *ledger) finished(rec *sim.Record) (last bool) {
+	r := &rec.Request
+	id, _ := r.First()
+	l.recorded++
+	if rec.Outcome == sim.TimedOut || rec.Outcome == sim.Cancelled {
+		l.left++
+	}
+	if rec.Again {
+		l.again[rec.Ending]++
+		l.announced += workload.Hash(uint64(id), uint64(r.Attempt())+1)
+		return false
+	}
+	l.outcomes[rec.Outcome]++
+	l.refusals[rec.Refusal]++
+	if r.Client != nil {
+		l.begun -= workload.Hash(uint64(id), 0)
+	}
+	return true
+}
+
+// ended is the number of requests that ended, in whatever way.
+func (l *ledger) ended() (n int64) {
+	for _, k := range l.outcomes {
+		n += k
+	}
+	return n
+}
+
+// requests are the counts.
+func (l *ledger) requests() Requests {
+	return Requests{
+		Offered:   l.offered,
+		Completed: l.outcomes[sim.Completed], Rejected: l.outcomes[sim.Rejected],
+		TimedOut: l.outcomes[sim.TimedOut], Cancelled: l.outcomes[sim.Cancelled],
+		RejectedBusy: l.refusals[sim.Busy], RejectedLong: l.refusals[sim.NeverFits],
+		InSystemAtEnd: l.offered - l.ended(),
+		Attempts:      l.attempts, Retries: l.attempts - l.offered,
+		RetriedAfter: RetriedAfter{
+			FirstTimeout: l.again[workload.TimedOutFirst], Timeout: l.again[workload.TimedOut], Busy: l.again[workload.RefusedBusy],
+		},
+	}
+}
+
+// check asserts that no logical request is lost or counted twice, once no attempt is in the system. In a run that was
+// stopped some may wait for their backoff.
+func (l *ledger) check(stopped bool, equal func(what string, a, b any)) {
+	var again int64
+	for _, n := range l.again {
+		again += n
+	}
+	waiting := again - (l.attempts - l.offered)
+	equal("requests that have not ended, and those that wait to be sent again", l.offered-l.ended(), waiting)
+	if !stopped || waiting < 0 {
+		equal("attempts that were announced and have not come, at the end of all requests", waiting, int64(0))
+	}
+	if waiting == 0 {
+		equal("checksums of the requests that began and of those that ended: their difference", l.begun, uint64(0))
+		equal("checksums of the attempts that were announced and of those that came: their difference", l.announced, uint64(0))
+	}
+}
