@@ -25,6 +25,10 @@ type RunOptions struct {
 	Progress func(fraction float64)
 	// Source, if not nil, is replayed in place of the scenario's traffic.
 	Source workload.Source
+	// Span and Finished, if not nil, are told of iterations and of requests that end, in the words of
+	// [sim.Observer]. The arguments are valid only during the call.
+	Span     func(*sim.Span)
+	Finished func(*sim.Record)
 }
 
 // Result is what a run gives.
@@ -90,6 +94,9 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	var observer sim.Observer = collector
 	if o.Progress != nil {
 		observer = &meter{Collector: collector, setup: u, report: o.Progress}
+	}
+	if o.Span != nil || o.Finished != nil {
+		observer = &listener{Observer: observer, span: o.Span, finished: o.Finished}
 	}
 	cfg := u.Config
 	cfg.Scheduler, cfg.Check = u.policy.New(&u.Scenario.Engine), o.Check
@@ -159,5 +166,28 @@ func (m *meter) Finished(rec *sim.Record) {
 		m.report(min(1, rec.Released.Seconds()/end.Seconds()))
 	} else if n := m.setup.traffic.requests; n > 0 {
 		m.report(min(1, float64(m.ended)/float64(n)))
+	}
+}
+
+// listener passes on what it is told, and tells others too.
+type listener struct {
+	sim.Observer
+	span     func(*sim.Span)
+	finished func(*sim.Record)
+}
+
+// Span passes the iterations on.
+func (l *listener) Span(s *sim.Span) {
+	l.Observer.Span(s)
+	if l.span != nil {
+		l.span(s)
+	}
+}
+
+// Finished passes the record on.
+func (l *listener) Finished(rec *sim.Record) {
+	l.Observer.Finished(rec)
+	if l.finished != nil {
+		l.finished(rec)
 	}
 }

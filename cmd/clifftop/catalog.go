@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
@@ -15,11 +16,11 @@ import (
 
 func newCatalog() *cobra.Command {
 	var output outputFlags
-	kinds := experiments.CatalogKinds()
+	kinds := append(experiments.CatalogKinds(), "lessons")
 	c := &cobra.Command{
 		Use:   "catalog [" + strings.Join(kinds, "|") + "]",
 		Short: "List what is known, with sources",
-		Long: `List the models, GPUs, policies, engine versions, workload presets or trace formats that are
+		Long: `List the models, GPUs, policies, engine versions, workload presets, trace formats or lessons that are
 known. JSON has the aliases and the sources too.`,
 		Args:      atMostOne("kind"),
 		ValidArgs: kinds,
@@ -30,6 +31,14 @@ known. JSON has the aliases and the sources too.`,
 			if len(args) == 0 {
 				_, err := fmt.Fprintf(c.OutOrStdout(), "clifftop catalog %s\n", strings.Join(kinds, "\nclifftop catalog "))
 				return failed(err)
+			}
+			if args[0] == "lessons" {
+				return listLessons(c.OutOrStdout(), output.format)
+			}
+			if !slices.Contains(kinds, args[0]) {
+				return experiments.Faults{{
+					Where: "catalog", Problem: fmt.Sprintf("%.40q is not known (want one of %s)", args[0], strings.Join(kinds, ", ")), Hint: experiments.DidYouMean(args[0], kinds),
+				}}
 			}
 			l, err := experiments.Catalog(args[0])
 			if err != nil {

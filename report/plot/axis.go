@@ -152,4 +152,19 @@ func oneTwoFive(v float64, up bool) float64 {
 	return 0.2 * e
 }
 
+// clip ends a piece of a straight line where it rises above a linear vertical axis.
+func clip(a, b xy, x, y *axis) (xy, xy) {
+	if top := y.max; !y.log && a.y < top && b.y > top {
+		part := (top - a.y) / (b.y - a.y)
+		switch {
+		case !x.log:
+			b.x = a.x + part*(b.x-a.x)
+		case a.x > 0:
+			b.x = a.x * math.Pow(b.x/a.x, part)
+		}
+		b.y = top
+	}
+	return a, b
+}
+
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -69,6 +69,7 @@ type panel struct {
 	title    string
 	x, y     axis
 	bands    []band
+	bars     []bar
 	rules    []rule
 	series   []series
 	marks    []mark
@@ -196,10 +197,14 @@ func (p *panel) draw(s sheet, r vg.Rectangle, m margins) {
 		s.fill(rect(p.clamp(b.from), area.Min.Y, p.clamp(b.to), area.Max.Y), shade)
 	}
 	p.grid(s, area)
+	p.cutGuides()
 
 	places := &placer{bounds: rect(area.Min.X+1, area.Min.Y+1.9, r.Max.X, area.Max.Y+5)}
 	places.take(rect(r.Min.X, y, r.Min.X+axisText.width(p.y.title), r.Max.Y))
 	p.drawRules(s, area, places)
+	for _, b := range p.bars {
+		p.drawBar(s, b)
+	}
 	for _, c := range p.series {
 		p.drawLine(s, area, c, places)
 	}
@@ -277,6 +282,21 @@ func (p *panel) runs(c series) (solid, loose [][]vg.Point) {
 		last = q
 	}
 	return solid, loose
+}
+
+// cutGuides ends lines for comparison where they leave the panel at the top, so that they are named there.
+func (p *panel) cutGuides() {
+	for i := range p.series {
+		c := &p.series[i]
+		if !c.guide {
+			continue
+		}
+		cut := slices.Clone(c.points)
+		for k := 1; k < len(c.points); k++ {
+			_, cut[k] = clip(c.points[k-1], c.points[k], &p.x, &p.y)
+		}
+		c.points = cut
+	}
 }
 
 func (p *panel) drawLine(s sheet, area vg.Rectangle, c series, places *placer) {

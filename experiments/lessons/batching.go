@@ -1,0 +1,89 @@
+package lessons
+
+import (
+	"fmt"
+
+	"clifftop/report/plot"
+)
+
+// batching is the lesson of waiting for the longest answer.
+func batching(c *class) error {
+	equal, static, continuous, waiting := c.step("equal"), c.step("static"), c.step("continuous"), c.step("waiting")
+	speed := func(s *StepResult, value string) float64 { return of(s.at(value).Summary.Throughput.OutputTokensPerS) }
+
+	c.Table.Columns = []string{"seats", "static, tokens/s", "continuous, tokens/s", "ratio", "H(seats)"}
+	x := speed(equal, "static")
+	c.Table.add("32, answers of one length", number(x), number(speed(equal, "vllm")), number(speed(equal, "vllm")/x), "")
+	c.say("equal", number(x))
+	c.claim("with answers of one length, continuous over static", speed(equal, "vllm")/x, exactly(1, 3))
+
+	measured := plot.Line{Name: "simulated", Dots: true}
+	theory := plot.Line{Name: "H(seats)", Guide: true}
+	var ratios []float64
+	for i := range static.Points {
+		p := &static.Points[i]
+		a, b := speed(static, p.Value), speed(continuous, p.Value)
+		h := harmonic(int(p.load()))
+		c.Table.add(p.Value, number(a), number(b), number(b/a), number(h))
+		c.say("ratio"+p.Value, times(b/a))
+		c.say("part"+p.Value, percent(a/b))
+		c.claim("with "+p.Value+" seats, continuous over static", b/a, about(h, 0.15))
+		measured.Points = append(measured.Points, plot.Point{X: p.load(), Y: b / a})
+		theory.Points = append(theory.Points, plot.Point{X: p.load(), Y: h})
+		ratios = append(ratios, b/a)
+	}
+	c.say("h8", number(harmonic(8)))
+	c.rising("the ratio grows with the seats, from each to the next at least this many times", ratios, 0.05)
+
+	seats := of(static.at("32").Summary.Concurrency.Running.Mean)
+	c.say("seats", ratio(seats))
+	c.claim("static batching keeps this many of 32 seats at work", seats, atMost(10))
+	ttft := func(policy string) float64 { return of(waiting.at(policy).Summary.Latency.TTFT.P50) }
+	c.say("static_ttft", lasting(ttft("static")))
+	c.say("continuous_ttft", lasting(ttft("vllm")))
+	c.claim("at two requests per second, TTFT with static batching is this many times that with continuous", ttft("static")/ttft("vllm"), atLeast(20))
+
+	const until = 40 // seconds
+	c.draw("batching", &plot.Chart{
+		Title: fmt.Sprintf("Static batching waits for the longest answer: of 32 seats %s are at work, and continuous batching is %s as fast",
+			ratio(seats), times(ratios[1])),
+		Caption: "llama-3.1-8b on one H100; prompts of 300 tokens, answers of 250 on average, exponentially distributed",
+		Beside:  true,
+		Panels: []plot.ChartPanel{{
+			Title: "Seats at work, of 32",
+			X:     plot.Scale{Title: "Time, s", Max: until},
+			Y:     plot.Scale{Title: "Answers being written", Max: 36},
+			Lines: []plot.Line{seatsAtWork("static", 0.8, static.at("32")), seatsAtWork("continuous", 0.5, continuous.at("32"))},
+		}, {
+			Title: "Continuous over static",
+			X:     plot.Scale{Title: "Seats"},
+			Y:     plot.Scale{Title: "Times as many output tokens/s"},
+			Lines: []plot.Line{measured, theory},
+		}},
+	})
+	return nil
+}
+
+// seatsAtWork is the number of answers that grow by a token, over time. Its name stands at a part of the line.
+func seatsAtWork(name string, part float64, p *PointResult) plot.Line {
+	l := plot.Line{Name: name}
+	const stride = 0.1 // seconds, between points
+	next := 0.0
+	for _, i := range p.iterations {
+		if at := i.end.Seconds(); at >= next && i.decodes > 0 {
+			l.Points = append(l.Points, plot.Point{X: at, Y: float64(i.decodes)})
+			next = at + stride
+		}
+	}
+	l.NameAt = int(part * float64(len(l.Points)))
+	return l
+}
+
+// harmonic is 1 + 1/2 + … + 1/n.
+func harmonic(n int) float64 {
+	sum := 0.0
+	for k := 1; k <= n; k++ {
+		sum += 1 / float64(k)
+	}
+	return sum
+}

@@ -1,0 +1,69 @@
+package lessons
+
+import (
+	"fmt"
+	"math"
+)
+
+// Claim is something that the lesson says and that was checked on the results.
+type Claim struct {
+	Text   string   `json:"text"`
+	Value  *float64 `json:"value"` // measured; nil where there was nothing to measure
+	Wanted string   `json:"wanted"`
+	Holds  bool     `json:"holds"`
+
+	decimals int // to show; less than 0 is as many as suit
+}
+
+// bound is what a value must keep to.
+type bound struct {
+	low, high float64
+	text      string
+	decimals  int // that matter; less than 0 is as many as suit
+}
+
+func atMost(x float64) bound  { return bound{math.Inf(-1), x, "at most " + number(x), -1} }
+func atLeast(x float64) bound { return bound{x, math.Inf(1), "at least " + number(x), -1} }
+
+// about allows a part of x to both sides.
+func about(x, part float64) bound {
+	return bound{x * (1 - part), x * (1 + part), fmt.Sprintf("%s ± %s %%", number(x), number(100*part)), -1}
+}
+
+// between allows what lies from low to high.
+func between(low, high float64) bound {
+	return bound{low, high, number(low) + " to " + number(high), -1}
+}
+
+// exactly allows only rounding in the last of so many decimals.
+func exactly(x float64, decimals int) bound {
+	half := 0.5*math.Pow10(-decimals) + 1e-12
+	return bound{x - half, x + half, fmt.Sprintf("%.*f", decimals, x), decimals}
+}
+
+// claim checks a value.
+func (c *class) claim(text string, value float64, want bound) {
+	claim := Claim{Text: text, Wanted: want.text, decimals: want.decimals}
+	if !math.IsNaN(value) && !math.IsInf(value, 0) {
+		claim.Value = &value
+		claim.Holds = value >= want.low && value <= want.high
+	}
+	c.Claims = append(c.Claims, claim)
+}
+
+// rising claims that values grow from each to the next by more than the given part: the value is the smallest growth.
+func (c *class) rising(text string, values []float64, part float64) {
+	least := math.Inf(1)
+	for i := 1; i < len(values); i++ {
+		least = min(least, values[i]/values[i-1])
+	}
+	c.claim(text, least, atLeast(1+part))
+}
+
+// of is the value of a statistic; NaN, which no claim allows, where there was no sample.
+func of(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
+}

@@ -1,0 +1,329 @@
+package lessons
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"io"
+	"math"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+
+	"clifftop/experiments"
+	"clifftop/report"
+)
+
+// held are the results of all lessons, which are held once for all tests.
+var held = sync.OnceValues(func() ([]*Result, error) {
+	all, err := All()
+	if err != nil {
+		return nil, err
+	}
+	var out []*Result
+	for _, l := range all {
+		r, err := l.Run(context.Background(), Options{})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+})
+
+// lesson is the result of the lesson of a name.
+func lesson(t *testing.T, name string) *Result {
+	t.Helper()
+	all, err := held()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all {
+		if r.Name == name {
+			return r
+		}
+	}
+	t.Fatalf("no lesson is named %s", name)
+	return nil
+}
+
+// TestClaimsHold holds every lesson and asserts what it claims.
+func TestClaimsHold(t *testing.T) {
+	all, err := held()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all {
+		for _, c := range r.Claims {
+			if !c.Holds {
+				t.Errorf("lesson %d: %s", r.Number, c.String())
+			}
+		}
+		if len(r.Claims) < 3 || !r.Pass {
+			t.Errorf("lesson %d has %d claims and passes: %t", r.Number, len(r.Claims), r.Pass)
+		}
+	}
+}
+
+// TestLessonsAreWhole asserts that every lesson has all its parts, and that nothing in its words was left open.
+func TestLessonsAreWhole(t *testing.T) {
+	all, err := held()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range all {
+		if i > 0 && r.Number <= all[i-1].Number {
+			t.Errorf("lesson %d stands after lesson %d", r.Number, all[i-1].Number)
+		}
+		if r.Idea == "" || len(r.Terms) == 0 || len(r.Steps) == 0 || len(r.Look) < 2 || len(r.Mistakes) == 0 || r.Question == "" || r.Answer == "" || len(r.Pictures) == 0 {
+			t.Errorf("lesson %d lacks a part", r.Number)
+		}
+		for _, row := range r.Table.Rows {
+			if len(row) != len(r.Table.Columns) {
+				t.Errorf("lesson %d: the row %q does not suit %q", r.Number, row, r.Table.Columns)
+			}
+		}
+		for _, markdown := range []bool{false, true} {
+			var b strings.Builder
+			if err := r.Write(&b, "lesson", markdown); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf ") || strings.Contains(b.String(), "FAILS") {
+				t.Errorf("lesson %d: %s", r.Number, b.String())
+			}
+			for line := range strings.Lines(b.String()) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 && !markdown && !strings.Contains(line, "clifftop ") {
+					t.Errorf("lesson %d: a line has %d columns: %s", r.Number, n, line)
+				}
+			}
+		}
+	}
+}
+
+// TestPicturesAreDrawn asserts that pictures are well-formed, say what they show, and name no undefined number.
+func TestPicturesAreDrawn(t *testing.T) {
+	all, err := held()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all {
+		for _, p := range r.Pictures {
+			f := p.Figure()
+			var b bytes.Buffer
+			if err := f.WriteSVG(&b); err != nil {
+				t.Fatal(err)
+			}
+			if !regexp.MustCompile(`\d`).MatchString(f.Title) || strings.Contains(f.Title, "–") || bytes.Contains(b.Bytes(), []byte("NaN")) {
+				t.Errorf("lesson %d: the picture %s has the title %q", r.Number, p.Name, f.Title)
+			}
+			for d := xml.NewDecoder(&b); ; {
+				_, err := d.Token()
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatalf("lesson %d: %v", r.Number, err)
+				}
+			}
+		}
+	}
+}
+
+// TestCommandsRepeatSteps reads every command of a lesson as the command line would, and compares what it sets with
+// what the step ran.
+func TestCommandsRepeatSteps(t *testing.T) {
+	all, err := held()
+	if err != nil {
+		t.Fatal(err)
+	}
+	word := regexp.MustCompile(`'[^']*'|\S+`)
+	for _, r := range all {
+		for _, s := range r.Steps {
+			runs := 0
+			for _, command := range s.Commands {
+				words := word.FindAllString(command, -1)
+				var sets []experiments.Setting
+				values := []string{""}
+				over := ""
+				for i := 3; i+1 < len(words); i += 2 {
+					text := strings.Trim(words[i+1], "'")
+					if words[i] == "--over" {
+						if over, values, err = experiments.ParseOver(text); err != nil {
+							t.Fatal(err)
+						}
+						continue
+					}
+					set, err := experiments.ParseSetting(text)
+					if err != nil {
+						t.Fatalf("%s: %v", command, err)
+					}
+					sets = append(sets, set)
+				}
+				data, err := files.ReadFile("scenarios/" + words[2])
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, v := range values {
+					all := sets
+					if over != "" {
+						all = append(sets[:len(sets):len(sets)], experiments.Setting{Key: over, Value: v})
+					}
+					same(t, words[2], data, all, s.Points[runs].Summary)
+					runs++
+				}
+			}
+			if runs != len(s.Points) {
+				t.Errorf("lesson %d, %s: the commands make %d runs, the step %d", r.Number, s.Name, runs, len(s.Points))
+			}
+		}
+	}
+}
+
+// same asserts that a scenario with settings is the one that gave a summary.
+func same(t *testing.T, name string, data []byte, sets []experiments.Setting, got *report.Summary) {
+	t.Helper()
+	s, err := experiments.Parse(name, data, sets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := s.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Run.Requests == nil && s.Run.Duration == nil {
+		t.Errorf("%s does not say when it ends, so a sweep would choose that", name)
+	}
+	a, _ := json.Marshal(u.Scenario)
+	b, _ := json.Marshal(got.Scenario)
+	if !bytes.Equal(a, b) {
+		t.Errorf("the command sets\n%s\nand the step ran\n%s", a, b)
+	}
+}
+
+// TestSameOnAnyCores asserts that a result does not depend on how many runs go on at the same time.
+func TestSameOnAnyCores(t *testing.T) {
+	l, err := Find("3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := l.Run(context.Background(), Options{Jobs: 1, Check: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := json.Marshal(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(lesson(t, "interference"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(a, b) {
+		t.Error("one run at a time gives another result than several")
+	}
+}
+
+// TestClaimsFail makes a lesson's claims false, by another price and by other requests.
+func TestClaimsFail(t *testing.T) {
+	l, err := Find("cost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Steps[0].Set = []string{"cost.gpu_hour=6"}
+	r, err := l.Run(context.Background(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed []string
+	for _, c := range r.Claims {
+		if !c.Holds {
+			failed = append(failed, c.Text)
+		}
+	}
+	if r.Pass || len(failed) != 2 {
+		t.Errorf("at twice the price the lesson passes: %t; %q fail", r.Pass, failed)
+	}
+	var b strings.Builder
+	if err := r.Write(&b, "lesson", false); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(b.String(), "\nFAILS "); n != 2 {
+		t.Errorf("%d claims are shown as failing", n)
+	}
+}
+
+func TestClaims(t *testing.T) {
+	for _, k := range []struct {
+		value float64
+		want  bound
+		holds bool
+		text  string
+	}{
+		{1.4, atMost(1.4), true, "x: 1.40 (want at most 1.40)"},
+		{1.41, atMost(1.4), false, "x: 1.41 (want at most 1.40)"},
+		{3, atLeast(3.5), false, "x: 3 (want at least 3.50)"},
+		{114, about(100, 0.15), true, "x: 114 (want 100 ± 15 %)"},
+		{84, about(100, 0.15), false, "x: 84 (want 100 ± 15 %)"},
+		{0.20833, exactly(0.208, 3), true, "x: 0.208 (want 0.208)"},
+		{0.2086, exactly(0.208, 3), false, "x: 0.209 (want 0.208)"},
+		{21, between(20, 22), true, "x: 21 (want 20 to 22)"},
+		{math.NaN(), atMost(1), false, "x: nothing was measured (want at most 1)"},
+		{math.Inf(-1), atMost(1), false, "x: nothing was measured (want at most 1)"},
+	} {
+		c := &class{Result: &Result{}}
+		c.claim("x", k.value, k.want)
+		if got := c.Claims[0]; got.Holds != k.holds || got.String() != k.text {
+			t.Errorf("%g: %t, %q; want %t, %q", k.value, got.Holds, got.String(), k.holds, k.text)
+		}
+	}
+	c := &class{Result: &Result{}}
+	c.rising("up", []float64{1, 1.2, 1.5}, 0.2)
+	c.rising("up", []float64{1, 1.5, 1.5}, 0.2)
+	c.rising("up", []float64{1, math.NaN(), 3}, 0.2)
+	if !c.Claims[0].Holds || c.Claims[1].Holds || c.Claims[2].Holds {
+		t.Error("rising claims what is not so, or not what is", c.Claims)
+	}
+}
+
+func TestFind(t *testing.T) {
+	for text, want := range map[string]string{"3": "interference", "Roofline": "roofline"} {
+		if l, err := Find(text); err != nil || l.Name != want {
+			t.Errorf("%s is %v, %v", text, l, err)
+		}
+	}
+	for _, text := range []string{"0", "11", "03", "x", "", "interferenc"} {
+		if _, err := Find(text); !experiments.BadInput(err) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestMissingFact(t *testing.T) {
+	c := &class{Result: &Result{Answer: "{x} and {y}"}, facts: map[string]string{"x": "1"}}
+	if err := c.fill(); err == nil || !strings.Contains(err.Error(), "{y}") {
+		t.Errorf("a name without a number gives %v", err)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 0.00312: "0.0031", 0.2083: "0.208", 1: "1", 1.2: "1.20", 9.996: "10.0", 56.96: "57.0", 99.97: "100", 527.3: "527", 999.7: "1,000", 1234567: "1,234,567", -1234: "-1,234",
+	} {
+		if got := number(v); got != want {
+			t.Errorf("%g is %s, want %s", v, got, want)
+		}
+	}
+	for ms, want := range map[float64]string{12.34: "12.3 ms", 1500: "1.50 s", 180e3: "3 min"} {
+		if got := lasting(ms); got != want {
+			t.Errorf("%g ms is %s, want %s", ms, got, want)
+		}
+	}
+	for v, want := range map[float64]string{1.069: "1.07", 9.31: "9.3", 33.9: "34", 4200: "4,200"} {
+		if got := ratio(v); got != want {
+			t.Errorf("%g is %s, want %s", v, got, want)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package lessons
+
+import (
+	"fmt"
+
+	"clifftop/report/plot"
+)
+
+// overload is the lesson of goodput that collapses while throughput stays.
+func overload(c *class) error {
+	rate := c.step("rate")
+	const edge, after, over = "22", "23", "25"
+	c.Table.Columns = []string{"requests/s", "tokens/s", "in time, tokens/s", "attainment", "TTFT p50", "TTFT p95", "in system"}
+	offered := plot.Line{Name: "if all were served", Guide: true}
+	output := plot.Line{Name: "all", Dots: true}
+	good := plot.Line{Name: "in time", Dots: true}
+	p50 := plot.Line{Name: "p50", Dots: true}
+	p95 := plot.Line{Name: "p95", Dots: true}
+	best := &rate.Points[0]
+	for i := range rate.Points {
+		p := &rate.Points[i]
+		s := p.Summary
+		if of(s.Goodput.OutputTokensPerS) > of(best.Summary.Goodput.OutputTokensPerS) {
+			best = p
+		}
+		c.Table.add(p.Value, number(of(s.Throughput.OutputTokensPerS)), number(of(s.Goodput.OutputTokensPerS)), percent(of(s.Goodput.Attainment)),
+			lasting(of(s.Latency.TTFT.P50)), lasting(of(s.Latency.TTFT.P95)), number(of(s.Concurrency.InSystem.Mean)))
+		unsteady := s.Window.Stationary != nil && !*s.Window.Stationary
+		perRequest := of(rate.Points[0].Summary.Throughput.OutputTokensPerS) / rate.Points[0].load()
+		offered.Points = append(offered.Points, plot.Point{X: p.load(), Y: perRequest * p.load()})
+		output.Points = append(output.Points, plot.Point{X: p.load(), Y: of(s.Throughput.OutputTokensPerS), Hollow: unsteady})
+		good.Points = append(good.Points, plot.Point{X: p.load(), Y: of(s.Goodput.OutputTokensPerS), Hollow: unsteady})
+		p50.Points = append(p50.Points, plot.Point{X: p.load(), Y: of(s.Latency.TTFT.P50), Hollow: unsteady})
+		p95.Points = append(p95.Points, plot.Point{X: p.load(), Y: of(s.Latency.TTFT.P95), Hollow: unsteady})
+	}
+	at := func(value string) *PointResult { return rate.at(value) }
+	x := func(p *PointResult) float64 { return of(p.Summary.Throughput.OutputTokensPerS) }
+	g := func(p *PointResult) float64 { return of(p.Summary.Goodput.OutputTokensPerS) }
+	c.say("best", best.Value)
+	c.say("edge", edge)
+	c.say("after", after)
+	c.say("over", over)
+	c.say("good_best", number(g(best)))
+	c.say("good_over", number(g(at(over))))
+	c.say("good_edge", number(g(at(edge))))
+	c.say("x_over", number(x(at(over))))
+	c.say("x_ratio", times(x(at(over))/x(best)))
+	for name, value := range map[string]string{"edge": edge, "after": after} {
+		c.say("att_"+name, percent(of(at(value).Summary.Goodput.Attainment)))
+	}
+	c.say("p95_edge", lasting(of(at(edge).Summary.Latency.TTFT.P95)))
+	c.say("p50_best", lasting(of(best.Summary.Latency.TTFT.P50)))
+	c.say("p50_after", lasting(of(at(after).Summary.Latency.TTFT.P50)))
+	c.say("growth", number(of(at(over).Summary.Window.GrowthRequestsPerS)))
+
+	c.claim("goodput is highest at this many requests per second", best.load(), between(20, 22))
+	c.claim("there this part of the requests is in time", of(best.Summary.Goodput.Attainment), atLeast(0.95))
+	c.claim("at 25 requests per second this part is in time", of(at(over).Summary.Goodput.Attainment), atMost(0.054))
+	c.claim("throughput at 25 requests per second is this many times that at the highest goodput", x(at(over))/x(best), atLeast(1))
+	c.claim("throughput at 30 requests per second is this many times that at 25", x(at("30"))/x(at(over)), about(1, 0.02))
+	c.claim("at 25 requests per second this many more are in the system every second", of(at(over).Summary.Window.GrowthRequestsPerS), atLeast(1))
+	gate := of(at(edge).Summary.Goodput.GatedOutputTokensPerS)
+	c.claim("at 22 requests per second the promise is broken, and what it would count is", gate, exactly(0, 0))
+	c.claim("but this part of the requests is in time", of(at(edge).Summary.Goodput.Attainment), atLeast(0.5))
+
+	c.draw("overload", &plot.Chart{
+		Title: fmt.Sprintf("Beyond the knee the server works on, for nobody: %s tokens/s at %s requests/s, and %s of them in time",
+			number(x(at(over))), over, number(g(at(over)))),
+		Caption: "llama-3.1-8b on one H100; prompts of 1,000 tokens and answers of 250 on average; hollow: no steady state",
+		Panels: []plot.ChartPanel{{
+			X:      plot.Scale{Title: "Requests per second"},
+			Y:      plot.Scale{Title: "Output tokens/s"},
+			Lines:  []plot.Line{offered, output, good},
+			Height: 1.2,
+		}, {
+			X:     plot.Scale{Title: "Requests per second"},
+			Y:     plot.Scale{Title: "Time to first token, log scale", Unit: plot.Milliseconds, Log: true},
+			Lines: []plot.Line{p50, p95},
+			Rules: []plot.Rule{{At: 1000, Name: "promised: 95 % within 1 s"}},
+		}},
+	})
+	return nil
+}

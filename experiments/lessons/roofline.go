@@ -1,0 +1,89 @@
+package lessons
+
+import (
+	"fmt"
+
+	"clifftop/model"
+	"clifftop/report/plot"
+)
+
+// roofline is the lesson of reading weights once for many users.
+func roofline(c *class) error {
+	crowd := c.step("crowd")
+	tpot := func(users string) float64 { return of(crowd.at(users).Summary.Latency.TPOT.P50) }
+	speed := func(users string) float64 { return of(crowd.at(users).Summary.Throughput.OutputTokensPerS) }
+
+	c.Table.Columns = []string{"users", "output tokens/s", "TPOT", "tokens/s per user", "arithmetic used", "FLOPs/byte"}
+	path := plot.Line{Name: "", Dots: true}
+	rate := plot.Line{Name: "measured", Dots: true}
+	free := plot.Line{Name: "if it stayed free", Guide: true}
+	var at *model.Explanation
+	below, above := "", ""
+	for i := range crowd.Points {
+		p := &crowd.Points[i]
+		e, err := p.typicalStep()
+		if err != nil {
+			return err
+		}
+		at = e
+		if e.Intensity < e.Ridge {
+			below = p.Value
+		} else if above == "" {
+			above = p.Value
+		}
+		x := speed(p.Value)
+		c.Table.add(p.Value, number(x), lasting(tpot(p.Value)), number(1e3/tpot(p.Value)), percent(of(p.Summary.System.MFU)), number(e.Intensity))
+		path.Points = append(path.Points, plot.Point{X: e.Intensity, Y: e.FLOPs / e.Seconds / 1e12, Label: p.Value})
+		rate.Points = append(rate.Points, plot.Point{X: p.load(), Y: x})
+		free.Points = append(free.Points, plot.Point{X: p.load(), Y: p.load() * speed("1")})
+	}
+
+	for _, users := range []string{"1", "5", "10"} {
+		c.say("tpot"+users, lasting(tpot(users)))
+	}
+	for _, users := range []string{"1", "50"} {
+		c.say("x"+users, number(speed(users)))
+		c.say("speed"+users, number(1e3/tpot(users)))
+	}
+	c.say("gain10", times(speed("10")/speed("1")))
+	c.say("gain100", times(speed("100")/speed("50")))
+	c.say("share50", times(speed("50")/speed("1")))
+	c.say("slower50", times(tpot("50")/tpot("1")))
+	c.say("below", below)
+	c.say("above", above)
+	c.say("busy1", percent(of(crowd.at("1").Summary.System.BusyFraction)))
+	c.say("mfu1", percent(of(crowd.at("1").Summary.System.MFU)))
+
+	// The flat part and the straight rise beyond it meet at the batch from which arithmetic is the limit.
+	slope := (tpot("150") - tpot("100")) / 50
+	c.claim("10 users wait this many times as long for a token as 1 user", tpot("10")/tpot("1"), atMost(1.1))
+	c.claim("10 users have this many times the throughput of 1", speed("10")/speed("1"), atLeast(9))
+	c.claim("50 users wait this many times as long for a token as 10", tpot("50")/tpot("10"), atMost(1.4))
+	c.claim("100 users have this many times the throughput of 50", speed("100")/speed("50"), atMost(1.5))
+	c.claim("the flat part of the time per token and its steep part meet at this many users", tpot("1")/slope, about(67, 0.25))
+
+	roof := plot.Roofline(at.PeakFLOPs, at.BytesPerSecond, path)
+	roof.Title = "The operating point under the roof, by users"
+	c.draw("roofline", &plot.Chart{
+		Title: fmt.Sprintf("The first 10 users cost next to nothing: throughput × %s, time per token × %s; from 50 to 100 throughput grows × %s",
+			ratio(speed("10")/speed("1")), ratio(tpot("10")/tpot("1")), ratio(speed("100")/speed("50"))),
+		Caption: "A 70B model with 4-bit weights on one H100; prompts of 150 tokens, answers of 600",
+		Beside:  true,
+		Panels: []plot.ChartPanel{roof, {
+			Title: "Throughput",
+			X:     plot.Scale{Title: "Users at once"},
+			Y:     plot.Scale{Title: "Output tokens/s, all users"},
+			Lines: []plot.Line{free, rate},
+		}},
+	})
+	return nil
+}
+
+// typicalStep takes an iteration of the run apart: as many sequences decode as did on average, halfway through
+// their answers.
+func (p *PointResult) typicalStep() (*model.Explanation, error) {
+	s := p.Summary
+	n := max(1, int(of(s.Concurrency.Decoding.Mean)+0.5))
+	context := (float64(s.Tokens.Input) + float64(s.Tokens.Output)/2) / float64(s.Requests.Completed)
+	return p.setup.Explain(model.Batch{Decodes: n, Context: int64(float64(n) * context), Emit: n})
+}

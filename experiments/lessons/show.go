@@ -1,0 +1,90 @@
+package lessons
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"clifftop/report/layout"
+)
+
+// Write prints the lesson for a terminal, or as Markdown. Commands name the scenarios as they lie in dir.
+func (r *Result) Write(w io.Writer, dir string, markdown bool) error {
+	t := &layout.Text{Markdown: markdown}
+	t.Heading("Lesson %d: %s", r.Number, r.Title)
+	t.Space()
+	t.Paragraph(r.Idea)
+	t.Heading("WORDS")
+	for _, term := range r.Terms {
+		t.Line(term.Word, term.Meaning)
+	}
+	t.Heading("WHAT IS DONE")
+	for i, s := range r.Steps {
+		t.Item(fmt.Sprintf("%d.", i+1), s.Text)
+		for _, command := range s.Commands {
+			t.Printf("      %s\n", strings.Replace(command, s.Scenario, dir+"/"+s.Scenario, 1))
+		}
+	}
+	t.Heading("WHAT COMES OUT")
+	t.Table(append([][]string{r.Table.Columns}, r.Table.Rows...), 1, 2)
+	for _, picture := range r.Pictures {
+		t.Blank()
+		t.Paragraph(strings.ReplaceAll(picture.Figure().Title, "\n", " "))
+		if err := drawText(t, picture); err != nil {
+			return err
+		}
+	}
+	t.Heading("WHAT TO LOOK AT")
+	for _, text := range r.Look {
+		t.Item("*", text)
+	}
+	t.Heading("WHAT IS OFTEN GOT WRONG")
+	for _, m := range r.Mistakes {
+		t.Item("*", "“"+m.Said+"”")
+		t.Item("", m.Right)
+	}
+	t.Heading("A QUESTION FOR THE CLASS")
+	t.Paragraph(r.Question)
+	t.Space()
+	t.Paragraph("Answer: " + r.Answer)
+	t.Heading("CHECKED ON THESE RESULTS")
+	for _, c := range r.Claims {
+		t.Line(c.verdict(), c.String())
+	}
+	_, err := t.WriteTo(w)
+	return err
+}
+
+// drawText puts a picture into a text.
+func drawText(t *layout.Text, p Picture) error {
+	var b strings.Builder
+	if err := p.Terminal(&b, t.Columns); err != nil {
+		return err
+	}
+	if t.Markdown {
+		t.Printf("```\n%s```\n", strings.TrimLeft(b.String(), "\n"))
+		return nil
+	}
+	t.Printf("%s", b.String())
+	return nil
+}
+
+// verdict says in a word whether the claim holds.
+func (c *Claim) verdict() string {
+	if c.Holds {
+		return "holds"
+	}
+	return "FAILS"
+}
+
+// String is the claim with its value.
+func (c *Claim) String() string {
+	value := "nothing was measured"
+	switch {
+	case c.Value != nil && c.decimals >= 0:
+		value = fmt.Sprintf("%.*f", c.decimals, *c.Value)
+	case c.Value != nil:
+		value = number(*c.Value)
+	}
+	return fmt.Sprintf("%s: %s (want %s)", c.Text, value, c.Wanted)
+}
