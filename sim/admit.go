@@ -104,7 +104,7 @@ func (r *Replica) start(s *sequence, req *workload.Request) {
 		return
 	}
 	s.private = 0
-	if req.Content != nil {
+	if req.SharesPrompt() {
 		s.private = notPrivate
 	}
 	s.walk = workload.NewBlockKeys(&s.rec.Request, r.cfg.BlockSize)

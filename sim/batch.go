@@ -30,7 +30,7 @@ func (r *Replica) joinRunning(i int32) {
 	r.remaining += int64(s.declared - s.issued)
 	r.running++
 	r.host.levels.Running++
-	if s.rec.Request.Session != 0 {
+	if s.rec.Request.SharesAnswer() {
 		r.answers++
 	}
 }
@@ -89,7 +89,7 @@ func (r *Replica) leaveRunning(i int32) {
 		s.streamed = false
 		r.host.levels.Decoding--
 	}
-	if s.rec.Request.Session != 0 {
+	if s.rec.Request.SharesAnswer() {
 		r.answers--
 	}
 	r.windowed -= s.windowed

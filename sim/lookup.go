@@ -34,7 +34,7 @@ func (it *composition) Waiting(place int) (d sched.Waiting, ok bool) {
 		found := int32(len(r.look.blocks))
 		d.Cached = found * r.cfg.BlockSize
 		d.Held = r.look.held
-		d.Live = found < r.look.most && r.answers > 0 && w.req.Content != nil
+		d.Live = found < r.look.most && r.answers > 0 && w.req.SharesPrompt()
 	}
 	return d, true
 }
@@ -53,7 +53,7 @@ func (it *composition) waiting(place int) *waiting {
 
 // mayHit reports whether hashed blocks may hold what a waiting request begins with.
 func (r *Replica) mayHit(w *waiting) bool {
-	return r.caching && (w.req.Content != nil || w.seq != none)
+	return r.caching && (w.req.SharesPrompt() || w.seq != none)
 }
 
 // Beginning implements [sched.View].

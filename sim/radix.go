@@ -59,12 +59,12 @@ func (r *Replica) match(w *waiting, known int32) kv.Prefix {
 
 // cached completes the description of a waiting request.
 func (r *Replica) cached(w *waiting, d *sched.Waiting) {
-	if d.Computed > 0 || w.req.Content == nil && w.seq == none {
+	if d.Computed > 0 || !w.req.SharesPrompt() && w.seq == none {
 		return
 	}
 	p := r.match(w, d.Known)
 	d.Cached, d.Held = int32(p.Blocks)*r.cfg.BlockSize, p.Held
-	d.Live = int32(p.Blocks) < (d.Known-1)/r.cfg.BlockSize && r.answers > 0 && w.req.Content != nil
+	d.Live = int32(p.Blocks) < (d.Known-1)/r.cfg.BlockSize && r.answers > 0 && w.req.SharesPrompt()
 }
 
 // lockPrefix gives s, which is being admitted, what the tree holds of its known tokens, and returns how many these are.

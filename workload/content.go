@@ -47,6 +47,18 @@ func (c *Content) Tokens() int64 {
 	return n
 }
 
+// Repeats reports whether other attempts have the text of r.
+func (r *Request) Repeats() bool {
+	return r.Client != nil && (r.Client.Persists || r.Client.Attempt > 0)
+}
+
+// SharesPrompt reports whether other requests may begin as r does, and SharesAnswer whether they may go on with its
+// answer.
+func (r *Request) SharesPrompt() bool { return r.Content != nil || r.Repeats() }
+
+// SharesAnswer is described at [Request.SharesPrompt].
+func (r *Request) SharesAnswer() bool { return r.Session != 0 || r.Repeats() }
+
 // chain extends the key of a chain of tokens by a piece of a segment: one wide multiplication folds
 // both halves of the state, as in wyhash.
 func chain(parent, segment, piece uint64) uint64 {
@@ -122,11 +134,11 @@ func NewBlockKeys(r *Request, blockSize int32) BlockKeys {
 	first, _ := r.First()
 	k := BlockKeys{
 		unique: UniqueID(first), prompt: r.InputTokens, blockSize: blockSize, parent: blockDomain,
-		repeats: r.Client != nil && (r.Client.Persists || r.Client.Attempt > 0),
+		repeats: r.Repeats(),
 	}
-	k.answer, k.shareable = ^k.unique, k.repeats
+	k.answer, k.shareable = ^k.unique, r.SharesAnswer()
 	if r.Session != 0 {
-		k.answer, k.shareable = AnswerID(r.Session, r.Turn), true
+		k.answer = AnswerID(r.Session, r.Turn)
 	}
 	if r.Content != nil {
 		k.segments = r.Content.Segments

@@ -79,6 +79,13 @@ func NewClosedLoop(list []workload.Request, users int) *Requests {
 // Retry lets clients try again.
 func (r *Requests) Retry(p Retries) *Requests {
 	r.retries = p
+	for i := range r.list {
+		if c := r.list[i].Client; c != nil && p.Most > 0 {
+			persistent := *c
+			persistent.Persists = true
+			r.list[i].Client = &persistent
+		}
+	}
 	return r
 }
 
