@@ -8,31 +8,29 @@ import (
 	"strings"
 )
 
-// Thresholds that several parts of the analysis of a curve share. They are fractions.
-const (
-	quarter   = .25 // of the throughput gained per unit of load at the lowest load: what is left at the knee
-	plateau   = .03 // of the highest throughput, where replications do not tell better: less is no difference
-	saturated = .99 // of the time that the GPU is busy
-	binding   = .10 // of the time that requests wait for a resource: it binds
-	wasteful  = .01 // of computed tokens that are recomputed
-	hitLoss   = .10 // fall of the prefix hit rate
-)
+// NewCurve is [NewCurveBy] the [DefaultThresholds].
+func NewCurve(over string, points []CurvePoint) *Curve {
+	return NewCurveBy(DefaultThresholds(), over, points)
+}
 
-// NewCurve puts the points of a sweep in order and says what they show together. over names what
+// NewCurveBy puts the points of a sweep in order and says what they show together. over names what
 // varies: a load, if its last part is "rate" or "users", or else another number, of which a knee and a gain
 // per unit mean nothing. What cannot be told is nil. Points measured over too short a window are marked, and
 // nothing is told from them.
-func NewCurve(over string, points []CurvePoint) *Curve {
-	c := &Curve{Schema: CurveSchema, Over: over, Points: slices.Clone(points), Signs: []Sign{}, Warnings: []Warning{}}
+func NewCurveBy(t Thresholds, over string, points []CurvePoint) *Curve {
+	c := &Curve{Schema: CurveSchema, Over: over, Thresholds: t, Points: slices.Clone(points), Warnings: []Warning{}}
 	slices.SortStableFunc(c.Points, func(a, b CurvePoint) int { return cmp.Compare(a.Value, b.Value) })
 	c.markShort()
 	c.warnOffLoad()
-	a := newAnalysis(over, c.Points)
+	a := newAnalysis(t, over, c.Points)
 	c.Peak = a.peak()
 	c.Knee = a.knee()
 	c.Collapse = a.collapse()
+	c.UsefulCollapse = a.usefulCollapse()
 	c.FirstLimit = a.firstLimit()
-	c.Signs = append(c.Signs, a.signs()...)
+	c.Signs = a.signs(c.Points)
+	c.USL = a.usl()
+	c.Bounds = a.bounds()
 	return c
 }
 
@@ -59,7 +57,6 @@ func (c *Curve) markShort() {
 // warnOffLoad warns of rates that the traffic did not have: bursts and slow changes average out over long runs
 // only.
 func (c *Curve) warnOffLoad() {
-	const much = .10 // of the rate
 	worst, at := 0.0, &CurvePoint{}
 	for i := range c.Points {
 		p := &c.Points[i]
@@ -74,7 +71,7 @@ func (c *Curve) warnOffLoad() {
 			worst, at = off, p
 		}
 	}
-	if math.Abs(worst) <= much {
+	if math.Abs(worst) <= c.Thresholds.RateOff {
 		return
 	}
 	side := "above"
@@ -98,12 +95,18 @@ type load struct {
 	s          *Summary // the first of them
 }
 
-type analysis []load
+// analysis is what is told from loads by thresholds.
+type analysis struct {
+	Thresholds
+	at     []load
+	closed bool   // what varies is a number of users
+	what   string // the tokens that throughput counts
+}
 
-func newAnalysis(over string, points []CurvePoint) analysis {
-	var a analysis
+func newAnalysis(t Thresholds, over string, points []CurvePoint) *analysis {
+	a := &analysis{Thresholds: t, closed: lastPart(over) == "users", what: "output"}
 	isRate := lastPart(over) == "rate"
-	isLoad := isRate || lastPart(over) == "users"
+	isLoad := isRate || a.closed
 	for i := 0; i < len(points); {
 		same := i
 		var x, e, rates []float64
@@ -134,7 +137,7 @@ func newAnalysis(over string, points []CurvePoint) analysis {
 			if len(rates) > 0 {
 				l.offered = mean(rates)
 			}
-			a = append(a, l)
+			a.at = append(a.at, l)
 		}
 	}
 	return a

@@ -12,14 +12,22 @@ type Curve struct {
 	Partial  bool         `json:"partial"`  // the sweep was interrupted: loads are missing; set by the caller
 	Points   []CurvePoint `json:"points"`   // in order of Value
 
-	Knee       *Knee     `json:"knee"`
-	Peak       *Peak     `json:"peak"`
-	Collapse   *Collapse `json:"collapse"`
-	FirstLimit *Limit    `json:"first_limit"`
-	Signs      []Sign    `json:"signs"`
+	Knee     *Knee     `json:"knee"`
+	Peak     *Peak     `json:"peak"`
+	Collapse *Collapse `json:"collapse"`
+	// UsefulCollapse is the same of the tokens that are of use: those within the objective or, without one, of requests that
+	// complete. Timeouts and retries let it come while the output stays what it was.
+	UsefulCollapse *Collapse `json:"useful_collapse"`
+	FirstLimit     *Limit    `json:"first_limit"`
+	Signs          []Sign    `json:"signs"` // each where it first shows
+	// USL and Bounds are nil where what varies is not a load, or too little is known.
+	USL    *USL    `json:"usl"`
+	Bounds *Bounds `json:"bounds"`
 	// Accuracy says how far the numbers can be trusted; nil where no machine is modelled. It is set by the caller.
 	Accuracy *Accuracy `json:"accuracy"`
-	Warnings []Warning `json:"warnings"` // reasons to read what the points show with care
+	// Thresholds are what the curve was judged by.
+	Thresholds Thresholds `json:"thresholds"`
+	Warnings   []Warning  `json:"warnings"` // reasons to read what the points show with care
 }
 
 // CurvePoint is one load and its result.
@@ -28,6 +36,8 @@ type CurvePoint struct {
 	Summary *Summary `json:"summary"`
 	// Short says that the window was too short for the system to fill: nothing is told from the point.
 	Short bool `json:"short"`
+	// Signs are the codes of all warning signs that show at this load.
+	Signs []string `json:"signs"`
 }
 
 // Knee is the load beyond which more load buys latency rather than throughput: the point of maximum
@@ -50,6 +60,8 @@ type Peak struct {
 	// AtEdge says that throughput is highest at the highest load that can be judged, and clearly so: the true
 	// peak may lie beyond.
 	AtEdge bool `json:"at_edge"`
+	// USDPerMillionOutput is the price of a million output tokens there, at capacity; nil where prices are unknown.
+	USDPerMillionOutput *float64 `json:"usd_per_million_output_tokens"`
 }
 
 // Collapse is the first load beyond the peak at which throughput has fallen by more than chance explains, and
@@ -63,8 +75,10 @@ type Collapse struct {
 
 // Limit is the resource that stops throughput from rising with load.
 type Limit struct {
-	Resource string  `json:"resource"` // kv, seats, token_budget, policy, compute, memory_bandwidth or gpu
-	Value    float64 `json:"value"`    // the load from which it binds
+	// Resource is kv, seats, token_budget, policy, compute, memory_bandwidth, gpu, users (a closed loop with too few of
+	// them) or clients (who leave before the answer is complete).
+	Resource string  `json:"resource"`
+	Value    float64 `json:"value"` // the load from which it binds
 	Evidence string  `json:"evidence"`
 }
 

@@ -77,7 +77,7 @@ func TestSigns(t *testing.T) {
 	points[3].Summary.Tokens = Tokens{Input: 500, Output: 400, Recomputed: 100}
 	points[3].Summary.Window = Window{Stationary: new(bool), GrowthRequestsPerS: ptr(2)}
 	c := NewCurve("rate", points)
-	at := map[string]float64{"throughput_slows": 20, "tail_spikes": 40, "busy_but_flat": 40, "kv_oscillates": 40, "gap": 40, "rejects": 40, "recompute": 80, "not_stationary": 80}
+	at := map[string]float64{"throughput_slows": 20, "tail_spikes": 40, "tail_level": 40, "busy_but_flat": 40, "kv_oscillates": 40, "gap": 40, "rejects": 40, "recompute": 80, "not_stationary": 80}
 	for _, s := range c.Signs {
 		if at[s.Code] != s.Value {
 			t.Errorf("%s shows at %v, want %v: %s", s.Code, s.Value, at[s.Code], s.Evidence)
@@ -451,5 +451,115 @@ func TestDigits(t *testing.T) {
 		if got := digits(v); got != want {
 			t.Errorf("%v is %q, want %q", v, got, want)
 		}
+	}
+}
+
+// A closed loop whose throughput rises to its last user while nothing holds requests up has too few users to find a
+// limit of the system; an open one has no such excuse.
+func TestTooFewUsers(t *testing.T) {
+	var points []CurvePoint
+	for _, n := range []float64{1, 4, 16, 64} {
+		p := point(n, 20*n, 1000)
+		p.Summary.System.BusyFraction, p.Summary.Concurrency.InSystem.Mean = ptr(.3), ptr(n/10)
+		points = append(points, p)
+	}
+	if l := NewCurve("users", points).FirstLimit; l == nil || l.Resource != "users" || l.Value != 64 || !strings.Contains(l.Evidence, "of 64 users 6.40") {
+		t.Errorf("%+v", l)
+	}
+	if l := NewCurve("rate", points).FirstLimit; l != nil {
+		t.Errorf("%+v", l)
+	}
+}
+
+// Clients who leave before anything is full are the limit; where their requests wait for something, that is.
+func TestClientsAreTheLimit(t *testing.T) {
+	curve := func(kv float64) *Curve {
+		points := []CurvePoint{point(5, 100, 1000), point(10, 190, 1500), point(20, 195, 3000), point(40, 195, 3000)}
+		for i, p := range points {
+			s := p.Summary
+			s.Requests = Requests{Offered: 1000, Attempts: 1000}
+			s.System.GapByCause.KV = ptr(0)
+			if i >= 2 {
+				s.Requests.TimedOut, s.Requests.Retries, s.Requests.Attempts = 300, 600, 1600
+				s.System.GapByCause.KV = &kv
+			}
+			s.Throughput.SuccessfulOutputTokensPerS = ptr(*s.Throughput.OutputTokensPerS * []float64{1, 1, .6, .1}[i])
+		}
+		return NewCurve("rate", points)
+	}
+	c := curve(0)
+	if l := c.FirstLimit; l == nil || l.Resource != "clients" || l.Value != 20 || !strings.Contains(l.Evidence, "30.0 % of the requests (300 of 1000); 37.5 % of the attempts") {
+		t.Errorf("%+v", l)
+	}
+	if l := curve(.5).FirstLimit; l == nil || l.Resource != "kv" {
+		t.Errorf("%+v", l)
+	}
+	// All that was put out stays the same; what is of use collapses.
+	if x := c.UsefulCollapse; c.Collapse != nil || x == nil || x.Value != 20 || math.Abs(x.FallFraction-(1-19.5/190)) > 1e-9 || !strings.Contains(x.Evidence, "completed requests") {
+		t.Errorf("%+v, %+v", c.Collapse, x)
+	}
+	if !slices.Contains(codes(c), "clients_leave") {
+		t.Errorf("%v", codes(c))
+	}
+	if got := c.Points[3].Signs; !slices.Contains(got, "clients_leave") || slices.Contains(c.Points[0].Signs, "clients_leave") || c.Points[0].Signs == nil {
+		t.Errorf("%v, %v", got, c.Points[0].Signs)
+	}
+}
+
+// C7, C11: p99 beside p50 makes a spike, but deep in overload p50 has caught up, and the ratio falls. The level still tells.
+func TestTailLevel(t *testing.T) {
+	var points []CurvePoint
+	for i, v := range []struct{ p50, p99, kv float64 }{{100, 200, 0}, {110, 300, 0}, {150, 2000, .2}, {6000, 8400, .9}, {9000, 12_600, .9}} {
+		p := point(float64(10*(i+1)), 100, 1000)
+		s := p.Summary
+		s.Latency.TTFT = Distribution{N: 20_000, P50: ptr(v.p50), P95: ptr(.9 * v.p99), P99: ptr(v.p99)}
+		s.Latency.Queue = Distribution{P50: ptr(v.p50 - 100), P99: ptr(v.p99 - 100)}
+		s.System.GapByCause.KV = ptr(v.kv)
+		points = append(points, p)
+	}
+	points[3].Summary.Latency.TTFT.N = 900 // too few for a p99
+	c := NewCurve("users", points)
+	for _, s := range c.Signs {
+		if (s.Code == "tail_level" || s.Code == "tail_spikes") && s.Value != 30 {
+			t.Errorf("%+v", s)
+		}
+	}
+	for i, want := range []string{"", "", "tail_spikes tail_level", "", "tail_level"} {
+		got := slices.DeleteFunc(slices.Clone(c.Points[i].Signs), func(s string) bool { return !strings.HasPrefix(s, "tail") })
+		if strings.Join(got, " ") != want {
+			t.Errorf("at %v: %v, want %v", c.Points[i].Value, got, want)
+		}
+	}
+}
+
+// C13: what tokens cost at capacity stands beside what they cost at each load.
+func TestCostAtCapacity(t *testing.T) {
+	points := []CurvePoint{point(1, 400, 9), point(2, 800, 9), point(4, 4000, 9), point(8, 3000, 9)}
+	for _, p := range points {
+		p.Summary.Cost = &Cost{USDPerHour: ptr(3), USDPerMillionOutputAtLoad: usdPerMillion(3, p.Summary.Throughput.OutputTokensPerS)}
+	}
+	p := NewCurve("users", points).Peak
+	if p.USDPerMillionOutput == nil || math.Abs(*p.USDPerMillionOutput-3/14.4) > 1e-9 {
+		t.Errorf("%+v", p)
+	}
+	if at := *points[0].Summary.Cost.USDPerMillionOutputAtLoad; math.Abs(at-30/14.4) > 1e-9 {
+		t.Errorf("%v at a tenth of it", at)
+	}
+}
+
+// Other thresholds judge otherwise, and the curve says by which it was judged.
+func TestThresholds(t *testing.T) {
+	points := []CurvePoint{point(10, 100, 9), point(20, 100, 9), point(40, 92, 9)}
+	if c := NewCurve("users", points); c.Collapse == nil || c.Thresholds != DefaultThresholds() {
+		t.Errorf("%+v", c.Collapse)
+	}
+	strict := DefaultThresholds()
+	strict.PlainFall = .2
+	if c := NewCurveBy(strict, "users", points); c.Collapse != nil || c.Thresholds.PlainFall != .2 {
+		t.Errorf("%+v", c.Collapse)
+	}
+	b, err := json.Marshal(NewCurve("users", points))
+	if err != nil || !bytes.Contains(b, []byte(`"tail_level":4`)) {
+		t.Errorf("%v in %s", err, b)
 	}
 }

@@ -91,9 +91,13 @@ func ExampleNewCurve() {
 	//              tokens/s in 575 ms)
 	// little gain beyond  30
 	// peak         1334 output tokens/s at 30
+	// bounds       at most 1334 output tokens/s, which a rate of 26.5 asks for; a
+	//              request takes 0.5224 s or more on average
 	// first limit  seats, from 30 on (requests wait for it 98.6 % of the time)
 	// sign at 20   throughput slows: from here to 30 each unit of load brings 68.0 %
 	//              of what it brings at the lowest load
+	// sign at 30   tail level: TTFT p99 is 4631 ms, 222 times that at 10; p99/p50 is
+	//              1.99
 	// sign at 30   busy but flat: the GPU is busy 100 % of the time, yet from here to
 	//              40 more load brings no more throughput
 	// sign at 30   not stationary: the system fills up by 3.15 requests/s

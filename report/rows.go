@@ -220,10 +220,23 @@ func (c *Curve) findings() [][2]string {
 				edge = ", the highest value that can be judged: the true peak may lie beyond"
 			}
 		}
-		add("peak", "%s output tokens/s at %.4g%s", digits(p.OutputTokensPerS), p.Value, edge)
+		price := ""
+		if p.USDPerMillionOutput != nil {
+			price = fmt.Sprintf(", $%s per million of them", digits(*p.USDPerMillionOutput))
+		}
+		add("peak", "%s output tokens/s at %.4g%s%s", digits(p.OutputTokensPerS), p.Value, price, edge)
 	}
 	if x := c.Collapse; x != nil {
 		add("collapse", "from %.4g on, by up to %s (%s)", x.Value, percent(x.FallFraction), x.Evidence)
+	}
+	if x := c.UsefulCollapse; x != nil {
+		add("useful output", "collapses from %.4g on, by up to %s (%s)", x.Value, percent(x.FallFraction), x.Evidence)
+	}
+	if b := c.Bounds; b != nil {
+		add("bounds", "%s", b.text(c.Over))
+	}
+	if u := c.USL; u != nil {
+		add("scaling law", "%s", u)
 	}
 	if l := c.FirstLimit; l != nil {
 		add("first limit", "%s, from %.4g on (%s)", l.Resource, l.Value, l.Evidence)

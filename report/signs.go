@@ -5,60 +5,58 @@ import (
 	"math"
 )
 
-// Thresholds of the warning signs.
-const (
-	slowing    = .75 // of the throughput gained per unit of load at the lowest load: it no longer grows with load
-	swinging   = .10 // standard deviation of KV usage over time
-	spike      = 2.0 // factor by which p99 grows, while
-	calm       = 1.5 // p50 grows by this factor at most, or by the root of the other, from a load that is
-	neighbour  = 2.0 // times smaller at most
-	fine       = .50 // of the TTFT's p50 that is waiting, at most
-	sure       = 2   // standard deviations of a p99
-	likely     = .5  // standard deviations of a gain
-	turnedAway = .01 // of the requests
-)
-
-// signs are the warning signs in the order of the list below, each at the load where it first shows.
-func (a analysis) signs() []Sign {
-	var signs []Sign
+// signs are the warning signs in the order of the list below, each at the load where it first shows. The points are
+// told all that show at theirs.
+func (a *analysis) signs(points []CurvePoint) []Sign {
+	signs, at := []Sign{}, map[float64][]string{}
 	for _, k := range []struct {
 		code  string
 		shows func(i int) (evidence string, ok bool)
 	}{
 		{"throughput_slows", a.slows},
 		{"tail_spikes", a.spikes},
+		{"tail_level", a.tail},
 		{"busy_but_flat", a.busyButFlat},
 		{"kv_oscillates", a.kvOscillates},
 		{"gap", a.gaps},
 		{"rejects", a.rejects},
+		{"clients_leave", a.leaves},
 		{"recompute", a.recomputes},
 		{"prefix_thrash", a.thrashes},
 		{"not_stationary", a.unsettled},
 	} {
-		for i := range a {
-			if evidence, ok := k.shows(i); ok {
-				signs = append(signs, Sign{Code: k.code, Value: a[i].value, Evidence: evidence})
-				break
+		first := true
+		for i := range a.at {
+			evidence, ok := k.shows(i)
+			if !ok {
+				continue
 			}
+			if v := a.at[i].value; first {
+				signs, first = append(signs, Sign{Code: k.code, Value: v, Evidence: evidence}), false
+			}
+			at[a.at[i].value] = append(at[a.at[i].value], k.code)
 		}
+	}
+	for i := range points {
+		points[i].Signs = append([]string{}, at[points[i].Value]...)
 	}
 	return signs
 }
 
-func (a analysis) slows(i int) (string, bool) {
+func (a *analysis) slows(i int) (string, bool) {
 	g, deviates := a.gain(i)
-	return a.brings(i), i < a.summit() && g+likely*deviates < slowing
+	return a.brings(i), i < a.summit() && g+a.LikelyDeviations*deviates < a.Slowing
 }
 
 // brings says in words what more load brings.
-func (a analysis) brings(i int) string {
+func (a *analysis) brings(i int) string {
 	g, _ := a.gain(i)
 	j := a.next(i)
-	text := fmt.Sprintf("from here to %.4g ", a[j].value)
-	switch fall := 1 - a[j].throughput/a[i].throughput; {
-	case fall > plateau:
+	text := fmt.Sprintf("from here to %.4g ", a.at[j].value)
+	switch fall := 1 - a.at[j].throughput/a.at[i].throughput; {
+	case fall > a.Plateau:
 		return text + "throughput falls by " + percent(fall)
-	case g < plateau:
+	case g < a.Plateau:
 		return text + "more load brings no more throughput"
 	}
 	return text + "each unit of load brings " + percent(g) + " of what it brings at the lowest load"
@@ -66,34 +64,54 @@ func (a analysis) brings(i int) string {
 
 // spikes compares with loads nearby only: from an idle system to one in use every percentile grows. Both p99
 // must be known, the step must be more than chance, and waiting must be what makes it.
-func (a analysis) spikes(i int) (string, bool) {
-	l, queue := &a[i].s.Latency.TTFT, &a[i].s.Latency.Queue
+func (a *analysis) spikes(i int) (string, bool) {
+	l, queue := &a.at[i].s.Latency.TTFT, &a.at[i].s.Latency.Queue
 	if l.P50 == nil || l.P99 == nil || l.N < minP99 || queue.P99 == nil {
 		return "", false
 	}
-	if queue.P50 != nil && *queue.P50 > fine**l.P50 {
+	if queue.P50 != nil && *queue.P50 > a.FineWait**l.P50 {
 		return "", false
 	}
 	waited := 0.0
-	for _, w := range waits(a[i].s) {
+	for _, w := range waits(a.at[i].s) {
 		if w.part != nil {
 			waited += *w.part
 		}
 	}
-	for j := i - 1; j >= 0 && neighbour*a[j].value >= a[i].value; j-- {
-		b, before := &a[j].s.Latency.TTFT, &a[j].s.Latency.Queue
+	for j := i - 1; j >= 0 && a.Neighbour*a.at[j].value >= a.at[i].value; j-- {
+		b, before := &a.at[j].s.Latency.TTFT, &a.at[j].s.Latency.Queue
 		if b.P50 == nil || b.P99 == nil || b.N < minP99 || before.P99 == nil {
 			continue
 		}
 		rise := *l.P99 - *b.P99
-		if *l.P99 >= spike**b.P99 && *l.P50 <= max(calm, math.Sqrt(*l.P99 / *b.P99))**b.P50 &&
-			rise > sure*math.Hypot(l.p99Deviation(), b.p99Deviation()) &&
+		if *l.P99 >= a.Spike**b.P99 && *l.P50 <= max(a.Calm, math.Sqrt(*l.P99 / *b.P99))**b.P50 &&
+			rise > a.SureDeviations*math.Hypot(l.p99Deviation(), b.p99Deviation()) &&
 			waited > 0 && *queue.P99-*before.P99 >= rise/2 {
-			return fmt.Sprintf("TTFT p99 goes from %s ms at %.4g to %s ms, p50 only from %s to %s ms",
-				digits(*b.P99), a[j].value, digits(*l.P99), digits(*b.P50), digits(*l.P50)), true
+			return fmt.Sprintf("TTFT p99 goes from %s ms at %.4g to %s ms, p50 only from %s to %s ms; p99/p50 from %s to %s",
+				digits(*b.P99), a.at[j].value, digits(*l.P99), digits(*b.P50), digits(*l.P50), digits(*b.P99 / *b.P50), digits(*l.P99 / *l.P50)), true
 		}
 	}
 	return "", false
+}
+
+// tail looks at the level of p99 alone, against the least at lower loads. Requests must wait for something that
+// is full for it to be a sign of saturation.
+func (a *analysis) tail(i int) (string, bool) {
+	l := &a.at[i].s.Latency.TTFT
+	if l.P50 == nil || l.P99 == nil || l.N < minP99 {
+		return "", false
+	}
+	if resource, _ := a.binds(a.at[i].s); resource == "" {
+		return "", false
+	}
+	least, at := math.Inf(1), 0.0
+	for _, b := range a.at[:i] {
+		if d := &b.s.Latency.TTFT; d.P99 != nil && d.N >= minP99 && *d.P99 < least {
+			least, at = *d.P99, b.value
+		}
+	}
+	return fmt.Sprintf("TTFT p99 is %s ms, %s times that at %.4g; p99/p50 is %s", digits(*l.P99), digits(*l.P99/least), at, digits(*l.P99 / *l.P50)),
+		*l.P99 >= a.TailLevel*least
 }
 
 // p99Deviation is the standard deviation of the p99, √(p(1-p)/n) over the density of the values there, which
@@ -110,25 +128,29 @@ func (d *Distribution) p99Deviation() float64 {
 	return width * math.Sqrt(p*(1-p)/float64(d.N))
 }
 
-func (a analysis) busyButFlat(i int) (string, bool) {
-	busy := a[i].s.System.BusyFraction
-	if busy == nil || *busy < saturated || !a.flat(i) {
+func (a *analysis) busyButFlat(i int) (string, bool) {
+	busy := a.at[i].s.System.BusyFraction
+	if busy == nil || *busy < a.Saturated || !a.flat(i) {
 		return "", false
 	}
-	return fmt.Sprintf("the GPU is busy %s of the time, yet %s", percent(*busy), a.brings(i)), true
+	text := fmt.Sprintf("the GPU is busy %s of the time, yet %s", percent(*busy), a.brings(i))
+	if y := &a.at[i].s.System; y.MFU != nil && y.MBU != nil {
+		text += fmt.Sprintf("; to be busy is not to be used: MFU %s, MBU %s", percent(*y.MFU), percent(*y.MBU))
+	}
+	return text, true
 }
 
-func (a analysis) kvOscillates(i int) (string, bool) {
-	kv := a[i].s.System.KVUsage
-	if kv.SD == nil || kv.Max == nil || *kv.SD < swinging || *kv.Max < nearlyFull {
+func (a *analysis) kvOscillates(i int) (string, bool) {
+	kv := a.at[i].s.System.KVUsage
+	if kv.SD == nil || kv.Max == nil || *kv.SD < a.KVSwing || *kv.Max < a.NearlyFull {
 		return "", false
 	}
 	return fmt.Sprintf("KV usage swings by %s (standard deviation over time) and reaches %s", percent(*kv.SD), percent(*kv.Max)), true
 }
 
 // gaps leaves out the wait for an iteration to end, which is no sign of anything.
-func (a analysis) gaps(i int) (string, bool) {
-	g, total, text := a[i].s.System.GapByCause, 0.0, ""
+func (a *analysis) gaps(i int) (string, bool) {
+	g, total, text := a.at[i].s.System.GapByCause, 0.0, ""
 	for _, part := range []struct {
 		name string
 		of   *float64
@@ -138,36 +160,40 @@ func (a analysis) gaps(i int) (string, bool) {
 			text += fmt.Sprintf(" %s %s", part.name, percent(*part.of))
 		}
 	}
-	return fmt.Sprintf("requests wait beside free seats %s of the time:%s", percent(total), text), total >= binding
+	return fmt.Sprintf("requests wait beside free seats %s of the time:%s", percent(total), text), total >= a.Binding
 }
 
 // rejects looks at what limits of the queue turn away: what does not fit is turned away at every load.
-func (a analysis) rejects(i int) (string, bool) {
-	r := &a[i].s.Requests
+func (a *analysis) rejects(i int) (string, bool) {
+	r := &a.at[i].s.Requests
 	share := float64(r.RejectedBusy) / max(float64(r.Offered), 1)
-	return fmt.Sprintf("limits of the queue turn away %s of the requests, %d of %d", percent(share), r.RejectedBusy, r.Offered), share >= turnedAway
+	return fmt.Sprintf("limits of the queue turn away %s of the requests, %d of %d", percent(share), r.RejectedBusy, r.Offered), share >= a.TurnedAway
 }
 
-func (a analysis) recomputes(i int) (string, bool) {
-	share := recomputedShare(a[i].s)
-	return fmt.Sprintf("%s of the computed tokens are computed again after %d preemptions", percent(share), a[i].s.System.Preemptions), share >= wasteful
+func (a *analysis) leaves(i int) (string, bool) {
+	return a.at[i].s.leavingText(), a.at[i].s.leaving() >= a.Leaving
 }
 
-func (a analysis) thrashes(i int) (string, bool) {
-	hit, best := a[i].s.System.PrefixHitRate, 0.0
-	for _, b := range a[:i] {
+func (a *analysis) recomputes(i int) (string, bool) {
+	share := recomputedShare(a.at[i].s)
+	return fmt.Sprintf("%s of the computed tokens are computed again after %d preemptions", percent(share), a.at[i].s.System.Preemptions), share >= a.WastedWork
+}
+
+func (a *analysis) thrashes(i int) (string, bool) {
+	hit, best := a.at[i].s.System.PrefixHitRate, 0.0
+	for _, b := range a.at[:i] {
 		if b.s.System.PrefixHitRate != nil {
 			best = max(best, *b.s.System.PrefixHitRate)
 		}
 	}
-	if hit == nil || *hit > best-hitLoss {
+	if hit == nil || *hit > best-a.HitLoss {
 		return "", false
 	}
 	return fmt.Sprintf("the prefix hit rate is down from %s to %s", percent(best), percent(*hit)), true
 }
 
-func (a analysis) unsettled(i int) (string, bool) {
-	w := a[i].s.Window
+func (a *analysis) unsettled(i int) (string, bool) {
+	w := a.at[i].s.Window
 	if w.Stationary == nil || *w.Stationary {
 		return "", false
 	}
