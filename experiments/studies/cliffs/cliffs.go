@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+
+	"clifftop/report"
+)
+
+// published are the users and tokens per second that the cliff is known by.
+var published = []float64{5000, 25000, 35000, 30000}
+
+// all are the cliffs in the order of the results.
+func all() ([]*cliff, error) {
+	list := []*cliff{literal(), preempt(), fleet()}
+	for _, c := range list {
+		s, err := read(c.name)
+		if err != nil {
+			return nil, err
+		}
+		c.scenario = s
+	}
+	return list, nil
+}
+
+func literal() *cliff {
+	return &cliff{
+		name: "literal", unit: "tokens/s, prompts and answers, cached or not",
+		measure: func(s *report.Summary) float64 { return *s.Throughput.TotalTokensPerS }, copies: 1,
+		published: published, least: 1. / 7,
+		drawn:  []int{10, 25, 50, 75, 100, 125, 150, 200},
+		thinks: "{distribution: lognormal, mean: 11s, cv: 2}",
+		cause:  "Hit rate", causeTitle: "Prompt tokens found in the prefix cache",
+		twins: []variant{
+			set("four times the KV pool", "engine.num_gpu_blocks_override=113360"),
+			set("KV in FP8", "deployment.kv_cache_dtype=fp8"),
+			set("an H200", "gpu=h200-sxm"),
+			set("no prefix cache", "engine.enable_prefix_caching=false"),
+		},
+		search: search{
+			axes: []axis{
+				{"think time, s", []float64{8, 9, 10, 11}},
+				{"document", []float64{4000, 4400, 4800, 5200, 5600}},
+				{"question", []float64{200, 400, 600, 800}},
+				{"answer", []float64{120, 180, 240}},
+			},
+			settings: func(v []float64) []string {
+				return []string{
+					fmt.Sprintf("workload.arrivals.think_time.mean=%gs", v[0]),
+					fmt.Sprintf("workload.prefix.shared_tokens=%g", v[1]),
+					fmt.Sprintf("workload.input.value=%g", v[1]+v[2]),
+					fmt.Sprintf("workload.output.value=%g", v[3]),
+				}
+			},
+		},
+	}
+}
+
+func preempt() *cliff {
+	return &cliff{
+		name: "preempt", unit: "output tokens/s",
+		measure: func(s *report.Summary) float64 { return *s.Throughput.OutputTokensPerS }, copies: 1,
+		published: published, shape: true, least: 1. / 7,
+		drawn:  []int{10, 25, 50, 75, 100, 125, 150, 200},
+		thinks: "{distribution: lognormal, mean: 60s, cv: 2}",
+		cause:  "Computed again", causeTitle: "Computed tokens that had been computed before",
+		twins: []variant{
+			set("room reserved", "engine.admission=full-length"),
+			set("room for the whole prompt", "engine.admission=full-prompt"),
+			set("a prefix cache", "engine.enable_prefix_caching=true"),
+			set("four times the KV pool", "engine.num_gpu_blocks_override=26280"),
+		},
+		search: search{
+			axes: []axis{
+				{"think time, s", []float64{30, 40, 50, 60, 80, 100}},
+				{"prompt", []float64{1500, 2000, 3000, 4000}},
+				{"its cv", []float64{0.5, 1}},
+				{"answer", []float64{150, 250, 500}},
+			},
+			settings: func(v []float64) []string {
+				return []string{
+					fmt.Sprintf("workload.arrivals.think_time.mean=%gs", v[0]),
+					fmt.Sprintf("workload.arrivals.ramp=%gs", v[0]),
+					fmt.Sprintf("workload.input.mean=%g", v[1]),
+					fmt.Sprintf("workload.input.cv=%g", v[2]),
+					fmt.Sprintf("workload.output.value=%g", v[3]),
+				}
+			},
+		},
+	}
+}
+
+func fleet() *cliff {
+	return &cliff{
+		name: "fleet", unit: "output tokens/s of all servers",
+		measure: func(s *report.Summary) float64 { return *s.Throughput.OutputTokensPerS }, copies: 24,
+		published: published, shape: true, least: 1. / 10,
+		drawn:  []int{10, 25, 50, 75, 100, 125, 150, 200},
+		thinks: "{distribution: lognormal, mean: 20s, cv: 2}",
+		cause:  "Computed again", causeTitle: "Computed tokens that had been computed before",
+		twins: []variant{
+			set("four times the KV pool", "engine.num_gpu_blocks_override=25696"),
+			set("room reserved", "engine.admission=full-length"),
+			set("an H200", "gpu=h200-sxm"),
+		},
+		search: search{
+			axes: []axis{
+				{"think time, s", []float64{4, 10, 20, 40}},
+				{"prompt", []float64{150, 500, 1000}},
+				{"answer", []float64{600, 1000, 1500}},
+				{"its cv", []float64{0.1, 0.5}},
+			},
+			settings: func(v []float64) []string {
+				return []string{
+					fmt.Sprintf("workload.arrivals.think_time.mean=%gs", v[0]),
+					fmt.Sprintf("workload.arrivals.ramp=%gs", v[0]),
+					fmt.Sprintf("workload.input.value=%g", v[1]),
+					fmt.Sprintf("workload.output.mean=%g", v[2]),
+					fmt.Sprintf("workload.output.cv=%g", v[3]),
+				}
+			},
+		},
+	}
+}

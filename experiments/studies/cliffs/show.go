@@ -1,0 +1,320 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"clifftop/report"
+	"clifftop/report/plot"
+)
+
+// findings are the results of a cliff.
+type findings struct {
+	*cliff
+	base  *runs
+	twins []*runs
+	// varied are the base and the variations of its constants, at the two loads between which throughput falls.
+	varied []*runs
+}
+
+// The loads between which throughput falls.
+const before, after = 100, 200
+
+// column is a number that tells what happens.
+type column struct {
+	title string
+	of    func(*report.Summary) float64
+	tail  bool // a 99th percentile of TTFT, which wants enough requests
+}
+
+func columns() []column {
+	return []column{
+		{"Hit rate", func(s *report.Summary) float64 { return value(s.System.PrefixHitRate) }, false},
+		{"Preemptions/s", func(s *report.Summary) float64 {
+			return float64(s.System.Preemptions) / (s.Window.EndS - s.Window.StartS)
+		}, false},
+		{"Computed again", recomputed, false},
+		{"Given up", func(s *report.Summary) float64 { return value(s.System.ErrorRate) }, false},
+		{"TTFT p50, s", func(s *report.Summary) float64 { return value(s.Latency.TTFT.P50) / 1e3 }, false},
+		{"TTFT p99, s", func(s *report.Summary) float64 { return value(s.Latency.TTFT.P99) / 1e3 }, true},
+		{"TPOT p50, ms", func(s *report.Summary) float64 { return value(s.Latency.TPOT.P50) }, false},
+		{"Busy", func(s *report.Summary) float64 { return value(s.System.BusyFraction) }, false},
+		{"Waiting for KV", func(s *report.Summary) float64 { return value(s.System.GapByCause.KV) }, false},
+		{"for budget", func(s *report.Summary) float64 { return value(s.System.GapByCause.TokenBudget) }, false},
+		{"for a seat", func(s *report.Summary) float64 { return value(s.System.GapByCause.Seats) }, false},
+	}
+}
+
+func value(p *float64) float64 {
+	if p == nil {
+		return math.NaN()
+	}
+	return *p
+}
+
+// recomputed is the part of all computed tokens that had been computed before.
+func recomputed(s *report.Summary) float64 { return float64(s.Tokens.Recomputed) / computed(s) }
+
+// computed is the number of tokens that went through the model.
+func computed(s *report.Summary) float64 {
+	t := s.Tokens
+	return float64(t.Input - t.CachedInput + t.Output + t.Recomputed)
+}
+
+// perResult is the number of tokens computed for each token of what the cliff measures as a result: of the answers that
+// clients received whole.
+func perResult(s *report.Summary) float64 { return computed(s) / float64(s.Tokens.OutputSuccessful) }
+
+// fewest is how many requests a 99th percentile wants, over all seeds.
+const fewest = 1000
+
+// cell is the mean of a column over seeds.
+func (r *runs) cell(users int, c column) float64 {
+	n := int64(0)
+	for _, s := range r.at(users) {
+		n += s.Latency.TTFT.N
+	}
+	if c.tail && n < fewest {
+		return math.NaN()
+	}
+	return r.mean(users, c.of)
+}
+
+// mean is the mean over seeds, NaN if some run did not give the number.
+func (r *runs) mean(users int, of func(*report.Summary) float64) float64 {
+	return estimate(r.of(users, of)).mean
+}
+
+// foretold is what the rule X = X₀/(1+p/o+w) makes of the twin's throughput at a load: computed tokens for each result
+// are 1+p/o in the twin and 1+p/o+w in the base. Seen is what became of it.
+func foretold(base, twin *runs, users int) (rule, seen float64) {
+	return twin.mean(users, perResult) / base.mean(users, perResult),
+		estimate(base.throughput(users)).mean / estimate(twin.throughput(users)).mean
+}
+
+// write writes all tables.
+func (f *findings) write(b *strings.Builder) {
+	fmt.Fprintf(b, "\n## %s: %s\n\n", f.name, f.scenario.Name)
+	if n := f.search.size(); n > 1 {
+		fmt.Fprintf(b, "%d traffics were tried on seed %d: %v. [%s.yaml](%s.yaml) has the one that was chosen.\n", n, chosenOn, f.search, f.name, f.name)
+	}
+	f.throughputs(b)
+	f.happenings(b)
+	f.rules(b)
+	f.diagnoses(b)
+	f.variances(b)
+}
+
+// throughputs are those of the base and the twins, beside the published ones.
+func (f *findings) throughputs(b *strings.Builder) {
+	fmt.Fprintf(b, "\n**%s**, with 95 %% confidence intervals over the seeds %v\n\n| users |", strings.ToUpper(f.unit[:1])+f.unit[1:], f.base.seeds)
+	for _, u := range users {
+		fmt.Fprintf(b, " %.0f |", float64(u)*f.copies)
+	}
+	fmt.Fprintf(b, " %.0f less %.0f users |\n|---|%s\n", after*f.copies, before*f.copies, strings.Repeat("---:|", len(users)+1))
+	if f.published != nil {
+		b.WriteString("| published |")
+		for _, x := range f.published {
+			fmt.Fprintf(b, " %.0f |", x)
+		}
+		fmt.Fprintf(b, " %.0f |\n", f.published[3]-f.published[2])
+	}
+	for _, r := range append([]*runs{f.base}, f.twins...) {
+		fmt.Fprintf(b, "| %s |", r.name)
+		for _, u := range users {
+			x := estimate(r.throughput(u))
+			fmt.Fprintf(b, " %.0f ± %.0f |", x.mean, x.high-x.mean)
+		}
+		d := r.change(before, after)
+		fmt.Fprintf(b, " %+.0f (%+.0f to %+.0f) |\n", d.mean, d.low, d.high)
+	}
+}
+
+// happenings tell why, load by load.
+func (f *findings) happenings(b *strings.Builder) {
+	var shown []column
+	for _, c := range columns() {
+		for _, r := range []*runs{f.base, f.twins[0]} {
+			if some(r, c) {
+				shown = append(shown, c)
+				break
+			}
+		}
+	}
+	for _, r := range []*runs{f.base, f.twins[0]} {
+		fmt.Fprintf(b, "\n**What happens: %s**\n\n| users |", r.name)
+		for _, c := range shown {
+			b.WriteString(" " + c.title + " |")
+		}
+		b.WriteString("\n|---:|" + strings.Repeat("---:|", len(shown)) + "\n")
+		for _, u := range r.users {
+			fmt.Fprintf(b, "| %d |", u)
+			for _, c := range shown {
+				b.WriteString(" " + number(r.cell(u, c)) + " |")
+			}
+			b.WriteString("\n")
+		}
+	}
+}
+
+// some says that a number is not 0 everywhere.
+func some(r *runs, c column) bool {
+	for _, u := range r.users {
+		if v := r.mean(u, c.of); v > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// number writes three significant digits.
+func number(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "–"
+	case math.Abs(v) >= 100 || v == math.Trunc(v):
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// rules hold the rule of thumb against what came out.
+func (f *findings) rules(b *strings.Builder) {
+	rule, seen := foretold(f.base, f.twins[0], after)
+	fmt.Fprintf(b, "\nAt %d users the base computes %s tokens for each token of a completed answer, the twin %s: by the rule X = X₀/(1+p/o+w) it has %.0f %% of the twin's throughput; it has %.0f %%.\n",
+		after, number(f.base.mean(after, perResult)), number(f.twins[0].mean(after, perResult)), 100*rule, 100*seen)
+}
+
+// diagnoses are what a sweep says by itself.
+func (f *findings) diagnoses(b *strings.Builder) {
+	for _, r := range []*runs{f.base, f.twins[0]} {
+		c := r.curve()
+		fmt.Fprintf(b, "\n**What `sweep` says: %s**\n\n", r.name)
+		if c.Knee != nil {
+			fmt.Fprintf(b, "* knee: %s\n", c.Knee.Evidence)
+		}
+		if c.Peak != nil {
+			fmt.Fprintf(b, "* peak: %.0f output tokens/s at %g\n", c.Peak.OutputTokensPerS, c.Peak.Value)
+		}
+		if c.Collapse != nil {
+			fmt.Fprintf(b, "* collapse: from %g on, by up to %.1f %%: %s\n", c.Collapse.Value, 100*c.Collapse.FallFraction, c.Collapse.Evidence)
+		} else {
+			b.WriteString("* no collapse\n")
+		}
+		if c.FirstLimit != nil {
+			fmt.Fprintf(b, "* first limit: %s, from %g on: %s\n", c.FirstLimit.Resource, c.FirstLimit.Value, c.FirstLimit.Evidence)
+		}
+		for _, s := range c.Signs {
+			fmt.Fprintf(b, "* %s at %g: %s\n", s.Code, s.Value, s.Evidence)
+		}
+	}
+}
+
+// fall counts the variations in which throughput falls.
+func (f *findings) fall() int {
+	n := 0
+	for _, r := range f.varied {
+		if r.falls(before, after) {
+			n++
+		}
+	}
+	return n
+}
+
+// variances tell under which constants throughput still falls.
+func (f *findings) variances(b *strings.Builder) {
+	fmt.Fprintf(b, "\n**Throughput falls from %d to %d users with %d of %d sets of constants**\n\n| constants | %d users | %d users | difference | falls |\n|---|---:|---:|---:|---|\n",
+		before, after, f.fall(), len(f.varied), before, after)
+	for _, r := range f.varied {
+		d := r.change(before, after)
+		falls := "no"
+		if r.falls(before, after) {
+			falls = "yes"
+		}
+		fmt.Fprintf(b, "| %s | %.0f | %.0f | %+.0f (%+.0f to %+.0f) | %s |\n", r.name,
+			estimate(r.throughput(before)).mean, estimate(r.throughput(after)).mean, d.mean, d.low, d.high, falls)
+	}
+}
+
+// picture shows the base, its first twin and what was published, and below what makes the difference.
+func (f *findings) picture() *plot.Figure {
+	o := plot.Overlay{
+		Title: f.title(), Load: "Users at once",
+		Caption: fmt.Sprintf("%s on %s, %s", f.scenario.Model, f.scenario.GPU, f.scenario.Name) + f.side(),
+		Notes:   []string{fmt.Sprintf("Bars: 95 %% confidence intervals over %d seeds.", len(f.base.seeds))},
+	}
+	main := plot.OverlayPanel{Title: strings.ToUpper(f.unit[:1]) + f.unit[1:]}
+	shown := []*runs{f.base, f.twins[0]}
+	for _, r := range shown {
+		main.Lines = append(main.Lines, r.line(r.throughput))
+	}
+	if f.published != nil {
+		q := plot.OverlayLine{Name: "published", Quoted: true}
+		for i, u := range users {
+			q.Points = append(q.Points, plot.OverlayPoint{Load: float64(u) * f.copies, Value: f.published[i] / f.scaled()})
+		}
+		main.Lines = append(main.Lines, q)
+		if f.scaled() != 1 {
+			o.Notes = append(o.Notes, fmt.Sprintf("The published numbers are divided by %.3g: only the shape is compared.", f.scaled()))
+		}
+	}
+	o.Panels = append(o.Panels, main)
+	for _, c := range columns() {
+		if c.title != f.cause {
+			continue
+		}
+		p := plot.OverlayPanel{Title: f.causeTitle, Fraction: true}
+		for _, r := range shown {
+			p.Lines = append(p.Lines, r.line(func(users int) []float64 { return r.of(users, c.of) }))
+		}
+		o.Panels = append(o.Panels, p)
+	}
+	return o.Figure()
+}
+
+// side says of how many copies one was simulated.
+func (f *findings) side() string {
+	if f.copies == 1 {
+		return ""
+	}
+	return fmt.Sprintf(": an illustration, one simulated and multiplied by %g", f.copies)
+}
+
+// scaled is the factor between what is measured and what was published.
+func (f *findings) scaled() float64 {
+	if !f.shape || f.copies > 1 {
+		return 1
+	}
+	var x []float64
+	for _, u := range users {
+		x = append(x, estimate(f.base.throughput(u)).mean)
+	}
+	return f.factor(x)
+}
+
+// line is a number of the runs against load.
+func (r *runs) line(of func(users int) []float64) plot.OverlayLine {
+	l := plot.OverlayLine{Name: r.name}
+	for _, u := range r.users {
+		x := estimate(of(u))
+		l.Points = append(l.Points, plot.OverlayPoint{Load: float64(u) * r.cliff.copies, Value: x.mean, Low: x.low, High: x.high})
+	}
+	return l
+}
+
+// title says what is seen.
+func (f *findings) title() string {
+	part := func(r *runs) string {
+		from, to := estimate(r.throughput(before)).mean, estimate(r.throughput(after)).mean
+		switch change := to/from - 1; {
+		case change < -.005:
+			return fmt.Sprintf("falls by %.0f %%", -100*change)
+		case change < .015:
+			return "stays"
+		default:
+			return fmt.Sprintf("grows by %.0f %%", 100*change)
+		}
+	}
+	return fmt.Sprintf("From %.0f to %.0f users throughput %s; with %s it %s", before*f.copies, after*f.copies, part(f.base), f.twins[0].name, part(f.twins[0]))
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"clifftop/experiments"
+	"clifftop/report"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+//go:embed *.yaml
+var scenarios embed.FS
+
+// users are the loads that the cliff was published at.
+var users = []int{10, 50, 100, 200}
+
+// Parameters were chosen on one seed. What is said of them is said of the others.
+const chosenOn = 1
+
+var seeds = []uint64{2, 3, 4, 5, 6}
+
+// cliff is traffic whose throughput falls when load rises, and the twins in which it does not.
+type cliff struct {
+	name     string // of its scenario
+	scenario *experiments.Scenario
+	unit     string // of what is measured
+	measure  func(*report.Summary) float64
+	copies   float64 // identical systems side by side, of which one is simulated
+	// published are the tokens per second at the loads that were published; nil if there are none. They are a shape, if
+	// any factor may lie between them and what is measured.
+	published []float64
+	shape     bool
+	drawn     []int     // users in the picture
+	twins     []variant // the first of them removes the mechanism
+	search    search
+	least     float64 // fall that a traffic must have to be chosen, as a fraction
+	thinks    string  // another law of think times
+	// cause titles the column that shows the mechanism, and causeTitle its axis.
+	cause, causeTitle string
+}
+
+// variant is a scenario with some keys set.
+type variant struct {
+	name     string
+	settings []experiments.Setting
+}
+
+// read reads the scenario of a cliff.
+func read(name string) (*experiments.Scenario, error) {
+	text, err := scenarios.ReadFile(name + ".yaml")
+	if err != nil {
+		return nil, err
+	}
+	return experiments.Parse(name+".yaml", text)
+}
+
+// base is the cliff itself.
+var baseline = variant{name: "base"}
+
+// set makes a variant; settings are KEY=VALUE.
+func set(name string, settings ...string) variant {
+	v := variant{name: name}
+	for _, text := range settings {
+		s, err := experiments.ParseSetting(text)
+		if err != nil {
+			panic(err)
+		}
+		v.settings = append(v.settings, s)
+	}
+	return v
+}
+
+// runs are the results of a variant, by load and seed.
+type runs struct {
+	variant
+	cliff     *cliff
+	users     []int
+	seeds     []uint64
+	summaries [][]*report.Summary
+}
+
+// run simulates variants of the cliff at all loads with all seeds.
+func (c *cliff) run(ctx context.Context, variants []variant, users []int, seeds []uint64) ([]*runs, error) {
+	list := make([]*runs, len(variants))
+	for i, v := range variants {
+		list[i] = &runs{variant: v, cliff: c, users: users, seeds: seeds, summaries: make([][]*report.Summary, len(users))}
+		for k := range users {
+			list[i].summaries[k] = make([]*report.Summary, len(seeds))
+		}
+	}
+	each := len(users) * len(seeds)
+	err := experiments.Parallel(ctx, len(variants)*each, 0, nil, func(ctx context.Context, n int) error {
+		r, k, j := list[n/each], n%each/len(seeds), n%len(seeds)
+		s, err := c.scenario.With(append(slices.Clone(r.settings),
+			experiments.Setting{Key: experiments.UsersKey, Value: strconv.Itoa(users[k])},
+			experiments.Setting{Key: "run.seed", Value: strconv.FormatUint(seeds[j], 10)})...)
+		if err != nil {
+			return err
+		}
+		result, err := experiments.Run(ctx, s, experiments.RunOptions{})
+		if err != nil {
+			return fmt.Errorf("%s, %s, %d users: %w", c.name, r.name, users[k], err)
+		}
+		r.summaries[k][j] = result.Summary
+		return nil
+	})
+	return list, err
+}
+
+// at are the summaries at a load.
+func (r *runs) at(users int) []*report.Summary { return r.summaries[slices.Index(r.users, users)] }
+
+// of are the values of a number at a load, by seed.
+func (r *runs) of(users int, number func(*report.Summary) float64) []float64 {
+	var values []float64
+	for _, s := range r.at(users) {
+		values = append(values, number(s))
+	}
+	return values
+}
+
+// throughput is what the cliff measures, of all copies, by seed.
+func (r *runs) throughput(users int) []float64 {
+	values := r.of(users, r.cliff.measure)
+	for i := range values {
+		values[i] *= r.cliff.copies
+	}
+	return values
+}
+
+// change is by how much throughput differs between two loads, seed by seed.
+func (r *runs) change(from, to int) interval {
+	differences := r.throughput(to)
+	for i, x := range r.throughput(from) {
+		differences[i] -= x
+	}
+	return estimate(differences)
+}
+
+// falls says that throughput is lower at the second load by more than chance.
+func (r *runs) falls(from, to int) bool { return r.change(from, to).high < 0 }
+
+// interval is a mean with its 95 % confidence interval, by Student's t.
+type interval struct{ mean, low, high float64 }
+
+func estimate(values []float64) interval {
+	if len(values) < 2 {
+		return interval{values[0], values[0], values[0]}
+	}
+	n := float64(len(values))
+	mean, sd := stat.MeanStdDev(values, nil)
+	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(.975) * sd / math.Sqrt(n)
+	return interval{mean, mean - half, mean + half}
+}
+
+// curve is what a sweep over the loads concludes.
+func (r *runs) curve() *report.Curve {
+	var points []report.CurvePoint
+	for i, n := range r.users {
+		for _, s := range r.summaries[i] {
+			points = append(points, report.CurvePoint{Value: float64(n), Summary: s})
+		}
+	}
+	return report.NewCurve(experiments.UsersKey, points)
+}

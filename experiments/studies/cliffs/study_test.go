@@ -1,0 +1,304 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"clifftop/experiments"
+	"clifftop/model"
+	"clifftop/report"
+)
+
+// find is the cliff of a name.
+func find(t *testing.T, name string) *cliff {
+	t.Helper()
+	list, err := all()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(list, func(c *cliff) bool { return c.name == name })
+	if i < 0 {
+		t.Fatalf("no cliff is called %s", name)
+	}
+	return list[i]
+}
+
+// pair runs a cliff and its first twin at the published loads, on the seeds that it was not chosen on.
+func pair(t *testing.T, c *cliff) (base, twin *runs) {
+	t.Helper()
+	list, err := c.run(context.Background(), []variant{baseline, c.twins[0]}, users, seeds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list[0], list[1]
+}
+
+// fallsAndDoesNot asserts what every cliff is about, and that a sweep sees it.
+func fallsAndDoesNot(t *testing.T, base, twin *runs) {
+	t.Helper()
+	if d := base.change(before, after); !base.falls(before, after) {
+		t.Errorf("from %d to %d users throughput changes by %.0f (%.0f to %.0f), want a fall", before, after, d.mean, d.low, d.high)
+	}
+	if d := twin.change(before, after); twin.falls(before, after) {
+		t.Errorf("with %s it falls too, by %.0f (%.0f to %.0f)", twin.name, -d.mean, -d.high, -d.low)
+	}
+	b, w := base.curve(), twin.curve()
+	if b.Collapse == nil || b.Collapse.Value != after {
+		t.Errorf("a sweep says of the base: collapse %+v", b.Collapse)
+	}
+	if w.Collapse != nil {
+		t.Errorf("a sweep says of the twin: collapse %+v", w.Collapse)
+	}
+	if b.Peak == nil || b.Peak.Value != before || b.Peak.AtEdge {
+		t.Errorf("a sweep says of the base: peak %+v", b.Peak)
+	}
+}
+
+// hasSign says that a sweep shows a sign.
+func hasSign(c *report.Curve, code string) bool {
+	return slices.ContainsFunc(c.Signs, func(s report.Sign) bool { return s.Code == code })
+}
+
+// TestLiteral: four loads as published, to 15 %, and a fall that goes with the prefix cache.
+func TestLiteral(t *testing.T) {
+	c := find(t, "literal")
+	base, twin := pair(t, c)
+	for i, u := range users {
+		x := estimate(base.throughput(u)).mean
+		if off := x/c.published[i] - 1; math.Abs(off) > .15 {
+			t.Errorf("%d users: %.0f tokens/s, %+.1f %% from the published %.0f", u, x, 100*off, c.published[i])
+		}
+	}
+	fallsAndDoesNot(t, base, twin)
+	if d := twin.change(before, after); d.low <= 0 {
+		t.Errorf("with %s throughput changes by %.0f (%.0f to %.0f), want a rise", twin.name, d.mean, d.low, d.high)
+	}
+	hits := func(r *runs, users int) float64 { return r.mean(users, columns()[0].of) }
+	if full := 5600. / 6400; math.Abs(hits(base, 10)-full) > .001 || hits(base, 200) > .001 || math.Abs(hits(twin, 200)-full) > .01 {
+		t.Errorf("of prompt tokens are found at 10 users %.3f, at 200 %.3f, and %.3f with %s; a document is %.3f of a prompt",
+			hits(base, 10), hits(base, 200), hits(twin, 200), twin.name, full)
+	}
+	if b := base.curve(); !hasSign(b, "prefix_thrash") || !hasSign(b, "busy_but_flat") || hasSign(twin.curve(), "prefix_thrash") {
+		t.Errorf("signs of the base %+v, of the twin %+v", b.Signs, twin.curve().Signs)
+	}
+	if rule, seen := foretold(base, twin, after); rule > seen || seen > .5 {
+		t.Errorf("the base has %.2f of the twin's throughput, the rule says no less than %.2f", seen, rule)
+	}
+	if blocks, more := *base.at(10)[0].System.KVBlocks, *twin.at(10)[0].System.KVBlocks; math.Abs(float64(more)/float64(blocks)-4) > .001 {
+		t.Errorf("the twin's pool has %d blocks, the base's %d", more, blocks)
+	}
+}
+
+// TestLiteralKnee: documents stay in the cache for as long as those of all users fit, and not far beyond, however large
+// the pool is.
+func TestLiteralKnee(t *testing.T) {
+	c := find(t, "literal")
+	const document, prompt, answer = 5600., 6400., 180.
+	for _, v := range []variant{baseline, set("FP8", "deployment.kv_cache_dtype=fp8"), set("half", "engine.num_gpu_blocks_override=14170")} {
+		one, err := c.run(context.Background(), []variant{v}, []int{1}, []uint64{2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := one[0].at(1)[0]
+		fits := float64(*first.System.KVBlocks) * 16 / (prompt + answer)
+		below, beyond := int(.6*fits), int(1.2*fits)
+		r, err := c.run(context.Background(), []variant{v}, []int{below, beyond}, []uint64{2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for u, want := range map[int][2]float64{below: {.99, 1}, beyond: {0, .9}} {
+			if hit := *r[0].at(u)[0].System.PrefixHitRate / (document / prompt); hit < want[0] || hit > want[1]+1e-9 {
+				t.Errorf("%s: %.0f users fit; at %d %.3f of the documents' tokens are found, want %v", v.name, fits, u, hit, want)
+			}
+		}
+		if v.name != baseline.name {
+			continue
+		}
+		// Far below, a user is slowed down by nobody: X = N·tokens/(Z+R₀).
+		alone := first.Latency.E2E.Mean
+		few, err := c.run(context.Background(), []variant{v}, []int{10}, seeds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		law := 10 * (prompt + answer) / (11 + *alone/1e3)
+		if x := estimate(few[0].throughput(10)); law < x.low*.98 || law > x.high*1.02 {
+			t.Errorf("ten users have %.0f tokens/s (%.0f to %.0f), alone with a GPU each they would have %.0f", x.mean, x.low, x.high, law)
+		}
+	}
+}
+
+// TestLiteralFloor: without a hit every token of a prompt goes through the token budget, and throughput is that of one full
+// iteration after the other.
+func TestLiteralFloor(t *testing.T) {
+	c := find(t, "literal")
+	const budget, prompt, answer = 2048, 6400, 180
+	v := set("small budget", "engine.max_num_batched_tokens=2048")
+	r, err := c.run(context.Background(), []variant{v}, []int{200}, []uint64{2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := r[0].at(200)[0]
+	at, err := c.scenario.With(v.settings...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	setup, err := at.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	decodes := int(math.Round(*s.Concurrency.Decoding.Mean))
+	chunk := int32(budget - decodes)
+	e, err := setup.Explain(model.Batch{
+		Decodes: decodes, Context: int64(decodes) * (prompt + answer/2),
+		Chunks: []model.Chunk{{New: chunk, Cached: prompt / 2}}, Emit: decodes,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Of a request prompt and answer-1 tokens are computed.
+	law := budget / e.Seconds * (prompt + answer) / (prompt + answer - 1)
+	if x := r[0].throughput(200)[0]; math.Abs(x/law-1) > .03 {
+		t.Errorf("200 users have %.0f tokens/s, full iterations of %.1f ms make %.0f", x, 1e3*e.Seconds, law)
+	}
+}
+
+// TestPreempt: prompts that begin without room fall back to their beginning, and take the GPU from those that would end.
+func TestPreempt(t *testing.T) {
+	c := find(t, "preempt")
+	base, twin := pair(t, c)
+	fallsAndDoesNot(t, base, twin)
+	if d := twin.change(before, after); d.low <= 0 {
+		t.Errorf("with %s throughput changes by %.0f (%.0f to %.0f), want a rise", twin.name, d.mean, d.low, d.high)
+	}
+	if again, reserved := base.mean(after, recomputed), twin.mean(after, recomputed); again < .3 || reserved != 0 {
+		t.Errorf("%.3f of the tokens are computed again, with %s %.3f", again, twin.name, reserved)
+	}
+	if again := base.mean(50, recomputed); again > .01 {
+		t.Errorf("%.3f of the tokens are computed again at 50 users", again)
+	}
+	if rule, seen := foretold(base, twin, after); rule > seen || seen > .85 {
+		t.Errorf("the base has %.2f of the twin's throughput, the rule says no less than %.2f", seen, rule)
+	}
+	if b := base.curve(); !hasSign(b, "recompute") || hasSign(twin.curve(), "recompute") {
+		t.Errorf("signs of the base %+v, of the twin %+v", b.Signs, twin.curve().Signs)
+	}
+}
+
+// TestFleet: answers that do not fit beside each other.
+func TestFleet(t *testing.T) {
+	c := find(t, "fleet")
+	base, twin := pair(t, c)
+	fallsAndDoesNot(t, base, twin)
+	if again, more := base.mean(after, recomputed), twin.mean(after, recomputed); again < .3 || more > .01 {
+		t.Errorf("%.3f of the tokens are computed again, with %s %.3f", again, twin.name, more)
+	}
+	if rule, seen := foretold(base, twin, after); rule > seen || seen > .85 {
+		t.Errorf("the base has %.2f of the twin's throughput, the rule says no less than %.2f", seen, rule)
+	}
+	if f := c.factor(means(base)); math.Abs(f-1) > .05 {
+		t.Errorf("%g servers have %.3g times what was published", c.copies, 1/f)
+	}
+}
+
+// means are the throughputs at the published loads.
+func means(r *runs) []float64 {
+	var x []float64
+	for _, u := range users {
+		x = append(x, estimate(r.throughput(u)).mean)
+	}
+	return x
+}
+
+// TestWhole runs the whole study and looks at what it writes: other twins, other constants, tables and pictures.
+func TestWhole(t *testing.T) {
+	if os.Getenv("CLIFFTOP_LONG") == "" {
+		t.Skip("CLIFFTOP_LONG is not set: nine changes of constants and the other twins of every cliff are left out, a minute of CPU")
+	}
+	list, err := all()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range list {
+		f, err := c.find(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := f.fall(); n != len(f.varied) || n != 10 {
+			t.Errorf("%s: throughput falls with %d of %d sets of constants", c.name, n, len(f.varied))
+		}
+		if c.name == "literal" {
+			if i := slices.IndexFunc(f.twins, func(r *runs) bool { return r.name == "no prefix cache" }); math.Abs(means(f.twins[i])[3]/means(f.base)[3]-1) > .02 {
+				t.Errorf("without a cache 200 users have %.0f tokens/s, with one that thrashes %.0f", means(f.twins[i])[3], means(f.base)[3])
+			}
+		}
+		var text strings.Builder
+		f.write(&text)
+		if strings.Contains(text.String(), "NaN") || strings.Count(text.String(), "| base |") != 2 {
+			t.Errorf("%s:\n%s", c.name, text.String())
+		}
+		if err := draw(f, t.TempDir()+"/"+c.name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSearch: a grid is walked wholly, and the chosen traffics are those of their grids.
+func TestSearch(t *testing.T) {
+	list, err := all()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range list {
+		if c.search.size() == 1 {
+			continue
+		}
+		seen, chosen := map[string]bool{}, 0
+		want, err := c.scenario.With()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range c.search.size() {
+			settings := c.search.settings(c.search.values(n))
+			seen[strings.Join(settings, " ")] = true
+			at, err := c.scenario.With(set("", settings...).settings...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if same(at, want) {
+				chosen++
+			}
+		}
+		if len(seen) != c.search.size() || chosen != 1 {
+			t.Errorf("%s: %d of %d traffics differ, %d of them are the scenario's", c.name, len(seen), c.search.size(), chosen)
+		}
+	}
+	c := &cliff{published: []float64{1, 2, 4}, shape: true}
+	if rms, worst := c.distance([]float64{10, 20, 40}); rms > 1e-12 || math.Abs(worst) > 1e-12 {
+		t.Errorf("the same shape is %g away, %g at worst", rms, worst)
+	}
+	c.shape = false
+	if rms, worst := c.distance([]float64{1.1, 2, 4}); math.Abs(rms-math.Log(1.1)/math.Sqrt(3)) > 1e-12 || math.Abs(worst-.1) > 1e-12 {
+		t.Errorf("10 %% more at one of three is %g away, %g at worst", rms, worst)
+	}
+}
+
+// same says that two scenarios have the same traffic.
+func same(a, b *experiments.Scenario) bool {
+	text := func(s *experiments.Scenario) string {
+		var b strings.Builder
+		for _, v := range []any{s.Workload.Arrivals, s.Workload.Input, s.Workload.Output, s.Workload.Prefix} {
+			data, err := json.Marshal(v)
+			if err != nil {
+				return err.Error()
+			}
+			b.Write(data)
+		}
+		return b.String()
+	}
+	return text(a) == text(b)
+}
