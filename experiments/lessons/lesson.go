@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"clifftop/experiments"
+	"clifftop/experiments/studies"
 )
 
 //go:embed text/*.yaml scenarios/*.yaml
@@ -58,7 +59,7 @@ type Step struct {
 	// Name is how the lesson speaks of it; Text says what is done.
 	Name string `yaml:"name"`
 	Text string `yaml:"text"`
-	// Scenario is the name of a scenario's file, and Set changes keys of it, as KEY=VALUE.
+	// Scenario is the name of a scenario's file, or studies/ and that of a study, and Set changes keys of it, as KEY=VALUE.
 	Scenario string   `yaml:"scenario"`
 	Set      []string `yaml:"set"`
 	// Vary is a key and its values, as KEY=V1,V2; empty runs the scenario once.
@@ -111,10 +112,14 @@ func function(name string) func(*class) error {
 		return interference
 	case "cost":
 		return cost
+	case "kv-limit":
+		return kvLimit
 	case "little":
 		return little
 	case "overload":
 		return overload
+	case "prefix-cache":
+		return prefixCache
 	case "roofline":
 		return roofline
 	case "tail":
@@ -162,19 +167,33 @@ func Listing() (*experiments.Listing, error) {
 // Scenarios are the scenario files that the lesson runs, by name.
 func (l *Lesson) Scenarios() (map[string][]byte, error) {
 	out := map[string][]byte{}
-	for _, s := range l.Steps {
-		data, err := files.ReadFile(path.Join("scenarios", s.Scenario))
+	for i := range l.Steps {
+		data, err := l.Steps[i].read()
 		if err != nil {
 			return nil, err
 		}
-		out[s.Scenario] = data
+		out[l.Steps[i].file()] = data
 	}
 	return out, nil
 }
 
+// ofStudies is what the names of scenarios begin with that belong to a study.
+const ofStudies = "studies/"
+
+// read is the text of the step's scenario.
+func (s *Step) read() ([]byte, error) {
+	if name, ok := strings.CutPrefix(s.Scenario, ofStudies); ok {
+		return studies.Cliffs.ReadFile(name)
+	}
+	return files.ReadFile(path.Join("scenarios", s.Scenario))
+}
+
+// file is the name of the step's scenario without its directory.
+func (s *Step) file() string { return path.Base(s.Scenario) }
+
 // Commands are what repeats a step on a command line, where its scenario lies in a directory.
 func (s *Step) Commands(dir string) []string {
-	base := path.Join(dir, s.Scenario)
+	base := path.Join(dir, s.file())
 	for _, set := range s.Set {
 		base += " --set " + quoted(set)
 	}

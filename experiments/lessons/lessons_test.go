@@ -141,6 +141,14 @@ func TestCommandsRepeatSteps(t *testing.T) {
 	}
 	word := regexp.MustCompile(`'[^']*'|\S+`)
 	for _, r := range all {
+		l, err := Find(r.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scenarios, err := l.Scenarios()
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, s := range r.Steps {
 			runs := 0
 			for _, command := range s.Commands {
@@ -162,9 +170,9 @@ func TestCommandsRepeatSteps(t *testing.T) {
 					}
 					sets = append(sets, set)
 				}
-				data, err := files.ReadFile("scenarios/" + words[2])
-				if err != nil {
-					t.Fatal(err)
+				data, ok := scenarios[words[2]]
+				if !ok {
+					t.Fatalf("%s: no such scenario is written", command)
 				}
 				for _, v := range values {
 					all := sets

@@ -134,14 +134,14 @@ func (l *Lesson) simulate(ctx context.Context, r *Result, o Options) error {
 	r.Steps = make([]StepResult, len(l.Steps))
 	for i := range l.Steps {
 		s := &l.Steps[i]
-		r.Steps[i] = StepResult{Name: s.Name, Text: s.Text, Scenario: s.Scenario, Commands: s.Commands("")}
+		r.Steps[i] = StepResult{Name: s.Name, Text: s.Text, Scenario: s.file(), Commands: s.Commands("")}
 		settings, err := s.settings()
 		if err != nil {
 			return fmt.Errorf("lesson %d, %s: %w", l.Number, s.Name, err)
 		}
 		r.Steps[i].Points = make([]PointResult, len(settings))
 		for k, sets := range settings {
-			scenario, err := experiments.Parse(s.Scenario, scenarios[s.Scenario], sets...)
+			scenario, err := experiments.Parse(s.file(), scenarios[s.file()], sets...)
 			if err != nil {
 				return err
 			}
@@ -224,11 +224,14 @@ func (c *class) step(name string) *StepResult {
 	panic("lessons: no step is named " + name)
 }
 
-// at is the run at a value, of which there must be one.
-func (s *StepResult) at(value string) *PointResult {
+// at is the run at a value.
+func (s *StepResult) at(value string) *PointResult { return &s.Points[s.index(value)] }
+
+// index is the place of the run at a value, of which there must be one.
+func (s *StepResult) index(value string) int {
 	for i := range s.Points {
 		if s.Points[i].Value == value {
-			return &s.Points[i]
+			return i
 		}
 	}
 	panic("lessons: step " + s.Name + " has no run at " + value)

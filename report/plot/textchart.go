@@ -89,8 +89,9 @@ func (c *textChart) String() string {
 	}
 	fmt.Fprintf(&b, "%s+%s\n", strings.Repeat(" ", gutter), strings.Repeat("-", columns))
 	b.WriteString(xLabels(&x, gutter+1, c.width) + "\n")
-	name := x.title
-	fmt.Fprintf(&b, "%s%s\n", strings.Repeat(" ", max(gutter+1, gutter+1+(columns-utf8.RuneCountInString(name))/2)), name)
+	if name := x.title; name != "" {
+		fmt.Fprintf(&b, "%s%s\n", strings.Repeat(" ", max(gutter+1, gutter+1+(columns-utf8.RuneCountInString(name))/2)), name)
+	}
 	return b.String()
 }
 

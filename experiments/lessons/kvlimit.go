@@ -1,0 +1,153 @@
+package lessons
+
+import (
+	"fmt"
+
+	"clifftop/report"
+	"clifftop/report/plot"
+)
+
+// kvLimit is the lesson of requests that are let in without room.
+func kvLimit(c *class) error {
+	cliff := c.step("cliff")
+	speed := func(p *PointResult) float64 { return of(p.Summary.Throughput.OutputTokensPerS) }
+	c.Table.Columns = []string{"users", "tokens/s", "computed twice", "preemptions/min", "KV use", "TTFT p95"}
+	row := func(name string, p *PointResult) {
+		s := p.Summary
+		c.Table.add(name, number(speed(p)), percent(p.recomputed()), number(p.preemptionsPerMinute()), percent(of(s.System.KVUsage.Mean)), lasting(of(s.Latency.TTFT.P95)))
+	}
+	base := plot.Line{Name: "begins with the first piece", Dots: true}
+	peak := &cliff.Points[0]
+	for i := range cliff.Points {
+		p := &cliff.Points[i]
+		row(p.Value, p)
+		base.Points = append(base.Points, plot.Point{X: p.load(), Y: speed(p)})
+		if speed(p) > speed(peak) {
+			peak = p
+		}
+	}
+	last := cliff.at("200")
+	c.say("peak", peak.Value)
+	c.say("x_peak", number(speed(peak)))
+	c.say("x200", number(speed(last)))
+	c.say("fall", percent(1-speed(last)/speed(peak)))
+	c.say("rec_peak", percent(peak.recomputed()))
+	c.say("rec200", percent(last.recomputed()))
+	c.claim("throughput is highest at this many users", peak.load(), between(70, 120))
+	c.claim("200 users get this many times the throughput of 100", speed(last)/speed(cliff.at("100")), atMost(0.9))
+	c.claim("with 200 users this part of all computed tokens had been computed before", last.recomputed(), atLeast(0.2))
+	c.claim("with 50 users it is", cliff.at("50").recomputed(), atMost(0.01))
+
+	possible := cliff.Points[:cliff.index("100")]
+	possible = append(possible[:len(possible):len(possible)], c.step("whole request").Points...)
+	most := ceiling("possible without waste", possible)
+	for _, q := range most.Points {
+		if q.X == 50 {
+			c.say("close50", percent(speed(cliff.at("50"))/q.Y))
+			c.claim("50 users get this part of what is possible", speed(cliff.at("50"))/q.Y, between(0.85, 1))
+		}
+	}
+	cured := plot.Line{Name: "waits until its prompt fits", Dots: true}
+	for _, cure := range []struct{ step, key, name string }{
+		{"whole prompt", "whole", "if the prompt fits"}, {"watermark", "watermark", "with a tenth kept free"},
+		{"whole request", "request", "if the answer fits too"}, {"large pool", "pool", "with two GPUs"},
+	} {
+		s := c.step(cure.step)
+		row("200, "+cure.name, s.at("200"))
+		c.say("x_"+cure.key, number(speed(s.at("200"))))
+		c.claim("200 users "+cure.name+": this many times the throughput of 100", speed(s.at("200"))/speed(s.at("100")), atLeast(1))
+		if cure.key == "whole" {
+			for _, p := range s.Points {
+				cured.Points = append(cured.Points, plot.Point{X: p.load(), Y: speed(&p)})
+			}
+		}
+	}
+	c.say("gain_whole", times(cured.Points[len(cured.Points)-1].Y/speed(last)))
+
+	c.draw("kv-limit", &plot.Chart{
+		Title: fmt.Sprintf("Beyond %s users throughput falls by %s, since %s of the work is done again; waiting until a prompt fits cures it",
+			peak.Value, percent(1-speed(last)/speed(peak)), percent(last.recomputed())),
+		Caption: "A 70B model with 4-bit weights on one H100; prompts of 2,000 tokens on average, answers of 500, a minute of thought",
+		Panels: []plot.ChartPanel{{
+			X:     plot.Scale{Title: "Users"},
+			Y:     plot.Scale{Title: "Output tokens/s"},
+			Lines: []plot.Line{most, base, cured},
+		}},
+	})
+	c.draw("kv-over-time", kvOverTime(c, cliff.at("50"), cliff.at("120")))
+	return nil
+}
+
+// ceiling is the asymptotic bound on throughput that runs with rising numbers of users show: no more than the users ask
+// for, and no more than the best run gets out of a busy GPU.
+func ceiling(name string, runs []PointResult) plot.Line {
+	var points []report.CurvePoint
+	for _, p := range runs {
+		points = append(points, report.CurvePoint{Value: p.load(), Summary: p.Summary})
+	}
+	l := plot.Line{Name: name, Guide: true}
+	if b := report.NewCurve("users", points).Bounds; b != nil {
+		l.Points = append(l.Points, plot.Point{})
+		for i, q := range b.Points {
+			if before := i - 1; before >= 0 && b.Points[before].Value < b.Value && b.Value < q.Value {
+				l.Points = append(l.Points, plot.Point{X: b.Value, Y: b.MaxOutputTokensPerS})
+			}
+			l.Points = append(l.Points, plot.Point{X: q.Value, Y: q.OutputTokensPerS})
+		}
+	}
+	return l
+}
+
+// recomputed is the part of all computed tokens that had been computed before.
+func (p *PointResult) recomputed() float64 {
+	t := p.Summary.Tokens
+	return float64(t.Recomputed) / float64(t.Input-t.CachedInput+t.Output+t.Recomputed)
+}
+
+func (p *PointResult) preemptionsPerMinute() float64 {
+	w := p.Summary.Window
+	return float64(p.Summary.System.Preemptions) / (w.EndS - w.StartS) * 60
+}
+
+// kvOverTime shows how full the pool is, and how often a request is thrown out, of two runs.
+func kvOverTime(c *class, calm, full *PointResult) *plot.Chart {
+	const minutes = 40
+	use := func(p *PointResult) plot.Line {
+		l := plot.Line{Name: p.Value + " users"}
+		for _, b := range p.series {
+			if b.KVUsageMean != nil && b.EndS <= minutes*60 {
+				l.Points = append(l.Points, plot.Point{X: (b.StartS + b.EndS) / 120, Y: *b.KVUsageMean})
+			}
+		}
+		return l
+	}
+	thrown := func(p *PointResult) plot.Line {
+		l := plot.Line{Name: p.Value + " users"}
+		perMinute := make([]float64, minutes)
+		for _, b := range p.series {
+			if k := int(b.StartS / 60); k < minutes {
+				perMinute[k] += float64(b.Preemptions)
+			}
+		}
+		for k, n := range perMinute {
+			l.Points = append(l.Points, plot.Point{X: float64(k) + 0.5, Y: n})
+		}
+		return l
+	}
+	return &plot.Chart{
+		Title: fmt.Sprintf("With %s users the pool is never full; with %s it is full all the time, and %s requests a minute are thrown out",
+			calm.Value, full.Value, ratio(full.preemptionsPerMinute())),
+		Caption: "The same system over time, from an empty start",
+		Panels: []plot.ChartPanel{{
+			Title: "KV pool",
+			X:     plot.Scale{Title: "Time, min", Max: minutes},
+			Y:     plot.Scale{Title: "Part of the blocks in use", Unit: plot.Fraction, Max: 1.06},
+			Lines: []plot.Line{use(calm), use(full)},
+		}, {
+			Title: "Preemptions",
+			X:     plot.Scale{Title: "Time, min", Max: minutes},
+			Y:     plot.Scale{Title: "per minute"},
+			Lines: []plot.Line{thrown(calm), thrown(full)},
+		}},
+	}
+}
