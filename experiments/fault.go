@@ -32,7 +32,12 @@ type Fault struct {
 	Hint string
 	// Excerpt shows the line of the file with a caret below the place; often empty.
 	Excerpt string
+	// Cause is the error behind it, where there is one, such as a [model.FitError].
+	Cause error
 }
+
+// Unwrap is the cause.
+func (f *Fault) Unwrap() error { return f.Cause }
 
 // Error is one line: where, key and problem.
 func (f *Fault) Error() string {
@@ -57,6 +62,15 @@ func (fs Faults) Error() string {
 		lines[i] = f.Error()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Unwrap are the faults.
+func (fs Faults) Unwrap() []error {
+	errs := make([]error, len(fs))
+	for i, f := range fs {
+		errs[i] = f
+	}
+	return errs
 }
 
 // BadInput reports whether the error is a fault of the scenario or of what it names, rather than of

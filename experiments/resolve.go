@@ -143,8 +143,10 @@ func (u *Setup) memory() error {
 	switch {
 	case errors.As(err, &misfit):
 		u.misfit = misfit
-		return s.fault(s.firstGiven("deployment.dtype", "deployment.tensor_parallel_size", "model", "gpu",
+		f := s.fault(s.firstGiven("deployment.dtype", "deployment.tensor_parallel_size", "model", "gpu",
 			"engine.gpu_memory_utilization", "engine.max_num_batched_tokens", "engine.max_num_seqs"), "%v", misfit)
+		f.Cause = misfit
+		return f
 	case err != nil:
 		return s.fault("engine", "%v", err)
 	}

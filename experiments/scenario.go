@@ -31,6 +31,8 @@ type Scenario struct {
 	Cost Cost `json:"cost"`
 	// Run says how long to simulate and what to measure.
 	Run RunSpec `json:"run"`
+	// Plan says what clifftop plan chooses from; nil is all defaults.
+	Plan *Planning `json:"plan,omitempty"`
 
 	origin *origin  // where the keys stand; nil for a scenario made in Go
 	own    []Policy // that are not built in

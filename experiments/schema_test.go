@@ -94,6 +94,9 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"workload: {sessions: {turns: {distribution: log-series, mean: 1.7}, first_prompt: 50, later_user_tokens: 20, system_prompt: {tokens: [5, 6], weights: [1, 2], share: 0.5}, turn_gap: {distribution: lognormal, mean: 3m, cv: 1}}}",
 		"workload: {sessions: {system_prompt: {groups: 3}}}", "workload: {sessions: {too_long: cut}}", "workload: {sessions: {think_time: -5s}}",
 		"workload: {sessions: {edited_history: 2}}", "workload: {sessions: {turns: 0}}",
+		"plan: {}", "plan: 3", "plan: {gpus: [h100], dtypes: [fp8], engine: {max_num_seqs: [64, 256]}, prices: {h100: 2.5}}",
+		"plan: {growth: -1}", "plan: {engine: {max_seqs: [64]}}", "plan: {engine: {max_num_seqs: 64}}", "plan: {prices: {h100: -1}}",
+		"plan: {on_prem: {usd_per_gpu: 30000, life_years: 5}}", "plan: {on_prem: {}}", "plan: {api: {usd_per_million_input: 0.1}}",
 	}
 	files, _ := filepath.Glob("scenarios/*.yaml")
 	for _, f := range files {
@@ -240,6 +243,24 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 			delete(v.Properties, "duration")
 		}
 		return either(single, &jsonschema.Schema{Type: "array", MinItems: jsonschema.Ptr(1), Items: stage})
+	case reflect.TypeFor[Prices]():
+		price := &jsonschema.Schema{Type: "number", Minimum: jsonschema.Ptr(0.0), Maximum: jsonschema.Ptr(1e6)}
+		return &jsonschema.Schema{Type: "object", AdditionalProperties: price}
+	case reflect.TypeFor[Knobs]():
+		o := closed()
+		for _, name := range fieldNames(reflect.TypeFor[Engine]()) {
+			single := &jsonschema.Schema{Types: []string{"number", "string", "boolean", "null"}}
+			o.Properties[name] = &jsonschema.Schema{Type: "array", MinItems: jsonschema.Ptr(1), Items: single}
+		}
+		return o
+	case reflect.TypeFor[OnPrem]():
+		s := m.object(t, none)
+		s.Required = []string{"usd_per_gpu"}
+		return s
+	case reflect.TypeFor[API]():
+		s := m.object(t, none)
+		s.Required = []string{"usd_per_million_input", "usd_per_million_output"}
+		return s
 	case reflect.TypeFor[SLO]():
 		share := &jsonschema.Schema{Type: "number", Minimum: jsonschema.Ptr(0.0), Maximum: jsonschema.Ptr(1.0)}
 		return &jsonschema.Schema{

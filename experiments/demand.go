@@ -1,0 +1,215 @@
+package experiments
+
+import (
+	"encoding/json"
+	"math"
+
+	"clifftop/report"
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// Demand is the traffic as planning sees it: how much there is in the busiest hour, and by hour.
+type Demand struct {
+	// Rate is the mean, and Peak that of the busiest hour, in requests per second.
+	Rate, Peak float64
+	// Hourly are the rates of the hours of a day, of a week, or of a trace; nil where the rate is the same always.
+	Hourly []float64
+	// Process says in a word how requests arrive in the busiest hour.
+	Process string
+	// Note says what was done to find the peak; it may be empty.
+	Note string
+
+	setup *Setup
+	stage Stage      // of synthetic traffic
+	from  clock.Time // of the busiest hour of a trace
+	slice bool
+}
+
+// Demand finds the busiest hour of the traffic. Traffic without a rate of its own has none, which is a fault.
+func (u *Setup) Demand() (*Demand, error) {
+	d := &Demand{setup: u}
+	if u.traffic.trace != nil {
+		return d, d.ofTrace()
+	}
+	const want = "(want a rate of requests: --rate, plan.peak_rate, or another workload.arrivals.process)"
+	s := u.Scenario
+	if u.traffic.closed {
+		return nil, s.fault(s.firstGiven("workload.arrivals.users", "workload.arrivals", "workload"),
+			"a closed loop has no peak hour: its users send as fast as they are answered %s", want)
+	}
+	stages := s.Workload.Arrivals.Stages
+	for _, stage := range stages {
+		if rate := value(stage.Rate); rate > value(d.stage.Rate) || d.stage.Process == "" {
+			d.stage = stage
+		}
+	}
+	if value(d.stage.Rate) == 0 {
+		return nil, s.fault("workload.arrivals", "requests that arrive %s have no peak hour %s", d.stage.Process, want)
+	}
+	d.Rate, d.Peak, d.Process = u.traffic.rate, *d.stage.Rate, d.stage.Process
+	if len(stages) > 1 {
+		d.Note = "the stage with the highest rate is planned for"
+	}
+	if h := d.stage.Hourly; h != nil {
+		d.course(h.values)
+	}
+	d.stage.Name, d.stage.Duration = "", nil
+	return d, nil
+}
+
+// course turns relative rates by the hour into rates. The busiest hour is planned for, with Poisson arrivals.
+func (d *Demand) course(relative []float64) {
+	sum := 0.0
+	for _, h := range relative {
+		sum += h
+	}
+	for _, h := range relative {
+		rate := d.Rate * h * float64(len(relative)) / sum
+		d.Hourly = append(d.Hourly, rate)
+		d.Peak = max(d.Peak, rate)
+	}
+	d.stage = Stage{Process: "poisson"}
+	d.Process = "poisson"
+}
+
+// ofTrace counts the requests of each hour. A recording of less than two hours is taken as the busiest one.
+func (d *Demand) ofTrace() error {
+	t := d.setup.traffic
+	d.Rate, d.Peak, d.Process = t.rate, t.rate, "as recorded"
+	if t.trace.timeless {
+		d.Process = "poisson"
+	}
+	src, err := t.trace.open()
+	if err != nil {
+		return err
+	}
+	var hours []float64
+	var last clock.Time
+	for {
+		at, ok := src.Peek()
+		if !ok {
+			break
+		}
+		last = at
+		for int(at/clock.Time(clock.Hour)) >= len(hours) {
+			hours = append(hours, 0)
+		}
+		hours[at/clock.Time(clock.Hour)] += 1 / clock.Hour.Seconds()
+		r := src.Next()
+		src.Done(&r, at)
+	}
+	if err := src.Err(); err != nil {
+		return err
+	}
+	if d.Rate == 0 || len(hours) == 0 {
+		return d.setup.Scenario.fault("workload.trace", "the trace has no rate, and so no peak hour (want workload.trace.rate)")
+	}
+	if last < clock.Time(2*clock.Hour) {
+		d.Note = "the recording is shorter than two hours: all of it is taken as the busiest hour"
+		return nil
+	}
+	if last < clock.Time(len(hours))*clock.Time(clock.Hour)-clock.Time(clock.Hour/2) {
+		hours = hours[:len(hours)-1] // less than half of it was recorded
+	}
+	d.Hourly = hours
+	busiest := 0
+	for i, rate := range hours {
+		if rate > hours[busiest] {
+			busiest = i
+		}
+	}
+	d.Peak, d.from, d.slice = hours[busiest], clock.Time(busiest)*clock.Time(clock.Hour), true
+	return nil
+}
+
+// At are the settings that give one replica a rate of the traffic of the busiest hour, in requests per second.
+func (d *Demand) At(rate float64) []Setting {
+	const flag = "plan"
+	number := func(x float64) string { b, _ := json.Marshal(x); return string(b) }
+	if d.setup.traffic.trace == nil {
+		stage := d.stage
+		stage.Rate = given(rate)
+		text, _ := json.Marshal(stage)
+		return []Setting{{Key: "workload.arrivals", Value: string(text), Flag: flag}}
+	}
+	var sets []Setting
+	if d.slice && d.setup.Scenario.Workload.Trace.Speedup == nil && d.setup.Scenario.Workload.Trace.From == nil {
+		from := Duration(d.from)
+		sets = append(sets, Setting{Key: "workload.trace.from", Value: from.String(), Flag: flag},
+			Setting{Key: "workload.trace.to", Value: (from + Duration(clock.Hour)).String(), Flag: flag})
+	}
+	return append(sets, Setting{Key: RateKey, Value: number(rate), Flag: flag})
+}
+
+// Sample draws the first requests of the traffic, at most n.
+func (u *Setup) Sample(n int) ([]workload.Request, error) {
+	src, err := u.source()
+	if err != nil {
+		return nil, err
+	}
+	var list []workload.Request
+	for len(list) < n {
+		at, ok := src.Peek()
+		if !ok {
+			break
+		}
+		r := src.Next()
+		src.Done(&r, at)
+		list = append(list, r)
+	}
+	return list, src.Err()
+}
+
+// Longer is the scenario's traffic with prompts and answers longer by a factor. What prompts share stays as long as
+// it is.
+func (u *Setup) Longer(factor float64) (workload.Source, error) {
+	src, err := u.source()
+	return &longer{src, factor}, err
+}
+
+type longer struct {
+	workload.Source
+	factor float64
+}
+
+// Next stretches the next request.
+func (l *longer) Next() workload.Request {
+	r := l.Source.Next()
+	r.InputTokens, r.OutputTokens = l.stretch(r.InputTokens), l.stretch(r.OutputTokens)
+	return r
+}
+
+func (l *longer) stretch(tokens int32) int32 {
+	return int32(min(math.Round(float64(tokens)*l.factor), math.MaxInt32))
+}
+
+// Accuracy is how well runs of this kind were borne out by measured ones; nil beside a step time that is not meant to
+// be any machine's.
+func (u *Setup) Accuracy() *report.Accuracy { return u.accuracy() }
+
+// Under is the setup with the traffic of the busiest hour at a rate, in requests per second, for so many requests. It
+// shares all else with u.
+func (d *Demand) Under(u *Setup, rate float64, requests int) (*Setup, error) {
+	v := *u
+	s := *u.Scenario
+	v.Scenario = &s
+	s.Run.Requests, s.Run.Duration = &requests, nil
+	v.Report.End, v.Report.Stages = 0, nil
+	v.traffic.requests, v.traffic.rate = int64(requests), rate
+	if t := u.traffic.trace; t != nil {
+		load := t.load
+		load.Scale, load.Rate, load.Limit, load.Duration, load.AllowLargeScale = 0, rate, int64(requests), 0, true
+		if d.slice && load.From == 0 && load.To == 0 {
+			load.From, load.To = clock.Duration(d.from), clock.Duration(d.from)+clock.Hour
+		}
+		v.traffic.trace = &recording{opener: t.opener, load: load, timeless: t.timeless}
+		return &v, nil
+	}
+	stage := d.stage
+	stage.Rate = given(rate)
+	s.Workload.Arrivals = &Arrivals{Stages: []Stage{stage}}
+	v.traffic.spec.Arrivals = []workload.Stage{stage.stage()}
+	v.traffic.spec.Requests, v.traffic.spec.Duration = int64(requests), 0
+	return &v, v.traffic.spec.Validate()
+}

@@ -1,0 +1,257 @@
+package experiments
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Planning says what clifftop plan chooses from, for which traffic, and at which prices. Every key has a default.
+type Planning struct {
+	// PeakRate is the mean rate of the busiest hour, in requests per second; null is that of the traffic.
+	PeakRate *float64 `json:"peak_rate" range:"(0,10000000]"`
+	// Growth is how much more traffic is planned for, as a fraction: 0.3 is 30 % more.
+	Growth float64 `json:"growth" range:"[0,1000]"`
+	// GPUs are the candidates; null is all of the catalogue, or the scenario's if that was given.
+	GPUs []string `json:"gpus"`
+	// Dtypes are the formats of the weights to try.
+	Dtypes []string `json:"dtypes" one:"auto bf16 fp16 fp8 int4 nvfp4 mxfp4"`
+	// KVCacheDtypes are the formats of the KV cache to try; null is the scenario's.
+	KVCacheDtypes []string `json:"kv_cache_dtypes" one:"auto bf16 fp16 fp8"`
+	// TensorParallelSizes are the numbers of GPUs that share every layer; those that the model cannot take are
+	// passed over.
+	TensorParallelSizes []int `json:"tensor_parallel_sizes" range:"[1,1024]"`
+	// PipelineParallelSizes are the numbers of stages to try.
+	PipelineParallelSizes []int `json:"pipeline_parallel_sizes" range:"[1,1024]"`
+	// ExpertParallel spreads the experts of a mixture whole over the GPUs that share a layer, rather than
+	// parts of each; auto tries both.
+	ExpertParallel Toggle `json:"expert_parallel"`
+	// Engine holds knobs of the engine with the values to try, such as {max_num_seqs: [64, 256]}.
+	Engine Knobs `json:"engine"`
+	// Fewest asks for the smallest max_num_seqs with which MaxGPUs GPUs suffice, rather than for the fewest GPUs.
+	Fewest *string `json:"fewest" one:"max_num_seqs"`
+	// MaxGPUs is the most GPUs that a plan may have in all.
+	MaxGPUs int `json:"max_gpus" range:"[1,1000000]"`
+	// Within ends the search for plans that cost more than so many times the cheapest found.
+	Within float64 `json:"within" range:"[1,1000]"`
+	// Spare is the number of replicas whose failure a plan shall survive.
+	Spare int `json:"spare" range:"[0,1000]"`
+	// UnvalidatedError is the error assumed of step times that no measured run bears out.
+	UnvalidatedError float64 `json:"unvalidated_error" range:"[0,0.9]"`
+	// Prices are US dollars per GPU and hour, by the names of GPUs, in place of the catalogue's.
+	Prices Prices `json:"prices"`
+	// StartUp is how long a new replica takes until it serves, where replicas follow the load.
+	StartUp Duration `json:"start_up" range:"[0,3600]"`
+	// IdlePower is the part of a GPU's design power that it draws when idle.
+	IdlePower float64 `json:"idle_power" range:"[0,1]"`
+	// OnPrem compares with GPUs of one's own; null does not.
+	OnPrem *OnPrem `json:"on_prem"`
+	// API compares with the price of an API; null does not.
+	API *API `json:"api"`
+}
+
+// OnPrem holds what GPUs of one's own cost.
+type OnPrem struct {
+	// USDPerGPU is the purchase price of a GPU with its share of server, network and racks.
+	USDPerGPU *float64 `json:"usd_per_gpu" range:"(0,100000000]"`
+	// LifeYears is over how many years it is written off.
+	LifeYears float64 `json:"life_years" range:"(0,50]"`
+	// ServerPower is the power of a server as a multiple of its GPUs' design power.
+	ServerPower float64 `json:"server_power" range:"[1,10]"`
+	// PUE is the power of the data centre as a multiple of that of the servers.
+	PUE float64 `json:"pue" range:"[1,10]"`
+	// USDPerKWh is the price of energy.
+	USDPerKWh float64 `json:"usd_per_kwh" range:"[0,100]"`
+	// StaffUSDPerMonth is what it costs to keep the servers running, in all.
+	StaffUSDPerMonth float64 `json:"staff_usd_per_month" range:"[0,100000000]"`
+}
+
+func (o *OnPrem) check(d *decoder, n *node, key string) {
+	if p := n.get("usd_per_gpu"); p == nil || p.kind == isNull {
+		d.fault(n.at, key, "usd_per_gpu is missing (want the purchase price of a GPU with its share of the server)", "")
+	}
+}
+
+// API holds the prices of an API, in US dollars per million tokens.
+type API struct {
+	USDPerMillionInput  *float64 `json:"usd_per_million_input" range:"[0,1000000]"`
+	USDPerMillionOutput *float64 `json:"usd_per_million_output" range:"[0,1000000]"`
+	// USDPerMillionCached is for input tokens found in the prefix cache; null is as for other input.
+	USDPerMillionCached *float64 `json:"usd_per_million_cached_input" range:"[0,1000000]"`
+}
+
+func (a *API) check(d *decoder, n *node, key string) {
+	for _, name := range []string{"usd_per_million_input", "usd_per_million_output"} {
+		if p := n.get(name); p == nil || p.kind == isNull {
+			d.fault(n.at, key, name+" is missing", "")
+		}
+	}
+}
+
+// defaultOnPrem are the defaults beside the purchase price, which has none.
+func defaultOnPrem() OnPrem {
+	return OnPrem{LifeYears: 4, ServerPower: 1.45, PUE: 1.3, USDPerKWh: 0.12}
+}
+
+func (o *OnPrem) decode(d *decoder, n *node, key string) {
+	type plain OnPrem
+	p := plain(defaultOnPrem())
+	d.value(n, key, reflectElem(&p), "")
+	*o = OnPrem(p)
+	if n.kind == isMap {
+		o.check(d, n, key)
+	}
+}
+
+// Planning is the scenario's plan, or the default one.
+func (s *Scenario) Planning() Planning {
+	if s.Plan != nil {
+		return *s.Plan
+	}
+	return defaultPlanning()
+}
+
+func defaultPlanning() Planning {
+	return Planning{
+		Dtypes: []string{"auto", "fp8", "int4"}, TensorParallelSizes: []int{1, 2, 4, 8}, PipelineParallelSizes: []int{1},
+		MaxGPUs: 64, Within: 3, Spare: 1, UnvalidatedError: 0.15, StartUp: Duration(5 * 60 * 1e12), IdlePower: 0.25,
+	}
+}
+
+// Prices are US dollars per GPU and hour by the names of GPUs.
+type Prices map[string]float64
+
+func (p *Prices) decode(d *decoder, n *node, key string) {
+	*p = Prices{}
+	if n.kind != isMap {
+		d.wrong(n, key, "a map such as {h100-sxm: 2.5}")
+		return
+	}
+	for _, f := range n.fields {
+		full := join(key, f.name)
+		if _, twice := (*p)[f.name]; twice {
+			d.fault(f.at, full, "the key is given twice", "")
+			continue
+		}
+		price := 0.0
+		d.value(f.value, full, reflectElem(&price), `range:"[0,1000000]"`)
+		if f.value.kind != isNull {
+			(*p)[f.name] = price
+		}
+	}
+}
+
+// Knob is a knob of the engine and the values to try.
+type Knob struct {
+	Name   string
+	Values []string // as YAML
+}
+
+// Knobs are knobs of the engine in the order in which they were given.
+type Knobs []Knob
+
+// MarshalJSON writes a map of lists.
+func (k Knobs) MarshalJSON() ([]byte, error) {
+	m := map[string][]json.RawMessage{}
+	for _, knob := range k {
+		for _, v := range knob.Values {
+			raw := json.RawMessage(v)
+			if !json.Valid(raw) {
+				raw, _ = json.Marshal(v)
+			}
+			m[knob.Name] = append(m[knob.Name], raw)
+		}
+	}
+	return json.Marshal(m)
+}
+
+func (k *Knobs) decode(d *decoder, n *node, key string) {
+	*k = nil
+	if n.kind != isMap {
+		d.wrong(n, key, "a map such as {max_num_seqs: [64, 256]}")
+		return
+	}
+	known := fieldNames(reflectElem(&Engine{}).Type())
+	for _, f := range n.fields {
+		full := join(key, f.name)
+		switch {
+		case !slices.Contains(known, f.name):
+			d.fault(f.at, full, "unknown key (want a knob of the engine)", didYouMean(f.name, known))
+		case slices.ContainsFunc(*k, func(o Knob) bool { return o.Name == f.name }):
+			d.fault(f.at, full, "the key is given twice", "")
+		case f.value.kind != isList || len(f.value.items) == 0:
+			d.wrong(f.value, full, "a list of values such as [64, 256]")
+		default:
+			*k = append(*k, d.knob(f, full))
+		}
+	}
+}
+
+// knob reads the values of one knob, each of which must be one that the engine takes.
+func (d *decoder) knob(f field, key string) Knob {
+	knob := Knob{Name: f.name}
+	for i, item := range f.value.items {
+		at := join(key, strconv.Itoa(i))
+		if item.kind == isList || item.kind == isMap {
+			d.wrong(item, at, "a single value")
+			continue
+		}
+		engine := Default().Engine
+		v := reflectElem(&engine)
+		d.value(item, at, fieldByName(v, f.name), tagByName(v.Type(), f.name))
+		text := item.text
+		if item.kind == isNull {
+			text = "null"
+		}
+		knob.Values = append(knob.Values, text)
+	}
+	return knob
+}
+
+func (p *Planning) decode(d *decoder, n *node, key string) {
+	type plain Planning
+	q := plain(defaultPlanning())
+	d.value(n, key, reflectElem(&q), "")
+	*p = Planning(q)
+	if n.kind == isMap {
+		p.check(d, n, key)
+	}
+}
+
+func (p *Planning) check(d *decoder, n *node, key string) {
+	for _, l := range []struct {
+		name string
+		n    int
+	}{{"gpus", len(p.GPUs)}, {"dtypes", len(p.Dtypes)}, {"tensor_parallel_sizes", len(p.TensorParallelSizes)}, {"pipeline_parallel_sizes", len(p.PipelineParallelSizes)}} {
+		if v := n.get(l.name); v != nil && v.kind == isList && l.n == 0 {
+			d.fault(v.at, join(key, l.name), "the list is empty (want one value or more)", "")
+		}
+	}
+}
+
+// PlanFault says what is wrong with a key of the plan.
+func (s *Scenario) PlanFault(key, format string, args ...any) *Fault {
+	return s.fault("plan."+key, format, args...)
+}
+
+// Price is the price of a GPU for an hour and where it comes from; ok is false where none is known. The
+// scenario's own prices come first, then cost.gpu_hour for its own GPU, then the middle of the catalogue's range.
+func (s *Scenario) Price(u *Setup) (usd float64, source string, ok bool) {
+	gpu := &u.Deployment.GPU
+	prices := s.Planning().Prices
+	for _, name := range slices.Sorted(maps.Keys(prices)) {
+		if strings.EqualFold(name, gpu.Name) || slices.ContainsFunc(gpu.Aliases, func(a string) bool { return strings.EqualFold(a, name) }) {
+			return prices[name], "plan.prices", true
+		}
+	}
+	if s.Cost.GPUHour != nil {
+		return *s.Cost.GPUHour, "cost.gpu_hour", true
+	}
+	if low, high := gpu.USDPerHour[0], gpu.USDPerHour[1]; high > 0 {
+		return (low + high) / 2, fmt.Sprintf("middle of $%.2f to $%.2f, %s", low, high, gpu.PriceNote), true
+	}
+	return 0, "", false
+}
