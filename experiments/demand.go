@@ -97,7 +97,7 @@ func (d *Demand) ofTrace() error {
 		}
 		hours[at/clock.Time(clock.Hour)] += 1 / clock.Hour.Seconds()
 		r := src.Next()
-		src.Done(&r, at)
+		src.Done(&r, answered(&r, at))
 	}
 	if err := src.Err(); err != nil {
 		return err
@@ -155,10 +155,15 @@ func (u *Setup) Sample(n int) ([]workload.Request, error) {
 			break
 		}
 		r := src.Next()
-		src.Done(&r, at)
+		src.Done(&r, answered(&r, at))
 		list = append(list, r)
 	}
 	return list, src.Err()
+}
+
+// answered is the end of a request that took no time.
+func answered(r *workload.Request, at clock.Time) workload.End {
+	return workload.End{How: workload.Answered, At: at, First: at, Tokens: r.OutputTokens}
 }
 
 // Longer is the scenario's traffic with prompts and answers longer by a factor. What prompts share stays as long as
