@@ -35,7 +35,7 @@ func (u *Setup) accuracy() *report.Accuracy {
 		if closed {
 			load = "closed-loop"
 		}
-		r := &report.Accuracy{Runs: a.Runs, Exact: from.here && closed == same, TTFT: a.TTFT, TPOT: a.TPOT, E2E: a.E2E, Throughput: a.Throughput}
+		r := &report.Accuracy{Runs: a.Runs, Exact: from.here && closed == same, SameGPU: from.here, TTFT: a.TTFT, TPOT: a.TPOT, E2E: a.E2E, Throughput: a.Throughput}
 		if from.here {
 			r.Scope = fmt.Sprintf("median of %d measured %s runs of %s on %s", a.Runs, load, kind, a.GPU)
 		} else {

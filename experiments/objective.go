@@ -116,3 +116,6 @@ func (s *SLO) decode(d *decoder, n *node, key string) {
 		}
 	}
 }
+
+// Objective is what reports judge by; nil without one.
+func (s SLO) Objective() (*report.SLO, error) { return s.objective() }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"clifftop/model/catalog"
 )
 
 // Planning says what clifftop plan chooses from, for which traffic, and at which prices. Every key has a default.
@@ -232,11 +234,6 @@ func (p *Planning) check(d *decoder, n *node, key string) {
 	}
 }
 
-// PlanFault says what is wrong with a key of the plan.
-func (s *Scenario) PlanFault(key, format string, args ...any) *Fault {
-	return s.fault("plan."+key, format, args...)
-}
-
 // Price is the price of a GPU for an hour and where it comes from; ok is false where none is known. The
 // scenario's own prices come first, then cost.gpu_hour for its own GPU, then the middle of the catalogue's range.
 func (s *Scenario) Price(u *Setup) (usd float64, source string, ok bool) {
@@ -247,11 +244,16 @@ func (s *Scenario) Price(u *Setup) (usd float64, source string, ok bool) {
 			return prices[name], "plan.prices", true
 		}
 	}
-	if s.Cost.GPUHour != nil {
+	if own, err := catalog.GPU(s.GPU); s.Cost.GPUHour != nil && (err != nil || own.Name == gpu.Name) {
 		return *s.Cost.GPUHour, "cost.gpu_hour", true
 	}
 	if low, high := gpu.USDPerHour[0], gpu.USDPerHour[1]; high > 0 {
 		return (low + high) / 2, fmt.Sprintf("middle of $%.2f to $%.2f, %s", low, high, gpu.PriceNote), true
 	}
 	return 0, "", false
+}
+
+// Fault says what is wrong with the value of a key.
+func (s *Scenario) Fault(key, format string, args ...any) *Fault {
+	return s.fault(key, format, args...)
 }

@@ -13,6 +13,8 @@ type Accuracy struct {
 	Scope string `json:"scope"`
 	// Exact says that they ran on the same GPU under the same kind of load.
 	Exact bool `json:"exact"`
+	// SameGPU says that they ran on the same GPU at least.
+	SameGPU bool `json:"-"`
 	// The medians of the errors' sizes, as fractions; nil where unknown.
 	TTFT       *float64 `json:"ttft"`
 	TPOT       *float64 `json:"tpot"`

@@ -122,21 +122,14 @@ type PlanCapacity struct {
 
 // PlanPoint is what a replica does at the planned load, the model's error allowed for.
 type PlanPoint struct {
-	RequestsPerS     float64        `json:"requests_per_s"` // of one replica, with the allowance for the error
-	Statistics       []SLOStatistic `json:"statistics"`
-	SLOUse           float64        `json:"slo_use"` // the statistic nearest its limit, as a fraction of it
-	Attainment       *float64       `json:"attainment"`
-	OutputTokensPerS *float64       `json:"output_tokens_per_s"` // of one replica
-	BusyFraction     *float64       `json:"busy_fraction"`
-	KVUsageMax       *float64       `json:"kv_usage_max"`
-	InSystem         Level          `json:"in_system"` // requests at once in one replica
-}
-
-// SLOStatistic is a limited statistic of a run.
-type SLOStatistic struct {
-	Key     string  `json:"key"` // such as ttft_p95
-	LimitMs float64 `json:"limit_ms"`
-	ValueMs float64 `json:"value_ms"`
+	RequestsPerS     float64       `json:"requests_per_s"` // of one replica, with the allowance for the error
+	Limits           []LimitResult `json:"limits"`
+	SLOUse           float64       `json:"slo_use"` // the statistic nearest its limit, as a fraction of it
+	Attainment       *float64      `json:"attainment"`
+	OutputTokensPerS *float64      `json:"output_tokens_per_s"` // of one replica
+	BusyFraction     *float64      `json:"busy_fraction"`
+	KVUsageMax       *float64      `json:"kv_usage_max"`
+	InSystem         Level         `json:"in_system"` // requests at once in one replica
 }
 
 // TokenCost is the cost of a million output tokens. Idle hours are paid.

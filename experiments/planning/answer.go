@@ -1,0 +1,348 @@
+package planning
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"clifftop/experiments"
+	"clifftop/report"
+)
+
+// How many candidates are looked at more closely, and how many under more than the plan's load.
+const (
+	finalists = 8
+	examined  = 3
+)
+
+// answer ranks what the search found, looks closely at the best, and puts the plan together. runErr says why the
+// search ended early, if it did.
+func (p *planner) answer(ctx context.Context, all []*candidate, runErr error) (*report.Plan, error) {
+	plan := &report.Plan{
+		Schema: report.PlanSchema, Clifftop: experiments.Version, Seed: p.scenario.Run.Seed, Model: p.scenario.Model,
+		Traffic: p.traffic, SLO: p.slo, SLOAssumed: p.assumed, Candidates: []report.PlanCandidate{}, Refused: []report.PlanRefusal{},
+		Warnings: []report.Warning{}, Partial: runErr != nil,
+	}
+	var met []*candidate
+	for _, c := range all {
+		if c.count > 0 {
+			met = append(met, c)
+		}
+	}
+	rank(met)
+	close := closest(met)
+	if runErr == nil {
+		runErr = experiments.Parallel(ctx, len(close), p.options.Jobs, nil, func(ctx context.Context, i int) error {
+			return p.refine(ctx, close[i])
+		})
+		rank(met)
+	}
+	p.count(plan, all)
+	for _, c := range met {
+		plan.Candidates = append(plan.Candidates, p.describe(c))
+	}
+	judge(plan.Candidates)
+	if runErr == nil && len(met) > 0 {
+		runErr = p.examine(ctx, plan, met)
+	}
+	if runErr != nil && (ctx.Err() == nil || !errors.Is(runErr, ctx.Err())) {
+		return nil, runErr
+	}
+	plan.Partial = runErr != nil
+	p.refusals(plan, all)
+	if len(met) > 0 {
+		plan.Scenario = met[0].setup.Scenario
+		plan.Model = met[0].setup.Deployment.LLM.Name
+		p.prices(plan, met[0])
+		plan.CostBySLO, plan.CostByLoad = costBySLO(met), p.costByLoad(met, plan.Candidates)
+		p.explain(plan, met)
+	}
+	p.assume(plan, met)
+	return plan, runErr
+}
+
+// rank orders candidates by cost; what costs the same by the SLO's use, and then by name. Those without a price come
+// last, the fewest GPUs first.
+func rank(list []*candidate) {
+	slices.SortStableFunc(list, func(a, b *candidate) int {
+		if o := compareCosts(a.cost(a.count), b.cost(b.count)); o != 0 {
+			return o
+		}
+		if a.price == nil && a.count*a.perGPUs != b.count*b.perGPUs {
+			return a.count*a.perGPUs - b.count*b.perGPUs
+		}
+		return compareCosts(a.at().SLOUse(), b.at().SLOUse())
+	})
+}
+
+// at is the run at the planned load.
+func (c *candidate) at() *report.Summary {
+	rate := c.planned / float64(c.count)
+	if s := c.probes[rate]; s != nil {
+		return s
+	}
+	// A capacity found later carries the load with fewer replicas than were tried: the run nearest to it speaks.
+	best := 0.0
+	for _, r := range c.rates() {
+		if math.Abs(r-rate) < math.Abs(best-rate) {
+			best = r
+		}
+	}
+	return c.probes[best]
+}
+
+// closest are the candidates to look at closely: the cheapest, and those that nothing cheaper beats on latency.
+func closest(met []*candidate) []*candidate {
+	var list []*candidate
+	least := math.Inf(1)
+	for i, c := range met {
+		use := c.at().LatencyUse()
+		if (i < finalists-3 || use < least) && len(list) < finalists {
+			list = append(list, c)
+		}
+		least = min(least, use)
+	}
+	return list
+}
+
+// count counts candidates by fate.
+func (p *planner) count(plan *report.Plan, all []*candidate) {
+	n := &plan.Counts
+	n.Candidates = len(all)
+	for _, c := range all {
+		n.Runs += c.runs
+		switch {
+		case c.refusal != nil && c.refusal.Reason == report.DoesNotFit:
+			n.DoNotFit++
+		case c.refusal != nil && c.refusal.Reason == report.NotPossible:
+			n.NotBuilt++
+		case c.runs == 0:
+			n.ByBound++
+		default:
+			n.Simulated++
+		}
+		if c.count > 0 {
+			n.Met++
+		}
+	}
+}
+
+// refusals lists what stands against the others: what came nearest first.
+func (p *planner) refusals(plan *report.Plan, all []*candidate) {
+	order := []string{report.MissesSLO, report.SLOFloor, report.TooDear, report.TooManyGPUs, report.DoesNotFit, report.NotPossible}
+	for _, c := range all {
+		if c.refusal != nil {
+			plan.Refused = append(plan.Refused, *c.refusal)
+		}
+	}
+	slices.SortStableFunc(plan.Refused, func(a, b report.PlanRefusal) int {
+		if o := slices.Index(order, a.Reason) - slices.Index(order, b.Reason); o != 0 {
+			return o
+		}
+		return compareCosts(nearness(&a), nearness(&b))
+	})
+}
+
+// nearness is how far a refused candidate is from the plan.
+func nearness(r *report.PlanRefusal) float64 {
+	switch {
+	case r.Excess != nil:
+		return *r.Excess
+	case r.MissingBytes != nil:
+		return *r.MissingBytes
+	}
+	return math.Inf(1)
+}
+
+// describe is a candidate as the report has it.
+func (p *planner) describe(c *candidate) report.PlanCandidate {
+	u, s, n := c.setup, c.at(), c.count
+	d := u.Deployment
+	native := d.LLM.Precision == d.Dtype || d.LLM.Precision == 0 && d.Dtype.WeightBytes() == 2
+	r := report.PlanCandidate{
+		Name: c.label(n), GPU: d.GPU.Name, Dtype: d.Dtype.String(), Native: native, KVCacheDtype: d.KVDtype.String(),
+		TensorParallel: d.TensorParallel, PipelineParallel: d.PipelineParallel, ExpertParallel: d.ExpertParallel,
+		Engine: c.knobs, GPUsPerReplica: c.perGPUs, Replicas: n, GPUs: n * c.perGPUs,
+		Error: c.err, USDPerGPUHour: c.price, PriceSource: c.source,
+	}
+	for _, x := range c.sets {
+		r.Settings = append(r.Settings, x.Key+"="+x.Value)
+	}
+	if u.Memory != nil {
+		r.KVTokens = u.Memory.UsableTokens
+	}
+	if a := c.accuracy; a != nil {
+		r.Validated, r.Scope = a.Runs > 0 && a.SameGPU, a.Scope
+	} else {
+		r.Scope = "no machine is modelled: there is no error to allow for"
+	}
+	r.Capacity = &report.PlanCapacity{PassesRequestsPerS: c.passes}
+	if c.fails > 0 {
+		fails := c.fails
+		r.Capacity.FailsRequestsPerS = &fails
+	}
+	r.AtPlan = report.PlanPoint{
+		RequestsPerS: c.planned / float64(n), Limits: s.Goodput.Limits, SLOUse: s.SLOUse(), Attainment: s.Goodput.Attainment,
+		OutputTokensPerS: s.Throughput.OutputTokensPerS, BusyFraction: s.System.BusyFraction, KVUsageMax: s.System.KVUsage.Max,
+		InSystem: s.Concurrency.InSystem,
+	}
+	p.costs(&r, c, s)
+	return r
+}
+
+// costs fills the costs and the energy in. The traffic's own rates count, without the allowance for the error.
+func (p *planner) costs(r *report.PlanCandidate, c *candidate, s *report.Summary) {
+	t, n := &p.traffic, float64(c.count)
+	out := t.MeanOutputTokens
+	busy := 1.0
+	if s.System.BusyFraction != nil {
+		busy = min(1, *s.System.BusyFraction*(1-c.err))
+	}
+	r.Energy = report.PowerEstimate(r.GPUs, c.setup.Deployment.GPU.TDPWatts, p.spec.IdlePower, busy, t.PlannedRequestsPerS*out)
+	if c.price == nil {
+		return
+	}
+	hour := *c.price * float64(r.GPUs)
+	month := hour * report.HoursPerMonth
+	r.USDPerHour, r.USDPerMonth = &hour, &month
+	r.PerMillion = report.TokenCost{
+		AtCapacity: report.USDPerMillion(hour, n*c.passes*out),
+		AtPlan:     report.USDPerMillion(hour, t.PlannedRequestsPerS*out),
+		AtLoad:     report.USDPerMillion(hour, t.MeanRequestsPerS*out),
+	}
+	if x := s.Throughput.OutputTokensPerS; s.Goodput.OutputTokensPerS != nil && x != nil && *x > 0 {
+		r.PerMillion.Good = report.USDPerMillion(hour, t.PlannedRequestsPerS*out*min(1, *s.Goodput.OutputTokensPerS / *x))
+	}
+	least := c.count
+	if c.fails > 0 {
+		least = min(least, report.Replicas(t.PlannedRequestsPerS, c.fails*(1+c.err)))
+	}
+	r.USDPerMonthRange = &[2]float64{c.cost(least), c.cost(c.count)}
+}
+
+// judge marks the Pareto set of cost and use of the SLO, and the groups that cost does not tell apart: a candidate is
+// of the group of the cheapest before it whose costs reach its own.
+func judge(list []report.PlanCandidate) {
+	group, reach := 0, math.Inf(-1)
+	best := -1
+	for i := range list {
+		c := &list[i]
+		switch {
+		case c.USDPerMonth == nil:
+			c.Group = group + 1
+			continue
+		case c.USDPerMonthRange[0] > reach:
+			group, reach = group+1, c.USDPerMonthRange[1]
+		}
+		c.Group = group
+		switch {
+		case best < 0 || c.AtPlan.SLOUse < list[best].AtPlan.SLOUse:
+			best, c.Pareto = i, true
+		default:
+			c.DominatedBy = list[best].Name
+		}
+	}
+	if best < 0 { // no price is known: GPUs stand for cost
+		for i := range list {
+			c := &list[i]
+			if best < 0 || c.AtPlan.SLOUse < list[best].AtPlan.SLOUse {
+				best, c.Pareto = i, true
+			} else {
+				c.DominatedBy = list[best].Name
+			}
+		}
+	}
+}
+
+// prices adds the comparisons with other ways to pay.
+func (p *planner) prices(plan *report.Plan, c *candidate) {
+	best := &plan.Candidates[0]
+	if t := p.traffic; t.HourlyRequestsPerS != nil {
+		var hourly []float64
+		for _, rate := range t.HourlyRequestsPerS {
+			hourly = append(hourly, rate*(1+t.Growth)/(1-c.err))
+		}
+		if plan.Autoscaling = report.Autoscale(hourly, c.passes, p.spec.StartUp.Seconds()); plan.Autoscaling != nil && c.price != nil {
+			plan.Autoscaling.Price(*c.price * float64(c.perGPUs))
+		}
+	}
+	if o := p.spec.OnPrem; o != nil && c.price != nil {
+		plan.OnPrem = report.OnPrem(report.OnPremInput{
+			GPUs: best.GPUs, USDPerGPU: *o.USDPerGPU, LifeYears: o.LifeYears,
+			WattsPerGPU: c.setup.Deployment.GPU.TDPWatts * o.ServerPower, PUE: o.PUE, USDPerKWh: o.USDPerKWh, StaffUSDPerMonth: o.StaffUSDPerMonth,
+		}, *c.price)
+	}
+	if a := p.spec.API; a != nil && c.price != nil {
+		hit := 0.0
+		if h := c.at().System.PrefixHitRate; h != nil {
+			hit = *h
+		}
+		cached := *a.USDPerMillionInput
+		if a.USDPerMillionCached != nil {
+			cached = *a.USDPerMillionCached
+		}
+		perRequest := (p.shape.in*((1-hit)**a.USDPerMillionInput+hit*cached) + p.shape.out**a.USDPerMillionOutput) / 1e6
+		if perRequest > 0 {
+			plan.API = report.APIBreakEven(perRequest, p.traffic.MeanRequestsPerS, p.traffic.PlannedRequestsPerS, *best.USDPerMonth)
+		}
+	}
+}
+
+// costBySLO is the lower envelope of all runs: what suffices when the limits on latency are multiplied.
+func costBySLO(met []*candidate) []report.CostPoint {
+	var points []report.CostPoint
+	for _, c := range met {
+		if c.price == nil {
+			continue
+		}
+		for _, rate := range c.rates() {
+			n := report.Replicas(c.planned, rate)
+			use := c.probes[rate].LatencyUse()
+			const widest = 10
+			if use > 0 && use <= widest {
+				points = append(points, report.CostPoint{Factor: use, USDPerMonth: c.cost(n), Name: c.label(n)})
+			}
+		}
+	}
+	slices.SortStableFunc(points, func(a, b report.CostPoint) int {
+		if o := compareCosts(a.Factor, b.Factor); o != 0 {
+			return o
+		}
+		return compareCosts(a.USDPerMonth, b.USDPerMonth)
+	})
+	var front []report.CostPoint
+	for _, q := range points {
+		if n := len(front); n == 0 || q.USDPerMonth < front[n-1].USDPerMonth {
+			front = append(front, q)
+		}
+	}
+	return front
+}
+
+// costByLoad is the cost of the best candidates by load: a step for each replica.
+func (p *planner) costByLoad(met []*candidate, described []report.PlanCandidate) []report.LoadLine {
+	const lines, reach = 5, 3
+	var list []report.LoadLine
+	seen := map[string]bool{}
+	for i, c := range met {
+		if c.price == nil || len(list) == lines {
+			break
+		}
+		if !described[i].Pareto && seen[c.setup.Deployment.GPU.Name] {
+			continue
+		}
+		seen[c.setup.Deployment.GPU.Name] = true
+		line := report.LoadLine{Name: c.name}
+		top := reach * p.traffic.PlannedRequestsPerS
+		for n := 1; ; n++ {
+			rate := float64(n) * c.passes * (1 - c.err)
+			line.Points = append(line.Points, report.LoadPoint{RequestsPerS: rate, Replicas: n, USDPerMonth: c.cost(n)})
+			if rate >= top || n == 10_000 {
+				break
+			}
+		}
+		list = append(list, line)
+	}
+	return list
+}

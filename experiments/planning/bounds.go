@@ -1,0 +1,200 @@
+package planning
+
+import (
+	"math"
+	"slices"
+
+	"clifftop/experiments"
+	"clifftop/model"
+	"clifftop/report"
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// Closed forms: what a replica can carry at most, what it will carry about, and what no request can beat.
+
+// shape is what a sample of the traffic tells.
+type shape struct {
+	in, out float64 // mean tokens
+	sample  []workload.Request
+	shares  bool // prompts lead alike, so that a cache may save their prefill
+}
+
+// sampleSize is the number of requests that the bounds look at.
+const sampleSize = 2000
+
+func shapeOf(u *experiments.Setup) (shape, error) {
+	list, err := u.Sample(sampleSize)
+	s := shape{sample: list}
+	for _, r := range list {
+		s.in += float64(r.InputTokens) / float64(len(list))
+		s.out += float64(r.OutputTokens) / float64(len(list))
+		s.shares = s.shares || r.Content != nil
+	}
+	return s, err
+}
+
+// replica is one replica as the closed forms see it.
+type replica struct {
+	shape
+	timer  model.StepTimer
+	floor  func(*model.Batch) float64 // seconds that no step can beat; nil where no machine is modelled
+	seats  int
+	budget int
+	pool   float64 // tokens; +Inf if unlimited
+	cached bool    // prompts may be found in a cache
+	delay  func(tokens int32) float64
+}
+
+func replicaOf(u *experiments.Setup, s shape) *replica {
+	e := &u.Scenario.Engine
+	r := &replica{shape: s, timer: u.Config.Timer, seats: e.MaxNumSeqs, budget: e.MaxNumBatchedTokens, pool: math.Inf(1)}
+	r.cached = s.shares && e.EnablePrefixCaching
+	if u.Memory != nil {
+		r.pool = float64(u.Memory.UsableTokens)
+	}
+	if w, ok := u.Config.Timer.(interface{ Work() *model.Work }); ok {
+		r.floor = w.Work().Floor
+	}
+	frontend, perToken := u.Config.Frontend, u.Config.FrontendPerToken
+	r.delay = func(tokens int32) float64 { return (frontend + clock.Duration(tokens)*perToken).Seconds() }
+	return r
+}
+
+// step is the length of an iteration by the step timer.
+func (r *replica) step(b *model.Batch) float64 {
+	first, _, _ := r.timer.Span(b)
+	return float64(first) / 1e15
+}
+
+// batch is the mean iteration with so many decoding sequences: they stand half way through their answers, and as many
+// prompt tokens are computed as answers end.
+func (r *replica) batch(decodes float64) model.Batch {
+	b := model.Batch{Decodes: int(decodes), Context: int64(decodes * (r.in + r.out/2)), Emit: int(decodes)}
+	if r.cached {
+		return b // nothing is known of what the cache saves
+	}
+	prompts := decodes / max(1, r.out-1)
+	for ; prompts >= 1; prompts-- {
+		b.Chunks = append(b.Chunks, model.Chunk{New: int32(r.in)})
+		b.Emit++
+	}
+	if part := prompts * r.in; part >= 1 {
+		b.Chunks = append(b.Chunks, model.Chunk{New: int32(part), Cached: int32((r.in - part) / 2)})
+	}
+	return b
+}
+
+// fluid is the highest rate over the numbers of decoding sequences that seats, pool and budget allow, with iterations
+// of the length that seconds answers, none longer than limit: requests/s = decodes / ((out-1) · seconds).
+func (r *replica) fluid(seconds func(*model.Batch) float64, limit float64) float64 {
+	best := 0.0
+	for n := 1.0; n <= float64(r.seats); n = max(n+1, math.Floor(n*1.1)) {
+		if n > 1 && n*(r.in+r.out/2) > r.pool {
+			break
+		}
+		b := r.batch(n)
+		tokens := int(n)
+		for _, c := range b.Chunks {
+			tokens += int(c.New)
+		}
+		t := seconds(&b)
+		if n > 1 && (tokens > r.budget || t > limit) {
+			break
+		}
+		best = max(best, n/(max(1, r.out-1)*t))
+	}
+	return best
+}
+
+// carries is about what the replica carries within the SLO, and atMost what it cannot exceed: at the floor of every
+// step, and not at more than half again of the first.
+func (r *replica) carries(slo *report.SLO) (about, atMost float64) {
+	limit := math.Inf(1)
+	for _, o := range slo.Objectives {
+		if o.Metric == "tpot" || o.Metric == "itl" && o.Percentile < 90 {
+			limit = min(limit, o.Limit.Seconds())
+		}
+	}
+	const margin = 1.5
+	about = r.fluid(r.step, limit)
+	atMost = margin * r.fluid(r.step, math.Inf(1))
+	if r.cached {
+		about, atMost = about/2, math.Inf(1) // of prompts nothing was counted
+	}
+	if r.floor != nil {
+		atMost = min(atMost, r.fluid(r.floor, math.Inf(1)))
+	}
+	return about, atMost
+}
+
+// excess is the limit that even a request alone on the replica misses most, and how far: its statistic as a multiple of
+// the limit, by the step timer. ratio is at most 1 if the SLO is not out of reach.
+func (r *replica) excess(slo *report.SLO) (worst report.Objective, seconds, ratio float64) {
+	decode := r.step(&model.Batch{Decodes: 1, Context: 1, Emit: 1})
+	for _, o := range slo.Objectives {
+		if o.Metric == "queue" {
+			continue
+		}
+		values := make([]float64, 0, len(r.sample))
+		for i := range r.sample {
+			q := &r.sample[i]
+			switch o.Metric {
+			case "ttft":
+				values = append(values, r.first(q))
+			case "e2e":
+				values = append(values, r.first(q)+float64(q.OutputTokens-1)*decode)
+			case "tpot", "itl":
+				if q.OutputTokens > 1 {
+					values = append(values, decode)
+				}
+			}
+		}
+		v := statistic(values, o.Percentile/100)
+		if x := v / o.Limit.Seconds(); x > ratio {
+			worst, seconds, ratio = o, v, x
+		}
+	}
+	return worst, seconds, ratio
+}
+
+// first is the time to the first token of a request alone, or of its last prompt token where the rest may be cached.
+func (r *replica) first(q *workload.Request) float64 {
+	t := r.delay(q.InputTokens)
+	left, done := int(q.InputTokens), 0
+	if r.cached {
+		left, done = 1, left-1
+	}
+	for left > 0 {
+		n := min(left, r.budget)
+		b := model.Batch{Chunks: []model.Chunk{{New: int32(n), Cached: int32(done)}}}
+		if n == left {
+			b.Emit = 1
+		}
+		t += r.step(&b)
+		left, done = left-n, done+n
+	}
+	return t
+}
+
+// residence is about how long a request stays, at a rate.
+func (r *replica) residence() float64 {
+	b := r.batch(max(1, min(float64(r.seats)/2, r.pool/(2*(r.in+r.out)))))
+	return r.out * r.step(&b)
+}
+
+// statistic is a quantile, or the mean for 0.
+func statistic(values []float64, q float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	if q == 0 {
+		sum := 0.0
+		for _, v := range values {
+			sum += v
+		}
+		return sum / float64(len(values))
+	}
+	slices.Sort(values)
+	return values[int(q*float64(len(values)-1))]
+}

@@ -1,0 +1,139 @@
+package planning
+
+import (
+	"context"
+
+	"clifftop/experiments"
+	"clifftop/report"
+)
+
+// examine looks at the best candidates under more than the plan was made for.
+func (p *planner) examine(ctx context.Context, plan *report.Plan, met []*candidate) error {
+	n := min(examined, len(met))
+	return experiments.Parallel(ctx, n, p.options.Jobs, nil, func(ctx context.Context, i int) error {
+		c, r := met[i], &plan.Candidates[i]
+		if err := p.headroom(ctx, c, r); err != nil {
+			return err
+		}
+		if err := p.spare(ctx, c, r); err != nil {
+			return err
+		}
+		r.LimitedBy = c.limit()
+		return nil
+	})
+}
+
+// limit says what broke at the lowest rate that the candidate failed at.
+func (c *candidate) limit() string {
+	for _, rate := range c.rates() {
+		if s := c.probes[rate]; s.SLOUse() > 1 && rate > c.passes {
+			return phrase("at %.3g requests/s each replica %s", rate, s.Breaks())
+		}
+	}
+	return ""
+}
+
+// headroom loads the plan more, and with longer requests.
+func (p *planner) headroom(ctx context.Context, c *candidate, r *report.PlanCandidate) error {
+	rate := c.planned / float64(c.count)
+	for _, factor := range []float64{1.2, 1.5, 2} {
+		s, err := p.probe(ctx, c, rate*factor)
+		if err != nil {
+			return err
+		}
+		r.Headroom = append(r.Headroom, step(phrase("load × %g", factor), factor, s))
+	}
+	s, err := p.longer(ctx, c, rate, 2)
+	if err != nil {
+		return err
+	}
+	r.Headroom = append(r.Headroom, step("prompts and answers × 2", 2, s))
+	return nil
+}
+
+func step(what string, factor float64, s *report.Summary) report.HeadroomStep {
+	holds := s.SLOUse() <= 1
+	return report.HeadroomStep{What: what, Factor: factor, Holds: &holds, Breaks: s.Breaks()}
+}
+
+// longer runs a replica with requests that are longer by a factor.
+func (p *planner) longer(ctx context.Context, c *candidate, rate, factor float64) (*report.Summary, error) {
+	at, err := p.demand.Under(c.setup, rate, p.requests(c, rate))
+	if err != nil {
+		return nil, err
+	}
+	src, err := at.Longer(factor)
+	if err != nil {
+		return nil, err
+	}
+	c.runs++
+	res, err := at.Run(ctx, experiments.RunOptions{Check: p.options.Check, Source: src})
+	if err != nil {
+		return nil, err
+	}
+	return res.Summary, nil
+}
+
+// spare finds how many replicas the plan needs so that it survives failures, with the prefix caches as they are and with
+// nothing found in them.
+func (p *planner) spare(ctx context.Context, c *candidate, r *report.PlanCandidate) error {
+	k := p.spec.Spare
+	if k == 0 {
+		return nil
+	}
+	x := &report.SparePlan{Failures: k, Replicas: c.count + k}
+	if c.count > k {
+		s, err := p.probe(ctx, c, c.planned/float64(c.count-k))
+		if err != nil {
+			return err
+		}
+		x.Degraded = s.Breaks()
+		if x.Degraded == "" {
+			x.Replicas, x.Degraded = c.count, "the SLO holds"
+		}
+	} else {
+		x.Degraded = "nothing is left to serve"
+	}
+	if err := p.cold(ctx, c, x); err != nil {
+		return err
+	}
+	if c.price != nil {
+		usd := c.cost(x.Replicas)
+		x.USDPerMonth = &usd
+		if x.ColdReplicas > 0 {
+			cold := c.cost(x.ColdReplicas)
+			x.ColdUSD = &cold
+		}
+	}
+	r.Spare = x
+	return nil
+}
+
+// cold is the same without any hits in a prefix cache, the worst that a failure can do to it.
+func (p *planner) cold(ctx context.Context, c *candidate, x *report.SparePlan) error {
+	e := &c.setup.Scenario.Engine
+	if !c.bounds.cached {
+		x.ColdReplicas = x.Replicas // there is nothing to lose
+		return nil
+	}
+	s, err := p.scenario.With(append(c.sets[:len(c.sets):len(c.sets)], set("engine.enable_prefix_caching", "false"), set("engine.policy", e.Policy))...)
+	if err != nil {
+		return err
+	}
+	u, err := s.Resolve()
+	if err != nil {
+		return nil // a policy that needs its cache
+	}
+	cold := &candidate{sets: c.sets, setup: u, perGPUs: c.perGPUs, planned: c.planned, err: c.err, price: c.price, name: c.name, probes: map[float64]*report.Summary{}}
+	cold.bounds = replicaOf(u, p.shape)
+	cold.about, cold.atMost = cold.bounds.carries(p.slo)
+	cold.atMost = c.planned / float64(c.count) // no fewer than with the cache
+	if err := p.search(ctx, cold, 1e300); err != nil {
+		return err
+	}
+	c.runs += cold.runs
+	if cold.count > 0 {
+		x.ColdReplicas = max(x.Replicas, cold.count+x.Failures)
+	}
+	return nil
+}

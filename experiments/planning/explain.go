@@ -1,0 +1,163 @@
+package planning
+
+import (
+	"math"
+
+	"clifftop/report"
+)
+
+// explain says in sentences why the best candidate is that, and what would make another one it.
+func (p *planner) explain(plan *report.Plan, met []*candidate) {
+	best := met[0]
+	if best.price == nil {
+		plan.Why = append(plan.Why, phrase("no price is known: %s needs the fewest GPUs", best.label(best.count)))
+		return
+	}
+	b := &plan.Candidates[0]
+	plan.Why = append(plan.Why, phrase("%s: a replica carries %.3g requests/s within the SLO, and %.3g are planned for: it takes %d",
+		b.Name, best.passes, best.planned, best.count))
+	for _, rival := range p.rivals(met) {
+		c, r := met[rival], &plan.Candidates[rival]
+		plan.Why = append(plan.Why, comparison(best, c, r))
+		if flip := *b.USDPerHour / float64(r.GPUs); rival > 0 && c.price != nil && flip < *c.price && c.setup.Deployment.GPU.Name != best.setup.Deployment.GPU.Name {
+			plan.Flips = append(plan.Flips, phrase("%s becomes the cheapest below $%.3g per GPU and hour (now $%.3g)", r.Name, flip, *c.price))
+		}
+	}
+	p.flips(plan, met)
+}
+
+// rivals are the best candidates on each other GPU, and of the best's own GPU with other parallelism and another
+// format: three of the first, one each of the others.
+func (p *planner) rivals(met []*candidate) []int {
+	best := met[0].setup.Deployment
+	var list []int
+	gpus := map[string]bool{best.GPU.Name: true}
+	format, spread, knobs := false, false, false
+	for i, c := range met[1:] {
+		d := c.setup.Deployment
+		same := d.GPU.Name == best.GPU.Name
+		alike := d.Dtype == best.Dtype && d.MoEDtype == best.MoEDtype
+		split := d.TensorParallel == best.TensorParallel && d.PipelineParallel == best.PipelineParallel && d.ExpertParallel == best.ExpertParallel
+		switch {
+		case c.price == nil:
+		case !same && !gpus[d.GPU.Name] && len(gpus) < 4:
+			gpus[d.GPU.Name] = true
+			list = append(list, i+1)
+		case same && alike && !split && !spread:
+			spread = true
+			list = append(list, i+1)
+		case same && split && !alike && !format:
+			format = true
+			list = append(list, i+1)
+		case same && split && alike && !knobs:
+			knobs = true
+			list = append(list, i+1)
+		}
+	}
+	return list
+}
+
+// comparison sets a candidate against the best: what a replica carries for its price.
+func comparison(best, c *candidate, r *report.PlanCandidate) string {
+	times := func(x float64) string {
+		if math.Abs(x-1) < 0.005 {
+			return "as much"
+		}
+		return phrase("%.2f times as much", x)
+	}
+	carries, costs := c.passes/best.passes, *c.price*float64(c.perGPUs)/(*best.price*float64(best.perGPUs))
+	text := phrase("%s costs %s: its replica carries %s and costs %s", r.Name, times(c.cost(c.count)/best.cost(best.count)), times(carries), times(costs))
+	if c.err > best.err {
+		text += phrase("; it plans with an error of %.3g %%, not %.3g %%", 100*c.err, 100*best.err)
+	}
+	whole := c.planned / c.passes
+	if spare := 1 - whole/float64(c.count); spare > 0.25 {
+		text += phrase("; %.0f %% of its capacity stays unused, since replicas come whole", 100*spare)
+	}
+	return text
+}
+
+// flips adds what else would change the answer.
+func (p *planner) flips(plan *report.Plan, met []*candidate) {
+	best := met[0]
+	rate := p.traffic.PlannedRequestsPerS
+	full := float64(best.count) * best.passes * (1 - best.err)
+	plan.Flips = append(plan.Flips, phrase("a peak above %.3g requests/s (%.3g are planned for) takes another replica", full, rate))
+	if best.count > 1 {
+		less := float64(best.count-1) * best.passes * (1 - best.err)
+		plan.Flips = append(plan.Flips, phrase("a peak of %.3g requests/s or less takes one replica less", less))
+	}
+	plan.Flips = append(plan.Flips, cheapestByLoad(met)...)
+	if len(plan.Candidates) > 1 && plan.Candidates[1].Group == 1 {
+		n := 0
+		for _, c := range plan.Candidates {
+			if c.Group == 1 {
+				n++
+			}
+		}
+		plan.Flips = append(plan.Flips, phrase("the first %d candidates are not distinguishable: their costs overlap within the model's error and the width of the search", n))
+	}
+	for i, c := range met {
+		if r := &plan.Candidates[i]; c.price != nil && !plan.Candidates[0].Native && r.Native {
+			plan.Flips = append(plan.Flips, phrase("if the loss of quality by %s weights does not do, %s is the cheapest in the published format: $%.0f a month", plan.Candidates[0].Dtype, r.Name, *r.USDPerMonth))
+			break
+		}
+	}
+	for i := range plan.Candidates {
+		if r := &plan.Candidates[i]; !plan.Candidates[0].Validated && plan.Candidates[0].Error > 0 && r.Validated && r.USDPerMonth != nil {
+			plan.Flips = append(plan.Flips, phrase("if only validated step times will do, %s is the cheapest: $%.0f a month", r.Name, *r.USDPerMonth))
+			break
+		}
+	}
+}
+
+// cheapestByLoad says at which multiples of the load another candidate is the cheapest.
+func cheapestByLoad(met []*candidate) []string {
+	var lines []string
+	last := met[0]
+	for _, factor := range []float64{0.25, 0.5, 2, 4} {
+		var best *candidate
+		cost := math.Inf(1)
+		for _, c := range met {
+			if c.price == nil {
+				continue
+			}
+			if x := c.cost(report.Replicas(c.planned*factor, c.passes)); x < cost {
+				best, cost = c, x
+			}
+		}
+		if best != nil && best != met[0] && best != last {
+			n := report.Replicas(best.planned*factor, best.passes)
+			lines = append(lines, phrase("at %g times the load, %s is the cheapest: $%.0f a month", factor, best.label(n), cost))
+			last = best
+		}
+	}
+	return lines
+}
+
+// assume says what the answer rests on.
+func (p *planner) assume(plan *report.Plan, met []*candidate) {
+	say := func(format string, args ...any) { plan.Assumptions = append(plan.Assumptions, phrase(format, args...)) }
+	if p.assumed {
+		say("no SLO was given: a TTFT of 800 ms and a TPOT of 80 ms at the 95th percentile are assumed")
+	}
+	say("replicas are identical copies without a common queue: %s", p.traffic.Split)
+	if p.demand != nil && p.demand.Note != "" {
+		say("%s", p.demand.Note)
+	}
+	say("rates are divided by one less the validated error of the step model, %.3g %% where nothing was measured", 100*p.spec.UnvalidatedError)
+	for i, c := range met {
+		if i == 0 && c.accuracy != nil {
+			say("error of %s: %s; errors are medians, so that half of the measured runs were off by more", c.name, c.accuracy)
+		}
+		if i == 0 && c.price != nil {
+			say("price of %s: $%.4g per GPU and hour (%s)", c.setup.Deployment.GPU.Name, *c.price, c.source)
+		}
+	}
+	say("GPUs are rented for all 730 hours of a month; idle hours are paid")
+	say("what smaller formats of weights cost in quality is not modelled")
+	say("a busy GPU draws its design power and an idle one %.0f %% of it: energy is an estimate", 100*p.spec.IdlePower)
+	if p.spec.Within > 1 {
+		say("what costs more than %g times the cheapest is not looked into", p.spec.Within)
+	}
+}

@@ -1,0 +1,223 @@
+package planning
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"clifftop/experiments"
+	"clifftop/model/catalog"
+	"clifftop/report"
+)
+
+// Options says how to plan. The zero value is the default.
+type Options struct {
+	// Jobs is the number of runs at a time; 0 is one for each processor. It changes no result.
+	Jobs int
+	// Check asserts the simulator's invariants throughout, at a cost.
+	Check bool
+	// Progress is told how far the search has come.
+	Progress func(fraction float64)
+}
+
+// planner is a plan in the making.
+type planner struct {
+	options  Options
+	scenario *experiments.Scenario
+	spec     experiments.Planning
+	slo      *report.SLO
+	assumed  bool // the scenario has no SLO
+	mixture  bool // of experts
+	demand   *experiments.Demand
+	traffic  report.PlanTraffic
+	shape    shape
+
+	done, total int
+}
+
+// New plans a scenario. A plan without candidates says what stands against each. The error is [experiments.Faults] for
+// bad input. When ctx is done before the end, what was found until then is marked partial and comes with the
+// context's error.
+func New(ctx context.Context, s *experiments.Scenario, o Options) (*report.Plan, error) {
+	p := &planner{options: o, scenario: s, spec: s.Planning()}
+	all, err := p.prepare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	runErr := p.screen(ctx, all)
+	if runErr != nil && (ctx.Err() == nil || !errors.Is(runErr, ctx.Err())) {
+		return nil, runErr
+	}
+	return p.answer(ctx, all, runErr)
+}
+
+// prepare lists the candidates and assesses them.
+func (p *planner) prepare(ctx context.Context) ([]*candidate, error) {
+	if err := p.objective(); err != nil {
+		return nil, err
+	}
+	if err := p.openLoop(); err != nil {
+		return nil, err
+	}
+	if llm, err := catalog.LLM(p.scenario.Model); err == nil {
+		p.mixture = llm.Experts > 0
+	}
+	if p.spec.Fewest != nil {
+		p.spec.Engine = append(slices.Clone(p.spec.Engine), experiments.Knob{Name: *p.spec.Fewest, Values: []string{"1"}})
+	}
+	if err := p.named(); err != nil {
+		return nil, err
+	}
+	all, err := p.list()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.first(ctx, all); err != nil {
+		return nil, err
+	}
+	if err := p.resolve(ctx, all); err != nil {
+		return nil, err
+	}
+	if p.demand == nil {
+		return all, nil // all are refused
+	}
+	all = unique(all)
+	p.total = len(all)
+	err = experiments.Parallel(ctx, len(all), p.options.Jobs, nil, func(_ context.Context, i int) error {
+		if all[i].refusal == nil {
+			p.assess(all[i])
+		}
+		return nil
+	})
+	return all, err
+}
+
+// first resolves candidates until one can be built, and finds the load by it, so that faults of the scenario show
+// before the rest is resolved.
+func (p *planner) first(ctx context.Context, all []*candidate) error {
+	for i, c := range all {
+		if err := p.resolve(ctx, all[i:i+1]); err != nil {
+			return err
+		}
+		if c.setup != nil {
+			return p.load(c.setup)
+		}
+	}
+	return nil
+}
+
+// named checks the names of GPUs, so that a wrong one is a fault of its own.
+func (p *planner) named() error {
+	var faults experiments.Faults
+	for _, name := range p.spec.GPUs {
+		if _, err := catalog.GPU(name); err != nil && !strings.ContainsAny(name, "./\\") {
+			faults = append(faults, p.scenario.Fault("plan.gpus", "%s", strings.TrimPrefix(err.Error(), "catalog: ")))
+		}
+	}
+	for name := range p.spec.Prices {
+		if _, err := catalog.GPU(name); err != nil && !slices.Contains(p.spec.GPUs, name) {
+			faults = append(faults, p.scenario.Fault("plan.prices", "%s", strings.TrimPrefix(err.Error(), "catalog: ")))
+		}
+	}
+	if faults != nil {
+		return faults
+	}
+	return nil
+}
+
+// objective is the scenario's SLO, or one for chat.
+func (p *planner) objective() error {
+	s := p.scenario
+	if len(s.SLO.Limits) == 0 && s.SLO.Attainment == nil && s.SLO.WaitProbability == nil {
+		p.assumed = true
+		with, err := s.With(set("slo", "{ttft_p95: 800ms, tpot_p95: 80ms}"))
+		if err != nil {
+			return err
+		}
+		p.scenario, s = with, with
+	}
+	slo, err := s.SLO.Objective()
+	p.slo = slo
+	if err == nil && len(slo.Objectives) == 0 && slo.WaitProbability == nil && slo.Attainment > 0 {
+		return experiments.Faults{s.Fault("slo", "attainment without a limit on latency is always met (want a limit such as ttft_p95)")}
+	}
+	return err
+}
+
+// openLoop gives traffic without a rate the peak rate, where that is given.
+func (p *planner) openLoop() error {
+	if p.spec.PeakRate == nil || p.scenario.Workload.Trace != nil {
+		return nil
+	}
+	a := p.scenario.Workload.Arrivals
+	if a == nil || !(a.Stages[0].Process == "closed" || a.Stages[0].Process == "all-at-once") {
+		return nil
+	}
+	with, err := p.scenario.With(set("workload.arrivals", fmt.Sprintf("{process: poisson, rate: %g}", *p.spec.PeakRate)))
+	if err == nil {
+		p.scenario = with
+	}
+	return err
+}
+
+// load finds out how much traffic there is.
+func (p *planner) load(u *experiments.Setup) error {
+	var err error
+	if p.demand, err = u.Demand(); err != nil {
+		return asFaults(err)
+	}
+	if p.shape, err = shapeOf(u); err != nil {
+		return err
+	}
+	d := p.demand
+	t := &p.traffic
+	t.MeanRequestsPerS, t.PeakRequestsPerS, t.HourlyRequestsPerS, t.Process = d.Rate, d.Peak, d.Hourly, d.Process
+	if p.spec.PeakRate != nil {
+		factor := *p.spec.PeakRate / d.Peak
+		t.PeakRequestsPerS = *p.spec.PeakRate
+		t.MeanRequestsPerS *= factor
+		t.HourlyRequestsPerS = nil
+		for _, h := range d.Hourly {
+			t.HourlyRequestsPerS = append(t.HourlyRequestsPerS, h*factor)
+		}
+	}
+	t.Growth = p.spec.Growth
+	t.PlannedRequestsPerS = t.PeakRequestsPerS * (1 + t.Growth)
+	t.MeanInputTokens, t.MeanOutputTokens = p.shape.in, p.shape.out
+	switch {
+	case u.Scenario.Workload.Trace != nil:
+		t.Split = "each replica gets a random share of the recorded sessions, or of the requests where there are none"
+	case d.Process == "poisson":
+		t.Split = "each request goes to a random replica, which leaves Poisson arrivals to each: a router that looks at queues does no worse"
+	default:
+		t.Split = "each replica gets arrivals of the same kind at its share of the rate; splitting at random would make them more even, so that this is the cautious choice"
+	}
+	return nil
+}
+
+func asFaults(err error) error {
+	var f *experiments.Fault
+	if errors.As(err, &f) {
+		return experiments.Faults{f}
+	}
+	return err
+}
+
+// tell reports progress.
+func (p *planner) tell(n int) {
+	p.done += n
+	if p.options.Progress != nil && p.total > 0 {
+		p.options.Progress(min(1, float64(p.done)/float64(p.total)))
+	}
+}
+
+func phrase(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return word
+	}
+	return word + "s"
+}

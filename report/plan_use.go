@@ -1,0 +1,130 @@
+package report
+
+import (
+	"fmt"
+	"math"
+)
+
+// SLOUse says how much of the SLO a run takes up: the greatest ratio of a statistic to its limit, and of a missed share
+// to what may be missed. It is 1 or less exactly where the SLO is met, and +Inf where that is out of reach, as for a
+// system that does not keep up with its load.
+func (s *Summary) SLOUse() float64 {
+	g := &s.Goodput
+	if g.SLO == nil || g.Met == nil {
+		return math.Inf(1)
+	}
+	if s.Window.Stationary != nil && !*s.Window.Stationary {
+		return math.Inf(1)
+	}
+	use := 0.0
+	for i := range g.Limits {
+		use = max(use, g.Limits[i].use())
+	}
+	if *g.Met {
+		return min(use, 1) // but for rounding
+	}
+	return max(use, math.Nextafter(1, 2))
+}
+
+// LatencyUse is the same for the limits on latency alone: the factor by which they could be multiplied and still hold.
+func (s *Summary) LatencyUse() float64 {
+	if s.Window.Stationary != nil && !*s.Window.Stationary {
+		return math.Inf(1)
+	}
+	use := 0.0
+	for i := range s.Goodput.Limits {
+		if l := &s.Goodput.Limits[i]; l.LimitMs != nil {
+			use = max(use, l.use())
+		}
+	}
+	return use
+}
+
+// use is how much of the limit is taken up.
+func (l *LimitResult) use() float64 {
+	switch {
+	case l.LimitMs != nil && l.ValueMs == nil, l.LimitMs == nil && l.Fraction == nil:
+		return math.Inf(1)
+	case l.LimitMs != nil:
+		return partOf(*l.ValueMs, *l.LimitMs)
+	case l.Lower():
+		return partOf(*l.Fraction, *l.Target)
+	}
+	return partOf(1-*l.Fraction, 1-*l.Target)
+}
+
+// partOf is a over b, where nothing of nothing is nothing.
+func partOf(a, b float64) float64 {
+	if a <= 0 {
+		return 0
+	}
+	return a / b
+}
+
+// resourceNames say what requests wait for.
+var resourceNames = map[string]string{
+	"kv": "KV blocks", "seats": "seats (max_num_seqs)", "token_budget": "the token budget (max_num_batched_tokens)", "policy": "the policy",
+}
+
+// Breaks says which limit of the SLO a run breaks, the worst first, and what its requests wait for; empty if it breaks
+// none.
+func (s *Summary) Breaks() string {
+	g := &s.Goodput
+	if g.Met != nil && *g.Met && (s.Window.Stationary == nil || *s.Window.Stationary) {
+		return ""
+	}
+	worst, text := s.worst(), "it is not known to meet the SLO"
+	switch {
+	case s.Window.Stationary != nil && !*s.Window.Stationary:
+		text = "it no longer keeps up: the queue grows"
+	case worst == nil:
+	case s.Requests.RejectedLong > 0 && math.IsInf(worst.use(), 1):
+		text = fmt.Sprintf("%d of %d requests are too long for the model's context or the KV pool", s.Requests.RejectedLong, s.Requests.Offered)
+	case math.IsInf(worst.use(), 1):
+		text = worst.Key + " has no end: requests do not complete"
+	case worst.LimitMs != nil:
+		text = fmt.Sprintf("%s is %s, the limit is %s", worst.Key, delayText(*worst.ValueMs), delayText(*worst.LimitMs))
+	case worst.Lower():
+		text = fmt.Sprintf("%s of the requests wait, the limit is %s", percent(*worst.Fraction), percent(*worst.Target))
+	default:
+		text = fmt.Sprintf("%s of the requests are good, the least is %s", percent(*worst.Fraction), percent(*worst.Target))
+	}
+	return text + s.cause()
+}
+
+// worst is the limit that is missed most, or the one nearest to that.
+func (s *Summary) worst() *LimitResult {
+	var worst *LimitResult
+	for i := range s.Goodput.Limits {
+		if l := &s.Goodput.Limits[i]; worst == nil || l.use() > worst.use() {
+			worst = l
+		}
+	}
+	return worst
+}
+
+// cause says what requests wait for, or that the GPU itself is what is short.
+func (s *Summary) cause() string {
+	if resource, evidence := binds(s); resource != "" {
+		return fmt.Sprintf("; %s: %s", resourceNames[resource], evidence)
+	}
+	y := &s.System
+	if y.BusyFraction == nil || *y.BusyFraction < saturated || y.MFU == nil || y.MBU == nil {
+		return ""
+	}
+	switch {
+	case *y.MBU >= highMBU && *y.MBU >= *y.MFU:
+		return fmt.Sprintf("; memory bandwidth: MBU %s", percent(*y.MBU))
+	case *y.MFU >= highMFU:
+		return fmt.Sprintf("; compute: MFU %s", percent(*y.MFU))
+	}
+	return fmt.Sprintf("; the iterations' length: MFU %s, MBU %s", percent(*y.MFU), percent(*y.MBU))
+}
+
+// delayText writes a latency in the unit that suits it.
+func delayText(ms float64) string {
+	if ms >= 1000 {
+		return digits(ms/1000) + " s"
+	}
+	return digits(ms) + " ms"
+}
