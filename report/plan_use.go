@@ -63,7 +63,7 @@ func partOf(a, b float64) float64 {
 
 // resourceNames say what requests wait for.
 var resourceNames = map[string]string{
-	"kv": "KV blocks", "seats": "seats (max_num_seqs)", "token_budget": "the token budget (max_num_batched_tokens)", "policy": "the policy",
+	"kv": "KV blocks", "seats": "seats (max_num_seqs)", "token_budget": "the token budget (max_num_batched_tokens)", "policy": "the policy", "clients": "clients",
 }
 
 // Breaks says which limit of the SLO a run breaks, the worst first, and what its requests wait for; empty if it breaks
@@ -105,17 +105,18 @@ func (s *Summary) worst() *LimitResult {
 
 // cause says what requests wait for, or that the GPU itself is what is short.
 func (s *Summary) cause() string {
-	if resource, evidence := binds(s); resource != "" {
+	a := &analysis{Thresholds: DefaultThresholds()}
+	if resource, evidence := a.binds(s); resource != "" {
 		return fmt.Sprintf("; %s: %s", resourceNames[resource], evidence)
 	}
 	y := &s.System
-	if y.BusyFraction == nil || *y.BusyFraction < saturated || y.MFU == nil || y.MBU == nil {
+	if y.BusyFraction == nil || *y.BusyFraction < a.Saturated || y.MFU == nil || y.MBU == nil {
 		return ""
 	}
 	switch {
-	case *y.MBU >= highMBU && *y.MBU >= *y.MFU:
+	case *y.MBU >= a.HighMBU && *y.MBU >= *y.MFU:
 		return fmt.Sprintf("; memory bandwidth: MBU %s", percent(*y.MBU))
-	case *y.MFU >= highMFU:
+	case *y.MFU >= a.HighMFU:
 		return fmt.Sprintf("; compute: MFU %s", percent(*y.MFU))
 	}
 	return fmt.Sprintf("; the iterations' length: MFU %s, MBU %s", percent(*y.MFU), percent(*y.MBU))
