@@ -13,6 +13,7 @@ import (
 type recording struct {
 	opener   trace.Opener
 	load     trace.Load
+	classes  []string                     // their names
 	timeless bool                         // the trace has no arrivals: a rate makes them
 	first    atomic.Pointer[trace.Source] // made when the scenario was resolved, for the first run
 }
@@ -103,7 +104,7 @@ func (u *Setup) traceSource() error {
 	}
 	t.Format = file.Last().Format()
 	t.Statistics = traceStatistics(file, src)
-	r.timeless = file.Last().Timeless()
+	r.timeless, r.classes = file.Last().Timeless(), src.Classes()
 	r.first.Store(src)
 	u.traffic.trace = r
 	u.traffic.rate = src.Rate()

@@ -318,13 +318,13 @@ func (u *Setup) engine() error {
 func (u *Setup) judgeOrder() {
 	s := u.Scenario
 	o := s.Engine.Order
-	traced, a := s.Workload.Trace != nil, s.Workload.Arrivals
+	traced, a := s.Workload.Trace != nil || len(s.Workload.Classes) > 0, s.Workload.Arrivals
 	closed := a != nil && slices.ContainsFunc(a.Stages, func(t Stage) bool { return t.Users != nil })
 	switch {
 	case o.Rule == "" && s.Engine.SchedulingPolicy == "priority" && !traced:
-		u.warn("priority", "scheduling_policy is priority, but all requests have the same one: only a trace gives them others")
+		u.warn("priority", "scheduling_policy is priority, but all requests have the same one: only classes and traces give them others")
 	case o.Rule == "priority" && !traced:
-		u.warn("priority", "order is priority, but all requests have the same one: only a trace gives them others")
+		u.warn("priority", "order is priority, but all requests have the same one: only classes and traces give them others")
 	case o.Rule == "vtc" && value(o.Clients) != "class" && value(o.Clients) != "session" && !traced && !closed:
 		u.warn("vtc", "order is vtc, but without arrivals.users all requests are one user's (clients: class or session count otherwise)")
 	}
@@ -369,6 +369,9 @@ func (u *Setup) measures() error {
 		r.End = clock.Time(d.Clock())
 	}
 	r.Stages = u.stages()
+	if r.Classes, err = u.classes(); err != nil {
+		return err
+	}
 	if u.Deployment == nil {
 		return nil
 	}

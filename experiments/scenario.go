@@ -1,6 +1,10 @@
 package experiments
 
-import "fmt"
+import (
+	"fmt"
+
+	"clifftop/workload"
+)
 
 // Scenario is an experiment: what is served, on what, by which engine, under which traffic, and what
 // is asked of it. [Parse] and [Load] read one from YAML; [Default] is the one that an empty file
@@ -233,7 +237,7 @@ func Default() *Scenario {
 			EnableChunkedPrefill: true,
 		},
 		StepTime: StepTime{Kind: "kernels", Roofline: defaultRoofline()},
-		Workload: Workload{Sampling: "greedy"},
+		Workload: Workload{Sampling: "greedy", ClassWeights: workload.OfRequests},
 		Clients:  Clients{CancelOnTimeout: true},
 		Run:      RunSpec{Warmup: Warmup{Auto: true}, Seed: 1, Replications: 1},
 	}

@@ -93,6 +93,8 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"workload: {sessions: {turns: 3, first_prompt: 50, later_user_tokens: 20, system_prompt: 1000, think_time: 5s}}",
 		"workload: {sessions: {turns: {distribution: log-series, mean: 1.7}, first_prompt: 50, later_user_tokens: 20, system_prompt: {tokens: [5, 6], weights: [1, 2], share: 0.5}, turn_gap: {distribution: lognormal, mean: 3m, cv: 1}}}",
 		"workload: {sessions: {system_prompt: {groups: 3}}}", "workload: {sessions: {too_long: cut}}", "workload: {sessions: {think_time: -5s}}",
+		"workload: {classes: [{name: a, weight: 1, priority: 3, slo: {ttft_p95: 1s}}, {name: b, weight: 2, preset: code-azure23, input: 5}], class_weights: sessions}",
+		"workload: {classes: [{name: a, weight: -1}]}", "workload: {classes: {}}", "workload: {class_weights: users}",
 		"workload: {sessions: {edited_history: 2}}", "workload: {sessions: {turns: 0}}",
 		"plan: {}", "plan: 3", "plan: {gpus: [h100], dtypes: [fp8], engine: {max_num_seqs: [64, 256]}, prices: {h100: 2.5}}",
 		"plan: {growth: -1}", "plan: {engine: {max_seqs: [64]}}", "plan: {engine: {max_num_seqs: 64}}", "plan: {prices: {h100: -1}}",

@@ -202,17 +202,12 @@ func (l *Distribution) decode(d *decoder, n *node, key string) {
 // conversations tells what became of a source's conversations; nil where it has none.
 func (u *Setup) conversations(src workload.Source, c *report.Collector) *workload.SessionCounts {
 	t, ok := src.(interface{ Sessions() workload.SessionCounts })
-	if !ok {
+	if !ok || t.Sessions() == (workload.SessionCounts{}) {
 		return nil
 	}
 	n := t.Sessions()
 	if n.TooLong+n.Cut > 0 {
-		text := fmt.Sprintf("%d of %d conversations came to the longest context", n.TooLong, n.Begun)
-		if most := value(u.Scenario.Workload.Sessions.MaxContext); most > 0 && int32(most) < u.Config.MaxModelLen {
-			text += fmt.Sprintf(", sessions.max_context %d,", most)
-		} else {
-			text += fmt.Sprintf(" of %d tokens", u.Config.MaxModelLen)
-		}
+		text := fmt.Sprintf("%d of %d conversations came to the longest context, %d tokens or their max_context,", n.TooLong, n.Begun, u.Config.MaxModelLen)
 		text += " and ended there"
 		if n.Cut > 0 {
 			text += fmt.Sprintf("; %d turns lost their oldest messages to it", n.Cut)

@@ -25,6 +25,11 @@ type Workload struct {
 	Prefix *Prefix `json:"prefix"`
 	// Sessions makes requests turns of conversations, in place of single ones.
 	Sessions *Sessions `json:"sessions"`
+	// Classes mixes several kinds of traffic. Each arrival, or each user of a closed loop, belongs to one of them.
+	Classes []Class `json:"classes"`
+	// ClassWeights says what the weights of the classes are shares of, where arrivals are not those of users: requests,
+	// or sessions, where a conversation counts as much as a single request.
+	ClassWeights string `json:"class_weights" one:"requests sessions"`
 	// MaxTokens is the longest answer that clients ask for: what policies reserve room for. An answer that is shorter
 	// ends by a token of its own, which the engine cannot foresee. Null is that clients ask for exactly what
 	// they get.
@@ -328,16 +333,19 @@ func (p *Prefix) variants() (string, map[string]variantKeys) {
 }
 
 // besideTrace are the keys that cannot stand beside a trace.
-var besideTrace = []string{"preset", "arrivals", "input", "output", "prefix", "sessions"}
+var besideTrace = []string{"preset", "arrivals", "input", "output", "prefix", "sessions", "classes"}
 
 func (w *Workload) check(d *decoder, n *node, key string) {
-	if w.Sessions != nil {
-		if w.Input != nil {
-			d.fault(n.get("input").at, join(key, "input"), "input and sessions are given together (want sessions.first_prompt and later_user_tokens: whole prompts would count the context twice)", "")
+	checkSessions(d, n, key, w.Sessions, w.Input, w.Prefix)
+	names := map[string]bool{}
+	for i, c := range w.Classes {
+		if names[c.Name] && c.Name != "" {
+			d.fault(n.get("classes").items[i].at, join(key, fmt.Sprintf("classes.%d.name", i)), fmt.Sprintf("%q is the name of an earlier class (want another)", c.Name), "")
 		}
-		if w.Prefix != nil {
-			d.fault(n.get("prefix").at, join(key, "prefix"), "prefix and sessions are given together (want sessions.system_prompt: turns repeat their conversation)", "")
-		}
+		names[c.Name] = true
+	}
+	if w.Classes != nil && len(w.Classes) == 0 {
+		d.fault(n.get("classes").at, join(key, "classes"), "the list is empty (want one class or more)", "")
 	}
 	if w.Trace == nil {
 		return

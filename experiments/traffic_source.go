@@ -41,28 +41,14 @@ func (u *Setup) trafficSource() error {
 		return s.fieldFaults(err)
 	}
 	w.Preset = &preset.Name
-	if preset.Judgement() && (w.Input == nil || w.Output == nil) {
-		u.warn("judgement", "preset %s rests on judgement: no public trace stands behind it", preset.Name)
+	if len(w.Classes) == 0 {
+		u.judged(preset, w.Input, w.Output)
 	}
 	spec := preset.Spec
-	if w.Input != nil {
-		spec.Input = w.Input.lengths()
-		if preset.Independent.Distribution != "" {
-			spec.Output = preset.Independent // the law of answers to the preset's own prompts does not apply
-		}
+	if err := u.bodies(&spec, preset); err != nil {
+		return err
 	}
-	if w.Output != nil {
-		spec.Output = w.Output.lengths()
-	}
-	if p := w.Prefix; p != nil {
-		spec.Prefix = workload.PrefixSpec{
-			By: p.By, Groups: limitInt32(value(p.Groups)), PromptsPerGroup: limitInt32(value(p.PromptsPerGroup)), SharedTokens: limitInt32(p.SharedTokens),
-		}
-	}
-	if w.Sessions != nil {
-		spec.Sessions = w.Sessions.spec(preset.Sessions)
-		spec.MaxModelLen = u.Config.MaxModelLen
-	}
+	spec.MaxModelLen = u.Config.MaxModelLen
 	u.arrivals(&spec)
 	u.limits(&spec)
 	if err := spec.Validate(); err != nil {

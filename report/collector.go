@@ -37,6 +37,8 @@ type Options struct {
 	// Stages are the parts of the run with traffic of their own. A run of several is not expected to be steady,
 	// so that an automatic warm-up cuts nothing from it.
 	Stages []StageSpan
+	// Classes are the kinds of requests that are also reported apart, by the number of their class.
+	Classes []ClassSpan
 	// Requests, if not nil, is given every finished request.
 	Requests *RequestWriter
 }
@@ -57,13 +59,14 @@ type Work struct {
 // A Collector is a [sim.Observer] that measures a run and makes a [Summary] of it. Make one for each
 // run with [NewCollector].
 type Collector struct {
-	opts   Options
-	limits limits
-	line   timeline
-	kept   samples
-	exact  int  // how many samples to keep before
-	folded bool // they go to sketches
-	stages stages
+	opts    Options
+	limits  limits
+	line    timeline
+	kept    samples
+	exact   int  // how many samples to keep before
+	folded  bool // they go to sketches
+	stages  stages
+	classes classes
 
 	// The bucket of the last span and that of the last change of levels.
 	span, level cursor
@@ -138,7 +141,7 @@ func NewCollector(opts Options) *Collector {
 	for opts.End == 0 && width*maxBuckets < opts.Expected/2 {
 		width *= 2
 	}
-	return &Collector{opts: opts, limits: opts.SLO.limits(), line: newTimeline(width), exact: ExactSamples, stages: newStages(opts.Stages)}
+	return &Collector{opts: opts, limits: opts.SLO.limits(), line: newTimeline(width), exact: ExactSamples, stages: newStages(opts.Stages), classes: newClasses(opts)}
 }
 
 var _ sim.Observer = (*Collector)(nil)
@@ -164,6 +167,7 @@ func (k *cursor) move(t *timeline, at clock.Time) {
 
 // Arrived implements [sim.Observer].
 func (c *Collector) Arrived(at clock.Time, r *workload.Request) {
+	c.classes.arrived(at, r)
 	c.now = max(c.now, at)
 	add(&c.totals.arrivals, int64(at))
 	if !c.totals.arrived(r) {
@@ -324,6 +328,7 @@ func (c *Collector) Finished(rec *sim.Record) {
 	if c.stages != nil {
 		c.stages.finished(rec)
 	}
+	c.classes.finished(rec)
 	if rec.Outcome != sim.Completed {
 		t.wasted += int64(rec.Tokens)
 		c.line.upTo(ended).failedOutput += int64(rec.Tokens)

@@ -53,7 +53,7 @@ func Pool(runs []*Summary) *Summary {
 	}
 	s := *runs[0]
 	p := &pool{runs: runs, to: &s, ci: map[string][2]float64{}, tails: map[string]int64{}}
-	s.Warnings, s.Stages = nil, nil
+	s.Warnings, s.Stages, s.Classes = nil, nil, nil
 	p.window()
 	of := make([]reflect.Value, len(runs))
 	for i, r := range runs {
@@ -73,6 +73,7 @@ func Pool(runs []*Summary) *Summary {
 		s.CI95, s.CI95Method = nil, ""
 	}
 	p.warnings(alike)
+	s.Classes = poolClasses(runs)
 	return &s
 }
 
@@ -131,7 +132,7 @@ type pool struct {
 
 // unpooled are the paths whose values are not numbers to be pooled, or are pooled apart.
 var unpooled = [...]string{
-	"schema", "clifftop", "scenario", "seed", "partial", "window", "replications", "accuracy", "warnings", "ci95", "ci95_method", "tail_samples",
+	"schema", "clifftop", "scenario", "seed", "partial", "window", "replications", "classes", "accuracy", "warnings", "ci95", "ci95_method", "tail_samples",
 	"goodput.slo", "goodput.met", "goodput.limits", "goodput.gated_output_tokens_per_s", "cost",
 }
 

@@ -44,6 +44,7 @@ func (c *Collector) Summary() *Summary {
 		s.Cost.USDPerMillionOutputGood = usdPerMillion(price, s.Goodput.OutputTokensPerS)
 	}
 	s.Stages = c.stageResults()
+	s.Classes = c.classResults(&w)
 	c.warn(s, &w)
 	return s
 }

@@ -35,7 +35,8 @@ type Summary struct {
 	Concurrency Concurrency `json:"concurrency"`
 	System      System      `json:"system"`
 	Cost        *Cost       `json:"cost"`
-	Stages      []Stage     `json:"stages"` // empty unless the traffic has stages
+	Stages      []Stage     `json:"stages"`            // empty unless the traffic has stages
+	Classes     []Class     `json:"classes,omitempty"` // of traffic that has some
 
 	// Accuracy says how far the numbers can be trusted; nil where no machine is modelled. It is set by the caller.
 	Accuracy *Accuracy `json:"accuracy"`

@@ -63,6 +63,7 @@ func (s *Summary) sections(t *layout.Text, p Profile) {
 		t.Blank()
 	}
 	s.stageGrid(t)
+	s.classGrid(t)
 	if g := s.Goodput; g.SLO != nil {
 		t.Line("goodput", s.goodputText())
 	}

@@ -9,7 +9,7 @@ import (
 	"clifftop/workload/internal/heap"
 )
 
-// crowd is traffic of which some or all is made of conversations. Only those under way are kept.
+// crowd is traffic of several kinds, some of which may be made of conversations. Only those under way are kept.
 type crowd struct {
 	limits
 	kinds   []kind
@@ -21,10 +21,13 @@ type crowd struct {
 	err     error
 
 	open   bool
-	starts starts          // of an open loop
+	starts starts // of an open loop
+	begun  uint64
+	marks  *Stream
+	shares []float64       // of the kinds among the starts, cumulated
 	index  map[int32]int32 // live conversations of an open loop, by session
 
-	between Delay // conversations of a user in a closed loop
+	between Delay // conversations, or single requests, of a user in a closed loop
 	think   *Stream
 }
 
@@ -36,28 +39,32 @@ type due struct {
 
 func (d *due) before(e *due) bool { return d.at < e.at || d.at == e.at && d.tie < e.tie }
 
-func newCrowd(s Spec, t *traffic, seed uint64) (*crowd, error) {
-	c := &crowd{
-		limits: s.limits(t), kinds: []kind{newKind(t.bodies, t.talk, seed)}, open: !s.Closed(),
-		pending: heap.Heap[due]{Before: (*due).before},
-	}
+func newCrowd(s Spec, t *traffic, kinds []kind, seed uint64) (*crowd, error) {
+	c := &crowd{limits: s.limits(t), kinds: kinds, open: !s.Closed(), pending: heap.Heap[due]{Before: (*due).before}}
 	if !c.open {
-		c.users(s.Arrivals[0], seed)
+		c.users(s.Arrivals[0], spread(t.parts, s.Arrivals[0].Users), seed)
 		return c, nil
 	}
 	c.index = map[int32]int32{}
+	c.marks = NewStream(seed, purposeClass)
 	c.starts = t.starts(c.end, seed)
-	c.past(0, c.starts.processes[0].Rate(), t.survey.horizon, seed)
+	sum := 0.0
+	for i := range t.parts {
+		p := &t.parts[i]
+		sum += p.share
+		c.shares = append(c.shares, sum)
+		c.past(int32(i), c.starts.processes[0].Rate()*p.share, p.survey.horizon, seed)
+	}
 	c.err = c.starts.advance(c.id, c.requests)
 	return c, nil
 }
 
-// users begins a closed loop.
-func (c *crowd) users(s Stage, seed uint64) {
+// users begins a closed loop of users of given kinds.
+func (c *crowd) users(s Stage, kinds []int32, seed uint64) {
 	c.between, c.think = s.ThinkTime, NewStream(seed, purposeThink)
 	c.live = make([]visit, s.Users)
 	for u := range s.Users {
-		c.live[u] = visit{user: u, over: true}
+		c.live[u] = visit{kind: kinds[u], user: u, over: true}
 		c.plan(u, u, clock.Time(float64(s.Ramp)*(float64(u)/float64(s.Users))))
 	}
 }
@@ -77,7 +84,7 @@ const mostPast = 1 << 20
 // come at once.
 func (c *crowd) past(of int32, rate float64, horizon clock.Duration, seed uint64) {
 	k := &c.kinds[of]
-	if k.talk == nil || !k.talk.steady || math.IsInf(rate, 0) {
+	if k.talk == nil || !k.talk.steady || rate == 0 || math.IsInf(rate, 0) {
 		return
 	}
 	src := NewStream(seed, purposePast)
@@ -177,19 +184,39 @@ func (c *crowd) Next() Request {
 	if err := c.starts.advance(c.id+1, c.requests); err != nil {
 		c.err = err
 	}
-	k := &c.kinds[0]
-	v := visit{number: c.number + 1}
-	c.named()
-	k.begin(&v, k.count)
+	c.marks.Seek(0, c.begun)
+	c.begun++
+	of := int32(pick(c.shares, uniform(c.marks)))
+	k := &c.kinds[of]
+	n := k.count
 	k.count++
+	if k.talk == nil {
+		return c.single(k, Request{Arrival: at}, 0, n, int64(n))
+	}
+	v := visit{kind: of, number: c.number + 1}
+	c.named()
+	k.begin(&v, n)
 	k.compose(&v, &c.counts) // there is a first turn
 	return c.send(c.enter(v), at)
 }
 
-// visit begins a conversation of a user.
+// single sends a request that belongs to no conversation: request n of an entity.
+func (c *crowd) single(k *kind, r Request, entity, n uint64, index int64) Request {
+	r.ID, r.Class, r.Priority = c.id, k.class, k.priority
+	c.id++
+	k.fill(&r, entity, n, index)
+	return r
+}
+
+// visit lets a user send a request, or begin a conversation.
 func (c *crowd) visit(d due) Request {
 	v := &c.live[d.ref]
 	k := &c.kinds[v.kind]
+	if k.talk == nil {
+		n := int64(v.requests)
+		v.requests++
+		return c.single(k, Request{Arrival: d.at, User: v.user}, uint64(v.user), uint64(n), n*int64(len(c.live))+int64(v.user))
+	}
 	c.named()
 	v.number = c.number
 	k.begin(v, uint64(v.user)<<32|uint64(v.talks))

@@ -79,8 +79,8 @@ func (p PrefixSpec) texts(users int32) []Content {
 	return contents
 }
 
-// prompts draws the lengths of all prompts: prompt j has that of draw j.
-func (p PrefixSpec) prompts(input Lengths, stream *Stream) []prompt {
+// prompts draws the lengths of all prompts: prompt j has that of draw j. Their texts are those of a domain.
+func (p PrefixSpec) prompts(input Lengths, stream *Stream, domain uint64) []prompt {
 	n := p.Groups * p.PromptsPerGroup
 	table := make([]prompt, n)
 	segments := make([]Segment, 0, 2*n)
@@ -91,10 +91,10 @@ func (p PrefixSpec) prompts(input Lengths, stream *Stream) []prompt {
 		shared := min(p.SharedTokens, length)
 		if shared > 0 {
 			group := uint64(j / p.PromptsPerGroup)
-			segments = append(segments, Segment{ID: mix(mix(groupDomain) + group), Tokens: shared})
+			segments = append(segments, Segment{ID: mix(mix(groupDomain^domain) + group), Tokens: shared})
 		}
 		if length > shared {
-			segments = append(segments, Segment{ID: mix(mix(memberDomain) + uint64(j)), Tokens: length - shared})
+			segments = append(segments, Segment{ID: mix(mix(memberDomain^domain) + uint64(j)), Tokens: length - shared})
 		}
 		table[j] = prompt{tokens: length, content: Content{Segments: segments[first:len(segments):len(segments)]}}
 	}

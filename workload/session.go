@@ -81,9 +81,15 @@ const maxGroups = 1 << 20
 
 // build makes the laws of conversations whose turns, prompt and answer, have at most most tokens.
 func (s SessionSpec) build(key string, closed bool, most int32, f *faults) *talk {
+	law := func(name string, l LengthsSpec) Lengths {
+		if l.Distribution == "" {
+			f.add(key+"."+name, "is missing (want a law; the preset has none)")
+			return nil
+		}
+		return l.build(key+"."+name, f)
+	}
 	t := &talk{
-		turns: s.Turns.build(key+".turns", f), first: s.FirstPrompt.build(key+".first_prompt", f),
-		later:  s.LaterUserTokens.build(key+".later_user_tokens", f),
+		turns: law("turns", s.Turns), first: law("first_prompt", s.FirstPrompt), later: law("later_user_tokens", s.LaterUserTokens),
 		edited: s.EditedHistory, reasoning: s.Reasoning, pause: s.ThinkTime, policy: s.TooLong, most: most,
 	}
 	t.system = s.SystemPrompt.build(key+".system_prompt", f)

@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"clifftop/sim/clock"
 )
@@ -19,6 +20,12 @@ type Spec struct {
 	Prefix PrefixSpec `yaml:"prefix,omitempty" json:"prefix,omitzero"`
 	// Sessions makes requests turns of conversations; nil is single requests.
 	Sessions *SessionSpec `yaml:"sessions,omitempty" json:"sessions,omitempty"`
+	// Classes mixes several kinds of traffic, in the place of Input, Output, Prefix and Sessions; a request's class is its
+	// index here. Each arrival of an open loop, and each user of a closed one, belongs to one of them.
+	Classes []ClassSpec `yaml:"classes,omitempty" json:"classes,omitempty"`
+	// ClassWeights says what the weights of the classes are shares of in an open loop: requests (also when empty), or
+	// sessions, where a conversation counts as much as a single request.
+	ClassWeights string `yaml:"class_weights,omitempty" json:"class_weights,omitempty"`
 	// MaxModelLen is the longest prompt and answer together that the model takes, which bounds conversations; 0 is no
 	// limit.
 	MaxModelLen int32 `yaml:"-" json:"-"`
@@ -53,25 +60,19 @@ func (s Spec) Validate() error {
 type traffic struct {
 	processes []Process // empty in a closed loop
 	windows   []StageWindow
-	bodies    bodies // without streams
-	talk      *talk  // nil for single requests
-	survey    survey // of talk
+	parts     []part
 }
 
 func (s Spec) compile(f *faults) traffic {
-	var t traffic
-	t.windows = s.Windows()
+	t := traffic{windows: s.Windows()}
 	var later faults // those of arrivals come first
-	s.compileBodies(&t, &later)
-	perStart := 1.0 // requests
-	if t.talk != nil && later.list == nil {
-		k := newKind(t.bodies, t.talk, 0)
-		t.survey = k.survey()
-		perStart = t.survey.turns
+	t.parts = s.compileParts(&later)
+	perStart := 1.0
+	if later.list == nil {
+		perStart = s.shareOut(t.parts)
 	}
 	t.processes = s.compileArrivals(perStart, f)
 	f.list = append(f.list, later.list...)
-	s.Prefix.check("workload.prefix", s.Closed(), f)
 	if s.Requests < 0 {
 		f.add("run.requests", "%d is not allowed (want 1 or more, or null for no limit)", s.Requests)
 	}
@@ -81,47 +82,10 @@ func (s Spec) compile(f *faults) traffic {
 	return t
 }
 
-// compileBodies builds the laws of lengths and those of conversations.
-func (s Spec) compileBodies(t *traffic, f *faults) {
-	b := &t.bodies
-	if s.Sessions == nil && !s.needs("input", s.Input.Distribution == "", f) {
-		b.input = s.Input.build("workload.input", f)
-	}
-	switch {
-	case s.needs("output", s.Output.Distribution == "", f):
-	case s.Output.Distribution == "given-input":
-		b.given = s.Output.givenInput("workload.output", f)
-	default:
-		b.output = s.Output.build("workload.output", f)
-	}
-	if s.Sessions == nil {
-		return
-	}
-	const key = "workload.sessions"
-	t.talk = s.Sessions.build(key, s.Closed(), s.MaxModelLen, f)
-	if s.Prefix != (PrefixSpec{}) {
-		f.add("workload.prefix", "prefix and sessions are given together (want sessions.system_prompt: turns repeat their conversation)")
-	}
-	if len(s.Arrivals) == 1 && s.Arrivals[0].Process == "all-at-once" {
-		f.add(key, "conversations do not begin all at once (want a rate, or a closed loop of users)")
-	}
-}
-
-// needs reports a key that is open because the preset cannot fill it.
-func (s Spec) needs(key string, open bool, f *faults) bool {
-	for _, n := range s.Needs {
-		if open && n.Key == key {
-			f.add("workload."+key, "%s", n.Reason)
-			return true
-		}
-	}
-	return false
-}
-
 // compileArrivals builds the processes, which start so many requests with each arrival.
 func (s Spec) compileArrivals(perStart float64, f *faults) []Process {
 	const key = "workload.arrivals"
-	if s.needs("arrivals", len(s.Arrivals) == 0, f) {
+	if needs(s.Needs, "workload", "arrivals", len(s.Arrivals) == 0, f) {
 		return nil
 	}
 	if len(s.Arrivals) == 0 {
@@ -184,21 +148,29 @@ func (s Spec) Closed() bool { return len(s.Arrivals) == 1 && s.Arrivals[0].Proce
 // Think is the mean time that a user of a closed loop lets pass from an answer to the next request.
 func (s Spec) Think() clock.Duration {
 	between := s.Arrivals[0].ThinkTime.Mean
-	if s.Sessions == nil {
-		return between
-	}
 	var f faults
 	t := s.compile(&f)
-	if f.list != nil {
+	if f.list != nil || !s.crowded() {
 		return between
 	}
-	last := 1 / t.survey.turns // of the pauses, those between conversations
-	return clock.Duration(last*float64(between) + (1-last)*float64(t.talk.pause.Mean))
+	sum, weights := 0.0, 0.0
+	for i := range t.parts {
+		p := &t.parts[i]
+		mean := float64(between)
+		if p.talk != nil {
+			last := 1 / p.turns() // of the pauses, those between conversations
+			mean = last*mean + (1-last)*float64(p.talk.pause.Mean)
+		}
+		sum += p.weight * mean
+		weights += p.weight
+	}
+	return clock.Duration(sum / weights)
 }
 
 // Waits says whether requests wait for the answers to others, so that the traffic depends on the system.
 func (s Spec) Waits() bool {
-	return s.Closed() || s.Sessions != nil && s.Sessions.TurnGap == (Delay{}) && s.Sessions.Turns.Value != 1
+	waits := func(t *SessionSpec) bool { return t != nil && t.TurnGap == (Delay{}) && t.Turns.Value != 1 }
+	return s.Closed() || waits(s.Sessions) || slices.ContainsFunc(s.Classes, func(c ClassSpec) bool { return waits(c.Sessions) })
 }
 
 // Windows are the names and bounds of the stages, in order. Stages without a name are called stage-1,
@@ -274,12 +246,24 @@ func (s Spec) MeanTokens() (input, output float64, err error) {
 	if err := f.err(); err != nil {
 		return 0, 0, err
 	}
-	b := &t.bodies
-	switch {
-	case t.talk != nil:
-		return t.survey.input, t.survey.output, nil
-	case b.given != nil:
-		return Mean(b.input), Mean(b.given.Marginal(b.input)), nil
+	sum := 0.0
+	for i := range t.parts {
+		p := &t.parts[i]
+		in, out := p.meanTokens()
+		requests := p.share * p.turns()
+		input += requests * in
+		output += requests * out
+		sum += requests
 	}
-	return Mean(b.input), Mean(b.output), nil
+	return input / sum, output / sum, nil
+}
+
+func (p *part) meanTokens() (input, output float64) {
+	switch {
+	case p.talk != nil:
+		return p.survey.input, p.survey.output
+	case p.given != nil:
+		return Mean(p.input), Mean(p.given.Marginal(p.input))
+	}
+	return Mean(p.input), Mean(p.output)
 }

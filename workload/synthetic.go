@@ -16,17 +16,11 @@ func New(s Spec, seed uint64) (Source, error) {
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	if s.Sessions != nil {
-		return newCrowd(s, &t, seed)
+	kinds := s.kinds(t.parts, seed)
+	if s.crowded() {
+		return newCrowd(s, &t, kinds, seed)
 	}
-	l := loop{bodies: t.bodies, limits: s.limits(&t)}
-	l.inputs, l.outputs = NewStream(seed, purposeInput), NewStream(seed, purposeOutput)
-	switch {
-	case s.Prefix.By == "user":
-		l.texts = s.Prefix.texts(s.Arrivals[0].Users)
-	case s.Prefix != (PrefixSpec{}):
-		l.prompts = s.Prefix.prompts(l.input, l.inputs)
-	}
+	l := loop{bodies: kinds[0].bodies, limits: s.limits(&t)}
 	if s.Closed() {
 		return newClosedLoop(l, s.Arrivals[0], seed), nil
 	}

@@ -28,6 +28,7 @@ type kind struct {
 	talk     *talk // nil for single requests
 	class    uint16
 	priority int16
+	domain   uint64 // of its texts
 	count    uint64 // starts in an open loop
 
 	lengths, groups, edits, thoughts, pauses *Stream
@@ -87,7 +88,7 @@ func (k *kind) begin(v *visit, entity uint64) {
 	u, share := uniform(k.groups), uniform(k.groups)
 	g := pick(t.system.upTo, u)
 	if n := t.system.tokens[g]; n > 0 && share < t.system.share {
-		id := Hash(systemDomain, uint64(k.class)<<32|uint64(g))
+		id := Hash(systemDomain^k.domain, uint64(g))
 		v.history, v.tokens, v.system = []Segment{{ID: id, Tokens: n}}, n, true
 	}
 }

@@ -1,0 +1,168 @@
+package report
+
+import (
+	"fmt"
+
+	"clifftop/report/layout"
+	"clifftop/sim"
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// A ClassSpan is a kind of requests that are also reported apart.
+type ClassSpan struct {
+	Name string
+	// SLO is the class's own; nil for none.
+	SLO *SLO
+}
+
+// MaxClasses is the number of classes up to which they are reported apart: each takes about a megabyte.
+const MaxClasses = 100
+
+// Class is what was measured of the requests of one class, over the window of the whole run. Answer tokens count when
+// their request ends, since iterations do not tell whose tokens they produce; for the same reason there are no inter-token
+// gaps.
+type Class struct {
+	Name       string     `json:"name"`
+	Requests   Requests   `json:"requests"`
+	Throughput Throughput `json:"throughput"`
+	Latency    Latency    `json:"latency_ms"`
+	// Goodput is by the class's own objective, or by that of the run.
+	Goodput Goodput `json:"goodput"`
+	// PrefixHitRate is the fraction of prompt tokens found in the cache.
+	PrefixHitRate *float64 `json:"prefix_hit_rate"`
+}
+
+// classes count a run by class, each with a collector of its own that sees the class's requests alone.
+type classes []*Collector
+
+func newClasses(o Options) classes {
+	if n := len(o.Classes); n < 2 && (n == 0 || o.Classes[0].SLO == nil) || n > MaxClasses {
+		return nil
+	}
+	var all classes
+	for _, k := range o.Classes {
+		own := Options{SLO: k.SLO.perRequest(), End: o.End, Expected: o.Expected, GPUs: o.GPUs, Warmup: o.Warmup}
+		if k.SLO == nil {
+			own.SLO = o.SLO.perRequest()
+		}
+		all = append(all, NewCollector(own))
+	}
+	return all
+}
+
+// perRequest is the objective without limits on single gaps.
+func (s *SLO) perRequest() *SLO {
+	if s == nil {
+		return nil
+	}
+	own := *s
+	own.Objectives = nil
+	for _, o := range s.Objectives {
+		if o.Metric != "itl" {
+			own.Objectives = append(own.Objectives, o)
+		}
+	}
+	return &own
+}
+
+// of is the collector of a class; nil where it has none.
+func (a classes) of(class uint16) *Collector {
+	if int(class) < len(a) {
+		return a[class]
+	}
+	return nil
+}
+
+func (a classes) arrived(at clock.Time, r *workload.Request) {
+	if k := a.of(r.Class); k != nil {
+		k.Arrived(at, r)
+	}
+}
+
+func (a classes) finished(rec *sim.Record) {
+	if k := a.of(rec.Request.Class); k != nil {
+		k.Finished(rec)
+		at := ended(rec)
+		if rec.Outcome == sim.Completed {
+			at = rec.ClientLast
+		}
+		k.line.upTo(at).output += int64(rec.Tokens)
+	}
+}
+
+// classResults measures the classes over the window of the whole run. A class without requests is left out.
+func (c *Collector) classResults(w *window) []Class {
+	var results []Class
+	for i, k := range c.classes {
+		if k.totals.offered == 0 {
+			continue
+		}
+		for k.line.width < c.line.width {
+			k.line.halve()
+		}
+		sum, detail := k.line.total(min(w.from, len(k.line.buckets)), min(w.to, len(k.line.buckets)))
+		var s Summary
+		k.counts(&s)
+		k.rates(&s, w, &sum)
+		k.latencies(&s, w, &sum, detail)
+		k.goodput(&s, w, &sum, detail)
+		s.Goodput.WorkFraction = nil
+		results = append(results, Class{
+			Name: c.opts.Classes[i].Name, Requests: s.Requests, Throughput: s.Throughput, Latency: s.Latency, Goodput: s.Goodput,
+			PrefixHitRate: ratio(float64(sum.cached), float64(sum.input)),
+		})
+	}
+	return results
+}
+
+// poolClasses pools the classes of several runs by their names; one that a run lacks is left out.
+func poolClasses(runs []*Summary) []Class {
+	var pooled []Class
+	for _, k := range runs[0].Classes {
+		var of []*Summary
+		for _, r := range runs {
+			for _, x := range r.Classes {
+				if x.Name == k.Name {
+					of = append(of, &Summary{
+						Window: r.Window, Requests: x.Requests, Throughput: x.Throughput, Latency: x.Latency, Goodput: x.Goodput,
+						System: System{PrefixHitRate: x.PrefixHitRate},
+					})
+				}
+			}
+		}
+		if len(of) < len(runs) {
+			continue
+		}
+		s := Pool(of)
+		pooled = append(pooled, Class{
+			Name: k.Name, Requests: s.Requests, Throughput: s.Throughput, Latency: s.Latency, Goodput: s.Goodput, PrefixHitRate: s.System.PrefixHitRate,
+		})
+	}
+	return pooled
+}
+
+// classGrid has a row for each class.
+func (s *Summary) classGrid(t *layout.Text) {
+	if len(s.Classes) == 0 {
+		return
+	}
+	rows := [][]string{{"class", "offered", "req/s", "tok/s", "TTFTp50", "p95", "TPOTp50", "p95", "good"}}
+	for i := range s.Classes {
+		k := &s.Classes[i]
+		l := &k.Latency
+		good := "–"
+		if a := k.Goodput.Attainment; a != nil {
+			good = percent(*a)
+		}
+		rows = append(rows, []string{k.Name, fmt.Sprint(k.Requests.Offered), cell(k.Throughput.RequestsPerS), cell(k.Throughput.OutputTokensPerS),
+			cell(l.TTFT.P50), cell(l.TTFT.P95), cell(l.TPOT.P50), cell(l.TPOT.P95), good})
+	}
+	if t.Markdown {
+		t.Blank()
+	}
+	t.Grid(rows, 8)
+	if !t.Markdown {
+		t.Blank()
+	}
+}

@@ -1,0 +1,202 @@
+package workload
+
+import "fmt"
+
+// ClassSpec is one of several kinds of traffic that a [Spec] mixes.
+type ClassSpec struct {
+	// Name is that of the class; no two are alike.
+	Name string `yaml:"name" json:"name"`
+	// Weight is the class's share relative to the others: of the requests, or as [Spec.ClassWeights] says. In a closed loop it
+	// is the share of the users.
+	Weight float64 `yaml:"weight" json:"weight"`
+	// Priority is that of its requests; lower goes first under a priority policy.
+	Priority int16 `yaml:"priority,omitempty" json:"priority,omitempty"`
+	// Input, Output, Prefix and Sessions are as in [Spec].
+	Input    LengthsSpec  `yaml:"input,omitempty" json:"input,omitzero"`
+	Output   LengthsSpec  `yaml:"output" json:"output"`
+	Prefix   PrefixSpec   `yaml:"prefix,omitempty" json:"prefix,omitzero"`
+	Sessions *SessionSpec `yaml:"sessions,omitempty" json:"sessions,omitempty"`
+	// Needs says which of these keys the class's preset leaves open, and why.
+	Needs []Need `yaml:"-" json:"-"`
+}
+
+// What the weights of classes are shares of, in an open loop.
+const (
+	OfRequests = "requests"
+	OfStarts   = "sessions"
+)
+
+// MaxClasses bounds the classes of a Spec.
+const MaxClasses = 1000
+
+// part is a class that is built, or all of the traffic of a Spec without classes.
+type part struct {
+	bodies // without streams
+	prefix PrefixSpec
+	talk   *talk // nil for single requests
+	survey survey
+	weight float64
+	share  float64 // of the starts of an open loop
+}
+
+// turns is the mean number of requests that follow from one start.
+func (p *part) turns() float64 {
+	if p.talk == nil {
+		return 1
+	}
+	return p.survey.turns
+}
+
+// all is the one class of a Spec without classes.
+func (s Spec) all() ClassSpec {
+	return ClassSpec{Weight: 1, Input: s.Input, Output: s.Output, Prefix: s.Prefix, Sessions: s.Sessions, Needs: s.Needs}
+}
+
+// crowded says whether the traffic is more than single requests of one kind.
+func (s Spec) crowded() bool { return len(s.Classes) > 0 || s.Sessions != nil }
+
+// compileParts builds the classes.
+func (s Spec) compileParts(f *faults) []part {
+	if len(s.Classes) == 0 {
+		return []part{s.compilePart("workload", s.all(), f)}
+	}
+	switch s.ClassWeights {
+	case "", OfRequests, OfStarts:
+	default:
+		f.add("workload.class_weights", "%q is not known (want requests or sessions)", s.ClassWeights)
+	}
+	if len(s.Classes) > MaxClasses {
+		f.add("workload.classes", "%d are too many (want at most %d)", len(s.Classes), MaxClasses)
+		return nil
+	}
+	var parts []part
+	names := map[string]bool{}
+	sum := 0.0
+	for i, c := range s.Classes {
+		key := fmt.Sprintf("workload.classes.%d", i)
+		switch {
+		case c.Name == "":
+			f.add(key+".name", "is missing")
+		case names[c.Name]:
+			f.add(key+".name", "%q is the name of an earlier class (want another)", c.Name)
+		}
+		names[c.Name] = true
+		f.number(key+".weight", c.Weight, c.Weight >= 0 && c.Weight <= 1e12, "0 or more")
+		sum += c.Weight
+		parts = append(parts, s.compilePart(key, c, f))
+	}
+	if !(sum > 0) {
+		f.add("workload.classes", "all weights are 0 (want more than 0 for one of them)")
+	}
+	return parts
+}
+
+// compilePart builds the laws of lengths of a class, and those of its conversations.
+func (s Spec) compilePart(key string, c ClassSpec, f *faults) part {
+	p := part{prefix: c.Prefix, weight: c.Weight}
+	before := len(f.list)
+	if c.Sessions == nil && !needs(c.Needs, key, "input", c.Input.Distribution == "", f) {
+		p.input = c.Input.build(key+".input", f)
+	}
+	switch {
+	case needs(c.Needs, key, "output", c.Output.Distribution == "", f):
+	case c.Output.Distribution == "given-input":
+		p.given = c.Output.givenInput(key+".output", f)
+	default:
+		p.output = c.Output.build(key+".output", f)
+	}
+	c.Prefix.check(key+".prefix", s.Closed(), f)
+	if c.Sessions == nil {
+		return p
+	}
+	p.talk = c.Sessions.build(key+".sessions", s.Closed(), s.MaxModelLen, f)
+	if c.Prefix != (PrefixSpec{}) {
+		f.add(key+".prefix", "prefix and sessions are given together (want sessions.system_prompt: turns repeat their conversation)")
+	}
+	if len(s.Arrivals) == 1 && s.Arrivals[0].Process == "all-at-once" {
+		f.add(key+".sessions", "conversations do not begin all at once (want a rate, or a closed loop of users)")
+	}
+	if len(f.list) == before {
+		k := newKind(p.bodies, p.talk, 0)
+		p.survey = k.survey()
+	}
+	return p
+}
+
+// needs reports a key that is open because the preset cannot fill it.
+func needs(list []Need, prefix, key string, open bool, f *faults) bool {
+	for _, n := range list {
+		if open && n.Key == key {
+			f.add(prefix+"."+key, "%s", n.Reason)
+			return true
+		}
+	}
+	return false
+}
+
+// shareOut finds the classes' shares of the starts of an open loop, and how many requests follow from a start.
+func (s Spec) shareOut(parts []part) (perStart float64) {
+	starts, requests := 0.0, 0.0
+	for i := range parts {
+		p := &parts[i]
+		p.share = p.weight
+		if s.ClassWeights != OfStarts {
+			p.share /= p.turns()
+		}
+		starts += p.share
+		requests += p.share * p.turns()
+	}
+	for i := range parts {
+		parts[i].share /= starts
+	}
+	return requests / starts
+}
+
+// kinds are the classes with streams of their own, which do not depend on the other classes.
+func (s Spec) kinds(parts []part, seed uint64) []kind {
+	var list []kind
+	for i := range parts {
+		p := &parts[i]
+		own := seed
+		var domain uint64
+		if len(s.Classes) > 0 {
+			domain = SegmentID(s.Classes[i].Name)
+			own = Hash(seed, domain)
+		}
+		k := newKind(p.bodies, p.talk, own)
+		k.domain = domain
+		if len(s.Classes) > 0 {
+			k.class, k.priority = uint16(i), s.Classes[i].Priority
+		}
+		switch {
+		case p.prefix.By == "user":
+			k.texts = p.prefix.texts(s.Arrivals[0].Users)
+		case p.prefix != (PrefixSpec{}):
+			k.prompts = p.prefix.prompts(k.input, k.inputs, domain)
+		}
+		list = append(list, k)
+	}
+	return list
+}
+
+// spread gives n users classes by weight: every so many of them have about the shares asked for.
+func spread(parts []part, n int32) []int32 {
+	sum := 0.0
+	for i := range parts {
+		sum += parts[i].weight
+	}
+	of := make([]int32, n)
+	due := make([]float64, len(parts)) // users that a class lacks
+	for u := range of {
+		most := 0
+		for i := range parts {
+			due[i] += parts[i].weight / sum
+			if due[i] > due[most] {
+				most = i
+			}
+		}
+		due[most]--
+		of[u] = int32(most)
+	}
+	return of
+}
