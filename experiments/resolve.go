@@ -70,7 +70,7 @@ func (s *Scenario) resolveAll(oneRank bool) (*Setup, Faults, error) {
 	u := &Setup{Scenario: &resolved, from: s, oneRank: oneRank}
 	var faults Faults
 	steps := []func() error{
-		u.policyDefaults, u.engineDefaults, u.deployment, u.wholePrompts, u.memory, u.sequenceLength, u.overheads, u.stepTime, u.host, u.engine, u.trafficSource, u.measures,
+		u.policyDefaults, u.engineDefaults, u.deployment, u.wholePrompts, u.memory, u.sequenceLength, u.overheads, u.stepTime, u.host, u.engine, u.trafficSource, u.clients, u.measures,
 	}
 	for _, step := range steps {
 		err := step()
@@ -242,9 +242,12 @@ func (u *Setup) overheads() error {
 	or(&o.Frontend, Duration(frontend))
 	or(&o.FrontendPerToken, Duration(perToken))
 	or(&o.StreamPerSequence, Duration(stream))
+	or(&o.NetworkIn, 0)
+	or(&o.NetworkOut, 0)
 	u.Config.Frontend = o.Frontend.Clock()
 	u.Config.FrontendPerToken = o.FrontendPerToken.Clock()
 	u.Config.StreamPerSequence = o.StreamPerSequence.Clock()
+	u.Config.NetworkIn, u.Config.NetworkOut = o.NetworkIn.Clock(), o.NetworkOut.Clock()
 	return nil
 }
 

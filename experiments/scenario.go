@@ -1,10 +1,6 @@
 package experiments
 
-import (
-	"fmt"
-
-	"clifftop/workload"
-)
+import "clifftop/workload"
 
 // Scenario is an experiment: what is served, on what, by which engine, under which traffic, and what
 // is asked of it. [Parse] and [Load] read one from YAML; [Default] is the one that an empty file
@@ -27,7 +23,7 @@ type Scenario struct {
 	StepTime StepTime `json:"step_time"`
 	// Workload is the traffic.
 	Workload Workload `json:"workload"`
-	// Clients says how long clients wait.
+	// Clients says how long clients wait, what they do then, and how fast they read.
 	Clients Clients `json:"clients"`
 	// SLO holds the limits on latency that make a request good.
 	SLO SLO `json:"slo"`
@@ -133,37 +129,10 @@ type Engine struct {
 	MaxNumQueuedReqs *int `json:"max_num_queued_reqs" range:"[1,1000000000]"`
 	// MaxNumQueuedTokens refuses a request when so many prompt tokens are still to be computed; null is no limit.
 	MaxNumQueuedTokens *int `json:"max_num_queued_tokens" range:"[1,1000000000000]"`
+	// RetryAfter is how long a server that refuses a request asks its client to wait; null is that it does not say.
+	RetryAfter *Duration `json:"retry_after" range:"(0,)"`
 	// Speculative is speculative decoding; null is none.
 	Speculative *Speculative `json:"speculative"`
-}
-
-// Clients says how long clients wait for their answers, and what they do then.
-type Clients struct {
-	// Timeout is how long after sending a client leaves if its whole answer is not there; null is never.
-	Timeout *Duration `json:"timeout" range:"(0,)"`
-	// TTFTTimeout is the same for the first token; only null, which is never, is available.
-	TTFTTimeout *Duration `json:"ttft_timeout" only:"null"`
-	// Retries is how often a client sends again after leaving; only 0 is available.
-	Retries int `json:"retries" only:"0"`
-	// Backoff is the wait before a retry. It has no effect while there are none.
-	Backoff *Backoff `json:"backoff"`
-	// CancelOnTimeout tells the server when a client leaves, so that it stops working on the answer; only true
-	// is available.
-	CancelOnTimeout bool `json:"cancel_on_timeout" only:"true"`
-}
-
-// Backoff is how long a client waits before it sends again.
-type Backoff struct {
-	// Base is the wait before the first retry.
-	Base *Duration `json:"base" range:"(0,)"`
-	// Cap is the longest wait.
-	Cap *Duration `json:"cap" range:"(0,)"`
-}
-
-func (b *Backoff) check(d *decoder, n *node, key string) {
-	if b.Base != nil && b.Cap != nil && *b.Cap > 0 && *b.Cap < *b.Base {
-		d.refuse(n.get("cap"), join(key, "cap"), fmt.Sprintf("base, %v, or more", *b.Base))
-	}
 }
 
 // Overheads are the delays between the client and the engine, and the host's work; null is that of the engine's
@@ -173,6 +142,10 @@ type Overheads struct {
 	Frontend *Duration `json:"frontend"`
 	// FrontendPerToken delays a request for each token of its prompt.
 	FrontendPerToken *Duration `json:"frontend_per_token"`
+	// NetworkIn delays requests, and the news that a client has left, on the way from the client to the front end, and
+	// NetworkOut tokens on the way back; null is 0.
+	NetworkIn  *Duration `json:"network_in"`
+	NetworkOut *Duration `json:"network_out"`
 	// StreamPerSequence delays the k-th sequence of a batch by k times this on the way to its client.
 	StreamPerSequence *Duration `json:"stream_per_sequence"`
 	// CPU is the host's time for an iteration. It comes before the GPU's, or hides behind it under asynchronous
@@ -238,7 +211,7 @@ func Default() *Scenario {
 		},
 		StepTime: StepTime{Kind: "kernels", Roofline: defaultRoofline()},
 		Workload: Workload{Sampling: "greedy", ClassWeights: workload.OfRequests},
-		Clients:  Clients{CancelOnTimeout: true},
+		Clients:  defaultClients(),
 		Run:      RunSpec{Warmup: Warmup{Auto: true}, Seed: 1, Replications: 1},
 	}
 }

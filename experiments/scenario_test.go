@@ -79,19 +79,24 @@ func TestFaults(t *testing.T) {
 			`s.yaml:1:23: workload.arrivals.0: duration is missing (only the last stage may go on without end)`},
 		{"no timeout", "clients: {timeout: 0}\n", `s.yaml:1:20: clients.timeout: 0 is not allowed (want more than 0)`},
 		{"backoff", "clients: {backoff: {base: 2s, cap: 1s}}\n", `s.yaml:1:36: clients.backoff.cap: 1s is not allowed (want base, 2s, or more)`},
-		{"backoff of nothing", "clients: {backoff: {base: 0}}\n", `s.yaml:1:27: clients.backoff.base: 0 is not allowed (want more than 0)`},
+		{"negative timeout", "clients: {ttft_timeout: -2s}\n", `s.yaml:1:25: clients.ttft_timeout: -2s is not allowed (want 0 or more)`},
+		{"negative backoff", "clients: {backoff: {base: -1s}}\n", `s.yaml:1:27: clients.backoff.base: -1s is not allowed (want 0 or more)`},
+		{"TTFT timeout", "clients: {timeout: 5s, ttft_timeout: 6s}\n",
+			`s.yaml:1:38: clients.ttft_timeout: 6s is not allowed (want at most timeout, 5s, which ends the wait for the first token too)`},
+		{"nothing to retry on", "clients: {retries: 2, retry_on: []}\n",
+			`s.yaml:1:33: clients.retry_on: the list is empty, but retries is 2 (want timeout, busy or both)`},
+		{"retry on what", "clients: {retries: 2, retry_on: [timeout, error]}\n", `s.yaml:1:43: clients.retry_on.1: "error" is not known (want timeout or busy)`},
+		{"retry budget", "clients: {retry_budget: 20}\n", `s.yaml:1:25: clients.retry_budget: 20 is not allowed (want a number, more than 0, at most 1)`},
+		{"cancel", "clients: {cancel: {probability: 0.2}}\n", `s.yaml:1:19: clients.cancel: after is missing (want {probability: 0.05, after: 10s})`},
+		{"cancellation", "clients: {cancel: {probability: 5, after: 3s}}\n", `s.yaml:1:33: clients.cancel.probability: 5 is not allowed (want a number, 0 to 1)`},
 		{"not available", `
 deployment: {replicas: 4, router: least-kv}
 engine: {max_num_queued_reqs: 5}
-clients: {ttft_timeout: 3s, retries: 2, cancel_on_timeout: false}
 run: {replications: two}
 `,
 			"s.yaml:2:24: deployment.replicas: 4 is not available (want 1)\n" +
 				"s.yaml:2:35: deployment.router: \"least-kv\" is not available (want round-robin)\n" +
-				"s.yaml:4:25: clients.ttft_timeout: \"3s\" is not available (want null)\n" +
-				"s.yaml:4:38: clients.retries: 2 is not available (want 0)\n" +
-				"s.yaml:4:60: clients.cancel_on_timeout: false is not available (want true)\n" +
-				"s.yaml:5:21: run.replications: \"two\" is a text (want a whole number, 1 to 1000)"},
+				"s.yaml:4:21: run.replications: \"two\" is a text (want a whole number, 1 to 1000)"},
 		{"quoted", "deployment: {replicas: '1'}\nengine: {speculative: 'null'}\n",
 			`s.yaml:1:24: deployment.replicas: "1" is a text (want a whole number)` + "\n" +
 				`s.yaml:2:23: engine.speculative: "null" is a text (want a map)`},

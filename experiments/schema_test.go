@@ -78,7 +78,13 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"workload: {prefix: {by: user, shared_tokens: 3}}", "workload: {prefix: {by: user}}", "workload: {prefix: {by: user, groups: 3, shared_tokens: 3}}",
 		"workload: {trace: {file: a.csv}}", "workload: {trace: {}}", "run: {warmup: 30s}", "run: {warmup: none}", "run: {warmup: soon}",
 		"clients: {timeout: 60s, retries: 0, backoff: {base: 1s, cap: 2s}, cancel_on_timeout: true, ttft_timeout: null}",
-		"clients: {retries: 1}", "clients: {cancel_on_timeout: false}", "clients: {ttft_timeout: 3s}", "workload: {patience: 3s}",
+		"clients: {retries: 1}", "clients: {cancel_on_timeout: false}", "clients: {ttft_timeout: 3s}",
+		"clients: {cancel: {probability: 0.1, after: 3s}}", "clients: {cancel: {probability: 0.1}}", "clients: {cancel: {probability: 2, after: 3s}}",
+		"clients: {cancel: {probability: 0.1, after: {distribution: lognormal, mean: 3s, cv: 1}}}", "clients: {retries: -1}",
+		"clients: {retries: 3, retry_on: [busy], retry_budget: 0.1, honor_retry_after: false}", "clients: {retry_on: [error]}",
+		"clients: {backoff: {base: 0, factor: 1, jitter: full}}", "clients: {backoff: {jitter: some}}", "clients: {backoff: {factor: 0.5}}",
+		"clients: {retry_budget: 0}", "clients: {retry_budget: 1.5}", "clients: {reading: 5}", "clients: {reading: 0}", "clients: {timeout: -1s}",
+		"engine: {retry_after: 3s}", "engine: {retry_after: soon}", "overheads: {network_in: 20ms, network_out: 0}", "workload: {patience: 3s}",
 		"deployment: {replicas: 1, router: round-robin}", "deployment: {replicas: 2}", "deployment: {router: random}",
 		"engine: {speculative: null, max_num_queued_reqs: null}", "engine: {speculative: {}}", "engine: {speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 0.7}}",
 		"engine: {speculative: {method: ngram, num_speculative_tokens: 3, acceptance: [0.7, 0.5], match: 0.5}}",
@@ -323,8 +329,11 @@ func (m schemaMaker) object(t reflect.Type, def reflect.Value) *jsonschema.Schem
 		s.Properties[name] = p
 		s.PropertyOrder = append(s.PropertyOrder, name)
 	}
-	if t == reflect.TypeFor[Trace]() {
+	switch t {
+	case reflect.TypeFor[Trace]():
 		s.Required = []string{"file"}
+	case reflect.TypeFor[Cancel]():
+		s.Required = []string{"probability", "after"}
 	}
 	return s
 }

@@ -31,7 +31,6 @@ type traffic struct {
 func (u *Setup) trafficSource() error {
 	s := u.Scenario
 	w := &s.Workload
-	u.traffic.clients.Timeout = value(s.Clients.Timeout).Clock()
 	if w.Trace != nil {
 		return u.traceSource()
 	}

@@ -25,6 +25,7 @@ type clientele struct {
 	cancels *Stream
 	waits   *Stream
 	byUser  []uint64 // requests of each user, or of all of an open loop, that belong to no session
+	crowd   bool     // a closed loop, in which sessions are numbered as they come, and belong to users
 
 	persistent bool               // some try again, so that attempts have numbers of their own
 	id         int64              // of the next attempt
@@ -71,6 +72,9 @@ func NewClients(src Source, seed uint64, kinds ...ClientSpec) (Source, error) {
 	c := &clientele{
 		src: src, cancels: NewStream(seed, purposeCancel), waits: NewStream(seed, purposeBackoff),
 		open: map[int64]*logical{}, pending: heap.Heap[retry]{Before: (*retry).before},
+	}
+	if crowd, ok := src.(*crowd); ok {
+		c.crowd = !crowd.open
 	}
 	busy := false
 	for i, s := range kinds {
@@ -157,7 +161,7 @@ func (c *clientele) loses(k *clientKind, entity, item uint64) (after clock.Durat
 // place says which draws belong to a request: those of the turn of its session, or of its number among the requests
 // of its user. In an open loop all are one user's.
 func (c *clientele) place(r *Request) (entity, item uint64) {
-	if r.Session != 0 {
+	if r.Session != 0 && !c.crowd {
 		return 1<<32 | uint64(uint32(r.Session)), uint64(uint32(r.Turn))
 	}
 	for int(r.User) >= len(c.byUser) {

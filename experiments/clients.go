@@ -1,0 +1,197 @@
+package experiments
+
+import (
+	"fmt"
+	"slices"
+
+	"clifftop/model"
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// Clients says how long clients wait for their answers, what they do then, and how fast they read.
+type Clients struct {
+	// Timeout is how long after sending a client leaves if its whole answer is not there; null is never.
+	Timeout *Duration `json:"timeout" range:"(0,)"`
+	// TTFTTimeout is the same for the first token.
+	TTFTTimeout *Duration `json:"ttft_timeout" range:"(0,)"`
+	// Cancel lets users lose interest in an answer that is not complete; null is never.
+	Cancel *Cancel `json:"cancel"`
+	// Retries is how often a client sends a request again at most.
+	Retries int `json:"retries" range:"[0,1000]"`
+	// RetryOn says after what: a timeout, of the first token or of the whole answer, or a server that is busy.
+	RetryOn []string `json:"retry_on" one:"timeout busy"`
+	// Backoff is the wait before a retry.
+	Backoff Backoff `json:"backoff"`
+	// HonorRetryAfter makes clients wait as long as a busy server asks for, up to a minute, in place of the backoff.
+	HonorRetryAfter bool `json:"honor_retry_after"`
+	// RetryBudget bounds retries to this fraction of the requests: each request puts so much into a bucket that starts
+	// empty and holds 10, and each retry takes 1 out; null is no bound.
+	RetryBudget *float64 `json:"retry_budget" range:"(0,1]"`
+	// CancelOnTimeout tells the server when a client leaves, so that it stops working on the answer.
+	CancelOnTimeout bool `json:"cancel_on_timeout"`
+	// Reading is how fast users read, in tokens per second. The next request of a closed loop's user, or of a
+	// session, waits until the answer has been read; null is at once.
+	Reading *float64 `json:"reading" range:"(0,1000000]"`
+}
+
+// Cancel is how users lose interest.
+type Cancel struct {
+	// Probability that the user of a request does.
+	Probability float64 `json:"probability" range:"[0,1]"`
+	// After is how long that takes, from the first attempt on.
+	After ThinkTime `json:"after"`
+}
+
+func (c *Cancel) check(d *decoder, n *node, key string) {
+	for _, name := range []string{"probability", "after"} {
+		if v := n.get(name); v == nil || v.kind == isNull {
+			d.fault(n.at, key, name+" is missing (want {probability: 0.05, after: 10s})", "")
+		}
+	}
+}
+
+// Backoff is how long a client waits before it sends again: min(cap, base × factor^k) before retry k, from 0, spread
+// by the jitter.
+type Backoff struct {
+	// Base is the wait before the first retry; 0 is none.
+	Base Duration `json:"base"`
+	// Cap is the longest wait.
+	Cap Duration `json:"cap" range:"(0,)"`
+	// Factor is by how much the wait grows from one retry to the next.
+	Factor float64 `json:"factor" range:"[1,100]"`
+	// Jitter spreads a wait d: none, over 0…d (full), d/2…d (equal), or ¾ d…d (openai).
+	Jitter string `json:"jitter" one:"none full equal openai"`
+}
+
+func (b *Backoff) check(d *decoder, n *node, key string) {
+	switch base := n.get("base"); {
+	case b.Base <= b.Cap:
+	case n.get("cap") == nil && base != nil:
+		b.Cap = b.Base
+	case n.get("cap") != nil:
+		d.refuse(n.get("cap"), join(key, "cap"), fmt.Sprintf("base, %v, or more", b.Base))
+	}
+}
+
+// defaultClients wait for ever. Their backoff is that of OpenAI's.
+func defaultClients() Clients {
+	return Clients{
+		RetryOn: []string{"timeout", "busy"}, HonorRetryAfter: true, CancelOnTimeout: true,
+		Backoff: Backoff{
+			Base: Duration(500 * clock.Millisecond), Cap: Duration(8 * clock.Second), Factor: 2, Jitter: "openai",
+		},
+	}
+}
+
+func (c *Clients) check(d *decoder, n *node, key string) {
+	if c.Timeout != nil && c.TTFTTimeout != nil && *c.TTFTTimeout > *c.Timeout {
+		d.refuse(n.get("ttft_timeout"), join(key, "ttft_timeout"), fmt.Sprintf("at most timeout, %v, which ends the wait for the first token too", *c.Timeout))
+	}
+	if c.Retries > 0 && len(c.RetryOn) == 0 {
+		d.fault(n.get("retry_on").at, join(key, "retry_on"), fmt.Sprintf("the list is empty, but retries is %d (want timeout, busy or both)", c.Retries), "")
+	}
+}
+
+// spec is what the clients do, as the workload package takes it. The server asks for a wait of retryAfter.
+func (c *Clients) spec(retryAfter *Duration) workload.ClientSpec {
+	s := workload.ClientSpec{
+		FirstTimeout: value(c.TTFTTimeout).Clock(), Timeout: value(c.Timeout).Clock(),
+		Retries: limitInt32(c.Retries), RetryBudget: value(c.RetryBudget),
+		Silent: !c.CancelOnTimeout, Reading: value(c.Reading),
+	}
+	if x := c.Cancel; x != nil {
+		s.Cancel = x.Probability
+		s.CancelAfter = workload.Delay{Distribution: x.After.Law, Mean: x.After.Mean.Clock(), CV: value(x.After.CV)}
+	}
+	if c.Retries == 0 {
+		return s
+	}
+	if slices.Contains(c.RetryOn, "timeout") {
+		s.RetryOn = s.RetryOn.With(workload.TimedOutFirst).With(workload.TimedOut)
+	}
+	if slices.Contains(c.RetryOn, "busy") {
+		s.RetryOn = s.RetryOn.With(workload.RefusedBusy)
+	}
+	if c.HonorRetryAfter {
+		s.RetryAfter = value(retryAfter).Clock()
+	}
+	b := c.Backoff
+	s.Backoff = workload.Backoff{Base: b.Base.Clock(), Cap: b.Cap.Clock(), Factor: b.Factor, Jitter: b.Jitter}
+	return s
+}
+
+// clients makes the clients of the traffic, and judges them.
+func (u *Setup) clients() error {
+	s := u.Scenario
+	c := &s.Clients
+	u.traffic.clients = c.spec(s.Engine.RetryAfter)
+	if err := u.traffic.clients.Validate(); err != nil {
+		return s.fieldFaults(err)
+	}
+	u.judgeClients(c)
+	u.Report.Reading = value(c.Reading)
+	return u.tooShort(c)
+}
+
+// tooShort refuses clients who leave before any answer can come.
+func (u *Setup) tooShort(c *Clients) error {
+	timer, s := u.Config.Timer, u.Scenario
+	if timer == nil {
+		return nil // reported before
+	}
+	femtos, _, _ := timer.Span(&model.Batch{Decodes: 1, Context: 1, Emit: 1})
+	step := clock.Duration(femtos / clock.FemtosPerPico)
+	way := u.Config.NetworkIn + u.Config.Frontend + u.Config.NetworkOut
+	for _, x := range []struct {
+		key  string
+		wait *Duration
+	}{{"clients.ttft_timeout", c.TTFTTimeout}, {"clients.timeout", c.Timeout}} {
+		if x.wait != nil && x.wait.Clock() < step+way {
+			return s.fault(x.key, "%v is over before any answer can come: an iteration of the engine with one sequence takes %v, and the way there and back %v (want more than both)",
+				*x.wait, rounded(step), rounded(way))
+		}
+	}
+	return nil
+}
+
+// rounded is a duration for messages, to the microsecond.
+func rounded(d clock.Duration) Duration {
+	if d > clock.Microsecond {
+		d = (d + clock.Microsecond/2) / clock.Microsecond * clock.Microsecond
+	}
+	return Duration(d)
+}
+
+// judgeClients warns of what has no effect, and of retries that keep an overload alive.
+func (u *Setup) judgeClients(c *Clients) {
+	s := u.Scenario
+	limited := s.Engine.MaxNumQueuedReqs != nil || s.Engine.MaxNumQueuedTokens != nil
+	impatient := c.Timeout != nil || c.TTFTTimeout != nil
+	unused := func(changed bool, key, why string) {
+		if changed {
+			u.warn("unused", "%s has no effect: %s", key, why)
+		}
+	}
+	after := value(s.Engine.RetryAfter).Clock()
+	unused(!c.CancelOnTimeout && !impatient && c.Cancel == nil, "clients.cancel_on_timeout", "clients wait for ever")
+	unused(after > 0 && !limited, "engine.retry_after", "no limit of the queue refuses requests (want engine.max_num_queued_reqs or max_num_queued_tokens)")
+	if c.Retries == 0 {
+		d := defaultClients()
+		const none = "clients.retries is 0"
+		unused(!slices.Equal(c.RetryOn, d.RetryOn), "clients.retry_on", none)
+		unused(c.Backoff != d.Backoff, "clients.backoff", none)
+		unused(!c.HonorRetryAfter, "clients.honor_retry_after", none)
+		unused(c.RetryBudget != nil, "clients.retry_budget", none)
+		unused(after > 0 && limited, "engine.retry_after", none)
+		return
+	}
+	unused(after > workload.MaxRetryAfter, "engine.retry_after", fmt.Sprintf("clients heed %v at most, and back off by themselves", Duration(workload.MaxRetryAfter)))
+	onTimeout, onBusy := slices.Contains(c.RetryOn, "timeout"), slices.Contains(c.RetryOn, "busy")
+	if !(onTimeout && impatient) && !(onBusy && limited) {
+		u.warn("unused", "clients.retries has no effect: there is nothing to retry on (want a timeout with retry_on timeout, or a limit of the queue such as engine.max_num_queued_reqs with retry_on busy)")
+	}
+	if c.Backoff.Base == 0 {
+		u.warn("metastable", "retries without backoff come back at once, when the server is at its busiest: an overload can then keep itself up after its cause has gone (want a base of the backoff, or a retry_budget)")
+	}
+}

@@ -1,0 +1,499 @@
+package experiments
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"clifftop/report"
+)
+
+// rows are those of requests.csv, by column.
+func rows(t *testing.T, text string) []map[string]string {
+	t.Helper()
+	all, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []map[string]string
+	for _, row := range all[1:] {
+		m := map[string]string{}
+		for i, name := range all[0] {
+			m[name] = row[i]
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+func float(t *testing.T, text string) float64 {
+	t.Helper()
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// TestClosedLoopLaw: 64 users who think 10 s about answers that take 6 s send 4 requests per second.
+func TestClosedLoopLaw(t *testing.T) {
+	sum := mustRun(t, mustParse(t, `
+step_time: {linear: {a_ms: 6, b_us: 0}}
+workload:
+  arrivals: {users: 64, think_time: {distribution: exponential, mean: 10s}}
+  input: {distribution: fixed, value: 10}
+  output: {distribution: fixed, value: 1000}
+run: {duration: 20000s, warmup: 100s}
+`), RunOptions{}).Summary
+	residence := *sum.Latency.E2E.Mean / 1000
+	x := *sum.Throughput.RequestsPerS
+	if math.Abs(residence-6) > 0.01 || math.Abs(x-4) > 0.04 || math.Abs(x*(residence+10)/64-1) > 0.01 {
+		t.Errorf("X = %g, R = %g", x, residence)
+	}
+	if sum.PaceSurplus != nil {
+		t.Error("a surplus over nothing")
+	}
+}
+
+// TestReadingClosesTheLoop: who reads at 50 tokens/s needs 20 s for the answer that comes in 6.
+func TestReadingClosesTheLoop(t *testing.T) {
+	sum := mustRun(t, mustParse(t, `
+step_time: {linear: {a_ms: 6, b_us: 0}}
+workload:
+  arrivals: {users: 64, think_time: 10s, ramp: 30s}
+  input: {distribution: fixed, value: 10}
+  output: {distribution: fixed, value: 1001}
+clients: {reading: 50}
+run: {duration: 1200s, warmup: 100s}
+`), RunOptions{Check: true}).Summary
+	if x := *sum.Throughput.RequestsPerS; math.Abs(x*30/64-1) > 0.01 {
+		t.Errorf("X = %g, want 64/(10 + 20)", x)
+	}
+	if p := *sum.PaceSurplus.P50; math.Abs(p/(1001/6.0/50)-1) > 0.01 {
+		t.Errorf("answers come %g times as fast as they are read", p)
+	}
+}
+
+// TestQueueLimit: of five requests at once three are taken in and two refused, which come back within half a second.
+func TestQueueLimit(t *testing.T) {
+	var b bytes.Buffer
+	res := mustRun(t, mustParse(t, `
+step_time: {linear: {a_ms: 10, b_us: 0}}
+engine: {max_num_queued_reqs: 3}
+workload: {arrivals: {process: all-at-once}, input: {distribution: fixed, value: 10}, output: {distribution: fixed, value: 100}}
+clients: {retries: 9, backoff: {base: 500ms, jitter: full}}
+run: {requests: 5}
+`), RunOptions{Check: true, Requests: &b})
+	refused := map[string]bool{}
+	waits := 0
+	for _, r := range rows(t, b.String()) {
+		switch {
+		case r["arrival_s"] == "0.000000000" && r["ending"] == "busy":
+			refused[r["request"]] = true
+			if r["again"] != "true" || r["reason"] != "busy" {
+				t.Errorf("%v", r)
+			}
+		case r["attempt"] == "1":
+			waits++
+			if w := float(t, r["arrival_s"]); w <= 0 || w > 0.5 || !refused[r["request"]] || r["retry_causes"] != "busy" {
+				t.Errorf("the first retry of request %s after %g s: %v", r["request"], w, r)
+			}
+		}
+	}
+	n := res.Summary.Requests
+	if len(refused) != 2 || waits != 2 || n.Completed != 5 || n.RetriedAfter.Busy != n.Retries {
+		t.Errorf("%d refused, %d retries: %+v", len(refused), waits, n)
+	}
+}
+
+// TestRetryAfter: what the server asks for takes the place of the backoff.
+func TestRetryAfter(t *testing.T) {
+	var b bytes.Buffer
+	mustRun(t, mustParse(t, `
+step_time: {linear: {a_ms: 10, b_us: 0}}
+engine: {max_num_queued_reqs: 3, retry_after: 7s}
+workload: {arrivals: {process: all-at-once}, input: {distribution: fixed, value: 10}, output: {distribution: fixed, value: 100}}
+clients: {retries: 1}
+run: {requests: 5}
+`), RunOptions{Check: true, Requests: &b})
+	for _, r := range rows(t, b.String()) {
+		if r["attempt"] == "1" && r["arrival_s"] != "7.000000000" {
+			t.Errorf("a retry at %s s", r["arrival_s"])
+		}
+	}
+}
+
+// outage is a server of 10 requests per second, 30 at a time for 3 s each, that is offered 8 per second. After a minute
+// 240 pile up at once, as if it had been away for 30 s.
+const outage = `
+step_time: {linear: {a_ms: 100, b_us: 0}}
+engine: {max_num_seqs: 30}
+workload:
+  input: {distribution: fixed, value: 10}
+  output: {distribution: fixed, value: 30}
+  arrivals:
+    - {name: before, duration: 60s, process: constant, rate: 8}
+    - {name: outage, duration: 100ms, process: constant, rate: 2400}
+    - {name: after, duration: 900s, process: constant, rate: 8}
+run: {duration: 960s}
+`
+
+// TestOutage: without timeouts the backlog drains at 2 per second, in 120 s. With timeouts and retries it never
+// does. With a limit of the queue the system recovers at once.
+func TestOutage(t *testing.T) {
+	after := func(keys ...string) (*report.Summary, func(from, to float64) (completed float64, queue float64)) {
+		s := mustParse(t, outage)
+		for i := 0; i < len(keys); i += 2 {
+			var err error
+			if s, err = s.With(Setting{Key: keys[i], Value: keys[i+1]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		res := mustRun(t, s, RunOptions{Check: true})
+		return res.Summary, func(from, to float64) (completed, queue float64) {
+			n := 0.0
+			for _, p := range res.Series {
+				if p.StartS >= from && p.EndS <= to {
+					completed += float64(p.Completions)
+					queue += p.QueueMean
+					n++
+				}
+			}
+			return completed / (to - from), queue / n
+		}
+	}
+	sum, at := after()
+	if sum.Requests.Retries+sum.Requests.TimedOut != 0 {
+		t.Errorf("%+v", sum.Requests)
+	}
+	if x, _ := at(70, 170); math.Abs(x-10) > 0.3 {
+		t.Errorf("a backlog drains at %g requests/s, want 10", x)
+	}
+	_, half := at(115, 125)
+	_, drained := at(182, 200)
+	if math.Abs(half-120) > 12 || drained > 1 {
+		t.Errorf("%g wait after 60 s and %g after 120 s, want 120 and none", half, drained)
+	}
+
+	patience := []string{"clients.timeout", "10s", "clients.retries", "2"}
+	sum, at = after(patience...)
+	if x, _ := at(300, 900); x > 1 {
+		t.Errorf("with timeouts and retries %g requests/s complete long after the outage", x)
+	}
+	if x := sum.Requests; x.Retries < 10*x.Completed || *sum.System.ErrorRate < 0.8 {
+		t.Errorf("%+v", x)
+	}
+
+	sum, at = after(append(patience, "engine.max_num_queued_reqs", "50")...)
+	x, queue := at(90, 900)
+	if math.Abs(x-8) > 0.1 || queue > 1 {
+		t.Errorf("with a limit of the queue %g requests/s complete after the outage, and %g wait", x, queue)
+	}
+	if *sum.System.ErrorRate > 0.05 || sum.Requests.TimedOut > 0 {
+		t.Errorf("%+v", sum.Requests)
+	}
+}
+
+// TestUsefulThroughput has the shape of what timeouts do to a saturated server: what it emits stays the same, and what
+// is of use goes, to nothing where it is not told that clients have left.
+func TestUsefulThroughput(t *testing.T) {
+	const chat = `
+engine: {max_num_seqs: 64}
+workload:
+  input: {distribution: lognormal, mean: 300, cv: 0.5}
+  output: {distribution: lognormal, mean: 250, cv: 0.3}
+`
+	run := func(users int, clients string) *report.Summary {
+		text := chat + fmt.Sprintf("  arrivals: {users: %d, ramp: 3s}\nclients: %s\nrun: {duration: 200s, warmup: 40s}\n", users, clients)
+		return mustRun(t, mustParse(t, text), RunOptions{Check: true}).Summary
+	}
+	useful := func(s *report.Summary) float64 { return *s.Throughput.SuccessfulOutputTokensPerS }
+	emitted := func(s *report.Summary) float64 { return *s.Throughput.OutputTokensPerS }
+
+	light, full := run(10, "{}"), run(200, "{}")
+	residence := *full.Latency.E2E.Mean / 1000 // three times what an answer takes once it is admitted
+	total, tight := fmt.Sprintf("%.3gs", 0.75*residence), fmt.Sprintf("%.3gs", 0.25*residence)
+
+	polite := run(200, fmt.Sprintf("{ttft_timeout: %s, retries: 3}", tight))
+	if useful(polite) < 0.9*useful(full) || useful(polite) < 0.99*emitted(polite) || polite.Requests.TimedOut+polite.Requests.Retries < 1000 {
+		t.Errorf("a timeout in the queue costs the server nothing, but %.0f tokens/s become %.0f: %+v", useful(full), useful(polite), polite.Requests)
+	}
+	abort := run(200, fmt.Sprintf("{timeout: %s}", total))
+	if useful(abort) > 0.6*useful(full) || emitted(abort) < 0.9*emitted(full) {
+		t.Errorf("a timeout in mid-stream wastes what was computed: %.0f of %.0f tokens/s are of use, want fewer than of %.0f", useful(abort), emitted(abort), useful(full))
+	}
+	silent := run(200, fmt.Sprintf("{timeout: %s, retries: 3, cancel_on_timeout: false}", total))
+	if useful(silent) > 0.02*useful(full) || emitted(silent) < 0.95*emitted(full) {
+		t.Errorf("retries at a server that is not told: %.0f of %.0f tokens/s are of use, want none", useful(silent), emitted(silent))
+	}
+	if x := run(10, fmt.Sprintf("{timeout: %s, retries: 3, cancel_on_timeout: false}", total)); useful(x) < 0.95*useful(light) {
+		t.Errorf("at a light load nobody times out, but %.0f tokens/s become %.0f", useful(light), useful(x))
+	}
+	t.Logf("emitted and useful tokens/s: %.0f %.0f, ttft timeout %.0f %.0f, timeout %.0f %.0f, not told %.0f %.0f", emitted(full), useful(full),
+		emitted(polite), useful(polite), emitted(abort), useful(abort), emitted(silent), useful(silent))
+}
+
+// TestDepartures: a request whose client leaves while it waits is let go at the next end of an iteration, and has cost
+// nothing.
+func TestDepartures(t *testing.T) {
+	var b bytes.Buffer
+	res := mustRun(t, mustParse(t, `
+step_time: {linear: {a_ms: 1000, b_us: 0}}
+engine: {max_num_seqs: 1}
+workload: {arrivals: {process: all-at-once}, input: {distribution: fixed, value: 10}, output: {distribution: fixed, value: 30}}
+clients: {ttft_timeout: 9500ms}
+run: {requests: 2}
+`), RunOptions{Check: true, Requests: &b})
+	left := rows(t, b.String())[0]
+	if left["ending"] != "ttft_timeout" || left["outcome"] != "timed_out" || left["released_s"] != "10.000000000" || left["scheduled_s"] != "" {
+		t.Errorf("%v", left)
+	}
+	if s := res.Summary; s.Requests.Completed != 1 || s.Requests.TimedOut != 1 || s.Tokens.Input != 10 || s.Tokens.Output != 30 || s.Tokens.Wasted != 0 {
+		t.Errorf("%+v, %+v", s.Requests, s.Tokens)
+	}
+}
+
+// TestChunkedDeparture: a client leaves while chunk 3 of 5 of its prompt is computed. The step ends, three chunks are
+// wasted, and the next attempt finds them in the prefix cache.
+func TestChunkedDeparture(t *testing.T) {
+	var b bytes.Buffer
+	res := mustRun(t, mustParse(t, `
+step_time: {linear: {a_ms: 4000, b_us: 0}}
+engine: {max_num_seqs: 4, max_num_batched_tokens: 64, num_gpu_blocks_override: 1000, enable_prefix_caching: true}
+workload: {arrivals: {process: constant, rate: 1}, input: {distribution: fixed, value: 320}, output: {distribution: fixed, value: 1}}
+clients: {timeout: 10s, retries: 1, backoff: {base: 3s, jitter: none}}
+run: {requests: 1}
+`), RunOptions{Check: true, Requests: &b})
+	list := rows(t, b.String())
+	if len(list) != 2 {
+		t.Fatalf("%v", list)
+	}
+	sent := float(t, list[0]["arrival_s"])
+	if list[0]["ending"] != "timeout" || float(t, list[0]["released_s"]) != sent+12 || list[1]["cached_tokens"] != "192" {
+		t.Errorf("%v", list)
+	}
+	if e2e := float(t, list[1]["e2e_ms"]); list[1]["ending"] != "answered" || e2e != 10e3+3e3+8e3 {
+		t.Errorf("answered after %g ms: %v", e2e, list[1])
+	}
+	if n := res.Summary.Requests; n.Completed != 1 || n.Retries != 1 || *res.Summary.Latency.E2E.Max != 21e3 {
+		t.Errorf("%+v", n)
+	}
+}
+
+// TestNetwork: the way there and back is part of every latency.
+func TestNetwork(t *testing.T) {
+	const text = "run: {requests: 300}\nworkload: {arrivals: {process: poisson, rate: 1}}\n"
+	near := mustRun(t, mustParse(t, text), RunOptions{Check: true}).Summary
+	far := mustRun(t, mustParse(t, text+"overheads: {network_in: 30ms, network_out: 20ms}"), RunOptions{Check: true}).Summary
+	for _, x := range [][2]*float64{{near.Latency.TTFT.P50, far.Latency.TTFT.P50}, {near.Latency.E2E.P50, far.Latency.E2E.P50}} {
+		if d := *x[1] - *x[0]; math.Abs(d-50) > 5 {
+			t.Errorf("%g ms become %g, want 50 more", *x[0], *x[1])
+		}
+	}
+}
+
+// randomClients draws keys of clients and a system for them.
+func randomClients(rng *rand.Rand) string {
+	pick := func(of ...string) string { return of[rng.IntN(len(of))] }
+	engine := pick("{max_num_seqs: 8}", "{max_num_seqs: 64, num_gpu_blocks_override: 600}", "{max_num_seqs: 16, max_num_queued_reqs: 30}",
+		"{max_num_seqs: 32, max_num_queued_tokens: 20000, retry_after: 2s}", "{max_num_seqs: 32, policy: sglang}", "{max_num_seqs: 8, async_scheduling: false}")
+	arrivals := pick("{process: poisson, rate: 12}", "{users: 60, think_time: {distribution: exponential, mean: 1s}}", "{users: 30}",
+		"{process: on-off, rate: 10, on_mean: 5s, off_mean: 5s}", "[{duration: 20s, process: poisson, rate: 2}, {duration: 5s, process: poisson, rate: 40}, {duration: 20s, process: poisson, rate: 2}]")
+	timeouts := pick("timeout: 3s", "timeout: 9s, ttft_timeout: 1500ms", "ttft_timeout: 800ms", "timeout: 20s")
+	extra := pick("", "retry_budget: 0.2,", "cancel: {probability: 0.3, after: {distribution: exponential, mean: 4s}},", "reading: 30,",
+		"cancel: {probability: 0.5, after: {distribution: lognormal, mean: 2s, cv: 1}}, reading: 100,")
+	return fmt.Sprintf(`
+engine: %s
+workload: {arrivals: %s, input: {distribution: lognormal, mean: 300, cv: 1}, output: {distribution: lognormal, mean: 150, cv: 1}}
+clients: {%s, %s retries: %d, retry_on: %s, backoff: {base: %s, jitter: %s}, cancel_on_timeout: %v}
+overheads: {network_in: %s, network_out: %s}
+slo: {ttft_p95: 1s}
+run: {%s, seed: %d}
+`, engine, arrivals, timeouts, extra, rng.IntN(4), pick("[timeout, busy]", "[timeout]", "[busy]"), pick("0", "100ms", "1s"), pick("none", "full", "equal", "openai"),
+		rng.IntN(2) == 0, pick("0", "15ms"), pick("0", "15ms"), pick("requests: 400", "requests: 400, duration: 30s", "duration: 40s"), rng.IntN(1000))
+}
+
+// TestRandomClients: no logical request is lost or counted twice, whatever clients do, and what stands in the rows agrees
+// with the counts.
+func TestRandomClients(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 11))
+	var retries, left, cancelled, busy int64
+	for range 40 {
+		text := randomClients(rng)
+		var b bytes.Buffer
+		res, err := Run(t.Context(), mustParse(t, text), RunOptions{Check: true, Requests: &b})
+		if err != nil {
+			t.Fatalf("%s%v", text, err)
+		}
+		n := res.Summary.Requests
+		if n.Offered != n.Completed+n.Rejected+n.TimedOut+n.Cancelled+n.InSystemAtEnd || n.Attempts != n.Offered+n.Retries {
+			t.Fatalf("%s%+v", text, n)
+		}
+		last, again := map[string]int{}, int64(0)
+		for _, r := range rows(t, b.String()) {
+			if r["again"] == "true" {
+				again++
+			} else if last[r["request"]]++; last[r["request"]] > 1 {
+				t.Fatalf("%srequest %s ends twice", text, r["request"])
+			}
+		}
+		if int64(len(last)) != n.Offered-n.InSystemAtEnd || again != n.RetriedAfter.FirstTimeout+n.RetriedAfter.Timeout+n.RetriedAfter.Busy {
+			t.Fatalf("%s%d requests end in rows, %d attempts are followed by others: %+v", text, len(last), again, n)
+		}
+		x := res.Summary.Throughput
+		if *x.SuccessfulOutputTokensPerS > *x.OutputTokensPerS {
+			t.Errorf("%semitted %g, successful %g tokens/s", text, *x.OutputTokensPerS, *x.SuccessfulOutputTokensPerS)
+		}
+		retries, left, cancelled, busy = retries+n.Retries, left+n.TimedOut, cancelled+n.Cancelled, busy+n.RejectedBusy
+	}
+	if retries < 1000 || left < 500 || cancelled < 100 || busy < 100 {
+		t.Errorf("%d retries, %d timeouts, %d cancellations, %d refusals: too few to mean much", retries, left, cancelled, busy)
+	}
+}
+
+// TestClientsAreDeterministic: outputs that are watched change nothing, nor does stepping through iterations.
+func TestClientsAreDeterministic(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 5))
+	for range 8 {
+		text := randomClients(rng)
+		var summaries, tables [][]byte
+		for i := range 3 {
+			var b bytes.Buffer
+			o := RunOptions{Check: i == 1, Progress: func(float64) {}}
+			if i > 0 {
+				o.Requests = &b
+			}
+			u, err := mustParse(t, text).Resolve()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 2 {
+				u.Config.MaxSpan = 1
+			}
+			res, err := u.Run(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, _ := json.Marshal(res.Summary)
+			summaries, tables = append(summaries, s), append(tables, b.Bytes())
+		}
+		if !bytes.Equal(summaries[0], summaries[1]) || !bytes.Equal(tables[1], tables[2]) {
+			t.Errorf("%sthe same scenario gives different results", text)
+		}
+	}
+}
+
+// TestSameClients: two policies meet the same users.
+func TestSameClients(t *testing.T) {
+	sent := func(policy string) map[string]string {
+		var b bytes.Buffer
+		mustRun(t, mustParse(t, "engine: {max_num_seqs: 8, policy: "+policy+`}
+workload: {arrivals: {process: poisson, rate: 10}}
+clients: {ttft_timeout: 1s, retries: 2, backoff: {base: 1s, jitter: full}}
+run: {requests: 500}
+`), RunOptions{Requests: &b})
+		waits := map[string]string{}
+		list := rows(t, b.String())
+		arrived := map[string]float64{}
+		for _, r := range list {
+			arrived[fmt.Sprint(r["sent_s"], " ", r["attempt"])] = float(t, r["arrival_s"])
+		}
+		for _, r := range list {
+			if r["attempt"] != "0" {
+				k := int(float(t, r["attempt"]))
+				before := arrived[fmt.Sprint(r["sent_s"], " ", k-1)]
+				waits[fmt.Sprint(r["sent_s"], " ", k)] = fmt.Sprintf("%.9f", float(t, r["arrival_s"])-before)
+			}
+		}
+		return waits
+	}
+	a, b := sent("vllm"), sent("orca")
+	same := 0
+	for key, wait := range a {
+		if other, ok := b[key]; ok {
+			same++
+			if math.Abs(float(t, wait)-float(t, other)) > 2e-9 {
+				t.Errorf("%s waits %s and %s", key, wait, other)
+			}
+		}
+	}
+	if same < 100 {
+		t.Errorf("%d of %d and %d retries compared", same, len(a), len(b))
+	}
+}
+
+// TestClientWarnings: what has no effect, and what is dangerous.
+func TestClientWarnings(t *testing.T) {
+	for text, want := range map[string]string{
+		"clients: {retries: 2}":                                                    "unused: clients.retries has no effect: there is nothing to retry on",
+		"clients: {retries: 2, retry_on: [busy], timeout: 5s}":                     "unused: clients.retries has no effect",
+		"clients: {timeout: 5s, retry_budget: 0.1}":                                "unused: clients.retry_budget has no effect: clients.retries is 0",
+		"clients: {timeout: 5s, backoff: {base: 1s}}":                              "unused: clients.backoff has no effect: clients.retries is 0",
+		"clients: {cancel_on_timeout: false}":                                      "unused: clients.cancel_on_timeout has no effect: clients wait for ever",
+		"engine: {retry_after: 5s}":                                                "unused: engine.retry_after has no effect: no limit of the queue",
+		"engine: {retry_after: 5m, max_num_queued_reqs: 9}\nclients: {retries: 1}": "unused: engine.retry_after has no effect: clients heed 1m at most",
+		"clients: {timeout: 5s, retries: 1, backoff: {base: 0}}":                   "metastable: retries without backoff come back at once",
+		"clients: {timeout: 5s, retries: 1}":                                       "",
+		"clients: {timeout: 5s, retries: 1, backoff: {base: 20s}}":                 "",
+		"engine: {retry_after: 5s, max_num_queued_reqs: 9}\nclients: {retries: 1}": "",
+	} {
+		u, err := mustParse(t, text).Resolve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, w := range u.Warnings {
+			if w.Code == "unused" || w.Code == "metastable" {
+				got = append(got, w.Code+": "+w.Text)
+			}
+		}
+		if want == "" && len(got) > 0 || want != "" && !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, want) }) {
+			t.Errorf("%s: warnings %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestHopelessTimeouts: who leaves within one iteration is never answered.
+func TestHopelessTimeouts(t *testing.T) {
+	for text, want := range map[string]string{
+		"clients: {timeout: 5ms}": "s.yaml:1:20: clients.timeout: 5ms is over before any answer can come: an iteration of the engine with one sequence takes ",
+		"step_time: {linear: {a_ms: 10, b_us: 5}}\nclients: {ttft_timeout: 9ms}": "s.yaml:2:25: clients.ttft_timeout: 9ms is over before any answer can come: " +
+			"an iteration of the engine with one sequence takes 10.005ms, and the way there and back 0 (want more than both)",
+		"step_time: {linear: {a_ms: 10, b_us: 5}}\nclients: {ttft_timeout: 12ms}\noverheads: {network_in: 2ms, network_out: 3ms}": "s.yaml:2:25: clients.ttft_timeout: 12ms is over before any answer can come: " +
+			"an iteration of the engine with one sequence takes 10.005ms, and the way there and back 5ms (want more than both)",
+	} {
+		s, err := Parse("s.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Resolve()
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestGenerateWithoutRetries: generated traffic is what clients ask for, not what becomes of it.
+func TestGenerateWithoutRetries(t *testing.T) {
+	trace := func(clients string) string {
+		u, err := mustParse(t, "workload: {arrivals: {process: poisson, rate: 30}}\nrun: {requests: 300}\n"+clients).Resolve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if n, err := u.GenerateTrace(t.Context(), &b, false); err != nil || n != 300 {
+			t.Fatalf("%d rows, %v", n, err)
+		}
+		return b.String()
+	}
+	if trace("") != trace("clients: {timeout: 1s, retries: 3, cancel: {probability: 0.5, after: 1s}}") {
+		t.Error("clients change generated traffic")
+	}
+}
