@@ -23,10 +23,11 @@ type LimitResult struct {
 	// Met is nil where requests that were still in the system at the end could turn the verdict either way.
 	Met *bool `json:"met"`
 
+	// Of pooled runs:
 	within  float64   // Fraction·N
-	values  []float64 // in milliseconds, of each run: infinite or not; nil for shares
-	parts   []float64 // within, of each run
-	counts  []float64 // N, of each run
+	values  []float64 // ValueMs of each, infinite where it is nil; nil for shares
+	parts   []float64 // Fraction·N of each
+	counts  []float64 // N of each
 	decided int       // runs that have a verdict
 }
 
@@ -39,6 +40,11 @@ func (l *LimitResult) Mean() bool { return l.Target == nil }
 // Interval is the confidence interval of what is judged, from the pooled runs, and its target: of the mean, in milliseconds,
 // or of the share of requests. It is without bounds where the runs do not tell.
 func (l *LimitResult) Interval(confidence float64) (value, low, high, target float64) {
+	if l.counts == nil { // a single run
+		one := LimitResult{}
+		one.add(l)
+		l = &one
+	}
 	if !l.Mean() {
 		value, low, high = ShareInterval(l.parts, l.counts, confidence)
 		return value, low, high, *l.Target
@@ -65,8 +71,7 @@ func (c *Collector) limitResults(w *window, sum *bucket, d *detail) []LimitResul
 	}
 	share := func(key string, within, best int64, target float64, holds func(float64) bool) {
 		all := float64(sum.arrivals)
-		l := LimitResult{Key: key, Target: &target, N: sum.arrivals, within: float64(within)}
-		l.Fraction = ratio(l.within, all)
+		l := LimitResult{Key: key, Target: &target, N: sum.arrivals, Fraction: ratio(float64(within), all)}
 		l.Met = verdict(holds(float64(within)/all), holds(float64(best)/all))
 		results = append(results, l)
 	}
@@ -76,10 +81,10 @@ func (c *Collector) limitResults(w *window, sum *bucket, d *detail) []LimitResul
 		value := c.statistic(o, w, d, 0, never)
 		surely := value <= float64(o.Limit)
 		l.Met = verdict(surely, surely || unfinished > 0 && c.statistic(o, w, d, unfinished, sum.failures) <= float64(o.Limit))
-		l.ValueMs, l.values = number(milliseconds(value)), []float64{milliseconds(value)}
+		l.ValueMs = number(milliseconds(value))
 		within, n := c.within(o, w, d)
-		l.within, l.N = float64(within), n+never
-		l.Fraction = ratio(l.within, float64(l.N))
+		l.N = n + never
+		l.Fraction = ratio(float64(within), float64(l.N))
 		if o.Percentile > 0 {
 			l.Target = number(o.Percentile / 100)
 		}
@@ -90,10 +95,6 @@ func (c *Collector) limitResults(w *window, sum *bucket, d *detail) []LimitResul
 	}
 	if target := slo.WaitProbability; target != nil {
 		share("wait_probability", sum.waited+never, sum.waited+sum.failures, *target, func(x float64) bool { return x <= *target })
-	}
-	for i := range results {
-		l := &results[i]
-		l.parts, l.counts = []float64{l.within}, []float64{float64(l.N)}
 	}
 	return results
 }
@@ -143,11 +144,20 @@ func (h *Histogram) atMost(v int64) int64 {
 // add joins the result of another run.
 func (l *LimitResult) add(r *LimitResult) {
 	l.Key, l.LimitMs, l.Target = r.Key, r.LimitMs, r.Target
+	within, n := 0.0, float64(r.N)
+	if r.Fraction != nil {
+		within = math.Round(*r.Fraction * n)
+	}
 	l.N += r.N
-	l.within += r.within
-	l.values = append(l.values, r.values...)
-	l.parts = append(l.parts, r.parts...)
-	l.counts = append(l.counts, r.counts...)
+	l.within += within
+	l.parts, l.counts = append(l.parts, within), append(l.counts, n)
+	if r.LimitMs != nil {
+		value := math.Inf(1)
+		if r.ValueMs != nil {
+			value = *r.ValueMs
+		}
+		l.values = append(l.values, value)
+	}
 	if r.Met != nil {
 		l.decided++
 	}

@@ -355,7 +355,7 @@ var tailQuantiles = [...]struct {
 // beyondQuantile is the number of samples beyond a quantile of n.
 func beyondQuantile(n int64, q float64) int64 { return n - int64(math.Ceil(float64(n)*q-1e-9)) }
 
-// window is the average window. The system is stationary when more runs say so than say the contrary.
+// window is the average window. The system is stationary unless more runs say the contrary.
 func (p *pool) window() {
 	w := &p.to.Window
 	*w = Window{}
@@ -378,7 +378,7 @@ func (p *pool) window() {
 		}
 	}
 	if steady+unsteady > 0 {
-		verdict := steady > unsteady
+		verdict := steady >= unsteady
 		w.Stationary = &verdict
 		if growing > 0 && !verdict {
 			w.GrowthRequestsPerS = number(growth / float64(growing))

@@ -90,6 +90,10 @@ func (s *Summary) short() bool {
 	return n < minResidences/2 || n*s.Window.EndS < minResidences*(s.Window.EndS-s.Window.StartS)
 }
 
+// Residences is how many times longer the window is than a request takes, waiting for admission apart; NaN if unknown. A
+// system that starts empty has filled after a few of these times.
+func (s *Summary) Residences() float64 { return s.residences() }
+
 // judgeLength takes back what was said about a steady state where the window is too short to tell, since a
 // system that fills up from empty looks like one that asks for too much.
 func (s *Summary) judgeLength(w *window) {

@@ -148,6 +148,7 @@ func (v *sweep) throughput() *panel {
 		}
 		p.series = append([]series{line}, p.series...)
 	}
+	p.series = append(v.boundLines(), p.series...)
 	if p.y.log { // the range of what is successful or good may go down to nothing
 		var values []float64
 		for _, q := range main.points {
@@ -161,6 +162,23 @@ func (v *sweep) throughput() *panel {
 		p.marks = append(p.marks, mark{m.load, m.tps, m.shape, text, []direction{northWest, southEast, south, north, southWest, northEast, west, east}})
 	}
 	return p
+}
+
+// boundLines are the asymptotic bounds of a closed loop: what its users ask for, up to N*, and what the system can give.
+// Of a rate the line of what is offered says the one, and the plateau the other.
+func (v *sweep) boundLines() []series {
+	b := v.Bounds
+	if b == nil || b.ThinkS == nil || len(v.points) < 2 {
+		return nil
+	}
+	low, high := v.points[0].load, v.points[len(v.points)-1].load
+	if b.Value <= low || b.Value >= high {
+		return nil
+	}
+	slope := b.MaxOutputTokensPerS / b.Value
+	return []series{{name: "bounds, N* = " + loadNumber(b.Value), color: grey, width: 0.9, dash: dashed, guide: true, points: []xy{
+		{x: low, y: slope * low}, {x: b.Value, y: b.MaxOutputTokensPerS}, {x: high, y: b.MaxOutputTokensPerS},
+	}}}
 }
 
 // offered is the line of all arrivals' output, up to the highest load or to top. Where it is known how many

@@ -1,0 +1,140 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"clifftop/report"
+)
+
+// CapacityOptions says where to look for a capacity. The zero value looks for the highest rate, or number of users of a closed
+// loop, that meets the scenario's SLO.
+type CapacityOptions struct {
+	// Over is what varies: "rate", "users", or a dotted key of the scenario with a number or a duration, then in
+	// seconds. Empty is users for a closed loop and else rate.
+	Over string
+	// Low and High bound the search; both 0 leave that to the search, which looks around the scenario's own value.
+	Low, High float64
+	// Precision is how near the ends of the answer should come, as a fraction of the value; 0 is 0.05. Values that are whole
+	// need not come nearer than neighbours.
+	Precision float64
+	// Replications is the greatest number of runs at one value; 0 is 16.
+	Replications int
+	// Requests is how many a run has where nothing in the scenario says so; 0 leaves that to the search, which takes 2,000,
+	// more for percentiles far out, and more again where that is too short for the system to fill.
+	Requests int
+	// Runs ends the search after so many runs in all, short of the precision; 0 is 600.
+	Runs int
+	// Jobs is the number of runs at a time; 0 is one for each processor. It changes no result.
+	Jobs int
+	// Check asserts the simulator's invariants throughout, at a cost.
+	Check bool
+	// Progress is told, from one goroutine at a time, how many runs are done of how many are expected.
+	Progress func(done, expected int)
+}
+
+const (
+	capacityPrecision    = .05
+	capacityReplications = 16
+	capacityRequests     = 2_000
+	capacityRuns         = 600
+	// firstLook is the number of runs after which intervals are looked at; each later look is after twice as many.
+	firstLook = 4
+	// tailSamples is the number of requests that a run should have beyond the percentile that is limited.
+	tailSamples = 20
+	// stages of a search, for a forecast of its length
+	expectedRuns = 80
+)
+
+// Capacity finds how much of something the scenario's SLO allows: the highest rate, the most users, the longest prompts, or
+// the fewest seats or replicas. The answer is an interval: at its one end the objective was shown to be met, at the other
+// to be missed.
+//
+// The search brackets the answer by doubling and halving, with a short run at each value, and then bisects. At each value
+// runs are added, from 4 up to 16, until the confidence intervals of the limited statistics, or of the share of requests
+// within the limit, lie on one side of their targets; the looks share an error of 5 %. Values that stay undecided are left
+// between the ends. The k-th runs of all values share their random numbers. A load without a steady state misses
+// every objective. Three values beyond the failing end tell whether it is met again there.
+//
+// The result does not depend on the number of jobs.
+func Capacity(ctx context.Context, s *Scenario, o CapacityOptions) (*report.Capacity, error) {
+	q, err := newSearch(ctx, s, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := q.run(); err != nil {
+		return nil, err
+	}
+	return q.result(), nil
+}
+
+// newSearch checks what is asked for.
+func newSearch(ctx context.Context, s *Scenario, o CapacityOptions) (*search, error) {
+	o.Over = SweepOptions{Over: o.Over}.over(s)
+	or0 := func(v *int, otherwise int) {
+		if *v == 0 {
+			*v = otherwise
+		}
+	}
+	or0(&o.Replications, capacityReplications)
+	or0(&o.Runs, capacityRuns)
+	if o.Precision == 0 {
+		o.Precision = capacityPrecision
+	}
+	refuse := func(where, format string, args ...any) (*search, error) {
+		return nil, Faults{{Where: where, Problem: fmt.Sprintf(format, args...)}}
+	}
+	switch {
+	case !(o.Precision > 0 && o.Precision < 1):
+		return refuse("--precision", "%v is not allowed (want %s)", o.Precision, wantShare)
+	case o.Replications < firstLook || o.Replications > maxReplications:
+		return refuse("--replications", "%d is not allowed in a search (want %d to %d)", o.Replications, firstLook, maxReplications)
+	case o.Low != 0 || o.High != 0:
+		if !(o.Low < o.High) || !finite(o.Low) || !finite(o.High) {
+			return refuse("--over", "%v..%v is not a range (want rising numbers)", o.Low, o.High)
+		}
+	}
+	a, base, err := newAxis(s, o)
+	if err != nil {
+		return nil, err
+	}
+	slo := base.Report.SLO
+	if slo == nil || len(slo.Objectives) == 0 && slo.Attainment == 0 && slo.WaitProbability == nil {
+		return nil, Faults{s.fault("slo", "there is no limit to search by (want one such as ttft_p95: 800ms, or attainment: 0.95)")}
+	}
+	q := &search{
+		ctx: ctx, s: s, o: o, axis: a, base: base, states: map[float64]*state{},
+		answer: &report.Capacity{Over: o.Over, SLO: slo, Precision: o.Precision, Probes: []report.Probe{}, Warnings: []report.Warning{}},
+	}
+	q.requests = o.Requests
+	if q.requests == 0 {
+		q.requests = requestsOfSLO(slo)
+	}
+	for n := firstLook; n < o.Replications; n *= 2 {
+		q.looks = append(q.looks, n)
+	}
+	q.looks = append(q.looks, o.Replications)
+	if n := base.traffic.requests; !s.endless() && n > 0 && n < int64(requestsOfSLO(slo)) {
+		q.answer.Warnings = append(q.answer.Warnings, report.Warning{Code: "short_runs", Text: fmt.Sprintf(
+			"runs have %d requests, as the scenario says; for these limits %d or more would be better", n, requestsOfSLO(slo))})
+	}
+	return q, nil
+}
+
+// requestsOfSLO is how many requests a run should have so that the shares that are limited can be told.
+func requestsOfSLO(slo *report.SLO) int {
+	rarest := .05
+	consider := func(share float64) {
+		if share > 0 {
+			rarest = min(rarest, share)
+		}
+	}
+	for _, o := range slo.Objectives {
+		if o.Percentile > 0 {
+			consider(1 - o.Percentile/100)
+		}
+	}
+	consider(1 - slo.Attainment)
+	return min(max(capacityRequests, int(math.Ceil(tailSamples/rarest))), mostRequests)
+}

@@ -1,0 +1,99 @@
+package experiments_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"clifftop/experiments"
+	"clifftop/report"
+)
+
+func capacity(t *testing.T, text string, o experiments.CapacityOptions) *report.Capacity {
+	t.Helper()
+	c, err := experiments.Capacity(context.Background(), parse(t, text), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// The mean wait of M/D/1 is ρ/2(1-ρ) services: at most one up to ρ = 2/3.
+func TestCapacityOfMD1(t *testing.T) {
+	c := capacity(t, md1+"slo: {queue_mean: 1s}\n", experiments.CapacityOptions{})
+	if c.Passes == nil || c.Fails == nil || *c.Passes > 2./3 || *c.Fails < 2./3 || *c.Fails > 1.15**c.Passes {
+		t.Errorf("%v", c)
+	}
+	if c.Limit != "queue_mean" || c.FirstLimit == nil || c.FirstLimit.Resource != "seats" || c.NonMonotone || c.MoreHelps {
+		t.Errorf("%+v", c)
+	}
+	if c.OutputTokensPerS == nil || *c.OutputTokensPerS < .6 || *c.OutputTokensPerS > .7 {
+		t.Errorf("throughput %v", c.OutputTokensPerS)
+	}
+	beyond := 0
+	for _, p := range c.Probes {
+		if p.Purpose == report.ProbeBeyond && p.Verdict == report.ProbeFails && p.Value > *c.Fails {
+			beyond++
+		}
+	}
+	if beyond != 3 {
+		t.Errorf("%d probes beyond the answer, want 3", beyond)
+	}
+}
+
+func TestCapacityIsTheSameOnAnyNumberOfCores(t *testing.T) {
+	var first []byte
+	for _, jobs := range []int{1, 3} {
+		b := asJSON(t, capacity(t, md1+"slo: {queue_mean: 1s}\n", experiments.CapacityOptions{Requests: 500, Jobs: jobs}))
+		if first == nil {
+			first = b
+		} else if !bytes.Equal(b, first) {
+			t.Error("the number of jobs changes the result")
+		}
+	}
+}
+
+// mmc is a system of many servers under 10 erlangs, whose services are nearly exponential.
+const mmc = "step_time: {linear: {a_ms: 10, b_us: 0}}\nworkload: {arrivals: {process: poisson, rate: 10}, input: {distribution: fixed, value: 1}, output: {distribution: gamma, mean: 100, cv: 1}}\n"
+
+// With 10 erlangs 16 servers are the fewest with which at most 8 in a hundred requests wait for one, and so longer than an
+// iteration: Erlang's C is 0.0573 with 16 and 0.1020 with 15.
+func TestCapacityCountsServers(t *testing.T) {
+	c := capacity(t, mmc+"slo: {queue_p92: 10ms}\n", experiments.CapacityOptions{Over: "engine.max_num_seqs", Precision: .001})
+	if !c.MoreHelps || c.Passes == nil || c.Fails == nil || *c.Passes < 16 || *c.Fails > 15 || *c.Passes-*c.Fails > 2 {
+		t.Errorf("%v", c)
+	}
+}
+
+func TestCapacityAtTheEnds(t *testing.T) {
+	none := capacity(t, md1+"slo: {e2e_mean: 100ms}\n", experiments.CapacityOptions{Requests: 300})
+	if none.Passes != nil || none.Fails == nil || !strings.Contains(none.String(), "no rate that was tried meets the SLO") {
+		t.Errorf("nothing meets it: %v", none)
+	}
+	all := capacity(t, md1+"slo: {e2e_mean: 2h}\n", experiments.CapacityOptions{Requests: 300, Low: .1, High: .8})
+	if all.Fails != nil || all.Passes == nil || *all.Passes != .8 {
+		t.Errorf("everything meets it: %v", all)
+	}
+}
+
+func TestCapacityRefuses(t *testing.T) {
+	for _, c := range []struct {
+		text, want string
+		o          experiments.CapacityOptions
+	}{
+		{"{}", "slo: there is no limit to search by", experiments.CapacityOptions{}},
+		{"slo: {attainment: 0}", "there is no limit", experiments.CapacityOptions{}},
+		{"slo: {ttft_p95: 1s}", "1 is a number (want a text)", experiments.CapacityOptions{Over: "model"}},
+		{"slo: {ttft_p95: 1s}", "clients.timeout", experiments.CapacityOptions{Over: "clients.timeout"}},
+		{"slo: {ttft_p95: 1s}", "engine.seats: unknown key", experiments.CapacityOptions{Over: "engine.seats"}},
+		{"slo: {ttft_p95: 1s}", "want rising numbers", experiments.CapacityOptions{Low: 3, High: 2}},
+		{"slo: {ttft_p95: 1s}", "--precision", experiments.CapacityOptions{Precision: 1}},
+		{"slo: {ttft_p95: 1s}", "--replications", experiments.CapacityOptions{Replications: 1}},
+	} {
+		_, err := experiments.Capacity(context.Background(), parse(t, c.text), c.o)
+		if !experiments.BadInput(err) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %+v: %v, want %q", c.text, c.o, err, c.want)
+		}
+	}
+}

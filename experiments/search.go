@@ -1,0 +1,347 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"clifftop/report"
+)
+
+// search looks for a capacity.
+type search struct {
+	ctx      context.Context
+	s        *Scenario
+	o        CapacityOptions
+	axis     axis
+	base     *Setup
+	requests int   // of a run, where the scenario leaves that open
+	looks    []int // numbers of runs after which to look at intervals
+	states   map[float64]*state
+	order    []*state
+	runs     int
+	helps    bool // more of the value helps
+	answer   *report.Capacity
+	good     *float64 // shown to pass
+	bad      *float64 // shown to fail
+}
+
+// state is what is known of one value.
+type state struct {
+	value    float64
+	setup    *Setup
+	runs     []*report.Summary
+	pooled   *report.Summary
+	sides    []report.ProbeSide
+	verdict  string // of intervals; empty before
+	passes   bool   // by the first run alone
+	overload bool
+	purpose  string
+	refused  error // the value is not allowed
+}
+
+// errSpent ends a search whose runs are spent.
+var errSpent = errors.New("the runs of the search are spent")
+
+// run searches.
+func (q *search) run() error {
+	good, bad, err := q.bracket()
+	if err == nil {
+		err = q.narrow(good, bad)
+	}
+	if err == nil {
+		err = q.beyond()
+	}
+	if errors.Is(err, errSpent) {
+		q.answer.Warnings = append(q.answer.Warnings, report.Warning{Code: "search_spent", Text: fmt.Sprintf(
+			"the search ended before its answer was as narrow as asked, after %d runs", q.runs)})
+		return nil
+	}
+	return err
+}
+
+// bracket looks, by single runs, for a value that passes and one that fails. Each is NaN where there is none.
+func (q *search) bracket() (good, bad float64, err error) {
+	if q.o.Low != 0 || q.o.High != 0 {
+		return q.bracketWithin(q.axis.round(q.o.Low), q.axis.round(q.o.High))
+	}
+	start := q.axis.start
+	if q.axis.key == RateKey {
+		idle, err := q.base.idleResidence(q.ctx)
+		if err != nil {
+			return 0, 0, err
+		}
+		if idle > 0 {
+			start = significant(1/idle, 2)
+		}
+	}
+	first, err := q.look(start)
+	if err != nil {
+		return 0, 0, err
+	}
+	up, down := start, start
+	// More of a load is worse, so that there is one direction to look in; of anything else both are tried in turn.
+	tryUp, tryDown := !q.axis.load || first.passes, !q.axis.load || !first.passes
+	// An idle system is as good as any: there is no need to come near it in small steps.
+	const doublings = 24
+	below, most := 2., doublings
+	if q.axis.load {
+		below = 4
+		if !first.passes {
+			most = 6
+		}
+	}
+	for range most {
+		if tryUp {
+			next, err := q.look(q.axis.step(up, 2, true))
+			switch {
+			case BadInput(err):
+				tryUp = false
+			case err != nil:
+				return 0, 0, err
+			case next.passes != first.passes:
+				q.helps = next.passes
+				good, bad = q.ends(next, up)
+				return good, bad, nil
+			default:
+				up = next.value
+			}
+		}
+		if tryDown {
+			next, err := q.look(q.axis.step(down, below, false))
+			switch {
+			case BadInput(err) || err == nil && next.value == down:
+				tryDown = false
+			case err != nil:
+				return 0, 0, err
+			case next.passes != first.passes:
+				q.helps = !next.passes
+				good, bad = q.ends(next, down)
+				return good, bad, nil
+			default:
+				down = next.value
+			}
+		}
+		if !tryUp && !tryDown {
+			break
+		}
+		if q.axis.whole && down <= 1 {
+			tryDown = false
+		}
+	}
+	if first.passes {
+		return max(up, start), math.NaN(), nil
+	}
+	return math.NaN(), min(down, start), nil
+}
+
+// ends are a value and the last before it, which was judged otherwise.
+func (q *search) ends(next *state, last float64) (good, bad float64) {
+	if next.passes {
+		return next.value, last
+	}
+	return last, next.value
+}
+
+// bracketWithin looks at the ends of a range, and inside it where they are alike.
+func (q *search) bracketWithin(low, high float64) (good, bad float64, err error) {
+	l, err := q.look(low)
+	if err != nil {
+		return 0, 0, err
+	}
+	h, err := q.look(high)
+	if err != nil {
+		return 0, 0, err
+	}
+	if l.passes != h.passes {
+		q.helps = h.passes
+		if h.passes {
+			return high, low, nil
+		}
+		return low, high, nil
+	}
+	const inside = 3
+	for i := 1; i <= inside; i++ {
+		x := q.axis.round(low + (high-low)*float64(i)/(inside+1))
+		if x <= low || x >= high {
+			continue
+		}
+		m, err := q.look(x)
+		if err != nil {
+			return 0, 0, err
+		}
+		if m.passes != l.passes {
+			q.answer.NonMonotone = true
+			if m.passes {
+				return x, high, nil
+			}
+			return low, x, nil
+		}
+	}
+	if l.passes {
+		return high, math.NaN(), nil
+	}
+	return math.NaN(), low, nil
+}
+
+// narrow brings two ends, found by single runs, near each other, makes sure of them, and bisects.
+func (q *search) narrow(good, bad float64) error {
+	const roughly = .25
+	for !math.IsNaN(good) && !math.IsNaN(bad) && !q.axis.near(good, bad, roughly) {
+		m, ok := q.axis.between(good, bad)
+		if !ok {
+			break
+		}
+		x, err := q.look(m)
+		if err != nil {
+			return err
+		}
+		if x.passes {
+			good = m
+		} else {
+			bad = m
+		}
+	}
+	if math.IsNaN(good) {
+		q.lengthen(bad)
+	} else {
+		q.lengthen(good)
+	}
+	if !math.IsNaN(good) {
+		if err := q.secure(good, report.ProbePasses, q.helps); err != nil {
+			return err
+		}
+	}
+	if q.bad == nil && !math.IsNaN(bad) {
+		if err := q.secure(bad, report.ProbeFails, !q.helps); err != nil {
+			return err
+		}
+	}
+	if q.good == nil || q.bad == nil {
+		return nil
+	}
+	return q.bisect()
+}
+
+// secure looks for a value that surely has a verdict, from x on in a direction.
+func (q *search) secure(x float64, want string, up bool) error {
+	const steps = 8
+	factor := 1.1
+	for range steps {
+		v, err := q.test(x, report.ProbeSearches, len(q.looks))
+		if BadInput(err) || err == nil && v == want {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		next := q.axis.step(x, factor, up)
+		if q.o.Low != 0 || q.o.High != 0 {
+			next = min(max(next, q.axis.round(q.o.Low)), q.axis.round(q.o.High))
+		}
+		if next == x {
+			return nil
+		}
+		x, factor = next, factor*factor
+	}
+	return nil
+}
+
+// bisect halves the distance of the ends. An undecided value stays between them, and each end comes as near to it as it can.
+func (q *search) bisect() error {
+	for !q.axis.near(*q.good, *q.bad, q.o.Precision) {
+		m, ok := q.axis.between(*q.good, *q.bad)
+		if !ok {
+			return nil
+		}
+		v, err := q.test(m, report.ProbeSearches, len(q.looks))
+		if err != nil {
+			return err
+		}
+		if v != report.ProbeUndecided {
+			continue
+		}
+		if v, err = q.toward(m, q.good); err != nil || v != report.ProbeUndecided {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if v, err = q.toward(m, q.bad); err != nil || v == report.ProbeUndecided {
+			return err
+		}
+	}
+	return nil
+}
+
+// toward bisects between an undecided value and an end, until they are near or a verdict is not the end's: it is then
+// returned, and the bisection of the whole goes on.
+func (q *search) toward(undecided float64, end *float64) (string, error) {
+	isGood := end == q.good
+	for {
+		at := q.bad
+		if isGood {
+			at = q.good
+		}
+		if q.axis.near(undecided, *at, q.o.Precision) {
+			return report.ProbeUndecided, nil
+		}
+		m, ok := q.axis.between(undecided, *at)
+		if !ok {
+			return report.ProbeUndecided, nil
+		}
+		v, err := q.test(m, report.ProbeSearches, len(q.looks))
+		switch {
+		case err != nil:
+			return v, err
+		case v == report.ProbeUndecided:
+			undecided = m
+		case (v == report.ProbePasses) != isGood:
+			return v, nil
+		}
+	}
+}
+
+// beyond tries values on the other side of the failing end.
+func (q *search) beyond() error {
+	if q.bad == nil || q.good == nil {
+		return nil
+	}
+	for _, factor := range []float64{1.2, 1.5, 2} {
+		x := q.axis.step(*q.bad, factor, !q.helps)
+		if ranged := q.o.Low != 0 || q.o.High != 0; x == *q.bad || ranged && (x < q.o.Low || x > q.o.High) {
+			continue
+		}
+		v, err := q.test(x, report.ProbeBeyond, 1)
+		switch {
+		case BadInput(err):
+			return nil
+		case err != nil:
+			return err
+		case v == report.ProbePasses:
+			q.answer.NonMonotone = true
+		}
+	}
+	return nil
+}
+
+// result puts the answer together.
+func (q *search) result() *report.Capacity {
+	c := q.answer
+	c.Passes, c.Fails, c.MoreHelps, c.Runs = q.good, q.bad, q.helps, q.runs
+	c.Resolved = c.Passes != nil && c.Fails != nil && q.axis.near(*c.Passes, *c.Fails, q.o.Precision)
+	for _, x := range q.order {
+		if len(x.runs) > 0 {
+			c.Probes = append(c.Probes, x.probe())
+		}
+	}
+	if c.Passes != nil {
+		c.AtPasses = q.states[*c.Passes].pooled
+	}
+	if c.Fails != nil {
+		c.AtFails = q.states[*c.Fails].pooled
+	}
+	c.Explain()
+	return c
+}
