@@ -70,8 +70,12 @@ type wait struct {
 	part     *float64
 }
 
-// binds is the resource that requests wait for most, if it binds at all, and why it is said to.
+// binds is the resource that requests wait for most, if it binds at all, and why it is said to. Where a large part of the
+// work is done again for want of KV, that is what the token budget and the seats are lost to.
 func (a *analysis) binds(s *Summary) (resource, evidence string) {
+	if a.preempts(s) && recomputedShare(s) >= a.Binding {
+		return "kv", a.bound(s, "kv")
+	}
 	share := 0.0
 	for _, w := range waits(s) {
 		if w.part != nil && *w.part >= a.Binding && *w.part > share {

@@ -54,6 +54,9 @@ func fallsAndDoesNot(t *testing.T, base, twin *runs) {
 	if w.Collapse != nil {
 		t.Errorf("a sweep says of the twin: collapse %+v", w.Collapse)
 	}
+	if b.FirstLimit == nil || b.FirstLimit.Resource != "kv" {
+		t.Errorf("a sweep says of the base: first limit %+v", b.FirstLimit)
+	}
 	if b.Peak == nil || b.Peak.Value != before || b.Peak.AtEdge {
 		t.Errorf("a sweep says of the base: peak %+v", b.Peak)
 	}
