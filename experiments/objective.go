@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"clifftop/report"
+	"clifftop/sim/clock"
 )
 
 // SLO is the service-level objective: limits on statistics of latency, such as ttft_p95, and the
@@ -25,10 +26,36 @@ type SLO struct {
 	WaitProbability *float64
 }
 
-// sloPattern is the syntax of a limit's key.
-const sloPattern = `^(ttft|tpot|itl|e2e|queue)_(mean|p([1-9]|[1-9][0-9])(_[0-9]{1,3})?)$`
+// The syntax of a limit's key. Limits on the time of a token may be written as a speed too.
+const (
+	sloStatistic    = `_(mean|p([1-9]|[1-9][0-9])(_[0-9]{1,3})?)$`
+	sloPattern      = `^(ttft|tpot|itl|e2e|queue)` + sloStatistic
+	sloTokenPattern = `^(tpot|itl)` + sloStatistic
+	sloOtherPattern = `^(ttft|e2e|queue)` + sloStatistic
+)
 
-var sloKey = regexp.MustCompile(sloPattern)
+// speedPattern is the syntax of a speed, which means the time from one token to the next.
+const speedPattern = `^([0-9]+(\.[0-9]*)?|\.[0-9]+)tok/s$`
+
+var (
+	sloKey      = regexp.MustCompile(sloPattern)
+	sloTokenKey = regexp.MustCompile(sloTokenPattern)
+	speedSyntax = regexp.MustCompile(speedPattern)
+)
+
+// ParseTokenTime reads the time of a token: a duration such as 200ms, or a speed such as 5tok/s. It reports whether the text
+// is one of them.
+func ParseTokenTime(text string) (Duration, bool) {
+	if !speedSyntax.MatchString(text) {
+		return ParseDuration(text)
+	}
+	speed, err := strconv.ParseFloat(strings.TrimSuffix(text, "tok/s"), 64)
+	d := clock.FromSeconds(1 / speed)
+	if err != nil || !(speed > 0) || d < 1 || d > clock.MaxRun {
+		return 0, false
+	}
+	return Duration(d), true
+}
 
 // sloKeys are all keys that an SLO can have.
 func sloKeys() []string {
@@ -88,6 +115,22 @@ func (s SLO) objective() (*report.SLO, error) {
 	return slo, nil
 }
 
+// limit reads a limit on latency. Of the time of a token a number without a unit could be either that or a speed.
+func (d *decoder) limit(f field, full string) (limit Duration) {
+	if n := f.value; sloTokenKey.MatchString(f.name) {
+		speed, ok := ParseTokenTime(n.text)
+		switch {
+		case n.kind == isText && ok && strings.HasSuffix(n.text, "tok/s"):
+			return speed
+		case n.kind == isNumber && n.number > 0:
+			d.fault(n.at, full, fmt.Sprintf("%s has no unit (want a time per token such as 200ms, or a speed such as 5tok/s)", short(n.text)), "")
+			return 0
+		}
+	}
+	d.value(f.value, full, reflectElem(&limit), "")
+	return limit
+}
+
 func (s *SLO) decode(d *decoder, n *node, key string) {
 	*s = SLO{Limits: map[string]Duration{}}
 	if n.kind != isMap {
@@ -108,9 +151,7 @@ func (s *SLO) decode(d *decoder, n *node, key string) {
 		case f.name == "wait_probability":
 			d.value(f.value, full, reflectElem(&s.WaitProbability), `range:"[0,1]"`)
 		case sloKey.MatchString(f.name):
-			limit := s.Limits[f.name]
-			d.value(f.value, full, reflectElem(&limit), "")
-			s.Limits[f.name] = limit
+			s.Limits[f.name] = d.limit(f, full)
 		default:
 			d.fault(f.at, full, "unknown key (want a metric and a statistic, such as ttft_p95, or attainment or wait_probability)", didYouMean(f.name, sloKeys()))
 		}

@@ -53,3 +53,23 @@ func TestObjectiveMadeInGo(t *testing.T) {
 		}
 	}
 }
+
+// B6: a limit on the time of a token may be a speed, which is converted; but it must have a unit, since 5 may be either.
+func TestObjectiveInTokensPerSecond(t *testing.T) {
+	s := mustParse(t, "slo: {tpot_p95: 5tok/s, itl_mean: 40tok/s, tpot_p50: 80ms}")
+	for key, want := range map[string]clock.Duration{"tpot_p95": 200 * clock.Millisecond, "itl_mean": 25 * clock.Millisecond, "tpot_p50": 80 * clock.Millisecond} {
+		if got := s.SLO.Limits[key].Clock(); got != want {
+			t.Errorf("%s is %v, want %v", key, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"slo: {tpot_p95: 5}":       "5 has no unit (want a time per token such as 200ms, or a speed such as 5tok/s)",
+		"slo: {tpot_p95: 0tok/s}":  "is not a duration",
+		"slo: {ttft_p95: 5tok/s}":  "is not a duration",
+		"slo: {tpot_p95: -5tok/s}": "",
+	} {
+		if _, err := Parse("test", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

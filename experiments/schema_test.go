@@ -272,9 +272,11 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[SLO]():
 		share := &jsonschema.Schema{Type: "number", Minimum: jsonschema.Ptr(0.0), Maximum: jsonschema.Ptr(1.0)}
 		return &jsonschema.Schema{
-			Type:                 "object",
-			Properties:           map[string]*jsonschema.Schema{"attainment": share, "wait_probability": share},
-			PatternProperties:    map[string]*jsonschema.Schema{sloPattern: duration},
+			Type:       "object",
+			Properties: map[string]*jsonschema.Schema{"attainment": share, "wait_probability": share},
+			PatternProperties: map[string]*jsonschema.Schema{
+				sloOtherPattern: duration, sloTokenPattern: either(duration, &jsonschema.Schema{Type: "string", Pattern: speedPattern}),
+			},
 			AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
 		}
 	case reflect.TypeFor[StepTime]():

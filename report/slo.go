@@ -39,6 +39,10 @@ func (o Objective) Statistic() string {
 	return "p" + strings.Replace(strconv.FormatFloat(o.Percentile, 'f', -1, 64), ".", "_", 1)
 }
 
+// AnyBad is the probability that at least one of k requests is bad, if each is so with the given probability, by
+// itself. Percentiles are of requests: who sends many meets the tail sooner than they suggest.
+func AnyBad(probability float64, k int) float64 { return 1 - math.Pow(1-probability, float64(k)) }
+
 // Key is the objective's name, such as "ttft_p95".
 func (o Objective) Key() string { return o.Metric + "_" + o.Statistic() }
 

@@ -155,6 +155,12 @@ func (c *Collector) goodput(s *Summary, w *window, sum *bucket, d *detail) {
 	g.Attainment = ratio(float64(sum.good), float64(sum.arrivals))
 	g.RequestsPerS = ratio(float64(sum.good), w.seconds())
 	g.OutputTokensPerS = ratio(float64(sum.goodTokens), w.seconds())
+	if v := s.Throughput.OutputTokensPerS; v != nil && g.Attainment != nil {
+		g.ProductOutputTokensPerS = number(*v * *g.Attainment)
+	}
+	if g.Attainment != nil {
+		g.AnyBadOf10 = number(AnyBad(1-*g.Attainment, 10))
+	}
 	g.WorkFraction = ratio(float64(c.totals.goodWork), float64(all.computed()))
 	if sum.arrivals == 0 {
 		return

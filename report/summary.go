@@ -173,6 +173,12 @@ type Goodput struct {
 	// answers, that good requests needed. What was computed again after a preemption counts as waste, and so does
 	// all that was done for other requests. Every token takes the same arithmetic but for attention, which is left out.
 	WorkFraction *float64 `json:"work_fraction"`
+	// ProductOutputTokensPerS is Attainment of the whole throughput, which many take for goodput. It is OutputTokensPerS
+	// only where good answers are as long as others and the system is steady: a check, not another goodput.
+	ProductOutputTokensPerS *float64 `json:"product_output_tokens_per_s"`
+	// AnyBadOf10 is the fraction of users who meet at least one request that is not good among ten, if these were
+	// independent; see [AnyBad].
+	AnyBadOf10 *float64 `json:"any_bad_of_10_requests"`
 }
 
 // Level describes a number that changes over time, weighted by time.

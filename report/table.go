@@ -264,8 +264,12 @@ func (s *Summary) goodputText() string {
 	if ci, ok := s.CI95["goodput.attainment"]; ok {
 		share += fmt.Sprintf(" (%s to %s)", percent(ci[0]), percent(ci[1]))
 	}
-	return fmt.Sprintf("%s; %s of offered requests are good: %s requests/s, %s output tokens/s",
+	text := fmt.Sprintf("%s; %s of offered requests are good: %s requests/s, %s output tokens/s",
 		verdict, share, s.within(g.RequestsPerS, "goodput.requests_per_s"), s.within(g.OutputTokensPerS, "goodput.output_tokens_per_s"))
+	if v := g.AnyBadOf10; v != nil && *v > 0 {
+		text += fmt.Sprintf("; of users who send 10, %s meet a bad one", percent(*v))
+	}
+	return text
 }
 
 func (s *Summary) gpuText() string {

@@ -16,14 +16,7 @@ type Speed float64
 // either.
 func ParseSpeed(text string) (Speed, error) {
 	trimmed := strings.TrimSpace(text)
-	if number, ok := strings.CutSuffix(trimmed, "tok/s"); ok {
-		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || !(v > 0) || math.IsInf(v, 0) {
-			return 0, fmt.Errorf("%q is not a speed (want one above 0, such as 5tok/s)", text)
-		}
-		return Speed(1 / v), nil
-	}
-	if d, ok := experiments.ParseDuration(trimmed); ok && d > 0 {
+	if d, ok := experiments.ParseTokenTime(strings.ReplaceAll(trimmed, " ", "")); ok && d > 0 {
 		return Speed(d.Seconds()), nil
 	}
 	if _, err := strconv.ParseFloat(trimmed, 64); err == nil {
