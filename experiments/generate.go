@@ -25,7 +25,10 @@ func (u *Setup) GenerateTrace(ctx context.Context, w io.Writer, zip bool) (rows 
 		return 0, err
 	}
 	var classes []string
-	shared := u.Scenario.Workload.Prefix != nil || u.traffic.spec.Sessions != nil
+	shared := u.Scenario.Workload.Prefix != nil || u.traffic.spec.Sessions != nil || u.traffic.spec.Classes != nil
+	for _, c := range u.traffic.spec.Classes {
+		classes = append(classes, c.Name)
+	}
 	comments := []string{fmt.Sprintf("clifftop %s, generated from %s, seed %d", Version, u.origin(), u.Scenario.Run.Seed)}
 	if t, ok := src.(*trace.Source); ok {
 		if s := t.Stats(); s.Requests > s.Rows {

@@ -42,6 +42,9 @@ type Sampled struct {
 // Needs says in words what one has to set oneself to use the preset, or nothing.
 func (p Preset) Needs() []string {
 	var keys []string
+	if len(p.Spec.Classes) > 0 {
+		return nil // they have what it takes
+	}
 	for _, n := range p.Spec.Needs {
 		keys = append(keys, n.Key)
 	}
@@ -97,7 +100,38 @@ type presetDoc struct {
 			Rows     [][]float64
 		}
 		Sessions *SessionSpec
+		Classes  []classDoc
 		Needs    []Need
+	}
+}
+
+// classDoc is a class of a mixture, which may be another preset's traffic, as conversations where it has them.
+type classDoc struct {
+	ClassSpec `yaml:",inline"`
+	Preset    string
+}
+
+// class resolves the reference to one of the presets before.
+func (d *classDoc) class(before []Preset, grid []float64) ClassSpec {
+	c := d.ClassSpec
+	for _, p := range before {
+		if p.Name == d.Preset {
+			c.Input, c.Output, c.Sessions = p.Spec.Input, p.Spec.Output, p.Sessions
+		}
+	}
+	c.Sessions.onGrid(grid)
+	return c
+}
+
+// onGrid gives tables of quantiles that have no probabilities those of the file.
+func (s *SessionSpec) onGrid(grid []float64) {
+	if s == nil {
+		return
+	}
+	for _, l := range []*LengthsSpec{&s.Turns, &s.FirstPrompt, &s.LaterUserTokens} {
+		if l.Distribution == "quantiles" && l.P == nil {
+			l.P = grid
+		}
 	}
 }
 
@@ -144,6 +178,10 @@ func readPresets() ([]Preset, error) {
 		p.Spec.Input, p.Input = d.Input.spec(doc.Grid)
 		p.Spec.Output, p.Output = d.Output.spec(doc.Grid)
 		p.Spec.Needs, p.Sessions = d.Needs, d.Sessions
+		p.Sessions.onGrid(doc.Grid)
+		for i := range d.Classes {
+			p.Spec.Classes = append(p.Spec.Classes, d.Classes[i].class(list, doc.Grid))
+		}
 		p.Independent = p.Spec.Output
 		if j := d.Joint; j != nil {
 			p.Spec.Output = LengthsSpec{Distribution: "given-input", Edges: j.Edges, P: j.P, Rows: j.Rows}
