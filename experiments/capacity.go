@@ -2,8 +2,10 @@ package experiments
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"clifftop/report"
 )
@@ -43,7 +45,9 @@ const (
 	firstLook = 4
 	// tailSamples is the number of requests that a run should have beyond the percentile that is limited.
 	tailSamples = 20
-	// stages of a search, for a forecast of its length
+	// capacityLengths is how many times longer than a request takes a run is, at least.
+	capacityLengths = 40
+	// expectedRuns is a forecast of a search's length, for progress.
 	expectedRuns = 80
 )
 
@@ -137,4 +141,55 @@ func requestsOfSLO(slo *report.SLO) int {
 	}
 	consider(1 - slo.Attainment)
 	return min(max(capacityRequests, int(math.Ceil(tailSamples/rarest))), mostRequests)
+}
+
+// Capacity looks for the capacity under the scenario's SLO over what the sweep varies, between its values where they were
+// given. It is nil without an SLO.
+func (o SweepOptions) Capacity(ctx context.Context, s *Scenario, progress func(done, expected int)) (*report.Capacity, error) {
+	if slo, err := s.SLO.objective(); err != nil || slo == nil || len(slo.Objectives) == 0 && slo.Attainment == 0 && slo.WaitProbability == nil {
+		return nil, err
+	}
+	search := CapacityOptions{Over: o.over(s), Jobs: o.Jobs, Check: o.Check, Progress: progress}
+	if s.Run.Precision != nil {
+		search.Precision = float64(*s.Run.Precision)
+	}
+	if s.Run.Replications >= firstLook {
+		search.Replications = s.Run.Replications
+	}
+	if len(o.Values) > 1 {
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, v := range o.Values {
+			if x, ok := pointValue(v); ok {
+				low, high = min(low, x), max(high, x)
+			}
+		}
+		search.Low, search.High = low, high
+	}
+	return Capacity(ctx, s, search)
+}
+
+// ParseSLO reads limits as they are given on a command line, such as ttft_p95<800ms,attainment>=0.9, and gives them as
+// YAML.
+func ParseSLO(text string) (string, error) {
+	var limits []string
+	for _, part := range strings.Split(text, ",") {
+		key, limit, ok := "", "", false
+		for _, sign := range []string{"<=", ">=", "<", ">", "="} {
+			if key, limit, ok = strings.Cut(part, sign); ok {
+				break
+			}
+		}
+		key, limit = strings.TrimSpace(key), strings.TrimSpace(limit)
+		if !ok || key == "" || limit == "" {
+			return "", errors.New("want limits such as ttft_p95<800ms or attainment>=0.95, with commas between")
+		}
+		switch least := key == "attainment"; {
+		case least && strings.Contains(part, "<"):
+			return "", fmt.Errorf("want %s>=%s: it is a least value", key, limit)
+		case !least && strings.Contains(part, ">"):
+			return "", fmt.Errorf("want %s<%s: it is a greatest value", key, limit)
+		}
+		limits = append(limits, key+": "+limit)
+	}
+	return "{" + strings.Join(limits, ", ") + "}", nil
 }

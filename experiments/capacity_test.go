@@ -97,3 +97,15 @@ func TestCapacityRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestParseSLO(t *testing.T) {
+	for text, want := range map[string]string{
+		"ttft_p95<800ms": "{ttft_p95: 800ms}", "ttft_p95 <= 800ms, attainment>=0.9": "{ttft_p95: 800ms, attainment: 0.9}", "e2e_mean=3s": "{e2e_mean: 3s}",
+		"": "", "ttft_p95": "", "ttft_p95>1s": "", "attainment<0.9": "", "ttft_p95<": "", "ttft_p95<1s,": "",
+	} {
+		got, err := experiments.ParseSLO(text)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+}

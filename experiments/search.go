@@ -256,6 +256,9 @@ func (q *search) bisect() error {
 			return nil
 		}
 		v, err := q.test(m, report.ProbeSearches, len(q.looks))
+		if BadInput(err) {
+			return nil // nothing between the ends is allowed
+		}
 		if err != nil {
 			return err
 		}

@@ -76,10 +76,10 @@ func (q *search) lengthen(x float64) {
 		return
 	}
 	lengths := st.runs[0].Residences()
-	if !(lengths < runLengths) {
+	if !(lengths < capacityLengths) {
 		return
 	}
-	q.requests = int(min(math.Ceil(float64(q.requests)*runLengths/max(lengths, 1)), mostRequests))
+	q.requests = int(min(math.Ceil(float64(q.requests)*capacityLengths/max(lengths, 1)), mostRequests))
 	q.states = map[float64]*state{}
 }
 

@@ -25,6 +25,8 @@ type Capacity struct {
 	NonMonotone bool `json:"non_monotone"`
 	// OutputTokensPerS is the throughput at the passing end.
 	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
+	// USDPerMillionOutput is the price of a million output tokens there.
+	USDPerMillionOutput *float64 `json:"usd_per_million_output_tokens"`
 	// Limit is the key of the limit that is missed at the failing end, Evidence by how much, and FirstLimit what requests
 	// wait for there; nil where nothing holds them back.
 	Limit      string    `json:"limit"`
@@ -111,6 +113,9 @@ func (p *ProbeSide) Perfect(l *LimitResult) bool {
 func (c *Capacity) Explain() {
 	if c.AtPasses != nil {
 		c.OutputTokensPerS = c.AtPasses.Throughput.OutputTokensPerS
+		if cost := c.AtPasses.Cost; cost != nil {
+			c.USDPerMillionOutput = cost.USDPerMillionOutputAtLoad
+		}
 	}
 	if c.AtFails == nil || c.Fails == nil {
 		return
@@ -202,4 +207,22 @@ func (c *Capacity) String() string {
 		text += ". Beyond that it is met again: see the probes"
 	}
 	return text
+}
+
+// SetCapacity adds the capacity to a curve over the same, and its price to the costs of all points.
+func (c *Curve) SetCapacity(found *Capacity) {
+	c.Capacity = found
+	if found == nil || found.USDPerMillionOutput == nil {
+		return
+	}
+	for i := range c.Points {
+		s := c.Points[i].Summary
+		if s == nil || s.Cost == nil {
+			continue
+		}
+		cost, summary := *s.Cost, *s
+		cost.USDPerMillionOutputAtCapacity = found.USDPerMillionOutput
+		summary.Cost = &cost
+		c.Points[i].Summary = &summary
+	}
 }

@@ -23,6 +23,8 @@ type Curve struct {
 	// USL and Bounds are nil where what varies is not a load, or too little is known.
 	USL    *USL    `json:"usl"`
 	Bounds *Bounds `json:"bounds"`
+	// Capacity is the highest load that meets the objective; nil where none was looked for. It is set by [Curve.SetCapacity].
+	Capacity *Capacity `json:"capacity"`
 	// Accuracy says how far the numbers can be trusted; nil where no machine is modelled. It is set by the caller.
 	Accuracy *Accuracy `json:"accuracy"`
 	// Thresholds are what the curve was judged by.

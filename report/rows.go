@@ -226,6 +226,12 @@ func (c *Curve) findings() [][2]string {
 		}
 		add("peak", "%s output tokens/s at %.4g%s%s", digits(p.OutputTokensPerS), p.Value, price, edge)
 	}
+	if x := c.Capacity; x != nil {
+		add("capacity", "%s", x)
+		if x.USDPerMillionOutput != nil {
+			add("cost there", "$%s per million output tokens", digits(*x.USDPerMillionOutput))
+		}
+	}
 	if x := c.Collapse; x != nil {
 		add("collapse", "from %.4g on, by up to %s (%s)", x.Value, percent(x.FallFraction), x.Evidence)
 	}

@@ -40,6 +40,7 @@ numbers, and say what differs by more than chance. The first is the baseline.`,
 		},
 	}
 	scenario.register(c)
+	scenario.registerSLO(c, "judge by `LIMITS`, such as ttft_p95<800ms,tpot_p95<80ms")
 	output.register(c, "table", "json", "csv", "markdown")
 	output.registerRun(c)
 	flags := c.Flags()

@@ -54,10 +54,16 @@ func completeNames(kind string) cobra.CompletionFunc {
 	}
 }
 
+// registerSLO adds the flag of commands that judge by an objective.
+func (f *scenarioFlags) registerSLO(c *cobra.Command, usage string) {
+	c.Flags().Var(&settingFlag{to: f, key: "slo", flag: "--slo", kind: "LIMITS", parse: experiments.ParseSLO}, "slo", usage)
+}
+
 // settingFlag is a flag that appends to the settings.
 type settingFlag struct {
 	to              *scenarioFlags
 	key, flag, kind string
+	parse           func(string) (string, error) // into YAML; nil where the text is that
 }
 
 // Set implements [pflag.Value].
@@ -70,6 +76,11 @@ func (s *settingFlag) Set(text string) error {
 		}
 	} else if strings.TrimSpace(text) == "" {
 		return fmt.Errorf("want %s", s.kind)
+	} else if s.parse != nil {
+		var err error
+		if setting.Value, err = s.parse(text); err != nil {
+			return err
+		}
 	}
 	s.to.settings = append(s.to.settings, setting)
 	return nil

@@ -62,6 +62,7 @@ input; without one the defaults hold.`,
 		},
 	}
 	scenario.register(c)
+	scenario.registerSLO(c, "judge by `LIMITS`, such as ttft_p95<800ms,tpot_p95<80ms")
 	scenario.registerReplications(c, "n", "`N` runs with other random numbers, and confidence intervals")
 	output.register(c, "table", "json", "csv", "markdown", "vllm-bench")
 	output.registerRun(c)

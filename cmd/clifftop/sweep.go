@@ -26,11 +26,13 @@ func newSweep() *cobra.Command {
 		Short: "Vary the load from idle to beyond saturation and find the knee",
 		Long: `Run a scenario at many loads and put the results on a curve: throughput and latency, the knee,
 the peak, a collapse beyond it, and the signs that warn of it. Without values, the sweep finds out
-where the system saturates and takes loads from near idle to beyond that.`,
+where the system saturates and takes loads from near idle to beyond that. With an SLO it finds the
+highest value that meets it, as an interval.`,
 		Example: `  clifftop sweep
   clifftop sweep scenario.yaml --over users
   clifftop sweep scenario.yaml --over rate=1..20:39 --out results
-  clifftop sweep --rate 12 --over engine.max_num_seqs=16,32,64,128,256`,
+  clifftop sweep --rate 12 --over engine.max_num_seqs=16,32,64,128,256
+  clifftop sweep --slo 'ttft_p95<800ms,tpot_p95<80ms'`,
 		Args: atMostOne("scenario"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := output.validate(); err != nil {
@@ -66,6 +68,7 @@ where the system saturates and takes loads from near idle to beyond that.`,
 		},
 	}
 	scenario.register(c)
+	scenario.registerSLO(c, "find the capacity under `LIMITS`, such as ttft_p95<800ms,attainment>=0.95")
 	scenario.registerReplications(c, "n", "`N` runs of each load with other random numbers, and confidence intervals")
 	output.register(c, "table", "json", "csv", "markdown")
 	output.registerRun(c)
@@ -134,6 +137,10 @@ func sweepScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlag
 	if curve == nil {
 		return failed(runErr)
 	}
+	var capacityErr error
+	if runErr == nil {
+		capacityErr = addCapacity(c, s, output, options, curve)
+	}
 	output.warn(c.ErrOrStderr(), commonWarnings(curve))
 	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printSweep(w, curve, output.format) })
 	if dir != nil {
@@ -147,10 +154,26 @@ func sweepScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlag
 	if printErr != nil {
 		return failed(printErr)
 	}
-	if errors.Is(runErr, context.Canceled) {
+	if runErr == nil {
+		runErr = capacityErr
+	}
+	if errors.Is(runErr, context.Canceled) || experiments.BadInput(runErr) {
 		return runErr
 	}
 	return failed(runErr)
+}
+
+// addCapacity looks for the capacity under the scenario's SLO, if it has one.
+func addCapacity(c *cobra.Command, s *experiments.Scenario, output *outputFlags, options experiments.SweepOptions, curve *report.Curve) error {
+	bar := newProgress(c.ErrOrStderr(), output, "looking for the capacity")
+	var progress func(int, int)
+	if bar != nil {
+		progress = func(done, expected int) { bar.set(float64(done) / float64(expected)) }
+	}
+	found, err := options.Capacity(c.Context(), s, progress)
+	bar.done()
+	curve.SetCapacity(found)
+	return err
 }
 
 func writeSweep(dir *directory, curve *report.Curve, caption string) error {
