@@ -26,6 +26,8 @@ type Class struct {
 	Prefix *Prefix `json:"prefix,omitempty"`
 	// Sessions makes requests turns of conversations.
 	Sessions *Sessions `json:"sessions,omitempty"`
+	// Clients are those of the class; without them they are the scenario's.
+	Clients *Clients `json:"clients,omitempty"`
 	// SLO is the objective of the class; without one it is held to that of the scenario.
 	SLO SLO `json:"slo"`
 	// Priority is that of the requests under a priority policy; lower goes first.

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -84,6 +85,8 @@ func defaultClients() Clients {
 	}
 }
 
+func (c *Clients) setDefaults() { *c = defaultClients() }
+
 func (c *Clients) check(d *decoder, n *node, key string) {
 	if c.Timeout != nil && c.TTFTTimeout != nil && *c.TTFTTimeout > *c.Timeout {
 		d.refuse(n.get("ttft_timeout"), join(key, "ttft_timeout"), fmt.Sprintf("at most timeout, %v, which ends the wait for the first token too", *c.Timeout))
@@ -124,18 +127,41 @@ func (c *Clients) spec(retryAfter *Duration) workload.ClientSpec {
 // clients makes the clients of the traffic, and judges them.
 func (u *Setup) clients() error {
 	s := u.Scenario
-	c := &s.Clients
-	u.traffic.clients = c.spec(s.Engine.RetryAfter)
-	if err := u.traffic.clients.Validate(); err != nil {
+	all := []*Clients{&s.Clients}
+	key := func(int) string { return "clients" }
+	if own := func(k Class) bool { return k.Clients != nil }; slices.ContainsFunc(s.Workload.Classes, own) {
+		all = nil
+		for i := range s.Workload.Classes {
+			all = append(all, cmp.Or(s.Workload.Classes[i].Clients, &s.Clients))
+		}
+		key = func(i int) string {
+			if own(s.Workload.Classes[i]) {
+				return fmt.Sprintf("workload.classes.%d.clients", i)
+			}
+			return "clients"
+		}
+	}
+	u.traffic.clients = nil
+	u.Report.Reading = value(all[0].Reading)
+	for i, c := range all {
+		u.traffic.clients = append(u.traffic.clients, c.spec(s.Engine.RetryAfter))
+		if value(c.Reading) != u.Report.Reading {
+			u.Report.Reading = 0 // there is no speed that is everybody's
+		}
+		u.judgeClients(key(i), c)
+		if err := u.tooShort(key(i), c); err != nil {
+			return err
+		}
+	}
+	u.judgeRetryAfter(all)
+	if err := workload.ValidateClients(u.traffic.clients...); err != nil {
 		return s.fieldFaults(err)
 	}
-	u.judgeClients(c)
-	u.Report.Reading = value(c.Reading)
-	return u.tooShort(c)
+	return nil
 }
 
 // tooShort refuses clients who leave before any answer can come.
-func (u *Setup) tooShort(c *Clients) error {
+func (u *Setup) tooShort(key string, c *Clients) error {
 	timer, s := u.Config.Timer, u.Scenario
 	if timer == nil {
 		return nil // reported before
@@ -146,9 +172,9 @@ func (u *Setup) tooShort(c *Clients) error {
 	for _, x := range []struct {
 		key  string
 		wait *Duration
-	}{{"clients.ttft_timeout", c.TTFTTimeout}, {"clients.timeout", c.Timeout}} {
+	}{{"ttft_timeout", c.TTFTTimeout}, {"timeout", c.Timeout}} {
 		if x.wait != nil && x.wait.Clock() < step+way {
-			return s.fault(x.key, "%v is over before any answer can come: an iteration of the engine with one sequence takes %v, and the way there and back %v (want more than both)",
+			return s.fault(join(key, x.key), "%v is over before any answer can come: an iteration of the engine with one sequence takes %v, and the way there and back %v (want more than both)",
 				*x.wait, rounded(step), rounded(way))
 		}
 	}
@@ -163,35 +189,52 @@ func rounded(d clock.Duration) Duration {
 	return Duration(d)
 }
 
-// judgeClients warns of what has no effect, and of retries that keep an overload alive.
-func (u *Setup) judgeClients(c *Clients) {
-	s := u.Scenario
-	limited := s.Engine.MaxNumQueuedReqs != nil || s.Engine.MaxNumQueuedTokens != nil
-	impatient := c.Timeout != nil || c.TTFTTimeout != nil
-	unused := func(changed bool, key, why string) {
-		if changed {
-			u.warn("unused", "%s has no effect: %s", key, why)
-		}
+// limited reports whether a limit of the queue may refuse requests.
+func (u *Setup) limited() bool {
+	e := &u.Scenario.Engine
+	return e.MaxNumQueuedReqs != nil || e.MaxNumQueuedTokens != nil
+}
+
+// unused warns of a key without effect, if it was changed.
+func (u *Setup) unused(changed bool, key, why string) {
+	if changed {
+		u.warn("unused", "%s has no effect: %s", key, why)
 	}
-	after := value(s.Engine.RetryAfter).Clock()
-	unused(!c.CancelOnTimeout && !impatient && c.Cancel == nil, "clients.cancel_on_timeout", "clients wait for ever")
-	unused(after > 0 && !limited, "engine.retry_after", "no limit of the queue refuses requests (want engine.max_num_queued_reqs or max_num_queued_tokens)")
+}
+
+// judgeClients warns of what has no effect, and of retries that keep an overload alive.
+func (u *Setup) judgeClients(key string, c *Clients) {
+	impatient := c.Timeout != nil || c.TTFTTimeout != nil
+	u.unused(!c.CancelOnTimeout && !impatient && c.Cancel == nil, join(key, "cancel_on_timeout"), "clients wait for ever")
 	if c.Retries == 0 {
 		d := defaultClients()
-		const none = "clients.retries is 0"
-		unused(!slices.Equal(c.RetryOn, d.RetryOn), "clients.retry_on", none)
-		unused(c.Backoff != d.Backoff, "clients.backoff", none)
-		unused(!c.HonorRetryAfter, "clients.honor_retry_after", none)
-		unused(c.RetryBudget != nil, "clients.retry_budget", none)
-		unused(after > 0 && limited, "engine.retry_after", none)
+		why := join(key, "retries") + " is 0"
+		u.unused(!slices.Equal(c.RetryOn, d.RetryOn), join(key, "retry_on"), why)
+		u.unused(c.Backoff != d.Backoff, join(key, "backoff"), why)
+		u.unused(!c.HonorRetryAfter, join(key, "honor_retry_after"), why)
+		u.unused(c.RetryBudget != nil, join(key, "retry_budget"), why)
 		return
 	}
-	unused(after > workload.MaxRetryAfter, "engine.retry_after", fmt.Sprintf("clients heed %v at most, and back off by themselves", Duration(workload.MaxRetryAfter)))
 	onTimeout, onBusy := slices.Contains(c.RetryOn, "timeout"), slices.Contains(c.RetryOn, "busy")
-	if !(onTimeout && impatient) && !(onBusy && limited) {
-		u.warn("unused", "clients.retries has no effect: there is nothing to retry on (want a timeout with retry_on timeout, or a limit of the queue such as engine.max_num_queued_reqs with retry_on busy)")
-	}
+	u.unused(!(onTimeout && impatient) && !(onBusy && u.limited()), join(key, "retries"),
+		"there is nothing to retry on (want a timeout with retry_on timeout, or a limit of the queue such as engine.max_num_queued_reqs with retry_on busy)")
 	if c.Backoff.Base == 0 {
-		u.warn("metastable", "retries without backoff come back at once, when the server is at its busiest: an overload can then keep itself up after its cause has gone (want a base of the backoff, or a retry_budget)")
+		u.warn("metastable", "%s without backoff come back at once, when the server is at its busiest: an overload can then keep itself up after its cause has gone (want a base of the backoff, or a retry_budget)", join(key, "retries"))
+	}
+}
+
+// judgeRetryAfter warns where nobody heeds what the server says.
+func (u *Setup) judgeRetryAfter(all []*Clients) {
+	const key = "engine.retry_after"
+	after := value(u.Scenario.Engine.RetryAfter).Clock()
+	heeds := func(c *Clients) bool { return c.Retries > 0 && c.HonorRetryAfter }
+	switch {
+	case after == 0:
+	case !u.limited():
+		u.unused(true, key, "no limit of the queue refuses requests (want engine.max_num_queued_reqs or max_num_queued_tokens)")
+	case !slices.ContainsFunc(all, heeds):
+		u.unused(true, key, "no client that is refused tries again and heeds it")
+	default:
+		u.unused(after > workload.MaxRetryAfter, key, fmt.Sprintf("clients heed %v at most, and back off by themselves", Duration(workload.MaxRetryAfter)))
 	}
 }

@@ -130,31 +130,14 @@ run: {requests: 5}
 	}
 }
 
-// outage is a server of 10 requests per second, 30 at a time for 3 s each, that is offered 8 per second. After a minute
-// 240 pile up at once, as if it had been away for 30 s.
-const outage = `
-step_time: {linear: {a_ms: 100, b_us: 0}}
-engine: {max_num_seqs: 30}
-workload:
-  input: {distribution: fixed, value: 10}
-  output: {distribution: fixed, value: 30}
-  arrivals:
-    - {name: before, duration: 60s, process: constant, rate: 8}
-    - {name: outage, duration: 100ms, process: constant, rate: 2400}
-    - {name: after, duration: 900s, process: constant, rate: 8}
-run: {duration: 960s}
-`
-
-// TestOutage: without timeouts the backlog drains at 2 per second, in 120 s. With timeouts and retries it never
-// does. With a limit of the queue the system recovers at once.
-func TestOutage(t *testing.T) {
-	after := func(keys ...string) (*report.Summary, func(from, to float64) (completed float64, queue float64)) {
-		s := mustParse(t, outage)
-		for i := 0; i < len(keys); i += 2 {
-			var err error
-			if s, err = s.With(Setting{Key: keys[i], Value: keys[i+1]}); err != nil {
-				t.Fatal(err)
-			}
+// TestRetryStorm: without timeouts the backlog of an outage drains at 2 per second, in 120 s. With timeouts and retries it
+// never does. With a limit of the queue, or a budget of
+// retries, the system recovers.
+func TestRetryStorm(t *testing.T) {
+	after := func(keys ...Setting) (*report.Summary, func(from, to float64) (completed float64, queue float64)) {
+		s, err := Load("scenarios/retry-storm.yaml", keys...)
+		if err != nil {
+			t.Fatal(err)
 		}
 		res := mustRun(t, s, RunOptions{Check: true})
 		return res.Summary, func(from, to float64) (completed, queue float64) {
@@ -169,7 +152,7 @@ func TestOutage(t *testing.T) {
 			return completed / (to - from), queue / n
 		}
 	}
-	sum, at := after()
+	sum, at := after(Setting{Key: "clients", Value: "null"})
 	if sum.Requests.Retries+sum.Requests.TimedOut != 0 {
 		t.Errorf("%+v", sum.Requests)
 	}
@@ -182,8 +165,7 @@ func TestOutage(t *testing.T) {
 		t.Errorf("%g wait after 60 s and %g after 120 s, want 120 and none", half, drained)
 	}
 
-	patience := []string{"clients.timeout", "10s", "clients.retries", "2"}
-	sum, at = after(patience...)
+	sum, at = after()
 	if x, _ := at(300, 900); x > 1 {
 		t.Errorf("with timeouts and retries %g requests/s complete long after the outage", x)
 	}
@@ -191,7 +173,11 @@ func TestOutage(t *testing.T) {
 		t.Errorf("%+v", x)
 	}
 
-	sum, at = after(append(patience, "engine.max_num_queued_reqs", "50")...)
+	_, at = after(Setting{Key: "clients.retry_budget", Value: "0.1"})
+	if x, queue := at(150, 900); math.Abs(x-8) > 0.1 || queue > 1 {
+		t.Errorf("with a budget of retries %g requests/s complete after the outage, and %g wait", x, queue)
+	}
+	sum, at = after(Setting{Key: "engine.max_num_queued_reqs", Value: "50"})
 	x, queue := at(90, 900)
 	if math.Abs(x-8) > 0.1 || queue > 1 {
 		t.Errorf("with a limit of the queue %g requests/s complete after the outage, and %g wait", x, queue)
@@ -432,17 +418,19 @@ run: {requests: 500}
 // TestClientWarnings: what has no effect, and what is dangerous.
 func TestClientWarnings(t *testing.T) {
 	for text, want := range map[string]string{
-		"clients: {retries: 2}":                                                    "unused: clients.retries has no effect: there is nothing to retry on",
-		"clients: {retries: 2, retry_on: [busy], timeout: 5s}":                     "unused: clients.retries has no effect",
-		"clients: {timeout: 5s, retry_budget: 0.1}":                                "unused: clients.retry_budget has no effect: clients.retries is 0",
-		"clients: {timeout: 5s, backoff: {base: 1s}}":                              "unused: clients.backoff has no effect: clients.retries is 0",
-		"clients: {cancel_on_timeout: false}":                                      "unused: clients.cancel_on_timeout has no effect: clients wait for ever",
-		"engine: {retry_after: 5s}":                                                "unused: engine.retry_after has no effect: no limit of the queue",
-		"engine: {retry_after: 5m, max_num_queued_reqs: 9}\nclients: {retries: 1}": "unused: engine.retry_after has no effect: clients heed 1m at most",
-		"clients: {timeout: 5s, retries: 1, backoff: {base: 0}}":                   "metastable: retries without backoff come back at once",
-		"clients: {timeout: 5s, retries: 1}":                                       "",
-		"clients: {timeout: 5s, retries: 1, backoff: {base: 20s}}":                 "",
-		"engine: {retry_after: 5s, max_num_queued_reqs: 9}\nclients: {retries: 1}": "",
+		"clients: {retries: 2}":                                "unused: clients.retries has no effect: there is nothing to retry on",
+		"clients: {retries: 2, retry_on: [busy], timeout: 5s}": "unused: clients.retries has no effect",
+		"clients: {timeout: 5s, retry_budget: 0.1}":            "unused: clients.retry_budget has no effect: clients.retries is 0",
+		"clients: {timeout: 5s, backoff: {base: 1s}}":          "unused: clients.backoff has no effect: clients.retries is 0",
+		"clients: {cancel_on_timeout: false}":                  "unused: clients.cancel_on_timeout has no effect: clients wait for ever",
+		"engine: {retry_after: 5s}":                            "unused: engine.retry_after has no effect: no limit of the queue",
+		"engine: {retry_after: 5s, max_num_queued_reqs: 9}":    "unused: engine.retry_after has no effect: no client that is refused tries again",
+		"workload: {classes: [{name: a, weight: 1, clients: {retries: 1, timeout: 3s, backoff: {base: 0}}}, {name: b, weight: 1}]}": "metastable: workload.classes.0.clients.retries without",
+		"engine: {retry_after: 5m, max_num_queued_reqs: 9}\nclients: {retries: 1}":                                                  "unused: engine.retry_after has no effect: clients heed 1m at most",
+		"clients: {timeout: 5s, retries: 1, backoff: {base: 0}}":                                                                    "metastable: clients.retries without backoff come back at once",
+		"clients: {timeout: 5s, retries: 1}":                                                                                        "",
+		"clients: {timeout: 5s, retries: 1, backoff: {base: 20s}}":                                                                  "",
+		"engine: {retry_after: 5s, max_num_queued_reqs: 9}\nclients: {retries: 1}":                                                  "",
 	} {
 		u, err := mustParse(t, text).Resolve()
 		if err != nil {
@@ -464,6 +452,7 @@ func TestClientWarnings(t *testing.T) {
 func TestHopelessTimeouts(t *testing.T) {
 	for text, want := range map[string]string{
 		"clients: {timeout: 5ms}": "s.yaml:1:20: clients.timeout: 5ms is over before any answer can come: an iteration of the engine with one sequence takes ",
+		"step_time: {linear: {a_ms: 10, b_us: 5}}\nworkload: {classes: [{name: a, weight: 1, clients: {timeout: 9ms}}]}": "s.yaml:2:62: workload.classes.0.clients.timeout: 9ms is over before",
 		"step_time: {linear: {a_ms: 10, b_us: 5}}\nclients: {ttft_timeout: 9ms}": "s.yaml:2:25: clients.ttft_timeout: 9ms is over before any answer can come: " +
 			"an iteration of the engine with one sequence takes 10.005ms, and the way there and back 0 (want more than both)",
 		"step_time: {linear: {a_ms: 10, b_us: 5}}\nclients: {ttft_timeout: 12ms}\noverheads: {network_in: 2ms, network_out: 3ms}": "s.yaml:2:25: clients.ttft_timeout: 12ms is over before any answer can come: " +
@@ -476,6 +465,29 @@ func TestHopelessTimeouts(t *testing.T) {
 		_, err = s.Resolve()
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestClientsByClass: each class has clients of its own, or the scenario's.
+func TestClientsByClass(t *testing.T) {
+	sum := mustRun(t, mustParse(t, `
+engine: {max_num_seqs: 16}
+workload:
+  arrivals: {process: poisson, rate: 12}
+  classes:
+    - {name: people, weight: 1, clients: {ttft_timeout: 1s}}
+    - {name: programs, weight: 1, clients: {timeout: 6s, retries: 5}}
+    - {name: batch, weight: 1}
+run: {requests: 900}
+`), RunOptions{Check: true}).Summary
+	for i, want := range []string{"people 0 true", "programs 1 true", "batch 0 false"} {
+		c := sum.Classes[i]
+		if got := fmt.Sprint(c.Name, " ", min(c.Requests.Retries, 1), " ", c.Requests.TimedOut+c.Requests.Retries > 0); got != want {
+			t.Errorf("%s: %+v", got, c.Requests)
+		}
+		if c.Requests.Completed+c.Requests.TimedOut != c.Requests.Offered {
+			t.Errorf("%s: %+v", c.Name, c.Requests)
 		}
 	}
 }

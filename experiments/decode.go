@@ -27,6 +27,9 @@ type selfDecoder interface {
 	decode(d *decoder, n *node, key string)
 }
 
+// defaulter is a type that has defaults of its own where it stands in the place of nothing.
+type defaulter interface{ setDefaults() }
+
 // checker is a type whose fields depend on each other. It is asked after they have been decoded.
 type checker interface {
 	check(d *decoder, n *node, key string)
@@ -72,6 +75,9 @@ func (d *decoder) value(n *node, key string, v reflect.Value, tag reflect.Struct
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			v.Set(reflect.New(v.Type().Elem()))
+			if x, ok := v.Interface().(defaulter); ok {
+				x.setDefaults()
+			}
 		}
 		v = v.Elem()
 	}

@@ -172,7 +172,7 @@ run: {requests: 10000, duration: null, warmup: auto, seed: 1, replications: 1}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := u.traffic.clients.Timeout; got != clock.Minute {
+	if got := u.traffic.clients[0].Timeout; got != clock.Minute {
 		t.Errorf("clients wait %v, want a minute", got)
 	}
 }

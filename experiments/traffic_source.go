@@ -21,10 +21,10 @@ const maxDays = int(clock.MaxRun / clock.Day)
 type traffic struct {
 	spec     workload.Spec
 	closed   bool
-	trace    *recording // nil for synthetic traffic
-	clients  workload.ClientSpec
-	requests int64   // expected; 0 when unknown
-	rate     float64 // mean requests per second; 0 when it follows from the service
+	trace    *recording            // nil for synthetic traffic
+	clients  []workload.ClientSpec // of all requests, or of each class
+	requests int64                 // expected; 0 when unknown
+	rate     float64               // mean requests per second; 0 when it follows from the service
 }
 
 // trafficSource puts the traffic together: the preset, the keys that replace its, and the limits.
@@ -136,5 +136,5 @@ func (u *Setup) source() (workload.Source, error) {
 
 // serve gives the requests of a source the scenario's clients.
 func (u *Setup) serve(src workload.Source) (workload.Source, error) {
-	return workload.NewClients(src, u.Scenario.Run.Seed, u.traffic.clients)
+	return workload.NewClients(src, u.Scenario.Run.Seed, u.traffic.clients...)
 }

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"fmt"
 	"math/rand/v2"
 
 	"clifftop/sim/clock"
@@ -52,10 +53,17 @@ const (
 // Retryable are the endings after which a client may send a request again.
 const Retryable = Causes(1<<TimedOutFirst | 1<<TimedOut | 1<<RefusedBusy)
 
-// Validate reports all faults of the description, each a [*FieldError], joined into one error.
-func (s ClientSpec) Validate() error {
+// ValidateClients reports all faults of the descriptions, each a [*FieldError], joined into one error. They are those
+// of all requests, or one for each class.
+func ValidateClients(kinds ...ClientSpec) error {
 	var f faults
-	s.check("clients", &f)
+	for i, s := range kinds {
+		key := "clients"
+		if len(kinds) > 1 {
+			key = fmt.Sprintf("workload.classes.%d.clients", i)
+		}
+		s.check(key, &f)
+	}
 	return f.err()
 }
 

@@ -438,12 +438,12 @@ func TestClientFaults(t *testing.T) {
 		{ClientSpec{Reading: math.NaN()}, "clients.reading: NaN is not allowed"},
 		{ClientSpec{RetryAfter: -clock.Second}, "clients.retry_after: -1s is not allowed"},
 	} {
-		err := c.spec.Validate()
+		err := ValidateClients(c.spec)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v, want %s", c.spec, err, c.want)
 		}
 	}
-	if err := (ClientSpec{Retries: 2, RetryOn: Retryable, Backoff: ok}).Validate(); err != nil {
+	if err := ValidateClients(ClientSpec{Retries: 2, RetryOn: Retryable, Backoff: ok}); err != nil {
 		t.Error(err)
 	}
 }
