@@ -42,6 +42,7 @@ func interference(c *class) error {
 
 	// Two answers, of 10 and of 1,000 tokens, whose gaps are 20 ms and 50 ms.
 	meanTPOT, meanITL := (20.0+50)/2, (9*20.0+999*50)/(9+999)
+	c.say("stream", fmt.Sprintf("%.1f", 0.2+12))
 	c.say("mean_tpot", fmt.Sprintf("%.1f ms", meanTPOT))
 	c.say("mean_itl", fmt.Sprintf("%.1f ms", meanITL))
 	c.claim("the mean ITL of the two answers in the example, in ms", meanITL, exactly(49.732, 3))

@@ -120,6 +120,8 @@ func function(name string) func(*class) error {
 		return overload
 	case "prefix-cache":
 		return prefixCache
+	case "retries":
+		return retries
 	case "roofline":
 		return roofline
 	case "tail":

@@ -54,6 +54,14 @@ func roofline(c *class) error {
 	c.say("busy1", percent(of(crowd.at("1").Summary.System.BusyFraction)))
 	c.say("mfu1", percent(of(crowd.at("1").Summary.System.MFU)))
 
+	const wordsPerMinute, tokensPerWord = 250, 1.3
+	reading := wordsPerMinute * tokensPerWord / 60
+	c.say("slow", lasting(1e3/3))
+	c.say("fast", lasting(1e3/5))
+	c.say("reading", fmt.Sprintf("%.1f", reading))
+	c.say("pace", lasting(1e3/reading))
+	c.claim("a reader of 250 words per minute takes in so many tokens per second", reading, exactly(5.417, 3))
+
 	// The flat part and the straight rise beyond it meet at the batch from which arithmetic is the limit.
 	slope := (tpot("150") - tpot("100")) / 50
 	c.claim("10 users wait this many times as long for a token as 1 user", tpot("10")/tpot("1"), atMost(1.1))

@@ -100,9 +100,7 @@ func (t *Text) wrap(text string, column, indent int) {
 		width = Width
 	}
 	used := column
-	const joint = "\x00" // no line ends between a number and its unit
-	for i, word := range strings.Fields(strings.ReplaceAll(text, " %", joint+"%")) {
-		word = strings.ReplaceAll(word, joint, " ")
+	for i, word := range words(text) {
 		n := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:
@@ -117,6 +115,27 @@ func (t *Text) wrap(text string, column, indent int) {
 		used += n
 	}
 	t.b.WriteString("\n")
+}
+
+// words divides a text; a number keeps its unit.
+func words(text string) []string {
+	var list []string
+	for _, word := range strings.Fields(text) {
+		switch n := len(list); strings.TrimRight(word, ".,;:)") {
+		case "%", "ms", "s", "min", "h", "times":
+			if n > 0 && endsInDigit(list[n-1]) {
+				list[n-1] += " " + word
+				continue
+			}
+		}
+		list = append(list, word)
+	}
+	return list
+}
+
+func endsInDigit(word string) bool {
+	last := word[len(word)-1]
+	return '0' <= last && last <= '9'
 }
 
 // Grid writes rows of cells; the first column is on the left, the others are numbers of at least the given width, so

@@ -182,7 +182,7 @@ func (f *Waterfall) largest() float64 {
 // Figure draws the waterfall.
 func (f *Waterfall) Figure() *Figure {
 	n := len(f.Stages)
-	out := &Figure{Title: f.Title, Caption: f.Caption, notes: f.Notes, width: pageWidth, height: vg.Length(90 + (26+16*n)*len(f.Groups) + 14*len(f.Notes))}
+	out := &Figure{Title: f.Title, Caption: f.Caption, notes: f.Notes, width: pageWidth, height: vg.Length(100 + waterfallRow(n)*len(f.Groups) + 14*len(f.Notes))}
 	const room = 1.16 // for the numbers behind the bars
 	for i, g := range f.Groups {
 		p := &panel{
@@ -204,10 +204,17 @@ func (f *Waterfall) Figure() *Figure {
 			p.tags = append(p.tags, tag{x: max(v, before), y: at, text: scaled(v, 3), color: black, order: []direction{east}, must: true})
 			before = v
 		}
-		out.rows = append(out.rows, row{1, []*panel{p}})
+		height := waterfallRow(n)
+		if p.x.title != "" {
+			height += 14
+		}
+		out.rows = append(out.rows, row{vg.Length(height), []*panel{p}})
 	}
 	return out
 }
+
+// waterfallRow is the height of a group of so many bars.
+func waterfallRow(bars int) int { return 34 + 19*bars }
 
 // stageColour makes what is left in the end green, and all before it blue.
 func stageColour(k, n int) int {
