@@ -11,7 +11,7 @@ var published = []float64{5000, 25000, 35000, 30000}
 
 // all are the cliffs in the order of the results.
 func all() ([]*cliff, error) {
-	list := []*cliff{literal(), preempt(), fleet()}
+	list := []*cliff{literal(), preempt(), retries(), fleet()}
 	for _, c := range list {
 		s, err := read(c.name)
 		if err != nil {
@@ -85,6 +85,27 @@ func preempt() *cliff {
 					fmt.Sprintf("workload.output.value=%g", v[3]),
 				}
 			},
+		},
+	}
+}
+
+func retries() *cliff {
+	told, bounded, short := "clients.cancel_on_timeout=true", "clients.retry_budget=0.1", "engine.max_num_queued_reqs=96"
+	return &cliff{
+		name: "retries", unit: "output tokens/s of answers that clients received",
+		measure: func(s *report.Summary) float64 { return *s.Throughput.SuccessfulOutputTokensPerS }, copies: 1,
+		drawn:   []int{10, 25, 50, 75, 100, 125, 150, 200},
+		thinks:  "{distribution: fixed, mean: 1s}",
+		subject: "useful output",
+		cause:   "Received", causeTitle: "Output tokens whose clients received the whole answer",
+		also: &column{"base, all output", func(s *report.Summary) float64 { return *s.Throughput.OutputTokensPerS }, 0, false},
+		twins: []variant{
+			set("remedies", told, bounded, short),
+			set("server told", told),
+			set("few retries", bounded),
+			set("short queue", short),
+			set("no retries", "clients.retries=0"),
+			set("no timeout", "clients.timeout=null"),
 		},
 	}
 }

@@ -25,24 +25,31 @@ const before, after = 100, 200
 type column struct {
 	title string
 	of    func(*report.Summary) float64
-	tail  bool // a 99th percentile of TTFT, which wants enough requests
+	plain float64 // where nothing happens
+	tail  bool    // a 99th percentile of TTFT, which wants enough requests
 }
 
 func columns() []column {
 	return []column{
-		{"Hit rate", func(s *report.Summary) float64 { return value(s.System.PrefixHitRate) }, false},
+		{"Hit rate", func(s *report.Summary) float64 { return value(s.System.PrefixHitRate) }, 0, false},
 		{"Preemptions/s", func(s *report.Summary) float64 {
 			return float64(s.System.Preemptions) / (s.Window.EndS - s.Window.StartS)
-		}, false},
-		{"Computed again", recomputed, false},
-		{"Given up", func(s *report.Summary) float64 { return value(s.System.ErrorRate) }, false},
-		{"TTFT p50, s", func(s *report.Summary) float64 { return value(s.Latency.TTFT.P50) / 1e3 }, false},
-		{"TTFT p99, s", func(s *report.Summary) float64 { return value(s.Latency.TTFT.P99) / 1e3 }, true},
-		{"TPOT p50, ms", func(s *report.Summary) float64 { return value(s.Latency.TPOT.P50) }, false},
-		{"Busy", func(s *report.Summary) float64 { return value(s.System.BusyFraction) }, false},
-		{"Waiting for KV", func(s *report.Summary) float64 { return value(s.System.GapByCause.KV) }, false},
-		{"for budget", func(s *report.Summary) float64 { return value(s.System.GapByCause.TokenBudget) }, false},
-		{"for a seat", func(s *report.Summary) float64 { return value(s.System.GapByCause.Seats) }, false},
+		}, 0, false},
+		{"Computed again", recomputed, 0, false},
+		{"Given up", func(s *report.Summary) float64 { return value(s.System.ErrorRate) }, 0, false},
+		{"Attempts for a request", func(s *report.Summary) float64 {
+			return float64(s.Requests.Attempts) / float64(s.Requests.Offered)
+		}, 1, false},
+		{"Received", func(s *report.Summary) float64 {
+			return *s.Throughput.SuccessfulOutputTokensPerS / *s.Throughput.OutputTokensPerS
+		}, 1, false},
+		{"TTFT p50, s", func(s *report.Summary) float64 { return value(s.Latency.TTFT.P50) / 1e3 }, 0, false},
+		{"TTFT p99, s", func(s *report.Summary) float64 { return value(s.Latency.TTFT.P99) / 1e3 }, 0, true},
+		{"TPOT p50, ms", func(s *report.Summary) float64 { return value(s.Latency.TPOT.P50) }, 0, false},
+		{"Busy", func(s *report.Summary) float64 { return value(s.System.BusyFraction) }, 0, false},
+		{"Waiting for KV", func(s *report.Summary) float64 { return value(s.System.GapByCause.KV) }, 0, false},
+		{"for budget", func(s *report.Summary) float64 { return value(s.System.GapByCause.TokenBudget) }, 0, false},
+		{"for a seat", func(s *report.Summary) float64 { return value(s.System.GapByCause.Seats) }, 0, false},
 	}
 }
 
@@ -98,6 +105,8 @@ func (f *findings) write(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## %s: %s\n\n", f.name, f.scenario.Name)
 	if n := f.search.size(); n > 1 {
 		fmt.Fprintf(b, "%d traffics were tried on seed %d: %v. [%s.yaml](%s.yaml) has the one that was chosen.\n", n, chosenOn, f.search, f.name, f.name)
+	} else {
+		fmt.Fprintf(b, "Nothing was searched. [%s.yaml](%s.yaml) has the traffic.\n", f.name, f.name)
 	}
 	f.throughputs(b)
 	f.happenings(b)
@@ -121,7 +130,7 @@ func (f *findings) throughputs(b *strings.Builder) {
 		fmt.Fprintf(b, " %.0f |\n", f.published[3]-f.published[2])
 	}
 	for _, r := range append([]*runs{f.base}, f.twins...) {
-		fmt.Fprintf(b, "| %s |", r.name)
+		fmt.Fprintf(b, "| %s |", r)
 		for _, u := range users {
 			x := estimate(r.throughput(u))
 			fmt.Fprintf(b, " %.0f ± %.0f |", x.mean, x.high-x.mean)
@@ -129,6 +138,15 @@ func (f *findings) throughputs(b *strings.Builder) {
 		d := r.change(before, after)
 		fmt.Fprintf(b, " %+.0f (%+.0f to %+.0f) |\n", d.mean, d.low, d.high)
 	}
+}
+
+// String is the name of a variant with what it sets.
+func (v variant) String() string {
+	text := v.name
+	for i, s := range v.settings {
+		text += []string{": ", ", "}[min(i, 1)] + "`" + s.Key + "=" + s.Value + "`"
+	}
+	return text
 }
 
 // happenings tell why, load by load.
@@ -158,10 +176,10 @@ func (f *findings) happenings(b *strings.Builder) {
 	}
 }
 
-// some says that a number is not 0 everywhere.
+// some says that something happens at some load.
 func some(r *runs, c column) bool {
 	for _, u := range r.users {
-		if v := r.mean(u, c.of); v > 0 {
+		if v := r.mean(u, c.of); math.Abs(v-c.plain) > .0005 {
 			return true
 		}
 	}
@@ -197,9 +215,14 @@ func (f *findings) diagnoses(b *strings.Builder) {
 		if c.Peak != nil {
 			fmt.Fprintf(b, "* peak: %.0f output tokens/s at %g\n", c.Peak.OutputTokensPerS, c.Peak.Value)
 		}
-		if c.Collapse != nil {
-			fmt.Fprintf(b, "* collapse: from %g on, by up to %.1f %%: %s\n", c.Collapse.Value, 100*c.Collapse.FallFraction, c.Collapse.Evidence)
-		} else {
+		none := true
+		for _, k := range []*report.Collapse{c.Collapse, c.UsefulCollapse} {
+			if k != nil {
+				fmt.Fprintf(b, "* collapse: from %g on, by up to %.1f %%: %s\n", k.Value, 100*k.FallFraction, k.Evidence)
+				none = false
+			}
+		}
+		if none {
 			b.WriteString("* no collapse\n")
 		}
 		if c.FirstLimit != nil {
@@ -248,6 +271,11 @@ func (f *findings) picture() *plot.Figure {
 	shown := []*runs{f.base, f.twins[0]}
 	for _, r := range shown {
 		main.Lines = append(main.Lines, r.line(r.throughput))
+	}
+	if f.also != nil {
+		l := f.base.line(func(users int) []float64 { return f.base.of(users, f.also.of) })
+		l.Name = f.also.title
+		main.Lines = append(main.Lines, l)
 	}
 	if f.published != nil {
 		q := plot.OverlayLine{Name: "published", Quoted: true}
@@ -316,5 +344,9 @@ func (f *findings) title() string {
 			return fmt.Sprintf("grows by %.0f %%", 100*change)
 		}
 	}
-	return fmt.Sprintf("From %.0f to %.0f users throughput %s; with %s it %s", before*f.copies, after*f.copies, part(f.base), f.twins[0].name, part(f.twins[0]))
+	subject := f.subject
+	if subject == "" {
+		subject = "throughput"
+	}
+	return fmt.Sprintf("From %.0f to %.0f users %s %s; with %s it %s", before*f.copies, after*f.copies, subject, part(f.base), f.twins[0].name, part(f.twins[0]))
 }

@@ -44,6 +44,8 @@ type cliff struct {
 	thinks    string  // another law of think times
 	// cause titles the column that shows the mechanism, and causeTitle its axis.
 	cause, causeTitle string
+	also              *column // drawn beside the base
+	subject           string  // of the picture's title; throughput if empty
 }
 
 // variant is a scenario with some keys set.

@@ -48,11 +48,14 @@ func fallsAndDoesNot(t *testing.T, base, twin *runs) {
 		t.Errorf("with %s it falls too, by %.0f (%.0f to %.0f)", twin.name, -d.mean, -d.high, -d.low)
 	}
 	b, w := base.curve(), twin.curve()
+	if w.Collapse != nil || w.UsefulCollapse != nil {
+		t.Errorf("a sweep says of the twin: collapse %+v, of what is useful %+v", w.Collapse, w.UsefulCollapse)
+	}
+	if base.cliff.published == nil {
+		return // what falls is not the output
+	}
 	if b.Collapse == nil || b.Collapse.Value != after {
 		t.Errorf("a sweep says of the base: collapse %+v", b.Collapse)
-	}
-	if w.Collapse != nil {
-		t.Errorf("a sweep says of the twin: collapse %+v", w.Collapse)
 	}
 	if b.FirstLimit == nil || b.FirstLimit.Resource != "kv" {
 		t.Errorf("a sweep says of the base: first limit %+v", b.FirstLimit)
@@ -192,6 +195,28 @@ func TestPreempt(t *testing.T) {
 	}
 }
 
+// TestRetries: the server is as fast as ever, for nobody.
+func TestRetries(t *testing.T) {
+	c := find(t, "retries")
+	base, twin := pair(t, c)
+	fallsAndDoesNot(t, base, twin)
+	useful := means(base)
+	var output []float64
+	for _, u := range users {
+		output = append(output, base.mean(u, c.also.of))
+	}
+	if useful[3] > .02*useful[2] || output[3] < .98*output[2] || useful[0] < .98*output[0] {
+		t.Errorf("clients receive %.0f tokens/s of %.0f", useful, output)
+	}
+	if x := means(twin); x[3] < .8*x[2] {
+		t.Errorf("with %s clients receive %.0f tokens/s", twin.name, x)
+	}
+	b := base.curve()
+	if k := b.UsefulCollapse; b.Collapse != nil || k == nil || k.Value != after || k.FallFraction < .98 || !hasSign(b, "clients_leave") {
+		t.Errorf("a sweep says of the base: collapse %+v, of what is useful %+v, signs %+v", b.Collapse, k, b.Signs)
+	}
+}
+
 // TestFleet: answers that do not fit beside each other.
 func TestFleet(t *testing.T) {
 	c := find(t, "fleet")
@@ -241,7 +266,7 @@ func TestWhole(t *testing.T) {
 		}
 		var text strings.Builder
 		f.write(&text)
-		if strings.Contains(text.String(), "NaN") || strings.Count(text.String(), "| base |") != 2 {
+		if strings.Contains(text.String(), "NaN") || strings.Count(text.String(), "\n| base |") != 2 {
 			t.Errorf("%s:\n%s", c.name, text.String())
 		}
 		if err := draw(f, t.TempDir()+"/"+c.name); err != nil {
