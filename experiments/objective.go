@@ -21,8 +21,8 @@ type SLO struct {
 	Limits map[string]Duration
 	// Attainment is the fraction wanted, 0 to 1; nil asks for none.
 	Attainment *float64
-	// WaitProbability is the greatest fraction of requests that may wait in the engine's queue; nil asks
-	// for none.
+	// WaitProbability is the greatest fraction of requests that may wait in the engine's queue for more than the end
+	// of the iteration that runs when they come; nil asks for none.
 	WaitProbability *float64
 }
 

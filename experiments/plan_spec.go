@@ -33,7 +33,7 @@ type Planning struct {
 	ExpertParallel Toggle `json:"expert_parallel"`
 	// Engine holds knobs of the engine with the values to try, such as {max_num_seqs: [64, 256]}.
 	Engine Knobs `json:"engine"`
-	// Fewest asks for the smallest max_num_seqs with which MaxGPUs GPUs suffice, rather than for the fewest GPUs.
+	// Fewest asks for the smallest max_num_seqs with which one replica suffices, rather than for the fewest replicas.
 	Fewest *string `json:"fewest" one:"max_num_seqs"`
 	// MaxGPUs is the most GPUs that a plan may have in all.
 	MaxGPUs int `json:"max_gpus" range:"[1,1000000]"`

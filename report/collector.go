@@ -358,7 +358,7 @@ func (c *Collector) Finished(rec *sim.Record) {
 func (b *bucket) sample(s *sample, good bool) {
 	b.samples++
 	add(&b.ttft, int64(s.ttft))
-	if s.queue > 0 {
+	if s.waited {
 		b.waited++
 	}
 	if good {

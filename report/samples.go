@@ -21,6 +21,7 @@ type sample struct {
 	queue   clock.Duration
 	flight  clock.Duration // from first admission to release
 	tokens  int32
+	waited  bool // an iteration was composed without it before it was admitted
 }
 
 // Per-request metrics.
@@ -256,5 +257,6 @@ func newSample(rec *sim.Record) sample {
 		queue:   rec.Scheduled.Sub(rec.Queued),
 		flight:  rec.Released.Sub(rec.Scheduled),
 		tokens:  rec.Tokens,
+		waited:  rec.PassedOver,
 	}
 }

@@ -19,8 +19,8 @@ type SLO struct {
 	Objectives []Objective
 	// Attainment is the fraction of offered requests that must be good; 0 asks for none.
 	Attainment float64
-	// WaitProbability is the greatest fraction of requests that may wait in the queue at
-	// all; nil asks for none.
+	// WaitProbability is the greatest fraction of requests that may wait in the queue for more than the end of the
+	// iteration that runs when they come; nil asks for none.
 	WaitProbability *float64
 }
 

@@ -39,6 +39,7 @@ func (it *composition) Admit(place int, n int32) sched.Seq {
 			r.queue.fair.admitted(s)
 		}
 		s.rec.Scheduled = r.now
+		s.rec.PassedOver = s.rec.Queued <= r.lastComposed
 		s.rec.CachedTokens = s.reused
 	}
 	s.target = s.rec.Request.InputTokens + s.issued

@@ -30,6 +30,10 @@ func (r *Replica) commit() {
 	if it.decodes > 0 {
 		r.decodeSteps += int64(p.N)
 	}
+	r.lastComposed = r.composing
+	if p.N > 1 { // the others when the iteration that many before them ended
+		r.lastComposed = p.End(p.N - r.depth)
+	}
 	r.gpuFree, r.remainder = p.End(p.N), p.EndRemainder(p.N)
 	r.inFlight.n++
 	it.reportGaps(p.End(1))

@@ -158,6 +158,9 @@ type Record struct {
 	// Queued is when the front end had handed the request to the engine's queue; Scheduled when
 	// it was first admitted to the running batch.
 	Queued, Scheduled clock.Time
+	// PassedOver says that an iteration was composed between Queued and Scheduled, without the request: it waited for
+	// more than the end of the iteration that was running when it came.
+	PassedOver bool
 	// FirstToken and LastToken are ends of iterations; ClientFirst and ClientLast are when the
 	// client sees the tokens, after the front end's streaming delay and the network's; it sees none that was sent when
 	// it was settled that it would leave.

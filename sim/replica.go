@@ -49,14 +49,16 @@ type Replica struct {
 	longest     int32 // at least the most that one of them may
 	answers     int   // running sequences whose answer others may come to share
 
-	now       clock.Time
-	next      clock.Time // next boundary
-	answered  bool       // requests have ended at the boundary, and the next iteration is not composed
-	fault     error
-	inFlight  flights
-	gpuFree   clock.Time // end of the last iteration
-	remainder int64      // femtoseconds past gpuFree
-	batches   int64      // iterations launched or promised and committed
+	now      clock.Time
+	next     clock.Time // next boundary
+	answered bool       // requests have ended at the boundary, and the next iteration is not composed
+	fault    error
+	inFlight flights
+	gpuFree  clock.Time // end of the last iteration
+	// lastComposed is when the last iteration that was launched was composed, and composing when the one to come is.
+	lastComposed, composing clock.Time
+	remainder               int64 // femtoseconds past gpuFree
+	batches                 int64 // iterations launched or promised and committed
 
 	decodeSteps int64 // those of them in which a sequence decoded
 	departures  int64 // times that a sequence left the running batch
@@ -73,7 +75,7 @@ type Replica struct {
 }
 
 func newReplica(cfg Config, host *Engine) *Replica {
-	r := &Replica{cfg: cfg, host: host, depth: 1, next: clock.Never, caching: cfg.PrefixCaching && !cfg.Radix, maxSpan: cfg.MaxSpan}
+	r := &Replica{lastComposed: -1, cfg: cfg, host: host, depth: 1, next: clock.Never, caching: cfg.PrefixCaching && !cfg.Radix, maxSpan: cfg.MaxSpan}
 	if cfg.AsyncScheduling {
 		r.depth = 2
 	}
@@ -212,6 +214,7 @@ func (r *Replica) compose() bool {
 		return false
 	}
 
+	r.composing = r.now
 	start, remainder := r.now, int64(0)
 	if r.gpuFree >= r.now {
 		start, remainder = r.gpuFree, r.remainder

@@ -32,8 +32,10 @@ type candidate struct {
 	planned       float64 // requests per second, with the allowance for the error
 	refusal       *report.PlanRefusal
 
-	probes map[float64]*report.Summary // by rate of a replica
-	runs   int
+	probes    map[float64]*report.Summary // by rate of a replica
+	runs      int
+	seatsNote string // how the fewest seats were found
+
 	count  int // of replicas that meet the SLO; 0 if none was found
 	passes float64
 	fails  float64 // 0 where none was found
@@ -283,7 +285,7 @@ func (p *planner) assess(c *candidate) {
 			o.Key(), latency(seconds), latency(o.Limit.Seconds()), latency(seconds-o.Limit.Seconds())).Excess = &ratio
 		return
 	}
-	if n := c.least(); n*c.perGPUs > p.spec.MaxGPUs {
+	if n := c.least(); p.spec.Fewest == nil && n*c.perGPUs > p.spec.MaxGPUs {
 		refuse(report.TooManyGPUs, "at least %d GPUs by the bounds on throughput, at most %.3g requests/s each replica (max_gpus is %d)", n*c.perGPUs, c.atMost, p.spec.MaxGPUs)
 	}
 }

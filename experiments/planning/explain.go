@@ -16,6 +16,9 @@ func (p *planner) explain(plan *report.Plan, met []*candidate) {
 	b := &plan.Candidates[0]
 	plan.Why = append(plan.Why, phrase("%s: a replica carries %.3g requests/s within the SLO, and %.3g are planned for: it takes %d",
 		b.Name, best.passes, best.planned, best.count))
+	if best.seatsNote != "" {
+		plan.Why = append(plan.Why, best.seatsNote)
+	}
 	for _, rival := range p.rivals(met) {
 		c, r := met[rival], &plan.Candidates[rival]
 		plan.Why = append(plan.Why, comparison(best, c, r))

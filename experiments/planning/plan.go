@@ -46,7 +46,11 @@ func New(ctx context.Context, s *experiments.Scenario, o Options) (*report.Plan,
 	if err != nil {
 		return nil, err
 	}
-	runErr := p.screen(ctx, all)
+	screen := p.screen
+	if p.spec.Fewest != nil {
+		screen = p.seats
+	}
+	runErr := screen(ctx, all)
 	if runErr != nil && (ctx.Err() == nil || !errors.Is(runErr, ctx.Err())) {
 		return nil, runErr
 	}
@@ -63,9 +67,6 @@ func (p *planner) prepare(ctx context.Context) ([]*candidate, error) {
 	}
 	if llm, err := catalog.LLM(p.scenario.Model); err == nil {
 		p.mixture = llm.Experts > 0
-	}
-	if p.spec.Fewest != nil {
-		p.spec.Engine = append(slices.Clone(p.spec.Engine), experiments.Knob{Name: *p.spec.Fewest, Values: []string{"1"}})
 	}
 	if err := p.named(); err != nil {
 		return nil, err

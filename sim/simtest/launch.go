@@ -44,6 +44,7 @@ func (it *iteration) has(s *sequence) bool {
 
 // launch starts a composed iteration and reports it.
 func (n *naive) launch(it *iteration, at clock.Time) {
+	n.lastComposed = at
 	span := sim.Span{
 		UsedBlocks: n.cfg.UsableBlocks() - n.free(), Shared: int64(n.kv.shared()) * int64(n.cfg.BlockSize),
 		PaddedRows: it.padRows, PaddedContext: it.padContext, SwappedBlocks: n.moved,

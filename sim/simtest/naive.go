@@ -18,7 +18,7 @@ func Naive(cfg sim.Config, src workload.Source, obs sim.Observer) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	n := &naive{cfg: cfg, src: src, obs: obs, kv: newStore(&cfg), accounts: newAccounts(cfg.Order), depth: 1, byID: make(map[int64]*sequence)}
+	n := &naive{cfg: cfg, src: src, obs: obs, kv: newStore(&cfg), accounts: newAccounts(cfg.Order), depth: 1, byID: make(map[int64]*sequence), lastComposed: -1}
 	n.steps, _ = obs.(sim.StepObserver)
 	if cfg.AsyncScheduling {
 		n.depth = 2
@@ -56,6 +56,7 @@ type naive struct {
 
 	inFlight     []*iteration // oldest first
 	launched     int          // iterations launched so far
+	lastComposed clock.Time   // when the last one launched was composed
 	gpuFree      clock.Time   // end of the last one launched
 	gpuRemainder int64        // femtoseconds past gpuFree
 	blocked      sched.Cause  // why the last composition left the head of the queue

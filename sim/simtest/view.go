@@ -428,6 +428,7 @@ func (v view) Admit(i int, tokens int32) sched.Seq {
 	s.reserved = 0
 	if s.rec.Scheduled == clock.Never {
 		s.rec.Scheduled = v.at
+		s.rec.PassedOver = s.rec.Queued <= v.lastComposed
 		s.rec.CachedTokens = s.found
 	}
 	if !v.grow(s, tokens) {

@@ -1,0 +1,74 @@
+package planning
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+
+	"clifftop/experiments"
+	"clifftop/report"
+)
+
+// Lengths of the runs that look for the fewest seats, in requests: so many for each request that is served at once,
+// since the number at once takes about a service time to change.
+const (
+	seatRequests   = 2500
+	fewestRequests = 10_000
+	mostRequests   = 500_000
+)
+
+// seats finds for each candidate the smallest max_num_seqs with which one replica meets the SLO at the planned load.
+func (p *planner) seats(ctx context.Context, all []*candidate) error {
+	for _, c := range all {
+		if c.refusal != nil {
+			continue
+		}
+		if err := p.fewestSeats(ctx, c); err != nil {
+			return err
+		}
+		p.tell(1)
+	}
+	return nil
+}
+
+// fewestSeats searches around the mean number of requests at once and its root.
+func (p *planner) fewestSeats(ctx context.Context, c *candidate) error {
+	const key = "max_num_seqs"
+	load := c.planned * c.bounds.residence()
+	start := int(math.Ceil(load + math.Sqrt(load)))
+	requests := int(min(max(seatRequests*load, fewestRequests), mostRequests))
+	sets := append(c.sets[:len(c.sets):len(c.sets)], p.demand.At(c.planned)...)
+	sets = append(sets, set("engine."+key, strconv.Itoa(start)), set("run.requests", strconv.Itoa(requests)))
+	s, err := p.scenario.With(sets...)
+	if err != nil {
+		return err
+	}
+	found, err := experiments.Capacity(ctx, s, experiments.CapacityOptions{
+		Over: "engine." + key, Precision: 1e-6, Jobs: p.options.Jobs, Check: p.options.Check,
+	})
+	if err != nil {
+		return err
+	}
+	c.runs += found.Runs
+	if found.Passes == nil {
+		c.refusal = &report.PlanRefusal{Name: c.name, Reason: report.MissesSLO, Text: "no max_num_seqs meets the SLO with one replica: " + found.Evidence}
+		return nil
+	}
+	n := strconv.Itoa(int(*found.Passes))
+	c.sets = append(c.sets, set("engine."+key, n))
+	c.knobs[key] = n
+	if found.Fails != nil {
+		c.seatsNote = fmt.Sprintf("%s seats suffice, and %g do not: %s", n, *found.Fails, found.Evidence)
+	}
+	if s, err = p.scenario.With(c.sets...); err == nil {
+		c.setup, err = s.Resolve()
+	}
+	if err != nil {
+		return err
+	}
+	c.bounds = replicaOf(c.setup, p.shape)
+	c.probes[c.planned] = found.AtPasses
+	c.count, c.passes = 1, c.planned
+	return nil
+}
