@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"clifftop/workload"
 	"clifftop/workload/trace"
 )
 
@@ -17,41 +18,44 @@ func (u *Setup) GenerateTrace(ctx context.Context, w io.Writer, zip bool) (rows 
 	if u.traffic.closed {
 		return 0, u.Scenario.fault("workload.arrivals", "a closed loop waits for answers, so that its traffic depends on the system (want an open one)")
 	}
-	if u.traffic.spec.Waits() {
-		return 0, u.Scenario.fault("workload.sessions", "turns wait for answers, so that the traffic depends on the system (want turn_gap in place of think_time)")
-	}
 	src, err := u.source()
 	if err != nil {
 		return 0, err
 	}
 	var classes []string
-	shared := u.Scenario.Workload.Prefix != nil || u.traffic.spec.Sessions != nil || u.traffic.spec.Classes != nil
+	columns := trace.Columns{Waits: u.traffic.spec.Waits()}
+	columns.Full = u.Scenario.Workload.Prefix != nil || u.traffic.spec.Sessions != nil || u.traffic.spec.Classes != nil
 	for _, c := range u.traffic.spec.Classes {
 		classes = append(classes, c.Name)
 	}
 	comments := []string{fmt.Sprintf("clifftop %s, generated from %s, seed %d", Version, u.origin(), u.Scenario.Run.Seed)}
 	if t, ok := src.(*trace.Source); ok {
 		if s := t.Stats(); s.Requests > s.Rows {
-			return 0, errors.New("workload.trace: requests wait for answers, so that the traffic depends on the system (want a trace of recorded times)")
+			return 0, errors.New("workload.trace: requests wait for answers, so that the traffic depends on the system (want clifftop trace convert, which keeps the waits)")
 		}
-		classes, shared = t.Classes(), !t.Stats().Plain
+		classes, columns = t.Classes(), columnsOf(t.Stats())
 		comments = append(comments, t.Applied()...)
 	}
-	o, err := newTraceOutput(w, comments, shared, classes, zip)
+	o, err := newTraceOutput(w, comments, columns, classes, zip)
 	if err != nil {
 		return 0, err
 	}
-	for {
+	for n := 1; ; n++ {
 		if _, ok := src.Peek(); !ok {
 			break
 		}
-		r := src.Next()
-		if err := o.Write(&r); err != nil {
+		var r trace.Row
+		if whole, ok := src.(workload.Wholes); ok {
+			r.Request, r.Then = whole.NextWhole()
+		} else {
+			r.Request = src.Next()
+		}
+		if err := o.WriteRow(&r); err != nil {
 			return rows, err
 		}
-		rows++
+		rows += r.Requests()
 		const every = 1 << 12
-		if rows%every == 0 && ctx.Err() != nil {
+		if n%every == 0 && ctx.Err() != nil {
 			return rows, ctx.Err()
 		}
 	}

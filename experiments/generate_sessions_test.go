@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"clifftop/experiments"
@@ -107,5 +109,55 @@ func TestGeneratedConversationsMatchTheirPreset(t *testing.T) {
 	for _, k := range x.Classes {
 		share := float64(k.Requests) / calls
 		near("share of "+k.Name, &share, map[string]float64{"agent-a": 0.38, "agent-b": 0.14, "chat": 0.48}[k.Name], 0.02)
+	}
+}
+
+// TestConversationsAsATrace: conversations that wait for answers, written as a trace and replayed, are the same traffic.
+func TestConversationsAsATrace(t *testing.T) {
+	const traffic = `
+workload:
+  arrivals: {process: poisson, rate: 3}
+  classes:
+    - {name: talk, weight: 3, priority: 2, output: 150, sessions: {turns: {distribution: geometric, mean: 4}, system_prompt: 1000, first_prompt: {distribution: lognormal, mean: 200, cv: 1}, later_user_tokens: 90, edited_history: 0.2, reasoning: [{weight: 1, alpha: 2, beta: 2}], think_time: {distribution: exponential, mean: 20s}}}
+    - {name: single, weight: 1}
+run: {duration: 300s}
+`
+	run := func(s *experiments.Scenario) *report.Summary {
+		t.Helper()
+		r, err := experiments.Run(context.Background(), s, experiments.RunOptions{Check: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Summary
+	}
+	s, err := experiments.Parse("talk.yaml", []byte(traffic))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := run(s)
+	setup, err := s.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "talk.csv.gz")
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := setup.GenerateTrace(context.Background(), f, true)
+	if err != nil || f.Close() != nil || rows < a.Requests.Offered {
+		t.Fatalf("%d rows for %d requests, %v", rows, a.Requests.Offered, err)
+	}
+	replay, err := experiments.Parse("replay", fmt.Appendf(nil, "workload: {trace: {file: %s}}\nrun: {duration: 300s}\n", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := run(replay)
+	if a.Requests != b.Requests || a.Tokens.CachedInput != b.Tokens.CachedInput || *a.Latency.E2E.Mean != *b.Latency.E2E.Mean || *a.Latency.TTFT.Max != *b.Latency.TTFT.Max {
+		t.Errorf("%+v with %d cached tokens and %v ms, as a trace %+v with %d and %v ms",
+			a.Requests, a.Tokens.CachedInput, *a.Latency.E2E.Mean, b.Requests, b.Tokens.CachedInput, *b.Latency.E2E.Mean)
+	}
+	if len(a.Classes) != 2 || len(b.Classes) != 2 || a.Sessions == nil {
+		t.Errorf("%d and %d classes", len(a.Classes), len(b.Classes))
 	}
 }

@@ -57,9 +57,6 @@ func ConvertTrace(ctx context.Context, w io.Writer, file *TraceFile, load trace.
 		return 0, err
 	}
 	defer changed.Close()
-	if s := changed.Stats(); s.Requests > s.Rows {
-		return 0, fmt.Errorf("%s: %d requests wait for an answer, which the format cannot say (want a trace of recorded times)", file.Path, s.Requests-s.Rows)
-	}
 	if applied == nil {
 		applied = changed.Applied()
 	}
@@ -67,7 +64,7 @@ func ConvertTrace(ctx context.Context, w io.Writer, file *TraceFile, load trace.
 	if sum := file.SHA256(); sum != "" {
 		source += ", sha256 " + sum
 	}
-	out, err := newTraceOutput(w, append([]string{source}, applied...), !changed.Stats().Plain, changed.Classes(), zip)
+	out, err := newTraceOutput(w, append([]string{source}, applied...), columnsOf(changed.Stats()), changed.Classes(), zip)
 	if err != nil {
 		return 0, err
 	}
@@ -78,13 +75,18 @@ func ConvertTrace(ctx context.Context, w io.Writer, file *TraceFile, load trace.
 			return rows, out.Close()
 		}
 		if err == nil {
-			err = out.Write(&r.Request)
+			err = out.WriteRow(&r)
 		}
 		if err != nil {
 			return rows, err
 		}
 		rows++
 	}
+}
+
+// columnsOf are the columns that rows so summed up need.
+func columnsOf(s trace.Stats) trace.Columns {
+	return trace.Columns{Full: !s.Plain, Waits: s.Requests > s.Rows}
 }
 
 // appliedTo counts what a cap changes, which is known only at the end; it is nil where there is none.

@@ -16,7 +16,7 @@ type traceOutput struct {
 	zip *gzip.Writer // or nil
 }
 
-func newTraceOutput(w io.Writer, comments []string, full bool, classes []string, zip bool) (*traceOutput, error) {
+func newTraceOutput(w io.Writer, comments []string, columns trace.Columns, classes []string, zip bool) (*traceOutput, error) {
 	o := &traceOutput{}
 	if zip {
 		o.zip = gzip.NewWriter(w)
@@ -29,7 +29,7 @@ func newTraceOutput(w io.Writer, comments []string, full bool, classes []string,
 	if err := b.Flush(); err != nil {
 		return nil, err
 	}
-	o.Writer = trace.NewWriter(w, full, classes)
+	o.Writer = trace.NewWriter(w, columns, classes)
 	return o, nil
 }
 

@@ -299,10 +299,45 @@ func (c *crowd) userDone(u int32, end End) {
 	c.plan(u, u, at)
 }
 
+// Later is a request of a conversation that waits for the answer to the one before it.
+type Later struct {
+	Wait                      clock.Duration // from the answer on
+	InputTokens, OutputTokens int32
+	Content                   *Content
+}
+
+// Wholes is a source that can tell the traffic without a system that answers.
+type Wholes interface {
+	Source
+	// NextWhole returns the next request, with all those of its conversation that wait for answers. It takes the place of
+	// Next and Done.
+	NextWhole() (Request, []Later)
+}
+
+// NextWhole implements [Wholes]; a closed loop has no end of turns that wait, and is not for it.
+func (c *crowd) NextWhole() (r Request, then []Later) {
+	r = c.Next()
+	i, ok := c.index[r.Session]
+	if !ok {
+		return r, nil
+	}
+	v := &c.live[i]
+	k := &c.kinds[v.kind]
+	for !k.talk.gap && !v.over && c.id < c.requests {
+		wait := k.wait(v, v.turn)
+		next := c.send(i, r.Arrival)
+		then = append(then, Later{Wait: wait, InputTokens: next.InputTokens, OutputTokens: next.OutputTokens, Content: next.Content})
+	}
+	if !k.talk.gap || v.over {
+		c.leave(i)
+	}
+	return r, then
+}
+
 // Err tells why the source ended before its limits.
 func (c *crowd) Err() error { return c.err }
 
 // Sessions tells what became of the conversations up to now.
 func (c *crowd) Sessions() SessionCounts { return c.counts }
 
-var _ Source = (*crowd)(nil)
+var _ Wholes = (*crowd)(nil)

@@ -1,6 +1,9 @@
 package trace
 
-import "io"
+import (
+	"bytes"
+	"io"
+)
 
 // feed is where a File takes its rows from: lines, a document, or a generator.
 type feed interface {
@@ -20,31 +23,75 @@ type layout interface {
 	accept(r *Row)
 }
 
-// lineFeed is a trace of one row a line.
+// lineFeed is a trace of rows of a line each, or of several where its layout chains them.
 type lineFeed struct {
 	layout
 	lines *lines
-	held  []byte // a first row that served to tell the format
+	held  []byte // a line that was read ahead: to tell the format, or the row
 	row   []byte
+	at    int64 // number of the line of the row
 }
 
 func (l *lineFeed) next(r *Row, at *instant) (*fault, error) {
 	for {
-		l.row = l.held
-		if l.held = nil; l.row == nil {
-			var err error
-			if l.row, err = l.lines.next(); err != nil {
-				return nil, err
-			}
+		if err := l.take(); err != nil {
+			return nil, err
 		}
 		if len(trim(l.row)) > 0 {
-			return l.parse(l.row, r, at), nil
+			break
+		}
+	}
+	c, ok := l.layout.(chained)
+	if !ok || !c.chains() {
+		return l.parse(l.row, r, at), nil
+	}
+	l.row = bytes.Clone(l.row)
+	f := l.parse(l.row, r, at)
+	return l.chain(c, f, r)
+}
+
+// take reads a line.
+func (l *lineFeed) take() (err error) {
+	l.row = l.held
+	if l.held = nil; l.row == nil {
+		l.row, err = l.lines.next()
+	}
+	l.at = l.lines.number
+	return err
+}
+
+// chain reads the lines that belong to a row. With a fault in one of them, or in the row itself, they are passed over.
+func (l *lineFeed) chain(c chained, f *fault, r *Row) (*fault, error) {
+	for {
+		line, err := l.lines.next()
+		if err == io.EOF {
+			return f, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if len(trim(line)) == 0 {
+			continue
+		}
+		if !c.follows(line) {
+			l.held = bytes.Clone(line)
+			return f, nil
+		}
+		if f != nil {
+			continue
+		}
+		if f = c.follow(line, r); f != nil {
+			l.row, l.at = bytes.Clone(line), l.lines.number
 		}
 	}
 }
 
 func (l *lineFeed) text() []byte { return l.row }
-func (l *lineFeed) line() int64  { return l.lines.number }
+func (l *lineFeed) line() int64 {
+	if l.at == 0 { // in the header
+		return l.lines.number
+	}
+	return l.at
+}
 
 // classTable numbers the names of classes.
 type classTable struct {

@@ -57,6 +57,8 @@ func fuzz(t *testing.T, text, format string) {
 
 func FuzzOwn(f *testing.F) {
 	f.Add(ownTrace)
+	f.Add(chainedTrace)
+	f.Add("arrival_s,input_tokens,output_tokens,session,wait_s\n0,1,1,s,\n,1,1,s,2\n,0,1,s,2\n\n,1,1,s,\n")
 	f.Add("arrival_s,input_tokens,output_tokens\n1e2,12.0,3\n\"1.5\",2,3\n.5,1,1\n")
 	f.Add("arrival_s,input_tokens,output_tokens,session,content\n1,9,9,s,@out:3|x\n2,9,9,s,@out:3\n")
 	f.Fuzz(func(t *testing.T, text string) { fuzz(t, text, "clifftop") })

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 
+	"clifftop/sim/clock"
 	"clifftop/workload"
 )
 
@@ -14,12 +15,17 @@ import (
 // text. The name @out stands for an answer of the same session: the last one in the list is the
 // previous answer, the one before it the answer before that. A name of # and 16 hexadecimal digits is
 // an identity as it stands, for traces whose texts have no names.
+//
+// A row with wait_s is sent so many seconds after the answer to the row above it, whenever that comes. It has no arrival, and
+// session, class and priority are those of the row that the conversation begins with.
 type own struct {
 	header
 	classTable
 	sessions                          sessionTable
 	time, input, output               int
 	session, content, class, priority int
+	wait                              int
+	name                              []byte // of the row's session
 }
 
 // ownColumns are those that every trace of Clifftop's has, and ownExtras those that it may have.
@@ -28,11 +34,14 @@ var (
 	ownExtras  = []string{"session", "content", "class", "priority"}
 )
 
+// ownWait is the column of rows that wait for the answer to the one above.
+const ownWait = "wait_s"
+
 func ownFormat() format {
 	return format{
-		Format:  Format{"clifftop", "CSV: arrival_s,input_tokens,output_tokens and optionally session,content,class,priority", "Clifftop's own"},
+		Format:  Format{"clifftop", "CSV: arrival_s,input_tokens,output_tokens and optionally session,content,class,priority,wait_s", "Clifftop's own"},
 		need:    [][]string{ownColumns},
-		may:     ownExtras,
+		may:     append(ownExtras[:len(ownExtras):len(ownExtras)], ownWait),
 		columns: func(_ *File, h header) layout { return newOwn(h) },
 	}
 }
@@ -40,7 +49,7 @@ func ownFormat() format {
 func newOwn(h header) *own {
 	return &own{
 		header: h, time: h.index("arrival_s"), input: h.index("input_tokens"), output: h.index("output_tokens"),
-		session: h.index("session"), content: h.index("content"), class: h.index("class"), priority: h.index("priority"),
+		session: h.index("session"), content: h.index("content"), class: h.index("class"), priority: h.index("priority"), wait: h.index(ownWait),
 		sessions: newSessionTable(),
 	}
 }
@@ -48,6 +57,9 @@ func newOwn(h header) *own {
 func (o *own) parse(line []byte, r *Row, t *instant) (f *fault) {
 	if f := o.split(line); f != nil {
 		return f
+	}
+	if b := o.field(o.wait); len(b) > 0 {
+		return faulty(Parent, line, "waits for an answer, but no row is above it", "a row with an arrival before those with wait_s")
 	}
 	if *t, f = decimal(o.fields[o.time], inSeconds); f != nil {
 		return f
@@ -65,7 +77,8 @@ func (o *own) parse(line []byte, r *Row, t *instant) (f *fault) {
 	if r.Class, f = o.of(o.field(o.class)); f != nil {
 		return f
 	}
-	if f = o.sessions.of(o.field(o.session), r); f != nil {
+	o.name = append(o.name[:0], o.field(o.session)...)
+	if f = o.sessions.of(o.name, r); f != nil {
 		return f
 	}
 	if b := o.field(o.content); len(b) > 0 {
@@ -76,7 +89,58 @@ func (o *own) parse(line []byte, r *Row, t *instant) (f *fault) {
 	return nil
 }
 
-func (o *own) accept(r *Row) { o.sessions.accept(o.field(o.session), r) }
+func (o *own) accept(r *Row) { o.sessions.accept(o.name, r) }
+
+// chained is a layout of which several lines may make one row.
+type chained interface {
+	// chains says that there are such rows at all.
+	chains() bool
+	// follows says that a line belongs to the row above it, and follow reads it.
+	follows(line []byte) bool
+	follow(line []byte, r *Row) *fault
+}
+
+func (o *own) chains() bool { return o.wait >= 0 }
+
+func (o *own) follows(line []byte) bool {
+	fields, f := columns(trim(line), nil)
+	return f == nil && o.wait < len(fields) && len(fields[o.wait]) > 0
+}
+
+func (o *own) follow(line []byte, r *Row) *fault {
+	if f := o.split(line); f != nil {
+		return f
+	}
+	if b := o.fields[o.time]; len(b) > 0 {
+		return faulty(Time, b, "is an arrival beside wait_s", "one of them")
+	}
+	if b := o.field(o.session); len(b) > 0 && string(b) != string(o.name) || len(o.name) == 0 {
+		return faulty(Parent, line, "waits for an answer of another session", "the session of the row above")
+	}
+	at, f := decimal(o.field(o.wait), inSeconds)
+	if f != nil {
+		return f
+	}
+	wait, ok := at.sub(instant{})
+	if !ok {
+		return faulty(Time, o.field(o.wait), "is out of range", "at most 100 days")
+	}
+	var x Row
+	x.Session, x.Turn = r.Session, r.Turn+int32(len(r.Then))+1
+	if f := o.lengths(&x, o.input, o.output); f != nil {
+		return f
+	}
+	if x.InputTokens == 0 || x.OutputTokens == 0 {
+		return faulty(Range, line, "waits for an answer, and has no prompt or no answer itself", "1 token or more of each")
+	}
+	if b := o.field(o.content); len(b) > 0 {
+		if x.Content, f = parseContent(b, &x.Request, o.limit); f != nil {
+			return f
+		}
+	}
+	r.Then = append(r.Then, Turn{Wait: clock.Duration(wait), InputTokens: x.InputTokens, OutputTokens: x.OutputTokens, Content: x.Content})
+	return nil
+}
 
 const (
 	answerName  = "@out"

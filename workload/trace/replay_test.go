@@ -31,7 +31,7 @@ func synthetic(t testing.TB, n int64, tick clock.Duration, sessions bool) Opener
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	w := NewWriter(&b, true, nil)
+	w := NewWriter(&b, Columns{Full: true}, nil)
 	for at, ok := src.Peek(); ok; at, ok = src.Peek() {
 		r := src.Next()
 		if tick > 0 {

@@ -1,9 +1,6 @@
 package trace
 
-import (
-	"clifftop/sim/clock"
-	"clifftop/workload"
-)
+import "clifftop/workload"
 
 // Row is a row of a trace: a request, and what its client asks for once that is answered.
 type Row struct {
@@ -14,11 +11,7 @@ type Row struct {
 }
 
 // Turn is a request that waits for the answer to the one before.
-type Turn struct {
-	Wait                      clock.Duration // from the answer on
-	InputTokens, OutputTokens int32
-	Content                   *workload.Content
-}
+type Turn = workload.Later
 
 // Requests is the number of requests of the row.
 func (r *Row) Requests() int64 { return int64(1 + len(r.Then)) }

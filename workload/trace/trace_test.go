@@ -228,6 +228,87 @@ func TestOwn(t *testing.T) {
 	}
 }
 
+// chainedTrace has requests that wait for the answers to those above them.
+const chainedTrace = `arrival_s,input_tokens,output_tokens,session,content,class,priority,wait_s
+0,10,5,a,sys:4|u1:6,tool,2,
+,17,3,a,sys:4|u1:6|@out:5|u2:2,tool,2,1.5
+,22,9,a,sys:4|u1:6|@out:5|u2:2|@out:3|u3:2,tool,2,0
+
+0.5,7,7,b,,,,
+2,30,1,a,@out:9,,,
+`
+
+// TestChainedRows: conversations whose turns wait for answers are read, written, and read again as they were.
+func TestChainedRows(t *testing.T) {
+	file := func(text string) ([]Row, *File, error) {
+		f, err := Open(strings.NewReader(text), "chained", Options{})
+		if err != nil {
+			return nil, nil, err
+		}
+		var rows []Row
+		for {
+			r, err := f.Next()
+			if err == io.EOF {
+				return rows, f, nil
+			} else if err != nil {
+				return rows, f, err
+			}
+			rows = append(rows, r)
+		}
+	}
+	rows, f, err := file(chainedTrace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 3 || len(rows[0].Then) != 2 || rows[0].Then[0].Wait != 1500*clock.Millisecond || rows[0].Then[1].InputTokens != 22 || rows[2].Turn != 3 {
+		t.Fatalf("%+v", rows)
+	}
+	if got, want := rows[0].Then[1].Content.Segments[4].ID, workload.AnswerID(rows[0].Session, 1); got != want {
+		t.Errorf("the previous answer is %x, want %x", got, want)
+	}
+	var b bytes.Buffer
+	w := NewWriter(&b, Columns{Waits: true}, f.Classes())
+	for i := range rows {
+		if err := w.WriteRow(&rows[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	again, _, err := file(b.String())
+	if err != nil || fmt.Sprint(len(again), again[0].Request.Session) != fmt.Sprint(len(rows), rows[0].Request.Session) {
+		t.Fatalf("%v: %+v", err, again)
+	}
+	for i := range rows {
+		x, y := rows[i], again[i]
+		for k := range x.Then {
+			if fmt.Sprint(x.Then[k].Content) != fmt.Sprint(y.Then[k].Content) || x.Then[k].Wait != y.Then[k].Wait || x.Then[k].OutputTokens != y.Then[k].OutputTokens {
+				t.Errorf("row %d, turn %d: %+v, was %+v", i, k, y.Then[k], x.Then[k])
+			}
+		}
+		if fmt.Sprint(x.Content) != fmt.Sprint(y.Content) || len(x.Then) != len(y.Then) || x.Class != y.Class || x.Priority != y.Priority {
+			t.Errorf("row %d: %+v, was %+v", i, y, x)
+		}
+	}
+	const head = "arrival_s,input_tokens,output_tokens,session,wait_s\n"
+	for text, want := range map[string]string{
+		head + ",1,1,s,2\n":                `chained:2: PARENT: ",1,1,s,2" waits for an answer, but no row is above it`,
+		head + "0,1,1,s,\n3,1,1,s,2\n":     `chained:3: TIME: "3" is an arrival beside wait_s`,
+		head + "0,1,1,s,\n,1,1,t,2\n":      `chained:3: PARENT: ",1,1,t,2" waits for an answer of another session`,
+		head + "0,1,1,,\n,1,1,,2\n":        `chained:3: PARENT: ",1,1,,2" waits for an answer of another session`,
+		head + "0,1,1,s,\n,1,1,s,-2\n":     `chained:3: TIME: "-2" is negative`,
+		head + "0,1,1,s,\n,1,0,s,2\n":      `chained:3: RANGE: ",1,0,s,2" waits for an answer, and has no prompt or no answer itself`,
+		head + "0,1,1,s,\n,1,1,s,x\n":      `chained:3: TIME: "x" is not a time`,
+		head + "0,1,1,s,\n,1,1,s,1e99\n":   `chained:3: TIME: "1e99" is out of range`,
+		head + "0,x,1,s,\n,1,1,s,1\n0,1\n": `chained:2: INT: "x" is not a whole number`,
+	} {
+		if _, _, err := file(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 // TestWriter: what is written reads back as it was.
 func TestWriter(t *testing.T) {
 	rows, f, err := read(t, ownTrace, Options{})
@@ -235,7 +316,7 @@ func TestWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	w := NewWriter(&b, true, f.Classes())
+	w := NewWriter(&b, Columns{Full: true}, f.Classes())
 	for i := range rows {
 		if err := w.Write(&rows[i]); err != nil {
 			t.Fatal(err)

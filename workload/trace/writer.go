@@ -16,29 +16,69 @@ import (
 type Writer struct {
 	w       *bufio.Writer
 	classes []string
-	full    bool
+	columns Columns
 	line    []byte
 }
 
-// NewWriter writes the header. With full set every row has the columns session, content, class and
-// priority; classes is the table of [workload.Request.Class].
-func NewWriter(w io.Writer, full bool, classes []string) *Writer {
-	t := &Writer{w: bufio.NewWriterSize(w, 64<<10), full: full, classes: classes}
-	t.line = append(t.line, strings.Join(ownColumns, ",")...)
-	if full {
-		t.line = append(append(t.line, ','), strings.Join(ownExtras, ",")...)
+// Columns says which columns a trace in Clifftop's own format has.
+type Columns struct {
+	// Full adds session, content, class and priority to arrival and lengths.
+	Full bool
+	// Waits adds the time that requests wait after the answer to the one before them. It implies Full.
+	Waits bool
+}
+
+// NewWriter writes the header; classes is the table of [workload.Request.Class].
+func NewWriter(w io.Writer, c Columns, classes []string) *Writer {
+	c.Full = c.Full || c.Waits
+	t := &Writer{w: bufio.NewWriterSize(w, 64<<10), columns: c, classes: classes}
+	names := ownColumns[:len(ownColumns):len(ownColumns)]
+	if c.Full {
+		names = append(names, ownExtras...)
 	}
-	t.line = append(t.line, '\n')
+	if c.Waits {
+		names = append(names, ownWait)
+	}
+	t.line = append(append(t.line, strings.Join(names, ",")...), '\n')
 	t.w.Write(t.line) // an error stays with the bufio.Writer
 	return t
 }
 
 // Write writes a request. Requests come in order of arrival.
 func (t *Writer) Write(r *workload.Request) error {
-	b := appendSeconds(t.line[:0], r.Arrival)
-	b = strconv.AppendInt(append(b, ','), int64(r.InputTokens), 10)
+	t.line = appendSeconds(t.line[:0], r.Arrival)
+	return t.request(r, noWait)
+}
+
+// WriteRow writes a row: its request, and those that wait for answers.
+func (t *Writer) WriteRow(r *Row) error {
+	if len(r.Then) > 0 && (!t.columns.Waits || r.Session == 0) {
+		return fmt.Errorf("request %d is followed by others that wait for its answer, and has no session, or the trace no column for the wait", r.ID)
+	}
+	if err := t.Write(&r.Request); err != nil {
+		return err
+	}
+	for i := range r.Then {
+		x := &r.Then[i]
+		next := r.Request
+		next.Turn += int32(i) + 1
+		next.InputTokens, next.OutputTokens, next.Content = x.InputTokens, x.OutputTokens, x.Content
+		t.line = t.line[:0]
+		if err := t.request(&next, x.Wait); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noWait is the wait of a request that has an arrival.
+const noWait = clock.Duration(-1)
+
+// request writes what follows the arrival.
+func (t *Writer) request(r *workload.Request, wait clock.Duration) error {
+	b := strconv.AppendInt(append(t.line, ','), int64(r.InputTokens), 10)
 	b = strconv.AppendInt(append(b, ','), int64(r.OutputTokens), 10)
-	if t.full {
+	if t.columns.Full {
 		b = append(b, ',')
 		if r.Session != 0 {
 			b = strconv.AppendInt(b, int64(r.Session), 10)
@@ -53,6 +93,11 @@ func (t *Writer) Write(r *workload.Request) error {
 		b = append(b, ',')
 		if r.Priority != 0 {
 			b = strconv.AppendInt(b, int64(r.Priority), 10)
+		}
+	}
+	if t.columns.Waits {
+		if b = append(b, ','); wait != noWait {
+			b = appendSeconds(b, clock.Time(wait))
 		}
 	}
 	t.line = append(b, '\n')
