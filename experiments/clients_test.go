@@ -509,3 +509,30 @@ func TestGenerateWithoutRetries(t *testing.T) {
 		t.Error("clients change generated traffic")
 	}
 }
+
+// TestClientsReplicated: runs side by side give what they give one after another, and are pooled with what clients do.
+func TestClientsReplicated(t *testing.T) {
+	const text = `
+engine: {max_num_seqs: 16}
+workload: {arrivals: {process: poisson, rate: 8}}
+clients: {timeout: 8s, ttft_timeout: 2s, retries: 2, reading: 10, cancel: {probability: 0.1, after: {distribution: exponential, mean: 5s}}}
+run: {requests: 600}
+`
+	var all [][]byte
+	var sum *report.Summary
+	for _, jobs := range []int{1, 3} {
+		var err error
+		if sum, err = Replicate(t.Context(), mustParse(t, text), ReplicateOptions{Replications: 4, Jobs: jobs}); err != nil {
+			t.Fatal(err)
+		}
+		b, _ := json.Marshal(sum)
+		all = append(all, b)
+	}
+	if !bytes.Equal(all[0], all[1]) {
+		t.Error("the number of jobs changes the result")
+	}
+	n := sum.Requests
+	if n.Offered != 2400 || n.Attempts != n.Offered+n.Retries || n.RetriedAfter.FirstTimeout == 0 || n.Cancelled == 0 || sum.PaceSurplus == nil || *sum.PaceSurplus.P50 < 1 {
+		t.Errorf("%+v, pace %+v", n, sum.PaceSurplus)
+	}
+}

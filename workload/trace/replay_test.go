@@ -349,3 +349,45 @@ func TestMooncakeReplay(t *testing.T) {
 		t.Errorf("infinite cache hits %.4f of the blocks and %.4f of the tokens, want 0.3664 and 0.3736", byBlock, byToken)
 	}
 }
+
+// TestImpatientConversation: the parts of a session wait for the end of the request before, not of its first attempt.
+func TestImpatientConversation(t *testing.T) {
+	replay, err := Replay(memory(`{"session_id": "a", "arrival_time_ns": 1000000000, "sub_requests": [{"input_toks": 10, "output_toks": 20, "tool_duration_ns": 1000000000}, {"input_toks": 40, "output_toks": 5}]}
+{"input_toks":22,"output_toks":104,"arrival_time_ns":3000000000}`), Load{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := workload.NewClients(replay, 1, workload.ClientSpec{
+		Timeout: 10 * clock.Second, Retries: 1, RetryOn: workload.Retryable,
+		Backoff: workload.Backoff{Base: 2 * clock.Second, Cap: 2 * clock.Second, Factor: 1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sent []string
+	var busy []workload.Request // in the order in which they end
+	for {
+		at, ok := s.Peek()
+		if len(busy) > 0 {
+			r := busy[0]
+			end := workload.End{How: workload.TimedOut, At: r.Arrival.Add(10 * clock.Second)}
+			if r.Attempt() > 0 {
+				end = workload.End{At: r.Arrival.Add(10 * clock.Second)}
+			}
+			if !ok || end.At <= at {
+				busy = busy[1:]
+				s.Done(&r, end)
+				continue
+			}
+		}
+		if !ok {
+			break
+		}
+		r := s.Next()
+		busy = append(busy, r)
+		sent = append(sent, fmt.Sprintf("%v:%d.%d", r.Arrival.Seconds(), r.InputTokens, r.Attempt()))
+	}
+	if got, want := strings.Join(sent, " "), "1:10.0 3:22.0 13:10.1 15:22.1 24:40.0 36:40.1"; got != want || replay.Overlapping() != 0 {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
