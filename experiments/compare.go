@@ -1,7 +1,9 @@
 package experiments
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -17,8 +19,14 @@ type Variant struct {
 
 // CompareOptions says how to compare. The zero value takes the defaults.
 type CompareOptions struct {
-	// Replications is the number of runs of each variant; 0 is 5.
+	// Replications is the number of runs of each variant, or the greatest number beside a precision; 0 is the first
+	// variant's run.replications, or 5.
 	Replications int
+	// Precision is the half width of the differences' intervals wanted, as a fraction of the baseline's value; 0 is the
+	// first variant's run.precision.
+	Precision float64
+	// Margin is the smallest difference that matters, as a fraction of the baseline's value; 0 is any.
+	Margin float64
 	// Jobs is the number of runs at a time; 0 is one for each processor. It changes no result.
 	Jobs int
 	// Check asserts the simulator's invariants throughout, at a cost.
@@ -52,46 +60,135 @@ func Vary(s *Scenario, spec string) ([]Variant, error) {
 }
 
 // Compare runs every variant with the same seeds, the scenario's of the first and those after it, and holds the
-// others against the first.
+// others against the first. With a precision it adds runs, five of each variant at a time, until the differences of throughput
+// and of the means of TTFT, TPOT and E2E are known so well.
 func Compare(ctx context.Context, variants []Variant, o CompareOptions) (*report.Verdict, error) {
-	n := o.Replications
-	if n == 0 {
-		n = defaultReplications
-	}
-	if n < 1 || n > maxReplications {
-		return nil, Faults{{Where: "--replications", Problem: fmt.Sprintf("%d is not allowed (want 1 to %d)", n, maxReplications)}}
-	}
 	if len(variants) < 2 {
 		return nil, Faults{{Problem: fmt.Sprintf("found %d scenarios to compare (want two or more, or one and --vary KEY=V1,V2)", len(variants))}}
 	}
-	var names []string
-	var seeds []uint64
-	var setups []*Setup
-	for k := range n {
-		seeds = append(seeds, variants[0].Scenario.Run.Seed+uint64(k))
+	if !(o.Margin >= 0 && o.Margin < 1) {
+		return nil, Faults{{Where: "--margin", Problem: fmt.Sprintf("%v is not allowed (want 0 or more and less than 1, or such as 2%%)", o.Margin)}}
 	}
+	first := variants[0].Scenario
+	if o.Replications == 0 && !first.Replicated() && !first.isGiven("run.replications") {
+		o.Replications = defaultReplications
+	}
+	r, err := ReplicateOptions{Replications: o.Replications, Precision: o.Precision}.replication(first)
+	if err != nil {
+		return nil, err
+	}
+	c := &comparison{ctx: ctx, variants: variants, o: o, runs: make([][]*report.Summary, len(variants))}
 	for _, v := range variants {
-		names = append(names, v.Name)
-		for _, seed := range seeds {
-			s := *v.Scenario
-			s.Run.Seed = seed
-			u, err := s.Resolve()
-			if err != nil {
-				return nil, err
+		u, err := v.Scenario.Resolve()
+		if err != nil {
+			return nil, err
+		}
+		c.names, c.setups = append(c.names, v.Name), append(c.setups, u)
+	}
+	var verdict *report.Verdict
+	for {
+		more := r.more(len(c.seeds))
+		if more <= 0 {
+			break
+		}
+		if err := c.add(more); err != nil {
+			return nil, err
+		}
+		verdict = report.CompareBy(o.Margin, c.names, c.seeds, c.runs)
+		if r.precision > 0 && verdict.Precise(r.precision/(1+r.precision)) {
+			break
+		}
+	}
+	verdict.Clifftop = Version
+	if r.precision > 0 && !verdict.Precise(r.precision/(1+r.precision)) {
+		verdict.Warnings = append(verdict.Warnings, report.Warning{Code: "imprecise", Text: fmt.Sprintf(
+			"%d runs of each were not enough for a precision of %.3g %%", len(c.seeds), 100*r.precision)})
+	}
+	verdict.Warnings = append(verdict.Warnings, c.unlike()...)
+	verdict.Warnings = append(verdict.Warnings, c.setups[0].Warnings...)
+	return verdict, nil
+}
+
+// comparison is one in the making.
+type comparison struct {
+	ctx      context.Context
+	variants []Variant
+	o        CompareOptions
+	names    []string
+	setups   []*Setup
+	seeds    []uint64
+	runs     [][]*report.Summary // by variant
+}
+
+// add runs every variant so many times more, with the next seeds.
+func (c *comparison) add(n int) error {
+	var setups []*Setup
+	first, done := c.variants[0].Scenario.Run.Seed, len(c.seeds)
+	for k := range n {
+		c.seeds = append(c.seeds, first+uint64(done+k))
+	}
+	for i, v := range c.variants {
+		for _, seed := range c.seeds[done:] {
+			u := c.setups[i]
+			if seed != v.Scenario.Run.Seed {
+				s := *v.Scenario
+				s.Run.Seed = seed
+				var err error
+				if u, err = s.Resolve(); err != nil {
+					return err
+				}
 			}
 			setups = append(setups, u)
 		}
 	}
-	results, err := runAll(ctx, setups, SweepOptions{Jobs: o.Jobs, Check: o.Check, Progress: o.Progress})
+	progress := c.o.Progress
+	if progress != nil {
+		before := done * len(c.variants)
+		progress = func(n, total int) { c.o.Progress(before+n, before+total) }
+	}
+	results, err := runAll(c.ctx, setups, SweepOptions{Jobs: c.o.Jobs, Check: c.o.Check, Progress: progress})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var runs [][]*report.Summary
-	for i := range variants {
-		runs = append(runs, results[i*n:(i+1)*n])
+	for i := range c.variants {
+		c.runs[i] = append(c.runs[i], results[i*n:(i+1)*n]...)
 	}
-	verdict := report.Compare(names, seeds, runs)
-	verdict.Clifftop = Version
-	verdict.Warnings = append(verdict.Warnings, setups[0].Warnings...)
-	return verdict, nil
+	return nil
+}
+
+// unlike warns of variants that differ from the baseline in what they are asked for, or in what a token is.
+func (c *comparison) unlike() []report.Warning {
+	var warnings []report.Warning
+	base := c.setups[0].Scenario
+	for i, u := range c.setups[1:] {
+		s := u.Scenario
+		if key := base.unlikeTraffic(s); key != "" {
+			warnings = append(warnings, report.Warning{Code: "traffic_differs", Text: fmt.Sprintf(
+				"the traffic of %s is not that of %s (%s): differences may be the traffic's", c.names[i+1], c.names[0], key)})
+		}
+		if s.Model != base.Model {
+			warnings = append(warnings, report.Warning{Code: "models_differ", Text: fmt.Sprintf(
+				"%s and %s are models with tokens of their own: tokens per second of one are not those of the other", s.Model, base.Model)})
+		}
+	}
+	return warnings
+}
+
+// unlikeTraffic is the first key in which the traffic of two resolved scenarios differs; empty if it does not.
+func (s *Scenario) unlikeTraffic(t *Scenario) string {
+	type part struct {
+		key  string
+		a, b any
+	}
+	for _, p := range []part{
+		{"workload", s.Workload, t.Workload}, {"clients", s.Clients, t.Clients},
+		{"run.requests", s.Run.Requests, t.Run.Requests}, {"run.duration", s.Run.Duration, t.Run.Duration},
+	} {
+		a, errA := json.Marshal(p.a)
+		b, errB := json.Marshal(p.b)
+		if errA == nil && errB == nil && !bytes.Equal(a, b) {
+			return p.key
+		}
+	}
+	return ""
 }

@@ -110,6 +110,19 @@ const sharePattern = `^[0-9]+(\.[0-9]+)? ?%$`
 
 var shareSyntax = regexp.MustCompile(sharePattern)
 
+// ParseShare reads a share, such as 0.02 or 2%.
+func ParseShare(text string) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if shareSyntax.MatchString(text) {
+		v, err = strconv.ParseFloat(strings.TrimRight(text, " %"), 64)
+		v /= 100
+	}
+	if err != nil || !(v > 0 && v < 1) {
+		return 0, fmt.Errorf("%q is not allowed (want %s)", short(text), wantShare)
+	}
+	return v, nil
+}
+
 func (s *Share) decode(d *decoder, n *node, key string) {
 	v := n.number
 	switch {

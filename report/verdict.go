@@ -17,8 +17,14 @@ type Verdict struct {
 	Clifftop string `json:"clifftop"` // version of the program
 	Baseline string `json:"baseline"` // its name
 	// Seeds are those of the replications, in order.
-	Seeds    []uint64  `json:"seeds"`
+	Seeds []uint64 `json:"seeds"`
+	// Margin is the smallest difference that matters, as a fraction of the baseline's value.
+	Margin   float64   `json:"margin"`
 	Variants []Variant `json:"variants"`
+	// Groups are, of several variants, those that cannot be told apart, for each metric that has intervals.
+	Groups []MetricGroups `json:"groups"`
+	// Pass says that no variant fails a criterion.
+	Pass     bool      `json:"pass"`
 	Warnings []Warning `json:"warnings"`
 
 	baseline []float64 // means by metric, NaN where unknown
@@ -29,6 +35,9 @@ type Verdict struct {
 type Variant struct {
 	Name    string       `json:"name"`
 	Metrics []MetricDiff `json:"metrics"`
+	// Criteria are those of accepting the variant in the baseline's place; Pass says that it fails none of them.
+	Criteria []Criterion `json:"criteria"`
+	Pass     bool        `json:"pass"`
 }
 
 // MetricDiff is one number of a variant against the baseline's. Nil says that some run did not give the number.
@@ -42,7 +51,13 @@ type MetricDiff struct {
 	// CI95 holds the ends of the 95 % confidence interval of the difference, by Student's t over the paired
 	// replications; nil from a single one, or where the random numbers change nothing.
 	CI95 *[2]float64 `json:"ci95"`
-	// Verdict says whether the variant is better (pass) or worse (fail) by more than chance explains.
+	// P is how likely so great a difference is by chance, were there none beyond the margin.
+	P *float64 `json:"p"`
+	// VarianceReduction is by how much more the difference would vary if the runs of a pair did not share their random
+	// numbers; nil where it does not vary.
+	VarianceReduction *float64 `json:"variance_reduction"`
+	// Verdict says whether the variant is better (pass) or worse (fail) by more than chance, and the margin, explain. Of
+	// several variants, the chance of a wrong one among the verdicts on a metric is 5 % (Holm).
 	Verdict string `json:"verdict"`
 }
 
@@ -51,7 +66,8 @@ const (
 	Pass               = "pass"
 	Fail               = "fail"
 	NotDistinguishable = "not distinguishable"
-	Unknown            = "unknown" // there are no numbers, or no interval, to tell by
+	NotRelevant        = "not relevant" // any difference is surely within the margin
+	Unknown            = "unknown"      // there are no numbers, or no interval, to tell by
 )
 
 // metric is a number by which runs are compared.
@@ -69,6 +85,7 @@ func compared() []metric {
 		{"latency_ms.ttft.mean", "TTFT mean, ms", true, func(s *Summary) *float64 { return s.Latency.TTFT.Mean }},
 		{"latency_ms.ttft.p50", "TTFT p50, ms", true, func(s *Summary) *float64 { return s.Latency.TTFT.P50 }},
 		{"latency_ms.ttft.p99", "TTFT p99, ms", true, func(s *Summary) *float64 { return s.Latency.TTFT.tail(s.Latency.TTFT.P99, minP99) }},
+		{"latency_ms.tpot.mean", "TPOT mean, ms", true, func(s *Summary) *float64 { return s.Latency.TPOT.Mean }},
 		{"latency_ms.tpot.p50", "TPOT p50, ms", true, func(s *Summary) *float64 { return s.Latency.TPOT.P50 }},
 		{"latency_ms.tpot.p99", "TPOT p99, ms", true, func(s *Summary) *float64 { return s.Latency.TPOT.tail(s.Latency.TPOT.P99, minP99) }},
 		{"latency_ms.itl.p99", "ITL p99, ms", true, func(s *Summary) *float64 { return s.Latency.ITL.tail(s.Latency.ITL.P99, minP99) }},
@@ -79,6 +96,7 @@ func compared() []metric {
 		{"system.gap_fraction", "gap fraction", true, func(s *Summary) *float64 { return s.System.GapFraction }},
 		{"system.preemptions", "preemptions", true, func(s *Summary) *float64 { v := float64(s.System.Preemptions); return &v }},
 		{"tokens.recomputed", "recomputed tokens", true, func(s *Summary) *float64 { v := float64(s.Tokens.Recomputed); return &v }},
+		{"retry_rate", "retries per request", true, (*Summary).retryRate},
 		{"fairness", "fairness (Jain)", false, (*Summary).Fairness},
 	}
 }
@@ -97,35 +115,51 @@ func (s *Summary) Fairness() *float64 {
 	return &index
 }
 
-// Compare judges variants against a baseline. runs has the summaries of the baseline first, then those of the
-// variants in the order of names; each has one for every seed, in the order of the seeds.
+// retryRate is the number of retries for each request offered.
+func (s *Summary) retryRate() *float64 {
+	return ratio(float64(s.Requests.Retries), float64(s.Requests.Offered))
+}
+
+// Compare is [CompareBy] no margin.
 func Compare(names []string, seeds []uint64, runs [][]*Summary) *Verdict {
-	v := &Verdict{Schema: VerdictSchema, Baseline: names[0], Seeds: seeds, Variants: []Variant{}, Warnings: []Warning{}, metrics: compared()}
-	values := func(runs []*Summary, m metric) []float64 {
-		xs := make([]float64, len(runs))
-		for i, s := range runs {
-			xs[i] = math.NaN()
-			if x := m.of(s); x != nil {
-				xs[i] = *x
-			}
-		}
-		return xs
+	return CompareBy(0, names, seeds, runs)
+}
+
+// CompareBy judges variants against a baseline. runs has the summaries of the baseline first, then those of the
+// variants in the order of names; each has one for every seed, in the order of the seeds. margin is the smallest difference
+// that matters, as a fraction of the baseline's value.
+func CompareBy(margin float64, names []string, seeds []uint64, runs [][]*Summary) *Verdict {
+	v := &Verdict{
+		Schema: VerdictSchema, Baseline: names[0], Seeds: seeds, Margin: margin, Variants: []Variant{}, Groups: []MetricGroups{},
+		Warnings: []Warning{}, metrics: compared(),
 	}
-	base := make([][]float64, len(v.metrics))
+	of := make([][][]float64, len(names)) // by variant, metric and run
 	random := false
-	for k, m := range v.metrics {
-		base[k] = values(runs[0], m)
-		v.baseline = append(v.baseline, stat.Mean(base[k], nil))
-		for _, x := range base[k] {
-			random = random || !alike(x, base[k][0])
+	for i := range names {
+		for _, m := range v.metrics {
+			of[i] = append(of[i], m.values(runs[i]))
+		}
+	}
+	for k := range v.metrics {
+		v.baseline = append(v.baseline, stat.Mean(of[0][k], nil))
+		for _, x := range of[0][k] {
+			random = random || !alike(x, of[0][k][0])
 		}
 	}
 	for i, name := range names[1:] {
-		variant := Variant{Name: name}
+		v.Variants = append(v.Variants, Variant{Name: name})
 		for k, m := range v.metrics {
-			variant.Metrics = append(variant.Metrics, m.difference(base[k], values(runs[i+1], m), random))
+			v.Variants[i].Metrics = append(v.Variants[i].Metrics, m.difference(margin, of[0][k], of[i+1][k], random))
 		}
-		v.Variants = append(v.Variants, variant)
+	}
+	v.judge()
+	if random && len(seeds) > 1 && len(names) > 2 {
+		v.group(names, of)
+	}
+	v.Pass = true
+	for i := range v.Variants {
+		v.Variants[i].decide(runs[0], runs[i+1])
+		v.Pass = v.Pass && v.Variants[i].Pass
 	}
 	switch {
 	case len(seeds) == 1:
@@ -136,31 +170,99 @@ func Compare(names []string, seeds []uint64, runs [][]*Summary) *Verdict {
 	return v
 }
 
+// Precise reports whether the differences of throughput and of mean latencies are known to within a fraction of the
+// baseline's value, on each side. What no run knows does not count.
+func (v *Verdict) Precise(fraction float64) bool {
+	for _, variant := range v.Variants {
+		for _, path := range PrecisionPaths() {
+			d := variant.metric(path)
+			if d.CI95 != nil && (d.CI95[1]-d.CI95[0])/2 > fraction*math.Abs(*d.Baseline) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// values are the metric's in each run, NaN where unknown.
+func (m metric) values(runs []*Summary) []float64 {
+	xs := make([]float64, len(runs))
+	for i, s := range runs {
+		xs[i] = math.NaN()
+		if x := m.of(s); x != nil {
+			xs[i] = *x
+		}
+	}
+	return xs
+}
+
 // alike reports whether two numbers are equal, or both unknown.
 func alike(x, y float64) bool { return x == y || math.IsNaN(x) && math.IsNaN(y) }
 
-// difference judges paired values.
-func (m metric) difference(base, variant []float64, random bool) MetricDiff {
+// difference describes paired values.
+func (m metric) difference(margin float64, base, variant []float64, random bool) MetricDiff {
 	d := MetricDiff{Path: m.path, Verdict: Unknown}
-	differences := make([]float64, len(base))
-	for i := range base {
-		differences[i] = variant[i] - base[i]
-	}
+	differences := subtract(variant, base)
 	d.Baseline, d.Variant, d.Difference = number(stat.Mean(base, nil)), number(stat.Mean(variant, nil)), number(stat.Mean(differences, nil))
-	n := float64(len(base))
-	if d.Difference == nil || n < 2 || !random {
+	if d.Difference == nil || len(base) < 2 || !random {
 		return d
 	}
-	mean, sd := stat.MeanStdDev(differences, nil)
-	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(.975) * sd / math.Sqrt(n)
-	d.CI95 = &[2]float64{mean - half, mean + half}
-	switch {
-	case d.CI95[0] <= 0 && d.CI95[1] >= 0:
-		d.Verdict = NotDistinguishable
-	case (mean < 0) == m.lower:
-		d.Verdict = Pass
-	default:
-		d.Verdict = Fail
+	center, half := MeanInterval(differences, Confidence)
+	d.CI95 = &[2]float64{center - half, center + half}
+	d.P = number(chance(differences, margin*math.Abs(*d.Baseline)))
+	if v := stat.Variance(differences, nil); v > 0 {
+		d.VarianceReduction = number((stat.Variance(base, nil) + stat.Variance(variant, nil)) / v)
 	}
 	return d
+}
+
+func subtract(a, b []float64) []float64 {
+	differences := make([]float64, len(a))
+	for i := range a {
+		differences[i] = a[i] - b[i]
+	}
+	return differences
+}
+
+// chance is how likely a mean so far beyond a margin is, on either side, where there is no difference beyond it: by Student's
+// t over the paired differences.
+func chance(differences []float64, margin float64) float64 {
+	center, sd := stat.MeanStdDev(differences, nil)
+	n := float64(len(differences))
+	beyond := math.Abs(center) - margin
+	switch {
+	case !(beyond > 0):
+		return 1
+	case sd == 0:
+		return 0
+	}
+	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Survival(beyond/(sd/math.Sqrt(n)))
+}
+
+// judge draws the verdicts, metric by metric, by Holm's step-down: the likeliest difference has to pass the strictest test, as
+// if all variants were looked at for a chance find, the next one that of the variants left, until one does not.
+func (v *Verdict) judge() {
+	for k, m := range v.metrics {
+		var family []*MetricDiff
+		var ps []float64
+		for i := range v.Variants {
+			if d := &v.Variants[i].Metrics[k]; d.P != nil {
+				family, ps = append(family, d), append(ps, *d.P)
+			}
+		}
+		for i, real := range holm(ps) {
+			d := family[i]
+			within := v.Margin * math.Abs(*d.Baseline)
+			switch {
+			case real && (*d.Difference < 0) == m.lower:
+				d.Verdict = Pass
+			case real:
+				d.Verdict = Fail
+			case v.Margin > 0 && d.CI95[0] >= -within && d.CI95[1] <= within:
+				d.Verdict = NotRelevant
+			default:
+				d.Verdict = NotDistinguishable
+			}
+		}
+	}
 }

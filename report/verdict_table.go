@@ -25,14 +25,14 @@ func (v *Verdict) WriteCSV(w io.Writer) error {
 		}
 		return strconv.FormatFloat(*x, 'g', -1, 64)
 	}
-	rows := [][]string{{"variant", "metric", "baseline", "value", "difference", "ci95_low", "ci95_high", "verdict"}}
+	rows := [][]string{{"variant", "metric", "baseline", "value", "difference", "ci95_low", "ci95_high", "verdict", "p", "variance_reduction"}}
 	for _, variant := range v.Variants {
 		for _, m := range variant.Metrics {
 			low, high := "", ""
 			if m.CI95 != nil {
 				low, high = text(&m.CI95[0]), text(&m.CI95[1])
 			}
-			rows = append(rows, []string{variant.Name, m.Path, text(m.Baseline), text(m.Variant), text(m.Difference), low, high, m.Verdict})
+			rows = append(rows, []string{variant.Name, m.Path, text(m.Baseline), text(m.Variant), text(m.Difference), low, high, m.Verdict, text(m.P), text(m.VarianceReduction)})
 		}
 	}
 	return c.WriteAll(rows)
@@ -42,7 +42,9 @@ func (v *Verdict) write(w io.Writer, t *layout.Text) error {
 	v.overview(t)
 	for _, variant := range v.Variants {
 		v.details(t, &variant)
+		variant.verdicts(t)
 	}
+	v.groups(t)
 	for _, warning := range v.Warnings {
 		t.Line("warning", warning.Text)
 	}
@@ -94,7 +96,7 @@ func (v *Verdict) details(t *layout.Text, variant *Variant) {
 	if t.Markdown {
 		t.Blank()
 	}
-	rows := [][]string{{"", "baseline", "value", "difference", "95 % interval", "verdict"}}
+	rows := [][]string{{"", "baseline", "value", "difference", "95 % interval", "verdict", "VR"}}
 	for k, m := range variant.Metrics {
 		if m.Difference == nil || *m.Difference == 0 && (m.CI95 == nil || *m.CI95 == [2]float64{}) {
 			continue
@@ -117,16 +119,63 @@ func (v *Verdict) details(t *layout.Text, variant *Variant) {
 		switch m.Verdict {
 		case NotDistinguishable:
 			verdict = "NOT DIST."
+		case NotRelevant:
+			verdict = "NOT RELEV."
 		case Unknown:
 			verdict = "–"
 		}
-		rows = append(rows, []string{v.metrics[k].title, cell(m.Baseline), cell(m.Variant), change, interval, verdict})
+		rows = append(rows, []string{v.metrics[k].title, cell(m.Baseline), cell(m.Variant), change, interval, verdict, cell(m.VarianceReduction)})
 	}
 	if len(rows) == 1 {
 		t.Line("", "no difference")
 		return
 	}
 	t.Table(rows, 1, 2)
+}
+
+// verdicts are those on the criteria.
+func (v *Variant) verdicts(t *layout.Text) {
+	t.Space()
+	for _, c := range v.Criteria {
+		verdict := strings.ToUpper(c.Verdict)
+		t.Line(verdict, strings.ReplaceAll(c.Name, "_", " ")+": "+c.Reason)
+	}
+}
+
+// groups tells of several variants which cannot be told apart, by the metrics of the overview.
+func (v *Verdict) groups(t *layout.Text) {
+	if len(v.Groups) == 0 {
+		return
+	}
+	t.Space()
+	for _, g := range v.Groups {
+		title := ""
+		for _, c := range overviewColumns {
+			for _, m := range v.metrics {
+				if m.path == g.Path && c.path == g.Path {
+					title = m.title
+				}
+			}
+		}
+		if title == "" || len(g.Groups) == len(v.Variants)+1 || v.constant(g.Path) {
+			continue
+		}
+		var groups []string
+		for _, names := range g.Groups {
+			groups = append(groups, "{"+strings.Join(names, ", ")+"}")
+		}
+		t.Line("alike", title+", best first: "+strings.Join(groups, " "))
+	}
+}
+
+// constant reports whether a metric is the same in all runs.
+func (v *Verdict) constant(path string) bool {
+	for i := range v.Variants {
+		if d := v.Variants[i].metric(path); d.CI95 == nil || *d.CI95 != [2]float64{} {
+			return false
+		}
+	}
+	return true
 }
 
 func signed(x float64) string {

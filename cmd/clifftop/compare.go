@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -15,13 +16,17 @@ import (
 func newCompare() *cobra.Command {
 	var scenario scenarioFlags
 	var output outputFlags
-	var vary string
+	var vary, margin string
 	var options experiments.CompareOptions
 	c := &cobra.Command{
 		Use:   "compare BASELINE VARIANT... | compare [SCENARIO] --vary KEY=V1,V2,...",
 		Short: "Compare scenarios under the same random numbers",
 		Long: `Run scenarios, or one scenario with several values of a key, a few times each under the same random
-numbers, and say what differs by more than chance. The first is the baseline.`,
+numbers, and say what differs by more than chance. The first is the baseline.
+
+A variant fails, and with it the command, whose status is then 1, if it lowers throughput or the share of
+requests that succeed, lengthens the time in which requests wait though they could run, or has more
+retries. What cannot be told from chance is no failure: more replications may tell.`,
 		Example: `  clifftop compare --rate 27 --vary engine.policy=vllm,sglang,orca
   clifftop compare --rate 20 --vary engine.max_num_batched_tokens=512,2048,8192
   clifftop compare today.yaml tomorrow.yaml --replications 20`,
@@ -29,8 +34,11 @@ numbers, and say what differs by more than chance. The first is the baseline.`,
 			if err := output.validate(); err != nil {
 				return err
 			}
-			if c.Flags().Changed("replications") && options.Replications < 1 {
-				return fmt.Errorf("--replications: %d is not allowed (want 1 or more)", options.Replications)
+			if margin != "" {
+				var err error
+				if options.Margin, err = experiments.ParseShare(margin); err != nil {
+					return fmt.Errorf("--margin: %w", err)
+				}
 			}
 			variants, err := variantsOf(&scenario, args, vary)
 			if err != nil {
@@ -41,12 +49,13 @@ numbers, and say what differs by more than chance. The first is the baseline.`,
 	}
 	scenario.register(c)
 	scenario.registerSLO(c, "judge by `LIMITS`, such as ttft_p95<800ms,tpot_p95<80ms")
+	scenario.registerReplications(c, "n", "`N` runs of each, with random numbers that all share (default 5)")
 	output.register(c, "table", "json", "csv", "markdown")
 	output.registerRun(c)
 	flags := c.Flags()
 	flags.StringVarP(&output.out, "out", "o", "", "write verdict.json and verdict.csv into `DIR`")
 	flags.StringVar(&vary, "vary", "", "compare values of a key: `KEY=V1,V2,...`; the first is the baseline")
-	flags.IntVarP(&options.Replications, "replications", "n", 5, "`N` runs of each, with random numbers that all share")
+	flags.StringVar(&margin, "margin", "", "the smallest difference that matters, as a `SHARE` of the baseline's value, such as 1%")
 	output.registerJobs(c, &options.Jobs)
 	return c
 }
@@ -111,7 +120,23 @@ func compareVariants(c *cobra.Command, variants []experiments.Variant, output *o
 			return failed(err)
 		}
 	}
+	if printErr == nil && !verdict.Pass {
+		return failed(errors.New("the comparison failed: " + failures(verdict)))
+	}
 	return failed(printErr)
+}
+
+// failures names the variants that fail a criterion.
+func failures(v *report.Verdict) string {
+	var texts []string
+	for _, variant := range v.Variants {
+		for _, c := range variant.Criteria {
+			if c.Verdict == report.Fail {
+				texts = append(texts, fmt.Sprintf("%s: %s", variant.Name, strings.ReplaceAll(c.Name, "_", " ")))
+			}
+		}
+	}
+	return strings.Join(texts, "; ")
 }
 
 func printVerdict(w io.Writer, v *report.Verdict, format string) error {
