@@ -136,6 +136,7 @@ func (r *Replica) leaveCohort(i int32) {
 	r.settle()
 	s, c := r.seq(i), &r.cohort
 	grown := int32(c.steps - s.joined)
+	s.rec.GPU.Decode += c.share - s.shared
 	held := r.held(s)
 	r.leaveStep(s)
 	if r.queue.fair != nil {

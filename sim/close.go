@@ -97,6 +97,7 @@ func (it *composition) putBack() {
 			s.lagging = true
 			r.lagging++
 		}
+		it.missed = append(it.missed, i)
 		r.leaveResidue(i)
 		s.joined++
 		s.ends++

@@ -9,6 +9,7 @@ import "clifftop/sim/sched"
 type cohort struct {
 	steps   int64 // iterations in which the cohort decoded
 	size    int
+	share   int64 // Σ over its steps of the GPU time of a token, modulo 2⁶⁴: see Span.Share
 	context int64 // Σ computed tokens over the members, at steps
 	ends    heap  // steps at which members issue their last token; entries may be stale
 

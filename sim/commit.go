@@ -13,11 +13,13 @@ func (r *Replica) commit() {
 	if r.batches > 0 {
 		wait = p.Start.Sub(r.gpuFree)
 	}
+	each := r.shareOut(&p)
 	r.report(p, r.used()+r.released, wait)
 	r.released = 0
 	if p.N > 1 {
 		r.advance(&p)
 	}
+	r.charge(each)
 	f := it.flight
 	f.end, f.number = p.End(p.N), r.batches+int64(p.N)
 	if it.stepped {

@@ -35,6 +35,8 @@ type composition struct {
 	chunks              []model.Chunk
 	chunkSeqs           []int32
 	prefill, recomputed int
+	lost                int     // those of prefill that the prefix cache has lost
+	missed              []int32 // members of the cohort that were not given its step
 	preempted           int     // sequences preempted in it
 	victims             []int64 // their requests, and those of empty compositions before
 	swaps               []int64 // those of them that were swapped out
@@ -66,7 +68,8 @@ func (it *composition) begin(number int64) {
 	it.serials = it.r.serials
 	it.decodes, it.gaps, it.context = 0, 0, 0
 	it.drafts, it.accepted, it.discarded = 0, 0, 0
-	it.prefill, it.recomputed, it.preempted = 0, 0, 0
+	it.prefill, it.recomputed, it.lost, it.preempted = 0, 0, 0, 0
+	it.missed = it.missed[:0]
 	it.chunks, it.chunkSeqs = it.chunks[:0], it.chunkSeqs[:0]
 	it.late = it.late[:0]
 	it.joined, it.resumed, it.padRows, it.padTokens, it.padContext, it.padTo = 0, 0, 0, 0, 0, 0
@@ -317,12 +320,24 @@ func (it *composition) givePrefill(i int32, s *sequence, n int32) {
 
 // countPrefill counts n tokens of s as new or recomputed, from its computed ones on; sign -1 takes them back.
 func (it *composition) countPrefill(s *sequence, n int32, sign int) {
-	again := min(max(s.reached-s.computed, 0), n)
+	again, lost := s.known(s.computed, n)
 	it.recomputed += sign * int(again)
 	it.prefill += sign * int(n-again)
+	it.lost += sign * int(lost)
 	s.rec.RecomputedTokens += int32(sign) * again
+	s.rec.LostTokens += int32(sign) * lost
 	prompt := min(max(s.rec.Request.InputTokens-s.computed, 0), n)
 	it.r.uncomputed -= int64(sign) * int64(prompt)
+}
+
+// known is how many of n tokens of s, from one on, had been computed for it before, and how many of the others the
+// prefix cache had and has lost.
+func (s *sequence) known(from, n int32) (again, lost int32) {
+	again = min(max(s.reached-from, 0), n)
+	if s.lostTo > 0 {
+		lost = max(0, min(from+n, s.lostTo)-max(from+again, s.lostFrom))
+	}
+	return again, lost
 }
 
 func (it *composition) giveDecode(i int32, s *sequence) {

@@ -13,6 +13,7 @@ type lookup struct {
 	epoch   uint64
 	fresh   sequence           // stands for a head that has no sequence yet
 	blocks  []int32            // cached leading blocks
+	found   int32              // with one that may not be hit
 	held    int                // those referenced
 	most    int32              // the most blocks that may be found
 	text    []workload.Segment // scratch
@@ -132,6 +133,7 @@ func (r *Replica) lookUp(w *waiting, known int32) {
 		}
 		l.blocks = append(l.blocks, id)
 	}
+	l.found = int32(len(l.blocks))
 	if n := len(l.blocks); n > 0 && r.cfg.Speculative.DropsBlock() {
 		l.blocks = l.blocks[:n-1]
 	}
@@ -142,6 +144,19 @@ func (r *Replica) lookUp(w *waiting, known int32) {
 	}
 }
 
+// lostTokens is up to where s, which has just been given its cached blocks, would have found more but for evictions, and
+// from where on.
+func (r *Replica) lostTokens(s *sequence) (from, to int32) {
+	l := &r.look
+	i := l.found
+	for ; i < l.most; i++ {
+		if key := s.key(i); i >= s.private && !s.indexOwn || !r.pool.Lost(key) {
+			break
+		}
+	}
+	return l.found * r.cfg.BlockSize, i * r.cfg.BlockSize
+}
+
 // takeCached gives s, the head of the queue that was looked up last, its cached blocks, and returns
 // the number of tokens in them.
 func (r *Replica) takeCached(s *sequence) int32 {
@@ -149,6 +164,7 @@ func (r *Replica) takeCached(s *sequence) int32 {
 		return r.lockPrefix(s)
 	}
 	l := &r.look
+	s.lostFrom, s.lostTo = 0, 0
 	if !r.caching || !l.valid || l.request != s.rec.Request.ID {
 		return 0
 	}
@@ -157,6 +173,7 @@ func (r *Replica) takeCached(s *sequence) int32 {
 		s.keys, l.fresh.keys = l.fresh.keys, s.keys
 		s.walk, s.private = l.fresh.walk, l.fresh.private
 	}
+	s.lostFrom, s.lostTo = r.lostTokens(s)
 	for _, id := range l.blocks {
 		r.pool.Reference(id)
 	}

@@ -67,6 +67,9 @@ type Span struct {
 	// PrefillTokens are prompt tokens computed for the first time in each iteration;
 	// RecomputedTokens had been computed before a preemption.
 	PrefillTokens, RecomputedTokens int
+	// LostTokens are those of PrefillTokens that the prefix cache had, and lost: without evictions they would have been
+	// found. See [clifftop/sim/kv.RememberedEvictions].
+	LostTokens int
 	// Drafts are the tokens that each iteration verified beside those of the decodes, with speculative decoding, and
 	// Accepted those found right. They are produced too, but for Discarded ones past the end of an answer.
 	Drafts, Accepted, Discarded int
@@ -82,6 +85,8 @@ type Span struct {
 	// HostFemtos is the part of iteration 0 in which the GPU waits for the host, in femtoseconds. It grows by
 	// HostSlope from each iteration to the next, which is negative where the host is being overtaken.
 	HostFemtos, HostSlope int64
+	// Carry is what was left over, in femtoseconds, when the time of the iterations before was shared out: see Share.
+	Carry int64
 	// Context and Shared are those of [clifftop/model.Batch] for iteration 0; Context grows by
 	// Decodes from each iteration to the next.
 	Context, Shared int64
@@ -179,5 +184,9 @@ type Record struct {
 	CachedTokens, LaterCachedTokens int32
 	// RecomputedTokens were prefilled again after preemptions.
 	RecomputedTokens int32
-	Preemptions      int32
+	// LostTokens were computed for it because the prefix cache had lost them.
+	LostTokens  int32
+	Preemptions int32
+	// GPU is the GPU time that it took.
+	GPU GPUTime
 }

@@ -43,6 +43,10 @@ type sequence struct {
 	computed int32 // tokens computed by scheduled iterations; while decoding: equals target
 	reached  int32 // the most tokens that were ever computed
 	reused   int32 // tokens found in the prefix cache at the last admission
+	lostFrom int32 // those that it would have found too but for evictions
+	lostTo   int32
+	shared   int64 // while it decodes: the cohort's share when it joined, and what went to others only
+	useless  int32 // tokens of its last iteration that were drafts of no use
 	given    int32 // tokens given in the iteration being composed
 	client   int32 // whose it is, where the order shares service among clients
 	awaited  int32 // tokens of its answer that were in flight at the last admission, and still are

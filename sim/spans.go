@@ -13,7 +13,7 @@ func (r *Replica) report(p clock.Progression, used int, wait clock.Duration) {
 	s.PrefillTokens, s.RecomputedTokens, s.Shared = it.prefill, it.recomputed, r.batch.SharedTokens
 	s.PaddedRows, s.PaddedTokens, s.PaddedContext = it.padRows, it.padTokens, it.padContext
 	s.Drafts, s.Accepted, s.Discarded = it.drafts, it.accepted, it.discarded
-	s.SwappedBlocks = r.moved
+	s.SwappedBlocks, s.LostTokens = r.moved, it.lost
 	r.moved = 0
 	for {
 		n := p.N
@@ -51,6 +51,7 @@ func (r *Replica) report(p clock.Progression, used int, wait clock.Duration) {
 		context += int64(n) * int64(it.decodes)
 		p = p.Tail(n)
 		s.PaddedContext += int64(n) * int64(it.padRows)
+		s.Carry = s.CarryAfter(n)
 		s.HostFemtos += int64(n) * s.HostSlope
 		s.Wait, s.Gaps = 0, it.decodes
 	}

@@ -64,6 +64,7 @@ func (it *composition) verify() {
 		s.verified++
 		s.rejected = drafts - accepted
 		s.fresh = min(1+accepted, s.output-s.issued)
+		s.useless = s.given - s.fresh
 		s.issued += s.fresh
 		it.accepted += int(accepted)
 		it.discarded += int(1 + accepted - s.fresh)

@@ -14,6 +14,7 @@ type Pool struct {
 	appendUnkeyed bool
 	blocks        []block // nil when the pool only counts
 	index         index
+	ghosts        ghosts
 	shared        int64
 	epoch         uint64
 	unkeyed       []int32 // scratch of Release
@@ -44,6 +45,7 @@ func NewCache(usable int, appendUnkeyed bool) *Pool {
 	p.blocks[0].prev = int32(usable)
 	p.blocks[usable].next = 0
 	p.index.init(usable)
+	p.ghosts.most = RememberedEvictions
 	return p
 }
 
@@ -72,6 +74,7 @@ func (p *Pool) Pop(ids []int32, n int) []int32 {
 	for range n {
 		b := &p.blocks[id]
 		if b.indexed {
+			p.ghosts.add(p.index.items[id].key)
 			p.index.remove(id)
 			p.epoch++
 		}
@@ -88,6 +91,13 @@ func (p *Pool) Pop(ids []int32, n int) []int32 {
 
 // Find returns the block first registered among those that hold the content of key, or 0.
 func (p *Pool) Find(key uint64) int32 { return p.index.find(key) }
+
+// Lost reports whether the content of key is not in the cache, or cannot be found there since it goes on from what is
+// not, though it would be but for evictions: of the last [RememberedEvictions] at least. It is asked about a block
+// whose predecessors are found or lost.
+func (p *Pool) Lost(key uint64) bool {
+	return !p.ghosts.empty() && (p.ghosts.has(key) || p.index.find(key) != 0)
+}
 
 // Referenced reports whether a sequence holds block id.
 func (p *Pool) Referenced(id int32) bool { return p.blocks[id].refs > 0 }

@@ -24,6 +24,7 @@ func CheckTape(cfg *sim.Config, t *Tape) error {
 	c.iterations()
 	c.records()
 	c.tokens()
+	c.gpuTime()
 	c.levels()
 	c.idle()
 	return errors.Join(c.faults...)

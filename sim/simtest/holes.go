@@ -52,8 +52,10 @@ func (h *holes) holds(s *sequence) int { return s.kv.length }
 func (h *holes) grows(s *sequence, n int) bool {
 	return n == 0 || s.kv.length == 0 && n <= h.largest()
 }
-func (h *holes) shared() int                                  { return 0 }
-func (h *holes) lookup(s *sequence, most int32) (int32, int)  { return 0, 0 }
+func (h *holes) shared() int                                   { return 0 }
+func (h *holes) lookup(s *sequence, most int32) (int32, int)   { return 0, 0 }
+func (h *holes) lost(s *sequence, most int32) (from, to int32) { return 0, 0 }
+
 func (h *holes) path(s *sequence, n int32) []int32            { return nil }
 func (h *holes) admit(s *sequence, most int32) (tokens int32) { return 0 }
 func (h *holes) known(s *sequence, tokens int32)              {}

@@ -35,6 +35,8 @@ type share struct {
 	emits  bool  // produces a token at the iteration's end
 	// produces is the number of tokens, rejected that of drafts that were computed and are wrong.
 	produces, rejected int32
+	// again is the number of tokens computed before, lost that of those that the cache had lost, given that of all.
+	again, lost, given int32
 }
 
 // has says that the iteration has a part of s.
@@ -59,13 +61,14 @@ func (n *naive) launch(it *iteration, at clock.Time) {
 		decodes, first := s.produces, s.scheduled == 0
 		emits := decodes || s.computed+s.given == s.known()
 		drafts, produces, rejected := int32(0), int32(1), int32(0)
+		again, lost := int32(0), int32(0)
 		if decodes {
 			batch.Decodes++
 			batch.Context += int64(s.computed + s.given)
 			drafts = s.given - 1
 			produces, rejected = n.verify(s, drafts, &span)
 		} else {
-			n.chunk(s, it, &span, &batch)
+			again, lost = n.chunk(s, it, &span, &batch)
 		}
 		s.computed += s.given
 		s.highest = max(s.highest, s.computed-rejected)
@@ -87,7 +90,7 @@ func (n *naive) launch(it *iteration, at clock.Time) {
 				span.FirstTokens++
 			}
 		}
-		it.shares = append(it.shares, share{seq: s, serial: s.serial, upTo: s.computed, chunk: !decodes, emits: emits, produces: produces, rejected: rejected})
+		it.shares = append(it.shares, share{seq: s, serial: s.serial, upTo: s.computed, chunk: !decodes, emits: emits, produces: produces, rejected: rejected, again: again, lost: lost, given: s.given})
 		step.Scheduled = append(step.Scheduled, sim.Share{
 			Request: s.rec.Request.ID, Tokens: s.given, Cached: s.found, Loaded: s.loaded,
 			Emits: emits, Ends: emits && s.scheduled == s.answer, Drafts: drafts,
@@ -104,6 +107,7 @@ func (n *naive) launch(it *iteration, at clock.Time) {
 		n.decodeSteps++
 	}
 	n.time(it, at, &span, &batch)
+	n.charge(it, &span)
 
 	n.obs.Span(&span)
 	for _, s := range gaps {
@@ -136,15 +140,49 @@ func (n *naive) verify(s *sequence, drafts int32, span *sim.Span) (produces, rej
 	return produces, drafts - accepted
 }
 
-// chunk counts the tokens that s is given of its prefill.
-func (n *naive) chunk(s *sequence, it *iteration, span *sim.Span, batch *model.Batch) {
+// chunk counts the tokens that s is given of its prefill: those computed before, and those that the cache had lost.
+func (n *naive) chunk(s *sequence, it *iteration, span *sim.Span, batch *model.Batch) (again, lost int32) {
 	cost := max(s.given, it.padTo)
 	batch.Chunks = append(batch.Chunks, model.Chunk{New: cost, Cached: s.computed})
 	span.PaddedTokens += int(cost - s.given)
-	again := max(0, min(s.computed+s.given, s.highest)-s.computed)
+	again = max(0, min(s.computed+s.given, s.highest)-s.computed)
+	for k := s.computed + again; k < s.computed+s.given; k++ {
+		if s.lostFrom <= k && k < s.lostTo {
+			lost++
+		}
+	}
+	s.rec.LostTokens += lost
+	span.LostTokens += int(lost)
 	s.rec.RecomputedTokens += again
 	span.RecomputedTokens += int(again)
 	span.PrefillTokens += int(s.given - again)
+	return again, lost
+}
+
+// charge shares the time of an iteration out among the tokens that it computes.
+func (n *naive) charge(it *iteration, span *sim.Span) {
+	tokens := int64(span.PaddedRows + span.PaddedTokens)
+	for _, sh := range it.shares {
+		tokens += int64(sh.given)
+	}
+	if tokens != n.sharers {
+		n.sharers, n.carry = tokens, 0
+	}
+	span.Carry = n.carry
+	time := n.carry + span.First - span.SwapFemtos - span.HostFemtos
+	each := time / tokens
+	n.carry = time % tokens
+	for _, sh := range it.shares {
+		gpu := &sh.seq.rec.GPU
+		if sh.chunk {
+			gpu.Recomputed += each * int64(sh.again)
+			gpu.Lost += each * int64(sh.lost)
+			gpu.Prefill += each * int64(sh.given-sh.again-sh.lost)
+			continue
+		}
+		gpu.Decode += each * int64(sh.produces)
+		gpu.Drafts += each * int64(sh.given-sh.produces)
+	}
 }
 
 // time says when an iteration that is composed at an instant begins and ends.

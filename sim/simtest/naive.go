@@ -59,6 +59,8 @@ type naive struct {
 	lastComposed clock.Time   // when the last one launched was composed
 	gpuFree      clock.Time   // end of the last one launched
 	gpuRemainder int64        // femtoseconds past gpuFree
+	sharers      int64        // tokens of the last one
+	carry        int64        // femtoseconds that were left over when its time was shared out
 	blocked      sched.Cause  // why the last composition left the head of the queue
 	preempted    []int64      // since the last launch
 	swapped      []int64      // those of them who were swapped out

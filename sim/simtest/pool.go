@@ -16,6 +16,8 @@ type pool struct {
 	blocks []block
 	cache  map[uint64][]int // blocks by key, in the order of entering
 
+	evicted map[uint64]bool // keys of blocks that were taken with them
+
 	used   int // blocks with references
 	shared int // references beyond the first, over all blocks
 }
@@ -27,7 +29,7 @@ type block struct {
 }
 
 func newPool(usable int, appendUnkeyed bool) *pool {
-	return &pool{usable: usable, appendUnkeyed: appendUnkeyed, fresh: 1, blocks: make([]block, 1), cache: make(map[uint64][]int)}
+	return &pool{usable: usable, appendUnkeyed: appendUnkeyed, fresh: 1, blocks: make([]block, 1), cache: make(map[uint64][]int), evicted: make(map[uint64]bool)}
 }
 
 // free is the number of blocks without references.
@@ -48,6 +50,7 @@ func (p *pool) pop() (b int) {
 		p.back = p.back[1:]
 	}
 	if bl := &p.blocks[b]; bl.keyed {
+		p.evicted[bl.key] = true
 		p.cache[bl.key] = drop(p.cache[bl.key], b)
 		if len(p.cache[bl.key]) == 0 {
 			delete(p.cache, bl.key)

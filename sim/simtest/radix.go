@@ -21,6 +21,8 @@ func (r *radix) lookup(s *sequence, most int32) (tokens int32, held int) {
 	return int32(n), locked / r.tree.Page
 }
 
+func (r *radix) lost(s *sequence, most int32) (from, to int32) { return 0, 0 }
+
 func (r *radix) path(s *sequence, most int32) (list []int32) {
 	for n := r.tree.Match(s.kv.tokens[:most]); n != r.tree.Root(); n = n.Parent() {
 		list = append([]int32{int32(n.birth)}, list...)

@@ -41,6 +41,8 @@ type sequence struct {
 	computed int32 // tokens whose KV is in the cache or scheduled to be; of a swapped-out one, in host memory
 	given    int32 // tokens given in the iteration being composed
 	found    int32 // tokens found in the prefix cache
+	lostFrom int32 // those that would be too but for evictions
+	lostTo   int32
 	loaded   int32 // tokens brought back from host memory
 	produces bool  // has scheduled a token since, so that it is past its prefill
 	decoding bool  // has been delivered a token since

@@ -16,6 +16,8 @@ type store interface {
 	// lookup finds the leading tokens of s, at most so many, that the cache holds, and how many of
 	// their blocks are referenced.
 	lookup(s *sequence, most int32) (tokens int32, held int)
+	// lost is from where to where the cache would hold more, but for evictions.
+	lost(s *sequence, most int32) (from, to int32)
 	// path numbers the nodes of a radix tree that hold what lookup finds, from the root on.
 	path(s *sequence, most int32) []int32
 	// admit makes s hold what lookup finds.
@@ -116,6 +118,19 @@ func (p *paged) lookup(s *sequence, most int32) (tokens int32, held int) {
 		}
 	}
 	return int32(len(list)) * p.size, held
+}
+
+func (p *paged) lost(s *sequence, most int32) (from, to int32) {
+	keys := s.kv.keys[:min(int(most/p.size), len(s.kv.keys))]
+	first := 0
+	for first < len(keys) && len(p.pool.cache[keys[first]]) > 0 {
+		first++
+	}
+	last := first
+	for last < len(keys) && (p.pool.evicted[keys[last]] || len(p.pool.cache[keys[last]]) > 0) {
+		last++
+	}
+	return int32(first) * p.size, int32(last) * p.size
 }
 
 func (p *paged) admit(s *sequence, most int32) (tokens int32) {

@@ -74,6 +74,8 @@ type Iteration struct {
 	Wait                            clock.Duration
 	Decodes, Gaps, FirstTokens      int
 	PrefillTokens, RecomputedTokens int
+	LostTokens                      int
+	Carry                           int64
 	Context, Shared                 int64
 	Drafts, Accepted, Discarded     int
 	PaddedRows, PaddedTokens        int
@@ -133,7 +135,7 @@ func (t *Tape) Span(s *sim.Span) {
 		it := Iteration{
 			Start: tail.Start, End: tail.End(1), Remainder: tail.Remainder, Femtos: tail.First,
 			Decodes: s.Decodes, Gaps: s.Gaps, FirstTokens: s.FirstTokens,
-			PrefillTokens: s.PrefillTokens, RecomputedTokens: s.RecomputedTokens,
+			PrefillTokens: s.PrefillTokens, RecomputedTokens: s.RecomputedTokens, LostTokens: s.LostTokens, Carry: s.CarryAfter(k),
 			Drafts: s.Drafts, Accepted: s.Accepted, Discarded: s.Discarded,
 			Context: s.Context + int64(k)*int64(s.Decodes), Shared: s.Shared, UsedBlocks: -1, EmptyBlocks: -1,
 			PaddedRows: s.PaddedRows, PaddedTokens: s.PaddedTokens, PaddedContext: s.PaddedContext + int64(k)*int64(s.PaddedRows),

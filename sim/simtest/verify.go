@@ -91,6 +91,7 @@ func count(seen map[string]int, tape *Tape) {
 		did["busy"] = did["busy"] || rec.Refusal == sim.Busy
 		did["hit"] = did["hit"] || rec.CachedTokens > 0
 		did["recomputed"] = did["recomputed"] || rec.RecomputedTokens > 0
+		did["lost by the cache"] = did["lost by the cache"] || rec.LostTokens > 0
 		did["unforeseen end"] = did["unforeseen end"] || rec.LastToken < rec.Released
 	}
 	for i := range tape.Iterations {

@@ -418,6 +418,7 @@ func (v view) Admit(i int, tokens int32) sched.Seq {
 		v.moved += s.hosted
 		s.hosted, s.found, s.loaded = 0, 0, s.computed
 	} else {
+		s.lostFrom, s.lostTo = v.kv.lost(s, s.known()-1)
 		s.found, s.loaded = v.kv.admit(s, s.known()-1), 0
 		s.computed = s.found
 		if s.rec.Preemptions > 0 {
