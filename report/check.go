@@ -33,6 +33,9 @@ func (c *Collector) Check() error {
 	equal("GPU time of iterations and of time buckets, in femtoseconds", c.totals.busy, all.busy)
 	equal("tokens emitted and tokens of requests", all.output, t.recTokens)
 	equal("tokens recomputed and those of requests", all.recomputed, t.recRecomputed)
+	for i, what := range [...]string{"tokens computed again", "tokens that the cache had lost", "drafts"} {
+		equal("GPU time of "+what+" and that of requests, in femtoseconds", all.lost[i], t.gpu[i])
+	}
 	if t.preemptions == 0 && t.left == 0 {
 		equal("prompt tokens computed and those of requests that were not cached", all.prefill, t.completedInput)
 		decoded := t.recTokens - t.outcomes[sim.Completed] + t.dropped

@@ -102,6 +102,7 @@ type totals struct {
 	completedPrompts               int64 // prompt tokens
 	dropped                        int64
 	busy                           sim.Uint128 // femtoseconds of iterations
+	gpu                            vain        // of all attempts
 	preemptions                    int64
 	arrivals, endedArrivals        sim.Uint128 // sums of instants
 	system, engine, queue, running sim.Uint128 // sums of residence
@@ -303,6 +304,7 @@ func (c *Collector) Finished(rec *sim.Record) {
 	last := t.finished(rec)
 	t.recTokens += int64(rec.Tokens)
 	t.recRecomputed += int64(rec.RecomputedTokens)
+	t.gpu.add(&rec.GPU)
 	ended := ended(rec)
 	add(&t.endedArrivals, int64(r.Arrival))
 	add(&t.system, int64(ended-r.Arrival))
@@ -331,7 +333,9 @@ func (c *Collector) Finished(rec *sim.Record) {
 	c.classes.finished(rec)
 	if rec.Outcome != sim.Completed {
 		t.wasted += int64(rec.Tokens)
-		c.line.upTo(ended).failedOutput += int64(rec.Tokens)
+		b := c.line.upTo(ended)
+		b.failedOutput += int64(rec.Tokens)
+		b.vain.add(&rec.GPU)
 		if _, sent := r.First(); last {
 			c.line.at(sent).failures++
 		}

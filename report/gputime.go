@@ -1,14 +1,14 @@
 package report
 
 import (
-	"math/bits"
-
 	"clifftop/sim"
+	"clifftop/sim/clock"
 )
 
 // What the time of an iteration is lost to.
 const (
 	lostRecompute = iota // tokens computed again after a preemption
+	lostMiss             // tokens computed because the prefix cache had lost them
 	lostDrafts           // drafts that were rejected
 	lostPadding          // rows and tokens computed for nobody
 	lostSwap             // copies of KV to and from host memory
@@ -17,48 +17,95 @@ const (
 )
 
 // lost is the part of a span's time that goes to each loss, in femtoseconds. Copies and the host's time are told by the
-// span; what is left is shared out by tokens computed, rounded down for each iteration, so that the sum
-// does not depend on the lengths of spans.
+// span; what is left is shared out by tokens computed, as [sim.Span.Share] does.
 func lost(s *sim.Span) (parts [losses]int64) {
 	padded := s.PaddedRows + s.PaddedTokens
-	if s.RecomputedTokens|s.Drafts|padded|s.SwappedBlocks == 0 && s.HostFemtos == 0 {
+	counts := s.RecomputedTokens | s.LostTokens | s.Drafts | padded
+	if counts|s.SwappedBlocks == 0 && s.HostFemtos == 0 {
 		return
 	}
 	n := int64(s.N)
 	parts[lostSwap] = n * s.SwapFemtos
 	parts[lostHost] = n*s.HostFemtos + n*(n-1)/2*s.HostSlope
-	if s.RecomputedTokens|s.Drafts|padded == 0 {
+	if counts == 0 {
 		return
 	}
-	first, slope := s.First-s.SwapFemtos-s.HostFemtos, s.Slope-s.HostSlope
-	tokens := int64(s.Computed() + padded)
-	parts[lostRecompute] = portions(first, slope, n, int64(s.RecomputedTokens), tokens)
-	parts[lostDrafts] = portions(first, slope, n, int64(s.Rejected()), tokens)
-	parts[lostPadding] = portions(first, slope, n, int64(padded), tokens)
+	each := s.Share(s.N)
+	parts[lostRecompute] = each * int64(s.RecomputedTokens)
+	parts[lostMiss] = each * int64(s.LostTokens)
+	parts[lostDrafts] = each * int64(s.Rejected())
+	parts[lostPadding] = each * int64(padded)
 	return
 }
 
-// portions is the sum of ⌊(first+k·slope)·part/whole⌋ over k from 0 to n-1, for part ≤ whole < 2³¹.
-func portions(first, slope, n, part, whole int64) int64 {
-	if part == 0 {
-		return 0
+// Attempts that did not complete give up what they took: for the first time, and of three losses.
+const vainUseful = lostDrafts + 1
+
+// vain is the GPU time of attempts that did not complete, by what it would count as if they had: recompute, misses,
+// drafts, or useful.
+type vain [vainUseful + 1]sim.Uint128
+
+// add adds the time of an attempt.
+func (v *vain) add(t *sim.GPUTime) {
+	for i, femtos := range [...]int64{lostRecompute: t.Recomputed, lostMiss: t.Lost, lostDrafts: t.Drafts, vainUseful: t.Prefill + t.Decode} {
+		add(&v[i], femtos)
 	}
-	q := n*(first/whole) + n*(n-1)/2*(slope/whole)
-	return q*part + int64(floors(uint64(n), uint64(whole), uint64(slope%whole*part), uint64(first%whole*part)))
 }
 
-// floors is the sum of ⌊(a·k+b)/m⌋ over k from 0 to n-1. It takes the whole multiples of m out of a and b and counts
-// the points under the line that is left by the other axis, as Euclid's algorithm does.
-func floors(n, m, a, b uint64) (sum uint64) {
-	for {
-		sum += n*(n-1)/2*(a/m) + n*(b/m)
-		a, b = a%m, b%m
-		hi, lo := bits.Mul64(a, n)
-		lo, carry := bits.Add64(lo, b, 0)
-		top, rest := bits.Div64(hi+carry, lo, m)
-		if top == 0 {
-			return sum
+// gpuTime divides the time of the engines in a window, in femtoseconds: the parts add up to the whole.
+type gpuTime struct {
+	whole, useful, cancelled, idle sim.Uint128
+	lost                           [losses]sim.Uint128
+	nobody                         sim.Uint128 // of idle: while no request was in the system
+}
+
+// gpuTime divides the time of a window. An attempt that did not complete is known as such when it ends, and all that
+// it took counts then, though at most what there is of its kind in the window.
+func (c *Collector) gpuTime(w *window, sum *bucket, d *detail) (t gpuTime) {
+	const femtos = clock.FemtosPerPico
+	replicas := uint64(c.opts.Replicas)
+	t.whole = sim.Mul64(uint64(w.end.Sub(w.start)), femtos*replicas)
+	if sum.busy.Cmp(t.whole) < 0 {
+		t.idle = t.whole.Sub(sum.busy)
+	}
+	t.lost = sum.lost
+	t.useful = t.whole.Sub(t.idle)
+	for _, part := range t.lost {
+		t.useful = t.useful.Sub(least(part, t.useful))
+	}
+	for i, part := range sum.vain {
+		from := &t.useful
+		if i < vainUseful {
+			from = &t.lost[i]
 		}
-		n, m, a, b = top, a, m, rest
+		part = least(part, *from)
+		*from = from.Sub(part)
+		t.cancelled = t.cancelled.Add(part)
+	}
+	t.nobody = least(t.idle, sim.Mul64(d.levels[inSystem].weightOfZero(), femtos*replicas))
+	return t
+}
+
+// least is the smaller of two numbers.
+func least(a, b sim.Uint128) sim.Uint128 {
+	if a.Cmp(b) < 0 {
+		return a
+	}
+	return b
+}
+
+// gpuSeconds is the division in GPU seconds, if there is a window.
+func (c *Collector) gpuSeconds(w *window, sum *bucket, d *detail) GPUSeconds {
+	if w.end <= w.start {
+		return GPUSeconds{}
+	}
+	t := c.gpuTime(w, sum, d)
+	perReplica := float64(c.opts.GPUs) / float64(c.opts.Replicas)
+	seconds := func(femtos sim.Uint128) *float64 { return number(femtos.Float64() / 1e15 * perReplica) }
+	return GPUSeconds{
+		Useful: seconds(t.useful), Recompute: seconds(t.lost[lostRecompute]), CacheMiss: seconds(t.lost[lostMiss]),
+		Cancelled: seconds(t.cancelled), Rejected: seconds(t.lost[lostDrafts]), Padding: seconds(t.lost[lostPadding]),
+		Swap: seconds(t.lost[lostSwap]), Host: seconds(t.lost[lostHost]), Idle: seconds(t.idle),
+		IdleByCause: IdleByCause{NoRequests: seconds(t.nobody), FrontEnd: seconds(t.idle.Sub(t.nobody))},
 	}
 }

@@ -1,9 +1,7 @@
 package report
 
 import (
-	"encoding/json"
 	"math"
-	"math/big"
 	"slices"
 	"testing"
 
@@ -14,32 +12,17 @@ import (
 	"clifftop/sim/simtest"
 )
 
-// GPU time that is shared out is a sum over single iterations.
-func TestPortions(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		first, slope := rapid.Int64Range(0, 1<<50).Draw(t, "first"), rapid.Int64Range(0, 1<<40).Draw(t, "slope")
-		n, whole := rapid.Int64Range(1, 300).Draw(t, "n"), rapid.Int64Range(1, 1<<30).Draw(t, "whole")
-		part := rapid.Int64Range(0, whole).Draw(t, "part")
-		var want int64
-		for k := range n {
-			x := big.NewInt(first + k*slope)
-			want += x.Mul(x, big.NewInt(part)).Quo(x, big.NewInt(whole)).Int64()
-		}
-		if got := portions(first, slope, n, part, whole); got != want {
-			t.Fatalf("%d, want %d", got, want)
-		}
-	})
-}
-
 // taped is a collector together with a tape of the same run.
 type taped struct {
 	*Collector
 	tape *simtest.Tape
 }
 
-func (o taped) Span(s *sim.Span) { o.tape.Span(s); o.Collector.Span(s) }
+func (o taped) Span(s *sim.Span)         { o.tape.Span(s); o.Collector.Span(s) }
+func (o taped) Finished(rec *sim.Record) { o.tape.Finished(rec); o.Collector.Finished(rec) }
 
-// The window's GPU time is that of its iterations, cut at its edges and divided one by one, and what lies between them.
+// The window's GPU time is that of its iterations, cut at its edges and divided one by one, and what lies between them; of
+// it attempts that did not complete give up what they took. Its parts add up to the window, to the last femtosecond.
 func TestGPUSecondsAddUp(t *testing.T) {
 	seen := make(map[string]int)
 	rapid.Check(t, func(t *rapid.T) {
@@ -52,39 +35,72 @@ func TestGPUSecondsAddUp(t *testing.T) {
 		if err := simtest.Naive(cfg, k.Source(), taped{c, tape}); err != nil {
 			t.Fatal(err)
 		}
-		s := c.Summary()
+		c.settle()
 		w := c.window(&Summary{})
-		if w.end <= w.start || w.until < c.line.start(w.to) { // it ends within a bucket: the run went on
+		if w.end <= w.start {
 			return
 		}
-		want := map[string]float64{"idle": w.seconds()}
-		for _, it := range tape.Iterations {
-			inside := max(0, float64(min(it.End, w.end)-max(it.Start, w.start)))
-			if it.End > it.Start {
-				divide(want, &it, inside/float64(it.End-it.Start)*float64(it.Femtos)*1e-15)
-			}
+		sum, detail := c.line.total(w.from, w.to)
+		got := c.gpuTime(&w, &sum, detail)
+		all := got.useful.Add(got.cancelled).Add(got.idle)
+		for _, part := range got.lost {
+			all = all.Add(part)
 		}
-		got, sum := make(map[string]float64), 0.0
-		if err := json.Unmarshal([]byte(marshal(t, s.System.GPUSeconds)), &got); err != nil {
-			t.Fatal(err)
+		if all != got.whole || got.whole != sim.Mul64(uint64(w.end-w.start), 1000*uint64(c.opts.Replicas)) {
+			t.Fatalf("%+v adds up to %v in a window of %d ps", got, all, w.end-w.start)
 		}
-		gpus := float64(c.opts.GPUs)
+		if got.idle.Cmp(got.nobody) < 0 {
+			t.Fatalf("%+v: more is idle because nobody asks than in all", got)
+		}
+		if w.until < c.line.start(w.to) || c.opts.Replicas > 1 { // it ends within a bucket: the run went on
+			return
+		}
+		want := divided(c, tape, &w)
+		parts := map[string]sim.Uint128{
+			"useful": got.useful, "cancelled": got.cancelled, "idle": got.idle, "recompute": got.lost[lostRecompute], "miss": got.lost[lostMiss],
+			"drafts": got.lost[lostDrafts], "padding": got.lost[lostPadding], "swap": got.lost[lostSwap], "host": got.lost[lostHost],
+		}
 		// An iteration begins and ends at whole picoseconds on the tape; each may be cut by one bucket.
 		slack := 2e-12 * float64(len(tape.Iterations)+maxBuckets)
-		for what, v := range got {
-			sum += v
-			if math.Abs(v/gpus-want[what]) > slack+1e-9*w.seconds() {
-				t.Errorf("%s: %v s of each GPU, want %v", what, v/gpus, want[what])
+		for what, part := range parts {
+			v := part.Float64() / 1e15
+			if math.Abs(v-want[what]) > slack+1e-9*w.seconds() {
+				t.Errorf("%s: %v s, want %v", what, v, want[what])
 			}
 			if v > 0 {
 				seen[what]++
 			}
 		}
-		if len(got) < len(want) || math.Abs(sum-gpus*w.seconds()) > gpus*(slack+1e-12*w.seconds()) {
-			t.Errorf("%v s in all, want %v: %v", sum, gpus*w.seconds(), got)
-		}
 	})
 	t.Log(seen)
+}
+
+// divided divides a window's time by what is on a tape.
+func divided(c *Collector, tape *simtest.Tape, w *window) map[string]float64 {
+	want := map[string]float64{"idle": w.seconds()}
+	for _, it := range tape.Iterations {
+		inside := max(0, float64(min(it.End, w.end)-max(it.Start, w.start)))
+		if it.End > it.Start {
+			divide(want, &it, inside/float64(it.End-it.Start)*float64(it.Femtos)*1e-15)
+		}
+	}
+	vain := make(map[string]float64)
+	for i := range tape.Records {
+		rec := &tape.Records[i]
+		if at := c.line.find(max(rec.Released, 1) - 1); rec.Outcome == sim.Completed || at < w.from || at >= w.to {
+			continue
+		}
+		vain["useful"] += float64(rec.GPU.Prefill+rec.GPU.Decode) * 1e-15
+		vain["recompute"] += float64(rec.GPU.Recomputed) * 1e-15
+		vain["miss"] += float64(rec.GPU.Lost) * 1e-15
+		vain["drafts"] += float64(rec.GPU.Drafts) * 1e-15
+	}
+	for what, v := range vain {
+		v = min(v, want[what])
+		want[what] -= v
+		want["cancelled"] += v
+	}
+	return want
 }
 
 // By hand: an engine on two GPUs, and iterations that begin at 0, 20 and 40 ms.
@@ -102,9 +118,16 @@ func TestGPUSeconds(t *testing.T) {
 	span(20, 5, 0, 4, sim.Span{Decodes: 4, PaddedRows: 2, HostFemtos: 4 * ms, HostSlope: -ms})
 	// Iterations of 5, 6 and 7 ms, half of them padding.
 	span(40, 5, 1, 3, sim.Span{Decodes: 1, PaddedRows: 1})
+	// Of 10 ms half is for tokens that the cache had lost; a request that timed out took 2 ms of these and 1 ms of others.
+	span(60, 10, 0, 1, sim.Span{PrefillTokens: 4, LostTokens: 2})
+	c.Finished(&sim.Record{Outcome: sim.TimedOut, Released: at(70), GPU: sim.GPUTime{Lost: 2 * ms, Decode: ms}})
+	// Requests are in the system but for the last 20 ms.
+	c.Levels(0, &sim.Levels{System: 1})
+	c.Levels(at(80), &sim.Levels{})
 	want := GPUSeconds{
-		Useful: number(2 * (.006 + .01*2/3 + .009)), Padding: number(2 * (.006 + .01/3 + .009)),
-		Recompute: number(2 * .003), Swap: number(2 * .002), Host: number(2 * (.003 + .010)), Idle: number(2 * .042),
+		Useful: number(2 * (.006 + .01*2/3 + .009 + .004)), CacheMiss: number(2 * .003), Cancelled: number(2 * .003), Padding: number(2 * (.006 + .01/3 + .009)),
+		Recompute: number(2 * .003), Swap: number(2 * .002), Host: number(2 * (.003 + .010)), Idle: number(2 * .032),
+		IdleByCause: IdleByCause{NoRequests: number(2 * .02), FrontEnd: number(2 * .012)},
 	}
 	if got := c.Summary().System.GPUSeconds; !sameParts(got, want) {
 		t.Errorf("%s, want %s", marshal(t, got), marshal(t, want))
@@ -113,8 +136,17 @@ func TestGPUSeconds(t *testing.T) {
 
 // sameParts reports whether all parts are equal but for rounding.
 func sameParts(a, b GPUSeconds) bool {
-	x, y := []*float64{a.Useful, a.Recompute, a.Padding, a.Swap, a.Host, a.Idle}, []*float64{b.Useful, b.Recompute, b.Padding, b.Swap, b.Host, b.Idle}
-	return slices.EqualFunc(x, y, func(v, w *float64) bool { return math.Abs(*v-*w) < 1e-12 })
+	parts := func(g GPUSeconds) (list []float64) {
+		for _, v := range []*float64{g.Useful, g.Recompute, g.CacheMiss, g.Cancelled, g.Rejected, g.Padding, g.Swap, g.Host, g.Idle, g.IdleByCause.NoRequests, g.IdleByCause.FrontEnd} {
+			sum := 0.0
+			if v != nil {
+				sum = *v
+			}
+			list = append(list, sum)
+		}
+		return list
+	}
+	return slices.EqualFunc(parts(a), parts(b), func(v, w float64) bool { return math.Abs(v-w) < 1e-12 })
 }
 
 // divide takes so many seconds of an iteration out of the idle ones.
@@ -124,13 +156,14 @@ func divide(want map[string]float64, it *simtest.Iteration, seconds float64) {
 	want["swap"] += seconds * float64(it.SwapFemtos) / femtos
 	want["host"] += seconds * float64(it.HostFemtos) / femtos
 	seconds *= (femtos - float64(it.SwapFemtos+it.HostFemtos)) / femtos
-	again, padded := float64(it.RecomputedTokens), float64(it.PaddedRows+it.PaddedTokens)
+	again, miss, padded := float64(it.RecomputedTokens), float64(it.LostTokens), float64(it.PaddedRows+it.PaddedTokens)
 	rejected := float64(it.Drafts - it.Accepted + it.Discarded)
 	tokens := float64(it.Decodes+it.Drafts+it.PrefillTokens) + again + padded
-	want["rejected_drafts"] += seconds * rejected / tokens
+	want["drafts"] += seconds * rejected / tokens
 	want["recompute"] += seconds * again / tokens
+	want["miss"] += seconds * miss / tokens
 	want["padding"] += seconds * padded / tokens
-	want["useful"] += seconds * (tokens - again - rejected - padded) / tokens
+	want["useful"] += seconds * (tokens - again - miss - rejected - padded) / tokens
 }
 
 // Of 10 usable blocks 8 are held for 4 of 10 seconds, and 6, 5, 4 and 3 of these are empty.

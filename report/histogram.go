@@ -45,6 +45,14 @@ func bounds(p, sub int) (lo, hi int64) {
 	return lo, lo + 1<<(p-1) - 1
 }
 
+// weightOfZero is the weight of the values 0.
+func (h *Histogram) weightOfZero() uint64 {
+	if h.pages[0] == nil {
+		return 0
+	}
+	return h.pages[0][0]
+}
+
 // Record counts v weight times. A negative v counts as 0.
 func (h *Histogram) Record(v int64, weight uint64) {
 	if weight == 0 {

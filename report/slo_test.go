@@ -250,10 +250,10 @@ func TestGoodputAgainstRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, w := seen.Summary(), seen.window(&Summary{})
-		inside := func(r *workload.Request) bool { return r.Arrival >= w.start && r.Arrival < w.until }
+		inside := func(r *workload.Request) bool { _, sent := r.First(); return sent >= w.start && sent < w.until }
 		offered, unfinished := 0., 0.
 		for i := range seen.arrivals {
-			if inside(&seen.arrivals[i]) {
+			if r := &seen.arrivals[i]; r.Attempt() == 0 && inside(r) {
 				offered++
 				unfinished++
 			}
@@ -262,7 +262,11 @@ func TestGoodputAgainstRequests(t *testing.T) {
 		var values []float64
 		for i := range seen.records {
 			r := &seen.records[i]
+			if r.Again {
+				continue
+			}
 			in := inside(&r.Request)
+			_, sent := r.Request.First()
 			if in {
 				unfinished--
 			}
@@ -276,11 +280,11 @@ func TestGoodputAgainstRequests(t *testing.T) {
 			var v, most float64
 			switch metric {
 			case "ttft":
-				v = float64(r.ClientFirst - r.Request.Arrival)
+				v = float64(r.ClientFirst - sent)
 			case "tpot":
 				v = float64(r.ClientLast-r.ClientFirst) / gaps
 			case "e2e":
-				v = float64(r.ClientLast - r.Request.Arrival)
+				v = float64(r.ClientLast - sent)
 			default:
 				v = float64(r.Scheduled - r.Queued)
 			}

@@ -122,6 +122,7 @@ func head(s *sim.Span, n int) sim.Span {
 	s.BlockFemtos, s.EmptyFemtos = s.BlockFemtos.Sub(h.BlockFemtos), s.EmptyFemtos.Sub(h.EmptyFemtos)
 	s.Progression = s.Tail(n)
 	s.Context += int64(n) * int64(s.Decodes)
+	s.Carry = h.CarryAfter(n)
 	s.HostFemtos += int64(n) * s.HostSlope
 	s.Wait, s.Gaps = 0, s.Decodes
 	return h

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
 )
 
@@ -37,7 +36,7 @@ func (c *Collector) Summary() *Summary {
 	s.judgeLength(&w)
 	c.goodput(s, &w, &sum, detail)
 	c.concurrency(s, detail)
-	c.system(s, &w, &sum)
+	c.system(s, &w, &sum, detail)
 	if price := c.opts.USDPerHour; price > 0 {
 		s.Cost = &Cost{USDPerHour: number(price)}
 		s.Cost.USDPerMillionOutputAtLoad = usdPerMillion(price, s.Throughput.OutputTokensPerS)
@@ -195,7 +194,7 @@ func (c *Collector) concurrency(s *Summary, d *detail) {
 	}
 }
 
-func (c *Collector) system(s *Summary, w *window, sum *bucket) {
+func (c *Collector) system(s *Summary, w *window, sum *bucket, d *detail) {
 	const femtosPerS = 1e15
 	y := &s.System
 	busyS := sum.busy.Float64() / femtosPerS
@@ -229,20 +228,7 @@ func (c *Collector) system(s *Summary, w *window, sum *bucket) {
 	}
 	y.GapFraction = ratio(clock.Duration(free).Seconds(), w.seconds())
 	y.GapFractionSeed = ratio(clock.Duration(seats).Seconds(), w.seconds())
-	if w.end > w.start {
-		perReplica := float64(c.opts.GPUs) / float64(c.opts.Replicas)
-		gpuSeconds := func(femtos sim.Uint128) *float64 { return number(femtos.Float64() / femtosPerS * perReplica) }
-		useful := sum.busy
-		for _, part := range sum.lost {
-			useful = useful.Sub(part)
-		}
-		y.GPUSeconds = GPUSeconds{
-			Useful: gpuSeconds(useful), Recompute: gpuSeconds(sum.lost[lostRecompute]), Padding: gpuSeconds(sum.lost[lostPadding]),
-			Rejected: gpuSeconds(sum.lost[lostDrafts]),
-			Swap:     gpuSeconds(sum.lost[lostSwap]), Host: gpuSeconds(sum.lost[lostHost]),
-			Idle: number(max(engineS-busyS, 0) * perReplica),
-		}
-	}
+	y.GPUSeconds = c.gpuSeconds(w, sum, d)
 	if sum.drafts > 0 {
 		y.Speculative = &Speculative{
 			Drafted: sum.drafts, Accepted: sum.accepted,

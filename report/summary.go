@@ -254,16 +254,30 @@ type GapByCause struct {
 
 // GPUSeconds splits the window's GPU time, which its parts add up to. A span tells how long copies take and how long the
 // GPU waits for the host; the rest of an iteration is shared out by the tokens that it computes, rows and tokens of
-// padding among them. Useful is what is left: a [sim.Span] does not tell what of it was for requests whose
-// clients then left, or for prompts that the prefix cache had lost.
+// padding among them. Useful is what is left.
+//
+// Cancelled is all that attempts took that were timed out or cancelled, what was computed again for them and what the
+// cache had lost included, so that this is in no other part. An attempt counts when it ends: at the window's start
+// with what it took before, while what is in flight at its end counts as if it will complete.
 type GPUSeconds struct {
 	Useful    *float64 `json:"useful"`
-	Recompute *float64 `json:"recompute"` // computed again after a preemption
+	Recompute *float64 `json:"recompute"`  // computed again after a preemption
+	CacheMiss *float64 `json:"cache_miss"` // computed because the prefix cache had lost it
+	Cancelled *float64 `json:"cancelled"`  // for attempts that did not complete
 	Rejected  *float64 `json:"rejected_drafts"`
 	Padding   *float64 `json:"padding"` // computed for nobody
 	Swap      *float64 `json:"swap"`    // copying KV to and from host memory
 	Host      *float64 `json:"host"`    // waiting, within an iteration, for the host
 	Idle      *float64 `json:"idle"`    // between iterations
+	// IdleByCause divides the idle time.
+	IdleByCause IdleByCause `json:"idle_by_cause"`
+}
+
+// IdleByCause tells why GPUs were idle: nobody asked for anything, or requests were on their way through the network and
+// the front end. An iteration that ends after the last client has left takes from the first.
+type IdleByCause struct {
+	NoRequests *float64 `json:"no_requests"`
+	FrontEnd   *float64 `json:"front_end"`
 }
 
 // Cost is the price of the work, in US dollars.

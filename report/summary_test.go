@@ -38,7 +38,7 @@ func TestSummaryKeys(t *testing.T) {
 			"gap_fraction_seed gap_by_cause gpu_seconds speculative",
 		"system.kv_usage":     "mean max sd reserved_mean",
 		"system.gap_by_cause": "kv token_budget seats policy idle boundary",
-		"system.gpu_seconds":  "useful recompute rejected_drafts padding swap host idle",
+		"system.gpu_seconds":  "useful recompute cache_miss cancelled rejected_drafts padding swap host idle idle_by_cause",
 		"cost":                "usd_per_hour usd_per_million_output_tokens_at_load usd_per_million_output_tokens_good usd_per_million_output_tokens_at_capacity",
 	} {
 		node := top

@@ -306,7 +306,7 @@ func (s *Summary) lossText() string {
 	parts := []struct {
 		name string
 		v    *float64
-	}{{"useful", g.Useful}, {"recompute", g.Recompute}, {"rejected drafts", g.Rejected}, {"padding", g.Padding}, {"swap", g.Swap}, {"waiting for the host", g.Host}, {"idle", g.Idle}}
+	}{{"useful", g.Useful}, {"recompute", g.Recompute}, {"cache misses", g.CacheMiss}, {"cancelled", g.Cancelled}, {"rejected drafts", g.Rejected}, {"padding", g.Padding}, {"swap", g.Swap}, {"waiting for the host", g.Host}, {"idle", g.Idle}}
 	total, lost := 0.0, 0.0
 	for i, x := range parts {
 		if x.v == nil {

@@ -45,6 +45,7 @@ type bucket struct {
 	preemptions           int64
 	busy                  sim.Uint128 // femtoseconds
 	lost                  [losses]sim.Uint128
+	vain                  vain
 	blocks, empty         sim.Uint128 // block-femtoseconds; empty ones are reserved
 	maxBlocks             int64
 	gaps                  [2 * gapClasses]int64 // picoseconds, by gapClass
@@ -157,6 +158,9 @@ func (b *bucket) merge(c *bucket) {
 	b.busy = b.busy.Add(c.busy)
 	for i := range b.lost {
 		b.lost[i] = b.lost[i].Add(c.lost[i])
+	}
+	for i := range b.vain {
+		b.vain[i] = b.vain[i].Add(c.vain[i])
 	}
 	b.blocks, b.empty = b.blocks.Add(c.blocks), b.empty.Add(c.empty)
 	b.maxBlocks = max(b.maxBlocks, c.maxBlocks)

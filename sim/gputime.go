@@ -38,7 +38,12 @@ func (s *Span) computing(n int) int64 {
 func (s *Span) Share(n int) int64 { return s.computing(n) / s.Sharers() }
 
 // CarryAfter is what is left over after the first n iterations, in femtoseconds.
-func (s *Span) CarryAfter(n int) int64 { return s.computing(n) % s.Sharers() }
+func (s *Span) CarryAfter(n int) int64 {
+	if tokens := s.Sharers(); tokens > 0 {
+		return s.computing(n) % tokens
+	}
+	return 0
+}
 
 // shareOut shares out the time of the iterations that are committed, and returns that of one token of each.
 func (r *Replica) shareOut(p *clock.Progression) (each int64) {

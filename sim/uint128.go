@@ -1,6 +1,9 @@
 package sim
 
-import "math/bits"
+import (
+	"cmp"
+	"math/bits"
+)
 
 // Uint128 is an unsigned 128-bit integer, for exact integrals.
 type Uint128 struct{ Hi, Lo uint64 }
@@ -17,6 +20,14 @@ func (u Uint128) Sub(v Uint128) Uint128 {
 	lo, borrow := bits.Sub64(u.Lo, v.Lo, 0)
 	hi, _ := bits.Sub64(u.Hi, v.Hi, borrow)
 	return Uint128{hi, lo}
+}
+
+// Cmp is negative where u is less than v, 0 where they are equal, and positive otherwise.
+func (u Uint128) Cmp(v Uint128) int {
+	if u.Hi != v.Hi {
+		return cmp.Compare(u.Hi, v.Hi)
+	}
+	return cmp.Compare(u.Lo, v.Lo)
 }
 
 // Mul64 returns a·b.

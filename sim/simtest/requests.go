@@ -80,11 +80,15 @@ func NewClosedLoop(list []workload.Request, users int) *Requests {
 func (r *Requests) Retry(p Retries) *Requests {
 	r.retries = p
 	for i := range r.list {
-		if c := r.list[i].Client; c != nil && p.Most > 0 {
-			persistent := *c
-			persistent.Persists = true
-			r.list[i].Client = &persistent
+		if p.Most == 0 {
+			break
 		}
+		persistent := workload.Client{}
+		if c := r.list[i].Client; c != nil {
+			persistent = *c
+		}
+		persistent.Persists = true
+		r.list[i].Client = &persistent
 	}
 	return r
 }
@@ -129,10 +133,7 @@ func (r *Requests) Done(q *workload.Request, end workload.End) (again bool) {
 
 // tryAgain sends q once more.
 func (r *Requests) tryAgain(q *workload.Request, end workload.End, delay clock.Duration, origin int) {
-	client, next := workload.Client{}, *q
-	if q.Client != nil {
-		client = *q.Client
-	}
+	client, next := *q.Client, *q
 	client.First, client.Sent = q.First()
 	client.Attempt++
 	client.Earlier = client.Earlier.With(end.How)
