@@ -66,7 +66,7 @@ func little(c *class) error {
 			X:     plot.Scale{Title: "Time, min", Max: minutes},
 			Y:     plot.Scale{Title: "Requests in the system", Max: 8.4},
 			Lines: []plot.Line{course},
-			Rules: []plot.Rule{{At: of(n.Mean), Name: "mean λ · W"}, {At: of(n.P99), Name: "p99"}},
+			Rules: []plot.Rule{{At: of(n.Mean), Name: "mean λ · W"}, {At: of(n.P95), Name: "p95"}, {At: of(n.P99), Name: "p99"}},
 		}},
 	})
 	return nil

@@ -1,0 +1,33 @@
+package lessons_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"clifftop/experiments/lessons"
+)
+
+// Little's law, held and checked.
+func ExampleLesson_Run() {
+	l, err := lessons.Find("9")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r, err := l.Run(context.Background(), lessons.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(r.Title)
+	fmt.Println(strings.ReplaceAll(r.Pictures[0].Figure().Title, "\n", " "))
+	for _, c := range r.Claims {
+		if !c.Holds {
+			fmt.Println("fails:", c.String())
+		}
+	}
+	// Output:
+	// Little's law, and how many people are served at once
+	// 4 requests a minute, 30 s each: 2.0 at once on average, but 6 must have room to be safe 99 % of the time
+}
