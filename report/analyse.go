@@ -93,6 +93,7 @@ type load struct {
 	requests   float64  // that it is measured on, 0 if unknown
 	e2e        *float64 // mean, in milliseconds
 	s          *Summary // the first of them
+	runs       []*Summary
 }
 
 // analysis is what is told from loads by thresholds.
@@ -119,6 +120,7 @@ func newAnalysis(t Thresholds, over string, points []CurvePoint) *analysis {
 			if l.s == nil {
 				l.s = s
 			}
+			l.runs = append(l.runs, s)
 			x = append(x, *s.Throughput.OutputTokensPerS)
 			l.requests += float64(s.Latency.E2E.N)
 			if v := s.Latency.E2E.Mean; v != nil {

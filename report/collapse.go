@@ -35,21 +35,38 @@ func (a *analysis) usefulCollapse() *Collapse {
 	u := &analysis{Thresholds: a.Thresholds, closed: a.closed, what: "output of completed requests"}
 	differs := false
 	for _, l := range a.at {
-		useful := l.s.Throughput.SuccessfulOutputTokensPerS
 		if l.s.Goodput.SLO != nil {
-			useful, u.what = l.s.Goodput.OutputTokensPerS, "output within the objective"
+			u.what = "output within the objective"
 		}
-		if useful == nil {
+		useful := l.useful()
+		if math.IsNaN(useful) {
 			return nil
 		}
-		differs = differs || math.Abs(*useful-l.throughput) > a.Plateau*l.throughput
-		l.throughput, l.error = *useful, math.NaN()
+		differs = differs || math.Abs(useful-l.throughput) > a.Plateau*l.throughput
+		l.throughput, l.error = useful, math.NaN()
 		u.at = append(u.at, l)
 	}
 	if !differs {
 		return nil
 	}
 	return u.collapse()
+}
+
+// useful is the mean over the runs of the output within the objective, or of completed requests where there is none; NaN
+// if a run does not tell.
+func (l *load) useful() float64 {
+	var x []float64
+	for _, s := range l.runs {
+		v := s.Throughput.SuccessfulOutputTokensPerS
+		if s.Goodput.SLO != nil {
+			v = s.Goodput.OutputTokensPerS
+		}
+		if v == nil {
+			return math.NaN()
+		}
+		x = append(x, *v)
+	}
+	return mean(x)
 }
 
 // fallen reports whether throughput at l is below that at the peak by more than chance.

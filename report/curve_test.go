@@ -498,6 +498,13 @@ func TestClientsAreTheLimit(t *testing.T) {
 	if x := c.UsefulCollapse; c.Collapse != nil || x == nil || x.Value != 20 || math.Abs(x.FallFraction-(1-19.5/190)) > 1e-9 || !strings.Contains(x.Evidence, "completed requests") {
 		t.Errorf("%+v, %+v", c.Collapse, x)
 	}
+	// Of several runs at a load the mean counts.
+	better := *c.Points[3].Summary
+	better.Throughput.SuccessfulOutputTokensPerS = ptr(3 * *better.Throughput.SuccessfulOutputTokensPerS)
+	twice := NewCurve("rate", append(slices.Clone(c.Points), CurvePoint{Value: c.Points[3].Value, Summary: &better}))
+	if x := twice.UsefulCollapse; x == nil || math.Abs(x.FallFraction-(1-2*19.5/190)) > 1e-9 {
+		t.Errorf("%+v", x)
+	}
 	if !slices.Contains(codes(c), "clients_leave") {
 		t.Errorf("%v", codes(c))
 	}
