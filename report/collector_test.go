@@ -115,7 +115,7 @@ func TestWorkedExample(t *testing.T) {
 	}
 }
 
-// TPOT weighs requests alike, ITL tokens.
+// A19: TPOT weighs requests alike, ITL tokens.
 func TestMeanTPOTAndMeanITL(t *testing.T) {
 	c := NewCollector(Options{End: at(100)})
 	play(c, served(0, 0, 1, 1+9*.020, 10), served(1, 10, 11, 11+999*.050, 1000))

@@ -166,7 +166,7 @@ func divide(want map[string]float64, it *simtest.Iteration, seconds float64) {
 	want["useful"] += seconds * (tokens - again - miss - rejected - padded) / tokens
 }
 
-// Of 10 usable blocks 8 are held for 4 of 10 seconds, and 6, 5, 4 and 3 of these are empty.
+// C5: of 10 usable blocks 8 are held for 4 of 10 seconds, and 6, 5, 4 and 3 of these are empty.
 func TestReservedBlocks(t *testing.T) {
 	c := NewCollector(Options{UsableBlocks: 10, End: clock.Time(10 * clock.Second)})
 	c.Span(&sim.Span{

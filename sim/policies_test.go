@@ -129,7 +129,7 @@ func arriving(rate float64, requests int64) workload.Spec {
 	}
 }
 
-// TestPrefillFirst: with prompts first, and whole, nobody has their first token sooner, and nobody waits longer for
+// TestPrefillFirst, C4: with prompts first, and whole, nobody has their first token sooner, and nobody waits longer for
 // the next.
 func TestPrefillFirst(t *testing.T) {
 	for seed := range uint64(3) {
