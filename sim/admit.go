@@ -67,6 +67,7 @@ func (r *Replica) take(place int, w *waiting) int32 {
 			p := r.host.patient[w.req.ID]
 			p.seq = i
 			p.note(&r.seq(i).rec)
+			r.seq(i).indexOwn = p.again && r.caching
 		}
 	}
 	r.settle()

@@ -101,7 +101,11 @@ func (e *Engine) depart(x entry) {
 	end.At = p.req.Arrival.Add(after)
 	p.departure = departure{left: end.At, ending: how, again: e.src.Done(&p.req, end)}
 	if p.seq != none {
-		p.note(&e.replica.seq(p.seq).rec)
+		s := e.replica.seq(p.seq)
+		p.note(&s.rec)
+		if p.again && e.replica.caching {
+			e.replica.indexOwnBlocks(s) // the next attempt may find them
+		}
 	}
 	switch told := end.At.Add(e.cfg.NetworkIn); {
 	case p.req.Client.Silent:

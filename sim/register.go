@@ -108,7 +108,7 @@ func (it *composition) registerRested() {
 	}
 }
 
-// indexOwnBlocks makes the private blocks of s findable, for its return after a preemption.
+// indexOwnBlocks makes the private blocks of s findable, for its return after a preemption or for another attempt.
 func (r *Replica) indexOwnBlocks(s *sequence) {
 	if s.indexOwn {
 		return

@@ -90,7 +90,7 @@ type sequence struct {
 	keys       []uint64
 	walk       workload.BlockKeys
 	private    int32              // blocks from this one on can be met by no other request
-	indexOwn   bool               // it was preempted: private blocks are indexed too, to be found on its return
+	indexOwn   bool               // private blocks are indexed too, to be found on its return after a preemption or by another attempt
 	text       []workload.Segment // with a radix cache: its tokens, and how far they are in the tree
 	prefix     kv.Prefix
 	nextSame   int32 // neighbours among the sequences of its residue, in running order

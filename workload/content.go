@@ -47,9 +47,11 @@ func (c *Content) Tokens() int64 {
 	return n
 }
 
-// Repeats reports whether other attempts have the text of r.
+// Repeats reports whether other attempts of the request may be in the server, or have left something there, while r is.
+// A client that takes its first attempt back as it leaves sends the next one later.
 func (r *Request) Repeats() bool {
-	return r.Client != nil && (r.Client.Persists || r.Client.Attempt > 0)
+	c := r.Client
+	return c != nil && (c.Attempt > 0 || c.Persists && c.Silent)
 }
 
 // SharesPrompt reports whether other requests may begin as r does, and SharesAnswer whether they may go on with its
