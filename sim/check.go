@@ -118,6 +118,9 @@ func (r *Replica) check() error {
 	if l := &r.host.levels; l.Waiting < r.queue.len() || l.Running != r.running {
 		return r.broken("levels %+v with %d waiting and %d running", *l, r.queue.len(), r.running)
 	}
+	if err := r.checkGPUTime(); err != nil {
+		return err
+	}
 	if r.inFlight.n == 0 && r.promise.N == 0 && r.queue.len() > 0 {
 		audit{&r.it}.wrong("%d requests wait and %d run, but nothing can be scheduled", r.queue.len(), r.running)
 		return r.fault

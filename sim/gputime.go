@@ -56,7 +56,31 @@ func (r *Replica) shareOut(p *clock.Progression) (each int64) {
 	femtos := s.computing(p.N)
 	each = femtos / tokens
 	r.carry = femtos - each*tokens
+	if r.cfg.Check {
+		r.given += each * (tokens - int64(it.padRows+it.padTokens))
+	}
 	return each
+}
+
+// checkGPUTime asserts that the sequences alive and those that have ended took what was shared out to them.
+func (r *Replica) checkGPUTime() error {
+	took := r.took
+	for i, s := range r.seqs.items {
+		if s.serial == 0 {
+			continue
+		}
+		t := s.rec.GPU
+		if s.phase == decoding {
+			t.Decode += r.cohort.share - s.shared
+		}
+		if took += t.Total(); t.Prefill|t.Lost|t.Recomputed|t.Decode|t.Drafts < 0 {
+			return r.broken("request %d, sequence %d, took %+v of GPU time", s.rec.Request.ID, i, t)
+		}
+	}
+	if took != r.given {
+		return r.broken("%d fs of GPU time were given to requests, and %d taken", r.given, took)
+	}
+	return nil
 }
 
 // charge charges those who had a part of the iterations just committed, for each token of an iteration so much. The

@@ -58,6 +58,7 @@ type Replica struct {
 	// lastComposed is when the last iteration that was launched was composed, and composing when the one to come is.
 	lastComposed, composing clock.Time
 	remainder               int64 // femtoseconds past gpuFree
+	given, took             int64 // GPU time of requests, and of those that have ended, modulo 2⁶⁴; for checks
 	sharers, carry          int64 // tokens among which the last iteration's time was shared out, and femtoseconds left over
 	batches                 int64 // iterations launched or promised and committed
 

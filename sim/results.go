@@ -184,6 +184,7 @@ func (r *Replica) end(i int32) {
 	s := r.seq(i)
 	s.rec.Released = r.now
 	r.answered = true
+	r.took += s.rec.GPU.Total()
 	r.host.ended(&s.rec)
 	r.seqs.put(i)
 }
