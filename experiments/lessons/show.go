@@ -22,7 +22,11 @@ func (r *Result) Write(w io.Writer, dir string, markdown bool) error {
 	for i, s := range r.Steps {
 		t.Item(fmt.Sprintf("%d.", i+1), s.Text)
 		for _, command := range s.Commands {
-			t.Printf("      %s\n", strings.Replace(command, s.Scenario, dir+"/"+s.Scenario, 1))
+			format := "      %s\n"
+			if markdown {
+				format = "  `%s`\n"
+			}
+			t.Printf(format, strings.Replace(command, s.Scenario, dir+"/"+s.Scenario, 1))
 		}
 	}
 	t.Heading("WHAT COMES OUT")
@@ -36,11 +40,15 @@ func (r *Result) Write(w io.Writer, dir string, markdown bool) error {
 	}
 	t.Heading("WHAT TO LOOK AT")
 	for _, text := range r.Look {
-		t.Item("*", text)
+		t.Item(bullet(markdown), text)
 	}
 	t.Heading("WHAT IS OFTEN GOT WRONG")
 	for _, m := range r.Mistakes {
-		t.Item("*", "“"+m.Said+"”")
+		if markdown {
+			t.Item("", "“"+m.Said+"” "+m.Right)
+			continue
+		}
+		t.Item(bullet(false), "“"+m.Said+"”")
 		t.Item("", m.Right)
 	}
 	t.Heading("A QUESTION FOR THE CLASS")
@@ -53,6 +61,14 @@ func (r *Result) Write(w io.Writer, dir string, markdown bool) error {
 	}
 	_, err := t.WriteTo(w)
 	return err
+}
+
+// bullet stands before an item; Markdown has its own.
+func bullet(markdown bool) string {
+	if markdown {
+		return ""
+	}
+	return "*"
 }
 
 // drawText puts a picture into a text.
