@@ -46,11 +46,21 @@ func columns() []column {
 		{"TTFT p50, s", func(s *report.Summary) float64 { return value(s.Latency.TTFT.P50) / 1e3 }, 0, false},
 		{"TTFT p99, s", func(s *report.Summary) float64 { return value(s.Latency.TTFT.P99) / 1e3 }, 0, true},
 		{"TPOT p50, ms", func(s *report.Summary) float64 { return value(s.Latency.TPOT.P50) }, 0, false},
+		gpuTime("GPU time: lost cache", func(g *report.GPUSeconds) *float64 { return g.CacheMiss }),
+		gpuTime("computed again", func(g *report.GPUSeconds) *float64 { return g.Recompute }),
+		gpuTime("for nobody", func(g *report.GPUSeconds) *float64 { return g.Cancelled }),
 		{"Busy", func(s *report.Summary) float64 { return value(s.System.BusyFraction) }, 0, false},
 		{"Waiting for KV", func(s *report.Summary) float64 { return value(s.System.GapByCause.KV) }, 0, false},
 		{"for budget", func(s *report.Summary) float64 { return value(s.System.GapByCause.TokenBudget) }, 0, false},
 		{"for a seat", func(s *report.Summary) float64 { return value(s.System.GapByCause.Seats) }, 0, false},
 	}
+}
+
+// gpuTime is the part of the window that the GPU spends on something.
+func gpuTime(title string, part func(*report.GPUSeconds) *float64) column {
+	return column{title: title, of: func(s *report.Summary) float64 {
+		return value(part(&s.System.GPUSeconds)) / (s.Window.EndS - s.Window.StartS)
+	}}
 }
 
 func value(p *float64) float64 {

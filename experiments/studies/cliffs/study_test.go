@@ -65,6 +65,18 @@ func fallsAndDoesNot(t *testing.T, base, twin *runs) {
 	}
 }
 
+// spent is the part of the GPU's time that goes into a column of that title at the higher load.
+func spent(t *testing.T, r *runs, title string) float64 {
+	t.Helper()
+	for _, c := range columns() {
+		if c.title == title {
+			return r.mean(after, c.of)
+		}
+	}
+	t.Fatalf("no column is called %s", title)
+	return 0
+}
+
 // hasSign says that a sweep shows a sign.
 func hasSign(c *report.Curve, code string) bool {
 	return slices.ContainsFunc(c.Signs, func(s report.Sign) bool { return s.Code == code })
@@ -94,6 +106,9 @@ func TestLiteral(t *testing.T) {
 	}
 	if rule, seen := foretold(base, twin, after); rule > seen || seen > .5 {
 		t.Errorf("the base has %.2f of the twin's throughput, the rule says no less than %.2f", seen, rule)
+	}
+	if lost, more := spent(t, base, "GPU time: lost cache"), spent(t, twin, "GPU time: lost cache"); lost < .6 || more > .1 {
+		t.Errorf("%.3f of the GPU's time goes into what the cache has lost, %.3f with %s", lost, more, twin.name)
 	}
 	if blocks, more := *base.at(10)[0].System.KVBlocks, *twin.at(10)[0].System.KVBlocks; math.Abs(float64(more)/float64(blocks)-4) > .001 {
 		t.Errorf("the twin's pool has %d blocks, the base's %d", more, blocks)
@@ -184,6 +199,9 @@ func TestPreempt(t *testing.T) {
 	if again, reserved := base.mean(after, recomputed), twin.mean(after, recomputed); again < .3 || reserved != 0 {
 		t.Errorf("%.3f of the tokens are computed again, with %s %.3f", again, twin.name, reserved)
 	}
+	if lost := spent(t, base, "computed again"); lost < .2 || spent(t, twin, "computed again") != 0 {
+		t.Errorf("%.3f of the GPU's time goes into what is computed again", lost)
+	}
 	if again := base.mean(50, recomputed); again > .01 {
 		t.Errorf("%.3f of the tokens are computed again at 50 users", again)
 	}
@@ -207,6 +225,9 @@ func TestRetries(t *testing.T) {
 	}
 	if useful[3] > .02*useful[2] || output[3] < .98*output[2] || useful[0] < .98*output[0] {
 		t.Errorf("clients receive %.0f tokens/s of %.0f", useful, output)
+	}
+	if lost, more := spent(t, base, "for nobody"), spent(t, twin, "for nobody"); lost < .9 || more > .05 {
+		t.Errorf("%.3f of the GPU's time is for nobody, %.3f with %s", lost, more, twin.name)
 	}
 	if x := means(twin); x[3] < .8*x[2] {
 		t.Errorf("with %s clients receive %.0f tokens/s", twin.name, x)
