@@ -303,7 +303,9 @@ func TestTokenizersAreToldApart(t *testing.T) {
 		}
 		return v.Warnings
 	}
-	mixed := func(w report.Warning) bool { return w.Code == "models_differ" && strings.Contains(w.Text, "tokens per second of one are not those of the other") }
+	mixed := func(w report.Warning) bool {
+		return w.Code == "models_differ" && strings.Contains(w.Text, "tokens per second of one are not those of the other")
+	}
 	if w := compare("llama-3.1-8b", "qwen3-8b"); !slices.ContainsFunc(w, mixed) {
 		t.Errorf("%v", w)
 	}

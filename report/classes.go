@@ -107,7 +107,7 @@ func (c *Collector) classResults(w *window) []Class {
 		k.rates(&s, w, &sum)
 		k.latencies(&s, w, &sum, detail)
 		k.goodput(&s, w, &sum, detail)
-		s.Goodput.WorkFraction = nil
+		s.Goodput.WorkFraction, s.Goodput.GPUBusyFraction, s.Goodput.GPUWallFraction = nil, nil, nil
 		results = append(results, Class{
 			Name: c.opts.Classes[i].Name, Requests: s.Requests, Throughput: s.Throughput, Latency: s.Latency, Goodput: s.Goodput,
 			PrefixHitRate: ratio(float64(sum.cached), float64(sum.input)),

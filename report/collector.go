@@ -95,8 +95,9 @@ type cursor struct {
 type totals struct {
 	ledger
 	input, cached, successful      int64
-	good                           int64 // tokens
-	goodWork                       int64 // tokens computed at least
+	good                           int64       // tokens
+	goodWork                       int64       // tokens computed at least
+	goodTime                       sim.Uint128 // femtoseconds of the GPU for them
 	recTokens, recRecomputed       int64
 	completedInput, wasted         int64 // prompt tokens computed; output of no use
 	completedPrompts               int64 // prompt tokens
@@ -349,6 +350,7 @@ func (c *Collector) Finished(rec *sim.Record) {
 	good := c.limits.good(&s)
 	if good {
 		t.good += int64(s.tokens)
+		add(&t.goodTime, rec.GPU.Prefill+rec.GPU.Decode)
 		t.goodWork += int64(r.InputTokens-rec.CachedTokens-rec.LaterCachedTokens) + int64(rec.Tokens-1)
 	}
 	c.line.at(s.arrival).sample(&s, good)

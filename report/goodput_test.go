@@ -152,3 +152,19 @@ func TestWeightOfALongAnswer(t *testing.T) {
 		t.Errorf("in mean TPOT it weighs %v times as much", ratio)
 	}
 }
+
+// A24: of 10 s in which the GPU is busy for 8, good requests needed 3: what was computed again for them was waste, and so was
+// all that was done for others.
+func TestGoodputOfGPUTime(t *testing.T) {
+	const second = 1e15
+	c := NewCollector(Options{SLO: limited("e2e", 50, 2*clock.Second), End: at(10)})
+	good, again, late := served(0, 0, .5, 1, 10), served(1, 1, 1.5, 2, 10), served(2, 2, 3, 6, 10)
+	good.GPU = sim.GPUTime{Prefill: second / 2, Decode: second}
+	again.GPU = sim.GPUTime{Prefill: second, Decode: second / 2, Recomputed: second, Lost: second}
+	late.GPU = sim.GPUTime{Prefill: second, Decode: 2 * second}
+	play(c, good, again, late)
+	c.Span(&sim.Span{Progression: clock.Progression{Start: at(0), First: 8 * second, N: 1}, Decodes: 1})
+	s := c.Summary()
+	near(t, "of busy time", s.Goodput.GPUBusyFraction, 3./8)
+	near(t, "of all time", s.Goodput.GPUWallFraction, 3./10)
+}

@@ -160,6 +160,12 @@ func (c *Collector) goodput(s *Summary, w *window, sum *bucket, d *detail) {
 	if g.Attainment != nil {
 		g.AnyBadOf10 = number(AnyBad(1-*g.Attainment, 10))
 	}
+	if busy := c.totals.busy.Float64(); busy > 0 {
+		const femtosPerS = 1e15
+		wall := clock.Duration(c.runEnd()).Seconds() * femtosPerS * float64(c.opts.Replicas)
+		g.GPUBusyFraction = ratio(c.totals.goodTime.Float64(), busy)
+		g.GPUWallFraction = ratio(c.totals.goodTime.Float64(), wall)
+	}
 	g.WorkFraction = ratio(float64(c.totals.goodWork), float64(all.computed()))
 	if sum.arrivals == 0 {
 		return

@@ -173,6 +173,11 @@ type Goodput struct {
 	// answers, that good requests needed. What was computed again after a preemption counts as waste, and so does
 	// all that was done for other requests. Every token takes the same arithmetic but for attention, which is left out.
 	WorkFraction *float64 `json:"work_fraction"`
+	// GPUBusyFraction is the same of time: what the GPUs spent on first computing the prompts and answers of good requests,
+	// of the time that they were busy in the whole run; GPUWallFraction of all the time. Padding, copies and waits for
+	// the host are nobody's.
+	GPUBusyFraction *float64 `json:"gpu_busy_fraction"`
+	GPUWallFraction *float64 `json:"gpu_wall_fraction"`
 	// ProductOutputTokensPerS is Attainment of the whole throughput, which many take for goodput. It is OutputTokensPerS
 	// only where good answers are as long as others and the system is steady: a check, not another goodput.
 	ProductOutputTokensPerS *float64 `json:"product_output_tokens_per_s"`

@@ -31,7 +31,7 @@ func TestSummaryKeys(t *testing.T) {
 		"latency_ms.with_failures":      "failures ttft e2e",
 		"latency_ms.with_failures.ttft": distribution,
 		"stream_tps":                    distribution,
-		"goodput":                       "slo met limits attainment requests_per_s output_tokens_per_s gated_output_tokens_per_s work_fraction product_output_tokens_per_s any_bad_of_10_requests",
+		"goodput":                       "slo met limits attainment requests_per_s output_tokens_per_s gated_output_tokens_per_s work_fraction product_output_tokens_per_s any_bad_of_10_requests gpu_busy_fraction gpu_wall_fraction",
 		"concurrency":                   "in_system running decoding queue_depth",
 		"concurrency.queue_depth":       level,
 		"system": "iterations busy_fraction mfu mbu kv_usage kv_blocks preemptions prefix_hit_rate error_rate gap_fraction " +
