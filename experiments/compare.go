@@ -63,27 +63,9 @@ func Vary(s *Scenario, spec string) ([]Variant, error) {
 // others against the first. With a precision it adds runs, five of each variant at a time, until the differences of throughput
 // and of the means of TTFT, TPOT and E2E are known so well.
 func Compare(ctx context.Context, variants []Variant, o CompareOptions) (*report.Verdict, error) {
-	if len(variants) < 2 {
-		return nil, Faults{{Problem: fmt.Sprintf("found %d scenarios to compare (want two or more, or one and --vary KEY=V1,V2)", len(variants))}}
-	}
-	if !(o.Margin >= 0 && o.Margin < 1) {
-		return nil, Faults{{Where: "--margin", Problem: fmt.Sprintf("%v is not allowed (want 0 or more and less than 1, or such as 2%%)", o.Margin)}}
-	}
-	first := variants[0].Scenario
-	if o.Replications == 0 && !first.Replicated() && !first.isGiven("run.replications") {
-		o.Replications = defaultReplications
-	}
-	r, err := ReplicateOptions{Replications: o.Replications, Precision: o.Precision}.replication(first)
+	c, r, err := newComparison(ctx, variants, o)
 	if err != nil {
 		return nil, err
-	}
-	c := &comparison{ctx: ctx, variants: variants, o: o, runs: make([][]*report.Summary, len(variants))}
-	for _, v := range variants {
-		u, err := v.Scenario.Resolve()
-		if err != nil {
-			return nil, err
-		}
-		c.names, c.setups = append(c.names, v.Name), append(c.setups, u)
 	}
 	var verdict *report.Verdict
 	for {
@@ -104,9 +86,36 @@ func Compare(ctx context.Context, variants []Variant, o CompareOptions) (*report
 		verdict.Warnings = append(verdict.Warnings, report.Warning{Code: "imprecise", Text: fmt.Sprintf(
 			"%d runs of each were not enough for a precision of %.3g %%", len(c.seeds), 100*r.precision)})
 	}
-	verdict.Warnings = append(verdict.Warnings, c.unlike()...)
-	verdict.Warnings = append(verdict.Warnings, c.setups[0].Warnings...)
+	verdict.Warnings = append(verdict.Warnings, c.warnings()...)
 	return verdict, nil
+}
+
+// newComparison checks what is asked for, and resolves it.
+func newComparison(ctx context.Context, variants []Variant, o CompareOptions) (*comparison, replication, error) {
+	fail := func(err error) (*comparison, replication, error) { return nil, replication{}, err }
+	if len(variants) < 2 {
+		return fail(Faults{{Problem: fmt.Sprintf("found %d scenarios to compare (want two or more, or one and --vary KEY=V1,V2)", len(variants))}})
+	}
+	if !(o.Margin >= 0 && o.Margin < 1) {
+		return fail(Faults{{Where: "--margin", Problem: fmt.Sprintf("%v is not allowed (want 0 or more and less than 1, or such as 2%%)", o.Margin)}})
+	}
+	first := variants[0].Scenario
+	if o.Replications == 0 && !first.Replicated() && !first.isGiven("run.replications") {
+		o.Replications = defaultReplications
+	}
+	r, err := ReplicateOptions{Replications: o.Replications, Precision: o.Precision}.replication(first)
+	if err != nil {
+		return fail(err)
+	}
+	c := &comparison{ctx: ctx, variants: variants, o: o, runs: make([][]*report.Summary, len(variants))}
+	for _, v := range variants {
+		u, err := v.Scenario.Resolve()
+		if err != nil {
+			return fail(err)
+		}
+		c.names, c.setups = append(c.names, v.Name), append(c.setups, u)
+	}
+	return c, r, nil
 }
 
 // comparison is one in the making.
@@ -120,8 +129,8 @@ type comparison struct {
 	runs     [][]*report.Summary // by variant
 }
 
-// add runs every variant so many times more, with the next seeds.
-func (c *comparison) add(n int) error {
+// next are the runs of every variant with so many further seeds, variant by variant.
+func (c *comparison) next(n int) ([]*Setup, error) {
 	var setups []*Setup
 	first, done := c.variants[0].Scenario.Run.Seed, len(c.seeds)
 	for k := range n {
@@ -135,11 +144,21 @@ func (c *comparison) add(n int) error {
 				s.Run.Seed = seed
 				var err error
 				if u, err = s.Resolve(); err != nil {
-					return err
+					return nil, err
 				}
 			}
 			setups = append(setups, u)
 		}
+	}
+	return setups, nil
+}
+
+// add runs every variant so many times more, with the next seeds.
+func (c *comparison) add(n int) error {
+	done := len(c.seeds)
+	setups, err := c.next(n)
+	if err != nil {
+		return err
 	}
 	progress := c.o.Progress
 	if progress != nil {
@@ -155,6 +174,9 @@ func (c *comparison) add(n int) error {
 	}
 	return nil
 }
+
+// warnings are of the scenarios, whatever their runs say.
+func (c *comparison) warnings() []report.Warning { return append(c.unlike(), c.setups[0].Warnings...) }
 
 // unlike warns of variants that differ from the baseline in what they are asked for, or in what a token is.
 func (c *comparison) unlike() []report.Warning {

@@ -14,6 +14,7 @@ import (
 type Grid struct {
 	Manifest *grid.Manifest
 	setups   []*Setup
+	single   bool // replications are runs of their own
 }
 
 // sweepGrid is what the results of a sweep's runs need to become a curve.
@@ -23,9 +24,18 @@ type sweepGrid struct {
 	Caption string    `json:"caption"`
 }
 
+// compareGrid is what the results of a comparison's runs, variant by variant, need to become a verdict.
+type compareGrid struct {
+	Names    []string         `json:"names"`
+	Seeds    []uint64         `json:"seeds"`
+	Margin   float64          `json:"margin"`
+	Warnings []report.Warning `json:"warnings"`
+}
+
 // The commands whose lists of runs can be divided.
 const (
-	gridSweep = "sweep"
+	gridSweep   = "sweep"
+	gridCompare = "compare"
 )
 
 // Grid is the list of a sweep's runs. Loads that a sweep chooses by what it sees cannot be divided: they must be
@@ -46,6 +56,32 @@ func (o SweepOptions) Grid(ctx context.Context, s *Scenario, caption string) (*G
 		labels = append(labels, o.Over+"="+v)
 	}
 	return newGrid(gridSweep, sweepGrid{o.Over, points, caption}, labels, setups)
+}
+
+// Grid is the list of a comparison's runs. Their number has to be known: a precision is looked for by what runs say.
+func (o CompareOptions) Grid(ctx context.Context, variants []Variant) (*Grid, error) {
+	c, r, err := newComparison(ctx, variants, o)
+	if err != nil {
+		return nil, err
+	}
+	if r.precision > 0 {
+		return nil, Faults{{Where: "--precision", Problem: "shards cannot tell how many runs others need (want a number of --replications)"}}
+	}
+	setups, err := c.next(r.runs)
+	if err != nil {
+		return nil, err
+	}
+	var labels []string
+	for _, name := range c.names {
+		for _, seed := range c.seeds {
+			labels = append(labels, fmt.Sprintf("%s seed %d", name, seed))
+		}
+	}
+	g, err := newGrid(gridCompare, compareGrid{c.names, c.seeds, o.Margin, c.warnings()}, labels, setups)
+	if err == nil {
+		g.single = true
+	}
+	return g, err
 }
 
 // newGrid names the results of a list of runs.
@@ -112,7 +148,7 @@ func (g *Grid) Run(ctx context.Context, p Part) (Tally, error) {
 	made := make([]bool, len(mine))
 	err := Parallel(ctx, len(mine), p.Jobs, p.Progress, func(ctx context.Context, k int) error {
 		i := mine[k]
-		s, err := g.setups[i].Replicate(ctx, ReplicateOptions{Jobs: 1, Check: p.Check})
+		s, err := g.run(ctx, i, p.Check)
 		if err != nil {
 			return err
 		}
@@ -150,87 +186,18 @@ func (g *Grid) List() string {
 
 // Try makes run i and keeps nothing, to see how long it takes.
 func (g *Grid) Try(ctx context.Context, i int) error {
-	_, err := g.setups[i].Replicate(ctx, ReplicateOptions{Jobs: 1})
+	_, err := g.run(ctx, i, false)
 	return err
 }
 
-// Merged is what the results of a grid come to.
-type Merged struct {
-	Caption string
-	Curve   *report.Curve
-
-	runs *grid.Joined
-	of   []int // run of each of the curve's points
-}
-
-// MissingError tells which results are missing.
-type MissingError struct {
-	Labels []string // of the runs
-	Of     int      // runs in all
-}
-
-// Error names the first of them.
-func (m *MissingError) Error() string {
-	const most = 8
-	text := fmt.Sprintf("%d of %d runs are missing: %s", len(m.Labels), m.Of, strings.Join(m.Labels[:min(most, len(m.Labels))], ", "))
-	if n := len(m.Labels) - most; n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
+// run makes run i.
+func (g *Grid) run(ctx context.Context, i int, check bool) (*report.Summary, error) {
+	if !g.single {
+		return g.setups[i].Replicate(ctx, ReplicateOptions{Jobs: 1, Check: check})
 	}
-	return text
-}
-
-// Merge joins the results of a grid's parts. partial takes what is there and marks it so; otherwise nothing may
-// be missing, or else the error is a [MissingError].
-func Merge(runs *grid.Joined, partial bool) (*Merged, error) {
-	if missing := runs.Missing(); len(missing) > 0 && !partial {
-		return nil, &MissingError{missing, len(runs.Manifest.Runs)}
-	}
-	if c := runs.Manifest.Command; c != gridSweep {
-		return nil, fmt.Errorf("results of command %q cannot be joined (want those of %s)", c, gridSweep)
-	}
-	return mergeSweep(runs)
-}
-
-func mergeSweep(runs *grid.Joined) (*Merged, error) {
-	var request sweepGrid
-	if err := json.Unmarshal(runs.Manifest.Request, &request); err != nil || len(request.Values) != len(runs.Manifest.Runs) {
-		return nil, fmt.Errorf("the manifest's request is not that of a sweep")
-	}
-	m := &Merged{Caption: request.Caption, runs: runs}
-	var points []report.CurvePoint
-	of := map[*report.Summary]int{}
-	for i := range runs.Manifest.Runs {
-		s, err := readRun(runs, i)
-		if err != nil {
-			return nil, err
-		}
-		if s == nil {
-			continue
-		}
-		s.Scenario = nil // read again when it is written
-		of[s] = i
-		points = append(points, report.CurvePoint{Value: request.Values[i], Summary: s})
-	}
-	if len(points) == 0 {
-		return nil, fmt.Errorf("none of the %d runs has been made", len(runs.Manifest.Runs))
-	}
-	m.Curve = newCurve(request.Over, points, len(points) < len(runs.Manifest.Runs))
-	for _, p := range m.Curve.Points {
-		m.of = append(m.of, of[p.Summary])
-	}
-	return m, nil
-}
-
-// readRun reads the result of run i; nil where there is none.
-func readRun(runs *grid.Joined, i int) (*report.Summary, error) {
-	data, ok, err := runs.Get(i)
-	if err != nil || !ok {
+	r, err := g.setups[i].Run(ctx, RunOptions{Check: check})
+	if err != nil {
 		return nil, err
 	}
-	s, err := report.ReadSummary(data)
-	if err != nil {
-		r := runs.Manifest.Runs[i]
-		return nil, fmt.Errorf("%s (%s) is not the result of a run: %w", r.Key, r.Label, err)
-	}
-	return s, nil
+	return r.Summary, nil
 }

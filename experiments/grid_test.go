@@ -216,3 +216,54 @@ func mustJoin(t *testing.T, dirs ...string) *grid.Joined {
 	}
 	return runs
 }
+
+// TestShardsOfAComparison divides a comparison, and looks at half of it.
+func TestShardsOfAComparison(t *testing.T) {
+	variants, err := experiments.Vary(small(t, ""), "engine.max_num_seqs=8,16,64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := experiments.CompareOptions{Replications: 4}
+	v, err := experiments.Compare(context.Background(), variants, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := o.Grid(context.Background(), variants)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	store, err := grid.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range 5 {
+		if k == 4 { // run 4 is missing, that of the second variant with the first seed
+			m, err := experiments.Merge(mustJoin(t, dir), true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(m.Verdict.Seeds); n == 0 || n == 4 {
+				t.Errorf("half a comparison is judged by %d seeds", n)
+			}
+		}
+		if _, err := g.Run(context.Background(), experiments.Part{Store: store, Shard: grid.Shard{Index: k, Count: 5}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := experiments.Merge(mustJoin(t, dir), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := json.Marshal(m.Verdict); !bytes.Equal(got, want) {
+		t.Errorf("shards give another verdict:\n%s\nwant\n%s", got, want)
+	}
+	o.Precision, o.Replications = .02, 0
+	if _, err := o.Grid(context.Background(), variants); err == nil || !strings.Contains(err.Error(), "shards cannot tell how many runs") {
+		t.Errorf("a precision: %v", err)
+	}
+}

@@ -6,7 +6,138 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
+
+	"clifftop/experiments/grid"
+	"clifftop/report"
 )
+
+// Merged is what the results of a grid come to.
+type Merged struct {
+	Curve   *report.Curve   // of a sweep
+	Caption string          // for its pictures
+	Verdict *report.Verdict // of a comparison
+
+	runs *grid.Joined
+	of   []int // run of each of the curve's points
+}
+
+// MissingError tells which results are missing.
+type MissingError struct {
+	Labels []string // of the runs
+	Of     int      // runs in all
+}
+
+// Error names the first of them.
+func (m *MissingError) Error() string {
+	const most = 8
+	text := fmt.Sprintf("%d of %d runs are missing: %s", len(m.Labels), m.Of, strings.Join(m.Labels[:min(most, len(m.Labels))], ", "))
+	if n := len(m.Labels) - most; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}
+
+// Merge joins the results of a grid's parts. partial takes what is there and marks it so; otherwise nothing may
+// be missing, or else the error is a [MissingError].
+func Merge(runs *grid.Joined, partial bool) (*Merged, error) {
+	if missing := runs.Missing(); len(missing) > 0 && !partial {
+		return nil, &MissingError{missing, len(runs.Manifest.Runs)}
+	}
+	switch c := runs.Manifest.Command; c {
+	case gridSweep:
+		return mergeSweep(runs)
+	case gridCompare:
+		return mergeCompare(runs)
+	default:
+		return nil, fmt.Errorf("results of command %q cannot be joined (want those of %s or %s)", c, gridSweep, gridCompare)
+	}
+}
+
+func mergeSweep(runs *grid.Joined) (*Merged, error) {
+	var request sweepGrid
+	if err := json.Unmarshal(runs.Manifest.Request, &request); err != nil || len(request.Values) != len(runs.Manifest.Runs) {
+		return nil, fmt.Errorf("the manifest's request is not that of a sweep")
+	}
+	m := &Merged{Caption: request.Caption, runs: runs}
+	var points []report.CurvePoint
+	of := map[*report.Summary]int{}
+	for i := range runs.Manifest.Runs {
+		s, err := readRun(runs, i)
+		if err != nil {
+			return nil, err
+		}
+		if s == nil {
+			continue
+		}
+		s.Scenario = nil // read again when it is written
+		of[s] = i
+		points = append(points, report.CurvePoint{Value: request.Values[i], Summary: s})
+	}
+	if len(points) == 0 {
+		return nil, fmt.Errorf("none of the %d runs has been made", len(runs.Manifest.Runs))
+	}
+	m.Curve = newCurve(request.Over, points, len(points) < len(runs.Manifest.Runs))
+	for _, p := range m.Curve.Points {
+		m.of = append(m.of, of[p.Summary])
+	}
+	return m, nil
+}
+
+// mergeCompare judges the variants by the seeds of which all runs are there.
+func mergeCompare(runs *grid.Joined) (*Merged, error) {
+	var request compareGrid
+	err := json.Unmarshal(runs.Manifest.Request, &request)
+	n := len(request.Seeds)
+	if err != nil || n*len(request.Names) != len(runs.Manifest.Runs) {
+		return nil, fmt.Errorf("the manifest's request is not that of a comparison")
+	}
+	all := make([][]*report.Summary, len(request.Names))
+	var seeds []uint64
+	for k, seed := range request.Seeds {
+		var each []*report.Summary
+		for i := range request.Names {
+			s, err := readRun(runs, i*n+k)
+			if err != nil {
+				return nil, err
+			}
+			if s != nil {
+				each = append(each, s)
+			}
+		}
+		if len(each) < len(request.Names) {
+			continue
+		}
+		seeds = append(seeds, seed)
+		for i, s := range each {
+			all[i] = append(all[i], s)
+		}
+	}
+	if len(seeds) == 0 {
+		return nil, fmt.Errorf("there is no seed of which all %d variants have been run", len(request.Names))
+	}
+	v := report.CompareBy(request.Margin, request.Names, seeds, all)
+	v.Clifftop = Version
+	if len(seeds) < n {
+		v.Warnings = append(v.Warnings, report.Warning{Code: "partial", Text: fmt.Sprintf("partial: only %d of %d runs of each are there", len(seeds), n)})
+	}
+	v.Warnings = append(v.Warnings, request.Warnings...)
+	return &Merged{Verdict: v}, nil
+}
+
+// readRun reads the result of run i; nil where there is none.
+func readRun(runs *grid.Joined, i int) (*report.Summary, error) {
+	data, ok, err := runs.Get(i)
+	if err != nil || !ok {
+		return nil, err
+	}
+	s, err := report.ReadSummary(data)
+	if err != nil {
+		r := runs.Manifest.Runs[i]
+		return nil, fmt.Errorf("%s (%s) is not the result of a run: %w", r.Key, r.Label, err)
+	}
+	return s, nil
+}
 
 // WriteJSON writes the curve as it would be if one process had made all runs. Results are read one at a time, so that
 // memory does not grow by what is in them.

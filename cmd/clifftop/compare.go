@@ -18,6 +18,7 @@ func newCompare() *cobra.Command {
 	var output outputFlags
 	var vary, margin string
 	var options experiments.CompareOptions
+	var shard shardFlags
 	c := &cobra.Command{
 		Use:   "compare BASELINE VARIANT... | compare [SCENARIO] --vary KEY=V1,V2,...",
 		Short: "Compare scenarios under the same random numbers",
@@ -44,6 +45,9 @@ retries. What cannot be told from chance is no failure: more replications may te
 			if err != nil {
 				return err
 			}
+			if shard.on() || shard.dry {
+				return compareGrid(c, variants, &output, options, &shard)
+			}
 			return compareVariants(c, variants, &output, options)
 		},
 	}
@@ -57,7 +61,17 @@ retries. What cannot be told from chance is no failure: more replications may te
 	flags.StringVar(&vary, "vary", "", "compare values of a key: `KEY=V1,V2,...`; the first is the baseline")
 	flags.StringVar(&margin, "margin", "", "the smallest difference that matters, as a `SHARE` of the baseline's value, such as 1%")
 	output.registerJobs(c, &options.Jobs)
+	shard.register(c)
 	return c
+}
+
+// compareGrid makes a part of a comparison's runs and keeps each, and judges them when it has all.
+func compareGrid(c *cobra.Command, variants []experiments.Variant, output *outputFlags, options experiments.CompareOptions, shard *shardFlags) error {
+	g, err := options.Grid(c.Context(), variants)
+	if err != nil {
+		return err
+	}
+	return shard.make(c, g, output, options.Jobs)
 }
 
 // variantsOf are the scenarios named, or one scenario varied.
@@ -108,6 +122,11 @@ func compareVariants(c *cobra.Command, variants []experiments.Variant, output *o
 	if err != nil {
 		return failed(err)
 	}
+	return showVerdict(c, verdict, dir, output)
+}
+
+// showVerdict prints and writes a verdict, which is an error where a criterion failed.
+func showVerdict(c *cobra.Command, verdict *report.Verdict, dir *directory, output *outputFlags) error {
 	if output.format == "json" || output.format == "csv" { // the others have the warnings in them
 		output.warn(c.ErrOrStderr(), texts(verdict.Warnings))
 	}

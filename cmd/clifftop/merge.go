@@ -47,7 +47,7 @@ one process that makes all runs. Shards of other scenarios or versions are refus
 	flags := c.Flags()
 	flags.BoolVar(&partial, "partial", false, "take what is there, and mark it as partial")
 	flags.BoolVarP(&output.quiet, "quiet", "q", false, "no warnings")
-	flags.StringVarP(&output.out, "out", "o", "", "write curve.csv, curve.json and pictures into `DIR` (default the first); empty writes nothing")
+	flags.StringVarP(&output.out, "out", "o", "", "write what the command would have into `DIR` (default the first); empty writes nothing")
 	return c
 }
 
@@ -94,11 +94,14 @@ func mergeRuns(c *cobra.Command, dirs []string, output *outputFlags, partial boo
 
 // showMerged prints and writes what one process would have.
 func showMerged(c *cobra.Command, merged *experiments.Merged, output *outputFlags) error {
-	output.warn(c.ErrOrStderr(), commonWarnings(merged.Curve))
 	dir, err := output.directory()
 	if err != nil {
 		return err
 	}
+	if merged.Verdict != nil {
+		return showVerdict(c, merged.Verdict, dir, output)
+	}
+	output.warn(c.ErrOrStderr(), commonWarnings(merged.Curve))
 	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error {
 		if output.format == "json" {
 			return merged.WriteJSON(w)

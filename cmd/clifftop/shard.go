@@ -47,6 +47,29 @@ func (f *shardFlags) shard() (grid.Shard, error) {
 // runsIn is the directory of results of single runs.
 func runsIn(dir string) string { return filepath.Join(dir, "runs") }
 
+// make makes a task's part of a grid, and joins all parts where the task has the whole.
+func (f *shardFlags) make(c *cobra.Command, g *experiments.Grid, output *outputFlags, jobs int) error {
+	if f.dry {
+		return f.estimate(c, g)
+	}
+	if output.out == "" {
+		return errors.New("--out: the value is missing (want the directory that shards share)")
+	}
+	whole, err := f.runPart(c, g, output, jobs)
+	if err != nil || !whole {
+		return err
+	}
+	runs, err := grid.Join([]string{runsIn(output.out)})
+	if err != nil {
+		return failed(err)
+	}
+	merged, err := experiments.Merge(runs, false)
+	if err != nil {
+		return failed(err)
+	}
+	return showMerged(c, merged, output)
+}
+
 // runPart makes a task's part of a grid. whole says that all results are there now, for the task to join.
 func (f *shardFlags) runPart(c *cobra.Command, g *experiments.Grid, output *outputFlags, jobs int) (whole bool, err error) {
 	shard, err := f.shard()

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
-	"clifftop/experiments/grid"
 	"clifftop/report"
 )
 
@@ -91,29 +90,11 @@ func sweepGrid(c *cobra.Command, s *experiments.Scenario, output *outputFlags, o
 	if options.Values == nil && !shard.dry {
 		return errors.New("--over: the values are missing, and shards cannot choose loads by what others find\nhint: --dry-run prints the loads to give: --over rate=V1,V2,... or rate=LO..HI:N")
 	}
-	if output.out == "" && !shard.dry {
-		return errors.New("--out: the value is empty (want the directory that shards share)")
-	}
 	g, err := options.Grid(c.Context(), s, caption(setup))
 	if err != nil {
 		return err
 	}
-	if shard.dry {
-		return shard.estimate(c, g)
-	}
-	whole, err := shard.runPart(c, g, output, options.Jobs)
-	if err != nil || !whole {
-		return err
-	}
-	runs, err := grid.Join([]string{runsIn(output.out)})
-	if err != nil {
-		return failed(err)
-	}
-	merged, err := experiments.Merge(runs, false)
-	if err != nil {
-		return failed(err)
-	}
-	return showMerged(c, merged, output)
+	return shard.make(c, g, output, options.Jobs)
 }
 
 // sweepScenario sweeps, and prints and writes the curve, which may be partial.
