@@ -1,8 +1,7 @@
 package kv
 
-// RememberedEvictions is the number of evicted keys that a pool remembers at least: of hashed blocks or, in a radix
-// cache, of the segments of texts that evicted leaves held. It forgets the older ones before it remembers twice as many.
-// A key takes at most 16 bytes of a pool, and about 60 of a radix cache.
+// RememberedEvictions is the number of evicted blocks that a pool with hashed blocks remembers at least, by their keys,
+// which take 16 MB at most. It forgets the older ones before it remembers twice as many. A radix cache remembers none.
 const RememberedEvictions = 1 << 19
 
 // ghosts is a set of keys that were evicted lately. It has two generations: when the young one is full, it takes the

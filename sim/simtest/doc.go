@@ -123,6 +123,17 @@
 // key go to the back of the list one after the other, those without go to its front, the last block
 // of the sequence foremost.
 //
+// An admission also notes which tokens the cache has lost: those of the blocks behind the run that it finds, hit or not,
+// as long as each was evicted before or is in the cache, out of reach. What of them is then computed for the first time
+// counts as lost.
+//
+// # GPU time
+//
+// What copies to and from host memory and the host's time leave of an iteration's length is shared out among the tokens
+// that it computes, those of padding included: so many whole femtoseconds for each. What is left over is added to the
+// next iteration's if that computes as many tokens, and is nobody's otherwise. Requests are charged for their tokens
+// when an iteration is launched, be there still a client in the end or not.
+//
 // # Clients
 //
 // A client leaves at Arrival + Timeout, + Cancel or + FirstTimeout, whichever is first, if by then the last token of its
