@@ -14,6 +14,8 @@ type Plan struct {
 	Model   string      `json:"model"`
 	Traffic PlanTraffic `json:"traffic"`
 	SLO     *SLO        `json:"slo"`
+	// Classes are the classes of the traffic, each of which keeps an SLO of its own.
+	Classes []PlanClass `json:"classes,omitempty"`
 	// SLOAssumed says that the scenario asked for none.
 	SLOAssumed bool       `json:"slo_assumed"`
 	Counts     PlanCounts `json:"counts"`
@@ -38,6 +40,12 @@ type Plan struct {
 	CostBySLO  []CostPoint `json:"cost_by_slo"`
 	CostByLoad []LoadLine  `json:"cost_by_load"`
 	Warnings   []Warning   `json:"warnings"`
+}
+
+// PlanClass is a class of the traffic, and its SLO.
+type PlanClass struct {
+	Name string `json:"name"`
+	SLO  *SLO   `json:"slo"`
 }
 
 // PlanTraffic is what is planned for.
@@ -118,6 +126,9 @@ type PlanCandidate struct {
 type PlanCapacity struct {
 	PassesRequestsPerS float64  `json:"passes_requests_per_s"`
 	FailsRequestsPerS  *float64 `json:"fails_requests_per_s"` // nil where none was found
+	// Resolved says that the ends were brought near each other; elsewhere the search ended when the number of
+	// replicas was settled.
+	Resolved bool `json:"resolved"`
 }
 
 // PlanPoint is what a replica does at the planned load, the model's error allowed for.

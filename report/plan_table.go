@@ -134,21 +134,33 @@ func (p *Plan) trafficLines(t *layout.Text) {
 }
 
 func (p *Plan) sloText() string {
+	if p.Classes == nil {
+		text := p.SLO.text()
+		if p.SLOAssumed {
+			text += " (assumed)"
+		}
+		return text
+	}
 	var parts []string
-	for _, o := range p.SLO.Objectives {
+	for _, k := range p.Classes {
+		parts = append(parts, k.Name+": "+k.SLO.text())
+	}
+	return strings.Join(parts, "; ")
+}
+
+// text is the objective in words.
+func (s *SLO) text() string {
+	var parts []string
+	for _, o := range s.Objectives {
 		parts = append(parts, fmt.Sprintf("%s %s", strings.ReplaceAll(o.Key(), "_", " "), delayText(o.Limit.Seconds()*1e3)))
 	}
-	if a := p.SLO.Attainment; a > 0 {
+	if a := s.Attainment; a > 0 {
 		parts = append(parts, fmt.Sprintf("attainment %s", percent(a)))
 	}
-	if x := p.SLO.WaitProbability; x != nil {
+	if x := s.WaitProbability; x != nil {
 		parts = append(parts, fmt.Sprintf("at most %s wait", percent(*x)))
 	}
-	text := strings.Join(parts, ", ")
-	if p.SLOAssumed {
-		text += " (assumed)"
-	}
-	return text
+	return strings.Join(parts, ", ")
 }
 
 // ranking lists candidates: the Pareto set, and the cheapest others of each GPU. What others dominate is hidden after
@@ -173,12 +185,15 @@ func (p *Plan) ranking(t *layout.Text) {
 		if !c.Validated && c.Error > 0 {
 			e += "?"
 		}
-		cost := "unknown"
+		cost, least := "unknown", "≥ "
+		if c.Capacity.Resolved {
+			least = ""
+		}
 		if c.USDPerMonth != nil {
 			cost = dollars(*c.USDPerMonth)
 		}
 		rows = append(rows, []string{name, strconv.Itoa(c.Group), cost, usd(c.PerMillion.AtPlan),
-			digits(c.Capacity.PassesRequestsPerS), percent(c.AtPlan.SLOUse), e})
+			least + digits(c.Capacity.PassesRequestsPerS), percent(c.AtPlan.SLOUse), e})
 	}
 	t.Table(rows, 1, 2)
 	t.Space()
@@ -267,7 +282,7 @@ func (c *PlanCandidate) costText() string {
 	if c.USDPerHour == nil {
 		return "price unknown: set plan.prices"
 	}
-	text := fmt.Sprintf("%s/h for %d GPUs at %s (%s); per million output tokens %s at capacity, %s at the peak, %s at the mean load, idle hours paid",
+	text := fmt.Sprintf("%s/h for %d × %s (%s); per million output tokens %s at capacity, %s at the peak, %s at the mean load, idle hours paid",
 		dollars(*c.USDPerHour), c.GPUs, dollars(*c.USDPerGPUHour), c.PriceSource, usd(c.PerMillion.AtCapacity), usd(c.PerMillion.AtPlan), usd(c.PerMillion.AtLoad))
 	if c.PerMillion.Good != nil {
 		text += fmt.Sprintf(", %s for good ones at the peak", usd(c.PerMillion.Good))

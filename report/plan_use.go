@@ -5,35 +5,75 @@ import (
 	"math"
 )
 
+// judged is a limit that a run is held to, of a class of the traffic or of all of it.
+type judged struct {
+	class string
+	*LimitResult
+}
+
+// judged are the limits that a run is held to: where the traffic has classes, those of each class, and else those of
+// the run.
+func (s *Summary) judged() []judged {
+	var list []judged
+	for i := range s.Classes {
+		k := &s.Classes[i]
+		for j := range k.Goodput.Limits {
+			list = append(list, judged{k.Name, &k.Goodput.Limits[j]})
+		}
+	}
+	if list != nil {
+		return list
+	}
+	for i := range s.Goodput.Limits {
+		list = append(list, judged{"", &s.Goodput.Limits[i]})
+	}
+	return list
+}
+
+// HeldTo are the limits that a run is held to; those of a class bear its name.
+func (s *Summary) HeldTo() []LimitResult {
+	list := []LimitResult{}
+	for _, l := range s.judged() {
+		r := *l.LimitResult
+		if l.class != "" {
+			r.Key = l.class + ": " + r.Key
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
 // SLOUse says how much of the SLO a run takes up: the greatest ratio of a statistic to its limit, and of a missed share
-// to what may be missed. It is 1 or less exactly where the SLO is met, and +Inf where that is out of reach, as for a
-// system that does not keep up with its load.
+// to what may be missed, over all classes of the traffic. It is 1 or less exactly where the SLO is met, and +Inf where
+// that is out of reach, as for a system that does not keep up with its load.
 func (s *Summary) SLOUse() float64 {
-	g := &s.Goodput
-	if g.SLO == nil || g.Met == nil {
+	all := s.judged()
+	if len(all) == 0 || s.overloaded() {
 		return math.Inf(1)
 	}
-	if s.Window.Stationary != nil && !*s.Window.Stationary {
-		return math.Inf(1)
+	use, met := 0.0, true
+	for _, l := range all {
+		if l.Met == nil {
+			return math.Inf(1)
+		}
+		use, met = max(use, l.use()), met && *l.Met
 	}
-	use := 0.0
-	for i := range g.Limits {
-		use = max(use, g.Limits[i].use())
-	}
-	if *g.Met {
+	if met {
 		return min(use, 1) // but for rounding
 	}
 	return max(use, math.Nextafter(1, 2))
 }
 
+func (s *Summary) overloaded() bool { return s.Window.Stationary != nil && !*s.Window.Stationary }
+
 // LatencyUse is the same for the limits on latency alone: the factor by which they could be multiplied and still hold.
 func (s *Summary) LatencyUse() float64 {
-	if s.Window.Stationary != nil && !*s.Window.Stationary {
+	if s.overloaded() {
 		return math.Inf(1)
 	}
 	use := 0.0
-	for i := range s.Goodput.Limits {
-		if l := &s.Goodput.Limits[i]; l.LimitMs != nil {
+	for _, l := range s.judged() {
+		if l.LimitMs != nil {
 			use = max(use, l.use())
 		}
 	}
@@ -69,13 +109,12 @@ var resourceNames = map[string]string{
 // Breaks says which limit of the SLO a run breaks, the worst first, and what its requests wait for; empty if it breaks
 // none.
 func (s *Summary) Breaks() string {
-	g := &s.Goodput
-	if g.Met != nil && *g.Met && (s.Window.Stationary == nil || *s.Window.Stationary) {
+	if s.SLOUse() <= 1 {
 		return ""
 	}
 	worst, text := s.worst(), "it is not known to meet the SLO"
 	switch {
-	case s.Window.Stationary != nil && !*s.Window.Stationary:
+	case s.overloaded():
 		text = "it no longer keeps up: the queue grows"
 	case worst == nil:
 	case s.Requests.RejectedLong > 0 && math.IsInf(worst.use(), 1):
@@ -89,15 +128,18 @@ func (s *Summary) Breaks() string {
 	default:
 		text = fmt.Sprintf("%s of the requests are good, the least is %s", percent(*worst.Fraction), percent(*worst.Target))
 	}
+	if worst != nil && worst.class != "" && !s.overloaded() {
+		text = worst.class + ": " + text
+	}
 	return text + s.cause()
 }
 
 // worst is the limit that is missed most, or the one nearest to that.
-func (s *Summary) worst() *LimitResult {
-	var worst *LimitResult
-	for i := range s.Goodput.Limits {
-		if l := &s.Goodput.Limits[i]; worst == nil || l.use() > worst.use() {
-			worst = l
+func (s *Summary) worst() *judged {
+	var worst *judged
+	for _, l := range s.judged() {
+		if worst == nil || l.use() > worst.use() {
+			worst = &l
 		}
 	}
 	return worst

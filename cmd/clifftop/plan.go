@@ -13,6 +13,7 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/planning"
 	"clifftop/report"
+	"clifftop/report/plot"
 )
 
 // errNoPlan is the end of a search that found nothing; what stands against it was printed.
@@ -210,5 +211,27 @@ func writePlan(dir *directory, plan *report.Plan) error {
 	if err := dir.write("candidates.csv", plan.WriteCSV); err != nil {
 		return err
 	}
-	return dir.write("plan.md", plan.WriteMarkdown)
+	names, err := plot.WritePlan(plan, func(name string) (io.WriteCloser, error) {
+		f, err := dir.create(name)
+		if err != nil {
+			return nil, err
+		}
+		return pictureFile{f}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return dir.write("plan.md", func(w io.Writer) error {
+		if err := plan.WriteMarkdown(w); err != nil {
+			return err
+		}
+		for _, name := range names {
+			if title := strings.TrimSuffix(name, ".png"); title != name {
+				if _, err := fmt.Fprintf(w, "\n![%s](%s)\n", title, name); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
 }

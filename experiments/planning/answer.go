@@ -24,6 +24,11 @@ func (p *planner) answer(ctx context.Context, all []*candidate, runErr error) (*
 		Traffic: p.traffic, SLO: p.slo, SLOAssumed: p.assumed, Candidates: []report.PlanCandidate{}, Refused: []report.PlanRefusal{},
 		Warnings: []report.Warning{}, Partial: runErr != nil,
 	}
+	for _, k := range p.objectives {
+		if k.class >= 0 {
+			plan.Classes = append(plan.Classes, report.PlanClass{Name: p.classes[k.class], SLO: k.slo})
+		}
+	}
 	var met []*candidate
 	for _, c := range all {
 		if c.count > 0 {
@@ -31,7 +36,7 @@ func (p *planner) answer(ctx context.Context, all []*candidate, runErr error) (*
 		}
 	}
 	rank(met)
-	close := closest(met)
+	close := p.closest(met)
 	if runErr == nil {
 		runErr = experiments.Parallel(ctx, len(close), p.options.Jobs, nil, func(ctx context.Context, i int) error {
 			return p.refine(ctx, close[i])
@@ -92,14 +97,32 @@ func (c *candidate) at() *report.Summary {
 	return c.probes[best]
 }
 
-// closest are the candidates to look at closely: the cheapest, and those that nothing cheaper beats on latency.
-func closest(met []*candidate) []*candidate {
+// closest are the candidates to look at closely: the cheapest, those that nothing cheaper beats on latency, the
+// cheapest of the best GPUs, and those that the answer compares itself with.
+func (p *planner) closest(met []*candidate) []*candidate {
 	var list []*candidate
+	take := func(c *candidate) {
+		if !slices.Contains(list, c) {
+			list = append(list, c)
+		}
+	}
+	gpus := map[string]bool{}
+	for i, c := range met {
+		if name := c.setup.Deployment.GPU.Name; !gpus[name] && len(gpus) < finalists-3 {
+			gpus[name] = true
+			take(c)
+		}
+		if i == 0 {
+			for _, rival := range p.rivals(met) {
+				take(met[rival])
+			}
+		}
+	}
 	least := math.Inf(1)
 	for i, c := range met {
 		use := c.at().LatencyUse()
-		if (i < finalists-3 || use < least) && len(list) < finalists {
-			list = append(list, c)
+		if i < finalists-3 || use < least {
+			take(c)
 		}
 		least = min(least, use)
 	}
@@ -177,13 +200,13 @@ func (p *planner) describe(c *candidate) report.PlanCandidate {
 	} else {
 		r.Scope = "no machine is modelled: there is no error to allow for"
 	}
-	r.Capacity = &report.PlanCapacity{PassesRequestsPerS: c.passes}
+	r.Capacity = &report.PlanCapacity{PassesRequestsPerS: c.passes, Resolved: c.near}
 	if c.fails > 0 {
 		fails := c.fails
 		r.Capacity.FailsRequestsPerS = &fails
 	}
 	r.AtPlan = report.PlanPoint{
-		RequestsPerS: c.planned / float64(n), Limits: s.Goodput.Limits, SLOUse: s.SLOUse(), Attainment: s.Goodput.Attainment,
+		RequestsPerS: c.planned / float64(n), Limits: s.HeldTo(), SLOUse: s.SLOUse(), Attainment: s.Goodput.Attainment,
 		OutputTokensPerS: s.Throughput.OutputTokensPerS, BusyFraction: s.System.BusyFraction, KVUsageMax: s.System.KVUsage.Max,
 		InSystem: s.Concurrency.InSystem,
 	}
@@ -328,6 +351,9 @@ func (p *planner) costByLoad(met []*candidate, described []report.PlanCandidate)
 	for i, c := range met {
 		if c.price == nil || len(list) == lines {
 			break
+		}
+		if !c.near {
+			continue
 		}
 		if !described[i].Pareto && seen[c.setup.Deployment.GPU.Name] {
 			continue

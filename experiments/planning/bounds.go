@@ -34,6 +34,17 @@ func shapeOf(u *experiments.Setup) (shape, error) {
 	return s, err
 }
 
+// share is the part of the sample that a class has, at least one request.
+func (s *shape) share(class int) float64 {
+	n := 1.0
+	for i := range s.sample {
+		if int(s.sample[i].Class) == class {
+			n++
+		}
+	}
+	return n / float64(len(s.sample)+1)
+}
+
 // replica is one replica as the closed forms see it.
 type replica struct {
 	shape
@@ -109,9 +120,9 @@ func (r *replica) fluid(seconds func(*model.Batch) float64, limit float64) float
 
 // carries is about what the replica carries within the SLO, and atMost what it cannot exceed: at the floor of every
 // step, and not at more than half again of the first.
-func (r *replica) carries(slo *report.SLO) (about, atMost float64) {
+func (r *replica) carries(of []objective) (about, atMost float64) {
 	limit := math.Inf(1)
-	for _, o := range slo.Objectives {
+	for _, o := range limits(of) {
 		if o.Metric == "tpot" || o.Metric == "itl" && o.Percentile < 90 {
 			limit = min(limit, o.Limit.Seconds())
 		}
@@ -128,34 +139,55 @@ func (r *replica) carries(slo *report.SLO) (about, atMost float64) {
 	return about, atMost
 }
 
+// limits are those of all classes.
+func limits(of []objective) []report.Objective {
+	var list []report.Objective
+	for _, k := range of {
+		list = append(list, k.slo.Objectives...)
+	}
+	return list
+}
+
 // excess is the limit that even a request alone on the replica misses most, and how far: its statistic as a multiple of
 // the limit, by the step timer. ratio is at most 1 if the SLO is not out of reach.
-func (r *replica) excess(slo *report.SLO) (worst report.Objective, seconds, ratio float64) {
-	decode := r.step(&model.Batch{Decodes: 1, Context: 1, Emit: 1})
-	for _, o := range slo.Objectives {
-		if o.Metric == "queue" {
-			continue
-		}
-		values := make([]float64, 0, len(r.sample))
-		for i := range r.sample {
-			q := &r.sample[i]
-			switch o.Metric {
-			case "ttft":
-				values = append(values, r.first(q))
-			case "e2e":
-				values = append(values, r.first(q)+float64(q.OutputTokens-1)*decode)
-			case "tpot", "itl":
-				if q.OutputTokens > 1 {
-					values = append(values, decode)
-				}
+func (r *replica) excess(of []objective) (worst report.Objective, seconds, ratio float64) {
+	for _, k := range of {
+		for _, o := range k.slo.Objectives {
+			if v := r.least(o, k.class); v > ratio*o.Limit.Seconds() {
+				worst, seconds, ratio = o, v, v/o.Limit.Seconds()
 			}
-		}
-		v := statistic(values, o.Percentile/100)
-		if x := v / o.Limit.Seconds(); x > ratio {
-			worst, seconds, ratio = o, v, x
 		}
 	}
 	return worst, seconds, ratio
+}
+
+// objective is an SLO of the requests of a class; of all for a class below 0.
+type objective struct {
+	slo   *report.SLO
+	class int
+}
+
+// least is a statistic of requests alone on the replica, in seconds.
+func (r *replica) least(o report.Objective, class int) float64 {
+	decode := r.step(&model.Batch{Decodes: 1, Context: 1, Emit: 1})
+	values := make([]float64, 0, len(r.sample))
+	for i := range r.sample {
+		q := &r.sample[i]
+		if class >= 0 && int(q.Class) != class {
+			continue
+		}
+		switch o.Metric {
+		case "ttft":
+			values = append(values, r.first(q))
+		case "e2e":
+			values = append(values, r.first(q)+float64(q.OutputTokens-1)*decode)
+		case "tpot", "itl":
+			if q.OutputTokens > 1 {
+				values = append(values, decode)
+			}
+		}
+	}
+	return statistic(values, o.Percentile/100)
 }
 
 // first is the time to the first token of a request alone, or of its last prompt token where the rest may be cached.

@@ -39,6 +39,7 @@ type candidate struct {
 	count  int // of replicas that meet the SLO; 0 if none was found
 	passes float64
 	fails  float64 // 0 where none was found
+	near   bool    // passes and fails were brought near each other
 }
 
 // cost is the price of n replicas for a month; +Inf where it is unknown.
@@ -274,13 +275,13 @@ func (p *planner) assess(c *candidate) {
 	c.err = p.errorOf(c.accuracy)
 	c.planned = p.traffic.PlannedRequestsPerS / (1 - c.err)
 	c.bounds = replicaOf(u, p.shape)
-	c.about, c.atMost = c.bounds.carries(p.slo)
+	c.about, c.atMost = c.bounds.carries(p.objectives)
 	refuse := func(reason, format string, args ...any) *report.PlanRefusal {
 		c.refusal = &report.PlanRefusal{Name: c.name, Reason: reason, Text: fmt.Sprintf(format, args...)}
 		return c.refusal
 	}
 	const slack = 1.02 // the sample is not the run
-	if o, seconds, ratio := c.bounds.excess(p.slo); ratio > slack {
+	if o, seconds, ratio := c.bounds.excess(p.objectives); ratio > slack {
 		refuse(report.SLOFloor, "%s is %s for a request alone, the limit is %s: %s too much",
 			o.Key(), latency(seconds), latency(o.Limit.Seconds()), latency(seconds-o.Limit.Seconds())).Excess = &ratio
 		return
@@ -308,7 +309,7 @@ func (p *planner) errorOf(a *report.Accuracy) float64 {
 			worst, known = max(worst, *v), true
 		}
 	}
-	for _, o := range p.slo.Objectives {
+	for _, o := range limits(p.objectives) {
 		switch o.Metric {
 		case "ttft", "queue":
 			take(a.TTFT)

@@ -122,7 +122,7 @@ func cheapestByLoad(met []*candidate) []string {
 		var best *candidate
 		cost := math.Inf(1)
 		for _, c := range met {
-			if c.price == nil {
+			if c.price == nil || !c.near {
 				continue
 			}
 			if x := c.cost(report.Replicas(c.planned*factor, c.passes)); x < cost {

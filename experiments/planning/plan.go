@@ -34,6 +34,9 @@ type planner struct {
 	traffic  report.PlanTraffic
 	shape    shape
 
+	classes    []string    // of the traffic
+	objectives []objective // of the classes, or of all requests
+
 	done, total int
 }
 
@@ -131,7 +134,10 @@ func (p *planner) named() error {
 // objective is the scenario's SLO, or one for chat.
 func (p *planner) objective() error {
 	s := p.scenario
-	if len(s.SLO.Limits) == 0 && s.SLO.Attainment == nil && s.SLO.WaitProbability == nil {
+	ofClasses := slices.ContainsFunc(s.Workload.Classes, func(c experiments.Class) bool {
+		return len(c.SLO.Limits) > 0 || c.SLO.Attainment != nil || c.SLO.WaitProbability != nil
+	})
+	if !ofClasses && len(s.SLO.Limits) == 0 && s.SLO.Attainment == nil && s.SLO.WaitProbability == nil {
 		p.assumed = true
 		with, err := s.With(set("slo", "{ttft_p95: 800ms, tpot_p95: 80ms}"))
 		if err != nil {
@@ -140,7 +146,10 @@ func (p *planner) objective() error {
 		p.scenario, s = with, with
 	}
 	slo, err := s.SLO.Objective()
-	p.slo = slo
+	if p.slo = slo; slo == nil && err == nil {
+		p.slo = &report.SLO{} // classes have their own
+		return nil
+	}
 	if err == nil && len(slo.Objectives) == 0 && slo.WaitProbability == nil && slo.Attainment > 0 {
 		return experiments.Faults{s.Fault("slo", "attainment without a limit on latency is always met (want a limit such as ttft_p95)")}
 	}
@@ -173,6 +182,19 @@ func (p *planner) load(u *experiments.Setup) error {
 		return err
 	}
 	d := p.demand
+	p.objectives = nil
+	for i, k := range u.Report.Classes {
+		p.classes = append(p.classes, k.Name)
+		switch {
+		case k.SLO != nil:
+			p.objectives = append(p.objectives, objective{k.SLO, i})
+		case len(p.slo.Objectives) > 0:
+			p.objectives = append(p.objectives, objective{p.slo, i})
+		}
+	}
+	if p.objectives == nil {
+		p.objectives = []objective{{p.slo, -1}}
+	}
 	t := &p.traffic
 	t.MeanRequestsPerS, t.PeakRequestsPerS, t.HourlyRequestsPerS, t.Process = d.Rate, d.Peak, d.Hourly, d.Process
 	if p.spec.PeakRate != nil {

@@ -244,3 +244,24 @@ plan: {fewest: max_num_seqs}
 		}
 	}
 }
+
+// Every class is held to its own SLO: a strict one decides, even of few requests.
+func TestPlanClasses(t *testing.T) {
+	const traffic = `
+workload:
+  arrivals: {process: poisson, rate: 12}
+  classes:
+  - {name: chat, weight: 1, preset: chat-azure23, slo: {tpot_p95: CHAT}}
+  - {name: batch, weight: 4, input: {distribution: fixed, value: 2000}, output: {distribution: fixed, value: 300}, slo: {e2e_p95: 5m}}
+plan: {gpus: [h100-sxm], dtypes: [fp8], tensor_parallel_sizes: [1]}
+`
+	loose := plan(t, strings.Replace(traffic, "CHAT", "100ms", 1), planning.Options{})
+	strict := plan(t, strings.Replace(traffic, "CHAT", "12ms", 1), planning.Options{})
+	if len(loose.Candidates) != 1 || len(strict.Candidates) != 1 || len(strict.Classes) != 2 {
+		t.Fatalf("%+v, %+v", loose.Refused, strict.Refused)
+	}
+	l, s := &loose.Candidates[0], &strict.Candidates[0]
+	if l.Replicas >= s.Replicas || !strings.Contains(s.LimitedBy, "chat: tpot_p95") || s.AtPlan.Limits[0].Key != "chat: tpot_p95" {
+		t.Errorf("%d replicas, and %d for the strict class; it is limited by %q", l.Replicas, s.Replicas, s.LimitedBy)
+	}
+}

@@ -25,9 +25,14 @@ const (
 // requests is how long to run a candidate at a rate at first.
 func (p *planner) requests(c *candidate, rate float64) int {
 	n := max(shortRun, residences*rate*c.bounds.residence())
-	for _, o := range p.slo.Objectives {
+	for _, o := range limits(p.objectives) {
 		if o.Percentile > 0 {
 			n = max(n, tailRequests/(1-o.Percentile/100))
+		}
+	}
+	for _, k := range p.objectives {
+		if k.class >= 0 { // the rarest class has enough requests too
+			n = max(n, shortRun/(4*p.shape.share(k.class)))
 		}
 	}
 	if w := p.slo.WaitProbability; w != nil && *w > 0 {
@@ -223,6 +228,7 @@ func (p *planner) refine(ctx context.Context, c *candidate) error {
 		c.bracket()
 	}
 	c.count = min(c.count, report.Replicas(c.planned, c.passes))
+	c.near = true
 	return nil
 }
 
