@@ -80,7 +80,7 @@ func (u *Setup) traceSource() error {
 		MaxBadFraction: value(t.MaxBadFraction), BlockTokens: limitInt32(value(t.BlockTokens)), Seed: s.Run.Seed,
 	}}
 	r := &recording{opener: file.Open, load: trace.Load{
-		From: value(t.From).Clock(), To: value(t.To).Clock(), Classes: t.Classes,
+		From: value(t.From).Clock(), To: value(t.To).Clock(), WarmPrefix: t.WarmPrefix, Classes: t.Classes,
 		Scale: value(t.Scale), Rate: value(t.Rate), Speedup: value(t.Speedup), Loop: limitInt32(value(t.Loop)), Limit: int64(value(t.Limit)),
 		Duration: value(s.Run.Duration).Clock(), Seed: s.Run.Seed,
 		Dequantise: [...]trace.Switch{trace.Auto, trace.Off, trace.On}[t.Dequantise],

@@ -107,6 +107,11 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t, ok := patient.(*trace.Source); ok {
+		if err := t.Before(engine.Warm); err != nil {
+			return nil, err
+		}
+	}
 	if u.Report.End > 0 {
 		engine.Horizon = u.Report.End
 	}

@@ -30,6 +30,8 @@ type Workload struct {
 	// ClassWeights says what the weights of the classes are shares of, where arrivals are not those of users: requests,
 	// or sessions, where a conversation counts as much as a single request.
 	ClassWeights string `json:"class_weights" one:"requests sessions"`
+	// Headcount makes arrivals and classes out of the people of a company.
+	Headcount *Headcount `json:"headcount"`
 	// MaxTokens is the longest answer that clients ask for: what policies reserve room for. An answer that is shorter
 	// ends by a token of its own, which the engine cannot foresee. Null is that clients ask for exactly what
 	// they get.
@@ -49,6 +51,8 @@ type Trace struct {
 	// From and To cut a slice of the recorded time, which then begins at 0.
 	From *Duration `json:"from"`
 	To   *Duration `json:"to"`
+	// WarmPrefix lets the rows before from fill the prefix cache, at no cost and without a load of their own.
+	WarmPrefix bool `json:"warm_prefix"`
 	// Classes keeps the rows of these classes: models, kinds of requests or what else the format has.
 	Classes []string `json:"classes,omitempty"`
 	// Dequantise spreads rows over the ticks of a coarse clock; auto does where half of the rows share a tick.
@@ -166,7 +170,7 @@ type Stage struct {
 	Duration *Duration `json:"duration,omitempty" range:"(0,)"`
 	// Process is the law of arrivals; left out, it is closed where users are given, else the preset's, or
 	// poisson where the preset has no rate.
-	Process string `json:"process,omitempty" one:"constant poisson gamma weibull all-at-once closed on-off cox profile"`
+	Process string `json:"process,omitempty" one:"constant poisson gamma weibull all-at-once closed on-off cox profile superposed"`
 	// Rate is the mean, in requests per second.
 	Rate *float64 `json:"rate,omitempty" range:"(0,10000000]"`
 	// CV is the coefficient of variation of the gaps between arrivals: of gamma, and within the bursts of on-off,
@@ -194,6 +198,14 @@ type Stage struct {
 	Hourly *Hourly `json:"hourly,omitempty"`
 	// Begin is the time of that day or week at which the traffic begins.
 	Begin *Duration `json:"begin,omitempty" range:"[0,)"`
+	// Sources is the number of clients of superposed, each of which sends at a rate and with a burstiness of its own.
+	Sources *int `json:"sources,omitempty" range:"[11,100000]"`
+	// TopShare and Top10Share are the parts of the requests that come from the first client, and from the first ten.
+	TopShare   *float64 `json:"top_share,omitempty" range:"(0,1)"`
+	Top10Share *float64 `json:"top10_share,omitempty" range:"(0,1)"`
+	// SourceCV are quantiles of the coefficient of variation of the clients' gaps, weighted by requests: at 0.05, 0.25, 0.5,
+	// 0.75 and 0.95.
+	SourceCV []float64 `json:"source_cv,omitempty" range:"[0.05,100]"`
 }
 
 func (s *Stage) variants() (string, map[string]variantKeys) {
@@ -209,6 +221,7 @@ func (s *Stage) variants() (string, map[string]variantKeys) {
 		"on-off":      {[]string{"rate", "on_mean", "off_mean"}, []string{"cv"}},
 		"cox":         {[]string{"rate", "sigma", "rho", "step"}, nil},
 		"profile":     {[]string{"rate", "hourly"}, []string{"begin"}},
+		"superposed":  {[]string{"rate", "sources", "top_share", "top10_share", "source_cv"}, nil},
 		"*":           {nil, []string{"name", "duration"}},
 	}
 }
@@ -333,10 +346,17 @@ func (p *Prefix) variants() (string, map[string]variantKeys) {
 }
 
 // besideTrace are the keys that cannot stand beside a trace.
-var besideTrace = []string{"preset", "arrivals", "input", "output", "prefix", "sessions", "classes"}
+var besideTrace = []string{"preset", "arrivals", "input", "output", "prefix", "sessions", "classes", "headcount"}
 
 func (w *Workload) check(d *decoder, n *node, key string) {
 	checkSessions(d, n, key, w.Sessions, w.Input, w.Prefix)
+	if w.Headcount != nil {
+		for _, other := range []string{"preset", "input", "output", "prefix", "sessions", "classes"} {
+			if v := n.get(other); v != nil && v.kind != isNull {
+				d.fault(v.at, join(key, other), other+" and headcount are given together (want one: headcount.classes name the presets)", "")
+			}
+		}
+	}
 	names := map[string]bool{}
 	for i, c := range w.Classes {
 		if names[c.Name] && c.Name != "" {

@@ -34,6 +34,9 @@ func (u *Setup) trafficSource() error {
 	if w.Trace != nil {
 		return u.traceSource()
 	}
+	if err := u.headcount(); err != nil {
+		return err
+	}
 	or(&w.Preset, defaultPreset)
 	preset, err := workload.FindPreset(*w.Preset)
 	if err != nil {

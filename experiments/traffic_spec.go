@@ -14,6 +14,7 @@ func (s Stage) stage() workload.Stage {
 		Sigma: value(s.Sigma), Rho: value(s.Rho), Step: value(s.Step).Clock(),
 		OnMean: value(s.OnMean).Clock(), OffMean: value(s.OffMean).Clock(),
 		Users: int32(value(s.Users)), Ramp: value(s.Ramp).Clock(), Begin: value(s.Begin).Clock(),
+		Sources: int32(value(s.Sources)), TopShare: value(s.TopShare), Top10Share: value(s.Top10Share), SourceCV: s.SourceCV,
 	}
 	if s.Hourly != nil {
 		w.Hourly = s.Hourly.values
@@ -33,6 +34,7 @@ func newStage(w workload.Stage) Stage {
 		Sigma: given(w.Sigma), Rho: given(w.Rho), Step: given(Duration(w.Step)),
 		OnMean: given(Duration(w.OnMean)), OffMean: given(Duration(w.OffMean)),
 		Users: given(int(w.Users)), Ramp: given(Duration(w.Ramp)), Begin: given(Duration(w.Begin)),
+		Sources: given(int(w.Sources)), TopShare: given(w.TopShare), Top10Share: given(w.Top10Share), SourceCV: w.SourceCV,
 	}
 	if w.Hourly != nil {
 		s.Hourly = newHourly(w.Hourly)

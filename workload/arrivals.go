@@ -29,7 +29,7 @@ type Stage struct {
 	// Name and Duration are those of a stage in a list; the last may go on without end.
 	Name     string         `yaml:"name,omitempty" json:"name,omitempty"`
 	Duration clock.Duration `yaml:"duration,omitempty" json:"duration,omitempty"`
-	// Process is constant, poisson, gamma, weibull, all-at-once, on-off, cox, profile or closed.
+	// Process is constant, poisson, gamma, weibull, all-at-once, on-off, cox, profile, superposed or closed.
 	Process string `yaml:"process" json:"process"`
 	// Rate is the mean rate of an open loop, requests per second.
 	Rate float64 `yaml:"rate,omitempty" json:"rate,omitempty"`
@@ -54,6 +54,13 @@ type Stage struct {
 	// Monday on. Begin is the time in it at which the traffic begins.
 	Hourly []float64      `yaml:"hourly,omitempty" json:"hourly,omitempty"`
 	Begin  clock.Duration `yaml:"begin,omitempty" json:"begin,omitempty"`
+	// Sources, TopShare, Top10Share and SourceCV are those of superposed: the number of clients, the parts of the requests
+	// that the first and the first ten of them send, and quantiles of the coefficients of variation of their gaps at 0.05,
+	// 0.25, 0.5, 0.75 and 0.95, weighted by requests.
+	Sources    int32     `yaml:"sources,omitempty" json:"sources,omitempty"`
+	TopShare   float64   `yaml:"top_share,omitempty" json:"top_share,omitempty"`
+	Top10Share float64   `yaml:"top10_share,omitempty" json:"top10_share,omitempty"`
+	SourceCV   []float64 `yaml:"source_cv,omitempty,flow" json:"source_cv,omitempty"`
 	// Users is the number of clients of a closed loop. Each sends its next request ThinkTime after
 	// the end of the last; they begin spread evenly over Ramp.
 	Users     int32          `yaml:"users,omitempty" json:"users,omitempty"`
@@ -63,7 +70,7 @@ type Stage struct {
 
 // Processes are the names of the processes of arrivals.
 func Processes() []string {
-	return []string{"constant", "poisson", "gamma", "weibull", "all-at-once", "on-off", "cox", "profile", "closed"}
+	return []string{"constant", "poisson", "gamma", "weibull", "all-at-once", "on-off", "cox", "profile", "superposed", "closed"}
 }
 
 // processKeys says which fields each process knows beside name and duration.
@@ -83,6 +90,8 @@ func processKeys(process string) (keys string, ok bool) {
 		return "rate sigma rho step", true
 	case "profile":
 		return "rate hourly begin", true
+	case "superposed":
+		return "rate sources top_share top10_share source_cv", true
 	case "closed":
 		return "users think_time ramp", true
 	}
@@ -126,6 +135,10 @@ func (s Stage) open(key string, f *faults) Process {
 		f.rate(key, s.Rate)
 		s.checkHourly(key, f)
 		return Profile{PerSecond: s.Rate, Hourly: s.Hourly, Begin: s.Begin}
+	case "superposed":
+		f.rate(key, s.Rate)
+		s.checkSuperposed(key, f)
+		return Superposed{PerSecond: s.Rate, Sources: s.Sources, TopShare: s.TopShare, Top10Share: s.Top10Share, CV: s.SourceCV}
 	}
 	return nil
 }
@@ -148,7 +161,9 @@ func (s Stage) check(key string, f *faults) (ok bool) {
 	fields := []field{
 		{"cv", s.CV != 0}, {"shape", s.Shape != 0}, {"sigma", s.Sigma != 0}, {"rho", s.Rho != 0}, {"step", s.Step != 0},
 		{"on_mean", s.OnMean != 0}, {"off_mean", s.OffMean != 0}, {"on_sigma", s.OnSigma != 0}, {"off_sigma", s.OffSigma != 0},
-		{"hourly", s.Hourly != nil}, {"begin", s.Begin != 0}, {"think_time", s.ThinkTime != Delay{}}, {"ramp", s.Ramp != 0},
+		{"hourly", s.Hourly != nil}, {"begin", s.Begin != 0},
+		{"sources", s.Sources != 0}, {"top_share", s.TopShare != 0}, {"top10_share", s.Top10Share != 0}, {"source_cv", s.SourceCV != nil},
+		{"think_time", s.ThinkTime != Delay{}}, {"ramp", s.Ramp != 0},
 	}
 	if s.Users == 0 || s.Rate == 0 {
 		fields = append(fields, field{"rate", s.Rate != 0}, field{"users", s.Users != 0})

@@ -17,6 +17,7 @@ const (
 	purposePause      = "pause"
 	purposePast       = "past"
 	purposeClass      = "class"
+	purposeSources    = "sources"
 )
 
 // golden is 2⁶⁴ divided by the golden ratio: multiples of it, mixed, make SplitMix64.

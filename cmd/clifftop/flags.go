@@ -30,6 +30,9 @@ func (f *scenarioFlags) register(c *cobra.Command) {
 	} {
 		flags.Var(&settingFlag{to: f, key: s.key, flag: "--" + s.flag, kind: s.kind}, s.flag, s.usage)
 	}
+	warm := flags.VarPF(&settingFlag{to: f, key: "workload.trace.warm_prefix", flag: "--warm-prefix", kind: "BOOL"}, "warm-prefix", "",
+		"let what a trace has before its slice fill the prefix cache")
+	warm.NoOptDefVal = "true"
 	_ = c.RegisterFlagCompletionFunc("model", completeNames("models"))
 	_ = c.RegisterFlagCompletionFunc("gpu", completeNames("gpus"))
 }

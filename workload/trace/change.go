@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -73,6 +74,71 @@ func (s *Changed) selected() (Reader, error) {
 		return &filter{step: step{f}, names: s.load.Classes, classes: f.Classes}, nil
 	}
 	return f, nil
+}
+
+// Before visits the requests before the slice, in order of arrival: those that have left their prompts and answers in a prefix
+// cache when the slice begins. Their IDs are below 0. Where the load is scaled they are those of the sessions that are
+// kept, or of all copies. It does nothing unless [Load.WarmPrefix] is set.
+func (s *Changed) Before(visit func(*workload.Request)) error {
+	if !s.load.WarmPrefix {
+		return nil
+	}
+	f, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	f.Slice(0, s.load.From)
+	var r Reader = f
+	if len(s.load.Classes) > 0 {
+		r = &filter{step: step{f}, names: s.load.Classes, classes: f.Classes}
+	}
+	id := int64(0)
+	for {
+		row, err := r.Next()
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		for _, copied := range s.copiesOf(row) {
+			q := copied.Request
+			id--
+			q.ID = id
+			visit(&q)
+			for _, t := range copied.Then {
+				id--
+				q.ID = id
+				q.Turn++
+				q.InputTokens, q.OutputTokens, q.Content = t.InputTokens, t.OutputTokens, t.Content
+				visit(&q)
+			}
+		}
+	}
+}
+
+// copiesOf is what thinning or superposition makes of a row.
+func (s *Changed) copiesOf(row Row) []Row {
+	k := s.load.Scale
+	if s.load.Rate > 0 && s.stats.Rate() > 0 {
+		k = s.load.Rate / s.stats.Rate()
+	}
+	if k > 0 && k < 1 {
+		if !keeps(&row, k, s.load.Seed) {
+			return nil
+		}
+		return []Row{row}
+	}
+	list := []Row{row}
+	for c := int32(1); float64(c) < k; c++ {
+		if part := k - float64(c); part < 1-1e-9 && !keeps(&row, part, workload.Hash(s.load.Seed, copies+uint64(c))) {
+			continue
+		}
+		next := row
+		keepApart(&next, copies, c, s.stats.Sessions)
+		list = append(list, next)
+	}
+	return list
 }
 
 // scan reads the selected rows through.

@@ -35,6 +35,8 @@ const (
 type Load struct {
 	// From and To cut a slice of the recorded time, which then begins at 0; To 0 is the end.
 	From, To clock.Duration
+	// WarmPrefix says that the rows before From are to fill the prefix cache, see [Changed.Before].
+	WarmPrefix bool
 	// Classes keeps the rows of these classes; none are all.
 	Classes []string
 	// Dequantise spreads rows over the ticks of a coarse recording clock; by itself where at least
@@ -87,6 +89,9 @@ func (l Load) validate() error {
 	}
 	if l.From < 0 || l.To < 0 || l.To != 0 && l.To <= l.From {
 		fault("to", "a slice from %v to %v is empty (want to after from)", l.From, l.To)
+	}
+	if l.WarmPrefix && l.From == 0 {
+		fault("warm_prefix", "there is nothing before the beginning of the trace (want from)")
 	}
 	if l.Loop < 0 {
 		fault("loop", "%d is not allowed (want 1 or more)", l.Loop)

@@ -1,0 +1,56 @@
+package sim
+
+import "clifftop/workload"
+
+// Warm puts into the prefix cache, before the run, what an earlier request left there: its prompt and all of its answer but the
+// last token, as if it had been served alone. It costs no time and is in no count. The cache has the room that it has: what
+// was used least recently goes. Without a prefix cache nothing happens. The request's ID is none of the run's.
+func (e *Engine) Warm(q *workload.Request) {
+	r := e.replica
+	if !r.caching && r.radix == nil || q.InputTokens >= e.cfg.MaxModelLen {
+		return
+	}
+	tokens := min(int64(q.InputTokens)+int64(q.OutputTokens)-1, int64(e.cfg.MaxModelLen))
+	full := int32(min(tokens/int64(e.cfg.BlockSize), int64(e.cfg.UsableBlocks())))
+	if r.radix != nil {
+		r.warmTree(q, full)
+	} else {
+		r.warmBlocks(q, full)
+	}
+}
+
+// warmBlocks enters so many blocks of a request into the pool.
+func (r *Replica) warmBlocks(q *workload.Request, full int32) {
+	keys := workload.NewBlockKeys(q, r.cfg.BlockSize)
+	var blocks []int32
+	hit := true
+	for range full {
+		key, private := keys.Next()
+		id := int32(0)
+		if hit && !private {
+			id = r.pool.Find(key)
+		}
+		if hit = id != 0; hit {
+			r.pool.Reference(id)
+			blocks = append(blocks, id)
+			continue
+		}
+		blocks = r.pool.Pop(blocks, 1)
+		id = blocks[len(blocks)-1]
+		r.pool.Register(id)
+		if !private {
+			r.pool.Index(id, key)
+		}
+	}
+	r.pool.Release(blocks)
+}
+
+// warmTree is the same with a radix cache.
+func (r *Replica) warmTree(q *workload.Request, full int32) {
+	r.look.text = q.Text(r.look.text[:0])
+	tokens := full * r.cfg.BlockSize
+	p := r.radix.Match(r.look.text, tokens)
+	r.radix.Lock(p)
+	r.radix.Take(int(full) - p.Blocks)
+	r.radix.Unlock(r.radix.Insert(p, r.look.text, tokens))
+}

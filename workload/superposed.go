@@ -1,0 +1,168 @@
+package workload
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"clifftop/sim/clock"
+	"clifftop/workload/internal/heap"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Superposed is the sum of many sources, each a client of an API that sends at a rate and with a burstiness of its own. A few
+// of them send most of the requests. This is how the traffic of large services looks from inside (ServeGen, Xiang et al. 2025).
+//
+// The shares of the requests fall with the rank as 1/rank within three groups: the first source has TopShare, the first
+// ten Top10Share, the others what is left. The coefficients of variation of the sources' gaps follow the quantiles CV,
+// weighted by requests; [GammaSources] of the requests come with gamma gaps, the others with Weibull gaps.
+type Superposed struct {
+	PerSecond            float64   // mean rate of all sources together
+	Sources              int32     // more than 10
+	TopShare, Top10Share float64   // of the requests
+	CV                   []float64 // quantiles at 0.05, 0.25, 0.5, 0.75 and 0.95
+}
+
+// sourceQuantiles are the probabilities at which [Superposed] has quantiles of the burstiness of sources.
+var sourceQuantiles = [...]float64{0.05, 0.25, 0.5, 0.75, 0.95}
+
+// GammaSources is the share of the requests whose source has gamma gaps, about what ServeGen found: 0.60 to 0.76.
+const GammaSources = 0.7
+
+// Rate is PerSecond.
+func (p Superposed) Rate() float64 { return p.PerSecond }
+
+// shares are those of the sources by rank.
+func (p Superposed) shares() []float64 {
+	s := make([]float64, p.Sources)
+	group := func(from, to int, total float64) {
+		sum := 0.0
+		for i := from; i < to; i++ {
+			sum += 1 / float64(i+1)
+		}
+		for i := from; i < to; i++ {
+			s[i] = total / sum / float64(i+1)
+		}
+	}
+	group(0, 1, p.TopShare)
+	group(1, 10, p.Top10Share-p.TopShare)
+	group(10, len(s), 1-p.Top10Share)
+	return s
+}
+
+// Start begins with all sources in their steady state: the first gap of each is what is left of one that a random moment
+// falls into.
+func (p Superposed) Start(seed, entity uint64) Arrivals {
+	a := &superposed{pending: heap.Heap[due]{Before: (*due).before}}
+	order := NewStream(seed, purposeSources)
+	order.Seek(entity, 0)
+	draws := rand.New(order)
+	shares := p.shares()
+	at := 0.0 // share of the requests of the sources before
+	for _, i := range draws.Perm(len(shares)) {
+		x := &source{rng: NewStream(Hash(seed, entity), purposeArrivals), mean: 1 / (p.PerSecond * shares[i])}
+		x.rng.Seek(uint64(i), 0)
+		cv := p.cv(at + shares[i]/2)
+		at += shares[i]
+		if draws.Float64() < GammaSources {
+			x.shape = 1 / (cv * cv)
+		} else {
+			x.shape, x.weibull = weibullShape(cv), true
+		}
+		a.sources = append(a.sources, x)
+		k := int32(len(a.sources) - 1)
+		a.pending.Push(due{clock.Time(gap(x.residual())), k, k})
+	}
+	return a
+}
+
+// cv is the quantile of the burstiness; it is level beyond the outermost ones.
+func (p Superposed) cv(u float64) float64 {
+	q := sourceQuantiles
+	last := len(q) - 1
+	switch {
+	case u <= q[0]:
+		return p.CV[0]
+	case u >= q[last]:
+		return p.CV[last]
+	}
+	i := 0
+	for u > q[i+1] {
+		i++
+	}
+	return p.CV[i] + (p.CV[i+1]-p.CV[i])*(u-q[i])/(q[i+1]-q[i])
+}
+
+// weibullShape finds the shape at which Weibull gaps have a coefficient of variation, by bisection of
+// CV² = Γ(1 + 2/k)/Γ(1 + 1/k)² − 1, which falls with k.
+func weibullShape(cv float64) float64 {
+	low, high := 0.1, 100.0
+	for range 60 {
+		k := math.Sqrt(low * high)
+		a, _ := math.Lgamma(1 + 2/k)
+		b, _ := math.Lgamma(1 + 1/k)
+		if math.Expm1(a-2*b) > cv*cv {
+			low = k
+		} else {
+			high = k
+		}
+	}
+	return math.Sqrt(low * high)
+}
+
+type superposed struct {
+	sources []*source
+	pending heap.Heap[due]
+}
+
+func (a *superposed) Next() clock.Time {
+	d := a.pending.Pop()
+	a.pending.Push(due{d.at.Add(gap(a.sources[d.ref].gap())), d.tie, d.ref})
+	return d.at
+}
+
+// source is one client: a renewal process.
+type source struct {
+	rng         *Stream
+	mean, shape float64 // of the gaps, in seconds
+	weibull     bool
+}
+
+func (s *source) gap() float64 {
+	if s.weibull {
+		law := WeibullOf(s.mean, s.shape)
+		return distuv.Weibull{K: law.Shape, Lambda: law.Scale, Src: s.rng}.Rand()
+	}
+	return distuv.Gamma{Alpha: s.shape, Beta: s.shape / s.mean, Src: s.rng}.Rand()
+}
+
+// residual is a part, uniform in (0, 1), of a gap drawn with a weight of its length: of a gamma law that is one of a shape
+// greater by 1, of a Weibull law the power of a gamma law.
+func (s *source) residual() float64 {
+	u := uniform(s.rng)
+	if s.weibull {
+		law := WeibullOf(s.mean, s.shape)
+		g := distuv.Gamma{Alpha: 1 + 1/s.shape, Beta: 1, Src: s.rng}.Rand()
+		return u * law.Scale * math.Pow(g, 1/s.shape)
+	}
+	return u * distuv.Gamma{Alpha: s.shape + 1, Beta: s.shape / s.mean, Src: s.rng}.Rand()
+}
+
+// checkSuperposed reports what is wrong with the sources of a stage.
+func (s Stage) checkSuperposed(key string, f *faults) {
+	if s.Sources < 11 || s.Sources > maxSources {
+		f.add(key+".sources", "%d is not allowed (want 11 to %d)", s.Sources, maxSources)
+	}
+	f.number(key+".top_share", s.TopShare, s.TopShare > 0 && s.TopShare < 1, "more than 0, less than 1")
+	f.number(key+".top10_share", s.Top10Share, s.Top10Share > s.TopShare && s.Top10Share < 1, "more than top_share, less than 1")
+	if len(s.SourceCV) != len(sourceQuantiles) {
+		f.add(key+".source_cv", "%d values are not allowed (want the quantiles at 0.05, 0.25, 0.5, 0.75 and 0.95)", len(s.SourceCV))
+	}
+	for i, v := range s.SourceCV {
+		f.number(key+".source_cv", v, v >= 0.05 && v <= 100 && (i == 0 || v >= s.SourceCV[i-1]), "0.05 to 100, not falling")
+	}
+}
+
+// maxSources bounds the sources of a process.
+const maxSources = 100_000
+
+var _ Process = Superposed{}
