@@ -129,7 +129,7 @@ func newAnalysis(t Thresholds, over string, points []CurvePoint) *analysis {
 			if v := s.Throughput.OfferedRequestsPerS; v != nil && isRate {
 				rates = append(rates, *v)
 			}
-			if ci, ok := s.CI95["throughput.output_tokens_per_s"]; ok {
+			if ci, ok := s.CI95["throughput.output_tokens_per_s"]; ok && s.CI95Method != ByBatchMeans {
 				l.error = (ci[1] - ci[0]) / 2
 			}
 		}

@@ -45,6 +45,7 @@ func (c *Collector) Summary() *Summary {
 	s.Stages = c.stageResults()
 	s.Classes = c.classResults(&w)
 	c.warn(s, &w)
+	c.batchMeans(s, &w)
 	return s
 }
 
