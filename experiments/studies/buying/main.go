@@ -1,0 +1,65 @@
+// Command buying plans four questions of what to buy, and writes the plans: when more of a cheaper GPU wins and when it
+// loses, and when four GPUs serve better as one replica and when as four.
+//
+//	go run ./experiments/studies/buying -out experiments/studies/buying
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"clifftop/experiments"
+	"clifftop/experiments/planning"
+	"clifftop/report"
+)
+
+//go:embed pairs.yaml
+var pairs []byte
+
+// plans answers all questions, in their order.
+func plans(ctx context.Context) (names []string, list []*report.Plan, err error) {
+	for _, doc := range bytes.Split(pairs, []byte("\n---\n")) {
+		s, err := experiments.Parse("pairs.yaml", doc)
+		if err != nil {
+			return nil, nil, err
+		}
+		p, err := planning.New(ctx, s, planning.Options{})
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		names, list = append(names, s.Name), append(list, p)
+	}
+	return names, list, nil
+}
+
+func main() {
+	log.SetFlags(0)
+	out := flag.String("out", ".", "write results.md into this `directory`")
+	flag.Parse()
+	names, list, err := plans(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	var text strings.Builder
+	text.WriteString("# Results\n\nWritten by `go run ./experiments/studies/buying`; the questions are in [pairs.yaml](pairs.yaml).\n")
+	for i, p := range list {
+		fmt.Fprintf(&text, "\n## %s\n\n| candidate | $/month | requests/s of a replica | SLO used |\n|---|---:|---:|---:|\n", names[i])
+		for _, c := range p.Candidates {
+			fmt.Fprintf(&text, "| %s | %.0f | %.3g | %.0f %% |\n", c.Name, *c.USDPerMonth, c.Capacity.PassesRequestsPerS, 100*c.AtPlan.SLOUse)
+		}
+		text.WriteString("\n")
+		for _, why := range p.Why {
+			text.WriteString("* " + why + "\n")
+		}
+	}
+	if err := os.WriteFile(filepath.Join(*out, "results.md"), []byte(text.String()), 0o644); err != nil {
+		log.Fatal(err)
+	}
+}

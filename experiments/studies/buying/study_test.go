@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"clifftop/report"
+)
+
+// TestOutcomes asserts who wins each pair, and that the answer says why.
+func TestOutcomes(t *testing.T) {
+	names, list, err := plans(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		winner func(c *report.PlanCandidate) bool
+		loser  string
+	}{
+		{func(c *report.PlanCandidate) bool { return c.GPU == "l40s" && c.Replicas > 1 }, "h100-sxm"},
+		{func(c *report.PlanCandidate) bool { return c.GPU == "h100-sxm" }, "l40s"},
+		{func(c *report.PlanCandidate) bool { return c.TensorParallel == 4 }, "h100-sxm"},
+		{func(c *report.PlanCandidate) bool { return c.TensorParallel == 1 && c.Replicas > 1 }, "TP 4"},
+	} {
+		p := list[i]
+		if len(p.Candidates) == 0 || !want.winner(&p.Candidates[0]) {
+			t.Errorf("%s: %s", names[i], p.Answer())
+			continue
+		}
+		if len(p.Candidates) > 1 && (len(p.Why) < 2 || !strings.Contains(p.Why[1], want.loser) || !strings.Contains(p.Why[1], "times as much")) {
+			t.Errorf("%s is not explained: %q", names[i], p.Why)
+		}
+		if len(p.Candidates) == 1 && (len(p.Refused) == 0 || !strings.Contains(p.Refused[0].Name, want.loser)) {
+			t.Errorf("%s: the other is neither ranked nor refused: %+v", names[i], p.Refused)
+		}
+	}
+}
