@@ -30,7 +30,7 @@ type keySet struct {
 	n     int
 }
 
-// present is how key stands in a slot.
+// present is how key stands in a slot: 0, which no hash is likely to be, as 1.
 func present(key uint64) uint64 { return max(key, 1) }
 
 func (s *keySet) clear() {
