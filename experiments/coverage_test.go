@@ -33,8 +33,9 @@ func repetitions(t *testing.T) (n int, whole bool) {
 	return n, true
 }
 
-// TestCoverage counts how often 95 % intervals hold the exact mean sojourn: those of five replications of 2,000 requests, and
-// those of batch means in single runs of 10,000.
+// TestCoverage counts how often 95 % intervals hold the exact mean sojourn: those of five replications of 2,000 requests after a
+// warm-up of 100 services, and those of batch means in single runs of 10,000. An automatic warm-up makes the mean of so short
+// runs too small: see docs/statistics.md.
 func TestCoverage(t *testing.T) {
 	n, whole := repetitions(t)
 	for _, a := range anchors {
@@ -42,7 +43,7 @@ func TestCoverage(t *testing.T) {
 			name, run   string
 			low, high   float64
 			replication bool
-		}{{"replications", "run: {requests: 2000, replications: 5, seed: %}", .92, .98, true}, {"batch means", "run: {requests: 10000, seed: %}", .90, .97, false}} {
+		}{{"replications", "run: {requests: 2000, replications: 5, warmup: 100s, seed: %}", .92, .98, true}, {"batch means", "run: {requests: 10000, seed: %}", .90, .97, false}} {
 			held, told, widths := 0, 0, 0.0
 			for k := range n {
 				s := parse(t, a.text+fill(m.run, 1+1000*k))
