@@ -1,7 +1,10 @@
 package report
 
 import (
+	"encoding/csv"
 	"fmt"
+	"io"
+	"strings"
 
 	"clifftop/report/layout"
 	"clifftop/sim"
@@ -140,6 +143,41 @@ func poolClasses(runs []*Summary) []Class {
 		})
 	}
 	return pooled
+}
+
+// WriteClasses writes classes.csv: a row for each class, with the columns of curve.csv that requests tell.
+func WriteClasses(w io.Writer, list []Class) error {
+	out := csv.NewWriter(w)
+	head := []string{"class"}
+	var keep []int
+	for i, c := range columns() {
+		switch c.name {
+		case "offered", "completed", "rejected", "offered_requests_per_s", "requests_per_s", "output_tokens_per_s", "input_tokens_per_s",
+			"prefix_hit_rate", "attainment", "goodput_requests_per_s", "goodput_output_tokens_per_s":
+		default:
+			if !strings.HasSuffix(c.name, "_ms") || strings.HasPrefix(c.name, "itl_") {
+				continue
+			}
+		}
+		keep = append(keep, i)
+		head = append(head, c.name)
+	}
+	if err := out.Write(head); err != nil {
+		return err
+	}
+	for i := range list {
+		k := &list[i]
+		s := Summary{Requests: k.Requests, Throughput: k.Throughput, Latency: k.Latency, Goodput: k.Goodput, System: System{PrefixHitRate: k.PrefixHitRate}}
+		all, row := s.row(), []string{k.Name}
+		for _, n := range keep {
+			row = append(row, all[n])
+		}
+		if err := out.Write(row); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
 }
 
 // classGrid has a row for each class.

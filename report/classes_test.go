@@ -43,6 +43,10 @@ func TestClassesShareOutTheRun(t *testing.T) {
 	if err := s.WriteTable(&b, DefaultProfile()); err != nil || !strings.Contains(b.String(), "\nbatch ") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
+	b.Reset()
+	if err := WriteClasses(&b, s.Classes); err != nil || !strings.HasPrefix(b.String(), "class,offered,") || !strings.Contains(b.String(), "\nbatch,4,4,") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
 	two := Pool([]*Summary{s, c.Summary()})
 	if len(two.Classes) != 2 || two.Classes[0].Requests.Offered != 8 {
 		t.Errorf("pooled: %+v", two.Classes)

@@ -194,6 +194,11 @@ func writeRun(dir *directory, setup *experiments.Setup, res *experiments.Result,
 			return err
 		}
 	}
+	if list := res.Summary.Classes; len(list) > 0 {
+		if err := dir.write("classes.csv", func(w io.Writer) error { return report.WriteClasses(w, list) }); err != nil {
+			return err
+		}
+	}
 	if slices.Contains(save, "timeseries") {
 		err := dir.write("timeseries.csv", func(w io.Writer) error { return report.WriteSeries(w, res.Series) })
 		if err != nil {
