@@ -118,7 +118,9 @@ func (p *Plan) trafficLines(t *layout.Text) {
 		text += fmt.Sprintf(", %s with %s growth", digits(x.PlannedRequestsPerS), percent(x.Growth))
 	}
 	text += fmt.Sprintf("; prompts of %s tokens and answers of %s on average", digits(x.MeanInputTokens), digits(x.MeanOutputTokens))
-	t.Line("traffic", text)
+	if x.PlannedRequestsPerS > 0 { // or nothing could be built, and the traffic was not looked at
+		t.Line("traffic", text)
+	}
 	t.Line("SLO", p.sloText())
 	n := &p.Counts
 	text = fmt.Sprintf("%d", n.Candidates)

@@ -125,6 +125,10 @@ func (p *planner) named() error {
 			faults = append(faults, p.scenario.Fault("plan.prices", "%s", strings.TrimPrefix(err.Error(), "catalog: ")))
 		}
 	}
+	smallest := slices.Min(p.spec.TensorParallelSizes) * slices.Min(p.spec.PipelineParallelSizes)
+	if smallest > p.spec.MaxGPUs {
+		faults = append(faults, p.scenario.Fault("plan.max_gpus", "%d is less than the %d GPUs of the smallest candidate (want as many or more, or smaller tensor_parallel_sizes)", p.spec.MaxGPUs, smallest))
+	}
 	if faults != nil {
 		return faults
 	}

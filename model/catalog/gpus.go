@@ -41,6 +41,8 @@ type gpuRecord struct {
 	Price          struct {
 		USDPerHour  []float64 `yaml:"usd_per_hour"`
 		Placeholder bool      `yaml:"placeholder"`
+		Source      string    `yaml:"source"`
+		AsOf        string    `yaml:"as_of"` // when the price was that; undated where the source does not say
 		Note        string    `yaml:"note"`
 	} `yaml:"price"`
 	Calibrated string     `yaml:"calibrated"`
@@ -85,6 +87,16 @@ func oneLine(err error) string {
 	return strings.Join(lines, "; ")
 }
 
+// priceNote says where the price is from, of when, and what else there is to say.
+func (r *gpuRecord) priceNote() string {
+	p := &r.Price
+	parts := []string{p.Source, p.AsOf, p.Note, ""}
+	if p.Placeholder {
+		parts[3] = "a placeholder"
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
+}
+
 func (r *gpuRecord) gpu() (model.GPU, error) {
 	const giga, tera = 1e9, 1e12
 	g := model.GPU{
@@ -94,10 +106,7 @@ func (r *gpuRecord) gpu() (model.GPU, error) {
 		HBMBytesPerSecond: r.Memory.Bandwidth * giga, L2Bytes: r.Memory.L2 * 1e6,
 		ScaleUpBytesPerSecond: r.Links.ScaleUp * giga, HostBytesPerSecond: r.Links.Host * giga, NICBytesPerSecond: r.Links.NIC * giga,
 		AttentionBackend: model.AttentionBackend(r.Attention), AllReduceClass: r.AllReduceClass, TDPWatts: r.TDP,
-		PriceNote: r.Price.Note, Calibrated: model.Calibration(r.Calibrated),
-	}
-	if r.Price.Placeholder {
-		g.PriceNote = strings.TrimPrefix(g.PriceNote+"; a placeholder", "; ")
+		PriceNote: r.priceNote(), Calibrated: model.Calibration(r.Calibrated),
 	}
 	if g.Name == "" {
 		return g, errors.New("name is missing")
