@@ -1,0 +1,58 @@
+package plot
+
+import (
+	"bytes"
+	"image/png"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"clifftop/report"
+)
+
+type closing struct{ *bytes.Buffer }
+
+func (closing) Close() error { return nil }
+
+// Pictures of a plan are written in both formats, their titles say what they show, and one without prices has none.
+func TestWritePlan(t *testing.T) {
+	usd := func(x float64) *float64 { return &x }
+	p := &report.Plan{
+		Model: "m", Traffic: report.PlanTraffic{PlannedRequestsPerS: 10},
+		Candidates: []report.PlanCandidate{
+			{Name: "2 × a", USDPerMonth: usd(1000), Pareto: true, AtPlan: report.PlanPoint{SLOUse: 0.8}},
+			{Name: "1 × b", USDPerMonth: usd(1500), Pareto: true, AtPlan: report.PlanPoint{SLOUse: 0.3}},
+			{Name: "2 × b", USDPerMonth: usd(3000), AtPlan: report.PlanPoint{SLOUse: 0.3}},
+		},
+		CostBySLO: []report.CostPoint{{Factor: 0.3, USDPerMonth: 1500, Name: "1 × b"}, {Factor: 0.8, USDPerMonth: 1000, Name: "2 × a"}},
+		CostByLoad: []report.LoadLine{
+			{Name: "a", Points: []report.LoadPoint{{RequestsPerS: 6, Replicas: 1, USDPerMonth: 500}, {RequestsPerS: 12, Replicas: 2, USDPerMonth: 1000}, {RequestsPerS: 18, Replicas: 3, USDPerMonth: 1600}, {RequestsPerS: 40, Replicas: 4, USDPerMonth: 2000}}},
+			{Name: "b", Points: []report.LoadPoint{{RequestsPerS: 30, Replicas: 1, USDPerMonth: 1500}}},
+		},
+	}
+	files := map[string]*bytes.Buffer{}
+	names, err := WritePlan(p, func(name string) (io.WriteCloser, error) {
+		files[name] = &bytes.Buffer{}
+		return closing{files[name]}, nil
+	})
+	if err != nil || !slices.Equal(names, []string{"plan-slo.png", "plan-slo.svg", "plan-load.png", "plan-load.svg", "plan-pareto.png", "plan-pareto.svg"}) {
+		t.Fatalf("%q, %v", names, err)
+	}
+	for name, text := range map[string]string{
+		"plan-slo":    "The SLO costs $1k a month; limits half as wide would cost $1.5k",
+		"plan-load":   "a is the cheapest at 10 requests/s; from 12 b",
+		"plan-pareto": "2 of 3 candidates are not beaten in both cost and latency: from $1k at 80 % of the limit to $1.5k at 30 %",
+	} {
+		if _, err := png.Decode(files[name+".png"]); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if svg := files[name+".svg"].String(); !strings.Contains(svg, "<title>"+text+"</title>") {
+			title, _, _ := strings.Cut(svg[strings.Index(svg, "<title>"):], "</title>")
+			t.Errorf("%s is titled %q", name, title)
+		}
+	}
+	if PlanSLO(&report.Plan{}) != nil || PlanLoad(&report.Plan{}) != nil || PlanPareto(&report.Plan{Candidates: []report.PlanCandidate{{}}}) != nil {
+		t.Error("without prices there are pictures")
+	}
+}
