@@ -391,10 +391,19 @@ func (p *Plan) refusedLines(t *layout.Text) {
 			if !k.listed || i == shownRefused {
 				break
 			}
-			t.Item("•", r.Name+": "+r.Text)
+			bullet(t, r.Name+": "+r.Text)
 		}
 	}
 	t.Paragraph("--format json lists all of them.")
+}
+
+// bullet writes an item of a list.
+func bullet(t *layout.Text, text string) {
+	if t.Markdown {
+		t.Printf("* %s\n", text)
+		return
+	}
+	t.Item("•", text)
 }
 
 func (p *Plan) sentences(t *layout.Text, title string, list []string) {
@@ -403,7 +412,7 @@ func (p *Plan) sentences(t *layout.Text, title string, list []string) {
 	}
 	t.Heading("%s", title)
 	for _, s := range list {
-		t.Item("•", s)
+		bullet(t, s)
 	}
 }
 

@@ -158,26 +158,32 @@ func PlanLoad(p *report.Plan) *Figure {
 		"Each step is a replica more. The validated error of the step model is allowed for; idle hours are paid.")
 }
 
-// loadFinding says which candidate is the cheapest at the planned load, and up to where and from where another is.
+// loadFinding says which candidate is the cheapest at the planned load, and between which loads it stays that.
 func loadFinding(lines []report.LoadLine, planned float64) string {
 	best := cheapest(lines, planned)
-	title := fmt.Sprintf("%s is the cheapest at %s requests/s", lines[best].Name, loadNumber(planned))
 	const steps = 400
-	for i := steps; i > 0; i-- {
-		load := planned * float64(i) / steps
-		if k := cheapest(lines, load); k != best {
-			title += fmt.Sprintf("; up to %s it is %s", loadNumber(significant(load)), lines[k].Name)
-			break
+	low, high := 0.0, 0.0
+	for i := steps; i > 0 && low == 0; i-- {
+		if load := planned * float64(i) / steps; cheapest(lines, load) != best {
+			low = load
 		}
 	}
-	for i := range steps {
-		load := planned * (1 + 1.5*float64(i+1)/steps)
-		if k := cheapest(lines, load); k != best {
-			title += fmt.Sprintf("; from %s %s", loadNumber(significant(load)), lines[k].Name)
-			break
+	for i := 1; i <= steps && high == 0; i++ {
+		if load := planned * (1 + 1.5*float64(i)/steps); cheapest(lines, load) != best {
+			high = load
 		}
 	}
-	return title
+	text := func(load float64) string { return loadNumber(significant(load)) }
+	switch name := lines[best].Name; {
+	case low > 0 && high > 0:
+		return fmt.Sprintf("%s is the cheapest from %s to %s requests/s; then %s", name, text(low), text(high), lines[cheapest(lines, high)].Name)
+	case high > 0:
+		return fmt.Sprintf("%s is the cheapest up to %s requests/s; then %s", name, text(high), lines[cheapest(lines, high)].Name)
+	case low > 0:
+		return fmt.Sprintf("%s is the cheapest from %s requests/s on", name, text(low))
+	default:
+		return fmt.Sprintf("%s is the cheapest at all these loads", name)
+	}
 }
 
 func significant(x float64) float64 {

@@ -41,7 +41,7 @@ func TestWritePlan(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"plan-slo":    "The SLO costs $1k a month; limits half as wide would cost $1.5k",
-		"plan-load":   "a is the cheapest at 10 requests/s; from 12 b",
+		"plan-load":   "a is the cheapest up to 12 requests/s; then b",
 		"plan-pareto": "2 of 3 candidates are not beaten in both cost and latency: from $1k at 80 % of the limit to $1.5k at 30 %",
 	} {
 		if _, err := png.Decode(files[name+".png"]); err != nil {
