@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -142,6 +141,3 @@ func (a axis) near(x, y, precision float64) bool {
 	gap := math.Abs(x - y)
 	return a.whole && gap <= 1 || gap <= precision*min(math.Abs(x), math.Abs(y))*(1+1e-9)
 }
-
-// String is a value with its unit.
-func (a axis) text(x float64) string { return fmt.Sprintf("%s=%.5g%s", a.key, x, a.unit) }

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"clifftop/report/layout"
 )
 
 // Accuracy says how far a result can be trusted: the errors of simulated runs of its kind against measured ones.
@@ -30,7 +32,7 @@ func (a *Accuracy) String() string {
 		v    *float64
 	}{{"TTFT", a.TTFT}, {"TPOT", a.TPOT}, {"E2E", a.E2E}, {"throughput", a.Throughput}} {
 		if m.v != nil {
-			parts = append(parts, m.name+" ±"+percent(*m.v))
+			parts = append(parts, m.name+" ±"+layout.Percent(*m.v))
 		}
 	}
 	if len(parts) == 0 {

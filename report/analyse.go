@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"clifftop/report/layout"
 )
 
 // NewCurve is [NewCurveBy] the [DefaultThresholds].
@@ -80,7 +82,7 @@ func (c *Curve) warnOffLoad() {
 	}
 	c.Warnings = append(c.Warnings, Warning{"rate_off", fmt.Sprintf(
 		"the rate that was offered, at %.4g, is %s %s that: the course of the traffic does not average out over %s. Longer runs would meet more of it",
-		at.Value, percent(math.Abs(worst)), side, seconds(at.Summary.Window.EndS-at.Summary.Window.StartS))})
+		at.Value, layout.Percent(math.Abs(worst)), side, seconds(at.Summary.Window.EndS-at.Summary.Window.StartS))})
 }
 
 // load is what the points at one load show; of several the means.
@@ -182,23 +184,3 @@ func join(path, name string) string {
 
 // lastPart is what follows the last dot of a dotted key.
 func lastPart(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
-
-func percent(fraction float64) string { return digits(100*fraction) + " %" }
-
-// digits prints a number to about three significant digits, without an exponent.
-func digits(v float64) string {
-	switch m := math.Abs(v); {
-	case m >= 99.95:
-		return fmt.Sprintf("%.0f", v)
-	case m >= 9.995:
-		return fmt.Sprintf("%.1f", v)
-	case m >= .9995:
-		return fmt.Sprintf("%.2f", v)
-	case m >= .0005:
-		return fmt.Sprintf("%.3f", v)
-	case m == 0:
-		return "0"
-	default:
-		return fmt.Sprintf("%.1e", v)
-	}
-}

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"math"
+
+	"clifftop/report/layout"
 )
 
 // Bounds are the asymptotic bounds of operational analysis (Denning and Buzen 1978), from demands that were measured
@@ -114,8 +116,8 @@ func (a *analysis) boundAt(request, token usage, r, t demands) Bound {
 func (b *Bounds) text(over string) string {
 	if b.ThinkS == nil {
 		return fmt.Sprintf("at most %s output tokens/s, which a %s of %s asks for; a request takes %s or more on average",
-			digits(b.MaxOutputTokensPerS), lastPart(over), digits(b.Value), seconds(b.DemandS))
+			layout.Digits(b.MaxOutputTokensPerS), lastPart(over), layout.Digits(b.Value), seconds(b.DemandS))
 	}
 	return fmt.Sprintf("at most %s output tokens/s; requests take %s or more and their users think for %s, so that throughput can follow their number up to N* = %s and no further",
-		digits(b.MaxOutputTokensPerS), seconds(b.DemandS), seconds(*b.ThinkS), digits(b.Value))
+		layout.Digits(b.MaxOutputTokensPerS), seconds(b.DemandS), seconds(*b.ThinkS), layout.Digits(b.Value))
 }

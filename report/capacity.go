@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"clifftop/report/layout"
 )
 
 // Capacity is the answer to how much of something meets a service-level objective: the highest load, or the least of what
@@ -90,7 +92,7 @@ func JudgeProbe(s *Summary, confidence float64, sure bool) []ProbeSide {
 		}
 		side := ProbeSide{Key: l.Key, Value: number(value), Low: number(low), High: number(high), Target: target, Verdict: ProbeUndecided}
 		if l.Mean() || l.Lower() {
-			value, low, high, target = -value, -high, -low, -target
+			low, high, target = -high, -low, -target
 		}
 		switch {
 		case low >= target:
@@ -124,7 +126,7 @@ func (c *Capacity) Explain() {
 	if resource, evidence := a.binds(c.AtFails); resource != "" {
 		c.FirstLimit = &Limit{Resource: resource, Value: *c.Fails, Evidence: evidence}
 	} else if y := &c.AtFails.System; y.BusyFraction != nil && *y.BusyFraction >= a.Saturated {
-		c.FirstLimit = &Limit{Resource: "gpu", Value: *c.Fails, Evidence: "busy " + percent(*y.BusyFraction) + " of the time, and requests wait for nothing else"}
+		c.FirstLimit = &Limit{Resource: "gpu", Value: *c.Fails, Evidence: "busy " + layout.Percent(*y.BusyFraction) + " of the time, and requests wait for nothing else"}
 	}
 	for i := range c.Probes {
 		if p := &c.Probes[i]; p.Value == *c.Fails && p.Verdict == ProbeFails {
@@ -142,13 +144,13 @@ func (p *Probe) missed(s *Summary) (key, evidence string) {
 		}
 		key = side.Key
 		l := &s.Goodput.Limits[i]
-		bound := func(v *float64) string { return cell(v) + " ms" }
+		bound := func(v *float64) string { return layout.Cell(v) + " ms" }
 		if !l.Mean() {
 			bound = func(v *float64) string {
 				if v == nil {
 					return "–"
 				}
-				return percent(*v)
+				return layout.Percent(*v)
 			}
 		}
 		evidence = fmt.Sprintf("%s to %s, want ", bound(side.Low), bound(side.High))
@@ -161,7 +163,7 @@ func (p *Probe) missed(s *Summary) (key, evidence string) {
 		case l.Lower():
 			evidence = fmt.Sprintf("the share that waits is %sat most %s", evidence, bound(&side.Target))
 		case l.LimitMs != nil:
-			evidence = fmt.Sprintf("the share of requests with a %s of at most %s ms is %sat least %s", strings.ToUpper(key[:strings.IndexByte(key, '_')]), digits(*l.LimitMs), evidence, bound(&side.Target))
+			evidence = fmt.Sprintf("the share of requests with a %s of at most %s ms is %sat least %s", strings.ToUpper(key[:strings.IndexByte(key, '_')]), layout.Digits(*l.LimitMs), evidence, bound(&side.Target))
 		default:
 			evidence = fmt.Sprintf("the share of good requests is %sat least %s", evidence, bound(&side.Target))
 		}

@@ -191,10 +191,10 @@ func (s *Summary) classGrid(t *layout.Text) {
 		l := &k.Latency
 		good := "–"
 		if a := k.Goodput.Attainment; a != nil {
-			good = percent(*a)
+			good = layout.Percent(*a)
 		}
-		rows = append(rows, []string{k.Name, fmt.Sprint(k.Requests.Offered), cell(k.Throughput.RequestsPerS), cell(k.Throughput.OutputTokensPerS),
-			cell(l.TTFT.P50), cell(l.TTFT.P95), cell(l.TPOT.P50), cell(l.TPOT.P95), good})
+		rows = append(rows, []string{k.Name, fmt.Sprint(k.Requests.Offered), layout.Cell(k.Throughput.RequestsPerS), layout.Cell(k.Throughput.OutputTokensPerS),
+			layout.Cell(l.TTFT.P50), layout.Cell(l.TTFT.P95), layout.Cell(l.TPOT.P50), layout.Cell(l.TPOT.P95), good})
 	}
 	if t.Markdown {
 		t.Blank()

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"math"
+
+	"clifftop/report/layout"
 )
 
 func (a *analysis) collapse() *Collapse {
@@ -25,7 +27,7 @@ func (a *analysis) collapse() *Collapse {
 		}
 	}
 	c.FallFraction = 1 - worst.throughput/peak.throughput
-	c.Evidence = fmt.Sprintf(a.what+" falls from %s tokens/s at %.4g to %s at %.4g", digits(peak.throughput), peak.value, digits(worst.throughput), worst.value) +
+	c.Evidence = fmt.Sprintf(a.what+" falls from %s tokens/s at %.4g to %s at %.4g", layout.Digits(peak.throughput), peak.value, layout.Digits(worst.throughput), worst.value) +
 		a.waste(peak.s, worst.s)
 	return c
 }
@@ -88,13 +90,13 @@ func (a *analysis) fallen(peak, l load) bool {
 func (a *analysis) waste(from, to *Summary) string {
 	text := ""
 	if before, after := recomputedShare(from), recomputedShare(to); after > before+a.WastedWork {
-		text += fmt.Sprintf("; recomputed tokens rise from %s to %s", percent(before), percent(after))
+		text += fmt.Sprintf("; recomputed tokens rise from %s to %s", layout.Percent(before), layout.Percent(after))
 	}
 	if before, after := from.System.PrefixHitRate, to.System.PrefixHitRate; before != nil && after != nil && *before > *after+a.HitLoss {
-		text += fmt.Sprintf("; the prefix hit rate falls from %s to %s", percent(*before), percent(*after))
+		text += fmt.Sprintf("; the prefix hit rate falls from %s to %s", layout.Percent(*before), layout.Percent(*after))
 	}
 	if before, after := from.System.ErrorRate, to.System.ErrorRate; before != nil && after != nil && *after > *before+a.GivenUp {
-		text += fmt.Sprintf("; requests that end without completing rise from %s to %s", percent(*before), percent(*after))
+		text += fmt.Sprintf("; requests that end without completing rise from %s to %s", layout.Percent(*before), layout.Percent(*after))
 	}
 	return text
 }

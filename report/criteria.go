@@ -1,6 +1,10 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+
+	"clifftop/report/layout"
+)
 
 // Criterion is a condition for taking a variant in the baseline's place.
 type Criterion struct {
@@ -63,9 +67,9 @@ func (v *Variant) gap(base, variant []*Summary) Criterion {
 	switch {
 	case before < least && after < least:
 		c.Verdict = NotDistinguishable
-		c.Reason = fmt.Sprintf("there is no backlog: requests wait for seats, KV blocks or tokens %s of the time, with the variant %s", percent(before), percent(after))
+		c.Reason = fmt.Sprintf("there is no backlog: requests wait for seats, KV blocks or tokens %s of the time, with the variant %s", layout.Percent(before), layout.Percent(after))
 	case after < least && len(base) > 1:
-		c.Verdict, c.Reason = Pass, fmt.Sprintf("the backlog is gone: requests wait for seats, KV blocks or tokens %s of the time, before %s", percent(after), percent(before))
+		c.Verdict, c.Reason = Pass, fmt.Sprintf("the backlog is gone: requests wait for seats, KV blocks or tokens %s of the time, before %s", layout.Percent(after), layout.Percent(before))
 	case x.Verdict == NotRelevant:
 		c.Verdict = NotDistinguishable
 	}
@@ -103,7 +107,7 @@ func (d *MetricDiff) text() string {
 	if d.Baseline == nil || d.Variant == nil {
 		return "unknown"
 	}
-	text := fmt.Sprintf("%s → %s", cell(d.Baseline), cell(d.Variant))
+	text := fmt.Sprintf("%s → %s", layout.Cell(d.Baseline), layout.Cell(d.Variant))
 	if d.CI95 != nil && *d.Baseline != 0 {
 		in := func(x float64) string { return signed(100 * x / *d.Baseline) }
 		text += fmt.Sprintf(" (%s to %s %%)", in(d.CI95[0]), in(d.CI95[1]))

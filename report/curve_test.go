@@ -448,7 +448,7 @@ func TestTableWidth(t *testing.T) {
 
 func TestDigits(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 0.00001: "1.0e-05", .0123: "0.012", 1.234: "1.23", 9.999: "10.0", 12.34: "12.3", 99.96: "100", 123.4: "123", 45678.9: "45679"} {
-		if got := digits(v); got != want {
+		if got := layout.Digits(v); got != want {
 			t.Errorf("%v is %q, want %q", v, got, want)
 		}
 	}

@@ -23,7 +23,7 @@ func (x *Inspection) Account(f *trace.File) {
 		x.warning("timeless", "The trace has lengths but no times: a replay needs a rate, and gets Poisson arrivals.")
 	}
 	if n := x.Rows.Dropped[trace.ZeroOut]; n > 0 {
-		x.warning("failures", "%d rows (%s) have no answer and are left out: requests that failed, or faults of the recording.", n, percent(float64(n)/float64(x.Rows.Rows)))
+		x.warning("failures", "%d rows (%s) have no answer and are left out: requests that failed, or faults of the recording.", n, layout.Percent(float64(n)/float64(x.Rows.Rows)))
 	}
 	if n := x.Rows.Noted[trace.Total]; n > 0 {
 		x.warning("total", "The total of %d rows is not the sum of its parts; the parts are trusted.", n)
@@ -52,13 +52,13 @@ func (x *Inspection) warn() {
 		TokenLengths
 	}{{"prompts", x.InputTokens}, {"answers", x.OutputTokens}} {
 		if l.AtMaxShare != nil && l.N >= few && *l.AtMaxShare >= cap && *l.Max > *l.P50 {
-			x.warning("cap", "%s of the %s are as long as the longest, %s tokens: they were cut there.", percent(*l.AtMaxShare), l.what, digits(*l.Max))
+			x.warning("cap", "%s of the %s are as long as the longest, %s tokens: they were cut there.", layout.Percent(*l.AtMaxShare), l.what, layout.Digits(*l.Max))
 		}
 	}
 	d := x.Arrivals.Dispersion
 	if short, long := d[0].Index, d[len(d)-1].Index; short != nil && long != nil && *long > 2 && *long > 2**short && x.Arrivals.TogetherS == nil {
 		x.warning("wandering_rate", "Counts vary %s times as much as Poisson's over %s, %s times over %s: the rate wanders. Independent gaps of the same law would understate queues.",
-			digits(*long), seconds(d[len(d)-1].WindowS), digits(*short), seconds(d[0].WindowS))
+			layout.Digits(*long), seconds(d[len(d)-1].WindowS), layout.Digits(*short), seconds(d[0].WindowS))
 	}
 }
 
@@ -83,8 +83,8 @@ func (x *Inspection) write(w io.Writer, t *layout.Text) error {
 	}
 	text = fmt.Sprintf("%d requests in %s", x.Requests, span(x.SpanS))
 	if x.RequestsPerS != nil {
-		text += fmt.Sprintf(", %s rows/s; %s prompt tokens/s, %s answer tokens/s", digits(*x.RequestsPerS),
-			cell(ratio(float64(x.InputTokens.Total), x.SpanS)), cell(ratio(float64(x.OutputTokens.Total), x.SpanS)))
+		text += fmt.Sprintf(", %s rows/s; %s prompt tokens/s, %s answer tokens/s", layout.Digits(*x.RequestsPerS),
+			layout.Cell(ratio(float64(x.InputTokens.Total), x.SpanS)), layout.Cell(ratio(float64(x.OutputTokens.Total), x.SpanS)))
 	}
 	t.Line("traffic", text)
 	t.Blank()
@@ -94,7 +94,7 @@ func (x *Inspection) write(w io.Writer, t *layout.Text) error {
 		d    *Distribution
 	}{{"input", &x.InputTokens.Distribution}, {"output", &x.OutputTokens.Distribution}} {
 		d := l.d
-		rows = append(rows, []string{l.name, cell(d.Mean), cell(d.P50), cell(d.P90), cell(d.P95), cell(d.tail(d.P99, minP99)), cell(d.tail(d.P999, minP999)), cell(d.Max)})
+		rows = append(rows, []string{l.name, layout.Cell(d.Mean), layout.Cell(d.P50), layout.Cell(d.P90), layout.Cell(d.P95), layout.Cell(d.tail(d.P99, minP99)), layout.Cell(d.tail(d.P999, minP999)), layout.Cell(d.Max)})
 	}
 	t.Grid(rows, 9)
 	if !t.Markdown {
@@ -113,9 +113,9 @@ func (x *Inspection) writeRest(t *layout.Text) {
 		t.Line("arrivals", x.arrivalsText())
 	}
 	if s := x.Sessions; s != nil {
-		text := fmt.Sprintf("%d, %s requests each (at most %d)", s.Sessions, cell(s.MeanTurns), s.MaxTurns)
+		text := fmt.Sprintf("%d, %s requests each (at most %d)", s.Sessions, layout.Cell(s.MeanTurns), s.MaxTurns)
 		if s.Gaps.N > 0 {
-			text += fmt.Sprintf("; from arrival to arrival %s s (p50), %s s (p90)", cell(s.Gaps.P50), cell(s.Gaps.P90))
+			text += fmt.Sprintf("; from arrival to arrival %s s (p50), %s s (p90)", layout.Cell(s.Gaps.P50), layout.Cell(s.Gaps.P90))
 		}
 		if s.Waiting > 0 {
 			text += fmt.Sprintf("; %d requests wait for an answer", s.Waiting)
@@ -131,7 +131,7 @@ func (x *Inspection) writeRest(t *layout.Text) {
 		}
 		t.Line("LRU cache", "finds "+strings.Join(points, ", ")+" tokens")
 		if d := p.StackDistance; d.N > 0 {
-			t.Line("reuse", fmt.Sprintf("after %s s (p50), %s s (p90), with %s blocks (p50), %s (p95) used in between", cell(p.Reuse.P50), cell(p.Reuse.P90), cell(d.P50), cell(d.P95)))
+			t.Line("reuse", fmt.Sprintf("after %s s (p50), %s s (p90), with %s blocks (p50), %s (p95) used in between", layout.Cell(p.Reuse.P50), layout.Cell(p.Reuse.P90), layout.Cell(d.P50), layout.Cell(d.P95)))
 		}
 	}
 	x.writeClasses(t)
@@ -159,7 +159,7 @@ func (x *Inspection) writeClasses(t *layout.Text) {
 		if name == "" {
 			name = "(none)"
 		}
-		rows = append(rows, []string{name, fmt.Sprint(c.Requests), perCent(ratio(float64(c.Requests), float64(x.Requests))), cell(c.MeanInputTokens), cell(c.MeanOutputTokens)})
+		rows = append(rows, []string{name, fmt.Sprint(c.Requests), perCent(ratio(float64(c.Requests), float64(x.Requests))), layout.Cell(c.MeanInputTokens), layout.Cell(c.MeanOutputTokens)})
 	}
 	t.Blank()
 	t.Grid(rows, 9)
@@ -189,11 +189,11 @@ func (x *Inspection) rowsText() string {
 
 func (x *Inspection) arrivalsText() string {
 	a := x.Arrivals
-	text := fmt.Sprintf("gaps vary by %s (CV; Poisson 1), the longest is %s", cell(a.GapCV), seconds(*a.MaxGapS))
+	text := fmt.Sprintf("gaps vary by %s (CV; Poisson 1), the longest is %s", layout.Cell(a.GapCV), seconds(*a.MaxGapS))
 	var windows []string
 	for _, d := range a.Dispersion {
 		if d.Index != nil {
-			windows = append(windows, fmt.Sprintf("%s in %s", digits(*d.Index), seconds(d.WindowS)))
+			windows = append(windows, fmt.Sprintf("%s in %s", layout.Digits(*d.Index), seconds(d.WindowS)))
 		}
 	}
 	if len(windows) > 0 {

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"math"
+
+	"clifftop/report/layout"
 )
 
 // top is the index of the highest throughput, -1 without points.
@@ -89,7 +91,7 @@ func (a *analysis) knee() *Knee {
 	k := &Knee{
 		Value: a.at[best].value, OutputTokensPerS: a.at[best].throughput, E2EMeanMs: *a.at[best].e2e,
 		Evidence: fmt.Sprintf("throughput divided by mean E2E latency is greatest at %.4g: %s tokens/s in %s ms",
-			a.at[best].value, digits(a.at[best].throughput), digits(*a.at[best].e2e)),
+			a.at[best].value, layout.Digits(a.at[best].throughput), layout.Digits(*a.at[best].e2e)),
 	}
 	for i := range a.at {
 		if a.flat(i) {

@@ -1,6 +1,10 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+
+	"clifftop/report/layout"
+)
 
 // firstLimit is what stops throughput from rising. Where it comes near its highest, or at the load after that,
 // requests wait for something or are preempted; or else the GPU itself has no more to give, if more load
@@ -24,7 +28,7 @@ func (a *analysis) firstLimit() *Limit {
 		return a.tooFew()
 	}
 	l := &Limit{Resource: "gpu", Value: a.at[stop].value}
-	l.Evidence = fmt.Sprintf("busy %s of the time, requests wait for nothing else, and more load brings little", percent(*y.BusyFraction))
+	l.Evidence = fmt.Sprintf("busy %s of the time, requests wait for nothing else, and more load brings little", layout.Percent(*y.BusyFraction))
 	if y.MFU == nil || y.MBU == nil {
 		return l
 	}
@@ -34,7 +38,7 @@ func (a *analysis) firstLimit() *Limit {
 	case *y.MFU >= a.HighMFU:
 		l.Resource = "compute"
 	}
-	l.Evidence += fmt.Sprintf("; MFU %s, MBU %s", percent(*y.MFU), percent(*y.MBU))
+	l.Evidence += fmt.Sprintf("; MFU %s, MBU %s", layout.Percent(*y.MFU), layout.Percent(*y.MBU))
 	return l
 }
 
@@ -56,7 +60,7 @@ func (a *analysis) tooFew() *Limit {
 		return nil
 	}
 	return &Limit{Resource: "users", Value: last.value, Evidence: fmt.Sprintf(
-		"throughput still rises with every user, and requests wait for nothing; of %.4g users %s have a request in the system, the others think", last.value, digits(*in))}
+		"throughput still rises with every user, and requests wait for nothing; of %.4g users %s have a request in the system, the others think", last.value, layout.Digits(*in))}
 }
 
 // waits are the parts of the time in which requests wait for a resource.
@@ -95,14 +99,14 @@ func (a *analysis) binds(s *Summary) (resource, evidence string) {
 func (a *analysis) bound(s *Summary, resource string) string {
 	for _, w := range waits(s) {
 		if w.resource == resource && w.part != nil && *w.part >= a.Binding {
-			return fmt.Sprintf("requests wait for it %s of the time", percent(*w.part))
+			return fmt.Sprintf("requests wait for it %s of the time", layout.Percent(*w.part))
 		}
 	}
 	if resource == "clients" && s.leaving() >= a.Binding {
 		return s.leavingText()
 	}
 	if resource == "kv" && a.preempts(s) {
-		return fmt.Sprintf("it is full at times, and %d preemptions make %s of the computed tokens computed again", s.System.Preemptions, percent(recomputedShare(s)))
+		return fmt.Sprintf("it is full at times, and %d preemptions make %s of the computed tokens computed again", s.System.Preemptions, layout.Percent(recomputedShare(s)))
 	}
 	return ""
 }
@@ -117,9 +121,9 @@ func (s *Summary) leaving() float64 {
 func (s *Summary) leavingText() string {
 	r := &s.Requests
 	text := fmt.Sprintf("clients leave before the end of %s of the requests (%d of %d)",
-		percent(float64(r.TimedOut+r.Cancelled)/float64(max(r.Offered, 1))), r.TimedOut+r.Cancelled, r.Offered)
+		layout.Percent(float64(r.TimedOut+r.Cancelled)/float64(max(r.Offered, 1))), r.TimedOut+r.Cancelled, r.Offered)
 	if r.Retries > 0 {
-		text += fmt.Sprintf("; %s of the attempts are repetitions", percent(float64(r.Retries)/float64(max(r.Attempts, 1))))
+		text += fmt.Sprintf("; %s of the attempts are repetitions", layout.Percent(float64(r.Retries)/float64(max(r.Attempts, 1))))
 	}
 	return text
 }

@@ -110,14 +110,14 @@ func (p *Plan) impossible() string {
 
 func (p *Plan) trafficLines(t *layout.Text) {
 	x := &p.Traffic
-	text := fmt.Sprintf("%s requests/s in the peak hour", digits(x.PeakRequestsPerS))
+	text := fmt.Sprintf("%s requests/s in the peak hour", layout.Digits(x.PeakRequestsPerS))
 	if math.Abs(x.PeakRequestsPerS-x.MeanRequestsPerS) > 1e-6*x.PeakRequestsPerS {
-		text += fmt.Sprintf(" (%s on average)", digits(x.MeanRequestsPerS))
+		text += fmt.Sprintf(" (%s on average)", layout.Digits(x.MeanRequestsPerS))
 	}
 	if x.Growth > 0 {
-		text += fmt.Sprintf(", %s with %s growth", digits(x.PlannedRequestsPerS), percent(x.Growth))
+		text += fmt.Sprintf(", %s with %s growth", layout.Digits(x.PlannedRequestsPerS), layout.Percent(x.Growth))
 	}
-	text += fmt.Sprintf("; prompts of %s tokens and answers of %s on average", digits(x.MeanInputTokens), digits(x.MeanOutputTokens))
+	text += fmt.Sprintf("; prompts of %s tokens and answers of %s on average", layout.Digits(x.MeanInputTokens), layout.Digits(x.MeanOutputTokens))
 	if x.PlannedRequestsPerS > 0 { // or nothing could be built, and the traffic was not looked at
 		t.Line("traffic", text)
 	}
@@ -157,10 +157,10 @@ func (s *SLO) text() string {
 		parts = append(parts, fmt.Sprintf("%s %s", strings.ReplaceAll(o.Key(), "_", " "), delayText(o.Limit.Seconds()*1e3)))
 	}
 	if a := s.Attainment; a > 0 {
-		parts = append(parts, fmt.Sprintf("attainment %s", percent(a)))
+		parts = append(parts, fmt.Sprintf("attainment %s", layout.Percent(a)))
 	}
 	if x := s.WaitProbability; x != nil {
-		parts = append(parts, fmt.Sprintf("at most %s wait", percent(*x)))
+		parts = append(parts, fmt.Sprintf("at most %s wait", layout.Percent(*x)))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -183,7 +183,7 @@ func (p *Plan) ranking(t *layout.Text) {
 		if c.Pareto {
 			name += " *"
 		}
-		e := percent(c.Error)
+		e := layout.Percent(c.Error)
 		if !c.Validated && c.Error > 0 {
 			e += "?"
 		}
@@ -195,7 +195,7 @@ func (p *Plan) ranking(t *layout.Text) {
 			cost = dollars(*c.USDPerMonth)
 		}
 		rows = append(rows, []string{name, strconv.Itoa(c.Group), cost, usd(c.PerMillion.AtPlan),
-			least + digits(c.Capacity.PassesRequestsPerS), percent(c.AtPlan.SLOUse), e})
+			least + layout.Digits(c.Capacity.PassesRequestsPerS), layout.Percent(c.AtPlan.SLOUse), e})
 	}
 	t.Table(rows, 1, 2)
 	t.Space()
@@ -233,9 +233,9 @@ func (p *Plan) bestLines(t *layout.Text) {
 		t.Line("N+"+strconv.Itoa(x.Failures), x.text())
 	}
 	if x := b.Energy.Kilowatts; x != nil {
-		text := fmt.Sprintf("about %s kW", digits(*x))
+		text := fmt.Sprintf("about %s kW", layout.Digits(*x))
 		if wh := b.Energy.WattHoursPerMillionToks; wh != nil {
-			text += fmt.Sprintf(", %s Wh per million output tokens at the peak (estimate)", digits(*wh))
+			text += fmt.Sprintf(", %s Wh per million output tokens at the peak (estimate)", layout.Digits(*wh))
 		}
 		t.Line("energy", text)
 	}
@@ -259,23 +259,23 @@ func (p *Plan) replicaText(b *PlanCandidate) string {
 		case x.ValueMs != nil:
 			value = delayText(*x.ValueMs)
 		case x.LimitMs == nil && x.Fraction != nil:
-			value = percent(*x.Fraction)
+			value = layout.Percent(*x.Fraction)
 		}
 		parts = append(parts, strings.ReplaceAll(x.Key, "_", " ")+" "+value)
 	}
-	text := fmt.Sprintf("at %s requests/s %s", digits(a.RequestsPerS), strings.Join(parts, ", "))
+	text := fmt.Sprintf("at %s requests/s %s", layout.Digits(a.RequestsPerS), strings.Join(parts, ", "))
 	if x := a.InSystem; x.Mean != nil && x.P95 != nil && x.P99 != nil {
-		text += fmt.Sprintf("; %s requests at once (p95 %s, p99 %s)", digits(*x.Mean), digits(*x.P95), digits(*x.P99))
+		text += fmt.Sprintf("; %s requests at once (p95 %s, p99 %s)", layout.Digits(*x.Mean), layout.Digits(*x.P95), layout.Digits(*x.P99))
 	}
 	if a.BusyFraction != nil {
-		text += ", busy " + percent(*a.BusyFraction)
+		text += ", busy " + layout.Percent(*a.BusyFraction)
 	}
 	if a.KVUsageMax != nil && b.KVTokens > 0 {
-		text += fmt.Sprintf(", KV at most %s of %s tokens", percent(*a.KVUsageMax), digits(float64(b.KVTokens)))
+		text += fmt.Sprintf(", KV at most %s of %s tokens", layout.Percent(*a.KVUsageMax), layout.Digits(float64(b.KVTokens)))
 	}
-	text += fmt.Sprintf("; it carries %s requests/s", digits(b.Capacity.PassesRequestsPerS))
+	text += fmt.Sprintf("; it carries %s requests/s", layout.Digits(b.Capacity.PassesRequestsPerS))
 	if f := b.Capacity.FailsRequestsPerS; f != nil {
-		text += fmt.Sprintf(" and fails at %s", digits(*f))
+		text += fmt.Sprintf(" and fails at %s", layout.Digits(*f))
 	}
 	return text
 }
@@ -297,9 +297,9 @@ func (c *PlanCandidate) errorText() string {
 	case c.Error == 0:
 		return c.Scope
 	case !c.Validated:
-		return fmt.Sprintf("%s; ±%s is assumed, and %s requests/s are planned for", c.Scope, percent(c.Error), digits(c.AtPlan.RequestsPerS*float64(c.Replicas)))
+		return fmt.Sprintf("%s; ±%s is assumed, and %s requests/s are planned for", c.Scope, layout.Percent(c.Error), layout.Digits(c.AtPlan.RequestsPerS*float64(c.Replicas)))
 	}
-	return fmt.Sprintf("±%s (%s): planned for %s requests/s, the peak divided by 1 − %s", percent(c.Error), c.Scope, digits(c.AtPlan.RequestsPerS*float64(c.Replicas)), strconv.FormatFloat(c.Error, 'g', 3, 64))
+	return fmt.Sprintf("±%s (%s): planned for %s requests/s, the peak divided by 1 − %s", layout.Percent(c.Error), c.Scope, layout.Digits(c.AtPlan.RequestsPerS*float64(c.Replicas)), strconv.FormatFloat(c.Error, 'g', 3, 64))
 }
 
 func (x *SparePlan) text() string {
@@ -327,7 +327,7 @@ func (a *Autoscaling) text() string {
 		least = min(least, n)
 	}
 	text := fmt.Sprintf("the peak is %s times the mean; %d to %d replicas by the hour, %s on average with starts of %s s; standing ones are idle %s of their time",
-		digits(a.PeakToMean), least, a.Static, digits(a.ReplicaHours()), digits(a.StartUpS), percent(a.PaidIdle))
+		layout.Digits(a.PeakToMean), least, a.Static, layout.Digits(a.ReplicaHours()), layout.Digits(a.StartUpS), layout.Percent(a.PaidIdle))
 	if a.USDPerMonth != nil {
 		text += fmt.Sprintf("; %s a month, not %s", dollars(*a.USDPerMonth), dollars(*a.StaticUSDPerMonth))
 	}
@@ -336,21 +336,21 @@ func (a *Autoscaling) text() string {
 
 func (o *OnPremCost) text() string {
 	text := fmt.Sprintf("%s to buy, %s a month for power and staff, %s a month with the write-off over %s years (%s per GPU and hour), rented %s",
-		dollars(o.CapexUSD), dollars(o.OpexUSDPerMonth), dollars(o.USDPerMonth), digits(o.LifeYears), dollars(o.USDPerGPUHour), dollars(o.CloudUSDPerMonth))
+		dollars(o.CapexUSD), dollars(o.OpexUSDPerMonth), dollars(o.USDPerMonth), layout.Digits(o.LifeYears), dollars(o.USDPerGPUHour), dollars(o.CloudUSDPerMonth))
 	switch {
 	case o.BreakEvenUtilisation <= 1:
-		text += fmt.Sprintf("; cheaper where GPUs are needed more than %s of the time", percent(o.BreakEvenUtilisation))
+		text += fmt.Sprintf("; cheaper where GPUs are needed more than %s of the time", layout.Percent(o.BreakEvenUtilisation))
 	default:
 		text += "; renting is cheaper even around the clock"
 	}
 	if o.BreakEvenMonth != nil {
-		text += fmt.Sprintf("; paid for after %s months", digits(*o.BreakEvenMonth))
+		text += fmt.Sprintf("; paid for after %s months", layout.Digits(*o.BreakEvenMonth))
 	}
 	return text
 }
 
 func (a *APIComparison) text() string {
-	text := fmt.Sprintf("%s a month at the mean load, own %s; they cost the same at %s requests/s on average", dollars(a.APIUSDPerMonth), dollars(a.OwnUSDPerMonth), digits(a.BreakEvenRequestsPerS))
+	text := fmt.Sprintf("%s a month at the mean load, own %s; they cost the same at %s requests/s on average", dollars(a.APIUSDPerMonth), dollars(a.OwnUSDPerMonth), layout.Digits(a.BreakEvenRequestsPerS))
 	if !a.PlanCarries {
 		text += ", more than this plan carries"
 	}

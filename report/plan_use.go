@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"math"
+
+	"clifftop/report/layout"
 )
 
 // judged is a limit that a run is held to, of a class of the traffic or of all of it.
@@ -124,9 +126,9 @@ func (s *Summary) Breaks() string {
 	case worst.LimitMs != nil:
 		text = fmt.Sprintf("%s is %s, the limit is %s", worst.Key, delayText(*worst.ValueMs), delayText(*worst.LimitMs))
 	case worst.Lower():
-		text = fmt.Sprintf("%s of the requests wait, the limit is %s", percent(*worst.Fraction), percent(*worst.Target))
+		text = fmt.Sprintf("%s of the requests wait, the limit is %s", layout.Percent(*worst.Fraction), layout.Percent(*worst.Target))
 	default:
-		text = fmt.Sprintf("%s of the requests are good, the least is %s", percent(*worst.Fraction), percent(*worst.Target))
+		text = fmt.Sprintf("%s of the requests are good, the least is %s", layout.Percent(*worst.Fraction), layout.Percent(*worst.Target))
 	}
 	if worst != nil && worst.class != "" && !s.overloaded() {
 		text = worst.class + ": " + text
@@ -157,17 +159,17 @@ func (s *Summary) cause() string {
 	}
 	switch {
 	case *y.MBU >= a.HighMBU && *y.MBU >= *y.MFU:
-		return fmt.Sprintf("; memory bandwidth: MBU %s", percent(*y.MBU))
+		return fmt.Sprintf("; memory bandwidth: MBU %s", layout.Percent(*y.MBU))
 	case *y.MFU >= a.HighMFU:
-		return fmt.Sprintf("; compute: MFU %s", percent(*y.MFU))
+		return fmt.Sprintf("; compute: MFU %s", layout.Percent(*y.MFU))
 	}
-	return fmt.Sprintf("; the iterations' length: MFU %s, MBU %s", percent(*y.MFU), percent(*y.MBU))
+	return fmt.Sprintf("; the iterations' length: MFU %s, MBU %s", layout.Percent(*y.MFU), layout.Percent(*y.MBU))
 }
 
 // delayText writes a latency in the unit that suits it.
 func delayText(ms float64) string {
 	if ms >= 1000 {
-		return digits(ms/1000) + " s"
+		return layout.Digits(ms/1000) + " s"
 	}
-	return digits(ms) + " ms"
+	return layout.Digits(ms) + " ms"
 }

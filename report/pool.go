@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"clifftop/report/layout"
 )
 
 // Methods by which confidence intervals are made.
@@ -83,10 +85,10 @@ func (r *Replications) String() string {
 	if r.Precision == nil {
 		return text
 	}
-	asked := percent(*r.Precision)
+	asked := layout.Percent(*r.Precision)
 	got := ""
 	if r.HalfWidth != nil {
-		got = fmt.Sprintf(": %s is within ±%s", r.Widest, percent(*r.HalfWidth))
+		got = fmt.Sprintf(": %s is within ±%s", r.Widest, layout.Percent(*r.HalfWidth))
 	}
 	switch r.Stopped {
 	case StoppedByPrecision:

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"clifftop/report/layout"
 )
 
 // column is a number of a summary under its name in curve.csv.
@@ -177,12 +179,12 @@ func (c *Curve) brief() (head []string, rows [][]string) {
 			s = &Summary{}
 		}
 		if isRate {
-			row = append(row, cell(s.Throughput.OfferedRequestsPerS))
+			row = append(row, layout.Cell(s.Throughput.OfferedRequestsPerS))
 		}
-		row = append(row, cell(s.Throughput.RequestsPerS), cell(s.Throughput.OutputTokensPerS),
-			cell(s.Latency.TTFT.P50), cell(s.Latency.TTFT.tail(s.Latency.TTFT.P99, minP99)),
-			cell(s.Latency.TPOT.P50), cell(s.Latency.TPOT.tail(s.Latency.TPOT.P99, minP99)),
-			cell(s.System.BusyFraction), cell(s.System.KVUsage.Max))
+		row = append(row, layout.Cell(s.Throughput.RequestsPerS), layout.Cell(s.Throughput.OutputTokensPerS),
+			layout.Cell(s.Latency.TTFT.P50), layout.Cell(s.Latency.TTFT.tail(s.Latency.TTFT.P99, minP99)),
+			layout.Cell(s.Latency.TPOT.P50), layout.Cell(s.Latency.TPOT.tail(s.Latency.TPOT.P99, minP99)),
+			layout.Cell(s.System.BusyFraction), layout.Cell(s.System.KVUsage.Max))
 		rows = append(rows, row)
 	}
 	if isRate {
@@ -222,21 +224,21 @@ func (c *Curve) findings() [][2]string {
 		}
 		price := ""
 		if p.USDPerMillionOutput != nil {
-			price = fmt.Sprintf(", $%s per million of them", digits(*p.USDPerMillionOutput))
+			price = fmt.Sprintf(", $%s per million of them", layout.Digits(*p.USDPerMillionOutput))
 		}
-		add("peak", "%s output tokens/s at %.4g%s%s", digits(p.OutputTokensPerS), p.Value, price, edge)
+		add("peak", "%s output tokens/s at %.4g%s%s", layout.Digits(p.OutputTokensPerS), p.Value, price, edge)
 	}
 	if x := c.Capacity; x != nil {
 		add("capacity", "%s", x)
 		if x.USDPerMillionOutput != nil {
-			add("cost there", "$%s per million output tokens", digits(*x.USDPerMillionOutput))
+			add("cost there", "$%s per million output tokens", layout.Digits(*x.USDPerMillionOutput))
 		}
 	}
 	if x := c.Collapse; x != nil {
-		add("collapse", "from %.4g on, by up to %s (%s)", x.Value, percent(x.FallFraction), x.Evidence)
+		add("collapse", "from %.4g on, by up to %s (%s)", x.Value, layout.Percent(x.FallFraction), x.Evidence)
 	}
 	if x := c.UsefulCollapse; x != nil {
-		add("useful output", "collapses from %.4g on, by up to %s (%s)", x.Value, percent(x.FallFraction), x.Evidence)
+		add("useful output", "collapses from %.4g on, by up to %s (%s)", x.Value, layout.Percent(x.FallFraction), x.Evidence)
 	}
 	if b := c.Bounds; b != nil {
 		add("bounds", "%s", b.text(c.Over))
@@ -251,14 +253,6 @@ func (c *Curve) findings() [][2]string {
 		add("sign at "+strconv.FormatFloat(s.Value, 'g', 4, 64), "%s: %s", strings.ReplaceAll(s.Code, "_", " "), s.Evidence)
 	}
 	return lines
-}
-
-// cell prints a number that may be unknown.
-func cell(v *float64) string {
-	if v == nil {
-		return "–"
-	}
-	return digits(*v)
 }
 
 // tail is a percentile far out, or nil if there are fewer samples than it takes to know it. Of pooled runs each has to have

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"math"
+
+	"clifftop/report/layout"
 )
 
 // signs are the warning signs in the order of the list below, each at the load where it first shows. The points are
@@ -55,11 +57,11 @@ func (a *analysis) brings(i int) string {
 	text := fmt.Sprintf("from here to %.4g ", a.at[j].value)
 	switch fall := 1 - a.at[j].throughput/a.at[i].throughput; {
 	case fall > a.Plateau:
-		return text + "throughput falls by " + percent(fall)
+		return text + "throughput falls by " + layout.Percent(fall)
 	case g < a.Plateau:
 		return text + "more load brings no more throughput"
 	}
-	return text + "each unit of load brings " + percent(g) + " of what it brings at the lowest load"
+	return text + "each unit of load brings " + layout.Percent(g) + " of what it brings at the lowest load"
 }
 
 // spikes compares with loads nearby only: from an idle system to one in use every percentile grows. Both p99
@@ -88,7 +90,7 @@ func (a *analysis) spikes(i int) (string, bool) {
 			rise > a.SureDeviations*math.Hypot(l.p99Deviation(), b.p99Deviation()) &&
 			waited > 0 && *queue.P99-*before.P99 >= rise/2 {
 			return fmt.Sprintf("TTFT p99 goes from %s ms at %.4g to %s ms, p50 only from %s to %s ms; p99/p50 from %s to %s",
-				digits(*b.P99), a.at[j].value, digits(*l.P99), digits(*b.P50), digits(*l.P50), digits(*b.P99 / *b.P50), digits(*l.P99 / *l.P50)), true
+				layout.Digits(*b.P99), a.at[j].value, layout.Digits(*l.P99), layout.Digits(*b.P50), layout.Digits(*l.P50), layout.Digits(*b.P99 / *b.P50), layout.Digits(*l.P99 / *l.P50)), true
 		}
 	}
 	return "", false
@@ -110,7 +112,7 @@ func (a *analysis) tail(i int) (string, bool) {
 			least, at = *d.P99, b.value
 		}
 	}
-	return fmt.Sprintf("TTFT p99 is %s ms, %s times that at %.4g; p99/p50 is %s", digits(*l.P99), digits(*l.P99/least), at, digits(*l.P99 / *l.P50)),
+	return fmt.Sprintf("TTFT p99 is %s ms, %s times that at %.4g; p99/p50 is %s", layout.Digits(*l.P99), layout.Digits(*l.P99/least), at, layout.Digits(*l.P99 / *l.P50)),
 		*l.P99 >= a.TailLevel*least
 }
 
@@ -133,9 +135,9 @@ func (a *analysis) busyButFlat(i int) (string, bool) {
 	if busy == nil || *busy < a.Saturated || !a.flat(i) {
 		return "", false
 	}
-	text := fmt.Sprintf("the GPU is busy %s of the time, yet %s", percent(*busy), a.brings(i))
+	text := fmt.Sprintf("the GPU is busy %s of the time, yet %s", layout.Percent(*busy), a.brings(i))
 	if y := &a.at[i].s.System; y.MFU != nil && y.MBU != nil {
-		text += fmt.Sprintf("; to be busy is not to be used: MFU %s, MBU %s", percent(*y.MFU), percent(*y.MBU))
+		text += fmt.Sprintf("; to be busy is not to be used: MFU %s, MBU %s", layout.Percent(*y.MFU), layout.Percent(*y.MBU))
 	}
 	return text, true
 }
@@ -145,7 +147,7 @@ func (a *analysis) kvOscillates(i int) (string, bool) {
 	if kv.SD == nil || kv.Max == nil || *kv.SD < a.KVSwing || *kv.Max < a.NearlyFull {
 		return "", false
 	}
-	return fmt.Sprintf("KV usage swings by %s (standard deviation over time) and reaches %s", percent(*kv.SD), percent(*kv.Max)), true
+	return fmt.Sprintf("KV usage swings by %s (standard deviation over time) and reaches %s", layout.Percent(*kv.SD), layout.Percent(*kv.Max)), true
 }
 
 // gaps leaves out the wait for an iteration to end, which is no sign of anything.
@@ -157,17 +159,17 @@ func (a *analysis) gaps(i int) (string, bool) {
 	}{{"KV", g.KV}, {"token budget", g.TokenBudget}, {"policy", g.Policy}, {"idle", g.Idle}} {
 		if part.of != nil && *part.of > 0 {
 			total += *part.of
-			text += fmt.Sprintf(" %s %s", part.name, percent(*part.of))
+			text += fmt.Sprintf(" %s %s", part.name, layout.Percent(*part.of))
 		}
 	}
-	return fmt.Sprintf("requests wait beside free seats %s of the time:%s", percent(total), text), total >= a.Binding
+	return fmt.Sprintf("requests wait beside free seats %s of the time:%s", layout.Percent(total), text), total >= a.Binding
 }
 
 // rejects looks at what limits of the queue turn away: what does not fit is turned away at every load.
 func (a *analysis) rejects(i int) (string, bool) {
 	r := &a.at[i].s.Requests
 	share := float64(r.RejectedBusy) / max(float64(r.Offered), 1)
-	return fmt.Sprintf("limits of the queue turn away %s of the requests, %d of %d", percent(share), r.RejectedBusy, r.Offered), share >= a.TurnedAway
+	return fmt.Sprintf("limits of the queue turn away %s of the requests, %d of %d", layout.Percent(share), r.RejectedBusy, r.Offered), share >= a.TurnedAway
 }
 
 func (a *analysis) leaves(i int) (string, bool) {
@@ -176,7 +178,7 @@ func (a *analysis) leaves(i int) (string, bool) {
 
 func (a *analysis) recomputes(i int) (string, bool) {
 	share := recomputedShare(a.at[i].s)
-	return fmt.Sprintf("%s of the computed tokens are computed again after %d preemptions", percent(share), a.at[i].s.System.Preemptions), share >= a.WastedWork
+	return fmt.Sprintf("%s of the computed tokens are computed again after %d preemptions", layout.Percent(share), a.at[i].s.System.Preemptions), share >= a.WastedWork
 }
 
 func (a *analysis) thrashes(i int) (string, bool) {
@@ -189,7 +191,7 @@ func (a *analysis) thrashes(i int) (string, bool) {
 	if hit == nil || *hit > best-a.HitLoss {
 		return "", false
 	}
-	return fmt.Sprintf("the prefix hit rate is down from %s to %s", percent(best), percent(*hit)), true
+	return fmt.Sprintf("the prefix hit rate is down from %s to %s", layout.Percent(best), layout.Percent(*hit)), true
 }
 
 func (a *analysis) unsettled(i int) (string, bool) {
@@ -198,7 +200,7 @@ func (a *analysis) unsettled(i int) (string, bool) {
 		return "", false
 	}
 	if w.GrowthRequestsPerS != nil {
-		return fmt.Sprintf("the system fills up by %s requests/s", digits(*w.GrowthRequestsPerS)), true
+		return fmt.Sprintf("the system fills up by %s requests/s", layout.Digits(*w.GrowthRequestsPerS)), true
 	}
 	return "the system had not settled after half the run", true
 }

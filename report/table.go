@@ -68,19 +68,19 @@ func (s *Summary) sections(t *layout.Text, p Profile) {
 		t.Line("goodput", s.goodputText())
 	}
 	if p := s.PaceSurplus; p != nil && p.P50 != nil {
-		t.Line("pace", fmt.Sprintf("answers come %s times as fast as they are read (median; p90 %s)", cell(p.P50), cell(p.P90)))
+		t.Line("pace", fmt.Sprintf("answers come %s times as fast as they are read (median; p90 %s)", layout.Cell(p.P50), layout.Cell(p.P90)))
 	}
 	c := s.Concurrency
 	t.Line("concurrency", fmt.Sprintf("in system %s (p95 %s), running %s (%s), decoding %s (%s), queued %s (%s)",
-		cell(c.InSystem.Mean), cell(c.InSystem.P95), cell(c.Running.Mean), cell(c.Running.P95),
-		cell(c.Decoding.Mean), cell(c.Decoding.P95), cell(c.QueueDepth.Mean), cell(c.QueueDepth.P95)))
+		layout.Cell(c.InSystem.Mean), layout.Cell(c.InSystem.P95), layout.Cell(c.Running.Mean), layout.Cell(c.Running.P95),
+		layout.Cell(c.Decoding.Mean), layout.Cell(c.Decoding.P95), layout.Cell(c.QueueDepth.Mean), layout.Cell(c.QueueDepth.P95)))
 	t.Line("GPU", s.gpuText())
 	if text := s.lossText(); text != "" {
 		t.Line("GPU time", text)
 	}
 	t.Line("waiting", s.gapText())
 	if k := s.Cost; k != nil && k.USDPerHour != nil {
-		t.Line("cost", fmt.Sprintf("$%s/h, $%s per million output tokens at this load", cell(k.USDPerHour), cell(k.USDPerMillionOutputAtLoad)))
+		t.Line("cost", fmt.Sprintf("$%s/h, $%s per million output tokens at this load", layout.Cell(k.USDPerHour), layout.Cell(k.USDPerMillionOutputAtLoad)))
 	}
 	if s.Accuracy != nil {
 		t.Line("error", s.Accuracy.String())
@@ -169,8 +169,8 @@ func (s *Summary) latencyGrid(t *layout.Text, p Profile) {
 	} {
 		d := m.d
 		rows = append(rows, []string{
-			m.name, cell(d.Mean), cell(d.P50), cell(d.P90), cell(d.P95),
-			cell(d.tail(d.P99, minP99)), cell(d.tail(d.P999, minP999)), cell(d.Max), fmt.Sprint(d.N),
+			m.name, layout.Cell(d.Mean), layout.Cell(d.P50), layout.Cell(d.P90), layout.Cell(d.P95),
+			layout.Cell(d.tail(d.P99, minP99)), layout.Cell(d.tail(d.P999, minP999)), layout.Cell(d.Max), fmt.Sprint(d.N),
 		})
 		if row := s.halfWidths(m.path, d); row != nil {
 			rows = append(rows, row)
@@ -211,7 +211,7 @@ func (s *Summary) halfWidths(path string, d *Distribution) []string {
 			row = append(row, "")
 			continue
 		}
-		row, any = append(row, digits((ci[1]-ci[0])/2)), true
+		row, any = append(row, layout.Digits((ci[1]-ci[0])/2)), true
 	}
 	if !any {
 		return nil
@@ -223,9 +223,9 @@ func (s *Summary) halfWidths(path string, d *Distribution) []string {
 func (s *Summary) within(v *float64, path string) string {
 	ci, ok := s.CI95[path]
 	if v == nil || !ok {
-		return cell(v)
+		return layout.Cell(v)
 	}
-	return cell(v) + " ±" + digits((ci[1]-ci[0])/2)
+	return layout.Cell(v) + " ±" + layout.Digits((ci[1]-ci[0])/2)
 }
 
 // stageGrid has a row for each stage.
@@ -236,8 +236,8 @@ func (s *Summary) stageGrid(t *layout.Text) {
 	rows := [][]string{{"stage", "from s", "to s", "req/s", "tok/s", "TTFTp50", "p95", "TPOTp50", "p95"}}
 	for _, g := range s.Stages {
 		l := &g.Latency
-		rows = append(rows, []string{g.Name, digits(g.StartS), digits(g.EndS), cell(g.Throughput.RequestsPerS), cell(g.Throughput.OutputTokensPerS),
-			cell(l.TTFT.P50), cell(l.TTFT.P95), cell(l.TPOT.P50), cell(l.TPOT.P95)})
+		rows = append(rows, []string{g.Name, layout.Digits(g.StartS), layout.Digits(g.EndS), layout.Cell(g.Throughput.RequestsPerS), layout.Cell(g.Throughput.OutputTokensPerS),
+			layout.Cell(l.TTFT.P50), layout.Cell(l.TTFT.P95), layout.Cell(l.TPOT.P50), layout.Cell(l.TPOT.P95)})
 	}
 	if t.Markdown {
 		t.Blank()
@@ -259,15 +259,15 @@ func (s *Summary) goodputText() string {
 	}
 	share := "–"
 	if g.Attainment != nil {
-		share = percent(*g.Attainment)
+		share = layout.Percent(*g.Attainment)
 	}
 	if ci, ok := s.CI95["goodput.attainment"]; ok {
-		share += fmt.Sprintf(" (%s to %s)", percent(ci[0]), percent(ci[1]))
+		share += fmt.Sprintf(" (%s to %s)", layout.Percent(ci[0]), layout.Percent(ci[1]))
 	}
 	text := fmt.Sprintf("%s; %s of offered requests are good: %s requests/s, %s output tokens/s",
 		verdict, share, s.within(g.RequestsPerS, "goodput.requests_per_s"), s.within(g.OutputTokensPerS, "goodput.output_tokens_per_s"))
 	if v := g.AnyBadOf10; v != nil && *v > 0 {
-		text += fmt.Sprintf("; of users who send 10, %s meet a bad one", percent(*v))
+		text += fmt.Sprintf("; of users who send 10, %s meet a bad one", layout.Percent(*v))
 	}
 	return text
 }
@@ -278,7 +278,7 @@ func (s *Summary) gpuText() string {
 		if v == nil {
 			return "–"
 		}
-		return percent(*v)
+		return layout.Percent(*v)
 	}
 	text := "busy " + share(y.BusyFraction)
 	if y.MFU != nil {
@@ -323,7 +323,7 @@ func (s *Summary) lossText() string {
 	var texts []string
 	for _, x := range parts {
 		if *x.v > 0 {
-			texts = append(texts, x.name+" "+percent(*x.v/total))
+			texts = append(texts, x.name+" "+layout.Percent(*x.v/total))
 		}
 	}
 	return strings.Join(texts, ", ")
@@ -338,12 +338,12 @@ func (s *Summary) gapText() string {
 		v    *float64
 	}{{"KV", g.KV}, {"token budget", g.TokenBudget}, {"seats", g.Seats}, {"policy", g.Policy}, {"idle", g.Idle}, {"iteration boundary", g.Boundary}} {
 		if x.v != nil && *x.v > 0 {
-			parts = append(parts, x.name+" "+percent(*x.v))
+			parts = append(parts, x.name+" "+layout.Percent(*x.v))
 			total += *x.v
 		}
 	}
 	if len(parts) == 0 {
 		return "never"
 	}
-	return percent(total) + " of the time: " + strings.Join(parts, ", ")
+	return layout.Percent(total) + " of the time: " + strings.Join(parts, ", ")
 }

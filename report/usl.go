@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/optimize"
+
+	"clifftop/report/layout"
 )
 
 // USL is the Universal Scalability Law fitted to a curve,
@@ -87,9 +89,9 @@ func (u *USL) fit(ns, xs []float64, t Thresholds) *USL {
 	case u.FreeSigma < 0 && u.FreeRMSLogError < (1-t.USLBetter)*u.RMSLogError:
 		u.Verdict = fmt.Sprintf("inappropriate: a hard limit. The curve fits only with a contention below 0 (σ = %.3g): it is straight for longer and bends more sharply than the law can", u.FreeSigma)
 	case u.RMSLogError > t.USLGood:
-		u.Verdict = fmt.Sprintf("poor: off by %s, so that its parameters mean little", percent(u.RMSLogError))
+		u.Verdict = fmt.Sprintf("poor: off by %s, so that its parameters mean little", layout.Percent(u.RMSLogError))
 	default:
-		u.Verdict = fmt.Sprintf("fits within %s", percent(u.RMSLogError))
+		u.Verdict = fmt.Sprintf("fits within %s", layout.Percent(u.RMSLogError))
 	}
 	return u
 }
@@ -143,11 +145,11 @@ func uslFit(ns, xs []float64, constrain func(float64) float64) (best uslParamete
 func (u *USL) String() string {
 	peak := "no peak"
 	if u.NStar != nil {
-		peak = fmt.Sprintf("peak %s at N = %s", digits(*u.XMax), digits(*u.NStar))
+		peak = fmt.Sprintf("peak %s at N = %s", layout.Digits(*u.XMax), layout.Digits(*u.NStar))
 	}
 	of := "requests in the system"
 	if u.N == "users" {
 		of = u.N
 	}
-	return fmt.Sprintf("USL over %s: γ %s, σ %.3g, κ %.3g, %s; %s", of, digits(u.Gamma), u.Sigma, u.Kappa, peak, u.Verdict)
+	return fmt.Sprintf("USL over %s: γ %s, σ %.3g, κ %.3g, %s; %s", of, layout.Digits(u.Gamma), u.Sigma, u.Kappa, peak, u.Verdict)
 }

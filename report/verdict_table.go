@@ -66,7 +66,7 @@ func (v *Verdict) overview(t *layout.Text) {
 		head = append(head, c.title)
 		for k, m := range v.metrics {
 			if m.path == c.path {
-				base = append(base, cell(number(v.baseline[k])))
+				base = append(base, layout.Cell(number(v.baseline[k])))
 			}
 		}
 	}
@@ -76,7 +76,7 @@ func (v *Verdict) overview(t *layout.Text) {
 		for _, c := range overviewColumns {
 			for _, m := range variant.Metrics {
 				if m.Path == c.path {
-					row = append(row, cell(m.Variant))
+					row = append(row, layout.Cell(m.Variant))
 				}
 			}
 		}
@@ -124,7 +124,7 @@ func (v *Verdict) details(t *layout.Text, variant *Variant) {
 		case Unknown:
 			verdict = "–"
 		}
-		rows = append(rows, []string{v.metrics[k].title, cell(m.Baseline), cell(m.Variant), change, interval, verdict, cell(m.VarianceReduction)})
+		rows = append(rows, []string{v.metrics[k].title, layout.Cell(m.Baseline), layout.Cell(m.Variant), change, interval, verdict, layout.Cell(m.VarianceReduction)})
 	}
 	if len(rows) == 1 {
 		t.Line("", "no difference")
@@ -180,7 +180,7 @@ func (v *Verdict) constant(path string) bool {
 
 func signed(x float64) string {
 	if x > 0 {
-		return "+" + digits(x)
+		return "+" + layout.Digits(x)
 	}
-	return strings.Replace(digits(x), "-", "−", 1)
+	return strings.Replace(layout.Digits(x), "-", "−", 1)
 }

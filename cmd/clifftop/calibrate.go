@@ -74,7 +74,7 @@ perhaps prefill_cached; the scenario says which model runs on which GPU.`,
 			if err != nil {
 				return err
 			}
-			printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printCalibration(w, fitted, output.format) })
+			printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, fitted, output.format) })
 			if record != "" {
 				if err := writeRecord(record, fitted); err != nil {
 					return err
@@ -135,16 +135,6 @@ func fitSteps(c *cobra.Command, name string, scenario *scenarioFlags, args []str
 		return nil, err
 	}
 	return calibration.FitSteps(c.Context(), filepath.Base(name), setup, steps, options)
-}
-
-func printCalibration(w io.Writer, r *calibration.Result, format string) error {
-	switch format {
-	case "json":
-		return printJSON(w, r)
-	case "csv":
-		return r.WriteCSV(w)
-	}
-	return r.WriteTable(w)
 }
 
 // writeRecord writes the GPU's record, which has the file's name.

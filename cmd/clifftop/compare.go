@@ -130,7 +130,7 @@ func showVerdict(c *cobra.Command, verdict *report.Verdict, dir *directory, outp
 	if output.format == "json" || output.format == "csv" { // the others have the warnings in them
 		output.warn(c.ErrOrStderr(), texts(verdict.Warnings))
 	}
-	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printVerdict(w, verdict, output.format) })
+	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, verdict, output.format) })
 	if dir != nil {
 		if err := dir.writeJSON("verdict.json", verdict); err != nil {
 			return failed(err)
@@ -156,16 +156,4 @@ func failures(v *report.Verdict) string {
 		}
 	}
 	return strings.Join(texts, "; ")
-}
-
-func printVerdict(w io.Writer, v *report.Verdict, format string) error {
-	switch format {
-	case "json":
-		return printJSON(w, v)
-	case "csv":
-		return v.WriteCSV(w)
-	case "markdown":
-		return v.WriteMarkdown(w)
-	}
-	return v.WriteTable(w)
 }

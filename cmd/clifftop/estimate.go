@@ -27,17 +27,7 @@ rule of thumb leaves something out, the result says what.`,
 
 // printEstimate prints a result.
 func printEstimate(c *cobra.Command, r *estimate.Result, format string) error {
-	return failed(printOnce(c.OutOrStdout(), func(w io.Writer) error {
-		switch format {
-		case "json":
-			return printJSON(w, r)
-		case "csv":
-			return r.WriteCSV(w)
-		case "markdown":
-			return r.WriteMarkdown(w)
-		}
-		return r.WriteTable(w)
-	}))
+	return failed(printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, r, format) }))
 }
 
 // estimateFormats are the formats of all estimates; the first is the default.

@@ -106,7 +106,7 @@ func showMerged(c *cobra.Command, merged *experiments.Merged, output *outputFlag
 		if output.format == "json" {
 			return merged.WriteJSON(w)
 		}
-		return printSweep(w, merged.Curve, output.format)
+		return printResult(w, drawn{merged.Curve}, output.format)
 	})
 	if dir != nil {
 		err := dir.write("curve.csv", merged.Curve.WriteCSV)

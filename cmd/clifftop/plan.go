@@ -168,7 +168,7 @@ func planScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags
 	if plan == nil {
 		return failed(runErr)
 	}
-	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printPlan(w, plan, output.format) })
+	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, plan, output.format) })
 	if dir != nil {
 		if err := writePlan(dir, plan); err != nil {
 			return failed(errors.Join(printErr, err))
@@ -188,19 +188,6 @@ func planScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags
 		return failed(errNoPlan)
 	}
 	return nil
-}
-
-// printPlan prints a plan.
-func printPlan(w io.Writer, plan *report.Plan, format string) error {
-	switch format {
-	case "json":
-		return printJSON(w, plan)
-	case "csv":
-		return plan.WriteCSV(w)
-	case "markdown":
-		return plan.WriteMarkdown(w)
-	}
-	return plan.WriteTable(w)
 }
 
 // writePlan writes the files of a plan.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 
 	"clifftop/report"
@@ -21,36 +22,49 @@ func printOnce(w io.Writer, fill func(io.Writer) error) error {
 	return err
 }
 
-// printSummary prints the result of a run, or of several.
-func printSummary(w io.Writer, s *report.Summary, format string, bands report.Profile) error {
+// printResult prints a result in one of the forms that it has.
+func printResult(w io.Writer, r interface{ WriteTable(io.Writer) error }, format string) error {
 	switch format {
 	case "json":
-		return printJSON(w, s)
+		return printJSON(w, r)
 	case "csv":
-		return s.WriteCSV(w)
+		if r, ok := r.(interface{ WriteCSV(io.Writer) error }); ok {
+			return r.WriteCSV(w)
+		}
 	case "markdown":
-		return s.WriteMarkdown(w, bands)
+		if r, ok := r.(interface{ WriteMarkdown(io.Writer) error }); ok {
+			return r.WriteMarkdown(w)
+		}
+	case "table":
+		return r.WriteTable(w)
 	}
-	return s.WriteTable(w, bands)
+	return fmt.Errorf("a %T cannot be printed as %s", r, format)
 }
 
-// printSweep prints a curve.
-func printSweep(w io.Writer, curve *report.Curve, format string) error {
-	switch format {
-	case "json":
-		return printJSON(w, curve)
-	case "csv":
-		return curve.WriteCSV(w)
-	case "markdown":
-		return curve.WriteMarkdown(w)
-	}
-	if err := curve.WriteTable(w); err != nil {
+// banded is a summary with the bands that its table names.
+type banded struct {
+	*report.Summary
+	bands report.Profile
+}
+
+// WriteTable writes the summary for people.
+func (b banded) WriteTable(w io.Writer) error { return b.Summary.WriteTable(w, b.bands) }
+
+// WriteMarkdown writes the summary as Markdown.
+func (b banded) WriteMarkdown(w io.Writer) error { return b.Summary.WriteMarkdown(w, b.bands) }
+
+// drawn is a curve whose table has a chart below it.
+type drawn struct{ *report.Curve }
+
+// WriteTable writes the points and the chart.
+func (d drawn) WriteTable(w io.Writer) error {
+	if err := d.Curve.WriteTable(w); err != nil {
 		return err
 	}
 	if _, err := io.WriteString(w, "\n"); err != nil {
 		return err
 	}
-	return plot.Terminal(w, curve, terminalWidth)
+	return plot.Terminal(w, d.Curve, terminalWidth)
 }
 
 // writePictures draws a curve into files.

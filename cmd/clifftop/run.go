@@ -128,7 +128,7 @@ func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 		if output.format == "vllm-bench" {
 			return printJSON(w, res.VLLMBench())
 		}
-		return printSummary(w, res.Summary, output.format, bands)
+		return printResult(w, banded{res.Summary, bands}, output.format)
 	})
 	cancelled := errors.Is(runErr, context.Canceled)
 	if runErr != nil && !cancelled {
@@ -172,7 +172,7 @@ func replicateScenario(c *cobra.Command, s *experiments.Scenario, output *output
 	if output.format != "table" && output.format != "markdown" {
 		output.warn(c.ErrOrStderr(), warningTexts(pooled))
 	}
-	err = printOnce(c.OutOrStdout(), func(w io.Writer) error { return printSummary(w, pooled, output.format, bands) })
+	err = printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, banded{pooled, bands}, output.format) })
 	if dir != nil && err == nil {
 		err = dir.writeJSON("summary.json", pooled)
 	}

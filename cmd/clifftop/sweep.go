@@ -123,7 +123,7 @@ func sweepScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlag
 		capacityErr = addCapacity(c, s, output, options, curve)
 	}
 	output.warn(c.ErrOrStderr(), commonWarnings(curve))
-	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printSweep(w, curve, output.format) })
+	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, drawn{curve}, output.format) })
 	if dir != nil {
 		if err := writeSweep(dir, curve, caption(setup)); err != nil {
 			return failed(cmp.Or(printErr, err))

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
-	"clifftop/report"
 	"clifftop/report/plot"
 	"clifftop/workload"
 	"clifftop/workload/trace"
@@ -91,7 +90,7 @@ func inspectTrace(c *cobra.Command, file *experiments.TraceFile, load *trace.Loa
 		}
 		output.warn(c.ErrOrStderr(), list)
 	}
-	err = printOnce(c.OutOrStdout(), func(w io.Writer) error { return printInspection(w, x, output.format) })
+	err = printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, x, output.format) })
 	if err != nil || dir == nil {
 		return failed(err)
 	}
@@ -104,16 +103,6 @@ func inspectTrace(c *cobra.Command, file *experiments.TraceFile, load *trace.Loa
 		return failed(err)
 	}
 	return failed(dir.write("trace.svg", picture.WriteSVG))
-}
-
-func printInspection(w io.Writer, x *report.Inspection, format string) error {
-	switch format {
-	case "json":
-		return printJSON(w, x)
-	case "markdown":
-		return x.WriteMarkdown(w)
-	}
-	return x.WriteTable(w)
 }
 
 func newConvert() *cobra.Command {

@@ -183,7 +183,7 @@ func (j *job) run(c *cobra.Command, output *outputFlags, options validation.Opti
 	if err != nil {
 		return failed(err)
 	}
-	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printValidation(w, result, output.format) })
+	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, result, output.format) })
 	if dir != nil {
 		if err := writeValidation(dir, result); err != nil {
 			return failed(err)
@@ -196,18 +196,6 @@ func (j *job) run(c *cobra.Command, output *outputFlags, options validation.Opti
 		return failed(errors.New("no row could be scored: the reasons stand with the rows"))
 	}
 	return failed(printErr)
-}
-
-func printValidation(w io.Writer, r *validation.Report, format string) error {
-	switch format {
-	case "json":
-		return printJSON(w, r)
-	case "csv":
-		return r.WriteCSV(w)
-	case "markdown":
-		return r.WriteMarkdown(w)
-	}
-	return r.WriteTable(w)
 }
 
 func writeValidation(dir *directory, r *validation.Report) error {

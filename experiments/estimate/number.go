@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"clifftop/report/layout"
 )
 
 // amount prints a number for people: four significant digits, or all digits of a whole number in groups of three.
@@ -12,7 +14,7 @@ func amount(v float64) string {
 	case math.IsInf(v, 0) || math.IsNaN(v):
 		return "–"
 	case m == math.Trunc(m) && m < 1e15, m >= 9999.5 && m < 1e15:
-		return grouped(strconv.FormatFloat(v, 'f', 0, 64))
+		return layout.Grouped(strconv.FormatFloat(v, 'f', 0, 64))
 	case m >= 1e15 || m < 1e-6:
 		return strconv.FormatFloat(v, 'g', 4, 64)
 	}
@@ -22,21 +24,9 @@ func amount(v float64) string {
 		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
 	}
 	if !strings.Contains(text, ".") {
-		text = grouped(text)
+		text = layout.Grouped(text)
 	}
 	return text
-}
-
-// grouped puts a comma after every third digit of a whole number from the right.
-func grouped(digits string) string {
-	sign := ""
-	if strings.HasPrefix(digits, "-") {
-		sign, digits = "-", digits[1:]
-	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return sign + digits
 }
 
 // percent prints a fraction.

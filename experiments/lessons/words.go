@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
+
+	"clifftop/report/layout"
 )
 
 // number writes three significant digits, a whole number without decimals, and one above a thousand in full with commas.
@@ -13,7 +14,7 @@ func number(v float64) string {
 		return "–"
 	}
 	if v == math.Trunc(v) || math.Abs(v) >= 999.5 {
-		return commas(strconv.FormatFloat(v, 'f', 0, 64))
+		return layout.Grouped(strconv.FormatFloat(v, 'f', 0, 64))
 	}
 	decimals := 2
 	if a := math.Abs(v); a >= 99.95 {
@@ -26,18 +27,6 @@ func number(v float64) string {
 		decimals = 3
 	}
 	return strconv.FormatFloat(v, 'f', decimals, 64)
-}
-
-// commas divides a whole number by thousands.
-func commas(digits string) string {
-	sign := ""
-	if strings.HasPrefix(digits, "-") {
-		sign, digits = "-", digits[1:]
-	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return sign + digits
 }
 
 // lasting writes milliseconds in the unit that suits them.
@@ -74,7 +63,7 @@ func ratio(v float64) string {
 	case v < 9.95:
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	}
-	return commas(strconv.FormatFloat(v, 'f', 0, 64))
+	return layout.Grouped(strconv.FormatFloat(v, 'f', 0, 64))
 }
 
 func times(v float64) string { return ratio(v) + " times" }

@@ -1,0 +1,48 @@
+package layout
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Digits prints a number to about three significant digits, without an exponent unless it is tiny.
+func Digits(v float64) string {
+	switch m := math.Abs(v); {
+	case m >= 99.95:
+		return fmt.Sprintf("%.0f", v)
+	case m >= 9.995:
+		return fmt.Sprintf("%.1f", v)
+	case m >= .9995:
+		return fmt.Sprintf("%.2f", v)
+	case m >= .0005:
+		return fmt.Sprintf("%.3f", v)
+	case m == 0:
+		return "0"
+	default:
+		return fmt.Sprintf("%.1e", v)
+	}
+}
+
+// Percent prints a fraction.
+func Percent(fraction float64) string { return Digits(100*fraction) + " %" }
+
+// Cell prints a number that may be unknown.
+func Cell(v *float64) string {
+	if v == nil {
+		return "–"
+	}
+	return Digits(*v)
+}
+
+// Grouped puts a comma after every third digit of a whole number from the right.
+func Grouped(digits string) string {
+	sign := ""
+	if strings.HasPrefix(digits, "-") {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}
