@@ -52,19 +52,27 @@ func ExampleCollector() {
 	// Output:
 	// window       0.64 s to 60.03 s (after a warm-up), steady
 	// requests     1200 offered, 1200 completed
-	// throughput   20.0 requests/s, 1000 output tokens/s, 1999 input tokens/s
+	// throughput   20.0 ±0.077 requests/s, 1000 ±0.537 output tokens/s, 1999 ±7.57
+	//              input tokens/s
 	//
 	// ms         mean      p50      p90      p95      p99    p99.9      max        n
 	// TTFT       18.2     18.2     22.7     22.7     22.7        –     22.9     1187
+	//   ±       0.030
 	// TPOT       11.4     11.4     11.4     11.4     11.4        –     11.4     1187
+	//   ±       0.006
 	// ITL        11.4     11.1     12.2     12.2     12.2     12.2     12.2    58202
+	//   ±       0.001
 	// E2E         575      575      579      579      579        –      579     1187
+	//   ±       0.304
 	// queue      6.04     6.00     10.5     10.5     10.5        –     10.8     1187
+	//   ±       0.030
+	// ±            half of a 95 % confidence interval, by the means of batches of this
+	//              run
 	// –            no p99.9 from 1187 samples (want 10000 or more)
 	// bands        TTFT p95 is excellent, TPOT p95 is excellent
 	//
-	// goodput      SLO met; 100 % of offered requests are good: 20.0 requests/s, 999
-	//              output tokens/s
+	// goodput      SLO met; 100 % (99.7 % to 100 %) of offered requests are good: 20.0
+	//              ±0.083 requests/s, 999 output tokens/s
 	// concurrency  in system 11.5 (p95 12.0), running 11.4 (12.0), decoding 11.1
 	//              (12.0), queued 0.121 (1.00)
 	// GPU          busy 100 %, KV 9.41 % (at most 10.0 % of 999 blocks), 0
@@ -108,16 +116,22 @@ func ExampleSummary_WriteMarkdown() {
 	// Output:
 	// * **window**: 0 s to 240.1 s, steady
 	// * **requests**: 1200 offered, 1200 completed
-	// * **throughput**: 4.99 requests/s, 250 output tokens/s, 500 input tokens/s
+	// * **throughput**: 4.99 ±0.027 requests/s, 250 ±0.380 output tokens/s, 500 ±1.81 input tokens/s
 	//
 	// | ms | mean | p50 | p90 | p95 | p99 | p99.9 | max | n |
 	// |---|---:|---:|---:|---:|---:|---:|---:|---:|
 	// | TTFT | 17.1 | 17.1 | 21.2 | 21.2 | 21.2 | – | 21.2 | 1200 |
+	// |   ± | 0.029 |  |  |  |  |  |
 	// | TPOT | 10.3 | 10.3 | 10.3 | 10.3 | 10.3 | – | 10.3 | 1200 |
+	// |   ± | 3.4e-04 |  |  |  |  |  |
 	// | ITL | 10.3 | 10.3 | 10.3 | 10.3 | 11.3 | 11.3 | 11.3 | 58780 |
+	// |   ± | 3.2e-04 |  |  |  |  |  |
 	// | E2E | 522 | 522 | 526 | 526 | 526 | – | 526 | 1200 |
+	// |   ± | 0.034 |  |  |  |  |  |
 	// | queue | 5.82 | 5.80 | 9.90 | 9.90 | 9.90 | – | 9.90 | 1200 |
+	// |   ± | 0.029 |  |  |  |  |  |
 	//
+	// * **±**: half of a 95 % confidence interval, by the means of batches of this run
 	// * **–**: no p99.9 from 1200 samples (want 10000 or more)
 	// * **bands**: TTFT p95 is excellent, TPOT p95 is excellent
 	// * **concurrency**: in system 2.61 (p95 3.00), running 2.58 (3.00), decoding 2.52 (3.00), queued 0.029 (0)

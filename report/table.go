@@ -182,6 +182,9 @@ func (s *Summary) latencyGrid(t *layout.Text, p Profile) {
 		}
 	}
 	t.Grid(rows, 9)
+	if s.CI95Method == ByBatchMeans {
+		t.Line("±", "half of a 95 % confidence interval, by the means of batches of this run")
+	}
 	if few > 0 {
 		t.Line("–", fmt.Sprintf("no p99 from %d samples (want %d or more)", few, minP99))
 	} else if fewer > 0 {

@@ -139,19 +139,20 @@ func endsInDigit(word string) bool {
 }
 
 // Grid writes rows of cells; the first column is on the left, the others are numbers of at least the given width, so
-// that the rows fill a line.
+// that the rows fill a line. A row may have fewer cells than others.
 func (t *Text) Grid(rows [][]string, width int) {
 	if t.Markdown {
 		t.table(rows, 1)
 		t.Blank()
 		return
 	}
-	first := 0
+	first, cells := 0, 0
 	for _, row := range rows {
-		first = max(first, utf8.RuneCountInString(row[0])+1)
+		first, cells = max(first, utf8.RuneCountInString(row[0])+1), max(cells, len(row))
 	}
+	first = max(first, Width-width*(cells-1)-12)
 	for _, row := range rows {
-		line := pad(row[0], max(first, Width-width*(len(row)-1)-12))
+		line := pad(row[0], first)
 		for _, c := range row[1:] {
 			line += strings.Repeat(" ", max(1, width-utf8.RuneCountInString(c))) + c
 		}

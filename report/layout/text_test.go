@@ -57,3 +57,13 @@ func TestTables(t *testing.T) {
 		}
 	}
 }
+
+// TestShortRowsKeepTheirColumns puts a row with fewer cells below one with all.
+func TestShortRowsKeepTheirColumns(t *testing.T) {
+	var l Text
+	l.Grid([][]string{{"ms", "mean", "p50", "n"}, {"  ±", "12"}}, 9)
+	lines := strings.Split(l.String(), "\n")
+	if strings.Index(lines[0], "mean")+len("mean") != utf8.RuneCountInString(lines[1]) {
+		t.Errorf("the mean is not below its head:\n%s", l.String())
+	}
+}
