@@ -138,7 +138,7 @@ func TestResolveFaults(t *testing.T) {
 		{"chunks", "engine: {enable_chunked_prefill: false}", "s.yaml:1:34: engine.enable_chunked_prefill: false needs max_num_batched_tokens 8192 to be at least max_model_len 131072 (set one of them)"},
 		{"data parallel", "deployment: {data_parallel_size: 2}", "s.yaml:1:34: deployment.data_parallel_size: 2 is not allowed"},
 		{"preset", "workload: {preset: chat-azur}", `s.yaml:1:20: workload.preset: "chat-azur" is not known (want `},
-		{"preset without arrivals", "workload: {preset: reasoning-r1}", "s.yaml:1:11: workload.arrivals: this preset"},
+		{"preset without arrivals", "workload: {preset: code-azure24}", "s.yaml:1:11: workload.arrivals: this preset"},
 		{"trace", "workload: {trace: {file: nosuch.csv}}", "s.yaml:1:26: workload.trace.file: nosuch.csv: no such file or directory"},
 		{"all at once without number", "workload: {arrivals: {process: all-at-once}}\nrun: {duration: 10s}", "s.yaml:2:6: run.requests: is missing"},
 	} {

@@ -61,7 +61,7 @@ func TestFaults(t *testing.T) {
 		{"missing rate", "workload: {arrivals: {process: poisson}}\n",
 			`s.yaml:1:22: workload.arrivals: rate is missing (process poisson needs it)`},
 		{"unknown process", "workload: {arrivals: {process: poison, rate: 3}}\n",
-			`s.yaml:1:32: workload.arrivals.process: "poison" is not known (want constant, poisson, gamma, weibull, all-at-once, closed, on-off, cox or profile)`},
+			`s.yaml:1:32: workload.arrivals.process: "poison" is not known (want constant, poisson, gamma, weibull, all-at-once, closed, on-off, cox, profile or superposed)`},
 		{"step time", "step_time: {linear: {a_ms: 1, b: 3}}\n", `s.yaml:1:31: step_time.linear.b: unknown key`},
 		{"two step times", "step_time: {linear: {a_ms: 1}, kernels: {}}\n",
 			`s.yaml:1:12: step_time: the map has 2 keys (want kernels, roofline, or a map of one name such as {linear: {a_ms: 10, b_us: 100}})`},

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"slices"
 	"strings"
@@ -9,6 +10,8 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/sched"
+	"clifftop/sim/simtest"
 	"clifftop/workload"
 )
 
@@ -78,6 +81,35 @@ func TestLogicalRequests(t *testing.T) {
 			t.Errorf("no %q in\n%s", text, b.String())
 		}
 	}
+}
+
+// TestRetriedRefusals: requests that come without a client and are sent again after a refusal are each counted once.
+func TestRetriedRefusals(t *testing.T) {
+	list := make([]workload.Request, 3)
+	for i := range list {
+		list[i] = workload.Request{InputTokens: 1, OutputTokens: 1}
+	}
+	c := NewCollector(Options{SLO: limited("ttft", 0, clock.Second), End: at(10)})
+	e, err := sim.NewEngine(sim.Config{
+		Scheduler: new(sched.VLLM), Timer: simtest.Affine{Base: 10e12},
+		MaxNumSeqs: 1, MaxNumBatchedTokens: 3, MaxModelLen: 3, BlockSize: 1, MaxQueuedTokens: 1,
+	}, simtest.NewRequests(list).Retry(simtest.Retries{Most: 1, Delay: 5 * clock.Millisecond}), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Check(); err != nil {
+		t.Error(err)
+	}
+	// The first fills the queue, so that the others are refused. When they come again it is computed, and one of them waits.
+	s := c.Summary()
+	want := Requests{Offered: 3, Completed: 2, Rejected: 1, RejectedBusy: 1, Attempts: 5, Retries: 2, RetriedAfter: RetriedAfter{Busy: 2}}
+	if s.Requests != want {
+		t.Errorf("got  %+v\nwant %+v", s.Requests, want)
+	}
+	near(t, "attainment", s.Goodput.Attainment, 2./3)
 }
 
 // TestLogicalConservation: what is lost or told twice shows.

@@ -357,7 +357,10 @@ func statistic(values []float64, percentile float64) float64 {
 
 func same(t *rapid.T, what string, got *float64, want float64) {
 	t.Helper()
-	if got == nil || math.Abs(*got-want) > 1e-9*want {
-		t.Fatalf("%s is %v, want %v", what, got, want)
+	if got == nil {
+		t.Fatalf("%s is unknown, want %v", what, want)
+	}
+	if math.Abs(*got-want) > 1e-9*want {
+		t.Fatalf("%s is %v, want %v", what, *got, want)
 	}
 }
