@@ -22,7 +22,7 @@ func BenchmarkRetries(b *testing.B) {
 		Output:   workload.LengthsSpec{Distribution: "lognormal", Mean: 256, CV: 0.8},
 	}
 	conversations := single
-	conversations.Arrivals = []workload.Stage{{Process: "poisson", Rate: 25}} // of conversations, of four turns each
+	conversations.Arrivals = []workload.Stage{{Process: "poisson", Rate: 50}} // of conversations, of four turns each
 	conversations.Input = workload.LengthsSpec{}
 	conversations.Sessions = &workload.SessionSpec{
 		Turns: fixed(4), FirstPrompt: single.Input, LaterUserTokens: fixed(60),
