@@ -152,7 +152,10 @@ func (d *decoder) fields(n *node, key string, v reflect.Value) {
 			problem := "unknown key"
 			if i >= 0 {
 				decider, _ := v.Addr().Interface().(variant).variants()
-				problem = fmt.Sprintf("this key does not go with %s %s (want %s)", decider, n.get(decider).text, list(allowed))
+				problem = fmt.Sprintf("this key does not go without %s", decider)
+				if w := n.get(decider); w != nil && w.kind == isText {
+					problem = fmt.Sprintf("this key does not go with %s %s (want %s)", decider, w.text, list(allowed))
+				}
 			}
 			free := slices.DeleteFunc(slices.Clone(allowed), func(s string) bool { return n.get(s) != nil })
 			hint := didYouMean(f.name, free)

@@ -32,7 +32,10 @@ func flagError(c *cobra.Command, err error) error {
 		want, _ := pflag.UnquoteUsage(bare.GetFlag())
 		return fmt.Errorf("--%s: the value is missing (want %s)", bare.GetFlag().Name, want)
 	case errors.As(err, &invalid):
-		want := map[string]string{"int": "a whole number", "int64": "a whole number", "bool": "true or false"}
+		want := map[string]string{
+			"int": "a whole number", "int64": "a whole number", "uint64": "a whole number, 0 or more", "intSlice": "whole numbers, with commas between",
+			"float64": "a number", "bool": "true or false",
+		}
 		if kind := want[invalid.GetFlag().Value.Type()]; kind != "" {
 			return fmt.Errorf("--%s: %q is not allowed (want %s)", invalid.GetFlag().Name, invalid.GetValue(), kind)
 		}
