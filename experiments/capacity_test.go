@@ -68,7 +68,7 @@ func TestCapacityCountsServers(t *testing.T) {
 
 func TestCapacityAtTheEnds(t *testing.T) {
 	none := capacity(t, md1+"slo: {e2e_mean: 100ms}\n", experiments.CapacityOptions{Requests: 300})
-	if none.Passes != nil || none.Fails == nil || !strings.Contains(none.String(), "no rate that was tried meets the SLO") {
+	if none.Passes != nil || none.Fails == nil || !strings.Contains(none.String(), "the SLO is met at no value of rate that was tried") {
 		t.Errorf("nothing meets it: %v", none)
 	}
 	all := capacity(t, md1+"slo: {e2e_mean: 2h}\n", experiments.CapacityOptions{Requests: 300, Low: .1, High: .8})

@@ -187,14 +187,14 @@ func (c *Capacity) String() string {
 	case c.Passes == nil && c.Fails == nil:
 		return "could not be told from the runs that were made"
 	case c.Passes == nil:
-		text = fmt.Sprintf("no %s that was tried meets the SLO, down to %s", name, show(c.Fails))
+		text = fmt.Sprintf("the SLO is met at no value of %s that was tried, down to %s", name, show(c.Fails))
 		if c.MoreHelps {
-			text = fmt.Sprintf("no %s that was tried meets the SLO, up to %s", name, show(c.Fails))
+			text = fmt.Sprintf("the SLO is met at no value of %s that was tried, up to %s", name, show(c.Fails))
 		}
 	case c.Fails == nil:
-		text = fmt.Sprintf("every %s that was tried meets the SLO, up to %s", name, show(c.Passes))
+		text = fmt.Sprintf("the SLO is met at every value of %s that was tried, up to %s", name, show(c.Passes))
 		if c.MoreHelps {
-			text = fmt.Sprintf("every %s that was tried meets the SLO, down to %s", name, show(c.Passes))
+			text = fmt.Sprintf("the SLO is met at every value of %s that was tried, down to %s", name, show(c.Passes))
 		}
 	default:
 		text = fmt.Sprintf("the SLO is met at %s %s and missed at %s", name, show(c.Passes), show(c.Fails))

@@ -1,5 +1,7 @@
 package report
 
+import "math"
+
 // CurveSchema identifies the JSON form of a [Curve].
 const CurveSchema = "clifftop.curve/1"
 
@@ -30,6 +32,21 @@ type Curve struct {
 	// Thresholds are what the curve was judged by.
 	Thresholds Thresholds `json:"thresholds"`
 	Warnings   []Warning  `json:"warnings"` // reasons to read what the points show with care
+}
+
+// Level reports whether what varies is no load and throughput is the same at all of its values, but for the plateau of
+// [Thresholds]: where the load decides the throughput, there is no peak to tell of.
+func (c *Curve) Level() bool {
+	if c.Peak == nil || c.Knee != nil || c.Collapse != nil || len(c.Points) < 2 || lastPart(c.Over) == "rate" || lastPart(c.Over) == "users" {
+		return false
+	}
+	for _, p := range c.Points {
+		x := p.Summary.Throughput.OutputTokensPerS
+		if p.Short || x == nil || math.Abs(*x-c.Peak.OutputTokensPerS) > c.Thresholds.Plateau*c.Peak.OutputTokensPerS {
+			return false
+		}
+	}
+	return true
 }
 
 // CurvePoint is one load and its result.

@@ -221,6 +221,21 @@ func TestPeakOfAPlateau(t *testing.T) {
 	}
 }
 
+// Where a key makes no difference to throughput there is no peak to tell of; under a load there is.
+func TestLevel(t *testing.T) {
+	points := []CurvePoint{point(512, 990, 9), point(2048, 1004, 9), point(8192, 1000, 9)}
+	if c := NewCurve("engine.max_num_batched_tokens", points); !c.Level() {
+		t.Errorf("%+v is not level", c.Peak)
+	}
+	if c := NewCurve("rate", points); c.Level() {
+		t.Error("a plateau over the load is level")
+	}
+	points[0] = point(512, 900, 9)
+	if c := NewCurve("engine.max_num_batched_tokens", points); c.Level() {
+		t.Error("a tenth less is level")
+	}
+}
+
 // measured gives a point the window and the requests of a run.
 func measured(p CurvePoint, requests int64, windowS, e2eMs, queueMs float64) CurvePoint {
 	s := p.Summary

@@ -214,7 +214,9 @@ func (c *Curve) findings() [][2]string {
 			add("little gain beyond", "%.4g", *k.MarginalValue)
 		}
 	}
-	if p := c.Peak; p != nil {
+	if p := c.Peak; c.Level() {
+		add("level", "about %s output tokens/s at every %s", layout.Digits(p.OutputTokensPerS), lastPart(c.Over))
+	} else if p != nil {
 		edge := ""
 		if p.AtEdge {
 			edge = ", the highest value swept: the true peak may lie beyond"

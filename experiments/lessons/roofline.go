@@ -15,7 +15,7 @@ func roofline(c *class) error {
 
 	c.Table.Columns = []string{"users", "output tokens/s", "TPOT", "tokens/s per user", "arithmetic used", "FLOPs/byte"}
 	path := plot.Line{Name: "", Dots: true}
-	rate := plot.Line{Name: "measured", Dots: true}
+	rate := plot.Line{Name: "simulated", Dots: true}
 	free := plot.Line{Name: "if it stayed free", Guide: true}
 	var at *model.Explanation
 	below, above := "", ""

@@ -154,7 +154,7 @@ type landmark struct {
 func (v *sweep) landmarks() []landmark {
 	var out []landmark
 	peak := v.Peak
-	if peak != nil && (peak.AtEdge || len(v.points) < 2) {
+	if peak != nil && (peak.AtEdge || len(v.points) < 2 || v.Level()) {
 		peak = nil
 	}
 	if v.Knee != nil {

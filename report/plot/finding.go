@@ -26,6 +26,8 @@ func (v *sweep) finding() string {
 			s += ", TTFT p95 " + duration(ms, 2)
 		}
 		return s
+	case v.Level():
+		return fmt.Sprintf("Throughput is about %s output tok/s at every %s", scaled(v.Peak.OutputTokensPerS, 3), v.key())
 	case v.Peak != nil && !v.Peak.AtEdge:
 		return fmt.Sprintf("Throughput peaks at %s output tok/s, at %s", scaled(v.Peak.OutputTokensPerS, 3), v.load(v.Peak.Value)) + v.beyond()
 	case v.Peak != nil:
@@ -177,7 +179,7 @@ func (v *sweep) worstErrorRate() float64 {
 }
 
 func (v *sweep) throughputFinding() string {
-	if len(v.points) < 2 || v.Peak == nil {
+	if len(v.points) < 2 || v.Peak == nil || v.Level() {
 		return v.finding()
 	}
 	at := fmt.Sprintf("%s output tok/s at %s", scaled(v.Peak.OutputTokensPerS, 3), v.load(v.Peak.Value))

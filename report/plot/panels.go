@@ -86,6 +86,7 @@ func (v *sweep) unsteadyTag(points []xy) []tag {
 // loadTags write the loads along a curve. The ends come first, since they say most.
 func (v *sweep) loadTags(x, y statistic) []tag {
 	var tags []tag
+	var loads []float64
 	marked := map[float64]bool{}
 	for _, m := range v.landmarks() {
 		marked[m.load] = true
@@ -98,16 +99,16 @@ func (v *sweep) loadTags(x, y statistic) []tag {
 			if v.Peak != nil && p.load > v.Peak.Value { // where the curve rises, or bends back
 				t.order = []direction{east, northEast, west, northWest, southEast, southWest, north}
 			}
-			tags = append(tags, t)
+			tags, loads = append(tags, t), append(loads, p.load)
 		}
 	}
 	if n := len(tags); n > 0 {
+		if v.open() || v.users() { // with the unit
+			tags[0].text = v.load(loads[0])
+			tags[n-1].text = v.load(loads[n-1])
+		}
 		last := tags[n-1]
 		last.far = []vg.Length{12, 20, 30, 40}
-		if v.open() || v.users() {
-			last.text = v.load(v.points[len(v.points)-1].load)
-			tags[0].text = v.load(v.points[0].load)
-		}
 		tags = append([]tag{last}, tags[:n-1]...)
 	}
 	return tags

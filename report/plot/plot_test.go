@@ -121,6 +121,17 @@ func TestRepeatedLoadsAndIntervals(t *testing.T) {
 	}
 }
 
+// A load is written at its own point, also where the last one is a landmark and has no label of this kind.
+func TestLoadsStandAtTheirPoints(t *testing.T) {
+	c := closedCurve()
+	keep := []report.CurvePoint{c.Points[0], c.Points[5], c.Points[7], c.Points[8]}
+	c.Points = keep // 10, 80 (knee), 100 (peak), 120 (collapse)
+	tags := newSweep(c).loadTags(outputTPS, latency("ttft", "p95"))
+	if len(tags) != 1 || tags[0].text != "10 users" {
+		t.Errorf("%+v", tags)
+	}
+}
+
 // degenerate are curves with little or nothing to show.
 func degenerate() map[string]*report.Curve {
 	bare := &report.Curve{Over: "users"}
