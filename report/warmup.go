@@ -73,6 +73,52 @@ func mser(z []float64, most int) int {
 	return best
 }
 
+// The start of a series is compared with so many parts of the rest, and differs where it lies so many standard errors
+// from their mean. By Student's t with the 6 degrees of freedom that are left, a single start does so once
+// in two thousand times; but the cut is chosen among hundreds as the one behind which the series is calmest.
+const (
+	startParts  = 10
+	startErrors = 7
+)
+
+// startDiffers reports whether the mean of the first values differs from that of the others by more than chance. The
+// error is that of the means of long parts, since neighbours in a queue are alike, told by the differences of
+// neighbouring parts, which a trend hardly changes:
+//
+//	s² = Σ(x̄ᵢ₊₁ - x̄ᵢ)²/2(k-1)        J. von Neumann, Annals of Mathematical Statistics 12, 1941
+func startDiffers(series []float64, cut int) bool {
+	n := len(series) - cut
+	parts := make([]float64, 0, startParts)
+	for k := range startParts {
+		if m := knownMean(series[cut+k*n/startParts : cut+(k+1)*n/startParts]); !math.IsNaN(m) {
+			parts = append(parts, m)
+		}
+	}
+	start := knownMean(series[:cut])
+	if len(parts) < startParts/2 || math.IsNaN(start) {
+		return false
+	}
+	squares := 0.0
+	for i, m := range parts[1:] {
+		squares += (m - parts[i]) * (m - parts[i])
+	}
+	variance := squares / float64(2*(len(parts)-1))
+	se := math.Sqrt(variance * (float64(n)/startParts/float64(cut) + 1/float64(len(parts))))
+	return math.Abs(start-mean(parts)) > startErrors*se
+}
+
+// knownMean is the mean of the values that are not NaN; NaN where there is none.
+func knownMean(series []float64) float64 {
+	sum, n := 0.0, 0.0
+	for _, v := range series {
+		if !math.IsNaN(v) {
+			sum += v
+			n++
+		}
+	}
+	return sum / n
+}
+
 // growth is the slope of a series by least squares, per step.
 func growth(series []float64) float64 {
 	n := float64(len(series))

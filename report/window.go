@@ -153,8 +153,10 @@ func wanders(buckets []bucket) bool {
 }
 
 // autoWarmup is the number of buckets to cut: the larger of the cuts that the TTFT over time of arrival and
-// the queue length over time ask for. The course of a rate that wanders is no warm-up, however: there the
-// cut ends when the system must have forgotten its start, and is a small part of the run.
+// the queue length over time ask for. A start is cut only if it differs from the rest by more than chance: otherwise
+// stretches of bad luck would be cut and those of good luck kept, so that latencies would come out too low. The
+// course of a rate that wanders is no warm-up either: there the cut ends when the system must have forgotten its start,
+// and is a small part of the run.
 func (c *Collector) autoWarmup(w *window) int {
 	buckets := c.line.buckets[:w.to]
 	if len(c.opts.Stages) > 1 || len(buckets) < 5*minBatches || c.totals.offered < minSteady {
@@ -166,12 +168,18 @@ func (c *Collector) autoWarmup(w *window) int {
 		ttfts[i] = b.ttft.Float64() / float64(b.samples)
 		queues[i] = c.line.detail[i].levels[waiting].Mean()
 	}
-	cut, settled := MSER5(ttfts)
-	other, calm := MSER5(queues)
-	cut, settled = max(cut, other), settled && calm
-	if !c.opts.Closed && wanders(buckets) {
-		most := int(min(int64(c.transient(buckets))/c.line.width, int64(len(buckets)/10)))
-		cut, settled = max(mser5(ttfts, most), mser5(queues, most)), true
+	settled, cut := true, 0
+	wandering := !c.opts.Closed && wanders(buckets)
+	most := int(min(int64(c.transient(buckets))/c.line.width, int64(len(buckets)/10)))
+	for _, series := range [][]float64{ttfts, queues} {
+		d, calm := MSER5(series)
+		switch {
+		case wandering:
+			d, calm = mser5(series, most), true
+		case !startDiffers(series, d):
+			d, calm = 0, true
+		}
+		cut, settled = max(cut, d), settled && calm
 	}
 	w.stationary = &settled
 	return cut
