@@ -3,6 +3,10 @@ package experiments_test
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +78,28 @@ func TestCapacityAtTheEnds(t *testing.T) {
 	all := capacity(t, md1+"slo: {e2e_mean: 2h}\n", experiments.CapacityOptions{Requests: 300, Low: .1, High: .8})
 	if all.Fails != nil || all.Passes == nil || *all.Passes != .8 {
 		t.Errorf("everything meets it: %v", all)
+	}
+}
+
+// A trace that is shorter than a run should be is searched nevertheless, and the answer says so.
+func TestCapacityOfShortRunsWarns(t *testing.T) {
+	short := func(c *report.Capacity) bool {
+		return slices.ContainsFunc(c.Warnings, func(w report.Warning) bool { return w.Code == "short_runs" })
+	}
+	trace := filepath.Join(t.TempDir(), "trace.csv")
+	rows := "arrival_s,input_tokens,output_tokens\n"
+	for i := range 60 {
+		rows += fmt.Sprintf("%d,1,1\n", i)
+	}
+	if err := os.WriteFile(trace, []byte(rows), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const server = "step_time: {linear: {a_ms: 1000, b_us: 0}}\nengine: {max_num_seqs: 1}\nslo: {queue_mean: 1s}\n"
+	if c := capacity(t, server+"workload: {trace: {file: "+trace+"}}\n", experiments.CapacityOptions{Low: .2, High: 3}); !short(c) {
+		t.Errorf("60 requests: no warning in %+v", c.Warnings)
+	}
+	if c := capacity(t, md1+"slo: {queue_mean: 1s}\n", experiments.CapacityOptions{Low: .1, High: .2}); short(c) {
+		t.Errorf("no end of requests: %+v", c.Warnings)
 	}
 }
 
