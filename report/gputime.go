@@ -68,10 +68,10 @@ func (c *Collector) gpuTime(w *window, sum *bucket, d *detail) (t gpuTime) {
 	if sum.busy.Cmp(t.whole) < 0 {
 		t.idle = t.whole.Sub(sum.busy)
 	}
-	t.lost = sum.lost
 	t.useful = t.whole.Sub(t.idle)
-	for _, part := range t.lost {
-		t.useful = t.useful.Sub(least(part, t.useful))
+	for i, part := range sum.lost {
+		t.lost[i] = least(part, t.useful) // an iteration may end after the window
+		t.useful = t.useful.Sub(t.lost[i])
 	}
 	for i, part := range sum.vain {
 		from := &t.useful
