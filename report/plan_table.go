@@ -82,6 +82,9 @@ func (p *Plan) Answer() string {
 	} else {
 		text += ": price unknown"
 	}
+	if !b.Validated {
+		text += "; no measured run stands behind it"
+	}
 	if p.Partial {
 		text += " (the search was interrupted)"
 	}
