@@ -140,7 +140,7 @@ func (v *sweep) bars(points []xy, path string) []xy {
 	for i := range points {
 		q := &points[i]
 		k, _ := slices.BinarySearchFunc(v.points, q.load, func(p point, x float64) int { return cmp.Compare(p.load, x) })
-		if ci, ok := v.points[k].summary.CI95[path]; ok && len(v.points[k].summaries) == 1 && finite(ci[0]) && finite(ci[1]) {
+		if ci, ok := v.points[k].summary.CI95[path]; ok && v.points[k].replicated() && finite(ci[0]) && finite(ci[1]) {
 			q.low, q.high = ci[0], ci[1]
 		}
 	}
@@ -149,7 +149,13 @@ func (v *sweep) bars(points []xy, path string) []xy {
 
 // barred says whether there are any such intervals.
 func (v *sweep) barred() bool {
-	return slices.ContainsFunc(v.points, func(p point) bool { return len(p.summary.CI95) > 0 && len(p.summaries) == 1 })
+	return slices.ContainsFunc(v.points, point.replicated)
+}
+
+// replicated says that a point has intervals to draw: those by batch means are not known at every load, and stay in the
+// tables.
+func (p point) replicated() bool {
+	return len(p.summaries) == 1 && len(p.summary.CI95) > 0 && p.summary.CI95Method != report.ByBatchMeans
 }
 
 func number(p *float64) (float64, bool) {
