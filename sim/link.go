@@ -1,0 +1,236 @@
+package sim
+
+import (
+	"math/bits"
+
+	"clifftop/sim/clock"
+)
+
+// Network is links of given bandwidths, and the transfers over them. Transfers that meet on a link share it by max-min
+// fairness: each has as much as the others on its bottleneck, and what it leaves on other links is theirs. So the end of
+// a transfer moves as others begin and end.
+//
+// Rates are whole bytes per second, and what is left of a transfer is kept in bytes per second and picoseconds, so that
+// nothing is lost to rounding but a part of a byte per second, and the last picosecond. A change costs in proportion to
+// the transfers that share links, directly or through others.
+type Network struct {
+	links     []link
+	transfers []transfer
+	vacant    []int32
+	serials   int64
+	ends      heap // by instant and serial number; entries may be stale
+	stamp     int64
+	affected  []int32 // scratch: links, of which some transfers may change their rates
+}
+
+// link is what carries transfers.
+type link struct {
+	bandwidth int64 // bytes per second
+	members   []int32
+	since     clock.Time     // when it came to have some
+	busy      clock.Duration // how long it had some before
+
+	stamp int64
+	left  int64 // bandwidth not given out yet, while rates are
+	open  int64 // members without a rate
+}
+
+// transfer is bytes on their way over some links at once.
+type transfer struct {
+	path    []int32
+	latency clock.Duration
+	serial  int64 // of its start; 0 where nothing is transferred
+	left    Uint128
+	rate    int64
+	as      clock.Time // the instant of left
+	end     clock.Time // when the last byte has left or, if it has, arrives
+	landing bool       // it has
+	stamp   int64
+}
+
+// AddLink adds a link of so many bytes per second, at least 1, and returns its number.
+func (n *Network) AddLink(bytesPerSecond int64) int32 {
+	n.links = append(n.links, link{bandwidth: bytesPerSecond})
+	return int32(len(n.links) - 1)
+}
+
+// Start begins a transfer of so many bytes at an instant, which is none before the last event, over links that differ
+// from each other. The last byte arrives so long after it has left. The number of the transfer is its until then.
+func (n *Network) Start(at clock.Time, bytes int64, latency clock.Duration, path ...int32) int32 {
+	var i int32
+	if k := len(n.vacant); k > 0 {
+		i, n.vacant = n.vacant[k-1], n.vacant[:k-1]
+	} else {
+		i = int32(len(n.transfers))
+		n.transfers = append(n.transfers, transfer{})
+	}
+	n.serials++
+	t := &n.transfers[i]
+	t.path, t.latency, t.serial = append(t.path[:0], path...), latency, n.serials
+	t.left, t.rate, t.as, t.landing = Mul64(uint64(bytes), uint64(clock.Second)), 0, at, false
+	for _, l := range path {
+		k := &n.links[l]
+		if len(k.members) == 0 {
+			k.since = at
+		}
+		k.members = append(k.members, i)
+	}
+	n.share(at, t.path)
+	return i
+}
+
+// Extend adds bytes to a transfer that is going on, and has not sent its last one.
+func (n *Network) Extend(at clock.Time, i int32, bytes int64) {
+	t := &n.transfers[i]
+	t.progress(at)
+	t.left = t.left.Add(Mul64(uint64(bytes), uint64(clock.Second)))
+	n.plan(i, t.rate)
+}
+
+// Sending reports whether a transfer has bytes left to send.
+func (n *Network) Sending(i int32) bool { return !n.transfers[i].landing }
+
+// Next is the instant of the next event, or Never.
+func (n *Network) Next() clock.Time {
+	for len(n.ends) > 0 {
+		e := &n.ends[0]
+		if t := &n.transfers[e.ref]; t.serial == e.tie && int64(t.end) == e.key {
+			return clock.Time(e.key)
+		}
+		n.ends.pop()
+	}
+	return clock.Never
+}
+
+// Advance handles the event at Next. Done says that transfer i has arrived; its number is free now.
+func (n *Network) Advance() (i int32, done bool) {
+	at := n.Next()
+	i = n.ends.pop().ref
+	t := &n.transfers[i]
+	if !t.landing {
+		n.leave(at, i)
+		n.share(at, t.path)
+		if t.latency > 0 {
+			t.landing, t.end = true, at.Add(t.latency)
+			n.ends.push(entry{int64(t.end), t.serial, i})
+			return i, false
+		}
+	}
+	t.serial = 0
+	n.vacant = append(n.vacant, i)
+	return i, true
+}
+
+// Stop ends a transfer before its time.
+func (n *Network) Stop(at clock.Time, i int32) {
+	t := &n.transfers[i]
+	if !t.landing {
+		n.leave(at, i)
+		n.share(at, t.path)
+	}
+	t.serial = 0
+	n.vacant = append(n.vacant, i)
+}
+
+// Busy is how long a link has been carrying something up to an instant that is not before the last event.
+func (n *Network) Busy(at clock.Time, l int32) clock.Duration {
+	k := &n.links[l]
+	if len(k.members) > 0 {
+		return k.busy + at.Sub(k.since)
+	}
+	return k.busy
+}
+
+// leave takes a transfer off its links.
+func (n *Network) leave(at clock.Time, i int32) {
+	for _, l := range n.transfers[i].path {
+		k := &n.links[l]
+		if k.members = without(k.members, i); len(k.members) == 0 {
+			k.busy += at.Sub(k.since)
+		}
+	}
+}
+
+// progress brings what is left of t up to an instant.
+func (t *transfer) progress(at clock.Time) {
+	moved := Mul64(uint64(t.rate), uint64(at.Sub(t.as)))
+	if t.left.Cmp(moved) < 0 {
+		moved = t.left
+	}
+	t.left, t.as = t.left.Sub(moved), at
+}
+
+// plan gives transfer i, which is up to date, a rate, and with it an end.
+func (n *Network) plan(i int32, rate int64) {
+	t := &n.transfers[i]
+	t.rate = rate
+	t.end = clock.Never
+	up, carry := bits.Add64(t.left.Lo, uint64(rate-1), 0)
+	if hi := t.left.Hi + carry; hi < uint64(rate) {
+		if d, _ := bits.Div64(hi, up, uint64(rate)); d <= uint64(clock.Never) {
+			t.end = t.as.Add(clock.Duration(d))
+		}
+	}
+	n.ends.push(entry{int64(t.end), t.serial, i})
+}
+
+// share gives new rates to the transfers that share links with those of the path, directly or through others.
+func (n *Network) share(at clock.Time, path []int32) {
+	n.reach(path)
+	for {
+		bottleneck, least := none, int64(0)
+		for _, l := range n.affected {
+			k := &n.links[l]
+			if k.open == 0 {
+				continue
+			}
+			if share := k.left / k.open; bottleneck == none || share < least || share == least && l < bottleneck {
+				bottleneck, least = l, share
+			}
+		}
+		if bottleneck == none {
+			return
+		}
+		n.freeze(at, bottleneck, least)
+	}
+}
+
+// reach finds the links that are reached from the path by way of transfers.
+func (n *Network) reach(path []int32) {
+	n.stamp++
+	n.affected = n.affected[:0]
+	n.visit(path)
+	for k := 0; k < len(n.affected); k++ {
+		for _, i := range n.links[n.affected[k]].members {
+			n.visit(n.transfers[i].path)
+		}
+	}
+}
+
+func (n *Network) visit(path []int32) {
+	for _, l := range path {
+		if k := &n.links[l]; k.stamp != n.stamp {
+			k.stamp, k.left, k.open = n.stamp, k.bandwidth, int64(len(k.members))
+			n.affected = append(n.affected, l)
+		}
+	}
+}
+
+// freeze gives the members of a bottleneck that have no rate yet theirs.
+func (n *Network) freeze(at clock.Time, bottleneck int32, share int64) {
+	for _, i := range n.links[bottleneck].members {
+		t := &n.transfers[i]
+		if t.stamp == n.stamp {
+			continue
+		}
+		t.stamp = n.stamp
+		for _, l := range t.path {
+			n.links[l].left -= share
+			n.links[l].open--
+		}
+		if rate := max(share, 1); rate != t.rate {
+			t.progress(at)
+			n.plan(i, rate)
+		}
+	}
+}
