@@ -93,7 +93,7 @@ func holdLesson(c *cobra.Command, l *lessons.Lesson, output *outputFlags, option
 		if output.format == "json" {
 			return printJSON(w, r)
 		}
-		if err := r.Write(w, place, output.format == "markdown"); err != nil {
+		if err := r.Write(w, place, output.format == "markdown", plot.DrawText); err != nil {
 			return err
 		}
 		if dir != nil {
@@ -135,7 +135,7 @@ func writeLesson(dir *directory, l *lessons.Lesson, r *lessons.Result) error {
 		return err
 	}
 	for _, p := range r.Pictures {
-		if err := writePicture(dir, p.Name, p.Figure()); err != nil {
+		if err := writePicture(dir, p.Name, plot.Draw(p.Picture)); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,7 @@ package lessons
 import (
 	"fmt"
 
-	"clifftop/report/plot"
+	"clifftop/report/chart"
 )
 
 // batching is the lesson of waiting for the longest answer.
@@ -17,8 +17,8 @@ func batching(c *class) error {
 	c.say("equal", number(x))
 	c.claim("with answers of one length, continuous over static", speed(equal, "vllm")/x, exactly(1, 3))
 
-	measured := plot.Line{Name: "simulated", Dots: true}
-	theory := plot.Line{Name: "H(seats)", Guide: true}
+	measured := chart.Line{Name: "simulated", Dots: true}
+	theory := chart.Line{Name: "H(seats)", Guide: true}
 	var ratios []float64
 	for i := range static.Points {
 		p := &static.Points[i]
@@ -28,8 +28,8 @@ func batching(c *class) error {
 		c.say("ratio"+p.Value, times(b/a))
 		c.say("part"+p.Value, percent(a/b))
 		c.claim("with "+p.Value+" seats, continuous over static", b/a, about(h, 0.15))
-		measured.Points = append(measured.Points, plot.Point{X: p.load(), Y: b / a})
-		theory.Points = append(theory.Points, plot.Point{X: p.load(), Y: h})
+		measured.Points = append(measured.Points, chart.Point{X: p.load(), Y: b / a})
+		theory.Points = append(theory.Points, chart.Point{X: p.load(), Y: h})
 		ratios = append(ratios, b/a)
 	}
 	c.say("h8", number(harmonic(8)))
@@ -44,34 +44,34 @@ func batching(c *class) error {
 	c.claim("at two requests per second, TTFT with static batching is this many times that with continuous", ttft("static")/ttft("vllm"), atLeast(20))
 
 	const until = 40 // seconds
-	c.draw("batching", &plot.Chart{
+	c.draw("batching", &chart.Lines{
 		Title: fmt.Sprintf("Static batching waits for the longest answer: of 32 seats %s are at work, and continuous batching is %s as fast",
 			ratio(seats), times(ratios[1])),
 		Caption: "llama-3.1-8b on one H100; prompts of 300 tokens, answers of 250 on average, exponentially distributed",
 		Beside:  true,
-		Panels: []plot.ChartPanel{{
+		Panels: []chart.Panel{{
 			Title: "Seats at work, of 32",
-			X:     plot.Scale{Title: "Time, s", Max: until},
-			Y:     plot.Scale{Title: "Answers being written", Max: 36},
-			Lines: []plot.Line{seatsAtWork("static", 0.8, static.at("32")), seatsAtWork("continuous", 0.5, continuous.at("32"))},
+			X:     chart.Scale{Title: "Time, s", Max: until},
+			Y:     chart.Scale{Title: "Answers being written", Max: 36},
+			Lines: []chart.Line{seatsAtWork("static", 0.8, static.at("32")), seatsAtWork("continuous", 0.5, continuous.at("32"))},
 		}, {
 			Title: "Continuous over static",
-			X:     plot.Scale{Title: "Seats"},
-			Y:     plot.Scale{Title: "Times as many output tokens/s"},
-			Lines: []plot.Line{measured, theory},
+			X:     chart.Scale{Title: "Seats"},
+			Y:     chart.Scale{Title: "Times as many output tokens/s"},
+			Lines: []chart.Line{measured, theory},
 		}},
 	})
 	return nil
 }
 
 // seatsAtWork is the number of answers that grow by a token, over time. Its name stands at a part of the line.
-func seatsAtWork(name string, part float64, p *PointResult) plot.Line {
-	l := plot.Line{Name: name}
+func seatsAtWork(name string, part float64, p *PointResult) chart.Line {
+	l := chart.Line{Name: name}
 	const stride = 0.1 // seconds, between points
 	next := 0.0
 	for _, i := range p.iterations {
 		if at := i.end.Seconds(); at >= next && i.decodes > 0 {
-			l.Points = append(l.Points, plot.Point{X: at, Y: float64(i.decodes)})
+			l.Points = append(l.Points, chart.Point{X: at, Y: float64(i.decodes)})
 			next = at + stride
 		}
 	}

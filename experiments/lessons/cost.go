@@ -3,7 +3,7 @@ package lessons
 import (
 	"fmt"
 
-	"clifftop/report/plot"
+	"clifftop/report/chart"
 )
 
 // cost is the lesson of the bill that all tokens share.
@@ -26,12 +26,12 @@ func cost(c *class) error {
 		row(plural(p.Value, "user"), p)
 		c.say("cost"+p.Value, dollars(price(p)))
 	}
-	measured := plot.Line{Name: "", Dots: true}
+	measured := chart.Line{Name: "", Dots: true}
 	floor := 3 / (capacity * 3600) * 1e6
 	for i := range day.Points {
 		p := &day.Points[i]
 		row(p.Value+" requests/s", p)
-		measured.Points = append(measured.Points, plot.Point{X: speed(p) / capacity, Y: price(p), Label: p.Value + "/s"})
+		measured.Points = append(measured.Points, chart.Point{X: speed(p) / capacity, Y: price(p), Label: p.Value + "/s"})
 	}
 	row(mid+" requests/s, faster GPU", faster)
 
@@ -61,15 +61,15 @@ func cost(c *class) error {
 	c.claim("$3 an hour at 4,000 tokens per second: dollars per million", seed, exactly(0.208, 3))
 	c.claim("$10 an hour at 10,000 tokens per second: dollars per thousand", perThousand, exactly(0.000278, 6))
 
-	c.draw("cost", &plot.Chart{
+	c.draw("cost", &chart.Lines{
 		Title: fmt.Sprintf("Idle hours are paid for too: at %s of the capacity a token costs %s as much as at full load",
 			percent(load), times(price(day.at(mid))/floor)),
 		Caption: "A 70B model with 4-bit weights on one H100 for $3 an hour; by requests per second",
-		Panels: []plot.ChartPanel{{
-			X:     plot.Scale{Title: "Load, part of the capacity", Unit: plot.Fraction, Max: 1.04},
-			Y:     plot.Scale{Title: "Dollars per million output tokens", Unit: plot.Dollars},
-			Lines: []plot.Line{measured},
-			Rules: []plot.Rule{{At: floor, Name: "at capacity " + dollars(floor)}},
+		Panels: []chart.Panel{{
+			X:     chart.Scale{Title: "Load, part of the capacity", Unit: chart.Fraction, Max: 1.04},
+			Y:     chart.Scale{Title: "Dollars per million output tokens", Unit: chart.Dollars},
+			Lines: []chart.Line{measured},
+			Rules: []chart.Rule{{At: floor, Name: "at capacity " + dollars(floor)}},
 		}},
 	})
 	return nil

@@ -3,7 +3,6 @@ package lessons_test
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"clifftop/experiments/lessons"
 )
@@ -21,7 +20,7 @@ func ExampleLesson_Run() {
 		return
 	}
 	fmt.Println(r.Title)
-	fmt.Println(strings.ReplaceAll(r.Pictures[0].Figure().Title, "\n", " "))
+	fmt.Println(r.Pictures[0].Message())
 	for _, c := range r.Claims {
 		if !c.Holds {
 			fmt.Println("fails:", c.String())

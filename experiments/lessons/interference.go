@@ -3,7 +3,7 @@ package lessons
 import (
 	"fmt"
 
-	"clifftop/report/plot"
+	"clifftop/report/chart"
 )
 
 // interference is the lesson of prompts that hold answers up.
@@ -17,7 +17,7 @@ func interference(c *class) error {
 		{"8192", "budget 8,192", budget.at("8192")}, {"2048", "budget 2,048", budget.at("2048")}, {"512", "budget 512", budget.at("512")},
 	}
 	w := Stretch{FromS: 100, ToS: 101.5}
-	timeline := &plot.Timeline{
+	timeline := &chart.Timeline{
 		Caption: "llama-3.1-8b on one H100, 4 requests/s with prompts of 4,000 tokens and answers of 250; each block is an iteration",
 		Kinds:   []string{"answers only", "prompt and answers", "prompt only: answers stand still"}, FromS: w.FromS, ToS: w.ToS,
 	}
@@ -33,7 +33,7 @@ func interference(c *class) error {
 		c.say("e2e"+k.key, lasting(of(l.E2E.P50)))
 		itl = append(itl, of(l.ITL.P99))
 		x = append(x, of(k.Summary.Throughput.OutputTokensPerS))
-		timeline.Lanes = append(timeline.Lanes, plot.Lane{Name: k.name, Slices: blocks(k.iterations)})
+		timeline.Lanes = append(timeline.Lanes, chart.Lane{Name: k.name, Slices: blocks(k.iterations)})
 	}
 	first, small, large := cases[0].Summary, cases[3].Summary, cases[1].Summary
 	c.say("x", number(x[1]))
@@ -60,8 +60,8 @@ func interference(c *class) error {
 }
 
 // blocks are iterations as they are drawn.
-func blocks(iterations []iteration) []plot.Slice {
-	var out []plot.Slice
+func blocks(iterations []iteration) []chart.Slice {
+	var out []chart.Slice
 	for _, i := range iterations {
 		kind := 0
 		switch {
@@ -70,7 +70,7 @@ func blocks(iterations []iteration) []plot.Slice {
 		case i.prompt > 0:
 			kind = 2
 		}
-		out = append(out, plot.Slice{StartS: i.start.Seconds(), EndS: i.end.Seconds(), Kind: kind})
+		out = append(out, chart.Slice{StartS: i.start.Seconds(), EndS: i.end.Seconds(), Kind: kind})
 	}
 	return out
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"clifftop/report"
-	"clifftop/report/plot"
+	"clifftop/report/chart"
 )
 
 // kvLimit is the lesson of requests that are let in without room.
@@ -16,12 +16,12 @@ func kvLimit(c *class) error {
 		s := p.Summary
 		c.Table.add(name, number(speed(p)), percent(p.recomputed()), number(p.preemptionsPerMinute()), percent(of(s.System.KVUsage.Mean)), lasting(of(s.Latency.TTFT.P95)))
 	}
-	base := plot.Line{Name: "begins with the first piece", Dots: true}
+	base := chart.Line{Name: "begins with the first piece", Dots: true}
 	peak := &cliff.Points[0]
 	for i := range cliff.Points {
 		p := &cliff.Points[i]
 		row(p.Value, p)
-		base.Points = append(base.Points, plot.Point{X: p.load(), Y: speed(p)})
+		base.Points = append(base.Points, chart.Point{X: p.load(), Y: speed(p)})
 		if speed(p) > speed(peak) {
 			peak = p
 		}
@@ -47,7 +47,7 @@ func kvLimit(c *class) error {
 			c.claim("50 users get this part of what is possible", speed(cliff.at("50"))/q.Y, between(0.85, 1))
 		}
 	}
-	cured := plot.Line{Name: "waits until its prompt fits", Dots: true}
+	cured := chart.Line{Name: "waits until its prompt fits", Dots: true}
 	for _, cure := range []struct{ step, key, name string }{
 		{"whole prompt", "whole", "if the prompt fits"}, {"watermark", "watermark", "with a tenth kept free"},
 		{"whole request", "request", "if the answer fits too"}, {"large pool", "pool", "with two GPUs"},
@@ -58,20 +58,20 @@ func kvLimit(c *class) error {
 		c.claim("200 users "+cure.name+": this many times the throughput of 100", speed(s.at("200"))/speed(s.at("100")), atLeast(1))
 		if cure.key == "whole" {
 			for _, p := range s.Points {
-				cured.Points = append(cured.Points, plot.Point{X: p.load(), Y: speed(&p)})
+				cured.Points = append(cured.Points, chart.Point{X: p.load(), Y: speed(&p)})
 			}
 		}
 	}
 	c.say("gain_whole", times(cured.Points[len(cured.Points)-1].Y/speed(last)))
 
-	c.draw("kv-limit", &plot.Chart{
+	c.draw("kv-limit", &chart.Lines{
 		Title: fmt.Sprintf("Beyond %s users throughput falls by %s, since %s of the work is done again; waiting until a prompt fits cures it",
 			peak.Value, percent(1-speed(last)/speed(peak)), percent(last.recomputed())),
 		Caption: "A 70B model with 4-bit weights on one H100; prompts of 2,000 tokens on average, answers of 500, a minute of thought",
-		Panels: []plot.ChartPanel{{
-			X:     plot.Scale{Title: "Users"},
-			Y:     plot.Scale{Title: "Output tokens/s"},
-			Lines: []plot.Line{most, base, cured},
+		Panels: []chart.Panel{{
+			X:     chart.Scale{Title: "Users"},
+			Y:     chart.Scale{Title: "Output tokens/s"},
+			Lines: []chart.Line{most, base, cured},
 		}},
 	})
 	c.draw("kv-over-time", kvOverTime(c, cliff.at("50"), cliff.at("120")))
@@ -80,19 +80,19 @@ func kvLimit(c *class) error {
 
 // ceiling is the asymptotic bound on throughput that runs with rising numbers of users show: no more than the users ask
 // for, and no more than the best run gets out of a busy GPU.
-func ceiling(name string, runs []PointResult) plot.Line {
+func ceiling(name string, runs []PointResult) chart.Line {
 	var points []report.CurvePoint
 	for _, p := range runs {
 		points = append(points, report.CurvePoint{Value: p.load(), Summary: p.Summary})
 	}
-	l := plot.Line{Name: name, Guide: true}
+	l := chart.Line{Name: name, Guide: true}
 	if b := report.NewCurve("users", points).Bounds; b != nil {
-		l.Points = append(l.Points, plot.Point{})
+		l.Points = append(l.Points, chart.Point{})
 		for i, q := range b.Points {
 			if before := i - 1; before >= 0 && b.Points[before].Value < b.Value && b.Value < q.Value {
-				l.Points = append(l.Points, plot.Point{X: b.Value, Y: b.MaxOutputTokensPerS})
+				l.Points = append(l.Points, chart.Point{X: b.Value, Y: b.MaxOutputTokensPerS})
 			}
-			l.Points = append(l.Points, plot.Point{X: q.Value, Y: q.OutputTokensPerS})
+			l.Points = append(l.Points, chart.Point{X: q.Value, Y: q.OutputTokensPerS})
 		}
 	}
 	return l
@@ -110,19 +110,19 @@ func (p *PointResult) preemptionsPerMinute() float64 {
 }
 
 // kvOverTime shows how full the pool is, and how often a request is thrown out, of two runs.
-func kvOverTime(c *class, calm, full *PointResult) *plot.Chart {
+func kvOverTime(c *class, calm, full *PointResult) *chart.Lines {
 	const minutes = 40
-	use := func(p *PointResult) plot.Line {
-		l := plot.Line{Name: p.Value + " users"}
+	use := func(p *PointResult) chart.Line {
+		l := chart.Line{Name: p.Value + " users"}
 		for _, b := range p.series {
 			if b.KVUsageMean != nil && b.EndS <= minutes*60 {
-				l.Points = append(l.Points, plot.Point{X: (b.StartS + b.EndS) / 120, Y: *b.KVUsageMean})
+				l.Points = append(l.Points, chart.Point{X: (b.StartS + b.EndS) / 120, Y: *b.KVUsageMean})
 			}
 		}
 		return l
 	}
-	thrown := func(p *PointResult) plot.Line {
-		l := plot.Line{Name: p.Value + " users"}
+	thrown := func(p *PointResult) chart.Line {
+		l := chart.Line{Name: p.Value + " users"}
 		perMinute := make([]float64, minutes)
 		for _, b := range p.series {
 			if k := int(b.StartS / 60); k < minutes {
@@ -130,24 +130,24 @@ func kvOverTime(c *class, calm, full *PointResult) *plot.Chart {
 			}
 		}
 		for k, n := range perMinute {
-			l.Points = append(l.Points, plot.Point{X: float64(k) + 0.5, Y: n})
+			l.Points = append(l.Points, chart.Point{X: float64(k) + 0.5, Y: n})
 		}
 		return l
 	}
-	return &plot.Chart{
+	return &chart.Lines{
 		Title: fmt.Sprintf("With %s users the pool is never full; with %s it is full all the time, and %s requests a minute are thrown out",
 			calm.Value, full.Value, ratio(full.preemptionsPerMinute())),
 		Caption: "The same system over time, from an empty start",
-		Panels: []plot.ChartPanel{{
+		Panels: []chart.Panel{{
 			Title: "KV pool",
-			X:     plot.Scale{Title: "Time, min", Max: minutes},
-			Y:     plot.Scale{Title: "Part of the blocks in use", Unit: plot.Fraction, Max: 1.06},
-			Lines: []plot.Line{use(calm), use(full)},
+			X:     chart.Scale{Title: "Time, min", Max: minutes},
+			Y:     chart.Scale{Title: "Part of the blocks in use", Unit: chart.Fraction, Max: 1.06},
+			Lines: []chart.Line{use(calm), use(full)},
 		}, {
 			Title: "Preemptions",
-			X:     plot.Scale{Title: "Time, min", Max: minutes},
-			Y:     plot.Scale{Title: "per minute"},
-			Lines: []plot.Line{thrown(calm), thrown(full)},
+			X:     chart.Scale{Title: "Time, min", Max: minutes},
+			Y:     chart.Scale{Title: "per minute"},
+			Lines: []chart.Line{thrown(calm), thrown(full)},
 		}},
 	}
 }

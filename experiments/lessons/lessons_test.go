@@ -15,6 +15,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/report"
+	"clifftop/report/plot"
 )
 
 // held are the results of all lessons, which are held once for all tests.
@@ -88,7 +89,7 @@ func TestLessonsAreWhole(t *testing.T) {
 		}
 		for _, markdown := range []bool{false, true} {
 			var b strings.Builder
-			if err := r.Write(&b, "lesson", markdown); err != nil {
+			if err := r.Write(&b, "lesson", markdown, plot.DrawText); err != nil {
 				t.Fatal(err)
 			}
 			if strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf ") || strings.Contains(b.String(), "FAILS") {
@@ -111,7 +112,7 @@ func TestPicturesAreDrawn(t *testing.T) {
 	}
 	for _, r := range all {
 		for _, p := range r.Pictures {
-			f := p.Figure()
+			f := plot.Draw(p.Picture)
 			var b bytes.Buffer
 			if err := f.WriteSVG(&b); err != nil {
 				t.Fatal(err)
@@ -255,7 +256,7 @@ func TestClaimsFail(t *testing.T) {
 		t.Errorf("at twice the price the lesson passes: %t; %q fail", r.Pass, failed)
 	}
 	var b strings.Builder
-	if err := r.Write(&b, "lesson", false); err != nil {
+	if err := r.Write(&b, "lesson", false, plot.DrawText); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(b.String(), "\nFAILS "); n != 2 {

@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"clifftop/report/plot"
+	"clifftop/report/chart"
 	"clifftop/sim/clock"
 )
 
@@ -58,15 +58,15 @@ func little(c *class) error {
 	c.claim("and in the simulation", of(slower.Summary.Concurrency.InSystem.Mean), about(headcount, 0.03))
 	c.claim("on the GPU twice the rate makes the number in the system this many times as large", system("20")/system("10"), atLeast(3))
 
-	c.draw("little", &plot.Chart{
+	c.draw("little", &chart.Lines{
 		Title: fmt.Sprintf("4 requests a minute, 30 s each: %s at once on average, but %s must have room to be safe 99 %% of the time",
 			fmt.Sprintf("%.1f", of(n.Mean)), number(of(n.P99))),
 		Caption: "The first half hour; requests come at random",
-		Panels: []plot.ChartPanel{{
-			X:     plot.Scale{Title: "Time, min", Max: minutes},
-			Y:     plot.Scale{Title: "Requests in the system", Max: 8.4},
-			Lines: []plot.Line{course},
-			Rules: []plot.Rule{{At: of(n.Mean), Name: "mean λ · W"}, {At: of(n.P95), Name: "p95"}, {At: of(n.P99), Name: "p99"}},
+		Panels: []chart.Panel{{
+			X:     chart.Scale{Title: "Time, min", Max: minutes},
+			Y:     chart.Scale{Title: "Requests in the system", Max: 8.4},
+			Lines: []chart.Line{course},
+			Rules: []chart.Rule{{At: of(n.Mean), Name: "mean λ · W"}, {At: of(n.P95), Name: "p95"}, {At: of(n.P99), Name: "p99"}},
 		}},
 	})
 	return nil
@@ -82,7 +82,7 @@ func quantile(d distuv.Poisson, p float64) float64 {
 }
 
 // numberInSystem is how many requests are there, over time in minutes, up to an instant.
-func numberInSystem(lives []life, until clock.Time) plot.Line {
+func numberInSystem(lives []life, until clock.Time) chart.Line {
 	type change struct {
 		at clock.Time
 		by float64
@@ -94,16 +94,16 @@ func numberInSystem(lives []life, until clock.Time) plot.Line {
 		}
 	}
 	slices.SortStableFunc(changes, func(a, b change) int { return int(math.Copysign(1, float64(a.at-b.at))) })
-	var l plot.Line
+	var l chart.Line
 	n := 0.0
 	for _, k := range changes {
 		if k.at > until {
 			break
 		}
 		at := k.at.Seconds() / 60
-		l.Points = append(l.Points, plot.Point{X: at, Y: n})
+		l.Points = append(l.Points, chart.Point{X: at, Y: n})
 		n += k.by
-		l.Points = append(l.Points, plot.Point{X: at, Y: n})
+		l.Points = append(l.Points, chart.Point{X: at, Y: n})
 	}
 	return l
 }

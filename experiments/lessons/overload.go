@@ -3,7 +3,7 @@ package lessons
 import (
 	"fmt"
 
-	"clifftop/report/plot"
+	"clifftop/report/chart"
 )
 
 // overload is the lesson of goodput that collapses while throughput stays.
@@ -11,11 +11,11 @@ func overload(c *class) error {
 	rate := c.step("rate")
 	const edge, after, over = "22", "23", "25"
 	c.Table.Columns = []string{"requests/s", "tokens/s", "in time, tokens/s", "attainment", "TTFT p50", "TTFT p95", "in system"}
-	offered := plot.Line{Name: "if all were served", Guide: true}
-	output := plot.Line{Name: "all", Dots: true}
-	good := plot.Line{Name: "in time", Dots: true}
-	p50 := plot.Line{Name: "p50", Dots: true}
-	p95 := plot.Line{Name: "p95", Dots: true}
+	offered := chart.Line{Name: "if all were served", Guide: true}
+	output := chart.Line{Name: "all", Dots: true}
+	good := chart.Line{Name: "in time", Dots: true}
+	p50 := chart.Line{Name: "p50", Dots: true}
+	p95 := chart.Line{Name: "p95", Dots: true}
 	best := &rate.Points[0]
 	for i := range rate.Points {
 		p := &rate.Points[i]
@@ -27,11 +27,11 @@ func overload(c *class) error {
 			lasting(of(s.Latency.TTFT.P50)), lasting(of(s.Latency.TTFT.P95)), number(of(s.Concurrency.InSystem.Mean)))
 		unsteady := s.Window.Stationary != nil && !*s.Window.Stationary
 		perRequest := of(rate.Points[0].Summary.Throughput.OutputTokensPerS) / rate.Points[0].load()
-		offered.Points = append(offered.Points, plot.Point{X: p.load(), Y: perRequest * p.load()})
-		output.Points = append(output.Points, plot.Point{X: p.load(), Y: of(s.Throughput.OutputTokensPerS), Hollow: unsteady})
-		good.Points = append(good.Points, plot.Point{X: p.load(), Y: of(s.Goodput.OutputTokensPerS), Hollow: unsteady})
-		p50.Points = append(p50.Points, plot.Point{X: p.load(), Y: of(s.Latency.TTFT.P50), Hollow: unsteady})
-		p95.Points = append(p95.Points, plot.Point{X: p.load(), Y: of(s.Latency.TTFT.P95), Hollow: unsteady})
+		offered.Points = append(offered.Points, chart.Point{X: p.load(), Y: perRequest * p.load()})
+		output.Points = append(output.Points, chart.Point{X: p.load(), Y: of(s.Throughput.OutputTokensPerS), Hollow: unsteady})
+		good.Points = append(good.Points, chart.Point{X: p.load(), Y: of(s.Goodput.OutputTokensPerS), Hollow: unsteady})
+		p50.Points = append(p50.Points, chart.Point{X: p.load(), Y: of(s.Latency.TTFT.P50), Hollow: unsteady})
+		p95.Points = append(p95.Points, chart.Point{X: p.load(), Y: of(s.Latency.TTFT.P95), Hollow: unsteady})
 	}
 	at := func(value string) *PointResult { return rate.at(value) }
 	x := func(p *PointResult) float64 { return of(p.Summary.Throughput.OutputTokensPerS) }
@@ -63,20 +63,20 @@ func overload(c *class) error {
 	c.claim("at 22 requests per second the promise is broken, and what it would count is", gate, exactly(0, 0))
 	c.claim("but this part of the requests is in time", of(at(edge).Summary.Goodput.Attainment), atLeast(0.5))
 
-	c.draw("overload", &plot.Chart{
+	c.draw("overload", &chart.Lines{
 		Title: fmt.Sprintf("Beyond the knee the server works on, for nobody: %s tokens/s at %s requests/s, and %s of them in time",
 			number(x(at(over))), over, number(g(at(over)))),
 		Caption: "llama-3.1-8b on one H100; prompts of 1,000 tokens and answers of 250 on average; hollow: no steady state",
-		Panels: []plot.ChartPanel{{
-			X:      plot.Scale{Title: "Requests per second"},
-			Y:      plot.Scale{Title: "Output tokens/s"},
-			Lines:  []plot.Line{offered, output, good},
+		Panels: []chart.Panel{{
+			X:      chart.Scale{Title: "Requests per second"},
+			Y:      chart.Scale{Title: "Output tokens/s"},
+			Lines:  []chart.Line{offered, output, good},
 			Height: 1.2,
 		}, {
-			X:     plot.Scale{Title: "Requests per second"},
-			Y:     plot.Scale{Title: "Time to first token, log scale", Unit: plot.Milliseconds, Log: true},
-			Lines: []plot.Line{p50, p95},
-			Rules: []plot.Rule{{At: 1000, Name: "promised: 95 % within 1 s"}},
+			X:     chart.Scale{Title: "Requests per second"},
+			Y:     chart.Scale{Title: "Time to first token, log scale", Unit: chart.Milliseconds, Log: true},
+			Lines: []chart.Line{p50, p95},
+			Rules: []chart.Rule{{At: 1000, Name: "promised: 95 % within 1 s"}},
 		}},
 	})
 	return nil

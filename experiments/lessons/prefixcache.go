@@ -3,7 +3,7 @@ package lessons
 import (
 	"fmt"
 
-	"clifftop/report/plot"
+	"clifftop/report/chart"
 )
 
 // prefixCache is the lesson of a working set that does not fit.
@@ -12,8 +12,8 @@ func prefixCache(c *class) error {
 	total := func(p *PointResult) float64 { return of(p.Summary.Throughput.TotalTokensPerS) }
 	hit := func(p *PointResult) float64 { return of(p.Summary.System.PrefixHitRate) }
 	c.Table.Columns = []string{"users", "prompt + answer tokens/s", "output tokens/s", "hit rate", "TTFT p50", "TTFT p99"}
-	throughput := func(name string, s *StepResult) plot.Line {
-		l := plot.Line{Name: name, Dots: true}
+	throughput := func(name string, s *StepResult) chart.Line {
+		l := chart.Line{Name: name, Dots: true}
 		for i := range s.Points {
 			p := &s.Points[i]
 			label := p.Value
@@ -21,19 +21,19 @@ func prefixCache(c *class) error {
 				label += ", " + name
 			}
 			c.Table.add(label, number(total(p)), number(of(p.Summary.Throughput.OutputTokensPerS)), percent(hit(p)), lasting(of(p.Summary.Latency.TTFT.P50)), lasting(of(p.Summary.Latency.TTFT.P99)))
-			l.Points = append(l.Points, plot.Point{X: p.load(), Y: total(p)})
+			l.Points = append(l.Points, chart.Point{X: p.load(), Y: total(p)})
 		}
 		return l
 	}
-	rate := func(name string, s *StepResult) plot.Line {
-		l := plot.Line{Name: name, Dots: true}
+	rate := func(name string, s *StepResult) chart.Line {
+		l := chart.Line{Name: name, Dots: true}
 		for i := range s.Points {
-			l.Points = append(l.Points, plot.Point{X: s.Points[i].load(), Y: hit(&s.Points[i])})
+			l.Points = append(l.Points, chart.Point{X: s.Points[i].load(), Y: hit(&s.Points[i])})
 		}
 		return l
 	}
-	tokens := []plot.Line{throughput("16-bit KV", cached), throughput("8-bit KV", half), throughput("no cache", off)}
-	hits := []plot.Line{rate("16-bit KV", cached), rate("8-bit KV", half)}
+	tokens := []chart.Line{throughput("16-bit KV", cached), throughput("8-bit KV", half), throughput("no cache", off)}
+	hits := []chart.Line{rate("16-bit KV", cached), rate("8-bit KV", half)}
 
 	const perUser = 6400 + 180
 	pool := func(s *StepResult) float64 {
@@ -66,20 +66,20 @@ func prefixCache(c *class) error {
 	c.claim("KV of 8 bits moves the knee by this factor", kneeHalf/knee, about(2, 0.02))
 	c.claim("with it, the throughput of 160 users over that of 100", total(half.at("160"))/total(half.at("100")), atLeast(1))
 
-	c.draw("prefix-cache", &plot.Chart{
+	c.draw("prefix-cache", &chart.Lines{
 		Title: fmt.Sprintf("The cache holds the documents of %.0f users; with 200 it finds nothing, and throughput is that without a cache",
 			knee),
 		Caption: "llama-3.1-8b on one H100; each user asks again and again about a document of 5,600 tokens",
-		Panels: []plot.ChartPanel{{
+		Panels: []chart.Panel{{
 			Title: "Hit rate",
-			X:     plot.Scale{Title: "Users"},
-			Y:     plot.Scale{Title: "Prompt tokens found in the cache", Unit: plot.Fraction, Max: 1.04},
+			X:     chart.Scale{Title: "Users"},
+			Y:     chart.Scale{Title: "Prompt tokens found in the cache", Unit: chart.Fraction, Max: 1.04},
 			Lines: hits,
-			Rules: []plot.Rule{{At: knee, Vertical: true, Name: fmt.Sprintf("room for %.0f", knee)}, {At: kneeHalf, Vertical: true, Name: fmt.Sprintf("room for %.0f with 8 bits", kneeHalf)}},
+			Rules: []chart.Rule{{At: knee, Vertical: true, Name: fmt.Sprintf("room for %.0f", knee)}, {At: kneeHalf, Vertical: true, Name: fmt.Sprintf("room for %.0f with 8 bits", kneeHalf)}},
 		}, {
 			Title: "Throughput",
-			X:     plot.Scale{Title: "Users"},
-			Y:     plot.Scale{Title: "Tokens of prompts and answers per second"},
+			X:     chart.Scale{Title: "Users"},
+			Y:     chart.Scale{Title: "Tokens of prompts and answers per second"},
 			Lines: tokens,
 		}},
 	})

@@ -3,7 +3,7 @@ package lessons
 import (
 	"fmt"
 
-	"clifftop/report/plot"
+	"clifftop/report/chart"
 )
 
 // retries is the lesson of work that nobody waits for any more.
@@ -13,12 +13,12 @@ func retries(c *class) error {
 	good := func(p *PointResult) float64 { return of(p.Summary.Goodput.OutputTokensPerS) }
 	c.Table.Columns = []string{"users", "emitted tokens/s", "successful", "in time", "timed out", "turned away", "attempts"}
 
-	falls := &plot.Waterfall{
+	falls := &chart.Waterfall{
 		Caption: "llama-3.1-8b on one H100 with 64 seats, 200 users who ask again at once; in time is within 10 s of the first attempt",
 		Unit:    "Tokens per second",
 		Stages:  []string{"emitted", "successful", "in time"},
 	}
-	var lines []plot.Line
+	var lines []chart.Line
 	at := map[string]*PointResult{} // with 200 users
 	for _, k := range []struct{ step, key, short, name string }{
 		{"patient", "patient", "patient", "patient"},
@@ -28,20 +28,20 @@ func retries(c *class) error {
 		{"door", "door", "not told, turned away", "the same, people turned away"},
 	} {
 		s := c.step(k.step)
-		line := plot.Line{Name: k.name, Dots: true}
+		line := chart.Line{Name: k.name, Dots: true}
 		for i := range s.Points {
 			p := &s.Points[i]
 			r := p.Summary.Requests
 			c.Table.add(p.Value+", "+k.short, number(emitted(p)), number(useful(p)), number(good(p)),
 				percent(float64(r.TimedOut)/float64(r.Offered)), percent(float64(r.Rejected)/float64(r.Offered)), ratio(float64(r.Attempts)/float64(r.Offered)))
-			line.Points = append(line.Points, plot.Point{X: p.load(), Y: useful(p)})
+			line.Points = append(line.Points, chart.Point{X: p.load(), Y: useful(p)})
 		}
 		if len(line.Points) > 1 {
 			lines = append(lines, line)
 		}
 		p := s.at("200")
 		at[k.key] = p
-		falls.Groups = append(falls.Groups, plot.WaterfallGroup{Name: k.name, Values: []float64{emitted(p), useful(p), good(p)}})
+		falls.Groups = append(falls.Groups, chart.WaterfallGroup{Name: k.name, Values: []float64{emitted(p), useful(p), good(p)}})
 		c.say("emitted_"+k.key, number(emitted(p)))
 		c.say("useful_"+k.key, number(useful(p)))
 		c.say("good_"+k.key, number(good(p)))
@@ -68,13 +68,13 @@ func retries(c *class) error {
 	falls.Title = fmt.Sprintf("Emitted tokens stay the same; those of use fall from %s to %s a second when clients leave silently and try again",
 		number(useful(at["patient"])), number(useful(at["silent"])))
 	c.draw("retries", falls)
-	c.draw("retries-by-users", &plot.Chart{
+	c.draw("retries-by-users", &chart.Lines{
 		Title: fmt.Sprintf("Impatience turns a plateau into a cliff: with 200 users %s tokens a second are of use to patient users, and %s if the server is not told",
 			number(useful(at["patient"])), number(useful(at["silent"]))),
 		Caption: "llama-3.1-8b on one H100 with 64 seats",
-		Panels: []plot.ChartPanel{{
-			X:     plot.Scale{Title: "Users"},
-			Y:     plot.Scale{Title: "Successful output tokens/s"},
+		Panels: []chart.Panel{{
+			X:     chart.Scale{Title: "Users"},
+			Y:     chart.Scale{Title: "Successful output tokens/s"},
 			Lines: lines,
 		}},
 	})

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"clifftop/model"
-	"clifftop/report/plot"
+	"clifftop/report/chart"
 )
 
 // roofline is the lesson of reading weights once for many users.
@@ -14,9 +14,9 @@ func roofline(c *class) error {
 	speed := func(users string) float64 { return of(crowd.at(users).Summary.Throughput.OutputTokensPerS) }
 
 	c.Table.Columns = []string{"users", "output tokens/s", "TPOT", "tokens/s per user", "arithmetic used", "FLOPs/byte"}
-	path := plot.Line{Name: "", Dots: true}
-	rate := plot.Line{Name: "simulated", Dots: true}
-	free := plot.Line{Name: "if it stayed free", Guide: true}
+	path := chart.Line{Name: "", Dots: true}
+	rate := chart.Line{Name: "simulated", Dots: true}
+	free := chart.Line{Name: "if it stayed free", Guide: true}
 	var at *model.Explanation
 	below, above := "", ""
 	for i := range crowd.Points {
@@ -33,9 +33,9 @@ func roofline(c *class) error {
 		}
 		x := speed(p.Value)
 		c.Table.add(p.Value, number(x), lasting(tpot(p.Value)), number(1e3/tpot(p.Value)), percent(of(p.Summary.System.MFU)), number(e.Intensity))
-		path.Points = append(path.Points, plot.Point{X: e.Intensity, Y: e.FLOPs / e.Seconds / 1e12, Label: p.Value})
-		rate.Points = append(rate.Points, plot.Point{X: p.load(), Y: x})
-		free.Points = append(free.Points, plot.Point{X: p.load(), Y: p.load() * speed("1")})
+		path.Points = append(path.Points, chart.Point{X: e.Intensity, Y: e.FLOPs / e.Seconds / 1e12, Label: p.Value})
+		rate.Points = append(rate.Points, chart.Point{X: p.load(), Y: x})
+		free.Points = append(free.Points, chart.Point{X: p.load(), Y: p.load() * speed("1")})
 	}
 
 	for _, users := range []string{"1", "5", "10"} {
@@ -70,18 +70,18 @@ func roofline(c *class) error {
 	c.claim("100 users have this many times the throughput of 50", speed("100")/speed("50"), atMost(1.5))
 	c.claim("the flat part of the time per token and its steep part meet at this many users", tpot("1")/slope, about(67, 0.25))
 
-	roof := plot.Roofline(at.PeakFLOPs, at.BytesPerSecond, path)
+	roof := chart.Roofline(at.PeakFLOPs, at.BytesPerSecond, path)
 	roof.Title = "The operating point under the roof, by users"
-	c.draw("roofline", &plot.Chart{
+	c.draw("roofline", &chart.Lines{
 		Title: fmt.Sprintf("The first 10 users cost next to nothing: throughput × %s, time per token × %s; from 50 to 100 throughput grows × %s",
 			ratio(speed("10")/speed("1")), ratio(tpot("10")/tpot("1")), ratio(speed("100")/speed("50"))),
 		Caption: "A 70B model with 4-bit weights on one H100; prompts of 150 tokens, answers of 600",
 		Beside:  true,
-		Panels: []plot.ChartPanel{roof, {
+		Panels: []chart.Panel{roof, {
 			Title: "Throughput",
-			X:     plot.Scale{Title: "Users at once"},
-			Y:     plot.Scale{Title: "Output tokens/s, all users"},
-			Lines: []plot.Line{free, rate},
+			X:     chart.Scale{Title: "Users at once"},
+			Y:     chart.Scale{Title: "Output tokens/s, all users"},
+			Lines: []chart.Line{free, rate},
 		}},
 	})
 	return nil

@@ -8,7 +8,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/report"
-	"clifftop/report/plot"
+	"clifftop/report/chart"
 	"clifftop/sim"
 	"clifftop/sim/clock"
 )
@@ -51,7 +51,7 @@ type Result struct {
 // Picture is a picture of the results, with a name for its file.
 type Picture struct {
 	Name string
-	plot.Picture
+	chart.Picture
 }
 
 // StepResult is what a step gave.
@@ -262,7 +262,7 @@ func (p *PointResult) firstWaits() []float64 {
 func (c *class) say(name, text string) { c.facts[name] = text }
 
 // draw adds a picture.
-func (c *class) draw(name string, p plot.Picture) {
+func (c *class) draw(name string, p chart.Picture) {
 	c.Pictures = append(c.Pictures, Picture{name, p})
 }
 

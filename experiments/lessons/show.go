@@ -5,11 +5,16 @@ import (
 	"io"
 	"strings"
 
+	"clifftop/report/chart"
 	"clifftop/report/layout"
 )
 
-// Write prints the lesson for a terminal, or as Markdown. Commands name the scenarios as they lie in dir.
-func (r *Result) Write(w io.Writer, dir string, markdown bool) error {
+// DrawText prints a picture as text in width columns, without its title.
+type DrawText func(w io.Writer, p chart.Picture, width int) error
+
+// Write prints the lesson for a terminal, or as Markdown. Commands name the scenarios as they lie in dir, and pictures are
+// drawn by draw.
+func (r *Result) Write(w io.Writer, dir string, markdown bool, draw DrawText) error {
 	t := &layout.Text{Markdown: markdown}
 	t.Heading("Lesson %d: %s", r.Number, r.Title)
 	t.Space()
@@ -33,8 +38,8 @@ func (r *Result) Write(w io.Writer, dir string, markdown bool) error {
 	t.Table(append([][]string{r.Table.Columns}, r.Table.Rows...), 1, 2)
 	for _, picture := range r.Pictures {
 		t.Blank()
-		t.Paragraph(strings.ReplaceAll(picture.Figure().Title, "\n", " "))
-		if err := drawText(t, picture); err != nil {
+		t.Paragraph(strings.ReplaceAll(picture.Message(), "\n", " "))
+		if err := drawText(t, picture, draw); err != nil {
 			return err
 		}
 	}
@@ -72,9 +77,9 @@ func bullet(markdown bool) string {
 }
 
 // drawText puts a picture into a text.
-func drawText(t *layout.Text, p Picture) error {
+func drawText(t *layout.Text, p Picture, draw DrawText) error {
 	var b strings.Builder
-	if err := p.Terminal(&b, t.Columns); err != nil {
+	if err := draw(&b, p.Picture, t.Columns); err != nil {
 		return err
 	}
 	if t.Markdown {

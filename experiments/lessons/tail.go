@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"math"
 
-	"clifftop/report/plot"
+	"clifftop/report/chart"
 )
 
 // tail is the lesson of the slowest requests.
 func tail(c *class) error {
 	rate := c.step("rate")
 	c.Table.Columns = []string{"requests/s", "TTFT mean", "p50", "p95", "p99", "p99 / p50", "later than 1 s"}
-	var curves []plot.Line
+	var curves []chart.Line
 	late := map[string]float64{}
 	for i := range rate.Points {
 		p := &rate.Points[i]
@@ -27,7 +27,7 @@ func tail(c *class) error {
 		c.Table.add(p.Value, lasting(of(d.Mean)), lasting(of(d.P50)), lasting(of(d.P95)), lasting(of(d.P99)), number(of(d.P99)/of(d.P50)), percent(late[p.Value]))
 		c.say("p99_"+p.Value, lasting(of(d.P99)))
 		c.say("spread"+p.Value, number(of(d.P99)/of(d.P50)))
-		curves = append(curves, plot.Distribution(p.Value+" requests/s", waits))
+		curves = append(curves, chart.Distribution(p.Value+" requests/s", waits))
 	}
 	for i, percent := range []int{75, 90, 60, 75} { // where there is room
 		curves[i].NameAt = len(curves[i].Points) * percent / 100
@@ -53,15 +53,15 @@ func tail(c *class) error {
 	c.claim("of users who ask 10 times, so many percent meet a bad request of 1 %", 100*unlucky, exactly(9.6, 1))
 	c.claim("and of those in the simulation, in percent", 100*met, about(100*unlucky, 0.15))
 
-	c.draw("tail", &plot.Chart{
+	c.draw("tail", &chart.Lines{
 		Title: fmt.Sprintf("A tenth more load: the median first token comes %s later, the p99 %s as late",
 			lasting(of(now.P50)-of(before.P50)), times(of(now.P99)/of(before.P99))),
 		Caption: "llama-3.1-8b on one H100, the chat of lesson 4; 25 requests/s is beyond the limit",
-		Panels: []plot.ChartPanel{{
-			X:     plot.Scale{Title: "Time to first token (log scale)", Unit: plot.Milliseconds, Log: true},
-			Y:     plot.Scale{Title: "Requests that waited at most so long", Unit: plot.Fraction, Max: 1.04},
+		Panels: []chart.Panel{{
+			X:     chart.Scale{Title: "Time to first token (log scale)", Unit: chart.Milliseconds, Log: true},
+			Y:     chart.Scale{Title: "Requests that waited at most so long", Unit: chart.Fraction, Max: 1.04},
 			Lines: curves,
-			Rules: []plot.Rule{{At: 1000, Vertical: true, Name: "limit 1 s"}, {At: 0.95, Name: "p95"}},
+			Rules: []chart.Rule{{At: 1000, Vertical: true, Name: "limit 1 s"}, {At: 0.95, Name: "p95"}},
 		}},
 	})
 	return nil

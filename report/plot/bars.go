@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"gonum.org/v1/plot/vg"
+
+	"clifftop/report/chart"
 )
 
 // bar is a horizontal bar of a panel, about the place y of its vertical axis.
@@ -35,40 +37,10 @@ func (p *panel) drawBar(s sheet, b bar) {
 	}
 }
 
-// Timeline is a picture of what happens in time: a lane for each thing watched, and on it a slice for each thing that
-// it did.
-type Timeline struct {
-	// Title states the finding, and Caption what was simulated.
-	Title, Caption string
-	// Kinds name what slices are; each has its colour.
-	Kinds []string
-	// Lanes stand from top to bottom.
-	Lanes []Lane
-	// FromS and ToS are the ends of the stretch that is shown, in seconds.
-	FromS, ToS float64
-	// Notes stand below.
-	Notes []string
-}
-
-// Lane is one thing over time.
-type Lane struct {
-	Name   string
-	Slices []Slice
-}
-
-// Slice is what a lane did for a while; Kind is an index of the timeline's kinds.
-type Slice struct {
-	StartS, EndS float64
-	Kind         int
-}
-
-var _ Picture = (*Timeline)(nil)
-
 // sliceColours are those of kinds, the first of which is the usual one.
 var sliceColours = [...]colour{rgb(0x3A94CF), vermilion, purple, green}
 
-// Figure draws the timeline.
-func (t *Timeline) Figure() *Figure {
+func drawTimeline(t *chart.Timeline) *Figure {
 	f := &Figure{Title: t.Title, Caption: t.Caption, notes: t.Notes, width: pageWidth, height: vg.Length(130 + 44*len(t.Lanes) + 14*len(t.Notes))}
 	for i, k := range t.Kinds {
 		f.key = append(f.key, keyEntry{k, sliceColours[i%len(sliceColours)]})
@@ -94,8 +66,8 @@ func (t *Timeline) Figure() *Figure {
 // sliceGlyphs stand for kinds in text.
 const sliceGlyphs = ".#=+"
 
-// Terminal prints a line for each lane: in every column the kind that takes most of its time.
-func (t *Timeline) Terminal(w io.Writer, width int) error {
+// printTimeline prints a line for each lane: in every column the kind that takes most of its time.
+func printTimeline(w io.Writer, t *chart.Timeline, width int) error {
 	width = textWidth(width)
 	gutter := 0
 	for _, l := range t.Lanes {
@@ -108,7 +80,7 @@ func (t *Timeline) Terminal(w io.Writer, width int) error {
 	var b strings.Builder
 	b.WriteByte('\n')
 	for _, l := range t.Lanes {
-		fmt.Fprintf(&b, "%-*s|%s|\n", gutter, l.Name, strings.TrimRight(t.lane(l, columns), "\n"))
+		fmt.Fprintf(&b, "%-*s|%s|\n", gutter, l.Name, strings.TrimRight(printLane(t, l, columns), "\n"))
 	}
 	x := axis{min: t.FromS, max: t.ToS, to: vg.Length(columns - 1), format: func(v float64) string { return sig(v, 6) + " s" }}
 	x.setTicks(columns / 12)
@@ -122,7 +94,7 @@ func (t *Timeline) Terminal(w io.Writer, width int) error {
 	return err
 }
 
-func (t *Timeline) lane(l Lane, columns int) string {
+func printLane(t *chart.Timeline, l chart.Lane, columns int) string {
 	perColumn := (t.ToS - t.FromS) / float64(columns)
 	share := make([][len(sliceGlyphs)]float64, columns)
 	for _, s := range l.Slices {
@@ -144,29 +116,8 @@ func (t *Timeline) lane(l Lane, columns int) string {
 	return string(line)
 }
 
-// Waterfall is a picture of amounts of which less and less is left: for each group a bar for every stage, and what was
-// lost since the stage before.
-type Waterfall struct {
-	// Title states the finding, and Caption what was simulated.
-	Title, Caption string
-	// Unit stands at the axis.
-	Unit string
-	// Stages name the bars of each group, from the whole to what is left.
-	Stages []string
-	Groups []WaterfallGroup
-	Notes  []string
-}
-
-// WaterfallGroup has an amount for each stage.
-type WaterfallGroup struct {
-	Name   string
-	Values []float64
-}
-
-var _ Picture = (*Waterfall)(nil)
-
 // largest is the greatest of the amounts.
-func (f *Waterfall) largest() float64 {
+func largest(f *chart.Waterfall) float64 {
 	most := 0.0
 	for _, g := range f.Groups {
 		for _, v := range g.Values {
@@ -179,15 +130,14 @@ func (f *Waterfall) largest() float64 {
 	return most
 }
 
-// Figure draws the waterfall.
-func (f *Waterfall) Figure() *Figure {
+func drawWaterfall(f *chart.Waterfall) *Figure {
 	n := len(f.Stages)
 	out := &Figure{Title: f.Title, Caption: f.Caption, notes: f.Notes, width: pageWidth, height: vg.Length(100 + waterfallRow(n)*len(f.Groups) + 14*len(f.Notes))}
 	const room = 1.16 // for the numbers behind the bars
 	for i, g := range f.Groups {
 		p := &panel{
 			title: g.Name,
-			x:     axis{min: 0, max: room * f.largest(), format: amount},
+			x:     axis{min: 0, max: room * largest(f), format: amount},
 			y:     axis{min: -0.6, max: float64(n) - 0.4, format: func(float64) string { return "" }, places: make([]string, n)},
 		}
 		if i == len(f.Groups)-1 {
@@ -224,8 +174,8 @@ func stageColour(k, n int) int {
 	return 0
 }
 
-// Terminal prints a line for each bar: what is left as #, what was lost as dots.
-func (f *Waterfall) Terminal(w io.Writer, width int) error {
+// printWaterfall prints a line for each bar: what is left as #, what was lost as dots.
+func printWaterfall(w io.Writer, f *chart.Waterfall, width int) error {
 	width = textWidth(width)
 	gutter := 0
 	for _, s := range f.Stages {
@@ -236,7 +186,7 @@ func (f *Waterfall) Terminal(w io.Writer, width int) error {
 	if columns < 10 {
 		return nil
 	}
-	scale := float64(columns) / f.largest()
+	scale := float64(columns) / largest(f)
 	var b strings.Builder
 	for _, g := range f.Groups {
 		fmt.Fprintf(&b, "\n%s\n", g.Name)

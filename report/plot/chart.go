@@ -9,97 +9,43 @@ import (
 	"strings"
 
 	"gonum.org/v1/plot/vg"
+
+	"clifftop/report/chart"
 )
 
-// Picture can be drawn as a figure and, in text, on a terminal.
-type Picture interface {
-	// Figure is the picture for files.
-	Figure() *Figure
-	// Terminal prints the picture as text in width columns; 0 means 80.
-	Terminal(w io.Writer, width int) error
+// Draw is a picture as a figure for files. It is the list of what can be drawn: add a case to add a kind.
+func Draw(p chart.Picture) *Figure {
+	switch p := p.(type) {
+	case *chart.Lines:
+		return drawLines(p)
+	case *chart.Timeline:
+		return drawTimeline(p)
+	case *chart.Waterfall:
+		return drawWaterfall(p)
+	}
+	return &Figure{Title: p.Message(), width: pageWidth, height: 100}
 }
 
-// Chart is a picture of lines, in one panel or several.
-type Chart struct {
-	// Title states the finding, and Caption what was simulated.
-	Title, Caption string
-	// Panels stand one above the other, or side by side.
-	Panels []ChartPanel
-	Beside bool
-	// Notes stand below.
-	Notes []string
+// DrawText prints a picture as text in width columns, without its title; 0 means 80.
+func DrawText(w io.Writer, p chart.Picture, width int) error {
+	switch p := p.(type) {
+	case *chart.Lines:
+		return printLines(w, p, width)
+	case *chart.Timeline:
+		return printTimeline(w, p, width)
+	case *chart.Waterfall:
+		return printWaterfall(w, p, width)
+	}
+	return fmt.Errorf("a %T cannot be drawn", p)
 }
 
-// ChartPanel is one diagram of a chart.
-type ChartPanel struct {
-	// Title is left out where it is empty.
-	Title string
-	X, Y  Scale
-	Lines []Line
-	Rules []Rule
-	// Height is the panel's part of the chart where panels stand above one another; 0 is 1.
-	Height float64
-}
-
-// Scale is an axis of a panel.
-type Scale struct {
-	// Title names what is measured, with the unit where Unit does not write one.
-	Title string
-	Unit  Unit
-	Log   bool
-	// Min and Max are the ends; where both are 0 the lines choose them.
-	Min, Max float64
-}
-
-// Unit says how an axis writes its values.
-type Unit int
-
-// The units.
-const (
-	Plain        Unit = iota // 950, 1.2k
-	Milliseconds             // 80 ms, 1.2 s
-	Fraction                 // 0.25 is 25 %
-	Dollars                  // $0.25
-)
-
-// Line is a line of a panel. Lines take their colours in turn, those for comparison are grey.
-type Line struct {
-	// Name stands where the line ends, or at its point number NameAt if that is not 0; it may be empty.
-	Name   string
-	NameAt int
-	Points []Point
-	// Dots marks the points, and Scattered leaves the line between them out.
-	Dots, Scattered bool
-	// Guide is a thin line to compare with: the axes need not hold it.
-	Guide bool
-}
-
-// Point is a point of a line.
-type Point struct {
-	X, Y float64
-	// Label stands beside the point if there is room.
-	Label string
-	// Hollow marks a point without a steady state, which is to be read with care.
-	Hollow bool
-}
-
-// Rule is a thin line across a panel at a value of the vertical axis, or of the horizontal one if it is Vertical.
-type Rule struct {
-	At       float64
-	Vertical bool
-	Name     string
-}
-
-var _ Picture = (*Chart)(nil)
-
-// Figure draws the chart.
-func (c *Chart) Figure() *Figure {
+func drawLines(c *chart.Lines) *Figure {
 	f := &Figure{Title: c.Title, Caption: c.Caption, notes: c.Notes, width: pageWidth, height: 370}
 	if c.Beside {
 		f.height = 330
 		var line []*panel
 		for i := range c.Panels {
-			line = append(line, c.Panels[i].panel())
+			line = append(line, drawPanel(&c.Panels[i]))
 		}
 		f.rows = []row{{1, line}}
 		return f
@@ -111,7 +57,7 @@ func (c *Chart) Figure() *Figure {
 			h = 1
 		}
 		total += h
-		f.rows = append(f.rows, row{vg.Length(h), []*panel{c.Panels[i].panel()}})
+		f.rows = append(f.rows, row{vg.Length(h), []*panel{drawPanel(&c.Panels[i])}})
 	}
 	if len(c.Panels) > 1 {
 		f.height = vg.Length(120 + 190*total)
@@ -119,14 +65,14 @@ func (c *Chart) Figure() *Figure {
 	return f
 }
 
-func (s Scale) axis() axis {
+func scaleAxis(s chart.Scale) axis {
 	a := axis{title: s.Title, log: s.Log, min: s.Min, max: s.Max, air: 0.1}
 	switch s.Unit {
-	case Milliseconds:
+	case chart.Milliseconds:
 		a.format = wait
-	case Fraction:
+	case chart.Fraction:
 		a.format = percent
-	case Dollars:
+	case chart.Dollars:
 		a.format = dollars
 	default:
 		a.format = amount
@@ -145,8 +91,8 @@ func dollars(v float64) string {
 	return "$" + sig(v, 3)
 }
 
-func (p *ChartPanel) panel() *panel {
-	d := &panel{title: p.Title, x: p.X.axis(), y: p.Y.axis(), ends: true}
+func drawPanel(p *chart.Panel) *panel {
+	d := &panel{title: p.Title, x: scaleAxis(p.X), y: scaleAxis(p.Y), ends: true}
 	next := 0
 	any := false
 	for _, l := range p.Lines {
@@ -185,12 +131,12 @@ func (p *ChartPanel) panel() *panel {
 // glyphs are the points of lines in text, in their order.
 const glyphs = "*o+x#@%&"
 
-// Terminal prints the panels one below the other, without the title.
-func (c *Chart) Terminal(w io.Writer, width int) error {
+// printLines prints the panels one below the other.
+func printLines(w io.Writer, c *chart.Lines, width int) error {
 	width = textWidth(width)
 	var b strings.Builder
 	for i := range c.Panels {
-		c.Panels[i].text(&b, width)
+		printPanel(&b, &c.Panels[i], width)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -204,8 +150,8 @@ func textWidth(width int) int {
 	return min(max(width, 40), 100)
 }
 
-func (p *ChartPanel) text(b *strings.Builder, width int) {
-	c := textChart{rows: 14, width: width, x: p.X.axis(), y: p.Y.axis()}
+func printPanel(b *strings.Builder, p *chart.Panel, width int) {
+	c := textChart{rows: 14, width: width, x: scaleAxis(p.X), y: scaleAxis(p.Y)}
 	c.title = p.Y.Title
 	if p.Title != "" {
 		c.title = strings.TrimSuffix(p.Title+": "+p.Y.Title, ": ")
@@ -285,44 +231,5 @@ func writeLegend(b *strings.Builder, parts []string, width int) {
 	}
 	if column > 0 {
 		b.WriteByte('\n')
-	}
-}
-
-// Distribution is a line from the smallest of the values to the greatest: how large a part of them is at most so
-// large. The values are sorted in place.
-func Distribution(name string, values []float64) Line {
-	slices.Sort(values)
-	l := Line{Name: name}
-	const most = 400 // points
-	n := len(values)
-	for k := range min(n, most) {
-		i := k
-		if n > most {
-			i = k * (n - 1) / (most - 1)
-		}
-		l.Points = append(l.Points, Point{X: values[i], Y: float64(i+1) / float64(n)})
-	}
-	return l
-}
-
-// Roofline is a panel of the arithmetic that a machine does each second against the arithmetic that a program does
-// for each byte that it reads: neither can be above the roof. Peak is in FLOPs per second, bandwidth in bytes per second.
-// The lines go in FLOPs per byte and TFLOPs per second.
-func Roofline(peak, bandwidth float64, lines ...Line) ChartPanel {
-	lo, hi := peak/bandwidth, peak/bandwidth
-	for _, l := range lines {
-		for _, q := range l.Points {
-			lo, hi = min(lo, q.X), max(hi, q.X)
-		}
-	}
-	lo, hi = lo/1.6, hi*2.5
-	ridge := peak / bandwidth
-	top := peak / 1e12
-	roof := Line{Guide: true, Points: []Point{{X: lo, Y: lo * bandwidth / 1e12}, {X: ridge, Y: top}, {X: hi, Y: top}}}
-	return ChartPanel{
-		X:     Scale{Title: "Arithmetic per byte read, FLOPs/byte (log scale)", Log: true, Min: lo, Max: hi},
-		Y:     Scale{Title: "Arithmetic done, TFLOPs/s (log scale)", Log: true, Min: 0.4 * lo * bandwidth / 1e12, Max: 2 * top},
-		Lines: append([]Line{roof}, lines...),
-		Rules: []Rule{{At: ridge, Vertical: true, Name: fmt.Sprintf("ridge, %s FLOPs/byte", sig(ridge, 3))}},
 	}
 }

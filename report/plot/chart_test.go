@@ -6,27 +6,29 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"clifftop/report/chart"
 )
 
-func sampleChart() *Chart {
-	return &Chart{
+func sampleChart() *chart.Lines {
+	return &chart.Lines{
 		Title: "Twice the load, half the joy", Caption: "a sample", Notes: []string{"A note."},
-		Panels: []ChartPanel{{
-			Title: "Joy", X: Scale{Title: "Load"}, Y: Scale{Title: "Joy per hour", Unit: Dollars},
-			Lines: []Line{
-				{Name: "as planned", Guide: true, Points: []Point{{X: 0, Y: 0}, {X: 10, Y: 100}}},
-				{Name: "measured", Dots: true, Points: []Point{{X: 1, Y: 10, Label: "first"}, {X: 5, Y: 30}, {X: 9, Y: 20, Hollow: true}}},
+		Panels: []chart.Panel{{
+			Title: "Joy", X: chart.Scale{Title: "Load"}, Y: chart.Scale{Title: "Joy per hour", Unit: chart.Dollars},
+			Lines: []chart.Line{
+				{Name: "as planned", Guide: true, Points: []chart.Point{{X: 0, Y: 0}, {X: 10, Y: 100}}},
+				{Name: "measured", Dots: true, Points: []chart.Point{{X: 1, Y: 10, Label: "first"}, {X: 5, Y: 30}, {X: 9, Y: 20, Hollow: true}}},
 			},
-			Rules: []Rule{{At: 25, Name: "enough"}, {At: 5, Vertical: true, Name: "knee"}},
+			Rules: []chart.Rule{{At: 25, Name: "enough"}, {At: 5, Vertical: true, Name: "knee"}},
 		}, {
-			Title: "Wait", X: Scale{Title: "log scale", Unit: Milliseconds, Log: true}, Y: Scale{Title: "at most so long", Unit: Fraction},
-			Lines: []Line{Distribution("waits", []float64{300, 10, 20, 2000})},
+			Title: "Wait", X: chart.Scale{Title: "log scale", Unit: chart.Milliseconds, Log: true}, Y: chart.Scale{Title: "at most so long", Unit: chart.Fraction},
+			Lines: []chart.Line{chart.Distribution("waits", []float64{300, 10, 20, 2000})},
 		}, {Title: "Nothing"}},
 	}
 }
 
 func TestChart(t *testing.T) {
-	got := texts(t, sampleChart().Figure())
+	got := texts(t, Draw(sampleChart()))
 	for _, want := range []string{"Twice the load, half the joy", "a sample", "A note.", "Joy", "as planned", "measured", "first", "enough", "knee", "$20", "Joy per hour", "waits", "1 s", "Nothing was measured"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
@@ -34,14 +36,14 @@ func TestChart(t *testing.T) {
 	}
 	c := sampleChart()
 	c.Beside = true
-	if got := texts(t, c.Figure()); !slices.Contains(got, "measured") {
+	if got := texts(t, Draw(c)); !slices.Contains(got, "measured") {
 		t.Errorf("beside one another the panels lose %q", got)
 	}
 }
 
 func TestChartInText(t *testing.T) {
 	var b strings.Builder
-	if err := sampleChart().Terminal(&b, 60); err != nil {
+	if err := DrawText(&b, sampleChart(), 60); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"Joy: Joy per hour", "$0 |", "* measured", ". as planned", "- enough", ": knee", "Wait: at most so long", "100 % |", "  1 s\n"} {
@@ -68,53 +70,34 @@ func TestGuideEndsAtTheTop(t *testing.T) {
 	}
 }
 
-func TestDistribution(t *testing.T) {
-	var values []float64
-	for i := range 5000 {
-		values = append(values, float64((i*7919)%5000))
-	}
-	l := Distribution("", values)
-	if n := len(l.Points); n != 400 || l.Points[0].X != 0 || l.Points[n-1] != (Point{X: 4999, Y: 1}) {
-		t.Errorf("%d points from %v to %v", n, l.Points[0], l.Points[n-1])
-	}
-	for _, q := range l.Points {
-		if q.Y != (q.X+1)/5000 {
-			t.Fatalf("%g of the values are at most %g", q.Y, q.X)
-		}
-	}
-	if l := Distribution("", nil); len(l.Points) != 0 {
-		t.Errorf("of nothing there are %d points", len(l.Points))
-	}
-}
-
 func TestRoofline(t *testing.T) {
-	p := Roofline(1000e12, 2e12, Line{Points: []Point{{X: 4, Y: 6}, {X: 600, Y: 700}}})
+	p := chart.Roofline(1000e12, 2e12, chart.Line{Points: []chart.Point{{X: 4, Y: 6}, {X: 600, Y: 700}}})
 	roof := p.Lines[0].Points
-	if roof[1] != (Point{X: 500, Y: 1000}) || roof[2].Y != 1000 || math.Abs(roof[0].Y/roof[0].X-2) > 1e-9 {
+	if roof[1] != (chart.Point{X: 500, Y: 1000}) || roof[2].Y != 1000 || math.Abs(roof[0].Y/roof[0].X-2) > 1e-9 {
 		t.Errorf("the roof is %v", roof)
 	}
-	got := texts(t, (&Chart{Panels: []ChartPanel{p}}).Figure())
+	got := texts(t, Draw(&chart.Lines{Panels: []chart.Panel{p}}))
 	if !slices.Contains(got, "ridge, 500 FLOPs/byte") {
 		t.Errorf("%q", got)
 	}
 }
 
-func sampleTimeline() *Timeline {
-	return &Timeline{
+func sampleTimeline() *chart.Timeline {
+	return &chart.Timeline{
 		Title: "Stops", Kinds: []string{"usual", "stop"}, FromS: 10, ToS: 12,
-		Lanes: []Lane{{"first", []Slice{{9, 10.5, 0}, {10.5, 11.5, 1}, {11.5, 13, 0}}}, {"second", []Slice{{11, 12, 1}}}},
+		Lanes: []chart.Lane{{Name: "first", Slices: []chart.Slice{{StartS: 9, EndS: 10.5, Kind: 0}, {StartS: 10.5, EndS: 11.5, Kind: 1}, {StartS: 11.5, EndS: 13, Kind: 0}}}, {Name: "second", Slices: []chart.Slice{{StartS: 11, EndS: 12, Kind: 1}}}},
 	}
 }
 
 func TestTimeline(t *testing.T) {
-	got := texts(t, sampleTimeline().Figure())
+	got := texts(t, Draw(sampleTimeline()))
 	for _, want := range []string{"Stops", "usual", "stop", "first", "second", "Time, s", "11"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
 		}
 	}
 	var b strings.Builder
-	if err := sampleTimeline().Terminal(&b, 49); err != nil {
+	if err := DrawText(&b, sampleTimeline(), 49); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"first  |..........####################..........|", "second |                    ####################|", ". usual   # stop"} {
@@ -122,24 +105,24 @@ func TestTimeline(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, b.String())
 		}
 	}
-	if got := texts(t, (&Timeline{Title: "Empty", ToS: 1}).Figure()); !slices.Contains(got, "Nothing was recorded") {
+	if got := texts(t, Draw(&chart.Timeline{Title: "Empty", ToS: 1})); !slices.Contains(got, "Nothing was recorded") {
 		t.Errorf("without lanes it says %q", got)
 	}
 }
 
 func TestWaterfall(t *testing.T) {
-	f := &Waterfall{
+	f := &chart.Waterfall{
 		Title: "Half is wasted", Unit: "tokens/s", Stages: []string{"emitted", "successful", "in time"},
-		Groups: []WaterfallGroup{{"patient", []float64{6000, 6000, 5500}}, {"hasty", []float64{6000, 3000, 0}}},
+		Groups: []chart.WaterfallGroup{{Name: "patient", Values: []float64{6000, 6000, 5500}}, {Name: "hasty", Values: []float64{6000, 3000, 0}}},
 	}
-	got := texts(t, f.Figure())
+	got := texts(t, Draw(f))
 	for _, want := range []string{"Half is wasted", "patient", "hasty", "emitted", "in time", "6k", "−3k", "5.5k", "0"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
 		}
 	}
 	var b strings.Builder
-	if err := f.Terminal(&b, 80); err != nil {
+	if err := DrawText(&b, f, 80); err != nil {
 		t.Fatal(err)
 	}
 	rows := strings.Split(b.String(), "\n")
@@ -148,7 +131,7 @@ func TestWaterfall(t *testing.T) {
 		t.Errorf("the bars are\n%s", b.String())
 	}
 	var png bytes.Buffer
-	if err := (&Waterfall{Groups: []WaterfallGroup{{"none", []float64{0}}}, Stages: []string{"all"}}).Figure().WritePNG(&png); err != nil {
+	if err := Draw(&chart.Waterfall{Groups: []chart.WaterfallGroup{{Name: "none", Values: []float64{0}}}, Stages: []string{"all"}}).WritePNG(&png); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,0 +1,57 @@
+package chart
+
+// Timeline is a picture of what happens in time: a lane for each thing watched, and on it a slice for each thing that
+// it did.
+type Timeline struct {
+	// Title states the finding, and Caption what was simulated.
+	Title   string `json:"title"`
+	Caption string `json:"caption"`
+	// Kinds name what slices are; each has its colour.
+	Kinds []string `json:"kinds"`
+	// Lanes stand from top to bottom.
+	Lanes []Lane `json:"lanes"`
+	// FromS and ToS are the ends of the stretch that is shown, in seconds.
+	FromS float64 `json:"from_s"`
+	ToS   float64 `json:"to_s"`
+	// Notes stand below.
+	Notes []string `json:"notes"`
+}
+
+// Message implements [Picture].
+func (t *Timeline) Message() string { return t.Title }
+
+// Lane is one thing over time.
+type Lane struct {
+	Name   string  `json:"name"`
+	Slices []Slice `json:"slices"`
+}
+
+// Slice is what a lane did for a while; Kind is an index of the timeline's kinds.
+type Slice struct {
+	StartS float64 `json:"start_s"`
+	EndS   float64 `json:"end_s"`
+	Kind   int     `json:"kind"`
+}
+
+// Waterfall is a picture of amounts of which less and less is left: for each group a bar for every stage, and what was
+// lost since the stage before.
+type Waterfall struct {
+	// Title states the finding, and Caption what was simulated.
+	Title   string `json:"title"`
+	Caption string `json:"caption"`
+	// Unit stands at the axis.
+	Unit string `json:"unit"`
+	// Stages name the bars of each group, from the whole to what is left.
+	Stages []string         `json:"stages"`
+	Groups []WaterfallGroup `json:"groups"`
+	Notes  []string         `json:"notes"`
+}
+
+// Message implements [Picture].
+func (f *Waterfall) Message() string { return f.Title }
+
+// WaterfallGroup has an amount for each stage.
+type WaterfallGroup struct {
+	Name   string    `json:"name"`
+	Values []float64 `json:"values"`
+}
