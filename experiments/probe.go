@@ -20,7 +20,7 @@ type probe struct {
 }
 
 // The methods of [sim.Observer].
-func (p *probe) Edge() clock.Time                    { return clock.Never }
+func (p *probe) Edge(clock.Time) clock.Time          { return clock.Never }
 func (p *probe) Levels(clock.Time, *sim.Levels)      {}
 func (p *probe) Span(*sim.Span)                      {}
 func (p *probe) Gap(clock.Time, clock.Duration, int) {}

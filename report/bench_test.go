@@ -50,11 +50,11 @@ func (f *feed) run(n int) {
 		f.c.Levels(rec.FirstToken.Add(clock.Millisecond), &l)
 		f.now = f.now.Add(250 * clock.Millisecond)
 		for k := range 3 {
-			s.Start = max(f.c.lastEnd, f.now)
+			s.Start = max(s.End(s.N), f.now)
 			s.First = 7e12 + int64(u>>40)
 			s.N = 5 + k
 			s.BlockFemtos = sim.Mul64(400, uint64(s.Femtos(s.N)))
-			f.c.Edge()
+			f.c.Edge(s.Start)
 			f.c.Span(&s)
 		}
 	}
@@ -74,7 +74,7 @@ func BenchmarkCollectorSpan(b *testing.B) {
 	s := sim.Span{Progression: clock.Progression{First: 7e9, Slope: 4e5, N: 20}, Decodes: 8, Gaps: 8, Context: 5000, UsedBlocks: 400, BlockFemtos: sim.Uint128{Lo: 1e13}}
 	b.ReportAllocs()
 	for b.Loop() {
-		c.Edge()
+		c.Edge(s.Start)
 		c.Span(&s)
 		s.Start, s.Remainder = s.End(s.N), s.EndRemainder(s.N)
 	}

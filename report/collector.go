@@ -70,7 +70,6 @@ type Collector struct {
 
 	// The bucket of the last span and that of the last change of levels.
 	span, level cursor
-	lastEnd     clock.Time // of a span
 	now         clock.Time // the last instant seen, of whatever kind
 
 	levels [levels]int64
@@ -148,12 +147,12 @@ func NewCollector(opts Options) *Collector {
 
 var _ sim.Observer = (*Collector)(nil)
 
-// Edge is the end of the time bucket that the latest span reached.
-func (c *Collector) Edge() clock.Time {
-	if c.span.width == c.line.width && c.lastEnd >= c.span.start && c.lastEnd < c.span.end {
+// Edge is the end of the time bucket that an instant lies in.
+func (c *Collector) Edge(past clock.Time) clock.Time {
+	if c.span.width == c.line.width && past >= c.span.start && past < c.span.end {
 		return c.span.end
 	}
-	return c.line.end(c.line.index(c.lastEnd))
+	return c.line.end(c.line.index(past))
 }
 
 // within reports whether the remembered bucket holds all from start to end.

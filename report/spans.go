@@ -16,7 +16,6 @@ func (c *Collector) Span(s *sim.Span) {
 	} else {
 		c.spanAcross(*s)
 	}
-	c.lastEnd = max(c.lastEnd, end)
 	c.now = max(c.now, end)
 	if c.stages != nil {
 		c.stages.span(c, *s)

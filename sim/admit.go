@@ -72,7 +72,7 @@ func (r *Replica) take(place int, w *waiting) int32 {
 	}
 	r.settle()
 	r.queue.take(place)
-	r.host.levels.Waiting--
+	r.levels.Waiting--
 	return i
 }
 
@@ -89,12 +89,12 @@ func (it *composition) expectTokens(i int32, s *sequence) {
 
 // start makes s the sequence of request req, which reached the queue.
 func (r *Replica) start(s *sequence, req *workload.Request) {
-	s.rec.Request = *req
-	s.rec.Queued = r.host.visible(req)
+	s.rec.Request, s.rec.Replica = *req, r.index
+	s.rec.Queued = r.visible(req)
 	s.rec.Scheduled = clock.Never
 	s.rec.FirstToken, s.rec.LastToken = clock.Never, clock.Never
 	s.rec.ClientFirst, s.rec.ClientLast, s.rec.Left = clock.Never, clock.Never, clock.Never
-	s.output, s.declared = r.host.outputOf(req), r.host.declaredOf(req)
+	s.output, s.declared = r.outputOf(req), r.declaredOf(req)
 	s.slots = s.output
 	if r.depth > 1 && s.declared > s.output {
 		s.slots++

@@ -29,7 +29,7 @@ func (r *Replica) joinRunning(i int32) {
 	r.longest = max(r.longest, s.declared-s.issued)
 	r.remaining += int64(s.declared - s.issued)
 	r.running++
-	r.host.levels.Running++
+	r.levels.Running++
 	if s.rec.Request.SharesAnswer() {
 		r.answers++
 	}
@@ -84,10 +84,10 @@ func (r *Replica) leaveRunning(i int32) {
 	r.departures++
 	r.promised -= s.owed
 	s.promise, s.owed, s.reserved = 0, 0, 0
-	r.host.levels.Running--
+	r.levels.Running--
 	if s.streamed {
 		s.streamed = false
-		r.host.levels.Decoding--
+		r.levels.Decoding--
 	}
 	if s.rec.Request.SharesAnswer() {
 		r.answers--

@@ -15,7 +15,7 @@ import (
 // quiet observes nothing but the counts.
 type quiet struct{ iterations, spans, finished, preempted int }
 
-func (q *quiet) Edge() clock.Time                      { return clock.Never }
+func (q *quiet) Edge(clock.Time) clock.Time            { return clock.Never }
 func (q *quiet) Arrived(clock.Time, *workload.Request) {}
 func (q *quiet) Levels(clock.Time, *sim.Levels)        {}
 func (q *quiet) Span(s *sim.Span)                      { q.spans++; q.iterations += s.N }

@@ -115,7 +115,7 @@ func (r *Replica) check() error {
 	if tokens += int64(r.it.decodes + r.it.drafts); tokens > int64(r.cfg.MaxNumBatchedTokens) {
 		return r.broken("%d tokens scheduled, %d allowed", tokens, r.cfg.MaxNumBatchedTokens)
 	}
-	if l := &r.host.levels; l.Waiting < r.queue.len() || l.Running != r.running {
+	if l := &r.levels; l.Waiting < r.queue.len() || l.Running != r.running {
 		return r.broken("levels %+v with %d waiting and %d running", *l, r.queue.len(), r.running)
 	}
 	if err := r.checkGPUTime(); err != nil {

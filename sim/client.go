@@ -14,6 +14,7 @@ import (
 // patient is a request whose client may leave.
 type patient struct {
 	req      workload.Request
+	to       int32 // the replica that it was sent to, if it was
 	seq      int32 // its sequence, if it has one
 	frontend bool  // it has not reached the queue
 	departure
@@ -65,14 +66,14 @@ func deadline(c *workload.Client, started bool) (after clock.Duration, how workl
 
 // watch begins to wait with the client of r, who has just sent it.
 func (e *Engine) watch(r *workload.Request) {
-	e.patient[r.ID] = &patient{req: *r, seq: none, frontend: true, departure: departure{left: clock.Never}}
+	e.patient[r.ID] = &patient{req: *r, to: none, seq: none, frontend: true, departure: departure{left: clock.Never}}
 	e.expect(r, false)
 }
 
 // expect plans the next departure of the client of r.
 func (e *Engine) expect(r *workload.Request, started bool) {
 	if after, how := deadline(r.Client, started); after > 0 {
-		settled := max(r.Arrival, r.Arrival.Add(after-e.cfg.NetworkOut))
+		settled := max(r.Arrival, r.Arrival.Add(after-e.wayOut))
 		e.departures.push(entry{int64(settled), r.ID, int32(how)})
 	}
 }
@@ -90,24 +91,24 @@ func (e *Engine) depart(x entry) {
 	how := workload.Ending(x.ref)
 	end := workload.End{How: how, First: clock.Never}
 	if p.seq != none {
-		s := e.replica.seq(p.seq)
+		s := e.replicas[p.to].seq(p.seq)
 		if how == workload.TimedOutFirst && s.rec.FirstToken != clock.Never {
 			e.expect(&p.req, true)
 			return
 		}
-		end.First, end.Tokens = s.rec.ClientFirst, e.replica.delivered(p.seq, e.now)
+		end.First, end.Tokens = s.rec.ClientFirst, e.replicas[p.to].delivered(p.seq, e.now)
 	}
 	after, _ := deadline(p.req.Client, how != workload.TimedOutFirst)
 	end.At = p.req.Arrival.Add(after)
 	p.departure = departure{left: end.At, ending: how, again: e.src.Done(&p.req, end)}
 	if p.seq != none {
-		s := e.replica.seq(p.seq)
+		s := e.replicas[p.to].seq(p.seq)
 		p.note(&s.rec)
-		if p.again && e.replica.caching {
-			e.replica.indexOwnBlocks(s) // the next attempt may find them
+		if p.again && e.replicas[p.to].caching {
+			e.replicas[p.to].indexOwnBlocks(s) // the next attempt may find them
 		}
 	}
-	switch told := end.At.Add(e.cfg.NetworkIn); {
+	switch told := end.At.Add(e.wayIn); {
 	case p.req.Client.Silent:
 	case told > e.now:
 		e.departures.push(entry{int64(told), x.tie, aborting})
@@ -121,15 +122,17 @@ func (e *Engine) abort(p *patient) {
 	if p.frontend {
 		e.leftUnserved(p, e.now)
 	} else {
-		e.replica.abort(e.now, p.req.ID)
+		e.touched = e.replicas[p.to]
+		e.touched.abort(e.now, p.req.ID)
 	}
 }
 
 // leftUnserved ends a request that has no sequence, because its client left.
 func (e *Engine) leftUnserved(p *patient, released clock.Time) {
 	rec := unserved(&p.req)
+	rec.Replica = int(p.to)
 	if !p.frontend {
-		rec.Queued = e.visible(&p.req)
+		rec.Queued = e.replicas[p.to].visible(&p.req)
 	}
 	p.note(&rec)
 	rec.Released = released

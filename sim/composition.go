@@ -116,7 +116,7 @@ func (it *composition) Urgency(i sched.Seq) sched.Urgency {
 	u := sched.Urgency{Arrival: int64(s.rec.Request.Arrival), Request: s.rec.Request.ID}
 	if order := it.r.cfg.Order; order != nil {
 		it.shown = sched.Waiting{
-			Progress: it.Progress(i), Computed: it.computed(s), Answer: it.r.host.outputOf(&s.rec.Request),
+			Progress: it.Progress(i), Computed: it.computed(s), Answer: it.r.outputOf(&s.rec.Request),
 			Preempted: s.rec.Preemptions > 0, Urgency: u,
 		}
 		it.shown.Known = it.shown.Prompt + it.shown.Generated

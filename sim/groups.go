@@ -117,7 +117,7 @@ func (it *composition) countCohortGaps() {
 func (it *composition) reportGaps(end clock.Time) {
 	for _, g := range it.late {
 		if g.n > 0 {
-			it.r.host.obs.Gap(end, end.Sub(g.from), g.n)
+			it.r.obs.Gap(end, end.Sub(g.from), g.n)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func (r *Replica) describe(w *waiting, d *sched.Waiting) {
 	q := &w.req
 	d.Request, d.User, d.Session, d.Class, d.Priority, d.Prompt = q.ID, q.User, q.Session, q.Class, q.Priority, q.InputTokens
 	d.Urgency = w.urgency()
-	d.Answer, d.MaxTokens = r.host.outputOf(q), r.host.declaredOf(q)
+	d.Answer, d.MaxTokens = r.outputOf(q), r.declaredOf(q)
 	d.Known = d.Prompt
 	if w.seq == none {
 		return

@@ -9,12 +9,13 @@ import (
 // Observer is told what happens in a run. Calls come in an order that depends on the scenario and
 // seed alone. The arguments are valid only during the call.
 //
-// Levels come in order of time. Spans and records are reported when they are known, which under
-// asynchronous scheduling is up to two iterations before their last instants.
+// Levels come in order of time. Spans and records are reported when they are known: those of one replica in order of
+// time, under asynchronous scheduling up to two iterations before their last instants; those of another replica may
+// come when later ones have been reported.
 type Observer interface {
-	// Edge is the next instant at which the observer wants the accounting cut: no span of more
+	// Edge is the next instant past another at which the observer wants the accounting cut: no span of more
 	// than one iteration is reported across it. [clock.Never] when it does not care.
-	Edge() clock.Time
+	Edge(past clock.Time) clock.Time
 	// Arrived tells that a client sent a request.
 	Arrived(at clock.Time, r *workload.Request)
 	// Levels tells that one of the levels has a new value from the instant at on.
@@ -34,6 +35,15 @@ type Observer interface {
 	Finished(rec *Record)
 }
 
+// FleetObserver is an [Observer] that tells the replicas of a fleet apart.
+type FleetObserver interface {
+	Observer
+	// OfReplica returns the observer that is told, beside this one, of what happens at one replica, as if it were alone:
+	// of the requests that the router sends there, as arrived when they were sent by their clients and in the system
+	// from when they were sent there.
+	OfReplica(i int) Observer
+}
+
 // Levels are the numbers of requests by state, and why the first waiting one is not admitted.
 type Levels struct {
 	System   int // sent and not yet ended
@@ -41,7 +51,8 @@ type Levels struct {
 	Running  int // holding a seat in the running batch
 	Decoding int // running, and past their first token
 	// Blocked says why the head of the queue was not admitted at the last scheduling;
-	// [sched.NotBlocked] when nobody waits or everybody who could was admitted.
+	// [sched.NotBlocked] when nobody waits or everybody who could was admitted. For a fleet it is what holds back
+	// the heads of the most queues.
 	Blocked sched.Cause
 }
 
@@ -54,6 +65,8 @@ func (l *Levels) equal(m *Levels) bool {
 // with prefill chunks are reported one at a time.
 type Span struct {
 	clock.Progression
+	// Replica is the number of the replica in its fleet.
+	Replica int
 	// Wait is how long the GPU stood idle before iteration 0 since the previous iteration. The
 	// first inter-token gap is longer by it.
 	Wait clock.Duration
@@ -154,6 +167,8 @@ func (f Refusal) ending() workload.Ending {
 // Record is the life of one request. Instants that were not reached are [clock.Never].
 type Record struct {
 	Request workload.Request
+	// Replica is the number of the replica that it was sent to; -1 if it was sent to none.
+	Replica int
 	Outcome Outcome
 	// Ending is how it ended for the client, and Again says that the client sends it once more.
 	Ending workload.Ending

@@ -39,8 +39,8 @@ func (it *composition) takeOut(i int32, s *sequence) {
 	r := it.r
 	s.rec.Preemptions++
 	r.leaveRunning(i)
-	r.host.levels.Waiting++
-	r.host.obs.Preempted(r.now)
+	r.levels.Waiting++
+	r.obs.Preempted(r.now)
 	it.preempted++
 	if r.host.steps != nil {
 		it.victims = append(it.victims, s.rec.Request.ID)

@@ -19,7 +19,12 @@ import (
 type Replica struct {
 	cfg   Config
 	host  *Engine
-	depth int // iterations in flight
+	obs   Observer
+	own   Observer // that of this replica alone, or nil
+	index int      // its number in the fleet
+	depth int      // iterations in flight
+
+	levels, told Levels // as they are, and as the fleet's levels know them; in the system are those sent here
 
 	pool    *kv.Pool
 	holes   *kv.Holes // of a contiguous pool, beside pool, which counts
@@ -76,8 +81,8 @@ type Replica struct {
 	step     Step // scratch
 }
 
-func newReplica(cfg Config, host *Engine) *Replica {
-	r := &Replica{lastComposed: -1, cfg: cfg, host: host, depth: 1, next: clock.Never, caching: cfg.PrefixCaching && !cfg.Radix, maxSpan: cfg.MaxSpan}
+func newReplica(cfg Config, host *Engine, index int) *Replica {
+	r := &Replica{lastComposed: -1, cfg: cfg, host: host, obs: host.obs, index: index, depth: 1, next: clock.Never, caching: cfg.PrefixCaching && !cfg.Radix, maxSpan: cfg.MaxSpan}
 	if cfg.AsyncScheduling {
 		r.depth = 2
 	}
@@ -98,6 +103,10 @@ func newReplica(cfg Config, host *Engine) *Replica {
 	r.cohort.init(cfg.BlockSize, r.caching || cfg.Window.Layers > 0)
 	r.first, r.last = int32(sched.None), int32(sched.None)
 	r.it.r = r
+	if host.parts != nil {
+		r.own = host.parts.OfReplica(index)
+		r.obs = &tee{host.obs, r.own}
+	}
 	r.queue = newQueue(cfg.Order)
 	r.drafter = newDrafter(cfg.Speculative)
 	return r
@@ -123,19 +132,46 @@ func (r *Replica) pagesFor(tokens int32) int {
 	return blocks + r.cfg.Window.Extra(blocks)
 }
 
+// handling is how long the front end has a request that has come to it.
+func (r *Replica) handling(req *workload.Request) clock.Duration {
+	return r.cfg.Frontend + clock.Duration(req.InputTokens)*r.cfg.FrontendPerToken
+}
+
+// visible is the instant at which a request reaches the engine's queue.
+func (r *Replica) visible(req *workload.Request) clock.Time {
+	return req.Arrival.Add(r.cfg.NetworkIn + r.handling(req))
+}
+
+// outputOf is the number of tokens that the answer to a request will have: its length, cut at the longest
+// sequence that the model takes.
+func (r *Replica) outputOf(req *workload.Request) int32 {
+	return min(req.OutputTokens, r.cfg.MaxModelLen-req.InputTokens)
+}
+
+// declaredOf is the longest answer that the engine has to expect.
+func (r *Replica) declaredOf(req *workload.Request) int32 {
+	return min(max(req.OutputTokens, r.cfg.MaxTokens), r.cfg.MaxModelLen-req.InputTokens)
+}
+
+// neverFits reports whether a request can never be served.
+func (r *Replica) neverFits(req *workload.Request) bool {
+	return req.InputTokens >= r.cfg.MaxModelLen ||
+		r.pagesFor(r.cfg.most(req.InputTokens, r.declaredOf(req))) > r.cfg.UsableBlocks()
+}
+
 // enqueue puts a request into the waiting queue at the instant at, which is not past the next
 // boundary.
 func (r *Replica) enqueue(at clock.Time, req *workload.Request) {
 	if r.queue.push(req, r.keyOf(req, none)) || r.it.looked {
 		r.cut(at)
 	}
-	r.host.levels.Waiting++
+	r.levels.Waiting++
 	r.uncomputed += int64(req.InputTokens)
 }
 
 // busy reports whether the queue takes nobody in.
 func (r *Replica) busy() bool {
-	l, most := &r.host.levels, r.cfg.MaxQueuedRequests
+	l, most := &r.levels, r.cfg.MaxQueuedRequests
 	return most > 0 && l.Waiting+l.Running >= most ||
 		r.cfg.MaxQueuedTokens > 0 && r.uncomputed >= r.cfg.MaxQueuedTokens
 }

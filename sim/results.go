@@ -59,7 +59,7 @@ func (r *Replica) deliverFirst(s *sequence, end clock.Time) {
 func (r *Replica) stream(s *sequence) {
 	if !s.streamed {
 		s.streamed = true
-		r.host.levels.Decoding++
+		r.levels.Decoding++
 	}
 }
 
@@ -136,14 +136,14 @@ func (r *Replica) complete(i int32, f *flight) {
 	if !s.over {
 		r.answer(s, f.end)
 	} else if r.emits(f, i) {
-		r.host.obs.Dropped(f.end, 1)
+		r.obs.Dropped(f.end, 1)
 	}
 	s.rec.Tokens = s.output
 	switch s.phase {
 	case preempted:
 		r.leaveQueue(s)
 	case departed:
-		r.host.levels.Waiting--
+		r.levels.Waiting--
 	default:
 		r.remember(s)
 		r.uncomputed -= s.promptLeft()
@@ -171,7 +171,7 @@ func (r *Replica) remember(s *sequence) {
 // leaveQueue takes s, which was preempted, out of the queue.
 func (r *Replica) leaveQueue(s *sequence) {
 	r.queue.remove(&s.rec.Request)
-	r.host.levels.Waiting--
+	r.levels.Waiting--
 	if s.hosted == 0 {
 		s.computed = 0
 	}
@@ -196,7 +196,7 @@ func (r *Replica) applyAborts() {
 		switch {
 		case !ok: // it ended meanwhile
 		case p.seq == none:
-			r.host.levels.Waiting--
+			r.levels.Waiting--
 			r.queue.remove(&p.req)
 			r.uncomputed -= int64(p.req.InputTokens)
 			r.host.leftUnserved(p, r.now)
@@ -223,7 +223,7 @@ func (r *Replica) cancel(i int32) {
 		}
 		tokens := r.tokensOf(s)
 		issued -= tokens
-		r.host.obs.Dropped(f.end, int(tokens))
+		r.obs.Dropped(f.end, int(tokens))
 		f.firsts, f.finishes = without(f.firsts, i), without(f.finishes, i)
 		f.lasts, f.returns = without(f.lasts, i), without(f.returns, i)
 		f.emitters, f.verified = without(f.emitters, i), without(f.verified, i)
@@ -232,7 +232,7 @@ func (r *Replica) cancel(i int32) {
 	case preempted:
 		r.leaveQueue(s)
 	case departed:
-		r.host.levels.Waiting--
+		r.levels.Waiting--
 	default:
 		r.settle()
 		r.uncomputed -= s.promptLeft()

@@ -9,6 +9,7 @@ import "clifftop/sim/clock"
 func (r *Replica) report(p clock.Progression, used int, wait clock.Duration) {
 	it, c, s := &r.it, &r.cohort, &r.span
 	step, context := c.steps, it.context
+	s.Replica = r.index
 	s.Wait, s.Decodes, s.Gaps, s.FirstTokens = wait, it.decodes, it.gaps, len(it.flight.firsts)-it.resumed
 	s.PrefillTokens, s.RecomputedTokens, s.Shared = it.prefill, it.recomputed, r.batch.SharedTokens
 	s.PaddedRows, s.PaddedTokens, s.PaddedContext = it.padRows, it.padTokens, it.padContext
@@ -20,7 +21,7 @@ func (r *Replica) report(p clock.Progression, used int, wait clock.Duration) {
 		if r.released > 0 || it.leaving > 0 {
 			n = 1
 		}
-		if edge := r.host.obs.Edge(); n > 1 && p.End(n) > edge {
+		if edge := r.obs.Edge(p.Start); n > 1 && p.End(n) > edge {
 			n = p.FirstEndAtOrAfter(edge)
 			if p.End(n) > edge {
 				n--
@@ -37,7 +38,7 @@ func (r *Replica) report(p clock.Progression, used int, wait clock.Duration) {
 		}
 		s.UsedBlocks = used
 		it.reportEmpty(s, step)
-		r.host.obs.Span(s)
+		r.obs.Span(s)
 		if n == p.N {
 			return
 		}

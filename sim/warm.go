@@ -6,12 +6,15 @@ import "clifftop/workload"
 // last token, as if it had been served alone. It costs no time and is in no count. The cache has the room that it has: what
 // was used least recently goes. Without a prefix cache nothing happens. The request's ID is none of the run's.
 func (e *Engine) Warm(q *workload.Request) {
-	r := e.replica
-	if !r.caching && r.radix == nil || q.InputTokens >= e.cfg.MaxModelLen {
+	if !e.fits(q) {
 		return
 	}
-	tokens := min(int64(q.InputTokens)+int64(q.OutputTokens)-1, int64(e.cfg.MaxModelLen))
-	full := int32(min(tokens/int64(e.cfg.BlockSize), int64(e.cfg.UsableBlocks())))
+	r := e.replicas[e.route(q)]
+	if !r.caching && r.radix == nil {
+		return
+	}
+	tokens := min(int64(q.InputTokens)+int64(q.OutputTokens)-1, int64(r.cfg.MaxModelLen))
+	full := int32(min(tokens/int64(r.cfg.BlockSize), int64(r.cfg.UsableBlocks())))
 	if r.radix != nil {
 		r.warmTree(q, full)
 	} else {

@@ -151,6 +151,7 @@ func (n *naive) arrive(r workload.Request) {
 	n.byID[r.ID] = s
 	// The last token of the answer is never computed.
 	if s.answer < 1 || n.pagesFor(most(&n.cfg, s.prompt, s.declared)) > n.cfg.UsableBlocks() {
+		s.rec.Replica = -1
 		if s.tooLong, s.visible = true, r.Arrival.Add(n.cfg.NetworkIn); n.cfg.NetworkIn == 0 {
 			n.refuse(s, sim.NeverFits, workload.RefusedTooLong, r.Arrival)
 			return

@@ -36,8 +36,7 @@ type Tape struct {
 	// Steps are the iterations in detail; only a [StepTape] has them.
 	Steps []Step
 
-	faults []string   // calls that an observer must not get
-	end    clock.Time // of the last span
+	faults []string // calls that an observer must not get
 }
 
 // StepTape is a [Tape] that wants every iteration in detail.
@@ -98,11 +97,11 @@ var (
 )
 
 // Edge implements [sim.Observer].
-func (t *Tape) Edge() clock.Time {
+func (t *Tape) Edge(past clock.Time) clock.Time {
 	if t.Cut <= 0 {
 		return clock.Never
 	}
-	return t.end - t.end%clock.Time(t.Cut) + clock.Time(t.Cut)
+	return past - past%clock.Time(t.Cut) + clock.Time(t.Cut)
 }
 
 // Arrived implements [sim.Observer].
@@ -124,7 +123,7 @@ func (t *Tape) Levels(at clock.Time, l *sim.Levels) {
 
 // Span implements [sim.Observer].
 func (t *Tape) Span(s *sim.Span) {
-	if edge := t.Edge(); s.N > 1 && s.Start < edge && edge < s.End(s.N) {
+	if edge := t.Edge(s.Start); s.N > 1 && s.Start < edge && edge < s.End(s.N) {
 		t.fault("span of %d iterations from %v to %v across the edge at %v", s.N, s.Start, s.End(s.N), edge)
 	}
 	if s.N < 1 {
@@ -152,7 +151,6 @@ func (t *Tape) Span(s *sim.Span) {
 		t.Iterations = append(t.Iterations, it)
 	}
 	t.BlockFemtos, t.EmptyFemtos = t.BlockFemtos.Add(s.BlockFemtos), t.EmptyFemtos.Add(s.EmptyFemtos)
-	t.end = s.End(s.N)
 }
 
 // Gap implements [sim.Observer].

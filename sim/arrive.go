@@ -1,0 +1,152 @@
+package sim
+
+import (
+	"fmt"
+
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// The way of a request from its client to a replica's queue, and its end as the client and the source see it.
+
+// arrive takes in a request that its client has just sent.
+func (e *Engine) arrive(r *workload.Request) error {
+	if r.Arrival < e.now || r.InputTokens < 1 || r.OutputTokens < 1 {
+		return fmt.Errorf("sim: request %d: arrival %v at %v with %d input and %d output tokens is not valid",
+			r.ID, r.Arrival, e.now, r.InputTokens, r.OutputTokens)
+	}
+	e.obs.Arrived(e.now, r)
+	fits := e.fits(r)
+	if !fits && e.wayIn == 0 {
+		e.refuse(r, none, NeverFits)
+		return nil
+	}
+	e.levels.System++
+	leaves := mayLeave(r)
+	if leaves {
+		e.watch(r)
+	}
+	to, at := none, r.Arrival.Add(e.wayIn)
+	if fits && (e.routers == nil || e.wayIn == 0) {
+		to = e.route(r)
+		at = at.Add(e.replicas[to].handling(r))
+		e.sent(r, to)
+	}
+	if at > e.now || leaves || len(e.frontend) > 0 || e.limited {
+		e.frontend.push(entry{int64(at), r.ID, e.hold(r, to)})
+		return nil
+	}
+	e.join(r, to)
+	return nil
+}
+
+// refuse rejects a request now, which may have been sent to a replica, and whose client may have left.
+func (e *Engine) refuse(r *workload.Request, to int32, why Refusal) {
+	rec := unserved(r)
+	rec.Replica = int(to)
+	rec.Outcome, rec.Refusal, rec.Released, rec.Ending = Rejected, why, e.now, why.ending()
+	p, waits := e.patient[r.ID]
+	if waits {
+		p.note(&rec)
+		delete(e.patient, r.ID)
+	}
+	if rec.Left == clock.Never {
+		rec.Again = e.src.Done(r, workload.End{How: rec.Ending, At: e.now.Add(e.wayOut), First: clock.Never})
+	}
+	e.over(r, to)
+	e.finished(&rec)
+}
+
+// finished tells how a request ended.
+func (e *Engine) finished(rec *Record) {
+	if rec.Replica >= 0 {
+		e.replicas[rec.Replica].obs.Finished(rec)
+	} else {
+		e.obs.Finished(rec)
+	}
+}
+
+// hold keeps a request that is on its way to the queue of a replica, or to the router.
+func (e *Engine) hold(r *workload.Request, to int32) int32 {
+	if n := len(e.vacant); n > 0 {
+		i := e.vacant[n-1]
+		e.vacant = e.vacant[:n-1]
+		e.pending[i] = onItsWay{*r, to}
+		return i
+	}
+	e.pending = append(e.pending, onItsWay{*r, to})
+	return int32(len(e.pending) - 1)
+}
+
+// reach hands a request that has come to the router to a replica's front end, and one that has passed it to the queue.
+func (e *Engine) reach(x entry) {
+	held := &e.pending[x.ref]
+	r, to := &held.Request, held.to
+	p := e.patient[r.ID]
+	if mayLeave(r) && p == nil { // its client left
+		e.vacant = append(e.vacant, x.ref)
+		return
+	}
+	if to == none {
+		if !e.fits(r) {
+			e.vacant = append(e.vacant, x.ref)
+			e.levels.System--
+			e.refuse(r, none, NeverFits)
+			return
+		}
+		to = e.route(r)
+		held.to = to
+		e.sent(r, to)
+		if at := e.now.Add(e.replicas[to].handling(r)); at > e.now {
+			e.frontend.push(entry{int64(at), r.ID, x.ref})
+			return
+		}
+	}
+	e.vacant = append(e.vacant, x.ref)
+	if p != nil {
+		p.frontend = false
+	}
+	e.join(r, to)
+}
+
+// join puts a request into the queue of a replica, unless it is busy.
+func (e *Engine) join(r *workload.Request, to int32) {
+	if p := e.replicas[to]; !p.busy() {
+		p.enqueue(e.now, r)
+		e.touched = p
+		return
+	}
+	e.levels.System--
+	e.refuse(r, to, Busy)
+}
+
+// unserved is the record of a request that was never admitted.
+func unserved(r *workload.Request) Record {
+	return Record{
+		Request: *r,
+		Queued:  clock.Never, Scheduled: clock.Never, FirstToken: clock.Never, LastToken: clock.Never,
+		ClientFirst: clock.Never, ClientLast: clock.Never, Left: clock.Never,
+		Replica: int(none),
+	}
+}
+
+// ended tells that a request in the system has ended. A client that leaves knew it when it left; the
+// others learn it with the last token.
+func (e *Engine) ended(rec *Record) {
+	e.levels.System--
+	if mayLeave(&rec.Request) {
+		delete(e.patient, rec.Request.ID)
+	}
+	e.over(&rec.Request, int32(rec.Replica))
+	e.finished(rec)
+}
+
+// answered tells the source that a client who has not left has its whole answer, as of rec.
+func (e *Engine) answered(rec *Record) {
+	if mayLeave(&rec.Request) {
+		delete(e.patient, rec.Request.ID)
+	}
+	if rec.Left == clock.Never {
+		rec.Again = e.src.Done(&rec.Request, workload.End{At: rec.ClientLast, First: rec.ClientFirst, Tokens: e.replicas[rec.Replica].outputOf(&rec.Request)})
+	}
+}

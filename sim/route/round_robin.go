@@ -1,0 +1,23 @@
+package route
+
+import "clifftop/workload"
+
+// RoundRobin sends requests to the endpoints in turn. It begins anew when their set changes.
+type RoundRobin struct {
+	next, generation int
+}
+
+var _ Router = (*RoundRobin)(nil)
+
+// Route implements [Router].
+func (p *RoundRobin) Route(v View, _ *workload.Request) int {
+	if g := v.Generation(); g != p.generation {
+		p.next, p.generation = 0, g
+	}
+	if p.next >= v.Len() {
+		p.next = 0
+	}
+	k := p.next
+	p.next++
+	return k
+}

@@ -1,0 +1,73 @@
+// Package route holds routers: rules that choose the replica which serves a request, one file each.
+//
+// A router sees its endpoints through a [View], as old as the fleet's metrics are: what a replica says of itself
+// was true at the last scrape, while what a router counts itself, the requests that it has sent and that have not
+// ended, is always exact, and always its own alone. A fleet may have several routers, which do not know of each other.
+package route
+
+import (
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// Router chooses endpoints. One router serves one stream of requests; it may keep state.
+type Router interface {
+	// Route returns the position of the endpoint that serves r, from 0 to v.Len()-1. It is called once for each
+	// request that the router sends, and only where there is an endpoint.
+	Route(v View, r *workload.Request) int
+}
+
+// Ender is a [Router] that is told of the ends of the requests that it has sent.
+type Ender interface {
+	Router
+	// Ended tells that r, which the router sent to the replica of the given number, has ended, however it did.
+	Ended(v View, replica int, r *workload.Request)
+}
+
+// View shows a router the endpoints among which it may choose: the replicas that are ready and for which the
+// request is not too long, in order of their numbers.
+type View interface {
+	// Now is the instant at which the router decides.
+	Now() clock.Time
+	// Len is the number of endpoints.
+	Len() int
+	// Replica is the number of the replica at a position. It stays the same while endpoints come and go.
+	Replica(k int) int
+	// Metrics are what the replica at a position said of itself at the last scrape.
+	Metrics(k int) Metrics
+	// Sent is what this router has sent to the replica at a position.
+	Sent(k int) Sent
+	// Generation counts the changes of which replicas are ready. Among them, long requests may have fewer endpoints than
+	// short ones.
+	Generation() int
+}
+
+// Metrics are the gauges of a serving engine.
+type Metrics struct {
+	// At is when they were true.
+	At clock.Time
+	// Waiting and Running are numbers of requests, in the engine's queue and in its batch.
+	Waiting, Running int
+	// UsedBlocks of UsableBlocks KV blocks were referenced.
+	UsedBlocks, UsableBlocks int
+	// QueuedTokens are prompt tokens of waiting and running requests that were not computed.
+	QueuedTokens int64
+}
+
+// KVUsage is the fraction of the KV pool in use, 0 where it is unlimited.
+func (m *Metrics) KVUsage() float64 {
+	const unlimited = 1 << 40
+	if m.UsableBlocks <= 0 || m.UsableBlocks >= unlimited {
+		return 0
+	}
+	return float64(m.UsedBlocks) / float64(m.UsableBlocks)
+}
+
+// Sent is what a router knows of an endpoint from its own doing.
+type Sent struct {
+	// Outstanding requests were sent there and have not ended; OutstandingTokens are their tokens, of prompts and answers.
+	Outstanding       int
+	OutstandingTokens int64
+	// SinceScrape is the number of requests sent there since the last scrape.
+	SinceScrape int
+}

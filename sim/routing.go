@@ -1,0 +1,180 @@
+package sim
+
+import (
+	"clifftop/sim/clock"
+	"clifftop/sim/route"
+	"clifftop/workload"
+)
+
+// router is a routing rule and what it knows: the [route.View] of a fleet.
+type router struct {
+	*Engine
+	rule  route.Router
+	ender route.Ender // rule, when it wants to know how requests end
+	own   []sentTo    // by replica
+	// choices are the replicas that can serve the request at hand.
+	choices []int32
+}
+
+// sentTo is what a router has sent to a replica.
+type sentTo struct {
+	route.Sent
+	scrape int // at which SinceScrape was last zero
+}
+
+var _ route.View = (*router)(nil)
+
+func newFleet(f *Fleet, e *Engine) fleet {
+	n := len(e.replicas)
+	t := fleet{next: newTournament(n), period: f.Scrape, scrape: clock.Never}
+	t.blocked[0] = n
+	for i := range n {
+		t.ready = append(t.ready, int32(i))
+		t.alike = i == 0 || t.alike && e.replicas[i].takesLike(e.replicas[0])
+	}
+	for _, rule := range f.Routers {
+		ender, _ := rule.(route.Ender)
+		t.routers = append(t.routers, &router{Engine: e, rule: rule, ender: ender, own: make([]sentTo, n)})
+	}
+	if f.Scrape > 0 && len(f.Routers) > 0 {
+		t.heard = make([]route.Metrics, n)
+		for i, r := range e.replicas {
+			t.heard[i] = r.metrics(0)
+		}
+		t.scrape = clock.Time(f.Scrape)
+	}
+	return t
+}
+
+// route chooses the replica that serves r, which some replica can.
+func (e *Engine) route(r *workload.Request) int32 {
+	if e.routers == nil {
+		return 0
+	}
+	t := e.routerOf(r)
+	t.choices = e.ready
+	if !e.alike {
+		t.choices = e.able[:0]
+		for _, i := range e.ready {
+			if !e.replicas[i].neverFits(r) {
+				t.choices = append(t.choices, i)
+			}
+		}
+		e.able = t.choices
+	}
+	return t.choices[t.rule.Route(t, r)]
+}
+
+// routerOf is the router of a request.
+func (e *Engine) routerOf(r *workload.Request) *router {
+	return e.routers[int(uint64(r.ID)%uint64(len(e.routers)))]
+}
+
+// sent notes that a request was sent to a replica.
+func (e *Engine) sent(r *workload.Request, to int32) {
+	if c, ok := e.patient[r.ID]; ok {
+		c.to = to
+	}
+	p := e.replicas[to]
+	p.levels.System++
+	e.touched = p
+	if p.own != nil {
+		p.own.Arrived(r.Arrival, r)
+	}
+	if e.routers == nil {
+		return
+	}
+	s := &e.routerOf(r).own[to]
+	s.Outstanding++
+	s.OutstandingTokens += int64(r.InputTokens) + int64(r.OutputTokens)
+	if s.scrape != e.scrapes {
+		s.scrape, s.SinceScrape = e.scrapes, 0
+	}
+	s.SinceScrape++
+}
+
+// over notes that a request has ended, which may have been sent to a replica.
+func (e *Engine) over(r *workload.Request, to int32) {
+	if to == none {
+		return
+	}
+	e.touched = e.replicas[to]
+	e.touched.levels.System--
+	if e.routers == nil {
+		return
+	}
+	t := e.routerOf(r)
+	s := &t.own[to]
+	s.Outstanding--
+	s.OutstandingTokens -= int64(r.InputTokens) + int64(r.OutputTokens)
+	if t.ender != nil {
+		t.ender.Ended(t, int(to), r)
+	}
+}
+
+// scrapeUpTo takes the last scrape that is due before the instant at: nothing has happened since the one before it
+// that would not be known at its own instant.
+func (e *Engine) scrapeUpTo(at clock.Time) {
+	last := clock.Time(int64(at-1) / int64(e.period) * int64(e.period))
+	for i, r := range e.replicas {
+		e.heard[i] = r.metrics(last)
+	}
+	e.scrape = last.Add(e.period)
+	e.scrapes++
+}
+
+// metrics are the replica's gauges at an instant that is not past its next boundary.
+func (r *Replica) metrics(at clock.Time) route.Metrics {
+	return route.Metrics{
+		At: at, Waiting: r.levels.Waiting, Running: r.levels.Running,
+		UsedBlocks: r.usedAt(at), UsableBlocks: r.pool.Usable(), QueuedTokens: r.uncomputed,
+	}
+}
+
+// usedAt is the number of blocks referenced at an instant that is not past the next boundary.
+func (r *Replica) usedAt(at clock.Time) int {
+	used := r.used()
+	if p := &r.promise; p.N > 1 && at > p.End(1) {
+		begun := min(p.FirstEndAtOrAfter(at), p.N)
+		used += r.cohort.takes.over(r.cohort.steps, begun-1)
+	}
+	return used
+}
+
+// takesLike reports whether two replicas surely can serve the same requests.
+func (r *Replica) takesLike(s *Replica) bool {
+	a, b := &r.cfg, &s.cfg
+	return a.MaxModelLen == b.MaxModelLen && a.MaxTokens == b.MaxTokens && a.BlockSize == b.BlockSize &&
+		a.UsableBlocks() == b.UsableBlocks() && a.Window == b.Window && a.AsyncScheduling == b.AsyncScheduling &&
+		!a.Speculative.On() && !b.Speculative.On()
+}
+
+// Now implements [route.View].
+func (t *router) Now() clock.Time { return t.now }
+
+// Len implements [route.View].
+func (t *router) Len() int { return len(t.choices) }
+
+// Replica implements [route.View].
+func (t *router) Replica(k int) int { return int(t.choices[k]) }
+
+// Generation implements [route.View].
+func (t *router) Generation() int { return t.generation }
+
+// Metrics implements [route.View].
+func (t *router) Metrics(k int) route.Metrics {
+	if i := t.choices[k]; t.heard == nil {
+		return t.replicas[i].metrics(t.now)
+	} else {
+		return t.heard[i]
+	}
+}
+
+// Sent implements [route.View].
+func (t *router) Sent(k int) route.Sent {
+	s := &t.own[t.choices[k]]
+	if s.scrape != t.scrapes {
+		s.SinceScrape = 0
+	}
+	return s.Sent
+}

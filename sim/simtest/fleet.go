@@ -1,0 +1,124 @@
+package simtest
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"clifftop/sim"
+	"clifftop/sim/clock"
+	"clifftop/sim/route"
+	"clifftop/workload"
+)
+
+// VerifyFleet runs a policy on random fleets behind a router, and demands that each replica does with the requests that
+// it was sent what the naive engine does with them alone, token for token; and that a fleet of one is that one.
+func VerifyFleet(t testing.TB, p Policy, router func() route.Router) {
+	t.Helper()
+	seen := make(map[string]int)
+	rapid.Check(t, func(t *rapid.T) {
+		c := p.Draw(t)
+		replicas := rapid.IntRange(1, 4).Draw(t, "replicas")
+		if replicas > 1 { // what a replica does must not change what its clients ask for
+			c.users, c.retries, c.config.NetworkIn = 0, Retries{}, 0
+		}
+		f := sim.Fleet{Routers: []route.Router{router()}, Scrape: clock.Duration(rapid.Int64Range(0, 2).Draw(t, "scrape")) * 50 * clock.Millisecond}
+		for range replicas {
+			cfg := c.Config()
+			cfg.Check, cfg.MaxSpan = true, rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "max span")
+			f.Replicas = append(f.Replicas, cfg)
+		}
+		src, obs := c.Source(), &fleetTape{parts: make([]Tape, replicas)}
+		e, err := sim.NewFleet(f, src, obs)
+		if err == nil {
+			err = e.Run(context.Background())
+		}
+		if err != nil {
+			t.Fatalf("%d replicas: %v\n%v", replicas, err, c)
+		}
+		if replicas == 1 {
+			naive, told := c.naive(t, nil)
+			if d := Diff(&naive.Tape, &obs.Tape); d != "" {
+				t.Fatalf("fleet of one: %s\n%v", d, c)
+			}
+			if !slices.Equal(src.Ended, told) {
+				t.Fatalf("fleet of one: clients are told %v, naive %v\n%v", src.Ended, told, c)
+			}
+		}
+		if n := len(obs.Records); n != len(c.requests) && c.retries == (Retries{}) {
+			t.Fatalf("%d of %d requests ended\n%v", n, len(c.requests), c)
+		}
+		if replicas == 1 && (c.users > 0 || c.retries != (Retries{}) || c.config.NetworkIn > 0) {
+			return
+		}
+		for i := range obs.parts {
+			part := &obs.parts[i]
+			alone := new(StepTape)
+			cfg := c.Config()
+			if err := Naive(cfg, newReplay(part.Arrivals, src), alone); err != nil {
+				t.Fatalf("replica %d alone: %v\n%v", i, err, c)
+			}
+			for k := range alone.Records {
+				alone.Records[k].Replica = i
+			}
+			if d := Diff(&alone.Tape, part); d != "" {
+				t.Fatalf("replica %d of %d, alone and in the fleet: %s\n%v", i, replicas, d, c)
+			}
+			if len(part.Records) > 0 {
+				seen["replicas that served"]++
+			}
+		}
+		count(seen, &obs.Tape)
+	})
+	t.Log(seen)
+}
+
+// fleetTape is a tape of a fleet, with one of each replica.
+type fleetTape struct {
+	Tape
+	parts []Tape
+}
+
+var _ sim.FleetObserver = (*fleetTape)(nil)
+
+// OfReplica implements [sim.FleetObserver].
+func (t *fleetTape) OfReplica(i int) sim.Observer { return &t.parts[i] }
+
+// replay is a source of requests as they once arrived.
+type replay struct {
+	list []workload.Request
+}
+
+// newReplay repeats arrivals, with the contents that the source gave them.
+func newReplay(arrivals []Arrival, of *Requests) *replay {
+	p := new(replay)
+	for _, a := range arrivals {
+		r := a.Request
+		r.Content = of.list[of.sent[r.ID]].Content
+		p.list = append(p.list, r)
+	}
+	return p
+}
+
+// Peek implements [workload.Source].
+func (p *replay) Peek() (clock.Time, bool) {
+	if len(p.list) == 0 {
+		return 0, false
+	}
+	return p.list[0].Arrival, true
+}
+
+// Next implements [workload.Source].
+func (p *replay) Next() workload.Request {
+	r := p.list[0]
+	p.list = p.list[1:]
+	return r
+}
+
+// Done implements [workload.Source].
+func (p *replay) Done(*workload.Request, workload.End) bool { return false }
+
+// Err implements [workload.Source].
+func (p *replay) Err() error { return nil }
