@@ -68,6 +68,8 @@ const (
 	Milliseconds             // 80 ms, 1.2 s
 	Fraction                 // 0.25 is 25 %
 	Dollars                  // $0.25
+	Whole                    // 950, 12345: loads and the like
+	Seconds                  // 1.2345
 )
 
 // MarshalText writes the unit's name.
@@ -79,6 +81,10 @@ func (u Unit) MarshalText() ([]byte, error) {
 		return []byte("fraction"), nil
 	case Dollars:
 		return []byte("usd"), nil
+	case Whole:
+		return []byte("number"), nil
+	case Seconds:
+		return []byte("seconds"), nil
 	}
 	return []byte("plain"), nil
 }

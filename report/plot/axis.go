@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/plot/vg"
+
+	"clifftop/report/chart"
 )
 
 // tick is a value of an axis with its label.
@@ -18,8 +20,8 @@ type axis struct {
 	log      bool
 	air      float64 // free part above the values of a linear axis
 	min, max float64
-	format   func(float64) string // of labels
-	places   []string             // names of the values 0, 1, 2 …, which take the place of numbers
+	unit     chart.Unit // of labels
+	places   []string   // names of the values 0, 1, 2 …, which take the place of numbers
 	ticks    []tick
 	from, to vg.Length // set when drawn
 }
@@ -85,7 +87,7 @@ func (a *axis) setTicks(n int) {
 		return
 	}
 	if a.log {
-		a.ticks = logTicks(a.min, a.max, n, a.format)
+		a.ticks = logTicks(a.min, a.max, n, func(v float64) string { return written(a.unit, v) })
 		return
 	}
 	span := a.max - a.min
@@ -95,7 +97,7 @@ func (a *axis) setTicks(n int) {
 		if v == 0 {
 			v = 0 // not -0
 		}
-		a.ticks = append(a.ticks, tick{v, a.format(v)})
+		a.ticks = append(a.ticks, tick{v, written(a.unit, v)})
 	}
 }
 

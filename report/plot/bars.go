@@ -47,8 +47,8 @@ func drawTimeline(t *chart.Timeline) *Figure {
 	}
 	n := len(t.Lanes)
 	p := &panel{
-		x: axis{title: "Time, s", min: t.FromS, max: t.ToS, format: func(v float64) string { return sig(v, 6) }},
-		y: axis{min: -0.6, max: float64(n) - 0.4, format: func(float64) string { return "" }, places: make([]string, n)},
+		x: axis{title: "Time, s", min: t.FromS, max: t.ToS, unit: chart.Seconds},
+		y: axis{min: -0.6, max: float64(n) - 0.4, places: make([]string, n)},
 	}
 	for i, l := range t.Lanes {
 		p.y.places[n-1-i] = l.Name
@@ -82,8 +82,11 @@ func printTimeline(w io.Writer, t *chart.Timeline, width int) error {
 	for _, l := range t.Lanes {
 		fmt.Fprintf(&b, "%-*s|%s|\n", gutter, l.Name, strings.TrimRight(printLane(t, l, columns), "\n"))
 	}
-	x := axis{min: t.FromS, max: t.ToS, to: vg.Length(columns - 1), format: func(v float64) string { return sig(v, 6) + " s" }}
+	x := axis{min: t.FromS, max: t.ToS, to: vg.Length(columns - 1), unit: chart.Seconds}
 	x.setTicks(columns / 12)
+	for i := range x.ticks {
+		x.ticks[i].text += " s"
+	}
 	b.WriteString(xLabels(&x, gutter+1, width) + "\n")
 	var legend []string
 	for i, k := range t.Kinds {
@@ -137,8 +140,8 @@ func drawWaterfall(f *chart.Waterfall) *Figure {
 	for i, g := range f.Groups {
 		p := &panel{
 			title: g.Name,
-			x:     axis{min: 0, max: room * largest(f), format: amount},
-			y:     axis{min: -0.6, max: float64(n) - 0.4, format: func(float64) string { return "" }, places: make([]string, n)},
+			x:     axis{min: 0, max: room * largest(f)},
+			y:     axis{min: -0.6, max: float64(n) - 0.4, places: make([]string, n)},
 		}
 		if i == len(f.Groups)-1 {
 			p.x.title = f.Unit

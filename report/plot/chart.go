@@ -66,18 +66,24 @@ func drawLines(c *chart.Lines) *Figure {
 }
 
 func scaleAxis(s chart.Scale) axis {
-	a := axis{title: s.Title, log: s.Log, min: s.Min, max: s.Max, air: 0.1}
-	switch s.Unit {
+	return axis{title: s.Title, log: s.Log, min: s.Min, max: s.Max, air: 0.1, unit: s.Unit}
+}
+
+// written is a value in a unit, as axes write it.
+func written(u chart.Unit, v float64) string {
+	switch u {
 	case chart.Milliseconds:
-		a.format = wait
+		return duration(v, 3)
 	case chart.Fraction:
-		a.format = percent
+		return percent(v)
 	case chart.Dollars:
-		a.format = dollars
-	default:
-		a.format = amount
+		return dollars(v)
+	case chart.Whole:
+		return loadNumber(v)
+	case chart.Seconds:
+		return sig(v, 6)
 	}
-	return a
+	return amount(v)
 }
 
 // dollars writes an amount of money with its cents, or as few more digits as it needs.

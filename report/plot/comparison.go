@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"gonum.org/v1/plot/vg"
+
+	"clifftop/report/chart"
 )
 
 // Comparison is a comparison of systems, such as batching policies, at a few loads: a line for each system, a
@@ -54,11 +56,11 @@ func (c *Comparison) panel(m ComparisonMetric, named bool) *panel {
 	n := len(c.Systems)
 	p := &panel{
 		title: m.Title,
-		x:     axis{format: amount},
-		y:     axis{min: -0.6, max: float64(n) - 0.4, format: func(float64) string { return "" }},
+		x:     axis{},
+		y:     axis{min: -0.6, max: float64(n) - 0.4},
 	}
 	if m.Milliseconds {
-		p.x.log, p.x.format = true, wait
+		p.x.log, p.x.unit = true, chart.Milliseconds
 	}
 	p.y.places = make([]string, n)
 	if named {

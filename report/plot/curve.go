@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"clifftop/report"
+	"clifftop/report/chart"
 )
 
 // Names are the pictures of a sweep, for [Curve].
@@ -99,7 +100,7 @@ func (v *sweep) overview() *Figure {
 
 // loadAxis is the axis of loads.
 func (v *sweep) loadAxis() axis {
-	a := axis{title: v.loadTitle(), log: v.clumped(), format: loadNumber}
+	a := axis{title: v.loadTitle(), log: v.clumped(), unit: chart.Whole}
 	if a.log {
 		a.title += " (log scale)"
 	}

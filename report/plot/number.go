@@ -39,9 +39,8 @@ func scaled(v float64, n int) string {
 	return sig(v, n)
 }
 
-// amount and wait are how axes write their values.
+// amount is how axes write their values where nothing else is said.
 func amount(v float64) string { return scaled(v, 3) }
-func wait(ms float64) string  { return duration(ms, 3) }
 
 // duration writes milliseconds in the unit that suits them: 0.5 ms, 80 ms, 1.2 s, 3 min.
 func duration(ms float64, n int) string {

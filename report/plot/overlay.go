@@ -2,6 +2,8 @@ package plot
 
 import (
 	"gonum.org/v1/plot/vg"
+
+	"clifftop/report/chart"
 )
 
 // Overlay draws several systems over the same loads, a panel for each number: lines of one name have one colour in all
@@ -61,12 +63,12 @@ func (o *Overlay) Figure() *Figure {
 }
 
 func (o *OverlayPanel) panel(colours map[string]colour) *panel {
-	p := &panel{x: axis{format: loadNumber}, y: axis{title: o.Title, format: amount, air: 0.08}, ends: true}
+	p := &panel{x: axis{unit: chart.Whole}, y: axis{title: o.Title, air: 0.08}, ends: true}
 	switch {
 	case o.Fraction:
-		p.y.format = percent
+		p.y.unit = chart.Fraction
 	case o.Milliseconds:
-		p.y.format, p.y.log = wait, true
+		p.y.unit, p.y.log = chart.Milliseconds, true
 		p.y.title += ", log scale"
 	}
 	for _, l := range o.Lines {

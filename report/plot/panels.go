@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"gonum.org/v1/plot/vg"
+
+	"clifftop/report/chart"
 )
 
 // operating is the picture of the sweep: what more throughput costs in latency.
@@ -23,8 +25,8 @@ func (v *sweep) operating() *panel {
 		y, metric.stat, slo = latency("ttft", "p95"), "p95", nil
 	}
 	p := &panel{
-		x:      axis{title: "Output tokens/s, whole system", air: 0.12, format: amount},
-		y:      axis{title: "Time to first token (TTFT) " + strings.ReplaceAll(metric.stat, "_", ".") + ", ms or s, log scale", log: true, format: wait},
+		x:      axis{title: "Output tokens/s, whole system", air: 0.12},
+		y:      axis{title: "Time to first token (TTFT) " + strings.ReplaceAll(metric.stat, "_", ".") + ", ms or s, log scale", log: true, unit: chart.Milliseconds},
 		rules:  slo,
 		better: len(v.points) > 1,
 	}
@@ -118,7 +120,7 @@ func (v *sweep) loadTags(x, y statistic) []tag {
 func (v *sweep) throughput() *panel {
 	p := &panel{
 		x:     v.loadAxis(),
-		y:     axis{title: "Output tokens/s, whole system", air: 0.16, format: amount},
+		y:     axis{title: "Output tokens/s, whole system", air: 0.16},
 		bands: v.unsteady(),
 		ends:  true,
 	}
@@ -215,7 +217,7 @@ func (v *sweep) latency(metric string) *panel {
 	p := &panel{
 		title: "Time to first token (TTFT)",
 		x:     v.loadAxis(),
-		y:     axis{title: "ms or s, log scale", log: true, format: wait},
+		y:     axis{title: "ms or s, log scale", log: true, unit: chart.Milliseconds},
 		bands: v.unsteady(),
 		rules: v.landmarkRules(),
 		ends:  true,
@@ -251,8 +253,8 @@ func (v *sweep) latency(metric string) *panel {
 // interactivity weighs what a GPU gives against what a user sees.
 func (v *sweep) interactivity() *panel {
 	p := &panel{
-		x:        axis{title: "Output tokens/s for each user (1 / TPOT p50)", air: 0.1, format: amount},
-		y:        axis{title: "Output tokens/s per GPU", format: amount},
+		x:        axis{title: "Output tokens/s for each user (1 / TPOT p50)", air: 0.1},
+		y:        axis{title: "Output tokens/s per GPU"},
 		better:   len(v.points) > 1,
 		betterUp: true,
 	}
@@ -287,7 +289,7 @@ func (v *sweep) kv() *panel {
 	p := &panel{
 		title: "KV cache",
 		x:     v.loadAxis(),
-		y:     axis{title: "% of usable blocks in use", min: 0, max: 1.04, format: percent},
+		y:     axis{title: "% of usable blocks in use", min: 0, max: 1.04, unit: chart.Fraction},
 		bands: v.unsteady(),
 		rules: v.landmarkRules(),
 		ends:  true,
@@ -315,7 +317,7 @@ func (v *sweep) preemptions() *panel {
 	p := &panel{
 		title: "Preemptions",
 		x:     v.loadAxis(),
-		y:     axis{title: "per second", format: amount},
+		y:     axis{title: "per second"},
 		bands: v.unsteady(),
 		rules: v.landmarkRules(),
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/plot/vg"
+
+	"clifftop/report/chart"
 )
 
 // ParityPanel holds what was measured against what was simulated, on logarithmic axes alike.
@@ -71,14 +73,14 @@ func dotRadius(n int) vg.Length {
 }
 
 func (p ParityPanel) panel(families []string) *panel {
-	format := amount
+	unit := chart.Plain
 	title := ", " + p.Unit
 	if p.Unit == "ms" {
-		format, title = wait, ""
+		unit, title = chart.Milliseconds, ""
 	}
 	d := &panel{title: p.Title}
-	d.x = axis{title: "measured" + title, log: true, format: format}
-	d.y = axis{title: "simulated" + title, log: true, format: format}
+	d.x = axis{title: "measured" + title, log: true, unit: unit}
+	d.y = axis{title: "simulated" + title, log: true, unit: unit}
 	var all []float64
 	sets := make([]series, len(families))
 	for _, q := range p.Points {

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"clifftop/report"
+	"clifftop/report/chart"
 )
 
 // WritePlan draws the pictures of a plan into files that create opens by their names: plan-slo, what the SLO costs;
@@ -58,7 +59,7 @@ func usd(v float64) string { return "$" + scaled(v, 3) }
 
 // costAxis is the axis of costs, which is logarithmic where they differ much.
 func costAxis(least, most float64) axis {
-	a := axis{title: "Cost, $/month", format: usd, air: 0.12}
+	a := axis{title: "Cost, $/month", unit: chart.Dollars, air: 0.12}
 	if least > 0 && most > 12*least {
 		a.log = true
 		a.title += ", log scale"
@@ -74,7 +75,7 @@ func PlanSLO(p *report.Plan) *Figure {
 	}
 	last := front[len(front)-1]
 	x := &panel{
-		x: axis{title: "All limits on latency, as a part of the SLO’s, log scale", format: percent, log: true},
+		x: axis{title: "All limits on latency, as a part of the SLO’s, log scale", unit: chart.Fraction, log: true},
 		y: costAxis(last.USDPerMonth, front[0].USDPerMonth),
 	}
 	s := series{color: blue, width: 2, radius: 2.6}
@@ -138,7 +139,7 @@ func PlanLoad(p *report.Plan) *Figure {
 	planned := p.Traffic.PlannedRequestsPerS
 	reach := 2.5 * planned
 	most := 0.0
-	x := &panel{x: axis{title: "Requests/s in the peak hour", format: loadNumber, min: 0, max: reach}, ends: true}
+	x := &panel{x: axis{title: "Requests/s in the peak hour", unit: chart.Whole, min: 0, max: reach}, ends: true}
 	for i, line := range p.CostByLoad {
 		s := series{name: line.Name, color: overlayColours[i%len(overlayColours)], width: 2}
 		from := 0.0
@@ -151,7 +152,7 @@ func PlanLoad(p *report.Plan) *Figure {
 		most = max(most, s.points[len(s.points)-1].y)
 		x.series = append(x.series, s)
 	}
-	x.y = axis{title: "Cost, $/month", format: usd, air: 0.06}
+	x.y = axis{title: "Cost, $/month", unit: chart.Dollars, air: 0.06}
 	x.hold = []float64{most}
 	x.rules = []rule{{at: planned, vertical: true, name: "planned", color: vermilion}}
 	return planFigure(p, loadFinding(p.CostByLoad, planned), x,
@@ -212,7 +213,7 @@ func cheapest(lines []report.LoadLine, load float64) int {
 func PlanPareto(p *report.Plan) *Figure {
 	front := series{color: blue, width: 1.6, radius: 4}
 	others := series{color: pale, radius: 3, scattered: true}
-	x := &panel{x: axis{title: "Part used of the limit that is nearest", format: percent, min: 0, max: 1}}
+	x := &panel{x: axis{title: "Part used of the limit that is nearest", unit: chart.Fraction, min: 0, max: 1}}
 	least, most := math.Inf(1), 0.0
 	n := 0
 	for i := range p.Candidates {

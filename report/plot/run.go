@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"clifftop/report"
+	"clifftop/report/chart"
 )
 
 // Run is a picture of one run over time: requests running and waiting, use of the KV cache, and output.
@@ -18,7 +19,7 @@ func Run(s *report.Summary, buckets []report.SeriesPoint) *Figure {
 		r.series("waiting", vermilion, func(p *report.SeriesPoint) *float64 { return &p.QueueMean }),
 		r.series("running", blue, func(p *report.SeriesPoint) *float64 { return &p.RunningMean }),
 	}
-	kv.title, kv.y.title, kv.y.format = "KV cache", "% of usable blocks in use", percent
+	kv.title, kv.y.title, kv.y.unit = "KV cache", "% of usable blocks in use", chart.Fraction
 	kv.y.min, kv.y.max = 0, 1.04
 	kv.series = []series{r.series("", blue, func(p *report.SeriesPoint) *float64 { return p.KVUsageMean })}
 	if len(kv.series[0].points) == 0 {
@@ -81,8 +82,8 @@ func newTimes(buckets []report.SeriesPoint) *times {
 
 func (r *times) panel() *panel {
 	return &panel{
-		x:     axis{min: 0, max: r.end, format: loadNumber},
-		y:     axis{format: amount},
+		x:     axis{min: 0, max: r.end, unit: chart.Whole},
+		y:     axis{},
 		bands: r.bands,
 		ends:  true,
 	}

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"clifftop/report"
+	"clifftop/report/chart"
 )
 
 // Terminal prints a sweep as text: the finding, throughput against load, and TTFT against load. It fits
@@ -20,8 +21,8 @@ func Terminal(w io.Writer, c *report.Curve, width int) error {
 	if s := v.detail(); s != "" {
 		b.WriteString(wrapText(s, width))
 	}
-	throughput := axis{format: amount}
-	latencies := axis{log: true, format: wait}
+	throughput := axis{}
+	latencies := axis{log: true, unit: chart.Milliseconds}
 	tps := v.chart("Output tokens/s, whole system", throughput, outputTPS, 12, width)
 	ttft := v.chart("Time to first token, p95, log scale", latencies, latency("ttft", "p95"), 10, width)
 	b.WriteString(tps)

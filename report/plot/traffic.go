@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"clifftop/report"
+	"clifftop/report/chart"
 )
 
 // Traffic is a picture of what a trace is like: arrivals and tokens over time, the distributions of lengths,
@@ -24,8 +25,8 @@ func Traffic(x *report.Inspection) *Figure {
 	tokens.x.title = "Time since the first arrival, " + t.unit
 
 	lengths := &panel{
-		title: "Lengths", x: axis{log: true, format: amount, title: "tokens"}, ends: true,
-		y: axis{format: percent, min: 0, max: 1.0001, title: "of the requests are at most so long"},
+		title: "Lengths", x: axis{log: true, title: "tokens"}, ends: true,
+		y: axis{unit: chart.Fraction, min: 0, max: 1.0001, title: "of the requests are at most so long"},
 	}
 	for _, l := range []struct {
 		name  string
@@ -91,8 +92,8 @@ func (r *times) over(x *report.Inspection, title, unit string, color colour, val
 // cachePanel shows what caches of several sizes find.
 func cachePanel(x *report.PrefixSharing) *panel {
 	p := &panel{
-		title: "Prefix cache (LRU)", x: axis{log: true, format: amount, title: "tokens cached"},
-		y: axis{format: percent, title: "of the blocks of prompts are found", min: 0, max: 1.0001},
+		title: "Prefix cache (LRU)", x: axis{log: true, title: "tokens cached"},
+		y: axis{unit: chart.Fraction, title: "of the blocks of prompts are found", min: 0, max: 1.0001},
 	}
 	s := series{color: purple, width: 1.6, radius: 2}
 	for _, l := range x.LRU {
