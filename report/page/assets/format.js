@@ -51,6 +51,7 @@ Clifftop.format = (() => {
     number: (v) => load(v),
     ms: (v, digits = 3) => duration(v, digits),
     s: (v, digits = 6) => sig(v, digits) + " s",
+    seconds: (v, digits = 6) => sig(v, digits),
     fraction: (v) => percent(v),
     usd: (v, digits = 3) => "$" + scaled(v, digits),
   };
