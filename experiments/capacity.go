@@ -32,6 +32,8 @@ type CapacityOptions struct {
 	Jobs int
 	// Check asserts the simulator's invariants throughout, at a cost.
 	Check bool
+	// Ledger keeps the results of the runs, and gives those that it has; nil keeps none.
+	Ledger *Ledger
 	// Progress is told, from one goroutine at a time, how many runs are done of how many are expected.
 	Progress func(done, expected int)
 }
@@ -146,10 +148,10 @@ func requestsOfSLO(slo *report.SLO) int {
 // Capacity looks for the capacity under the scenario's SLO over what the sweep varies, between its values where they were
 // given. It is nil without an SLO.
 func (o SweepOptions) Capacity(ctx context.Context, s *Scenario, progress func(done, expected int)) (*report.Capacity, error) {
-	if slo, err := s.SLO.objective(); err != nil || slo == nil || len(slo.Objectives) == 0 && slo.Attainment == 0 && slo.WaitProbability == nil {
+	if slo, err := s.objectiveOfRuns(); err != nil || slo == nil {
 		return nil, err
 	}
-	search := CapacityOptions{Over: o.over(s), Jobs: o.Jobs, Check: o.Check, Progress: progress}
+	search := CapacityOptions{Over: o.over(s), Jobs: o.Jobs, Check: o.Check, Progress: progress, Ledger: o.ledger}
 	if s.Run.Precision != nil {
 		search.Precision = float64(*s.Run.Precision)
 	}
@@ -166,6 +168,15 @@ func (o SweepOptions) Capacity(ctx context.Context, s *Scenario, progress func(d
 		search.Low, search.High = low, high
 	}
 	return Capacity(ctx, s, search)
+}
+
+// objectiveOfRuns is the scenario's SLO, nil where it limits nothing.
+func (s *Scenario) objectiveOfRuns() (*report.SLO, error) {
+	slo, err := s.SLO.objective()
+	if err != nil || slo == nil || len(slo.Objectives) == 0 && slo.Attainment == 0 && slo.WaitProbability == nil {
+		return nil, err
+	}
+	return slo, nil
 }
 
 // ParseSLO reads limits as they are given on a command line, such as ttft_p95<800ms,attainment>=0.9, and gives them as

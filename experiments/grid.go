@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"clifftop/experiments/grid"
@@ -15,13 +16,32 @@ type Grid struct {
 	Manifest *grid.Manifest
 	setups   []*Setup
 	single   bool // replications are runs of their own
+	capacity *capacityGrid
+	over     string
 }
 
 // sweepGrid is what the results of a sweep's runs need to become a curve.
 type sweepGrid struct {
-	Over    string    `json:"over"`
-	Values  []float64 `json:"values"`
-	Caption string    `json:"caption"`
+	Over     string        `json:"over"`
+	Values   []float64     `json:"values"`
+	Caption  string        `json:"caption"`
+	Capacity *capacityGrid `json:"capacity,omitempty"` // of a sweep with an objective
+}
+
+// capacityGrid is what the search for the capacity is made of. It goes by what its runs give, so that one task makes
+// them all.
+type capacityGrid struct {
+	Scenario Recipe   `json:"scenario"`
+	Values   []string `json:"values"`
+}
+
+// find searches, with the runs of a ledger.
+func (q *capacityGrid) find(ctx context.Context, over string, l *Ledger, jobs int, check bool) (*report.Capacity, error) {
+	s, err := q.Scenario.Parse()
+	if err != nil {
+		return nil, err
+	}
+	return SweepOptions{Over: over, Values: q.Values, Jobs: jobs, Check: check, ledger: l}.Capacity(ctx, s, nil)
 }
 
 // compareGrid is what the results of a comparison's runs, variant by variant, need to become a verdict.
@@ -55,7 +75,19 @@ func (o SweepOptions) Grid(ctx context.Context, s *Scenario, caption string) (*G
 	for _, v := range p.values {
 		labels = append(labels, o.Over+"="+v)
 	}
-	return newGrid(gridSweep, sweepGrid{o.Over, points, caption}, labels, setups)
+	request := sweepGrid{Over: o.Over, Values: points, Caption: caption}
+	if slo, err := s.objectiveOfRuns(); err == nil && slo != nil {
+		recipe, err := s.Recipe()
+		if err != nil {
+			return nil, err
+		}
+		request.Capacity = &capacityGrid{recipe, o.Values}
+	}
+	g, err := newGrid(gridSweep, request, labels, setups)
+	if err == nil {
+		g.capacity, g.over = request.Capacity, o.Over
+	}
+	return g, err
 }
 
 // Grid is the list of a comparison's runs. Their number has to be known: a precision is looked for by what runs say.
@@ -84,16 +116,23 @@ func (o CompareOptions) Grid(ctx context.Context, variants []Variant) (*Grid, er
 	return g, err
 }
 
+// NewManifest is the manifest of a command of this program without any runs. The request is what the command needs beside
+// the runs' results.
+func NewManifest(command string, request any) (*grid.Manifest, error) {
+	data, err := json.Marshal(request)
+	return &grid.Manifest{Schema: grid.Schema, Build: build(), Command: command, Request: data}, err
+}
+
 // newGrid names the results of a list of runs.
 func newGrid(command string, request any, labels []string, setups []*Setup) (*Grid, error) {
-	g := &Grid{Manifest: &grid.Manifest{Schema: grid.Schema, Build: build(), Command: command}, setups: setups}
-	var err error
-	if g.Manifest.Request, err = json.Marshal(request); err != nil {
+	manifest, err := NewManifest(command, request)
+	if err != nil {
 		return nil, err
 	}
+	g := &Grid{Manifest: manifest, setups: setups}
 	seen := map[string]string{}
 	for i, u := range setups {
-		key, err := u.key()
+		key, err := u.Key()
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +164,22 @@ type Part struct {
 // Tally says what became of a part.
 type Tally struct {
 	Made, There int // runs made, and found made
-	Total       int // of the whole grid
+	Total       int // of the whole grid, where that is known
+
+	Searched, Candidates int  // of a plan: the part's, and all
+	Complete             bool // all that others have to do was there, so that what depends on it was done
+}
+
+// String writes it in words.
+func (t Tally) String() string {
+	text := fmt.Sprintf("%d of %d runs", t.Made+t.There, t.Total)
+	if t.Total == 0 {
+		text = fmt.Sprintf("%d of %d candidates, %d runs", t.Searched, t.Candidates, t.Made+t.There)
+	}
+	if t.There > 0 {
+		text += fmt.Sprintf(", %d of them found there", t.There)
+	}
+	return text
 }
 
 // Run makes a part of the runs and keeps their results. When ctx is done before the end, the results that are kept
@@ -164,8 +218,21 @@ func (g *Grid) Run(ctx context.Context, p Part) (Tally, error) {
 			t.Made++
 		}
 	}
+	if err == nil && g.capacity != nil && g.whole(p.Store) {
+		_, err = g.capacity.find(ctx, g.over, NewLedger(p.Store, true), p.Jobs, p.Check)
+		t.Complete = err == nil
+	}
 	return t, err
 }
+
+// whole reports whether a store has the results of all runs.
+func (g *Grid) whole(store *grid.Store) bool {
+	return !slices.ContainsFunc(g.Manifest.Runs, func(r grid.Run) bool { return !store.Has(r.Key) })
+}
+
+// Count is the number of runs, and What the word for them.
+func (g *Grid) Count() int   { return len(g.setups) }
+func (g *Grid) What() string { return "runs" }
 
 // List names the runs, briefly, and for the most part as --over takes them.
 func (g *Grid) List() string {

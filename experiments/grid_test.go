@@ -17,12 +17,14 @@ import (
 // small is a scenario whose runs are short.
 func small(t *testing.T, more string) *experiments.Scenario {
 	t.Helper()
-	s, err := experiments.Parse("small.yaml", []byte("name: small\nslo: {ttft_p95: 800ms, e2e_mean: 9s, attainment: 0.9}\nrun: {requests: 300}\n"+more))
+	s, err := experiments.Parse("small.yaml", []byte("name: small\nrun: {requests: 300}\n"+more))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
+
+const objective = "slo: {ttft_p95: 800ms, e2e_mean: 9s, attainment: 0.9}\n"
 
 func sweepOver(values ...string) experiments.SweepOptions {
 	return experiments.SweepOptions{Over: "rate", Values: values}
@@ -35,6 +37,11 @@ func whole(t *testing.T, s *experiments.Scenario, o experiments.SweepOptions) (c
 	if err != nil {
 		t.Fatal(err)
 	}
+	found, err := o.Capacity(context.Background(), s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.SetCapacity(found)
 	var b, rows bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -68,7 +75,7 @@ func merged(t *testing.T, partial bool, dirs ...string) (curve, csv []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := experiments.Merge(runs, partial)
+	m, err := experiments.Merge(context.Background(), runs, partial)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,6 +105,27 @@ func TestShardsMergeToTheSameBytes(t *testing.T) {
 				t.Errorf("%d shards in %d directories give another table", n, len(dirs))
 			}
 		}
+	}
+}
+
+// TestShardsFindTheCapacity leaves the search under an objective to the task that ends last.
+func TestShardsFindTheCapacity(t *testing.T) {
+	s, o, dir := small(t, objective), sweepOver("2", "10", "24"), t.TempDir()
+	wantCurve, wantCSV := whole(t, s, o)
+	shards(t, s, o, 3, dir)
+	curve, csv := merged(t, false, dir)
+	if !bytes.Equal(curve, wantCurve) || !bytes.Equal(csv, wantCSV) {
+		t.Error("3 shards give another curve or table")
+	}
+	dirs := []string{t.TempDir(), t.TempDir()}
+	shards(t, s, o, 2, dirs...)
+	_, err := experiments.Merge(context.Background(), mustJoin(t, dirs...), false)
+	var missing *experiments.MissingError
+	if !errors.As(err, &missing) || err.Error() != "all 3 runs are there, but those of the search for the capacity are missing" {
+		t.Errorf("of tasks that see nothing of each other: %v", err)
+	}
+	if m, err := experiments.Merge(context.Background(), mustJoin(t, dirs...), true); err != nil || m.Curve.Capacity != nil {
+		t.Errorf("a partial merge: %v", err)
 	}
 }
 
@@ -140,10 +168,10 @@ func TestLostShardIsResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var missing *experiments.MissingError
-	if _, err := experiments.Merge(runs, false); !errors.As(err, &missing) || err.Error() != "2 of 6 runs are missing: rate=5, rate=20" {
+	if _, err := experiments.Merge(context.Background(), runs, false); !errors.As(err, &missing) || err.Error() != "2 of 6 runs are missing: rate=5, rate=20" {
 		t.Errorf("the error is %v", err)
 	}
-	if m, err := experiments.Merge(runs, true); err != nil || !m.Curve.Partial || len(m.Curve.Points) != 4 {
+	if m, err := experiments.Merge(context.Background(), runs, true); err != nil || !m.Curve.Partial || len(m.Curve.Points) != 4 {
 		t.Errorf("a partial merge: %v", err)
 	}
 	tally, err := g.Run(context.Background(), experiments.Part{Store: grid.Read(dir), Resume: true})
@@ -203,7 +231,7 @@ func TestForgedResult(t *testing.T) {
 	if _, err := g.Run(context.Background(), experiments.Part{Store: store}); err == nil || !strings.Contains(err.Error(), "left as it is") {
 		t.Errorf("the error is %v", err)
 	}
-	if _, err := experiments.Merge(mustJoin(t, dir), false); err == nil || !strings.Contains(err.Error(), "rate=2) is not the result of a run") {
+	if _, err := experiments.Merge(context.Background(), mustJoin(t, dir), false); err == nil || !strings.Contains(err.Error(), "rate=2) is not the result of a run") {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -219,7 +247,7 @@ func mustJoin(t *testing.T, dirs ...string) *grid.Joined {
 
 // TestShardsOfAComparison divides a comparison, and looks at half of it.
 func TestShardsOfAComparison(t *testing.T) {
-	variants, err := experiments.Vary(small(t, ""), "engine.max_num_seqs=8,16,64")
+	variants, err := experiments.Vary(small(t, objective), "engine.max_num_seqs=8,16,64")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +271,7 @@ func TestShardsOfAComparison(t *testing.T) {
 	}
 	for k := range 5 {
 		if k == 4 { // run 4 is missing, that of the second variant with the first seed
-			m, err := experiments.Merge(mustJoin(t, dir), true)
+			m, err := experiments.Merge(context.Background(), mustJoin(t, dir), true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -255,7 +283,7 @@ func TestShardsOfAComparison(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m, err := experiments.Merge(mustJoin(t, dir), false)
+	m, err := experiments.Merge(context.Background(), mustJoin(t, dir), false)
 	if err != nil {
 		t.Fatal(err)
 	}

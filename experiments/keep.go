@@ -26,10 +26,15 @@ func build() string {
 	return text
 }
 
-// key names the result of a run by what it depends on: the program, the scenario as resolved with its seed, and the
-// records of the catalogue or of files that it names.
-func (u *Setup) key() (string, error) {
+// Key names the result of a run by what it depends on: the program, the scenario as resolved with its seed, the
+// records of the catalogue or of files that it names, and what else sets it apart.
+func (u *Setup) Key(about ...string) (string, error) {
 	parts := [][]byte{[]byte(build())}
+	for _, text := range about {
+		if text != "" {
+			parts = append(parts, []byte(text))
+		}
+	}
 	for _, v := range []any{u.Scenario, u.Deployment} {
 		data, err := json.Marshal(v)
 		if err != nil {

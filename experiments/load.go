@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -15,6 +16,7 @@ type origin struct {
 	root   *node // what was given, flags included
 	file   string
 	lines  []byte
+	sets   []Setting        // that were applied to them, in order
 	places map[string]place // of dotted keys
 	shared *shared          // with all scenarios that were made of this one
 }
@@ -86,7 +88,7 @@ func Parse(file string, data []byte, sets ...Setting) (*Scenario, error) {
 	if d.faults != nil {
 		return nil, d.faults
 	}
-	s.origin = &origin{root: root, file: file, lines: data, places: d.places, shared: &shared{}}
+	s.origin = &origin{root: root, file: file, lines: data, sets: sets, places: d.places, shared: &shared{}}
 	return s, nil
 }
 
@@ -126,7 +128,7 @@ func (s *Scenario) With(sets ...Setting) (*Scenario, error) {
 		return nil, d.faults
 	}
 	t.own = s.own
-	t.origin = &origin{root: root, file: s.origin.file, lines: s.origin.lines, places: d.places, shared: s.origin.shared}
+	t.origin = &origin{root: root, file: s.origin.file, lines: s.origin.lines, sets: slices.Concat(s.origin.sets, sets), places: d.places, shared: s.origin.shared}
 	return t, nil
 }
 

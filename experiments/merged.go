@@ -2,7 +2,9 @@ package experiments
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -26,11 +28,16 @@ type Merged struct {
 type MissingError struct {
 	Labels []string // of the runs
 	Of     int      // runs in all
+
+	search bool // for the capacity
 }
 
 // Error names the first of them.
 func (m *MissingError) Error() string {
 	const most = 8
+	if m.search {
+		return fmt.Sprintf("all %d runs are there, but those of the search for the capacity are missing", m.Of)
+	}
 	text := fmt.Sprintf("%d of %d runs are missing: %s", len(m.Labels), m.Of, strings.Join(m.Labels[:min(most, len(m.Labels))], ", "))
 	if n := len(m.Labels) - most; n > 0 {
 		text += fmt.Sprintf(" and %d more", n)
@@ -40,13 +47,13 @@ func (m *MissingError) Error() string {
 
 // Merge joins the results of a grid's parts. partial takes what is there and marks it so; otherwise nothing may
 // be missing, or else the error is a [MissingError].
-func Merge(runs *grid.Joined, partial bool) (*Merged, error) {
+func Merge(ctx context.Context, runs *grid.Joined, partial bool) (*Merged, error) {
 	if missing := runs.Missing(); len(missing) > 0 && !partial {
-		return nil, &MissingError{missing, len(runs.Manifest.Runs)}
+		return nil, &MissingError{Labels: missing, Of: len(runs.Manifest.Runs)}
 	}
 	switch c := runs.Manifest.Command; c {
 	case gridSweep:
-		return mergeSweep(runs)
+		return mergeSweep(ctx, runs, partial)
 	case gridCompare:
 		return mergeCompare(runs)
 	default:
@@ -54,7 +61,7 @@ func Merge(runs *grid.Joined, partial bool) (*Merged, error) {
 	}
 }
 
-func mergeSweep(runs *grid.Joined) (*Merged, error) {
+func mergeSweep(ctx context.Context, runs *grid.Joined, partial bool) (*Merged, error) {
 	var request sweepGrid
 	if err := json.Unmarshal(runs.Manifest.Request, &request); err != nil || len(request.Values) != len(runs.Manifest.Runs) {
 		return nil, fmt.Errorf("the manifest's request is not that of a sweep")
@@ -81,6 +88,18 @@ func mergeSweep(runs *grid.Joined) (*Merged, error) {
 	for _, p := range m.Curve.Points {
 		m.of = append(m.of, of[p.Summary])
 	}
+	if request.Capacity == nil {
+		return m, nil
+	}
+	found, err := request.Capacity.find(ctx, request.Over, ReadLedger(runs), 1, false)
+	switch {
+	case errors.Is(err, ErrMissing) && partial:
+	case errors.Is(err, ErrMissing):
+		return nil, &MissingError{Of: len(points), search: true}
+	case err != nil:
+		return nil, err
+	}
+	m.Curve.SetCapacity(found)
 	return m, nil
 }
 
@@ -163,9 +182,9 @@ func (m *Merged) WriteJSON(w io.Writer) error {
 			return fmt.Errorf("point %d of the curve has no place for a summary", i)
 		}
 		rest = after
-		data, ok, err := m.runs.Get(m.of[i])
-		if err != nil || !ok {
-			return fmt.Errorf("the result of %s is gone: %w", m.runs.Manifest.Runs[m.of[i]].Label, err)
+		data, err := m.summary(i)
+		if err != nil {
+			return err
 		}
 		var text bytes.Buffer
 		text.Write(before)
@@ -179,4 +198,21 @@ func (m *Merged) WriteJSON(w io.Writer) error {
 	}
 	_, err := w.Write(rest)
 	return err
+}
+
+// summary is the JSON form of a point's summary: as it was kept, but for the price at the capacity that was found.
+func (m *Merged) summary(i int) ([]byte, error) {
+	data, ok, err := m.runs.Get(m.of[i])
+	if err != nil || !ok {
+		return nil, fmt.Errorf("the result of %s is gone: %w", m.runs.Manifest.Runs[m.of[i]].Label, err)
+	}
+	if c := m.Curve.Points[i].Summary.Cost; c == nil || c.USDPerMillionOutputAtCapacity == nil {
+		return data, nil
+	}
+	s, err := readRun(m.runs, m.of[i])
+	if err != nil {
+		return nil, err
+	}
+	s.Cost = m.Curve.Points[i].Summary.Cost
+	return marshal(s)
 }

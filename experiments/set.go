@@ -10,11 +10,11 @@ import (
 // Setting sets one key of a scenario from outside the file.
 type Setting struct {
 	// Key is a dotted path; a number is an index into a list.
-	Key string
+	Key string `json:"key"`
 	// Value is YAML. A map replaces the whole map.
-	Value string
+	Value string `json:"value"`
 	// Flag names the flag that gave the setting, for messages; empty is --set KEY.
-	Flag string
+	Flag string `json:"flag,omitempty"`
 }
 
 // ParseSetting reads KEY=VALUE.

@@ -27,6 +27,8 @@ type SweepOptions struct {
 	Check bool
 	// Progress is told, from one goroutine at a time, how many of the runs are done.
 	Progress func(done, total int)
+
+	ledger *Ledger // of the runs; nil keeps none
 }
 
 const (
@@ -375,10 +377,8 @@ func pointValue(v string) (float64, bool) {
 func runAll(ctx context.Context, setups []*Setup, o SweepOptions) ([]*report.Summary, error) {
 	results := make([]*report.Summary, len(setups))
 	err := Parallel(ctx, len(setups), o.Jobs, o.Progress, func(ctx context.Context, i int) error {
-		r, err := setups[i].Run(ctx, RunOptions{Check: o.Check})
-		if err == nil {
-			results[i] = r.Summary
-		}
+		var err error
+		results[i], err = o.ledger.Run(ctx, setups[i], RunOptions{Check: o.Check}, "")
 		return err
 	})
 	return results, err

@@ -55,7 +55,7 @@ func (q *search) add(st *state, n int) error {
 		}
 		setups = append(setups, u)
 	}
-	results, err := runAll(q.ctx, setups, SweepOptions{Jobs: q.o.Jobs, Check: q.o.Check})
+	results, err := runAll(q.ctx, setups, SweepOptions{Jobs: q.o.Jobs, Check: q.o.Check, ledger: q.o.Ledger})
 	if err != nil {
 		return err
 	}

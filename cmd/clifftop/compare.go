@@ -71,7 +71,7 @@ func compareGrid(c *cobra.Command, variants []experiments.Variant, output *outpu
 	if err != nil {
 		return err
 	}
-	return shard.make(c, g, output, options.Jobs)
+	return shard.make(c, g, output, options.Jobs, joins(c, output))
 }
 
 // variantsOf are the scenarios named, or one scenario varied.

@@ -13,6 +13,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/grid"
+	"clifftop/experiments/planning"
 )
 
 func newMerge() *cobra.Command {
@@ -81,15 +82,47 @@ func mergeRuns(c *cobra.Command, dirs []string, output *outputFlags, partial boo
 	if err != nil {
 		return err
 	}
-	merged, err := experiments.Merge(runs, partial)
+	if planning.IsPlan(runs.Manifest) {
+		return mergePlan(c, runs, output, partial)
+	}
+	merged, err := experiments.Merge(c.Context(), runs, partial)
 	var missing *experiments.MissingError
 	if errors.As(err, &missing) {
-		return fmt.Errorf("%w\nhint: --resume makes what is missing, and merge --partial takes what is there", err)
+		return isMissing(err)
 	}
 	if err != nil {
 		return err
 	}
 	return showMerged(c, merged, output)
+}
+
+// isMissing says what to do about missing runs.
+func isMissing(err error) error {
+	return fmt.Errorf("%w\nhint: --resume makes what is missing, and merge --partial takes what is there", err)
+}
+
+// mergePlan makes the plan again of the runs that tasks have kept.
+func mergePlan(c *cobra.Command, runs *grid.Joined, output *outputFlags, partial bool) error {
+	plan, err := planning.Merge(c.Context(), runs, planning.Options{})
+	var missing *planning.MissingError
+	switch {
+	case errors.As(err, &missing) && !partial:
+		return isMissing(err)
+	case err != nil && missing == nil:
+		return err
+	}
+	return showPlan(c, plan, output)
+}
+
+// joins shows what the results of a whole grid come to.
+func joins(c *cobra.Command, output *outputFlags) func(*grid.Joined) error {
+	return func(runs *grid.Joined) error {
+		merged, err := experiments.Merge(c.Context(), runs, false)
+		if err != nil {
+			return failed(err)
+		}
+		return showMerged(c, merged, output)
+	}
 }
 
 // showMerged prints and writes what one process would have.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/grid"
 	"clifftop/experiments/planning"
 	"clifftop/report"
 	"clifftop/report/plot"
@@ -23,6 +24,7 @@ func newPlan() *cobra.Command {
 	var scenario scenarioFlags
 	var output outputFlags
 	var options planning.Options
+	var shard shardFlags
 	c := &cobra.Command{
 		Use:   "plan [SCENARIO]",
 		Short: "Find the GPUs, their number and their cost for a traffic and an SLO",
@@ -43,6 +45,9 @@ below plan: in the scenario say what to choose from and at which prices; the fla
 				return err
 			}
 			options.Check = output.check
+			if shard.on() || shard.dry {
+				return planGrid(c, s, &output, options, &shard)
+			}
 			return planScenario(c, s, &output, options)
 		},
 	}
@@ -51,7 +56,23 @@ below plan: in the scenario say what to choose from and at which prices; the fla
 	output.registerRun(c)
 	c.Flags().StringVarP(&output.out, "out", "o", "", "write plan.json, plan.md, candidates.csv and pictures into `DIR`")
 	output.registerJobs(c, &options.Jobs)
+	shard.register(c)
 	return c
+}
+
+// planGrid searches a part of the candidates and keeps each run, and plans when it has all.
+func planGrid(c *cobra.Command, s *experiments.Scenario, output *outputFlags, options planning.Options, shard *shardFlags) error {
+	g, err := planning.Divide(c.Context(), s, options)
+	if err != nil {
+		return failed(err)
+	}
+	return shard.make(c, g, output, options.Jobs, func(runs *grid.Joined) error {
+		plan, err := g.Plan(c.Context(), runs)
+		if err != nil {
+			return failed(err)
+		}
+		return showPlan(c, plan, output)
+	})
 }
 
 // planFlag is a flag that sets keys of the scenario from a text of its own syntax.
@@ -155,8 +176,7 @@ func registerPlan(c *cobra.Command, f *scenarioFlags) {
 
 // planScenario plans, and prints and writes the plan, which may be partial.
 func planScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags, options planning.Options) error {
-	dir, err := output.directory()
-	if err != nil {
+	if _, err := output.directory(); err != nil {
 		return err
 	}
 	bar := newProgress(c.ErrOrStderr(), output, "planning")
@@ -168,6 +188,22 @@ func planScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags
 	if plan == nil {
 		return failed(runErr)
 	}
+	err := showPlan(c, plan, output)
+	switch {
+	case errors.Is(runErr, context.Canceled):
+		return runErr
+	case runErr != nil:
+		return failed(runErr)
+	}
+	return err
+}
+
+// showPlan prints and writes a plan. One without candidates is an error, after it was shown.
+func showPlan(c *cobra.Command, plan *report.Plan, output *outputFlags) error {
+	dir, err := output.directory()
+	if err != nil {
+		return err
+	}
 	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, plan, output.format) })
 	if dir != nil {
 		if err := writePlan(dir, plan); err != nil {
@@ -177,17 +213,10 @@ func planScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags
 			fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote plan.json, plan.md, candidates.csv and pictures into %s\n", dir.path)
 		}
 	}
-	switch {
-	case printErr != nil:
-		return failed(printErr)
-	case errors.Is(runErr, context.Canceled):
-		return runErr
-	case runErr != nil:
-		return failed(runErr)
-	case len(plan.Candidates) == 0:
-		return failed(errNoPlan)
+	if printErr == nil && len(plan.Candidates) == 0 {
+		printErr = errNoPlan
 	}
-	return nil
+	return failed(printErr)
 }
 
 // writePlan writes the files of a plan.

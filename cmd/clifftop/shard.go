@@ -47,8 +47,17 @@ func (f *shardFlags) shard() (grid.Shard, error) {
 // runsIn is the directory of results of single runs.
 func runsIn(dir string) string { return filepath.Join(dir, "runs") }
 
-// make makes a task's part of a grid, and joins all parts where the task has the whole.
-func (f *shardFlags) make(c *cobra.Command, g *experiments.Grid, output *outputFlags, jobs int) error {
+// divisible is work that tasks divide among them, part by part.
+type divisible interface {
+	Count() int
+	What() string // the word for the parts
+	List() string
+	Try(ctx context.Context, i int) error
+	Run(ctx context.Context, part experiments.Part) (experiments.Tally, error)
+}
+
+// make makes a task's part of a grid, and shows what all parts come to where the task has the whole.
+func (f *shardFlags) make(c *cobra.Command, g divisible, output *outputFlags, jobs int, show func(*grid.Joined) error) error {
 	if f.dry {
 		return f.estimate(c, g)
 	}
@@ -63,15 +72,11 @@ func (f *shardFlags) make(c *cobra.Command, g *experiments.Grid, output *outputF
 	if err != nil {
 		return failed(err)
 	}
-	merged, err := experiments.Merge(runs, false)
-	if err != nil {
-		return failed(err)
-	}
-	return showMerged(c, merged, output)
+	return show(runs)
 }
 
 // runPart makes a task's part of a grid. whole says that all results are there now, for the task to join.
-func (f *shardFlags) runPart(c *cobra.Command, g *experiments.Grid, output *outputFlags, jobs int) (whole bool, err error) {
+func (f *shardFlags) runPart(c *cobra.Command, g divisible, output *outputFlags, jobs int) (whole bool, err error) {
 	shard, err := f.shard()
 	if err != nil {
 		return false, err
@@ -88,9 +93,13 @@ func (f *shardFlags) runPart(c *cobra.Command, g *experiments.Grid, output *outp
 	tally, err := g.Run(c.Context(), part)
 	bar.done()
 	if !output.quiet {
-		text := fmt.Sprintf("clifftop: shard %s: %d of %d runs", shard, tally.Made+tally.There, tally.Total)
-		if tally.There > 0 {
-			text += fmt.Sprintf(", %d of them found there", tally.There)
+		text := fmt.Sprintf("clifftop: shard %s: %s", shard, tally)
+		switch {
+		case !tally.Complete || shard.Whole():
+		case tally.Candidates > 0:
+			text += ", and those of the best, since all are searched now"
+		default:
+			text += ", and those that look for the capacity, since the others are all there now"
 		}
 		if !shard.Whole() && err == nil {
 			text += fmt.Sprintf("; clifftop merge %s joins the shards", output.out)
@@ -104,23 +113,29 @@ func (f *shardFlags) runPart(c *cobra.Command, g *experiments.Grid, output *outp
 }
 
 // estimate times a few of a grid's runs and tells how to divide them.
-func (f *shardFlags) estimate(c *cobra.Command, g *experiments.Grid) error {
+func (f *shardFlags) estimate(c *cobra.Command, g divisible) error {
 	shard, err := f.shard()
 	if err != nil {
 		return err
 	}
-	n := len(g.Manifest.Runs)
+	n := g.Count()
+	if n == 0 {
+		return failed(printOnce(c.OutOrStdout(), func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "0 %s: there is nothing to divide\n", g.What())
+			return err
+		}))
+	}
 	seconds, timed, err := timeRuns(c.Context(), g)
 	if err != nil {
 		return failed(err)
 	}
 	const least = 30. // seconds of a task: starting one costs a scheduler about a second
 	return failed(printOnce(c.OutOrStdout(), func(w io.Writer) error {
-		fmt.Fprintf(w, "%d runs: %s\n", n, g.List())
+		fmt.Fprintf(w, "%d %s: %s\n", n, g.What(), g.List())
 		fmt.Fprintf(w, "about %.2g s each (%d of them timed), %s on one core\n", seconds, timed, inWords(seconds*float64(n)))
 		if shard.Count > 0 {
 			mine := (n + shard.Count - 1) / shard.Count
-			fmt.Fprintf(w, "%d shards: up to %d runs, about %s each\n", shard.Count, mine, inWords(seconds*float64(mine)))
+			fmt.Fprintf(w, "%d shards: up to %d %s, about %s each\n", shard.Count, mine, g.What(), inWords(seconds*float64(mine)))
 		}
 		most := max(1, int(seconds*float64(n)/least))
 		fmt.Fprintf(w, "up to %d shards take %.0f s or more each, so that starting tasks costs little\n", min(most, n), least)
@@ -129,8 +144,8 @@ func (f *shardFlags) estimate(c *cobra.Command, g *experiments.Grid) error {
 }
 
 // timeRuns takes the mean time of a few runs, first, middle and last among them.
-func timeRuns(ctx context.Context, g *experiments.Grid) (seconds float64, timed int, err error) {
-	n := len(g.Manifest.Runs)
+func timeRuns(ctx context.Context, g divisible) (seconds float64, timed int, err error) {
+	n := g.Count()
 	last := -1
 	for _, i := range []int{0, n / 4, n / 2, 3 * n / 4, n - 1} {
 		if i == last {

@@ -94,7 +94,7 @@ func sweepGrid(c *cobra.Command, s *experiments.Scenario, output *outputFlags, o
 	if err != nil {
 		return err
 	}
-	return shard.make(c, g, output, options.Jobs)
+	return shard.make(c, g, output, options.Jobs, joins(c, output))
 }
 
 // sweepScenario sweeps, and prints and writes the curve, which may be partial.

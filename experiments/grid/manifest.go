@@ -59,6 +59,14 @@ func (s *Store) PutManifest(m *Manifest) error {
 	return fmt.Errorf("%s holds results of something else: %s (want an empty directory, or the same command)", s.dir, m.differs(old))
 }
 
+// Fits makes sure that the results are of this manifest's list of runs.
+func (j *Joined) Fits(m *Manifest) error {
+	if j.Manifest.same(m) {
+		return nil
+	}
+	return fmt.Errorf("%s holds results of something else: %s (want those of this program and scenario)", j.stores[0].dir, m.differs(j.Manifest))
+}
+
 // differs says in what another manifest is different.
 func (m *Manifest) differs(o *Manifest) string {
 	switch {
@@ -132,8 +140,13 @@ func readManifest(dir string, data []byte) (*Manifest, error) {
 
 // Get reads the result of run i; ok is false where no task has made it.
 func (j *Joined) Get(i int) (data []byte, ok bool, err error) {
+	return j.Find(j.Manifest.Runs[i].Key)
+}
+
+// Find reads the result with a key, which need not be one of the manifest's.
+func (j *Joined) Find(key string) (data []byte, ok bool, err error) {
 	for _, s := range j.stores {
-		if data, ok, err = s.Get(j.Manifest.Runs[i].Key); ok || err != nil {
+		if data, ok, err = s.Get(key); ok || err != nil {
 			return data, ok, err
 		}
 	}

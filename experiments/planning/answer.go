@@ -2,7 +2,6 @@ package planning
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 
@@ -38,12 +37,9 @@ func (p *planner) answer(ctx context.Context, all []*candidate, runErr error) (*
 	rank(met)
 	close := p.closest(met)
 	if runErr == nil {
-		runErr = experiments.Parallel(ctx, len(close), p.options.Jobs, nil, func(ctx context.Context, i int) error {
-			return p.refine(ctx, close[i])
-		})
+		runErr = p.each(ctx, len(close), func(ctx context.Context, i int) error { return p.refine(ctx, close[i]) })
 		rank(met)
 	}
-	p.count(plan, all)
 	for _, c := range met {
 		plan.Candidates = append(plan.Candidates, p.describe(c))
 	}
@@ -51,10 +47,11 @@ func (p *planner) answer(ctx context.Context, all []*candidate, runErr error) (*
 	if runErr == nil && len(met) > 0 {
 		runErr = p.examine(ctx, plan, met)
 	}
-	if runErr != nil && (ctx.Err() == nil || !errors.Is(runErr, ctx.Err())) {
+	if runErr != nil && !isEnd(ctx, runErr) {
 		return nil, runErr
 	}
 	plan.Partial = runErr != nil
+	p.count(plan, all)
 	p.refusals(plan, all)
 	if len(met) > 0 {
 		plan.Scenario = met[0].setup.Scenario

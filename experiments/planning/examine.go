@@ -3,14 +3,13 @@ package planning
 import (
 	"context"
 
-	"clifftop/experiments"
 	"clifftop/report"
 )
 
 // examine looks at the best candidates under more than the plan was made for.
 func (p *planner) examine(ctx context.Context, plan *report.Plan, met []*candidate) error {
 	n := min(examined, len(met))
-	return experiments.Parallel(ctx, n, p.options.Jobs, nil, func(ctx context.Context, i int) error {
+	return p.each(ctx, n, func(ctx context.Context, i int) error {
 		c, r := met[i], &plan.Candidates[i]
 		if err := p.headroom(ctx, c, r); err != nil {
 			return err
@@ -66,12 +65,7 @@ func (p *planner) longer(ctx context.Context, c *candidate, rate, factor float64
 	if err != nil {
 		return nil, err
 	}
-	c.runs++
-	res, err := at.Run(ctx, experiments.RunOptions{Check: p.options.Check, Source: src})
-	if err != nil {
-		return nil, err
-	}
-	return res.Summary, nil
+	return p.make(ctx, c, at, rate, phrase(", lengths × %v", factor), src)
 }
 
 // spare finds how many replicas the plan needs so that it survives failures, with the prefix caches as they are and with
@@ -128,7 +122,7 @@ func (p *planner) cold(ctx context.Context, c *candidate, x *report.SparePlan) e
 	cold.bounds = replicaOf(u, p.shape)
 	cold.about, cold.atMost = cold.bounds.carries(p.objectives)
 	cold.atMost = c.planned / float64(c.count) // no fewer than with the cache
-	if err := p.search(ctx, cold, 1e300); err != nil {
+	if err := p.fewest(ctx, cold, 1e300); err != nil {
 		return err
 	}
 	c.runs += cold.runs

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"clifftop/experiments"
+	"clifftop/experiments/grid"
 	"clifftop/model/catalog"
 	"clifftop/report"
 )
@@ -18,6 +19,8 @@ type Options struct {
 	Jobs int
 	// Check asserts the simulator's invariants throughout, at a cost.
 	Check bool
+	// Ledger keeps the results of the runs, and gives those that it has; nil keeps none. It changes no result.
+	Ledger *experiments.Ledger
 	// Progress is told how far the search has come.
 	Progress func(fraction float64)
 }
@@ -37,6 +40,8 @@ type planner struct {
 	classes    []string    // of the traffic
 	objectives []objective // of the classes, or of all requests
 
+	shard grid.Shard // of the candidates that nothing stands against
+
 	done, total int
 }
 
@@ -49,15 +54,22 @@ func New(ctx context.Context, s *experiments.Scenario, o Options) (*report.Plan,
 	if err != nil {
 		return nil, err
 	}
-	screen := p.screen
-	if p.spec.Fewest != nil {
-		screen = p.seats
-	}
-	runErr := screen(ctx, all)
-	if runErr != nil && (ctx.Err() == nil || !errors.Is(runErr, ctx.Err())) {
+	return p.plan(ctx, all)
+}
+
+// plan searches the candidates and puts the answer together.
+func (p *planner) plan(ctx context.Context, all []*candidate) (*report.Plan, error) {
+	runErr := p.search(ctx, open(all))
+	if runErr != nil && !isEnd(ctx, runErr) {
 		return nil, runErr
 	}
 	return p.answer(ctx, all, runErr)
+}
+
+// isEnd reports whether a search was ended early: what was found until then stands.
+func isEnd(ctx context.Context, err error) bool {
+	var missing *MissingError
+	return ctx.Err() != nil && errors.Is(err, ctx.Err()) || errors.As(err, &missing)
 }
 
 // prepare lists the candidates and assesses them.

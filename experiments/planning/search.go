@@ -2,11 +2,14 @@ package planning
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 
 	"clifftop/experiments"
 	"clifftop/report"
+	"clifftop/workload"
 )
 
 // The search simulates one replica at its share of the load, and looks for the least number of replicas that meets
@@ -65,12 +68,17 @@ func (p *planner) run(ctx context.Context, c *candidate, u *experiments.Setup, r
 	if err != nil {
 		return nil, err
 	}
+	return p.make(ctx, c, at, rate, "", nil)
+}
+
+// make makes a run at a rate, or takes it from the ledger. more says what else is not as the setup's scenario has it.
+func (p *planner) make(ctx context.Context, c *candidate, u *experiments.Setup, rate float64, more string, src workload.Source) (*report.Summary, error) {
 	c.runs++
-	r, err := at.Run(ctx, experiments.RunOptions{Check: p.options.Check})
-	if err != nil {
-		return nil, err
+	s, err := p.options.Ledger.Run(ctx, u, experiments.RunOptions{Check: p.options.Check, Source: src}, phrase("%v requests/s%s", rate, more))
+	if errors.Is(err, experiments.ErrMissing) {
+		return nil, fmt.Errorf("%s at %.4g requests/s%s: %w", c.name, rate, more, err)
 	}
-	return r.Summary, nil
+	return s, err
 }
 
 // holds reports whether a replica meets the SLO at a rate.
@@ -79,9 +87,9 @@ func (p *planner) holds(ctx context.Context, c *candidate, rate float64) (bool, 
 	return err == nil && s.SLOUse() <= 1, err
 }
 
-// search finds the least number of replicas. It gives up where that costs more than limit, in US dollars a month, or
-// takes more GPUs than are allowed.
-func (p *planner) search(ctx context.Context, c *candidate, limit float64) error {
+// fewest finds the least number of replicas. It gives up where that costs more than limit, in US dollars a month, or
+// takes more GPUs than are allowed. A higher limit makes all the runs that a lower one does.
+func (p *planner) fewest(ctx context.Context, c *candidate, limit float64) error {
 	lowest, most := c.least(), p.spec.MaxGPUs/c.perGPUs
 	dear := func(n int) bool { return c.price != nil && c.cost(n) > limit }
 	if dear(lowest) {
@@ -113,6 +121,7 @@ func (p *planner) search(ctx context.Context, c *candidate, limit float64) error
 	}
 	c.count = n
 	if err := p.descend(ctx, c, lowest); err != nil {
+		c.count = 0 // not known yet
 		return err
 	}
 	c.bracket()
@@ -232,26 +241,44 @@ func (p *planner) refine(ctx context.Context, c *candidate) error {
 	return nil
 }
 
-// screen searches all candidates that nothing stands against: in rounds, those that are likely cheapest first. What a
-// round finds ends later searches that cannot compete.
-func (p *planner) screen(ctx context.Context, all []*candidate) error {
-	const round = 8
-	var open []*candidate
+// open are the candidates that nothing stands against, those that are likely cheapest first.
+func open(all []*candidate) []*candidate {
+	var list []*candidate
 	for _, c := range all {
 		if c.refusal == nil {
-			open = append(open, c)
+			list = append(list, c)
 		}
 	}
-	slices.SortStableFunc(open, func(a, b *candidate) int { return compareCosts(a.likely(), b.likely()) })
+	slices.SortStableFunc(list, func(a, b *candidate) int { return compareCosts(a.likely(), b.likely()) })
+	return list
+}
+
+// search searches the shard's part of the candidates.
+func (p *planner) search(ctx context.Context, list []*candidate) error {
+	if p.spec.Fewest != nil {
+		return p.seats(ctx, list)
+	}
+	return p.screen(ctx, list)
+}
+
+// screen searches candidates in rounds. What a round finds ends later searches that cannot compete.
+//
+// A shard goes by what it has found itself. That is not less than what all have found together, so that it makes all
+// the runs of its candidates that one process would, and perhaps more.
+func (p *planner) screen(ctx context.Context, list []*candidate) error {
+	const round = 8
 	cheapest := math.Inf(1)
-	for len(open) > 0 {
-		now := open[:min(round, len(open))]
-		open = open[len(now):]
+	missing := &MissingError{Of: len(list)}
+	for first := 0; first < len(list); first += round {
+		var now []*candidate
+		for i := first; i < min(first+round, len(list)); i++ {
+			if p.shard.Has(i) {
+				now = append(now, list[i])
+			}
+		}
 		limit := cheapest * p.spec.Within
-		err := experiments.Parallel(ctx, len(now), p.options.Jobs, nil, func(ctx context.Context, i int) error {
-			return p.search(ctx, now[i], limit)
-		})
-		if err != nil {
+		err := p.each(ctx, len(now), func(ctx context.Context, i int) error { return p.fewest(ctx, now[i], limit) })
+		if err = missing.gather(err); err != nil {
 			return err
 		}
 		for _, c := range now {
@@ -261,7 +288,7 @@ func (p *planner) screen(ctx context.Context, all []*candidate) error {
 		}
 		p.tell(len(now))
 	}
-	return nil
+	return missing.orNil()
 }
 
 // likely is about what the candidate will cost.

@@ -2,6 +2,7 @@ package planning
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -19,17 +20,19 @@ const (
 )
 
 // seats finds for each candidate the smallest max_num_seqs with which one replica meets the SLO at the planned load.
-func (p *planner) seats(ctx context.Context, all []*candidate) error {
-	for _, c := range all {
-		if c.refusal != nil {
+func (p *planner) seats(ctx context.Context, list []*candidate) error {
+	missing := &MissingError{Of: len(list)}
+	for i, c := range list {
+		if !p.shard.Has(i) {
 			continue
 		}
-		if err := p.fewestSeats(ctx, c); err != nil {
+		err := p.each(ctx, 1, func(ctx context.Context, _ int) error { return p.fewestSeats(ctx, c) })
+		if err = missing.gather(err); err != nil {
 			return err
 		}
 		p.tell(1)
 	}
-	return nil
+	return missing.orNil()
 }
 
 // fewestSeats searches around the mean number of requests at once and its root.
@@ -45,8 +48,11 @@ func (p *planner) fewestSeats(ctx context.Context, c *candidate) error {
 		return err
 	}
 	found, err := experiments.Capacity(ctx, s, experiments.CapacityOptions{
-		Over: "engine." + key, Precision: 1e-6, Jobs: p.options.Jobs, Check: p.options.Check,
+		Over: "engine." + key, Precision: 1e-6, Jobs: p.options.Jobs, Check: p.options.Check, Ledger: p.options.Ledger,
 	})
+	if errors.Is(err, experiments.ErrMissing) {
+		return fmt.Errorf("%s, the fewest seats: %w", c.name, err)
+	}
 	if err != nil {
 		return err
 	}
