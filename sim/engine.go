@@ -77,7 +77,7 @@ func newEngine(f Fleet, src workload.Source, obs Observer) *Engine {
 	e.parts, _ = obs.(FleetObserver)
 	e.wayIn, e.wayOut = f.Replicas[0].NetworkIn, f.Replicas[0].NetworkOut
 	for i, cfg := range f.Replicas {
-		if e.steps != nil {
+		if e.steps != nil || f.peeks() {
 			cfg.MaxSpan = 1
 		}
 		e.check, e.limited = e.check || cfg.Check, e.limited || cfg.limited()

@@ -56,6 +56,7 @@ type fleet struct {
 	ready   []int32 // numbers of the replicas that take requests
 	able    []int32 // scratch: those of them that can serve a request
 	alike   bool    // all replicas can serve the same requests
+	follow  bool    // some router wants to know when answers begin
 	// generation counts the changes of ready.
 	generation int
 

@@ -49,6 +49,9 @@ func (r *Replica) deliverFirst(s *sequence, end clock.Time) {
 		if s.rec.Left == clock.Never {
 			s.rec.ClientFirst = r.seen(end, s.firstRank)
 		}
+		if r.host.follow {
+			r.host.began(&s.rec.Request, int32(r.index))
+		}
 	}
 	if s.phase == decoding || s.phase == speculating || s.phase == finishing {
 		r.stream(s)

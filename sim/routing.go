@@ -9,9 +9,11 @@ import (
 // router is a routing rule and what it knows: the [route.View] of a fleet.
 type router struct {
 	*Engine
-	rule  route.Router
-	ender route.Ender // rule, when it wants to know how requests end
-	own   []sentTo    // by replica
+	rule route.Router
+	// ender and follower are the rule, when it wants to know when requests end and when answers begin.
+	ender    route.Ender
+	follower route.Follower
+	own      []sentTo // by replica
 	// choices are the replicas that can serve the request at hand.
 	choices []int32
 }
@@ -34,7 +36,9 @@ func newFleet(f *Fleet, e *Engine) fleet {
 	}
 	for _, rule := range f.Routers {
 		ender, _ := rule.(route.Ender)
-		t.routers = append(t.routers, &router{Engine: e, rule: rule, ender: ender, own: make([]sentTo, n)})
+		follower, _ := rule.(route.Follower)
+		t.follow = t.follow || follower != nil
+		t.routers = append(t.routers, &router{Engine: e, rule: rule, ender: ender, follower: follower, own: make([]sentTo, n)})
 	}
 	if f.Scrape > 0 && len(f.Routers) > 0 {
 		t.heard = make([]route.Metrics, n)
@@ -112,6 +116,23 @@ func (e *Engine) over(r *workload.Request, to int32) {
 	}
 }
 
+// began notes that the answer to a request begins.
+func (e *Engine) began(r *workload.Request, at int32) {
+	if t := e.routerOf(r); t.follower != nil {
+		t.follower.Began(t, int(at), r)
+	}
+}
+
+// peeks reports whether a router looks into prefix caches.
+func (f *Fleet) peeks() bool {
+	for _, rule := range f.Routers {
+		if n, ok := rule.(route.Needy); ok && n.Needs().Events {
+			return true
+		}
+	}
+	return false
+}
+
 // scrapeUpTo takes the last scrape that is due before the instant at: nothing has happened since the one before it
 // that would not be known at its own instant.
 func (e *Engine) scrapeUpTo(at clock.Time) {
@@ -173,8 +194,37 @@ func (t *router) Metrics(k int) route.Metrics {
 // Sent implements [route.View].
 func (t *router) Sent(k int) route.Sent {
 	s := &t.own[t.choices[k]]
-	if s.scrape != t.scrapes {
+	if s.scrape != t.scrapes || t.heard == nil {
 		s.SinceScrape = 0
 	}
 	return s.Sent
+}
+
+// Cached implements [route.View].
+func (t *router) Cached(k int, r *workload.Request) int32 {
+	return t.replicas[t.choices[k]].cachedOf(r)
+}
+
+// cachedOf is the number of leading prompt tokens of a request that the prefix cache holds: what an admission would reuse
+// now. Nothing moves in the order of eviction. It holds for replicas that are stepped singly, whose blocks are those of now.
+func (r *Replica) cachedOf(q *workload.Request) int32 {
+	if !q.SharesPrompt() {
+		return 0
+	}
+	if r.radix != nil {
+		r.look.text = q.Text(r.look.text[:0])
+		return int32(r.radix.Peek(r.look.text, q.InputTokens-1)) * r.cfg.BlockSize
+	}
+	if !r.caching {
+		return 0
+	}
+	r.settle()
+	keys := workload.NewBlockKeys(q, r.cfg.BlockSize)
+	most := (q.InputTokens - 1) / r.cfg.BlockSize
+	for i := range most {
+		if key, private := keys.Next(); private || r.pool.Find(key) == 0 {
+			return i * r.cfg.BlockSize
+		}
+	}
+	return most * r.cfg.BlockSize
 }

@@ -119,6 +119,25 @@ func (t *Radix) Match(text []workload.Segment, limit int32) Prefix {
 	return p
 }
 
+// Peek is the number of blocks that [Radix.Match] would find. It refreshes nothing.
+func (t *Radix) Peek(text []workload.Segment, limit int32) int {
+	rest := t.cut(text, 0, limit/t.page*t.page)
+	at, blocks := int32(root), int32(0)
+	for rest.tokens() >= t.page {
+		i, ok := t.children[fork{at, rest.page(t.page)}]
+		if !ok {
+			break
+		}
+		common := rest.skipCommon(t.nodes[i].spans, t.page) / t.page
+		blocks += common
+		if common < t.nodes[i].blocks {
+			break
+		}
+		at = i
+	}
+	return int(blocks)
+}
+
 // Lock protects the path of p from eviction. Unlock takes one such protection back.
 func (t *Radix) Lock(p Prefix) {
 	t.clock++

@@ -1,8 +1,3 @@
-// Package route holds routers: rules that choose the replica which serves a request, one file each.
-//
-// A router sees its endpoints through a [View], as old as the fleet's metrics are: what a replica says of itself
-// was true at the last scrape, while what a router counts itself, the requests that it has sent and that have not
-// ended, is always exact, and always its own alone. A fleet may have several routers, which do not know of each other.
 package route
 
 import (
@@ -24,6 +19,13 @@ type Ender interface {
 	Ended(v View, replica int, r *workload.Request)
 }
 
+// Follower is a [Router] that is told when answers begin.
+type Follower interface {
+	Router
+	// Began tells that the replica of the given number has delivered the first token of r, which the router sent there.
+	Began(v View, replica int, r *workload.Request)
+}
+
 // View shows a router the endpoints among which it may choose: the replicas that are ready and for which the
 // request is not too long, in order of their numbers.
 type View interface {
@@ -37,6 +39,9 @@ type View interface {
 	Metrics(k int) Metrics
 	// Sent is what this router has sent to the replica at a position.
 	Sent(k int) Sent
+	// Cached is the number of leading prompt tokens of r that the prefix cache of the replica at a position holds now, as
+	// its KV events tell; 0 where it has none.
+	Cached(k int, r *workload.Request) int32
 	// Generation counts the changes of which replicas are ready. Among them, long requests may have fewer endpoints than
 	// short ones.
 	Generation() int
@@ -68,6 +73,6 @@ type Sent struct {
 	// Outstanding requests were sent there and have not ended; OutstandingTokens are their tokens, of prompts and answers.
 	Outstanding       int
 	OutstandingTokens int64
-	// SinceScrape is the number of requests sent there since the last scrape.
+	// SinceScrape is the number of requests sent there since the last scrape; 0 where metrics are those of now.
 	SinceScrape int
 }

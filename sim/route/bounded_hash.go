@@ -1,0 +1,65 @@
+package route
+
+import (
+	"fmt"
+	"math"
+
+	"clifftop/workload"
+)
+
+// BoundedHash is a consistent hash with bounded loads (Mirrokni, Thorup, Zadimoghaddam, "Consistent Hashing with Bounded Loads",
+// 2018): a key goes to the first endpoint on its way around the ring that has fewer outstanding requests than
+// ⌈Factor·(all + 1)/n⌉, so that no endpoint has much more than its share and a key's overflow has a second home.
+// KubeAI routes by it.
+type BoundedHash struct {
+	// By is what it goes by; requests without such a key go where this router has the fewest outstanding.
+	By Key
+	// PrefixTokens is how much of the prompt [ByPrefix] looks at.
+	PrefixTokens int32
+	// Factor bounds the load of an endpoint, as a multiple of the mean; at least 1.
+	Factor float64
+	ring   ring
+	least  least
+}
+
+var (
+	_ Router = (*BoundedHash)(nil)
+	_ Needy  = (*BoundedHash)(nil)
+)
+
+// NewBoundedHash goes by sessions, with the customary factor of 1.25.
+func NewBoundedHash() *BoundedHash { return &BoundedHash{PrefixTokens: 32, Factor: 1.25} }
+
+// Validate reports what is wrong with the parameters.
+func (p *BoundedHash) Validate() error {
+	if !(p.Factor >= 1 && p.Factor <= 1e6) {
+		return fmt.Errorf("factor: %v is not allowed (want 1 or more)", p.Factor)
+	}
+	if p.By == ByPrefix && p.PrefixTokens < 1 {
+		return fmt.Errorf("prefix_tokens: %d is not allowed (want 1 or more)", p.PrefixTokens)
+	}
+	return nil
+}
+
+// Needs implements [Needy].
+func (p *BoundedHash) Needs() Needs { return p.By.needs() }
+
+// Route implements [Router].
+func (p *BoundedHash) Route(v View, r *workload.Request) int {
+	key, ok := p.By.of(r, p.PrefixTokens)
+	if !ok {
+		fewest(v, &p.least)
+		return p.least.first()
+	}
+	all, n := 0, v.Len()
+	for k := range n {
+		all += v.Sent(k).Outstanding
+	}
+	bound := int(math.Ceil(p.Factor * float64(all+1) / float64(n)))
+	for k := range p.ring.clockwise(v, key) {
+		if v.Sent(k).Outstanding < bound {
+			return k
+		}
+	}
+	return 0 // not reached: the mean is under the bound
+}

@@ -1,0 +1,33 @@
+package route
+
+import "clifftop/workload"
+
+// LeastRequests sends a request where this router has the fewest outstanding: join the shortest queue, as one
+// router alone sees it. Production-stack falls back to something like it, nginx and Envoy call it least connections
+// and least request.
+type LeastRequests struct {
+	ID Identity
+	// First takes the first of equals, and not one at random.
+	First bool
+	draws draws
+	least least
+}
+
+var _ Router = (*LeastRequests)(nil)
+
+// Route implements [Router].
+func (p *LeastRequests) Route(v View, _ *workload.Request) int {
+	fewest(v, &p.least)
+	if p.First {
+		return p.least.first()
+	}
+	return p.least.any(&p.draws, &p.ID)
+}
+
+// fewest offers all endpoints by their outstanding requests.
+func fewest(v View, l *least) {
+	l.begin()
+	for k := range v.Len() {
+		l.offer(k, float64(v.Sent(k).Outstanding))
+	}
+}

@@ -1,0 +1,93 @@
+package route
+
+import "clifftop/workload"
+
+// LeastTokens sends a request where this router has the fewest outstanding tokens: those of prompts and of the answers that it
+// expects, of requests that have not ended.
+type LeastTokens struct {
+	ID Identity
+	// Answer is the length that every answer is expected to have, in tokens; 0 knows the true lengths, which no router
+	// does.
+	Answer int32
+	// Uncached counts of a prompt only what the prefix cache of the endpoint lacked when the request was sent there, as
+	// its KV events told, and adds it for each endpoint in turn to compare them.
+	Uncached bool
+	// First takes the first of equals, and not one at random.
+	First bool
+
+	draws   draws
+	least   least
+	tokens  []int64         // by replica
+	charged map[int64]int32 // by request
+}
+
+var (
+	_ Ender = (*LeastTokens)(nil)
+	_ Needy = (*LeastTokens)(nil)
+)
+
+// Needs implements [Needy].
+func (p *LeastTokens) Needs() Needs { return Needs{PrefixCaching: p.Uncached, Events: p.Uncached} }
+
+// Route implements [Router].
+func (p *LeastTokens) Route(v View, r *workload.Request) int {
+	p.least.begin()
+	for k := range v.Len() {
+		p.least.offer(k, float64(p.outstanding(v, k)+p.saved(v, k, r)))
+	}
+	k := p.least.first()
+	if !p.First {
+		k = p.least.any(&p.draws, &p.ID)
+	}
+	if p.own() {
+		p.charge(v, k, r)
+	}
+	return k
+}
+
+// own reports whether the router counts for itself.
+func (p *LeastTokens) own() bool { return p.Answer > 0 || p.Uncached }
+
+// outstanding are the tokens at the endpoint at a position.
+func (p *LeastTokens) outstanding(v View, k int) int64 {
+	if !p.own() {
+		return v.Sent(k).OutstandingTokens
+	}
+	if i := v.Replica(k); i < len(p.tokens) {
+		return p.tokens[i]
+	}
+	return 0
+}
+
+// saved is what the prefix cache at a position spares r, as a negative number of tokens.
+func (p *LeastTokens) saved(v View, k int, r *workload.Request) int64 {
+	if !p.Uncached {
+		return 0
+	}
+	return -int64(v.Cached(k, r))
+}
+
+// charge counts r at the endpoint at a position.
+func (p *LeastTokens) charge(v View, k int, r *workload.Request) {
+	i, answer := v.Replica(k), p.Answer
+	if answer == 0 {
+		answer = r.OutputTokens
+	}
+	for i >= len(p.tokens) {
+		p.tokens = append(p.tokens, 0)
+	}
+	if p.charged == nil {
+		p.charged = make(map[int64]int32)
+	}
+	tokens := r.InputTokens + int32(p.saved(v, k, r)) + answer
+	p.charged[r.ID] = tokens
+	p.tokens[i] += int64(tokens)
+}
+
+// Ended implements [Ender].
+func (p *LeastTokens) Ended(_ View, replica int, r *workload.Request) {
+	if p.own() {
+		p.tokens[replica] -= int64(p.charged[r.ID])
+		delete(p.charged, r.ID)
+	}
+}

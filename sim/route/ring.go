@@ -1,0 +1,92 @@
+package route
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"clifftop/workload"
+)
+
+// Key is what of a request a consistent hash goes by.
+type Key uint8
+
+// The keys.
+const (
+	BySession Key = iota // requests without a session have none
+	ByUser               // of a closed loop
+	ByPrefix             // the first tokens of the prompt
+)
+
+// of is the key of r; ok is false when it has none.
+func (y Key) of(r *workload.Request, prefix int32) (key uint64, ok bool) {
+	const domain = 0x72696e67
+	switch y {
+	case BySession:
+		return workload.Hash(domain, uint64(uint32(r.Session))), r.Session != 0
+	case ByUser:
+		return workload.Hash(domain, uint64(uint32(r.User))), true
+	default:
+		return workload.Hash(domain, r.Beginning(min(prefix, r.InputTokens))), true
+	}
+}
+
+// needs is what the key needs.
+func (y Key) needs() Needs { return Needs{Sessions: y == BySession, Users: y == ByUser} }
+
+// pointsOnRing is how often a replica stands on the ring, as in libketama.
+const pointsOnRing = 160
+
+// ring is a consistent hash (Karger et al., "Consistent Hashing and Random Trees", 1997): a key belongs to the first point
+// clockwise from it whose replica can serve it. Points depend on the number of a replica alone, so that replicas that come and go
+// move only the keys that are or become theirs. It holds the points of all replicas ever seen; those of replicas that
+// are gone are passed over.
+type ring struct {
+	points []point
+	known  int // replicas 0 to known-1 are on the ring
+}
+
+type point struct {
+	at      uint64
+	replica int32
+}
+
+// learn puts the endpoints of v on the ring.
+func (g *ring) learn(v View) {
+	last := v.Replica(v.Len() - 1)
+	if last < g.known {
+		return
+	}
+	for ; g.known <= last; g.known++ {
+		for i := range pointsOnRing {
+			g.points = append(g.points, point{workload.Hash(uint64(g.known), uint64(i)), int32(g.known)})
+		}
+	}
+	slices.SortFunc(g.points, func(a, b point) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.replica, b.replica))
+	})
+}
+
+// clockwise goes through the points of v's endpoints from a key on, once around.
+func (g *ring) clockwise(v View, key uint64) func(yield func(k int) bool) {
+	g.learn(v)
+	return func(yield func(k int) bool) {
+		from := sort.Search(len(g.points), func(i int) bool { return g.points[i].at >= key })
+		for i := range g.points {
+			p := &g.points[(from+i)%len(g.points)]
+			if k, ok := position(v, int(p.replica)); ok && !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// position finds a replica among the endpoints.
+func position(v View, replica int) (k int, ok bool) {
+	n := v.Len()
+	if replica < n && v.Replica(replica) == replica {
+		return replica, true
+	}
+	k = sort.Search(n, func(k int) bool { return v.Replica(k) >= replica })
+	return k, k < n && v.Replica(k) == replica
+}

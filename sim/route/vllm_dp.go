@@ -1,0 +1,38 @@
+package route
+
+import (
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// VLLMDP is the balancer inside vLLM's data-parallel front ends: the engine with the least 4·waiting + running, the first of
+// equals from the front end's own place in the row on. Counts come from a coordinator every 100 ms; between them
+// a front end adds what it has sent to waiting, once for each of the front ends, since they all do the same
+// (vLLM v1 engine core client, DPLBAsyncMPClient).
+type VLLMDP struct {
+	ID Identity
+}
+
+var (
+	_ Router = (*VLLMDP)(nil)
+	_ Needy  = (*VLLMDP)(nil)
+)
+
+// Needs implements [Needy].
+func (p *VLLMDP) Needs() Needs { return Needs{Scrape: 100 * clock.Millisecond} }
+
+// Route implements [Router].
+func (p *VLLMDP) Route(v View, _ *workload.Request) int {
+	n, routers := v.Len(), p.ID.routers()
+	start := n * p.ID.Number / routers % n
+	best, least := 0, 0
+	for i := range n {
+		k := (start + i) % n
+		m := v.Metrics(k)
+		score := 4*(m.Waiting+v.Sent(k).SinceScrape*routers) + m.Running
+		if i == 0 || score < least {
+			best, least = k, score
+		}
+	}
+	return best
+}
