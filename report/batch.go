@@ -2,8 +2,6 @@ package report
 
 import (
 	"math"
-
-	"gonum.org/v1/gonum/stat"
 )
 
 // Batch means. The window of one long run is cut into consecutive batches of equal length, and rates, shares and means are told
@@ -154,7 +152,7 @@ func (f *fraction) batches(k int) (num, den, values []float64) {
 
 // lagOne is the autocorrelation of neighbours; 0 for values that are all alike.
 func lagOne(values []float64) float64 {
-	center := stat.Mean(values, nil)
+	center := mean(values)
 	var sum, squares float64
 	for i, v := range values {
 		squares += (v - center) * (v - center)

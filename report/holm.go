@@ -3,8 +3,6 @@ package report
 import (
 	"cmp"
 	"slices"
-
-	"gonum.org/v1/gonum/stat"
 )
 
 // holm says which of several tests find something, so that the chance of any false find among them is at most 5 %: the
@@ -42,7 +40,7 @@ func (v *Verdict) group(names []string, of [][][]float64) {
 		order := make([]int, len(names))
 		known := true
 		for i := range names {
-			order[i], means[i] = i, stat.Mean(of[i][k], nil)
+			order[i], means[i] = i, mean(of[i][k])
 			known = known && means[i] == means[i]
 		}
 		if !known {

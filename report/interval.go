@@ -3,7 +3,6 @@ package report
 import (
 	"math"
 
-	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -15,7 +14,7 @@ func quantileT(n int, confidence float64) float64 {
 	if n < 2 {
 		return math.Inf(1)
 	}
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile((1 + confidence) / 2)
+	return rounded(distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile((1 + confidence) / 2))
 }
 
 // MeanInterval is the mean of independent values and half the width of its confidence interval by Student's t,
@@ -23,12 +22,11 @@ func quantileT(n int, confidence float64) float64 {
 //	x̄ ± t(n-1) s/√n,
 //
 // which is infinite for a single value.
-func MeanInterval(values []float64, confidence float64) (mean, half float64) {
-	mean, sd := stat.MeanStdDev(values, nil)
+func MeanInterval(values []float64, confidence float64) (center, half float64) {
 	if len(values) < 2 {
-		return mean, math.Inf(1)
+		return mean(values), math.Inf(1)
 	}
-	return mean, quantileT(len(values), confidence) * sd / math.Sqrt(float64(len(values)))
+	return mean(values), quantileT(len(values), confidence) * standardDeviation(values) / math.Sqrt(float64(len(values)))
 }
 
 // RatioInterval is Σa/Σb of independent pairs, and half the width of its confidence interval by the jackknife: each pair is
@@ -47,11 +45,10 @@ func RatioInterval(a, b []float64, confidence float64) (ratio, half float64) {
 	for i := range a {
 		without[i] = (sumA - a[i]) / (sumB - b[i])
 	}
-	if len(a) < 2 || math.IsNaN(stat.Mean(without, nil)) {
+	if len(a) < 2 || math.IsNaN(mean(without)) {
 		return sumA / sumB, math.Inf(1)
 	}
-	variance := stat.PopVariance(without, nil) * (n - 1)
-	return sumA / sumB, quantileT(len(a), confidence) * math.Sqrt(variance)
+	return sumA / sumB, quantileT(len(a), confidence) * math.Sqrt(squares(without)*(n-1)/n)
 }
 
 // Wilson is the interval of the probability of an event that was seen k times in n independent trials.
@@ -61,7 +58,7 @@ func Wilson(k, n, confidence float64) (low, high float64) {
 	if n <= 0 {
 		return 0, 1
 	}
-	z := distuv.UnitNormal.Quantile((1 + confidence) / 2)
+	z := rounded(distuv.UnitNormal.Quantile((1 + confidence) / 2))
 	p := k / n
 	center := p + z*z/(2*n)
 	half := z * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))

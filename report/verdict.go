@@ -3,7 +3,6 @@ package report
 import (
 	"math"
 
-	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -141,7 +140,7 @@ func CompareBy(margin float64, names []string, seeds []uint64, runs [][]*Summary
 		}
 	}
 	for k := range v.metrics {
-		v.baseline = append(v.baseline, stat.Mean(of[0][k], nil))
+		v.baseline = append(v.baseline, mean(of[0][k]))
 		for _, x := range of[0][k] {
 			random = random || !alike(x, of[0][k][0])
 		}
@@ -203,15 +202,15 @@ func alike(x, y float64) bool { return x == y || math.IsNaN(x) && math.IsNaN(y) 
 func (m metric) difference(margin float64, base, variant []float64, random bool) MetricDiff {
 	d := MetricDiff{Path: m.path, Verdict: Unknown}
 	differences := subtract(variant, base)
-	d.Baseline, d.Variant, d.Difference = number(stat.Mean(base, nil)), number(stat.Mean(variant, nil)), number(stat.Mean(differences, nil))
+	d.Baseline, d.Variant, d.Difference = number(mean(base)), number(mean(variant)), number(mean(differences))
 	if d.Difference == nil || len(base) < 2 || !random {
 		return d
 	}
 	center, half := MeanInterval(differences, Confidence)
 	d.CI95 = &[2]float64{center - half, center + half}
 	d.P = number(chance(differences, margin*math.Abs(*d.Baseline)))
-	if v := stat.Variance(differences, nil); v > 0 {
-		d.VarianceReduction = number((stat.Variance(base, nil) + stat.Variance(variant, nil)) / v)
+	if v := variance(differences); v > 0 {
+		d.VarianceReduction = number((variance(base) + variance(variant)) / v)
 	}
 	return d
 }
@@ -227,7 +226,7 @@ func subtract(a, b []float64) []float64 {
 // chance is how likely a mean so far beyond a margin is, on either side, where there is no difference beyond it: by Student's
 // t over the paired differences.
 func chance(differences []float64, margin float64) float64 {
-	center, sd := stat.MeanStdDev(differences, nil)
+	center, sd := mean(differences), standardDeviation(differences)
 	n := float64(len(differences))
 	beyond := math.Abs(center) - margin
 	switch {
@@ -236,7 +235,7 @@ func chance(differences []float64, margin float64) float64 {
 	case sd == 0:
 		return 0
 	}
-	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Survival(beyond/(sd/math.Sqrt(n)))
+	return rounded(2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Survival(beyond/(sd/math.Sqrt(n))))
 }
 
 // judge draws the verdicts, metric by metric, by Holm's step-down: the likeliest difference has to pass the strictest test, as

@@ -129,11 +129,3 @@ func growth(series []float64) float64 {
 	}
 	return moment * 12 / (n * (n*n - 1))
 }
-
-func mean(series []float64) float64 {
-	sum := 0.0
-	for _, v := range series {
-		sum += v
-	}
-	return sum / float64(len(series))
-}
