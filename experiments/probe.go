@@ -119,6 +119,8 @@ const (
 	probeRequests    = 30_000
 	probeMaxRequests = 300_000
 	probeMinRequests = 1_000
+
+	probeSketch = 20 // lengths of the single probe of a sketch
 )
 
 // probeSeconds is how long to probe a rate.
@@ -241,4 +243,40 @@ func Saturation(ctx context.Context, s *Scenario) (float64, error) {
 	}
 	found, err := u.saturation(ctx, false)
 	return found.load, err
+}
+
+// overloaded estimates from a single probe, of more load than the seats can take, how many requests per second the system
+// completes, and how long one takes there from admission on. It is much rougher than saturation, and cheaper.
+func (u *Setup) overloaded(ctx context.Context) (o outcome, idle float64, err error) {
+	if idle, err = u.idleResidence(ctx); err != nil || idle == 0 {
+		return outcome{}, idle, err
+	}
+	seats := float64(u.Scenario.Engine.MaxNumSeqs)
+	seconds := probeSketch * idle
+	rate := min(seats/idle, probeMaxRequests/seconds)
+	o, err = probeLoad{rate: rate, seconds: seconds}.run(ctx, u)
+	return o, idle, err
+}
+
+// Sketch chooses loads for a curve that is wanted at once: from near idle to beyond where one short run in overload says
+// that the system saturates. It also says how long a request takes there, in seconds from its admission on. Without loads,
+// no request completes.
+func (u *Setup) Sketch(ctx context.Context, over string, points int) (chosen []float64, service float64, err error) {
+	o, idle, err := u.overloaded(ctx)
+	if err != nil || idle == 0 {
+		return nil, 0, err
+	}
+	service = max(idle, o.service)
+	load := o.throughput
+	if load == 0 { // nobody waits so long: then one at a time
+		load = 1 / idle
+	}
+	if over == UsersKey {
+		think := 0.0
+		if u.traffic.closed {
+			think = u.traffic.spec.Think().Seconds()
+		}
+		load = max(1, load*(think+service)) // as many as are thinking or being served
+	}
+	return loads(load, over == UsersKey, points), service, nil
 }

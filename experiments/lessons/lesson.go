@@ -174,7 +174,7 @@ func (l *Lesson) Scenarios() (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[l.Steps[i].file()] = data
+		out[l.Steps[i].File()] = data
 	}
 	return out, nil
 }
@@ -190,12 +190,12 @@ func (s *Step) read() ([]byte, error) {
 	return files.ReadFile(path.Join("scenarios", s.Scenario))
 }
 
-// file is the name of the step's scenario without its directory.
-func (s *Step) file() string { return path.Base(s.Scenario) }
+// File is the name of the step's scenario without its directory.
+func (s *Step) File() string { return path.Base(s.Scenario) }
 
 // Commands are what repeats a step on a command line, where its scenario lies in a directory.
 func (s *Step) Commands(dir string) []string {
-	base := path.Join(dir, s.file())
+	base := path.Join(dir, s.File())
 	for _, set := range s.Set {
 		base += " --set " + quoted(set)
 	}

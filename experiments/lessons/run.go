@@ -134,14 +134,14 @@ func (l *Lesson) simulate(ctx context.Context, r *Result, o Options) error {
 	r.Steps = make([]StepResult, len(l.Steps))
 	for i := range l.Steps {
 		s := &l.Steps[i]
-		r.Steps[i] = StepResult{Name: s.Name, Text: s.Text, Scenario: s.file(), Commands: s.Commands("")}
+		r.Steps[i] = StepResult{Name: s.Name, Text: s.Text, Scenario: s.File(), Commands: s.Commands("")}
 		settings, err := s.settings()
 		if err != nil {
 			return fmt.Errorf("lesson %d, %s: %w", l.Number, s.Name, err)
 		}
 		r.Steps[i].Points = make([]PointResult, len(settings))
 		for k, sets := range settings {
-			scenario, err := experiments.Parse(s.file(), scenarios[s.file()], sets...)
+			scenario, err := experiments.Parse(s.File(), scenarios[s.File()], sets...)
 			if err != nil {
 				return err
 			}
@@ -183,6 +183,15 @@ func (s *Step) settings() ([][]experiments.Setting, error) {
 		all = append(all, append(base[:len(base):len(base)], experiments.Setting{Key: key, Value: v}))
 	}
 	return all, nil
+}
+
+// Typical are the settings of one of the step's runs: that in the middle of what varies.
+func (s *Step) Typical() ([]experiments.Setting, error) {
+	all, err := s.settings()
+	if err != nil {
+		return nil, err
+	}
+	return all[len(all)/2], nil
 }
 
 func (j *job) run(ctx context.Context, check bool) error {

@@ -1,0 +1,108 @@
+package playground
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"clifftop/experiments"
+)
+
+// Fault is one thing wrong with a query.
+type Fault struct {
+	// Key is the scenario's key, such as engine.max_num_seqs; empty for the whole.
+	Key string `json:"key"`
+	// Problem says what was found and what is wanted, and Hint proposes a way out; the latter is often empty.
+	Problem string `json:"problem"`
+	Hint    string `json:"hint"`
+}
+
+// question is what a page sends with the name of a method: what that needs of it.
+type question struct {
+	Query
+	Load   int `json:"load"`
+	Round  int `json:"round"`
+	Number int `json:"number"`
+}
+
+// Answer calls the method of a name with JSON, and answers with JSON: {"ok": …} or {"faults": […]}. The methods are
+// describe, point, summary, curve, load, judge and hold; progress is told how far the last has come. It never panics: a page
+// could not go on after that.
+func (p *Player) Answer(ctx context.Context, method string, arguments []byte, progress func(done, total int)) (answer []byte) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			answer = refusal(fmt.Errorf("the simulator failed: %v", broken))
+		}
+	}()
+	var q question
+	if err := json.Unmarshal(arguments, &q); err != nil {
+		return refusal(fmt.Errorf("what the page asks cannot be read: %w", err))
+	}
+	result, err := p.call(ctx, method, q, progress)
+	if err != nil {
+		return refusal(err)
+	}
+	text, err := encode(map[string]any{"ok": result}, "")
+	if err != nil {
+		return refusal(err)
+	}
+	return text
+}
+
+// call is the list of methods.
+func (p *Player) call(ctx context.Context, method string, q question, progress func(done, total int)) (any, error) {
+	switch method {
+	case "describe":
+		return p.Describe()
+	case "point":
+		return p.Point(ctx, q.Query)
+	case "summary":
+		return p.Summary(ctx, q.Query)
+	case "curve":
+		return p.Curve(ctx, q.Query)
+	case "load":
+		return p.Load(ctx, q.Load, q.Round)
+	case "judge":
+		return p.Judgement(), nil
+	case "hold":
+		return p.Hold(ctx, q.Number, progress)
+	}
+	return nil, fmt.Errorf("the method %q is not known", method)
+}
+
+// Summary is the summary of a query's scenario, as clifftop run --format json prints it.
+func (p *Player) Summary(ctx context.Context, q Query) (string, error) {
+	point, err := p.Point(ctx, q)
+	if err != nil {
+		return "", err
+	}
+	text, err := encode(point.Summary, "  ")
+	return string(text), err
+}
+
+// encode writes JSON without escapes for HTML.
+func encode(v any, indent string) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	err := e.Encode(v)
+	return b.Bytes(), err
+}
+
+// refusal is the answer of an error.
+func refusal(err error) []byte {
+	var list []Fault
+	var faults experiments.Faults
+	if errors.As(err, &faults) {
+		for _, f := range faults {
+			list = append(list, Fault{f.Key, f.Problem, f.Hint})
+		}
+	} else {
+		list = []Fault{{Problem: err.Error()}}
+	}
+	text, _ := encode(map[string]any{"faults": list}, "")
+	return text
+}

@@ -1,0 +1,146 @@
+package playground
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"clifftop/experiments"
+	"clifftop/report"
+)
+
+// A curve is drawn twice: at once from short runs, and then again from longer ones, load by load. Runs of the first round
+// at a rate last for a few times of what a request takes, so that the system fills, within bounds that people wait for.
+const (
+	curvePoints = 12
+
+	roundLengths  = 5
+	leastOfRound  = 300
+	mostOfRound   = 1500
+	laterRound    = 4    // times as long as the first
+	shareOfFirst  = 0.25 // of a duration that the scenario gives
+	usersPerRound = 3    // requests of each user
+)
+
+// Rounds is how often a curve is drawn.
+const Rounds = 2
+
+// curve is the one being drawn.
+type curve struct {
+	base    *experiments.Scenario
+	plan    Plan
+	service float64 // seconds of a request at saturation
+	points  map[int]report.CurvePoint
+}
+
+// Plan says which loads a curve has.
+type Plan struct {
+	// Over is what varies: rate or users.
+	Over   string    `json:"over"`
+	Loads  []float64 `json:"loads"`
+	Rounds int       `json:"rounds"`
+}
+
+// Curve begins a curve over the load of a query's scenario: that of its users in a closed loop, and else its rate.
+func (p *Player) Curve(ctx context.Context, q Query) (*Plan, error) {
+	s, err := p.scenario(q)
+	if err != nil {
+		return nil, err
+	}
+	over, err := loadKey(s)
+	if err != nil {
+		return nil, err
+	}
+	u, err := s.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	loads, service, err := u.Sketch(ctx, over, curvePoints)
+	if err != nil {
+		return nil, err
+	}
+	if len(loads) == 0 {
+		return nil, experiments.Faults{{Problem: "no request completes, however small the load"}}
+	}
+	p.curve = curve{base: s, service: service, plan: Plan{Over: over, Loads: loads, Rounds: Rounds}, points: map[int]report.CurvePoint{}}
+	return &p.curve.plan, nil
+}
+
+// loadKey is what the load of a scenario hangs on.
+func loadKey(s *experiments.Scenario) (string, error) {
+	a := s.Workload.Arrivals
+	switch {
+	case a == nil:
+	case len(a.Stages) > 1:
+		return "", experiments.Faults{{Key: "workload.arrivals", Problem: "the arrivals have several stages, and so no one load to draw a curve over"}}
+	case a.Stages[0].Users != nil || a.Stages[0].Process == "closed":
+		return experiments.UsersKey, nil
+	case a.Stages[0].Process == "all-at-once":
+		return "", experiments.Faults{{Key: "workload.arrivals", Problem: "the requests arrive all at once, and so have no rate to draw a curve over"}}
+	}
+	return experiments.RateKey, nil
+}
+
+// Load runs the load number i of the curve in the round, counted from 0, and answers with its point.
+func (p *Player) Load(ctx context.Context, i, round int) (*report.CurvePoint, error) {
+	c := &p.curve
+	if i < 0 || i >= len(c.plan.Loads) || round < 0 || round >= Rounds {
+		return nil, errors.New("playground: the curve has no such load")
+	}
+	s, err := c.at(c.plan.Loads[i], round)
+	if err != nil {
+		return nil, err
+	}
+	r, err := experiments.Run(ctx, s, experiments.RunOptions{})
+	if err != nil {
+		return nil, err
+	}
+	r.Summary.Scenario = nil // the same for all
+	c.points[i] = report.CurvePoint{Value: c.plan.Loads[i], Summary: r.Summary}
+	point := c.points[i]
+	return &point, nil
+}
+
+// at is the scenario at a load, as long as the round wants it.
+func (c *curve) at(load float64, round int) (*experiments.Scenario, error) {
+	const flag = "curve"
+	times := 1.0
+	if round > 0 {
+		times = laterRound
+	}
+	sets := []experiments.Setting{{Key: c.plan.Over, Value: strconv.FormatFloat(load, 'f', -1, 64), Flag: flag}}
+	switch d := c.base.Run.Duration; {
+	case d != nil && round == 0:
+		short := strconv.FormatFloat(d.Seconds()*shareOfFirst, 'f', 3, 64) + "s"
+		sets = append(sets, experiments.Setting{Key: "run.duration", Value: short, Flag: flag})
+		if w := c.base.Run.Warmup; w.Length > 0 {
+			cut := strconv.FormatFloat(w.Length.Seconds()*shareOfFirst, 'f', 3, 64) + "s"
+			sets = append(sets, experiments.Setting{Key: "run.warmup", Value: cut, Flag: flag})
+		}
+	case d == nil:
+		n := load * roundLengths * c.service
+		if c.plan.Over == experiments.UsersKey {
+			n = load * usersPerRound
+		}
+		n = times * min(max(n, leastOfRound), mostOfRound)
+		sets = append(sets, experiments.Setting{Key: "run.requests", Value: strconv.Itoa(int(n)), Flag: flag})
+	}
+	return c.base.With(sets...)
+}
+
+// Judgement is what a curve shows: its knee, its peak, where it collapses and why.
+func (p *Player) Judgement() *report.Curve {
+	c := &p.curve
+	var points []report.CurvePoint
+	for i := range c.plan.Loads {
+		if q, ok := c.points[i]; ok {
+			points = append(points, q)
+		}
+	}
+	if len(points) == 0 {
+		return nil
+	}
+	judged := report.NewCurve(c.plan.Over, points)
+	judged.Clifftop = experiments.Version
+	return judged
+}

@@ -1,0 +1,63 @@
+package playground
+
+import (
+	"clifftop/experiments"
+	"clifftop/experiments/lessons"
+)
+
+// Description is what a page needs to know before anything runs.
+type Description struct {
+	Clifftop string               `json:"clifftop"` // version of the program
+	Models   *experiments.Listing `json:"models"`
+	GPUs     *experiments.Listing `json:"gpus"`
+	Policies *experiments.Listing `json:"policies"`
+	Presets  *experiments.Listing `json:"presets"`
+	// Choices are the words that some keys take.
+	Choices map[string][]string `json:"choices"`
+	Lessons []Tour              `json:"lessons"`
+}
+
+// Tour is a lesson before it is held.
+type Tour struct {
+	Number int            `json:"number"`
+	Name   string         `json:"name"`
+	Title  string         `json:"title"`
+	Idea   string         `json:"idea"`
+	Terms  []lessons.Term `json:"terms"`
+	Steps  []TourStep     `json:"steps"`
+}
+
+// TourStep is a step, which can be played with: as a [Query] with the numbers of the lesson and the step.
+type TourStep struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+	// Vary is what the lesson varies, as KEY=V1,V2; empty where it runs once.
+	Vary string `json:"vary"`
+}
+
+// Describe describes.
+func (p *Player) Describe() (*Description, error) {
+	d := &Description{Clifftop: experiments.Version, Choices: map[string][]string{}}
+	for kind, to := range map[string]**experiments.Listing{"models": &d.Models, "gpus": &d.GPUs, "policies": &d.Policies, "presets": &d.Presets} {
+		l, err := experiments.Catalog(kind)
+		if err != nil {
+			return nil, err
+		}
+		*to = l
+	}
+	for _, key := range []string{"deployment.dtype", "deployment.kv_cache_dtype"} {
+		d.Choices[key] = experiments.Choices(key)
+	}
+	all, err := lessons.All()
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range all {
+		tour := Tour{Number: l.Number, Name: l.Name, Title: l.Title, Idea: l.Idea, Terms: l.Terms}
+		for _, s := range l.Steps {
+			tour.Steps = append(tour.Steps, TourStep{s.Name, s.Text, s.Vary})
+		}
+		d.Lessons = append(d.Lessons, tour)
+	}
+	return d, nil
+}

@@ -1,0 +1,125 @@
+package playground
+
+import (
+	"fmt"
+	"strconv"
+
+	"clifftop/experiments"
+	"clifftop/experiments/lessons"
+)
+
+// Query names a scenario: the empty one or that of a step of a lesson, and what is changed of it.
+type Query struct {
+	// Lesson is a lesson's number; 0 is none. Step is that of its step, from 1 on.
+	Lesson int `json:"lesson"`
+	Step   int `json:"step"`
+	// Set changes keys, in order, as KEY=VALUE.
+	Set []string `json:"set"`
+}
+
+// file is the name that faults give the scenario.
+const file = "scenario.yaml"
+
+// A run of the playground has so many requests where nothing in its scenario ends it: enough to see what happens, few
+// enough to follow a slider. A closed loop has perUser of each user, but no more than mostOfUsers.
+const (
+	usualRequests = 1000
+	perUser       = 5
+	mostOfUsers   = 5000
+)
+
+// mostRequests bounds a run, for which people wait and which nothing can interrupt.
+const mostRequests = 50_000
+
+// mostSeconds bounds it too, where a duration ends it.
+const mostSeconds = 7200
+
+// scenario reads what a query names. Scenarios of one base share what is dear to make, such as tables of step times.
+func (p *Player) scenario(q Query) (*experiments.Scenario, error) {
+	base, err := p.base(q)
+	if err != nil {
+		return nil, err
+	}
+	var sets []experiments.Setting
+	for _, text := range q.Set {
+		set, err := experiments.ParseSetting(text)
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, set)
+	}
+	s, err := base.With(sets...)
+	if err != nil {
+		return nil, err
+	}
+	return bounded(s)
+}
+
+// base is the scenario that a query changes.
+func (p *Player) base(q Query) (*experiments.Scenario, error) {
+	key := [2]int{q.Lesson, q.Step}
+	if s := p.bases[key]; s != nil {
+		return s, nil
+	}
+	name, data, sets := file, []byte("{}"), []experiments.Setting(nil)
+	if q.Lesson != 0 {
+		l, err := lessons.Find(strconv.Itoa(q.Lesson))
+		if err != nil {
+			return nil, err
+		}
+		if q.Step < 1 || q.Step > len(l.Steps) {
+			return nil, experiments.Faults{{Where: "step", Problem: fmt.Sprintf("%d is not one of lesson %d (want 1 to %d)", q.Step, q.Lesson, len(l.Steps))}}
+		}
+		step := &l.Steps[q.Step-1]
+		scenarios, err := l.Scenarios()
+		if err != nil {
+			return nil, err
+		}
+		if sets, err = step.Typical(); err != nil {
+			return nil, err
+		}
+		name, data = step.File(), scenarios[step.File()]
+	}
+	s, err := experiments.Parse(name, data, sets...)
+	if err != nil {
+		return nil, err
+	}
+	if p.bases == nil {
+		p.bases = map[[2]int]*experiments.Scenario{}
+	}
+	p.bases[key] = s
+	return s, nil
+}
+
+// bounded gives a run its length where the scenario does not, and refuses one that takes too long.
+func bounded(s *experiments.Scenario) (*experiments.Scenario, error) {
+	switch {
+	case s.Workload.Trace != nil:
+		return nil, tooMuch("workload.trace", "a trace is a file, which the browser does not have")
+	case s.Replicated():
+		return nil, tooMuch("run.replications", "the playground runs a scenario once")
+	case s.Run.Requests != nil && *s.Run.Requests > mostRequests:
+		return nil, tooMuch("run.requests", fmt.Sprintf("%d are too many for the browser (want %d or less)", *s.Run.Requests, mostRequests))
+	case s.Run.Duration != nil && s.Run.Duration.Seconds() > mostSeconds:
+		return nil, tooMuch("run.duration", fmt.Sprintf("%g s is too long for the browser (want %d s or less)", s.Run.Duration.Seconds(), mostSeconds))
+	case s.Run.Requests != nil || s.Run.Duration != nil:
+		return s, nil
+	}
+	requests := usualRequests
+	if a := s.Workload.Arrivals; a != nil {
+		for _, stage := range a.Stages {
+			if stage.Duration != nil {
+				return s, nil // the stages end it
+			}
+			if stage.Users != nil {
+				requests = min(max(requests, perUser**stage.Users), mostOfUsers)
+			}
+		}
+	}
+	return s.With(experiments.Setting{Key: "run.requests", Value: strconv.Itoa(requests), Flag: "playground"})
+}
+
+// tooMuch is a fault of what only the command line does.
+func tooMuch(key, problem string) error {
+	return experiments.Faults{{Key: key, Problem: problem, Hint: "clifftop run does it with the scenario that is copied from here"}}
+}

@@ -1,0 +1,108 @@
+package experiments
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+)
+
+// YAML is a file that gives this scenario: what was given, by a file and by settings, and nothing of the defaults. It is
+// empty for a scenario made in Go. Comments are lost.
+func (s *Scenario) YAML() []byte {
+	if s.origin == nil || s.origin.root == nil {
+		return nil
+	}
+	root := s.origin.root
+	if len(root.fields) == 0 {
+		return []byte("{}\n")
+	}
+	var b strings.Builder
+	writeFields(&b, root, 0)
+	return []byte(b.String())
+}
+
+// writeFields writes a map that is not empty, a key on each line.
+func writeFields(b *strings.Builder, n *node, indent int) {
+	for _, f := range n.fields {
+		b.WriteString(strings.Repeat("  ", indent) + quoted(f.name) + ":")
+		writeValue(b, f.value, indent+1)
+	}
+}
+
+// writeValue writes what follows a key or the dash of an item: on its line where it is a scalar or holds only such.
+func writeValue(b *strings.Builder, v *node, indent int) {
+	switch {
+	case v.flat():
+		b.WriteString(" " + v.flow() + "\n")
+	case v.kind == isMap:
+		b.WriteByte('\n')
+		writeFields(b, v, indent)
+	default:
+		b.WriteByte('\n')
+		for _, item := range v.items {
+			b.WriteString(strings.Repeat("  ", indent) + "-")
+			writeValue(b, item, indent+1)
+		}
+	}
+}
+
+// flat says that a value is a scalar, or a list or map of scalars.
+func (n *node) flat() bool {
+	scalar := func(v *node) bool { return len(v.items) == 0 && len(v.fields) == 0 }
+	for _, v := range n.items {
+		if !scalar(v) {
+			return false
+		}
+	}
+	for _, f := range n.fields {
+		if !scalar(f.value) {
+			return false
+		}
+	}
+	return true
+}
+
+// flow writes a flat value on one line.
+func (n *node) flow() string {
+	var parts []string
+	switch n.kind {
+	case isNull:
+		return "null"
+	case isBool:
+		if n.truth {
+			return "true"
+		}
+		return "false"
+	case isNumber:
+		return n.text
+	case isText:
+		return quoted(n.text)
+	case isList:
+		for _, v := range n.items {
+			parts = append(parts, v.flow())
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	}
+	for _, f := range n.fields {
+		parts = append(parts, quoted(f.name)+": "+f.value.flow())
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// bare are texts that nobody can take for anything else: words that begin with a letter, and durations and shares.
+var bare = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_./-]*|[0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h|%))$`)
+
+// words are texts that some reader of YAML takes for a truth value, null or a number.
+var words = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|y|n|null|nan|inf|infinity|_+)$`)
+
+// quoted writes a text, in quotes where it needs them.
+func quoted(text string) string {
+	if bare.MatchString(text) && !words.MatchString(text) {
+		return text
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b) // a JSON string is one of YAML
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text)
+	return strings.TrimSuffix(b.String(), "\n")
+}
