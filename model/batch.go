@@ -58,3 +58,13 @@ type StepTimer interface {
 	// negative.
 	Span(b *Batch) (first, slope int64, n int)
 }
+
+// Padder is a [StepTimer] that can tell what padding costs.
+type Padder interface {
+	StepTimer
+	// GraphTokens is the size of the CUDA graph that runs a step of so many tokens; 0 where none does.
+	GraphTokens(tokens int) int
+	// Padding is how much longer a step takes, in femtoseconds, that is padded from so many tokens to so many, by
+	// tokens that attend to nothing and issue nothing.
+	Padding(from, to int) int64
+}

@@ -188,6 +188,13 @@ func (k *Kernels) GraphTokens(tokens int) int {
 	return min(graphSize(tokens, k.ops.o.Drafts+1), len(k.tokens.values)-1)
 }
 
+// Padding implements [Padder].
+func (k *Kernels) Padding(from, to int) int64 {
+	return k.tokens.at(int64(to)) - k.tokens.at(int64(from))
+}
+
+var _ Padder = (*Kernels)(nil)
+
 // padLimit is the largest batch that a CUDA graph is captured for.
 func (k *Kernels) padLimit() int {
 	return min(512, 2*k.ops.o.MaxNumSeqs*(k.ops.o.Drafts+1), len(k.tokens.values)-1)

@@ -29,6 +29,9 @@ func (r *Replica) commit() {
 	}
 	r.remaining -= int64(it.decodes)*int64(p.N) + int64(len(f.firsts)-it.resumed)
 	r.batches += int64(p.N)
+	if r.lock != nil && r == r.lock.ranks[0] {
+		r.lock.steps += p.N
+	}
 	if it.decodes > 0 {
 		r.decodeSteps += int64(p.N)
 	}

@@ -84,6 +84,7 @@ func newEngine(f Fleet, src workload.Source, obs Observer) *Engine {
 		e.replicas = append(e.replicas, newReplica(cfg, e, i))
 	}
 	e.fleet = newFleet(&f, e)
+	e.lock(f.Lockstep)
 	return e
 }
 
@@ -167,8 +168,13 @@ func (e *Engine) event() (done bool, err error) {
 		err = r.boundary()
 		e.touched = r
 	}
-	if e.touched != nil {
-		e.sync(e.touched)
+	if p := e.touched; p != nil {
+		e.sync(p)
+		if p.lock != nil {
+			for _, p := range p.lock.ranks {
+				e.sync(p)
+			}
+		}
 		e.touched = nil
 	}
 	if !e.levels.equal(&e.reported) {

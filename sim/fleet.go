@@ -15,6 +15,10 @@ type Fleet struct {
 	// Replicas are the serving engines, each with a scheduler of its own. The way from and to the clients is the same
 	// for all.
 	Replicas []Config
+	// Lockstep are the sizes of groups of consecutive replicas that iterate in lock step, as the data-parallel ranks of a
+	// model with experts do; nil is one each. The replicas of a group are alike, and their step times are those of
+	// a rank beside others that have as much to do.
+	Lockstep []int
 	// Routers take the requests in turn, by request ID. One replica needs none.
 	Routers []route.Router
 	// Scrape is how often the routers learn what the replicas say of themselves, from 0 on; 0 is always.
@@ -39,6 +43,7 @@ func (f *Fleet) Validate() error {
 			faults = append(faults, fmt.Errorf("replica %d: the way to its clients is not that of replica 0", i))
 		}
 	}
+	faults = append(faults, f.validateLockstep()...)
 	if len(f.Replicas) > 1 && len(f.Routers) == 0 {
 		faults = append(faults, errors.New("no router"))
 	}

@@ -88,7 +88,7 @@ type Span struct {
 	Drafts, Accepted, Discarded int
 	// PaddedRows are rows that each iteration computed for nobody, with a context of PaddedContext
 	// tokens in iteration 0 that grows by PaddedRows; PaddedTokens are the tokens by which chunks
-	// were padded. They cost time and are in no other count.
+	// were padded, and those that a rank ran for nobody because it iterates in lock step with others. They cost time and are in no other count.
 	PaddedRows, PaddedTokens int
 	PaddedContext            int64
 	// SwappedBlocks is the number of KV blocks copied to and from host memory, and SwapFemtos the part of

@@ -6,6 +6,15 @@ import "clifftop/sim/clock"
 
 // cut makes the first boundary at or after t the next one.
 func (r *Replica) cut(t clock.Time) {
+	if r.lock != nil {
+		r.lock.cut(t)
+		return
+	}
+	r.cutOwn(t)
+}
+
+// cutOwn is cut for a replica by itself.
+func (r *Replica) cutOwn(t clock.Time) {
 	switch {
 	case r.answered:
 	case r.inFlight.n == 0 && r.promise.N == 0:
@@ -60,6 +69,9 @@ func (r *Replica) repeatable() bool {
 	if r.inFlight.n == 0 {
 		return true
 	}
+	if r.lock != nil && r.inFlight.at(0).eventful() {
+		return false // the promise would be interrupted, and not that of the others
+	}
 	// Results of the iteration ahead change nothing for the cohort, unless somebody waits for the
 	// room that they leave, or reads blocks that they share.
 	f := r.inFlight.at(0)
@@ -86,7 +98,7 @@ func (r *Replica) horizon(n int) int {
 	if n > 1 && r.queue.fair != nil {
 		n = r.queue.fair.sameHead(n)
 	}
-	return clock.CapN(r.promise.First, r.promise.Slope, n)
+	return n
 }
 
 // nextFinish is the step at which the next member of the cohort issues its last token.

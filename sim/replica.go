@@ -20,9 +20,10 @@ type Replica struct {
 	cfg   Config
 	host  *Engine
 	obs   Observer
-	own   Observer // that of this replica alone, or nil
-	index int      // its number in the fleet
-	depth int      // iterations in flight
+	own   Observer  // that of this replica alone, or nil
+	index int       // its number in the fleet
+	lock  *lockstep // those that it iterates in lock step with, or nil
+	depth int       // iterations in flight
 
 	levels, told Levels // as they are, and as the fleet's levels know them; in the system are those sent here
 
@@ -186,6 +187,9 @@ func (r *Replica) abort(at clock.Time, id int64) {
 // next ones at once, it leaves the composition of the next iteration to a second call at the same
 // instant, so that these find room in it.
 func (r *Replica) boundary() error {
+	if r.lock != nil {
+		return r.lock.boundary()
+	}
 	r.now = r.next
 	if r.interrupted() {
 		r.interlude()
@@ -199,13 +203,19 @@ func (r *Replica) boundary() error {
 	}
 	r.answered = false
 	for r.inFlight.n < r.depth && r.promise.N == 0 {
-		if r.compose() {
-			continue
-		}
-		if r.inFlight.n > 0 || r.it.preempted == 0 {
+		if !r.compose() && !r.again() {
 			break
 		}
 	}
+	return r.plan()
+}
+
+// again reports whether a composition that came out empty is made again: sequences were preempted, and nothing else
+// would ever change that.
+func (r *Replica) again() bool { return r.inFlight.n == 0 && r.it.preempted > 0 }
+
+// plan finds the next boundary.
+func (r *Replica) plan() error {
 	switch {
 	case r.promise.N > 0:
 		r.next = r.promiseEnd()
@@ -237,6 +247,19 @@ func (r *Replica) results() {
 // compose lets the policy compose an iteration and launches it. It reports whether there was anything
 // to run.
 func (r *Replica) compose() bool {
+	if !r.decide() {
+		return false
+	}
+	first, slope, n := r.pace()
+	if r.fault != nil {
+		return false
+	}
+	r.launch(first, slope, r.alike(n))
+	return true
+}
+
+// decide lets the policy compose an iteration. It reports whether there is anything to run.
+func (r *Replica) decide() bool {
 	it := &r.it
 	it.begin(r.batches + 1)
 	if r.cfg.Check {
@@ -248,27 +271,31 @@ func (r *Replica) compose() bool {
 		return false
 	}
 	it.finish()
-	if it.decodes == 0 && len(it.chunks) == 0 {
-		return false
-	}
+	return it.decodes > 0 || len(it.chunks) > 0
+}
 
-	r.composing = r.now
-	start, remainder := r.now, int64(0)
-	if r.gpuFree >= r.now {
-		start, remainder = r.gpuFree, r.remainder
+// alike is how many iterations, of at most n, will be like the one composed.
+func (r *Replica) alike(n int) int {
+	if n > 1 && r.repeatable() {
+		return r.horizon(n)
 	}
-	first, slope, n := r.pace()
-	if r.fault != nil {
-		return false
+	return 1
+}
+
+// launch promises n iterations like the one composed, and commits a single one.
+func (r *Replica) launch(first, slope int64, n int) {
+	it, p := &r.it, &r.promise
+	r.composing = r.now
+	p.Start, p.Remainder = r.now, 0
+	if r.gpuFree >= r.now {
+		p.Start, p.Remainder = r.gpuFree, r.remainder
 	}
 	it.empty, it.leaving = it.emptyBlocks()
-	p := &r.promise
-	p.Start, p.Remainder, p.First, p.Slope, p.N = start, remainder, first, slope, 1
-	if n > 1 && r.repeatable() {
-		p.N = r.horizon(n)
+	p.First, p.Slope, p.N = first, slope, 1
+	if n > 1 {
+		p.N = clock.CapN(first, slope, n)
 	}
 	if p.N == 1 {
 		r.commit()
 	}
-	return true
 }

@@ -1,0 +1,140 @@
+package simtest
+
+import (
+	"context"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"clifftop/sim"
+	"clifftop/sim/route"
+	"clifftop/sim/sched"
+	"clifftop/workload"
+)
+
+// VerifyLockstep runs a policy on random groups of ranks that iterate in lock step. It demands that all ranks
+// have iterations of the same beginnings and ends; that these do not depend on how many are taken at once; and that ranks
+// which are sent the same do what the naive engine does, as long as they have work.
+func VerifyLockstep(t testing.TB, p Policy, router func() route.Router) {
+	t.Helper()
+	seen := make(map[string]int)
+	rapid.Check(t, func(t *rapid.T) {
+		c := p.Draw(t)
+		ranks := rapid.IntRange(2, 4).Draw(t, "ranks")
+		twins := rapid.Bool().Draw(t, "twins")
+		if twins {
+			c.together()
+		}
+		var first []Tape
+		for _, maxSpan := range []int{1, 3, 0} {
+			obs := c.lockstep(t, ranks, maxSpan, twins, router)
+			if first == nil {
+				first = obs.parts
+				count(seen, &obs.Tape)
+				continue
+			}
+			for i := range first {
+				if d := Diff(&first[i], &obs.parts[i]); d != "" {
+					t.Fatalf("rank %d of %d stepped singly and in spans of %d: %s\n%v", i, ranks, maxSpan, d, c)
+				}
+			}
+		}
+		for i := 1; i < ranks; i++ {
+			a, b := first[0].Iterations, first[i].Iterations
+			if len(a) != len(b) {
+				t.Fatalf("ranks 0 and %d have %d and %d iterations\n%v", i, len(a), len(b), c)
+			}
+			for k := range a {
+				if a[k].Start != b[k].Start || a[k].End != b[k].End {
+					t.Fatalf("iteration %d of rank 0 is from %v to %v, that of rank %d from %v to %v\n%v", k, a[k].Start, a[k].End, i, b[k].Start, b[k].End, c)
+				}
+			}
+		}
+		if !twins {
+			return
+		}
+		for i := range first {
+			var naive Tape
+			if err := Naive(c.Config(), newTwins(c.requests, ranks, i), &naive); err != nil {
+				t.Fatalf("naive: %v\n%v", err, c)
+			}
+			worked := working(first[i].Iterations)
+			if len(worked) != len(naive.Iterations) {
+				t.Fatalf("rank %d has %d iterations with work, the naive engine %d\n%v", i, len(worked), len(naive.Iterations), c)
+			}
+			for k, it := range worked {
+				if n := &naive.Iterations[k]; it.Start != n.Start || it.End != n.End || it.Decodes != n.Decodes || it.PrefillTokens != n.PrefillTokens {
+					t.Fatalf("iteration %d of rank %d is %+v, naive %+v\n%v", k, i, it, n, c)
+				}
+			}
+		}
+	})
+	t.Log(seen)
+}
+
+// together makes all requests of a case reach the queue at once, from clients who stay.
+func (c *Case) together() {
+	c.users, c.retries = 0, Retries{}
+	c.config.NetworkIn, c.config.Frontend, c.config.FrontendPerToken = 0, 0, 0
+	c.config.Speculative = sim.Speculative{} // twins would be guessed differently
+	if c.config.Order != nil {
+		c.config.Order = sched.ByPriority{}
+	}
+	for i := range c.requests {
+		c.requests[i].Arrival, c.requests[i].Client = 0, nil
+	}
+}
+
+// lockstep runs a case on ranks. Twins are each sent all requests.
+func (c *Case) lockstep(t *rapid.T, ranks, maxSpan int, twins bool, router func() route.Router) *fleetTape {
+	f := sim.Fleet{Lockstep: []int{ranks}, Routers: []route.Router{router()}}
+	for range ranks {
+		cfg := c.Config()
+		cfg.Check, cfg.MaxSpan = true, maxSpan
+		f.Replicas = append(f.Replicas, cfg)
+	}
+	src := workload.Source(c.Source())
+	if twins {
+		src = newTwins(c.requests, ranks, -1)
+		f.Routers = []route.Router{byID(ranks)}
+	}
+	obs := &fleetTape{parts: make([]Tape, ranks)}
+	e, err := sim.NewFleet(f, src, obs)
+	if err == nil {
+		err = e.Run(context.Background())
+	}
+	if err != nil {
+		t.Fatalf("%d ranks, spans of %d: %v\n%v", ranks, maxSpan, err, c)
+	}
+	return obs
+}
+
+// working leaves out the iterations of dummy batches.
+func working(list []Iteration) []Iteration {
+	var some []Iteration
+	for _, it := range list {
+		if it.Decodes+it.PrefillTokens+it.RecomputedTokens+it.Drafts > 0 {
+			some = append(some, it)
+		}
+	}
+	return some
+}
+
+// newTwins sends each request once for each of n ranks, or for one of them alone, with IDs that tell the rank.
+func newTwins(list []workload.Request, n, alone int) *replay {
+	p := new(replay)
+	for i, r := range list {
+		for k := range n {
+			if r.ID = int64(i*n + k); alone < 0 || alone == k {
+				p.list = append(p.list, r)
+			}
+		}
+	}
+	return p
+}
+
+// byID routes by what a request's ID leaves when divided by the number of ranks.
+type byID int
+
+// Route implements [route.Router].
+func (n byID) Route(_ route.View, r *workload.Request) int { return int(r.ID % int64(n)) }
