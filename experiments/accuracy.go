@@ -18,6 +18,9 @@ func (u *Setup) accuracy() *report.Accuracy {
 	default:
 		return &report.Accuracy{Scope: "not validated: only step_time kernels was held against measured runs"}
 	}
+	if len(u.pools) > 1 {
+		return &report.Accuracy{Scope: "not validated: there are no measured runs of fleets of unlike replicas"}
+	}
 	d := u.Deployment
 	moe, kind := d.LLM.Experts > 0, "dense models"
 	if moe {
@@ -44,6 +47,10 @@ func (u *Setup) accuracy() *report.Accuracy {
 		if s.Engine.Speculative != nil {
 			r.Exact = false
 			r.Scope += "; none of them with drafts"
+		}
+		if u.replicas() > 1 {
+			r.Exact = false
+			r.Scope += "; all of single engines"
 		}
 		return r
 	}

@@ -68,7 +68,7 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 
 // CatalogKinds are the kinds that [Catalog] lists.
 func CatalogKinds() []string {
-	return []string{"models", "gpus", "policies", "versions", "presets", "formats"}
+	return []string{"models", "gpus", "policies", "routers", "versions", "presets", "formats"}
 }
 
 // Catalog lists what is known of a kind.
@@ -81,6 +81,8 @@ func Catalog(kind string) (*Listing, error) {
 		l.Items = gpuEntries()
 	case "policies":
 		l.Items = policyEntries()
+	case "routers":
+		l.Items = routerEntries()
 	case "versions":
 		for _, m := range Landmarks() {
 			l.Items = append(l.Items, Entry{Name: m.Version, Properties: []Property{{"change", m.Change}}, Source: "vLLM releases and pull requests"})

@@ -191,8 +191,10 @@ func rounded(d clock.Duration) Duration {
 
 // limited reports whether a limit of the queue may refuse requests.
 func (u *Setup) limited() bool {
-	e := &u.Scenario.Engine
-	return e.MaxNumQueuedReqs != nil || e.MaxNumQueuedTokens != nil
+	return slices.ContainsFunc(u.pools, func(p pool) bool {
+		e := &p.setup.Scenario.Engine
+		return e.MaxNumQueuedReqs != nil || e.MaxNumQueuedTokens != nil
+	})
 }
 
 // unused warns of a key without effect, if it was changed.

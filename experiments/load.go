@@ -19,6 +19,9 @@ type origin struct {
 	sets   []Setting        // that were applied to them, in order
 	places map[string]place // of dotted keys
 	shared *shared          // with all scenarios that were made of this one
+
+	pool  string           // the key of the pool that the scenario is of; empty for the whole
+	fleet map[string]place // places of the whole, beside pool
 }
 
 // Load reads a scenario file and applies the settings to it. An empty path is an empty file, and
@@ -83,12 +86,18 @@ func Parse(file string, data []byte, sets ...Setting) (*Scenario, error) {
 			d.faults = append(d.faults, f)
 		}
 	}
+	return d.scenario(root, sets, &shared{})
+}
+
+// scenario decodes a tree, to which the settings have been applied, over the defaults.
+func (d *decoder) scenario(root *node, sets []Setting, shared *shared) (*Scenario, error) {
 	s := Default()
 	d.value(root, "", reflectElem(s), "")
+	s.origin = &origin{root: root, file: d.file, lines: d.lines, sets: sets, places: d.places, shared: shared}
+	s.inherit(d)
 	if d.faults != nil {
 		return nil, d.faults
 	}
-	s.origin = &origin{root: root, file: file, lines: data, sets: sets, places: d.places, shared: &shared{}}
 	return s, nil
 }
 
@@ -122,13 +131,11 @@ func (s *Scenario) With(sets ...Setting) (*Scenario, error) {
 			d.faults = append(d.faults, f)
 		}
 	}
-	t := Default()
-	d.value(root, "", reflectElem(t), "")
-	if d.faults != nil {
-		return nil, d.faults
+	t, err := d.scenario(root, slices.Concat(s.origin.sets, sets), s.origin.shared)
+	if err != nil {
+		return nil, err
 	}
 	t.own = s.own
-	t.origin = &origin{root: root, file: s.origin.file, lines: s.origin.lines, sets: slices.Concat(s.origin.sets, sets), places: d.places, shared: s.origin.shared}
 	return t, nil
 }
 
@@ -149,24 +156,29 @@ func (n *node) clone() *node {
 	return &c
 }
 
-// at is where a key, or else the nearest map around it, was written.
-func (s *Scenario) at(key string) (place, bool) {
+// at is where a key, or else the nearest map around it, was written. A key that its pool has is called by that one's.
+func (s *Scenario) at(key string) (p place, called string, ok bool) {
+	called = key
 	if s.origin == nil {
-		return place{}, false
+		return p, called, false
 	}
 	for key != "" {
-		if p, ok := s.origin.places[key]; ok {
-			return p, true
+		if p, ok = s.origin.places[key]; ok {
+			if _, own := s.origin.fleet[join(s.origin.pool, key)]; own {
+				called = join(s.origin.pool, called)
+			}
+			return p, called, true
 		}
 		key = key[:max(0, strings.LastIndexByte(key, '.'))]
 	}
-	return place{origin: s.origin.file}, s.origin.file != ""
+	return place{origin: s.origin.file}, called, s.origin.file != ""
 }
 
 // fault says what is wrong with the value of a key.
 func (s *Scenario) fault(key, format string, args ...any) *Fault {
 	f := &Fault{Key: key, Problem: fmt.Sprintf(format, args...)}
-	if p, ok := s.at(key); ok {
+	if p, called, ok := s.at(key); ok {
+		f.Key = called
 		f.Where = p.String()
 		if p.origin == s.origin.file {
 			f.Excerpt = excerpt(s.origin.lines, p)

@@ -71,9 +71,7 @@ func (l probeLoad) run(ctx context.Context, u *Setup) (outcome, error) {
 		return outcome{}, err
 	}
 	var p probe
-	cfg := u.Config
-	cfg.Scheduler = u.policy.New(&u.Scenario.Engine)
-	engine, err := sim.NewEngine(cfg, src, &p)
+	engine, err := sim.NewFleet(u.fleet(false), src, &p)
 	if err != nil {
 		return outcome{}, err
 	}

@@ -89,7 +89,7 @@ func (u *Setup) traceSource() error {
 		r.load.Limit = n
 	}
 	if t.Cap != nil {
-		r.load.MaxTotal, r.load.Cap = u.Config.MaxModelLen, trace.CapPolicy(*t.Cap)
+		r.load.MaxTotal, r.load.Cap = u.longest(), trace.CapPolicy(*t.Cap)
 	}
 	src, err := trace.Replay(r.opener, r.load)
 	if err != nil {

@@ -23,7 +23,8 @@ type Setup struct {
 	Deployment *model.Deployment
 	// Memory says where a GPU's memory goes; nil where the KV pool is unlimited.
 	Memory *model.KVBudget
-	// Config is the engine's configuration, but for its scheduler, of which every run has its own.
+	// Config is the engine's configuration, but for its scheduler, of which every run has its own. Of unlike replicas this,
+	// and what stands above, are those of the first pool.
 	Config sim.Config
 	// Report says what is measured.
 	Report report.Options
@@ -32,6 +33,7 @@ type Setup struct {
 
 	from    *Scenario // what was resolved
 	policy  Policy
+	pools   []pool // one or more
 	traffic traffic
 	misfit  *model.FitError // why there is no Memory
 	oneRank bool            // of several that share the attention's data
@@ -68,10 +70,20 @@ func (s *Scenario) resolve(oneRank bool) (*Setup, error) {
 func (s *Scenario) resolveAll(oneRank bool) (*Setup, Faults, error) {
 	resolved := *s
 	u := &Setup{Scenario: &resolved, from: s, oneRank: oneRank}
-	var faults Faults
-	steps := []func() error{
-		u.policyDefaults, u.engineDefaults, u.deployment, u.wholePrompts, u.memory, u.sequenceLength, u.overheads, u.stepTime, u.host, u.engine, u.trafficSource, u.clients, u.measures,
+	faults, err := u.take(u.resolvePools, u.trafficSource, u.routing, u.clients, u.measures)
+	if err != nil {
+		return nil, nil, err
 	}
+	return u, faults, nil
+}
+
+// replica resolves what is of one replica.
+func (u *Setup) replica() (Faults, error) {
+	return u.take(u.policyDefaults, u.engineDefaults, u.deployment, u.wholePrompts, u.memory, u.sequenceLength, u.overheads, u.stepTime, u.host, u.engine)
+}
+
+// take takes steps, and collects their faults.
+func (u *Setup) take(steps ...func() error) (faults Faults, err error) {
 	for _, step := range steps {
 		err := step()
 		var f *Fault
@@ -82,13 +94,13 @@ func (s *Scenario) resolveAll(oneRank bool) (*Setup, Faults, error) {
 		case errors.As(err, &f):
 			faults = append(faults, f)
 		case err != nil:
-			return nil, nil, err
+			return nil, err
 		}
 		if err != nil && u.Deployment == nil {
 			break // nothing further can be said without it
 		}
 	}
-	return u, faults, nil
+	return faults, nil
 }
 
 // engineDefaults fills in what follows from the engine's version.
@@ -361,8 +373,6 @@ func (u *Setup) measures() error {
 	r := &u.Report
 	r.Warmup = report.Warmup{Auto: s.Run.Warmup.Auto, Duration: s.Run.Warmup.Length.Clock()}
 	r.Closed = u.traffic.closed
-	r.MaxNumSeqs = s.Engine.MaxNumSeqs
-	r.UsableBlocks = int64(u.Config.UsableBlocks())
 	slo, err := s.SLO.objective()
 	if err != nil {
 		return s.fault("slo", "%v", err)
@@ -378,11 +388,6 @@ func (u *Setup) measures() error {
 	if u.Deployment == nil {
 		return nil
 	}
-	r.GPUs = u.Deployment.GPUs()
-	r.Work = u.work()
-	if low, high := u.Deployment.GPU.USDPerHour[0], u.Deployment.GPU.USDPerHour[1]; s.Cost.GPUHour == nil && high > 0 {
-		s.Cost.GPUHour = given((low + high) / 2)
-	}
-	r.USDPerHour = value(s.Cost.GPUHour) * float64(r.GPUs)
+	u.measureReplicas()
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 
-	"clifftop/model"
 	"clifftop/report"
 	"clifftop/sim"
 	"clifftop/sim/clock"
@@ -98,12 +97,7 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	if o.Span != nil || o.Finished != nil {
 		observer = &listener{Observer: observer, span: o.Span, finished: o.Finished}
 	}
-	cfg := u.Config
-	cfg.Scheduler, cfg.Check = u.policy.New(&u.Scenario.Engine), o.Check
-	if w, ok := cfg.Timer.(interface{ Work() *model.Work }); ok && o.Check {
-		cfg.Floor = w.Work().Floor
-	}
-	engine, err := sim.NewEngine(cfg, src, observer)
+	engine, err := sim.NewFleet(u.fleet(o.Check), src, observer)
 	if err != nil {
 		return nil, err
 	}

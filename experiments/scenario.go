@@ -31,6 +31,8 @@ type Scenario struct {
 	Cost Cost `json:"cost"`
 	// Run says how long to simulate and what to measure.
 	Run RunSpec `json:"run"`
+	// Pools are the parts of a fleet of unlike replicas; absent, all replicas are those of the deployment.
+	Pools []Pool `json:"pools,omitempty"`
 	// Plan says what clifftop plan chooses from; nil is all defaults.
 	Plan *Planning `json:"plan,omitempty"`
 
@@ -38,7 +40,7 @@ type Scenario struct {
 	own    []Policy // that are not built in
 }
 
-// Deployment says how one replica of the model lies on its GPUs.
+// Deployment says how one replica of the model lies on its GPUs, and how many replicas there are.
 type Deployment struct {
 	// TensorParallelSize splits every layer over this many GPUs.
 	TensorParallelSize int `json:"tensor_parallel_size" range:"[1,1024]"`
@@ -55,10 +57,10 @@ type Deployment struct {
 	MoEDtype string `json:"moe_dtype" one:"auto bf16 fp16 fp8 int4 nvfp4 mxfp4"`
 	// KVCacheDtype is the number format of the KV cache; auto is 16 bits.
 	KVCacheDtype string `json:"kv_cache_dtype" one:"auto bf16 fp16 fp8"`
-	// Replicas is the number of copies of the deployment behind a router; only 1 is available.
-	Replicas int `json:"replicas" only:"1"`
-	// Router spreads the requests over the replicas; only round-robin is available.
-	Router string `json:"router" only:"round-robin"`
+	// Replicas is the number of copies of the deployment behind a router.
+	Replicas int `json:"replicas" range:"[1,4096]"`
+	// Router spreads the requests over the replicas.
+	Router Router `json:"router"`
 }
 
 // Engine holds the knobs of the serving engine. Those that differ between versions of vLLM are
@@ -189,7 +191,7 @@ func Default() *Scenario {
 		Deployment: Deployment{
 			TensorParallelSize: 1, PipelineParallelSize: 1, DataParallelSize: 1, ExpertParallelSize: 1,
 			Dtype: "auto", MoEDtype: "auto", KVCacheDtype: "auto",
-			Replicas: 1, Router: "round-robin",
+			Replicas: 1, Router: defaultRouter(),
 		},
 		Engine: Engine{
 			Policy:               "vllm",

@@ -90,15 +90,13 @@ func TestFaults(t *testing.T) {
 		{"cancel", "clients: {cancel: {probability: 0.2}}\n", `s.yaml:1:19: clients.cancel: after is missing (want {probability: 0.05, after: 10s})`},
 		{"cancellation", "clients: {cancel: {probability: 5, after: 3s}}\n", `s.yaml:1:33: clients.cancel.probability: 5 is not allowed (want a number, 0 to 1)`},
 		{"not available", `
-deployment: {replicas: 4, router: least-kv}
-engine: {max_num_queued_reqs: 5}
+pools: [{role: prefill}]
 run: {replications: two}
 `,
-			"s.yaml:2:24: deployment.replicas: 4 is not available (want 1)\n" +
-				"s.yaml:2:35: deployment.router: \"least-kv\" is not available (want round-robin)\n" +
-				"s.yaml:4:21: run.replications: \"two\" is a text (want a whole number, 1 to 1000)"},
+			"s.yaml:2:16: pools.0.role: \"prefill\" is not available (want both)\n" +
+				"s.yaml:3:21: run.replications: \"two\" is a text (want a whole number, 1 to 1000)"},
 		{"quoted", "deployment: {replicas: '1'}\nengine: {speculative: 'null'}\n",
-			`s.yaml:1:24: deployment.replicas: "1" is a text (want a whole number)` + "\n" +
+			`s.yaml:1:24: deployment.replicas: "1" is a text (want a whole number, 1 to 4096)` + "\n" +
 				`s.yaml:2:23: engine.speculative: "null" is a text (want a map)`},
 		{"several", "engine: {block_size: 0, max_num_seqs: x}\nrun: {seed: -1}\n",
 			"s.yaml:1:22: engine.block_size: 0 is not allowed (want 1 to 4096)\n" +

@@ -85,7 +85,14 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"clients: {backoff: {base: 0, factor: 1, jitter: full}}", "clients: {backoff: {jitter: some}}", "clients: {backoff: {factor: 0.5}}",
 		"clients: {retry_budget: 0}", "clients: {retry_budget: 1.5}", "clients: {reading: 5}", "clients: {reading: 0}", "clients: {timeout: -1s}",
 		"engine: {retry_after: 3s}", "engine: {retry_after: soon}", "overheads: {network_in: 20ms, network_out: 0}", "workload: {patience: 3s}",
-		"deployment: {replicas: 1, router: round-robin}", "deployment: {replicas: 2}", "deployment: {router: random}",
+		"deployment: {replicas: 1, router: round-robin}", "deployment: {replicas: 2}", "deployment: {replicas: 0}", "deployment: {router: nearest}",
+		"deployment: {router: {policy: round-robin, front_ends: 2, scrape: 50ms}}", "deployment: {router: {front_ends: 2}}", "deployment: {router: {policy: round-robin, front_ends: 0}}",
+		"deployment: {router: {policy: round-robin, scrapes: 3}}", "deployment: {router: 3}",
+		"deployment: {router: {policy: power-of-two, load: scraped, scrape: 1s}}", "deployment: {router: {policy: power-of-two, factor: 2}}", "deployment: {router: {policy: bounded-hash, factor: 0.5}}",
+		"engine: {order: sjf}", "engine: {order: edf}", "engine: {order: {rule: edf, within: 3s}}", "engine: {order: {}}", "engine: {order: first}",
+		"pools: [{}]", "pools: [{name: a, replicas: 3, gpu: h200, deployment: {tensor_parallel_size: 2}, engine: {max_num_seqs: 3}, cost: {gpu_hour: 2}}, {}]",
+		"pools: {}", "pools: []", "pools: [{replicas: 0}]", "pools: [{role: prefill}]", "pools: [{role: both}]", "pools: [{deployment: {replicas: 2}}]", "pools: [{deployment: {router: random}}]",
+		"pools: [{engine: {max_num_seqs: 0}}]", "pools: [{workload: {}}]",
 		"engine: {speculative: null, max_num_queued_reqs: null}", "engine: {speculative: {}}", "engine: {speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 0.7}}",
 		"engine: {speculative: {method: ngram, num_speculative_tokens: 3, acceptance: [0.7, 0.5], match: 0.5}}",
 		"engine: {speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 0.7, match: 0.5}}",
@@ -272,6 +279,34 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 		s := m.object(t, none)
 		s.Required = []string{"usd_per_million_input", "usd_per_million_output"}
 		return s
+	case reflect.TypeFor[Order]():
+		var rules []any
+		for rule, keys := range orderRules() {
+			if rule != "" && keys.required == nil {
+				rules = append(rules, rule)
+			}
+		}
+		slices.SortFunc(rules, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+		return either(names(rules...), m.object(t, none))
+	case reflect.TypeFor[Router]():
+		var rules []any
+		for _, name := range routerNames() {
+			rules = append(rules, name)
+		}
+		return either(names(rules...), m.object(t, none))
+	case reflect.TypeFor[[]Pool]():
+		return &jsonschema.Schema{Type: "array", MinItems: jsonschema.Ptr(1), Items: m.of(reflect.TypeFor[Pool](), "", none)}
+	case reflect.TypeFor[Pool]():
+		s := m.object(t, none)
+		layout := s.Properties["deployment"].AnyOf[0]
+		for _, name := range []string{"replicas", "router"} {
+			delete(layout.Properties, name)
+			layout.PropertyOrder = slices.DeleteFunc(layout.PropertyOrder, func(p string) bool { return p == name })
+		}
+		for _, name := range []string{"engine", "overheads", "step_time", "cost"} {
+			s.Properties[name] = &jsonschema.Schema{Ref: "#/properties/" + name, Description: s.Properties[name].Description}
+		}
+		return s
 	case reflect.TypeFor[SLO]():
 		share := &jsonschema.Schema{Type: "number", Minimum: jsonschema.Ptr(0.0), Maximum: jsonschema.Ptr(1.0)}
 		return &jsonschema.Schema{
@@ -343,6 +378,9 @@ func (m schemaMaker) object(t reflect.Type, def reflect.Value) *jsonschema.Schem
 	return s
 }
 
+// ruled are the types of which a map without the deciding key is refused.
+var ruled = []reflect.Type{reflect.TypeFor[Distribution](), reflect.TypeFor[Order](), reflect.TypeFor[Router]()}
+
 // choice is the schema of a struct whose keys depend on one of them.
 func (m schemaMaker) choice(t reflect.Type, u variant) *jsonschema.Schema {
 	decider, variants := u.variants()
@@ -378,7 +416,7 @@ func (m schemaMaker) choice(t reflect.Type, u variant) *jsonschema.Schema {
 		if v != "" {
 			s.Properties[decider] = &jsonschema.Schema{Const: jsonschema.Ptr(any(v))}
 			s.Required = append(s.Required, decider)
-		} else if t == reflect.TypeFor[Distribution]() {
+		} else if slices.Contains(ruled, t) {
 			continue
 		}
 		choice.AnyOf = append(choice.AnyOf, s)

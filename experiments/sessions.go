@@ -207,7 +207,7 @@ func (u *Setup) conversations(src workload.Source, c *report.Collector) *workloa
 	}
 	n := t.Sessions()
 	if n.TooLong+n.Cut > 0 {
-		text := fmt.Sprintf("%d of %d conversations came to the longest context, %d tokens or their max_context,", n.TooLong, n.Begun, u.Config.MaxModelLen)
+		text := fmt.Sprintf("%d of %d conversations came to the longest context, %d tokens or their max_context,", n.TooLong, n.Begun, u.longest())
 		text += " and ended there"
 		if n.Cut > 0 {
 			text += fmt.Sprintf("; %d turns lost their oldest messages to it", n.Cut)

@@ -291,7 +291,7 @@ func (p *plan) prepare(s *Scenario, o SweepOptions, values []string) ([]float64,
 	for _, v := range values {
 		x, ok := pointValue(v)
 		if !ok {
-			faults = append(faults, &Fault{Where: "--over", Key: o.Over, Problem: fmt.Sprintf("%q is not a number or a duration (want such, to be drawn on an axis)", short(v))})
+			faults = append(faults, &Fault{Where: "--over", Key: o.Over, Problem: fmt.Sprintf("%q is not a number or a duration (want such, to be drawn on an axis)", short(v)), Hint: "clifftop compare --vary puts names side by side"})
 			continue
 		}
 		settings := []Setting{{Key: o.Over, Value: v, Flag: "--over " + o.Over}}

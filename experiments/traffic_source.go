@@ -50,7 +50,7 @@ func (u *Setup) trafficSource() error {
 	if err := u.bodies(&spec, preset); err != nil {
 		return err
 	}
-	spec.MaxModelLen = u.Config.MaxModelLen
+	spec.MaxModelLen = u.longest()
 	u.arrivals(&spec)
 	u.limits(&spec)
 	if err := spec.Validate(); err != nil {

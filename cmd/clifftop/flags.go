@@ -22,6 +22,8 @@ func (f *scenarioFlags) register(c *cobra.Command) {
 		{"model", "model", "NAME", "what is served"},
 		{"gpu", "gpu", "NAME", "what it is served on"},
 		{"tp", "deployment.tensor_parallel_size", "N", "GPUs that share every layer"},
+		{"replicas", "deployment.replicas", "N", "copies of the deployment behind a router"},
+		{"router", "deployment.router", "NAME", "how the router spreads requests over the replicas"},
 		{"rate", experiments.RateKey, "R", "mean requests per second; keeps the process, and thins or superposes a trace"},
 		{"users", experiments.UsersKey, "N", "users of a closed loop"},
 		{"requests", "run.requests", "N", "end the arrivals after so many requests"},
@@ -35,6 +37,7 @@ func (f *scenarioFlags) register(c *cobra.Command) {
 	warm.NoOptDefVal = "true"
 	_ = c.RegisterFlagCompletionFunc("model", completeNames("models"))
 	_ = c.RegisterFlagCompletionFunc("gpu", completeNames("gpus"))
+	_ = c.RegisterFlagCompletionFunc("router", completeNames("routers"))
 }
 
 // registerReplications adds the flags of commands that can run a scenario several times.

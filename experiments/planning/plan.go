@@ -74,6 +74,13 @@ func isEnd(ctx context.Context, err error) bool {
 
 // prepare lists the candidates and assesses them.
 func (p *planner) prepare(ctx context.Context) ([]*candidate, error) {
+	if s := p.scenario; s.Deployment.Replicas > 1 || len(s.Pools) > 0 {
+		key := "deployment.replicas"
+		if len(s.Pools) > 0 {
+			key = "pools"
+		}
+		return nil, s.Fault(key, "a plan finds the number of replicas, which it gives equal shares of the traffic (want one replica and no pools)")
+	}
 	if err := p.objective(); err != nil {
 		return nil, err
 	}

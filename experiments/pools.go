@@ -1,0 +1,317 @@
+package experiments
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"clifftop/model"
+	"clifftop/sim"
+)
+
+// Pool is a group of like replicas of a fleet. What it does not say is that of the scenario, key by key.
+type Pool struct {
+	// Name stands in results; the default is the number of the pool, from 1 on.
+	Name string `json:"name"`
+	// Role is the part of serving that the pool does; only both, prompts and answers, is available.
+	Role string `json:"role" only:"both"`
+	// Replicas is the number of its members.
+	Replicas int `json:"replicas" range:"[1,4096]"`
+	// Model is what they serve.
+	Model *string `json:"model"`
+	// GPU is what they serve it on.
+	GPU *string `json:"gpu"`
+	// Deployment says how the model lies on the GPUs of one of them; replicas and router do not stand here.
+	Deployment *Deployment `json:"deployment"`
+	// Engine holds the knobs that differ.
+	Engine *Engine `json:"engine"`
+	// Overheads are the delays that differ; those of the network cannot.
+	Overheads *Overheads `json:"overheads"`
+	// StepTime is the model of an iteration's length.
+	StepTime *StepTime `json:"step_time"`
+	// Cost holds the prices that differ.
+	Cost *Cost `json:"cost"`
+
+	origin *origin // where the keys of its scenario stand
+}
+
+// maxReplicas is the most that a pool, or all of them, have.
+const maxReplicas = 4096
+
+// poolKeys is Pool without a syntax of its own.
+type poolKeys Pool
+
+func (p *Pool) decode(d *decoder, n *node, key string) {
+	*p = Pool{Role: "both", Replicas: 1}
+	d.value(n, key, reflectElem((*poolKeys)(p)), "")
+	if own := n.get("deployment"); own != nil {
+		for _, f := range own.fields {
+			if f.name == "replicas" || f.name == "router" {
+				want := join(key, "replicas")
+				if f.name == "router" {
+					want = "deployment.router: one routes to all pools"
+				}
+				d.fault(f.at, join(join(key, "deployment"), f.name), fmt.Sprintf("this key does not stand in a pool (want %s)", want), "")
+			}
+		}
+	}
+}
+
+// MarshalJSON leaves out of the deployment what belongs to the whole fleet.
+func (p Pool) MarshalJSON() ([]byte, error) {
+	type layout struct {
+		*Deployment
+		Replicas any `json:"replicas,omitempty"`
+		Router   any `json:"router,omitempty"`
+	}
+	keys := poolKeys(p)
+	keys.Deployment = nil
+	return json.Marshal(struct {
+		poolKeys
+		Deployment *layout `json:"deployment"`
+	}{keys, &layout{Deployment: p.Deployment}})
+}
+
+// inherit decodes the scenarios of the pools: the tree, and over it what each pool says.
+func (s *Scenario) inherit(d *decoder) {
+	root := s.origin.root
+	pools := root.lookup("pools")
+	if len(d.faults) > 0 || pools == nil {
+		return
+	}
+	if len(s.Pools) == 0 {
+		d.fault(pools.at, "pools", "there is no pool (want one or more, or no such key)", "")
+		return
+	}
+	if n := root.lookup("deployment", "replicas"); n != nil && s.Deployment.Replicas != 1 {
+		d.fault(n.at, "deployment.replicas", fmt.Sprintf("%d does not go with pools, which have replicas of their own", s.Deployment.Replicas), "")
+	}
+	names := map[string]bool{}
+	for i := range s.Pools {
+		p := &s.Pools[i]
+		key := join("pools", strconv.Itoa(i))
+		if p.Name == "" {
+			p.Name = strconv.Itoa(i + 1)
+		}
+		if names[p.Name] {
+			d.fault(d.places[key], key, fmt.Sprintf("the name %q is given twice (want another one)", short(p.Name)), "")
+		}
+		names[p.Name] = true
+		own := &decoder{places: map[string]place{}, lines: d.lines, file: d.file}
+		tree := root.withPool(pools.items[i])
+		one := Default()
+		own.value(tree, "", reflectElem(one), "")
+		for _, f := range own.faults {
+			if _, ok := d.places[join(key, f.Key)]; ok {
+				f.Key = join(key, f.Key)
+			}
+			d.faults = append(d.faults, f)
+		}
+		p.Model, p.GPU, p.Deployment, p.Engine, p.Overheads, p.StepTime, p.Cost = &one.Model, &one.GPU, &one.Deployment, &one.Engine, &one.Overheads, &one.StepTime, &one.Cost
+		p.origin = &origin{root: tree, file: d.file, lines: d.lines, places: own.places, shared: s.origin.shared, pool: key, fleet: d.places}
+	}
+}
+
+// withPool is a copy of a scenario's tree in which a pool's keys take the place of the scenario's. In maps that is
+// key by key.
+func (n *node) withPool(pool *node) *node {
+	tree := n.clone()
+	tree.put("pools", place{}, nil)
+	if d := tree.get("deployment"); d != nil {
+		d.put("replicas", place{}, nil)
+		d.put("router", place{}, nil)
+	}
+	for _, f := range pool.clone().fields {
+		switch base := tree.get(f.name); {
+		case f.name == "name", f.name == "role", f.name == "replicas", f.value.kind == isNull:
+		case f.name != "step_time" && base != nil && base.kind == isMap && f.value.kind == isMap:
+			for _, g := range f.value.fields {
+				base.put(g.name, g.at, g.value)
+			}
+			base.at = f.value.at
+		default:
+			tree.put(f.name, f.at, f.value)
+		}
+	}
+	return tree
+}
+
+// ofPool is the scenario of one of a pool's replicas.
+func (s *Scenario) ofPool(p *Pool) *Scenario {
+	one := *s
+	one.Pools = nil
+	one.Deployment.Replicas, one.Deployment.Router = 1, defaultRouter()
+	if p.Model != nil {
+		one.Model = *p.Model
+	}
+	if p.GPU != nil {
+		one.GPU = *p.GPU
+	}
+	if p.Deployment != nil {
+		one.Deployment = *p.Deployment
+	}
+	if p.Engine != nil {
+		one.Engine = *p.Engine
+	}
+	if p.Overheads != nil {
+		one.Overheads = *p.Overheads
+	}
+	if p.StepTime != nil {
+		one.StepTime = *p.StepTime
+	}
+	if p.Cost != nil {
+		one.Cost = *p.Cost
+	}
+	if p.origin != nil {
+		one.origin = p.origin
+	}
+	return &one
+}
+
+// pool is a group of like replicas that are ready to run.
+type pool struct {
+	name     string
+	replicas int
+	setup    *Setup // of one of them
+}
+
+// isFleet reports whether there is a router: a deployment of one replica has none.
+func (u *Setup) isFleet() bool {
+	return len(u.Scenario.Pools) > 0 || u.Scenario.Deployment.Replicas > 1
+}
+
+// replicas is the number of all replicas.
+func (u *Setup) replicas() int {
+	n := 0
+	for _, p := range u.pools {
+		n += p.replicas
+	}
+	return n
+}
+
+// resolvePools resolves the replicas: one of each pool, or of the deployment.
+func (u *Setup) resolvePools() error {
+	s := u.Scenario
+	if len(s.Pools) == 0 {
+		u.pools = []pool{{replicas: s.Deployment.Replicas, setup: u}}
+		return asError(u.replica())
+	}
+	resolved := make([]Pool, len(s.Pools))
+	var faults Faults
+	for i := range s.Pools {
+		p := s.Pools[i]
+		one := *s.ofPool(&p)
+		t := &Setup{Scenario: &one, from: &one, oneRank: u.oneRank}
+		more, err := t.replica()
+		if err != nil {
+			return err
+		}
+		if faults = faults.join(more); more != nil {
+			continue
+		}
+		p.Model, p.GPU, p.Deployment, p.Engine, p.Overheads, p.StepTime, p.Cost = &one.Model, &one.GPU, &one.Deployment, &one.Engine, &one.Overheads, &one.StepTime, &one.Cost
+		resolved[i] = p
+		u.pools = append(u.pools, pool{p.Name, p.Replicas, t})
+		for _, w := range t.Warnings {
+			if len(resolved) > 1 {
+				w.Text = fmt.Sprintf("pool %s: %s", p.Name, w.Text)
+			}
+			u.Warnings = append(u.Warnings, w)
+		}
+	}
+	if faults != nil {
+		return faults
+	}
+	s.Pools = resolved
+	first := u.pools[0].setup
+	u.Profile, u.Deployment, u.Memory, u.Config, u.policy = first.Profile, first.Deployment, first.Memory, first.Config, first.policy
+	return u.oneWay()
+}
+
+// measureReplicas adds up what the replicas are.
+func (u *Setup) measureReplicas() {
+	r := &u.Report
+	r.Replicas, r.Work, r.USDPerHour = u.replicas(), u.work(), 0
+	priced := true
+	for _, p := range u.pools {
+		of, n := p.setup, p.replicas
+		gpus := n * of.Deployment.GPUs()
+		r.GPUs += gpus
+		r.MaxNumSeqs += n * of.Scenario.Engine.MaxNumSeqs
+		r.UsableBlocks += int64(n) * int64(of.Config.UsableBlocks())
+		price := &of.Scenario.Cost.GPUHour
+		if low, high := of.Deployment.GPU.USDPerHour[0], of.Deployment.GPU.USDPerHour[1]; *price == nil && high > 0 {
+			*price = given((low + high) / 2)
+		}
+		r.USDPerHour += value(*price) * float64(gpus)
+		priced = priced && *price != nil
+	}
+	if !priced {
+		r.USDPerHour = 0
+	}
+}
+
+// oneWay refuses what clients would see of a pool: the front ends are the same for all.
+func (u *Setup) oneWay() error {
+	for _, p := range u.pools {
+		c := &p.setup.Config
+		if c.NetworkIn != u.Config.NetworkIn || c.NetworkOut != u.Config.NetworkOut {
+			s := p.setup.Scenario
+			return s.fault(s.firstGiven("overheads.network_in", "overheads.network_out"), "the way to the clients is another one than that of pool %s (want the same for all)", u.pools[0].name)
+		}
+		if s := p.setup.Scenario; value(s.Engine.RetryAfter) != value(u.Scenario.Engine.RetryAfter) {
+			return s.fault("engine.retry_after", "clients are told the same by all pools (want it at the top of the scenario)")
+		}
+	}
+	return nil
+}
+
+// longest is the longest sequence that some replica takes, in tokens.
+func (u *Setup) longest() int32 {
+	length := int32(0)
+	for _, p := range u.pools {
+		length = max(length, p.setup.Config.MaxModelLen)
+	}
+	return length
+}
+
+// fleet is the configuration of a run, with schedulers and routers of its own.
+func (u *Setup) fleet(check bool) sim.Fleet {
+	var f sim.Fleet
+	for _, p := range u.pools {
+		for range p.replicas {
+			f.Replicas = append(f.Replicas, p.setup.config(check))
+		}
+	}
+	f.Routers, f.Scrape = u.routers()
+	return f
+}
+
+// config is the configuration of an engine with a scheduler of its own.
+func (u *Setup) config(check bool) sim.Config {
+	c := u.Config
+	c.Scheduler, c.Check = u.policy.New(&u.Scenario.Engine), check
+	if w, ok := c.Timer.(interface{ Work() *model.Work }); ok && check {
+		c.Floor = w.Work().Floor
+	}
+	return c
+}
+
+// asError is the error of what was resolved; nil without faults.
+func asError(faults Faults, err error) error {
+	if err == nil && faults != nil {
+		return faults
+	}
+	return err
+}
+
+// join appends faults, but for those that are there.
+func (fs Faults) join(more Faults) Faults {
+	for _, f := range more {
+		if !strings.Contains("\n"+fs.Error()+"\n", "\n"+f.Error()+"\n") {
+			fs = append(fs, f)
+		}
+	}
+	return fs
+}

@@ -1,0 +1,182 @@
+package experiments
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"clifftop/sim/clock"
+	"clifftop/sim/route"
+	"clifftop/workload"
+)
+
+// Router spreads the requests of a fleet over its replicas: the name of a rule, or a map of the rule and its options.
+type Router struct {
+	// Policy is the rule: one of clifftop catalog routers.
+	Policy string `json:"policy"`
+	// FrontEnds is the number of routers that take the requests in turn and do not know of each other.
+	FrontEnds int `json:"front_ends" range:"[1,1024]"`
+	// Scrape is how often routers learn what the replicas say of themselves; 0 is always, and null the rule's own period.
+	Scrape *Duration `json:"scrape,omitempty" range:"[0,3600]"`
+	// Ties says which of equally good replicas is taken.
+	Ties *string `json:"ties,omitempty" one:"random first"`
+	// Load is what power-of-two compares: the router's own outstanding requests, or what the replicas said last.
+	Load *string `json:"load,omitempty" one:"outstanding scraped"`
+	// Answer is the length that least-tokens expects of every answer, in tokens; null knows the true ones, which no
+	// router does.
+	Answer *int `json:"answer,omitempty" range:"[1,1000000000]"`
+	// Uncached counts of a prompt only what the replica's prefix cache lacks, as its KV events tell.
+	Uncached *bool `json:"uncached,omitempty"`
+	// Running counts the requests of the batch beside those of the queue.
+	Running *bool `json:"running,omitempty"`
+	// Local adds the requests that this router has sent since the last scrape.
+	Local *bool `json:"local,omitempty"`
+	// By is what a consistent hash goes by.
+	By *string `json:"by,omitempty" one:"session user prefix"`
+	// PrefixTokens is how much of a prompt it looks at, by prefix.
+	PrefixTokens *int `json:"prefix_tokens,omitempty" range:"[1,1000000000]"`
+	// Factor bounds the load of a replica, as a multiple of the mean.
+	Factor *float64 `json:"factor,omitempty" range:"[1,1000000]"`
+}
+
+func defaultRouter() Router { return Router{Policy: "round-robin", FrontEnds: 1} }
+
+// rule is the rule that a router follows.
+func (r *Router) rule() (routingRule, bool) {
+	for _, k := range routingRules() {
+		if k.name == r.Policy {
+			return k, true
+		}
+	}
+	return routingRule{}, false
+}
+
+func routerNames() []string {
+	var names []string
+	for _, k := range routingRules() {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+// routerVariants are the keys that go with each rule.
+func routerVariants() (string, map[string]variantKeys) {
+	keys := map[string]variantKeys{
+		"":  {nil, []string{"policy"}},
+		"*": {nil, []string{"front_ends", "scrape"}},
+	}
+	for _, k := range routingRules() {
+		keys[k.name] = variantKeys{nil, k.options}
+	}
+	return "policy", keys
+}
+
+func (r *Router) variants() (string, map[string]variantKeys) { return routerVariants() }
+
+// routerOptions is Router without its short form.
+type routerOptions Router
+
+func (r *routerOptions) variants() (string, map[string]variantKeys) { return routerVariants() }
+
+func (r *Router) decode(d *decoder, n *node, key string) {
+	const example = "a rule such as round-robin, or a map such as {policy: round-robin, front_ends: 2}"
+	*r = defaultRouter()
+	named := n
+	switch n.kind {
+	case isText:
+		r.Policy = n.text
+	case isMap:
+		if named = n.get("policy"); named == nil || named.kind == isNull {
+			d.fault(n.at, key, fmt.Sprintf("policy is missing (want %s)", example), "")
+			return
+		}
+		d.value(n, key, reflectElem((*routerOptions)(r)), "")
+	default:
+		d.wrong(n, key, example)
+		return
+	}
+	if _, ok := r.rule(); named.kind == isText && !ok {
+		d.fault(named.at, key, fmt.Sprintf("%q is not known (want %s)", short(named.text), list(routerNames())), didYouMean(named.text, routerNames()))
+	}
+	if by := n.get("by"); r.Policy == "session" && value(r.By) == "prefix" {
+		d.refuse(by, join(key, "by"), "session or user; bounded-hash goes by prefixes")
+	}
+}
+
+// MarshalJSON writes the rule's name, or the map.
+func (r Router) MarshalJSON() ([]byte, error) {
+	if r == (Router{Policy: r.Policy, FrontEnds: 1}) {
+		return json.Marshal(r.Policy)
+	}
+	return json.Marshal(routerOptions(r))
+}
+
+// routing checks that the router has what it goes by, and fills in how often it learns it.
+func (u *Setup) routing() error {
+	s := u.Scenario
+	r := &s.Deployment.Router
+	if n := u.replicas(); n > maxReplicas {
+		return s.fault("pools", "there are %d replicas (want %d or less)", n, maxReplicas)
+	}
+	rule, ok := r.rule()
+	if !ok {
+		return s.fault("deployment.router", "%q is not known (want %s)", short(r.Policy), list(routerNames()))
+	}
+	if !u.isFleet() {
+		u.unused(*r != defaultRouter(), "deployment.router", "there is one replica")
+		return nil
+	}
+	made := rule.make(r, route.Identity{})
+	if v, ok := made.(interface{ Validate() error }); ok {
+		if err := v.Validate(); err != nil {
+			return s.fault("deployment.router", "%s: %v", rule.name, err)
+		}
+	}
+	known := u.traffic.trace != nil || len(u.traffic.spec.Arrivals) > 0
+	if err := route.Check(made, u.offers()); err != nil && known {
+		return s.fault("deployment.router", "%s: %v", rule.name, err)
+	}
+	if rule.looks(r) {
+		var period Duration
+		if n, ok := made.(route.Needy); ok {
+			period = Duration(n.Needs().Scrape)
+		}
+		or(&r.Scrape, period)
+	} else {
+		u.unused(r.Scrape != nil, "deployment.router.scrape", rule.name+" does not look at what replicas say of themselves")
+	}
+	return nil
+}
+
+// offers is what routers can go by: what all replicas tell, and what some requests have.
+func (u *Setup) offers() route.Offers {
+	o := route.Offers{KVUsage: true, PrefixCaching: true, Users: u.traffic.closed}
+	if t := u.Scenario.Workload.Trace; t != nil && t.Statistics != nil {
+		o.Sessions = t.Statistics.Sessions > 0
+	} else {
+		spec := &u.traffic.spec
+		o.Sessions = spec.Sessions != nil || slices.ContainsFunc(spec.Classes, func(c workload.ClassSpec) bool { return c.Sessions != nil })
+	}
+	for _, p := range u.pools {
+		c := &p.setup.Config
+		o.KVUsage = o.KVUsage && c.NumGPUBlocks > 0
+		o.PrefixCaching = o.PrefixCaching && c.PrefixCaching
+	}
+	return o
+}
+
+// routers makes the routers of a run, and says how often they learn what replicas say. A single engine has none.
+func (u *Setup) routers() (all []route.Router, scrape clock.Duration) {
+	if !u.isFleet() {
+		return nil, 0
+	}
+	r := &u.Scenario.Deployment.Router
+	rule, _ := r.rule()
+	for k := range r.FrontEnds {
+		all = append(all, rule.make(r, route.Identity{Seed: u.Scenario.Run.Seed, Number: k, Of: r.FrontEnds}))
+	}
+	if rule.looks(r) {
+		scrape = value(r.Scrape).Clock()
+	}
+	return all, scrape
+}
