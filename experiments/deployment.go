@@ -24,10 +24,6 @@ func (u *Setup) deployment() error {
 		faults = append(faults, s.named("gpu", s.GPU, err, gpuNames()))
 	}
 	d := &s.Deployment
-	if d.DataParallelSize > 1 && !u.oneRank {
-		faults = append(faults, s.fault("deployment.data_parallel_size",
-			"%d is not allowed (want 1: one group of GPUs is simulated; divide the traffic by the number of groups)", d.DataParallelSize))
-	}
 	options := model.Options{
 		TensorParallel: d.TensorParallelSize, PipelineParallel: d.PipelineParallelSize,
 		DataParallel: d.DataParallelSize, ExpertParallel: d.ExpertParallelSize,

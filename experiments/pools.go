@@ -174,18 +174,30 @@ type pool struct {
 	name     string
 	replicas int
 	setup    *Setup // of one of them
+	ranks    int    // that each of them has, which serve requests side by side
 }
 
-// isFleet reports whether there is a router: a deployment of one replica has none.
+// engines is the number of engines of a pool: the data-parallel ranks of all its replicas.
+func (p *pool) engines() int { return p.replicas * p.ranks }
+
+// ranks is the number of data-parallel ranks that a run has of a replica.
+func (u *Setup) ranks() int {
+	if u.oneRank {
+		return 1
+	}
+	return u.Scenario.Deployment.DataParallelSize
+}
+
+// isFleet reports whether there is a router: a deployment of one engine has none.
 func (u *Setup) isFleet() bool {
-	return len(u.Scenario.Pools) > 0 || u.Scenario.Deployment.Replicas > 1
+	return len(u.Scenario.Pools) > 0 || u.replicas() > 1
 }
 
-// replicas is the number of all replicas.
+// replicas is the number of all engines.
 func (u *Setup) replicas() int {
 	n := 0
 	for _, p := range u.pools {
-		n += p.replicas
+		n += p.engines()
 	}
 	return n
 }
@@ -194,7 +206,7 @@ func (u *Setup) replicas() int {
 func (u *Setup) resolvePools() error {
 	s := u.Scenario
 	if len(s.Pools) == 0 {
-		u.pools = []pool{{replicas: s.Deployment.Replicas, setup: u}}
+		u.pools = []pool{{replicas: s.Deployment.Replicas, setup: u, ranks: u.ranks()}}
 		return asError(u.replica())
 	}
 	resolved := make([]Pool, len(s.Pools))
@@ -212,7 +224,7 @@ func (u *Setup) resolvePools() error {
 		}
 		p.Model, p.GPU, p.Deployment, p.Engine, p.Overheads, p.StepTime, p.Cost = &one.Model, &one.GPU, &one.Deployment, &one.Engine, &one.Overheads, &one.StepTime, &one.Cost
 		resolved[i] = p
-		u.pools = append(u.pools, pool{p.Name, p.Replicas, t})
+		u.pools = append(u.pools, pool{p.Name, p.Replicas, t, t.ranks()})
 		for _, w := range t.Warnings {
 			if len(resolved) > 1 {
 				w.Text = fmt.Sprintf("pool %s: %s", p.Name, w.Text)
@@ -235,8 +247,8 @@ func (u *Setup) measureReplicas() {
 	r.Replicas, r.Work, r.USDPerHour = u.replicas(), u.work(), 0
 	priced := true
 	for _, p := range u.pools {
-		of, n := p.setup, p.replicas
-		gpus := n * of.Deployment.GPUs()
+		of, n := p.setup, p.engines()
+		gpus := p.replicas * of.Deployment.GPUs()
 		r.GPUs += gpus
 		r.MaxNumSeqs += n * of.Scenario.Engine.MaxNumSeqs
 		r.UsableBlocks += int64(n) * int64(of.Config.UsableBlocks())
@@ -280,8 +292,15 @@ func (u *Setup) longest() int32 {
 func (u *Setup) fleet(check bool) sim.Fleet {
 	var f sim.Fleet
 	for _, p := range u.pools {
-		for range p.replicas {
-			f.Replicas = append(f.Replicas, p.setup.config(check))
+		group := 1 // of ranks that exchange with each other's experts
+		if p.setup.Deployment.LLM.Experts > 0 {
+			group = p.ranks
+		}
+		for range p.engines() / group {
+			f.Lockstep = append(f.Lockstep, group)
+			for range group {
+				f.Replicas = append(f.Replicas, p.setup.config(check))
+			}
 		}
 	}
 	f.Routers, f.Scrape = u.routers()

@@ -118,6 +118,9 @@ func (u *Setup) routing() error {
 	if n := u.replicas(); n > maxReplicas {
 		return s.fault("pools", "there are %d replicas (want %d or less)", n, maxReplicas)
 	}
+	if slices.ContainsFunc(u.pools, func(p pool) bool { return p.ranks > 1 }) && !s.isGiven("deployment.router") {
+		r.Policy = "vllm-dp" // vLLM's own, among data-parallel ranks
+	}
 	rule, ok := r.rule()
 	if !ok {
 		return s.fault("deployment.router", "%q is not known (want %s)", short(r.Policy), list(routerNames()))

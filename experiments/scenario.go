@@ -46,7 +46,8 @@ type Deployment struct {
 	TensorParallelSize int `json:"tensor_parallel_size" range:"[1,1024]"`
 	// PipelineParallelSize splits the layers into this many stages.
 	PipelineParallelSize int `json:"pipeline_parallel_size" range:"[1,1024]"`
-	// DataParallelSize is the number of attention ranks that serve requests side by side.
+	// DataParallelSize is the number of ranks of a replica that serve requests side by side, each with a queue and a KV
+	// pool of its own; those of a model with experts iterate in lock step. The router sees each of them.
 	DataParallelSize int `json:"data_parallel_size" range:"[1,1024]"`
 	// ExpertParallelSize spreads the experts of a mixture over this many GPUs.
 	ExpertParallelSize int `json:"expert_parallel_size" range:"[1,1024]"`

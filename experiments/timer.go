@@ -53,7 +53,7 @@ func (u *Setup) work() *report.Work {
 	}
 	d := u.Deployment
 	w := d.Work()
-	gpus := float64(d.GPUs())
+	gpus := float64(d.TensorParallel * d.PipelineParallel) // of a rank
 	peak := d.GPU.BF16FLOPs * gpus
 	flops := func(b model.Batch) float64 { return w.ComputeSeconds(&b) * peak }
 	bytes := func(b model.Batch) float64 { return w.Bytes(&b) * gpus }
