@@ -43,7 +43,7 @@ func newFleet(f *Fleet, e *Engine) fleet {
 	if f.Scrape > 0 && len(f.Routers) > 0 {
 		t.heard = make([]route.Metrics, n)
 		for i, r := range e.replicas {
-			t.heard[i] = r.metrics(0)
+			t.heard[i] = r.metrics(0, 0)
 		}
 		t.scrape = clock.Time(f.Scrape)
 	}
@@ -138,26 +138,26 @@ func (f *Fleet) peeks() bool {
 func (e *Engine) scrapeUpTo(at clock.Time) {
 	last := clock.Time(int64(at-1) / int64(e.period) * int64(e.period))
 	for i, r := range e.replicas {
-		e.heard[i] = r.metrics(last)
+		e.heard[i] = r.metrics(last, last+1) // what happens at an instant comes before its scrape
 	}
 	e.scrape = last.Add(e.period)
 	e.scrapes++
 }
 
-// metrics are the replica's gauges at an instant that is not past its next boundary.
-func (r *Replica) metrics(at clock.Time) route.Metrics {
+// metrics are the replica's gauges of an instant, as of just before the instant until, which is not past the next boundary.
+func (r *Replica) metrics(at, until clock.Time) route.Metrics {
 	return route.Metrics{
 		At: at, Waiting: r.levels.Waiting, Running: r.levels.Running,
-		UsedBlocks: r.usedAt(at), UsableBlocks: r.pool.Usable(), QueuedTokens: r.uncomputed,
+		UsedBlocks: r.usedAt(until), UsableBlocks: r.pool.Usable(), QueuedTokens: r.uncomputed,
 	}
 }
 
-// usedAt is the number of blocks referenced at an instant that is not past the next boundary.
+// usedAt is the number of blocks referenced just before an instant that is not past the next boundary.
 func (r *Replica) usedAt(at clock.Time) int {
 	used := r.used()
-	if p := &r.promise; p.N > 1 && at > p.End(1) {
-		begun := min(p.FirstEndAtOrAfter(at), p.N)
-		used += r.cohort.takes.over(r.cohort.steps, begun-1)
+	if p := &r.promise; p.N > 1 {
+		composed := min(max(p.FirstEndAtOrAfter(at)+r.depth-1, 1), p.N)
+		used += r.cohort.takes.over(r.cohort.steps, composed-1)
 	}
 	return used
 }
@@ -185,7 +185,7 @@ func (t *router) Generation() int { return t.generation }
 // Metrics implements [route.View].
 func (t *router) Metrics(k int) route.Metrics {
 	if i := t.choices[k]; t.heard == nil {
-		return t.replicas[i].metrics(t.now)
+		return t.replicas[i].metrics(t.now, t.now)
 	} else {
 		return t.heard[i]
 	}

@@ -18,5 +18,9 @@
 //	least-kv        LeastKV          zero              scraped use of the KV cache
 //	session         Session          zero              a consistent hash of the session or user
 //	bounded-hash    BoundedHash      NewBoundedHash    the same within a bound of load, or of a prefix
+//	prefix          Prefix           NewPrefix         the longest prefix of the prompt sent before, remembered for ever or bounded
+//	sglang          SGLang           NewSGLang         the same, unless loads are not balanced
 //	vllm-dp         VLLMDP           zero              4·waiting + running, as vLLM's data-parallel front ends
+//	llm-d           LLMD             NewLLMD           filters, weighted scorers, a picker
+//	dynamo          Dynamo           NewDynamo         blocks to prefill and blocks active
 package route

@@ -26,6 +26,12 @@ type Follower interface {
 	Began(v View, replica int, r *workload.Request)
 }
 
+// Loser is a [Router] that is told when a replica has lost what its caches held.
+type Loser interface {
+	Router
+	Lost(replica int)
+}
+
 // View shows a router the endpoints among which it may choose: the replicas that are ready and for which the
 // request is not too long, in order of their numbers.
 type View interface {

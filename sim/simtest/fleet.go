@@ -13,9 +13,10 @@ import (
 	"clifftop/workload"
 )
 
-// VerifyFleet runs a policy on random fleets behind a router, and demands that each replica does with the requests that
-// it was sent what the naive engine does with them alone, token for token; and that a fleet of one is that one.
-func VerifyFleet(t testing.TB, p Policy, router func() route.Router) {
+// VerifyFleet runs a policy on random fleets behind routers, and demands that each replica does with the requests that
+// it was sent what the naive engine does with them alone, token for token; that a fleet of one is that one; and that all of it is
+// the same when every replica is stepped singly, whatever the routers looked at.
+func VerifyFleet(t testing.TB, p Policy, router func(id route.Identity) route.Router) {
 	t.Helper()
 	seen := make(map[string]int)
 	rapid.Check(t, func(t *rapid.T) {
@@ -24,19 +25,35 @@ func VerifyFleet(t testing.TB, p Policy, router func() route.Router) {
 		if replicas > 1 { // what a replica does must not change what its clients ask for
 			c.users, c.retries, c.config.NetworkIn = 0, Retries{}, 0
 		}
-		f := sim.Fleet{Routers: []route.Router{router()}, Scrape: clock.Duration(rapid.Int64Range(0, 2).Draw(t, "scrape")) * 50 * clock.Millisecond}
-		for range replicas {
-			cfg := c.Config()
-			cfg.Check, cfg.MaxSpan = true, rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "max span")
-			f.Replicas = append(f.Replicas, cfg)
+		routers := rapid.IntRange(1, 3).Draw(t, "routers")
+		scrape := clock.Duration(rapid.Int64Range(0, 2).Draw(t, "scrape")) * 50 * clock.Millisecond
+		spans := rapid.SliceOfN(rapid.SampledFrom([]int{0, 0, 1, 3}), replicas, replicas).Draw(t, "max spans")
+		run := func(span func(i int) int) (*Requests, *fleetTape) {
+			f := sim.Fleet{Scrape: scrape}
+			for i := range routers {
+				f.Routers = append(f.Routers, router(route.Identity{Seed: 5, Number: i, Of: routers}))
+			}
+			for i := range replicas {
+				cfg := c.Config()
+				cfg.Check, cfg.MaxSpan = true, span(i)
+				f.Replicas = append(f.Replicas, cfg)
+			}
+			src, obs := c.Source(), &fleetTape{parts: make([]Tape, replicas)}
+			e, err := sim.NewFleet(f, src, obs)
+			if err == nil {
+				err = e.Run(context.Background())
+			}
+			if err != nil {
+				t.Fatalf("%d replicas: %v\n%v", replicas, err, c)
+			}
+			return src, obs
 		}
-		src, obs := c.Source(), &fleetTape{parts: make([]Tape, replicas)}
-		e, err := sim.NewFleet(f, src, obs)
-		if err == nil {
-			err = e.Run(context.Background())
-		}
-		if err != nil {
-			t.Fatalf("%d replicas: %v\n%v", replicas, err, c)
+		src, obs := run(func(i int) int { return spans[i] })
+		_, single := run(func(int) int { return 1 })
+		for i := range obs.parts {
+			if d := Diff(&single.parts[i], &obs.parts[i]); d != "" {
+				t.Fatalf("replica %d of %d, stepped singly and in spans: %s\n%v", i, replicas, d, c)
+			}
 		}
 		if replicas == 1 {
 			naive, told := c.naive(t, nil)

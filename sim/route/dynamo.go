@@ -1,0 +1,226 @@
+package route
+
+import (
+	"fmt"
+	"math"
+
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// Dynamo is the KV router of NVIDIA Dynamo. A worker costs a request
+//
+//	OverlapWeight · (blocks to prefill there, its own uncached ones among them) + (KV blocks active there, its own among them)
+//
+// and the cheapest worker is taken, one at random of equals, or one drawn by the softmax of the negated costs. The
+// router counts the work of its own requests: prompts are to be prefilled until their first token, and the blocks of
+// prompts are active until the answer is complete, each once however many requests share it. Answers do not count.
+// Prefixes come from KV events, or from its own decisions.
+type Dynamo struct {
+	ID Identity
+	// OverlapWeight is the worth of a block to prefill in active blocks.
+	OverlapWeight float64
+	// Temperature of the softmax, over costs scaled to a range of 1; 0 takes the cheapest.
+	Temperature float64
+	// BlockTokens is the number of tokens in a block.
+	BlockTokens int32
+	// Approximate takes prefixes from the router's own decisions, each of which it believes for TTL, 0 being for ever. Beyond
+	// MaxBlocks in all, 0 being no limit, it forgets the oldest ones down to PruneTo of that.
+	Approximate bool
+	TTL         clock.Duration
+	MaxBlocks   int64
+	PruneTo     float64
+
+	draws   draws
+	least   least
+	known   prefixes
+	backlog backlog
+	active  []activeBlocks // by replica
+	costs   []float64      // by position
+}
+
+var (
+	_ Ender    = (*Dynamo)(nil)
+	_ Follower = (*Dynamo)(nil)
+	_ Needy    = (*Dynamo)(nil)
+	_ Loser    = (*Dynamo)(nil)
+)
+
+// NewDynamo has the defaults of Dynamo's frontend: weight 1, temperature 0, KV events; without these, decisions are
+// believed for 120 s, and 2²⁰ blocks pruned to four fifths.
+func NewDynamo() *Dynamo {
+	return &Dynamo{OverlapWeight: 1, BlockTokens: 16, TTL: 120 * clock.Second, MaxBlocks: 1 << 20, PruneTo: 0.8}
+}
+
+// Validate reports what is wrong with the parameters.
+func (p *Dynamo) Validate() error {
+	switch {
+	case !(p.OverlapWeight >= 0 && p.OverlapWeight <= 1e9):
+		return fmt.Errorf("overlap_weight: %v is not allowed (want 0 or more)", p.OverlapWeight)
+	case !(p.Temperature >= 0 && p.Temperature <= 1e9):
+		return fmt.Errorf("temperature: %v is not allowed (want 0 or more)", p.Temperature)
+	case p.BlockTokens < 1:
+		return fmt.Errorf("block_tokens: %d is not allowed (want 1 or more)", p.BlockTokens)
+	case p.TTL < 0 || p.MaxBlocks < 0:
+		return fmt.Errorf("ttl and max_blocks: %v and %d are not allowed (want 0 or more)", p.TTL, p.MaxBlocks)
+	case !(p.PruneTo >= 0 && p.PruneTo <= 1):
+		return fmt.Errorf("prune_to: %v is not allowed (want 0 to 1)", p.PruneTo)
+	}
+	return nil
+}
+
+// Needs implements [Needy].
+func (p *Dynamo) Needs() Needs {
+	return Needs{PrefixCaching: p.OverlapWeight > 0, Events: p.OverlapWeight > 0 && !p.Approximate}
+}
+
+// Route implements [Router].
+func (p *Dynamo) Route(v View, r *workload.Request) int {
+	x := &p.known
+	x.tokens = p.BlockTokens
+	if p.Approximate {
+		x.counts, x.ttl = true, p.TTL
+	}
+	x.match(v.Now(), r, 0)
+	p.costs = p.costs[:0]
+	for k := range v.Len() {
+		p.costs = append(p.costs, p.cost(v, k, r))
+	}
+	k := p.choose()
+	p.charge(v, k, r)
+	return k
+}
+
+// cached is how much of a prompt the worker at a position is taken to have, in tokens.
+func (p *Dynamo) cached(v View, k int, r *workload.Request) int32 {
+	switch {
+	case p.OverlapWeight == 0:
+		return 0
+	case p.Approximate:
+		return p.known.of(v.Replica(k)) * p.BlockTokens
+	}
+	return v.Cached(k, r)
+}
+
+// cost is that of the worker at a position, in blocks.
+func (p *Dynamo) cost(v View, k int, r *workload.Request) float64 {
+	i := v.Replica(k)
+	prefill := p.backlog.of(i) + int64(r.InputTokens-p.cached(v, k, r))
+	active := int64(p.known.blocks())
+	if i < len(p.active) {
+		active = p.active[i].with(p.known.path, p.known.unique)
+	}
+	return float64(p.OverlapWeight*(float64(prefill)/float64(p.BlockTokens))) + float64(active)
+}
+
+// choose takes the cheapest worker, or draws one.
+func (p *Dynamo) choose() int {
+	p.least.begin()
+	high := p.costs[0]
+	for k, c := range p.costs {
+		p.least.offer(k, c)
+		high = max(high, c)
+	}
+	low := p.least.load
+	if p.Temperature == 0 || low == high {
+		return p.least.any(&p.draws, &p.ID)
+	}
+	sum, scale := 0.0, 1/(float64(high-low)*p.Temperature)
+	for k, c := range p.costs {
+		p.costs[k] = math.Exp(float64((low - c) * scale))
+		sum += p.costs[k]
+	}
+	at := float64(p.draws.uniform(&p.ID) * sum)
+	for k, part := range p.costs {
+		if at -= part; at < 0 {
+			return k
+		}
+	}
+	return len(p.costs) - 1
+}
+
+// charge counts r at the worker at a position.
+func (p *Dynamo) charge(v View, k int, r *workload.Request) {
+	i := v.Replica(k)
+	p.backlog.add(i, r, r.InputTokens-p.cached(v, k, r))
+	for i >= len(p.active) {
+		p.active = append(p.active, activeBlocks{})
+	}
+	p.active[i].add(r.ID, p.known.path, p.known.unique)
+	if p.Approximate {
+		p.known.add(v.Now(), i)
+		p.prune()
+	}
+}
+
+// prune forgets the oldest decisions when there are too many blocks.
+func (p *Dynamo) prune() {
+	if p.MaxBlocks == 0 || p.known.total() <= p.MaxBlocks {
+		return
+	}
+	keep := int64(float64(p.MaxBlocks) * p.PruneTo)
+	for total := p.known.total(); total > keep; total = p.known.total() {
+		p.known.loseOldest(total - keep)
+	}
+}
+
+// Began implements [Follower].
+func (p *Dynamo) Began(_ View, replica int, r *workload.Request) { p.backlog.done(replica, r) }
+
+// Ended implements [Ender].
+func (p *Dynamo) Ended(_ View, replica int, r *workload.Request) {
+	p.backlog.done(replica, r)
+	p.active[replica].remove(r.ID)
+}
+
+// Lost implements [Loser].
+func (p *Dynamo) Lost(replica int) { p.known.gone(replica) }
+
+// activeBlocks counts the blocks of the prompts that a worker has.
+type activeBlocks struct {
+	shared map[uint64]int32 // uses of blocks that others may have
+	all    int64
+	held   map[int64]heldBlocks // by request
+}
+
+type heldBlocks struct {
+	path   []uint64
+	unique int32
+}
+
+// with is the number of blocks that there would be with those of one more request.
+func (a *activeBlocks) with(path []uint64, unique int32) int64 {
+	n := a.all + int64(unique)
+	for i, key := range path {
+		if a.shared[key] == 0 {
+			return n + int64(len(path)-i) // who does not have this one has none behind it
+		}
+	}
+	return n
+}
+
+func (a *activeBlocks) add(request int64, path []uint64, unique int32) {
+	if a.held == nil {
+		a.shared, a.held = make(map[uint64]int32), make(map[int64]heldBlocks)
+	}
+	a.all = a.with(path, unique)
+	for _, key := range path {
+		a.shared[key]++
+	}
+	a.held[request] = heldBlocks{append([]uint64(nil), path...), unique}
+}
+
+func (a *activeBlocks) remove(request int64) {
+	h, ok := a.held[request]
+	if !ok {
+		return
+	}
+	delete(a.held, request)
+	a.all -= int64(h.unique)
+	for _, key := range h.path {
+		if a.shared[key]--; a.shared[key] == 0 {
+			delete(a.shared, key)
+			a.all--
+		}
+	}
+}

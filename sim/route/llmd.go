@@ -1,0 +1,289 @@
+package route
+
+import (
+	"fmt"
+	"math"
+
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// LLMD is the endpoint picker of llm-d and of the Gateway API Inference Extension: filters narrow the endpoints down, scorers give each of the
+// rest between 0 and 1, and a picker decides by the weighted sums.
+type LLMD struct {
+	ID Identity
+	// Scorers and their weights.
+	Scorers []Weighted
+	// Picker decides.
+	Picker Picker
+	// Precise takes prefix matches from the KV events of the endpoints, and not from what the picker remembers of its
+	// own decisions.
+	Precise bool
+	// BlockTokens is the granularity of approximate matches, in tokens; MaxMatchTokens is how much of a prompt is looked at,
+	// 0 for all of it; Capacity is how many blocks are remembered of an endpoint, 0 for all.
+	BlockTokens, MaxMatchTokens int32
+	Capacity                    int64
+	// Affinity is the prefix cache affinity filter.
+	Affinity Affinity
+	// StaleAfter is the age of metrics from which on an endpoint counts as full, for the scorers of queue, running and kv-usage. 0 is
+	// never.
+	StaleAfter clock.Duration
+	// IdleThreshold is the number of own requests up to which active-requests takes an endpoint for idle, MaxBusyScore
+	// the most that another one gets. TokenLimit is where token-load is 0, QueueLimit where load-aware is.
+	IdleThreshold int
+	MaxBusyScore  float64
+	TokenLimit    int64
+	QueueLimit    int
+
+	draws    draws
+	known    prefixes
+	backlog  backlog
+	cold     coldOrder
+	sessions map[int32]int32 // replica of the last request of each
+
+	left    []int32   // positions that passed the filters
+	sums    []float64 // by position
+	gauges  []Metrics // by position
+	matches []float64 // by position: part of the prompt
+	total   least
+}
+
+var (
+	_ Ender    = (*LLMD)(nil)
+	_ Follower = (*LLMD)(nil)
+	_ Needy    = (*LLMD)(nil)
+	_ Loser    = (*LLMD)(nil)
+)
+
+// Affinity is the filter that keeps a prompt at endpoints that have most of it. The zero Affinity is off.
+type Affinity struct {
+	// Threshold is the part of the prompt, 0 to 1, from which on an endpoint is sticky; 0 turns the filter off.
+	Threshold float64
+	// Explore is the probability that the filter lets everybody pass.
+	Explore float64
+	// MaxPenalty is by how much the expected TTFT of the best sticky endpoint may exceed that of the best other one;
+	// 0 sticks always. It is expected to be the tokens in flight divided by PrefillRate, in tokens per second.
+	MaxPenalty  clock.Duration
+	PrefillRate float64
+}
+
+// Picker says how an endpoint is chosen by the scores.
+type Picker uint8
+
+// The pickers.
+const (
+	MaxScore       Picker = iota // the highest, one at random of equals
+	RandomPick                   // any that passed the filters
+	WeightedRandom               // with probabilities like the scores
+)
+
+// NewLLMD has the scorers and weights of the default configuration, queue 2, kv-cache-utilization 2, prefix-cache 3, and the
+// parameters that the plugins of llm-d-router have by themselves. Metrics older than 200 ms are stale.
+func NewLLMD() *LLMD {
+	return &LLMD{
+		Scorers:     []Weighted{{QueueScore, 2}, {KVScore, 2}, {PrefixScore, 3}},
+		BlockTokens: 16, MaxMatchTokens: 131072, Capacity: 31250,
+		StaleAfter: 200 * clock.Millisecond, MaxBusyScore: 1, TokenLimit: 4 << 20, QueueLimit: 128,
+	}
+}
+
+// DefaultAffinity is the filter as llm-d-router has it by itself.
+func DefaultAffinity() Affinity {
+	return Affinity{Threshold: 0.8, MaxPenalty: 18 * clock.Second, PrefillRate: 15928}
+}
+
+// Validate reports what is wrong with the parameters.
+func (p *LLMD) Validate() error {
+	for i, s := range p.Scorers {
+		if s.By >= numberOfScores || !(s.Weight >= 0 && s.Weight <= 1e9) {
+			return fmt.Errorf("scorers[%d]: %v with weight %v is not allowed (want a weight of 0 or more)", i, s.By, s.Weight)
+		}
+	}
+	a := &p.Affinity
+	switch {
+	case len(p.Scorers) == 0 && p.Picker != RandomPick:
+		return fmt.Errorf("scorers: there are none")
+	case p.Picker > WeightedRandom:
+		return fmt.Errorf("picker: %d is not known", p.Picker)
+	case p.BlockTokens < 1:
+		return fmt.Errorf("block_tokens: %d is not allowed (want 1 or more)", p.BlockTokens)
+	case p.MaxMatchTokens < 0 || p.Capacity < 0 || p.StaleAfter < 0 || p.IdleThreshold < 0:
+		return fmt.Errorf("a limit is negative")
+	case !(p.MaxBusyScore >= 0 && p.MaxBusyScore <= 1):
+		return fmt.Errorf("max_busy_score: %v is not allowed (want 0 to 1)", p.MaxBusyScore)
+	case p.TokenLimit < 1 || p.QueueLimit < 1:
+		return fmt.Errorf("token_limit and queue_limit: %d and %d are not allowed (want 1 or more)", p.TokenLimit, p.QueueLimit)
+	case !(a.Threshold >= 0 && a.Threshold <= 1 && a.Explore >= 0 && a.Explore <= 1):
+		return fmt.Errorf("affinity: %v and %v are not allowed (want 0 to 1)", a.Threshold, a.Explore)
+	case a.Threshold > 0 && (a.MaxPenalty < 0 || a.MaxPenalty > 0 && !(a.PrefillRate > 0)):
+		return fmt.Errorf("affinity: a penalty of %v at %v tokens per second is not allowed", a.MaxPenalty, a.PrefillRate)
+	}
+	return nil
+}
+
+// scores reports whether a scorer of the kind has weight.
+func (p *LLMD) scores(by Score) bool {
+	for _, s := range p.Scorers {
+		if s.By == by && s.Weight > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// matching reports whether prefixes matter. Uncached tokens are what token-load counts.
+func (p *LLMD) matching() bool {
+	return p.Affinity.Threshold > 0 || p.scores(PrefixScore) || p.scores(NoHitScore) || p.scores(TokenScore)
+}
+
+// loading reports whether tokens in flight matter.
+func (p *LLMD) loading() bool { return p.Affinity.MaxPenalty > 0 || p.scores(TokenScore) }
+
+// Needs implements [Needy].
+func (p *LLMD) Needs() Needs {
+	n := Needs{
+		Sessions: p.scores(SessionScore), KVUsage: p.scores(KVScore),
+		PrefixCaching: p.Affinity.Threshold > 0 || p.scores(PrefixScore) || p.scores(NoHitScore),
+		Scrape:        50 * clock.Millisecond,
+	}
+	n.Events = p.Precise && p.matching()
+	return n
+}
+
+// Route implements [Router].
+func (p *LLMD) Route(v View, r *workload.Request) int {
+	if p.matching() {
+		p.match(v, r)
+	}
+	p.filter(v)
+	p.sum(v, r)
+	k := p.pick()
+	p.note(v, k, r)
+	return k
+}
+
+// match finds the part of the prompt that each endpoint has.
+func (p *LLMD) match(v View, r *workload.Request) {
+	p.matches = p.matches[:0]
+	x := &p.known
+	if !p.Precise {
+		x.tokens, x.bound, x.counts, x.roots = p.BlockTokens, p.Capacity, true, true
+		x.match(v.Now(), r, p.MaxMatchTokens/p.BlockTokens)
+	}
+	for k := range v.Len() {
+		part := 0.0
+		switch {
+		case p.Precise:
+			part = float64(v.Cached(k, r)) / float64(r.InputTokens)
+		case x.blocks() > 0:
+			part = float64(x.of(v.Replica(k))) / float64(x.blocks())
+		}
+		p.matches = append(p.matches, part)
+	}
+}
+
+// filter finds the endpoints that are scored.
+func (p *LLMD) filter(v View) {
+	p.left = p.left[:0]
+	a := &p.Affinity
+	if a.Threshold > 0 && !(a.Explore > 0 && p.draws.uniform(&p.ID) < a.Explore) {
+		for k, part := range p.matches {
+			if part >= a.Threshold {
+				p.left = append(p.left, int32(k))
+			}
+		}
+		if len(p.left) > 0 && len(p.left) < v.Len() && p.overloaded(v) {
+			p.left = p.left[:0]
+		}
+	}
+	if len(p.left) == 0 {
+		for k := range v.Len() {
+			p.left = append(p.left, int32(k))
+		}
+	}
+}
+
+// overloaded reports whether the sticky endpoints are too much slower than the others.
+func (p *LLMD) overloaded(v View) bool {
+	a := &p.Affinity
+	if a.MaxPenalty == 0 {
+		return false
+	}
+	sticky, other := int64(math.MaxInt64), int64(math.MaxInt64)
+	for k, part := range p.matches {
+		tokens := p.backlog.of(v.Replica(k))
+		if part >= a.Threshold {
+			sticky = min(sticky, tokens)
+		} else {
+			other = min(other, tokens)
+		}
+	}
+	return float64(sticky-other)/a.PrefillRate > a.MaxPenalty.Seconds()
+}
+
+// pick chooses among the endpoints that are left.
+func (p *LLMD) pick() int {
+	switch p.Picker {
+	case RandomPick:
+		return int(p.left[p.draws.below(&p.ID, len(p.left))])
+	case WeightedRandom:
+		return p.weighted()
+	}
+	p.total.begin()
+	for _, k := range p.left {
+		p.total.offer(int(k), -p.sums[k])
+	}
+	return p.total.any(&p.draws, &p.ID)
+}
+
+// weighted draws an endpoint with a probability like its score; any, where all have none.
+func (p *LLMD) weighted() int {
+	sum := 0.0
+	for _, k := range p.left {
+		sum += p.sums[k]
+	}
+	if sum == 0 {
+		return int(p.left[p.draws.below(&p.ID, len(p.left))])
+	}
+	at := float64(p.draws.uniform(&p.ID) * sum)
+	for _, k := range p.left {
+		if at -= p.sums[k]; at < 0 {
+			return int(k)
+		}
+	}
+	return int(p.left[len(p.left)-1])
+}
+
+// note remembers the decision.
+func (p *LLMD) note(v View, k int, r *workload.Request) {
+	replica := v.Replica(k)
+	if p.loading() {
+		p.backlog.add(replica, r, r.InputTokens-p.had(k, r))
+	}
+	if p.matching() && !p.Precise {
+		p.known.add(v.Now(), replica)
+	}
+	if p.isCold() {
+		p.cold.use(replica)
+	}
+	if r.Session != 0 && p.scores(SessionScore) {
+		if p.sessions == nil {
+			p.sessions = make(map[int32]int32)
+		}
+		p.sessions[r.Session] = int32(replica)
+	}
+}
+
+// had is how many prompt tokens the endpoint at a position is taken to have.
+func (p *LLMD) had(k int, r *workload.Request) int32 {
+	return int32(float64(p.matches[k] * float64(r.InputTokens)))
+}
+
+// Began implements [Follower].
+func (p *LLMD) Began(_ View, replica int, r *workload.Request) { p.backlog.done(replica, r) }
+
+// Ended implements [Ender].
+func (p *LLMD) Ended(_ View, replica int, r *workload.Request) { p.backlog.done(replica, r) }
+
+// Lost implements [Loser].
+func (p *LLMD) Lost(replica int) { p.known.gone(replica) }

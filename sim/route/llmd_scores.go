@@ -1,0 +1,231 @@
+package route
+
+import (
+	"slices"
+
+	"clifftop/workload"
+)
+
+// Score is a scorer of [LLMD].
+type Score uint8
+
+// The scorers. Where nothing else is said, those that compare endpoints give 1 to all if they are equal.
+const (
+	QueueScore     Score = iota // (max − q)/(max − min) of scraped waiting requests
+	RunningScore                // the same of running ones
+	KVScore                     // 1 − scraped use of the KV cache
+	LoadAwareScore              // ½·(1 − min(q, 128)/128) of scraped waiting requests
+	ActiveScore                 // own outstanding requests: 1 up to the idle threshold, else (max − n)/max of the most that a busy one gets
+	TokenScore                  // 1 − min(1, own uncached prompt tokens without a first token/4194304)
+	PrefixScore                 // part of the prompt's blocks that are taken to be there
+	NoHitScore                  // of prompts that nobody has: order of the last such prompt, the longest ago first; else ½
+	SessionScore                // 1 where the session's last request went
+	numberOfScores
+)
+
+var scoreNames = [numberOfScores]string{
+	"queue", "running", "kv-usage", "load-aware", "active-requests", "token-load", "prefix", "no-hit-lru", "session",
+}
+
+// String is the name of the scorer.
+func (s Score) String() string {
+	if s < numberOfScores {
+		return scoreNames[s]
+	}
+	return "unknown"
+}
+
+// ScoreNamed finds a scorer by its name.
+func ScoreNamed(name string) (s Score, ok bool) {
+	for i, n := range scoreNames {
+		if n == name {
+			return Score(i), true
+		}
+	}
+	return 0, false
+}
+
+// ScoreNames are the names of all scorers.
+func ScoreNames() []string { return scoreNames[:] }
+
+// Weighted is a scorer with its weight in the sum, 0 or more.
+type Weighted struct {
+	By     Score
+	Weight float64
+}
+
+// sum adds up the weighted scores of the endpoints that are left.
+func (p *LLMD) sum(v View, r *workload.Request) {
+	p.sums, p.gauges = p.sums[:0], p.gauges[:0]
+	scraped := p.scores(QueueScore) || p.scores(RunningScore) || p.scores(KVScore) || p.scores(LoadAwareScore)
+	for k := range v.Len() {
+		p.sums = append(p.sums, 0)
+		if scraped {
+			p.gauges = append(p.gauges, v.Metrics(k))
+		}
+	}
+	for _, s := range p.Scorers {
+		if s.Weight > 0 {
+			p.score(s, v, r)
+		}
+	}
+}
+
+// score adds one scorer's part.
+func (p *LLMD) score(s Weighted, v View, r *workload.Request) {
+	add := func(k int32, score float64) { p.sums[k] += float64(s.Weight * score) }
+	switch s.By {
+	case QueueScore:
+		p.spread(v, s.Weight, func(m *Metrics) int { return m.Waiting })
+	case RunningScore:
+		p.spread(v, s.Weight, func(m *Metrics) int { return m.Running })
+	case KVScore:
+		for _, k := range p.left {
+			if m := &p.gauges[k]; !p.stale(v, m) {
+				add(k, 1-m.KVUsage())
+			}
+		}
+	case LoadAwareScore:
+		for _, k := range p.left {
+			add(k, 0.5*(1-float64(min(p.gauges[k].Waiting, p.QueueLimit))/float64(p.QueueLimit)))
+		}
+	case ActiveScore:
+		p.active(v, s.Weight)
+	case TokenScore:
+		for _, k := range p.left {
+			tokens := p.backlog.of(v.Replica(int(k))) + int64(r.InputTokens-p.had(int(k), r))
+			add(k, 1-min(1, float64(tokens)/float64(p.TokenLimit)))
+		}
+	case PrefixScore:
+		for _, k := range p.left {
+			add(k, p.matches[k])
+		}
+	case NoHitScore:
+		p.noHit(v, s.Weight)
+	case SessionScore:
+		if last, ok := p.sessions[r.Session]; ok {
+			if k, ok := position(v, int(last)); ok {
+				add(int32(k), 1) // it counts for nothing where a filter has dropped it
+			}
+		}
+	}
+}
+
+// stale reports whether metrics are too old to be believed.
+func (p *LLMD) stale(v View, m *Metrics) bool {
+	return p.StaleAfter > 0 && v.Now().Sub(m.At) > p.StaleAfter
+}
+
+// spread scores a scraped count, from 1 for the least to 0 for the most. Stale ones get 0.
+func (p *LLMD) spread(v View, weight float64, count func(m *Metrics) int) {
+	low, high, fresh := 0, 0, 0
+	for _, k := range p.left {
+		m := &p.gauges[k]
+		if p.stale(v, m) {
+			continue
+		}
+		n := count(m)
+		if fresh == 0 {
+			low, high = n, n
+		}
+		low, high, fresh = min(low, n), max(high, n), fresh+1
+	}
+	for _, k := range p.left {
+		m := &p.gauges[k]
+		switch {
+		case p.stale(v, m):
+		case low == high:
+			p.sums[k] += weight
+		default:
+			p.sums[k] += float64(weight * (float64(high-count(m)) / float64(high-low)))
+		}
+	}
+}
+
+// active scores own outstanding requests.
+func (p *LLMD) active(v View, weight float64) {
+	most := 0
+	for _, k := range p.left {
+		most = max(most, v.Sent(int(k)).Outstanding)
+	}
+	for _, k := range p.left {
+		score := 1.0
+		if n := v.Sent(int(k)).Outstanding; n > p.IdleThreshold {
+			score = float64(most-n) / float64(most) * p.MaxBusyScore
+		}
+		p.sums[k] += float64(weight * score)
+	}
+}
+
+// isCold reports whether no endpoint has a part of the prompt at hand.
+func (p *LLMD) isCold() bool {
+	if !p.scores(NoHitScore) {
+		return false
+	}
+	for _, part := range p.matches {
+		if part > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// noHit spreads cold prompts over the endpoints in turn: those that never had one first, then by the order of their last.
+func (p *LLMD) noHit(v View, weight float64) {
+	cold, n := p.isCold(), len(p.left)
+	if cold {
+		p.cold.rank(v, p.left)
+	}
+	for _, k := range p.left {
+		score := 0.5
+		if cold {
+			score = 1
+			if n > 1 {
+				score -= float64(p.cold.ranks[v.Replica(int(k))]) / float64(n-1)
+			}
+		}
+		p.sums[k] += float64(weight * score)
+	}
+}
+
+// coldOrder remembers the order in which replicas last got a cold prompt.
+type coldOrder struct {
+	order []int32 // replicas: those that never did by number, then the others, the longest ago first
+	never int     // how many never did
+	ranks []int32 // by replica, among those asked for; scratch
+}
+
+// admit takes in the replicas up to a number.
+func (c *coldOrder) admit(replica int) {
+	for i := len(c.order); i <= replica; i++ {
+		c.order = slices.Insert(c.order, c.never, int32(i))
+		c.ranks = append(c.ranks, -1)
+		c.never++
+	}
+}
+
+// use notes that a replica gets a cold prompt.
+func (c *coldOrder) use(replica int) {
+	c.admit(replica)
+	i := slices.Index(c.order, int32(replica))
+	if i < c.never {
+		c.never--
+	}
+	c.order = append(slices.Delete(c.order, i, i+1), int32(replica))
+}
+
+// rank gives the replicas at the positions left, which ascend, their places in the order.
+func (c *coldOrder) rank(v View, left []int32) {
+	c.admit(v.Replica(int(left[len(left)-1])))
+	const asked = -2
+	for _, k := range left {
+		c.ranks[v.Replica(int(k))] = asked
+	}
+	rank := int32(0)
+	for _, i := range c.order {
+		if c.ranks[i] == asked {
+			c.ranks[i] = rank
+			rank++
+		}
+	}
+}
