@@ -4,6 +4,7 @@ import (
 	"io"
 	"strconv"
 
+	"clifftop/report/layout"
 	"clifftop/sim"
 	"clifftop/sim/clock"
 	"clifftop/workload"
@@ -57,7 +58,7 @@ func (w *RequestWriter) Finished(rec *sim.Record) {
 		r.Arrival, rec.Queued, rec.Scheduled, rec.FirstToken, rec.LastToken, rec.ClientFirst, rec.ClientLast, rec.Released,
 	} {
 		if b = append(b, ','); at != clock.Never {
-			b = appendThousandths(b, int64(at), 9)
+			b = layout.AppendThousandths(b, int64(at), 9)
 		}
 	}
 	for _, n := range [...]int32{
@@ -67,7 +68,7 @@ func (w *RequestWriter) Finished(rec *sim.Record) {
 	}
 	between := func(from, to clock.Time, n int64) {
 		if b = append(b, ','); from != clock.Never && to != clock.Never && n > 0 {
-			b = appendThousandths(b, int64(to-from)/n, 6)
+			b = layout.AppendThousandths(b, int64(to-from)/n, 6)
 		}
 	}
 	between(rec.Queued, rec.Scheduled, 1)
@@ -78,7 +79,7 @@ func (w *RequestWriter) Finished(rec *sim.Record) {
 	b = strconv.AppendBool(append(b, ','), rec.Again)
 	b = appendCauses(append(b, ','), r)
 	b = strconv.AppendInt(append(b, ','), int64(r.Attempt()), 10)
-	b = appendThousandths(append(b, ','), int64(sent), 9)
+	b = layout.AppendThousandths(append(b, ','), int64(sent), 9)
 	w.buf = append(b, '\n')
 	if len(w.buf) >= csvBuffer {
 		w.write()
@@ -113,28 +114,6 @@ func (w *RequestWriter) write() {
 func (w *RequestWriter) Flush() error {
 	w.write()
 	return w.err
-}
-
-// appendThousandths appends v/1000, rounded down, as a number with so many decimals; v is not negative. So picoseconds
-// become seconds with nine decimals, or milliseconds with six.
-func appendThousandths(b []byte, v int64, decimals int) []byte {
-	var digits [24]byte
-	i := len(digits)
-	u := uint64(v) / 1000
-	for range decimals {
-		i--
-		digits[i] = byte('0' + u%10)
-		u /= 10
-	}
-	i--
-	digits[i] = '.'
-	for {
-		i--
-		digits[i] = byte('0' + u%10)
-		if u /= 10; u == 0 {
-			return append(b, digits[i:]...)
-		}
-	}
 }
 
 // SeriesColumns is the header of timeseries.csv, with the keys of [SeriesPoint].

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"testing"
 
+	"clifftop/report/layout"
 	"clifftop/sim"
 	"clifftop/sim/clock"
 )
@@ -67,7 +68,7 @@ func TestRequestsCSVKeepsErrors(t *testing.T) {
 
 func TestAppendThousandths(t *testing.T) {
 	for want, v := range map[string]int64{"0.000000000": 0, "1.000000000": 1e12, "0.000000001": 1999, "12.345678901": 12345678901234, "9223372.036854775": math.MaxInt64} {
-		if got := string(appendThousandths(nil, v, 9)); got != want {
+		if got := string(layout.AppendThousandths(nil, v, 9)); got != want {
 			t.Errorf("%d is %q, want %q", v, got, want)
 		}
 	}

@@ -46,3 +46,25 @@ func Grouped(digits string) string {
 	}
 	return sign + digits
 }
+
+// AppendThousandths appends v/1000, rounded down, as a number with so many decimals; v is not negative. So picoseconds
+// become seconds with nine decimals, or milliseconds with six.
+func AppendThousandths(b []byte, v int64, decimals int) []byte {
+	var digits [24]byte
+	i := len(digits)
+	u := uint64(v) / 1000
+	for range decimals {
+		i--
+		digits[i] = byte('0' + u%10)
+		u /= 10
+	}
+	i--
+	digits[i] = '.'
+	for {
+		i--
+		digits[i] = byte('0' + u%10)
+		if u /= 10; u == 0 {
+			return append(b, digits[i:]...)
+		}
+	}
+}
