@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"clifftop/report"
+	"clifftop/report/export"
 	"clifftop/sim"
 	"clifftop/sim/clock"
 	"clifftop/workload"
@@ -28,6 +29,8 @@ type RunOptions struct {
 	// [sim.Observer]. The arguments are valid only during the call.
 	Span     func(*sim.Span)
 	Finished func(*sim.Record)
+	// Sinks are told what happens in the run; see [Setup.NewTrace] and its like.
+	Sinks []export.Sink
 }
 
 // Result is what a run gives.
@@ -97,6 +100,7 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	if o.Span != nil || o.Finished != nil {
 		observer = &listener{Observer: observer, span: o.Span, finished: o.Finished}
 	}
+	observer = listening(observer, o.Sinks)
 	engine, err := sim.NewFleet(u.fleet(o.Check), src, observer)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,54 @@
+package experiments
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"clifftop/report/export"
+)
+
+// NewTrace starts a timeline of a run for [RunOptions.Sinks]; close it after the run.
+func (u *Setup) NewTrace(w io.Writer) *export.Trace {
+	s := u.Scenario
+	var names []string
+	for _, p := range u.pools {
+		name := p.setup.Deployment.String()
+		if len(u.pools) > 1 {
+			name = p.name + ", " + name
+		}
+		names = append(names, slices.Repeat([]string{name}, p.replicas)...)
+	}
+	return export.NewTrace(w, export.TraceInfo{
+		Replicas: names,
+		Other:    map[string]any{"clifftop": Version, "name": s.Name, "model": s.Model, "gpu": s.GPU, "seed": fmt.Sprint(s.Run.Seed)},
+	})
+}
+
+// NewMetrics makes the metrics of a run for [RunOptions.Sinks], to be written after it.
+func (u *Setup) NewMetrics() *export.Metrics {
+	info := export.MetricsInfo{MaxModelLen: int(u.longest()), NetworkIn: u.Config.NetworkIn, NetworkOut: u.Config.NetworkOut}
+	for _, p := range u.pools {
+		c := &p.setup.Config
+		e := export.EngineInfo{Model: p.setup.Scenario.Model, PrefixCaching: c.PrefixCaching}
+		if c.NumGPUBlocks > 0 {
+			e.UsableBlocks = c.UsableBlocks()
+			e.Config = map[string]string{
+				"block_size": fmt.Sprint(c.BlockSize), "num_gpu_blocks": fmt.Sprint(c.NumGPUBlocks),
+				"gpu_memory_utilization": fmt.Sprint(value(p.setup.Scenario.Engine.GPUMemoryUtilization)),
+				"enable_prefix_caching":  map[bool]string{true: "True", false: "False"}[c.PrefixCaching], // as Python writes them
+			}
+		}
+		info.Speculative = info.Speculative || c.Speculative.On()
+		info.Engines = append(info.Engines, slices.Repeat([]export.EngineInfo{e}, p.replicas)...)
+	}
+	return export.NewMetrics(info)
+}
+
+// DashboardTitle names the dashboard of a run.
+func (u *Setup) DashboardTitle() string {
+	if name := u.Scenario.Name; name != "" {
+		return "Clifftop: " + name
+	}
+	return "Clifftop: " + u.Deployment.String()
+}

@@ -1,0 +1,102 @@
+#!/bin/bash
+# Opens every export with the program that it is for: a Prometheus server, the parser of its tools, the trace viewer of
+# Chromium, DuckDB, and a reader of vLLM's benchmark results.
+#
+#   report/export/check/try.sh
+#
+# Debian's packages and npm's are installed where they are missing; what may not be installed is left out, and it says so.
+set -euo pipefail
+cd "$(dirname "$0")/../../.."
+here=$PWD/report/export/check
+work=$(mktemp -d)
+server=
+stop() {
+  [ -z "$server" ] || { kill "$server" && wait "$server" || true; } 2>/dev/null
+  rm -rf "$work"
+}
+trap stop EXIT
+
+fail() { echo "FAILED: $1" >&2; exit 1; }
+left_out() { echo "left out: $1"; }
+installed() { # PROGRAM PACKAGE: reports whether there is a program, after an attempt to install it
+  command -v "$1" >/dev/null && return
+  [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return
+  { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$2"; } >/dev/null 2>&1 && command -v "$1" >/dev/null
+}
+
+out=$work/results
+go build -o "$work" ./cmd/clifftop ./cmd/clifftop-parquet
+"$work/clifftop" run --requests 1500 --rate 14 --quiet --out "$out" --save requests,timeseries,iterations,trace,metrics,bench >"$work/table"
+
+echo "-- the parser of Prometheus' tools"
+go -C "$here" run . "$out/metrics.prom"
+go -C "$here" run . -queries "$out/dashboard.json" >"$work/queries"
+
+echo "-- a Prometheus server"
+if installed promtool prometheus && command -v prometheus >/dev/null; then
+  prometheus --version 2>&1 | head -n 1
+  # vLLM's names have a colon, which the linter keeps for rules; it may find nothing else.
+  promtool check metrics <"$out/metrics.prom" >"$work/lint" 2>&1 || true
+  if grep -v "metric names should not contain ':'" "$work/lint"; then fail "promtool finds fault with metrics.prom"; fi
+  promtool tsdb create-blocks-from openmetrics "$out/metrics.openmetrics" "$work/tsdb" | tail -n 1
+  echo 'global: {scrape_interval: 1h}' >"$work/prometheus.yml"
+  # Port 0 is one that is free; the log says which.
+  prometheus --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/tsdb" --storage.tsdb.retention.time=100y \
+    --web.listen-address=127.0.0.1:0 >"$work/prometheus.log" 2>&1 &
+  server=$!
+  port=
+  for _ in $(seq 60); do
+    port=$(sed -n 's/.*Listening on.*address=127.0.0.1:\([0-9]*\).*/\1/p' "$work/prometheus.log" | head -n 1)
+    if [ -n "$port" ] && promtool query instant "http://127.0.0.1:$port" 'vector(1)' >/dev/null 2>&1; then break; fi
+    sleep 0.5
+  done
+  [ -n "$port" ] || { cat "$work/prometheus.log" >&2; fail "the server did not start"; }
+  url=http://127.0.0.1:$port
+  from=$(sed -n 's/.*"from": "\(.*\)".*/\1/p' "$out/dashboard.json")
+  to=$(sed -n 's/.*"to": "\(.*\)".*/\1/p' "$out/dashboard.json")
+  asked=0
+  while read -r query; do
+    rows=$(promtool query range --start="$from" --end="$to" --step=10s "$url" "$query" | grep -c '@\[')
+    [ "$rows" -ge 5 ] || fail "$rows values for $query"
+    asked=$((asked + 1))
+  done <"$work/queries"
+  for name in vllm:generation_tokens_total vllm:time_to_first_token_seconds_count; do
+    shown=$(promtool query instant --time="$to" "$url" "$name" | sed -n 's/.* => \([0-9]*\) @.*/\1/p')
+    written=$(sed -n "s/^$name{.*} \([0-9]*\)$/\1/p" "$out/metrics.prom")
+    [ -n "$written" ] && [ "$shown" = "$written" ] || fail "$name is $shown on the server, $written in the file"
+  done
+  echo "all $asked queries of the dashboard have answers, and the last values are those of metrics.prom"
+else
+  left_out "Prometheus is not installed and may not be (apt-get install prometheus)"
+fi
+
+echo "-- the trace viewer, in Chromium"
+viewer=$(go env GOROOT)/src/internal/trace/traceviewer/static
+if [ -s "$viewer/trace_viewer_full.html" ] && installed chromium chromium; then
+  mkdir "$work/viewer"
+  cp "$viewer"/*.html "$viewer"/*.js "$here/viewer.html" "$out/trace.json" "$work/viewer"
+  root=$([ "$(id -u)" = 0 ] && echo --no-sandbox || true)
+  timeout 300 chromium --headless $root --disable-gpu --disable-quic --no-first-run --disable-background-networking \
+    --disable-component-update --disable-sync --allow-file-access-from-files --user-data-dir="$work/profile" \
+    --virtual-time-budget=60000 --dump-dom "file://$work/viewer/viewer.html" 2>"$work/chromium.log" |
+    sed -n 's/.*<pre id="out">\(.*\)<\/pre>.*/\1/p' >"$work/viewed"
+  cat "$work/viewed"
+  rows=$(($(wc -l <"$out/iterations.csv") - 1))
+  for want in warnings=0 replicas=1 requests=1500 "iterations=$rows"; do
+    grep -qw -- "$want" "$work/viewed" || { tail -n 5 "$work/chromium.log" >&2; fail "the viewer does not find $want"; }
+  done
+else
+  left_out "Chromium is not installed and may not be (apt-get install chromium), or this Go has no trace viewer"
+fi
+
+echo "-- vLLM's rules for a benchmark's result"
+if command -v python3 >/dev/null; then python3 "$here/bench.py" "$out/bench.json"; else left_out "there is no python3"; fi
+
+echo "-- DuckDB"
+"$work/clifftop-parquet" "$out/requests.csv" "$out/iterations.csv" "$out/timeseries.csv" 2>/dev/null
+cp "$here/parquet.mjs" "$work"
+if command -v npm >/dev/null && npm install --prefix "$work" --no-audit --no-fund --silent @duckdb/node-api@1.5.6-r.1 >/dev/null 2>&1; then
+  node "$work/parquet.mjs" "$out"
+else
+  left_out "npm cannot install @duckdb/node-api here"
+fi

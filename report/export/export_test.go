@@ -1,0 +1,108 @@
+package export_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"clifftop/experiments"
+	"clifftop/report/export"
+	"clifftop/sim"
+)
+
+// scenarios are runs that differ in what happens to requests.
+var scenarios = map[string]string{
+	"chat":      "workload: {arrivals: {process: poisson, rate: 12}}\nrun: {requests: 300}",
+	"preempted": "engine: {num_gpu_blocks_override: 900, scheduler_reserve_full_isl: false, enable_prefix_caching: false}\nworkload: {arrivals: {process: poisson, rate: 20}, input: {distribution: fixed, value: 200}, output: {distribution: lognormal, mean: 300, cv: 1}}\nrun: {requests: 200}",
+	"swapped":   "engine: {policy: vllm-v0, num_gpu_blocks_override: 900, enable_prefix_caching: false, swap_space: 4}\nworkload: {arrivals: {process: poisson, rate: 20}, input: {distribution: fixed, value: 200}, output: {distribution: lognormal, mean: 300, cv: 1}}\nrun: {requests: 200}",
+	"retries":   "engine: {max_num_seqs: 8, max_num_queued_reqs: 40}\nclients: {timeout: 6s, retries: 2, cancel_on_timeout: true}\nworkload: {arrivals: {process: poisson, rate: 12}}\nrun: {requests: 200}",
+	"drafts":    "engine: {speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 0.7}}\nworkload: {arrivals: {process: poisson, rate: 6}}\nrun: {requests: 100}",
+	"fleet":     "gpu: a100-80gb-sxm\npools: [{name: small, replicas: 2, engine: {max_num_seqs: 16, num_gpu_blocks_override: 1200}}, {name: large, engine: {max_num_seqs: 64}}]\ndeployment: {router: least-requests}\nworkload: {arrivals: {process: poisson, rate: 20}}\nrun: {requests: 300}",
+	"groups":    "engine: {policy: sglang, num_gpu_blocks_override: 3000}\nworkload: {arrivals: {process: poisson, rate: 12}, prefix: {groups: 4, prompts_per_group: 10, shared_tokens: 100}}\nrun: {requests: 200}",
+}
+
+// ran is a run with all exports.
+type ran struct {
+	setup      *experiments.Setup
+	result     *experiments.Result
+	records    []sim.Record
+	busy       float64 // microseconds of iterations
+	output     int     // tokens that iterations produced
+	trace      bytes.Buffer
+	iterations bytes.Buffer
+	metrics    *export.Metrics
+	detailed   *export.Detailed
+}
+
+// runAll runs a scenario with all exports and the simulator's own checks.
+func runAll(t *testing.T, scenario string) *ran {
+	t.Helper()
+	s, err := experiments.Parse("test.yaml", []byte(scenario))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r ran
+	if r.setup, err = s.Resolve(); err != nil {
+		t.Fatal(err)
+	}
+	trace, iterations := r.setup.NewTrace(&r.trace), export.NewIterations(&r.iterations)
+	r.metrics, r.detailed = r.setup.NewMetrics(), export.NewDetailed(0)
+	r.result, err = r.setup.Run(context.Background(), experiments.RunOptions{
+		Check: true, Sinks: []export.Sink{trace, iterations, r.metrics, r.detailed},
+		Finished: func(rec *sim.Record) { r.records = append(r.records, *rec) },
+		Span: func(span *sim.Span) {
+			r.busy += float64(span.Femtos(span.N)) / 1e9
+			r.output += span.N * span.Output()
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := trace.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := iterations.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return &r
+}
+
+// made are the runs of the scenarios; each is made once for all tests.
+var made = map[string]*ran{}
+
+// each runs f for every scenario.
+func each(t *testing.T, f func(t *testing.T, r *ran)) {
+	for name := range scenarios {
+		t.Run(name, func(t *testing.T) { f(t, one(t, name)) })
+	}
+}
+
+// one is the run of a scenario.
+func one(t *testing.T, name string) *ran {
+	t.Helper()
+	if made[name] == nil {
+		made[name] = runAll(t, scenarios[name])
+	}
+	return made[name]
+}
+
+// TestNothingChanges makes sure that a result is the same with all exports on and with none.
+func TestNothingChanges(t *testing.T) {
+	each(t, func(t *testing.T, r *ran) {
+		plain, err := r.setup.Run(context.Background(), experiments.RunOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a, b strings.Builder
+		if err := plain.Summary.WriteCSV(&a); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.result.Summary.WriteCSV(&b); err != nil {
+			t.Fatal(err)
+		}
+		if a.String() != b.String() {
+			t.Errorf("without exports\n%s\nand with them\n%s", a.String(), b.String())
+		}
+	})
+}

@@ -1,0 +1,143 @@
+package export
+
+import (
+	"fmt"
+
+	"clifftop/sim"
+	"clifftop/sim/clock"
+)
+
+// traceLife is what a timeline notes of a request while it is in the system, beside its record.
+type traceLife struct {
+	kept      bool // it will be drawn
+	seen      bool // by an iteration
+	prefills  bool // it computes its prompt, or recomputes
+	away      bool // it was preempted and is not back
+	last      clock.Time
+	chunks    []traceChunk
+	absences  []traceAbsence
+	recompute bool
+}
+
+// traceChunk is a part of a prompt that an iteration computes; traceAbsence the time that a preempted request waits.
+type (
+	traceChunk struct {
+		start, end     clock.Time
+		tokens, cached int32
+		again          bool
+	}
+	traceAbsence struct{ start, end clock.Time }
+)
+
+// preempted notes that the request lost its seat.
+func (l *traceLife) preempted() { l.away, l.prefills, l.recompute = true, true, true }
+
+// scheduled notes what an iteration does for the request.
+func (l *traceLife) scheduled(s *sim.Share, start, end clock.Time) {
+	if !l.seen {
+		l.seen, l.prefills, l.away = true, true, false
+	}
+	if l.away {
+		l.absences = append(l.absences, traceAbsence{l.last, start})
+		l.away = false
+	}
+	if s.Loaded > 0 { // its KV is back: it decodes on
+		l.prefills = false
+	}
+	if l.prefills && s.Tokens > 0 {
+		l.chunks = append(l.chunks, traceChunk{start, end, s.Tokens, s.Cached, l.recompute})
+	}
+	if s.Emits {
+		l.prefills = false
+	}
+	l.last = end
+}
+
+// traceLanes are the tracks on which the requests of a process are drawn, none over another.
+type traceLanes struct {
+	process int
+	ends    []clock.Time // of the last request of each
+}
+
+// take finds the lane that has been free for the shortest time at the instant from, and fills it up to another. Requests
+// come by their ends, for which that takes the fewest lanes.
+func (l *traceLanes) take(out *events, from, to clock.Time) track {
+	best := -1
+	for i, end := range l.ends {
+		if end <= from && (best < 0 || end > l.ends[best]) {
+			best = i
+		}
+	}
+	if best < 0 {
+		best = len(l.ends)
+		l.ends = append(l.ends, 0)
+		out.named("thread", track{l.process, firstLane + best}, fmt.Sprintf("requests %d", best+1))
+	}
+	l.ends[best] = to
+	return track{l.process, firstLane + best}
+}
+
+// draw writes the slices of a request that has ended: the whole, its phases, and in these its chunks and absences.
+func (l *traceLife) draw(out *events, lanes *traceLanes, rec *sim.Record) track {
+	r := &rec.Request
+	end := r.Arrival
+	for _, at := range [...]clock.Time{rec.Queued, rec.LastToken, rec.ClientLast, rec.Released, rec.Left} {
+		if at != clock.Never {
+			end = max(end, at)
+		}
+	}
+	on := lanes.take(out, r.Arrival, end)
+	id, _ := r.First()
+	out.begin('X', on, fmt.Sprintf("request %d", id))
+	out.during(r.Arrival, end)
+	out.openArgs()
+	out.text("outcome", rec.Outcome.String())
+	if rec.Refusal != sim.NotRefused {
+		out.text("refusal", rec.Refusal.String())
+	}
+	if n := r.Attempt(); n > 0 {
+		out.number("attempt", int64(n))
+	}
+	if r.Session > 0 {
+		out.number("session", int64(r.Session))
+	}
+	out.number("input_tokens", int64(r.InputTokens))
+	out.number("cached_tokens", int64(rec.CachedTokens))
+	out.number("output_tokens", int64(rec.Tokens))
+	out.number("preemptions", int64(rec.Preemptions))
+	out.closeArgs()
+	out.end()
+
+	slice := func(name string, from, to clock.Time) {
+		if to = min(to, end); from < to {
+			out.begin('X', on, name)
+			out.during(from, to)
+			out.end()
+		}
+	}
+	slice("front end", r.Arrival, rec.Queued)
+	slice("queue", rec.Queued, rec.Scheduled)
+	slice("prefill", rec.Scheduled, rec.FirstToken)
+	slice("decode", rec.FirstToken, rec.LastToken)
+	slice("to the client", rec.LastToken, rec.ClientLast)
+	for _, c := range l.chunks {
+		if c.end > end {
+			break // it ended before
+		}
+		name := "chunk"
+		if c.again {
+			name = "recompute"
+		}
+		out.begin('X', on, name)
+		out.during(c.start, c.end)
+		out.openArgs()
+		out.number("tokens", int64(c.tokens))
+		out.number("cached_tokens", int64(c.cached))
+		out.closeArgs()
+		out.end()
+	}
+	for _, a := range l.absences {
+		slice("preempted", a.start, a.end)
+	}
+	return on
+}

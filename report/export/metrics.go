@@ -1,0 +1,292 @@
+package export
+
+import (
+	"slices"
+
+	"clifftop/sim"
+	"clifftop/sim/clock"
+)
+
+// MetricsInfo says what metrics are of.
+type MetricsInfo struct {
+	// Engines are the replicas. Their numbers, from 0, are the values of the label engine.
+	Engines []EngineInfo
+	// MaxModelLen is the longest context, in tokens.
+	MaxModelLen int
+	// Speculative adds the counters of speculative decoding.
+	Speculative bool
+	// NetworkIn and NetworkOut lie between clients and the servers, which measure without them.
+	NetworkIn, NetworkOut clock.Duration
+}
+
+// EngineInfo says what a replica is.
+type EngineInfo struct {
+	// Model is the value of the label model_name.
+	Model string
+	// UsableBlocks is the number of KV blocks, 0 for an unlimited pool, of which no usage is told.
+	UsableBlocks int
+	// PrefixCaching says that prompts are looked up in a prefix cache; without it none are counted.
+	PrefixCaching bool
+	// Config is written as the labels of vllm:cache_config_info; all engines that have it have the same ones.
+	Config map[string]string
+}
+
+// Metrics keeps what a Prometheus server would have seen of the engines of a run, had it asked them at equal intervals. The
+// interval grows with the run, so that there are at most 256 samples of a series, fewer with many replicas.
+//
+// It counts as vLLM does: a prompt when its first token comes; an answer's gaps by engine output; a request when
+// it ends. Requests that the engine refuses are in none of its metrics, and those in the system when a run is
+// over are in the gauges and token counts only.
+type Metrics struct {
+	deaf
+	info     MetricsInfo
+	families [histograms]family
+	step     clock.Duration
+	most     int // slots
+	slots    int
+	engines  []engine
+}
+
+var _ StepSink = (*Metrics)(nil)
+
+const (
+	shortestStep = clock.Second / 4
+	mostSlots    = 256
+	mostOfAll    = 2048 // slots of all replicas, as long as each has
+	leastSlots   = 32
+)
+
+// NewMetrics makes metrics for one run.
+func NewMetrics(info MetricsInfo) *Metrics {
+	return &Metrics{
+		info: info, families: histogramFamilies(info.MaxModelLen), step: shortestStep,
+		most: max(leastSlots, min(mostSlots, mostOfAll/max(1, len(info.Engines)))), engines: make([]engine, len(info.Engines)),
+	}
+}
+
+// engine is the metrics of a replica, what came in each slot of time.
+type engine struct{ slots []slot }
+
+// slot is what came in an interval of time, its end included.
+type slot struct {
+	gauges   [gauges]reading
+	counters [counters]int64
+	buckets  [histograms]tally
+}
+
+// reading is the last value of a gauge in a slot.
+type reading struct {
+	at    clock.Time
+	value float64
+	set   bool
+}
+
+// read takes a value, unless there is a later one.
+func (r *reading) read(at clock.Time, value float64) {
+	if !r.set || at >= r.at {
+		*r = reading{at, value, true}
+	}
+}
+
+// tally is what a histogram has counted: by bucket, the last without a bound; nil for nothing.
+type tally struct {
+	counts []uint64
+	n      uint64
+	sum    sim.Uint128
+}
+
+// observe counts a value, which is not negative, so many times.
+func (t *tally) observe(f *family, v int64, weight uint64) {
+	if weight == 0 {
+		return
+	}
+	if t.counts == nil {
+		t.counts = make([]uint64, len(f.bounds)+1)
+	}
+	i, _ := slices.BinarySearch(f.bounds, v)
+	t.counts[i] += weight
+	t.n += weight
+	t.sum = t.sum.Add(sim.Mul64(uint64(v), weight))
+}
+
+// merge adds what a later interval has counted.
+func (s *slot) merge(later *slot) {
+	for i := range later.gauges {
+		if later.gauges[i].set {
+			s.gauges[i] = later.gauges[i]
+		}
+	}
+	for i, n := range later.counters {
+		s.counters[i] += n
+	}
+	for i := range later.buckets {
+		s.buckets[i].merge(&later.buckets[i])
+	}
+}
+
+func (t *tally) merge(u *tally) {
+	if u.counts == nil {
+		return
+	}
+	if t.counts == nil {
+		t.counts = make([]uint64, len(u.counts))
+	}
+	for i, n := range u.counts {
+		t.counts[i] += n
+	}
+	t.n += u.n
+	t.sum = t.sum.Add(u.sum)
+}
+
+// index is the slot that an instant ends in.
+func (m *Metrics) index(at clock.Time) int { return int((max(at, 1) - 1) / clock.Time(m.step)) }
+
+// at is the slot of a replica at an instant.
+func (m *Metrics) at(replica int, at clock.Time) *slot {
+	i := m.index(at)
+	for ; i >= m.most; i = m.index(at) {
+		m.halve()
+	}
+	m.slots = max(m.slots, i+1)
+	e := &m.engines[replica]
+	for len(e.slots) <= i {
+		e.slots = append(e.slots, slot{})
+	}
+	return &e.slots[i]
+}
+
+// halve doubles the interval.
+func (m *Metrics) halve() {
+	for k := range m.engines {
+		e := &m.engines[k]
+		for i := range e.slots {
+			if i%2 == 1 {
+				e.slots[i/2].merge(&e.slots[i])
+			} else if i > 0 {
+				e.slots[i/2] = e.slots[i]
+			}
+		}
+		half := (len(e.slots) + 1) / 2
+		clear(e.slots[half:])
+		e.slots = e.slots[:half]
+	}
+	m.slots = (m.slots + 1) / 2
+	m.step *= 2
+}
+
+// Levels reads the gauges of requests.
+func (m *Metrics) Levels(replica int, at clock.Time, l *sim.Levels) {
+	s := m.at(replica, at)
+	s.gauges[runningRequests].read(at, float64(l.Running))
+	s.gauges[waitingRequests].read(at, float64(l.Waiting))
+	if l.Running == 0 { // nobody holds a block
+		s.gauges[kvUsage].read(at, 0)
+	}
+}
+
+// Step counts what an iteration produces. It is asked for singly because a gauge is read between iterations that
+// otherwise run as one.
+func (m *Metrics) Step(step *sim.Step) {
+	s := step.Span
+	end := s.End(1)
+	slot := m.at(s.Replica, end)
+	slot.counters[generationTokens] += int64(s.Output())
+	if s.Drafts > 0 {
+		slot.counters[draftsMade] += int64(s.Decodes)
+		slot.counters[draftTokens] += int64(s.Drafts)
+		slot.counters[draftsAccepted] += int64(s.Accepted)
+	}
+	if s.Decodes > 0 {
+		for _, h := range [...]int{interTokenLatency, timePerOutputToken} {
+			slot.buckets[h].observe(&m.families[h], s.First+int64(s.Wait)*clock.FemtosPerPico, uint64(s.Gaps))
+		}
+	}
+	if n := m.info.Engines[s.Replica].UsableBlocks; n > 0 {
+		slot.gauges[kvUsage].read(end, float64(s.UsedBlocks)/float64(n))
+	}
+}
+
+// Gap counts gaps that no span carries.
+func (m *Metrics) Gap(replica int, at clock.Time, gap clock.Duration, n int) {
+	const longest = clock.Duration(1<<63-1) / clock.FemtosPerPico
+	for _, h := range [...]int{interTokenLatency, timePerOutputToken} {
+		m.at(replica, at).buckets[h].observe(&m.families[h], int64(min(gap, longest))*clock.FemtosPerPico, uint64(n))
+	}
+}
+
+// Preempted counts a preemption.
+func (m *Metrics) Preempted(replica int, at clock.Time) {
+	m.at(replica, at).counters[preemptions]++
+}
+
+// Dropped takes tokens back that were not delivered.
+func (m *Metrics) Dropped(replica int, at clock.Time, tokens int) {
+	m.at(replica, at).counters[generationTokens] -= int64(tokens)
+}
+
+// Finished counts a request.
+func (m *Metrics) Finished(rec *sim.Record) {
+	replica := rec.Replica
+	if replica < 0 || rec.Refusal != sim.NotRefused {
+		return
+	}
+	r := &rec.Request
+	arrived := r.Arrival.Add(m.info.NetworkIn)
+	if at := rec.Scheduled; at != clock.Never && m.info.Engines[replica].PrefixCaching {
+		s := m.at(replica, at)
+		s.counters[prefixQueries] += int64(r.InputTokens)
+		s.counters[prefixHits] += int64(rec.CachedTokens)
+	}
+	if at := rec.FirstToken; at != clock.Never {
+		seen := at
+		if rec.ClientFirst != clock.Never {
+			seen = rec.ClientFirst.Add(-m.info.NetworkOut)
+		}
+		s := m.at(replica, seen)
+		s.counters[promptTokens] += int64(r.InputTokens)
+		m.between(s, timeToFirstToken, arrived, seen)
+	}
+	m.ended(replica, rec, arrived)
+}
+
+// ended counts what is known when a request has ended for the server.
+func (m *Metrics) ended(replica int, rec *sim.Record, arrived clock.Time) {
+	end, reason := rec.Released, successAbort
+	if rec.LastToken != clock.Never && rec.Tokens >= rec.Request.OutputTokens {
+		end, reason = rec.LastToken, successStop
+		if rec.ClientLast != clock.Never {
+			end = rec.ClientLast.Add(-m.info.NetworkOut)
+		}
+	}
+	if end == clock.Never {
+		return // it never came to the engine
+	}
+	s := m.at(replica, end)
+	s.counters[reason]++
+	m.between(s, requestLatency, arrived, end)
+	m.between(s, queueTime, rec.Queued, rec.Scheduled)
+	m.between(s, prefillTime, rec.Scheduled, rec.FirstToken)
+	m.between(s, decodeTime, rec.FirstToken, rec.LastToken)
+	m.between(s, inferenceTime, rec.Scheduled, rec.LastToken)
+	if rec.FirstToken != clock.Never && rec.LastToken != clock.Never {
+		each := int64(0) // vLLM counts an answer of one token as 0
+		if rec.Tokens > 1 {
+			each = int64(rec.LastToken-rec.FirstToken) / int64(rec.Tokens-1)
+		}
+		s.buckets[requestTimePerOutputToken].observe(&m.families[requestTimePerOutputToken], each, 1)
+	}
+	s.buckets[requestPromptTokens].observe(&m.families[requestPromptTokens], int64(rec.Request.InputTokens), 1)
+	s.buckets[requestGenerationTokens].observe(&m.families[requestGenerationTokens], int64(rec.Tokens), 1)
+}
+
+// between counts a time between two instants that were reached.
+func (m *Metrics) between(s *slot, h int, from, to clock.Time) {
+	if from != clock.Never && to != clock.Never {
+		s.buckets[h].observe(&m.families[h], max(0, int64(to-from)), 1)
+	}
+}
+
+// limited reports whether some KV pool has an end.
+func (m *Metrics) limited() bool {
+	return slices.ContainsFunc(m.info.Engines, func(e EngineInfo) bool { return e.UsableBlocks > 0 })
+}
