@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,13 +35,8 @@ input; without one the defaults hold.`,
 			if err := output.validate(); err != nil {
 				return err
 			}
-			for _, name := range save {
-				if !slices.Contains([]string{"requests", "timeseries"}, name) {
-					return fmt.Errorf("--save: %q is not known (want requests, timeseries)", name)
-				}
-			}
-			if c.Flags().Changed("save") && len(save) == 0 {
-				return fmt.Errorf("--save: the value is empty (want requests, timeseries)")
+			if err := checkSaves(save, c.Flags().Changed("save")); err != nil {
+				return err
 			}
 			if len(save) > 0 && output.out == "" {
 				return fmt.Errorf("--save needs --out DIR")
@@ -69,7 +63,7 @@ input; without one the defaults hold.`,
 	output.registerJobs(c, &jobs)
 	c.Flags().StringVarP(&output.out, "out", "o", "", "write summary.json and, of a single run, a picture, run.png and run.svg, into `DIR`")
 	c.Flags().StringVar(&bands, "bands", report.DefaultProfile().Name, "how to name latencies in words: "+strings.Join(profileNames(), ", "))
-	c.Flags().StringSliceVar(&save, "save", nil, "write more into --out: `WHAT` is requests, timeseries, or both with a comma")
+	c.Flags().StringSliceVar(&save, "save", nil, "write more into --out: `WHAT` is one or more, with commas, of "+strings.Join(saves, ", "))
 	return c
 }
 
@@ -103,14 +97,11 @@ func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 		}
 	}
 	options := experiments.RunOptions{Check: output.check}
-	var requests *file
-	if slices.Contains(save, "requests") {
-		if requests, err = dir.create("requests.csv"); err != nil {
-			return failed(err)
-		}
-		defer requests.abandon()
-		options.Requests = requests
+	saved, err := newSaving(dir, setup, save, &options)
+	if err != nil {
+		return failed(err)
 	}
+	defer saved.abandon()
 	bar := newProgress(c.ErrOrStderr(), output, "simulating")
 	if bar != nil {
 		options.Progress = bar.set
@@ -131,10 +122,11 @@ func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 		return printResult(w, banded{res.Summary, bands}, output.format)
 	})
 	cancelled := errors.Is(runErr, context.Canceled)
-	if runErr != nil && !cancelled {
-		requests = nil // they could not be written
+	writeErr := writeRun(dir, setup, res)
+	if writeErr == nil && (runErr == nil || cancelled) { // else the requests could not be written
+		writeErr = saved.commit(dir, res)
+		output.warn(c.ErrOrStderr(), saved.warnings())
 	}
-	writeErr := writeRun(dir, setup, res, requests, save)
 	switch {
 	case printErr != nil:
 		return failed(printErr)
@@ -182,26 +174,15 @@ func replicateScenario(c *cobra.Command, s *experiments.Scenario, output *output
 	return failed(cmp.Or(err, runErr))
 }
 
-func writeRun(dir *directory, setup *experiments.Setup, res *experiments.Result, requests *file, save []string) error {
+func writeRun(dir *directory, setup *experiments.Setup, res *experiments.Result) error {
 	if dir == nil {
 		return nil
 	}
 	if err := dir.writeJSON("summary.json", res.Summary); err != nil {
 		return err
 	}
-	if requests != nil {
-		if err := requests.commit(); err != nil {
-			return err
-		}
-	}
 	if list := res.Summary.Classes; len(list) > 0 {
 		if err := dir.write("classes.csv", func(w io.Writer) error { return report.WriteClasses(w, list) }); err != nil {
-			return err
-		}
-	}
-	if slices.Contains(save, "timeseries") {
-		err := dir.write("timeseries.csv", func(w io.Writer) error { return report.WriteSeries(w, res.Series) })
-		if err != nil {
 			return err
 		}
 	}
