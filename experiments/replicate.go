@@ -19,6 +19,8 @@ type ReplicateOptions struct {
 	Check bool
 	// Progress is told, from one goroutine at a time, how many of the runs are done.
 	Progress func(done, total int)
+	// Detail gives the summary the detail of the first run, for pictures.
+	Detail bool
 }
 
 const (
@@ -158,7 +160,7 @@ func replicateAll(ctx context.Context, setups []*Setup, r replication, o Replica
 			progress = func(n, total int) { o.Progress(done+n, done+total) }
 		}
 		var results []*report.Summary
-		results, runErr = runAll(ctx, round, SweepOptions{Jobs: o.Jobs, Check: o.Check, Progress: progress})
+		results, runErr = runAll(ctx, round, SweepOptions{Jobs: o.Jobs, Check: o.Check, Progress: progress, Detail: o.Detail})
 		done += len(round)
 		for k, s := range results {
 			if s != nil {

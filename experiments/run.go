@@ -31,6 +31,8 @@ type RunOptions struct {
 	Finished func(*sim.Record)
 	// Sinks are told what happens in the run; see [Setup.NewTrace] and its like.
 	Sinks []export.Sink
+	// Detail gives the summary its detail, for pictures.
+	Detail bool
 }
 
 // Result is what a run gives.
@@ -86,6 +88,9 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	if o.Requests != nil {
 		options.Requests = report.NewRequestWriter(o.Requests)
 	}
+	if o.Detail {
+		options.Opening = &report.Opening{}
+	}
 	if t := u.traffic; t.rate > 0 {
 		options.Expected = clock.FromSeconds(float64(t.requests) / t.rate)
 	}
@@ -137,6 +142,9 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 		}
 	}
 	res := &Result{Summary: collector.Summary(), Series: collector.Series(), collector: collector, setup: u}
+	if o.Detail {
+		res.Summary.Detail = collector.Detail()
+	}
 	res.Summary.Sessions = talked
 	res.Summary.Clifftop = Version
 	res.Summary.Scenario = u.Scenario

@@ -27,9 +27,14 @@ type SweepOptions struct {
 	Check bool
 	// Progress is told, from one goroutine at a time, how many of the runs are done.
 	Progress func(done, total int)
+	// Detail gives the summaries their details, for pictures, unless there are more than a few hundred loads.
+	Detail bool
 
 	ledger *Ledger // of the runs; nil keeps none
 }
+
+// mostDetailed is the number of loads up to which details are kept: each takes about 100 kB.
+const mostDetailed = 300
 
 const (
 	defaultPoints = 14
@@ -170,7 +175,7 @@ func (p *plan) round(ctx context.Context, s *Scenario, o SweepOptions, from, mor
 	if err != nil {
 		return nil, nil, err
 	}
-	results, runErr := replicateAll(ctx, setups, replications, ReplicateOptions{Jobs: o.Jobs, Check: o.Check, Progress: o.Progress})
+	results, runErr := replicateAll(ctx, setups, replications, ReplicateOptions{Jobs: o.Jobs, Check: o.Check, Progress: o.Progress, Detail: o.Detail && len(p.values) <= mostDetailed})
 	for i, r := range results {
 		if r != nil {
 			done = append(done, report.CurvePoint{Value: points[i], Summary: r})
@@ -378,7 +383,7 @@ func runAll(ctx context.Context, setups []*Setup, o SweepOptions) ([]*report.Sum
 	results := make([]*report.Summary, len(setups))
 	err := Parallel(ctx, len(setups), o.Jobs, o.Progress, func(ctx context.Context, i int) error {
 		var err error
-		results[i], err = o.ledger.Run(ctx, setups[i], RunOptions{Check: o.Check}, "")
+		results[i], err = o.ledger.Run(ctx, setups[i], RunOptions{Check: o.Check, Detail: o.Detail}, "")
 		return err
 	})
 	return results, err

@@ -41,6 +41,8 @@ type Options struct {
 	Classes []ClassSpan
 	// Requests, if not nil, is given every finished request.
 	Requests *RequestWriter
+	// Opening, if not nil, is filled with the start of the run.
+	Opening *Opening
 }
 
 // Work says what a replica's hardware does for each unit of what a [sim.Span] counts, so that its
@@ -326,6 +328,9 @@ func (c *Collector) Finished(rec *sim.Record) {
 	}
 	if c.opts.Requests != nil {
 		c.opts.Requests.Finished(rec)
+	}
+	if c.opts.Opening != nil {
+		c.opts.Opening.finished(rec)
 	}
 	if c.stages != nil {
 		c.stages.finished(rec)

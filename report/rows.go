@@ -152,7 +152,7 @@ func (c *Curve) WriteMarkdown(w io.Writer) error {
 	for _, row := range rows {
 		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
 	}
-	if lines := c.findings(); len(lines) > 0 {
+	if lines := c.Findings(); len(lines) > 0 {
 		b.WriteString("\n")
 		for _, line := range lines {
 			b.WriteString("* " + line[0] + ": " + line[1] + "\n")
@@ -193,8 +193,8 @@ func (c *Curve) brief() (head []string, rows [][]string) {
 	return head, rows
 }
 
-// findings are what the points show, as pairs of a heading and a text.
-func (c *Curve) findings() [][2]string {
+// Findings are what the points show, as pairs of a heading and a text.
+func (c *Curve) Findings() [][2]string {
 	var lines [][2]string
 	add := func(head, format string, args ...any) {
 		lines = append(lines, [2]string{head, fmt.Sprintf(format, args...)})

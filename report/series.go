@@ -18,6 +18,9 @@ type SeriesPoint struct {
 	RunningMean  float64  `json:"running_mean"`
 	DecodingMean float64  `json:"decoding_mean"`
 	QueueMean    float64  `json:"queue_depth_mean"`
-	TTFTMeanMs   *float64 `json:"ttft_mean_ms"` // of the completed requests that arrived in the bucket
-	InWindow     bool     `json:"in_window"`
+	// PrefillTokens were computed for prompts, also again after preemptions, ComputedTokens in all.
+	PrefillTokens  int64    `json:"prefill_tokens"`
+	ComputedTokens int64    `json:"computed_tokens"`
+	TTFTMeanMs     *float64 `json:"ttft_mean_ms"` // of the completed requests that arrived in the bucket
+	InWindow       bool     `json:"in_window"`
 }

@@ -20,6 +20,9 @@ func (c *Collector) Span(s *sim.Span) {
 	if c.stages != nil {
 		c.stages.span(c, *s)
 	}
+	if c.opts.Opening != nil {
+		c.opts.Opening.span(s)
+	}
 }
 
 // spanIn counts a span that lies in the remembered bucket.

@@ -310,6 +310,10 @@ const minP99 = 1000
 func (c *Collector) Series() []SeriesPoint {
 	c.settle()
 	w := c.window(&Summary{})
+	return c.series(&w)
+}
+
+func (c *Collector) series(w *window) []SeriesPoint {
 	end := c.runEnd()
 	var points []SeriesPoint
 	for i := range c.line.buckets {
@@ -331,6 +335,7 @@ func (c *Collector) Series() []SeriesPoint {
 			Iterations: b.iterations, Preemptions: b.preemptions,
 			BusyFraction: b.busy.Float64() / 1e15 / length / float64(c.opts.Replicas),
 			InSystemMean: level(inSystem), RunningMean: level(running), DecodingMean: level(decoding), QueueMean: level(waiting),
+			PrefillTokens: b.prefill + b.recomputed, ComputedTokens: b.computed(),
 			TTFTMeanMs: ratio(b.ttft.Float64()*1e-9, float64(b.samples)),
 			InWindow:   i >= w.from && i < w.to,
 		}

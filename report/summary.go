@@ -51,6 +51,10 @@ type Summary struct {
 	TailSamples map[string]int64 `json:"tail_samples,omitempty"`
 	// Replications tells of the runs that were pooled; nil for a single run.
 	Replications *Replications `json:"replications"`
+
+	// Detail is for pictures: of the first of the runs that were pooled; nil where it was not asked for. It is set by the
+	// caller.
+	Detail *Detail `json:"-"`
 }
 
 // Window is the part of the run that rates and latencies are measured over.

@@ -34,7 +34,7 @@ func (c *Curve) WriteTable(w io.Writer) error {
 	head, rows := c.brief()
 	short := append(head[:len(head)-8:len(head)-8], "req/s", "tok/s", "TTFTp50", "p99", "TPOTp50", "p99", "busy", "KVmax")
 	t.Grid(append([][]string{short}, rows...), 8)
-	if lines := c.findings(); len(lines) > 0 {
+	if lines := c.Findings(); len(lines) > 0 {
 		t.Blank()
 		for _, line := range lines {
 			t.Line(line[0], line[1])

@@ -100,6 +100,16 @@ func compared() []metric {
 	}
 }
 
+// Title names a metric with its unit; it is the path of one that is not known.
+func (v *Verdict) Title(path string) string {
+	for _, m := range compared() {
+		if m.path == path {
+			return m.title
+		}
+	}
+	return path
+}
+
 // Fairness is Jain's index over the speeds at which requests were served, output tokens over the time from
 // sending to the last token: 1 when all are alike, 1/n when one of n has everything. It is nil without requests.
 //

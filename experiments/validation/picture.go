@@ -25,7 +25,7 @@ func (r *Report) Picture() *plot.Figure {
 			}
 			overload = overload || row.Overload
 			panels[i].Points = append(panels[i].Points, plot.ParityPoint{
-				Measured: *c.Measured, Simulated: *c.Simulated, Family: row.Family(), Hollow: row.Overload,
+				Measured: *c.Measured, Simulated: *c.Simulated, Family: row.Family(), Hollow: row.Overload, Name: row.RunID,
 			})
 		}
 	}

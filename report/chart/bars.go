@@ -31,6 +31,8 @@ type Slice struct {
 	StartS float64 `json:"start_s"`
 	EndS   float64 `json:"end_s"`
 	Kind   int     `json:"kind"`
+	// Text says more to who asks.
+	Text string `json:"text,omitempty"`
 }
 
 // Waterfall is a picture of amounts of which less and less is left: for each group a bar for every stage, and what was

@@ -73,20 +73,23 @@ const (
 )
 
 // MarshalText writes the unit's name.
-func (u Unit) MarshalText() ([]byte, error) {
+func (u Unit) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+// String is the unit's name in JSON.
+func (u Unit) String() string {
 	switch u {
 	case Milliseconds:
-		return []byte("ms"), nil
+		return "ms"
 	case Fraction:
-		return []byte("fraction"), nil
+		return "fraction"
 	case Dollars:
-		return []byte("usd"), nil
+		return "usd"
 	case Whole:
-		return []byte("number"), nil
+		return "number"
 	case Seconds:
-		return []byte("seconds"), nil
+		return "seconds"
 	}
-	return []byte("plain"), nil
+	return "plain"
 }
 
 // Line is a line of a panel. Lines take their colours in turn, those for comparison are grey.
@@ -100,6 +103,9 @@ type Line struct {
 	Scattered bool `json:"scattered"`
 	// Guide is a thin line to compare with: the axes need not hold it.
 	Guide bool `json:"guide"`
+	// Stepped lines stay as they are up to the next point, and Filled ones shade what is below them; pages draw that.
+	Stepped bool `json:"stepped,omitempty"`
+	Filled  bool `json:"filled,omitempty"`
 }
 
 // Point is a point of a line.
@@ -132,6 +138,8 @@ type Rule struct {
 	At       float64 `json:"at"`
 	Vertical bool    `json:"vertical"`
 	Name     string  `json:"name"`
+	// Limit says that it is one of an objective.
+	Limit bool `json:"limit,omitempty"`
 }
 
 // Distribution is a line from the smallest of the values to the greatest: how large a part of them is at most so

@@ -18,6 +18,7 @@ type bar struct {
 	height      float64 // in units of the vertical axis
 	color       colour
 	inside      string // stands in the bar if there is room
+	text        string // what it is, for pages
 }
 
 func (p *panel) drawBar(s sheet, b bar) {
@@ -38,7 +39,7 @@ func (p *panel) drawBar(s sheet, b bar) {
 }
 
 // sliceColours are those of kinds, the first of which is the usual one.
-var sliceColours = [...]colour{rgb(0x3A94CF), vermilion, purple, green}
+var sliceColours = [...]colour{rgb(0x3A94CF), vermilion, purple, pale}
 
 func drawTimeline(t *chart.Timeline) *Figure {
 	f := &Figure{Title: t.Title, Caption: t.Caption, notes: t.Notes, width: pageWidth, height: vg.Length(130 + 44*len(t.Lanes) + 14*len(t.Notes))}
@@ -53,7 +54,7 @@ func drawTimeline(t *chart.Timeline) *Figure {
 	for i, l := range t.Lanes {
 		p.y.places[n-1-i] = l.Name
 		for _, s := range l.Slices {
-			p.bars = append(p.bars, bar{from: s.StartS, to: s.EndS, y: float64(n - 1 - i), height: 0.7, color: sliceColours[s.Kind%len(sliceColours)]})
+			p.bars = append(p.bars, bar{from: s.StartS, to: s.EndS, y: float64(n - 1 - i), height: 0.7, color: sliceColours[s.Kind%len(sliceColours)], text: s.Text})
 		}
 	}
 	if n == 0 {
@@ -151,9 +152,9 @@ func drawWaterfall(f *chart.Waterfall) *Figure {
 			at := float64(n - 1 - k)
 			p.y.places[n-1-k] = f.Stages[k]
 			if lost := before - v; lost > 0 {
-				p.bars = append(p.bars, bar{from: v, to: before, y: at, height: 0.7, color: rgb(0xF3D6C4), inside: "−" + scaled(lost, 3)})
+				p.bars = append(p.bars, bar{from: v, to: before, y: at, height: 0.7, color: lostColour, inside: "−" + scaled(lost, 3), text: f.Stages[k] + ": " + scaled(lost, 3) + " less"})
 			}
-			p.bars = append(p.bars, bar{from: 0, to: v, y: at, height: 0.7, color: familyColours[stageColour(k, n)]})
+			p.bars = append(p.bars, bar{from: 0, to: v, y: at, height: 0.7, color: familyColours[stageColour(k, n)], text: f.Stages[k] + ": " + scaled(v, 3)})
 			p.tags = append(p.tags, tag{x: max(v, before), y: at, text: scaled(v, 3), color: black, order: []direction{east}, must: true})
 			before = v
 		}
@@ -165,6 +166,9 @@ func drawWaterfall(f *chart.Waterfall) *Figure {
 	}
 	return out
 }
+
+// lostColour is that of what was lost.
+var lostColour = rgb(0xF3D6C4)
 
 // waterfallRow is the height of a group of so many bars.
 func waterfallRow(bars int) int { return 34 + 19*bars }

@@ -102,7 +102,7 @@ func drawPanel(p *chart.Panel) *panel {
 	next := 0
 	any := false
 	for _, l := range p.Lines {
-		s := series{name: l.Name, anchor: l.NameAt, guide: l.Guide, scattered: l.Scattered, width: 1.7}
+		s := series{name: l.Name, anchor: l.NameAt, guide: l.Guide, scattered: l.Scattered, stepped: l.Stepped, filled: l.Filled, width: 1.7}
 		if l.Guide {
 			s.color, s.width, s.dash = grey, 0.9, dashed
 		} else {
@@ -113,7 +113,7 @@ func drawPanel(p *chart.Panel) *panel {
 			s.radius = 2.3
 		}
 		for _, q := range l.Points {
-			s.points = append(s.points, xy{x: q.X, y: q.Y, hollow: q.Hollow})
+			s.points = append(s.points, xy{x: q.X, y: q.Y, hollow: q.Hollow, text: q.Label})
 			any = any || !l.Guide
 			if q.Label != "" {
 				d.tags = append(d.tags, tag{x: q.X, y: q.Y, text: q.Label, color: s.color, far: []vg.Length{12, 20, 30},
@@ -123,7 +123,11 @@ func drawPanel(p *chart.Panel) *panel {
 		d.series = append(d.series, s)
 	}
 	for _, r := range p.Rules {
-		d.rules = append(d.rules, rule{at: r.At, vertical: r.Vertical, name: r.Name, color: grey})
+		q := rule{at: r.At, vertical: r.Vertical, name: r.Name, color: grey}
+		if r.Limit {
+			q.color = vermilion
+		}
+		d.rules = append(d.rules, q)
 		if !r.Vertical {
 			d.hold = append(d.hold, r.At)
 		}

@@ -11,6 +11,7 @@ type xy struct {
 	x, y   float64
 	hollow bool // no steady state
 	load   float64
+	text   string // what the point is
 	// low and high are the ends of a confidence interval of y; equal if there is none.
 	low, high float64
 }
@@ -28,6 +29,8 @@ type series struct {
 	guide  bool // a line to compare with: what lies outside the panel is cut off
 	// scattered dots have no line between them.
 	scattered bool
+	// stepped lines stay as they are up to the next point; filled ones shade what is below. Both are for pages.
+	stepped, filled bool
 }
 
 // rule is a thin line across the panel.

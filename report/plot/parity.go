@@ -22,6 +22,8 @@ type ParityPoint struct {
 	Family string
 	// Hollow marks points to be read with care.
 	Hollow bool
+	// Name says which run it is, to who asks.
+	Name string
 }
 
 // Parity is a picture of measured against simulated values: points on the diagonal agree, those between the dashed
@@ -89,7 +91,7 @@ func (p ParityPanel) panel(families []string) *panel {
 		}
 		all = append(all, q.Measured, q.Simulated)
 		s := &sets[slices.Index(families, q.Family)]
-		s.points = append(s.points, xy{x: q.Measured, y: q.Simulated, hollow: q.Hollow})
+		s.points = append(s.points, xy{x: q.Measured, y: q.Simulated, hollow: q.Hollow, text: q.Name})
 	}
 	if !d.x.spread(all, 6) {
 		d.empty = "Nothing was measured"

@@ -7,8 +7,8 @@ import (
 
 func TestParityShows(t *testing.T) {
 	f := Parity("Median error 3 %", []ParityPanel{
-		{Title: "TTFT", Unit: "ms", Points: []ParityPoint{{20, 21, "llama", false}, {1500, 900, "gpt-oss", true}, {0, 5, "llama", false}}},
-		{Title: "Throughput", Unit: "tokens/s", Points: []ParityPoint{{300, 310, "llama", false}}},
+		{Title: "TTFT", Unit: "ms", Points: []ParityPoint{{20, 21, "llama", false, ""}, {1500, 900, "gpt-oss", true, ""}, {0, 5, "llama", false, ""}}},
+		{Title: "Throughput", Unit: "tokens/s", Points: []ParityPoint{{300, 310, "llama", false, ""}}},
 		{Title: "E2E", Unit: "ms"},
 	}, "A note.")
 	got := texts(t, f)

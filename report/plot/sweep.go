@@ -129,7 +129,11 @@ func (v *sweep) against(x, y statistic) []xy {
 			at, ok = p.value(x)
 		}
 		if value, known := p.value(y); ok && known {
-			out = append(out, xy{x: at, y: value, hollow: !p.steady || p.short, load: p.load})
+			q := xy{x: at, y: value, hollow: !p.steady || p.short, load: p.load}
+			if x != nil {
+				q.text = v.load(p.load)
+			}
+			out = append(out, q)
 		}
 	}
 	return out

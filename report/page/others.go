@@ -1,0 +1,128 @@
+package page
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"clifftop/report"
+	"clifftop/report/layout"
+	"clifftop/report/plot"
+)
+
+// Compare is the page of a comparison.
+func Compare(v *report.Verdict) (*Page, error) {
+	p := &Page{Kind: "compare", Title: verdictTitle(v), Origin: Origin{Version: v.Clifftop, Seeds: fmt.Sprintf("seed %d", v.Seeds[0])}}
+	if n := len(v.Seeds); n > 1 {
+		p.Origin.Seeds = fmt.Sprintf("seeds %d to %d, which all variants share", v.Seeds[0], v.Seeds[n-1])
+	}
+	for _, w := range v.Warnings {
+		if w.Code == "partial" {
+			p.Partial = upper(w.Text) + "."
+		}
+	}
+	for i := range v.Variants {
+		x := &v.Variants[i]
+		f := Fact{Name: x.Name, Value: "PASS", Note: "against " + v.Baseline}
+		if !x.Pass {
+			f.Value = "FAIL"
+		}
+		p.Facts = append(p.Facts, f)
+	}
+	for i := range v.Variants {
+		p.figure(v.Variants[i].Name, plot.Differences(v, &v.Variants[i]))
+	}
+	for i := range p.Sections {
+		c := &p.Sections[i].Charts[0]
+		c.Height = 80 + 24*len(c.Y.Places)
+	}
+	words, err := tables(3, v.WriteMarkdown)
+	if err != nil {
+		return nil, err
+	}
+	p.add(Section{Name: "All numbers and criteria", Tables: words})
+	return p, nil
+}
+
+func verdictTitle(v *report.Verdict) string {
+	var passed, failed []string
+	for _, x := range v.Variants {
+		if x.Pass {
+			passed = append(passed, x.Name)
+		} else {
+			failed = append(failed, x.Name)
+		}
+	}
+	switch {
+	case len(failed) == 0 && len(passed) == 1:
+		return fmt.Sprintf("%s fails no criterion against %s", passed[0], v.Baseline)
+	case len(failed) == 0:
+		return fmt.Sprintf("No variant fails a criterion against %s", v.Baseline)
+	case len(passed) == 0:
+		return fmt.Sprintf("Against %s: %s %s", v.Baseline, strings.Join(failed, ", "), map[bool]string{true: "fails", false: "all fail"}[len(failed) == 1])
+	}
+	return fmt.Sprintf("Against %s: %s %s, %s %s", v.Baseline, strings.Join(failed, ", "), verb("fail", len(failed)), strings.Join(passed, ", "), verb("do", len(passed))+" not")
+}
+
+// verb is a verb for so many.
+func verb(plural string, n int) string {
+	switch {
+	case n != 1:
+		return plural
+	case plural == "do":
+		return "does"
+	}
+	return plural + "s"
+}
+
+// Plan is the page of a plan.
+func Plan(x *report.Plan) (*Page, error) {
+	p := &Page{Kind: "plan", Title: x.Answer(), Facts: planFacts(x), Origin: Origin{Version: x.Clifftop, Seeds: fmt.Sprintf("seed %d", x.Seed)}}
+	if x.Partial {
+		p.Partial = "The search was interrupted: candidates may be missing."
+	}
+	words, err := tables(3, x.WriteMarkdown)
+	if err != nil {
+		return nil, err
+	}
+	p.figure("Cost against the SLO", plot.PlanSLO(x))
+	p.figure("Cost against load", plot.PlanLoad(x))
+	p.figure("Candidates", plot.PlanPareto(x))
+	p.add(Section{Name: "The plan", Tables: words})
+	return p, nil
+}
+
+func planFacts(x *report.Plan) []Fact {
+	if len(x.Candidates) == 0 {
+		return nil
+	}
+	b := &x.Candidates[0]
+	facts := []Fact{{"Replicas", fmt.Sprint(b.Replicas), fmt.Sprintf("%d GPUs in all, %s", b.GPUs, b.GPU)}}
+	if b.USDPerMonth != nil {
+		facts = append(facts, Fact{"Cost", "$" + layout.Grouped(fmt.Sprintf("%.0f", *b.USDPerMonth)), "a month"})
+	}
+	if v := b.PerMillion.AtPlan; v != nil {
+		facts = append(facts, Fact{"Cost of tokens", "$" + layout.Digits(*v), "per million output tokens at the peak"})
+	}
+	facts = append(facts, Fact{"Used of the SLO", layout.Percent(b.AtPlan.SLOUse), "of the limit that is nearest"},
+		Fact{"Peak hour", layout.Digits(x.Traffic.PlannedRequestsPerS) + " requests/s", "planned for"})
+	if c := b.Capacity; c != nil {
+		facts = append(facts, Fact{"One replica carries", layout.Digits(c.PassesRequestsPerS) + " requests/s", "within the SLO"})
+	}
+	return facts
+}
+
+// Validation is the page of simulated beside measured runs: a picture of them, and tables in Markdown.
+func Validation(version string, f *plot.Figure, write func(io.Writer) error) (*Page, error) {
+	p := &Page{Kind: "validate", Title: f.Title, Caption: f.Caption, Origin: Origin{Version: version}}
+	words, err := tables(3, write)
+	if err != nil {
+		return nil, err
+	}
+	p.figure("Measured and simulated", f)
+	if n := len(p.Sections); n > 0 {
+		p.Sections[n-1].Title = "" // it is the page's
+	}
+	p.add(Section{Name: "Errors", Tables: words})
+	return p, nil
+}

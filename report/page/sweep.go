@@ -1,0 +1,115 @@
+package page
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"clifftop/report"
+	"clifftop/report/layout"
+	"clifftop/report/plot"
+)
+
+// Sweep is the page of a curve.
+func Sweep(c *report.Curve, m Machine) (*Page, error) {
+	p := &Page{Kind: "sweep", Facts: sweepFacts(c), Origin: Origin{Version: c.Clifftop}}
+	if c.Partial {
+		p.Partial = "The sweep was interrupted: loads are missing, and what is said here may change with them."
+	}
+	for _, x := range c.Points {
+		if x.Summary != nil {
+			p.Origin.Seeds = seeds(x.Summary)
+			break
+		}
+	}
+	p.add(Section{Name: "Summary", Tables: pairs(c.Findings())})
+	for _, k := range []struct{ figure, name string }{
+		{"operating", "Operating curve"}, {"throughput", "Throughput"}, {"latency", "Latency"}, {"interactivity", "Speed for each user"}, {"kv", "KV cache"},
+	} {
+		f, err := plot.Curve(c, k.figure)
+		if err != nil {
+			return nil, err
+		}
+		if k.figure == "operating" {
+			p.Title = f.Title
+		}
+		p.figure(k.name, f)
+	}
+	runs := plot.Closeups(c)
+	if len(runs) > 0 {
+		p.closeups(runs)
+	}
+	p.waste(runs)
+	if roof := plot.Operating(m.FLOPsPerS, m.BytesPerS, plot.Each(c)); roof != nil {
+		p.picture("Roofline", roof)
+	}
+	if len(runs) > 0 {
+		at := runs[len(runs)/2]
+		p.opening("First iterations, "+at.Name, at.Detail.Opening)
+	}
+	all, err := points(c)
+	if err != nil {
+		return nil, err
+	}
+	p.add(Section{Name: "All loads", Tables: all})
+	return p, nil
+}
+
+// closeups appends the distributions of a few loads, and the course of the run at the knee and beyond.
+func (p *Page) closeups(runs []plot.Closeup) {
+	p.picture("Distribution of latencies", plot.Latencies(runs))
+	p.picture("Gaps between tokens", plot.Gaps(runs))
+	for _, r := range runs[min(1, len(runs)-1):] {
+		p.over("Course of the run, "+r.Name, plot.Run(r.Summary, r.Detail.Series))
+	}
+}
+
+// points is the table of all loads, without the findings that follow it in Markdown.
+func points(c *report.Curve) (template.HTML, error) {
+	return tables(3, func(w io.Writer) error {
+		var b strings.Builder
+		if err := c.WriteMarkdown(&b); err != nil {
+			return err
+		}
+		table, _, _ := strings.Cut(b.String(), "\n\n")
+		_, err := io.WriteString(w, table)
+		return err
+	})
+}
+
+func sweepFacts(c *report.Curve) []Fact {
+	var facts []Fact
+	tokens := func(v float64) string { return layout.Digits(v) + " output tokens/s" }
+	at := func(v float64) string { return plot.Load(c, v) }
+	if k := c.Knee; k != nil {
+		facts = append(facts, Fact{"Knee", at(k.Value), tokens(k.OutputTokensPerS)})
+	}
+	if k := c.Peak; k != nil {
+		f := Fact{"Peak", layout.Digits(k.OutputTokensPerS) + " tokens/s", "at " + at(k.Value)}
+		if k.AtEdge {
+			f.Note += ", the end of the sweep"
+		}
+		facts = append(facts, f)
+		if k.USDPerMillionOutput != nil {
+			facts = append(facts, Fact{"Cost at the peak", "$" + layout.Digits(*k.USDPerMillionOutput), "per million output tokens"})
+		}
+	}
+	if k := c.Collapse; k != nil {
+		facts = append(facts, Fact{"Collapse", "from " + at(k.Value), "by up to " + layout.Percent(k.FallFraction)})
+	}
+	if k := c.Capacity; k != nil && k.Passes != nil {
+		f := Fact{"Keeps the SLO", "up to " + at(*k.Passes), ""}
+		if k.MoreHelps {
+			f.Value = "from " + at(*k.Passes)
+		}
+		if k.Fails != nil {
+			f.Note = "fails at " + at(*k.Fails)
+		}
+		facts = append(facts, f)
+	}
+	if l := c.FirstLimit; l != nil {
+		facts = append(facts, Fact{"First limit", strings.ReplaceAll(l.Resource, "_", " "), fmt.Sprintf("from %s on", at(l.Value))})
+	}
+	return facts
+}

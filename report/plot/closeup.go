@@ -1,0 +1,221 @@
+package plot
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"clifftop/report"
+	"clifftop/report/chart"
+)
+
+// Closeup is a run that is looked at closely: one whose summary has its detail.
+type Closeup struct {
+	Name string // such as "knee, 13.5 req/s"; may be empty where there is one alone
+	*report.Summary
+}
+
+// Closeups are the runs of a sweep that tell most, as far as their details are known: the lowest load, the knee, and the
+// first load without a steady state or, without any, the highest.
+func Closeups(c *report.Curve) []Closeup {
+	v := newSweep(c)
+	var out []Closeup
+	add := func(name string, load float64) {
+		for _, p := range v.points {
+			if p.load == load && p.summary.Detail != nil && !slices.ContainsFunc(out, func(o Closeup) bool { return o.Summary == p.summary }) {
+				out = append(out, Closeup{strings.TrimPrefix(name+", "+v.load(load), ", "), p.summary})
+			}
+		}
+	}
+	if len(v.points) == 0 {
+		return nil
+	}
+	add("light", v.points[0].load)
+	if v.Knee != nil {
+		add("knee", v.Knee.Value)
+	}
+	last := v.points[len(v.points)-1].load
+	from, unsteady := v.unsteadyFrom()
+	switch {
+	case v.Collapse != nil:
+		add("collapse", v.Collapse.Value)
+	case unsteady && v.open():
+		add("overload", from)
+	default:
+		add("highest", last)
+	}
+	return out
+}
+
+// Latencies are the distributions of TTFT, TPOT and end-to-end latency of runs, with the limits of the objective.
+func Latencies(runs []Closeup) *chart.Lines {
+	c := &chart.Lines{Title: latenciesFinding(runs), Beside: true, Notes: []string{
+		"Completed requests that arrived in the window. Points lie at the edges of bins at most 3 % wide; the percentiles in tables are exact."}}
+	for _, m := range []struct {
+		key, title string
+		shape      func(*report.Detail) *report.Shape
+	}{
+		{"ttft", "Time to first token (TTFT)", func(d *report.Detail) *report.Shape { return &d.TTFT }},
+		{"tpot", "Time per output token (TPOT)", func(d *report.Detail) *report.Shape { return &d.TPOT }},
+		{"e2e", "End to end", func(d *report.Detail) *report.Shape { return &d.E2E }},
+	} {
+		p := chart.Panel{
+			Title: m.title, X: chart.Scale{Title: "ms or s, log scale", Unit: chart.Milliseconds, Log: true},
+			Y: chart.Scale{Title: "% of requests that take at most so long", Unit: chart.Fraction, Min: 0, Max: 1.0001},
+		}
+		for _, r := range runs {
+			p.Lines = append(p.Lines, chart.Line{Name: r.Name, Points: cumulative(m.shape(r.Detail))})
+		}
+		p.Rules = limitsOn(runs, m.key)
+		c.Panels = append(c.Panels, p)
+	}
+	return c
+}
+
+// cumulative is the part of the values up to each bin's end.
+func cumulative(s *report.Shape) []chart.Point {
+	var points []chart.Point
+	below := int64(0)
+	for i, b := range s.Bins {
+		if i == 0 {
+			points = append(points, chart.Point{X: b.Low})
+		}
+		below += b.N
+		points = append(points, chart.Point{X: b.High, Y: float64(below) / float64(s.N)})
+	}
+	return points
+}
+
+// limitsOn are the objective's limits on a metric.
+func limitsOn(runs []Closeup, metric string) []chart.Rule {
+	var out []chart.Rule
+	for _, r := range runs {
+		if slo := r.Goodput.SLO; slo != nil {
+			for _, o := range slo.Objectives {
+				if o.Metric == metric {
+					l := limit{o.Metric, o.Statistic(), o.Limit.Milliseconds()}
+					out = append(out, chart.Rule{At: l.ms, Vertical: true, Name: fmt.Sprintf("SLO %s %s", strings.ReplaceAll(l.stat, "_", "."), duration(l.ms, 3)), Limit: true})
+				}
+			}
+			return out // they share it
+		}
+	}
+	return nil
+}
+
+func latenciesFinding(runs []Closeup) string {
+	var parts []string
+	for _, r := range runs {
+		half, known := number(r.Latency.TTFT.P50)
+		tail, ok := number(r.Latency.TTFT.P95)
+		if known && ok {
+			parts = append(parts, strings.TrimPrefix(fmt.Sprintf("%s: %s and %s", r.Name, duration(half, 2), duration(tail, 2)), ": "))
+		}
+	}
+	switch len(parts) {
+	case 0:
+		return "No request completed in the window"
+	case 1:
+		return "Half of the requests, and 95 %, see a first token within " + parts[0]
+	}
+	return "Half of the requests, and 95 %, see a first token within: " + strings.Join(parts, "; ")
+}
+
+// gapStep is the ratio of the edges of a bin of gaps.
+const gapStep = 1.05
+
+// Gaps are the distributions of the gaps between the tokens of an answer, on logarithmic scales, so that what is rare
+// and long shows: iterations that a prompt makes long stand out on the right like the teeth of a comb.
+func Gaps(runs []Closeup) *chart.Lines {
+	p := chart.Panel{
+		X: chart.Scale{Title: "Gap between two tokens of an answer, ms or s, log scale", Unit: chart.Milliseconds, Log: true},
+		Y: chart.Scale{Title: "% of all gaps, in steps of 5 %, log scale", Unit: chart.Fraction, Log: true},
+	}
+	for _, r := range runs {
+		p.Lines = append(p.Lines, chart.Line{Name: r.Name, Points: inSteps(&r.Detail.ITL), Stepped: true, Filled: len(runs) == 1})
+	}
+	if len(runs) == 1 {
+		d := &runs[0].Latency.ITL
+		for _, q := range []struct {
+			name string
+			ms   *float64
+		}{{"p50", d.P50}, {"p99", d.P99}} {
+			if ms, ok := number(q.ms); ok {
+				p.Rules = append(p.Rules, chart.Rule{At: ms, Vertical: true, Name: q.name + " " + duration(ms, 2)})
+			}
+		}
+	}
+	p.Rules = append(p.Rules, limitsOn(runs, "itl")...)
+	return &chart.Lines{Title: gapsFinding(runs), Panels: []chart.Panel{p}}
+}
+
+// inSteps divides a distribution anew, in steps that are alike on a logarithmic axis. The last point ends the last one.
+func inSteps(s *report.Shape) []chart.Point {
+	var bins []report.Bin
+	for _, b := range s.Bins {
+		if b.Low > 0 {
+			bins = append(bins, b)
+		}
+	}
+	if len(bins) == 0 {
+		return nil
+	}
+	at := func(ms float64) float64 { return math.Log(ms) / math.Log(gapStep) }
+	first := int(math.Floor(at(bins[0].Low)))
+	last := int(math.Floor(at(bins[len(bins)-1].High)))
+	shares := make([]float64, last-first+1)
+	for _, b := range bins {
+		lo, hi := at(b.Low), at(b.High)
+		for k := int(math.Floor(lo)); k <= int(math.Floor(hi)); k++ {
+			part := 1.0
+			if hi > lo {
+				part = (min(hi, float64(k+1)) - max(lo, float64(k))) / (hi - lo)
+			}
+			shares[k-first] += part * float64(b.N) / float64(s.N)
+		}
+	}
+	var points []chart.Point
+	for k, share := range shares {
+		points = append(points, chart.Point{X: math.Pow(gapStep, float64(first+k)), Y: share})
+	}
+	return append(points, chart.Point{X: math.Pow(gapStep, float64(last+1))})
+}
+
+func gapsFinding(runs []Closeup) string {
+	if len(runs) == 0 {
+		return "No gaps were measured"
+	}
+	r := runs[len(runs)-1]
+	if i := slices.IndexFunc(runs, func(c Closeup) bool { return strings.HasPrefix(c.Name, "knee") }); i >= 0 {
+		r = runs[i]
+	}
+	half, known := number(r.Latency.ITL.P50)
+	tail, ok := number(r.Latency.ITL.P99)
+	if !known || !ok || half <= 0 {
+		return "Gaps between the tokens of answers"
+	}
+	text := fmt.Sprintf("Half of the gaps between tokens are within %s; one in a hundred is longer than %s, %s times that", duration(half, 2), duration(tail, 2), sig(tail/half, 2))
+	if tail < 1.5*half {
+		text = fmt.Sprintf("Answers flow evenly: half of the gaps between tokens are within %s, 99 %% within %s", duration(half, 2), duration(tail, 2))
+	}
+	if r.Name != "" {
+		text = upperFirst(r.Name) + ": " + strings.ToLower(text[:1]) + text[1:]
+	}
+	return text
+}
+
+func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// Each is every run of a sweep, named by its load.
+func Each(c *report.Curve) []Closeup {
+	v := newSweep(c)
+	var out []Closeup
+	for _, p := range v.points {
+		out = append(out, Closeup{v.load(p.load), p.summary})
+	}
+	return out
+}
+
+// Load writes a load of a sweep with its unit.
+func Load(c *report.Curve, value float64) string { return newSweep(c).load(value) }

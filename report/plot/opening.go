@@ -1,0 +1,148 @@
+package plot
+
+import (
+	"fmt"
+
+	"clifftop/report"
+	"clifftop/report/chart"
+	"clifftop/sim"
+	"clifftop/sim/clock"
+)
+
+// shownRequests is the number of requests with a lane of their own.
+const shownRequests = 16
+
+// Kinds of slices of an opening.
+const (
+	answersOnly = iota
+	promptAndAnswers
+	promptOnly
+	waitingKind
+)
+
+// Opening is the start of a run: a lane for the iterations of each replica, and one for each of the first requests. It is
+// nil where nothing ran.
+func Opening(o *report.Opening) *chart.Timeline {
+	if o == nil || len(o.Iterations) == 0 {
+		return nil
+	}
+	t := &chart.Timeline{Kinds: []string{"answers only", "prompt and answers", "prompt only", "waiting"}}
+	last := clock.Time(0)
+	replicas := 0
+	for _, i := range o.Iterations {
+		last, replicas = max(last, i.End), max(replicas, i.Replica+1)
+	}
+	t.ToS = last.Seconds()
+	t.FromS = o.Iterations[0].Start.Seconds()
+	for r := range replicas {
+		name := "iterations"
+		if replicas > 1 {
+			name = fmt.Sprintf("replica %d", r)
+		}
+		t.Lanes = append(t.Lanes, chart.Lane{Name: name, Slices: iterationsOf(o, r)})
+	}
+	for _, q := range o.Requests {
+		if q.Arrival >= last || len(t.Lanes) >= replicas+shownRequests {
+			break
+		}
+		if slices := phases(&q, last); len(slices) > 0 {
+			t.Lanes = append(t.Lanes, chart.Lane{Name: fmt.Sprintf("request %d", q.ID), Slices: slices})
+			t.FromS = min(t.FromS, slices[0].StartS)
+		}
+	}
+	t.Title = openingFinding(o, t.ToS-t.FromS)
+	t.Notes = []string{fmt.Sprintf("The first %d iterations, and the requests that arrived first.", len(o.Iterations))}
+	return t
+}
+
+func iterationsOf(o *report.Opening, replica int) []chart.Slice {
+	var out []chart.Slice
+	for _, i := range o.Iterations {
+		if i.Replica != replica {
+			continue
+		}
+		kind, text := answersOnly, fmt.Sprintf("%s: %d answers gain a token", duration(1e3*i.End.Sub(i.Start).Seconds(), 3), i.Decodes)
+		if i.PrefillTokens > 0 {
+			kind = promptAndAnswers
+			if i.Decodes == 0 {
+				kind, text = promptOnly, fmt.Sprintf("%s: answers stand still", duration(1e3*i.End.Sub(i.Start).Seconds(), 3))
+			}
+			text += fmt.Sprintf(", %d tokens of prompts", i.PrefillTokens)
+		}
+		out = append(out, chart.Slice{StartS: i.Start.Seconds(), EndS: i.End.Seconds(), Kind: kind, Text: text})
+	}
+	return out
+}
+
+// phases are those of a request up to an instant.
+func phases(q *report.Phases, until clock.Time) []chart.Slice {
+	var out []chart.Slice
+	add := func(from, to clock.Time, kind int, format string, args ...any) {
+		if from == clock.Never || from >= until {
+			return
+		}
+		if to == clock.Never {
+			to = q.End
+		}
+		length := to.Sub(from)
+		if to = min(to, until); to > from {
+			text := fmt.Sprintf(format, args...) + ", " + duration(1e3*length.Seconds(), 3)
+			out = append(out, chart.Slice{StartS: from.Seconds(), EndS: to.Seconds(), Kind: kind, Text: text})
+		}
+	}
+	add(q.Arrival, q.Scheduled, waitingKind, "request %d: front end and queue", q.ID)
+	add(q.Scheduled, q.FirstToken, promptOnly, "request %d: prompt of %d tokens", q.ID, q.InputTokens)
+	add(q.FirstToken, q.End, answersOnly, "request %d: answer of %d tokens", q.ID, q.OutputTokens)
+	if n := len(out); n > 0 && q.Outcome != sim.Completed {
+		out[n-1].Text += ", " + q.Outcome.String()
+	}
+	return out
+}
+
+func openingFinding(o *report.Opening, seconds float64) string {
+	answers, n, longest, held := 0.0, 0, 0.0, 0
+	for _, i := range o.Iterations {
+		ms := 1e3 * i.End.Sub(i.Start).Seconds()
+		switch {
+		case i.PrefillTokens == 0:
+			answers, n = answers+ms, n+1
+		case ms > longest && i.Decodes > 0:
+			longest, held = ms, i.Decodes
+		}
+	}
+	text := fmt.Sprintf("The first %s s", sig(seconds, 2))
+	if n > 0 {
+		text += fmt.Sprintf(": iterations without prompts take %s on average", duration(answers/float64(n), 2))
+	}
+	if held > 0 && n > 0 && longest > 1.2*answers/float64(n) {
+		text += fmt.Sprintf("; the longest with one takes %s and holds %d answers up", duration(longest, 2), held)
+	}
+	return text
+}
+
+// PromptShare is the part of all computed tokens that prompts are, over the course of a run.
+func PromptShare(buckets []report.SeriesPoint) *Figure {
+	r := newTimes(buckets)
+	p := r.panel()
+	p.y = axis{title: "% of the tokens computed", unit: chart.Fraction, min: 0, max: 1.04}
+	p.x.title = "Time since the start, " + r.unit
+	p.series = []series{r.series("", vermilion, func(b *report.SeriesPoint) *float64 {
+		if b.ComputedTokens == 0 {
+			return nil
+		}
+		share := float64(b.PrefillTokens) / float64(b.ComputedTokens)
+		return &share
+	})}
+	prompts, all := 0.0, 0.0
+	for _, b := range buckets {
+		prompts, all = prompts+float64(b.PrefillTokens), all+float64(b.ComputedTokens)
+	}
+	title := "Nothing was computed"
+	if all > 0 {
+		title = fmt.Sprintf("Prompts are %s of all tokens that are computed", percent(prompts/all))
+	}
+	if len(p.series[0].points) == 0 {
+		p.empty = "Nothing was recorded"
+	}
+	return &Figure{Title: title, width: pageWidth, height: 240, rows: []row{{1, []*panel{p}}}}
+}
