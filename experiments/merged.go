@@ -16,9 +16,11 @@ import (
 
 // Merged is what the results of a grid come to.
 type Merged struct {
-	Curve   *report.Curve   // of a sweep
-	Caption string          // for its pictures
-	Verdict *report.Verdict // of a comparison
+	Curve   *report.Curve // of a sweep
+	Caption string        // for its pictures
+	// Scenario is that of the lowest load, as resolved.
+	Scenario any
+	Verdict  *report.Verdict // of a comparison
 
 	runs *grid.Joined
 	of   []int // run of each of the curve's points
@@ -68,6 +70,7 @@ func mergeSweep(ctx context.Context, runs *grid.Joined, partial bool) (*Merged, 
 	}
 	m := &Merged{Caption: request.Caption, runs: runs}
 	var points []report.CurvePoint
+	lowest := 0.0
 	of := map[*report.Summary]int{}
 	for i := range runs.Manifest.Runs {
 		s, err := readRun(runs, i)
@@ -76,6 +79,9 @@ func mergeSweep(ctx context.Context, runs *grid.Joined, partial bool) (*Merged, 
 		}
 		if s == nil {
 			continue
+		}
+		if value := request.Values[i]; m.Scenario == nil || value < lowest {
+			m.Scenario, lowest = s.Scenario, value
 		}
 		s.Scenario = nil // read again when it is written
 		of[s] = i

@@ -25,6 +25,8 @@ type Verdict struct {
 	// Pass says that no variant fails a criterion.
 	Pass     bool      `json:"pass"`
 	Warnings []Warning `json:"warnings"`
+	// Scenarios are those of the first runs, as resolved: the baseline's, then the variants'.
+	Scenarios []any `json:"-"`
 
 	baseline []float64 // means by metric, NaN where unknown
 	metrics  []metric
@@ -141,6 +143,9 @@ func CompareBy(margin float64, names []string, seeds []uint64, runs [][]*Summary
 	v := &Verdict{
 		Schema: VerdictSchema, Baseline: names[0], Seeds: seeds, Margin: margin, Variants: []Variant{}, Groups: []MetricGroups{},
 		Warnings: []Warning{}, metrics: compared(),
+	}
+	for _, list := range runs {
+		v.Scenarios = append(v.Scenarios, list[0].Scenario)
 	}
 	of := make([][][]float64, len(names)) // by variant, metric and run
 	random := false

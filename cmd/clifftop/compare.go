@@ -11,6 +11,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/report"
+	"clifftop/report/page"
 )
 
 func newCompare() *cobra.Command {
@@ -57,7 +58,7 @@ retries. What cannot be told from chance is no failure: more replications may te
 	output.register(c, "table", "json", "csv", "markdown")
 	output.registerRun(c)
 	flags := c.Flags()
-	flags.StringVarP(&output.out, "out", "o", "", "write verdict.json and verdict.csv into `DIR`")
+	flags.StringVarP(&output.out, "out", "o", "", "write verdict.json, verdict.csv and a page, report.html, into `DIR`")
 	flags.StringVar(&vary, "vary", "", "compare values of a key: `KEY=V1,V2,...`; the first is the baseline")
 	flags.StringVar(&margin, "margin", "", "the smallest difference that matters, as a `SHARE` of the baseline's value, such as 1%")
 	output.registerJobs(c, &options.Jobs)
@@ -136,6 +137,10 @@ func showVerdict(c *cobra.Command, verdict *report.Verdict, dir *directory, outp
 			return failed(err)
 		}
 		if err := dir.write("verdict.csv", verdict.WriteCSV); err != nil {
+			return failed(err)
+		}
+		p, err := page.Compare(verdict)
+		if err := writePage(c, dir, p, err); err != nil {
 			return failed(err)
 		}
 	}

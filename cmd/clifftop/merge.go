@@ -14,6 +14,7 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/grid"
 	"clifftop/experiments/planning"
+	"clifftop/report/page"
 )
 
 func newMerge() *cobra.Command {
@@ -23,7 +24,9 @@ func newMerge() *cobra.Command {
 		Use:   "merge DIR...",
 		Short: "Join the results of shards",
 		Long: `Join the results that shards have written, in one directory or in several. The output is, byte for byte, that of
-one process that makes all runs. Shards of other scenarios or versions are refused, and missing runs are named.`,
+one process that makes all runs, but for report.html, which lacks distributions and the course of single
+runs: shards keep summaries alone. Shards of other scenarios or versions are refused, and missing runs are
+named.`,
 		Example: `  clifftop sweep --over rate=1..20:2000 --shard 0/4 --out results    # and 1/4, 2/4, 3/4
   clifftop merge results
   clifftop merge results --partial     # while shards are running
@@ -149,11 +152,18 @@ func showMerged(c *cobra.Command, merged *experiments.Merged, output *outputFlag
 		if err == nil {
 			err = writePictures(dir, merged.Curve, merged.Caption)
 		}
+		if err == nil {
+			p, pageErr := sweepPage(merged.Curve, merged.Caption, page.Machine{})
+			if pageErr == nil && merged.Scenario != nil {
+				p.Origin.Scenarios = []page.Scenario{{Name: "at the lowest load", Value: merged.Scenario}}
+			}
+			err = writePage(c, dir, p, pageErr)
+		}
 		if err != nil {
 			return failed(cmp.Or(printErr, err))
 		}
 		if !output.quiet {
-			fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote curve.csv, curve.json, sweep.png and other pictures into %s\n", filepath.Clean(dir.path))
+			fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote report.html, curve.csv, curve.json, sweep.png and other pictures into %s\n", filepath.Clean(dir.path))
 		}
 	}
 	return failed(printErr)

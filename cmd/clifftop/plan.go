@@ -14,6 +14,7 @@ import (
 	"clifftop/experiments/grid"
 	"clifftop/experiments/planning"
 	"clifftop/report"
+	"clifftop/report/page"
 	"clifftop/report/plot"
 )
 
@@ -54,7 +55,7 @@ below plan: in the scenario say what to choose from and at which prices; the fla
 	registerPlan(c, &scenario)
 	output.register(c, "table", "json", "csv", "markdown")
 	output.registerRun(c)
-	c.Flags().StringVarP(&output.out, "out", "o", "", "write plan.json, plan.md, candidates.csv and pictures into `DIR`")
+	c.Flags().StringVarP(&output.out, "out", "o", "", "write plan.json, plan.md, candidates.csv, a page, report.html, and pictures into `DIR`")
 	output.registerJobs(c, &options.Jobs)
 	shard.register(c)
 	return c
@@ -206,11 +207,19 @@ func showPlan(c *cobra.Command, plan *report.Plan, output *outputFlags) error {
 	}
 	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, plan, output.format) })
 	if dir != nil {
-		if err := writePlan(dir, plan); err != nil {
+		err := writePlan(dir, plan)
+		if err == nil {
+			p, pageErr := page.Plan(plan)
+			if pageErr == nil && plan.Scenario != nil {
+				p.Origin.Scenarios = []page.Scenario{{Name: "of the first candidate", Value: plan.Scenario}}
+			}
+			err = writePage(c, dir, p, pageErr)
+		}
+		if err != nil {
 			return failed(errors.Join(printErr, err))
 		}
 		if !output.quiet {
-			fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote plan.json, plan.md, candidates.csv and pictures into %s\n", dir.path)
+			fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote report.html, plan.json, plan.md, candidates.csv and pictures into %s\n", dir.path)
 		}
 	}
 	if printErr == nil && len(plan.Candidates) == 0 {

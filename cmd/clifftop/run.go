@@ -12,6 +12,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/report"
+	"clifftop/report/page"
 	"clifftop/report/plot"
 )
 
@@ -61,7 +62,7 @@ input; without one the defaults hold.`,
 	output.register(c, "table", "json", "csv", "markdown", "vllm-bench")
 	output.registerRun(c)
 	output.registerJobs(c, &jobs)
-	c.Flags().StringVarP(&output.out, "out", "o", "", "write summary.json and, of a single run, a picture, run.png and run.svg, into `DIR`")
+	c.Flags().StringVarP(&output.out, "out", "o", "", "write summary.json, a page, report.html, and, of a single run, a picture, run.png and run.svg, into `DIR`")
 	c.Flags().StringVar(&bands, "bands", report.DefaultProfile().Name, "how to name latencies in words: "+strings.Join(profileNames(), ", "))
 	c.Flags().StringSliceVar(&save, "save", nil, "write more into --out: `WHAT` is one or more, with commas, of "+strings.Join(saves, ", "))
 	return c
@@ -96,7 +97,7 @@ func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 			return err
 		}
 	}
-	options := experiments.RunOptions{Check: output.check}
+	options := experiments.RunOptions{Check: output.check, Detail: dir != nil}
 	saved, err := newSaving(dir, setup, save, &options)
 	if err != nil {
 		return failed(err)
@@ -127,6 +128,9 @@ func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 		writeErr = saved.commit(dir, res)
 		output.warn(c.ErrOrStderr(), saved.warnings())
 	}
+	if dir != nil && writeErr == nil {
+		writeErr = writeRunPage(c, dir, setup, res.Summary, bands)
+	}
 	switch {
 	case printErr != nil:
 		return failed(printErr)
@@ -151,7 +155,7 @@ func replicateScenario(c *cobra.Command, s *experiments.Scenario, output *output
 	if err != nil {
 		return err
 	}
-	options := experiments.ReplicateOptions{Check: output.check, Jobs: jobs}
+	options := experiments.ReplicateOptions{Check: output.check, Jobs: jobs, Detail: dir != nil}
 	bar := newProgress(c.ErrOrStderr(), output, "replicating")
 	if bar != nil {
 		options.Progress = func(done, total int) { bar.set(float64(done) / float64(total)) }
@@ -166,12 +170,24 @@ func replicateScenario(c *cobra.Command, s *experiments.Scenario, output *output
 	}
 	err = printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, banded{pooled, bands}, output.format) })
 	if dir != nil && err == nil {
-		err = dir.writeJSON("summary.json", pooled)
+		if err = dir.writeJSON("summary.json", pooled); err == nil {
+			err = writeRunPage(c, dir, setup, pooled, bands)
+		}
 	}
 	if errors.Is(runErr, context.Canceled) && err == nil {
 		return runErr
 	}
 	return failed(cmp.Or(err, runErr))
+}
+
+// writeRunPage writes one operating point as a page.
+func writeRunPage(c *cobra.Command, dir *directory, setup *experiments.Setup, s *report.Summary, bands report.Profile) error {
+	p, err := page.Run(s, bands, machine(setup))
+	if err == nil {
+		p.Caption = caption(setup)
+		p.Origin.Scenarios = []page.Scenario{{Value: s.Scenario}}
+	}
+	return writePage(c, dir, p, err)
 }
 
 func writeRun(dir *directory, setup *experiments.Setup, res *experiments.Result) error {

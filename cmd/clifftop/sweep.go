@@ -72,7 +72,7 @@ highest value that meets it, as an interval.`,
 	output.register(c, "table", "json", "csv", "markdown")
 	output.registerRun(c)
 	flags := c.Flags()
-	flags.StringVarP(&output.out, "out", "o", "clifftop-out", "write curve.csv, curve.json and pictures into `DIR`; empty writes nothing")
+	flags.StringVarP(&output.out, "out", "o", "clifftop-out", "write curve.csv, curve.json, a page, report.html, and pictures into `DIR`; empty writes nothing")
 	flags.StringVar(&over, "over", "", "what to vary: `KEY[=VALUES]`, where KEY is rate, users or any key, and VALUES are V1,V2,... or LO..HI:N")
 	_ = c.RegisterFlagCompletionFunc("over", cobra.FixedCompletions([]string{experiments.RateKey, experiments.UsersKey}, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
 	flags.IntVar(&options.Points, "points", 0, "`N` loads where none are given (default 14)")
@@ -109,6 +109,7 @@ func sweepScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlag
 			return err
 		}
 	}
+	options.Detail = dir != nil
 	bar := newProgress(c.ErrOrStderr(), output, "sweeping")
 	if bar != nil {
 		options.Progress = func(done, total int) { bar.set(float64(done) / float64(total)) }
@@ -125,11 +126,16 @@ func sweepScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlag
 	output.warn(c.ErrOrStderr(), commonWarnings(curve))
 	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, drawn{curve}, output.format) })
 	if dir != nil {
-		if err := writeSweep(dir, curve, caption(setup)); err != nil {
+		err := writeSweep(dir, curve, caption(setup))
+		if err == nil {
+			p, pageErr := sweepPage(curve, caption(setup), machine(setup))
+			err = writePage(c, dir, p, pageErr)
+		}
+		if err != nil {
 			return failed(cmp.Or(printErr, err))
 		}
 		if !output.quiet {
-			fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote curve.csv, curve.json, sweep.png and other pictures into %s\n", dir.path)
+			fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote report.html, curve.csv, curve.json, sweep.png and other pictures into %s\n", dir.path)
 		}
 	}
 	if printErr != nil {

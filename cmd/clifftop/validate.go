@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments/validation"
+	"clifftop/report/page"
 )
 
 // referenceVariable names the file of measured runs where no flag does.
@@ -75,7 +76,7 @@ does not know, such as the GPU; model, arrivals and lengths are the result's unl
 	flags.StringVar(&reference, "reference", "", "the `FILE` of measured runs")
 	flags.StringArrayVar(&only, "only", nil, "only rows where `KEY=VALUE`, or whose run_id has a part or pattern; may be repeated")
 	flags.BoolVar(&ablate, "ablate", false, "take the parts of the model away one by one, and compare the errors over open-loop rows, or those of --only")
-	flags.StringVarP(&output.out, "out", "o", "", "write validate.csv, validate.json, accuracy.yaml, which is what run and sweep quote, and a picture, parity.png and parity.svg, into `DIR`")
+	flags.StringVarP(&output.out, "out", "o", "", "write validate.csv, validate.json, accuracy.yaml, which is what run and sweep quote, a page, report.html, and a picture, parity.png and parity.svg, into `DIR`")
 	output.registerJobs(c, &options.Jobs)
 	return c
 }
@@ -185,11 +186,16 @@ func (j *job) run(c *cobra.Command, output *outputFlags, options validation.Opti
 	}
 	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, result, output.format) })
 	if dir != nil {
-		if err := writeValidation(dir, result); err != nil {
+		err := writeValidation(dir, result)
+		if err == nil {
+			p, pageErr := page.Validation(result.Clifftop, result.Picture(), result.WriteMarkdown)
+			err = writePage(c, dir, p, pageErr)
+		}
+		if err != nil {
 			return failed(err)
 		}
 		if !output.quiet {
-			fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote validate.csv, validate.json and parity.png into %s\n", dir.path)
+			fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote report.html, validate.csv, validate.json and parity.png into %s\n", dir.path)
 		}
 	}
 	if printErr == nil && !slices.ContainsFunc(result.Rows, func(r validation.Result) bool { return r.Status == validation.Scored }) {

@@ -111,7 +111,7 @@ func (m *markdown) table() {
 				m.b.WriteString("<td" + class(text) + ">" + text + "</td>")
 			}
 		}
-		m.b.WriteString("</tr>\n")
+		m.b.WriteString(strings.Repeat("<td></td>", max(0, len(m.rows[0])-len(row))) + "</tr>\n")
 	}
 	m.b.WriteString("</table></div>\n")
 	m.rows = nil

@@ -29,6 +29,15 @@ func Compare(v *report.Verdict) (*Page, error) {
 		}
 		p.Facts = append(p.Facts, f)
 	}
+	for i, s := range v.Scenarios {
+		name := v.Baseline
+		if i > 0 {
+			name = v.Variants[i-1].Name
+		}
+		if s != nil {
+			p.Origin.Scenarios = append(p.Origin.Scenarios, Scenario{name, s})
+		}
+	}
 	for i := range v.Variants {
 		p.figure(v.Variants[i].Name, plot.Differences(v, &v.Variants[i]))
 	}

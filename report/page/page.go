@@ -95,7 +95,7 @@ func (p *Page) Write(w io.Writer) error {
 	}
 	var charts []plot.Diagram
 	for i, s := range p.Sections {
-		x := part{Section: s, ID: fmt.Sprintf("part-%d", i+1), Wide: len(s.Charts) > 1}
+		x := part{Section: s, ID: fmt.Sprintf("part-%d", i+1), Wide: len(s.Charts) > 1 && !s.Charts[0].Zoom}
 		for _, c := range s.Charts {
 			x.Charts = append(x.Charts, len(charts))
 			charts = append(charts, c)

@@ -39,6 +39,7 @@ func Run(s *report.Summary, bands report.Profile, m Machine) (*Page, error) {
 			p.picture("Gaps between tokens", plot.Gaps(one))
 		}
 		p.over("Course of the run", course)
+		p.Sections[len(p.Sections)-1].Title = "" // it is the page's
 		p.over("Prompts", plot.PromptShare(buckets))
 	}
 	p.waste(one)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
 	"clifftop/report"
@@ -35,16 +36,18 @@ func Sweep(c *report.Curve, m Machine) (*Page, error) {
 			p.Title = f.Title
 		}
 		p.figure(k.name, f)
+		if k.figure != "operating" { // the others say the same below their titles
+			s := &p.Sections[len(p.Sections)-1]
+			s.Text, s.Charts[0].Text = "", ""
+		}
 	}
 	runs := plot.Closeups(c)
-	if len(runs) > 0 {
-		p.closeups(runs)
-	}
+	p.closeups(runs)
 	p.waste(runs)
 	if roof := plot.Operating(m.FLOPsPerS, m.BytesPerS, plot.Each(c)); roof != nil {
 		p.picture("Roofline", roof)
 	}
-	if len(runs) > 0 {
+	if runs = detailed(runs); len(runs) > 0 {
 		at := runs[len(runs)/2]
 		p.opening("First iterations, "+at.Name, at.Detail.Opening)
 	}
@@ -58,11 +61,19 @@ func Sweep(c *report.Curve, m Machine) (*Page, error) {
 
 // closeups appends the distributions of a few loads, and the course of the run at the knee and beyond.
 func (p *Page) closeups(runs []plot.Closeup) {
+	if runs = detailed(runs); len(runs) == 0 {
+		return
+	}
 	p.picture("Distribution of latencies", plot.Latencies(runs))
 	p.picture("Gaps between tokens", plot.Gaps(runs))
 	for _, r := range runs[min(1, len(runs)-1):] {
 		p.over("Course of the run, "+r.Name, plot.Run(r.Summary, r.Detail.Series))
 	}
+}
+
+// detailed are the runs with details.
+func detailed(runs []plot.Closeup) []plot.Closeup {
+	return slices.DeleteFunc(slices.Clone(runs), func(r plot.Closeup) bool { return r.Detail == nil })
 }
 
 // points is the table of all loads, without the findings that follow it in Markdown.

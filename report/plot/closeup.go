@@ -10,20 +10,19 @@ import (
 	"clifftop/report/chart"
 )
 
-// Closeup is a run that is looked at closely: one whose summary has its detail.
+// Closeup is a run that is looked at closely. Most pictures of it need its detail.
 type Closeup struct {
 	Name string // such as "knee, 13.5 req/s"; may be empty where there is one alone
 	*report.Summary
 }
 
-// Closeups are the runs of a sweep that tell most, as far as their details are known: the lowest load, the knee, and the
-// first load without a steady state or, without any, the highest.
+// Closeups are the runs of a sweep that tell most: the lowest load, the knee, and the first load without a steady state or, without any, the highest.
 func Closeups(c *report.Curve) []Closeup {
 	v := newSweep(c)
 	var out []Closeup
 	add := func(name string, load float64) {
 		for _, p := range v.points {
-			if p.load == load && p.summary.Detail != nil && !slices.ContainsFunc(out, func(o Closeup) bool { return o.Summary == p.summary }) {
+			if p.load == load && !slices.ContainsFunc(out, func(o Closeup) bool { return o.Summary == p.summary }) {
 				out = append(out, Closeup{strings.TrimPrefix(name+", "+v.load(load), ", "), p.summary})
 			}
 		}

@@ -126,20 +126,17 @@ func Operating(peak, bandwidth float64, runs []Closeup) *chart.Lines {
 	}
 	p := chart.Roofline(peak, bandwidth, line)
 	p.Lines[0].Name = "roof"
-	binds, share, other := "memory bandwidth", memory, compute
+	nearer := "memory bandwidth"
 	if line.Points[len(line.Points)-1].X > peak/bandwidth {
-		binds, share, other = "arithmetic", compute, memory
-	}
-	rest := "arithmetic"
-	if binds == rest {
-		rest = "memory bandwidth"
+		nearer = "arithmetic"
 	}
 	at := ""
 	if len(runs) > 1 {
-		at = " at " + runs[len(runs)-1].Name
+		at = ", at " + runs[len(runs)-1].Name
 	}
 	return &chart.Lines{
-		Title:  fmt.Sprintf("%s is what binds%s: while busy, the GPU uses %s of it, and %s of its %s", upperFirst(binds), at, percent(share), percent(other), rest),
+		Title: fmt.Sprintf("%s is the nearer roof%s: while busy, the GPU reaches %s of its memory bandwidth and %s of its arithmetic",
+			upperFirst(nearer), at, percent(memory), percent(compute)),
 		Panels: []chart.Panel{p},
 		Notes:  []string{"Averages over the window, while the GPU is busy. The attention of prompts is left out."},
 	}

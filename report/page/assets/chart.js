@@ -226,7 +226,7 @@ Clifftop.chart = (() => {
         mode: 2,
         width: width || this.plot.clientWidth || 600,
         height: this.height(),
-        padding: [spec.marks && spec.marks.length ? 14 : 10, 14, 4, 4],
+        padding: [spec.marks && spec.marks.length ? 14 : 10, 26, 4, 4],
         legend: { show: false },
         focus: { alpha: 1 },
         scales: {
@@ -274,7 +274,7 @@ Clifftop.chart = (() => {
       const ticks = (u, i, min, max) => {
         if (axis.places) return axis.places.map((_, k) => k);
         const size = (horizontal ? u.bbox.width : u.bbox.height) / devicePixelRatio;
-        const n = Math.floor(size / (horizontal ? 76 : 40));
+        const n = Math.floor(size / (!horizontal ? 40 : axis.unit === "ms" ? 66 : 54));
         return axis.log ? logTicks(min, max, n) : linearTicks(min, max, n);
       };
       const text = (v) => axis.places ? axis.places[v] || "" : value(v, axis.unit);

@@ -29,7 +29,7 @@ Clifftop.painting = (() => {
       const close = () => { if (fill && last) { fill.lineTo(last[0], base); fill.lineTo(first[0], base); } };
       this.pieces(u, s, (x, y, loose) => {
         if (x === null) { close(); last = null; return; }
-        if (!last) { stroke.moveTo(x, y); first = [x, y]; if (fill) fill.moveTo(x, y); }
+        if (!last) { stroke.moveTo(x, s.step ? base : y); stroke.lineTo(x, y); first = [x, y]; if (fill) fill.moveTo(x, y); }
         else if (s.step) { stroke.lineTo(x, last[1]); stroke.lineTo(x, y); if (fill) { fill.lineTo(x, last[1]); fill.lineTo(x, y); } }
         else if (loose) { stroke.moveTo(x, y); if (fill) fill.lineTo(x, y); }
         else { stroke.lineTo(x, y); if (fill) fill.lineTo(x, y); }
@@ -55,7 +55,6 @@ Clifftop.painting = (() => {
     // paper draws what lies behind the lines.
     paper(u) {
       const { ctx, bbox } = u;
-      const ratio = devicePixelRatio;
       ctx.save();
       ctx.beginPath();
       ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
@@ -66,6 +65,16 @@ Clifftop.painting = (() => {
         ctx.fillStyle = this.color("shade");
         if (to > from) ctx.fillRect(from, bbox.top, to - from, bbox.height);
       }
+      ctx.restore();
+    },
+
+    // bars lie on the grid.
+    bars(u) {
+      const { ctx, bbox } = u, ratio = devicePixelRatio;
+      ctx.save();
+      ctx.beginPath();
+      ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+      ctx.clip();
       for (const b of this.spec.bars || []) {
         const box = this.box(u, b);
         ctx.fillStyle = this.color(b.color || "blue");
@@ -82,13 +91,14 @@ Clifftop.painting = (() => {
       return { x, y: Math.min(top, bottom), w, h: Math.abs(bottom - top) };
     },
 
-    // front draws dots, bars of error, rules and texts, which stand before the lines.
+    // front draws bars, dots, bars of error, rules and texts, which stand before the lines.
     front(u) {
       const { ctx, bbox } = u, { spec } = this, ratio = devicePixelRatio;
       const area = { x: bbox.left, y: bbox.top, w: bbox.width, h: bbox.height };
       const placer = new Placer(ctx, { ...area, y: area.y - 12 * ratio, h: area.h + 12 * ratio }, ratio);
       const ink = { color: this.color("text"), halo: this.color("paper") };
       const inside = (x, y) => x >= area.x - 1 && x <= area.x + area.w + 1 && y >= area.y - 1 && y <= area.y + area.h + 1;
+      this.bars(u);
       ctx.save();
       (spec.series || []).forEach((s, i) => { if (!this.hidden.has(i)) this.dots(u, s, i, placer, inside); });
       for (const r of spec.rules || []) this.rule(u, r, area);

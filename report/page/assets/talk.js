@@ -15,6 +15,17 @@ Clifftop.talking = (() => {
     return `, 95 % CI ${value(s.low[k], unit)} to ${value(s.high[k], unit)}`;
   }
 
+  // at is the value of a line at x and the index of its point there, or null between points; the value is null beside them.
+  function at(s, x) {
+    const n = s.x.length, k = closest(s.x, x);
+    if (k >= 0 && Math.abs(s.x[k] - x) <= 1e-9 * Math.max(1, Math.abs(x))) return [s.y[k], k];
+    if (s.noLine || !n || x < s.x[0] || x > s.x[n - 1]) return [null, null];
+    const right = s.x[k] < x ? k + 1 : k, left = right - 1;
+    if (!finite(s.y[left]) || !finite(s.y[right])) return [null, null];
+    if (s.step) return [s.y[left], null];
+    return [s.y[left] + ((s.y[right] - s.y[left]) * (x - s.x[left])) / (s.x[right] - s.x[left]), null];
+  }
+
   // closest is the index of the ascending value that is nearest to x.
   function closest(xs, x) {
     let lo = 0, hi = xs.length - 1;
@@ -108,10 +119,11 @@ Clifftop.talking = (() => {
         if (near === null) { this.leave(); return; }
         lines.push([null, `${strip(spec.x.title)}: ${value(near, spec.x.unit, 4)}`]);
         spec.series.forEach((s, i) => {
-          if (this.hidden.has(i)) return;
-          const k = closest(s.x, near);
-          if (k < 0 || (!s.guide && Math.abs(s.x[k] - near) > 1e-9 * Math.max(1, Math.abs(near))) || s.guide) return;
-          lines.push([this.colorOf(i), `${s.name || strip(spec.y.title)}: ${value(s.y[k], spec.y.unit, 4)}${interval(s, k, spec.y.unit)}${s.labels && s.labels[k] ? ` (${s.labels[k]})` : ""}`]);
+          if (this.hidden.has(i) || s.guide) return;
+          const [y, k] = at(s, near);
+          if (y === null) return;
+          const label = k !== null && s.labels && s.labels[k] ? ` (${s.labels[k]})` : "";
+          lines.push([this.colorOf(i), `${s.name || strip(spec.y.title)}: ${value(y, spec.y.unit, 4)}${k === null ? "" : interval(s, k, spec.y.unit)}${label}`]);
         });
         left = this.u.valToPos(near, "x");
       } else {
