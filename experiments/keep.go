@@ -35,14 +35,11 @@ func (u *Setup) Key(about ...string) (string, error) {
 			parts = append(parts, []byte(text))
 		}
 	}
-	for _, v := range []any{u.Scenario, u.Deployment} {
-		data, err := json.Marshal(v)
-		if err != nil {
-			return "", err
-		}
-		parts = append(parts, data)
+	scenario, err := json.Marshal(u.Scenario)
+	if err != nil {
+		return "", err
 	}
-	return grid.Key(parts...), nil
+	return grid.Key(append(parts, scenario, u.machine)...), nil
 }
 
 // marshal writes JSON on one line, as it is: without escapes for HTML.

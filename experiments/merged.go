@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -71,7 +72,7 @@ func mergeSweep(ctx context.Context, runs *grid.Joined, partial bool) (*Merged, 
 	m := &Merged{Caption: request.Caption, runs: runs}
 	var points []report.CurvePoint
 	lowest := 0.0
-	of := map[*report.Summary]int{}
+	of, texts := map[*report.Summary]int{}, interned{texts: map[string]string{}}
 	for i := range runs.Manifest.Runs {
 		s, err := readRun(runs, i)
 		if err != nil {
@@ -83,7 +84,7 @@ func mergeSweep(ctx context.Context, runs *grid.Joined, partial bool) (*Merged, 
 		if value := request.Values[i]; m.Scenario == nil || value < lowest {
 			m.Scenario, lowest = s.Scenario, value
 		}
-		s.Scenario = nil // read again when it is written
+		texts.thin(s)
 		of[s] = i
 		points = append(points, report.CurvePoint{Value: request.Values[i], Summary: s})
 	}
@@ -107,6 +108,39 @@ func mergeSweep(ctx context.Context, runs *grid.Joined, partial bool) (*Merged, 
 	}
 	m.Curve.SetCapacity(found)
 	return m, nil
+}
+
+// interned are texts that many results have in common, and the last of their accuracies.
+type interned struct {
+	texts    map[string]string
+	accuracy *report.Accuracy
+}
+
+// thin leaves of a summary what curves, their tables and their pictures show. The rest is read again when it is written:
+// of many thousands of runs only numbers stay in memory.
+func (t *interned) thin(s *report.Summary) {
+	share := func(text *string) {
+		if same, ok := t.texts[*text]; ok {
+			*text = same
+			return
+		}
+		t.texts[*text] = *text
+	}
+	if !reflect.DeepEqual(s.Accuracy, t.accuracy) {
+		t.accuracy = s.Accuracy
+	}
+	s.Accuracy = t.accuracy
+	s.Scenario, s.Sessions, s.Stages = nil, nil, nil
+	if s.CI95Method == report.ByBatchMeans { // which no curve shows
+		s.CI95, s.TailSamples = nil, nil
+	}
+	share(&s.Schema)
+	share(&s.Clifftop)
+	share(&s.CI95Method)
+	for i := range s.Warnings {
+		share(&s.Warnings[i].Code)
+		share(&s.Warnings[i].Text)
+	}
 }
 
 // mergeCompare judges the variants by the seeds of which all runs are there.

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,6 +38,7 @@ type Setup struct {
 	traffic traffic
 	misfit  *model.FitError // why there is no Memory
 	oneRank bool            // of several that share the attention's data
+	machine []byte          // the deployment in JSON
 
 	whole         bool // prompts are not divided
 	assumedLength int  // of the longest sequence, because of that; 0 if given
@@ -272,7 +274,11 @@ func (u *Setup) ownFrontend() clock.Duration {
 }
 
 func (u *Setup) stepTime() error {
-	timer, err := u.Scenario.shared().timer(u.newTimer, u.Deployment, u.Scenario.StepTime, u.KernelOptions())
+	var err error
+	if u.machine, err = json.Marshal(u.Deployment); err != nil {
+		return err
+	}
+	timer, err := u.Scenario.shared().timer(u.newTimer, u.machine, u.Scenario.StepTime, u.KernelOptions())
 	if err == nil {
 		timer, err = u.drafting(timer)
 	}

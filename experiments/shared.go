@@ -24,9 +24,9 @@ type onceTimer struct {
 // maxTimers bounds the number that are kept; a timer takes up to a megabyte.
 const maxTimers = 256
 
-// timer gives the timer that make makes of what is described by parts, from an earlier scenario if there was one of
-// the kind. Timers are immutable.
-func (s *shared) timer(make func() (model.StepTimer, error), parts ...any) (model.StepTimer, error) {
+// timer gives the timer that make makes for a machine, in JSON, and of what is described by parts, from an earlier
+// scenario if there was one of the kind. Timers are immutable.
+func (s *shared) timer(make func() (model.StepTimer, error), machine []byte, parts ...any) (model.StepTimer, error) {
 	if s == nil {
 		return make()
 	}
@@ -34,6 +34,7 @@ func (s *shared) timer(make func() (model.StepTimer, error), parts ...any) (mode
 	if err != nil {
 		return make()
 	}
+	key = append(key, machine...)
 	s.mu.Lock()
 	if s.timers == nil || len(s.timers) >= maxTimers {
 		s.timers = map[string]*onceTimer{}

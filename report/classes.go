@@ -4,6 +4,8 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 
 	"clifftop/report/layout"
@@ -145,11 +147,51 @@ func poolClasses(runs []*Summary) []Class {
 	return pooled
 }
 
-// WriteClasses writes classes.csv: a row for each class, with the columns of curve.csv that requests tell.
+// WriteClasses writes classes.csv of a run: a row for each class, with the columns of curve.csv that requests tell.
 func WriteClasses(w io.Writer, list []Class) error {
 	out := csv.NewWriter(w)
-	head := []string{"class"}
-	var keep []int
+	names, keep := classColumns()
+	if err := out.Write(append([]string{"class"}, names...)); err != nil {
+		return err
+	}
+	for i := range list {
+		if err := out.Write(append([]string{list[i].Name}, list[i].row(keep)...)); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// WriteClassesCSV writes classes.csv of a sweep: a row for each class of each point, after the point's value.
+func (c *Curve) WriteClassesCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	names, keep := classColumns()
+	if err := out.Write(append([]string{c.Over, "class"}, names...)); err != nil {
+		return err
+	}
+	for _, p := range c.Points {
+		if p.Summary == nil {
+			continue
+		}
+		for i := range p.Summary.Classes {
+			k := &p.Summary.Classes[i]
+			if err := out.Write(append([]string{strconv.FormatFloat(p.Value, 'g', -1, 64), k.Name}, k.row(keep)...)); err != nil {
+				return err
+			}
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// HasClasses reports whether any point tells of classes.
+func (c *Curve) HasClasses() bool {
+	return slices.ContainsFunc(c.Points, func(p CurvePoint) bool { return p.Summary != nil && len(p.Summary.Classes) > 0 })
+}
+
+// classColumns are the columns of curve.csv that requests tell, and their places.
+func classColumns() (names []string, keep []int) {
 	for i, c := range columns() {
 		switch c.name {
 		case "offered", "completed", "rejected", "offered_requests_per_s", "requests_per_s", "output_tokens_per_s", "input_tokens_per_s",
@@ -159,25 +201,20 @@ func WriteClasses(w io.Writer, list []Class) error {
 				continue
 			}
 		}
-		keep = append(keep, i)
-		head = append(head, c.name)
+		names, keep = append(names, c.name), append(keep, i)
 	}
-	if err := out.Write(head); err != nil {
-		return err
+	return names, keep
+}
+
+// row has the columns to keep.
+func (k *Class) row(keep []int) []string {
+	s := Summary{Requests: k.Requests, Throughput: k.Throughput, Latency: k.Latency, Goodput: k.Goodput, System: System{PrefixHitRate: k.PrefixHitRate}}
+	all := s.row()
+	var row []string
+	for _, n := range keep {
+		row = append(row, all[n])
 	}
-	for i := range list {
-		k := &list[i]
-		s := Summary{Requests: k.Requests, Throughput: k.Throughput, Latency: k.Latency, Goodput: k.Goodput, System: System{PrefixHitRate: k.PrefixHitRate}}
-		all, row := s.row(), []string{k.Name}
-		for _, n := range keep {
-			row = append(row, all[n])
-		}
-		if err := out.Write(row); err != nil {
-			return err
-		}
-	}
-	out.Flush()
-	return out.Error()
+	return row
 }
 
 // classGrid has a row for each class.

@@ -55,6 +55,7 @@ func parseSeconds(text string) (float64, error) {
 type concurrencyFlags struct {
 	perMinute, people            float64
 	active, every, ttft, takes   string
+	ofPeople                     string // a flag that was given and tells of people
 	hasRate, hasPeople, hasTakes bool
 }
 
@@ -75,6 +76,11 @@ of a request is not given but found by simulation, since it depends on how many 
 		RunE: func(c *cobra.Command, args []string) error {
 			flags := c.Flags()
 			f.hasRate, f.hasPeople, f.hasTakes = flags.Changed("per-minute"), flags.Changed("people"), flags.Changed("duration")
+			for _, name := range []string{"active", "every"} {
+				if flags.Changed(name) {
+					f.ofPeople = name
+				}
+			}
 			if err := output.validate(); err != nil {
 				return err
 			}
@@ -138,6 +144,9 @@ func (f *concurrencyFlags) demand(simulated bool) (estimate.Demand, *estimate.Cr
 		return d, nil, fmt.Errorf("--ttft: %s is longer than --duration %s, of which it is a part", f.ttft, f.takes)
 	}
 	if f.hasRate {
+		if f.ofPeople != "" {
+			return d, nil, fmt.Errorf("--%s beside --per-minute (want --people with it: it tells of them)", f.ofPeople)
+		}
 		return estimate.Demand{PerMinute: f.perMinute, TTFTSeconds: ttft, StreamSeconds: takes - ttft}, nil, nil
 	}
 	crowd := &estimate.Crowd{People: f.people}

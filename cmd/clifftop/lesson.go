@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -44,6 +45,9 @@ repeat each step and change it.`,
 				return err
 			}
 			if len(args) == 0 || args[0] == "list" {
+				if output.out != "" {
+					return errors.New("--out: the list of lessons writes no files (want the number of a lesson, such as lesson 1 --out DIR)")
+				}
 				return listLessons(c.OutOrStdout(), output.format)
 			}
 			l, err := lessons.Find(args[0])

@@ -38,8 +38,8 @@ highest value that meets it, as an interval.`,
 				return err
 			}
 			const maxPoints = 10_000
-			if options.Points < 0 || options.Points > maxPoints {
-				return fmt.Errorf("--points: %d is not allowed (want 1 to %d, or 0 for the default)", options.Points, maxPoints)
+			if c.Flags().Changed("points") && (options.Points < 1 || options.Points > maxPoints) {
+				return fmt.Errorf("--points: %d is not allowed (want 1 to %d)", options.Points, maxPoints)
 			}
 			if c.Flags().Changed("over") {
 				var err error
@@ -54,6 +54,12 @@ highest value that meets it, as an interval.`,
 				if (options.Over == key || options.Over == "") && scenario.given("--"+key) {
 					return fmt.Errorf("--%s: the sweep varies this itself\nhint: --over %s=V1,V2,... gives the values, and run --%[1]s simulates one", key, key)
 				}
+			}
+			if options.Over == experiments.UsersKey && scenario.given("--rate") {
+				return errors.New("--rate beside --over users (want one of them: the number of users makes a closed loop, which has no rate)")
+			}
+			if options.Over == experiments.RateKey && scenario.given("--users") {
+				return errors.New("--users beside --over rate (want one of them: a closed loop has no rate)")
 			}
 			s, err := scenario.load(args)
 			if err != nil {
@@ -72,7 +78,7 @@ highest value that meets it, as an interval.`,
 	output.register(c, "table", "json", "csv", "markdown")
 	output.registerRun(c)
 	flags := c.Flags()
-	flags.StringVarP(&output.out, "out", "o", "clifftop-out", "write curve.csv, curve.json, a page, report.html, and pictures into `DIR`; empty writes nothing")
+	flags.StringVarP(&output.out, "out", "o", "clifftop-out", "write curve.csv, curve.json, classes.csv where there are any, a page, report.html, and pictures into `DIR`; empty writes nothing")
 	flags.StringVar(&over, "over", "", "what to vary: `KEY[=VALUES]`, where KEY is rate, users or any key, and VALUES are V1,V2,... or LO..HI:N")
 	_ = c.RegisterFlagCompletionFunc("over", cobra.FixedCompletions([]string{experiments.RateKey, experiments.UsersKey}, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
 	flags.IntVar(&options.Points, "points", 0, "`N` loads where none are given (default 14)")
@@ -126,7 +132,7 @@ func sweepScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlag
 	output.warn(c.ErrOrStderr(), commonWarnings(curve))
 	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, drawn{curve}, output.format) })
 	if dir != nil {
-		err := writeSweep(dir, curve, caption(setup))
+		err := writeSweep(dir, curve, func(w io.Writer) error { return printJSON(w, curve) }, caption(setup))
 		if err == nil {
 			p, pageErr := sweepPage(curve, caption(setup), machine(setup))
 			err = writePage(c, dir, p, pageErr)
@@ -163,11 +169,17 @@ func addCapacity(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 	return err
 }
 
-func writeSweep(dir *directory, curve *report.Curve, caption string) error {
+// writeSweep writes the files of a sweep, classes.csv among them where the traffic has classes.
+func writeSweep(dir *directory, curve *report.Curve, writeJSON func(io.Writer) error, caption string) error {
 	if err := dir.write("curve.csv", curve.WriteCSV); err != nil {
 		return err
 	}
-	if err := dir.writeJSON("curve.json", curve); err != nil {
+	if curve.HasClasses() {
+		if err := dir.write("classes.csv", curve.WriteClassesCSV); err != nil {
+			return err
+		}
+	}
+	if err := dir.write("curve.json", writeJSON); err != nil {
 		return err
 	}
 	return writePictures(dir, curve, caption)

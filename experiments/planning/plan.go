@@ -221,6 +221,9 @@ func (p *planner) load(u *experiments.Setup) error {
 	t := &p.traffic
 	t.MeanRequestsPerS, t.PeakRequestsPerS, t.HourlyRequestsPerS, t.Process = d.Rate, d.Peak, d.Hourly, d.Process
 	if p.spec.PeakRate != nil {
+		if given := p.givenRate(); given > *p.spec.PeakRate {
+			return experiments.Faults{p.scenario.Fault("plan.peak_rate", "%g is below the mean rate of %g (want as much or more, or one of the two)", *p.spec.PeakRate, given)}
+		}
 		factor := *p.spec.PeakRate / d.Peak
 		t.PeakRequestsPerS = *p.spec.PeakRate
 		t.MeanRequestsPerS *= factor
@@ -241,6 +244,18 @@ func (p *planner) load(u *experiments.Setup) error {
 		t.Split = "each replica gets arrivals of the same kind at its share of the rate; splitting at random would make them more even, so that this is the cautious choice"
 	}
 	return nil
+}
+
+// givenRate is the mean rate, in requests per second, if the scenario was given one; or else 0.
+func (p *planner) givenRate() float64 {
+	s := p.scenario
+	switch {
+	case s.Workload.Trace != nil && s.Workload.Trace.Rate != nil:
+		return *s.Workload.Trace.Rate
+	case s.Workload.Trace == nil && s.Given("workload.arrivals.rate"):
+		return p.demand.Rate
+	}
+	return 0
 }
 
 func asFaults(err error) error {

@@ -8,7 +8,7 @@ import (
 
 // canonical brings a name to the form in which names are compared.
 func canonical(name string) string {
-	return strings.NewReplacer("_", "-", " ", "-").Replace(strings.ToLower(strings.TrimSpace(name)))
+	return strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "_", "-"), " ", "-")
 }
 
 // find is the index of the record that goes by the name: exactly, or by the part of a Hugging Face id
