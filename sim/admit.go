@@ -23,16 +23,20 @@ func (it *composition) Admit(place int, n int32) sched.Seq {
 	}
 	i := r.take(place, w)
 	s := r.seq(i)
-	if s.hosted > 0 {
+	switch {
+	case s.hosted > 0:
 		s.reused = 0
 		r.load(s)
-	} else {
+	case s.phase == loaded:
+		r.conn.unpark(i)
+		s.reserved, r.reserves = r.held(s), true
+	default:
 		s.loaded, s.reused = 0, r.takeCached(s)
 		s.computed, s.swapped = s.reused, false
 		r.uncomputed -= int64(min(s.reused, s.rec.Request.InputTokens))
-		if s.rec.Preemptions > 0 {
-			s.rec.LaterCachedTokens += max(0, s.reused-s.reached)
-		}
+	}
+	if s.rec.Preemptions > 0 {
+		s.rec.LaterCachedTokens += max(0, s.reused+s.loaded-s.reached)
 	}
 	if s.rec.Scheduled == clock.Never {
 		if r.queue.fair != nil {
@@ -40,7 +44,7 @@ func (it *composition) Admit(place int, n int32) sched.Seq {
 		}
 		s.rec.Scheduled = r.now
 		s.rec.PassedOver = s.rec.Queued <= r.lastComposed
-		s.rec.CachedTokens = s.reused
+		s.rec.CachedTokens, s.rec.LoadedTokens = s.reused, s.loaded
 	}
 	s.target = s.rec.Request.InputTokens + s.issued
 	it.expectTokens(i, s)
@@ -67,7 +71,7 @@ func (r *Replica) take(place int, w *waiting) int32 {
 			p := r.host.patient[w.req.ID]
 			p.seq = i
 			p.note(&r.seq(i).rec)
-			r.seq(i).indexOwn = p.again && r.caching
+			r.seq(i).indexOwn = r.seq(i).indexOwn || p.again && r.caching
 		}
 	}
 	r.settle()
@@ -95,6 +99,7 @@ func (r *Replica) start(s *sequence, req *workload.Request) {
 	s.rec.FirstToken, s.rec.LastToken = clock.Never, clock.Never
 	s.rec.ClientFirst, s.rec.ClientLast, s.rec.Left = clock.Never, clock.Never, clock.Never
 	s.output, s.declared = r.outputOf(req), r.declaredOf(req)
+	s.indexOwn = r.conn != nil && len(r.conn.tiers) > 0
 	s.slots = s.output
 	if r.depth > 1 && s.declared > s.output {
 		s.slots++

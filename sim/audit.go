@@ -171,6 +171,13 @@ func (a audit) Admit(place int, n int32) sched.Seq {
 	return a.composition.Admit(place, n)
 }
 
+func (a audit) Load(place int) bool {
+	if waits := a.r.queue.len(); place < 0 || place >= waits || place > 0 && a.r.cfg.Order != nil {
+		a.wrong("loads request %d of %d", place, waits)
+	}
+	return a.r.fault == nil && a.r.conn != nil && a.composition.Load(place)
+}
+
 func (a audit) Reserve(i sched.Seq, tokens int32) bool {
 	if !a.runs(i) {
 		return false

@@ -92,6 +92,18 @@ func (r *Replica) leaveRunning(i int32) {
 	if s.rec.Request.SharesAnswer() {
 		r.answers--
 	}
+	if r.conn != nil {
+		r.conn.leaves(r, s)
+	}
+	r.letGo(s)
+}
+
+// letGo frees the blocks of s.
+func (r *Replica) letGo(s *sequence) {
+	if s.lease > 0 {
+		r.lend(s)
+		return
+	}
 	r.windowed -= s.windowed
 	s.windowed = 0
 	if r.caching {

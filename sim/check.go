@@ -72,6 +72,10 @@ func (r *Replica) check() error {
 			growing++
 		}
 	}
+	if r.conn != nil {
+		n, m := r.conn.holds(r)
+		held, windowed = held+n, windowed+m
+	}
 	if r.promise.N > 0 { // its first step is counted, but not committed
 		remaining += int64(r.it.decodes)
 	}
@@ -121,7 +125,7 @@ func (r *Replica) check() error {
 	if err := r.checkGPUTime(); err != nil {
 		return err
 	}
-	if r.inFlight.n == 0 && r.promise.N == 0 && r.queue.len() > 0 {
+	if r.inFlight.n == 0 && r.promise.N == 0 && r.queue.len() > 0 && (r.conn == nil || len(r.conn.loads)+len(r.conn.leases) == 0) {
 		audit{&r.it}.wrong("%d requests wait and %d run, but nothing can be scheduled", r.queue.len(), r.running)
 		return r.fault
 	}

@@ -38,6 +38,7 @@ type composition struct {
 	lost                int     // those of prefill that the prefix cache has lost
 	missed              []int32 // members of the cohort that were not given its step
 	preempted           int     // sequences preempted in it
+	loads               int     // requests that began to be loaded
 	victims             []int64 // their requests, and those of empty compositions before
 	swaps               []int64 // those of them that were swapped out
 	joined              int     // sequences that joined the cohort in the end
@@ -68,7 +69,7 @@ func (it *composition) begin(number int64) {
 	it.serials = it.r.serials
 	it.decodes, it.gaps, it.context = 0, 0, 0
 	it.drafts, it.accepted, it.discarded = 0, 0, 0
-	it.prefill, it.recomputed, it.lost, it.preempted = 0, 0, 0, 0
+	it.prefill, it.recomputed, it.lost, it.preempted, it.loads = 0, 0, 0, 0, 0
 	it.missed = it.missed[:0]
 	it.chunks, it.chunkSeqs = it.chunks[:0], it.chunkSeqs[:0]
 	it.late = it.late[:0]
@@ -85,7 +86,7 @@ func (it *composition) begin(number int64) {
 
 // plain reports whether the iteration is the cohort's step and nothing else.
 func (it *composition) plain() bool {
-	return !it.slow && it.decodes > 0 && len(it.chunks) == 0 && it.preempted == 0 && it.r.moved == 0 &&
+	return !it.slow && it.decodes > 0 && len(it.chunks) == 0 && it.preempted == 0 && it.loads == 0 && it.r.moved == 0 &&
 		len(it.flight.verified) == 0
 }
 
@@ -181,6 +182,9 @@ func (it *composition) step() bool {
 	it.countCohortGaps()
 	if r.caching && r.depth > 1 {
 		it.registerRested()
+	}
+	if need > 0 && r.writesBack() {
+		r.settle() // what goes for the new blocks goes now
 	}
 	it.decodes = c.size
 	it.context = c.context

@@ -80,6 +80,9 @@ type Config struct {
 	// hashed blocks. It needs PrefixCaching.
 	Radix bool
 
+	// Connector connects the KV pool with KV elsewhere; nil for none. It needs a policy that loads it.
+	Connector *Connector
+
 	// Speculative is speculative decoding, with policies that give sequences their tokens one by one.
 	Speculative Speculative
 
@@ -124,7 +127,7 @@ func (c *Config) limits() sched.Limits {
 		MaxNumSeqs: c.MaxNumSeqs, MaxNumBatchedTokens: c.MaxNumBatchedTokens, MaxModelLen: c.MaxModelLen,
 		BlockSize: c.BlockSize, NumGPUBlocks: c.NumGPUBlocks,
 		HostBlocks: c.HostBlocks, PrefixCaching: c.PrefixCaching, Contiguous: c.Contiguous,
-		Ordered: c.Order != nil, Async: c.AsyncScheduling, Speculative: c.Speculative.On(),
+		Connector: c.Connector != nil, Ordered: c.Order != nil, Async: c.AsyncScheduling, Speculative: c.Speculative.On(),
 	}
 }
 
@@ -163,6 +166,9 @@ func (c *Config) Validate() error {
 	want(!c.Radix || c.PrefixCaching, "radix: prefix caching is off")
 	want(c.MaxSpan >= 0, "max span: %d is negative", c.MaxSpan)
 	faults = append(faults, c.Speculative.validate(c)...)
+	if c.Connector != nil {
+		faults = append(faults, c.Connector.validate(c)...)
+	}
 	if o, ok := c.Order.(interface{ Validate() error }); ok {
 		if err := o.Validate(); err != nil {
 			faults = append(faults, err)

@@ -19,7 +19,7 @@ import (
 // Engine runs one scenario.
 //
 // At one instant events happen in this order: departures of clients and their aborts, arrivals, requests that reach
-// an engine's queue, the replicas' boundaries. Events of one kind go by request ID, boundaries by replica.
+// an engine's queue, transfers of KV, the replicas' boundaries. Events of one kind go by request ID, boundaries by replica.
 type Engine struct {
 	src      workload.Source
 	obs      Observer
@@ -45,6 +45,7 @@ type Engine struct {
 	vacant     []int32
 	departures heap // deadlines of clients, and their aborts
 	patient    map[int64]*patient
+	wires      wires
 }
 
 // onItsWay is a request on its way to the queue of a replica.
@@ -126,10 +127,14 @@ func (e *Engine) event() (done bool, err error) {
 		arrival = iota
 		departure
 		queueing
+		transfer
 		boundary
 	)
 	at, r := e.boundaryNext()
 	kind := boundary
+	if t := e.wires.next(); t <= at && t < clock.Never && (at < clock.Never || t == e.now || e.wires.awaited > 0 || !e.quiet()) {
+		at, kind = t, transfer
+	}
 	if len(e.frontend) > 0 && clock.Time(e.frontend[0].key) <= at {
 		at, kind = clock.Time(e.frontend[0].key), queueing
 	}
@@ -164,6 +169,8 @@ func (e *Engine) event() (done bool, err error) {
 		e.depart(e.departures.pop())
 	case queueing:
 		e.reach(e.frontend.pop())
+	case transfer:
+		e.touched = e.wires.happens(at)
 	case boundary:
 		err = r.boundary()
 		e.touched = r
@@ -182,6 +189,12 @@ func (e *Engine) event() (done bool, err error) {
 		e.obs.Levels(at, &e.reported)
 	}
 	return false, err
+}
+
+// quiet reports whether no request is here or will come.
+func (e *Engine) quiet() bool {
+	_, more := e.src.Peek()
+	return e.levels.System == 0 && !more
 }
 
 // dueNow reports whether a request arrives or reaches a queue at this very instant.

@@ -132,6 +132,9 @@ func (n *Network) Stop(at clock.Time, i int32) {
 	n.vacant = append(n.vacant, i)
 }
 
+// Carries reports whether a link has something to carry.
+func (n *Network) Carries(l int32) bool { return len(n.links[l].members) > 0 }
+
 // Busy is how long a link has been carrying something up to an instant that is not before the last event.
 func (n *Network) Busy(at clock.Time, l int32) clock.Duration {
 	k := &n.links[l]

@@ -30,6 +30,11 @@ type lockstep struct {
 func (f *Fleet) validateLockstep() (faults []error) {
 	i := 0
 	for _, n := range f.Lockstep {
+		for k := i; n > 1 && k < min(i+n, len(f.Replicas)); k++ {
+			if f.Replicas[k].Connector != nil {
+				faults = append(faults, fmt.Errorf("lock step: replica %d loads KV from elsewhere, which ranks in lock step do not", k))
+			}
+		}
 		if n < 1 || i+n > len(f.Replicas) {
 			return append(faults, fmt.Errorf("lock step: groups of %v are not the %d replicas", f.Lockstep, len(f.Replicas)))
 		}

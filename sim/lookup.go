@@ -37,6 +37,9 @@ func (it *composition) Waiting(place int) (d sched.Waiting, ok bool) {
 		d.Held = r.look.held
 		d.Live = found < r.look.most && r.answers > 0 && w.req.SharesPrompt()
 	}
+	if r.conn != nil {
+		d.Loadable = r.loadable(w, &d)
+	}
 	return d, true
 }
 
@@ -54,7 +57,10 @@ func (it *composition) waiting(place int) *waiting {
 
 // mayHit reports whether hashed blocks may hold what a waiting request begins with.
 func (r *Replica) mayHit(w *waiting) bool {
-	return r.caching && (w.req.SharesPrompt() || w.seq != none)
+	if w.seq != none {
+		return r.caching && r.seq(w.seq).phase != loaded
+	}
+	return r.caching && w.req.SharesPrompt()
 }
 
 // Beginning implements [sched.View].
@@ -89,10 +95,13 @@ func (r *Replica) describe(w *waiting, d *sched.Waiting) {
 		return
 	}
 	s := r.seq(w.seq)
-	d.Preempted, d.Generated = true, s.issued
+	d.Preempted, d.Generated = s.rec.Preemptions > 0, s.issued
 	d.Known += s.issued
-	if s.hosted > 0 {
+	switch {
+	case s.hosted > 0:
 		d.Computed = s.computed
+	case s.phase == loaded:
+		d.Computed, d.Held = s.computed, r.held(s)+s.windowed
 	}
 }
 
@@ -169,7 +178,7 @@ func (r *Replica) takeCached(s *sequence) int32 {
 		return 0
 	}
 	l.valid = false
-	if len(s.keys) < len(l.fresh.keys) && !s.indexOwn {
+	if len(s.keys) < len(l.fresh.keys) && s.rec.Preemptions == 0 {
 		s.keys, l.fresh.keys = l.fresh.keys, s.keys
 		s.walk, s.private = l.fresh.walk, l.fresh.private
 	}

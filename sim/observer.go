@@ -44,6 +44,23 @@ type FleetObserver interface {
 	OfReplica(i int) Observer
 }
 
+// MoveObserver is an Observer that wants to know what KV moves between the pool and the tiers of a [Connector].
+type MoveObserver interface {
+	Observer
+	// Moved tells what begins to move at the instant at.
+	Moved(at clock.Time, m Move)
+	// LinkBusy tells that the link of a tier has something to carry from the instant at on, or nothing any more.
+	LinkBusy(at clock.Time, replica, tier int, busy bool)
+}
+
+// Move is KV blocks on their way to a tier, if they are stored, or from it.
+type Move struct {
+	Replica, Tier int
+	Stored        bool
+	Blocks        int
+	Bytes         int64
+}
+
 // Levels are the numbers of requests by state, and why the first waiting one is not admitted.
 type Levels struct {
 	System   int // sent and not yet ended
@@ -197,6 +214,10 @@ type Record struct {
 	// other tokens of prompt and answer, but for the last, were computed for it once and, but for the
 	// RecomputedTokens, only once.
 	CachedTokens, LaterCachedTokens int32
+	// LoadedTokens are those of its prompt behind them that were loaded from elsewhere for the first admission; those
+	// loaded after a preemption are LaterCachedTokens too. Loading is how long it waited for its KV to be there.
+	LoadedTokens int32
+	Loading      clock.Duration
 	// RecomputedTokens were prefilled again after preemptions.
 	RecomputedTokens int32
 	// LostTokens were computed for it because the prefix cache had lost them.

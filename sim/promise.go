@@ -77,7 +77,8 @@ func (r *Replica) repeatable() bool {
 	f := r.inFlight.at(0)
 	return !f.partial && len(f.lasts) == 0 &&
 		(len(f.finishes) == 0 || r.queue.len() == 0 && r.shared() == 0) &&
-		len(f.computed) == 0 // or they enter the tree meanwhile
+		len(f.computed) == 0 && // or they enter the tree meanwhile
+		(len(f.firsts) == 0 || r.conn == nil || r.queue.len() == 0) // or become loadable
 }
 
 // horizon is the number of iterations, at most n, that will be like the one just composed.
@@ -90,8 +91,8 @@ func (r *Replica) horizon(n int) int {
 	n = int(min(int64(n), r.nextFinish()-c.steps+1, r.nextRefile()-c.steps+1))
 	if n > 1 {
 		free := r.free()
-		if r.holes != nil {
-			free = 0 // nobody grows out of a hole
+		if r.holes != nil || r.writesBack() {
+			free = 0 // nobody grows out of a hole; and it matters when blocks are evicted that are copied
 		}
 		n = 1 + c.takes.within(c.steps, free, n-1)
 	}

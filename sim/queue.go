@@ -24,6 +24,7 @@ func (w *waiting) urgency() sched.Urgency {
 type queue struct {
 	byUrgency bool
 	length    int
+	loaded    []waiting // sequences whose KV was loaded, which go before all others
 	resumed   []waiting // first come, first served: sequences that go first; the last one is the head
 	fresh     fifo
 	ordered   urgent // by urgency
@@ -48,6 +49,12 @@ func (q *queue) head() *waiting { return q.at(0) }
 // at returns the i-th request in order, or nil. Only a queue that is first come, first served has
 // more to show than its head.
 func (q *queue) at(i int) *waiting {
+	if n := len(q.loaded); n > 0 {
+		if i < n {
+			return &q.loaded[i]
+		}
+		i -= n
+	}
 	if q.fair != nil {
 		return q.fair.head()
 	}
@@ -126,9 +133,27 @@ func (q *queue) pushHead(r *workload.Request, seq int32, key int64) {
 	q.resumed = append(q.resumed, waiting{req: *r, seq: seq})
 }
 
+// pushLoaded puts a sequence that was loaded at the i-th place.
+func (q *queue) pushLoaded(i int, r *workload.Request, seq int32, key int64) {
+	q.length++
+	q.loaded = slices.Insert(q.loaded, i, waiting{req: *r, seq: seq, key: key})
+}
+
+// takeLoaded removes a sequence that was loaded.
+func (q *queue) takeLoaded(seq int32) {
+	q.take(slices.IndexFunc(q.loaded, func(w waiting) bool { return w.seq == seq }))
+}
+
 // take removes the i-th request, which at has returned.
 func (q *queue) take(i int) {
 	q.length--
+	if n := len(q.loaded); n > 0 {
+		if i < n {
+			q.loaded = slices.Delete(q.loaded, i, i+1)
+			return
+		}
+		i -= n
+	}
 	if q.fair != nil {
 		q.fair.take()
 		return

@@ -30,7 +30,8 @@ type Replica struct {
 	pool    *kv.Pool
 	holes   *kv.Holes // of a contiguous pool, beside pool, which counts
 	caching bool
-	radix   *kv.Radix // takes the place of the pool, or is nil
+	radix   *kv.Radix  // takes the place of the pool, or is nil
+	conn    *connector // to KV beyond the pool; nil where there is none
 	queue   queue
 	seqs    slab
 	cohort  cohort
@@ -108,6 +109,7 @@ func newReplica(cfg Config, host *Engine, index int) *Replica {
 		r.own = host.parts.OfReplica(index)
 		r.obs = &tee{host.obs, r.own}
 	}
+	r.conn = newConnector(r)
 	r.queue = newQueue(cfg.Order)
 	r.drafter = newDrafter(cfg.Speculative)
 	return r
@@ -163,6 +165,9 @@ func (r *Replica) neverFits(req *workload.Request) bool {
 // enqueue puts a request into the waiting queue at the instant at, which is not past the next
 // boundary.
 func (r *Replica) enqueue(at clock.Time, req *workload.Request) {
+	if r.conn != nil {
+		r.conn.comes(req)
+	}
 	if r.queue.push(req, r.keyOf(req, none)) || r.it.looked {
 		r.cut(at)
 	}
@@ -242,6 +247,9 @@ func (r *Replica) results() {
 		r.process(r.inFlight.at(0))
 		r.inFlight.pop()
 	}
+	if r.conn != nil {
+		r.receive()
+	}
 }
 
 // compose lets the policy compose an iteration and launches it. It reports whether there was anything
@@ -266,6 +274,9 @@ func (r *Replica) decide() bool {
 		audit{it}.schedule()
 	} else {
 		r.cfg.Scheduler.Schedule(it)
+	}
+	if r.conn != nil {
+		r.conn.flush(r)
 	}
 	if r.fault != nil {
 		return false

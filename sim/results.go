@@ -19,6 +19,9 @@ func (r *Replica) process(f *flight) {
 	if r.caching {
 		r.registerHeld(f)
 	}
+	if r.conn != nil {
+		r.conn.computed(r, f)
+	}
 	r.deliverDrafts(f)
 	for _, i := range f.returns {
 		r.deliverAwaited(i)
@@ -44,6 +47,10 @@ func (r *Replica) process(f *flight) {
 
 // deliverFirst notes the first token after an admission.
 func (r *Replica) deliverFirst(s *sequence, end clock.Time) {
+	if r.handsOn(s) {
+		r.obs.Dropped(end, 1)
+		return
+	}
 	if s.rec.FirstToken == clock.Never {
 		s.rec.FirstToken = end
 		if s.rec.Left == clock.Never {
@@ -130,7 +137,9 @@ func (r *Replica) answer(s *sequence, end clock.Time) {
 		r.remaining -= int64(s.declared - issued)
 	}
 	r.answered = true
-	r.host.answered(&s.rec)
+	if !r.handsOn(s) {
+		r.host.answered(&s.rec)
+	}
 }
 
 // complete ends sequence i with the results of flight f, which bring its last token, or one too many.
@@ -150,6 +159,9 @@ func (r *Replica) complete(i int32, f *flight) {
 	default:
 		r.remember(s)
 		r.uncomputed -= s.promptLeft()
+		if r.conn != nil {
+			s.lease = r.conn.legs[s.rec.Request.ID].Lease
+		}
 		r.leaveRunning(i)
 	}
 	r.end(i)
@@ -188,7 +200,15 @@ func (r *Replica) end(i int32) {
 	s.rec.Released = r.now
 	r.answered = true
 	r.took += s.rec.GPU.Total()
-	r.host.ended(&s.rec)
+	switch {
+	case s.over && r.handsOn(s):
+		r.handOn(s)
+	case r.conn != nil:
+		r.conn.ends(s.rec.Request.ID)
+		fallthrough
+	default:
+		r.host.ended(&s.rec)
+	}
 	r.seqs.put(i)
 }
 
@@ -202,6 +222,9 @@ func (r *Replica) applyAborts() {
 			r.levels.Waiting--
 			r.queue.remove(&p.req)
 			r.uncomputed -= int64(p.req.InputTokens)
+			if r.conn != nil {
+				r.conn.ends(p.req.ID)
+			}
 			r.host.leftUnserved(p, r.now)
 			r.answered = true
 		default:
@@ -236,6 +259,8 @@ func (r *Replica) cancel(i int32) {
 		r.leaveQueue(s)
 	case departed:
 		r.levels.Waiting--
+	case loading, loaded:
+		r.leaveParked(i)
 	default:
 		r.settle()
 		r.uncomputed -= s.promptLeft()

@@ -16,6 +16,8 @@ const (
 	finishing                // running, but its last token is on its way
 	preempted                // in the queue again, its blocks lost
 	departed                 // preempted when its last token was on its way
+	loading                  // out of the queue, while its KV comes from elsewhere
+	loaded                   // in the queue again, with blocks of its own
 )
 
 // sequence is a request that has been admitted to the running batch at least once.
@@ -45,14 +47,16 @@ type sequence struct {
 	reused   int32 // tokens found in the prefix cache at the last admission
 	lostFrom int32 // those that it would have found too but for evictions
 	lostTo   int32
-	shared   int64 // while it decodes: the cohort's share when it joined, and what went to others only
-	useless  int32 // tokens of its last iteration that were drafts of no use
-	given    int32 // tokens given in the iteration being composed
-	client   int32 // whose it is, where the order shares service among clients
-	awaited  int32 // tokens of its answer that were in flight at the last admission, and still are
-	loaded   int32 // tokens brought back from host memory at the last admission
-	hosted   int   // blocks in host memory
-	swapped  bool  // it was swapped out while it decoded
+	shared   int64          // while it decodes: the cohort's share when it joined, and what went to others only
+	useless  int32          // tokens of its last iteration that were drafts of no use
+	given    int32          // tokens given in the iteration being composed
+	client   int32          // whose it is, where the order shares service among clients
+	awaited  int32          // tokens of its answer that were in flight at the last admission, and still are
+	loaded   int32          // tokens brought in from host memory or elsewhere for the last admission
+	load     *load          // the last one
+	lease    clock.Duration // how long its blocks are kept when it has ended
+	hosted   int            // blocks in host memory
+	swapped  bool           // it was swapped out while it decoded
 
 	// With speculative decoding.
 	drafts   int32 // for its next iteration

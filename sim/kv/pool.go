@@ -18,6 +18,8 @@ type Pool struct {
 	shared        int64
 	epoch         uint64
 	unkeyed       []int32 // scratch of Release
+	logs          bool
+	evicted       []uint64
 }
 
 // block is kept small, because every block of a busy pool is touched in turn; what only indexed
@@ -75,6 +77,9 @@ func (p *Pool) Pop(ids []int32, n int) []int32 {
 		b := &p.blocks[id]
 		if b.indexed {
 			p.ghosts.add(p.index.items[id].key)
+			if p.logs {
+				p.evicted = append(p.evicted, p.index.items[id].key)
+			}
 			p.index.remove(id)
 			p.epoch++
 		}
@@ -87,6 +92,16 @@ func (p *Pool) Pop(ids []int32, n int) []int32 {
 	p.blocks[id].prev = 0
 	p.free -= n
 	return ids
+}
+
+// LogEvictions makes the pool note the content that it loses.
+func (p *Pool) LogEvictions() { p.logs = true }
+
+// Evicted returns the keys of what was evicted since the last call, in order. The list is valid until the next Pop.
+func (p *Pool) Evicted() []uint64 {
+	list := p.evicted
+	p.evicted = p.evicted[:0]
+	return list
 }
 
 // Find returns the block first registered among those that hold the content of key, or 0.

@@ -77,8 +77,11 @@ func needsWholePrompts(policy string, l Limits) error {
 	return nil
 }
 
-// needsTokens refuses speculative decoding.
+// needsTokens refuses speculative decoding, and KV to be loaded.
 func needsTokens(policy string, l Limits) error {
+	if l.Connector {
+		return fmt.Errorf("policy %s: it loads no KV from elsewhere (want policy vllm)", policy)
+	}
 	if l.Speculative {
 		return fmt.Errorf("policy %s: it gives decoding sequences one token each, and no drafts (want policy vllm)", policy)
 	}

@@ -32,6 +32,8 @@ func (p *Preemptive) Validate(l Limits) error {
 	switch {
 	case !l.Ordered:
 		return errors.New("policy preemptive: the queue needs an order; in order of arrival nobody is more urgent than those who run")
+	case l.Connector:
+		return errors.New("policy preemptive: it loads no KV from elsewhere (want policy vllm)")
 	case l.Contiguous:
 		return errors.New("policy preemptive: blocks of several sequences do not make one hole of a contiguous pool")
 	case p.Victim != LeastUrgent:

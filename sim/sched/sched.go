@@ -59,7 +59,7 @@ type Scheduler interface {
 	// what sequences have generated have grown by one, and free blocks are fewer.
 	//
 	// The replica itself ends the repetition when a sequence leaves, when a prefill chunk that was in flight has
-	// been computed, when the pool gets short of the next step, when the queue has a new head and, if the policy asked
+	// been computed, when blocks go free that were kept for KV on its way, when the pool gets short of the next step, when the queue has a new head and, if the policy asked
 	// WaitingLen or looked beyond the head in Schedule or here, when anybody joins the queue. A policy
 	// that cannot promise more answers 1. A state of the policy that changes with each call of Schedule must be
 	// written such that skipped calls make no difference; [View.DecodeSteps] counts for it.
@@ -81,6 +81,8 @@ type Limits struct {
 	NumGPUBlocks int
 	// HostBlocks is the number of KV blocks that host memory has room for; 0 is no swapping.
 	HostBlocks int
+	// Connector says that KV of waiting requests may lie elsewhere, from where it can be loaded.
+	Connector bool
 	// PrefixCaching says that requests may find their leading tokens computed; Contiguous that a
 	// sequence holds one hole of the pool, so that it must reserve on admission all that it will need.
 	PrefixCaching, Contiguous bool
@@ -207,9 +209,15 @@ type View interface {
 	Path(i int, to []int32) []int32
 	// Admit moves the i-th request of the queue to the end of the running batch, gives it n tokens, takes the
 	// blocks for them, and returns its handle; the requests behind it move up. n is at least 1 and at most
-	// Known-Cached, or Known-Computed for one that was swapped out, which resumes where it was; and there must be
+	// Known-Cached, or Known-Computed for one that was swapped out or loaded, which resumes where it was; and there must be
 	// a seat, budget and blocks. What the prefix cache holds of the request is taken from there.
 	Admit(i int, n int32) Seq
+	// Load begins to bring the Loadable tokens of the i-th request of the queue into the pool, and reports whether it
+	// did. It takes blocks for all Known tokens, as far as they are not Held; where there are too few, or the replica
+	// takes in no more for the time being, it does nothing. The request leaves the queue; when its KV is there it
+	// comes back, ahead of all that were not loaded, whatever the order, and waits with the tokens that it has then as
+	// Computed ones, and its blocks as Held ones. No token of the budget and no seat is taken, and nobody can preempt it.
+	Load(i int) bool
 	// Reserve takes blocks so that s has room for so many tokens in all, and reports whether there were enough;
 	// growth within them takes nothing. In a contiguous pool the blocks are one hole, the first that is large
 	// enough, and Reserve must follow the Admit of s at once; the blocks that s took then return
@@ -251,9 +259,11 @@ type Waiting struct {
 	Known int32
 	// Cached is the number of its leading tokens that the prefix cache holds now, at most Known-1.
 	Cached int32
-	// Computed is the number of its leading tokens whose KV is in host memory, because it was swapped out; of a
-	// running sequence that is shown to an [Order], those in the pool.
+	// Computed is the number of its leading tokens whose KV is in host memory, because it was swapped out, or in blocks
+	// of its own, because it was loaded; of a running sequence that is shown to an [Order], those in the pool.
 	Computed int32
+	// Loadable is the number of tokens behind the cached ones whose KV lies elsewhere, from where [View.Load] brings it.
+	Loadable int32
 	// Answer is the true length of the answer in tokens, cut at the longest sequence. No engine knows it: it is
 	// there for oracles, and for predictors that blur it.
 	Answer int32
@@ -263,7 +273,7 @@ type Waiting struct {
 	// generated, so that Cached can grow while the running batch stays the same.
 	Live bool
 	// Held is the number of its cached blocks that are referenced by running sequences, so that
-	// taking them needs no free block.
+	// taking them needs no free block; of a request that was loaded, all that it has.
 	Held int
 	// Urgency is its place in the order of the queue.
 	Urgency Urgency

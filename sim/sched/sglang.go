@@ -54,7 +54,7 @@ const clippedAnswer = 4096
 func (p *SGLang) Validate(l Limits) error {
 	p.page, p.lookAhead = l.BlockSize, p.IgnoreEOS && !l.PrefixCaching
 	switch {
-	case l.Speculative:
+	case l.Speculative || l.Connector:
 		return needsTokens("sglang", l)
 	case p.ChunkedPrefillSize < 0 || p.ChunkedPrefillSize > 0 && p.ChunkedPrefillSize < p.page:
 		return fmt.Errorf("chunked_prefill_size: %d is not allowed (want 0, or page_size %d or more)", p.ChunkedPrefillSize, p.page)

@@ -65,7 +65,7 @@ func (c Chunking) String() string { return [...]string{"FIRST_COME_FIRST_SERVED"
 // Validate implements [Scheduler].
 func (p *TRTLLM) Validate(l Limits) error {
 	switch {
-	case l.Speculative:
+	case l.Speculative || l.Connector:
 		return needsTokens("trtllm", l)
 	case !p.ChunkedContext && l.MaxNumBatchedTokens < int(l.MaxModelLen):
 		return needsWholePrompts("trtllm without enable_chunked_prefill", l)

@@ -38,6 +38,8 @@ func (p *VLLM) Validate(l Limits) error {
 		return errors.New("policy vllm: sequences grow block by block, which a contiguous pool does not allow")
 	case l.Speculative && p.Admission == FullLength:
 		return errors.New("policy vllm: room for the full length of requests does not go with drafts, which need more")
+	case l.Connector && p.Admission == FullLength:
+		return errors.New("policy vllm: room for the full length of requests does not go with KV that is loaded, which takes room for the tokens known")
 	case p.Swap && l.HostBlocks == 0:
 		return errors.New("preemption: swap needs swap space in host memory, which has none")
 	case p.Swap && l.PrefixCaching:
@@ -107,7 +109,11 @@ func (p *VLLM) admit(v View, w *Waiting) Cause {
 	switch {
 	case v.Seats() == 0:
 		return LacksSeats
-	case v.Budget() == 0 || p.DisableChunkedPrefill && !whole:
+	case v.Budget() == 0:
+		return LacksBudget
+	case w.Loadable > 0:
+		return p.load(v, w)
+	case p.DisableChunkedPrefill && !whole:
 		return LacksBudget
 	case p.asks(v, w, want) > v.LargestFree():
 		return LacksKV
@@ -115,6 +121,14 @@ func (p *VLLM) admit(v View, w *Waiting) Cause {
 		admitFull(v, *w, want)
 	default:
 		v.Admit(0, want)
+	}
+	return NotBlocked
+}
+
+// load brings in what lies elsewhere of w, the head of the queue, which is then no longer that, or says what it lacks.
+func (p *VLLM) load(v View, w *Waiting) Cause {
+	if v.BlocksFor(w.Known)-w.Held+p.reserve(v) > v.LargestFree() || !v.Load(0) {
+		return LacksKV
 	}
 	return NotBlocked
 }
@@ -128,10 +142,7 @@ func (p *VLLM) chunk(v View, w *Waiting) (tokens int32, whole bool) {
 
 // asks is the number of free blocks that there must be to admit w with want tokens.
 func (p *VLLM) asks(v View, w *Waiting, want int32) int {
-	reserve := 0
-	if v.RunningLen() > 0 {
-		reserve = int(p.Watermark * float64(v.Blocks()))
-	}
+	reserve := p.reserve(v)
 	chunk := v.Slots(max(w.Cached, w.Computed) + want)
 	switch p.Admission {
 	case FullLength:
@@ -140,6 +151,14 @@ func (p *VLLM) asks(v View, w *Waiting, want int32) int {
 		return v.BlocksFor(chunk) - w.Held + reserve
 	}
 	return v.BlocksFor(max(w.Known, chunk)) - w.Held + reserve
+}
+
+// reserve is the number of blocks that an admission leaves free.
+func (p *VLLM) reserve(v View) int {
+	if v.RunningLen() == 0 {
+		return 0
+	}
+	return int(p.Watermark * float64(v.Blocks()))
 }
 
 func (p *VLLM) capped(tokens int32) int32 {
@@ -152,7 +171,7 @@ func (p *VLLM) capped(tokens int32) int32 {
 // Repeats implements [Scheduler]. While free blocks dwindle a blocked head stays blocked, unless
 // what it waits for is just being generated, or the loss of cached blocks changes what it asks for.
 func (p *VLLM) Repeats(v View) int {
-	if w, ok := v.Waiting(0); ok && (w.Live || w.Cached > 0 && (p.Admission == FirstChunk || p.DisableChunkedPrefill)) {
+	if w, ok := v.Waiting(0); ok && (w.Live || w.Cached+w.Loadable > 0 && (p.Admission == FirstChunk || p.DisableChunkedPrefill)) {
 		return 1
 	}
 	return forever

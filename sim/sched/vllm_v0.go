@@ -26,7 +26,7 @@ var _ Scheduler = (*VLLMV0)(nil)
 // Validate implements [Scheduler].
 func (p *VLLMV0) Validate(l Limits) error {
 	switch {
-	case l.Speculative:
+	case l.Speculative || l.Connector:
 		return needsTokens("vllm-v0", l)
 	case p.Swap && l.HostBlocks == 0:
 		return errors.New("preemption: swap needs swap space in host memory, which has none")

@@ -80,6 +80,11 @@ func (n *naive) charges(list []*sequence, but []int64) (all []int64) {
 
 // place is the i-th request of the queue, or nil.
 func (n *naive) place(i int) *sequence {
+	first := n.loadedOnes()
+	if i < len(first) {
+		return first[i]
+	}
+	i -= len(first)
 	if i >= len(n.waiting) {
 		return nil
 	}

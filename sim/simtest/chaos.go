@@ -102,7 +102,7 @@ func (c *chaos) see(v sched.View) uint64 {
 		if begins, ok := v.Beginning(i, 4); ok && begins == first {
 			d.add(2)
 		}
-		d.add(w.Request, int64(len(v.Path(i, nil))), int64(w.Known), int64(w.Cached), int64(w.Computed), int64(w.Held), int64(w.Generated), w.Urgency.Key)
+		d.add(w.Request, int64(len(v.Path(i, nil))), int64(w.Known), int64(w.Cached), int64(w.Computed), int64(w.Loadable), int64(w.Held), int64(w.Generated), w.Urgency.Key)
 		if w.Preempted {
 			d.add(1)
 		}
@@ -182,6 +182,9 @@ func (c *chaos) admit(v sched.View) {
 		}
 		i := c.rand.IntN(most)
 		w, _ := v.Waiting(i)
+		if w.Loadable > 0 && c.rand.IntN(4) > 0 && v.Load(i) {
+			continue
+		}
 		n := min(w.Known-w.Cached-w.Computed, v.Budget())
 		if n > 1 && c.rand.IntN(2) == 0 {
 			n = 1 + c.rand.Int32N(n)

@@ -214,7 +214,7 @@ func (c *checker) tokens() {
 		switch {
 		case rec.LastToken != clock.Never: // served, be there still a client or not
 			firstToLast += rec.LastToken.Sub(rec.FirstToken)
-			misses += int(rec.Request.InputTokens - rec.CachedTokens)
+			misses += int(rec.Request.InputTokens - rec.CachedTokens - rec.LoadedTokens)
 			later += int(rec.LaterCachedTokens)
 			decodes += int(rec.Tokens) - 1
 			if answer, declared := lengths(c.cfg, &rec.Request); c.cfg.AsyncScheduling && answer < declared {
@@ -294,6 +294,9 @@ func (w *wide) between(from, to clock.Time) {
 
 // idle checks that nobody waits or runs while no iteration does.
 func (c *checker) idle() {
+	if c.cfg.Connector != nil {
+		return // who waits for KV, or for the blocks that it comes to, may leave the engine idle
+	}
 	next := 0
 	busyUntil := clock.Time(0)
 	for i, ch := range c.t.Changes {

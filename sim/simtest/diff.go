@@ -24,6 +24,8 @@ func Diff(a, b *Tape) string {
 		compare("change of levels", a.Changes, b.Changes, func(x LevelChange) clock.Time { return x.At }),
 		compare("gap", a.Gapped, b.Gapped, func(x Gap) clock.Time { return x.At - clock.Time(x.Gap) }),
 		compare("drop", a.Drops, b.Drops, func(x Drop) clock.Time { return x.At }),
+		compare("move", a.Moves, b.Moves, func(x Move) clock.Time { return x.At }),
+		compare("link", a.Links, b.Links, func(x LinkChange) clock.Time { return x.At }),
 		compare("record", a.records(), b.records(), func(x flatRecord) clock.Time { return x.Record.Released }),
 	}
 	if len(a.Steps) > 0 && len(b.Steps) > 0 {

@@ -65,6 +65,31 @@
 // decodes, one in prefill has the next chunk. The next iteration that is launched lasts HostFemtosPerBlock
 // longer for each block that was moved since the last, either way. There is no swapping with a prefix cache.
 //
+// # KV elsewhere
+//
+// With a [sim.Connector] a waiting request can be loaded, if tokens behind those that the prefix cache has are elsewhere and
+// none of its answer is in flight. It takes the cached blocks, and others up to all its known tokens, and is out of the
+// queue. What it loads is transferred from the instant of the composition on. At the first boundary at or after the
+// transfer's end, or at this end if no iteration is in flight, it comes back into the queue, ahead of all that were not
+// loaded, in the order in which loads began. Its computed tokens are then those cached and loaded, but for the last known
+// one, and their full blocks enter the prefix cache. If the load failed they are those cached. The blocks that it holds beyond its computed
+// tokens count as reserved once it runs. If its client leaves before, its blocks are kept until the transfer has ended.
+//
+// Tiers keep chunks under the keys of their last blocks. The tokens of a prefill are copied to tiers that are written
+// through when the iteration that completes it is processed, if the sequence runs then, and when a sequence leaves the
+// running batch all its computed blocks are that are in the prefix cache; each time from the last chunk to the first. A chunk that the tier has counts
+// as used then. Tiers that are written back to get each block that the pool evicts, or each chunk that the tier before
+// evicts, at that instant. A load uses the chunks that it brings, from the last to the first; they stay in the tier.
+//
+// Each tier has a link, which the copies, one transfer in all, and the loads share by max-min fairness: see [Network]. A run ends
+// when nothing but copies is on its way.
+//
+// The first tiers of the list that have enough chunks in a row make the load: all tiers if that is worth it, otherwise all
+// but the last, and so on. A request whose KV is on another replica is loaded from there and not from tiers, once.
+//
+// A leg with a lease keeps the blocks of a request that has ended. They are freed at the first boundary at or after the
+// lease's end, before what has been loaded is seen.
+//
 // # Speculative decoding
 //
 // When a token of a sequence is processed that does not end it, drafts are proposed for its next iteration:

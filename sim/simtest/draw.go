@@ -9,6 +9,7 @@ import (
 	"clifftop/model"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/kv"
 	"clifftop/workload"
 )
 
@@ -41,6 +42,12 @@ func (c *Case) Source() *Requests {
 func (c Case) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %+v\n%+v\n", c.policy.Name, c.policy.New(c.knobs), c.config)
+	if c.config.Connector != nil {
+		fmt.Fprintf(&b, "connector %+v\n", *c.config.Connector)
+		for i := range c.requests {
+			fmt.Fprintf(&b, "%d: %+v\n", i, c.config.Connector.Leg(&c.requests[i]))
+		}
+	}
 	if c.users > 0 {
 		fmt.Fprintf(&b, "%d users\n", c.users)
 	}
@@ -77,6 +84,9 @@ func (p Policy) Draw(t *rapid.T) Case {
 	d := drawer{t}
 	c := Case{policy: p, knobs: &Knobs{drawn: &d}, config: d.config()}
 	step := d.timer(&c.config)
+	if d.once("connector", 3) {
+		d.connector(&c.config, step)
+	}
 	c.requests = d.requests(&c, step)
 	if d.once("retries", 2) {
 		c.retries = d.retries(step)
@@ -99,6 +109,7 @@ func (c *Case) concede() error {
 		func(cfg *sim.Config) { cfg.Window = sim.Window{} },
 		func(cfg *sim.Config) { cfg.Contiguous = false },
 		func(cfg *sim.Config) { cfg.PrefixCaching, cfg.Radix = false, false },
+		func(cfg *sim.Config) { cfg.Connector = nil },
 		func(cfg *sim.Config) { cfg.Order = nil },
 		func(cfg *sim.Config) { cfg.HostBlocks = 0 },
 		func(cfg *sim.Config) { cfg.HostBlocks = 1000 },
@@ -195,6 +206,62 @@ func (d drawer) config() (c sim.Config) {
 		c.Contiguous, c.Window = true, sim.Window{}
 	}
 	return c
+}
+
+// connector draws where KV lies elsewhere.
+func (d drawer) connector(c *sim.Config, step clock.Duration) {
+	c.HostBlocks, c.HostFemtosPerBlock, c.Radix, c.Contiguous, c.Speculative = 0, 0, false, false, sim.Speculative{}
+	c.PrefixCaching = c.PrefixCaching || d.once("cached", 2)
+	p := &sim.Connector{
+		BlockBytes: int64(d.one("block bytes", 1, 1000, 1_000_003)), Fetch: sim.Fetch(d.of("fetch", 2)),
+		ChunkBlocks: int32(d.one("chunk", 0, 1, 1, 2, 3)), MinTokens: int32(d.one("min tokens", 0, 0, 0, 20)),
+	}
+	// A block takes from a part of a step to several of them.
+	bandwidth := func(name string) int64 {
+		perStep := float64(p.BlockBytes) / step.Seconds()
+		return int64(min(max(1, perStep*float64(d.one(name, 1, 2, 7, 30, 1000))/4), 1<<50))
+	}
+	latency := func() clock.Duration { return step * clock.Duration(d.one("latency", 0, 0, 1, 9)) / 4 }
+	if c.PrefixCaching && !d.once("no tiers", 4) {
+		for range d.between("tiers", 1, 3) {
+			p.Tiers = append(p.Tiers, sim.Tier{
+				Name: fmt.Sprint("tier ", len(p.Tiers)), Chunks: d.one("chunks", 1, 3, 10, 40, 1000), Eviction: kv.Eviction(d.of("eviction", 2)),
+				BytesPerSecond: bandwidth("bandwidth"), Latency: latency(),
+				WriteBack: d.once("write back", 2) && (p.ChunkBlocks < 2 || len(p.Tiers) > 0),
+			})
+		}
+	}
+	for range d.between("links", 1, 3) {
+		p.Links = append(p.Links, bandwidth("link"))
+	}
+	p.PullPercent = d.one("pull", 0, 0, 5, 40)
+	seed, remotes, leases := uint64(d.between("seed", 0, 1000)), d.one("remote", 0, 1, 3), d.one("leases", 0, 0, 1)
+	fails, layers := d.one("fails", 0, 0, 4), d.one("layers", 0, 4)
+	far := latency()
+	p.Leg = func(r *workload.Request) (leg sim.Leg) {
+		h := digest{seed}
+		h.add(r.ID)
+		of := func(n int) int {
+			h.add(1)
+			return int(h.sum >> 20 % uint64(n))
+		}
+		if of(4) < remotes {
+			leg.Remote = sim.Remote{Tokens: r.InputTokens, Layers: int64(layers), Latency: far, Fails: of(8) < fails}
+			if of(3) == 0 {
+				leg.Remote.Tokens = int32(1 + of(int(r.InputTokens)))
+			}
+			for l := range p.Links {
+				if l == 0 || of(2) == 0 {
+					leg.Remote.Path = append(leg.Remote.Path, int32(l))
+				}
+			}
+		}
+		if of(4) < leases {
+			leg.Lease = step * clock.Duration(1+of(80)) / 4
+		}
+		return leg
+	}
+	c.Connector = p
 }
 
 // speculative draws drafts.

@@ -18,6 +18,7 @@ type iteration struct {
 	joined     int64       // and how often anybody has joined it
 	departures int64       // and the departures until then
 	preempts   bool        // somebody was taken out of the batch while composing
+	loads      bool        // somebody's KV begins to be loaded
 	shares     []share     // in running order
 	end        clock.Time
 

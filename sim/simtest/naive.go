@@ -20,6 +20,8 @@ func Naive(cfg sim.Config, src workload.Source, obs sim.Observer) error {
 	}
 	n := &naive{cfg: cfg, src: src, obs: obs, kv: newStore(&cfg), accounts: newAccounts(cfg.Order), depth: 1, byID: make(map[int64]*sequence), lastComposed: -1}
 	n.steps, _ = obs.(sim.StepObserver)
+	n.moves, _ = obs.(sim.MoveObserver)
+	n.elsewhere = newElsewhere(n)
 	if cfg.AsyncScheduling {
 		n.depth = 2
 	}
@@ -32,6 +34,7 @@ type naive struct {
 	src   workload.Source
 	obs   sim.Observer
 	steps sim.StepObserver // nil if obs is none
+	moves sim.MoveObserver // likewise
 	depth int              // how many iterations may be in flight
 
 	frontEnd []*sequence // on their way to the queue, by (visible, ID)
@@ -44,14 +47,16 @@ type naive struct {
 	byID     map[int64]*sequence
 	system   int // requests sent and not yet ended
 
-	kv       store
-	accounts *accounts
-	windowed int // blocks charged for windowed layers
-	hosted   int // blocks in host memory
+	kv        store
+	elsewhere *elsewhere // nil if there is no connector
+	accounts  *accounts
+	windowed  int // blocks charged for windowed layers
+	hosted    int // blocks in host memory
 
 	serials     int64
 	departures  int64
 	joined      int64 // times that anybody has joined the queue
+	acted       int64 // those before the last boundary
 	decodeSteps int64
 
 	inFlight     []*iteration // oldest first
@@ -67,6 +72,7 @@ type naive struct {
 	moved        int          // blocks to and from host memory since then
 	told         sim.Levels   // the last levels reported
 	chunks       int          // prefill chunks processed so far
+	freed        int          // times that blocks were freed which were kept for loads, or that one was given up
 	promise      promise      // what Repeats said last
 	fault        error        // what the policy did wrong
 }
@@ -77,15 +83,17 @@ func (n *naive) run() error {
 		if len(n.inFlight) > 0 {
 			end = n.inFlight[0].end
 		}
-		at := min(n.nextClientInstant(), end)
-		if at == clock.Never {
+		at := min(n.nextClientInstant(), end, n.elsewhere.next())
+		if at == clock.Never || n.system+len(n.inFlight) == 0 && n.nextClientInstant() == clock.Never && n.elsewhere.over() {
 			return n.src.Err()
 		}
+		due := n.to(at)
 		n.clients(at)
-		if at == end || len(n.inFlight) == 0 && len(n.waiting) > 0 {
+		if at == end || len(n.inFlight) == 0 && (n.joined > n.acted || len(n.left) > 0 || due) {
 			if err := n.boundary(at); err != nil {
 				return err
 			}
+			n.acted = n.joined
 		}
 		n.tellLevels(at)
 	}
@@ -127,6 +135,9 @@ func (n *naive) clients(at clock.Time) {
 				continue
 			}
 			s.rec.Queued = s.visible
+			if e := n.elsewhere; e != nil && e.Leg != nil {
+				e.legs[s.rec.Request.ID] = e.Leg(&s.rec.Request)
+			}
 			n.join(s)
 			n.enqueue(s, false)
 		default:
@@ -170,10 +181,11 @@ func (n *naive) arrive(r workload.Request) {
 func (n *naive) busy() bool {
 	most, mostTokens := n.cfg.MaxQueuedRequests, n.cfg.MaxQueuedTokens
 	tokens := int64(0)
-	for _, s := range slices.Concat(n.waiting, n.running) {
+	loads := slices.Concat(n.loadingOnes(), n.loadedOnes())
+	for _, s := range slices.Concat(loads, n.waiting, n.running) {
 		tokens += int64(max(0, s.prompt-s.computed))
 	}
-	return most > 0 && len(n.waiting)+len(n.running)+len(n.parting) >= most || mostTokens > 0 && tokens >= mostTokens
+	return most > 0 && len(loads)+len(n.waiting)+len(n.running)+len(n.parting) >= most || mostTokens > 0 && tokens >= mostTokens
 }
 
 // enqueue puts s into the queue: where the order says or, without one, at its head or its tail.
@@ -205,6 +217,7 @@ func (n *naive) boundary(at clock.Time) error {
 		n.inFlight = n.inFlight[1:]
 		n.process(done)
 	}
+	n.receive(at)
 	n.clients(at) // an answer may make its client send the next request at once
 	for len(n.inFlight) < n.depth {
 		it := n.compose(at)
@@ -221,8 +234,8 @@ func (n *naive) boundary(at clock.Time) error {
 			break
 		}
 	}
-	if len(n.inFlight) == 0 && len(n.waiting)+len(n.running) > 0 {
-		return fmt.Errorf("at %v: %d requests wait and %d run, but nothing can be scheduled", at, len(n.waiting), len(n.running))
+	if len(n.inFlight) == 0 && n.queued()+len(n.running) > 0 && n.elsewhere.next() == clock.Never {
+		return fmt.Errorf("at %v: %d requests wait and %d run, but nothing can be scheduled", at, n.queued(), len(n.running))
 	}
 	return nil
 }
@@ -246,6 +259,11 @@ func (n *naive) abort(s *sequence, at clock.Time) {
 
 // process delivers the tokens of an iteration that has ended.
 func (n *naive) process(it *iteration) {
+	for _, sh := range it.shares {
+		if sh.chunk && sh.emits && sh.serial == sh.seq.serial && slices.Contains(n.running, sh.seq) {
+			n.store(sh.seq, sh.upTo)
+		}
+	}
 	rank := clock.Duration(0)
 	for _, sh := range it.shares {
 		s := sh.seq
@@ -303,7 +321,11 @@ func (n *naive) deliver(s *sequence, tokens int32, at, seen clock.Time) {
 
 // finish takes s out of wherever it is and reports how it ended.
 func (n *naive) finish(s *sequence, how sim.Outcome, at clock.Time) {
+	if how == sim.Completed && slices.Contains(n.running, s) {
+		s.lent = n.lend(s, at)
+	}
 	n.leaveRunning(s, how == sim.Completed)
+	n.leavesLoad(s)
 	n.waiting = without(n.waiting, s)
 	n.parting = without(n.parting, s)
 	n.patient, n.aborting = without(n.patient, s), without(n.aborting, s)
@@ -328,14 +350,23 @@ func (n *naive) leaveRunning(s *sequence, ended bool) {
 	}
 	n.running = without(n.running, s)
 	n.departures++
+	n.store(s, min(int32(s.kv.entered)*n.cfg.BlockSize, s.computed))
+	s.promised = 0
+	if !s.lent {
+		n.letGo(s, ended)
+	}
+}
+
+// letGo takes its blocks from s.
+func (n *naive) letGo(s *sequence, ended bool) {
 	n.kv.release(s, ended)
 	n.windowed -= s.windowed
-	s.windowed, s.promised = 0, 0
+	s.windowed = 0
 }
 
 // tellLevels reports the levels if they have changed.
 func (n *naive) tellLevels(at clock.Time) {
-	now := sim.Levels{System: n.system, Waiting: len(n.waiting) + len(n.parting), Running: len(n.running)}
+	now := sim.Levels{System: n.system, Waiting: n.queued() + len(n.loadingOnes()) + len(n.parting), Running: len(n.running)}
 	for _, s := range n.running {
 		if s.decoding {
 			now.Decoding++

@@ -16,7 +16,8 @@ type pool struct {
 	blocks []block
 	cache  map[uint64][]int // blocks by key, in the order of entering
 
-	evicted map[uint64]bool // keys of blocks that were taken with them
+	evicted map[uint64]bool  // keys of blocks that were taken with them
+	lost    func(key uint64) // is told of them, if it is not nil
 
 	used   int // blocks with references
 	shared int // references beyond the first, over all blocks
@@ -51,6 +52,9 @@ func (p *pool) pop() (b int) {
 	}
 	if bl := &p.blocks[b]; bl.keyed {
 		p.evicted[bl.key] = true
+		if p.lost != nil {
+			p.lost(bl.key)
+		}
 		p.cache[bl.key] = drop(p.cache[bl.key], b)
 		if len(p.cache[bl.key]) == 0 {
 			delete(p.cache, bl.key)

@@ -15,6 +15,7 @@ type promise struct {
 	joined  int64 // times that anybody has joined the queue
 	leaves  int64
 	chunks  int
+	freed   int
 
 	blocked    sched.Cause
 	padRows    int
@@ -26,10 +27,10 @@ type promise struct {
 func (v view) keep(room bool) {
 	p := &v.naive.promise
 	now := promise{
-		decodes: v.Decoding(), waiting: len(v.waiting), joined: v.joined, leaves: v.departures, chunks: v.chunks,
+		decodes: v.Decoding(), waiting: v.queued(), joined: v.joined, leaves: v.departures, chunks: v.chunks, freed: v.freed,
 		blocked: v.blocked, padRows: v.it.padRows, padContext: v.it.padContext,
 	}
-	if len(v.waiting) > 0 {
+	if v.queued() > 0 {
 		now.head = v.place(0)
 	}
 	plain := v.plain()
@@ -55,11 +56,11 @@ func (v view) undisturbed(p *promise) bool {
 			decodes++
 		}
 	}
-	return p.leaves == v.it.departures && p.decodes == decodes && p.chunks == v.chunks && p.head == v.it.head && p.waiting == v.it.waiting && p.joined == v.it.joined
+	return p.leaves == v.it.departures && p.decodes == decodes && p.chunks == v.chunks && p.freed == v.freed && p.head == v.it.head && p.waiting == v.it.waiting && p.joined == v.it.joined
 }
 
 // plain says that the iteration gives every decoding sequence its token, and does nothing else.
 func (v view) plain() bool {
-	return v.Decoding() > 0 && !v.cfg.Speculative.On() && !v.it.preempts && slices.Equal(v.it.before, v.running) &&
+	return v.Decoding() > 0 && !v.cfg.Speculative.On() && !v.it.preempts && !v.it.loads && slices.Equal(v.it.before, v.running) &&
 		!slices.ContainsFunc(v.running, func(s *sequence) bool { return s.decodes() != (s.given > 0) })
 }

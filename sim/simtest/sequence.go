@@ -52,6 +52,10 @@ type sequence struct {
 	promised int32 // tokens that it was promised blocks for
 	drafts   int32 // for its next iteration, as far as the longest sequence goes
 	kv       kvState
+
+	loading    bool // its KV is on its way
+	loadSerial int  // counts loads
+	lent       bool // it has ended, and its blocks are kept
 }
 
 // gone says that its client has left.

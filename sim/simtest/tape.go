@@ -31,6 +31,10 @@ type Tape struct {
 	Preemptions []clock.Time
 	// Drops are the numbers of tokens dropped, by instant.
 	Drops []Drop
+	// Moves are the KV blocks that began to move to and from tiers, summed over an instant and in the order of Move, and
+	// Links the changes of which tiers' links were busy, with the last of each instant.
+	Moves []Move
+	Links []LinkChange
 	// Records are the requests ended, by instant and ID.
 	Records []sim.Record
 	// Steps are the iterations in detail; only a [StepTape] has them.
@@ -58,6 +62,17 @@ type (
 	Gap struct {
 		At  clock.Time
 		Gap clock.Duration
+	}
+	// Move sums the calls of [sim.MoveObserver.Moved] for an instant and a tier.
+	Move struct {
+		At clock.Time
+		sim.Move
+	}
+	// LinkChange is a call of [sim.MoveObserver.LinkBusy].
+	LinkChange struct {
+		At   clock.Time
+		Tier int
+		Busy bool
 	}
 	// Drop sums the calls of [sim.Observer.Dropped] for an instant.
 	Drop struct {
@@ -92,7 +107,7 @@ type Step struct {
 }
 
 var (
-	_ sim.Observer     = (*Tape)(nil)
+	_ sim.MoveObserver = (*Tape)(nil)
 	_ sim.StepObserver = (*StepTape)(nil)
 )
 
@@ -166,6 +181,25 @@ func (t *Tape) Preempted(at clock.Time) { t.Preemptions = append(t.Preemptions, 
 // Dropped implements [sim.Observer].
 func (t *Tape) Dropped(at clock.Time, tokens int) { t.Drops = append(t.Drops, Drop{at, tokens}) }
 
+// Moved implements [sim.MoveObserver].
+func (t *Tape) Moved(at clock.Time, m sim.Move) {
+	for i := range t.Moves {
+		if x := &t.Moves[len(t.Moves)-1-i]; x.At != at {
+			break
+		} else if x.Tier == m.Tier && x.Stored == m.Stored {
+			x.Blocks += m.Blocks
+			x.Bytes += m.Bytes
+			return
+		}
+	}
+	t.Moves = append(t.Moves, Move{at, m})
+}
+
+// LinkBusy implements [sim.MoveObserver].
+func (t *Tape) LinkBusy(at clock.Time, replica, tier int, busy bool) {
+	t.Links = append(t.Links, LinkChange{at, tier, busy})
+}
+
 // Finished implements [sim.Observer].
 func (t *Tape) Finished(rec *sim.Record) {
 	t.Records = append(t.Records, *rec)
@@ -177,6 +211,41 @@ func (t *StepTape) Step(s *sim.Step) {
 	t.Steps = append(t.Steps, Step{slices.Clone(s.Scheduled), slices.Clone(s.Preempted), slices.Clone(s.SwappedOut), s.FreeBlocks})
 }
 
+// settleLinks leaves the last change of each instant and link, if it is one. How long copies go on when all else has
+// ended is left out.
+func (t *Tape) settleLinks() {
+	end := clock.Time(0)
+	if n := len(t.Iterations); n > 0 {
+		end = t.Iterations[n-1].End
+	}
+	for i := range t.Records {
+		end = max(end, t.Records[i].Released)
+	}
+	t.Links = slices.DeleteFunc(t.Links, func(c LinkChange) bool { return c.At >= end })
+	slices.SortStableFunc(t.Links, func(a, b LinkChange) int { return cmp.Or(cmp.Compare(a.Tier, b.Tier), cmp.Compare(a.At, b.At)) })
+	var links []LinkChange
+	for i, c := range t.Links {
+		if i+1 < len(t.Links) && t.Links[i+1].At == c.At && t.Links[i+1].Tier == c.Tier {
+			continue
+		}
+		n := len(links)
+		if was := n > 0 && links[n-1].Tier == c.Tier && links[n-1].Busy; was != c.Busy {
+			links = append(links, c)
+		}
+	}
+	t.Links = links
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
 func (t *Tape) fault(format string, args ...any) {
 	t.faults = append(t.faults, fmt.Sprintf(format, args...))
 }
@@ -185,6 +254,9 @@ func (t *Tape) fault(format string, args ...any) {
 func (t *Tape) settle() {
 	slices.SortFunc(t.Gapped, func(a, b Gap) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Gap, b.Gap)) })
 	slices.Sort(t.Preemptions)
+	slices.SortStableFunc(t.Moves, func(a, b Move) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Tier, b.Tier), compareBool(a.Stored, b.Stored))
+	})
 	slices.SortFunc(t.Records, func(a, b sim.Record) int {
 		return cmp.Or(cmp.Compare(a.Released, b.Released), cmp.Compare(a.Request.ID, b.Request.ID))
 	})
@@ -210,4 +282,5 @@ func (t *Tape) settle() {
 		last = c.Levels
 	}
 	t.Changes = changes
+	t.settleLinks()
 }

@@ -24,7 +24,7 @@ func Verify(t testing.TB, p Policy) {
 		naive, told := c.naive(t, nil)
 		count(seen, &naive.Tape)
 		// Of a radix tree a look at the queue refreshes what it finds; and the witness knows V1 alone.
-		if v, ok := c.policy.New(c.knobs).(*sched.VLLM); ok && !c.config.Radix && !v.Swap && v.Admission != sched.FullLength {
+		if v, ok := c.policy.New(c.knobs).(*sched.VLLM); ok && !c.config.Radix && c.config.Connector == nil && !v.Swap && v.Admission != sched.FullLength {
 			witness, _ := c.naive(t, Witness(v))
 			if d := Diff(&naive.Tape, &witness.Tape); d != "" {
 				t.Fatalf("policy and witness differ: %s\n%v", d, c)
@@ -89,6 +89,8 @@ func count(seen map[string]int, tape *Tape) {
 		did["again"] = did["again"] || rec.Again
 		did[rec.Ending.String()] = true
 		did["busy"] = did["busy"] || rec.Refusal == sim.Busy
+		did["loaded"] = did["loaded"] || rec.LoadedTokens > 0
+		did["waited for a load"] = did["waited for a load"] || rec.Loading > 0
 		did["hit"] = did["hit"] || rec.CachedTokens > 0
 		did["recomputed"] = did["recomputed"] || rec.RecomputedTokens > 0
 		did["lost by the cache"] = did["lost by the cache"] || rec.LostTokens > 0
@@ -101,6 +103,10 @@ func count(seen map[string]int, tape *Tape) {
 		did["drafts"] = did["drafts"] || it.Drafts > 0
 		did["wrong drafts"] = did["wrong drafts"] || it.Accepted < it.Drafts
 		did["held"] = did["held"] || it.Gaps < it.Decodes
+	}
+	for _, m := range tape.Moves {
+		did["stored"] = did["stored"] || m.Stored
+		did["fetched"] = did["fetched"] || !m.Stored
 	}
 	did["preempted"] = len(tape.Preemptions) > 0
 	did["dropped"] = len(tape.Drops) > 0

@@ -27,7 +27,7 @@ func (n *naive) compose(at clock.Time) *iteration {
 	}
 	n.lift()
 	v := view{n, it, at}
-	it.before, it.waiting, it.joined, it.departures = slices.Clone(n.running), len(n.waiting), n.joined, n.departures
+	it.before, it.waiting, it.joined, it.departures = slices.Clone(n.running), n.queued(), n.joined, n.departures
 	if it.waiting > 0 {
 		it.head = v.place(0)
 	}
@@ -91,11 +91,11 @@ func (v view) BlocksFor(tokens int32) int { return v.pagesFor(tokens) }
 func (v view) LargestFree() int           { return min(v.kv.largest(), v.free()) }
 func (v view) DecodeSteps() int64         { return v.decodeSteps }
 func (v view) Departures() int64          { return v.departures }
-func (v view) WaitingLen() int            { return len(v.waiting) }
+func (v view) WaitingLen() int            { return v.queued() }
 func (v view) Slots(tokens int32) int32   { return slots(&v.cfg, tokens) }
 
 func (v view) Blocked(why sched.Cause) {
-	if len(v.waiting) > 0 {
+	if v.queued() > 0 {
 		v.blocked = why
 	}
 }
@@ -311,6 +311,7 @@ func (v view) Preempt(i sched.Seq)       { v.preempt(v.runs(i), true) }
 func (v view) PreemptToTail(i sched.Seq) { v.preempt(v.runs(i), false) }
 
 func (v view) preempt(s *sequence, head bool) {
+	v.store(s, min(int32(s.kv.entered)*v.cfg.BlockSize, s.computed))
 	s.computed, s.produces, s.drafts = 0, false, 0
 	v.takeOut(s, head)
 }
@@ -349,22 +350,27 @@ func (v view) Waiting(i int) (sched.Waiting, bool) {
 	if i > 0 && v.cfg.Order != nil {
 		v.wrong("looks beyond the head of an ordered queue")
 	}
-	if i >= len(v.waiting) {
+	if i >= v.queued() {
 		return sched.Waiting{}, false
 	}
 	s := v.place(i)
 	w := v.describe(s)
+	if v.isLoaded(s) {
+		v.describeLoaded(s, &w)
+		return w, true
+	}
 	if v.cfg.PrefixCaching && s.hosted == 0 {
 		most := s.known() - 1
 		w.Cached, w.Held = v.kv.lookup(s, most)
 		answers := slices.ContainsFunc(v.running, func(s *sequence) bool { return s.rec.Request.SharesAnswer() })
 		w.Live = w.Cached < most/v.cfg.BlockSize*v.cfg.BlockSize && answers && s.rec.Request.SharesPrompt()
 	}
+	w.Loadable, _, _, _ = v.loadable(s, w.Cached)
 	return w, true
 }
 
 func (v view) Beginning(i int, tokens int32) (key uint64, ok bool) {
-	if i >= len(v.waiting) || v.place(i).known() < tokens {
+	if i >= v.queued() || v.place(i).known() < tokens {
 		return 0, false
 	}
 	h := fnv.New64a()
@@ -375,7 +381,7 @@ func (v view) Beginning(i int, tokens int32) (key uint64, ok bool) {
 }
 
 func (v view) Path(i int, to []int32) []int32 {
-	if i >= len(v.waiting) {
+	if i >= v.queued() {
 		return to
 	}
 	s := v.place(i)
@@ -401,36 +407,44 @@ func (n *naive) rank(s *sequence) sched.Urgency {
 }
 
 func (v view) Admit(i int, tokens int32) sched.Seq {
-	if i >= len(v.waiting) || i > 0 && v.cfg.Order != nil || v.Seats() == 0 {
-		v.wrong("admits request %d of %d with %d seats", i, len(v.waiting), v.Seats())
+	if i >= v.queued() || i > 0 && v.cfg.Order != nil || v.Seats() == 0 {
+		v.wrong("admits request %d of %d with %d seats", i, v.queued(), v.Seats())
 		return sched.None
 	}
 	s := v.place(i)
 	if s.rec.Scheduled == clock.Never {
 		v.accounts.admit(s)
 	}
+	wasLoaded := v.isLoaded(s)
+	if wasLoaded {
+		v.elsewhere.loaded = without(v.elsewhere.loaded, s)
+	}
 	v.naive.waiting = without(v.waiting, s)
 	v.naive.running = append(v.running, s)
 	v.serials++
 	s.serial = v.serials
-	if s.hosted > 0 {
+	switch {
+	case s.hosted > 0:
 		v.hosted -= s.hosted
 		v.moved += s.hosted
 		s.hosted, s.found, s.loaded = 0, 0, s.computed
-	} else {
+	case !wasLoaded:
 		s.lostFrom, s.lostTo = v.kv.lost(s, s.known()-1)
 		s.found, s.loaded = v.kv.admit(s, s.known()-1), 0
 		s.computed = s.found
-		if s.rec.Preemptions > 0 {
-			s.rec.LaterCachedTokens += max(0, s.found-s.highest)
-		}
-		s.highest = max(s.highest, s.found)
 	}
+	if s.rec.Preemptions > 0 {
+		s.rec.LaterCachedTokens += max(0, s.found+s.loaded-s.highest)
+	}
+	s.highest = max(s.highest, s.found+s.loaded)
 	s.reserved = 0
+	if wasLoaded {
+		s.reserved = v.kv.holds(s)
+	}
 	if s.rec.Scheduled == clock.Never {
 		s.rec.Scheduled = v.at
 		s.rec.PassedOver = s.rec.Queued <= v.lastComposed
-		s.rec.CachedTokens = s.found
+		s.rec.CachedTokens, s.rec.LoadedTokens = s.found, s.loaded
 	}
 	if !v.grow(s, tokens) {
 		v.wrong("admits request %d with %d tokens, for which there are not enough blocks", s.rec.Request.ID, tokens)

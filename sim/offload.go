@@ -1,0 +1,248 @@
+package sim
+
+import (
+	"clifftop/model"
+	"clifftop/sim/clock"
+	"clifftop/sim/kv"
+	"clifftop/sim/sched"
+	"clifftop/workload"
+)
+
+// Tiers of KV beyond the pool: what goes there, and what is found there.
+//
+// A chunk can be loaded from the moment on at which its copy begins.
+
+// tier is a tier of a replica.
+type tier struct {
+	Tier
+	chunks  *kv.Tier
+	link    int32
+	flow    int32 // the transfer that carries the copies; none if there is nothing to carry
+	pending int   // blocks that are to be added to it
+	busy    bool  // what the observer knows of the link
+}
+
+// plan is how a waiting request would be loaded.
+type plan struct {
+	valid   bool
+	request int64
+	known   int32
+	pool    uint64 // epochs at which it was made
+	tiers   uint64
+
+	tokens int32  // how many, 0 for none
+	remote bool   // from another replica, and not from the tiers
+	chunks []part // from the first on
+	blocks []int  // of each tier
+}
+
+// part is a chunk that a tier has.
+type part struct {
+	key  uint64
+	tier int
+}
+
+// loadable is the number of tokens of a waiting request that can be loaded, behind those that the prefix cache has.
+func (r *Replica) loadable(w *waiting, d *sched.Waiting) int32 {
+	c := r.conn
+	c.evictions(r)
+	p := &c.plan
+	if w.seq != none && (r.seq(w.seq).phase == loaded || r.tokensInFlight(w.seq) > 0) {
+		p.valid = false
+		return 0
+	}
+	if p.valid && p.request == w.req.ID && p.known == d.Known && p.pool == r.pool.Epoch() && p.tiers == c.epoch {
+		return p.tokens
+	}
+	p.valid, p.request, p.known, p.pool, p.tiers = true, w.req.ID, d.Known, r.pool.Epoch(), c.epoch
+	p.tokens, p.remote = 0, false
+	if there := min(c.legs[w.req.ID].Remote.Tokens, d.Known); there > d.Cached {
+		p.tokens, p.remote = there-d.Cached, true
+	} else if len(c.tiers) > 0 && r.mayHit(w) {
+		r.findChunks(w, d)
+	}
+	return p.tokens
+}
+
+// findChunks plans to load the longest run of chunks that the tiers have and that is worth it.
+func (r *Replica) findChunks(w *waiting, d *sched.Waiting) {
+	c := r.conn
+	p, s := &c.plan, &r.look.fresh
+	if w.seq != none {
+		s = r.seq(w.seq)
+	}
+	size, chunk := r.cfg.BlockSize, c.chunkBlocks()
+	local := d.Cached / size
+	for tiers := len(c.tiers); tiers > 0; tiers-- {
+		p.chunks, p.blocks = p.chunks[:0], append(p.blocks[:0], make([]int, len(c.tiers))...)
+		end := local / chunk
+		for ; (end+1)*chunk*size <= d.Known; end++ {
+			key := s.key((end+1)*chunk - 1)
+			at := 0
+			for at < tiers && !c.tiers[at].chunks.Has(key) {
+				at++
+			}
+			if at == tiers {
+				break
+			}
+			p.chunks = append(p.chunks, part{key, at})
+			p.blocks[at] += int(min(chunk, (end+1)*chunk-local))
+		}
+		tokens := (end*chunk - local) * size
+		if tokens <= 0 || tokens < c.MinTokens {
+			return
+		}
+		if r.worthLoading(tokens, d.Cached) {
+			p.tokens = tokens
+			return
+		}
+	}
+}
+
+// worthLoading reports whether the tokens of the plan, behind so many cached ones, are to be loaded and not computed.
+func (r *Replica) worthLoading(tokens, cached int32) bool {
+	c := r.conn
+	if c.Fetch == FetchAlways {
+		return true
+	}
+	compute, _, _ := r.cfg.Timer.Span(&model.Batch{Chunks: []model.Chunk{{New: tokens, Cached: cached}}})
+	for k, n := range c.plan.blocks {
+		t := &c.tiers[k]
+		if n > 0 && t.Latency.Seconds()+float64(n)*float64(c.BlockBytes)/float64(t.BytesPerSecond) >= float64(compute)*1e-15 {
+			return false
+		}
+	}
+	return true
+}
+
+// start begins the transfers of the plan for load l.
+func (p *plan) start(r *Replica, l *load) {
+	c := r.conn
+	for k := len(p.chunks) - 1; k >= 0; k-- { // so that the ends of texts go before their beginnings
+		c.tiers[p.chunks[k].tier].chunks.Use(p.chunks[k].key)
+	}
+	for k, n := range p.blocks {
+		if n == 0 {
+			continue
+		}
+		t := &c.tiers[k]
+		l.parts++
+		r.host.wires.begin(r.now, cargo{r, l, int32(k)}, int64(n)*c.BlockBytes, t.Latency, t.link)
+		c.told(r, Move{Tier: k, Blocks: n})
+	}
+}
+
+// computed copies what flight f has completed the prefill of to the tiers that are written through.
+func (c *connector) computed(r *Replica, f *flight) {
+	for _, i := range f.firsts {
+		if s := r.seq(i); s.running() && s.joinBatch == f.number {
+			c.store(r, s, s.target/r.cfg.BlockSize)
+		}
+	}
+}
+
+// leaves copies what s, which leaves the running batch, has computed.
+func (c *connector) leaves(r *Replica, s *sequence) {
+	if r.caching {
+		c.store(r, s, min(s.registered, s.computed/r.cfg.BlockSize))
+	}
+}
+
+// store copies the first blocks of s to the tiers that are written through.
+func (c *connector) store(r *Replica, s *sequence, blocks int32) {
+	if blocks > 0 {
+		s.key(blocks - 1)
+		c.enter(s.keys[:blocks])
+	}
+	c.flush(r)
+}
+
+// enter puts the chunks of a text, whose blocks have the keys, into the tiers that are written through: from the last
+// chunk on, so that the ends of texts go before their beginnings.
+func (c *connector) enter(keys []uint64) {
+	chunk := int(c.chunkBlocks())
+	for k := range c.tiers {
+		for i := len(keys) / chunk; i > 0 && !c.tiers[k].WriteBack; i-- {
+			c.put(k, keys[i*chunk-1])
+		}
+	}
+}
+
+// warm enters the first blocks of a request of before the run into the tiers.
+func (c *connector) warm(r *Replica, q *workload.Request, blocks int32) {
+	walk := workload.NewBlockKeys(q, r.cfg.BlockSize)
+	var keys []uint64
+	for range blocks {
+		key, _ := walk.Next()
+		keys = append(keys, key)
+	}
+	c.enter(keys)
+	c.evictions(r)
+	for k := range c.tiers {
+		c.tiers[k].pending = 0
+	}
+}
+
+// put enters a chunk into tier k.
+func (c *connector) put(k int, key uint64) {
+	t := &c.tiers[k]
+	if t.chunks.Has(key) {
+		t.chunks.Use(key)
+		return
+	}
+	c.epoch++
+	t.pending += int(c.chunkBlocks())
+	if gone, evicted := t.chunks.Put(key); evicted && k+1 < len(c.tiers) && c.tiers[k+1].WriteBack {
+		c.put(k+1, gone)
+	}
+}
+
+// evictions enters into the tiers what the pool has evicted.
+func (c *connector) evictions(r *Replica) {
+	if c.writesBack {
+		for _, key := range r.pool.Evicted() {
+			c.put(0, key)
+		}
+	}
+}
+
+// flush begins to copy what has been entered into the tiers.
+func (c *connector) flush(r *Replica) {
+	c.evictions(r)
+	for k := range c.tiers {
+		t := &c.tiers[k]
+		if t.pending == 0 {
+			continue
+		}
+		bytes := int64(t.pending) * c.BlockBytes
+		if t.flow == none {
+			t.flow = r.host.wires.begin(r.now, cargo{r, nil, int32(k)}, bytes, 0, t.link)
+		} else {
+			r.host.wires.Extend(r.now, t.flow, bytes)
+		}
+		c.told(r, Move{Tier: k, Stored: true, Blocks: t.pending})
+		t.pending = 0
+	}
+}
+
+// told tells the observer what begins to move, and that its link is busy.
+func (c *connector) told(r *Replica, m Move) {
+	m.Replica, m.Bytes = r.index, int64(m.Blocks)*c.BlockBytes
+	for _, o := range c.observers {
+		o.Moved(r.now, m)
+	}
+	c.tellBusy(r, r.now, m.Tier)
+}
+
+// tellBusy tells the observer whether the link of a tier is busy, if that has changed.
+func (c *connector) tellBusy(r *Replica, at clock.Time, k int) {
+	t := &c.tiers[k]
+	busy := r.host.wires.Carries(t.link)
+	if busy == t.busy {
+		return
+	}
+	t.busy = busy
+	for _, o := range c.observers {
+		o.LinkBusy(at, r.index, k, busy)
+	}
+}

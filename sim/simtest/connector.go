@@ -1,0 +1,377 @@
+package simtest
+
+import (
+	"cmp"
+	"slices"
+
+	"clifftop/model"
+	"clifftop/sim"
+	"clifftop/sim/clock"
+	"clifftop/sim/sched"
+	"clifftop/workload"
+)
+
+// elsewhere is the KV of the naive engine beyond its pool: tiers, and what is on its way.
+type elsewhere struct {
+	sim.Connector
+	network *Network
+	tiers   []*tier
+	loads   []*load // that have not been found to be there, in order of their start
+	serial  int     // loads begun so far
+	loaded  []*sequence
+	leases  []*lease
+	legs    map[int64]sim.Leg // of requests that are here
+}
+
+// tier is a tier and its link.
+type tier struct {
+	sim.Tier
+	chunks *Tier
+	link   int32
+	copies *Transfer // nil if there is nothing to copy
+	busy   bool      // as the observer knows
+}
+
+// load is the KV of a sequence on its way.
+type load struct {
+	seq     *sequence
+	serial  int
+	started clock.Time
+	parts   []*Transfer
+	remote  bool
+	fails   bool
+}
+
+// lease is a sequence that has ended, and keeps its blocks.
+type lease struct {
+	seq   *sequence
+	until clock.Time
+}
+
+// newElsewhere is nil where the engine has no connector.
+func newElsewhere(n *naive) *elsewhere {
+	if n.cfg.Connector == nil {
+		return nil
+	}
+	e := &elsewhere{Connector: *n.cfg.Connector, network: new(Network), legs: make(map[int64]sim.Leg)}
+	e.network.Bandwidth = slices.Clone(e.Links)
+	for _, t := range e.Tiers {
+		link := int32(len(e.network.Bandwidth))
+		e.network.Bandwidth = append(e.network.Bandwidth, t.BytesPerSecond)
+		e.tiers = append(e.tiers, &tier{Tier: t, chunks: &Tier{Capacity: t.Chunks, Rule: t.Eviction}, link: link})
+	}
+	if len(e.tiers) > 0 && e.tiers[0].WriteBack {
+		n.kv.(*paged).pool.lost = func(key uint64) { n.put(0, key) }
+	}
+	return e
+}
+
+// next is the instant at which a transfer or a lease ends.
+func (e *elsewhere) next() clock.Time {
+	if e == nil {
+		return clock.Never
+	}
+	next := e.network.Next()
+	for _, l := range e.leases {
+		if l.until > e.network.now {
+			next = min(next, l.until)
+		}
+	}
+	return next
+}
+
+// over says that neither loads nor leases are awaited.
+func (e *elsewhere) over() bool { return e == nil || len(e.loads)+len(e.leases) == 0 }
+
+// to brings transfers up to an instant, and says whether something has come or ended that the engine has not seen.
+func (n *naive) to(at clock.Time) (due bool) {
+	e := n.elsewhere
+	if e == nil {
+		return false
+	}
+	arrived := e.network.To(at)
+	for _, t := range e.tiers {
+		if slices.Contains(arrived, t.copies) {
+			t.copies = nil
+		}
+	}
+	for _, l := range e.loads {
+		l.parts = slices.DeleteFunc(l.parts, func(t *Transfer) bool { return slices.Contains(arrived, t) })
+		due = due || len(l.parts) == 0
+	}
+	n.tellBusy(at)
+	return due || slices.ContainsFunc(e.leases, func(l *lease) bool { return l.until <= at })
+}
+
+// tellBusy tells the observer which links are busy.
+func (n *naive) tellBusy(at clock.Time) {
+	for k, t := range n.elsewhere.tiers {
+		busy := slices.ContainsFunc(n.elsewhere.network.under, func(x *Transfer) bool { return x.Sending() && slices.Contains(x.Path, t.link) })
+		if busy != t.busy && n.moves != nil {
+			n.moves.LinkBusy(at, 0, k, busy)
+		}
+		t.busy = busy
+	}
+}
+
+// receive sees at a boundary what has come, and which blocks are kept no more.
+func (n *naive) receive(at clock.Time) {
+	e := n.elsewhere
+	if e == nil {
+		return
+	}
+	e.leases = slices.DeleteFunc(e.leases, func(l *lease) bool {
+		if l.until <= at {
+			n.freed++
+			n.letGo(l.seq, true)
+		}
+		return l.until <= at
+	})
+	e.loads = slices.DeleteFunc(e.loads, func(l *load) bool {
+		if len(l.parts) > 0 {
+			return false
+		}
+		if l.seq.ended {
+			n.freed++
+			n.letGo(l.seq, false)
+			return true
+		}
+		n.come(l, at)
+		return true
+	})
+}
+
+// come puts the sequence of a load back into the queue, ahead of those that were not loaded.
+func (n *naive) come(l *load, at clock.Time) {
+	s := l.seq
+	s.rec.Loading += at.Sub(l.started)
+	s.loading = false
+	if l.fails {
+		s.computed, s.loaded = s.found, 0
+	} else {
+		n.kv.known(s, s.computed)
+	}
+	n.joined++
+	if n.cfg.Order != nil {
+		s.key = n.rank(s).Key
+	}
+	n.elsewhere.loaded = insert(n.elsewhere.loaded, s, func(a, b *sequence) int { return cmp.Compare(a.loadSerial, b.loadSerial) })
+}
+
+// queued is how many requests are in the queue, waits how many wait for admission, those included that are loading.
+func (n *naive) queued() int { return len(n.waiting) + len(n.loadedOnes()) }
+
+func (n *naive) loadedOnes() []*sequence {
+	if n.elsewhere == nil {
+		return nil
+	}
+	return n.elsewhere.loaded
+}
+
+// loadingOnes are the sequences whose KV is on its way.
+func (n *naive) loadingOnes() (list []*sequence) {
+	if n.elsewhere == nil {
+		return nil
+	}
+	for _, l := range n.elsewhere.loads {
+		if !l.seq.ended {
+			list = append(list, l.seq)
+		}
+	}
+	return list
+}
+
+// isLoaded says that s was loaded and waits to be admitted.
+func (n *naive) isLoaded(s *sequence) bool { return slices.Contains(n.loadedOnes(), s) }
+
+// found is a chunk that a tier has.
+type found struct {
+	key  uint64
+	tier int
+}
+
+// loadable says how many tokens of s can be loaded behind so many cached ones: from another replica, or from tiers, which
+// then have the chunks that are told, and for each tier so many blocks.
+func (n *naive) loadable(s *sequence, cached int32) (tokens int32, remote bool, chunks []found, blocks []int) {
+	e := n.elsewhere
+	if e == nil || s.scheduled != s.delivered || n.isLoaded(s) {
+		return 0, false, nil, nil
+	}
+	if there := min(e.legs[s.rec.Request.ID].Remote.Tokens, s.known()); there > cached {
+		return there - cached, true, nil, nil
+	}
+	size := n.cfg.BlockSize
+	chunk := max(e.ChunkBlocks, 1) * size
+	for usable := len(e.tiers); usable > 0; usable-- {
+		chunks, blocks = nil, make([]int, len(e.tiers))
+		end := cached / chunk * chunk // tokens that there are then, in whole chunks
+		for end+chunk <= s.known() {
+			key := n.keyOf(s, (end+chunk)/size-1)
+			k := slices.IndexFunc(e.tiers[:usable], func(t *tier) bool { return t.chunks.Has(key) })
+			if k < 0 {
+				break
+			}
+			chunks = append(chunks, found{key, k})
+			blocks[k] += int((end + chunk - max(end, cached)) / size)
+			end += chunk
+		}
+		tokens = end - cached
+		if tokens <= 0 || tokens < e.MinTokens {
+			return 0, false, nil, nil
+		}
+		if n.worth(tokens, cached, blocks) {
+			return tokens, false, chunks, blocks
+		}
+	}
+	return 0, false, nil, nil
+}
+
+// worth says that tokens are rather loaded than computed.
+func (n *naive) worth(tokens, cached int32, blocks []int) bool {
+	e := n.elsewhere
+	compute, _, _ := n.cfg.Timer.Span(&model.Batch{Chunks: []model.Chunk{{New: tokens, Cached: cached}}})
+	for k, t := range e.tiers {
+		seconds := t.Latency.Seconds() + float64(blocks[k])*float64(e.BlockBytes)/float64(t.BytesPerSecond)
+		if e.Fetch == sim.FetchFaster && blocks[k] > 0 && seconds >= float64(compute)*1e-15 {
+			return false
+		}
+	}
+	return true
+}
+
+// keyOf is the key of a block of s, or of one that it will have.
+func (n *naive) keyOf(s *sequence, block int32) uint64 {
+	walk := workload.NewBlockKeys(&s.rec.Request, n.cfg.BlockSize)
+	for range block {
+		walk.Next()
+	}
+	key, _ := walk.Next()
+	return key
+}
+
+func (v view) Load(i int) bool {
+	w, ok := v.Waiting(i)
+	if !ok {
+		return false
+	}
+	e, s := v.elsewhere, v.place(i)
+	tokens, remote, chunks, blocks := v.loadable(s, w.Cached)
+	if tokens == 0 || v.pagesFor(w.Known)-w.Held > v.free() || remote && v.holdsBack() {
+		return false
+	}
+	v.naive.waiting = without(v.waiting, s)
+	s.lostFrom, s.lostTo = v.kv.lost(s, s.known()-1)
+	s.found = v.kv.admit(s, s.known()-1)
+	s.computed = min(s.found+tokens, s.known()-1)
+	s.loaded = s.computed - s.found
+	e.serial++
+	s.loading, s.loadSerial = true, e.serial
+	l := &load{seq: s, serial: e.serial, started: v.at, remote: remote}
+	e.loads = append(e.loads, l)
+	for _, c := range slices.Backward(chunks) {
+		e.tiers[c.tier].chunks.Use(c.key)
+	}
+	if remote {
+		leg := e.legs[s.rec.Request.ID]
+		bytes := int64(v.blocksFor(s.found+tokens)-int(s.found/v.cfg.BlockSize)) * e.BlockBytes
+		if n := leg.Remote.Layers; n > 1 {
+			bytes = (bytes + n - 1) / n
+		}
+		l.fails = leg.Remote.Fails
+		l.parts = append(l.parts, e.network.Start(bytes, leg.Remote.Latency, leg.Remote.Path...))
+		leg.Remote = sim.Remote{}
+		e.legs[s.rec.Request.ID] = leg
+	}
+	for k, n := range blocks {
+		if t := e.tiers[k]; n > 0 {
+			l.parts = append(l.parts, e.network.Start(int64(n)*e.BlockBytes, t.Latency, t.link))
+			v.tellMove(sim.Move{Tier: k, Blocks: n})
+		}
+	}
+	if !v.hold(s, v.blocksFor(s.known())) {
+		v.wrong("loads request %d without room for it", s.rec.Request.ID)
+	}
+	v.it.loads = true
+	v.tellBusy(v.at)
+	return true
+}
+
+// holdsBack says that those who were loaded, or are loading, have as much of the pool as they may.
+func (n *naive) holdsBack() bool {
+	blocks := 0
+	for _, s := range slices.Concat(n.loadedOnes(), n.loadingOnes()) {
+		blocks += n.kv.holds(s)
+	}
+	most := n.elsewhere.PullPercent
+	return most > 0 && 100*blocks >= most*n.cfg.UsableBlocks()
+}
+
+// tellMove tells the observer what moves.
+func (n *naive) tellMove(m sim.Move) {
+	if m.Bytes = int64(m.Blocks) * n.elsewhere.BlockBytes; n.moves != nil {
+		n.moves.Moved(n.elsewhere.network.now, m)
+	}
+}
+
+// store copies the leading tokens of s to the tiers that are written through.
+func (n *naive) store(s *sequence, tokens int32) {
+	e := n.elsewhere
+	if e == nil {
+		return
+	}
+	chunk := max(e.ChunkBlocks, 1) * n.cfg.BlockSize
+	for k, t := range e.tiers {
+		for end := tokens / chunk * chunk; end > 0 && !t.WriteBack; end -= chunk {
+			n.put(k, n.keyOf(s, end/n.cfg.BlockSize-1))
+		}
+	}
+}
+
+// put enters a chunk into a tier.
+func (n *naive) put(k int, key uint64) {
+	e := n.elsewhere
+	t := e.tiers[k]
+	if t.chunks.Has(key) {
+		t.chunks.Use(key)
+		return
+	}
+	blocks := int(max(e.ChunkBlocks, 1))
+	if t.copies == nil {
+		t.copies = e.network.Start(int64(blocks)*e.BlockBytes, 0, t.link)
+	} else {
+		e.network.Extend(t.copies, int64(blocks)*e.BlockBytes)
+	}
+	n.tellMove(sim.Move{Tier: k, Stored: true, Blocks: blocks})
+	n.tellBusy(e.network.now)
+	for _, gone := range t.chunks.Put(key) {
+		if k+1 < len(e.tiers) && e.tiers[k+1].WriteBack {
+			n.put(k+1, gone)
+		}
+	}
+}
+
+// leavesLoad takes s, whose client has left, out of those that are loading or were loaded. The blocks of one that is
+// loading are kept until its KV has come.
+func (n *naive) leavesLoad(s *sequence) {
+	if s.loading {
+		n.freed++ // others may be pulled now
+	}
+	if n.isLoaded(s) {
+		n.elsewhere.loaded = without(n.elsewhere.loaded, s)
+		n.letGo(s, false)
+	}
+}
+
+// lend keeps the blocks of s, which has ended, for whoever loads them, if it is to be so.
+func (n *naive) lend(s *sequence, at clock.Time) bool {
+	if n.elsewhere == nil || n.elsewhere.legs[s.rec.Request.ID].Lease == 0 {
+		return false
+	}
+	n.elsewhere.leases = append(n.elsewhere.leases, &lease{s, at.Add(n.elsewhere.legs[s.rec.Request.ID].Lease)})
+	return true
+}
+
+// describeLoaded completes what a policy sees of s, which was loaded.
+func (n *naive) describeLoaded(s *sequence, w *sched.Waiting) {
+	w.Computed, w.Held = s.computed, n.kv.holds(s)+s.windowed
+}

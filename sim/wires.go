@@ -1,0 +1,107 @@
+package sim
+
+import "clifftop/sim/clock"
+
+// wires is the network of an engine, and for whom its transfers are.
+type wires struct {
+	Network
+	cargoes   []cargo // by transfer
+	reminders heap    // by instant and order
+	reminded  []reminder
+	vacancies []int32
+	serial    int64
+	awaited   int // loads on their way, and leases: the run does not end before them
+}
+
+// cargo is what a transfer carries to or from a replica: a part of a load or, without one, copies for a tier.
+type cargo struct {
+	replica *Replica
+	load    *load
+	tier    int32 // none if it comes from another replica
+}
+
+// reminder is of a lease that ends.
+type reminder struct {
+	replica *Replica
+	lease   *lease
+}
+
+// begin starts a transfer at an instant.
+func (w *wires) begin(at clock.Time, c cargo, bytes int64, latency clock.Duration, path ...int32) int32 {
+	i := w.Start(at, bytes, latency, path...)
+	for int(i) >= len(w.cargoes) {
+		w.cargoes = append(w.cargoes, cargo{})
+	}
+	w.cargoes[i] = c
+	if c.load != nil {
+		w.awaited++
+	}
+	return i
+}
+
+// remind plans the end of a lease.
+func (w *wires) remind(at clock.Time, x reminder) {
+	i := int32(len(w.reminded))
+	if n := len(w.vacancies); n > 0 {
+		i, w.vacancies = w.vacancies[n-1], w.vacancies[:n-1]
+		w.reminded[i] = x
+	} else {
+		w.reminded = append(w.reminded, x)
+	}
+	w.serial++
+	w.awaited++
+	w.reminders.push(entry{int64(at), w.serial, i})
+}
+
+// next is the instant of the next event, or Never.
+func (w *wires) next() clock.Time {
+	at := clock.Never
+	if len(w.ends) > 0 {
+		at = w.Network.Next()
+	}
+	if len(w.reminders) > 0 {
+		at = min(at, clock.Time(w.reminders[0].key))
+	}
+	return at
+}
+
+// happens handles the event at next.
+func (w *wires) happens(at clock.Time) *Replica {
+	if len(w.reminders) > 0 && clock.Time(w.reminders[0].key) == at {
+		i := w.reminders.pop().ref
+		w.awaited--
+		x := w.reminded[i]
+		w.reminded[i] = reminder{}
+		w.vacancies = append(w.vacancies, i)
+		x.replica.expire(at, x.lease)
+		return x.replica
+	}
+	i, done := w.Advance()
+	c := w.cargoes[i]
+	if done && c.load != nil {
+		w.awaited--
+	}
+	c.replica.transferred(at, c, done)
+	return c.replica
+}
+
+// transferred notes that a transfer has been sent or, if it is done, has come.
+func (r *Replica) transferred(at clock.Time, c cargo, done bool) {
+	if c.tier != none {
+		if c.load == nil {
+			r.conn.tiers[c.tier].flow = none
+		}
+		r.conn.tellBusy(r, at, int(c.tier))
+	}
+	if !done || c.load == nil {
+		return
+	}
+	if c.load.parts--; c.load.parts > 0 {
+		return
+	}
+	r.conn.due = true
+	r.cut(at)
+	if read := c.load.read; read != nil {
+		read(at)
+	}
+}
