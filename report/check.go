@@ -38,14 +38,16 @@ func (c *Collector) Check() error {
 	}
 	if t.preemptions == 0 && t.left == 0 {
 		equal("prompt tokens computed and those of requests that were not cached", all.prefill, t.completedInput)
-		decoded := t.recTokens - t.outcomes[sim.Completed] + t.dropped
+		decoded := t.recTokens - t.outcomes[sim.Completed] + t.dropped - t.handed // whose first replica drops its token
 		equal("tokens computed, and those of prompts, recomputed ones, decoded ones and rejected drafts",
 			all.computed(), t.completedInput+all.recomputed+decoded+all.rejected())
 	}
 	equal("integral of the number in the engine and sum of residence, in picoseconds", little.Engine[0], little.Engine[1])
-	if t.preemptions == 0 {
+	if t.preemptions == 0 && t.handed == 0 {
 		equal("integral of the queue and sum of waits, in picoseconds", little.Queue[0], little.Queue[1])
 		equal("integral of the running batch and sum of residence, in picoseconds", little.Running[0], little.Running[1])
+	}
+	if t.preemptions == 0 {
 		equal("integral of decoding and sum of decode times, in picoseconds", little.Decoding[0], little.Decoding[1])
 	}
 	return errors.Join(faults...)
@@ -54,7 +56,7 @@ func (c *Collector) Check() error {
 // Little holds the two sides of Little's law over the whole run, in request-picoseconds: the integral
 // of the number of requests in a place, and the sum of the times that requests spent there. They
 // are equal to the last digit when the run has drained; for the system they always are. A record does not tell when
-// a preempted request came back, so with preemptions only System and Engine, which is
+// a preempted request came back, nor when one whose prompt another replica computed was admitted by the last, so with these only System and Engine, which is
 // Queue and Running together, compare.
 type Little struct {
 	System, Engine, Queue, Running, Decoding [2]sim.Uint128

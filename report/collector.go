@@ -106,6 +106,7 @@ type totals struct {
 	busy                           sim.Uint128 // femtoseconds of iterations
 	gpu                            vain        // of all attempts
 	preemptions                    int64
+	handed                         int64       // requests whose prompt another replica computed
 	arrivals, endedArrivals        sim.Uint128 // sums of instants
 	system, engine, queue, running sim.Uint128 // sums of residence
 	decoding                       sim.Uint128
@@ -311,7 +312,10 @@ func (c *Collector) Finished(rec *sim.Record) {
 	add(&t.endedArrivals, int64(r.Arrival))
 	add(&t.system, int64(ended-r.Arrival))
 	if rec.Queued != clock.Never && rec.Released != clock.Never {
-		add(&t.engine, int64(rec.Released-rec.Queued))
+		add(&t.engine, int64(rec.Released-rec.Queued)-int64(rec.Between))
+		if rec.HandedOver {
+			t.handed++
+		}
 		admitted := min(rec.Scheduled, rec.Released)
 		add(&t.queue, int64(admitted-rec.Queued))
 		add(&t.running, int64(rec.Released-admitted))

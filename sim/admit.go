@@ -101,6 +101,11 @@ func (r *Replica) start(s *sequence, req *workload.Request) {
 	s.output, s.declared = r.outputOf(req), r.declaredOf(req)
 	s.indexOwn = r.conn != nil && len(r.conn.tiers) > 0
 	s.slots = s.output
+	if r.conn != nil {
+		if leg := r.conn.legs[req.ID]; leg.Remote.again {
+			s.reached = leg.Remote.Tokens
+		}
+	}
 	if r.depth > 1 && s.declared > s.output {
 		s.slots++
 	}

@@ -59,6 +59,9 @@ func (e *Engine) refuse(r *workload.Request, to int32, why Refusal) {
 
 // finished tells how a request ended.
 func (e *Engine) finished(rec *Record) {
+	if e.split != nil {
+		e.split.join(rec)
+	}
 	if rec.Replica >= 0 {
 		e.replicas[rec.Replica].obs.Finished(rec)
 	} else {
@@ -88,7 +91,7 @@ func (e *Engine) reach(x entry) {
 		return
 	}
 	if to == none {
-		if !e.fits(r) {
+		if !e.handedOn(r) && !e.fits(r) {
 			e.vacant = append(e.vacant, x.ref)
 			e.levels.System--
 			e.refuse(r, none, NeverFits)
@@ -112,6 +115,12 @@ func (e *Engine) reach(x entry) {
 // join puts a request into the queue of a replica, unless it is busy.
 func (e *Engine) join(r *workload.Request, to int32) {
 	if p := e.replicas[to]; !p.busy() {
+		if e.split.prefills(to) {
+			e.split.answers[r.ID] = r.OutputTokens
+			r = leg(r)
+		} else if e.handedOn(r) {
+			e.split.first[r.ID].queued = e.now
+		}
 		p.enqueue(e.now, r)
 		e.touched = p
 		return

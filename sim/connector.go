@@ -91,8 +91,13 @@ type Remote struct {
 	Path    []int32
 	// Fails means that it is not there any more, which comes out at the end of the transfer. The tokens are computed then.
 	Fails bool
-	// read, where it is not nil, is told when the KV has come, so that it need not be kept any more.
+	// read, where it is not nil, is told when the KV has come, so that it need not be kept any more; gone tells
+	// whether it is not there any more, when the transfer begins.
 	read func(at clock.Time)
+	gone func() bool
+	via  []int32 // links on the way, beside Path, as numbers of the engine's network
+	// again says that the tokens were computed for this very request, so that computing them is computing them again.
+	again bool
 }
 
 func (c *Connector) chunkBlocks() int32 { return max(c.ChunkBlocks, 1) }

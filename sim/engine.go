@@ -46,6 +46,7 @@ type Engine struct {
 	departures heap // deadlines of clients, and their aborts
 	patient    map[int64]*patient
 	wires      wires
+	split      *split // the division of work between replicas; nil where all do both
 }
 
 // onItsWay is a request on its way to the queue of a replica.
@@ -84,6 +85,7 @@ func newEngine(f Fleet, src workload.Source, obs Observer) *Engine {
 		e.check, e.limited = e.check || cfg.Check, e.limited || cfg.limited()
 		e.replicas = append(e.replicas, newReplica(cfg, e, i))
 	}
+	e.split = newSplit(f.Disaggregation, e)
 	e.fleet = newFleet(&f, e)
 	e.lock(f.Lockstep)
 	return e

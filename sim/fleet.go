@@ -19,6 +19,8 @@ type Fleet struct {
 	// model with experts do; nil is one each. The replicas of a group are alike, and their step times are those of
 	// a rank beside others that have as much to do.
 	Lockstep []int
+	// Disaggregation has some replicas compute prompts and the others answers; nil has all do both.
+	Disaggregation *Disaggregation
 	// Routers take the requests in turn, by request ID. One replica needs none.
 	Routers []route.Router
 	// Scrape is how often the routers learn what the replicas say of themselves, from 0 on; 0 is always.
@@ -44,6 +46,9 @@ func (f *Fleet) Validate() error {
 		}
 	}
 	faults = append(faults, f.validateLockstep()...)
+	if f.Disaggregation != nil {
+		faults = append(faults, f.Disaggregation.validate(f))
+	}
 	if len(f.Replicas) > 1 && len(f.Routers) == 0 {
 		faults = append(faults, errors.New("no router"))
 	}
@@ -123,9 +128,18 @@ func (e *Engine) boundaryNext() (clock.Time, *Replica) {
 	return at, e.replicas[i]
 }
 
-// fits reports whether some replica can serve r.
+// fits reports whether some replica can serve r or, where the work is divided, one its prompt and one its answer.
 func (e *Engine) fits(r *workload.Request) bool {
-	for _, p := range e.replicas {
+	if s := e.split; s != nil && !s.direct(r) {
+		return e.someFits(e.replicas[:s.Prefills], leg(r)) && e.someFits(e.replicas[s.Prefills:], r)
+	} else if s != nil {
+		return e.someFits(e.replicas[s.Prefills:], r)
+	}
+	return e.someFits(e.replicas, r)
+}
+
+func (e *Engine) someFits(among []*Replica, r *workload.Request) bool {
+	for _, p := range among {
 		if !p.neverFits(r) {
 			return true
 		}

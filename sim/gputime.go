@@ -21,6 +21,15 @@ type GPUTime struct {
 // Total is the sum.
 func (t *GPUTime) Total() int64 { return t.Prefill + t.Lost + t.Recomputed + t.Decode + t.Drafts }
 
+// add adds the time of another attempt.
+func (t *GPUTime) add(u *GPUTime) {
+	t.Prefill += u.Prefill
+	t.Lost += u.Lost
+	t.Recomputed += u.Recomputed
+	t.Decode += u.Decode
+	t.Drafts += u.Drafts
+}
+
 // Sharers is the number of tokens among which the time of an iteration is shared out.
 func (s *Span) Sharers() int64 { return int64(s.Computed() + s.PaddedRows + s.PaddedTokens) }
 

@@ -89,8 +89,8 @@ func (r *Replica) fetchRemote(s *sequence, l *load) {
 	remote := &leg.Remote
 	blocks := r.blocksFor(s.reused+c.plan.tokens) - int(s.reused/r.cfg.BlockSize)
 	bytes, layers := int64(blocks)*c.BlockBytes, max(remote.Layers, 1)
-	l.parts, l.fails, l.read = 1, remote.Fails, remote.read
-	var path []int32
+	l.parts, l.fails, l.read = 1, remote.Fails || remote.gone != nil && remote.gone(), remote.read
+	path := slices.Clone(remote.via)
 	for _, k := range remote.Path {
 		path = append(path, c.links[k])
 	}
@@ -189,7 +189,9 @@ func (r *Replica) lend(s *sequence) {
 	c.serials++
 	l := &lease{request: s.rec.Request.ID, serial: c.serials, kept: s.detach()}
 	c.leases = append(c.leases, l)
-	r.host.wires.remind(r.now.Add(s.lease), reminder{r, l})
+	if s.lease < clock.MaxRun {
+		r.host.wires.remind(r.now.Add(s.lease), reminder{r, l})
+	}
 }
 
 // releaseHeld ends the lease of a request at the instant at, if it has one: the blocks are free from the next boundary on.

@@ -184,9 +184,14 @@ func (f Refusal) ending() workload.Ending {
 // Record is the life of one request. Instants that were not reached are [clock.Never].
 type Record struct {
 	Request workload.Request
-	// Replica is the number of the replica that it was sent to; -1 if it was sent to none.
+	// Replica is the number of the replica that it was sent to, last; -1 if it was sent to none.
 	Replica int
-	Outcome Outcome
+	// HandedOver says that its prompt was computed by another replica, number PrefilledBy. Between is how long, after
+	// that one had let go of the seat, it was in no engine's queue or batch.
+	HandedOver  bool
+	PrefilledBy int
+	Between     clock.Duration
+	Outcome     Outcome
 	// Ending is how it ended for the client, and Again says that the client sends it once more.
 	Ending workload.Ending
 	Again  bool

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"clifftop/sim/clock"
 	"clifftop/sim/route"
 	"clifftop/workload"
@@ -34,11 +36,18 @@ func newFleet(f *Fleet, e *Engine) fleet {
 		t.ready = append(t.ready, int32(i))
 		t.alike = i == 0 || t.alike && e.replicas[i].takesLike(e.replicas[0])
 	}
-	for _, rule := range f.Routers {
-		ender, _ := rule.(route.Ender)
-		follower, _ := rule.(route.Follower)
-		t.follow = t.follow || follower != nil
-		t.routers = append(t.routers, &router{Engine: e, rule: rule, ender: ender, follower: follower, own: make([]sentTo, n)})
+	routers := func(rules []route.Router) (all []*router) {
+		for _, rule := range rules {
+			ender, _ := rule.(route.Ender)
+			follower, _ := rule.(route.Follower)
+			t.follow = t.follow || follower != nil
+			all = append(all, &router{Engine: e, rule: rule, ender: ender, follower: follower, own: make([]sentTo, n)})
+		}
+		return all
+	}
+	t.routers = routers(f.Routers)
+	if e.split != nil {
+		e.split.decoders, t.alike = routers(e.split.Decoders), false
 	}
 	if f.Scrape > 0 && len(f.Routers) > 0 {
 		t.heard = make([]route.Metrics, n)
@@ -55,12 +64,24 @@ func (e *Engine) route(r *workload.Request) int32 {
 	if e.routers == nil {
 		return 0
 	}
-	t := e.routerOf(r)
+	var t *router
+	fits := func(i int32) bool { return !e.replicas[i].neverFits(r) }
+	switch s := e.split; {
+	case s == nil:
+		t = of(e.routers, r)
+	case e.handedOn(r) || s.direct(r):
+		t = of(s.decoders, r)
+		fits = func(i int32) bool { return s.decodes(i) && !e.replicas[i].neverFits(r) }
+	default:
+		t = of(e.routers, r)
+		one := leg(r)
+		fits = func(i int32) bool { return s.prefills(i) && !e.replicas[i].neverFits(one) }
+	}
 	t.choices = e.ready
 	if !e.alike {
 		t.choices = e.able[:0]
 		for _, i := range e.ready {
-			if !e.replicas[i].neverFits(r) {
+			if fits(i) {
 				t.choices = append(t.choices, i)
 			}
 		}
@@ -69,9 +90,22 @@ func (e *Engine) route(r *workload.Request) int32 {
 	return t.choices[t.rule.Route(t, r)]
 }
 
-// routerOf is the router of a request.
-func (e *Engine) routerOf(r *workload.Request) *router {
-	return e.routers[int(uint64(r.ID)%uint64(len(e.routers)))]
+// of is the router of a request among those that take the requests in turn.
+func of(routers []*router, r *workload.Request) *router {
+	return routers[int(uint64(r.ID)%uint64(len(routers)))]
+}
+
+// routerTo is the router that sent a request to a replica.
+func (e *Engine) routerTo(r *workload.Request, to int32) *router {
+	if e.split.decodes(to) {
+		return of(e.split.decoders, r)
+	}
+	return of(e.routers, r)
+}
+
+// handedOn reports whether the prompt of a request has been computed by another replica than the one that answers.
+func (e *Engine) handedOn(r *workload.Request) bool {
+	return e.split != nil && e.split.first[r.ID] != nil
 }
 
 // sent notes that a request was sent to a replica.
@@ -88,9 +122,9 @@ func (e *Engine) sent(r *workload.Request, to int32) {
 	if e.routers == nil {
 		return
 	}
-	s := &e.routerOf(r).own[to]
+	s := &e.routerTo(r, to).own[to]
 	s.Outstanding++
-	s.OutstandingTokens += int64(r.InputTokens) + int64(r.OutputTokens)
+	s.OutstandingTokens += int64(r.InputTokens) + int64(e.split.answer(r, to))
 	if s.scrape != e.scrapes {
 		s.scrape, s.SinceScrape = e.scrapes, 0
 	}
@@ -107,10 +141,10 @@ func (e *Engine) over(r *workload.Request, to int32) {
 	if e.routers == nil {
 		return
 	}
-	t := e.routerOf(r)
+	t := e.routerTo(r, to)
 	s := &t.own[to]
 	s.Outstanding--
-	s.OutstandingTokens -= int64(r.InputTokens) + int64(r.OutputTokens)
+	s.OutstandingTokens -= int64(r.InputTokens) + int64(e.split.answer(r, to))
 	if t.ender != nil {
 		t.ender.Ended(t, int(to), r)
 	}
@@ -118,14 +152,18 @@ func (e *Engine) over(r *workload.Request, to int32) {
 
 // began notes that the answer to a request begins.
 func (e *Engine) began(r *workload.Request, at int32) {
-	if t := e.routerOf(r); t.follower != nil {
+	if t := e.routerTo(r, at); t.follower != nil {
 		t.follower.Began(t, int(at), r)
 	}
 }
 
 // peeks reports whether a router looks into prefix caches.
 func (f *Fleet) peeks() bool {
-	for _, rule := range f.Routers {
+	rules := f.Routers
+	if f.Disaggregation != nil {
+		rules = append(slices.Clone(rules), f.Disaggregation.Decoders...)
+	}
+	for _, rule := range rules {
 		if n, ok := rule.(route.Needy); ok && n.Needs().Events {
 			return true
 		}

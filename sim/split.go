@@ -1,0 +1,225 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+
+	"clifftop/sim/clock"
+	"clifftop/sim/route"
+	"clifftop/workload"
+)
+
+// Prefill and decode on replicas of their own. A router sends a request to one that computes its prompt and keeps the KV;
+// from there it goes on to one that loads the KV, computes the last token of the prompt again, since a token can only come
+// of a computation, and answers. Prefills do not stall decodes then, and each kind of work may have its own kind of GPU;
+// the price is the transfer, and that neither side can help the other.
+
+// Disaggregation divides the work on requests between replicas.
+type Disaggregation struct {
+	// Prefills is the number of leading replicas of the fleet that compute prompts; the others answer. All of them need a
+	// [Connector] that says how large a block is.
+	Prefills int
+	// Decoders route to those that answer, and take the requests in turn; the routers of the fleet route to the others.
+	Decoders []route.Router
+	// Egress and Ingress are the bandwidths, in bytes per second, of the link out of each replica that computes prompts
+	// and of that into each one that answers; the transfers on a link share it. A transfer takes Latency longer.
+	Egress, Ingress []int64
+	Latency         clock.Duration
+	// Layers is how many parts a prompt's KV is sent in while it is being computed, so that only the last is left when it
+	// is asked for; 0 and 1 send all of it then.
+	Layers int64
+	// Hop is the way from the end of a prefill to the front end of the replica that answers.
+	Hop clock.Duration
+	// Lease is how long KV is kept for a replica that has not read it; 0 is as long as it takes. What has gone is computed
+	// again where the answer is.
+	Lease clock.Duration
+	// MinTokens keeps shorter prompts out of this: the replica that answers computes them.
+	MinTokens int32
+	// MaxBacklog does so for those that would find as many tokens or more sent to every replica that computes prompts and
+	// not computed; 0 is no limit.
+	MaxBacklog int64
+}
+
+// validate reports what is wrong with the division.
+func (d *Disaggregation) validate(f *Fleet) error {
+	n := len(f.Replicas)
+	var faults []error
+	want := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf("disaggregation: "+format, args...))
+		}
+	}
+	want(d.Prefills >= 1 && d.Prefills < n, "%d of %d replicas compute prompts (want some, and some that answer)", d.Prefills, n)
+	want(len(d.Decoders) > 0 && len(f.Routers) > 0, "one of the two kinds of replicas has no router")
+	want(len(d.Egress) == d.Prefills && len(d.Ingress) == n-d.Prefills, "%d links out of and %d into %d and %d replicas", len(d.Egress), len(d.Ingress), d.Prefills, n-d.Prefills)
+	for _, b := range append(append([]int64(nil), d.Egress...), d.Ingress...) {
+		want(b >= 1, "a link has no bandwidth")
+	}
+	want(d.Latency >= 0 && d.Hop >= 0 && d.Lease >= 0 && d.Layers >= 0 && d.MinTokens >= 0 && d.MaxBacklog >= 0, "a time or a number is negative")
+	for i := range f.Replicas {
+		c := &f.Replicas[i]
+		want(c.Connector != nil, "replica %d has no connector", i)
+		want(i >= d.Prefills || c.MaxTokens == 0, "replica %d computes prompts, and has to expect answers of one token", i)
+		want(c.BlockSize == f.Replicas[0].BlockSize, "replica %d has blocks of another size", i)
+	}
+	return errors.Join(faults...)
+}
+
+// split is what an engine knows of requests whose work is divided.
+type split struct {
+	Disaggregation
+	e        *Engine
+	decoders []*router
+	links    []int32             // of the network, by replica
+	answers  map[int64]int32     // tokens of the answers to requests that are sent to compute a prompt
+	first    map[int64]*handover // of requests that have been handed on
+}
+
+// handover is a request whose prompt was computed.
+type handover struct {
+	Record            // of that
+	queued clock.Time // when it reached the queue of the replica that answers, or Never
+}
+
+func newSplit(d *Disaggregation, e *Engine) *split {
+	if d == nil {
+		return nil
+	}
+	s := &split{Disaggregation: *d, e: e, answers: make(map[int64]int32), first: make(map[int64]*handover)}
+	if s.Lease == 0 {
+		s.Lease = clock.MaxRun
+	}
+	for _, b := range append(append([]int64(nil), d.Egress...), d.Ingress...) {
+		s.links = append(s.links, e.wires.AddLink(b))
+	}
+	for i, r := range e.replicas {
+		if i < d.Prefills {
+			r.conn.Leg = s.prefill
+		} else {
+			r.conn.Leg = s.decode(i)
+		}
+	}
+	return s
+}
+
+// prefills reports whether a replica computes prompts for others.
+func (s *split) prefills(replica int32) bool { return s != nil && int(replica) < s.Prefills }
+
+// decodes reports whether a replica answers what others may have computed the prompts of.
+func (s *split) decodes(replica int32) bool { return s != nil && int(replica) >= s.Prefills }
+
+// prefill is the part of a request that a replica does which computes prompts.
+func (s *split) prefill(*workload.Request) Leg { return Leg{Lease: s.Lease, ended: s.handOn} }
+
+// decode is that of one that answers.
+func (s *split) decode(to int) func(*workload.Request) Leg {
+	return func(r *workload.Request) (leg Leg) {
+		first, ok := s.first[r.ID]
+		if !ok {
+			return leg
+		}
+		id, from := r.ID, first.Replica
+		leg.Remote = Remote{
+			Tokens: r.InputTokens, Layers: s.Layers, Latency: s.Latency, again: true,
+			via:  []int32{s.links[from], s.links[to]},
+			read: func(at clock.Time) { s.release(at, from, id) },
+			gone: func() bool { return !s.e.replicas[from].keeps(id) },
+		}
+		return leg
+	}
+}
+
+// release lets a replica free the KV of a request.
+func (s *split) release(at clock.Time, from int, id int64) {
+	r := s.e.replicas[from]
+	r.releaseHeld(at, id)
+	s.e.sync(r)
+}
+
+// keeps reports whether the replica keeps the KV of a request for another one.
+func (r *Replica) keeps(id int64) bool {
+	for _, l := range r.conn.leases {
+		if l.request == id && !l.over {
+			return true
+		}
+	}
+	return false
+}
+
+// leg is a request as the replica is sent it that computes its prompt.
+func leg(r *workload.Request) *workload.Request {
+	one := *r
+	one.OutputTokens = 1
+	return &one
+}
+
+// answer is how many tokens a replica is asked for.
+func (s *split) answer(r *workload.Request, to int32) int32 {
+	if s.prefills(to) {
+		return 1
+	}
+	return r.OutputTokens
+}
+
+// handOn takes what becomes of a prompt, at the instant when it has been computed.
+func (s *split) handOn(rec *Record, at clock.Time) {
+	e := s.e
+	e.over(&rec.Request, int32(rec.Replica))
+	first := &handover{*rec, clock.Never}
+	s.restore(&first.Request)
+	s.first[first.Request.ID] = first
+	if p, ok := e.patient[first.Request.ID]; ok {
+		p.to = none
+	}
+	e.frontend.push(entry{int64(at.Add(s.Hop)), first.Request.ID, e.hold(&first.Request, none)})
+}
+
+// restore gives a request its answer back.
+func (s *split) restore(r *workload.Request) {
+	if n, ok := s.answers[r.ID]; ok {
+		r.OutputTokens = n
+		delete(s.answers, r.ID)
+	}
+}
+
+// join makes one record of the two that tell of a request.
+func (s *split) join(rec *Record) {
+	s.restore(&rec.Request)
+	first, ok := s.first[rec.Request.ID]
+	if !ok {
+		return
+	}
+	delete(s.first, rec.Request.ID)
+	s.release(s.e.now, first.Replica, rec.Request.ID)
+	rec.HandedOver, rec.PrefilledBy = true, first.Replica
+	rec.Between = min(first.queued, rec.Released).Sub(first.Released)
+	if rec.Replica < 0 {
+		rec.Replica = first.Replica
+	}
+	rec.Queued, rec.Scheduled, rec.PassedOver = first.Queued, first.Scheduled, first.PassedOver
+	rec.CachedTokens, rec.LaterCachedTokens = first.CachedTokens, first.LaterCachedTokens+rec.LaterCachedTokens
+	rec.RecomputedTokens += first.RecomputedTokens
+	rec.LostTokens += first.LostTokens
+	rec.Preemptions += first.Preemptions
+	rec.GPU.add(&first.GPU)
+}
+
+// direct reports whether a request is not worth the detour.
+func (s *split) direct(r *workload.Request) bool {
+	if r.InputTokens < s.MinTokens {
+		return true
+	}
+	if s.MaxBacklog == 0 {
+		return false
+	}
+	for i := range s.Prefills {
+		sent := int64(0)
+		for _, t := range s.e.routers {
+			sent += t.own[i].OutstandingTokens
+		}
+		if sent < s.MaxBacklog {
+			return false
+		}
+	}
+	return true
+}
