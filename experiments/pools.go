@@ -14,8 +14,8 @@ import (
 type Pool struct {
 	// Name stands in results; the default is the number of the pool, from 1 on.
 	Name string `json:"name"`
-	// Role is the part of serving that the pool does; only both, prompts and answers, is available.
-	Role string `json:"role" only:"both"`
+	// Role is the part of serving that the pool does: both, or prefill, to compute prompts, or decode, to answer.
+	Role string `json:"role" one:"both prefill decode"`
 	// Replicas is the number of its members.
 	Replicas int `json:"replicas" range:"[1,4096]"`
 	// Model is what they serve.
@@ -118,6 +118,7 @@ func (s *Scenario) inherit(d *decoder) {
 func (n *node) withPool(pool *node) *node {
 	tree := n.clone()
 	tree.put("pools", place{}, nil)
+	tree.put("disaggregation", place{}, nil)
 	if d := tree.get("deployment"); d != nil {
 		d.put("replicas", place{}, nil)
 		d.put("router", place{}, nil)
@@ -172,6 +173,7 @@ func (s *Scenario) ofPool(p *Pool) *Scenario {
 // pool is a group of like replicas that are ready to run.
 type pool struct {
 	name     string
+	role     string
 	replicas int
 	setup    *Setup // of one of them
 	ranks    int    // that each of them has, which serve requests side by side
@@ -206,7 +208,10 @@ func (u *Setup) replicas() int {
 func (u *Setup) resolvePools() error {
 	s := u.Scenario
 	if len(s.Pools) == 0 {
-		u.pools = []pool{{replicas: s.Deployment.Replicas, setup: u, ranks: u.ranks()}}
+		if s.Disaggregation != nil {
+			return s.fault("disaggregation", "there are no pools (want some with the role prefill and some with the role decode)")
+		}
+		u.pools = []pool{{role: "both", replicas: s.Deployment.Replicas, setup: u, ranks: u.ranks()}}
 		return asError(u.replica())
 	}
 	resolved := make([]Pool, len(s.Pools))
@@ -224,7 +229,7 @@ func (u *Setup) resolvePools() error {
 		}
 		p.Model, p.GPU, p.Deployment, p.Engine, p.Overheads, p.StepTime, p.Cost = &one.Model, &one.GPU, &one.Deployment, &one.Engine, &one.Overheads, &one.StepTime, &one.Cost
 		resolved[i] = p
-		u.pools = append(u.pools, pool{p.Name, p.Replicas, t, t.ranks()})
+		u.pools = append(u.pools, pool{p.Name, p.Role, p.Replicas, t, t.ranks()})
 		for _, w := range t.Warnings {
 			if len(resolved) > 1 {
 				w.Text = fmt.Sprintf("pool %s: %s", p.Name, w.Text)
@@ -236,6 +241,9 @@ func (u *Setup) resolvePools() error {
 		return faults
 	}
 	s.Pools = resolved
+	if err := u.roles(); err != nil {
+		return err
+	}
 	first := u.pools[0].setup
 	u.Profile, u.Deployment, u.Memory, u.Config, u.policy = first.Profile, first.Deployment, first.Memory, first.Config, first.policy
 	return u.oneWay()
@@ -304,6 +312,7 @@ func (u *Setup) fleet(check bool) sim.Fleet {
 		}
 	}
 	f.Routers, f.Scrape = u.routers()
+	u.divide(&f)
 	return f
 }
 

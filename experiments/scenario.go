@@ -33,6 +33,8 @@ type Scenario struct {
 	Run RunSpec `json:"run"`
 	// Pools are the parts of a fleet of unlike replicas; absent, all replicas are those of the deployment.
 	Pools []Pool `json:"pools,omitempty"`
+	// Disaggregation is how pools that compute prompts work together with pools that answer.
+	Disaggregation *Disaggregation `json:"disaggregation,omitempty"`
 	// Plan says what clifftop plan chooses from; nil is all defaults.
 	Plan *Planning `json:"plan,omitempty"`
 

@@ -1,0 +1,167 @@
+package experiments
+
+import (
+	"math"
+	"slices"
+
+	"clifftop/sim"
+	"clifftop/sim/clock"
+	"clifftop/sim/route"
+)
+
+// Disaggregation says how KV comes from the pools that compute prompts, with the role prefill, to those that answer, with the
+// role decode, and which requests take that way. The router of the deployment chooses the replica for the prompt.
+type Disaggregation struct {
+	// Mode is when KV is sent: pull has the replica that answers ask for all of it once it has room; push sends each
+	// layer while the next one is computed, so that only the last is left then.
+	Mode string `json:"mode" one:"pull push"`
+	// LinkGBPerS is the bandwidth of the link of each replica, in GB/s; null is 25 for each of its GPUs.
+	LinkGBPerS *float64 `json:"link_gb_per_s" range:"(0,1000000]"`
+	// Latency is how much longer a transfer takes.
+	Latency Duration `json:"latency" range:"[0,60]"`
+	// Hop is the way of a request from the end of its prompt to the replica that answers, through the router.
+	Hop Duration `json:"hop" range:"[0,60]"`
+	// Lease is how long a prompt's KV is kept for a replica that has not asked for it; null is as long as the request is there.
+	Lease *Duration `json:"lease" range:"(0,)"`
+	// MinTokens has shorter prompts computed where they are answered.
+	MinTokens int `json:"min_tokens" range:"[0,1000000000]"`
+	// MaxBacklogTokens has a prompt computed where it is answered when every replica for prompts has as many tokens before
+	// it; null is no limit.
+	MaxBacklogTokens *int64 `json:"max_backlog_tokens" range:"[1,)"`
+	// PullPercent holds transfers back while requests that do not run yet have as much of the pool of the replica that
+	// answers, in per cent; 0 is no limit.
+	PullPercent int `json:"pull_percent" range:"[0,100]"`
+	// Router chooses the replica that answers, when the prompt has been computed.
+	Router Router `json:"router"`
+}
+
+// linkPerGPU is the default bandwidth: a 200 Gbit/s port for each GPU, as in published deployments.
+const linkPerGPU = 25
+
+func (d *Disaggregation) setDefaults() {
+	*d = Disaggregation{Mode: "pull", Hop: Duration(clock.Millisecond), Router: defaultRouter()}
+}
+
+// disaggregated reports whether pools compute prompts for others.
+func (u *Setup) disaggregated() bool {
+	return len(u.pools) > 0 && u.pools[0].role == "prefill"
+}
+
+// roles checks that the roles of the pools go together, and brings those that compute prompts to the front.
+func (u *Setup) roles() error {
+	s := u.Scenario
+	of := map[string][]pool{}
+	for _, p := range u.pools {
+		of[p.role] = append(of[p.role], p)
+	}
+	prefill, decode := of["prefill"], of["decode"]
+	switch {
+	case len(prefill)+len(decode) == 0:
+		if s.Disaggregation != nil {
+			return s.fault("disaggregation", "no pool has the roles prefill and decode")
+		}
+		return nil
+	case len(prefill) == 0 || len(decode) == 0 || len(of["both"]) > 0:
+		return s.fault("pools", "%d pools compute prompts, %d answer and %d do both (want all both, or some of the first two kinds each and no other)",
+			len(prefill), len(decode), len(of["both"]))
+	}
+	if s.Disaggregation == nil {
+		s.Disaggregation = new(Disaggregation)
+		s.Disaggregation.setDefaults()
+	}
+	u.pools = slices.Concat(prefill, decode)
+	first := prefill[0].setup
+	for _, p := range u.pools {
+		d, one := p.setup.Deployment, p.setup.Scenario
+		switch {
+		case d.LLM.Name != first.Deployment.LLM.Name:
+			return one.fault("model", "%s is not that of pool %s (want the same model for prompts and answers)", d.LLM.Name, prefill[0].name)
+		case d.KVDtype != first.Deployment.KVDtype:
+			return one.fault("deployment.kv_cache_dtype", "%v is not that of pool %s, %v (want the same for prompts and answers)", d.KVDtype, prefill[0].name, first.Deployment.KVDtype)
+		case one.Engine.BlockSize != first.Scenario.Engine.BlockSize:
+			return one.fault("engine.block_size", "%d is not that of pool %s (want the same for prompts and answers)", one.Engine.BlockSize, prefill[0].name)
+		case p.ranks > 1 && d.LLM.Experts > 0:
+			return one.fault("deployment.data_parallel_size", "ranks in lock step do not hand requests over (want 1)")
+		case one.StepTime.Kind == "linear":
+			return one.fault("step_time", "linear: nothing is known of KV that could be transferred")
+		}
+	}
+	return nil
+}
+
+// answerable refuses traffic of which no request fits a pool that answers.
+func (u *Setup) answerable() error {
+	if !u.disaggregated() || u.traffic.trace != nil {
+		return nil
+	}
+	src, err := u.source()
+	if err != nil {
+		return err
+	}
+	const looks = 100
+	shortest, longest := int32(math.MaxInt32), int32(0)
+	for range looks {
+		if _, ok := src.Peek(); !ok {
+			break
+		}
+		r := src.Next()
+		shortest = min(shortest, r.InputTokens+1)
+	}
+	name := ""
+	for _, p := range u.pools {
+		if n := p.setup.Config.MaxModelLen; p.role == "decode" && n > longest {
+			longest, name = n, p.name
+		}
+	}
+	if shortest > longest && shortest < math.MaxInt32 {
+		return u.Scenario.fault("pools", "pool %s has room for %d tokens, and the shortest of %d requests needs %d for its prompt and the first of its answer", name, longest, looks, shortest)
+	}
+	return nil
+}
+
+// divide gives the replicas of a fleet their parts.
+func (u *Setup) divide(f *sim.Fleet) {
+	if !u.disaggregated() {
+		return
+	}
+	d := u.Scenario.Disaggregation
+	rule, _ := d.Router.rule()
+	f.Scrape = max(f.Scrape, value(d.Router.Scrape).Clock())
+	division := &sim.Disaggregation{
+		Latency: d.Latency.Clock(), Hop: d.Hop.Clock(), Lease: value(d.Lease).Clock(),
+		MinTokens: limitInt32(d.MinTokens), MaxBacklog: value(d.MaxBacklogTokens),
+	}
+	if d.Mode == "push" {
+		division.Layers = int64(u.Deployment.LLM.Layers)
+	}
+	for k := range d.Router.FrontEnds {
+		division.Decoders = append(division.Decoders, rule.make(&d.Router, route.Identity{Seed: u.Scenario.Run.Seed, Number: u.Scenario.Deployment.Router.FrontEnds + k, Of: d.Router.FrontEnds}))
+	}
+	i := 0
+	for _, p := range u.pools {
+		gpus := p.setup.Deployment.TensorParallel * p.setup.Deployment.PipelineParallel
+		link := int64(linkPerGPU*gpus) * 1e9
+		if d.LinkGBPerS != nil {
+			link = max(int64(math.Round(*d.LinkGBPerS*1e9)), 1)
+		}
+		for range p.engines() {
+			c := &f.Replicas[i]
+			connector := sim.Connector{}
+			if c.Connector != nil {
+				connector = *c.Connector
+			}
+			connector.BlockBytes = p.setup.Deployment.KVBytesPerToken() * int64(gpus) * int64(c.BlockSize)
+			c.Connector = &connector
+			if p.role == "prefill" {
+				division.Prefills++
+				division.Egress = append(division.Egress, link)
+				c.MaxTokens = 0
+			} else {
+				division.Ingress = append(division.Ingress, link)
+				connector.PullPercent = d.PullPercent
+			}
+			i++
+		}
+	}
+	f.Disaggregation = division
+}
