@@ -80,6 +80,9 @@ func VerifyFleet(t testing.TB, p Policy, router func(id route.Identity) route.Ro
 			for k := range alone.Records {
 				alone.Records[k].Replica = i
 			}
+			for k := range alone.Moves {
+				alone.Moves[k].Replica = i
+			}
 			if d := Diff(&alone.Tape, part); d != "" {
 				t.Fatalf("replica %d of %d, alone and in the fleet: %s\n%v", i, replicas, d, c)
 			}
