@@ -275,3 +275,25 @@ func TestServed(t *testing.T) {
 		near(t, c.gpu+" mxfp4 table", g.Tables.MoE[model.MXFP4].Compute, c.tableMXFP4, 1e-9)
 	}
 }
+
+// TestFilesBearNames finds every record by the name of its file, which spares reading the others.
+func TestFilesBearNames(t *testing.T) {
+	for _, m := range LLMs() {
+		if fileOf("models", m.Name) == "" {
+			t.Errorf("no file bears the name of %s", m.Name)
+		}
+	}
+	for _, g := range GPUs() {
+		if fileOf("gpus", g.Name) == "" {
+			t.Errorf("no file bears the name of %s", g.Name)
+		}
+	}
+	for _, name := range []string{"", ".", "..", "../kernels/global", "meta-llama/Llama-3.1-8B-Instruct", "h100"} {
+		if file := fileOf("models", name); file != "" {
+			t.Errorf("%q is taken for %s", name, file)
+		}
+	}
+	if m, err := LLM("Llama_3.1 8B"); err != nil || m.Name != "llama-3.1-8b" {
+		t.Errorf("found %s, %v", m.Name, err)
+	}
+}
