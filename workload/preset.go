@@ -1,7 +1,7 @@
 package workload
 
 import (
-	_ "embed"
+	"embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,13 +54,25 @@ func (p Preset) Needs() []string {
 // Judgement says that no public data stand behind the preset.
 func (p Preset) Judgement() bool { return p.Provenance == "judgement" }
 
-//go:embed presets.yaml
-var presetFile []byte
+//go:embed presets/*.yaml
+var presetFiles embed.FS
 
-// loadPresets reads the file once; the result is not changed.
-var loadPresets = sync.OnceValues(readPresets)
+// gridFile has what the others share, and says what their keys mean.
+const gridFile = "00-grid.yaml"
 
-// Presets are all presets, in the order of their file.
+// loadGrid and loadPresets read once; the results are not changed. A preset that is asked for by its name is read by
+// itself: to read all takes longer than many a run.
+var (
+	loadGrid = sync.OnceValues(func() ([]float64, error) {
+		var doc struct{ Grid []float64 }
+		err := decodePreset(gridFile, &doc)
+		return doc.Grid, err
+	})
+	loadPresets = sync.OnceValues(readPresets)
+	keptPresets sync.Map // by file
+)
+
+// Presets are all presets, in the order of their files.
 func Presets() ([]Preset, error) {
 	list, err := loadPresets()
 	return slices.Clone(list), err
@@ -68,16 +80,21 @@ func Presets() ([]Preset, error) {
 
 // FindPreset looks a preset up by its name, in any case. An unknown name is answered with the nearest.
 func FindPreset(name string) (Preset, error) {
-	list, err := loadPresets()
+	entries, err := presetFiles.ReadDir("presets")
 	if err != nil {
 		return Preset{}, err
 	}
 	var names []string
-	for _, p := range list {
-		if strings.EqualFold(p.Name, name) {
-			return p, nil
+	for _, e := range entries {
+		file := e.Name()
+		if file == gridFile {
+			continue
 		}
-		names = append(names, p.Name)
+		own := strings.TrimSuffix(file[strings.IndexByte(file, '-')+1:], ".yaml")
+		if strings.EqualFold(own, name) {
+			return readPreset(file)
+		}
+		names = append(names, own)
 	}
 	want := "one of " + strings.Join(names, ", ")
 	if near := Nearest(name, names, 3); len(near) > 0 {
@@ -86,23 +103,20 @@ func FindPreset(name string) (Preset, error) {
 	return Preset{}, &FieldError{Key: "workload.preset", Problem: fmt.Sprintf("%q is not known (want %s)", name, want)}
 }
 
-// presetDoc is the layout of the file.
+// presetDoc is the layout of a file.
 type presetDoc struct {
-	Grid    []float64
-	Presets []struct {
-		Name, Title, Provenance, Source string
-		Arrivals                        *Stage
-		Input, Output                   *lawDoc
-		Joint                           *struct {
-			Spearman float64
-			Edges    []int32
-			P        []float64
-			Rows     [][]float64
-		}
-		Sessions *SessionSpec
-		Classes  []classDoc
-		Needs    []Need
+	Name, Title, Provenance, Source string
+	Arrivals                        *Stage
+	Input, Output                   *lawDoc
+	Joint                           *struct {
+		Spearman float64
+		Edges    []int32
+		P        []float64
+		Rows     [][]float64
 	}
+	Sessions *SessionSpec
+	Classes  []classDoc
+	Needs    []Need
 }
 
 // classDoc is a class of a mixture, which may be another preset's traffic, as conversations where it has them.
@@ -111,16 +125,18 @@ type classDoc struct {
 	Preset    string
 }
 
-// class resolves the reference to one of the presets before.
-func (d *classDoc) class(before []Preset, grid []float64) ClassSpec {
+// class resolves the reference to another preset.
+func (d *classDoc) class(grid []float64) (ClassSpec, error) {
 	c := d.ClassSpec
-	for _, p := range before {
-		if p.Name == d.Preset {
-			c.Input, c.Output, c.Sessions = p.Spec.Input, p.Spec.Output, p.Sessions
+	if d.Preset != "" {
+		p, err := FindPreset(d.Preset)
+		if err != nil {
+			return c, err
 		}
+		c.Input, c.Output, c.Sessions = p.Spec.Input, p.Spec.Output, p.Sessions
 	}
 	c.Sessions.onGrid(grid)
-	return c
+	return c, nil
 }
 
 // onGrid gives tables of quantiles that have no probabilities those of the file.
@@ -159,35 +175,76 @@ func (l *lawDoc) spec(grid []float64) (LengthsSpec, Sampled) {
 	return s, Sampled{Mean: l.Mean, Rows: l.N, KS: l.KS}
 }
 
+// readPresets reads all files.
 func readPresets() ([]Preset, error) {
-	var doc presetDoc
+	entries, err := presetFiles.ReadDir("presets") // in the order of their names, which begin with numbers
+	if err != nil {
+		return nil, err
+	}
+	var list []Preset
+	for _, e := range entries {
+		if e.Name() == gridFile {
+			continue
+		}
+		p, err := readPreset(e.Name())
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// decodePreset reads a file into its layout.
+func decodePreset(file string, into any) error {
+	data, err := presetFiles.ReadFile("presets/" + file)
+	if err != nil {
+		return err
+	}
 	unit := yaml.CustomUnmarshaler(func(d *clock.Duration, b []byte) error {
 		v, err := time.ParseDuration(strings.TrimSpace(string(b)))
 		*d = clock.Duration(v) * clock.Nanosecond
 		return err
 	})
-	if err := yaml.UnmarshalWithOptions(presetFile, &doc, yaml.Strict(), unit); err != nil {
-		return nil, fmt.Errorf("presets.yaml: %w", err)
+	if err := yaml.UnmarshalWithOptions(data, into, yaml.Strict(), unit); err != nil {
+		return fmt.Errorf("presets/%s: %w", file, err)
 	}
-	var list []Preset
-	for _, d := range doc.Presets {
-		p := Preset{Name: d.Name, Title: d.Title, Provenance: d.Provenance, Source: d.Source}
-		if d.Arrivals != nil {
-			p.Spec.Arrivals = []Stage{*d.Arrivals}
-		}
-		p.Spec.Input, p.Input = d.Input.spec(doc.Grid)
-		p.Spec.Output, p.Output = d.Output.spec(doc.Grid)
-		p.Spec.Needs, p.Sessions = d.Needs, d.Sessions
-		p.Sessions.onGrid(doc.Grid)
-		for i := range d.Classes {
-			p.Spec.Classes = append(p.Spec.Classes, d.Classes[i].class(list, doc.Grid))
-		}
-		p.Independent = p.Spec.Output
-		if j := d.Joint; j != nil {
-			p.Spec.Output = LengthsSpec{Distribution: "given-input", Edges: j.Edges, P: j.P, Rows: j.Rows}
-			p.Spearman = j.Spearman
-		}
-		list = append(list, p)
+	return nil
+}
+
+// readPreset reads a file, once.
+func readPreset(file string) (Preset, error) {
+	if p, ok := keptPresets.Load(file); ok {
+		return p.(Preset), nil
 	}
-	return list, nil
+	grid, err := loadGrid()
+	if err != nil {
+		return Preset{}, err
+	}
+	var d presetDoc
+	if err := decodePreset(file, &d); err != nil {
+		return Preset{}, err
+	}
+	p := Preset{Name: d.Name, Title: d.Title, Provenance: d.Provenance, Source: d.Source}
+	if d.Arrivals != nil {
+		p.Spec.Arrivals = []Stage{*d.Arrivals}
+	}
+	p.Spec.Input, p.Input = d.Input.spec(grid)
+	p.Spec.Output, p.Output = d.Output.spec(grid)
+	p.Spec.Needs, p.Sessions = d.Needs, d.Sessions
+	p.Sessions.onGrid(grid)
+	for i := range d.Classes {
+		c, err := d.Classes[i].class(grid)
+		if err != nil {
+			return Preset{}, err
+		}
+		p.Spec.Classes = append(p.Spec.Classes, c)
+	}
+	p.Independent = p.Spec.Output
+	if j := d.Joint; j != nil {
+		p.Spec.Output = LengthsSpec{Distribution: "given-input", Edges: j.Edges, P: j.P, Rows: j.Rows}
+		p.Spearman = j.Spearman
+	}
+	keptPresets.Store(file, p)
+	return p, nil
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -136,4 +137,17 @@ func readLengths(t *testing.T, path string) (rows [][2]int32) {
 		rows = append(rows, [2]int32{int32(in), int32(out)})
 	}
 	return rows
+}
+
+// TestFilesBearNames finds every preset by the name of its file, and the same as among all.
+func TestFilesBearNames(t *testing.T) {
+	all, err := Presets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range all {
+		if got, err := FindPreset(want.Name); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: found %q, %v", want.Name, got.Name, err)
+		}
+	}
 }
