@@ -122,7 +122,7 @@ Without a scenario the defaults hold: llama-3.1-8b on one h100-sxm under chat tr
 		SilenceUsage:  true,
 	}
 	root.SetVersionTemplate("clifftop {{.Version}}\n")
-	root.AddCommand(newRun(), newSweep(), newMerge(), newCompare(), newPlan(), newValidate(), newCalibrate(), newExplain(), newEstimate(), newLesson(), newTrace(), newCatalog(), newInit(), newVersion())
+	root.AddCommand(newRun(), newSweep(), newMerge(), newCompare(), newPlan(), newValidate(), newCalibrate(), newExplain(), newEstimate(), newLesson(), newPlay(), newTrace(), newCatalog(), newInit(), newVersion())
 	root.SetFlagErrorFunc(flagError)
 	return root
 }

@@ -15,7 +15,10 @@ import (
 type directory struct{ path string }
 
 // openDirectory makes the directory and tries to write in it, before anything is simulated.
-func openDirectory(path string) (*directory, error) {
+func openDirectory(path string) (*directory, error) { return openDirectoryOf("--out", path) }
+
+// openDirectoryOf is openDirectory for another flag.
+func openDirectoryOf(flag, path string) (*directory, error) {
 	err := os.MkdirAll(path, 0o777)
 	if err == nil {
 		var probe *os.File
@@ -25,7 +28,7 @@ func openDirectory(path string) (*directory, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--out: %s cannot be written to: %s", path, cause(err))
+		return nil, fmt.Errorf("%s: %s cannot be written to: %s", flag, path, cause(err))
 	}
 	return &directory{path}, nil
 }

@@ -62,6 +62,11 @@ func (p *Player) Curve(ctx context.Context, q Query) (*Plan, error) {
 	if len(loads) == 0 {
 		return nil, experiments.Faults{{Problem: "no request completes, however small the load"}}
 	}
+	// The load at hand is on the curve, unless it is far beyond.
+	const far = 4
+	if last, now := loads[len(loads)-1], loadOf(u.Scenario); now > last && now <= far*last {
+		loads = append(loads, now)
+	}
 	p.curve = curve{base: s, service: service, plan: Plan{Over: over, Loads: loads, Rounds: Rounds}, points: map[int]report.CurvePoint{}}
 	return &p.curve.plan, nil
 }
@@ -79,6 +84,19 @@ func loadKey(s *experiments.Scenario) (string, error) {
 		return "", experiments.Faults{{Key: "workload.arrivals", Problem: "the requests arrive all at once, and so have no rate to draw a curve over"}}
 	}
 	return experiments.RateKey, nil
+}
+
+// loadOf is the load of a resolved scenario; 0 where it has none.
+func loadOf(s *experiments.Scenario) float64 {
+	a := s.Workload.Arrivals
+	switch {
+	case a == nil:
+	case a.Stages[0].Users != nil:
+		return float64(*a.Stages[0].Users)
+	case a.Stages[0].Rate != nil:
+		return *a.Stages[0].Rate
+	}
+	return 0
 }
 
 // Load runs the load number i of the curve in the round, counted from 0, and answers with its point.

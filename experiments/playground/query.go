@@ -21,9 +21,11 @@ type Query struct {
 const file = "scenario.yaml"
 
 // A run of the playground has so many requests where nothing in its scenario ends it: enough to see what happens, few
-// enough to follow a slider. A closed loop has perUser of each user, but no more than mostOfUsers.
+// enough to follow a slider. It lasts for most of a minute of arrivals, within bounds; a closed loop has perUser of each user.
 const (
-	usualRequests = 1000
+	leastRequests = 400
+	usualSeconds  = 50
+	mostOfRate    = 1000
 	perUser       = 5
 	mostOfUsers   = 5000
 )
@@ -105,7 +107,7 @@ func bounded(s *experiments.Scenario) (*experiments.Scenario, error) {
 	case s.Run.Requests != nil || s.Run.Duration != nil:
 		return s, nil
 	}
-	requests := usualRequests
+	requests := leastRequests
 	if a := s.Workload.Arrivals; a != nil {
 		for _, stage := range a.Stages {
 			if stage.Duration != nil {
@@ -113,6 +115,9 @@ func bounded(s *experiments.Scenario) (*experiments.Scenario, error) {
 			}
 			if stage.Users != nil {
 				requests = min(max(requests, perUser**stage.Users), mostOfUsers)
+			}
+			if stage.Rate != nil {
+				requests = int(min(max(float64(requests), usualSeconds**stage.Rate), mostOfRate))
 			}
 		}
 	}
