@@ -1,0 +1,143 @@
+// The playground in a browser: CLIFFTOP_PLAY is the address at which clifftop play serves it, and CLIFFTOP the program, which
+// must give the same numbers.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { launch, open, shot, violations } from "./browser.js";
+
+const address = process.env.CLIFFTOP_PLAY, program = process.env.CLIFFTOP;
+const slow = { timeout: 120_000 };
+let browser;
+
+before(async () => { browser = await launch(); });
+after(async () => { await browser.close(); });
+
+const point = (page) => page.waitForFunction(() => document.querySelector("#tiles div") && !document.getElementById("results").classList.contains("stale"), null, slow);
+const curve = (page) => page.waitForFunction(() => document.getElementById("status").textContent.includes("longer runs"), null, slow);
+const tile = (page, name) => page.locator("#tiles div", { hasText: name }).locator("strong").innerText();
+const title = (page, id) => page.locator(`#${id} .chart-title`).innerText();
+
+// played opens the playground, and asserts in the end that nothing went wrong meanwhile.
+async function played(hash, options, play) {
+  const page = await open(browser, address + hash, options);
+  try {
+    await play(page);
+    assert.deepEqual(page.complaints, []);
+    assert.deepEqual(page.strangers, []);
+  } finally {
+    await page.context().close();
+  }
+}
+
+test("the page opens, draws its curve, and shuts nobody out", () => played("", {}, async (page) => {
+  await curve(page);
+  assert.match(await title(page, "throughput"), /knee is at .* requests\/s/);
+  assert.match(await title(page, "latency"), /at the knee/);
+  assert.match(await title(page, "pool"), /full on average/);
+  assert.deepEqual(await violations(page), []);
+  await shot(page, "play-1600-light");
+}));
+
+test("a slider moves the curve, and the address", () => played("", {}, async (page) => {
+  await curve(page);
+  const was = await title(page, "throughput"), tokens = await tile(page, "Output tokens/s");
+  await page.locator("#control-seqs").focus();
+  for (let k = 0; k < 3; k++) await page.keyboard.press("PageDown"); // a tenth each
+  await page.waitForFunction((was) => document.querySelector("#throughput .chart-title").textContent !== was && document.getElementById("status").textContent.includes("longer runs"), was, slow);
+  assert.match(await title(page, "throughput"), /all seats are taken/);
+  assert.match(await page.evaluate(() => location.hash), /^#engine\.max_num_seqs=\d+$/);
+  await page.locator("#control-rate").focus();
+  await page.keyboard.press("End"); // 500 a second
+  await page.waitForFunction((tokens) => document.querySelector("#tiles strong").textContent !== tokens, tokens, slow);
+  assert.match(await page.locator("#warnings").innerText(), /\w/);
+}));
+
+test("a lesson loads its scenario, runs, and its claims hold", () => played("", { width: 1280 }, async (page) => {
+  await point(page);
+  await page.selectOption("#lesson", "9");
+  await page.waitForSelector("#tour h2");
+  assert.match(await page.locator("#tour h2").innerText(), /Little/);
+  await page.click("#hold");
+  await page.waitForSelector("#lesson-results table", slow);
+  const checked = await page.locator("#lesson-results details summary").last().innerText();
+  const [, holds, all] = checked.match(/(\d+) of (\d+) claims hold/);
+  assert.equal(holds, all);
+  assert.ok(await page.locator("#lesson-results .chart").count() > 0);
+  assert.deepEqual(await violations(page), []);
+  await curve(page);
+  await shot(page, "lesson-9");
+}));
+
+test("a shared address restores what was set, and a lesson's step", () => played("#lesson=8&step=4&users=120", { width: 800, height: 1000 }, async (page) => {
+  await point(page);
+  assert.equal(await page.locator("#lesson").inputValue(), "8");
+  assert.equal(await page.locator('[aria-label="Users, exactly"]').inputValue(), "120");
+  assert.equal(await page.locator("#control-told").inputValue(), "false");
+  assert.match(await page.locator("#yaml").textContent(), /arrivals: \{process: closed, users: 120, ramp: 5s\}/);
+  await curve(page);
+  await shot(page, "lesson-8-800");
+}));
+
+for (const hash of ["", "#rate=12&engine.policy=sglang&run.requests=400", "#users=60&workload.arrivals.think_time=5s&clients.timeout=20s&clients.retries=2",
+  "#model=llama-3.1-70b&gpu=h200-sxm&deployment.tensor_parallel_size=2&workload.input={distribution:+lognormal,+mean:+2000,+cv:+1}&slo={ttft_p95:+1s}",
+  "#lesson=6&step=1&users=85"]) {
+  test(`the copied scenario gives the same bytes on the command line: ${hash || "as it comes"}`, () => played(hash, {}, async (page) => {
+    await point(page);
+    await page.click("#copy-yaml");
+    const yaml = await page.evaluate(() => navigator.clipboard.readText());
+    await page.click("#scenario summary");
+    await page.click("#copy-summary");
+    await page.waitForFunction(() => document.getElementById("copy-summary").textContent === "Copied", null, slow);
+    const summary = await page.evaluate(() => navigator.clipboard.readText());
+    const file = join(mkdtempSync(join(tmpdir(), "clifftop-")), "scenario.yaml");
+    writeFileSync(file, yaml);
+    const native = execFileSync(program, ["run", file, "--format", "json", "--quiet"], { encoding: "utf8", maxBuffer: 1 << 26 });
+    assert.equal(summary, native);
+    assert.ok(summary.length > 5000);
+  }));
+}
+
+test("an address that cannot be read, or asks for what is not there, is answered in words", async () => {
+  for (const [hash, words] of [["#rate", /not KEY=VALUE/], ["#rate=%zz", /cannot be read/], ["#lesson=x", /want a number/], ["#lesson=77", /want 1 to 10/], ["#engine.max_num_seq=4", /did you mean max_num_seqs/],
+    ["#run.requests=1000000000", /too many for the browser/], ["#model=nothing-like-it", /nothing-like-it/]]) {
+    await played(hash, {}, async (page) => {
+      await page.waitForFunction(() => [...document.querySelectorAll("#message, .control-problem")].some((e) => !e.hidden && e.textContent), null, slow);
+      const said = await page.evaluate(() => [...document.querySelectorAll("#message, .control-problem")].map((e) => (e.hidden ? "" : e.textContent)).join(" "));
+      assert.match(said, words, hash);
+    });
+  }
+});
+
+test("a value that is not allowed is said beside its control, and the page goes on", () => played("", {}, async (page) => {
+  await point(page);
+  await page.fill('[aria-label="Seats (max_num_seqs), exactly"]', "0");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("#control-seqs-problem:not([hidden])", slow);
+  assert.match(await page.locator("#control-seqs-problem").innerText(), /0 is not allowed \(want 1/);
+  await page.fill('[aria-label="Seats (max_num_seqs), exactly"]', "16");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.getElementById("control-seqs-problem").hidden && !document.getElementById("results").classList.contains("stale"), null, slow);
+  assert.match(await page.locator("#yaml").textContent(), /max_num_seqs: 16/);
+}));
+
+test("a browser without WebAssembly is told so", () => played("", { init: () => { delete globalThis.WebAssembly; } }, async (page) => {
+  await page.waitForSelector("#message:not([hidden])");
+  assert.match(await page.locator("#message").innerText(), /lacks WebAssembly/);
+}));
+
+test("it reads well on a phone and in the dark", async () => {
+  await played("#rate=18&slo={ttft_p95:+1s}", { width: 390, height: 844, dark: true }, async (page) => {
+    await curve(page);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "the page is wider than the screen");
+    assert.deepEqual(await violations(page), []);
+    await shot(page, "play-390-dark");
+  });
+  await played("#users=200&engine.num_gpu_blocks_override=3000&engine.admission=first-chunk", { width: 1600, dark: true }, async (page) => {
+    await curve(page);
+    assert.deepEqual(await violations(page), []);
+    await shot(page, "play-1600-dark");
+  });
+});
