@@ -109,6 +109,12 @@ func simulate(cfg sim.Config, spec workload.Spec, seed uint64, warmup, horizon f
 // replicate runs a scenario under 20 seeds, side by side.
 func replicate(t *testing.T, cfg func() sim.Config, spec workload.Spec, warmup, horizon float64) []*tally {
 	t.Helper()
+	return underSeeds(t, func(seed uint64) (*tally, error) { return simulate(cfg(), spec, seed, warmup, horizon) })
+}
+
+// underSeeds runs something under 20 seeds, side by side.
+func underSeeds(t *testing.T, run func(seed uint64) (*tally, error)) []*tally {
+	t.Helper()
 	const seeds = 20
 	out := make([]*tally, seeds)
 	errs := make([]error, seeds)
@@ -118,7 +124,7 @@ func replicate(t *testing.T, cfg func() sim.Config, spec workload.Spec, warmup, 
 		wg.Go(func() {
 			limit <- struct{}{}
 			defer func() { <-limit }()
-			out[i], errs[i] = simulate(cfg(), spec, uint64(i+1), warmup, horizon)
+			out[i], errs[i] = run(uint64(i + 1))
 		})
 	}
 	wg.Wait()
