@@ -87,6 +87,9 @@ func newEngine(f Fleet, src workload.Source, obs Observer) *Engine {
 	}
 	e.split = newSplit(f.Disaggregation, e)
 	e.fleet = newFleet(&f, e)
+	if f.peeks() {
+		e.tellHolders()
+	}
 	e.lock(f.Lockstep)
 	return e
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"clifftop/sim/clock"
+	"clifftop/sim/kv"
 	"clifftop/sim/route"
 	"clifftop/sim/sched"
 	"clifftop/workload"
@@ -63,10 +64,11 @@ type fleet struct {
 	routers []*router
 	next    tournament // of the replicas' next boundaries
 	blocked [sched.NumberOfCauses]int
-	ready   []int32 // numbers of the replicas that take requests
-	able    []int32 // scratch: those of them that can serve a request
-	alike   bool    // all replicas can serve the same requests
-	follow  bool    // some router wants to know when answers begin
+	ready   []int32    // numbers of the replicas that take requests
+	able    []int32    // scratch: those of them that can serve a request
+	alike   bool       // all replicas can serve the same requests
+	follow  bool       // some router wants to know when answers begin
+	holders kv.Holders // of blocks that can be found, where routers look into caches
 	// generation counts the changes of ready.
 	generation int
 

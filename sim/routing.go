@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"slices"
-
 	"clifftop/sim/clock"
 	"clifftop/sim/route"
 	"clifftop/workload"
@@ -18,6 +16,11 @@ type router struct {
 	own      []sentTo // by replica
 	// choices are the replicas that can serve the request at hand.
 	choices []int32
+	// held are the leading blocks of its prompt, of asked tokens each, that can be found, by replica. asked is 0 before
+	// the first question.
+	asked int32
+	path  []uint64 // their keys
+	held  []int32
 }
 
 // sentTo is what a router has sent to a replica.
@@ -77,7 +80,7 @@ func (e *Engine) route(r *workload.Request) int32 {
 		one := leg(r)
 		fits = func(i int32) bool { return s.prefills(i) && !e.replicas[i].neverFits(one) }
 	}
-	t.choices = e.ready
+	t.choices, t.asked = e.ready, 0
 	if !e.alike {
 		t.choices = e.able[:0]
 		for _, i := range e.ready {
@@ -157,20 +160,6 @@ func (e *Engine) began(r *workload.Request, at int32) {
 	}
 }
 
-// peeks reports whether a router looks into prefix caches.
-func (f *Fleet) peeks() bool {
-	rules := f.Routers
-	if f.Disaggregation != nil {
-		rules = append(slices.Clone(rules), f.Disaggregation.Decoders...)
-	}
-	for _, rule := range rules {
-		if n, ok := rule.(route.Needy); ok && n.Needs().Events {
-			return true
-		}
-	}
-	return false
-}
-
 // scrapeUpTo takes the last scrape that is due before the instant at: nothing has happened since the one before it
 // that would not be known at its own instant.
 func (e *Engine) scrapeUpTo(at clock.Time) {
@@ -236,33 +225,4 @@ func (t *router) Sent(k int) route.Sent {
 		s.SinceScrape = 0
 	}
 	return s.Sent
-}
-
-// Cached implements [route.View].
-func (t *router) Cached(k int, r *workload.Request) int32 {
-	return t.replicas[t.choices[k]].cachedOf(r)
-}
-
-// cachedOf is the number of leading prompt tokens of a request that the prefix cache holds: what an admission would reuse
-// now. Nothing moves in the order of eviction. It holds for replicas that are stepped singly, whose blocks are those of now.
-func (r *Replica) cachedOf(q *workload.Request) int32 {
-	if !q.SharesPrompt() {
-		return 0
-	}
-	if r.radix != nil {
-		r.look.text = q.Text(r.look.text[:0])
-		return int32(r.radix.Peek(r.look.text, q.InputTokens-1)) * r.cfg.BlockSize
-	}
-	if !r.caching {
-		return 0
-	}
-	r.settle()
-	keys := workload.NewBlockKeys(q, r.cfg.BlockSize)
-	most := (q.InputTokens - 1) / r.cfg.BlockSize
-	for i := range most {
-		if key, private := keys.Next(); private || r.pool.Find(key) == 0 {
-			return i * r.cfg.BlockSize
-		}
-	}
-	return most * r.cfg.BlockSize
 }

@@ -65,15 +65,15 @@ func (x *index) find(key uint64) int32 {
 	}
 }
 
-// insert adds block id behind those already registered under key.
-func (x *index) insert(id int32, key uint64) {
+// insert adds block id behind those already registered under key, and reports whether it is the first.
+func (x *index) insert(id int32, key uint64) bool {
 	it := &x.items[id]
 	if first := x.find(key); first != 0 {
 		last := x.items[first].older
 		it.key, it.older, it.newer = key, last, first
 		x.items[last].newer = id
 		x.items[first].older = id
-		return
+		return false
 	}
 	it.key, it.older, it.newer = key, id, id
 	for b := x.home(key); ; b = (b + 1) & x.mask {
@@ -81,14 +81,14 @@ func (x *index) insert(id int32, key uint64) {
 			i := bits.TrailingZeros64(empty) / 8
 			x.slots[b][i] = id
 			x.marks[b] |= mark(key) << (8 * i)
-			return
+			return true
 		}
 		x.passed[b]++
 	}
 }
 
-// remove takes block id out; the next registered block of the key, if any, takes its place.
-func (x *index) remove(id int32) {
+// remove takes block id out; the next registered block of the key, if any, takes its place. It reports whether there is none.
+func (x *index) remove(id int32) bool {
 	it := &x.items[id]
 	if it.newer != id { // one of several
 		x.items[it.older].newer = it.newer
@@ -96,7 +96,7 @@ func (x *index) remove(id int32) {
 		if b, i, ok := x.slotOf(id); ok {
 			x.slots[b][i] = it.newer
 		}
-		return
+		return false
 	}
 	at, i, _ := x.slotOf(id)
 	x.slots[at][i] = 0
@@ -104,6 +104,7 @@ func (x *index) remove(id int32) {
 	for b := x.home(it.key); b != at; b = (b + 1) & x.mask {
 		x.passed[b]--
 	}
+	return true
 }
 
 // slotOf is the place of block id; ok is false when another block of its key stands there.

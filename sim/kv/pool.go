@@ -20,6 +20,7 @@ type Pool struct {
 	unkeyed       []int32 // scratch of Release
 	logs          bool
 	evicted       []uint64
+	tell          func(key uint64, held bool)
 }
 
 // block is kept small, because every block of a busy pool is touched in turn; what only indexed
@@ -76,11 +77,14 @@ func (p *Pool) Pop(ids []int32, n int) []int32 {
 	for range n {
 		b := &p.blocks[id]
 		if b.indexed {
-			p.ghosts.add(p.index.items[id].key)
+			key := p.index.items[id].key
+			p.ghosts.add(key)
 			if p.logs {
-				p.evicted = append(p.evicted, p.index.items[id].key)
+				p.evicted = append(p.evicted, key)
 			}
-			p.index.remove(id)
+			if p.index.remove(id) && p.tell != nil {
+				p.tell(key, false)
+			}
 			p.epoch++
 		}
 		b.keyed, b.indexed = false, false
@@ -137,9 +141,14 @@ func (p *Pool) Register(id int32) { p.blocks[id].keyed = true }
 // Index makes the registered block id findable by the key of its content.
 func (p *Pool) Index(id int32, key uint64) {
 	p.blocks[id].indexed = true
-	p.index.insert(id, key)
+	if p.index.insert(id, key) && p.tell != nil {
+		p.tell(key, true)
+	}
 	p.epoch++
 }
+
+// Tell makes the pool tell, from now on, which keys can be found that could not before, and which cannot any more.
+func (p *Pool) Tell(events func(key uint64, held bool)) { p.tell = events }
 
 // Release drops one reference to each block of a sequence, from its last block to its first, so that the
 // end of a sequence is evicted before its start.

@@ -272,8 +272,7 @@ func TestDynamo(t *testing.T) {
 	r := prompt(100, 40) // ten blocks
 	for k, w := range []struct{ cached, active int32 }{{2, 10}, {5, 5}, {8, 9}} {
 		v.ends[k].cached = 4 * w.cached
-		p.active = append(p.active, activeBlocks{})
-		p.active[k].add(int64(k), nil, w.active)
+		p.active.add(k, int64(k), nil, w.active)
 	}
 	if k := p.Route(v, r); k != 1 {
 		t.Errorf("it goes to %d, want 1", k)
@@ -290,11 +289,11 @@ func TestDynamo(t *testing.T) {
 	if got := p.backlog.of(1); got != 0 {
 		t.Errorf("%d tokens are to be prefilled at 1 after the first token", got)
 	}
-	if got := p.active[1].all; got != 15 {
+	if got := p.active.of[1].all; got != 15 {
 		t.Errorf("%d blocks are active at 1, want 15", got)
 	}
 	p.Ended(v, 1, r)
-	if got := p.active[1].all; got != 5 {
+	if got := p.active.of[1].all; got != 5 {
 		t.Errorf("%d blocks are active at 1 after the end, want 5", got)
 	}
 }
@@ -306,15 +305,15 @@ func TestDynamoSharing(t *testing.T) {
 	a, b := prompt(0, 8, "a", "b"), prompt(1, 4, "a", "b", "c")
 	v.send(p, a)
 	v.send(p, b)
-	if got := p.active[0].all; got != 6 {
+	if got := p.active.of[0].all; got != 6 {
 		t.Errorf("%d active blocks, want a, b, c and three of their own", got)
 	}
 	p.Ended(v, 0, a)
-	if got := p.active[0].all; got != 4 {
+	if got := p.active.of[0].all; got != 4 {
 		t.Errorf("%d active blocks, want a, b, c and one", got)
 	}
 	p.Ended(v, 0, b)
-	if got := p.active[0]; got.all != 0 || len(got.shared) != 0 || len(got.held) != 0 {
+	if got := p.active; got.of[0].all != 0 || len(got.of[0].uses) != 0 || len(got.held) != 0 || got.holders.Len() != 0 {
 		t.Errorf("nothing is left, and there is %+v", got)
 	}
 }

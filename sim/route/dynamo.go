@@ -35,8 +35,8 @@ type Dynamo struct {
 	least   least
 	known   prefixes
 	backlog backlog
-	active  []activeBlocks // by replica
-	costs   []float64      // by position
+	active  activeBlocks
+	costs   []float64 // by position
 }
 
 var (
@@ -82,6 +82,7 @@ func (p *Dynamo) Route(v View, r *workload.Request) int {
 		x.counts, x.ttl = true, p.TTL
 	}
 	x.match(v.Now(), r, 0)
+	p.active.match(x.path)
 	p.costs = p.costs[:0]
 	for k := range v.Len() {
 		p.costs = append(p.costs, p.cost(v, k, r))
@@ -106,10 +107,7 @@ func (p *Dynamo) cached(v View, k int, r *workload.Request) int32 {
 func (p *Dynamo) cost(v View, k int, r *workload.Request) float64 {
 	i := v.Replica(k)
 	prefill := p.backlog.of(i) + int64(r.InputTokens-p.cached(v, k, r))
-	active := int64(p.known.blocks())
-	if i < len(p.active) {
-		active = p.active[i].with(p.known.path, p.known.unique)
-	}
+	active := p.active.with(i, p.known.blocks())
 	return float64(p.OverlapWeight*(float64(prefill)/float64(p.BlockTokens))) + float64(active)
 }
 
@@ -143,10 +141,7 @@ func (p *Dynamo) choose() int {
 func (p *Dynamo) charge(v View, k int, r *workload.Request) {
 	i := v.Replica(k)
 	p.backlog.add(i, r, r.InputTokens-p.cached(v, k, r))
-	for i >= len(p.active) {
-		p.active = append(p.active, activeBlocks{})
-	}
-	p.active[i].add(r.ID, p.known.path, p.known.unique)
+	p.active.add(i, r.ID, p.known.path, p.known.unique)
 	if p.Approximate {
 		p.known.add(v.Now(), i)
 		p.prune()
@@ -170,57 +165,8 @@ func (p *Dynamo) Began(_ View, replica int, r *workload.Request) { p.backlog.don
 // Ended implements [Ender].
 func (p *Dynamo) Ended(_ View, replica int, r *workload.Request) {
 	p.backlog.done(replica, r)
-	p.active[replica].remove(r.ID)
+	p.active.remove(replica, r.ID)
 }
 
 // Lost implements [Loser].
 func (p *Dynamo) Lost(replica int) { p.known.gone(replica) }
-
-// activeBlocks counts the blocks of the prompts that a worker has.
-type activeBlocks struct {
-	shared map[uint64]int32 // uses of blocks that others may have
-	all    int64
-	held   map[int64]heldBlocks // by request
-}
-
-type heldBlocks struct {
-	path   []uint64
-	unique int32
-}
-
-// with is the number of blocks that there would be with those of one more request.
-func (a *activeBlocks) with(path []uint64, unique int32) int64 {
-	n := a.all + int64(unique)
-	for i, key := range path {
-		if a.shared[key] == 0 {
-			return n + int64(len(path)-i) // who does not have this one has none behind it
-		}
-	}
-	return n
-}
-
-func (a *activeBlocks) add(request int64, path []uint64, unique int32) {
-	if a.held == nil {
-		a.shared, a.held = make(map[uint64]int32), make(map[int64]heldBlocks)
-	}
-	a.all = a.with(path, unique)
-	for _, key := range path {
-		a.shared[key]++
-	}
-	a.held[request] = heldBlocks{append([]uint64(nil), path...), unique}
-}
-
-func (a *activeBlocks) remove(request int64) {
-	h, ok := a.held[request]
-	if !ok {
-		return
-	}
-	delete(a.held, request)
-	a.all -= int64(h.unique)
-	for _, key := range h.path {
-		if a.shared[key]--; a.shared[key] == 0 {
-			delete(a.shared, key)
-			a.all--
-		}
-	}
-}

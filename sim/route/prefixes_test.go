@@ -94,16 +94,15 @@ func TestPrefixes(t *testing.T) {
 			names := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b"}), 0, 4).Draw(t, "prompt")
 			r := prompt(int64(id), rapid.Int32Range(0, 9).Draw(t, "unique"), names...)
 			x.match(now, r, 0)
-			blocks, longest := texts(r, names), int32(0)
+			blocks := texts(r, names)
 			for i := range replicas {
 				want := p.match(now, blocks, i)
-				longest = max(longest, want)
 				if got := x.of(i); got != want {
 					t.Fatalf("request %d, replica %d: %d blocks of %q, want %d", id, i, got, blocks, want)
 				}
 			}
-			if x.longest != longest || int(x.blocks()) != len(blocks) {
-				t.Fatalf("request %d: longest %d of %d, want %d of %d", id, x.longest, x.blocks(), longest, len(blocks))
+			if int(x.blocks()) != len(blocks) {
+				t.Fatalf("request %d: %d blocks, want %d", id, x.blocks(), len(blocks))
 			}
 			to := rapid.IntRange(0, replicas-1).Draw(t, "to")
 			x.add(now, to)
@@ -127,7 +126,7 @@ func TestPrefixesForget(t *testing.T) {
 		x.match(0, r, 0)
 		x.add(0, i%2)
 	}
-	if n := len(x.places); n > 4 || len(x.keys) > 8 {
-		t.Errorf("two replicas of two blocks each have %d blocks, and room for %d was needed", n, len(x.keys))
+	if n := x.holders.Len(); n > 4 {
+		t.Errorf("two replicas of two blocks each have %d blocks", n)
 	}
 }

@@ -1,0 +1,80 @@
+package sim
+
+import (
+	"slices"
+
+	"clifftop/sim/route"
+	"clifftop/workload"
+)
+
+// What routers may know of prefix caches, as KV events tell it: what is in them now.
+
+// peeks reports whether a router looks into prefix caches.
+func (f *Fleet) peeks() bool {
+	rules := f.Routers
+	if f.Disaggregation != nil {
+		rules = append(slices.Clone(rules), f.Disaggregation.Decoders...)
+	}
+	for _, rule := range rules {
+		if n, ok := rule.(route.Needy); ok && n.Needs().Events {
+			return true
+		}
+	}
+	return false
+}
+
+// tellHolders makes the pools of all replicas tell what can be found in them.
+func (e *Engine) tellHolders() {
+	for i, r := range e.replicas {
+		if r.caching {
+			r.pool.Tell(func(key uint64, held bool) {
+				if held {
+					e.holders.Add(key, i)
+				} else {
+					e.holders.RemoveKey(key, i)
+				}
+			})
+		}
+	}
+}
+
+// Cached implements [route.View]. It is what an admission would reuse now, and moves nothing in the order of eviction. That
+// holds for replicas that are stepped singly, whose blocks are those of now.
+func (t *router) Cached(k int, q *workload.Request) int32 {
+	if !q.SharesPrompt() {
+		return 0
+	}
+	r := t.replicas[t.choices[k]]
+	size := r.cfg.BlockSize
+	most := (q.InputTokens - 1) / size // one token is always computed
+	switch {
+	case r.radix != nil:
+		r.look.text = q.Text(r.look.text[:0])
+		return int32(r.radix.Peek(r.look.text, q.InputTokens-1)) * size
+	case !r.caching:
+		return 0
+	case t.asked != size:
+		t.ask(q, size)
+	}
+	if r.index >= len(t.held) {
+		return 0
+	}
+	return min(t.held[r.index], most) * size
+}
+
+// ask finds what the caches with blocks of a size hold of a prompt.
+func (t *router) ask(q *workload.Request, size int32) {
+	for _, i := range t.choices {
+		t.replicas[i].settle()
+	}
+	t.asked, t.path = size, t.path[:0]
+	walk := workload.NewBlockKeys(q, size)
+	for range q.InputTokens / size {
+		key, private := walk.Next()
+		if private {
+			break
+		}
+		t.path = append(t.path, key)
+	}
+	t.held = t.holders.Match(t.path, t.held)
+}

@@ -1,0 +1,137 @@
+package kv
+
+import "math/bits"
+
+// Holders knows which of many caches hold which blocks, by the blocks' keys. It finds what each of them holds of a text in one walk
+// along it, however many they are.
+type Holders struct {
+	places map[uint64]int32 // of keys
+	keys   []uint64         // by place
+	free   []int32          // places of keys that nobody holds
+	words  int              // of a set of caches
+	sets   []uint64         // by place: the holders
+	live   []uint64         // scratch of Match
+}
+
+// Len is the number of blocks that some cache holds.
+func (h *Holders) Len() int { return len(h.places) }
+
+// Add notes that a cache, numbered from 0, holds the block of a key. It returns the place of the key, which stays the same while some
+// cache holds it.
+func (h *Holders) Add(key uint64, cache int) (place int32) {
+	if cache >= h.words*64 {
+		h.widen(cache/64 + 1)
+	}
+	place, ok := h.places[key]
+	if !ok {
+		place = h.newPlace(key)
+	}
+	h.sets[int(place)*h.words+cache/64] |= 1 << (cache % 64)
+	return place
+}
+
+func (h *Holders) newPlace(key uint64) int32 {
+	place := int32(len(h.keys))
+	if n := len(h.free); n > 0 {
+		place, h.free = h.free[n-1], h.free[:n-1]
+		h.keys[place] = key
+	} else {
+		h.keys = append(h.keys, key)
+		for range h.words {
+			h.sets = append(h.sets, 0)
+		}
+	}
+	h.places[key] = place
+	return place
+}
+
+// widen makes room for more caches.
+func (h *Holders) widen(words int) {
+	if h.places == nil {
+		h.places = make(map[uint64]int32)
+	}
+	sets := make([]uint64, words*len(h.keys))
+	for place := range h.keys {
+		copy(sets[place*words:], h.sets[place*h.words:][:h.words])
+	}
+	h.words, h.sets, h.live = words, sets, make([]uint64, words)
+}
+
+// Remove notes that a cache does not hold the block at a place any more.
+func (h *Holders) Remove(place int32, cache int) {
+	set := h.set(place)
+	set[cache/64] &^= 1 << (cache % 64)
+	for _, w := range set {
+		if w != 0 {
+			return
+		}
+	}
+	delete(h.places, h.keys[place])
+	h.free = append(h.free, place)
+}
+
+// RemoveKey is Remove by key.
+func (h *Holders) RemoveKey(key uint64, cache int) {
+	if place, ok := h.places[key]; ok {
+		h.Remove(place, cache)
+	}
+}
+
+// Clear notes that a cache holds nothing any more.
+func (h *Holders) Clear(cache int) {
+	if cache >= h.words*64 {
+		return
+	}
+	for place := range h.keys {
+		if h.set(int32(place))[cache/64]>>(cache%64)&1 != 0 {
+			h.Remove(int32(place), cache)
+		}
+	}
+}
+
+func (h *Holders) set(place int32) []uint64 { return h.sets[int(place)*h.words:][:h.words] }
+
+// Match finds how many leading blocks of a text each cache holds, and writes it to held, by cache, growing it as needed.
+func (h *Holders) Match(text []uint64, held []int32) []int32 {
+	for len(held) < h.words*64 {
+		held = append(held, 0)
+	}
+	clear(held)
+	for i, key := range text {
+		place, ok := h.places[key]
+		if !ok {
+			h.settle(held, int32(i))
+			return held
+		}
+		set := h.set(place)
+		if i == 0 {
+			copy(h.live, set)
+			continue
+		}
+		some := uint64(0)
+		for w, live := range h.live {
+			for gone := live &^ set[w]; gone != 0; gone &= gone - 1 {
+				held[w*64+bits.TrailingZeros64(gone)] = int32(i)
+			}
+			h.live[w] = live & set[w]
+			some |= h.live[w]
+		}
+		if some == 0 {
+			return held
+		}
+	}
+	h.settle(held, int32(len(text)))
+	return held
+}
+
+// settle gives the caches that are live their length.
+func (h *Holders) settle(held []int32, length int32) {
+	if length == 0 {
+		return
+	}
+	for w, live := range h.live {
+		for ; live != 0; live &= live - 1 {
+			held[w*64+bits.TrailingZeros64(live)] = length
+		}
+	}
+}

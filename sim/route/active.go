@@ -1,0 +1,88 @@
+package route
+
+import "clifftop/sim/kv"
+
+// activeBlocks counts the blocks of the prompts that replicas have been sent and not answered, each once however many
+// requests share it.
+type activeBlocks struct {
+	holders kv.Holders
+	of      []workerBlocks         // by replica
+	held    map[int64]promptBlocks // by request
+	vacant  [][]int32
+	matched []int32 // by replica: leading blocks of the prompt at hand that are active
+}
+
+type workerBlocks struct {
+	uses map[int32]int32 // of shared blocks, by place
+	all  int64
+}
+
+// promptBlocks are the blocks of a request: those that others may share, by place, and how many more.
+type promptBlocks struct {
+	shared []int32
+	unique int32
+}
+
+// match finds which of the blocks of a prompt are active. Who has not one of them has none behind it.
+func (a *activeBlocks) match(path []uint64) { a.matched = a.holders.Match(path, a.matched) }
+
+// with is the number of blocks that a replica would have with those of the prompt that was matched last.
+func (a *activeBlocks) with(replica int, blocks int32) int64 {
+	n := int64(blocks)
+	if replica < len(a.of) {
+		n += a.of[replica].all
+	}
+	if replica < len(a.matched) {
+		n -= int64(a.matched[replica])
+	}
+	return n
+}
+
+// add counts the blocks of a request.
+func (a *activeBlocks) add(replica int, request int64, path []uint64, unique int32) {
+	if a.held == nil {
+		a.held = make(map[int64]promptBlocks)
+	}
+	for replica >= len(a.of) {
+		a.of = append(a.of, workerBlocks{uses: make(map[int32]int32)})
+	}
+	var h promptBlocks
+	if n := len(a.vacant); n > 0 {
+		h.shared, a.vacant = a.vacant[n-1], a.vacant[:n-1]
+	}
+	w := &a.of[replica]
+	for _, key := range path {
+		place := a.holders.Add(key, replica)
+		h.shared = append(h.shared, place)
+		n := w.uses[place]
+		if n == 0 {
+			w.all++
+		}
+		w.uses[place] = n + 1
+	}
+	h.unique = unique
+	w.all += int64(unique)
+	a.held[request] = h
+}
+
+// remove takes the blocks of a request out.
+func (a *activeBlocks) remove(replica int, request int64) {
+	h, ok := a.held[request]
+	if !ok {
+		return
+	}
+	delete(a.held, request)
+	w := &a.of[replica]
+	w.all -= int64(h.unique)
+	for _, place := range h.shared {
+		n := w.uses[place] - 1
+		if n > 0 {
+			w.uses[place] = n
+			continue
+		}
+		delete(w.uses, place)
+		a.holders.Remove(place, replica)
+		w.all--
+	}
+	a.vacant = append(a.vacant, h.shared[:0])
+}
