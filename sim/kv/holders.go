@@ -5,16 +5,14 @@ import "math/bits"
 // Holders knows which of many caches hold which blocks, by the blocks' keys. It finds what each of them holds of a text in one walk
 // along it, however many they are.
 type Holders struct {
-	places map[uint64]int32 // of keys
-	keys   []uint64         // by place
-	free   []int32          // places of keys that nobody holds
-	words  int              // of a set of caches
-	sets   []uint64         // by place: the holders
-	live   []uint64         // scratch of Match
+	table table    // of places
+	words int      // of a set of caches
+	sets  []uint64 // by place: the holders
+	live  []uint64 // scratch of Match
 }
 
 // Len is the number of blocks that some cache holds.
-func (h *Holders) Len() int { return len(h.places) }
+func (h *Holders) Len() int { return h.table.len() }
 
 // Add notes that a cache, numbered from 0, holds the block of a key. It returns the place of the key, which stays the same while some
 // cache holds it.
@@ -22,43 +20,30 @@ func (h *Holders) Add(key uint64, cache int) (place int32) {
 	if cache >= h.words*64 {
 		h.widen(cache/64 + 1)
 	}
-	place, ok := h.places[key]
-	if !ok {
-		place = h.newPlace(key)
-	}
-	h.sets[int(place)*h.words+cache/64] |= 1 << (cache % 64)
-	return place
-}
-
-func (h *Holders) newPlace(key uint64) int32 {
-	place := int32(len(h.keys))
-	if n := len(h.free); n > 0 {
-		place, h.free = h.free[n-1], h.free[:n-1]
-		h.keys[place] = key
-	} else {
-		h.keys = append(h.keys, key)
-		for range h.words {
-			h.sets = append(h.sets, 0)
+	if place = h.table.find(key); place == 0 {
+		place = h.table.add(key)
+		if n := (h.table.room+1)*h.words - len(h.sets); n > 0 {
+			h.sets = append(h.sets, make([]uint64, n)...)
 		}
 	}
-	h.places[key] = place
+	h.set(place)[cache/64] |= 1 << (cache % 64)
 	return place
 }
 
 // widen makes room for more caches.
 func (h *Holders) widen(words int) {
-	if h.places == nil {
-		h.places = make(map[uint64]int32)
-	}
-	sets := make([]uint64, words*len(h.keys))
-	for place := range h.keys {
-		copy(sets[place*words:], h.sets[place*h.words:][:h.words])
+	sets := make([]uint64, words*(h.table.room+1))
+	for place := 1; place <= h.table.used; place++ {
+		copy(sets[place*words:], h.set(int32(place)))
 	}
 	h.words, h.sets, h.live = words, sets, make([]uint64, words)
 }
 
 // Remove notes that a cache does not hold the block at a place any more.
 func (h *Holders) Remove(place int32, cache int) {
+	if cache >= h.words*64 {
+		return
+	}
 	set := h.set(place)
 	set[cache/64] &^= 1 << (cache % 64)
 	for _, w := range set {
@@ -66,13 +51,12 @@ func (h *Holders) Remove(place int32, cache int) {
 			return
 		}
 	}
-	delete(h.places, h.keys[place])
-	h.free = append(h.free, place)
+	h.table.drop(place)
 }
 
 // RemoveKey is Remove by key.
 func (h *Holders) RemoveKey(key uint64, cache int) {
-	if place, ok := h.places[key]; ok {
+	if place := h.table.find(key); place != 0 {
 		h.Remove(place, cache)
 	}
 }
@@ -82,9 +66,9 @@ func (h *Holders) Clear(cache int) {
 	if cache >= h.words*64 {
 		return
 	}
-	for place := range h.keys {
-		if h.set(int32(place))[cache/64]>>(cache%64)&1 != 0 {
-			h.Remove(int32(place), cache)
+	for place := int32(1); place <= int32(h.table.used); place++ {
+		if h.set(place)[cache/64]>>(cache%64)&1 != 0 {
+			h.Remove(place, cache)
 		}
 	}
 }
@@ -98,8 +82,8 @@ func (h *Holders) Match(text []uint64, held []int32) []int32 {
 	}
 	clear(held)
 	for i, key := range text {
-		place, ok := h.places[key]
-		if !ok {
+		place := h.table.find(key)
+		if place == 0 {
 			h.settle(held, int32(i))
 			return held
 		}

@@ -23,7 +23,7 @@ type prefixes struct {
 	ttl   clock.Duration // how long a block is remembered after its last use; 0 is for ever
 
 	holders kv.Holders
-	caches  []recency // by replica
+	caches  []kv.Recency // by replica
 
 	// The request that was matched last.
 	path    []uint64 // keys of its blocks, but for
@@ -72,24 +72,24 @@ func (x *prefixes) read(r *workload.Request, limit int32) {
 // add notes that the prompt that was matched last is sent to a replica.
 func (x *prefixes) add(now clock.Time, replica int) {
 	for len(x.caches) <= replica {
-		x.caches = append(x.caches, recency{})
+		x.caches = append(x.caches, kv.Recency{})
 	}
 	c := &x.caches[replica]
 	remembers := x.bound > 0 || x.counts || x.ttl > 0
 	if remembers && x.unique > 0 && !x.roots {
-		c.push(nowhere, int64(x.unique), now)
+		c.Push(int64(x.unique), now)
 	}
 	for i := range x.path {
 		if !x.roots {
 			i = len(x.path) - 1 - i
 		}
-		place := x.holders.Add(x.path[i], replica)
+		x.holders.Add(x.path[i], replica)
 		if remembers {
-			c.touch(place, now)
+			c.Touch(x.path[i], now)
 		}
 	}
 	if remembers && x.unique > 0 && x.roots {
-		c.push(nowhere, int64(x.unique), now)
+		c.Push(int64(x.unique), now)
 	}
 	if x.bound > 0 {
 		x.trim(replica, x.bound)
@@ -98,8 +98,8 @@ func (x *prefixes) add(now clock.Time, replica int) {
 
 // trim forgets what a replica holds beyond so many blocks.
 func (x *prefixes) trim(replica int, blocks int64) {
-	for c := &x.caches[replica]; c.blocks > blocks; {
-		x.lose(replica, c.pop(c.blocks-blocks))
+	for c := &x.caches[replica]; c.Blocks > blocks; {
+		x.pop(replica, c.Blocks-blocks)
 	}
 }
 
@@ -109,16 +109,16 @@ func (x *prefixes) expire(now clock.Time) {
 		return
 	}
 	for i := range x.caches {
-		for c := &x.caches[i]; c.blocks > 0 && c.oldest().at.Add(x.ttl) <= now; {
-			x.lose(i, c.pop(c.blocks))
+		for c := &x.caches[i]; c.Blocks > 0 && c.Oldest().Add(x.ttl) <= now; {
+			x.pop(i, c.Blocks)
 		}
 	}
 }
 
-// lose takes the block of a place from a replica.
-func (x *prefixes) lose(replica int, place int32) {
-	if place != nowhere {
-		x.holders.Remove(place, replica)
+// pop forgets the oldest block of a replica, or as much as is wanted of a run of them.
+func (x *prefixes) pop(replica int, most int64) {
+	if key, ok := x.caches[replica].Pop(most); ok {
+		x.holders.RemoveKey(key, replica)
 	}
 }
 
@@ -127,13 +127,13 @@ func (x *prefixes) size(replica int) int64 {
 	if replica >= len(x.caches) {
 		return 0
 	}
-	return x.caches[replica].blocks
+	return x.caches[replica].Blocks
 }
 
 // gone forgets a replica.
 func (x *prefixes) gone(replica int) {
 	if replica < len(x.caches) {
-		x.caches[replica] = recency{}
+		x.caches[replica] = kv.Recency{}
 		x.holders.Clear(replica)
 	}
 }
@@ -142,7 +142,7 @@ func (x *prefixes) gone(replica int) {
 func (x *prefixes) total() int64 {
 	var n int64
 	for i := range x.caches {
-		n += x.caches[i].blocks
+		n += x.caches[i].Blocks
 	}
 	return n
 }
@@ -151,11 +151,11 @@ func (x *prefixes) total() int64 {
 func (x *prefixes) loseOldest(most int64) {
 	oldest := -1
 	for i := range x.caches {
-		if c := &x.caches[i]; c.blocks > 0 && (oldest < 0 || c.oldest().at < x.caches[oldest].oldest().at) {
+		if c := &x.caches[i]; c.Blocks > 0 && (oldest < 0 || c.Oldest() < x.caches[oldest].Oldest()) {
 			oldest = i
 		}
 	}
 	if oldest >= 0 {
-		x.lose(oldest, x.caches[oldest].pop(most))
+		x.pop(oldest, most)
 	}
 }
