@@ -30,6 +30,7 @@ type Engine struct {
 	check         bool
 	wayIn, wayOut clock.Duration // between the clients and the server
 	limited       bool           // some queue may refuse requests
+	peeking       bool           // some router looks into prefix caches
 	touched       *Replica       // the one that the event at hand changes, if any
 
 	// Horizon is the instant at which the run stops if it has not drained before.
@@ -78,8 +79,9 @@ func newEngine(f Fleet, src workload.Source, obs Observer) *Engine {
 	e.steps, _ = obs.(StepObserver)
 	e.parts, _ = obs.(FleetObserver)
 	e.wayIn, e.wayOut = f.Replicas[0].NetworkIn, f.Replicas[0].NetworkOut
+	e.peeking = f.peeks()
 	for i, cfg := range f.Replicas {
-		if e.steps != nil || f.peeks() {
+		if e.steps != nil || e.peeking {
 			cfg.MaxSpan = 1
 		}
 		e.check, e.limited = e.check || cfg.Check, e.limited || cfg.limited()
@@ -87,9 +89,6 @@ func newEngine(f Fleet, src workload.Source, obs Observer) *Engine {
 	}
 	e.split = newSplit(f.Disaggregation, e)
 	e.fleet = newFleet(&f, e)
-	if f.peeks() {
-		e.tellHolders()
-	}
 	e.lock(f.Lockstep)
 	return e
 }

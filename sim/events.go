@@ -23,19 +23,28 @@ func (f *Fleet) peeks() bool {
 	return false
 }
 
-// tellHolders makes the pools of all replicas tell what can be found in them.
-func (e *Engine) tellHolders() {
-	for i, r := range e.replicas {
-		if r.caching {
-			r.pool.Tell(func(key uint64, held bool) {
-				if held {
-					e.holders.Add(key, i)
-				} else {
-					e.holders.RemoveKey(key, i)
-				}
-			})
+// cold notes that the caches of a replica are empty, which is new or starts anew, and makes them tell what comes into them.
+func (e *Engine) cold(r *Replica) {
+	routers := e.routers
+	if e.split != nil {
+		routers = append(slices.Clone(routers), e.split.decoders...)
+	}
+	for _, t := range routers {
+		if p, ok := t.rule.(route.Loser); ok {
+			p.Lost(r.index)
 		}
 	}
+	if !e.peeking || !r.caching {
+		return
+	}
+	e.holders.Clear(r.index)
+	r.pool.Tell(func(key uint64, held bool) {
+		if held {
+			e.holders.Add(key, r.index)
+		} else {
+			e.holders.RemoveKey(key, r.index)
+		}
+	})
 }
 
 // Cached implements [route.View]. It is what an admission would reuse now, and moves nothing in the order of eviction. That

@@ -112,6 +112,7 @@ func newReplica(cfg Config, host *Engine, index int) *Replica {
 	r.conn = newConnector(r)
 	r.queue = newQueue(cfg.Order)
 	r.drafter = newDrafter(cfg.Speculative)
+	host.cold(r)
 	return r
 }
 

@@ -108,6 +108,24 @@ func TestSGLangEvicts(t *testing.T) {
 	}
 }
 
+// TestKVAware: the longest prefix decides unless too much of the prompt is missing.
+func TestKVAware(t *testing.T) {
+	v, p := fleet(3), NewKVAware()
+	v.ends[0].Outstanding = 3
+	v.ends[1].Outstanding = 2
+	v.ends[0].cached, v.ends[1].cached = 1000, 992
+	if k := p.Route(v, prompt(0, 3000)); k != 0 {
+		t.Errorf("2000 tokens are missing at 0, and it goes to %d", k)
+	}
+	if k := p.Route(v, prompt(1, 3001)); k != 2 {
+		t.Errorf("more than 2000 tokens are missing, and it goes to %d, want 2, which is idle", k)
+	}
+	v.ends[0].cached, v.ends[1].cached = 0, 0
+	if k := p.Route(v, prompt(2, 100)); k != 2 {
+		t.Errorf("nobody has a part of it, and it goes to %d, want 2, which is idle", k)
+	}
+}
+
 // TestLLMD is the worked scenario of weighted scorers: totals 4.6, 2.6 and 2.5, and 2.2, 2.6 and 1.0 without prefixes.
 func TestLLMD(t *testing.T) {
 	v := fleet(3)

@@ -20,6 +20,7 @@
 //	bounded-hash    BoundedHash      NewBoundedHash    the same within a bound of load, or of a prefix
 //	prefix          Prefix           NewPrefix         the longest prefix of the prompt sent before, remembered for ever or bounded
 //	sglang          SGLang           NewSGLang         the same, unless loads are not balanced
+//	kv-aware        KVAware          NewKVAware        the longest prefix in the caches, else sessions
 //	vllm-dp         VLLMDP           zero              4·waiting + running, as vLLM's data-parallel front ends
 //	llm-d           LLMD             NewLLMD           filters, weighted scorers, a picker
 //	dynamo          Dynamo           NewDynamo         blocks to prefill and blocks active

@@ -43,6 +43,7 @@ func Routers() []Router {
 			p.MaxTreeTokens, p.EvictionInterval = 30, 100*clock.Millisecond
 			return p
 		}},
+		{"kv-aware", func(id route.Identity) route.Router { return &route.KVAware{ID: id, Threshold: 5} }},
 		{"vllm-dp", func(id route.Identity) route.Router { return &route.VLLMDP{ID: id} }},
 		{"llm-d", func(id route.Identity) route.Router {
 			p := route.NewLLMD()
