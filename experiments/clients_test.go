@@ -352,7 +352,7 @@ func TestClientsAreDeterministic(t *testing.T) {
 		var summaries, tables [][]byte
 		for i := range 3 {
 			var b bytes.Buffer
-			o := RunOptions{Check: i == 1, Progress: func(float64) {}}
+			o := RunOptions{Check: i == 1, Progress: func(Progress) {}}
 			if i > 0 {
 				o.Requests = &b
 			}

@@ -21,8 +21,8 @@ type RunOptions struct {
 	Check bool
 	// Requests is given requests.csv, a row for each request; nil writes none.
 	Requests io.Writer
-	// Progress is told now and then which fraction of the run is done.
-	Progress func(fraction float64)
+	// Progress is told now and then how far the run is.
+	Progress func(Progress)
 	// Source, if not nil, is replayed in place of the scenario's traffic.
 	Source workload.Source
 	// Span and Finished, if not nil, are told of iterations and of requests that end, in the words of
@@ -33,6 +33,15 @@ type RunOptions struct {
 	Sinks []export.Sink
 	// Detail gives the summary its detail, for pictures.
 	Detail bool
+}
+
+// Progress is how far a run is.
+type Progress struct {
+	// Fraction of the run that is done; 0 where its length is not known.
+	Fraction float64
+	// Requests that have ended, and the simulated time of the last end.
+	Requests  int64
+	Simulated clock.Time
 }
 
 // Result is what a run gives.
@@ -158,8 +167,9 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 type meter struct {
 	*report.Collector
 	setup  *Setup
-	report func(float64)
+	report func(Progress)
 	ended  int64
+	now    clock.Time
 }
 
 // Finished passes the record on.
@@ -173,11 +183,16 @@ func (m *meter) Finished(rec *sim.Record) {
 	if m.ended%every != 0 {
 		return
 	}
-	if end := m.setup.Report.End; end > 0 && rec.Released != clock.Never {
-		m.report(min(1, rec.Released.Seconds()/end.Seconds()))
-	} else if n := m.setup.traffic.requests; n > 0 {
-		m.report(min(1, float64(m.ended)/float64(n)))
+	if rec.Released != clock.Never {
+		m.now = max(m.now, rec.Released)
 	}
+	p := Progress{Requests: m.ended, Simulated: m.now}
+	if end := m.setup.Report.End; end > 0 {
+		p.Fraction = min(1, m.now.Seconds()/end.Seconds())
+	} else if n := m.setup.traffic.requests; n > 0 {
+		p.Fraction = min(1, float64(m.ended)/float64(n))
+	}
+	m.report(p)
 }
 
 // listener passes on what it is told, and tells others too.

@@ -205,7 +205,7 @@ func TestVersionChangesTheEngine(t *testing.T) {
 func TestInterruptedRunIsPartial(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	finished := 0
-	res, err := Run(ctx, mustParse(t, "run: {requests: 1000000}"), RunOptions{Progress: func(float64) {
+	res, err := Run(ctx, mustParse(t, "run: {requests: 1000000}"), RunOptions{Progress: func(Progress) {
 		if finished++; finished == 3 {
 			cancel()
 		}

@@ -21,8 +21,9 @@ func newCalibrate() *cobra.Command {
 	var only []string
 	var options calibration.Options
 	c := &cobra.Command{
-		Use:   "calibrate --reference FILE | calibrate [SCENARIO] --steps FILE",
-		Short: "Fit a GPU's constants to measurements of your own",
+		Use:                   "calibrate --reference FILE | calibrate [SCENARIO] --steps FILE",
+		DisableFlagsInUseLine: true,
+		Short:                 "Fit a GPU's constants to measurements of your own",
 		Long: `Fit a few constants of a GPU and its host to measured runs, in the columns of clifftop validate, or to
 measured iterations: how much of the peak and of the bandwidth the kernels reach, what a step and a
 sequence in it cost beside, and how long the front end takes. The errors are printed as they were, as

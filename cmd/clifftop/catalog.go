@@ -6,22 +6,20 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/report/layout"
 )
 
 func newCatalog() *cobra.Command {
 	var output outputFlags
 	kinds := append(experiments.CatalogKinds(), "lessons")
 	c := &cobra.Command{
-		Use:   "catalog [" + strings.Join(kinds, "|") + "]",
-		Short: "List what is known, with sources",
-		Long: `List the models, GPUs, policies, engine versions, workload presets, trace formats or lessons that are
-known. JSON has the aliases and the sources too.`,
+		Use:       "catalog [KIND]",
+		Short:     "List what is known, with sources",
+		Long:      "List what is known: KIND is " + strings.Join(kinds, ", ") + ". JSON has the aliases and the sources too.",
 		Args:      atMostOne("kind"),
 		ValidArgs: kinds,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -54,24 +52,23 @@ known. JSON has the aliases and the sources too.`,
 	return c
 }
 
-// longCell is the length from which a cell of a table is cut.
-const longCell = 100
-
 func printListing(w io.Writer, l *experiments.Listing) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	var head []string
+	head := []string{"name"}
 	for _, p := range l.Items[0].Properties {
 		head = append(head, p.Name)
 	}
-	fmt.Fprintf(t, "name\t%s\n", strings.Join(head, "\t"))
+	rows := [][]string{head}
 	for _, e := range l.Items {
 		cells := []string{e.Name}
 		for _, p := range e.Properties {
 			cells = append(cells, cell(p.Value))
 		}
-		fmt.Fprintln(t, strings.Join(cells, "\t"))
+		rows = append(rows, cells)
 	}
-	return t.Flush()
+	t := &layout.Text{}
+	t.Table(rows, len(head), 2)
+	_, err := t.WriteTo(w)
+	return err
 }
 
 func cell(v any) string {
@@ -79,9 +76,9 @@ func cell(v any) string {
 	case nil:
 		return "–"
 	case string:
-		return cut(v)
+		return v
 	case []string:
-		return cut(strings.Join(v, ", "))
+		return strings.Join(v, ", ")
 	case []float64:
 		var parts []string
 		for _, x := range v {
@@ -91,11 +88,4 @@ func cell(v any) string {
 	}
 	b, _ := json.Marshal(v)
 	return string(b)
-}
-
-func cut(s string) string {
-	if utf8.RuneCountInString(s) <= longCell {
-		return s
-	}
-	return string([]rune(s)[:longCell-1]) + "…"
 }

@@ -21,8 +21,9 @@ func newCompare() *cobra.Command {
 	var options experiments.CompareOptions
 	var shard shardFlags
 	c := &cobra.Command{
-		Use:   "compare BASELINE VARIANT... | compare [SCENARIO] --vary KEY=V1,V2,...",
-		Short: "Compare scenarios under the same random numbers",
+		Use:                   "compare BASELINE VARIANT... | compare [SCENARIO] --vary KEY=V1,V2,...",
+		DisableFlagsInUseLine: true, // it fills the line
+		Short:                 "Compare scenarios under the same random numbers",
 		Long: `Run scenarios, or one scenario with several values of a key, a few times each under the same random
 numbers, and say what differs by more than chance. The first is the baseline.
 

@@ -15,7 +15,7 @@ import (
 func newEstimate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "estimate",
-		Short: "Do the arithmetic of concurrency, cost, latency or KV memory, with formulas",
+		Short: "Do the arithmetic of capacity, with its formulas",
 		Long: `Do by formula what is often done by hand, and show the formulas with the numbers in them. Where a
 rule of thumb leaves something out, the result says what.`,
 		Args: cobra.NoArgs,
@@ -282,7 +282,7 @@ func newEstimateKV() *cobra.Command {
 	var lengths []int
 	c := &cobra.Command{
 		Use:   "kv [SCENARIO]",
-		Short: "Whether a model fits its GPUs, and how many requests its KV cache holds",
+		Short: "Whether a model fits, and how many requests its KV cache holds",
 		Long: `Say whether a model fits its GPUs, what is missing if not, and how many requests its KV cache holds at
 once, at the lengths of the scenario's traffic or at those of --length.`,
 		Example: `  clifftop estimate kv --model llama-3.1-70b --gpu h200 --set deployment.dtype=fp16

@@ -13,6 +13,7 @@ import (
 	"clifftop/experiments"
 	"clifftop/model"
 	"clifftop/report"
+	"clifftop/report/layout"
 )
 
 func newExplain() *cobra.Command {
@@ -178,12 +179,13 @@ func printExplanation(w io.Writer, setup *experiments.Setup, b model.Batch, e *m
 	if e.Intensity >= e.Ridge {
 		side = "above"
 	}
-	_, err := fmt.Fprintf(w, "\n%.0f FLOPs per byte, %s the GPU's ridge at %.0f; MFU %.0f %%, MBU %.0f %%; no step can beat %.3f ms\n",
-		e.Intensity, side, e.Ridge, 100*e.MFU, 100*e.MBU, out.FloorMs)
-	for _, text := range texts(setup.Warnings) {
-		if err == nil {
-			_, err = fmt.Fprintf(w, "warning: %s\n", text)
-		}
+	text := &layout.Text{}
+	text.Blank()
+	text.Paragraph(fmt.Sprintf("%.0f FLOPs per byte, %s the GPU's ridge at %.0f; MFU %.0f %%, MBU %.0f %%; no step can beat %.3f ms",
+		e.Intensity, side, e.Ridge, 100*e.MFU, 100*e.MBU, out.FloorMs))
+	for _, warning := range texts(setup.Warnings) {
+		text.Paragraph("warning: " + warning)
 	}
+	_, err := text.WriteTo(w)
 	return err
 }

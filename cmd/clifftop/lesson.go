@@ -97,6 +97,9 @@ func holdLesson(c *cobra.Command, l *lessons.Lesson, output *outputFlags, option
 		if output.format == "json" {
 			return printJSON(w, r)
 		}
+		if output.format == "table" {
+			forPeople(w)
+		}
 		if err := r.Write(w, place, output.format == "markdown", plot.DrawText); err != nil {
 			return err
 		}

@@ -13,12 +13,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/report/layout"
 )
 
 // Exit statuses.
@@ -124,7 +126,31 @@ Without a scenario the defaults hold: llama-3.1-8b on one h100-sxm under chat tr
 	root.SetVersionTemplate("clifftop {{.Version}}\n")
 	root.AddCommand(newRun(), newSweep(), newMerge(), newCompare(), newPlan(), newValidate(), newCalibrate(), newExplain(), newEstimate(), newLesson(), newPlay(), newTrace(), newCatalog(), newInit(), newVersion())
 	root.SetFlagErrorFunc(flagError)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", fmt.Sprintf(".FlagUsagesWrapped %d |", layout.Width)))
+	wrapHelp(root)
 	return root
+}
+
+// wrapHelp makes the texts of commands fit into lines; paragraphs that are indented stay as they are.
+func wrapHelp(c *cobra.Command) {
+	var paragraphs []string
+	for p := range strings.SplitSeq(c.Long, "\n\n") {
+		if !strings.HasPrefix(p, " ") && !strings.Contains(p, "\n ") {
+			t := &layout.Text{}
+			t.Paragraph(p)
+			p = strings.TrimSuffix(t.String(), "\n")
+		}
+		paragraphs = append(paragraphs, p)
+	}
+	c.Long = strings.Join(paragraphs, "\n\n")
+	example := ""
+	for line := range strings.Lines(c.Example) {
+		example += layout.Shell(strings.TrimSpace(line), 2, layout.Width)
+	}
+	c.Example = strings.TrimSuffix(example, "\n")
+	for _, sub := range c.Commands() {
+		wrapHelp(sub)
+	}
 }
 
 // strict makes the commands that cobra adds refuse what they do not know, rather than print help. Its

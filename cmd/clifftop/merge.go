@@ -28,7 +28,7 @@ func newMerge() *cobra.Command {
 one process that makes all runs, but for report.html, which lacks distributions and the course of single
 runs: shards keep summaries alone. Shards of other scenarios or versions are refused, and missing runs are
 named.`,
-		Example: `  clifftop sweep --over rate=1..20:2000 --shard 0/4 --out results    # and 1/4, 2/4, 3/4
+		Example: `  clifftop sweep --over rate=1..20:2000 --shard 0/4 --out results # to 3/4
   clifftop merge results
   clifftop merge results --partial     # while shards are running
   clifftop merge here there --out both`,

@@ -28,7 +28,7 @@ func newPlan() *cobra.Command {
 	var shard shardFlags
 	c := &cobra.Command{
 		Use:   "plan [SCENARIO]",
-		Short: "Find the GPUs, their number and their cost for a traffic and an SLO",
+		Short: "Find the GPUs, their number and cost for a traffic and an SLO",
 		Long: `Find which GPUs, how many, in which format and parallelism meet the SLO in the busiest hour of the traffic,
 ranked by cost. Without a scenario the default chat traffic is planned for, on all GPUs of the catalogue. The keys
 below plan: in the scenario say what to choose from and at which prices; the flags are short for them.`,

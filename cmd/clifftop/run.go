@@ -105,7 +105,7 @@ func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 	defer saved.abandon()
 	bar := newProgress(c.ErrOrStderr(), output, "simulating")
 	if bar != nil {
-		options.Progress = bar.set
+		options.Progress = bar.run
 	}
 	res, runErr := setup.Run(c.Context(), options)
 	bar.done()
@@ -120,7 +120,7 @@ func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 		if output.format == "vllm-bench" {
 			return printJSON(w, res.VLLMBench())
 		}
-		return printResult(w, banded{res.Summary, bands}, output.format)
+		return printResult(w, banded{res.Summary, bands, res.Series}, output.format)
 	})
 	cancelled := errors.Is(runErr, context.Canceled)
 	writeErr := writeRun(dir, setup, res)
@@ -168,7 +168,7 @@ func replicateScenario(c *cobra.Command, s *experiments.Scenario, output *output
 	if output.format != "table" && output.format != "markdown" {
 		output.warn(c.ErrOrStderr(), warningTexts(pooled))
 	}
-	err = printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, banded{pooled, bands}, output.format) })
+	err = printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, banded{pooled, bands, nil}, output.format) })
 	if dir != nil && err == nil {
 		if err = dir.writeJSON("summary.json", pooled); err == nil {
 			err = writeRunPage(c, dir, setup, pooled, bands)

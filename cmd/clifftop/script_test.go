@@ -10,8 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"clifftop/report/layout"
 )
 
 // TestMain makes the program a command of the scripts.
@@ -23,6 +26,7 @@ func TestMain(m *testing.M) {
 //
 //	status N PROGRAM ARG…            runs a program that must end with this exit status
 //	status N full PROGRAM ARG…       the same with a standard output that is full
+//	fits PROGRAM ARG…                runs a program whose output must keep to 80 columns
 //	interrupt REGEXP N PROGRAM ARG…  interrupts it at the first line of standard error that matches
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -38,6 +42,14 @@ func TestScripts(t *testing.T) {
 				ts.Check(checkStatus(err, args[0]))
 				if strings.Contains(ts.ReadFile("stderr"), "goroutine ") {
 					ts.Fatalf("a stack trace")
+				}
+			},
+			"fits": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Check(ts.Exec(args[0], args[1:]...))
+				for line := range strings.Lines(ts.ReadFile("stdout")) {
+					if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > layout.Width {
+						ts.Fatalf("a line of %d: %s", n, line)
+					}
 				}
 			},
 			"interrupt": func(ts *testscript.TestScript, _ bool, args []string) {

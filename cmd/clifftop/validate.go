@@ -158,6 +158,7 @@ func (j *job) ablate(c *cobra.Command, output *outputFlags, options validation.O
 		case "markdown":
 			return a.WriteMarkdown(w)
 		}
+		forPeople(w)
 		return a.WriteTable(w)
 	})
 	if dir != nil && err == nil {

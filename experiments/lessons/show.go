@@ -27,11 +27,7 @@ func (r *Result) Write(w io.Writer, dir string, markdown bool, draw DrawText) er
 	for i, s := range r.Steps {
 		t.Item(fmt.Sprintf("%d.", i+1), s.Text)
 		for _, command := range s.Commands {
-			format := "      %s\n"
-			if markdown {
-				format = "  `%s`\n"
-			}
-			t.Printf(format, strings.Replace(command, s.Scenario, dir+"/"+s.Scenario, 1))
+			t.Command(strings.Replace(command, s.Scenario, dir+"/"+s.Scenario, 1))
 		}
 	}
 	t.Heading("WHAT COMES OUT")

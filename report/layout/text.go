@@ -93,12 +93,60 @@ func (t *Text) Item(count, text string) {
 	t.wrap(text, indent, indent-1)
 }
 
+// Command writes a command of a shell below an item.
+func (t *Text) Command(command string) {
+	if t.Markdown {
+		t.Printf("  `%s`\n", command)
+		return
+	}
+	t.b.WriteString(Shell(command, 6, t.width()))
+}
+
+// Shell is a command of a shell, indented, that goes on in further lines where it is longer than one, as the shell takes it: it
+// is divided between its words, of which those in quotes are one. What has a comment is left as it is.
+func Shell(command string, indent, width int) string {
+	const more = ` \`
+	line := strings.Repeat(" ", indent)
+	if utf8.RuneCountInString(line+command) <= width || strings.Contains(command, "#") {
+		return line + command + "\n"
+	}
+	text := ""
+	for i, word := range shellWords(command) {
+		switch {
+		case i == 0:
+		case utf8.RuneCountInString(line+" "+word+more) > width:
+			text += line + more + "\n"
+			line = strings.Repeat(" ", indent+4)
+		default:
+			line += " "
+		}
+		line += word
+	}
+	return text + line + "\n"
+}
+
+// shellWords divides a command at spaces outside of quotes; a flag keeps the word after it.
+func shellWords(command string) []string {
+	var list []string
+	quoted, flag, from := false, false, 0
+	for i, r := range command {
+		switch {
+		case r == '\'':
+			quoted = !quoted
+		case r == ' ' && !quoted && !flag:
+			list = append(list, command[from:i])
+			from = i + 1
+			flag = strings.HasPrefix(command[from:], "--")
+		case r == ' ' && !quoted:
+			flag = false
+		}
+	}
+	return append(list, command[from:])
+}
+
 // wrap writes words from a column on; further lines are indented.
 func (t *Text) wrap(text string, column, indent int) {
-	width := t.Columns
-	if width == 0 {
-		width = Width
-	}
+	width := t.width()
 	used := column
 	for i, word := range words(text) {
 		n := utf8.RuneCountInString(word)
@@ -115,6 +163,14 @@ func (t *Text) wrap(text string, column, indent int) {
 		used += n
 	}
 	t.b.WriteString("\n")
+}
+
+// width is that of lines.
+func (t *Text) width() int {
+	if t.Columns == 0 {
+		return Width
+	}
+	return t.Columns
 }
 
 // words divides a text; a number keeps its unit.
@@ -136,68 +192,6 @@ func words(text string) []string {
 func endsInDigit(word string) bool {
 	last := word[len(word)-1]
 	return '0' <= last && last <= '9'
-}
-
-// Grid writes rows of cells; the first column is on the left, the others are numbers of at least the given width, so
-// that the rows fill a line. A row may have fewer cells than others.
-func (t *Text) Grid(rows [][]string, width int) {
-	if t.Markdown {
-		t.table(rows, 1)
-		t.Blank()
-		return
-	}
-	first, cells := 0, 0
-	for _, row := range rows {
-		first, cells = max(first, utf8.RuneCountInString(row[0])+1), max(cells, len(row))
-	}
-	first = max(first, Width-width*(cells-1)-12)
-	for _, row := range rows {
-		line := pad(row[0], first)
-		for _, c := range row[1:] {
-			line += strings.Repeat(" ", max(1, width-utf8.RuneCountInString(c))) + c
-		}
-		t.b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-}
-
-// Table writes rows of cells, each column as wide as it needs to be: the first ones on the left, the others, which
-// are numbers, on the right, with so many spaces between.
-func (t *Text) Table(rows [][]string, left, space int) {
-	if t.Markdown {
-		t.table(rows, left)
-		return
-	}
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, c := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(c))
-		}
-	}
-	gap := strings.Repeat(" ", space)
-	for _, row := range rows {
-		line := ""
-		for i, c := range row {
-			if i > 0 {
-				line += gap
-			}
-			if fill := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c)); i < left {
-				line += c + fill
-			} else {
-				line += fill + c
-			}
-		}
-		t.b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-}
-
-// table writes a table of Markdown.
-func (t *Text) table(rows [][]string, left int) {
-	for i, row := range rows {
-		t.b.WriteString("| " + strings.Join(row, " | ") + " |\n")
-		if i == 0 {
-			t.b.WriteString("|" + strings.Repeat("---|", left) + strings.Repeat("---:|", len(row)-left) + "\n")
-		}
-	}
 }
 
 func pad(s string, width int) string {

@@ -82,7 +82,7 @@ func (c *textChart) String() string {
 		labels[int(math.Round(float64(y.at(t.at))))] = t.text
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s\n", c.title)
+	b.WriteString("\n" + wrapText(c.title, c.width))
 	for row := c.rows - 1; row >= 0; row-- {
 		line := fmt.Sprintf("%s%s |%s", strings.Repeat(" ", max(0, gutter-1-utf8.RuneCountInString(labels[row]))), labels[row], string(field[row]))
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
