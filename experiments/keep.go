@@ -39,7 +39,11 @@ func (u *Setup) Key(about ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return grid.Key(append(parts, scenario, u.machine)...), nil
+	parts = append(parts, scenario)
+	for _, p := range u.pools {
+		parts = append(parts, p.setup.machine)
+	}
+	return grid.Key(parts...), nil
 }
 
 // marshal writes JSON on one line, as it is: without escapes for HTML.

@@ -3,10 +3,12 @@ package experiments
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"clifftop/model"
+	"clifftop/report"
 	"clifftop/sim"
 )
 
@@ -260,6 +262,12 @@ func (u *Setup) measureReplicas() {
 		r.GPUs += gpus
 		r.MaxNumSeqs += n * of.Scenario.Engine.MaxNumSeqs
 		r.UsableBlocks += int64(n) * int64(of.Config.UsableBlocks())
+		if u.isFleet() {
+			each := report.ReplicaOptions{
+				Pool: p.name, GPUs: gpus / n, MaxNumSeqs: of.Scenario.Engine.MaxNumSeqs, UsableBlocks: int64(of.Config.UsableBlocks()), Work: of.work(),
+			}
+			r.Fleet = append(r.Fleet, slices.Repeat([]report.ReplicaOptions{each}, n)...)
+		}
 		price := &of.Scenario.Cost.GPUHour
 		if low, high := of.Deployment.GPU.USDPerHour[0], of.Deployment.GPU.USDPerHour[1]; *price == nil && high > 0 {
 			*price = given((low + high) / 2)

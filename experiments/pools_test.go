@@ -33,7 +33,7 @@ func TestFleetOfOne(t *testing.T) {
 		var rows [2]bytes.Buffer
 		for i, pools := range []string{"", "\npools: [{}]"} {
 			res := mustRun(t, mustParse(t, text+pools), RunOptions{Check: true, Requests: &rows[i]})
-			res.Summary.Scenario = nil
+			res.Summary.Scenario, res.Summary.Replicas = nil, nil
 			results[i], _ = json.MarshalIndent([]any{res.Summary, res.Series}, "", " ")
 		}
 		if !bytes.Equal(results[0], results[1]) {
@@ -108,7 +108,7 @@ func TestPoolFaults(t *testing.T) {
 		{"pools: []", "s.yaml:1:8: pools: there is no pool (want one or more, or no such key)"},
 		{"deployment: {replicas: 2}\npools: [{}]", "s.yaml:1:24: deployment.replicas: 2 does not go with pools, which have replicas of their own"},
 		{"pools: [{name: a}, {name: a}]", `s.yaml:1:20: pools.1: the name "a" is given twice (want another one)`},
-		{"pools: [{role: prefill}]", `s.yaml:1:16: pools.0.role: "prefill" is not available (want both)`},
+		{"pools: [{role: prompts}]", `s.yaml:1:16: pools.0.role: "prompts" is not known (want both, prefill or decode)`},
 		{"pools: [{}, {gpu: h1000}]", "s.yaml:1:19: pools.1.gpu: "},
 		{"pools: [{}, {engine: {policy: vlm}}]", "s.yaml:1:31: pools.1.engine.policy: "},
 		{"pools: [{}, {engine: {version: vlm}}]", "s.yaml:1:32: pools.1.engine.version: "},

@@ -202,6 +202,14 @@ type listener struct {
 	finished func(*sim.Record)
 }
 
+// OfReplica passes on who wants to know of a replica.
+func (l *listener) OfReplica(i int) sim.Observer {
+	if f, ok := l.Observer.(sim.FleetObserver); ok {
+		return f.OfReplica(i)
+	}
+	return nil
+}
+
 // Span passes the iterations on.
 func (l *listener) Span(s *sim.Span) {
 	l.Observer.Span(s)

@@ -89,11 +89,11 @@ func TestFaults(t *testing.T) {
 		{"retry budget", "clients: {retry_budget: 20}\n", `s.yaml:1:25: clients.retry_budget: 20 is not allowed (want a number, more than 0, at most 1)`},
 		{"cancel", "clients: {cancel: {probability: 0.2}}\n", `s.yaml:1:19: clients.cancel: after is missing (want {probability: 0.05, after: 10s})`},
 		{"cancellation", "clients: {cancel: {probability: 5, after: 3s}}\n", `s.yaml:1:33: clients.cancel.probability: 5 is not allowed (want a number, 0 to 1)`},
-		{"not available", `
-pools: [{role: prefill}]
+		{"an unknown role", `
+pools: [{role: prompts}]
 run: {replications: two}
 `,
-			"s.yaml:2:16: pools.0.role: \"prefill\" is not available (want both)\n" +
+			"s.yaml:2:16: pools.0.role: \"prompts\" is not known (want both, prefill or decode)\n" +
 				"s.yaml:3:21: run.replications: \"two\" is a text (want a whole number, 1 to 1000)"},
 		{"quoted", "deployment: {replicas: '1'}\nengine: {speculative: 'null'}\n",
 			`s.yaml:1:24: deployment.replicas: "1" is a text (want a whole number, 1 to 4096)` + "\n" +

@@ -29,11 +29,11 @@ type sinkListener struct {
 
 // OfReplica tells the sinks of what happens at one replica, and the observer too if it wants that.
 func (l *sinkListener) OfReplica(i int) sim.Observer {
-	part := &replicaListener{sinks: l.sinks, replica: i}
+	part := &replicaListener{Observer: nobody{}, sinks: l.sinks, replica: i}
 	if f, ok := l.Observer.(sim.FleetObserver); ok {
-		part.Observer = f.OfReplica(i)
-	} else {
-		part.Observer = nobody{}
+		if own := f.OfReplica(i); own != nil {
+			part.Observer = own
+		}
 	}
 	return part
 }

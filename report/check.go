@@ -25,6 +25,7 @@ func (c *Collector) Check() error {
 	equal("attempts in the system, by counting and by level", inside, c.levels[inSystem])
 	little := c.Little()
 	equal("integral of the number in the system and sum of residence, in picoseconds", little.System[0], little.System[1])
+	c.checkParts(equal)
 	if inside > 0 {
 		return errors.Join(faults...)
 	}
@@ -51,6 +52,30 @@ func (c *Collector) Check() error {
 		equal("integral of decoding and sum of decode times, in picoseconds", little.Decoding[0], little.Decoding[1])
 	}
 	return errors.Join(faults...)
+}
+
+// checkParts asserts that the replicas of a fleet did together what it did.
+func (c *Collector) checkParts(equal func(what string, a, b any)) {
+	if c.parts == nil {
+		return
+	}
+	var ended int64
+	var together bucket
+	for _, p := range c.parts {
+		for _, n := range p.outcomes {
+			ended += n
+		}
+		all := p.whole()
+		together.merge(&all)
+	}
+	all := c.whole()
+	equal("attempts that ended, and those at replicas and at none", c.totals.recorded, ended+c.unrouted)
+	equal("GPU time of replicas and of the fleet, in femtoseconds", together.busy, all.busy)
+	equal("tokens emitted by replicas and by the fleet", together.output, all.output)
+	equal("tokens computed by replicas and by the fleet", together.computed(), all.computed())
+	equal("KV block time of replicas and of the fleet", together.blocks, all.blocks)
+	equal("preemptions of replicas and of the fleet", together.preemptions, all.preemptions)
+	equal("completions of replicas and of the fleet", together.completions, all.completions)
 }
 
 // Little holds the two sides of Little's law over the whole run, in request-picoseconds: the integral

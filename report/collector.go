@@ -43,6 +43,8 @@ type Options struct {
 	Requests *RequestWriter
 	// Opening, if not nil, is filled with the start of the run.
 	Opening *Opening
+	// Fleet says of each replica what it is, by its number; they are then also measured apart. Nil for a single engine.
+	Fleet []ReplicaOptions
 }
 
 // Work says what a replica's hardware does for each unit of what a [sim.Span] counts, so that its
@@ -69,6 +71,10 @@ type Collector struct {
 	folded  bool // they go to sketches
 	stages  stages
 	classes classes
+	parts   []*part // of a fleet, by replica
+
+	unrouted int64 // attempts that ended before they were sent to a replica
+	isPart   bool  // this is one of them: no distributions are kept
 
 	// The bucket of the last span and that of the last change of levels.
 	span, level cursor
@@ -127,9 +133,7 @@ const (
 // NewCollector makes a collector for one run.
 func NewCollector(opts Options) *Collector {
 	opts.GPUs, opts.Replicas = max(opts.GPUs, 1), max(opts.Replicas, 1)
-	if opts.UsableBlocks >= sim.UnlimitedBlocks {
-		opts.UsableBlocks = 0
-	}
+	opts.UsableBlocks = limitedBlocks(opts.UsableBlocks)
 	// The width is chosen so that the edges of the window are edges of buckets.
 	width := defaultWidth
 	if d := opts.Warmup.Duration; opts.End > 0 {
@@ -145,10 +149,21 @@ func NewCollector(opts Options) *Collector {
 	for opts.End == 0 && width*maxBuckets < opts.Expected/2 {
 		width *= 2
 	}
-	return &Collector{opts: opts, limits: opts.SLO.limits(), line: newTimeline(width), exact: ExactSamples, stages: newStages(opts.Stages), classes: newClasses(opts)}
+	return &Collector{
+		opts: opts, limits: opts.SLO.limits(), line: newTimeline(width), exact: ExactSamples,
+		stages: newStages(opts.Stages), classes: newClasses(opts), parts: newParts(opts, width),
+	}
 }
 
-var _ sim.Observer = (*Collector)(nil)
+// limitedBlocks is a number of KV blocks, or 0 for an unlimited pool.
+func limitedBlocks(blocks int64) int64 {
+	if blocks >= sim.UnlimitedBlocks {
+		return 0
+	}
+	return blocks
+}
+
+var _ sim.FleetObserver = (*Collector)(nil)
 
 // Edge is the end of the time bucket that an instant lies in.
 func (c *Collector) Edge(past clock.Time) clock.Time {
@@ -240,15 +255,24 @@ func (c *Collector) fillLevel(level int, to clock.Time) {
 	c.since[level] = to
 	value := c.levels[level]
 	if c.level.within(&c.line, from, to) {
-		c.line.detail[c.level.i].levels[level].Record(value, uint64(to-from))
+		c.holds(c.level.i, level, value, uint64(to-from))
 		return
 	}
 	c.line.find(to - 1) // makes room once, so that the width stays
 	for from < to {
 		c.level.move(&c.line, from)
 		end := min(c.level.end, to)
-		c.line.detail[c.level.i].levels[level].Record(value, uint64(end-from))
+		c.holds(c.level.i, level, value, uint64(end-from))
 		from = end
+	}
+}
+
+// holds counts a level that had a value for a time, in one bucket.
+func (c *Collector) holds(i, level int, value int64, picos uint64) {
+	if c.isPart {
+		c.line.buckets[i].holds(level, value, picos)
+	} else {
+		c.line.detail[i].levels[level].Record(value, picos)
 	}
 }
 
@@ -305,6 +329,9 @@ func (c *Collector) Finished(rec *sim.Record) {
 	t := &c.totals
 	r := &rec.Request
 	last := t.finished(rec)
+	if rec.Replica < 0 {
+		c.unrouted++
+	}
 	t.recTokens += int64(rec.Tokens)
 	t.recRecomputed += int64(rec.RecomputedTokens)
 	t.gpu.add(&rec.GPU)
@@ -395,6 +422,9 @@ func (c *Collector) keep(s *sample) {
 }
 
 func (c *Collector) sketch(s *sample) {
+	if c.parts != nil {
+		c.parts[s.replica].sketched(s)
+	}
 	d := &c.line.detail[c.line.find(s.arrival)]
 	if d.sketch == nil {
 		d.sketch = new(sketch)

@@ -17,10 +17,10 @@ import (
 //
 // A row is an attempt. Those of one request have its number and sent_s, when the first was sent, from which ttft_ms and
 // e2e_ms count; attempt numbers them from 0. The ending is how the attempt ended for the client, again whether another one
-// follows, and retry_causes how the earlier ones ended.
+// follows, and retry_causes how the earlier ones ended. The replica is the number of the one that it was sent to, from 0 on.
 const RequestColumns = "request,session,user,class,outcome,reason,arrival_s,queued_s,scheduled_s,first_token_s,last_token_s," +
 	"client_first_s,client_last_s,released_s,input_tokens,cached_tokens,output_tokens,delivered_tokens," +
-	"recomputed_tokens,preemptions,queue_ms,ttft_ms,tpot_ms,e2e_ms,ending,again,retry_causes,attempt,sent_s"
+	"recomputed_tokens,preemptions,queue_ms,ttft_ms,tpot_ms,e2e_ms,ending,again,retry_causes,attempt,sent_s,replica"
 
 // endings are the names of what clients meet.
 var endings = [...]string{
@@ -80,6 +80,9 @@ func (w *RequestWriter) Finished(rec *sim.Record) {
 	b = appendCauses(append(b, ','), r)
 	b = strconv.AppendInt(append(b, ','), int64(r.Attempt()), 10)
 	b = layout.AppendThousandths(append(b, ','), int64(sent), 9)
+	if b = append(b, ','); rec.Replica >= 0 {
+		b = strconv.AppendInt(b, int64(rec.Replica), 10)
+	}
 	w.buf = append(b, '\n')
 	if len(w.buf) >= csvBuffer {
 		w.write()

@@ -59,21 +59,21 @@ type gpuTime struct {
 	nobody                         sim.Uint128 // of idle: while no request was in the system
 }
 
-// gpuTime divides the time of a window. An attempt that did not complete is known as such when it ends, and all that
+// gpuTime divides the time of a unit in a window. An attempt that did not complete is known as such when it ends, and all that
 // it took counts then, though at most what there is of its kind in the window.
-func (c *Collector) gpuTime(w *window, sum *bucket, d *detail) (t gpuTime) {
+func (u *unit) gpuTime(w *window) (t gpuTime) {
 	const femtos = clock.FemtosPerPico
-	replicas := uint64(c.opts.Replicas)
+	replicas := uint64(u.Replicas)
 	t.whole = sim.Mul64(uint64(w.end.Sub(w.start)), femtos*replicas)
-	if sum.busy.Cmp(t.whole) < 0 {
-		t.idle = t.whole.Sub(sum.busy)
+	if u.sum.busy.Cmp(t.whole) < 0 {
+		t.idle = t.whole.Sub(u.sum.busy)
 	}
 	t.useful = t.whole.Sub(t.idle)
-	for i, part := range sum.lost {
+	for i, part := range u.sum.lost {
 		t.lost[i] = least(part, t.useful) // an iteration may end after the window
 		t.useful = t.useful.Sub(t.lost[i])
 	}
-	for i, part := range sum.vain {
+	for i, part := range u.sum.vain {
 		from := &t.useful
 		if i < vainUseful {
 			from = &t.lost[i]
@@ -82,7 +82,7 @@ func (c *Collector) gpuTime(w *window, sum *bucket, d *detail) (t gpuTime) {
 		*from = from.Sub(part)
 		t.cancelled = t.cancelled.Add(part)
 	}
-	t.nobody = least(t.idle, sim.Mul64(d.levels[inSystem].weightOfZero(), femtos*replicas))
+	t.nobody = least(t.idle, sim.Mul64(u.vacant, femtos*replicas))
 	return t
 }
 
@@ -94,18 +94,38 @@ func least(a, b sim.Uint128) sim.Uint128 {
 	return b
 }
 
-// gpuSeconds is the division in GPU seconds, if there is a window.
-func (c *Collector) gpuSeconds(w *window, sum *bucket, d *detail) GPUSeconds {
+// gpuSeconds is the division in GPU seconds, if there is a window. The time in which a replica has nothing to do is split by
+// whether others have.
+func (c *Collector) gpuSeconds(w *window, units []unit, d *detail) (g GPUSeconds) {
 	if w.end <= w.start {
 		return GPUSeconds{}
 	}
-	t := c.gpuTime(w, sum, d)
-	perReplica := float64(c.opts.GPUs) / float64(c.opts.Replicas)
-	seconds := func(femtos sim.Uint128) *float64 { return number(femtos.Float64() / 1e15 * perReplica) }
-	return GPUSeconds{
-		Useful: seconds(t.useful), Recompute: seconds(t.lost[lostRecompute]), CacheMiss: seconds(t.lost[lostMiss]),
-		Cancelled: seconds(t.cancelled), Rejected: seconds(t.lost[lostDrafts]), Padding: seconds(t.lost[lostPadding]),
-		Swap: seconds(t.lost[lostSwap]), Host: seconds(t.lost[lostHost]), Idle: seconds(t.idle),
-		IdleByCause: IdleByCause{NoRequests: seconds(t.nobody), FrontEnd: seconds(t.idle.Sub(t.nobody))},
+	add := func(to **float64, femtos sim.Uint128, gpus float64) {
+		v := femtos.Float64() / 1e15 * gpus
+		if *to != nil {
+			v += **to
+		}
+		*to = number(v)
 	}
+	for i := range units {
+		u := &units[i]
+		t, gpus := u.gpuTime(w), float64(u.GPUs)/float64(u.Replicas)
+		nobody := t.nobody
+		if len(units) > 1 {
+			nobody = least(nobody, sim.Mul64(d.levels[inSystem].weightOfZero(), clock.FemtosPerPico))
+			add(&g.IdleByCause.Elsewhere, t.nobody.Sub(nobody), gpus)
+		}
+		add(&g.Useful, t.useful, gpus)
+		add(&g.Recompute, t.lost[lostRecompute], gpus)
+		add(&g.CacheMiss, t.lost[lostMiss], gpus)
+		add(&g.Cancelled, t.cancelled, gpus)
+		add(&g.Rejected, t.lost[lostDrafts], gpus)
+		add(&g.Padding, t.lost[lostPadding], gpus)
+		add(&g.Swap, t.lost[lostSwap], gpus)
+		add(&g.Host, t.lost[lostHost], gpus)
+		add(&g.Idle, t.idle, gpus)
+		add(&g.IdleByCause.NoRequests, nobody, gpus)
+		add(&g.IdleByCause.FrontEnd, t.idle.Sub(t.nobody), gpus)
+	}
+	return g
 }

@@ -196,7 +196,7 @@ func (p *pool) value(path string, of []reflect.Value, to reflect.Value) {
 			return
 		}
 		p.value(path, within, to.Elem())
-		if path == "system.kv_blocks" {
+		if within, _ := ofReplica(path); within == "system.kv_blocks" {
 			to.Elem().SetInt(of[0].Elem().Int())
 		}
 	default:
@@ -222,15 +222,27 @@ func (p *pool) list(path string, of []reflect.Value, to reflect.Value) {
 	}
 }
 
+// ofReplica is the path of a replica's number as if it were the whole's.
+func ofReplica(path string) (of string, is bool) {
+	rest, is := strings.CutPrefix(path, "replicas.")
+	if !is {
+		return path, false
+	}
+	_, of, _ = strings.Cut(rest, ".")
+	return of, true
+}
+
 // number pools a number that all runs know.
 func (p *pool) number(path string, of []reflect.Value, to reflect.Value) {
+	whole := path
+	path, _ = ofReplica(path)
 	xs := make([]float64, len(of))
 	for i, v := range of {
 		xs[i] = v.Float()
 	}
 	set := func(v float64) { to.Set(reflect.ValueOf(number(v))) }
 	last := lastPart(path)
-	switch weights := p.weights(path); {
+	switch weights := p.weights(whole); {
 	case last == "max":
 		set(slices.Max(xs))
 	case last == "sd":
@@ -248,7 +260,7 @@ func (p *pool) number(path string, of []reflect.Value, to reflect.Value) {
 	case weights == nil:
 		center, half := MeanInterval(xs, Confidence)
 		set(center)
-		p.interval(path, center-half, center+half)
+		p.interval(whole, center-half, center+half)
 	default:
 		parts := make([]float64, len(xs))
 		for i, x := range xs {
@@ -257,12 +269,12 @@ func (p *pool) number(path string, of []reflect.Value, to reflect.Value) {
 		if isShare(path) {
 			share, low, high := ShareInterval(parts, weights, Confidence)
 			set(share)
-			p.interval(path, low, high)
+			p.interval(whole, low, high)
 			return
 		}
 		ratio, half := RatioInterval(parts, weights, Confidence)
 		set(ratio)
-		p.interval(path, ratio-half, ratio+half)
+		p.interval(whole, ratio-half, ratio+half)
 	}
 }
 
@@ -313,8 +325,8 @@ func (s *Summary) arrivals() float64 {
 
 // interval notes an interval. Latencies and numbers in the system have none under overload.
 func (p *pool) interval(path string, low, high float64) {
-	if math.IsInf(high-low, 0) || math.IsNaN(high-low) {
-		return
+	if _, is := ofReplica(path); is || math.IsInf(high-low, 0) || math.IsNaN(high-low) {
+		return // replicas have none: there are many of them
 	}
 	if w := &p.to.Window; w.Stationary != nil && !*w.Stationary && growsWithRun(path) {
 		return
@@ -340,7 +352,7 @@ func (p *pool) tail(path string, of []reflect.Value, d *Distribution) {
 		n += v.Addr().Interface().(*Distribution).N
 		d.fewest = min(d.fewest, v.Addr().Interface().(*Distribution).N)
 	}
-	if n == 0 || strings.HasPrefix(path, "stages.") {
+	if _, is := ofReplica(path); is || n == 0 || strings.HasPrefix(path, "stages.") {
 		return
 	}
 	for _, q := range tailQuantiles {

@@ -22,6 +22,7 @@ type sample struct {
 	flight  clock.Duration // from first admission to release
 	tokens  int32
 	waited  bool // an iteration was composed without it before it was admitted
+	replica uint16
 }
 
 // Per-request metrics.
@@ -258,5 +259,6 @@ func newSample(rec *sim.Record) sample {
 		flight:  rec.Released.Sub(rec.Scheduled),
 		tokens:  rec.Tokens,
 		waited:  rec.PassedOver,
+		replica: uint16(rec.Replica),
 	}
 }

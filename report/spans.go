@@ -32,7 +32,15 @@ func (c *Collector) spanIn(s *sim.Span) {
 	add(&b.busy, femtos)
 	b.hold(s.BlockFemtos, s.EmptyFemtos)
 	b.lose(lost(s))
-	c.produced(b, &c.line.detail[c.span.i].itl, s)
+	c.produced(b, c.line.gaps(c.span.i), s)
+}
+
+// gaps is the histogram of inter-token gaps of a bucket; nil where none is kept.
+func (t *timeline) gaps(i int) *Histogram {
+	if t.detail == nil {
+		return nil
+	}
+	return &t.detail[i].itl
 }
 
 // produced counts what a span did at the ends of its iterations.
@@ -54,6 +62,13 @@ func (c *Collector) produced(b *bucket, itl *Histogram, s *sim.Span) {
 		b.discarded += n * int64(s.Discarded)
 	}
 	if decodes == 0 {
+		return
+	}
+	if itl == nil {
+		all := s.Femtos(s.N)
+		wait := sim.Mul64(uint64(s.Wait), clock.FemtosPerPico)
+		b.gapped(wait.Add(sim.Uint128{Lo: uint64(s.First)}), 1, uint64(s.Gaps))
+		b.gapped(sim.Uint128{Lo: uint64(all - s.First)}, uint64(s.N-1), uint64(s.Decodes))
 		return
 	}
 	if s.Wait == 0 && s.Gaps == s.Decodes {
@@ -177,5 +192,5 @@ func (c *Collector) iterationAcross(s *sim.Span) {
 	add(&b.busy, int64(whole-done))
 	b.hold(s.BlockFemtos.Sub(blocks), s.EmptyFemtos.Sub(empty))
 	b.lose(losses)
-	c.produced(b, &c.line.detail[c.span.i].itl, s)
+	c.produced(b, c.line.gaps(c.span.i), s)
 }

@@ -18,6 +18,11 @@ func (c *Collector) runEnd() clock.Time {
 // settle accounts for the levels until the end of what was seen.
 func (c *Collector) settle() {
 	end := c.runEnd()
+	c.settleAt(end)
+	c.align(end)
+}
+
+func (c *Collector) settleAt(end clock.Time) {
 	for l := range c.levels {
 		c.fillLevel(l, end)
 	}
@@ -44,6 +49,7 @@ func (c *Collector) Summary() *Summary {
 	}
 	s.Stages = c.stageResults()
 	s.Classes = c.classResults(&w)
+	s.Replicas, s.Imbalance = c.replicaResults(&w)
 	c.warn(s, &w)
 	c.batchMeans(s, &w)
 	return s
@@ -201,11 +207,14 @@ func (c *Collector) concurrency(s *Summary, d *detail) {
 	}
 }
 
+// system tells how the engines spent the window. Where a fleet's replicas are told apart, what holds requests up is the
+// average over them, and the highest use of a KV pool that of any.
 func (c *Collector) system(s *Summary, w *window, sum *bucket, d *detail) {
 	const femtosPerS = 1e15
 	y := &s.System
 	busyS := sum.busy.Float64() / femtosPerS
 	engineS := w.seconds() * float64(c.opts.Replicas)
+	units := c.units(w, sum, d)
 	y.Iterations, y.Preemptions = sum.iterations, sum.preemptions
 	y.BusyFraction = ratio(busyS, engineS)
 	y.PrefixHitRate = ratio(float64(sum.cached), float64(sum.input))
@@ -215,27 +224,12 @@ func (c *Collector) system(s *Summary, w *window, sum *bucket, d *detail) {
 		y.KVUsage.Mean = ratio(sum.blocks.Float64()/femtosPerS, w.seconds()*float64(n))
 		y.KVUsage.ReservedMean = ratio(sum.empty.Float64()/femtosPerS, w.seconds()*float64(n))
 		if w.end > w.start {
-			y.KVUsage.Max = ratio(float64(sum.maxBlocks*int64(c.opts.Replicas)), float64(n))
+			y.KVUsage.Max = fullest(units)
 			y.KVUsage.SD = c.kvSD(w)
 		}
 	}
-	gap := func(class int) *float64 {
-		return ratio(clock.Duration(sum.gaps[2*class]+sum.gaps[2*class+1]).Seconds(), w.seconds())
-	}
-	y.GapByCause = GapByCause{
-		KV: gap(gapKV), TokenBudget: gap(gapBudget), Seats: gap(gapSeats),
-		Policy: gap(gapPolicy), Idle: gap(gapIdle), Boundary: gap(gapBoundary),
-	}
-	var free, seats int64
-	for class := gapNone + 1; class < gapClasses; class++ {
-		seats += sum.gaps[2*class+1]
-		if class == gapPolicy || class == gapIdle || class == gapBoundary {
-			free += sum.gaps[2*class] + sum.gaps[2*class+1]
-		}
-	}
-	y.GapFraction = ratio(clock.Duration(free).Seconds(), w.seconds())
-	y.GapFractionSeed = ratio(clock.Duration(seats).Seconds(), w.seconds())
-	y.GPUSeconds = c.gpuSeconds(w, sum, d)
+	y.gaps(units, w)
+	y.GPUSeconds = c.gpuSeconds(w, units, d)
 	if sum.drafts > 0 {
 		y.Speculative = &Speculative{
 			Drafted: sum.drafts, Accepted: sum.accepted,
@@ -243,14 +237,66 @@ func (c *Collector) system(s *Summary, w *window, sum *bucket, d *detail) {
 			TokensPerStep:  ratio(float64(sum.decodes+sum.accepted-sum.discarded), float64(sum.decodes)),
 		}
 	}
-	if k := c.opts.Work; k != nil {
-		tokens, produced := float64(sum.computed()), float64(sum.output+sum.rejected())
-		context := float64(sum.context)
-		flops := k.FLOPsPerToken*tokens + k.FLOPsPerContextToken*context + k.FLOPsPerEmit*produced
-		bytes := k.BytesPerIteration*float64(sum.iterations) + k.BytesPerContextToken*context + k.BytesPerToken*tokens
-		y.MFU = ratio(flops, engineS*k.PeakFLOPsPerS)
-		y.MBU = ratio(bytes, engineS*k.PeakBytesPerS)
+	y.utilisation(units, w)
+}
+
+// fullest is the highest use of any unit's KV pool.
+func fullest(units []unit) *float64 {
+	highest := 0.0
+	for i := range units {
+		u := &units[i]
+		highest = max(highest, float64(u.sum.maxBlocks*int64(u.Replicas))/float64(u.UsableBlocks))
 	}
+	return number(highest)
+}
+
+// gaps tells what requests wait for, as an average over the units.
+func (y *System) gaps(units []unit, w *window) {
+	var sum [2 * gapClasses]int64
+	for i := range units {
+		for k, v := range units[i].sum.gaps {
+			sum[k] += v
+		}
+	}
+	all := w.seconds() * float64(len(units))
+	gap := func(class int) *float64 {
+		return ratio(clock.Duration(sum[2*class]+sum[2*class+1]).Seconds(), all)
+	}
+	y.GapByCause = GapByCause{
+		KV: gap(gapKV), TokenBudget: gap(gapBudget), Seats: gap(gapSeats),
+		Policy: gap(gapPolicy), Idle: gap(gapIdle), Boundary: gap(gapBoundary),
+	}
+	var free, seats int64
+	for class := gapNone + 1; class < gapClasses; class++ {
+		seats += sum[2*class+1]
+		if class == gapPolicy || class == gapIdle || class == gapBoundary {
+			free += sum[2*class] + sum[2*class+1]
+		}
+	}
+	y.GapFraction = ratio(clock.Duration(free).Seconds(), all)
+	y.GapFractionSeed = ratio(clock.Duration(seats).Seconds(), all)
+}
+
+// utilisation tells how much of the hardware's peaks was used, where that is known of all units.
+func (y *System) utilisation(units []unit, w *window) {
+	var flops, bytes, peakFLOPs, peakBytes float64
+	for i := range units {
+		u, k := &units[i].sum, units[i].Work
+		if k == nil {
+			return
+		}
+		tokens, produced := float64(u.computed()), float64(u.output+u.rejected())
+		context := float64(u.context)
+		engineS := w.seconds() * float64(units[i].Replicas)
+		flops += k.FLOPsPerToken*tokens + k.FLOPsPerContextToken*context + k.FLOPsPerEmit*produced
+		peakFLOPs += engineS * k.PeakFLOPsPerS
+		if k.PeakBytesPerS == 0 {
+			bytes = math.NaN() // not known
+		}
+		bytes += k.BytesPerIteration*float64(u.iterations) + k.BytesPerContextToken*context + k.BytesPerToken*tokens
+		peakBytes += engineS * k.PeakBytesPerS
+	}
+	y.MFU, y.MBU = ratio(flops, peakFLOPs), ratio(bytes, peakBytes)
 }
 
 // kvSD is the standard deviation of the buckets' mean KV usage.

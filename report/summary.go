@@ -37,6 +37,9 @@ type Summary struct {
 	Cost        *Cost       `json:"cost"`
 	Stages      []Stage     `json:"stages"`            // empty unless the traffic has stages
 	Classes     []Class     `json:"classes,omitempty"` // of traffic that has some
+	// Replicas are those of a fleet, and Imbalance is about two or more.
+	Replicas  []Replica  `json:"replicas,omitempty"`
+	Imbalance *Imbalance `json:"imbalance,omitempty"`
 
 	// Accuracy says how far the numbers can be trusted; nil where no machine is modelled. It is set by the caller.
 	Accuracy *Accuracy `json:"accuracy"`
@@ -206,7 +209,8 @@ type Concurrency struct {
 	QueueDepth Level `json:"queue_depth"`
 }
 
-// System tells how the engine and its GPUs spent the window.
+// System tells how the engine and its GPUs spent the window. Of a fleet, BusyFraction and GapByCause are averages over the
+// replicas, and requests wait at one for what is held back there.
 type System struct {
 	Iterations   int64    `json:"iterations"`
 	BusyFraction *float64 `json:"busy_fraction"`
@@ -241,7 +245,8 @@ type Speculative struct {
 }
 
 // KVUsage is the referenced fraction of the usable KV blocks: averaged over the window (an idle GPU
-// counts as empty), at most, and the standard deviation of the averages of time buckets. ReservedMean is the part of
+// counts as empty), at most, and the standard deviation of the averages of time buckets. Of a fleet Mean and SD are of all blocks
+// together, and Max is the highest of any replica. ReservedMean is the part of
 // all blocks that is referenced but holds nothing, because sequences have reserved it ahead of need.
 type KVUsage struct {
 	Mean         *float64 `json:"mean"`
@@ -282,10 +287,12 @@ type GPUSeconds struct {
 	IdleByCause IdleByCause `json:"idle_by_cause"`
 }
 
-// IdleByCause tells why GPUs were idle: nobody asked for anything, or requests were on their way through the network and
-// the front end. An iteration that ends after the last client has left takes from the first.
+// IdleByCause tells why GPUs were idle: nobody asked for anything, requests were at other replicas of the fleet, or they were
+// on their way through the network and the front end. An iteration that ends after the last client has left takes from
+// the first.
 type IdleByCause struct {
 	NoRequests *float64 `json:"no_requests"`
+	Elsewhere  *float64 `json:"elsewhere,omitempty"` // of fleets of two replicas and more
 	FrontEnd   *float64 `json:"front_end"`
 }
 

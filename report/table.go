@@ -64,6 +64,7 @@ func (s *Summary) sections(t *layout.Text, p Profile) {
 	}
 	s.stageGrid(t)
 	s.classGrid(t)
+	s.replicaGrid(t)
 	if g := s.Goodput; g.SLO != nil {
 		t.Line("goodput", s.goodputText())
 	}

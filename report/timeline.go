@@ -14,7 +14,7 @@ type timeline struct {
 	width   int64
 	perTick float64 // 1/width
 	buckets []bucket
-	detail  []detail // of the same buckets; apart, because it is large and seldom touched
+	detail  []detail // of the same buckets; apart, because it is large and seldom touched. nil if none is kept
 }
 
 const maxBuckets = 512
@@ -55,6 +55,13 @@ type bucket struct {
 	waited                int64                 // were not admitted at once
 	good                  int64                 // were within the SLO
 	goodTokens            int64
+
+	// Of parts of a fleet, in the place of detail:
+	levels          [levels]sim.Uint128 // integrals, in picoseconds
+	highest         [levels]int64
+	watched, vacant uint64      // picoseconds: all, and those with nothing in the system
+	gapSum          sim.Uint128 // sum of inter-token gaps, in femtoseconds
+	gapCount        int64       // their number
 }
 
 // detail holds the distributions of one time bucket.
@@ -98,7 +105,9 @@ func (t *timeline) find(at clock.Time) int {
 	}
 	for len(t.buckets) <= i {
 		t.buckets = append(t.buckets, bucket{})
-		t.detail = append(t.detail, detail{})
+		if t.detail != nil {
+			t.detail = append(t.detail, detail{})
+		}
 	}
 	return i
 }
@@ -120,17 +129,26 @@ func (t *timeline) end(i int) clock.Time   { return clock.Time(int64(i+1) * t.wi
 func (t *timeline) halve() {
 	n := (len(t.buckets) + 1) / 2
 	for i := range n {
-		if i > 0 {
-			t.buckets[i], t.detail[i] = t.buckets[2*i], t.detail[2*i]
-		}
+		t.buckets[i] = t.buckets[2*i]
 		if j := 2*i + 1; j < len(t.buckets) {
 			t.buckets[i].merge(&t.buckets[j])
+		}
+	}
+	t.buckets = t.buckets[:n]
+	t.setWidth(2 * t.width)
+	if t.detail == nil {
+		return
+	}
+	for i := range n {
+		if i > 0 {
+			t.detail[i] = t.detail[2*i]
+		}
+		if j := 2*i + 1; j < len(t.detail) {
 			t.detail[i].take(&t.detail[j])
 		}
 	}
 	clear(t.detail[n:])
-	t.buckets, t.detail = t.buckets[:n], t.detail[:n]
-	t.setWidth(2 * t.width)
+	t.detail = t.detail[:n]
 }
 
 // computed is the number of tokens computed.
@@ -173,6 +191,13 @@ func (b *bucket) merge(c *bucket) {
 	b.waited += c.waited
 	b.good += c.good
 	b.goodTokens += c.goodTokens
+	for i := range b.levels {
+		b.levels[i] = b.levels[i].Add(c.levels[i])
+		b.highest[i] = max(b.highest[i], c.highest[i])
+	}
+	b.watched, b.vacant = b.watched+c.watched, b.vacant+c.vacant
+	b.gapSum = b.gapSum.Add(c.gapSum)
+	b.gapCount += c.gapCount
 }
 
 // take is a merge after which c must not be used.
@@ -196,13 +221,19 @@ func (d *detail) takeSketch(k *sketch) {
 	}
 }
 
+// sum adds up the buckets from…to-1, as far as there are such.
+func (t *timeline) sum(from, to int) (sum bucket) {
+	for i := from; i < min(to, len(t.buckets)); i++ {
+		sum.merge(&t.buckets[i])
+	}
+	return sum
+}
+
 // total adds up the buckets from…to-1. The result shares nothing with them, except that the
 // caller must not change the sketch.
 func (t *timeline) total(from, to int) (bucket, *detail) {
-	var sum bucket
 	all := &detail{sketch: new(sketch)}
 	for i := from; i < to; i++ {
-		sum.merge(&t.buckets[i])
 		d := &t.detail[i]
 		all.itl.Merge(&d.itl)
 		for l := range d.levels {
@@ -214,5 +245,5 @@ func (t *timeline) total(from, to int) (bucket, *detail) {
 			}
 		}
 	}
-	return sum, all
+	return t.sum(from, to), all
 }

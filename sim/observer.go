@@ -40,7 +40,7 @@ type FleetObserver interface {
 	Observer
 	// OfReplica returns the observer that is told, beside this one, of what happens at one replica, as if it were alone:
 	// of the requests that the router sends there, as arrived when they were sent by their clients and in the system
-	// from when they were sent there.
+	// from when they were sent there. It returns nil if nobody wants to know.
 	OfReplica(i int) Observer
 }
 

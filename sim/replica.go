@@ -106,8 +106,9 @@ func newReplica(cfg Config, host *Engine, index int) *Replica {
 	r.first, r.last = int32(sched.None), int32(sched.None)
 	r.it.r = r
 	if host.parts != nil {
-		r.own = host.parts.OfReplica(index)
-		r.obs = &tee{host.obs, r.own}
+		if r.own = host.parts.OfReplica(index); r.own != nil {
+			r.obs = &tee{host.obs, r.own}
+		}
 	}
 	r.conn = newConnector(r)
 	r.queue = newQueue(cfg.Order)

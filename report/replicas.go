@@ -1,0 +1,295 @@
+package report
+
+import (
+	"math/bits"
+
+	"clifftop/sim"
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// ReplicaOptions say what a replica of a fleet is.
+type ReplicaOptions struct {
+	Pool             string // the name of its pool; empty where there are none
+	GPUs, MaxNumSeqs int
+	UsableBlocks     int64 // as in [Options]
+	Work             *Work
+}
+
+// Replica is what was measured of one replica of a fleet, over the window of the whole run. Of its levels averages and
+// the highest values are known, and of its inter-token gaps number and mean.
+type Replica struct {
+	Pool        string          `json:"pool,omitempty"`
+	Index       int             `json:"index"`
+	GPUs        int             `json:"gpus"`
+	Requests    ReplicaRequests `json:"requests"`
+	Tokens      ReplicaTokens   `json:"tokens"`
+	Throughput  Throughput      `json:"throughput"`
+	Latency     ReplicaLatency  `json:"latency_ms"`
+	Concurrency Concurrency     `json:"concurrency"`
+	System      System          `json:"system"`
+}
+
+// ReplicaRequests counts the attempts of the whole run that were sent to a replica. A request that is tried again may be
+// sent elsewhere.
+type ReplicaRequests struct {
+	Sent          int64 `json:"sent"`
+	Completed     int64 `json:"completed"`
+	Rejected      int64 `json:"rejected"`
+	TimedOut      int64 `json:"timed_out"`
+	Cancelled     int64 `json:"cancelled"`
+	HandedOn      int64 `json:"handed_on,omitempty"` // to a replica that answers, where prompts are computed apart
+	InSystemAtEnd int64 `json:"in_system_at_end"`
+}
+
+// ReplicaTokens counts the tokens of the whole run at a replica, as [Tokens] does.
+type ReplicaTokens struct {
+	Input       int64 `json:"input"`
+	CachedInput int64 `json:"cached_input"`
+	Output      int64 `json:"output"`
+	Recomputed  int64 `json:"recomputed"`
+}
+
+// ReplicaLatency holds the latencies in milliseconds of the completed requests that a replica served and that arrived
+// in the window. Beyond [ExactSamples] requests of the fleet they are those of the whole run.
+type ReplicaLatency struct {
+	TTFT  Distribution `json:"ttft"`
+	TPOT  Distribution `json:"tpot"`
+	ITL   Distribution `json:"itl"`
+	E2E   Distribution `json:"e2e"`
+	Queue Distribution `json:"queue"`
+}
+
+// Imbalance tells how unevenly the replicas of a fleet are used: what the most used one has over the mean of all. 1 is
+// even. It is nil where the mean is 0.
+type Imbalance struct {
+	Busy     *float64 `json:"busy_max_over_mean"`
+	Requests *float64 `json:"requests_max_over_mean"` // sent, in the whole run
+}
+
+// part measures one replica of a fleet: sums by time bucket, and no distributions, with which many replicas would fill
+// the memory.
+type part struct {
+	Collector
+	pool     string
+	sent     int64
+	outcomes [sim.Cancelled + 1]int64
+	samples  sketch // when there are too many to keep them all; the first few metrics
+}
+
+// newParts makes the parts of a fleet.
+func newParts(o Options, width clock.Duration) []*part {
+	var parts []*part
+	for _, r := range o.Fleet {
+		p := &part{pool: r.Pool}
+		p.opts = Options{GPUs: max(r.GPUs, 1), Replicas: 1, MaxNumSeqs: r.MaxNumSeqs, UsableBlocks: limitedBlocks(r.UsableBlocks), Work: r.Work, End: o.End}
+		p.line = newTimeline(width)
+		p.line.detail = nil
+		p.isPart = true
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// OfReplica implements [sim.FleetObserver]. A single engine has no parts.
+func (c *Collector) OfReplica(i int) sim.Observer {
+	if i >= len(c.parts) {
+		return nil
+	}
+	return c.parts[i]
+}
+
+// Arrived implements [sim.Observer].
+func (p *part) Arrived(at clock.Time, _ *workload.Request) {
+	p.sent++
+	p.line.at(at).arrivals++
+}
+
+// Gap implements [sim.Observer].
+func (p *part) Gap(at clock.Time, gap clock.Duration, n int) {
+	p.line.upTo(at).gapped(sim.Mul64(uint64(gap), clock.FemtosPerPico), 1, uint64(n))
+}
+
+// Finished implements [sim.Observer].
+func (p *part) Finished(rec *sim.Record) {
+	r := &rec.Request
+	p.outcomes[rec.Outcome]++
+	if rec.FirstToken != clock.Never {
+		b := p.line.upTo(rec.FirstToken)
+		b.input += int64(r.InputTokens)
+		b.cached += int64(rec.CachedTokens)
+	}
+	if rec.Outcome != sim.Completed {
+		b := p.line.upTo(ended(rec))
+		b.failedOutput += int64(rec.Tokens)
+		b.vain.add(&rec.GPU)
+		p.line.at(r.Arrival).failures++
+		return
+	}
+	p.line.upTo(rec.ClientLast).completions++
+}
+
+// gapped counts inter-token gaps: weight times as many as n, whose sum is given.
+func (b *bucket) gapped(sum sim.Uint128, n, weight uint64) {
+	b.gapSum = b.gapSum.Add(sum.Mul(weight))
+	b.gapCount += int64(n * weight)
+}
+
+// holds counts a level that had a value for a time.
+func (b *bucket) holds(level int, value int64, picos uint64) {
+	hi, lo := bits.Mul64(uint64(value), picos)
+	b.levels[level] = b.levels[level].Add(sim.Uint128{Hi: hi, Lo: lo})
+	b.highest[level] = max(b.highest[level], value)
+	if level == inSystem {
+		b.watched += picos
+		if value == 0 {
+			b.vacant += picos
+		}
+	}
+}
+
+// align gives all parts the same buckets as the whole, and accounts for their levels until the end.
+func (c *Collector) align(end clock.Time) {
+	for _, p := range c.parts {
+		p.settleAt(end)
+		for c.line.width < p.line.width {
+			c.line.halve()
+		}
+	}
+	for _, p := range c.parts {
+		for p.line.width < c.line.width {
+			p.line.halve()
+		}
+		p.line.find(p.line.start(len(c.line.buckets) - 1))
+	}
+}
+
+// unit is what is summed up of a replica, or of a system whose replicas are not told apart.
+type unit struct {
+	*Options
+	sum    bucket
+	vacant uint64 // picoseconds without a request
+}
+
+// units are the replicas in a window.
+func (c *Collector) units(w *window, sum *bucket, d *detail) []unit {
+	if c.parts == nil {
+		u := unit{&c.opts, *sum, sum.vacant}
+		if d != nil {
+			u.vacant = d.levels[inSystem].weightOfZero()
+		}
+		return []unit{u}
+	}
+	all := make([]unit, len(c.parts))
+	for i, p := range c.parts {
+		all[i] = unit{Options: &p.opts, sum: p.line.sum(w.from, w.to)}
+		all[i].vacant = all[i].sum.vacant
+	}
+	return all
+}
+
+// replicaResults measures the replicas over the window of the whole run.
+func (c *Collector) replicaResults(w *window) ([]Replica, *Imbalance) {
+	if c.parts == nil {
+		return nil, nil
+	}
+	latencies := c.replicaLatencies(w)
+	results := make([]Replica, len(c.parts))
+	var busy, most, sent, mostSent float64
+	for i, p := range c.parts {
+		sum := p.line.sum(w.from, w.to)
+		var s Summary
+		p.rates(&s, w, &sum)
+		p.system(&s, w, &sum, nil)
+		all := p.whole()
+		r := &results[i]
+		*r = Replica{
+			Pool: p.pool, Index: i, GPUs: p.opts.GPUs, Throughput: s.Throughput, System: s.System, Latency: latencies[i],
+			Tokens: ReplicaTokens{Input: all.input, CachedInput: all.cached, Output: all.output, Recomputed: all.recomputed},
+			Requests: ReplicaRequests{
+				Sent: p.sent, Completed: p.outcomes[sim.Completed], Rejected: p.outcomes[sim.Rejected],
+				TimedOut: p.outcomes[sim.TimedOut], Cancelled: p.outcomes[sim.Cancelled],
+			},
+		}
+		r.Requests.InSystemAtEnd = p.Collector.levels[inSystem]
+		r.Requests.HandedOn = p.sent - r.Requests.InSystemAtEnd
+		for _, n := range p.outcomes {
+			r.Requests.HandedOn -= n
+		}
+		r.Latency.ITL = Distribution{N: sum.gapCount, Mean: number(sum.gapSum.Float64() / float64(sum.gapCount) * 1e-12)}
+		r.Concurrency = sum.concurrency()
+		if b := s.System.BusyFraction; b != nil {
+			busy, most = busy+*b, max(most, *b)
+		}
+		sent, mostSent = sent+float64(p.sent), max(mostSent, float64(p.sent))
+	}
+	if len(results) == 1 {
+		return results, nil
+	}
+	n := float64(len(results))
+	return results, &Imbalance{Busy: ratio(most*n, busy), Requests: ratio(mostSent*n, sent)}
+}
+
+// concurrency is what the sums of levels tell.
+func (b *bucket) concurrency() Concurrency {
+	level := func(l int) Level {
+		if b.watched == 0 {
+			return Level{}
+		}
+		return Level{Mean: number(b.levels[l].Float64() / float64(b.watched)), Max: number(float64(b.highest[l]))}
+	}
+	return Concurrency{InSystem: level(inSystem), Running: level(running), Decoding: level(decoding), QueueDepth: level(waiting)}
+}
+
+// replicaMetrics are the latencies that are told of replicas.
+var replicaMetrics = [...]int{ttft, tpot, e2e, queue}
+
+// replicaLatencies are the latencies by replica, but for the inter-token gaps.
+func (c *Collector) replicaLatencies(w *window) []ReplicaLatency {
+	const msPerPico = 1e-9
+	all := make([]ReplicaLatency, len(c.parts))
+	field := func(l *ReplicaLatency, metric int) *Distribution {
+		return map[int]*Distribution{ttft: &l.TTFT, tpot: &l.TPOT, e2e: &l.E2E, queue: &l.Queue}[metric]
+	}
+	if c.folded {
+		for i, p := range c.parts {
+			for _, m := range replicaMetrics {
+				*field(&all[i], m) = p.samples[m].distribution(msPerPico)
+			}
+		}
+		return all
+	}
+	within := func(x *sample) bool { return x.arrival >= w.start && x.arrival < w.until }
+	ends := make([]int, len(c.parts)+1)
+	c.kept.each(func(x *sample) {
+		if within(x) {
+			ends[x.replica+1]++
+		}
+	})
+	for i := range c.parts {
+		ends[i+1] += ends[i]
+	}
+	values, next := make([]float64, ends[len(c.parts)]), make([]int, len(c.parts))
+	for _, m := range replicaMetrics {
+		copy(next, ends)
+		c.kept.each(func(x *sample) {
+			if y, ok := x.value(m); ok && within(x) {
+				values[next[x.replica]] = y
+				next[x.replica]++
+			}
+		})
+		for i := range c.parts {
+			*field(&all[i], m) = distribution(values[ends[i]:next[i]], msPerPico, 0)
+		}
+	}
+	return all
+}
+
+// sketched counts a sample where all cannot be kept.
+func (p *part) sketched(s *sample) {
+	for _, m := range replicaMetrics {
+		if v, ok := s.value(m); ok {
+			p.samples[m].Record(int64(v), 1)
+		}
+	}
+}

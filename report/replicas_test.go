@@ -1,0 +1,208 @@
+package report
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"clifftop/report/layout"
+	"clifftop/sim"
+	"clifftop/sim/clock"
+	"clifftop/sim/route"
+	"clifftop/sim/simtest"
+	"clifftop/workload"
+)
+
+// besides is the collector of a fleet, with a whole collector for each replica beside its part.
+type besides struct {
+	*Collector
+	alone []*Collector
+}
+
+func (o besides) OfReplica(i int) sim.Observer { return two{o.parts[i], o.alone[i]} }
+
+// two tells two observers the same.
+type two struct{ a, b sim.Observer }
+
+func (o two) Edge(past clock.Time) clock.Time            { return min(o.a.Edge(past), o.b.Edge(past)) }
+func (o two) Arrived(at clock.Time, r *workload.Request) { o.a.Arrived(at, r); o.b.Arrived(at, r) }
+func (o two) Levels(at clock.Time, l *sim.Levels)        { o.a.Levels(at, l); o.b.Levels(at, l) }
+func (o two) Span(s *sim.Span)                           { o.a.Span(s); o.b.Span(s) }
+func (o two) Gap(at clock.Time, gap clock.Duration, n int) {
+	o.a.Gap(at, gap, n)
+	o.b.Gap(at, gap, n)
+}
+func (o two) Preempted(at clock.Time)           { o.a.Preempted(at); o.b.Preempted(at) }
+func (o two) Dropped(at clock.Time, tokens int) { o.a.Dropped(at, tokens); o.b.Dropped(at, tokens) }
+func (o two) Finished(rec *sim.Record)          { o.a.Finished(rec); o.b.Finished(rec) }
+
+// TestPartsAreCollectors demands that what is measured of a replica is what a collector of its own would measure, and
+// that the fleet's sums are those of its replicas.
+func TestPartsAreCollectors(t *testing.T) {
+	seen := make(map[string]int)
+	rapid.Check(t, func(t *rapid.T) {
+		k := rapid.SampledFrom(append(simtest.Policies(), simtest.Chaos)).Draw(t, "policy").Draw(t)
+		replicas := rapid.IntRange(1, 4).Draw(t, "replicas")
+		cfg := config(&k)
+		opts, width := drawOptions(t, &cfg)
+		opts.Stages, opts.Replicas, opts.GPUs = nil, replicas, 0
+		fleet := sim.Fleet{Routers: []route.Router{new(route.RoundRobin)}}
+		alone := make([]*Collector, replicas)
+		for i := range replicas {
+			each := ReplicaOptions{GPUs: i + 1, MaxNumSeqs: cfg.MaxNumSeqs, UsableBlocks: int64(cfg.UsableBlocks()), Work: opts.Work}
+			opts.Fleet = append(opts.Fleet, each)
+			opts.GPUs += each.GPUs
+			fleet.Replicas = append(fleet.Replicas, config(&k))
+			alone[i] = NewCollector(Options{GPUs: each.GPUs, MaxNumSeqs: each.MaxNumSeqs, UsableBlocks: each.UsableBlocks, Work: each.Work, End: opts.End})
+			alone[i].line = newTimeline(width)
+		}
+		opts.UsableBlocks *= int64(replicas)
+		c := NewCollector(opts)
+		c.line, c.parts = newTimeline(width), newParts(c.opts, width)
+		e, err := sim.NewFleet(fleet, k.Source(), besides{c, alone})
+		if err == nil {
+			err = e.Run(context.Background())
+		}
+		if err != nil {
+			t.Fatalf("%v\n%v", err, k)
+		}
+		if err := c.Check(); err != nil {
+			t.Fatalf("%v\n%v", err, k)
+		}
+		s := c.Summary()
+		w := c.window(&Summary{})
+		for i, one := range alone {
+			one.settleAt(c.runEnd())
+			for one.line.width < c.line.width {
+				one.line.halve()
+			}
+			one.line.find(one.line.start(len(c.line.buckets) - 1))
+			got := s.Replicas[i]
+			if a, b := marshal(t, comparable(got)), marshal(t, comparable(one.asReplica(&w, i))); a != b {
+				t.Fatalf("replica %d of %d: %s\n%v", i, replicas, differing(a, b), k)
+			}
+			if got.Requests.Completed > 0 {
+				seen["replicas that served"]++
+			}
+			if got.Latency.ITL.N > 0 {
+				seen["with gaps"]++
+			}
+			if got.System.KVUsage.Max != nil {
+				seen["with limited pools"]++
+			}
+		}
+		if len(s.Replicas) > 1 && w.end > w.start {
+			g := s.System.GPUSeconds
+			idle := *g.IdleByCause.NoRequests + *g.IdleByCause.Elsewhere + *g.IdleByCause.FrontEnd
+			if math.Abs(idle-*g.Idle) > 1e-9**g.Idle {
+				t.Fatalf("causes of idling add up to %v of %v s", idle, *g.Idle)
+			}
+		}
+	})
+	t.Log(seen)
+}
+
+// asReplica is what a whole collector of a replica has of what is told of one.
+func (c *Collector) asReplica(w *window, i int) Replica {
+	sum, d := c.line.total(w.from, min(w.to, len(c.line.buckets)))
+	var s Summary
+	c.rates(&s, w, &sum)
+	c.latencies(&s, w, &sum, d)
+	c.concurrency(&s, d)
+	c.system(&s, w, &sum, d)
+	for _, l := range []*Level{&s.Concurrency.InSystem, &s.Concurrency.Running, &s.Concurrency.Decoding, &s.Concurrency.QueueDepth} {
+		l.P95, l.P99 = nil, nil
+	}
+	t, all, l := &c.totals, c.whole(), &s.Latency
+	return Replica{
+		Index: i, GPUs: c.opts.GPUs, Throughput: s.Throughput, Concurrency: s.Concurrency, System: s.System,
+		Latency:  ReplicaLatency{TTFT: l.TTFT, TPOT: l.TPOT, ITL: Distribution{N: l.ITL.N, Mean: l.ITL.Mean}, E2E: l.E2E, Queue: l.Queue},
+		Tokens:   ReplicaTokens{Input: t.input, CachedInput: t.cached, Output: all.output, Recomputed: all.recomputed},
+		Requests: ReplicaRequests{Sent: t.attempts, InSystemAtEnd: t.attempts - t.recorded},
+	}
+}
+
+// comparable leaves out what a collector counts by logical requests, and a replica by attempts.
+func comparable(r Replica) Replica {
+	r.Requests = ReplicaRequests{Sent: r.Requests.Sent, InSystemAtEnd: r.Requests.InSystemAtEnd}
+	r.Throughput.OfferedRequestsPerS, r.System.ErrorRate = nil, nil
+	return r
+}
+
+// differing shows the lines that are not in both.
+func differing(a, b string) string {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	var out []string
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			out = append(out, strings.Join(x[max(0, i-3):i], "")+x[i]+" and "+y[i])
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// TestReplicasOfManyRequests wants the latencies of replicas when not all samples are kept.
+func TestReplicasOfManyRequests(t *testing.T) {
+	c := NewCollector(Options{Replicas: 2, Fleet: make([]ReplicaOptions, 2)})
+	c.exact = 10
+	for i := range int64(100) {
+		rec := served(i, float64(i*10), float64(i*10+1), float64(i*10+3), 5)
+		rec.Replica = int(i % 4 / 3)
+		c.Arrived(rec.Request.Arrival, &rec.Request)
+		c.OfReplica(rec.Replica).Arrived(rec.Request.Arrival, &rec.Request)
+		c.Finished(rec)
+		c.OfReplica(rec.Replica).Finished(rec)
+	}
+	s := c.Summary()
+	for i, want := range []int64{75, 25} {
+		if r := s.Replicas[i]; r.Latency.TTFT.N != want || r.Requests.Completed != want || *r.Latency.TTFT.P50 != *s.Latency.TTFT.P50 {
+			t.Errorf("replica %d: %s", i, marshal(t, r))
+		}
+	}
+	if m := s.Imbalance; *m.Requests != 1.5 || m.Busy != nil {
+		t.Errorf("imbalance: %s", marshal(t, m))
+	}
+}
+
+// TestFleetsPool wants that replications of a fleet pool its replicas, without intervals.
+func TestFleetsPool(t *testing.T) {
+	run := func(seed uint64, busy float64) *Summary {
+		s := &Summary{Seed: seed, Window: Window{EndS: 10}, Replicas: []Replica{{Pool: "a", Index: 0, GPUs: 2}, {Pool: "a", Index: 1, GPUs: 2}}}
+		blocks := int64(100)
+		for i := range s.Replicas {
+			r := &s.Replicas[i]
+			r.Requests.Sent = 5
+			r.System.BusyFraction, r.System.KVUsage.Max, r.System.KVBlocks = number(busy), number(busy/2), &blocks
+			r.System.GPUSeconds.Useful = number(busy)
+		}
+		return s
+	}
+	s := Pool([]*Summary{run(1, .4), run(2, .6)})
+	r := s.Replicas[1]
+	if r.Pool != "a" || r.Index != 1 || r.GPUs != 2 || r.Requests.Sent != 10 || *r.System.BusyFraction != .5 || *r.System.KVUsage.Max != .3 || *r.System.KVBlocks != 100 || *r.System.GPUSeconds.Useful != 1 {
+		t.Errorf("pooled %s", marshal(t, r))
+	}
+	for path := range s.CI95 {
+		if strings.HasPrefix(path, "replicas.") {
+			t.Errorf("%s has an interval", path)
+		}
+	}
+}
+
+// TestReplicaTables wants a short table of many replicas.
+func TestReplicaTables(t *testing.T) {
+	for _, k := range []struct{ pools, replicas, rows int }{{1, 2, 2}, {2, 4, 4}, {1, 64, 3}, {3, 64, 5}, {20, 40, 2}} {
+		s := &Summary{}
+		for i := range k.replicas {
+			s.Replicas = append(s.Replicas, Replica{Index: i, Pool: strings.Repeat("x", i%k.pools)})
+		}
+		text := &layout.Text{}
+		s.replicaGrid(text)
+		if n := strings.Count(text.String(), "\n"); n != k.rows+2 { // a heading, and an empty line
+			t.Errorf("%d replicas in %d pools:\n%s", k.replicas, k.pools, text)
+		}
+	}
+}
