@@ -427,12 +427,21 @@ func (p *pool) objective() {
 		return
 	}
 	g.Limits = nil
-	for i := range p.runs[0].Goodput.Limits {
+	var judged []*Summary // a run without a request in its window says nothing of the limits
+	for _, r := range p.runs {
+		if r.Goodput.Limits != nil {
+			judged = append(judged, r)
+		}
+	}
+	if len(judged) == 0 {
+		return
+	}
+	for i := range judged[0].Goodput.Limits {
 		l := LimitResult{}
-		for _, r := range p.runs {
+		for _, r := range judged {
 			l.add(&r.Goodput.Limits[i])
 		}
-		l.conclude(len(p.runs))
+		l.conclude(len(judged))
 		g.Limits = append(g.Limits, l)
 	}
 	g.judge(p.to.Throughput.OutputTokensPerS)

@@ -80,3 +80,19 @@ func TestPoolAlike(t *testing.T) {
 		t.Errorf("intervals %v, warnings %v", s.CI95, s.Warnings)
 	}
 }
+
+// A run whose window has no request says nothing of the objective's limits, and the others do.
+func TestPoolOfRunsWithoutRequests(t *testing.T) {
+	runs := []*Summary{poolRun(1, 10, 0, 4, false), poolRun(2, 10, 1000, 4, true)}
+	for _, r := range runs {
+		r.Goodput.SLO = &SLO{}
+	}
+	runs[1].Goodput.Limits = []LimitResult{{Key: "ttft_p90", N: 100, Fraction: number(.95), Target: .9}}
+	if g := Pool(runs).Goodput; len(g.Limits) != 1 || g.Limits[0].N != 100 {
+		t.Errorf("limits %+v", g.Limits)
+	}
+	runs[1].Goodput.Limits = nil
+	if g := Pool(runs).Goodput; g.Limits != nil {
+		t.Errorf("limits %+v of no run", g.Limits)
+	}
+}
