@@ -87,7 +87,7 @@ func TestPoolOfRunsWithoutRequests(t *testing.T) {
 	for _, r := range runs {
 		r.Goodput.SLO = &SLO{}
 	}
-	runs[1].Goodput.Limits = []LimitResult{{Key: "ttft_p90", N: 100, Fraction: number(.95), Target: .9}}
+	runs[1].Goodput.Limits = []LimitResult{{Key: "ttft_p90", N: 100, Fraction: number(.95), Target: number(.9)}}
 	if g := Pool(runs).Goodput; len(g.Limits) != 1 || g.Limits[0].N != 100 {
 		t.Errorf("limits %+v", g.Limits)
 	}
