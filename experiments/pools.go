@@ -308,14 +308,18 @@ func (u *Setup) longest() int32 {
 func (u *Setup) fleet(check bool) sim.Fleet {
 	var f sim.Fleet
 	for _, p := range u.pools {
+		of := p.setup
+		if len(u.Scenario.Pools) == 0 {
+			of = u // and not the one that it is a copy of
+		}
 		group := 1 // of ranks that exchange with each other's experts
-		if p.setup.Deployment.LLM.Experts > 0 {
+		if of.Deployment.LLM.Experts > 0 {
 			group = p.ranks
 		}
 		for range p.engines() / group {
 			f.Lockstep = append(f.Lockstep, group)
 			for range group {
-				f.Replicas = append(f.Replicas, p.setup.config(check))
+				f.Replicas = append(f.Replicas, of.config(check))
 			}
 		}
 	}
