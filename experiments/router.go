@@ -37,6 +37,53 @@ type Router struct {
 	PrefixTokens *int `json:"prefix_tokens,omitempty" range:"[1,1000000000]"`
 	// Factor bounds the load of a replica, as a multiple of the mean.
 	Factor *float64 `json:"factor,omitempty" range:"[1,1000000]"`
+	// BlockTokens is the granularity of prefixes, in tokens.
+	BlockTokens *int `json:"block_tokens,omitempty" range:"[1,1000000]"`
+	// MinTokens is the shortest prefix that decides; below it the fewest outstanding requests do.
+	MinTokens *int `json:"min_tokens,omitempty" range:"[0,1000000000]"`
+	// MaxBlocks is the most blocks remembered: of a replica, or by dynamo in all; 0 is no limit.
+	MaxBlocks *int `json:"max_blocks,omitempty" range:"[0,1000000000000]"`
+	// CacheThreshold is the part of the prompt that a prefix has to exceed.
+	CacheThreshold *float64 `json:"cache_threshold,omitempty" range:"[0,1]"`
+	// BalanceAbs and BalanceRel: loads are unbalanced if the largest exceeds the least by more requests than the one, and
+	// by more than the other times.
+	BalanceAbs *int     `json:"balance_abs_threshold,omitempty" range:"[0,1000000000]"`
+	BalanceRel *float64 `json:"balance_rel_threshold,omitempty" range:"[0,1000000000]"`
+	// SmallestTree sends a prompt without a long enough prefix to the smallest tree, as older versions did.
+	SmallestTree *bool `json:"smallest_tree,omitempty"`
+	// MaxTreeTokens is what a tree is trimmed to, every EvictionInterval; 0 is never.
+	MaxTreeTokens    *int      `json:"max_tree_tokens,omitempty" range:"[0,1000000000000]"`
+	EvictionInterval *Duration `json:"eviction_interval,omitempty" range:"[0,)"`
+	// MissingTokens is the largest part of a prompt that may be missing from a cache that kv-aware sends it to.
+	MissingTokens *int `json:"missing_tokens,omitempty" range:"[0,1000000000]"`
+	// Scorers are those of llm-d, with their weights.
+	Scorers *Scorers `json:"scorers,omitempty"`
+	// Picker says how llm-d chooses by the scores.
+	Picker *string `json:"picker,omitempty" one:"max-score random weighted-random"`
+	// Precise takes prefixes from KV events, and not from the router's own decisions.
+	Precise *bool `json:"precise,omitempty"`
+	// Affinity is llm-d's filter that keeps prompts where most of them is.
+	Affinity *Affinity `json:"affinity,omitempty"`
+	// MaxMatchTokens is how much of a prompt is looked at; 0 is all of it.
+	MaxMatchTokens *int `json:"max_match_tokens,omitempty" range:"[0,1000000000]"`
+	// StaleAfter is the age of metrics from which on a replica counts as full; 0 is never.
+	StaleAfter *Duration `json:"stale_after,omitempty" range:"[0,)"`
+	// IdleThreshold is the number of own requests up to which a replica is idle, and MaxBusyScore the most that another one
+	// gets, for the scorer active-requests.
+	IdleThreshold *int     `json:"idle_threshold,omitempty" range:"[0,1000000000]"`
+	MaxBusyScore  *float64 `json:"max_busy_score,omitempty" range:"[0,1]"`
+	// TokenLimit is where the scorer token-load is 0, QueueLimit where load-aware is.
+	TokenLimit *int `json:"token_limit,omitempty" range:"[1,1000000000000]"`
+	QueueLimit *int `json:"queue_limit,omitempty" range:"[1,1000000000]"`
+	// OverlapWeight is the worth of a block to prefill in active blocks, for dynamo.
+	OverlapWeight *float64 `json:"overlap_weight,omitempty" range:"[0,1000000000]"`
+	// Temperature of dynamo's softmax over costs; 0 takes the cheapest.
+	Temperature *float64 `json:"temperature,omitempty" range:"[0,1000000000]"`
+	// Approximate takes prefixes from the router's own decisions, and not from KV events. It believes each for TTL, 0 being
+	// for ever, and beyond MaxBlocks forgets the oldest down to PruneTo of that.
+	Approximate *bool     `json:"approximate,omitempty"`
+	TTL         *Duration `json:"ttl,omitempty" range:"[0,)"`
+	PruneTo     *float64  `json:"prune_to,omitempty" range:"[0,1]"`
 }
 
 func defaultRouter() Router { return Router{Policy: "round-robin", FrontEnds: 1} }

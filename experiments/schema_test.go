@@ -32,6 +32,7 @@ func TestSchemaIsCurrent(t *testing.T) {
 		"duration": {AnyOf: []*jsonschema.Schema{
 			{Type: "string", Pattern: durationPattern}, {Const: jsonschema.Ptr(any(0))}, {Const: jsonschema.Ptr(any("0"))},
 		}},
+		"router": m.router(),
 		"distribution": {AnyOf: []*jsonschema.Schema{
 			{Type: "integer", Minimum: jsonschema.Ptr(1.0), Maximum: jsonschema.Ptr(536870912.0)}, m.object(reflect.TypeFor[Distribution](), reflect.Value{}),
 		}},
@@ -89,6 +90,9 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"deployment: {router: {policy: round-robin, front_ends: 2, scrape: 50ms}}", "deployment: {router: {front_ends: 2}}", "deployment: {router: {policy: round-robin, front_ends: 0}}",
 		"deployment: {router: {policy: round-robin, scrapes: 3}}", "deployment: {router: 3}",
 		"deployment: {router: {policy: power-of-two, load: scraped, scrape: 1s}}", "deployment: {router: {policy: power-of-two, factor: 2}}", "deployment: {router: {policy: bounded-hash, factor: 0.5}}",
+		"deployment: {router: {policy: llm-d, scorers: {queue: 2, kv-usage: 2, prefix: 3}, affinity: {threshold: 0.5}, picker: weighted-random}}",
+		"deployment: {router: {policy: llm-d, scorers: {queues: 2}}}", "deployment: {router: {policy: llm-d, scorers: {}}}", "deployment: {router: {policy: llm-d, affinity: {threshold: 0}}}",
+		"deployment: {router: {policy: dynamo, overlap_weight: 2, approximate: true, ttl: 30s}}", "deployment: {router: {policy: sglang, cache_threshold: 2}}",
 		"engine: {order: sjf}", "engine: {order: edf}", "engine: {order: {rule: edf, within: 3s}}", "engine: {order: {}}", "engine: {order: first}",
 		"pools: [{}]", "pools: [{name: a, replicas: 3, gpu: h200, deployment: {tensor_parallel_size: 2}, engine: {max_num_seqs: 3}, cost: {gpu_hour: 2}}, {}]",
 		"pools: {}", "pools: []", "pools: [{replicas: 0}]", "pools: [{role: prefill}]", "pools: [{role: both}]", "pools: [{deployment: {replicas: 2}}]", "pools: [{deployment: {router: random}}]",
@@ -289,11 +293,14 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 		slices.SortFunc(rules, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
 		return either(names(rules...), m.object(t, none))
 	case reflect.TypeFor[Router]():
-		var rules []any
-		for _, name := range routerNames() {
-			rules = append(rules, name)
+		return &jsonschema.Schema{Ref: "#/$defs/router"}
+	case reflect.TypeFor[Scorers]():
+		o := closed()
+		for _, name := range scorerNames() {
+			o.Properties[name] = &jsonschema.Schema{Type: "number", Minimum: jsonschema.Ptr(0.0), Maximum: jsonschema.Ptr(1e9)}
 		}
-		return either(names(rules...), m.object(t, none))
+		o.MinProperties = jsonschema.Ptr(1)
+		return o
 	case reflect.TypeFor[[]Pool]():
 		return &jsonschema.Schema{Type: "array", MinItems: jsonschema.Ptr(1), Items: m.of(reflect.TypeFor[Pool](), "", none)}
 	case reflect.TypeFor[Pool]():
@@ -376,6 +383,15 @@ func (m schemaMaker) object(t reflect.Type, def reflect.Value) *jsonschema.Schem
 		s.Required = []string{"probability", "after"}
 	}
 	return s
+}
+
+// router is the schema of routers.
+func (m schemaMaker) router() *jsonschema.Schema {
+	var rules []any
+	for _, name := range routerNames() {
+		rules = append(rules, name)
+	}
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Enum: rules}, m.object(reflect.TypeFor[Router](), reflect.Value{})}}
 }
 
 // ruled are the types of which a map without the deciding key is refused.
