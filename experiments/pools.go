@@ -254,7 +254,7 @@ func (u *Setup) resolvePools() error {
 // measureReplicas adds up what the replicas are.
 func (u *Setup) measureReplicas() {
 	r := &u.Report
-	r.Replicas, r.Work, r.USDPerHour = u.replicas(), u.work(), 0
+	r.Replicas, r.Work, r.USDPerHour, r.Tiers = u.replicas(), u.work(), 0, u.Scenario.tierNames()
 	priced := true
 	for _, p := range u.pools {
 		of, n := p.setup, p.engines()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"strings"
 
 	"clifftop/model"
 	"clifftop/report"
@@ -81,7 +80,7 @@ func (s *Scenario) resolveAll(oneRank bool) (*Setup, Faults, error) {
 
 // replica resolves what is of one replica.
 func (u *Setup) replica() (Faults, error) {
-	return u.take(u.policyDefaults, u.engineDefaults, u.deployment, u.wholePrompts, u.memory, u.sequenceLength, u.overheads, u.stepTime, u.host, u.engine)
+	return u.take(u.policyDefaults, u.engineDefaults, u.deployment, u.wholePrompts, u.memory, u.sequenceLength, u.overheads, u.stepTime, u.host, u.offload, u.engine)
 }
 
 // take takes steps, and collects their faults.
@@ -330,7 +329,7 @@ func (u *Setup) engine() error {
 	check := *c
 	check.Scheduler = u.policy.New(e)
 	if err := check.Validate(); err != nil {
-		return s.fault("engine", "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return u.blame(check, err)
 	}
 	return nil
 }

@@ -35,6 +35,8 @@ type Scenario struct {
 	Pools []Pool `json:"pools,omitempty"`
 	// Disaggregation is how pools that compute prompts work together with pools that answer.
 	Disaggregation *Disaggregation `json:"disaggregation,omitempty"`
+	// Offload is memory beyond the KV pool that keeps KV; absent is none.
+	Offload *Offload `json:"offload,omitempty"`
 	// Plan says what clifftop plan chooses from; nil is all defaults.
 	Plan *Planning `json:"plan,omitempty"`
 

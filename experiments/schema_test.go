@@ -116,6 +116,9 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"workload: {arrivals: {process: superposed, rate: 3, sources: 20, top_share: 0.3, top10_share: 0.7, source_cv: [1, 1, 1, 2, 5]}}",
 		"workload: {classes: [{name: a, weight: -1}]}", "workload: {classes: {}}", "workload: {class_weights: users}",
 		"workload: {sessions: {edited_history: 2}}", "workload: {sessions: {turns: 0}}",
+		"offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB/s}]}", "offload: {tiers: [{name: host, size: 64 GiB, bandwidth: 200Gb/s, latency: 10us, eviction: arc, write: back}], chunk_tokens: 16, fetch: always, min_tokens: 32}",
+		"offload: {tiers: [{name: host, size: 64, bandwidth: 25GB/s}]}", "offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB}]}", "offload: {tiers: [{size: 64GiB, bandwidth: 25GB/s}]}",
+		"offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB/s, eviction: fifo}]}", "offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB/s, speed: 3}]}", "offload: {chunk_tokens: 0}", "offload: {fetch: never}", "offload: 3",
 		"plan: {}", "plan: 3", "plan: {gpus: [h100], dtypes: [fp8], engine: {max_num_seqs: [64, 256]}, prices: {h100: 2.5}}",
 		"plan: {growth: -1}", "plan: {engine: {max_seqs: [64]}}", "plan: {engine: {max_num_seqs: 64}}", "plan: {prices: {h100: -1}}",
 		"plan: {on_prem: {usd_per_gpu: 30000, life_years: 5}}", "plan: {on_prem: {}}", "plan: {api: {usd_per_million_input: 0.1}}",
@@ -227,6 +230,10 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[Share]():
 		return either(&jsonschema.Schema{Type: "number", ExclusiveMinimum: jsonschema.Ptr(0.0), ExclusiveMaximum: jsonschema.Ptr(1.0)},
 			&jsonschema.Schema{Type: "string", Pattern: sharePattern})
+	case reflect.TypeFor[ByteSize]():
+		return &jsonschema.Schema{Type: "string", Pattern: byteSizePattern}
+	case reflect.TypeFor[ByteRate]():
+		return &jsonschema.Schema{Type: "string", Pattern: byteRatePattern}
 	case reflect.TypeFor[Toggle]():
 		return names("auto", true, false)
 	case reflect.TypeFor[Warmup]():

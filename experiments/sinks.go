@@ -27,6 +27,20 @@ type sinkListener struct {
 	sinks []export.Sink
 }
 
+// Moved implements [sim.MoveObserver] for an observer that does.
+func (l *sinkListener) Moved(at clock.Time, m sim.Move) {
+	if o, ok := l.Observer.(sim.MoveObserver); ok {
+		o.Moved(at, m)
+	}
+}
+
+// LinkBusy implements [sim.MoveObserver] for an observer that does.
+func (l *sinkListener) LinkBusy(at clock.Time, replica, tier int, busy bool) {
+	if o, ok := l.Observer.(sim.MoveObserver); ok {
+		o.LinkBusy(at, replica, tier, busy)
+	}
+}
+
 // OfReplica tells the sinks of what happens at one replica, and the observer too if it wants that.
 func (l *sinkListener) OfReplica(i int) sim.Observer {
 	part := &replicaListener{Observer: nobody{}, sinks: l.sinks, replica: i}

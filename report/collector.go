@@ -34,6 +34,8 @@ type Options struct {
 	USDPerHour float64
 	// Reading is how fast users read, in tokens per second; 0 where nothing is said of it.
 	Reading float64
+	// Tiers are the names of the tiers that KV is offloaded to, the same on all replicas.
+	Tiers []string
 	// Stages are the parts of the run with traffic of their own. A run of several is not expected to be steady,
 	// so that an automatic warm-up cuts nothing from it.
 	Stages []StageSpan
@@ -84,6 +86,8 @@ type Collector struct {
 	since  [levels]clock.Time
 	gap    int // the gap class now
 	gapped clock.Time
+
+	links map[linkOf]clock.Time // since when they are busy
 
 	lastArrival clock.Time
 	totals      totals
@@ -356,6 +360,9 @@ func (c *Collector) Finished(rec *sim.Record) {
 		b.cached += int64(rec.CachedTokens)
 		t.input += int64(r.InputTokens)
 		t.cached += int64(rec.CachedTokens)
+		if rec.LoadedTokens > 0 && len(c.opts.Tiers) > 0 {
+			c.loaded(rec)
+		}
 	}
 	if c.opts.Requests != nil {
 		c.opts.Requests.Finished(rec)
@@ -380,13 +387,13 @@ func (c *Collector) Finished(rec *sim.Record) {
 	c.line.upTo(rec.ClientLast).completions++
 	t.successful += int64(rec.Tokens)
 	t.completedPrompts += int64(r.InputTokens)
-	t.completedInput += int64(r.InputTokens - rec.CachedTokens)
+	t.completedInput += int64(r.InputTokens - spared(rec))
 	s := newSample(rec)
 	good := c.limits.good(&s)
 	if good {
 		t.good += int64(s.tokens)
 		add(&t.goodTime, rec.GPU.Prefill+rec.GPU.Decode)
-		t.goodWork += int64(r.InputTokens-rec.CachedTokens-rec.LaterCachedTokens) + int64(rec.Tokens-1)
+		t.goodWork += int64(r.InputTokens-spared(rec)-rec.LaterCachedTokens) + int64(rec.Tokens-1)
 	}
 	c.line.at(s.arrival).sample(&s, good)
 	if c.stages != nil {

@@ -300,7 +300,7 @@ func TestGoodputAgainstRequests(t *testing.T) {
 			if v > most {
 				continue
 			}
-			needed += float64(r.Request.InputTokens-r.CachedTokens-r.LaterCachedTokens) + gaps
+			needed += float64(r.Request.InputTokens-r.CachedTokens-r.LoadedTokens-r.PulledTokens-r.LaterCachedTokens) + gaps
 			if in {
 				good++
 				tokens += float64(r.Tokens)

@@ -27,6 +27,7 @@ func (c *Collector) settleAt(end clock.Time) {
 		c.fillLevel(l, end)
 	}
 	c.fillGap(end)
+	c.fillLinks(end)
 }
 
 // Summary is the result so far. It may be asked for again later.
@@ -236,6 +237,9 @@ func (c *Collector) system(s *Summary, w *window, sum *bucket, d *detail) {
 			AcceptanceRate: ratio(float64(sum.accepted), float64(sum.drafts)),
 			TokensPerStep:  ratio(float64(sum.decodes+sum.accepted-sum.discarded), float64(sum.decodes)),
 		}
+	}
+	if d != nil {
+		y.Offload = c.offload(w, sum, d.offload)
 	}
 	y.utilisation(units, w)
 }

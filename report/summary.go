@@ -232,6 +232,8 @@ type System struct {
 	GPUSeconds      GPUSeconds `json:"gpu_seconds"`
 	// Speculative is nil where no drafts were verified.
 	Speculative *Speculative `json:"speculative"`
+	// Offload is absent where KV is not offloaded.
+	Offload *Offload `json:"offload,omitempty"`
 }
 
 // Speculative tells what the drafts of speculative decoding brought in the window.

@@ -69,6 +69,8 @@ type detail struct {
 	itl    Histogram         // femtoseconds
 	levels [levels]Histogram // weighted by picoseconds
 	sketch *sketch
+	// offload is nil where nothing moved to or from tiers.
+	offload *offload
 }
 
 func newTimeline(width clock.Duration) timeline {
@@ -207,6 +209,7 @@ func (d *detail) take(c *detail) {
 		d.levels[i].take(&c.levels[i])
 	}
 	d.takeSketch(c.sketch)
+	d.offload = d.offload.merge(c.offload)
 }
 
 func (d *detail) takeSketch(k *sketch) {
@@ -239,6 +242,7 @@ func (t *timeline) total(from, to int) (bucket, *detail) {
 		for l := range d.levels {
 			all.levels[l].Merge(&d.levels[l])
 		}
+		all.offload = all.offload.merge(d.offload)
 		if d.sketch != nil {
 			for m := range d.sketch {
 				all.sketch[m].Merge(&d.sketch[m])

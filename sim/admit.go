@@ -44,7 +44,12 @@ func (it *composition) Admit(place int, n int32) sched.Seq {
 		}
 		s.rec.Scheduled = r.now
 		s.rec.PassedOver = s.rec.Queued <= r.lastComposed
-		s.rec.CachedTokens, s.rec.LoadedTokens = s.reused, s.loaded
+		s.rec.CachedTokens = s.reused
+		if s.load != nil && s.load.remote {
+			s.rec.PulledTokens = s.loaded
+		} else {
+			s.rec.LoadedTokens = s.loaded
+		}
 	}
 	s.target = s.rec.Request.InputTokens + s.issued
 	it.expectTokens(i, s)

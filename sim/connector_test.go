@@ -91,9 +91,9 @@ func TestLoadIsSeenAtIterations(t *testing.T) {
 			if c.layers > 0 {
 				want = 125 * ms
 			}
-			if rec.FirstToken != want || rec.Scheduled != want-10*ms || rec.LoadedTokens != 999 || rec.Loading != want.Sub(115*ms) {
+			if rec.FirstToken != want || rec.Scheduled != want-10*ms || rec.PulledTokens != 999 || rec.Loading != want.Sub(115*ms) {
 				t.Errorf("first token at %v, scheduled at %v, %d tokens loaded in %v, want the token at %v and 999 tokens",
-					rec.FirstToken, rec.Scheduled, rec.LoadedTokens, rec.Loading, want)
+					rec.FirstToken, rec.Scheduled, rec.PulledTokens, rec.Loading, want)
 			}
 			for i, s := range tape.Steps {
 				for _, sh := range s.Scheduled {
@@ -170,8 +170,8 @@ func TestFailedLoad(t *testing.T) {
 		})
 	}, []workload.Request{{InputTokens: 400, OutputTokens: 2}})
 	rec := recordOf(t, tape, 0)
-	if rec.LoadedTokens != 0 || rec.Loading == 0 || tape.Iterations[0].PrefillTokens != 400 {
-		t.Errorf("%d tokens loaded in %v, %d computed", rec.LoadedTokens, rec.Loading, tape.Iterations[0].PrefillTokens)
+	if rec.PulledTokens != 0 || rec.Loading == 0 || tape.Iterations[0].PrefillTokens != 400 {
+		t.Errorf("%d tokens loaded in %v, %d computed", rec.PulledTokens, rec.Loading, tape.Iterations[0].PrefillTokens)
 	}
 }
 

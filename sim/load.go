@@ -15,6 +15,7 @@ type load struct {
 	started clock.Time
 	parts   int // transfers that have not come
 	fails   bool
+	remote  bool // from another replica
 	read    func(at clock.Time)
 
 	kept // of one whose client has left: until the KV has come
@@ -89,7 +90,8 @@ func (r *Replica) fetchRemote(s *sequence, l *load) {
 	remote := &leg.Remote
 	blocks := r.blocksFor(s.reused+c.plan.tokens) - int(s.reused/r.cfg.BlockSize)
 	bytes, layers := int64(blocks)*c.BlockBytes, max(remote.Layers, 1)
-	l.parts, l.fails, l.read = 1, remote.Fails || remote.gone != nil && remote.gone(), remote.read
+	l.parts, l.remote, l.read = 1, true, remote.read
+	l.fails = remote.Fails || remote.gone != nil && remote.gone()
 	path := slices.Clone(remote.via)
 	for _, k := range remote.Path {
 		path = append(path, c.links[k])

@@ -89,7 +89,7 @@ func TestDisaggregated(t *testing.T) {
 			t.Errorf("%d bytes/s: tokens from %v to %v, want the first at %d ms", c.bandwidth, rec.FirstToken, rec.LastToken, c.first)
 		}
 		if !rec.HandedOver || rec.PrefilledBy != 0 || rec.Replica != 1 || rec.Between != clock.Millisecond || rec.Tokens != 3 ||
-			rec.RecomputedTokens != 1 || rec.LoadedTokens != 999 || rec.Scheduled != 0 || rec.Request.OutputTokens != 3 {
+			rec.RecomputedTokens != 1 || rec.PulledTokens != 999 || rec.Scheduled != 0 || rec.Request.OutputTokens != 3 {
 			t.Errorf("record %+v", rec)
 		}
 	}

@@ -214,7 +214,7 @@ func (c *checker) tokens() {
 		switch {
 		case rec.LastToken != clock.Never: // served, be there still a client or not
 			firstToLast += rec.LastToken.Sub(rec.FirstToken)
-			misses += int(rec.Request.InputTokens - rec.CachedTokens - rec.LoadedTokens)
+			misses += int(rec.Request.InputTokens - rec.CachedTokens - rec.LoadedTokens - rec.PulledTokens)
 			later += int(rec.LaterCachedTokens)
 			decodes += int(rec.Tokens) - 1
 			if answer, declared := lengths(c.cfg, &rec.Request); c.cfg.AsyncScheduling && answer < declared {

@@ -265,7 +265,7 @@ func (v view) Load(i int) bool {
 	s.computed = min(s.found+tokens, s.known()-1)
 	s.loaded = s.computed - s.found
 	e.serial++
-	s.loading, s.loadSerial = true, e.serial
+	s.loading, s.pulled, s.loadSerial = true, remote, e.serial
 	l := &load{seq: s, serial: e.serial, started: v.at, remote: remote}
 	e.loads = append(e.loads, l)
 	for _, c := range slices.Backward(chunks) {

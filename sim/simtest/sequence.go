@@ -54,6 +54,7 @@ type sequence struct {
 	kv       kvState
 
 	loading    bool // its KV is on its way
+	pulled     bool // the last load was from another replica
 	loadSerial int  // counts loads
 	lent       bool // it has ended, and its blocks are kept
 }

@@ -444,7 +444,12 @@ func (v view) Admit(i int, tokens int32) sched.Seq {
 	if s.rec.Scheduled == clock.Never {
 		s.rec.Scheduled = v.at
 		s.rec.PassedOver = s.rec.Queued <= v.lastComposed
-		s.rec.CachedTokens, s.rec.LoadedTokens = s.found, s.loaded
+		s.rec.CachedTokens = s.found
+		if wasLoaded && s.pulled {
+			s.rec.PulledTokens = s.loaded
+		} else {
+			s.rec.LoadedTokens = s.loaded
+		}
 	}
 	if !v.grow(s, tokens) {
 		v.wrong("admits request %d with %d tokens, for which there are not enough blocks", s.rec.Request.ID, tokens)

@@ -1,0 +1,211 @@
+package experiments
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"clifftop/sim"
+	"clifftop/sim/kv"
+)
+
+// Offload is memory beyond the KV pool that keeps what requests have computed, so that later ones load it. It needs
+// policy vllm and its prefix caching.
+type Offload struct {
+	// Tiers are looked up in this order, for what the prefix cache does not have.
+	Tiers []OffloadTier `json:"tiers"`
+	// ChunkTokens is the number of tokens that tiers keep as one, a multiple of block_size; the default is 256, or
+	// block_size where the first tier is written back to.
+	ChunkTokens *int `json:"chunk_tokens" range:"[1,1048576]"`
+	// Fetch says when tokens are loaded: always, or only where that is faster than computing them.
+	Fetch string `json:"fetch" one:"faster always"`
+	// MinTokens is the fewest tokens that are loaded for a request.
+	MinTokens int `json:"min_tokens" range:"[0,1000000000]"`
+}
+
+func (o *Offload) setDefaults() { o.Fetch = "faster" }
+
+// OffloadTier is a tier of one replica, all its GPUs together.
+type OffloadTier struct {
+	// Name stands in results.
+	Name string `json:"name"`
+	// Size is how much KV it has room for, such as 64GiB.
+	Size ByteSize `json:"size"`
+	// Bandwidth is that of its link, such as 25GB/s. Loads and copies share it.
+	Bandwidth ByteRate `json:"bandwidth"`
+	// Latency is what a load takes longer than its bytes.
+	Latency *Duration `json:"latency,omitempty"`
+	// Eviction makes room: least recently used, the default, or adaptive replacement.
+	Eviction *string `json:"eviction,omitempty" one:"lru arc"`
+	// Write says what is copied to it: through, the default, what requests compute; back, what the KV pool or the tier before it
+	// evicts.
+	Write *string `json:"write,omitempty" one:"through back"`
+}
+
+func (*OffloadTier) variants() (string, map[string]variantKeys) {
+	keys := variantKeys{[]string{"name", "size", "bandwidth"}, []string{"latency", "write"}}
+	return "eviction", map[string]variantKeys{"": keys, "lru": keys, "arc": keys}
+}
+
+// ByteSize is a number of bytes with a unit: kB, MB, GB, TB, or KiB, MiB, GiB, TiB.
+type ByteSize float64
+
+// ByteRate is a number of bytes per second with a unit: MB/s, GB/s, TB/s, or MiB/s, GiB/s, TiB/s, or of bits: Gb/s.
+type ByteRate float64
+
+const (
+	wantByteSize = "a size with a unit of kB, MB, GB, TB, KiB, MiB, GiB or TiB, such as 64GiB"
+	wantByteRate = "a bandwidth with a unit of MB/s, GB/s, TB/s, MiB/s, GiB/s, TiB/s or Gb/s, such as 25GB/s"
+	// The syntaxes of both.
+	byteSizePattern = `^[0-9]+(\.[0-9]+)? ?(kB|MB|GB|TB|KiB|MiB|GiB|TiB)$`
+	byteRatePattern = `^[0-9]+(\.[0-9]+)? ?(MB|GB|TB|MiB|GiB|TiB|Gb)/s$`
+	mostBytes       = 1e18
+)
+
+var (
+	byteSizeSyntax = regexp.MustCompile(byteSizePattern)
+	byteRateSyntax = regexp.MustCompile(byteRatePattern)
+	byteUnits      = map[string]float64{
+		"kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "Gb": 1e9 / 8,
+	}
+)
+
+func (b *ByteSize) decode(d *decoder, n *node, key string) {
+	decodeBytes((*float64)(b), d, n, key, byteSizeSyntax, wantByteSize)
+}
+
+func (b *ByteRate) decode(d *decoder, n *node, key string) {
+	decodeBytes((*float64)(b), d, n, key, byteRateSyntax, wantByteRate)
+}
+
+// decodeBytes reads a number with a unit of a syntax.
+func decodeBytes(to *float64, d *decoder, n *node, key string, syntax *regexp.Regexp, want string) {
+	found := syntax.FindStringSubmatch(n.text)
+	if n.kind != isText || found == nil {
+		d.fault(n.at, key, fmt.Sprintf("%s (want %s)", n.describe(), want), "")
+		return
+	}
+	number := strings.TrimSpace(strings.TrimSuffix(strings.TrimSuffix(n.text, "/s"), found[2]))
+	x, err := strconv.ParseFloat(number, 64)
+	if x *= byteUnits[found[2]]; err != nil || x < 1 || x > mostBytes {
+		d.refuse(n, key, "more than 0, at most a million TB")
+		return
+	}
+	*to = x
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (b ByteSize) MarshalText() ([]byte, error) {
+	return bytesText(float64(b), "TiB GiB MiB KiB", "kB", "")
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (b ByteRate) MarshalText() ([]byte, error) { return bytesText(float64(b), "TB GB", "MB", "/s") }
+
+// bytesText writes a number of bytes in the first of the units that divides it, or in the last one.
+func bytesText(x float64, units, last, suffix string) ([]byte, error) {
+	unit := last
+	for _, u := range strings.Fields(units) {
+		if math.Mod(x, byteUnits[u]) == 0 {
+			unit = u
+			break
+		}
+	}
+	return []byte(strconv.FormatFloat(x/byteUnits[unit], 'f', -1, 64) + unit + suffix), nil
+}
+
+// offload connects the KV pool with the tiers.
+func (u *Setup) offload() error {
+	s := u.Scenario
+	o, e := s.Offload, &s.Engine
+	if o == nil {
+		return nil
+	}
+	switch {
+	case len(o.Tiers) == 0:
+		return s.fault("offload.tiers", "there is no tier (want one or more)")
+	case u.Memory == nil:
+		return s.fault("offload", "tiers keep KV blocks, which a linear step time has none of")
+	case !e.EnablePrefixCaching && !s.isGiven("engine.enable_prefix_caching"):
+		return s.fault(s.firstGiven("engine.policy", "offload"), "policy %s: it loads no KV from elsewhere (want policy vllm)", e.Policy)
+	case !e.EnablePrefixCaching:
+		return s.fault(s.firstGiven("engine.enable_prefix_caching", "offload"), "tiers are looked up behind the prefix cache, which is off (want enable_prefix_caching: true)")
+	case s.Deployment.DataParallelSize > 1 && u.Deployment.LLM.Experts > 0:
+		return s.fault(s.firstGiven("deployment.data_parallel_size", "offload"), "ranks in lock step load no KV from tiers (want data_parallel_size: 1)")
+	}
+	back := value(o.Tiers[0].Write) == "back"
+	if o.ChunkTokens == nil {
+		chunk := (256 + e.BlockSize - 1) / e.BlockSize * e.BlockSize
+		if back {
+			chunk = e.BlockSize
+		}
+		o.ChunkTokens = &chunk
+	}
+	chunk := *o.ChunkTokens
+	switch {
+	case chunk%e.BlockSize != 0:
+		return s.fault("offload.chunk_tokens", "%d is no multiple of block_size %d", chunk, e.BlockSize)
+	case back && chunk != e.BlockSize:
+		return s.fault("offload.chunk_tokens", "%d does not go with a first tier that is written back to: the pool evicts single blocks (want block_size, %d)", chunk, e.BlockSize)
+	}
+	gpus := int64(u.Deployment.TensorParallel * u.Deployment.PipelineParallel)
+	c := &sim.Connector{BlockBytes: u.Memory.BlockBytes * gpus, ChunkBlocks: limitInt32(chunk / e.BlockSize), MinTokens: limitInt32(o.MinTokens)}
+	if o.Fetch == "always" {
+		c.Fetch = sim.FetchAlways
+	}
+	names := map[string]bool{}
+	for i := range o.Tiers {
+		t, key := &o.Tiers[i], fmt.Sprint("offload.tiers.", i)
+		if names[t.Name] {
+			return s.fault(key+".name", "the name %q is given twice (want another one)", short(t.Name))
+		}
+		names[t.Name] = true
+		tier := t.tier(float64(c.BlockBytes) * float64(c.ChunkBlocks))
+		if tier.Chunks < 1 {
+			return s.fault(key+".size", "it has no room for a chunk of %d tokens, which take %.3g MB", chunk, float64(c.BlockBytes)*float64(c.ChunkBlocks)/1e6)
+		}
+		c.Tiers = append(c.Tiers, tier)
+	}
+	u.Config.Connector = c
+	return nil
+}
+
+// tier is the tier of the simulator, whose chunks have so many bytes.
+func (t *OffloadTier) tier(chunk float64) sim.Tier {
+	x := sim.Tier{
+		Name: t.Name, Chunks: int(min(float64(t.Size)/chunk, math.MaxInt32)), BytesPerSecond: int64(t.Bandwidth),
+		WriteBack: value(t.Write) == "back",
+	}
+	if t.Latency != nil {
+		x.Latency = t.Latency.Clock()
+	}
+	if value(t.Eviction) == "arc" {
+		x.Eviction = kv.ARC
+	}
+	return x
+}
+
+// tierNames are the names of the tiers.
+func (s *Scenario) tierNames() (names []string) {
+	if s.Offload == nil {
+		return nil
+	}
+	for i := range s.Offload.Tiers {
+		names = append(names, s.Offload.Tiers[i].Name)
+	}
+	return names
+}
+
+// blame finds the key to report that a configuration is refused: that of the tiers if it is not without them.
+func (u *Setup) blame(c sim.Config, err error) error {
+	key := "engine"
+	if without := c; c.Connector != nil {
+		if without.Connector = nil; without.Validate() == nil {
+			key = "offload"
+		}
+	}
+	return u.Scenario.fault(key, "%s", strings.ReplaceAll(errors.Join(err).Error(), "\n", "; "))
+}
