@@ -20,8 +20,9 @@ type Clients struct {
 	Cancel *Cancel `json:"cancel"`
 	// Retries is how often a client sends a request again at most.
 	Retries int `json:"retries" range:"[0,1000]"`
-	// RetryOn says after what: a timeout, of the first token or of the whole answer, or a server that is busy.
-	RetryOn []string `json:"retry_on" one:"timeout busy"`
+	// RetryOn says after what: a timeout, of the first token or of the whole answer, a server that is busy, or a
+	// connection that fails.
+	RetryOn []string `json:"retry_on" one:"timeout busy connection"`
 	// Backoff is the wait before a retry.
 	Backoff Backoff `json:"backoff"`
 	// HonorRetryAfter makes clients wait as long as a busy server asks for, up to a minute, in place of the backoff.
@@ -78,7 +79,7 @@ func (b *Backoff) check(d *decoder, n *node, key string) {
 // defaultClients wait for ever. Their backoff is that of OpenAI's.
 func defaultClients() Clients {
 	return Clients{
-		RetryOn: []string{"timeout", "busy"}, HonorRetryAfter: true, CancelOnTimeout: true,
+		RetryOn: []string{"timeout", "busy", "connection"}, HonorRetryAfter: true, CancelOnTimeout: true,
 		Backoff: Backoff{
 			Base: Duration(500 * clock.Millisecond), Cap: Duration(8 * clock.Second), Factor: 2, Jitter: "openai",
 		},
@@ -92,7 +93,7 @@ func (c *Clients) check(d *decoder, n *node, key string) {
 		d.refuse(n.get("ttft_timeout"), join(key, "ttft_timeout"), fmt.Sprintf("at most timeout, %v, which ends the wait for the first token too", *c.Timeout))
 	}
 	if c.Retries > 0 && len(c.RetryOn) == 0 {
-		d.fault(n.get("retry_on").at, join(key, "retry_on"), fmt.Sprintf("the list is empty, but retries is %d (want timeout, busy or both)", c.Retries), "")
+		d.fault(n.get("retry_on").at, join(key, "retry_on"), fmt.Sprintf("the list is empty, but retries is %d (want timeout, busy, connection or several)", c.Retries), "")
 	}
 }
 
@@ -115,6 +116,9 @@ func (c *Clients) spec(retryAfter *Duration) workload.ClientSpec {
 	}
 	if slices.Contains(c.RetryOn, "busy") {
 		s.RetryOn = s.RetryOn.With(workload.RefusedBusy)
+	}
+	if slices.Contains(c.RetryOn, "connection") {
+		s.RetryOn = s.RetryOn.With(workload.Disconnected)
 	}
 	if c.HonorRetryAfter {
 		s.RetryAfter = value(retryAfter).Clock()

@@ -13,7 +13,8 @@ import (
 // RequestColumns is the header of requests.csv. Instants are in seconds since the start of the run and
 // empty where they were not reached; client_first_s and client_last_s are as the client sees them.
 // Latencies are in milliseconds; tpot_ms is empty for answers of one token. The reason is that of a rejection:
-// busy, where a limit of the queue was reached, or too_long, for what exceeds the model's context or the KV pool.
+// busy, where a limit of the queue was reached, not_ready, where no replica took requests, or too_long, for what exceeds
+// the model's context or the KV pool.
 //
 // A row is an attempt. Those of one request have its number and sent_s, when the first was sent, from which ttft_ms and
 // e2e_ms count; attempt numbers them from 0. The ending is how the attempt ended for the client, again whether another one
@@ -26,6 +27,7 @@ const RequestColumns = "request,session,user,class,outcome,reason,arrival_s,queu
 var endings = [...]string{
 	workload.Answered: "answered", workload.TimedOutFirst: "ttft_timeout", workload.TimedOut: "timeout",
 	workload.Cancelled: "cancelled", workload.RefusedBusy: "busy", workload.RefusedTooLong: "too_long",
+	workload.Disconnected: "disconnected",
 }
 
 // A RequestWriter writes requests.csv, a row for each finished attempt in the order in which they end. Call
@@ -53,7 +55,7 @@ func (w *RequestWriter) Finished(rec *sim.Record) {
 		b = strconv.AppendInt(append(b, ','), n, 10)
 	}
 	b = append(append(b, ','), rec.Outcome.String()...)
-	b = append(append(b, ','), [...]string{sim.NotRefused: "", sim.NeverFits: "too_long", sim.Busy: "busy"}[rec.Refusal]...)
+	b = append(append(b, ','), [...]string{sim.NotRefused: "", sim.NeverFits: "too_long", sim.Busy: "busy", sim.NotReady: "not_ready"}[rec.Refusal]...)
 	for _, at := range [...]clock.Time{
 		r.Arrival, rec.Queued, rec.Scheduled, rec.FirstToken, rec.LastToken, rec.ClientFirst, rec.ClientLast, rec.Released,
 	} {

@@ -9,13 +9,13 @@ import (
 // send it several times. It ends with its last attempt.
 type ledger struct {
 	offered  int64 // logical requests
-	outcomes [sim.Cancelled + 1]int64
-	refusals [sim.Busy + 1]int64
+	outcomes [sim.Failed + 1]int64
+	refusals [sim.NotReady + 1]int64
 
 	attempts int64
-	recorded int64                              // attempts that have ended,
-	left     int64                              // of them because the client left
-	again    [workload.RefusedTooLong + 1]int64 // and by their endings those that were not the last
+	recorded int64                            // attempts that have ended,
+	left     int64                            // of them because the client left
+	again    [workload.Disconnected + 1]int64 // and by their endings those that were not the last
 
 	// Sums of hashes, in which each request that began must meet one that ended, and each attempt that was
 	// announced one that came.
@@ -71,12 +71,12 @@ func (l *ledger) requests() Requests {
 	return Requests{
 		Offered:   l.offered,
 		Completed: l.outcomes[sim.Completed], Rejected: l.outcomes[sim.Rejected],
-		TimedOut: l.outcomes[sim.TimedOut], Cancelled: l.outcomes[sim.Cancelled],
-		RejectedBusy: l.refusals[sim.Busy], RejectedLong: l.refusals[sim.NeverFits],
+		TimedOut: l.outcomes[sim.TimedOut], Cancelled: l.outcomes[sim.Cancelled], Failed: l.outcomes[sim.Failed],
+		RejectedBusy: l.refusals[sim.Busy] + l.refusals[sim.NotReady], RejectedLong: l.refusals[sim.NeverFits],
 		InSystemAtEnd: l.offered - l.ended(),
 		Attempts:      l.attempts, Retries: l.attempts - l.offered,
 		RetriedAfter: RetriedAfter{
-			FirstTimeout: l.again[workload.TimedOutFirst], Timeout: l.again[workload.TimedOut], Busy: l.again[workload.RefusedBusy],
+			FirstTimeout: l.again[workload.TimedOutFirst], Timeout: l.again[workload.TimedOut], Busy: l.again[workload.RefusedBusy], Connection: l.again[workload.Disconnected],
 		},
 	}
 }

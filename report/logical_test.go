@@ -56,7 +56,7 @@ func TestLogicalRequests(t *testing.T) {
 	c := NewCollector(Options{SLO: &SLO{Objectives: []Objective{{"e2e", 95, 3 * clock.Second}}}, Reading: 5})
 	play(c, attempts()...)
 	s := c.Summary()
-	want := Requests{Offered: 4, Completed: 2, TimedOut: 1, Rejected: 1, RejectedBusy: 1, Attempts: 7, Retries: 3, RetriedAfter: RetriedAfter{1, 1, 1}}
+	want := Requests{Offered: 4, Completed: 2, TimedOut: 1, Rejected: 1, RejectedBusy: 1, Attempts: 7, Retries: 3, RetriedAfter: RetriedAfter{1, 1, 1, 0}}
 	if s.Requests != want {
 		t.Errorf("got  %+v\nwant %+v", s.Requests, want)
 	}

@@ -95,6 +95,7 @@ type RetriedAfter struct {
 	FirstTimeout int64 `json:"ttft_timeout"`
 	Timeout      int64 `json:"timeout"`
 	Busy         int64 `json:"busy"`
+	Connection   int64 `json:"connection"`
 }
 
 // Tokens counts the tokens of the whole run.

@@ -23,7 +23,7 @@ func TestSummaryKeys(t *testing.T) {
 			"goodput concurrency system cost stages accuracy warnings ci95 replications",
 		"window":                        "start_s end_s warmup_s stationary",
 		"requests":                      "offered completed rejected rejected_busy rejected_too_long timed_out cancelled failed in_system_at_end attempts retries retried_after",
-		"requests.retried_after":        "ttft_timeout timeout busy",
+		"requests.retried_after":        "ttft_timeout timeout busy connection",
 		"tokens":                        "input cached_input output output_successful output_good recomputed wasted",
 		"throughput":                    "offered_requests_per_s requests_per_s output_tokens_per_s input_tokens_per_s total_tokens_per_s successful_output_tokens_per_s output_tokens_per_s_per_gpu",
 		"latency_ms":                    "ttft tpot itl e2e queue with_failures",

@@ -142,7 +142,7 @@ func (s *Summary) attemptsText() string {
 	for _, x := range []struct {
 		n    int64
 		what string
-	}{{r.RetriedAfter.FirstTimeout, "TTFT timeouts"}, {r.RetriedAfter.Timeout, "timeouts"}, {r.RetriedAfter.Busy, "refusals"}} {
+	}{{r.RetriedAfter.FirstTimeout, "TTFT timeouts"}, {r.RetriedAfter.Timeout, "timeouts"}, {r.RetriedAfter.Busy, "refusals"}, {r.RetriedAfter.Connection, "lost connections"}} {
 		if x.n > 0 {
 			text += fmt.Sprintf("%s%d %s", sep, x.n, x.what)
 			sep = ", "

@@ -72,6 +72,9 @@ func (r *Replica) take(place int, w *waiting) int32 {
 	if i == none {
 		i = r.seqs.take()
 		r.start(r.seq(i), &w.req)
+		if len(r.late) > 0 {
+			delete(r.late, w.req.ID)
+		}
 		if mayLeave(&w.req) {
 			p := r.host.patient[w.req.ID]
 			p.seq = i
@@ -99,7 +102,7 @@ func (it *composition) expectTokens(i int32, s *sequence) {
 // start makes s the sequence of request req, which reached the queue.
 func (r *Replica) start(s *sequence, req *workload.Request) {
 	s.rec.Request, s.rec.Replica = *req, r.index
-	s.rec.Queued = r.visible(req)
+	s.rec.Queued = r.queued(req)
 	s.rec.Scheduled = clock.Never
 	s.rec.FirstToken, s.rec.LastToken = clock.Never, clock.Never
 	s.rec.ClientFirst, s.rec.ClientLast, s.rec.Left = clock.Never, clock.Never, clock.Never

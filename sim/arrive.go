@@ -27,8 +27,11 @@ func (e *Engine) arrive(r *workload.Request) error {
 		e.watch(r)
 	}
 	to, at := none, r.Arrival.Add(e.wayIn)
-	if fits && (e.routers == nil || e.wayIn == 0) {
-		to = e.route(r)
+	if fits && (e.wayIn == 0 || e.routers == nil && e.lives == nil) {
+		if to = e.route(r); to == none || e.unreachable(to) {
+			e.strand(r, to, none)
+			return nil
+		}
 		at = at.Add(e.replicas[to].handling(r))
 		e.sent(r, to)
 	}
@@ -44,17 +47,24 @@ func (e *Engine) arrive(r *workload.Request) error {
 func (e *Engine) refuse(r *workload.Request, to int32, why Refusal) {
 	rec := unserved(r)
 	rec.Replica = int(to)
-	rec.Outcome, rec.Refusal, rec.Released, rec.Ending = Rejected, why, e.now, why.ending()
+	rec.Outcome, rec.Refusal, rec.Ending = Rejected, why, why.ending()
+	e.turnAway(&rec)
+}
+
+// turnAway ends a request now that was never admitted. Its client learns it, unless it has left.
+func (e *Engine) turnAway(rec *Record) {
+	r := &rec.Request
+	rec.Released = e.now
 	p, waits := e.patient[r.ID]
 	if waits {
-		p.note(&rec)
+		p.note(rec)
 		delete(e.patient, r.ID)
 	}
 	if rec.Left == clock.Never {
 		rec.Again = e.src.Done(r, workload.End{How: rec.Ending, At: e.now.Add(e.wayOut), First: clock.Never})
 	}
-	e.over(r, to)
-	e.finished(&rec)
+	e.over(r, int32(rec.Replica))
+	e.finished(rec)
 }
 
 // finished tells how a request ended.
@@ -97,7 +107,10 @@ func (e *Engine) reach(x entry) {
 			e.refuse(r, none, NeverFits)
 			return
 		}
-		to = e.route(r)
+		if to = e.route(r); to == none || e.unreachable(to) {
+			e.strand(r, to, x.ref)
+			return
+		}
 		held.to = to
 		e.sent(r, to)
 		if at := e.now.Add(e.replicas[to].handling(r)); at > e.now {

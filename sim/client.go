@@ -17,6 +17,7 @@ type patient struct {
 	to       int32 // the replica that it was sent to, if it was
 	seq      int32 // its sequence, if it has one
 	frontend bool  // it has not reached the queue
+	held     bool  // it is at the router, as long as no replica takes it
 	departure
 }
 
@@ -91,12 +92,14 @@ func (e *Engine) depart(x entry) {
 	how := workload.Ending(x.ref)
 	end := workload.End{How: how, First: clock.Never}
 	if p.seq != none {
-		s := e.replicas[p.to].seq(p.seq)
-		if how == workload.TimedOutFirst && s.rec.FirstToken != clock.Never {
+		r := e.replicas[p.to]
+		first, tokens := r.receivedBy(p.seq, e.now)
+		if how == workload.TimedOutFirst && r.seq(p.seq).rec.FirstToken != clock.Never && (tokens > 0 || !r.dark.on(e.now)) {
 			e.expect(&p.req, true)
 			return
 		}
-		end.First, end.Tokens = s.rec.ClientFirst, e.replicas[p.to].delivered(p.seq, e.now)
+		end.First, end.Tokens = first, tokens
+		r.seq(p.seq).rec.ClientFirst = first
 	}
 	after, _ := deadline(p.req.Client, how != workload.TimedOutFirst)
 	end.At = p.req.Arrival.Add(after)
@@ -108,7 +111,11 @@ func (e *Engine) depart(x entry) {
 			e.replicas[p.to].indexOwnBlocks(s) // the next attempt may find them
 		}
 	}
-	switch told := end.At.Add(e.wayIn); {
+	told := end.At.Add(e.wayIn)
+	if p.to != none {
+		told = e.replicas[p.to].dark.sent(told)
+	}
+	switch {
 	case p.req.Client.Silent:
 	case told > e.now:
 		e.departures.push(entry{int64(told), x.tie, aborting})
@@ -131,8 +138,15 @@ func (e *Engine) abort(p *patient) {
 func (e *Engine) leftUnserved(p *patient, released clock.Time) {
 	rec := unserved(&p.req)
 	rec.Replica = int(p.to)
-	if !p.frontend {
-		rec.Queued = e.replicas[p.to].visible(&p.req)
+	switch {
+	case p.held:
+		e.levels.Held--
+	case p.to != none:
+		r := e.replicas[p.to]
+		if !p.frontend {
+			rec.Queued = r.queued(&p.req)
+		}
+		delete(r.late, p.req.ID)
 	}
 	p.note(&rec)
 	rec.Released = released

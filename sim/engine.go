@@ -18,8 +18,9 @@ import (
 
 // Engine runs one scenario.
 //
-// At one instant events happen in this order: departures of clients and their aborts, arrivals, requests that reach
-// an engine's queue, transfers of KV, the replicas' boundaries. Events of one kind go by request ID, boundaries by replica.
+// At one instant events happen in this order: what is planned for replicas, departures of clients and their aborts,
+// arrivals, requests that reach an engine's queue, transfers of KV, the replicas' boundaries. Events of one kind go by
+// request ID, boundaries by replica.
 type Engine struct {
 	src      workload.Source
 	obs      Observer
@@ -27,6 +28,7 @@ type Engine struct {
 	parts    FleetObserver // obs, when it wants to tell the replicas of a fleet apart
 	replicas []*Replica
 	fleet
+	lives         *lives // nil where replicas are ready for ever
 	check         bool
 	wayIn, wayOut clock.Duration // between the clients and the server
 	limited       bool           // some queue may refuse requests
@@ -85,11 +87,18 @@ func newEngine(f Fleet, src workload.Source, obs Observer) *Engine {
 			cfg.MaxSpan = 1
 		}
 		e.check, e.limited = e.check || cfg.Check, e.limited || cfg.limited()
-		e.replicas = append(e.replicas, newReplica(cfg, e, i))
+		var own Observer
+		if e.parts != nil {
+			own = e.parts.OfReplica(i)
+		}
+		e.replicas = append(e.replicas, newReplica(cfg, e, i, own))
 	}
 	e.split = newSplit(f.Disaggregation, e)
 	e.fleet = newFleet(&f, e)
 	e.lock(f.Lockstep)
+	if f.Lives != nil {
+		e.live(&f)
+	}
 	return e
 }
 
@@ -128,7 +137,8 @@ func (e *Engine) Run(ctx context.Context) error {
 // event handles the next event. done means that there was none.
 func (e *Engine) event() (done bool, err error) {
 	const (
-		arrival = iota
+		planned = iota
+		arrival
 		departure
 		queueing
 		transfer
@@ -148,9 +158,15 @@ func (e *Engine) event() (done bool, err error) {
 	if len(e.departures) > 0 && clock.Time(e.departures[0].key) <= at {
 		at, kind = clock.Time(e.departures[0].key), departure
 	}
+	if e.lives != nil && len(e.lives.controls) > 0 && clock.Time(e.lives.controls[0].key) <= at {
+		at, kind = clock.Time(e.lives.controls[0].key), planned
+		if at > e.now && e.Horizon == clock.Never && e.atRest() {
+			return e.end()
+		}
+	}
 	if at >= e.Horizon {
 		if at == clock.Never {
-			return e.drained()
+			return e.end()
 		}
 		e.stop(e.Horizon)
 		return true, nil
@@ -166,6 +182,8 @@ func (e *Engine) event() (done bool, err error) {
 	}
 	e.now = at
 	switch kind {
+	case planned:
+		err = e.control()
 	case arrival:
 		e.arriving = e.src.Next()
 		err = e.arrive(&e.arriving)
@@ -185,6 +203,9 @@ func (e *Engine) event() (done bool, err error) {
 			for _, p := range p.lock.ranks {
 				e.sync(p)
 			}
+		}
+		if p.leaving && p.levels.System == 0 {
+			e.drained(p.index)
 		}
 		e.touched = nil
 	}
@@ -210,8 +231,12 @@ func (e *Engine) dueNow() bool {
 	return ok && at <= e.now
 }
 
-func (e *Engine) drained() (done bool, err error) {
-	if e.levels.Waiting > 0 {
+// end is when nothing will happen any more.
+func (e *Engine) end() (done bool, err error) {
+	switch {
+	case e.levels.Held > 0:
+		return false, ErrStranded
+	case e.levels.Waiting > 0:
 		return false, ErrStuck
 	}
 	if !e.check {

@@ -26,6 +26,8 @@ type Fleet struct {
 	Routers []route.Router
 	// Scrape is how often the routers learn what the replicas say of themselves, from 0 on; 0 is always.
 	Scrape clock.Duration
+	// Lives are those of the replicas; nil if all are ready for ever.
+	Lives *Lives
 }
 
 // Validate reports every fault of the configuration.
@@ -52,6 +54,9 @@ func (f *Fleet) Validate() error {
 	}
 	if len(f.Replicas) > 1 && len(f.Routers) == 0 {
 		faults = append(faults, errors.New("no router"))
+	}
+	if f.Lives != nil {
+		faults = append(faults, f.Lives.validate(f)...)
 	}
 	if f.Scrape < 0 {
 		faults = append(faults, fmt.Errorf("scrape: %v is negative", f.Scrape))

@@ -31,3 +31,19 @@ func TestRoutersTruth(t *testing.T) {
 		}
 	}
 }
+
+// TestLivesTruth demands that each life of a replica that fails, drains or is scaled is that of the naive engine.
+func TestLivesTruth(t *testing.T) {
+	for _, p := range simtest.Policies() {
+		t.Run(p.Name, func(t *testing.T) {
+			t.Parallel()
+			simtest.VerifyLives(t, p, func(route.Identity) route.Router { return new(route.RoundRobin) })
+		})
+	}
+	for _, r := range simtest.Routers() {
+		t.Run(r.Name, func(t *testing.T) {
+			t.Parallel()
+			simtest.VerifyLives(t, simtest.Policies()[0], r.New)
+		})
+	}
+}

@@ -55,3 +55,14 @@ func (h *heap) pop() entry {
 	s[i] = last
 	return top
 }
+
+// keep removes the entries that keep refuses.
+func (h *heap) keep(keep func(entry) bool) {
+	all := *h
+	*h = all[:0]
+	for _, x := range all {
+		if keep(x) {
+			h.push(x)
+		}
+	}
+}

@@ -61,12 +61,21 @@ type Move struct {
 	Bytes         int64
 }
 
+// LifeObserver is an [Observer] of a fleet whose replicas start, fail and end.
+type LifeObserver interface {
+	Observer
+	// ReplicaState tells that a replica is in another state from the instant at on. Until it is told for the first time
+	// a replica is [Ready].
+	ReplicaState(at clock.Time, replica int, s State)
+}
+
 // Levels are the numbers of requests by state, and why the first waiting one is not admitted.
 type Levels struct {
 	System   int // sent and not yet ended
 	Waiting  int // in the engine's queue, preempted ones included
 	Running  int // holding a seat in the running batch
 	Decoding int // running, and past their first token
+	Held     int // at the router, as long as no replica takes requests
 	// Blocked says why the head of the queue was not admitted at the last scheduling;
 	// [sched.NotBlocked] when nobody waits or everybody who could was admitted. For a fleet it is what holds back
 	// the heads of the most queues.
@@ -75,7 +84,7 @@ type Levels struct {
 
 func (l *Levels) equal(m *Levels) bool {
 	return l.System == m.System && l.Waiting == m.Waiting && l.Running == m.Running &&
-		l.Decoding == m.Decoding && l.Blocked == m.Blocked
+		l.Decoding == m.Decoding && l.Held == m.Held && l.Blocked == m.Blocked
 }
 
 // Span is a run of like iterations on one replica: the same sequences decode in each. Iterations
@@ -151,11 +160,12 @@ const (
 	Rejected          // refused by the engine; its record says why
 	TimedOut          // its client left because it took too long, whether or not the engine served it
 	Cancelled         // its client lost interest, likewise
+	Failed            // its replica failed, or could not be reached
 )
 
 // String is the outcome in lower case.
 func (o Outcome) String() string {
-	return [...]string{"completed", "rejected", "timed_out", "cancelled"}[o]
+	return [...]string{"completed", "rejected", "timed_out", "cancelled", "failed"}[o]
 }
 
 // Refusal says why a request was rejected.
@@ -166,19 +176,20 @@ const (
 	NotRefused Refusal = iota
 	NeverFits          // on arrival: it exceeds the model's context or the KV pool
 	Busy               // at the engine's queue: too many requests or tokens are there before it
+	NotReady           // at the router: no replica takes requests, and too many wait for one
 )
 
 // String is the refusal in lower case.
 func (f Refusal) String() string {
-	return [...]string{"none", "never fits", "busy"}[f]
+	return [...]string{"none", "never fits", "busy", "not ready"}[f]
 }
 
 // ending is what a refusal is for the client.
 func (f Refusal) ending() workload.Ending {
-	if f == Busy {
-		return workload.RefusedBusy
+	if f == NeverFits {
+		return workload.RefusedTooLong
 	}
-	return workload.RefusedTooLong
+	return workload.RefusedBusy
 }
 
 // Record is the life of one request. Instants that were not reached are [clock.Never].

@@ -189,6 +189,29 @@ func (q *queue) remove(r *workload.Request) {
 	q.gone[r.ID] = struct{}{}
 }
 
+// each goes through the requests that were never admitted, in no particular order.
+func (q *queue) each(do func(r *workload.Request)) {
+	visit := func(w *waiting, gone map[int64]struct{}) {
+		if _, left := gone[w.req.ID]; !left && w.seq == none {
+			do(&w.req)
+		}
+	}
+	for i := range q.fresh.length {
+		visit(q.fresh.at(i), q.gone)
+	}
+	for i := range q.ordered {
+		visit(&q.ordered[i], q.gone)
+	}
+	if q.fair == nil {
+		return
+	}
+	for k := range q.fair.list {
+		for i := range q.fair.list[k].requests {
+			visit(&q.fair.list[k].requests[i], q.fair.gone)
+		}
+	}
+}
+
 // fifo is a queue in chunks, so that it neither copies when it grows nor keeps memory when it
 // shrinks: an overload may leave millions waiting.
 type fifo struct {

@@ -73,6 +73,11 @@ type Replica struct {
 	departures  int64 // times that a sequence left the running batch
 
 	it       composition
+	leaving  bool                     // it takes no more requests, and ends when it has none
+	slowness int64                    // thousandths of the usual step time; 0 as usual
+	dark     darkness                 // the link to it is lost
+	late     map[int64]clock.Duration // how long requests that have not been admitted were held at the router
+
 	released int               // blocks let go since the promise was made
 	promise  clock.Progression // N iterations like the one composed; 0 when none is open
 	batch    model.Batch
@@ -83,8 +88,9 @@ type Replica struct {
 	step     Step // scratch
 }
 
-func newReplica(cfg Config, host *Engine, index int) *Replica {
-	r := &Replica{lastComposed: -1, cfg: cfg, host: host, obs: host.obs, index: index, depth: 1, next: clock.Never, caching: cfg.PrefixCaching && !cfg.Radix, maxSpan: cfg.MaxSpan}
+// newReplica makes a replica of an engine, with an observer of its own if that is not nil.
+func newReplica(cfg Config, host *Engine, index int, own Observer) *Replica {
+	r := &Replica{lastComposed: -1, cfg: cfg, host: host, obs: host.obs, own: own, index: index, depth: 1, next: clock.Never, caching: cfg.PrefixCaching && !cfg.Radix, maxSpan: cfg.MaxSpan}
 	if cfg.AsyncScheduling {
 		r.depth = 2
 	}
@@ -105,10 +111,8 @@ func newReplica(cfg Config, host *Engine, index int) *Replica {
 	r.cohort.init(cfg.BlockSize, r.caching || cfg.Window.Layers > 0)
 	r.first, r.last = int32(sched.None), int32(sched.None)
 	r.it.r = r
-	if host.parts != nil {
-		if r.own = host.parts.OfReplica(index); r.own != nil {
-			r.obs = &tee{host.obs, r.own}
-		}
+	if own != nil {
+		r.obs = &tee{host.obs, own}
 	}
 	r.conn = newConnector(r)
 	r.queue = newQueue(cfg.Order)
@@ -142,9 +146,18 @@ func (r *Replica) handling(req *workload.Request) clock.Duration {
 	return r.cfg.Frontend + clock.Duration(req.InputTokens)*r.cfg.FrontendPerToken
 }
 
-// visible is the instant at which a request reaches the engine's queue.
+// visible is the instant at which a request reaches the engine's queue if no router holds it.
 func (r *Replica) visible(req *workload.Request) clock.Time {
 	return req.Arrival.Add(r.cfg.NetworkIn + r.handling(req))
+}
+
+// queued is when a request that has not been admitted reached the engine's queue.
+func (r *Replica) queued(req *workload.Request) clock.Time {
+	at := r.visible(req)
+	if len(r.late) > 0 {
+		at = at.Add(r.late[req.ID])
+	}
+	return at
 }
 
 // outputOf is the number of tokens that the answer to a request will have: its length, cut at the longest

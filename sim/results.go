@@ -119,7 +119,7 @@ func (r *Replica) partOf(f *flight, i int32) bool {
 
 // seen is when a client sees the token that is the rank-th of those of an iteration that ends at an instant.
 func (r *Replica) seen(end clock.Time, rank int32) clock.Time {
-	return end.Add(r.cfg.NetworkOut + clock.Duration(rank)*r.cfg.StreamPerSequence)
+	return r.dark.sent(end).Add(r.cfg.NetworkOut + clock.Duration(rank)*r.cfg.StreamPerSequence)
 }
 
 // answer hands the client of s its last token.
@@ -137,9 +137,13 @@ func (r *Replica) answer(s *sequence, end clock.Time) {
 		r.remaining -= int64(s.declared - issued)
 	}
 	r.answered = true
-	if !r.handsOn(s) {
-		r.host.answered(&s.rec)
+	if r.handsOn(s) {
+		return
 	}
+	if s.rec.Left == clock.Never && r.dark.on(end) && mayLeave(&s.rec.Request) {
+		r.leavesInTheDark(s)
+	}
+	r.host.answered(&s.rec)
 }
 
 // complete ends sequence i with the results of flight f, which bring its last token, or one too many.

@@ -62,8 +62,11 @@ func newFleet(f *Fleet, e *Engine) fleet {
 	return t
 }
 
-// route chooses the replica that serves r, which some replica can.
+// route chooses the replica that serves r, which some replica can; none if those do not take requests.
 func (e *Engine) route(r *workload.Request) int32 {
+	if len(e.ready) == 0 {
+		return none
+	}
 	if e.routers == nil {
 		return 0
 	}
@@ -88,7 +91,9 @@ func (e *Engine) route(r *workload.Request) int32 {
 				t.choices = append(t.choices, i)
 			}
 		}
-		e.able = t.choices
+		if e.able = t.choices; len(t.choices) == 0 {
+			return none
+		}
 	}
 	return t.choices[t.rule.Route(t, r)]
 }

@@ -58,6 +58,8 @@ type sequence struct {
 	hosted   int            // blocks in host memory
 	swapped  bool           // it was swapped out while it decoded
 
+	received int32 // tokens that its client had been sent when the link was lost
+
 	// With speculative decoding.
 	drafts   int32 // for its next iteration
 	verified int32 // iterations that verified drafts, or might have

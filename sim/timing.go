@@ -26,6 +26,9 @@ func (r *Replica) pace() (first, slope int64, n int) {
 	if r.cfg.Check && r.cfg.Floor != nil && float64(first) < r.cfg.Floor(b)*1e15*(1-1e-9) {
 		r.fault = r.broken("an iteration of %+v takes %d fs, but physics asks for %.0f", *b, first, r.cfg.Floor(b)*1e15)
 	}
+	if r.slowness > 0 {
+		first, slope, n = r.slowed(first, slope, n)
+	}
 	s := &r.span
 	s.SwapFemtos, s.HostFemtos, s.HostSlope = int64(r.moved)*r.cfg.HostFemtosPerBlock, 0, 0
 	first += s.SwapFemtos

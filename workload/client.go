@@ -60,11 +60,12 @@ const (
 	Cancelled             // the user lost interest
 	RefusedBusy           // the server was busy
 	RefusedTooLong        // the request can never be served
+	Disconnected          // the server failed, or could not be reached
 )
 
 // String is the ending in lower case.
 func (e Ending) String() string {
-	return [...]string{"answered", "ttft timeout", "timeout", "cancelled", "busy", "too long"}[e]
+	return [...]string{"answered", "ttft timeout", "timeout", "cancelled", "busy", "too long", "disconnected"}[e]
 }
 
 // Left says that the client gave up, and was not refused or answered.

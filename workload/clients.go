@@ -21,7 +21,7 @@ type ClientSpec struct {
 	Cancel      float64
 	CancelAfter Delay
 	// Retries is how often a request is sent again at most, and RetryOn after which endings of an attempt: those of
-	// TimedOutFirst, TimedOut and RefusedBusy that it has. Others are final.
+	// TimedOutFirst, TimedOut, RefusedBusy and Disconnected that it has. Others are final.
 	Retries int32
 	RetryOn Causes
 	// Backoff is the wait before a further attempt.
@@ -51,7 +51,7 @@ const (
 )
 
 // Retryable are the endings after which a client may send a request again.
-const Retryable = Causes(1<<TimedOutFirst | 1<<TimedOut | 1<<RefusedBusy)
+const Retryable = Causes(1<<TimedOutFirst | 1<<TimedOut | 1<<RefusedBusy | 1<<Disconnected)
 
 // ValidateClients reports all faults of the descriptions, each a [*FieldError], joined into one error. They are those
 // of all requests, or one for each class.
@@ -87,10 +87,10 @@ func (s ClientSpec) check(key string, f *faults) {
 		f.add(key+".retries", "%d is not allowed (want 0 to %d)", s.Retries, MaxRetries)
 	}
 	if s.RetryOn&^Retryable != 0 {
-		f.add(key+".retry_on", "an answer, a cancellation or a request that is too long is final (want timeouts and refusals by a busy server)")
+		f.add(key+".retry_on", "an answer, a cancellation or a request that is too long is final (want timeouts, refusals by a busy server and lost connections)")
 	}
 	if s.Retries > 0 && s.RetryOn == 0 {
-		f.add(key+".retry_on", "is empty, but retries is %d (want timeout, busy or both)", s.Retries)
+		f.add(key+".retry_on", "is empty, but retries is %d (want timeout, busy, connection or several)", s.Retries)
 	}
 	s.Backoff.check(key+".backoff", f)
 	f.number(key+".retry_budget", s.RetryBudget, s.RetryBudget >= 0 && s.RetryBudget <= 1, "more than 0, at most 1, or null for no bound")

@@ -436,7 +436,7 @@ func TestClientFaults(t *testing.T) {
 		{ClientSpec{Cancel: 1.5}, "clients.cancel.probability: 1.5 is not allowed (want 0 to 1)"},
 		{ClientSpec{Cancel: 0.5, CancelAfter: Delay{Distribution: "cauchy"}}, `clients.cancel.after.distribution: "cauchy" is not known`},
 		{ClientSpec{Retries: -1}, "clients.retries: -1 is not allowed (want 0 to 1000)"},
-		{ClientSpec{Retries: 2}, "clients.retry_on: is empty, but retries is 2 (want timeout, busy or both)"},
+		{ClientSpec{Retries: 2}, "clients.retry_on: is empty, but retries is 2 (want timeout, busy, connection or several)"},
 		{ClientSpec{RetryOn: Causes(0).With(Answered)}, "clients.retry_on: an answer"},
 		{ClientSpec{Backoff: Backoff{Base: 2 * clock.Second, Cap: clock.Second, Factor: 1}}, "clients.backoff.cap: 1s is not allowed (want base, 2s, to"},
 		{ClientSpec{Backoff: Backoff{Base: 2, Cap: 3}}, "clients.backoff.factor: 0 is not allowed (want 1 or more)"},

@@ -106,9 +106,10 @@ var _ sim.FleetObserver = (*fleetTape)(nil)
 // OfReplica implements [sim.FleetObserver].
 func (t *fleetTape) OfReplica(i int) sim.Observer { return &t.parts[i] }
 
-// replay is a source of requests as they once arrived.
+// replay is a source of requests as they once arrived, or were sent on by a router.
 type replay struct {
 	list []workload.Request
+	sent map[int64]clock.Time
 }
 
 // newReplay repeats arrivals, with the contents that the source gave them.
@@ -126,6 +127,9 @@ func newReplay(arrivals []Arrival, of *Requests) *replay {
 func (p *replay) Peek() (clock.Time, bool) {
 	if len(p.list) == 0 {
 		return 0, false
+	}
+	if at, ok := p.sent[p.list[0].ID]; ok {
+		return at, true
 	}
 	return p.list[0].Arrival, true
 }

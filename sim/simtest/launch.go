@@ -199,6 +199,7 @@ func (n *naive) time(it *iteration, at clock.Time, span *sim.Span, batch *model.
 	batch.Context += it.padContext
 	batch.Emit += it.padRows
 	gpu, _, _ := n.cfg.Timer.Span(batch)
+	gpu = n.life.slowed(gpu, at)
 	span.SwapFemtos = int64(n.moved) * n.cfg.HostFemtosPerBlock
 	gpu += span.SwapFemtos
 	host := int64(n.cfg.CPUStep+n.cfg.CPUPerSequence*clock.Duration(len(it.shares))) * clock.FemtosPerPico

@@ -15,10 +15,15 @@ import (
 // the system has drained. Every iteration is composed by the policy anew, and reported as a span of
 // its own, and in detail if obs is a [sim.StepObserver].
 func Naive(cfg sim.Config, src workload.Source, obs sim.Observer) error {
+	return NaiveLife(cfg, src, obs, Life{Crash: clock.Never})
+}
+
+// NaiveLife is [Naive] for an engine that may be slow at times, and crash.
+func NaiveLife(cfg sim.Config, src workload.Source, obs sim.Observer, life Life) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	n := &naive{cfg: cfg, src: src, obs: obs, kv: newStore(&cfg), accounts: newAccounts(cfg.Order), depth: 1, byID: make(map[int64]*sequence), lastComposed: -1}
+	n := &naive{life: life, cfg: cfg, src: src, obs: obs, kv: newStore(&cfg), accounts: newAccounts(cfg.Order), depth: 1, byID: make(map[int64]*sequence), lastComposed: -1}
 	n.steps, _ = obs.(sim.StepObserver)
 	n.moves, _ = obs.(sim.MoveObserver)
 	n.elsewhere = newElsewhere(n)
@@ -30,6 +35,7 @@ func Naive(cfg sim.Config, src workload.Source, obs sim.Observer) error {
 
 // naive is the state of a run.
 type naive struct {
+	life  Life
 	cfg   sim.Config
 	src   workload.Source
 	obs   sim.Observer
@@ -84,6 +90,11 @@ func (n *naive) run() error {
 			end = n.inFlight[0].end
 		}
 		at := min(n.nextClientInstant(), end, n.elsewhere.next())
+		if n.life.Crash <= at && at != clock.Never {
+			n.crash(n.life.Crash)
+			n.tellLevels(n.life.Crash)
+			return n.src.Err()
+		}
 		if at == clock.Never || n.system+len(n.inFlight) == 0 && n.nextClientInstant() == clock.Never && n.elsewhere.over() {
 			return n.src.Err()
 		}
@@ -122,7 +133,7 @@ func (n *naive) clients(at clock.Time) {
 		switch {
 		case n.departs(at):
 		case more && arrival <= at:
-			n.arrive(n.src.Next())
+			n.arrive(n.src.Next(), arrival)
 		case len(n.frontEnd) > 0 && n.frontEnd[0].visible <= at:
 			s := n.frontEnd[0]
 			n.frontEnd = n.frontEnd[1:]
@@ -146,7 +157,8 @@ func (n *naive) clients(at clock.Time) {
 	}
 }
 
-func (n *naive) arrive(r workload.Request) {
+// arrive takes in a request that was sent to this engine at the instant at; a router may have held it before.
+func (n *naive) arrive(r workload.Request, at clock.Time) {
 	n.obs.Arrived(r.Arrival, &r)
 	delay := n.cfg.Frontend + clock.Duration(r.InputTokens)*n.cfg.FrontendPerToken
 	s := &sequence{
@@ -154,7 +166,7 @@ func (n *naive) arrive(r workload.Request) {
 			Request: r, Queued: clock.Never, Scheduled: clock.Never, FirstToken: clock.Never, LastToken: clock.Never,
 			ClientFirst: clock.Never, ClientLast: clock.Never, Released: clock.Never, Left: clock.Never,
 		},
-		visible: r.Arrival.Add(n.cfg.NetworkIn + delay),
+		visible: at.Add(n.cfg.NetworkIn + delay),
 		prompt:  r.InputTokens,
 	}
 	s.answer, s.declared = lengths(&n.cfg, &r)

@@ -29,7 +29,7 @@ type Ended struct {
 	Again bool
 }
 
-// Retries says when clients try again: after timeouts and refusals, at most so many times, so long after they knew.
+// Retries says when clients try again: after timeouts, refusals and lost connections, at most so many times, so long after they knew.
 type Retries struct {
 	Most  int32
 	Delay clock.Duration
@@ -40,7 +40,7 @@ type Retries struct {
 // again says how long after it ended a client sends r once more; ok is false if it does not.
 func (p *Retries) again(r *workload.Request, how workload.Ending) (delay clock.Duration, ok bool) {
 	switch how {
-	case workload.TimedOutFirst, workload.TimedOut, workload.RefusedBusy:
+	case workload.TimedOutFirst, workload.TimedOut, workload.RefusedBusy, workload.Disconnected:
 	default:
 		return 0, false
 	}

@@ -1,0 +1,138 @@
+package autoscale
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"clifftop/sim/clock"
+)
+
+// HPA is Kubernetes' horizontal pod autoscaler on a metric of the pods: every Loop, desired = ⌈ready · ratio⌉ where ratio
+// is the mean over the ready replicas divided by Target, and nothing changes while the ratio is within Tolerance of 1.
+// Where it asks for more, replicas that are not ready count as idle ones.
+//
+// In one Period it adds as many replicas as there are, or AddAtOnce if that is more. It removes as many as it wants to,
+// but looks at the highest desire of the last Stabilisation. Source: kubernetes.io, Horizontal Pod Autoscaling, algorithm
+// details and default behavior.
+type HPA struct {
+	// Target is the metric's value that a replica should have.
+	Target float64
+	// Window is that of the metric's mean; 0 takes the last scrape.
+	Window clock.Duration
+	// Loop is the period of the loop, Phase its first turn.
+	Loop, Phase clock.Duration
+	// Tolerance is how far from 1 the ratio may be.
+	Tolerance float64
+	// AddAtOnce replicas may always be added in one Period.
+	AddAtOnce int
+	Period    clock.Duration
+	// Stabilisation is how long a higher desire holds back the removal of replicas.
+	Stabilisation clock.Duration
+
+	desires []count
+	added   []count
+}
+
+// count is a number of replicas as of an instant.
+type count struct {
+	at clock.Time
+	n  int
+}
+
+var _ Policy = (*HPA)(nil)
+
+// NewHPA is an HPA with Kubernetes' defaults.
+func NewHPA(target float64) *HPA {
+	return &HPA{
+		Target: target, Loop: 15 * clock.Second, Tolerance: 0.1, AddAtOnce: 4, Period: 15 * clock.Second,
+		Stabilisation: 300 * clock.Second,
+	}
+}
+
+// Validate implements [Policy].
+func (p *HPA) Validate(least int) error {
+	faults := p.faults("hpa")
+	if least < 1 {
+		faults = append(faults, errors.New("hpa: it cannot scale to zero (want min 1 or more, or keda or knative)"))
+	}
+	return errors.Join(faults...)
+}
+
+// faults are those of the parameters.
+func (p *HPA) faults(name string) (faults []error) {
+	want := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf(name+": "+format, args...))
+		}
+	}
+	want(p.Target > 0 && !math.IsInf(p.Target, 0), "target: %v is not allowed (want more than 0)", p.Target)
+	want(p.Loop > 0 && p.Period > 0, "a loop of %v with a period of %v is not allowed (want more than 0)", p.Loop, p.Period)
+	want(p.Window >= 0 && p.Phase >= 0 && p.Stabilisation >= 0, "a time is negative")
+	want(p.Tolerance >= 0 && p.Tolerance < 1, "tolerance: %v is not allowed (want 0 or more, less than 1)", p.Tolerance)
+	want(p.AddAtOnce >= 1, "add at once: %d is not allowed (want 1 or more)", p.AddAtOnce)
+	return faults
+}
+
+// Turn implements [Policy].
+func (p *HPA) Turn(s *State) (int, clock.Time) {
+	l := loop{p.Loop, p.Phase}
+	sum, ok := s.Load.Mean(s.Now, p.Window)
+	if !ok || s.Wanted == 0 || !l.due(s.Now) {
+		return s.Wanted, l.next(s.Now)
+	}
+	return p.behave(s, p.desire(s, sum)), l.next(s.Now)
+}
+
+// desire is ⌈replicas · metric/target⌉.
+func (p *HPA) desire(s *State, sum float64) int {
+	ready := float64(s.Ready)
+	if s.Ready == 0 {
+		return s.Wanted // there is nobody to measure
+	}
+	ratio := sum / ready / p.Target
+	if math.Abs(ratio-1) <= p.Tolerance {
+		return s.Wanted
+	}
+	if ratio > 1 && s.Ready < s.Wanted {
+		all := float64(s.Wanted)
+		if ratio = sum / all / p.Target; ratio <= 1+p.Tolerance {
+			return s.Wanted
+		}
+		return up(all * ratio)
+	}
+	return up(ready * ratio)
+}
+
+// behave bounds how fast the number of replicas follows the desire.
+func (p *HPA) behave(s *State, desire int) int {
+	p.desires = since(append(p.desires, count{s.Now, desire}), s.Now.Add(-p.Stabilisation))
+	highest := desire
+	for _, d := range p.desires {
+		highest = max(highest, d.n)
+	}
+	n := s.Wanted
+	switch {
+	case desire > n:
+		p.added = since(p.added, s.Now.Add(-p.Period)+1)
+		before := n // a period ago
+		for _, a := range p.added {
+			before -= a.n
+		}
+		n = max(n, min(desire, max(2*before, before+p.AddAtOnce)))
+		if n > s.Wanted {
+			p.added = append(p.added, count{s.Now, n - s.Wanted})
+		}
+	case highest < n:
+		n = highest
+	}
+	return n
+}
+
+// since drops what is older than an instant.
+func since(list []count, at clock.Time) []count {
+	for len(list) > 0 && list[0].at < at {
+		list = list[1:]
+	}
+	return list
+}

@@ -1,0 +1,86 @@
+package autoscale
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"clifftop/sim/clock"
+)
+
+// KEDA wakes a fleet that sleeps and puts it to sleep, and leaves the rest to an [HPA] that it feeds: desired =
+// ⌈metric/Target⌉ of the sum over all replicas, unless the mean is within the tolerance of the target.
+//
+// It polls the metric every Poll; what it saw then is what the HPA knows. Above Activation it starts the first replica.
+// When it has not been above it for Cooldown, and the fleet may sleep, it asks for none. Source: keda.sh, Scaling Deployments and the
+// ScaledObject specification.
+type KEDA struct {
+	HPA
+	// Poll is the period of the look at the metric, PollPhase the first one.
+	Poll, PollPhase clock.Duration
+	// Activation is the sum above which the fleet is awake.
+	Activation float64
+	// Cooldown is how long the fleet stays awake after the last activity.
+	Cooldown clock.Duration
+
+	seen   float64
+	polled bool
+	active clock.Time // when it was last above Activation
+}
+
+var _ Policy = (*KEDA)(nil)
+
+// NewKEDA is a KEDA with its defaults: it polls every 30 s and cools down for 300 s.
+func NewKEDA(target float64) *KEDA {
+	return &KEDA{HPA: *NewHPA(target), Poll: 30 * clock.Second, Cooldown: 300 * clock.Second}
+}
+
+// Validate implements [Policy].
+func (p *KEDA) Validate(least int) error {
+	faults := p.faults("keda")
+	if p.Poll <= 0 || p.Cooldown < 0 || p.PollPhase < 0 {
+		faults = append(faults, fmt.Errorf("keda: a poll every %v and a cooldown of %v are not allowed (want more than 0, and 0 or more)", p.Poll, p.Cooldown))
+	}
+	if p.Activation < 0 {
+		faults = append(faults, fmt.Errorf("keda: activation: %v is negative", p.Activation))
+	}
+	return errors.Join(faults...)
+}
+
+// Turn implements [Policy].
+func (p *KEDA) Turn(s *State) (int, clock.Time) {
+	polls, loops := loop{p.Poll, p.PollPhase}, loop{p.Loop, p.Phase}
+	n := s.Wanted
+	if polls.due(s.Now) {
+		n = p.look(s)
+	}
+	if n == s.Wanted && n > 0 && p.polled && loops.due(s.Now) {
+		n = p.behave(s, p.wants(s))
+	}
+	return n, min(polls.next(s.Now), loops.next(s.Now))
+}
+
+// look polls the metric, and wakes the fleet or puts it to sleep.
+func (p *KEDA) look(s *State) int {
+	sum, ok := s.Load.Mean(s.Now, p.Window)
+	if !ok {
+		return s.Wanted
+	}
+	p.seen, p.polled = sum, true
+	switch {
+	case sum > p.Activation:
+		p.active = s.Now
+		return max(s.Wanted, 1)
+	case s.Now.Sub(p.active) >= p.Cooldown && s.Least == 0:
+		return 0
+	}
+	return s.Wanted
+}
+
+// wants is what the HPA makes of the metric.
+func (p *KEDA) wants(s *State) int {
+	if mean := p.seen / float64(s.Wanted); math.Abs(mean/p.Target-1) <= p.Tolerance {
+		return s.Wanted
+	}
+	return max(1, up(p.seen/p.Target))
+}

@@ -1,0 +1,120 @@
+package autoscale
+
+import (
+	"errors"
+	"fmt"
+
+	"clifftop/sim/clock"
+)
+
+// Knative is the pod autoscaler of Knative Serving on concurrency: desired = ⌈mean over Window / target⌉ with target =
+// Concurrency · Utilisation. When the mean over the last part of the window asks for PanicThreshold times the ready
+// replicas or more it panics: until it has not for a whole Window, it follows the higher of both means, and removes
+// nobody. In one turn it goes up to ScaleUp times the ready replicas, and down to 1/ScaleDown of them.
+//
+// Where the mean is 0 it asks for none after Grace. Source: knative.dev, Autoscaling, and pkg/autoscaler of Serving.
+type Knative struct {
+	// Concurrency is the number of requests that a replica may have at once.
+	Concurrency float64
+	// Utilisation is the part of it that is aimed at.
+	Utilisation float64
+	// Window is the stable window, PanicPart the part of it that is the panic window.
+	Window    clock.Duration
+	PanicPart float64
+	// PanicThreshold is how many times the ready replicas make it panic.
+	PanicThreshold float64
+	// ScaleUp and ScaleDown bound the change of one turn.
+	ScaleUp, ScaleDown float64
+	// Grace is how long nobody must be wanted before the last replica goes.
+	Grace clock.Duration
+	// Tick is the period of the loop, Phase its first turn.
+	Tick, Phase clock.Duration
+
+	panics  bool
+	since   clock.Time // it last had reason to
+	highest int        // of the replicas asked for in the panic
+	idle    clock.Time // since when nobody is wanted
+	sleepy  bool
+}
+
+var _ Policy = (*Knative)(nil)
+
+// NewKnative is a Knative with its defaults.
+func NewKnative(concurrency float64) *Knative {
+	return &Knative{
+		Concurrency: concurrency, Utilisation: 0.7, Window: 60 * clock.Second, PanicPart: 0.1, PanicThreshold: 2,
+		ScaleUp: 1000, ScaleDown: 2, Grace: 30 * clock.Second, Tick: 2 * clock.Second,
+	}
+}
+
+// Validate implements [Policy].
+func (p *Knative) Validate(int) error {
+	var faults []error
+	want := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf("knative: "+format, args...))
+		}
+	}
+	want(p.Concurrency > 0, "concurrency: %v is not allowed (want more than 0)", p.Concurrency)
+	want(p.Utilisation > 0 && p.Utilisation <= 1, "utilisation: %v is not allowed (want more than 0, at most 1)", p.Utilisation)
+	want(p.Window > 0 && p.Tick > 0 && p.Grace >= 0 && p.Phase >= 0, "a window of %v, a tick of %v or a grace of %v is not allowed", p.Window, p.Tick, p.Grace)
+	want(p.PanicPart > 0 && p.PanicPart <= 1, "panic window: %v of the window is not allowed (want more than 0, at most 1)", p.PanicPart)
+	want(p.PanicThreshold > 1, "panic threshold: %v is not allowed (want more than 1)", p.PanicThreshold)
+	want(p.ScaleUp > 1 && p.ScaleDown > 1, "rates of %v and %v are not allowed (want more than 1)", p.ScaleUp, p.ScaleDown)
+	return errors.Join(faults...)
+}
+
+// Turn implements [Policy].
+func (p *Knative) Turn(s *State) (int, clock.Time) {
+	next := loop{p.Tick, p.Phase}.next(s.Now)
+	stable, ok := s.Load.Mean(s.Now, p.Window)
+	if !ok || s.Now < clock.Time(p.Phase) {
+		return s.Wanted, next
+	}
+	short, _ := s.Load.Mean(s.Now, max(1, clock.Duration(float64(p.Window)*p.PanicPart)))
+	return p.sleep(s, p.wants(s, p.replicas(stable), p.replicas(short))), next
+}
+
+// replicas is how many a concurrency takes.
+func (p *Knative) replicas(concurrency float64) int {
+	return up(concurrency / (p.Concurrency * p.Utilisation))
+}
+
+// wants settles between what the stable and the panic window ask for.
+func (p *Knative) wants(s *State, stable, short int) int {
+	ready := max(s.Ready, 1)
+	most, least := up(p.ScaleUp*float64(ready)), 0
+	if s.Ready > 0 {
+		least = int(float64(s.Ready) / p.ScaleDown)
+	}
+	stable, short = min(max(stable, least), most), min(max(short, least), most)
+	over := float64(short) >= p.PanicThreshold*float64(ready)
+	switch {
+	case over && !p.panics:
+		p.panics, p.since, p.highest = true, s.Now, s.Wanted
+	case over:
+		p.since = s.Now
+	case p.panics && s.Now.Sub(p.since) >= p.Window:
+		p.panics = false
+	}
+	if !p.panics {
+		return stable
+	}
+	p.highest = max(p.highest, stable, short)
+	return p.highest
+}
+
+// sleep keeps the last replica until nobody has been wanted for a while.
+func (p *Knative) sleep(s *State, n int) int {
+	if n > 0 {
+		p.sleepy = false
+		return n
+	}
+	if !p.sleepy {
+		p.sleepy, p.idle = true, s.Now
+	}
+	if s.Now.Sub(p.idle) < p.Grace {
+		return min(s.Wanted, 1)
+	}
+	return 0
+}

@@ -1,0 +1,110 @@
+package sim
+
+import (
+	"cmp"
+
+	"clifftop/sim/clock"
+)
+
+// What is planned for replicas. At one instant, before anything else, it happens by kind in the order of the constants,
+// and then by number.
+
+const (
+	controlOff      = iota // a replica that has ended is off
+	controlBegin           // it starts again
+	controlReady           // it has started
+	controlRestored        // its link is back
+	controlUsual           // it is no longer slow
+	controlFailure         // by number of the failure
+	controlKill            // its time to drain is over
+	controlProbe           // a health check
+	controlScrape          // of an autoscaler's metric, by number of the scaler
+	controlScale           // an autoscaler's turn
+)
+
+// plan plans something of a kind for a replica, scaler or failure, which is void in a later life.
+func (l *lives) plan(at clock.Time, kind, i int, life int32) {
+	l.controls.push(entry{int64(at), int64(kind)<<32 | int64(i), life})
+}
+
+// nextControl is when the next thing is planned.
+func (l *lives) nextControl() clock.Time {
+	if len(l.controls) == 0 {
+		return clock.Never
+	}
+	return clock.Time(l.controls[0].key)
+}
+
+// control does what is planned next.
+func (e *Engine) control() (err error) {
+	x := e.lives.controls.pop()
+	kind, i := int(x.tie>>32), int(uint32(x.tie))
+	if kind <= controlReady || kind == controlKill {
+		if e.lives.of[i].number != x.ref {
+			return nil
+		}
+	}
+	switch kind {
+	case controlOff:
+		e.off(i)
+	case controlBegin:
+		e.begin(i)
+	case controlReady:
+		e.enter(i, Ready)
+		e.notice(i)
+	case controlRestored, controlProbe:
+		e.notice(i)
+	case controlUsual:
+		e.setPace(i, 0)
+	case controlFailure:
+		e.happens(&e.lives.Failures[i])
+	case controlKill:
+		e.failAll(i)
+		e.drained(i)
+	case controlScrape:
+		e.scrapeLoad(&e.lives.scaling[i], i)
+	case controlScale:
+		err = e.scale(&e.lives.scaling[i], i)
+	}
+	for _, r := range e.replicas { // it may have touched any of them
+		e.sync(r)
+		err = cmp.Or(err, r.fault)
+	}
+	e.touched = nil
+	return err
+}
+
+// happens lets a failure happen.
+func (e *Engine) happens(f *Failure) {
+	i := f.Replica
+	l := &e.lives.of[i]
+	switch f.Kind {
+	case Crash:
+		e.crash(i, f.For)
+	case Drain:
+		if l.state == Ready {
+			l.wanted = f.For > 0
+			l.gone = !l.wanted
+			e.drain(i, f.For)
+		}
+	case Slow:
+		e.setPace(i, f.Permille)
+		e.lives.plan(f.At.Add(f.For), controlUsual, i, 0)
+	case LinkLoss:
+		e.darken(i, f.At.Add(f.For))
+		e.lives.plan(f.At.Add(f.For), controlRestored, i, 0)
+	case Restart:
+		e.lives.rollouts = append(e.lives.rollouts, rollout{i, f.Last})
+		e.roll(len(e.lives.rollouts) - 1)
+	}
+}
+
+// atRest reports whether nothing will happen but what is planned, and no request waits for that.
+func (e *Engine) atRest() bool {
+	if e.levels.System > 0 || len(e.frontend) > 0 {
+		return false
+	}
+	_, more := e.src.Peek()
+	at, _ := e.boundaryNext()
+	return !more && at == clock.Never
+}

@@ -1,0 +1,75 @@
+package sim
+
+import (
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// Requests at the router while no replica takes them.
+
+// unreachable reports whether requests that are sent to a replica fail: that routers know it as ready does not say
+// that it is.
+func (e *Engine) unreachable(to int32) bool { return e.lives != nil && !e.reachable(int(to)) }
+
+// strand deals with a request that the router cannot deliver: to a replica that cannot be reached it fails, and where
+// there is none it waits or is rejected. ref is its place in pending, if it has one.
+func (e *Engine) strand(r *workload.Request, to, ref int32) {
+	most := e.lives.Hold
+	rejects := most < 0 || most > 0 && e.levels.Held >= most
+	if ref != none && (to != none || rejects) {
+		e.vacant = append(e.vacant, ref)
+	}
+	switch {
+	case to != none:
+		e.sent(r, to)
+		e.disconnect(r, to, clock.Never)
+	case rejects:
+		e.levels.System--
+		e.refuse(r, none, NotReady)
+	default:
+		if ref == none {
+			ref = e.hold(r, none)
+		}
+		e.lives.held = append(e.lives.held, ref)
+		e.levels.Held++
+		if p := e.patient[r.ID]; p != nil {
+			p.held = true
+		}
+	}
+}
+
+// release sends the requests that wait at the router, as far as replicas take them.
+func (e *Engine) release() {
+	still := e.lives.held[:0]
+	for _, ref := range e.lives.held {
+		held := &e.pending[ref]
+		r := &held.Request
+		p := e.patient[r.ID]
+		if mayLeave(r) && p == nil { // its client left
+			e.vacant = append(e.vacant, ref)
+			continue
+		}
+		to := e.route(r)
+		if to == none {
+			still = append(still, ref)
+			continue
+		}
+		e.levels.Held--
+		if p != nil {
+			p.held = false
+		}
+		if e.unreachable(to) {
+			e.strand(r, to, ref)
+			continue
+		}
+		held.to = to
+		e.sent(r, to)
+		x := e.replicas[to]
+		if x.late == nil {
+			x.late = make(map[int64]clock.Duration)
+		}
+		x.late[r.ID] = e.now.Sub(r.Arrival.Add(e.wayIn))
+		e.frontend.push(entry{int64(e.now.Add(x.handling(r))), r.ID, ref})
+	}
+	e.lives.held = still
+}

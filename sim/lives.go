@@ -1,0 +1,353 @@
+package sim
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"clifftop/sim/autoscale"
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
+
+// State is where a replica stands in its life.
+type State uint8
+
+// The states. All but Off are paid for.
+const (
+	Ready    State = iota // it takes requests
+	Starting              // it has been asked for, and loads
+	Draining              // it takes no more requests, and serves those that it has
+	Down                  // it has failed, and will start again
+	Off                   // it is not there
+	States                // their number
+)
+
+// String is the state in lower case.
+func (s State) String() string {
+	return [...]string{"ready", "starting", "draining", "down", "off"}[s]
+}
+
+// Lives says how the replicas of a fleet start, fail and end. Without it all are ready for ever.
+//
+// What an engine was given by the instant at which it fails or is stopped is counted to its end, as GPU time; its tokens
+// are dropped, its requests fail, and cache and queue are gone. It is not started again, or off, before that end.
+type Lives struct {
+	// Again makes the engine of replica i anew, for another life: like that of the fleet, with a scheduler that is not in use.
+	Again func(i int) Config
+	// ColdStart is how long it takes from the decision to start a replica until it is ready. Seed is that of its draws: the
+	// k-th start of a replica takes the same time whatever else happens.
+	ColdStart workload.Delay
+	Seed      uint64
+	// Grace is how long a replica that drains may take; then the requests that it still has fail. 0 is for ever.
+	Grace clock.Duration
+	// Probe is the period of the health checks, from 0 on, by which routers learn that a replica has failed, or is ready;
+	// 0 is at once. Until then they send requests there, which fail. That one drains they know at once.
+	Probe clock.Duration
+	// Hold is how many requests wait at the router, first come, first served, while no replica takes them; others are
+	// rejected as [NotReady]. 0 is any number, less than 0 none.
+	Hold int
+	// Failures happen at their instants.
+	Failures []Failure
+	// Scalers decide how many replicas there are.
+	Scalers []Scaler
+}
+
+// FailureKind is what happens to a replica.
+type FailureKind uint8
+
+// The kinds of failure.
+const (
+	// Crash ends the replica at once. After For it starts again.
+	Crash FailureKind = iota
+	// Drain takes the replica out of service; when it has drained it stays off for For and starts again.
+	Drain
+	// Slow makes its iterations that are composed in the next For take Permille thousandths of their usual time.
+	Slow
+	// LinkLoss cuts it off from the routers for For. Requests that are sent to it fail. It goes on with those that it has;
+	// what it says reaches their clients when the link is back, and what they say reaches it then.
+	LinkLoss
+	// Restart drains and starts again the replicas from Replica to Last, one after the other: the next one when the one
+	// before is ready. Those that are not ready are passed over.
+	Restart
+)
+
+// String is the kind in lower case.
+func (k FailureKind) String() string {
+	return [...]string{"crash", "drain", "slow", "link", "restart"}[k]
+}
+
+// Failure is something that happens to a replica. Crashes and drains of a replica that is not there have no effect.
+type Failure struct {
+	Kind FailureKind
+	At   clock.Time
+	// Replica is its number, and Last that of the last one that a Restart concerns.
+	Replica, Last int
+	// For is how long it lasts; 0 is for ever, which slowness and link loss cannot be.
+	For clock.Duration
+	// Permille is the factor of step times that Slow sets, in thousandths.
+	Permille int64
+}
+
+// Scaler keeps the number of some replicas as a policy wants it. It starts off ones from the lowest number on. It removes
+// first those that are not ready, then others, of each the one with the highest number, and lets it drain.
+type Scaler struct {
+	Policy autoscale.Policy
+	// First and Last are the numbers of the replicas that there may be, Least and Most how many.
+	First, Last, Least, Most int
+	// Initial is how many are ready at 0.
+	Initial int
+	// Metric is what is scraped, every Scrape from Phase on, and kept for Keep. Requests held at the router count as
+	// waiting.
+	Metric              autoscale.Metric
+	Scrape, Phase, Keep clock.Duration
+}
+
+// validate reports what is wrong with the lives of a fleet.
+func (l *Lives) validate(f *Fleet) (faults []error) {
+	want := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	want(f.Disaggregation == nil, "lives: replicas that divide prompts and answers among them do not fail or scale")
+	want(!slices.ContainsFunc(f.Lockstep, func(n int) bool { return n > 1 }), "lives: replicas in lock step do not fail or scale")
+	want(!slices.ContainsFunc(f.Replicas, func(c Config) bool { return c.Connector != nil }), "lives: replicas that load KV from elsewhere do not fail or scale")
+	want(l.Again != nil, "lives: nothing makes an engine again")
+	want(l.Grace >= 0 && l.Probe >= 0, "lives: a grace of %v or a probe of %v is negative", l.Grace, l.Probe)
+	n := len(f.Replicas)
+	for i := range l.Failures {
+		x := &l.Failures[i]
+		want(x.Replica >= 0 && x.Replica < n, "failure %d: there is no replica %d of %d", i, x.Replica, n)
+		want(x.Kind != Restart || x.Last >= x.Replica && x.Last < n, "failure %d: there are no replicas %d to %d of %d", i, x.Replica, x.Last, n)
+		want(x.At >= 0 && x.For >= 0, "failure %d: at %v for %v is negative", i, x.At, x.For)
+		lasting := x.Kind == Slow || x.Kind == LinkLoss
+		want(!lasting || x.For > 0, "failure %d: %v for ever is not allowed", i, x.Kind)
+		want(x.Kind != Slow || x.Permille >= 1000 && x.Permille <= maxSlowness, "failure %d: step times times %d/1000 are not allowed (want 1 to %d times)",
+			i, x.Permille, maxSlowness/1000)
+		for j := range l.Failures[:i] {
+			y := &l.Failures[j]
+			want(!lasting || y.Kind != x.Kind || y.Replica != x.Replica || x.At >= y.At.Add(y.For) || y.At >= x.At.Add(x.For),
+				"failures %d and %d: %v of replica %d twice at a time", j, i, x.Kind, x.Replica)
+		}
+	}
+	scaled := make([]bool, n)
+	for i := range l.Scalers {
+		s := &l.Scalers[i]
+		if s.First < 0 || s.Last < s.First || s.Last >= n || s.Policy == nil {
+			want(false, "scaler %d: no policy, or no replicas %d to %d of %d", i, s.First, s.Last, n)
+			continue
+		}
+		count := s.Last - s.First + 1
+		want(s.Least >= 0 && s.Least <= s.Most && s.Most <= count, "scaler %d: %d to %d of %d replicas are not allowed", i, s.Least, s.Most, count)
+		want(s.Initial >= 0 && s.Initial <= count, "scaler %d: %d of %d replicas are not allowed at first", i, s.Initial, count)
+		want(s.Scrape > 0 && s.Phase >= 0 && s.Keep >= 0, "scaler %d: a scrape every %v from %v on is not allowed", i, s.Scrape, s.Phase)
+		if err := s.Policy.Validate(s.Least); err != nil {
+			faults = append(faults, err)
+		}
+		for k := s.First; k <= s.Last; k++ {
+			want(!scaled[k], "scaler %d: replica %d has another one", i, k)
+			scaled[k] = true
+		}
+	}
+	return faults
+}
+
+// lives is what an engine keeps of its replicas' lives.
+type lives struct {
+	*Lives
+	obs      LifeObserver // the engine's, when it wants to know of states
+	of       []life       // by replica
+	controls heap         // by instant, and kind and index; see control
+	held     []int32      // requests at the router, in pending
+	starts   *workload.Stream
+	rollouts []rollout
+	scaling  []scaling
+}
+
+// life is that of one replica.
+type life struct {
+	state  State
+	number int32 // of it; what was planned for an earlier one is void
+	starts uint64
+	wanted bool // it is to be there
+	gone   bool // it failed for good
+	listed bool // routers send requests there
+	back   clock.Duration
+	// rollout is 1 more than the number of the rollout that waits for it.
+	rollout int
+}
+
+// rollout is a rolling restart: the replicas next…last are to come.
+type rollout struct{ next, last int }
+
+// live lets the replicas of a fleet have lives.
+func (e *Engine) live(f *Fleet) {
+	l := &lives{Lives: f.Lives, of: make([]life, len(f.Replicas)), starts: workload.NewStream(f.Lives.Seed, "cold start")}
+	l.obs, _ = e.obs.(LifeObserver)
+	for i := range l.of {
+		l.of[i] = life{wanted: true, listed: true}
+	}
+	for k := range l.Scalers {
+		s := &l.Scalers[k]
+		for i := s.First + s.Initial; i <= s.Last; i++ {
+			l.of[i] = life{state: Off}
+		}
+		l.scaling = append(l.scaling, scaling{Scaler: s, load: autoscale.NewHistory(s.Keep)})
+		l.plan(clock.Time(s.Phase), controlScrape, k, 0)
+		l.plan(0, controlScale, k, 0)
+	}
+	for k := range l.Failures {
+		l.plan(l.Failures[k].At, controlFailure, k, 0)
+	}
+	e.lives, e.ready = l, e.ready[:0]
+	for i := range l.of {
+		if l.of[i].listed {
+			e.ready = append(e.ready, int32(i))
+		} else {
+			e.enter(i, Off)
+		}
+	}
+}
+
+// ErrStranded means that requests wait at the router, and no replica will come to take them.
+var ErrStranded = errors.New("sim: requests wait at the router, and no replica will take them")
+
+// enter puts replica i into a state.
+func (e *Engine) enter(i int, s State) {
+	e.lives.of[i].state = s
+	if e.lives.obs != nil {
+		e.lives.obs.ReplicaState(e.now, i, s)
+	}
+}
+
+// begin starts replica i, which is off or down.
+func (e *Engine) begin(i int) {
+	l := &e.lives.of[i]
+	e.enter(i, Starting)
+	e.lives.starts.Seek(uint64(i), l.starts)
+	l.starts++
+	e.lives.plan(e.now.Add(e.lives.ColdStart.Sample(e.lives.starts)), controlReady, i, l.number)
+}
+
+// renew gives replica i, which has ended, an engine that has seen nothing.
+func (e *Engine) renew(i int) {
+	cfg, old := e.lives.Again(i), e.replicas[i]
+	if e.steps != nil || e.peeking {
+		cfg.MaxSpan = 1
+	}
+	fault := cfg.Validate()
+	if fault != nil {
+		fault, cfg = fmt.Errorf("sim: replica %d, made again: %w", i, fault), old.cfg
+	}
+	r := newReplica(cfg, e, i, old.own)
+	r.levels, r.told, r.fault = old.levels, old.told, cmp.Or(old.fault, fault)
+	r.slowness, r.dark, r.gpuFree, r.remainder = old.slowness, old.dark, old.gpuFree, old.remainder
+	e.replicas[i] = r
+	e.sync(r)
+}
+
+// drain lets replica i, which is ready, end. If it is still wanted it starts again after back.
+func (e *Engine) drain(i int, back clock.Duration) {
+	l := &e.lives.of[i]
+	l.back = back
+	e.enter(i, Draining)
+	e.list(i, false)
+	r := e.replicas[i]
+	r.leaving = true
+	if e.lives.Grace > 0 {
+		e.lives.plan(e.now.Add(e.lives.Grace), controlKill, i, l.number)
+	}
+	if r.levels.System == 0 {
+		e.drained(i)
+	}
+}
+
+// drained lets replica i, which has no requests left, go off when its GPU has ended what it was given.
+func (e *Engine) drained(i int) {
+	e.renew(i)
+	l := &e.lives.of[i]
+	l.number++
+	e.lives.plan(max(e.now, e.replicas[i].idleFrom()), controlOff, i, l.number)
+}
+
+// off is when replica i has ended, and its GPU too. If it is still wanted it starts again.
+func (e *Engine) off(i int) {
+	l := &e.lives.of[i]
+	e.enter(i, Off)
+	switch {
+	case !l.wanted:
+		e.rollOn(l)
+	case l.back > 0:
+		e.lives.plan(e.now.Add(l.back), controlBegin, i, l.number)
+	default:
+		e.begin(i)
+	}
+}
+
+// idleFrom is when the GPU has nothing more to do, if it is given nothing.
+func (r *Replica) idleFrom() clock.Time {
+	if r.remainder > 0 {
+		return r.gpuFree + 1
+	}
+	return r.gpuFree
+}
+
+// reachable reports whether requests can be sent to replica i.
+func (e *Engine) reachable(i int) bool {
+	return e.lives.of[i].state == Ready && !e.replicas[i].dark.on(e.now)
+}
+
+// notice is when replica i can be reached, or cannot any more: the routers learn it at the next health check.
+func (e *Engine) notice(i int) {
+	if every := e.lives.Probe; every > 0 {
+		if late := clock.Duration(e.now) % every; late > 0 {
+			e.lives.plan(e.now.Add(every-late), controlProbe, i, 0)
+			return
+		}
+	}
+	e.list(i, e.reachable(i))
+}
+
+// list says whether the routers send requests to replica i.
+func (e *Engine) list(i int, listed bool) {
+	l := &e.lives.of[i]
+	if l.listed == listed {
+		return
+	}
+	l.listed = listed
+	e.generation++
+	k, _ := slices.BinarySearch(e.ready, int32(i))
+	if !listed {
+		e.ready = slices.Delete(e.ready, k, k+1)
+		return
+	}
+	e.ready = slices.Insert(e.ready, k, int32(i))
+	if e.heard != nil {
+		e.heard[i] = e.replicas[i].metrics(e.now, e.now)
+	}
+	e.release()
+	e.rollOn(l)
+}
+
+// rollOn lets the rollout that waits for a replica go on, if there is one.
+func (e *Engine) rollOn(l *life) {
+	if k := l.rollout - 1; k >= 0 {
+		l.rollout = 0
+		e.roll(k)
+	}
+}
+
+// roll restarts the next replica of a rollout.
+func (e *Engine) roll(k int) {
+	for o := &e.lives.rollouts[k]; o.next <= o.last; {
+		i := o.next
+		o.next++
+		if l := &e.lives.of[i]; l.state == Ready && l.listed && l.rollout == 0 {
+			l.rollout = k + 1
+			e.drain(i, 0)
+			return
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package sim
+
+import (
+	"fmt"
+
+	"clifftop/sim/autoscale"
+	"clifftop/sim/clock"
+)
+
+// scaling is a scaler at work.
+type scaling struct {
+	*Scaler
+	load *autoscale.History
+}
+
+// scrapeLoad reads the metric of the replicas that can be reached.
+func (e *Engine) scrapeLoad(s *scaling, k int) {
+	sum := 0.0
+	if s.Metric == autoscale.Waiting || s.Metric == autoscale.Concurrency {
+		sum = float64(e.levels.Held)
+	}
+	for i := s.First; i <= s.Last; i++ {
+		if e.reachable(i) {
+			sum += e.replicas[i].gauge(s.Metric, e.now)
+		}
+	}
+	s.load.Add(e.now, sum)
+	e.lives.plan(e.now.Add(s.Scrape), controlScrape, k, 0)
+}
+
+// gauge is a metric at an instant that is not past the next boundary.
+func (r *Replica) gauge(m autoscale.Metric, at clock.Time) float64 {
+	x := r.metrics(at, at)
+	switch m {
+	case autoscale.Waiting:
+		return float64(x.Waiting)
+	case autoscale.Running:
+		return float64(x.Running)
+	case autoscale.KVUsage:
+		return x.KVUsage()
+	}
+	return float64(x.Waiting + x.Running)
+}
+
+// scale is a turn of a policy.
+func (e *Engine) scale(s *scaling, k int) error {
+	state := autoscale.State{Now: e.now, Least: s.Least, Load: s.load}
+	for i := s.First; i <= s.Last; i++ {
+		if l := &e.lives.of[i]; l.wanted {
+			state.Wanted++
+			if l.state == Ready {
+				state.Ready++
+			}
+		}
+	}
+	wants, next := s.Policy.Turn(&state)
+	if next <= e.now {
+		return fmt.Errorf("sim: at %v: policy %T wants to be asked again at %v", e.now, s.Policy, next)
+	}
+	e.lives.plan(next, controlScale, k, 0)
+	wants = min(max(wants, s.Least), s.Most)
+	for ; state.Wanted < wants; state.Wanted++ {
+		if !e.addOne(s) {
+			break
+		}
+	}
+	for ; state.Wanted > wants; state.Wanted-- {
+		e.removeOne(s)
+	}
+	return nil
+}
+
+// addOne starts the first replica that is off and can be started, if there is one.
+func (e *Engine) addOne(s *scaling) bool {
+	for i := s.First; i <= s.Last; i++ {
+		if l := &e.lives.of[i]; l.state == Off && !l.wanted && !l.gone {
+			l.wanted = true
+			e.begin(i)
+			return true
+		}
+	}
+	return false
+}
+
+// removeOne removes a replica that is wanted.
+func (e *Engine) removeOne(s *scaling) {
+	last := -1
+	for i := s.First; i <= s.Last; i++ {
+		if l := &e.lives.of[i]; l.wanted && (last < 0 || l.state != Ready || e.lives.of[last].state == Ready) {
+			last = i
+		}
+	}
+	l := &e.lives.of[last]
+	l.wanted = false
+	switch l.state {
+	case Ready:
+		e.drain(last, 0)
+	case Starting:
+		l.number++
+		e.off(last)
+	case Down:
+		l.number++
+		e.lives.plan(max(e.now, e.replicas[last].idleFrom()), controlOff, last, l.number)
+	case Off: // it was to start again
+		l.number++
+		e.rollOn(l)
+	}
+}

@@ -1,0 +1,331 @@
+package simtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"clifftop/model"
+	"clifftop/sim"
+	"clifftop/sim/autoscale"
+	"clifftop/sim/clock"
+	"clifftop/sim/route"
+	"clifftop/workload"
+)
+
+// VerifyLives runs a policy on random fleets whose replicas crash, drain, are slow, lose their link, and come and go as
+// an autoscaler pleases. It demands that each life of a replica is that of the naive engine with the requests that it
+// was sent, up to its end, and begins anew; and that no request is lost, whatever clients do.
+func VerifyLives(t testing.TB, p Policy, router func(route.Identity) route.Router) {
+	t.Helper()
+	seen := make(map[string]int)
+	rapid.Check(t, func(t *rapid.T) {
+		d := drawer{t}
+		c := p.Draw(t)
+		if c.config.Connector != nil { // with which there is no failing
+			c.config.Connector = nil
+			if err := c.concede(); err != nil {
+				t.Skip(err)
+			}
+		}
+		replicas := d.between("replicas", 1, 4)
+		alone := !d.once("clients react", 4)
+		if alone { // what a replica does must not change what its clients ask for
+			c.users, c.retries, c.config.NetworkIn = 0, Retries{}, 0
+		}
+		femtos, _, _ := c.config.Timer.Span(&model.Batch{Decodes: 1, Context: 1, Emit: 1})
+		lives := d.lives(replicas, max(1, clock.Duration(femtos/clock.FemtosPerPico)))
+		lives.Again = func(int) sim.Config {
+			cfg := c.Config()
+			cfg.Check = true
+			return cfg
+		}
+		spy := &spy{Router: router(route.Identity{Seed: 5, Of: 1}), sent: make(map[int64]clock.Time)}
+		f := sim.Fleet{Routers: []route.Router{spy}, Lives: lives}
+		for range replicas {
+			f.Replicas = append(f.Replicas, lives.Again(0))
+			f.Replicas[len(f.Replicas)-1].MaxSpan = rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "max span")
+		}
+		src, obs := c.Source(), newLifeTape(replicas)
+		e, err := sim.NewFleet(f, src, obs)
+		if err == nil {
+			err = e.Run(context.Background())
+		}
+		describe := func() string { return fmt.Sprintf("%d replicas, %+v\n%v", replicas, *lives, c) }
+		if err != nil {
+			t.Fatalf("%v\n%v", err, describe())
+		}
+		if err := conserved(&obs.Tape, src); err != nil {
+			t.Fatalf("%v\n%v", err, describe())
+		}
+		count(seen, &obs.Tape)
+		if !alone {
+			return
+		}
+		for i := range obs.lives {
+			for k, l := range obs.lives[i] {
+				if d := l.compare(&c, i, lives, src, spy.sent); d != "" {
+					t.Fatalf("life %d of replica %d, alone and in the fleet: %s\n%v", k, i, d, describe())
+				}
+				if len(l.tape.Records) > 0 {
+					seen[fmt.Sprintf("lives %d that served", min(k, 2))]++
+				}
+			}
+		}
+	})
+	t.Log(seen)
+}
+
+// lives draws what happens to replicas, in steps of so long.
+func (d drawer) lives(replicas int, step clock.Duration) *sim.Lives {
+	some := func(name string, most int) clock.Duration {
+		return step * clock.Duration(d.between(name, 0, 4*most)) / 4
+	}
+	l := &sim.Lives{Seed: 1, Hold: d.one("hold", 0, 0, 0, 3, -1)}
+	l.ColdStart = workload.Delay{Mean: some("cold start", 10)}
+	if d.once("random cold start", 3) {
+		l.ColdStart.Distribution = "exponential"
+	}
+	if d.once("grace", 2) {
+		l.Grace = 1 + some("grace", 20)
+	}
+	if d.once("probe", 2) {
+		l.Probe = 1 + some("probe", 8)
+	}
+	until := make(map[[2]int]clock.Time) // of slowness and lost links
+	for range d.between("failures", 0, 8) {
+		f := sim.Failure{
+			Kind: sim.FailureKind(d.of("kind", 5)), Replica: d.of("replica", replicas), At: clock.Time(some("at", 40)),
+			For: some("for", 20), Permille: int64(1000 + 500*d.of("slowness", 8)),
+		}
+		switch f.Kind {
+		case sim.Slow, sim.LinkLoss:
+			f.For++
+			key := [2]int{int(f.Kind), f.Replica}
+			f.At = max(f.At, until[key])
+			until[key] = f.At.Add(f.For)
+		case sim.Restart:
+			f.Last = f.Replica + d.of("last", replicas-f.Replica)
+		default:
+			if f.Replica == 0 { // somebody has to be left
+				f.For++
+			}
+		}
+		l.Failures = append(l.Failures, f)
+	}
+	if d.once("autoscaler", 2) {
+		l.Scalers = []sim.Scaler{{
+			Policy: &moody{step: step/4 + 1 + some("turn", 10), seed: uint64(d.between("mood", 0, 1000)), most: replicas},
+			Last:   replicas - 1, Most: replicas, Initial: d.between("initial", 0, replicas), Scrape: step/4 + 1 + some("scrape", 10), Metric: autoscale.Metric(d.of("metric", 4)),
+		}}
+	}
+	return l
+}
+
+// moody is an autoscaler that wants any number of replicas, until it tires of it.
+type moody struct {
+	step  clock.Duration
+	seed  uint64
+	most  int
+	turns int
+}
+
+// Validate implements [autoscale.Policy].
+func (m *moody) Validate(int) error { return nil }
+
+// Turn implements [autoscale.Policy].
+func (m *moody) Turn(s *autoscale.State) (int, clock.Time) {
+	if m.turns++; m.turns > 40 { // or some replica might never have the time to start
+		return m.most, s.Now.Add(m.step)
+	}
+	load, _ := s.Load.Mean(s.Now, 0)
+	d := digest{m.seed}
+	d.add(int64(s.Now), int64(s.Wanted), int64(s.Ready), int64(load*8))
+	return int(d.sum % uint64(m.most+1)), s.Now.Add(m.step)
+}
+
+// spy is a router that notes when it sent requests.
+type spy struct {
+	route.Router
+	sent map[int64]clock.Time
+}
+
+// Route implements [route.Router].
+func (s *spy) Route(v route.View, r *workload.Request) int {
+	s.sent[r.ID] = v.Now()
+	return s.Router.Route(v, r)
+}
+
+// Ended implements [route.Ender].
+func (s *spy) Ended(v route.View, replica int, r *workload.Request) {
+	if e, ok := s.Router.(route.Ender); ok {
+		e.Ended(v, replica, r)
+	}
+}
+
+// Began implements [route.Follower].
+func (s *spy) Began(v route.View, replica int, r *workload.Request) {
+	if f, ok := s.Router.(route.Follower); ok {
+		f.Began(v, replica, r)
+	}
+}
+
+// Needs implements [route.Needy].
+func (s *spy) Needs() (n route.Needs) {
+	if needy, ok := s.Router.(route.Needy); ok {
+		n = needy.Needs()
+	}
+	return n
+}
+
+// Lost implements [route.Loser].
+func (s *spy) Lost(replica int) {
+	if l, ok := s.Router.(route.Loser); ok {
+		l.Lost(replica)
+	}
+}
+
+// conserved asserts that every request that was sent has ended once, that its source was told of it once, and that
+// nobody is left.
+func conserved(t *Tape, src *Requests) error {
+	c := checker{t: t}
+	open := make(map[int64]bool)
+	for _, a := range t.Arrivals {
+		c.want(!open[a.Request.ID], "request %d: sent twice", a.Request.ID)
+		open[a.Request.ID] = true
+	}
+	told := make(map[int64]Ended)
+	for _, e := range src.Ended {
+		_, twice := told[e.Request]
+		c.want(!twice, "request %d: done twice", e.Request)
+		told[e.Request] = e
+	}
+	delivered, dropped, produced := 0, 0, 0
+	for i := range t.Records {
+		rec := &t.Records[i]
+		c.want(open[rec.Request.ID], "request %d: ended twice, or was never sent", rec.Request.ID)
+		delete(open, rec.Request.ID)
+		e := told[rec.Request.ID]
+		c.want(e.How == rec.Ending && e.Again == rec.Again && (rec.Outcome == sim.Failed) == (rec.Ending == workload.Disconnected),
+			"request %d: told %+v, record %+v", rec.Request.ID, e, rec)
+		c.want(e.How == workload.Answered || e.Tokens <= rec.Tokens, "request %d: told %+v, record %+v", rec.Request.ID, e, rec)
+		delivered += int(rec.Tokens)
+	}
+	c.want(len(open) == 0 && len(told) == len(t.Records), "%d of %d requests have not ended, and %d are done", len(open), len(t.Arrivals), len(told))
+	for _, d := range t.Drops {
+		dropped += d.Tokens
+	}
+	for _, it := range t.Iterations {
+		produced += it.Decodes + it.FirstTokens + it.Accepted - it.Discarded
+	}
+	c.want(produced == delivered+dropped, "tokens: %d produced, %d delivered, %d dropped", produced, delivered, dropped)
+	if n := len(t.Changes); n > 0 {
+		c.want(t.Changes[n-1].Levels == sim.Levels{}, "levels at the end: %+v", t.Changes[n-1].Levels)
+	}
+	return errors.Join(c.faults...)
+}
+
+// lifeTape is a tape of a fleet, with one of each life of each replica.
+type lifeTape struct {
+	Tape
+	at    []*switching
+	lives [][]*lived
+}
+
+// lived is one life of a replica.
+type lived struct {
+	tape  Tape
+	drain clock.Time // when it began to drain
+	crash clock.Time
+}
+
+// switching is the tape of the life at hand, or of none.
+type switching struct{ *Tape }
+
+var (
+	_ sim.FleetObserver = (*lifeTape)(nil)
+	_ sim.LifeObserver  = (*lifeTape)(nil)
+)
+
+func newLifeTape(replicas int) *lifeTape {
+	t := &lifeTape{lives: make([][]*lived, replicas)}
+	for i := range replicas {
+		t.at = append(t.at, new(switching))
+		t.begin(i)
+	}
+	return t
+}
+
+func (t *lifeTape) begin(i int) *lived {
+	l := &lived{drain: clock.Never, crash: clock.Never}
+	t.lives[i] = append(t.lives[i], l)
+	t.at[i].Tape = &l.tape
+	return l
+}
+
+// OfReplica implements [sim.FleetObserver].
+func (t *lifeTape) OfReplica(i int) sim.Observer { return t.at[i] }
+
+// ReplicaState implements [sim.LifeObserver].
+func (t *lifeTape) ReplicaState(at clock.Time, i int, s sim.State) {
+	l := t.lives[i][len(t.lives[i])-1]
+	switch s {
+	case sim.Starting:
+		t.begin(i)
+		return
+	case sim.Ready:
+		return
+	case sim.Draining:
+		l.drain = at
+		return
+	case sim.Down:
+		l.crash = at
+	}
+	t.at[i].Tape = new(Tape) // what is sent there now fails
+}
+
+// compare describes how a life differs from that of the naive engine, which is sent the same requests when the
+// router sent them.
+func (l *lived) compare(c *Case, replica int, lives *sim.Lives, src *Requests, sent map[int64]clock.Time) string {
+	if l.drain != clock.Never && lives.Grace > 0 {
+		l.crash = min(l.crash, l.drain.Add(lives.Grace))
+	}
+	life, dark := Life{Crash: l.crash}, false
+	for _, f := range lives.Failures {
+		if f.Replica == replica && f.Kind == sim.Slow {
+			life.Slow = append(life.Slow, Slowness{f.At, f.At.Add(f.For), f.Permille})
+		}
+		dark = dark || f.Replica == replica && f.Kind == sim.LinkLoss
+	}
+	if dark && slices.ContainsFunc(c.requests, func(r workload.Request) bool { return r.Client != nil }) {
+		return "" // clients who would have stayed leave
+	}
+	unsent := make(map[int64]bool) // what failed on the way
+	for i := range l.tape.Records {
+		rec := &l.tape.Records[i]
+		if rec.Outcome == sim.Failed && rec.Queued == clock.Never && rec.Released == sent[rec.Request.ID] {
+			unsent[rec.Request.ID] = true
+		}
+	}
+	l.tape.Arrivals = slices.DeleteFunc(l.tape.Arrivals, func(a Arrival) bool { return unsent[a.Request.ID] })
+	l.tape.Records = slices.DeleteFunc(l.tape.Records, func(r sim.Record) bool { return unsent[r.Request.ID] })
+	again, alone := newReplay(l.tape.Arrivals, src), new(StepTape)
+	again.sent = sent
+	if err := NaiveLife(c.Config(), again, alone, life); err != nil {
+		return err.Error()
+	}
+	for _, t := range []*Tape{&alone.Tape, &l.tape} {
+		for k := range t.Records {
+			rec := &t.Records[k]
+			rec.Replica = replica
+			if dark {
+				rec.ClientFirst, rec.ClientLast = 0, 0
+			}
+		}
+	}
+	return Diff(&alone.Tape, &l.tape)
+}
