@@ -87,14 +87,3 @@ func (t *traffic) of(layout, objective int) float64 {
 	}
 	return 0
 }
-
-// best is the layout with the greatest capacity.
-func (t *traffic) best(objective int) int {
-	best := 0
-	for i := range layouts {
-		if t.of(i, objective) > t.of(best, objective) {
-			best = i
-		}
-	}
-	return best
-}
