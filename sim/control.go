@@ -27,14 +27,6 @@ func (l *lives) plan(at clock.Time, kind, i int, life int32) {
 	l.controls.push(entry{int64(at), int64(kind)<<32 | int64(i), life})
 }
 
-// nextControl is when the next thing is planned.
-func (l *lives) nextControl() clock.Time {
-	if len(l.controls) == 0 {
-		return clock.Never
-	}
-	return clock.Time(l.controls[0].key)
-}
-
 // control does what is planned next.
 func (e *Engine) control() (err error) {
 	x := e.lives.controls.pop()
