@@ -62,6 +62,10 @@ type bucket struct {
 	watched, vacant uint64      // picoseconds: all, and those with nothing in the system
 	gapSum          sim.Uint128 // sum of inter-token gaps, in femtoseconds
 	gapCount        int64       // their number
+	// Picoseconds by state, where replicas come and go.
+	states [sim.States]uint64
+	// Of the whole of such a fleet: the integral of requests held at the router.
+	held sim.Uint128
 }
 
 // detail holds the distributions of one time bucket.
@@ -200,6 +204,10 @@ func (b *bucket) merge(c *bucket) {
 	b.watched, b.vacant = b.watched+c.watched, b.vacant+c.vacant
 	b.gapSum = b.gapSum.Add(c.gapSum)
 	b.gapCount += c.gapCount
+	for i := range b.states {
+		b.states[i] += c.states[i]
+	}
+	b.held = b.held.Add(c.held)
 }
 
 // take is a merge after which c must not be used.
