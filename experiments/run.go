@@ -54,6 +54,9 @@ type Result struct {
 	setup     *Setup
 }
 
+// ReplicaSeries are the buckets of each replica of a fleet; none of a single engine.
+func (r *Result) ReplicaSeries() [][]report.SeriesPoint { return r.collector.ReplicaSeries() }
+
 // VLLMBench is the result under the keys of vllm bench serve --save-result. It has no date, so
 // that equal runs give equal bytes.
 func (r *Result) VLLMBench() map[string]any {
@@ -208,13 +211,6 @@ func (l *listener) OfReplica(i int) sim.Observer {
 		return f.OfReplica(i)
 	}
 	return nil
-}
-
-// ReplicaState passes the state of a replica on.
-func (l *listener) ReplicaState(at clock.Time, replica int, s sim.State) {
-	if o, ok := l.Observer.(sim.LifeObserver); ok {
-		o.ReplicaState(at, replica, s)
-	}
 }
 
 // Span passes the iterations on.

@@ -31,41 +31,37 @@ const (
 	levels
 )
 
-// bucket holds the sums of one time bucket.
+// bucket holds the sums of one time bucket. What most events touch stands together.
 type bucket struct {
+	iterations, decodes int64
+	output, context     int64 // tokens emitted; tokens of context that decodes read
+	maxBlocks           int64
+	busy, blocks        sim.Uint128 // femtoseconds; block-femtoseconds
+	prefill, recomputed int64       // tokens computed
+
 	arrivals, completions int64
-	input, cached         int64 // tokens of prompts, by first token
-	output, failedOutput  int64 // tokens emitted; tokens of requests that ended without completing
-	prefill, recomputed   int64 // tokens computed
-	decodes               int64
-	drafts                int64 // verified beside the decodes,
-	accepted, discarded   int64 // found right, and of these past the end of their answer
-	context               int64 // tokens of context that decodes read
-	iterations            int64
-	preemptions           int64
-	busy                  sim.Uint128 // femtoseconds
-	lost                  [losses]sim.Uint128
-	vain                  vain
-	blocks, empty         sim.Uint128 // block-femtoseconds; empty ones are reserved
-	maxBlocks             int64
-	gaps                  [2 * gapClasses]int64 // picoseconds, by gapClass
-	failures              int64                 // ended without completing; by arrival, as are all below
-	samples               int64                 // completed
-	ttft                  sim.Uint128           // their sum, picoseconds
-	waited                int64                 // were not admitted at once
-	good                  int64                 // were within the SLO
-	goodTokens            int64
+	input, cached         int64       // tokens of prompts, by first token
+	samples               int64       // completed, by arrival
+	ttft                  sim.Uint128 // their sum, picoseconds
+	good, goodTokens      int64       // were within the SLO
+	waited                int64       // were not admitted at once
+	failures              int64       // ended without completing; by arrival
+	failedOutput          int64       // tokens of requests that ended without completing
 
 	// Of parts of a fleet, in the place of detail:
 	levels          [levels]sim.Uint128 // integrals, in picoseconds
 	highest         [levels]int64
 	watched, vacant uint64      // picoseconds: all, and those with nothing in the system
-	gapSum          sim.Uint128 // sum of inter-token gaps, in femtoseconds
-	gapCount        int64       // their number
-	// Picoseconds by state, where replicas come and go.
-	states [sim.States]uint64
-	// Of the whole of such a fleet: the integral of requests held at the router.
-	held sim.Uint128
+	gapSum          sim.Uint128 // of inter-token gaps, in femtoseconds
+	gapCount        int64
+
+	gaps                [2 * gapClasses]int64 // picoseconds, by gapClass
+	preemptions         int64
+	drafts              int64       // verified beside the decodes,
+	accepted, discarded int64       // found right, and of these past the end of their answer
+	empty               sim.Uint128 // of blocks: reserved, block-femtoseconds
+	lost                [losses]sim.Uint128
+	vain                vain
 }
 
 // detail holds the distributions of one time bucket.
@@ -204,10 +200,6 @@ func (b *bucket) merge(c *bucket) {
 	b.watched, b.vacant = b.watched+c.watched, b.vacant+c.vacant
 	b.gapSum = b.gapSum.Add(c.gapSum)
 	b.gapCount += c.gapCount
-	for i := range b.states {
-		b.states[i] += c.states[i]
-	}
-	b.held = b.held.Add(c.held)
 }
 
 // take is a merge after which c must not be used.

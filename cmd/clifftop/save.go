@@ -12,7 +12,7 @@ import (
 )
 
 // saves are what --save writes of a run beside its summary.
-var saves = []string{"requests", "timeseries", "iterations", "trace", "metrics", "bench"}
+var saves = []string{"requests", "timeseries", "replicas", "iterations", "trace", "metrics", "bench"}
 
 // checkSaves refuses names that are not known.
 func checkSaves(names []string, given bool) error {
@@ -120,6 +120,11 @@ func (s *saving) commit(dir *directory, res *experiments.Result) error {
 	}
 	if slices.Contains(s.names, "timeseries") {
 		if err := dir.write("timeseries.csv", func(w io.Writer) error { return report.WriteSeries(w, res.Series) }); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(s.names, "replicas") {
+		if err := dir.write("replicas.csv", func(w io.Writer) error { return report.WriteReplicaSeries(w, res.ReplicaSeries()) }); err != nil {
 			return err
 		}
 	}
