@@ -85,7 +85,7 @@ func TestFaults(t *testing.T) {
 			`s.yaml:1:38: clients.ttft_timeout: 6s is not allowed (want at most timeout, 5s, which ends the wait for the first token too)`},
 		{"nothing to retry on", "clients: {retries: 2, retry_on: []}\n",
 			`s.yaml:1:33: clients.retry_on: the list is empty, but retries is 2 (want timeout, busy, connection or several)`},
-		{"retry on what", "clients: {retries: 2, retry_on: [timeout, error]}\n", `s.yaml:1:43: clients.retry_on.1: "error" is not known (want timeout or busy)`},
+		{"retry on what", "clients: {retries: 2, retry_on: [timeout, error]}\n", `s.yaml:1:43: clients.retry_on.1: "error" is not known (want timeout, busy or connection)`},
 		{"retry budget", "clients: {retry_budget: 20}\n", `s.yaml:1:25: clients.retry_budget: 20 is not allowed (want a number, more than 0, at most 1)`},
 		{"cancel", "clients: {cancel: {probability: 0.2}}\n", `s.yaml:1:19: clients.cancel: after is missing (want {probability: 0.05, after: 10s})`},
 		{"cancellation", "clients: {cancel: {probability: 5, after: 3s}}\n", `s.yaml:1:33: clients.cancel.probability: 5 is not allowed (want a number, 0 to 1)`},
