@@ -213,6 +213,13 @@ func (l *listener) OfReplica(i int) sim.Observer {
 	return nil
 }
 
+// ReplicaState passes the state of a replica on.
+func (l *listener) ReplicaState(at clock.Time, replica int, s sim.State) {
+	if o, ok := l.Observer.(sim.LifeObserver); ok {
+		o.ReplicaState(at, replica, s)
+	}
+}
+
 // Span passes the iterations on.
 func (l *listener) Span(s *sim.Span) {
 	l.Observer.Span(s)

@@ -41,6 +41,13 @@ func (l *sinkListener) LinkBusy(at clock.Time, replica, tier int, busy bool) {
 	}
 }
 
+// ReplicaState implements [sim.LifeObserver] for an observer that does.
+func (l *sinkListener) ReplicaState(at clock.Time, replica int, s sim.State) {
+	if o, ok := l.Observer.(sim.LifeObserver); ok {
+		o.ReplicaState(at, replica, s)
+	}
+}
+
 // OfReplica tells the sinks of what happens at one replica, and the observer too if it wants that.
 func (l *sinkListener) OfReplica(i int) sim.Observer {
 	part := &replicaListener{Observer: nobody{}, sinks: l.sinks, replica: i}

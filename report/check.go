@@ -76,6 +76,13 @@ func (c *Collector) checkParts(equal func(what string, a, b any)) {
 	equal("KV block time of replicas and of the fleet", together.blocks, all.blocks)
 	equal("preemptions of replicas and of the fleet", together.preemptions, all.preemptions)
 	equal("completions of replicas and of the fleet", together.completions, all.completions)
+	if c.opts.Lives {
+		var time uint64 // modulo 2⁶⁴
+		for _, picos := range together.states {
+			time += picos
+		}
+		equal("time of all replicas in all states and of the run, in picoseconds", time, uint64(c.runEnd())*uint64(len(c.parts)))
+	}
 }
 
 // Little holds the two sides of Little's law over the whole run, in request-picoseconds: the integral

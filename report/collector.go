@@ -47,6 +47,8 @@ type Options struct {
 	Opening *Opening
 	// Fleet says of each replica what it is, by its number; they are then also measured apart. Nil for a single engine.
 	Fleet []ReplicaOptions
+	// Lives says that replicas of the fleet start, fail or end, so that their number changes.
+	Lives bool
 }
 
 // Work says what a replica's hardware does for each unit of what a [sim.Span] counts, so that its
@@ -88,6 +90,10 @@ type Collector struct {
 	gapped clock.Time
 
 	links map[linkOf]clock.Time // since when they are busy
+
+	paid      []paidFrom // where replicas come and go; none for all, all the time
+	held      int        // requests at the router, and since when
+	heldSince clock.Time
 
 	lastArrival clock.Time
 	totals      totals
@@ -138,6 +144,7 @@ const (
 func NewCollector(opts Options) *Collector {
 	opts.GPUs, opts.Replicas = max(opts.GPUs, 1), max(opts.Replicas, 1)
 	opts.UsableBlocks = limitedBlocks(opts.UsableBlocks)
+	opts.Lives = opts.Lives && opts.Fleet != nil
 	// The width is chosen so that the edges of the window are edges of buckets.
 	width := defaultWidth
 	if d := opts.Warmup.Duration; opts.End > 0 {
@@ -220,6 +227,10 @@ func (c *Collector) Levels(at clock.Time, l *sim.Levels) {
 	}
 	if int64(l.Decoding) != c.levels[decoding] {
 		c.change(decoding, at, int64(l.Decoding))
+	}
+	if l.Held != c.held {
+		c.fillHeld(at)
+		c.held = l.Held
 	}
 	if g := c.gapClass(l); g != c.gap {
 		c.fillGap(at)

@@ -125,9 +125,16 @@ func (w *RequestWriter) Flush() error {
 const SeriesColumns = "start_s,end_s,arrivals,completions,input_tokens,output_tokens,iterations,preemptions," +
 	"busy_fraction,kv_usage_mean,in_system_mean,running_mean,decoding_mean,queue_depth_mean,ttft_mean_ms,in_window"
 
+// LifeColumns are further ones where replicas come and go.
+const LifeColumns = ",replicas_ready,replicas_paid,held_mean"
+
 // WriteSeries writes timeseries.csv.
 func WriteSeries(w io.Writer, points []SeriesPoint) error {
-	b := append([]byte(SeriesColumns), '\n')
+	b := []byte(SeriesColumns)
+	if len(points) > 0 && points[0].ReplicasPaid != nil {
+		b = append(b, LifeColumns...)
+	}
+	b = append(b, '\n')
 	for i := range points {
 		b = points[i].append(b)
 	}
@@ -160,7 +167,13 @@ func (p *SeriesPoint) append(b []byte) []byte {
 	} {
 		b = appendFloat(append(b, ','), v)
 	}
-	return append(strconv.AppendBool(append(b, ','), p.InWindow), '\n')
+	b = strconv.AppendBool(append(b, ','), p.InWindow)
+	if p.ReplicasPaid != nil {
+		for _, v := range [...]*float64{p.ReplicasReady, p.ReplicasPaid, p.HeldMean} {
+			b = appendFloat(append(b, ','), v)
+		}
+	}
+	return append(b, '\n')
 }
 
 // appendFloat appends v to nine significant digits, and nothing for nil.

@@ -57,14 +57,15 @@ type gpuTime struct {
 	whole, useful, cancelled, idle sim.Uint128
 	lost                           [losses]sim.Uint128
 	nobody                         sim.Uint128 // of idle: while no request was in the system
+	starting, down                 sim.Uint128 // of idle: while the replica was that
 }
 
 // gpuTime divides the time of a unit in a window. An attempt that did not complete is known as such when it ends, and all that
 // it took counts then, though at most what there is of its kind in the window.
 func (u *unit) gpuTime(w *window) (t gpuTime) {
 	const femtos = clock.FemtosPerPico
-	replicas := uint64(u.Replicas)
-	t.whole = sim.Mul64(uint64(w.end.Sub(w.start)), femtos*replicas)
+	paid, _ := u.paidPicos(w)
+	t.whole = paid.Mul(femtos)
 	if u.sum.busy.Cmp(t.whole) < 0 {
 		t.idle = t.whole.Sub(u.sum.busy)
 	}
@@ -82,7 +83,11 @@ func (u *unit) gpuTime(w *window) (t gpuTime) {
 		*from = from.Sub(part)
 		t.cancelled = t.cancelled.Add(part)
 	}
-	t.nobody = least(t.idle, sim.Mul64(u.vacant, femtos*replicas))
+	starting, down, off := u.asleep()
+	t.starting = least(t.idle, sim.Mul64(starting, femtos))
+	t.down = least(t.idle.Sub(t.starting), sim.Mul64(down, femtos))
+	vacant := u.vacant - min(u.vacant, starting+down+off)
+	t.nobody = least(t.idle.Sub(t.starting).Sub(t.down), sim.Mul64(vacant, femtos*uint64(u.Replicas)))
 	return t
 }
 
@@ -125,7 +130,11 @@ func (c *Collector) gpuSeconds(w *window, units []unit, d *detail) (g GPUSeconds
 		add(&g.Host, t.lost[lostHost], gpus)
 		add(&g.Idle, t.idle, gpus)
 		add(&g.IdleByCause.NoRequests, nobody, gpus)
-		add(&g.IdleByCause.FrontEnd, t.idle.Sub(t.nobody), gpus)
+		add(&g.IdleByCause.FrontEnd, t.idle.Sub(t.nobody).Sub(t.starting).Sub(t.down), gpus)
+		if u.Lives {
+			add(&g.IdleByCause.Starting, t.starting, gpus)
+			add(&g.IdleByCause.Down, t.down, gpus)
+		}
 	}
 	return g
 }

@@ -14,7 +14,7 @@ type ledger struct {
 
 	attempts int64
 	recorded int64                            // attempts that have ended,
-	left     int64                            // of them because the client left
+	left     int64                            // of them because the client left, or the replica failed
 	again    [workload.Disconnected + 1]int64 // and by their endings those that were not the last
 
 	// Sums of hashes, in which each request that began must meet one that ended, and each attempt that was
@@ -42,7 +42,7 @@ func (l *ledger) finished(rec *sim.Record) (last bool) {
 	r := &rec.Request
 	id, _ := r.First()
 	l.recorded++
-	if rec.Outcome == sim.TimedOut || rec.Outcome == sim.Cancelled {
+	if rec.Outcome == sim.TimedOut || rec.Outcome == sim.Cancelled || rec.Outcome == sim.Failed {
 		l.left++
 	}
 	if rec.Again {

@@ -14,6 +14,7 @@ type ReplicaOptions struct {
 	GPUs, MaxNumSeqs int
 	UsableBlocks     int64 // as in [Options]
 	Work             *Work
+	USDPerHour       float64 // while it is paid for, where replicas come and go
 }
 
 // Replica is what was measured of one replica of a fleet, over the window of the whole run. Of its levels averages and
@@ -38,6 +39,7 @@ type ReplicaRequests struct {
 	Rejected      int64 `json:"rejected"`
 	TimedOut      int64 `json:"timed_out"`
 	Cancelled     int64 `json:"cancelled"`
+	Failed        int64 `json:"failed"`
 	HandedOn      int64 `json:"handed_on,omitempty"` // to a replica that answers, where prompts are computed apart
 	InSystemAtEnd int64 `json:"in_system_at_end"`
 }
@@ -73,8 +75,11 @@ type part struct {
 	Collector
 	pool     string
 	sent     int64
-	outcomes [sim.Cancelled + 1]int64
+	outcomes [sim.Failed + 1]int64
 	samples  sketch // when there are too many to keep them all; the first few metrics
+
+	state      sim.State // where replicas come and go, and since when
+	stateSince clock.Time
 }
 
 // newParts makes the parts of a fleet.
@@ -82,7 +87,7 @@ func newParts(o Options, width clock.Duration) []*part {
 	var parts []*part
 	for _, r := range o.Fleet {
 		p := &part{pool: r.Pool}
-		p.opts = Options{GPUs: max(r.GPUs, 1), Replicas: 1, MaxNumSeqs: r.MaxNumSeqs, UsableBlocks: limitedBlocks(r.UsableBlocks), Work: r.Work, End: o.End}
+		p.opts = Options{GPUs: max(r.GPUs, 1), Replicas: 1, MaxNumSeqs: r.MaxNumSeqs, UsableBlocks: limitedBlocks(r.UsableBlocks), Work: r.Work, End: o.End, Lives: o.Lives}
 		p.line = newTimeline(width)
 		p.line.detail = nil
 		p.isPart = true
@@ -152,6 +157,9 @@ func (b *bucket) holds(level int, value int64, picos uint64) {
 func (c *Collector) align(end clock.Time) {
 	for _, p := range c.parts {
 		p.settleAt(end)
+		if c.opts.Lives {
+			p.fillState(end)
+		}
 		for c.line.width < p.line.width {
 			c.line.halve()
 		}
@@ -208,7 +216,7 @@ func (c *Collector) replicaResults(w *window) ([]Replica, *Imbalance) {
 			Tokens: ReplicaTokens{Input: all.input, CachedInput: all.cached, Output: all.output, Recomputed: all.recomputed},
 			Requests: ReplicaRequests{
 				Sent: p.sent, Completed: p.outcomes[sim.Completed], Rejected: p.outcomes[sim.Rejected],
-				TimedOut: p.outcomes[sim.TimedOut], Cancelled: p.outcomes[sim.Cancelled],
+				TimedOut: p.outcomes[sim.TimedOut], Cancelled: p.outcomes[sim.Cancelled], Failed: p.outcomes[sim.Failed],
 			},
 		}
 		r.Requests.InSystemAtEnd = p.Collector.levels[inSystem]

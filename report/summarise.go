@@ -28,6 +28,7 @@ func (c *Collector) settleAt(end clock.Time) {
 	}
 	c.fillGap(end)
 	c.fillLinks(end)
+	c.fillHeld(end)
 }
 
 // Summary is the result so far. It may be asked for again later.
@@ -43,7 +44,7 @@ func (c *Collector) Summary() *Summary {
 	c.goodput(s, &w, &sum, detail)
 	c.concurrency(s, detail)
 	c.system(s, &w, &sum, detail)
-	if price := c.opts.USDPerHour; price > 0 {
+	if price := c.hourlyPrice(&w); price > 0 {
 		s.Cost = &Cost{USDPerHour: number(price)}
 		s.Cost.USDPerMillionOutputAtLoad = usdPerMillion(price, s.Throughput.OutputTokensPerS)
 		s.Cost.USDPerMillionOutputGood = usdPerMillion(price, s.Goodput.OutputTokensPerS)
@@ -89,6 +90,10 @@ func (c *Collector) whole() bucket {
 
 func (c *Collector) rates(s *Summary, w *window, sum *bucket) {
 	rate := func(n int64) *float64 { return ratio(float64(n), w.seconds()) }
+	gpuS := w.seconds() * float64(c.opts.GPUs)
+	if c.opts.Lives {
+		gpuS = c.gpuSecondsPaid(w, c.units(w, sum, nil))
+	}
 	s.Throughput = Throughput{
 		OfferedRequestsPerS:        rate(sum.arrivals),
 		RequestsPerS:               rate(sum.completions),
@@ -96,7 +101,7 @@ func (c *Collector) rates(s *Summary, w *window, sum *bucket) {
 		InputTokensPerS:            rate(sum.input),
 		TotalTokensPerS:            rate(sum.input + sum.output),
 		SuccessfulOutputTokensPerS: rate(max(sum.output-sum.failedOutput, 0)),
-		OutputTokensPerSPerGPU:     ratio(float64(sum.output), w.seconds()*float64(c.opts.GPUs)),
+		OutputTokensPerSPerGPU:     ratio(float64(sum.output), gpuS),
 	}
 }
 
@@ -171,6 +176,9 @@ func (c *Collector) goodput(s *Summary, w *window, sum *bucket, d *detail) {
 	if busy := c.totals.busy.Float64(); busy > 0 {
 		const femtosPerS = 1e15
 		wall := clock.Duration(c.runEnd()).Seconds() * femtosPerS * float64(c.opts.Replicas)
+		if run := (window{to: len(c.line.buckets), end: c.runEnd()}); c.opts.Lives {
+			wall = c.opts.engineSeconds(&run, c.units(&run, &all, nil)) * femtosPerS
+		}
 		g.GPUBusyFraction = ratio(c.totals.goodTime.Float64(), busy)
 		g.GPUWallFraction = ratio(c.totals.goodTime.Float64(), wall)
 	}
@@ -214,19 +222,22 @@ func (c *Collector) system(s *Summary, w *window, sum *bucket, d *detail) {
 	const femtosPerS = 1e15
 	y := &s.System
 	busyS := sum.busy.Float64() / femtosPerS
-	engineS := w.seconds() * float64(c.opts.Replicas)
 	units := c.units(w, sum, d)
+	engineS := c.opts.engineSeconds(w, units)
 	y.Iterations, y.Preemptions = sum.iterations, sum.preemptions
 	y.BusyFraction = ratio(busyS, engineS)
 	y.PrefixHitRate = ratio(float64(sum.cached), float64(sum.input))
 	y.ErrorRate = ratio(float64(sum.failures), float64(sum.arrivals))
 	if n := c.opts.UsableBlocks; n > 0 {
 		y.KVBlocks = &n
-		y.KVUsage.Mean = ratio(sum.blocks.Float64()/femtosPerS, w.seconds()*float64(n))
-		y.KVUsage.ReservedMean = ratio(sum.empty.Float64()/femtosPerS, w.seconds()*float64(n))
+		blockS := c.opts.blockSeconds(w, units)
+		y.KVUsage.Mean = ratio(sum.blocks.Float64()/femtosPerS, blockS)
+		y.KVUsage.ReservedMean = ratio(sum.empty.Float64()/femtosPerS, blockS)
 		if w.end > w.start {
 			y.KVUsage.Max = fullest(units)
-			y.KVUsage.SD = c.kvSD(w)
+			if !c.opts.Lives {
+				y.KVUsage.SD = c.kvSD(w)
+			}
 		}
 	}
 	y.gaps(units, w)
@@ -242,6 +253,7 @@ func (c *Collector) system(s *Summary, w *window, sum *bucket, d *detail) {
 		y.Offload = c.offload(w, sum, d.offload)
 	}
 	y.utilisation(units, w)
+	y.Replicas = c.replicaCounts(w, sum, units)
 }
 
 // fullest is the highest use of any unit's KV pool.
@@ -291,7 +303,7 @@ func (y *System) utilisation(units []unit, w *window) {
 		}
 		tokens, produced := float64(u.computed()), float64(u.output+u.rejected())
 		context := float64(u.context)
-		engineS := w.seconds() * float64(units[i].Replicas)
+		engineS := units[i].engineSeconds(w, units[i:i+1])
 		flops += k.FLOPsPerToken*tokens + k.FLOPsPerContextToken*context + k.FLOPsPerEmit*produced
 		peakFLOPs += engineS * k.PeakFLOPsPerS
 		if k.PeakBytesPerS == 0 {
@@ -395,6 +407,9 @@ func (c *Collector) seriesUpTo(end clock.Time, w *window) []SeriesPoint {
 		}
 		if n := c.opts.UsableBlocks; n > 0 {
 			p.KVUsageMean = ratio(b.blocks.Float64()/1e15, length*float64(n))
+		}
+		if c.opts.Lives && c.parts != nil {
+			c.seriesOfReplicas(&p, i, length)
 		}
 		points = append(points, p)
 	}

@@ -235,6 +235,8 @@ type System struct {
 	Speculative *Speculative `json:"speculative"`
 	// Offload is absent where KV is not offloaded.
 	Offload *Offload `json:"offload,omitempty"`
+	// Replicas is absent where their number does not change.
+	Replicas *ReplicaCounts `json:"replicas,omitempty"`
 }
 
 // Speculative tells what the drafts of speculative decoding brought in the window.
@@ -297,6 +299,8 @@ type IdleByCause struct {
 	NoRequests *float64 `json:"no_requests"`
 	Elsewhere  *float64 `json:"elsewhere,omitempty"` // of fleets of two replicas and more
 	FrontEnd   *float64 `json:"front_end"`
+	Starting   *float64 `json:"starting,omitempty"` // replicas that load, or that have failed and
+	Down       *float64 `json:"down,omitempty"`     // will come back, where replicas come and go
 }
 
 // Cost is the price of the work, in US dollars.

@@ -76,6 +76,9 @@ func (s *Summary) sections(t *layout.Text, p Profile) {
 		layout.Cell(c.InSystem.Mean), layout.Cell(c.InSystem.P95), layout.Cell(c.Running.Mean), layout.Cell(c.Running.P95),
 		layout.Cell(c.Decoding.Mean), layout.Cell(c.Decoding.P95), layout.Cell(c.QueueDepth.Mean), layout.Cell(c.QueueDepth.P95)))
 	t.Line("GPU", s.gpuText())
+	if r := s.System.Replicas; r != nil {
+		t.Line("replicas", r.text())
+	}
 	if o := s.System.Offload; o != nil {
 		t.Line("offload", o.text())
 	}

@@ -62,6 +62,11 @@ type bucket struct {
 	empty               sim.Uint128 // of blocks: reserved, block-femtoseconds
 	lost                [losses]sim.Uint128
 	vain                vain
+
+	// Picoseconds by state, where replicas come and go, and of the whole of such a fleet the integral of requests held at
+	// the router.
+	states [sim.States]uint64
+	held   sim.Uint128
 }
 
 // detail holds the distributions of one time bucket.
@@ -200,6 +205,10 @@ func (b *bucket) merge(c *bucket) {
 	b.watched, b.vacant = b.watched+c.watched, b.vacant+c.vacant
 	b.gapSum = b.gapSum.Add(c.gapSum)
 	b.gapCount += c.gapCount
+	for i := range b.states {
+		b.states[i] += c.states[i]
+	}
+	b.held = b.held.Add(c.held)
 }
 
 // take is a merge after which c must not be used.
