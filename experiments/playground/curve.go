@@ -140,7 +140,8 @@ func (c *curve) at(load float64, round int) (*experiments.Scenario, error) {
 		if c.plan.Over == experiments.UsersKey {
 			n = load * usersPerRound
 		}
-		n = times * min(max(n, leastOfRound), mostOfRound)
+		most := mostOfRound * min(float64(c.base.Deployment.Replicas), mostOfFleet)
+		n = times * min(max(n, leastOfRound), most)
 		sets = append(sets, experiments.Setting{Key: "run.requests", Value: strconv.Itoa(int(n)), Flag: flag})
 	}
 	return c.base.With(sets...)

@@ -12,6 +12,7 @@ type Description struct {
 	GPUs     *experiments.Listing `json:"gpus"`
 	Policies *experiments.Listing `json:"policies"`
 	Presets  *experiments.Listing `json:"presets"`
+	Routers  *experiments.Listing `json:"routers"`
 	// Choices are the words that some keys take.
 	Choices map[string][]string `json:"choices"`
 	Lessons []Tour              `json:"lessons"`
@@ -38,7 +39,7 @@ type TourStep struct {
 // Describe describes.
 func (p *Player) Describe() (*Description, error) {
 	d := &Description{Clifftop: experiments.Version, Choices: map[string][]string{}}
-	for kind, to := range map[string]**experiments.Listing{"models": &d.Models, "gpus": &d.GPUs, "policies": &d.Policies, "presets": &d.Presets} {
+	for kind, to := range map[string]**experiments.Listing{"models": &d.Models, "gpus": &d.GPUs, "policies": &d.Policies, "presets": &d.Presets, "routers": &d.Routers} {
 		l, err := experiments.Catalog(kind)
 		if err != nil {
 			return nil, err

@@ -21,11 +21,13 @@ type Query struct {
 const file = "scenario.yaml"
 
 // A run of the playground has so many requests where nothing in its scenario ends it: enough to see what happens, few
-// enough to follow a slider. It lasts for most of a minute of arrivals, within bounds; a closed loop has perUser of each user.
+// enough to follow a slider. It lasts for most of a minute of arrivals, within bounds, which are wider for a fleet, up to
+// mostOfFleet times; a closed loop has perUser of each user.
 const (
 	leastRequests = 400
 	usualSeconds  = 50
 	mostOfRate    = 1000
+	mostOfFleet   = 4
 	perUser       = 5
 	mostOfUsers   = 5000
 )
@@ -107,6 +109,7 @@ func bounded(s *experiments.Scenario) (*experiments.Scenario, error) {
 	case s.Run.Requests != nil || s.Run.Duration != nil:
 		return s, nil
 	}
+	replicas := min(float64(s.Deployment.Replicas), mostOfFleet)
 	requests := leastRequests
 	if a := s.Workload.Arrivals; a != nil {
 		for _, stage := range a.Stages {
@@ -117,7 +120,7 @@ func bounded(s *experiments.Scenario) (*experiments.Scenario, error) {
 				requests = min(max(requests, perUser**stage.Users), mostOfUsers)
 			}
 			if stage.Rate != nil {
-				requests = int(min(max(float64(requests), usualSeconds**stage.Rate), mostOfRate))
+				requests = int(min(max(float64(requests), usualSeconds**stage.Rate), replicas*mostOfRate))
 			}
 		}
 	}

@@ -138,6 +138,25 @@ Clifftop.figures = (() => {
     };
   }
 
+  // fleet is how evenly the replicas are used.
+  function fleet(s) {
+    const name = (r) => (r.pool ? `${r.pool} ${r.index}` : `replica ${r.index}`);
+    const rows = s.replicas.map((r) => ({ name: name(r), sent: r.requests.sent, runs: r.concurrency.running.mean ?? 0, waits: r.concurrency.queue_depth.mean ?? 0, hits: r.system.prefix_hit_rate }));
+    const even = s.imbalance && s.imbalance.requests_max_over_mean;
+    const n = rows.length;
+    return {
+      title: finite(even) ? `The fleet: the busiest replica gets ${scaled(even, 3)} times the average` : "The fleet", height: 70 + 20 * n,
+      x: { title: "Requests at a replica, on average", unit: "plain", min: 0, max: 1.05 * Math.max(1, ...rows.map((r) => r.runs + r.waits)) },
+      y: { title: "", min: -0.6, max: n - 0.4, places: rows.map((r) => r.name).reverse() },
+      bars: rows.flatMap((r, i) => [
+        { from: 0, to: r.runs, y: n - 1 - i, color: "blue", plain: true, label: `${r.name}: ${scaled(r.runs)} run` },
+        { from: r.runs, to: r.runs + r.waits, y: n - 1 - i, color: "vermilion", plain: true, label: `${r.name}: ${scaled(r.waits)} wait` },
+      ]),
+      kinds: [{ name: "running", color: "blue" }, { name: "waiting", color: "vermilion" }], series: [],
+      table: { columns: ["", "requests sent there", "running", "waiting", "prefix hit rate"], rows: rows.map((r) => [r.name, scaled(r.sent), scaled(r.runs), scaled(r.waits), value(r.hits, "fraction")]) },
+    };
+  }
+
   // picture makes specs of a picture of a lesson.
   function picture(p) {
     if (p.lines) return p.lines.panels.map((panel, i) => panelSpec(p.lines, panel, i));
@@ -191,5 +210,5 @@ Clifftop.figures = (() => {
     };
   }
 
-  return { tiles, throughput, latency, batch, pool, picture };
+  return { tiles, throughput, latency, batch, pool, fleet, picture };
 })();

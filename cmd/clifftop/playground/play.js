@@ -128,6 +128,8 @@
       $("warnings").replaceChildren(...warnings.map((w) => element("li", {}, w.text)));
       this.draw("batch", Clifftop.figures.batch(point));
       this.draw("pool", Clifftop.figures.pool(point));
+      $("fleet").hidden = !s.replicas;
+      if (s.replicas) this.draw("fleet", Clifftop.figures.fleet(s));
       this.tell(`${s.requests.offered.toLocaleString("en")} requests simulated in ${Math.round(this.pointMs)} ms`);
     }
 

@@ -55,6 +55,20 @@ test("a slider moves the curve, and the address", () => played("", {}, async (pa
   assert.match(await page.locator("#warnings").innerText(), /\w/);
 }));
 
+test("a fleet shows its replicas, and its router can be chosen", () => played("#deployment.replicas=4&rate=40", { width: 1280 }, async (page) => {
+  await point(page);
+  assert.match(await title(page, "fleet"), /busiest replica gets 1 times the average/); // in turns
+  await page.selectOption("#control-router", "random");
+  await page.waitForFunction(() => !/gets 1 times/.test(document.querySelector("#fleet .chart-title").textContent), null, slow);
+  assert.match(await page.locator("#yaml").textContent(), /router: random/);
+  await curve(page);
+  assert.deepEqual(await violations(page), []);
+  await shot(page, "fleet");
+  await page.locator('[aria-label="Replicas, which share the traffic, exactly"]').fill("1");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.getElementById("fleet").hidden, null, slow);
+}));
+
 test("a lesson loads its scenario, runs, and its claims hold", () => played("", { width: 1280 }, async (page) => {
   await point(page);
   await page.selectOption("#lesson", "9");
