@@ -44,7 +44,10 @@ func Load(path string, sets ...Setting) (*Scenario, error) {
 }
 
 // readFile reads a file of at most maxFileBytes and one byte more.
-func readFile(path string) ([]byte, error) {
+func readFile(path string) ([]byte, error) { return readUpTo(path, maxFileBytes) }
+
+// readUpTo reads a file of at most so many bytes and one more.
+func readUpTo(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -53,7 +56,7 @@ func readFile(path string) ([]byte, error) {
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		return nil, errors.New("this is a directory (want a file)")
 	}
-	return io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	return io.ReadAll(io.LimitReader(f, most+1))
 }
 
 // plain strips the operation and the path from an error of the file system.

@@ -38,6 +38,7 @@ type Setup struct {
 	misfit  *model.FitError // why there is no Memory
 	oneRank bool            // of several that share the attention's data
 	machine []byte          // the deployment in JSON
+	table   measured        // the file that step times come from, if they do
 
 	whole         bool // prompts are not divided
 	assumedLength int  // of the longest sequence, because of that; 0 if given
@@ -80,7 +81,7 @@ func (s *Scenario) resolveAll(oneRank bool) (*Setup, Faults, error) {
 
 // replica resolves what is of one replica.
 func (u *Setup) replica() (Faults, error) {
-	return u.take(u.policyDefaults, u.engineDefaults, u.deployment, u.wholePrompts, u.memory, u.sequenceLength, u.overheads, u.stepTime, u.host, u.offload, u.engine)
+	return u.take(u.policyDefaults, u.engineDefaults, u.deployment, u.wholePrompts, u.memory, u.sequenceLength, u.overheads, u.readTable, u.stepTime, u.host, u.offload, u.engine)
 }
 
 // take takes steps, and collects their faults.
@@ -290,6 +291,7 @@ func (u *Setup) stepTime() error {
 			"an iteration with one sequence takes %.3g s (want more than 0, at most 3600: see the peaks and the bandwidth of the GPU)", float64(first)/1e15)
 	}
 	u.Config.Timer = timer
+	u.checkTable()
 	return nil
 }
 

@@ -67,7 +67,7 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"{}", string(Example()),
 		"engine: {max_num_seqs: 0}", "engine: {max_num_seqs: x}", "engin: {}", "engine: {async_scheduling: true}",
 		"engine: {async_scheduling: yes please}", "overheads: {frontend: 4}", "overheads: {frontend: 1h30m}", "overheads: {frontend: 0}",
-		"step_time: {linear: {a_ms: 1, b_us: 3}}", "step_time: {lin: {}}", "step_time: linear",
+		"step_time: {linear: {a_ms: 1, b_us: 3}}", "step_time: {lin: {}}", "step_time: linear", "step_time: table", "step_time: {table: a.csv}", "step_time: {table: {file: a.csv}}", "step_time: {table: 3}",
 		"slo: {ttft_p95: 1s, attainment: 0.9}", "slo: {ttft_q42: 1s}", "slo: {attainment: 2}",
 		"workload: {arrivals: {process: poisson, rate: 3}}", "workload: {arrivals: {process: poisson}}",
 		"workload: {arrivals: {process: closed, users: 3, rate: 3}}", "workload: {arrivals: [{duration: 1s, process: constant, rate: 3}]}",
@@ -339,7 +339,8 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 			return o
 		}
 		return either(names("kernels", "roofline"), one("kernels", nullable(closed())),
-			one("roofline", nullable(m.object(reflect.TypeFor[RooflineStep](), none))), one("linear", m.object(reflect.TypeFor[LinearStep](), none)))
+			one("roofline", nullable(m.object(reflect.TypeFor[RooflineStep](), none))), one("linear", m.object(reflect.TypeFor[LinearStep](), none)),
+			one("table", either(&jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}, m.object(reflect.TypeFor[tableKeys](), none))))
 	}
 	return nil
 }

@@ -9,10 +9,12 @@ import (
 
 // StepTime is the model of an iteration's length: a name, or a map of one name to its constants.
 type StepTime struct {
-	// Kind is kernels (calibrated on measured kernels), roofline (peaks and a few efficiencies) or linear.
+	// Kind is kernels (calibrated on measured kernels), roofline (peaks and a few efficiencies), table (measured
+	// iterations) or linear.
 	Kind     string
 	Linear   LinearStep
 	Roofline RooflineStep
+	Table    TableStep
 }
 
 // LinearStep makes every iteration last A + B·n, n being the sequences in it, whatever their
@@ -35,7 +37,7 @@ func (l *LinearStep) check(d *decoder, n *node, key string) {
 }
 
 // stepKinds are the names of the step-time models.
-var stepKinds = []string{"kernels", "roofline", "linear"}
+var stepKinds = []string{"kernels", "roofline", "table", "linear"}
 
 // MarshalJSON writes the name, or a map of it to its constants.
 func (s StepTime) MarshalJSON() ([]byte, error) {
@@ -44,16 +46,20 @@ func (s StepTime) MarshalJSON() ([]byte, error) {
 		return json.Marshal(map[string]any{s.Kind: s.Linear})
 	case s.Kind == "roofline":
 		return json.Marshal(map[string]any{s.Kind: s.Roofline})
+	case s.Kind == "table":
+		return json.Marshal(map[string]any{s.Kind: s.Table})
 	}
 	return json.Marshal(s.Kind)
 }
 
 func (s *StepTime) decode(d *decoder, n *node, key string) {
-	const want = "kernels, roofline, or a map of one name such as {linear: {a_ms: 10, b_us: 100}}"
+	const want = "kernels, roofline, or a map of one name such as {linear: {a_ms: 10, b_us: 100}} or {table: steps.csv}"
 	*s = StepTime{Kind: "kernels", Roofline: defaultRoofline()}
 	switch {
 	case n.kind == isText && n.text == "linear":
 		d.fault(n.at, key, "linear needs its constants (want {linear: {a_ms: 10, b_us: 100}})", "")
+	case n.kind == isText && n.text == "table":
+		d.fault(n.at, key, "table needs its file (want {table: steps.csv})", "")
 	case n.kind == isText && (n.text == "kernels" || n.text == "roofline"):
 		s.Kind = n.text
 	case n.kind == isText:
@@ -74,6 +80,11 @@ func (s *StepTime) decodeKind(d *decoder, f field, key string) {
 		d.value(f.value, key, reflectElem(&struct{}{}), "")
 	case "roofline":
 		d.value(f.value, key, reflectElem(&s.Roofline), "")
+	case "table":
+		d.value(f.value, key, reflectElem(&s.Table), "")
+		if f.value.kind == isNull {
+			d.fault(f.at, key, "table needs its file (want {table: steps.csv})", "")
+		}
 	case "linear":
 		if f.value.kind == isNull {
 			f.value.kind = isMap

@@ -20,6 +20,8 @@ func (u *Setup) newTimer() (model.StepTimer, error) {
 			PeakFraction: r.PeakFraction, BandwidthFraction: r.BandwidthFraction,
 			LayerTime: r.LayerTime.Clock(), StepTime: r.StepTime.Clock(),
 		})
+	case "table":
+		return u.newTable()
 	case "linear":
 		l := s.StepTime.Linear
 		return model.NewLinear(clock.FromSeconds(l.AMilliseconds/1e3), clock.FromSeconds(l.BMicroseconds/1e6)), nil

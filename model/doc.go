@@ -18,10 +18,12 @@
 //   - [Kernels], the default, adds up matrix products, attention, experts, small kernels and
 //     communication with constants measured on kernels. [Kernels.Explain] takes a step apart.
 //   - [Roofline] has four constants and needs a datasheet only.
+//   - [Table] interpolates measured iterations.
 //   - [Linear] is a + b·n, for comparison with theory.
 //
 // All of them answer for runs of iterations at once: [StepTimer]. Step times are integers, and
-// floating point occurs only while a timer is constructed, so that results are the same everywhere.
+// floating point occurs only while a timer is constructed, and in tables with every product rounded, so that results
+// are the same everywhere.
 //
 // [Work] is what a step must do whatever the timer says: FLOPs and bytes, from which utilisation and
 // a physical lower bound follow.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments/calibration"
+	"clifftop/model"
 )
 
 func newCalibrate() *cobra.Command {
@@ -123,7 +124,7 @@ func fitSteps(c *cobra.Command, name string, scenario *scenarioFlags, args []str
 	if err != nil {
 		return nil, fmt.Errorf("--steps: %s: %s", name, cause(err))
 	}
-	steps, err := calibration.ReadSteps(name, bytes.NewReader(data))
+	steps, err := model.ReadIterations(name, bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func TestSteps(t *testing.T) {
 			fmt.Fprintf(&b, "%d,%d,%d,0,%.9f\n", decodes, 700*decodes, chunk, float64(first)/1e15)
 		}
 	}
-	steps, err := ReadSteps("steps.csv", strings.NewReader(b.String()))
+	steps, err := model.ReadIterations("steps.csv", strings.NewReader(b.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestBadSteps(t *testing.T) {
 		{"decode_seqs,sum_context,prefill_tokens,seconds\n1,100,0,1\n", "s.csv: 1 iterations are too few"},
 		{"", "s.csv: the header cannot be read"},
 	} {
-		if _, err := ReadSteps("s.csv", strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := model.ReadIterations("s.csv", strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %q", c.text, err, c.want)
 		}
 	}
