@@ -48,7 +48,7 @@ func (u *Setup) accuracy() *report.Accuracy {
 			r.Exact = false
 			r.Scope += "; none of them with drafts"
 		}
-		if u.replicas() > 1 {
+		if u.replicas() > 1 || s.Lifecycle != nil {
 			r.Exact = false
 			r.Scope += "; all of single engines"
 		}

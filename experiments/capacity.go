@@ -101,6 +101,9 @@ func newSearch(ctx context.Context, s *Scenario, o CapacityOptions) (*search, er
 			return refuse("--over", "%v..%v is not a range (want rising numbers)", o.Low, o.High)
 		}
 	}
+	if err := s.lasting("a search"); err != nil {
+		return nil, err
+	}
 	a, base, err := newAxis(s, o)
 	if err != nil {
 		return nil, err

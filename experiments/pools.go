@@ -192,9 +192,9 @@ func (u *Setup) ranks() int {
 	return u.Scenario.Deployment.DataParallelSize
 }
 
-// isFleet reports whether there is a router: a deployment of one engine has none.
+// isFleet reports whether there is a router: a deployment of one engine that is always there has none.
 func (u *Setup) isFleet() bool {
-	return len(u.Scenario.Pools) > 0 || u.replicas() > 1
+	return len(u.Scenario.Pools) > 0 || u.replicas() > 1 || u.Scenario.Lifecycle != nil
 }
 
 // replicas is the number of all engines.
@@ -262,15 +262,16 @@ func (u *Setup) measureReplicas() {
 		r.GPUs += gpus
 		r.MaxNumSeqs += n * of.Scenario.Engine.MaxNumSeqs
 		r.UsableBlocks += int64(n) * int64(of.Config.UsableBlocks())
-		if u.isFleet() {
-			each := report.ReplicaOptions{
-				Pool: p.name, GPUs: gpus / n, MaxNumSeqs: of.Scenario.Engine.MaxNumSeqs, UsableBlocks: int64(of.Config.UsableBlocks()), Work: of.work(),
-			}
-			r.Fleet = append(r.Fleet, slices.Repeat([]report.ReplicaOptions{each}, n)...)
-		}
 		price := &of.Scenario.Cost.GPUHour
 		if low, high := of.Deployment.GPU.USDPerHour[0], of.Deployment.GPU.USDPerHour[1]; *price == nil && high > 0 {
 			*price = given((low + high) / 2)
+		}
+		if u.isFleet() {
+			each := report.ReplicaOptions{
+				Pool: p.name, GPUs: gpus / n, MaxNumSeqs: of.Scenario.Engine.MaxNumSeqs, UsableBlocks: int64(of.Config.UsableBlocks()), Work: of.work(),
+				USDPerHour: value(*price) * float64(gpus/n),
+			}
+			r.Fleet = append(r.Fleet, slices.Repeat([]report.ReplicaOptions{each}, n)...)
 		}
 		r.USDPerHour += value(*price) * float64(gpus)
 		priced = priced && *price != nil
@@ -306,12 +307,16 @@ func (u *Setup) longest() int32 {
 
 // fleet is the configuration of a run, with schedulers and routers of its own.
 func (u *Setup) fleet(check bool) sim.Fleet {
+	f := u.standing(check)
+	f.Lives = u.lives(check)
+	return f
+}
+
+// standing is the fleet when all of its replicas are ready for ever.
+func (u *Setup) standing(check bool) sim.Fleet {
 	var f sim.Fleet
 	for _, p := range u.pools {
-		of := p.setup
-		if len(u.Scenario.Pools) == 0 {
-			of = u // and not the one that it is a copy of
-		}
+		of := u.one(p)
 		group := 1 // of ranks that exchange with each other's experts
 		if of.Deployment.LLM.Experts > 0 {
 			group = p.ranks

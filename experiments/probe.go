@@ -9,7 +9,7 @@ import (
 )
 
 // A probe is a short run that measures nothing but how fast requests complete. Sweeps use probes to
-// find out where a system saturates before they choose loads.
+// find out where a system saturates before they choose loads. All replicas are there in a probe, from its beginning to its end.
 type probe struct {
 	half      clock.Time // from here on is counted
 	arrived   int64      // in the second half
@@ -71,7 +71,7 @@ func (l probeLoad) run(ctx context.Context, u *Setup) (outcome, error) {
 		return outcome{}, err
 	}
 	var p probe
-	engine, err := sim.NewFleet(u.fleet(false), src, &p)
+	engine, err := sim.NewFleet(u.standing(false), src, &p)
 	if err != nil {
 		return outcome{}, err
 	}

@@ -40,6 +40,8 @@ type Setup struct {
 	machine []byte          // the deployment in JSON
 	table   measured        // the file that step times come from, if they do
 
+	happenings []sim.Failure // of a run
+
 	whole         bool // prompts are not divided
 	assumedLength int  // of the longest sequence, because of that; 0 if given
 }
@@ -72,7 +74,7 @@ func (s *Scenario) resolve(oneRank bool) (*Setup, error) {
 func (s *Scenario) resolveAll(oneRank bool) (*Setup, Faults, error) {
 	resolved := *s
 	u := &Setup{Scenario: &resolved, from: s, oneRank: oneRank}
-	faults, err := u.take(u.resolvePools, u.trafficSource, u.routing, u.answerable, u.clients, u.measures)
+	faults, err := u.take(u.atMost, u.resolvePools, u.lifecycle, u.trafficSource, u.routing, u.answerable, u.clients, u.measures)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -380,6 +382,7 @@ func (u *Setup) measures() error {
 	r := &u.Report
 	r.Warmup = report.Warmup{Auto: s.Run.Warmup.Auto, Duration: s.Run.Warmup.Length.Clock()}
 	r.Closed = u.traffic.closed
+	r.Lives = s.Lifecycle != nil
 	slo, err := s.SLO.objective()
 	if err != nil {
 		return s.fault("slo", "%v", err)

@@ -132,6 +132,10 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	}
 	runErr := engine.Run(ctx)
 	interrupted := runErr != nil && ctx.Err() != nil && errors.Is(runErr, ctx.Err())
+	if errors.Is(runErr, sim.ErrStranded) {
+		return nil, fmt.Errorf("at %.4g s: %d requests wait at the router, and no replica will take them any more (want a failure that ends, or lifecycle.hold: 0, or a clients.timeout)",
+			engine.Now().Seconds(), engine.InSystem())
+	}
 	if runErr != nil && !interrupted {
 		return nil, runErr
 	}
@@ -141,6 +145,9 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	if t, ok := patient.(*trace.Source); ok && t.Overlapping() > 0 {
 		collector.AddWarning("overlapping_turns", fmt.Sprintf(
 			"%d requests were sent before an earlier turn of their session had been answered: a replay keeps the recorded times", t.Overlapping()))
+	}
+	if n := u.later(engine.Now()); n > 0 && !interrupted && u.Report.End == 0 {
+		collector.AddWarning("late_failure", fmt.Sprintf("the run ended at %.4g s, before %d of %d failures (run.duration sets its end)", engine.Now().Seconds(), n, len(u.happenings)))
 	}
 	talked := u.conversations(patient, collector)
 	if o.Check && !interrupted {

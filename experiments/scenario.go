@@ -37,6 +37,8 @@ type Scenario struct {
 	Disaggregation *Disaggregation `json:"disaggregation,omitempty"`
 	// Offload is memory beyond the KV pool that keeps KV; absent is none.
 	Offload *Offload `json:"offload,omitempty"`
+	// Lifecycle is how replicas start, fail and end, and how many there are; absent, all are ready for ever.
+	Lifecycle *Lifecycle `json:"lifecycle,omitempty"`
 	// Plan says what clifftop plan chooses from; nil is all defaults.
 	Plan *Planning `json:"plan,omitempty"`
 

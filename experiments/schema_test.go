@@ -119,6 +119,13 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB/s}]}", "offload: {tiers: [{name: host, size: 64 GiB, bandwidth: 200Gb/s, latency: 10us, eviction: arc, write: back}], chunk_tokens: 16, fetch: always, min_tokens: 32}",
 		"offload: {tiers: [{name: host, size: 64, bandwidth: 25GB/s}]}", "offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB}]}", "offload: {tiers: [{size: 64GiB, bandwidth: 25GB/s}]}",
 		"offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB/s, eviction: fifo}]}", "offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB/s, speed: 3}]}", "offload: {chunk_tokens: 0}", "offload: {fetch: never}", "offload: 3",
+		"lifecycle: {}", "lifecycle: 3", "lifecycle: {cold_start: {distribution: lognormal, mean: 2m, cv: 0.3}, grace: 0, probe: 1s, hold: 0}", "lifecycle: {grace: 30}", "lifecycle: {hold: -1}",
+		"lifecycle: {failures: [{kind: crash, at: 3s, replica: 0}, {kind: drain, at: 3s, replica: 0, for: 3s}, {kind: slow, at: 3s, replica: 0, for: 3s, factor: 2.5}, {kind: rolling-restart, at: 0}]}",
+		"lifecycle: {failures: [{kind: crash, at: 3s}]}", "lifecycle: {failures: [{at: 3s, replica: 0}]}", "lifecycle: {failures: [{kind: link-loss, at: 3s, replica: 0}]}", "lifecycle: {failures: [{kind: slow, at: 3s, replica: 0, for: 3s, factor: 0.5}]}",
+		"lifecycle: {failures: [{kind: crash, at: 3s, replica: 0, factor: 2}]}", "lifecycle: {failures: {kind: crash, at: 3s, replica: 0}}",
+		"lifecycle: {random_crashes: {mtbf: 6h, mttr: 5m}}", "lifecycle: {random_crashes: {mtbf: 6h}}",
+		"lifecycle: {autoscale: {policy: hpa, max: 4, target: 5}}", "lifecycle: {autoscale: [{policy: keda, pool: a, min: 0, target: 5, polling_interval: 15s}, {policy: knative, pool: b, target: 100, panic_threshold: 3}]}",
+		"lifecycle: {autoscale: {policy: hpa, max: 4}}", "lifecycle: {autoscale: {max: 4, target: 5}}", "lifecycle: {autoscale: []}", "lifecycle: {autoscale: {policy: hpa, target: 5, panic_threshold: 3}}", "lifecycle: {autoscale: {policy: hpa, target: 5, tolerance: 1}}",
 		"plan: {}", "plan: 3", "plan: {gpus: [h100], dtypes: [fp8], engine: {max_num_seqs: [64, 256]}, prices: {h100: 2.5}}",
 		"plan: {growth: -1}", "plan: {engine: {max_seqs: [64]}}", "plan: {engine: {max_num_seqs: 64}}", "plan: {prices: {h100: -1}}",
 		"plan: {on_prem: {usd_per_gpu: 30000, life_years: 5}}", "plan: {on_prem: {}}", "plan: {api: {usd_per_million_input: 0.1}}",
@@ -272,6 +279,9 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 			delete(v.Properties, "duration")
 		}
 		return either(single, &jsonschema.Schema{Type: "array", MinItems: jsonschema.Ptr(1), Items: stage})
+	case reflect.TypeFor[Autoscale]():
+		one := m.object(reflect.TypeFor[Autoscaler](), none)
+		return either(one, &jsonschema.Schema{Type: "array", MinItems: jsonschema.Ptr(1), Items: one.CloneSchemas()})
 	case reflect.TypeFor[Prices]():
 		price := &jsonschema.Schema{Type: "number", Minimum: jsonschema.Ptr(0.0), Maximum: jsonschema.Ptr(1e6)}
 		return &jsonschema.Schema{Type: "object", AdditionalProperties: price}
@@ -389,6 +399,8 @@ func (m schemaMaker) object(t reflect.Type, def reflect.Value) *jsonschema.Schem
 		s.Required = []string{"file"}
 	case reflect.TypeFor[Cancel]():
 		s.Required = []string{"probability", "after"}
+	case reflect.TypeFor[RandomCrashes]():
+		s.Required = []string{"mtbf", "mttr"}
 	}
 	return s
 }
@@ -403,7 +415,7 @@ func (m schemaMaker) router() *jsonschema.Schema {
 }
 
 // ruled are the types of which a map without the deciding key is refused.
-var ruled = []reflect.Type{reflect.TypeFor[Distribution](), reflect.TypeFor[Order](), reflect.TypeFor[Router]()}
+var ruled = []reflect.Type{reflect.TypeFor[Distribution](), reflect.TypeFor[Order](), reflect.TypeFor[Router](), reflect.TypeFor[Failure](), reflect.TypeFor[Autoscaler]()}
 
 // choice is the schema of a struct whose keys depend on one of them.
 func (m schemaMaker) choice(t reflect.Type, u variant) *jsonschema.Schema {

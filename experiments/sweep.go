@@ -123,6 +123,9 @@ func splitValues(list string) []string {
 // comes together with the context's error.
 func Sweep(ctx context.Context, s *Scenario, o SweepOptions) (*report.Curve, error) {
 	o.Over = o.over(s)
+	if err := s.lasting("a sweep"); err != nil {
+		return nil, err
+	}
 	p, err := o.plan(ctx, s)
 	if err != nil {
 		return nil, err

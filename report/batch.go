@@ -25,7 +25,7 @@ type fraction struct {
 // batchMeans gives the summary of one run intervals, if the run was steady.
 func (c *Collector) batchMeans(s *Summary, w *window) {
 	n := w.to - w.from
-	if st := s.Window.Stationary; st == nil || !*st || c.partial || len(c.opts.Stages) > 1 || c.opts.Lives || n < mostBatches || s.Latency.E2E.N < mostBatches*batchSamples {
+	if st := s.Window.Stationary; st == nil || !*st || c.partial || c.changes() || n < mostBatches || s.Latency.E2E.N < mostBatches*batchSamples {
 		return
 	}
 	s.CI95 = map[string][2]float64{}

@@ -13,7 +13,7 @@ import (
 const courseWidth = 48
 
 // WriteCourse draws how a run went in a few lines, one character for a part of its time: the requests that ran and waited,
-// the KV cache, and the tokens produced. Each line begins at 0 and says what its highest character is. Runs of few parts are not drawn.
+// the KV cache, the tokens produced, and the replicas that were ready, where they come and go. Each line begins at 0 and says what its highest character is. Runs of few parts are not drawn.
 func WriteCourse(w io.Writer, points []SeriesPoint) error {
 	if len(points) < courseWidth/2 {
 		return nil
@@ -28,13 +28,9 @@ func WriteCourse(w io.Writer, points []SeriesPoint) error {
 	}{
 		{"running", func(p *SeriesPoint) float64 { return p.RunningMean }, layout.Digits},
 		{"queued", func(p *SeriesPoint) float64 { return p.QueueMean }, layout.Digits},
-		{"KV", func(p *SeriesPoint) float64 {
-			if p.KVUsageMean == nil {
-				return math.NaN()
-			}
-			return *p.KVUsageMean
-		}, layout.Percent},
+		{"KV", func(p *SeriesPoint) float64 { return orNaN(p.KVUsageMean) }, layout.Percent},
 		{"tokens/s", func(p *SeriesPoint) float64 { return float64(p.OutputTokens) / (p.EndS - p.StartS) }, layout.Digits},
+		{"ready", func(p *SeriesPoint) float64 { return orNaN(p.ReplicasReady) }, layout.Digits},
 	} {
 		values := make([]float64, len(points))
 		for i := range points {
@@ -46,6 +42,13 @@ func WriteCourse(w io.Writer, points []SeriesPoint) error {
 	}
 	_, err := t.WriteTo(w)
 	return err
+}
+
+func orNaN(p *float64) float64 {
+	if p == nil {
+		return math.NaN()
+	}
+	return *p
 }
 
 // label is that of a line of a table.

@@ -34,7 +34,7 @@ func (s *Summary) replicaGrid(t *layout.Text) {
 	if !t.Markdown {
 		t.Blank()
 	}
-	if m := s.Imbalance; m != nil && m.Busy != nil && m.Requests != nil {
+	if m := s.Imbalance; s.System.Replicas == nil && m != nil && m.Busy != nil && m.Requests != nil {
 		t.Line("balance", fmt.Sprintf("of %d replicas the busiest is busy %s times as long as the average, and one was sent %s times as many requests",
 			len(s.Replicas), layout.Digits(*m.Busy), layout.Digits(*m.Requests)))
 	}

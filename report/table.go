@@ -110,6 +110,8 @@ func (s *Summary) windowText() string {
 	switch st := s.Window.Stationary; {
 	case len(s.Stages) > 1:
 		text += fmt.Sprintf(", over all %d stages", len(s.Stages))
+	case s.System.Replicas != nil:
+		text += ", with replicas that come and go"
 	case st == nil:
 		text += ", too short to tell whether steady"
 	case *st:

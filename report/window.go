@@ -152,6 +152,10 @@ func wanders(buckets []bucket) bool {
 	return chi > much
 }
 
+// changes reports whether the traffic or the fleet is meant to change in the course of the run, so that nothing is expected
+// to be steady, and nothing is cut from it.
+func (c *Collector) changes() bool { return len(c.opts.Stages) > 1 || c.opts.Lives }
+
 // autoWarmup is the number of buckets to cut: the larger of the cuts that the TTFT over time of arrival and
 // the queue length over time ask for. A start is cut only if it differs from the rest by more than chance: otherwise
 // stretches of bad luck would be cut and those of good luck kept, so that latencies would come out too low. The
@@ -159,7 +163,7 @@ func wanders(buckets []bucket) bool {
 // and is a small part of the run.
 func (c *Collector) autoWarmup(w *window) int {
 	buckets := c.line.buckets[:w.to]
-	if len(c.opts.Stages) > 1 || len(buckets) < 5*minBatches || c.totals.offered < minSteady {
+	if c.changes() || len(buckets) < 5*minBatches || c.totals.offered < minSteady {
 		return 0
 	}
 	ttfts, queues := make([]float64, len(buckets)), make([]float64, len(buckets))
@@ -201,7 +205,7 @@ func (c *Collector) trend(w *window) {
 		from = max(from, full)
 	}
 	n := w.to - from
-	if c.opts.Closed || len(c.opts.Stages) > 1 || n < 5*minBatches || c.totals.offered < minSteady {
+	if c.opts.Closed || c.changes() || n < 5*minBatches || c.totals.offered < minSteady {
 		return
 	}
 	inside, arrivals := make([]float64, n), int64(0)

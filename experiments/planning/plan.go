@@ -74,6 +74,9 @@ func isEnd(ctx context.Context, err error) bool {
 
 // prepare lists the candidates and assesses them.
 func (p *planner) prepare(ctx context.Context) ([]*candidate, error) {
+	if s := p.scenario; s.Lifecycle != nil {
+		return nil, s.Fault("lifecycle", "a plan counts replicas that are always there, and those that follow the load by the hour (want no lifecycle)")
+	}
 	if s := p.scenario; s.Deployment.Replicas > 1 || len(s.Pools) > 0 {
 		key := "deployment.replicas"
 		if len(s.Pools) > 0 {

@@ -6,9 +6,12 @@ import (
 
 	"clifftop/report"
 	"clifftop/report/chart"
+
+	"gonum.org/v1/plot/vg"
 )
 
-// Run is a picture of one run over time: requests running and waiting, use of the KV cache, and output.
+// Run is a picture of one run over time: requests running and waiting, use of the KV cache, output, and the number of
+// replicas, where they come and go.
 // The summary may be nil.
 func Run(s *report.Summary, buckets []report.SeriesPoint) *Figure {
 	r := newTimes(buckets)
@@ -30,16 +33,29 @@ func Run(s *report.Summary, buckets []report.SeriesPoint) *Figure {
 		rate := float64(p.OutputTokens) / (p.EndS - p.StartS)
 		return &rate
 	})}
-	output.x.title = "Time since the start, " + r.unit
-	for _, p := range []*panel{requests, kv, output} {
+	rows := []row{{1.2, []*panel{requests}}, {1, []*panel{kv}}, {1, []*panel{output}}}
+	height := vg.Length(480)
+	if len(buckets) > 0 && buckets[0].ReplicasReady != nil {
+		rows, height = append(rows, row{1, []*panel{r.replicas()}}), 600
+	}
+	rows[len(rows)-1].panels[0].x.title = "Time since the start, " + r.unit
+	for _, row := range rows {
 		if len(buckets) == 0 {
-			p.empty = "Nothing was recorded"
+			row.panels[0].empty = "Nothing was recorded"
 		}
 	}
-	return &Figure{
-		Title: runFinding(s), notes: runNotes(s), width: pageWidth, height: 480,
-		rows: []row{{1.2, []*panel{requests}}, {1, []*panel{kv}}, {1, []*panel{output}}},
+	return &Figure{Title: runFinding(s), notes: runNotes(s), width: pageWidth, height: height, rows: rows}
+}
+
+// replicas is the panel of a fleet whose replicas come and go.
+func (r *times) replicas() *panel {
+	p := r.panel()
+	p.title, p.y.title = "Replicas", "number, mean over each interval"
+	p.series = []series{
+		r.series("paid for", vermilion, func(p *report.SeriesPoint) *float64 { return p.ReplicasPaid }),
+		r.series("ready", blue, func(p *report.SeriesPoint) *float64 { return p.ReplicasReady }),
 	}
+	return p
 }
 
 // times is a run's time series in a suitable unit.

@@ -1,0 +1,158 @@
+package experiments
+
+import (
+	"fmt"
+	"slices"
+
+	"clifftop/sim"
+	"clifftop/sim/clock"
+)
+
+// Lifecycle says how replicas start, fail and end, and how many there are. Without it all are ready for ever. Defaults are
+// those of Kubernetes where it has one.
+type Lifecycle struct {
+	// ColdStart is how long it takes from the decision to start a replica until it is ready.
+	ColdStart ThinkTime `json:"cold_start"`
+	// Grace is how long a replica that drains may go on with its requests; then they fail. 0 is for ever.
+	Grace Duration `json:"grace"`
+	// Probe is the period of the health checks by which the router learns that a replica has failed, or is ready; 0 is at
+	// once. Until then it sends requests there, which fail.
+	Probe Duration `json:"probe"`
+	// Hold is how many requests wait at the router while no replica is ready; others are rejected. Null is any number.
+	Hold *int `json:"hold,omitempty" range:"[0,1000000000]"`
+	// Failures happen to replicas at stated times.
+	Failures []Failure `json:"failures,omitempty"`
+	// RandomCrashes happen to all replicas, each with random numbers of its own.
+	RandomCrashes *RandomCrashes `json:"random_crashes,omitempty"`
+	// Autoscale lets a policy decide how many replicas there are: a map, or a list of one for each pool.
+	Autoscale *Autoscale `json:"autoscale,omitempty"`
+}
+
+func (l *Lifecycle) setDefaults() {
+	*l = Lifecycle{
+		ColdStart: ThinkTime{Law: "fixed", Mean: Duration(2 * clock.Minute)}, Grace: Duration(30 * clock.Second),
+		Probe: Duration(10 * clock.Second),
+	}
+}
+
+func (l *Lifecycle) check(d *decoder, n *node, key string) {
+	if l.ColdStart.Law == "lognormal" && l.ColdStart.Mean == 0 {
+		d.fault(n.get("cold_start").at, join(key, "cold_start.mean"), "0 does not go with the lognormal law (want more than 0)", "")
+	}
+}
+
+// lifecycle checks what happens to the replicas, and fills in what is left open.
+func (u *Setup) lifecycle() error {
+	s := u.Scenario
+	if s.Lifecycle == nil || len(u.pools) == 0 {
+		return nil
+	}
+	refuse := func(format string, args ...any) error { return s.fault("lifecycle", format, args...) }
+	switch {
+	case u.disaggregated():
+		return refuse("replicas that divide prompts and answers among them do not fail or scale (want pools of one role)")
+	case s.Offload != nil:
+		return refuse("replicas with offload tiers do not fail or scale (want one of lifecycle and offload)")
+	case u.oneRank:
+		return refuse("one of several attention ranks does not fail or scale alone")
+	}
+	for _, p := range u.pools {
+		if p.ranks > 1 {
+			return refuse("replicas of several data-parallel ranks do not fail or scale (want data_parallel_size: 1)")
+		}
+	}
+	faults, err := u.take(u.autoscale, u.failures)
+	return asError(faults, err)
+}
+
+// lives are the lives of the replicas of a run.
+func (u *Setup) lives(check bool) *sim.Lives {
+	l := u.Scenario.Lifecycle
+	if l == nil {
+		return nil
+	}
+	hold := 0 // any number
+	if l.Hold != nil {
+		if hold = *l.Hold; hold == 0 {
+			hold = -1
+		}
+	}
+	return &sim.Lives{
+		Again:     func(i int) sim.Config { return u.of(i).config(check) },
+		ColdStart: l.ColdStart.delay(), Seed: u.Scenario.Run.Seed,
+		Grace: l.Grace.Clock(), Probe: l.Probe.Clock(), Hold: hold,
+		Failures: u.happenings, Scalers: u.scalers(),
+	}
+}
+
+// of is the setup of a replica, by its number.
+func (u *Setup) of(replica int) *Setup {
+	for _, p := range u.pools {
+		if replica -= p.engines(); replica < 0 {
+			return u.one(p)
+		}
+	}
+	return u
+}
+
+// one is the setup of a replica of a pool.
+func (u *Setup) one(p pool) *Setup {
+	if len(u.Scenario.Pools) == 0 {
+		return u // and not the one that it is a copy of
+	}
+	return p.setup
+}
+
+// members are the numbers of the first and the last replica of a pool, or of the whole fleet where none is named. why
+// says why there are none.
+func (u *Setup) members(name *string) (first, last int, why string) {
+	if name == nil {
+		return 0, u.replicas() - 1, ""
+	}
+	var names []string
+	for _, p := range u.pools {
+		if p.name == *name && len(u.Scenario.Pools) > 0 {
+			return first, first + p.engines() - 1, ""
+		}
+		first += p.engines()
+		names = append(names, p.name)
+	}
+	if len(u.Scenario.Pools) == 0 {
+		return 0, 0, "there are no pools"
+	}
+	return 0, 0, fmt.Sprintf("%q is no pool (want %s)", short(*name), list(names))
+}
+
+// later counts the failures that were planned for an instant or after it.
+func (u *Setup) later(at clock.Time) int {
+	n := 0
+	for i := range u.happenings {
+		if u.happenings[i].At >= at {
+			n++
+		}
+	}
+	return n
+}
+
+// lasting refuses what runs several loads of a lifecycle for as long as their requests take: each would meet another part
+// of it.
+func (s *Scenario) lasting(what string) error {
+	if s.Lifecycle == nil || s.Run.Duration != nil {
+		return nil
+	}
+	return Faults{s.fault("lifecycle", "%s runs several loads, which meet the same failures and hours only if all last as long (want run.duration)", what)}
+}
+
+// ownLifecycle gives the scenario a copy that can be changed.
+func (s *Scenario) ownLifecycle() {
+	if s.Lifecycle == nil {
+		return
+	}
+	l := *s.Lifecycle
+	if l.Autoscale != nil {
+		a := *l.Autoscale
+		a.Scalers = slices.Clone(a.Scalers)
+		l.Autoscale = &a
+	}
+	s.Lifecycle = &l
+}
