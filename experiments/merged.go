@@ -1,14 +1,10 @@
 package experiments
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"reflect"
-	"slices"
 	"strings"
 
 	"clifftop/experiments/grid"
@@ -17,14 +13,9 @@ import (
 
 // Merged is what the results of a grid come to.
 type Merged struct {
-	Curve   *report.Curve // of a sweep
-	Caption string        // for its pictures
-	// Scenario is that of the lowest load, as resolved.
-	Scenario any
-	Verdict  *report.Verdict // of a comparison
-
-	runs *grid.Joined
-	of   []int // run of each of the curve's points
+	Curve   *report.Curve   // of a sweep
+	Caption string          // for its pictures
+	Verdict *report.Verdict // of a comparison
 }
 
 // MissingError tells which results are missing.
@@ -69,32 +60,21 @@ func mergeSweep(ctx context.Context, runs *grid.Joined, partial bool) (*Merged, 
 	if err := json.Unmarshal(runs.Manifest.Request, &request); err != nil || len(request.Values) != len(runs.Manifest.Runs) {
 		return nil, fmt.Errorf("the manifest's request is not that of a sweep")
 	}
-	m := &Merged{Caption: request.Caption, runs: runs}
-	var points []report.CurvePoint
-	lowest := 0.0
-	of, texts := map[*report.Summary]int{}, interned{texts: map[string]string{}}
-	for i := range runs.Manifest.Runs {
-		s, err := readRun(runs, i)
-		if err != nil {
-			return nil, err
-		}
-		if s == nil {
-			continue
-		}
-		if value := request.Values[i]; m.Scenario == nil || value < lowest {
-			m.Scenario, lowest = s.Scenario, value
-		}
-		texts.thin(s)
-		of[s] = i
-		points = append(points, report.CurvePoint{Value: request.Values[i], Summary: s})
-	}
-	if len(points) == 0 {
+	there, values := runs.There(), []float64{}
+	if len(there) == 0 {
 		return nil, fmt.Errorf("none of the %d runs has been made", len(runs.Manifest.Runs))
 	}
-	m.Curve = newCurve(request.Over, points, len(points) < len(runs.Manifest.Runs))
-	for _, p := range m.Curve.Points {
-		m.of = append(m.of, of[p.Summary])
+	for _, i := range there {
+		values = append(values, request.Values[i])
 	}
+	curve, err := report.ReadCurve(request.Over, values, func(i int) (*report.Summary, error) { return readRun(runs, there[i]) })
+	if err != nil {
+		return nil, err
+	}
+	if err := describe(curve, len(there) < len(runs.Manifest.Runs)); err != nil {
+		return nil, err
+	}
+	m := &Merged{Curve: curve, Caption: request.Caption}
 	if request.Capacity == nil {
 		return m, nil
 	}
@@ -102,45 +82,12 @@ func mergeSweep(ctx context.Context, runs *grid.Joined, partial bool) (*Merged, 
 	switch {
 	case errors.Is(err, ErrMissing) && partial:
 	case errors.Is(err, ErrMissing):
-		return nil, &MissingError{Of: len(points), search: true}
+		return nil, &MissingError{Of: len(there), search: true}
 	case err != nil:
 		return nil, err
 	}
 	m.Curve.SetCapacity(found)
 	return m, nil
-}
-
-// interned are texts that many results have in common, and the last of their accuracies.
-type interned struct {
-	texts    map[string]string
-	accuracy *report.Accuracy
-}
-
-// thin leaves of a summary what curves, their tables and their pictures show. The rest is read again when it is written:
-// of many thousands of runs only numbers stay in memory.
-func (t *interned) thin(s *report.Summary) {
-	share := func(text *string) {
-		if same, ok := t.texts[*text]; ok {
-			*text = same
-			return
-		}
-		t.texts[*text] = *text
-	}
-	if !reflect.DeepEqual(s.Accuracy, t.accuracy) {
-		t.accuracy = s.Accuracy
-	}
-	s.Accuracy = t.accuracy
-	s.Scenario, s.Sessions, s.Stages = nil, nil, nil
-	if s.CI95Method == report.ByBatchMeans { // which no curve shows
-		s.CI95, s.TailSamples = nil, nil
-	}
-	share(&s.Schema)
-	share(&s.Clifftop)
-	share(&s.CI95Method)
-	for i := range s.Warnings {
-		share(&s.Warnings[i].Code)
-		share(&s.Warnings[i].Text)
-	}
 }
 
 // mergeCompare judges the variants by the seeds of which all runs are there.
@@ -154,21 +101,23 @@ func mergeCompare(runs *grid.Joined) (*Merged, error) {
 	all := make([][]*report.Summary, len(request.Names))
 	var seeds []uint64
 	for k, seed := range request.Seeds {
-		var each []*report.Summary
+		of := func(i int) int { return i*n + k }
+		whole := true
 		for i := range request.Names {
-			s, err := readRun(runs, i*n+k)
-			if err != nil {
-				return nil, err
-			}
-			if s != nil {
-				each = append(each, s)
-			}
+			whole = whole && runs.Has(of(i))
 		}
-		if len(each) < len(request.Names) {
+		if !whole {
 			continue
 		}
 		seeds = append(seeds, seed)
-		for i, s := range each {
+		for i := range request.Names {
+			s, err := readRun(runs, of(i))
+			if err != nil {
+				return nil, err
+			}
+			if len(all[i]) > 0 {
+				s.Scenario = nil // but for the seed, that of the first
+			}
 			all[i] = append(all[i], s)
 		}
 	}
@@ -184,75 +133,19 @@ func mergeCompare(runs *grid.Joined) (*Merged, error) {
 	return &Merged{Verdict: v}, nil
 }
 
-// readRun reads the result of run i; nil where there is none.
+// readRun reads the result of run i.
 func readRun(runs *grid.Joined, i int) (*report.Summary, error) {
+	r := runs.Manifest.Runs[i]
 	data, ok, err := runs.Get(i)
-	if err != nil || !ok {
+	if err != nil {
 		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("%s (%s) is gone", r.Key, r.Label)
 	}
 	s, err := report.ReadSummary(data)
 	if err != nil {
-		r := runs.Manifest.Runs[i]
 		return nil, fmt.Errorf("%s (%s) is not the result of a run: %w", r.Key, r.Label, err)
 	}
 	return s, nil
-}
-
-// WriteJSON writes the curve as it would be if one process had made all runs. Results are read one at a time, so that
-// memory does not grow by what is in them.
-func (m *Merged) WriteJSON(w io.Writer) error {
-	frame := *m.Curve
-	frame.Points = slices.Clone(frame.Points)
-	for i := range frame.Points {
-		frame.Points[i].Summary = nil
-	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	const indent = "  "
-	e.SetIndent("", indent)
-	if err := e.Encode(&frame); err != nil {
-		return err
-	}
-	const gap = "\n" + indent + indent + indent + `"summary": null`
-	rest := b.Bytes()
-	for i := range m.of {
-		before, after, found := bytes.Cut(rest, []byte(gap))
-		if !found {
-			return fmt.Errorf("point %d of the curve has no place for a summary", i)
-		}
-		rest = after
-		data, err := m.summary(i)
-		if err != nil {
-			return err
-		}
-		var text bytes.Buffer
-		text.Write(before)
-		text.WriteString(gap[:len(gap)-len("null")])
-		if err := json.Indent(&text, bytes.TrimSpace(data), indent+indent+indent, indent); err != nil {
-			return err
-		}
-		if _, err := w.Write(text.Bytes()); err != nil {
-			return err
-		}
-	}
-	_, err := w.Write(rest)
-	return err
-}
-
-// summary is the JSON form of a point's summary: as it was kept, but for the price at the capacity that was found.
-func (m *Merged) summary(i int) ([]byte, error) {
-	data, ok, err := m.runs.Get(m.of[i])
-	if err != nil || !ok {
-		return nil, fmt.Errorf("the result of %s is gone: %w", m.runs.Manifest.Runs[m.of[i]].Label, err)
-	}
-	if c := m.Curve.Points[i].Summary.Cost; c == nil || c.USDPerMillionOutputAtCapacity == nil {
-		return data, nil
-	}
-	s, err := readRun(m.runs, m.of[i])
-	if err != nil {
-		return nil, err
-	}
-	s.Cost = m.Curve.Points[i].Summary.Cost
-	return marshal(s)
 }

@@ -157,11 +157,18 @@ func Sweep(ctx context.Context, s *Scenario, o SweepOptions) (*report.Curve, err
 // newCurve makes a curve of points, of which there is one.
 func newCurve(over string, points []report.CurvePoint, partial bool) *report.Curve {
 	curve := report.NewCurve(over, points)
+	_ = describe(curve, partial) // of what is there already, reading cannot fail
+	return curve
+}
+
+// describe says of a curve what it does not know itself.
+func describe(curve *report.Curve, partial bool) error {
 	curve.Clifftop, curve.Partial = Version, partial
-	if s := curve.Points[0].Summary; s != nil {
+	s, err := curve.Summary(0)
+	if s != nil {
 		curve.Accuracy = s.Accuracy
 	}
-	return curve
+	return err
 }
 
 // round runs the plan's values from the given one on, when more are to come. What was not run to its end is

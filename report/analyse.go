@@ -2,12 +2,9 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
-
-	"clifftop/report/layout"
 )
 
 // NewCurve is [NewCurveBy] the [DefaultThresholds].
@@ -22,9 +19,57 @@ func NewCurve(over string, points []CurvePoint) *Curve {
 func NewCurveBy(t Thresholds, over string, points []CurvePoint) *Curve {
 	c := &Curve{Schema: CurveSchema, Over: over, Thresholds: t, Points: slices.Clone(points), Warnings: []Warning{}}
 	slices.SortStableFunc(c.Points, func(a, b CurvePoint) int { return cmp.Compare(a.Value, b.Value) })
-	c.markShort()
-	c.warnOffLoad()
-	a := newAnalysis(t, over, c.Points)
+	_ = c.analyse() // of what is there already, reading cannot fail
+	return c
+}
+
+// ReadCurve is [NewCurve] of results that are read when they are needed and not kept: of each only the numbers stay, as long
+// as the curve is being made, that have to be held against those of the others. read gives the result at values[i], the same
+// whenever it is asked.
+func ReadCurve(over string, values []float64, read func(i int) (*Summary, error)) (*Curve, error) {
+	c := &Curve{Schema: CurveSchema, Over: over, Thresholds: DefaultThresholds(), Warnings: []Warning{}, Points: make([]CurvePoint, len(values))}
+	order := make([]int32, len(values))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(values[a], values[b]) })
+	for i := range c.Points {
+		c.Points[i].Value = values[order[i]]
+	}
+	c.read = func(i int) (*Summary, error) { return read(int(order[i])) }
+	if err := c.analyse(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Summary is that of a point, nil where there is none.
+func (c *Curve) Summary(i int) (*Summary, error) {
+	if c.read == nil || c.Points[i].Summary != nil {
+		return c.Points[i].Summary, nil
+	}
+	s, err := c.read(i)
+	if err != nil {
+		return nil, err
+	}
+	return c.priced(s), nil
+}
+
+// analyse looks at each point once, and says what they show.
+func (c *Curve) analyse() error {
+	a := newAnalysis(c.Thresholds, c.Over, len(c.Points))
+	each := newPass()
+	for i := range c.Points {
+		s, err := c.Summary(i)
+		if err != nil {
+			return err
+		}
+		each.add(c, i, s)
+		if p := &c.Points[i]; s != nil && !p.Short {
+			a.add(p.Value, s)
+		}
+	}
+	each.conclude(c)
 	c.Peak = a.peak()
 	c.Knee = a.knee()
 	c.Collapse = a.collapse()
@@ -33,123 +78,83 @@ func NewCurveBy(t Thresholds, over string, points []CurvePoint) *Curve {
 	c.Signs = a.signs(c.Points)
 	c.USL = a.usl()
 	c.Bounds = a.bounds()
-	return c
-}
-
-// markShort marks the points whose windows are too short, and warns of them.
-func (c *Curve) markShort() {
-	n, first := 0, 0.0
-	for i := range c.Points {
-		p := &c.Points[i]
-		p.Short = p.Summary != nil && p.Summary.short()
-		if p.Short {
-			if n == 0 {
-				first = p.Value
-			}
-			n++
-		}
-	}
-	if n > 0 {
-		c.Warnings = append(c.Warnings, Warning{"points_short", fmt.Sprintf(
-			"%d of %d windows (*), the first of them at %.4g, are shorter than %d times what a request takes: the system is still filling up there. Nothing is told from them; longer runs would tell",
-			n, len(c.Points), first, minResidences)})
-	}
-}
-
-// warnOffLoad warns of rates that the traffic did not have: bursts and slow changes average out over long runs
-// only.
-func (c *Curve) warnOffLoad() {
-	worst, at := 0.0, &CurvePoint{}
-	for i := range c.Points {
-		p := &c.Points[i]
-		if p.Summary == nil || p.Short || p.Value <= 0 || lastPart(c.Over) != "rate" {
-			continue
-		}
-		v, n := p.Summary.Throughput.OfferedRequestsPerS, float64(p.Summary.Latency.E2E.N)
-		if v == nil || math.Abs(*v/p.Value-1) < 3/math.Sqrt(n) { // which is chance
-			continue
-		}
-		if off := *v/p.Value - 1; math.Abs(off) > math.Abs(worst) {
-			worst, at = off, p
-		}
-	}
-	if math.Abs(worst) <= c.Thresholds.RateOff {
-		return
-	}
-	side := "above"
-	if worst < 0 {
-		side = "below"
-	}
-	c.Warnings = append(c.Warnings, Warning{"rate_off", fmt.Sprintf(
-		"the rate that was offered, at %.4g, is %s %s that: the course of the traffic does not average out over %s. Longer runs would meet more of it",
-		at.Value, layout.Percent(math.Abs(worst)), side, seconds(at.Summary.Window.EndS-at.Summary.Window.StartS))})
+	return nil
 }
 
 // load is what the points at one load show; of several the means.
 type load struct {
 	value      float64
-	isLoad     bool     // or the value of something else
-	offered    float64  // the load that there was: of a rate the one within the window, else the value
-	throughput float64  // output tokens per second
-	error      float64  // half the width of its confidence interval, or NaN
-	requests   float64  // that it is measured on, 0 if unknown
-	e2e        *float64 // mean, in milliseconds
-	s          *Summary // the first of them
-	runs       []*Summary
+	offered    float64 // the load that there was: of a rate the one within the window, else the value
+	throughput float64 // output tokens per second
+	error      float64 // half the width of its confidence interval, or NaN
+	requests   float64 // that it is measured on, 0 if unknown
+	e2e        float64 // mean, in milliseconds; NaN if unknown
+	measures           // of the first of them, but for the useful tokens
+
+	bestHits float64 // of the prefix cache, at lower loads
+	calmest  int     // index of the lower load with the least p99 of TTFT, -1 without
 }
 
 // analysis is what is told from loads by thresholds.
 type analysis struct {
 	Thresholds
-	at     []load
-	closed bool   // what varies is a number of users
-	what   string // the tokens that throughput counts
+	at             []load
+	isLoad, isRate bool   // what varies is a load, or the value of something else
+	closed         bool   // it is a number of users
+	what           string // the tokens that throughput counts
+	noIntervals    bool   // of throughput are known
+	summitIs       *int   // where it has been looked for
+
+	output, useful, e2e, rates []float64 // of the last load's runs
 }
 
-func newAnalysis(t Thresholds, over string, points []CurvePoint) *analysis {
-	a := &analysis{Thresholds: t, closed: lastPart(over) == "users", what: "output"}
-	isRate := lastPart(over) == "rate"
-	isLoad := isRate || a.closed
-	for i := 0; i < len(points); {
-		same := i
-		var x, e, rates []float64
-		l := load{value: points[i].Value, isLoad: isLoad, offered: points[i].Value, error: math.NaN()}
-		for ; same < len(points) && points[same].Value == points[i].Value; same++ {
-			s := points[same].Summary
-			if s == nil || points[same].Short || s.Throughput.OutputTokensPerS == nil {
-				continue
-			}
-			if l.s == nil {
-				l.s = s
-			}
-			l.runs = append(l.runs, s)
-			x = append(x, *s.Throughput.OutputTokensPerS)
-			l.requests += float64(s.Latency.E2E.N)
-			if v := s.Latency.E2E.Mean; v != nil {
-				e = append(e, *v)
-			}
-			if v := s.Throughput.OfferedRequestsPerS; v != nil && isRate {
-				rates = append(rates, *v)
-			}
-			if ci, ok := s.CI95["throughput.output_tokens_per_s"]; ok && s.CI95Method != ByBatchMeans {
-				l.error = (ci[1] - ci[0]) / 2
-			}
-		}
-		i = same
-		if l.s != nil {
-			l.throughput, l.e2e = mean(x), number(mean(e))
-			if len(rates) > 0 {
-				l.offered = mean(rates)
-			}
-			a.at = append(a.at, l)
-		}
-	}
+func newAnalysis(t Thresholds, over string, most int) *analysis {
+	a := &analysis{Thresholds: t, closed: lastPart(over) == "users", isRate: lastPart(over) == "rate", what: "output", at: make([]load, 0, most)}
+	a.isLoad = a.isRate || a.closed
 	return a
+}
+
+// add takes a run that throughput is told from. They come in the order of their loads.
+func (a *analysis) add(value float64, s *Summary) {
+	x := s.Throughput.OutputTokensPerS
+	if x == nil {
+		return
+	}
+	m := measuresOf(s)
+	n := len(a.at)
+	if n == 0 || a.at[n-1].value != value {
+		l := load{value: value, offered: value, error: math.NaN(), measures: m, calmest: -1}
+		if n > 0 {
+			l.bestHits, l.calmest = a.at[n-1].bestHits, a.at[n-1].calmest
+			if before := &a.at[n-1]; !unknown(before.hits) {
+				l.bestHits = max(l.bestHits, before.hits)
+			}
+			if before := &a.at[n-1]; before.hasTail() && (l.calmest < 0 || before.ttftP99 < a.at[l.calmest].ttftP99) {
+				l.calmest = n - 1
+			}
+		}
+		a.at = append(a.at, l)
+		a.output, a.useful, a.e2e, a.rates = a.output[:0], a.useful[:0], a.e2e[:0], a.rates[:0]
+	}
+	l := &a.at[len(a.at)-1]
+	a.output, a.useful = append(a.output, *x), append(a.useful, m.useful)
+	if v := s.Latency.E2E.Mean; v != nil {
+		a.e2e = append(a.e2e, *v)
+	}
+	if v := s.Throughput.OfferedRequestsPerS; v != nil && a.isRate {
+		a.rates = append(a.rates, *v)
+		l.offered = mean(a.rates)
+	}
+	if ci, ok := s.CI95["throughput.output_tokens_per_s"]; ok && s.CI95Method != ByBatchMeans {
+		l.error = (ci[1] - ci[0]) / 2
+	}
+	l.requests += float64(s.Latency.E2E.N)
+	l.throughput, l.useful, l.e2e = mean(a.output), mean(a.useful), mean(a.e2e)
 }
 
 // deviation is the standard deviation of the difference of two throughputs, as requests of unlike lengths
 // let it be: that of the sum of n of them is about 1/√n of it. It is 0 where n is unknown.
-func deviation(a, b load) float64 {
+func deviation(a, b *load) float64 {
 	if a.requests == 0 || b.requests == 0 {
 		return 0
 	}
@@ -157,15 +162,11 @@ func deviation(a, b load) float64 {
 }
 
 // intervals is the sum of what the confidence intervals of two throughputs leave open; NaN without them.
-func intervals(a, b load) float64 { return a.error + b.error }
-
-// recomputedShare is the fraction of computed tokens that had been computed before.
-func recomputedShare(s *Summary) float64 {
-	all := computedTokens(s)
-	if all <= 0 {
-		return 0
+func (a *analysis) intervals(x, y *load) float64 {
+	if a.noIntervals {
+		return math.NaN()
 	}
-	return float64(s.Tokens.Recomputed) / all
+	return x.error + y.error
 }
 
 // computedTokens is the number of tokens that the run computed, rejected drafts apart.

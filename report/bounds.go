@@ -50,50 +50,53 @@ type usage struct {
 // the least and the most.
 type demands struct{ total, bottleneck, thinkLow, thinkHigh float64 }
 
-func demandsOf(loads []usage, closed bool) demands {
-	d := demands{total: math.Inf(1), bottleneck: math.Inf(1), thinkLow: math.Inf(1)}
-	for _, l := range loads {
-		d.total = min(d.total, l.inSystem/l.throughput)
-		d.bottleneck = min(d.bottleneck, l.busy/l.throughput)
-		think := max(0, l.load-l.inSystem) / l.throughput
-		d.thinkLow, d.thinkHigh = min(d.thinkLow, think), max(d.thinkHigh, think)
-	}
-	if !closed {
-		d.thinkLow, d.thinkHigh = 0, 0
-	}
-	return d
+// add looks at one more load.
+func (d *demands) add(l usage) {
+	d.total = min(d.total, l.inSystem/l.throughput)
+	d.bottleneck = min(d.bottleneck, l.busy/l.throughput)
+	think := max(0, l.load-l.inSystem) / l.throughput
+	d.thinkLow, d.thinkHigh = min(d.thinkLow, think), max(d.thinkHigh, think)
 }
 
-// bounds needs loads whose throughput, number in the system and busy time are known.
+// usages are what a load makes of the system, of requests and of output tokens. They are of use where its throughput, number
+// in the system and busy time are known.
+func (l *load) usages() (requests, tokens usage, ok bool) {
+	requests = usage{l.offered, l.requestsS, l.inSystem, l.busy}
+	tokens = usage{l.offered, l.throughput, l.inSystem, l.busy}
+	return requests, tokens, l.requestsS > 0 && l.inSystem > 0 && l.busy > 0 && l.throughput > 0
+}
+
+// bounds needs two loads of use.
 func (a *analysis) bounds() *Bounds {
-	var requests, tokens []usage
-	var values []float64
+	most := math.Inf(1)
+	r, t, n := demands{most, most, most, 0}, demands{most, most, most, 0}, 0
 	for i := range a.at {
-		l := &a.at[i]
-		x, in, busy := l.s.Throughput.RequestsPerS, l.s.Concurrency.InSystem.Mean, l.s.System.BusyFraction
-		if !l.isLoad || x == nil || in == nil || busy == nil || !(*x > 0 && *in > 0 && *busy > 0 && l.throughput > 0) {
-			continue
+		if requests, tokens, ok := a.at[i].usages(); ok {
+			r.add(requests)
+			t.add(tokens)
+			n++
 		}
-		requests = append(requests, usage{l.offered, *x, *in, *busy})
-		values = append(values, l.value)
-		tokens = append(tokens, usage{l.offered, l.throughput, *in, *busy})
 	}
-	if len(requests) < 2 {
+	if n < 2 || !a.isLoad {
 		return nil
 	}
-	r, t := demandsOf(requests, a.closed), demandsOf(tokens, a.closed)
+	if !a.closed {
+		r.thinkLow, r.thinkHigh, t.thinkLow, t.thinkHigh = 0, 0, 0, 0
+	}
 	b := &Bounds{
 		DemandS: r.total, BottleneckDemandS: r.bottleneck, Value: 1 / r.bottleneck,
-		MaxRequestsPerS: 1 / r.bottleneck, MaxOutputTokensPerS: 1 / t.bottleneck,
+		MaxRequestsPerS: 1 / r.bottleneck, MaxOutputTokensPerS: 1 / t.bottleneck, Points: make([]Bound, 0, n),
 	}
 	if a.closed {
 		b.ThinkS = number((r.thinkLow + r.thinkHigh) / 2)
 		b.Value = (t.total + t.thinkLow) / t.bottleneck
 	}
-	for i := range requests {
-		at := a.boundAt(requests[i], tokens[i], r, t)
-		at.Value = values[i]
-		b.Points = append(b.Points, at)
+	for i := range a.at {
+		if requests, tokens, ok := a.at[i].usages(); ok {
+			at := a.boundAt(requests, tokens, r, t)
+			at.Value = a.at[i].value
+			b.Points = append(b.Points, at)
+		}
 	}
 	return b
 }

@@ -123,7 +123,8 @@ func (c *Capacity) Explain() {
 		return
 	}
 	a := &analysis{Thresholds: DefaultThresholds()}
-	if resource, evidence := a.binds(c.AtFails); resource != "" {
+	m := measuresOf(c.AtFails)
+	if resource, evidence := a.binds(&m); resource != "" {
 		c.FirstLimit = &Limit{Resource: resource, Value: *c.Fails, Evidence: evidence}
 	} else if y := &c.AtFails.System; y.BusyFraction != nil && *y.BusyFraction >= a.Saturated {
 		c.FirstLimit = &Limit{Resource: "gpu", Value: *c.Fails, Evidence: "busy " + layout.Percent(*y.BusyFraction) + " of the time, and requests wait for nothing else"}
@@ -214,17 +215,20 @@ func (c *Capacity) String() string {
 // SetCapacity adds the capacity to a curve over the same, and its price to the costs of all points.
 func (c *Curve) SetCapacity(found *Capacity) {
 	c.Capacity = found
-	if found == nil || found.USDPerMillionOutput == nil {
-		return
-	}
 	for i := range c.Points {
-		s := c.Points[i].Summary
-		if s == nil || s.Cost == nil {
-			continue
+		if s := c.Points[i].Summary; s != nil {
+			c.Points[i].Summary = c.priced(s)
 		}
-		cost, summary := *s.Cost, *s
-		cost.USDPerMillionOutputAtCapacity = found.USDPerMillionOutput
-		summary.Cost = &cost
-		c.Points[i].Summary = &summary
 	}
+}
+
+// priced is a summary with the price at the capacity, where both are known.
+func (c *Curve) priced(s *Summary) *Summary {
+	if c.Capacity == nil || c.Capacity.USDPerMillionOutput == nil || s.Cost == nil {
+		return s
+	}
+	cost, summary := *s.Cost, *s
+	cost.USDPerMillionOutputAtCapacity = c.Capacity.USDPerMillionOutput
+	summary.Cost = &cost
+	return &summary
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -170,12 +169,16 @@ func (c *Curve) WriteClassesCSV(w io.Writer) error {
 	if err := out.Write(append([]string{c.Over, "class"}, names...)); err != nil {
 		return err
 	}
-	for _, p := range c.Points {
-		if p.Summary == nil {
+	for at, p := range c.Points {
+		s, err := c.Summary(at)
+		if err != nil {
+			return err
+		}
+		if s == nil {
 			continue
 		}
-		for i := range p.Summary.Classes {
-			k := &p.Summary.Classes[i]
+		for i := range s.Classes {
+			k := &s.Classes[i]
 			if err := out.Write(append([]string{strconv.FormatFloat(p.Value, 'g', -1, 64), k.Name}, k.row(keep)...)); err != nil {
 				return err
 			}
@@ -183,11 +186,6 @@ func (c *Curve) WriteClassesCSV(w io.Writer) error {
 	}
 	out.Flush()
 	return out.Error()
-}
-
-// HasClasses reports whether any point tells of classes.
-func (c *Curve) HasClasses() bool {
-	return slices.ContainsFunc(c.Points, func(p CurvePoint) bool { return p.Summary != nil && len(p.Summary.Classes) > 0 })
 }
 
 // classColumns are the columns of curve.csv that requests tell, and their places.

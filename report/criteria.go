@@ -80,9 +80,10 @@ func (v *Variant) gap(base, variant []*Summary) Criterion {
 func backlog(runs []*Summary) float64 {
 	sum := 0.0
 	for _, s := range runs {
-		for _, w := range waits(s) {
-			if w.part != nil {
-				sum += *w.part
+		g := &s.System.GapByCause
+		for _, part := range []*float64{g.KV, g.Seats, g.TokenBudget, g.Policy} {
+			if part != nil {
+				sum += *part
 			}
 		}
 	}

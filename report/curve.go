@@ -1,7 +1,5 @@
 package report
 
-import "math"
-
 // CurveSchema identifies the JSON form of a [Curve].
 const CurveSchema = "clifftop.curve/1"
 
@@ -32,26 +30,17 @@ type Curve struct {
 	// Thresholds are what the curve was judged by.
 	Thresholds Thresholds `json:"thresholds"`
 	Warnings   []Warning  `json:"warnings"` // reasons to read what the points show with care
-}
 
-// Level reports whether what varies is no load and throughput is the same at all of its values, but for the plateau of
-// [Thresholds]: where the load decides the throughput, there is no peak to tell of.
-func (c *Curve) Level() bool {
-	if c.Peak == nil || c.Knee != nil || c.Collapse != nil || len(c.Points) < 2 || lastPart(c.Over) == "rate" || lastPart(c.Over) == "users" {
-		return false
-	}
-	for _, p := range c.Points {
-		x := p.Summary.Throughput.OutputTokensPerS
-		if p.Short || x == nil || math.Abs(*x-c.Peak.OutputTokensPerS) > c.Thresholds.Plateau*c.Peak.OutputTokensPerS {
-			return false
-		}
-	}
-	return true
+	pass pass
+	// read gives the summary of a point that has none; nil where all are kept.
+	read func(i int) (*Summary, error)
+	of   int // points of the curve that this one shows, where it leaves some out
 }
 
 // CurvePoint is one load and its result.
 type CurvePoint struct {
-	Value   float64  `json:"value"`
+	Value float64 `json:"value"`
+	// Summary is nil where results are read when they are needed; see [Curve.Summary].
 	Summary *Summary `json:"summary"`
 	// Short says that the window was too short for the system to fill: nothing is told from the point.
 	Short bool `json:"short"`

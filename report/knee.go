@@ -21,10 +21,18 @@ func (a *analysis) top() int {
 // summit is the index of the lowest load at which throughput is not clearly below the highest, -1 without
 // points. On a plateau the highest itself is a matter of chance.
 func (a *analysis) summit() int {
+	if a.summitIs == nil {
+		i := a.findSummit()
+		a.summitIs = &i
+	}
+	return *a.summitIs
+}
+
+func (a *analysis) findSummit() int {
 	top := a.top()
 	for i := range a.at {
 		margin := a.Plateau * a.at[top].throughput
-		if both := intervals(a.at[i], a.at[top]); !math.IsNaN(both) {
+		if both := a.intervals(&a.at[i], &a.at[top]); !unknown(both) {
 			margin = both
 		}
 		if i == top || a.at[i].throughput >= a.at[top].throughput-margin {
@@ -39,11 +47,11 @@ func (a *analysis) peak() *Peak {
 	if i < 0 {
 		return nil
 	}
-	w := &a.at[i].s.Window
-	overloaded := w.GrowthRequestsPerS != nil // there is no more to be had
-	p := &Peak{Value: a.at[i].value, OutputTokensPerS: a.at[i].throughput, AtEdge: i == len(a.at)-1 && !overloaded}
-	if k := a.at[i].s.Cost; k != nil && k.USDPerHour != nil {
-		p.USDPerMillionOutput = usdPerMillion(*k.USDPerHour, &p.OutputTokensPerS)
+	l := &a.at[i]
+	overloaded := !unknown(l.growth) // there is no more to be had
+	p := &Peak{Value: l.value, OutputTokensPerS: l.throughput, AtEdge: i == len(a.at)-1 && !overloaded}
+	if !unknown(l.usdPerHour) {
+		p.USDPerMillionOutput = usdPerMillion(l.usdPerHour, &p.OutputTokensPerS)
 	}
 	return p
 }
@@ -61,11 +69,11 @@ func (a *analysis) next(i int) int {
 // brings at the lowest load, and its standard deviation. They are NaN if that cannot be said.
 func (a *analysis) gain(i int) (gain, deviates float64) {
 	j := a.next(i)
-	if j == i || !(a.at[0].offered > 0) || !a.at[0].isLoad || !(a.at[j].offered > a.at[i].offered) {
+	if j == i || !(a.at[0].offered > 0) || !a.isLoad || !(a.at[j].offered > a.at[i].offered) {
 		return math.NaN(), math.NaN()
 	}
 	unit := a.at[0].throughput / a.at[0].offered * (a.at[j].offered - a.at[i].offered)
-	return (a.at[j].throughput - a.at[i].throughput) / unit, deviation(a.at[i], a.at[j]) / unit
+	return (a.at[j].throughput - a.at[i].throughput) / unit, deviation(&a.at[i], &a.at[j]) / unit
 }
 
 // flat reports whether more load than load i brings less than a quarter of what it brings at the lowest.
@@ -77,11 +85,12 @@ func (a *analysis) flat(i int) bool {
 // knee needs the maximum of power to lie between other points: at an end of the sweep it might be beyond.
 func (a *analysis) knee() *Knee {
 	best, most := -1, 0.0
-	for i, l := range a.at {
-		if l.e2e == nil || *l.e2e <= 0 || !l.isLoad {
+	for i := range a.at {
+		l := &a.at[i]
+		if !(l.e2e > 0) || !a.isLoad {
 			continue
 		}
-		if power := l.throughput / *l.e2e; power > most {
+		if power := l.throughput / l.e2e; power > most {
 			best, most = i, power
 		}
 	}
@@ -89,13 +98,13 @@ func (a *analysis) knee() *Knee {
 		return nil
 	}
 	k := &Knee{
-		Value: a.at[best].value, OutputTokensPerS: a.at[best].throughput, E2EMeanMs: *a.at[best].e2e,
+		Value: a.at[best].value, OutputTokensPerS: a.at[best].throughput, E2EMeanMs: a.at[best].e2e,
 		Evidence: fmt.Sprintf("throughput divided by mean E2E latency is greatest at %.4g: %s tokens/s in %s ms",
-			a.at[best].value, layout.Digits(a.at[best].throughput), layout.Digits(*a.at[best].e2e)),
+			a.at[best].value, layout.Digits(a.at[best].throughput), layout.Digits(a.at[best].e2e)),
 	}
 	for i := range a.at {
 		if a.flat(i) {
-			k.MarginalValue = &a.at[i].value
+			k.MarginalValue = number(a.at[i].value)
 			break
 		}
 	}

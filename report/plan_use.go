@@ -150,7 +150,8 @@ func (s *Summary) worst() *judged {
 // cause says what requests wait for, or that the GPU itself is what is short.
 func (s *Summary) cause() string {
 	a := &analysis{Thresholds: DefaultThresholds()}
-	if resource, evidence := a.binds(s); resource != "" {
+	m := measuresOf(s)
+	if resource, evidence := a.binds(&m); resource != "" {
 		return fmt.Sprintf("; %s: %s", resourceNames[resource], evidence)
 	}
 	y := &s.System

@@ -113,8 +113,12 @@ func (c *Curve) WriteCSV(w io.Writer) error {
 	if err := out.Write(append([]string{c.Over}, CurveColumns()...)); err != nil {
 		return err
 	}
-	for _, p := range c.Points {
-		row := append([]string{strconv.FormatFloat(p.Value, 'g', -1, 64)}, p.Summary.row()...)
+	for i, p := range c.Points {
+		s, err := c.Summary(i)
+		if err != nil {
+			return err
+		}
+		row := append([]string{strconv.FormatFloat(p.Value, 'g', -1, 64)}, s.row()...)
 		if err := out.Write(row); err != nil {
 			return err
 		}
@@ -146,11 +150,18 @@ func (s *Summary) row() []string {
 
 // WriteMarkdown writes the points as a Markdown table for people, and below it what they show.
 func (c *Curve) WriteMarkdown(w io.Writer) error {
+	c, err := c.Shown()
+	if err != nil {
+		return err
+	}
 	var b strings.Builder
 	head, rows := c.brief()
 	b.WriteString("| " + strings.Join(head, " | ") + " |\n|" + strings.Repeat("---:|", len(head)) + "\n")
 	for _, row := range rows {
 		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+	}
+	if text := c.Omits(); text != "" {
+		b.WriteString("\n" + text + "\n")
 	}
 	if lines := c.Findings(); len(lines) > 0 {
 		b.WriteString("\n")
@@ -158,7 +169,7 @@ func (c *Curve) WriteMarkdown(w io.Writer) error {
 			b.WriteString("* " + line[0] + ": " + line[1] + "\n")
 		}
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err = io.WriteString(w, b.String())
 	return err
 }
 

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"clifftop/report/layout"
 )
@@ -10,7 +11,8 @@ import (
 // signs are the warning signs in the order of the list below, each at the load where it first shows. The points are
 // told all that show at theirs.
 func (a *analysis) signs(points []CurvePoint) []Sign {
-	signs, at := []Sign{}, map[float64][]string{}
+	signs, shown := []Sign{}, make([]uint16, len(a.at)) // a bit for each sign
+	var codes []string
 	for _, k := range []struct {
 		code  string
 		shows func(i int) (evidence string, ok bool)
@@ -33,16 +35,41 @@ func (a *analysis) signs(points []CurvePoint) []Sign {
 			if !ok {
 				continue
 			}
-			if v := a.at[i].value; first {
-				signs, first = append(signs, Sign{Code: k.code, Value: v, Evidence: evidence}), false
+			if first {
+				signs, first = append(signs, Sign{Code: k.code, Value: a.at[i].value, Evidence: evidence}), false
 			}
-			at[a.at[i].value] = append(at[a.at[i].value], k.code)
+			shown[i] |= 1 << len(codes)
 		}
+		codes = append(codes, k.code)
 	}
-	for i := range points {
-		points[i].Signs = append([]string{}, at[points[i].Value]...)
-	}
+	a.tellSigns(points, codes, shown)
 	return signs
+}
+
+// tellSigns tells points the codes of the signs that show at their loads. Points that show the same share the list.
+func (a *analysis) tellSigns(points []CurvePoint, codes []string, shown []uint16) {
+	lists := map[uint16][]string{0: {}}
+	at := 0
+	for i := range points {
+		for at < len(a.at) && a.at[at].value < points[i].Value {
+			at++
+		}
+		bits := uint16(0)
+		if at < len(a.at) && a.at[at].value == points[i].Value {
+			bits = shown[at]
+		}
+		list, ok := lists[bits]
+		if !ok {
+			for k, code := range codes {
+				if bits&(1<<k) != 0 {
+					list = append(list, code)
+				}
+			}
+			list = slices.Clip(list)
+			lists[bits] = list
+		}
+		points[i].Signs = list
+	}
 }
 
 func (a *analysis) slows(i int) (string, bool) {
@@ -67,53 +94,53 @@ func (a *analysis) brings(i int) string {
 // spikes compares with loads nearby only: from an idle system to one in use every percentile grows. Both p99
 // must be known, the step must be more than chance, and waiting must be what makes it.
 func (a *analysis) spikes(i int) (string, bool) {
-	l, queue := &a.at[i].s.Latency.TTFT, &a.at[i].s.Latency.Queue
-	if l.P50 == nil || l.P99 == nil || l.N < minP99 || queue.P99 == nil {
-		return "", false
-	}
-	if queue.P50 != nil && *queue.P50 > a.FineWait**l.P50 {
+	l := &a.at[i]
+	if !l.hasTail() || unknown(l.queueP99) || l.queueP50 > a.FineWait*l.ttftP50 {
 		return "", false
 	}
 	waited := 0.0
-	for _, w := range waits(a.at[i].s) {
-		if w.part != nil {
-			waited += *w.part
+	for _, part := range l.waits {
+		if !unknown(part) {
+			waited += part
 		}
 	}
-	for j := i - 1; j >= 0 && a.Neighbour*a.at[j].value >= a.at[i].value; j-- {
-		b, before := &a.at[j].s.Latency.TTFT, &a.at[j].s.Latency.Queue
-		if b.P50 == nil || b.P99 == nil || b.N < minP99 || before.P99 == nil {
+	for j := i - 1; j >= 0 && a.Neighbour*a.at[j].value >= l.value; j-- {
+		b := &a.at[j]
+		if !b.hasTail() || unknown(b.queueP99) {
 			continue
 		}
-		rise := *l.P99 - *b.P99
-		if *l.P99 >= a.Spike**b.P99 && *l.P50 <= max(a.Calm, math.Sqrt(*l.P99 / *b.P99))**b.P50 &&
-			rise > a.SureDeviations*math.Hypot(l.p99Deviation(), b.p99Deviation()) &&
-			waited > 0 && *queue.P99-*before.P99 >= rise/2 {
+		rise := l.ttftP99 - b.ttftP99
+		if l.ttftP99 >= a.Spike*b.ttftP99 && l.ttftP50 <= max(a.Calm, math.Sqrt(l.ttftP99/b.ttftP99))*b.ttftP50 &&
+			rise > a.SureDeviations*math.Hypot(l.ttftP99Deviation, b.ttftP99Deviation) &&
+			waited > 0 && l.queueP99-b.queueP99 >= rise/2 {
 			return fmt.Sprintf("TTFT p99 goes from %s ms at %.4g to %s ms, p50 only from %s to %s ms; p99/p50 from %s to %s",
-				layout.Digits(*b.P99), a.at[j].value, layout.Digits(*l.P99), layout.Digits(*b.P50), layout.Digits(*l.P50), layout.Digits(*b.P99 / *b.P50), layout.Digits(*l.P99 / *l.P50)), true
+				layout.Digits(b.ttftP99), b.value, layout.Digits(l.ttftP99), layout.Digits(b.ttftP50), layout.Digits(l.ttftP50), layout.Digits(b.ttftP99/b.ttftP50), layout.Digits(l.ttftP99/l.ttftP50)), true
 		}
 	}
 	return "", false
 }
 
+// hasTail says that the p99 of TTFT is known, and from enough requests.
+func (m *measures) hasTail() bool {
+	return !unknown(m.ttftP50) && !unknown(m.ttftP99) && m.ttftN >= minP99
+}
+
 // tail looks at the level of p99 alone, against the least at lower loads. Requests must wait for something that
 // is full for it to be a sign of saturation.
 func (a *analysis) tail(i int) (string, bool) {
-	l := &a.at[i].s.Latency.TTFT
-	if l.P50 == nil || l.P99 == nil || l.N < minP99 {
+	l := &a.at[i]
+	if !l.hasTail() {
 		return "", false
 	}
-	if resource, _ := a.binds(a.at[i].s); resource == "" {
+	if resource, _ := a.binds(&l.measures); resource == "" {
 		return "", false
 	}
 	least, at := math.Inf(1), 0.0
-	for _, b := range a.at[:i] {
-		if d := &b.s.Latency.TTFT; d.P99 != nil && d.N >= minP99 && *d.P99 < least {
-			least, at = *d.P99, b.value
-		}
+	if l.calmest >= 0 {
+		least, at = a.at[l.calmest].ttftP99, a.at[l.calmest].value
 	}
-	return fmt.Sprintf("TTFT p99 is %s ms, %s times that at %.4g; p99/p50 is %s", layout.Digits(*l.P99), layout.Digits(*l.P99/least), at, layout.Digits(*l.P99 / *l.P50)),
-		*l.P99 >= a.TailLevel*least
+	return fmt.Sprintf("TTFT p99 is %s ms, %s times that at %.4g; p99/p50 is %s", layout.Digits(l.ttftP99), layout.Digits(l.ttftP99/least), at, layout.Digits(l.ttftP99/l.ttftP50)),
+		l.ttftP99 >= a.TailLevel*least
 }
 
 // p99Deviation is the standard deviation of the p99, √(p(1-p)/n) over the density of the values there, which
@@ -131,35 +158,35 @@ func (d *Distribution) p99Deviation() float64 {
 }
 
 func (a *analysis) busyButFlat(i int) (string, bool) {
-	busy := a.at[i].s.System.BusyFraction
-	if busy == nil || *busy < a.Saturated || !a.flat(i) {
+	l := &a.at[i]
+	if unknown(l.busy) || l.busy < a.Saturated || !a.flat(i) {
 		return "", false
 	}
-	text := fmt.Sprintf("the GPU is busy %s of the time, yet %s", layout.Percent(*busy), a.brings(i))
-	if y := &a.at[i].s.System; y.MFU != nil && y.MBU != nil {
-		text += fmt.Sprintf("; to be busy is not to be used: MFU %s, MBU %s", layout.Percent(*y.MFU), layout.Percent(*y.MBU))
+	text := fmt.Sprintf("the GPU is busy %s of the time, yet %s", layout.Percent(l.busy), a.brings(i))
+	if !unknown(l.mfu) && !unknown(l.mbu) {
+		text += fmt.Sprintf("; to be busy is not to be used: MFU %s, MBU %s", layout.Percent(l.mfu), layout.Percent(l.mbu))
 	}
 	return text, true
 }
 
 func (a *analysis) kvOscillates(i int) (string, bool) {
-	kv := a.at[i].s.System.KVUsage
-	if kv.SD == nil || kv.Max == nil || *kv.SD < a.KVSwing || *kv.Max < a.NearlyFull {
+	l := &a.at[i]
+	if !(l.kvSD >= a.KVSwing && l.kvMax >= a.NearlyFull) {
 		return "", false
 	}
-	return fmt.Sprintf("KV usage swings by %s (standard deviation over time) and reaches %s", layout.Percent(*kv.SD), layout.Percent(*kv.Max)), true
+	return fmt.Sprintf("KV usage swings by %s (standard deviation over time) and reaches %s", layout.Percent(l.kvSD), layout.Percent(l.kvMax)), true
 }
 
 // gaps leaves out the wait for an iteration to end, which is no sign of anything.
 func (a *analysis) gaps(i int) (string, bool) {
-	g, total, text := a.at[i].s.System.GapByCause, 0.0, ""
+	l, total, text := &a.at[i], 0.0, ""
 	for _, part := range []struct {
 		name string
-		of   *float64
-	}{{"KV", g.KV}, {"token budget", g.TokenBudget}, {"policy", g.Policy}, {"idle", g.Idle}} {
-		if part.of != nil && *part.of > 0 {
-			total += *part.of
-			text += fmt.Sprintf(" %s %s", part.name, layout.Percent(*part.of))
+		of   float64
+	}{{"KV", l.waits[waitsKV]}, {"token budget", l.waits[waitsTokenBudget]}, {"policy", l.waits[waitsPolicy]}, {"idle", l.idle}} {
+		if part.of > 0 {
+			total += part.of
+			text += fmt.Sprintf(" %s %s", part.name, layout.Percent(part.of))
 		}
 	}
 	return fmt.Sprintf("requests wait beside free seats %s of the time:%s", layout.Percent(total), text), total >= a.Binding
@@ -167,40 +194,35 @@ func (a *analysis) gaps(i int) (string, bool) {
 
 // rejects looks at what limits of the queue turn away: what does not fit is turned away at every load.
 func (a *analysis) rejects(i int) (string, bool) {
-	r := &a.at[i].s.Requests
-	share := float64(r.RejectedBusy) / max(float64(r.Offered), 1)
-	return fmt.Sprintf("limits of the queue turn away %s of the requests, %d of %d", layout.Percent(share), r.RejectedBusy, r.Offered), share >= a.TurnedAway
+	l := &a.at[i]
+	share := float64(l.rejectedBusy) / max(float64(l.sent), 1)
+	return fmt.Sprintf("limits of the queue turn away %s of the requests, %d of %d", layout.Percent(share), l.rejectedBusy, l.sent), share >= a.TurnedAway
 }
 
 func (a *analysis) leaves(i int) (string, bool) {
-	return a.at[i].s.leavingText(), a.at[i].s.leaving() >= a.Leaving
+	return a.at[i].leavingText(), a.at[i].leaving() >= a.Leaving
 }
 
 func (a *analysis) recomputes(i int) (string, bool) {
-	share := recomputedShare(a.at[i].s)
-	return fmt.Sprintf("%s of the computed tokens are computed again after %d preemptions", layout.Percent(share), a.at[i].s.System.Preemptions), share >= a.WastedWork
+	l := &a.at[i]
+	return fmt.Sprintf("%s of the computed tokens are computed again after %d preemptions", layout.Percent(l.recomputed), l.preemptions), l.recomputed >= a.WastedWork
 }
 
 func (a *analysis) thrashes(i int) (string, bool) {
-	hit, best := a.at[i].s.System.PrefixHitRate, 0.0
-	for _, b := range a.at[:i] {
-		if b.s.System.PrefixHitRate != nil {
-			best = max(best, *b.s.System.PrefixHitRate)
-		}
-	}
-	if hit == nil || *hit > best-a.HitLoss {
+	l := &a.at[i]
+	if unknown(l.hits) || l.hits > l.bestHits-a.HitLoss {
 		return "", false
 	}
-	return fmt.Sprintf("the prefix hit rate is down from %s to %s", layout.Percent(best), layout.Percent(*hit)), true
+	return fmt.Sprintf("the prefix hit rate is down from %s to %s", layout.Percent(l.bestHits), layout.Percent(l.hits)), true
 }
 
 func (a *analysis) unsettled(i int) (string, bool) {
-	w := a.at[i].s.Window
-	if w.Stationary == nil || *w.Stationary {
+	l := &a.at[i]
+	if !l.unsettled {
 		return "", false
 	}
-	if w.GrowthRequestsPerS != nil {
-		return fmt.Sprintf("the system fills up by %s requests/s", layout.Digits(*w.GrowthRequestsPerS)), true
+	if !unknown(l.growth) {
+		return fmt.Sprintf("the system fills up by %s requests/s", layout.Digits(l.growth)), true
 	}
 	return "the system had not settled after half the run", true
 }

@@ -30,17 +30,25 @@ func (s *Summary) WriteMarkdown(w io.Writer, p Profile) error {
 
 // WriteTable writes the points for people, in lines of at most 80 characters, and what they show.
 func (c *Curve) WriteTable(w io.Writer) error {
+	c, err := c.Shown()
+	if err != nil {
+		return err
+	}
 	t := &layout.Text{}
 	head, rows := c.brief()
 	short := append(head[:len(head)-8:len(head)-8], "req/s", "tok/s", "TTFTp50", "p99", "TPOTp50", "p99", "busy", "KVmax")
 	t.Grid(append([][]string{short}, rows...), 8)
+	if text := c.Omits(); text != "" {
+		t.Blank()
+		t.Paragraph(text)
+	}
 	if lines := c.Findings(); len(lines) > 0 {
 		t.Blank()
 		for _, line := range lines {
 			t.Line(line[0], line[1])
 		}
 	}
-	_, err := t.WriteTo(w)
+	_, err = t.WriteTo(w)
 	return err
 }
 

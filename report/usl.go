@@ -44,16 +44,16 @@ func (a *analysis) usl() *USL {
 		u.N = "users"
 	}
 	var ns, xs []float64
-	for _, l := range a.at {
+	for i := range a.at {
+		l := &a.at[i]
 		n := l.value
 		if !a.closed {
-			in, st := l.s.Concurrency.InSystem.Mean, l.s.Window.Stationary
-			if !l.isLoad || in == nil || st != nil && !*st {
+			n = l.inSystem
+			if unknown(n) || l.unsettled {
 				continue
 			}
-			n = *in
 		}
-		if n > 0 && l.throughput > 0 && l.isLoad {
+		if n > 0 && l.throughput > 0 && a.isLoad {
 			ns, xs = append(ns, n), append(xs, l.throughput)
 		}
 	}

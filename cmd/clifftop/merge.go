@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -15,7 +13,6 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/grid"
 	"clifftop/experiments/planning"
-	"clifftop/report/page"
 )
 
 func newMerge() *cobra.Command {
@@ -141,28 +138,7 @@ func showMerged(c *cobra.Command, merged *experiments.Merged, output *outputFlag
 	if merged.Verdict != nil {
 		return showVerdict(c, merged.Verdict, dir, output)
 	}
-	output.warn(c.ErrOrStderr(), commonWarnings(merged.Curve))
-	var printErr error
-	if output.format == "json" { // which may be larger than memory
-		printErr = merged.WriteJSON(c.OutOrStdout())
-	} else {
-		printErr = printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, drawn{merged.Curve}, output.format) })
-	}
-	if dir != nil {
-		err := writeSweep(dir, merged.Curve, merged.WriteJSON, merged.Caption)
-		if err == nil {
-			p, pageErr := sweepPage(merged.Curve, merged.Caption, page.Machine{})
-			if pageErr == nil && merged.Scenario != nil {
-				p.Origin.Scenarios = []page.Scenario{{Name: "at the lowest load", Value: merged.Scenario}}
-			}
-			err = writePage(c, dir, p, pageErr)
-		}
-		if err != nil {
-			return failed(cmp.Or(printErr, err))
-		}
-		if !output.quiet {
-			fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote report.html, curve.csv, curve.json, sweep.png and other pictures into %s\n", filepath.Clean(dir.path))
-		}
-	}
-	return failed(printErr)
+	shown := &shownCurve{Curve: merged.Curve, caption: merged.Caption}
+	printErr, err := shown.print(c, output), shown.write(c, dir, output)
+	return failed(cmp.Or(printErr, err))
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
-	"clifftop/report"
 	"clifftop/report/page"
 )
 
@@ -29,19 +28,6 @@ func machine(setup *experiments.Setup) page.Machine {
 		return page.Machine{FLOPsPerS: w.PeakFLOPsPerS, BytesPerS: w.PeakBytesPerS}
 	}
 	return page.Machine{}
-}
-
-// sweepPage is the page of a sweep, whole or merged. The lowest load stands for the scenario.
-func sweepPage(curve *report.Curve, caption string, m page.Machine) (*page.Page, error) {
-	p, err := page.Sweep(curve, m)
-	if err != nil {
-		return nil, err
-	}
-	p.Caption = caption
-	if s := curve.Points[0].Summary; s != nil && s.Scenario != nil {
-		p.Origin.Scenarios = []page.Scenario{{Name: "at the lowest load", Value: s.Scenario}}
-	}
-	return p, nil
 }
 
 // repeats is the command line without what changes no result, as a shell takes it.

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"clifftop/report"
-	"clifftop/report/plot"
 )
 
 // terminalWidth is the width of charts in text.
@@ -76,34 +75,3 @@ func (b banded) WriteTable(w io.Writer) error {
 
 // WriteMarkdown writes the summary as Markdown.
 func (b banded) WriteMarkdown(w io.Writer) error { return b.Summary.WriteMarkdown(w, b.bands) }
-
-// drawn is a curve whose table has a chart below it.
-type drawn struct{ *report.Curve }
-
-// WriteTable writes the points and the chart.
-func (d drawn) WriteTable(w io.Writer) error {
-	if err := d.Curve.WriteTable(w); err != nil {
-		return err
-	}
-	if _, err := io.WriteString(w, "\n"); err != nil {
-		return err
-	}
-	return plot.Terminal(w, d.Curve, terminalWidth)
-}
-
-// writePictures draws a curve into files.
-func writePictures(dir *directory, curve *report.Curve, caption string) error {
-	return plot.WriteAll(curve, caption, func(name string) (io.WriteCloser, error) {
-		f, err := dir.create(name)
-		if err != nil {
-			return nil, err
-		}
-		return pictureFile{f}, nil
-	})
-}
-
-// pictureFile commits on closing.
-type pictureFile struct{ *file }
-
-// Close gives the file its name.
-func (p pictureFile) Close() error { return p.commit() }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -129,23 +128,9 @@ func sweepScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlag
 	if runErr == nil {
 		capacityErr = addCapacity(c, s, output, options, curve)
 	}
-	output.warn(c.ErrOrStderr(), commonWarnings(curve))
-	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, drawn{curve}, output.format) })
-	if dir != nil {
-		err := writeSweep(dir, curve, func(w io.Writer) error { return printJSON(w, curve) }, caption(setup))
-		if err == nil {
-			p, pageErr := sweepPage(curve, caption(setup), machine(setup))
-			err = writePage(c, dir, p, pageErr)
-		}
-		if err != nil {
-			return failed(cmp.Or(printErr, err))
-		}
-		if !output.quiet {
-			fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote report.html, curve.csv, curve.json, sweep.png and other pictures into %s\n", dir.path)
-		}
-	}
-	if printErr != nil {
-		return failed(printErr)
+	shown := &shownCurve{Curve: curve, caption: caption(setup), machine: machine(setup)}
+	if printErr, err := shown.print(c, output), shown.write(c, dir, output); err != nil || printErr != nil {
+		return failed(cmp.Or(printErr, err))
 	}
 	if runErr == nil {
 		runErr = capacityErr
@@ -167,39 +152,6 @@ func addCapacity(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 	bar.done()
 	curve.SetCapacity(found)
 	return err
-}
-
-// writeSweep writes the files of a sweep, classes.csv among them where the traffic has classes.
-func writeSweep(dir *directory, curve *report.Curve, writeJSON func(io.Writer) error, caption string) error {
-	if err := dir.write("curve.csv", curve.WriteCSV); err != nil {
-		return err
-	}
-	if curve.HasClasses() {
-		if err := dir.write("classes.csv", curve.WriteClassesCSV); err != nil {
-			return err
-		}
-	}
-	if err := dir.write("curve.json", writeJSON); err != nil {
-		return err
-	}
-	return writePictures(dir, curve, caption)
-}
-
-// commonWarnings are those that all points share: they are of the scenario rather than of a load.
-func commonWarnings(curve *report.Curve) []string {
-	count := map[string]int{}
-	for _, p := range curve.Points {
-		for _, text := range warningTexts(p.Summary) {
-			count[text]++
-		}
-	}
-	var texts []string
-	for _, text := range warningTexts(curve.Points[0].Summary) {
-		if count[text] == len(curve.Points) {
-			texts = append(texts, text)
-		}
-	}
-	return texts
 }
 
 // caption says below a picture's title what was simulated.

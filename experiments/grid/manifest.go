@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -153,17 +154,29 @@ func (j *Joined) Find(key string) (data []byte, ok bool, err error) {
 	return nil, false, nil
 }
 
-// Missing are the labels of runs without a result.
+// There are the runs whose results are there, in their order.
+func (j *Joined) There() []int {
+	there := make([]int, 0, len(j.Manifest.Runs))
+	for i := range j.Manifest.Runs {
+		if j.Has(i) {
+			there = append(there, i)
+		}
+	}
+	return there
+}
+
+// Missing are the labels of the runs of which there is no result.
 func (j *Joined) Missing() []string {
 	var labels []string
-	for _, r := range j.Manifest.Runs {
-		there := false
-		for _, s := range j.stores {
-			there = there || s.Has(r.Key)
-		}
-		if !there {
+	for i, r := range j.Manifest.Runs {
+		if !j.Has(i) {
 			labels = append(labels, r.Label)
 		}
 	}
 	return labels
+}
+
+// Has reports whether the result of run i is there.
+func (j *Joined) Has(i int) bool {
+	return slices.ContainsFunc(j.stores, func(s *Store) bool { return s.Has(j.Manifest.Runs[i].Key) })
 }

@@ -14,6 +14,10 @@ import (
 
 // Sweep is the page of a curve.
 func Sweep(c *report.Curve, m Machine) (*Page, error) {
+	c, err := c.Shown()
+	if err != nil {
+		return nil, err
+	}
 	p := &Page{Kind: "sweep", Facts: sweepFacts(c), Origin: Origin{Version: c.Clifftop}}
 	if c.Partial {
 		p.Partial = "The sweep was interrupted: loads are missing, and what is said here may change with them."
@@ -55,7 +59,11 @@ func Sweep(c *report.Curve, m Machine) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.add(Section{Name: "All loads", Tables: all})
+	name := "All loads"
+	if c.Omits() != "" {
+		name = "Loads"
+	}
+	p.add(Section{Name: name, Text: c.Omits(), Tables: all})
 	return p, nil
 }
 

@@ -133,6 +133,9 @@ func (v *sweep) notes() []string {
 	if slices.ContainsFunc(v.points, func(p point) bool { return p.summary.Partial }) {
 		notes = append(notes, "Interrupted: the sweep is incomplete.")
 	}
+	if text := v.Omits(); text != "" {
+		notes = append(notes, text)
+	}
 	return notes
 }
 
