@@ -67,14 +67,6 @@ func measuresOf(s *Summary) measures {
 // unsettled says that the run had no steady state.
 func (s *Summary) unsettled() bool { return s.Window.Stationary != nil && !*s.Window.Stationary }
 
-// orNaN is a number, or NaN for nil.
-func orNaN(v *float64) float64 {
-	if v == nil {
-		return math.NaN()
-	}
-	return *v
-}
-
 // unknown says that a number is not known.
 func unknown(v float64) bool { return math.IsNaN(v) }
 
