@@ -221,8 +221,9 @@ func (u *Setup) judgeClients(key string, c *Clients) {
 		u.unused(c.RetryBudget != nil, join(key, "retry_budget"), why)
 		return
 	}
-	onTimeout, onBusy := slices.Contains(c.RetryOn, "timeout"), slices.Contains(c.RetryOn, "busy")
-	u.unused(!(onTimeout && impatient) && !(onBusy && u.limited()), join(key, "retries"),
+	onTimeout, onBusy, onConnection := slices.Contains(c.RetryOn, "timeout"), slices.Contains(c.RetryOn, "busy"), slices.Contains(c.RetryOn, "connection")
+	failing := u.losesKV() && u.Scenario.Disaggregation.KVLoadFailurePolicy == "fail"
+	u.unused(!(onTimeout && impatient) && !(onBusy && u.limited()) && !(onConnection && failing), join(key, "retries"),
 		"there is nothing to retry on (want a timeout with retry_on timeout, or a limit of the queue such as engine.max_num_queued_reqs with retry_on busy)")
 	if c.Backoff.Base == 0 {
 		u.warn("metastable", "%s without backoff come back at once, when the server is at its busiest: an overload can then keep itself up after its cause has gone (want a base of the backoff, or a retry_budget)", join(key, "retries"))

@@ -3,6 +3,7 @@ package experiments
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
@@ -16,13 +17,16 @@ type Disaggregation struct {
 	// layer while the next one is computed, so that only the last is left then.
 	Mode string `json:"mode" one:"pull push"`
 	// LinkGBPerS is the bandwidth of the link of each replica, in GB/s; null is 25 for each of its GPUs.
-	LinkGBPerS *float64 `json:"link_gb_per_s" range:"(0,1000000]"`
+	LinkGBPerS *float64 `json:"link_gb_per_s" range:"[0.001,1000000]"`
 	// Latency is how much longer a transfer takes.
 	Latency Duration `json:"latency" range:"[0,60]"`
 	// Hop is the way of a request from the end of its prompt to the replica that answers, through the router.
 	Hop Duration `json:"hop" range:"[0,60]"`
 	// Lease is how long a prompt's KV is kept for a replica that has not asked for it; null is as long as the request is there.
 	Lease *Duration `json:"lease" range:"(0,)"`
+	// KVLoadFailurePolicy says what becomes of a request whose KV has gone before it was there: its prompt is computed again
+	// where it is answered, or it fails, and its client may try once more. vLLM's default is fail.
+	KVLoadFailurePolicy string `json:"kv_load_failure_policy" one:"recompute fail"`
 	// MinTokens has shorter prompts computed where they are answered.
 	MinTokens int `json:"min_tokens" range:"[0,1000000000]"`
 	// MaxBacklogTokens has a prompt computed where it is answered when every replica for prompts has as many tokens before
@@ -39,7 +43,7 @@ type Disaggregation struct {
 const linkPerGPU = 25
 
 func (d *Disaggregation) setDefaults() {
-	*d = Disaggregation{Mode: "pull", Hop: Duration(clock.Millisecond), Router: defaultRouter()}
+	*d = Disaggregation{Mode: "pull", KVLoadFailurePolicy: "recompute", Hop: Duration(clock.Millisecond), Router: defaultRouter()}
 }
 
 // disaggregated reports whether pools compute prompts for others.
@@ -79,19 +83,28 @@ func (u *Setup) roles() error {
 		case d.KVDtype != first.Deployment.KVDtype:
 			return one.fault("deployment.kv_cache_dtype", "%v is not that of pool %s, %v (want the same for prompts and answers)", d.KVDtype, prefill[0].name, first.Deployment.KVDtype)
 		case one.Engine.BlockSize != first.Scenario.Engine.BlockSize:
-			return one.fault("engine.block_size", "%d is not that of pool %s (want the same for prompts and answers)", one.Engine.BlockSize, prefill[0].name)
+			return one.fault(one.firstGiven("engine.block_size", "engine.policy"), "block_size %d is not that of pool %s (want the same for prompts and answers)", one.Engine.BlockSize, prefill[0].name)
 		case p.ranks > 1 && d.LLM.Experts > 0:
 			return one.fault("deployment.data_parallel_size", "ranks in lock step do not hand requests over (want 1)")
 		case one.StepTime.Kind == "linear":
 			return one.fault("step_time", "linear: nothing is known of KV that could be transferred")
 		}
+		c := p.setup.config(false)
+		c.Connector = p.connector()
+		if err := c.Validate(); err != nil {
+			return one.fault(one.firstGiven("engine.policy", "engine.speculative", "engine.kv_allocation"), "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		}
 	}
+	u.unused(s.Disaggregation.KVLoadFailurePolicy == "fail" && !u.losesKV(), "disaggregation.kv_load_failure_policy", "without a lease KV is kept as long as it takes")
 	return nil
 }
 
-// answerable refuses traffic of which no request fits a pool that answers.
+// losesKV reports whether KV may have gone when a replica that answers asks for it.
+func (u *Setup) losesKV() bool { return u.disaggregated() && u.Scenario.Disaggregation.Lease != nil }
+
+// answerable refuses traffic of which no request fits the pools for prompts, or those that answer.
 func (u *Setup) answerable() error {
-	if !u.disaggregated() || u.traffic.trace != nil {
+	if !u.disaggregated() {
 		return nil
 	}
 	src, err := u.source()
@@ -99,24 +112,38 @@ func (u *Setup) answerable() error {
 		return err
 	}
 	const looks = 100
-	shortest, longest := int32(math.MaxInt32), int32(0)
-	for range looks {
+	shortest, seen := int32(math.MaxInt32), 0
+	for ; seen < looks; seen++ {
 		if _, ok := src.Peek(); !ok {
 			break
 		}
 		r := src.Next()
 		shortest = min(shortest, r.InputTokens+1)
 	}
-	name := ""
-	for _, p := range u.pools {
-		if n := p.setup.Config.MaxModelLen; p.role == "decode" && n > longest {
-			longest, name = n, p.name
+	for _, role := range []string{"prefill", "decode"} {
+		longest, name := int32(0), ""
+		for _, p := range u.pools {
+			if n := p.setup.Config.MaxModelLen; p.role == role && n > longest {
+				longest, name = n, p.name
+			}
+		}
+		if seen > 0 && shortest > longest {
+			return u.Scenario.fault("pools", "pool %s has room for %d tokens, and the shortest of %d requests needs %d for its prompt and the first of its answer", name, longest, seen, shortest)
 		}
 	}
-	if shortest > longest && shortest < math.MaxInt32 {
-		return u.Scenario.fault("pools", "pool %s has room for %d tokens, and the shortest of %d requests needs %d for its prompt and the first of its answer", name, longest, looks, shortest)
-	}
 	return nil
+}
+
+// connector connects a replica of the pool with others, and with the tiers that it has.
+func (p *pool) connector() *sim.Connector {
+	var c sim.Connector
+	of := p.setup
+	if of.Config.Connector != nil {
+		c = *of.Config.Connector
+	}
+	gpus := of.Deployment.TensorParallel * of.Deployment.PipelineParallel
+	c.BlockBytes = of.Deployment.KVBytesPerToken() * int64(gpus) * int64(of.Config.BlockSize)
+	return &c
 }
 
 // divide gives the replicas of a fleet their parts.
@@ -142,23 +169,18 @@ func (u *Setup) divide(f *sim.Fleet) {
 		gpus := p.setup.Deployment.TensorParallel * p.setup.Deployment.PipelineParallel
 		link := int64(linkPerGPU*gpus) * 1e9
 		if d.LinkGBPerS != nil {
-			link = max(int64(math.Round(*d.LinkGBPerS*1e9)), 1)
+			link = int64(math.Round(*d.LinkGBPerS * 1e9))
 		}
 		for range p.engines() {
-			c := &f.Replicas[i]
-			connector := sim.Connector{}
-			if c.Connector != nil {
-				connector = *c.Connector
-			}
-			connector.BlockBytes = p.setup.Deployment.KVBytesPerToken() * int64(gpus) * int64(c.BlockSize)
-			c.Connector = &connector
+			c, connector := &f.Replicas[i], p.connector()
+			c.Connector = connector
 			if p.role == "prefill" {
 				division.Prefills++
 				division.Egress = append(division.Egress, link)
 				c.MaxTokens = 0
 			} else {
 				division.Ingress = append(division.Ingress, link)
-				connector.PullPercent = d.PullPercent
+				connector.PullPercent, connector.FailLost = d.PullPercent, d.KVLoadFailurePolicy == "fail"
 			}
 			i++
 		}

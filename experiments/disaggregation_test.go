@@ -1,8 +1,12 @@
 package experiments
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"clifftop/report"
+	"clifftop/sim/clock"
 )
 
 // dividedText has two replicas for prompts and two for answers.
@@ -43,8 +47,22 @@ func TestDisaggregationFaults(t *testing.T) {
 		{"pools: [{role: decod}]", `pools.0.role: "decod" is not known (want both, prefill or decode)`},
 		{"pools: [{role: prefill}, {role: decode, model: qwen3-8b}]", "pools.1.model: qwen3-8b is not that of pool 1"},
 		{"pools: [{role: prefill}, {role: decode, deployment: {kv_cache_dtype: fp8}}]", "kv_cache_dtype: fp8 is not that of pool 1"},
-		{"pools: [{role: prefill}, {role: decode, engine: {block_size: 32}}]", "block_size: 32 is not that of pool 1"},
-		{"disaggregation: {link_gb_per_s: 0}\npools: [{role: prefill}, {role: decode}]", "disaggregation.link_gb_per_s: 0 is not allowed"},
+		{"pools: [{role: prefill}, {role: decode, engine: {block_size: 32}}]", "s.yaml:1:62: pools.1.engine.block_size: block_size 32 is not that of pool 1"},
+		{"disaggregation: {link_gb_per_s: 0}\npools: [{role: prefill}, {role: decode}]", "s.yaml:1:33: disaggregation.link_gb_per_s: 0 is not allowed"},
+		{"disaggregation: {link_gb_per_s: 1.0e-12}\npools: [{role: prefill}, {role: decode}]", "s.yaml:1:33: disaggregation.link_gb_per_s: 1.0e-12 is not allowed (want a number, 0.001 to"},
+		{"pools: [{role: prefill, replicas: 0}, {role: decode}]", "s.yaml:1:35: pools.0.replicas: 0 is not allowed (want 1 to 4096)"},
+		{"pools: []", "s.yaml:1:8: pools: there is no pool"},
+		{"pools: [{role: prefill}, {role: decode, engine: {policy: tgi}}]", "s.yaml:1:58: pools.1.engine.policy: policy tgi: it loads no KV from elsewhere (want policy vllm)"},
+		{"pools: [{role: prefill}, {role: decode, engine: {speculative: {method: ngram, num_speculative_tokens: 2, acceptance: 0.5}}}]",
+			"s.yaml:1:63: pools.1.engine.speculative: connector: speculative decoding: the KV of drafts is not loaded"},
+		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {router: session}", "s.yaml:2:26: disaggregation.router: session: it goes by sessions, and the traffic has none"},
+		{"pools: [{role: prefill}, {role: decode, engine: {enable_prefix_caching: false}}]\ndisaggregation: {router: {policy: kv-aware}}",
+			"s.yaml:2:26: disaggregation.router: kv-aware: it goes by prefix caches, and the replicas have none"},
+		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {router: {policy: llm-d, scrape: 2s}}\ndeployment: {router: {policy: vllm-dp, scrape: 1s}}",
+			"s.yaml:2:50: disaggregation.router.scrape: 2s is not that of deployment.router, 1s"},
+		{"workload: {input: {distribution: fixed, value: 5000}}\npools: [{name: small, role: prefill, engine: {num_gpu_blocks_override: 200}}, {role: decode}]",
+			"s.yaml:2:8: pools: pool small has room for 3184 tokens, and the shortest of 100 requests needs 5001"},
+		{"workload: {trace: {file: scenarios/trace.csv}}\npools: [{role: prefill}, {name: small, role: decode, engine: {num_gpu_blocks_override: 2}}]", "s.yaml:2:8: pools: pool small has room for 16 tokens"},
 		{"workload: {input: {distribution: fixed, value: 5000}}\npools: [{role: prefill}, {name: small, role: decode, engine: {num_gpu_blocks_override: 200}}]",
 			"pool small has room for 3184 tokens, and the shortest of 100 requests needs 5001"},
 	} {
@@ -55,5 +73,64 @@ func TestDisaggregationFaults(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s\n%v\nwant %s", test.yaml, err, test.want)
 		}
+	}
+}
+
+// TestKVLoadFailurePolicy has KV leave before there is room for it where it is to be read: its prompt is computed again, or its request fails, and clients
+// who try again are served.
+func TestKVLoadFailurePolicy(t *testing.T) {
+	crowded := strings.Replace(dividedText, "role: decode, replicas: 2", "role: decode, replicas: 2, engine: {num_gpu_blocks_override: 900}", 1)
+	late := crowded + `
+disaggregation: {lease: 300ms%s}
+clients: {%s}
+`
+	run := func(policy, clients string) *report.Summary {
+		return mustRun(t, mustParse(t, fmt.Sprintf(late, policy, clients)), RunOptions{Check: true}).Summary
+	}
+	again, failed := run("", ""), run(", kv_load_failure_policy: fail", "")
+	lost := again.Tokens.Recomputed / 2000
+	if again.Requests.Completed != 600 || lost < 20 {
+		t.Errorf("computed again: %d requests completed, about %d prompts computed twice", again.Requests.Completed, lost)
+	}
+	// What is computed again takes the room and the time of others, whose KV is lost then.
+	if n := failed.Requests.Failed; n < 1 || failed.Requests.Completed+n != 600 || 3*n > lost || failed.Tokens.Recomputed >= again.Tokens.Recomputed/2 {
+		t.Errorf("fail: %+v, %d tokens computed again", failed.Requests, failed.Tokens.Recomputed)
+	}
+	retried := run(", kv_load_failure_policy: fail", "retries: 5, backoff: {base: 10s, cap: 60s}")
+	if r := retried.Requests; r.RetriedAfter.Connection < 1 || r.Completed != 600 || r.Attempts != 600+r.Retries {
+		t.Errorf("tried again: %+v", r)
+	}
+}
+
+// TestUnusedLoadFailurePolicy warns of it where no KV can be lost, and of retries then.
+func TestUnusedLoadFailurePolicy(t *testing.T) {
+	for _, test := range []struct{ lease, want string }{
+		{"", "disaggregation.kv_load_failure_policy has no effect: without a lease"},
+		{"", "clients.retries has no effect"},
+		{", lease: 1s", ""},
+	} {
+		u, err := mustParse(t, "pools: [{role: prefill}, {role: decode}]\nclients: {retries: 1}\ndisaggregation: {kv_load_failure_policy: fail"+test.lease+"}").Resolve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := fmt.Sprint(u.Warnings); !strings.Contains(text, test.want) || test.want == "" && strings.Contains(text, "no effect") {
+			t.Errorf("lease %q: warnings %s", test.lease, text)
+		}
+	}
+}
+
+// TestEachRouterGoesByItsPool lets the router for prompts go by prefix caches that the pool that answers does not have, and has
+// each router told how things stand.
+func TestEachRouterGoesByItsPool(t *testing.T) {
+	u, err := mustParse(t, `
+pools: [{role: prefill}, {role: decode, engine: {enable_prefix_caching: false}}]
+deployment: {router: kv-aware}
+disaggregation: {router: vllm-dp}
+`).Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := u.fleet(false); f.Scrape != 100*clock.Millisecond || f.Disaggregation == nil {
+		t.Errorf("replicas tell how they stand every %v, want every 100 ms", f.Scrape)
 	}
 }

@@ -74,15 +74,18 @@ var (
 )
 
 func (b *ByteSize) decode(d *decoder, n *node, key string) {
-	decodeBytes((*float64)(b), d, n, key, byteSizeSyntax, wantByteSize)
+	decodeBytes((*float64)(b), d, n, key, byteSizeSyntax, 1, wantByteSize)
 }
 
 func (b *ByteRate) decode(d *decoder, n *node, key string) {
-	decodeBytes((*float64)(b), d, n, key, byteRateSyntax, wantByteRate)
+	decodeBytes((*float64)(b), d, n, key, byteRateSyntax, leastBytesPerSecond, wantByteRate)
 }
 
-// decodeBytes reads a number with a unit of a syntax.
-func decodeBytes(to *float64, d *decoder, n *node, key string, syntax *regexp.Regexp, want string) {
+// leastBytesPerSecond is a bandwidth over which KV comes before the clock ends.
+const leastBytesPerSecond = 1e6
+
+// decodeBytes reads a number of at least so many bytes with a unit of a syntax.
+func decodeBytes(to *float64, d *decoder, n *node, key string, syntax *regexp.Regexp, least float64, want string) {
 	found := syntax.FindStringSubmatch(n.text)
 	if n.kind != isText || found == nil {
 		d.fault(n.at, key, fmt.Sprintf("%s (want %s)", n.describe(), want), "")
@@ -90,8 +93,12 @@ func decodeBytes(to *float64, d *decoder, n *node, key string, syntax *regexp.Re
 	}
 	number := strings.TrimSpace(strings.TrimSuffix(strings.TrimSuffix(n.text, "/s"), found[2]))
 	x, err := strconv.ParseFloat(number, 64)
-	if x *= byteUnits[found[2]]; err != nil || x < 1 || x > mostBytes {
-		d.refuse(n, key, "more than 0, at most a million TB")
+	if x *= byteUnits[found[2]]; err != nil || x < least || x > mostBytes {
+		limits := "more than 0, at most a million TB"
+		if least == leastBytesPerSecond {
+			limits = "1 MB/s to a million TB/s"
+		}
+		d.refuse(n, key, limits)
 		return
 	}
 	*to = x

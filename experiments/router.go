@@ -168,23 +168,45 @@ func (u *Setup) routing() error {
 	if slices.ContainsFunc(u.pools, func(p pool) bool { return p.ranks > 1 }) && !s.isGiven("deployment.router") {
 		r.Policy = "vllm-dp" // vLLM's own, among data-parallel ranks
 	}
-	rule, ok := r.rule()
-	if !ok {
+	if _, ok := r.rule(); !ok {
 		return s.fault("deployment.router", "%q is not known (want %s)", short(r.Policy), list(routerNames()))
 	}
 	if !u.isFleet() {
 		u.unused(*r != defaultRouter(), "deployment.router", "there is one replica")
 		return nil
 	}
+	if !u.disaggregated() {
+		return u.routes("deployment.router", r, u.pools)
+	}
+	answers := slices.IndexFunc(u.pools, func(p pool) bool { return p.role == "decode" })
+	if err := u.routes("deployment.router", r, u.pools[:answers]); err != nil {
+		return err
+	}
+	second := &s.Disaggregation.Router
+	given := s.isGiven("deployment.router.scrape") && s.isGiven("disaggregation.router.scrape")
+	if err := u.routes("disaggregation.router", second, u.pools[answers:]); err != nil {
+		return err
+	}
+	if a, b := r.Scrape, second.Scrape; given && *a != *b {
+		return s.fault("disaggregation.router.scrape", "%v is not that of deployment.router, %v (want the same: replicas tell all routers at once)", *b, *a)
+	}
+	return nil
+}
+
+// routes checks that a router has what it goes by at the pools that it sends requests to, and fills in how often it learns
+// it.
+func (u *Setup) routes(key string, r *Router, pools []pool) error {
+	s := u.Scenario
+	rule, _ := r.rule()
 	made := rule.make(r, route.Identity{})
 	if v, ok := made.(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {
-			return s.fault("deployment.router", "%s: %v", rule.name, err)
+			return s.fault(key, "%s: %v", rule.name, err)
 		}
 	}
 	known := u.traffic.trace != nil || len(u.traffic.spec.Arrivals) > 0
-	if err := route.Check(made, u.offers()); err != nil && known {
-		return s.fault("deployment.router", "%s: %v", rule.name, err)
+	if err := route.Check(made, u.offers(pools)); err != nil && known {
+		return s.fault(key, "%s: %v", rule.name, err)
 	}
 	if rule.looks(r) {
 		var period Duration
@@ -193,13 +215,13 @@ func (u *Setup) routing() error {
 		}
 		or(&r.Scrape, period)
 	} else {
-		u.unused(r.Scrape != nil, "deployment.router.scrape", rule.name+" does not look at what replicas say of themselves")
+		u.unused(r.Scrape != nil, join(key, "scrape"), rule.name+" does not look at what replicas say of themselves")
 	}
 	return nil
 }
 
-// offers is what routers can go by: what all replicas tell, and what some requests have.
-func (u *Setup) offers() route.Offers {
+// offers is what routers can go by: what all replicas of some pools tell, and what some requests have.
+func (u *Setup) offers(pools []pool) route.Offers {
 	o := route.Offers{KVUsage: true, PrefixCaching: true, Users: u.traffic.closed}
 	if t := u.Scenario.Workload.Trace; t != nil && t.Statistics != nil {
 		o.Sessions = t.Statistics.Sessions > 0
@@ -207,7 +229,7 @@ func (u *Setup) offers() route.Offers {
 		spec := &u.traffic.spec
 		o.Sessions = spec.Sessions != nil || slices.ContainsFunc(spec.Classes, func(c workload.ClassSpec) bool { return c.Sessions != nil })
 	}
-	for _, p := range u.pools {
+	for _, p := range pools {
 		c := &p.setup.Config
 		o.KVUsage = o.KVUsage && c.NumGPUBlocks > 0
 		o.PrefixCaching = o.PrefixCaching && c.PrefixCaching

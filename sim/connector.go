@@ -29,6 +29,9 @@ type Connector struct {
 	Leg func(r *workload.Request) Leg
 	// Links are the bandwidths, in bytes per second, of the links over which KV comes from other replicas.
 	Links []int64
+	// FailLost ends requests whose KV could not be loaded as [Failed]; otherwise what is lost is computed. Clients see that
+	// the server failed, and may send the request once more.
+	FailLost bool
 	// PullPercent holds KV of other replicas back while the requests that are loaded, or are being loaded, but do not
 	// run have as many percent of the pool; 0 is no limit. DistServe has 5.
 	PullPercent int
@@ -89,7 +92,7 @@ type Remote struct {
 	// Links of the connector.
 	Latency clock.Duration
 	Path    []int32
-	// Fails means that it is not there any more, which comes out at the end of the transfer. The tokens are computed then.
+	// Fails means that it is not there any more, which comes out at the end of the transfer.
 	Fails bool
 	// read, where it is not nil, is told when the KV has come, so that it need not be kept any more; gone tells
 	// whether it is not there any more, when the transfer begins.

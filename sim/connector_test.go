@@ -175,6 +175,29 @@ func TestFailedLoad(t *testing.T) {
 	}
 }
 
+// TestFailedLoadFails: with that policy a request ends when it comes out that its KV is lost, and its client, who tries once
+// more, is served by what is computed here. The blocks are free for the others.
+func TestFailedLoadFails(t *testing.T) {
+	tape := bothWays(t, func() sim.Config {
+		cfg := decodeConfig(1_000_000_000, func(r *workload.Request) (leg sim.Leg) {
+			if r.ID == 0 {
+				leg.Remote = sim.Remote{Tokens: 400, Path: []int32{0}, Fails: true}
+			}
+			return leg
+		})
+		cfg.Connector.FailLost, cfg.NumGPUBlocks = true, 27 // room for one of them
+		return cfg
+	}, []workload.Request{{InputTokens: 400, OutputTokens: 2}, {InputTokens: 400, OutputTokens: 2}})
+	found := clock.Time(25 * (16 << 17) * 1000) // 25 blocks at 1 ns a byte
+	rec := recordOf(t, tape, 0)
+	if rec.Outcome != sim.Failed || rec.Ending != workload.Disconnected || rec.Released != found || rec.Loading != found.Sub(0) || rec.Tokens != 0 {
+		t.Errorf("record %+v", rec)
+	}
+	if rec := recordOf(t, tape, 1); rec.Outcome != sim.Completed || rec.Scheduled != found || tape.Iterations[0].PrefillTokens != 400 {
+		t.Errorf("the other request: %+v", rec)
+	}
+}
+
 // TestClientLeavesWhileLoading: its blocks are free only when the KV has come.
 func TestClientLeavesWhileLoading(t *testing.T) {
 	tape := bothWays(t, func() sim.Config {

@@ -90,11 +90,11 @@ func (r *Replica) checkEmpty() error {
 	return r.checkGPUTime()
 }
 
-// lose ends sequence i of a replica that fails. One whose last token was delivered is complete.
+// lose ends sequence i, because its replica fails or its KV is lost. One whose last token was delivered is complete.
 func (r *Replica) lose(i int32) {
 	s := r.seq(i)
 	if !s.over && s.rec.Left == clock.Never {
-		end := workload.End{How: workload.Disconnected, At: r.host.now.Add(r.cfg.NetworkOut)}
+		end := workload.End{How: workload.Disconnected, At: r.now.Add(r.cfg.NetworkOut)}
 		if end.First, end.Tokens = r.receivedBy(i, r.now); end.First != clock.Never {
 			end.At = max(end.At, end.First)
 		}

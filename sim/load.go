@@ -121,6 +121,10 @@ func (r *Replica) receive() {
 			return false
 		case l.seq == none:
 			r.release(&l.kept)
+		case l.fails && c.FailLost:
+			r.seq(l.seq).rec.Loading += r.now.Sub(l.started)
+			r.lose(l.seq)
+			r.release(&l.kept)
 		default:
 			r.come(l)
 		}

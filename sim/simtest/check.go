@@ -157,6 +157,9 @@ func (c *checker) record(rec *sim.Record) {
 		ok = (fits || rec.Queued == clock.Never && c.cfg.NetworkIn > 0) && rec.Ending.Left() &&
 			(rec.Outcome == sim.Cancelled) == (rec.Ending == workload.Cancelled) &&
 			rec.ClientLast == clock.Never && (rec.LastToken != clock.Never) == (fits && rec.Tokens == answer)
+	case sim.Failed:
+		ok = fits && c.cfg.Connector != nil && c.cfg.Connector.FailLost && rec.Ending == workload.Disconnected && rec.Tokens < answer &&
+			rec.Queued != clock.Never && rec.LastToken == clock.Never && rec.ClientLast == clock.Never
 	}
 	c.departure(rec)
 	c.want((rec.Refusal != sim.NotRefused) == (rec.Outcome == sim.Rejected), "request %d: %v, refused because %v", r.ID, rec.Outcome, rec.Refusal)

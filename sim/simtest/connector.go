@@ -145,6 +145,13 @@ func (n *naive) receive(at clock.Time) {
 func (n *naive) come(l *load, at clock.Time) {
 	s := l.seq
 	s.rec.Loading += at.Sub(l.started)
+	if l.fails && n.elsewhere.FailLost {
+		n.fail(s, at)
+		n.finish(s, sim.Failed, at)
+		n.freed++
+		n.letGo(s, false)
+		return
+	}
 	s.loading = false
 	if l.fails {
 		s.computed, s.loaded = s.found, 0

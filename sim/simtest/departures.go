@@ -37,8 +37,11 @@ func (c *checker) departure(rec *sim.Record) {
 		return max(r.Arrival, r.Arrival.Add(after-c.cfg.NetworkOut))
 	}
 	started, complete := rec.FirstToken, rec.LastToken
-	if rec.Outcome == sim.Rejected {
+	switch rec.Outcome {
+	case sim.Rejected:
 		started, complete = rec.Released, rec.Released
+	case sim.Failed:
+		started, complete = min(started, rec.Released), rec.Released
 	}
 	atOnce := rec.Refusal == sim.NeverFits && rec.Released == r.Arrival // before anything can be settled
 	missed := func(after clock.Duration, at clock.Time) bool { return after > 0 && settled(after) <= at && !atOnce }
@@ -63,7 +66,8 @@ func (c *checker) departure(rec *sim.Record) {
 	case complete != clock.Never:
 		ok = ok && (client.Silent || complete < told)
 	case rec.Queued != clock.Never:
-		ok = ok && !client.Silent && rec.Released >= told
+		lost := c.cfg.Connector != nil && c.cfg.Connector.FailLost // and its KV may have been before
+		ok = ok && (lost || !client.Silent && rec.Released >= told)
 	default: // refused, or found gone in the front end
 		ok = ok && (client.Silent || rec.Released <= told)
 	}
@@ -92,6 +96,9 @@ func checkEnded(cfg *sim.Config, t *Tape, ended []Ended) error {
 			c.want((e.Tokens > 0) == (e.First != clock.Never), "request %d: %+v", want.Request, e)
 		default:
 			want.At = rec.Released.Add(cfg.NetworkOut)
+			if want.Tokens = rec.Tokens; rec.ClientFirst != clock.Never {
+				want.At = max(want.At, rec.ClientFirst)
+			}
 		}
 		c.want(e == want, "request %d: done as %+v, want %+v", want.Request, e, want)
 	}

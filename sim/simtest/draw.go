@@ -237,6 +237,7 @@ func (d drawer) connector(c *sim.Config, step clock.Duration) {
 	p.PullPercent = d.one("pull", 0, 0, 5, 40)
 	seed, remotes, leases := uint64(d.between("seed", 0, 1000)), d.one("remote", 0, 1, 3), d.one("leases", 0, 0, 1)
 	fails, layers := d.one("fails", 0, 0, 4), d.one("layers", 0, 4)
+	p.FailLost = d.once("fail lost", 2)
 	far := latency()
 	p.Leg = func(r *workload.Request) (leg sim.Leg) {
 		h := digest{seed}

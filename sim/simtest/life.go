@@ -53,13 +53,19 @@ func (n *naive) crash(at clock.Time) {
 			n.finish(s, sim.Completed, at)
 			continue
 		}
-		if !s.gone() {
-			end := workload.End{How: workload.Disconnected, At: at.Add(n.cfg.NetworkOut), First: s.rec.ClientFirst, Tokens: s.delivered}
-			if end.First != clock.Never {
-				end.At = max(end.At, end.First)
-			}
-			n.tell(s, end)
-		}
+		n.fail(s, at)
 		n.finish(s, sim.Failed, at)
 	}
+}
+
+// fail tells the client of s, unless it has left, that there will be no more.
+func (n *naive) fail(s *sequence, at clock.Time) {
+	if s.gone() {
+		return
+	}
+	end := workload.End{How: workload.Disconnected, At: at.Add(n.cfg.NetworkOut), First: s.rec.ClientFirst, Tokens: s.delivered}
+	if end.First != clock.Never {
+		end.At = max(end.At, end.First)
+	}
+	n.tell(s, end)
 }
