@@ -114,6 +114,14 @@ const notPrivate = 1<<31 - 1
 
 // key returns the key of block i.
 func (s *sequence) key(i int32) uint64 {
+	if int(i) >= len(s.keys) {
+		s.walkTo(i)
+	}
+	return s.keys[i]
+}
+
+// walkTo makes the keys up to that of block i.
+func (s *sequence) walkTo(i int32) {
 	for int32(len(s.keys)) <= i {
 		key, private := s.walk.Next()
 		if private && s.private == notPrivate {
@@ -121,7 +129,6 @@ func (s *sequence) key(i int32) uint64 {
 		}
 		s.keys = append(s.keys, key)
 	}
-	return s.keys[i]
 }
 
 // slab keeps sequences at stable places and reuses them.

@@ -115,20 +115,22 @@ func (r *Request) Beginning(tokens int32) uint64 {
 // its answer, which is a segment of its own ([AnswerID] in a session), so that a later turn that
 // repeats prompt and answer as segments shares their blocks. The attempts of one request have all of them in common.
 type BlockKeys struct {
-	segments  []Segment
-	unique    uint64 // identity of the prompt's uncovered tokens
-	answer    uint64 // identity of the answer
-	repeats   bool   // other attempts repeat the prompt
-	shareable bool   // they, or later turns, may repeat the answer
-	prompt    int32  // tokens of the prompt
+	segments  []Segment // of the content, behind the one under the walk
+	unique    uint64    // identity of the prompt's uncovered tokens
+	answer    uint64    // identity of the answer
+	repeats   bool      // other attempts repeat the prompt
+	shareable bool      // they, or later turns, may repeat the answer
+	prompt    int32     // tokens of the prompt behind the segment under the walk
 	blockSize int32
 	parent    uint64
-	segment   int    // index into the content; len(Segments) = unique prompt, +1 = answer
-	offset    int32  // tokens of the segment already walked
-	position  int32  // tokens of the sequence already walked
-	private   bool   // the chain so far holds tokens of this attempt alone
-	ended     uint32 // blocks that ended in the segment
-	group     uint32 // place of the group of eight of them
+	private   bool // the chain so far holds tokens of this attempt alone
+
+	// The segment under the walk.
+	id           uint64
+	own          bool   // it belongs to this request alone
+	offset, left int32  // tokens of it that are walked already, and those that are not
+	ended        uint32 // blocks that ended in it
+	group        uint32 // place of the group of eight of them
 }
 
 // NewBlockKeys starts at the first block of r.
@@ -145,6 +147,7 @@ func NewBlockKeys(r *Request, blockSize int32) BlockKeys {
 	if r.Content != nil {
 		k.segments = r.Content.Segments
 	}
+	k.enter()
 	return k
 }
 
@@ -154,49 +157,51 @@ func NewBlockKeys(r *Request, blockSize int32) BlockKeys {
 // blocks that end in the same segment, the others are a hash of the segment and of the group of eight
 // that the block belongs to, so that a table can keep neighbouring blocks of a text together.
 func (k *BlockKeys) Next() (key uint64, private bool) {
-	left := k.blockSize
-	for {
-		id, n, own := k.current()
-		take := min(left, n-k.offset)
-		k.parent = chain(k.parent, id, uint64(k.offset)<<32|uint64(take))
-		k.private = k.private || own
-		k.offset += take
-		k.position += take
-		left -= take
-		if left == 0 {
-			key = k.place(id)
+	need := k.blockSize
+	for k.left <= need { // the segment ends in the block
+		need -= k.left
+		if k.walk(k.left); need == 0 {
+			key, private = k.place(), k.private
+			k.enter()
+			return key, private
 		}
-		if k.offset == n {
-			k.segment++
-			k.offset, k.ended = 0, 0
-		}
-		if left == 0 {
-			return key, k.private
-		}
+		k.enter()
 	}
+	k.walk(need)
+	return k.place(), k.private
 }
 
-// place makes the key of a block that ends in segment id.
-func (k *BlockKeys) place(id uint64) uint64 {
+// walk takes tokens of the segment into the chain.
+func (k *BlockKeys) walk(tokens int32) {
+	k.parent = chain(k.parent, k.id, uint64(k.offset)<<32|uint64(tokens))
+	k.private = k.private || k.own
+	k.offset += tokens
+	k.left -= tokens
+}
+
+// place makes the key of a block that ends in the segment.
+func (k *BlockKeys) place() uint64 {
 	if k.ended&7 == 0 {
-		k.group = uint32(mix(id+uint64(k.ended))) &^ 7
+		k.group = uint32(mix(k.id+uint64(k.ended))) &^ 7
 	}
 	low := k.group | k.ended&7
 	k.ended++
 	return k.parent&^(1<<32-1) | uint64(low)
 }
 
-// current returns the identity and length of the segment under the walk, and whether it belongs to
-// this request alone. Segments are cut at the end of the prompt.
-func (k *BlockKeys) current() (id uint64, tokens int32, own bool) {
-	promptLeft := k.prompt - (k.position - k.offset)
+// enter comes to the next segment. Segments are cut at the end of the prompt.
+func (k *BlockKeys) enter() {
+	k.offset, k.ended = 0, 0
 	switch {
-	case promptLeft <= 0:
-		return k.answer, 1<<31 - 1, !k.shareable
-	case k.segment < len(k.segments):
-		s := k.segments[k.segment]
-		return s.ID, min(s.Tokens, promptLeft), false
+	case k.prompt == 0:
+		k.id, k.left, k.own = k.answer, 1<<31-1, !k.shareable
+		return
+	case len(k.segments) > 0:
+		s := &k.segments[0]
+		k.id, k.left, k.own = s.ID, min(s.Tokens, k.prompt), false
+		k.segments = k.segments[1:]
 	default:
-		return k.unique, promptLeft, !k.repeats
+		k.id, k.left, k.own = k.unique, k.prompt, !k.repeats
 	}
+	k.prompt -= k.left
 }

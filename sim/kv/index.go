@@ -10,18 +10,32 @@ import "math/bits"
 // fit in 64 KB. An entry that finds its bucket full goes to the next one, and the full one counts it.
 // The low bits of keys place neighbouring blocks of a text in one bucket.
 type index struct {
-	marks  []uint64   // by bucket: a byte for each slot, 0 where it is empty
-	slots  [][8]int32 // block ids
-	passed []int32    // by bucket: entries that went on to a later one
+	marks  []uint64 // by bucket: a byte for each slot, 0 where it is empty
+	slots  []int32  // block ids, eight for each bucket
+	passed []int32  // by bucket: entries that went on to a later one
 	mask   uint32
 	items  []item // by block id
+	rings  []ring // by block id, of those that are indexed; made when there are several blocks of a key for the first time
 }
 
-// item is an indexed block.
+// item is a block. It is kept small, because every block of a busy pool is touched in turn.
 type item struct {
-	key          uint64
-	older, newer int32 // neighbours among the blocks of the same key, in order of registration
+	key   uint64 // if it is indexed
+	state uint32 // the flags, and above them the slot where it stands, if it is the first of its key
+	refs  int32  // the pool's: references; of a free block -1 less its place in the free list
 }
+
+// The flags of a block.
+const (
+	keyed   = 1 << iota // it holds a full block's content
+	indexed             // it can be found by its key
+	behind              // it is indexed, but is not the first of its key
+	several             // it is the first of its key, and there may be others
+	flags   = iota
+)
+
+// ring is the neighbours of a block among those of the same key, in order of registration.
+type ring struct{ older, newer int32 }
 
 func (x *index) init(blocks int) {
 	size := 2
@@ -29,10 +43,11 @@ func (x *index) init(blocks int) {
 		size *= 2
 	}
 	x.marks = make([]uint64, size)
-	x.slots = make([][8]int32, size)
+	x.slots = make([]int32, 8*size)
 	x.passed = make([]int32, size)
 	x.mask = uint32(size - 1)
 	x.items = make([]item, blocks+1)
+	x.rings = nil
 }
 
 const everyByte = 0x0101010101010101
@@ -54,7 +69,7 @@ func (x *index) find(key uint64) int32 {
 	m := mark(key)
 	for b := x.home(key); ; b = (b + 1) & x.mask {
 		for found := matches(x.marks[b], m); found != 0; found &= found - 1 {
-			id := x.slots[b][bits.TrailingZeros64(found)/8]
+			id := x.slots[8*b+uint32(bits.TrailingZeros64(found)/8)]
 			if x.items[id].key == key {
 				return id
 			}
@@ -68,57 +83,63 @@ func (x *index) find(key uint64) int32 {
 // insert adds block id behind those already registered under key, and reports whether it is the first.
 func (x *index) insert(id int32, key uint64) bool {
 	it := &x.items[id]
+	it.key = key
 	if first := x.find(key); first != 0 {
-		last := x.items[first].older
-		it.key, it.older, it.newer = key, last, first
-		x.items[last].newer = id
-		x.items[first].older = id
+		x.append(id, first)
 		return false
 	}
-	it.key, it.older, it.newer = key, id, id
-	for b := x.home(key); ; b = (b + 1) & x.mask {
-		if empty := matches(x.marks[b], 0); empty != 0 {
-			i := bits.TrailingZeros64(empty) / 8
-			x.slots[b][i] = id
-			x.marks[b] |= mark(key) << (8 * i)
-			return true
-		}
+	b := x.home(key)
+	empty := matches(x.marks[b], 0)
+	for empty == 0 {
 		x.passed[b]++
+		b = (b + 1) & x.mask
+		empty = matches(x.marks[b], 0)
 	}
-}
-
-// remove takes block id out; the next registered block of the key, if any, takes its place. It reports whether there is none.
-func (x *index) remove(id int32) bool {
-	it := &x.items[id]
-	if it.newer != id { // one of several
-		x.items[it.older].newer = it.newer
-		x.items[it.newer].older = it.older
-		if b, i, ok := x.slotOf(id); ok {
-			x.slots[b][i] = it.newer
-		}
-		return false
-	}
-	at, i, _ := x.slotOf(id)
-	x.slots[at][i] = 0
-	x.marks[at] &^= 0xff << (8 * i)
-	for b := x.home(it.key); b != at; b = (b + 1) & x.mask {
-		x.passed[b]--
-	}
+	i := uint32(bits.TrailingZeros64(empty)) / 8
+	x.marks[b] |= mark(key) << (8 * i)
+	x.slots[8*b+i] = id
+	it.state = it.state&keyed | indexed | (8*b+i)<<flags
 	return true
 }
 
-// slotOf is the place of block id; ok is false when another block of its key stands there.
-func (x *index) slotOf(id int32) (b uint32, i int, ok bool) {
-	key := x.items[id].key
-	m := mark(key)
-	for b = x.home(key); ; b = (b + 1) & x.mask {
-		for found := matches(x.marks[b], m); found != 0; found &= found - 1 {
-			if i = bits.TrailingZeros64(found) / 8; x.slots[b][i] == id {
-				return b, i, true
-			}
+// append adds block id behind those of the same key, of which one is the first.
+func (x *index) append(id, first int32) {
+	if x.rings == nil {
+		x.rings = make([]ring, len(x.items))
+	}
+	if it := &x.items[first]; it.state&several == 0 {
+		it.state |= several
+		x.rings[first] = ring{first, first}
+	}
+	last := x.rings[first].older
+	x.rings[id] = ring{last, first}
+	x.rings[last].newer = id
+	x.rings[first].older = id
+	x.items[id].state = x.items[id].state&keyed | indexed | behind
+}
+
+// remove takes block id out, which then holds no content; the next registered block of the key, if any, takes its place. It
+// reports whether there is none.
+func (x *index) remove(id int32) bool {
+	it := &x.items[id]
+	slot := it.state >> flags
+	state := it.state
+	it.state = 0
+	if state&(behind|several) != 0 {
+		r := x.rings[id]
+		x.rings[r.older].newer, x.rings[r.newer].older = r.newer, r.older
+		if state&behind != 0 {
+			return false
 		}
-		if x.passed[b] == 0 {
-			return b, 0, false
+		if next := r.newer; next != id {
+			x.slots[slot] = next
+			x.items[next].state = x.items[next].state&keyed | indexed | several | slot<<flags
+			return false
 		}
 	}
+	x.marks[slot/8] &^= 0xff << (slot % 8 * 8)
+	for b := x.home(it.key); b != slot/8; b = (b + 1) & x.mask {
+		x.passed[b]--
+	}
+	return true
 }

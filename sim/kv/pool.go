@@ -7,13 +7,12 @@
 // therefore also the order of eviction: least recently released first.
 package kv
 
-// Pool is a pool of KV blocks. Block 0 is vLLM's null block: it is never handed out, and serves as the
-// end of the free list.
+// Pool is a pool of KV blocks. Block 0 is vLLM's null block: it is never handed out.
 type Pool struct {
 	usable, free  int
 	appendUnkeyed bool
-	blocks        []block // nil when the pool only counts
-	index         index
+	index         index // and the blocks; empty when the pool only counts
+	list          freeList
 	ghosts        ghosts
 	shared        int64
 	epoch         uint64
@@ -21,15 +20,6 @@ type Pool struct {
 	logs          bool
 	evicted       []uint64
 	tell          func(key uint64, held bool)
-}
-
-// block is kept small, because every block of a busy pool is touched in turn; what only indexed
-// blocks need stands in the index.
-type block struct {
-	prev, next int32 // neighbours in the free list
-	refs       int32
-	keyed      bool // holds a full block's content
-	indexed    bool // can be found by its key
 }
 
 // NewCounter returns a pool of usable blocks without identity.
@@ -40,14 +30,12 @@ func NewCounter(usable int) *Pool {
 // NewCache returns a pool of usable blocks with a prefix cache. appendUnkeyed puts released blocks
 // that hold no cached content at the back of the free list instead of the front.
 func NewCache(usable int, appendUnkeyed bool) *Pool {
-	p := &Pool{usable: usable, free: usable, appendUnkeyed: appendUnkeyed, blocks: make([]block, usable+1)}
-	for i := range p.blocks {
-		p.blocks[i].prev = int32(i) - 1
-		p.blocks[i].next = int32(i) + 1
-	}
-	p.blocks[0].prev = int32(usable)
-	p.blocks[usable].next = 0
+	p := &Pool{usable: usable, free: usable, appendUnkeyed: appendUnkeyed}
 	p.index.init(usable)
+	p.list.init(usable)
+	for id := int32(1); id <= int32(usable); id++ {
+		p.index.items[id].refs = -1 - p.list.pushBack(id)
+	}
 	p.ghosts.most = RememberedEvictions
 	return p
 }
@@ -73,29 +61,29 @@ func (p *Pool) PutCount(n int) { p.free += n }
 // Pop takes n blocks from the front of the free list and appends them to ids. What they had cached is
 // evicted. The caller has seen that there are as many.
 func (p *Pool) Pop(ids []int32, n int) []int32 {
-	id := p.blocks[0].next
-	for range n {
-		b := &p.blocks[id]
-		if b.indexed {
-			key := p.index.items[id].key
-			p.ghosts.add(key)
-			if p.logs {
-				p.evicted = append(p.evicted, key)
-			}
-			if p.index.remove(id) && p.tell != nil {
-				p.tell(key, false)
-			}
-			p.epoch++
+	from := len(ids)
+	ids = p.list.pop(ids, n)
+	for _, id := range ids[from:] {
+		it := &p.index.items[id]
+		if it.state&indexed != 0 {
+			p.evict(id, it.key)
 		}
-		b.keyed, b.indexed = false, false
-		b.refs = 1
-		ids = append(ids, id)
-		id = b.next
+		it.state, it.refs = 0, 1
 	}
-	p.blocks[0].next = id
-	p.blocks[id].prev = 0
 	p.free -= n
 	return ids
+}
+
+// evict makes the content of block id, which is indexed, unknown.
+func (p *Pool) evict(id int32, key uint64) {
+	p.ghosts.add(key)
+	if p.logs {
+		p.evicted = append(p.evicted, key)
+	}
+	if p.index.remove(id) && p.tell != nil {
+		p.tell(key, false)
+	}
+	p.epoch++
 }
 
 // LogEvictions makes the pool note the content that it loses.
@@ -119,28 +107,28 @@ func (p *Pool) Lost(key uint64) bool {
 }
 
 // Referenced reports whether a sequence holds block id.
-func (p *Pool) Referenced(id int32) bool { return p.blocks[id].refs > 0 }
+func (p *Pool) Referenced(id int32) bool { return p.index.items[id].refs > 0 }
 
 // Reference adds a reference to a cached block, taking it off the free list if nobody held it.
 func (p *Pool) Reference(id int32) {
-	b := &p.blocks[id]
-	if b.refs == 0 {
-		p.unlink(b)
-		p.free--
-		p.epoch++
-	} else {
+	it := &p.index.items[id]
+	if it.refs > 0 {
 		p.shared++
+		it.refs++
+		return
 	}
-	b.refs++
+	p.list.take(-1 - it.refs)
+	p.free--
+	p.epoch++
+	it.refs = 1
 }
 
 // Register notes that block id is full. Its content can be found again only once it is indexed, but
 // it keeps its place in the order of eviction.
-func (p *Pool) Register(id int32) { p.blocks[id].keyed = true }
+func (p *Pool) Register(id int32) { p.index.items[id].state |= keyed }
 
 // Index makes the registered block id findable by the key of its content.
 func (p *Pool) Index(id int32, key uint64) {
-	p.blocks[id].indexed = true
 	if p.index.insert(id, key) && p.tell != nil {
 		p.tell(key, true)
 	}
@@ -154,47 +142,32 @@ func (p *Pool) Tell(events func(key uint64, held bool)) { p.tell = events }
 // end of a sequence is evicted before its start.
 func (p *Pool) Release(ids []int32) {
 	p.unkeyed = p.unkeyed[:0]
-	tail := p.blocks[0].prev
+	if !p.list.room(len(ids)) {
+		p.list.compact(func(id, place int32) { p.index.items[id].refs = -1 - place })
+	}
 	for i := len(ids) - 1; i >= 0; i-- {
 		id := ids[i]
-		b := &p.blocks[id]
-		b.refs--
-		if b.refs > 0 {
+		it := &p.index.items[id]
+		it.refs--
+		if it.refs > 0 {
 			p.shared--
 			continue
 		}
 		p.free++
-		if b.indexed {
+		if it.state&indexed != 0 {
 			p.epoch++
 		}
-		if !b.keyed && !p.appendUnkeyed {
+		if it.state&keyed == 0 && !p.appendUnkeyed {
 			p.unkeyed = append(p.unkeyed, id)
 			continue
 		}
-		p.blocks[tail].next = id
-		b.prev = tail
-		tail = id
+		it.refs = -1 - p.list.pushBack(id)
 	}
-	p.blocks[tail].next = 0
-	p.blocks[0].prev = tail
 	for i := len(p.unkeyed) - 1; i >= 0; i-- {
-		id, next := p.unkeyed[i], p.blocks[0].next
-		p.blocks[id].prev, p.blocks[id].next = 0, next
-		p.blocks[next].prev = id
-		p.blocks[0].next = id
+		id := p.unkeyed[i]
+		p.index.items[id].refs = -1 - p.list.pushFront(id)
 	}
 }
 
 // FreeList returns the ids of the free blocks in order of eviction, for tests and checks.
-func (p *Pool) FreeList() []int32 {
-	var ids []int32
-	for id := p.blocks[0].next; id != 0; id = p.blocks[id].next {
-		ids = append(ids, id)
-	}
-	return ids
-}
-
-func (p *Pool) unlink(b *block) {
-	p.blocks[b.prev].next = b.next
-	p.blocks[b.next].prev = b.prev
-}
+func (p *Pool) FreeList() []int32 { return p.list.all() }

@@ -41,7 +41,7 @@ func (t *table) take() int32 {
 }
 
 // keyed reports whether an entry has a key, which is key.
-func (t *table) keyed(i int32) bool { return t.index.items[i].older != 0 }
+func (t *table) keyed(i int32) bool { return t.index.items[i].state&indexed != 0 }
 
 func (t *table) key(i int32) uint64 { return t.index.items[i].key }
 
@@ -49,7 +49,6 @@ func (t *table) key(i int32) uint64 { return t.index.items[i].key }
 func (t *table) drop(i int32) {
 	if t.keyed(i) {
 		t.index.remove(i)
-		t.index.items[i] = item{}
 	}
 	t.free = append(t.free, i)
 }
@@ -59,7 +58,7 @@ func (t *table) grow() {
 	t.room = max(64, 2*t.room)
 	t.index.init(t.room)
 	for i := range old {
-		if old[i].older != 0 {
+		if old[i].state&indexed != 0 {
 			t.index.insert(int32(i), old[i].key)
 		}
 	}
