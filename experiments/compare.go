@@ -129,36 +129,38 @@ type comparison struct {
 	runs     [][]*report.Summary // by variant
 }
 
-// next are the runs of every variant with so many further seeds, variant by variant.
-func (c *comparison) next(n int) ([]*Setup, error) {
-	var setups []*Setup
+// addSeeds takes so many further seeds.
+func (c *comparison) addSeeds(n int) {
 	first, done := c.variants[0].Scenario.Run.Seed, len(c.seeds)
 	for k := range n {
 		c.seeds = append(c.seeds, first+uint64(done+k))
 	}
-	for i, v := range c.variants {
-		for _, seed := range c.seeds[done:] {
-			u := c.setups[i]
-			if seed != v.Scenario.Run.Seed {
-				s := *v.Scenario
-				s.Run.Seed = seed
-				var err error
-				if u, err = s.Resolve(); err != nil {
-					return nil, err
-				}
-			}
-			setups = append(setups, u)
-		}
+}
+
+// setup is a variant with a seed.
+func (c *comparison) setup(variant int, seed uint64) (*Setup, error) {
+	s := c.variants[variant].Scenario
+	if seed == s.Run.Seed {
+		return c.setups[variant], nil
 	}
-	return setups, nil
+	other := *s
+	other.Run.Seed = seed
+	return other.Resolve()
 }
 
 // add runs every variant so many times more, with the next seeds.
 func (c *comparison) add(n int) error {
 	done := len(c.seeds)
-	setups, err := c.next(n)
-	if err != nil {
-		return err
+	c.addSeeds(n)
+	var setups []*Setup
+	for i := range c.variants {
+		for _, seed := range c.seeds[done:] {
+			u, err := c.setup(i, seed)
+			if err != nil {
+				return err
+			}
+			setups = append(setups, u)
+		}
 	}
 	progress := c.o.Progress
 	if progress != nil {

@@ -165,8 +165,8 @@ func (d *decoder) fields(n *node, key string, v reflect.Value) {
 			d.fault(f.at, full, problem, hint)
 			continue
 		}
-		field := fieldByName(v, f.name)
-		d.value(f.value, full, field, tagByName(v.Type(), f.name))
+		field, tag := fieldByName(v, f.name)
+		d.value(f.value, full, field, tag)
 	}
 	if missing != nil {
 		missing()
@@ -305,22 +305,14 @@ func jsonName(f reflect.StructField) string {
 	return name
 }
 
-func fieldByName(v reflect.Value, name string) reflect.Value {
+// fieldByName is the field of a struct under a key, and its tag.
+func fieldByName(v reflect.Value, name string) (reflect.Value, reflect.StructTag) {
 	for i := range v.NumField() {
-		if jsonName(v.Type().Field(i)) == name {
-			return v.Field(i)
+		if f := v.Type().Field(i); jsonName(f) == name {
+			return v.Field(i), f.Tag
 		}
 	}
-	return reflect.Value{}
-}
-
-func tagByName(t reflect.Type, name string) reflect.StructTag {
-	for i := range t.NumField() {
-		if jsonName(t.Field(i)) == name {
-			return t.Field(i).Tag
-		}
-	}
-	return ""
+	return reflect.Value{}, ""
 }
 
 // interval is a set of allowed numbers.

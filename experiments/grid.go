@@ -3,6 +3,7 @@ package experiments
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,9 +14,11 @@ import (
 
 // Grid is a list of runs that is known before any of them is made, so that tasks can divide it among them.
 type Grid struct {
-	Manifest *grid.Manifest
-	setups   []*Setup
-	single   bool // replications are runs of their own
+	head     *grid.Manifest // without the runs
+	labels   []string       // of the runs
+	setup    func(i int) (*Setup, error)
+	listed   *grid.Manifest // with the runs, once they have been resolved
+	single   bool           // replications are runs of their own
 	capacity *capacityGrid
 	over     string
 }
@@ -67,15 +70,19 @@ func (o SweepOptions) Grid(ctx context.Context, s *Scenario, caption string) (*G
 		return nil, err
 	}
 	p.refine = false
-	points, setups, err := p.prepare(s, o, p.values)
-	if err != nil {
-		return nil, err
-	}
+	request := sweepGrid{Over: o.Over, Caption: caption}
 	var labels []string
+	var faults Faults
 	for _, v := range p.values {
-		labels = append(labels, o.Over+"="+v)
+		x, fault := o.point(v)
+		if fault != nil {
+			faults = append(faults, fault)
+		}
+		request.Values, labels = append(request.Values, x), append(labels, o.Over+"="+v)
 	}
-	request := sweepGrid{Over: o.Over, Values: points, Caption: caption}
+	if faults != nil {
+		return nil, faults
+	}
 	if slo, err := s.objectiveOfRuns(); err == nil && slo != nil {
 		recipe, err := s.Recipe()
 		if err != nil {
@@ -83,11 +90,12 @@ func (o SweepOptions) Grid(ctx context.Context, s *Scenario, caption string) (*G
 		}
 		request.Capacity = &capacityGrid{recipe, o.Values}
 	}
-	g, err := newGrid(gridSweep, request, labels, setups)
-	if err == nil {
-		g.capacity, g.over = request.Capacity, o.Over
+	head, err := NewManifest(gridSweep, request)
+	if err != nil {
+		return nil, err
 	}
-	return g, err
+	setup := func(i int) (*Setup, error) { return p.resolve(s, o, p.values[i], request.Values[i]) }
+	return &Grid{head: head, labels: labels, setup: setup, capacity: request.Capacity, over: o.Over}, nil
 }
 
 // Grid is the list of a comparison's runs. Their number has to be known: a precision is looked for by what runs say.
@@ -99,21 +107,19 @@ func (o CompareOptions) Grid(ctx context.Context, variants []Variant) (*Grid, er
 	if r.precision > 0 {
 		return nil, Faults{{Where: "--precision", Problem: "shards cannot tell how many runs others need (want a number of --replications)"}}
 	}
-	setups, err := c.next(r.runs)
-	if err != nil {
-		return nil, err
-	}
+	c.addSeeds(r.runs)
 	var labels []string
 	for _, name := range c.names {
 		for _, seed := range c.seeds {
 			labels = append(labels, fmt.Sprintf("%s seed %d", name, seed))
 		}
 	}
-	g, err := newGrid(gridCompare, compareGrid{c.names, c.seeds, o.Margin, c.warnings()}, labels, setups)
-	if err == nil {
-		g.single = true
+	head, err := NewManifest(gridCompare, compareGrid{c.names, c.seeds, o.Margin, c.warnings()})
+	if err != nil {
+		return nil, err
 	}
-	return g, err
+	setup := func(i int) (*Setup, error) { return c.setup(i/len(c.seeds), c.seeds[i%len(c.seeds)]) }
+	return &Grid{head: head, labels: labels, setup: setup, single: true}, nil
 }
 
 // NewManifest is the manifest of a command of this program without any runs. The request is what the command needs beside
@@ -123,26 +129,71 @@ func NewManifest(command string, request any) (*grid.Manifest, error) {
 	return &grid.Manifest{Schema: grid.Schema, Build: build(), Command: command, Request: data}, err
 }
 
-// newGrid names the results of a list of runs.
-func newGrid(command string, request any, labels []string, setups []*Setup) (*Grid, error) {
-	manifest, err := NewManifest(command, request)
-	if err != nil {
-		return nil, err
+// Manifest names the results of all runs, for which it resolves each of them. Its error tells all faults.
+func (g *Grid) Manifest() (*grid.Manifest, error) {
+	if g.listed != nil {
+		return g.listed, nil
 	}
-	g := &Grid{Manifest: manifest, setups: setups}
-	seen := map[string]string{}
-	for i, u := range setups {
-		key, err := u.Key()
+	m := *g.head
+	var faults Faults
+	seen := map[string]int{}
+	for i, label := range g.labels {
+		key, err := g.key(i)
+		var fs Faults
+		if errors.As(err, &fs) {
+			faults = append(faults, fs...)
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
-		if other, ok := seen[key]; ok {
-			return nil, Faults{{Problem: fmt.Sprintf("%s and %s are the same run (want each value once)", other, labels[i])}}
+		if k, ok := seen[key]; ok {
+			return nil, Faults{{Problem: fmt.Sprintf("%s and %s are the same run (want each value once)", g.labels[k], label)}}
 		}
-		seen[key] = labels[i]
-		g.Manifest.Runs = append(g.Manifest.Runs, grid.Run{Label: labels[i], Key: key})
+		seen[key] = i
+		m.Runs = append(m.Runs, grid.Run{Label: label, Key: key})
 	}
-	return g, nil
+	if faults != nil {
+		return nil, faults
+	}
+	g.listed = &m
+	return &m, nil
+}
+
+// key names the result of run i.
+func (g *Grid) key(i int) (string, error) {
+	u, err := g.setup(i)
+	if err != nil {
+		return "", err
+	}
+	return u.Key()
+}
+
+// enter gives the manifest of a store. Where another task has written it for the same list, only the first of the part's runs
+// is resolved to see that it is for the same scenario too: resolving all takes a task longer than many a run.
+func (g *Grid) enter(p Part) (*grid.Manifest, error) {
+	there, err := p.Store.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	if there != nil && there.Lists(g.head, g.labels) {
+		first := 0
+		if i := p.Shard.Index; i < len(g.labels) {
+			first = i
+		}
+		key, err := g.key(first)
+		if err != nil {
+			return nil, err
+		}
+		if key == there.Runs[first].Key {
+			return there, nil
+		}
+	}
+	m, err := g.Manifest()
+	if err == nil {
+		err = p.Store.PutManifest(m)
+	}
+	return m, err
 }
 
 // Part is a task's part of a grid.
@@ -185,12 +236,13 @@ func (t Tally) String() string {
 // Run makes a part of the runs and keeps their results. When ctx is done before the end, the results that are kept
 // are whole.
 func (g *Grid) Run(ctx context.Context, p Part) (Tally, error) {
-	t := Tally{Total: len(g.setups)}
-	if err := p.Store.PutManifest(g.Manifest); err != nil {
+	t := Tally{Total: g.Count()}
+	manifest, err := g.enter(p)
+	if err != nil {
 		return t, err
 	}
 	var mine []int
-	for i, r := range g.Manifest.Runs {
+	for i, r := range manifest.Runs {
 		switch {
 		case !p.Shard.Has(i):
 		case p.Resume && p.Store.Has(r.Key):
@@ -200,7 +252,7 @@ func (g *Grid) Run(ctx context.Context, p Part) (Tally, error) {
 		}
 	}
 	made := make([]bool, len(mine))
-	err := Parallel(ctx, len(mine), p.Jobs, p.Progress, func(ctx context.Context, k int) error {
+	err = Parallel(ctx, len(mine), p.Jobs, p.Progress, func(ctx context.Context, k int) error {
 		i := mine[k]
 		s, err := g.run(ctx, i, p.Check)
 		if err != nil {
@@ -208,7 +260,7 @@ func (g *Grid) Run(ctx context.Context, p Part) (Tally, error) {
 		}
 		data, err := marshal(s)
 		if err == nil {
-			err = p.Store.Put(g.Manifest.Runs[i].Key, data)
+			err = p.Store.Put(manifest.Runs[i].Key, data)
 		}
 		made[k] = err == nil
 		return err
@@ -218,7 +270,7 @@ func (g *Grid) Run(ctx context.Context, p Part) (Tally, error) {
 			t.Made++
 		}
 	}
-	if err == nil && g.capacity != nil && g.whole(p.Store) {
+	if err == nil && g.capacity != nil && whole(manifest, p.Store) {
 		_, err = g.capacity.find(ctx, g.over, NewLedger(p.Store, true), p.Jobs, p.Check)
 		t.Complete = err == nil
 	}
@@ -226,26 +278,25 @@ func (g *Grid) Run(ctx context.Context, p Part) (Tally, error) {
 }
 
 // whole reports whether a store has the results of all runs.
-func (g *Grid) whole(store *grid.Store) bool {
-	return !slices.ContainsFunc(g.Manifest.Runs, func(r grid.Run) bool { return !store.Has(r.Key) })
+func whole(m *grid.Manifest, store *grid.Store) bool {
+	return !slices.ContainsFunc(m.Runs, func(r grid.Run) bool { return !store.Has(r.Key) })
 }
 
 // Count is the number of runs, and What the word for them.
-func (g *Grid) Count() int   { return len(g.setups) }
+func (g *Grid) Count() int   { return len(g.labels) }
 func (g *Grid) What() string { return "runs" }
 
 // List names the runs, briefly, and for the most part as --over takes them.
 func (g *Grid) List() string {
 	const most = 40
-	runs := g.Manifest.Runs
-	key, text, _ := strings.Cut(runs[0].Label, "=")
-	for _, r := range runs[1:] {
-		_, v, _ := strings.Cut(r.Label, "=")
+	key, text, _ := strings.Cut(g.labels[0], "=")
+	for _, label := range g.labels[1:min(most, len(g.labels))] {
+		_, v, _ := strings.Cut(label, "=")
 		text += "," + v
 	}
-	if len(runs) > most {
-		_, last, _ := strings.Cut(runs[len(runs)-1].Label, "=")
-		_, text, _ = strings.Cut(runs[0].Label, "=")
+	if n := len(g.labels); n > most {
+		_, last, _ := strings.Cut(g.labels[n-1], "=")
+		_, text, _ = strings.Cut(g.labels[0], "=")
 		text += ", …, " + last
 	}
 	return key + "=" + text
@@ -259,10 +310,14 @@ func (g *Grid) Try(ctx context.Context, i int) error {
 
 // run makes run i.
 func (g *Grid) run(ctx context.Context, i int, check bool) (*report.Summary, error) {
-	if !g.single {
-		return g.setups[i].Replicate(ctx, ReplicateOptions{Jobs: 1, Check: check})
+	u, err := g.setup(i)
+	if err != nil {
+		return nil, err
 	}
-	r, err := g.setups[i].Run(ctx, RunOptions{Check: check})
+	if !g.single {
+		return u.Replicate(ctx, ReplicateOptions{Jobs: 1, Check: check})
+	}
+	r, err := u.Run(ctx, RunOptions{Check: check})
 	if err != nil {
 		return nil, err
 	}

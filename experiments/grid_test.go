@@ -164,11 +164,11 @@ func TestLostShardIsResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, i := range []int{1, 4} {
-		if err := os.Remove(filepath.Join(dir, g.Manifest.Runs[i].Key+".json")); err != nil {
+		if err := os.Remove(filepath.Join(dir, listed(t, g).Runs[i].Key+".json")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "."+g.Manifest.Runs[4].Key+"-1"), []byte(`{"schema":`), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "."+listed(t, g).Runs[4].Key+"-1"), []byte(`{"schema":`), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	runs, err := grid.Join([]string{dir})
@@ -217,7 +217,11 @@ func TestShardsThatDoNotBelongTogether(t *testing.T) {
 			t.Errorf("two directories: %v", err)
 		}
 	}
-	if _, err := sweepOver("2", "5", "2.0").Grid(context.Background(), small(t, ""), ""); err == nil || !strings.Contains(err.Error(), "are the same run") {
+	g, err := sweepOver("2", "5", "2.0").Grid(context.Background(), small(t, ""), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Run(context.Background(), experiments.Part{Store: grid.Read(t.TempDir())}); err == nil || !strings.Contains(err.Error(), "are the same run") {
 		t.Errorf("a value twice: %v", err)
 	}
 }
@@ -233,7 +237,7 @@ func TestForgedResult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Put(g.Manifest.Runs[0].Key, []byte("{}")); err != nil {
+	if err := store.Put(listed(t, g).Runs[0].Key, []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := g.Run(context.Background(), experiments.Part{Store: store}); err == nil || !strings.Contains(err.Error(), "left as it is") {
@@ -301,5 +305,49 @@ func TestShardsOfAComparison(t *testing.T) {
 	o.Precision, o.Replications = .02, 0
 	if _, err := o.Grid(context.Background(), variants); err == nil || !strings.Contains(err.Error(), "shards cannot tell how many runs") {
 		t.Errorf("a precision: %v", err)
+	}
+}
+
+func listed(t *testing.T, g *experiments.Grid) *grid.Manifest {
+	t.Helper()
+	m, err := g.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestListedOnce has the first task look at all runs, and later ones at their own and at what the first one saw.
+func TestListedOnce(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	over := func(values ...string) experiments.SweepOptions {
+		return experiments.SweepOptions{Over: "engine.max_num_seqs", Values: values}
+	}
+	task := func(s *experiments.Scenario, o experiments.SweepOptions, p experiments.Part) error {
+		g, err := o.Grid(ctx, s, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Store = grid.Read(dir)
+		_, err = g.Run(ctx, p)
+		return err
+	}
+	second := experiments.Part{Shard: grid.Shard{Index: 1, Count: 2}}
+	if err := task(small(t, ""), over("0", "8"), second); err == nil || !strings.Contains(err.Error(), "0 is not allowed") {
+		t.Errorf("a fault in another task's run: %v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("%d files are left of it", len(left))
+	}
+	for range 2 {
+		if err := task(small(t, ""), over("16", "8"), experiments.Part{Resume: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changed := small(t, "engine: {block_size: 32}\n")
+	for _, p := range []experiments.Part{second, {Resume: true}, {Shard: grid.Shard{Index: 7, Count: 9}, Resume: true}} {
+		if err := task(changed, over("16", "8"), p); err == nil || !strings.Contains(err.Error(), "holds results of something else") {
+			t.Errorf("another scenario, shard %s: %v", p.Shard, err)
+		}
 	}
 }

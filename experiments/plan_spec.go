@@ -203,7 +203,8 @@ func (d *decoder) knob(f field, key string) Knob {
 		}
 		engine := Default().Engine
 		v := reflectElem(&engine)
-		d.value(item, at, fieldByName(v, f.name), tagByName(v.Type(), f.name))
+		field, tag := fieldByName(v, f.name)
+		d.value(item, at, field, tag)
 		text := item.text
 		if item.kind == isNull {
 			text = "null"

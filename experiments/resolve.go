@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -277,7 +276,7 @@ func (u *Setup) ownFrontend() clock.Duration {
 
 func (u *Setup) stepTime() error {
 	var err error
-	if u.machine, err = json.Marshal(u.Deployment); err != nil {
+	if u.machine, err = u.Scenario.shared().machine(u.Deployment); err != nil {
 		return err
 	}
 	timer, err := u.Scenario.shared().timer(u.newTimer, u.machine, u.Scenario.StepTime, u.KernelOptions())

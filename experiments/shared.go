@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"encoding/json"
+	"reflect"
 	"sync"
 
 	"clifftop/model"
@@ -10,9 +11,45 @@ import (
 // shared is what scenarios that were made of one another need again and again: tabulating the step times of a
 // deployment takes longer than many a run.
 type shared struct {
-	mu     sync.Mutex
-	timers map[string]*onceTimer
+	mu       sync.Mutex
+	timers   map[timerKey]*onceTimer
+	machines []described
 }
+
+// described is a deployment with its JSON form.
+type described struct {
+	deployment *model.Deployment
+	text       []byte
+}
+
+// maxMachines is the number of deployments that are remembered: a scenario has few, but for a search over them.
+const maxMachines = 8
+
+// machine is the JSON form of a deployment, which is long: that of an equal one if there was one lately.
+func (s *shared) machine(d *model.Deployment) ([]byte, error) {
+	if s == nil {
+		return json.Marshal(d)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.machines {
+		if reflect.DeepEqual(m.deployment, d) {
+			return m.text, nil
+		}
+	}
+	text, err := json.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.machines) == maxMachines {
+		s.machines = s.machines[1:]
+	}
+	s.machines = append(s.machines, described{d, text})
+	return text, nil
+}
+
+// timerKey is what a step timer depends on, in JSON.
+type timerKey struct{ parts, machine string }
 
 // onceTimer is a step timer that is made when it is first asked for.
 type onceTimer struct {
@@ -34,15 +71,14 @@ func (s *shared) timer(make func() (model.StepTimer, error), machine []byte, par
 	if err != nil {
 		return make()
 	}
-	key = append(key, machine...)
 	s.mu.Lock()
 	if s.timers == nil || len(s.timers) >= maxTimers {
-		s.timers = map[string]*onceTimer{}
+		s.timers = map[timerKey]*onceTimer{}
 	}
-	t := s.timers[string(key)]
+	t := s.timers[timerKey{string(key), string(machine)}]
 	if t == nil {
 		t = &onceTimer{}
-		s.timers[string(key)] = t
+		s.timers[timerKey{string(key), string(machine)}] = t
 	}
 	s.mu.Unlock()
 	t.once.Do(func() { t.timer, t.err = make() })

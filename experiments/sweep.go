@@ -304,24 +304,12 @@ func (p *plan) prepare(s *Scenario, o SweepOptions, values []string) ([]float64,
 	var setups []*Setup
 	var faults Faults
 	for _, v := range values {
-		x, ok := pointValue(v)
-		if !ok {
-			faults = append(faults, &Fault{Where: "--over", Key: o.Over, Problem: fmt.Sprintf("%q is not a number or a duration (want such, to be drawn on an axis)", short(v)), Hint: "clifftop compare --vary puts names side by side"})
+		x, fault := o.point(v)
+		if fault != nil {
+			faults = append(faults, fault)
 			continue
 		}
-		settings := []Setting{{Key: o.Over, Value: v, Flag: "--over " + o.Over}}
-		if s.endless() && (p.seconds > 0 || o.Over == UsersKey) {
-			n := requestsOfUsers(x)
-			if p.seconds > 0 {
-				n = requestsOfRate(x, p.seconds)
-			}
-			settings = append(settings, Setting{Key: "run.requests", Value: strconv.Itoa(n), Flag: "sweep"})
-		}
-		at, err := s.With(settings...)
-		var u *Setup
-		if err == nil {
-			u, err = at.Resolve()
-		}
+		u, err := p.resolve(s, o, v, x)
 		var fs Faults
 		switch {
 		case errors.As(err, &fs):
@@ -335,6 +323,32 @@ func (p *plan) prepare(s *Scenario, o SweepOptions, values []string) ([]float64,
 		return nil, nil, faults
 	}
 	return points, setups, nil
+}
+
+// point is the place of a value on the axis.
+func (o SweepOptions) point(v string) (float64, *Fault) {
+	x, ok := pointValue(v)
+	if !ok {
+		return 0, &Fault{Where: "--over", Key: o.Over, Problem: fmt.Sprintf("%q is not a number or a duration (want such, to be drawn on an axis)", short(v)), Hint: "clifftop compare --vary puts names side by side"}
+	}
+	return x, nil
+}
+
+// resolve makes the scenario ready at a value, whose place on the axis is x.
+func (p *plan) resolve(s *Scenario, o SweepOptions, v string, x float64) (*Setup, error) {
+	settings := []Setting{{Key: o.Over, Value: v, Flag: "--over " + o.Over}}
+	if s.endless() && (p.seconds > 0 || o.Over == UsersKey) {
+		n := requestsOfUsers(x)
+		if p.seconds > 0 {
+			n = requestsOfRate(x, p.seconds)
+		}
+		settings = append(settings, Setting{Key: "run.requests", Value: strconv.Itoa(n), Flag: "sweep"})
+	}
+	at, err := s.With(settings...)
+	if err != nil {
+		return nil, err
+	}
+	return at.Resolve()
 }
 
 // endless reports whether nothing in the scenario says when the run ends.

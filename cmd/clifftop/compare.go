@@ -73,6 +73,11 @@ func compareGrid(c *cobra.Command, variants []experiments.Variant, output *outpu
 	if err != nil {
 		return err
 	}
+	if shard.dry { // and faults have to show before tasks are submitted
+		if _, err := g.Manifest(); err != nil {
+			return err
+		}
+	}
 	return shard.make(c, g, output, options.Jobs, joins(c, output))
 }
 

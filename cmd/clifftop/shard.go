@@ -92,6 +92,9 @@ func (f *shardFlags) runPart(c *cobra.Command, g divisible, output *outputFlags,
 	}
 	tally, err := g.Run(c.Context(), part)
 	bar.done()
+	if experiments.BadInput(err) {
+		return false, err
+	}
 	if !output.quiet {
 		text := fmt.Sprintf("clifftop: shard %s: %s", shard, tally)
 		switch {

@@ -60,6 +60,30 @@ func (s *Store) PutManifest(m *Manifest) error {
 	return fmt.Errorf("%s holds results of something else: %s (want an empty directory, or the same command)", s.dir, m.differs(old))
 }
 
+// Manifest is the manifest of the store; nil where there is none.
+func (s *Store) Manifest() (*Manifest, error) {
+	data, ok, err := s.Get(manifestKey)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return readManifest(s.dir, data)
+}
+
+// Lists reports whether a manifest has the runs of the given labels, of what another one says that has none.
+func (m *Manifest) Lists(head *Manifest, labels []string) bool {
+	if len(m.Runs) != len(labels) {
+		return false
+	}
+	for i, label := range labels {
+		if m.Runs[i].Label != label {
+			return false
+		}
+	}
+	bare := *m
+	bare.Runs = head.Runs
+	return bare.same(head)
+}
+
 // Fits makes sure that the results are of this manifest's list of runs.
 func (j *Joined) Fits(m *Manifest) error {
 	if j.Manifest.same(m) {
