@@ -180,6 +180,9 @@ func (c *Curve) brief() (head []string, rows [][]string) {
 		precision = 5
 	}
 	head = []string{lastPart(c.Over), "req/s", "out tok/s", "TTFT p50 ms", "p99 ms", "TPOT p50 ms", "p99 ms", "busy", "KV max"}
+	if isRate {
+		head = slices.Insert(head, 1, "offered")
+	}
 	for _, p := range c.Points {
 		row := []string{strconv.FormatFloat(p.Value, 'g', precision, 64)}
 		if p.Short {
@@ -189,19 +192,39 @@ func (c *Curve) brief() (head []string, rows [][]string) {
 		if s == nil {
 			s = &Summary{}
 		}
-		if isRate {
-			row = append(row, layout.Cell(s.Throughput.OfferedRequestsPerS))
+		half := []string{"  ±"}
+		for _, n := range s.brief(isRate) {
+			row = append(row, layout.Cell(n.value))
+			half = append(half, s.half(n.path, n.value))
 		}
-		row = append(row, layout.Cell(s.Throughput.RequestsPerS), layout.Cell(s.Throughput.OutputTokensPerS),
-			layout.Cell(s.Latency.TTFT.P50), layout.Cell(s.Latency.TTFT.tail(s.Latency.TTFT.P99, minP99)),
-			layout.Cell(s.Latency.TPOT.P50), layout.Cell(s.Latency.TPOT.tail(s.Latency.TPOT.P99, minP99)),
-			layout.Cell(s.System.BusyFraction), layout.Cell(s.System.KVUsage.Max))
 		rows = append(rows, row)
-	}
-	if isRate {
-		head = slices.Insert(head, 1, "offered")
+		if s.CI95Method == ByReplications && slices.ContainsFunc(half[1:], func(cell string) bool { return cell != "" }) {
+			rows = append(rows, half)
+		}
 	}
 	return head, rows
+}
+
+// quantity is a number of a summary, with its path there.
+type quantity struct {
+	path  string
+	value *float64
+}
+
+// brief are the numbers of a row of a curve's table.
+func (s *Summary) brief(offered bool) []quantity {
+	l, x := &s.Latency, &s.Throughput
+	row := []quantity{
+		{"throughput.offered_requests_per_s", x.OfferedRequestsPerS},
+		{"throughput.requests_per_s", x.RequestsPerS}, {"throughput.output_tokens_per_s", x.OutputTokensPerS},
+		{"latency_ms.ttft.p50", l.TTFT.P50}, {"latency_ms.ttft.p99", l.TTFT.tail(l.TTFT.P99, minP99)},
+		{"latency_ms.tpot.p50", l.TPOT.P50}, {"latency_ms.tpot.p99", l.TPOT.tail(l.TPOT.P99, minP99)},
+		{"system.busy_fraction", s.System.BusyFraction}, {"system.kv_usage.max", s.System.KVUsage.Max},
+	}
+	if !offered {
+		row = row[1:]
+	}
+	return row
 }
 
 // Findings are what the points show, as pairs of a heading and a text.

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"clifftop/report/layout"
@@ -38,6 +39,10 @@ func (c *Curve) WriteTable(w io.Writer) error {
 	head, rows := c.brief()
 	short := append(head[:len(head)-8:len(head)-8], "req/s", "tok/s", "TTFTp50", "p99", "TPOTp50", "p99", "busy", "KVmax")
 	t.Grid(append([][]string{short}, rows...), 8)
+	if slices.ContainsFunc(c.Points, func(p CurvePoint) bool { return p.Summary != nil && p.Summary.CI95Method == ByReplications }) {
+		t.Blank()
+		t.Line("±", "half of a 95 % interval, by the runs at each load")
+	}
 	if text := c.Omits(); text != "" {
 		t.Blank()
 		t.Paragraph(text)
@@ -239,13 +244,22 @@ func (s *Summary) halfWidths(path string, d *Distribution) []string {
 	return row
 }
 
-// within is a number with what its interval leaves open on each side, if it has one.
-func (s *Summary) within(v *float64, path string) string {
+// half is what the interval of a number leaves open on each side; empty without a number or an interval.
+func (s *Summary) half(path string, v *float64) string {
 	ci, ok := s.CI95[path]
 	if v == nil || !ok {
+		return ""
+	}
+	return layout.Digits((ci[1] - ci[0]) / 2)
+}
+
+// within is a number with what its interval leaves open on each side, if it has one.
+func (s *Summary) within(v *float64, path string) string {
+	half := s.half(path, v)
+	if half == "" {
 		return layout.Cell(v)
 	}
-	return layout.Cell(v) + " ±" + layout.Digits((ci[1]-ci[0])/2)
+	return layout.Cell(v) + " ±" + half
 }
 
 // stageGrid has a row for each stage.

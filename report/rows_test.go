@@ -1,0 +1,31 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// TestHalfWidths: of loads that were run several times tables say what chance leaves open, and of others nothing.
+func TestHalfWidths(t *testing.T) {
+	point := func(rate float64, method string) CurvePoint {
+		s := &Summary{CI95Method: method, CI95: map[string][2]float64{"throughput.output_tokens_per_s": {980, 1020}, "latency_ms.ttft.p99": {50, 70}}}
+		s.Throughput.OutputTokensPerS = number(1000)
+		s.Latency.TTFT = Distribution{N: 10, P50: number(40), P99: number(60)}
+		return CurvePoint{Value: rate, Summary: s}
+	}
+	text := func(points ...CurvePoint) string {
+		var b bytes.Buffer
+		if err := NewCurve("workload.arrivals.rate", points).WriteTable(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	got := text(point(1, ByReplications), point(2, ByReplications))
+	if n := strings.Count(got, "\n  ±                      20.0\n"); n != 2 || !strings.Contains(got, "half of a 95 % interval") {
+		t.Errorf("two runs at each load:\n%s", got)
+	}
+	if got := text(point(1, ByBatchMeans), point(2, "")); strings.Contains(got, "±") {
+		t.Errorf("one run at each load:\n%s", got)
+	}
+}
