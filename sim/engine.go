@@ -192,7 +192,9 @@ func (e *Engine) event() (done bool, err error) {
 	case queueing:
 		e.reach(e.frontend.pop())
 	case transfer:
-		e.touched = e.wires.happens(at)
+		if e.touched = e.wires.happens(at); e.check {
+			err = e.wires.check(at)
+		}
 	case boundary:
 		err = r.boundary()
 		e.touched = r
@@ -247,7 +249,7 @@ func (e *Engine) end() (done bool, err error) {
 			return false, r.broken("nothing is left to do, but %+v and %d blocks are in use", e.levels, r.used())
 		}
 	}
-	return true, nil
+	return true, e.wires.check(e.now)
 }
 
 // stop commits what has begun by the instant at, so that the observer knows it.

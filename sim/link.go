@@ -29,6 +29,10 @@ type link struct {
 	members   []int32
 	since     clock.Time     // when it came to have some
 	busy      clock.Duration // how long it had some before
+	most      int            // members at once so far
+
+	// What it was given to carry, has carried, and was spared by transfers that were stopped: bytes times picoseconds per second.
+	begun, carried, spared Uint128
 
 	stamp int64
 	left  int64 // bandwidth not given out yet, while rates are
@@ -74,6 +78,8 @@ func (n *Network) Start(at clock.Time, bytes int64, latency clock.Duration, path
 			k.since = at
 		}
 		k.members = append(k.members, i)
+		k.most = max(k.most, len(k.members))
+		k.begun = k.begun.Add(t.left)
 	}
 	n.share(at, t.path)
 	return i
@@ -81,9 +87,12 @@ func (n *Network) Start(at clock.Time, bytes int64, latency clock.Duration, path
 
 // Extend adds bytes to a transfer that is going on, and has not sent its last one.
 func (n *Network) Extend(at clock.Time, i int32, bytes int64) {
-	t := &n.transfers[i]
-	t.progress(at)
-	t.left = t.left.Add(Mul64(uint64(bytes), uint64(clock.Second)))
+	t, more := &n.transfers[i], Mul64(uint64(bytes), uint64(clock.Second))
+	n.progress(t, at)
+	t.left = t.left.Add(more)
+	for _, l := range t.path {
+		n.links[l].begun = n.links[l].begun.Add(more)
+	}
 	n.plan(i, t.rate)
 }
 
@@ -108,6 +117,7 @@ func (n *Network) Advance() (i int32, done bool) {
 	i = n.ends.pop().ref
 	t := &n.transfers[i]
 	if !t.landing {
+		n.progress(t, at)
 		n.leave(at, i)
 		n.share(at, t.path)
 		if t.latency > 0 {
@@ -125,6 +135,10 @@ func (n *Network) Advance() (i int32, done bool) {
 func (n *Network) Stop(at clock.Time, i int32) {
 	t := &n.transfers[i]
 	if !t.landing {
+		n.progress(t, at)
+		for _, l := range t.path {
+			n.links[l].spared = n.links[l].spared.Add(t.left)
+		}
 		n.leave(at, i)
 		n.share(at, t.path)
 	}
@@ -155,12 +169,15 @@ func (n *Network) leave(at clock.Time, i int32) {
 }
 
 // progress brings what is left of t up to an instant.
-func (t *transfer) progress(at clock.Time) {
+func (n *Network) progress(t *transfer, at clock.Time) {
 	moved := Mul64(uint64(t.rate), uint64(at.Sub(t.as)))
 	if t.left.Cmp(moved) < 0 {
 		moved = t.left
 	}
 	t.left, t.as = t.left.Sub(moved), at
+	for _, l := range t.path {
+		n.links[l].carried = n.links[l].carried.Add(moved)
+	}
 }
 
 // plan gives transfer i, which is up to date, a rate, and with it an end.
@@ -232,7 +249,7 @@ func (n *Network) freeze(at clock.Time, bottleneck int32, share int64) {
 			n.links[l].open--
 		}
 		if rate := max(share, 1); rate != t.rate {
-			t.progress(at)
+			n.progress(t, at)
 			n.plan(i, rate)
 		}
 	}

@@ -96,7 +96,7 @@ func (r *Replica) fetchRemote(s *sequence, l *load) {
 	for _, k := range remote.Path {
 		path = append(path, c.links[k])
 	}
-	r.host.wires.begin(r.now, cargo{r, l, none}, (bytes+layers-1)/layers, remote.Latency, path...)
+	r.host.wires.begin(r.now, cargo{replica: r, load: l, tier: none}, (bytes+layers-1)/layers, remote.Latency, path...)
 	leg.Remote = Remote{}
 	c.legs[s.rec.Request.ID] = leg
 }

@@ -127,7 +127,7 @@ func (p *plan) start(r *Replica, l *load) {
 		}
 		t := &c.tiers[k]
 		l.parts++
-		r.host.wires.begin(r.now, cargo{r, l, int32(k)}, int64(n)*c.BlockBytes, t.Latency, t.link)
+		r.host.wires.begin(r.now, cargo{replica: r, load: l, tier: int32(k)}, int64(n)*c.BlockBytes, t.Latency, t.link)
 		c.told(r, Move{Tier: k, Blocks: n})
 	}
 }
@@ -216,9 +216,9 @@ func (c *connector) flush(r *Replica) {
 		}
 		bytes := int64(t.pending) * c.BlockBytes
 		if t.flow == none {
-			t.flow = r.host.wires.begin(r.now, cargo{r, nil, int32(k)}, bytes, 0, t.link)
+			t.flow = r.host.wires.begin(r.now, cargo{replica: r, tier: int32(k)}, bytes, 0, t.link)
 		} else {
-			r.host.wires.Extend(r.now, t.flow, bytes)
+			r.host.wires.extend(r.now, t.flow, bytes)
 		}
 		c.told(r, Move{Tier: k, Stored: true, Blocks: t.pending})
 		t.pending = 0

@@ -10,7 +10,8 @@ type wires struct {
 	reminded  []reminder
 	vacancies []int32
 	serial    int64
-	awaited   int // loads on their way, and leases: the run does not end before them
+	uses      []LinkUse // by link, of those that anything went over
+	awaited   int       // loads on their way, and leases: the run does not end before them
 }
 
 // cargo is what a transfer carries to or from a replica: a part of a load or, without one, copies for a tier.
@@ -18,6 +19,7 @@ type cargo struct {
 	replica *Replica
 	load    *load
 	tier    int32 // none if it comes from another replica
+	bytes   int64
 }
 
 // reminder is of a lease that ends.
@@ -32,7 +34,9 @@ func (w *wires) begin(at clock.Time, c cargo, bytes int64, latency clock.Duratio
 	for int(i) >= len(w.cargoes) {
 		w.cargoes = append(w.cargoes, cargo{})
 	}
+	c.bytes = bytes
 	w.cargoes[i] = c
+	w.count(i, func(u *LinkUse) { u.Sent += bytes })
 	if c.load != nil {
 		w.awaited++
 	}
@@ -78,6 +82,9 @@ func (w *wires) happens(at clock.Time) *Replica {
 	}
 	i, done := w.Advance()
 	c := w.cargoes[i]
+	if done {
+		w.arrived(i, &c)
+	}
 	if done && c.load != nil {
 		w.awaited--
 	}
