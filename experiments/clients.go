@@ -245,3 +245,9 @@ func (u *Setup) judgeRetryAfter(all []*Clients) {
 		u.unused(after > workload.MaxRetryAfter, key, fmt.Sprintf("clients heed %v at most, and back off by themselves", Duration(workload.MaxRetryAfter)))
 	}
 }
+
+// leavesWork says that clients leave work behind, which the server goes on with: then even users who wait for their
+// answers can pile up more and more.
+func leavesWork(c workload.ClientSpec) bool {
+	return c.Silent && (c.FirstTimeout > 0 || c.Timeout > 0 || c.Cancel > 0)
+}

@@ -536,3 +536,17 @@ run: {requests: 600}
 		t.Errorf("%+v, pace %+v", n, sum.PaceSurplus)
 	}
 }
+
+// TestSilentUsersPileUp: users who give up without a word leave their requests in the queue, and ask again, so that even a
+// closed loop has no steady state; where the server is told it has one.
+func TestSilentUsersPileUp(t *testing.T) {
+	const users = "clients: {timeout: 4s, cancel_on_timeout: %t}\nengine: {max_num_seqs: 16}\nstep_time: {linear: {a_ms: 10, b_us: 100}}\n" +
+		"workload: {arrivals: {process: closed, users: 100}, input: {distribution: fixed, value: 100}, output: {distribution: lognormal, mean: 100, cv: 0.5}}\nrun: {requests: 4000}"
+	for _, told := range []bool{true, false} {
+		w := mustRun(t, mustParse(t, fmt.Sprintf(users, told)), RunOptions{}).Summary.Window
+		piles := w.Stationary != nil && !*w.Stationary && w.GrowthRequestsPerS != nil && *w.GrowthRequestsPerS > 1
+		if piles == told {
+			t.Errorf("the server is told: %t; stationary %v, growth %v requests/s", told, w.Stationary, w.GrowthRequestsPerS)
+		}
+	}
+}

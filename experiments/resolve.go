@@ -380,7 +380,7 @@ func (u *Setup) measures() error {
 	s := u.Scenario
 	r := &u.Report
 	r.Warmup = report.Warmup{Auto: s.Run.Warmup.Auto, Duration: s.Run.Warmup.Length.Clock()}
-	r.Closed = u.traffic.closed
+	r.Closed = u.traffic.closed && !slices.ContainsFunc(u.traffic.clients, leavesWork)
 	r.Lives = s.Lifecycle != nil
 	slo, err := s.SLO.objective()
 	if err != nil {

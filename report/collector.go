@@ -18,7 +18,7 @@ type Options struct {
 	// Expected is about how long the run will be, if known: buckets of time then have their width from
 	// the start, instead of growing to it.
 	Expected clock.Duration
-	// Closed says that users wait for their answers before they ask again, so that a growing
+	// Closed says that users wait until the server has done with their requests before they ask again, so that a growing
 	// number in the system is no sign of overload.
 	Closed bool
 	// GPUs and Replicas of the whole system; 0 means 1.
