@@ -28,7 +28,22 @@ type sweepGrid struct {
 	Over     string        `json:"over"`
 	Values   []float64     `json:"values"`
 	Caption  string        `json:"caption"`
+	Peak     *Peak         `json:"peak,omitempty"`     // of the machine
 	Capacity *capacityGrid `json:"capacity,omitempty"` // of a sweep with an objective
+}
+
+// Peak is what a replica of a machine can do at most.
+type Peak struct {
+	FLOPsPerS float64 `json:"flops_per_s"`
+	BytesPerS float64 `json:"bytes_per_s"`
+}
+
+// Peak is that of the setup's machine; nil where none is modelled.
+func (u *Setup) Peak() *Peak {
+	if w := u.Report.Work; w != nil {
+		return &Peak{w.PeakFLOPsPerS, w.PeakBytesPerS}
+	}
+	return nil
 }
 
 // capacityGrid is what the search for the capacity is made of. It goes by what its runs give, so that one task makes
@@ -62,15 +77,15 @@ const (
 )
 
 // Grid is the list of a sweep's runs. Loads that a sweep chooses by what it sees cannot be divided: they must be
-// given. The caption is for pictures.
-func (o SweepOptions) Grid(ctx context.Context, s *Scenario, caption string) (*Grid, error) {
+// given. The caption and what the machine can do are for pictures.
+func (o SweepOptions) Grid(ctx context.Context, s *Scenario, caption string, peak *Peak) (*Grid, error) {
 	o.Over = o.over(s)
 	p, err := o.plan(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	p.refine = false
-	request := sweepGrid{Over: o.Over, Caption: caption}
+	request := sweepGrid{Over: o.Over, Caption: caption, Peak: peak}
 	var labels []string
 	var faults Faults
 	for _, v := range p.values {

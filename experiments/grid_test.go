@@ -57,7 +57,7 @@ func whole(t *testing.T, s *experiments.Scenario, o experiments.SweepOptions) (c
 func shards(t *testing.T, s *experiments.Scenario, o experiments.SweepOptions, n int, dirs ...string) {
 	t.Helper()
 	for _, k := range rand.Perm(n) {
-		g, err := o.Grid(context.Background(), s, "caption")
+		g, err := o.Grid(context.Background(), s, "caption", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func TestLostShardIsResumed(t *testing.T) {
 	s, o, dir := small(t, ""), sweepOver("2", "5", "9", "14", "20", "28"), t.TempDir()
 	want, _ := whole(t, s, o)
 	shards(t, s, o, 2, dir)
-	g, err := o.Grid(context.Background(), s, "caption")
+	g, err := o.Grid(context.Background(), s, "caption", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestShardsThatDoNotBelongTogether(t *testing.T) {
 		{small(t, ""), sweepOver("2", "6"), "run 1 is rate=5, not rate=6"},
 		{small(t, ""), sweepOver("2", "5", "6"), "of 2 runs, not 3"},
 	} {
-		g, err := c.o.Grid(context.Background(), c.s, "caption")
+		g, err := c.o.Grid(context.Background(), c.s, "caption", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +217,7 @@ func TestShardsThatDoNotBelongTogether(t *testing.T) {
 			t.Errorf("two directories: %v", err)
 		}
 	}
-	g, err := sweepOver("2", "5", "2.0").Grid(context.Background(), small(t, ""), "")
+	g, err := sweepOver("2", "5", "2.0").Grid(context.Background(), small(t, ""), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestShardsThatDoNotBelongTogether(t *testing.T) {
 // TestForgedResult leaves a result alone that does not come from the same run.
 func TestForgedResult(t *testing.T) {
 	s, o, dir := small(t, ""), sweepOver("2"), t.TempDir()
-	g, err := o.Grid(context.Background(), s, "")
+	g, err := o.Grid(context.Background(), s, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +324,7 @@ func TestListedOnce(t *testing.T) {
 		return experiments.SweepOptions{Over: "engine.max_num_seqs", Values: values}
 	}
 	task := func(s *experiments.Scenario, o experiments.SweepOptions, p experiments.Part) error {
-		g, err := o.Grid(ctx, s, "")
+		g, err := o.Grid(ctx, s, "", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 type Merged struct {
 	Curve   *report.Curve   // of a sweep
 	Caption string          // for its pictures
+	Peak    *Peak           // of the machine, for the same; nil where none is known
 	Verdict *report.Verdict // of a comparison
 }
 
@@ -74,7 +75,7 @@ func mergeSweep(ctx context.Context, runs *grid.Joined, partial bool) (*Merged, 
 	if err := describe(curve, len(there) < len(runs.Manifest.Runs)); err != nil {
 		return nil, err
 	}
-	m := &Merged{Curve: curve, Caption: request.Caption}
+	m := &Merged{Curve: curve, Caption: request.Caption, Peak: request.Peak}
 	if request.Capacity == nil {
 		return m, nil
 	}

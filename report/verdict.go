@@ -27,6 +27,8 @@ type Verdict struct {
 	Warnings []Warning `json:"warnings"`
 	// Scenarios are those of the first runs, as resolved: the baseline's, then the variants'.
 	Scenarios []any `json:"-"`
+	// Pooled are the runs of the baseline together, and then those of each variant.
+	Pooled []*Summary `json:"-"`
 
 	baseline []float64 // means by metric, NaN where unknown
 	metrics  []metric
@@ -146,6 +148,7 @@ func CompareBy(margin float64, names []string, seeds []uint64, runs [][]*Summary
 	}
 	for _, list := range runs {
 		v.Scenarios = append(v.Scenarios, list[0].Scenario)
+		v.Pooled = append(v.Pooled, Pool(list))
 	}
 	of := make([][][]float64, len(names)) // by variant, metric and run
 	random := false

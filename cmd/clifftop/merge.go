@@ -22,9 +22,9 @@ func newMerge() *cobra.Command {
 		Use:   "merge DIR...",
 		Short: "Join the results of shards",
 		Long: `Join the results that shards have written, in one directory or in several. The output is, byte for byte, that of
-one process that makes all runs, but for report.html, which lacks distributions and the course of single
-runs: shards keep summaries alone. Shards of other scenarios or versions are refused, and missing runs are
-named.`,
+one process that makes all runs, but for report.html, whose distributions go through percentiles and which lacks
+the course of single runs: shards keep summaries alone. Shards of other scenarios or versions are refused, and
+missing runs are named.`,
 		Example: `  clifftop sweep --over rate=1..20:2000 --shard 0/4 --out results # to 3/4
   clifftop merge results
   clifftop merge results --partial     # while shards are running
@@ -138,7 +138,7 @@ func showMerged(c *cobra.Command, merged *experiments.Merged, output *outputFlag
 	if merged.Verdict != nil {
 		return showVerdict(c, merged.Verdict, dir, output)
 	}
-	shown := &shownCurve{Curve: merged.Curve, caption: merged.Caption}
+	shown := &shownCurve{Curve: merged.Curve, caption: merged.Caption, machine: machine(merged.Peak)}
 	printErr, err := shown.print(c, output), shown.write(c, dir, output)
 	return failed(cmp.Or(printErr, err))
 }

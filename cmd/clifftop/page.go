@@ -22,12 +22,12 @@ func writePage(c *cobra.Command, dir *directory, p *page.Page, err error) error 
 	return dir.write(pageName, p.Write)
 }
 
-// machine is what a replica of the setup can do at most.
-func machine(setup *experiments.Setup) page.Machine {
-	if w := setup.Report.Work; w != nil {
-		return page.Machine{FLOPsPerS: w.PeakFLOPsPerS, BytesPerS: w.PeakBytesPerS}
+// machine is what a replica can do at most, for pages.
+func machine(peak *experiments.Peak) page.Machine {
+	if peak == nil {
+		return page.Machine{}
 	}
-	return page.Machine{}
+	return page.Machine{FLOPsPerS: peak.FLOPsPerS, BytesPerS: peak.BytesPerS}
 }
 
 // repeats is the command line without what changes no result, as a shell takes it.

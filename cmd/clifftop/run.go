@@ -182,7 +182,7 @@ func replicateScenario(c *cobra.Command, s *experiments.Scenario, output *output
 
 // writeRunPage writes one operating point as a page.
 func writeRunPage(c *cobra.Command, dir *directory, setup *experiments.Setup, s *report.Summary, bands report.Profile) error {
-	p, err := page.Run(s, bands, machine(setup))
+	p, err := page.Run(s, bands, machine(setup.Peak()))
 	if err == nil {
 		p.Caption = caption(setup)
 		p.Origin.Scenarios = []page.Scenario{{Value: s.Scenario}}

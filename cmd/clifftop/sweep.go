@@ -95,7 +95,7 @@ func sweepGrid(c *cobra.Command, s *experiments.Scenario, output *outputFlags, o
 	if options.Values == nil && !shard.dry {
 		return errors.New("--over: the values are missing, and shards cannot choose loads by what others find\nhint: --dry-run prints the loads to give: --over rate=V1,V2,... or rate=LO..HI:N")
 	}
-	g, err := options.Grid(c.Context(), s, caption(setup))
+	g, err := options.Grid(c.Context(), s, caption(setup), setup.Peak())
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func sweepScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlag
 	if runErr == nil {
 		capacityErr = addCapacity(c, s, output, options, curve)
 	}
-	shown := &shownCurve{Curve: curve, caption: caption(setup), machine: machine(setup)}
+	shown := &shownCurve{Curve: curve, caption: caption(setup), machine: machine(setup.Peak())}
 	if printErr, err := shown.print(c, output), shown.write(c, dir, output); err != nil || printErr != nil {
 		return failed(cmp.Or(printErr, err))
 	}

@@ -45,12 +45,29 @@ func Compare(v *report.Verdict) (*Page, error) {
 		c := &p.Sections[i].Charts[0]
 		c.Height = 80 + 24*len(c.Y.Places)
 	}
+	if runs := pooled(v); len(runs) > 0 {
+		p.picture("Distribution of latencies", plot.Latencies(runs))
+	}
 	words, err := tables(3, v.WriteMarkdown)
 	if err != nil {
 		return nil, err
 	}
 	p.add(Section{Name: "All numbers and criteria", Tables: words})
 	return p, nil
+}
+
+// pooled are the baseline and the variants, as many as can be told apart.
+func pooled(v *report.Verdict) []plot.Closeup {
+	const most = 6
+	var runs []plot.Closeup
+	for i, s := range v.Pooled[:min(len(v.Pooled), most)] {
+		name := v.Baseline
+		if i > 0 {
+			name = v.Variants[i-1].Name
+		}
+		runs = append(runs, plot.Closeup{Name: name, Summary: s})
+	}
+	return runs
 }
 
 func verdictTitle(v *report.Verdict) string {

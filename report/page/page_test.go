@@ -181,6 +181,33 @@ func TestSweepPage(t *testing.T) {
 	}
 }
 
+// Of results without details the distributions go through the percentiles that summaries have.
+func TestPercentilesForDistributions(t *testing.T) {
+	var runs [][]*report.Summary
+	var points []report.CurvePoint
+	for i, rate := range []float64{1, 5, 10} {
+		s := sample()
+		s.Detail = nil
+		s.Latency.TTFT.P50 = of(float64(40 * (i + 1)))
+		points = append(points, report.CurvePoint{Value: rate, Summary: s})
+		runs = append(runs, []*report.Summary{s})
+	}
+	sweep, err := Sweep(report.NewCurve("rate", points), Machine{})
+	swept := written(t, sweep, err)
+	compare, err := Compare(report.Compare([]string{"base", "one", "two"}, []uint64{7}, runs))
+	compared := written(t, compare, err)
+	for _, text := range []string{swept, compared} {
+		for _, want := range []string{"Distribution of latencies", "p99.9 and the maximum", `"x":[40,80,90,99,120],"y":[0.5,0.9,0.95,0.99,1]`} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q is missing", want)
+			}
+		}
+		if strings.Contains(text, "Course of the run") {
+			t.Error("there is a course of the run without its details")
+		}
+	}
+}
+
 func TestMarkdown(t *testing.T) {
 	const text = "# Title\n\n* **a**: b & c\n* **PASS**: it does\n\n### Part\n\n|  | x | y |\n|---|---:|---:|\n| one | 1 | FAIL |\n|   ± | 2 |\n\nA sentence.\n* only an item\n"
 	const want = `<dl>

@@ -67,11 +67,15 @@ func Sweep(c *report.Curve, m Machine) (*Page, error) {
 	return p, nil
 }
 
-// closeups appends the distributions of a few loads, and the course of the run at the knee and beyond.
+// closeups appends the distributions of a few loads and, where there are details, the course of the run at the knee and beyond.
 func (p *Page) closeups(runs []plot.Closeup) {
-	if runs = detailed(runs); len(runs) == 0 {
+	if len(detailed(runs)) == 0 {
+		if len(runs) > 0 {
+			p.picture("Distribution of latencies", plot.Latencies(runs))
+		}
 		return
 	}
+	runs = detailed(runs)
 	p.picture("Distribution of latencies", plot.Latencies(runs))
 	p.picture("Gaps between tokens", plot.Gaps(runs))
 	for _, r := range runs[min(1, len(runs)-1):] {

@@ -47,29 +47,62 @@ func Closeups(c *report.Curve) []Closeup {
 	return out
 }
 
-// Latencies are the distributions of TTFT, TPOT and end-to-end latency of runs, with the limits of the objective.
+// Latencies are the distributions of TTFT, TPOT and end-to-end latency of runs, with the limits of the objective. Of runs
+// without details they are drawn through the percentiles that every summary has.
 func Latencies(runs []Closeup) *chart.Lines {
-	c := &chart.Lines{Title: latenciesFinding(runs), Beside: true, Notes: []string{
-		"Completed requests that arrived in the window. Points lie at the edges of bins at most 3 % wide; the percentiles in tables are exact."}}
+	note := "Completed requests that arrived in the window. Points lie at the edges of bins at most 3 % wide; the percentiles in tables are exact."
+	exact := !slices.ContainsFunc(runs, func(r Closeup) bool { return r.Detail == nil })
+	if !exact {
+		note = "Completed requests that arrived in the window. The points are p50, p90, p95, p99, p99.9 and the maximum, as far as there are requests enough to know them; what lies between is not kept."
+		if slices.ContainsFunc(runs, func(r Closeup) bool { return r.Replications != nil }) {
+			note += " Of several runs the percentiles are means."
+		}
+	}
+	c := &chart.Lines{Title: latenciesFinding(runs), Beside: true, Notes: []string{note}}
 	for _, m := range []struct {
 		key, title string
 		shape      func(*report.Detail) *report.Shape
+		of         func(*report.Latency) *report.Distribution
 	}{
-		{"ttft", "Time to first token (TTFT)", func(d *report.Detail) *report.Shape { return &d.TTFT }},
-		{"tpot", "Time per output token (TPOT)", func(d *report.Detail) *report.Shape { return &d.TPOT }},
-		{"e2e", "End to end", func(d *report.Detail) *report.Shape { return &d.E2E }},
+		{"ttft", "Time to first token (TTFT)", func(d *report.Detail) *report.Shape { return &d.TTFT }, func(l *report.Latency) *report.Distribution { return &l.TTFT }},
+		{"tpot", "Time per output token (TPOT)", func(d *report.Detail) *report.Shape { return &d.TPOT }, func(l *report.Latency) *report.Distribution { return &l.TPOT }},
+		{"e2e", "End to end", func(d *report.Detail) *report.Shape { return &d.E2E }, func(l *report.Latency) *report.Distribution { return &l.E2E }},
 	} {
 		p := chart.Panel{
 			Title: m.title, X: chart.Scale{Title: "ms or s, log scale", Unit: chart.Milliseconds, Log: true},
 			Y: chart.Scale{Title: "% of requests that take at most so long", Unit: chart.Fraction, Min: 0, Max: 1.0001},
 		}
+		if !exact {
+			p.Y.Min = 0.5 // below the median nothing is kept
+		}
 		for _, r := range runs {
-			p.Lines = append(p.Lines, chart.Line{Name: r.Name, Points: cumulative(m.shape(r.Detail))})
+			line := chart.Line{Name: r.Name}
+			if exact {
+				line.Points = cumulative(m.shape(r.Detail))
+			} else {
+				line.Points = percentiles(m.of(&r.Latency))
+			}
+			p.Lines = append(p.Lines, line)
 		}
 		p.Rules = limitsOn(runs, m.key)
 		c.Panels = append(c.Panels, p)
 	}
 	return c
+}
+
+// percentiles are the points of a distribution that summaries keep.
+func percentiles(d *report.Distribution) []chart.Point {
+	var points []chart.Point
+	for _, q := range []struct {
+		part  float64
+		value *float64
+		least int64 // samples
+	}{{.5, d.P50, 2}, {.9, d.P90, 10}, {.95, d.P95, 20}, {.99, d.P99, fewest}, {.999, d.P999, 10 * fewest}, {1, d.Max, 1}} {
+		if v, ok := number(q.value); ok && v > 0 && d.N >= q.least {
+			points = append(points, chart.Point{X: v, Y: q.part})
+		}
+	}
+	return points
 }
 
 // cumulative is the part of the values up to each bin's end.
