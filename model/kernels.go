@@ -13,8 +13,8 @@ import (
 // chunk; everything else on the number of tokens in the step, or of sequences that emit. These last
 // are tabulated at construction, so that a step costs a few look-ups. All of it is integer.
 //
-// With pipeline parallelism the time is that of one batch passing through all stages. How batches
-// overlap in the pipeline is the caller's matter.
+// With pipeline parallelism the time is that of one batch passing through all stages, which Stages
+// divides among them. How batches overlap in the pipeline is the caller's matter.
 //
 // The batch is that of one attention-data-parallel rank; the others are taken to be equally loaded
 // when experts are shared with them.
@@ -26,6 +26,9 @@ type Kernels struct {
 	fixed      int64 // every step
 	sequence   int64 // per sequence
 	eagerFloor int64 // no step is shorter
+
+	hop      int64    // from a pipeline stage to the next,
+	hopToken fraction // and for each token
 
 	decode       curve // by mean context: a sequence's decode attention in all layers
 	decodeLaunch int64
@@ -79,6 +82,7 @@ func NewKernels(d *Deployment, o KernelOptions) (*Kernels, error) {
 		k.eagerFloor = roundFemtos((o.Overheads.Step.Seconds() + float64(o.EagerLayerTime.Seconds()*float64(d.LLM.Layers))) * femtosPerSecond)
 	}
 	k.prepareAttention()
+	k.prepareHops()
 	n := min(o.MaxNumSeqs, countedSeqs)
 	if seconds := k.fullest(n); !(seconds <= slowestStep) {
 		return nil, fmt.Errorf("kernels of %v: an iteration of %d sequences takes %.3g s or more (want at most %d: see the memory bandwidth, %.3g GB/s, and the peak of bf16, %.3g TFLOPS)",
