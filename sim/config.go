@@ -42,6 +42,9 @@ type Config struct {
 
 	// AsyncScheduling keeps two iterations in flight: the next is scheduled while one runs.
 	AsyncScheduling bool
+	// Stages is the number of stages of a pipeline, each of which may work on a batch of its own: so many iterations are
+	// in flight, with or without asynchronous scheduling. 0 and 1 are no pipeline. It needs a scheduler that is [sched.Pipelined].
+	Stages int
 	// Frontend and FrontendPerToken delay a request on its way to the engine's queue:
 	// a constant, and a part for each token of the prompt.
 	Frontend, FrontendPerToken clock.Duration
@@ -165,6 +168,9 @@ func (c *Config) Validate() error {
 	want(!c.Contiguous || c.NumGPUBlocks != 0, "contiguous KV: it needs a limited pool")
 	want(!c.Radix || c.PrefixCaching, "radix: prefix caching is off")
 	want(c.MaxSpan >= 0, "max span: %d is negative", c.MaxSpan)
+	if c.Stages != 0 && c.Stages != 1 {
+		faults = append(faults, c.validatePipeline()...)
+	}
 	faults = append(faults, c.Speculative.validate(c)...)
 	if c.Connector != nil {
 		faults = append(faults, c.Connector.validate(c)...)

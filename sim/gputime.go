@@ -35,6 +35,9 @@ func (s *Span) Sharers() int64 { return int64(s.Computed() + s.PaddedRows + s.Pa
 
 // computing is the time of the first n iterations that is shared out, with what was carried to them.
 func (s *Span) computing(n int) int64 {
+	if s.Passages != nil {
+		return s.Carry + int64(n)*s.passing()
+	}
 	femtos := s.Carry + s.Femtos(n)
 	if s.SwapFemtos|s.HostFemtos|s.HostSlope != 0 {
 		k := int64(n)

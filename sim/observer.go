@@ -138,6 +138,30 @@ type Span struct {
 	// EmptyFemtos is their integral.
 	EmptyBlocks int
 	EmptyFemtos Uint128
+	// Passages are those through the stages of a pipeline, in order; nil where there is none. The iteration is then told
+	// from where the one before it ended, or from its composition, to its own end, so that spans do not overlap, and
+	// each is alone in its span. The passages begin earlier where others were in flight.
+	Passages []Passage
+}
+
+// Passage is an iteration in a stage of a pipeline, which works for Femtos femtoseconds from Enter and a remainder of
+// femtoseconds on.
+type Passage struct {
+	Enter             clock.Time
+	Remainder, Femtos int64
+}
+
+// Leave is the end of the passage.
+func (p *Passage) Leave() clock.Time {
+	return p.Enter + clock.Time((p.Remainder+p.Femtos)/clock.FemtosPerPico)
+}
+
+// passing is the time of all passages.
+func (s *Span) passing() (femtos int64) {
+	for i := range s.Passages {
+		femtos += s.Passages[i].Femtos
+	}
+	return femtos
 }
 
 // Output is the number of answer tokens that an iteration produces.

@@ -22,6 +22,7 @@ func CheckTape(cfg *sim.Config, t *Tape) error {
 		c.want(false, "%s", f)
 	}
 	c.iterations()
+	c.pipeline()
 	c.records()
 	c.tokens()
 	c.gpuTime()
@@ -61,7 +62,7 @@ func (c *checker) iterations() {
 			c.want(it.Wait == 0, "first iteration: wait %d, want 0", it.Wait)
 		}
 		host := int64(c.cfg.CPUStep) * clock.FemtosPerPico
-		c.want(it.Femtos >= host+int64(it.SwappedBlocks)*c.cfg.HostFemtosPerBlock || c.cfg.AsyncScheduling && it.Femtos >= host,
+		c.want(it.Femtos >= host+int64(it.SwappedBlocks)*c.cfg.HostFemtosPerBlock || c.cfg.AsyncScheduling && it.Femtos >= host || c.cfg.Stages > 1,
 			"iteration %d: shorter than the host needs for it: %+v", i, it)
 		c.want(it.HostFemtos >= 0 && it.SwapFemtos >= 0 && it.HostFemtos+it.SwapFemtos <= it.Femtos, "iteration %d: shorter than its parts: %+v", i, it)
 		c.want(it.SwappedBlocks == 0 || c.cfg.HostBlocks > 0, "iteration %d: %d blocks moved without host memory", i, it.SwappedBlocks)

@@ -31,7 +31,8 @@ type Runner func(cfg sim.Config, src workload.Source, obs sim.Observer) error
 //	    spec (0, drafts for each decoding sequence), method (ngram; eagle, mtp, draft) and accept=(3, 1, 0), how many of
 //	    them are accepted in the successive iterations of a request, none after that;
 //	    host-blocks (0), max-queued and max-queued-tokens (0, no limits); caching, radix, contiguous,
-//	    append-unkeyed, async (flags); retries (0, how often a client tries again after a timeout or where the server is
+//	    append-unkeyed, async (flags); stages (1, of a pipeline; an iteration takes an equal part of its time in each, or with
+//	    weights=(1, 3) such parts) and hop (0, from one stage to the next); retries (0, how often a client tries again after a timeout or where the server is
 //	    busy) and backoff (0, how long it waits before).
 //	    Times: step (10ms, the length of an iteration), row and token (0, added for each sequence or chunk
 //	    and for each token of a chunk), swap (0, for each block moved), cpu and cpu-per-sequence (0), frontend,
@@ -47,7 +48,7 @@ type Runner func(cfg sim.Config, src workload.Source, obs sim.Observer) error
 //	    Prints a row for each step; like rows are drawn together. A×3 has produced three tokens. A token that its client did not wait
 //	    for, or that comes after the end of an answer, stands in parentheses. Columns are left out where
 //	    they are empty throughout. Held are running sequences that are given nothing.
-//	    Free blocks are those after the step and what ended with it; with async, those after
+//	    Free blocks are those after the step and what ended with it; with async or stages, those after
 //	    scheduling it. With the argument times the beginnings and ends of steps are added, in milliseconds.
 //	requests
 //	    Prints how the requests ended in the last run. Tokens are told by the step that produced them. The second attempt
@@ -117,6 +118,7 @@ func (e *Env) config(args *arguments) {
 		Radix:               args.flag("radix"),
 		Contiguous:          args.flag("contiguous"),
 		AsyncScheduling:     args.flag("async"),
+		Stages:              args.int("stages", 1),
 		MaxTokens:           int32(args.int("max-tokens", 0)),
 		MaxQueuedRequests:   args.int("max-queued", 0),
 		MaxQueuedTokens:     int64(args.int("max-queued-tokens", 0)),
@@ -130,6 +132,9 @@ func (e *Env) config(args *arguments) {
 		StreamPerSequence:   args.duration("stream", 0),
 		Speculative:         speculative(args),
 		Check:               true,
+	}
+	if e.cfg.Stages > 1 {
+		e.cfg.Timer = staged(args, e.cfg.Stages, e.cfg.Timer, femtos("hop", 0))
 	}
 	e.retries = Retries{Most: int32(args.int("retries", 0)), Delay: args.duration("backoff", 0)}
 	e.cfg.Order = queueOrder(e.knobs)

@@ -18,6 +18,9 @@ func (c *checker) gpuTime() {
 		}
 		c.want(it.Carry == carry, "iteration %d: %d fs are carried to it, want %d", i, it.Carry, carry)
 		time := carry + it.Femtos - it.SwapFemtos - it.HostFemtos
+		if it.Passages != "" {
+			time = carry + it.Worked
+		}
 		each := time / tokens
 		carry = time - each*tokens
 		rejected := it.Drafts - it.Accepted + it.Discarded

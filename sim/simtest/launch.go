@@ -82,7 +82,7 @@ func (n *naive) launch(it *iteration, at clock.Time) {
 			batch.Emit += 1 + int(drafts)
 			batch.Drafts += int(drafts)
 			switch {
-			case decodes && s.lastIteration == n.launched-1:
+			case decodes && s.lastIteration == n.launched-1 && n.pipeline == nil:
 				span.Gaps++
 			case !first:
 				gaps = append(gaps, s)
@@ -171,6 +171,12 @@ func (n *naive) charge(it *iteration, span *sim.Span) {
 	}
 	span.Carry = n.carry
 	time := n.carry + span.First - span.SwapFemtos - span.HostFemtos
+	if n.pipeline != nil {
+		time = n.carry
+		for _, p := range span.Passages {
+			time += p.Femtos
+		}
+	}
 	each := time / tokens
 	n.carry = time % tokens
 	for _, sh := range it.shares {
@@ -200,6 +206,10 @@ func (n *naive) time(it *iteration, at clock.Time, span *sim.Span, batch *model.
 	batch.Emit += it.padRows
 	gpu, _, _ := n.cfg.Timer.Span(batch)
 	gpu = n.life.slowed(gpu, at)
+	if n.pipeline != nil {
+		n.pipe(it, at, span, batch, gpu)
+		return
+	}
 	span.SwapFemtos = int64(n.moved) * n.cfg.HostFemtosPerBlock
 	gpu += span.SwapFemtos
 	host := int64(n.cfg.CPUStep+n.cfg.CPUPerSequence*clock.Duration(len(it.shares))) * clock.FemtosPerPico

@@ -30,6 +30,9 @@ func NaiveLife(cfg sim.Config, src workload.Source, obs sim.Observer, life Life)
 	if cfg.AsyncScheduling {
 		n.depth = 2
 	}
+	if n.pipeline = newPipeline(&cfg); n.pipeline != nil {
+		n.depth = cfg.Stages
+	}
 	return n.run()
 }
 
@@ -55,6 +58,7 @@ type naive struct {
 
 	kv        store
 	elsewhere *elsewhere // nil if there is no connector
+	pipeline  *pipeline  // nil if there is one stage
 	accounts  *accounts
 	windowed  int // blocks charged for windowed layers
 	hosted    int // blocks in host memory
@@ -166,8 +170,9 @@ func (n *naive) arrive(r workload.Request, at clock.Time) {
 			Request: r, Queued: clock.Never, Scheduled: clock.Never, FirstToken: clock.Never, LastToken: clock.Never,
 			ClientFirst: clock.Never, ClientLast: clock.Never, Released: clock.Never, Left: clock.Never,
 		},
-		visible: at.Add(n.cfg.NetworkIn + delay),
-		prompt:  r.InputTokens,
+		visible:   at.Add(n.cfg.NetworkIn + delay),
+		prompt:    r.InputTokens,
+		pipelined: n.pipeline != nil,
 	}
 	s.answer, s.declared = lengths(&n.cfg, &r)
 	n.system++

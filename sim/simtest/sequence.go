@@ -32,6 +32,8 @@ type sequence struct {
 	// emissions: the serial number and the end of the iteration that gave its last token.
 	lastIteration int
 	lastEnd       clock.Time
+	// pipelined says that it runs on a pipeline.
+	pipelined bool
 	// highest is the largest number of computed tokens that it ever had, found ones included.
 	highest int32
 
@@ -65,12 +67,15 @@ func (s *sequence) gone() bool { return s.rec.Left != clock.Never }
 // foreseen says that the whole answer is on its way, and that the engine knows.
 func (s *sequence) foreseen() bool { return s.over || s.scheduled == s.declared }
 
+// away says that a token of it is in flight on a pipeline: nothing more can be done before it is there.
+func (s *sequence) away() bool { return s.pipelined && s.scheduled > s.delivered }
+
 // known is the number of tokens that the sequence has, those on their way included.
 func (s *sequence) known() int32 { return s.prompt + s.scheduled }
 
 // missing is the number of known tokens that are neither computed nor given.
 func (s *sequence) missing() int32 {
-	if s.foreseen() {
+	if s.foreseen() || s.away() {
 		return 0
 	}
 	if s.drafts > 0 && s.given > 0 {
@@ -80,7 +85,7 @@ func (s *sequence) missing() int32 {
 }
 
 // decodes says that it is past its prefill and has tokens to come.
-func (s *sequence) decodes() bool { return s.produces && !s.foreseen() }
+func (s *sequence) decodes() bool { return s.produces && !s.foreseen() && !s.away() }
 
 // inPrefill says that there are tokens of its prefill to give.
 func (s *sequence) inPrefill() bool { return !s.produces && s.missing() > 0 }

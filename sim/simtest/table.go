@@ -186,7 +186,7 @@ func (k *bookkeeper) free(i int) string {
 		}
 	}
 	switch {
-	case cfg.AsyncScheduling || freed == 0:
+	case cfg.AsyncScheduling || cfg.Stages > 1 || freed == 0:
 		return fmt.Sprint(s.FreeBlocks)
 	case all:
 		return fmt.Sprint(cfg.UsableBlocks())

@@ -97,6 +97,9 @@ type Iteration struct {
 	SwappedBlocks                   int
 	SwapFemtos, HostFemtos          int64
 	UsedBlocks, EmptyBlocks         int // -1 if not told: within a span
+	// Passages are those through the stages of a pipeline, in words, and Worked is their sum, in femtoseconds.
+	Passages string
+	Worked   int64
 }
 
 // Step is a [sim.Step] without its span.
@@ -154,6 +157,9 @@ func (t *Tape) Span(s *sim.Span) {
 			Context: s.Context + int64(k)*int64(s.Decodes), Shared: s.Shared, UsedBlocks: -1, EmptyBlocks: -1,
 			PaddedRows: s.PaddedRows, PaddedTokens: s.PaddedTokens, PaddedContext: s.PaddedContext + int64(k)*int64(s.PaddedRows),
 			SwappedBlocks: s.SwappedBlocks, SwapFemtos: s.SwapFemtos, HostFemtos: s.HostFemtos + int64(k)*s.HostSlope,
+		}
+		if s.Passages != nil {
+			it.Passages, it.Worked = passages(s)
 		}
 		if k == 0 {
 			it.Wait = s.Wait

@@ -33,7 +33,7 @@ func (n *naive) compose(at clock.Time) *iteration {
 	}
 	room := v.room(slices.DeleteFunc(slices.Clone(n.running), func(s *sequence) bool { return !s.decodes() }))
 	n.cfg.Scheduler.Schedule(v)
-	if n.fault == nil {
+	if n.fault == nil && n.pipeline == nil {
 		v.keep(room)
 	}
 	return it
@@ -95,8 +95,11 @@ func (v view) WaitingLen() int            { return v.queued() }
 func (v view) Slots(tokens int32) int32   { return slots(&v.cfg, tokens) }
 
 func (v view) Blocked(why sched.Cause) {
-	if v.queued() > 0 {
-		v.blocked = why
+	if v.queued() == 0 {
+		return
+	}
+	if v.blocked = why; v.place(0).away() {
+		v.blocked = sched.HeldByPolicy
 	}
 }
 
@@ -354,6 +357,9 @@ func (v view) Waiting(i int) (sched.Waiting, bool) {
 		return sched.Waiting{}, false
 	}
 	s := v.place(i)
+	if s.away() {
+		return sched.Waiting{}, false
+	}
 	w := v.describe(s)
 	if v.isLoaded(s) {
 		v.describeLoaded(s, &w)

@@ -1,0 +1,113 @@
+package simtest
+
+import (
+	"slices"
+	"strconv"
+
+	"clifftop/model"
+	"clifftop/sim"
+	"clifftop/sim/clock"
+)
+
+// pipeline is the stages that iterations pass one after the other, and the host before them.
+type pipeline struct {
+	host moment   // when it has done the last iteration
+	left []moment // when the last iteration left each stage
+}
+
+// newPipeline is nil where there is one stage.
+func newPipeline(cfg *sim.Config) *pipeline {
+	if cfg.Stages <= 1 {
+		return nil
+	}
+	return &pipeline{left: make([]moment, cfg.Stages)}
+}
+
+// moment is an instant and a remainder of femtoseconds, below a thousand.
+type moment struct {
+	at     clock.Time
+	femtos int64
+}
+
+// plus is the moment so many femtoseconds later.
+func (m moment) plus(femtos int64) moment {
+	femtos += m.femtos
+	return moment{m.at + clock.Time(femtos/clock.FemtosPerPico), femtos % clock.FemtosPerPico}
+}
+
+// later is the later of two moments.
+func later(a, b moment) moment {
+	if a.at > b.at || a.at == b.at && a.femtos > b.femtos {
+		return a
+	}
+	return b
+}
+
+// pipe sends an iteration that is composed at an instant, and takes gpu femtoseconds in all, through the stages.
+func (n *naive) pipe(it *iteration, at clock.Time, span *sim.Span, batch *model.Batch, gpu int64) {
+	p := n.pipeline
+	stages := make([]int64, len(p.left))
+	hop := model.DivideStages(n.cfg.Timer, batch, gpu, stages)
+	host := int64(n.cfg.CPUStep+n.cfg.CPUPerSequence*clock.Duration(len(it.shares))) * clock.FemtosPerPico
+	p.host = later(p.host, moment{at, 0}).plus(host)
+	m := p.host
+	for i, femtos := range stages {
+		enter := later(m, p.left[i])
+		p.left[i] = enter.plus(femtos)
+		span.Passages = append(span.Passages, sim.Passage{Enter: enter.at, Remainder: enter.femtos, Femtos: femtos})
+		m = p.left[i].plus(hop)
+	}
+	end := p.left[len(stages)-1]
+	span.First = int64(end.at-span.Start)*clock.FemtosPerPico + end.femtos - span.Remainder
+	span.BlockFemtos = sim.Mul64(uint64(span.UsedBlocks), uint64(span.First))
+	span.EmptyFemtos = sim.Mul64(uint64(span.EmptyBlocks), uint64(span.First))
+	it.end, n.gpuFree, n.gpuRemainder = end.at, end.at, end.femtos
+}
+
+// Staged is a timer that divides a step by weights, one for each stage of a pipeline.
+type Staged struct {
+	model.StepTimer
+	Weights []int64
+	Hop     int64 // femtoseconds from a stage to the next, as far as the step is long enough
+}
+
+// Stages implements [model.StageTimer].
+func (t Staged) Stages(b *model.Batch, total int64, to []int64) (hop int64) {
+	hops := int64(len(to) - 1)
+	hop = min(t.Hop, total/hops)
+	total -= hops * hop
+	sum := int64(0)
+	for _, w := range t.Weights {
+		sum += w
+	}
+	rest := total
+	for i := range to {
+		to[i] = total / sum * t.Weights[i]
+		rest -= to[i]
+	}
+	to[len(to)-1] += rest
+	return hop
+}
+
+// staged reads how a pipeline of so many stages divides the steps of a timer.
+func staged(args *arguments, stages int, timer model.StepTimer, hop int64) model.StepTimer {
+	weights := args.values("weights")
+	if weights == nil && hop == 0 {
+		return timer
+	}
+	s := Staged{StepTimer: timer, Hop: hop}
+	for _, text := range weights {
+		w, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || w < 1 {
+			args.fault("weights: %q is not one", text)
+		}
+		s.Weights = append(s.Weights, w)
+	}
+	if weights == nil {
+		s.Weights = slices.Repeat([]int64{1}, stages)
+	}
+	if len(s.Weights) != stages {
+		args.fault("weights: %d of %d stages", len(s.Weights), stages)
+	}
+	return s
+}
