@@ -127,6 +127,9 @@ func (r *Replica) letGo(s *sequence) {
 // next step on.
 func (r *Replica) joinCohort(i int32) {
 	s, c := r.seq(i), &r.cohort
+	if r.pipe != nil {
+		s.berth = r.pipe.seat
+	}
 	s.phase = decoding
 	s.joined = c.steps
 	s.ends = c.steps + int64(s.output-s.issued)
@@ -145,6 +148,9 @@ func (r *Replica) joinCohort(i int32) {
 
 // leaveCohort takes sequence i out; from then on its own counters hold.
 func (r *Replica) leaveCohort(i int32) {
+	if r.pipe != nil && r.pipe.elsewhere(i) {
+		return
+	}
 	r.settle()
 	s, c := r.seq(i), &r.cohort
 	grown := int32(c.steps - s.joined)

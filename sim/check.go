@@ -8,6 +8,9 @@ import (
 // invariants of pool and limits. It is called between events, when Config.Check is set.
 func (r *Replica) check() error {
 	c := &r.cohort
+	if r.pipe != nil {
+		c = r.pipe.whole()
+	}
 	var running, members, prefills, drafting, held, windowed, growing int
 	var context, owed int64
 	takes, promised := make([]int32, len(c.takes.need)), make([]int32, len(c.takes.need))
@@ -19,8 +22,9 @@ func (r *Replica) check() error {
 		switch s.phase {
 		case decoding:
 			members++
-			computed = s.target + int32(c.steps-s.joined)
-			issued += int32(c.steps - s.joined)
+			steps := r.steps(s)
+			computed = s.target + int32(steps-s.joined)
+			issued += int32(steps - s.joined)
 			context += int64(computed)
 			if s.covered {
 				empty += s.coverage - r.blocksFor(computed)
@@ -33,8 +37,8 @@ func (r *Replica) check() error {
 			if s.covered && computed > int32(s.reserved)*r.cfg.BlockSize {
 				return r.broken("request %d has computed %d tokens in %d reserved blocks", s.rec.Request.ID, computed, s.reserved)
 			}
-			if s.ends <= c.steps {
-				return r.broken("sequence of request %d decodes at step %d past its last %d", s.rec.Request.ID, c.steps, s.ends)
+			if s.ends <= steps {
+				return r.broken("sequence of request %d decodes at step %d past its last %d", s.rec.Request.ID, steps, s.ends)
 			}
 		case prefilling:
 			prefills++

@@ -159,7 +159,7 @@ func (r *Replica) delivered(i int32, at clock.Time) int32 {
 	s := r.seq(i)
 	n := s.issued
 	if s.phase == decoding {
-		n += int32(r.cohort.steps - s.joined)
+		n += int32(r.steps(s) - s.joined)
 		if r.promise.N > 0 { // the first step is counted, others may have been made since
 			n += int32(max(r.promise.FirstEndAtOrAfter(at)-1, 0)) - 1
 		}

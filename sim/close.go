@@ -17,6 +17,9 @@ func (it *composition) finish() {
 	}
 	it.verify()
 	it.sortFirsts()
+	if r.pipe != nil {
+		r.pipe.part(it)
+	}
 	for _, i := range it.flight.firsts {
 		switch s := r.seq(i); {
 		case s.issued >= s.slots:
@@ -57,7 +60,7 @@ func (it *composition) sortFirsts() { it.r.sortBySerial(it.flight.firsts) }
 // order when they finish.
 func (it *composition) rank() {
 	switch {
-	case it.slow || it.preempted > 0 || len(it.flight.verified) > 0 || it.mixed && len(it.flight.firsts) > 0:
+	case it.slow || it.preempted > 0 || it.r.pipe != nil && it.r.pipe.ending() || len(it.flight.verified) > 0 || it.mixed && len(it.flight.firsts) > 0:
 		it.rankByWalking()
 	default:
 		for k, i := range it.flight.firsts {
@@ -82,7 +85,7 @@ func (it *composition) putBack() {
 	r, c := it.r, &it.r.cohort
 	for i := r.first; i != none; i = r.seq(i).next {
 		s := r.seq(i)
-		if s.phase != decoding {
+		if s.phase != decoding || r.away(s) {
 			continue
 		}
 		if it.got(s) {
@@ -119,7 +122,7 @@ func (it *composition) rankByWalking() {
 	for i := r.first; i != none; i = r.seq(i).next {
 		s := r.seq(i)
 		completes := s.joinBatch == it.flight.number
-		decodes := s.phase == decoding && s.joinBatch < it.flight.number && it.got(s)
+		decodes := s.phase == decoding && s.joinBatch < it.flight.number && it.got(s) && !r.away(s)
 		verifies := s.given > 0 && (s.phase == speculating || s.phase == finishing)
 		if !completes && !decodes && !verifies {
 			continue
@@ -159,7 +162,7 @@ func (it *composition) reportStep() {
 				share.Produced = 1
 			}
 		case s.lastBatch == it.flight.number && s.phase == finishing,
-			it.stepped && s.phase == decoding && !s.lagging && s.joinBatch < it.flight.number:
+			it.stepped && s.phase == decoding && !s.lagging && s.joinBatch < it.flight.number && !r.away(s):
 			share.Tokens, share.Produced, share.Emits = 1, 1, true
 		default:
 			continue

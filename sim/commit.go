@@ -24,7 +24,7 @@ func (r *Replica) commit() {
 	f.end, f.number = p.End(p.N), r.batches+int64(p.N)
 	if it.stepped {
 		r.groups = r.groups[:0]
-	} else {
+	} else if r.pipe == nil {
 		r.groups.hold(f, c.size-r.lagging, it.joined, r.batches, r.gpuFree)
 	}
 	r.remaining -= int64(it.decodes)*int64(p.N) + int64(len(f.firsts)-it.resumed)
@@ -48,6 +48,9 @@ func (r *Replica) commit() {
 	r.retire(f)
 	if r.host.steps != nil {
 		it.reportStep()
+	}
+	if r.pipe != nil {
+		r.pipe.depart(f)
 	}
 }
 
@@ -81,7 +84,7 @@ func (r *Replica) retire(f *flight) {
 	for len(c.ends) > 0 && c.ends[0].key <= c.steps {
 		e := c.ends.pop()
 		s := r.seq(e.ref)
-		if s.phase != decoding || s.serial != e.tie || s.ends != e.key {
+		if s.phase != decoding || s.serial != e.tie || s.ends != e.key || r.away(s) {
 			continue
 		}
 		if !r.it.ranked && s.issued+int32(c.steps-s.joined) == s.output {

@@ -94,7 +94,7 @@ func (it *composition) plain() bool {
 func (it *composition) Missing(i sched.Seq) int32 {
 	switch s := it.r.seq(int32(i)); s.phase {
 	case decoding:
-		if it.got(s) {
+		if it.got(s) || it.r.away(s) {
 			return 0
 		}
 		return 1
@@ -131,8 +131,8 @@ func (it *composition) computed(s *sequence) int32 {
 	if s.phase != decoding {
 		return s.computed - s.given
 	}
-	n := s.target + int32(it.r.cohort.steps-s.joined)
-	if it.stepped {
+	n := s.target + int32(it.r.steps(s)-s.joined)
+	if it.stepped && !it.r.away(s) {
 		n--
 	}
 	return n
@@ -361,7 +361,10 @@ func (it *composition) giveDecode(i int32, s *sequence) {
 
 // Blocked implements [sched.View].
 func (it *composition) Blocked(why sched.Cause) {
-	if it.r.queue.len() > 0 {
-		it.blocked = why
+	if it.r.queue.len() == 0 {
+		return
+	}
+	if it.blocked = why; it.r.pipe != nil && it.r.pipe.holds(it.r.queue.head()) {
+		it.blocked = sched.HeldByPolicy
 	}
 }

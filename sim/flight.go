@@ -21,7 +21,8 @@ type flight struct {
 	computed []computedChunk
 	entered  int // how many of them have entered it
 	partial  bool
-	stepped  bool // the cohort made its step
+	stepped  bool  // the cohort made its step
+	berth    int32 // on a pipeline, where its cohort is
 }
 
 // eventful reports whether there is more to the flight than the tokens of the cohort.
@@ -34,9 +35,9 @@ func (f *flight) clear() {
 	f.partial, f.stepped = false, false
 }
 
-// flights is the queue of at most two iterations in flight, oldest first.
+// flights is the queue of iterations in flight, oldest first.
 type flights struct {
-	ring [3]flight // one more than can be in flight, so that a new one may be built beside them
+	ring []flight // one more than can be in flight, so that a new one may be built beside them
 	head int
 	n    int
 }

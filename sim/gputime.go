@@ -83,7 +83,7 @@ func (r *Replica) checkGPUTime() error {
 		}
 		t := s.rec.GPU
 		if s.phase == decoding {
-			t.Decode += r.cohort.share - s.shared
+			t.Decode += r.cohortOf(s).share - s.shared
 		}
 		if took += t.Total(); t.Prefill|t.Lost|t.Recomputed|t.Decode|t.Drafts < 0 {
 			return r.broken("request %d, sequence %d, took %+v of GPU time", s.rec.Request.ID, i, t)

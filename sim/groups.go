@@ -54,6 +54,8 @@ func (r *Replica) lastToken(s *sequence) (number int64, end clock.Time) {
 	case len(r.groups) > 0:
 		g := r.groups.of(s)
 		return g.number, g.end
+	case r.pipe != nil:
+		return r.pipe.lastToken()
 	}
 	return r.batches, r.gpuFree
 }
@@ -76,7 +78,7 @@ type lateGap struct {
 // countGaps counts the gaps that end when n sequences, whose last tokens came from the given
 // iteration, produce another in the one being composed; a negative n takes them back.
 func (it *composition) countGaps(number int64, end clock.Time, n int) {
-	if number == it.r.batches {
+	if number == it.r.batches && it.r.pipe == nil {
 		it.gaps += n
 		return
 	}
@@ -102,7 +104,13 @@ func (it *composition) countCohortGaps() {
 			it.countGaps(s.lastBatch, s.lastEnd, 1)
 		}
 	}
-	if len(r.groups) == 0 {
+	switch {
+	case r.pipe != nil:
+		if _, end := r.pipe.lastToken(); r.cohort.size > r.lagging {
+			it.countLate(end, r.cohort.size-r.lagging)
+		}
+		return
+	case len(r.groups) == 0:
 		it.gaps += r.cohort.size - r.lagging
 		return
 	}

@@ -52,7 +52,11 @@ func (it *composition) waiting(place int) *waiting {
 			return nil
 		}
 	}
-	return it.r.queue.at(place)
+	w := it.r.queue.at(place)
+	if it.r.pipe != nil && it.r.pipe.holds(w) {
+		return nil
+	}
+	return w
 }
 
 // mayHit reports whether hashed blocks may hold what a waiting request begins with.

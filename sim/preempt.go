@@ -15,7 +15,7 @@ func (it *composition) PreemptToTail(i sched.Seq) { it.preempt(int32(i), true) }
 func (it *composition) preempt(i int32, tail bool) {
 	r := it.r
 	s := r.seq(i)
-	ending := s.phase == finishing
+	ending := s.phase == finishing && (r.pipe == nil || s.issued == s.declared)
 	it.takeBack(i, s)
 	s.reached = max(s.reached, s.computed)
 	if ending {
@@ -112,6 +112,10 @@ func (it *composition) takeBackFirst(i int32, s *sequence) {
 // takeBackDecode undoes the step of s, which decodes: the token it was given or, where the policy visits
 // sequences singly, the step that was counted beforehand.
 func (it *composition) takeBackDecode(i int32, s *sequence) {
+	if it.r.away(s) {
+		it.r.leaveCohort(i)
+		return
+	}
 	got := it.got(s)
 	it.r.leaveCohort(i)
 	if it.stepped && it.r.queue.fair != nil {

@@ -110,8 +110,8 @@ func (it *composition) generated(s *sequence) int32 {
 	n := s.issued
 	switch {
 	case s.phase == decoding && s.joinBatch < it.flight.number:
-		n += int32(it.r.cohort.steps - s.joined)
-		if it.stepped {
+		n += int32(it.r.steps(s) - s.joined)
+		if it.stepped && !it.r.away(s) {
 			n--
 		}
 	case s.joinBatch == it.flight.number:

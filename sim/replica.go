@@ -23,7 +23,9 @@ type Replica struct {
 	own   Observer  // that of this replica alone, or nil
 	index int       // its number in the fleet
 	lock  *lockstep // those that it iterates in lock step with, or nil
-	depth int       // iterations in flight
+	depth int       // iterations in flight of which a sequence may have a part
+	most  int       // iterations in flight
+	pipe  *pipeline // the stages that they pass, or nil where there is one
 
 	levels, told Levels // as they are, and as the fleet's levels know them; in the system are those sent here
 
@@ -91,12 +93,13 @@ type Replica struct {
 // newReplica makes a replica of an engine, with an observer of its own if that is not nil.
 func newReplica(cfg Config, host *Engine, index int, own Observer) *Replica {
 	r := &Replica{lastComposed: -1, cfg: cfg, host: host, obs: host.obs, own: own, index: index, depth: 1, next: clock.Never, caching: cfg.PrefixCaching && !cfg.Radix, maxSpan: cfg.MaxSpan}
-	if cfg.AsyncScheduling {
+	if cfg.AsyncScheduling && cfg.Stages <= 1 {
 		r.depth = 2
 	}
 	if r.maxSpan == 0 {
 		r.maxSpan = 1 << 30
 	}
+	r.most = r.depth
 	if r.caching {
 		r.pool = kv.NewCache(cfg.UsableBlocks(), cfg.AppendUnkeyed)
 	} else {
@@ -111,6 +114,10 @@ func newReplica(cfg Config, host *Engine, index int, own Observer) *Replica {
 	r.cohort.init(cfg.BlockSize, r.caching || cfg.Window.Layers > 0)
 	r.first, r.last = int32(sched.None), int32(sched.None)
 	r.it.r = r
+	r.inFlight.ring = make([]flight, max(cfg.Stages, 2)+1)
+	if cfg.Stages > 1 {
+		r.pipe = newPipeline(r)
+	}
 	if own != nil {
 		r.obs = &tee{host.obs, own}
 	}
@@ -222,7 +229,7 @@ func (r *Replica) boundary() error {
 		}
 	}
 	r.answered = false
-	for r.inFlight.n < r.depth && r.promise.N == 0 {
+	for r.inFlight.n < r.most && r.promise.N == 0 {
 		if !r.compose() && !r.again() {
 			break
 		}
@@ -274,6 +281,9 @@ func (r *Replica) compose() bool {
 		return false
 	}
 	first, slope, n := r.pace()
+	if r.pipe != nil {
+		first = r.pipe.pass(first)
+	}
 	if r.fault != nil {
 		return false
 	}

@@ -109,7 +109,7 @@ func (r *Replica) held(s *sequence) int {
 		return s.blockCount
 	}
 	computed := s.target + int32(r.cohort.steps-s.joined)
-	if it := &r.it; it.open && it.slow && s.given == 0 && !s.grown {
+	if it := &r.it; it.open && it.slow && s.given == 0 && !s.grown && !r.away(s) {
 		computed-- // the step is counted, but it has not got its token yet
 	}
 	return max(s.reserved, r.blocksFor(computed))

@@ -11,6 +11,9 @@ import (
 
 // process delivers the tokens of the oldest iteration in flight and releases what it finished.
 func (r *Replica) process(f *flight) {
+	if r.pipe != nil {
+		r.pipe.land(f)
+	}
 	for _, i := range f.firsts {
 		if s := r.seq(i); !s.over {
 			r.deliverFirst(s, f.end)
@@ -132,7 +135,7 @@ func (r *Replica) answer(s *sequence, end clock.Time) {
 	if s.running() {
 		issued := s.issued
 		if s.phase == decoding {
-			issued += int32(r.cohort.steps - s.joined)
+			issued += int32(r.steps(s) - s.joined)
 		}
 		r.remaining -= int64(s.declared - issued)
 	}
@@ -244,7 +247,7 @@ func (r *Replica) cancel(i int32) {
 	s := r.seq(i)
 	issued := s.issued
 	if s.phase == decoding {
-		issued += int32(r.cohort.steps - s.joined)
+		issued += int32(r.steps(s) - s.joined)
 	}
 	for k := range r.inFlight.n {
 		f := r.inFlight.at(k)
@@ -276,6 +279,9 @@ func (r *Replica) cancel(i int32) {
 
 // emits reports whether flight f issues a token of sequence i.
 func (r *Replica) emits(f *flight, i int32) bool {
+	if r.pipe != nil {
+		return r.pipe.emits(f, r.seq(i))
+	}
 	if f.partial {
 		for _, e := range f.emitters {
 			if e == i {

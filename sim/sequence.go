@@ -77,6 +77,7 @@ type sequence struct {
 	chunkBatch int64      // iteration of its last prefill chunk
 	lastBatch  int64      // last iteration that issued a token, when it is not decoding in step
 	lastEnd    clock.Time // end of that iteration
+	berth      int32      // while it decodes on a pipeline: where its cohort is
 
 	// With prefix caching, its blocks; without, only their number.
 	blocks     []int32

@@ -45,6 +45,8 @@ func (r *Replica) withHost(first, slope int64, n int) (int64, int64, int) {
 	host := int64(r.cfg.CPUStep+clock.Duration(rows)*r.cfg.CPUPerSequence) * clock.FemtosPerPico
 	s := &r.span
 	switch {
+	case r.pipe != nil: // a stage before the first one
+		return first, 0, 1
 	case r.depth == 1:
 		s.HostFemtos = host
 		first += host

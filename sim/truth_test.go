@@ -16,3 +16,16 @@ func TestTruth(t *testing.T) {
 		})
 	}
 }
+
+// TestTruthOfPipelines is the same for engines with several stages, which have as many iterations in flight.
+func TestTruthOfPipelines(t *testing.T) {
+	for _, p := range simtest.Policies() {
+		if p.Name != "vllm" && p.Name != "vllm-variants" {
+			continue // they do not go with a pipeline
+		}
+		t.Run(p.Name, func(t *testing.T) {
+			t.Parallel()
+			simtest.VerifyPipeline(t, p)
+		})
+	}
+}

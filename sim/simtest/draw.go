@@ -10,6 +10,7 @@ import (
 	"clifftop/sim"
 	"clifftop/sim/clock"
 	"clifftop/sim/kv"
+	"clifftop/sim/sched"
 	"clifftop/workload"
 )
 
@@ -27,6 +28,11 @@ type Case struct {
 func (c *Case) Config() sim.Config {
 	cfg := c.config
 	cfg.Scheduler = c.policy.New(c.knobs)
+	if v, ok := cfg.Scheduler.(*sched.VLLM); ok && cfg.Stages > 1 {
+		if v.Swap = false; v.Admission == sched.FullLength {
+			v.Admission = sched.FullPrompt
+		}
+	}
 	return cfg
 }
 

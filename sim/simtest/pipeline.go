@@ -4,9 +4,12 @@ import (
 	"slices"
 	"strconv"
 
+	"pgregory.net/rapid"
+
 	"clifftop/model"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/sched"
 )
 
 // pipeline is the stages that iterations pass one after the other, and the host before them.
@@ -110,4 +113,46 @@ func staged(args *arguments, stages int, timer model.StepTimer, hop int64) model
 		args.fault("weights: %d of %d stages", len(s.Weights), stages)
 	}
 	return s
+}
+
+// DrawPipeline makes a random case with two pipeline stages or more, some of them longer than others. What does not go with
+// them is left out.
+func (p Policy) DrawPipeline(t *rapid.T) Case {
+	c := p.Draw(t)
+	d := drawer{t}
+	cfg := &c.config
+	cfg.Stages = d.between("stages", 2, 6)
+	cfg.HostBlocks, cfg.Radix, cfg.Contiguous, cfg.Connector, cfg.Speculative = 0, false, false, nil, sim.Speculative{}
+	if _, fair := cfg.Order.(sched.Fair); fair {
+		cfg.Order = sched.ByPriority{}
+	}
+	if d.once("even", 2) {
+		return c
+	}
+	timer := Staged{StepTimer: cfg.Timer}
+	for range cfg.Stages {
+		timer.Weights = append(timer.Weights, int64(d.one("weight", 1, 2, 5)))
+	}
+	b := model.Batch{Decodes: 1, Context: 1, Emit: 1}
+	step, _, _ := cfg.Timer.Span(&b)
+	timer.Hop = int64(d.one("hop", 0, 1, 20)) * step / 50
+	cfg.Timer = timer
+	return c
+}
+
+// together is the numbers of iterations that were in flight together, by their passages.
+func (t *Tape) together() map[int]bool {
+	seen := make(map[int]bool)
+	for i, it := range t.Iterations {
+		if it.Passages == "" {
+			return nil
+		}
+		n := 1
+		enter := parsePassages(it.Passages)[0]
+		for k := i - 1; k >= 0 && int64(t.Iterations[k].End) > enter[0]; k-- {
+			n++
+		}
+		seen[n] = true
+	}
+	return seen
 }

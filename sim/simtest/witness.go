@@ -66,6 +66,10 @@ func (p witness) compareVictims(n view, a, b *sequence) int {
 func (p witness) admitWaiting(n view) {
 	for len(n.waiting) > 0 {
 		s := n.place(0)
+		if s.away() {
+			n.Blocked(sched.HeldByPolicy)
+			return
+		}
 		if len(n.running) == n.cfg.MaxNumSeqs {
 			n.Blocked(sched.LacksSeats)
 			return
