@@ -23,6 +23,8 @@ type Options struct {
 	Closed bool
 	// GPUs and Replicas of the whole system; 0 means 1.
 	GPUs, Replicas int
+	// PipelineStages is the number of those of each replica that work on batches of their own; 0 means 1.
+	PipelineStages int
 	// MaxNumSeqs is the number of seats of all replicas together, 0 for no limit.
 	MaxNumSeqs int
 	// UsableBlocks is the number of KV blocks of all replicas together; 0, or sim.UnlimitedBlocks or
@@ -142,7 +144,7 @@ const (
 
 // NewCollector makes a collector for one run.
 func NewCollector(opts Options) *Collector {
-	opts.GPUs, opts.Replicas = max(opts.GPUs, 1), max(opts.Replicas, 1)
+	opts.GPUs, opts.Replicas, opts.PipelineStages = max(opts.GPUs, 1), max(opts.Replicas, 1), max(opts.PipelineStages, 1)
 	opts.UsableBlocks = limitedBlocks(opts.UsableBlocks)
 	opts.Lives = opts.Lives && opts.Fleet != nil
 	// The width is chosen so that the edges of the window are edges of buckets.

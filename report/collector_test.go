@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -496,12 +497,12 @@ func TestCollectorCutsSpans(t *testing.T) {
 			a, b := whole.line.buckets[i], single.line.buckets[i]
 			// Dividing the blocks of several iterations rounds down.
 			a.blocks, b.blocks, a.empty, b.empty = sim.Uint128{}, sim.Uint128{}, sim.Uint128{}, sim.Uint128{}
-			if a != b {
+			if !reflect.DeepEqual(a, b) {
 				t.Fatalf("bucket %d: %+v, want %+v", i, a, b)
 			}
 			sameHistogram(t, &whole.line.detail[i].itl, &single.line.detail[i].itl)
 		}
-		if a, b := whole.whole(), single.whole(); a != b {
+		if a, b := whole.whole(), single.whole(); !reflect.DeepEqual(a, b) {
 			t.Fatalf("%+v, want %+v", a, b)
 		}
 	})

@@ -52,9 +52,10 @@ func (v *vain) add(t *sim.GPUTime) {
 	}
 }
 
-// gpuTime divides the time of the engines in a window, in femtoseconds: the parts add up to the whole.
+// gpuTime divides the time of the engines in a window, or of all their stages, in femtoseconds: the parts add up to the whole.
 type gpuTime struct {
 	whole, useful, cancelled, idle sim.Uint128
+	bubble                         sim.Uint128 // stages that wait while others work
 	lost                           [losses]sim.Uint128
 	nobody                         sim.Uint128 // of idle: while no request was in the system
 	starting, down                 sim.Uint128 // of idle: while the replica was that
@@ -65,11 +66,17 @@ type gpuTime struct {
 func (u *unit) gpuTime(w *window) (t gpuTime) {
 	const femtos = clock.FemtosPerPico
 	paid, _ := u.paidPicos(w)
-	t.whole = paid.Mul(femtos)
-	if u.sum.busy.Cmp(t.whole) < 0 {
-		t.idle = t.whole.Sub(u.sum.busy)
+	stages := uint64(u.PipelineStages)
+	t.whole = paid.Mul(femtos).Mul(stages)
+	busy := u.sum.busy.Mul(stages)
+	if busy.Cmp(t.whole) < 0 {
+		t.idle = t.whole.Sub(busy)
 	}
 	t.useful = t.whole.Sub(t.idle)
+	if stages > 1 {
+		t.bubble = u.sum.bubble(t.useful)
+		t.useful = t.useful.Sub(t.bubble)
+	}
 	for i, part := range u.sum.lost {
 		t.lost[i] = least(part, t.useful) // an iteration may end after the window
 		t.useful = t.useful.Sub(t.lost[i])
@@ -84,10 +91,10 @@ func (u *unit) gpuTime(w *window) (t gpuTime) {
 		t.cancelled = t.cancelled.Add(part)
 	}
 	starting, down, off := u.asleep()
-	t.starting = least(t.idle, sim.Mul64(starting, femtos))
-	t.down = least(t.idle.Sub(t.starting), sim.Mul64(down, femtos))
+	t.starting = least(t.idle, sim.Mul64(starting, femtos*stages))
+	t.down = least(t.idle.Sub(t.starting), sim.Mul64(down, femtos*stages))
 	vacant := u.vacant - min(u.vacant, starting+down+off)
-	t.nobody = least(t.idle.Sub(t.starting).Sub(t.down), sim.Mul64(vacant, femtos*uint64(u.Replicas)))
+	t.nobody = least(t.idle.Sub(t.starting).Sub(t.down), sim.Mul64(vacant, femtos*stages*uint64(u.Replicas)))
 	return t
 }
 
@@ -114,10 +121,11 @@ func (c *Collector) gpuSeconds(w *window, units []unit, d *detail) (g GPUSeconds
 	}
 	for i := range units {
 		u := &units[i]
-		t, gpus := u.gpuTime(w), float64(u.GPUs)/float64(u.Replicas)
+		stages := u.PipelineStages
+		t, gpus := u.gpuTime(w), float64(u.GPUs)/float64(u.Replicas*stages)
 		nobody := t.nobody
 		if len(units) > 1 {
-			nobody = least(nobody, sim.Mul64(d.levels[inSystem].weightOfZero(), clock.FemtosPerPico))
+			nobody = least(nobody, sim.Mul64(d.levels[inSystem].weightOfZero(), clock.FemtosPerPico*uint64(stages)))
 			add(&g.IdleByCause.Elsewhere, t.nobody.Sub(nobody), gpus)
 		}
 		add(&g.Useful, t.useful, gpus)
@@ -128,6 +136,9 @@ func (c *Collector) gpuSeconds(w *window, units []unit, d *detail) (g GPUSeconds
 		add(&g.Padding, t.lost[lostPadding], gpus)
 		add(&g.Swap, t.lost[lostSwap], gpus)
 		add(&g.Host, t.lost[lostHost], gpus)
+		if stages > 1 {
+			add(&g.Bubble, t.bubble, gpus)
+		}
 		add(&g.Idle, t.idle, gpus)
 		add(&g.IdleByCause.NoRequests, nobody, gpus)
 		add(&g.IdleByCause.FrontEnd, t.idle.Sub(t.nobody).Sub(t.starting).Sub(t.down), gpus)

@@ -87,7 +87,7 @@ func newParts(o Options, width clock.Duration) []*part {
 	var parts []*part
 	for _, r := range o.Fleet {
 		p := &part{pool: r.Pool}
-		p.opts = Options{GPUs: max(r.GPUs, 1), Replicas: 1, MaxNumSeqs: r.MaxNumSeqs, UsableBlocks: limitedBlocks(r.UsableBlocks), Work: r.Work, End: o.End, Lives: o.Lives}
+		p.opts = Options{GPUs: max(r.GPUs, 1), Replicas: 1, PipelineStages: o.PipelineStages, MaxNumSeqs: r.MaxNumSeqs, UsableBlocks: limitedBlocks(r.UsableBlocks), Work: r.Work, End: o.End, Lives: o.Lives}
 		p.line = newTimeline(width)
 		p.line.detail = nil
 		p.isPart = true

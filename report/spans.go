@@ -16,6 +16,9 @@ func (c *Collector) Span(s *sim.Span) {
 	} else {
 		c.spanAcross(*s)
 	}
+	if s.Passages != nil {
+		c.line.pass(s.Passages)
+	}
 	c.now = max(c.now, end)
 	if c.stages != nil {
 		c.stages.span(c, *s)

@@ -237,6 +237,9 @@ type System struct {
 	Offload *Offload `json:"offload,omitempty"`
 	// Replicas is absent where their number does not change.
 	Replicas *ReplicaCounts `json:"replicas,omitempty"`
+	// PipelineStages are those of the replicas' pipelines, in order; absent where there are none. BusyFraction is the part of the
+	// window in which some batch was in flight, and theirs that in which they worked.
+	PipelineStages []PipelineStage `json:"pipeline_stages,omitempty"`
 }
 
 // Speculative tells what the drafts of speculative decoding brought in the window.
@@ -287,7 +290,10 @@ type GPUSeconds struct {
 	Padding   *float64 `json:"padding"` // computed for nobody
 	Swap      *float64 `json:"swap"`    // copying KV to and from host memory
 	Host      *float64 `json:"host"`    // waiting, within an iteration, for the host
-	Idle      *float64 `json:"idle"`    // between iterations
+	// Bubble is for nothing: stages of a pipeline waited while some batch was in flight, for the stage before, for a
+	// batch of their own, or for the host. It is told of pipelines only.
+	Bubble *float64 `json:"pipeline_bubble,omitempty"`
+	Idle   *float64 `json:"idle"` // between iterations
 	// IdleByCause divides the idle time.
 	IdleByCause IdleByCause `json:"idle_by_cause"`
 }

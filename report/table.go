@@ -340,9 +340,12 @@ func (s *Summary) lossText() string {
 	parts := []struct {
 		name string
 		v    *float64
-	}{{"useful", g.Useful}, {"recompute", g.Recompute}, {"cache misses", g.CacheMiss}, {"cancelled", g.Cancelled}, {"rejected drafts", g.Rejected}, {"padding", g.Padding}, {"swap", g.Swap}, {"waiting for the host", g.Host}, {"idle", g.Idle}}
+	}{{"useful", g.Useful}, {"recompute", g.Recompute}, {"cache misses", g.CacheMiss}, {"cancelled", g.Cancelled}, {"rejected drafts", g.Rejected}, {"padding", g.Padding}, {"swap", g.Swap}, {"waiting for the host", g.Host}, {"pipeline bubbles", g.Bubble}, {"idle", g.Idle}}
 	total, lost := 0.0, 0.0
 	for i, x := range parts {
+		if x.v == nil && x.name == "pipeline bubbles" {
+			continue
+		}
 		if x.v == nil {
 			return ""
 		}
@@ -356,7 +359,7 @@ func (s *Summary) lossText() string {
 	}
 	var texts []string
 	for _, x := range parts {
-		if *x.v > 0 {
+		if x.v != nil && *x.v > 0 {
 			texts = append(texts, x.name+" "+layout.Percent(*x.v/total))
 		}
 	}

@@ -62,6 +62,7 @@ type bucket struct {
 	empty               sim.Uint128 // of blocks: reserved, block-femtoseconds
 	lost                [losses]sim.Uint128
 	vain                vain
+	worked              []sim.Uint128 // femtoseconds, by stage of a pipeline; nil where there is none
 
 	// Picoseconds by state, where replicas come and go, and of the whole of such a fleet the integral of requests held at
 	// the router.
@@ -187,6 +188,7 @@ func (b *bucket) merge(c *bucket) {
 	for i := range b.vain {
 		b.vain[i] = b.vain[i].Add(c.vain[i])
 	}
+	b.worked = both(b.worked, c.worked)
 	b.blocks, b.empty = b.blocks.Add(c.blocks), b.empty.Add(c.empty)
 	b.maxBlocks = max(b.maxBlocks, c.maxBlocks)
 	for i := range b.gaps {

@@ -49,6 +49,7 @@ var losses = []struct {
 }{
 	{"idle", func(g *report.GPUSeconds) *float64 { return g.Idle }},
 	{"waits for the host", func(g *report.GPUSeconds) *float64 { return g.Host }},
+	{"pipeline bubbles", func(g *report.GPUSeconds) *float64 { return g.Bubble }},
 	{"copies of KV", func(g *report.GPUSeconds) *float64 { return g.Swap }},
 	{"padding", func(g *report.GPUSeconds) *float64 { return g.Padding }},
 	{"attempts without result", func(g *report.GPUSeconds) *float64 { return g.Cancelled }},

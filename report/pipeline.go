@@ -1,0 +1,68 @@
+package report
+
+import (
+	"clifftop/sim"
+	"clifftop/sim/clock"
+)
+
+// PipelineStage tells how a stage of the pipelines spent the window, averaged over the replicas.
+type PipelineStage struct {
+	// BusyFraction is the part of the window in which it worked on a batch.
+	BusyFraction *float64 `json:"busy_fraction"`
+}
+
+// pass counts the time of an iteration in the stages of a pipeline, each part in the bucket that it lies in.
+func (t *timeline) pass(passages []sim.Passage) {
+	for stage := range passages {
+		p := &passages[stage]
+		at, left := p.Enter, p.Femtos
+		t.find(max(p.Leave(), 1) - 1) // makes room once, so that the width stays
+		for remainder := p.Remainder; left > 0; remainder = 0 {
+			i := t.find(at)
+			part := left
+			if room := t.end(i).Sub(at); left/clock.FemtosPerPico >= int64(room)-1 {
+				part = min(part, int64(room)*clock.FemtosPerPico-remainder)
+			}
+			b := &t.buckets[i]
+			if b.worked == nil {
+				b.worked = make([]sim.Uint128, len(passages))
+			}
+			add(&b.worked[stage], part)
+			left -= part
+			at = t.end(i)
+		}
+	}
+}
+
+// both is the sum of two lists by stage, in a list of its own.
+func both(a, b []sim.Uint128) []sim.Uint128 {
+	if b == nil {
+		return a
+	}
+	sum := make([]sim.Uint128, len(b))
+	copy(sum, a)
+	for i := range b {
+		sum[i] = sum[i].Add(b[i])
+	}
+	return sum
+}
+
+// bubble is what the stages did not work of the time, all stages together, in which something was in flight.
+func (b *bucket) bubble(inFlight sim.Uint128) sim.Uint128 {
+	for _, worked := range b.worked {
+		inFlight = inFlight.Sub(least(inFlight, worked))
+	}
+	return inFlight
+}
+
+// stageTimes is how the stages spent so many seconds of the engines; nil where there is no pipeline.
+func (b *bucket) stageTimes(engineS float64) []PipelineStage {
+	if b.worked == nil {
+		return nil
+	}
+	list := make([]PipelineStage, len(b.worked))
+	for i, worked := range b.worked {
+		list[i].BusyFraction = ratio(worked.Float64()/1e15, engineS)
+	}
+	return list
+}
