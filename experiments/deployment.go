@@ -55,9 +55,6 @@ func (u *Setup) deployment() error {
 	for _, note := range u.Deployment.Notes() {
 		u.warn("deployment", "%s", note)
 	}
-	if d.PipelineParallelSize > 1 {
-		u.warn("pipeline", "the stages of the pipeline work on one batch at a time: throughput is that of a pipeline without overlap, a lower bound")
-	}
 	return nil
 }
 

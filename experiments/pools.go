@@ -255,6 +255,7 @@ func (u *Setup) resolvePools() error {
 func (u *Setup) measureReplicas() {
 	r := &u.Report
 	r.Replicas, r.Work, r.USDPerHour, r.Tiers = u.replicas(), u.work(), 0, u.Scenario.tierNames()
+	u.measurePipelines()
 	priced := true
 	for _, p := range u.pools {
 		of, n := p.setup, p.engines()
@@ -269,7 +270,7 @@ func (u *Setup) measureReplicas() {
 		if u.isFleet() {
 			each := report.ReplicaOptions{
 				Pool: p.name, GPUs: gpus / n, MaxNumSeqs: of.Scenario.Engine.MaxNumSeqs, UsableBlocks: int64(of.Config.UsableBlocks()), Work: of.work(),
-				USDPerHour: value(*price) * float64(gpus/n),
+				PipelineStages: of.Config.Stages, USDPerHour: value(*price) * float64(gpus/n),
 			}
 			r.Fleet = append(r.Fleet, slices.Repeat([]report.ReplicaOptions{each}, n)...)
 		}

@@ -23,7 +23,8 @@ type Options struct {
 	Closed bool
 	// GPUs and Replicas of the whole system; 0 means 1.
 	GPUs, Replicas int
-	// PipelineStages is the number of those of each replica that work on batches of their own; 0 means 1.
+	// PipelineStages is the number of those of each replica that work on batches of their own; 0 means 1. Where replicas
+	// differ in it, Fleet tells.
 	PipelineStages int
 	// MaxNumSeqs is the number of seats of all replicas together, 0 for no limit.
 	MaxNumSeqs int
@@ -122,6 +123,7 @@ type totals struct {
 	completedPrompts               int64 // prompt tokens
 	dropped                        int64
 	busy                           sim.Uint128 // femtoseconds of iterations
+	further                        sim.Uint128 // those times the stages beyond the first that they passed
 	gpu                            vain        // of all attempts
 	preemptions                    int64
 	handed                         int64       // requests whose prompt another replica computed

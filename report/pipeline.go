@@ -11,6 +11,21 @@ type PipelineStage struct {
 	BusyFraction *float64 `json:"busy_fraction"`
 }
 
+// Working is the part of the window in which the GPUs worked: BusyFraction or, of pipelines, the mean of their stages.
+func (y *System) Working() *float64 {
+	if len(y.PipelineStages) == 0 {
+		return y.BusyFraction
+	}
+	sum := 0.0
+	for _, stage := range y.PipelineStages {
+		if stage.BusyFraction == nil {
+			return nil
+		}
+		sum += *stage.BusyFraction
+	}
+	return number(sum / float64(len(y.PipelineStages)))
+}
+
 // pass counts the time of an iteration in the stages of a pipeline, each part in the bucket that it lies in.
 func (t *timeline) pass(passages []sim.Passage) {
 	for stage := range passages {
@@ -24,8 +39,8 @@ func (t *timeline) pass(passages []sim.Passage) {
 				part = min(part, int64(room)*clock.FemtosPerPico-remainder)
 			}
 			b := &t.buckets[i]
-			if b.worked == nil {
-				b.worked = make([]sim.Uint128, len(passages))
+			if len(b.worked) < len(passages) {
+				b.worked = both(b.worked, make([]sim.Uint128, len(passages)))
 			}
 			add(&b.worked[stage], part)
 			left -= part
@@ -39,7 +54,7 @@ func both(a, b []sim.Uint128) []sim.Uint128 {
 	if b == nil {
 		return a
 	}
-	sum := make([]sim.Uint128, len(b))
+	sum := make([]sim.Uint128, max(len(a), len(b)))
 	copy(sum, a)
 	for i := range b {
 		sum[i] = sum[i].Add(b[i])
@@ -65,4 +80,16 @@ func (b *bucket) stageTimes(engineS float64) []PipelineStage {
 		list[i].BusyFraction = ratio(worked.Float64()/1e15, engineS)
 	}
 	return list
+}
+
+// lines is the number of pipeline stages of all replicas.
+func (o *Options) lines() int {
+	if o.Fleet == nil {
+		return o.Replicas * o.PipelineStages
+	}
+	n := 0
+	for i := range o.Fleet {
+		n += max(o.Fleet[i].PipelineStages, 1)
+	}
+	return n
 }

@@ -14,6 +14,7 @@ type ReplicaOptions struct {
 	GPUs, MaxNumSeqs int
 	UsableBlocks     int64 // as in [Options]
 	Work             *Work
+	PipelineStages   int     // as in [Options]
 	USDPerHour       float64 // while it is paid for, where replicas come and go
 }
 
@@ -87,7 +88,7 @@ func newParts(o Options, width clock.Duration) []*part {
 	var parts []*part
 	for _, r := range o.Fleet {
 		p := &part{pool: r.Pool}
-		p.opts = Options{GPUs: max(r.GPUs, 1), Replicas: 1, PipelineStages: o.PipelineStages, MaxNumSeqs: r.MaxNumSeqs, UsableBlocks: limitedBlocks(r.UsableBlocks), Work: r.Work, End: o.End, Lives: o.Lives}
+		p.opts = Options{GPUs: max(r.GPUs, 1), Replicas: 1, PipelineStages: max(r.PipelineStages, 1), MaxNumSeqs: r.MaxNumSeqs, UsableBlocks: limitedBlocks(r.UsableBlocks), Work: r.Work, End: o.End, Lives: o.Lives}
 		p.line = newTimeline(width)
 		p.line.detail = nil
 		p.isPart = true

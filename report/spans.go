@@ -18,6 +18,7 @@ func (c *Collector) Span(s *sim.Span) {
 	}
 	if s.Passages != nil {
 		c.line.pass(s.Passages)
+		c.totals.further = c.totals.further.Add(sim.Mul64(uint64(s.Femtos(s.N)), uint64(len(s.Passages)-1)))
 	}
 	c.now = max(c.now, end)
 	if c.stages != nil {

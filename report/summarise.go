@@ -173,11 +173,11 @@ func (c *Collector) goodput(s *Summary, w *window, sum *bucket, d *detail) {
 	if g.Attainment != nil {
 		g.AnyBadOf10 = number(AnyBad(1-*g.Attainment, 10))
 	}
-	if busy := c.totals.busy.Float64() * float64(c.opts.PipelineStages); busy > 0 {
+	if busy := c.totals.busy.Add(c.totals.further).Float64(); busy > 0 {
 		const femtosPerS = 1e15
-		wall := clock.Duration(c.runEnd()).Seconds() * femtosPerS * float64(c.opts.Replicas*c.opts.PipelineStages)
+		wall := clock.Duration(c.runEnd()).Seconds() * femtosPerS * float64(c.opts.lines())
 		if run := (window{to: len(c.line.buckets), end: c.runEnd()}); c.opts.Lives {
-			wall = c.opts.engineSeconds(&run, c.units(&run, &all, nil)) * femtosPerS * float64(c.opts.PipelineStages)
+			wall = c.opts.engineSeconds(&run, c.units(&run, &all, nil)) * femtosPerS
 		}
 		g.GPUBusyFraction = ratio(c.totals.goodTime.Float64(), busy)
 		g.GPUWallFraction = ratio(c.totals.goodTime.Float64(), wall)
@@ -254,7 +254,9 @@ func (c *Collector) system(s *Summary, w *window, sum *bucket, d *detail) {
 	}
 	y.utilisation(units, w)
 	y.Replicas = c.replicaCounts(w, sum, units)
-	y.PipelineStages = sum.stageTimes(engineS)
+	if c.opts.PipelineStages > 1 {
+		y.PipelineStages = sum.stageTimes(engineS)
+	}
 }
 
 // fullest is the highest use of any unit's KV pool.

@@ -49,6 +49,7 @@ func (f *Fleet) Validate() error {
 		}
 	}
 	faults = append(faults, f.validateLockstep()...)
+	faults = append(faults, f.validatePipelines()...)
 	if f.Disaggregation != nil {
 		faults = append(faults, f.Disaggregation.validate(f))
 	}

@@ -216,8 +216,8 @@ func (p *planner) costs(r *report.PlanCandidate, c *candidate, s *report.Summary
 	t, n := &p.traffic, float64(c.count)
 	out := t.MeanOutputTokens
 	busy := 1.0
-	if s.System.BusyFraction != nil {
-		busy = min(1, *s.System.BusyFraction*(1-c.err))
+	if working := s.System.Working(); working != nil {
+		busy = min(1, *working*(1-c.err))
 	}
 	r.Energy = report.PowerEstimate(r.GPUs, c.setup.Deployment.GPU.TDPWatts, p.spec.IdlePower, busy, t.PlannedRequestsPerS*out)
 	if c.price == nil {

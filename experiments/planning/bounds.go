@@ -49,6 +49,7 @@ func (s *shape) share(class int) float64 {
 type replica struct {
 	shape
 	timer  model.StepTimer
+	stages int                        // of a pipeline that work on batches of their own, at least 1
 	floor  func(*model.Batch) float64 // seconds that no step can beat; nil where no machine is modelled
 	seats  int
 	budget int
@@ -59,7 +60,7 @@ type replica struct {
 
 func replicaOf(u *experiments.Setup, s shape) *replica {
 	e := &u.Scenario.Engine
-	r := &replica{shape: s, timer: u.Config.Timer, seats: e.MaxNumSeqs, budget: e.MaxNumBatchedTokens, pool: math.Inf(1)}
+	r := &replica{shape: s, timer: u.Config.Timer, stages: max(u.Config.Stages, 1), seats: e.MaxNumSeqs, budget: e.MaxNumBatchedTokens, pool: math.Inf(1)}
 	r.cached = s.shares && e.EnablePrefixCaching
 	if u.Memory != nil {
 		r.pool = float64(u.Memory.UsableTokens)
@@ -97,15 +98,17 @@ func (r *replica) batch(decodes float64) model.Batch {
 }
 
 // fluid is the highest rate over the numbers of decoding sequences that seats, pool and budget allow, with iterations
-// of the length that seconds answers, none longer than limit: requests/s = decodes / ((out-1) · seconds).
+// of the length that seconds answers, none longer than limit: requests/s = decodes / ((out-1) · seconds). On a pipeline the
+// sequences are spread evenly over a batch for each stage.
 func (r *replica) fluid(seconds func(*model.Batch) float64, limit float64) float64 {
 	best := 0.0
 	for n := 1.0; n <= float64(r.seats); n = max(n+1, math.Floor(n*1.1)) {
 		if n > 1 && n*(r.in+r.out/2) > r.pool {
 			break
 		}
-		b := r.batch(n)
-		tokens := int(n)
+		each := max(1, n/float64(r.stages))
+		b := r.batch(each)
+		tokens := int(each)
 		for _, c := range b.Chunks {
 			tokens += int(c.New)
 		}
@@ -197,21 +200,40 @@ func (r *replica) first(q *workload.Request) float64 {
 	if r.cached {
 		left, done = 1, left-1
 	}
+	line := flowLine{timer: r.timer, left: slices.Repeat([]float64{t}, r.stages)}
 	for left > 0 {
 		n := min(left, r.budget)
 		b := model.Batch{Chunks: []model.Chunk{{New: int32(n), Cached: int32(done)}}}
 		if n == left {
 			b.Emit = 1
 		}
-		t += r.step(&b)
+		line.pass(&b)
 		left, done = left-n, done+n
 	}
-	return t
+	return line.left[r.stages-1]
+}
+
+// flowLine is the stages of a pipeline, through which batches follow each other as closely as they can.
+type flowLine struct {
+	timer model.StepTimer
+	left  []float64 // when each was left last, in seconds
+}
+
+// pass sends a batch through.
+func (l *flowLine) pass(b *model.Batch) {
+	total, _, _ := l.timer.Span(b)
+	stages := make([]int64, len(l.left))
+	hop := model.DivideStages(l.timer, b, total, stages)
+	at := 0.0
+	for i, femtos := range stages {
+		l.left[i] = max(at, l.left[i]) + float64(femtos)/1e15
+		at = l.left[i] + float64(hop)/1e15
+	}
 }
 
 // residence is about how long a request stays, at a rate.
 func (r *replica) residence() float64 {
-	b := r.batch(max(1, min(float64(r.seats)/2, r.pool/(2*(r.in+r.out)))))
+	b := r.batch(max(1, min(float64(r.seats)/2, r.pool/(2*(r.in+r.out)))/float64(r.stages)))
 	return r.out * r.step(&b)
 }
 
