@@ -50,7 +50,7 @@ type Scenario struct {
 type Deployment struct {
 	// TensorParallelSize splits every layer over this many GPUs.
 	TensorParallelSize int `json:"tensor_parallel_size" range:"[1,1024]"`
-	// PipelineParallelSize splits the layers into this many stages.
+	// PipelineParallelSize splits the layers into this many stages. With policy vllm each works on a batch of its own.
 	PipelineParallelSize int `json:"pipeline_parallel_size" range:"[1,1024]"`
 	// DataParallelSize is the number of ranks of a replica that serve requests side by side, each with a queue and a KV
 	// pool of its own; those of a model with experts iterate in lock step. The router sees each of them.

@@ -21,6 +21,8 @@
 //   - [Table] interpolates measured iterations.
 //   - [Linear] is a + b·n, for comparison with theory.
 //
+// [DivideStages] divides a step among the stages of a pipeline: by layers, with the output head on the last one.
+//
 // All of them answer for runs of iterations at once: [StepTimer]. Step times are integers, and
 // floating point occurs only while a timer is constructed, and in tables with every product rounded, so that results
 // are the same everywhere.

@@ -65,6 +65,24 @@
 // decodes, one in prefill has the next chunk. The next iteration that is launched lasts HostFemtosPerBlock
 // longer for each block that was moved since the last, either way. There is no swapping with a prefix cache.
 //
+// # Pipelines
+//
+// With [sim.Config.Stages] so many iterations are in flight: at a boundary they are composed until there are as many, or one is
+// empty. The oldest is processed as ever, and alone.
+//
+// A sequence with a token in flight misses nothing, and does not decode. A chunk of its prefill in flight does not matter.
+// A preempted request with a token in flight keeps its place in the queue; while it is the head the queue shows nobody,
+// and the policy holds it. Every token of a sequence that is given something is known, so that blocks enter the prefix
+// cache as under synchronous scheduling, and an end that nobody foresaw wastes nothing.
+//
+// The host begins with an iteration when it is composed and the one before is done with. The iteration enters the first stage
+// when the host is done with it and the one before has left the stage; each further stage when it has left the stage before,
+// a hop later, and the one before has left this one. [clifftop/model.DivideStages] gives stages and hops. It
+// ends when it leaves the last stage.
+//
+// A span begins when the iteration is composed or the one before it ends, whichever is later. No gap is in a span: each is from the end of the
+// iteration that gave the last token. What is shared out among tokens is the sum over the stages.
+//
 // # KV elsewhere
 //
 // With a [sim.Connector] a waiting request can be loaded, if tokens behind those that the prefix cache has are elsewhere and

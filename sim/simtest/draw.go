@@ -10,7 +10,6 @@ import (
 	"clifftop/sim"
 	"clifftop/sim/clock"
 	"clifftop/sim/kv"
-	"clifftop/sim/sched"
 	"clifftop/workload"
 )
 
@@ -28,10 +27,8 @@ type Case struct {
 func (c *Case) Config() sim.Config {
 	cfg := c.config
 	cfg.Scheduler = c.policy.New(c.knobs)
-	if v, ok := cfg.Scheduler.(*sched.VLLM); ok && cfg.Stages > 1 {
-		if v.Swap = false; v.Admission == sched.FullLength {
-			v.Admission = sched.FullPrompt
-		}
+	if cfg.Stages > 1 {
+		pipelined(cfg.Scheduler)
 	}
 	return cfg
 }

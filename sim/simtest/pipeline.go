@@ -140,6 +140,15 @@ func (p Policy) DrawPipeline(t *rapid.T) Case {
 	return c
 }
 
+// pipelined changes a policy that may go with a pipeline so that it does.
+func pipelined(s sched.Scheduler) {
+	if v, ok := s.(*sched.VLLM); ok {
+		if v.Swap = false; v.Admission == sched.FullLength {
+			v.Admission = sched.FullPrompt
+		}
+	}
+}
+
 // together is the numbers of iterations that were in flight together, by their passages.
 func (t *Tape) together() map[int]bool {
 	seen := make(map[int]bool)
