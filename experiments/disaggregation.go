@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ type Disaggregation struct {
 	Latency Duration `json:"latency" range:"[0,60]"`
 	// Hop is the way of a request from the end of its prompt to the replica that answers, through the router.
 	Hop Duration `json:"hop" range:"[0,60]"`
-	// Lease is how long a prompt's KV is kept for a replica that has not asked for it; null is as long as the request is there.
+	// Lease is how long a prompt's KV is kept for a replica that has not read it; null is as long as the request is there.
 	Lease *Duration `json:"lease" range:"(0,)"`
 	// KVLoadFailurePolicy says what becomes of a request whose KV has gone before it was there: its prompt is computed again
 	// where it is answered, or it fails, and its client may try once more. vLLM's default is fail.
@@ -35,8 +36,30 @@ type Disaggregation struct {
 	// PullPercent holds transfers back while requests that do not run yet have as much of the pool of the replica that
 	// answers, in per cent; 0 is no limit.
 	PullPercent int `json:"pull_percent" range:"[0,100]"`
+	// Outages are of the links over which KV goes.
+	Outages []Outage `json:"outages,omitempty"`
 	// Router chooses the replica that answers, when the prompt has been computed.
 	Router Router `json:"router"`
+}
+
+// Outage is a time for which nothing goes over the links of a pool, or over one of them: transfers stand still, and leases go on.
+type Outage struct {
+	// At is when it begins.
+	At Duration `json:"at" range:"[0,)"`
+	// For is how long it lasts.
+	For Duration `json:"for" range:"(0,)"`
+	// Pool is the name of the pool.
+	Pool string `json:"pool"`
+	// Replica is the number of its member, from 0 on; null is all of them.
+	Replica *int `json:"replica,omitempty" range:"[0,4095]"`
+}
+
+func (o *Outage) check(d *decoder, n *node, key string) {
+	for _, name := range []string{"at", "for", "pool"} {
+		if v := n.get(name); v == nil || v.kind == isNull {
+			d.fault(n.at, key, name+" is missing (want {at: 60s, for: 5s, pool: NAME})", "")
+		}
+	}
 }
 
 // linkPerGPU is the default bandwidth: a 200 Gbit/s port for each GPU, as in published deployments.
@@ -95,8 +118,48 @@ func (u *Setup) roles() error {
 			return one.fault(one.firstGiven("engine.policy", "engine.speculative", "engine.kv_allocation"), "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
 	}
+	if err := u.outages(); err != nil {
+		return err
+	}
 	u.unused(s.Disaggregation.KVLoadFailurePolicy == "fail" && !u.losesKV(), "disaggregation.kv_load_failure_policy", "without a lease KV is kept as long as it takes")
 	return nil
+}
+
+// outages checks that those of a link are one after the other, and of links that there are.
+func (u *Setup) outages() error {
+	s := u.Scenario
+	list := s.Disaggregation.Outages
+	for i := range list {
+		o, key := &list[i], fmt.Sprint("disaggregation.outages.", i)
+		first, last, why := u.members(&o.Pool)
+		switch {
+		case why != "":
+			return s.fault(key+".pool", "%s", why)
+		case o.Replica != nil && *o.Replica > last-first:
+			return s.fault(key+".replica", "there is no replica %d of pool %s (want 0 to %d)", *o.Replica, o.Pool, last-first)
+		}
+		for j := range list[:i] {
+			p := &list[j]
+			same := o.Pool == p.Pool && (o.Replica == nil || p.Replica == nil || *o.Replica == *p.Replica)
+			if same && o.At <= p.At+p.For && p.At <= o.At+o.For {
+				return s.fault(key+".at", "a link of pool %s is down twice at a time, from %v and from %v on (want one after the other)", o.Pool, p.At, o.At)
+			}
+		}
+	}
+	return nil
+}
+
+// ofLinks are an outage's parts as the simulator takes them, one for each link.
+func (u *Setup) ofLinks(o *Outage) (list []sim.Outage) {
+	first, last, _ := u.members(&o.Pool)
+	if o.Replica != nil {
+		first += *o.Replica
+		last = first
+	}
+	for l := first; l <= last; l++ {
+		list = append(list, sim.Outage{Replica: l, At: clock.Time(o.At), For: o.For.Clock()})
+	}
+	return list
 }
 
 // losesKV reports whether KV may have gone when a replica that answers asks for it.
@@ -163,6 +226,9 @@ func (u *Setup) divide(f *sim.Fleet) {
 	}
 	for k := range d.Router.FrontEnds {
 		division.Decoders = append(division.Decoders, rule.make(&d.Router, route.Identity{Seed: u.Scenario.Run.Seed, Number: u.Scenario.Deployment.Router.FrontEnds + k, Of: d.Router.FrontEnds}))
+	}
+	for i := range d.Outages {
+		division.Outages = append(division.Outages, u.ofLinks(&d.Outages[i])...)
 	}
 	i := 0
 	for _, p := range u.pools {

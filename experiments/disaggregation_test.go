@@ -62,6 +62,11 @@ func TestDisaggregationFaults(t *testing.T) {
 			"s.yaml:2:50: disaggregation.router.scrape: 2s is not that of deployment.router, 1s"},
 		{"workload: {input: {distribution: fixed, value: 5000}}\npools: [{name: small, role: prefill, engine: {num_gpu_blocks_override: 200}}, {role: decode}]",
 			"s.yaml:2:8: pools: pool small has room for 3184 tokens, and the shortest of 100 requests needs 5001"},
+		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, pool: a}]}", "s.yaml:2:28: disaggregation.outages.0: for is missing"},
+		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, for: 1s, pool: a}]}", `s.yaml:2:52: disaggregation.outages.0.pool: "a" is no pool (want 1 or 2)`},
+		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, for: 1s, pool: '2', replica: 1}]}", "s.yaml:2:66: disaggregation.outages.0.replica: there is no replica 1 of pool 2 (want 0 to 0)"},
+		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, for: 1s, pool: '2'}, {at: 5500ms, for: 2s, pool: '2', replica: 0}]}",
+			"s.yaml:2:63: disaggregation.outages.1.at: a link of pool 2 is down twice at a time, from 5s and from 5.5s on"},
 		{"workload: {trace: {file: scenarios/trace.csv}}\npools: [{role: prefill}, {name: small, role: decode, engine: {num_gpu_blocks_override: 2}}]", "s.yaml:2:8: pools: pool small has room for 16 tokens"},
 		{"workload: {input: {distribution: fixed, value: 5000}}\npools: [{role: prefill}, {name: small, role: decode, engine: {num_gpu_blocks_override: 200}}]",
 			"pool small has room for 3184 tokens, and the shortest of 100 requests needs 5001"},
@@ -132,5 +137,27 @@ disaggregation: {router: vllm-dp}
 	}
 	if f := u.fleet(false); f.Scrape != 100*clock.Millisecond || f.Disaggregation == nil {
 		t.Errorf("replicas tell how they stand every %v, want every 100 ms", f.Scrape)
+	}
+}
+
+// TestOutage has all links out of the pool for prompts down for five seconds: nothing that is computed meanwhile is answered, and
+// with a lease of two seconds what waits longest is computed again.
+func TestOutage(t *testing.T) {
+	run := func(text string) *report.Summary {
+		whole := strings.Replace(dividedText, "requests: 600", "requests: 600, warmup: none", 1)
+		return mustRun(t, mustParse(t, whole+"disaggregation: {"+text+"}"), RunOptions{Check: true}).Summary
+	}
+	const down = "outages: [{at: 20s, for: 5s, pool: prompts}]"
+	usual, waiting, again := run(""), run(down), run("lease: 2s, "+down)
+	failed := run("lease: 2s, kv_load_failure_policy: fail, " + down)
+	if a, b := *usual.Latency.TTFT.Max, *waiting.Latency.TTFT.Max; a > 2000 || b < 4800 || b > 7000 || waiting.Requests.Completed != 600 {
+		t.Errorf("the longest TTFT is %.0f ms, and %.0f ms with the outage; %+v", a, b, waiting.Requests)
+	}
+	if usual.Tokens.Recomputed != 600 || waiting.Tokens.Recomputed != 600 || again.Tokens.Recomputed < 600+10*2000 || again.Requests.Completed != 600 {
+		t.Errorf("%d, %d and %d tokens are computed again", usual.Tokens.Recomputed, waiting.Tokens.Recomputed, again.Tokens.Recomputed)
+	}
+	// 12 requests come each second, and the links are down for three beyond the lease.
+	if n := failed.Requests.Failed; n < 25 || n > 50 || failed.Requests.Completed+n != 600 {
+		t.Errorf("fail: %+v", failed.Requests)
 	}
 }

@@ -95,7 +95,7 @@ type Remote struct {
 	// Fails means that it is not there any more, which comes out at the end of the transfer.
 	Fails bool
 	// read, where it is not nil, is told when the KV has come, so that it need not be kept any more; gone tells
-	// whether it is not there any more, when the transfer begins.
+	// whether it is not there any more, when the transfer begins and when it ends.
 	read func(at clock.Time)
 	gone func() bool
 	via  []int32 // links on the way, beside Path, as numbers of the engine's network

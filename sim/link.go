@@ -26,6 +26,7 @@ type Network struct {
 // link is what carries transfers.
 type link struct {
 	bandwidth int64 // bytes per second
+	widest    int64 // the most so far
 	members   []int32
 	since     clock.Time     // when it came to have some
 	busy      clock.Duration // how long it had some before
@@ -54,8 +55,16 @@ type transfer struct {
 
 // AddLink adds a link of so many bytes per second, at least 1, and returns its number.
 func (n *Network) AddLink(bytesPerSecond int64) int32 {
-	n.links = append(n.links, link{bandwidth: bytesPerSecond})
+	n.links = append(n.links, link{bandwidth: bytesPerSecond, widest: bytesPerSecond})
 	return int32(len(n.links) - 1)
+}
+
+// SetBandwidth changes how much a link can carry, at an instant that is none before the last event. At 0 its transfers stand
+// still.
+func (n *Network) SetBandwidth(at clock.Time, l int32, bytesPerSecond int64) {
+	k := &n.links[l]
+	k.bandwidth, k.widest = bytesPerSecond, max(k.widest, bytesPerSecond)
+	n.share(at, []int32{l})
 }
 
 // Start begins a transfer of so many bytes at an instant, which is none before the last event, over links that differ
@@ -185,7 +194,7 @@ func (n *Network) plan(i int32, rate int64) {
 	t := &n.transfers[i]
 	t.rate = rate
 	t.end = clock.Never
-	up, carry := bits.Add64(t.left.Lo, uint64(rate-1), 0)
+	up, carry := bits.Add64(t.left.Lo, uint64(max(rate-1, 0)), 0)
 	if hi := t.left.Hi + carry; hi < uint64(rate) {
 		if d, _ := bits.Div64(hi, up, uint64(rate)); d <= uint64(clock.Never) {
 			t.end = t.as.Add(clock.Duration(d))
@@ -248,9 +257,19 @@ func (n *Network) freeze(at clock.Time, bottleneck int32, share int64) {
 			n.links[l].left -= share
 			n.links[l].open--
 		}
-		if rate := max(share, 1); rate != t.rate {
+		if rate := n.rate(t, share); rate != t.rate {
 			n.progress(t, at)
 			n.plan(i, rate)
 		}
 	}
+}
+
+// rate is that of a transfer with a share of its bottleneck: a byte per second at least, unless a link on the way carries nothing.
+func (n *Network) rate(t *transfer, share int64) int64 {
+	for _, l := range t.path {
+		if n.links[l].bandwidth == 0 {
+			return 0
+		}
+	}
+	return max(share, 1)
 }

@@ -93,6 +93,7 @@ func TestNetworkTruth(t *testing.T) {
 			n.AddLink(b)
 			plain.Bandwidth = append(plain.Bandwidth, b)
 		}
+		usual := slices.Clone(plain.Bandwidth)
 		pairs := make(map[int32]*simtest.Transfer)
 		now := clock.Time(0)
 		for range rapid.IntRange(1, 40).Draw(t, "events") {
@@ -120,6 +121,13 @@ func TestNetworkTruth(t *testing.T) {
 			}
 			now = clock.Time(rapid.Int64Range(int64(now), max(int64(now), int64(next)-1)).Draw(t, "at"))
 			plain.To(now)
+			if rapid.IntRange(0, 3).Draw(t, "outage") == 0 {
+				l := rapid.IntRange(0, len(usual)-1).Draw(t, "link")
+				if plain.Bandwidth[l] = usual[l] - plain.Bandwidth[l]; rapid.Bool().Draw(t, "narrow") {
+					plain.Bandwidth[l] /= 2
+				}
+				n.SetBandwidth(now, int32(l), plain.Bandwidth[l])
+			}
 			bytes := rapid.Int64Range(1, 1_000_000).Draw(t, "bytes")
 			for i := range int32(60) {
 				p, going := pairs[i]

@@ -17,6 +17,7 @@ type load struct {
 	fails   bool
 	remote  bool // from another replica
 	read    func(at clock.Time)
+	gone    func() bool // whether what was to be read is not there any more
 
 	kept // of one whose client has left: until the KV has come
 }
@@ -90,8 +91,8 @@ func (r *Replica) fetchRemote(s *sequence, l *load) {
 	remote := &leg.Remote
 	blocks := r.blocksFor(s.reused+c.plan.tokens) - int(s.reused/r.cfg.BlockSize)
 	bytes, layers := int64(blocks)*c.BlockBytes, max(remote.Layers, 1)
-	l.parts, l.remote, l.read = 1, true, remote.read
-	l.fails = remote.Fails || remote.gone != nil && remote.gone()
+	l.parts, l.remote, l.read, l.gone = 1, true, remote.read, remote.gone
+	l.fails = remote.Fails || l.gone != nil && l.gone()
 	path := slices.Clone(remote.via)
 	for _, k := range remote.Path {
 		path = append(path, c.links[k])

@@ -33,11 +33,20 @@ type Disaggregation struct {
 	// Lease is how long KV is kept for a replica that has not read it; 0 is as long as it takes. What has gone is computed
 	// again where the answer is.
 	Lease clock.Duration
+	// Outages are of the links of replicas. Transfers stand still meanwhile, and leases go on.
+	Outages []Outage
 	// MinTokens keeps shorter prompts out of this: the replica that answers computes them.
 	MinTokens int32
 	// MaxBacklog does so for those that would find as many tokens or more sent to every replica that computes prompts and
 	// not computed; 0 is no limit.
 	MaxBacklog int64
+}
+
+// Outage is a time for which the link over which a replica sends or loads KV carries nothing.
+type Outage struct {
+	Replica int
+	At      clock.Time
+	For     clock.Duration
 }
 
 // validate reports what is wrong with the division.
@@ -56,6 +65,12 @@ func (d *Disaggregation) validate(f *Fleet) error {
 		want(b >= 1, "a link has no bandwidth")
 	}
 	want(d.Latency >= 0 && d.Hop >= 0 && d.Lease >= 0 && d.Layers >= 0 && d.MinTokens >= 0 && d.MaxBacklog >= 0, "a time or a number is negative")
+	for i, o := range d.Outages {
+		want(o.Replica >= 0 && o.Replica < n && o.At >= 0 && o.For > 0, "outage %d: of replica %d of %d, at %v for %v", i, o.Replica, n, o.At, o.For)
+		for _, p := range d.Outages[:i] {
+			want(o.Replica != p.Replica || o.At > p.At.Add(p.For) || p.At > o.At.Add(o.For), "the link of replica %d has two outages at a time", o.Replica)
+		}
+	}
 	for i := range f.Replicas {
 		c := &f.Replicas[i]
 		want(c.Connector != nil, "replica %d has no connector", i)
@@ -91,6 +106,9 @@ func newSplit(d *Disaggregation, e *Engine) *split {
 	}
 	for _, b := range append(append([]int64(nil), d.Egress...), d.Ingress...) {
 		s.links = append(s.links, e.wires.AddLink(b))
+	}
+	for i := range d.Outages {
+		e.wires.breakOff(s.links[d.Outages[i].Replica], &d.Outages[i])
 	}
 	for i, r := range e.replicas {
 		if i < d.Prefills {

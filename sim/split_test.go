@@ -95,6 +95,35 @@ func TestDisaggregated(t *testing.T) {
 	}
 }
 
+// TestDisaggregatedOutage: the link is down from 106 to 156 ms, while the KV of the test above is on its way from 105 ms on. It
+// stands still, comes at 160.3 ms, and is seen at 165 ms. A lease of 30 ms has ended then, so that the prompt is computed
+// again, or the request fails.
+func TestDisaggregatedOutage(t *testing.T) {
+	for _, c := range []struct {
+		replica int
+		lease   clock.Duration
+		fails   bool
+		first   clock.Time
+	}{
+		{0, 0, false, 175 * ms},
+		{1, 0, false, 175 * ms},
+		{0, 30 * clock.Millisecond, false, 265 * ms},
+		{1, 30 * clock.Millisecond, true, clock.Never},
+	} {
+		f := splitFleet(1, 1, 25e9)
+		f.Disaggregation.MinTokens, f.Disaggregation.Lease = 100, c.lease
+		f.Disaggregation.Outages = []sim.Outage{{Replica: c.replica, At: 106 * ms, For: 50 * clock.Millisecond}}
+		f.Replicas[1].Connector.FailLost = c.fails
+		rec := runFleet(t, f, []workload.Request{
+			{InputTokens: 1000, OutputTokens: 3},
+			{Arrival: 5 * ms, InputTokens: 1, OutputTokens: 30},
+		})[0]
+		if rec.FirstToken != c.first || (rec.Outcome == sim.Failed) != c.fails || c.fails && rec.Released != 165*ms {
+			t.Errorf("%+v: %v, the first token at %v, released at %v", c, rec.Outcome, rec.FirstToken, rec.Released)
+		}
+	}
+}
+
 // A replica that computes prompts keeps the KV until it has been read, and takes no further prompts without room for them.
 func TestDisaggregatedBackPressure(t *testing.T) {
 	var list []workload.Request
@@ -191,6 +220,9 @@ func TestValidateDisaggregation(t *testing.T) {
 		func(f *sim.Fleet) { f.Disaggregation.Egress = nil },
 		func(f *sim.Fleet) { f.Disaggregation.Ingress = []int64{0} },
 		func(f *sim.Fleet) { f.Disaggregation.Hop = -1 },
+		func(f *sim.Fleet) { f.Disaggregation.Outages = []sim.Outage{{Replica: 2, For: 1}} },
+		func(f *sim.Fleet) { f.Disaggregation.Outages = []sim.Outage{{At: 1}} },
+		func(f *sim.Fleet) { f.Disaggregation.Outages = []sim.Outage{{At: 1, For: 5}, {At: 4, For: 5}} },
 		func(f *sim.Fleet) { f.Replicas[1].Connector = nil },
 		func(f *sim.Fleet) { f.Replicas[0].MaxTokens = 5 },
 		func(f *sim.Fleet) { f.Replicas[0].BlockSize = 32 },

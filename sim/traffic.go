@@ -58,7 +58,7 @@ func (w *wires) extend(at clock.Time, i int32, bytes int64) {
 func (w *wires) use(at clock.Time) []LinkUse {
 	list := append(slices.Clone(w.uses), make([]LinkUse, len(w.links)-len(w.uses))...)
 	for l := range list {
-		list[l].BytesPerSecond, list[l].Busy = w.links[l].bandwidth, w.Busy(at, int32(l))
+		list[l].BytesPerSecond, list[l].Busy = w.links[l].widest, w.Busy(at, int32(l))
 	}
 	for i := range w.transfers {
 		if t := &w.transfers[i]; t.serial != 0 {
@@ -101,9 +101,9 @@ func (n *Network) check(at clock.Time) error {
 			return fmt.Errorf("sim: broken invariant at %v: of %.0f bytes, link %d has carried %.0f, %.0f are left and %.0f were stopped", at,
 				k.begun.Float64()*1e-12, l, k.carried.Float64()*1e-12, left[l].Float64()*1e-12, k.spared.Float64()*1e-12)
 		}
-		most := Mul64(uint64(k.bandwidth+int64(k.most)), uint64(n.Busy(at, int32(l))))
+		most := Mul64(uint64(k.widest+int64(k.most)), uint64(n.Busy(at, int32(l))))
 		if k.carried.Cmp(most) > 0 {
-			return fmt.Errorf("sim: broken invariant at %v: link %d of %d bytes per second has carried %.0f in %v", at, l, k.bandwidth,
+			return fmt.Errorf("sim: broken invariant at %v: link %d of %d bytes per second has carried %.0f in %v", at, l, k.widest,
 				k.carried.Float64()*1e-12, n.Busy(at, int32(l)))
 		}
 	}

@@ -43,6 +43,11 @@ func drawTraffic(t *rapid.T) (f sim.Fleet, list []workload.Request) {
 	d.Lease = clock.Duration(draw("lease", 0, 0, 40, 300)) * clock.Millisecond
 	d.Latency, d.Layers = clock.Duration(draw("latency", 0, 7))*clock.Millisecond, draw("layers", 0, 8)
 	d.MinTokens = int32(draw("min tokens", 0, 0, 20))
+	for i := range f.Replicas {
+		if draw("outage", 0, 0, 1) == 1 {
+			d.Outages = append(d.Outages, sim.Outage{Replica: i, At: clock.Time(draw("down", 5, 60, 400)) * ms, For: clock.Duration(draw("for", 10, 300)) * clock.Millisecond})
+		}
+	}
 	fails, tiers, blocks := rapid.Bool().Draw(t, "fails"), rapid.IntRange(0, 2).Draw(t, "tiers"), int(draw("blocks", 40, 80, 1001))
 	for i := range f.Replicas {
 		c := &f.Replicas[i]

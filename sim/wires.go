@@ -9,6 +9,7 @@ type wires struct {
 	reminders heap    // by instant and order
 	reminded  []reminder
 	vacancies []int32
+	outages   heap // of links, by instant and order; refs are links that go down, or minus one less one that is back
 	serial    int64
 	uses      []LinkUse // by link, of those that anything went over
 	awaited   int       // loads on their way, and leases: the run does not end before them
@@ -66,11 +67,29 @@ func (w *wires) next() clock.Time {
 	if len(w.reminders) > 0 {
 		at = min(at, clock.Time(w.reminders[0].key))
 	}
+	if len(w.outages) > 0 {
+		at = min(at, clock.Time(w.outages[0].key))
+	}
 	return at
 }
 
-// happens handles the event at next.
+// breakOff plans an outage of a link.
+func (w *wires) breakOff(l int32, o *Outage) {
+	w.serial += 2
+	w.outages.push(entry{int64(o.At), w.serial - 1, l})
+	w.outages.push(entry{int64(o.At.Add(o.For)), w.serial, -1 - l})
+}
+
+// happens handles the event at next. It returns the replica that it changes, if any.
 func (w *wires) happens(at clock.Time) *Replica {
+	if len(w.outages) > 0 && clock.Time(w.outages[0].key) == at {
+		if l := w.outages.pop().ref; l >= 0 {
+			w.SetBandwidth(at, l, 0)
+		} else {
+			w.SetBandwidth(at, -1-l, w.links[-1-l].widest)
+		}
+		return nil
+	}
 	if len(w.reminders) > 0 && clock.Time(w.reminders[0].key) == at {
 		i := w.reminders.pop().ref
 		w.awaited--
@@ -83,6 +102,9 @@ func (w *wires) happens(at clock.Time) *Replica {
 	i, done := w.Advance()
 	c := w.cargoes[i]
 	if done {
+		if l := c.load; l != nil && l.gone != nil {
+			l.fails = l.fails || l.gone()
+		}
 		w.arrived(i, &c)
 	}
 	if done && c.load != nil {

@@ -10,9 +10,10 @@ import (
 // Network is links and transfers over them, plainly: every rate is worked out anew at every event. See [sim.Network].
 //
 // Rates are found by filling: all transfers grow alike until some link is full; those on it stay as they are, and the
-// others grow on. A rate is a whole number of bytes per second, the share of the fullest link rounded down, but at least 1.
+// others grow on. A rate is a whole number of bytes per second, the share of the fullest link rounded down, but at least 1,
+// unless a link on the way has no bandwidth.
 type Network struct {
-	Bandwidth []int64 // of the links, in bytes per second
+	Bandwidth []int64 // of the links, in bytes per second; it may change between calls
 	now       clock.Time
 	under     []*Transfer // in order of their start
 }
@@ -74,6 +75,9 @@ func (n *Network) fill() {
 				return false
 			}
 			t.rate = max(least, 1)
+			if slices.ContainsFunc(t.Path, func(l int32) bool { return n.Bandwidth[l] == 0 }) {
+				t.rate = 0
+			}
 			for _, l := range t.Path {
 				left[l] -= least
 			}
@@ -86,6 +90,9 @@ func (n *Network) fill() {
 func (n *Network) end(t *Transfer) clock.Time {
 	if !t.Sending() {
 		return t.sent.Add(t.Latency)
+	}
+	if t.rate == 0 {
+		return clock.Never
 	}
 	d, rest := new(big.Int).QuoRem(t.left, big.NewInt(t.rate), new(big.Int))
 	if rest.Sign() > 0 {
