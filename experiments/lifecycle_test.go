@@ -147,7 +147,7 @@ func TestEmptyLifecycle(t *testing.T) {
 		a, b any
 	}{
 		{"latency", plain.Latency, quiet.Latency}, {"throughput", plain.Throughput, quiet.Throughput},
-		{"requests", plain.Requests, quiet.Requests}, {"price of tokens", plain.Cost.USDPerMillionOutputAtLoad, quiet.Cost.USDPerMillionOutputAtLoad},
+		{"requests", plain.Requests, quiet.Requests}, {"cost", plain.Cost, quiet.Cost},
 	} {
 		a, _ := json.Marshal(k.a)
 		b, _ := json.Marshal(k.b)

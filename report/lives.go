@@ -197,7 +197,7 @@ func (c *Collector) hourlyPrice(w *window) float64 {
 	for i, p := range c.parts {
 		u := unit{Options: &p.opts, sum: p.line.sum(w.from, w.to)}
 		paid, _ := u.paidPicos(w)
-		price += c.opts.Fleet[i].USDPerHour * paid.Float64() * 1e-12 / w.seconds()
+		price += c.opts.Fleet[i].USDPerHour * (paid.Float64() / float64(w.end.Sub(w.start)))
 	}
 	return price
 }

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"clifftop/report"
+	"clifftop/report/chart"
+	"clifftop/report/layout"
+	"clifftop/report/plot"
+)
+
+// results are the runs of fleets on a day, by fleet and seed.
+type results struct {
+	day    string
+	fleets []fleet
+	runs   [][]outcome
+}
+
+// of are the runs of a fleet.
+func (r *results) of(name string) []outcome {
+	return r.runs[slices.IndexFunc(r.fleets, func(f fleet) bool { return f.name == name })]
+}
+
+// column is a number of a table.
+type column struct {
+	title string
+	of    func(*report.Summary) float64
+	write func(float64) string
+}
+
+var (
+	hours   = func(v float64) string { return fmt.Sprintf("%.0f", v) }
+	percent = func(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
+)
+
+var columns = []column{
+	{"GPU hours paid", paid, hours}, {"of them idle", idle, hours}, {"replicas, most", highest, hours},
+	{"ready", ready, layout.Digits}, {"starting", starting, layout.Digits},
+	{"good requests", attainment, percent}, {"TTFT p95, s", ttftP95, layout.Digits}, {"TTFT p99, s", ttftP99, layout.Digits},
+	{"$ per million good tokens", price, layout.Digits},
+}
+
+// rows writes a row for each fleet.
+func (r *results) rows(b *strings.Builder, heads ...string) {
+	fmt.Fprintf(b, "| %s |", strings.Join(heads, " | "))
+	for _, c := range columns {
+		fmt.Fprintf(b, " %s |", c.title)
+	}
+	b.WriteString("\n|" + strings.Repeat("---|", len(heads)) + strings.Repeat("---:|", len(columns)) + "\n")
+	for i, f := range r.fleets {
+		fmt.Fprintf(b, "| %s |", f.name)
+		if len(heads) > 1 {
+			fmt.Fprintf(b, " %s |", f.cold)
+		}
+		for _, c := range columns {
+			fmt.Fprintf(b, " %s |", c.write(mean(r.runs[i], c.of)))
+		}
+		b.WriteString("\n")
+	}
+}
+
+// table writes a day as Markdown.
+func (x *study) table(b *strings.Builder, r *results) {
+	fmt.Fprintf(b, "\n## %s\n\nThe busiest hour has %.2f times the mean load. The objective takes %d replicas at the mean rate and %d at that of the busiest hour. Means of %d seeds.\n\n",
+		r.day, peakOf(r.day), x.mean[r.day], x.peak[r.day], len(seeds))
+	r.rows(b, "Fleet")
+}
+
+func coldTable(b *strings.Builder, r *results) {
+	fmt.Fprintf(b, "\n## How long a start takes\n\n%s, by the mean cold start.\n\n", r.day)
+	r.rows(b, "Fleet", "Cold start")
+}
+
+// costs shows what is paid, and what one gets for it.
+func costs(all []results) *plot.Figure {
+	c := plot.Comparison{
+		Title:   costTitle(&all[0]),
+		Caption: "llama-3.1-8b on a10g, chat, 3 requests/s on average; mean of five seeds; cold start 3 min",
+		Loads:   days,
+		Notes:   []string{"Good requests have a first token within 3 s and then one every 100 ms."},
+	}
+	for _, f := range fleets {
+		c.Systems = append(c.Systems, f.name)
+	}
+	for _, m := range []struct {
+		title string
+		of    func(*report.Summary) float64
+		late  bool
+	}{
+		{"GPU hours paid for a day", paid, false},
+		{"good requests, %", func(s *report.Summary) float64 { return 100 * attainment(s) }, false},
+		{"TTFT p95", func(s *report.Summary) float64 { return 1e3 * ttftP95(s) }, true},
+	} {
+		metric := plot.ComparisonMetric{Title: m.title, Milliseconds: m.late}
+		for i := range fleets {
+			var row []float64
+			for k := range all {
+				row = append(row, mean(all[k].runs[i], m.of))
+			}
+			metric.Values = append(metric.Values, row)
+		}
+		c.Metrics = append(c.Metrics, metric)
+	}
+	return c.Figure()
+}
+
+// costTitle says what following the load saves, and what a bad metric costs.
+func costTitle(r *results) string {
+	saved := 1 - mean(r.of(kedaConcurrent), paid)/mean(r.of(forPeak), paid)
+	return fmt.Sprintf("To follow requests in the system saves %.0f %% of the GPU hours; to follow the queue makes %.0f %% of the requests bad",
+		100*saved, 100*(1-mean(r.of(kedaWaiting), attainment)))
+}
+
+// quarters is the number of intervals of a picture of a day.
+const quarters = 96
+
+// course shows a day of the first seed.
+func course(r *results) *chart.Lines {
+	replicas := chart.Panel{Title: "Replicas that are ready", X: chart.Scale{Unit: chart.Whole, Max: 24}, Y: chart.Scale{Title: "number, mean of 15 minutes", Unit: chart.Whole}}
+	ttft := chart.Panel{
+		Title: "Time to first token", X: chart.Scale{Title: "hour of the day", Unit: chart.Whole, Max: 24},
+		Y: chart.Scale{Title: "mean of 15 minutes", Unit: chart.Milliseconds, Log: true},
+	}
+	for _, name := range []string{forPeak, kedaConcurrent, kedaWaiting} {
+		series := r.of(name)[0].series
+		n, first := chart.Line{Name: name}, chart.Line{Name: name}
+		for q := range quarters {
+			from, to := float64(q)*900, float64(q+1)*900
+			at := (from + to) / 2 / 3600
+			n.Points = append(n.Points, chart.Point{X: at, Y: over(series, from, to, func(p *report.SeriesPoint) (*float64, float64) { return p.ReplicasReady, p.EndS - p.StartS })})
+			if y := over(series, from, to, func(p *report.SeriesPoint) (*float64, float64) { return p.TTFTMeanMs, float64(p.Arrivals) }); !math.IsNaN(y) {
+				first.Points = append(first.Points, chart.Point{X: at, Y: y})
+			}
+		}
+		replicas.Lines, ttft.Lines = append(replicas.Lines, n), append(ttft.Lines, first)
+	}
+	ttft.Rules = []chart.Rule{{At: 3000, Name: "limit", Limit: true}}
+	return &chart.Lines{
+		Title:   "Queues tell too late: replicas that follow them come when the queue is long, and go when it is gone",
+		Caption: "llama-3.1-8b on a10g, chat in office hours, 3 requests/s on average; seed " + fmt.Sprint(seeds[0]),
+		Panels:  []chart.Panel{replicas, ttft},
+	}
+}
+
+// over is the weighted mean of a number over the points of a time.
+func over(series []report.SeriesPoint, from, to float64, of func(*report.SeriesPoint) (*float64, float64)) float64 {
+	sum, weight := 0.0, 0.0
+	for i := range series {
+		if p := &series[i]; p.StartS >= from && p.StartS < to {
+			if v, w := of(p); v != nil {
+				sum, weight = sum+w**v, weight+w
+			}
+		}
+	}
+	return sum / weight
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"clifftop/report/chart"
+	"clifftop/report/layout"
+)
+
+// cell is what a table says of the runs of a system at a load.
+type cell struct {
+	title string
+	of    func(runs []*course) string
+}
+
+func share(of func(*course) float64) func([]*course) string {
+	return func(runs []*course) string { return layout.Percent(mean(runs, of)) }
+}
+
+// recoveries says when runs recover, on average, or how many do not.
+func recoveries(runs []*course) string {
+	sum, never := 0.0, 0
+	for _, c := range runs {
+		if at := c.recovered(); math.IsInf(at, 1) {
+			never++
+		} else {
+			sum += at
+		}
+	}
+	switch {
+	case never == len(runs):
+		return "never"
+	case never > 0:
+		return fmt.Sprintf("%d of %d never", never, len(runs))
+	case sum == 0:
+		return "–"
+	}
+	return fmt.Sprintf("%.0f s", sum/float64(len(runs)))
+}
+
+// tails is the 99th percentile of waits in the outage.
+func tails(runs []*course) string {
+	if v := mean(runs, (*course).p99); !math.IsInf(v, 1) {
+		return layout.Digits(v) + " s"
+	}
+	return "no answer"
+}
+
+// tables writes what becomes of one of four.
+func (x *study) tables(b *strings.Builder, runs [][][]*course) {
+	fmt.Fprintf(b, "\n## One of four is lost\n\nFour replicas saturate at %s requests/s; loads are shares of that. One is lost at %.0f s; where it has to start again it is back %.0f s later. Means of %d seeds.\n",
+		layout.Digits(4*x.saturation), lost, outage, len(seeds))
+	for _, c := range []cell{
+		{"How long after the loss 95 % of the requests have a first token within 2 s again, for good", recoveries},
+		{"Requests of the five minutes after the loss with a first token within 2 s", share(func(c *course) float64 { return c.goodIn(lost, lost+outage) })},
+		{"99th percentile of the time to first token of those requests, from the first attempt on", tails},
+		{"Requests of the whole run that nobody answered", share((*course).unserved)},
+		{"Attempts for each request", func(runs []*course) string {
+			return layout.Digits(mean(runs, func(c *course) float64 { return float64(c.Requests.Attempts) / float64(c.Requests.Offered) }))
+		}},
+	} {
+		fmt.Fprintf(b, "\n%s:\n\n| what happens |", c.title)
+		for _, l := range loads {
+			fmt.Fprintf(b, " %.1f |", l)
+		}
+		b.WriteString("\n|---|" + strings.Repeat("---:|", len(loads)) + "\n")
+		for i, s := range systems {
+			fmt.Fprintf(b, "| %s |", s.name)
+			for k := range loads {
+				fmt.Fprintf(b, " %s |", c.of(runs[i][k]))
+			}
+			b.WriteString("\n")
+		}
+	}
+}
+
+// sizeTable writes how much n replicas may be loaded.
+func sizeTable(b *strings.Builder, good [][][]float64) {
+	b.WriteString("\n## How much load n replicas may have to do without one\n\nThe highest load, in steps of 0.05, up to which 95 % of the requests of the last two minutes of the outage have a first token within 2 s, with every seed.\n\n| replicas | load | (n − 1)/n |\n|---:|---:|---:|\n")
+	for i, n := range sizes {
+		fmt.Fprintf(b, "| %d | %.2f | %.3f |\n", n, survived(tried(n), good[i]), float64(n-1)/float64(n))
+	}
+}
+
+// spans are the times for which the caches are told.
+var spans = []struct {
+	name     string
+	from, to float64
+}{
+	{"before", 600, lostCache - 30}, {"without it", lostCache + 30, back - 30}, {"when it is back", back + 30, back + 210}, {"at the end", 1560, 1740},
+}
+
+// cacheTable writes what conversations compute again.
+func cacheTable(b *strings.Builder, talks [][]*course) {
+	b.WriteString("\n## Caches that are lost\n\nPrompt tokens that no cache had, of all that were sent.\n\n| router |")
+	for _, s := range spans {
+		fmt.Fprintf(b, " %s |", s.name)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---:|", len(spans)) + "\n")
+	for i, name := range routers {
+		fmt.Fprintf(b, "| %s |", name)
+		for _, s := range spans {
+			fmt.Fprintf(b, " %s |", layout.Percent(mean(talks[i], func(c *course) float64 { return c.missed(s.from, s.to) })))
+		}
+		b.WriteString("\n")
+	}
+}
+
+// The loads of the picture.
+const (
+	high = 0.8
+	low  = 0.6
+)
+
+// recovery shows the share of good requests over time, with the first seed.
+func recovery(runs [][][]*course) *chart.Lines {
+	panel := func(title string, load float64, names ...[2]string) chart.Panel {
+		p := chart.Panel{
+			Title: title, X: chart.Scale{Title: "minutes", Unit: chart.Whole, Max: 30}, Y: chart.Scale{Title: "requests with a first token within 2 s, by when they were sent", Unit: chart.Fraction, Max: 1.04},
+			Rules: []chart.Rule{{At: lost / 60, Vertical: true, Name: "lost"}, {At: (lost + outage) / 60, Vertical: true, Name: "back"}},
+		}
+		for _, n := range names {
+			c := runs[slices.IndexFunc(systems, func(s system) bool { return s.name == n[0] })][slices.Index(loads, load)][0]
+			l := chart.Line{Name: n[1]}
+			for _, q := range c.parts {
+				if q.to <= c.parts[len(c.parts)-1].to-unfinished {
+					l.Points = append(l.Points, chart.Point{X: (q.from + q.to) / 120, Y: float64(q.good) / float64(q.sent)})
+				}
+			}
+			p.Lines = append(p.Lines, l)
+		}
+		return p
+	}
+	return &chart.Lines{
+		Title:   fmt.Sprintf("One of four is lost at %.0f %% load: patient clients get over it, clients that try again never do", 100*high),
+		Caption: "llama-3.1-8b on l40s, chat; seed " + fmt.Sprint(seeds[0]),
+		Panels: []chart.Panel{
+			panel(fmt.Sprintf("A crash at %.0f %% of what four can serve", 100*high), high, [2]string{crashPatient, "patient"}, [2]string{crashLeaving, "10 s, 5 retries"}, [2]string{crashBudgeted, "retry budget"}),
+			panel(fmt.Sprintf("Slow is worse than dead: round robin at %.0f %%", 100*low), low, [2]string{crashBlind, "crash"}, [2]string{slowBlind, "3 times as slow"}),
+		},
+	}
+}
+
+// caches shows what is computed again over time, with the first seed.
+func caches(talks [][]*course) *chart.Lines {
+	p := chart.Panel{
+		X: chart.Scale{Title: "minutes", Unit: chart.Whole, Max: 30}, Y: chart.Scale{Title: "prompt tokens that no cache had", Unit: chart.Fraction, Max: 1.04},
+		Rules: []chart.Rule{{At: lostCache / 60, Vertical: true, Name: "lost"}, {At: back / 60, Vertical: true, Name: "back"}},
+	}
+	for i, name := range routers {
+		c := talks[i][0]
+		l := chart.Line{Name: name}
+		for _, q := range c.parts {
+			if q.to <= c.parts[len(c.parts)-1].to-unfinished {
+				l.Points = append(l.Points, chart.Point{X: (q.from + q.to) / 120, Y: 1 - float64(q.cached)/float64(q.input)})
+			}
+		}
+		p.Lines = append(p.Lines, l)
+	}
+	at := func(k int) float64 {
+		return mean(talks[0], func(c *course) float64 { return c.missed(spans[k].from, spans[k].to) })
+	}
+	return &chart.Lines{
+		Title:   fmt.Sprintf("Who loses one cache of four computes %.1f times as much of the prompts, and %.1f times when it is back, cold", at(1)/at(0), at(2)/at(0)),
+		Caption: "llama-3.1-8b on l40s, conversations of eight turns on average; seed " + fmt.Sprint(seeds[0]),
+		Panels:  []chart.Panel{p},
+	}
+}
