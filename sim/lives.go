@@ -126,9 +126,12 @@ func (l *Lives) validate(f *Fleet) (faults []error) {
 		want(!lasting || x.For > 0, "failure %d: %v for ever is not allowed", i, x.Kind)
 		want(x.Kind != Slow || x.Permille >= 1000 && x.Permille <= maxSlowness, "failure %d: step times times %d/1000 are not allowed (want 1 to %d times)",
 			i, x.Permille, maxSlowness/1000)
+		if !lasting {
+			continue
+		}
 		for j := range l.Failures[:i] {
 			y := &l.Failures[j]
-			want(!lasting || y.Kind != x.Kind || y.Replica != x.Replica || x.At >= y.At.Add(y.For) || y.At >= x.At.Add(x.For),
+			want(y.Kind != x.Kind || y.Replica != x.Replica || x.At >= y.At.Add(y.For) || y.At >= x.At.Add(x.For),
 				"failures %d and %d: %v of replica %d twice at a time", j, i, x.Kind, x.Replica)
 		}
 	}
