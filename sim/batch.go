@@ -107,7 +107,7 @@ func (r *Replica) letGo(s *sequence) {
 	r.windowed -= s.windowed
 	s.windowed = 0
 	if r.caching {
-		r.pool.Release(s.blocks)
+		r.pool.Release(s.blocks, s.registered)
 		s.blocks = s.blocks[:0]
 		s.registered = 0
 		return

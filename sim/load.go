@@ -32,9 +32,10 @@ type lease struct {
 
 // kept is blocks that no sequence has any more.
 type kept struct {
-	blocks   []int32
-	count    int
-	windowed int
+	blocks     []int32
+	registered int32
+	count      int
+	windowed   int
 }
 
 // Load implements [sched.View].
@@ -175,7 +176,7 @@ func (r *Replica) leaveParked(i int32) {
 
 // detach takes its blocks from s, without freeing them.
 func (s *sequence) detach() kept {
-	k := kept{s.blocks, s.blockCount, s.windowed}
+	k := kept{s.blocks, s.registered, s.blockCount, s.windowed}
 	s.blocks, s.blockCount, s.windowed, s.registered = nil, 0, 0, 0
 	return k
 }
@@ -184,7 +185,7 @@ func (s *sequence) detach() kept {
 func (r *Replica) release(k *kept) {
 	r.windowed -= k.windowed
 	if r.caching {
-		r.pool.Release(k.blocks)
+		r.pool.Release(k.blocks, k.registered)
 	} else {
 		r.pool.PutCount(k.count)
 	}

@@ -43,8 +43,8 @@ func (r *Replica) settle() {
 
 // register notes the leading full blocks of s as cached content.
 func (r *Replica) register(s *sequence, full int32) {
-	for i := s.registered; i < full; i++ {
-		r.pool.Register(s.blocks[i])
+	if full <= s.registered {
+		return
 	}
 	indexed := full
 	if !s.indexOwn {
@@ -57,7 +57,7 @@ func (r *Replica) register(s *sequence, full int32) {
 		}
 		r.pool.Index(s.blocks[i], key)
 	}
-	s.registered = max(s.registered, full)
+	s.registered = full
 }
 
 // registerHeld registers what the delivery of flight f makes known of the sequences that are not in

@@ -25,23 +25,38 @@ const (
 // While it decodes nothing in it changes: what it has computed follows from the number of steps
 // that the cohort made since it joined.
 type sequence struct {
-	rec    Record
-	phase  phase
-	serial int64 // of the admission; orders the running batch
-	slot   int32 // place of the admission among those alive, for ranks
+	// What a running sequence is asked for again and again stands in two cache lines.
+	phase    phase
+	lagging  bool // it decodes, but missed the last composition
+	indexOwn bool // private blocks are indexed too, to be found on its return after a preemption or by another attempt
+	streamed bool // it counts as decoding: its first token since the last admission was delivered
+
+	target     int32 // known tokens at the last admission
+	registered int32 // leading blocks that are registered
+	private    int32 // blocks from this one on can be met by no other request
+	residue    int32 // it takes a new block at steps of this residue modulo the block size
+	nextSame   int32 // neighbours among the sequences of its residue, in running order
+	prevSame   int32
+	slot       int32 // place of the admission among those alive, for ranks
+	joined     int64 // cohort step at which it joined
+	ends       int64 // cohort step at which its last token is issued
+	serial     int64 // of the admission; orders the running batch
+	issued     int32 // tokens produced by scheduled iterations; while decoding: when it joined the cohort
+	output     int32 // tokens to produce: the request's, cut at the model's longest sequence
+
+	blocks []int32 // with prefix caching
+	keys   []uint64
 	prev   int32 // neighbours in the running batch
 	next   int32
 
+	rec Record
+
 	firstRank, lastRank int32 // places of its first and last token among those of their iterations
 
-	output   int32 // tokens to produce: the request's, cut at the model's longest sequence
 	declared int32 // the most that the engine has to expect
 	slots    int32 // tokens that it issues: one more than it produces where its end comes as a surprise
 	over     bool  // its last token was delivered, but an iteration in flight still has a part of it
 
-	issued int32 // tokens produced by scheduled iterations; while decoding: when it joined the cohort
-
-	target   int32 // known tokens at the last admission
 	computed int32 // tokens computed by scheduled iterations; while decoding: equals target
 	reached  int32 // the most tokens that were ever computed
 	reused   int32 // tokens found in the prefix cache at the last admission
@@ -66,12 +81,6 @@ type sequence struct {
 	rejected int32 // drafts of the last of them
 	fresh    int32 // answer tokens of its last iteration
 
-	joined   int64 // cohort step at which it joined
-	ends     int64 // cohort step at which its last token is issued
-	residue  int32 // it takes a new block at steps of this residue modulo the block size
-	lagging  bool  // it decodes, but missed the last composition
-	streamed bool  // it counts as decoding: its first token since the last admission was delivered
-
 	joinBatch  int64      // iteration that completed its prefill
 	beforeJoin int64      // iteration that issued its last token before the last admission
 	chunkBatch int64      // iteration of its last prefill chunk
@@ -79,9 +88,7 @@ type sequence struct {
 	lastEnd    clock.Time // end of that iteration
 	berth      int32      // while it decodes on a pipeline: where its cohort is
 
-	// With prefix caching, its blocks; without, only their number.
-	blocks     []int32
-	blockCount int
+	blockCount int   // without prefix caching
 	hole       int   // where its blocks begin in a contiguous pool
 	windowed   int   // blocks charged for its windowed layers
 	growing    bool  // it decodes, and that charge can grow
@@ -93,15 +100,9 @@ type sequence struct {
 	owed       int   // those of them that it does not hold; not kept while promising
 	promising  bool  // it decodes, and the next block was promised
 	refileAt   int64 // cohort step at which covered or promising ends
-	registered int32 // leading blocks that are registered
-	keys       []uint64
 	walk       workload.BlockKeys
-	private    int32              // blocks from this one on can be met by no other request
-	indexOwn   bool               // private blocks are indexed too, to be found on its return after a preemption or by another attempt
 	text       []workload.Segment // with a radix cache: its tokens, and how far they are in the tree
 	prefix     kv.Prefix
-	nextSame   int32 // neighbours among the sequences of its residue, in running order
-	prevSame   int32
 }
 
 // promptLeft is how many tokens of its prompt s, which runs, has not been given since its last admission.

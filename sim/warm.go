@@ -40,12 +40,11 @@ func (r *Replica) warmBlocks(q *workload.Request, full int32) {
 		}
 		blocks = r.pool.Pop(blocks, 1)
 		id = blocks[len(blocks)-1]
-		r.pool.Register(id)
 		if !private || r.conn != nil {
 			r.pool.Index(id, key)
 		}
 	}
-	r.pool.Release(blocks)
+	r.pool.Release(blocks, full)
 	if r.conn != nil {
 		r.conn.warm(r, q, full)
 	}

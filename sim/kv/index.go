@@ -27,8 +27,7 @@ type item struct {
 
 // The flags of a block.
 const (
-	keyed   = 1 << iota // it holds a full block's content
-	indexed             // it can be found by its key
+	indexed = 1 << iota // it can be found by its key
 	behind              // it is indexed, but is not the first of its key
 	several             // it is the first of its key, and there may be others
 	flags   = iota
@@ -98,7 +97,7 @@ func (x *index) insert(id int32, key uint64) bool {
 	i := uint32(bits.TrailingZeros64(empty)) / 8
 	x.marks[b] |= mark(key) << (8 * i)
 	x.slots[8*b+i] = id
-	it.state = it.state&keyed | indexed | (8*b+i)<<flags
+	it.state = indexed | (8*b+i)<<flags
 	return true
 }
 
@@ -115,10 +114,10 @@ func (x *index) append(id, first int32) {
 	x.rings[id] = ring{last, first}
 	x.rings[last].newer = id
 	x.rings[first].older = id
-	x.items[id].state = x.items[id].state&keyed | indexed | behind
+	x.items[id].state = indexed | behind
 }
 
-// remove takes block id out, which then holds no content; the next registered block of the key, if any, takes its place. It
+// remove takes block id out; the next registered block of the key, if any, takes its place. It
 // reports whether there is none.
 func (x *index) remove(id int32) bool {
 	it := &x.items[id]
@@ -133,7 +132,7 @@ func (x *index) remove(id int32) bool {
 		}
 		if next := r.newer; next != id {
 			x.slots[slot] = next
-			x.items[next].state = x.items[next].state&keyed | indexed | several | slot<<flags
+			x.items[next].state = indexed | several | slot<<flags
 			return false
 		}
 	}

@@ -123,11 +123,7 @@ func (p *Pool) Reference(id int32) {
 	it.refs = 1
 }
 
-// Register notes that block id is full. Its content can be found again only once it is indexed, but
-// it keeps its place in the order of eviction.
-func (p *Pool) Register(id int32) { p.index.items[id].state |= keyed }
-
-// Index makes the registered block id findable by the key of its content.
+// Index makes block id, which is full, findable by the key of its content.
 func (p *Pool) Index(id int32, key uint64) {
 	if p.index.insert(id, key) && p.tell != nil {
 		p.tell(key, true)
@@ -139,8 +135,9 @@ func (p *Pool) Index(id int32, key uint64) {
 func (p *Pool) Tell(events func(key uint64, held bool)) { p.tell = events }
 
 // Release drops one reference to each block of a sequence, from its last block to its first, so that the
-// end of a sequence is evicted before its start.
-func (p *Pool) Release(ids []int32) {
+// end of a sequence is evicted before its start. The first full ones hold a full block's content: whether it can be found or
+// not, they keep their place in the order of eviction.
+func (p *Pool) Release(ids []int32, full int32) {
 	p.unkeyed = p.unkeyed[:0]
 	if !p.list.room(len(ids)) {
 		p.list.compact(func(id, place int32) { p.index.items[id].refs = -1 - place })
@@ -157,7 +154,7 @@ func (p *Pool) Release(ids []int32) {
 		if it.state&indexed != 0 {
 			p.epoch++
 		}
-		if it.state&keyed == 0 && !p.appendUnkeyed {
+		if i >= int(full) && it.state&indexed == 0 && !p.appendUnkeyed {
 			p.unkeyed = append(p.unkeyed, id)
 			continue
 		}

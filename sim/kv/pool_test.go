@@ -8,11 +8,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fill takes n blocks and registers those that are full.
+// fill takes n blocks and indexes those that are full.
 func fill(p *Pool, n, full int, key uint64) []int32 {
 	ids := p.Pop(nil, n)
 	for i := range full {
-		p.Register(ids[i])
 		p.Index(ids[i], key+uint64(i))
 	}
 	return ids
@@ -30,11 +29,11 @@ func TestEvictionOrder(t *testing.T) {
 		{true, "[4 5 6 7 8 3 2 1]", "[7 8 3 2 1 6 5 4]", true},
 	} {
 		p := NewCache(8, c.appendUnkeyed)
-		p.Release(fill(p, 3, 2, 100))
+		p.Release(fill(p, 3, 2, 100), 2)
 		if got := fmt.Sprint(p.FreeList()); got != c.afterA {
 			t.Errorf("append %v: after A %s, want %s", c.appendUnkeyed, got, c.afterA)
 		}
-		p.Release(fill(p, 3, 2, 200))
+		p.Release(fill(p, 3, 2, 200), 2)
 		if got := fmt.Sprint(p.FreeList()); got != c.afterB {
 			t.Errorf("append %v: after B %s, want %s", c.appendUnkeyed, got, c.afterB)
 		}
@@ -50,10 +49,9 @@ func TestDuplicates(t *testing.T) {
 	p := NewCache(4, false)
 	ids := p.Pop(nil, 3)
 	for _, id := range ids {
-		p.Register(id)
 		p.Index(id, 7)
 	}
-	p.Release(ids[:1])
+	p.Release(ids[:1], 1)
 	if got := p.Find(7); got != ids[0] {
 		t.Fatalf("found block %d, want the first, %d", got, ids[0])
 	}
