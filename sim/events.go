@@ -53,29 +53,32 @@ func (t *router) Cached(k int, q *workload.Request) int32 {
 	if !q.SharesPrompt() {
 		return 0
 	}
-	r := t.replicas[t.choices[k]]
-	size := r.cfg.BlockSize
-	most := (q.InputTokens - 1) / size // one token is always computed
-	switch {
-	case r.radix != nil:
-		r.look.text = q.Text(r.look.text[:0])
-		return int32(r.radix.Peek(r.look.text, q.InputTokens-1)) * size
-	case !r.caching:
-		return 0
-	case t.asked != size:
+	i := t.choices[k]
+	size := t.hashed[i]
+	if size == 0 {
+		return t.replicas[i].peek(q)
+	}
+	if t.asked != size {
 		t.ask(q, size)
 	}
-	if r.index >= len(t.held) {
+	if int(i) >= len(t.held) {
 		return 0
 	}
-	return min(t.held[r.index], most) * size
+	return min(t.held[i], (q.InputTokens-1)/size) * size // one token is always computed
+}
+
+// peek is what an admission would reuse now where blocks are not found by hashes.
+func (r *Replica) peek(q *workload.Request) int32 {
+	if r.radix == nil {
+		return 0
+	}
+	r.look.text = q.Text(r.look.text[:0])
+	return int32(r.radix.Peek(r.look.text, q.InputTokens-1)) * r.cfg.BlockSize
 }
 
 // ask finds what the caches with blocks of a size hold of a prompt.
 func (t *router) ask(q *workload.Request, size int32) {
-	for _, i := range t.choices {
-		t.replicas[i].settle()
-	}
+	t.catchUp()
 	t.asked, t.path = size, t.path[:0]
 	walk := workload.NewBlockKeys(q, size)
 	for range q.InputTokens / size {
@@ -86,4 +89,29 @@ func (t *router) ask(q *workload.Request, size int32) {
 		t.path = append(t.path, key)
 	}
 	t.held = t.holders.Match(t.path, t.held)
+}
+
+// fallsBehind notes that the cohort of a replica owes blocks that routers may ask about.
+func (e *Engine) fallsBehind(r *Replica) {
+	if !e.isBehind[r.index] && r.cohort.settled < r.cohort.steps {
+		e.isBehind[r.index] = true
+		e.behind = append(e.behind, int32(r.index))
+	}
+}
+
+// catchUp makes all cohorts take the blocks that they owe. Few of many replicas have iterated since the last request.
+func (e *Engine) catchUp() {
+	for _, i := range e.behind {
+		e.replicas[i].settle()
+		e.isBehind[i] = false
+	}
+	e.behind = e.behind[:0]
+}
+
+// hashedBlocks is the size of the blocks if they are found by hashes, else 0.
+func (r *Replica) hashedBlocks() int32 {
+	if r.caching {
+		return r.cfg.BlockSize
+	}
+	return 0
 }

@@ -75,6 +75,10 @@ type fleet struct {
 	alike   bool       // all replicas can serve the same requests
 	follow  bool       // some router wants to know when answers begin
 	holders kv.Holders // of blocks that can be found, where routers look into caches
+	hashed  []int32    // by replica: the size of its blocks, if they are found by hashes; else 0
+	// Where routers look into caches: replicas whose cohorts may owe blocks.
+	behind   []int32
+	isBehind []bool // by replica
 	// generation counts the changes of ready.
 	generation int
 
@@ -88,6 +92,9 @@ type fleet struct {
 
 // sync brings the fleet's levels up to date with those of r, which something has happened to.
 func (e *Engine) sync(r *Replica) {
+	if e.peeking {
+		e.fallsBehind(r)
+	}
 	now, was := &r.levels, &r.told
 	now.Blocked = sched.NotBlocked
 	if now.Waiting > 0 {

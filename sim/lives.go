@@ -247,7 +247,7 @@ func (e *Engine) renew(i int) {
 	r := newReplica(cfg, e, i, old.own)
 	r.levels, r.told, r.fault = old.levels, old.told, cmp.Or(old.fault, fault)
 	r.slowness, r.dark, r.gpuFree, r.remainder = old.slowness, old.dark, old.gpuFree, old.remainder
-	e.replicas[i] = r
+	e.replicas[i], e.hashed[i] = r, r.hashedBlocks()
 	e.sync(r)
 }
 

@@ -33,10 +33,11 @@ var _ route.View = (*router)(nil)
 
 func newFleet(f *Fleet, e *Engine) fleet {
 	n := len(e.replicas)
-	t := fleet{next: newTournament(n), period: f.Scrape, scrape: clock.Never}
+	t := fleet{next: newTournament(n), period: f.Scrape, scrape: clock.Never, isBehind: make([]bool, n)}
 	t.blocked[0] = n
 	for i := range n {
 		t.ready = append(t.ready, int32(i))
+		t.hashed = append(t.hashed, e.replicas[i].hashedBlocks())
 		t.alike = i == 0 || t.alike && e.replicas[i].takesLike(e.replicas[0])
 	}
 	routers := func(rules []route.Router) (all []*router) {

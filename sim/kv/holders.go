@@ -15,8 +15,8 @@ type Holders struct {
 func (h *Holders) Len() int { return h.table.len() }
 
 // Add notes that a cache, numbered from 0, holds the block of a key. It returns the place of the key, which stays the same while some
-// cache holds it.
-func (h *Holders) Add(key uint64, cache int) (place int32) {
+// cache holds it, and whether the cache did not hold the block before.
+func (h *Holders) Add(key uint64, cache int) (place int32, fresh bool) {
 	if cache >= h.words*64 {
 		h.widen(cache/64 + 1)
 	}
@@ -26,8 +26,10 @@ func (h *Holders) Add(key uint64, cache int) (place int32) {
 			h.sets = append(h.sets, make([]uint64, n)...)
 		}
 	}
-	h.set(place)[cache/64] |= 1 << (cache % 64)
-	return place
+	word, bit := &h.set(place)[cache/64], uint64(1)<<(cache%64)
+	fresh = *word&bit == 0
+	*word |= bit
+	return place, fresh
 }
 
 // widen makes room for more caches.

@@ -25,7 +25,10 @@ func TestHolders(t *testing.T) {
 			k, c := key.Draw(t, "key"), rapid.IntRange(0, caches-1).Draw(t, "cache")
 			switch rapid.IntRange(0, 9).Draw(t, "what") {
 			default:
-				place := h.Add(k, c)
+				place, fresh := h.Add(k, c)
+				if fresh == naive[k][c] {
+					t.Fatalf("key %x comes to cache %d: new %v", k, c, fresh)
+				}
 				if was, ok := places[k]; ok && was != place {
 					t.Fatalf("key %x moves from place %d to %d", k, was, place)
 				}

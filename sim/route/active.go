@@ -13,8 +13,8 @@ type activeBlocks struct {
 }
 
 type workerBlocks struct {
-	uses map[int32]int32 // of shared blocks, by place
-	all  int64
+	again map[int32]int32 // requests of a shared block beyond the first, by place
+	all   int64
 }
 
 // promptBlocks are the blocks of a request: those that others may share, by place, and how many more.
@@ -44,7 +44,7 @@ func (a *activeBlocks) add(replica int, request int64, path []uint64, unique int
 		a.held = make(map[int64]promptBlocks)
 	}
 	for replica >= len(a.of) {
-		a.of = append(a.of, workerBlocks{uses: make(map[int32]int32)})
+		a.of = append(a.of, workerBlocks{again: make(map[int32]int32)})
 	}
 	var h promptBlocks
 	if n := len(a.vacant); n > 0 {
@@ -52,13 +52,13 @@ func (a *activeBlocks) add(replica int, request int64, path []uint64, unique int
 	}
 	w := &a.of[replica]
 	for _, key := range path {
-		place := a.holders.Add(key, replica)
+		place, fresh := a.holders.Add(key, replica)
 		h.shared = append(h.shared, place)
-		n := w.uses[place]
-		if n == 0 {
+		if fresh {
 			w.all++
+		} else {
+			w.again[place]++
 		}
-		w.uses[place] = n + 1
 	}
 	h.unique = unique
 	w.all += int64(unique)
@@ -75,14 +75,15 @@ func (a *activeBlocks) remove(replica int, request int64) {
 	w := &a.of[replica]
 	w.all -= int64(h.unique)
 	for _, place := range h.shared {
-		n := w.uses[place] - 1
-		if n > 0 {
-			w.uses[place] = n
-			continue
+		switch w.again[place] {
+		case 0:
+			a.holders.Remove(place, replica)
+			w.all--
+		case 1:
+			delete(w.again, place)
+		default:
+			w.again[place]--
 		}
-		delete(w.uses, place)
-		a.holders.Remove(place, replica)
-		w.all--
 	}
 	a.vacant = append(a.vacant, h.shared[:0])
 }

@@ -44,6 +44,8 @@ type LLMD struct {
 	left    []int32   // positions that passed the filters
 	sums    []float64 // by position
 	gauges  []Metrics // by position
+	stale   []bool    // by position: they are too old to be believed
+	counts  []int     // of the endpoints that are left; scratch
 	matches []float64 // by position: part of the prompt
 	total   least
 }

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"math"
 	"slices"
 
 	"clifftop/workload"
@@ -56,12 +57,15 @@ type Weighted struct {
 
 // sum adds up the weighted scores of the endpoints that are left.
 func (p *LLMD) sum(v View, r *workload.Request) {
-	p.sums, p.gauges = p.sums[:0], p.gauges[:0]
+	p.sums, p.gauges, p.stale = p.sums[:0], p.gauges[:0], p.stale[:0]
 	scraped := p.scores(QueueScore) || p.scores(RunningScore) || p.scores(KVScore) || p.scores(LoadAwareScore)
+	now := v.Now()
 	for k := range v.Len() {
 		p.sums = append(p.sums, 0)
 		if scraped {
-			p.gauges = append(p.gauges, v.Metrics(k))
+			m := v.Metrics(k)
+			p.gauges = append(p.gauges, m)
+			p.stale = append(p.stale, p.StaleAfter > 0 && now.Sub(m.At) > p.StaleAfter)
 		}
 	}
 	for _, s := range p.Scorers {
@@ -76,13 +80,13 @@ func (p *LLMD) score(s Weighted, v View, r *workload.Request) {
 	add := func(k int32, score float64) { p.sums[k] += float64(s.Weight * score) }
 	switch s.By {
 	case QueueScore:
-		p.spread(v, s.Weight, func(m *Metrics) int { return m.Waiting })
+		p.spread(s.Weight, func(m *Metrics) int { return m.Waiting })
 	case RunningScore:
-		p.spread(v, s.Weight, func(m *Metrics) int { return m.Running })
+		p.spread(s.Weight, func(m *Metrics) int { return m.Running })
 	case KVScore:
 		for _, k := range p.left {
-			if m := &p.gauges[k]; !p.stale(v, m) {
-				add(k, 1-m.KVUsage())
+			if !p.stale[k] {
+				add(k, 1-p.gauges[k].KVUsage())
 			}
 		}
 	case LoadAwareScore:
@@ -111,33 +115,24 @@ func (p *LLMD) score(s Weighted, v View, r *workload.Request) {
 	}
 }
 
-// stale reports whether metrics are too old to be believed.
-func (p *LLMD) stale(v View, m *Metrics) bool {
-	return p.StaleAfter > 0 && v.Now().Sub(m.At) > p.StaleAfter
-}
-
 // spread scores a scraped count, from 1 for the least to 0 for the most. Stale ones get 0.
-func (p *LLMD) spread(v View, weight float64, count func(m *Metrics) int) {
-	low, high, fresh := 0, 0, 0
+func (p *LLMD) spread(weight float64, count func(m *Metrics) int) {
+	p.counts = p.counts[:0]
+	low, high := math.MaxInt, math.MinInt
 	for _, k := range p.left {
-		m := &p.gauges[k]
-		if p.stale(v, m) {
-			continue
+		n := count(&p.gauges[k])
+		p.counts = append(p.counts, n)
+		if !p.stale[k] {
+			low, high = min(low, n), max(high, n)
 		}
-		n := count(m)
-		if fresh == 0 {
-			low, high = n, n
-		}
-		low, high, fresh = min(low, n), max(high, n), fresh+1
 	}
-	for _, k := range p.left {
-		m := &p.gauges[k]
+	for i, k := range p.left {
 		switch {
-		case p.stale(v, m):
+		case p.stale[k]:
 		case low == high:
 			p.sums[k] += weight
 		default:
-			p.sums[k] += float64(weight * (float64(high-count(m)) / float64(high-low)))
+			p.sums[k] += float64(weight * (float64(high-p.counts[i]) / float64(high-low)))
 		}
 	}
 }
@@ -145,12 +140,15 @@ func (p *LLMD) spread(v View, weight float64, count func(m *Metrics) int) {
 // active scores own outstanding requests.
 func (p *LLMD) active(v View, weight float64) {
 	most := 0
+	p.counts = p.counts[:0]
 	for _, k := range p.left {
-		most = max(most, v.Sent(int(k)).Outstanding)
+		n := v.Sent(int(k)).Outstanding
+		p.counts = append(p.counts, n)
+		most = max(most, n)
 	}
-	for _, k := range p.left {
+	for i, k := range p.left {
 		score := 1.0
-		if n := v.Sent(int(k)).Outstanding; n > p.IdleThreshold {
+		if n := p.counts[i]; n > p.IdleThreshold {
 			score = float64(most-n) / float64(most) * p.MaxBusyScore
 		}
 		p.sums[k] += float64(weight * score)
