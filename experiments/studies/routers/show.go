@@ -1,0 +1,209 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"clifftop/report"
+	"clifftop/report/layout"
+)
+
+const legend = `
+Means over the seeds 2 to 6. *Less the first* is the mean of the differences to the first row, seed by seed, with its 95 % confidence
+interval; ▼ and ▲ stand where it is less or more by more than chance (Student's t, and Holm for all rows of a table, 5 %). *Most
+loaded* is the replica with the most requests on the average of time, in multiples of the mean over replicas, and *longest queue* the most
+requests that ever waited at one.
+`
+
+// column is a number of the tables.
+type column struct {
+	title        string
+	path         string // of the metric of a comparison, whose differences stand beside it; empty for none
+	milliseconds bool
+	of           func(*report.Summary) *float64
+}
+
+const ttftMean, ttftP99 = "latency_ms.ttft.mean", "latency_ms.ttft.p99"
+
+func columns() []column {
+	return []column{
+		{"TTFT mean, ms", ttftMean, true, func(s *report.Summary) *float64 { return s.Latency.TTFT.Mean }},
+		{"TTFT p99, ms", ttftP99, true, func(s *report.Summary) *float64 { return s.Latency.TTFT.P99 }},
+		{"Prefix hits, %", "", false, func(s *report.Summary) *float64 { return percent(s.System.PrefixHitRate) }},
+		{"Within SLO, %", "", false, func(s *report.Summary) *float64 { return percent(s.Goodput.Attainment) }},
+		{"Output tokens/s", "", false, func(s *report.Summary) *float64 { return s.Throughput.OutputTokensPerS }},
+		{"Most loaded", "", false, mostLoaded},
+		{"Longest queue", "", false, longestQueue},
+	}
+}
+
+func percent(x *float64) *float64 {
+	if x == nil {
+		return nil
+	}
+	v := 100 * *x
+	return &v
+}
+
+// mostLoaded is the number of requests at the replica that has the most, over the mean over replicas.
+func mostLoaded(s *report.Summary) *float64 {
+	sum, most := 0.0, 0.0
+	for i := range s.Replicas {
+		n := s.Replicas[i].Concurrency.InSystem.Mean
+		if n == nil {
+			return nil
+		}
+		sum, most = sum+*n, max(most, *n)
+	}
+	v := most * float64(len(s.Replicas)) / sum
+	return &v
+}
+
+// longestQueue is the most requests that waited at one replica at once.
+func longestQueue(s *report.Summary) *float64 {
+	most := 0.0
+	for i := range s.Replicas {
+		n := s.Replicas[i].Concurrency.QueueDepth.Max
+		if n == nil {
+			return nil
+		}
+		most = max(most, *n)
+	}
+	return &most
+}
+
+// values are those of a number, by seed; NaN where a run does not give it.
+func (c *contest) values(system, point int, of func(*report.Summary) *float64) []float64 {
+	list := make([]float64, len(c.runs[system][point]))
+	for i, s := range c.runs[system][point] {
+		list[i] = math.NaN()
+		if x := of(s); x != nil {
+			list[i] = *x
+		}
+	}
+	return list
+}
+
+// mean is the mean over seeds; NaN where there is none.
+func (c *contest) mean(system, point int, of func(*report.Summary) *float64) float64 {
+	if c.refused[system] != "" {
+		return math.NaN()
+	}
+	center, _ := report.MeanInterval(c.values(system, point, of), report.Confidence)
+	return center
+}
+
+// difference is the mean of what one system has less another, seed by seed, and half the width of its interval.
+func (c *contest) difference(system, other, point int, of func(*report.Summary) *float64) (center, half float64) {
+	a, b := c.values(system, point, of), c.values(other, point, of)
+	for i := range a {
+		a[i] -= b[i]
+	}
+	return report.MeanInterval(a, report.Confidence)
+}
+
+// judge holds the systems that run against the first of them, at a point: their differences by their names.
+func (c *contest) judge(point int) map[string]*report.Variant {
+	var names []string
+	var runs [][]*report.Summary
+	for i, s := range c.systems {
+		if c.refused[i] == "" {
+			names, runs = append(names, s.name), append(runs, c.runs[i][point])
+		}
+	}
+	v := report.Compare(names, c.seeds, runs)
+	variants := map[string]*report.Variant{}
+	for i := range v.Variants {
+		variants[v.Variants[i].Name] = &v.Variants[i]
+	}
+	return variants
+}
+
+// table writes the results as Markdown.
+func (c *contest) table(b *strings.Builder) {
+	fmt.Fprintf(b, "\n## %s\n\n%s\n", c.title(), c.question)
+	for k, p := range c.points {
+		fmt.Fprintf(b, "\n**%s**\n\n| router |", p.name)
+		n := 0
+		for _, col := range columns() {
+			b.WriteString(" " + col.title + " |")
+			n++
+			if col.path != "" {
+				b.WriteString(" less the first |")
+				n++
+			}
+		}
+		b.WriteString("\n|---|" + strings.Repeat("---:|", n) + "\n")
+		variants := c.judge(k)
+		for i, s := range c.systems {
+			if c.refused[i] == "" {
+				fmt.Fprintf(b, "| %s |%s\n", s.name, c.row(i, k, variants[s.name]))
+			}
+		}
+	}
+	for i, s := range c.systems {
+		if c.refused[i] != "" {
+			fmt.Fprintf(b, "\n`%s` is refused: %s.\n", s.name, c.refused[i])
+		}
+	}
+}
+
+// row is what is said of a system at a point; v is nil for the first one.
+func (c *contest) row(system, point int, v *report.Variant) string {
+	var b strings.Builder
+	for _, col := range columns() {
+		b.WriteString(" " + number(c.mean(system, point, col.of)) + " |")
+		if col.path == "" {
+			continue
+		}
+		cell := ""
+		if v != nil {
+			cell = difference(v, col.path)
+		}
+		b.WriteString(" " + cell + " |")
+	}
+	return b.String()
+}
+
+// difference is that of a variant in a metric, with its interval and what it is worth.
+func difference(v *report.Variant, path string) string {
+	for _, d := range v.Metrics {
+		if d.Path != path || d.Difference == nil || d.CI95 == nil {
+			continue
+		}
+		mark := ""
+		switch d.Verdict {
+		case report.Pass:
+			mark = " ▼"
+		case report.Fail:
+			mark = " ▲"
+		}
+		return fmt.Sprintf("%s ± %s%s", signed(*d.Difference), number((d.CI95[1]-d.CI95[0])/2), mark)
+	}
+	return "–"
+}
+
+func number(v float64) string {
+	if math.IsNaN(v) {
+		return "–"
+	}
+	return layout.Digits(v)
+}
+
+func signed(v float64) string {
+	if v < 0 {
+		return "−" + number(-v)
+	}
+	return "+" + number(v)
+}
+
+// title names the contest.
+func (c *contest) title() string {
+	return map[string]string{
+		"conversations": "Conversations on eight L40S",
+		"recorded":      "The recorded hour on eight times four H100",
+		"stale":         "What routers know is old",
+		"front-ends":    "Several front ends",
+	}[c.name]
+}

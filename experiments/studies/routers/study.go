@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"clifftop/experiments"
+	"clifftop/report"
+)
+
+//go:embed conversations.yaml
+var conversationsYAML []byte
+
+// seeds are those of the runs of every system. The loads were chosen on another one, 1.
+var seeds = []uint64{2, 3, 4, 5, 6}
+
+// choice is a value of what a contest varies: a name, and the keys of the scenario that it sets.
+type choice struct {
+	name string
+	set  []experiments.Setting
+}
+
+// contest is systems at the same points, each with the same seeds.
+type contest struct {
+	name, question string
+	scenario       *experiments.Scenario
+	systems        []choice // the first is what the others are held against
+	points         []choice
+	shown          int // the point that the title of the picture speaks of
+
+	seeds   []uint64
+	runs    [][][]*report.Summary // by system, point and seed
+	refused []string              // by system: why it does not go with the traffic
+}
+
+func router(name, value string) choice {
+	if value == "" {
+		value = "{policy: " + name + "}"
+	}
+	return choice{name, []experiments.Setting{{Key: "deployment.router", Value: value}}}
+}
+
+// routers are all that there are, as they are by default, and some with an option without which they do something else.
+func routers() ([]choice, error) {
+	known, err := experiments.Catalog("routers")
+	if err != nil {
+		return nil, err
+	}
+	var list []choice
+	for _, k := range known.Items {
+		list = append(list, router(k.Name, ""))
+		switch k.Name {
+		case "bounded-hash":
+			list = append(list, router("bounded-hash, 2,048 tokens", "{policy: bounded-hash, by: prefix, prefix_tokens: 2048}"))
+		case "prefix":
+			list = append(list, router("prefix, from 1,024 tokens", "{policy: prefix, min_tokens: 1024}"))
+		}
+	}
+	return list, nil
+}
+
+// rates are loads of a traffic of so many requests per second.
+func rates(perSecond ...float64) (list []choice) {
+	for _, r := range perSecond {
+		text := strconv.FormatFloat(r, 'g', -1, 64)
+		list = append(list, choice{text + " requests/s", []experiments.Setting{{Key: experiments.RateKey, Value: text}}})
+	}
+	return list
+}
+
+// shootout is all routers at three loads.
+func shootout(s *experiments.Scenario, all []choice) *contest {
+	c := &contest{name: s.Name, scenario: s, systems: all, shown: 2, points: rates(12, 18, 24), question: "All routers, one front end."}
+	if s.Workload.Trace != nil {
+		c.points = nil
+		for _, speed := range []string{"1", "1.2"} {
+			c.shown = 0
+			c.points = append(c.points, choice{speed + " × the recorded speed", []experiments.Setting{{Key: "workload.trace.speedup", Value: speed}}})
+		}
+	}
+	return c
+}
+
+// hour is a recorded one, served by a model large enough for eight replicas of four GPUs to have work.
+const hour = `
+name: recorded
+model: llama-3.1-70b
+gpu: h100-sxm
+deployment: {replicas: 8, tensor_parallel_size: 4, dtype: fp8}
+workload: {trace: {file: %q}}
+slo: {ttft_p95: 5s, tpot_p95: 50ms}
+run: {warmup: 10m}
+`
+
+// recorded is the traffic of a trace.
+func recorded(file string) (*experiments.Scenario, error) {
+	return experiments.Parse("recorded", fmt.Appendf(nil, hour, file))
+}
+
+// staleness is what becomes of those who go by what the replicas say of themselves, as that gets older, beside two who do not.
+func staleness(s *experiments.Scenario) *contest {
+	c := &contest{name: "stale", scenario: s, shown: 3, question: "What the replicas say of themselves is so old, at 18 requests/s, one front end."}
+	c.systems = []choice{
+		router("random", ""),
+		router("least-requests", ""),
+		router("least-queue", ""),
+		router("least-queue, and what it sent", "{policy: least-queue, local: true}"),
+		router("least-queue and batch", "{policy: least-queue, running: true}"),
+		router("least-queue and batch, and what it sent", "{policy: least-queue, running: true, local: true}"),
+		router("least-kv", ""),
+		router("power-of-two by scraped load", "{policy: power-of-two, load: scraped}"),
+		router("vllm-dp", ""),
+		router("llm-d", ""),
+	}
+	for _, period := range []string{"0ms", "100ms", "1s", "10s"} {
+		c.points = append(c.points, choice{period, []experiments.Setting{{Key: "deployment.router.scrape", Value: period}}})
+	}
+	return c
+}
+
+// frontEnds is what becomes of those who count what they sent, as several of them share the traffic.
+func frontEnds(s *experiments.Scenario) *contest {
+	c := &contest{name: "front-ends", scenario: s, shown: 2, question: "So many front ends, which do not know of each other, at 18 requests/s."}
+	for _, name := range []string{"round-robin", "power-of-two", "least-requests", "least-tokens", "session", "bounded-hash", "sglang", "kv-aware", "llm-d", "dynamo"} {
+		c.systems = append(c.systems, router(name, ""))
+	}
+	for _, n := range []string{"1", "4", "16"} {
+		c.points = append(c.points, choice{n + " front ends", []experiments.Setting{{Key: "deployment.router.front_ends", Value: n}}})
+	}
+	c.points[0].name = "1 front end"
+	return c
+}
+
+// at is a system at a point.
+func (c *contest) at(system, point int, more ...experiments.Setting) (*experiments.Scenario, error) {
+	var set []experiments.Setting
+	for _, list := range [][]experiments.Setting{c.systems[system].set, c.points[point].set, more} {
+		set = append(set, list...)
+	}
+	return c.scenario.With(set...)
+}
+
+// run simulates all systems at all points.
+func (c *contest) run(ctx context.Context, seeds []uint64, more ...experiments.Setting) error {
+	c.seeds, c.refused = seeds, make([]string, len(c.systems))
+	c.runs = make([][][]*report.Summary, len(c.systems))
+	var todo [][3]int
+	for i := range c.systems {
+		c.runs[i] = make([][]*report.Summary, len(c.points))
+		s, err := c.at(i, 0, more...)
+		if err == nil {
+			_, err = s.Resolve()
+		}
+		var why experiments.Faults
+		if errors.As(err, &why) {
+			c.refused[i] = why[0].Problem
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for k := range c.points {
+			c.runs[i][k] = make([]*report.Summary, len(seeds))
+			for n := range seeds {
+				todo = append(todo, [3]int{i, k, n})
+			}
+		}
+	}
+	return experiments.Parallel(ctx, len(todo), 0, nil, func(ctx context.Context, n int) error {
+		i, k, of := todo[n][0], todo[n][1], todo[n][2]
+		s, err := c.at(i, k, append(more[:len(more):len(more)], experiments.Setting{Key: "run.seed", Value: strconv.FormatUint(seeds[of], 10)})...)
+		if err != nil {
+			return err
+		}
+		r, err := experiments.Run(ctx, s, experiments.RunOptions{})
+		if err != nil {
+			return fmt.Errorf("%s, %s: %w", c.systems[i].name, c.points[k].name, err)
+		}
+		c.runs[i][k][of] = r.Summary
+		return nil
+	})
+}
