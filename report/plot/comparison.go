@@ -43,7 +43,11 @@ func (c *Comparison) Figure() *Figure {
 		width:  720,
 		height: vg.Length(110 + 19*len(c.Systems) + 12*len(c.Notes)),
 	}
-	f.detail = "Dots from light to dark, and red: " + strings.Join(c.Loads, ", ")
+	colours := "Dots from light to dark"
+	if len(c.Loads) == len(shades) {
+		colours += ", and red"
+	}
+	f.detail = colours + ": " + strings.Join(c.Loads, ", ")
 	var panels []*panel
 	for i, m := range c.Metrics {
 		panels = append(panels, c.panel(m, i == 0))
