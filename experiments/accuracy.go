@@ -48,6 +48,10 @@ func (u *Setup) accuracy() *report.Accuracy {
 			r.Exact = false
 			r.Scope += "; none of them with drafts"
 		}
+		if d.PipelineParallel > 1 {
+			r.Exact = false
+			r.Scope += "; none of them with pipeline stages"
+		}
 		if u.replicas() > 1 || s.Lifecycle != nil {
 			r.Exact = false
 			r.Scope += "; all of single engines"

@@ -68,6 +68,9 @@ run: {requests: %d, warmup: none}
 	if tensor > 0.8*one {
 		t.Errorf("a user alone: a token each %v ms with tensor parallelism, %v on one GPU", tensor, one)
 	}
+	if a := piped.Accuracy; a.Exact || !strings.Contains(a.Scope, "none of them with pipeline stages") {
+		t.Errorf("the error is said to be known: %+v", a)
+	}
 	g := piped.System.GPUSeconds
 	if part := *g.Bubble / (*g.Bubble + *g.Useful); math.Abs(part-0.5) > 0.01 {
 		t.Errorf("a user alone: bubbles are %.3f of the time, want a half", part)

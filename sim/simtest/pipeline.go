@@ -126,6 +126,9 @@ func (p Policy) DrawPipeline(t *rapid.T) Case {
 	if _, fair := cfg.Order.(sched.Fair); fair {
 		cfg.Order = sched.ByPriority{}
 	}
+	if d.once("narrow", 2) && !c.wholePrompts() { // so that decoding sequences are often left out, behind prefills
+		cfg.MaxNumBatchedTokens = cfg.MaxNumSeqs + d.of("spare budget", 3)
+	}
 	if d.once("even", 2) {
 		return c
 	}
@@ -138,6 +141,12 @@ func (p Policy) DrawPipeline(t *rapid.T) Case {
 	timer.Hop = int64(d.one("hop", 0, 1, 20)) * step / 50
 	cfg.Timer = timer
 	return c
+}
+
+// wholePrompts reports whether the policy never divides a prompt.
+func (c *Case) wholePrompts() bool {
+	v, ok := c.policy.New(c.knobs).(*sched.VLLM)
+	return ok && v.DisableChunkedPrefill
 }
 
 // pipelined changes a policy that may go with a pipeline so that it does.
