@@ -80,9 +80,16 @@ func (c *contest) finding() string {
 	}
 	switch c.name {
 	case "stale":
-		p99 := columns()[1].of
+		p99 := func(s *report.Summary) *float64 {
+			ms := columns()[1].of(s)
+			if ms == nil {
+				return nil
+			}
+			seconds := *ms / 1000
+			return &seconds
+		}
 		last := len(c.points) - 1
-		return fmt.Sprintf("Queues told %s ago make one first token in a hundred later than %s ms; counting what one has sent, %s ms; drawing lots, %s ms",
+		return fmt.Sprintf("Queues told %s ago make one first token in a hundred later than %s s; counting what one has sent, %s s; drawing lots, %s s",
 			c.points[last].name, at("least-queue", last, p99), at("least-queue, and what it sent", last, p99), at("random", last, p99))
 	case "front-ends":
 		last := len(c.points) - 1
