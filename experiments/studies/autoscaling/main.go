@@ -8,10 +8,8 @@ import (
 	"context"
 	"flag"
 	"log"
-	"os"
-	"path/filepath"
-	"strings"
 
+	"clifftop/experiments/studies/paper"
 	"clifftop/report/plot"
 )
 
@@ -29,11 +27,10 @@ func run(ctx context.Context, out string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(out, 0o777); err != nil {
+	p, err := paper.New(out, "autoscaling", paper.Meaning)
+	if err != nil {
 		return err
 	}
-	var text strings.Builder
-	text.WriteString("# Results\n\nWritten by `go run ./experiments/studies/autoscaling`; [README.md](README.md) says what they mean.\n")
 	var all []results
 	for _, day := range days {
 		log.Printf("%s …", day)
@@ -41,7 +38,7 @@ func run(ctx context.Context, out string) error {
 		if r.runs, err = x.run(ctx, fleets, day, seeds); err != nil {
 			return err
 		}
-		x.table(&text, &r)
+		x.table(&p.Text, &r)
 		all = append(all, r)
 	}
 	log.Print("cold starts …")
@@ -57,25 +54,12 @@ func run(ctx context.Context, out string) error {
 	if r.runs, err = x.run(ctx, list, days[0], seeds); err != nil {
 		return err
 	}
-	coldTable(&text, &r)
-	if err := os.WriteFile(filepath.Join(out, "results.md"), []byte(text.String()), 0o644); err != nil {
+	coldTable(&p.Text, &r)
+	if err := p.Draw("cost", costs(all)); err != nil {
 		return err
 	}
-	if err := write(filepath.Join(out, "cost.png"), costs(all)); err != nil {
+	if err := p.Draw("day", plot.Draw(course(&all[0]))); err != nil {
 		return err
 	}
-	return write(filepath.Join(out, "day.png"), plot.Draw(course(&all[0])))
-}
-
-// write draws a picture.
-func write(name string, p *plot.Figure) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	if err := p.WritePNG(f); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+	return p.Save()
 }

@@ -11,12 +11,10 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"clifftop/experiments"
 	"clifftop/experiments/planning"
+	"clifftop/experiments/studies/paper"
 	"clifftop/report"
 )
 
@@ -47,19 +45,21 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	var text strings.Builder
-	text.WriteString("# Results\n\nWritten by `go run ./experiments/studies/buying`; the questions are in [pairs.yaml](pairs.yaml).\n")
+	results, err := paper.New(*out, "buying", "; the questions are in [pairs.yaml](pairs.yaml).")
+	if err != nil {
+		log.Fatal(err)
+	}
 	for i, p := range list {
-		fmt.Fprintf(&text, "\n## %s\n\n| candidate | $/month | requests/s of a replica | SLO used |\n|---|---:|---:|---:|\n", names[i])
+		fmt.Fprintf(&results.Text, "\n## %s\n\n| candidate | $/month | requests/s of a replica | SLO used |\n|---|---:|---:|---:|\n", names[i])
 		for _, c := range p.Candidates {
-			fmt.Fprintf(&text, "| %s | %.0f | %.3g | %.0f %% |\n", c.Name, *c.USDPerMonth, c.Capacity.PassesRequestsPerS, 100*c.AtPlan.SLOUse)
+			fmt.Fprintf(&results.Text, "| %s | %.0f | %.3g | %.0f %% |\n", c.Name, *c.USDPerMonth, c.Capacity.PassesRequestsPerS, 100*c.AtPlan.SLOUse)
 		}
-		text.WriteString("\n")
+		results.Text.WriteString("\n")
 		for _, why := range p.Why {
-			text.WriteString("* " + why + "\n")
+			results.Text.WriteString("* " + why + "\n")
 		}
 	}
-	if err := os.WriteFile(filepath.Join(*out, "results.md"), []byte(text.String()), 0o644); err != nil {
+	if err := results.Save(); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"path/filepath"
-	"strings"
+
+	"clifftop/experiments/studies/paper"
 )
 
 func main() {
@@ -33,23 +33,22 @@ func run(ctx context.Context, out, grid string) error {
 	if grid != "" {
 		return searchOne(ctx, list, grid)
 	}
-	if err := os.MkdirAll(out, 0o777); err != nil {
+	p, err := paper.New(out, "cliffs", paper.Meaning)
+	if err != nil {
 		return err
 	}
-	var text strings.Builder
-	text.WriteString("# Results\n\nWritten by `go run ./experiments/studies/cliffs`; [README.md](README.md) says what they mean.\n")
 	for _, c := range list {
 		log.Printf("%s …", c.name)
 		f, err := c.find(ctx)
 		if err != nil {
 			return err
 		}
-		f.write(&text)
-		if err := draw(f, filepath.Join(out, c.name)); err != nil {
+		f.write(&p.Text)
+		if err := p.Draw(c.name, f.picture()); err != nil {
 			return err
 		}
 	}
-	return os.WriteFile(filepath.Join(out, "results.md"), []byte(text.String()), 0o644)
+	return p.Save()
 }
 
 // find runs all that is told of a cliff.
@@ -89,17 +88,4 @@ func searchOne(ctx context.Context, list []*cliff, name string) error {
 		}
 	}
 	return fmt.Errorf("no grid is called %q", name)
-}
-
-// draw writes the picture of a cliff.
-func draw(f *findings, name string) error {
-	w, err := os.Create(name + ".png")
-	if err != nil {
-		return err
-	}
-	if err := f.picture().WritePNG(w); err != nil {
-		w.Close()
-		return err
-	}
-	return w.Close()
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/studies/paper"
 	"clifftop/model"
 	"clifftop/report"
 )
@@ -285,12 +286,15 @@ func TestWhole(t *testing.T) {
 				t.Errorf("without a cache 200 users have %.0f tokens/s, with one that thrashes %.0f", means(f.twins[i])[3], means(f.base)[3])
 			}
 		}
-		var text strings.Builder
-		f.write(&text)
-		if strings.Contains(text.String(), "NaN") || strings.Count(text.String(), "\n| base |") != 2 {
-			t.Errorf("%s:\n%s", c.name, text.String())
+		p, err := paper.New(t.TempDir(), "cliffs", paper.Meaning)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if err := draw(f, t.TempDir()+"/"+c.name); err != nil {
+		f.write(&p.Text)
+		if text := p.Text.String(); strings.Contains(text, "NaN") || strings.Count(text, "\n| base |") != 2 {
+			t.Errorf("%s:\n%s", c.name, text)
+		}
+		if err := p.Draw(c.name, f.picture()); err != nil {
 			t.Error(err)
 		}
 	}

@@ -8,9 +8,8 @@ import (
 	"context"
 	"flag"
 	"log"
-	"os"
-	"path/filepath"
-	"strings"
+
+	"clifftop/experiments/studies/paper"
 )
 
 func main() {
@@ -21,29 +20,21 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := os.MkdirAll(*out, 0o777); err != nil {
+	p, err := paper.New(*out, "disaggregation", paper.Meaning)
+	if err != nil {
 		log.Fatal(err)
 	}
-	var text strings.Builder
-	text.WriteString("# Results\n\nWritten by `go run ./experiments/studies/disaggregation`; [README.md](README.md) says what they mean.\n")
 	for _, t := range list {
 		log.Printf("%s …", t.scenario.Name)
 		if err := t.run(context.Background()); err != nil {
 			log.Fatal(err)
 		}
-		t.table(&text)
+		t.table(&p.Text)
 	}
-	if err := os.WriteFile(filepath.Join(*out, "results.md"), []byte(text.String()), 0o644); err != nil {
+	if err := p.Save(); err != nil {
 		log.Fatal(err)
 	}
-	f, err := os.Create(filepath.Join(*out, "capacity.png"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := picture(list).WritePNG(f); err != nil {
-		log.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
+	if err := p.Draw("capacity", picture(list)); err != nil {
 		log.Fatal(err)
 	}
 }

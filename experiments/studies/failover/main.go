@@ -8,11 +8,8 @@ import (
 	"context"
 	"flag"
 	"log"
-	"os"
-	"path/filepath"
-	"strings"
 
-	"clifftop/report/chart"
+	"clifftop/experiments/studies/paper"
 	"clifftop/report/plot"
 )
 
@@ -30,9 +27,6 @@ func run(ctx context.Context, out string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(out, 0o777); err != nil {
-		return err
-	}
 	log.Print("one of four …")
 	runs, err := x.run(ctx, systems, loads, seeds)
 	if err != nil {
@@ -48,29 +42,18 @@ func run(ctx context.Context, out string) error {
 	if err != nil {
 		return err
 	}
-	var text strings.Builder
-	text.WriteString("# Results\n\nWritten by `go run ./experiments/studies/failover`; [README.md](README.md) says what they mean.\n")
-	x.tables(&text, runs)
-	sizeTable(&text, good)
-	cacheTable(&text, talks)
-	if err := os.WriteFile(filepath.Join(out, "results.md"), []byte(text.String()), 0o644); err != nil {
-		return err
-	}
-	if err := write(filepath.Join(out, "recovery.png"), recovery(runs)); err != nil {
-		return err
-	}
-	return write(filepath.Join(out, "caches.png"), caches(talks))
-}
-
-// write draws a picture.
-func write(name string, p chart.Picture) error {
-	f, err := os.Create(name)
+	p, err := paper.New(out, "failover", paper.Meaning)
 	if err != nil {
 		return err
 	}
-	if err := plot.Draw(p).WritePNG(f); err != nil {
-		f.Close()
+	x.tables(&p.Text, runs)
+	sizeTable(&p.Text, good)
+	cacheTable(&p.Text, talks)
+	if err := p.Draw("recovery", plot.Draw(recovery(runs))); err != nil {
 		return err
 	}
-	return f.Close()
+	if err := p.Draw("caches", plot.Draw(caches(talks))); err != nil {
+		return err
+	}
+	return p.Save()
 }

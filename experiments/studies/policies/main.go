@@ -8,9 +8,9 @@ import (
 	"context"
 	"flag"
 	"log"
-	"os"
-	"path/filepath"
 	"strings"
+
+	"clifftop/experiments/studies/paper"
 )
 
 func main() {
@@ -22,35 +22,21 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := os.MkdirAll(*out, 0o777); err != nil {
+	p, err := paper.New(*out, "policies", paper.Meaning)
+	if err != nil {
 		log.Fatal(err)
 	}
-	var text strings.Builder
-	text.WriteString("# Results\n\nWritten by `go run ./experiments/studies/policies`; [README.md](README.md) says what they mean.\n")
 	for _, t := range list {
 		log.Printf("%s …", t.name)
 		if err := t.run(context.Background(), policies, *requests); err != nil {
 			log.Fatal(err)
 		}
-		t.table(&text, policies)
-		if err := draw(t, filepath.Join(*out, strings.ReplaceAll(t.name, " ", "-")+".png")); err != nil {
+		t.table(&p.Text, policies)
+		if err := p.Draw(strings.ReplaceAll(t.name, " ", "-"), t.picture(policies)); err != nil {
 			log.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(*out, "results.md"), []byte(text.String()), 0o644); err != nil {
+	if err := p.Save(); err != nil {
 		log.Fatal(err)
 	}
-}
-
-// draw writes the picture of a traffic.
-func draw(t *traffic, name string) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	if err := t.picture(policies).WritePNG(f); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
 }

@@ -10,12 +10,9 @@ import (
 	"context"
 	"flag"
 	"log"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"clifftop/experiments"
-	"clifftop/report/plot"
+	"clifftop/experiments/studies/paper"
 )
 
 func main() {
@@ -23,9 +20,6 @@ func main() {
 	out := flag.String("out", ".", "write results.md and pictures into this `directory`")
 	trace := flag.String("trace", "", "a `file` with Mooncake's conversation trace; without it the recorded hour is left out")
 	flag.Parse()
-	if err := os.MkdirAll(*out, 0o777); err != nil {
-		log.Fatal(err)
-	}
 	talk, err := conversations()
 	if err != nil {
 		log.Fatal(err)
@@ -42,37 +36,27 @@ func main() {
 		}
 		contests = append(contests, shootout(hour, all))
 	}
-	var text strings.Builder
-	text.WriteString("# Results\n\nWritten by `go run ./experiments/studies/routers` with `-trace` and Mooncake's conversation trace; [README.md](README.md) says what they mean.\n" + legend)
+	p, err := paper.New(*out, "routers", " with `-trace` and Mooncake's conversation trace"+paper.Meaning)
+	if err != nil {
+		log.Fatal(err)
+	}
+	p.Text.WriteString(legend)
 	for _, c := range contests {
 		log.Printf("%s …", c.name)
 		if err := c.run(context.Background(), seeds); err != nil {
 			log.Fatal(err)
 		}
-		c.table(&text)
-		if err := draw(c.picture(), filepath.Join(*out, c.name+".png")); err != nil {
+		c.table(&p.Text)
+		if err := p.Draw(c.name, c.picture()); err != nil {
 			log.Fatal(err)
 		}
 	}
 	if *trace == "" {
-		text.WriteString("\nThe recorded hour was left out: no `-trace` was given.\n")
+		p.Text.WriteString("\nThe recorded hour was left out: no `-trace` was given.\n")
 	}
-	if err := os.WriteFile(filepath.Join(*out, "results.md"), []byte(text.String()), 0o644); err != nil {
+	if err := p.Save(); err != nil {
 		log.Fatal(err)
 	}
-}
-
-// draw writes a picture.
-func draw(figure *plot.Figure, name string) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	if err := figure.WritePNG(f); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
 }
 
 // conversations is the traffic that needs no file.

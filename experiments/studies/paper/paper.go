@@ -1,0 +1,49 @@
+// Package paper is what studies write: their results, as Markdown, and pictures beside them.
+package paper
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"clifftop/report/plot"
+)
+
+// Paper is the results of a study. [Paper.Save] ends it.
+type Paper struct {
+	// Text is results.md.
+	Text strings.Builder
+	dir  string
+}
+
+// Meaning is where studies say what their results mean.
+const Meaning = "; [README.md](README.md) says what they mean."
+
+// New begins the results of a study, which has the name of its directory, in a directory that is made if need be. The
+// first sentence tells the command, and ends with rest.
+func New(dir, study, rest string) (*Paper, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	p := &Paper{dir: dir}
+	p.Text.WriteString("# Results\n\nWritten by `go run ./experiments/studies/" + study + "`" + rest + "\n")
+	return p, nil
+}
+
+// Draw writes a picture, NAME.png.
+func (p *Paper) Draw(name string, figure *plot.Figure) error {
+	f, err := os.Create(filepath.Join(p.dir, name+".png"))
+	if err != nil {
+		return err
+	}
+	if err := figure.WritePNG(f); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+// Save writes results.md.
+func (p *Paper) Save() error {
+	return os.WriteFile(filepath.Join(p.dir, "results.md"), []byte(p.Text.String()), 0o644)
+}
