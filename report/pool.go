@@ -2,41 +2,9 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
-
-	"clifftop/report/layout"
-)
-
-// Methods by which confidence intervals are made.
-const (
-	ByReplications = "replications" // t or jackknife over runs with other random numbers
-	ByBatchMeans   = "batch_means"  // the same over consecutive parts of one run
-)
-
-// Replications tells of the runs that a summary pools.
-type Replications struct {
-	Runs  int      `json:"runs"`
-	Seeds []uint64 `json:"seeds"`
-	// Precision is the relative half width of intervals that was asked for; nil where the number of runs was.
-	Precision *float64 `json:"precision"`
-	// Widest is the widest of the intervals that precision was asked of, and HalfWidth its half width over the mean.
-	Widest    string   `json:"widest,omitempty"`
-	HalfWidth *float64 `json:"half_width_fraction"`
-	// Stopped says why there were no more runs.
-	Stopped string `json:"stopped"`
-}
-
-// Reasons to stop replicating.
-const (
-	StoppedByCount     = "count"         // there were as many as asked for
-	StoppedByPrecision = "precision"     // the intervals are as narrow as asked for
-	StoppedByCap       = "cap"           // there were as many as allowed, and the intervals are wider
-	StoppedByOverload  = "overload"      // there is no steady state to know better
-	StoppedByAlike     = "no_randomness" // the seed changes nothing
-	StoppedByInterrupt = "interrupted"
 )
 
 // Pool makes one summary of runs that differ in their random numbers alone, in the order of their seeds.
@@ -77,51 +45,6 @@ func Pool(runs []*Summary) *Summary {
 	p.warnings(alike)
 	s.Classes = poolClasses(runs)
 	return &s
-}
-
-// String says how many runs there were, and why no more.
-func (r *Replications) String() string {
-	text := fmt.Sprintf("%d with seeds %d to %d, pooled; ± is half of a 95 %% interval", r.Runs, r.Seeds[0], r.Seeds[len(r.Seeds)-1])
-	if r.Precision == nil {
-		return text
-	}
-	asked := layout.Percent(*r.Precision)
-	got := ""
-	if r.HalfWidth != nil {
-		got = fmt.Sprintf(": %s is within ±%s", r.Widest, layout.Percent(*r.HalfWidth))
-	}
-	switch r.Stopped {
-	case StoppedByPrecision:
-		text += fmt.Sprintf(". Enough for the precision of %s%s", asked, got)
-	case StoppedByCap:
-		text += fmt.Sprintf(". NOT enough for the precision of %s, but all that are allowed%s", asked, got)
-	case StoppedByOverload:
-		text += fmt.Sprintf(". More would not give the precision of %s: the system is overloaded", asked)
-	case StoppedByAlike:
-		text += fmt.Sprintf(". More would not give the precision of %s: the seed changes nothing", asked)
-	}
-	return text
-}
-
-// PrecisionPaths are the numbers that are to be known well before replicating ends.
-func PrecisionPaths() []string {
-	return []string{"throughput.output_tokens_per_s", "latency_ms.ttft.mean", "latency_ms.tpot.mean", "latency_ms.e2e.mean"}
-}
-
-// Widest finds the widest interval of the paths, as half its width over the value. The path is empty where none has an
-// interval, or a value other than 0.
-func (s *Summary) Widest(paths []string) (path string, half float64) {
-	for _, p := range paths {
-		ci, ok := s.CI95[p]
-		middle := (ci[0] + ci[1]) / 2
-		if !ok || middle == 0 {
-			continue
-		}
-		if h := (ci[1] - ci[0]) / 2 / math.Abs(middle); path == "" || h > half {
-			path, half = p, h
-		}
-	}
-	return path, half
 }
 
 // pool makes a summary of several.
@@ -168,6 +91,13 @@ func (p *pool) value(path string, of []reflect.Value, to reflect.Value) {
 		p.fields(path, of, to)
 	case reflect.Slice:
 		p.list(path, of, to)
+	case reflect.Int:
+		to.Set(of[0]) // what something is: its index, its GPUs
+		for _, v := range of {
+			if lastPart(path) == "max" && v.Int() > to.Int() {
+				to.Set(v)
+			}
+		}
 	case reflect.Int64:
 		to.SetInt(0)
 		for _, v := range of {
@@ -222,153 +152,6 @@ func (p *pool) list(path string, of []reflect.Value, to reflect.Value) {
 	}
 }
 
-// ofReplica is the path of a replica's number as if it were the whole's.
-func ofReplica(path string) (of string, is bool) {
-	rest, is := strings.CutPrefix(path, "replicas.")
-	if !is {
-		return path, false
-	}
-	_, of, _ = strings.Cut(rest, ".")
-	return of, true
-}
-
-// number pools a number that all runs know.
-func (p *pool) number(path string, of []reflect.Value, to reflect.Value) {
-	whole := path
-	path, _ = ofReplica(path)
-	xs := make([]float64, len(of))
-	for i, v := range of {
-		xs[i] = v.Float()
-	}
-	set := func(v float64) { to.Set(reflect.ValueOf(number(v))) }
-	last := lastPart(path)
-	switch weights := p.weights(whole); {
-	case last == "max":
-		set(slices.Max(xs))
-	case last == "sd":
-		squares := 0.0
-		for _, x := range xs {
-			squares += x * x
-		}
-		set(math.Sqrt(squares / float64(len(xs))))
-	case strings.HasPrefix(path, "system.gpu_seconds."):
-		sum := 0.0
-		for _, x := range xs {
-			sum += x
-		}
-		set(sum)
-	case weights == nil:
-		center, half := MeanInterval(xs, Confidence)
-		set(center)
-		p.interval(whole, center-half, center+half)
-	default:
-		parts := make([]float64, len(xs))
-		for i, x := range xs {
-			parts[i] = x * weights[i]
-		}
-		if isShare(path) {
-			share, low, high := ShareInterval(parts, weights, Confidence)
-			set(share)
-			p.interval(whole, low, high)
-			return
-		}
-		ratio, half := RatioInterval(parts, weights, Confidence)
-		set(ratio)
-		p.interval(whole, ratio-half, ratio+half)
-	}
-}
-
-// isShare says that a path has a share of the requests offered.
-func isShare(path string) bool { return path == "goodput.attainment" || path == "system.error_rate" }
-
-// weights are what the numbers of a path are fractions of, in each run; nil for averages over runs.
-func (p *pool) weights(path string) []float64 {
-	var of func(*Summary) float64
-	switch part := lastPart(path); {
-	case strings.HasPrefix(path, "stages."): // they are as long in every run
-	case isShare(path):
-		of = (*Summary).arrivals
-	case path == "latency_ms.itl.mean":
-		of = func(s *Summary) float64 { return float64(s.Latency.ITL.N) }
-	case path == "system.prefix_hit_rate":
-		of = func(s *Summary) float64 { return perWindow(s.Throughput.InputTokensPerS, s) }
-	case path == "goodput.work_fraction":
-		of = func(s *Summary) float64 { return computedTokens(s) }
-	case strings.HasPrefix(path, "throughput."), strings.HasSuffix(part, "_per_s"), strings.HasPrefix(path, "concurrency.") && part == "mean",
-		strings.HasPrefix(path, "system.") && !strings.Contains(path, "speculative"):
-		of = func(s *Summary) float64 { return s.Window.EndS - s.Window.StartS }
-	}
-	if of == nil {
-		return nil
-	}
-	weights := make([]float64, len(p.runs))
-	for i, r := range p.runs {
-		if weights[i] = of(r); !(weights[i] > 0) {
-			return nil
-		}
-	}
-	return weights
-}
-
-// perWindow is the number of what has a rate in the window.
-func perWindow(rate *float64, s *Summary) float64 {
-	if rate == nil {
-		return 0
-	}
-	return *rate * (s.Window.EndS - s.Window.StartS)
-}
-
-// arrivals is the number of requests that were offered in the window.
-func (s *Summary) arrivals() float64 {
-	return math.Round(perWindow(s.Throughput.OfferedRequestsPerS, s))
-}
-
-// interval notes an interval. Latencies and numbers in the system have none under overload.
-func (p *pool) interval(path string, low, high float64) {
-	if _, is := ofReplica(path); is || math.IsInf(high-low, 0) || math.IsNaN(high-low) {
-		return // replicas have none: there are many of them
-	}
-	if w := &p.to.Window; w.Stationary != nil && !*w.Stationary && growsWithRun(path) {
-		return
-	}
-	p.ci[path] = [2]float64{low, high}
-}
-
-// growsWithRun says that a number of an overloaded system has no limit as the run gets longer.
-func growsWithRun(path string) bool {
-	for _, prefix := range []string{"latency_ms.", "concurrency.", "e2e_tps_user.", "goodput."} {
-		if strings.HasPrefix(path, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
-// tail notes how many samples lie beyond the percentiles, in all runs, and how few any run has.
-func (p *pool) tail(path string, of []reflect.Value, d *Distribution) {
-	d.fewest = math.MaxInt64
-	var n int64
-	for _, v := range of {
-		n += v.Addr().Interface().(*Distribution).N
-		d.fewest = min(d.fewest, v.Addr().Interface().(*Distribution).N)
-	}
-	if _, is := ofReplica(path); is || n == 0 || strings.HasPrefix(path, "stages.") {
-		return
-	}
-	for _, q := range tailQuantiles {
-		p.tails[join(path, q.name)] = beyondQuantile(n, q.q)
-	}
-}
-
-// tailQuantiles are the percentiles that are told with the number of samples beyond them.
-var tailQuantiles = [...]struct {
-	name string
-	q    float64
-}{{"p90", .9}, {"p95", .95}, {"p99", .99}, {"p99_9", .999}}
-
-// beyondQuantile is the number of samples beyond a quantile of n.
-func beyondQuantile(n int64, q float64) int64 { return n - int64(math.Ceil(float64(n)*q-1e-9)) }
-
 // window is the average window. The system is stationary unless more runs say the contrary.
 func (p *pool) window() {
 	w := &p.to.Window
@@ -406,8 +189,9 @@ func (p *pool) cost() {
 	if c == nil || c.USDPerHour == nil {
 		return
 	}
-	price := *c.USDPerHour
+	price := p.price()
 	cost := *c
+	cost.USDPerHour = &price
 	cost.USDPerMillionOutputAtLoad = usdPerMillion(price, p.to.Throughput.OutputTokensPerS)
 	cost.USDPerMillionOutputGood = usdPerMillion(price, p.to.Goodput.OutputTokensPerS)
 	p.to.Cost = &cost
@@ -418,6 +202,23 @@ func (p *pool) cost() {
 			p.ci[path] = [2]float64{*usdPerMillion(price, &ci[1]), *usdPerMillion(price, &ci[0])}
 		}
 	}
+}
+
+// price is that of an hour: the average, where replicas come and go and are paid for as long as they are there.
+func (p *pool) price() float64 {
+	first := *p.runs[0].Cost.USDPerHour
+	paid, length, same := 0.0, 0.0, true
+	for _, r := range p.runs {
+		x, seconds := 0.0, r.Window.EndS-r.Window.StartS
+		if r.Cost != nil && r.Cost.USDPerHour != nil { // a run that paid for nothing has no price
+			x = *r.Cost.USDPerHour
+		}
+		paid, length, same = paid+x*seconds, length+seconds, same && x == first
+	}
+	if same || length == 0 {
+		return first
+	}
+	return paid / length
 }
 
 // objective judges the runs together.

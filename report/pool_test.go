@@ -96,3 +96,27 @@ func TestPoolOfRunsWithoutRequests(t *testing.T) {
 		t.Errorf("limits %+v of no run", g.Limits)
 	}
 }
+
+// TestPoolOfReplicas: what was paid for is that of all runs, what was done with it a ratio of sums, and the price of an hour an
+// average over time.
+func TestPoolOfReplicas(t *testing.T) {
+	run := func(seed uint64, seconds, hours, requests, price float64, most int) *Summary {
+		s := poolRun(seed, seconds, 1000, 5, true)
+		s.System.Replicas = &ReplicaCounts{Mean: number(float64(most) / 2), Max: most, GPUHours: number(hours), IdleGPUHours: number(hours / 4), RequestsPerGPUHour: number(requests / hours)}
+		s.Cost = &Cost{USDPerHour: &price}
+		return s
+	}
+	s := Pool([]*Summary{run(1, 100, 2, 50, 4, 3), run(2, 300, 8, 150, 8, 5), run(3, 100, 2, 100, 4, 2)})
+	r := s.System.Replicas
+	if r.Max != 5 {
+		t.Errorf("%d replicas at most", r.Max)
+	}
+	within(t, "hours", *r.GPUHours, 12, 1e-12)
+	within(t, "idle hours", *r.IdleGPUHours, 3, 1e-12)
+	within(t, "requests for an hour", *r.RequestsPerGPUHour, 300./12, 1e-9)
+	within(t, "price of an hour", *s.Cost.USDPerHour, (4*100+8*300+4*100)/500., 1e-9)
+	within(t, "price of tokens", *s.Cost.USDPerMillionOutputAtLoad, 6.4/3600/6*1e6, 1e-6)
+	if _, ok := s.CI95["system.replicas.gpu_hours"]; ok {
+		t.Error("a sum has an interval")
+	}
+}

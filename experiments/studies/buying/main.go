@@ -8,9 +8,7 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"flag"
 	"fmt"
-	"log"
 
 	"clifftop/experiments"
 	"clifftop/experiments/planning"
@@ -37,17 +35,16 @@ func plans(ctx context.Context) (names []string, list []*report.Plan, err error)
 	return names, list, nil
 }
 
-func main() {
-	log.SetFlags(0)
-	out := flag.String("out", ".", "write results.md into this `directory`")
-	flag.Parse()
-	names, list, err := plans(context.Background())
+func main() { paper.Main(run) }
+
+func run(ctx context.Context, out string) error {
+	names, list, err := plans(ctx)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	results, err := paper.New(*out, "buying", "; the questions are in [pairs.yaml](pairs.yaml).")
+	results, err := paper.New(out, "buying", "; the questions are in [pairs.yaml](pairs.yaml).")
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	for i, p := range list {
 		fmt.Fprintf(&results.Text, "\n## %s\n\n| candidate | $/month | requests/s of a replica | SLO used |\n|---|---:|---:|---:|\n", names[i])
@@ -59,7 +56,5 @@ func main() {
 			results.Text.WriteString("* " + why + "\n")
 		}
 	}
-	if err := results.Save(); err != nil {
-		log.Fatal(err)
-	}
+	return results.Save()
 }

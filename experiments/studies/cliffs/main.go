@@ -16,13 +16,8 @@ import (
 )
 
 func main() {
-	log.SetFlags(0)
-	out := flag.String("out", ".", "write results.md and pictures into this `directory`")
 	grid := flag.String("search", "", "try all traffics of a `cliff`'s grid instead, and show the nearest to what was published")
-	flag.Parse()
-	if err := run(context.Background(), *out, *grid); err != nil {
-		log.Fatal(err)
-	}
+	paper.Main(func(ctx context.Context, out string) error { return run(ctx, out, *grid) })
 }
 
 func run(ctx context.Context, out, grid string) error {

@@ -6,35 +6,31 @@ package main
 
 import (
 	"context"
-	"flag"
 	"log"
 
 	"clifftop/experiments/studies/paper"
 )
 
-func main() {
-	log.SetFlags(0)
-	out := flag.String("out", ".", "write results.md and the picture into this `directory`")
-	flag.Parse()
+func main() { paper.Main(run) }
+
+func run(ctx context.Context, out string) error {
 	list, err := readTraffics()
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	p, err := paper.New(*out, "disaggregation", paper.Meaning)
+	p, err := paper.New(out, "disaggregation", paper.Meaning)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	for _, t := range list {
 		log.Printf("%s …", t.scenario.Name)
-		if err := t.run(context.Background()); err != nil {
-			log.Fatal(err)
+		if err := t.run(ctx); err != nil {
+			return err
 		}
 		t.table(&p.Text)
 	}
-	if err := p.Save(); err != nil {
-		log.Fatal(err)
-	}
 	if err := p.Draw("capacity", picture(list)); err != nil {
-		log.Fatal(err)
+		return err
 	}
+	return p.Save()
 }

@@ -6,21 +6,13 @@ package main
 
 import (
 	"context"
-	"flag"
 	"log"
 
 	"clifftop/experiments/studies/paper"
 	"clifftop/report/plot"
 )
 
-func main() {
-	log.SetFlags(0)
-	out := flag.String("out", ".", "write results.md and the pictures into this `directory`")
-	flag.Parse()
-	if err := run(context.Background(), *out); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { paper.Main(run) }
 
 func run(ctx context.Context, out string) error {
 	x, err := newStudy(ctx)

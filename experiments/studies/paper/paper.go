@@ -2,12 +2,25 @@
 package paper
 
 import (
+	"context"
+	"flag"
+	"log"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"clifftop/report/plot"
 )
+
+// Main is the main function of a study: it reads the flags, of which -out names the directory, and runs it.
+func Main(run func(ctx context.Context, out string) error) {
+	log.SetFlags(0)
+	out := flag.String("out", ".", "write results.md and pictures into this `directory`")
+	flag.Parse()
+	if err := run(context.Background(), *out); err != nil {
+		log.Fatal(err)
+	}
+}
 
 // Paper is the results of a study. [Paper.Save] ends it.
 type Paper struct {

@@ -14,29 +14,28 @@ import (
 )
 
 func main() {
-	log.SetFlags(0)
-	out := flag.String("out", ".", "write results.md and pictures into this `directory`")
 	requests := flag.Int("requests", 4000, "requests of each run")
-	flag.Parse()
+	paper.Main(func(ctx context.Context, out string) error { return run(ctx, out, *requests) })
+}
+
+func run(ctx context.Context, out string, requests int) error {
 	list, err := readTraffics()
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	p, err := paper.New(*out, "policies", paper.Meaning)
+	p, err := paper.New(out, "policies", paper.Meaning)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	for _, t := range list {
 		log.Printf("%s …", t.name)
-		if err := t.run(context.Background(), policies, *requests); err != nil {
-			log.Fatal(err)
+		if err := t.run(ctx, policies, requests); err != nil {
+			return err
 		}
 		t.table(&p.Text, policies)
 		if err := p.Draw(strings.ReplaceAll(t.name, " ", "-"), t.picture(policies)); err != nil {
-			log.Fatal(err)
+			return err
 		}
 	}
-	if err := p.Save(); err != nil {
-		log.Fatal(err)
-	}
+	return p.Save()
 }

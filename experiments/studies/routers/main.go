@@ -16,47 +16,46 @@ import (
 )
 
 func main() {
-	log.SetFlags(0)
-	out := flag.String("out", ".", "write results.md and pictures into this `directory`")
 	trace := flag.String("trace", "", "a `file` with Mooncake's conversation trace; without it the recorded hour is left out")
-	flag.Parse()
+	paper.Main(func(ctx context.Context, out string) error { return run(ctx, out, *trace) })
+}
+
+func run(ctx context.Context, out, trace string) error {
 	talk, err := conversations()
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	all, err := routers()
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	contests := []*contest{shootout(talk, all), staleness(talk), frontEnds(talk)}
-	if *trace != "" {
-		hour, err := recorded(*trace)
+	if trace != "" {
+		hour, err := recorded(trace)
 		if err != nil {
-			log.Fatal(err)
+			return err
 		}
 		contests = append(contests, shootout(hour, all))
 	}
-	p, err := paper.New(*out, "routers", " with `-trace` and Mooncake's conversation trace"+paper.Meaning)
+	p, err := paper.New(out, "routers", " with `-trace` and Mooncake's conversation trace"+paper.Meaning)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	p.Text.WriteString(legend)
 	for _, c := range contests {
 		log.Printf("%s …", c.name)
-		if err := c.run(context.Background(), seeds); err != nil {
-			log.Fatal(err)
+		if err := c.run(ctx, seeds); err != nil {
+			return err
 		}
 		c.table(&p.Text)
 		if err := p.Draw(c.name, c.picture()); err != nil {
-			log.Fatal(err)
+			return err
 		}
 	}
-	if *trace == "" {
+	if trace == "" {
 		p.Text.WriteString("\nThe recorded hour was left out: no `-trace` was given.\n")
 	}
-	if err := p.Save(); err != nil {
-		log.Fatal(err)
-	}
+	return p.Save()
 }
 
 // conversations is the traffic that needs no file.

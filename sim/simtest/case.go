@@ -1,0 +1,151 @@
+package simtest
+
+import (
+	"fmt"
+	"strings"
+
+	"pgregory.net/rapid"
+
+	"clifftop/sim"
+	"clifftop/workload"
+)
+
+// Case is a random case: an engine and requests for it.
+type Case struct {
+	policy   Policy
+	knobs    *Knobs
+	config   sim.Config // without scheduler
+	requests []workload.Request
+	users    int // of a closed loop; 0 is an open one
+	retries  Retries
+}
+
+// Config is the engine, with a scheduler of its own.
+func (c *Case) Config() sim.Config {
+	cfg := c.config
+	cfg.Scheduler = c.policy.New(c.knobs)
+	if cfg.Stages > 1 {
+		pipelined(cfg.Scheduler)
+	}
+	return cfg
+}
+
+// Source is the requests, from the first.
+func (c *Case) Source() *Requests {
+	if c.users > 0 {
+		return NewClosedLoop(c.requests, c.users).Retry(c.retries)
+	}
+	return NewRequests(c.requests).Retry(c.retries)
+}
+
+// String lists the engine and the requests.
+func (c Case) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %+v\n%+v\n", c.policy.Name, c.policy.New(c.knobs), c.config)
+	if c.config.Connector != nil {
+		fmt.Fprintf(&b, "connector %+v\n", *c.config.Connector)
+		for i := range c.requests {
+			fmt.Fprintf(&b, "%d: %+v\n", i, c.config.Connector.Leg(&c.requests[i]))
+		}
+	}
+	if c.users > 0 {
+		fmt.Fprintf(&b, "%d users\n", c.users)
+	}
+	if c.retries.Most > 0 {
+		fmt.Fprintf(&b, "%+v\n", c.retries)
+	}
+	for i := range c.requests {
+		r := &c.requests[i]
+		fmt.Fprintf(&b, "%d: at %d in %d out %d", i, r.Arrival, r.InputTokens, r.OutputTokens)
+		if r.Client != nil {
+			fmt.Fprintf(&b, " client %+v", *r.Client)
+		}
+		if r.Priority != 0 {
+			fmt.Fprintf(&b, " priority %d", r.Priority)
+		}
+		if r.Session != 0 {
+			fmt.Fprintf(&b, " session %d turn %d", r.Session, r.Turn)
+		}
+		if r.Content != nil {
+			fmt.Fprintf(&b, " content %v", r.Content.Segments)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// Draw makes a random case of vLLM's scheduler.
+func Draw(t *rapid.T) Case { return Policies()[0].Draw(t) }
+
+// Draw makes a random case of the policy. Pools are often too small for the requests, so that a good part of
+// the cases preempt; cases stay small, so that many can be run. Features of the engine that the
+// policy refuses are taken back.
+func (p Policy) Draw(t *rapid.T) Case {
+	d := drawer{t}
+	c := Case{policy: p, knobs: &Knobs{drawn: &d}, config: d.config()}
+	step := d.timer(&c.config)
+	if d.once("connector", 3) {
+		d.connector(&c.config, step)
+	}
+	c.requests = d.requests(&c, step)
+	if d.once("retries", 2) {
+		c.retries = d.retries(step)
+	}
+	if d.once("closed loop", 4) {
+		d.loop(&c, step)
+	}
+	d.pool(&c)
+	d.limits(&c)
+	if err := c.concede(); err != nil {
+		t.Skipf("no engine for it: %v", err)
+	}
+	return c
+}
+
+// concede changes the engine so that the policy accepts it, as little as possible.
+func (c *Case) concede() error {
+	changes := []func(cfg *sim.Config){
+		func(cfg *sim.Config) { cfg.AsyncScheduling = false },
+		func(cfg *sim.Config) { cfg.Window = sim.Window{} },
+		func(cfg *sim.Config) { cfg.Contiguous = false },
+		func(cfg *sim.Config) { cfg.PrefixCaching, cfg.Radix = false, false },
+		func(cfg *sim.Config) { cfg.Connector = nil },
+		func(cfg *sim.Config) { cfg.Order = nil },
+		func(cfg *sim.Config) { cfg.HostBlocks = 0 },
+		func(cfg *sim.Config) { cfg.HostBlocks = 1000 },
+		func(cfg *sim.Config) { cfg.Speculative = sim.Speculative{} },
+		func(cfg *sim.Config) {
+			cfg.MaxModelLen = min(cfg.MaxModelLen, c.longest()+1)
+			cfg.MaxNumBatchedTokens = max(cfg.MaxNumBatchedTokens, int(cfg.MaxModelLen))
+		},
+	}
+	drawn := c.config
+	for range 2 { // a change may be needed only as long as another is made
+		for without, needed := range changes {
+			changes[without] = func(*sim.Config) {}
+			if c.change(drawn, changes) != nil {
+				changes[without] = needed
+			}
+		}
+	}
+	return c.change(drawn, changes)
+}
+
+// longest is the longest sequence, prompt and answer, that is asked for.
+func (c *Case) longest() (tokens int32) {
+	for i := range c.requests {
+		r := &c.requests[i]
+		tokens = max(tokens, r.InputTokens+max(r.OutputTokens, c.config.MaxTokens))
+	}
+	return tokens
+}
+
+// change is the drawn engine with some changes, and what the policy has against it.
+func (c *Case) change(drawn sim.Config, changes []func(*sim.Config)) error {
+	c.config = drawn
+	for _, change := range changes {
+		change(&c.config)
+	}
+	cfg := c.Config()
+	return cfg.Validate()
+}
