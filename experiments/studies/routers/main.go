@@ -9,7 +9,9 @@ package main
 import (
 	"context"
 	"flag"
+	"fmt"
 	"log"
+	"os"
 
 	"clifftop/experiments"
 	"clifftop/experiments/studies/paper"
@@ -21,6 +23,11 @@ func main() {
 }
 
 func run(ctx context.Context, out, trace string) error {
+	if trace != "" { // it is read last, many minutes later
+		if _, err := os.Stat(trace); err != nil {
+			return fmt.Errorf("-trace: %w", err)
+		}
+	}
 	talk, err := conversations()
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"clifftop/experiments"
 	"clifftop/report"
@@ -155,7 +156,7 @@ func (c *contest) run(ctx context.Context, seeds []uint64, more ...experiments.S
 			_, err = s.Resolve()
 		}
 		var why experiments.Faults
-		if errors.As(err, &why) {
+		if errors.As(err, &why) && strings.HasPrefix(why[0].Key, "deployment.router") {
 			c.refused[i] = why[0].Problem
 			continue
 		}
