@@ -116,7 +116,7 @@ func TestTableFaults(t *testing.T) {
 		if err == nil {
 			_, err = s.Resolve()
 		}
-		if err == nil || !strings.Contains(err.Error(), want) {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}

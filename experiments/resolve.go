@@ -82,7 +82,7 @@ func (s *Scenario) resolveAll(oneRank bool) (*Setup, Faults, error) {
 
 // replica resolves what is of one replica.
 func (u *Setup) replica() (Faults, error) {
-	return u.take(u.policyDefaults, u.engineDefaults, u.deployment, u.wholePrompts, u.memory, u.sequenceLength, u.overheads, u.readTable, u.stepTime, u.host, u.offload, u.engine)
+	return u.take(u.policyDefaults, u.engineDefaults, u.deployment, u.wholePrompts, u.memory, u.sequenceLength, u.overheads, u.stepTime, u.host, u.offload, u.engine)
 }
 
 // take takes steps, and collects their faults.
@@ -275,7 +275,10 @@ func (u *Setup) ownFrontend() clock.Duration {
 }
 
 func (u *Setup) stepTime() error {
-	var err error
+	err := u.readTable()
+	if err != nil {
+		return err
+	}
 	if u.machine, err = u.Scenario.shared().machine(u.Deployment); err != nil {
 		return err
 	}
