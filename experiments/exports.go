@@ -11,16 +11,16 @@ import (
 // NewTrace starts a timeline of a run for [RunOptions.Sinks]; close it after the run.
 func (u *Setup) NewTrace(w io.Writer) *export.Trace {
 	s := u.Scenario
-	var names []string
+	var replicas []export.TraceReplica
 	for _, p := range u.pools {
 		name := p.setup.Deployment.String()
 		if len(u.pools) > 1 {
 			name = p.name + ", " + name
 		}
-		names = append(names, slices.Repeat([]string{name}, p.replicas)...)
+		replicas = append(replicas, slices.Repeat([]export.TraceReplica{{Name: name, Stages: p.setup.Config.Stages}}, p.engines())...)
 	}
 	return export.NewTrace(w, export.TraceInfo{
-		Replicas: names,
+		Replicas: replicas,
 		Other:    map[string]any{"clifftop": Version, "name": s.Name, "model": s.Model, "gpu": s.GPU, "seed": fmt.Sprint(s.Run.Seed)},
 	})
 }
@@ -40,7 +40,7 @@ func (u *Setup) NewMetrics() *export.Metrics {
 			}
 		}
 		info.Speculative = info.Speculative || c.Speculative.On()
-		info.Engines = append(info.Engines, slices.Repeat([]export.EngineInfo{e}, p.replicas)...)
+		info.Engines = append(info.Engines, slices.Repeat([]export.EngineInfo{e}, p.engines())...)
 	}
 	return export.NewMetrics(info)
 }

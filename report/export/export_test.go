@@ -19,6 +19,8 @@ var scenarios = map[string]string{
 	"retries":   "engine: {max_num_seqs: 8, max_num_queued_reqs: 40}\nclients: {timeout: 6s, retries: 2, cancel_on_timeout: true}\nworkload: {arrivals: {process: poisson, rate: 12}}\nrun: {requests: 200}",
 	"drafts":    "engine: {speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 0.7}}\nworkload: {arrivals: {process: poisson, rate: 6}}\nrun: {requests: 100}",
 	"fleet":     "gpu: a100-80gb-sxm\npools: [{name: small, replicas: 2, engine: {max_num_seqs: 16, num_gpu_blocks_override: 1200}}, {name: large, engine: {max_num_seqs: 64}}]\ndeployment: {router: least-requests}\nworkload: {arrivals: {process: poisson, rate: 20}}\nrun: {requests: 300}",
+	"ranks":     "deployment: {data_parallel_size: 2}\nworkload: {arrivals: {process: poisson, rate: 20}}\nrun: {requests: 200}",
+	"pipeline":  "deployment: {pipeline_parallel_size: 3, tensor_parallel_size: 2, replicas: 2, router: round-robin}\nengine: {enable_prefix_caching: false, num_gpu_blocks_override: 2000, scheduler_reserve_full_isl: false}\nworkload: {arrivals: {process: closed, users: 200}, input: {distribution: uniform, min: 50, max: 400}, output: {distribution: lognormal, mean: 150, cv: 1}}\nrun: {requests: 600, warmup: 2s}",
 	"groups":    "engine: {policy: sglang, num_gpu_blocks_override: 3000}\nworkload: {arrivals: {process: poisson, rate: 12}, prefix: {groups: 4, prompts_per_group: 10, shared_tokens: 100}}\nrun: {requests: 200}",
 }
 

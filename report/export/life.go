@@ -55,8 +55,8 @@ func (l *traceLife) scheduled(s *sim.Share, start, end clock.Time) {
 
 // traceLanes are the tracks on which the requests of a process are drawn, none over another.
 type traceLanes struct {
-	process int
-	ends    []clock.Time // of the last request of each
+	process, first int          // first is the thread of the first one
+	ends           []clock.Time // of the last request of each
 }
 
 // take finds the lane that has been free for the shortest time at the instant from, and fills it up to another. Requests
@@ -71,10 +71,10 @@ func (l *traceLanes) take(out *events, from, to clock.Time) track {
 	if best < 0 {
 		best = len(l.ends)
 		l.ends = append(l.ends, 0)
-		out.named("thread", track{l.process, firstLane + best}, fmt.Sprintf("requests %d", best+1))
+		out.named("thread", track{l.process, l.first + best}, fmt.Sprintf("requests %d", best+1))
 	}
 	l.ends[best] = to
-	return track{l.process, firstLane + best}
+	return track{l.process, l.first + best}
 }
 
 // draw writes the slices of a request that has ended: the whole, its phases, and in these its chunks and absences.

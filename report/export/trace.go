@@ -11,20 +11,28 @@ import (
 
 // TraceInfo says what a timeline is of.
 type TraceInfo struct {
-	// Replicas describe the replicas; each becomes the name of its process.
-	Replicas []string
+	// Replicas describe the replicas; each is a process.
+	Replicas []TraceReplica
 	// Other is written as otherData: the program, the scenario, the seed.
 	Other map[string]any
 	// Events is about how many events are written at most; 0 is [DefaultEvents].
 	Events int64
 }
 
+// TraceReplica says what a replica is.
+type TraceReplica struct {
+	// Name is added to its number.
+	Name string
+	// Stages is the number of stages of its pipeline, each of which has a track; 0 where it has none.
+	Stages int
+}
+
 // DefaultEvents is the number of events, about 120 bytes each, that viewers load in seconds.
 const DefaultEvents = 1_000_000
 
-// A Trace writes a timeline while a run goes on: each replica is a process with tracks for its iterations, the requests
-// that it serves with their phases, and counters of its KV blocks, batch and queue. Requests that no replica took
-// are in a process of their own. It keeps in memory what is in the system only.
+// A Trace writes a timeline while a run goes on: each replica is a process with tracks for its iterations, the stages
+// of its pipeline, the requests that it serves with their phases, and counters of its KV blocks, batch and queue. Requests
+// that no replica took are in a process of their own. It keeps in memory what is in the system only.
 //
 // Of long runs it thins out what comes late: see the notes in the timeline, and otherData.
 type Trace struct {
@@ -46,7 +54,8 @@ const (
 	clientProcess   = 1
 	firstReplica    = 2
 	iterationThread = 1
-	firstLane       = 10
+	firstStage      = 2
+	firstLane       = 10 // of requests, or later where there are many stages
 )
 
 // NewTrace starts a timeline. Call [Trace.Close] at the end.
@@ -56,7 +65,7 @@ func NewTrace(w io.Writer, info TraceInfo) *Trace {
 		limit = DefaultEvents
 	}
 	return &Trace{
-		out: newEvents(w), info: info, open: map[int64]*traceLife{}, clients: traceLanes{process: clientProcess},
+		out: newEvents(w), info: info, open: map[int64]*traceLife{}, clients: traceLanes{process: clientProcess, first: firstLane},
 		iterations: newThinning(limit * 4 / 10), counters: newThinning(limit * 3 / 10), requests: newThinning(limit * 3 / 10),
 	}
 }
@@ -78,6 +87,8 @@ type iterationGroup struct {
 	decodes, prefill, recomputed int64 // tokens computed
 	output                       int64 // tokens
 	blocks                       int   // at the end
+	number                       int64 // of the first, of the replica's from 1 on
+	stages                       []stageGroup
 }
 
 // replica is the state of one, whose tracks are named when it is first seen.
@@ -85,13 +96,19 @@ func (t *Trace) replica(i int) *traceReplica {
 	for len(t.replicas) <= i {
 		k := len(t.replicas)
 		process := firstReplica + k
-		t.replicas = append(t.replicas, &traceReplica{lanes: traceLanes{process: process}})
-		name := fmt.Sprintf("replica %d", k)
+		name, stages := fmt.Sprintf("replica %d", k), 0
 		if k < len(t.info.Replicas) {
-			name += ": " + t.info.Replicas[k]
+			name += ": " + t.info.Replicas[k].Name
+			stages = t.info.Replicas[k].Stages
 		}
+		t.replicas = append(t.replicas, &traceReplica{
+			lanes: traceLanes{process: process, first: max(firstLane, firstStage+stages)}, group: iterationGroup{stages: make([]stageGroup, stages)},
+		})
 		t.out.named("process", track{process, 0}, name)
 		t.out.named("thread", track{process, iterationThread}, "iterations")
+		for i := range stages {
+			t.out.named("thread", track{process, firstStage + i}, fmt.Sprintf("stage %d", i))
+		}
 	}
 	return t.replicas[i]
 }
@@ -139,8 +156,9 @@ func (t *Trace) Step(s *sim.Step) {
 		t.iteration(i, g)
 	}
 	if g.n == 0 {
-		*g = iterationGroup{start: start}
+		*g = iterationGroup{start: start, number: r.batches + 1, stages: g.stages}
 	}
+	g.pass(s.Span.Passages)
 	g.n += int64(s.Span.N)
 	g.decodes += int64(s.Span.Decodes + s.Span.Drafts)
 	g.prefill += int64(s.Span.PrefillTokens)
@@ -169,17 +187,21 @@ func (t *Trace) Step(s *sim.Step) {
 	}
 }
 
-// iteration draws a slice for iterations.
-func (t *Trace) iteration(replica int, g *iterationGroup) {
-	name := "decode"
+// name is what the iterations do.
+func (g *iterationGroup) name() string {
 	switch computed := g.prefill + g.recomputed; {
 	case computed > 0 && g.decodes > 0:
-		name = "mixed"
+		return "mixed"
 	case computed > 0:
-		name = "prefill"
+		return "prefill"
 	}
+	return "decode"
+}
+
+// iteration draws a slice for iterations, and one for each stage that they pass.
+func (t *Trace) iteration(replica int, g *iterationGroup) {
 	on := track{firstReplica + replica, iterationThread}
-	t.out.begin('X', on, name)
+	t.out.begin('X', on, g.name())
 	t.out.during(g.start, g.end)
 	t.out.openArgs()
 	if g.n > 1 {
@@ -194,7 +216,8 @@ func (t *Trace) iteration(replica int, g *iterationGroup) {
 	t.out.number("kv_blocks", int64(g.blocks))
 	t.out.closeArgs()
 	t.out.end()
-	if t.iterations.spend(1) {
+	drawn := t.stages(on.process, g)
+	if t.iterations.spend(1 + drawn) {
 		t.out.note(on, g.end, fmt.Sprintf("from here on a slice stands for up to %d iterations", t.iterations.stride))
 	}
 	g.n = 0

@@ -72,19 +72,26 @@ fi
 
 echo "-- the trace viewer, in Chromium"
 viewer=$(go env GOROOT)/src/internal/trace/traceviewer/static
-if [ -s "$viewer/trace_viewer_full.html" ] && installed chromium chromium; then
-  mkdir "$work/viewer"
-  cp "$viewer"/*.html "$viewer"/*.js "$here/viewer.html" "$out/trace.json" "$work/viewer"
-  root=$([ "$(id -u)" = 0 ] && echo --no-sandbox || true)
+view() { # RESULTS WANTED...: opens a timeline and looks for what it has to hold
+  local results=$1 want
+  cp "$results/trace.json" "$work/viewer"
   timeout 300 chromium --headless $root --disable-gpu --disable-quic --no-first-run --disable-background-networking \
     --disable-component-update --disable-sync --allow-file-access-from-files --user-data-dir="$work/profile" \
     --virtual-time-budget=60000 --dump-dom "file://$work/viewer/viewer.html" 2>"$work/chromium.log" |
     sed -n 's/.*<pre id="out">\(.*\)<\/pre>.*/\1/p' >"$work/viewed"
   cat "$work/viewed"
-  rows=$(($(wc -l <"$out/iterations.csv") - 1))
-  for want in warnings=0 replicas=1 requests=1500 "iterations=$rows"; do
+  for want in warnings=0 "iterations=$(($(wc -l <"$results/iterations.csv") - 1))" "${@:2}"; do
     grep -qw -- "$want" "$work/viewed" || { tail -n 5 "$work/chromium.log" >&2; fail "the viewer does not find $want"; }
   done
+}
+if [ -s "$viewer/trace_viewer_full.html" ] && installed chromium chromium; then
+  root=$([ "$(id -u)" = 0 ] && echo --no-sandbox || true)
+  mkdir "$work/viewer"
+  cp "$viewer"/*.html "$viewer"/*.js "$here/viewer.html" "$work/viewer"
+  view "$out" replicas=1 requests=1500
+  pipeline=$work/pipeline
+  "$work/clifftop" run --requests 300 --rate 14 --set deployment.pipeline_parallel_size=3 --quiet --out "$pipeline" --save iterations,trace >"$work/table"
+  view "$pipeline" replicas=1 requests=300 stages=3 "passages=$((3 * ($(wc -l <"$pipeline/iterations.csv") - 1)))"
 else
   left_out "Chromium is not installed and may not be (apt-get install chromium), or this Go has no trace viewer"
 fi
