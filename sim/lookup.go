@@ -134,40 +134,20 @@ func (r *Replica) lookUp(w *waiting, known int32) {
 	}
 	l.valid, l.request, l.epoch = true, w.req.ID, r.pool.Epoch()
 	l.most = (known - 1) / r.cfg.BlockSize
-	l.blocks, l.held = l.blocks[:0], 0
-	for i := int32(0); i < l.most; i++ {
-		key := s.key(i)
-		if i >= s.private && !s.indexOwn {
-			break
-		}
-		id := r.pool.Find(key)
-		if id == 0 {
-			break
-		}
-		l.blocks = append(l.blocks, id)
-	}
+	l.blocks = r.pool.Match(s.findable(l.most), l.blocks[:0])
 	l.found = int32(len(l.blocks))
 	if n := len(l.blocks); n > 0 && r.cfg.Speculative.DropsBlock() {
 		l.blocks = l.blocks[:n-1]
 	}
-	for _, id := range l.blocks {
-		if r.pool.Referenced(id) {
-			l.held++
-		}
-	}
+	l.held = r.pool.Referenced(l.blocks)
 }
 
 // lostTokens is up to where s, which has just been given its cached blocks, would have found more but for evictions, and
 // from where on.
 func (r *Replica) lostTokens(s *sequence) (from, to int32) {
 	l := &r.look
-	i := l.found
-	for ; i < l.most; i++ {
-		if key := s.key(i); i >= s.private && !s.indexOwn || !r.pool.Lost(key) {
-			break
-		}
-	}
-	return l.found * r.cfg.BlockSize, i * r.cfg.BlockSize
+	lost := int32(r.pool.Lost(s.findable(l.most)[l.found:]))
+	return l.found * r.cfg.BlockSize, (l.found + lost) * r.cfg.BlockSize
 }
 
 // takeCached gives s, the head of the queue that was looked up last, its cached blocks, and returns

@@ -46,16 +46,8 @@ func (r *Replica) register(s *sequence, full int32) {
 	if full <= s.registered {
 		return
 	}
-	indexed := full
-	if !s.indexOwn {
-		indexed = min(full, s.private)
-	}
-	for i := s.registered; i < indexed; i++ {
-		key := s.key(i)
-		if i >= s.private && !s.indexOwn {
-			break // the walk has just come to what no other request can have
-		}
-		r.pool.Index(s.blocks[i], key)
+	if keys := s.findable(full); int(s.registered) < len(keys) {
+		r.pool.Index(s.blocks[s.registered:len(keys)], keys[s.registered:])
 	}
 	s.registered = full
 }
@@ -114,7 +106,6 @@ func (r *Replica) indexOwnBlocks(s *sequence) {
 		return
 	}
 	s.indexOwn = true
-	for i := min(s.private, s.registered); i < s.registered; i++ {
-		r.pool.Index(s.blocks[i], s.key(i))
-	}
+	from := min(s.private, s.registered)
+	r.pool.Index(s.blocks[from:s.registered], s.findable(s.registered)[from:])
 }

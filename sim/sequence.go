@@ -116,21 +116,30 @@ const notPrivate = 1<<31 - 1
 
 // key returns the key of block i.
 func (s *sequence) key(i int32) uint64 {
-	if int(i) >= len(s.keys) {
-		s.walkTo(i)
+	for int32(len(s.keys)) <= i {
+		s.walkOn()
 	}
 	return s.keys[i]
 }
 
-// walkTo makes the keys up to that of block i.
-func (s *sequence) walkTo(i int32) {
-	for int32(len(s.keys)) <= i {
-		key, private := s.walk.Next()
-		if private && s.private == notPrivate {
-			s.private = int32(len(s.keys))
-		}
-		s.keys = append(s.keys, key)
+// findable returns the keys of the first n blocks, up to the first that no other request can have if such are not indexed.
+func (s *sequence) findable(n int32) []uint64 {
+	for k := int32(len(s.keys)); k < n && (k < s.private || s.indexOwn); k++ {
+		s.walkOn()
 	}
+	if !s.indexOwn {
+		n = min(n, s.private)
+	}
+	return s.keys[:n]
+}
+
+// walkOn makes the key of the next block.
+func (s *sequence) walkOn() {
+	key, private := s.walk.Next()
+	if private && s.private == notPrivate {
+		s.private = int32(len(s.keys))
+	}
+	s.keys = append(s.keys, key)
 }
 
 // slab keeps sequences at stable places and reuses them.

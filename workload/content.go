@@ -122,23 +122,23 @@ type BlockKeys struct {
 	shareable bool      // they, or later turns, may repeat the answer
 	prompt    int32     // tokens of the prompt behind the segment under the walk
 	blockSize int32
-	parent    uint64
-	private   bool // the chain so far holds tokens of this attempt alone
+	before    uint64 // hash of the chain up to the segment under the walk
+	private   bool   // the chain so far holds tokens of this attempt alone
 
 	// The segment under the walk.
 	id           uint64
 	own          bool   // it belongs to this request alone
 	offset, left int32  // tokens of it that are walked already, and those that are not
-	ended        uint32 // blocks that ended in it
-	group        uint32 // place of the group of eight of them
+	ended        uint64 // blocks that ended in it
+	run          uint64 // key of the first block of their run
 }
 
 // NewBlockKeys starts at the first block of r.
 func NewBlockKeys(r *Request, blockSize int32) BlockKeys {
 	first, _ := r.First()
 	k := BlockKeys{
-		unique: UniqueID(first), prompt: r.InputTokens, blockSize: blockSize, parent: blockDomain,
-		repeats: r.Repeats(),
+		unique: UniqueID(first), prompt: r.InputTokens, blockSize: blockSize, repeats: r.Repeats(),
+		before: chain(blockDomain, uint64(blockSize), 0),
 	}
 	k.answer, k.shareable = ^k.unique, r.SharesAnswer()
 	if r.Session != 0 {
@@ -151,45 +151,58 @@ func NewBlockKeys(r *Request, blockSize int32) BlockKeys {
 	return k
 }
 
+// BlockRun is how many consecutive numbers the keys of blocks can be; see [BlockKeys.Next].
+const BlockRun = 64
+
 // Next returns the key of the next block. Private says that no other request can have it.
 //
-// The high half of a key is the hash of the chain. The low half places it: its last three bits count the
-// blocks that end in the same segment, the others are a hash of the segment and of the group of eight
-// that the block belongs to, so that a table can keep neighbouring blocks of a text together.
+// The keys of up to [BlockRun] blocks that end one after the other in the same segment are consecutive numbers, of which the
+// first divides by BlockRun: the first block's hash of the chain says all that the following ones could add. So a table
+// can keep the neighbouring blocks of a text together.
 func (k *BlockKeys) Next() (key uint64, private bool) {
 	need := k.blockSize
 	for k.left <= need { // the segment ends in the block
 		need -= k.left
 		if k.walk(k.left); need == 0 {
 			key, private = k.place(), k.private
-			k.enter()
+			k.leave()
 			return key, private
 		}
-		k.enter()
+		k.leave()
 	}
 	k.walk(need)
 	return k.place(), k.private
 }
 
-// walk takes tokens of the segment into the chain.
+// walk comes by tokens of the segment.
 func (k *BlockKeys) walk(tokens int32) {
-	k.parent = chain(k.parent, k.id, uint64(k.offset)<<32|uint64(tokens))
 	k.private = k.private || k.own
 	k.offset += tokens
 	k.left -= tokens
 }
 
+// hash is that of the chain up to the place of the walk.
+func (k *BlockKeys) hash() uint64 { return chain(k.before, k.id, uint64(k.offset)) }
+
 // place makes the key of a block that ends in the segment.
 func (k *BlockKeys) place() uint64 {
-	if k.ended&7 == 0 {
-		k.group = uint32(mix(k.id+uint64(k.ended))) &^ 7
+	at := k.ended % BlockRun
+	if at == 0 {
+		k.run = k.hash() &^ (BlockRun - 1)
 	}
-	low := k.group | k.ended&7
 	k.ended++
-	return k.parent&^(1<<32-1) | uint64(low)
+	return k.run + at
 }
 
-// enter comes to the next segment. Segments are cut at the end of the prompt.
+// leave goes on to the next segment.
+func (k *BlockKeys) leave() {
+	if k.offset > 0 {
+		k.before = k.hash()
+	}
+	k.enter()
+}
+
+// enter comes to a segment. Segments are cut at the end of the prompt.
 func (k *BlockKeys) enter() {
 	k.offset, k.ended = 0, 0
 	switch {

@@ -1,8 +1,11 @@
 package workload
 
 import (
+	"fmt"
 	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func TestBeginning(t *testing.T) {
@@ -43,6 +46,68 @@ func TestText(t *testing.T) {
 	} {
 		if got := c.r.Text(nil); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// Blocks of two requests have the same key if, and only if, all tokens up to their ends are the same.
+func TestBlockKeysTellTexts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const size = 4
+		type token struct {
+			segment uint64
+			at      int32
+		}
+		seen := map[uint64]string{} // the texts of keys
+		keys := map[string]uint64{}
+		for id := range int64(rapid.IntRange(1, 6).Draw(t, "requests")) {
+			r := Request{ID: id, Session: 1, Turn: rapid.Int32Range(0, 2).Draw(t, "turn"), Content: &Content{}}
+			for range rapid.IntRange(0, 4).Draw(t, "segments") {
+				r.Content.Segments = append(r.Content.Segments, Segment{
+					ID:     rapid.SampledFrom([]uint64{1, 2, AnswerID(1, 0), AnswerID(1, 1)}).Draw(t, "segment"),
+					Tokens: rapid.SampledFrom([]int32{0, 1, 3, 4, 5, 8, 9, size * BlockRun, size*BlockRun + 1, 700}).Draw(t, "tokens"),
+				})
+			}
+			r.InputTokens = rapid.Int32Range(1, 1500).Draw(t, "prompt")
+			r.OutputTokens = rapid.Int32Range(0, 600).Draw(t, "answer")
+			var text []token
+			for _, s := range r.Text(nil) {
+				for at := range s.Tokens {
+					text = append(text, token{s.ID, at})
+				}
+			}
+			walk := NewBlockKeys(&r, size)
+			prefix := ""
+			for end := size; end <= len(text); end += size {
+				prefix = fmt.Sprint(prefix, text[end-size:end])
+				key, _ := walk.Next()
+				if old, ok := seen[key]; ok && old != prefix {
+					t.Fatalf("request %d: key %x of two texts:\n%s\n%s", id, key, old, prefix)
+				}
+				if old, ok := keys[prefix]; ok && old != key {
+					t.Fatalf("request %d: keys %x and %x of the text %s", id, old, key, prefix)
+				}
+				seen[key], keys[prefix] = prefix, key
+			}
+		}
+	})
+}
+
+// Keys of neighbouring blocks of a segment are consecutive numbers, of which a run begins at a multiple of its length.
+func TestBlockKeysRun(t *testing.T) {
+	r := Request{InputTokens: 16 * 150}
+	walk := NewBlockKeys(&r, 16)
+	var first uint64
+	for i := range uint64(150) {
+		key, _ := walk.Next()
+		if i%BlockRun == 0 {
+			if key%BlockRun != 0 || first == key {
+				t.Fatalf("block %d has key %x after the run of %x", i, key, first)
+			}
+			first = key
+		}
+		if key != first+i%BlockRun {
+			t.Fatalf("block %d has key %x in the run of %x", i, key, first)
 		}
 	}
 }

@@ -1,7 +1,8 @@
 package kv
 
-// RememberedEvictions is the number of evicted blocks that a pool with hashed blocks remembers at least, by their keys,
-// which take 16 MB at most. It forgets the older ones before it remembers twice as many. A radix cache remembers none.
+// RememberedEvictions is the number of evicted blocks that a pool with hashed blocks remembers at least, by their keys. It forgets
+// the older ones before it remembers twice as many. That takes 2 MB where texts are long, and 32 MB if all keys are far from each
+// other. A radix cache remembers none.
 const RememberedEvictions = 1 << 19
 
 // ghosts is a set of keys that were evicted lately. It has two generations: when the young one is full, it takes the
@@ -23,54 +24,67 @@ func (g *ghosts) has(key uint64) bool { return g.young.has(key) || g.old.has(key
 
 func (g *ghosts) empty() bool { return g.young.n+g.old.n == 0 }
 
-// keySet is a hash table of keys. The keys are hashes, and those of up to eight neighbouring blocks of a text stand beside each
-// other, in one cache line. Whoever finds a slot taken goes on by nine, which comes to every slot in the end, and keeps
-// neighbours together.
+// keySet is a hash table of keys, which are hashes: 64 of them that differ in their last bits are an entry.
 type keySet struct {
-	slots []uint64 // 0 is empty
-	n     int
+	entries []run // as many as a power of two, at least a quarter of them empty
+	used    int
+	last    int // the entry come to last, where the next key mostly is
+	n       int // keys
 }
 
-// present is how key stands in a slot: 0, which no hash is likely to be, as 1.
-func present(key uint64) uint64 { return max(key, 1) }
+// run is the keys of the same high bits.
+type run struct {
+	high uint64
+	low  uint64 // a bit for each; 0 in an empty entry
+}
+
+const runBits = 6
 
 func (s *keySet) clear() {
-	clear(s.slots)
-	s.n = 0
+	clear(s.entries)
+	s.used, s.n = 0, 0
 }
 
-// place is where key stands, or where it would.
-func (s *keySet) place(key uint64) int {
-	mask := len(s.slots) - 1
-	i := int(uint32(key)) & mask
-	for s.slots[i] != 0 && s.slots[i] != key {
-		i = (i + 9) & mask
+// entry is where the keys of high bits stand, or where they would.
+func (s *keySet) entry(high uint64) *run {
+	if e := &s.entries[s.last]; e.high == high && e.low != 0 {
+		return e
 	}
-	return i
+	mask := len(s.entries) - 1
+	for i := int(uint32(high)) & mask; ; i = (i + 1) & mask {
+		if e := &s.entries[i]; e.high == high || e.low == 0 {
+			s.last = i
+			return e
+		}
+	}
 }
 
 func (s *keySet) has(key uint64) bool {
-	return s.n > 0 && s.slots[s.place(present(key))] != 0
+	return s.n > 0 && s.entry(key>>runBits).low>>(key%(1<<runBits))&1 != 0
 }
 
 func (s *keySet) add(key uint64) {
-	if 2*s.n >= len(s.slots) {
+	if 4*s.used >= 3*len(s.entries) {
 		s.grow()
 	}
-	key = present(key)
-	if i := s.place(key); s.slots[i] == 0 {
-		s.slots[i] = key
+	e := s.entry(key >> runBits)
+	if e.low == 0 {
+		e.high = key >> runBits
+		s.used++
+	}
+	if bit := uint64(1) << (key % (1 << runBits)); e.low&bit == 0 {
+		e.low |= bit
 		s.n++
 	}
 }
 
-// grow doubles the table, which stays at least half empty.
+// grow doubles the table.
 func (s *keySet) grow() {
-	old := s.slots
-	s.slots = make([]uint64, max(64, 2*len(old)))
-	for _, key := range old {
-		if key != 0 {
-			s.slots[s.place(key)] = key
+	old := s.entries
+	s.entries, s.last = make([]run, max(64, 2*len(old))), 0
+	for _, e := range old {
+		if e.low != 0 {
+			*s.entry(e.high) = e
 		}
 	}
 }

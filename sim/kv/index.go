@@ -5,23 +5,47 @@ import "math/bits"
 // index maps keys to blocks. It holds the first registered block of each key; the others hang on a
 // ring behind it.
 //
-// It is a table of buckets of eight slots. A word for each bucket holds a byte of every slot's key, so
-// that one comparison tells which slots are worth a look; these words of a pool of 28,000 blocks
-// fit in 64 KB. An entry that finds its bucket full goes to the next one, and the full one counts it.
-// The low bits of keys place neighbouring blocks of a text in one bucket.
+// Neighbouring blocks of a text have consecutive numbers for keys (see [workload.BlockKeys]), so what the index looks up is
+// a group of eight keys that differ in their last three bits, of which most are there or none. It remembers the
+// group that it came to last, where the next key mostly is.
+//
+// The groups stand in a table of buckets of eight slots. A word for each bucket holds a byte of every slot's key, so that one
+// comparison tells which slots are worth a look. A group that finds its bucket full goes to the next one, and the full one
+// counts it.
 type index struct {
-	marks  []uint64 // by bucket: a byte for each slot, 0 where it is empty
-	slots  []int32  // block ids, eight for each bucket
-	passed []int32  // by bucket: entries that went on to a later one
-	mask   uint32
-	items  []item // by block id
-	rings  []ring // by block id, of those that are indexed; made when there are several blocks of a key for the first time
+	buckets []bucket
+	mask    uint32
+	groups  []group
+	vacant  []int32 // numbers of groups that hold nothing
+	last    int32   // number of the group that was found last
+	items   []item  // by block id
+	rings   []ring  // by block id, of those that are indexed; made when there are several blocks of a key for the first time
 }
+
+// bucket is a part of the table.
+type bucket struct {
+	marks  uint64           // a byte for each slot, 0 where it is empty
+	slots  [groupSize]int32 // numbers of groups
+	passed int32            // groups that went on to a later bucket
+}
+
+// group is the first registered blocks of eight keys.
+type group struct {
+	keys  uint64 // the keys but for their last bits
+	first [groupSize]int32
+	held  int32  // keys that have a block
+	slot  uint32 // where it stands
+}
+
+const (
+	groupBits = 3
+	groupSize = 1 << groupBits
+)
 
 // item is a block. It is kept small, because every block of a busy pool is touched in turn.
 type item struct {
-	key   uint64 // if it is indexed
-	state uint32 // the flags, and above them the slot where it stands, if it is the first of its key
+	group int32  // if it is indexed
+	state uint32 // the flags, and above them the last bits of its key
 	refs  int32  // the pool's: references; of a free block -1 less its place in the free list
 }
 
@@ -37,24 +61,27 @@ const (
 type ring struct{ older, newer int32 }
 
 func (x *index) init(blocks int) {
-	size := 2
-	for size*8 < 2*blocks {
-		size *= 2
+	*x = index{items: make([]item, blocks+1), groups: make([]group, 1, 16)}
+	x.resize(2)
+}
+
+// resize makes a table of so many buckets, a power of two.
+func (x *index) resize(buckets int) {
+	x.buckets, x.mask = make([]bucket, buckets), uint32(buckets-1)
+	for n := range x.groups {
+		if x.groups[n].held > 0 {
+			x.enter(int32(n))
+		}
 	}
-	x.marks = make([]uint64, size)
-	x.slots = make([]int32, 8*size)
-	x.passed = make([]int32, size)
-	x.mask = uint32(size - 1)
-	x.items = make([]item, blocks+1)
-	x.rings = nil
 }
 
 const everyByte = 0x0101010101010101
 
-func (x *index) home(key uint64) uint32 { return uint32(key) >> 3 & x.mask }
+// home is the bucket where a group of keys is sought first.
+func (x *index) home(keys uint64) uint32 { return uint32(keys) & x.mask }
 
-// mark is the byte of a key that its slot shows.
-func mark(key uint64) uint64 { return key>>57 | 0x80 }
+// mark is the byte of a group that its slot shows.
+func mark(keys uint64) uint64 { return keys>>(57-groupBits) | 0x80 }
 
 // matches has the top bit of every byte of marks that equals mark, and perhaps of some above the
 // lowest of these.
@@ -63,17 +90,31 @@ func matches(marks, mark uint64) uint64 {
 	return (differ - everyByte) &^ differ & (0x80 * everyByte)
 }
 
+// key is that of an indexed block.
+func (x *index) key(id int32) uint64 {
+	it := &x.items[id]
+	return x.groups[it.group].keys<<groupBits | uint64(it.state>>flags)
+}
+
 // find returns the first registered block of key, or 0.
-func (x *index) find(key uint64) int32 {
-	m := mark(key)
-	for b := x.home(key); ; b = (b + 1) & x.mask {
-		for found := matches(x.marks[b], m); found != 0; found &= found - 1 {
-			id := x.slots[8*b+uint32(bits.TrailingZeros64(found)/8)]
-			if x.items[id].key == key {
-				return id
+func (x *index) find(key uint64) int32 { return x.groups[x.group(key>>groupBits)].first[key%groupSize] }
+
+// group is the number of a group that holds something, or 0, which holds nothing.
+func (x *index) group(keys uint64) int32 {
+	if g := &x.groups[x.last]; g.keys == keys && g.held > 0 {
+		return x.last
+	}
+	m := mark(keys)
+	for i := x.home(keys); ; i = (i + 1) & x.mask {
+		b := &x.buckets[i]
+		for found := matches(b.marks, m); found != 0; found &= found - 1 {
+			n := b.slots[bits.TrailingZeros64(found)/8]
+			if x.groups[n].keys == keys {
+				x.last = n
+				return n
 			}
 		}
-		if x.passed[b] == 0 {
+		if b.passed == 0 {
 			return 0
 		}
 	}
@@ -81,24 +122,54 @@ func (x *index) find(key uint64) int32 {
 
 // insert adds block id behind those already registered under key, and reports whether it is the first.
 func (x *index) insert(id int32, key uint64) bool {
-	it := &x.items[id]
-	it.key = key
-	if first := x.find(key); first != 0 {
+	n := x.group(key >> groupBits)
+	if n == 0 {
+		n = x.add(key >> groupBits)
+	}
+	at := key % groupSize
+	x.items[id].group, x.items[id].state = n, indexed|uint32(at)<<flags
+	g := &x.groups[n]
+	if first := g.first[at]; first != 0 {
 		x.append(id, first)
 		return false
 	}
-	b := x.home(key)
-	empty := matches(x.marks[b], 0)
-	for empty == 0 {
-		x.passed[b]++
-		b = (b + 1) & x.mask
-		empty = matches(x.marks[b], 0)
-	}
-	i := uint32(bits.TrailingZeros64(empty)) / 8
-	x.marks[b] |= mark(key) << (8 * i)
-	x.slots[8*b+i] = id
-	it.state = indexed | (8*b+i)<<flags
+	g.first[at] = id
+	g.held++
 	return true
+}
+
+// add makes a group.
+func (x *index) add(keys uint64) int32 {
+	if len(x.groups)-len(x.vacant) > 4*len(x.buckets) {
+		x.resize(2 * len(x.buckets))
+	}
+	n := int32(len(x.groups))
+	if last := len(x.vacant) - 1; last >= 0 {
+		n, x.vacant = x.vacant[last], x.vacant[:last]
+	} else {
+		x.groups = append(x.groups, group{})
+	}
+	x.groups[n].keys = keys
+	x.enter(n)
+	x.last = n
+	return n
+}
+
+// enter gives a group a slot.
+func (x *index) enter(n int32) {
+	g := &x.groups[n]
+	i := x.home(g.keys)
+	empty := matches(x.buckets[i].marks, 0)
+	for empty == 0 {
+		x.buckets[i].passed++
+		i = (i + 1) & x.mask
+		empty = matches(x.buckets[i].marks, 0)
+	}
+	at := uint32(bits.TrailingZeros64(empty)) / 8
+	b := &x.buckets[i]
+	b.marks |= mark(g.keys) << (8 * at)
+	b.slots[at] = n
+	g.slot = 8*i + at
 }
 
 // append adds block id behind those of the same key, of which one is the first.
@@ -114,16 +185,16 @@ func (x *index) append(id, first int32) {
 	x.rings[id] = ring{last, first}
 	x.rings[last].newer = id
 	x.rings[first].older = id
-	x.items[id].state = indexed | behind
+	x.items[id].state |= behind
 }
 
 // remove takes block id out; the next registered block of the key, if any, takes its place. It
 // reports whether there is none.
 func (x *index) remove(id int32) bool {
 	it := &x.items[id]
-	slot := it.state >> flags
 	state := it.state
 	it.state = 0
+	g := &x.groups[it.group]
 	if state&(behind|several) != 0 {
 		r := x.rings[id]
 		x.rings[r.older].newer, x.rings[r.newer].older = r.newer, r.older
@@ -131,14 +202,24 @@ func (x *index) remove(id int32) bool {
 			return false
 		}
 		if next := r.newer; next != id {
-			x.slots[slot] = next
-			x.items[next].state = indexed | several | slot<<flags
+			g.first[state>>flags] = next
+			x.items[next].state = state
 			return false
 		}
 	}
-	x.marks[slot/8] &^= 0xff << (slot % 8 * 8)
-	for b := x.home(it.key); b != slot/8; b = (b + 1) & x.mask {
-		x.passed[b]--
+	g.first[state>>flags] = 0
+	if g.held--; g.held == 0 {
+		x.drop(it.group)
 	}
 	return true
+}
+
+// drop takes a group that holds nothing out of the table.
+func (x *index) drop(n int32) {
+	g := &x.groups[n]
+	x.buckets[g.slot/8].marks &^= 0xff << (g.slot % 8 * 8)
+	for i := x.home(g.keys); i != g.slot/8; i = (i + 1) & x.mask {
+		x.buckets[i].passed--
+	}
+	x.vacant = append(x.vacant, n)
 }

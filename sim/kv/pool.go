@@ -66,7 +66,7 @@ func (p *Pool) Pop(ids []int32, n int) []int32 {
 	for _, id := range ids[from:] {
 		it := &p.index.items[id]
 		if it.state&indexed != 0 {
-			p.evict(id, it.key)
+			p.evict(id)
 		}
 		it.state, it.refs = 0, 1
 	}
@@ -75,7 +75,8 @@ func (p *Pool) Pop(ids []int32, n int) []int32 {
 }
 
 // evict makes the content of block id, which is indexed, unknown.
-func (p *Pool) evict(id int32, key uint64) {
+func (p *Pool) evict(id int32) {
+	key := p.index.key(id)
 	p.ghosts.add(key)
 	if p.logs {
 		p.evicted = append(p.evicted, key)
@@ -99,15 +100,42 @@ func (p *Pool) Evicted() []uint64 {
 // Find returns the block first registered among those that hold the content of key, or 0.
 func (p *Pool) Find(key uint64) int32 { return p.index.find(key) }
 
-// Lost reports whether the content of key is not in the cache, or cannot be found there since it goes on from what is
-// not, though it would be but for evictions: of the last [RememberedEvictions] at least. It is asked about a block
-// whose predecessors are found or lost.
-func (p *Pool) Lost(key uint64) bool {
-	return !p.ghosts.empty() && (p.ghosts.has(key) || p.index.find(key) != 0)
+// Match appends to ids the blocks that [Pool.Find] finds for the leading keys of a text, up to the first that it does not.
+func (p *Pool) Match(keys []uint64, ids []int32) []int32 {
+	for _, key := range keys {
+		id := p.index.find(key)
+		if id == 0 {
+			break
+		}
+		ids = append(ids, id)
+	}
+	return ids
 }
 
-// Referenced reports whether a sequence holds block id.
-func (p *Pool) Referenced(id int32) bool { return p.index.items[id].refs > 0 }
+// Lost is how many of the keys that follow what was found of a text would be found too but for evictions: of the last
+// [RememberedEvictions] at least. Their content is not in the cache, or cannot be found there since it goes on from what is not.
+func (p *Pool) Lost(keys []uint64) int {
+	if p.ghosts.empty() {
+		return 0
+	}
+	for i, key := range keys {
+		if !p.ghosts.has(key) && p.index.find(key) == 0 {
+			return i
+		}
+	}
+	return len(keys)
+}
+
+// Referenced is how many of the blocks some sequence holds.
+func (p *Pool) Referenced(ids []int32) int {
+	n := 0
+	for _, id := range ids {
+		if p.index.items[id].refs > 0 {
+			n++
+		}
+	}
+	return n
+}
 
 // Reference adds a reference to a cached block, taking it off the free list if nobody held it.
 func (p *Pool) Reference(id int32) {
@@ -123,10 +151,12 @@ func (p *Pool) Reference(id int32) {
 	it.refs = 1
 }
 
-// Index makes block id, which is full, findable by the key of its content.
-func (p *Pool) Index(id int32, key uint64) {
-	if p.index.insert(id, key) && p.tell != nil {
-		p.tell(key, true)
+// Index makes blocks, which are full, findable by the keys of their content.
+func (p *Pool) Index(ids []int32, keys []uint64) {
+	for i, id := range ids {
+		if p.index.insert(id, keys[i]) && p.tell != nil {
+			p.tell(keys[i], true)
+		}
 	}
 	p.epoch++
 }

@@ -12,7 +12,7 @@ import (
 func fill(p *Pool, n, full int, key uint64) []int32 {
 	ids := p.Pop(nil, n)
 	for i := range full {
-		p.Index(ids[i], key+uint64(i))
+		p.Index(ids[i:i+1], []uint64{key + uint64(i)})
 	}
 	return ids
 }
@@ -49,7 +49,7 @@ func TestDuplicates(t *testing.T) {
 	p := NewCache(4, false)
 	ids := p.Pop(nil, 3)
 	for _, id := range ids {
-		p.Index(id, 7)
+		p.Index([]int32{id}, []uint64{7})
 	}
 	p.Release(ids[:1], 1)
 	if got := p.Find(7); got != ids[0] {

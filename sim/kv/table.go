@@ -43,7 +43,7 @@ func (t *table) take() int32 {
 // keyed reports whether an entry has a key, which is key.
 func (t *table) keyed(i int32) bool { return t.index.items[i].state&indexed != 0 }
 
-func (t *table) key(i int32) uint64 { return t.index.items[i].key }
+func (t *table) key(i int32) uint64 { return t.index.key(i) }
 
 // drop removes an entry.
 func (t *table) drop(i int32) {
@@ -54,12 +54,12 @@ func (t *table) drop(i int32) {
 }
 
 func (t *table) grow() {
-	old := t.index.items
+	old := t.index
 	t.room = max(64, 2*t.room)
 	t.index.init(t.room)
-	for i := range old {
-		if old[i].state&indexed != 0 {
-			t.index.insert(int32(i), old[i].key)
+	for i := range old.items {
+		if old.items[i].state&indexed != 0 {
+			t.index.insert(int32(i), old.key(int32(i)))
 		}
 	}
 }
