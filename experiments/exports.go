@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -27,10 +28,12 @@ func (u *Setup) NewTrace(w io.Writer) *export.Trace {
 
 // NewMetrics makes the metrics of a run for [RunOptions.Sinks], to be written after it.
 func (u *Setup) NewMetrics() *export.Metrics {
-	info := export.MetricsInfo{MaxModelLen: int(u.longest()), NetworkIn: u.Config.NetworkIn, NetworkOut: u.Config.NetworkOut}
+	info := export.MetricsInfo{MaxModelLen: int(u.longest()), NetworkIn: u.Config.NetworkIn, NetworkOut: u.Config.NetworkOut,
+		Lives: u.Scenario.Lifecycle != nil, End: u.Report.End}
 	for _, p := range u.pools {
 		c := &p.setup.Config
-		e := export.EngineInfo{Model: p.setup.Scenario.Model, PrefixCaching: c.PrefixCaching}
+		e := export.EngineInfo{Model: p.setup.Scenario.Model, PrefixCaching: c.PrefixCaching,
+			Deployment: cmp.Or(p.name, p.setup.Scenario.Model), GPUs: p.setup.Deployment.GPUs() / p.ranks}
 		if c.NumGPUBlocks > 0 {
 			e.UsableBlocks = c.UsableBlocks()
 			e.Config = map[string]string{

@@ -41,10 +41,15 @@ func (l *sinkListener) LinkBusy(at clock.Time, replica, tier int, busy bool) {
 	}
 }
 
-// ReplicaState implements [sim.LifeObserver] for an observer that does.
+// ReplicaState tells the sinks that want to know of it, and implements [sim.LifeObserver] for an observer that does.
 func (l *sinkListener) ReplicaState(at clock.Time, replica int, s sim.State) {
 	if o, ok := l.Observer.(sim.LifeObserver); ok {
 		o.ReplicaState(at, replica, s)
+	}
+	for _, sink := range l.sinks {
+		if o, ok := sink.(export.LifeSink); ok {
+			o.ReplicaState(replica, at, s)
+		}
 	}
 }
 

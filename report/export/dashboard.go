@@ -69,12 +69,32 @@ func (m *Metrics) panels() []panel {
 	if !m.limited() {
 		list = append(list[:6], list[7:]...)
 	}
+	if m.info.Lives {
+		list = append(list, replicaPanels()...)
+	}
 	return list
+}
+
+// replicaPanels are the charts of replicas that come and go. The first asks kube-state-metrics, which a cluster has.
+func replicaPanels() []panel {
+	const chosen = `{deployment=~"$deployment",namespace=~"$namespace"}`
+	count := func(what, legend string) [2]string {
+		return [2]string{"sum(kube_deployment_status_replicas_" + what + chosen + ")", legend}
+	}
+	return []panel{
+		{"Replicas", "Ready ones, those that load or have failed, and those that drain.", "short", [][2]string{
+			count("ready", "ready"), count("unavailable", "unavailable"), count("terminating", "terminating"),
+		}},
+		{"GPUs paid for", "By what they do. Idle are those of replicas that serve; a real server does not tell.", "short", [][2]string{
+			{"sum by (mode) (rate(clifftop_gpu_seconds_total" + chosen + "[$__rate_interval]))", "{{mode}}"},
+		}},
+	}
 }
 
 // WriteDashboard writes a dashboard for Grafana 9 and later. It opens on the time of the run, and its variables let it
 // show a real server just as well.
 func (m *Metrics) WriteDashboard(w io.Writer, title string) error {
+	m.closeLives()
 	type object = map[string]any
 	source := object{"type": "prometheus", "uid": "${datasource}"}
 	var charts []object
@@ -99,6 +119,16 @@ func (m *Metrics) WriteDashboard(w io.Writer, title string) error {
 			"includeAll": all, "multi": all, "allValue": ".*", "current": object{},
 		}
 	}
+	variables := []object{
+		{"type": "datasource", "name": "datasource", "label": "data source", "query": "prometheus", "current": object{}},
+		variable("model_name", "label_values(vllm:num_requests_running, model_name)", false),
+		variable("engine", `label_values(vllm:num_requests_running{model_name="$model_name"}, engine)`, true),
+	}
+	if m.info.Lives {
+		variables = append(variables,
+			variable("namespace", "label_values(kube_deployment_status_replicas, namespace)", true),
+			variable("deployment", `label_values(kube_deployment_status_replicas{namespace=~"$namespace"}, deployment)`, true))
+	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
@@ -106,10 +136,6 @@ func (m *Metrics) WriteDashboard(w io.Writer, title string) error {
 		"title": title, "tags": []string{"vllm", "clifftop"}, "schemaVersion": 37, "editable": true, "timezone": "utc",
 		"time":    object{"from": Epoch.Format(time.RFC3339), "to": Epoch.Add(m.Length() + time.Second - 1).Format(time.RFC3339)},
 		"refresh": "", "graphTooltip": 1, "panels": charts,
-		"templating": object{"list": []object{
-			{"type": "datasource", "name": "datasource", "label": "data source", "query": "prometheus", "current": object{}},
-			variable("model_name", "label_values(vllm:num_requests_running, model_name)", false),
-			variable("engine", `label_values(vllm:num_requests_running{model_name="$model_name"}, engine)`, true),
-		}},
+		"templating": object{"list": variables},
 	})
 }

@@ -166,6 +166,9 @@ func TestIterations(t *testing.T) {
 			}
 			start := get("start_s")
 			end, ran := ends[row[0]]
+			if ran && r.states.started(int(get("replica")), end, start) {
+				ran = false // it has nothing to look back to
+			}
 			if wait := start - end; ran && math.Abs(wait-get("wait_ms")/1000) > 3e-9 {
 				t.Fatalf("row %d starts %g s after the last, which says %g ms", i, wait, get("wait_ms"))
 			}

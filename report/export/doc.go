@@ -37,6 +37,14 @@ type StepSink interface {
 	Step(s *sim.Step)
 }
 
+// A LifeSink is a Sink of a fleet whose replicas start, fail and end.
+type LifeSink interface {
+	Sink
+	// ReplicaState tells that a replica is in another state from the instant at on. Until it is told for the first time a
+	// replica is [sim.Ready].
+	ReplicaState(replica int, at clock.Time, s sim.State)
+}
+
 // deaf is a Sink that hears nothing; exports embed it for what they need not hear.
 type deaf struct{}
 

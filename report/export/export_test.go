@@ -9,6 +9,7 @@ import (
 	"clifftop/experiments"
 	"clifftop/report/export"
 	"clifftop/sim"
+	"clifftop/sim/clock"
 )
 
 // scenarios are runs that differ in what happens to requests.
@@ -21,7 +22,25 @@ var scenarios = map[string]string{
 	"fleet":     "gpu: a100-80gb-sxm\npools: [{name: small, replicas: 2, engine: {max_num_seqs: 16, num_gpu_blocks_override: 1200}}, {name: large, engine: {max_num_seqs: 64}}]\ndeployment: {router: least-requests}\nworkload: {arrivals: {process: poisson, rate: 20}}\nrun: {requests: 300}",
 	"ranks":     "deployment: {data_parallel_size: 2}\nworkload: {arrivals: {process: poisson, rate: 20}}\nrun: {requests: 200}",
 	"pipeline":  "deployment: {pipeline_parallel_size: 3, tensor_parallel_size: 2, replicas: 2, router: round-robin}\nengine: {enable_prefix_caching: false, num_gpu_blocks_override: 2000, scheduler_reserve_full_isl: false}\nworkload: {arrivals: {process: closed, users: 200}, input: {distribution: uniform, min: 50, max: 400}, output: {distribution: lognormal, mean: 150, cv: 1}}\nrun: {requests: 600, warmup: 2s}",
-	"groups":    "engine: {policy: sglang, num_gpu_blocks_override: 3000}\nworkload: {arrivals: {process: poisson, rate: 12}, prefix: {groups: 4, prompts_per_group: 10, shared_tokens: 100}}\nrun: {requests: 200}",
+	"lives": `
+gpu: l40s
+pools:
+  - {name: large, replicas: 3, deployment: {tensor_parallel_size: 2}}
+  - {name: small}
+deployment: {router: least-requests}
+workload: {arrivals: {process: cox, rate: 14, sigma: 0.8, rho: 0.8, step: 20s}}
+clients: {timeout: 60s, retries: 2}
+lifecycle:
+  cold_start: {distribution: lognormal, mean: 20s, cv: 0.3}
+  grace: 5s
+  probe: 5s
+  failures:
+    - {kind: crash, at: 40.003s, pool: large, replica: 2, for: 30s}
+    - {kind: crash, at: 170s, pool: large, replica: 1}
+    - {kind: rolling-restart, at: 100s, pool: large}
+  autoscale: [{pool: small, policy: keda, min: 1, max: 4, metric: concurrency, target: 6, polling_interval: 10s, cooldown_period: 30s, stabilization_window: 20s}]
+run: {requests: 2500}`,
+	"groups": "engine: {policy: sglang, num_gpu_blocks_override: 3000}\nworkload: {arrivals: {process: poisson, rate: 12}, prefix: {groups: 4, prompts_per_group: 10, shared_tokens: 100}}\nrun: {requests: 200}",
 }
 
 // ran is a run with all exports.
@@ -35,6 +54,31 @@ type ran struct {
 	iterations bytes.Buffer
 	metrics    *export.Metrics
 	detailed   *export.Detailed
+	states     states
+}
+
+// states are those of the replicas of a run, and its iterations.
+type states struct {
+	export.Sink
+	entered []entered
+	spans   []work
+}
+
+type (
+	entered struct {
+		replica int
+		at      clock.Time
+		state   sim.State
+	}
+	work struct {
+		replica    int
+		start, end clock.Time
+	}
+)
+
+// ReplicaState implements [export.LifeSink].
+func (s *states) ReplicaState(replica int, at clock.Time, state sim.State) {
+	s.entered = append(s.entered, entered{replica, at, state})
 }
 
 // runAll runs a scenario with all exports and the simulator's own checks.
@@ -44,16 +88,17 @@ func runAll(t *testing.T, scenario string) *ran {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r ran
+	r := ran{states: states{Sink: export.NewDetailed(0)}} // which does not ask for steps
 	if r.setup, err = s.Resolve(); err != nil {
 		t.Fatal(err)
 	}
 	trace, iterations := r.setup.NewTrace(&r.trace), export.NewIterations(&r.iterations)
 	r.metrics, r.detailed = r.setup.NewMetrics(), export.NewDetailed(0)
 	r.result, err = r.setup.Run(context.Background(), experiments.RunOptions{
-		Check: true, Sinks: []export.Sink{trace, iterations, r.metrics, r.detailed},
+		Check: true, Sinks: []export.Sink{trace, iterations, r.metrics, r.detailed, &r.states},
 		Finished: func(rec *sim.Record) { r.records = append(r.records, *rec) },
 		Span: func(span *sim.Span) {
+			r.states.spans = append(r.states.spans, work{span.Replica, span.Start, span.End(span.N)})
 			r.busy += float64(span.Femtos(span.N)) / 1e9
 			r.output += span.N * span.Output()
 		},

@@ -17,6 +17,10 @@ type MetricsInfo struct {
 	Speculative bool
 	// NetworkIn and NetworkOut lie between clients and the servers, which measure without them.
 	NetworkIn, NetworkOut clock.Duration
+	// Lives says that replicas start, fail and end; their states and the GPU time that is paid for are told only then.
+	Lives bool
+	// End is the instant at which the run is stopped; 0 where it goes on until all requests have ended.
+	End clock.Time
 }
 
 // EngineInfo says what a replica is.
@@ -29,6 +33,9 @@ type EngineInfo struct {
 	PrefixCaching bool
 	// Config is written as the labels of vllm:cache_config_info; all engines that have it have the same ones.
 	Config map[string]string
+	// Deployment is the pool, the value of the label deployment; GPUs are those of the replica.
+	Deployment string
+	GPUs       int
 }
 
 // Metrics keeps what a Prometheus server would have seen of the engines of a run, had it asked them at equal intervals. The
@@ -45,6 +52,7 @@ type Metrics struct {
 	most     int // slots
 	slots    int
 	engines  []engine
+	last     clock.Time // of what happened
 }
 
 var _ StepSink = (*Metrics)(nil)
@@ -58,20 +66,29 @@ const (
 
 // NewMetrics makes metrics for one run.
 func NewMetrics(info MetricsInfo) *Metrics {
-	return &Metrics{
+	m := &Metrics{
 		info: info, families: histogramFamilies(info.MaxModelLen), step: shortestStep,
 		most: max(leastSlots, min(mostSlots, mostOfAll/max(1, len(info.Engines)))), engines: make([]engine, len(info.Engines)),
 	}
+	for i := range m.engines {
+		m.engines[i].number, m.engines[i].gpus = i, info.Engines[i].GPUs
+	}
+	return m
 }
 
 // engine is the metrics of a replica, what came in each slot of time.
-type engine struct{ slots []slot }
+type engine struct {
+	number, gpus int
+	slots        []slot
+	life         life
+}
 
 // slot is what came in an interval of time, its end included.
 type slot struct {
 	gauges   [gauges]reading
 	counters [counters]int64
 	buckets  [histograms]tally
+	lived    lived
 }
 
 // reading is the last value of a gauge in a slot.
@@ -122,6 +139,7 @@ func (s *slot) merge(later *slot) {
 	for i := range later.buckets {
 		s.buckets[i].merge(&later.buckets[i])
 	}
+	s.lived.merge(&later.lived)
 }
 
 func (t *tally) merge(u *tally) {
@@ -148,6 +166,7 @@ func (m *Metrics) at(replica int, at clock.Time) *slot {
 		m.halve()
 	}
 	m.slots = max(m.slots, i+1)
+	m.last = max(m.last, at)
 	e := &m.engines[replica]
 	for len(e.slots) <= i {
 		e.slots = append(e.slots, slot{})
@@ -189,6 +208,7 @@ func (m *Metrics) Levels(replica int, at clock.Time, l *sim.Levels) {
 func (m *Metrics) Step(step *sim.Step) {
 	s := step.Span
 	end := s.End(1)
+	m.works(s.Replica, s.Start, end)
 	slot := m.at(s.Replica, end)
 	slot.counters[generationTokens] += int64(s.Output())
 	if s.Drafts > 0 {

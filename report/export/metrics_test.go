@@ -188,6 +188,9 @@ func TestMetricsOverTime(t *testing.T) {
 				if want := float64(export.Epoch.Unix()) + float64(i)*r.metrics.Interval().Seconds(); s.at != want {
 					t.Fatalf("%s: sample %d is at %v, want %v", key, i, s.at, want)
 				}
+				if strings.HasPrefix(key, "kube_") || strings.HasPrefix(key, "clifftop_replicas") || strings.HasPrefix(key, "vllm:healthy") {
+					continue
+				}
 				grows := !strings.HasPrefix(key, "vllm:num_requests_") && !strings.HasPrefix(key, "vllm:kv_cache_usage")
 				if grows && i > 0 && s.value < list[i-1].value {
 					t.Fatalf("%s falls from %v to %v", key, list[i-1].value, s.value)
@@ -232,7 +235,7 @@ func TestGauges(t *testing.T) {
 	})
 }
 
-var metricName = regexp.MustCompile(`vllm:[a-z0-9_]+`)
+var metricName = regexp.MustCompile(`(?:vllm:|kube_|clifftop_)[a-z0-9_]+`)
 
 // TestDashboard holds the dashboard to what Grafana needs, and its queries to the metrics that there are.
 func TestDashboard(t *testing.T) {
@@ -258,13 +261,25 @@ func TestDashboard(t *testing.T) {
 		if err := json.Unmarshal(b.Bytes(), &d); err != nil {
 			t.Fatal(err)
 		}
-		if d.Title != "a test" || d.SchemaVersion < 30 || d.Time.From >= d.Time.To || len(d.Templating.List) != 3 {
+		if d.Title != "a test" || d.SchemaVersion < 30 || d.Time.From >= d.Time.To {
 			t.Errorf("%+v", d)
 		}
 		series, _ := readSamples(t, text(t, r.metrics))
 		var names []string
 		for key := range series {
 			names = append(names, key[:strings.Index(key, "{")])
+		}
+		variables := []string{"datasource", "model_name", "engine"}
+		if r.setup.Scenario.Lifecycle != nil {
+			variables = append(variables, "namespace", "deployment")
+		}
+		for i, v := range d.Templating.List {
+			if i >= len(variables) || v.Name != variables[i] {
+				t.Errorf("variable %d is %+v, want %v", i, v, variables)
+			}
+		}
+		if asks := strings.Contains(b.String(), "kube_"); asks != (r.setup.Scenario.Lifecycle != nil) {
+			t.Errorf("the dashboard asks for replicas: %v", asks)
 		}
 		seen := map[string]bool{}
 		for i, p := range d.Panels {

@@ -94,7 +94,7 @@ func queries(path string) error {
 	if err := json.Unmarshal(data, &d); err != nil {
 		return err
 	}
-	fill := strings.NewReplacer("$model_name", "llama-3.1-8b", "$engine", ".*", "$__rate_interval", "20s")
+	fill := strings.NewReplacer("$model_name", "llama-3.1-8b", "$engine", ".*", "$deployment", ".*", "$namespace", ".*", "$__rate_interval", "20s")
 	for _, p := range d.Panels {
 		for _, t := range p.Targets {
 			fmt.Println(fill.Replace(t.Expr))

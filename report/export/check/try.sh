@@ -28,23 +28,28 @@ out=$work/results
 go build -o "$work" ./cmd/clifftop ./cmd/clifftop-parquet
 "$work/clifftop" run --requests 1500 --rate 14 --quiet --out "$out" --save requests,timeseries,iterations,trace,metrics,bench >"$work/table"
 
+fleet=$work/fleet
+"$work/clifftop" run experiments/scenarios/failures.yaml --quiet --out "$fleet" --save metrics >"$work/table"
+
 echo "-- the parser of Prometheus' tools"
-go -C "$here" run . "$out/metrics.prom"
-go -C "$here" run . -queries "$out/dashboard.json" >"$work/queries"
+for results in "$out" "$fleet"; do
+  go -C "$here" run . "$results/metrics.prom"
+  go -C "$here" run . -queries "$results/dashboard.json" >"$results/queries"
+done
 
 echo "-- a Prometheus server"
-if installed promtool prometheus && command -v prometheus >/dev/null; then
-  prometheus --version 2>&1 | head -n 1
-  # vLLM's names have a colon, which the linter keeps for rules; it may find nothing else.
-  promtool check metrics <"$out/metrics.prom" >"$work/lint" 2>&1 || true
-  if grep -v "metric names should not contain ':'" "$work/lint"; then fail "promtool finds fault with metrics.prom"; fi
-  promtool tsdb create-blocks-from openmetrics "$out/metrics.openmetrics" "$work/tsdb" | tail -n 1
-  echo 'global: {scrape_interval: 1h}' >"$work/prometheus.yml"
+serve() { # RESULTS STEP METRICS...: starts a server on metrics, asks what the dashboard asks, and compares the last values of some
+  local results=$1 step=$2 port= url from to query rows name asked=0
+  # vLLM's names have a colon, which the linter keeps for rules, and one of its gauges ends like a counter; it may find nothing else.
+  promtool check metrics <"$results/metrics.prom" >"$work/lint" 2>&1 || true
+  if grep -v -e "metric names should not contain ':'" -e 'vllm:healthy_pods_total non-counter metrics should not have' "$work/lint"; then
+    fail "promtool finds fault with metrics.prom"
+  fi
+  promtool tsdb create-blocks-from openmetrics "$results/metrics.openmetrics" "$results/tsdb" | tail -n 1
   # Port 0 is one that is free; the log says which.
-  prometheus --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/tsdb" --storage.tsdb.retention.time=100y \
+  prometheus --config.file="$work/prometheus.yml" --storage.tsdb.path="$results/tsdb" --storage.tsdb.retention.time=100y \
     --web.listen-address=127.0.0.1:0 >"$work/prometheus.log" 2>&1 &
   server=$!
-  port=
   for _ in $(seq 60); do
     port=$(sed -n 's/.*Listening on.*address=127.0.0.1:\([0-9]*\).*/\1/p' "$work/prometheus.log" | head -n 1)
     if [ -n "$port" ] && promtool query instant "http://127.0.0.1:$port" 'vector(1)' >/dev/null 2>&1; then break; fi
@@ -52,20 +57,27 @@ if installed promtool prometheus && command -v prometheus >/dev/null; then
   done
   [ -n "$port" ] || { cat "$work/prometheus.log" >&2; fail "the server did not start"; }
   url=http://127.0.0.1:$port
-  from=$(sed -n 's/.*"from": "\(.*\)".*/\1/p' "$out/dashboard.json")
-  to=$(sed -n 's/.*"to": "\(.*\)".*/\1/p' "$out/dashboard.json")
-  asked=0
+  from=$(sed -n 's/.*"from": "\(.*\)".*/\1/p' "$results/dashboard.json")
+  to=$(sed -n 's/.*"to": "\(.*\)".*/\1/p' "$results/dashboard.json")
   while read -r query; do
-    rows=$(promtool query range --start="$from" --end="$to" --step=10s "$url" "$query" | grep -c '@\[')
+    rows=$(promtool query range --start="$from" --end="$to" --step="$step" "$url" "$query" | grep -c '@\[')
     [ "$rows" -ge 5 ] || fail "$rows values for $query"
     asked=$((asked + 1))
-  done <"$work/queries"
-  for name in vllm:generation_tokens_total vllm:time_to_first_token_seconds_count; do
-    shown=$(promtool query instant --time="$to" "$url" "$name" | sed -n 's/.* => \([0-9]*\) @.*/\1/p')
-    written=$(sed -n "s/^$name{.*} \([0-9]*\)$/\1/p" "$out/metrics.prom")
-    [ -n "$written" ] && [ "$shown" = "$written" ] || fail "$name is $shown on the server, $written in the file"
+  done <"$results/queries"
+  for name in "${@:3}"; do
+    promtool query instant --time="$to" "$url" "$name" | sed -n 's/.* => \(.*\) @.*/\1/p' | sort >"$work/shown"
+    sed -n "s/^$name{.*} \(.*\)$/\1/p" "$results/metrics.prom" | sort >"$work/written"
+    [ -s "$work/written" ] && cmp -s "$work/shown" "$work/written" || fail "$name on the server is not what it is in the file"
   done
+  kill "$server" && wait "$server" || true
+  server=
   echo "all $asked queries of the dashboard have answers, and the last values are those of metrics.prom"
+}
+if installed promtool prometheus && command -v prometheus >/dev/null; then
+  prometheus --version 2>&1 | head -n 1
+  echo 'global: {scrape_interval: 1h}' >"$work/prometheus.yml"
+  serve "$out" 10s vllm:generation_tokens_total vllm:time_to_first_token_seconds_count
+  serve "$fleet" 60s vllm:generation_tokens_total kube_deployment_status_replicas_ready clifftop_replicas clifftop_gpu_seconds_total
 else
   left_out "Prometheus is not installed and may not be (apt-get install prometheus)"
 fi
