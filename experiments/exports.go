@@ -21,8 +21,8 @@ func (u *Setup) NewTrace(w io.Writer) *export.Trace {
 		replicas = append(replicas, slices.Repeat([]export.TraceReplica{{Name: name, Stages: p.setup.Config.Stages}}, p.engines())...)
 	}
 	return export.NewTrace(w, export.TraceInfo{
-		Replicas: replicas,
-		Other:    map[string]any{"clifftop": Version, "name": s.Name, "model": s.Model, "gpu": s.GPU, "seed": fmt.Sprint(s.Run.Seed)},
+		Replicas: replicas, Lives: s.Lifecycle != nil, End: u.Report.End,
+		Other: map[string]any{"clifftop": Version, "name": s.Name, "model": s.Model, "gpu": s.GPU, "seed": fmt.Sprint(s.Run.Seed)},
 	})
 }
 

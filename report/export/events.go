@@ -93,7 +93,7 @@ func (e *events) openArgs() {
 func (e *events) closeArgs() { e.buf = append(e.buf, '}') }
 
 // named gives a process or a thread its name and its place among the others.
-func (e *events) named(what string, on track, name string) {
+func (e *events) named(what string, on track, name string, place int) {
 	e.begin('M', on, what+"_name")
 	e.openArgs()
 	e.text("name", name)
@@ -101,11 +101,7 @@ func (e *events) named(what string, on track, name string) {
 	e.end()
 	e.begin('M', on, what+"_sort_index")
 	e.openArgs()
-	index := on.thread
-	if what == "process" {
-		index = on.process
-	}
-	e.number("sort_index", int64(index))
+	e.number("sort_index", int64(place))
 	e.closeArgs()
 	e.end()
 }

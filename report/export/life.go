@@ -71,7 +71,7 @@ func (l *traceLanes) take(out *events, from, to clock.Time) track {
 	if best < 0 {
 		best = len(l.ends)
 		l.ends = append(l.ends, 0)
-		out.named("thread", track{l.process, l.first + best}, fmt.Sprintf("requests %d", best+1))
+		out.named("thread", track{l.process, l.first + best}, fmt.Sprintf("requests %d", best+1), l.first+best)
 	}
 	l.ends[best] = to
 	return track{l.process, l.first + best}

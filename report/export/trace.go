@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -15,6 +16,10 @@ type TraceInfo struct {
 	Replicas []TraceReplica
 	// Other is written as otherData: the program, the scenario, the seed.
 	Other map[string]any
+	// Lives says that replicas start, fail and end; each has a track for its states then.
+	Lives bool
+	// End is the instant at which the run is stopped; 0 where it goes on until all requests have ended.
+	End clock.Time
 	// Events is about how many events are written at most; 0 is [DefaultEvents].
 	Events int64
 }
@@ -30,9 +35,9 @@ type TraceReplica struct {
 // DefaultEvents is the number of events, about 120 bytes each, that viewers load in seconds.
 const DefaultEvents = 1_000_000
 
-// A Trace writes a timeline while a run goes on: each replica is a process with tracks for its iterations, the stages
-// of its pipeline, the requests that it serves with their phases, and counters of its KV blocks, batch and queue. Requests
-// that no replica took are in a process of their own. It keeps in memory what is in the system only.
+// A Trace writes a timeline while a run goes on: each replica is a process with tracks for its states, its iterations,
+// the stages of its pipeline, the requests that it serves with their phases, and counters of its KV blocks, batch and queue.
+// Requests that no replica took are in a process of their own. It keeps in memory what is in the system only.
 //
 // Of long runs it thins out what comes late: see the notes in the timeline, and otherData.
 type Trace struct {
@@ -42,19 +47,24 @@ type Trace struct {
 	replicas []*traceReplica
 	clients  traceLanes
 	open     map[int64]*traceLife
+	last     clock.Time // of what happened
 
 	iterations, counters, requests thinning
 	shown, ended                   int64 // requests
 }
 
-var _ StepSink = (*Trace)(nil)
+var (
+	_ StepSink = (*Trace)(nil)
+	_ LifeSink = (*Trace)(nil)
+)
 
 // Processes and threads of a timeline.
 const (
 	clientProcess   = 1
 	firstReplica    = 2
 	iterationThread = 1
-	firstStage      = 2
+	stateThread     = 2 // which stands above it
+	firstStage      = 3
 	firstLane       = 10 // of requests, or later where there are many stages
 )
 
@@ -76,7 +86,9 @@ type traceReplica struct {
 	group   iterationGroup
 	end     clock.Time // of its last iteration
 	levels  sim.Levels
-	changes int64 // of levels, and iterations, that have been counted
+	state   sim.State
+	since   clock.Time // in it
+	changes int64      // of levels, and iterations, that have been counted
 	batches int64
 }
 
@@ -104,10 +116,13 @@ func (t *Trace) replica(i int) *traceReplica {
 		t.replicas = append(t.replicas, &traceReplica{
 			lanes: traceLanes{process: process, first: max(firstLane, firstStage+stages)}, group: iterationGroup{stages: make([]stageGroup, stages)},
 		})
-		t.out.named("process", track{process, 0}, name)
-		t.out.named("thread", track{process, iterationThread}, "iterations")
+		t.out.named("process", track{process, 0}, name, process)
+		if t.info.Lives {
+			t.out.named("thread", track{process, stateThread}, "state", 0)
+		}
+		t.out.named("thread", track{process, iterationThread}, "iterations", iterationThread)
 		for i := range stages {
-			t.out.named("thread", track{process, firstStage + i}, fmt.Sprintf("stage %d", i))
+			t.out.named("thread", track{process, firstStage + i}, fmt.Sprintf("stage %d", i), firstStage+i)
 		}
 	}
 	return t.replicas[i]
@@ -122,6 +137,7 @@ func (t *Trace) Arrived(_ clock.Time, r *workload.Request) {
 // Levels draws the numbers of running and waiting requests of a replica.
 func (t *Trace) Levels(replica int, at clock.Time, l *sim.Levels) {
 	r := t.replica(replica)
+	t.last = max(t.last, at)
 	if l.Running == r.levels.Running && l.Waiting == r.levels.Waiting {
 		return
 	}
@@ -150,6 +166,7 @@ func (t *Trace) Step(s *sim.Step) {
 	i := s.Span.Replica
 	r := t.replica(i)
 	start, end := s.Span.Start, s.Span.End(s.Span.N)
+	t.last = max(t.last, end)
 	g := &r.group
 	idle := r.batches > 0 && start > r.end
 	if g.n > 0 && (idle || g.n >= t.iterations.stride) {
@@ -245,13 +262,17 @@ func (t *Trace) Finished(rec *sim.Record) {
 
 // Close ends the file.
 func (t *Trace) Close() error {
+	if n := len(t.info.Replicas); t.info.Lives && n > 0 {
+		t.replica(n - 1) // those that nothing happened to have a state, too
+	}
 	for i, r := range t.replicas {
 		if r.group.n > 0 {
 			t.iteration(i, &r.group)
 		}
+		t.state(i, cmp.Or(t.info.End, t.last))
 	}
 	if len(t.clients.ends) > 0 {
-		t.out.named("process", track{clientProcess, 0}, "requests that no replica took")
+		t.out.named("process", track{clientProcess, 0}, "requests that no replica took", clientProcess)
 	}
 	other := map[string]any{"sampling": t.sampling(), "requests_shown": t.shown, "requests_ended": t.ended, "requests_in_system_at_end": len(t.open)}
 	for k, v := range t.info.Other {

@@ -104,6 +104,11 @@ if [ -s "$viewer/trace_viewer_full.html" ] && installed chromium chromium; then
   pipeline=$work/pipeline
   "$work/clifftop" run --requests 300 --rate 14 --set deployment.pipeline_parallel_size=3 --quiet --out "$pipeline" --save iterations,trace >"$work/table"
   view "$pipeline" replicas=1 requests=300 stages=3 "passages=$((3 * ($(wc -l <"$pipeline/iterations.csv") - 1)))"
+  # Four replicas serve; one of them crashes, and all are drained: each time they start and serve again.
+  lives=$work/lives
+  "$work/clifftop" run experiments/scenarios/failures.yaml --rate 20 --set run.duration=60s --quiet --out "$lives" --save iterations,trace \
+    --set 'lifecycle={cold_start: 3s, grace: 2s, probe: 1s, failures: [{kind: crash, at: 10s, replica: 2, for: 5s}, {kind: rolling-restart, at: 25s}]}' >"$work/table"
+  view "$lives" replicas=4 states=19
 else
   left_out "Chromium is not installed and may not be (apt-get install chromium), or this Go has no trace viewer"
 fi

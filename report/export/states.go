@@ -1,0 +1,34 @@
+package export
+
+import (
+	"clifftop/sim"
+	"clifftop/sim/clock"
+)
+
+// stateNames are those of the slices of a replica's states; one that is off has none.
+var stateNames = [sim.States]string{sim.Ready: "serving", sim.Starting: "cold start", sim.Draining: "draining", sim.Down: "down"}
+
+// ReplicaState draws the state that a replica leaves.
+func (t *Trace) ReplicaState(replica int, at clock.Time, s sim.State) {
+	r := t.replica(replica)
+	t.last = max(t.last, at)
+	t.state(replica, at)
+	r.state = s
+	if s == sim.Down || s == sim.Off { // all that it had is gone, once its last iteration has ended
+		over := max(at, r.end)
+		t.counter(firstReplica+replica, over, "batch", "decoding", 0, "prefill tokens", 0)
+		t.counter(firstReplica+replica, over, "KV blocks", "used", 0, "", 0)
+	}
+}
+
+// state draws a slice for the state that a replica has had up to an instant.
+func (t *Trace) state(replica int, to clock.Time) {
+	r := t.replicas[replica]
+	name := stateNames[r.state]
+	if t.info.Lives && name != "" && nanos(r.since) < nanos(to) {
+		t.out.begin('X', track{firstReplica + replica, stateThread}, name)
+		t.out.during(r.since, to)
+		t.out.end()
+	}
+	r.since = to
+}
