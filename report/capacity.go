@@ -95,7 +95,7 @@ func JudgeProbe(s *Summary, confidence float64, sure bool) []ProbeSide {
 			low, high, target = -high, -low, -target
 		}
 		switch {
-		case low >= target:
+		case low >= target, l.N == 0:
 			side.Verdict = ProbePasses
 		case high < target && l.Met != nil: // or what was unfinished could still turn it
 			side.Verdict = ProbeFails

@@ -168,3 +168,33 @@ func TestGoodputOfGPUTime(t *testing.T) {
 	near(t, "of busy time", s.Goodput.GPUBusyFraction, 3./8)
 	near(t, "of all time", s.Goodput.GPUWallFraction, 3./10)
 }
+
+// An answer of one token has no time per output token: nothing is measured, and nothing can break the limit, in one run as in
+// pooled ones.
+func TestLimitOnNothingMeasured(t *testing.T) {
+	run := func(tokens int32) *Summary {
+		c := NewCollector(Options{End: at(10), SLO: &SLO{Objectives: []Objective{
+			{Metric: "tpot", Limit: 50 * clock.Millisecond}, {Metric: "tpot", Percentile: 95, Limit: 50 * clock.Millisecond},
+		}}})
+		play(c, served(0, 0, 1, 2, tokens))
+		return c.Summary()
+	}
+	single := run(1)
+	for what, s := range map[string]*Summary{"single": single, "pooled": Pool([]*Summary{run(1), run(1)})} {
+		for i, side := range JudgeProbe(s, .95, false) {
+			l := &s.Goodput.Limits[i]
+			if l.N != 0 || l.ValueMs != nil || l.Fraction != nil {
+				t.Errorf("%s: %s is %v, %v of %d keep it", what, l.Key, l.ValueMs, l.Fraction, l.N)
+			}
+			if side.Verdict != ProbePasses || l.Met == nil || !*l.Met || s.SLOUse() != 0 || s.Breaks() != "" {
+				t.Errorf("%s: %s %s, met %v, use %v, breaks %q", what, l.Key, side.Verdict, l.Met, s.SLOUse(), s.Breaks())
+			}
+		}
+	}
+	// 1 s for 10 more tokens; the other run has no part in the mean.
+	mixed := Pool([]*Summary{single, run(11)}).Goodput.Limits
+	near(t, "mean of the one that has some", mixed[0].ValueMs, 100)
+	if mixed[0].N != 1 || mixed[0].Met == nil || *mixed[0].Met {
+		t.Errorf("%+v", mixed[0])
+	}
+}

@@ -11,12 +11,14 @@ type LimitResult struct {
 	// Key names it: "ttft_p95", "attainment" or "wait_probability".
 	Key string `json:"key"`
 	// LimitMs is the limit on a latency, and ValueMs the statistic that it limits, over all requests that arrived in the
-	// window; nil where that is infinite, because too many did not complete. Both are nil for shares of requests.
+	// window; nil where that is infinite, because too many did not complete, and where N is 0. Both are nil for shares of
+	// requests.
 	LimitMs *float64 `json:"limit_ms"`
 	ValueMs *float64 `json:"value_ms"`
 	// Fraction is the part of N requests (of inter-token gaps, for ITL) that keep within a limit on latency, that are good
 	// for attainment, or that waited for wait_probability. Target is the least that it should be, for
-	// wait_probability the greatest; nil for means.
+	// wait_probability the greatest; nil for means. Where N is 0, as of the TPOT of answers of one token, nothing breaks the
+	// limit, and it is met.
 	Fraction *float64 `json:"fraction"`
 	Target   *float64 `json:"target_fraction"`
 	N        int64    `json:"n"`
@@ -25,7 +27,7 @@ type LimitResult struct {
 
 	// Of pooled runs:
 	within  float64   // Fraction·N
-	values  []float64 // ValueMs of each, infinite where it is nil; nil for shares
+	values  []float64 // ValueMs of each with an N, infinite where it is nil; none for shares
 	parts   []float64 // Fraction·N of each
 	counts  []float64 // N of each
 	decided int       // runs that have a verdict
@@ -81,9 +83,10 @@ func (c *Collector) limitResults(w *window, sum *bucket, d *detail) []LimitResul
 		value := c.statistic(o, w, d, 0, never)
 		surely := value <= float64(o.Limit)
 		l.Met = verdict(surely, surely || unfinished > 0 && c.statistic(o, w, d, unfinished, sum.failures) <= float64(o.Limit))
-		l.ValueMs = number(milliseconds(value))
 		within, n := c.within(o, w, d)
-		l.N = n + never
+		if l.N = n + never; l.N > 0 {
+			l.ValueMs = number(milliseconds(value))
+		}
 		l.Fraction = ratio(float64(within), float64(l.N))
 		if o.Percentile > 0 {
 			l.Target = number(o.Percentile / 100)
@@ -151,7 +154,7 @@ func (l *LimitResult) add(r *LimitResult) {
 	l.N += r.N
 	l.within += within
 	l.parts, l.counts = append(l.parts, within), append(l.counts, n)
-	if r.LimitMs != nil {
+	if r.LimitMs != nil && r.N > 0 {
 		value := math.Inf(1)
 		if r.ValueMs != nil {
 			value = *r.ValueMs
@@ -167,7 +170,7 @@ func (l *LimitResult) add(r *LimitResult) {
 // requests.
 func (l *LimitResult) conclude(runs int) {
 	l.Fraction = ratio(l.within, float64(l.N))
-	if l.values != nil {
+	if len(l.values) > 0 {
 		l.ValueMs = number(mean(l.values))
 	}
 	if l.decided < runs {
@@ -175,9 +178,10 @@ func (l *LimitResult) conclude(runs int) {
 	}
 	met := false
 	switch {
+	case l.N == 0:
+		met = true
 	case l.Mean():
 		met = l.ValueMs != nil && *l.ValueMs <= *l.LimitMs
-	case l.Fraction == nil:
 	case l.Lower():
 		met = *l.Fraction <= *l.Target
 	default:

@@ -259,6 +259,8 @@ func (p *Plan) replicaText(b *PlanCandidate) string {
 	for i := range a.Limits {
 		x, value := &a.Limits[i], "∞"
 		switch {
+		case x.N == 0:
+			value = "–"
 		case x.ValueMs != nil:
 			value = delayText(*x.ValueMs)
 		case x.LimitMs == nil && x.Fraction != nil:

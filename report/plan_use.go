@@ -85,6 +85,8 @@ func (s *Summary) LatencyUse() float64 {
 // use is how much of the limit is taken up.
 func (l *LimitResult) use() float64 {
 	switch {
+	case l.N == 0:
+		return 0
 	case l.LimitMs != nil && l.ValueMs == nil, l.LimitMs == nil && l.Fraction == nil:
 		return math.Inf(1)
 	case l.LimitMs != nil:
