@@ -174,8 +174,8 @@ func (c *Collector) replicaCounts(w *window, sum *bucket, units []unit) *Replica
 		for k, picos := range u.sum.states {
 			states[k] += float64(picos) * 1e-12
 		}
-		t := u.gpuTime(w)
-		idleS += t.idle.Float64() * 1e-15 * float64(u.GPUs)
+		t := u.gpuTime(w) // which counts each stage of a pipeline
+		idleS += t.idle.Float64() * 1e-15 * float64(u.GPUs) / float64(u.PipelineStages)
 	}
 	mean := func(s sim.State) *float64 { return ratio(states[s], w.seconds()) }
 	perHour := func(n int64) *float64 { return ratio(float64(n), gpuS/3600) }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"clifftop/report"
+	"clifftop/report/layout"
 	"clifftop/sim"
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
@@ -24,6 +25,22 @@ func (c course) Validate(int) error { return nil }
 
 func (c course) Turn(s *autoscale.State) (int, clock.Time) {
 	return c[min(int(s.Now.Seconds()), len(c)-1)], s.Now.Add(clock.Second)
+}
+
+// The stages of a pipeline are GPUs of the replica: a replica that does nothing for 10 s has 10 idle seconds on each of its 4
+// GPUs, in two stages or in one.
+func TestIdleHoursOfStages(t *testing.T) {
+	for _, stages := range []int{1, 2} {
+		c := report.NewCollector(report.Options{
+			Replicas: 1, GPUs: 4, MaxNumSeqs: 8, UsableBlocks: 100, PipelineStages: stages, End: clock.Time(10 * clock.Second), Lives: true,
+			Fleet: []report.ReplicaOptions{{GPUs: 4, MaxNumSeqs: 8, UsableBlocks: 100, PipelineStages: stages}},
+		})
+		c.ReplicaState(0, 0, sim.Ready)
+		c.ReplicaState(clock.Time(10*clock.Second), 0, sim.Ready)
+		if idle := c.Summary().System.Replicas.IdleGPUHours; idle == nil || math.Abs(*idle-40./3600) > 1e-12 {
+			t.Errorf("%d stages: %v idle GPU hours, want %v", stages, layout.Cell(idle), 40./3600)
+		}
+	}
 }
 
 // TestPaidTime follows a fleet of 2 to 4 replicas of 2 GPUs for 10 s: who is paid for, for what, and how it is divided.
