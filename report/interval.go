@@ -45,7 +45,7 @@ func RatioInterval(a, b []float64, confidence float64) (ratio, half float64) {
 	for i := range a {
 		without[i] = (sumA - a[i]) / (sumB - b[i])
 	}
-	if len(a) < 2 || math.IsNaN(mean(without)) {
+	if center := mean(without); len(a) < 2 || math.IsNaN(center) || math.IsInf(center, 0) {
 		return sumA / sumB, math.Inf(1)
 	}
 	return sumA / sumB, quantileT(len(a), confidence) * math.Sqrt(squares(without)*(n-1)/n)

@@ -36,8 +36,10 @@ func TestRatioInterval(t *testing.T) {
 	r, half = RatioInterval([]float64{3, 4}, []float64{1, 3}, .95)
 	within(t, "ratio", r, 1.75, 1e-12)
 	within(t, "half width", half, 10.5885, 1e-3)
-	if _, half := RatioInterval([]float64{1, 0}, []float64{1, 0}, .95); !math.IsInf(half, 1) {
-		t.Errorf("with nothing to divide by, the ratio is known to ±%v", half)
+	for _, rest := range []float64{0, 2} {
+		if _, half := RatioInterval([]float64{1, rest}, []float64{1, 0}, .95); !math.IsInf(half, 1) {
+			t.Errorf("with nothing to divide %v by, the ratio is known to ±%v", rest, half)
+		}
 	}
 }
 
