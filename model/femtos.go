@@ -67,7 +67,7 @@ func (u *uint128) add(x int64, f fraction) {
 func (u *uint128) femtos() int64 {
 	lo, carry := bits.Add64(u.lo, 1<<(fractionBits-1), 0)
 	hi := u.hi + carry
-	if hi >= 1<<(fractionBits-2) {
+	if hi >= longest>>(64-fractionBits) {
 		return longest
 	}
 	return int64(hi<<(64-fractionBits) | lo>>fractionBits)
