@@ -102,14 +102,11 @@ func (s SLO) objective() (*report.SLO, error) {
 	}
 	slo := &report.SLO{Attainment: value(s.Attainment), WaitProbability: s.WaitProbability}
 	for _, key := range slices.Sorted(maps.Keys(s.Limits)) {
-		if !sloKey.MatchString(key) || s.Limits[key] < 0 {
+		o, err := report.ParseObjective(key)
+		if err != nil || s.Limits[key] < 0 {
 			return nil, fmt.Errorf("%s: %v is not allowed (want a metric and a statistic such as ttft_p95, and a limit of 0 or more)", key, s.Limits[key])
 		}
-		metric, statistic, _ := strings.Cut(key, "_")
-		o := report.Objective{Metric: metric, Limit: s.Limits[key].Clock()}
-		if percent, ok := strings.CutPrefix(statistic, "p"); ok {
-			o.Percentile, _ = strconv.ParseFloat(strings.Replace(percent, "_", ".", 1), 64)
-		}
+		o.Limit = s.Limits[key].Clock()
 		slo.Objectives = append(slo.Objectives, o)
 	}
 	return slo, nil

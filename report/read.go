@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -64,13 +63,7 @@ func readObjective(key string, value json.RawMessage) (Objective, error) {
 	if err != nil || limit < 0 || int64(limit) > math.MaxInt64/int64(clock.Nanosecond) {
 		return Objective{}, fmt.Errorf("%q is not a duration", text)
 	}
-	o := Objective{Limit: clock.Duration(limit) * clock.Nanosecond}
-	var statistic string
-	o.Metric, statistic, _ = strings.Cut(key, "_")
-	if p, ok := strings.CutPrefix(statistic, "p"); ok {
-		if o.Percentile, err = strconv.ParseFloat(strings.Replace(p, "_", ".", 1), 64); err != nil {
-			return Objective{}, fmt.Errorf("%q is not a percentile", statistic)
-		}
-	}
-	return o, nil
+	o, err := ParseObjective(key)
+	o.Limit = clock.Duration(limit) * clock.Nanosecond
+	return o, err
 }

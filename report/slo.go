@@ -2,8 +2,10 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,6 +47,23 @@ func AnyBad(probability float64, k int) float64 { return 1 - math.Pow(1-probabil
 
 // Key is the objective's name, such as "ttft_p95".
 func (o Objective) Key() string { return o.Metric + "_" + o.Statistic() }
+
+// ParseObjective reads a key such as "ttft_p95", the inverse of [Objective.Key]. The limit is left to the caller.
+func ParseObjective(key string) (Objective, error) {
+	metric, statistic, _ := strings.Cut(key, "_")
+	if !slices.Contains([]string{"ttft", "tpot", "itl", "e2e", "queue"}, metric) {
+		return Objective{}, fmt.Errorf("%q is not a metric (want ttft, tpot, itl, e2e or queue)", metric)
+	}
+	if statistic == "mean" {
+		return Objective{Metric: metric}, nil
+	}
+	percent, ok := strings.CutPrefix(statistic, "p")
+	p, err := strconv.ParseFloat(strings.Replace(percent, "_", ".", 1), 64)
+	if !ok || err != nil || !(p > 0 && p < 100) {
+		return Objective{}, fmt.Errorf("%q is not a statistic (want mean, or a percentile such as p95 or p99_9)", statistic)
+	}
+	return Objective{Metric: metric, Percentile: p}, nil
+}
 
 // MarshalJSON writes a map: limits by key, such as "ttft_p95": "800ms", and the shares where they are asked for.
 func (s *SLO) MarshalJSON() ([]byte, error) {

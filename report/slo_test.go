@@ -364,3 +364,19 @@ func same(t *rapid.T, what string, got *float64, want float64) {
 		t.Fatalf("%s is %v, want %v", what, *got, want)
 	}
 }
+
+// A summary that is read is not judged by something else than what it says.
+func TestReadObjectives(t *testing.T) {
+	var slo SLO
+	if err := slo.UnmarshalJSON([]byte(`{"ttft_p99_9": "2s", "tpot_mean": "50ms", "attainment": 0.9}`)); err != nil || len(slo.Objectives) != 2 {
+		t.Fatalf("%+v, %v", slo, err)
+	}
+	if got := marshal(t, &slo); got != marshal(t, &SLO{Attainment: .9, Objectives: []Objective{{"tpot", 0, 50 * clock.Millisecond}, {"ttft", 99.9, 2 * clock.Second}}}) {
+		t.Error(got)
+	}
+	for _, key := range []string{"ttft", "ttft_", "ttft_q95", "ttft_p", "ttft_p0", "ttft_p100", "ttft_pNaN", "speed_p95"} {
+		if err := slo.UnmarshalJSON([]byte(`{"` + key + `": "1s"}`)); err == nil {
+			t.Errorf("%s is read as %+v", key, slo.Objectives)
+		}
+	}
+}
