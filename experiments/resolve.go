@@ -363,17 +363,8 @@ func (u *Setup) stages() []report.StageSpan {
 		return nil
 	}
 	var spans []report.StageSpan
-	end := clock.Time(0)
-	for i, stage := range a.Stages {
-		span := report.StageSpan{Name: stage.Name, End: clock.Never}
-		if span.Name == "" {
-			span.Name = fmt.Sprintf("stage %d", i+1)
-		}
-		if stage.Duration != nil {
-			end += clock.Time(stage.Duration.Clock())
-			span.End = end
-		}
-		spans = append(spans, span)
+	for _, w := range u.traffic.spec.Windows() {
+		spans = append(spans, report.StageSpan{Name: w.Name, End: w.End})
 	}
 	return spans
 }

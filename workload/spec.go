@@ -173,15 +173,15 @@ func (s Spec) Waits() bool {
 	return s.Closed() || waits(s.Sessions) || slices.ContainsFunc(s.Classes, func(c ClassSpec) bool { return waits(c.Sessions) })
 }
 
-// Windows are the names and bounds of the stages, in order. Stages without a name are called stage-1,
-// stage-2 …
+// Windows are the names and bounds of the stages, in order. Stages without a name are called stage 1,
+// stage 2 …
 func (s Spec) Windows() []StageWindow {
 	var list []StageWindow
 	start := clock.Time(0)
 	for i, stage := range s.Arrivals {
 		w := StageWindow{Name: stage.Name, Start: start, End: clock.Never}
 		if w.Name == "" {
-			w.Name = fmt.Sprintf("stage-%d", i+1)
+			w.Name = fmt.Sprintf("stage %d", i+1)
 		}
 		if stage.Duration > 0 {
 			w.End = start.Add(stage.Duration)
