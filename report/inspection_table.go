@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -148,7 +149,7 @@ func (x *Inspection) writeClasses(t *layout.Text) {
 		return
 	}
 	list := slices.Clone(x.Classes)
-	slices.SortStableFunc(list, func(a, b ClassShare) int { return int(b.Requests - a.Requests) })
+	slices.SortStableFunc(list, func(a, b ClassShare) int { return cmp.Compare(b.Requests, a.Requests) })
 	rows := [][]string{{"class", "requests", "share", "input", "output"}}
 	for i, c := range list {
 		if i == mostClasses {

@@ -434,6 +434,7 @@ func TestClientFaults(t *testing.T) {
 		{ClientSpec{FirstTimeout: -clock.Second}, "clients.ttft_timeout: -1s is not allowed"},
 		{ClientSpec{Timeout: clock.Second, FirstTimeout: 2 * clock.Second}, "clients.ttft_timeout: 2s is more than the timeout of the whole answer, 1s (want as much or less)"},
 		{ClientSpec{Cancel: 1.5}, "clients.cancel.probability: 1.5 is not allowed (want 0 to 1)"},
+		{ClientSpec{Cancel: 0.5, CancelAfter: Delay{Mean: clock.Second, CV: 2}}, "clients.cancel.after.cv: does not apply to fixed (want"},
 		{ClientSpec{Cancel: 0.5, CancelAfter: Delay{Distribution: "cauchy"}}, `clients.cancel.after.distribution: "cauchy" is not known`},
 		{ClientSpec{Retries: -1}, "clients.retries: -1 is not allowed (want 0 to 1000)"},
 		{ClientSpec{Retries: 2}, "clients.retry_on: is empty, but retries is 2 (want timeout, busy, connection or several)"},

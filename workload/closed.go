@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 
@@ -38,7 +39,7 @@ func (d Delay) check(key string, f *faults) {
 	switch d.Distribution {
 	case "", "fixed", "exponential":
 		if d.CV != 0 {
-			f.add(key+".cv", "does not apply to %s (want distribution: lognormal)", d.Distribution)
+			f.add(key+".cv", "does not apply to %s (want distribution: lognormal)", cmp.Or(d.Distribution, "fixed"))
 		}
 	case "lognormal":
 		f.number(key+".cv", d.CV, d.CV > 0 && d.CV <= 100, "more than 0, at most 100")

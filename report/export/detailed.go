@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -109,7 +110,7 @@ func (d *Detailed) Cut() int { return d.cut }
 
 // Write writes the result: the summary's keys in their order, then the lists, a line for each key.
 func (d *Detailed) Write(w io.Writer, summary map[string]any) error {
-	slices.SortFunc(d.requests, func(a, b detail) int { return int(a.id - b.id) })
+	slices.SortFunc(d.requests, func(a, b detail) int { return cmp.Compare(a.id, b.id) })
 	j := &jsonLines{w: w, b: []byte("{")}
 	for _, key := range slices.Sorted(maps.Keys(summary)) {
 		data, err := json.Marshal(summary[key])

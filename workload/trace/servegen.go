@@ -3,6 +3,7 @@ package trace
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -382,7 +383,7 @@ func (c *client) readLengths(dir fs.FS, f *File, file string) error {
 	if err != nil {
 		return d.explain(f.name+"/"+file, err)
 	}
-	slices.SortFunc(c.lengths, func(a, b lengthWindow) int { return int(math.Copysign(1, a.start-b.start)) })
+	slices.SortFunc(c.lengths, func(a, b lengthWindow) int { return cmp.Compare(a.start, b.start) })
 	return nil
 }
 
