@@ -78,7 +78,7 @@ type Requests struct {
 	Offered       int64 `json:"offered"`
 	Completed     int64 `json:"completed"`
 	Rejected      int64 `json:"rejected"`          // of which
-	RejectedBusy  int64 `json:"rejected_busy"`     // by a limit of the queue, and
+	RejectedBusy  int64 `json:"rejected_busy"`     // by a limit of the queue, or of those who wait for a replica, and
 	RejectedLong  int64 `json:"rejected_too_long"` // because they exceed the model's context or the KV pool
 	TimedOut      int64 `json:"timed_out"`
 	Cancelled     int64 `json:"cancelled"`
