@@ -64,8 +64,8 @@ func (p *planner) answer(ctx context.Context, all []*candidate, runErr error) (*
 	return plan, runErr
 }
 
-// rank orders candidates by cost; what costs the same by the SLO's use, and then by name. Those without a price come
-// last, the fewest GPUs first.
+// rank orders candidates by cost; what costs the same by the SLO's use, and then as they were listed. Those without a
+// price come last, the fewest GPUs first.
 func rank(list []*candidate) {
 	slices.SortStableFunc(list, func(a, b *candidate) int {
 		if o := compareCosts(a.cost(a.count), b.cost(b.count)); o != 0 {

@@ -282,8 +282,11 @@ func (p *planner) assess(c *candidate) {
 	}
 	const slack = 1.02 // the sample is not the run
 	if o, seconds, ratio := c.bounds.excess(p.objectives); ratio > slack {
-		refuse(report.SLOFloor, "%s is %s for a request alone, the limit is %s: %s too much",
-			o.Key(), latency(seconds), latency(o.Limit.Seconds()), latency(seconds-o.Limit.Seconds())).Excess = &ratio
+		r := refuse(report.SLOFloor, "%s is %s for a request alone, the limit is %s: %s too much",
+			o.Key(), latency(seconds), latency(o.Limit.Seconds()), latency(seconds-o.Limit.Seconds()))
+		if !math.IsInf(ratio, 1) { // as for a limit of 0
+			r.Excess = &ratio
+		}
 		return
 	}
 	if n := c.least(); p.spec.Fewest == nil && n*c.perGPUs > p.spec.MaxGPUs {

@@ -120,7 +120,7 @@ func (p *planner) cold(ctx context.Context, c *candidate, x *report.SparePlan) e
 	}
 	cold := &candidate{sets: c.sets, setup: u, perGPUs: c.perGPUs, planned: c.planned, err: c.err, price: c.price, name: c.name, probes: map[float64]*report.Summary{}}
 	cold.bounds = replicaOf(u, p.shape)
-	cold.about, cold.atMost = cold.bounds.carries(p.objectives)
+	cold.about, _ = cold.bounds.carries(p.objectives)
 	cold.atMost = c.planned / float64(c.count) // no fewer than with the cache
 	if err := p.fewest(ctx, cold, 1e300); err != nil {
 		return err

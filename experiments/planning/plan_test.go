@@ -147,6 +147,14 @@ plan: {gpus: [h100-sxm, a100], tensor_parallel_sizes: [1]}
 	}
 }
 
+// A limit of nothing at all is missed by no multiple that JSON could say.
+func TestPlanOfZero(t *testing.T) {
+	p := plan(t, "slo: {ttft_p95: 0s}\nplan: {gpus: [h100-sxm], dtypes: [auto], tensor_parallel_sizes: [1]}", planning.Options{})
+	if _, err := json.Marshal(p); err != nil || len(p.Refused) != 1 || p.Refused[0].Reason != report.SLOFloor || p.Refused[0].Excess != nil {
+		t.Errorf("%v: %+v", err, p.Refused)
+	}
+}
+
 // What does not fit is listed with the bytes that lack: 141 GB of weights on 80 GB.
 func TestPlanFit(t *testing.T) {
 	p := plan(t, "{model: llama-3.1-70b, plan: {gpus: [h100-sxm], dtypes: [bf16], tensor_parallel_sizes: [1]}}", planning.Options{})
