@@ -85,7 +85,11 @@ func ReadBench(path string, data []byte, scenario *experiments.Scenario) (*Refer
 
 // row is the measured side.
 func (b *bench) row(id string, all map[string]json.RawMessage) (*Row, error) {
-	row := &Row{Line: 1, ID: id, Source: "vllm bench serve", Model: b.Model, LoadMode: "open", Rate: b.rate(),
+	rate, err := b.rate()
+	if err != nil {
+		return nil, err
+	}
+	row := &Row{Line: 1, ID: id, Source: "vllm bench serve", Model: b.Model, LoadMode: "open", Rate: rate,
 		InputMean: b.per(b.InputTokens), OutputNominal: b.per(b.OutputTokens), OutputMeanReported: b.per(b.OutputTokens),
 		RequestsPerS: b.RequestThroughput, OutputTokensPerS: b.OutputThroughput, DurationS: b.Duration}
 	if row.Rate == nil && b.MaxConcurrency != nil {
@@ -119,13 +123,20 @@ func (b *bench) row(id string, all map[string]json.RawMessage) (*Row, error) {
 	return row, nil
 }
 
-// rate is the requests per second; nil for as many as can be.
-func (b *bench) rate() *float64 {
-	x, err := strconv.ParseFloat(strings.Trim(string(b.Rate), `"`), 64)
-	if err != nil || math.IsInf(x, 0) || !(x > 0) {
-		return nil
+// rate is the requests per second; nil for as many as can be, as where it is not given.
+func (b *bench) rate() (*float64, error) {
+	text := strings.Trim(string(b.Rate), `"`)
+	if text == "" || text == "null" {
+		return nil, nil
 	}
-	return &x
+	x, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil || !(x > 0):
+		return nil, fmt.Errorf("request_rate: %s is not allowed (want a number above 0, or \"inf\")", short(string(b.Rate)))
+	case math.IsInf(x, 1):
+		return nil, nil
+	}
+	return &x, nil
 }
 
 // per is a total by completed requests.
@@ -162,7 +173,7 @@ func (b *bench) traffic(c *Case, s *experiments.Scenario, fill func(string, stri
 	if b.RampUp != nil && *b.RampUp != "" {
 		c.note("the rate ramped up; simulated at the rate given")
 	}
-	rate, burst := b.rate(), or(b.Burstiness, 1)
+	rate, burst := c.Rows[0].Rate, or(b.Burstiness, 1)
 	switch {
 	case rate == nil && b.MaxConcurrency != nil:
 		fill("workload.arrivals", "{process: closed, users: %d}", int(*b.MaxConcurrency))

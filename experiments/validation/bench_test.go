@@ -84,11 +84,13 @@ func TestBenchFillsInWhatTheScenarioLeavesOpen(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{"a": `:                                "no result",
-		`{"request_rate": 1}`:                   "mean_ttft_ms",
-		`{"mean_ttft_ms": -1}`:                  "mean_ttft_ms: -1",
-		`{"mean_ttft_ms": 5}`:                   "lengths",
-		`{"mean_ttft_ms": 5, "completed": "x"}`: "no result",
+		`{"a": `:               "no result",
+		`{"request_rate": 1}`:  "mean_ttft_ms",
+		`{"mean_ttft_ms": -1}`: "mean_ttft_ms: -1",
+		`{"mean_ttft_ms": 5}`:  "lengths",
+		`{"mean_ttft_ms": 5, "request_rate": "fast"}`: `request_rate: "fast"`,
+		`{"mean_ttft_ms": 5, "request_rate": 0}`:      "request_rate: 0",
+		`{"mean_ttft_ms": 5, "completed": "x"}`:       "no result",
 	} {
 		if _, _, err := ReadBench("r.json", []byte(text), s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v (want %q)", text, err, want)
