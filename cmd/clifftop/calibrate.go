@@ -61,6 +61,7 @@ perhaps prefill_cached; the scenario says which model runs on which GPU.`,
 					return fmt.Errorf("--record: %s: %s", record, cause(err))
 				}
 			}
+			options.Check = output.check
 			bar := newProgress(c.ErrOrStderr(), &output, "fitting")
 			if bar != nil {
 				options.Progress = func(done, total int) { bar.set(float64(done) / float64(total)) }

@@ -26,6 +26,8 @@ type Options struct {
 	ByGPU bool
 	// Jobs is the number of simulations at a time; 0 is one for each processor. It changes no result.
 	Jobs int
+	// Check asserts the simulator's invariants.
+	Check bool
 	// Progress is told how many of the fit's passes over the measurements are done.
 	Progress func(done, total int)
 }

@@ -43,7 +43,7 @@ func FitRuns(ctx context.Context, ref *validation.Reference, cases []*validation
 		if err != nil {
 			return nil, err
 		}
-		return validation.Run(ctx, ref, list, steady, validation.Options{Jobs: o.Jobs})
+		return validation.Run(ctx, ref, list, steady, validation.Options{Jobs: o.Jobs, Check: o.Check})
 	}
 	first, err := score(ctx, make([]float64, len(parameters)))
 	if err != nil {
