@@ -222,7 +222,7 @@ func (u *Setup) judgeClients(key string, c *Clients) {
 		return
 	}
 	onTimeout, onBusy, onConnection := slices.Contains(c.RetryOn, "timeout"), slices.Contains(c.RetryOn, "busy"), slices.Contains(c.RetryOn, "connection")
-	failing := u.losesKV() && u.Scenario.Disaggregation.KVLoadFailurePolicy == "fail"
+	failing := u.Scenario.Lifecycle != nil || u.losesKV() && u.Scenario.Disaggregation.KVLoadFailurePolicy == "fail"
 	u.unused(!(onTimeout && impatient) && !(onBusy && u.limited()) && !(onConnection && failing), join(key, "retries"),
 		"there is nothing to retry on (want a timeout with retry_on timeout, or a limit of the queue such as engine.max_num_queued_reqs with retry_on busy)")
 	if c.Backoff.Base == 0 {

@@ -51,8 +51,6 @@ func (u *Setup) lifecycle() error {
 	switch {
 	case u.disaggregated():
 		return refuse("replicas that divide prompts and answers among them do not fail or scale (want pools of one role)")
-	case s.Offload != nil:
-		return refuse("replicas with offload tiers do not fail or scale (want one of lifecycle and offload)")
 	case u.oneRank:
 		return refuse("one of several attention ranks does not fail or scale alone")
 	}

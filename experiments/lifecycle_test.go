@@ -307,8 +307,6 @@ func TestLifecycleFaults(t *testing.T) {
 			"s.yaml:1:51: lifecycle.autoscale.1: there is an autoscaler already, and there are no pools (want one)"},
 		{"deployment: {data_parallel_size: 2}\nlifecycle: {}",
 			"s.yaml:2:12: lifecycle: replicas of several data-parallel ranks do not fail or scale (want data_parallel_size: 1)"},
-		{"offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB/s}]}\nlifecycle: {}",
-			"s.yaml:2:12: lifecycle: replicas with offload tiers do not fail or scale (want one of lifecycle and offload)"},
 		{"pools: [{role: prefill}, {role: decode}]\nlifecycle: {}",
 			"s.yaml:2:12: lifecycle: replicas that divide prompts and answers among them do not fail or scale (want pools of one role)"},
 	} {

@@ -43,10 +43,13 @@ type OffloadTier struct {
 	// Write says what is copied to it: through, the default, what requests compute; back, what the KV pool or the tier before it
 	// evicts.
 	Write *string `json:"write,omitempty" one:"through back"`
+	// Persistent says that what is in the tier outlives a crash or a restart of the replica, as in a store of its own; what is in the memory
+	// of the replica's host process does not.
+	Persistent *bool `json:"persistent,omitempty"`
 }
 
 func (*OffloadTier) variants() (string, map[string]variantKeys) {
-	keys := variantKeys{[]string{"name", "size", "bandwidth"}, []string{"latency", "write"}}
+	keys := variantKeys{[]string{"name", "size", "bandwidth"}, []string{"latency", "write", "persistent"}}
 	return "eviction", map[string]variantKeys{"": keys, "lru": keys, "arc": keys}
 }
 
@@ -174,6 +177,10 @@ func (u *Setup) offload() error {
 		if tier.Chunks < 1 {
 			return s.fault(key+".size", "it has no room for a chunk of %d tokens, which take %.3g MB", chunk, float64(c.BlockBytes)*float64(c.ChunkBlocks)/1e6)
 		}
+		if s.Lifecycle == nil {
+			u.unused(tier.Persistent, key+".persistent", "without a lifecycle replicas are there for ever")
+			tier.Persistent = false
+		}
 		c.Tiers = append(c.Tiers, tier)
 	}
 	u.Config.Connector = c
@@ -184,7 +191,7 @@ func (u *Setup) offload() error {
 func (t *OffloadTier) tier(chunk float64) sim.Tier {
 	x := sim.Tier{
 		Name: t.Name, Chunks: int(min(float64(t.Size)/chunk, math.MaxInt32)), BytesPerSecond: int64(t.Bandwidth),
-		WriteBack: value(t.Write) == "back",
+		WriteBack: value(t.Write) == "back", Persistent: value(t.Persistent),
 	}
 	if t.Latency != nil {
 		x.Latency = t.Latency.Clock()

@@ -36,8 +36,6 @@ func (u *Setup) pipelines() error {
 func (u *Setup) unpipelined(p pool) string {
 	of := p.setup
 	switch {
-	case u.Scenario.Lifecycle != nil:
-		return "replicas that fail or scale have no more in flight"
 	case u.disaggregated():
 		return "replicas that divide prompts and answers among them have no more in flight"
 	case of.Deployment.LLM.Experts > 0 && p.ranks > 1:

@@ -109,7 +109,6 @@ func TestPipelineWithout(t *testing.T) {
 		{"engine: {preemption: swap, enable_prefix_caching: false}", "swap"},
 		{"engine: {admission: full-length}", "full length"},
 		{"engine: {speculative: {method: ngram, num_speculative_tokens: 2, acceptance: 0.5}}", "speculative"},
-		{"lifecycle: {}", "fail or scale"},
 		{"model: mixtral-8x7b\ndeployment: {data_parallel_size: 2}", "lock step"},
 		{"pools: [{name: a, role: prefill}, {name: b, role: decode}]", "prompts and answers"},
 	} {

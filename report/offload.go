@@ -27,7 +27,8 @@ type TierUse struct {
 	StoredBytes  int64  `json:"stored_bytes"`
 	LoadedBlocks int64  `json:"loaded_blocks"`
 	LoadedBytes  int64  `json:"loaded_bytes"`
-	// LinkBusyFraction is the part of the window in which the link of a replica's tier had something to carry, on average.
+	// LinkBusyFraction is the part of the window in which the link of a replica's tier had something to carry, on average, of the
+	// time that was paid for.
 	LinkBusyFraction *float64 `json:"link_busy_fraction"`
 }
 
@@ -147,7 +148,7 @@ func spared(rec *sim.Record) int32 {
 }
 
 // offload is the summary's account of the tiers; nil if there are none.
-func (c *Collector) offload(w *window, sum *bucket, o *offload) *Offload {
+func (c *Collector) offload(engineS float64, sum *bucket, o *offload) *Offload {
 	if len(c.opts.Tiers) == 0 {
 		return nil
 	}
@@ -159,7 +160,7 @@ func (c *Collector) offload(w *window, sum *bucket, o *offload) *Offload {
 		t := &o.tiers[i]
 		x.Tiers = append(x.Tiers, TierUse{
 			Name: name, StoredBlocks: t.stored, StoredBytes: t.storedBytes, LoadedBlocks: t.loaded, LoadedBytes: t.loadedBytes,
-			LinkBusyFraction: ratio(t.busy.Float64()*1e-12, w.seconds()*float64(c.opts.Replicas)),
+			LinkBusyFraction: ratio(t.busy.Float64()*1e-12, engineS),
 		})
 	}
 	return x

@@ -250,7 +250,7 @@ func (c *Collector) system(s *Summary, w *window, sum *bucket, d *detail) {
 		}
 	}
 	if d != nil {
-		y.Offload = c.offload(w, sum, d.offload)
+		y.Offload = c.offload(engineS, sum, d.offload)
 	}
 	y.utilisation(units, w)
 	y.Replicas = c.replicaCounts(w, sum, units)

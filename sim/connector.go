@@ -47,6 +47,9 @@ type Tier struct {
 	// that all of them together have one share. A load takes Latency longer.
 	BytesPerSecond int64
 	Latency        clock.Duration
+	// Persistent says that what is in the tier outlives the engine, whose next life finds it; otherwise it is gone with it. What
+	// was being copied when the engine crashed has not come.
+	Persistent bool
 	// WriteBack copies to the tier what the level before it evicts, the pool or another tier. Otherwise what
 	// requests compute is written through: the tokens of a prefill when it is complete, all others when the
 	// request leaves the running batch.
@@ -145,6 +148,7 @@ type connector struct {
 	parked  []int32 // sequences that are loading or loaded, in that order
 	leases  []*lease
 	due     bool // something is to be seen at the next boundary
+	ended   bool // the engine has crashed: nothing more is stored
 
 	observers []MoveObserver
 }
@@ -159,17 +163,26 @@ func newConnector(r *Replica) *connector {
 			c.observers = append(c.observers, o)
 		}
 	}
-	for _, b := range c.Links {
-		c.links = append(c.links, r.host.wires.AddLink(b))
-	}
-	for _, t := range c.Tiers {
-		c.tiers = append(c.tiers, tier{Tier: t, chunks: kv.NewTier(t.Chunks, t.Eviction), link: r.host.wires.AddLink(t.BytesPerSecond), flow: none})
+	if r.index < len(r.host.replicas) {
+		c.inherit(r.host.replicas[r.index].conn)
+	} else {
+		c.connect(r)
 	}
 	if len(c.tiers) > 0 && c.tiers[0].WriteBack {
 		c.writesBack = true
 		r.pool.LogEvictions()
 	}
 	return c
+}
+
+// connect gives the connector links, and empty tiers.
+func (c *connector) connect(r *Replica) {
+	for _, b := range c.Links {
+		c.links = append(c.links, r.host.wires.AddLink(b))
+	}
+	for _, t := range c.Tiers {
+		c.tiers = append(c.tiers, tier{Tier: t, chunks: kv.NewTier(t.Chunks, t.Eviction), link: r.host.wires.AddLink(t.BytesPerSecond), flow: none})
+	}
 }
 
 func (r *Replica) writesBack() bool { return r.conn != nil && r.conn.writesBack }

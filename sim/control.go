@@ -93,7 +93,7 @@ func (e *Engine) happens(f *Failure) {
 
 // atRest reports whether nothing will happen but what is planned, and no request waits for that.
 func (e *Engine) atRest() bool {
-	if e.levels.System > 0 || len(e.frontend) > 0 {
+	if e.levels.System > 0 || len(e.frontend) > 0 || e.wires.awaited > 0 {
 		return false
 	}
 	_, more := e.src.Peek()

@@ -39,6 +39,9 @@ type unlucky struct {
 func (e *Engine) failAll(i int) {
 	r := e.replicas[i]
 	r.halt(e.now)
+	if r.conn != nil {
+		r.conn.ended = true
+	}
 	var all []unlucky
 	r.queue.each(func(q *workload.Request) { all = append(all, unlucky{q, none, true}) })
 	e.frontend.keep(func(x entry) bool {
@@ -69,6 +72,7 @@ func (e *Engine) failAll(i int) {
 			e.disconnect(u.Request, int32(i), clock.Never)
 		}
 	}
+	r.abandon(e.now)
 	if r.cfg.Check && r.fault == nil {
 		r.fault = r.checkEmpty()
 	}

@@ -206,7 +206,7 @@ func (e *Engine) event() (done bool, err error) {
 				e.sync(p)
 			}
 		}
-		if p.leaving && p.levels.System == 0 {
+		if p.leaving && p.atPeace() {
 			e.drained(p.index)
 		}
 		e.touched = nil

@@ -47,3 +47,14 @@ func TestLivesTruth(t *testing.T) {
 		})
 	}
 }
+
+// TestLivesOfTiersTruth demands the same of engines with tiers: those that persist are found as they were left, others are
+// empty again.
+func TestLivesOfTiersTruth(t *testing.T) {
+	simtest.VerifyLivesOfTiers(t, simtest.Policies()[0], func(route.Identity) route.Router { return new(route.RoundRobin) })
+}
+
+// TestLivesOfPipelinesTruth demands the same of engines with pipeline stages, all of which end together.
+func TestLivesOfPipelinesTruth(t *testing.T) {
+	simtest.VerifyLivesOfPipelines(t, simtest.Policies()[0], func(route.Identity) route.Router { return new(route.RoundRobin) })
+}

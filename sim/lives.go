@@ -113,7 +113,6 @@ func (l *Lives) validate(f *Fleet) (faults []error) {
 	}
 	want(f.Disaggregation == nil, "lives: replicas that divide prompts and answers among them do not fail or scale")
 	want(!slices.ContainsFunc(f.Lockstep, func(n int) bool { return n > 1 }), "lives: replicas in lock step do not fail or scale")
-	want(!slices.ContainsFunc(f.Replicas, func(c Config) bool { return c.Connector != nil }), "lives: replicas that load KV from elsewhere do not fail or scale")
 	want(l.Again != nil, "lives: nothing makes an engine again")
 	want(l.Grace >= 0 && l.Probe >= 0, "lives: a grace of %v or a probe of %v is negative", l.Grace, l.Probe)
 	n := len(f.Replicas)
@@ -262,13 +261,14 @@ func (e *Engine) drain(i int, back clock.Duration) {
 	if e.lives.Grace > 0 {
 		e.lives.plan(e.now.Add(e.lives.Grace), controlKill, i, l.number)
 	}
-	if r.levels.System == 0 {
+	if r.atPeace() {
 		e.drained(i)
 	}
 }
 
-// drained lets replica i, which has no requests left, go off when its GPU has ended what it was given.
+// drained lets replica i, which has nothing left to do, go off when its GPU has ended what it was given.
 func (e *Engine) drained(i int) {
+	e.replicas[i].abandon(e.now)
 	e.renew(i)
 	l := &e.lives.of[i]
 	l.number++

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"clifftop/model"
 	"clifftop/sim/clock"
 	"clifftop/sim/kv"
@@ -20,7 +22,15 @@ type tier struct {
 	flow    int32 // the transfer that carries the copies; none if there is nothing to carry
 	pending int   // blocks that are to be added to it
 	busy    bool  // what the observer knows of the link
+
+	// Of one that outlives the engine: the chunks that the transfer carries, in order, and those that keep a place though not all
+	// of them has come. They are of no use until they are copied again.
+	copied []uint64
+	torn   map[uint64]bool
 }
+
+// has reports whether a chunk can be loaded from the tier.
+func (t *tier) has(key uint64) bool { return t.chunks.Has(key) && !t.torn[key] }
 
 // plan is how a waiting request would be loaded.
 type plan struct {
@@ -79,7 +89,7 @@ func (r *Replica) findChunks(w *waiting, d *sched.Waiting) {
 		for ; (end+1)*chunk*size <= d.Known; end++ {
 			key := s.key((end+1)*chunk - 1)
 			at := 0
-			for at < tiers && !c.tiers[at].chunks.Has(key) {
+			for at < tiers && !c.tiers[at].has(key) {
 				at++
 			}
 			if at == tiers {
@@ -150,7 +160,7 @@ func (c *connector) leaves(r *Replica, s *sequence) {
 
 // store copies the first blocks of s to the tiers that are written through.
 func (c *connector) store(r *Replica, s *sequence, blocks int32) {
-	if blocks > 0 {
+	if blocks > 0 && !c.ended {
 		s.key(blocks - 1)
 		c.enter(s.keys[:blocks])
 	}
@@ -158,13 +168,15 @@ func (c *connector) store(r *Replica, s *sequence, blocks int32) {
 }
 
 // enter puts the chunks of a text, whose blocks have the keys, into the tiers that are written through: from the last
-// chunk on, so that the ends of texts go before their beginnings.
+// chunk on, so that the ends of texts go before their beginnings. They are copied from the first one on.
 func (c *connector) enter(keys []uint64) {
 	chunk := int(c.chunkBlocks())
 	for k := range c.tiers {
+		before := len(c.tiers[k].copied)
 		for i := len(keys) / chunk; i > 0 && !c.tiers[k].WriteBack; i-- {
 			c.put(k, keys[i*chunk-1])
 		}
+		slices.Reverse(c.tiers[k].copied[before:])
 	}
 }
 
@@ -179,20 +191,31 @@ func (c *connector) warm(r *Replica, q *workload.Request, blocks int32) {
 	c.enter(keys)
 	c.evictions(r)
 	for k := range c.tiers {
-		c.tiers[k].pending = 0
+		c.tiers[k].pending, c.tiers[k].copied = 0, nil
 	}
 }
 
 // put enters a chunk into tier k.
 func (c *connector) put(k int, key uint64) {
 	t := &c.tiers[k]
-	if t.chunks.Has(key) {
+	if t.has(key) {
 		t.chunks.Use(key)
 		return
 	}
 	c.epoch++
 	t.pending += int(c.chunkBlocks())
-	if gone, evicted := t.chunks.Put(key); evicted && k+1 < len(c.tiers) && c.tiers[k+1].WriteBack {
+	if t.Persistent {
+		t.copied = append(t.copied, key)
+	}
+	if t.torn[key] {
+		delete(t.torn, key)
+		t.chunks.Use(key)
+		return
+	}
+	gone, evicted := t.chunks.Put(key)
+	if t.torn[gone] && evicted {
+		delete(t.torn, gone)
+	} else if evicted && k+1 < len(c.tiers) && c.tiers[k+1].WriteBack {
 		c.put(k+1, gone)
 	}
 }
@@ -208,6 +231,9 @@ func (c *connector) evictions(r *Replica) {
 
 // flush begins to copy what has been entered into the tiers.
 func (c *connector) flush(r *Replica) {
+	if c.ended {
+		return
+	}
 	c.evictions(r)
 	for k := range c.tiers {
 		t := &c.tiers[k]

@@ -278,11 +278,6 @@ func (c *Config) validatePipeline() (faults []error) {
 // validatePipelines reports what does not go with the stages of a replica's pipeline.
 func (f *Fleet) validatePipelines() (faults []error) {
 	i := 0
-	for k := range f.Replicas {
-		if f.Replicas[k].Stages > 1 && f.Lives != nil {
-			faults = append(faults, fmt.Errorf("lives: replica %d has pipeline stages, and these do not fail or scale", k))
-		}
-	}
 	for _, n := range f.Lockstep {
 		for k := i; n > 1 && k < min(i+n, len(f.Replicas)); k++ {
 			if f.Replicas[k].Stages > 1 {

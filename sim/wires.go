@@ -118,7 +118,8 @@ func (w *wires) happens(at clock.Time) *Replica {
 func (r *Replica) transferred(at clock.Time, c cargo, done bool) {
 	if c.tier != none {
 		if c.load == nil {
-			r.conn.tiers[c.tier].flow = none
+			t := &r.conn.tiers[c.tier]
+			t.flow, t.copied = none, t.copied[:0]
 		}
 		r.conn.tellBusy(r, at, int(c.tier))
 	}

@@ -6,7 +6,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"clifftop/model"
 	"clifftop/sim"
+	"clifftop/sim/clock"
 	"clifftop/workload"
 )
 
@@ -98,6 +100,38 @@ func (p Policy) Draw(t *rapid.T) Case {
 	d.limits(&c)
 	if err := c.concede(); err != nil {
 		t.Skipf("no engine for it: %v", err)
+	}
+	return c
+}
+
+// step is the length of a step.
+func (c *Case) step() clock.Duration {
+	femtos, _, _ := c.config.Timer.Span(&model.Batch{Decodes: 1, Context: 1, Emit: 1})
+	return max(1, clock.Duration(femtos/clock.FemtosPerPico))
+}
+
+// DrawTiers makes a random case with tiers beyond the pool, and texts that come back.
+func (p Policy) DrawTiers(t *rapid.T) Case {
+	c := p.Draw(t)
+	d := drawer{t}
+	c.config.PrefixCaching = true
+	d.connector(&c.config, c.step())
+	if n := c.config.Connector; len(n.Tiers) == 0 {
+		n.Tiers = []sim.Tier{{Name: "alone", Chunks: 100, BytesPerSecond: n.Links[0], Persistent: d.once("persistent", 2)}}
+	}
+	longest := d.one("longest text", 8, 40, 120)
+	for i := range c.requests {
+		if d.once("a text of its own", 4) {
+			continue
+		}
+		r := &c.requests[i]
+		k := d.of("text", 3)
+		r.InputTokens = int32(longest - k)
+		r.Content = &workload.Content{Segments: []workload.Segment{{ID: workload.SegmentID(fmt.Sprint("text ", k)), Tokens: r.InputTokens}}}
+	}
+	d.pool(&c)
+	if err := c.concede(); err != nil || c.config.Connector == nil {
+		t.Skipf("no tiers for it: %v", err)
 	}
 	return c
 }

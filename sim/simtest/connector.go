@@ -29,6 +29,7 @@ type tier struct {
 	chunks *Tier
 	link   int32
 	copies *Transfer // nil if there is nothing to copy
+	copied []uint64  // the chunks in it
 	busy   bool      // as the observer knows
 }
 
@@ -55,10 +56,14 @@ func newElsewhere(n *naive) *elsewhere {
 	}
 	e := &elsewhere{Connector: *n.cfg.Connector, network: new(Network), legs: make(map[int64]sim.Leg)}
 	e.network.Bandwidth = slices.Clone(e.Links)
-	for _, t := range e.Tiers {
+	for k, t := range e.Tiers {
 		link := int32(len(e.network.Bandwidth))
 		e.network.Bandwidth = append(e.network.Bandwidth, t.BytesPerSecond)
-		e.tiers = append(e.tiers, &tier{Tier: t, chunks: &Tier{Capacity: t.Chunks, Rule: t.Eviction}, link: link})
+		chunks := &Tier{Capacity: t.Chunks, Rule: t.Eviction}
+		if t.Persistent && n.life.Tiers[k] != nil {
+			chunks = n.life.Tiers[k]
+		}
+		e.tiers = append(e.tiers, &tier{Tier: t, chunks: chunks, link: link})
 	}
 	if len(e.tiers) > 0 && e.tiers[0].WriteBack {
 		n.kv.(*paged).pool.lost = func(key uint64) { n.put(0, key) }
@@ -92,7 +97,7 @@ func (n *naive) to(at clock.Time) (due bool) {
 	arrived := e.network.To(at)
 	for _, t := range e.tiers {
 		if slices.Contains(arrived, t.copies) {
-			t.copies = nil
+			t.copies, t.copied = nil, nil
 		}
 	}
 	for _, l := range e.loads {
@@ -328,9 +333,11 @@ func (n *naive) store(s *sequence, tokens int32) {
 	}
 	chunk := max(e.ChunkBlocks, 1) * n.cfg.BlockSize
 	for k, t := range e.tiers {
+		before := len(t.copied)
 		for end := tokens / chunk * chunk; end > 0 && !t.WriteBack; end -= chunk {
 			n.put(k, n.keyOf(s, end/n.cfg.BlockSize-1))
 		}
+		slices.Reverse(t.copied[before:]) // from the beginning of the text on
 	}
 }
 
@@ -338,10 +345,14 @@ func (n *naive) store(s *sequence, tokens int32) {
 func (n *naive) put(k int, key uint64) {
 	e := n.elsewhere
 	t := e.tiers[k]
+	if n.dead {
+		return
+	}
 	if t.chunks.Has(key) {
 		t.chunks.Use(key)
 		return
 	}
+	t.copied = append(t.copied, key)
 	blocks := int(max(e.ChunkBlocks, 1))
 	if t.copies == nil {
 		t.copies = e.network.Start(int64(blocks)*e.BlockBytes, 0, t.link)

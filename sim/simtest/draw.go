@@ -89,7 +89,7 @@ func (d drawer) connector(c *sim.Config, step clock.Duration) {
 			p.Tiers = append(p.Tiers, sim.Tier{
 				Name: fmt.Sprint("tier ", len(p.Tiers)), Chunks: d.one("chunks", 1, 3, 10, 40, 1000), Eviction: kv.Eviction(d.of("eviction", 2)),
 				BytesPerSecond: bandwidth("bandwidth"), Latency: latency(),
-				WriteBack: d.once("write back", 2) && (p.ChunkBlocks < 2 || len(p.Tiers) > 0),
+				WriteBack: d.once("write back", 2) && (p.ChunkBlocks < 2 || len(p.Tiers) > 0), Persistent: d.once("persistent", 2),
 			})
 		}
 	}

@@ -15,6 +15,9 @@ type Life struct {
 	Crash clock.Time
 	// Slow are the times at which it is slow.
 	Slow []Slowness
+	// Tiers has an entry for each tier of its connector. Those that persist begin with what is there, if that is not nil, and
+	// leave what they have at the end.
+	Tiers []*Tier
 }
 
 // Slowness makes the GPU take Permille thousandths of its time for iterations composed at From or later, before To.
@@ -36,6 +39,7 @@ func (l *Life) slowed(femtos int64, at clock.Time) int64 {
 // crash ends all requests at an instant, before anything else happens at it. What the engine has launched is counted;
 // its tokens are dropped. Those whose answer was delivered are complete.
 func (n *naive) crash(at clock.Time) {
+	n.dead = true
 	var all []*sequence
 	for _, s := range n.byID {
 		all = append(all, s)
@@ -68,4 +72,42 @@ func (n *naive) fail(s *sequence, at clock.Time) {
 		end.At = max(end.At, end.First)
 	}
 	n.tell(s, end)
+}
+
+// end ends all transfers when the engine has crashed, and leaves the tiers that persist as they are: of what was being copied
+// there, the chunks are torn that had not come.
+func (n *naive) end() {
+	e, at := n.elsewhere, n.life.Crash
+	if e == nil {
+		return
+	}
+	for at != clock.Never && e.network.Next() <= at {
+		n.to(e.network.Next())
+	}
+	if at != clock.Never {
+		n.to(at)
+	}
+	for k, t := range e.tiers {
+		if t.Persistent {
+			n.life.Tiers[k] = t.chunks
+		}
+		if at != clock.Never && t.copies != nil {
+			t.tear(int64(max(e.ChunkBlocks, 1)) * e.BlockBytes)
+		}
+	}
+	if at != clock.Never {
+		e.network.under = nil
+		n.tellBusy(at)
+	}
+}
+
+// tear makes the chunks of so many bytes useless that have not come to the tier.
+func (t *tier) tear(bytes int64) {
+	left := t.copies.bytesLeft()
+	for _, key := range slices.Backward(t.copied) {
+		if left > 0 {
+			t.chunks.Tear(key)
+		}
+		left -= bytes
+	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"clifftop/model"
 	"clifftop/sim"
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
@@ -22,23 +21,33 @@ import (
 // was sent, up to its end, and begins anew; and that no request is lost, whatever clients do.
 func VerifyLives(t testing.TB, p Policy, router func(route.Identity) route.Router) {
 	t.Helper()
+	verifyLives(t, p.Draw, router)
+}
+
+// VerifyLivesOfPipelines is [VerifyLives] for engines with several pipeline stages.
+func VerifyLivesOfPipelines(t testing.TB, p Policy, router func(route.Identity) route.Router) {
+	t.Helper()
+	verifyLives(t, p.DrawPipeline, router)
+}
+
+// VerifyLivesOfTiers is [VerifyLives] for engines that keep KV in tiers, some of which outlive them.
+func VerifyLivesOfTiers(t testing.TB, p Policy, router func(route.Identity) route.Router) {
+	t.Helper()
+	verifyLives(t, p.DrawTiers, router)
+}
+
+func verifyLives(t testing.TB, draw func(*rapid.T) Case, router func(route.Identity) route.Router) {
+	t.Helper()
 	seen := make(map[string]int)
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawer{t}
-		c := p.Draw(t)
-		if c.config.Connector != nil { // with which there is no failing
-			c.config.Connector = nil
-			if err := c.concede(); err != nil {
-				t.Skip(err)
-			}
-		}
+		c := draw(t)
 		replicas := d.between("replicas", 1, 4)
 		alone := !d.once("clients react", 4)
 		if alone { // what a replica does must not change what its clients ask for
 			c.users, c.retries, c.config.NetworkIn = 0, Retries{}, 0
 		}
-		femtos, _, _ := c.config.Timer.Span(&model.Batch{Decodes: 1, Context: 1, Emit: 1})
-		lives := d.lives(replicas, max(1, clock.Duration(femtos/clock.FemtosPerPico)))
+		lives := d.lives(replicas, c.step())
 		lives.Again = func(int) sim.Config {
 			cfg := c.Config()
 			cfg.Check = true
@@ -67,12 +76,22 @@ func VerifyLives(t testing.TB, p Policy, router func(route.Identity) route.Route
 			return
 		}
 		for i := range obs.lives {
+			var tiers []*Tier
+			if c.config.Connector != nil {
+				tiers = make([]*Tier, len(c.config.Connector.Tiers))
+			}
 			for k, l := range obs.lives[i] {
-				if d := l.compare(&c, i, lives, src, spy.sent); d != "" {
+				if d := l.compare(&c, i, lives, src, spy.sent, tiers); d != "" {
 					t.Fatalf("life %d of replica %d, alone and in the fleet: %s\n%v", k, i, d, describe())
 				}
 				if len(l.tape.Records) > 0 {
 					seen[fmt.Sprintf("lives %d that served", min(k, 2))]++
+				}
+				for _, tier := range tiers {
+					if tier != nil {
+						seen["tiers that outlive"]++
+						seen["torn chunks"] += len(tier.torn)
+					}
 				}
 			}
 		}
@@ -289,12 +308,12 @@ func (t *lifeTape) ReplicaState(at clock.Time, i int, s sim.State) {
 }
 
 // compare describes how a life differs from that of the naive engine, which is sent the same requests when the
-// router sent them.
-func (l *lived) compare(c *Case, replica int, lives *sim.Lives, src *Requests, sent map[int64]clock.Time) string {
+// router sent them, and finds in tiers that persist what the lives before have left there.
+func (l *lived) compare(c *Case, replica int, lives *sim.Lives, src *Requests, sent map[int64]clock.Time, tiers []*Tier) string {
 	if l.drain != clock.Never && lives.Grace > 0 {
 		l.crash = min(l.crash, l.drain.Add(lives.Grace))
 	}
-	life, dark := Life{Crash: l.crash}, false
+	life, dark := Life{Crash: l.crash, Tiers: tiers}, false
 	for _, f := range lives.Failures {
 		if f.Replica == replica && f.Kind == sim.Slow {
 			life.Slow = append(life.Slow, Slowness{f.At, f.At.Add(f.For), f.Permille})
@@ -307,7 +326,7 @@ func (l *lived) compare(c *Case, replica int, lives *sim.Lives, src *Requests, s
 	unsent := make(map[int64]bool) // what failed on the way
 	for i := range l.tape.Records {
 		rec := &l.tape.Records[i]
-		if rec.Outcome == sim.Failed && rec.Queued == clock.Never && rec.Released == sent[rec.Request.ID] {
+		if (rec.Outcome == sim.Failed || rec.Released == l.crash) && rec.Queued == clock.Never && rec.Released == sent[rec.Request.ID] {
 			unsent[rec.Request.ID] = true
 		}
 	}
@@ -318,6 +337,9 @@ func (l *lived) compare(c *Case, replica int, lives *sim.Lives, src *Requests, s
 	if err := NaiveLife(c.Config(), again, alone, life); err != nil {
 		return err.Error()
 	}
+	for k := range alone.Moves {
+		alone.Moves[k].Replica = replica
+	}
 	for _, t := range []*Tape{&alone.Tape, &l.tape} {
 		for k := range t.Records {
 			rec := &t.Records[k]
@@ -325,6 +347,9 @@ func (l *lived) compare(c *Case, replica int, lives *sim.Lives, src *Requests, s
 			if dark {
 				rec.ClientFirst, rec.ClientLast = 0, 0
 			}
+		}
+		if l.drain != clock.Never { // copies end with the replica, and not with its last iteration
+			t.Links = slices.DeleteFunc(t.Links, func(c LinkChange) bool { return c.At >= t.lastRelease() })
 		}
 	}
 	return Diff(&alone.Tape, &l.tape)

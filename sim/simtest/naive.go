@@ -26,6 +26,9 @@ func NaiveLife(cfg sim.Config, src workload.Source, obs sim.Observer, life Life)
 	n := &naive{life: life, cfg: cfg, src: src, obs: obs, kv: newStore(&cfg), accounts: newAccounts(cfg.Order), depth: 1, byID: make(map[int64]*sequence), lastComposed: -1}
 	n.steps, _ = obs.(sim.StepObserver)
 	n.moves, _ = obs.(sim.MoveObserver)
+	if cfg.Connector != nil && life.Tiers == nil {
+		n.life.Tiers = make([]*Tier, len(cfg.Connector.Tiers))
+	}
 	n.elsewhere = newElsewhere(n)
 	if cfg.AsyncScheduling {
 		n.depth = 2
@@ -33,7 +36,9 @@ func NaiveLife(cfg sim.Config, src workload.Source, obs sim.Observer, life Life)
 	if n.pipeline = newPipeline(&cfg); n.pipeline != nil {
 		n.depth = cfg.Stages
 	}
-	return n.run()
+	err := n.run()
+	n.end()
+	return err
 }
 
 // naive is the state of a run.
@@ -85,6 +90,7 @@ type naive struct {
 	freed        int          // times that blocks were freed which were kept for loads, or that one was given up
 	promise      promise      // what Repeats said last
 	fault        error        // what the policy did wrong
+	dead         bool         // it has crashed
 }
 
 func (n *naive) run() error {

@@ -43,6 +43,12 @@ func (n *Network) Extend(t *Transfer, bytes int64) {
 // Sending says that a transfer has bytes left to send.
 func (t *Transfer) Sending() bool { return t.sent == clock.Never }
 
+// bytesLeft is the number of bytes that have not been sent, a part of one as a whole.
+func (t *Transfer) bytesLeft() int64 {
+	bytes, part := new(big.Int).QuoRem(t.left, big.NewInt(int64(clock.Second)), new(big.Int))
+	return bytes.Int64() + int64(part.Sign())
+}
+
 // Stop ends a transfer.
 func (n *Network) Stop(t *Transfer) {
 	n.under = slices.DeleteFunc(n.under, func(u *Transfer) bool { return u == t })

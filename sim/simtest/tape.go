@@ -220,12 +220,9 @@ func (t *StepTape) Step(s *sim.Step) {
 // settleLinks leaves the last change of each instant and link, if it is one. How long copies go on when all else has
 // ended is left out.
 func (t *Tape) settleLinks() {
-	end := clock.Time(0)
+	end := t.lastRelease()
 	if n := len(t.Iterations); n > 0 {
-		end = t.Iterations[n-1].End
-	}
-	for i := range t.Records {
-		end = max(end, t.Records[i].Released)
+		end = max(end, t.Iterations[n-1].End)
 	}
 	t.Links = slices.DeleteFunc(t.Links, func(c LinkChange) bool { return c.At >= end })
 	slices.SortStableFunc(t.Links, func(a, b LinkChange) int { return cmp.Or(cmp.Compare(a.Tier, b.Tier), cmp.Compare(a.At, b.At)) })
@@ -240,6 +237,14 @@ func (t *Tape) settleLinks() {
 		}
 	}
 	t.Links = links
+}
+
+// lastRelease is the instant at which the last request ended, or 0.
+func (t *Tape) lastRelease() (at clock.Time) {
+	for i := range t.Records {
+		at = max(at, t.Records[i].Released)
+	}
+	return at
 }
 
 func compareBool(a, b bool) int {

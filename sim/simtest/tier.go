@@ -11,14 +11,26 @@ type Tier struct {
 	Capacity int
 	Rule     kv.Eviction
 
+	torn []uint64 // chunks that have their place, and are of no use, since not all of them came
+
 	recent, frequent             []uint64
 	recentGhosts, frequentGhosts []uint64
 	target                       int // length that the recent list should have
 }
 
 // Has says that a chunk is in the tier.
-func (t *Tier) Has(key uint64) bool {
+func (t *Tier) Has(key uint64) bool { return t.keeps(key) && !slices.Contains(t.torn, key) }
+
+// keeps says that a chunk has a place in the tier.
+func (t *Tier) keeps(key uint64) bool {
 	return slices.Contains(t.recent, key) || slices.Contains(t.frequent, key)
+}
+
+// Tear makes a chunk useless, if it is there, until it is put there again.
+func (t *Tier) Tear(key uint64) {
+	if t.Has(key) {
+		t.torn = append(t.torn, key)
+	}
 }
 
 // Len is the number of chunks in the tier.
@@ -37,6 +49,22 @@ func (t *Tier) Use(key uint64) {
 
 // Put enters a chunk that is not in the tier, and returns those that go for it.
 func (t *Tier) Put(key uint64) (gone []uint64) {
+	if t.keeps(key) {
+		remove(&t.torn, key)
+		t.Use(key)
+		return nil
+	}
+	for _, key := range t.enter(key) {
+		if !slices.Contains(t.torn, key) {
+			gone = append(gone, key)
+		}
+		remove(&t.torn, key)
+	}
+	return gone
+}
+
+// enter makes room for a chunk that has no place, and gives it one.
+func (t *Tier) enter(key uint64) (gone []uint64) {
 	switch {
 	case t.Rule == kv.LRU:
 		if t.recent = append(t.recent, key); len(t.recent) > t.Capacity {
