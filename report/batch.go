@@ -6,12 +6,12 @@ import (
 
 // Batch means. The window of one long run is cut into consecutive batches of equal length, and rates, shares and means are told
 // from them as from independent runs, by ratios of sums and the jackknife. Requests that wait in one queue are not
-// independent, but long batches nearly are: where neighbouring batches still resemble each other, they are made twice as
-// long, until there are too few.
+// independent, but long batches nearly are: where neighbouring batches still resemble each other much, they are made twice
+// as long, until there are too few. What resemblance is left widens the interval.
 const (
 	mostBatches  = 30
 	leastBatches = 7
-	alikeBatches = .2 // autocorrelation of neighbours from which on they are not independent
+	alikeBatches = .4 // autocorrelation of neighbours from which on they are too much alike
 	batchSamples = 10 // requests that a batch should have
 )
 
@@ -123,14 +123,16 @@ func (c *Collector) latencyFractions(w *window) []fraction {
 func (f *fraction) interval() (low, high float64, ok bool) {
 	for k := mostBatches; k >= leastBatches; k /= 2 {
 		num, den, values := f.batches(k)
-		if r := lagOne(values); math.IsNaN(r) || r >= alikeBatches {
+		r := lagOne(values) + 1/float64(k)
+		if math.IsNaN(r) || r >= alikeBatches {
 			continue
 		}
+		ratio, half := RatioInterval(num, den, Confidence)
+		half *= alikeness(r)
 		if f.share {
-			_, low, high = ShareInterval(num, den, Confidence)
+			low, high = shareInterval(num, den, ratio, half, Confidence)
 			return low, high, true
 		}
-		ratio, half := RatioInterval(num, den, Confidence)
 		return ratio - half, ratio + half, !math.IsInf(half, 0) && !math.IsNaN(half)
 	}
 	return 0, 0, false
@@ -150,7 +152,13 @@ func (f *fraction) batches(k int) (num, den, values []float64) {
 	return num, den, values
 }
 
-// lagOne is the autocorrelation of neighbours; 0 for values that are all alike.
+// alikeness is the factor by which the mean of values whose neighbours have autocorrelation r is known worse than that of
+// independent ones, if each depends on the one before alone: √((1+r)/(1-r)). (A. Tafazzoli and J. Wilson, Skart, IIE
+// Transactions 43, 2011.)
+func alikeness(r float64) float64 { return math.Sqrt((1 + max(0, r)) / (1 - max(0, r))) }
+
+// lagOne is the autocorrelation of neighbours; 0 for values that are all alike. Of n independent values it is -1/n on
+// average.
 func lagOne(values []float64) float64 {
 	center := mean(values)
 	var sum, squares float64

@@ -12,6 +12,12 @@ func TestLagOne(t *testing.T) {
 	within(t, "of a constant", lagOne([]float64{.1, .1, .1}), 0, 0)
 }
 
+func TestAlikeness(t *testing.T) {
+	within(t, "of independent values", alikeness(0), 1, 0)
+	within(t, "of values that alternate", alikeness(-.5), 1, 0)
+	within(t, "of values half alike", alikeness(.5), math.Sqrt(3), 1e-12)
+}
+
 // Batches that resemble their neighbours are made longer, and where that does not help there is no interval.
 func TestBatchesAreMadeIndependent(t *testing.T) {
 	series := func(of func(i int) float64) *fraction {
@@ -28,12 +34,14 @@ func TestBatchesAreMadeIndependent(t *testing.T) {
 	if low, high, ok := series(func(i int) float64 { return float64(i) }).interval(); ok {
 		t.Errorf("a trend has the interval %v to %v", low, high)
 	}
-	// Stretches of 28 buckets, two batches of 14 each, alternate in threes: longer batches of 28 do not resemble each other.
-	slow := series(func(i int) float64 { return 10 + []float64{1, -1, 2, 0, -2}[i/28%5] })
+	// Stretches of 28 buckets are two batches of 14 each, which are too much alike, or one of 28, which are less so.
+	slow := series(func(i int) float64 { return 10 + []float64{2, 1, 0, -2, -1}[i/28%5] })
 	low, high, ok := slow.interval()
 	half := (high - low) / 2
 	_, _, values := slow.batches(mostBatches / 2)
-	if _, want := MeanInterval(values, Confidence); !ok || math.Abs(half-want) > 1e-9 {
+	within(t, "of neighbours", lagOne(values), 8./30, 1e-12)
+	_, want := MeanInterval(values, Confidence)
+	if want *= math.Sqrt(2); !ok || math.Abs(half-want) > 1e-9 { // r = 8/30 + 1/15 = 1/3
 		t.Errorf("±%v, %v, want ±%v from %d batches", half, ok, want, mostBatches/2)
 	}
 }

@@ -52,7 +52,7 @@ func ExampleCollector() {
 	// Output:
 	// window       0.64 s to 60.03 s (after a warm-up), steady
 	// requests     1200 offered, 1200 completed
-	// throughput   20.0 ±0.077 requests/s, 1000 ±0.537 output tokens/s, 1999 ±7.57
+	// throughput   20.0 ±0.077 requests/s, 1000 ±0.539 output tokens/s, 1999 ±7.57
 	//              input tokens/s
 	//
 	// ms         mean      p50      p90      p95      p99    p99.9      max        n
@@ -63,7 +63,7 @@ func ExampleCollector() {
 	// ITL        11.4     11.1     12.2     12.2     12.2     12.2     12.2    58202
 	//   ±       0.001
 	// E2E         575      575      579      579      579        –      579     1187
-	//   ±       0.304
+	//   ±       0.305
 	// queue      6.04     6.00     10.5     10.5     10.5        –     10.8     1187
 	//   ±       0.030
 	// ±            half of a 95 % confidence interval, by the means of batches of this
@@ -116,14 +116,14 @@ func ExampleSummary_WriteMarkdown() {
 	// Output:
 	// * **window**: 0 s to 240.1 s, steady
 	// * **requests**: 1200 offered, 1200 completed
-	// * **throughput**: 4.99 ±0.027 requests/s, 250 ±0.380 output tokens/s, 500 ±1.81 input tokens/s
+	// * **throughput**: 4.99 ±0.027 requests/s, 250 ±0.391 output tokens/s, 500 ±1.86 input tokens/s
 	//
 	// | ms | mean | p50 | p90 | p95 | p99 | p99.9 | max | n |
 	// |---|---:|---:|---:|---:|---:|---:|---:|---:|
 	// | TTFT | 17.1 | 17.1 | 21.2 | 21.2 | 21.2 | – | 21.2 | 1200 |
 	// |   ± | 0.029 |  |  |  |  |  |
 	// | TPOT | 10.3 | 10.3 | 10.3 | 10.3 | 10.3 | – | 10.3 | 1200 |
-	// |   ± | 3.4e-04 |  |  |  |  |  |
+	// |   ± | 3.6e-04 |  |  |  |  |  |
 	// | ITL | 10.3 | 10.3 | 10.3 | 10.3 | 11.3 | 11.3 | 11.3 | 58780 |
 	// |   ± | 3.2e-04 |  |  |  |  |  |
 	// | E2E | 522 | 522 | 526 | 526 | 526 | – | 526 | 1200 |

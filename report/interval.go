@@ -69,12 +69,18 @@ func Wilson(k, n, confidence float64) (low, high float64) {
 // what is counted within one is not. It is the jackknife's over the parts, and at least Wilson's of as many independent
 // trials: where all parts agree, as when nothing ever failed, the jackknife sees no error at all.
 func ShareInterval(k, n []float64, confidence float64) (share, low, high float64) {
+	share, half := RatioInterval(k, n, confidence)
+	low, high = shareInterval(k, n, share, half, confidence)
+	return share, low, high
+}
+
+// shareInterval is the interval of a share that parts tell up to half a width.
+func shareInterval(k, n []float64, share, half, confidence float64) (low, high float64) {
 	var sumK, sumN float64
 	for i := range k {
 		sumK += k[i]
 		sumN += n[i]
 	}
 	low, high = Wilson(sumK, sumN, confidence)
-	share, half := RatioInterval(k, n, confidence)
-	return share, max(0, min(low, share-half)), min(1, max(high, share+half))
+	return max(0, min(low, share-half)), min(1, max(high, share+half))
 }

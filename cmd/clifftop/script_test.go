@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,6 +17,8 @@ import (
 
 	"clifftop/report/layout"
 )
+
+var update = flag.Bool("update", false, "write what the scripts print to the files they compare it with")
 
 // TestMain makes the program a command of the scripts.
 func TestMain(m *testing.M) {
@@ -33,6 +36,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		UpdateScripts:       *update,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"status": func(ts *testscript.TestScript, _ bool, args []string) {
 				if args[1] == "full" {
