@@ -192,6 +192,24 @@ func TestSlowReplica(t *testing.T) {
 	}
 }
 
+// TestTooSlow refuses an iteration of 30 s that is made to last 8 hours.
+func TestTooSlow(t *testing.T) {
+	slow := func(int) sim.Config {
+		c := steady(0)
+		c.Timer = simtest.Affine{Base: 3e16}
+		return c
+	}
+	e, err := sim.NewFleet(sim.Fleet{Replicas: []sim.Config{slow(0)}, Lives: &sim.Lives{
+		Again: slow, Failures: []sim.Failure{{Kind: sim.Slow, For: clock.Hour, Permille: 1_000_000}},
+	}}, simtest.NewRequests([]workload.Request{asks(milli, 5)}), new(diary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "too long") {
+		t.Errorf("%v, want an iteration that is too long", err)
+	}
+}
+
 // TestStranded is an error where nobody will ever come.
 func TestStranded(t *testing.T) {
 	_, err := tryLive(1, sim.Lives{Failures: []sim.Failure{{Kind: sim.Crash, At: clock.Time(5 * milli)}}}, asks(0, 5), asks(20*milli, 1))

@@ -23,8 +23,11 @@ func (e *Engine) setPace(i int, permille int64) {
 // iteration is promised at a time, so that the lengths of promises change nothing.
 func (r *Replica) slowed(first, slope int64, n int) (int64, int64, int) {
 	hi, lo := bits.Mul64(uint64(first), uint64(r.slowness))
-	slow, _ := bits.Div64(hi, lo, 1000)
-	if hi >= 1000 || slow >= uint64(clock.MaxFemtos) {
+	slow := uint64(clock.MaxFemtos)
+	if hi < 1000 { // the quotient fits
+		slow, _ = bits.Div64(hi, lo, 1000)
+	}
+	if slow >= clock.MaxFemtos {
 		r.fault = fmt.Errorf("sim: an iteration of %d fs, made %d/1000 times as long, is too long", first, r.slowness)
 		return first, slope, 1
 	}
