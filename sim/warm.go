@@ -4,12 +4,22 @@ import "clifftop/workload"
 
 // Warm puts into the prefix cache, before the run, what an earlier request left there: its prompt and all of its answer but the
 // last token, as if it had been served alone. It costs no time and is in no count. The cache has the room that it has: what
-// was used least recently goes. Without a prefix cache nothing happens. The request's ID is none of the run's.
+// was used least recently goes. Without a prefix cache, or a replica that is ready, nothing happens. The request's ID is none
+// of the run's.
 func (e *Engine) Warm(q *workload.Request) {
 	if !e.fits(q) {
 		return
 	}
-	r := e.replicas[e.route(q)]
+	to := e.route(q)
+	if to == none {
+		return
+	}
+	if e.routers != nil {
+		if t := e.routerTo(q, to); t.ender != nil {
+			t.ender.Ended(t, int(to), q) // or a router that counts for itself would take it for outstanding for ever
+		}
+	}
+	r := e.replicas[to]
 	if !r.caching && r.radix == nil {
 		return
 	}
