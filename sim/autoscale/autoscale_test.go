@@ -151,6 +151,15 @@ func TestKnative(t *testing.T) {
 	}
 }
 
+// What makes Knative panic is what the panic window asks for, however slowly it may scale up.
+func TestKnativePanicsBeyondItsRate(t *testing.T) {
+	p := NewKnative(10)
+	p.ScaleUp = 1.5
+	if n, _ := p.Turn(state(60*second, 4, 4, 80)); n != 6 || !p.panics {
+		t.Errorf("80 at once on 4 replicas, where 28 are aimed at: %d, panic %v; want 6, true", n, p.panics)
+	}
+}
+
 // TestHistory checks the means of windows.
 func TestHistory(t *testing.T) {
 	h := NewHistory(10 * second)

@@ -87,8 +87,8 @@ func (p *Knative) wants(s *State, stable, short int) int {
 	if s.Ready > 0 {
 		least = int(float64(s.Ready) / p.ScaleDown)
 	}
-	stable, short = min(max(stable, least), most), min(max(short, least), most)
 	over := float64(short) >= p.PanicThreshold*float64(ready)
+	stable, short = min(max(stable, least), most), min(max(short, least), most)
 	switch {
 	case over && !p.panics:
 		p.panics, p.since, p.highest = true, s.Now, s.Wanted
