@@ -100,7 +100,7 @@ type Span struct {
 	// speculative decoding, at the iteration's end, and the gap since its previous one is as long as the iteration. In
 	// iteration 0 that holds for Gaps of them; the others are reported through Gap.
 	Decodes, Gaps int
-	// First is the number of tokens produced at the iteration's end by sequences that completed a
+	// FirstTokens is the number of tokens produced at the iteration's end by sequences that completed a
 	// prefill: first tokens, and the next tokens of those resumed after a preemption.
 	FirstTokens int
 	// PrefillTokens are prompt tokens computed for the first time in each iteration;
