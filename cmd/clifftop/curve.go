@@ -57,7 +57,7 @@ func (s *shownCurve) write(c *cobra.Command, dir *directory, output *outputFlags
 	if err != nil {
 		return err
 	}
-	if err := writePictures(dir, shown, s.caption); err != nil {
+	if err := plot.WriteAll(shown, s.caption, dir.write); err != nil {
 		return err
 	}
 	p, err := page.Sweep(shown, s.machine)
@@ -89,20 +89,3 @@ func (d drawn) WriteTable(w io.Writer) error {
 	}
 	return plot.Terminal(w, d.Curve, terminalWidth)
 }
-
-// writePictures draws a curve into files.
-func writePictures(dir *directory, curve *report.Curve, caption string) error {
-	return plot.WriteAll(curve, caption, func(name string) (io.WriteCloser, error) {
-		f, err := dir.create(name)
-		if err != nil {
-			return nil, err
-		}
-		return pictureFile{f}, nil
-	})
-}
-
-// pictureFile commits on closing.
-type pictureFile struct{ *file }
-
-// Close gives the file its name.
-func (p pictureFile) Close() error { return p.commit() }

@@ -142,17 +142,9 @@ func writeLesson(dir *directory, l *lessons.Lesson, r *lessons.Result) error {
 		return err
 	}
 	for _, p := range r.Pictures {
-		if err := writePicture(dir, p.Name, plot.Draw(p.Picture)); err != nil {
+		if err := plot.Draw(p.Picture).WriteFiles(p.Name, dir.write); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// writePicture writes NAME.png and NAME.svg.
-func writePicture(dir *directory, name string, f *plot.Figure) error {
-	if err := dir.write(name+".png", f.WritePNG); err != nil {
-		return err
-	}
-	return dir.write(name+".svg", f.WriteSVG)
 }

@@ -236,13 +236,7 @@ func writePlan(dir *directory, plan *report.Plan) error {
 	if err := dir.write("candidates.csv", plan.WriteCSV); err != nil {
 		return err
 	}
-	names, err := plot.WritePlan(plan, func(name string) (io.WriteCloser, error) {
-		f, err := dir.create(name)
-		if err != nil {
-			return nil, err
-		}
-		return pictureFile{f}, nil
-	})
+	names, err := plot.WritePlan(plan, dir.write)
 	if err != nil {
 		return err
 	}
@@ -251,10 +245,8 @@ func writePlan(dir *directory, plan *report.Plan) error {
 			return err
 		}
 		for _, name := range names {
-			if title := strings.TrimSuffix(name, ".png"); title != name {
-				if _, err := fmt.Fprintf(w, "\n![%s](%s)\n", title, name); err != nil {
-					return err
-				}
+			if _, err := fmt.Fprintf(w, "\n![%[1]s](%[1]s.png)\n", name); err != nil {
+				return err
 			}
 		}
 		return nil

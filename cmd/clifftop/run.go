@@ -204,10 +204,7 @@ func writeRun(dir *directory, setup *experiments.Setup, res *experiments.Result)
 	}
 	picture := plot.Run(res.Summary, res.Series)
 	picture.Caption = caption(setup)
-	if err := dir.write("run.png", picture.WritePNG); err != nil {
-		return err
-	}
-	return dir.write("run.svg", picture.WriteSVG)
+	return picture.WriteFiles("run", dir.write)
 }
 
 func warningTexts(s *report.Summary) []string { return texts(s.Warnings) }

@@ -99,10 +99,7 @@ func inspectTrace(c *cobra.Command, file *experiments.TraceFile, load *trace.Loa
 	}
 	picture := plot.Traffic(x)
 	picture.Caption = filepath.Base(x.File)
-	if err := dir.write("trace.png", picture.WritePNG); err != nil {
-		return failed(err)
-	}
-	return failed(dir.write("trace.svg", picture.WriteSVG))
+	return failed(picture.WriteFiles("trace", dir.write))
 }
 
 func newConvert() *cobra.Command {

@@ -215,9 +215,5 @@ func writeValidation(dir *directory, r *validation.Report) error {
 	if err := dir.write("accuracy.yaml", r.WriteRecords); err != nil {
 		return err
 	}
-	picture := r.Picture()
-	if err := dir.write("parity.png", picture.WritePNG); err != nil {
-		return err
-	}
-	return dir.write("parity.svg", picture.WriteSVG)
+	return r.Picture().WriteFiles("parity", dir.write)
 }

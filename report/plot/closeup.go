@@ -127,7 +127,7 @@ func limitsOn(runs []Closeup, metric string) []chart.Rule {
 			for _, o := range slo.Objectives {
 				if o.Metric == metric {
 					l := limit{o.Metric, o.Statistic(), o.Limit.Milliseconds()}
-					out = append(out, chart.Rule{At: l.ms, Vertical: true, Name: fmt.Sprintf("SLO %s %s", strings.ReplaceAll(l.stat, "_", "."), duration(l.ms, 3)), Limit: true})
+					out = append(out, chart.Rule{At: l.ms, Vertical: true, Name: fmt.Sprintf("SLO %s %s", l.statistic(), duration(l.ms, 3)), Limit: true})
 				}
 			}
 			return out // they share it

@@ -1,7 +1,6 @@
 package plot
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -51,26 +50,16 @@ func Curve(c *report.Curve, name string) (*Figure, error) {
 	return nil, fmt.Errorf("plot: unknown picture %q (want one of %s)", name, strings.Join(Names(), ", "))
 }
 
-// WriteAll writes every picture of a sweep as NAME.png and NAME.svg to the files that create makes.
-// The caption stands below the titles.
-func WriteAll(c *report.Curve, caption string, create func(name string) (io.WriteCloser, error)) error {
+// WriteAll writes every picture of a sweep, as [Figure.WriteFiles] does. The caption stands below the titles.
+func WriteAll(c *report.Curve, caption string, keep func(name string, fill func(io.Writer) error) error) error {
 	for _, name := range Names() {
 		f, err := Curve(c, name)
 		if err != nil {
 			return err
 		}
 		f.Caption = caption
-		for _, format := range []struct {
-			suffix string
-			write  func(io.Writer) error
-		}{{".png", f.WritePNG}, {".svg", f.WriteSVG}} {
-			w, err := create(name + format.suffix)
-			if err != nil {
-				return fmt.Errorf("writing %s: %w", name+format.suffix, err)
-			}
-			if err := errors.Join(format.write(w), w.Close()); err != nil {
-				return fmt.Errorf("writing %s: %w", name+format.suffix, err)
-			}
+		if err := f.WriteFiles(name, keep); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -101,6 +101,15 @@ func (f *Figure) WriteSVG(w io.Writer) error {
 	return nil
 }
 
+// WriteFiles writes the picture as NAME.png and NAME.svg. keep makes a file of a name, of what fill writes: whole, or not
+// at all.
+func (f *Figure) WriteFiles(name string, keep func(name string, fill func(io.Writer) error) error) error {
+	if err := keep(name+".png", f.WritePNG); err != nil {
+		return err
+	}
+	return keep(name+".svg", f.WriteSVG)
+}
+
 func (f *Figure) draw(s sheet) {
 	s.fill(rect(0, 0, f.width, f.height), white)
 	left, right := pageMargin, f.width-pageMargin

@@ -252,12 +252,13 @@ func (v *sweep) kvFinding() string {
 	default:
 		s = fmt.Sprintf("The KV cache is at most %s full on average", percent(top))
 	}
-	for _, q := range v.series(preemptionsPerS) {
+	counted := v.series(preemptionsPerS)
+	for _, q := range counted {
 		if q.y > 0 {
 			return s + "; preemptions from " + v.load(q.x)
 		}
 	}
-	if len(v.points) > 0 {
+	if len(counted) > 0 {
 		s += "; no preemptions"
 	}
 	return s

@@ -2,7 +2,7 @@ package plot
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 
@@ -26,14 +26,14 @@ func (v *sweep) operating() *panel {
 	}
 	p := &panel{
 		x:      axis{title: "Output tokens/s, whole system", air: 0.12},
-		y:      axis{title: "Time to first token (TTFT) " + strings.ReplaceAll(metric.stat, "_", ".") + ", ms or s, log scale", log: true, unit: chart.Milliseconds},
+		y:      axis{title: "Time to first token (TTFT) " + metric.statistic() + ", ms or s, log scale", log: true, unit: chart.Milliseconds},
 		rules:  slo,
 		better: len(v.points) > 1,
 	}
 	if metric.stat != "p50" {
 		p.series = append(p.series, series{name: "p50", color: pale, width: 1.2, anchor: 1, below: true, points: v.against(outputTPS, latency("ttft", "p50"))})
 	}
-	main := series{name: metric.stat, color: blue, width: 2, radius: 2.6, anchor: 1, points: v.bars(v.against(outputTPS, y), "latency_ms.ttft."+metric.stat)}
+	main := series{name: metric.statistic(), color: blue, width: 2, radius: 2.6, anchor: 1, points: v.bars(v.against(outputTPS, y), "latency_ms.ttft."+metric.stat)}
 	p.series = append(p.series, main)
 	if len(main.points) == 0 {
 		p.empty = "No throughput with a time to first token"
@@ -50,7 +50,7 @@ func (v *sweep) operating() *panel {
 		order := []direction{northWest, west, southEast, north, east}
 		switch m.shape {
 		case diamond:
-			text += fmt.Sprintf("\n%s output tok/s, %s %s", scaled(m.tps, 3), metric.stat, duration(ms, 2))
+			text += fmt.Sprintf("\n%s output tok/s, %s %s", scaled(m.tps, 3), metric.statistic(), duration(ms, 2))
 		case triangle:
 			order = []direction{northEast, east, west, northWest, north}
 		case inverted:
@@ -243,7 +243,7 @@ func (v *sweep) latency(metric string) *panel {
 	}
 	for _, l := range v.limits() {
 		if l.metric == metric {
-			p.rules = append(p.rules, rule{at: l.ms, name: fmt.Sprintf("SLO %s %s", strings.ReplaceAll(l.stat, "_", "."), duration(l.ms, 3)), color: vermilion})
+			p.rules = append(p.rules, rule{at: l.ms, name: fmt.Sprintf("SLO %s %s", l.statistic(), duration(l.ms, 3)), color: vermilion})
 			p.hold = append(p.hold, l.ms)
 		}
 	}
@@ -322,11 +322,11 @@ func (v *sweep) preemptions() *panel {
 		rules: v.landmarkRules(),
 	}
 	p.series = []series{{color: vermilion, width: 1.6, radius: 2.2, points: v.series(preemptionsPerS)}}
-	none := true
-	for _, q := range p.series[0].points {
-		none = none && q.y == 0
-	}
-	if none {
+	points := p.series[0].points
+	switch {
+	case len(points) == 0:
+		p.empty = "No run has a window to count them in"
+	case !slices.ContainsFunc(points, func(q xy) bool { return q.y > 0 }):
 		p.empty = "None at any load"
 	}
 	return p

@@ -13,11 +13,9 @@ import (
 	"clifftop/report/chart"
 )
 
-// WritePlan draws the pictures of a plan into files that create opens by their names: plan-slo, what the SLO costs;
-// plan-load, what the load costs; plan-pareto, which candidates are not beaten. Pictures without anything to show are
-// left out. It answers the names.
-func WritePlan(p *report.Plan, create func(name string) (io.WriteCloser, error)) ([]string, error) {
-	var names []string
+// WritePlan writes the pictures of a plan, as [Figure.WriteFiles] does: plan-slo, what the SLO costs; plan-load, what the load
+// costs; plan-pareto, which candidates are not beaten. Pictures without anything to show are left out. It answers the names.
+func WritePlan(p *report.Plan, keep func(name string, fill func(io.Writer) error) error) (names []string, err error) {
 	for _, k := range []struct {
 		name   string
 		figure *Figure
@@ -25,23 +23,10 @@ func WritePlan(p *report.Plan, create func(name string) (io.WriteCloser, error))
 		if k.figure == nil {
 			continue
 		}
-		for _, format := range []struct {
-			ending string
-			write  func(io.Writer) error
-		}{{".png", k.figure.WritePNG}, {".svg", k.figure.WriteSVG}} {
-			w, err := create(k.name + format.ending)
-			if err != nil {
-				return names, err
-			}
-			if err := format.write(w); err != nil {
-				w.Close()
-				return names, err
-			}
-			if err := w.Close(); err != nil {
-				return names, err
-			}
-			names = append(names, k.name+format.ending)
+		if err := k.figure.WriteFiles(k.name, keep); err != nil {
+			return names, err
 		}
+		names = append(names, k.name)
 	}
 	return names, nil
 }

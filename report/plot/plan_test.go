@@ -1,19 +1,13 @@
 package plot
 
 import (
-	"bytes"
 	"image/png"
-	"io"
 	"slices"
 	"strings"
 	"testing"
 
 	"clifftop/report"
 )
-
-type closing struct{ *bytes.Buffer }
-
-func (closing) Close() error { return nil }
 
 // Pictures of a plan are written in both formats, their titles say what they show, and one without prices has none.
 func TestWritePlan(t *testing.T) {
@@ -31,12 +25,9 @@ func TestWritePlan(t *testing.T) {
 			{Name: "b", Points: []report.LoadPoint{{RequestsPerS: 30, Replicas: 1, USDPerMonth: 1500}}},
 		},
 	}
-	files := map[string]*bytes.Buffer{}
-	names, err := WritePlan(p, func(name string) (io.WriteCloser, error) {
-		files[name] = &bytes.Buffer{}
-		return closing{files[name]}, nil
-	})
-	if err != nil || !slices.Equal(names, []string{"plan-slo.png", "plan-slo.svg", "plan-load.png", "plan-load.svg", "plan-pareto.png", "plan-pareto.svg"}) {
+	files := memory{}
+	names, err := WritePlan(p, files.keep)
+	if err != nil || !slices.Equal(names, []string{"plan-slo", "plan-load", "plan-pareto"}) || len(files) != 6 {
 		t.Fatalf("%q, %v", names, err)
 	}
 	for name, text := range map[string]string{

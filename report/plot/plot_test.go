@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"clifftop/report"
+	"clifftop/sim/clock"
 )
 
 // texts are the visible texts of a picture; lines of a title come apart.
@@ -100,6 +101,42 @@ func TestPercentileOfFewSamplesIsLeftOut(t *testing.T) {
 	got := texts(t, f)
 	if slices.Contains(got, "p99") || !slices.Contains(got, "No p99 where fewer than 1,000 requests were measured.") {
 		t.Errorf("p99 of 999 samples: %q", got)
+	}
+}
+
+// An objective of the p99.9 is shown against it, as far as there are samples enough.
+func TestOperatingByP999(t *testing.T) {
+	c := openCurve()
+	for i := range c.Points {
+		s := c.Points[i].Summary
+		s.Goodput.SLO = &report.SLO{Objectives: []report.Objective{{Metric: "ttft", Percentile: 99.9, Limit: 2 * clock.Second}}}
+		s.Latency.TTFT.P999 = s.Latency.TTFT.Max
+	}
+	f, _ := Curve(c, "operating")
+	want := []string{"Time to first token (TTFT) p99.9, ms or s, log scale", "SLO 2 s"}
+	if got := texts(t, f); !slices.Contains(got, want[0]) || !slices.Contains(got, want[1]) {
+		t.Errorf("no %q among %q", want, got)
+	}
+	for i := range c.Points {
+		c.Points[i].Summary.Latency.TTFT.N = 9999
+	}
+	f, _ = Curve(c, "operating")
+	if got := texts(t, f); slices.Contains(got, want[0]) {
+		t.Errorf("p99.9 of 9,999 samples: %q", got)
+	}
+}
+
+// Runs without a window measured no preemptions, which is not the same as none.
+func TestPreemptionsUnknown(t *testing.T) {
+	c := openCurve(1, 2, 3)
+	for i := range c.Points {
+		c.Points[i].Summary.Window = report.Window{}
+	}
+	f, _ := Curve(c, "kv")
+	for _, text := range texts(t, f) {
+		if strings.Contains(text, "None at any load") || strings.Contains(text, "no preemptions") {
+			t.Errorf("%q", text)
+		}
 	}
 }
 
@@ -218,17 +255,17 @@ func TestAnyCurve(t *testing.T) {
 	})
 }
 
-type memory struct{ bytes.Buffer }
+// memory keeps files by name.
+type memory map[string]*bytes.Buffer
 
-func (*memory) Close() error { return nil }
+func (m memory) keep(name string, fill func(io.Writer) error) error {
+	m[name] = new(bytes.Buffer)
+	return fill(m[name])
+}
 
 func TestWriteAll(t *testing.T) {
-	files := map[string]*memory{}
-	err := WriteAll(openCurve(), "a chat", func(name string) (io.WriteCloser, error) {
-		files[name] = new(memory)
-		return files[name], nil
-	})
-	if err != nil {
+	files := memory{}
+	if err := WriteAll(openCurve(), "a chat", files.keep); err != nil {
 		t.Fatal(err)
 	}
 	if len(files) != 2*len(Names()) {
@@ -251,7 +288,7 @@ func TestWriteAll(t *testing.T) {
 		t.Errorf("%d pixels wide, want %d", got, want)
 	}
 	full := errors.New("disk full")
-	if err := WriteAll(openCurve(), "", func(string) (io.WriteCloser, error) { return nil, full }); !errors.Is(err, full) {
+	if err := WriteAll(openCurve(), "", func(string, func(io.Writer) error) error { return full }); !errors.Is(err, full) {
 		t.Errorf("a failing writer: %v", err)
 	}
 }

@@ -239,7 +239,7 @@ func perUser(s *report.Summary) *float64 {
 // fewest is how many samples a 99th percentile needs.
 const fewest = 1000
 
-// latency reads a statistic such as "p95" of "ttft" or "tpot"; a p99 of too few samples is unknown.
+// latency reads a statistic such as "p95" of "ttft" or "tpot"; a p99 or p99_9 of too few samples is unknown.
 func latency(metric, stat string) statistic {
 	return func(s *report.Summary) *float64 {
 		d := &s.Latency.TTFT
@@ -267,6 +267,11 @@ func latency(metric, stat string) statistic {
 				return nil
 			}
 			return d.P99
+		case "p99_9":
+			if d.N < 10*fewest {
+				return nil
+			}
+			return d.P999
 		}
 		return nil
 	}
@@ -279,8 +284,11 @@ type limit struct {
 }
 
 func (l limit) String() string {
-	return strings.ToUpper(l.metric) + " " + strings.ReplaceAll(l.stat, "_", ".") + " ≤ " + duration(l.ms, 3)
+	return strings.ToUpper(l.metric) + " " + l.statistic() + " ≤ " + duration(l.ms, 3)
 }
+
+// statistic is that of the limit as people write it, such as p99.9.
+func (l limit) statistic() string { return strings.ReplaceAll(l.stat, "_", ".") }
 
 // limits are the objective's limits on latency, TTFT first.
 func (v *sweep) limits() []limit {
