@@ -63,9 +63,7 @@ perhaps prefill_cached; the scenario says which model runs on which GPU.`,
 			}
 			options.Check = output.check
 			bar := newProgress(c.ErrOrStderr(), &output, "fitting")
-			if bar != nil {
-				options.Progress = func(done, total int) { bar.set(float64(done) / float64(total)) }
-			}
+			options.Progress = bar.counts()
 			var fitted *calibration.Result
 			var err error
 			if steps != "" {

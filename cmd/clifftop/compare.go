@@ -112,18 +112,13 @@ func variantsOf(flags *scenarioFlags, args []string, vary string) ([]experiments
 }
 
 func compareVariants(c *cobra.Command, variants []experiments.Variant, output *outputFlags, options experiments.CompareOptions) error {
-	var dir *directory
-	if output.out != "" {
-		var err error
-		if dir, err = openDirectory(output.out); err != nil {
-			return err
-		}
+	dir, err := output.directory()
+	if err != nil {
+		return err
 	}
 	options.Check = output.check
 	bar := newProgress(c.ErrOrStderr(), output, "comparing")
-	if bar != nil {
-		options.Progress = func(done, total int) { bar.set(float64(done) / float64(total)) }
-	}
+	options.Progress = bar.counts()
 	verdict, err := experiments.Compare(c.Context(), variants, options)
 	bar.done()
 	if err != nil {

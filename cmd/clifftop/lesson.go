@@ -84,9 +84,7 @@ func holdLesson(c *cobra.Command, l *lessons.Lesson, output *outputFlags, option
 		return err
 	}
 	bar := newProgress(c.ErrOrStderr(), output, "simulating")
-	if bar != nil {
-		options.Progress = func(done, total int) { bar.set(float64(done) / float64(total)) }
-	}
+	options.Progress = bar.counts()
 	r, err := l.Run(c.Context(), options)
 	bar.done()
 	if err != nil {

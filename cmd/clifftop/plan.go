@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -216,7 +217,7 @@ func showPlan(c *cobra.Command, plan *report.Plan, output *outputFlags) error {
 			err = writePage(c, dir, p, pageErr)
 		}
 		if err != nil {
-			return failed(errors.Join(printErr, err))
+			return failed(cmp.Or(printErr, err))
 		}
 		if !output.quiet {
 			fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote report.html, plan.json, plan.md, candidates.csv and pictures into %s\n", dir.path)

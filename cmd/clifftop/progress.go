@@ -91,6 +91,14 @@ func (p *progress) set(fraction float64) {
 	}
 }
 
+// counts shows how many of all are done; nil when nothing is to be shown.
+func (p *progress) counts() func(done, total int) {
+	if p == nil {
+		return nil
+	}
+	return func(done, total int) { p.set(float64(done) / float64(total)) }
+}
+
 // words say what goes on, how fast, and how long it will still take. With a bar of [barWidth] they fit in 80 columns.
 func (p *progress) words(fraction float64, now time.Time) string {
 	text := p.what

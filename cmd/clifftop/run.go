@@ -91,11 +91,9 @@ func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 	if err != nil {
 		return err
 	}
-	var dir *directory
-	if output.out != "" {
-		if dir, err = openDirectory(output.out); err != nil {
-			return err
-		}
+	dir, err := output.directory()
+	if err != nil {
+		return err
 	}
 	options := experiments.RunOptions{Check: output.check, Detail: dir != nil}
 	saved, err := newSaving(dir, setup, save, &options)
@@ -157,9 +155,7 @@ func replicateScenario(c *cobra.Command, s *experiments.Scenario, output *output
 	}
 	options := experiments.ReplicateOptions{Check: output.check, Jobs: jobs, Detail: dir != nil}
 	bar := newProgress(c.ErrOrStderr(), output, "replicating")
-	if bar != nil {
-		options.Progress = func(done, total int) { bar.set(float64(done) / float64(total)) }
-	}
+	options.Progress = bar.counts()
 	pooled, runErr := setup.Replicate(c.Context(), options)
 	bar.done()
 	if pooled == nil {

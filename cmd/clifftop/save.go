@@ -136,13 +136,11 @@ func (s *saving) commit(dir *directory, res *experiments.Result) error {
 	if s.metrics == nil {
 		return nil
 	}
-	for name, write := range map[string]func(io.Writer) error{
-		"metrics.prom": s.metrics.WriteText, "metrics.openmetrics": s.metrics.WriteOpenMetrics,
-		"dashboard.json": func(w io.Writer) error { return s.metrics.WriteDashboard(w, s.title) },
-	} {
-		if err := dir.write(name, write); err != nil {
-			return err
-		}
+	if err := dir.write("metrics.prom", s.metrics.WriteText); err != nil {
+		return err
 	}
-	return nil
+	if err := dir.write("metrics.openmetrics", s.metrics.WriteOpenMetrics); err != nil {
+		return err
+	}
+	return dir.write("dashboard.json", func(w io.Writer) error { return s.metrics.WriteDashboard(w, s.title) })
 }

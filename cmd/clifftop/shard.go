@@ -87,9 +87,7 @@ func (f *shardFlags) runPart(c *cobra.Command, g divisible, output *outputFlags,
 	}
 	part := experiments.Part{Store: store, Shard: shard, Resume: f.resume, Jobs: jobs, Check: output.check}
 	bar := newProgress(c.ErrOrStderr(), output, "simulating")
-	if bar != nil {
-		part.Progress = func(done, total int) { bar.set(float64(done) / float64(total)) }
-	}
+	part.Progress = bar.counts()
 	tally, err := g.Run(c.Context(), part)
 	bar.done()
 	if experiments.BadInput(err) {
@@ -108,9 +106,6 @@ func (f *shardFlags) runPart(c *cobra.Command, g divisible, output *outputFlags,
 			text += fmt.Sprintf("; clifftop merge %s joins the shards", output.out)
 		}
 		fmt.Fprintln(c.ErrOrStderr(), text)
-	}
-	if errors.Is(err, context.Canceled) {
-		return false, err
 	}
 	return shard.Whole(), failed(err)
 }

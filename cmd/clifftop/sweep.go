@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -113,17 +112,13 @@ func sweepScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlag
 	if err != nil {
 		return err
 	}
-	var dir *directory
-	if output.out != "" {
-		if dir, err = openDirectory(output.out); err != nil {
-			return err
-		}
+	dir, err := output.directory()
+	if err != nil {
+		return err
 	}
 	options.Detail = dir != nil
 	bar := newProgress(c.ErrOrStderr(), output, "sweeping")
-	if bar != nil {
-		options.Progress = func(done, total int) { bar.set(float64(done) / float64(total)) }
-	}
+	options.Progress = bar.counts()
 	curve, runErr := experiments.Sweep(c.Context(), s, options)
 	bar.done()
 	if curve == nil {
@@ -137,23 +132,13 @@ func sweepScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlag
 	if printErr, err := shown.print(c, output), shown.write(c, dir, output); err != nil || printErr != nil {
 		return failed(cmp.Or(printErr, err))
 	}
-	if runErr == nil {
-		runErr = capacityErr
-	}
-	if errors.Is(runErr, context.Canceled) || experiments.BadInput(runErr) {
-		return runErr
-	}
-	return failed(runErr)
+	return failed(cmp.Or(runErr, capacityErr))
 }
 
 // addCapacity looks for the capacity under the scenario's SLO, if it has one.
 func addCapacity(c *cobra.Command, s *experiments.Scenario, output *outputFlags, options experiments.SweepOptions, curve *report.Curve) error {
 	bar := newProgress(c.ErrOrStderr(), output, "looking for the capacity")
-	var progress func(int, int)
-	if bar != nil {
-		progress = func(done, expected int) { bar.set(float64(done) / float64(expected)) }
-	}
-	found, err := options.Capacity(c.Context(), s, progress)
+	found, err := options.Capacity(c.Context(), s, bar.counts())
 	bar.done()
 	curve.SetCapacity(found)
 	return err

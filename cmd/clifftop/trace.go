@@ -72,12 +72,9 @@ to beware of. As long as nothing is selected or changed, this is the trace as it
 }
 
 func inspectTrace(c *cobra.Command, file *experiments.TraceFile, load *trace.Load, block int32, output *outputFlags) error {
-	var dir *directory
-	var err error
-	if output.out != "" {
-		if dir, err = openDirectory(output.out); err != nil {
-			return err
-		}
+	dir, err := output.directory()
+	if err != nil {
+		return err
 	}
 	x, err := experiments.InspectTrace(c.Context(), file, load, block)
 	if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -134,33 +133,17 @@ func (j *job) ablate(c *cobra.Command, output *outputFlags, options validation.O
 		return err
 	}
 	bar := newProgress(c.ErrOrStderr(), output, "ablating")
-	if bar != nil {
-		options.Progress = func(done, total int) { bar.set(float64(done) / float64(total)) }
-	}
+	options.Progress = bar.counts()
 	cases, keep := j.cases, j.keep
 	if !j.chosen {
 		cases, keep = validation.Choose(cases, validation.OpenLoop), validation.OpenLoop
 	}
 	a, err := validation.Ablate(c.Context(), j.ref, cases, keep, options)
 	bar.done()
-	if errors.Is(err, context.Canceled) {
-		return err
-	}
 	if err != nil {
 		return failed(err)
 	}
-	err = printOnce(c.OutOrStdout(), func(w io.Writer) error {
-		switch output.format {
-		case "json":
-			return printJSON(w, a)
-		case "csv":
-			return a.WriteCSV(w)
-		case "markdown":
-			return a.WriteMarkdown(w)
-		}
-		forPeople(w)
-		return a.WriteTable(w)
-	})
+	err = printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, a, output.format) })
 	if dir != nil && err == nil {
 		err = dir.write("ablation.csv", a.WriteCSV)
 	}
@@ -174,14 +157,9 @@ func (j *job) run(c *cobra.Command, output *outputFlags, options validation.Opti
 		return err
 	}
 	bar := newProgress(c.ErrOrStderr(), output, "validating")
-	if bar != nil {
-		options.Progress = func(done, total int) { bar.set(float64(done) / float64(total)) }
-	}
+	options.Progress = bar.counts()
 	result, err := validation.Run(c.Context(), j.ref, j.cases, j.keep, options)
 	bar.done()
-	if errors.Is(err, context.Canceled) {
-		return err
-	}
 	if err != nil {
 		return failed(err)
 	}
