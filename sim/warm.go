@@ -49,7 +49,6 @@ func (r *Replica) warmBlocks(q *workload.Request, full int32) {
 			continue
 		}
 		blocks = r.pool.Pop(blocks, 1)
-		id = blocks[len(blocks)-1]
 		if !private || r.conn != nil {
 			r.pool.Index(blocks[len(blocks)-1:], []uint64{key})
 		}
