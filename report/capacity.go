@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"clifftop/report/layout"
@@ -182,7 +181,7 @@ func (p *Probe) missed(s *Summary) (key, evidence string) {
 
 // String is the answer in words.
 func (c *Capacity) String() string {
-	name, show := lastPart(c.Over), func(v *float64) string { return strconv.FormatFloat(*v, 'g', 5, 64) }
+	name, show := lastPart(c.Over), func(v *float64) string { return layout.Significant(*v, 5) }
 	text := ""
 	switch {
 	case c.Passes == nil && c.Fails == nil:
@@ -199,12 +198,12 @@ func (c *Capacity) String() string {
 		}
 	default:
 		text = fmt.Sprintf("the SLO is met at %s %s and missed at %s", name, show(c.Passes), show(c.Fails))
-		if !c.Resolved {
-			text += "; what lies between could not be told"
-		}
 	}
 	if c.Evidence != "" {
 		text += ", where " + c.Evidence
+	}
+	if c.Passes != nil && c.Fails != nil && !c.Resolved {
+		text += "; what lies between could not be told"
 	}
 	if c.NonMonotone {
 		text += ". Beyond that it is met again: see the probes"

@@ -28,7 +28,7 @@ func (a *analysis) collapse() *Collapse {
 		}
 	}
 	c.FallFraction = 1 - worst.throughput/peak.throughput
-	c.Evidence = fmt.Sprintf(a.what+" falls from %s tokens/s at %.4g to %s at %.4g", layout.Digits(peak.throughput), peak.value, layout.Digits(worst.throughput), worst.value) +
+	c.Evidence = fmt.Sprintf(a.what+" falls from %s tokens/s at %s to %s at %s", layout.Digits(peak.throughput), axisValue(peak.value), layout.Digits(worst.throughput), axisValue(worst.value)) +
 		a.waste(&peak.measures, &worst.measures)
 	return c
 }

@@ -81,7 +81,7 @@ func (a *analysis) slows(i int) (string, bool) {
 func (a *analysis) brings(i int) string {
 	g, _ := a.gain(i)
 	j := a.next(i)
-	text := fmt.Sprintf("from here to %.4g ", a.at[j].value)
+	text := fmt.Sprintf("from here to %s ", axisValue(a.at[j].value))
 	switch fall := 1 - a.at[j].throughput/a.at[i].throughput; {
 	case fall > a.Plateau:
 		return text + "throughput falls by " + layout.Percent(fall)
@@ -113,8 +113,8 @@ func (a *analysis) spikes(i int) (string, bool) {
 		if l.ttftP99 >= a.Spike*b.ttftP99 && l.ttftP50 <= max(a.Calm, math.Sqrt(l.ttftP99/b.ttftP99))*b.ttftP50 &&
 			rise > a.SureDeviations*math.Hypot(l.ttftP99Deviation, b.ttftP99Deviation) &&
 			waited > 0 && l.queueP99-b.queueP99 >= rise/2 {
-			return fmt.Sprintf("TTFT p99 goes from %s ms at %.4g to %s ms, p50 only from %s to %s ms; p99/p50 from %s to %s",
-				layout.Digits(b.ttftP99), b.value, layout.Digits(l.ttftP99), layout.Digits(b.ttftP50), layout.Digits(l.ttftP50), layout.Digits(b.ttftP99/b.ttftP50), layout.Digits(l.ttftP99/l.ttftP50)), true
+			return fmt.Sprintf("TTFT p99 goes from %s ms at %s to %s ms, p50 only from %s to %s ms; p99/p50 from %s to %s",
+				layout.Digits(b.ttftP99), axisValue(b.value), layout.Digits(l.ttftP99), layout.Digits(b.ttftP50), layout.Digits(l.ttftP50), layout.Digits(b.ttftP99/b.ttftP50), layout.Digits(l.ttftP99/l.ttftP50)), true
 		}
 	}
 	return "", false
@@ -139,7 +139,7 @@ func (a *analysis) tail(i int) (string, bool) {
 	if l.calmest >= 0 {
 		least, at = a.at[l.calmest].ttftP99, a.at[l.calmest].value
 	}
-	return fmt.Sprintf("TTFT p99 is %s ms, %s times that at %.4g; p99/p50 is %s", layout.Digits(l.ttftP99), layout.Digits(l.ttftP99/least), at, layout.Digits(l.ttftP99/l.ttftP50)),
+	return fmt.Sprintf("TTFT p99 is %s ms, %s times that at %s; p99/p50 is %s", layout.Digits(l.ttftP99), layout.Digits(l.ttftP99/least), axisValue(at), layout.Digits(l.ttftP99/l.ttftP50)),
 		l.ttftP99 >= a.TailLevel*least
 }
 

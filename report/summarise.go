@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"clifftop/report/layout"
 	"clifftop/sim/clock"
 )
 
@@ -340,7 +341,7 @@ func (c *Collector) warn(s *Summary, w *window) {
 	}
 	switch {
 	case w.growth != nil:
-		s.warn("not_stationary", fmt.Sprintf("overload: the system fills up by %.3g requests/s, so latencies depend on how long it runs", *w.growth))
+		s.warn("not_stationary", fmt.Sprintf("overload: the system fills up by %s requests/s, so latencies depend on how long it runs", layout.Significant(*w.growth, 3)))
 	case w.stationary != nil && !*w.stationary:
 		s.warn("not_stationary", "the system had not settled after half the run: make it longer")
 	}
@@ -420,4 +421,4 @@ func (c *Collector) seriesUpTo(end clock.Time, w *window) []SeriesPoint {
 }
 
 // seconds prints a number of seconds for people.
-func seconds(s float64) string { return fmt.Sprintf("%.4g s", s) }
+func seconds(s float64) string { return layout.Significant(s, 4) + " s" }

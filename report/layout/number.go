@@ -3,6 +3,7 @@ package layout
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -22,6 +23,15 @@ func Digits(v float64) string {
 	default:
 		return fmt.Sprintf("%.1e", v)
 	}
+}
+
+// Significant prints a number to so many significant digits, with all of those before the point and without zeros at the
+// end: a load, a key's value, a time.
+func Significant(v float64, digits int) string {
+	if math.Abs(v) >= math.Pow10(digits-1) {
+		return strconv.FormatFloat(math.Round(v), 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', digits, 64)
 }
 
 // Percent prints a fraction.
