@@ -192,6 +192,43 @@ func (u *Setup) ranks() int {
 	return u.Scenario.Deployment.DataParallelSize
 }
 
+// Serving says what serves: the deployment and, of a fleet, how many replicas there are. over is what a sweep varies, if
+// anything does.
+func (u *Setup) Serving(over string) string {
+	first := u.Deployment.String()
+	if len(u.Scenario.Pools) == 0 {
+		n := u.replicasInWords(&u.pools[0])
+		if n == "1" || over == "deployment.replicas" {
+			return first
+		}
+		return first + ", " + n + " replicas"
+	}
+	alike := true
+	var counts, all []string
+	for i := range u.pools {
+		p := &u.pools[i]
+		n, d := u.replicasInWords(p), p.setup.Deployment.String()
+		alike = alike && d == first
+		counts, all = append(counts, p.name+" "+n), append(all, fmt.Sprintf("%s: %s × (%s)", p.name, n, d))
+	}
+	if alike {
+		return first + ", replicas: " + strings.Join(counts, ", ")
+	}
+	return strings.Join(all, ", ")
+}
+
+// replicasInWords is how many replicas a pool has, or may have.
+func (u *Setup) replicasInWords(p *pool) string {
+	if l := u.Scenario.Lifecycle; l != nil && l.Autoscale != nil {
+		for _, a := range l.Autoscale.Scalers {
+			if len(u.Scenario.Pools) == 0 || a.Pool != nil && *a.Pool == p.name {
+				return fmt.Sprintf("%d to %d", *a.Min, *a.Max)
+			}
+		}
+	}
+	return strconv.Itoa(p.replicas)
+}
+
 // isFleet reports whether there is a router: a deployment of one engine that is always there has none.
 func (u *Setup) isFleet() bool {
 	return len(u.Scenario.Pools) > 0 || u.replicas() > 1 || u.Scenario.Lifecycle != nil

@@ -45,6 +45,30 @@ func TestFleetOfOne(t *testing.T) {
 	}
 }
 
+// TestServing: pictures say how many replicas there are, and of what.
+func TestServing(t *testing.T) {
+	const one = "llama-3.1-8b bf16 on 1 × h100-sxm"
+	for text, want := range map[string]string{
+		"{}":                        one,
+		"deployment: {replicas: 4}": one + ", 4 replicas",
+		"lifecycle: {autoscale: {policy: keda, min: 1, max: 8, target: 5}}\nrun: {duration: 60s}":              one + ", 1 to 8 replicas",
+		"pools: [{name: prompts, role: prefill, replicas: 2}, {name: answers, role: decode, replicas: 3}]":     one + ", replicas: prompts 2, answers 3",
+		"pools: [{name: large, replicas: 2, deployment: {dtype: fp8}}, {name: small, replicas: 3, gpu: l40s}]": "large: 2 × (llama-3.1-8b fp8 on 1 × h100-sxm), small: 3 × (llama-3.1-8b bf16 on 1 × l40s)",
+		"deployment: {tensor_parallel_size: 2, replicas: 2}\nengine: {enable_prefix_caching: false}":           "llama-3.1-8b bf16 on 2 × h100-sxm (TP 2), 2 replicas",
+	} {
+		u, err := mustParse(t, text).Resolve()
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if got := u.Serving(""); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+		if got := u.Serving("deployment.replicas"); strings.HasPrefix(text, "deployment") && strings.Contains(got, "replicas") {
+			t.Errorf("%s, their number varied: %q", text, got)
+		}
+	}
+}
+
 // firstDifference shows the first lines that differ.
 func firstDifference(a, b []byte) string {
 	x, y := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))

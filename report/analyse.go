@@ -70,7 +70,7 @@ func (c *Curve) analyse() error {
 		}
 	}
 	each.conclude(c)
-	c.Peak = a.peak()
+	c.Peak, c.plateau = a.peak(), a.plateau()
 	c.Knee = a.knee()
 	c.Collapse = a.collapse()
 	c.UsefulCollapse = a.usefulCollapse()

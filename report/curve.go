@@ -31,7 +31,8 @@ type Curve struct {
 	Thresholds Thresholds `json:"thresholds"`
 	Warnings   []Warning  `json:"warnings"` // reasons to read what the points show with care
 
-	pass pass
+	pass    pass
+	plateau float64 // beyond the peak throughput is higher by this fraction at most
 	// read gives the summary of a point that has none; nil where all are kept.
 	read func(i int) (*Summary, error)
 	of   int // points of the curve that this one shows, where it leaves some out

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -218,6 +219,35 @@ func TestPeakOfAPlateau(t *testing.T) {
 	rising := []CurvePoint{point(1, 100, 9), point(2, 200, 9), point(3, 300, 9)}
 	if p := NewCurve("rate", rising).Peak; p.Value != 3 || !p.AtEdge {
 		t.Errorf("%+v", p)
+	}
+}
+
+// Of a key that is no load, a peak with as much beyond it is where a plateau begins. What else there is, is said.
+func TestPlateau(t *testing.T) {
+	points := []CurvePoint{point(2, 1204, 9), point(3, 1515, 9), point(4, 1536, 9), point(6, 1549, 9), point(8, 1548, 9)}
+	for over, want := range map[string]string{"deployment.replicas": "plateau", "rate": "peak"} {
+		c := NewCurve(over, points)
+		text := ""
+		for _, line := range c.Findings() {
+			if line[0] == want {
+				text = line[1]
+			}
+		}
+		if !strings.HasPrefix(text, "1515 output tokens/s at 3") || !strings.HasSuffix(text, "higher values bring 2.24 % more at most") || c.LevelsOff() != (want == "plateau") {
+			t.Errorf("%s: %s %q", over, want, text)
+		}
+	}
+	rising := NewCurve("deployment.replicas", points[:2])
+	if rising.LevelsOff() || !rising.Peak.AtEdge {
+		t.Errorf("no plateau: %+v", rising.Peak)
+	}
+}
+
+// Values that sweeps vary have all their digits.
+func TestLargeValues(t *testing.T) {
+	c := NewCurve("engine.max_num_batched_tokens", []CurvePoint{point(8192, 100, 9), point(16384, 250, 9)})
+	if text := fmt.Sprint(c.Findings()); !strings.Contains(text, "at 16384") {
+		t.Error(text)
 	}
 }
 

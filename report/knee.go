@@ -56,6 +56,19 @@ func (a *analysis) peak() *Peak {
 	return p
 }
 
+// plateau is how much more throughput there is beyond the summit at most, as a fraction; 0 where it does not show.
+func (a *analysis) plateau() float64 {
+	const shows = .001
+	i, top := a.summit(), a.top()
+	if i < 0 || !(a.at[i].throughput > 0) {
+		return 0
+	}
+	if more := a.at[top].throughput/a.at[i].throughput - 1; more >= shows {
+		return more
+	}
+	return 0
+}
+
 // next is the index of the load to measure the gain at load i against, or of the last.
 func (a *analysis) next(i int) int {
 	j := min(i+1, len(a.at)-1)
@@ -99,8 +112,8 @@ func (a *analysis) knee() *Knee {
 	}
 	k := &Knee{
 		Value: a.at[best].value, OutputTokensPerS: a.at[best].throughput, E2EMeanMs: a.at[best].e2e,
-		Evidence: fmt.Sprintf("throughput divided by mean E2E latency is greatest at %.4g: %s tokens/s in %s ms",
-			a.at[best].value, layout.Digits(a.at[best].throughput), layout.Digits(a.at[best].e2e)),
+		Evidence: fmt.Sprintf("throughput divided by mean E2E latency is greatest at %s: %s tokens/s in %s ms",
+			axisValue(a.at[best].value), layout.Digits(a.at[best].throughput), layout.Digits(a.at[best].e2e)),
 	}
 	for i := range a.at {
 		if a.flat(i) {

@@ -25,10 +25,11 @@ type pass struct {
 	unsteady int // the first of the points that end the sweep without a steady state, -1 if the last has one
 	met      int // the last of the points that keep the objective, from the lowest load on; -1 without
 	missed   int // the first that does not; -1 without
+	regained int // the first of the points that keep it up to the end, where an earlier one does not; -1 without
 }
 
 func newPass() *pass {
-	return &pass{low: math.Inf(1), high: math.Inf(-1), unsteady: -1, met: -1, missed: -1}
+	return &pass{low: math.Inf(1), high: math.Inf(-1), unsteady: -1, met: -1, missed: -1, regained: -1}
 }
 
 // add looks at point i; s is nil where it has no result.
@@ -64,12 +65,17 @@ func (v *pass) add(c *Curve, i int, s *Summary) {
 	case v.unsteady < 0:
 		v.unsteady = i
 	}
-	if met := s.Goodput.Met; met != nil && v.missed < 0 {
-		if *met {
-			v.met = i
-		} else {
+	switch met := s.Goodput.Met; {
+	case met == nil:
+	case !*met:
+		v.regained = -1
+		if v.missed < 0 {
 			v.missed = i
 		}
+	case v.missed < 0:
+		v.met = i
+	case v.regained < 0:
+		v.regained = i
 	}
 }
 
@@ -89,8 +95,8 @@ func (v *pass) conclude(c *Curve) {
 	c.pass = *v
 	if v.short > 0 {
 		c.Warnings = append(c.Warnings, Warning{"points_short", fmt.Sprintf(
-			"%d of %d windows (*), the first of them at %.4g, are shorter than %d times what a request takes: the system is still filling up there. Nothing is told from them; longer runs would tell",
-			v.short, len(c.Points), v.firstShort, minResidences)})
+			"%d of %d windows (*), the first of them at %s, are shorter than %d times what a request takes: the system is still filling up there. Nothing is told from them; longer runs would tell",
+			v.short, len(c.Points), axisValue(v.firstShort), minResidences)})
 	}
 	if math.Abs(v.off) <= c.Thresholds.RateOff {
 		return
@@ -100,19 +106,27 @@ func (v *pass) conclude(c *Curve) {
 		side = "below"
 	}
 	c.Warnings = append(c.Warnings, Warning{"rate_off", fmt.Sprintf(
-		"the rate that was offered, at %.4g, is %s %s that: the course of the traffic does not average out over %s. Longer runs would meet more of it",
-		v.offAt, layout.Percent(math.Abs(v.off)), side, seconds(v.offS))})
+		"the rate that was offered, at %s, is %s %s that: the course of the traffic does not average out over %s. Longer runs would meet more of it",
+		axisValue(v.offAt), layout.Percent(math.Abs(v.off)), side, seconds(v.offS))})
 }
 
 // Level reports whether what varies is no load and throughput is the same at all of its values, but for the plateau of
 // [Thresholds]: where the load decides the throughput, there is no peak to tell of.
 func (c *Curve) Level() bool {
-	if c.Peak == nil || c.Knee != nil || c.Collapse != nil || len(c.Points) < 2 || lastPart(c.Over) == "rate" || lastPart(c.Over) == "users" {
+	if c.Peak == nil || c.Knee != nil || c.Collapse != nil || len(c.Points) < 2 || c.isLoad() {
 		return false
 	}
 	v, x := &c.pass, c.Peak.OutputTokensPerS
 	return !v.gaps && max(v.high-x, x-v.low) <= c.Thresholds.Plateau*x
 }
+
+// LevelsOff reports whether what varies is no load and throughput grows up to a plateau: the peak is where that begins.
+func (c *Curve) LevelsOff() bool {
+	return c.plateau > 0 && c.Collapse == nil && !c.isLoad() && !c.Level()
+}
+
+// isLoad reports whether what varies is a load, and not the value of something else.
+func (c *Curve) isLoad() bool { return lastPart(c.Over) == "rate" || lastPart(c.Over) == "users" }
 
 // HasClasses reports whether any point tells of classes.
 func (c *Curve) HasClasses() bool { return c.pass.classes }

@@ -184,7 +184,7 @@ func (c *Curve) brief() (head []string, rows [][]string) {
 		head = slices.Insert(head, 1, "offered")
 	}
 	for _, p := range c.Points {
-		row := []string{strconv.FormatFloat(p.Value, 'g', precision, 64)}
+		row := []string{layout.Significant(p.Value, precision)}
 		if p.Short {
 			row[0] += "*"
 		}
@@ -203,6 +203,21 @@ func (c *Curve) brief() (head []string, rows [][]string) {
 		}
 	}
 	return head, rows
+}
+
+// fewSamples says why percentiles of the table are missing; it is empty where none is, for want of samples.
+func (c *Curve) fewSamples() string {
+	for _, p := range c.Points {
+		if p.Summary == nil {
+			continue
+		}
+		for _, d := range []*Distribution{&p.Summary.Latency.TTFT, &p.Summary.Latency.TPOT} {
+			if n := d.samples(); n > 0 && n < minP99 {
+				return fmt.Sprintf("no p99 from fewer than %d samples in a run", minP99)
+			}
+		}
+	}
+	return ""
 }
 
 // quantity is a number of a summary, with its path there.
@@ -243,9 +258,9 @@ func (c *Curve) Findings() [][2]string {
 		add("warning", "%s", w.Text)
 	}
 	if k := c.Knee; k != nil {
-		add("knee", "%.4g (%s)", k.Value, k.Evidence)
+		add("knee", "%s (%s)", axisValue(k.Value), k.Evidence)
 		if k.MarginalValue != nil {
-			add("little gain beyond", "%.4g", *k.MarginalValue)
+			add("little gain beyond", "%s", axisValue(*k.MarginalValue))
 		}
 	}
 	if p := c.Peak; c.Level() {
@@ -258,11 +273,18 @@ func (c *Curve) Findings() [][2]string {
 				edge = ", the highest value that can be judged: the true peak may lie beyond"
 			}
 		}
+		if c.plateau > 0 {
+			edge = fmt.Sprintf("; higher values bring %s more at most", layout.Percent(c.plateau))
+		}
 		price := ""
 		if p.USDPerMillionOutput != nil {
 			price = fmt.Sprintf(", $%s per million of them", layout.Digits(*p.USDPerMillionOutput))
 		}
-		add("peak", "%s output tokens/s at %.4g%s%s", layout.Digits(p.OutputTokensPerS), p.Value, price, edge)
+		name := "peak"
+		if c.LevelsOff() {
+			name = "plateau"
+		}
+		add(name, "%s output tokens/s at %s%s%s", layout.Digits(p.OutputTokensPerS), axisValue(p.Value), price, edge)
 	}
 	if x := c.Capacity; x != nil {
 		add("capacity", "%s", x)
@@ -271,10 +293,10 @@ func (c *Curve) Findings() [][2]string {
 		}
 	}
 	if x := c.Collapse; x != nil {
-		add("collapse", "from %.4g on, by up to %s (%s)", x.Value, layout.Percent(x.FallFraction), x.Evidence)
+		add("collapse", "from %s on, by up to %s (%s)", axisValue(x.Value), layout.Percent(x.FallFraction), x.Evidence)
 	}
 	if x := c.UsefulCollapse; x != nil {
-		add("useful output", "collapses from %.4g on, by up to %s (%s)", x.Value, layout.Percent(x.FallFraction), x.Evidence)
+		add("useful output", "collapses from %s on, by up to %s (%s)", axisValue(x.Value), layout.Percent(x.FallFraction), x.Evidence)
 	}
 	if b := c.Bounds; b != nil {
 		add("bounds", "%s", b.text(c.Over))
@@ -283,13 +305,16 @@ func (c *Curve) Findings() [][2]string {
 		add("scaling law", "%s", u)
 	}
 	if l := c.FirstLimit; l != nil {
-		add("first limit", "%s, from %.4g on (%s)", l.Resource, l.Value, l.Evidence)
+		add("first limit", "%s, from %s on (%s)", l.Resource, axisValue(l.Value), l.Evidence)
 	}
 	for _, s := range c.Signs {
-		add("sign at "+strconv.FormatFloat(s.Value, 'g', 4, 64), "%s: %s", strings.ReplaceAll(s.Code, "_", " "), s.Evidence)
+		add("sign at "+axisValue(s.Value), "%s: %s", strings.ReplaceAll(s.Code, "_", " "), s.Evidence)
 	}
 	return lines
 }
+
+// axisValue is a value of what a sweep varies.
+func axisValue(v float64) string { return layout.Significant(v, 4) }
 
 // tail is a percentile far out, or nil if there are fewer samples than it takes to know it. Of pooled runs each has to have
 // so many: percentiles of few samples do not get better by averaging.

@@ -29,3 +29,22 @@ func TestHalfWidths(t *testing.T) {
 		t.Errorf("one run at each load:\n%s", got)
 	}
 }
+
+// The note on ± explains what stands in the table, or why there is none.
+func TestIntervalNote(t *testing.T) {
+	for path, want := range map[string]string{
+		"latency_ms.ttft.mean":      "by the means of batches",
+		"throughput.requests_per_s": "by the means of batches",
+		"system.busy_fraction":      "--replications 5 tells", // which the table does not show
+	} {
+		s := point(8, 1671, 2081).Summary
+		s.CI95, s.CI95Method = map[string][2]float64{path: {1, 2}}, ByBatchMeans
+		var b strings.Builder
+		if err := s.WriteTable(&b, DefaultProfile()); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(strings.Join(strings.Fields(b.String()), " "), want) {
+			t.Errorf("with an interval of %s alone: no %q in\n%s", path, want, &b)
+		}
+	}
+}

@@ -65,7 +65,7 @@ func (c *Curve) picked() []int {
 		}
 	}
 	v := &c.pass
-	for _, i := range [...]int{v.unsteady - 1, v.unsteady, v.met, v.missed} {
+	for _, i := range [...]int{v.unsteady - 1, v.unsteady, v.met, v.missed, v.regained - 1, v.regained} {
 		if i >= 0 {
 			picks = append(picks, i)
 		}

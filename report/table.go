@@ -39,9 +39,16 @@ func (c *Curve) WriteTable(w io.Writer) error {
 	head, rows := c.brief()
 	short := append(head[:len(head)-8:len(head)-8], "req/s", "tok/s", "TTFTp50", "p99", "TPOTp50", "p99", "busy", "KVmax")
 	t.Grid(append([][]string{short}, rows...), 8)
-	if slices.ContainsFunc(c.Points, func(p CurvePoint) bool { return p.Summary != nil && p.Summary.CI95Method == ByReplications }) {
+	replicated := slices.ContainsFunc(c.Points, func(p CurvePoint) bool { return p.Summary != nil && p.Summary.CI95Method == ByReplications })
+	few := c.fewSamples()
+	if replicated || few != "" {
 		t.Blank()
+	}
+	if replicated {
 		t.Line("±", "half of a 95 % interval, by the runs at each load")
+	}
+	if few != "" {
+		t.Line("–", few)
 	}
 	if text := c.Omits(); text != "" {
 		t.Blank()
@@ -172,7 +179,7 @@ func (s *Summary) attemptsText() string {
 func (s *Summary) throughputText() string {
 	x := s.Throughput
 	useful := ""
-	if s.Tokens.Wasted > 0 {
+	if layout.Cell(x.SuccessfulOutputTokensPerS) != layout.Cell(x.OutputTokensPerS) {
 		useful = fmt.Sprintf(" (%s of them in completed answers)", s.within(x.SuccessfulOutputTokensPerS, "throughput.successful_output_tokens_per_s"))
 	}
 	return fmt.Sprintf("%s requests/s, %s output tokens/s%s, %s input tokens/s", s.within(x.RequestsPerS, "throughput.requests_per_s"),
@@ -182,6 +189,7 @@ func (s *Summary) throughputText() string {
 func (s *Summary) latencyGrid(t *layout.Text, p Profile) {
 	rows := [][]string{{"ms", "mean", "p50", "p90", "p95", "p99", "p99.9", "max", "n"}}
 	var few, fewer int64
+	halves := false
 	for _, m := range []struct {
 		name, path string
 		d          *Distribution
@@ -195,7 +203,7 @@ func (s *Summary) latencyGrid(t *layout.Text, p Profile) {
 			layout.Cell(d.tail(d.P99, minP99)), layout.Cell(d.tail(d.P999, minP999)), layout.Cell(d.Max), fmt.Sprint(d.N),
 		})
 		if row := s.halfWidths(m.path, d); row != nil {
-			rows = append(rows, row)
+			rows, halves = append(rows, row), true
 		}
 		if n := d.samples(); n > 0 && n < minP99 {
 			few = max(few, n)
@@ -204,13 +212,21 @@ func (s *Summary) latencyGrid(t *layout.Text, p Profile) {
 		}
 	}
 	t.Grid(rows, 9)
-	if s.CI95Method == ByBatchMeans {
+	switch {
+	case s.CI95Method != ByBatchMeans:
+	case halves || s.ratesHaveIntervals():
 		t.Line("±", "half of a 95 % confidence interval, by the means of batches of this run")
+	default:
+		t.Line("±", "unknown: parts of this run resemble those beside them, so that it does not say what another would give; --replications 5 tells")
+	}
+	each := ""
+	if s.Replications != nil {
+		each = " in each run"
 	}
 	if few > 0 {
-		t.Line("–", fmt.Sprintf("no p99 from %d samples (want %d or more)", few, minP99))
+		t.Line("–", fmt.Sprintf("no p99 from %d samples%s (want %d or more)", few, each, minP99))
 	} else if fewer > 0 {
-		t.Line("–", fmt.Sprintf("no p99.9 from %d samples (want %d or more)", fewer, minP999))
+		t.Line("–", fmt.Sprintf("no p99.9 from %d samples%s (want %d or more)", fewer, each, minP999))
 	}
 	if d := s.Latency.TTFT; d.P95 != nil {
 		text := "TTFT p95 is " + p.TTFT.Name(*d.P95)
@@ -260,6 +276,16 @@ func (s *Summary) within(v *float64, path string) string {
 		return layout.Cell(v)
 	}
 	return layout.Cell(v) + " ±" + half
+}
+
+// ratesHaveIntervals reports whether a ± stands beside any of the rates.
+func (s *Summary) ratesHaveIntervals() bool {
+	for _, path := range []string{"throughput.requests_per_s", "throughput.output_tokens_per_s", "throughput.successful_output_tokens_per_s", "throughput.input_tokens_per_s", "goodput.requests_per_s", "goodput.output_tokens_per_s"} {
+		if _, ok := s.CI95[path]; ok {
+			return true
+		}
+	}
+	return false
 }
 
 // stageGrid has a row for each stage.

@@ -180,7 +180,7 @@ func replicateScenario(c *cobra.Command, s *experiments.Scenario, output *output
 func writeRunPage(c *cobra.Command, dir *directory, setup *experiments.Setup, s *report.Summary, bands report.Profile) error {
 	p, err := page.Run(s, bands, machine(setup.Peak()))
 	if err == nil {
-		p.Caption = caption(setup)
+		p.Caption = caption(setup, "")
 		p.Origin.Scenarios = []page.Scenario{{Value: s.Scenario}}
 	}
 	return writePage(c, dir, p, err)
@@ -199,7 +199,7 @@ func writeRun(dir *directory, setup *experiments.Setup, res *experiments.Result)
 		}
 	}
 	picture := plot.Run(res.Summary, res.Series)
-	picture.Caption = caption(setup)
+	picture.Caption = caption(setup, "")
 	return picture.WriteFiles("run", dir.write)
 }
 

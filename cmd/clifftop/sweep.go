@@ -94,7 +94,7 @@ func sweepGrid(c *cobra.Command, s *experiments.Scenario, output *outputFlags, o
 	if options.Values == nil && !shard.dry {
 		return errors.New("--over: the values are missing, and shards cannot choose loads by what others find\nhint: --dry-run prints the loads to give: --over rate=V1,V2,... or rate=LO..HI:N")
 	}
-	g, err := options.Grid(c.Context(), s, caption(setup), setup.Peak())
+	g, err := options.Grid(c.Context(), s, caption(setup, options.Over), setup.Peak())
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func sweepScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlag
 	if runErr == nil {
 		capacityErr = addCapacity(c, s, output, options, curve)
 	}
-	shown := &shownCurve{Curve: curve, caption: caption(setup), machine: machine(setup.Peak())}
+	shown := &shownCurve{Curve: curve, caption: caption(setup, options.Over), machine: machine(setup.Peak())}
 	if printErr, err := shown.print(c, output), shown.write(c, dir, output); err != nil || printErr != nil {
 		return failed(cmp.Or(printErr, err))
 	}
@@ -144,14 +144,14 @@ func addCapacity(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 	return err
 }
 
-// caption says below a picture's title what was simulated.
-func caption(setup *experiments.Setup) string {
+// caption says below a picture's title what was simulated. over is what a sweep varies, if anything does.
+func caption(setup *experiments.Setup, over string) string {
 	s := setup.Scenario
-	text := setup.Deployment.String()
+	text := setup.Serving(over)
 	switch {
 	case s.Workload.Trace != nil:
 		text += ", " + filepath.Base(s.Workload.Trace.File)
-	case s.Workload.Preset != nil:
+	case s.Workload.Preset != nil && !(s.Given("workload.input") && s.Given("workload.output")): // of which nothing is left
 		text += ", " + *s.Workload.Preset
 	}
 	if s.Name != "" {

@@ -113,9 +113,13 @@ func sweepFacts(c *report.Curve) []Fact {
 		if k.AtEdge {
 			f.Note += ", the end of the sweep"
 		}
+		cost := "Cost at the peak"
+		if c.LevelsOff() {
+			f.Name, cost = "Plateau", "Cost there"
+		}
 		facts = append(facts, f)
 		if k.USDPerMillionOutput != nil {
-			facts = append(facts, Fact{"Cost at the peak", "$" + layout.Digits(*k.USDPerMillionOutput), "per million output tokens"})
+			facts = append(facts, Fact{cost, "$" + layout.Digits(*k.USDPerMillionOutput), "per million output tokens"})
 		}
 	}
 	if k := c.Collapse; k != nil {

@@ -155,7 +155,11 @@ func (v *sweep) landmarks() []landmark {
 		out = append(out, landmark{v.Knee.Value, v.Knee.OutputTokensPerS, name, diamond})
 	}
 	if peak != nil {
-		out = append(out, landmark{peak.Value, peak.OutputTokensPerS, "peak", triangle})
+		name := "peak"
+		if v.LevelsOff() {
+			name = "plateau"
+		}
+		out = append(out, landmark{peak.Value, peak.OutputTokensPerS, name, triangle})
 	}
 	if v.Collapse != nil {
 		out = append(out, landmark{v.Collapse.Value, v.Collapse.OutputTokensPerS, "collapse", inverted})

@@ -28,6 +28,8 @@ func (v *sweep) finding() string {
 		return s
 	case v.Level():
 		return fmt.Sprintf("Throughput is about %s output tok/s at every %s", scaled(v.Peak.OutputTokensPerS, 3), v.key())
+	case v.LevelsOff():
+		return fmt.Sprintf("Throughput levels off at %s: %s output tok/s", v.load(v.Peak.Value), scaled(v.Peak.OutputTokensPerS, 3))
 	case v.Peak != nil && !v.Peak.AtEdge:
 		return fmt.Sprintf("Throughput peaks at %s output tok/s, at %s", scaled(v.Peak.OutputTokensPerS, 3), v.load(v.Peak.Value)) + v.beyond()
 	case v.Peak != nil:
@@ -81,7 +83,7 @@ func (v *sweep) detail() string {
 	return strings.Join(parts, " ")
 }
 
-// kept says up to which load the objective is met.
+// kept says at which values the objective is met: up to a load, or from a value on of what helps.
 func (v *sweep) kept() string {
 	var names []string
 	for _, l := range v.limits() {
@@ -91,26 +93,39 @@ func (v *sweep) kept() string {
 	if len(names) > 0 {
 		objective += " (" + strings.Join(names, ", ") + ")"
 	}
-	judged, met, last := 0, 0, 0.0
+	var loads []float64 // that can be judged
+	var met []bool
 	for _, p := range v.points {
-		share, known := p.value(metShare)
-		if !known {
-			continue
+		if share, known := p.value(metShare); known {
+			loads, met = append(loads, p.load), append(met, share == 1)
 		}
-		judged++
-		if share == 1 && met == judged-1 {
-			met, last = judged, p.load
-		}
+	}
+	isLoad := v.open() || v.users()
+	each := "every value of " + v.key()
+	if isLoad {
+		each = "every load"
+	}
+	n := len(met)
+	missed, kept := slices.Index(met, false), slices.Index(met, true)
+	regained := n // where the values begin that keep it up to the end
+	for regained > 0 && met[regained-1] {
+		regained--
 	}
 	switch {
-	case judged == 0:
+	case n == 0:
 		return ""
-	case met == 0:
+	case missed < 0:
+		return objective + " kept at " + each + "."
+	case missed > 0 && (isLoad || regained == n):
+		return objective + " kept up to " + v.load(loads[missed-1]) + "."
+	case isLoad && missed == 0:
 		return objective + " missed from the lowest load on."
-	case met == judged:
-		return objective + " kept at every load."
+	case kept < 0:
+		return objective + " missed at " + each + "."
+	case kept == regained:
+		return objective + " kept from " + v.load(loads[kept]) + " on."
 	}
-	return objective + " kept up to " + v.load(last) + "."
+	return fmt.Sprintf("%s kept at %d of %d values.", objective, n-len(slices.DeleteFunc(met, func(kept bool) bool { return kept })), n)
 }
 
 // notes say what to keep in mind about the points.
@@ -182,7 +197,7 @@ func (v *sweep) worstErrorRate() float64 {
 }
 
 func (v *sweep) throughputFinding() string {
-	if len(v.points) < 2 || v.Peak == nil || v.Level() {
+	if len(v.points) < 2 || v.Peak == nil || v.Level() || v.LevelsOff() {
 		return v.finding()
 	}
 	at := fmt.Sprintf("%s output tok/s at %s", scaled(v.Peak.OutputTokensPerS, 3), v.load(v.Peak.Value))

@@ -92,6 +92,32 @@ func TestCurveShows(t *testing.T) {
 	}
 }
 
+// A key that helps keeps the objective from some value on; one that hinders, up to it.
+func TestWhereTheObjectiveIsKept(t *testing.T) {
+	for _, c := range []struct {
+		over string
+		met  []bool
+		want string
+	}{
+		{"rate", []bool{true, true, false, true}, "kept up to 10 req/s."},
+		{"rate", []bool{false, true, true, true}, "missed from the lowest load on."},
+		{"rate", []bool{true, true, true, true}, "kept at every load."},
+		{"deployment.replicas", []bool{false, false, true, true}, "kept from replicas 20 on."},
+		{"deployment.replicas", []bool{true, true, false, false}, "kept up to replicas 10."},
+		{"deployment.replicas", []bool{true, true, true, true}, "kept at every value of replicas."},
+		{"deployment.replicas", []bool{false, false, false, false}, "missed at every value of replicas."},
+		{"deployment.replicas", []bool{false, true, false, true}, "kept at 2 of 4 values."},
+	} {
+		points := openCurve(5, 10, 20, 30).Points
+		for i := range points {
+			points[i].Summary.Goodput.Met = &c.met[i]
+		}
+		if got := newSweep(report.NewCurve(c.over, points)).kept(); !strings.HasSuffix(got, ") "+c.want) {
+			t.Errorf("%v over %s: %q, want %q", c.met, c.over, got, c.want)
+		}
+	}
+}
+
 func TestPercentileOfFewSamplesIsLeftOut(t *testing.T) {
 	c := openCurve()
 	for i := range c.Points {
