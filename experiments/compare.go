@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"clifftop/report"
@@ -49,7 +50,10 @@ func Vary(s *Scenario, spec string) ([]Variant, error) {
 		return nil, Faults{{Where: "--vary", Problem: fmt.Sprintf("%q has no values to compare (want KEY=V1,V2 or more)", short(spec))}}
 	}
 	var variants []Variant
-	for _, v := range values {
+	for i, v := range values {
+		if slices.Contains(values[:i], v) {
+			return nil, Faults{{Where: "--vary", Key: key, Problem: fmt.Sprintf("%s is given twice (want each value once)", short(v))}}
+		}
 		at, err := s.With(Setting{Key: key, Value: v, Flag: "--vary " + key})
 		if err != nil {
 			return nil, err
@@ -61,33 +65,45 @@ func Vary(s *Scenario, spec string) ([]Variant, error) {
 
 // Compare runs every variant with the same seeds, the scenario's of the first and those after it, and holds the
 // others against the first. With a precision it adds runs, five of each variant at a time, until the differences of throughput
-// and of the means of TTFT, TPOT and E2E are known so well.
+// and of the means of TTFT, TPOT and E2E are known so well. When ctx is done before the end, the verdict is of the seeds that
+// all variants were run with, is marked partial, and comes together with the context's error; there is none without such a seed.
 func Compare(ctx context.Context, variants []Variant, o CompareOptions) (*report.Verdict, error) {
 	c, r, err := newComparison(ctx, variants, o)
 	if err != nil {
 		return nil, err
 	}
 	var verdict *report.Verdict
-	for {
+	var runErr error
+	for runErr == nil {
 		more := r.more(len(c.seeds))
 		if more <= 0 {
 			break
 		}
-		if err := c.add(more); err != nil {
-			return nil, err
+		if runErr = c.add(more); runErr != nil && ctx.Err() == nil || len(c.seeds) == 0 {
+			return nil, runErr
 		}
 		verdict = report.CompareBy(o.Margin, c.names, c.seeds, c.runs)
+		if runErr != nil {
+			markPartial(verdict, r.runs)
+			break
+		}
 		if r.precision > 0 && verdict.Precise(r.precision/(1+r.precision)) {
 			break
 		}
 	}
 	verdict.Clifftop = Version
-	if r.precision > 0 && !verdict.Precise(r.precision/(1+r.precision)) {
+	if runErr == nil && r.precision > 0 && !verdict.Precise(r.precision/(1+r.precision)) {
 		verdict.Warnings = append(verdict.Warnings, report.Warning{Code: "imprecise", Text: fmt.Sprintf(
 			"%d runs of each were not enough for a precision of %.3g %%", len(c.seeds), 100*r.precision)})
 	}
 	verdict.Warnings = append(verdict.Warnings, c.warnings()...)
-	return verdict, nil
+	return verdict, runErr
+}
+
+// markPartial says that a verdict rests on fewer runs than were asked for.
+func markPartial(v *report.Verdict, runs int) {
+	v.Partial = true
+	v.Warnings = append(v.Warnings, report.Warning{Code: "partial", Text: fmt.Sprintf("partial: only %d of %d runs of each are there", len(v.Seeds), runs)})
 }
 
 // newComparison checks what is asked for, and resolves it.
@@ -148,13 +164,14 @@ func (c *comparison) setup(variant int, seed uint64) (*Setup, error) {
 	return other.Resolve()
 }
 
-// add runs every variant so many times more, with the next seeds.
+// add runs every variant so many times more, with the next seeds, one seed after the other: when it is interrupted, those
+// that all variants were run with stay.
 func (c *comparison) add(n int) error {
 	done := len(c.seeds)
 	c.addSeeds(n)
 	var setups []*Setup
-	for i := range c.variants {
-		for _, seed := range c.seeds[done:] {
+	for _, seed := range c.seeds[done:] {
+		for i := range c.variants {
 			u, err := c.setup(i, seed)
 			if err != nil {
 				return err
@@ -168,13 +185,19 @@ func (c *comparison) add(n int) error {
 		progress = func(n, total int) { c.o.Progress(before+n, before+total) }
 	}
 	results, err := runAll(c.ctx, setups, SweepOptions{Jobs: c.o.Jobs, Check: c.o.Check, Progress: progress})
-	if err != nil {
-		return err
+	there := c.seeds[:done:done]
+	for k, seed := range c.seeds[done:] {
+		runs := results[k*len(c.variants) : (k+1)*len(c.variants)]
+		if slices.Contains(runs, nil) {
+			continue
+		}
+		there = append(there, seed)
+		for i, s := range runs {
+			c.runs[i] = append(c.runs[i], s)
+		}
 	}
-	for i := range c.variants {
-		c.runs[i] = append(c.runs[i], results[i*n:(i+1)*n]...)
-	}
-	return nil
+	c.seeds = there
+	return err
 }
 
 // warnings are of the scenarios, whatever their runs say.

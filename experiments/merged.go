@@ -128,7 +128,7 @@ func mergeCompare(runs *grid.Joined) (*Merged, error) {
 	v := report.CompareBy(request.Margin, request.Names, seeds, all)
 	v.Clifftop = Version
 	if len(seeds) < n {
-		v.Warnings = append(v.Warnings, report.Warning{Code: "partial", Text: fmt.Sprintf("partial: only %d of %d runs of each are there", len(seeds), n)})
+		markPartial(v, n)
 	}
 	v.Warnings = append(v.Warnings, request.Warnings...)
 	return &Merged{Verdict: v}, nil

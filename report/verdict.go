@@ -1,7 +1,10 @@
 package report
 
 import (
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -15,6 +18,8 @@ type Verdict struct {
 	Schema   string `json:"schema"`
 	Clifftop string `json:"clifftop"` // version of the program
 	Baseline string `json:"baseline"` // its name
+	// Partial says that fewer runs were made than were asked for; it is set by the caller.
+	Partial bool `json:"partial"`
 	// Seeds are those of the replications, in order.
 	Seeds []uint64 `json:"seeds"`
 	// Margin is the smallest difference that matters, as a fraction of the baseline's value.
@@ -101,7 +106,35 @@ func compared() []metric {
 		{"tokens.recomputed", "recomputed tokens", true, func(s *Summary) *float64 { v := float64(s.Tokens.Recomputed); return &v }},
 		{"retry_rate", "retries per request", true, (*Summary).retryRate},
 		{"fairness", "fairness (Jain)", false, (*Summary).Fairness},
+		{pathCost, "$ per million tokens", true, func(s *Summary) *float64 {
+			if s.Cost == nil {
+				return nil
+			}
+			return s.Cost.USDPerMillionOutputAtLoad
+		}},
 	}
+}
+
+// pathCost is that of the cost by output tokens. At one price of the hour it says nothing that throughput does not.
+const pathCost = "cost.usd_per_million_output_tokens_at_load"
+
+// comparedOf are the metrics to compare runs by.
+func comparedOf(runs [][]*Summary) []metric {
+	hour := func(s *Summary) float64 {
+		if s.Cost == nil || s.Cost.USDPerHour == nil {
+			return math.NaN()
+		}
+		return *s.Cost.USDPerHour
+	}
+	first := hour(runs[0][0])
+	for _, list := range runs {
+		for _, s := range list {
+			if !alike(hour(s), first) {
+				return compared()
+			}
+		}
+	}
+	return slices.DeleteFunc(compared(), func(m metric) bool { return m.path == pathCost })
 }
 
 // Title names a metric with its unit; it is the path of one that is not known.
@@ -144,7 +177,7 @@ func Compare(names []string, seeds []uint64, runs [][]*Summary) *Verdict {
 func CompareBy(margin float64, names []string, seeds []uint64, runs [][]*Summary) *Verdict {
 	v := &Verdict{
 		Schema: VerdictSchema, Baseline: names[0], Seeds: seeds, Margin: margin, Variants: []Variant{}, Groups: []MetricGroups{},
-		Warnings: []Warning{}, metrics: compared(),
+		Warnings: []Warning{}, metrics: comparedOf(runs),
 	}
 	for _, list := range runs {
 		v.Scenarios = append(v.Scenarios, list[0].Scenario)
@@ -178,6 +211,9 @@ func CompareBy(margin float64, names []string, seeds []uint64, runs [][]*Summary
 		v.Variants[i].decide(runs[0], runs[i+1])
 		v.Pass = v.Pass && v.Variants[i].Pass
 	}
+	if text := unsteady(names, runs); text != "" {
+		v.Warnings = append(v.Warnings, Warning{"not_stationary", text})
+	}
 	switch {
 	case len(seeds) == 1:
 		v.Warnings = append(v.Warnings, Warning{"one_replication", "one run of each says nothing about chance; there are no intervals"})
@@ -185,6 +221,26 @@ func CompareBy(margin float64, names []string, seeds []uint64, runs [][]*Summary
 		v.Warnings = append(v.Warnings, Warning{"no_randomness", "the seed changes nothing in this traffic: the runs are alike, and there are no intervals"})
 	}
 	return v
+}
+
+// unsteady says which variants have no steady state; it is empty if all have.
+func unsteady(names []string, runs [][]*Summary) string {
+	var list []string
+	for i, name := range names {
+		n := 0
+		for _, s := range runs[i] {
+			if s.unsettled() {
+				n++
+			}
+		}
+		if n > 0 {
+			list = append(list, fmt.Sprintf("%s (%d of %d runs)", name, n, len(runs[i])))
+		}
+	}
+	if list == nil {
+		return ""
+	}
+	return "no steady state: " + strings.Join(list, ", ") + ". Latencies there grow with the length of the run, and so do differences from them"
 }
 
 // Precise reports whether the differences of throughput and of mean latencies are known to within a fraction of the

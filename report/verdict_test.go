@@ -95,3 +95,21 @@ func TestVerdictTable(t *testing.T) {
 		t.Error(b.String())
 	}
 }
+
+// Prices are compared where the hour of one costs more than that of another: else throughput says it all.
+func TestComparePrices(t *testing.T) {
+	priced := func(hour, million float64) []*Summary {
+		s := summaryOf(10, 100)
+		s.Cost = &Cost{USDPerHour: &hour, USDPerMillionOutputAtLoad: &million}
+		return []*Summary{s, s}
+	}
+	for _, c := range []struct {
+		variant []*Summary
+		want    bool
+	}{{priced(3, .2), false}, {priced(6, .2), true}, {[]*Summary{summaryOf(10, 100), summaryOf(10, 100)}, true}} {
+		v := Compare([]string{"a", "b"}, []uint64{1, 2}, [][]*Summary{priced(3, .3), c.variant})
+		if d := v.Variants[0].metric(pathCost); (d.Baseline != nil) != c.want {
+			t.Errorf("$%v/h: %+v", c.variant[0].Cost, d)
+		}
+	}
+}

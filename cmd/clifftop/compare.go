@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -108,7 +109,28 @@ func variantsOf(flags *scenarioFlags, args []string, vary string) ([]experiments
 		}
 		variants = append(variants, experiments.Variant{Name: name, Scenario: s})
 	}
+	rename(variants, args)
 	return variants, nil
+}
+
+// rename gives variants of the same name those of their files, and numbers what is still the same.
+func rename(variants []experiments.Variant, paths []string) {
+	count := map[string]int{}
+	for _, v := range variants {
+		count[v.Name]++
+	}
+	for i := range variants {
+		if v := &variants[i]; count[v.Name] > 1 {
+			v.Name = paths[i]
+		}
+	}
+	seen := map[string]int{}
+	for i := range variants {
+		v := &variants[i]
+		if seen[v.Name]++; seen[v.Name] > 1 {
+			v.Name = fmt.Sprintf("%s (%d)", v.Name, seen[v.Name])
+		}
+	}
 }
 
 func compareVariants(c *cobra.Command, variants []experiments.Variant, output *outputFlags, options experiments.CompareOptions) error {
@@ -119,12 +141,13 @@ func compareVariants(c *cobra.Command, variants []experiments.Variant, output *o
 	options.Check = output.check
 	bar := newProgress(c.ErrOrStderr(), output, "comparing")
 	options.Progress = bar.counts()
-	verdict, err := experiments.Compare(c.Context(), variants, options)
+	verdict, runErr := experiments.Compare(c.Context(), variants, options)
 	bar.done()
-	if err != nil {
-		return failed(err)
+	if verdict == nil {
+		return failed(runErr)
 	}
-	return showVerdict(c, verdict, dir, output)
+	err = showVerdict(c, verdict, dir, output)
+	return cmp.Or(runErr, err) // an interrupted comparison has not failed yet
 }
 
 // showVerdict prints and writes a verdict, which is an error where a criterion failed.

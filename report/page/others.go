@@ -23,9 +23,18 @@ func Compare(v *report.Verdict) (*Page, error) {
 	}
 	for i := range v.Variants {
 		x := &v.Variants[i]
-		f := Fact{Name: x.Name, Value: "PASS", Note: "against " + v.Baseline}
+		better, worse := 0, 0
+		for _, m := range x.Metrics {
+			switch m.Verdict {
+			case report.Pass:
+				better++
+			case report.Fail:
+				worse++
+			}
+		}
+		f := Fact{Name: x.Name, Value: "PASS", Note: fmt.Sprintf("no criterion fails; %d numbers better, %d worse", better, worse)}
 		if !x.Pass {
-			f.Value = "FAIL"
+			f.Value, f.Note = "FAIL", fmt.Sprintf("a criterion fails; %d numbers better, %d worse", better, worse)
 		}
 		p.Facts = append(p.Facts, f)
 	}
