@@ -69,15 +69,18 @@ func (p *Plan) write(w io.Writer, t *layout.Text) error {
 
 // Answer is the plan in a sentence.
 func (p *Plan) Answer() string {
-	if len(p.Candidates) == 0 {
+	switch {
+	case len(p.Candidates) == 0 && p.Partial:
+		return "No plan yet: the search was interrupted before a candidate was known to meet the SLO"
+	case len(p.Candidates) == 0:
 		return "No plan: " + p.impossible()
 	}
 	b := &p.Candidates[0]
 	text := fmt.Sprintf("%s for %s", b.Name, p.Model)
 	if b.USDPerMonth != nil {
-		text += fmt.Sprintf(": %s a month", dollars(*b.USDPerMonth))
+		text += fmt.Sprintf(": %s a month", layout.Dollars(*b.USDPerMonth))
 		if m := b.PerMillion.AtPlan; m != nil {
-			text += fmt.Sprintf(", %s per million output tokens at the peak", dollars(*m))
+			text += fmt.Sprintf(", %s per million output tokens at the peak", layout.Dollars(*m))
 		}
 	} else {
 		text += ": price unknown"
@@ -157,7 +160,7 @@ func (p *Plan) sloText() string {
 func (s *SLO) text() string {
 	var parts []string
 	for _, o := range s.Objectives {
-		parts = append(parts, fmt.Sprintf("%s %s", strings.ReplaceAll(o.Key(), "_", " "), delayText(o.Limit.Seconds()*1e3)))
+		parts = append(parts, fmt.Sprintf("%s ≤ %s", LimitName(o.Key()), delayText(o.Limit.Seconds()*1e3)))
 	}
 	if a := s.Attainment; a > 0 {
 		parts = append(parts, fmt.Sprintf("attainment %s", layout.Percent(a)))
@@ -195,7 +198,7 @@ func (p *Plan) ranking(t *layout.Text) {
 			least = ""
 		}
 		if c.USDPerMonth != nil {
-			cost = dollars(*c.USDPerMonth)
+			cost = layout.Dollars(*c.USDPerMonth)
 		}
 		rows = append(rows, []string{name, strconv.Itoa(c.Group), cost, usd(c.PerMillion.AtPlan),
 			least + layout.Digits(c.Capacity.PassesRequestsPerS), layout.Percent(c.AtPlan.SLOUse), e})
@@ -219,7 +222,7 @@ func (p *Plan) bestLines(t *layout.Text) {
 	t.Line("each replica", p.replicaText(b))
 	t.Line("cost", b.costText())
 	if b.USDPerMonthRange != nil && b.USDPerMonthRange[0] < b.USDPerMonthRange[1] {
-		t.Line("uncertainty", fmt.Sprintf("%s to %s a month within the error of the step model and the width of the search", dollars(b.USDPerMonthRange[0]), dollars(b.USDPerMonthRange[1])))
+		t.Line("uncertainty", fmt.Sprintf("%s to %s a month within the error of the step model and the width of the search", layout.Dollars(b.USDPerMonthRange[0]), layout.Dollars(b.USDPerMonthRange[1])))
 	}
 	t.Line("error", b.errorText())
 	for _, h := range b.Headroom {
@@ -266,7 +269,7 @@ func (p *Plan) replicaText(b *PlanCandidate) string {
 		case x.LimitMs == nil && x.Fraction != nil:
 			value = layout.Percent(*x.Fraction)
 		}
-		parts = append(parts, strings.ReplaceAll(x.Key, "_", " ")+" "+value)
+		parts = append(parts, LimitName(x.Key)+" "+value)
 	}
 	text := fmt.Sprintf("at %s requests/s %s", layout.Digits(a.RequestsPerS), strings.Join(parts, ", "))
 	if x := a.InSystem; x.Mean != nil && x.P95 != nil && x.P99 != nil {
@@ -290,7 +293,7 @@ func (c *PlanCandidate) costText() string {
 		return "price unknown: set plan.prices"
 	}
 	text := fmt.Sprintf("%s/h for %d × %s (%s); per million output tokens %s at capacity, %s at the peak, %s at the mean load, idle hours paid",
-		dollars(*c.USDPerHour), c.GPUs, dollars(*c.USDPerGPUHour), c.PriceSource, usd(c.PerMillion.AtCapacity), usd(c.PerMillion.AtPlan), usd(c.PerMillion.AtLoad))
+		layout.Dollars(*c.USDPerHour), c.GPUs, layout.Dollars(*c.USDPerGPUHour), c.PriceSource, usd(c.PerMillion.AtCapacity), usd(c.PerMillion.AtPlan), usd(c.PerMillion.AtLoad))
 	if c.PerMillion.Good != nil {
 		text += fmt.Sprintf(", %s for good ones at the peak", usd(c.PerMillion.Good))
 	}
@@ -310,7 +313,7 @@ func (c *PlanCandidate) errorText() string {
 func (x *SparePlan) text() string {
 	text := fmt.Sprintf("%d replicas survive the failure of %d", x.Replicas, x.Failures)
 	if x.USDPerMonth != nil {
-		text += fmt.Sprintf(" (%s a month)", dollars(*x.USDPerMonth))
+		text += fmt.Sprintf(" (%s a month)", layout.Dollars(*x.USDPerMonth))
 	}
 	switch {
 	case x.ColdReplicas == x.Replicas:
@@ -318,7 +321,7 @@ func (x *SparePlan) text() string {
 	case x.ColdReplicas > 0:
 		text += fmt.Sprintf(", %d with cold prefix caches", x.ColdReplicas)
 		if x.ColdUSD != nil {
-			text += fmt.Sprintf(" (%s)", dollars(*x.ColdUSD))
+			text += fmt.Sprintf(" (%s)", layout.Dollars(*x.ColdUSD))
 		}
 	default:
 		text += "; with cold prefix caches no number does"
@@ -334,14 +337,14 @@ func (a *Autoscaling) text() string {
 	text := fmt.Sprintf("the peak is %s times the mean; %d to %d replicas by the hour, %s on average with starts of %s s; standing ones are idle %s of their time",
 		layout.Digits(a.PeakToMean), least, a.Static, layout.Digits(a.ReplicaHours()), layout.Digits(a.StartUpS), layout.Percent(a.PaidIdle))
 	if a.USDPerMonth != nil {
-		text += fmt.Sprintf("; %s a month, not %s", dollars(*a.USDPerMonth), dollars(*a.StaticUSDPerMonth))
+		text += fmt.Sprintf("; %s a month, not %s", layout.Dollars(*a.USDPerMonth), layout.Dollars(*a.StaticUSDPerMonth))
 	}
 	return text
 }
 
 func (o *OnPremCost) text() string {
 	text := fmt.Sprintf("%s to buy, %s a month for power and staff, %s a month with the write-off over %s years (%s per GPU and hour), rented %s",
-		dollars(o.CapexUSD), dollars(o.OpexUSDPerMonth), dollars(o.USDPerMonth), layout.Digits(o.LifeYears), dollars(o.USDPerGPUHour), dollars(o.CloudUSDPerMonth))
+		layout.Dollars(o.CapexUSD), layout.Dollars(o.OpexUSDPerMonth), layout.Dollars(o.USDPerMonth), layout.Digits(o.LifeYears), layout.Dollars(o.USDPerGPUHour), layout.Dollars(o.CloudUSDPerMonth))
 	switch {
 	case o.BreakEvenUtilisation <= 1:
 		text += fmt.Sprintf("; cheaper where GPUs are needed more than %s of the time", layout.Percent(o.BreakEvenUtilisation))
@@ -355,7 +358,7 @@ func (o *OnPremCost) text() string {
 }
 
 func (a *APIComparison) text() string {
-	text := fmt.Sprintf("%s a month at the mean load, own %s; they cost the same at %s requests/s on average", dollars(a.APIUSDPerMonth), dollars(a.OwnUSDPerMonth), layout.Digits(a.BreakEvenRequestsPerS))
+	text := fmt.Sprintf("%s a month at the mean load, own %s; they cost the same at %s requests/s on average", layout.Dollars(a.APIUSDPerMonth), layout.Dollars(a.OwnUSDPerMonth), layout.Digits(a.BreakEvenRequestsPerS))
 	if !a.PlanCarries {
 		text += ", more than this plan carries"
 	}
@@ -421,34 +424,9 @@ func (p *Plan) sentences(t *layout.Text, title string, list []string) {
 	}
 }
 
-// dollars writes an amount: cents below a hundred, and groups of thousands.
-func dollars(x float64) string {
-	switch {
-	case x != 0 && x < 0.01:
-		return "$" + strconv.FormatFloat(x, 'g', 3, 64)
-	case x < 10:
-		return "$" + strconv.FormatFloat(x, 'f', 3, 64)[:len(strconv.FormatFloat(x, 'f', 3, 64))-thousandth(x)]
-	case x < 100:
-		return "$" + strconv.FormatFloat(x, 'f', 2, 64)
-	}
-	s := strconv.FormatFloat(x, 'f', 0, 64)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return "$" + s
-}
-
-// thousandth is 1 where the third place of an amount is 0 and is left out.
-func thousandth(x float64) int {
-	if strings.HasSuffix(strconv.FormatFloat(x, 'f', 3, 64), "0") {
-		return 1
-	}
-	return 0
-}
-
 func usd(x *float64) string {
 	if x == nil {
 		return "–"
 	}
-	return dollars(*x)
+	return layout.Dollars(*x)
 }

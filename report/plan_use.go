@@ -124,9 +124,9 @@ func (s *Summary) Breaks() string {
 	case s.Requests.RejectedLong > 0 && math.IsInf(worst.use(), 1):
 		text = fmt.Sprintf("%d of %d requests are too long for the model's context or the KV pool", s.Requests.RejectedLong, s.Requests.Offered)
 	case math.IsInf(worst.use(), 1):
-		text = worst.Key + " has no end: requests do not complete"
+		text = LimitName(worst.Key) + " has no end: requests do not complete"
 	case worst.LimitMs != nil:
-		text = fmt.Sprintf("%s is %s, the limit is %s", worst.Key, delayText(*worst.ValueMs), delayText(*worst.LimitMs))
+		text = fmt.Sprintf("%s is %s, the limit is %s", LimitName(worst.Key), delayText(*worst.ValueMs), delayText(*worst.LimitMs))
 	case worst.Lower():
 		text = fmt.Sprintf("%s of the requests wait, the limit is %s", layout.Percent(*worst.Fraction), layout.Percent(*worst.Target))
 	default:

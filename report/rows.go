@@ -278,7 +278,7 @@ func (c *Curve) Findings() [][2]string {
 		}
 		price := ""
 		if p.USDPerMillionOutput != nil {
-			price = fmt.Sprintf(", $%s per million of them", layout.Digits(*p.USDPerMillionOutput))
+			price = fmt.Sprintf(", %s per million of them", layout.Dollars(*p.USDPerMillionOutput))
 		}
 		name := "peak"
 		if c.LevelsOff() {
@@ -289,7 +289,7 @@ func (c *Curve) Findings() [][2]string {
 	if x := c.Capacity; x != nil {
 		add("capacity", "%s", x)
 		if x.USDPerMillionOutput != nil {
-			add("cost there", "$%s per million output tokens", layout.Digits(*x.USDPerMillionOutput))
+			add("cost there", "%s per million output tokens", layout.Dollars(*x.USDPerMillionOutput))
 		}
 	}
 	if x := c.Collapse; x != nil {

@@ -65,6 +65,22 @@ func ParseObjective(key string) (Objective, error) {
 	return Objective{Metric: metric, Percentile: p}, nil
 }
 
+// LimitName is the key of a limit in words, such as "TTFT p95"; that of a class keeps the class before it.
+func LimitName(key string) string {
+	if i := strings.LastIndex(key, ": "); i >= 0 {
+		return key[:i+2] + LimitName(key[i+2:])
+	}
+	o, err := ParseObjective(key)
+	if err != nil {
+		return strings.ReplaceAll(key, "_", " ")
+	}
+	metric := o.Metric
+	if metric != "queue" {
+		metric = strings.ToUpper(metric)
+	}
+	return metric + " " + strings.ReplaceAll(o.Statistic(), "_", ".")
+}
+
 // MarshalJSON writes a map: limits by key, such as "ttft_p95": "800ms", and the shares where they are asked for.
 func (s *SLO) MarshalJSON() ([]byte, error) {
 	m := make(map[string]any)

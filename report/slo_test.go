@@ -380,3 +380,11 @@ func TestReadObjectives(t *testing.T) {
 		}
 	}
 }
+
+func TestLimitName(t *testing.T) {
+	for key, want := range map[string]string{"ttft_p95": "TTFT p95", "e2e_p99_9": "E2E p99.9", "queue_mean": "queue mean", "my_chat: tpot_p95": "my_chat: TPOT p95", "attainment": "attainment", "wait_probability": "wait probability"} {
+		if got := LimitName(key); got != want {
+			t.Errorf("%s: %q, want %q", key, got, want)
+		}
+	}
+}

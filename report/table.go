@@ -107,7 +107,7 @@ func (s *Summary) sections(t *layout.Text, p Profile) {
 	}
 	t.Line("waiting", s.gapText())
 	if k := s.Cost; k != nil && k.USDPerHour != nil {
-		t.Line("cost", fmt.Sprintf("$%s/h, $%s per million output tokens at this load", layout.Cell(k.USDPerHour), layout.Cell(k.USDPerMillionOutputAtLoad)))
+		t.Line("cost", fmt.Sprintf("%s/h, %s per million output tokens at this load", usd(k.USDPerHour), usd(k.USDPerMillionOutputAtLoad)))
 	}
 	if s.Accuracy != nil {
 		t.Line("error", s.Accuracy.String())

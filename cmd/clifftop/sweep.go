@@ -140,6 +140,9 @@ func addCapacity(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 	bar := newProgress(c.ErrOrStderr(), output, "looking for the capacity")
 	found, err := options.Capacity(c.Context(), s, bar.counts())
 	bar.done()
+	if errors.Is(err, context.Canceled) {
+		curve.Warnings = append(curve.Warnings, report.Warning{Code: "no_capacity", Text: "the search for the capacity was interrupted"})
+	}
 	curve.SetCapacity(found)
 	return err
 }

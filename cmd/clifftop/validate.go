@@ -158,16 +158,19 @@ func (j *job) run(c *cobra.Command, output *outputFlags, options validation.Opti
 	}
 	bar := newProgress(c.ErrOrStderr(), output, "validating")
 	options.Progress = bar.counts()
-	result, err := validation.Run(c.Context(), j.ref, j.cases, j.keep, options)
+	result, runErr := validation.Run(c.Context(), j.ref, j.cases, j.keep, options)
 	bar.done()
-	if err != nil {
-		return failed(err)
+	if result == nil {
+		return failed(runErr)
 	}
 	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, result, output.format) })
 	if dir != nil {
 		err := writeValidation(dir, result)
 		if err == nil {
 			p, pageErr := page.Validation(result.Clifftop, result.Picture(), result.WriteMarkdown)
+			if p != nil {
+				p.Partial = result.Missing()
+			}
 			err = writePage(c, dir, p, pageErr)
 		}
 		if err != nil {
@@ -176,6 +179,9 @@ func (j *job) run(c *cobra.Command, output *outputFlags, options validation.Opti
 		if !output.quiet {
 			fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote report.html, validate.csv, validate.json and parity.png into %s\n", dir.path)
 		}
+	}
+	if runErr != nil {
+		return runErr
 	}
 	if printErr == nil && !slices.ContainsFunc(result.Rows, func(r validation.Result) bool { return r.Status == validation.Scored }) {
 		return failed(errors.New("no row could be scored: the reasons stand with the rows"))
@@ -190,8 +196,10 @@ func writeValidation(dir *directory, r *validation.Report) error {
 	if err := dir.writeJSON("validate.json", r); err != nil {
 		return err
 	}
-	if err := dir.write("accuracy.yaml", r.WriteRecords); err != nil {
-		return err
+	if !r.Partial { // runs would quote it
+		if err := dir.write("accuracy.yaml", r.WriteRecords); err != nil {
+			return err
+		}
 	}
 	return r.Picture().WriteFiles("parity", dir.write)
 }

@@ -73,10 +73,7 @@ func dollars(v float64) string {
 	if math.IsNaN(v) {
 		return "–"
 	}
-	if math.Abs(v) < 0.995 {
-		return fmt.Sprintf("$%.3f", v)
-	}
-	return fmt.Sprintf("$%.2f", v)
+	return layout.Dollars(v)
 }
 
 // plural is a number of things.

@@ -12,6 +12,7 @@ import (
 	"clifftop/model"
 	"clifftop/model/catalog"
 	"clifftop/report"
+	"clifftop/report/layout"
 )
 
 // candidate is a replica, and what the search knows of it.
@@ -283,14 +284,14 @@ func (p *planner) assess(c *candidate) {
 	const slack = 1.02 // the sample is not the run
 	if o, seconds, ratio := c.bounds.excess(p.objectives); ratio > slack {
 		r := refuse(report.SLOFloor, "%s is %s for a request alone, the limit is %s: %s too much",
-			o.Key(), latency(seconds), latency(o.Limit.Seconds()), latency(seconds-o.Limit.Seconds()))
+			report.LimitName(o.Key()), latency(seconds), latency(o.Limit.Seconds()), latency(seconds-o.Limit.Seconds()))
 		if !math.IsInf(ratio, 1) { // as for a limit of 0
 			r.Excess = &ratio
 		}
 		return
 	}
 	if n := c.least(); p.spec.Fewest == nil && n*c.perGPUs > p.spec.MaxGPUs {
-		refuse(report.TooManyGPUs, "at least %d GPUs by the bounds on throughput, at most %.3g requests/s each replica (max_gpus is %d)", n*c.perGPUs, c.atMost, p.spec.MaxGPUs)
+		refuse(report.TooManyGPUs, "at least %d GPUs by the bounds on throughput, at most %s requests/s each replica (max_gpus is %d)", n*c.perGPUs, layout.Digits(c.atMost), p.spec.MaxGPUs)
 	}
 }
 
@@ -332,7 +333,7 @@ func (p *planner) errorOf(a *report.Accuracy) float64 {
 // latency writes seconds in the unit that suits them.
 func latency(seconds float64) string {
 	if seconds >= 1 {
-		return fmt.Sprintf("%.3g s", seconds)
+		return layout.Significant(seconds, 3) + " s"
 	}
-	return fmt.Sprintf("%.3g ms", seconds*1e3)
+	return layout.Significant(seconds*1e3, 3) + " ms"
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"clifftop/report"
+	"clifftop/report/layout"
 )
 
 // examine looks at the best candidates under more than the plan was made for.
@@ -26,7 +27,7 @@ func (p *planner) examine(ctx context.Context, plan *report.Plan, met []*candida
 func (c *candidate) limit() string {
 	for _, rate := range c.rates() {
 		if s := c.probes[rate]; s.SLOUse() > 1 && rate > c.passes {
-			return phrase("at %.3g requests/s each replica %s", rate, s.Breaks())
+			return phrase("at %s requests/s each replica %s", layout.Digits(rate), s.Breaks())
 		}
 	}
 	return ""

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"clifftop/report"
+	"clifftop/report/layout"
 )
 
 // explain says in sentences why the best candidate is that, and what would make another one it.
@@ -14,8 +15,8 @@ func (p *planner) explain(plan *report.Plan, met []*candidate) {
 		return
 	}
 	b := &plan.Candidates[0]
-	plan.Why = append(plan.Why, phrase("%s: a replica carries %.3g requests/s within the SLO, and %.3g are planned for: it takes %d",
-		b.Name, best.passes, best.planned, best.count))
+	plan.Why = append(plan.Why, phrase("%s: a replica carries %s requests/s within the SLO, and %s are planned for: it takes %d",
+		b.Name, layout.Digits(best.passes), layout.Digits(best.planned), best.count))
 	if best.seatsNote != "" {
 		plan.Why = append(plan.Why, best.seatsNote)
 	}
@@ -23,7 +24,7 @@ func (p *planner) explain(plan *report.Plan, met []*candidate) {
 		c, r := met[rival], &plan.Candidates[rival]
 		plan.Why = append(plan.Why, comparison(best, c, r))
 		if flip := *b.USDPerHour / float64(r.GPUs); rival > 0 && c.price != nil && flip < *c.price && c.setup.Deployment.GPU.Name != best.setup.Deployment.GPU.Name {
-			plan.Flips = append(plan.Flips, phrase("%s becomes the cheapest below $%.3g per GPU and hour (now $%.3g)", r.Name, flip, *c.price))
+			plan.Flips = append(plan.Flips, phrase("%s becomes the cheapest below %s per GPU and hour (now %s)", r.Name, layout.Dollars(flip), layout.Dollars(*c.price)))
 		}
 	}
 	p.flips(plan, met)
@@ -85,10 +86,10 @@ func (p *planner) flips(plan *report.Plan, met []*candidate) {
 	best := met[0]
 	rate := p.traffic.PlannedRequestsPerS
 	full := float64(best.count) * best.passes * (1 - best.err)
-	plan.Flips = append(plan.Flips, phrase("a peak above %.3g requests/s (%.3g are planned for) takes another replica", full, rate))
+	plan.Flips = append(plan.Flips, phrase("a peak above %s requests/s (%s are planned for) takes another replica", layout.Digits(full), layout.Digits(rate)))
 	if best.count > 1 {
 		less := float64(best.count-1) * best.passes * (1 - best.err)
-		plan.Flips = append(plan.Flips, phrase("a peak of %.3g requests/s or less takes one replica less", less))
+		plan.Flips = append(plan.Flips, phrase("a peak of %s requests/s or less takes one replica less", layout.Digits(less)))
 	}
 	plan.Flips = append(plan.Flips, cheapestByLoad(met)...)
 	if len(plan.Candidates) > 1 && plan.Candidates[1].Group == 1 {
@@ -102,13 +103,13 @@ func (p *planner) flips(plan *report.Plan, met []*candidate) {
 	}
 	for i, c := range met {
 		if r := &plan.Candidates[i]; c.price != nil && !plan.Candidates[0].Native && r.Native {
-			plan.Flips = append(plan.Flips, phrase("if the loss of quality by %s weights does not do, %s is the cheapest in the published format: $%.0f a month", plan.Candidates[0].Dtype, r.Name, *r.USDPerMonth))
+			plan.Flips = append(plan.Flips, phrase("if the loss of quality by %s weights does not do, %s is the cheapest in the published format: %s a month", plan.Candidates[0].Dtype, r.Name, layout.Dollars(*r.USDPerMonth)))
 			break
 		}
 	}
 	for i := range plan.Candidates {
 		if r := &plan.Candidates[i]; !plan.Candidates[0].Validated && plan.Candidates[0].Error > 0 && r.Validated && r.USDPerMonth != nil {
-			plan.Flips = append(plan.Flips, phrase("if only validated step times will do, %s is the cheapest: $%.0f a month", r.Name, *r.USDPerMonth))
+			plan.Flips = append(plan.Flips, phrase("if only validated step times will do, %s is the cheapest: %s a month", r.Name, layout.Dollars(*r.USDPerMonth)))
 			break
 		}
 	}
@@ -131,7 +132,7 @@ func cheapestByLoad(met []*candidate) []string {
 		}
 		if best != nil && best != met[0] && best != last {
 			n := report.Replicas(best.planned*factor, best.passes)
-			lines = append(lines, phrase("at %g times the load, %s is the cheapest: $%.0f a month", factor, best.label(n), cost))
+			lines = append(lines, phrase("at %g times the load, %s is the cheapest: %s a month", factor, best.label(n), layout.Dollars(cost)))
 			last = best
 		}
 	}
@@ -154,7 +155,7 @@ func (p *planner) assume(plan *report.Plan, met []*candidate) {
 			say("error of %s: %s; errors are medians, so that half of the measured runs were off by more", c.name, c.accuracy)
 		}
 		if i == 0 && c.price != nil {
-			say("price of %s: $%.4g per GPU and hour (%s)", c.setup.Deployment.GPU.Name, *c.price, c.source)
+			say("price of %s: %s per GPU and hour (%s)", c.setup.Deployment.GPU.Name, layout.Dollars(*c.price), c.source)
 		}
 	}
 	say("GPUs are rented for all 730 hours of a month; idle hours are paid")

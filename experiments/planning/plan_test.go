@@ -138,7 +138,7 @@ plan: {gpus: [h100-sxm, a100], tensor_parallel_sizes: [1]}
 		t.Fatalf("%d candidates, %d runs", len(p.Candidates), p.Counts.Runs)
 	}
 	for _, r := range p.Refused {
-		if r.Reason != report.SLOFloor || *r.Excess < 2 || !strings.Contains(r.Text, "tpot_p95") {
+		if r.Reason != report.SLOFloor || *r.Excess < 2 || !strings.Contains(r.Text, "TPOT p95") {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -270,7 +270,7 @@ plan: {gpus: [h100-sxm], dtypes: [fp8], tensor_parallel_sizes: [1]}
 		t.Fatalf("%+v, %+v", loose.Refused, strict.Refused)
 	}
 	l, s := &loose.Candidates[0], &strict.Candidates[0]
-	if l.Replicas >= s.Replicas || !strings.Contains(s.LimitedBy, "chat: tpot_p95") || s.AtPlan.Limits[0].Key != "chat: tpot_p95" {
+	if l.Replicas >= s.Replicas || !strings.Contains(s.LimitedBy, "chat: TPOT p95") || s.AtPlan.Limits[0].Key != "chat: tpot_p95" {
 		t.Errorf("%d replicas, and %d for the strict class; it is limited by %q", l.Replicas, s.Replicas, s.LimitedBy)
 	}
 }

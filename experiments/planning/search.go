@@ -9,6 +9,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/report"
+	"clifftop/report/layout"
 	"clifftop/workload"
 )
 
@@ -181,11 +182,11 @@ func (p *planner) refuse(c *candidate, reason string, n int) {
 		if use := s.SLOUse(); !math.IsInf(use, 1) {
 			r.Excess = &use
 		}
-		r.Text = phrase("at %.3g requests/s each replica, %s", rate, s.Breaks())
+		r.Text = phrase("at %s requests/s each replica, %s", layout.Digits(rate), s.Breaks())
 	}
 	switch reason {
 	case report.TooDear:
-		r.Text = prefixedBy(phrase("at least %d %s, $%.0f a month", n, plural(n, "replica"), c.cost(n)), r.Text)
+		r.Text = prefixedBy(phrase("at least %d %s, %s a month", n, plural(n, "replica"), layout.Dollars(c.cost(n))), r.Text)
 		r.Excess = nil
 	case report.TooManyGPUs:
 		r.Text = prefixedBy(phrase("more than %d GPUs", p.spec.MaxGPUs), r.Text)

@@ -2,6 +2,8 @@ package validation
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -16,6 +18,7 @@ type Report struct {
 	Schema    string `json:"schema"`
 	Clifftop  string `json:"clifftop"` // version of the program
 	Reference string `json:"reference"`
+	Partial   bool   `json:"partial"` // it was interrupted: rows are missing
 
 	Rows []Result `json:"rows"`
 	// Summary is the error by kind of load: in each cell (model, GPU, tensor-parallel size) the median over its rows, and
@@ -26,6 +29,16 @@ type Report struct {
 	// Rules were applied to rows, which carry their codes.
 	Rules []Rule   `json:"rules"`
 	Notes []string `json:"notes"`
+
+	asked int // rows, where it is partial
+}
+
+// Missing says what a partial report lacks; it is empty for a whole one.
+func (r *Report) Missing() string {
+	if !r.Partial {
+		return ""
+	}
+	return fmt.Sprintf("Interrupted: only %d of %d rows are there.", len(r.Rows), r.asked)
 }
 
 // Status says what became of a row.
@@ -88,24 +101,37 @@ func (r *Result) Family() string {
 	return strings.TrimRight(r.Model[:max(0, strings.IndexFunc(r.Model+"-", func(c rune) bool { return c == '-' || unicode.IsDigit(c) }))], "-")
 }
 
-// Run simulates the cases and scores the rows that keep lets through; nil keeps all.
+// Run simulates the cases and scores the rows that keep lets through; nil keeps all. When ctx is done before the end, the report
+// has the rows that were simulated until then, is marked partial, and comes together with the context's error; there is none
+// without such a row.
 func Run(ctx context.Context, ref *Reference, cases []*Case, keep func(*Row) bool, o Options) (*Report, error) {
 	outcomes, err := simulate(ctx, cases, o)
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		return nil, err
 	}
 	r := &Report{Schema: Schema, Clifftop: experiments.Version, Reference: ref.Name, Rows: []Result{}, Notes: append([]string{}, ref.Notes...)}
+	all := 0
 	for i, c := range cases {
 		for k, row := range c.Rows {
-			if keep == nil || keep(row) {
+			if keep != nil && !keep(row) {
+				continue
+			}
+			all++
+			if outcomes[i] != nil {
 				r.Rows = append(r.Rows, c.result(row, outcomes[i][k]))
 			}
 		}
 	}
+	if err != nil {
+		if !slices.ContainsFunc(r.Rows, func(row Result) bool { return row.Status == Scored }) {
+			return nil, err
+		}
+		r.Partial, r.asked = true, all
+	}
 	r.Summary = classes(r.Rows)
 	r.Groups = groups(r.Rows)
 	r.Rules = applied(r.Rows)
-	return r, nil
+	return r, err
 }
 
 // result scores one row.

@@ -20,6 +20,10 @@ func (r *Report) WriteTable(w io.Writer) error { return r.write(w, newLayout(fal
 func (r *Report) WriteMarkdown(w io.Writer) error { return r.write(w, newLayout(true)) }
 
 func (r *Report) write(w io.Writer, t *layout.Text) error {
+	if text := r.Missing(); text != "" {
+		t.Paragraph(text)
+		t.Blank()
+	}
 	r.rowTable(t)
 	r.refusals(t)
 	r.ruleList(t)

@@ -34,6 +34,19 @@ func Significant(v float64, digits int) string {
 	return strconv.FormatFloat(v, 'g', digits, 64)
 }
 
+// Dollars prints an amount: with tenths of a cent below a dollar, with cents below a hundred, and then with commas.
+func Dollars(v float64) string {
+	switch {
+	case v != 0 && v < .01:
+		return "$" + strconv.FormatFloat(v, 'g', 3, 64)
+	case v < .9995:
+		return "$" + strconv.FormatFloat(v, 'f', 3, 64)
+	case v < 99.995:
+		return "$" + strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	return "$" + Grouped(strconv.FormatFloat(v, 'f', 0, 64))
+}
+
 // Percent prints a fraction.
 func Percent(fraction float64) string { return Digits(100*fraction) + " %" }
 

@@ -16,3 +16,11 @@ func TestSignificant(t *testing.T) {
 		}
 	}
 }
+
+func TestDollars(t *testing.T) {
+	for v, want := range map[float64]string{0: "$0.000", .000_278: "$0.000278", .15: "$0.150", .9996: "$1.00", 2.7: "$2.70", 99.999: "$100", 1_299.4: "$1,299", 4_000_000: "$4,000,000"} {
+		if got := Dollars(v); got != want {
+			t.Errorf("Dollars(%v) = %q, want %q", v, got, want)
+		}
+	}
+}

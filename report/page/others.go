@@ -134,10 +134,10 @@ func planFacts(x *report.Plan) []Fact {
 	b := &x.Candidates[0]
 	facts := []Fact{{"Replicas", fmt.Sprint(b.Replicas), fmt.Sprintf("%d GPUs in all, %s", b.GPUs, b.GPU)}}
 	if b.USDPerMonth != nil {
-		facts = append(facts, Fact{"Cost", "$" + layout.Grouped(fmt.Sprintf("%.0f", *b.USDPerMonth)), "a month"})
+		facts = append(facts, Fact{"Cost", layout.Dollars(*b.USDPerMonth), "a month"})
 	}
 	if v := b.PerMillion.AtPlan; v != nil {
-		facts = append(facts, Fact{"Cost of tokens", "$" + layout.Digits(*v), "per million output tokens at the peak"})
+		facts = append(facts, Fact{"Cost of tokens", layout.Dollars(*v), "per million output tokens at the peak"})
 	}
 	facts = append(facts, Fact{"Used of the SLO", layout.Percent(b.AtPlan.SLOUse), "of the limit that is nearest"},
 		Fact{"Peak hour", layout.Digits(x.Traffic.PlannedRequestsPerS) + " requests/s", "planned for"})

@@ -87,7 +87,7 @@ func runFacts(s *report.Summary, bands report.Profile) []Fact {
 		facts = append(facts, Fact{"GPU busy", layout.Percent(*v), fmt.Sprintf("MFU %s, MBU %s", share(s.System.MFU), share(s.System.MBU))})
 	}
 	if c := s.Cost; c != nil && c.USDPerMillionOutputAtLoad != nil {
-		facts = append(facts, Fact{"Cost", "$" + layout.Digits(*c.USDPerMillionOutputAtLoad), "per million output tokens"})
+		facts = append(facts, Fact{"Cost", layout.Dollars(*c.USDPerMillionOutputAtLoad), "per million output tokens"})
 	}
 	return facts
 }

@@ -119,7 +119,7 @@ func sweepFacts(c *report.Curve) []Fact {
 		}
 		facts = append(facts, f)
 		if k.USDPerMillionOutput != nil {
-			facts = append(facts, Fact{cost, "$" + layout.Digits(*k.USDPerMillionOutput), "per million output tokens"})
+			facts = append(facts, Fact{cost, layout.Dollars(*k.USDPerMillionOutput), "per million output tokens"})
 		}
 	}
 	if k := c.Collapse; k != nil {
