@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"clifftop/report/layout"
 	"clifftop/sim/clock"
 	"clifftop/workload"
 )
@@ -58,7 +59,7 @@ func (u *Setup) trafficSource() error {
 	}
 	if days := float64(spec.Requests) / spec.Rate() / clock.Day.Seconds(); len(spec.Arrivals) == 1 && spec.Rate() > 0 && spec.Duration == 0 && days > float64(maxDays) {
 		return s.fault(s.firstGiven("workload.arrivals.rate", "run.requests"),
-			"%d requests at %g per second take %.3g days (want at most %d: a higher rate, fewer requests, or a run.duration)", spec.Requests, spec.Rate(), days, maxDays)
+			"%d requests at %g per second take %s days (want at most %d: a higher rate, fewer requests, or a run.duration)", spec.Requests, spec.Rate(), layout.Digits(days), maxDays)
 	}
 	u.traffic.spec, u.traffic.closed = spec, spec.Closed()
 	u.traffic.requests, u.traffic.rate = spec.Requests, spec.Rate()

@@ -121,6 +121,10 @@ func (b *Bounds) text(over string) string {
 		return fmt.Sprintf("at most %s output tokens/s, which a %s of %s asks for; a request takes %s or more on average",
 			layout.Digits(b.MaxOutputTokensPerS), lastPart(over), layout.Digits(b.Value), seconds(b.DemandS))
 	}
-	return fmt.Sprintf("at most %s output tokens/s; requests take %s or more and their users think for %s, so that throughput can follow their number up to N* = %s and no further",
-		layout.Digits(b.MaxOutputTokensPerS), seconds(b.DemandS), seconds(*b.ThinkS), layout.Digits(b.Value))
+	think := ""
+	if *b.ThinkS >= .01*b.DemandS { // or it is rounding, of users who do not think
+		think = " and users think for " + seconds(*b.ThinkS)
+	}
+	return fmt.Sprintf("at most %s output tokens/s; requests take %s or more%s, so that throughput can follow the number of users up to N* = %s and no further",
+		layout.Digits(b.MaxOutputTokensPerS), seconds(b.DemandS), think, layout.Digits(b.Value))
 }

@@ -119,9 +119,9 @@ func fitRuns(c *cobra.Command, reference string, only []string, scenario *scenar
 }
 
 func fitSteps(c *cobra.Command, name string, scenario *scenarioFlags, args []string, options calibration.Options) (*calibration.Result, error) {
-	data, err := os.ReadFile(name)
+	data, err := readFile("--steps", name)
 	if err != nil {
-		return nil, fmt.Errorf("--steps: %s: %s", name, cause(err))
+		return nil, err
 	}
 	steps, err := model.ReadIterations(name, bytes.NewReader(data))
 	if err != nil {

@@ -75,8 +75,8 @@ func printError(w io.Writer, err error) {
 			fmt.Fprintf(w, "hint: did you mean %s?\n", names[4])
 		} else if strings.HasPrefix(hint, "hint: ") {
 			fmt.Fprintln(w, hint)
-		} else if strings.HasPrefix(text, "unknown command") {
-			fmt.Fprintln(w, "hint: clifftop --help lists the commands")
+		} else if _, parent, ok := strings.Cut(text, " for "); ok && strings.HasPrefix(text, "unknown command") {
+			fmt.Fprintf(w, "hint: %s --help lists the commands\n", strings.Trim(parent, `"`))
 		}
 		return
 	}

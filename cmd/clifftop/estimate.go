@@ -124,7 +124,7 @@ func (f *concurrencyFlags) demand(simulated bool) (estimate.Demand, *estimate.Cr
 	var d estimate.Demand
 	switch {
 	case f.hasRate == f.hasPeople:
-		return d, nil, errors.New("want one of --per-minute and --people")
+		return d, nil, errors.New("want one of --per-minute and --people\nhint: clifftop estimate concurrency --people 100 --active 20% --every 5m --duration 30s")
 	case simulated && f.hasTakes:
 		return d, nil, errors.New("--duration beside a scenario (want one of them: the simulation finds the time of a request)")
 	case !simulated && !f.hasTakes:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,6 +33,9 @@ output for -. With --schema print the JSON Schema of scenarios instead, for edit
 			if path == "-" || schema && len(args) == 0 {
 				_, err := c.OutOrStdout().Write(data)
 				return failed(err)
+			}
+			if !schema { // the commands in its comments are to be typed
+				data = bytes.ReplaceAll(data, []byte("scenario.yaml"), []byte(path))
 			}
 			mode := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 			if force {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // directory is where result files go. Each is written under another name first, so that a file is
@@ -48,6 +49,18 @@ func cause(err error) string {
 		return p.Err.Error()
 	}
 	return err.Error()
+}
+
+// readFile reads the file that a flag names.
+func readFile(flag, name string) ([]byte, error) {
+	data, err := os.ReadFile(name)
+	switch {
+	case errors.Is(err, syscall.EISDIR):
+		return nil, fmt.Errorf("%s: %s: this is a directory (want a file)", flag, name)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %s: %s", flag, name, cause(err))
+	}
+	return data, nil
 }
 
 // create begins a file.

@@ -114,6 +114,18 @@ func one(key string) func(string) ([]experiments.Setting, error) {
 	}
 }
 
+// fraction sets a key to a number, which may be given in percent.
+func fraction(key string) func(string) ([]experiments.Setting, error) {
+	return func(text string) ([]experiments.Setting, error) {
+		if percent, ok := strings.CutSuffix(text, "%"); ok {
+			if v, err := strconv.ParseFloat(strings.TrimSpace(percent), 64); err == nil {
+				text = strconv.FormatFloat(v/100, 'g', -1, 64)
+			}
+		}
+		return []experiments.Setting{{Key: key, Value: text}}, nil
+	}
+}
+
 // listOf sets a key to a list of names or numbers.
 func listOf(key string) func(string) ([]experiments.Setting, error) {
 	return func(text string) ([]experiments.Setting, error) {
@@ -163,7 +175,7 @@ func registerPlan(c *cobra.Command, f *scenarioFlags) {
 		{"max-gpus", "N", "the most GPUs in all (default 64)", one("plan.max_gpus")},
 		{"rate", "R", "mean requests per second; keeps the process", one(experiments.RateKey)},
 		{"peak", "R", "mean requests per second of the busiest hour (default that of the traffic)", one("plan.peak_rate")},
-		{"growth", "X", "plan for so much more traffic: 0.3 is 30 % more", one("plan.growth")},
+		{"growth", "X", "plan for so much more traffic, such as 0.3 or 30%", fraction("plan.growth")},
 		{"trace", "FILE", "plan for recorded requests", one("workload.trace.file")},
 		{"slo", "LIMITS", "such as ttft_p95=800ms,tpot_p95=80ms,attainment=0.95", each("slo")},
 		{"price", "PRICES", "US dollars per GPU and hour, such as h100-sxm=2.5,l40s=0.9", each("plan.prices")},

@@ -90,9 +90,9 @@ type job struct {
 
 // newJob reads the reference, of either kind.
 func newJob(reference string, only []string, scenario *scenarioFlags, args []string) (*job, error) {
-	data, err := os.ReadFile(reference)
+	data, err := readFile("--reference", reference)
 	if err != nil {
-		return nil, fmt.Errorf("--reference: %s: %s", reference, cause(err))
+		return nil, err
 	}
 	if validation.IsBench(data) {
 		if len(only) > 0 {

@@ -125,7 +125,7 @@ func TestOpeningShows(t *testing.T) {
 	if len(x.Lanes) != 2 || x.FromS != 0.005 || x.ToS != 0.09 {
 		t.Fatalf("%+v", x)
 	}
-	if want := "The first 0.085 s: iterations without prompts take 10 ms on average; the longest with one takes 50 ms and holds 1 answers up"; x.Title != want {
+	if want := "The first 0.085 s: iterations without prompts take 10 ms on average; the longest with one takes 50 ms and holds 1 answer up"; x.Title != want {
 		t.Errorf("%q", x.Title)
 	}
 	if got := x.Lanes[0].Slices[2]; got.Kind != promptAndAnswers || got.Text != "50 ms: 1 answers gain a token, 900 tokens of prompts" {

@@ -115,7 +115,11 @@ func openingFinding(o *report.Opening, seconds float64) string {
 		text += fmt.Sprintf(": iterations without prompts take %s on average", duration(answers/float64(n), 2))
 	}
 	if held > 0 && n > 0 && longest > 1.2*answers/float64(n) {
-		text += fmt.Sprintf("; the longest with one takes %s and holds %d answers up", duration(longest, 2), held)
+		answers := "1 answer"
+		if held > 1 {
+			answers = fmt.Sprintf("%d answers", held)
+		}
+		text += fmt.Sprintf("; the longest with one takes %s and holds %s up", duration(longest, 2), answers)
 	}
 	return text
 }
