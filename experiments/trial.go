@@ -101,8 +101,7 @@ func (q *search) look(x float64) (*state, error) {
 
 // hasGrown reports an overload.
 func hasGrown(s *report.Summary) bool {
-	w := &s.Window
-	return w.Stationary != nil && !*w.Stationary && w.GrowthRequestsPerS != nil
+	return s.Window.Unsettled() && s.Window.GrowthRequestsPerS != nil
 }
 
 // test adds runs to a value until its verdict is sure, with at most so many looks, and notes it as an end of the answer

@@ -50,7 +50,7 @@ func measuresOf(s *Summary) measures {
 		waits:   [...]float64{waitsKV: orNaN(g.KV), waitsSeats: orNaN(g.Seats), waitsTokenBudget: orNaN(g.TokenBudget), waitsPolicy: orNaN(g.Policy)},
 		ttftP50: orNaN(d.P50), ttftP99: orNaN(d.P99), queueP50: orNaN(q.P50), queueP99: orNaN(q.P99), ttftN: d.N,
 		sent: r.Offered, left: r.TimedOut + r.Cancelled, rejectedBusy: r.RejectedBusy, attempts: r.Attempts, retries: r.Retries,
-		preemptions: y.Preemptions, hasSLO: s.Goodput.SLO != nil, unsettled: s.unsettled(),
+		preemptions: y.Preemptions, hasSLO: s.Goodput.SLO != nil, unsettled: s.Window.Unsettled(),
 	}
 	if m.hasSLO {
 		m.useful = orNaN(s.Goodput.OutputTokensPerS)
@@ -63,9 +63,6 @@ func measuresOf(s *Summary) measures {
 	}
 	return m
 }
-
-// unsettled says that the run had no steady state.
-func (s *Summary) unsettled() bool { return s.Window.Stationary != nil && !*s.Window.Stationary }
 
 // unknown says that a number is not known.
 func unknown(v float64) bool { return math.IsNaN(v) }

@@ -60,7 +60,7 @@ func (v *pass) add(c *Curve, i int, s *Summary) {
 	}
 	v.shared = slices.DeleteFunc(v.shared, func(w Warning) bool { return !slices.Contains(s.Warnings, w) })
 	switch {
-	case !s.unsettled():
+	case !s.Window.Unsettled():
 		v.unsteady = -1
 	case v.unsteady < 0:
 		v.unsteady = i

@@ -50,7 +50,7 @@ func (s *Summary) HeldTo() []LimitResult {
 // that is out of reach, as for a system that does not keep up with its load.
 func (s *Summary) SLOUse() float64 {
 	all := s.judged()
-	if len(all) == 0 || s.overloaded() {
+	if len(all) == 0 || s.Window.Unsettled() {
 		return math.Inf(1)
 	}
 	use, met := 0.0, true
@@ -66,11 +66,9 @@ func (s *Summary) SLOUse() float64 {
 	return max(use, math.Nextafter(1, 2))
 }
 
-func (s *Summary) overloaded() bool { return s.Window.Stationary != nil && !*s.Window.Stationary }
-
 // LatencyUse is the same for the limits on latency alone: the factor by which they could be multiplied and still hold.
 func (s *Summary) LatencyUse() float64 {
-	if s.overloaded() {
+	if s.Window.Unsettled() {
 		return math.Inf(1)
 	}
 	use := 0.0
@@ -118,7 +116,7 @@ func (s *Summary) Breaks() string {
 	}
 	worst, text := s.worst(), "it is not known to meet the SLO"
 	switch {
-	case s.overloaded():
+	case s.Window.Unsettled():
 		text = "it no longer keeps up: the queue grows"
 	case worst == nil:
 	case s.Requests.RejectedLong > 0 && math.IsInf(worst.use(), 1):
@@ -132,7 +130,7 @@ func (s *Summary) Breaks() string {
 	default:
 		text = fmt.Sprintf("%s of the requests are good, the least is %s", layout.Percent(*worst.Fraction), layout.Percent(*worst.Target))
 	}
-	if worst != nil && worst.class != "" && !s.overloaded() {
+	if worst != nil && worst.class != "" && !s.Window.Unsettled() {
 		text = worst.class + ": " + text
 	}
 	return text + s.cause()

@@ -115,7 +115,7 @@ func (p *pool) interval(path string, low, high float64) {
 	if _, is := ofReplica(path); is || math.IsInf(high-low, 0) || math.IsNaN(high-low) {
 		return // replicas have none: there are many of them
 	}
-	if w := &p.to.Window; w.Stationary != nil && !*w.Stationary && growsWithRun(path) {
+	if p.to.Window.Unsettled() && growsWithRun(path) {
 		return
 	}
 	p.ci[path] = [2]float64{low, high}

@@ -72,6 +72,9 @@ type Window struct {
 	GrowthRequestsPerS *float64 `json:"growth_requests_per_s,omitempty"`
 }
 
+// Unsettled says that the run is known to have had no steady state.
+func (w *Window) Unsettled() bool { return w.Stationary != nil && !*w.Stationary }
+
 // Requests counts the requests of the whole run by fate: logical ones, each of which its client may have sent several
 // times, by the end of the last attempt. One that waits to be sent again at the end of the run is in the system.
 type Requests struct {

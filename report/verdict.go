@@ -229,7 +229,7 @@ func unsteady(names []string, runs [][]*Summary) string {
 	for i, name := range names {
 		n := 0
 		for _, s := range runs[i] {
-			if s.unsettled() {
+			if s.Window.Unsettled() {
 				n++
 			}
 		}

@@ -81,7 +81,7 @@ func (r *Result) fixedPoint(rate float64, idle, busy *report.Summary) {
 		r.add("mean_idle_requests", "at once, if it stayed so", rate**alone/1000, "requests", "requests per second × time of a request",
 			fmt.Sprintf("%s × %s", amount(rate), amount(*alone/1000)))
 	}
-	if st := busy.Window.Stationary; st != nil && !*st {
+	if busy.Window.Unsettled() {
 		line := Line{Name: "growth_requests_per_s", Text: "the system fills up by", Value: busy.Window.GrowthRequestsPerS, Unit: "requests/s",
 			Says: "no such number: requests come faster than they are served"}
 		r.Lines = append(r.Lines, line)

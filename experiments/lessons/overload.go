@@ -25,7 +25,7 @@ func overload(c *class) error {
 		}
 		c.Table.add(p.Value, number(of(s.Throughput.OutputTokensPerS)), number(of(s.Goodput.OutputTokensPerS)), percent(of(s.Goodput.Attainment)),
 			lasting(of(s.Latency.TTFT.P50)), lasting(of(s.Latency.TTFT.P95)), number(of(s.Concurrency.InSystem.Mean)))
-		unsteady := s.Window.Stationary != nil && !*s.Window.Stationary
+		unsteady := s.Window.Unsettled()
 		perRequest := of(rate.Points[0].Summary.Throughput.OutputTokensPerS) / rate.Points[0].load()
 		offered.Points = append(offered.Points, chart.Point{X: p.load(), Y: perRequest * p.load()})
 		output.Points = append(output.Points, chart.Point{X: p.load(), Y: of(s.Throughput.OutputTokensPerS), Hollow: unsteady})

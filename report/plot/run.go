@@ -125,7 +125,7 @@ func runFinding(s *report.Summary) string {
 	if s == nil {
 		return "One run over time"
 	}
-	if s.Window.Stationary != nil && !*s.Window.Stationary {
+	if s.Window.Unsettled() {
 		if g := s.Window.GrowthRequestsPerS; g != nil && *g > 0 {
 			return fmt.Sprintf("No steady state: the queue grows by %s requests/s", sig(*g, 2))
 		}

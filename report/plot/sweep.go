@@ -47,8 +47,7 @@ func newSweep(c *report.Curve) *sweep {
 	var points []point
 	for _, p := range v.Points {
 		if p.Summary != nil && finite(p.Value) {
-			stationary := p.Summary.Window.Stationary
-			points = append(points, point{p.Value, p.Summary, []*report.Summary{p.Summary}, stationary == nil || *stationary, p.Short})
+			points = append(points, point{p.Value, p.Summary, []*report.Summary{p.Summary}, !p.Summary.Window.Unsettled(), p.Short})
 		}
 	}
 	slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.load, b.load) })
