@@ -264,10 +264,8 @@ func (g *inspector) arrivals() ArrivalPattern {
 	if q := g.ticks.Quantum(); g.ticks.Coarse() {
 		a.TogetherS = number(q.Seconds())
 	}
-	span := g.last.Sub(g.first)
 	for i := range g.windows {
 		w := &g.windows[i]
-		w.end(span)
 		a.Dispersion = append(a.Dispersion, Dispersion{WindowS: w.width.Seconds(), Windows: w.n, Index: w.index()})
 		if w.width == 10*clock.Second {
 			a.Correlation = w.correlation()

@@ -197,7 +197,6 @@ type windowCounts struct {
 	products     float64 // of neighbours
 	firstCount   float64
 	lastCount    float64
-	over         bool
 }
 
 func (w *windowCounts) add(at clock.Duration) {
@@ -228,14 +227,8 @@ func (w *windowCounts) finish(k int64) {
 	}
 }
 
-// end drops the last window, which is not whole, unless the span ends with it.
-func (w *windowCounts) end(span clock.Duration) {
-	if !w.over && w.count > 0 && span >= w.width*clock.Duration(w.current+1) {
-		w.finish(w.current + 1)
-	}
-	w.over = true
-}
-
+// index is the variance of the counts over their mean; nil for few of them. The last window, in which the rows end, does
+// not count: it is not whole.
 func (w *windowCounts) index() *float64 {
 	const fewest = 10
 	if w.n < fewest || w.sum == 0 {

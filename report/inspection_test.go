@@ -236,7 +236,6 @@ func TestWindowCounts(t *testing.T) {
 			last = at
 			at += clock.FromSeconds(rng.ExpFloat64() * math.Exp(rng.NormFloat64()-1))
 		}
-		w.end(last)
 		counts = counts[:last/clock.Second]
 		if len(counts) < 20 {
 			continue
