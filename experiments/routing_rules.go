@@ -241,17 +241,6 @@ func setDuration(to *clock.Duration, given *Duration) {
 // Scorers are weights by the names of llm-d's scorers.
 type Scorers map[string]float64
 
-// scorerNames are the names, in llm-d's order.
-func scorerNames() []string {
-	var names []string
-	for by := route.Score(0); ; by++ {
-		if _, ok := route.ScoreNamed(by.String()); !ok {
-			return names
-		}
-		names = append(names, by.String())
-	}
-}
-
 func (s *Scorers) decode(d *decoder, n *node, key string) {
 	*s = Scorers{}
 	if n.kind != isMap || len(n.fields) == 0 {
@@ -260,8 +249,8 @@ func (s *Scorers) decode(d *decoder, n *node, key string) {
 	}
 	for _, f := range n.fields {
 		full := join(key, f.name)
-		if !slices.Contains(scorerNames(), f.name) {
-			d.fault(f.at, full, "unknown key (want "+list(scorerNames())+")", didYouMean(f.name, scorerNames()))
+		if names := route.ScoreNames(); !slices.Contains(names, f.name) {
+			d.fault(f.at, full, "unknown key (want "+list(names)+")", didYouMean(f.name, names))
 			continue
 		}
 		weight := 0.0
@@ -273,7 +262,7 @@ func (s *Scorers) decode(d *decoder, n *node, key string) {
 // weighted are the scorers for the router.
 func (s Scorers) weighted() []route.Weighted {
 	var all []route.Weighted
-	for _, name := range scorerNames() {
+	for _, name := range route.ScoreNames() {
 		if by, _ := route.ScoreNamed(name); s[name] > 0 {
 			all = append(all, route.Weighted{By: by, Weight: s[name]})
 		}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"clifftop/sim/route"
 )
 
 var update = flag.Bool("update", false, "rewrite the files that tests compare with")
@@ -313,7 +315,7 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{Ref: "#/$defs/router"}
 	case reflect.TypeFor[Scorers]():
 		o := closed()
-		for _, name := range scorerNames() {
+		for _, name := range route.ScoreNames() {
 			o.Properties[name] = &jsonschema.Schema{Type: "number", Minimum: jsonschema.Ptr(0.0), Maximum: jsonschema.Ptr(1e9)}
 		}
 		o.MinProperties = jsonschema.Ptr(1)

@@ -46,7 +46,7 @@ func ScoreNamed(name string) (s Score, ok bool) {
 	return 0, false
 }
 
-// ScoreNames are the names of all scorers.
+// ScoreNames are the names of all scorers, in llm-d's order.
 func ScoreNames() []string { return scoreNames[:] }
 
 // Weighted is a scorer with its weight in the sum, 0 or more.

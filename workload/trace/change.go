@@ -243,9 +243,9 @@ func (s *Changed) steps() (r Reader, err error) {
 		s.note("loop: %d passes of %v", l.Loop, period)
 	}
 	if s.file.Timeless() {
-		rate := l.Rate * max(l.Speedup, 1)
+		rate := l.Rate
 		if l.Speedup > 0 {
-			rate = l.Rate * l.Speedup
+			rate *= l.Speedup
 		}
 		r = &arrive{step{r}, workload.Poisson{PerSecond: rate}.Start(l.Seed, 0)}
 		s.note("arrivals: Poisson, %v per second", rate)

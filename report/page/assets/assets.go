@@ -18,9 +18,6 @@ import (
 //go:embed uPlot.iife.min.js uPlot.min.css uPlot.LICENSE format.js labels.js table.js paint.js talk.js chart.js chart.css
 var files embed.FS
 
-// FS has the files, for who serves them one by one.
-func FS() embed.FS { return files }
-
 // ScriptNames are the scripts in the order in which they must run, and StyleNames the style sheets.
 func ScriptNames() []string {
 	return []string{"uPlot.iife.min.js", "format.js", "labels.js", "table.js", "paint.js", "talk.js", "chart.js"}
