@@ -287,7 +287,7 @@ type GapByCause struct {
 type GPUSeconds struct {
 	Useful    *float64 `json:"useful"`
 	Recompute *float64 `json:"recompute"`  // computed again after a preemption
-	CacheMiss *float64 `json:"cache_miss"` // computed because the prefix cache had lost it; not told of a radix cache
+	CacheMiss *float64 `json:"cache_miss"` // computed because the prefix cache had lost it
 	Cancelled *float64 `json:"cancelled"`  // for attempts that did not complete
 	Rejected  *float64 `json:"rejected_drafts"`
 	Padding   *float64 `json:"padding"` // computed for nobody

@@ -118,7 +118,7 @@ func (r *Replica) start(s *sequence, req *workload.Request) {
 		s.slots++
 	}
 	if r.radix != nil {
-		s.text = req.Text(s.text[:0])
+		s.text, s.common = req.Text(s.text[:0]), common(req)
 	}
 	if !r.caching {
 		return

@@ -107,7 +107,7 @@ type Span struct {
 	// RecomputedTokens had been computed before a preemption.
 	PrefillTokens, RecomputedTokens int
 	// LostTokens are those of PrefillTokens that the prefix cache had, and lost: without evictions they would have been
-	// found. See [clifftop/sim/kv.RememberedEvictions]; with a radix cache they are not told.
+	// found. See [clifftop/sim/kv.RememberedEvictions] and, of a radix cache, [clifftop/sim/kv.RememberedLeaves].
 	LostTokens int
 	// Drafts are the tokens that each iteration verified beside those of the decodes, with speculative decoding, and
 	// Accepted those found right. They are produced too, but for Discarded ones past the end of an answer.

@@ -5,6 +5,7 @@ import (
 
 	"clifftop/sim/kv"
 	"clifftop/sim/sched"
+	"clifftop/workload"
 )
 
 // With a radix cache blocks are counted, as without a cache, and the tree counts with them. What a sequence has
@@ -48,13 +49,31 @@ func (r *Replica) putCount(n int) {
 	}
 }
 
+// radixMatch is the last match, of so many tokens of a request. As long as the tree is in the same epoch it need not be repeated.
+type radixMatch struct {
+	request int64
+	limit   int32
+	epoch   uint64
+	prefix  kv.Prefix
+}
+
 // match finds what the tree holds of a waiting request, all but at least one of its known tokens.
 func (r *Replica) match(w *waiting, known int32) kv.Prefix {
 	if w.seq != none {
-		return r.radix.Match(r.seq(w.seq).text, known-1)
+		return r.matchText(w.req.ID, r.seq(w.seq).text, known)
 	}
 	r.look.text = w.req.Text(r.look.text[:0])
-	return r.radix.Match(r.look.text, known-1)
+	return r.matchText(w.req.ID, r.look.text, known)
+}
+
+// matchText is the same of the text of a request.
+func (r *Replica) matchText(request int64, text []workload.Segment, known int32) kv.Prefix {
+	m := &r.matched
+	if m.request != request || m.limit != known-1 || m.epoch != r.radix.Epoch() {
+		m.prefix = r.radix.Match(text, known-1)
+		m.request, m.limit, m.epoch = request, known-1, r.radix.Epoch()
+	}
+	return m.prefix
 }
 
 // cached completes the description of a waiting request.
@@ -69,10 +88,27 @@ func (r *Replica) cached(w *waiting, d *sched.Waiting) {
 
 // lockPrefix gives s, which is being admitted, what the tree holds of its known tokens, and returns how many these are.
 func (r *Replica) lockPrefix(s *sequence) int32 {
-	s.prefix = r.radix.Match(s.text, s.rec.Request.InputTokens+s.issued-1)
+	known := s.rec.Request.InputTokens + s.issued
+	s.prefix = r.matchText(s.rec.Request.ID, s.text, known)
 	r.radix.Lock(s.prefix)
 	s.blockCount = s.prefix.Blocks
-	return int32(s.prefix.Blocks) * r.cfg.BlockSize
+	tokens := int32(s.prefix.Blocks) * r.cfg.BlockSize
+	lost := int32(r.radix.Lost(&s.prefix, s.text, known-1, s.common))
+	s.lostFrom, s.lostTo = tokens, tokens+lost*r.cfg.BlockSize
+	return tokens
+}
+
+// common is how many of the first tokens of a request others may begin with: all, where there may be more attempts; the
+// content of its prompt, and, if that is the whole of it, an answer in a session.
+func common(q *workload.Request) int32 {
+	if c := q.Client; c != nil && (c.Attempt > 0 || c.Persists) {
+		return q.InputTokens + q.OutputTokens
+	}
+	tokens := int32(min(q.Content.Tokens(), int64(q.InputTokens)))
+	if tokens == q.InputTokens && q.Session != 0 {
+		tokens += q.OutputTokens
+	}
+	return tokens
 }
 
 // unlockPrefix takes from s, which leaves the running batch, what it holds.
@@ -84,7 +120,7 @@ func (r *Replica) unlockPrefix(s *sequence) {
 
 // insert enters the first tokens of s, which runs, into the tree.
 func (r *Replica) insert(s *sequence, tokens int32) {
-	s.prefix = r.radix.Insert(s.prefix, s.text, tokens)
+	s.prefix = r.radix.Insert(s.prefix, s.text, tokens, s.common)
 }
 
 // insertChunks enters the chunks of flight f that belong to admissions up to a serial number, in running order.

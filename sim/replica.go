@@ -32,7 +32,8 @@ type Replica struct {
 	pool    *kv.Pool
 	holes   *kv.Holes // of a contiguous pool, beside pool, which counts
 	caching bool
-	radix   *kv.Radix  // takes the place of the pool, or is nil
+	radix   *kv.Radix // takes the place of the pool, or is nil
+	matched radixMatch
 	conn    *connector // to KV beyond the pool; nil where there is none
 	queue   queue
 	seqs    slab

@@ -101,7 +101,8 @@ type sequence struct {
 	promising  bool  // it decodes, and the next block was promised
 	refileAt   int64 // cohort step at which covered or promising ends
 	walk       workload.BlockKeys
-	text       []workload.Segment // with a radix cache: its tokens, and how far they are in the tree
+	text       []workload.Segment // with a radix cache: its tokens, how many of them others may begin with,
+	common     int32              // and how far they are in the tree
 	prefix     kv.Prefix
 }
 

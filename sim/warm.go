@@ -66,5 +66,5 @@ func (r *Replica) warmTree(q *workload.Request, full int32) {
 	p := r.radix.Match(r.look.text, tokens)
 	r.radix.Lock(p)
 	r.radix.Take(int(full) - p.Blocks)
-	r.radix.Unlock(r.radix.Insert(p, r.look.text, tokens))
+	r.radix.Unlock(r.radix.Insert(p, r.look.text, tokens, common(q)))
 }

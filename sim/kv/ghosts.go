@@ -2,7 +2,7 @@ package kv
 
 // RememberedEvictions is the number of evicted blocks that a pool with hashed blocks remembers at least, by their keys. It forgets
 // the older ones before it remembers twice as many. That takes 2 MB where texts are long, and 32 MB if all keys are far from each
-// other. A radix cache remembers none.
+// other. What a radix cache remembers is [RememberedLeaves].
 const RememberedEvictions = 1 << 19
 
 // ghosts is a set of keys that were evicted lately. It has two generations: when the young one is full, it takes the

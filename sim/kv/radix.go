@@ -20,6 +20,8 @@ import "clifftop/workload"
 // later turns may repeat; at the end or at a preemption Put for what is still private, and
 // [Radix.Unlock].
 //
+// What was evicted is remembered for a while, so that [Radix.Lost] can tell it from what was never there.
+//
 // All operations cost O(segments + nodes of the path), whatever the number of tokens; evictions cost
 // O(log leaves) each.
 type Radix struct {
@@ -28,10 +30,11 @@ type Radix struct {
 	page                         int32
 	clock, births                uint64
 	nodes                        []node
-	unused                       []int32 // places in nodes
-	children                     map[fork]int32
-	leaves                       []int32 // evictable leaves: a heap, least recently matched first
-	text                         []span  // scratch
+	unused                       []int32        // places in nodes
+	children                     map[fork]int32 // by where they hang
+	leaves                       []int32        // evictable leaves: a heap, least recently matched first
+	text                         []span         // scratch
+	memory                       memory         // of what was evicted
 }
 
 // root is the empty prefix. It is never evicted.
@@ -43,17 +46,19 @@ type node struct {
 	refs             int32  // sequences whose path goes through it
 	blocks           int32  // its length
 	place            int32  // among the leaves, or -1
+	common           int32  // how many of its first blocks others may ask for
+	remembered       uint32 // by this generation of the memory, if it is evicted
 	matched          uint64 // when it was last met
 	birth            uint64 // orders what was met at once
 	at               fork
 	spans            []span
 }
 
-// fork is where a node hangs: below a parent, under its first page.
-type fork struct {
-	parent int32
-	page   uint64
-}
+// fork is where a node hangs: a hash of its parent and of its first page.
+type fork uint64
+
+// below is where a node of a first page hangs below node i.
+func below(i int32, page uint64) fork { return fork(page + uint64(i)*0x9e3779b97f4a7c15) }
 
 // span is a run of tokens of one segment.
 type span struct {
@@ -68,14 +73,21 @@ type Prefix struct {
 	// Blocks is its length, and Held how many of them were locked when it was matched, so that
 	// locking them takes nothing from the evictable ones.
 	Blocks, Held int
+	// The generation of the memory that was asked last, and how many blocks of the text it has.
+	generation uint32
+	seen       int32
 }
 
 // NewRadix returns a pool of usable blocks of so many tokens each, and an empty tree.
 func NewRadix(usable int, blockSize int32) *Radix {
-	return &Radix{
-		usable: usable, available: usable, page: blockSize,
-		nodes: make([]node, 1, 64), children: make(map[fork]int32),
-	}
+	t := newTree(blockSize)
+	t.usable, t.available = usable, usable
+	t.memory = memory{most: RememberedLeaves, number: 1}
+	return t
+}
+
+func newTree(page int32) *Radix {
+	return &Radix{page: page, nodes: make([]node, 1, 64), children: make(map[fork]int32)}
 }
 
 // Usable is the number of blocks of the pool.
@@ -121,10 +133,14 @@ func (t *Radix) Match(text []workload.Segment, limit int32) Prefix {
 
 // Peek is the number of blocks that [Radix.Match] would find. It refreshes nothing.
 func (t *Radix) Peek(text []workload.Segment, limit int32) int {
-	rest := t.cut(text, 0, limit/t.page*t.page)
+	return int(t.peek(t.cut(text, 0, limit/t.page*t.page)))
+}
+
+// peek is how many of the blocks of rest the tree holds.
+func (t *Radix) peek(rest reader) int32 {
 	at, blocks := int32(root), int32(0)
 	for rest.tokens() >= t.page {
-		i, ok := t.children[fork{at, rest.page(t.page)}]
+		i, ok := t.children[below(at, rest.page(t.page))]
 		if !ok {
 			break
 		}
@@ -135,7 +151,7 @@ func (t *Radix) Peek(text []workload.Segment, limit int32) int {
 		}
 		at = i
 	}
-	return int(blocks)
+	return blocks
 }
 
 // Lock protects the path of p from eviction. Unlock takes one such protection back.
@@ -171,8 +187,9 @@ func (t *Radix) Unlock(p Prefix) {
 // Insert enters the first tokens of text, of a sequence that holds p locked and has computed them. The
 // sequence's private blocks of the full pages behind p go into the tree, or, where the tree has them
 // already, to the available ones. It returns the longer prefix, which the sequence now holds locked
-// instead of p; blocks of the sequence beyond it stay private.
-func (t *Radix) Insert(p Prefix, text []workload.Segment, tokens int32) Prefix {
+// instead of p; blocks of the sequence beyond it stay private. Other sequences may begin with the first common tokens of
+// the text, and with no more: those that are evicted are worth remembering.
+func (t *Radix) Insert(p Prefix, text []workload.Segment, tokens, common int32) Prefix {
 	t.clock++
 	for i := p.node; i != root; i = t.nodes[i].parent {
 		t.touch(i)
@@ -183,7 +200,11 @@ func (t *Radix) Insert(p Prefix, text []workload.Segment, tokens int32) Prefix {
 	t.available += long.Blocks - p.Blocks // duplicates
 	if left > 0 {
 		long.node = t.grow(long.node, rest, left/t.page)
+		t.nodes[long.node].common = min(max(common/t.page-int32(long.Blocks), 0), left/t.page)
 		long.Blocks += int(left / t.page)
+		if long.generation == t.memory.number && min(int32(long.Blocks), common/t.page) <= long.seen {
+			t.nodes[long.node].remembered = long.generation
+		}
 		t.evictable += int(left / t.page)
 		t.offerLeaf(long.node)
 	}
@@ -212,13 +233,13 @@ func (t *Radix) Path(p Prefix, to []int32) []int32 {
 func (t *Radix) descend(p Prefix, rest *reader) (Prefix, int32) {
 	left := rest.tokens() / t.page * t.page
 	for left > 0 {
-		i, ok := t.children[fork{p.node, rest.page(t.page)}]
+		i, ok := t.children[below(p.node, rest.page(t.page))]
 		if !ok {
 			break
 		}
 		common := rest.skipCommon(t.nodes[i].spans, t.page)
 		if common == 0 {
-			break // another page of the same hash
+			break // another one of the same hash
 		}
 		left -= common
 		t.touch(i)
@@ -244,13 +265,15 @@ func (t *Radix) split(i, blocks int32) int32 {
 	up := t.newNode()
 	n, u := &t.nodes[i], &t.nodes[up]
 	u.parent, u.children, u.refs, u.blocks = n.parent, 1, n.refs, blocks
+	u.common, u.remembered = min(n.common, blocks), n.remembered
 	u.matched, u.at = n.matched, n.at
 	rest := reader{spans: n.spans}
 	u.spans = rest.take(u.spans, blocks*t.page)
 	n.spans = append(n.spans[:0], rest.rest()...)
 	n.parent = up
 	n.blocks -= blocks
-	n.at = fork{up, reader{spans: n.spans}.page(t.page)}
+	n.common -= u.common
+	n.at = below(up, reader{spans: n.spans}.page(t.page))
 	t.children[u.at] = up
 	t.children[n.at] = i
 	return up
@@ -260,9 +283,9 @@ func (t *Radix) split(i, blocks int32) int32 {
 func (t *Radix) grow(i int32, rest reader, blocks int32) int32 {
 	leaf := t.newNode()
 	n := &t.nodes[leaf]
-	n.parent, n.children, n.refs, n.blocks = i, 0, 0, blocks
+	n.parent, n.children, n.refs, n.blocks, n.common, n.remembered = i, 0, 0, blocks, 0, 0
 	n.matched = t.clock
-	n.at = fork{i, rest.page(t.page)}
+	n.at = below(i, rest.page(t.page))
 	n.spans = rest.take(n.spans, blocks*t.page)
 	t.children[n.at] = leaf
 	t.nodes[i].children++
@@ -290,6 +313,9 @@ func (t *Radix) evict() {
 	t.dropLeaf(i)
 	t.clock++
 	n := &t.nodes[i]
+	if n.common > 0 && n.remembered != t.memory.number {
+		t.remember(i)
+	}
 	t.available += int(n.blocks)
 	t.evictable -= int(n.blocks)
 	if t.children[n.at] == i {

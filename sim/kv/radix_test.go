@@ -26,7 +26,7 @@ func enter(t *kv.Radix, s []workload.Segment) {
 	t.Lock(p)
 	private := int(n) - p.Blocks
 	t.Take(private)
-	long := t.Insert(p, s, int32(n))
+	long := t.Insert(p, s, int32(n), int32(n))
 	t.Put(private - (long.Blocks - p.Blocks))
 	t.Unlock(long)
 }
@@ -92,7 +92,7 @@ func TestRadixPages(t *testing.T) {
 	r := kv.NewRadix(10, 16)
 	first := text(1, 40, 2, 30)
 	r.Take(5)
-	p := r.Insert(kv.Prefix{}, first, 70)
+	p := r.Insert(kv.Prefix{}, first, 70, 70)
 	if p.Blocks != 4 {
 		t.Fatalf("%d pages entered, want 4", p.Blocks)
 	}
@@ -147,6 +147,10 @@ func (w *trees) match(t *rapid.T, a *actor) bool {
 	if len(path) != 0 {
 		t.Fatalf("the path has %d nodes more", len(path))
 	}
+	from, to := w.slow.Lost(simtest.Tokens(a.request, known-1))
+	if lost := w.fast.Lost(&a.prefix, a.request.Text(nil), known-1, common(a.request)); int32(lost)*w.page != int32(to-from) || from != tokens {
+		t.Fatalf("%d blocks behind %d tokens are lost, want the tokens from %d to %d", lost, tokens, from, to)
+	}
 	blocks := int((w.tokens(a) + w.page - 1) / w.page)
 	return blocks-a.prefix.Held <= w.fast.Free()
 }
@@ -172,7 +176,7 @@ func (w *trees) compute(a *actor, n int32) bool {
 }
 
 func (w *trees) insert(a *actor) {
-	long := w.fast.Insert(a.prefix, a.request.Text(nil), a.computed)
+	long := w.fast.Insert(a.prefix, a.request.Text(nil), a.computed, common(a.request))
 	a.node = w.slow.Insert(a.node, simtest.Tokens(a.request, a.computed))
 	a.private -= long.Blocks - a.prefix.Blocks
 	a.prefix = long
@@ -197,6 +201,15 @@ func (w *trees) compare(t *rapid.T, running []*actor) {
 	if sum := w.fast.Free() + locked + private; sum != w.fast.Usable() {
 		t.Fatalf("%d blocks of %d are in some hand", sum, w.fast.Usable())
 	}
+}
+
+// common is how many of the first tokens of a request others may begin with.
+func common(r *workload.Request) int32 {
+	n := min(int32(r.Content.Tokens()), r.InputTokens)
+	if n == r.InputTokens && r.Session > 0 {
+		n += r.OutputTokens
+	}
+	return n
 }
 
 // draw draws a request: of a conversation, with a shared beginning, or alone.
@@ -271,8 +284,8 @@ func BenchmarkRadix(b *testing.B) {
 		r.Lock(p)
 		private := 1800 - p.Blocks
 		r.Take(private)
-		prompt := r.Insert(p, s, 1600)
-		long := r.Insert(prompt, s, 1800)
+		prompt := r.Insert(p, s, 1600, 1800)
+		long := r.Insert(prompt, s, 1800, 1800)
 		r.Put(private - (long.Blocks - p.Blocks))
 		r.Unlock(long)
 	}

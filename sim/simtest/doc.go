@@ -168,7 +168,7 @@
 //
 // An admission also notes which tokens the cache has lost: those of the blocks behind the run that it finds, hit or not,
 // as long as each was evicted before or is in the cache, out of reach. What of them is then computed for the first time
-// counts as lost.
+// counts as lost. With a radix cache these are the pages behind the match, as long as each was in a leaf that was evicted.
 //
 // # GPU time
 //

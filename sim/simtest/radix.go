@@ -21,7 +21,10 @@ func (r *radix) lookup(s *sequence, most int32) (tokens int32, held int) {
 	return int32(n), locked / r.tree.Page
 }
 
-func (r *radix) lost(s *sequence, most int32) (from, to int32) { return 0, 0 }
+func (r *radix) lost(s *sequence, most int32) (from, to int32) {
+	first, last := r.tree.Lost(s.kv.tokens[:most])
+	return int32(first), int32(last)
+}
 
 func (r *radix) path(s *sequence, most int32) (list []int32) {
 	for n := r.tree.Match(s.kv.tokens[:most]); n != r.tree.Root(); n = n.Parent() {

@@ -13,6 +13,13 @@ type TokenTree struct {
 	Page, Available int
 	root            TokenNode
 	clock, births   int
+	evicted         []eviction
+}
+
+// eviction is a leaf that was evicted: all tokens from the root to its end, those of the leaf from one on.
+type eviction struct {
+	tokens []Token
+	from   int
 }
 
 // TokenNode is a node of a [TokenTree].
@@ -137,10 +144,47 @@ func (t *TokenTree) Insert(n *TokenNode, tokens []Token) *TokenNode {
 func (t *TokenTree) Take(blocks int) {
 	for t.Available < blocks {
 		leaf := t.root.oldest()
+		t.evicted = append(t.evicted, eviction{leaf.path(), len(leaf.parent.path())})
 		leaf.parent.children = slices.DeleteFunc(leaf.parent.children, func(n *TokenNode) bool { return n == leaf })
 		t.Available += len(leaf.tokens) / t.Page
 	}
 	t.Available -= blocks
+}
+
+// path is all tokens from the root to the end of n.
+func (n *TokenNode) path() (list []Token) {
+	for ; n.parent != nil; n = n.parent {
+		list = append(slices.Clone(n.tokens), list...)
+	}
+	return list
+}
+
+// Lost is up to where a match of the tokens would go but for evictions, in whole pages, and from where on. It refreshes nothing.
+func (t *TokenTree) Lost(tokens []Token) (from, to int) {
+	for n := &t.root; n != nil; {
+		var next *TokenNode
+		for _, c := range n.children {
+			if common := t.common(c.tokens, tokens[from:]); common > 0 {
+				if from += common; common == len(c.tokens) {
+					next = c
+				}
+				break
+			}
+		}
+		n = next
+	}
+	for to = from; to+t.Page <= len(tokens) && t.wasEvicted(tokens[:to+t.Page]); {
+		to += t.Page
+	}
+	return from, to
+}
+
+// wasEvicted reports whether the last page of the tokens was in a leaf that was evicted.
+func (t *TokenTree) wasEvicted(tokens []Token) bool {
+	last := len(tokens) - t.Page
+	return slices.ContainsFunc(t.evicted, func(e eviction) bool {
+		return e.from <= last && len(e.tokens) >= len(tokens) && slices.Equal(e.tokens[:len(tokens)], tokens)
+	})
 }
 
 // Put returns blocks.
