@@ -77,7 +77,7 @@ func (g *generation) learn(text reader) {
 	for {
 		next, ok := t.children[below(i, text.page(t.page))]
 		if !ok {
-			i = t.grow(i, text, left/t.page)
+			t.grow(i, text, left/t.page)
 			break
 		}
 		common := text.skipCommon(t.nodes[next].spans, t.page)
@@ -86,7 +86,7 @@ func (g *generation) learn(text reader) {
 		}
 		i = next
 		if blocks := common / t.page; blocks < t.nodes[i].blocks {
-			i = t.grow(t.split(i, blocks), text, left/t.page)
+			t.grow(t.split(i, blocks), text, left/t.page)
 			break
 		}
 		if n := &t.nodes[i]; n.children == 0 {
