@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"clifftop/report"
+	"clifftop/report/layout"
 	"clifftop/sim/clock"
 )
 
@@ -34,6 +35,16 @@ func TestDisaggregatedScenario(t *testing.T) {
 	}
 	if a, b := *divided.Latency.TTFT.P50, *together.Latency.TTFT.P50; a < b || a > b+60 {
 		t.Errorf("half of the first tokens come within %.1f ms, and %.1f ms where replicas do both", a, b)
+	}
+}
+
+// TestBusyBehindPrefill refuses requests whose prompts are computed, because nobody has room for their answers: what was
+// computed is in the accounts, and nothing contradicts it.
+func TestBusyBehindPrefill(t *testing.T) {
+	text := strings.Replace(dividedText, "rate: 12", "rate: 60", 1) + "engine: {max_num_queued_reqs: 1}\n"
+	s := mustRun(t, mustParse(t, text), RunOptions{Check: true}).Summary
+	if vain := s.System.GPUSeconds.Cancelled; s.Requests.Rejected == 0 || vain == nil || *vain == 0 {
+		t.Errorf("%d requests are rejected, and %v s of work were of no use", s.Requests.Rejected, layout.Cell(vain))
 	}
 }
 

@@ -37,7 +37,7 @@ func (c *Collector) Check() error {
 	for i, what := range [...]string{"tokens computed again", "tokens that the cache had lost", "drafts"} {
 		equal("GPU time of "+what+" and that of requests, in femtoseconds", all.lost[i], t.gpu[i])
 	}
-	if t.preemptions == 0 && t.left == 0 {
+	if t.preemptions == 0 && t.undone == 0 {
 		equal("prompt tokens computed and those of requests that were not cached", all.prefill, t.completedInput)
 		decoded := t.recTokens - t.outcomes[sim.Completed] + t.dropped - t.handed // whose first replica drops its token
 		equal("tokens computed, and those of prompts, recomputed ones, decoded ones and rejected drafts",

@@ -127,6 +127,7 @@ type totals struct {
 	gpu                            vain        // of all attempts
 	preemptions                    int64
 	handed                         int64       // requests whose prompt another replica computed
+	undone                         int64       // attempts that were admitted and did not complete
 	arrivals, endedArrivals        sim.Uint128 // sums of instants
 	system, engine, queue, running sim.Uint128 // sums of residence
 	decoding                       sim.Uint128
@@ -390,6 +391,9 @@ func (c *Collector) Finished(rec *sim.Record) {
 	}
 	c.classes.finished(rec)
 	if rec.Outcome != sim.Completed {
+		if rec.Scheduled != clock.Never {
+			t.undone++
+		}
 		t.wasted += int64(rec.Tokens)
 		b := c.line.upTo(ended)
 		b.failedOutput += int64(rec.Tokens)
