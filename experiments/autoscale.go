@@ -216,7 +216,7 @@ func (u *Setup) scaler(x *Autoscaler, key string) error {
 		return s.fault(s.firstGiven(key+".initial", key), "%d replicas are more than max, %d", *x.Initial, most)
 	case x.Policy == "knative" && *x.Metric != "concurrency":
 		return s.fault(key+".metric", "knative does not scale by %s (want concurrency)", *x.Metric)
-	case *x.Metric == "kv-usage" && u.of(first).Config.NumGPUBlocks == 0:
+	case *x.Metric == "kv-usage" && u.poolWith(first).setup.Config.NumGPUBlocks == 0:
 		return s.fault(key+".metric", "the KV pool has no limit, of which a part could be in use (want waiting, running or concurrency)")
 	case *x.Min == 0 && *x.Metric != "waiting" && *x.Metric != "concurrency":
 		return s.fault(least, "nothing wakes the first replica: %s of none is 0 (want metric waiting or concurrency, or min 1 or more)", *x.Metric)

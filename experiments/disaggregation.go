@@ -121,7 +121,7 @@ func (u *Setup) roles() error {
 	if err := u.outages(); err != nil {
 		return err
 	}
-	u.unused(s.Disaggregation.KVLoadFailurePolicy == "fail" && !u.losesKV(), "disaggregation.kv_load_failure_policy", "without a lease KV is kept as long as it takes")
+	u.unused(s.Disaggregation.KVLoadFailurePolicy == "fail" && !u.losesKV(), "disaggregation.kv_load_failure_policy", "without a lease and a lifecycle KV is kept as long as it takes")
 	return nil
 }
 
@@ -163,7 +163,9 @@ func (u *Setup) ofLinks(o *Outage) (list []sim.Outage) {
 }
 
 // losesKV reports whether KV may have gone when a replica that answers asks for it.
-func (u *Setup) losesKV() bool { return u.disaggregated() && u.Scenario.Disaggregation.Lease != nil }
+func (u *Setup) losesKV() bool {
+	return u.disaggregated() && (u.Scenario.Disaggregation.Lease != nil || u.Scenario.Lifecycle != nil)
+}
 
 // answerable refuses traffic of which no request fits the pools for prompts, or those that answer.
 func (u *Setup) answerable() error {
@@ -230,25 +232,18 @@ func (u *Setup) divide(f *sim.Fleet) {
 	for i := range d.Outages {
 		division.Outages = append(division.Outages, u.ofLinks(&d.Outages[i])...)
 	}
-	i := 0
 	for _, p := range u.pools {
 		gpus := p.setup.Deployment.TensorParallel * p.setup.Deployment.PipelineParallel
 		link := int64(linkPerGPU*gpus) * 1e9
 		if d.LinkGBPerS != nil {
 			link = int64(math.Round(*d.LinkGBPerS * 1e9))
 		}
-		for range p.engines() {
-			c, connector := &f.Replicas[i], p.connector()
-			c.Connector = connector
-			if p.role == "prefill" {
-				division.Prefills++
-				division.Egress = append(division.Egress, link)
-				c.MaxTokens = 0
-			} else {
-				division.Ingress = append(division.Ingress, link)
-				connector.PullPercent, connector.FailLost = d.PullPercent, d.KVLoadFailurePolicy == "fail"
-			}
-			i++
+		links := slices.Repeat([]int64{link}, p.engines())
+		if p.role == "prefill" {
+			division.Prefills += len(links)
+			division.Egress = append(division.Egress, links...)
+		} else {
+			division.Ingress = append(division.Ingress, links...)
 		}
 	}
 	f.Disaggregation = division

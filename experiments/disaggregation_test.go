@@ -121,7 +121,7 @@ clients: {%s}
 // TestUnusedLoadFailurePolicy warns of it where no KV can be lost, and of retries then.
 func TestUnusedLoadFailurePolicy(t *testing.T) {
 	for _, test := range []struct{ lease, want string }{
-		{"", "disaggregation.kv_load_failure_policy has no effect: without a lease"},
+		{"", "disaggregation.kv_load_failure_policy has no effect: without a lease and a lifecycle"},
 		{"", "clients.retries has no effect"},
 		{", lease: 1s", ""},
 	} {

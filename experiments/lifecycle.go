@@ -48,10 +48,7 @@ func (u *Setup) lifecycle() error {
 		return nil
 	}
 	refuse := func(format string, args ...any) error { return s.fault("lifecycle", format, args...) }
-	switch {
-	case u.disaggregated():
-		return refuse("replicas that divide prompts and answers among them do not fail or scale (want pools of one role)")
-	case u.oneRank:
+	if u.oneRank {
 		return refuse("one of several attention ranks does not fail or scale alone")
 	}
 	for _, p := range u.pools {
@@ -76,21 +73,21 @@ func (u *Setup) lives(check bool) *sim.Lives {
 		}
 	}
 	return &sim.Lives{
-		Again:     func(i int) sim.Config { return u.of(i).config(check) },
+		Again:     func(i int) sim.Config { return u.engineOf(u.poolWith(i), check) },
 		ColdStart: l.ColdStart.delay(), Seed: u.Scenario.Run.Seed,
 		Grace: l.Grace.Clock(), Probe: l.Probe.Clock(), Hold: hold,
 		Failures: u.happenings, Scalers: u.scalers(),
 	}
 }
 
-// of is the setup of a replica, by its number.
-func (u *Setup) of(replica int) *Setup {
-	for _, p := range u.pools {
-		if replica -= p.engines(); replica < 0 {
-			return u.one(p)
-		}
+// poolWith is the pool of an engine, by its number.
+func (u *Setup) poolWith(engine int) *pool {
+	k := 0
+	for engine >= u.pools[k].engines() {
+		engine -= u.pools[k].engines()
+		k++
 	}
-	return u
+	return &u.pools[k]
 }
 
 // one is the setup of a replica of a pool.

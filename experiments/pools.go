@@ -362,7 +362,7 @@ func (u *Setup) standing(check bool) sim.Fleet {
 		for range p.engines() / group {
 			f.Lockstep = append(f.Lockstep, group)
 			for range group {
-				f.Replicas = append(f.Replicas, of.config(check))
+				f.Replicas = append(f.Replicas, u.engineOf(&p, check))
 			}
 		}
 	}
@@ -371,7 +371,22 @@ func (u *Setup) standing(check bool) sim.Fleet {
 	return f
 }
 
-// config is the configuration of an engine with a scheduler of its own.
+// engineOf is the configuration of an engine of a pool, with a scheduler of its own.
+func (u *Setup) engineOf(p *pool, check bool) sim.Config {
+	c := u.one(*p).config(check)
+	if !u.disaggregated() {
+		return c
+	}
+	c.Connector = p.connector()
+	if d := u.Scenario.Disaggregation; p.role == "prefill" {
+		c.MaxTokens = 0
+	} else {
+		c.Connector.PullPercent, c.Connector.FailLost = d.PullPercent, d.KVLoadFailurePolicy == "fail"
+	}
+	return c
+}
+
+// config is the configuration of an engine that does all the work on requests, with a scheduler of its own.
 func (u *Setup) config(check bool) sim.Config {
 	c := u.Config
 	c.Scheduler, c.Check = u.policy.New(&u.Scenario.Engine), check

@@ -11,6 +11,9 @@ import (
 // What is left of KV elsewhere when an engine ends: nothing is on its way to it or from it any more, nobody's blocks are
 // kept, and only the tiers that persist have what they had.
 
+// ended reports whether the life of the replica is over.
+func (r *Replica) ended() bool { return r.host.replicas[r.index] != r }
+
 // atPeace reports whether nothing is left to do for a replica that drains: no requests are there, nobody will load the
 // KV that it keeps, and tiers that outlive it have all that was copied there.
 func (r *Replica) atPeace() bool {
@@ -57,9 +60,18 @@ func (c *connector) inherit(before *connector) {
 // abandon stops the transfers and forgets the leases of a replica.
 func (w *wires) abandon(at clock.Time, r *Replica) {
 	for i := range w.transfers {
-		if c := &w.cargoes[i]; w.transfers[i].serial != 0 && c.replica == r {
+		c := &w.cargoes[i]
+		if w.transfers[i].serial == 0 {
+			continue
+		}
+		switch {
+		case c.replica == r:
 			w.Stop(at, int32(i))
 			w.stopped(int32(i), c)
+		case c.load != nil && c.load.from == r:
+			w.Stop(at, int32(i))
+			w.stopped(int32(i), c)
+			c.replica.cutOff(at, c.load)
 		}
 	}
 	w.reminders.keep(func(x entry) bool {
@@ -71,6 +83,14 @@ func (w *wires) abandon(at clock.Time, r *Replica) {
 		w.vacancies = append(w.vacancies, x.ref)
 		return false
 	})
+}
+
+// cutOff ends a load from a replica that has ended.
+func (r *Replica) cutOff(at clock.Time, l *load) {
+	l.fails, l.read, l.parts = true, nil, 0
+	r.conn.due = true
+	r.cut(at)
+	r.host.sync(r)
 }
 
 // stopped counts what transfer i, which was stopped, has brought: of copies, the chunks that are whole.

@@ -54,6 +54,9 @@ func (e *Engine) refuse(r *workload.Request, to int32, why Refusal) {
 // turnAway ends a request now that was never admitted. Its client learns it, unless it has left.
 func (e *Engine) turnAway(rec *Record) {
 	r := &rec.Request
+	if e.split != nil {
+		e.split.restore(r)
+	}
 	rec.Released = e.now
 	p, waits := e.patient[r.ID]
 	if waits {

@@ -101,7 +101,8 @@ type Remote struct {
 	// whether it is not there any more, when the transfer begins and when it ends.
 	read func(at clock.Time)
 	gone func() bool
-	via  []int32 // links on the way, beside Path, as numbers of the engine's network
+	from *Replica // which has it, where that is one of the engine's
+	via  []int32  // links on the way, beside Path, as numbers of the engine's network
 	// again says that the tokens were computed for this very request, so that computing them is computing them again.
 	again bool
 }

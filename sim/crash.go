@@ -97,6 +97,9 @@ func (r *Replica) checkEmpty() error {
 // lose ends sequence i, because its replica fails or its KV is lost. One whose last token was delivered is complete.
 func (r *Replica) lose(i int32) {
 	s := r.seq(i)
+	if r.host.split != nil {
+		r.host.split.restore(&s.rec.Request)
+	}
 	if !s.over && s.rec.Left == clock.Never {
 		end := workload.End{How: workload.Disconnected, At: r.now.Add(r.cfg.NetworkOut)}
 		if end.First, end.Tokens = r.receivedBy(i, r.now); end.First != clock.Never {

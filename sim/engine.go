@@ -249,6 +249,9 @@ func (e *Engine) end() (done bool, err error) {
 			return false, r.broken("nothing is left to do, but %+v and %d blocks are in use", e.levels, r.used())
 		}
 	}
+	if s := e.split; s != nil && len(s.answers)+len(s.first) > 0 {
+		return false, fmt.Errorf("sim: broken invariant at %v: nothing is left to do, but %d prompts are being computed and %d answers expected", e.now, len(s.answers), len(s.first))
+	}
 	return true, e.wires.check(e.now)
 }
 

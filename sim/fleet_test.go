@@ -58,3 +58,8 @@ func TestLivesOfTiersTruth(t *testing.T) {
 func TestLivesOfPipelinesTruth(t *testing.T) {
 	simtest.VerifyLivesOfPipelines(t, simtest.Policies()[0], func(route.Identity) route.Router { return new(route.RoundRobin) })
 }
+
+// TestDividedTruth demands the same where some replicas compute prompts for others, over one network.
+func TestDividedTruth(t *testing.T) {
+	simtest.VerifyDivided(t, simtest.Policies()[0])
+}

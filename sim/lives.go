@@ -111,7 +111,6 @@ func (l *Lives) validate(f *Fleet) (faults []error) {
 			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
-	want(f.Disaggregation == nil, "lives: replicas that divide prompts and answers among them do not fail or scale")
 	want(!slices.ContainsFunc(f.Lockstep, func(n int) bool { return n > 1 }), "lives: replicas in lock step do not fail or scale")
 	want(l.Again != nil, "lives: nothing makes an engine again")
 	want(l.Grace >= 0 && l.Probe >= 0, "lives: a grace of %v or a probe of %v is negative", l.Grace, l.Probe)
@@ -144,6 +143,8 @@ func (l *Lives) validate(f *Fleet) (faults []error) {
 		count := s.Last - s.First + 1
 		want(s.Least >= 0 && s.Least <= s.Most && s.Most <= count, "scaler %d: %d to %d of %d replicas are not allowed", i, s.Least, s.Most, count)
 		want(s.Initial >= 0 && s.Initial <= count, "scaler %d: %d of %d replicas are not allowed at first", i, s.Initial, count)
+		d := f.Disaggregation
+		want(d == nil || s.Last < d.Prefills || s.First >= d.Prefills, "scaler %d: replicas %d to %d are for prompts and for answers", i, s.First, s.Last)
 		want(s.Scrape > 0 && s.Phase >= 0 && s.Keep >= 0, "scaler %d: a scrape every %v from %v on is not allowed", i, s.Scrape, s.Phase)
 		if err := s.Policy.Validate(s.Least); err != nil {
 			faults = append(faults, err)
@@ -247,6 +248,9 @@ func (e *Engine) renew(i int) {
 	r.levels, r.told, r.fault = old.levels, old.told, cmp.Or(old.fault, fault)
 	r.slowness, r.dark, r.gpuFree, r.remainder = old.slowness, old.dark, old.gpuFree, old.remainder
 	e.replicas[i], e.hashed[i] = r, r.hashedBlocks()
+	if e.split != nil {
+		e.split.assign(r)
+	}
 	e.sync(r)
 }
 

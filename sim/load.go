@@ -15,7 +15,8 @@ type load struct {
 	started clock.Time
 	parts   int // transfers that have not come
 	fails   bool
-	remote  bool // from another replica
+	remote  bool     // from another replica
+	from    *Replica // that one, if it is of the same engine
 	read    func(at clock.Time)
 	gone    func() bool // whether what was to be read is not there any more
 
@@ -92,8 +93,11 @@ func (r *Replica) fetchRemote(s *sequence, l *load) {
 	remote := &leg.Remote
 	blocks := r.blocksFor(s.reused+c.plan.tokens) - int(s.reused/r.cfg.BlockSize)
 	bytes, layers := int64(blocks)*c.BlockBytes, max(remote.Layers, 1)
-	l.parts, l.remote, l.read, l.gone = 1, true, remote.read, remote.gone
+	l.parts, l.remote, l.read, l.gone, l.from = 1, true, remote.read, remote.gone, remote.from
 	l.fails = remote.Fails || l.gone != nil && l.gone()
+	if l.from != nil && l.from.ended() {
+		bytes = 0 // nobody answers
+	}
 	path := slices.Clone(remote.via)
 	for _, k := range remote.Path {
 		path = append(path, c.links[k])

@@ -17,7 +17,7 @@ type scaling struct {
 func (e *Engine) scrapeLoad(s *scaling, k int) {
 	sum := 0.0
 	if s.Metric == autoscale.Waiting || s.Metric == autoscale.Concurrency {
-		sum = float64(e.levels.Held)
+		sum = float64(e.heldFor(s))
 	}
 	for i := s.First; i <= s.Last; i++ {
 		if e.reachable(i) {
@@ -26,6 +26,23 @@ func (e *Engine) scrapeLoad(s *scaling, k int) {
 	}
 	s.load.Add(e.now, sum)
 	e.lives.plan(e.now.Add(s.Scrape), controlScrape, k, 0)
+}
+
+// heldFor is the number of requests at the router that wait for replicas of a scaler.
+func (e *Engine) heldFor(s *scaling) (n int) {
+	if e.split == nil {
+		return e.levels.Held
+	}
+	for _, ref := range e.lives.held {
+		r := &e.pending[ref].Request
+		if mayLeave(r) && e.patient[r.ID] == nil { // its client left
+			continue
+		}
+		if answers := e.handedOn(r) || e.split.direct(r); answers == e.split.decodes(int32(s.First)) {
+			n++
+		}
+	}
+	return n
 }
 
 // gauge is a metric at an instant that is not past the next boundary.

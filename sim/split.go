@@ -38,7 +38,7 @@ type Disaggregation struct {
 	// MinTokens keeps shorter prompts out of this: the replica that answers computes them.
 	MinTokens int32
 	// MaxBacklog does so for those that would find as many tokens or more sent to every replica that computes prompts and
-	// not computed; 0 is no limit.
+	// not computed, or no such replica there; 0 is no limit.
 	MaxBacklog int64
 }
 
@@ -93,6 +93,7 @@ type split struct {
 // handover is a request whose prompt was computed.
 type handover struct {
 	Record            // of that
+	by     *Replica   // which keeps the KV
 	queued clock.Time // when it reached the queue of the replica that answers, or Never
 }
 
@@ -110,14 +111,19 @@ func newSplit(d *Disaggregation, e *Engine) *split {
 	for i := range d.Outages {
 		e.wires.breakOff(s.links[d.Outages[i].Replica], &d.Outages[i])
 	}
-	for i, r := range e.replicas {
-		if i < d.Prefills {
-			r.conn.Leg = s.prefill
-		} else {
-			r.conn.Leg = s.decode(i)
-		}
+	for _, r := range e.replicas {
+		s.assign(r)
 	}
 	return s
+}
+
+// assign gives a replica its part of requests.
+func (s *split) assign(r *Replica) {
+	if s.prefills(int32(r.index)) {
+		r.conn.Leg = s.prefill
+	} else {
+		r.conn.Leg = s.decode(r.index)
+	}
 }
 
 // prefills reports whether a replica computes prompts for others.
@@ -136,22 +142,24 @@ func (s *split) decode(to int) func(*workload.Request) Leg {
 		if !ok {
 			return leg
 		}
-		id, from := r.ID, first.Replica
+		id, from := r.ID, first.by
 		leg.Remote = Remote{
-			Tokens: r.InputTokens, Layers: s.Layers, Latency: s.Latency, again: true,
-			via:  []int32{s.links[from], s.links[to]},
+			Tokens: r.InputTokens, Layers: s.Layers, Latency: s.Latency, again: true, from: from,
+			via:  []int32{s.links[from.index], s.links[to]},
 			read: func(at clock.Time) { s.release(at, from, id) },
-			gone: func() bool { return !s.e.replicas[from].keeps(id) },
+			gone: func() bool { return !from.keeps(id) },
 		}
 		return leg
 	}
 }
 
-// release lets a replica free the KV of a request.
-func (s *split) release(at clock.Time, from int, id int64) {
-	r := s.e.replicas[from]
-	r.releaseHeld(at, id)
-	s.e.sync(r)
+// release lets a replica free the KV of a request, if it has not ended.
+func (s *split) release(at clock.Time, from *Replica, id int64) {
+	if from.ended() {
+		return
+	}
+	from.releaseHeld(at, id)
+	s.e.sync(from)
 }
 
 // keeps reports whether the replica keeps the KV of a request for another one.
@@ -183,13 +191,14 @@ func (s *split) answer(r *workload.Request, to int32) int32 {
 func (s *split) handOn(rec *Record, at clock.Time) {
 	e := s.e
 	e.over(&rec.Request, int32(rec.Replica))
-	first := &handover{*rec, clock.Never}
+	by := e.replicas[rec.Replica]
+	first := &handover{*rec, by, clock.Never}
 	s.restore(&first.Request)
 	s.first[first.Request.ID] = first
 	if p, ok := e.patient[first.Request.ID]; ok {
 		p.to = none
 	}
-	e.frontend.push(entry{int64(at.Add(s.Hop)), first.Request.ID, e.hold(&first.Request, none)})
+	e.frontend.push(entry{int64(by.dark.sent(at).Add(s.Hop)), first.Request.ID, e.hold(&first.Request, none)})
 }
 
 // restore gives a request its answer back.
@@ -208,7 +217,7 @@ func (s *split) join(rec *Record) {
 		return
 	}
 	delete(s.first, rec.Request.ID)
-	s.release(s.e.now, first.Replica, rec.Request.ID)
+	s.release(s.e.now, first.by, rec.Request.ID)
 	rec.HandedOver, rec.PrefilledBy = true, first.Replica
 	rec.Between = min(first.queued, rec.Released).Sub(first.Released)
 	if rec.Replica < 0 {
@@ -231,6 +240,9 @@ func (s *split) direct(r *workload.Request) bool {
 		return false
 	}
 	for i := range s.Prefills {
+		if s.e.lives != nil && !s.e.lives.of[i].listed {
+			continue
+		}
 		sent := int64(0)
 		for _, t := range s.e.routers {
 			sent += t.own[i].OutstandingTokens

@@ -41,6 +41,7 @@ type load struct {
 	parts   []*Transfer
 	remote  bool
 	fails   bool
+	from    *part // of another engine, which has the KV; nil if that is nobody's
 }
 
 // lease is a sequence that has ended, and keeps its blocks.
@@ -50,12 +51,12 @@ type lease struct {
 }
 
 // newElsewhere is nil where the engine has no connector.
-func newElsewhere(n *naive) *elsewhere {
+func newElsewhere(n *naive, network *Network) *elsewhere {
 	if n.cfg.Connector == nil {
 		return nil
 	}
-	e := &elsewhere{Connector: *n.cfg.Connector, network: new(Network), legs: make(map[int64]sim.Leg)}
-	e.network.Bandwidth = slices.Clone(e.Links)
+	e := &elsewhere{Connector: *n.cfg.Connector, network: network, legs: make(map[int64]sim.Leg)}
+	e.network.Bandwidth = append(e.network.Bandwidth, e.Links...)
 	for k, t := range e.Tiers {
 		link := int32(len(e.network.Bandwidth))
 		e.network.Bandwidth = append(e.network.Bandwidth, t.BytesPerSecond)
@@ -90,22 +91,37 @@ func (e *elsewhere) over() bool { return e == nil || len(e.loads)+len(e.leases) 
 
 // to brings transfers up to an instant, and says whether something has come or ended that the engine has not seen.
 func (n *naive) to(at clock.Time) (due bool) {
-	e := n.elsewhere
-	if e == nil {
+	if n.elsewhere == nil {
 		return false
 	}
-	arrived := e.network.To(at)
+	n.came(n.elsewhere.network.To(at), at)
+	return n.due(at)
+}
+
+// due says that something has come or ended elsewhere that the engine has not seen.
+func (n *naive) due(at clock.Time) bool {
+	e := n.elsewhere
+	return e != nil && (slices.ContainsFunc(e.loads, func(l *load) bool { return len(l.parts) == 0 }) ||
+		slices.ContainsFunc(e.leases, func(l *lease) bool { return l.until <= at }))
+}
+
+// came notes which transfers have arrived.
+func (n *naive) came(arrived []*Transfer, at clock.Time) {
+	e := n.elsewhere
 	for _, t := range e.tiers {
 		if slices.Contains(arrived, t.copies) {
 			t.copies, t.copied = nil, nil
 		}
 	}
 	for _, l := range e.loads {
+		before := len(l.parts)
 		l.parts = slices.DeleteFunc(l.parts, func(t *Transfer) bool { return slices.Contains(arrived, t) })
-		due = due || len(l.parts) == 0
+		if l.from != nil && before > 0 && len(l.parts) == 0 {
+			l.fails = l.fails || !l.from.keeps(l.seq.rec.Request.ID, at)
+			l.from.release(l.seq.rec.Request.ID, at)
+		}
 	}
 	n.tellBusy(at)
-	return due || slices.ContainsFunc(e.leases, func(l *lease) bool { return l.until <= at })
 }
 
 // tellBusy tells the observer which links are busy.
@@ -290,6 +306,13 @@ func (v view) Load(i int) bool {
 			bytes = (bytes + n - 1) / n
 		}
 		l.fails = leg.Remote.Fails
+		if v.part != nil {
+			l.from = v.part.source(&s.rec.Request)
+			l.fails = !l.from.keeps(s.rec.Request.ID, v.at)
+			if l.from.over {
+				bytes = 0 // nobody is there to send them
+			}
+		}
 		l.parts = append(l.parts, e.network.Start(bytes, leg.Remote.Latency, leg.Remote.Path...))
 		leg.Remote = sim.Remote{}
 		e.legs[s.rec.Request.ID] = leg

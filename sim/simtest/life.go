@@ -74,31 +74,51 @@ func (n *naive) fail(s *sequence, at clock.Time) {
 	n.tell(s, end)
 }
 
-// end ends all transfers when the engine has crashed, and leaves the tiers that persist as they are: of what was being copied
-// there, the chunks are torn that had not come.
+// end is when the engine has crashed, or has nothing left to do.
 func (n *naive) end() {
-	e, at := n.elsewhere, n.life.Crash
-	if e == nil {
+	at := n.life.Crash
+	if n.elsewhere == nil {
 		return
 	}
-	for at != clock.Never && e.network.Next() <= at {
-		n.to(e.network.Next())
+	for at != clock.Never && n.elsewhere.network.Next() <= at {
+		n.to(n.elsewhere.network.Next())
 	}
-	if at != clock.Never {
-		n.to(at)
+	if at == clock.Never {
+		n.leaveTiers(false)
+		return
 	}
+	n.to(at)
+	n.leaveTiers(true)
+	n.giveUp(at)
+}
+
+// leaveTiers leaves the tiers that persist as they are: of what was being copied there when the engine crashed, the chunks are
+// torn that had not come.
+func (n *naive) leaveTiers(crashed bool) {
+	e := n.elsewhere
 	for k, t := range e.tiers {
 		if t.Persistent {
 			n.life.Tiers[k] = t.chunks
 		}
-		if at != clock.Never && t.copies != nil {
+		if crashed && t.copies != nil {
 			t.tear(int64(max(e.ChunkBlocks, 1)) * e.BlockBytes)
 		}
 	}
-	if at != clock.Never {
-		e.network.under = nil
-		n.tellBusy(at)
+}
+
+// giveUp ends what is on its way to the engine and to its tiers.
+func (n *naive) giveUp(at clock.Time) {
+	for _, l := range n.elsewhere.loads {
+		for _, t := range l.parts {
+			n.elsewhere.network.Stop(t)
+		}
 	}
+	for _, t := range n.elsewhere.tiers {
+		if t.copies != nil {
+			n.elsewhere.network.Stop(t.copies)
+		}
+	}
+	n.tellBusy(at)
 }
 
 // tear makes the chunks of so many bytes useless that have not come to the tier.

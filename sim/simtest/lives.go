@@ -257,9 +257,11 @@ type lifeTape struct {
 
 // lived is one life of a replica.
 type lived struct {
-	tape  Tape
-	drain clock.Time // when it began to drain
-	crash clock.Time
+	tape   Tape
+	begins clock.Time
+	ready  clock.Time // at the earliest
+	drain  clock.Time // when it began to drain, or was given up before it was ready
+	crash  clock.Time
 }
 
 // switching is the tape of the life at hand, or of none.
@@ -294,15 +296,21 @@ func (t *lifeTape) ReplicaState(at clock.Time, i int, s sim.State) {
 	l := t.lives[i][len(t.lives[i])-1]
 	switch s {
 	case sim.Starting:
-		t.begin(i)
+		l := t.begin(i)
+		l.begins, l.ready = at, clock.Never
 		return
 	case sim.Ready:
+		l.ready = at
 		return
 	case sim.Draining:
 		l.drain = at
 		return
 	case sim.Down:
 		l.crash = at
+	case sim.Off:
+		if l.crash == clock.Never {
+			l.drain = min(l.drain, at)
+		}
 	}
 	t.at[i].Tape = new(Tape) // what is sent there now fails
 }
@@ -313,13 +321,7 @@ func (l *lived) compare(c *Case, replica int, lives *sim.Lives, src *Requests, s
 	if l.drain != clock.Never && lives.Grace > 0 {
 		l.crash = min(l.crash, l.drain.Add(lives.Grace))
 	}
-	life, dark := Life{Crash: l.crash, Tiers: tiers}, false
-	for _, f := range lives.Failures {
-		if f.Replica == replica && f.Kind == sim.Slow {
-			life.Slow = append(life.Slow, Slowness{f.At, f.At.Add(f.For), f.Permille})
-		}
-		dark = dark || f.Replica == replica && f.Kind == sim.LinkLoss
-	}
+	life, dark := Life{Crash: l.crash, Tiers: tiers, Slow: slowness(lives, replica)}, losesLink(lives, replica)
 	if dark && slices.ContainsFunc(c.requests, func(r workload.Request) bool { return r.Client != nil }) {
 		return "" // clients who would have stayed leave
 	}
@@ -337,10 +339,30 @@ func (l *lived) compare(c *Case, replica int, lives *sim.Lives, src *Requests, s
 	if err := NaiveLife(c.Config(), again, alone, life); err != nil {
 		return err.Error()
 	}
+	return l.diff(&alone.Tape, replica, dark)
+}
+
+// slowness is when a replica is slow.
+func slowness(lives *sim.Lives, replica int) (list []Slowness) {
+	for _, f := range lives.Failures {
+		if f.Replica == replica && f.Kind == sim.Slow {
+			list = append(list, Slowness{f.At, f.At.Add(f.For), f.Permille})
+		}
+	}
+	return list
+}
+
+// losesLink says that a replica loses its link at some time.
+func losesLink(lives *sim.Lives, replica int) bool {
+	return slices.ContainsFunc(lives.Failures, func(f sim.Failure) bool { return f.Kind == sim.LinkLoss && f.Replica == replica })
+}
+
+// diff describes how a life differs from that of an engine alone. A lost link delays what clients see.
+func (l *lived) diff(alone *Tape, replica int, dark bool) string {
 	for k := range alone.Moves {
 		alone.Moves[k].Replica = replica
 	}
-	for _, t := range []*Tape{&alone.Tape, &l.tape} {
+	for _, t := range []*Tape{alone, &l.tape} {
 		for k := range t.Records {
 			rec := &t.Records[k]
 			rec.Replica = replica
@@ -352,5 +374,5 @@ func (l *lived) compare(c *Case, replica int, lives *sim.Lives, src *Requests, s
 			t.Links = slices.DeleteFunc(t.Links, func(c LinkChange) bool { return c.At >= t.lastRelease() })
 		}
 	}
-	return Diff(&alone.Tape, &l.tape)
+	return Diff(alone, &l.tape)
 }

@@ -23,22 +23,28 @@ func NaiveLife(cfg sim.Config, src workload.Source, obs sim.Observer, life Life)
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
+	n := newNaive(cfg, src, obs, life, new(Network))
+	err := n.run()
+	n.end()
+	return err
+}
+
+// newNaive is an engine whose KV elsewhere goes over a network.
+func newNaive(cfg sim.Config, src workload.Source, obs sim.Observer, life Life, network *Network) *naive {
 	n := &naive{life: life, cfg: cfg, src: src, obs: obs, kv: newStore(&cfg), accounts: newAccounts(cfg.Order), depth: 1, byID: make(map[int64]*sequence), lastComposed: -1}
 	n.steps, _ = obs.(sim.StepObserver)
 	n.moves, _ = obs.(sim.MoveObserver)
 	if cfg.Connector != nil && life.Tiers == nil {
 		n.life.Tiers = make([]*Tier, len(cfg.Connector.Tiers))
 	}
-	n.elsewhere = newElsewhere(n)
+	n.elsewhere = newElsewhere(n, network)
 	if cfg.AsyncScheduling {
 		n.depth = 2
 	}
 	if n.pipeline = newPipeline(&cfg); n.pipeline != nil {
 		n.depth = cfg.Stages
 	}
-	err := n.run()
-	n.end()
-	return err
+	return n
 }
 
 // naive is the state of a run.
@@ -91,6 +97,7 @@ type naive struct {
 	promise      promise      // what Repeats said last
 	fault        error        // what the policy did wrong
 	dead         bool         // it has crashed
+	part         *part        // that it has of work that is divided; nil where it does all
 }
 
 func (n *naive) run() error {
@@ -110,14 +117,28 @@ func (n *naive) run() error {
 		}
 		due := n.to(at)
 		n.clients(at)
-		if at == end || len(n.inFlight) == 0 && (n.joined > n.acted || len(n.left) > 0 || due) {
-			if err := n.boundary(at); err != nil {
+		if n.acts(at, due) {
+			if err := n.act(at); err != nil {
 				return err
 			}
-			n.acted = n.joined
 		}
 		n.tellLevels(at)
 	}
+}
+
+// acts says that the engine has a turn of its loop at an instant; due, that something has come or ended elsewhere.
+func (n *naive) acts(at clock.Time, due bool) bool {
+	if len(n.inFlight) > 0 {
+		return n.inFlight[0].end == at
+	}
+	return n.joined > n.acted || len(n.left) > 0 || due
+}
+
+// act is that turn.
+func (n *naive) act(at clock.Time) error {
+	err := n.boundary(at)
+	n.acted = n.joined
+	return err
 }
 
 // nextClientInstant is the next instant at which a request is sent, leaves the front end or
@@ -158,6 +179,9 @@ func (n *naive) clients(at clock.Time) {
 			s.rec.Queued = s.visible
 			if e := n.elsewhere; e != nil && e.Leg != nil {
 				e.legs[s.rec.Request.ID] = e.Leg(&s.rec.Request)
+			}
+			if n.part != nil {
+				s.highest = n.part.computedBefore(&s.rec.Request)
 			}
 			n.join(s)
 			n.enqueue(s, false)
@@ -362,6 +386,9 @@ func (n *naive) finish(s *sequence, how sim.Outcome, at clock.Time) {
 		if s.rec.Ending == workload.Cancelled {
 			s.rec.Outcome = sim.Cancelled
 		}
+	}
+	if n.part != nil && n.part.ended(s, at) {
+		return // of this part of the work only it learns
 	}
 	n.obs.Finished(&s.rec)
 }

@@ -1,0 +1,245 @@
+package simtest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"clifftop/sim"
+	"clifftop/sim/clock"
+	"clifftop/sim/route"
+)
+
+// VerifyDivided runs a policy on random fleets in which some replicas compute prompts for others, and that are there for
+// ever or crash, drain, are slow, lose their link and are scaled. It demands that no request is lost, whatever clients do; and
+// where clients stay, that every life of every replica is that of the naive engine, with leases and loads that end as
+// those of others say, and all transfers on one network.
+func VerifyDivided(t testing.TB, p Policy) {
+	t.Helper()
+	seen := make(map[string]int)
+	rapid.Check(t, func(t *rapid.T) {
+		d := drawer{t}
+		c := p.DrawTiers(t)
+		f := d.divided(&c)
+		alone := !d.once("clients react", 4)
+		if alone { // what a replica does must not change what its clients ask for
+			c.users, c.retries = 0, Retries{}
+			for i := range c.requests {
+				c.requests[i].Client = nil
+			}
+			for i := range f.Replicas {
+				f.Replicas[i].NetworkIn = 0
+			}
+		}
+		n := len(f.Replicas)
+		again := slices.Clone(f.Replicas)
+		config := func(i int) sim.Config {
+			cfg := again[i]
+			cfg.Scheduler = c.Config().Scheduler
+			return cfg
+		}
+		if d.once("lives", 4) {
+			f.Lives = nil
+		} else {
+			f.Lives.Again = config
+		}
+		for i := range f.Replicas {
+			f.Replicas[i] = config(i)
+			f.Replicas[i].MaxSpan = rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "max span")
+		}
+		w := &watched{lifeTape: newLifeTape(n), prompts: newSpy(), answers: newSpy()}
+		f.Routers, f.Disaggregation.Decoders = []route.Router{w.prompts}, []route.Router{w.answers}
+		src := c.Source()
+		e, err := sim.NewFleet(f, src, w)
+		if err == nil {
+			err = e.Run(context.Background())
+		}
+		describe := func() string {
+			return fmt.Sprintf("%+v\n%+v\ntiers %+v, pull %d, fails %v, block of %d bytes\n%v", *f.Disaggregation, f.Lives, f.Replicas[0].Connector.Tiers,
+				f.Replicas[0].Connector.PullPercent, f.Replicas[0].Connector.FailLost, f.Replicas[0].Connector.BlockBytes, c)
+		}
+		if err != nil {
+			t.Fatalf("%v\n%v", err, describe())
+		}
+		if err := conserved(&w.Tape, src); err != nil {
+			t.Fatalf("%v\n%v", err, describe())
+		}
+		count(seen, &w.Tape)
+		for i := range w.Records {
+			rec := &w.Records[i]
+			if asked := src.list[src.origin[src.sent[rec.Request.ID]]].OutputTokens; rec.Request.OutputTokens != asked {
+				t.Fatalf("request %d: asks for %d tokens, and not for %d\n%v", rec.Request.ID, rec.Request.OutputTokens, asked, describe())
+			}
+			if rec.HandedOver {
+				seen["handed over, "+rec.Outcome.String()]++
+			}
+		}
+		if !alone {
+			return
+		}
+		if diff := w.compare(&f, src, config, seen); diff != "" {
+			t.Fatalf("%s\n%v", diff, describe())
+		}
+	})
+	t.Log(seen)
+}
+
+// divided draws the replicas of a fleet that divide the work of a case, and their lives.
+func (d drawer) divided(c *Case) (f sim.Fleet) {
+	step := c.step()
+	some := func(name string, most int) clock.Duration {
+		return step * clock.Duration(d.between(name, 0, 4*most)) / 4
+	}
+	prefills, decodes := d.between("prefills", 1, 3), d.between("decodes", 1, 3)
+	x := &sim.Disaggregation{
+		Prefills: prefills, Hop: 1 + some("hop", 3), Latency: clock.Duration(d.one("latency", 0, 0, 1, 9)) * step / 4,
+		Layers: int64(d.one("layers", 0, 4)), MinTokens: int32(d.one("min tokens", 0, 0, 20)), MaxBacklog: int64(d.one("backlog", 0, 0, 200)),
+	}
+	if d.once("lease", 2) {
+		x.Lease = 1 + some("lease", 40)
+	}
+	if d.once("no tiers", 2) {
+		c.config.Connector.Tiers = nil
+	}
+	connector := *c.config.Connector
+	links := connector.Links
+	connector.Leg, connector.Links = nil, nil
+	for i := range prefills + decodes {
+		cfg := c.config
+		cfg.Connector, cfg.Check = &connector, true
+		link := links[d.of("link", len(links))]
+		if i < prefills {
+			x.Egress, cfg.MaxTokens = append(x.Egress, link), 0
+		} else {
+			x.Ingress = append(x.Ingress, link)
+		}
+		f.Replicas = append(f.Replicas, cfg)
+	}
+	f.Disaggregation, f.Lives = x, d.lives(prefills+decodes, step)
+	for i := range f.Lives.Failures {
+		if k := &f.Lives.Failures[i]; k.Replica == prefills && k.Kind <= sim.Drain { // somebody has to be left to answer
+			k.For++
+		}
+	}
+	if s := f.Lives.Scalers; s != nil {
+		one, other := s[0], s[0]
+		one.Last, one.Most, one.Initial = prefills-1, prefills, min(one.Initial, prefills)
+		other.First, other.Most, other.Initial = prefills, decodes, min(other.Initial, decodes)
+		mood := *one.Policy.(*moody)
+		one.Policy, mood.most = &moody{step: mood.step, seed: mood.seed, most: prefills}, decodes
+		other.Policy = &mood
+		f.Lives.Scalers = []sim.Scaler{one, other}
+	}
+	return f
+}
+
+// watched is a tape of a fleet that divides work, with its routers.
+type watched struct {
+	*lifeTape
+	prompts, answers *spy
+}
+
+func newSpy() *spy {
+	return &spy{Router: new(route.RoundRobin), sent: make(map[int64]clock.Time)}
+}
+
+// compare describes how the lives of replicas differ from those of naive engines that are sent the same.
+func (w *watched) compare(f *sim.Fleet, src *Requests, config func(int) sim.Config, seen map[string]int) string {
+	d := newDivided(*f.Disaggregation)
+	tiers := make([][]*Tier, len(f.Replicas))
+	for i := range f.Replicas {
+		tiers[i] = make([]*Tier, len(f.Replicas[i].Connector.Tiers))
+		for _, l := range w.lives[i] {
+			d.lives[i] = append(d.lives[i], w.story(d, f, i, l))
+		}
+	}
+	d.released = w.unanswered(d.Prefills)
+	begin := func(p *part) {
+		life := Life{Crash: clock.Never, Tiers: tiers[p.replica]}
+		if f.Lives != nil {
+			life.Slow = slowness(f.Lives, p.replica)
+		}
+		l := w.lives[p.replica][slices.Index(d.lives[p.replica], p)]
+		list := newReplay(l.tape.Arrivals, src)
+		list.sent = w.sentTo(p)
+		p.start(config(p.replica), list, life)
+	}
+	if err := d.run(begin); err != nil {
+		return err.Error()
+	}
+	for i := range d.lives {
+		dark := f.Lives != nil && losesLink(f.Lives, i)
+		for k, p := range d.lives[i] {
+			l := w.lives[i][k]
+			if p.naive == nil {
+				return fmt.Sprintf("life %d of replica %d has not begun", k, i)
+			}
+			for k := range p.tape.Arrivals {
+				if r := &p.tape.Arrivals[k].Request; p.prefills() {
+					r.OutputTokens = p.answers[r.ID]
+				}
+			}
+			if diff := l.diff(&p.tape.Tape, i, dark); diff != "" {
+				return fmt.Sprintf("life %d of replica %d of %d, naive and in the fleet: %s", k, i, len(d.lives), diff)
+			}
+			if len(l.tape.Iterations) > 0 {
+				seen[fmt.Sprintf("lives %d that served", min(k, 2))]++
+			}
+			seen["cut off"] += p.cut
+		}
+	}
+	return ""
+}
+
+// story is what is known of a life, whose tape is left with what its engine was to do.
+func (w *watched) story(d *divided, f *sim.Fleet, i int, l *lived) *part {
+	p := &part{of: d, replica: i, begins: l.begins, drains: l.drain, ends: l.crash}
+	if f.Lives != nil && f.Lives.Grace > 0 && l.drain != clock.Never {
+		p.ends = min(p.ends, l.drain.Add(f.Lives.Grace))
+	}
+	gone := make(map[int64]bool)
+	l.tape.Records = slices.DeleteFunc(l.tape.Records, func(rec sim.Record) bool {
+		id := rec.Request.ID
+		at := w.sentTo(p)[id]
+		gone[id] = gone[id] || rec.Outcome == sim.Failed && rec.Released == at && (at == l.crash || at < l.ready || away(f.Lives, i, at))
+		return gone[id] || p.prefills() && rec.HandedOver // and ended at the router
+	})
+	l.tape.Arrivals = slices.DeleteFunc(l.tape.Arrivals, func(a Arrival) bool { return gone[a.Request.ID] })
+	return p
+}
+
+// sentTo is when requests were sent to replicas of the kind of p.
+func (w *watched) sentTo(p *part) map[int64]clock.Time {
+	if p.prefills() {
+		return w.prompts.sent
+	}
+	return w.answers.sent
+}
+
+// away says that a replica cannot be reached at an instant, though it is there.
+func away(lives *sim.Lives, replica int, at clock.Time) bool {
+	return lives != nil && slices.ContainsFunc(lives.Failures, func(f sim.Failure) bool {
+		return f.Kind == sim.LinkLoss && f.Replica == replica && f.At <= at && at < f.At.Add(f.For)
+	})
+}
+
+// unanswered are the requests that were handed over and that no replica has for an answer, and when they ended.
+func (w *watched) unanswered(prefills int) (list []released) {
+	served := make(map[int64]bool)
+	for _, lives := range w.lives[prefills:] {
+		for _, l := range lives {
+			for _, a := range l.tape.Arrivals {
+				served[a.Request.ID] = true
+			}
+		}
+	}
+	for i := range w.Records {
+		if rec := &w.Records[i]; rec.HandedOver && !served[rec.Request.ID] {
+			list = append(list, released{rec.Request.ID, rec.Released})
+		}
+	}
+	return list
+}
