@@ -7,6 +7,7 @@ import (
 	"clifftop/report"
 	"clifftop/sim/clock"
 	"clifftop/workload"
+	"clifftop/workload/trace"
 )
 
 // Demand is the traffic as planning sees it: how much there is in the busiest hour, and by hour.
@@ -24,6 +25,8 @@ type Demand struct {
 	stage Stage      // of synthetic traffic
 	from  clock.Time // of the busiest hour of a trace
 	slice bool
+	rows  int            // of a trace, in its busiest hour
+	span  clock.Duration // of these
 }
 
 // Demand finds the busiest hour of the traffic. Traffic without a rate of its own has none, which is a fault.
@@ -85,6 +88,7 @@ func (d *Demand) ofTrace() error {
 		return err
 	}
 	var hours []float64
+	var rows []int // by hour
 	var last clock.Time
 	for {
 		at, ok := src.Peek()
@@ -93,9 +97,10 @@ func (d *Demand) ofTrace() error {
 		}
 		last = at
 		for int(at/clock.Time(clock.Hour)) >= len(hours) {
-			hours = append(hours, 0)
+			hours, rows = append(hours, 0), append(rows, 0)
 		}
 		hours[at/clock.Time(clock.Hour)] += 1 / clock.Hour.Seconds()
+		rows[at/clock.Time(clock.Hour)]++
 		r := src.Next()
 		src.Done(&r, answered(&r, at))
 	}
@@ -106,6 +111,10 @@ func (d *Demand) ofTrace() error {
 		return d.setup.Scenario.fault("workload.trace", "the trace has no rate, and so no peak hour (want workload.trace.rate)")
 	}
 	if last < clock.Time(2*clock.Hour) {
+		for _, n := range rows {
+			d.rows += n
+		}
+		d.span = last.Sub(0)
 		d.Note = "the recording is shorter than two hours: all of it is taken as the busiest hour"
 		return nil
 	}
@@ -120,7 +129,18 @@ func (d *Demand) ofTrace() error {
 		}
 	}
 	d.Peak, d.from, d.slice = hours[busiest], clock.Time(busiest)*clock.Time(clock.Hour), true
+	d.rows, d.span = rows[busiest], clock.Hour
 	return nil
+}
+
+// Recorded is how many requests there are at a rate, in requests per second, from the beginning of the busiest hour of a
+// trace to its end; 0 of traffic that is not recorded.
+func (d *Demand) Recorded(rate float64) int {
+	t := d.setup.traffic.trace
+	if t == nil || t.timeless {
+		return d.rows
+	}
+	return int(math.Ceil(rate * d.span.Seconds()))
 }
 
 // At are the settings that give one replica a rate of the traffic of the busiest hour, in requests per second.
@@ -142,23 +162,67 @@ func (d *Demand) At(rate float64) []Setting {
 	return append(sets, Setting{Key: RateKey, Value: number(rate), Flag: flag})
 }
 
-// Sample draws the first requests of the traffic, at most n.
-func (u *Setup) Sample(n int) ([]workload.Request, error) {
-	src, err := u.source()
+// Sample is some of the requests of the busiest hour, n to 2n of them or all, and what all have on average. What is recorded is
+// sampled at even distances, since its beginning may be unlike the rest.
+type Sample struct {
+	Requests                  []workload.Request
+	InputTokens, OutputTokens float64 // means
+}
+
+// sampleFactor is by how much more requests of synthetic traffic are averaged over than are kept.
+const sampleFactor = 25
+
+// Sample draws from the traffic.
+func (d *Demand) Sample(n int) (Sample, error) {
+	var s Sample
+	src, err := d.busiest()
 	if err != nil {
-		return nil, err
+		return s, err
 	}
-	var list []workload.Request
-	for len(list) < n {
+	recorded := d.setup.traffic.trace != nil
+	drawn, every := 0, 1
+	for recorded || drawn < sampleFactor*n {
 		at, ok := src.Peek()
 		if !ok {
 			break
 		}
 		r := src.Next()
 		src.Done(&r, answered(&r, at))
-		list = append(list, r)
+		s.InputTokens += float64(r.InputTokens)
+		s.OutputTokens += float64(r.OutputTokens)
+		if drawn%every == 0 && (recorded || drawn < n) {
+			s.Requests = append(s.Requests, r)
+		}
+		if drawn++; len(s.Requests) == 2*n { // keep every other one
+			for i := range n {
+				s.Requests[i] = s.Requests[2*i]
+			}
+			s.Requests, every = s.Requests[:n], 2*every
+		}
 	}
-	return list, src.Err()
+	if drawn > 0 {
+		s.InputTokens /= float64(drawn)
+		s.OutputTokens /= float64(drawn)
+	}
+	return s, src.Err()
+}
+
+// busiest is the traffic, of a trace that of the busiest hour.
+func (d *Demand) busiest() (workload.Source, error) {
+	t := d.setup.traffic.trace
+	if t == nil {
+		return d.setup.source()
+	}
+	load := t.load
+	d.cut(&load)
+	return trace.Replay(t.opener, load)
+}
+
+// cut leaves the busiest hour of a trace.
+func (d *Demand) cut(load *trace.Load) {
+	if d.slice && load.From == 0 && load.To == 0 {
+		load.From, load.To = clock.Duration(d.from), clock.Duration(d.from)+clock.Hour
+	}
 }
 
 // answered is the end of a request that took no time.
@@ -205,9 +269,7 @@ func (d *Demand) Under(u *Setup, rate float64, requests int) (*Setup, error) {
 	if t := u.traffic.trace; t != nil {
 		load := t.load
 		load.Scale, load.Rate, load.Limit, load.Duration, load.AllowLargeScale = 0, rate, int64(requests), 0, true
-		if d.slice && load.From == 0 && load.To == 0 {
-			load.From, load.To = clock.Duration(d.from), clock.Duration(d.from)+clock.Hour
-		}
+		d.cut(&load)
 		v.traffic.trace = &recording{opener: t.opener, load: load, timeless: t.timeless}
 		return &v, nil
 	}

@@ -21,7 +21,12 @@ func dispersions(t *testing.T, traffic string, requests, n int) (mean [3]float64
 		if err != nil {
 			t.Fatal(err)
 		}
-		list, err := u.Sample(requests)
+		d, err := u.Demand()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sample, err := d.Sample(requests)
+		list := sample.Requests
 		if err != nil || len(list) != requests {
 			t.Fatalf("%d requests, %v", len(list), err)
 		}

@@ -23,13 +23,11 @@ type shape struct {
 // sampleSize is the number of requests that the bounds look at.
 const sampleSize = 2000
 
-func shapeOf(u *experiments.Setup) (shape, error) {
-	list, err := u.Sample(sampleSize)
-	s := shape{sample: list}
-	for _, r := range list {
-		s.in += float64(r.InputTokens) / float64(len(list))
-		s.out += float64(r.OutputTokens) / float64(len(list))
-		s.shares = s.shares || r.Content != nil
+func shapeOf(d *experiments.Demand) (shape, error) {
+	some, err := d.Sample(sampleSize)
+	s := shape{sample: some.Requests, in: some.InputTokens, out: some.OutputTokens}
+	for i := range s.sample {
+		s.shares = s.shares || s.sample[i].Content != nil
 	}
 	return s, err
 }

@@ -204,7 +204,7 @@ func (p *planner) load(u *experiments.Setup) error {
 	if p.demand, err = u.Demand(); err != nil {
 		return asFaults(err)
 	}
-	if p.shape, err = shapeOf(u); err != nil {
+	if p.shape, err = shapeOf(p.demand); err != nil {
 		return err
 	}
 	d := p.demand

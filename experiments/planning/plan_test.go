@@ -3,7 +3,10 @@ package planning_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -272,5 +275,35 @@ plan: {gpus: [h100-sxm], dtypes: [fp8], tensor_parallel_sizes: [1]}
 	l, s := &loose.Candidates[0], &strict.Candidates[0]
 	if l.Replicas >= s.Replicas || !strings.Contains(s.LimitedBy, "chat: TPOT p95") || s.AtPlan.Limits[0].Key != "chat: tpot_p95" {
 		t.Errorf("%d replicas, and %d for the strict class; it is limited by %q", l.Replicas, s.Replicas, s.LimitedBy)
+	}
+}
+
+// A recording that begins calmly is planned for by all of its hour, and its averages are those of all of it.
+func TestPlanOfAnUnevenRecording(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("arrival_s,input_tokens,output_tokens\n")
+	input, output := 0.0, 0.0
+	const rows = 6000
+	for i := range rows { // two per second, long prompts and answers in the last quarter of the time
+		in, out := 200, 20
+		if i >= rows*3/4 {
+			in, out = 4000, 400
+		}
+		input, output = input+float64(in)/rows, output+float64(out)/rows
+		fmt.Fprintf(&b, "%.1f,%d,%d\n", float64(i)/2, in, out)
+	}
+	path := filepath.Join(t.TempDir(), "hour.csv")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := plan(t, "workload: {trace: {file: "+path+"}}\nslo: {ttft_p95: 1s}\nplan: {gpus: [l40s], dtypes: [fp8], tensor_parallel_sizes: [1]}", planning.Options{})
+	within(t, "mean input", p.Traffic.MeanInputTokens, input, 1e-9)
+	within(t, "mean output", p.Traffic.MeanOutputTokens, output, 1e-9)
+	if len(p.Candidates) != 1 {
+		t.Fatalf("%+v", p.Refused)
+	}
+	const short = 200 // ms, more than a short prompt takes and less than a long one
+	if at := &p.Candidates[0].AtPlan.Limits[0]; at.ValueMs == nil || *at.ValueMs < short {
+		t.Errorf("%s: %s is %v ms: the long requests were not met", p.Answer(), at.Key, *at.ValueMs)
 	}
 }

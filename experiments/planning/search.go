@@ -42,6 +42,7 @@ func (p *planner) requests(c *candidate, rate float64) int {
 	if w := p.slo.WaitProbability; w != nil && *w > 0 {
 		n = max(n, 2*shortRun, tailRequests / *w)
 	}
+	n = max(n, float64(p.demand.Recorded(rate))) // its beginning may be unlike the rest
 	return int(min(n, longestRun))
 }
 
@@ -53,7 +54,8 @@ func (p *planner) probe(ctx context.Context, c *candidate, rate float64) (*repor
 	n := p.requests(c, rate)
 	s, err := p.run(ctx, c, c.setup, rate, n)
 	if err == nil {
-		if use := s.SLOUse(); use > nearBelow && use < nearAbove {
+		recorded := p.demand.Recorded(rate) > 0 // and there are no more
+		if use := s.SLOUse(); use > nearBelow && use < nearAbove && !recorded {
 			s, err = p.run(ctx, c, c.setup, rate, min(4*n, longestRun))
 		}
 	}
