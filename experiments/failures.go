@@ -23,7 +23,8 @@ type Failure struct {
 	At Duration `json:"at"`
 	// Pool is the pool of the replica, which is then counted within it.
 	Pool *string `json:"pool,omitempty"`
-	// Replica is its number, from 0 on, as results have it; of a rolling-restart that of the first one, by default 0.
+	// Replica is its number, from 0 on, as results have it; of a rolling-restart that of the first one, by default 0. What
+	// happens to a data-parallel rank happens to all ranks of its deployment.
 	Replica *int `json:"replica,omitempty" range:"[0,4095]"`
 	// Last is the number of the last replica of a rolling-restart, by default the last one that there is.
 	Last *int `json:"last,omitempty" range:"[0,4095]"`
@@ -103,7 +104,7 @@ func (u *Setup) failure(f *Failure, key string) (x sim.Failure, fault *Fault) {
 		return x, s.fault(key+".pool", "%s", why)
 	}
 	n := last - first + 1
-	x = sim.Failure{At: clock.Time(f.At), Replica: first + value(f.Replica), For: value(f.For).Clock()}
+	x = sim.Failure{At: clock.Time(f.At), Replica: u.leader(first + value(f.Replica)), For: value(f.For).Clock()}
 	for _, k := range []struct {
 		name  string
 		given *int
@@ -130,7 +131,7 @@ func (u *Setup) failure(f *Failure, key string) (x sim.Failure, fault *Fault) {
 		if f.Last != nil {
 			x.Last = first + *f.Last
 		}
-		if x.Last < x.Replica {
+		if x.Last < first+value(f.Replica) {
 			return x, s.fault(key+".last", "%d is before replica %d, the first (want that or more)", *f.Last, value(f.Replica))
 		}
 	}
@@ -161,12 +162,12 @@ func (u *Setup) randomCrashes() error {
 		return s.fault("lifecycle.random_crashes", "they are drawn up to the end of the run, which is not known (want run.duration)")
 	}
 	end := s.Run.Duration.Seconds()
-	if expected := end / (c.MTBF.Seconds() + c.MTTR.Seconds()) * float64(u.replicas()); expected > maxFailures/2 {
+	if expected := end / (c.MTBF.Seconds() + c.MTTR.Seconds()) * float64(len(u.firsts())); expected > maxFailures/2 {
 		return s.fault("lifecycle.random_crashes", "they make about %.3g crashes in %v (want %d or fewer: a longer mtbf, or a shorter run.duration)", expected, *s.Run.Duration, maxFailures/2)
 	}
 	stream := workload.NewStream(s.Run.Seed, "crashes")
 	draws := rand.New(stream)
-	for i := range u.replicas() {
+	for _, i := range u.firsts() {
 		at := 0.0
 		for k := uint64(0); ; k++ {
 			stream.Seek(uint64(i), k)

@@ -47,14 +47,8 @@ func (u *Setup) lifecycle() error {
 	if s.Lifecycle == nil || len(u.pools) == 0 {
 		return nil
 	}
-	refuse := func(format string, args ...any) error { return s.fault("lifecycle", format, args...) }
 	if u.oneRank {
-		return refuse("one of several attention ranks does not fail or scale alone")
-	}
-	for _, p := range u.pools {
-		if p.ranks > 1 {
-			return refuse("replicas of several data-parallel ranks do not fail or scale (want data_parallel_size: 1)")
-		}
+		return s.fault("lifecycle", "one of several attention ranks does not fail or scale alone")
 	}
 	faults, err := u.take(u.autoscale, u.failures)
 	return asError(faults, err)
@@ -76,8 +70,43 @@ func (u *Setup) lives(check bool) *sim.Lives {
 		Again:     func(i int) sim.Config { return u.engineOf(u.poolWith(i), check) },
 		ColdStart: l.ColdStart.delay(), Seed: u.Scenario.Run.Seed,
 		Grace: l.Grace.Clock(), Probe: l.Probe.Clock(), Hold: hold,
-		Failures: u.happenings, Scalers: u.scalers(),
+		Failures: u.happenings, Scalers: u.scalers(), Together: u.together(),
 	}
+}
+
+// together are the numbers of ranks of all replicas, which start, fail and end together; nil if that is one each.
+func (u *Setup) together() (sizes []int) {
+	several := false
+	for _, p := range u.pools {
+		sizes = append(sizes, slices.Repeat([]int{p.ranks}, p.replicas)...)
+		several = several || p.ranks > 1
+	}
+	if !several {
+		return nil
+	}
+	return sizes
+}
+
+// firsts are the numbers of the first ranks of all replicas.
+func (u *Setup) firsts() (list []int) {
+	next := 0
+	for _, p := range u.pools {
+		for range p.replicas {
+			list = append(list, next)
+			next += p.ranks
+		}
+	}
+	return list
+}
+
+// leader is the first rank of the replica that an engine is a rank of.
+func (u *Setup) leader(engine int) int {
+	firsts := u.firsts()
+	k, found := slices.BinarySearch(firsts, engine)
+	if !found {
+		k--
+	}
+	return firsts[k]
 }
 
 // poolWith is the pool of an engine, by its number.

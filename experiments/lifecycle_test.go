@@ -91,7 +91,11 @@ run: {requests: 2500, duration: 300s, warmup: none}
 // once, and what was emitted is what the attempts got.
 func TestNothingIsLost(t *testing.T) {
 	for name, text := range map[string]string{
-		"both": troubled, "recompute": fmt.Sprintf(troubledDivision, "recompute"), "fail": fmt.Sprintf(troubledDivision, "fail"),
+		"both":               troubled,
+		"ranks":              strings.NewReplacer("least-requests}", "vllm-dp, data_parallel_size: 2}", "reqs: 40", "reqs: 10").Replace(troubled),
+		"ranks in lock step": strings.NewReplacer("least-requests}", "vllm-dp, data_parallel_size: 2}\nmodel: qwen3-30b-a3b", "step_time: {linear: {a_ms: 20, b_us: 500}}", "gpu: h100-sxm", "reqs: 40", "reqs: 5").Replace(troubled),
+		"recompute":          fmt.Sprintf(troubledDivision, "recompute"),
+		"fail":               fmt.Sprintf(troubledDivision, "fail"),
 	} {
 		t.Run(name, func(t *testing.T) { nothingIsLost(t, text) })
 	}
@@ -351,8 +355,6 @@ func TestLifecycleFaults(t *testing.T) {
 			"s.yaml:2:91: lifecycle.autoscale.1.pool: pool a has an autoscaler already (want one)"},
 		{"lifecycle: {autoscale: [{policy: hpa, target: 1}, {policy: hpa, target: 1}]}",
 			"s.yaml:1:51: lifecycle.autoscale.1: there is an autoscaler already, and there are no pools (want one)"},
-		{"deployment: {data_parallel_size: 2}\nlifecycle: {}",
-			"s.yaml:2:12: lifecycle: replicas of several data-parallel ranks do not fail or scale (want data_parallel_size: 1)"},
 	} {
 		s, err := Parse("s.yaml", []byte(test.yaml))
 		if err == nil {

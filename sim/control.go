@@ -47,7 +47,9 @@ func (e *Engine) control() (err error) {
 	case controlRestored, controlProbe:
 		e.notice(i)
 	case controlUsual:
-		e.setPace(i, 0)
+		for _, r := range e.group(i) {
+			e.setPace(r.index, 0)
+		}
 	case controlFailure:
 		e.happens(&e.lives.Failures[i])
 	case controlKill:
@@ -68,7 +70,7 @@ func (e *Engine) control() (err error) {
 
 // happens lets a failure happen.
 func (e *Engine) happens(f *Failure) {
-	i := f.Replica
+	i := int(e.lives.lead[f.Replica])
 	l := &e.lives.of[i]
 	switch f.Kind {
 	case Crash:
@@ -80,10 +82,15 @@ func (e *Engine) happens(f *Failure) {
 			e.drain(i, f.For)
 		}
 	case Slow:
-		e.setPace(i, f.Permille)
+		for _, r := range e.group(i) {
+			e.setPace(r.index, f.Permille)
+		}
 		e.lives.plan(f.At.Add(f.For), controlUsual, i, 0)
 	case LinkLoss:
-		e.darken(i, f.At.Add(f.For))
+		for _, r := range e.group(i) {
+			e.darken(r.index, f.At.Add(f.For))
+		}
+		e.notice(i)
 		e.lives.plan(f.At.Add(f.For), controlRestored, i, 0)
 	case Restart:
 		e.lives.rollouts = append(e.lives.rollouts, rollout{i, f.Last})

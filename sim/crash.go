@@ -21,7 +21,7 @@ func (e *Engine) crash(i int, back clock.Duration) {
 	l.wanted, l.gone = l.wanted && back > 0, l.gone || back == 0
 	e.enter(i, Down)
 	e.notice(i)
-	if free := max(e.now, e.replicas[i].idleFrom()); l.wanted {
+	if free := max(e.now, e.idleFrom(i)); l.wanted {
 		e.lives.plan(max(free, e.now.Add(back)), controlBegin, i, l.number)
 	} else {
 		e.lives.plan(free, controlOff, i, l.number)
@@ -37,11 +37,22 @@ type unlucky struct {
 
 // failAll ends all requests of replica i, in order of their IDs.
 func (e *Engine) failAll(i int) {
-	r := e.replicas[i]
-	r.halt(e.now)
-	if r.conn != nil {
-		r.conn.ended = true
+	group := e.group(i)
+	for _, r := range group {
+		r.halt(e.now)
+		if r.conn != nil {
+			r.conn.ended = true
+		}
 	}
+	for _, r := range group {
+		e.failOne(r)
+	}
+	e.renew(i)
+}
+
+// failOne ends all requests of one of those that live together.
+func (e *Engine) failOne(r *Replica) {
+	i := r.index
 	var all []unlucky
 	r.queue.each(func(q *workload.Request) { all = append(all, unlucky{q, none, true}) })
 	e.frontend.keep(func(x entry) bool {
@@ -76,7 +87,6 @@ func (e *Engine) failAll(i int) {
 	if r.cfg.Check && r.fault == nil {
 		r.fault = r.checkEmpty()
 	}
-	e.renew(i)
 }
 
 // halt commits what has begun by the instant at, and begins nothing more.

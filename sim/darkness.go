@@ -24,7 +24,6 @@ func (e *Engine) darken(i int, until clock.Time) {
 			s.received = r.delivered(int32(k), e.now)
 		}
 	}
-	e.notice(i)
 }
 
 // received is what the client of sequence i has been sent by now: when it sees the first token, and how many.

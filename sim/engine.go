@@ -206,8 +206,8 @@ func (e *Engine) event() (done bool, err error) {
 				e.sync(p)
 			}
 		}
-		if p.leaving && p.atPeace() {
-			e.drained(p.index)
+		if p.leaving && e.atPeace(p.index) {
+			e.drained(int(e.lives.lead[p.index]))
 		}
 		e.touched = nil
 	}

@@ -59,6 +59,11 @@ func TestLivesOfPipelinesTruth(t *testing.T) {
 	simtest.VerifyLivesOfPipelines(t, simtest.Policies()[0], func(route.Identity) route.Router { return new(route.RoundRobin) })
 }
 
+// TestLivesOfLockstepTruth demands that groups of ranks in lock step fail, drain and are scaled as one.
+func TestLivesOfLockstepTruth(t *testing.T) {
+	simtest.VerifyLivesOfLockstep(t, simtest.Policies()[0], func() route.Router { return new(route.RoundRobin) })
+}
+
 // TestDividedTruth demands the same where some replicas compute prompts for others, over one network.
 func TestDividedTruth(t *testing.T) {
 	simtest.VerifyDivided(t, simtest.Policies()[0])

@@ -34,6 +34,9 @@ func (s State) String() string {
 // What an engine was given by the instant at which it fails or is stopped is counted to its end, as GPU time; its tokens
 // are dropped, its requests fail, and cache and queue are gone. It is not started again, or off, before that end.
 type Lives struct {
+	// Together are the sizes of groups of consecutive replicas, such as the data-parallel ranks of a deployment, that are one
+	// replica here: they start, fail and end together, and Scalers count them as one. Nil is one each.
+	Together []int
 	// Again makes the engine of replica i anew, for another life: like that of the fleet, with a scheduler that is not in use.
 	Again func(i int) Config
 	// ColdStart is how long it takes from the decision to start a replica until it is ready. Seed is that of its draws: the
@@ -82,7 +85,7 @@ func (k FailureKind) String() string {
 type Failure struct {
 	Kind FailureKind
 	At   clock.Time
-	// Replica is its number, and Last that of the last one that a Restart concerns.
+	// Replica is its number, or that of one of its group, and Last that of the last one that a Restart concerns.
 	Replica, Last int
 	// For is how long it lasts; 0 is for ever, which slowness and link loss cannot be.
 	For clock.Duration
@@ -94,7 +97,7 @@ type Failure struct {
 // first those that are not ready, then others, of each the one with the highest number, and lets it drain.
 type Scaler struct {
 	Policy autoscale.Policy
-	// First and Last are the numbers of the replicas that there may be, Least and Most how many.
+	// First and Last are the numbers of the replicas that there may be, whole groups, Least and Most how many.
 	First, Last, Least, Most int
 	// Initial is how many are ready at 0.
 	Initial int
@@ -111,10 +114,18 @@ func (l *Lives) validate(f *Fleet) (faults []error) {
 			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
-	want(!slices.ContainsFunc(f.Lockstep, func(n int) bool { return n > 1 }), "lives: replicas in lock step do not fail or scale")
 	want(l.Again != nil, "lives: nothing makes an engine again")
 	want(l.Grace >= 0 && l.Probe >= 0, "lives: a grace of %v or a probe of %v is negative", l.Grace, l.Probe)
 	n := len(f.Replicas)
+	lead, err := l.leaders(n)
+	if err != nil {
+		return append(faults, err)
+	}
+	first := 0
+	for _, ranks := range f.Lockstep {
+		want(ranks < 2 || first+ranks > n || groupSize(lead, first) == ranks, "lives: replicas %d to %d are in lock step, and do not live together", first, first+ranks-1)
+		first += ranks
+	}
 	for i := range l.Failures {
 		x := &l.Failures[i]
 		want(x.Replica >= 0 && x.Replica < n, "failure %d: there is no replica %d of %d", i, x.Replica, n)
@@ -129,7 +140,7 @@ func (l *Lives) validate(f *Fleet) (faults []error) {
 		}
 		for j := range l.Failures[:i] {
 			y := &l.Failures[j]
-			want(y.Kind != x.Kind || y.Replica != x.Replica || x.At >= y.At.Add(y.For) || y.At >= x.At.Add(x.For),
+			want(y.Kind != x.Kind || !alike(lead, y.Replica, x.Replica) || x.At >= y.At.Add(y.For) || y.At >= x.At.Add(x.For),
 				"failures %d and %d: %v of replica %d twice at a time", j, i, x.Kind, x.Replica)
 		}
 	}
@@ -140,7 +151,13 @@ func (l *Lives) validate(f *Fleet) (faults []error) {
 			want(false, "scaler %d: no policy, or no replicas %d to %d of %d", i, s.First, s.Last, n)
 			continue
 		}
-		count := s.Last - s.First + 1
+		count := 0
+		for k := s.First; k <= s.Last; k++ {
+			if int(lead[k]) == k {
+				count++
+			}
+		}
+		want(int(lead[s.First]) == s.First && (s.Last == n-1 || int(lead[s.Last+1]) == s.Last+1), "scaler %d: replicas %d to %d are no whole groups", i, s.First, s.Last)
 		want(s.Least >= 0 && s.Least <= s.Most && s.Most <= count, "scaler %d: %d to %d of %d replicas are not allowed", i, s.Least, s.Most, count)
 		want(s.Initial >= 0 && s.Initial <= count, "scaler %d: %d of %d replicas are not allowed at first", i, s.Initial, count)
 		d := f.Disaggregation
@@ -157,10 +174,46 @@ func (l *Lives) validate(f *Fleet) (faults []error) {
 	return faults
 }
 
-// lives is what an engine keeps of its replicas' lives.
+// leaders are, by replica, the first ones of the groups that live together.
+func (l *Lives) leaders(n int) (lead []int32, err error) {
+	for _, size := range l.Together {
+		first := int32(len(lead))
+		for range size {
+			lead = append(lead, first)
+		}
+		if size < 1 {
+			return nil, fmt.Errorf("lives: groups of %v are not the %d replicas", l.Together, n)
+		}
+	}
+	for l.Together == nil && len(lead) < n {
+		lead = append(lead, int32(len(lead)))
+	}
+	if len(lead) != n {
+		return nil, fmt.Errorf("lives: groups of %v are not the %d replicas", l.Together, n)
+	}
+	return lead, nil
+}
+
+// groupSize is the number of replicas that live together with the first one of them.
+func groupSize(lead []int32, first int) int {
+	size := 0
+	for first+size < len(lead) && int(lead[first+size]) == first {
+		size++
+	}
+	return size
+}
+
+// alike reports whether two replicas, of which there may be none of those numbers, live together.
+func alike(lead []int32, a, b int) bool {
+	return a == b || min(a, b) >= 0 && max(a, b) < len(lead) && lead[a] == lead[b]
+}
+
+// lives is what an engine keeps of its replicas' lives. Those that live together have one life, which is that of the first
+// one: where a replica is spoken of below, it is all of those.
 type lives struct {
 	*Lives
 	obs      LifeObserver // the engine's, when it wants to know of states
+	lead     []int32      // by replica
 	of       []life       // by replica
 	controls heap         // by instant, and kind and index; see control
 	held     []int32      // requests at the router, in pending
@@ -189,13 +242,16 @@ type rollout struct{ next, last int }
 func (e *Engine) live(f *Fleet) {
 	l := &lives{Lives: f.Lives, of: make([]life, len(f.Replicas)), starts: workload.NewStream(f.Lives.Seed, "cold start")}
 	l.obs, _ = e.obs.(LifeObserver)
+	l.lead, _ = f.Lives.leaders(len(f.Replicas))
 	for i := range l.of {
 		l.of[i] = life{wanted: true, listed: true}
 	}
 	for k := range l.Scalers {
 		s := &l.Scalers[k]
-		for i := s.First + s.Initial; i <= s.Last; i++ {
-			l.of[i] = life{state: Off}
+		for i, k := s.First, 0; i <= s.Last; i, k = l.after(i), k+1 {
+			if k >= s.Initial {
+				l.of[i] = life{state: Off}
+			}
 		}
 		l.scaling = append(l.scaling, scaling{Scaler: s, load: autoscale.NewHistory(s.Keep)})
 		l.plan(clock.Time(s.Phase), controlScrape, k, 0)
@@ -206,12 +262,22 @@ func (e *Engine) live(f *Fleet) {
 	}
 	e.lives, e.ready = l, e.ready[:0]
 	for i := range l.of {
-		if l.of[i].listed {
+		switch first := int(l.lead[i]); {
+		case l.of[first].listed:
 			e.ready = append(e.ready, int32(i))
-		} else {
+		case first == i:
 			e.enter(i, Off)
 		}
 	}
+}
+
+// after is the number of the next replica that does not live together with replica i, the first one of its group.
+func (l *lives) after(i int) int { return i + groupSize(l.lead, i) }
+
+// group is all that live together with replica i.
+func (e *Engine) group(i int) []*Replica {
+	first := int(e.lives.lead[i])
+	return e.replicas[first:e.lives.after(first)]
 }
 
 // ErrStranded means that requests wait at the router, and no replica will come to take them.
@@ -220,8 +286,10 @@ var ErrStranded = errors.New("sim: requests wait at the router, and no replica w
 // enter puts replica i into a state.
 func (e *Engine) enter(i int, s State) {
 	e.lives.of[i].state = s
-	if e.lives.obs != nil {
-		e.lives.obs.ReplicaState(e.now, i, s)
+	for _, r := range e.group(i) {
+		if e.lives.obs != nil {
+			e.lives.obs.ReplicaState(e.now, r.index, s)
+		}
 	}
 }
 
@@ -234,8 +302,23 @@ func (e *Engine) begin(i int) {
 	e.lives.plan(e.now.Add(e.lives.ColdStart.Sample(e.lives.starts)), controlReady, i, l.number)
 }
 
-// renew gives replica i, which has ended, an engine that has seen nothing.
+// renew gives replica i, which has ended, engines that have seen nothing.
 func (e *Engine) renew(i int) {
+	group := e.group(i)
+	locked := group[0].lock != nil
+	for k := range group {
+		e.renewOne(group[k].index)
+	}
+	if locked {
+		newLockstep(group)
+	}
+	for _, r := range group {
+		e.sync(r)
+	}
+}
+
+// renewOne gives one of those that live together a new engine.
+func (e *Engine) renewOne(i int) {
 	cfg, old := e.lives.Again(i), e.replicas[i]
 	if e.steps != nil || e.peeking {
 		cfg.MaxSpan = 1
@@ -251,7 +334,6 @@ func (e *Engine) renew(i int) {
 	if e.split != nil {
 		e.split.assign(r)
 	}
-	e.sync(r)
 }
 
 // drain lets replica i, which is ready, end. If it is still wanted it starts again after back.
@@ -260,23 +342,37 @@ func (e *Engine) drain(i int, back clock.Duration) {
 	l.back = back
 	e.enter(i, Draining)
 	e.list(i, false)
-	r := e.replicas[i]
-	r.leaving = true
+	for _, r := range e.group(i) {
+		r.leaving = true
+	}
 	if e.lives.Grace > 0 {
 		e.lives.plan(e.now.Add(e.lives.Grace), controlKill, i, l.number)
 	}
-	if r.atPeace() {
+	if e.atPeace(i) {
 		e.drained(i)
 	}
 }
 
+// atPeace reports whether nothing is left to do for replica i, which drains.
+func (e *Engine) atPeace(i int) bool {
+	for _, r := range e.group(i) {
+		if !r.atPeace() {
+			return false
+		}
+	}
+	return true
+}
+
 // drained lets replica i, which has nothing left to do, go off when its GPU has ended what it was given.
 func (e *Engine) drained(i int) {
-	e.replicas[i].abandon(e.now)
+	for _, r := range e.group(i) {
+		r.stop(e.now)
+		r.abandon(e.now)
+	}
 	e.renew(i)
 	l := &e.lives.of[i]
 	l.number++
-	e.lives.plan(max(e.now, e.replicas[i].idleFrom()), controlOff, i, l.number)
+	e.lives.plan(max(e.now, e.idleFrom(i)), controlOff, i, l.number)
 }
 
 // off is when replica i has ended, and its GPU too. If it is still wanted it starts again.
@@ -301,9 +397,17 @@ func (r *Replica) idleFrom() clock.Time {
 	return r.gpuFree
 }
 
-// reachable reports whether requests can be sent to replica i.
+// idleFrom is when none of the GPUs of replica i has anything more to do.
+func (e *Engine) idleFrom(i int) (at clock.Time) {
+	for _, r := range e.group(i) {
+		at = max(at, r.idleFrom())
+	}
+	return at
+}
+
+// reachable reports whether requests can be sent to replica i, which may be any one.
 func (e *Engine) reachable(i int) bool {
-	return e.lives.of[i].state == Ready && !e.replicas[i].dark.on(e.now)
+	return e.lives.of[e.lives.lead[i]].state == Ready && !e.replicas[i].dark.on(e.now)
 }
 
 // notice is when replica i can be reached, or cannot any more: the routers learn it at the next health check.
@@ -325,14 +429,17 @@ func (e *Engine) list(i int, listed bool) {
 	}
 	l.listed = listed
 	e.generation++
+	group := e.group(i)
 	k, _ := slices.BinarySearch(e.ready, int32(i))
 	if !listed {
-		e.ready = slices.Delete(e.ready, k, k+1)
+		e.ready = slices.Delete(e.ready, k, k+len(group))
 		return
 	}
-	e.ready = slices.Insert(e.ready, k, int32(i))
-	if e.heard != nil {
-		e.heard[i] = e.replicas[i].metrics(e.now, e.now)
+	for n, r := range group {
+		e.ready = slices.Insert(e.ready, k+n, int32(r.index))
+		if e.heard != nil {
+			e.heard[r.index] = r.metrics(e.now, e.now)
+		}
 	}
 	e.release()
 	e.rollOn(l)
@@ -349,8 +456,8 @@ func (e *Engine) rollOn(l *life) {
 // roll restarts the next replica of a rollout.
 func (e *Engine) roll(k int) {
 	for o := &e.lives.rollouts[k]; o.next <= o.last; {
-		i := o.next
-		o.next++
+		i := int(e.lives.lead[o.next])
+		o.next = e.lives.after(i)
 		if l := &e.lives.of[i]; l.state == Ready && l.listed && l.rollout == 0 {
 			l.rollout = k + 1
 			e.drain(i, 0)

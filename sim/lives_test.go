@@ -287,6 +287,64 @@ func TestWhoGoes(t *testing.T) {
 	}
 }
 
+// TestRanksLiveTogether has two deployments of two ranks each: 0 and 1, and 2 and 3. Whether the ranks iterate in lock step or not, what
+// happens to one of them happens to both.
+func TestRanksLiveTogether(t *testing.T) {
+	for _, k := range []struct {
+		name         string
+		lives        sim.Lives
+		requests     []workload.Request
+		ends, states string
+	}{
+		{"a crash of one", sim.Lives{ColdStart: workload.Delay{Mean: clock.Second, Distribution: "exponential"}, Failures: []sim.Failure{{Replica: 1, At: clock.Time(25 * milli), For: 100 * milli}}},
+			[]workload.Request{asks(0, 5), asks(0, 5), asks(0, 5), asks(0, 5), asks(60*milli, 1), asks(60*milli, 1)},
+			"failed 0/2 at 25ms; failed 1/2 at 25ms; completed 2/5 at 50ms; completed 3/5 at 50ms; completed 2/1 at 70ms; completed 3/1 at 70ms",
+			"0 25ms down, 1 25ms down"},
+		{"a drain ends when both have served", sim.Lives{Failures: []sim.Failure{{Kind: sim.Drain, Replica: 1, At: clock.Time(15 * milli)}}},
+			[]workload.Request{asks(0, 3), asks(0, 5), asks(0, 9)},
+			"completed 0/3 at 30ms; completed 1/5 at 50ms; completed 2/9 at 90ms",
+			"0 15ms draining, 1 15ms draining, 0 50ms off, 1 50ms off"}, // in lock step when the dummy batch has ended that began then
+		{"slowness", sim.Lives{Failures: []sim.Failure{{Kind: sim.Slow, Replica: 2, For: 35 * milli, Permille: 2000}}},
+			[]workload.Request{asks(0, 3), asks(0, 3), asks(0, 3), asks(0, 3)},
+			"completed 0/3 at 30ms; completed 1/3 at 30ms; completed 2/3 at 50ms; completed 3/3 at 50ms", ""},
+		{"a rolling restart has one deployment away at a time", sim.Lives{ColdStart: workload.Delay{Mean: 30 * milli}, Failures: []sim.Failure{{Kind: sim.Restart, At: clock.Time(5 * milli), Last: 3}}},
+			[]workload.Request{asks(200*milli, 1)}, "completed 0/1 at 210ms",
+			"0 5ms draining, 1 5ms draining, 0 5ms off, 1 5ms off, 0 5ms starting, 1 5ms starting, 0 35ms ready, 1 35ms ready, " +
+				"2 35ms draining, 3 35ms draining, 2 35ms off, 3 35ms off, 2 35ms starting, 3 35ms starting, 2 65ms ready, 3 65ms ready"},
+		{"a scaler counts deployments", sim.Lives{ColdStart: workload.Delay{Mean: 500 * milli}, Scalers: []sim.Scaler{{Policy: course{1, 2, 1, 1}, Last: 3, Most: 2, Initial: 1, Scrape: clock.Second}}},
+			[]workload.Request{asks(2500*milli, 1)}, "completed 0/1 at 2.51s",
+			"2 0s off, 3 0s off, 2 1s starting, 3 1s starting, 2 1.5s ready, 3 1.5s ready, 2 2s draining, 3 2s draining, 2 2s off, 3 2s off"},
+	} {
+		for _, lockstep := range [][]int{nil, {2, 2}} {
+			lives := k.lives
+			lives.Together, lives.Again = []int{2, 2}, steady
+			f := sim.Fleet{Lives: &lives, Lockstep: lockstep, Routers: []route.Router{new(route.RoundRobin)}}
+			for range 4 {
+				f.Replicas = append(f.Replicas, steady(0))
+			}
+			d := new(diary)
+			e, err := sim.NewFleet(f, simtest.NewRequests(k.requests), d)
+			if err == nil {
+				err = e.Run(context.Background())
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", k.name, err)
+			}
+			slices.SortFunc(d.Records, func(a, b sim.Record) int { return int(a.Request.ID - b.Request.ID) })
+			if got := outcomes(d); got != k.ends {
+				t.Errorf("%s, lock step %v:\nends   %s\nwanted %s", k.name, lockstep, got, k.ends)
+			}
+			got := strings.Join(d.states, ", ")
+			if lockstep != nil {
+				got = strings.ReplaceAll(got, "60ms off", "50ms off")
+			}
+			if !strings.HasPrefix(got, k.states) {
+				t.Errorf("%s, lock step %v:\nstates %s\nwanted %s", k.name, lockstep, got, k.states)
+			}
+		}
+	}
+}
+
 // TestLivesAreChecked refuses lives that cannot be.
 func TestLivesAreChecked(t *testing.T) {
 	for want, lives := range map[string]sim.Lives{
@@ -296,6 +354,9 @@ func TestLivesAreChecked(t *testing.T) {
 		"failures 0 and 1: link of replica 0 twice at a time":               {Failures: []sim.Failure{{Kind: sim.LinkLoss, For: milli}, {Kind: sim.LinkLoss, For: milli}}},
 		"failure 0: there are no replicas 0 to 2 of 2":                      {Failures: []sim.Failure{{Kind: sim.Restart, Last: 2}}},
 		"scaler 0: 1 to 3 of 2 replicas":                                    {Scalers: []sim.Scaler{{Policy: course{}, Last: 1, Least: 1, Most: 3, Scrape: milli}}},
+		"lives: groups of [2 1] are not the 2 replicas":                     {Together: []int{2, 1}},
+		"scaler 0: replicas 0 to 0 are no whole groups":                     {Together: []int{2}, Scalers: []sim.Scaler{{Policy: course{}, Scrape: milli}}},
+		"failures 0 and 1: slow of replica 1 twice at a time":               {Together: []int{2}, Failures: []sim.Failure{{Kind: sim.Slow, For: milli, Permille: 2000}, {Kind: sim.Slow, Replica: 1, For: milli, Permille: 2000}}},
 		"scaler 1: replica 1 has another one":                               {Scalers: []sim.Scaler{{Policy: course{}, Last: 1, Scrape: milli}, {Policy: course{}, First: 1, Last: 1, Scrape: milli}}},
 		"hpa: it cannot scale to zero (want min 1 or more, or keda or knat": {Scalers: []sim.Scaler{{Policy: autoscale.NewHPA(1), Scrape: milli}}},
 	} {

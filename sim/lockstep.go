@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"clifftop/model"
 	"clifftop/sim/clock"
@@ -57,13 +58,18 @@ func (e *Engine) lock(groups []int) {
 	rest := e.replicas
 	for _, n := range groups {
 		if n > 1 {
-			g := &lockstep{ranks: rest[:n]}
-			g.padder, _ = rest[0].cfg.Timer.(model.Padder)
-			for _, r := range g.ranks {
-				r.lock = g
-			}
+			newLockstep(rest[:n])
 		}
 		rest = rest[n:]
+	}
+}
+
+// newLockstep lets ranks iterate together from now on.
+func newLockstep(ranks []*Replica) {
+	g := &lockstep{ranks: slices.Clone(ranks)}
+	g.padder, _ = ranks[0].cfg.Timer.(model.Padder)
+	for _, r := range ranks {
+		r.lock = g
 	}
 }
 

@@ -62,7 +62,7 @@ func (r *Replica) gauge(m autoscale.Metric, at clock.Time) float64 {
 // scale is a turn of a policy.
 func (e *Engine) scale(s *scaling, k int) error {
 	state := autoscale.State{Now: e.now, Least: s.Least, Load: s.load}
-	for i := s.First; i <= s.Last; i++ {
+	for i := s.First; i <= s.Last; i = e.lives.after(i) {
 		if l := &e.lives.of[i]; l.wanted {
 			state.Wanted++
 			if l.state == Ready {
@@ -89,7 +89,7 @@ func (e *Engine) scale(s *scaling, k int) error {
 
 // addOne starts the first replica that is off and can be started, if there is one.
 func (e *Engine) addOne(s *scaling) bool {
-	for i := s.First; i <= s.Last; i++ {
+	for i := s.First; i <= s.Last; i = e.lives.after(i) {
 		if l := &e.lives.of[i]; l.state == Off && !l.wanted && !l.gone {
 			l.wanted = true
 			e.begin(i)
@@ -102,7 +102,7 @@ func (e *Engine) addOne(s *scaling) bool {
 // removeOne removes a replica that is wanted.
 func (e *Engine) removeOne(s *scaling) {
 	last := -1
-	for i := s.First; i <= s.Last; i++ {
+	for i := s.First; i <= s.Last; i = e.lives.after(i) {
 		if l := &e.lives.of[i]; l.wanted && (last < 0 || l.state != Ready || e.lives.of[last].state == Ready) {
 			last = i
 		}
@@ -117,7 +117,7 @@ func (e *Engine) removeOne(s *scaling) {
 		e.off(last)
 	case Down:
 		l.number++
-		e.lives.plan(max(e.now, e.replicas[last].idleFrom()), controlOff, last, l.number)
+		e.lives.plan(max(e.now, e.idleFrom(last)), controlOff, last, l.number)
 	case Off: // it was to start again
 		l.number++
 		e.rollOn(l)

@@ -240,7 +240,7 @@ func (s *split) direct(r *workload.Request) bool {
 		return false
 	}
 	for i := range s.Prefills {
-		if s.e.lives != nil && !s.e.lives.of[i].listed {
+		if s.e.lives != nil && !s.e.lives.of[s.e.lives.lead[i]].listed {
 			continue
 		}
 		sent := int64(0)

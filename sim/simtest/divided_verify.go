@@ -118,7 +118,7 @@ func (d drawer) divided(c *Case) (f sim.Fleet) {
 		}
 		f.Replicas = append(f.Replicas, cfg)
 	}
-	f.Disaggregation, f.Lives = x, d.lives(prefills+decodes, step)
+	f.Disaggregation, f.Lives = x, d.lives(prefills+decodes, nil, step)
 	for i := range f.Lives.Failures {
 		if k := &f.Lives.Failures[i]; k.Replica == prefills && k.Kind <= sim.Drain { // somebody has to be left to answer
 			k.For++

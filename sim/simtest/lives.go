@@ -47,7 +47,7 @@ func verifyLives(t testing.TB, draw func(*rapid.T) Case, router func(route.Ident
 		if alone { // what a replica does must not change what its clients ask for
 			c.users, c.retries, c.config.NetworkIn = 0, Retries{}, 0
 		}
-		lives := d.lives(replicas, c.step())
+		lives := d.lives(replicas, d.together(replicas), c.step())
 		lives.Again = func(int) sim.Config {
 			cfg := c.Config()
 			cfg.Check = true
@@ -99,12 +99,32 @@ func verifyLives(t testing.TB, draw func(*rapid.T) Case, router func(route.Ident
 	t.Log(seen)
 }
 
-// lives draws what happens to replicas, in steps of so long.
-func (d drawer) lives(replicas int, step clock.Duration) *sim.Lives {
+// together draws groups of replicas that live together, or none.
+func (d drawer) together(replicas int) (sizes []int) {
+	if d.once("each alone", 2) {
+		return nil
+	}
+	for left := replicas; left > 0; left -= sizes[len(sizes)-1] {
+		sizes = append(sizes, d.between("together", 1, left))
+	}
+	return sizes
+}
+
+// lives draws what happens to replicas, of which some may live together, in steps of so long.
+func (d drawer) lives(replicas int, together []int, step clock.Duration) *sim.Lives {
+	var lead []int // by replica: the first one of its group
+	for _, n := range together {
+		lead = append(lead, slices.Repeat([]int{len(lead)}, n)...)
+	}
+	groups := len(together)
+	for together == nil && groups < replicas {
+		lead = append(lead, groups)
+		groups++
+	}
 	some := func(name string, most int) clock.Duration {
 		return step * clock.Duration(d.between(name, 0, 4*most)) / 4
 	}
-	l := &sim.Lives{Seed: 1, Hold: d.one("hold", 0, 0, 0, 3, -1)}
+	l := &sim.Lives{Together: together, Seed: 1, Hold: d.one("hold", 0, 0, 0, 3, -1)}
 	l.ColdStart = workload.Delay{Mean: some("cold start", 10)}
 	if d.once("random cold start", 3) {
 		l.ColdStart.Distribution = "exponential"
@@ -124,13 +144,13 @@ func (d drawer) lives(replicas int, step clock.Duration) *sim.Lives {
 		switch f.Kind {
 		case sim.Slow, sim.LinkLoss:
 			f.For++
-			key := [2]int{int(f.Kind), f.Replica}
+			key := [2]int{int(f.Kind), lead[f.Replica]}
 			f.At = max(f.At, until[key])
 			until[key] = f.At.Add(f.For)
 		case sim.Restart:
 			f.Last = f.Replica + d.of("last", replicas-f.Replica)
 		default:
-			if f.Replica == 0 { // somebody has to be left
+			if lead[f.Replica] == 0 { // somebody has to be left
 				f.For++
 			}
 		}
@@ -138,8 +158,8 @@ func (d drawer) lives(replicas int, step clock.Duration) *sim.Lives {
 	}
 	if d.once("autoscaler", 2) {
 		l.Scalers = []sim.Scaler{{
-			Policy: &moody{step: step/4 + 1 + some("turn", 10), seed: uint64(d.between("mood", 0, 1000)), most: replicas},
-			Last:   replicas - 1, Most: replicas, Initial: d.between("initial", 0, replicas), Scrape: step/4 + 1 + some("scrape", 10), Metric: autoscale.Metric(d.of("metric", 4)),
+			Policy: &moody{step: step/4 + 1 + some("turn", 10), seed: uint64(d.between("mood", 0, 1000)), most: groups},
+			Last:   replicas - 1, Most: groups, Initial: d.between("initial", 0, groups), Scrape: step/4 + 1 + some("scrape", 10), Metric: autoscale.Metric(d.of("metric", 4)),
 		}}
 	}
 	return l
@@ -345,7 +365,7 @@ func (l *lived) compare(c *Case, replica int, lives *sim.Lives, src *Requests, s
 // slowness is when a replica is slow.
 func slowness(lives *sim.Lives, replica int) (list []Slowness) {
 	for _, f := range lives.Failures {
-		if f.Replica == replica && f.Kind == sim.Slow {
+		if f.Kind == sim.Slow && concerns(lives, &f, replica) {
 			list = append(list, Slowness{f.At, f.At.Add(f.For), f.Permille})
 		}
 	}
@@ -354,7 +374,19 @@ func slowness(lives *sim.Lives, replica int) (list []Slowness) {
 
 // losesLink says that a replica loses its link at some time.
 func losesLink(lives *sim.Lives, replica int) bool {
-	return slices.ContainsFunc(lives.Failures, func(f sim.Failure) bool { return f.Kind == sim.LinkLoss && f.Replica == replica })
+	return slices.ContainsFunc(lives.Failures, func(f sim.Failure) bool { return f.Kind == sim.LinkLoss && concerns(lives, &f, replica) })
+}
+
+// concerns says that a failure is of a replica, or of one that lives together with it.
+func concerns(lives *sim.Lives, f *sim.Failure, replica int) bool {
+	first := 0
+	for _, n := range lives.Together {
+		if first <= min(f.Replica, replica) && max(f.Replica, replica) < first+n {
+			return true
+		}
+		first += n
+	}
+	return f.Replica == replica
 }
 
 // diff describes how a life differs from that of an engine alone. A lost link delays what clients see.

@@ -2,6 +2,7 @@ package simtest
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -139,3 +140,74 @@ type byID int
 
 // Route implements [route.Router].
 func (n byID) Route(_ route.View, r *workload.Request) int { return int(r.ID % int64(n)) }
+
+// VerifyLivesOfLockstep runs a policy on random groups of ranks that iterate in lock step and crash, drain, are slow, lose their
+// link and are scaled together. It demands that no request is lost; that the ranks of a group have iterations of the same
+// beginnings and ends over all their lives; and that these do not depend on how many are taken at once.
+func VerifyLivesOfLockstep(t testing.TB, p Policy, router func() route.Router) {
+	t.Helper()
+	seen := make(map[string]int)
+	rapid.Check(t, func(t *rapid.T) {
+		c := p.Draw(t)
+		c.config.Connector = nil
+		d := drawer{t}
+		ranks := slices.Repeat([]int{d.between("ranks", 2, 3)}, d.between("groups", 1, 3))
+		alone := !d.once("clients react", 4)
+		if alone { // what one group does must not change what is asked of another at the same instant
+			c.users, c.retries, c.config.NetworkIn = 0, Retries{}, 0
+		}
+		lives := d.lives(len(ranks)*ranks[0], ranks, c.step())
+		var first []Tape
+		for _, maxSpan := range []int{1, 3, 0} {
+			obs := c.livesOfLockstep(t, *lives, maxSpan, router())
+			if first == nil {
+				first = obs.parts
+				count(seen, &obs.Tape)
+			}
+			for i := range first {
+				if d := Diff(&first[i], &obs.parts[i]); alone && d != "" {
+					t.Fatalf("rank %d stepped singly and in spans of %d: %s\n%v of %d\n%+v\n%v", i, maxSpan, d, ranks, ranks[0], lives, c)
+				}
+			}
+		}
+		for i := range first {
+			a, b := first[i/ranks[0]*ranks[0]].Iterations, first[i].Iterations
+			if !slices.EqualFunc(a, b, func(x, y Iteration) bool { return x.Start == y.Start && x.End == y.End }) {
+				t.Fatalf("rank %d does not iterate with its group: %d and %d iterations\n%v\n%+v\n%v", i, len(a), len(b), ranks, lives, c)
+			}
+		}
+	})
+	t.Log(seen)
+}
+
+// livesOfLockstep runs a case on groups of ranks with lives.
+func (c *Case) livesOfLockstep(t *rapid.T, lives sim.Lives, maxSpan int, router route.Router) *fleetTape {
+	lives.Again = func(int) sim.Config {
+		cfg := c.Config()
+		cfg.Check, cfg.MaxSpan = true, maxSpan
+		return cfg
+	}
+	lives.Scalers = slices.Clone(lives.Scalers)
+	for i := range lives.Scalers {
+		mood := *lives.Scalers[i].Policy.(*moody)
+		lives.Scalers[i].Policy = &mood
+	}
+	f := sim.Fleet{Lockstep: lives.Together, Routers: []route.Router{router}, Lives: &lives}
+	for _, ranks := range lives.Together {
+		for range ranks {
+			f.Replicas = append(f.Replicas, lives.Again(0))
+		}
+	}
+	src, obs := c.Source(), &fleetTape{parts: make([]Tape, len(f.Replicas))}
+	e, err := sim.NewFleet(f, src, obs)
+	if err == nil {
+		err = e.Run(context.Background())
+	}
+	if err == nil {
+		err = conserved(&obs.Tape, src)
+	}
+	if err != nil {
+		t.Fatalf("spans of %d: %v\n%+v\n%v", maxSpan, err, lives, c)
+	}
+	return obs
+}
