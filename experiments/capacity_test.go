@@ -81,6 +81,14 @@ func TestCapacityAtTheEnds(t *testing.T) {
 	}
 }
 
+// Requests that come at once are as many at any rate: a search that they all pass ends.
+func TestCapacityOfFewRequests(t *testing.T) {
+	c := capacity(t, md1+"run: {requests: 1}\nslo: {e2e_mean: 2h}\n", experiments.CapacityOptions{})
+	if c.Fails != nil || c.Passes == nil || *c.Passes > 1000 || c.Runs > 30 {
+		t.Errorf("%v from %d runs", c, c.Runs)
+	}
+}
+
 // A trace that is shorter than a run should be is searched nevertheless, and the answer says so.
 func TestCapacityOfShortRunsWarns(t *testing.T) {
 	short := func(c *report.Capacity) bool {

@@ -63,6 +63,7 @@ func TestDisaggregationFaults(t *testing.T) {
 		{"disaggregation: {link_gb_per_s: 1.0e-12}\npools: [{role: prefill}, {role: decode}]", "s.yaml:1:33: disaggregation.link_gb_per_s: 1.0e-12 is not allowed (want a number, 0.001 to"},
 		{"pools: [{role: prefill, replicas: 0}, {role: decode}]", "s.yaml:1:35: pools.0.replicas: 0 is not allowed (want 1 to 4096)"},
 		{"pools: []", "s.yaml:1:8: pools: there is no pool"},
+		{"workload: {sessions: {}}\npools: [{role: prefill}, {role: decode}]", "s.yaml:1:22: workload.sessions.turns: is missing"},
 		{"pools: [{role: prefill}, {role: decode, engine: {policy: tgi}}]", "s.yaml:1:58: pools.1.engine.policy: policy tgi: it loads no KV from elsewhere (want policy vllm)"},
 		{"pools: [{role: prefill}, {role: decode, engine: {speculative: {method: ngram, num_speculative_tokens: 2, acceptance: 0.5}}}]",
 			"s.yaml:1:63: pools.1.engine.speculative: connector: speculative decoding: the KV of drafts is not loaded"},

@@ -73,7 +73,10 @@ func (s *Scenario) resolve(oneRank bool) (*Setup, error) {
 func (s *Scenario) resolveAll(oneRank bool) (*Setup, Faults, error) {
 	resolved := *s
 	u := &Setup{Scenario: &resolved, from: s, oneRank: oneRank}
-	faults, err := u.take(u.atMost, u.resolvePools, u.pipelines, u.lifecycle, u.trafficSource, u.routing, u.answerable, u.clients, u.measures)
+	faults, err := u.take(u.atMost, u.resolvePools, u.pipelines, u.lifecycle, u.trafficSource, u.routing, u.clients, u.measures)
+	if err == nil && faults == nil {
+		faults, err = u.take(u.answerable) // which draws from the traffic
+	}
 	if err != nil {
 		return nil, nil, err
 	}

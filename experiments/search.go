@@ -66,7 +66,7 @@ func (q *search) bracket() (good, bad float64, err error) {
 	if q.o.Low != 0 || q.o.High != 0 {
 		return q.bracketWithin(q.axis.round(q.o.Low), q.axis.round(q.o.High))
 	}
-	start := q.axis.start
+	start, enough := q.axis.start, math.Inf(1)
 	if q.axis.key == RateKey {
 		idle, err := q.base.idleResidence(q.ctx)
 		if err != nil {
@@ -74,6 +74,9 @@ func (q *search) bracket() (good, bad float64, err error) {
 		}
 		if idle > 0 {
 			start = significant(1/idle, 2)
+			if n := q.base.Scenario.Run.Requests; n != nil {
+				enough = 16 * float64(*n) / idle // all come at once, and more of a rate changes nothing
+			}
 		}
 	}
 	first, err := q.look(start)
@@ -106,6 +109,7 @@ func (q *search) bracket() (good, bad float64, err error) {
 				return good, bad, nil
 			default:
 				up = next.value
+				tryUp = up < enough
 			}
 		}
 		if tryDown {
