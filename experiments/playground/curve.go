@@ -22,7 +22,7 @@ const (
 	usersPerRound = 3    // requests of each user
 )
 
-// Rounds is how often a curve is drawn.
+// Rounds is how often a curve is drawn; once, of fleets whose replicas come and go.
 const Rounds = 2
 
 // curve is the one being drawn.
@@ -67,7 +67,11 @@ func (p *Player) Curve(ctx context.Context, q Query) (*Plan, error) {
 	if last, now := loads[len(loads)-1], loadOf(u.Scenario); now > last && now <= far*last {
 		loads = append(loads, now)
 	}
-	p.curve = curve{base: s, service: service, plan: Plan{Over: over, Loads: loads, Rounds: Rounds}, points: map[int]report.CurvePoint{}}
+	rounds := Rounds
+	if s.Lifecycle != nil {
+		rounds = 1 // a part of a run would have a part of its failures
+	}
+	p.curve = curve{base: s, service: service, plan: Plan{Over: over, Loads: loads, Rounds: rounds}, points: map[int]report.CurvePoint{}}
 	return &p.curve.plan, nil
 }
 
@@ -102,7 +106,7 @@ func loadOf(s *experiments.Scenario) float64 {
 // Load runs the load number i of the curve in the round, counted from 0, and answers with its point.
 func (p *Player) Load(ctx context.Context, i, round int) (*report.CurvePoint, error) {
 	c := &p.curve
-	if i < 0 || i >= len(c.plan.Loads) || round < 0 || round >= Rounds {
+	if i < 0 || i >= len(c.plan.Loads) || round < 0 || round >= c.plan.Rounds {
 		return nil, errors.New("playground: the curve has no such load")
 	}
 	s, err := c.at(c.plan.Loads[i], round)
@@ -128,6 +132,7 @@ func (c *curve) at(load float64, round int) (*experiments.Scenario, error) {
 	}
 	sets := []experiments.Setting{{Key: c.plan.Over, Value: strconv.FormatFloat(load, 'f', -1, 64), Flag: flag}}
 	switch d := c.base.Run.Duration; {
+	case c.base.Lifecycle != nil:
 	case d != nil && round == 0:
 		short := strconv.FormatFloat(d.Seconds()*shareOfFirst, 'f', 3, 64) + "s"
 		sets = append(sets, experiments.Setting{Key: "run.duration", Value: short, Flag: flag})

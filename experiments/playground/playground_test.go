@@ -3,6 +3,7 @@ package playground
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -16,6 +17,8 @@ var queries = []Query{
 	{Set: []string{"users=40", "workload.arrivals.think_time=5s", "clients.timeout=20s", "clients.retries=2"}},
 	{Set: []string{"workload.arrivals={process: poisson, rate: 30}", "workload.input={distribution: lognormal, mean: 2000, cv: 1}", "engine.num_gpu_blocks_override=2000", "slo={ttft_p95: 1s}"}},
 	{Set: []string{"model=mixtral-8x7b", "gpu=a100-80gb-sxm", "deployment.tensor_parallel_size=2", "deployment.dtype=int4"}},
+	{Set: []string{"rate=12", "deployment.replicas=3", "lifecycle={cold_start: 10s, probe: 1s, failures: [{replica: 0, for: 20s, kind: crash, at: 30s}]}"}},
+	{Set: []string{"rate=30", "lifecycle={cold_start: 10s, autoscale: {policy: keda, min: 1, max: 4, metric: concurrency, target: 20, scrape: 5s, polling_interval: 10s}}"}},
 	{Lesson: 8, Step: 4},
 	{Lesson: 4, Step: 1, Set: []string{"rate=25"}},
 }
@@ -66,6 +69,7 @@ func TestCurve(t *testing.T) {
 		{Query{Set: []string{"users=40"}}, "users", 60, 600},
 		{Query{Lesson: 5, Step: 1}, "users", 40, 150},
 		{Query{Set: []string{"clients.timeout=1s"}}, "rate", 1, 40},
+		{Query{Set: []string{"deployment.replicas=2", "lifecycle={cold_start: 10s, failures: [{replica: 0, for: 20s, kind: crash, at: 30s}]}"}}, "rate", 20, 80},
 	} {
 		var p Player
 		plan, err := p.Curve(ctx, x.query)
@@ -76,7 +80,7 @@ func TestCurve(t *testing.T) {
 			t.Fatalf("%v: the plan is %v", x.query, plan)
 		}
 		completed := [Rounds]int64{}
-		for round := range Rounds {
+		for round := range plan.Rounds {
 			for i := range plan.Loads {
 				point, err := p.Load(ctx, i, round)
 				if err != nil {
@@ -85,7 +89,7 @@ func TestCurve(t *testing.T) {
 				completed[round] += point.Summary.Requests.Offered
 			}
 		}
-		if completed[1] < 2*completed[0] {
+		if lives := strings.Contains(fmt.Sprint(x.query), "lifecycle"); lives != (plan.Rounds == 1) || !lives && completed[1] < 2*completed[0] {
 			t.Errorf("%v: the rounds have %v requests", x.query, completed)
 		}
 		c := p.Judgement()
@@ -150,5 +154,38 @@ func TestHold(t *testing.T) {
 	}
 	if last[0] == 0 || last[0] != last[1] {
 		t.Errorf("the last progress was %v", last)
+	}
+}
+
+// TestLives runs fleets whose replicas come and go, whatever the load for as long as it takes to see what happens.
+func TestLives(t *testing.T) {
+	ctx := context.Background()
+	var p Player
+	for _, x := range []struct {
+		set     []string
+		seconds float64
+	}{
+		{[]string{"rate=4"}, 120},
+		{[]string{"users=50"}, 120},
+		{[]string{"rate=500", "deployment.replicas=16"}, 100}, // no more than 50,000 requests
+		{[]string{"rate=4", "run.duration=40s"}, 40},
+	} {
+		point, err := p.Point(ctx, Query{Set: append(x.set, "lifecycle={cold_start: 10s, failures: [{replica: 0, for: 5s, kind: crash, at: 20s}]}")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w := point.Summary.Window; w.StartS != 0 || w.EndS != x.seconds {
+			t.Errorf("%v: the window is from %v to %v s, want 0 to %v", x.set, w.StartS, w.EndS, x.seconds)
+		}
+		ready := 1e9
+		for _, b := range point.Series {
+			if b.ReplicasReady == nil {
+				t.Fatalf("%v: the series do not tell of replicas", x.set)
+			}
+			ready = min(ready, *b.ReplicasReady)
+		}
+		if n := point.Summary.System.Replicas; n == nil || float64(n.Max)-ready < 0.9 || point.Summary.Requests.Failed == 0 {
+			t.Errorf("%v: at least %v replicas are ready, of %+v", x.set, ready, n)
+		}
 	}
 }

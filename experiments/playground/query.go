@@ -2,6 +2,7 @@ package playground
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 
 	"clifftop/experiments"
@@ -30,6 +31,7 @@ const (
 	mostOfFleet   = 4
 	perUser       = 5
 	mostOfUsers   = 5000
+	usualLife     = 120.0 // seconds, where replicas come and go
 )
 
 // mostRequests bounds a run, for which people wait and which nothing can interrupt.
@@ -110,7 +112,7 @@ func bounded(s *experiments.Scenario) (*experiments.Scenario, error) {
 		return s, nil
 	}
 	replicas := min(float64(s.Deployment.Replicas), mostOfFleet)
-	requests := leastRequests
+	requests, rate := leastRequests, 0.0
 	if a := s.Workload.Arrivals; a != nil {
 		for _, stage := range a.Stages {
 			if stage.Duration != nil {
@@ -120,11 +122,17 @@ func bounded(s *experiments.Scenario) (*experiments.Scenario, error) {
 				requests = min(max(requests, perUser**stage.Users), mostOfUsers)
 			}
 			if stage.Rate != nil {
-				requests = int(min(max(float64(requests), usualSeconds**stage.Rate), replicas*mostOfRate))
+				rate = *stage.Rate
+				requests = int(min(max(float64(requests), usualSeconds*rate), replicas*mostOfRate))
 			}
 		}
 	}
-	return s.With(experiments.Setting{Key: "run.requests", Value: strconv.Itoa(requests), Flag: "playground"})
+	end := experiments.Setting{Key: "run.requests", Value: strconv.Itoa(requests), Flag: "playground"}
+	if s.Lifecycle != nil { // whatever the load, the same happens
+		length := min(usualLife, math.Floor(mostRequests/max(rate, 1)))
+		end.Key, end.Value = "run.duration", strconv.FormatFloat(length, 'f', -1, 64)+"s"
+	}
+	return s.With(end)
 }
 
 // tooMuch is a fault of what only the command line does.

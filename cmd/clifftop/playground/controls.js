@@ -110,10 +110,11 @@ Clifftop.Controls = (() => {
           read: (s) => String(at(s, "engine.enable_prefix_caching")) },
       ]],
       ["Fleet", [
-        { id: "replicas", label: "Replicas, which share the traffic", min: 1, max: 16, whole: true, hidden: (s) => Boolean(s.pools), ...plain("deployment.replicas") },
-        { id: "router", label: "Router", options: words(d.routers.items.map((r) => r.name)), hidden: (s) => !s.pools && s.deployment.replicas === 1, ...plain("deployment.router"),
+        { id: "replicas", label: "Replicas, which share the traffic", min: 1, max: 16, whole: true, hidden: (s) => Boolean(s.pools || (s.lifecycle && s.lifecycle.autoscale)), ...plain("deployment.replicas") },
+        { id: "router", label: "Router", options: words(d.routers.items.map((r) => r.name)), hidden: (s) => !s.pools && s.deployment.replicas === 1 && !s.lifecycle, ...plain("deployment.router"),
           read: (s) => { const r = at(s, "deployment.router"); return r && typeof r === "object" ? r.policy : r; },
           note: (s) => d.routers.items.find((r) => r.name === (s.deployment.router.policy ?? s.deployment.router))?.does ?? "" },
+        ...Clifftop.lifecycle(seconds),
       ]],
       ["People", [
         { id: "timeout", label: "Patience: time to the whole answer", min: 0.5, max: 120, log: true, unit: "s", none: "endless", ...plain("clients.timeout", "s") },

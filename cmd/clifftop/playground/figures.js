@@ -17,7 +17,7 @@ Clifftop.figures = (() => {
       ["In the batch", value(c.running.mean, "plain", 3), `${value(c.queue_depth.mean, "plain", 1)} waiting, on average`],
       finite(s.system.kv_usage.mean) && ["KV pool", value(s.system.kv_usage.mean, "fraction"), `${value(s.system.kv_usage.max, "fraction")} at most, ${scaled(s.system.preemptions)} preempted`],
     ].filter(Boolean);
-    if (r.completed < r.offered) list.push(["Completed", value(r.completed / r.offered, "fraction"), `${scaled(r.timed_out)} timed out, ${scaled(r.rejected)} refused`]);
+    if (r.completed < r.offered) list.push(["Completed", value(r.completed / r.offered, "fraction"), `${scaled(r.timed_out)} timed out, ${scaled(r.rejected)} refused${r.failed ? `, ${scaled(r.failed)} failed` : ""}`]);
     if (finite(s.goodput.attainment)) list.push(["As promised", value(s.goodput.attainment, "fraction"), s.goodput.met === null ? "" : s.goodput.met ? "promise kept" : "promise broken"]);
     if (s.cost && finite(s.cost.usd_per_million_output_tokens_at_load)) list.push(["Price of a million tokens", value(s.cost.usd_per_million_output_tokens_at_load, "usd", 3), `$${scaled(s.cost.usd_per_hour)} an hour`]);
     return list;
@@ -138,6 +138,18 @@ Clifftop.figures = (() => {
     };
   }
 
+  // lives is how many replicas there are.
+  function lives(point) {
+    const buckets = thin(point.series), s = point.summary, n = s.system.replicas;
+    const failed = s.requests.failed ? `; ${scaled(s.requests.failed)} ${s.requests.failed === 1 ? "request fails" : "requests fail"}` : "";
+    return {
+      title: `Replicas: ${value(n.ready, "plain", 3)} are ready on average, ${value(n.mean, "plain", 3)} are paid for${failed}`, height: 220,
+      x: overTime(point.series), y: { title: "Replicas", unit: "plain", min: 0, max: 1.08 * Math.max(1, n.max) },
+      series: [timeline(buckets, "ready", "replicas_ready", "green", { fill: true }), timeline(buckets, "paid for", "replicas_paid", "orange")],
+      empty: buckets.length ? "" : "Nothing happened",
+    };
+  }
+
   // fleet is how evenly the replicas are used.
   function fleet(s) {
     const name = (r) => (r.pool ? `${r.pool} ${r.index}` : `replica ${r.index}`);
@@ -210,5 +222,5 @@ Clifftop.figures = (() => {
     };
   }
 
-  return { tiles, throughput, latency, batch, pool, fleet, picture };
+  return { tiles, throughput, latency, batch, pool, lives, fleet, picture };
 })();

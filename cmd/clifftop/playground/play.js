@@ -128,6 +128,8 @@
       $("warnings").replaceChildren(...warnings.map((w) => element("li", {}, w.text)));
       this.draw("batch", Clifftop.figures.batch(point));
       this.draw("pool", Clifftop.figures.pool(point));
+      $("lives").hidden = !s.system.replicas;
+      if (s.system.replicas) this.draw("lives", Clifftop.figures.lives(point));
       $("fleet").hidden = !s.replicas;
       if (s.replicas) this.draw("fleet", Clifftop.figures.fleet(s));
       this.tell(`${s.requests.offered.toLocaleString("en")} requests simulated in ${Math.round(this.pointMs)} ms`);
@@ -184,7 +186,8 @@
       c.done = c.points.slice();
       c.key = key;
       $("progress").hidden = true;
-      this.tell(`${$("status").textContent.split(";")[0]}; the curve took ${Math.round(this.curveMs)} ms, and was then drawn again from longer runs`);
+      const again = plan.rounds > 1 ? ", and was then drawn again from longer runs" : "";
+      this.tell(`${$("status").textContent.split(";")[0]}; the curve took ${Math.round(this.curveMs)} ms${again}`);
     }
 
     draw(id, spec) {

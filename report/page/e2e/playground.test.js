@@ -69,6 +69,39 @@ test("a fleet shows its replicas, and its router can be chosen", () => played("#
   await page.waitForFunction(() => document.getElementById("fleet").hidden, null, slow);
 }));
 
+test("a replica is killed, and an autoscaler follows the load", () => played("#deployment.replicas=3&rate=20", { width: 1280 }, async (page) => {
+  await point(page);
+  assert.ok(await page.locator("#lives").isHidden());
+  assert.ok(await page.locator("#control-cold").isHidden());
+  await page.locator('[aria-label="A replica is killed after, exactly"]').fill("30");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => !document.getElementById("lives").hidden, null, slow);
+  assert.match(await title(page, "lives"), /2\.\d+ are ready on average, 3 are paid for; \d+ requests fail/);
+  assert.equal(await page.locator('[aria-label="It is started again after, exactly"]').inputValue(), "20");
+  assert.match(await page.locator("#yaml").textContent(), /kind: crash, at: 30s, replica: 0, for: 20s/);
+  assert.match(decodeURIComponent(await page.evaluate(() => location.hash)).replaceAll("+", " "), /lifecycle=\{cold_start: 10s, probe: 1s, failures: \[/);
+  await page.locator('[aria-label="It is started again after, exactly"]').fill("");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => !/for: 20s/.test(document.getElementById("yaml").textContent), null, slow);
+  assert.doesNotMatch(await page.locator("#yaml").textContent(), /for:/);
+  await page.selectOption("#control-scaler", "keda");
+  await page.waitForFunction(() => /policy: keda/.test(document.getElementById("yaml").textContent), null, slow);
+  assert.ok(await page.locator("#control-replicas").isHidden()); // their number is the autoscaler's
+  await page.locator('[aria-label="Requests for each replica, waiting and running (target), exactly"]').fill("10");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => /target: 10/.test(document.getElementById("yaml").textContent), null, slow);
+  assert.match(await page.locator("#yaml").textContent(), /kind: crash/); // what another control has set is kept
+  await page.waitForFunction(() => document.getElementById("status").textContent.includes("the curve took"), null, slow);
+  assert.match(await title(page, "throughput"), /\w/);
+  assert.deepEqual(await violations(page), []);
+  await shot(page, "lives");
+  await page.selectOption("#control-scaler", "none");
+  await page.locator('[aria-label="A replica is killed after, exactly"]').fill("never");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.getElementById("lives").hidden, null, slow);
+  assert.doesNotMatch(await page.evaluate(() => location.hash), /lifecycle/);
+}));
+
 test("a lesson loads its scenario, runs, and its claims hold", () => played("", { width: 1280 }, async (page) => {
   await point(page);
   await page.selectOption("#lesson", "9");
@@ -97,6 +130,7 @@ test("a shared address restores what was set, and a lesson's step", () => played
 
 for (const hash of ["", "#rate=12&engine.policy=sglang&run.requests=400", "#users=60&workload.arrivals.think_time=5s&clients.timeout=20s&clients.retries=2",
   "#model=llama-3.1-70b&gpu=h200-sxm&deployment.tensor_parallel_size=2&workload.input={distribution:+lognormal,+mean:+2000,+cv:+1}&slo={ttft_p95:+1s}",
+  "#rate=15&lifecycle={cold_start:+10s,+probe:+1s,+failures:+[{kind:+crash,+at:+30s,+replica:+0,+for:+20s}],+autoscale:+{policy:+hpa,+min:+1,+max:+4,+metric:+concurrency,+target:+20}}",
   "#lesson=6&step=1&users=85"]) {
   test(`the copied scenario gives the same bytes on the command line: ${hash || "as it comes"}`, () => played(hash, {}, async (page) => {
     await point(page);
@@ -153,5 +187,11 @@ test("it reads well on a phone and in the dark", async () => {
     await curve(page);
     assert.deepEqual(await violations(page), []);
     await shot(page, "play-1600-dark");
+  });
+  await played("#rate=30&lifecycle={cold_start:+10s,+autoscale:+{policy:+keda,+min:+1,+max:+4,+metric:+concurrency,+target:+20,+scrape:+5s,+polling_interval:+10s}}", { width: 390, height: 844, dark: true }, async (page) => {
+    await point(page);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "the page is wider than the screen");
+    assert.deepEqual(await violations(page), []);
+    await shot(page, "lives-390-dark");
   });
 });
