@@ -81,11 +81,16 @@ func TestCapacityAtTheEnds(t *testing.T) {
 	}
 }
 
-// Requests that come at once are as many at any rate: a search that they all pass ends.
+// Requests that come at once are as many at any load: a search that they all pass ends.
 func TestCapacityOfFewRequests(t *testing.T) {
-	c := capacity(t, md1+"run: {requests: 1}\nslo: {e2e_mean: 2h}\n", experiments.CapacityOptions{})
-	if c.Fails != nil || c.Passes == nil || *c.Passes > 1000 || c.Runs > 30 {
-		t.Errorf("%v from %d runs", c, c.Runs)
+	for key, text := range map[string]string{
+		experiments.RateKey:  md1 + "run: {requests: 1}\nslo: {e2e_mean: 2h}\n",
+		experiments.UsersKey: "workload: {arrivals: {process: closed, users: 1}}\nrun: {requests: 3}\nslo: {e2e_mean: 2h}\n",
+	} {
+		c := capacity(t, text, experiments.CapacityOptions{Over: key})
+		if c.Fails != nil || c.Passes == nil || *c.Passes > 1000 || c.Runs > 30 {
+			t.Errorf("%s: %v from %d runs", key, c, c.Runs)
+		}
 	}
 }
 

@@ -66,7 +66,11 @@ func (q *search) bracket() (good, bad float64, err error) {
 	if q.o.Low != 0 || q.o.High != 0 {
 		return q.bracketWithin(q.axis.round(q.o.Low), q.axis.round(q.o.High))
 	}
-	start, enough := q.axis.start, math.Inf(1)
+	start, enough := q.axis.start, math.Inf(1) // where all requests come at once, and more of a load changes nothing
+	n := q.base.Scenario.Run.Requests
+	if q.axis.key == UsersKey && n != nil {
+		enough = float64(*n)
+	}
 	if q.axis.key == RateKey {
 		idle, err := q.base.idleResidence(q.ctx)
 		if err != nil {
@@ -74,8 +78,8 @@ func (q *search) bracket() (good, bad float64, err error) {
 		}
 		if idle > 0 {
 			start = significant(1/idle, 2)
-			if n := q.base.Scenario.Run.Requests; n != nil {
-				enough = 16 * float64(*n) / idle // all come at once, and more of a rate changes nothing
+			if n != nil {
+				enough = 16 * float64(*n) / idle
 			}
 		}
 	}
