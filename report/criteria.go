@@ -110,7 +110,7 @@ func (d *MetricDiff) text() string {
 	}
 	text := fmt.Sprintf("%s → %s", layout.Cell(d.Baseline), layout.Cell(d.Variant))
 	if d.CI95 != nil && *d.Baseline != 0 {
-		in := func(x float64) string { return signed(100 * x / *d.Baseline) }
+		in := func(x float64) string { return percent(100 * x / *d.Baseline) }
 		text += fmt.Sprintf(" (%s to %s %%)", in(d.CI95[0]), in(d.CI95[1]))
 	} else if d.CI95 != nil {
 		text += fmt.Sprintf(" (%s to %s)", signed(d.CI95[0]), signed(d.CI95[1]))

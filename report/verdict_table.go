@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -104,7 +105,7 @@ func (v *Verdict) details(t *layout.Text, variant *Variant) {
 		relative := *m.Baseline != 0
 		in := func(x float64) string {
 			if relative {
-				return signed(100 * x / *m.Baseline)
+				return percent(100 * x / *m.Baseline)
 			}
 			return signed(x)
 		}
@@ -176,6 +177,16 @@ func (v *Verdict) constant(path string) bool {
 		}
 	}
 	return true
+}
+
+// percent is a signed number of percent, to a thousandth: less is of no interest.
+func percent(x float64) string {
+	if tiny := math.Abs(x) < .0005; tiny && x > 0 {
+		return "+0.000"
+	} else if tiny && x < 0 {
+		return "−0.000"
+	}
+	return signed(x)
 }
 
 func signed(x float64) string {

@@ -113,3 +113,12 @@ func TestComparePrices(t *testing.T) {
 		}
 	}
 }
+
+// Differences are shown to a thousandth of a per cent.
+func TestPercentOfDifferences(t *testing.T) {
+	for x, want := range map[float64]string{0: "0", 2.6e-5: "+0.000", -8.8e-5: "−0.000", .0006: "+0.001", -12.34: "−12.3", 104: "+104"} {
+		if got := percent(x); got != want {
+			t.Errorf("%v: %q, want %q", x, got, want)
+		}
+	}
+}

@@ -65,10 +65,46 @@ func printListing(w io.Writer, l *experiments.Listing) error {
 		}
 		rows = append(rows, cells)
 	}
+	if l.Kind == "presets" { // of numbers and words: too wide for columns
+		rows = [][]string{{"name", "traffic"}}
+		for _, e := range l.Items {
+			rows = append(rows, []string{e.Name, presetText(e)})
+		}
+	}
 	t := &layout.Text{}
-	t.Table(rows, len(head), 2)
+	t.Table(rows, len(rows[0]), 2)
 	_, err := t.WriteTo(w)
 	return err
+}
+
+// presetText says what a preset is like.
+func presetText(e experiments.Entry) string {
+	of := map[string]any{}
+	for _, p := range e.Properties {
+		of[p.Name] = p.Value
+	}
+	number := func(v any) string {
+		if x, ok := v.(float64); ok {
+			return layout.Significant(x, 3)
+		}
+		return cell(v)
+	}
+	text := cell(of["title"])
+	var figures []string
+	if of["mean_input_tokens"] != nil && of["mean_output_tokens"] != nil {
+		figures = append(figures, fmt.Sprintf("prompts of %s and answers of %s tokens", number(of["mean_input_tokens"]), number(of["mean_output_tokens"])))
+	}
+	if of["requests_per_s"] != nil {
+		figures = append(figures, number(of["requests_per_s"])+" requests/s")
+	}
+	if figures != nil {
+		text += ": " + strings.Join(figures, ", ")
+	}
+	text += " (" + cell(of["provenance"])
+	if needs := cell(of["needs"]); needs != "" && needs != "–" {
+		text += "; needs " + needs
+	}
+	return text + ")"
 }
 
 func cell(v any) string {

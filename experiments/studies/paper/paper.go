@@ -3,21 +3,36 @@ package paper
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"log"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 
 	"clifftop/report/plot"
 )
 
-// Main is the main function of a study: it reads the flags, of which -out names the directory, and runs it.
+// Main is the main function of a study: it reads the flags, of which -out names the directory, and runs it. Exit statuses are
+// those of clifftop.
 func Main(run func(ctx context.Context, out string) error) {
+	const usage, interrupted = 2, 130
 	log.SetFlags(0)
 	out := flag.String("out", ".", "write results.md and pictures into this `directory`")
 	flag.Parse()
-	if err := run(context.Background(), *out); err != nil {
+	if flag.NArg() > 0 {
+		log.Printf("%q is not known (want flags alone, such as -out)", flag.Arg(0))
+		os.Exit(usage)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, *out)
+	stop()
+	switch {
+	case errors.Is(err, context.Canceled):
+		log.Print("interrupted")
+		os.Exit(interrupted)
+	case err != nil:
 		log.Fatal(err)
 	}
 }
