@@ -208,13 +208,21 @@ func (c *Curve) brief() (head []string, rows [][]string) {
 // fewSamples says why percentiles of the table are missing; it is empty where none is, for want of samples.
 func (c *Curve) fewSamples() string {
 	for _, p := range c.Points {
-		if p.Summary == nil {
-			continue
+		if text := p.Summary.fewSamples(); text != "" {
+			return text
 		}
-		for _, d := range []*Distribution{&p.Summary.Latency.TTFT, &p.Summary.Latency.TPOT} {
-			if n := d.samples(); n > 0 && n < minP99 {
-				return fmt.Sprintf("no p99 from fewer than %d samples in a run", minP99)
-			}
+	}
+	return ""
+}
+
+// fewSamples says why the p99 of a latency is missing in tables; it is empty where none is, for want of samples.
+func (s *Summary) fewSamples() string {
+	if s == nil {
+		return ""
+	}
+	for _, d := range []*Distribution{&s.Latency.TTFT, &s.Latency.TPOT} {
+		if n := d.samples(); n > 0 && n < minP99 {
+			return fmt.Sprintf("no p99 from fewer than %d samples in a run", minP99)
 		}
 	}
 	return ""

@@ -46,6 +46,10 @@ func (v *Verdict) write(w io.Writer, t *layout.Text) error {
 		variant.verdicts(t)
 	}
 	v.groups(t)
+	if len(v.Seeds) > 1 {
+		t.Space()
+		t.Line("VR", "how many times more a difference would vary if the runs of a pair did not share their random numbers")
+	}
 	for _, warning := range v.Warnings {
 		t.Line("warning", warning.Text)
 	}
@@ -84,6 +88,13 @@ func (v *Verdict) overview(t *layout.Text) {
 		rows = append(rows, row)
 	}
 	t.Grid(rows, 8)
+	for _, s := range v.Pooled {
+		if text := s.fewSamples(); text != "" {
+			t.Space()
+			t.Line("–", text)
+			break
+		}
+	}
 }
 
 // details has a row for each metric of a variant that has a value and is not the same in every run. Differences and

@@ -122,3 +122,20 @@ func TestPercentOfDifferences(t *testing.T) {
 		}
 	}
 }
+
+// A table without a p99 says why, and what stands in its last column.
+func TestVerdictNotes(t *testing.T) {
+	few := summaryOf(10, 100)
+	p99 := 300.0
+	few.Latency.TTFT = Distribution{N: 500, P99: &p99}
+	v := Compare([]string{"a", "b"}, []uint64{1, 2}, [][]*Summary{{few, few}, {summaryOf(11, 90), summaryOf(12, 90)}})
+	var b strings.Builder
+	if err := v.WriteTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\n–            no p99 from fewer than 1000 samples in a run\n", "\nVR           how many times more"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, &b)
+		}
+	}
+}
