@@ -96,6 +96,7 @@ func TestNothingIsLost(t *testing.T) {
 		"ranks in lock step": strings.NewReplacer("least-requests}", "vllm-dp, data_parallel_size: 2}\nmodel: qwen3-30b-a3b", "step_time: {linear: {a_ms: 20, b_us: 500}}", "gpu: h100-sxm", "reqs: 40", "reqs: 5").Replace(troubled),
 		"recompute":          fmt.Sprintf(troubledDivision, "recompute"),
 		"fail":               fmt.Sprintf(troubledDivision, "fail"),
+		"divided ranks":      strings.NewReplacer("%s", "fail", "least-tokens}", "least-tokens, data_parallel_size: 2}", "reqs: 60", "reqs: 10").Replace(troubledDivision),
 	} {
 		t.Run(name, func(t *testing.T) { nothingIsLost(t, text) })
 	}

@@ -126,6 +126,8 @@ func (l *Lives) validate(f *Fleet) (faults []error) {
 		want(ranks < 2 || first+ranks > n || groupSize(lead, first) == ranks, "lives: replicas %d to %d are in lock step, and do not live together", first, first+ranks-1)
 		first += ranks
 	}
+	d := f.Disaggregation
+	want(d == nil || d.Prefills < 0 || d.Prefills >= n || int(lead[d.Prefills]) == d.Prefills, "lives: replicas for prompts live together with replicas for answers")
 	for i := range l.Failures {
 		x := &l.Failures[i]
 		want(x.Replica >= 0 && x.Replica < n, "failure %d: there is no replica %d of %d", i, x.Replica, n)
@@ -160,7 +162,6 @@ func (l *Lives) validate(f *Fleet) (faults []error) {
 		want(int(lead[s.First]) == s.First && (s.Last == n-1 || int(lead[s.Last+1]) == s.Last+1), "scaler %d: replicas %d to %d are no whole groups", i, s.First, s.Last)
 		want(s.Least >= 0 && s.Least <= s.Most && s.Most <= count, "scaler %d: %d to %d of %d replicas are not allowed", i, s.Least, s.Most, count)
 		want(s.Initial >= 0 && s.Initial <= count, "scaler %d: %d of %d replicas are not allowed at first", i, s.Initial, count)
-		d := f.Disaggregation
 		want(d == nil || s.Last < d.Prefills || s.First >= d.Prefills, "scaler %d: replicas %d to %d are for prompts and for answers", i, s.First, s.Last)
 		want(s.Scrape > 0 && s.Phase >= 0 && s.Keep >= 0, "scaler %d: a scrape every %v from %v on is not allowed", i, s.Scrape, s.Phase)
 		if err := s.Policy.Validate(s.Least); err != nil {

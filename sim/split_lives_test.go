@@ -170,11 +170,16 @@ func TestScalersOfBothKinds(t *testing.T) {
 	}
 }
 
-// TestScalersOfOneKind refuses one for replicas of both.
-func TestScalersOfOneKind(t *testing.T) {
-	f := splitFleet(1, 1, 25e9)
-	f.Lives = &sim.Lives{Again: steady, Scalers: []sim.Scaler{{Policy: course{1}, Last: 1, Most: 2, Scrape: milli}}}
-	if err := f.Validate(); err == nil || !strings.Contains(err.Error(), "scaler 0: replicas 0 to 1 are for prompts and for answers") {
-		t.Error(err)
+// TestKindsLiveApart refuses a scaler for replicas of both kinds, and a life that they share.
+func TestKindsLiveApart(t *testing.T) {
+	for want, lives := range map[string]*sim.Lives{
+		"scaler 0: replicas 0 to 1 are for prompts and for answers":    {Scalers: []sim.Scaler{{Policy: course{1}, Last: 1, Most: 2, Scrape: milli}}},
+		"replicas for prompts live together with replicas for answers": {Together: []int{2}},
+	} {
+		f := splitFleet(1, 1, 25e9)
+		f.Lives, lives.Again = lives, steady
+		if err := f.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }
