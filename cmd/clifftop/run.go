@@ -64,7 +64,7 @@ input; without one the defaults hold.`,
 	output.registerJobs(c, &jobs)
 	c.Flags().StringVarP(&output.out, "out", "o", "", "write summary.json, a page, report.html, and, of a single run, a picture, run.png and run.svg, into `DIR`")
 	c.Flags().StringVar(&bands, "bands", report.DefaultProfile().Name, "how to name latencies in words: "+strings.Join(profileNames(), ", "))
-	c.Flags().StringSliceVar(&save, "save", nil, "write more into --out: `WHAT` is one or more, with commas, of "+strings.Join(saves, ", "))
+	c.Flags().StringSliceVar(&save, "save", nil, "write more into --out: `WHAT` is one or more, with commas, of "+strings.Join(saves(), ", "))
 	return c
 }
 
@@ -123,8 +123,8 @@ func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 	cancelled := errors.Is(runErr, context.Canceled)
 	writeErr := writeRun(dir, setup, res)
 	if writeErr == nil && (runErr == nil || cancelled) { // else the requests could not be written
-		writeErr = saved.commit(dir, res)
-		output.warn(c.ErrOrStderr(), saved.warnings())
+		writeErr = saved.commit(res)
+		output.warn(c.ErrOrStderr(), saved.warnings)
 	}
 	if dir != nil && writeErr == nil {
 		writeErr = writeRunPage(c, dir, setup, res.Summary, bands)

@@ -11,14 +11,89 @@ import (
 	"clifftop/report/export"
 )
 
-// saves are what --save writes of a run beside its summary.
-var saves = []string{"requests", "timeseries", "replicas", "iterations", "trace", "metrics", "bench"}
+// saver writes something of a run beside its summary, by a name of --save.
+type saver struct {
+	name string
+	// begin makes the run tell what is wanted, and sees to what is left to do at its end.
+	begin func(s *saving, setup *experiments.Setup, run *experiments.RunOptions) error
+}
+
+// savers lists what --save can write: add an entry to add one.
+func savers() []saver {
+	return []saver{
+		{"requests", func(s *saving, _ *experiments.Setup, run *experiments.RunOptions) error {
+			return s.stream("requests.csv", func(w io.Writer) (end func() error) {
+				run.Requests = w
+				return nil // the run flushes it
+			})
+		}},
+		{"timeseries", func(s *saving, _ *experiments.Setup, _ *experiments.RunOptions) error {
+			s.later("timeseries.csv", func(w io.Writer, res *experiments.Result) error { return report.WriteSeries(w, res.Series) })
+			return nil
+		}},
+		{"replicas", func(s *saving, _ *experiments.Setup, _ *experiments.RunOptions) error {
+			s.later("replicas.csv", func(w io.Writer, res *experiments.Result) error {
+				return report.WriteReplicaSeries(w, res.ReplicaSeries())
+			})
+			return nil
+		}},
+		{"iterations", func(s *saving, _ *experiments.Setup, run *experiments.RunOptions) error {
+			return s.stream("iterations.csv", func(w io.Writer) (end func() error) {
+				table := export.NewIterations(w)
+				run.Sinks = append(run.Sinks, table)
+				return table.Flush
+			})
+		}},
+		{"trace", func(s *saving, setup *experiments.Setup, run *experiments.RunOptions) error {
+			return s.stream("trace.json", func(w io.Writer) (end func() error) {
+				trace := setup.NewTrace(w)
+				run.Sinks = append(run.Sinks, trace)
+				return trace.Close
+			})
+		}},
+		{"metrics", saveMetrics},
+		{"bench", saveBench},
+	}
+}
+
+// saveMetrics writes the metrics of a run in two formats, and a dashboard that shows them.
+func saveMetrics(s *saving, setup *experiments.Setup, run *experiments.RunOptions) error {
+	m, title := setup.NewMetrics(), setup.DashboardTitle()
+	run.Sinks = append(run.Sinks, m)
+	s.later("metrics.prom", func(w io.Writer, _ *experiments.Result) error { return m.WriteText(w) })
+	s.later("metrics.openmetrics", func(w io.Writer, _ *experiments.Result) error { return m.WriteOpenMetrics(w) })
+	s.later("dashboard.json", func(w io.Writer, _ *experiments.Result) error { return m.WriteDashboard(w, title) })
+	return nil
+}
+
+// saveBench writes what vllm bench serve --save-detailed would.
+func saveBench(s *saving, _ *experiments.Setup, run *experiments.RunOptions) error {
+	d := export.NewDetailed(0)
+	run.Sinks = append(run.Sinks, d)
+	s.later("bench.json", func(w io.Writer, res *experiments.Result) error {
+		if d.Cut() > 0 {
+			s.warnings = append(s.warnings, fmt.Sprintf("bench.json has no gaps between tokens for %d requests: it keeps %d at most", d.Cut(), export.DetailedGaps))
+		}
+		return d.Write(w, res.VLLMBench())
+	})
+	return nil
+}
+
+// saves are the names of --save.
+func saves() []string {
+	var names []string
+	for _, k := range savers() {
+		names = append(names, k.name)
+	}
+	return names
+}
 
 // checkSaves refuses names that are not known.
 func checkSaves(names []string, given bool) error {
-	want := strings.Join(saves, ", ")
+	known := saves()
+	want := strings.Join(known, ", ")
 	for _, name := range names {
-		if !slices.Contains(saves, name) {
+		if !slices.Contains(known, name) {
 			return fmt.Errorf("--save: %q is not known (want %s)", name, want)
 		}
 	}
@@ -28,119 +103,76 @@ func checkSaves(names []string, given bool) error {
 	return nil
 }
 
-// saving is the files of --save in the making. Those that a run fills while it goes on are opened before it.
+// saving is the files of --save in the making.
 type saving struct {
-	names    []string
-	open     []streamed
-	metrics  *export.Metrics
-	detailed *export.Detailed
-	title    string // of a dashboard
+	dir      *directory
+	streams  []stream
+	ends     []func(res *experiments.Result) error
+	warnings []string // what has to be said of the files, once they are written
 }
 
-// streamed is a file that a run fills, and what is left to write at its end.
-type streamed struct {
+// stream is a file that a run fills while it goes on, and what is left to write at its end.
+type stream struct {
 	*file
-	end func() error
+	end func() error // nil for nothing
 }
 
-// newSaving opens the files and tells the run of them.
-func newSaving(dir *directory, setup *experiments.Setup, names []string, options *experiments.RunOptions) (*saving, error) {
-	s := &saving{names: names, title: setup.DashboardTitle()}
+// newSaving opens the files that the run fills, and tells the run of them.
+func newSaving(dir *directory, setup *experiments.Setup, names []string, run *experiments.RunOptions) (*saving, error) {
+	s := &saving{dir: dir}
 	for _, name := range names {
-		if err := s.add(dir, setup, name, options); err != nil {
-			s.abandon()
-			return nil, err
+		for _, k := range savers() {
+			if k.name != name {
+				continue
+			}
+			if err := k.begin(s, setup, run); err != nil {
+				s.abandon()
+				return nil, err
+			}
 		}
 	}
 	return s, nil
 }
 
-func (s *saving) add(dir *directory, setup *experiments.Setup, name string, options *experiments.RunOptions) error {
-	stream := func(name string, begin func(w io.Writer) (end func() error)) error {
-		f, err := dir.create(name)
-		if err == nil {
-			s.open = append(s.open, streamed{f, begin(f)})
-		}
-		return err
+// stream opens a file that the run fills.
+func (s *saving) stream(name string, begin func(w io.Writer) (end func() error)) error {
+	f, err := s.dir.create(name)
+	if err == nil {
+		s.streams = append(s.streams, stream{f, begin(f)})
 	}
-	switch name {
-	case "requests":
-		return stream("requests.csv", func(w io.Writer) func() error {
-			options.Requests = w
-			return nil // the run flushes it
-		})
-	case "iterations":
-		return stream("iterations.csv", func(w io.Writer) func() error {
-			table := export.NewIterations(w)
-			options.Sinks = append(options.Sinks, table)
-			return table.Flush
-		})
-	case "trace":
-		return stream("trace.json", func(w io.Writer) func() error {
-			trace := setup.NewTrace(w)
-			options.Sinks = append(options.Sinks, trace)
-			return trace.Close
-		})
-	case "metrics":
-		s.metrics = setup.NewMetrics()
-		options.Sinks = append(options.Sinks, s.metrics)
-	case "bench":
-		s.detailed = export.NewDetailed(0)
-		options.Sinks = append(options.Sinks, s.detailed)
-	}
-	return nil
+	return err
+}
+
+// later writes a file at the end of the run.
+func (s *saving) later(name string, write func(w io.Writer, res *experiments.Result) error) {
+	s.ends = append(s.ends, func(res *experiments.Result) error {
+		return s.dir.write(name, func(w io.Writer) error { return write(w, res) })
+	})
 }
 
 // abandon removes what was not committed.
 func (s *saving) abandon() {
-	for _, f := range s.open {
+	for _, f := range s.streams {
 		f.abandon()
 	}
 }
 
-// warnings are what has to be said of the files.
-func (s *saving) warnings() []string {
-	if s.detailed == nil || s.detailed.Cut() == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("bench.json has no gaps between tokens for %d requests: it keeps %d at most", s.detailed.Cut(), export.DetailedGaps)}
-}
-
-// commit ends the files, and writes those that are made of the result.
-func (s *saving) commit(dir *directory, res *experiments.Result) error {
-	for _, f := range s.open {
+// commit ends the files that the run has filled, and writes those that are made of the result.
+func (s *saving) commit(res *experiments.Result) error {
+	for _, f := range s.streams {
 		if f.end != nil {
 			if err := f.end(); err != nil {
 				return err
 			}
 		}
-		if err := f.file.commit(); err != nil {
+		if err := f.commit(); err != nil {
 			return err
 		}
 	}
-	if slices.Contains(s.names, "timeseries") {
-		if err := dir.write("timeseries.csv", func(w io.Writer) error { return report.WriteSeries(w, res.Series) }); err != nil {
+	for _, end := range s.ends {
+		if err := end(res); err != nil {
 			return err
 		}
 	}
-	if slices.Contains(s.names, "replicas") {
-		if err := dir.write("replicas.csv", func(w io.Writer) error { return report.WriteReplicaSeries(w, res.ReplicaSeries()) }); err != nil {
-			return err
-		}
-	}
-	if s.detailed != nil {
-		if err := dir.write("bench.json", func(w io.Writer) error { return s.detailed.Write(w, res.VLLMBench()) }); err != nil {
-			return err
-		}
-	}
-	if s.metrics == nil {
-		return nil
-	}
-	if err := dir.write("metrics.prom", s.metrics.WriteText); err != nil {
-		return err
-	}
-	if err := dir.write("metrics.openmetrics", s.metrics.WriteOpenMetrics); err != nil {
-		return err
-	}
-	return dir.write("dashboard.json", func(w io.Writer) error { return s.metrics.WriteDashboard(w, s.title) })
+	return nil
 }
