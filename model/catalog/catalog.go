@@ -98,15 +98,18 @@ func load[T any](dir string, read func(file string, data []byte) (T, error), nam
 }
 
 // LLMs lists the models, ordered by name.
-func LLMs() []model.LLM {
-	all, _ := loadLLMs() // a broken record fails the tests and every look-up
-	return append([]model.LLM(nil), all...)
-}
+func LLMs() []model.LLM { return listed(loadLLMs()) }
 
 // GPUs lists the accelerators, ordered by name.
-func GPUs() []model.GPU {
-	all, _ := loadGPUs()
-	return append([]model.GPU(nil), all...)
+func GPUs() []model.GPU { return listed(loadGPUs()) }
+
+// listed is a caller's own list of embedded records. One that is broken is a fault of the program, of which an empty list
+// would tell nothing.
+func listed[T any](all []T, err error) []T {
+	if err != nil {
+		panic(err)
+	}
+	return slices.Clone(all)
 }
 
 // LLM is the model of the given name or alias. For an unknown name the error lists the nearest ones.
