@@ -134,35 +134,43 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// event handles the next event. done means that there was none.
-func (e *Engine) event() (done bool, err error) {
-	const (
-		planned = iota
-		arrival
-		departure
-		queueing
-		transfer
-		boundary
-	)
-	at, r := e.boundaryNext()
-	kind := boundary
+// Kinds of events, in the order in which they happen at one instant.
+const (
+	eventPlanned   = iota // for a replica
+	eventArrival          // of a request
+	eventDeparture        // of a client, or its abort
+	eventQueueing         // a request reaches the router or a queue
+	eventTransfer         // of KV
+	eventBoundary         // of a replica
+)
+
+// upcoming is the next event, and the replica whose boundary comes next. Its instant is Never where there is none.
+func (e *Engine) upcoming() (at clock.Time, kind int, r *Replica) {
+	at, r = e.boundaryNext()
+	kind = eventBoundary
 	if t := e.wires.next(); t <= at && t < clock.Never && (at < clock.Never || t == e.now || e.wires.awaited > 0 || !e.quiet()) {
-		at, kind = t, transfer
+		at, kind = t, eventTransfer
 	}
 	if len(e.frontend) > 0 && clock.Time(e.frontend[0].key) <= at {
-		at, kind = clock.Time(e.frontend[0].key), queueing
+		at, kind = clock.Time(e.frontend[0].key), eventQueueing
 	}
 	if t, ok := e.src.Peek(); ok && t <= at {
-		at, kind = t, arrival
+		at, kind = t, eventArrival
 	}
 	if len(e.departures) > 0 && clock.Time(e.departures[0].key) <= at {
-		at, kind = clock.Time(e.departures[0].key), departure
+		at, kind = clock.Time(e.departures[0].key), eventDeparture
 	}
 	if e.lives != nil && len(e.lives.controls) > 0 && clock.Time(e.lives.controls[0].key) <= at {
-		at, kind = clock.Time(e.lives.controls[0].key), planned
-		if at > e.now && e.Horizon == clock.Never && e.atRest() {
-			return e.end()
-		}
+		at, kind = clock.Time(e.lives.controls[0].key), eventPlanned
+	}
+	return at, kind, r
+}
+
+// event handles the next event. done means that there was none.
+func (e *Engine) event() (done bool, err error) {
+	at, kind, r := e.upcoming()
+	if kind == eventPlanned && at > e.now && e.Horizon == clock.Never && e.atRest() {
+		return e.end()
 	}
 	if at >= e.Horizon {
 		if at == clock.Never {
@@ -182,40 +190,47 @@ func (e *Engine) event() (done bool, err error) {
 	}
 	e.now = at
 	switch kind {
-	case planned:
+	case eventPlanned:
 		err = e.control()
-	case arrival:
+	case eventArrival:
 		e.arriving = e.src.Next()
 		err = e.arrive(&e.arriving)
-	case departure:
+	case eventDeparture:
 		e.depart(e.departures.pop())
-	case queueing:
+	case eventQueueing:
 		e.reach(e.frontend.pop())
-	case transfer:
+	case eventTransfer:
 		if e.touched = e.wires.happens(at); e.check {
 			err = e.wires.check(at)
 		}
-	case boundary:
+	case eventBoundary:
 		err = r.boundary()
 		e.touched = r
 	}
-	if p := e.touched; p != nil {
-		e.sync(p)
-		if p.lock != nil {
-			for _, p := range p.lock.ranks {
-				e.sync(p)
-			}
-		}
-		if p.leaving && e.atPeace(p.index) {
-			e.drained(int(e.lives.lead[p.index]))
-		}
-		e.touched = nil
-	}
+	e.syncTouched()
 	if !e.levels.equal(&e.reported) {
 		e.reported = e.levels
 		e.obs.Levels(at, &e.reported)
 	}
 	return false, err
+}
+
+// syncTouched brings the fleet up to date with the replica that the event at hand has changed, if any.
+func (e *Engine) syncTouched() {
+	p := e.touched
+	if p == nil {
+		return
+	}
+	e.sync(p)
+	if p.lock != nil {
+		for _, rank := range p.lock.ranks {
+			e.sync(rank)
+		}
+	}
+	if p.leaving && e.atPeace(p.index) {
+		e.drained(int(e.lives.lead[p.index]))
+	}
+	e.touched = nil
 }
 
 // quiet reports whether no request is here or will come.
