@@ -138,8 +138,8 @@ func (t *Radix) Peek(text []workload.Segment, limit int32) int {
 
 // peek is how many of the blocks of rest the tree holds.
 func (t *Radix) peek(rest reader) int32 {
-	at, blocks := int32(root), int32(0)
-	for rest.tokens() >= t.page {
+	at, blocks, most := int32(root), int32(0), rest.tokens()/t.page
+	for blocks < most {
 		i, ok := t.children[below(at, rest.page(t.page))]
 		if !ok {
 			break

@@ -86,6 +86,10 @@ func (r *reader) skipCommon(spans []span, page int32) int32 {
 		a.skip(n)
 		b.skip(n)
 	}
+	if common%page == 0 {
+		*r = a
+		return common
+	}
 	common = common / page * page
 	for n := common; n > 0; {
 		step := min(n, r.next().tokens)
