@@ -79,6 +79,7 @@ test("a replica is killed, and an autoscaler follows the load", () => played("#d
   assert.match(await title(page, "lives"), /2\.\d+ are ready on average, 3 are paid for; \d+ requests fail/);
   assert.equal(await page.locator('[aria-label="It is started again after, exactly"]').inputValue(), "20");
   assert.match(await page.locator("#yaml").textContent(), /kind: crash, at: 30s, replica: 0, for: 20s/);
+  await page.waitForFunction(() => location.hash.includes("lifecycle"), null, slow); // a quarter of a second after the change
   assert.match(decodeURIComponent(await page.evaluate(() => location.hash)).replaceAll("+", " "), /lifecycle=\{cold_start: 10s, probe: 1s, failures: \[/);
   await page.locator('[aria-label="It is started again after, exactly"]').fill("");
   await page.keyboard.press("Enter");
@@ -99,7 +100,7 @@ test("a replica is killed, and an autoscaler follows the load", () => played("#d
   await page.locator('[aria-label="A replica is killed after, exactly"]').fill("never");
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.getElementById("lives").hidden, null, slow);
-  assert.doesNotMatch(await page.evaluate(() => location.hash), /lifecycle/);
+  await page.waitForFunction(() => !location.hash.includes("lifecycle"), null, slow);
 }));
 
 test("a lesson loads its scenario, runs, and its claims hold", () => played("", { width: 1280 }, async (page) => {
