@@ -39,6 +39,8 @@ type Engine struct {
 	Horizon clock.Time
 
 	now      clock.Time
+	turnAt   clock.Time // the instant of the last boundary,
+	turn     int        // and the highest number of a replica that had one then
 	levels   Levels
 	reported Levels
 
@@ -204,6 +206,7 @@ func (e *Engine) event() (done bool, err error) {
 			err = e.wires.check(at)
 		}
 	case eventBoundary:
+		e.takesTurn(r.index)
 		err = r.boundary()
 		e.touched = r
 	}
@@ -213,6 +216,14 @@ func (e *Engine) event() (done bool, err error) {
 		e.obs.Levels(at, &e.reported)
 	}
 	return false, err
+}
+
+// takesTurn notes that a replica has its boundary now.
+func (e *Engine) takesTurn(i int) {
+	if e.turnAt != e.now {
+		e.turnAt, e.turn = e.now, i
+	}
+	e.turn = max(e.turn, i)
 }
 
 // syncTouched brings the fleet up to date with the replica that the event at hand has changed, if any.

@@ -13,6 +13,16 @@ func (r *Replica) cut(t clock.Time) {
 	r.cutOwn(t)
 }
 
+// until is the instant before which the boundaries of r have been, as seen by an event at the instant at. Boundaries of one instant
+// come in the order of the replicas and after all else, so that what one of them leads to at once comes after those of the
+// replicas before: also if these are within a promise, and nothing was done there.
+func (r *Replica) until(at clock.Time) clock.Time {
+	if e := r.host; e.turnAt == at && r.index < e.turn {
+		return at + 1
+	}
+	return at
+}
+
 // cutOwn is cut for a replica by itself.
 func (r *Replica) cutOwn(t clock.Time) {
 	switch {
@@ -21,7 +31,7 @@ func (r *Replica) cutOwn(t clock.Time) {
 		r.next = min(r.next, t)
 	case r.promise.N > 1:
 		// Iteration k ≥ 1 is composed when iteration k-depth ends.
-		ended := r.promise.FirstEndAtOrAfter(t)
+		ended := r.promise.FirstEndAtOrAfter(r.until(t))
 		r.promise.N = min(max(ended+r.depth-1, 1), r.promise.N)
 		r.next = r.promiseEnd()
 	}

@@ -218,7 +218,7 @@ func (t *router) Generation() int { return t.generation }
 // Metrics implements [route.View].
 func (t *router) Metrics(k int) route.Metrics {
 	if i := t.choices[k]; t.heard == nil {
-		return t.replicas[i].metrics(t.now, t.now)
+		return t.replicas[i].metrics(t.now, t.replicas[i].until(t.now))
 	} else {
 		return t.heard[i]
 	}
