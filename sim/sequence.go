@@ -118,15 +118,15 @@ const notPrivate = 1<<31 - 1
 // key returns the key of block i.
 func (s *sequence) key(i int32) uint64 {
 	for int32(len(s.keys)) <= i {
-		s.walkOn()
+		s.walkOn(i + 1)
 	}
 	return s.keys[i]
 }
 
 // findable returns the keys of the first n blocks, up to the first that no other request can have if such are not indexed.
 func (s *sequence) findable(n int32) []uint64 {
-	for k := int32(len(s.keys)); k < n && (k < s.private || s.indexOwn); k++ {
-		s.walkOn()
+	for k := int32(len(s.keys)); k < n && (k < s.private || s.indexOwn); k = int32(len(s.keys)) {
+		s.walkOn(n)
 	}
 	if !s.indexOwn {
 		n = min(n, s.private)
@@ -134,13 +134,14 @@ func (s *sequence) findable(n int32) []uint64 {
 	return s.keys[:n]
 }
 
-// walkOn makes the key of the next block.
-func (s *sequence) walkOn() {
-	key, private := s.walk.Next()
+// walkOn makes the keys of the next blocks, of the first n at most.
+func (s *sequence) walkOn(n int32) {
+	known := len(s.keys)
+	keys, private := s.walk.Append(s.keys, int(n)-known)
 	if private && s.private == notPrivate {
-		s.private = int32(len(s.keys))
+		s.private = int32(known)
 	}
-	s.keys = append(s.keys, key)
+	s.keys = keys
 }
 
 // slab keeps sequences at stable places and reuses them.

@@ -174,6 +174,23 @@ func (k *BlockKeys) Next() (key uint64, private bool) {
 	return k.place(), k.private
 }
 
+// Append appends the keys of the next blocks: of n, or of fewer where their run ends, but of one at least. They are private, as
+// Next says it, all or none.
+func (k *BlockKeys) Append(keys []uint64, n int) (_ []uint64, private bool) {
+	key, private := k.Next()
+	keys = append(keys, key)
+	if at := k.ended % BlockRun; at > 0 && k.left > 0 {
+		more := min(n-1, int(BlockRun-at), int(k.left-1)/int(k.blockSize))
+		for range more {
+			key++
+			keys = append(keys, key)
+		}
+		k.ended += uint64(more)
+		k.walk(int32(more) * k.blockSize)
+	}
+	return keys, private
+}
+
 // walk comes by tokens of the segment.
 func (k *BlockKeys) walk(tokens int32) {
 	k.private = k.private || k.own

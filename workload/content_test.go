@@ -76,11 +76,20 @@ func TestBlockKeysTellTexts(t *testing.T) {
 					text = append(text, token{s.ID, at})
 				}
 			}
-			walk := NewBlockKeys(&r, size)
+			walk, several := NewBlockKeys(&r, size), NewBlockKeys(&r, size)
+			var list []uint64
 			prefix := ""
 			for end := size; end <= len(text); end += size {
 				prefix = fmt.Sprint(prefix, text[end-size:end])
-				key, _ := walk.Next()
+				key, private := walk.Next()
+				if k := end/size - 1; k == len(list) {
+					var all bool
+					if list, all = several.Append(list, rapid.IntRange(1, 100).Draw(t, "keys")); all != private {
+						t.Fatalf("request %d: block %d is private: %v, of several: %v", id, k, private, all)
+					}
+				} else if k < len(list) && list[k] != key {
+					t.Fatalf("request %d: block %d has key %x, of several %x", id, k, key, list[k])
+				}
 				if old, ok := seen[key]; ok && old != prefix {
 					t.Fatalf("request %d: key %x of two texts:\n%s\n%s", id, key, old, prefix)
 				}
