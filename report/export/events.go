@@ -144,6 +144,7 @@ type thinning struct {
 const (
 	thinner   = 4   // by how much the stride grows
 	leastLeft = 256 // what a stage may write at least
+	maxStride = 1 << 40
 )
 
 func newThinning(limit int64) thinning { return thinning{stride: 1, quota: max(limit/2, leastLeft)} }
@@ -154,6 +155,11 @@ func (t *thinning) spend(n int64) bool {
 		return false
 	}
 	t.used, t.quota = 0, max(t.quota/2, leastLeft)
-	t.stride *= thinner
+	t.stride = min(t.stride*thinner, maxStride)
 	return true
+}
+
+// shows reports whether a pause after some work is drawn: at first always, and the longer the stride, the longer it has to be.
+func (t *thinning) shows(pause, work clock.Duration) bool {
+	return pause > 0 && (t.stride == 1 || int64(pause)/t.stride >= int64(work))
 }

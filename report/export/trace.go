@@ -168,8 +168,8 @@ func (t *Trace) Step(s *sim.Step) {
 	start, end := s.Span.Start, s.Span.End(s.Span.N)
 	t.last = max(t.last, end)
 	g := &r.group
-	idle := r.batches > 0 && start > r.end
-	if g.n > 0 && (idle || g.n >= t.iterations.stride) {
+	idle, busy := start.Sub(r.end), r.end.Sub(g.start) // before this iteration, and before that
+	if g.n > 0 && (g.n >= t.iterations.stride || t.iterations.shows(idle, busy)) {
 		t.iteration(i, g)
 	}
 	if g.n == 0 {
@@ -183,10 +183,11 @@ func (t *Trace) Step(s *sim.Step) {
 	g.output += int64(s.Span.Output())
 	g.end, g.blocks = end, s.Span.UsedBlocks
 	process := firstReplica + i
-	if idle {
+	paused := r.batches > 0 && t.counters.shows(idle, busy)
+	if paused {
 		t.counter(process, r.end, "batch", "decoding", 0, "prefill tokens", 0)
 	}
-	if r.batches%t.counters.stride == 0 || idle {
+	if r.batches%t.counters.stride == 0 || paused {
 		t.counter(process, start, "batch", "decoding", int64(s.Span.Decodes), "prefill tokens", int64(s.Span.PrefillTokens+s.Span.RecomputedTokens))
 		t.counter(process, start, "KV blocks", "used", int64(s.Span.UsedBlocks), "", 0)
 	}

@@ -237,3 +237,38 @@ func TestTraceIsThinned(t *testing.T) {
 		t.Errorf("%g requests are shown", shown)
 	}
 }
+
+// TestPausesAreThinned gives a timeline room for less than there are pauses, after each iteration.
+func TestPausesAreThinned(t *testing.T) {
+	s, err := experiments.Parse("test.yaml", []byte("run: {requests: 60000}\nworkload: {arrivals: {process: poisson, rate: 1}, output: {distribution: fixed, value: 1}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := s.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const limit = 10_000
+	var thin bytes.Buffer
+	trace := export.NewTrace(&thin, export.TraceInfo{Events: limit})
+	if _, err := u.Run(context.Background(), experiments.RunOptions{Sinks: []export.Sink{trace}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := trace.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tl := readTimeline(t, thin.Bytes())
+	tl.check(t)
+	if n := len(tl.Events); n < limit/2 || n > limit*3/2 {
+		t.Errorf("%d events, want about %d", n, limit)
+	}
+	got := 0
+	for _, e := range tl.Events {
+		if e.Phase == "X" && *e.Thread == 1 {
+			got += int(e.Args["output_tokens"].(float64))
+		}
+	}
+	if got != 60000 {
+		t.Errorf("iterations stand for %d tokens of 60000", got)
+	}
+}
