@@ -160,7 +160,7 @@ func (c *connector) leaves(r *Replica, s *sequence) {
 
 // store copies the first blocks of s to the tiers that are written through.
 func (c *connector) store(r *Replica, s *sequence, blocks int32) {
-	if blocks > 0 && !c.ended {
+	if blocks > 0 && len(c.tiers) > 0 && !c.ended {
 		s.key(blocks - 1)
 		c.enter(s.keys[:blocks])
 	}
