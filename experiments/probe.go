@@ -15,6 +15,7 @@ type probe struct {
 	arrived   int64      // in the second half
 	completed int64      // in the second half
 	all       int64      // completed
+	refused   int64      // or ended otherwise
 	residence float64    // seconds, summed over completed requests
 	service   float64    // the same, from admission on
 }
@@ -37,6 +38,7 @@ func (p *probe) Arrived(at clock.Time, _ *workload.Request) {
 // Finished counts a request.
 func (p *probe) Finished(r *sim.Record) {
 	if r.Outcome != sim.Completed {
+		p.refused++
 		return
 	}
 	p.all++
@@ -59,6 +61,7 @@ type probeLoad struct {
 type outcome struct {
 	throughput float64 // completed requests per second, in the second half of the probe's time
 	keepsUp    bool    // about as many completed as arrived
+	hammered   bool    // nearly all were refused
 	residence  float64 // mean seconds that a request took
 	service    float64 // the same, from admission on
 }
@@ -83,7 +86,10 @@ func (l probeLoad) run(ctx context.Context, u *Setup) (outcome, error) {
 	if err := engine.Run(ctx); err != nil || p.all == 0 {
 		return outcome{}, err
 	}
-	o := outcome{residence: p.residence / float64(p.all), service: p.service / float64(p.all), keepsUp: float64(p.completed) >= 0.85*float64(p.arrived)}
+	o := outcome{
+		residence: p.residence / float64(p.all), service: p.service / float64(p.all),
+		keepsUp: float64(p.completed) >= 0.85*float64(p.arrived), hammered: p.refused > 10*p.all,
+	}
 	if l.seconds > 0 {
 		o.throughput = float64(p.completed) / (end - end/2).Seconds()
 	}
@@ -198,27 +204,30 @@ func (u *Setup) saturationUsers(ctx context.Context, idle float64) (saturation, 
 		think = u.traffic.spec.Think().Seconds()
 	}
 	result := saturation{load: 1, service: idle}
-	throughput := func(n int) (float64, error) {
+	probe := func(n int) (outcome, error) {
 		seconds := min(probeLengths*(idle+think), probeRequests*(idle+think)/float64(n))
 		o, err := probeLoad{users: n, seconds: max(seconds, 6*(idle+think))}.run(ctx, u)
 		result.service = max(result.service, o.service)
-		return o.throughput, err
+		return o, err
 	}
 	var users []int
 	var rates []float64
 	best, flat := 0.0, 0
 	for n := 1; n <= 1<<17 && flat < 3; n *= 2 {
-		x, err := throughput(n)
+		o, err := probe(n)
 		if err != nil {
 			return result, err
 		}
+		x := o.throughput
 		users, rates = append(users, n), append(rates, x)
 		if x < 1.03*best {
 			flat++
 		} else {
 			flat = 0
 		}
-		best = max(best, x)
+		if best = max(best, x); o.hammered {
+			break // more users are refused at once, and come back at once
+		}
 	}
 	const near = 0.95
 	for i, x := range rates {
