@@ -104,7 +104,7 @@ func (u *Setup) failure(f *Failure, key string) (x sim.Failure, fault *Fault) {
 		return x, s.fault(key+".pool", "%s", why)
 	}
 	n := last - first + 1
-	x = sim.Failure{At: clock.Time(f.At), Replica: u.leader(first + value(f.Replica)), For: value(f.For).Clock()}
+	x = sim.Failure{At: clock.Time(f.At), Replica: first + value(f.Replica), For: value(f.For).Clock()}
 	for _, k := range []struct {
 		name  string
 		given *int
@@ -131,7 +131,7 @@ func (u *Setup) failure(f *Failure, key string) (x sim.Failure, fault *Fault) {
 		if f.Last != nil {
 			x.Last = first + *f.Last
 		}
-		if x.Last < first+value(f.Replica) {
+		if x.Last < x.Replica {
 			return x, s.fault(key+".last", "%d is before replica %d, the first (want that or more)", *f.Last, value(f.Replica))
 		}
 	}

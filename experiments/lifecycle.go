@@ -99,16 +99,6 @@ func (u *Setup) firsts() (list []int) {
 	return list
 }
 
-// leader is the first rank of the replica that an engine is a rank of.
-func (u *Setup) leader(engine int) int {
-	firsts := u.firsts()
-	k, found := slices.BinarySearch(firsts, engine)
-	if !found {
-		k--
-	}
-	return firsts[k]
-}
-
 // poolWith is the pool of an engine, by its number.
 func (u *Setup) poolWith(engine int) *pool {
 	k := 0

@@ -1,6 +1,10 @@
 package kv
 
-import "clifftop/workload"
+import (
+	"slices"
+
+	"clifftop/workload"
+)
 
 // RememberedLeaves is the number of evicted leaves, of text that others may ask for, that a radix cache remembers at least. It
 // forgets the older ones before it remembers twice as many.
@@ -51,9 +55,7 @@ func (t *Radix) beginning(i int32) reader {
 		t.nodes[k].remembered = m.number
 		m.spans = appendBackwards(m.spans, t.nodes[k].spans)
 	}
-	for a, b := 0, len(m.spans)-1; a < b; a, b = a+1, b-1 {
-		m.spans[a], m.spans[b] = m.spans[b], m.spans[a]
-	}
+	slices.Reverse(m.spans)
 	return reader{spans: m.spans}
 }
 
