@@ -81,19 +81,27 @@ func (s *states) ReplicaState(replica int, at clock.Time, state sim.State) {
 	s.entered = append(s.entered, entered{replica, at, state})
 }
 
-// runAll runs a scenario with all exports and the simulator's own checks.
-func runAll(t *testing.T, scenario string) *ran {
+// resolved is a scenario that is ready to run.
+func resolved(t *testing.T, scenario string) *experiments.Setup {
 	t.Helper()
 	s, err := experiments.Parse("test.yaml", []byte(scenario))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := ran{states: states{Sink: export.NewDetailed(0)}} // which does not ask for steps
-	if r.setup, err = s.Resolve(); err != nil {
+	u, err := s.Resolve()
+	if err != nil {
 		t.Fatal(err)
 	}
+	return u
+}
+
+// runAll runs a scenario with all exports and the simulator's own checks.
+func runAll(t *testing.T, scenario string) *ran {
+	t.Helper()
+	r := ran{setup: resolved(t, scenario), states: states{Sink: export.NewDetailed(0)}} // which does not ask for steps
 	trace, iterations := r.setup.NewTrace(&r.trace), export.NewIterations(&r.iterations)
 	r.metrics, r.detailed = r.setup.NewMetrics(), export.NewDetailed(0)
+	var err error
 	r.result, err = r.setup.Run(context.Background(), experiments.RunOptions{
 		Check: true, Sinks: []export.Sink{trace, iterations, r.metrics, r.detailed, &r.states},
 		Finished: func(rec *sim.Record) { r.records = append(r.records, *rec) },

@@ -115,19 +115,12 @@ func TestStages(t *testing.T) {
 
 // TestStagesAreThinned joins the passages of several iterations: what the stages worked stays.
 func TestStagesAreThinned(t *testing.T) {
-	s, err := experiments.Parse("test.yaml", []byte(scenarios["pipeline"]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := s.Resolve()
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := resolved(t, scenarios["pipeline"])
 	var thin bytes.Buffer
 	replicas := []export.TraceReplica{{Name: "one", Stages: 3}, {Name: "other", Stages: 3}}
 	trace := export.NewTrace(&thin, export.TraceInfo{Replicas: replicas, Events: 5000})
 	var want float64 // nanoseconds
-	_, err = u.Run(context.Background(), experiments.RunOptions{Sinks: []export.Sink{trace}, Span: func(s *sim.Span) {
+	_, err := u.Run(context.Background(), experiments.RunOptions{Sinks: []export.Sink{trace}, Span: func(s *sim.Span) {
 		for i := range s.Passages {
 			want += float64(s.Passages[i].Femtos) / 1e6
 		}

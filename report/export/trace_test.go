@@ -192,14 +192,7 @@ func TestTraceIsExact(t *testing.T) {
 
 // TestTraceIsThinned gives a timeline room for less than there is.
 func TestTraceIsThinned(t *testing.T) {
-	s, err := experiments.Parse("test.yaml", []byte("run: {requests: 1500}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := s.Resolve()
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := resolved(t, "run: {requests: 1500}")
 	const limit = 10_000
 	var whole, thin bytes.Buffer
 	all, some := u.NewTrace(&whole), export.NewTrace(&thin, export.TraceInfo{Events: limit})
@@ -240,14 +233,7 @@ func TestTraceIsThinned(t *testing.T) {
 
 // TestPausesAreThinned gives a timeline room for less than there are pauses, after each iteration.
 func TestPausesAreThinned(t *testing.T) {
-	s, err := experiments.Parse("test.yaml", []byte("run: {requests: 60000}\nworkload: {arrivals: {process: poisson, rate: 1}, output: {distribution: fixed, value: 1}}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := s.Resolve()
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := resolved(t, "run: {requests: 60000}\nworkload: {arrivals: {process: poisson, rate: 1}, output: {distribution: fixed, value: 1}}")
 	const limit = 10_000
 	var thin bytes.Buffer
 	trace := export.NewTrace(&thin, export.TraceInfo{Events: limit})
