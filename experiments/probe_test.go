@@ -1,0 +1,19 @@
+package experiments
+
+import (
+	"context"
+	"testing"
+)
+
+// A server with room for four requests turns nearly all of 64 users away who ask again at once, and none of four.
+func TestProbeIsHammered(t *testing.T) {
+	u, err := mustParse(t, "workload: {arrivals: {process: closed, users: 1}}\nengine: {max_num_queued_reqs: 4}\n").Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for users, want := range map[int]bool{4: false, 64: true} {
+		if o, err := (probeLoad{users: users, seconds: 20}).run(context.Background(), u); err != nil || o.hammered != want || o.throughput == 0 {
+			t.Errorf("%d users: %+v, %v", users, o, err)
+		}
+	}
+}
