@@ -107,7 +107,6 @@ func (r *Replica) start(s *sequence, req *workload.Request) {
 	s.rec.FirstToken, s.rec.LastToken = clock.Never, clock.Never
 	s.rec.ClientFirst, s.rec.ClientLast, s.rec.Left = clock.Never, clock.Never, clock.Never
 	s.output, s.declared = r.outputOf(req), r.declaredOf(req)
-	s.indexOwn = r.conn != nil && len(r.conn.tiers) > 0
 	s.slots = s.output
 	if r.conn != nil {
 		if leg := r.conn.legs[req.ID]; leg.Remote.again {
@@ -123,9 +122,9 @@ func (r *Replica) start(s *sequence, req *workload.Request) {
 	if !r.caching {
 		return
 	}
-	s.private = 0
-	if req.SharesPrompt() {
-		s.private = notPrivate
+	if l := &r.look; l.begun && l.request == req.ID {
+		s.keyring, l.fresh, l.begun = l.fresh, s.keyring, false
+	} else {
+		s.keyring.begin(r, req)
 	}
-	s.walk = workload.NewBlockKeys(&s.rec.Request, r.cfg.BlockSize)
 }

@@ -11,7 +11,8 @@ type lookup struct {
 	valid   bool
 	request int64
 	epoch   uint64
-	fresh   sequence           // stands for a head that has no sequence yet
+	fresh   keyring            // of a head that has no sequence yet,
+	begun   bool               // if it has been begun
 	blocks  []int32            // cached leading blocks
 	found   int32              // with one that may not be hit
 	held    int                // those referenced
@@ -125,16 +126,16 @@ func (r *Replica) lookUp(w *waiting, known int32) {
 	if l.valid && l.request == w.req.ID && l.epoch == r.pool.Epoch() {
 		return
 	}
-	s := &l.fresh
+	keys := &l.fresh
 	if w.seq != none {
-		s = r.seq(w.seq)
-	} else if !l.valid || l.request != w.req.ID {
-		l.fresh.keys = l.fresh.keys[:0]
-		r.start(&l.fresh, &w.req)
+		keys = &r.seq(w.seq).keyring
+	} else if !l.begun || l.request != w.req.ID {
+		keys.begin(r, &w.req)
+		l.begun = true
 	}
 	l.valid, l.request, l.epoch = true, w.req.ID, r.pool.Epoch()
 	l.most = (known - 1) / r.cfg.BlockSize
-	l.blocks = r.pool.Match(s.findable(l.most), l.blocks[:0])
+	l.blocks = r.pool.Match(keys.findable(l.most), l.blocks[:0])
 	l.found = int32(len(l.blocks))
 	if n := len(l.blocks); n > 0 && r.cfg.Speculative.DropsBlock() {
 		l.blocks = l.blocks[:n-1]
@@ -162,14 +163,8 @@ func (r *Replica) takeCached(s *sequence) int32 {
 		return 0
 	}
 	l.valid = false
-	if len(s.keys) < len(l.fresh.keys) && s.rec.Preemptions == 0 {
-		s.keys, l.fresh.keys = l.fresh.keys, s.keys
-		s.walk, s.private = l.fresh.walk, l.fresh.private
-	}
 	s.lostFrom, s.lostTo = r.lostTokens(s)
-	for _, id := range l.blocks {
-		r.pool.Reference(id)
-	}
+	r.pool.Reference(l.blocks)
 	s.blocks = append(s.blocks[:0], l.blocks...)
 	s.registered = int32(len(l.blocks))
 	return s.registered * r.cfg.BlockSize

@@ -77,9 +77,9 @@ func (r *Replica) loadable(w *waiting, d *sched.Waiting) int32 {
 // findChunks plans to load the longest run of chunks that the tiers have and that is worth it.
 func (r *Replica) findChunks(w *waiting, d *sched.Waiting) {
 	c := r.conn
-	p, s := &c.plan, &r.look.fresh
+	p, keys := &c.plan, &r.look.fresh
 	if w.seq != none {
-		s = r.seq(w.seq)
+		keys = &r.seq(w.seq).keyring
 	}
 	size, chunk := r.cfg.BlockSize, c.chunkBlocks()
 	local := d.Cached / size
@@ -87,7 +87,7 @@ func (r *Replica) findChunks(w *waiting, d *sched.Waiting) {
 		p.chunks, p.blocks = p.chunks[:0], append(p.blocks[:0], make([]int, len(c.tiers))...)
 		end := local / chunk
 		for ; (end+1)*chunk*size <= d.Known; end++ {
-			key := s.key((end+1)*chunk - 1)
+			key := keys.key((end+1)*chunk - 1)
 			at := 0
 			for at < tiers && !c.tiers[at].has(key) {
 				at++

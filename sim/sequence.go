@@ -28,12 +28,10 @@ type sequence struct {
 	// What a running sequence is asked for again and again stands in two cache lines.
 	phase    phase
 	lagging  bool // it decodes, but missed the last composition
-	indexOwn bool // private blocks are indexed too, to be found on its return after a preemption or by another attempt
 	streamed bool // it counts as decoding: its first token since the last admission was delivered
 
 	target     int32 // known tokens at the last admission
 	registered int32 // leading blocks that are registered
-	private    int32 // blocks from this one on can be met by no other request
 	residue    int32 // it takes a new block at steps of this residue modulo the block size
 	nextSame   int32 // neighbours among the sequences of its residue, in running order
 	prevSame   int32
@@ -45,9 +43,9 @@ type sequence struct {
 	output     int32 // tokens to produce: the request's, cut at the model's longest sequence
 
 	blocks []int32 // with prefix caching
-	keys   []uint64
-	prev   int32 // neighbours in the running batch
-	next   int32
+	keyring
+	prev int32 // neighbours in the running batch
+	next int32
 
 	rec Record
 
@@ -88,19 +86,18 @@ type sequence struct {
 	lastEnd    clock.Time // end of that iteration
 	berth      int32      // while it decodes on a pipeline: where its cohort is
 
-	blockCount int   // without prefix caching
-	hole       int   // where its blocks begin in a contiguous pool
-	windowed   int   // blocks charged for its windowed layers
-	growing    bool  // it decodes, and that charge can grow
-	grown      bool  // it has been given blocks in the iteration being composed
-	reserved   int   // blocks that it holds ahead of need, in all; 0 for none
-	covered    bool  // it decodes, and has room in them
-	coverage   int   // blocks that it held when it was found to be
-	promise    int   // blocks promised, in all, the charge for windowed layers included
-	owed       int   // those of them that it does not hold; not kept while promising
-	promising  bool  // it decodes, and the next block was promised
-	refileAt   int64 // cohort step at which covered or promising ends
-	walk       workload.BlockKeys
+	blockCount int                // without prefix caching
+	hole       int                // where its blocks begin in a contiguous pool
+	windowed   int                // blocks charged for its windowed layers
+	growing    bool               // it decodes, and that charge can grow
+	grown      bool               // it has been given blocks in the iteration being composed
+	reserved   int                // blocks that it holds ahead of need, in all; 0 for none
+	covered    bool               // it decodes, and has room in them
+	coverage   int                // blocks that it held when it was found to be
+	promise    int                // blocks promised, in all, the charge for windowed layers included
+	owed       int                // those of them that it does not hold; not kept while promising
+	promising  bool               // it decodes, and the next block was promised
+	refileAt   int64              // cohort step at which covered or promising ends
 	text       []workload.Segment // with a radix cache: its tokens, how many of them others may begin with,
 	common     int32              // and how far they are in the tree
 	prefix     kv.Prefix
@@ -111,38 +108,6 @@ func (s *sequence) promptLeft() int64 { return int64(max(0, s.rec.Request.InputT
 
 // running reports whether s is in the running batch.
 func (s *sequence) running() bool { return s.phase < preempted }
-
-// notPrivate is a value of private that no block reaches.
-const notPrivate = 1<<31 - 1
-
-// key returns the key of block i.
-func (s *sequence) key(i int32) uint64 {
-	for int32(len(s.keys)) <= i {
-		s.walkOn(i + 1)
-	}
-	return s.keys[i]
-}
-
-// findable returns the keys of the first n blocks, up to the first that no other request can have if such are not indexed.
-func (s *sequence) findable(n int32) []uint64 {
-	for k := int32(len(s.keys)); k < n && (k < s.private || s.indexOwn); k = int32(len(s.keys)) {
-		s.walkOn(n)
-	}
-	if !s.indexOwn {
-		n = min(n, s.private)
-	}
-	return s.keys[:n]
-}
-
-// walkOn makes the keys of the next blocks, of the first n at most.
-func (s *sequence) walkOn(n int32) {
-	known := len(s.keys)
-	keys, private := s.walk.Append(s.keys, int(n)-known)
-	if private && s.private == notPrivate {
-		s.private = int32(known)
-	}
-	s.keys = keys
-}
 
 // slab keeps sequences at stable places and reuses them.
 type slab struct {

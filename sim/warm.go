@@ -39,13 +39,13 @@ func (r *Replica) warmBlocks(q *workload.Request, full int32) {
 	hit := true
 	for range full {
 		key, private := keys.Next()
-		id := int32(0)
+		name := int32(0)
 		if hit && !private {
-			id = r.pool.Find(key)
+			name = r.pool.Find(key)
 		}
-		if hit = id != 0; hit {
-			r.pool.Reference(id)
-			blocks = append(blocks, id)
+		if hit = name != 0; hit {
+			blocks = append(blocks, name)
+			r.pool.Reference(blocks[len(blocks)-1:])
 			continue
 		}
 		blocks = r.pool.Pop(blocks, 1)

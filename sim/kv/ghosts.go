@@ -1,90 +1,145 @@
 package kv
 
+import "math/bits"
+
 // RememberedEvictions is the number of evicted blocks that a pool with hashed blocks remembers at least, by their keys. It forgets
-// the older ones before it remembers twice as many. That takes 2 MB where texts are long, and 32 MB if all keys are far from each
-// other. What a radix cache remembers is [RememberedLeaves].
+// the older ones before it remembers much more than twice as many. That takes 2 MB where texts are long, and 50 MB if all keys are far
+// from each other. What a radix cache remembers is [RememberedLeaves].
 const RememberedEvictions = 1 << 19
 
 // ghosts is a set of keys that were evicted lately. It has two generations: when the young one is full, it takes the
-// place of the old one, which is forgotten.
+// place of the old one, which is forgotten. Both stand in one hash table: 64 keys, which are hashes, that differ in their last
+// bits are an entry.
+//
+// The table is larger than the processor's caches near by, so that nearly every entry takes its time to come. What is evicted
+// is therefore entered a batch at a time: the entries of a batch come side by side.
 type ghosts struct {
-	young, old keySet
-	most       int // keys of a generation
-}
-
-func (g *ghosts) add(key uint64) {
-	if g.young.n == g.most {
-		g.young, g.old = g.old, g.young
-		g.young.clear()
-	}
-	g.young.add(key)
-}
-
-func (g *ghosts) has(key uint64) bool { return g.young.has(key) || g.old.has(key) }
-
-func (g *ghosts) empty() bool { return g.young.n+g.old.n == 0 }
-
-// keySet is a hash table of keys, which are hashes: 64 of them that differ in their last bits are an entry.
-type keySet struct {
 	entries []run // as many as a power of two, at least a quarter of them empty
 	used    int
-	last    int // the entry come to last, where the next key mostly is
-	n       int // keys
+	n       int // keys of the young generation
+	most    int // from which on it is full
+	batch   []run
 }
 
-// run is the keys of the same high bits.
+// batchSize is the number of runs that are entered at a time.
+const batchSize = 32
+
+// run is the keys of the same high bits, with a bit for each. None are in an empty entry.
 type run struct {
-	high uint64
-	low  uint64 // a bit for each; 0 in an empty entry
+	high       uint64
+	young, old uint64
 }
 
-const runBits = 6
+const (
+	runBits = 6
+	runSize = 1 << runBits
+)
 
-func (s *keySet) clear() {
-	clear(s.entries)
-	s.used, s.n = 0, 0
+func (r *run) empty() bool { return r.young|r.old == 0 }
+
+func (g *ghosts) init(most int) {
+	*g = ghosts{most: most, entries: make([]run, 4*batchSize), batch: make([]run, 0, batchSize)}
 }
 
-// entry is where the keys of high bits stand, or where they would.
-func (s *keySet) entry(high uint64) *run {
-	if e := &s.entries[s.last]; e.high == high && e.low != 0 {
-		return e
+// add enters some of the keys of a group of the index, those that have a bit in ats.
+func (g *ghosts) add(group uint64, ats uint8) {
+	high, keys := group>>(runBits-groupBits), uint64(ats)<<(group<<groupBits%runSize)
+	n := len(g.batch)
+	if n > 0 && g.batch[n-1].high == high {
+		g.batch[n-1].young |= keys
+		return
 	}
-	mask := len(s.entries) - 1
-	for i := int(uint32(high)) & mask; ; i = (i + 1) & mask {
-		if e := &s.entries[i]; e.high == high || e.low == 0 {
-			s.last = i
-			return e
+	if n == cap(g.batch) {
+		g.enter()
+	}
+	g.batch = append(g.batch, run{high: high, young: keys})
+}
+
+// enter enters the batch into the table.
+func (g *ghosts) enter() {
+	if g.n >= g.most {
+		g.age()
+	}
+	if 4*(g.used+batchSize) > 3*len(g.entries) {
+		g.grow()
+	}
+	var first [batchSize]uint64 // what stood where each run is sought first
+	for i := range g.batch {
+		first[i] = g.entries[g.home(g.batch[i].high)].high
+	}
+	for i := range g.batch {
+		from := &g.batch[i]
+		to := &g.entries[g.home(from.high)]
+		if first[i] != from.high || to.high != from.high || to.empty() {
+			to = &g.entries[g.place(from.high)]
+		}
+		if to.empty() {
+			to.high = from.high
+			g.used++
+		}
+		before := to.young
+		to.young |= from.young
+		g.n += bits.OnesCount64(to.young ^ before)
+	}
+	g.batch = g.batch[:0]
+}
+
+// run is a bit for each key of the same high bits.
+func (g *ghosts) run(high uint64) uint64 {
+	r := &g.entries[g.place(high)]
+	keys := r.young | r.old
+	for i := range g.batch {
+		if g.batch[i].high == high {
+			keys |= g.batch[i].young
 		}
 	}
+	return keys
 }
 
-func (s *keySet) has(key uint64) bool {
-	return s.n > 0 && s.entry(key>>runBits).low>>(key%(1<<runBits))&1 != 0
+// none reports whether nothing was evicted yet.
+func (g *ghosts) none() bool { return g.used+len(g.batch) == 0 }
+
+func (g *ghosts) home(high uint64) int { return int(uint32(high)) & (len(g.entries) - 1) }
+
+// place is where the keys of high bits stand, or where they would.
+func (g *ghosts) place(high uint64) int {
+	i := g.home(high)
+	for r := &g.entries[i]; r.high != high && !r.empty(); r = &g.entries[i] {
+		i = (i + 1) & (len(g.entries) - 1)
+	}
+	return i
 }
 
-func (s *keySet) add(key uint64) {
-	if 4*s.used >= 3*len(s.entries) {
-		s.grow()
+// age makes the young generation the old one.
+func (g *ghosts) age() {
+	// From behind an empty entry on, every one that stays finds a place that was emptied before it, or its own.
+	from := 0
+	for !g.entries[from].empty() {
+		from++
 	}
-	e := s.entry(key >> runBits)
-	if e.low == 0 {
-		e.high = key >> runBits
-		s.used++
-	}
-	if bit := uint64(1) << (key % (1 << runBits)); e.low&bit == 0 {
-		e.low |= bit
-		s.n++
+	mask := len(g.entries) - 1
+	g.n, g.used = 0, 0
+	for k := range g.entries {
+		r := &g.entries[(from+k)&mask]
+		kept := run{high: r.high, old: r.young}
+		*r = run{}
+		g.keep(kept)
 	}
 }
 
 // grow doubles the table.
-func (s *keySet) grow() {
-	old := s.entries
-	s.entries, s.last = make([]run, max(64, 2*len(old))), 0
-	for _, e := range old {
-		if e.low != 0 {
-			*s.entry(e.high) = e
-		}
+func (g *ghosts) grow() {
+	all := g.entries
+	g.entries, g.used = make([]run, 2*len(all)), 0
+	for _, r := range all {
+		g.keep(r)
+	}
+}
+
+// keep enters an entry, unless it is empty.
+func (g *ghosts) keep(r run) {
+	if !r.empty() {
+		g.entries[g.place(r.high)] = r
+		g.used++
 	}
 }

@@ -22,7 +22,7 @@ func (h *Holders) Add(key uint64, cache int) (place int32, fresh bool) {
 	}
 	if place = h.table.find(key); place == 0 {
 		place = h.table.add(key)
-		if n := (h.table.room+1)*h.words - len(h.sets); n > 0 {
+		if n := (int(place)+1)*h.words - len(h.sets); n > 0 {
 			h.sets = append(h.sets, make([]uint64, n)...)
 		}
 	}
@@ -34,8 +34,8 @@ func (h *Holders) Add(key uint64, cache int) (place int32, fresh bool) {
 
 // widen makes room for more caches.
 func (h *Holders) widen(words int) {
-	sets := make([]uint64, words*(h.table.room+1))
-	for place := 1; place <= h.table.used; place++ {
+	sets := make([]uint64, words*(h.table.most()+1))
+	for place := 1; place <= h.table.most(); place++ {
 		copy(sets[place*words:], h.set(int32(place)))
 	}
 	h.words, h.sets, h.live = words, sets, make([]uint64, words)
@@ -68,7 +68,7 @@ func (h *Holders) Clear(cache int) {
 	if cache >= h.words*64 {
 		return
 	}
-	for place := int32(1); place <= int32(h.table.used); place++ {
+	for place := int32(1); place <= int32(h.table.most()); place++ {
 		if h.set(place)[cache/64]>>(cache%64)&1 != 0 {
 			h.Remove(place, cache)
 		}

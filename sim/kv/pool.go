@@ -7,20 +7,28 @@
 // therefore also the order of eviction: least recently released first.
 package kv
 
-// Pool is a pool of KV blocks. Block 0 is vLLM's null block: it is never handed out.
+// Pool is a pool of KV blocks.
+//
+// A block is known by its content: as long as it holds none that can be found, it is like any other and has the name
+// Nameless. From [Pool.Index] on, until it is handed out again, its name is the place of its key in the
+// index, where its state is too. What is done to neighbouring blocks of a text is therefore done in one place.
 type Pool struct {
 	usable, free  int
 	appendUnkeyed bool
-	index         index // and the blocks; empty when the pool only counts
+	index         index // its numbers are the states; empty when the pool only counts
+	copies        copies
 	list          freeList
 	ghosts        ghosts
 	shared        int64
 	epoch         uint64
-	unkeyed       []int32 // scratch of Release
+	taken         []int32 // scratch of Pop
 	logs          bool
 	evicted       []uint64
 	tell          func(key uint64, held bool)
 }
+
+// Nameless is the name of a block that cannot be found. Such a block has one reference at most.
+const Nameless = 1
 
 // NewCounter returns a pool of usable blocks without identity.
 func NewCounter(usable int) *Pool {
@@ -31,12 +39,12 @@ func NewCounter(usable int) *Pool {
 // that hold no cached content at the back of the free list instead of the front.
 func NewCache(usable int, appendUnkeyed bool) *Pool {
 	p := &Pool{usable: usable, free: usable, appendUnkeyed: appendUnkeyed}
-	p.index.init(usable)
+	p.index.init()
 	p.list.init(usable)
-	for id := int32(1); id <= int32(usable); id++ {
-		p.index.items[id].refs = -1 - p.list.pushBack(id)
+	for range usable {
+		p.list.pushBack(Nameless)
 	}
-	p.ghosts.most = RememberedEvictions
+	p.ghosts.init(RememberedEvictions)
 	return p
 }
 
@@ -58,32 +66,73 @@ func (p *Pool) TakeCount(n int) { p.free -= n }
 // PutCount returns n blocks to a pool that only counts.
 func (p *Pool) PutCount(n int) { p.free += n }
 
-// Pop takes n blocks from the front of the free list and appends them to ids. What they had cached is
-// evicted. The caller has seen that there are as many.
-func (p *Pool) Pop(ids []int32, n int) []int32 {
-	from := len(ids)
-	ids = p.list.pop(ids, n)
-	for _, id := range ids[from:] {
-		it := &p.index.items[id]
-		if it.state&indexed != 0 {
-			p.evict(id)
-		}
-		it.state, it.refs = 0, 1
+// state is that of a block which has a name: its references, or -1 less its place in the free list.
+func (p *Pool) state(name int32) *int32 {
+	if name < 0 {
+		return &p.copies.all[-name].state
 	}
-	p.free -= n
-	return ids
+	return &p.index.groups[name>>groupBits].values[name%groupSize]
 }
 
-// evict makes the content of block id, which is indexed, unknown.
-func (p *Pool) evict(id int32) {
-	key := p.index.key(id)
-	p.ghosts.add(key)
+// Pop takes n blocks from the front of the free list, which the caller has seen to be there, and appends them to names. What they
+// had cached is evicted.
+func (p *Pool) Pop(names []int32, n int) []int32 {
+	p.taken = p.list.pop(p.taken[:0], n)
+	for taken := p.taken; len(taken) > 0; {
+		taken = taken[p.evict(taken):]
+	}
+	p.free -= n
+	for range n {
+		names = append(names, Nameless)
+	}
+	return names
+}
+
+// evict makes the content of the leading ones of blocks unknown, and returns how many they are: neighbours of a text leave one
+// after the other.
+func (p *Pool) evict(names []int32) (n int) {
+	first := names[0]
+	if first == Nameless {
+		return 1
+	}
+	if first < 0 || p.logs || p.tell != nil {
+		p.evictOne(first)
+		return 1
+	}
+	lost := uint8(0)
+	for ; n < len(names) && names[n]>>groupBits == first>>groupBits; n++ {
+		lost |= 1 << (names[n] % groupSize)
+	}
+	g := &p.index.groups[first>>groupBits]
+	p.ghosts.add(g.keys, lost)
+	g.held &^= lost
+	p.index.leave(first >> groupBits)
+	p.epoch++
+	return n
+}
+
+// evictOne makes the content of a block unknown that has a name.
+func (p *Pool) evictOne(name int32) {
+	place := name
+	if name < 0 {
+		place = p.copies.all[-name].of
+	}
+	n, bit := place>>groupBits, uint8(1)<<(place%groupSize)
+	g := &p.index.groups[n]
+	key := g.keys<<groupBits | uint64(place%groupSize)
+	p.ghosts.add(g.keys, bit)
 	if p.logs {
 		p.evicted = append(p.evicted, key)
 	}
-	if p.index.remove(id) && p.tell != nil {
+	if name > 0 {
+		g.held &^= bit
+	} else if !p.copies.remove(name) {
+		g.copied &^= bit
+	}
+	if (g.held|g.copied)&bit == 0 && p.tell != nil {
 		p.tell(key, false)
 	}
+	p.index.leave(n)
 	p.epoch++
 }
 
@@ -98,64 +147,99 @@ func (p *Pool) Evicted() []uint64 {
 }
 
 // Find returns the block first registered among those that hold the content of key, or 0.
-func (p *Pool) Find(key uint64) int32 { return p.index.find(key) }
+func (p *Pool) Find(key uint64) int32 { return p.first(p.index.group(key>>groupBits), key%groupSize) }
 
-// Match appends to ids the blocks that [Pool.Find] finds for the leading keys of a text, up to the first that it does not.
-func (p *Pool) Match(keys []uint64, ids []int32) []int32 {
-	for _, key := range keys {
-		id := p.index.find(key)
-		if id == 0 {
-			break
-		}
-		ids = append(ids, id)
+// first returns the block first registered of a key of group n, or 0.
+func (p *Pool) first(n int32, at uint64) int32 {
+	g := &p.index.groups[n]
+	place := n<<groupBits | int32(at)
+	switch {
+	case g.held>>at&1 != 0:
+		return place
+	case g.copied>>at&1 != 0:
+		return p.copies.chains[place].oldest
 	}
-	return ids
+	return 0
+}
+
+// Match appends to names the blocks that [Pool.Find] finds for the leading keys of a text, up to the first that it does not.
+func (p *Pool) Match(keys []uint64, names []int32) []int32 {
+	for i := 0; i < len(keys); {
+		high := keys[i] >> groupBits
+		for n := p.index.group(high); i < len(keys) && keys[i]>>groupBits == high; i++ {
+			name := p.first(n, keys[i]%groupSize)
+			if name == 0 {
+				return names
+			}
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Lost is how many of the keys that follow what was found of a text would be found too but for evictions: of the last
 // [RememberedEvictions] at least. Their content is not in the cache, or cannot be found there since it goes on from what is not.
 func (p *Pool) Lost(keys []uint64) int {
-	if p.ghosts.empty() {
+	if p.ghosts.none() {
 		return 0
 	}
-	for i, key := range keys {
-		if !p.ghosts.has(key) && p.index.find(key) == 0 {
-			return i
+	for i := 0; i < len(keys); {
+		high := keys[i] >> runBits
+		for known := p.ghosts.run(high); i < len(keys) && keys[i]>>runBits == high; i++ {
+			if known>>(keys[i]%runSize)&1 == 0 && p.Find(keys[i]) == 0 {
+				return i
+			}
 		}
 	}
 	return len(keys)
 }
 
-// Referenced is how many of the blocks some sequence holds.
-func (p *Pool) Referenced(ids []int32) int {
+// Referenced is how many of the blocks, which have names, some sequence holds.
+func (p *Pool) Referenced(names []int32) int {
 	n := 0
-	for _, id := range ids {
-		if p.index.items[id].refs > 0 {
+	for _, name := range names {
+		if *p.state(name) > 0 {
 			n++
 		}
 	}
 	return n
 }
 
-// Reference adds a reference to a cached block, taking it off the free list if nobody held it.
-func (p *Pool) Reference(id int32) {
-	it := &p.index.items[id]
-	if it.refs > 0 {
-		p.shared++
-		it.refs++
-		return
+// Reference adds references to cached blocks, and takes those off the free list that nobody held.
+func (p *Pool) Reference(names []int32) {
+	for _, name := range names {
+		state := p.state(name)
+		if *state > 0 {
+			p.shared++
+			*state++
+			continue
+		}
+		p.list.take(-1 - *state)
+		p.free--
+		p.epoch++
+		*state = 1
 	}
-	p.list.take(-1 - it.refs)
-	p.free--
-	p.epoch++
-	it.refs = 1
 }
 
-// Index makes blocks, which are full, findable by the keys of their content.
-func (p *Pool) Index(ids []int32, keys []uint64) {
-	for i, id := range ids {
-		if p.index.insert(id, keys[i]) && p.tell != nil {
-			p.tell(keys[i], true)
+// Index makes blocks, which are full and have no names, findable by the keys of their content, and gives them names.
+func (p *Pool) Index(names []int32, keys []uint64) {
+	for i := 0; i < len(names); {
+		high := keys[i] >> groupBits
+		n := p.index.obtain(high)
+		g := &p.index.groups[n]
+		for ; i < len(names) && keys[i]>>groupBits == high; i++ {
+			place, bit := n<<groupBits|int32(keys[i]%groupSize), uint8(1)<<(keys[i]%groupSize)
+			if (g.held|g.copied)&bit != 0 {
+				g.copied |= bit
+				names[i] = p.copies.add(place)
+			} else {
+				g.held |= bit
+				names[i] = place
+				if p.tell != nil {
+					p.tell(keys[i], true)
+				}
+			}
+			*p.state(names[i]) = 1
 		}
 	}
 	p.epoch++
@@ -167,34 +251,37 @@ func (p *Pool) Tell(events func(key uint64, held bool)) { p.tell = events }
 // Release drops one reference to each block of a sequence, from its last block to its first, so that the
 // end of a sequence is evicted before its start. The first full ones hold a full block's content: whether it can be found or
 // not, they keep their place in the order of eviction.
-func (p *Pool) Release(ids []int32, full int32) {
-	p.unkeyed = p.unkeyed[:0]
-	if !p.list.room(len(ids)) {
-		p.list.compact(func(id, place int32) { p.index.items[id].refs = -1 - place })
+func (p *Pool) Release(names []int32, full int32) {
+	if !p.list.room(len(names)) {
+		p.list.compact(func(name, place int32) {
+			if name != Nameless {
+				*p.state(name) = -1 - place
+			}
+		})
 	}
-	for i := len(ids) - 1; i >= 0; i-- {
-		id := ids[i]
-		it := &p.index.items[id]
-		it.refs--
-		if it.refs > 0 {
+	first := 0
+	for i := len(names) - 1; i >= 0; i-- {
+		name := names[i]
+		if name == Nameless {
+			p.free++
+			if i >= int(full) && !p.appendUnkeyed {
+				first++
+			} else {
+				p.list.pushBack(Nameless)
+			}
+			continue
+		}
+		state := p.state(name)
+		if *state > 1 {
+			*state--
 			p.shared--
 			continue
 		}
 		p.free++
-		if it.state&indexed != 0 {
-			p.epoch++
-		}
-		if i >= int(full) && it.state&indexed == 0 && !p.appendUnkeyed {
-			p.unkeyed = append(p.unkeyed, id)
-			continue
-		}
-		it.refs = -1 - p.list.pushBack(id)
+		p.epoch++
+		*state = -1 - p.list.pushBack(name)
 	}
-	for i := len(p.unkeyed) - 1; i >= 0; i-- {
-		id := p.unkeyed[i]
-		p.index.items[id].refs = -1 - p.list.pushFront(id)
+	for range first {
+		p.list.pushFront(Nameless)
 	}
 }
-
-// FreeList returns the ids of the free blocks in order of eviction, for tests and checks.
-func (p *Pool) FreeList() []int32 { return p.list.all() }

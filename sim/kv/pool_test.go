@@ -3,6 +3,7 @@ package kv
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -10,11 +11,26 @@ import (
 
 // fill takes n blocks and indexes those that are full.
 func fill(p *Pool, n, full int, key uint64) []int32 {
-	ids := p.Pop(nil, n)
+	names := p.Pop(nil, n)
 	for i := range full {
-		p.Index(ids[i:i+1], []uint64{key + uint64(i)})
+		p.Index(names[i:i+1], []uint64{key + uint64(i)})
 	}
-	return ids
+	return names
+}
+
+// order is what the free blocks hold, in order of eviction.
+func order(p *Pool, keys ...uint64) string {
+	var list []any
+	for _, name := range p.list.all() {
+		var holds any = "-"
+		for _, key := range keys {
+			if p.Find(key) == name {
+				holds = key
+			}
+		}
+		list = append(list, holds)
+	}
+	return strings.TrimSpace(fmt.Sprintln(list...))
 }
 
 // Three requests of 40, 40 and 64 tokens follow each other in a pool of eight blocks of 16. Where
@@ -25,16 +41,16 @@ func TestEvictionOrder(t *testing.T) {
 		afterA, afterB string
 		evicts         bool
 	}{
-		{false, "[3 4 5 6 7 8 2 1]", "[5 6 7 8 2 1 4 3]", false},
-		{true, "[4 5 6 7 8 3 2 1]", "[7 8 3 2 1 6 5 4]", true},
+		{false, "- - - - - - 101 100", "- - - - 101 100 201 200", false},
+		{true, "- - - - - - 101 100", "- - - 101 100 - 201 200", true},
 	} {
 		p := NewCache(8, c.appendUnkeyed)
 		p.Release(fill(p, 3, 2, 100), 2)
-		if got := fmt.Sprint(p.FreeList()); got != c.afterA {
+		if got := order(p, 100, 101); got != c.afterA {
 			t.Errorf("append %v: after A %s, want %s", c.appendUnkeyed, got, c.afterA)
 		}
 		p.Release(fill(p, 3, 2, 200), 2)
-		if got := fmt.Sprint(p.FreeList()); got != c.afterB {
+		if got := order(p, 100, 101, 200, 201); got != c.afterB {
 			t.Errorf("append %v: after B %s, want %s", c.appendUnkeyed, got, c.afterB)
 		}
 		fill(p, 4, 4, 300)
@@ -44,63 +60,264 @@ func TestEvictionOrder(t *testing.T) {
 	}
 }
 
-// Of two blocks with the same content the one registered first is found, until it is evicted.
+// Of blocks with the same content the one registered first is found, until it is evicted.
 func TestDuplicates(t *testing.T) {
 	p := NewCache(4, false)
-	ids := p.Pop(nil, 3)
-	for _, id := range ids {
-		p.Index([]int32{id}, []uint64{7})
+	names := p.Pop(nil, 3)
+	for i := range names {
+		p.Index(names[i:i+1], []uint64{7})
 	}
-	p.Release(ids[:1], 1)
-	if got := p.Find(7); got != ids[0] {
-		t.Fatalf("found block %d, want the first, %d", got, ids[0])
+	p.Release(names[:1], 1)
+	if got := p.Find(7); got != names[0] {
+		t.Fatalf("found block %d, want the first, %d", got, names[0])
 	}
-	p.Pop(nil, 2) // the never used block, then ids[0]
-	if got := p.Find(7); got != ids[1] {
-		t.Fatalf("found block %d after the eviction, want %d", got, ids[1])
+	p.Pop(nil, 2) // the never used block, then the first
+	if got := p.Find(7); got != names[1] {
+		t.Fatalf("found block %d after the eviction, want %d", got, names[1])
 	}
 	if p.Free() != 0 || p.Shared() != 0 {
 		t.Fatalf("%d free, %d shared", p.Free(), p.Shared())
 	}
-	p.Reference(ids[1])
+	p.Reference(names[1:2])
 	if p.Shared() != 1 {
 		t.Fatalf("%d shared, want 1", p.Shared())
 	}
 }
 
-// keyOf makes keys of which many have the same bucket and slot.
-func keyOf(k int) uint64 { return uint64(k/5)<<32 | uint64(k%5)*11 }
+// slow is a pool that looks through all its blocks for whatever it is asked.
+type slow struct {
+	free          []*block // in order of eviction
+	found         []*block // that can be found, in order of registration
+	appendUnkeyed bool
+}
 
-const keys = 60
+type block struct {
+	key  uint64
+	name int32
+	refs int
+}
 
-// The index answers like a map of lists, whatever collides.
+func (s *slow) find(key uint64) *block {
+	if i := slices.IndexFunc(s.found, func(b *block) bool { return b.key == key }); i >= 0 {
+		return s.found[i]
+	}
+	return nil
+}
+
+func (s *slow) without(list []*block, b *block) []*block {
+	return slices.DeleteFunc(list, func(c *block) bool { return c == b })
+}
+
+func (s *slow) pop() *block {
+	b := s.free[0]
+	s.free, s.found = s.free[1:], s.without(s.found, b)
+	return &block{name: Nameless, refs: 1}
+}
+
+func (s *slow) release(blocks []*block, full int) {
+	var first []*block
+	for i := len(blocks) - 1; i >= 0; i-- {
+		b := blocks[i]
+		if b.refs--; b.refs > 0 {
+			continue
+		}
+		if i >= full && !slices.Contains(s.found, b) && !s.appendUnkeyed {
+			first = append(first, b)
+			continue
+		}
+		s.free = append(s.free, b)
+	}
+	s.free = append(first, s.free...)
+}
+
+// visible is what look-ups can tell: which blocks are found, and which of them are held.
+func visible(s *slow) string {
+	var list []string
+	for _, b := range s.found {
+		if s.find(b.key) == b {
+			list = append(list, fmt.Sprint(b.name, " ", b.refs > 0))
+		}
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
+}
+
+// TestPool lets random sequences, whose texts begin alike, come, grow and go in a pool, and demands what a slow one says: which
+// block is found, what is free and in which order, what is lost and what is told.
+func TestPool(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const usable, texts, longest = 24, 4, 14
+		unkeyed, listens := rapid.Bool().Draw(t, "append unkeyed"), rapid.Bool().Draw(t, "listens")
+		p, s := NewCache(usable, unkeyed), &slow{appendUnkeyed: unkeyed}
+		told, lost, evicted := map[uint64]bool{}, map[uint64]bool{}, 0
+		if listens {
+			p.LogEvictions()
+			p.Tell(func(key uint64, held bool) {
+				if told[key] == held {
+					t.Fatalf("told twice of key %d: %v", key, held)
+				}
+				told[key] = held
+			})
+		}
+		for range usable {
+			s.free = append(s.free, &block{name: Nameless})
+		}
+		keyOf := func(text, i int) uint64 { // the first four blocks are those of all texts, runs begin at numbers that collide
+			if i < 4 {
+				text = 0
+			}
+			return uint64(text)<<40 | uint64(i/6)<<20 | uint64(i%6)
+		}
+		type sequence struct {
+			text   int
+			names  []int32
+			blocks []*block
+			full   int
+		}
+		var live []*sequence
+		grow := func(q *sequence, n int) {
+			q.names = p.Pop(q.names, n)
+			for range n {
+				if b := s.free[0]; slices.Contains(s.found, b) {
+					lost[b.key] = true
+					evicted++
+				}
+				q.blocks = append(q.blocks, s.pop())
+			}
+		}
+		register := func(q *sequence, to int) {
+			var keys []uint64
+			for i := q.full; i < to; i++ {
+				keys = append(keys, keyOf(q.text, i))
+			}
+			p.Index(q.names[q.full:to], keys)
+			for i, key := range keys {
+				b := q.blocks[q.full+i]
+				b.key, b.name = key, q.names[q.full+i]
+				s.found = append(s.found, b)
+			}
+			q.full = to
+		}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			epoch, before := p.Epoch(), visible(s)
+			what := rapid.IntRange(0, 5).Draw(t, "what")
+			if what < 3 || len(live) == 0 {
+				q := &sequence{text: rapid.IntRange(1, texts).Draw(t, "text")}
+				var keys []uint64
+				for i := range rapid.IntRange(0, longest).Draw(t, "asked") {
+					keys = append(keys, keyOf(q.text, i))
+				}
+				q.names = p.Match(keys, nil)
+				held := 0
+				for i, key := range keys {
+					b := s.find(key)
+					if b == nil {
+						break
+					}
+					if i >= len(q.names) || q.names[i] != b.name {
+						t.Fatalf("found %v, block %d is %d", q.names, i, b.name)
+					}
+					if b.refs > 0 {
+						held++
+					}
+					q.blocks = append(q.blocks, b)
+				}
+				if len(q.names) != len(q.blocks) || p.Referenced(q.names) != held {
+					t.Fatalf("found %v, %d of them held; want %d and %d", q.names, p.Referenced(q.names), len(q.blocks), held)
+				}
+				missing := 0
+				for _, key := range keys[len(q.names):] {
+					if !lost[key] && s.find(key) == nil {
+						break
+					}
+					missing++
+				}
+				if got := p.Lost(keys[len(q.names):]); got != missing {
+					t.Fatalf("of %v %d are lost, want %d", keys[len(q.names):], got, missing)
+				}
+				p.Reference(q.names)
+				for _, b := range q.blocks {
+					if b.refs == 0 {
+						s.free = s.without(s.free, b)
+					}
+					b.refs++
+				}
+				q.full = len(q.names)
+				live = append(live, q)
+			}
+			k := rapid.IntRange(0, len(live)-1).Draw(t, "which")
+			switch q := live[k]; {
+			case what < 3 || what == 3:
+				if n := rapid.IntRange(0, min(p.Free(), longest-len(q.names))).Draw(t, "grow"); n > 0 {
+					grow(q, n)
+				}
+				register(q, rapid.IntRange(q.full, len(q.names)).Draw(t, "full"))
+			default:
+				full := rapid.IntRange(q.full, len(q.names)).Draw(t, "full, though not all can be found")
+				p.Release(q.names, int32(full))
+				s.release(q.blocks, full)
+				live = slices.Delete(live, k, k+1)
+			}
+			var want []int32
+			shared := 0
+			for _, b := range s.free {
+				want = append(want, b.name)
+			}
+			for i, b := range s.found {
+				if slices.Index(s.found, b) == i {
+					shared += max(0, b.refs-1)
+				}
+			}
+			if got := p.list.all(); !slices.Equal(got, want) && len(got)+len(want) > 0 {
+				t.Fatalf("free list %v, want %v", got, want)
+			}
+			if p.Free() != len(want) || p.Shared() != int64(shared) {
+				t.Fatalf("%d free, %d shared; want %d and %d", p.Free(), p.Shared(), len(want), shared)
+			}
+			if epoch == p.Epoch() && visible(s) != before {
+				t.Fatalf("the epoch is the same, but not what can be found: %v, then %v", before, visible(s))
+			}
+			for text := range texts + 1 {
+				for i := range longest {
+					key, name := keyOf(text, i), int32(0)
+					b := s.find(key)
+					if b != nil {
+						name = b.name
+					}
+					if got := p.Find(key); got != name || listens && told[key] != (b != nil) {
+						t.Fatalf("key %d: found %d (told %v), want %d", key, got, told[key], name)
+					}
+				}
+			}
+		}
+		if listens && len(p.Evicted()) != evicted {
+			t.Fatalf("evictions are not told as they were: want %d", evicted)
+		}
+	})
+}
+
+// keyFor makes keys of which many have the same bucket and slot.
+func keyFor(k int) uint64 { return uint64(k/5)<<32 | uint64(k%5)*11 }
+
+// The index answers like a map, whatever collides.
 func TestIndex(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		const blocks = 24
+		const keys = 60
 		var x index
-		x.init(blocks)
-		model := map[uint64][]int32{}
-		in := map[int32]uint64{}
-		for range rapid.IntRange(1, 200).Draw(t, "operations") {
-			id := int32(rapid.IntRange(1, blocks).Draw(t, "block"))
-			if key, ok := in[id]; ok {
-				x.remove(id)
-				delete(in, id)
-				model[key] = slices.DeleteFunc(model[key], func(i int32) bool { return i == id })
+		x.init()
+		model := map[uint64]int32{}
+		for n := range rapid.IntRange(1, 200).Draw(t, "operations") {
+			key := keyFor(rapid.IntRange(0, keys-1).Draw(t, "key"))
+			if _, ok := model[key]; ok && rapid.Bool().Draw(t, "remove") {
+				x.remove(key)
+				delete(model, key)
 			} else {
-				key := keyOf(rapid.IntRange(0, keys-1).Draw(t, "key"))
-				x.insert(id, key)
-				in[id] = key
-				model[key] = append(model[key], id)
+				x.put(key, int32(n+1))
+				model[key] = int32(n + 1)
 			}
 			for k := range keys {
-				key := keyOf(k)
-				want := int32(0)
-				if list := model[key]; len(list) > 0 {
-					want = list[0]
-				}
-				if got := x.find(key); got != want {
-					t.Fatalf("key %d: found block %d, want %d", key, got, want)
+				if key := keyFor(k); x.find(key) != model[key] {
+					t.Fatalf("key %d: found %d, want %d", key, x.find(key), model[key])
 				}
 			}
 		}

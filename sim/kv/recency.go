@@ -47,7 +47,7 @@ func (c *Recency) Pop(most int64) (key uint64, ok bool) {
 	}
 	c.Blocks -= u.blocks
 	c.unlink(i)
-	key, ok = c.table.key(i), c.table.keyed(i)
+	key, ok = c.table.key(i)
 	c.table.drop(i)
 	return key, ok
 }

@@ -3,17 +3,24 @@ package kv
 // table numbers entries from 1 on, some of which have a key and can be found by it. It grows as needed.
 type table struct {
 	index index
-	room  int // entries that the index has
-	used  int // entries ever used
+	keys  []entryKey // by entry; 0 is none
 	free  []int32
 }
 
-// len is the number of entries.
-func (t *table) len() int { return t.used - len(t.free) }
+// entryKey is the key of an entry, if it has one.
+type entryKey struct {
+	key  uint64
+	some bool
+}
+
+// len is the number of entries, and most the highest of their numbers ever.
+func (t *table) len() int { return t.most() - len(t.free) }
+
+func (t *table) most() int { return max(0, len(t.keys)-1) }
 
 // find is the entry of a key, or 0.
 func (t *table) find(key uint64) int32 {
-	if t.room == 0 {
+	if len(t.keys) == 0 {
 		return 0
 	}
 	return t.index.find(key)
@@ -22,7 +29,8 @@ func (t *table) find(key uint64) int32 {
 // add makes an entry for a key that has none.
 func (t *table) add(key uint64) int32 {
 	i := t.take()
-	t.index.insert(i, key)
+	t.keys[i] = entryKey{key, true}
+	t.index.put(key, i)
 	return i
 }
 
@@ -33,33 +41,22 @@ func (t *table) take() int32 {
 		t.free = t.free[:n-1]
 		return i
 	}
-	if t.used == t.room {
-		t.grow()
+	if len(t.keys) == 0 {
+		t.index.init()
+		t.keys = append(t.keys, entryKey{})
 	}
-	t.used++
-	return int32(t.used)
+	t.keys = append(t.keys, entryKey{})
+	return int32(len(t.keys) - 1)
 }
 
-// keyed reports whether an entry has a key, which is key.
-func (t *table) keyed(i int32) bool { return t.index.items[i].state&indexed != 0 }
-
-func (t *table) key(i int32) uint64 { return t.index.key(i) }
+// key is that of an entry, if it has one.
+func (t *table) key(i int32) (key uint64, ok bool) { return t.keys[i].key, t.keys[i].some }
 
 // drop removes an entry.
 func (t *table) drop(i int32) {
-	if t.keyed(i) {
-		t.index.remove(i)
+	if key, ok := t.key(i); ok {
+		t.index.remove(key)
+		t.keys[i] = entryKey{}
 	}
 	t.free = append(t.free, i)
-}
-
-func (t *table) grow() {
-	old := t.index
-	t.room = max(64, 2*t.room)
-	t.index.init(t.room)
-	for i := range old.items {
-		if old.items[i].state&indexed != 0 {
-			t.index.insert(int32(i), old.key(int32(i)))
-		}
-	}
 }
