@@ -76,7 +76,7 @@ func (r *Replica) take(place int, w *waiting) int32 {
 			delete(r.late, w.req.ID)
 		}
 		if mayLeave(&w.req) {
-			p := r.host.patient[w.req.ID]
+			p := r.host.patients.Find(w.req.ID)
 			p.seq = i
 			p.note(&r.seq(i).rec)
 			r.seq(i).indexOwn = r.seq(i).indexOwn || p.again && r.caching

@@ -58,10 +58,9 @@ func (e *Engine) turnAway(rec *Record) {
 		e.split.restore(r)
 	}
 	rec.Released = e.now
-	p, waits := e.patient[r.ID]
-	if waits {
+	if p := e.patients.Find(r.ID); p != nil {
 		p.note(rec)
-		delete(e.patient, r.ID)
+		e.patients.Remove(r.ID)
 	}
 	if rec.Left == clock.Never {
 		rec.Again = e.src.Done(r, workload.End{How: rec.Ending, At: e.now.Add(e.wayOut), First: clock.Never})
@@ -98,7 +97,7 @@ func (e *Engine) hold(r *workload.Request, to int32) int32 {
 func (e *Engine) reach(x entry) {
 	held := &e.pending[x.ref]
 	r, to := &held.Request, held.to
-	p := e.patient[r.ID]
+	p := e.patients.Find(r.ID)
 	if mayLeave(r) && p == nil { // its client left
 		e.vacant = append(e.vacant, x.ref)
 		return
@@ -160,7 +159,7 @@ func unserved(r *workload.Request) Record {
 func (e *Engine) ended(rec *Record) {
 	e.levels.System--
 	if mayLeave(&rec.Request) {
-		delete(e.patient, rec.Request.ID)
+		e.patients.Remove(rec.Request.ID)
 	}
 	e.over(&rec.Request, int32(rec.Replica))
 	e.finished(rec)
@@ -169,7 +168,7 @@ func (e *Engine) ended(rec *Record) {
 // answered tells the source that a client who has not left has its whole answer, as of rec.
 func (e *Engine) answered(rec *Record) {
 	if mayLeave(&rec.Request) {
-		delete(e.patient, rec.Request.ID)
+		e.patients.Remove(rec.Request.ID)
 	}
 	if rec.Left == clock.Never {
 		rec.Again = e.src.Done(&rec.Request, workload.End{At: rec.ClientLast, First: rec.ClientFirst, Tokens: e.replicas[rec.Replica].outputOf(&rec.Request)})

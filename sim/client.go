@@ -67,7 +67,7 @@ func deadline(c *workload.Client, started bool) (after clock.Duration, how workl
 
 // watch begins to wait with the client of r, who has just sent it.
 func (e *Engine) watch(r *workload.Request) {
-	e.patient[r.ID] = &patient{req: *r, to: none, seq: none, frontend: true, departure: departure{left: clock.Never}}
+	*e.patients.Add(r.ID) = patient{req: *r, to: none, seq: none, frontend: true, departure: departure{left: clock.Never}}
 	e.expect(r, false)
 }
 
@@ -81,8 +81,8 @@ func (e *Engine) expect(r *workload.Request, started bool) {
 
 // depart handles a deadline of a client, or its abort.
 func (e *Engine) depart(x entry) {
-	p, ok := e.patient[x.tie]
-	if !ok {
+	p := e.patients.Find(x.tie)
+	if p == nil {
 		return // the request ended before
 	}
 	if x.ref == aborting {

@@ -61,7 +61,7 @@ func (e *Engine) failOne(r *Replica) {
 			return true
 		}
 		e.vacant = append(e.vacant, x.ref)
-		if !mayLeave(&held.Request) || e.patient[held.ID] != nil { // or its client left
+		if !mayLeave(&held.Request) || e.patients.Find(held.ID) != nil { // or its client left
 			all = append(all, unlucky{&held.Request, none, false})
 		}
 		return false

@@ -14,6 +14,7 @@ import (
 
 	"clifftop/sim/clock"
 	"clifftop/workload"
+	"clifftop/workload/underway"
 )
 
 // Engine runs one scenario.
@@ -49,7 +50,7 @@ type Engine struct {
 	pending    []onItsWay
 	vacant     []int32
 	departures heap // deadlines of clients, and their aborts
-	patient    map[int64]*patient
+	patients   underway.Table[patient]
 	wires      wires
 	split      *split // the division of work between replicas; nil where all do both
 }
@@ -79,7 +80,7 @@ func NewFleet(f Fleet, src workload.Source, obs Observer) (*Engine, error) {
 }
 
 func newEngine(f Fleet, src workload.Source, obs Observer) *Engine {
-	e := &Engine{src: src, obs: obs, Horizon: clock.Never, patient: make(map[int64]*patient)}
+	e := &Engine{src: src, obs: obs, Horizon: clock.Never}
 	e.steps, _ = obs.(StepObserver)
 	e.parts, _ = obs.(FleetObserver)
 	e.wayIn, e.wayOut = f.Replicas[0].NetworkIn, f.Replicas[0].NetworkOut

@@ -32,7 +32,7 @@ func (e *Engine) strand(r *workload.Request, to, ref int32) {
 		}
 		e.lives.held = append(e.lives.held, ref)
 		e.levels.Held++
-		if p := e.patient[r.ID]; p != nil {
+		if p := e.patients.Find(r.ID); p != nil {
 			p.held = true
 		}
 	}
@@ -44,7 +44,7 @@ func (e *Engine) release() {
 	for _, ref := range e.lives.held {
 		held := &e.pending[ref]
 		r := &held.Request
-		p := e.patient[r.ID]
+		p := e.patients.Find(r.ID)
 		if mayLeave(r) && p == nil { // its client left
 			e.vacant = append(e.vacant, ref)
 			continue

@@ -14,7 +14,7 @@ func (r *Replica) handsOn(s *sequence) bool {
 // handOn hands the record of s on, which has ended.
 func (r *Replica) handOn(s *sequence) {
 	s.rec.Tokens, s.rec.FirstToken, s.rec.LastToken = 0, clock.Never, clock.Never
-	if p, ok := r.host.patient[s.rec.Request.ID]; ok {
+	if p := r.host.patients.Find(s.rec.Request.ID); p != nil {
 		p.seq, p.frontend = none, true
 	}
 	ended := r.conn.legs[s.rec.Request.ID].ended

@@ -222,9 +222,9 @@ func (r *Replica) end(i int32) {
 // applyAborts removes the requests whose clients left.
 func (r *Replica) applyAborts() {
 	for _, id := range r.aborts {
-		p, ok := r.host.patient[id]
+		p := r.host.patients.Find(id)
 		switch {
-		case !ok: // it ended meanwhile
+		case p == nil: // it ended meanwhile
 		case p.seq == none:
 			r.levels.Waiting--
 			r.queue.remove(&p.req)

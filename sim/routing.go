@@ -119,8 +119,8 @@ func (e *Engine) handedOn(r *workload.Request) bool {
 
 // sent notes that a request was sent to a replica.
 func (e *Engine) sent(r *workload.Request, to int32) {
-	if c, ok := e.patient[r.ID]; ok {
-		c.to = to
+	if p := e.patients.Find(r.ID); p != nil {
+		p.to = to
 	}
 	p := e.replicas[to]
 	p.levels.System++

@@ -35,7 +35,7 @@ func (e *Engine) heldFor(s *scaling) (n int) {
 	}
 	for _, ref := range e.lives.held {
 		r := &e.pending[ref].Request
-		if mayLeave(r) && e.patient[r.ID] == nil { // its client left
+		if mayLeave(r) && e.patients.Find(r.ID) == nil { // its client left
 			continue
 		}
 		if answers := e.handedOn(r) || e.split.direct(r); answers == e.split.decodes(int32(s.First)) {

@@ -195,7 +195,7 @@ func (s *split) handOn(rec *Record, at clock.Time) {
 	first := &handover{*rec, by, clock.Never}
 	s.restore(&first.Request)
 	s.first[first.Request.ID] = first
-	if p, ok := e.patient[first.Request.ID]; ok {
+	if p := e.patients.Find(first.Request.ID); p != nil {
 		p.to = none
 	}
 	e.frontend.push(entry{int64(by.dark.sent(at).Add(s.Hop)), first.Request.ID, e.hold(&first.Request, none)})

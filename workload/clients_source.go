@@ -5,6 +5,7 @@ import (
 
 	"clifftop/sim/clock"
 	"clifftop/workload/internal/heap"
+	"clifftop/workload/underway"
 )
 
 // Purposes of the random streams of clients.
@@ -26,9 +27,9 @@ type clientele struct {
 	byUser  []uint64 // requests of each user, or of all of an open loop, that belong to no session
 	crowd   bool     // a closed loop, in which sessions are numbered as they come, and belong to users
 
-	persistent bool               // some try again, so that attempts have numbers of their own
-	id         int64              // of the next attempt
-	open       map[int64]*logical // logical requests that have not ended, by their first attempt
+	persistent bool                    // some try again, so that attempts have numbers of their own
+	id         int64                   // of the next attempt
+	open       underway.Table[logical] // logical requests that have not ended, by their first attempt
 	pending    heap.Heap[retry]
 }
 
@@ -72,7 +73,7 @@ func NewClients(src Source, seed uint64, kinds ...ClientSpec) (Source, error) {
 	}
 	c := &clientele{
 		src: src, cancels: NewStream(seed, purposeCancel), waits: NewStream(seed, purposeBackoff),
-		open: map[int64]*logical{}, pending: heap.Heap[retry]{Before: (*retry).before},
+		pending: heap.Heap[retry]{Before: (*retry).before},
 	}
 	if crowd, ok := src.(*crowd); ok {
 		c.crowd = !crowd.open
@@ -130,9 +131,9 @@ func (c *clientele) Next() Request {
 	if c.persistent {
 		r.ID = c.id
 		c.id++
-		l := &logical{request: asked, entity: entity, item: item, gone: gone}
+		l := c.open.Add(r.ID)
+		*l = logical{request: asked, entity: entity, item: item, gone: gone}
 		l.client.First, l.client.Sent = r.ID, r.Arrival
-		c.open[r.ID] = l
 	}
 	return r
 }
@@ -186,7 +187,7 @@ func (c *clientele) again() Request {
 func (c *clientele) Done(r *Request, end End) (again bool) {
 	first, _ := r.First()
 	k := c.kind(r)
-	if l := c.open[first]; l != nil {
+	if l := c.open.Find(first); l != nil {
 		at, want := c.next(l, k, end)
 		if want && at < l.gone && k.pays() {
 			l.client.Attempt++
@@ -197,7 +198,7 @@ func (c *clientele) Done(r *Request, end End) (again bool) {
 		if want && at >= l.gone {
 			end.At = max(end.At, l.gone) // until then the user waits for a further attempt
 		}
-		delete(c.open, first)
+		c.open.Remove(first)
 		r = &l.request
 	}
 	if end.How == Answered && k.spec.Reading > 0 {

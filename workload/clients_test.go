@@ -395,8 +395,8 @@ func TestLogicalEnd(t *testing.T) {
 			n++
 		}
 	}
-	if n != 60 || len(src.(*clientele).open) != 0 {
-		t.Errorf("%d requests ended, and %d are remembered", n, len(src.(*clientele).open))
+	if n != 60 || src.(*clientele).open.Len() != 0 {
+		t.Errorf("%d requests ended, and %d are remembered", n, src.(*clientele).open.Len())
 	}
 }
 

@@ -80,7 +80,7 @@ func (k *kind) begin(v *visit, entity uint64) {
 	v.entity, v.turn, v.sent, v.last, v.over = entity, 0, 0, false, false
 	k.lengths.Seek(entity, 0)
 	v.turns = t.turns.Sample(k.lengths)
-	v.history, v.tokens, v.system = nil, 0, false
+	v.history, v.tokens, v.system = make([]Segment, 0, min(2*v.turns+1, 16)), 0, false
 	if len(t.system.tokens) == 0 {
 		return
 	}
@@ -89,7 +89,8 @@ func (k *kind) begin(v *visit, entity uint64) {
 	g := pick(t.system.upTo, u)
 	if n := t.system.tokens[g]; n > 0 && share < t.system.share {
 		id := Hash(systemDomain^k.domain, uint64(g))
-		v.history, v.tokens, v.system = []Segment{{ID: id, Tokens: n}}, n, true
+		v.add(Segment{ID: id, Tokens: n})
+		v.system = true
 	}
 }
 

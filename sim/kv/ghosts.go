@@ -2,9 +2,9 @@ package kv
 
 import "math/bits"
 
-// RememberedEvictions is the number of evicted blocks that a pool with hashed blocks remembers at least, by their keys. It forgets
-// the older ones before it remembers much more than twice as many. That takes 2 MB where texts are long, and 50 MB if all keys are far
-// from each other. What a radix cache remembers is [RememberedLeaves].
+// RememberedEvictions is the number of evicted blocks that a pool with hashed blocks remembers at least, by their keys; about
+// twice as many at most. That takes 2 MB where texts are long, and 50 MB if all keys are far from each other. What a radix cache
+// remembers is [RememberedLeaves].
 const RememberedEvictions = 1 << 19
 
 // ghosts is a set of keys that were evicted lately. It has two generations: when the young one is full, it takes the

@@ -1,0 +1,38 @@
+package underway
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// A table answers like a map, whatever the order in which IDs come and go, and keeps values where they are.
+func TestTable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var table Table[int64]
+		want, places := map[int64]int64{}, map[int64]*int64{}
+		for n := range rapid.Int64Range(1, 200).Draw(t, "operations") {
+			id := rapid.Int64Range(0, 400).Draw(t, "ID")
+			if _, ok := want[id]; ok || rapid.IntRange(0, 3).Draw(t, "remove") == 0 {
+				table.Remove(id)
+				delete(want, id)
+				delete(places, id)
+			} else {
+				places[id] = table.Add(id)
+				*places[id], want[id] = n, n
+			}
+			for id := range int64(410) {
+				value, ok := want[id]
+				if got := table.Find(id); got != places[id] || ok && *got != value {
+					t.Fatalf("ID %d: found %v, want %v with %d", id, got, places[id], value)
+				}
+			}
+			if k := len(table.pages); k > 0 && (table.pages[0] == nil || table.pages[k-1] == nil) {
+				t.Fatalf("%d pages, of which the first or the last is not used", k)
+			}
+			if table.Len() != len(want) || len(want) == 0 && len(table.pages) > 0 {
+				t.Fatalf("%d values on %d pages, want %d", table.Len(), len(table.pages), len(want))
+			}
+		}
+	})
+}
