@@ -47,7 +47,7 @@ func (r *Replica) register(s *sequence, full int32) {
 		return
 	}
 	if keys := s.findable(full); int(s.registered) < len(keys) {
-		r.pool.Index(s.blocks[s.registered:len(keys)], keys[s.registered:])
+		r.pool.Index(s.blocks, keys, int(s.registered))
 	}
 	s.registered = full
 }
@@ -107,5 +107,5 @@ func (r *Replica) indexOwnBlocks(s *sequence) {
 	}
 	s.indexOwn = true
 	from := min(s.private, s.registered)
-	r.pool.Index(s.blocks[from:s.registered], s.findable(s.registered)[from:])
+	r.pool.Index(s.blocks, s.findable(s.registered), int(from))
 }

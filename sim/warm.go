@@ -50,7 +50,7 @@ func (r *Replica) warmBlocks(q *workload.Request, full int32) {
 		}
 		blocks = r.pool.Pop(blocks, 1)
 		if !private || r.conn != nil {
-			r.pool.Index(blocks[len(blocks)-1:], []uint64{key})
+			r.pool.Index(blocks[len(blocks)-1:], []uint64{key}, 0)
 		}
 	}
 	r.pool.Release(blocks, full)

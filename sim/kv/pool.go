@@ -221,13 +221,17 @@ func (p *Pool) Reference(names []int32) {
 	}
 }
 
-// Index makes blocks, which are full and have no names, findable by the keys of their content, and gives them names.
-func (p *Pool) Index(names []int32, keys []uint64) {
-	for i := 0; i < len(names); {
+// Index makes the blocks of a sequence from a number on, which are full and have no names, findable by the keys of their content, as
+// far as there are keys, and gives them names.
+func (p *Pool) Index(names []int32, keys []uint64, from int) {
+	if from > 0 && names[from-1] > Nameless {
+		p.index.last = names[from-1] >> groupBits // where the next key mostly is
+	}
+	for i := from; i < len(keys); {
 		high := keys[i] >> groupBits
 		n := p.index.obtain(high)
 		g := &p.index.groups[n]
-		for ; i < len(names) && keys[i]>>groupBits == high; i++ {
+		for ; i < len(keys) && keys[i]>>groupBits == high; i++ {
 			place, bit := n<<groupBits|int32(keys[i]%groupSize), uint8(1)<<(keys[i]%groupSize)
 			if (g.held|g.copied)&bit != 0 {
 				g.copied |= bit

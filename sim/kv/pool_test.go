@@ -13,7 +13,7 @@ import (
 func fill(p *Pool, n, full int, key uint64) []int32 {
 	names := p.Pop(nil, n)
 	for i := range full {
-		p.Index(names[i:i+1], []uint64{key + uint64(i)})
+		p.Index(names[i:i+1], []uint64{key + uint64(i)}, 0)
 	}
 	return names
 }
@@ -65,7 +65,7 @@ func TestDuplicates(t *testing.T) {
 	p := NewCache(4, false)
 	names := p.Pop(nil, 3)
 	for i := range names {
-		p.Index(names[i:i+1], []uint64{7})
+		p.Index(names[i:i+1], []uint64{7}, 0)
 	}
 	p.Release(names[:1], 1)
 	if got := p.Find(7); got != names[0] {
@@ -187,13 +187,13 @@ func TestPool(t *testing.T) {
 		}
 		register := func(q *sequence, to int) {
 			var keys []uint64
-			for i := q.full; i < to; i++ {
+			for i := range to {
 				keys = append(keys, keyOf(q.text, i))
 			}
-			p.Index(q.names[q.full:to], keys)
-			for i, key := range keys {
-				b := q.blocks[q.full+i]
-				b.key, b.name = key, q.names[q.full+i]
+			p.Index(q.names, keys, q.full)
+			for i := q.full; i < to; i++ {
+				b := q.blocks[i]
+				b.key, b.name = keys[i], q.names[i]
 				s.found = append(s.found, b)
 			}
 			q.full = to
