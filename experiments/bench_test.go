@@ -13,7 +13,7 @@ import (
 // run runs a scenario and reports requests per second of wall time.
 func benchmark(b *testing.B, text string) {
 	b.Helper()
-	var requests int64
+	var requests, attempts int64
 	for b.Loop() {
 		s, err := experiments.Parse("benchmark", []byte(text))
 		if err != nil {
@@ -24,8 +24,12 @@ func benchmark(b *testing.B, text string) {
 			b.Fatal(err)
 		}
 		requests += r.Summary.Requests.Offered
+		attempts += r.Summary.Requests.Attempts
 	}
 	b.ReportMetric(float64(requests)/b.Elapsed().Seconds(), "requests/s")
+	if attempts > requests {
+		b.ReportMetric(float64(attempts)/b.Elapsed().Seconds(), "attempts/s")
+	}
 }
 
 // BenchmarkRun is a whole run with all metrics, of Llama-3.1-8B on one H100: below, near and
@@ -45,6 +49,25 @@ run: {requests: 1000000}
 `, rate))
 		})
 	}
+}
+
+// BenchmarkOverload is a whole run with all metrics of conversations in twofold overload, whose clients give up and try again.
+func BenchmarkOverload(b *testing.B) {
+	benchmark(b, `
+model: llama-3.1-8b
+gpu: h100-sxm
+engine: {max_num_seqs: 256}
+workload:
+  arrivals: {process: poisson, rate: 50}
+  sessions:
+    turns: 4
+    first_prompt: {distribution: lognormal, mean: 512, cv: 0.8}
+    later_user_tokens: 60
+    think_time: {distribution: exponential, mean: 10s}
+  output: {distribution: lognormal, mean: 256, cv: 0.8}
+clients: {ttft_timeout: 5s, timeout: 20s, retries: 3, retry_on: [timeout], backoff: {base: 500ms, cap: 8s}}
+run: {requests: 300000}
+`)
 }
 
 // BenchmarkPrefixCache replays Mooncake's conversation trace, whose prompts are 752 blocks of 16 tokens
