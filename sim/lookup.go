@@ -135,7 +135,7 @@ func (r *Replica) lookUp(w *waiting, known int32) {
 	}
 	l.valid, l.request, l.epoch = true, w.req.ID, r.pool.Epoch()
 	l.most = (known - 1) / r.cfg.BlockSize
-	l.blocks = r.pool.Match(keys.findable(l.most), l.blocks[:0])
+	l.blocks = r.pool.Match(&keys.keys, keys.findable(l.most), l.blocks[:0])
 	l.found = int32(len(l.blocks))
 	if n := len(l.blocks); n > 0 && r.cfg.Speculative.DropsBlock() {
 		l.blocks = l.blocks[:n-1]
@@ -147,7 +147,7 @@ func (r *Replica) lookUp(w *waiting, known int32) {
 // from where on.
 func (r *Replica) lostTokens(s *sequence) (from, to int32) {
 	l := &r.look
-	lost := int32(r.pool.Lost(s.findable(l.most)[l.found:]))
+	lost := r.pool.Lost(&s.keys, l.found, s.findable(l.most))
 	return l.found * r.cfg.BlockSize, (l.found + lost) * r.cfg.BlockSize
 }
 

@@ -161,20 +161,20 @@ func (c *connector) leaves(r *Replica, s *sequence) {
 // store copies the first blocks of s to the tiers that are written through.
 func (c *connector) store(r *Replica, s *sequence, blocks int32) {
 	if blocks > 0 && len(c.tiers) > 0 && !c.ended {
-		s.key(blocks - 1)
-		c.enter(s.keys[:blocks])
+		s.make(blocks)
+		c.enter(&s.keys, blocks)
 	}
 	c.flush(r)
 }
 
 // enter puts the chunks of a text, whose blocks have the keys, into the tiers that are written through: from the last
 // chunk on, so that the ends of texts go before their beginnings. They are copied from the first one on.
-func (c *connector) enter(keys []uint64) {
-	chunk := int(c.chunkBlocks())
+func (c *connector) enter(keys *kv.Keys, blocks int32) {
+	chunk := c.chunkBlocks()
 	for k := range c.tiers {
 		before := len(c.tiers[k].copied)
-		for i := len(keys) / chunk; i > 0 && !c.tiers[k].WriteBack; i-- {
-			c.put(k, keys[i*chunk-1])
+		for i := blocks / chunk; i > 0 && !c.tiers[k].WriteBack; i-- {
+			c.put(k, keys.At(i*chunk-1))
 		}
 		slices.Reverse(c.tiers[k].copied[before:])
 	}
@@ -182,13 +182,10 @@ func (c *connector) enter(keys []uint64) {
 
 // warm enters the first blocks of a request of before the run into the tiers.
 func (c *connector) warm(r *Replica, q *workload.Request, blocks int32) {
-	walk := workload.NewBlockKeys(q, r.cfg.BlockSize)
-	var keys []uint64
-	for range blocks {
-		key, _ := walk.Next()
-		keys = append(keys, key)
-	}
-	c.enter(keys)
+	var keys keyring
+	keys.begin(r, q)
+	keys.make(blocks)
+	c.enter(&keys.keys, blocks)
 	c.evictions(r)
 	for k := range c.tiers {
 		c.tiers[k].pending, c.tiers[k].copied = 0, nil

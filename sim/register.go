@@ -46,8 +46,8 @@ func (r *Replica) register(s *sequence, full int32) {
 	if full <= s.registered {
 		return
 	}
-	if keys := s.findable(full); int(s.registered) < len(keys) {
-		r.pool.Index(s.blocks, keys, int(s.registered))
+	if n := s.findable(full); s.registered < n {
+		r.pool.Index(s.blocks, &s.keys, s.registered, n)
 	}
 	s.registered = full
 }
@@ -107,5 +107,5 @@ func (r *Replica) indexOwnBlocks(s *sequence) {
 	}
 	s.indexOwn = true
 	from := min(s.private, s.registered)
-	r.pool.Index(s.blocks, s.findable(s.registered), int(from))
+	r.pool.Index(s.blocks, &s.keys, from, s.findable(s.registered))
 }

@@ -127,7 +127,7 @@ func (s *slab) take() int32 {
 
 func (s *slab) put(i int32) {
 	q := s.items[i]
-	blocks, keys, text := q.blocks[:0], q.keys[:0], q.text[:0]
+	blocks, keys, text := q.blocks[:0], q.keys, q.text[:0]
 	*q = sequence{} // cleared in place; a literal with fields would be built elsewhere and copied
 	q.blocks, q.keys, q.text = blocks, keys, text
 	s.free = append(s.free, i)

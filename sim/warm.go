@@ -34,25 +34,18 @@ func (e *Engine) Warm(q *workload.Request) {
 
 // warmBlocks enters so many blocks of a request into the pool.
 func (r *Replica) warmBlocks(q *workload.Request, full int32) {
-	keys := workload.NewBlockKeys(q, r.cfg.BlockSize)
-	var blocks []int32
-	hit := true
-	for range full {
-		key, private := keys.Next()
-		name := int32(0)
-		if hit && !private {
-			name = r.pool.Find(key)
-		}
-		if hit = name != 0; hit {
-			blocks = append(blocks, name)
-			r.pool.Reference(blocks[len(blocks)-1:])
-			continue
-		}
-		blocks = r.pool.Pop(blocks, 1)
-		if !private || r.conn != nil {
-			r.pool.Index(blocks[len(blocks)-1:], []uint64{key}, 0)
-		}
+	var keys keyring
+	keys.begin(r, q)
+	keys.make(full)
+	findable := min(full, keys.private)
+	blocks := r.pool.Match(&keys.keys, findable, nil)
+	r.pool.Reference(blocks)
+	found := int32(len(blocks))
+	blocks = r.pool.Pop(blocks, int(full-found))
+	if r.conn != nil {
+		findable = full
 	}
+	r.pool.Index(blocks, &keys.keys, found, findable)
 	r.pool.Release(blocks, full)
 	if r.conn != nil {
 		r.conn.warm(r, q, full)

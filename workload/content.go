@@ -174,21 +174,18 @@ func (k *BlockKeys) Next() (key uint64, private bool) {
 	return k.place(), k.private
 }
 
-// Append appends the keys of the next blocks: of n, or of fewer where their run ends, but of one at least. They are private, as
-// Next says it, all or none.
-func (k *BlockKeys) Append(keys []uint64, n int) (_ []uint64, private bool) {
-	key, private := k.Next()
-	keys = append(keys, key)
+// NextRun is Next for several blocks, whose keys are the numbers from key on: for most of them, or for fewer where their run ends, but
+// for one at least. They are private all or none.
+func (k *BlockKeys) NextRun(most int32) (key uint64, blocks int32, private bool) {
+	key, private = k.Next()
+	blocks = 1
 	if at := k.ended % BlockRun; at > 0 && k.left > 0 {
-		more := min(n-1, int(BlockRun-at), int(k.left-1)/int(k.blockSize))
-		for range more {
-			key++
-			keys = append(keys, key)
-		}
+		more := min(most-1, int32(BlockRun-at), (k.left-1)/k.blockSize)
+		blocks += more
 		k.ended += uint64(more)
-		k.walk(int32(more) * k.blockSize)
+		k.walk(more * k.blockSize)
 	}
-	return keys, private
+	return key, blocks, private
 }
 
 // walk comes by tokens of the segment.

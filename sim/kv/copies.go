@@ -21,7 +21,7 @@ type duplicate struct {
 // chain is the ends of a chain.
 type chain struct{ oldest, newest int32 }
 
-// add makes a block behind all others of a key.
+// add makes a block behind all others of a key, with a reference.
 func (c *copies) add(of int32) (name int32) {
 	if n := len(c.vacant); n > 0 {
 		name, c.vacant = c.vacant[n-1], c.vacant[:n-1]
@@ -33,7 +33,7 @@ func (c *copies) add(of int32) (name int32) {
 		name = -int32(len(c.all) - 1)
 	}
 	ends, some := c.chains[of]
-	c.all[-name] = duplicate{of: of, older: ends.newest}
+	c.all[-name] = duplicate{state: 1, of: of, older: ends.newest}
 	if ends.newest = name; !some {
 		ends.oldest = name
 	} else {

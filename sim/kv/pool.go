@@ -162,12 +162,13 @@ func (p *Pool) first(n int32, at uint64) int32 {
 	return 0
 }
 
-// Match appends to names the blocks that [Pool.Find] finds for the leading keys of a text, up to the first that it does not.
-func (p *Pool) Match(keys []uint64, names []int32) []int32 {
-	for i := 0; i < len(keys); {
-		high := keys[i] >> groupBits
-		for n := p.index.group(high); i < len(keys) && keys[i]>>groupBits == high; i++ {
-			name := p.first(n, keys[i]%groupSize)
+// Match appends to names the blocks that [Pool.Find] finds for the first n keys of a text, up to the first that it does not.
+func (p *Pool) Match(keys *Keys, n int32, names []int32) []int32 {
+	walk := keys.walk(0, n)
+	for key, blocks := walk.next(groupSize); blocks > 0; key, blocks = walk.next(groupSize) {
+		group := p.index.group(key >> groupBits)
+		for at := key % groupSize; blocks > 0; at, blocks = at+1, blocks-1 {
+			name := p.first(group, at)
 			if name == 0 {
 				return names
 			}
@@ -177,21 +178,23 @@ func (p *Pool) Match(keys []uint64, names []int32) []int32 {
 	return names
 }
 
-// Lost is how many of the keys that follow what was found of a text would be found too but for evictions: of the last
-// [RememberedEvictions] at least. Their content is not in the cache, or cannot be found there since it goes on from what is not.
-func (p *Pool) Lost(keys []uint64) int {
+// Lost is how many of the blocks of a text from one number on, up to another, would be found too but for evictions, if those before
+// were found: of the last [RememberedEvictions] at least. Their content is not in the cache, or cannot be found there since it goes
+// on from what is not.
+func (p *Pool) Lost(keys *Keys, from, to int32) int32 {
 	if p.ghosts.none() {
 		return 0
 	}
-	for i := 0; i < len(keys); {
-		high := keys[i] >> runBits
-		for known := p.ghosts.run(high); i < len(keys) && keys[i]>>runBits == high; i++ {
-			if known>>(keys[i]%runSize)&1 == 0 && p.Find(keys[i]) == 0 {
-				return i
+	walk := keys.walk(from, to)
+	for key, blocks := walk.next(runSize); blocks > 0; key, blocks = walk.next(runSize) {
+		known := p.ghosts.run(key >> runBits)
+		for end := key + uint64(blocks); key < end; key++ {
+			if known>>(key%runSize)&1 == 0 && p.Find(key) == 0 {
+				return walk.at - int32(end-key) - from
 			}
 		}
 	}
-	return len(keys)
+	return max(0, to-from)
 }
 
 // Referenced is how many of the blocks, which have names, some sequence holds.
@@ -221,29 +224,30 @@ func (p *Pool) Reference(names []int32) {
 	}
 }
 
-// Index makes the blocks of a sequence from a number on, which are full and have no names, findable by the keys of their content, as
-// far as there are keys, and gives them names.
-func (p *Pool) Index(names []int32, keys []uint64, from int) {
+// Index makes the blocks of a sequence from one number on, up to another, findable by the keys of their content, and gives them
+// names, which they do not have. They are full.
+func (p *Pool) Index(names []int32, keys *Keys, from, to int32) {
 	if from > 0 && names[from-1] > Nameless {
 		p.index.last = names[from-1] >> groupBits // where the next key mostly is
 	}
-	for i := from; i < len(keys); {
-		high := keys[i] >> groupBits
-		n := p.index.obtain(high)
+	walk := keys.walk(from, to)
+	for key, blocks := walk.next(groupSize); blocks > 0; key, blocks = walk.next(groupSize) {
+		n := p.index.obtain(key >> groupBits)
 		g := &p.index.groups[n]
-		for ; i < len(keys) && keys[i]>>groupBits == high; i++ {
-			place, bit := n<<groupBits|int32(keys[i]%groupSize), uint8(1)<<(keys[i]%groupSize)
+		place := n<<groupBits | int32(key%groupSize)
+		for i := walk.at - blocks; i < walk.at; i, place = i+1, place+1 {
+			bit := uint8(1) << (place % groupSize)
 			if (g.held|g.copied)&bit != 0 {
 				g.copied |= bit
 				names[i] = p.copies.add(place)
-			} else {
-				g.held |= bit
-				names[i] = place
-				if p.tell != nil {
-					p.tell(keys[i], true)
-				}
+				continue
 			}
-			*p.state(names[i]) = 1
+			g.held |= bit
+			g.values[place%groupSize] = 1
+			names[i] = place
+			if p.tell != nil {
+				p.tell(keys.At(i), true)
+			}
 		}
 	}
 	p.epoch++

@@ -12,9 +12,9 @@ import (
 // fill takes n blocks and indexes those that are full.
 func fill(p *Pool, n, full int, key uint64) []int32 {
 	names := p.Pop(nil, n)
-	for i := range full {
-		p.Index(names[i:i+1], []uint64{key + uint64(i)}, 0)
-	}
+	var keys Keys
+	keys.Add(key, int32(full))
+	p.Index(names, &keys, 0, int32(full))
 	return names
 }
 
@@ -65,7 +65,9 @@ func TestDuplicates(t *testing.T) {
 	p := NewCache(4, false)
 	names := p.Pop(nil, 3)
 	for i := range names {
-		p.Index(names[i:i+1], []uint64{7}, 0)
+		var keys Keys
+		keys.Add(7, 1)
+		p.Index(names[i:i+1], &keys, 0, 1)
 	}
 	p.Release(names[:1], 1)
 	if got := p.Find(7); got != names[0] {
@@ -168,6 +170,13 @@ func TestPool(t *testing.T) {
 			}
 			return uint64(text)<<40 | uint64(i/6)<<20 | uint64(i%6)
 		}
+		keysOf := func(text int) *Keys {
+			k := new(Keys)
+			for i := range longest {
+				k.Add(keyOf(text, i), 1)
+			}
+			return k
+		}
 		type sequence struct {
 			text   int
 			names  []int32
@@ -186,14 +195,10 @@ func TestPool(t *testing.T) {
 			}
 		}
 		register := func(q *sequence, to int) {
-			var keys []uint64
-			for i := range to {
-				keys = append(keys, keyOf(q.text, i))
-			}
-			p.Index(q.names, keys, q.full)
+			p.Index(q.names, keysOf(q.text), int32(q.full), int32(to))
 			for i := q.full; i < to; i++ {
 				b := q.blocks[i]
-				b.key, b.name = keys[i], q.names[i]
+				b.key, b.name = keyOf(q.text, i), q.names[i]
 				s.found = append(s.found, b)
 			}
 			q.full = to
@@ -203,14 +208,11 @@ func TestPool(t *testing.T) {
 			what := rapid.IntRange(0, 5).Draw(t, "what")
 			if what < 3 || len(live) == 0 {
 				q := &sequence{text: rapid.IntRange(1, texts).Draw(t, "text")}
-				var keys []uint64
-				for i := range rapid.IntRange(0, longest).Draw(t, "asked") {
-					keys = append(keys, keyOf(q.text, i))
-				}
-				q.names = p.Match(keys, nil)
+				asked := rapid.IntRange(0, longest).Draw(t, "asked")
+				q.names = p.Match(keysOf(q.text), int32(asked), nil)
 				held := 0
-				for i, key := range keys {
-					b := s.find(key)
+				for i := range asked {
+					b := s.find(keyOf(q.text, i))
 					if b == nil {
 						break
 					}
@@ -226,14 +228,14 @@ func TestPool(t *testing.T) {
 					t.Fatalf("found %v, %d of them held; want %d and %d", q.names, p.Referenced(q.names), len(q.blocks), held)
 				}
 				missing := 0
-				for _, key := range keys[len(q.names):] {
-					if !lost[key] && s.find(key) == nil {
+				for i := len(q.names); i < asked; i++ {
+					if key := keyOf(q.text, i); !lost[key] && s.find(key) == nil {
 						break
 					}
 					missing++
 				}
-				if got := p.Lost(keys[len(q.names):]); got != missing {
-					t.Fatalf("of %v %d are lost, want %d", keys[len(q.names):], got, missing)
+				if got := p.Lost(keysOf(q.text), int32(len(q.names)), int32(asked)); got != int32(missing) {
+					t.Fatalf("of text %d %d blocks from %d on are lost, want %d", q.text, got, len(q.names), missing)
 				}
 				p.Reference(q.names)
 				for _, b := range q.blocks {
@@ -320,6 +322,50 @@ func TestIndex(t *testing.T) {
 					t.Fatalf("key %d: found %d, want %d", key, x.find(key), model[key])
 				}
 			}
+		}
+	})
+}
+
+// Keys are those that were added, in whatever runs, and a walk along them comes by each of them once.
+func TestKeys(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var k Keys
+		var want []uint64
+		for range rapid.IntRange(0, 8).Draw(t, "runs") {
+			first, blocks := rapid.Uint64Range(0, 100).Draw(t, "first"), rapid.Int32Range(1, 20).Draw(t, "blocks")
+			if len(want) > 0 && rapid.Bool().Draw(t, "goes on") {
+				first = want[len(want)-1] + 1
+			}
+			k.Add(first, blocks)
+			for i := range uint64(blocks) {
+				want = append(want, first+i)
+			}
+		}
+		if int(k.Len()) != len(want) {
+			t.Fatalf("%d blocks, want %d", k.Len(), len(want))
+		}
+		for i, key := range want {
+			if got := k.At(int32(i)); got != key {
+				t.Fatalf("block %d of %v has key %d", i, want, got)
+			}
+		}
+		from, to := rapid.IntRange(0, len(want)).Draw(t, "from"), rapid.IntRange(0, len(want)).Draw(t, "to")
+		size := rapid.SampledFrom([]uint64{1, 8, 64}).Draw(t, "size")
+		walk := k.walk(int32(from), int32(to))
+		var got []uint64
+		for key, blocks := walk.next(size); blocks > 0; key, blocks = walk.next(size) {
+			if key/size != (key+uint64(blocks)-1)/size {
+				t.Fatalf("%d keys from %d on are not of one group of %d", blocks, key, size)
+			}
+			for i := range uint64(blocks) {
+				got = append(got, key+i)
+			}
+		}
+		if !slices.Equal(got, want[from:max(from, to)]) && len(got) > 0 {
+			t.Fatalf("from %d to %d of %v: %v", from, to, want, got)
+		}
+		if len(got) != max(0, to-from) {
+			t.Fatalf("from %d to %d: %d keys", from, to, len(got))
 		}
 	})
 }
