@@ -7,16 +7,16 @@ import (
 
 	"clifftop/sim/clock"
 	"clifftop/workload/internal/heap"
+	"clifftop/workload/underway"
 )
 
 // crowd is traffic of several kinds, some of which may be made of conversations. Only those under way are kept.
 type crowd struct {
 	limits
 	kinds   []kind
-	live    []visit
-	vacant  []int32
-	pending heap.Heap[due] // turns to come whose instant is known
-	number  int32          // of the latest session
+	live    underway.Table[visit] // by session in an open loop, by user in a closed one
+	pending heap.Heap[due]        // turns to come whose instant is known
+	number  int32                 // of the latest session
 	counts  SessionCounts
 	err     error
 
@@ -24,20 +24,19 @@ type crowd struct {
 	starts starts // of an open loop
 	begun  uint64
 	marks  *Stream
-	shares []float64       // of the kinds among the starts, cumulated
-	index  map[int32]int32 // live conversations of an open loop, by session
+	shares []float64 // of the kinds among the starts, cumulated
 
 	between Delay // conversations, or single requests, of a user in a closed loop
 	think   *Stream
 }
 
-// due is when a conversation, or a user, sends next; ties go to the older session, or to the lower user.
+// due is when a conversation, a user or a source sends next; ties go to the lower number.
 type due struct {
-	at       clock.Time
-	tie, ref int32
+	at  clock.Time
+	ref int32 // its number
 }
 
-func (d *due) before(e *due) bool { return d.at < e.at || d.at == e.at && d.tie < e.tie }
+func (d *due) before(e *due) bool { return d.at < e.at || d.at == e.at && d.ref < e.ref }
 
 func newCrowd(s Spec, t *traffic, kinds []kind, seed uint64) (*crowd, error) {
 	c := &crowd{limits: s.limits(t), kinds: kinds, open: !s.Closed(), pending: heap.Heap[due]{Before: (*due).before}}
@@ -45,7 +44,6 @@ func newCrowd(s Spec, t *traffic, kinds []kind, seed uint64) (*crowd, error) {
 		c.users(s.Arrivals[0], spread(t.parts, s.Arrivals[0].Users), seed)
 		return c, nil
 	}
-	c.index = map[int32]int32{}
 	c.marks = NewStream(seed, purposeClass)
 	c.starts = t.starts(c.end, seed)
 	sum := 0.0
@@ -62,17 +60,16 @@ func newCrowd(s Spec, t *traffic, kinds []kind, seed uint64) (*crowd, error) {
 // users begins a closed loop of users of given kinds.
 func (c *crowd) users(s Stage, kinds []int32, seed uint64) {
 	c.between, c.think = s.ThinkTime, NewStream(seed, purposeThink)
-	c.live = make([]visit, s.Users)
 	for u := range s.Users {
-		c.live[u] = visit{kind: kinds[u], user: u, over: true}
-		c.plan(u, u, clock.Time(float64(s.Ramp)*(float64(u)/float64(s.Users))))
+		*c.live.Add(int64(u)) = visit{kind: kinds[u], user: u, over: true}
+		c.plan(u, clock.Time(float64(s.Ramp)*(float64(u)/float64(s.Users))))
 	}
 }
 
 // plan lets a conversation, or a user, send at an instant, unless that is past the end.
-func (c *crowd) plan(ref, tie int32, at clock.Time) {
+func (c *crowd) plan(ref int32, at clock.Time) {
 	if at < c.end {
-		c.pending.Push(due{at, tie, ref})
+		c.pending.Push(due{at, ref})
 	}
 }
 
@@ -98,7 +95,7 @@ func (c *crowd) past(of int32, rate float64, horizon clock.Duration, seed uint64
 		}
 		v := visit{kind: of, number: c.number + 1}
 		if at, ok := k.catchUp(&v, Hash(pastDomain, i), clock.Time(-back)); ok && c.named() {
-			c.plan(c.enter(v), v.number, at)
+			c.plan(c.enter(v), at)
 		}
 	}
 }
@@ -132,25 +129,17 @@ func (c *crowd) named() bool {
 	return true
 }
 
-// enter keeps a conversation of an open loop.
+// enter keeps a conversation of an open loop, and returns its number.
 func (c *crowd) enter(v visit) int32 {
-	i := int32(len(c.live))
-	if n := len(c.vacant); n > 0 {
-		i = c.vacant[n-1]
-		c.vacant = c.vacant[:n-1]
-		c.live[i] = v
-	} else {
-		c.live = append(c.live, v)
-	}
-	c.index[v.number] = i
-	return i
+	*c.live.Add(int64(v.number)) = v
+	return v.number
 }
 
 // leave forgets a conversation of an open loop that has come to its end.
-func (c *crowd) leave(i int32) {
-	delete(c.index, c.live[i].number)
-	c.live[i] = visit{}
-	c.vacant = append(c.vacant, i)
+func (c *crowd) leave(v *visit) {
+	number := v.number
+	*v = visit{}
+	c.live.Remove(int64(number))
 }
 
 // resumes reports whether the next request is not a start, but one that was planned.
@@ -175,7 +164,7 @@ func (c *crowd) Peek() (clock.Time, bool) {
 func (c *crowd) Next() Request {
 	if c.resumes() {
 		d := c.pending.Pop()
-		if v := &c.live[d.ref]; !c.open && v.over {
+		if v := c.live.Find(int64(d.ref)); !c.open && v.over {
 			return c.visit(d)
 		}
 		return c.send(d.ref, d.at)
@@ -210,12 +199,12 @@ func (c *crowd) single(k *kind, r Request, entity, n uint64, index int64) Reques
 
 // visit lets a user send a request, or begin a conversation.
 func (c *crowd) visit(d due) Request {
-	v := &c.live[d.ref]
+	v := c.live.Find(int64(d.ref))
 	k := &c.kinds[v.kind]
 	if k.talk == nil {
 		n := int64(v.requests)
 		v.requests++
-		return c.single(k, Request{Arrival: d.at, User: v.user}, uint64(v.user), uint64(n), n*int64(len(c.live))+int64(v.user))
+		return c.single(k, Request{Arrival: d.at, User: v.user}, uint64(v.user), uint64(n), n*int64(c.live.Len())+int64(v.user))
 	}
 	c.named()
 	v.number = c.number
@@ -225,9 +214,9 @@ func (c *crowd) visit(d due) Request {
 	return c.send(d.ref, d.at)
 }
 
-// send sends the turn that conversation i has ready, and composes the one after it.
-func (c *crowd) send(i int32, at clock.Time) Request {
-	v := &c.live[i]
+// send sends the turn that a conversation, or a user, has ready, and composes the one after it.
+func (c *crowd) send(ref int32, at clock.Time) Request {
+	v := c.live.Find(int64(ref))
 	k := &c.kinds[v.kind]
 	r := Request{
 		ID: c.id, Arrival: at, Session: v.number, User: v.user, Turn: v.sent,
@@ -246,7 +235,7 @@ func (c *crowd) send(i int32, at clock.Time) Request {
 	k.answered(v, AnswerID(v.number, v.sent))
 	v.sent++
 	if k.compose(v, &c.counts) && c.open && k.talk.gap {
-		c.plan(i, v.number, at.Add(k.wait(v, v.turn)))
+		c.plan(v.number, at.Add(k.wait(v, v.turn)))
 	}
 	return r
 }
@@ -258,11 +247,10 @@ func (c *crowd) Done(r *Request, end End) bool {
 		c.userDone(r.User, end)
 		return false
 	}
-	i, ok := c.index[r.Session]
-	if !ok {
+	v := c.live.Find(int64(r.Session))
+	if v == nil {
 		return false
 	}
-	v := &c.live[i]
 	k := &c.kinds[v.kind]
 	v.inFlight--
 	if !v.over && !k.talk.gap && end.How != Answered {
@@ -271,15 +259,15 @@ func (c *crowd) Done(r *Request, end End) bool {
 	}
 	switch {
 	case v.over && v.inFlight == 0:
-		c.leave(i)
+		c.leave(v)
 	case !v.over && !k.talk.gap:
-		c.plan(i, v.number, end.At.Add(k.wait(v, v.turn)))
+		c.plan(v.number, end.At.Add(k.wait(v, v.turn)))
 	}
 	return false
 }
 
 func (c *crowd) userDone(u int32, end End) {
-	v := &c.live[u]
+	v := c.live.Find(int64(u))
 	k := &c.kinds[v.kind]
 	v.inFlight = 0
 	if !v.over && end.How != Answered {
@@ -296,7 +284,7 @@ func (c *crowd) userDone(u int32, end End) {
 	default:
 		at = at.Add(k.wait(v, v.turn))
 	}
-	c.plan(u, u, at)
+	c.plan(u, at)
 }
 
 // Later is a request of a conversation that waits for the answer to the one before it.
@@ -317,19 +305,18 @@ type Wholes interface {
 // NextWhole implements [Wholes]; a closed loop has no end of turns that wait, and is not for it.
 func (c *crowd) NextWhole() (r Request, then []Later) {
 	r = c.Next()
-	i, ok := c.index[r.Session]
-	if !ok {
+	v := c.live.Find(int64(r.Session))
+	if v == nil {
 		return r, nil
 	}
-	v := &c.live[i]
 	k := &c.kinds[v.kind]
 	for !k.talk.gap && !v.over && c.id < c.requests {
 		wait := k.wait(v, v.turn)
-		next := c.send(i, r.Arrival)
+		next := c.send(r.Session, r.Arrival)
 		then = append(then, Later{Wait: wait, InputTokens: next.InputTokens, OutputTokens: next.OutputTokens, Content: next.Content})
 	}
 	if !k.talk.gap || v.over {
-		c.leave(i)
+		c.leave(v)
 	}
 	return r, then
 }

@@ -70,7 +70,7 @@ func (p Superposed) Start(seed, entity uint64) Arrivals {
 		}
 		a.sources = append(a.sources, x)
 		k := int32(len(a.sources) - 1)
-		a.pending.Push(due{clock.Time(gap(x.residual())), k, k})
+		a.pending.Push(due{clock.Time(gap(x.residual())), k})
 	}
 	return a
 }
@@ -116,7 +116,7 @@ type superposed struct {
 
 func (a *superposed) Next() clock.Time {
 	d := a.pending.Pop()
-	a.pending.Push(due{d.at.Add(gap(a.sources[d.ref].gap())), d.tie, d.ref})
+	a.pending.Push(due{d.at.Add(gap(a.sources[d.ref].gap())), d.ref})
 	return d.at
 }
 
