@@ -43,9 +43,8 @@ type sequence struct {
 	output     int32 // tokens to produce: the request's, cut at the model's longest sequence
 
 	blocks []int32 // with prefix caching
-	keyring
-	prev int32 // neighbours in the running batch
-	next int32
+	prev   int32   // neighbours in the running batch
+	next   int32
 
 	rec Record
 
@@ -86,21 +85,22 @@ type sequence struct {
 	lastEnd    clock.Time // end of that iteration
 	berth      int32      // while it decodes on a pipeline: where its cohort is
 
-	blockCount int                // without prefix caching
-	hole       int                // where its blocks begin in a contiguous pool
-	windowed   int                // blocks charged for its windowed layers
-	growing    bool               // it decodes, and that charge can grow
-	grown      bool               // it has been given blocks in the iteration being composed
-	reserved   int                // blocks that it holds ahead of need, in all; 0 for none
-	covered    bool               // it decodes, and has room in them
-	coverage   int                // blocks that it held when it was found to be
-	promise    int                // blocks promised, in all, the charge for windowed layers included
-	owed       int                // those of them that it does not hold; not kept while promising
-	promising  bool               // it decodes, and the next block was promised
-	refileAt   int64              // cohort step at which covered or promising ends
-	text       []workload.Segment // with a radix cache: its tokens, how many of them others may begin with,
-	common     int32              // and how far they are in the tree
-	prefix     kv.Prefix
+	blockCount int   // without prefix caching
+	hole       int   // where its blocks begin in a contiguous pool
+	windowed   int   // blocks charged for its windowed layers
+	growing    bool  // it decodes, and that charge can grow
+	grown      bool  // it has been given blocks in the iteration being composed
+	reserved   int   // blocks that it holds ahead of need, in all; 0 for none
+	covered    bool  // it decodes, and has room in them
+	coverage   int   // blocks that it held when it was found to be
+	promise    int   // blocks promised, in all, the charge for windowed layers included
+	owed       int   // those of them that it does not hold; not kept while promising
+	promising  bool  // it decodes, and the next block was promised
+	refileAt   int64 // cohort step at which covered or promising ends
+	keyring
+	text   []workload.Segment // with a radix cache: its tokens, how many of them others may begin with,
+	common int32              // and how far they are in the tree
+	prefix kv.Prefix
 }
 
 // promptLeft is how many tokens of its prompt s, which runs, has not been given since its last admission.
