@@ -1,19 +1,22 @@
 package route
 
-import "clifftop/sim/kv"
+import (
+	"clifftop/sim/kv"
+	"clifftop/workload/underway"
+)
 
 // activeBlocks counts the blocks of the prompts that replicas have been sent and not answered, each once however many
 // requests share it.
 type activeBlocks struct {
 	holders kv.Holders
-	of      []workerBlocks         // by replica
-	held    map[int64]promptBlocks // by request
+	of      []workerBlocks // by replica
+	held    underway.Table[promptBlocks]
 	vacant  [][]int32
 	matched []int32 // by replica: leading blocks of the prompt at hand that are active
 }
 
 type workerBlocks struct {
-	again map[int32]int32 // requests of a shared block beyond the first, by place
+	again kv.Tally // requests of a shared block beyond the first, by place
 	all   int64
 }
 
@@ -40,11 +43,8 @@ func (a *activeBlocks) with(replica int, blocks int32) int64 {
 
 // add counts the blocks of a request.
 func (a *activeBlocks) add(replica int, request int64, path []uint64, unique int32) {
-	if a.held == nil {
-		a.held = make(map[int64]promptBlocks)
-	}
 	for replica >= len(a.of) {
-		a.of = append(a.of, workerBlocks{again: make(map[int32]int32)})
+		a.of = append(a.of, workerBlocks{})
 	}
 	var h promptBlocks
 	if n := len(a.vacant); n > 0 {
@@ -57,33 +57,30 @@ func (a *activeBlocks) add(replica int, request int64, path []uint64, unique int
 		if fresh {
 			w.all++
 		} else {
-			w.again[place]++
+			w.again.Add(uint64(place), 1)
 		}
 	}
 	h.unique = unique
 	w.all += int64(unique)
-	a.held[request] = h
+	*a.held.Add(request) = h
 }
 
 // remove takes the blocks of a request out.
 func (a *activeBlocks) remove(replica int, request int64) {
-	h, ok := a.held[request]
-	if !ok {
+	h := a.held.Find(request)
+	if h == nil {
 		return
 	}
-	delete(a.held, request)
 	w := &a.of[replica]
 	w.all -= int64(h.unique)
 	for _, place := range h.shared {
-		switch w.again[place] {
-		case 0:
-			a.holders.Remove(place, replica)
-			w.all--
-		case 1:
-			delete(w.again, place)
-		default:
-			w.again[place]--
+		if w.again.Of(uint64(place)) > 0 {
+			w.again.Add(uint64(place), -1)
+			continue
 		}
+		a.holders.Remove(place, replica)
+		w.all--
 	}
 	a.vacant = append(a.vacant, h.shared[:0])
+	a.held.Remove(request)
 }

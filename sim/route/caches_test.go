@@ -331,7 +331,7 @@ func TestDynamoSharing(t *testing.T) {
 		t.Errorf("%d active blocks, want a, b, c and one", got)
 	}
 	p.Ended(v, 0, b)
-	if got := p.active; got.of[0].all != 0 || len(got.of[0].again) != 0 || len(got.held) != 0 || got.holders.Len() != 0 {
+	if got := p.active; got.of[0].all != 0 || got.of[0].again.Len() != 0 || got.held.Len() != 0 || got.holders.Len() != 0 {
 		t.Errorf("nothing is left, and there is %+v", got)
 	}
 }

@@ -17,6 +17,7 @@ type Table[V any] struct {
 const (
 	pageBits = 4
 	pageSize = 1 << pageBits
+	last     = pageSize - 1
 )
 
 type page[V any] struct {
@@ -34,14 +35,13 @@ func (t *Table[V]) Find(id int64) *V {
 		return nil
 	}
 	p := t.pages[k]
-	if p == nil || p.live>>(id%pageSize)&1 == 0 {
+	if p == nil || p.live>>(id&last)&1 == 0 {
 		return nil
 	}
-	return &p.values[id%pageSize]
+	return &p.values[id&last]
 }
 
-// Add returns a place for the value of an ID of 0 or more that has none. It stays the same until the ID is removed, and holds
-// anything.
+// Add returns the place of the value of an ID, which stays the same until the ID is removed. It holds anything if the ID is new.
 func (t *Table[V]) Add(id int64) *V {
 	number := id >> pageBits
 	if len(t.pages) == 0 {
@@ -63,9 +63,11 @@ func (t *Table[V]) Add(id int64) *V {
 		}
 		t.pages[k] = p
 	}
-	t.n++
-	p.live |= 1 << (id % pageSize)
-	return &p.values[id%pageSize]
+	if bit := uint32(1) << (id & last); p.live&bit == 0 {
+		p.live |= bit
+		t.n++
+	}
+	return &p.values[id&last]
 }
 
 // Remove takes out an ID, if it is there. Its value can be read until another ID is added.
@@ -76,7 +78,7 @@ func (t *Table[V]) Remove(id int64) {
 	t.n--
 	k := id>>pageBits - t.first
 	p := t.pages[k]
-	if p.live &^= 1 << (id % pageSize); p.live != 0 {
+	if p.live &^= 1 << (id & last); p.live != 0 {
 		return
 	}
 	t.spare, t.pages[k] = append(t.spare, p), nil

@@ -12,16 +12,19 @@ func TestTable(t *testing.T) {
 		var table Table[int64]
 		want, places := map[int64]int64{}, map[int64]*int64{}
 		for n := range rapid.Int64Range(1, 200).Draw(t, "operations") {
-			id := rapid.Int64Range(0, 400).Draw(t, "ID")
+			id := rapid.Int64Range(-20, 400).Draw(t, "ID")
 			if _, ok := want[id]; ok || rapid.IntRange(0, 3).Draw(t, "remove") == 0 {
 				table.Remove(id)
 				delete(want, id)
 				delete(places, id)
 			} else {
 				places[id] = table.Add(id)
+				if again := table.Add(id); again != places[id] {
+					t.Fatalf("ID %d has the places %v and %v", id, places[id], again)
+				}
 				*places[id], want[id] = n, n
 			}
-			for id := range int64(410) {
+			for id := int64(-40); id < 410; id++ {
 				value, ok := want[id]
 				if got := table.Find(id); got != places[id] || ok && *got != value {
 					t.Fatalf("ID %d: found %v, want %v with %d", id, got, places[id], value)
