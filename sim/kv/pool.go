@@ -9,9 +9,10 @@ package kv
 
 // Pool is a pool of KV blocks.
 //
-// A block is known by its content: as long as it holds none that can be found, it is like any other and has the name
-// Nameless. From [Pool.Index] on, until it is handed out again, its name is the place of its key in the
-// index, where its state is too. What is done to neighbouring blocks of a text is therefore done in one place.
+// A block is known by its content: as long as it holds none that can be found, it is like any other and nameless. From
+// [Pool.Index] on, until it is handed out again, its name is the place of its key in the index, where its state is too. What is
+// done to neighbouring blocks of a text is therefore done in one place. vLLM's null block, which is never handed out, is not in
+// the pool.
 type Pool struct {
 	usable, free  int
 	appendUnkeyed bool
@@ -27,8 +28,8 @@ type Pool struct {
 	tell          func(key uint64, held bool)
 }
 
-// Nameless is the name of a block that cannot be found. Such a block has one reference at most.
-const Nameless = 1
+// nameless stands in for the name of a block that cannot be found. It has one reference at most.
+const nameless = 1
 
 // NewCounter returns a pool of usable blocks without identity.
 func NewCounter(usable int) *Pool {
@@ -42,7 +43,7 @@ func NewCache(usable int, appendUnkeyed bool) *Pool {
 	p.index.init()
 	p.list.init(usable)
 	for range usable {
-		p.list.pushBack(Nameless)
+		p.list.pushBack(nameless)
 	}
 	p.ghosts.init(RememberedEvictions)
 	return p
@@ -83,7 +84,7 @@ func (p *Pool) Pop(names []int32, n int) []int32 {
 	}
 	p.free -= n
 	for range n {
-		names = append(names, Nameless)
+		names = append(names, nameless)
 	}
 	return names
 }
@@ -92,7 +93,7 @@ func (p *Pool) Pop(names []int32, n int) []int32 {
 // after the other.
 func (p *Pool) evict(names []int32) (n int) {
 	first := names[0]
-	if first == Nameless {
+	if first == nameless {
 		return 1
 	}
 	if first < 0 || p.logs || p.tell != nil {
@@ -227,7 +228,7 @@ func (p *Pool) Reference(names []int32) {
 // Index makes the blocks of a sequence from one number on, up to another, findable by the keys of their content, and gives them
 // names, which they do not have. They are full.
 func (p *Pool) Index(names []int32, keys *Keys, from, to int32) {
-	if from > 0 && names[from-1] > Nameless {
+	if from > 0 && names[from-1] > nameless {
 		p.index.last = names[from-1] >> groupBits // where the next key mostly is
 	}
 	walk := keys.walk(from, to)
@@ -262,7 +263,7 @@ func (p *Pool) Tell(events func(key uint64, held bool)) { p.tell = events }
 func (p *Pool) Release(names []int32, full int32) {
 	if !p.list.room(len(names)) {
 		p.list.compact(func(name, place int32) {
-			if name != Nameless {
+			if name != nameless {
 				*p.state(name) = -1 - place
 			}
 		})
@@ -270,12 +271,12 @@ func (p *Pool) Release(names []int32, full int32) {
 	first := 0
 	for i := len(names) - 1; i >= 0; i-- {
 		name := names[i]
-		if name == Nameless {
+		if name == nameless {
 			p.free++
 			if i >= int(full) && !p.appendUnkeyed {
 				first++
 			} else {
-				p.list.pushBack(Nameless)
+				p.list.pushBack(nameless)
 			}
 			continue
 		}
@@ -290,6 +291,6 @@ func (p *Pool) Release(names []int32, full int32) {
 		*state = -1 - p.list.pushBack(name)
 	}
 	for range first {
-		p.list.pushFront(Nameless)
+		p.list.pushFront(nameless)
 	}
 }

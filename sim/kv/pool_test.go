@@ -113,7 +113,7 @@ func (s *slow) without(list []*block, b *block) []*block {
 func (s *slow) pop() *block {
 	b := s.free[0]
 	s.free, s.found = s.free[1:], s.without(s.found, b)
-	return &block{name: Nameless, refs: 1}
+	return &block{name: nameless, refs: 1}
 }
 
 func (s *slow) release(blocks []*block, full int) {
@@ -162,7 +162,7 @@ func TestPool(t *testing.T) {
 			})
 		}
 		for range usable {
-			s.free = append(s.free, &block{name: Nameless})
+			s.free = append(s.free, &block{name: nameless})
 		}
 		keyOf := func(text, i int) uint64 { // the first four blocks are those of all texts, runs begin at numbers that collide
 			if i < 4 {
