@@ -32,7 +32,7 @@ type Disaggregation struct {
 	MinTokens int `json:"min_tokens" range:"[0,1000000000]"`
 	// MaxBacklogTokens has a prompt computed where it is answered when every replica for prompts has as many tokens before
 	// it; null is no limit.
-	MaxBacklogTokens *int64 `json:"max_backlog_tokens" range:"[1,)"`
+	MaxBacklogTokens *int `json:"max_backlog_tokens" range:"[1,1000000000000]"`
 	// PullPercent holds transfers back while requests that do not run yet have as much of the pool of the replica that
 	// answers, in per cent; 0 is no limit.
 	PullPercent int `json:"pull_percent" range:"[0,100]"`
@@ -221,7 +221,7 @@ func (u *Setup) divide(f *sim.Fleet) {
 	f.Scrape = max(f.Scrape, value(d.Router.Scrape).Clock())
 	division := &sim.Disaggregation{
 		Latency: d.Latency.Clock(), Hop: d.Hop.Clock(), Lease: value(d.Lease).Clock(),
-		MinTokens: limitInt32(d.MinTokens), MaxBacklog: value(d.MaxBacklogTokens),
+		MinTokens: limitInt32(d.MinTokens), MaxBacklog: int64(value(d.MaxBacklogTokens)),
 	}
 	if d.Mode == "push" {
 		division.Layers = int64(u.Deployment.LLM.Layers)

@@ -38,6 +38,20 @@ func TestDisaggregatedScenario(t *testing.T) {
 	}
 }
 
+// TestMaxBacklogTokens has prompts computed where they are answered while one is before them at every replica for prompts.
+func TestMaxBacklogTokens(t *testing.T) {
+	handedOn := func(limit string) (n int64) {
+		text := strings.Replace(dividedText, "rate: 12", "rate: 30", 1) + "disaggregation: {max_backlog_tokens: " + limit + "}\n"
+		for _, r := range mustRun(t, mustParse(t, text), RunOptions{Check: true}).Summary.Replicas {
+			n += r.Requests.HandedOn
+		}
+		return n
+	}
+	if all, some := handedOn("null"), handedOn("2000"); all != 600 || some < 60 || some > 540 {
+		t.Errorf("%d of 600 requests were handed on without a limit, and %d with one", all, some)
+	}
+}
+
 // TestBusyBehindPrefill refuses requests whose prompts are computed, because nobody has room for their answers: what was
 // computed is in the accounts, and nothing contradicts it.
 func TestBusyBehindPrefill(t *testing.T) {
@@ -61,6 +75,7 @@ func TestDisaggregationFaults(t *testing.T) {
 		{"pools: [{role: prefill}, {role: decode, engine: {block_size: 32}}]", "s.yaml:1:62: pools.1.engine.block_size: block_size 32 is not that of pool 1"},
 		{"disaggregation: {link_gb_per_s: 0}\npools: [{role: prefill}, {role: decode}]", "s.yaml:1:33: disaggregation.link_gb_per_s: 0 is not allowed"},
 		{"disaggregation: {link_gb_per_s: 1.0e-12}\npools: [{role: prefill}, {role: decode}]", "s.yaml:1:33: disaggregation.link_gb_per_s: 1.0e-12 is not allowed (want a number, 0.001 to"},
+		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {max_backlog_tokens: 0}", "s.yaml:2:38: disaggregation.max_backlog_tokens: 0 is not allowed (want 1 to 1000000000000)"},
 		{"pools: [{role: prefill, replicas: 0}, {role: decode}]", "s.yaml:1:35: pools.0.replicas: 0 is not allowed (want 1 to 4096)"},
 		{"pools: []", "s.yaml:1:8: pools: there is no pool"},
 		{"workload: {sessions: {}}\npools: [{role: prefill}, {role: decode}]", "s.yaml:1:22: workload.sessions.turns: is missing"},

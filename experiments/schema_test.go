@@ -121,6 +121,7 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB/s}]}", "offload: {tiers: [{name: host, size: 64 GiB, bandwidth: 200Gb/s, latency: 10us, eviction: arc, write: back}], chunk_tokens: 16, fetch: always, min_tokens: 32}",
 		"offload: {tiers: [{name: host, size: 64, bandwidth: 25GB/s}]}", "offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB}]}", "offload: {tiers: [{size: 64GiB, bandwidth: 25GB/s}]}",
 		"offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB/s, eviction: fifo}]}", "offload: {tiers: [{name: host, size: 64GiB, bandwidth: 25GB/s, speed: 3}]}", "offload: {chunk_tokens: 0}", "offload: {fetch: never}", "offload: 3",
+		"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {max_backlog_tokens: 20000}", "disaggregation: {max_backlog_tokens: 0}", "disaggregation: {max_backlog_tokens: many}",
 		"lifecycle: {}", "lifecycle: 3", "lifecycle: {cold_start: {distribution: lognormal, mean: 2m, cv: 0.3}, grace: 0, probe: 1s, hold: 0}", "lifecycle: {grace: 30}", "lifecycle: {hold: -1}",
 		"lifecycle: {failures: [{kind: crash, at: 3s, replica: 0}, {kind: drain, at: 3s, replica: 0, for: 3s}, {kind: slow, at: 3s, replica: 0, for: 3s, factor: 2.5}, {kind: rolling-restart, at: 0}]}",
 		"lifecycle: {failures: [{kind: crash, at: 3s}]}", "lifecycle: {failures: [{at: 3s, replica: 0}]}", "lifecycle: {failures: [{kind: link-loss, at: 3s, replica: 0}]}", "lifecycle: {failures: [{kind: slow, at: 3s, replica: 0, for: 3s, factor: 0.5}]}",
@@ -193,6 +194,8 @@ func (m schemaMaker) of(t reflect.Type, tag reflect.StructTag, def reflect.Value
 	case reflect.Float64:
 		s.Type = "number"
 		bounds(s, tag)
+	default:
+		panic("no value of a scenario is decoded into " + t.String())
 	}
 	return s
 }
