@@ -35,11 +35,7 @@ type Class struct {
 }
 
 func (c *Class) check(d *decoder, n *node, key string) {
-	for _, name := range []string{"name", "weight"} {
-		if m := n.get(name); m == nil || m.kind == isNull {
-			d.fault(n.at, key, name+" is missing", "")
-		}
-	}
+	d.require(n, key, "", "name", "weight")
 	for limit := range c.SLO.Limits {
 		if m := n.get("slo"); limit[:min(4, len(limit))] == "itl_" && m.kind == isMap {
 			d.fault(m.get(limit).at, join(key, "slo."+limit), "inter-token gaps are not told apart by class (want a limit on tpot)", "")

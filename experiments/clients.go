@@ -46,11 +46,7 @@ type Cancel struct {
 }
 
 func (c *Cancel) check(d *decoder, n *node, key string) {
-	for _, name := range []string{"probability", "after"} {
-		if v := n.get(name); v == nil || v.kind == isNull {
-			d.fault(n.at, key, name+" is missing (want {probability: 0.05, after: 10s})", "")
-		}
-	}
+	d.require(n, key, "want {probability: 0.05, after: 10s}", "probability", "after")
 }
 
 // Backoff is how long a client waits before it sends again: min(cap, base × factor^k) before retry k, from 0, spread

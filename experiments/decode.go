@@ -195,13 +195,19 @@ func (d *decoder) variantFields(n *node, key string, u variant, names []string) 
 	allowed = slices.Concat(allowed, keys.required, keys.optional, always)
 	why := ""
 	if value != "" {
-		why = fmt.Sprintf(" (%s %s needs it)", decider, value)
+		why = fmt.Sprintf("%s %s needs it", decider, value)
 	}
-	return allowed, func() {
-		for _, r := range keys.required {
-			if m := n.get(r); m == nil || m.kind == isNull {
-				d.fault(n.at, key, r+" is missing"+why, "")
-			}
+	return allowed, func() { d.require(n, key, why, keys.required...) }
+}
+
+// require reports the keys that a map does not have, or has as null, with a remark if that is not empty.
+func (d *decoder) require(n *node, key, remark string, names ...string) {
+	if remark != "" {
+		remark = " (" + remark + ")"
+	}
+	for _, name := range names {
+		if n.lookup(name) == nil {
+			d.fault(n.at, key, name+" is missing"+remark, "")
 		}
 	}
 }

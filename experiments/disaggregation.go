@@ -55,11 +55,7 @@ type Outage struct {
 }
 
 func (o *Outage) check(d *decoder, n *node, key string) {
-	for _, name := range []string{"at", "for", "pool"} {
-		if v := n.get(name); v == nil || v.kind == isNull {
-			d.fault(n.at, key, name+" is missing (want {at: 60s, for: 5s, pool: NAME})", "")
-		}
-	}
+	d.require(n, key, "want {at: 60s, for: 5s, pool: NAME}", "at", "for", "pool")
 }
 
 // linkPerGPU is the default bandwidth: a 200 Gbit/s port for each GPU, as in published deployments.

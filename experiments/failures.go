@@ -57,11 +57,7 @@ type RandomCrashes struct {
 }
 
 func (c *RandomCrashes) check(d *decoder, n *node, key string) {
-	for _, name := range []string{"mtbf", "mttr"} {
-		if v := n.get(name); v == nil || v.kind == isNull {
-			d.fault(n.at, key, name+" is missing (want {mtbf: 6h, mttr: 5m})", "")
-		}
-	}
+	d.require(n, key, "want {mtbf: 6h, mttr: 5m}", "mtbf", "mttr")
 }
 
 // maxFailures bounds those of one run.

@@ -38,19 +38,11 @@ type HeadcountClass struct {
 }
 
 func (c *HeadcountClass) check(d *decoder, n *node, key string) {
-	for _, name := range []string{"preset", "share", "requests_per_hour"} {
-		if m := n.get(name); m == nil || m.kind == isNull {
-			d.fault(n.at, key, name+" is missing", "")
-		}
-	}
+	d.require(n, key, "", "preset", "share", "requests_per_hour")
 }
 
 func (h *Headcount) check(d *decoder, n *node, key string) {
-	for _, name := range []string{"people", "adoption", "active_at_peak"} {
-		if m := n.get(name); m == nil || m.kind == isNull {
-			d.fault(n.at, key, name+" is missing", "")
-		}
-	}
+	d.require(n, key, "", "people", "adoption", "active_at_peak")
 }
 
 // defaultWork is what people in a company do with a language model: judgement. With a fifth of them active in the busiest

@@ -72,9 +72,7 @@ type OnPrem struct {
 }
 
 func (o *OnPrem) check(d *decoder, n *node, key string) {
-	if p := n.get("usd_per_gpu"); p == nil || p.kind == isNull {
-		d.fault(n.at, key, "usd_per_gpu is missing (want the purchase price of a GPU with its share of the server)", "")
-	}
+	d.require(n, key, "want the purchase price of a GPU with its share of the server", "usd_per_gpu")
 }
 
 // API holds the prices of an API, in US dollars per million tokens.
@@ -86,11 +84,7 @@ type API struct {
 }
 
 func (a *API) check(d *decoder, n *node, key string) {
-	for _, name := range []string{"usd_per_million_input", "usd_per_million_output"} {
-		if p := n.get(name); p == nil || p.kind == isNull {
-			d.fault(n.at, key, name+" is missing", "")
-		}
-	}
+	d.require(n, key, "", "usd_per_million_input", "usd_per_million_output")
 }
 
 // defaultOnPrem are the defaults beside the purchase price, which has none.

@@ -133,7 +133,7 @@ func (r *Router) decode(d *decoder, n *node, key string) {
 	case isText:
 		r.Policy = n.text
 	case isMap:
-		if named = n.get("policy"); named == nil || named.kind == isNull {
+		if named = n.lookup("policy"); named == nil {
 			d.fault(n.at, key, fmt.Sprintf("policy is missing (want %s)", example), "")
 			return
 		}

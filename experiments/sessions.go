@@ -58,11 +58,7 @@ type ReasoningShare struct {
 }
 
 func (r *ReasoningShare) check(d *decoder, n *node, key string) {
-	for _, name := range []string{"weight", "alpha", "beta"} {
-		if m := n.get(name); m == nil || m.kind == isNull {
-			d.fault(n.at, key, name+" is missing", "")
-		}
-	}
+	d.require(n, key, "", "weight", "alpha", "beta")
 }
 
 // SystemPrompt is what the prompts of conversations begin with.
@@ -96,9 +92,7 @@ func (p *SystemPrompt) decode(d *decoder, n *node, key string) {
 	type plain SystemPrompt
 	var x plain
 	d.value(n, key, reflectElem(&x), "")
-	if m := n.get("tokens"); m == nil || m.kind == isNull {
-		d.fault(n.at, key, "tokens is missing (want the length of the system prompt)", "")
-	}
+	d.require(n, key, "want the length of the system prompt", "tokens")
 	*p = SystemPrompt(x)
 }
 
