@@ -118,18 +118,13 @@ func (p *part) Gap(at clock.Time, gap clock.Duration, n int) {
 
 // Finished implements [sim.Observer].
 func (p *part) Finished(rec *sim.Record) {
-	r := &rec.Request
 	p.outcomes[rec.Outcome]++
 	if rec.FirstToken != clock.Never {
-		b := p.line.upTo(rec.FirstToken)
-		b.input += int64(r.InputTokens)
-		b.cached += int64(rec.CachedTokens)
+		p.line.upTo(rec.FirstToken).prefilled(rec)
 	}
 	if rec.Outcome != sim.Completed {
-		b := p.line.upTo(ended(rec))
-		b.failedOutput += int64(rec.Tokens)
-		b.vain.add(&rec.GPU)
-		p.line.at(r.Arrival).failures++
+		p.line.upTo(ended(rec)).failed(rec)
+		p.line.at(rec.Request.Arrival).failures++
 		return
 	}
 	p.line.upTo(rec.ClientLast).completions++

@@ -20,23 +20,19 @@ type column struct {
 // columns are those of curve.csv after the load. Units are in the names; a cell is empty where the number
 // is unknown or has no sample.
 func columns() []column {
-	count := func(n int64) *float64 { return number(float64(n)) }
-	cols := []column{
+	return slices.Concat(trafficColumns(), latencyColumns(), engineColumns(), worthColumns())
+}
+
+// trafficColumns are what came, over what window, and how much of it was served.
+func trafficColumns() []column {
+	return []column{
 		{"offered", func(s *Summary) *float64 { return count(s.Requests.Offered) }},
 		{"completed", func(s *Summary) *float64 { return count(s.Requests.Completed) }},
 		{"rejected", func(s *Summary) *float64 { return count(s.Requests.Rejected) }},
 		{"rejected_busy", func(s *Summary) *float64 { return count(s.Requests.RejectedBusy) }},
 		{"timed_out", func(s *Summary) *float64 { return count(s.Requests.TimedOut) }},
 		{"window_s", func(s *Summary) *float64 { return number(s.Window.EndS - s.Window.StartS) }},
-		{"stationary", func(s *Summary) *float64 {
-			if s.Window.Stationary == nil {
-				return nil
-			}
-			if *s.Window.Stationary {
-				return number(1)
-			}
-			return number(0)
-		}},
+		{"stationary", func(s *Summary) *float64 { return oneOrZero(s.Window.Stationary) }},
 		{"window_residences", func(s *Summary) *float64 { return number(s.residences()) }},
 		{"offered_requests_per_s", func(s *Summary) *float64 { return s.Throughput.OfferedRequestsPerS }},
 		{"requests_per_s", func(s *Summary) *float64 { return s.Throughput.RequestsPerS }},
@@ -44,6 +40,11 @@ func columns() []column {
 		{"input_tokens_per_s", func(s *Summary) *float64 { return s.Throughput.InputTokensPerS }},
 		{"total_tokens_per_s", func(s *Summary) *float64 { return s.Throughput.TotalTokensPerS }},
 	}
+}
+
+// latencyColumns are the mean and the percentiles of each latency.
+func latencyColumns() []column {
+	var cols []column
 	for _, m := range []struct {
 		name string
 		of   func(*Summary) *Distribution
@@ -62,39 +63,63 @@ func columns() []column {
 			column{m.name + "_p99_ms", func(s *Summary) *float64 { return m.of(s).P99 }},
 		)
 	}
-	return append(cols,
-		column{"in_system_mean", func(s *Summary) *float64 { return s.Concurrency.InSystem.Mean }},
-		column{"running_mean", func(s *Summary) *float64 { return s.Concurrency.Running.Mean }},
-		column{"decoding_mean", func(s *Summary) *float64 { return s.Concurrency.Decoding.Mean }},
-		column{"queue_depth_mean", func(s *Summary) *float64 { return s.Concurrency.QueueDepth.Mean }},
-		column{"busy_fraction", func(s *Summary) *float64 { return s.System.BusyFraction }},
-		column{"mfu", func(s *Summary) *float64 { return s.System.MFU }},
-		column{"mbu", func(s *Summary) *float64 { return s.System.MBU }},
-		column{"kv_usage_mean", func(s *Summary) *float64 { return s.System.KVUsage.Mean }},
-		column{"kv_usage_max", func(s *Summary) *float64 { return s.System.KVUsage.Max }},
-		column{"kv_reserved_mean", func(s *Summary) *float64 { return s.System.KVUsage.ReservedMean }},
-		column{"kv_usage_sd", func(s *Summary) *float64 { return s.System.KVUsage.SD }},
-		column{"preemptions", func(s *Summary) *float64 { return count(s.System.Preemptions) }},
-		column{"prefix_hit_rate", func(s *Summary) *float64 { return s.System.PrefixHitRate }},
-		column{"recomputed_tokens", func(s *Summary) *float64 { return count(s.Tokens.Recomputed) }},
-		column{"error_rate", func(s *Summary) *float64 { return s.System.ErrorRate }},
-		column{"gap_fraction", func(s *Summary) *float64 { return s.System.GapFraction }},
-		column{"gap_fraction_seed", func(s *Summary) *float64 { return s.System.GapFractionSeed }},
-		column{"attainment", func(s *Summary) *float64 { return s.Goodput.Attainment }},
-		column{"goodput_requests_per_s", func(s *Summary) *float64 { return s.Goodput.RequestsPerS }},
-		column{"goodput_output_tokens_per_s", func(s *Summary) *float64 { return s.Goodput.OutputTokensPerS }},
-		column{"usd_per_million_output_tokens", func(s *Summary) *float64 {
+	return cols
+}
+
+// engineColumns are how full the engines were, and what they did.
+func engineColumns() []column {
+	return []column{
+		{"in_system_mean", func(s *Summary) *float64 { return s.Concurrency.InSystem.Mean }},
+		{"running_mean", func(s *Summary) *float64 { return s.Concurrency.Running.Mean }},
+		{"decoding_mean", func(s *Summary) *float64 { return s.Concurrency.Decoding.Mean }},
+		{"queue_depth_mean", func(s *Summary) *float64 { return s.Concurrency.QueueDepth.Mean }},
+		{"busy_fraction", func(s *Summary) *float64 { return s.System.BusyFraction }},
+		{"mfu", func(s *Summary) *float64 { return s.System.MFU }},
+		{"mbu", func(s *Summary) *float64 { return s.System.MBU }},
+		{"kv_usage_mean", func(s *Summary) *float64 { return s.System.KVUsage.Mean }},
+		{"kv_usage_max", func(s *Summary) *float64 { return s.System.KVUsage.Max }},
+		{"kv_reserved_mean", func(s *Summary) *float64 { return s.System.KVUsage.ReservedMean }},
+		{"kv_usage_sd", func(s *Summary) *float64 { return s.System.KVUsage.SD }},
+		{"preemptions", func(s *Summary) *float64 { return count(s.System.Preemptions) }},
+		{"prefix_hit_rate", func(s *Summary) *float64 { return s.System.PrefixHitRate }},
+		{"recomputed_tokens", func(s *Summary) *float64 { return count(s.Tokens.Recomputed) }},
+		{"error_rate", func(s *Summary) *float64 { return s.System.ErrorRate }},
+		{"gap_fraction", func(s *Summary) *float64 { return s.System.GapFraction }},
+		{"gap_fraction_seed", func(s *Summary) *float64 { return s.System.GapFractionSeed }},
+	}
+}
+
+// worthColumns are what the work was worth: by the objective, in money, and to clients that leave or come again.
+func worthColumns() []column {
+	return []column{
+		{"attainment", func(s *Summary) *float64 { return s.Goodput.Attainment }},
+		{"goodput_requests_per_s", func(s *Summary) *float64 { return s.Goodput.RequestsPerS }},
+		{"goodput_output_tokens_per_s", func(s *Summary) *float64 { return s.Goodput.OutputTokensPerS }},
+		{"usd_per_million_output_tokens", func(s *Summary) *float64 {
 			if s.Cost == nil {
 				return nil
 			}
 			return s.Cost.USDPerMillionOutputAtLoad
 		}},
-		column{"cancelled", func(s *Summary) *float64 { return count(s.Requests.Cancelled) }},
-		column{"attempts", func(s *Summary) *float64 { return count(s.Requests.Attempts) }},
-		column{"retries", func(s *Summary) *float64 { return count(s.Requests.Retries) }},
-		column{"successful_output_tokens_per_s", func(s *Summary) *float64 { return s.Throughput.SuccessfulOutputTokensPerS }},
-		column{"wasted_output_tokens", func(s *Summary) *float64 { return count(s.Tokens.Wasted) }},
-	)
+		{"cancelled", func(s *Summary) *float64 { return count(s.Requests.Cancelled) }},
+		{"attempts", func(s *Summary) *float64 { return count(s.Requests.Attempts) }},
+		{"retries", func(s *Summary) *float64 { return count(s.Requests.Retries) }},
+		{"successful_output_tokens_per_s", func(s *Summary) *float64 { return s.Throughput.SuccessfulOutputTokensPerS }},
+		{"wasted_output_tokens", func(s *Summary) *float64 { return count(s.Tokens.Wasted) }},
+	}
+}
+
+func count(n int64) *float64 { return number(float64(n)) }
+
+// oneOrZero is 1 for yes, 0 for no, and nil where it is not known.
+func oneOrZero(yes *bool) *float64 {
+	switch {
+	case yes == nil:
+		return nil
+	case *yes:
+		return number(1)
+	}
+	return number(0)
 }
 
 // CurveColumns is the header of curve.csv after its first column, which is named after what varies.
@@ -249,80 +274,6 @@ func (s *Summary) brief(offered bool) []quantity {
 	}
 	return row
 }
-
-// Findings are what the points show, as pairs of a heading and a text.
-func (c *Curve) Findings() [][2]string {
-	var lines [][2]string
-	add := func(head, format string, args ...any) {
-		lines = append(lines, [2]string{head, fmt.Sprintf(format, args...)})
-	}
-	if c.Partial {
-		add("partial", "the sweep was interrupted: loads are missing, and what follows may change with them")
-	}
-	if c.Accuracy != nil {
-		add("error", "%s", c.Accuracy)
-	}
-	for _, w := range c.Warnings {
-		add("warning", "%s", w.Text)
-	}
-	if k := c.Knee; k != nil {
-		add("knee", "%s (%s)", axisValue(k.Value), k.Evidence)
-		if k.MarginalValue != nil {
-			add("little gain beyond", "%s", axisValue(*k.MarginalValue))
-		}
-	}
-	if p := c.Peak; c.Level() {
-		add("level", "about %s output tokens/s at every %s", layout.Digits(p.OutputTokensPerS), lastPart(c.Over))
-	} else if p != nil {
-		edge := ""
-		if p.AtEdge {
-			edge = ", the highest value swept: the true peak may lie beyond"
-			if p.Value < c.Points[len(c.Points)-1].Value {
-				edge = ", the highest value that can be judged: the true peak may lie beyond"
-			}
-		}
-		if c.plateau > 0 {
-			edge = fmt.Sprintf("; higher values bring %s more at most", layout.Percent(c.plateau))
-		}
-		price := ""
-		if p.USDPerMillionOutput != nil {
-			price = fmt.Sprintf(", %s per million of them", layout.Dollars(*p.USDPerMillionOutput))
-		}
-		name := "peak"
-		if c.LevelsOff() {
-			name = "plateau"
-		}
-		add(name, "%s output tokens/s at %s%s%s", layout.Digits(p.OutputTokensPerS), axisValue(p.Value), price, edge)
-	}
-	if x := c.Capacity; x != nil {
-		add("capacity", "%s", x)
-		if x.USDPerMillionOutput != nil {
-			add("cost there", "%s per million output tokens", layout.Dollars(*x.USDPerMillionOutput))
-		}
-	}
-	if x := c.Collapse; x != nil {
-		add("collapse", "from %s on, by up to %s (%s)", axisValue(x.Value), layout.Percent(x.FallFraction), x.Evidence)
-	}
-	if x := c.UsefulCollapse; x != nil {
-		add("useful output", "collapses from %s on, by up to %s (%s)", axisValue(x.Value), layout.Percent(x.FallFraction), x.Evidence)
-	}
-	if b := c.Bounds; b != nil {
-		add("bounds", "%s", b.text(c.Over))
-	}
-	if u := c.USL; u != nil {
-		add("scaling law", "%s", u)
-	}
-	if l := c.FirstLimit; l != nil {
-		add("first limit", "%s, from %s on (%s)", l.Resource, axisValue(l.Value), l.Evidence)
-	}
-	for _, s := range c.Signs {
-		add("sign at "+axisValue(s.Value), "%s: %s", strings.ReplaceAll(s.Code, "_", " "), s.Evidence)
-	}
-	return lines
-}
-
-// axisValue is a value of what a sweep varies.
-func axisValue(v float64) string { return layout.Significant(v, 4) }
 
 // tail is a percentile far out, or nil if there are fewer samples than it takes to know it. Of pooled runs each has to have
 // so many: percentiles of few samples do not get better by averaging.

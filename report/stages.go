@@ -83,15 +83,12 @@ func (a stages) span(c *Collector, s sim.Span) {
 
 // finished counts a request.
 func (a stages) finished(rec *sim.Record) {
-	r := &rec.Request
 	if rec.FirstToken != clock.Never {
-		t := a.upTo(rec.FirstToken)
-		t.input += int64(r.InputTokens)
-		t.cached += int64(rec.CachedTokens)
+		a.upTo(rec.FirstToken).prefilled(rec)
 	}
 	if rec.Outcome != sim.Completed {
 		a.upTo(ended(rec)).failedOutput += int64(rec.Tokens)
-		if _, sent := r.First(); !rec.Again {
+		if _, sent := rec.Request.First(); !rec.Again {
 			a.at(sent).failures++
 		}
 		return
