@@ -52,6 +52,18 @@ func TestMaxBacklogTokens(t *testing.T) {
 	}
 }
 
+// TestLoadedBeforeHandover has prompts loaded from tiers where they are to be computed: nobody computes what was loaded, and the
+// accounts of requests know of it.
+func TestLoadedBeforeHandover(t *testing.T) {
+	text := strings.Replace(dividedText, "role: prefill", "role: prefill, engine: {num_gpu_blocks_override: 260}", 1) +
+		"offload: {fetch: always, tiers: [{name: host, size: 16GiB, bandwidth: 25GB/s}]}\n"
+	text = strings.Replace(text, "workload: {", "workload: {prefix: {groups: 5, prompts_per_group: 1, shared_tokens: 2000}, ", 1)
+	s := mustRun(t, mustParse(t, text), RunOptions{Check: true}).Summary
+	if o := s.System.Offload; o.LoadedInput < s.Tokens.Input/4 || o.LoadMs == nil || *o.LoadMs <= 0 || *o.LoadMs > 100 {
+		t.Errorf("of %d prompt tokens %d were loaded, in %s ms each time", s.Tokens.Input, o.LoadedInput, layout.Cell(o.LoadMs))
+	}
+}
+
 // TestBusyBehindPrefill refuses requests whose prompts are computed, because nobody has room for their answers: what was
 // computed is in the accounts, and nothing contradicts it.
 func TestBusyBehindPrefill(t *testing.T) {

@@ -256,7 +256,7 @@ type Record struct {
 	CachedTokens, LaterCachedTokens int32
 	// LoadedTokens are those of its prompt behind them that were loaded from tiers for the first admission, PulledTokens those
 	// that another replica had computed; those loaded after a preemption are LaterCachedTokens too. Loading is how long it
-	// waited for its KV to be there.
+	// waited for its KV to be there: of a request that was handed over, at the replica that computed its prompt.
 	LoadedTokens int32
 	PulledTokens int32
 	Loading      clock.Duration

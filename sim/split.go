@@ -225,6 +225,7 @@ func (s *split) join(rec *Record) {
 	}
 	rec.Queued, rec.Scheduled, rec.PassedOver = first.Queued, first.Scheduled, first.PassedOver
 	rec.CachedTokens, rec.LaterCachedTokens = first.CachedTokens, first.LaterCachedTokens+rec.LaterCachedTokens
+	rec.LoadedTokens, rec.Loading = first.LoadedTokens, first.Loading
 	rec.RecomputedTokens += first.RecomputedTokens
 	rec.LostTokens += first.LostTokens
 	rec.Preemptions += first.Preemptions

@@ -143,6 +143,7 @@ func (c *computed) join(rec *sim.Record) {
 	rec.Between = min(rec.Queued, rec.Released).Sub(first.Released)
 	rec.Queued, rec.Scheduled, rec.PassedOver = first.Queued, first.Scheduled, first.PassedOver
 	rec.CachedTokens, rec.LaterCachedTokens = first.CachedTokens, rec.LaterCachedTokens+first.LaterCachedTokens
+	rec.LoadedTokens, rec.Loading = first.LoadedTokens, first.Loading
 	rec.RecomputedTokens += first.RecomputedTokens
 	rec.LostTokens += first.LostTokens
 	rec.Preemptions += first.Preemptions
