@@ -15,12 +15,17 @@ import (
 	"clifftop/model"
 )
 
+// calibrateFlags are those of calibrate.
+type calibrateFlags struct {
+	scenario                 scenarioFlags
+	output                   outputFlags
+	reference, steps, record string
+	only                     []string
+	options                  calibration.Options
+}
+
 func newCalibrate() *cobra.Command {
-	var scenario scenarioFlags
-	var output outputFlags
-	var reference, steps, record string
-	var only []string
-	var options calibration.Options
+	var f calibrateFlags
 	c := &cobra.Command{
 		Use:                   "calibrate --reference FILE | calibrate [SCENARIO] --steps FILE",
 		DisableFlagsInUseLine: true,
@@ -36,65 +41,19 @@ perhaps prefill_cached; the scenario says which model runs on which GPU.`,
   clifftop calibrate --model llama-3.1-8b --gpu a40 --steps steps.csv --record my-a40.yaml
   clifftop run --gpu my-a40.yaml`,
 		Args: atMostOne("scenario"),
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := output.validate(); err != nil {
-				return err
-			}
-			if ext := filepath.Ext(record); record != "" && ext != ".yaml" && ext != ".yml" {
-				return fmt.Errorf("--record: %s is not a name that a scenario can give (want one that ends in .yaml)", record)
-			}
-			if reference == "" && steps == "" {
-				reference = os.Getenv(referenceVariable)
-			}
-			switch {
-			case reference == "" && steps == "":
-				return errors.New("--reference or --steps is missing (want a file of measured runs or iterations)\nhint: clifftop calibrate --help tells their columns")
-			case reference != "" && steps != "":
-				return errors.New("--reference and --steps are given together (want one)")
-			case steps != "" && (len(only) > 0 || options.ByGPU):
-				return errors.New("--only and --by-gpu choose among measured runs, and --steps has iterations")
-			case options.ByGPU && record != "":
-				return errors.New("--record is of one GPU, and --by-gpu takes runs of several")
-			}
-			if record != "" { // before the work is done
-				if _, err := os.Stat(filepath.Dir(record)); err != nil {
-					return fmt.Errorf("--record: %s: %s", record, cause(err))
-				}
-			}
-			options.Check = output.check
-			bar := newProgress(c.ErrOrStderr(), &output, "fitting")
-			options.Progress = bar.counts()
-			var fitted *calibration.Result
-			var err error
-			if steps != "" {
-				fitted, err = fitSteps(c, steps, &scenario, args, options)
-			} else {
-				fitted, err = fitRuns(c, reference, only, &scenario, args, options)
-			}
-			bar.done()
-			if err != nil {
-				return err
-			}
-			printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, fitted, output.format) })
-			if record != "" {
-				if err := writeRecord(record, fitted); err != nil {
-					return err
-				}
-			}
-			return failed(printErr)
-		},
+		RunE: f.run,
 	}
-	scenario.register(c)
-	output.register(c, "table", "json", "csv")
-	output.registerRun(c)
+	f.scenario.register(c)
+	f.output.register(c, "table", "json", "csv")
+	f.output.registerRun(c)
 	flags := c.Flags()
-	flags.StringVar(&reference, "reference", "", "the `FILE` of measured runs, of one GPU")
-	flags.StringArrayVar(&only, "only", nil, "only runs where `KEY=VALUE`, or whose run_id has a part or pattern; may be repeated")
-	flags.StringVar(&steps, "steps", "", "the `FILE` of measured iterations")
-	flags.StringSliceVar(&options.Fit, "fit", nil, "fit these `CONSTANTS` only, with commas between: "+strings.Join(parameterNames(), ", "))
-	flags.BoolVar(&options.ByGPU, "by-gpu", false, "take runs of several GPUs, fit what belongs to the host, and leave a GPU's runs out together")
-	flags.StringVar(&record, "record", "", "write the GPU's record into `FILE`, for scenarios to name at gpu")
-	output.registerJobs(c, &options.Jobs)
+	flags.StringVar(&f.reference, "reference", "", "the `FILE` of measured runs, of one GPU")
+	flags.StringArrayVar(&f.only, "only", nil, "only runs where `KEY=VALUE`, or whose run_id has a part or pattern; may be repeated")
+	flags.StringVar(&f.steps, "steps", "", "the `FILE` of measured iterations")
+	flags.StringSliceVar(&f.options.Fit, "fit", nil, "fit these `CONSTANTS` only, with commas between: "+strings.Join(parameterNames(), ", "))
+	flags.BoolVar(&f.options.ByGPU, "by-gpu", false, "take runs of several GPUs, fit what belongs to the host, and leave a GPU's runs out together")
+	flags.StringVar(&f.record, "record", "", "write the GPU's record into `FILE`, for scenarios to name at gpu")
+	f.output.registerJobs(c, &f.options.Jobs)
 	return c
 }
 
@@ -106,28 +65,87 @@ func parameterNames() []string {
 	return names
 }
 
-func fitRuns(c *cobra.Command, reference string, only []string, scenario *scenarioFlags, args []string, options calibration.Options) (*calibration.Result, error) {
-	j, err := newJob(reference, only, scenario, args)
+// run fits, and prints and writes the result.
+func (f *calibrateFlags) run(c *cobra.Command, args []string) error {
+	if err := f.output.validate(); err != nil {
+		return err
+	}
+	if f.reference == "" && f.steps == "" {
+		f.reference = os.Getenv(referenceVariable)
+	}
+	if err := f.validate(); err != nil {
+		return err
+	}
+	f.options.Check = f.output.check
+	bar := newProgress(c.ErrOrStderr(), &f.output, "fitting")
+	f.options.Progress = bar.counts()
+	fitted, err := f.fit(c, args)
+	bar.done()
+	if err != nil {
+		return err
+	}
+	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, fitted, f.output.format) })
+	if f.record != "" {
+		if err := writeRecord(f.record, fitted); err != nil {
+			return err
+		}
+	}
+	return failed(printErr)
+}
+
+// validate refuses flags that do not go together, and a record that cannot be written, before the work is done.
+func (f *calibrateFlags) validate() error {
+	if ext := filepath.Ext(f.record); f.record != "" && ext != ".yaml" && ext != ".yml" {
+		return fmt.Errorf("--record: %s is not a name that a scenario can give (want one that ends in .yaml)", f.record)
+	}
+	switch {
+	case f.reference == "" && f.steps == "":
+		return errors.New("--reference or --steps is missing (want a file of measured runs or iterations)\nhint: clifftop calibrate --help tells their columns")
+	case f.reference != "" && f.steps != "":
+		return errors.New("--reference and --steps are given together (want one)")
+	case f.steps != "" && (len(f.only) > 0 || f.options.ByGPU):
+		return errors.New("--only and --by-gpu choose among measured runs, and --steps has iterations")
+	case f.options.ByGPU && f.record != "":
+		return errors.New("--record is of one GPU, and --by-gpu takes runs of several")
+	}
+	if f.record != "" {
+		if _, err := os.Stat(filepath.Dir(f.record)); err != nil {
+			return fmt.Errorf("--record: %s: %s", f.record, cause(err))
+		}
+	}
+	return nil
+}
+
+// fit fits to what was measured: iterations, or whole runs.
+func (f *calibrateFlags) fit(c *cobra.Command, args []string) (*calibration.Result, error) {
+	if f.steps != "" {
+		return f.fitSteps(c, args)
+	}
+	return f.fitRuns(c, args)
+}
+
+func (f *calibrateFlags) fitRuns(c *cobra.Command, args []string) (*calibration.Result, error) {
+	j, err := newJob(f.reference, f.only, &f.scenario, args)
 	if err != nil {
 		return nil, err
 	}
-	r, err := calibration.FitRuns(c.Context(), j.ref, j.cases, j.keep, options)
+	r, err := calibration.FitRuns(c.Context(), j.ref, j.cases, j.keep, f.options)
 	if err != nil && c.Context().Err() == nil {
 		return nil, fmt.Errorf("--reference: %w", err)
 	}
 	return r, err
 }
 
-func fitSteps(c *cobra.Command, name string, scenario *scenarioFlags, args []string, options calibration.Options) (*calibration.Result, error) {
-	data, err := readFile("--steps", name)
+func (f *calibrateFlags) fitSteps(c *cobra.Command, args []string) (*calibration.Result, error) {
+	data, err := readFile("--steps", f.steps)
 	if err != nil {
 		return nil, err
 	}
-	steps, err := model.ReadIterations(name, bytes.NewReader(data))
+	steps, err := model.ReadIterations(f.steps, bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
-	s, err := scenario.load(args)
+	s, err := f.scenario.load(args)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +153,7 @@ func fitSteps(c *cobra.Command, name string, scenario *scenarioFlags, args []str
 	if err != nil {
 		return nil, err
 	}
-	return calibration.FitSteps(c.Context(), filepath.Base(name), setup, steps, options)
+	return calibration.FitSteps(c.Context(), filepath.Base(f.steps), setup, steps, f.options)
 }
 
 // writeRecord writes the GPU's record, which has the file's name.

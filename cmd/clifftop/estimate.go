@@ -53,6 +53,8 @@ func parseSeconds(text string) (float64, error) {
 
 // concurrencyFlags are those of estimate concurrency.
 type concurrencyFlags struct {
+	scenario                     scenarioFlags
+	output                       outputFlags
 	perMinute, people            float64
 	active, every, ttft, takes   string
 	ofPeople                     string // a flag that was given and tells of people
@@ -60,8 +62,6 @@ type concurrencyFlags struct {
 }
 
 func newEstimateConcurrency() *cobra.Command {
-	var scenario scenarioFlags
-	var output outputFlags
 	var f concurrencyFlags
 	c := &cobra.Command{
 		Use:   "concurrency [SCENARIO]",
@@ -73,42 +73,10 @@ of a request is not given but found by simulation, since it depends on how many 
   clifftop estimate concurrency --people 100 --active 20% --every 5m --ttft 4s --duration 34s
   clifftop estimate concurrency --people 5000 --active 20% --every 1m --model llama-3.1-8b --gpu l40s`,
 		Args: atMostOne("scenario"),
-		RunE: func(c *cobra.Command, args []string) error {
-			flags := c.Flags()
-			f.hasRate, f.hasPeople, f.hasTakes = flags.Changed("per-minute"), flags.Changed("people"), flags.Changed("duration")
-			for _, name := range []string{"active", "every"} {
-				if flags.Changed(name) {
-					f.ofPeople = name
-				}
-			}
-			if err := output.validate(); err != nil {
-				return err
-			}
-			simulated := len(args) > 0 || len(scenario.settings) > 0
-			d, crowd, err := f.demand(simulated)
-			if err != nil {
-				return err
-			}
-			if !simulated {
-				r, err := estimate.Concurrency(d, crowd)
-				if err != nil {
-					return err
-				}
-				return printEstimate(c, r, output.format)
-			}
-			s, err := scenario.load(args)
-			if err != nil {
-				return err
-			}
-			r, err := estimate.AtLoad(c.Context(), s, d, crowd)
-			if err != nil {
-				return failed(err)
-			}
-			return printEstimate(c, r, output.format)
-		},
+		RunE: f.run,
 	}
-	scenario.register(c)
-	output.register(c, estimateFormats[:]...)
+	f.scenario.register(c)
+	f.output.register(c, estimateFormats[:]...)
 	flags := c.Flags()
 	flags.Float64Var(&f.perMinute, "per-minute", 0, "`N` requests per minute at the busiest time")
 	flags.Float64Var(&f.people, "people", 0, "`N` people who may use the service, in place of --per-minute")
@@ -117,6 +85,45 @@ of a request is not given but found by simulation, since it depends on how many 
 	flags.StringVar(&f.takes, "duration", "", "`TIME` that a request takes, from sending to its last token")
 	flags.StringVar(&f.ttft, "ttft", "0", "`TIME` to the first token, a part of --duration")
 	return c
+}
+
+func (f *concurrencyFlags) run(c *cobra.Command, args []string) error {
+	f.noteGiven(c)
+	if err := f.output.validate(); err != nil {
+		return err
+	}
+	simulated := len(args) > 0 || len(f.scenario.settings) > 0
+	d, crowd, err := f.demand(simulated)
+	if err != nil {
+		return err
+	}
+	if !simulated {
+		r, err := estimate.Concurrency(d, crowd)
+		if err != nil {
+			return err
+		}
+		return printEstimate(c, r, f.output.format)
+	}
+	s, err := f.scenario.load(args)
+	if err != nil {
+		return err
+	}
+	r, err := estimate.AtLoad(c.Context(), s, d, crowd)
+	if err != nil {
+		return failed(err)
+	}
+	return printEstimate(c, r, f.output.format)
+}
+
+// noteGiven notes which flags were given.
+func (f *concurrencyFlags) noteGiven(c *cobra.Command) {
+	flags := c.Flags()
+	f.hasRate, f.hasPeople, f.hasTakes = flags.Changed("per-minute"), flags.Changed("people"), flags.Changed("duration")
+	for _, name := range []string{"active", "every"} {
+		if flags.Changed(name) {
+			f.ofPeople = name
+		}
+	}
 }
 
 // demand reads the flags. Without a simulation the time of a request is needed.
@@ -160,10 +167,15 @@ func (f *concurrencyFlags) demand(simulated bool) (estimate.Demand, *estimate.Cr
 	return d, crowd, err
 }
 
+// costFlags are those of estimate cost.
+type costFlags struct {
+	output                          outputFlags
+	throughput, utilisation, demand string
+	price                           estimate.Price
+}
+
 func newEstimateCost() *cobra.Command {
-	var output outputFlags
-	var throughput, utilisation, demand string
-	var p estimate.Price
+	var f costFlags
 	c := &cobra.Command{
 		Use:   "cost",
 		Short: "What tokens cost",
@@ -173,49 +185,57 @@ and at the utilisation that there is.`,
   clifftop estimate cost --gpu-hour 3 --gpus 4 --throughput 9000tok/s --utilisation 30%
   clifftop estimate cost --gpu-hour 3 --throughput 4000tok/s --demand 1200tok/s`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			err := output.validate()
-			if err != nil {
-				return err
-			}
-			if throughput == "" {
-				return errors.New("--throughput is missing (want what all GPUs deliver, such as 4000tok/s)")
-			}
-			if p.TokensPerSecond, err = parsed("throughput", throughput, estimate.ParseRate); err != nil {
-				return err
-			}
-			switch {
-			case demand != "" && utilisation != "":
-				return errors.New("--demand beside --utilisation (want one of them)")
-			case demand != "":
-				asked, err := parsed("demand", demand, estimate.ParseRate)
-				if err != nil {
-					return err
-				}
-				if asked > p.TokensPerSecond {
-					return fmt.Errorf("--demand: %s is more than the throughput %s", demand, throughput)
-				}
-				p.Utilisation = asked / p.TokensPerSecond
-			case utilisation != "":
-				if p.Utilisation, err = parsed("utilisation", utilisation, estimate.ParseShare); err != nil {
-					return err
-				}
-			}
-			r, err := estimate.Cost(p)
-			if err != nil {
-				return err
-			}
-			return printEstimate(c, r, output.format)
-		},
+		RunE: f.run,
 	}
-	output.register(c, estimateFormats[:]...)
+	f.output.register(c, estimateFormats[:]...)
 	flags := c.Flags()
-	flags.Float64Var(&p.USDPerGPUHour, "gpu-hour", 3, "`USD` that a GPU costs per hour")
-	flags.Float64Var(&p.GPUs, "gpus", 1, "`N` GPUs")
-	flags.StringVar(&throughput, "throughput", "", "`RATE` that all GPUs deliver together when busy, such as 4000tok/s")
-	flags.StringVar(&utilisation, "utilisation", "", "`SHARE` of it that is asked for, such as 30%")
-	flags.StringVar(&demand, "demand", "", "`RATE` that is asked for, in place of --utilisation")
+	flags.Float64Var(&f.price.USDPerGPUHour, "gpu-hour", 3, "`USD` that a GPU costs per hour")
+	flags.Float64Var(&f.price.GPUs, "gpus", 1, "`N` GPUs")
+	flags.StringVar(&f.throughput, "throughput", "", "`RATE` that all GPUs deliver together when busy, such as 4000tok/s")
+	flags.StringVar(&f.utilisation, "utilisation", "", "`SHARE` of it that is asked for, such as 30%")
+	flags.StringVar(&f.demand, "demand", "", "`RATE` that is asked for, in place of --utilisation")
 	return c
+}
+
+func (f *costFlags) run(c *cobra.Command, _ []string) error {
+	if err := f.output.validate(); err != nil {
+		return err
+	}
+	if err := f.setPrice(); err != nil {
+		return err
+	}
+	r, err := estimate.Cost(f.price)
+	if err != nil {
+		return err
+	}
+	return printEstimate(c, r, f.output.format)
+}
+
+// setPrice reads the flags with units. What is asked for may be given as a rate or as a share of the throughput.
+func (f *costFlags) setPrice() (err error) {
+	p := &f.price
+	if f.throughput == "" {
+		return errors.New("--throughput is missing (want what all GPUs deliver, such as 4000tok/s)")
+	}
+	if p.TokensPerSecond, err = parsed("throughput", f.throughput, estimate.ParseRate); err != nil {
+		return err
+	}
+	switch {
+	case f.demand != "" && f.utilisation != "":
+		return errors.New("--demand beside --utilisation (want one of them)")
+	case f.demand != "":
+		asked, err := parsed("demand", f.demand, estimate.ParseRate)
+		if err != nil {
+			return err
+		}
+		if asked > p.TokensPerSecond {
+			return fmt.Errorf("--demand: %s is more than the throughput %s", f.demand, f.throughput)
+		}
+		p.Utilisation = asked / p.TokensPerSecond
+	case f.utilisation != "":
+		p.Utilisation, err = parsed("utilisation", f.utilisation, estimate.ParseShare)
+	}
+	return err
 }
 
 func newEstimateLatency() *cobra.Command {

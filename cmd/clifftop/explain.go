@@ -54,7 +54,11 @@ tokens each, and by prefill chunks.`,
 			if output.format != "table" { // which has the warnings in it
 				output.warn(c.ErrOrStderr(), texts(setup.Warnings))
 			}
-			return failed(printExplanation(c.OutOrStdout(), setup, b, e, output.format))
+			x := newExplanation(setup, b, e)
+			if output.format == "json" {
+				return failed(printJSON(c.OutOrStdout(), x))
+			}
+			return failed(x.print(c.OutOrStdout()))
 		},
 	}
 	scenario.register(c)
@@ -128,8 +132,8 @@ type explainPart struct {
 	Source  string  `json:"constants"`
 }
 
-func printExplanation(w io.Writer, setup *experiments.Setup, b model.Batch, e *model.Explanation, format string) error {
-	out := explanation{
+func newExplanation(setup *experiments.Setup, b model.Batch, e *model.Explanation) *explanation {
+	x := &explanation{
 		Schema: "clifftop.explain/1", Deployment: setup.Deployment.String(), Calibration: setup.Deployment.GPU.Calibrated.String(),
 		Batch: batchJSON{Decodes: b.Decodes, Context: b.Context, Prefill: [][]int32{}, Tokens: b.Decodes},
 		Ms:    e.Seconds * 1e3, FloorMs: e.Floor * 1e3, MFU: e.MFU, MBU: e.MBU, Intensity: e.Intensity, Ridge: e.Ridge,
@@ -137,55 +141,66 @@ func printExplanation(w io.Writer, setup *experiments.Setup, b model.Batch, e *m
 		Warnings: append([]report.Warning{}, setup.Warnings...),
 	}
 	for _, c := range b.Chunks {
-		out.Batch.Tokens += int(c.New)
-		out.Batch.Prefill = append(out.Batch.Prefill, []int32{c.New, c.Cached})
+		x.Batch.Tokens += int(c.New)
+		x.Batch.Prefill = append(x.Batch.Prefill, []int32{c.New, c.Cached})
 	}
-	if graph := setup.GraphTokens(out.Batch.Tokens); graph > 0 {
-		out.Batch.Graph = &graph
+	if graph := setup.GraphTokens(x.Batch.Tokens); graph > 0 {
+		x.Batch.Graph = &graph
 	}
 	for _, t := range e.Terms {
-		out.Parts = append(out.Parts, explainPart{t.Name, t.Seconds * 1e3, t.Seconds / e.Seconds, string(t.BoundBy), t.Row})
+		x.Parts = append(x.Parts, explainPart{t.Name, t.Seconds * 1e3, t.Seconds / e.Seconds, string(t.BoundBy), t.Row})
 	}
-	if format == "json" {
-		return printJSON(w, out)
-	}
-	fmt.Fprintf(w, "One iteration of %s\n", out.Deployment)
-	var batch []string
-	if b.Decodes > 0 {
-		batch = append(batch, fmt.Sprintf("%d decodes with %d tokens of context in all", b.Decodes, b.Context))
-	}
-	for _, c := range b.Chunks {
-		batch = append(batch, fmt.Sprintf("a prefill of %d tokens onto %d", c.New, c.Cached))
-	}
-	fmt.Fprintln(w, strings.Join(batch, ", "))
-	switch graph := out.Batch.Graph; {
+	return x
+}
+
+// print prints the explanation for people.
+func (x *explanation) print(w io.Writer) error {
+	fmt.Fprintf(w, "One iteration of %s\n%s\n", x.Deployment, &x.Batch)
+	switch graph := x.Batch.Graph; {
 	case graph == nil:
-	case *graph == out.Batch.Tokens:
+	case *graph == x.Batch.Tokens:
 		fmt.Fprintf(w, "a CUDA graph of %d tokens\n", *graph)
 	default:
-		fmt.Fprintf(w, "%d tokens padded to a CUDA graph of %d\n", out.Batch.Tokens, *graph)
+		fmt.Fprintf(w, "%d tokens padded to a CUDA graph of %d\n", x.Batch.Tokens, *graph)
 	}
 	fmt.Fprintln(w)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "part\t        ms\tshare\tbound by\tconstants\n")
-	for _, p := range out.Parts {
-		fmt.Fprintf(t, "%s\t%10.3f\t%3.0f %%\t%s\t%s\n", p.Name, p.Ms, 100*p.Share, p.BoundBy, p.Source)
-	}
-	fmt.Fprintf(t, "sum\t%10.3f\t100 %%\n", out.Ms)
-	if err := t.Flush(); err != nil {
+	if err := x.printParts(w); err != nil {
 		return err
 	}
 	side := "below"
-	if e.Intensity >= e.Ridge {
+	if x.Intensity >= x.Ridge {
 		side = "above"
 	}
 	text := &layout.Text{}
 	text.Blank()
 	text.Paragraph(fmt.Sprintf("%.0f FLOPs per byte, %s the GPU's ridge at %.0f; MFU %.0f %%, MBU %.0f %%; no step can beat %.3f ms",
-		e.Intensity, side, e.Ridge, 100*e.MFU, 100*e.MBU, out.FloorMs))
-	for _, warning := range texts(setup.Warnings) {
+		x.Intensity, side, x.Ridge, 100*x.MFU, 100*x.MBU, x.FloorMs))
+	for _, warning := range texts(x.Warnings) {
 		text.Paragraph("warning: " + warning)
 	}
 	_, err := text.WriteTo(w)
 	return err
+}
+
+// String tells the batch in words.
+func (b *batchJSON) String() string {
+	var parts []string
+	if b.Decodes > 0 {
+		parts = append(parts, fmt.Sprintf("%d decodes with %d tokens of context in all", b.Decodes, b.Context))
+	}
+	for _, chunk := range b.Prefill {
+		parts = append(parts, fmt.Sprintf("a prefill of %d tokens onto %d", chunk[0], chunk[1]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// printParts prints the table of operations.
+func (x *explanation) printParts(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "part\t        ms\tshare\tbound by\tconstants\n")
+	for _, p := range x.Parts {
+		fmt.Fprintf(t, "%s\t%10.3f\t%3.0f %%\t%s\t%s\n", p.Name, p.Ms, 100*p.Share, p.BoundBy, p.Source)
+	}
+	fmt.Fprintf(t, "sum\t%10.3f\t100 %%\n", x.Ms)
+	return t.Flush()
 }

@@ -16,10 +16,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// playFlags are those of play.
+type playFlags struct {
+	port           int
+	static, source string
+	quiet          bool
+}
+
 func newPlay() *cobra.Command {
-	var port int
-	var static, source string
-	var quiet bool
+	var f playFlags
 	c := &cobra.Command{
 		Use:   "play [DIR]",
 		Short: "The simulator in a browser, with sliders, curves and the lessons",
@@ -35,48 +40,55 @@ directory, for any web server, and play DIR serves such a directory where there 
   clifftop play --port 8080
   clifftop play --static public`,
 		Args: atMostOne("directory"),
-		RunE: func(c *cobra.Command, args []string) error {
-			if port < 0 || port > 65535 {
-				return fmt.Errorf("--port: %d is not allowed (want 1 to 65535, or 0 for any that is free)", port)
-			}
-			if len(args) > 0 && (static != "" || source != "") {
-				return fmt.Errorf("play %s serves a page that is whole (want it without --static and --source)", args[0])
-			}
-			say := func(format string, a ...any) {
-				if !quiet {
-					fmt.Fprintf(c.ErrOrStderr(), "clifftop: "+format+"\n", a...)
-				}
-			}
-			if len(args) > 0 {
-				site, err := writtenSite(args[0])
-				if err != nil {
-					return err
-				}
-				return serveSite(c, site, port, say)
-			}
-			var dir *directory
-			if static != "" {
-				var err error
-				if dir, err = openDirectoryOf("--static", static); err != nil {
-					return err
-				}
-			}
-			site, err := buildSite(c.Context(), source, say)
-			if err != nil {
-				return err
-			}
-			if dir != nil {
-				return writeSite(dir, site, say)
-			}
-			return serveSite(c, site, port, say)
-		},
+		RunE: f.run,
 	}
 	flags := c.Flags()
-	flags.IntVarP(&port, "port", "p", 0, "serve at port `N` (default any that is free)")
-	flags.StringVar(&static, "static", "", "write the page into `DIR` instead of serving it")
-	flags.StringVar(&source, "source", "", "the source of clifftop is in `DIR` (default where this program was made, or the working directory)")
-	flags.BoolVarP(&quiet, "quiet", "q", false, "no word of what is done")
+	flags.IntVarP(&f.port, "port", "p", 0, "serve at port `N` (default any that is free)")
+	flags.StringVar(&f.static, "static", "", "write the page into `DIR` instead of serving it")
+	flags.StringVar(&f.source, "source", "", "the source of clifftop is in `DIR` (default where this program was made, or the working directory)")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no word of what is done")
 	return c
+}
+
+func (f *playFlags) run(c *cobra.Command, args []string) error {
+	if f.port < 0 || f.port > 65535 {
+		return fmt.Errorf("--port: %d is not allowed (want 1 to 65535, or 0 for any that is free)", f.port)
+	}
+	say := func(format string, a ...any) {
+		if !f.quiet {
+			fmt.Fprintf(c.ErrOrStderr(), "clifftop: "+format+"\n", a...)
+		}
+	}
+	if len(args) == 0 {
+		return f.build(c, say)
+	}
+	if f.static != "" || f.source != "" {
+		return fmt.Errorf("play %s serves a page that is whole (want it without --static and --source)", args[0])
+	}
+	site, err := writtenSite(args[0])
+	if err != nil {
+		return err
+	}
+	return serveSite(c, site, f.port, say)
+}
+
+// build makes the page from the source, and serves it or writes it.
+func (f *playFlags) build(c *cobra.Command, say func(string, ...any)) error {
+	var dir *directory
+	if f.static != "" {
+		var err error
+		if dir, err = openDirectoryOf("--static", f.static); err != nil {
+			return err
+		}
+	}
+	site, err := buildSite(c.Context(), f.source, say)
+	if err != nil {
+		return err
+	}
+	if dir != nil {
+		return writeSite(dir, site, say)
+	}
+	return serveSite(c, site, f.port, say)
 }
 
 // writeSite writes the page for another web server.

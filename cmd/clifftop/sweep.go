@@ -13,12 +13,17 @@ import (
 	"clifftop/report"
 )
 
+// sweepFlags are those of sweep.
+type sweepFlags struct {
+	scenario scenarioFlags
+	output   outputFlags
+	over     string
+	options  experiments.SweepOptions
+	shard    shardFlags
+}
+
 func newSweep() *cobra.Command {
-	var scenario scenarioFlags
-	var output outputFlags
-	var over string
-	var options experiments.SweepOptions
-	var shard shardFlags
+	var f sweepFlags
 	c := &cobra.Command{
 		Use:   "sweep [SCENARIO]",
 		Short: "Vary the load from idle to beyond saturation and find the knee",
@@ -32,58 +37,77 @@ highest value that meets it, as an interval.`,
   clifftop sweep --rate 12 --over engine.max_num_seqs=16,32,64,128,256
   clifftop sweep --slo 'ttft_p95<800ms,tpot_p95<80ms'`,
 		Args: atMostOne("scenario"),
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := output.validate(); err != nil {
-				return err
-			}
-			const maxPoints = 10_000
-			if c.Flags().Changed("points") && (options.Points < 1 || options.Points > maxPoints) {
-				return fmt.Errorf("--points: %d is not allowed (want 1 to %d)", options.Points, maxPoints)
-			}
-			if c.Flags().Changed("over") {
-				var err error
-				if options.Over, options.Values, err = experiments.ParseOver(over); err != nil {
-					return err
-				}
-			}
-			if options.Points > 0 && options.Values != nil {
-				return fmt.Errorf("--points: %d beside the values of --over (want one of them)", options.Points)
-			}
-			for _, key := range []string{experiments.RateKey, experiments.UsersKey} {
-				if (options.Over == key || options.Over == "") && scenario.given("--"+key) {
-					return fmt.Errorf("--%s: the sweep varies this itself\nhint: --over %s=V1,V2,... gives the values, and run --%[1]s simulates one", key, key)
-				}
-			}
-			if options.Over == experiments.UsersKey && scenario.given("--rate") {
-				return errors.New("--rate beside --over users (want one of them: the number of users makes a closed loop, which has no rate)")
-			}
-			if options.Over == experiments.RateKey && scenario.given("--users") {
-				return errors.New("--users beside --over rate (want one of them: a closed loop has no rate)")
-			}
-			s, err := scenario.load(args)
-			if err != nil {
-				return err
-			}
-			options.Check = output.check
-			if shard.on() || shard.dry {
-				return sweepGrid(c, s, &output, options, &shard)
-			}
-			return sweepScenario(c, s, &output, options)
-		},
+		RunE: f.run,
 	}
-	scenario.register(c)
-	scenario.registerSLO(c, "find the capacity under `LIMITS`, such as ttft_p95<800ms,attainment>=0.95")
-	scenario.registerReplications(c, "n", "`N` runs of each load with other random numbers, and confidence intervals")
-	output.register(c, "table", "json", "csv", "markdown")
-	output.registerRun(c)
+	f.scenario.register(c)
+	f.scenario.registerSLO(c, "find the capacity under `LIMITS`, such as ttft_p95<800ms,attainment>=0.95")
+	f.scenario.registerReplications(c, "n", "`N` runs of each load with other random numbers, and confidence intervals")
+	f.output.register(c, "table", "json", "csv", "markdown")
+	f.output.registerRun(c)
 	flags := c.Flags()
-	flags.StringVarP(&output.out, "out", "o", "clifftop-out", "write curve.csv, curve.json, classes.csv where there are any, a page, report.html, and pictures into `DIR`; empty writes nothing")
-	flags.StringVar(&over, "over", "", "what to vary: `KEY[=VALUES]`, where KEY is rate, users or any key, and VALUES are V1,V2,... or LO..HI:N")
+	flags.StringVarP(&f.output.out, "out", "o", "clifftop-out", "write curve.csv, curve.json, classes.csv where there are any, a page, report.html, and pictures into `DIR`; empty writes nothing")
+	flags.StringVar(&f.over, "over", "", "what to vary: `KEY[=VALUES]`, where KEY is rate, users or any key, and VALUES are V1,V2,... or LO..HI:N")
 	_ = c.RegisterFlagCompletionFunc("over", cobra.FixedCompletions([]string{experiments.RateKey, experiments.UsersKey}, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
-	flags.IntVar(&options.Points, "points", 0, "`N` loads where none are given (default 14)")
-	output.registerJobs(c, &options.Jobs)
-	shard.register(c)
+	flags.IntVar(&f.options.Points, "points", 0, "`N` loads where none are given (default 14)")
+	f.output.registerJobs(c, &f.options.Jobs)
+	f.shard.register(c)
 	return c
+}
+
+func (f *sweepFlags) run(c *cobra.Command, args []string) error {
+	if err := f.output.validate(); err != nil {
+		return err
+	}
+	if err := f.setLoads(c); err != nil {
+		return err
+	}
+	if err := f.checkFixed(); err != nil {
+		return err
+	}
+	s, err := f.scenario.load(args)
+	if err != nil {
+		return err
+	}
+	f.options.Check = f.output.check
+	if f.shard.on() || f.shard.dry {
+		return sweepGrid(c, s, &f.output, f.options, &f.shard)
+	}
+	return sweepScenario(c, s, &f.output, f.options)
+}
+
+// setLoads reads what varies, and its values or their number.
+func (f *sweepFlags) setLoads(c *cobra.Command) error {
+	const maxPoints = 10_000
+	o := &f.options
+	if c.Flags().Changed("points") && (o.Points < 1 || o.Points > maxPoints) {
+		return fmt.Errorf("--points: %d is not allowed (want 1 to %d)", o.Points, maxPoints)
+	}
+	if c.Flags().Changed("over") {
+		var err error
+		if o.Over, o.Values, err = experiments.ParseOver(f.over); err != nil {
+			return err
+		}
+	}
+	if o.Points > 0 && o.Values != nil {
+		return fmt.Errorf("--points: %d beside the values of --over (want one of them)", o.Points)
+	}
+	return nil
+}
+
+// checkFixed refuses flags that set what the sweep varies, or what makes no sense beside it.
+func (f *sweepFlags) checkFixed() error {
+	for _, key := range []string{experiments.RateKey, experiments.UsersKey} {
+		if (f.options.Over == key || f.options.Over == "") && f.scenario.given("--"+key) {
+			return fmt.Errorf("--%s: the sweep varies this itself\nhint: --over %s=V1,V2,... gives the values, and run --%[1]s simulates one", key, key)
+		}
+	}
+	if f.options.Over == experiments.UsersKey && f.scenario.given("--rate") {
+		return errors.New("--rate beside --over users (want one of them: the number of users makes a closed loop, which has no rate)")
+	}
+	if f.options.Over == experiments.RateKey && f.scenario.given("--users") {
+		return errors.New("--users beside --over rate (want one of them: a closed loop has no rate)")
+	}
+	return nil
 }
 
 // sweepGrid makes a part of a sweep's runs and keeps each, and joins them when it has all.

@@ -17,13 +17,18 @@ import (
 // referenceVariable names the file of measured runs where no flag does.
 const referenceVariable = "CLIFFTOP_REFERENCE"
 
+// validateFlags are those of validate.
+type validateFlags struct {
+	scenario  scenarioFlags
+	output    outputFlags
+	reference string
+	only      []string
+	ablate    bool
+	options   validation.Options
+}
+
 func newValidate() *cobra.Command {
-	var scenario scenarioFlags
-	var output outputFlags
-	var reference string
-	var only []string
-	var ablate bool
-	var options validation.Options
+	var f validateFlags
 	c := &cobra.Command{
 		Use:   "validate [SCENARIO] --reference FILE",
 		Short: "Hold simulated runs against measured ones",
@@ -44,40 +49,42 @@ does not know, such as the GPU; model, arrivals and lengths are the result's unl
   clifftop validate --reference measured.csv --only s2r-exp18-s0 --format scenario
   clifftop validate scenario.yaml --reference vllm-result.json`,
 		Args: atMostOne("scenario"),
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := output.validate(); err != nil {
-				return err
-			}
-			if reference == "" {
-				reference = os.Getenv(referenceVariable)
-			}
-			if reference == "" {
-				return fmt.Errorf("--reference is missing (want a CSV file of measured runs; %s may name it too)\nhint: clifftop validate --help tells its columns", referenceVariable)
-			}
-			options.Check = output.check
-			j, err := newJob(reference, only, &scenario, args)
-			if err != nil {
-				return err
-			}
-			if output.format == "scenario" {
-				return failed(printOnce(c.OutOrStdout(), func(w io.Writer) error { return validation.WriteScenarios(w, j.cases) }))
-			}
-			if ablate {
-				return j.ablate(c, &output, options)
-			}
-			return j.run(c, &output, options)
-		},
+		RunE: f.run,
 	}
-	scenario.register(c)
-	output.register(c, "table", "json", "csv", "markdown", "scenario")
-	output.registerRun(c)
+	f.scenario.register(c)
+	f.output.register(c, "table", "json", "csv", "markdown", "scenario")
+	f.output.registerRun(c)
 	flags := c.Flags()
-	flags.StringVar(&reference, "reference", "", "the `FILE` of measured runs")
-	flags.StringArrayVar(&only, "only", nil, "only rows where `KEY=VALUE`, or whose run_id has a part or pattern; may be repeated")
-	flags.BoolVar(&ablate, "ablate", false, "take the parts of the model away one by one, and compare the errors over open-loop rows, or those of --only")
-	flags.StringVarP(&output.out, "out", "o", "", "write validate.csv, validate.json, accuracy.yaml, which is what run and sweep quote, a page, report.html, and a picture, parity.png and parity.svg, into `DIR`")
-	output.registerJobs(c, &options.Jobs)
+	flags.StringVar(&f.reference, "reference", "", "the `FILE` of measured runs")
+	flags.StringArrayVar(&f.only, "only", nil, "only rows where `KEY=VALUE`, or whose run_id has a part or pattern; may be repeated")
+	flags.BoolVar(&f.ablate, "ablate", false, "take the parts of the model away one by one, and compare the errors over open-loop rows, or those of --only")
+	flags.StringVarP(&f.output.out, "out", "o", "", "write validate.csv, validate.json, accuracy.yaml, which is what run and sweep quote, a page, report.html, and a picture, parity.png and parity.svg, into `DIR`")
+	f.output.registerJobs(c, &f.options.Jobs)
 	return c
+}
+
+func (f *validateFlags) run(c *cobra.Command, args []string) error {
+	if err := f.output.validate(); err != nil {
+		return err
+	}
+	if f.reference == "" {
+		f.reference = os.Getenv(referenceVariable)
+	}
+	if f.reference == "" {
+		return fmt.Errorf("--reference is missing (want a CSV file of measured runs; %s may name it too)\nhint: clifftop validate --help tells its columns", referenceVariable)
+	}
+	f.options.Check = f.output.check
+	j, err := newJob(f.reference, f.only, &f.scenario, args)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.output.format == "scenario":
+		return failed(printOnce(c.OutOrStdout(), func(w io.Writer) error { return validation.WriteScenarios(w, j.cases) }))
+	case f.ablate:
+		return j.ablate(c, &f.output, f.options)
+	}
+	return j.run(c, &f.output, f.options)
 }
 
 // job is what is validated.

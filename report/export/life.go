@@ -79,17 +79,50 @@ func (l *traceLanes) take(out *events, from, to clock.Time) track {
 
 // draw writes the slices of a request that has ended: the whole, its phases, and in these its chunks and absences.
 func (l *traceLife) draw(out *events, lanes *traceLanes, rec *sim.Record) track {
-	r := &rec.Request
-	end := r.Arrival
+	end := lastSeen(rec)
+	d := drawnRequest{out, lanes.take(out, rec.Request.Arrival, end), end}
+	d.whole(rec)
+	d.slice("front end", rec.Request.Arrival, rec.Queued)
+	d.slice("queue", rec.Queued, rec.Scheduled)
+	d.slice("prefill", rec.Scheduled, rec.FirstToken)
+	d.slice("decode", rec.FirstToken, rec.LastToken)
+	d.slice("to the client", rec.LastToken, rec.ClientLast)
+	for _, c := range l.chunks {
+		if c.end > end {
+			break // it ended before
+		}
+		d.chunk(c)
+	}
+	for _, a := range l.absences {
+		d.slice("preempted", a.start, a.end)
+	}
+	return d.on
+}
+
+// lastSeen is the last instant that is known of a request.
+func lastSeen(rec *sim.Record) clock.Time {
+	end := rec.Request.Arrival
 	for _, at := range [...]clock.Time{rec.Queued, rec.LastToken, rec.ClientLast, rec.Released, rec.Left} {
 		if at != clock.Never {
 			end = max(end, at)
 		}
 	}
-	on := lanes.take(out, r.Arrival, end)
+	return end
+}
+
+// drawnRequest is where the slices of a request go, and up to when.
+type drawnRequest struct {
+	out *events
+	on  track
+	end clock.Time
+}
+
+// whole writes the slice of the request itself, with what is known of it.
+func (d *drawnRequest) whole(rec *sim.Record) {
+	r, out := &rec.Request, d.out
 	id, _ := r.First()
-	out.begin('X', on, fmt.Sprintf("request %d", id))
-	out.during(r.Arrival, end)
+	out.begin('X', d.on, fmt.Sprintf("request %d", id))
+	out.during(r.Arrival, d.end)
 	out.openArgs()
 	out.text("outcome", rec.Outcome.String())
 	if rec.Refusal != sim.NotRefused {
@@ -107,37 +140,28 @@ func (l *traceLife) draw(out *events, lanes *traceLanes, rec *sim.Record) track 
 	out.number("preemptions", int64(rec.Preemptions))
 	out.closeArgs()
 	out.end()
+}
 
-	slice := func(name string, from, to clock.Time) {
-		if to = min(to, end); from < to {
-			out.begin('X', on, name)
-			out.during(from, to)
-			out.end()
-		}
+// slice writes a time of the request, up to its end; nothing of one that did not come.
+func (d *drawnRequest) slice(name string, from, to clock.Time) {
+	if to = min(to, d.end); from < to {
+		d.out.begin('X', d.on, name)
+		d.out.during(from, to)
+		d.out.end()
 	}
-	slice("front end", r.Arrival, rec.Queued)
-	slice("queue", rec.Queued, rec.Scheduled)
-	slice("prefill", rec.Scheduled, rec.FirstToken)
-	slice("decode", rec.FirstToken, rec.LastToken)
-	slice("to the client", rec.LastToken, rec.ClientLast)
-	for _, c := range l.chunks {
-		if c.end > end {
-			break // it ended before
-		}
-		name := "chunk"
-		if c.again {
-			name = "recompute"
-		}
-		out.begin('X', on, name)
-		out.during(c.start, c.end)
-		out.openArgs()
-		out.number("tokens", int64(c.tokens))
-		out.number("cached_tokens", int64(c.cached))
-		out.closeArgs()
-		out.end()
+}
+
+// chunk writes a part of the prompt.
+func (d *drawnRequest) chunk(c traceChunk) {
+	name := "chunk"
+	if c.again {
+		name = "recompute"
 	}
-	for _, a := range l.absences {
-		slice("preempted", a.start, a.end)
-	}
-	return on
+	d.out.begin('X', d.on, name)
+	d.out.during(c.start, c.end)
+	d.out.openArgs()
+	d.out.number("tokens", int64(c.tokens))
+	d.out.number("cached_tokens", int64(c.cached))
+	d.out.closeArgs()
+	d.out.end()
 }

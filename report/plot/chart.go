@@ -160,45 +160,15 @@ func textWidth(width int) int {
 	return min(max(width, 40), 100)
 }
 
+// printPanel prints a panel, or nothing where it has no points but of guides.
 func printPanel(b *strings.Builder, p *chart.Panel, width int) {
-	c := textChart{rows: 14, width: width, x: scaleAxis(p.X), y: scaleAxis(p.Y)}
-	c.title = p.Y.Title
-	if p.Title != "" {
-		c.title = strings.TrimSuffix(p.Title+": "+p.Y.Title, ": ")
-	}
-	var xs, ys []float64
-	var legend []string
-	next := 0
-	for _, l := range p.Lines {
-		t := textLine{glyph: '.', hollow: '.'}
-		if !l.Scattered {
-			t.joint = '.'
-		}
-		if !l.Guide {
-			t.glyph = rune(glyphs[next%len(glyphs)])
-			t.hollow = t.glyph
-			next++
-			if l.Name != "" {
-				legend = append(legend, fmt.Sprintf("%c %s", t.glyph, l.Name))
-			}
-		} else if l.Name != "" {
-			legend = append(legend, ". "+l.Name)
-		}
-		for _, q := range l.Points {
-			t.points = append(t.points, xy{x: q.X, y: q.Y, hollow: q.Hollow})
-			if !l.Guide {
-				xs, ys = append(xs, q.X), append(ys, q.Y)
-			}
-		}
-		c.lines = append(c.lines, t)
-	}
-	for _, r := range p.Rules {
-		if !r.Vertical {
-			ys = append(ys, r.At)
-		}
-	}
+	xs, ys := held(p)
 	if len(xs) == 0 {
 		return
+	}
+	c := textChart{title: p.Y.Title, rows: 14, width: width, x: scaleAxis(p.X), y: scaleAxis(p.Y)}
+	if p.Title != "" {
+		c.title = strings.TrimSuffix(p.Title+": "+p.Y.Title, ": ")
 	}
 	if c.x.min == c.x.max {
 		c.x.spread(xs, width/10)
@@ -208,20 +178,74 @@ func printPanel(b *strings.Builder, p *chart.Panel, width int) {
 	} else {
 		c.y.setTicks(c.labels())
 	}
+	c.lines = textLines(p.Lines)
+	var legend []string
+	for i, l := range p.Lines {
+		legend = addName(legend, c.lines[i].glyph, l.Name)
+	}
 	for _, r := range p.Rules {
-		l := textLine{glyph: '-', joint: '-', points: []xy{{x: c.x.min, y: r.At}, {x: c.x.max, y: r.At}}}
-		name := "- " + r.Name
-		if r.Vertical {
-			l.glyph, l.joint, l.points = ':', ':', []xy{{x: r.At, y: c.y.min}, {x: r.At, y: c.y.max}}
-			name = ": " + r.Name
-		}
-		c.lines = slices.Insert(c.lines, 0, l)
-		if r.Name != "" {
-			legend = append(legend, name)
-		}
+		l := c.rule(r)
+		c.lines = slices.Insert(c.lines, 0, l) // what comes later is drawn over it
+		legend = addName(legend, l.glyph, r.Name)
 	}
 	b.WriteString(c.String())
 	writeLegend(b, legend, width)
+}
+
+// held are the values that the axes of a panel have to hold.
+func held(p *chart.Panel) (xs, ys []float64) {
+	for _, l := range p.Lines {
+		if l.Guide {
+			continue
+		}
+		for _, q := range l.Points {
+			xs, ys = append(xs, q.X), append(ys, q.Y)
+		}
+	}
+	for _, r := range p.Rules {
+		if !r.Vertical {
+			ys = append(ys, r.At)
+		}
+	}
+	return xs, ys
+}
+
+// textLines are the lines in characters: each has a glyph of its own, and guides have dots.
+func textLines(lines []chart.Line) []textLine {
+	var drawn []textLine
+	next := 0
+	for _, l := range lines {
+		t := textLine{glyph: '.'}
+		if !l.Guide {
+			t.glyph = rune(glyphs[next%len(glyphs)])
+			next++
+		}
+		t.hollow = t.glyph
+		if !l.Scattered {
+			t.joint = '.'
+		}
+		for _, q := range l.Points {
+			t.points = append(t.points, xy{x: q.X, y: q.Y, hollow: q.Hollow})
+		}
+		drawn = append(drawn, t)
+	}
+	return drawn
+}
+
+// rule is a rule across the chart, whose axes have their ranges.
+func (c *textChart) rule(r chart.Rule) textLine {
+	if r.Vertical {
+		return textLine{glyph: ':', joint: ':', points: []xy{{x: r.At, y: c.y.min}, {x: r.At, y: c.y.max}}}
+	}
+	return textLine{glyph: '-', joint: '-', points: []xy{{x: c.x.min, y: r.At}, {x: c.x.max, y: r.At}}}
+}
+
+// addName adds a glyph and what it stands for to a legend, where that has a name.
+func addName(legend []string, glyph rune, name string) []string {
+	if name == "" {
+		return legend
+	}
+	return append(legend, fmt.Sprintf("%c %s", glyph, name))
 }
 
 // writeLegend writes the parts in as many lines as they need.

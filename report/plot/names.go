@@ -68,61 +68,79 @@ func (p *panel) label(s sheet, f script, text string, anchor vg.Point, w wish, p
 	return true
 }
 
+// seriesEnd is a line, and where its name belongs.
+type seriesEnd struct {
+	at vg.Point
+	*series
+}
+
 // nameSeries writes the names where the lines end: in the right margin, or beside the last point.
 func (p *panel) nameSeries(s sheet, area vg.Rectangle, right vg.Length, places *placer) {
-	type end struct {
-		at vg.Point
-		c  *series
+	var margin []seriesEnd
+	for _, e := range p.seriesEnds() {
+		if p.ends && !e.guide && e.anchor == 0 && e.at.X > area.Max.X-0.12*(area.Max.X-area.Min.X) {
+			margin = append(margin, e)
+		} else {
+			p.nameBeside(s, e, places)
+		}
 	}
-	var ends []end
-	for i := range slices.Backward(p.series) { // what is drawn on top is named first
+	nameInMargin(s, margin, area, right, places)
+}
+
+// seriesEnds are the ends of the lines with names, or the points that are to have the names. What is drawn on top comes
+// first.
+func (p *panel) seriesEnds() []seriesEnd {
+	var ends []seriesEnd
+	for i := range slices.Backward(p.series) {
 		c := &p.series[i]
 		if c.name == "" {
 			continue
 		}
 		if c.anchor > 0 && c.anchor <= len(c.points) && p.shows(c.points[c.anchor-1].x, c.points[c.anchor-1].y) {
-			ends = append(ends, end{p.at(c.points[c.anchor-1]), c})
+			ends = append(ends, seriesEnd{p.at(c.points[c.anchor-1]), c})
 			continue
 		}
 		for _, q := range slices.Backward(c.points) {
 			if p.shows(q.x, q.y) {
-				ends = append(ends, end{p.at(q), c})
+				ends = append(ends, seriesEnd{p.at(q), c})
 				break
 			}
 		}
 	}
-	var margin []end
+	return ends
+}
+
+// nameBeside writes a name beside the point; where there is no room and the point was chosen, beside one that follows it.
+func (p *panel) nameBeside(s sheet, e seriesEnd, places *placer) {
+	w := wish{order: []direction{northWest, north, northEast, east, west, southWest, south, southEast}, near: labelGap, far: []vg.Length{10, 18}}
+	switch {
+	case e.below:
+		w.order = []direction{southWest, south, southEast}
+	case e.guide:
+		w.order = []direction{west, southWest, northWest, east, southEast, south}
+	}
+	f := nameText
+	f.color = e.color
+	named := p.label(s, f, e.name, e.at, w, places)
+	for k := e.anchor; k > 0 && k < len(e.points) && !named; k++ {
+		if q := e.points[k]; p.shows(q.x, q.y) {
+			named = p.label(s, f, e.name, p.at(q), w, places)
+		}
+	}
+}
+
+// nameInMargin writes names to the right of the area, each at the height of its end or near it.
+func nameInMargin(s sheet, ends []seriesEnd, area vg.Rectangle, right vg.Length, places *placer) {
 	var ys []vg.Length
 	for _, e := range ends {
-		if p.ends && !e.c.guide && e.c.anchor == 0 && e.at.X > area.Max.X-0.12*(area.Max.X-area.Min.X) {
-			margin, ys = append(margin, e), append(ys, e.at.Y)
-			continue
-		}
-		f := nameText
-		f.color = e.c.color
-		order := []direction{northWest, north, northEast, east, west, southWest, south, southEast}
-		if e.c.guide {
-			order = []direction{west, southWest, northWest, east, southEast, south}
-		}
-		if e.c.below {
-			order = []direction{southWest, south, southEast}
-		}
-		w := wish{order: order, near: labelGap, far: []vg.Length{10, 18}}
-		named := p.label(s, f, e.c.name, e.at, w, places)
-		for k := e.c.anchor; k > 0 && k < len(e.c.points) && !named; k++ {
-			if q := e.c.points[k]; p.shows(q.x, q.y) {
-				named = p.label(s, f, e.c.name, p.at(q), w, places)
-			}
-		}
+		ys = append(ys, e.at.Y)
 	}
 	height := nameText.height("x") * 1.12
 	for i, y := range stack(ys, height, area.Min.Y-height/2, area.Max.Y+height/2) {
-		e := margin[i]
 		f := nameText
-		f.color = e.c.color
+		f.color = ends[i].color
 		x := area.Max.X + labelGap
-		at := vg.Point{X: x, Y: y - f.size*(capital/2+descent)}
-		s.text(f, at, 0, e.c.name, true)
+		s.text(f, vg.Point{X: x, Y: y - f.size*(capital/2+descent)}, 0, ends[i].name, true)
 		places.take(rect(x, y-height/2, right, y+height/2))
 	}
 }

@@ -45,48 +45,21 @@ func (c *textChart) String() string {
 	columns := c.width - gutter - 2
 	x.setTicks(columns / 10)
 	x.to, y.to = vg.Length(columns-1), vg.Length(c.rows-1)
-	cell := func(p xy) (int, int) { return int(math.Round(float64(x.at(p.x)))), int(math.Round(float64(y.at(p.y)))) }
-	shown := func(p xy) bool { return x.shows(p.x) && y.shows(p.y) }
 
-	field := newCanvas(columns, c.rows)
+	field := newCanvas(columns, c.rows, &x, &y)
 	for _, l := range c.lines {
-		for i := 1; i < len(l.points) && l.joint != 0; i++ {
-			if a, b := clip(l.points[i-1], l.points[i], &x, &y); shown(a) && shown(b) {
-				x0, y0 := cell(a)
-				x1, y1 := cell(b)
-				field.line(x0, y0, x1, y1, l.joint)
-			}
-		}
+		field.join(l)
 	}
 	for _, l := range c.lines {
-		for _, p := range l.points {
-			if !shown(p) {
-				continue
-			}
-			col, row := cell(p)
-			field[row][col] = l.glyph
-			if p.hollow {
-				field[row][col] = l.hollow
-			}
-		}
+		field.dot(l)
 	}
 	for _, m := range c.marks {
-		if p := (xy{x: m.x, y: m.y}); shown(p) {
-			col, row := cell(p)
-			field[row][col] = m.letter
-		}
+		field.put(xy{x: m.x, y: m.y}, m.letter)
 	}
 
-	labels := make([]string, c.rows)
-	for _, t := range y.ticks {
-		labels[int(math.Round(float64(y.at(t.at))))] = t.text
-	}
 	var b strings.Builder
 	b.WriteString("\n" + wrapText(c.title, c.width))
-	for row := c.rows - 1; row >= 0; row-- {
-		line := fmt.Sprintf("%s%s |%s", strings.Repeat(" ", max(0, gutter-1-utf8.RuneCountInString(labels[row]))), labels[row], string(field[row]))
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
+	field.write(&b, gutter)
 	fmt.Fprintf(&b, "%s+%s\n", strings.Repeat(" ", gutter), strings.Repeat("-", columns))
 	b.WriteString(xLabels(&x, gutter+1, c.width) + "\n")
 	if name := x.title; name != "" {
@@ -95,26 +68,78 @@ func (c *textChart) String() string {
 	return b.String()
 }
 
-// canvas is a field of characters; its first row is the lowest.
-type canvas [][]rune
+// canvas is a field of characters between axes that measure in characters; its first row is the lowest.
+type canvas struct {
+	cells [][]rune
+	x, y  *axis
+}
 
-func newCanvas(columns, rows int) canvas {
-	c := make(canvas, rows)
-	for i := range c {
-		c[i] = []rune(strings.Repeat(" ", columns))
+func newCanvas(columns, rows int, x, y *axis) *canvas {
+	c := &canvas{make([][]rune, rows), x, y}
+	for i := range c.cells {
+		c.cells[i] = []rune(strings.Repeat(" ", columns))
 	}
 	return c
 }
 
-// line joins two cells with a joint where nothing is yet.
-func (c canvas) line(x0, y0, x1, y1 int, joint rune) {
+// cell is the place of a point.
+func (c *canvas) cell(p xy) (column, row int) {
+	return int(math.Round(float64(c.x.at(p.x)))), int(math.Round(float64(c.y.at(p.y))))
+}
+
+func (c *canvas) shows(p xy) bool { return c.x.shows(p.x) && c.y.shows(p.y) }
+
+// put writes a character at a point, if the axes show it.
+func (c *canvas) put(p xy, char rune) {
+	if c.shows(p) {
+		column, row := c.cell(p)
+		c.cells[row][column] = char
+	}
+}
+
+// join draws what lies between the points of a line.
+func (c *canvas) join(l textLine) {
+	for i := 1; i < len(l.points) && l.joint != 0; i++ {
+		if a, b := clip(l.points[i-1], l.points[i], c.x, c.y); c.shows(a) && c.shows(b) {
+			c.line(a, b, l.joint)
+		}
+	}
+}
+
+// dot draws the points of a line.
+func (c *canvas) dot(l textLine) {
+	for _, p := range l.points {
+		glyph := l.glyph
+		if p.hollow {
+			glyph = l.hollow
+		}
+		c.put(p, glyph)
+	}
+}
+
+// line joins two points with a joint where nothing is yet.
+func (c *canvas) line(a, b xy, joint rune) {
+	x0, y0 := c.cell(a)
+	x1, y1 := c.cell(b)
 	n := max(x1-x0, x0-x1, y1-y0, y0-y1)
 	for k := 1; k < n; k++ {
 		f := float64(k) / float64(n)
 		x, y := x0+int(math.Round(f*float64(x1-x0))), y0+int(math.Round(f*float64(y1-y0)))
-		if c[y][x] == ' ' {
-			c[y][x] = joint
+		if c.cells[y][x] == ' ' {
+			c.cells[y][x] = joint
 		}
+	}
+}
+
+// write writes the rows, with the labels of y in a gutter.
+func (c *canvas) write(b *strings.Builder, gutter int) {
+	labels := make([]string, len(c.cells))
+	for _, t := range c.y.ticks {
+		labels[int(math.Round(float64(c.y.at(t.at))))] = t.text
+	}
+	for row := len(c.cells) - 1; row >= 0; row-- {
+		line := fmt.Sprintf("%s%s |%s", strings.Repeat(" ", max(0, gutter-1-utf8.RuneCountInString(labels[row]))), labels[row], string(c.cells[row]))
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 }
 
