@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
@@ -283,6 +284,35 @@ func TestStranded(t *testing.T) {
 	sum := mustRun(t, mustParse(t, text, Setting{Key: "lifecycle.hold", Value: "0"}), RunOptions{Check: true}).Summary
 	if r := sum.Requests; r.Rejected == 0 || r.Failed == 0 || r.Offered != r.Completed+r.Failed+r.Rejected {
 		t.Errorf("without waiting: %+v", r)
+	}
+}
+
+// TestNoTimePasses ends runs whose users are turned away and come back at one and the same instant, for ever.
+func TestNoTimePasses(t *testing.T) {
+	const (
+		users = "workload: {arrivals: {process: closed, users: 30}, input: 100, output: 100}\n"
+		kinds = "workload: {arrivals: {process: closed, users: 30}, classes: [{name: a, weight: 1, input: 100, output: 100}, {name: b, weight: 1, input: 200, output: 100}]}\n"
+		crash = "failures: [{kind: crash, at: 5s, replica: 0, for: 5s}]}\n"
+	)
+	for _, c := range []struct {
+		text string
+		at   string // of the standstill; empty if there is none
+	}{
+		{users + "run: {duration: 20s}\nlifecycle: {hold: 5, " + crash, "5 s"},
+		{kinds + "run: {duration: 20s}\nlifecycle: {probe: 3s, " + crash, "5 s"},
+		{users + "run: {duration: 20s}\nengine: {max_num_queued_reqs: 5}\nstep_time: {linear: {a_ms: 10, b_us: 0}}", "0 s"},
+		{users + "run: {duration: 20s}\noverheads: {network_out: 1ms}\nlifecycle: {hold: 5, " + crash, ""},
+		{users + "run: {requests: 3000}\nlifecycle: {hold: 5, " + crash, ""},
+	} {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		_, err := Run(ctx, mustParse(t, c.text), RunOptions{})
+		if ctx.Err() != nil {
+			t.Errorf("%s\nthe run does not come to an end", c.text)
+		}
+		cancel()
+		if want := "at " + c.at + ": requests are turned away at once"; c.at == "" && err != nil || c.at != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s\n%v", c.text, err)
+		}
 	}
 }
 

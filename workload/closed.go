@@ -2,6 +2,7 @@ package workload
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -71,6 +72,7 @@ type closedLoop struct {
 	users     int32
 	sent      []int32           // requests sent, by user
 	pending   heap.Heap[wakeup] // users about to send
+	still     standstill
 }
 
 func newClosedLoop(l loop, s Stage, seed uint64) *closedLoop {
@@ -93,7 +95,7 @@ func (c *closedLoop) wake(u int32, at clock.Time) {
 
 // Peek returns the arrival of the next user that is not waiting for an answer.
 func (c *closedLoop) Peek() (clock.Time, bool) {
-	if c.pending.Len() == 0 || c.id == c.requests {
+	if c.pending.Len() == 0 || c.id == c.requests || c.still.err != nil {
 		return 0, false
 	}
 	return c.pending.Top().at, true
@@ -113,12 +115,39 @@ func (c *closedLoop) Next() Request {
 // Done lets the user think, and then send.
 func (c *closedLoop) Done(r *Request, end End) bool {
 	c.think.Seek(uint64(r.User), uint64(c.sent[r.User]))
-	c.wake(r.User, end.At.Add(c.thinkTime.Sample(c.think)))
+	at := end.At.Add(c.thinkTime.Sample(c.think))
+	c.still.returned(&c.limits, r.Arrival, at)
+	c.wake(r.User, at)
 	return false
 }
 
-// Err is always nil.
-func (c *closedLoop) Err() error { return nil }
+// Err says that no time passes any more.
+func (c *closedLoop) Err() error { return c.still.err }
+
+// standstill notices that no time passes any more: all requests are turned away at the instant at which they are sent, and their
+// users come back at once. Where the number of requests ends the traffic that has an end.
+type standstill struct {
+	at      clock.Time
+	returns int // at that instant
+	err     error
+}
+
+// maxReturns is a number of returns at one instant that nothing else explains.
+const maxReturns = 1 << 20
+
+// returned notes that a user whose request was sent at one instant sends the next one at another.
+func (s *standstill) returned(l *limits, sent, next clock.Time) {
+	if next > sent || l.requests != math.MaxInt64 {
+		return
+	}
+	if sent > s.at {
+		s.at, s.returns = sent, 0
+	}
+	if s.returns++; s.returns == maxReturns {
+		s.err = fmt.Errorf("at %.4g s: requests are turned away at once and their users come back at once, so that no time passes (want think_time, "+
+			"overheads.network_out or run.requests)", clock.Duration(sent).Seconds())
+	}
+}
 
 // wakeup is the instant at which a user sends; ties go to the lower user.
 type wakeup struct {

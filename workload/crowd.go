@@ -28,6 +28,7 @@ type crowd struct {
 
 	between Delay // conversations, or single requests, of a user in a closed loop
 	think   *Stream
+	still   standstill
 }
 
 // due is when a conversation, a user or a source sends next; ties go to the lower number.
@@ -244,7 +245,7 @@ func (c *crowd) send(ref int32, at clock.Time) Request {
 // wait for answers.
 func (c *crowd) Done(r *Request, end End) bool {
 	if !c.open {
-		c.userDone(r.User, end)
+		c.userDone(r, end)
 		return false
 	}
 	v := c.live.Find(int64(r.Session))
@@ -266,7 +267,8 @@ func (c *crowd) Done(r *Request, end End) bool {
 	return false
 }
 
-func (c *crowd) userDone(u int32, end End) {
+func (c *crowd) userDone(r *Request, end End) {
+	u := r.User
 	v := c.live.Find(int64(u))
 	k := &c.kinds[v.kind]
 	v.inFlight = 0
@@ -283,6 +285,9 @@ func (c *crowd) userDone(u int32, end End) {
 		at = max(at, v.at.Add(k.wait(v, v.turn)))
 	default:
 		at = at.Add(k.wait(v, v.turn))
+	}
+	if c.still.returned(&c.limits, r.Arrival, at); c.still.err != nil {
+		c.err = c.still.err
 	}
 	c.plan(u, at)
 }
