@@ -186,6 +186,7 @@ func (s *Summary) throughputText() string {
 		s.within(x.OutputTokensPerS, "throughput.output_tokens_per_s"), useful, s.within(x.InputTokensPerS, "throughput.input_tokens_per_s"))
 }
 
+// latencyGrid is the table of latencies, and below it what is to be known of it.
 func (s *Summary) latencyGrid(t *layout.Text, p Profile) {
 	rows := [][]string{{"ms", "mean", "p50", "p90", "p95", "p99", "p99.9", "max", "n"}}
 	var few, fewer int64
@@ -212,6 +213,13 @@ func (s *Summary) latencyGrid(t *layout.Text, p Profile) {
 		}
 	}
 	t.Grid(rows, 9)
+	s.intervalNote(t, halves)
+	s.fewNote(t, few, fewer)
+	s.bandsNote(t, p)
+}
+
+// intervalNote says what the half widths below the numbers are, or why there are none.
+func (s *Summary) intervalNote(t *layout.Text, halves bool) {
 	switch {
 	case s.CI95Method != ByBatchMeans:
 	case halves || s.ratesHaveIntervals():
@@ -219,6 +227,11 @@ func (s *Summary) latencyGrid(t *layout.Text, p Profile) {
 	default:
 		t.Line("±", "unknown: parts of this run resemble those beside them, so that it does not say what another would give; --replications 5 tells")
 	}
+}
+
+// fewNote says why percentiles are missing: of some latencies there are so few samples, 0 for none, that there is no p99,
+// or fewer than a p99.9 takes.
+func (s *Summary) fewNote(t *layout.Text, few, fewer int64) {
 	each := ""
 	if s.Replications != nil {
 		each = " in each run"
@@ -228,16 +241,22 @@ func (s *Summary) latencyGrid(t *layout.Text, p Profile) {
 	} else if fewer > 0 {
 		t.Line("–", fmt.Sprintf("no p99.9 from %d samples%s (want %d or more)", fewer, each, minP999))
 	}
-	if d := s.Latency.TTFT; d.P95 != nil {
-		text := "TTFT p95 is " + p.TTFT.Name(*d.P95)
-		if g := s.Latency.TPOT.P95; g != nil {
-			text += ", TPOT p95 is " + p.TPOT.Name(*g)
-		}
-		if p.Name != DefaultProfile().Name {
-			text += " (" + p.Name + ")"
-		}
-		t.Line("bands", text)
+}
+
+// bandsNote puts the latencies into words.
+func (s *Summary) bandsNote(t *layout.Text, p Profile) {
+	d := s.Latency.TTFT
+	if d.P95 == nil {
+		return
 	}
+	text := "TTFT p95 is " + p.TTFT.Name(*d.P95)
+	if g := s.Latency.TPOT.P95; g != nil {
+		text += ", TPOT p95 is " + p.TPOT.Name(*g)
+	}
+	if p.Name != DefaultProfile().Name {
+		text += " (" + p.Name + ")"
+	}
+	t.Line("bands", text)
 }
 
 // halfWidths is a row of what the intervals leave open on each side of a distribution's numbers; nil without any.

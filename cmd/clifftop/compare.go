@@ -15,12 +15,17 @@ import (
 	"clifftop/report/page"
 )
 
+// compareFlags are those of compare.
+type compareFlags struct {
+	scenario     scenarioFlags
+	output       outputFlags
+	vary, margin string
+	options      experiments.CompareOptions
+	shard        shardFlags
+}
+
 func newCompare() *cobra.Command {
-	var scenario scenarioFlags
-	var output outputFlags
-	var vary, margin string
-	var options experiments.CompareOptions
-	var shard shardFlags
+	var f compareFlags
 	c := &cobra.Command{
 		Use:                   "compare BASELINE VARIANT... | compare [SCENARIO] --vary KEY=V1,V2,...",
 		DisableFlagsInUseLine: true, // it fills the line
@@ -34,38 +39,40 @@ retries. What cannot be told from chance is no failure: more replications may te
 		Example: `  clifftop compare --rate 27 --vary engine.policy=vllm,sglang,orca
   clifftop compare --rate 20 --vary engine.max_num_batched_tokens=512,2048,8192
   clifftop compare today.yaml tomorrow.yaml --replications 20`,
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := output.validate(); err != nil {
-				return err
-			}
-			if margin != "" {
-				var err error
-				if options.Margin, err = experiments.ParseShare(margin); err != nil {
-					return fmt.Errorf("--margin: %w", err)
-				}
-			}
-			variants, err := variantsOf(&scenario, args, vary)
-			if err != nil {
-				return err
-			}
-			if shard.on() || shard.dry {
-				return compareGrid(c, variants, &output, options, &shard)
-			}
-			return compareVariants(c, variants, &output, options)
-		},
+		RunE: f.run,
 	}
-	scenario.register(c)
-	scenario.registerSLO(c, "judge by `LIMITS`, such as ttft_p95<800ms,tpot_p95<80ms")
-	scenario.registerReplications(c, "n", "`N` runs of each, with random numbers that all share (default 5)")
-	output.register(c, "table", "json", "csv", "markdown")
-	output.registerRun(c)
+	f.scenario.register(c)
+	f.scenario.registerSLO(c, "judge by `LIMITS`, such as ttft_p95<800ms,tpot_p95<80ms")
+	f.scenario.registerReplications(c, "n", "`N` runs of each, with random numbers that all share (default 5)")
+	f.output.register(c, "table", "json", "csv", "markdown")
+	f.output.registerRun(c)
 	flags := c.Flags()
-	flags.StringVarP(&output.out, "out", "o", "", "write verdict.json, verdict.csv and a page, report.html, into `DIR`")
-	flags.StringVar(&vary, "vary", "", "compare values of a key: `KEY=V1,V2,...`; the first is the baseline")
-	flags.StringVar(&margin, "margin", "", "the smallest difference that matters, as a `SHARE` of the baseline's value, such as 1%")
-	output.registerJobs(c, &options.Jobs)
-	shard.register(c)
+	flags.StringVarP(&f.output.out, "out", "o", "", "write verdict.json, verdict.csv and a page, report.html, into `DIR`")
+	flags.StringVar(&f.vary, "vary", "", "compare values of a key: `KEY=V1,V2,...`; the first is the baseline")
+	flags.StringVar(&f.margin, "margin", "", "the smallest difference that matters, as a `SHARE` of the baseline's value, such as 1%")
+	f.output.registerJobs(c, &f.options.Jobs)
+	f.shard.register(c)
 	return c
+}
+
+func (f *compareFlags) run(c *cobra.Command, args []string) error {
+	if err := f.output.validate(); err != nil {
+		return err
+	}
+	if f.margin != "" {
+		var err error
+		if f.options.Margin, err = experiments.ParseShare(f.margin); err != nil {
+			return fmt.Errorf("--margin: %w", err)
+		}
+	}
+	variants, err := variantsOf(&f.scenario, args, f.vary)
+	if err != nil {
+		return err
+	}
+	if f.shard.on() || f.shard.dry {
+		return compareGrid(c, variants, &f.output, f.options, &f.shard)
+	}
+	return compareVariants(c, variants, &f.output, f.options)
 }
 
 // compareGrid makes a part of a comparison's runs and keeps each, and judges them when it has all.

@@ -16,12 +16,17 @@ import (
 	"clifftop/report/layout"
 )
 
+// explainFlags are those of explain.
+type explainFlags struct {
+	scenario scenarioFlags
+	output   outputFlags
+	decode   int
+	context  int64
+	prefill  []string
+}
+
 func newExplain() *cobra.Command {
-	var scenario scenarioFlags
-	var output outputFlags
-	var decode int
-	var context int64
-	var prefill []string
+	var f explainFlags
 	c := &cobra.Command{
 		Use:   "explain [SCENARIO]",
 		Short: "Show where the time of one iteration goes",
@@ -31,43 +36,43 @@ tokens each, and by prefill chunks.`,
 		Example: `  clifftop explain --decode 64 --context 2048
   clifftop explain --decode 32 --prefill 2048 --prefill 512+4096 --model llama-3.1-70b --tp 4`,
 		Args: atMostOne("scenario"),
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := output.validate(); err != nil {
-				return err
-			}
-			b, err := parseBatch(decode, context, prefill)
-			if err != nil {
-				return err
-			}
-			s, err := scenario.load(args)
-			if err != nil {
-				return err
-			}
-			setup, err := s.Resolve()
-			if err != nil {
-				return err
-			}
-			e, err := setup.Explain(b)
-			if err != nil {
-				return err
-			}
-			if output.format != "table" { // which has the warnings in it
-				output.warn(c.ErrOrStderr(), texts(setup.Warnings))
-			}
-			x := newExplanation(setup, b, e)
-			if output.format == "json" {
-				return failed(printJSON(c.OutOrStdout(), x))
-			}
-			return failed(x.print(c.OutOrStdout()))
-		},
+		RunE: f.run,
 	}
-	scenario.register(c)
-	output.register(c, "table", "json")
+	f.scenario.register(c)
+	f.output.register(c, "table", "json")
 	flags := c.Flags()
-	flags.IntVar(&decode, "decode", 0, "`N` sequences that decode (default 32, or none beside --prefill)")
-	flags.Int64Var(&context, "context", 1024, "`C` tokens of context of each of them")
-	flags.StringArrayVar(&prefill, "prefill", nil, "a prefill chunk of `NEW[+CACHED]` tokens; may be repeated")
+	flags.IntVar(&f.decode, "decode", 0, "`N` sequences that decode (default 32, or none beside --prefill)")
+	flags.Int64Var(&f.context, "context", 1024, "`C` tokens of context of each of them")
+	flags.StringArrayVar(&f.prefill, "prefill", nil, "a prefill chunk of `NEW[+CACHED]` tokens; may be repeated")
 	return c
+}
+
+func (f *explainFlags) run(c *cobra.Command, args []string) error {
+	if err := f.output.validate(); err != nil {
+		return err
+	}
+	b, err := parseBatch(f.decode, f.context, f.prefill)
+	if err != nil {
+		return err
+	}
+	s, err := f.scenario.load(args)
+	if err != nil {
+		return err
+	}
+	setup, err := s.Resolve()
+	if err != nil {
+		return err
+	}
+	e, err := setup.Explain(b)
+	if err != nil {
+		return err
+	}
+	x := newExplanation(setup, b, e)
+	if f.output.format == "json" {
+		f.output.warn(c.ErrOrStderr(), texts(setup.Warnings)) // the table has them in it
+		return failed(printJSON(c.OutOrStdout(), x))
+	}
+	return failed(x.print(c.OutOrStdout()))
 }
 
 // parseBatch makes the batch of the flags.

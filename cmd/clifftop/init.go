@@ -37,23 +37,8 @@ output for -. With --schema print the JSON Schema of scenarios instead, for edit
 			if !schema { // the commands in its comments are to be typed
 				data = bytes.ReplaceAll(data, []byte("scenario.yaml"), []byte(path))
 			}
-			mode := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-			if force {
-				mode = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-			}
-			f, err := os.OpenFile(path, mode, 0o666)
-			switch {
-			case errors.Is(err, fs.ErrExist):
-				return fmt.Errorf("%s exists already (want --force to replace it)", path)
-			case err != nil:
-				return fmt.Errorf("%s cannot be written: %s", path, cause(err))
-			}
-			_, err = f.Write(data)
-			if e := f.Close(); err == nil {
-				err = e
-			}
-			if err != nil {
-				return failed(&writeError{path, err})
+			if err := writeNew(path, data, force); err != nil {
+				return err
 			}
 			fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote %s\n", path)
 			return nil
@@ -62,4 +47,27 @@ output for -. With --schema print the JSON Schema of scenarios instead, for edit
 	c.Flags().BoolVarP(&force, "force", "f", false, "replace the file if it exists")
 	c.Flags().BoolVar(&schema, "schema", false, "the JSON Schema of scenarios instead of an example")
 	return c
+}
+
+// writeNew writes a file, over another only if it is forced to.
+func writeNew(path string, data []byte, force bool) error {
+	mode := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if force {
+		mode = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	f, err := os.OpenFile(path, mode, 0o666)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("%s exists already (want --force to replace it)", path)
+	case err != nil:
+		return fmt.Errorf("%s cannot be written: %s", path, cause(err))
+	}
+	_, err = f.Write(data)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return failed(&writeError{path, err})
+	}
+	return nil
 }

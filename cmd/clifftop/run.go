@@ -16,12 +16,17 @@ import (
 	"clifftop/report/plot"
 )
 
+// runFlags are those of run.
+type runFlags struct {
+	scenario scenarioFlags
+	output   outputFlags
+	save     []string
+	bands    string
+	jobs     int
+}
+
 func newRun() *cobra.Command {
-	var scenario scenarioFlags
-	var output outputFlags
-	var save []string
-	var bands string
-	var jobs int
+	var f runFlags
 	c := &cobra.Command{
 		Use:   "run [SCENARIO]",
 		Short: "Simulate one operating point",
@@ -32,40 +37,42 @@ input; without one the defaults hold.`,
   clifftop run scenario.yaml --precision 2%
   clifftop run --trace trace.csv.gz --out results --save requests,timeseries`,
 		Args: atMostOne("scenario"),
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := output.validate(); err != nil {
-				return err
-			}
-			if err := checkSaves(save, c.Flags().Changed("save")); err != nil {
-				return err
-			}
-			if len(save) > 0 && output.out == "" {
-				return fmt.Errorf("--save needs --out DIR")
-			}
-			profile, err := profileNamed(bands)
-			if err != nil {
-				return err
-			}
-			s, err := scenario.load(args)
-			if err != nil {
-				return err
-			}
-			if s.Replicated() {
-				return replicateScenario(c, s, &output, save, profile, jobs)
-			}
-			return runScenario(c, s, &output, save, profile)
-		},
+		RunE: f.run,
 	}
-	scenario.register(c)
-	scenario.registerSLO(c, "judge by `LIMITS`, such as ttft_p95<800ms,tpot_p95<80ms")
-	scenario.registerReplications(c, "n", "`N` runs with other random numbers, and confidence intervals")
-	output.register(c, "table", "json", "csv", "markdown", "vllm-bench")
-	output.registerRun(c)
-	output.registerJobs(c, &jobs)
-	c.Flags().StringVarP(&output.out, "out", "o", "", "write summary.json, a page, report.html, and, of a single run, a picture, run.png and run.svg, into `DIR`")
-	c.Flags().StringVar(&bands, "bands", report.DefaultProfile().Name, "how to name latencies in words: "+strings.Join(profileNames(), ", "))
-	c.Flags().StringSliceVar(&save, "save", nil, "write more into --out: `WHAT` is one or more, with commas, of "+strings.Join(saves(), ", "))
+	f.scenario.register(c)
+	f.scenario.registerSLO(c, "judge by `LIMITS`, such as ttft_p95<800ms,tpot_p95<80ms")
+	f.scenario.registerReplications(c, "n", "`N` runs with other random numbers, and confidence intervals")
+	f.output.register(c, "table", "json", "csv", "markdown", "vllm-bench")
+	f.output.registerRun(c)
+	f.output.registerJobs(c, &f.jobs)
+	c.Flags().StringVarP(&f.output.out, "out", "o", "", "write summary.json, a page, report.html, and, of a single run, a picture, run.png and run.svg, into `DIR`")
+	c.Flags().StringVar(&f.bands, "bands", report.DefaultProfile().Name, "how to name latencies in words: "+strings.Join(profileNames(), ", "))
+	c.Flags().StringSliceVar(&f.save, "save", nil, "write more into --out: `WHAT` is one or more, with commas, of "+strings.Join(saves(), ", "))
 	return c
+}
+
+func (f *runFlags) run(c *cobra.Command, args []string) error {
+	if err := f.output.validate(); err != nil {
+		return err
+	}
+	if err := checkSaves(f.save, c.Flags().Changed("save")); err != nil {
+		return err
+	}
+	if len(f.save) > 0 && f.output.out == "" {
+		return fmt.Errorf("--save needs --out DIR")
+	}
+	profile, err := profileNamed(f.bands)
+	if err != nil {
+		return err
+	}
+	s, err := f.scenario.load(args)
+	if err != nil {
+		return err
+	}
+	if s.Replicated() {
+		return replicateScenario(c, s, &f.output, f.save, profile, f.jobs)
+	}
+	return runScenario(c, s, &f.output, f.save, profile)
 }
 
 func profileNames() []string {
@@ -110,16 +117,7 @@ func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 	if res == nil {
 		return failed(runErr)
 	}
-	// Printing comes first: a disk that is full takes no result away.
-	if output.format != "table" && output.format != "markdown" { // which have the warnings in them
-		output.warn(c.ErrOrStderr(), warningTexts(res.Summary))
-	}
-	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error {
-		if output.format == "vllm-bench" {
-			return printJSON(w, res.VLLMBench())
-		}
-		return printResult(w, banded{res.Summary, bands, res.Series}, output.format)
-	})
+	printErr := printRun(c, res, output, bands) // first: a disk that is full takes no result away
 	cancelled := errors.Is(runErr, context.Canceled)
 	writeErr := writeRun(dir, setup, res)
 	if writeErr == nil && (runErr == nil || cancelled) { // else the requests could not be written
@@ -138,6 +136,19 @@ func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 		return failed(runErr)
 	}
 	return failed(writeErr)
+}
+
+// printRun prints the result of a run, and its warnings where the format does not hold them.
+func printRun(c *cobra.Command, res *experiments.Result, output *outputFlags, bands report.Profile) error {
+	if output.format != "table" && output.format != "markdown" {
+		output.warn(c.ErrOrStderr(), warningTexts(res.Summary))
+	}
+	return printOnce(c.OutOrStdout(), func(w io.Writer) error {
+		if output.format == "vllm-bench" {
+			return printJSON(w, res.VLLMBench())
+		}
+		return printResult(w, banded{res.Summary, bands, res.Series}, output.format)
+	})
 }
 
 // replicateScenario replicates a scenario, and prints and writes the pooled result, which may be partial.

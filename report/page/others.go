@@ -22,29 +22,11 @@ func Compare(v *report.Verdict) (*Page, error) {
 		}
 	}
 	for i := range v.Variants {
-		x := &v.Variants[i]
-		better, worse := 0, 0
-		for _, m := range x.Metrics {
-			switch m.Verdict {
-			case report.Pass:
-				better++
-			case report.Fail:
-				worse++
-			}
-		}
-		f := Fact{Name: x.Name, Value: "PASS", Note: fmt.Sprintf("no criterion fails; %d numbers better, %d worse", better, worse)}
-		if !x.Pass {
-			f.Value, f.Note = "FAIL", fmt.Sprintf("a criterion fails; %d numbers better, %d worse", better, worse)
-		}
-		p.Facts = append(p.Facts, f)
+		p.Facts = append(p.Facts, variantFact(&v.Variants[i]))
 	}
 	for i, s := range v.Scenarios {
-		name := v.Baseline
-		if i > 0 {
-			name = v.Variants[i-1].Name
-		}
 		if s != nil {
-			p.Origin.Scenarios = append(p.Origin.Scenarios, Scenario{name, s})
+			p.Origin.Scenarios = append(p.Origin.Scenarios, Scenario{compared(v, i), s})
 		}
 	}
 	for i := range v.Variants {
@@ -65,16 +47,38 @@ func Compare(v *report.Verdict) (*Page, error) {
 	return p, nil
 }
 
+// variantFact is a variant's verdict.
+func variantFact(x *report.Variant) Fact {
+	better, worse := 0, 0
+	for _, m := range x.Metrics {
+		switch m.Verdict {
+		case report.Pass:
+			better++
+		case report.Fail:
+			worse++
+		}
+	}
+	f := Fact{Name: x.Name, Value: "PASS", Note: fmt.Sprintf("no criterion fails; %d numbers better, %d worse", better, worse)}
+	if !x.Pass {
+		f.Value, f.Note = "FAIL", fmt.Sprintf("a criterion fails; %d numbers better, %d worse", better, worse)
+	}
+	return f
+}
+
+// compared is the name of what is compared: number 0 is the baseline, and the variants follow.
+func compared(v *report.Verdict, i int) string {
+	if i == 0 {
+		return v.Baseline
+	}
+	return v.Variants[i-1].Name
+}
+
 // pooled are the baseline and the variants, as many as can be told apart.
 func pooled(v *report.Verdict) []plot.Closeup {
 	const most = 6
 	var runs []plot.Closeup
 	for i, s := range v.Pooled[:min(len(v.Pooled), most)] {
-		name := v.Baseline
-		if i > 0 {
-			name = v.Variants[i-1].Name
-		}
-		runs = append(runs, plot.Closeup{Name: name, Summary: s})
+		runs = append(runs, plot.Closeup{Name: compared(v, i), Summary: s})
 	}
 	return runs
 }

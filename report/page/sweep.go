@@ -29,21 +29,8 @@ func Sweep(c *report.Curve, m Machine) (*Page, error) {
 		}
 	}
 	p.add(Section{Name: "Summary", Tables: pairs(c.Findings())})
-	for _, k := range []struct{ figure, name string }{
-		{"operating", "Operating curve"}, {"throughput", "Throughput"}, {"latency", "Latency"}, {"interactivity", "Speed for each user"}, {"kv", "KV cache"},
-	} {
-		f, err := plot.Curve(c, k.figure)
-		if err != nil {
-			return nil, err
-		}
-		if k.figure == "operating" {
-			p.Title = f.Title
-		}
-		p.figure(k.name, f)
-		if k.figure != "operating" { // the others say the same below their titles
-			s := &p.Sections[len(p.Sections)-1]
-			s.Text, s.Charts[0].Text = "", ""
-		}
+	if err := p.curve(c); err != nil {
+		return nil, err
 	}
 	runs := plot.Closeups(c)
 	p.closeups(runs)
@@ -65,6 +52,27 @@ func Sweep(c *report.Curve, m Machine) (*Page, error) {
 	}
 	p.add(Section{Name: name, Text: c.Omits(), Tables: all})
 	return p, nil
+}
+
+// curve appends the figures of a curve; the title of the first is the page's.
+func (p *Page) curve(c *report.Curve) error {
+	for _, k := range []struct{ figure, name string }{
+		{"operating", "Operating curve"}, {"throughput", "Throughput"}, {"latency", "Latency"}, {"interactivity", "Speed for each user"}, {"kv", "KV cache"},
+	} {
+		f, err := plot.Curve(c, k.figure)
+		if err != nil {
+			return err
+		}
+		if k.figure == "operating" {
+			p.Title = f.Title
+		}
+		p.figure(k.name, f)
+		if k.figure != "operating" { // the others say the same below their titles
+			s := &p.Sections[len(p.Sections)-1]
+			s.Text, s.Charts[0].Text = "", ""
+		}
+	}
+	return nil
 }
 
 // closeups appends the distributions of a few loads and, where there are details, the course of the run at the knee and beyond.

@@ -46,21 +46,26 @@ func (v *sweep) operating() *panel {
 		if !ok {
 			continue
 		}
-		text := m.name + ": " + v.load(m.load)
-		order := []direction{northWest, west, southEast, north, east}
-		switch m.shape {
-		case diamond:
-			text += fmt.Sprintf("\n%s output tok/s, %s %s", scaled(m.tps, 3), metric.statistic(), duration(ms, 2))
-		case triangle:
-			order = []direction{northEast, east, west, northWest, north}
-		case inverted:
-			order = []direction{northEast, north, southWest, west, east}
-		}
-		p.marks = append(p.marks, mark{m.tps, ms, m.shape, text, order})
+		p.marks = append(p.marks, v.operatingMark(m, ms, metric))
 	}
 	p.tags = v.loadTags(outputTPS, y)
 	p.tags = append(p.tags, v.unsteadyTag(main.points)...)
 	return p
+}
+
+// operatingMark is a landmark, at its throughput and latency.
+func (v *sweep) operatingMark(m landmark, ms float64, metric limit) mark {
+	text := m.name + ": " + v.load(m.load)
+	order := []direction{northWest, west, southEast, north, east}
+	switch m.shape {
+	case diamond:
+		text += fmt.Sprintf("\n%s output tok/s, %s %s", scaled(m.tps, 3), metric.statistic(), duration(ms, 2))
+	case triangle:
+		order = []direction{northEast, east, west, northWest, north}
+	case inverted:
+		order = []direction{northEast, north, southWest, west, east}
+	}
+	return mark{m.tps, ms, m.shape, text, order}
 }
 
 // unsteadyTag names the points without a steady state, at the middle one of them.
