@@ -213,6 +213,38 @@ func (r *reader) node(a ast.Node, depth int) *node {
 		n.text = t.Value
 	}
 	switch a := a.(type) {
+	case *ast.SequenceNode:
+		n.kind = isList
+		for _, v := range a.Values {
+			n.items = append(n.items, r.node(v, depth+1))
+		}
+	case *ast.MappingNode:
+		n.kind = isMap
+		for _, v := range a.Values {
+			r.field(n, v, depth)
+		}
+		if len(a.Values) > 0 && !a.IsFlowStyle {
+			n.at = n.fields[0].at
+		}
+	case *ast.MappingValueNode:
+		n.kind = isMap
+		r.field(n, a, depth)
+		n.at = n.fields[0].at
+	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode:
+		r.fault(a, "anchors and aliases are not read; write the value out")
+	case *ast.TagNode:
+		r.fault(a, "YAML tags are not read")
+	default:
+		if !n.scalar(a) {
+			r.fault(a, "this cannot be read (want a value, a list or a map)")
+		}
+	}
+	return n
+}
+
+// scalar takes over the kind and the value of a node of the parser. It reports whether that has a single one.
+func (n *node) scalar(a ast.Node) bool {
+	switch a := a.(type) {
 	case *ast.NullNode:
 	case *ast.BoolNode:
 		n.kind, n.truth = isBool, a.Value
@@ -238,31 +270,10 @@ func (r *reader) node(a ast.Node, depth int) *node {
 		}
 	case *ast.LiteralNode:
 		n.kind, n.text = isText, a.Value.Value
-	case *ast.SequenceNode:
-		n.kind = isList
-		for _, v := range a.Values {
-			n.items = append(n.items, r.node(v, depth+1))
-		}
-	case *ast.MappingNode:
-		n.kind = isMap
-		for _, v := range a.Values {
-			r.field(n, v, depth)
-		}
-		if len(a.Values) > 0 && !a.IsFlowStyle {
-			n.at = n.fields[0].at
-		}
-	case *ast.MappingValueNode:
-		n.kind = isMap
-		r.field(n, a, depth)
-		n.at = n.fields[0].at
-	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode:
-		r.fault(a, "anchors and aliases are not read; write the value out")
-	case *ast.TagNode:
-		r.fault(a, "YAML tags are not read")
 	default:
-		r.fault(a, "this cannot be read (want a value, a list or a map)")
+		return false
 	}
-	return n
+	return true
 }
 
 func (r *reader) field(n *node, v *ast.MappingValueNode, depth int) {

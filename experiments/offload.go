@@ -129,13 +129,38 @@ func bytesText(x float64, units, last, suffix string) ([]byte, error) {
 
 // offload connects the KV pool with the tiers.
 func (u *Setup) offload() error {
-	s := u.Scenario
-	o, e := s.Offload, &s.Engine
+	o := u.Scenario.Offload
 	if o == nil {
 		return nil
 	}
+	if err := u.canOffload(); err != nil {
+		return err
+	}
+	chunk, err := u.chunkTokens()
+	if err != nil {
+		return err
+	}
+	gpus := int64(u.Deployment.TensorParallel * u.Deployment.PipelineParallel)
+	c := &sim.Connector{
+		BlockBytes:  u.Memory.BlockBytes * gpus,
+		ChunkBlocks: limitInt32(chunk / u.Scenario.Engine.BlockSize),
+		MinTokens:   limitInt32(o.MinTokens),
+	}
+	if o.Fetch == "always" {
+		c.Fetch = sim.FetchAlways
+	}
+	if c.Tiers, err = u.tiers(chunk, float64(c.BlockBytes)*float64(c.ChunkBlocks)); err != nil {
+		return err
+	}
+	u.Config.Connector = c
+	return nil
+}
+
+// canOffload checks that there are tiers, and a prefix cache that they can be behind.
+func (u *Setup) canOffload() error {
+	s, e := u.Scenario, &u.Scenario.Engine
 	switch {
-	case len(o.Tiers) == 0:
+	case len(s.Offload.Tiers) == 0:
 		return s.fault("offload.tiers", "there is no tier (want one or more)")
 	case u.Memory == nil:
 		return s.fault("offload", "tiers keep KV blocks, which a linear step time has none of")
@@ -146,45 +171,51 @@ func (u *Setup) offload() error {
 	case s.Deployment.DataParallelSize > 1 && u.Deployment.LLM.Experts > 0:
 		return s.fault(s.firstGiven("deployment.data_parallel_size", "offload"), "ranks in lock step load no KV from tiers (want data_parallel_size: 1)")
 	}
+	return nil
+}
+
+// chunkTokens is the number of tokens that tiers keep as one. It fills in the default.
+func (u *Setup) chunkTokens() (int, error) {
+	s, o, block := u.Scenario, u.Scenario.Offload, u.Scenario.Engine.BlockSize
 	back := value(o.Tiers[0].Write) == "back"
 	if o.ChunkTokens == nil {
-		chunk := (256 + e.BlockSize - 1) / e.BlockSize * e.BlockSize
+		usual := (256 + block - 1) / block * block
 		if back {
-			chunk = e.BlockSize
+			usual = block
 		}
-		o.ChunkTokens = &chunk
+		o.ChunkTokens = &usual
 	}
 	chunk := *o.ChunkTokens
 	switch {
-	case chunk%e.BlockSize != 0:
-		return s.fault("offload.chunk_tokens", "%d is no multiple of block_size %d", chunk, e.BlockSize)
-	case back && chunk != e.BlockSize:
-		return s.fault("offload.chunk_tokens", "%d does not go with a first tier that is written back to: the pool evicts single blocks (want block_size, %d)", chunk, e.BlockSize)
+	case chunk%block != 0:
+		return 0, s.fault("offload.chunk_tokens", "%d is no multiple of block_size %d", chunk, block)
+	case back && chunk != block:
+		return 0, s.fault("offload.chunk_tokens", "%d does not go with a first tier that is written back to: the pool evicts single blocks (want block_size, %d)", chunk, block)
 	}
-	gpus := int64(u.Deployment.TensorParallel * u.Deployment.PipelineParallel)
-	c := &sim.Connector{BlockBytes: u.Memory.BlockBytes * gpus, ChunkBlocks: limitInt32(chunk / e.BlockSize), MinTokens: limitInt32(o.MinTokens)}
-	if o.Fetch == "always" {
-		c.Fetch = sim.FetchAlways
-	}
+	return chunk, nil
+}
+
+// tiers are those of the simulator, for chunks of so many tokens and bytes.
+func (u *Setup) tiers(tokens int, bytes float64) (all []sim.Tier, err error) {
+	s := u.Scenario
 	names := map[string]bool{}
-	for i := range o.Tiers {
-		t, key := &o.Tiers[i], fmt.Sprint("offload.tiers.", i)
+	for i := range s.Offload.Tiers {
+		t, key := &s.Offload.Tiers[i], fmt.Sprint("offload.tiers.", i)
 		if names[t.Name] {
-			return s.fault(key+".name", "the name %q is given twice (want another one)", short(t.Name))
+			return nil, s.fault(key+".name", "the name %q is given twice (want another one)", short(t.Name))
 		}
 		names[t.Name] = true
-		tier := t.tier(float64(c.BlockBytes) * float64(c.ChunkBlocks))
+		tier := t.tier(bytes)
 		if tier.Chunks < 1 {
-			return s.fault(key+".size", "it has no room for a chunk of %d tokens, which take %.3g MB", chunk, float64(c.BlockBytes)*float64(c.ChunkBlocks)/1e6)
+			return nil, s.fault(key+".size", "it has no room for a chunk of %d tokens, which take %.3g MB", tokens, bytes/1e6)
 		}
 		if s.Lifecycle == nil {
 			u.unused(tier.Persistent, key+".persistent", "without a lifecycle replicas are there for ever")
 			tier.Persistent = false
 		}
-		c.Tiers = append(c.Tiers, tier)
+		all = append(all, tier)
 	}
-	u.Config.Connector = c
-	return nil
+	return all, nil
 }
 
 // tier is the tier of the simulator, whose chunks have so many bytes.

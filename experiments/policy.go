@@ -51,81 +51,29 @@ type EngineDefaults struct {
 // for one, and the memory for its activations is set aside.
 const wholePromptTokens = 16_384
 
-// policies lists the policies: add an entry to add one.
+// policies lists the policies: add one to add a policy.
 func policies() []Policy {
 	return []Policy{
-		{
-			Name: "vllm", New: newVLLM,
-			Does:   "one token budget for decodes and prefill chunks; running requests first; the last admitted is preempted and recomputed",
-			Source: "vLLM V1 (v1/core/sched)",
-		},
-		{
-			Name: "preemptive", New: newPreemptive,
-			Does:   "vLLM's, where a waiting request takes the place of running ones that are less urgent by the order",
-			Source: "preemptive priority and SRPT, with recomputation",
-		},
-		{
-			Name: "vllm-v0",
-			New: func(e *Engine) sched.Scheduler {
-				return &sched.VLLMV0{Watermark: e.Watermark, Swap: e.Preemption == "swap"}
-			},
-			Does:   "whole prompts first, in iterations of their own, then decodes; the last admitted is recomputed, or swapped",
-			Source: "vLLM V0, the default until 2025",
-			Engine: EngineDefaults{Synchronous: true, NoPrefixCaching: true, WholePrompts: true, Watermark: 0.01},
-		},
-		{
-			Name:   "sarathi",
-			New:    func(e *Engine) sched.Scheduler { return &sched.Sarathi{Watermark: e.Watermark} },
-			Does:   "a small token budget: decodes first, then chunks of prompts; KV of whole prompts taken on admission",
-			Source: "Agrawal et al., Sarathi-Serve, OSDI 2024",
-			Engine: EngineDefaults{Synchronous: true, NoPrefixCaching: true, TokenBudget: 512, Watermark: 0.01},
-		},
-		{
-			Name:   "orca",
-			New:    func(*Engine) sched.Scheduler { return &sched.Orca{} },
-			Does:   "whole prompts beside decodes, iteration by iteration; room for the longest answer taken on admission",
-			Source: "Yu et al., Orca, OSDI 2022",
-			Engine: EngineDefaults{Synchronous: true, Reserves: true, NoPrefixCaching: true, WholePrompts: true, Contiguous: true},
-		},
-		{
-			Name:   "static",
-			New:    func(*Engine) sched.Scheduler { return &sched.Static{} },
-			Does:   "batches padded to the longest prompt that run until the longest answer has ended",
-			Source: "FasterTransformer",
-			Engine: EngineDefaults{Synchronous: true, Reserves: true, NoPrefixCaching: true, WholePrompts: true, TokenBudget: 65_536, Contiguous: true},
-		},
-		{
-			Name: "sglang", New: newSGLang,
-			Does:   "prompts first, in chunks and iterations of their own; admission by an estimate of answers; retracts when it was wrong; radix cache",
-			Source: "SGLang (managers/schedule_policy, mem_cache/radix_cache)",
-			Engine: EngineDefaults{BlockSize: 1, Radix: true, PoolMemory: sglangPool},
-		},
-		newTRTLLM("trtllm-guaranteed-no-evict", sched.GuaranteedNoEvict, "starts a request when the longest answers of all fit; nobody is ever paused"),
-		newTRTLLM("trtllm-max-utilization", sched.MaxUtilization, "starts a request when its prompt fits; the last started is paused when the pool runs out"),
-		newTRTLLM("trtllm-static", sched.StaticBatch, "starts requests only when nobody runs"),
-		{
-			Name: "tgi",
-			New: func(e *Engine) sched.Scheduler {
-				return &sched.TGI{
-					WaitingServedRatio: e.TGI.WaitingServedRatio, MaxWaitingTokens: e.TGI.MaxWaitingTokens, Chunking: e.EnableChunkedPrefill,
-				}
-			},
-			Does:   "room for prompt and answer taken on admission; prompts in chunks beside decodes, or whole when enough of them wait",
-			Source: "text-generation-inference, backends/v3",
-			Engine: EngineDefaults{Synchronous: true, Reserves: true, TokenBudget: 4096},
-		},
-		{
-			Name: "mlfq", New: newMLFQ,
-			Does:   "skip-join multi-level feedback queue: requests go down a level with each quantum of tokens; lower levels are paused, swapped or recomputed",
-			Source: "Wu et al., FastServe, 2023",
-			Engine: EngineDefaults{Synchronous: true, NoPrefixCaching: true},
-		},
+		vllmPolicy(), preemptivePolicy(), vllmV0Policy(),
+		sarathiPolicy(), orcaPolicy(), staticPolicy(),
+		sglangPolicy(),
+		trtllmPolicy("trtllm-guaranteed-no-evict", sched.GuaranteedNoEvict, "starts a request when the longest answers of all fit; nobody is ever paused"),
+		trtllmPolicy("trtllm-max-utilization", sched.MaxUtilization, "starts a request when its prompt fits; the last started is paused when the pool runs out"),
+		trtllmPolicy("trtllm-static", sched.StaticBatch, "starts requests only when nobody runs"),
+		tgiPolicy(), mlfqPolicy(),
 	}
 }
 
-func newVLLM(e *Engine) sched.Scheduler {
-	p := vllmOf(e)
-	return &p
+func vllmPolicy() Policy {
+	return Policy{
+		Name:   "vllm",
+		Does:   "one token budget for decodes and prefill chunks; running requests first; the last admitted is preempted and recomputed",
+		Source: "vLLM V1 (v1/core/sched)",
+		New: func(e *Engine) sched.Scheduler {
+			p := vllmOf(e)
+			return &p
+		},
+	}
 }
 
 // vllmOf is vLLM's policy with the engine's knobs.
@@ -140,10 +88,59 @@ func vllmOf(e *Engine) sched.VLLM {
 	}
 }
 
-func newPreemptive(e *Engine) sched.Scheduler {
-	p := &sched.Preemptive{VLLM: vllmOf(e), Threshold: int64(e.PreemptionThreshold)}
-	p.Victim = sched.LeastUrgent
-	return p
+func preemptivePolicy() Policy {
+	return Policy{
+		Name:   "preemptive",
+		Does:   "vLLM's, where a waiting request takes the place of running ones that are less urgent by the order",
+		Source: "preemptive priority and SRPT, with recomputation",
+		New: func(e *Engine) sched.Scheduler {
+			p := &sched.Preemptive{VLLM: vllmOf(e), Threshold: int64(e.PreemptionThreshold)}
+			p.Victim = sched.LeastUrgent
+			return p
+		},
+	}
+}
+
+func vllmV0Policy() Policy {
+	return Policy{
+		Name:   "vllm-v0",
+		Does:   "whole prompts first, in iterations of their own, then decodes; the last admitted is recomputed, or swapped",
+		Source: "vLLM V0, the default until 2025",
+		New: func(e *Engine) sched.Scheduler {
+			return &sched.VLLMV0{Watermark: e.Watermark, Swap: e.Preemption == "swap"}
+		},
+		Engine: EngineDefaults{Synchronous: true, NoPrefixCaching: true, WholePrompts: true, Watermark: 0.01},
+	}
+}
+
+func sarathiPolicy() Policy {
+	return Policy{
+		Name:   "sarathi",
+		Does:   "a small token budget: decodes first, then chunks of prompts; KV of whole prompts taken on admission",
+		Source: "Agrawal et al., Sarathi-Serve, OSDI 2024",
+		New:    func(e *Engine) sched.Scheduler { return &sched.Sarathi{Watermark: e.Watermark} },
+		Engine: EngineDefaults{Synchronous: true, NoPrefixCaching: true, TokenBudget: 512, Watermark: 0.01},
+	}
+}
+
+func orcaPolicy() Policy {
+	return Policy{
+		Name:   "orca",
+		Does:   "whole prompts beside decodes, iteration by iteration; room for the longest answer taken on admission",
+		Source: "Yu et al., Orca, OSDI 2022",
+		New:    func(*Engine) sched.Scheduler { return &sched.Orca{} },
+		Engine: EngineDefaults{Synchronous: true, Reserves: true, NoPrefixCaching: true, WholePrompts: true, Contiguous: true},
+	}
+}
+
+func staticPolicy() Policy {
+	return Policy{
+		Name:   "static",
+		Does:   "batches padded to the longest prompt that run until the longest answer has ended",
+		Source: "FasterTransformer",
+		New:    func(*Engine) sched.Scheduler { return &sched.Static{} },
+		Engine: EngineDefaults{Synchronous: true, Reserves: true, NoPrefixCaching: true, WholePrompts: true, TokenBudget: 65_536, Contiguous: true},
+	}
 }
 
 // victim is the rule for whom to preempt.
@@ -283,14 +280,6 @@ func policyEntries() []Entry {
 	return entries
 }
 
-// TGI holds the knobs of text-generation-inference's scheduler. With chunked prefill they have no effect.
-type TGI struct {
-	// WaitingServedRatio is how many requests have to wait, for each one that decodes, to be worth a pause.
-	WaitingServedRatio float64 `json:"waiting_served_ratio" range:"[0,1000000]"`
-	// MaxWaitingTokens is the number of iterations after which any waiting request is.
-	MaxWaitingTokens int `json:"max_waiting_tokens" range:"[1,1000000000]"`
-}
-
 // warnUnused tells of knobs that belong to another policy.
 func (u *Setup) warnUnused(policy string) {
 	e := &u.Scenario.Engine
@@ -306,5 +295,3 @@ func (u *Setup) warnUnused(policy string) {
 		}
 	}
 }
-
-func defaultTGI() TGI { return TGI{WaitingServedRatio: 0.3, MaxWaitingTokens: 20} }

@@ -39,25 +39,33 @@ func (e *Engine) chunk() int {
 	return e.MaxNumBatchedTokens
 }
 
-func newSGLang(e *Engine) sched.Scheduler {
-	k := &e.SGLang
-	p := &sched.SGLang{
-		MaxPrefillTokens: limitInt32(k.MaxPrefillTokens),
-		MixedChunk:       k.EnableMixedChunk,
-		Conservativeness: k.ScheduleConservativeness,
+func sglangPolicy() Policy {
+	return Policy{
+		Name:   "sglang",
+		Does:   "prompts first, in chunks and iterations of their own; admission by an estimate of answers; retracts when it was wrong; radix cache",
+		Source: "SGLang (managers/schedule_policy, mem_cache/radix_cache)",
+		New: func(e *Engine) sched.Scheduler {
+			k := &e.SGLang
+			p := &sched.SGLang{
+				MaxPrefillTokens: limitInt32(k.MaxPrefillTokens),
+				MixedChunk:       k.EnableMixedChunk,
+				Conservativeness: k.ScheduleConservativeness,
+			}
+			if e.EnableChunkedPrefill {
+				p.ChunkedPrefillSize = limitInt32(e.chunk())
+			}
+			if k.PriorityThreshold != nil {
+				p.PreemptByPriority, p.PreemptionThreshold = true, limitInt32(*k.PriorityThreshold)
+			}
+			for _, o := range []sched.QueueOrder{sched.FirstCome, sched.LongestPrefix, sched.DFSWeight} {
+				if o.String() == k.SchedulePolicy {
+					p.QueueOrder = o
+				}
+			}
+			return p
+		},
+		Engine: EngineDefaults{BlockSize: 1, Radix: true, PoolMemory: sglangPool},
 	}
-	if e.EnableChunkedPrefill {
-		p.ChunkedPrefillSize = limitInt32(e.chunk())
-	}
-	if k.PriorityThreshold != nil {
-		p.PreemptByPriority, p.PreemptionThreshold = true, limitInt32(*k.PriorityThreshold)
-	}
-	for _, o := range []sched.QueueOrder{sched.FirstCome, sched.LongestPrefix, sched.DFSWeight} {
-		if o.String() == k.SchedulePolicy {
-			p.QueueOrder = o
-		}
-	}
-	return p
 }
 
 // sglangPool is SGLang's rule: mem_fraction_static of the memory holds weights and pool; what it leaves is for
@@ -100,7 +108,7 @@ func defaultTRTLLM() TRTLLM {
 	return TRTLLM{ContextChunkingPolicy: "FIRST_COME_FIRST_SERVED", FreeGPUMemoryFraction: 0.9}
 }
 
-func newTRTLLM(name string, capacity sched.Capacity, does string) Policy {
+func trtllmPolicy(name string, capacity sched.Capacity, does string) Policy {
 	return Policy{
 		Name: name,
 		New: func(e *Engine) sched.Scheduler {
@@ -127,6 +135,30 @@ func trtllmPool(e *Engine, _ *model.Deployment, b *model.KVBudget) float64 {
 	return e.TRTLLM.FreeGPUMemoryFraction * (b.Total - b.Weights - b.Runtime - b.Activations - b.Sampler - b.Graphs)
 }
 
+// TGI holds the knobs of text-generation-inference's scheduler. With chunked prefill they have no effect.
+type TGI struct {
+	// WaitingServedRatio is how many requests have to wait, for each one that decodes, to be worth a pause.
+	WaitingServedRatio float64 `json:"waiting_served_ratio" range:"[0,1000000]"`
+	// MaxWaitingTokens is the number of iterations after which any waiting request is.
+	MaxWaitingTokens int `json:"max_waiting_tokens" range:"[1,1000000000]"`
+}
+
+func defaultTGI() TGI { return TGI{WaitingServedRatio: 0.3, MaxWaitingTokens: 20} }
+
+func tgiPolicy() Policy {
+	return Policy{
+		Name:   "tgi",
+		Does:   "room for prompt and answer taken on admission; prompts in chunks beside decodes, or whole when enough of them wait",
+		Source: "text-generation-inference, backends/v3",
+		New: func(e *Engine) sched.Scheduler {
+			return &sched.TGI{
+				WaitingServedRatio: e.TGI.WaitingServedRatio, MaxWaitingTokens: e.TGI.MaxWaitingTokens, Chunking: e.EnableChunkedPrefill,
+			}
+		},
+		Engine: EngineDefaults{Synchronous: true, Reserves: true, TokenBudget: 4096},
+	}
+}
+
 // MLFQ holds the knobs of policy mlfq. Sequences that make room go to host memory with preemption swap.
 type MLFQ struct {
 	// Quantum is the number of tokens, of the prompt and of the answer, after which a request leaves the first level.
@@ -145,11 +177,19 @@ func defaultMLFQ() MLFQ {
 	return MLFQ{Quantum: 256, Ratio: 2, Levels: 6, Starvation: Duration(10 * clock.Second)}
 }
 
-func newMLFQ(e *Engine) sched.Scheduler {
-	k := &e.MLFQ
-	p := &sched.MLFQ{Quantum: k.Quantum, Ratio: k.Ratio, Levels: k.Levels, Starvation: k.Starvation.Clock()}
-	if k.Batch != nil {
-		p.Batch = *k.Batch
+func mlfqPolicy() Policy {
+	return Policy{
+		Name:   "mlfq",
+		Does:   "skip-join multi-level feedback queue: requests go down a level with each quantum of tokens; lower levels are paused, swapped or recomputed",
+		Source: "Wu et al., FastServe, 2023",
+		New: func(e *Engine) sched.Scheduler {
+			k := &e.MLFQ
+			p := &sched.MLFQ{Quantum: k.Quantum, Ratio: k.Ratio, Levels: k.Levels, Starvation: k.Starvation.Clock()}
+			if k.Batch != nil {
+				p.Batch = *k.Batch
+			}
+			return p
+		},
+		Engine: EngineDefaults{Synchronous: true, NoPrefixCaching: true},
 	}
-	return p
 }

@@ -86,16 +86,55 @@ func Run(ctx context.Context, s *Scenario, o RunOptions) (*Result, error) {
 
 // Run runs the scenario; see [Run].
 func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
-	patient, src := o.Source, o.Source
-	if src == nil {
-		var err error
-		if patient, err = u.source(); err != nil {
-			return nil, err
-		}
-		if src, err = u.serve(patient); err != nil {
-			return nil, err
+	patient, src, err := u.requests(o)
+	if err != nil {
+		return nil, err
+	}
+	collector, rows := u.collector(o)
+	engine, err := u.newEngine(o, patient, src, collector)
+	if err != nil {
+		return nil, err
+	}
+	runErr := engine.Run(ctx)
+	interrupted := runErr != nil && ctx.Err() != nil && errors.Is(runErr, ctx.Err())
+	switch {
+	case errors.Is(runErr, sim.ErrStranded):
+		return nil, fmt.Errorf("at %.4g s: %d requests wait at the router, and no replica will take them any more (want a failure that ends, or lifecycle.hold: 0, or a clients.timeout)",
+			engine.Now().Seconds(), engine.InSystem())
+	case interrupted:
+		collector.SetPartial()
+	case runErr != nil:
+		return nil, runErr
+	}
+	u.warnAfter(engine.Now(), interrupted, patient, collector)
+	talked := u.conversations(patient, collector)
+	if o.Check && !interrupted {
+		if err := collector.Check(); err != nil {
+			return nil, fmt.Errorf("the result contradicts itself: %w", err)
 		}
 	}
+	if rows != nil {
+		if err := rows.Flush(); err != nil && runErr == nil {
+			runErr = err
+		}
+	}
+	return u.result(collector, talked, o.Detail), runErr
+}
+
+// requests are those of a run as their clients send them, and behind them those of patient clients, who send each once.
+func (u *Setup) requests(o RunOptions) (patient, src workload.Source, err error) {
+	if o.Source != nil {
+		return o.Source, o.Source, nil
+	}
+	if patient, err = u.source(); err != nil {
+		return nil, nil, err
+	}
+	src, err = u.serve(patient)
+	return patient, src, err
+}
+
+// collector makes what collects the result of a run, and the writer of its requests, which is nil where nobody wants them.
+func (u *Setup) collector(o RunOptions) (*report.Collector, *report.RequestWriter) {
 	options := u.Report
 	if o.Requests != nil {
 		options.Requests = report.NewRequestWriter(o.Requests)
@@ -110,6 +149,11 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	for _, w := range u.Warnings {
 		collector.AddWarning(w.Code, w.Text)
 	}
+	return collector, options.Requests
+}
+
+// newEngine makes the engine of a run, with everybody who is told of it.
+func (u *Setup) newEngine(o RunOptions, patient, src workload.Source, collector *report.Collector) (*sim.Engine, error) {
 	var observer sim.Observer = collector
 	if o.Progress != nil {
 		observer = &meter{Collector: collector, setup: u, report: o.Progress}
@@ -117,8 +161,7 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	if o.Span != nil || o.Finished != nil {
 		observer = &listener{Observer: observer, span: o.Span, finished: o.Finished}
 	}
-	observer = listening(observer, o.Sinks)
-	engine, err := sim.NewFleet(u.fleet(o.Check), src, observer)
+	engine, err := sim.NewFleet(u.fleet(o.Check), src, listening(observer, o.Sinks))
 	if err != nil {
 		return nil, err
 	}
@@ -130,47 +173,34 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	if u.Report.End > 0 {
 		engine.Horizon = u.Report.End
 	}
-	runErr := engine.Run(ctx)
-	interrupted := runErr != nil && ctx.Err() != nil && errors.Is(runErr, ctx.Err())
-	if errors.Is(runErr, sim.ErrStranded) {
-		return nil, fmt.Errorf("at %.4g s: %d requests wait at the router, and no replica will take them any more (want a failure that ends, or lifecycle.hold: 0, or a clients.timeout)",
-			engine.Now().Seconds(), engine.InSystem())
-	}
-	if runErr != nil && !interrupted {
-		return nil, runErr
-	}
-	if interrupted {
-		collector.SetPartial()
-	}
+	return engine, nil
+}
+
+// warnAfter warns of what only the run could show.
+func (u *Setup) warnAfter(end clock.Time, interrupted bool, patient workload.Source, collector *report.Collector) {
 	if t, ok := patient.(*trace.Source); ok && t.Overlapping() > 0 {
 		collector.AddWarning("overlapping_turns", fmt.Sprintf(
 			"%d requests were sent before an earlier turn of their session had been answered: a replay keeps the recorded times", t.Overlapping()))
 	}
-	if n := u.later(engine.Now()); n > 0 && !interrupted && u.Report.End == 0 {
-		collector.AddWarning("late_failure", fmt.Sprintf("the run ended at %.4g s, before %d of %d failures (run.duration sets its end)", engine.Now().Seconds(), n, len(u.happenings)))
+	if n := u.later(end); n > 0 && !interrupted && u.Report.End == 0 {
+		collector.AddWarning("late_failure", fmt.Sprintf("the run ended at %.4g s, before %d of %d failures (run.duration sets its end)", end.Seconds(), n, len(u.happenings)))
 	}
-	talked := u.conversations(patient, collector)
-	if o.Check && !interrupted {
-		if err := collector.Check(); err != nil {
-			return nil, fmt.Errorf("the result contradicts itself: %w", err)
-		}
+}
+
+// result puts together what a run gives.
+func (u *Setup) result(collector *report.Collector, talked *workload.SessionCounts, detail bool) *Result {
+	s := collector.Summary()
+	res := &Result{Summary: s, Series: collector.Series(), collector: collector, setup: u}
+	if detail {
+		s.Detail = collector.Detail()
 	}
-	if options.Requests != nil {
-		if err := options.Requests.Flush(); err != nil && runErr == nil {
-			runErr = err
-		}
-	}
-	res := &Result{Summary: collector.Summary(), Series: collector.Series(), collector: collector, setup: u}
-	if o.Detail {
-		res.Summary.Detail = collector.Detail()
-	}
-	res.Summary.Sessions = talked
-	res.Summary.Clifftop = Version
-	res.Summary.Scenario = u.Scenario
-	res.Summary.Seed = u.Scenario.Run.Seed
-	res.Summary.Accuracy = u.accuracy()
-	res.Summary.Accuracy.Unsteady(res.Summary.Window.Stationary)
-	return res, runErr
+	s.Sessions = talked
+	s.Clifftop = Version
+	s.Scenario = u.Scenario
+	s.Seed = u.Scenario.Run.Seed
+	s.Accuracy = u.accuracy()
+	s.Accuracy.Unsteady(s.Window.Stationary)
+	return res
 }
 
 // meter tells how far a run has come.

@@ -66,12 +66,61 @@ func (q *search) bracket() (good, bad float64, err error) {
 	if q.o.Low != 0 || q.o.High != 0 {
 		return q.bracketWithin(q.axis.round(q.o.Low), q.axis.round(q.o.High))
 	}
-	start, enough := q.axis.start, math.Inf(1) // where all requests come at once, and more of a load changes nothing
-	n := q.base.Scenario.Run.Requests
-	if q.axis.key == UsersKey && n != nil {
-		enough = float64(*n)
+	start, enough, err := q.outset()
+	if err != nil {
+		return 0, 0, err
 	}
-	if q.axis.key == RateKey {
+	first, err := q.look(start)
+	if err != nil {
+		return 0, 0, err
+	}
+	// More of a load is worse, so that there is one direction to look in; of anything else both are tried in turn.
+	up := &way{up: true, open: !q.axis.load || first.passes, at: start, factor: 2, end: enough}
+	down := &way{open: !q.axis.load || !first.passes, at: start, factor: 2, end: math.Inf(-1)}
+	if q.axis.whole {
+		down.end = 1
+	}
+	const doublings = 24
+	most := doublings
+	if q.axis.load {
+		// An idle system is as good as any: there is no need to come near it in small steps.
+		down.factor = 4
+		if !first.passes {
+			most = 6
+		}
+	}
+	for k := 0; k < most && (up.open || down.open); k++ {
+		for _, w := range []*way{up, down} {
+			if !w.open {
+				continue
+			}
+			other, err := q.stride(w, first.passes)
+			if err != nil {
+				return 0, 0, err
+			}
+			if other != nil {
+				q.helps = w.up == other.passes
+				good, bad = q.ends(other, w.at)
+				return good, bad, nil
+			}
+		}
+	}
+	if first.passes {
+		return max(up.at, start), math.NaN(), nil
+	}
+	return math.NaN(), min(down.at, start), nil
+}
+
+// outset is the value to begin with, and one at which all requests come at once, so that more of a load changes nothing.
+func (q *search) outset() (start, enough float64, err error) {
+	start, enough = q.axis.start, math.Inf(1)
+	n := q.base.Scenario.Run.Requests
+	switch q.axis.key {
+	case UsersKey:
+		if n != nil {
+			enough = float64(*n)
+		}
+	case RateKey:
 		idle, err := q.base.idleResidence(q.ctx)
 		if err != nil {
 			return 0, 0, err
@@ -83,65 +132,32 @@ func (q *search) bracket() (good, bad float64, err error) {
 			}
 		}
 	}
-	first, err := q.look(start)
-	if err != nil {
-		return 0, 0, err
+	return start, enough, nil
+}
+
+// way is a direction in which a search strides.
+type way struct {
+	up, open bool
+	at       float64 // the last value looked at
+	factor   float64 // of a stride
+	end      float64 // a value at which it ends
+}
+
+// stride looks at the next value of a way. It is returned where its verdict is another one than before.
+func (q *search) stride(w *way, passes bool) (*state, error) {
+	next, err := q.look(q.axis.step(w.at, w.factor, w.up))
+	switch {
+	case BadInput(err) || err == nil && next.value == w.at:
+		w.open = false
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case next.passes != passes:
+		return next, nil
 	}
-	up, down := start, start
-	// More of a load is worse, so that there is one direction to look in; of anything else both are tried in turn.
-	tryUp, tryDown := !q.axis.load || first.passes, !q.axis.load || !first.passes
-	// An idle system is as good as any: there is no need to come near it in small steps.
-	const doublings = 24
-	below, most := 2., doublings
-	if q.axis.load {
-		below = 4
-		if !first.passes {
-			most = 6
-		}
-	}
-	for range most {
-		if tryUp {
-			next, err := q.look(q.axis.step(up, 2, true))
-			switch {
-			case BadInput(err):
-				tryUp = false
-			case err != nil:
-				return 0, 0, err
-			case next.passes != first.passes:
-				q.helps = next.passes
-				good, bad = q.ends(next, up)
-				return good, bad, nil
-			default:
-				up = next.value
-				tryUp = up < enough
-			}
-		}
-		if tryDown {
-			next, err := q.look(q.axis.step(down, below, false))
-			switch {
-			case BadInput(err) || err == nil && next.value == down:
-				tryDown = false
-			case err != nil:
-				return 0, 0, err
-			case next.passes != first.passes:
-				q.helps = !next.passes
-				good, bad = q.ends(next, down)
-				return good, bad, nil
-			default:
-				down = next.value
-			}
-		}
-		if !tryUp && !tryDown {
-			break
-		}
-		if q.axis.whole && down <= 1 {
-			tryDown = false
-		}
-	}
-	if first.passes {
-		return max(up, start), math.NaN(), nil
-	}
-	return math.NaN(), min(down, start), nil
+	w.at = next.value
+	w.open = w.up && w.at < w.end || !w.up && w.at > w.end
+	return nil, nil
 }
 
 // ends are a value and the last before it, which was judged otherwise.

@@ -47,9 +47,6 @@ func (s Setting) flag() string {
 // apply changes the tree. Keys and values are checked later, with the whole.
 func apply(root *node, s Setting) *Fault {
 	at := place{origin: s.flag()}
-	refuse := func(format string, args ...any) *Fault {
-		return &Fault{Where: at.origin, Key: s.Key, Problem: fmt.Sprintf(format, args...)}
-	}
 	value, err := parseYAML(at.origin, []byte(s.Value), true)
 	if err != nil {
 		fs := err.(Faults)
@@ -59,12 +56,23 @@ func apply(root *node, s Setting) *Fault {
 	if root.kind != isMap {
 		return nil // the file is wrong as a whole, which is reported
 	}
-	key := s.Key
-	switch key {
+	key, err := s.keyIn(root, at)
+	if err == nil {
+		err = root.set(key, at, value)
+	}
+	if err != nil {
+		return &Fault{Where: at.origin, Key: s.Key, Problem: err.Error()}
+	}
+	return nil
+}
+
+// keyIn is the dotted path that a setting means in a tree. What does not go with it there is taken out.
+func (s Setting) keyIn(root *node, at place) (string, error) {
+	switch s.Key {
 	case RateKey:
-		key, err = rateKey(root)
+		return rateKey(root)
 	case UsersKey:
-		key, err = usersKey(root, at)
+		return usersKey(root, at)
 	case "workload.trace.file":
 		if s.Flag == "--trace" {
 			for _, name := range besideTrace { // which a trace brings itself
@@ -72,39 +80,39 @@ func apply(root *node, s Setting) *Fault {
 			}
 		}
 	}
-	if err != nil {
-		return refuse("%v", err)
-	}
-	names := strings.Split(key, ".")
+	return s.Key, nil
+}
+
+// set puts a value at the end of a dotted path, and makes the maps on the way to it that are not there.
+func (n *node) set(path string, at place, value *node) error {
+	names := strings.Split(path, ".")
 	if len(names) > maxDepth {
-		return refuse("the key is too long")
+		return errors.New("the key is too long")
 	}
-	parent := root
 	for i, name := range names {
 		last := i == len(names)-1
 		if name == "" {
-			return refuse("the key has an empty part")
+			return errors.New("the key has an empty part")
 		}
-		if parent.kind == isList {
+		switch {
+		case n.kind == isList:
 			k, err := strconv.Atoi(name)
-			if err != nil || k < 0 || k >= len(parent.items) {
-				return refuse("%q is not an index of the list (want 0 to %d)", name, len(parent.items)-1)
+			if err != nil || k < 0 || k >= len(n.items) {
+				return fmt.Errorf("%q is not an index of the list (want 0 to %d)", name, len(n.items)-1)
 			}
 			if last {
-				parent.items[k] = value
+				n.items[k] = value
 			} else {
-				parent = parent.items[k]
+				n = n.items[k]
 			}
-			continue
-		}
-		if last {
-			if parent.kind != isMap {
-				*parent = node{at: at, kind: isMap}
+		case last:
+			if n.kind != isMap {
+				*n = node{at: at, kind: isMap}
 			}
-			parent.put(name, at, value)
-			continue
+			n.put(name, at, value)
+		default:
+			n = n.childAt(name, at)
 		}
-		parent = parent.childAt(name, at)
 	}
 	return nil
 }
