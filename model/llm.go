@@ -79,62 +79,73 @@ const (
 
 // Validate reports what is missing or contradictory in the dimensions, all faults at once.
 func (m *LLM) Validate() error {
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	positive := func(name string, v int) {
-		if v < 1 || v > maxDimension {
-			fault("%s is %d (want 1 to %d)", name, v, maxDimension)
-		}
-	}
-	optional := func(name string, v int) {
-		if v < 0 || v > maxDimension {
-			fault("%s is %d (want 0 to %d)", name, v, maxDimension)
-		}
-	}
-	if m.Layers < 1 || m.Layers > maxLayers {
-		fault("layers is %d (want 1 to %d)", m.Layers, maxLayers)
-	}
-	positive("hidden", m.Hidden)
-	positive("heads", m.Heads)
-	positive("kv_heads", m.KVHeads)
-	positive("head_dim", m.HeadDim)
-	positive("vocab", m.Vocab)
-	optional("max_context", m.MaxContext)
-	optional("shared_intermediate", m.SharedIntermediate)
+	var f faults
+	f.within("layers", m.Layers, 1, maxLayers)
+	f.positive("hidden", m.Hidden)
+	f.positive("heads", m.Heads)
+	f.positive("kv_heads", m.KVHeads)
+	f.positive("head_dim", m.HeadDim)
+	f.positive("vocab", m.Vocab)
+	f.within("max_context", m.MaxContext, 0, maxDimension)
+	f.within("shared_intermediate", m.SharedIntermediate, 0, maxDimension)
 	if m.KVHeads > 0 && m.Heads%m.KVHeads != 0 {
-		fault("heads %d is not a multiple of kv_heads %d", m.Heads, m.KVHeads)
+		f.add("heads %d is not a multiple of kv_heads %d", m.Heads, m.KVHeads)
 	}
 	if m.denseLayers() > 0 {
-		positive("intermediate", m.Intermediate)
+		f.positive("intermediate", m.Intermediate)
 	}
 	if m.Experts != 0 {
-		positive("experts", m.Experts)
-		positive("moe_intermediate", m.MoEIntermediate)
-		if m.TopK < 1 || m.TopK > m.Experts {
-			fault("top_k is %d (want 1 to the %d experts)", m.TopK, m.Experts)
-		}
-		if m.FirstDenseLayers < 0 || m.FirstDenseLayers > m.Layers {
-			fault("first_dense_layers is %d (want 0 to the %d layers)", m.FirstDenseLayers, m.Layers)
-		}
+		m.validateExperts(&f)
 	}
+	m.validateAttention(&f)
+	if m.Precision >= precisions || m.MoEPrecision >= precisions {
+		f.add("unknown native precision")
+	}
+	return errors.Join(f...)
+}
+
+// validateExperts checks the dimensions of the experts.
+func (m *LLM) validateExperts(f *faults) {
+	f.positive("experts", m.Experts)
+	f.positive("moe_intermediate", m.MoEIntermediate)
+	if m.TopK < 1 || m.TopK > m.Experts {
+		f.add("top_k is %d (want 1 to the %d experts)", m.TopK, m.Experts)
+	}
+	if m.FirstDenseLayers < 0 || m.FirstDenseLayers > m.Layers {
+		f.add("first_dense_layers is %d (want 0 to the %d layers)", m.FirstDenseLayers, m.Layers)
+	}
+}
+
+// validateAttention checks windows and latent attention, which do not go together.
+func (m *LLM) validateAttention(f *faults) {
 	if m.WindowedLayers < 0 || m.WindowedLayers > m.Layers {
-		fault("windowed layers are %d (want 0 to the %d layers)", m.WindowedLayers, m.Layers)
+		f.add("windowed layers are %d (want 0 to the %d layers)", m.WindowedLayers, m.Layers)
 	}
 	if m.WindowedLayers > 0 {
-		positive("sliding_window", m.SlidingWindow)
+		f.positive("sliding_window", m.SlidingWindow)
 	}
-	if m.MLA != (MLA{}) {
-		optional("q_rank", m.MLA.QRank)
-		positive("kv_rank", m.MLA.KVRank)
-		positive("rope_dim", m.MLA.RopeDim)
-		positive("nope_dim", m.MLA.NopeDim)
-		positive("value_dim", m.MLA.ValueDim)
-		if m.WindowedLayers > 0 {
-			fault("windowed layers with multi-head latent attention are not modelled")
-		}
+	if m.MLA == (MLA{}) {
+		return
 	}
-	if m.Precision >= precisions || m.MoEPrecision >= precisions {
-		fault("unknown native precision")
+	f.within("q_rank", m.MLA.QRank, 0, maxDimension)
+	f.positive("kv_rank", m.MLA.KVRank)
+	f.positive("rope_dim", m.MLA.RopeDim)
+	f.positive("nope_dim", m.MLA.NopeDim)
+	f.positive("value_dim", m.MLA.ValueDim)
+	if m.WindowedLayers > 0 {
+		f.add("windowed layers with multi-head latent attention are not modelled")
 	}
-	return errors.Join(errs...)
+}
+
+// faults collects what is wrong with a record.
+type faults []error
+
+func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
+
+func (f *faults) positive(name string, v int) { f.within(name, v, 1, maxDimension) }
+
+func (f *faults) within(name string, v, least, most int) {
+	if v < least || v > most {
+		f.add("%s is %d (want %d to %d)", name, v, least, most)
+	}
 }

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"errors"
-	"fmt"
 
 	"clifftop/model"
 	"clifftop/sim/clock"
@@ -139,12 +138,8 @@ func (c *Config) limited() bool { return c.MaxQueuedRequests > 0 || c.MaxQueuedT
 
 // Validate reports every fault of the configuration.
 func (c *Config) Validate() error {
-	var faults []error
-	want := func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf(format, args...))
-		}
-	}
+	found := new(faults)
+	want := found.want
 	want(c.Scheduler != nil, "no scheduler")
 	want(c.Timer != nil, "no step timer")
 	want(c.MaxNumSeqs >= 1, "max_num_seqs: %d is not allowed (want 1 or more)", c.MaxNumSeqs)
@@ -169,21 +164,21 @@ func (c *Config) Validate() error {
 	want(!c.Radix || c.PrefixCaching, "radix: prefix caching is off")
 	want(c.MaxSpan >= 0, "max span: %d is negative", c.MaxSpan)
 	if c.Stages != 0 && c.Stages != 1 {
-		faults = append(faults, c.validatePipeline()...)
+		found.all = append(found.all, c.validatePipeline()...)
 	}
-	faults = append(faults, c.Speculative.validate(c)...)
+	found.all = append(found.all, c.Speculative.validate(c)...)
 	if c.Connector != nil {
-		faults = append(faults, c.Connector.validate(c)...)
+		found.all = append(found.all, c.Connector.validate(c)...)
 	}
 	if o, ok := c.Order.(interface{ Validate() error }); ok {
 		if err := o.Validate(); err != nil {
-			faults = append(faults, err)
+			found.all = append(found.all, err)
 		}
 	}
 	if c.Scheduler != nil {
 		if err := c.Scheduler.Validate(c.limits()); err != nil {
-			faults = append(faults, err)
+			found.all = append(found.all, err)
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(found.all...)
 }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"slices"
 
 	"clifftop/sim/clock"
@@ -110,12 +109,9 @@ type Remote struct {
 func (c *Connector) chunkBlocks() int32 { return max(c.ChunkBlocks, 1) }
 
 // validate reports faults of the connector, and what it does not go with.
-func (c *Connector) validate(cfg *Config) (faults []error) {
-	want := func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf("connector: "+format, args...))
-		}
-	}
+func (c *Connector) validate(cfg *Config) []error {
+	found := faults{of: "connector: "}
+	want := found.want
 	want(c.BlockBytes >= 1, "a KV block of %d bytes is not allowed", c.BlockBytes)
 	want(c.MinTokens >= 0 && c.ChunkBlocks >= 0, "a number of tokens or blocks is negative")
 	want(c.PullPercent >= 0 && c.PullPercent <= 100, "pull limit: %d is no percentage", c.PullPercent)
@@ -131,7 +127,7 @@ func (c *Connector) validate(cfg *Config) (faults []error) {
 			"tier %s: the pool evicts blocks, so that a tier that they are written back to cannot keep chunks of %d", t.Name, c.chunkBlocks())
 	}
 	want(!slices.ContainsFunc(c.Links, func(b int64) bool { return b < 1 }), "a link has no bandwidth")
-	return faults
+	return found.all
 }
 
 // connector is what a replica knows of KV elsewhere.

@@ -107,74 +107,6 @@ type Scaler struct {
 	Scrape, Phase, Keep clock.Duration
 }
 
-// validate reports what is wrong with the lives of a fleet.
-func (l *Lives) validate(f *Fleet) (faults []error) {
-	want := func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf(format, args...))
-		}
-	}
-	want(l.Again != nil, "lives: nothing makes an engine again")
-	want(l.Grace >= 0 && l.Probe >= 0, "lives: a grace of %v or a probe of %v is negative", l.Grace, l.Probe)
-	n := len(f.Replicas)
-	lead, err := l.leaders(n)
-	if err != nil {
-		return append(faults, err)
-	}
-	first := 0
-	for _, ranks := range f.Lockstep {
-		want(ranks < 2 || first+ranks > n || groupSize(lead, first) == ranks, "lives: replicas %d to %d are in lock step, and do not live together", first, first+ranks-1)
-		first += ranks
-	}
-	d := f.Disaggregation
-	want(d == nil || d.Prefills < 0 || d.Prefills >= n || int(lead[d.Prefills]) == d.Prefills, "lives: replicas for prompts live together with replicas for answers")
-	for i := range l.Failures {
-		x := &l.Failures[i]
-		want(x.Replica >= 0 && x.Replica < n, "failure %d: there is no replica %d of %d", i, x.Replica, n)
-		want(x.Kind != Restart || x.Last >= x.Replica && x.Last < n, "failure %d: there are no replicas %d to %d of %d", i, x.Replica, x.Last, n)
-		want(x.At >= 0 && x.For >= 0, "failure %d: at %v for %v is negative", i, x.At, x.For)
-		lasting := x.Kind == Slow || x.Kind == LinkLoss
-		want(!lasting || x.For > 0, "failure %d: %v for ever is not allowed", i, x.Kind)
-		want(x.Kind != Slow || x.Permille >= 1000 && x.Permille <= maxSlowness, "failure %d: step times times %d/1000 are not allowed (want 1 to %d times)",
-			i, x.Permille, maxSlowness/1000)
-		if !lasting {
-			continue
-		}
-		for j := range l.Failures[:i] {
-			y := &l.Failures[j]
-			want(y.Kind != x.Kind || !alike(lead, y.Replica, x.Replica) || x.At >= y.At.Add(y.For) || y.At >= x.At.Add(x.For),
-				"failures %d and %d: %v of replica %d twice at a time", j, i, x.Kind, x.Replica)
-		}
-	}
-	scaled := make([]bool, n)
-	for i := range l.Scalers {
-		s := &l.Scalers[i]
-		if s.First < 0 || s.Last < s.First || s.Last >= n || s.Policy == nil {
-			want(false, "scaler %d: no policy, or no replicas %d to %d of %d", i, s.First, s.Last, n)
-			continue
-		}
-		count := 0
-		for k := s.First; k <= s.Last; k++ {
-			if int(lead[k]) == k {
-				count++
-			}
-		}
-		want(int(lead[s.First]) == s.First && (s.Last == n-1 || int(lead[s.Last+1]) == s.Last+1), "scaler %d: replicas %d to %d are no whole groups", i, s.First, s.Last)
-		want(s.Least >= 0 && s.Least <= s.Most && s.Most <= count, "scaler %d: %d to %d of %d replicas are not allowed", i, s.Least, s.Most, count)
-		want(s.Initial >= 0 && s.Initial <= count, "scaler %d: %d of %d replicas are not allowed at first", i, s.Initial, count)
-		want(d == nil || s.Last < d.Prefills || s.First >= d.Prefills, "scaler %d: replicas %d to %d are for prompts and for answers", i, s.First, s.Last)
-		want(s.Scrape > 0 && s.Phase >= 0 && s.Keep >= 0, "scaler %d: a scrape every %v from %v on is not allowed", i, s.Scrape, s.Phase)
-		if err := s.Policy.Validate(s.Least); err != nil {
-			faults = append(faults, err)
-		}
-		for k := s.First; k <= s.Last; k++ {
-			want(!scaled[k], "scaler %d: replica %d has another one", i, k)
-			scaled[k] = true
-		}
-	}
-	return faults
-}
-
 // leaders are, by replica, the first ones of the groups that live together.
 func (l *Lives) leaders(n int) (lead []int32, err error) {
 	for _, size := range l.Together {
@@ -202,11 +134,6 @@ func groupSize(lead []int32, first int) int {
 		size++
 	}
 	return size
-}
-
-// alike reports whether two replicas, of which there may be none of those numbers, live together.
-func alike(lead []int32, a, b int) bool {
-	return a == b || min(a, b) >= 0 && max(a, b) < len(lead) && lead[a] == lead[b]
 }
 
 // lives is what an engine keeps of its replicas' lives. Those that live together have one life, which is that of the first

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"fmt"
-
 	"clifftop/workload"
 )
 
@@ -64,15 +62,12 @@ func (p *Speculative) Lookahead() int32 {
 // DropsBlock says that a prefix hit goes without its last block.
 func (p *Speculative) DropsBlock() bool { return p.On() && (p.Method == EAGLE || p.Method == MTP) }
 
-func (p *Speculative) validate(c *Config) (faults []error) {
-	want := func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf("speculative: "+format, args...))
-		}
-	}
+func (p *Speculative) validate(c *Config) []error {
+	found := faults{of: "speculative: "}
+	want := found.want
 	want(p.Tokens >= 0, "num_speculative_tokens: %d is negative", p.Tokens)
 	if !p.On() {
-		return faults
+		return found.all
 	}
 	want(p.Method <= DraftModel, "method %d is not known", p.Method)
 	want(len(p.Acceptance) > 0 || p.Script != nil, "acceptance: there is none")
@@ -84,7 +79,7 @@ func (p *Speculative) validate(c *Config) (faults []error) {
 	want(c.HostBlocks == 0, "swap space: sequences with drafts are computed again, not swapped")
 	want(!c.Radix, "radix: a radix cache does not go with drafts")
 	want(!c.Contiguous, "contiguous KV: it has no slots for drafts")
-	return faults
+	return found.all
 }
 
 // drafter draws what becomes of drafts.

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"errors"
-	"fmt"
 
 	"clifftop/sim/clock"
 	"clifftop/sim/route"
@@ -52,12 +51,8 @@ type Outage struct {
 // validate reports what is wrong with the division.
 func (d *Disaggregation) validate(f *Fleet) error {
 	n := len(f.Replicas)
-	var faults []error
-	want := func(ok bool, format string, args ...any) {
-		if !ok {
-			faults = append(faults, fmt.Errorf("disaggregation: "+format, args...))
-		}
-	}
+	found := faults{of: "disaggregation: "}
+	want := found.want
 	want(d.Prefills >= 1 && d.Prefills < n, "%d of %d replicas compute prompts (want some, and some that answer)", d.Prefills, n)
 	want(len(d.Decoders) > 0 && len(f.Routers) > 0, "one of the two kinds of replicas has no router")
 	want(len(d.Egress) == d.Prefills && len(d.Ingress) == n-d.Prefills, "%d links out of and %d into %d and %d replicas", len(d.Egress), len(d.Ingress), d.Prefills, n-d.Prefills)
@@ -77,7 +72,7 @@ func (d *Disaggregation) validate(f *Fleet) error {
 		want(i >= d.Prefills || c.MaxTokens == 0, "replica %d computes prompts, and has to expect answers of one token", i)
 		want(c.BlockSize == f.Replicas[0].BlockSize, "replica %d has blocks of another size", i)
 	}
-	return errors.Join(faults...)
+	return errors.Join(found.all...)
 }
 
 // split is what an engine knows of requests whose work is divided.
