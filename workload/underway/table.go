@@ -8,7 +8,7 @@ import "slices"
 
 // Table holds a value for each of some IDs. The zero Table is empty.
 type Table[V any] struct {
-	pages []*page[V] // nil where none of the IDs is in the table; the first and the last page are not
+	pages []*page[V] // nil where none of the IDs is in the table; the first one is not
 	first int64      // number of the first page
 	n     int
 	spare []*page[V]
@@ -81,12 +81,10 @@ func (t *Table[V]) Remove(id int64) {
 	if p.live &^= 1 << (id & last); p.live != 0 {
 		return
 	}
+	// The last pages stay: there the next IDs are, and behind a value that takes long the way to them would be gone again each time.
 	t.spare, t.pages[k] = append(t.spare, p), nil
 	for len(t.pages) > 0 && t.pages[0] == nil {
 		t.pages = t.pages[1:]
 		t.first++
-	}
-	for n := len(t.pages); n > 0 && t.pages[n-1] == nil; n-- {
-		t.pages = t.pages[:n-1]
 	}
 }
