@@ -67,6 +67,7 @@ const maxFailures = 10_000
 func (u *Setup) failures() error {
 	s := u.Scenario
 	var faults Faults
+	firsts := u.firsts()
 	for i := range s.Lifecycle.Failures {
 		f := &s.Lifecycle.Failures[i]
 		key := fmt.Sprint("lifecycle.failures.", i)
@@ -76,7 +77,7 @@ func (u *Setup) failures() error {
 			continue
 		}
 		for j := range u.happenings {
-			if y := &u.happenings[j]; overlap(&x, y) {
+			if y := &u.happenings[j]; overlap(&x, y) && together(firsts, x.Replica, y.Replica) {
 				faults = append(faults, s.fault(key+".at", "replica %d is %s twice at a time, at %v and at %v (want one after the other)", x.Replica, participle(x.Kind), Duration(y.At), Duration(x.At)))
 				break
 			}
@@ -134,10 +135,16 @@ func (u *Setup) failure(f *Failure, key string) (x sim.Failure, fault *Fault) {
 	return x, nil
 }
 
-// overlap reports whether two failures make a replica slow, or cut it off, at the same time.
+// overlap reports whether two failures are of what makes a replica slow, or cuts it off, and last at the same time.
 func overlap(x, y *sim.Failure) bool {
 	lasts := x.Kind == sim.Slow || x.Kind == sim.LinkLoss
-	return lasts && y.Kind == x.Kind && y.Replica == x.Replica && x.At < y.At.Add(y.For) && y.At < x.At.Add(x.For)
+	return lasts && y.Kind == x.Kind && x.At < y.At.Add(y.For) && y.At < x.At.Add(x.For)
+}
+
+// together reports whether two ranks are of one deployment, which shares its failures. The first ranks of all deployments are given.
+func together(firsts []int, a, b int) bool {
+	next, begins := slices.BinarySearch(firsts, max(a, b))
+	return a == b || !begins && firsts[next-1] <= min(a, b)
 }
 
 func participle(k sim.FailureKind) string {

@@ -360,6 +360,8 @@ func TestLifecycleFaults(t *testing.T) {
 			"s.yaml:2:74: lifecycle.failures.0.last: 1 is before replica 3, the first (want that or more)"},
 		{"lifecycle: {failures: [{kind: link-loss, at: 3s, replica: 0, for: 5s}, {kind: link-loss, at: 7s, replica: 0, for: 5s}]}",
 			"s.yaml:1:94: lifecycle.failures.1.at: replica 0 is cut off twice at a time, at 3s and at 7s (want one after the other)"},
+		{"deployment: {replicas: 2, data_parallel_size: 2}\nlifecycle: {failures: [{kind: slow, at: 3s, replica: 1, for: 5s, factor: 2}, {kind: slow, at: 4s, replica: 2, for: 5s, factor: 2}, {kind: slow, at: 7s, replica: 0, for: 5s, factor: 2}]}",
+			"s.yaml:2:149: lifecycle.failures.2.at: replica 0 is made slow twice at a time, at 3s and at 7s (want one after the other)"},
 		{"lifecycle: {random_crashes: {mtbf: 1h}}", "s.yaml:1:29: lifecycle.random_crashes: mttr is missing (want {mtbf: 6h, mttr: 5m})"},
 		{"lifecycle: {random_crashes: {mtbf: 1h, mttr: 5m}}",
 			"s.yaml:1:29: lifecycle.random_crashes: they are drawn up to the end of the run, which is not known (want run.duration)"},
