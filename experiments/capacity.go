@@ -78,28 +78,8 @@ func Capacity(ctx context.Context, s *Scenario, o CapacityOptions) (*report.Capa
 // newSearch checks what is asked for.
 func newSearch(ctx context.Context, s *Scenario, o CapacityOptions) (*search, error) {
 	o.Over = SweepOptions{Over: o.Over}.over(s)
-	or0 := func(v *int, otherwise int) {
-		if *v == 0 {
-			*v = otherwise
-		}
-	}
-	or0(&o.Replications, capacityReplications)
-	or0(&o.Runs, capacityRuns)
-	if o.Precision == 0 {
-		o.Precision = capacityPrecision
-	}
-	refuse := func(where, format string, args ...any) (*search, error) {
-		return nil, Faults{{Where: where, Problem: fmt.Sprintf(format, args...)}}
-	}
-	switch {
-	case !(o.Precision > 0 && o.Precision < 1):
-		return refuse("--precision", "%v is not allowed (want %s)", o.Precision, wantShare)
-	case o.Replications < firstLook || o.Replications > maxReplications:
-		return refuse("--replications", "%d is not allowed in a search (want %d to %d)", o.Replications, firstLook, maxReplications)
-	case o.Low != 0 || o.High != 0:
-		if !(o.Low < o.High) || !finite(o.Low) || !finite(o.High) {
-			return refuse("--over", "%v..%v is not a range (want rising numbers)", o.Low, o.High)
-		}
+	if err := o.fill(); err != nil {
+		return nil, err
 	}
 	if err := s.lasting("a search"); err != nil {
 		return nil, err
@@ -129,6 +109,33 @@ func newSearch(ctx context.Context, s *Scenario, o CapacityOptions) (*search, er
 			"runs have %d requests, as the scenario says; for these limits %d or more would be better", n, requestsOfSLO(slo))})
 	}
 	return q, nil
+}
+
+// fill fills in the defaults, and checks the rest.
+func (o *CapacityOptions) fill() error {
+	if o.Replications == 0 {
+		o.Replications = capacityReplications
+	}
+	if o.Runs == 0 {
+		o.Runs = capacityRuns
+	}
+	if o.Precision == 0 {
+		o.Precision = capacityPrecision
+	}
+	refuse := func(where, format string, args ...any) error {
+		return Faults{{Where: where, Problem: fmt.Sprintf(format, args...)}}
+	}
+	switch {
+	case !(o.Precision > 0 && o.Precision < 1):
+		return refuse("--precision", "%v is not allowed (want %s)", o.Precision, wantShare)
+	case o.Replications < firstLook || o.Replications > maxReplications:
+		return refuse("--replications", "%d is not allowed in a search (want %d to %d)", o.Replications, firstLook, maxReplications)
+	case o.Low != 0 || o.High != 0:
+		if !(o.Low < o.High) || !finite(o.Low) || !finite(o.High) {
+			return refuse("--over", "%v..%v is not a range (want rising numbers)", o.Low, o.High)
+		}
+	}
+	return nil
 }
 
 // requestsOfSLO is how many requests a run should have so that the shares that are limited can be told.

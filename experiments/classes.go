@@ -103,42 +103,52 @@ func (u *Setup) bodies(spec *workload.Spec, preset workload.Preset) error {
 	}
 	spec.Classes, spec.ClassWeights = nil, w.ClassWeights
 	for i := range w.Classes {
+		b, err := u.bodyOf(i, around)
+		if err != nil {
+			return err
+		}
 		k := &w.Classes[i]
-		b := around
-		if k.Preset != nil {
-			p, err := workload.FindPreset(*k.Preset)
-			if err != nil {
-				var f *workload.FieldError
-				if errors.As(err, &f) {
-					err = errors.New(f.Problem)
-				}
-				return u.Scenario.fault(fmt.Sprintf("workload.classes.%d.preset", i), "%v", err)
-			}
-			if len(p.Spec.Classes) > 0 {
-				return u.Scenario.fault(fmt.Sprintf("workload.classes.%d.preset", i), "%s is a mixture of classes itself (want another preset)", p.Name)
-			}
-			u.judged(p, k.Input, k.Output)
-			b = body{preset: p}
-		}
-		for _, x := range []struct{ to, from **Distribution }{{&b.input, &k.Input}, {&b.output, &k.Output}} {
-			if *x.from != nil {
-				*x.to = *x.from
-			}
-		}
-		switch {
-		case k.Sessions != nil:
-			b.sessions, b.input, b.prefix = k.Sessions, nil, nil
-		case k.Input != nil:
-			b.sessions = nil
-		}
-		if k.Prefix != nil {
-			b.prefix, b.sessions = k.Prefix, nil
-		}
 		c := b.class()
 		c.Name, c.Weight, c.Priority = k.Name, k.Weight, int16(k.Priority)
 		spec.Classes = append(spec.Classes, c)
 	}
 	return nil
+}
+
+// bodyOf is what the requests of class i are: those of its preset or else of the scenario, with what the class has of its
+// own.
+func (u *Setup) bodyOf(i int, around body) (body, error) {
+	k, b := &u.Scenario.Workload.Classes[i], around
+	if k.Preset != nil {
+		p, err := workload.FindPreset(*k.Preset)
+		if err != nil {
+			var f *workload.FieldError
+			if errors.As(err, &f) {
+				err = errors.New(f.Problem)
+			}
+			return b, u.Scenario.fault(fmt.Sprintf("workload.classes.%d.preset", i), "%v", err)
+		}
+		if len(p.Spec.Classes) > 0 {
+			return b, u.Scenario.fault(fmt.Sprintf("workload.classes.%d.preset", i), "%s is a mixture of classes itself (want another preset)", p.Name)
+		}
+		u.judged(p, k.Input, k.Output)
+		b = body{preset: p}
+	}
+	for _, x := range []struct{ to, from **Distribution }{{&b.input, &k.Input}, {&b.output, &k.Output}} {
+		if *x.from != nil {
+			*x.to = *x.from
+		}
+	}
+	switch {
+	case k.Sessions != nil:
+		b.sessions, b.input, b.prefix = k.Sessions, nil, nil
+	case k.Input != nil:
+		b.sessions = nil
+	}
+	if k.Prefix != nil {
+		b.prefix, b.sessions = k.Prefix, nil
+	}
+	return b, nil
 }
 
 // judged warns of a preset that no data stand behind.

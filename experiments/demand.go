@@ -87,24 +87,8 @@ func (d *Demand) ofTrace() error {
 	if err != nil {
 		return err
 	}
-	var hours []float64
-	var rows []int // by hour
-	var last clock.Time
-	for {
-		at, ok := src.Peek()
-		if !ok {
-			break
-		}
-		last = at
-		for int(at/clock.Time(clock.Hour)) >= len(hours) {
-			hours, rows = append(hours, 0), append(rows, 0)
-		}
-		hours[at/clock.Time(clock.Hour)] += 1 / clock.Hour.Seconds()
-		rows[at/clock.Time(clock.Hour)]++
-		r := src.Next()
-		src.Done(&r, answered(&r, at))
-	}
-	if err := src.Err(); err != nil {
+	hours, rows, last, err := byHour(src)
+	if err != nil {
 		return err
 	}
 	if d.Rate == 0 || len(hours) == 0 {
@@ -131,6 +115,25 @@ func (d *Demand) ofTrace() error {
 	d.Peak, d.from, d.slice = hours[busiest], clock.Time(busiest)*clock.Time(clock.Hour), true
 	d.rows, d.span = rows[busiest], clock.Hour
 	return nil
+}
+
+// byHour are the rate and the number of the requests of a recording in each of its hours, and when the last one comes.
+func byHour(src workload.Source) (rates []float64, rows []int, last clock.Time, err error) {
+	for {
+		at, ok := src.Peek()
+		if !ok {
+			return rates, rows, last, src.Err()
+		}
+		last = at
+		hour := int(at / clock.Time(clock.Hour))
+		for hour >= len(rates) {
+			rates, rows = append(rates, 0), append(rows, 0)
+		}
+		rates[hour] += 1 / clock.Hour.Seconds()
+		rows[hour]++
+		r := src.Next()
+		src.Done(&r, answered(&r, at))
+	}
 }
 
 // Recorded is how many requests there are at a rate, in requests per second, from the beginning of the busiest hour of a
