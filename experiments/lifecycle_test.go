@@ -281,6 +281,13 @@ func TestStranded(t *testing.T) {
 	if _, err := Run(context.Background(), mustParse(t, text), RunOptions{}); err == nil || !strings.Contains(err.Error(), "lifecycle.hold: 0") {
 		t.Errorf("requests for a replica that will not come: %v", err)
 	}
+	for _, every := range []string{"100ms", "15s", "1h"} {
+		text := "run: {requests: 100}\nlifecycle: {autoscale: {policy: keda, min: 1, max: 1, metric: concurrency, target: 25, polling_interval: " + every +
+			"}, failures: [{kind: drain, at: 1s, replica: 0}]}"
+		if _, err := Run(context.Background(), mustParse(t, text), RunOptions{}); err == nil || !strings.Contains(err.Error(), "no replica will take them") {
+			t.Errorf("an autoscaler that looks every %s, and may not replace the one replica: %v", every, err)
+		}
+	}
 	sum := mustRun(t, mustParse(t, text, Setting{Key: "lifecycle.hold", Value: "0"}), RunOptions{Check: true}).Summary
 	if r := sum.Requests; r.Rejected == 0 || r.Failed == 0 || r.Offered != r.Completed+r.Failed+r.Rejected {
 		t.Errorf("without waiting: %+v", r)

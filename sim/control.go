@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"slices"
 
 	"clifftop/sim/clock"
 )
@@ -96,6 +97,14 @@ func (e *Engine) happens(f *Failure) {
 		e.lives.rollouts = append(e.lives.rollouts, rollout{i, f.Last})
 		e.roll(len(e.lives.rollouts) - 1)
 	}
+}
+
+// inVain reports whether requests at the router have waited for a day, by the instant at, in which nothing but autoscalers
+// took its turn, and that nothing else is planned: what they have not brought by then they never will.
+func (e *Engine) inVain(at clock.Time) bool {
+	return e.levels.Held > 0 && at.Sub(e.stirred) > clock.Day && !slices.ContainsFunc(e.lives.controls, func(x entry) bool {
+		return x.tie>>32 < controlScrape
+	})
 }
 
 // atRest reports whether nothing will happen but what is planned, and no request waits for that.

@@ -42,6 +42,7 @@ type Engine struct {
 	now      clock.Time
 	turnAt   clock.Time // the instant of the last boundary,
 	turn     int        // and the highest number of a replica that had one then
+	stirred  clock.Time // the instant of the last event that was not planned
 	levels   Levels
 	reported Levels
 
@@ -172,8 +173,15 @@ func (e *Engine) upcoming() (at clock.Time, kind int, r *Replica) {
 // event handles the next event. done means that there was none.
 func (e *Engine) event() (done bool, err error) {
 	at, kind, r := e.upcoming()
-	if kind == eventPlanned && at > e.now && e.Horizon == clock.Never && e.atRest() {
-		return e.end()
+	if kind != eventPlanned {
+		e.stirred = at
+	} else if at > e.now && e.Horizon == clock.Never {
+		if e.atRest() {
+			return e.end()
+		}
+		if e.inVain(at) {
+			return false, ErrStranded
+		}
 	}
 	if at >= e.Horizon {
 		if at == clock.Never {
