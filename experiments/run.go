@@ -99,7 +99,7 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	interrupted := runErr != nil && ctx.Err() != nil && errors.Is(runErr, ctx.Err())
 	switch {
 	case errors.Is(runErr, sim.ErrStranded):
-		return nil, fmt.Errorf("at %.4g s: %d requests wait at the router, and no replica will take them any more (want a failure that ends, or lifecycle.hold: 0, or a clients.timeout)",
+		return nil, fmt.Errorf("at %.6g s: %d requests wait at the router, and no replica will take them any more (want a failure that ends, or lifecycle.hold: 0, or a clients.timeout)",
 			engine.Now().Seconds(), engine.InSystem())
 	case interrupted:
 		collector.SetPartial()

@@ -141,8 +141,8 @@ func (e *Engine) Run(ctx context.Context) error {
 // Kinds of events, in the order in which they happen at one instant.
 const (
 	eventPlanned   = iota // for a replica
-	eventArrival          // of a request
 	eventDeparture        // of a client, or its abort
+	eventArrival          // of a request
 	eventQueueing         // a request reaches the router or a queue
 	eventTransfer         // of KV
 	eventBoundary         // of a replica

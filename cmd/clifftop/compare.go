@@ -81,12 +81,7 @@ func compareGrid(c *cobra.Command, variants []experiments.Variant, output *outpu
 	if err != nil {
 		return err
 	}
-	if shard.dry { // and faults have to show before tasks are submitted
-		if _, err := g.Manifest(); err != nil {
-			return err
-		}
-	}
-	return shard.make(c, g, output, options.Jobs, joins(c, output))
+	return shard.makeGrid(c, g, output, options.Jobs)
 }
 
 // variantsOf are the scenarios named, or one scenario varied.

@@ -75,6 +75,16 @@ func (f *shardFlags) make(c *cobra.Command, g divisible, output *outputFlags, jo
 	return show(runs)
 }
 
+// makeGrid is make for a grid of runs, whose faults have to show before tasks are submitted.
+func (f *shardFlags) makeGrid(c *cobra.Command, g *experiments.Grid, output *outputFlags, jobs int) error {
+	if f.dry {
+		if _, err := g.Manifest(); err != nil {
+			return err
+		}
+	}
+	return f.make(c, g, output, jobs, joins(c, output))
+}
+
 // runPart makes a task's part of a grid. whole says that all results are there now, for the task to join.
 func (f *shardFlags) runPart(c *cobra.Command, g divisible, output *outputFlags, jobs int) (whole bool, err error) {
 	shard, err := f.shard()

@@ -123,12 +123,7 @@ func sweepGrid(c *cobra.Command, s *experiments.Scenario, output *outputFlags, o
 	if err != nil {
 		return err
 	}
-	if shard.dry { // and faults have to show before tasks are submitted
-		if _, err := g.Manifest(); err != nil {
-			return err
-		}
-	}
-	return shard.make(c, g, output, options.Jobs, joins(c, output))
+	return shard.makeGrid(c, g, output, options.Jobs)
 }
 
 // sweepScenario sweeps, and prints and writes the curve, which may be partial.

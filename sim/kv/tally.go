@@ -9,32 +9,31 @@ type Tally struct {
 // Len is how many numbers have a count above 0.
 func (t *Tally) Len() int { return t.n }
 
-// Add adds n to the count of a number, and returns what it comes to, which is not below 0.
-func (t *Tally) Add(number uint64, n int32) int32 {
+// Add counts a number once more.
+func (t *Tally) Add(number uint64) {
 	if t.index.groups == nil {
 		t.index.init()
 	}
-	before := t.index.find(number)
-	switch count := before + n; {
-	case count == 0 && before == 0:
-		return 0
-	case count == 0:
-		t.index.remove(number)
-		t.n--
-		return 0
-	default:
-		if before == 0 {
-			t.n++
-		}
-		t.index.put(number, count)
-		return count
+	count := t.index.find(number)
+	if count == 0 {
+		t.n++
 	}
+	t.index.put(number, count+1)
 }
 
-// Of is the count of a number.
-func (t *Tally) Of(number uint64) int32 {
-	if t.index.groups == nil {
-		return 0
+// Take counts a number once less, and reports whether its count was above 0.
+func (t *Tally) Take(number uint64) bool {
+	if t.n == 0 {
+		return false
 	}
-	return t.index.find(number)
+	switch count := t.index.find(number); count {
+	case 0:
+		return false
+	case 1:
+		t.index.remove(number)
+		t.n--
+	default:
+		t.index.put(number, count-1)
+	}
+	return true
 }

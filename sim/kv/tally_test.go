@@ -10,21 +10,30 @@ import (
 func TestTally(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var tally Tally
-		want := map[uint64]int32{}
-		for range rapid.IntRange(1, 100).Draw(t, "operations") {
+		want := map[uint64]int{}
+		for range rapid.IntRange(1, 200).Draw(t, "operations") {
 			number := rapid.Uint64Range(0, 40).Draw(t, "number")
-			n := rapid.Int32Range(-want[number], 3).Draw(t, "n")
-			if want[number] += n; want[number] == 0 {
+			if rapid.Bool().Draw(t, "add") {
+				tally.Add(number)
+				want[number]++
+			} else if got := tally.Take(number); got != (want[number] > 0) {
+				t.Fatalf("%d was there: %v, want a count of %d", number, got, want[number])
+			} else if want[number]--; want[number] <= 0 {
 				delete(want, number)
 			}
-			if got := tally.Add(number, n); got != want[number] {
-				t.Fatalf("%d more of %d makes %d, want %d", n, number, got, want[number])
+			if tally.Len() != len(want) {
+				t.Fatalf("%d numbers, want %d", tally.Len(), len(want))
 			}
-			for number := range uint64(42) {
-				if got := tally.Of(number); got != want[number] || tally.Len() != len(want) {
-					t.Fatalf("%d of %d, and %d numbers; want %d and %d", got, number, tally.Len(), want[number], len(want))
+		}
+		for number, count := range want {
+			for ; count > 0; count-- {
+				if !tally.Take(number) {
+					t.Fatalf("%d is gone, and is to be there %d times more", number, count)
 				}
 			}
+		}
+		if tally.Len() != 0 {
+			t.Fatalf("%d numbers are left", tally.Len())
 		}
 	})
 }

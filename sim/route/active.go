@@ -57,7 +57,7 @@ func (a *activeBlocks) add(replica int, request int64, path []uint64, unique int
 		if fresh {
 			w.all++
 		} else {
-			w.again.Add(uint64(place), 1)
+			w.again.Add(uint64(place))
 		}
 	}
 	h.unique = unique
@@ -74,12 +74,10 @@ func (a *activeBlocks) remove(replica int, request int64) {
 	w := &a.of[replica]
 	w.all -= int64(h.unique)
 	for _, place := range h.shared {
-		if w.again.Of(uint64(place)) > 0 {
-			w.again.Add(uint64(place), -1)
-			continue
+		if !w.again.Take(uint64(place)) {
+			a.holders.Remove(place, replica)
+			w.all--
 		}
-		a.holders.Remove(place, replica)
-		w.all--
 	}
 	a.vacant = append(a.vacant, h.shared[:0])
 	a.held.Remove(request)
