@@ -73,13 +73,8 @@ func (d *decoder) value(n *node, key string, v reflect.Value, tag reflect.Struct
 		return
 	}
 	if v.Kind() == reflect.Pointer {
-		if v.IsNil() {
-			v.Set(reflect.New(v.Type().Elem()))
-			if x, ok := v.Interface().(defaulter); ok {
-				x.setDefaults()
-			}
-		}
-		v = v.Elem()
+		d.pointer(n, key, v, tag)
+		return
 	}
 	if s, ok := v.Addr().Interface().(selfDecoder); ok {
 		before := len(d.faults)
@@ -108,6 +103,20 @@ func (d *decoder) value(n *node, key string, v reflect.Value, tag reflect.Struct
 		d.float(n, key, v, tag)
 	default:
 		panic("experiments: no decoding for " + v.Type().String())
+	}
+}
+
+// pointer decodes n into what v points to. Of a value with a fault nothing is known, so that nothing else is held against it.
+func (d *decoder) pointer(n *node, key string, v reflect.Value, tag reflect.StructTag) {
+	if v.IsNil() {
+		v.Set(reflect.New(v.Type().Elem()))
+		if x, ok := v.Interface().(defaulter); ok {
+			x.setDefaults()
+		}
+	}
+	faults := len(d.faults)
+	if d.value(n, key, v.Elem(), tag); len(d.faults) > faults && v.Type().Elem().Kind() != reflect.Struct {
+		v.SetZero()
 	}
 }
 

@@ -83,6 +83,8 @@ func TestFaults(t *testing.T) {
 		{"negative backoff", "clients: {backoff: {base: -1s}}\n", `s.yaml:1:27: clients.backoff.base: -1s is not allowed (want 0 or more)`},
 		{"TTFT timeout", "clients: {timeout: 5s, ttft_timeout: 6s}\n",
 			`s.yaml:1:38: clients.ttft_timeout: 6s is not allowed (want at most timeout, 5s, which ends the wait for the first token too)`},
+		{"TTFT timeout beside one with a fault", "clients: {timeout: 5, ttft_timeout: 6s}\n",
+			`s.yaml:1:20: clients.timeout: 5 has no unit (want a duration with a unit of ns, us, ms, s, m or h, such as 60s)`},
 		{"nothing to retry on", "clients: {retries: 2, retry_on: []}\n",
 			`s.yaml:1:33: clients.retry_on: the list is empty, but retries is 2 (want timeout, busy, connection or several)`},
 		{"retry on what", "clients: {retries: 2, retry_on: [timeout, error]}\n", `s.yaml:1:43: clients.retry_on.1: "error" is not known (want timeout, busy or connection)`},
