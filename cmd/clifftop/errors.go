@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,16 @@ import (
 // excerpt of a file, indented; messages are in lower case and have no full stop; there is never a stack
 // trace.
 
+// nearFlag is a hint at the flag that is nearest to what was written, or empty.
+func nearFlag(c *cobra.Command, written string) string {
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if len(written) < 2 {
+		return "" // a letter is near to everything
+	}
+	return strings.Replace(experiments.DidYouMean(written, names), "mean ", "mean --", 1)
+}
+
 // flagError puts what is wrong with a flag in this program's words.
 func flagError(c *cobra.Command, err error) error {
 	var faults experiments.Faults
@@ -27,7 +38,7 @@ func flagError(c *cobra.Command, err error) error {
 	case errors.As(err, &faults):
 		return faults
 	case errors.As(err, &unknown):
-		return fmt.Errorf("%w\nhint: %s --help lists the flags", err, c.CommandPath())
+		return fmt.Errorf("%w\nhint: %s", err, cmp.Or(nearFlag(c, unknown.GetSpecifiedName()), c.CommandPath()+" --help lists the flags"))
 	case errors.As(err, &bare):
 		want, _ := pflag.UnquoteUsage(bare.GetFlag())
 		return fmt.Errorf("--%s: the value is missing (want %s)", bare.GetFlag().Name, want)
