@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -21,8 +22,8 @@ type rules struct {
 	most     int  // files shown for each case
 }
 
-// compare lists the cases whose outputs in two directories differ, with the first difference of each file.
-func compare(a, b string, r rules) error {
+// compare lists the cases, of those that match the pattern, whose outputs in two directories differ, with the first difference of each file.
+func compare(a, b string, pattern *regexp.Regexp, r rules) error {
 	left, err := list(a)
 	if err != nil {
 		return err
@@ -41,6 +42,9 @@ func compare(a, b string, r rules) error {
 	cases, bad := 0, 0
 	kinds := map[string]int{} // files that differ, by name
 	for _, name := range names {
+		if !pattern.MatchString(name) {
+			continue
+		}
 		cases++
 		if left[name] == nil || right[name] == nil {
 			bad++

@@ -35,14 +35,8 @@ func start(folder string, args []string) error {
 			places, args = append(places, args[0]), args[1:]
 		}
 	}
-	if compares {
-		if len(places) != 2 {
-			return fmt.Errorf("want two directories to compare")
-		}
-		return compare(places[0], places[1], rules{numbers: *numbers, noStderr: *noStderr, most: *most})
-	}
 	if len(places) != 2 && len(places) != 3 {
-		return fmt.Errorf("want BINARY OUT [PATTERN]")
+		return fmt.Errorf("want BINARY OUT [PATTERN], or compare A B [PATTERN]")
 	}
 	pattern := regexp.MustCompile("")
 	if len(places) == 3 {
@@ -50,6 +44,9 @@ func start(folder string, args []string) error {
 		if pattern, err = regexp.Compile(places[2]); err != nil {
 			return err
 		}
+	}
+	if compares {
+		return compare(places[0], places[1], pattern, rules{numbers: *numbers, noStderr: *noStderr, most: *most})
 	}
 	return runAll(folder, places[0], places[1], pattern, *jobs)
 }
