@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	limit   = 20 * time.Minute // for one command
+	limit   = 20 * time.Minute // for one command, which may use 60 s of CPU time
 	packing = 128 << 10        // larger files are kept gzipped
 )
 
@@ -174,7 +174,7 @@ func shell(command, place, bin, name string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
-	run := exec.CommandContext(ctx, "bash", "-c", command)
+	run := exec.CommandContext(ctx, "bash", "-c", "ulimit -t 60; "+command)
 	run.Dir, run.Stdout, run.Stderr = place, &stdout, &stderr
 	run.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + place, "TZ=UTC", "LC_ALL=C.UTF-8", "GOCOVERDIR=" + os.Getenv("GOCOVERDIR")}
 	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
