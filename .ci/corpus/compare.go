@@ -110,7 +110,7 @@ func (r rules) files(a, b string, left, right map[string]bool, kinds map[string]
 		}
 		if !left[name] || !right[name] {
 			differences = append(differences, fmt.Sprintf("  %s is in one of them only", name))
-			kinds[name]++
+			kinds[strings.TrimLeft(name, "0123456789.")]++
 			continue
 		}
 		x, errX := read(filepath.Join(a, name))
@@ -130,7 +130,7 @@ func (r rules) files(a, b string, left, right map[string]bool, kinds map[string]
 		}
 		if difference != "" {
 			differences = append(differences, difference)
-			kinds[name]++
+			kinds[strings.TrimLeft(name, "0123456789.")]++
 		}
 		if note != "" {
 			notes = append(notes, note)
