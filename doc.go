@@ -1,6 +1,6 @@
 // Package clifftop holds no code of its own: the simulator's rooms are the packages below it.
 //
-//	cmd/clifftop   the command line
+//	cmd/cli        the command line; cmd/clifftop is the program
 //	experiments    scenarios, runs and sweeps: how to ask
 //	report         metrics, percentiles, the knee, tables, pictures: what it means
 //	sim            the event loop, replicas, batching policies, the KV pool: what happens

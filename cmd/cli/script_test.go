@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bufio"
@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write what the scripts print to the fil
 
 // TestMain makes the program a command of the scripts.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"clifftop": main})
+	testscript.Main(m, map[string]func(){"clifftop": Main})
 }
 
 // TestScripts runs the files in testdata/script. Beside testscript's own commands they have
