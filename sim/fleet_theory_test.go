@@ -38,7 +38,7 @@ func simulateFleet(f sim.Fleet, spec workload.Spec, seed uint64, warmup float64)
 	return y, e.Run(context.Background())
 }
 
-// tenServers runs them under 20 seeds.
+// tenServers runs them under several seeds.
 func tenServers(t *testing.T, requests int64, scrape clock.Duration, routers func(seed uint64) []route.Router) []*tally {
 	t.Helper()
 	return underSeeds(t, func(seed uint64) (*tally, error) {

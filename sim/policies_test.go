@@ -201,9 +201,9 @@ func TestOversubscription(t *testing.T) {
 	}
 }
 
-// replications are the values of 20 seeds, found two at a time.
+// replications are the values of several seeds, found two at a time.
 func replications[T any](value func(seed uint64) T) []T {
-	x := make([]T, 20)
+	x := make([]T, seeds)
 	var wg sync.WaitGroup
 	for half := range 2 {
 		wg.Go(func() {

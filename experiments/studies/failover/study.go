@@ -58,14 +58,14 @@ const (
 // The systems that the text names.
 const (
 	crashPatient  = "crash, patient clients"
-	crashLeaving  = "crash, clients that leave after 10 s and try again"
-	crashSilent   = "the same, and the server is not told"
-	crashBudgeted = "the same, with a budget for retries of 10 %"
-	drained       = "drained, patient clients"
-	slowAware     = "3 times as slow, patient clients"
-	slowBlind     = "3 times as slow, round robin"
+	crashLeaving  = "crash, clients retry after 10 s"
+	crashSilent   = "the same, server not told"
+	crashBudgeted = "the same, retry budget of 10 %"
+	drained       = "drain, patient clients"
+	slowAware     = "3 times slower, patient clients"
+	slowBlind     = "3 times slower, round robin"
 	crashBlind    = "crash, round robin"
-	cutOff        = "cut off, patient clients"
+	cutOff        = "link loss, patient clients"
 )
 
 var systems = []system{
