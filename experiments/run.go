@@ -153,7 +153,7 @@ func (u *Setup) collector(o RunOptions) (*report.Collector, *report.RequestWrite
 }
 
 // newEngine makes the engine of a run, with everybody who is told of it.
-func (u *Setup) newEngine(o RunOptions, patient, src workload.Source, collector *report.Collector) (*sim.Engine, error) {
+func (u *Setup) newEngine(o RunOptions, patient, src workload.Source, collector *report.Collector) (*sim.Simulation, error) {
 	observers := []event.Observer{collector}
 	if o.Progress != nil {
 		observers = append(observers, &meter{setup: u, report: o.Progress})

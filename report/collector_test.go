@@ -452,7 +452,7 @@ func TestSplittingSpansChangesNothing(t *testing.T) {
 			c := make()
 			cfg := config(&k)
 			cfg.MaxSpan = maxSpan
-			e, err := sim.NewEngine(cfg, k.Source(), c)
+			e, err := sim.New(cfg, k.Source(), c)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -91,7 +91,7 @@ func serve(b *testing.B, c contender, caching bool, requests int64) (time.Durati
 		b.Fatal(err)
 	}
 	q := new(quiet)
-	e, err := sim.NewEngine(cfg, src, q)
+	e, err := sim.New(cfg, src, q)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func BenchmarkRetries(b *testing.B) {
 				b.Fatal(err)
 			}
 			q := new(quiet)
-			e, err := sim.NewEngine(chat(true), src, q)
+			e, err := sim.New(chat(true), src, q)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -48,7 +48,7 @@ func BenchmarkIteration(b *testing.B) {
 	cfg := chat(false)
 	cfg.NumGPUBlocks, cfg.MaxSpan = 0, 1
 	q := &bounded{limit: b.N}
-	e, err := sim.NewEngine(cfg, src, q)
+	e, err := sim.New(cfg, src, q)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func BenchmarkRequest(b *testing.B) {
 					b.Fatal(err)
 				}
 				q := new(quiet)
-				e, err := sim.NewEngine(chat(caching), src, q)
+				e, err := sim.New(chat(caching), src, q)
 				if err != nil {
 					b.Fatal(err)
 				}

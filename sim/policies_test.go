@@ -34,7 +34,7 @@ func observe(cfg sim.Config, spec workload.Spec, seed uint64, obs event.Observer
 	if err != nil {
 		return err
 	}
-	e, err := sim.NewEngine(cfg, src, obs)
+	e, err := sim.New(cfg, src, obs)
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func simulate(cfg sim.Config, spec workload.Spec, seed uint64, warmup, horizon f
 		return nil, err
 	}
 	y := &tally{warmup: clock.Time(clock.FromSeconds(warmup))}
-	e, err := sim.NewEngine(cfg, src, y)
+	e, err := sim.New(cfg, src, y)
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ func (c *Case) naive(t *rapid.T, other sched.Scheduler) (*StepTape, []Ended) {
 func (c *Case) compare(t *rapid.T, how string, naive *Tape, told []Ended, obs event.Observer, tape *Tape, maxSpan int) {
 	cfg, src := c.Config(), c.Source()
 	cfg.MaxSpan, cfg.Check = maxSpan, true
-	e, err := sim.NewEngine(cfg, src, obs)
+	e, err := sim.New(cfg, src, obs)
 	if err == nil {
 		err = e.Run(context.Background())
 	}
