@@ -3,7 +3,6 @@ package experiments
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -30,13 +29,13 @@ func (a *Autoscale) decode(d *decoder, n *node, key string) {
 	*a = Autoscale{listed: n.kind == isList}
 	switch {
 	case a.listed:
-		d.value(n, key, reflectElem(&a.Scalers), "")
+		d.value(n, key, &a.Scalers, "")
 		if len(n.items) == 0 {
 			d.fault(n.at, key, "the list is empty (want one autoscaler or more, or no such key)", "")
 		}
 	case n.kind == isMap:
 		a.Scalers = make([]Autoscaler, 1)
-		d.value(n, key, reflectElem(&a.Scalers[0]), "")
+		d.value(n, key, &a.Scalers[0], "")
 	default:
 		d.wrong(n, key, "a map such as {policy: keda, max: 8, target: 5}, or a list of such")
 	}
@@ -108,7 +107,7 @@ func (*Autoscaler) variants() (string, map[string]variantKeys) {
 	common := []string{"pool", "min", "max", "initial", "metric", "scrape", "window"}
 	hpa := append(common, "sync_period", "tolerance", "scale_up_pods", "scale_up_period", "stabilization_window")
 	return "policy", map[string]variantKeys{
-		"":     {[]string{"policy"}, slices.DeleteFunc(fieldNames(reflect.TypeFor[Autoscaler]()), func(name string) bool { return name == "policy" })},
+		"":     {[]string{"policy"}, slices.DeleteFunc(keysOf(&Autoscaler{}), func(name string) bool { return name == "policy" })},
 		"hpa":  {[]string{"target"}, hpa},
 		"keda": {[]string{"target"}, append(hpa[:len(hpa):len(hpa)], "polling_interval", "cooldown_period", "activation_threshold")},
 		"knative": {[]string{"target"}, append(common[:len(common):len(common)], "target_utilization", "panic_window", "panic_threshold",

@@ -98,7 +98,7 @@ func Catalog(kind string) (*Listing, error) {
 			l.Items = append(l.Items, Entry{Name: f.Name, Properties: []Property{{"layout", f.Layout}}, Source: f.Source})
 		}
 	default:
-		f := &Fault{Where: "catalog", Problem: fmt.Sprintf("%q is not known (want %s)", short(kind), list(CatalogKinds())), Hint: didYouMean(kind, CatalogKinds())}
+		f := &Fault{Where: "catalog", Problem: fmt.Sprintf("%q is not known (want %s)", short(kind), list(CatalogKinds())), Hint: DidYouMean(kind, CatalogKinds())}
 		return nil, Faults{f}
 	}
 	return l, nil

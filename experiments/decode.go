@@ -27,6 +27,9 @@ type selfDecoder interface {
 	decode(d *decoder, n *node, key string)
 }
 
+// ranged is a selfDecoder whose range is one of seconds.
+type ranged interface{ Seconds() float64 }
+
 // defaulter is a type that has defaults of its own where it stands in the place of nothing.
 type defaulter interface{ setDefaults() }
 
@@ -62,8 +65,18 @@ func (d *decoder) refuse(n *node, key, want string) {
 	d.fault(n.at, key, fmt.Sprintf("%s is not allowed (want %s)", short(n.text), want), "")
 }
 
-// value decodes n into v.
-func (d *decoder) value(n *node, key string, v reflect.Value, tag reflect.StructTag) {
+// newDecoder makes a decoder of the values of a file, whose lines are for excerpts.
+func newDecoder(file string, lines []byte) *decoder {
+	return &decoder{places: map[string]place{}, lines: lines, file: file}
+}
+
+// value decodes n into what the pointer points to. The tag says what is allowed, as those of struct fields do.
+func (d *decoder) value(n *node, key string, pointer any, tag reflect.StructTag) {
+	d.into(n, key, reflect.ValueOf(pointer).Elem(), tag)
+}
+
+// into decodes n into v.
+func (d *decoder) into(n *node, key string, v reflect.Value, tag reflect.StructTag) {
 	d.places[key] = n.at
 	if n.kind == isNull {
 		return
@@ -79,14 +92,14 @@ func (d *decoder) value(n *node, key string, v reflect.Value, tag reflect.Struct
 	if s, ok := v.Addr().Interface().(selfDecoder); ok {
 		before := len(d.faults)
 		s.decode(d, n, key)
-		if length, ok := s.(*Duration); ok && len(d.faults) == before && !parseRange(tag.Get("range")).holds(length.Seconds()) {
+		if x, ok := s.(ranged); ok && len(d.faults) == before && !parseRange(tag.Get("range")).holds(x.Seconds()) {
 			d.refuse(n, key, parseRange(tag.Get("range")).String())
 		}
 		return
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		d.fields(n, key, v)
+		d.structure(n, key, v)
 	case reflect.Slice:
 		d.slice(n, key, v, tag)
 	case reflect.String:
@@ -115,7 +128,7 @@ func (d *decoder) pointer(n *node, key string, v reflect.Value, tag reflect.Stru
 		}
 	}
 	faults := len(d.faults)
-	if d.value(n, key, v.Elem(), tag); len(d.faults) > faults && v.Type().Elem().Kind() != reflect.Struct {
+	if d.into(n, key, v.Elem(), tag); len(d.faults) > faults && v.Type().Elem().Kind() != reflect.Struct {
 		v.SetZero()
 	}
 }
@@ -136,8 +149,13 @@ func (n *node) says(text string) bool {
 	return false
 }
 
-// fields decodes a map into a struct.
-func (d *decoder) fields(n *node, key string, v reflect.Value) {
+// fields decodes a map into the struct that the pointer points to, whatever syntax the type has of its own.
+func (d *decoder) fields(n *node, key string, pointer any) {
+	d.structure(n, key, reflect.ValueOf(pointer).Elem())
+}
+
+// structure decodes a map into a struct.
+func (d *decoder) structure(n *node, key string, v reflect.Value) {
 	if n.kind != isMap {
 		d.wrong(n, key, "a map")
 		return
@@ -167,7 +185,7 @@ func (d *decoder) fields(n *node, key string, v reflect.Value) {
 				}
 			}
 			free := slices.DeleteFunc(slices.Clone(allowed), func(s string) bool { return n.get(s) != nil })
-			hint := didYouMean(f.name, free)
+			hint := DidYouMean(f.name, free)
 			if hint == "" && i < 0 && len(free) > 0 {
 				hint = "the keys here are " + strings.Join(free, ", ")
 			}
@@ -175,7 +193,7 @@ func (d *decoder) fields(n *node, key string, v reflect.Value) {
 			continue
 		}
 		field, tag := fieldByName(v, f.name)
-		d.value(f.value, full, field, tag)
+		d.into(f.value, full, field, tag)
 	}
 	if missing != nil {
 		missing()
@@ -233,7 +251,7 @@ func (d *decoder) slice(n *node, key string, v reflect.Value, tag reflect.Struct
 			d.fault(item.at, at, "null cannot stand in a list", "")
 			continue
 		}
-		d.value(item, at, s.Index(i), tag)
+		d.into(item, at, s.Index(i), tag)
 	}
 	v.Set(s)
 }
@@ -246,7 +264,7 @@ func (d *decoder) text(n *node, key string, v reflect.Value, tag reflect.StructT
 	case n.kind != isText:
 		d.wrong(n, key, "a text")
 	case len(names) > 0 && !slices.Contains(names, n.text):
-		d.fault(n.at, key, fmt.Sprintf("%q is not known (want %s)", short(n.text), list(names)), didYouMean(n.text, names))
+		d.fault(n.at, key, fmt.Sprintf("%q is not known (want %s)", short(n.text), list(names)), DidYouMean(n.text, names))
 	case n.text == "" && tag.Get("empty") == "":
 		d.fault(n.at, key, "the text is empty", "")
 	default:
@@ -263,7 +281,7 @@ func (d *decoder) integer(n *node, key string, v reflect.Value, tag reflect.Stru
 	switch {
 	case n.kind != isNumber:
 		d.wrong(n, key, want)
-	case n.number != math.Trunc(n.number) || !finite(n.number) || math.Abs(n.number) > 1<<53:
+	case n.number != math.Trunc(n.number) || math.Abs(n.number) > 1<<53:
 		d.refuse(n, key, want)
 	case !r.holds(n.number):
 		d.refuse(n, key, r.String())
@@ -283,14 +301,12 @@ func (d *decoder) float(n *node, key string, v reflect.Value, tag reflect.Struct
 	switch {
 	case n.kind != isNumber:
 		d.wrong(n, key, want)
-	case !finite(n.number) || !r.holds(n.number):
+	case math.IsNaN(n.number) || math.IsInf(n.number, 0) || !r.holds(n.number):
 		d.refuse(n, key, want)
 	default:
 		v.SetFloat(n.number)
 	}
 }
-
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // join appends a key to a dotted key.
 func join(key, name string) string {
@@ -319,6 +335,15 @@ func jsonName(f reflect.StructField) string {
 	}
 	return name
 }
+
+// fieldOf is a pointer to the field of the struct that the pointer points to, under a key, and the field's tag.
+func fieldOf(pointer any, name string) (any, reflect.StructTag) {
+	field, tag := fieldByName(reflect.ValueOf(pointer).Elem(), name)
+	return field.Addr().Interface(), tag
+}
+
+// keysOf are the keys of the struct that the pointer points to.
+func keysOf(pointer any) []string { return fieldNames(reflect.TypeOf(pointer).Elem()) }
 
 // fieldByName is the field of a struct under a key, and its tag.
 func fieldByName(v reflect.Value, name string) (reflect.Value, reflect.StructTag) {

@@ -67,7 +67,7 @@ func (s *Scenario) named(key, name string, err error, names []string) *Fault {
 	problem := strings.TrimPrefix(err.Error(), "catalog: ")
 	f = s.fault(key, "%s", problem)
 	if !strings.Contains(problem, "nearest") {
-		f.Hint = didYouMean(name, names)
+		f.Hint = DidYouMean(name, names)
 	}
 	return f
 }

@@ -96,13 +96,9 @@ func excerpt(source []byte, p place) string {
 		strings.Repeat(" ", len(number)), strings.Repeat(" ", p.column-1))
 }
 
-// DidYouMean is a hint that names the candidate nearest to what was written, or is empty when none is
-// near.
-func DidYouMean(written string, candidates []string) string { return didYouMean(written, candidates) }
-
-// didYouMean is a hint that names the candidate nearest to what was written, or is empty when none
+// DidYouMean is a hint that names the candidate nearest to what was written, or is empty when none
 // is near.
-func didYouMean(written string, candidates []string) string {
+func DidYouMean(written string, candidates []string) string {
 	best, distance := "", len(written)/3+2
 	for _, c := range candidates {
 		d := editDistance(strings.ToLower(written), strings.ToLower(c))
@@ -153,4 +149,24 @@ func list(names []string) string {
 	}
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// join appends faults, but for those that are there.
+func (fs Faults) join(more Faults) Faults {
+	for _, f := range more {
+		if !strings.Contains("\n"+fs.Error()+"\n", "\n"+f.Error()+"\n") {
+			fs = append(fs, f)
+		}
+	}
+	return fs
+}
+
+// addExcerpt shows the line of a fault whose place is known as text only.
+func addExcerpt(f *Fault, file string, data []byte) {
+	p := place{origin: file}
+	if len(f.Where) > len(file) {
+		if n, _ := fmt.Sscanf(f.Where[len(file):], ":%d:%d", &p.line, &p.column); n == 2 {
+			f.Excerpt = excerpt(data, p)
+		}
+	}
 }

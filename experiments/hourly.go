@@ -44,7 +44,7 @@ func hourlyNames() []string {
 
 func (h *Hourly) decode(d *decoder, n *node, key string) {
 	if n.kind == isList {
-		d.value(n, key, reflectElem(&h.values), `range:"[0,1000000]"`)
+		d.value(n, key, &h.values, `range:"[0,1000000]"`)
 		if k := len(n.items); k != 24 && k != 168 {
 			d.fault(n.at, key, fmt.Sprintf("%d values are not allowed (want 24 relative rates of a day's hours, or 168 of a week's)", k), "")
 		}

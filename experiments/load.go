@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 )
@@ -80,7 +79,7 @@ func Parse(file string, data []byte, sets ...Setting) (*Scenario, error) {
 		}
 		return nil, err
 	}
-	d := &decoder{places: map[string]place{}, lines: data, file: file}
+	d := newDecoder(file, data)
 	if root.kind == isNull {
 		root.kind = isMap
 	}
@@ -89,29 +88,19 @@ func Parse(file string, data []byte, sets ...Setting) (*Scenario, error) {
 			d.faults = append(d.faults, f)
 		}
 	}
-	return d.scenario(root, sets, &shared{})
+	return decodeScenario(d, root, sets, &shared{})
 }
 
-// scenario decodes a tree, to which the settings have been applied, over the defaults.
-func (d *decoder) scenario(root *node, sets []Setting, shared *shared) (*Scenario, error) {
+// decodeScenario decodes a tree, to which the settings have been applied, over the defaults.
+func decodeScenario(d *decoder, root *node, sets []Setting, shared *shared) (*Scenario, error) {
 	s := Default()
-	d.value(root, "", reflectElem(s), "")
+	d.value(root, "", s, "")
 	s.origin = &origin{root: root, file: d.file, lines: d.lines, sets: sets, places: d.places, shared: shared}
 	s.inherit(d)
 	if d.faults != nil {
 		return nil, d.faults
 	}
 	return s, nil
-}
-
-// addExcerpt shows the line of a fault whose place is known as text only.
-func addExcerpt(f *Fault, file string, data []byte) {
-	p := place{origin: file}
-	if len(f.Where) > len(file) {
-		if n, _ := fmt.Sscanf(f.Where[len(file):], ":%d:%d", &p.line, &p.column); n == 2 {
-			f.Excerpt = excerpt(data, p)
-		}
-	}
 }
 
 // shared is what the scenario has in common with those made of it; nil without any.
@@ -127,36 +116,19 @@ func (s *Scenario) With(sets ...Setting) (*Scenario, error) {
 	if s.origin == nil {
 		return nil, errors.New("experiments: a scenario made in Go has no file to set keys in; use Parse")
 	}
-	d := &decoder{places: map[string]place{}, lines: s.origin.lines, file: s.origin.file}
+	d := newDecoder(s.origin.file, s.origin.lines)
 	root := s.origin.root.clone()
 	for _, set := range sets {
 		if f := apply(root, set); f != nil {
 			d.faults = append(d.faults, f)
 		}
 	}
-	t, err := d.scenario(root, slices.Concat(s.origin.sets, sets), s.origin.shared)
+	t, err := decodeScenario(d, root, slices.Concat(s.origin.sets, sets), s.origin.shared)
 	if err != nil {
 		return nil, err
 	}
 	t.own = s.own
 	return t, nil
-}
-
-// clone copies a tree, so that settings can change the copy.
-func (n *node) clone() *node {
-	if n == nil {
-		return nil
-	}
-	c := *n
-	c.items = make([]*node, len(n.items))
-	for i, v := range n.items {
-		c.items[i] = v.clone()
-	}
-	c.fields = make([]field, len(n.fields))
-	for i, f := range n.fields {
-		c.fields[i] = field{f.name, f.at, f.value.clone()}
-	}
-	return &c
 }
 
 // at is where a key, or else the nearest map around it, was written. A key that its pool has is called by that one's.
@@ -202,5 +174,11 @@ func (s *Scenario) path(key, path string) string {
 	return filepath.Join(filepath.Dir(s.origin.file), path)
 }
 
-// reflectElem is the value that p points to, ready to be set.
-func reflectElem(p any) reflect.Value { return reflect.ValueOf(p).Elem() }
+// YAML is a file that gives this scenario: what was given, by a file and by settings, and nothing of the defaults. It is
+// empty for a scenario made in Go. Comments are lost.
+func (s *Scenario) YAML() []byte {
+	if s.origin == nil || s.origin.root == nil {
+		return nil
+	}
+	return marshalNode(s.origin.root)
+}

@@ -30,7 +30,7 @@ func (t *TableStep) decode(d *decoder, n *node, key string) {
 	case n.kind != isMap:
 		d.wrong(n, key, want)
 	default:
-		d.value(n, key, reflectElem((*tableKeys)(t)), "")
+		d.value(n, key, (*tableKeys)(t), "")
 		if t.File == "" {
 			d.fault(n.at, key, "file is missing (want "+want+")", "")
 		}

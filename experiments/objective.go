@@ -112,8 +112,8 @@ func (s SLO) objective() (*report.SLO, error) {
 	return slo, nil
 }
 
-// limit reads a limit on latency. Of the time of a token a number without a unit could be either that or a speed.
-func (d *decoder) limit(f field, full string) (limit Duration) {
+// decodeLimit reads a limit on latency. Of the time of a token a number without a unit could be either that or a speed.
+func decodeLimit(d *decoder, f field, full string) (limit Duration) {
 	if n := f.value; sloTokenKey.MatchString(f.name) {
 		speed, ok := ParseTokenTime(n.text)
 		switch {
@@ -124,7 +124,7 @@ func (d *decoder) limit(f field, full string) (limit Duration) {
 			return 0
 		}
 	}
-	d.value(f.value, full, reflectElem(&limit), "")
+	d.value(f.value, full, &limit, "")
 	return limit
 }
 
@@ -144,13 +144,13 @@ func (s *SLO) decode(d *decoder, n *node, key string) {
 			d.fault(f.at, full, fmt.Sprintf("the key is given twice (first at %v)", first), "")
 		case f.value.kind == isNull:
 		case f.name == "attainment":
-			d.value(f.value, full, reflectElem(&s.Attainment), `range:"[0,1]"`)
+			d.value(f.value, full, &s.Attainment, `range:"[0,1]"`)
 		case f.name == "wait_probability":
-			d.value(f.value, full, reflectElem(&s.WaitProbability), `range:"[0,1]"`)
+			d.value(f.value, full, &s.WaitProbability, `range:"[0,1]"`)
 		case sloKey.MatchString(f.name):
-			s.Limits[f.name] = d.limit(f, full)
+			s.Limits[f.name] = decodeLimit(d, f, full)
 		default:
-			d.fault(f.at, full, "unknown key (want a metric and a statistic, such as ttft_p95, or attainment or wait_probability)", didYouMean(f.name, sloKeys()))
+			d.fault(f.at, full, "unknown key (want a metric and a statistic, such as ttft_p95, or attainment or wait_probability)", DidYouMean(f.name, sloKeys()))
 		}
 	}
 }

@@ -58,13 +58,13 @@ func (o *Order) decode(d *decoder, n *node, key string) {
 	case isText:
 		options := &node{at: n.at, kind: isMap}
 		options.put("rule", n.at, n)
-		d.value(options, key, reflectElem((*orderOptions)(o)), "")
+		d.value(options, key, (*orderOptions)(o), "")
 	case isMap:
 		if n.get("rule") == nil {
 			d.fault(n.at, key, "rule is missing (want a rule, or a map such as {rule: sjf, error: 0.5})", "")
 			return
 		}
-		d.value(n, key, reflectElem((*orderOptions)(o)), "")
+		d.value(n, key, (*orderOptions)(o), "")
 	default:
 		d.wrong(n, key, "a rule such as sjf, or a map such as {rule: sjf, error: 0.5}")
 	}

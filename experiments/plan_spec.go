@@ -95,7 +95,7 @@ func defaultOnPrem() OnPrem {
 func (o *OnPrem) decode(d *decoder, n *node, key string) {
 	type plain OnPrem
 	p := plain(defaultOnPrem())
-	d.value(n, key, reflectElem(&p), "")
+	d.value(n, key, &p, "")
 	*o = OnPrem(p)
 	if n.kind == isMap {
 		o.check(d, n, key)
@@ -133,7 +133,7 @@ func (p *Prices) decode(d *decoder, n *node, key string) {
 			continue
 		}
 		price := 0.0
-		d.value(f.value, full, reflectElem(&price), `range:"[0,1000000]"`)
+		d.value(f.value, full, &price, `range:"[0,1000000]"`)
 		if f.value.kind != isNull {
 			(*p)[f.name] = price
 		}
@@ -170,24 +170,24 @@ func (k *Knobs) decode(d *decoder, n *node, key string) {
 		d.wrong(n, key, "a map such as {max_num_seqs: [64, 256]}")
 		return
 	}
-	known := fieldNames(reflectElem(&Engine{}).Type())
+	known := keysOf(&Engine{})
 	for _, f := range n.fields {
 		full := join(key, f.name)
 		switch {
 		case !slices.Contains(known, f.name):
-			d.fault(f.at, full, "unknown key (want a knob of the engine)", didYouMean(f.name, known))
+			d.fault(f.at, full, "unknown key (want a knob of the engine)", DidYouMean(f.name, known))
 		case slices.ContainsFunc(*k, func(o Knob) bool { return o.Name == f.name }):
 			d.fault(f.at, full, "the key is given twice", "")
 		case f.value.kind != isList || len(f.value.items) == 0:
 			d.wrong(f.value, full, "a list of values such as [64, 256]")
 		default:
-			*k = append(*k, d.knob(f, full))
+			*k = append(*k, decodeKnob(d, f, full))
 		}
 	}
 }
 
-// knob reads the values of one knob, each of which must be one that the engine takes.
-func (d *decoder) knob(f field, key string) Knob {
+// decodeKnob reads the values of one knob, each of which must be one that the engine takes.
+func decodeKnob(d *decoder, f field, key string) Knob {
 	knob := Knob{Name: f.name}
 	for i, item := range f.value.items {
 		at := join(key, strconv.Itoa(i))
@@ -196,8 +196,7 @@ func (d *decoder) knob(f field, key string) Knob {
 			continue
 		}
 		engine := Default().Engine
-		v := reflectElem(&engine)
-		field, tag := fieldByName(v, f.name)
+		field, tag := fieldOf(&engine, f.name)
 		d.value(item, at, field, tag)
 		text := item.text
 		if item.kind == isNull {
@@ -211,7 +210,7 @@ func (d *decoder) knob(f field, key string) Knob {
 func (p *Planning) decode(d *decoder, n *node, key string) {
 	type plain Planning
 	q := plain(defaultPlanning())
-	d.value(n, key, reflectElem(&q), "")
+	d.value(n, key, &q, "")
 	*p = Planning(q)
 	if n.kind == isMap {
 		p.check(d, n, key)

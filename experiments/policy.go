@@ -193,7 +193,7 @@ func (s *Scenario) policy() (Policy, error) {
 		names = append(names, p.Name)
 	}
 	f := s.fault("engine.policy", "%q is not known (want %s)", short(s.Engine.Policy), list(names))
-	f.Hint = didYouMean(s.Engine.Policy, names)
+	f.Hint = DidYouMean(s.Engine.Policy, names)
 	return Policy{}, f
 }
 

@@ -46,7 +46,7 @@ type poolKeys Pool
 
 func (p *Pool) decode(d *decoder, n *node, key string) {
 	*p = Pool{Role: "both", Replicas: 1}
-	d.value(n, key, reflectElem((*poolKeys)(p)), "")
+	d.value(n, key, (*poolKeys)(p), "")
 	if own := n.get("deployment"); own != nil {
 		for _, f := range own.fields {
 			if f.name == "replicas" || f.name == "router" {
@@ -100,10 +100,10 @@ func (s *Scenario) inherit(d *decoder) {
 			d.fault(d.places[key], key, fmt.Sprintf("the name %q is given twice (want another one)", short(p.Name)), "")
 		}
 		names[p.Name] = true
-		own := &decoder{places: map[string]place{}, lines: d.lines, file: d.file}
-		tree := root.withPool(pools.items[i])
+		own := newDecoder(d.file, d.lines)
+		tree := withPool(root, pools.items[i])
 		one := Default()
-		own.value(tree, "", reflectElem(one), "")
+		own.value(tree, "", one, "")
 		for _, f := range own.faults {
 			if _, ok := d.places[join(key, f.Key)]; ok {
 				f.Key = join(key, f.Key)
@@ -117,8 +117,8 @@ func (s *Scenario) inherit(d *decoder) {
 
 // withPool is a copy of a scenario's tree in which a pool's keys take the place of the scenario's. In maps that is
 // key by key.
-func (n *node) withPool(pool *node) *node {
-	tree := n.clone()
+func withPool(root, pool *node) *node {
+	tree := root.clone()
 	tree.put("pools", place{}, nil)
 	tree.put("disaggregation", place{}, nil)
 	if d := tree.get("deployment"); d != nil {
@@ -402,14 +402,4 @@ func asError(faults Faults, err error) error {
 		return faults
 	}
 	return err
-}
-
-// join appends faults, but for those that are there.
-func (fs Faults) join(more Faults) Faults {
-	for _, f := range more {
-		if !strings.Contains("\n"+fs.Error()+"\n", "\n"+f.Error()+"\n") {
-			fs = append(fs, f)
-		}
-	}
-	return fs
 }

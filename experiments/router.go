@@ -137,13 +137,13 @@ func (r *Router) decode(d *decoder, n *node, key string) {
 			d.fault(n.at, key, fmt.Sprintf("policy is missing (want %s)", example), "")
 			return
 		}
-		d.value(n, key, reflectElem((*routerOptions)(r)), "")
+		d.value(n, key, (*routerOptions)(r), "")
 	default:
 		d.wrong(n, key, example)
 		return
 	}
 	if _, ok := r.rule(); named.kind == isText && !ok {
-		d.fault(named.at, key, fmt.Sprintf("%q is not known (want %s)", short(named.text), list(routerNames())), didYouMean(named.text, routerNames()))
+		d.fault(named.at, key, fmt.Sprintf("%q is not known (want %s)", short(named.text), list(routerNames())), DidYouMean(named.text, routerNames()))
 	}
 	if by := n.get("by"); r.Policy == "session" && value(r.By) == "prefix" {
 		d.refuse(by, join(key, "by"), "session or user; bounded-hash goes by prefixes")

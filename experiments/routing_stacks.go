@@ -94,11 +94,11 @@ func (s *Scorers) decode(d *decoder, n *node, key string) {
 	for _, f := range n.fields {
 		full := join(key, f.name)
 		if names := route.ScoreNames(); !slices.Contains(names, f.name) {
-			d.fault(f.at, full, "unknown key (want "+list(names)+")", didYouMean(f.name, names))
+			d.fault(f.at, full, "unknown key (want "+list(names)+")", DidYouMean(f.name, names))
 			continue
 		}
 		weight := 0.0
-		d.value(f.value, full, reflectElem(&weight), `range:"[0,1000000000]"`)
+		d.value(f.value, full, &weight, `range:"[0,1000000000]"`)
 		(*s)[f.name] = weight
 	}
 }

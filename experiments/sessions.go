@@ -3,7 +3,6 @@ package experiments
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 
 	"clifftop/report"
 	"clifftop/workload"
@@ -91,7 +90,7 @@ func (p *SystemPrompt) decode(d *decoder, n *node, key string) {
 	}
 	type plain SystemPrompt
 	var x plain
-	d.value(n, key, reflectElem(&x), "")
+	d.value(n, key, &x, "")
 	d.require(n, key, "want the length of the system prompt", "tokens")
 	*p = SystemPrompt(x)
 }
@@ -117,7 +116,7 @@ func (c *Counts) decode(d *decoder, n *node, key string) {
 			place = fmt.Sprint(key, ".", i)
 		}
 		var v int
-		d.value(item, place, reflectElem(&v), countRange)
+		d.value(item, place, &v, countRange)
 		*c = append(*c, v)
 	}
 }
@@ -187,10 +186,10 @@ func replace[T any](p *T, v *T) {
 func (l *Distribution) decode(d *decoder, n *node, key string) {
 	if n.kind == isNumber {
 		*l = Distribution{Law: "fixed"}
-		d.value(n, key, reflectElem(&l.Value), `range:"[1,536870912]"`)
+		d.value(n, key, &l.Value, `range:"[1,536870912]"`)
 		return
 	}
-	d.fields(n, key, reflect.ValueOf(l).Elem())
+	d.fields(n, key, l)
 }
 
 // conversations tells what became of a source's conversations; nil where it has none.

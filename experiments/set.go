@@ -3,7 +3,6 @@ package experiments
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -81,76 +80,6 @@ func (s Setting) keyIn(root *node, at place) (string, error) {
 		}
 	}
 	return s.Key, nil
-}
-
-// set puts a value at the end of a dotted path, and makes the maps on the way to it that are not there.
-func (n *node) set(path string, at place, value *node) error {
-	names := strings.Split(path, ".")
-	if len(names) > maxDepth {
-		return errors.New("the key is too long")
-	}
-	for i, name := range names {
-		last := i == len(names)-1
-		if name == "" {
-			return errors.New("the key has an empty part")
-		}
-		switch {
-		case n.kind == isList:
-			k, err := strconv.Atoi(name)
-			if err != nil || k < 0 || k >= len(n.items) {
-				return fmt.Errorf("%q is not an index of the list (want 0 to %d)", name, len(n.items)-1)
-			}
-			if last {
-				n.items[k] = value
-			} else {
-				n = n.items[k]
-			}
-		case last:
-			if n.kind != isMap {
-				*n = node{at: at, kind: isMap}
-			}
-			n.put(name, at, value)
-		default:
-			n = n.childAt(name, at)
-		}
-	}
-	return nil
-}
-
-// childAt is the list or map under a key, made where there is none.
-func (n *node) childAt(name string, at place) *node {
-	if n.kind != isMap {
-		*n = node{at: at, kind: isMap}
-	}
-	c := n.get(name)
-	if c == nil || c.kind != isMap && c.kind != isList {
-		c = &node{at: at, kind: isMap}
-		n.put(name, at, c)
-	}
-	return c
-}
-
-// mapAt is the map under a key, made where there is none.
-func (n *node) mapAt(name string, at place) *node {
-	c := n.childAt(name, at)
-	if c.kind != isMap {
-		*c = node{at: at, kind: isMap}
-	}
-	return c
-}
-
-// lookup walks a dotted path; nil where it ends in nothing.
-func (n *node) lookup(names ...string) *node {
-	for _, name := range names {
-		if n == nil || n.kind != isMap {
-			return nil
-		}
-		n = n.get(name)
-	}
-	if n != nil && n.kind == isNull {
-		return nil
-	}
-	return n
 }
 
 // rateKey is the key under which the traffic has its mean rate.

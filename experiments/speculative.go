@@ -3,7 +3,6 @@ package experiments
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 
 	"clifftop/model"
 	"clifftop/model/catalog"
@@ -57,7 +56,7 @@ func (a *Acceptance) decode(d *decoder, n *node, key string) {
 			place = fmt.Sprint(key, ".", i)
 		}
 		var p float64
-		d.value(item, place, reflect.ValueOf(&p).Elem(), `range:"[0,1]"`)
+		d.value(item, place, &p, `range:"[0,1]"`)
 		*a = append(*a, p)
 	}
 }

@@ -63,7 +63,7 @@ func (s *StepTime) decode(d *decoder, n *node, key string) {
 	case n.kind == isText && (n.text == "kernels" || n.text == "roofline"):
 		s.Kind = n.text
 	case n.kind == isText:
-		d.fault(n.at, key, fmt.Sprintf("%q is not known (want %s)", short(n.text), want), didYouMean(n.text, stepKinds))
+		d.fault(n.at, key, fmt.Sprintf("%q is not known (want %s)", short(n.text), want), DidYouMean(n.text, stepKinds))
 	case n.kind != isMap:
 		d.wrong(n, key, want)
 	case len(n.fields) != 1:
@@ -77,11 +77,11 @@ func (s *StepTime) decodeKind(d *decoder, f field, key string) {
 	s.Kind = f.name
 	switch f.name {
 	case "kernels":
-		d.value(f.value, key, reflectElem(&struct{}{}), "")
+		d.value(f.value, key, &struct{}{}, "")
 	case "roofline":
-		d.value(f.value, key, reflectElem(&s.Roofline), "")
+		d.value(f.value, key, &s.Roofline, "")
 	case "table":
-		d.value(f.value, key, reflectElem(&s.Table), "")
+		d.value(f.value, key, &s.Table, "")
 		if f.value.kind == isNull {
 			d.fault(f.at, key, "table needs its file (want {table: steps.csv})", "")
 		}
@@ -89,10 +89,10 @@ func (s *StepTime) decodeKind(d *decoder, f field, key string) {
 		if f.value.kind == isNull {
 			f.value.kind = isMap
 		}
-		d.value(f.value, key, reflectElem(&s.Linear), "")
+		d.value(f.value, key, &s.Linear, "")
 	default:
 		s.Kind = "kernels"
-		d.fault(f.at, key, "unknown key (want "+list(stepKinds)+")", didYouMean(f.name, stepKinds))
+		d.fault(f.at, key, "unknown key (want "+list(stepKinds)+")", DidYouMean(f.name, stepKinds))
 	}
 }
 

@@ -138,7 +138,7 @@ func (a *Arrivals) decode(d *decoder, n *node, key string) {
 			return
 		}
 		a.Stages = make([]Stage, 1)
-		d.value(n, key, reflectElem(&a.Stages[0]), "")
+		d.value(n, key, &a.Stages[0], "")
 		for _, only := range []string{"name", "duration"} {
 			if m := n.get(only); m != nil {
 				d.fault(m.at, join(key, only), "this key goes with a list of stages only", "")
@@ -147,7 +147,7 @@ func (a *Arrivals) decode(d *decoder, n *node, key string) {
 		return
 	}
 	a.listed = true
-	d.value(n, key, reflectElem(&a.Stages), "")
+	d.value(n, key, &a.Stages, "")
 	if len(n.items) == 0 {
 		d.fault(n.at, key, "the list is empty (want one stage or more)", "")
 	}

@@ -231,7 +231,7 @@ func (t *ThinkTime) decode(d *decoder, n *node, key string) {
 	}
 	type plain ThinkTime
 	p := plain{Law: "exponential"}
-	d.value(n, key, reflectElem(&p), "")
+	d.value(n, key, &p, "")
 	d.require(n, key, "", "mean")
 	if (p.Law == "lognormal") != (p.CV != nil) {
 		d.fault(n.at, key, "cv goes with the lognormal law, which needs it", "")

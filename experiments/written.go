@@ -6,13 +6,8 @@ import (
 	"strings"
 )
 
-// YAML is a file that gives this scenario: what was given, by a file and by settings, and nothing of the defaults. It is
-// empty for a scenario made in Go. Comments are lost.
-func (s *Scenario) YAML() []byte {
-	if s.origin == nil || s.origin.root == nil {
-		return nil
-	}
-	root := s.origin.root
+// marshalNode writes a map as a YAML document.
+func marshalNode(root *node) []byte {
 	if len(root.fields) == 0 {
 		return []byte("{}\n")
 	}
@@ -44,6 +39,24 @@ func writeValue(b *strings.Builder, v *node, indent int) {
 			writeValue(b, item, indent+1)
 		}
 	}
+}
+
+// bare are texts that nobody can take for anything else: words that begin with a letter, and durations and shares.
+var bare = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_./-]*|[0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h|%))$`)
+
+// words are texts that some reader of YAML takes for a truth value, null or a number.
+var words = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|y|n|null|nan|inf|infinity|_+)$`)
+
+// quoted writes a text, in quotes where it needs them.
+func quoted(text string) string {
+	if bare.MatchString(text) && !words.MatchString(text) {
+		return text
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b) // a JSON string is one of YAML
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text)
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // flat says that a value is a scalar, or a list or map of scalars.
@@ -87,22 +100,4 @@ func (n *node) flow() string {
 		parts = append(parts, quoted(f.name)+": "+f.value.flow())
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
-}
-
-// bare are texts that nobody can take for anything else: words that begin with a letter, and durations and shares.
-var bare = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_./-]*|[0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h|%))$`)
-
-// words are texts that some reader of YAML takes for a truth value, null or a number.
-var words = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|y|n|null|nan|inf|infinity|_+)$`)
-
-// quoted writes a text, in quotes where it needs them.
-func quoted(text string) string {
-	if bare.MatchString(text) && !words.MatchString(text) {
-		return text
-	}
-	var b strings.Builder
-	e := json.NewEncoder(&b) // a JSON string is one of YAML
-	e.SetEscapeHTML(false)
-	_ = e.Encode(text)
-	return strings.TrimSuffix(b.String(), "\n")
 }
