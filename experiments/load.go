@@ -73,10 +73,6 @@ func plain(err error) string {
 func Parse(file string, data []byte, sets ...Setting) (*Scenario, error) {
 	root, err := parseYAML(file, data, false)
 	if err != nil {
-		var fs Faults
-		if errors.As(err, &fs) && fs[0].Excerpt == "" {
-			addExcerpt(fs[0], file, data)
-		}
 		return nil, err
 	}
 	d := newDecoder(file, data)

@@ -135,6 +135,10 @@ func parseYAML(origin string, data []byte, flag bool) (n *node, err error) {
 		if recover() != nil {
 			n, err = nil, Faults{{Where: origin, Problem: "this is not valid YAML"}}
 		}
+		var fs Faults
+		if errors.As(err, &fs) && !flag {
+			addExcerpt(fs[0], origin, data)
+		}
 	}()
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {

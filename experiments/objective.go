@@ -37,10 +37,11 @@ const (
 // speedPattern is the syntax of a speed, which means the time from one token to the next.
 const speedPattern = `^([0-9]+(\.[0-9]*)?|\.[0-9]+)tok/s$`
 
+var speedSyntax = regexp.MustCompile(speedPattern)
+
 var (
 	sloKey      = regexp.MustCompile(sloPattern)
 	sloTokenKey = regexp.MustCompile(sloTokenPattern)
-	speedSyntax = regexp.MustCompile(speedPattern)
 )
 
 // ParseTokenTime reads the time of a token: a duration such as 200ms, or a speed such as 5tok/s. It reports whether the text
