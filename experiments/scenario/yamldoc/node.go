@@ -1,4 +1,4 @@
-package experiments
+package yamldoc
 
 import (
 	"bytes"
@@ -16,107 +16,107 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxFileBytes limits a scenario file; real ones have a few kilobytes.
+// MaxBytes limits a scenario file; real ones have a few kilobytes.
 // The parser's time grows with the square of the opening brackets.
 const (
-	maxFileBytes = 64 << 10
-	maxBrackets  = 2000
+	MaxBytes    = 64 << 10
+	maxBrackets = 2000
 )
 
 // maxDepth limits the nesting of values.
 const maxDepth = 32
 
-// node is a value in a scenario file, or one given by a flag, with its place.
-type node struct {
-	at     place
-	kind   nodeKind
-	text   string  // of a text; of a scalar as it was written
-	number float64 // of a number
-	whole  bool    // the number was written as an integer
-	truth  bool
-	items  []*node
-	fields []field
+// Node is a value in a scenario file, or one given by a flag, with its place.
+type Node struct {
+	At     Place
+	Kind   Kind
+	Text   string  // of a text; of a scalar as it was written
+	Number float64 // of a number
+	Whole  bool    // the number was written as an integer
+	Truth  bool
+	Items  []*Node
+	Fields []Field
 }
 
-// field is a key of a map with its value.
-type field struct {
-	name  string
-	at    place
-	value *node
+// Field is a key of a map with its value.
+type Field struct {
+	Name  string
+	At    Place
+	Value *Node
 }
 
-type nodeKind uint8
+type Kind uint8
 
 const (
-	isNull nodeKind = iota
-	isBool
-	isNumber
-	isText
-	isList
-	isMap
+	Null Kind = iota
+	Bool
+	Number
+	Text
+	List
+	Map
 )
 
-// get returns the value under a key, or nil.
-func (n *node) get(name string) *node {
-	for i := range n.fields {
-		if n.fields[i].name == name {
-			return n.fields[i].value
+// Get returns the value under a key, or nil.
+func (n *Node) Get(name string) *Node {
+	for i := range n.Fields {
+		if n.Fields[i].Name == name {
+			return n.Fields[i].Value
 		}
 	}
 	return nil
 }
 
-// put sets the value under a key, or removes the key when v is nil.
-func (n *node) put(name string, at place, v *node) {
-	kept := n.fields[:0:0]
+// Put sets the value under a key, or removes the key when v is nil.
+func (n *Node) Put(name string, at Place, v *Node) {
+	kept := n.Fields[:0:0]
 	done := v == nil
-	for _, f := range n.fields {
+	for _, f := range n.Fields {
 		switch {
-		case f.name != name:
+		case f.Name != name:
 			kept = append(kept, f)
 		case !done:
-			kept = append(kept, field{name, at, v})
+			kept = append(kept, Field{name, at, v})
 			done = true
 		}
 	}
 	if !done {
-		kept = append(kept, field{name, at, v})
+		kept = append(kept, Field{name, at, v})
 	}
-	n.fields = kept
+	n.Fields = kept
 }
 
-// describe says what a value is, for messages.
-func (n *node) describe() string {
-	switch n.kind {
-	case isNull:
+// Describe says what a value is, for messages.
+func (n *Node) Describe() string {
+	switch n.Kind {
+	case Null:
 		return "null"
-	case isBool:
-		return fmt.Sprintf("%v is a truth value", n.truth)
-	case isNumber:
-		return short(n.text) + " is a number"
-	case isText:
-		return strconv.Quote(short(n.text)) + " is a text"
-	case isList:
+	case Bool:
+		return fmt.Sprintf("%v is a truth value", n.Truth)
+	case Number:
+		return Short(n.Text) + " is a number"
+	case Text:
+		return strconv.Quote(Short(n.Text)) + " is a text"
+	case List:
 		return "this is a list"
 	}
 	return "this is a map"
 }
 
 // brief is a value as a message repeats it.
-func (n *node) brief() string {
-	switch n.kind {
-	case isText:
-		return strconv.Quote(short(n.text))
-	case isList:
+func (n *Node) brief() string {
+	switch n.Kind {
+	case Text:
+		return strconv.Quote(Short(n.Text))
+	case List:
 		return "a list"
-	case isMap:
+	case Map:
 		return "a map"
 	}
-	return short(n.text)
+	return Short(n.Text)
 }
 
-// short cuts a text to what a message can carry.
-func short(s string) string {
+// Short cuts a text to what a message can carry.
+func Short(s string) string {
 	const most = 60
 	if len(s) <= most {
 		return s
@@ -124,11 +124,11 @@ func short(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// parseYAML reads one YAML document into nodes. An empty document is an empty map.
-func parseYAML(origin string, data []byte, flag bool) (n *node, err error) {
+// Parse reads one YAML document into nodes. An empty document is an empty map.
+func Parse(origin string, data []byte, flag bool) (n *Node, err error) {
 	r := reader{origin: origin, flag: flag}
-	if len(data) > maxFileBytes {
-		return nil, Faults{{Where: origin, Problem: fmt.Sprintf("the file is too long (want at most %d bytes)", maxFileBytes)}}
+	if len(data) > MaxBytes {
+		return nil, Faults{{Where: origin, Problem: fmt.Sprintf("the file is too long (want at most %d bytes)", MaxBytes)}}
 	}
 	// The parser is a library for arbitrary YAML; a slip in it must not end the program.
 	defer func() {
@@ -162,7 +162,7 @@ func parseYAML(origin string, data []byte, flag bool) (n *node, err error) {
 		body = doc.Body
 	}
 	if body == nil {
-		return &node{at: place{origin: origin}}, nil
+		return &Node{At: Place{Origin: origin}}, nil
 	}
 	n = r.node(body, 0)
 	if r.faults != nil {
@@ -182,10 +182,10 @@ type reader struct {
 	faults Faults
 }
 
-func (r *reader) place(n ast.Node) place {
-	p := place{origin: r.origin}
+func (r *reader) place(n ast.Node) Place {
+	p := Place{Origin: r.origin}
 	if t := n.GetToken(); t != nil && t.Position != nil && !r.flag {
-		p.line, p.column = t.Position.Line, t.Position.Column
+		p.Line, p.Column = t.Position.Line, t.Position.Column
 	}
 	return p
 }
@@ -201,39 +201,39 @@ func (r *reader) syntax(err error) *Fault {
 	if errors.As(err, &s) {
 		f.Problem += ": " + strings.ReplaceAll(s.Message, "\n", " ")
 		if s.Token != nil && s.Token.Position != nil && !r.flag {
-			f.Where = place{r.origin, s.Token.Position.Line, s.Token.Position.Column}.String()
+			f.Where = Place{r.origin, s.Token.Position.Line, s.Token.Position.Column}.String()
 		}
 	}
 	return f
 }
 
-func (r *reader) node(a ast.Node, depth int) *node {
-	n := &node{at: r.place(a)}
+func (r *reader) node(a ast.Node, depth int) *Node {
+	n := &Node{At: r.place(a)}
 	if depth > maxDepth {
 		r.fault(a, "values nest more than %d deep", maxDepth)
 		return n
 	}
 	if t := a.GetToken(); t != nil {
-		n.text = t.Value
+		n.Text = t.Value
 	}
 	switch a := a.(type) {
 	case *ast.SequenceNode:
-		n.kind = isList
+		n.Kind = List
 		for _, v := range a.Values {
-			n.items = append(n.items, r.node(v, depth+1))
+			n.Items = append(n.Items, r.node(v, depth+1))
 		}
 	case *ast.MappingNode:
-		n.kind = isMap
+		n.Kind = Map
 		for _, v := range a.Values {
 			r.field(n, v, depth)
 		}
 		if len(a.Values) > 0 && !a.IsFlowStyle {
-			n.at = n.fields[0].at
+			n.At = n.Fields[0].At
 		}
 	case *ast.MappingValueNode:
-		n.kind = isMap
+		n.Kind = Map
 		r.field(n, a, depth)
-		n.at = n.fields[0].at
+		n.At = n.Fields[0].At
 	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode:
 		r.fault(a, "anchors and aliases are not read; write the value out")
 	case *ast.TagNode:
@@ -247,76 +247,76 @@ func (r *reader) node(a ast.Node, depth int) *node {
 }
 
 // scalar takes over the kind and the value of a node of the parser. It reports whether that has a single one.
-func (n *node) scalar(a ast.Node) bool {
+func (n *Node) scalar(a ast.Node) bool {
 	switch a := a.(type) {
 	case *ast.NullNode:
 	case *ast.BoolNode:
-		n.kind, n.truth = isBool, a.Value
+		n.Kind, n.Truth = Bool, a.Value
 	case *ast.IntegerNode:
-		n.kind, n.whole = isNumber, true
+		n.Kind, n.Whole = Number, true
 		switch v := a.Value.(type) {
 		case int64:
-			n.number = float64(v)
+			n.Number = float64(v)
 		case uint64:
-			n.number = float64(v)
+			n.Number = float64(v)
 		}
 	case *ast.FloatNode:
-		n.kind, n.number = isNumber, a.Value
+		n.Kind, n.Number = Number, a.Value
 	case *ast.InfinityNode:
-		n.kind, n.number = isNumber, a.Value
+		n.Kind, n.Number = Number, a.Value
 	case *ast.NanNode:
-		n.kind, n.number = isNumber, math.NaN()
+		n.Kind, n.Number = Number, math.NaN()
 	case *ast.StringNode:
-		n.kind, n.text = isText, a.Value
+		n.Kind, n.Text = Text, a.Value
 		if a.Token.Type == token.StringType && plainNumber.MatchString(a.Value) {
-			n.kind = isNumber
-			n.number, _ = strconv.ParseFloat(a.Value, 64) // infinite where it is too large
+			n.Kind = Number
+			n.Number, _ = strconv.ParseFloat(a.Value, 64) // infinite where it is too large
 		}
 	case *ast.LiteralNode:
-		n.kind, n.text = isText, a.Value.Value
+		n.Kind, n.Text = Text, a.Value.Value
 	default:
 		return false
 	}
 	return true
 }
 
-func (r *reader) field(n *node, v *ast.MappingValueNode, depth int) {
-	f := field{at: r.place(v.Key)}
+func (r *reader) field(n *Node, v *ast.MappingValueNode, depth int) {
+	f := Field{At: r.place(v.Key)}
 	switch key := v.Key.(type) {
 	case *ast.StringNode:
-		f.name = key.Value
+		f.Name = key.Value
 	case *ast.MergeKeyNode:
 		r.fault(v.Key, "anchors and aliases are not read; write the value out")
 	default:
-		f.name = v.Key.GetToken().Value
+		f.Name = v.Key.GetToken().Value
 	}
 	if v.Value == nil {
-		f.value = &node{at: f.at}
+		f.Value = &Node{At: f.At}
 	} else {
-		f.value = r.node(v.Value, depth+1)
+		f.Value = r.node(v.Value, depth+1)
 	}
-	n.fields = append(n.fields, f)
+	n.Fields = append(n.Fields, f)
 }
 
-// clone copies a tree, so that settings can change the copy.
-func (n *node) clone() *node {
+// Clone copies a tree, so that settings can change the copy.
+func (n *Node) Clone() *Node {
 	if n == nil {
 		return nil
 	}
 	c := *n
-	c.items = make([]*node, len(n.items))
-	for i, v := range n.items {
-		c.items[i] = v.clone()
+	c.Items = make([]*Node, len(n.Items))
+	for i, v := range n.Items {
+		c.Items[i] = v.Clone()
 	}
-	c.fields = make([]field, len(n.fields))
-	for i, f := range n.fields {
-		c.fields[i] = field{f.name, f.at, f.value.clone()}
+	c.Fields = make([]Field, len(n.Fields))
+	for i, f := range n.Fields {
+		c.Fields[i] = Field{f.Name, f.At, f.Value.Clone()}
 	}
 	return &c
 }
 
-// set puts a value at the end of a dotted path, and makes the maps on the way to it that are not there.
-func (n *node) set(path string, at place, value *node) error {
+// Set puts a value at the end of a dotted path, and makes the maps on the way to it that are not there.
+func (n *Node) Set(path string, at Place, value *Node) error {
 	names := strings.Split(path, ".")
 	if len(names) > maxDepth {
 		return errors.New("the key is too long")
@@ -327,21 +327,21 @@ func (n *node) set(path string, at place, value *node) error {
 			return errors.New("the key has an empty part")
 		}
 		switch {
-		case n.kind == isList:
+		case n.Kind == List:
 			k, err := strconv.Atoi(name)
-			if err != nil || k < 0 || k >= len(n.items) {
-				return fmt.Errorf("%q is not an index of the list (want 0 to %d)", name, len(n.items)-1)
+			if err != nil || k < 0 || k >= len(n.Items) {
+				return fmt.Errorf("%q is not an index of the list (want 0 to %d)", name, len(n.Items)-1)
 			}
 			if last {
-				n.items[k] = value
+				n.Items[k] = value
 			} else {
-				n = n.items[k]
+				n = n.Items[k]
 			}
 		case last:
-			if n.kind != isMap {
-				*n = node{at: at, kind: isMap}
+			if n.Kind != Map {
+				*n = Node{At: at, Kind: Map}
 			}
-			n.put(name, at, value)
+			n.Put(name, at, value)
 		default:
 			n = n.childAt(name, at)
 		}
@@ -350,36 +350,36 @@ func (n *node) set(path string, at place, value *node) error {
 }
 
 // childAt is the list or map under a key, made where there is none.
-func (n *node) childAt(name string, at place) *node {
-	if n.kind != isMap {
-		*n = node{at: at, kind: isMap}
+func (n *Node) childAt(name string, at Place) *Node {
+	if n.Kind != Map {
+		*n = Node{At: at, Kind: Map}
 	}
-	c := n.get(name)
-	if c == nil || c.kind != isMap && c.kind != isList {
-		c = &node{at: at, kind: isMap}
-		n.put(name, at, c)
+	c := n.Get(name)
+	if c == nil || c.Kind != Map && c.Kind != List {
+		c = &Node{At: at, Kind: Map}
+		n.Put(name, at, c)
 	}
 	return c
 }
 
-// mapAt is the map under a key, made where there is none.
-func (n *node) mapAt(name string, at place) *node {
+// MapAt is the map under a key, made where there is none.
+func (n *Node) MapAt(name string, at Place) *Node {
 	c := n.childAt(name, at)
-	if c.kind != isMap {
-		*c = node{at: at, kind: isMap}
+	if c.Kind != Map {
+		*c = Node{At: at, Kind: Map}
 	}
 	return c
 }
 
-// lookup walks a dotted path; nil where it ends in nothing.
-func (n *node) lookup(names ...string) *node {
+// Lookup walks a dotted path; nil where it ends in nothing.
+func (n *Node) Lookup(names ...string) *Node {
 	for _, name := range names {
-		if n == nil || n.kind != isMap {
+		if n == nil || n.Kind != Map {
 			return nil
 		}
-		n = n.get(name)
+		n = n.Get(name)
 	}
-	if n != nil && n.kind == isNull {
+	if n != nil && n.Kind == Null {
 		return nil
 	}
 	return n

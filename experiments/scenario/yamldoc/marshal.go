@@ -1,4 +1,4 @@
-package experiments
+package yamldoc
 
 import (
 	"encoding/json"
@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// marshalNode writes a map as a YAML document.
-func marshalNode(root *node) []byte {
-	if len(root.fields) == 0 {
+// Marshal writes a map as a YAML document.
+func Marshal(root *Node) []byte {
+	if len(root.Fields) == 0 {
 		return []byte("{}\n")
 	}
 	var b strings.Builder
@@ -17,24 +17,24 @@ func marshalNode(root *node) []byte {
 }
 
 // writeFields writes a map that is not empty, a key on each line.
-func writeFields(b *strings.Builder, n *node, indent int) {
-	for _, f := range n.fields {
-		b.WriteString(strings.Repeat("  ", indent) + quoted(f.name) + ":")
-		writeValue(b, f.value, indent+1)
+func writeFields(b *strings.Builder, n *Node, indent int) {
+	for _, f := range n.Fields {
+		b.WriteString(strings.Repeat("  ", indent) + quoted(f.Name) + ":")
+		writeValue(b, f.Value, indent+1)
 	}
 }
 
 // writeValue writes what follows a key or the dash of an item: on its line where it is a scalar or holds only such.
-func writeValue(b *strings.Builder, v *node, indent int) {
+func writeValue(b *strings.Builder, v *Node, indent int) {
 	switch {
 	case v.flat():
 		b.WriteString(" " + v.flow() + "\n")
-	case v.kind == isMap:
+	case v.Kind == Map:
 		b.WriteByte('\n')
 		writeFields(b, v, indent)
 	default:
 		b.WriteByte('\n')
-		for _, item := range v.items {
+		for _, item := range v.Items {
 			b.WriteString(strings.Repeat("  ", indent) + "-")
 			writeValue(b, item, indent+1)
 		}
@@ -60,15 +60,15 @@ func quoted(text string) string {
 }
 
 // flat says that a value is a scalar, or a list or map of scalars.
-func (n *node) flat() bool {
-	scalar := func(v *node) bool { return len(v.items) == 0 && len(v.fields) == 0 }
-	for _, v := range n.items {
+func (n *Node) flat() bool {
+	scalar := func(v *Node) bool { return len(v.Items) == 0 && len(v.Fields) == 0 }
+	for _, v := range n.Items {
 		if !scalar(v) {
 			return false
 		}
 	}
-	for _, f := range n.fields {
-		if !scalar(f.value) {
+	for _, f := range n.Fields {
+		if !scalar(f.Value) {
 			return false
 		}
 	}
@@ -76,28 +76,28 @@ func (n *node) flat() bool {
 }
 
 // flow writes a flat value on one line.
-func (n *node) flow() string {
+func (n *Node) flow() string {
 	var parts []string
-	switch n.kind {
-	case isNull:
+	switch n.Kind {
+	case Null:
 		return "null"
-	case isBool:
-		if n.truth {
+	case Bool:
+		if n.Truth {
 			return "true"
 		}
 		return "false"
-	case isNumber:
-		return n.text
-	case isText:
-		return quoted(n.text)
-	case isList:
-		for _, v := range n.items {
+	case Number:
+		return n.Text
+	case Text:
+		return quoted(n.Text)
+	case List:
+		for _, v := range n.Items {
 			parts = append(parts, v.flow())
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	}
-	for _, f := range n.fields {
-		parts = append(parts, quoted(f.name)+": "+f.value.flow())
+	for _, f := range n.Fields {
+		parts = append(parts, quoted(f.Name)+": "+f.Value.flow())
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }
