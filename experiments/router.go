@@ -212,11 +212,8 @@ func (u *Setup) routes(key string, r *Router, pools []pool) error {
 		return s.fault(key, "%s: %v", rule.name, err)
 	}
 	if rule.looks(r) {
-		var period unit.Duration
-		if n, ok := made.(route.Needy); ok {
-			period = unit.Duration(n.Needs().Scrape)
-		}
-		optional.Default(&r.Scrape, period)
+		bound := route.Bind(made)
+		optional.Default(&r.Scrape, unit.Duration(bound.Requirements().Scrape))
 	} else {
 		u.unused(r.Scrape != nil, yamldoc.Join(key, "scrape"), rule.name+" does not look at what replicas say of themselves")
 	}
