@@ -65,7 +65,7 @@ func (u *Setup) GenerateTrace(ctx context.Context, w io.Writer, zip bool) (rows 
 	return rows, o.Close()
 }
 
-// origin names what the traffic comes from.
+// Origin names what the traffic comes from.
 func (u *Setup) origin() string {
 	w := u.Scenario.Workload
 	switch {

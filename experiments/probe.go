@@ -16,7 +16,7 @@ type probe struct {
 	arrived   int64      // in the second half
 	completed int64      // in the second half
 	all       int64      // completed
-	refused   int64      // or ended otherwise
+	refused   int64      // Default ended otherwise
 	residence float64    // seconds, summed over completed requests
 	service   float64    // the same, from admission on
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report/layout"
 )
 
@@ -34,8 +35,8 @@ func newCatalog() *cobra.Command {
 				return listLessons(c.OutOrStdout(), output.format)
 			}
 			if !slices.Contains(kinds, args[0]) {
-				return experiments.Faults{{
-					Where: "catalog", Problem: fmt.Sprintf("%.40q is not known (want one of %s)", args[0], strings.Join(kinds, ", ")), Hint: experiments.DidYouMean(args[0], kinds),
+				return yamldoc.Faults{{
+					Where: "catalog", Problem: fmt.Sprintf("%.40q is not known (want one of %s)", args[0], strings.Join(kinds, ", ")), Hint: yamldoc.DidYouMean(args[0], kinds),
 				}}
 			}
 			l, err := experiments.Catalog(args[0])

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report/layout"
 )
 
@@ -70,7 +71,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	printError(stderr, err)
 	var f *failure
-	if errors.As(err, &f) && !experiments.BadInput(err) {
+	if errors.As(err, &f) && !yamldoc.BadInput(err) {
 		return exitFailed
 	}
 	return exitUsage

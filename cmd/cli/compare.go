@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario/unit"
 	"clifftop/report"
 	"clifftop/report/page"
 )
@@ -61,7 +62,7 @@ func (f *compareFlags) run(c *cobra.Command, args []string) error {
 	}
 	if f.margin != "" {
 		var err error
-		if f.options.Margin, err = experiments.ParseShare(f.margin); err != nil {
+		if f.options.Margin, err = unit.ParseShare(f.margin); err != nil {
 			return fmt.Errorf("--margin: %w", err)
 		}
 	}

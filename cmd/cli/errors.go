@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 )
 
 // Rules of what goes to standard error: every line begins with "clifftop: " or "hint: ", or is an
@@ -25,12 +25,12 @@ func nearFlag(c *cobra.Command, written string) string {
 	if len(written) < 2 {
 		return "" // a letter is near to everything
 	}
-	return strings.Replace(experiments.DidYouMean(written, names), "mean ", "mean --", 1)
+	return strings.Replace(yamldoc.DidYouMean(written, names), "mean ", "mean --", 1)
 }
 
 // flagError puts what is wrong with a flag in this program's words.
 func flagError(c *cobra.Command, err error) error {
-	var faults experiments.Faults
+	var faults yamldoc.Faults
 	var unknown *pflag.NotExistError
 	var bare *pflag.ValueRequiredError
 	var invalid *pflag.InvalidValueError
@@ -73,12 +73,12 @@ const maxFaults = 20
 
 // printError prints an error and its hints.
 func printError(w io.Writer, err error) {
-	var faults experiments.Faults
-	var fault *experiments.Fault
+	var faults yamldoc.Faults
+	var fault *yamldoc.Fault
 	switch {
 	case errors.As(err, &faults):
 	case errors.As(err, &fault):
-		faults = experiments.Faults{fault}
+		faults = yamldoc.Faults{fault}
 	default:
 		text, hint, _ := strings.Cut(err.Error(), "\n")
 		fmt.Fprintf(w, "clifftop: %s\n", text)
@@ -100,7 +100,7 @@ func printError(w io.Writer, err error) {
 		if i == 0 && f.Excerpt != "" {
 			fmt.Fprintln(w, f.Excerpt)
 		}
-		if f.Hint != "" && !slices.ContainsFunc(faults[:i], func(g *experiments.Fault) bool { return g.Hint == f.Hint }) {
+		if f.Hint != "" && !slices.ContainsFunc(faults[:i], func(g *yamldoc.Fault) bool { return g.Hint == f.Hint }) {
 			fmt.Fprintf(w, "hint: %s\n", f.Hint)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clifftop/experiments"
 	"clifftop/experiments/estimate"
+	"clifftop/experiments/scenario/unit"
 )
 
 func newEstimate() *cobra.Command {
@@ -44,7 +44,7 @@ func parsed[T any](flag, text string, parse func(string) (T, error)) (T, error) 
 
 // parseSeconds reads a duration.
 func parseSeconds(text string) (float64, error) {
-	d, ok := experiments.ParseDuration(strings.TrimSpace(text))
+	d, ok := unit.ParseDuration(strings.TrimSpace(text))
 	if !ok {
 		return 0, fmt.Errorf("%q is not a duration (want one with its unit, such as 30s or 800ms)", text)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/grid"
+	"clifftop/experiments/scenario/yamldoc"
 )
 
 // shardFlags divide a list of runs among tasks.
@@ -100,7 +101,7 @@ func (f *shardFlags) runPart(c *cobra.Command, g divisible, output *outputFlags,
 	part.Progress = bar.counts()
 	tally, err := g.Run(c.Context(), part)
 	bar.done()
-	if experiments.BadInput(err) {
+	if yamldoc.BadInput(err) {
 		return false, err
 	}
 	if !output.quiet {
