@@ -62,7 +62,7 @@ func (f *traceFlags) registerChanges(c *cobra.Command) {
 	flags.Int32Var(&l.MaxTotal, "max-total", 0, "limit input and output together to `N` tokens")
 	addChoice(c, &f.cap, "cap", "handling of longer requests: drop, truncate-input, truncate-output",
 		"drop", "truncate-input", "truncate-output")
-	flags.Uint64Var(&l.Seed, "seed", 1, "seed of random choices")
+	flags.Uint64Var(&l.Seed, "seed", 1, "seed `N` of random choices")
 }
 
 // checkPositive rejects flags that were given with 0 or less.
