@@ -62,7 +62,7 @@ func saveReplicas(s *saving, _ *experiments.Setup, _ *experiments.RunOptions) er
 func saveIterations(s *saving, _ *experiments.Setup, run *experiments.RunOptions) error {
 	return s.stream("iterations.csv", func(w io.Writer) (end func() error) {
 		table := export.NewIterations(w)
-		run.Sinks = append(run.Sinks, table)
+		run.Observers = append(run.Observers, table)
 		return table.Flush
 	})
 }
@@ -71,7 +71,7 @@ func saveIterations(s *saving, _ *experiments.Setup, run *experiments.RunOptions
 func saveTrace(s *saving, setup *experiments.Setup, run *experiments.RunOptions) error {
 	return s.stream("trace.json", func(w io.Writer) (end func() error) {
 		trace := setup.NewTrace(w)
-		run.Sinks = append(run.Sinks, trace)
+		run.Observers = append(run.Observers, trace)
 		return trace.Close
 	})
 }
@@ -79,7 +79,7 @@ func saveTrace(s *saving, setup *experiments.Setup, run *experiments.RunOptions)
 // saveMetrics writes Prometheus metrics in two formats, and a dashboard for them.
 func saveMetrics(s *saving, setup *experiments.Setup, run *experiments.RunOptions) error {
 	m, title := setup.NewMetrics(), setup.DashboardTitle()
-	run.Sinks = append(run.Sinks, m)
+	run.Observers = append(run.Observers, m)
 	s.atEnd("metrics.prom", func(w io.Writer, _ *experiments.Result) error { return m.WriteText(w) })
 	s.atEnd("metrics.openmetrics", func(w io.Writer, _ *experiments.Result) error { return m.WriteOpenMetrics(w) })
 	s.atEnd("dashboard.json", func(w io.Writer, _ *experiments.Result) error { return m.WriteDashboard(w, title) })
@@ -89,7 +89,7 @@ func saveMetrics(s *saving, setup *experiments.Setup, run *experiments.RunOption
 // saveBench writes the file that vllm bench serve --save-detailed writes.
 func saveBench(s *saving, _ *experiments.Setup, run *experiments.RunOptions) error {
 	d := export.NewDetailed(0)
-	run.Sinks = append(run.Sinks, d)
+	run.Observers = append(run.Observers, d)
 	s.atEnd("bench.json", func(w io.Writer, res *experiments.Result) error {
 		if d.Cut() > 0 {
 			s.warnings = append(s.warnings, fmt.Sprintf(

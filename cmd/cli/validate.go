@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -61,7 +62,7 @@ contain, such as the GPU. Model, arrivals and lengths come from the result unles
 func (v *validateCommand) run(c *cobra.Command, args []string) error {
 	v.measured.useEnvironment()
 	if v.measured.file == "" {
-		return fmt.Errorf("--reference is missing (want a CSV file of measured runs; %s can name it)\n"+
+		return fmt.Errorf("--reference is missing (want a CSV file of measured runs; %s can name it, or its folder)\n"+
 			"hint: clifftop validate --help lists its columns", referenceVariable)
 	}
 	r, err := v.measured.read(args)
@@ -174,10 +175,15 @@ func (m *measuredRuns) register(c *cobra.Command) {
 		"the text; repeatable")
 }
 
-// useEnvironment takes the default of --reference from the environment.
+// useEnvironment takes the default of --reference from the environment: a file of measured runs, or the folder of
+// measured.csv.
 func (m *measuredRuns) useEnvironment() {
-	if m.file == "" {
-		m.file = os.Getenv(referenceVariable)
+	if m.file != "" {
+		return
+	}
+	m.file = os.Getenv(referenceVariable)
+	if info, err := os.Stat(m.file); err == nil && info.IsDir() {
+		m.file = filepath.Join(m.file, "measured.csv")
 	}
 }
 
