@@ -59,7 +59,7 @@ a failure; more replications can decide it.`,
 // checkMargin parses --margin.
 func (f *compareCommand) checkMargin() (err error) {
 	if f.margin != "" {
-		if f.options.Margin, err = experiments.ParseShare(f.margin); err != nil {
+		if f.options.Margin, err = unit.ParseShare(f.margin); err != nil {
 			return fmt.Errorf("--margin: %w", err)
 		}
 	}

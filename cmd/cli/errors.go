@@ -46,7 +46,7 @@ func nearestFlag(c *cobra.Command, written string) string {
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	return strings.Replace(experiments.DidYouMean(written, names), "mean ", "mean --", 1)
+	return strings.Replace(yamldoc.DidYouMean(written, names), "mean ", "mean --", 1)
 }
 
 // wantedValues describes the values that flags of pflag's own types accept.
@@ -118,7 +118,7 @@ func printError(w io.Writer, err error) {
 	case errors.As(err, &faults):
 		printFaults(w, faults)
 	case errors.As(err, &fault):
-		printFaults(w, experiments.Faults{fault})
+		printFaults(w, yamldoc.Faults{fault})
 	default:
 		text, rest, _ := strings.Cut(err.Error(), "\n")
 		fmt.Fprintf(w, "clifftop: %s\n", text)
@@ -144,7 +144,7 @@ func hintAfter(text, rest string) string {
 }
 
 // printFaults prints the faults of a scenario. Only the first has an excerpt, and equal hints are printed once.
-func printFaults(w io.Writer, faults experiments.Faults) {
+func printFaults(w io.Writer, faults yamldoc.Faults) {
 	for i, f := range faults {
 		if i == maxFaults {
 			fmt.Fprintf(w, "clifftop: and %d more\n", len(faults)-i)
@@ -154,7 +154,7 @@ func printFaults(w io.Writer, faults experiments.Faults) {
 		if i == 0 && f.Excerpt != "" {
 			fmt.Fprintln(w, f.Excerpt)
 		}
-		printed := func(g *experiments.Fault) bool { return g.Hint == f.Hint }
+		printed := func(g *yamldoc.Fault) bool { return g.Hint == f.Hint }
 		if f.Hint != "" && !slices.ContainsFunc(faults[:i], printed) {
 			fmt.Fprintf(w, "hint: %s\n", f.Hint)
 		}

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"clifftop/experiments/scenario/unit"
 
-	"clifftop/experiments"
+	"github.com/spf13/cobra"
 )
 
 func newEstimate() *cobra.Command {
