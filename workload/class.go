@@ -56,7 +56,7 @@ func (s Spec) all() ClassSpec {
 func (s Spec) crowded() bool { return len(s.Classes) > 0 || s.Sessions != nil }
 
 // compileParts builds the classes.
-func (s Spec) compileParts(f *faults) []part {
+func (s Spec) compileParts(f *fieldFaults) []part {
 	if len(s.Classes) == 0 {
 		return []part{s.compilePart("workload", s.all(), f)}
 	}
@@ -92,9 +92,9 @@ func (s Spec) compileParts(f *faults) []part {
 }
 
 // compilePart builds the laws of lengths of a class, and those of its conversations.
-func (s Spec) compilePart(key string, c ClassSpec, f *faults) part {
+func (s Spec) compilePart(key string, c ClassSpec, f *fieldFaults) part {
 	p := part{prefix: c.Prefix, weight: c.Weight}
-	before := len(f.list)
+	before := f.Len()
 	if c.Sessions == nil && !needs(c.Needs, key, "input", c.Input.Distribution == "", f) {
 		p.input = c.Input.build(key+".input", f)
 	}
@@ -116,7 +116,7 @@ func (s Spec) compilePart(key string, c ClassSpec, f *faults) part {
 	if len(s.Arrivals) == 1 && s.Arrivals[0].Process == "all-at-once" {
 		f.add(key+".sessions", "conversations do not begin all at once (want a rate, or a closed loop of users)")
 	}
-	if len(f.list) == before {
+	if f.Len() == before {
 		k := newKind(p.bodies, p.talk, 0)
 		p.survey = k.survey()
 	}
@@ -124,7 +124,7 @@ func (s Spec) compilePart(key string, c ClassSpec, f *faults) part {
 }
 
 // needs reports a key that is open because the preset cannot fill it.
-func needs(list []Need, prefix, key string, open bool, f *faults) bool {
+func needs(list []Need, prefix, key string, open bool, f *fieldFaults) bool {
 	for _, n := range list {
 		if open && n.Key == key {
 			f.add(prefix+"."+key, "%s", n.Reason)

@@ -56,7 +56,7 @@ const Retryable = Causes(1<<TimedOutFirst | 1<<TimedOut | 1<<RefusedBusy | 1<<Di
 // ValidateClients reports all faults of the descriptions, each a [*FieldError], joined into one error. They are those
 // of all requests, or one for each class.
 func ValidateClients(kinds ...ClientSpec) error {
-	var f faults
+	var f fieldFaults
 	for i, s := range kinds {
 		key := "clients"
 		if len(kinds) > 1 {
@@ -64,10 +64,10 @@ func ValidateClients(kinds ...ClientSpec) error {
 		}
 		s.check(key, &f)
 	}
-	return f.err()
+	return f.Err()
 }
 
-func (s ClientSpec) check(key string, f *faults) {
+func (s ClientSpec) check(key string, f *fieldFaults) {
 	time := func(name string, d clock.Duration) {
 		if d < 0 || d > clock.MaxRun {
 			f.add(key+"."+name, "%v is not allowed (want 0 to %v)", d, clock.MaxRun)
@@ -132,7 +132,7 @@ func (b Backoff) Wait(k int32, src rand.Source) clock.Duration {
 	return gap(d)
 }
 
-func (b Backoff) check(key string, f *faults) {
+func (b Backoff) check(key string, f *fieldFaults) {
 	if b == (Backoff{}) {
 		return
 	}

@@ -33,7 +33,7 @@ func (d Delay) Sample(src rand.Source) clock.Duration {
 	return d.Mean
 }
 
-func (d Delay) check(key string, f *faults) {
+func (d Delay) check(key string, f *fieldFaults) {
 	if d.Mean < 0 || d.Mean > clock.MaxRun {
 		f.add(key+".mean", "%v is not allowed (want 0 to %v)", d.Mean, clock.MaxRun)
 	}
@@ -53,7 +53,7 @@ func (d Delay) check(key string, f *faults) {
 // maxUsers bounds a closed loop; each user takes about 40 bytes, and as many again for a text of its own.
 const maxUsers = 10_000_000
 
-func (s Stage) checkClosed(key string, f *faults) {
+func (s Stage) checkClosed(key string, f *fieldFaults) {
 	if s.Users < 1 || s.Users > maxUsers {
 		f.add(key+".users", "%d is not allowed (want 1 to %d)", s.Users, maxUsers)
 	}

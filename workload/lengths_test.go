@@ -152,9 +152,9 @@ func TestGivenInput(t *testing.T) {
 		Distribution: "given-input", Edges: []int32{10, 100, 1000}, P: []float64{0, 1},
 		Rows: [][]float64{{1, 9}, {50, 90}}, Max: 80,
 	}
-	var f faults
+	var f fieldFaults
 	g := s.givenInput("k", &f)
-	if err := f.err(); err != nil {
+	if err := f.Err(); err != nil {
 		t.Fatal(err)
 	}
 	src := rand.NewPCG(1, 2)

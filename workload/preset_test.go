@@ -99,7 +99,7 @@ func TestPresetsAgainstTraces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var f faults
+		var f fieldFaults
 		joint := p.Spec.Output.givenInput("output", &f).Marginal(in)
 		inputs, outputs := map[int32]int{}, map[int32]int{}
 		for _, r := range rows {

@@ -91,7 +91,7 @@ func HourlyProfiles() []HourlyProfile {
 }
 
 // checkHourly reports what is wrong with the profile of a stage.
-func (s Stage) checkHourly(key string, f *faults) {
+func (s Stage) checkHourly(key string, f *fieldFaults) {
 	sum := 0.0
 	for _, h := range s.Hourly {
 		f.number(key+".hourly", h, h >= 0 && h <= 1e6, "0 to 1e6")

@@ -80,7 +80,7 @@ const (
 const maxGroups = 1 << 20
 
 // build makes the laws of conversations whose turns, prompt and answer, have at most most tokens.
-func (s SessionSpec) build(key string, closed bool, most int32, f *faults) *talk {
+func (s SessionSpec) build(key string, closed bool, most int32, f *fieldFaults) *talk {
 	law := func(name string, l LengthsSpec) Lengths {
 		if l.Distribution == "" {
 			f.add(key+"."+name, "is missing (want a law; the preset has none)")
@@ -139,7 +139,7 @@ type systems struct {
 	share  float64   // of conversations that have one
 }
 
-func (s SystemPrompt) build(key string, f *faults) systems {
+func (s SystemPrompt) build(key string, f *fieldFaults) systems {
 	if s.Tokens == nil {
 		if s.Groups != 0 || s.Weights != nil || s.Zipf != 0 || s.Share != 0 {
 			f.add(key+".tokens", "is missing (want the length of the system prompt)")
@@ -183,7 +183,7 @@ func (s SystemPrompt) build(key string, f *faults) systems {
 }
 
 // cumulated adds weights up to shares of 1.
-func (f *faults) cumulated(key string, weights []float64) []float64 {
+func (f *fieldFaults) cumulated(key string, weights []float64) []float64 {
 	var upTo []float64
 	sum := 0.0
 	for _, w := range weights {

@@ -51,9 +51,9 @@ type StageWindow struct {
 
 // Validate reports all faults of the description, each a [*FieldError], joined into one error.
 func (s Spec) Validate() error {
-	var f faults
+	var f fieldFaults
 	s.compile(&f)
-	return f.err()
+	return f.Err()
 }
 
 // traffic is a Spec whose parts are built.
@@ -63,16 +63,16 @@ type traffic struct {
 	parts     []part
 }
 
-func (s Spec) compile(f *faults) traffic {
+func (s Spec) compile(f *fieldFaults) traffic {
 	t := traffic{windows: s.Windows()}
-	var later faults // those of arrivals come first
+	var later fieldFaults // those of arrivals come first
 	t.parts = s.compileParts(&later)
 	perStart := 1.0
-	if later.list == nil {
+	if later.Len() == 0 {
 		perStart = s.shareOut(t.parts)
 	}
 	t.processes = s.compileArrivals(perStart, f)
-	f.list = append(f.list, later.list...)
+	f.Add(later.Err())
 	if s.Requests < 0 {
 		f.add("run.requests", "%d is not allowed (want 1 or more, or null for no limit)", s.Requests)
 	}
@@ -83,7 +83,7 @@ func (s Spec) compile(f *faults) traffic {
 }
 
 // compileArrivals builds the processes, which start so many requests with each arrival.
-func (s Spec) compileArrivals(perStart float64, f *faults) []Process {
+func (s Spec) compileArrivals(perStart float64, f *fieldFaults) []Process {
 	const key = "workload.arrivals"
 	if needs(s.Needs, "workload", "arrivals", len(s.Arrivals) == 0, f) {
 		return nil
@@ -110,7 +110,7 @@ func (s Spec) compileArrivals(perStart float64, f *faults) []Process {
 	return all
 }
 
-func (s Spec) compileStage(key string, stage Stage, perStart float64, f *faults) []Process {
+func (s Spec) compileStage(key string, stage Stage, perStart float64, f *fieldFaults) []Process {
 	if !stage.check(key, f) {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (s Spec) compileStage(key string, stage Stage, perStart float64, f *faults)
 	rate := stage.Rate
 	p := stage.open(key, f)
 	if perStart != 1 {
-		var checked faults
+		var checked fieldFaults
 		stage.Rate /= perStart
 		p = stage.open(key, &checked)
 	}
@@ -148,9 +148,9 @@ func (s Spec) Closed() bool { return len(s.Arrivals) == 1 && s.Arrivals[0].Proce
 // Think is the mean time that a user of a closed loop lets pass from an answer to the next request.
 func (s Spec) Think() clock.Duration {
 	between := s.Arrivals[0].ThinkTime.Mean
-	var f faults
+	var f fieldFaults
 	t := s.compile(&f)
-	if f.list != nil || !s.crowded() {
+	if f.Len() > 0 || !s.crowded() {
 		return between
 	}
 	sum, weights := 0.0, 0.0
@@ -217,13 +217,13 @@ func (s Spec) Rate() float64 {
 // WithRate is the same traffic at another mean rate, in requests per second: the process keeps its
 // shape, stages keep their proportions and their durations.
 func (s Spec) WithRate(rate float64) (Spec, error) {
-	var f faults
+	var f fieldFaults
 	f.rate("workload.arrivals", rate)
 	old := s.Rate()
-	if len(f.list) == 0 && (old == 0 || math.IsInf(old, 0)) {
+	if f.Len() == 0 && (old == 0 || math.IsInf(old, 0)) {
 		f.add("workload.arrivals", "this process has no rate to set (want a process with a rate)")
 	}
-	if err := f.err(); err != nil {
+	if err := f.Err(); err != nil {
 		return s, err
 	}
 	stages := make([]Stage, len(s.Arrivals))
@@ -241,9 +241,9 @@ func (s Spec) WithRate(rate float64) (Spec, error) {
 
 // MeanTokens are the mean lengths of prompt and answer as sampled, in tokens.
 func (s Spec) MeanTokens() (input, output float64, err error) {
-	var f faults
+	var f fieldFaults
 	t := s.compile(&f)
-	if err := f.err(); err != nil {
+	if err := f.Err(); err != nil {
 		return 0, 0, err
 	}
 	sum := 0.0

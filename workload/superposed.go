@@ -148,7 +148,7 @@ func (s *source) residual() float64 {
 }
 
 // checkSuperposed reports what is wrong with the sources of a stage.
-func (s Stage) checkSuperposed(key string, f *faults) {
+func (s Stage) checkSuperposed(key string, f *fieldFaults) {
 	if s.Sources < 11 || s.Sources > maxSources {
 		f.add(key+".sources", "%d is not allowed (want 11 to %d)", s.Sources, maxSources)
 	}

@@ -11,9 +11,9 @@ import (
 // in an open loop the k-th request, in a closed loop the k-th request of each user, has the same
 // lengths whatever the arrivals.
 func New(s Spec, seed uint64) (Source, error) {
-	var f faults
+	var f fieldFaults
 	t := s.compile(&f)
-	if err := f.err(); err != nil {
+	if err := f.Err(); err != nil {
 		return nil, err
 	}
 	kinds := s.kinds(t.parts, seed)
