@@ -71,7 +71,7 @@ func (f *calibrateFlags) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	if f.reference == "" && f.steps == "" {
-		f.reference = os.Getenv(referenceVariable)
+		f.reference = defaultReference()
 	}
 	if err := f.validate(); err != nil {
 		return err

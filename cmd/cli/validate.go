@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -14,8 +15,17 @@ import (
 	"clifftop/report/page"
 )
 
-// referenceVariable names the file of measured runs where no flag does.
+// referenceVariable names the folder of reference data, or the file of measured runs, where no flag does.
 const referenceVariable = "CLIFFTOP_REFERENCE"
+
+// defaultReference returns the file of measured runs that the environment names, or "".
+func defaultReference() string {
+	path := os.Getenv(referenceVariable)
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return filepath.Join(path, "measured.csv")
+	}
+	return path
+}
 
 // validateFlags are those of validate.
 type validateFlags struct {
@@ -68,10 +78,10 @@ func (f *validateFlags) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	if f.reference == "" {
-		f.reference = os.Getenv(referenceVariable)
+		f.reference = defaultReference()
 	}
 	if f.reference == "" {
-		return fmt.Errorf("--reference is missing (want a CSV file of measured runs; %s may name it too)\nhint: clifftop validate --help tells its columns", referenceVariable)
+		return fmt.Errorf("--reference is missing (want a CSV file of measured runs; %s may name it, or the folder of measured.csv)\nhint: clifftop validate --help tells its columns", referenceVariable)
 	}
 	f.options.Check = f.output.check
 	j, err := newJob(f.reference, f.only, &f.scenario, args)

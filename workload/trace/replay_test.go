@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"clifftop/internal/testenv"
 	"clifftop/sim/clock"
 	"clifftop/workload"
 )
@@ -307,7 +307,7 @@ func TestClosing(t *testing.T) {
 
 // TestMooncakeReplay: de-quantised, the conversation trace is no longer bursty, and blocks hit as published.
 func TestMooncakeReplay(t *testing.T) {
-	path := filepath.Join(directory(t), "mooncake_fast25_conversation_trace.jsonl.gz")
+	path := testenv.Traces(t, "mooncake_fast25_conversation_trace.jsonl.gz")
 	open := func() (*File, error) {
 		file, err := os.Open(path)
 		if err != nil {
