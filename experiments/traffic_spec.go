@@ -7,8 +7,8 @@ import (
 )
 
 // stage is the process as the workload package takes it.
-func (s Stage) stage() workload.Stage {
-	w := workload.Stage{
+func (s Stage) stage() workload.Phase {
+	w := workload.Phase{
 		Name: s.Name, Duration: value(s.Duration).Clock(), Process: s.Process,
 		Rate: value(s.Rate), CV: value(s.CV), Shape: value(s.Shape),
 		Sigma: value(s.Sigma), Rho: value(s.Rho), Step: value(s.Step).Clock(),
@@ -27,7 +27,7 @@ func (s Stage) stage() workload.Stage {
 }
 
 // newStage is a process of the workload package as a scenario writes it.
-func newStage(w workload.Stage) Stage {
+func newStage(w workload.Phase) Stage {
 	s := Stage{
 		Name: w.Name, Duration: given(Duration(w.Duration)), Process: w.Process,
 		Rate: given(w.Rate), CV: given(w.CV), Shape: given(w.Shape),

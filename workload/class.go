@@ -31,17 +31,17 @@ const MaxClasses = 1000
 
 // part is a class that is built, or all of the traffic of a Spec without classes.
 type part struct {
-	bodies // without streams
-	prefix PrefixSpec
-	talk   *talk // nil for single requests
-	survey survey
-	weight float64
-	share  float64 // of the starts of an open loop
+	bodies        // without streams
+	prefix        PrefixSpec
+	conversations *conversationLaws // nil for single requests
+	survey        conversationStats
+	weight        float64
+	share         float64 // of the starts of an open loop
 }
 
 // turns is the mean number of requests that follow from one start.
 func (p *part) turns() float64 {
-	if p.talk == nil {
+	if p.conversations == nil {
 		return 1
 	}
 	return p.survey.turns
@@ -52,8 +52,8 @@ func (s Spec) all() ClassSpec {
 	return ClassSpec{Weight: 1, Input: s.Input, Output: s.Output, Prefix: s.Prefix, Sessions: s.Sessions, Needs: s.Needs}
 }
 
-// crowded says whether the traffic is more than single requests of one kind.
-func (s Spec) crowded() bool { return len(s.Classes) > 0 || s.Sessions != nil }
+// needsMix says whether the traffic is more than single requests of one kind.
+func (s Spec) needsMix() bool { return len(s.Classes) > 0 || s.Sessions != nil }
 
 // compileParts builds the classes.
 func (s Spec) compileParts(f *fieldFaults) []part {
@@ -109,7 +109,7 @@ func (s Spec) compilePart(key string, c ClassSpec, f *fieldFaults) part {
 	if c.Sessions == nil {
 		return p
 	}
-	p.talk = c.Sessions.build(key+".sessions", s.Closed(), s.MaxModelLen, f)
+	p.conversations = c.Sessions.build(key+".sessions", s.Closed(), s.MaxModelLen, f)
 	if c.Prefix != (PrefixSpec{}) {
 		f.add(key+".prefix", "prefix and sessions are given together (want sessions.system_prompt: turns repeat their conversation)")
 	}
@@ -117,8 +117,8 @@ func (s Spec) compilePart(key string, c ClassSpec, f *fieldFaults) part {
 		f.add(key+".sessions", "conversations do not begin all at once (want a rate, or a closed loop of users)")
 	}
 	if f.Len() == before {
-		k := newKind(p.bodies, p.talk, 0)
-		p.survey = k.survey()
+		k := newClass(p.bodies, p.conversations, 0)
+		p.survey = k.simulate()
 	}
 	return p
 }
@@ -152,9 +152,9 @@ func (s Spec) shareOut(parts []part) (perStart float64) {
 	return requests / starts
 }
 
-// kinds are the classes with streams of their own, which do not depend on the other classes.
-func (s Spec) kinds(parts []part, seed uint64) []kind {
-	var list []kind
+// classes are the classes with streams of their own, which do not depend on the other classes.
+func (s Spec) classes(parts []part, seed uint64) []class {
+	var list []class
 	for i := range parts {
 		p := &parts[i]
 		own := seed
@@ -163,7 +163,7 @@ func (s Spec) kinds(parts []part, seed uint64) []kind {
 			domain = SegmentID(s.Classes[i].Name)
 			own = Hash(seed, domain)
 		}
-		k := newKind(p.bodies, p.talk, own)
+		k := newClass(p.bodies, p.conversations, own)
 		k.domain = domain
 		if len(s.Classes) > 0 {
 			k.class, k.priority = uint16(i), s.Classes[i].Priority
@@ -186,7 +186,7 @@ func spread(parts []part, n int32) []int32 {
 		sum += parts[i].weight
 	}
 	of := make([]int32, n)
-	due := make([]float64, len(parts)) // users that a class lacks
+	due := make([]float64, len(parts)) // startUsers that a class lacks
 	for u := range of {
 		most := 0
 		for i := range parts {

@@ -13,8 +13,8 @@ type Client struct {
 	Cancel clock.Duration
 	// Silent says that the server is not told of a departure, and goes on.
 	Silent bool
-	// Persists says that there may be further attempts, which repeat the text of this one.
-	Persists bool
+	// MayRetry says that there may be further attempts, which repeat the text of this one.
+	MayRetry bool
 	// Earlier are the ways in which earlier attempts ended.
 	Earlier Causes
 	// Attempt counts the attempts from 0.
@@ -25,7 +25,7 @@ type Client struct {
 }
 
 // Waits is the client who gives up after so long a time; nil, who never does, if that is 0.
-func Waits(timeout clock.Duration) *Client {
+func ClientWithTimeout(timeout clock.Duration) *Client {
 	if timeout == 0 {
 		return nil
 	}
@@ -68,8 +68,8 @@ func (e Ending) String() string {
 	return [...]string{"answered", "ttft timeout", "timeout", "cancelled", "busy", "too long", "disconnected"}[e]
 }
 
-// Left says that the client gave up, and was not refused or answered.
-func (e Ending) Left() bool { return e >= TimedOutFirst && e <= Cancelled }
+// GaveUp says that the client gave up, and was not refused or answered.
+func (e Ending) GaveUp() bool { return e >= TimedOutFirst && e <= Cancelled }
 
 // Causes is a set of endings: why there were further attempts.
 type Causes uint8

@@ -97,8 +97,8 @@ func (s ClientSpec) check(key string, f *fieldFaults) {
 	f.number(key+".reading", s.Reading, s.Reading >= 0, "more than 0 tokens/s, or null for at once")
 }
 
-// Patient reports whether these clients do nothing but wait.
-func (s ClientSpec) Patient() bool {
+// OnlyWaits reports whether these clients do nothing but wait.
+func (s ClientSpec) OnlyWaits() bool {
 	return s.FirstTimeout == 0 && s.Timeout == 0 && s.Cancel == 0 && s.Retries == 0 && s.Reading == 0
 }
 

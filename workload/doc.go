@@ -22,7 +22,7 @@
 // arrivals. A new law is one file that implements the interface, and a line in the switch that
 // knows its name.
 //
-// Every number depends on the seed, its purpose and its place ([Stream]): the k-th request keeps
+// Every number depends on the seed, its purpose and its place ([RNG]): the k-th request keeps
 // its lengths whatever happens to arrivals, to other requests, or in the simulated system. Drawn
 // numbers are rounded to whole tokens and nanoseconds at once, so that traffic is the same on
 // every platform.

@@ -80,7 +80,7 @@ func (p PrefixSpec) texts(users int32) []Content {
 }
 
 // prompts draws the lengths of all prompts: prompt j has that of draw j. Their texts are those of a domain.
-func (p PrefixSpec) prompts(input Lengths, stream *Stream, domain uint64) []prompt {
+func (p PrefixSpec) prompts(input Lengths, stream *RNG, domain uint64) []prompt {
 	n := p.Groups * p.PromptsPerGroup
 	table := make([]prompt, n)
 	segments := make([]Segment, 0, 2*n)

@@ -39,7 +39,7 @@ func TestPresets(t *testing.T) {
 			}
 			switch key {
 			case "arrivals":
-				s.Arrivals = []Stage{{Process: "poisson", Rate: 1}}
+				s.Arrivals = []Phase{{Process: "poisson", Rate: 1}}
 			case "input":
 				s.Input = LengthsSpec{Distribution: "fixed", Value: 10}
 			case "output":

@@ -80,7 +80,7 @@ const (
 const maxGroups = 1 << 20
 
 // build makes the laws of conversations whose turns, prompt and answer, have at most most tokens.
-func (s SessionSpec) build(key string, closed bool, most int32, f *fieldFaults) *talk {
+func (s SessionSpec) build(key string, closed bool, most int32, f *fieldFaults) *conversationLaws {
 	law := func(name string, l LengthsSpec) Lengths {
 		if l.Distribution == "" {
 			f.add(key+"."+name, "is missing (want a law; the preset has none)")
@@ -88,9 +88,9 @@ func (s SessionSpec) build(key string, closed bool, most int32, f *fieldFaults) 
 		}
 		return l.build(key+"."+name, f)
 	}
-	t := &talk{
+	t := &conversationLaws{
 		turns: law("turns", s.Turns), first: law("first_prompt", s.FirstPrompt), later: law("later_user_tokens", s.LaterUserTokens),
-		edited: s.EditedHistory, reasoning: s.Reasoning, pause: s.ThinkTime, policy: s.TooLong, most: most,
+		edited: s.EditedHistory, reasoning: s.Reasoning, pause: s.ThinkTime, policy: s.TooLong, maxTokens: most,
 	}
 	t.system = s.SystemPrompt.build(key+".system_prompt", f)
 	f.number(key+".edited_history", s.EditedHistory, s.EditedHistory >= 0 && s.EditedHistory <= 1, "0 to 1")
@@ -112,11 +112,11 @@ func (s SessionSpec) build(key string, closed bool, most int32, f *fieldFaults) 
 	if s.MaxContext < 0 || s.MaxContext == 1 || s.MaxContext > MaxTokens {
 		f.add(key+".max_context", "%d is not allowed (want 2 to %d tokens)", s.MaxContext, MaxTokens)
 	}
-	if s.MaxContext > 0 && (t.most == 0 || s.MaxContext < t.most) {
-		t.most = s.MaxContext
+	if s.MaxContext > 0 && (t.maxTokens == 0 || s.MaxContext < t.maxTokens) {
+		t.maxTokens = s.MaxContext
 	}
-	if t.most == 0 {
-		t.most = MaxTokens
+	if t.maxTokens == 0 {
+		t.maxTokens = MaxTokens
 	}
 	switch s.TooLong {
 	case "", EndLong, TruncateLong, RejectLong:

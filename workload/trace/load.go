@@ -35,7 +35,7 @@ const (
 type Load struct {
 	// From and To cut a slice of the recorded time, which then begins at 0; To 0 is the end.
 	From, To clock.Duration
-	// WarmPrefix says that the rows before From are to fill the prefix cache, see [Changed.Before].
+	// WarmPrefix says that the rows before From are to fill the prefix cache, see [Transformed.Before].
 	WarmPrefix bool
 	// Classes keeps the rows of these classes; none are all.
 	Classes []string

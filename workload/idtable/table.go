@@ -2,7 +2,7 @@
 //
 // IDs are given one after the other, so that requests under way at the same time have neighbouring ones, but for a few that take
 // long. They stand side by side, in pages of which those in use are listed.
-package underway
+package idtable
 
 import "slices"
 

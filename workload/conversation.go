@@ -10,7 +10,7 @@ import (
 )
 
 // talk are the laws of conversations.
-type talk struct {
+type conversationLaws struct {
 	turns, first, later Lengths
 	system              systems
 	edited              float64
@@ -18,49 +18,49 @@ type talk struct {
 	pause               Delay
 	gap                 bool // pauses count from turn to turn, not from the answer
 	policy              string
-	most                int32 // tokens of a turn, prompt and answer
+	maxTokens           int32 // tokens of a turn, prompt and answer
 	steady              bool  // begins with conversations under way
 }
 
-// kind is one sort of traffic: the bodies of its requests and, where they are turns of conversations, the
+// class is one sort of traffic: the bodies of its requests and, where they are turns of conversations, the
 // laws of these.
-type kind struct {
+type class struct {
 	bodies
-	talk     *talk // nil for single requests
-	class    uint16
-	priority int16
-	domain   uint64 // of its texts
-	count    uint64 // starts in an open loop
+	conversations *conversationLaws // nil for single requests
+	class         uint16
+	priority      int16
+	domain        uint64 // of its texts
+	count         uint64 // phaseArrivals in an open loop
 
-	lengths, groups, edits, thoughts, pauses *Stream
+	lengths, groups, edits, thinking, pauses *RNG
 }
 
-func newKind(b bodies, t *talk, seed uint64) kind {
-	b.inputs, b.outputs = NewStream(seed, purposeInput), NewStream(seed, purposeOutput)
-	k := kind{bodies: b, talk: t}
+func newClass(b bodies, t *conversationLaws, seed uint64) class {
+	b.inputs, b.outputs = NewRNG(seed, purposeInput), NewRNG(seed, purposeOutput)
+	k := class{bodies: b, conversations: t}
 	if t != nil {
-		k.lengths, k.groups = NewStream(seed, purposeTurns), NewStream(seed, purposeGroup)
-		k.edits, k.thoughts, k.pauses = NewStream(seed, purposeEdit), NewStream(seed, purposeReasoning), NewStream(seed, purposePause)
+		k.lengths, k.groups = NewRNG(seed, purposeTurns), NewRNG(seed, purposeGroup)
+		k.edits, k.thinking, k.pauses = NewRNG(seed, purposeEdit), NewRNG(seed, purposeReasoning), NewRNG(seed, purposePause)
 	}
 	return k
 }
 
 // visit is a conversation, or in a closed loop a user between two of them. Its next turn is composed ahead.
-type visit struct {
-	kind     int32
-	number   int32  // of the session, from 1
-	user     int32  // of a closed loop
-	requests int32  // that the user sent
-	talks    uint32 // conversations that the user has begun
-	entity   uint64 // of the draws
-	turn     int32  // next, from 0
-	turns    int32  // in all
-	sent     int32  // in the run
-	inFlight int32
-	system   bool // history begins with a system prompt
-	last     bool // the turn to come is the last
-	over     bool // no turn is to come
-	at       clock.Time
+type conversation struct {
+	class         int32
+	number        int32  // of the session, from 1
+	user          int32  // of a closed loop
+	requests      int32  // that the user sent
+	conversations uint32 // conversations that the user has begun
+	entity        uint64 // of the draws
+	turn          int32  // retryAt, from 0
+	turns         int32  // in all
+	sent          int32  // in the run
+	inFlight      int32
+	system        bool // history begins with a system prompt
+	last          bool // the turn to come is the last
+	over          bool // no turn is to come
+	at            clock.Time
 
 	history       []Segment // what the next prompt repeats
 	tokens        int32     // of it
@@ -69,15 +69,15 @@ type visit struct {
 
 // Domains of the identities of what conversations say.
 const (
-	systemDomain  = 0x73797374
-	saidDomain    = 0x75736572
-	visibleDomain = 0x76697369
-	pastDomain    = 0x70617374
+	systemDomain   = 0x73797374
+	userTextDomain = 0x75736572
+	visibleDomain  = 0x76697369
+	pastDomain     = 0x70617374
 )
 
 // begin starts a conversation whose draws are those of an entity.
-func (k *kind) begin(v *visit, entity uint64) {
-	t := k.talk
+func (k *class) begin(v *conversation, entity uint64) {
+	t := k.conversations
 	v.entity, v.turn, v.sent, v.last, v.over = entity, 0, 0, false, false
 	k.lengths.Seek(entity, 0)
 	v.turns = t.turns.Sample(k.lengths)
@@ -95,9 +95,9 @@ func (k *kind) begin(v *visit, entity uint64) {
 	}
 }
 
-// compose makes the next turn of v, whose conversation has the given number. It reports false where there is none.
-func (k *kind) compose(v *visit, counts *SessionCounts) bool {
-	t := k.talk
+// nextTurn makes the next turn of v, whose conversation has the given number. It reports false where there is none.
+func (k *class) nextTurn(v *conversation, counts *SessionCounts) bool {
+	t := k.conversations
 	if v.turn == v.turns || v.last {
 		v.over = true
 		return false
@@ -112,9 +112,9 @@ func (k *kind) compose(v *visit, counts *SessionCounts) bool {
 	said := law.Sample(k.inputs)
 	k.outputs.Seek(v.entity, item)
 	v.output = k.answer(int64(v.tokens) + int64(said))
-	if over := int64(v.tokens) + int64(said) + int64(v.output) - int64(t.most); over > 0 && v.turn > 0 {
+	if over := int64(v.tokens) + int64(said) + int64(v.output) - int64(t.maxTokens); over > 0 && v.turn > 0 {
 		switch {
-		case t.policy == TruncateLong && v.drop(over):
+		case t.policy == TruncateLong && v.dropOldest(over):
 			counts.Cut++
 		case t.policy == RejectLong && int64(v.tokens)+int64(said) <= MaxTokens:
 			counts.TooLong++
@@ -125,29 +125,29 @@ func (k *kind) compose(v *visit, counts *SessionCounts) bool {
 			return false
 		}
 	}
-	v.add(Segment{ID: Hash(saidDomain, uint64(uint32(v.number))<<32|item), Tokens: said})
+	v.add(Segment{ID: Hash(userTextDomain, uint64(uint32(v.number))<<32|item), Tokens: said})
 	v.input = v.tokens
 	return true
 }
 
 // edit lets the conversation go on from an earlier point, now and then.
-func (k *kind) edit(v *visit) {
-	if k.talk.edited == 0 {
+func (k *class) edit(v *conversation) {
+	if k.conversations.edited == 0 {
 		return
 	}
 	k.edits.Seek(v.entity, uint64(v.turn))
-	if uniform(k.edits) >= k.talk.edited {
+	if uniform(k.edits) >= k.conversations.edited {
 		return
 	}
 	low := int32(0)
 	if v.system {
 		low = v.history[0].Tokens
 	}
-	v.keep(low + int32(uniform(k.edits)*float64(v.tokens-low)))
+	v.truncate(low + int32(uniform(k.edits)*float64(v.tokens-low)))
 }
 
-// keep cuts the history after so many tokens.
-func (v *visit) keep(tokens int32) {
+// truncate cuts the history after so many tokens.
+func (v *conversation) truncate(tokens int32) {
 	var kept []Segment // what was sent stays as it is
 	v.tokens = tokens
 	for _, s := range v.history {
@@ -161,9 +161,9 @@ func (v *visit) keep(tokens int32) {
 	v.history = kept
 }
 
-// drop takes the oldest messages out of the history until so many tokens are gone, and reports whether there
+// dropOldest takes the oldest messages out of the history until so many tokens are gone, and reports whether there
 // were as many.
-func (v *visit) drop(tokens int64) bool {
+func (v *conversation) dropOldest(tokens int64) bool {
 	from := 0
 	if v.system {
 		from = 1
@@ -182,15 +182,15 @@ func (v *visit) drop(tokens int64) bool {
 	return true
 }
 
-func (v *visit) add(s Segment) {
+func (v *conversation) add(s Segment) {
 	v.history = append(v.history, s)
 	v.tokens += s.Tokens
 }
 
-// answered adds the visible part of the answer to the turn just composed, whose identity is id, and goes on to the next.
-func (k *kind) answered(v *visit, id uint64) {
-	output := min(v.output, max(k.talk.most-v.input, 1)) // what is longer is cut by the engine
-	if hidden := k.hidden(v, output); hidden > 0 {
+// addOutput adds the visible part of the answer to the turn just composed, whose identity is id, and goes on to the next.
+func (k *class) addOutput(v *conversation, id uint64) {
+	output := min(v.output, max(k.conversations.maxTokens-v.input, 1)) // what is longer is cut by the engine
+	if hidden := k.thinkingTokens(v, output); hidden > 0 {
 		id = Hash(visibleDomain, id) // behind the thinking it stood elsewhere
 		output -= hidden
 	}
@@ -200,18 +200,18 @@ func (k *kind) answered(v *visit, id uint64) {
 	v.turn++
 }
 
-// hidden is how much of an answer is thinking.
-func (k *kind) hidden(v *visit, output int32) int32 {
-	t := k.talk
+// thinkingTokens is how much of an answer is thinking.
+func (k *class) thinkingTokens(v *conversation, output int32) int32 {
+	t := k.conversations
 	if len(t.reasoning) == 0 {
 		return 0
 	}
-	k.thoughts.Seek(v.entity, uint64(v.turn))
+	k.thinking.Seek(v.entity, uint64(v.turn))
 	total := 0.0
 	for _, b := range t.reasoning {
 		total += b.Weight
 	}
-	u := uniform(k.thoughts) * total
+	u := uniform(k.thinking) * total
 	part := t.reasoning[len(t.reasoning)-1]
 	for _, b := range t.reasoning {
 		if u < b.Weight {
@@ -220,18 +220,18 @@ func (k *kind) hidden(v *visit, output int32) int32 {
 		}
 		u -= b.Weight
 	}
-	share := distuv.Beta{Alpha: part.Alpha, Beta: part.Beta, Src: k.thoughts}.Rand()
+	share := distuv.Beta{Alpha: part.Alpha, Beta: part.Beta, Src: k.thinking}.Rand()
 	return min(int32(math.Round(share*float64(output))), output)
 }
 
 // wait is the pause after turn number turn of v.
-func (k *kind) wait(v *visit, turn int32) clock.Duration {
+func (k *class) wait(v *conversation, turn int32) clock.Duration {
 	k.pauses.Seek(v.entity, uint64(turn))
-	return k.talk.pause.Sample(k.pauses)
+	return k.conversations.pause.Sample(k.pauses)
 }
 
 // survey is what conversations come to, by playing some.
-type survey struct {
+type conversationStats struct {
 	turns         float64        // mean
 	input, output float64        // mean tokens of a turn
 	horizon       clock.Duration // all but 1 in 1,000 turns come within it from the beginning of their conversation
@@ -239,36 +239,36 @@ type survey struct {
 
 // A survey plays so many conversations, and fewer where they are long.
 const (
-	surveyed      = 4096
-	surveyedTurns = 1 << 17
-	surveyedLeast = 16
+	sampleConversations = 4096
+	sampleTurns         = 1 << 17
+	minSample           = 16
 )
 
 // survey plays conversations. Turns beyond the longest context, which are not sent, are taken from the mean of the law.
-func (k *kind) survey() survey {
+func (k *class) simulate() conversationStats {
 	const domain = 0x73757276
-	var s survey
+	var s conversationStats
 	var counts SessionCounts
 	var offsets []clock.Duration
 	asked, made := 0.0, 0.0
-	for i := range uint64(surveyed) {
-		if made > surveyedTurns && i >= surveyedLeast {
+	for i := range uint64(sampleConversations) {
+		if made > sampleTurns && i >= minSample {
 			break
 		}
-		var v visit
+		var v conversation
 		k.begin(&v, Hash(domain, i))
 		asked += float64(v.turns)
 		at := clock.Duration(0)
-		for k.compose(&v, &counts) {
+		for k.nextTurn(&v, &counts) {
 			made++
 			s.input += float64(v.input)
 			s.output += float64(v.output)
 			offsets = append(offsets, at)
-			k.answered(&v, 0)
+			k.addOutput(&v, 0)
 			at = min(at+k.wait(&v, v.turn), clock.MaxRun)
 		}
 	}
-	s.turns = Mean(k.talk.turns) * made / asked
+	s.turns = Mean(k.conversations.turns) * made / asked
 	s.input /= made
 	s.output /= made
 	slices.Sort(offsets)
