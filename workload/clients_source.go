@@ -14,49 +14,49 @@ const (
 	purposeBackoff = "backoff"
 )
 
-// clientSource is a source whose clients give up, try again, and read. It hands out every attempt as a request of its
-// own, and tells the source under it of the end of logical requests only.
+// clientSource wraps a source and adds client behaviour: timeouts, retries, cancellations and reading time. It
+// returns each attempt as a request of its own and reports only the end of logical requests to the wrapped source.
 //
-// What a client draws depends on the request and the number of the attempt, never on the order of calls, so that
-// two systems meet the same clients.
+// Random draws depend on the request and the attempt number, not on the order of calls, so that two simulated
+// systems face the same clients.
 type clientSource struct {
 	src     Source
 	kinds   []clientKind
 	cancels *RNG
 	waits   *RNG
-	byUser  []uint64 // requests of each user, or of all of an open loop, that belong to no session
-	closed  bool     // a closed loop, in which sessions are numbered as they come, and belong to users
+	byUser  []uint64 // requests without a session so far, by user; an open loop counts as one user
+	closed  bool     // sessions of a closed loop are numbered in order of arrival; draws then depend on the user
 
-	persistent bool                   // some try again, so that attempts have numbers of their own
+	persistent bool                   // clients retry, so that attempts need IDs of their own
 	id         int64                  // of the next attempt
-	active     idtable.Table[logical] // logical requests that have not ended, by their first attempt
-	pending    pq.Queue[*logical]     // attempts whose backoff runs, by the instant of sending, then by their first attempt
+	active     idtable.Table[logical] // unfinished logical requests, by the ID of the first attempt
+	pending    pq.Queue[*logical]     // attempts in backoff, by send time, then by first attempt
 }
 
-// clientKind is one kind of client.
+// clientKind is a ClientSpec with the state of its retry budget.
 type clientKind struct {
 	spec   ClientSpec
-	first  *Client // of all first attempts of users who do not lose interest
-	earn   uint64  // what a request puts into the bucket of retries
+	first  *Client // shared by all first attempts without a cancellation
+	earn   uint64  // tokens that a first attempt adds to the bucket
 	bucket uint64
 }
 
-// bucketToken is one token of a bucket of retries, which is counted in integers.
+// bucketToken is one token of a retry budget; budgets are counted in integers so that they are exact.
 const bucketToken = 1 << 32
 
-// logical is a request that has not ended.
+// logical is a request that is not finished.
 type logical struct {
-	request      Request    // as the source under the clientele has it
-	entity, item uint64     // of its draws
-	cancelAt     clock.Time // when the user loses interest
+	request      Request    // as returned by the wrapped source
+	entity, item uint64     // position of its random draws
+	cancelAt     clock.Time // when the user cancels
 	client       Client     // of the next attempt
 }
 
-// NewClients gives the requests of a source clients. There is one kind of client for all requests, or one for each
-// class. Where all do nothing but wait, the source is returned as it is.
+// NewClients wraps a source with client behaviour. Pass one spec for all requests, or one per class. If no spec
+// does more than wait, NewClients returns src itself.
 //
-// The seed is that of the source: the k-th request of a user, or of an open loop, and a turn of a session, meet the
-// same client whatever becomes of the others.
+// The seed is that of the source. Request k of a user, or of an open loop, and a turn of a session meet the same
+// client whatever happens to the others. Errors are those of [ValidateClients].
 func NewClients(src Source, seed uint64, kinds ...ClientSpec) (Source, error) {
 	if err := ValidateClients(kinds...); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func NewClients(src Source, seed uint64, kinds ...ClientSpec) (Source, error) {
 	return c, nil
 }
 
-// class is the kind of client that sends r.
+// kind returns the client behaviour for r.
 func (c *clientSource) kind(r *Request) *clientKind {
 	if len(c.kinds) == 1 {
 		return &c.kinds[0]
@@ -127,12 +127,12 @@ func (c *clientSource) Next() Request {
 	return r
 }
 
-// client is that of first attempts.
+// client returns the Client of first attempts.
 func (s *ClientSpec) client() *Client {
 	return &Client{FirstTimeout: s.FirstTimeout, Timeout: s.Timeout, Silent: s.Silent, MayRetry: s.Retries > 0}
 }
 
-// drawCancellation draws whether the user loses interest in a request, and how long that takes.
+// drawCancellation draws whether the user cancels the request, and after how long.
 func (c *clientSource) drawCancellation(k *clientKind, entity, item uint64) (after clock.Duration, ok bool) {
 	if k.spec.Cancel == 0 {
 		return 0, false
@@ -141,11 +141,11 @@ func (c *clientSource) drawCancellation(k *clientKind, entity, item uint64) (aft
 	if uniform(c.cancels) >= k.spec.Cancel {
 		return 0, false
 	}
-	return max(k.spec.CancelAfter.Sample(c.cancels), clock.Nanosecond), true // 0 would be never
+	return max(k.spec.CancelAfter.Sample(c.cancels), clock.Nanosecond), true // 0 would mean never
 }
 
-// drawKey says which draws belong to a request: those of the turn of its session, or of its number among the requests
-// of its user. In an open loop all are one user's.
+// drawKey returns the position of the random draws of a request: its turn in the session, or its number among the
+// requests of its user. An open loop counts as one user.
 func (c *clientSource) drawKey(r *Request) (entity, item uint64) {
 	if r.Session != 0 && !c.closed {
 		return 1<<32 | uint64(uint32(r.Session)), uint64(uint32(r.Turn))
@@ -158,7 +158,7 @@ func (c *clientSource) drawKey(r *Request) (entity, item uint64) {
 	return uint64(uint32(r.User)), item
 }
 
-// nextRetry is the next attempt of the request whose backoff is over.
+// nextRetry returns the attempt whose backoff ends first.
 func (c *clientSource) nextRetry() Request {
 	next := c.pending.Pop()
 	l, at := next.Value, clock.Time(next.Key)
@@ -173,7 +173,7 @@ func (c *clientSource) nextRetry() Request {
 	return r
 }
 
-// Done ends an attempt, and with it the request, unless the client tries again.
+// Done ends an attempt, and the logical request unless the client retries.
 func (c *clientSource) Done(r *Request, end End) (again bool) {
 	first, _ := r.First()
 	k := c.kind(r)
@@ -186,7 +186,7 @@ func (c *clientSource) Done(r *Request, end End) (again bool) {
 			return true
 		}
 		if want && at >= l.cancelAt {
-			end.At = max(end.At, l.cancelAt) // until then the user waits for a further attempt
+			end.At = max(end.At, l.cancelAt) // the user waits for a retry until then
 		}
 		c.active.Remove(first)
 		r = &l.request
@@ -198,8 +198,7 @@ func (c *clientSource) Done(r *Request, end End) (again bool) {
 	return false
 }
 
-// retryAt is when the client would send a request again after an attempt that has ended; ok is false where it
-// would not.
+// retryAt returns when the client would send the request again; ok is false if it would not.
 func (c *clientSource) retryAt(l *logical, k *clientKind, end End) (at clock.Time, ok bool) {
 	s := &k.spec
 	if l.client.Attempt >= s.Retries || !s.RetryOn.Has(end.How) {
@@ -217,7 +216,7 @@ func (c *clientSource) retryAt(l *logical, k *clientKind, end End) (at clock.Tim
 	return at, at <= clock.Time(clock.MaxRun)
 }
 
-// spendRetry takes a retry out of the budget, if it is there.
+// spendRetry takes one retry out of the budget; it returns false if the budget is exhausted.
 func (k *clientKind) spendRetry() bool {
 	switch {
 	case k.spec.RetryBudget == 0:
@@ -229,7 +228,7 @@ func (k *clientKind) spendRetry() bool {
 	return true
 }
 
-// Err is that of the source under the clientele.
+// Err returns the error of the wrapped source.
 func (c *clientSource) Err() error { return c.src.Err() }
 
 var _ Source = (*clientSource)(nil)

@@ -9,28 +9,28 @@ import (
 	"clifftop/sim/clock"
 )
 
-// talk are the laws of conversations.
+// conversationLaws are the distributions from which conversations are drawn.
 type conversationLaws struct {
 	turns, first, later Lengths
 	system              systems
 	edited              float64
 	reasoning           []BetaPart
 	pause               Delay
-	gap                 bool // pauses count from turn to turn, not from the answer
-	policy              string
-	maxTokens           int32 // tokens of a turn, prompt and answer
-	steady              bool  // begins with conversations under way
+	gap                 bool   // pauses count from turn to turn, not from the output
+	policy              string // for turns that exceed maxTokens
+	maxTokens           int32  // of a turn, prompt and output together
+	steady              bool   // start with active conversations
 }
 
-// class is one sort of traffic: the bodies of its requests and, where they are turns of conversations, the
-// laws of these.
+// class is one class of traffic: the distributions of its requests and, if they are turns of conversations, of
+// those.
 type class struct {
 	bodies
 	conversations *conversationLaws // nil for single requests
 	class         uint16
 	priority      int16
-	domain        uint64 // of its texts
-	count         uint64 // phaseArrivals in an open loop
+	domain        uint64 // separates its texts from those of other classes
+	count         uint64 // arrivals so far in an open loop
 
 	lengths, groups, edits, thinking, pauses *RNG
 }
@@ -45,37 +45,39 @@ func newClass(b bodies, t *conversationLaws, seed uint64) class {
 	return k
 }
 
-// visit is a conversation, or in a closed loop a user between two of them. Its next turn is composed ahead.
+// conversation is an active conversation, or a user of a closed loop between two of them. Its next turn is prepared
+// in advance.
 type conversation struct {
 	class         int32
 	number        int32  // of the session, from 1
 	user          int32  // of a closed loop
-	requests      int32  // that the user sent
-	conversations uint32 // conversations that the user has begun
-	entity        uint64 // of the draws
-	turn          int32  // retryAt, from 0
-	turns         int32  // in all
-	sent          int32  // in the run
+	requests      int32  // sent by the user
+	conversations uint32 // begun by the user
+	entity        uint64 // position of its random draws
+	turn          int32  // next turn, from 0
+	turns         int32  // total
+	sent          int32  // turns sent during the run
 	inFlight      int32
 	system        bool // history begins with a system prompt
-	last          bool // the turn to come is the last
-	over          bool // no turn is to come
+	last          bool // the prepared turn is the last
+	over          bool // no further turn
 	at            clock.Time
 
-	history       []Segment // what the next prompt repeats
-	tokens        int32     // of it
-	input, output int32     // of the next turn, whose text is history
+	history       []Segment // prefix of the next prompt
+	tokens        int32     // length of history
+	input, output int32     // of the prepared turn, whose text is history
 }
 
 // Domains of the identities of what conversations say.
 const (
+	// Domains of the identities of conversation texts.
 	systemDomain   = 0x73797374
 	userTextDomain = 0x75736572
 	visibleDomain  = 0x76697369
 	pastDomain     = 0x70617374
 )
 
-// begin starts a conversation whose draws are those of an entity.
+// begin starts a conversation whose random draws are those of entity.
 func (k *class) begin(v *conversation, entity uint64) {
 	t := k.conversations
 	v.entity, v.turn, v.sent, v.last, v.over = entity, 0, 0, false, false
@@ -95,7 +97,7 @@ func (k *class) begin(v *conversation, entity uint64) {
 	}
 }
 
-// nextTurn makes the next turn of v, whose conversation has the given number. It reports false where there is none.
+// nextTurn prepares the next turn of v. It returns false if there is none.
 func (k *class) nextTurn(v *conversation, counts *SessionCounts) bool {
 	t := k.conversations
 	if v.turn == v.turns || v.last {
@@ -130,7 +132,7 @@ func (k *class) nextTurn(v *conversation, counts *SessionCounts) bool {
 	return true
 }
 
-// edit lets the conversation go on from an earlier point, now and then.
+// edit occasionally continues the conversation from an earlier point.
 func (k *class) edit(v *conversation) {
 	if k.conversations.edited == 0 {
 		return
@@ -146,9 +148,9 @@ func (k *class) edit(v *conversation) {
 	v.truncate(low + int32(uniform(k.edits)*float64(v.tokens-low)))
 }
 
-// truncate cuts the history after so many tokens.
+// truncate cuts the history after the given number of tokens.
 func (v *conversation) truncate(tokens int32) {
-	var kept []Segment // what was sent stays as it is
+	var kept []Segment // segments of requests already sent must not change
 	v.tokens = tokens
 	for _, s := range v.history {
 		if tokens == 0 {
@@ -161,8 +163,8 @@ func (v *conversation) truncate(tokens int32) {
 	v.history = kept
 }
 
-// dropOldest takes the oldest messages out of the history until so many tokens are gone, and reports whether there
-// were as many.
+// dropOldest removes the oldest messages until at least the given number of tokens is gone; it returns false if the
+// history is too short.
 func (v *conversation) dropOldest(tokens int64) bool {
 	from := 0
 	if v.system {
@@ -187,11 +189,11 @@ func (v *conversation) add(s Segment) {
 	v.tokens += s.Tokens
 }
 
-// addOutput adds the visible part of the answer to the turn just composed, whose identity is id, and goes on to the next.
+// addOutput appends the visible part of the output with the given identity, and moves on to the next turn.
 func (k *class) addOutput(v *conversation, id uint64) {
-	output := min(v.output, max(k.conversations.maxTokens-v.input, 1)) // what is longer is cut by the engine
+	output := min(v.output, max(k.conversations.maxTokens-v.input, 1)) // the engine truncates longer outputs
 	if hidden := k.thinkingTokens(v, output); hidden > 0 {
-		id = Hash(visibleDomain, id) // behind the thinking it stood elsewhere
+		id = Hash(visibleDomain, id) // without the thinking before it, its tokens have other positions
 		output -= hidden
 	}
 	if output > 0 {
@@ -200,7 +202,7 @@ func (k *class) addOutput(v *conversation, id uint64) {
 	v.turn++
 }
 
-// thinkingTokens is how much of an answer is thinking.
+// thinkingTokens draws how many tokens of an output are thinking.
 func (k *class) thinkingTokens(v *conversation, output int32) int32 {
 	t := k.conversations
 	if len(t.reasoning) == 0 {
@@ -224,27 +226,29 @@ func (k *class) thinkingTokens(v *conversation, output int32) int32 {
 	return min(int32(math.Round(share*float64(output))), output)
 }
 
-// wait is the pause after turn number turn of v.
+// wait draws the pause after a turn.
 func (k *class) wait(v *conversation, turn int32) clock.Duration {
 	k.pauses.Seek(v.entity, uint64(turn))
 	return k.conversations.pause.Sample(k.pauses)
 }
 
-// survey is what conversations come to, by playing some.
+// conversationStats describes conversations, estimated by simulation.
 type conversationStats struct {
 	turns         float64        // mean
 	input, output float64        // mean tokens of a turn
-	horizon       clock.Duration // all but 1 in 1,000 turns come within it from the beginning of their conversation
+	horizon       clock.Duration // 99.9 % of the turns come within this time of the start of their conversation
 }
 
 // A survey plays so many conversations, and fewer where they are long.
 const (
+	// simulate plays sampleConversations conversations; fewer if they are long, but at least minSample.
 	sampleConversations = 4096
 	sampleTurns         = 1 << 17
 	minSample           = 16
 )
 
-// survey plays conversations. Turns beyond the longest context, which are not sent, are taken from the mean of the law.
+// simulate plays conversations to estimate their means. The number of turns is the mean of the distribution times
+// the fraction of turns that fit the longest context.
 func (k *class) simulate() conversationStats {
 	const domain = 0x73757276
 	var s conversationStats

@@ -9,23 +9,24 @@ import (
 	"clifftop/workload/idtable"
 )
 
-// crowd is traffic of several kinds, some of which may be made of conversations. Only those under way are kept.
+// classMix is traffic of several classes, some of which may be conversations. Only active conversations are in
+// memory.
 type classMix struct {
 	limits
 	classes []class
-	active  idtable.Table[conversation] // by session in an open loop, by user in a closed one
-	pending schedule                    // turns to come whose instant is known
+	active  idtable.Table[conversation] // by session in an open loop, by user in a closed loop
+	pending schedule                    // turns whose send time is known
 	number  int32                       // of the latest session
 	counts  SessionCounts
 	err     error
 
 	open       bool
-	starts     phaseArrivals // of an open loop
+	starts     phaseArrivals // arrivals of an open loop
 	begun      uint64
 	classDraws *RNG
-	shares     []float64 // of the kinds among the starts, cumulated
+	shares     []float64 // cumulative shares of the classes in the arrivals
 
-	between Delay // conversations, or single requests, of a user in a closed loop
+	between Delay // think time of a closed loop, between conversations or single requests
 	think   *RNG
 	stall   stallDetector
 }
@@ -49,7 +50,7 @@ func newClassMix(s Spec, t *traffic, kinds []class, seed uint64) (*classMix, err
 	return c, nil
 }
 
-// startUsers begins a closed loop of users of given kinds.
+// startUsers begins a closed loop of users of the given classes.
 func (c *classMix) startUsers(s Phase, kinds []int32, seed uint64) {
 	c.between, c.think = s.ThinkTime, NewRNG(seed, purposeThink)
 	for u := range s.Users {
@@ -58,19 +59,19 @@ func (c *classMix) startUsers(s Phase, kinds []int32, seed uint64) {
 	}
 }
 
-// plan lets a conversation, or a user, send at an instant, unless that is past the end.
+// plan schedules the next request of a conversation or user, unless that is after the end of the traffic.
 func (c *classMix) plan(ref int32, at clock.Time) {
 	if at < c.end {
 		c.pending.push(at, ref)
 	}
 }
 
-// maxPast bounds the conversations of the past that are played.
+// maxPast limits the number of conversations that are simulated before the start of the run.
 const maxPast = 1 << 20
 
-// startSteadyState begins with the conversations that have started within the horizon before the run and are still under way.
-// Their starts are a Poisson process of the given rate, which reaches back from 0. Answers are taken to have
-// come at once.
+// startSteadyState begins with the conversations that started within the horizon before the run and are still
+// active. Their starts are a Poisson process with the given rate, running backwards from 0. Outputs before the run
+// take no time.
 func (c *classMix) startSteadyState(of int32, rate float64, horizon clock.Duration, seed uint64) {
 	k := &c.classes[of]
 	if k.conversations == nil || !k.conversations.steady || rate == 0 || math.IsInf(rate, 0) {
@@ -92,7 +93,7 @@ func (c *classMix) startSteadyState(of int32, rate float64, horizon clock.Durati
 	}
 }
 
-// firstTurnInRun plays a conversation that began at an instant before the run up to its first turn in it.
+// firstTurnInRun plays a conversation that started before the run up to its first turn in the run.
 func (k *class) firstTurnInRun(v *conversation, entity uint64, at clock.Time) (clock.Time, bool) {
 	k.begin(v, entity)
 	if v.turns == 1 {
@@ -110,7 +111,7 @@ func (k *class) firstTurnInRun(v *conversation, entity uint64, at clock.Time) (c
 	return 0, false
 }
 
-// nextSession takes a number for a session.
+// nextSession takes the next session number; it returns false if there is none left.
 func (c *classMix) nextSession() bool {
 	if c.number == math.MaxInt32 {
 		c.err = errors.New("the traffic has more than 2147483647 conversations (want fewer requests)")
@@ -121,20 +122,20 @@ func (c *classMix) nextSession() bool {
 	return true
 }
 
-// add keeps a conversation of an open loop, and returns its number.
+// add stores a conversation of an open loop and returns its number.
 func (c *classMix) add(v conversation) int32 {
 	*c.active.Add(int64(v.number)) = v
 	return v.number
 }
 
-// remove forgets a conversation of an open loop that has come to its end.
+// remove forgets a finished conversation of an open loop.
 func (c *classMix) remove(v *conversation) {
 	number := v.number
 	*v = conversation{}
 	c.active.Remove(int64(number))
 }
 
-// pendingFirst reports whether the next request is not a start, but one that was planned.
+// pendingFirst reports whether a pending turn precedes the next arrival.
 func (c *classMix) pendingFirst() bool {
 	return c.pending.Len() > 0 && (!c.open || c.pending.next() <= c.starts.at)
 }
@@ -177,11 +178,11 @@ func (c *classMix) Next() Request {
 	v := conversation{class: of, number: c.number + 1}
 	c.nextSession()
 	k.begin(&v, n)
-	k.nextTurn(&v, &c.counts) // there is a first turn
+	k.nextTurn(&v, &c.counts) // the first turn always exists
 	return c.send(c.add(v), at)
 }
 
-// single sends a request that belongs to no conversation: request n of an entity.
+// single sends request n of an entity, which belongs to no conversation.
 func (c *classMix) single(k *class, r Request, entity, n uint64, index int64) Request {
 	r.ID, r.Class, r.Priority = c.id, k.class, k.priority
 	c.id++
@@ -189,7 +190,7 @@ func (c *classMix) single(k *class, r Request, entity, n uint64, index int64) Re
 	return r
 }
 
-// visit lets a user send a request, or begin a conversation.
+// sendOfUser sends a request of a user or begins a conversation.
 func (c *classMix) sendOfUser(ref int32, at clock.Time) Request {
 	v := c.active.Find(int64(ref))
 	k := &c.classes[v.class]
@@ -206,7 +207,7 @@ func (c *classMix) sendOfUser(ref int32, at clock.Time) Request {
 	return c.send(ref, at)
 }
 
-// send sends the turn that a conversation, or a user, has ready, and composes the one after it.
+// send sends the prepared turn of a conversation or user and prepares the next one.
 func (c *classMix) send(ref int32, at clock.Time) Request {
 	v := c.active.Find(int64(ref))
 	k := &c.classes[v.class]
@@ -232,8 +233,8 @@ func (c *classMix) send(ref int32, at clock.Time) Request {
 	return r
 }
 
-// Done lets the conversation go on, or the user begin another. One whose turn was not answered is given up where turns
-// wait for answers.
+// Done continues the conversation, or lets the user begin another one. A conversation that waits for outputs ends
+// when a turn is not answered.
 func (c *classMix) Done(r *Request, end End) bool {
 	if !c.open {
 		c.userDone(r, end)
@@ -283,22 +284,22 @@ func (c *classMix) userDone(r *Request, end End) {
 	c.plan(u, at)
 }
 
-// FollowUp is a request of a conversation that waits for the answer to the one before it.
+// FollowUp is a request of a conversation that waits for the output of the previous one.
 type FollowUp struct {
-	Wait                      clock.Duration // from the answer on
+	Wait                      clock.Duration // after the output
 	InputTokens, OutputTokens int32
 	Content                   *Content
 }
 
-// ConversationSource is a source that can tell the traffic without a system that answers.
+// ConversationSource is a source that can list its traffic without a system that answers.
 type ConversationSource interface {
 	Source
-	// NextConversation returns the next request, with all those of its conversation that wait for answers. It takes the place of
-	// Next and Done.
+	// NextConversation returns the next request with all follow-ups of its conversation. It replaces Next and Done.
 	NextConversation() (Request, []FollowUp)
 }
 
-// NextConversation implements [ConversationSource]; a closed loop has no end of turns that wait, and is not for it.
+// NextConversation implements [ConversationSource]. It is not available for a closed loop, whose conversations
+// never end.
 func (c *classMix) NextConversation() (r Request, then []FollowUp) {
 	r = c.Next()
 	v := c.active.Find(int64(r.Session))
@@ -317,10 +318,10 @@ func (c *classMix) NextConversation() (r Request, then []FollowUp) {
 	return r, then
 }
 
-// Err tells why the source ended before its limits.
+// Err returns the error that ended the source before its limits, or nil.
 func (c *classMix) Err() error { return c.err }
 
-// Sessions tells what became of the conversations up to now.
+// Sessions returns counts of the conversations so far.
 func (c *classMix) Sessions() SessionCounts { return c.counts }
 
 var _ ConversationSource = (*classMix)(nil)

@@ -72,7 +72,7 @@ func (s *servingSim) parse(line []byte, r *Row, t *instant) *fault {
 	}
 	s.session = k.session
 	if k.parts != nil {
-		return s.session(line, &k, r, t)
+		return s.agentSession(line, &k, r, t)
 	}
 	f := s.lengths.read(line, member{"arrival_time_ns", k.at}, member{"input_toks", k.input}, member{"output_toks", k.output}, inNanos, r, t)
 	if f != nil {
@@ -86,7 +86,7 @@ func (s *servingSim) parse(line []byte, r *Row, t *instant) *fault {
 }
 
 // session reads a session of several parts.
-func (s *servingSim) session(line []byte, k *servingKeys, r *Row, t *instant) (f *fault) {
+func (s *servingSim) agentSession(line []byte, k *servingKeys, r *Row, t *instant) (f *fault) {
 	const want = "objects with input_toks, output_toks and tool_duration_ns"
 	n, wait := 0, clock.Duration(0)
 	ok := elements(k.parts, func(part []byte) bool {
