@@ -281,7 +281,7 @@ func (d *Demand) Under(u *Setup, rate float64, requests int) (*Setup, error) {
 	stage := d.stage
 	stage.Rate = optional.Of(rate)
 	s.Workload.Arrivals = &Arrivals{Stages: []Stage{stage}}
-	v.traffic.spec.Arrivals = []workload.Stage{stage.stage()}
+	v.traffic.spec.Arrivals = []workload.Phase{stage.stage()}
 	v.traffic.spec.Requests, v.traffic.spec.Duration = int64(requests), 0
 	return &v, v.traffic.spec.Validate()
 }

@@ -23,7 +23,7 @@ func (u *Setup) GenerateTrace(ctx context.Context, w io.Writer, zip bool) (rows 
 		return 0, err
 	}
 	var classes []string
-	columns := trace.Columns{Waits: u.traffic.spec.Waits()}
+	columns := trace.Columns{Waits: u.traffic.spec.WaitsForAnswers()}
 	columns.Full = u.Scenario.Workload.Prefix != nil || u.traffic.spec.Sessions != nil || u.traffic.spec.Classes != nil
 	for _, c := range u.traffic.spec.Classes {
 		classes = append(classes, c.Name)
@@ -45,8 +45,8 @@ func (u *Setup) GenerateTrace(ctx context.Context, w io.Writer, zip bool) (rows 
 			break
 		}
 		var r trace.Row
-		if whole, ok := src.(workload.Wholes); ok {
-			r.Request, r.Then = whole.NextWhole()
+		if whole, ok := src.(workload.ConversationSource); ok {
+			r.Request, r.Then = whole.NextConversation()
 		} else {
 			r.Request = src.Next()
 		}

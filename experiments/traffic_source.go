@@ -80,7 +80,7 @@ func (u *Setup) arrivals(spec *workload.Spec) {
 				spec.Arrivals = append(spec.Arrivals, stage.stage())
 				continue
 			}
-			at := workload.Stage{Process: "poisson"}
+			at := workload.Phase{Process: "poisson"}
 			if len(base.Arrivals) == 1 && base.Arrivals[0].Rate > 0 {
 				at = base.Arrivals[0]
 			}

@@ -29,7 +29,7 @@ func (s Stage) stage() workload.Stage {
 }
 
 // newStage is a process of the workload package as a scenario writes it.
-func newStage(w workload.Stage) Stage {
+func newStage(w workload.Phase) Stage {
 	s := Stage{
 		Name: w.Name, Duration: optional.Of(unit.Duration(w.Duration)), Process: w.Process,
 		Rate: optional.Of(w.Rate), CV: optional.Of(w.CV), Shape: optional.Of(w.Shape),

@@ -127,7 +127,7 @@ type lives struct {
 	of       []life  // by replica
 	controls heap    // by instant, and kind and index; see control
 	held     []int32 // requests at the router, in pending
-	starts   *workload.Stream
+	starts   *workload.RNG
 	rollouts []rollout
 	scaling  []scaling
 }

@@ -35,7 +35,7 @@ func server(seqs int, a, b float64) sim.Config {
 // open is Poisson traffic with prompts of one token.
 func open(rate float64, output workload.LengthsSpec, requests int64) workload.Spec {
 	return workload.Spec{
-		Arrivals: []workload.Stage{{Process: "poisson", Rate: rate}},
+		Arrivals: []workload.Phase{{Process: "poisson", Rate: rate}},
 		Input:    fixed(1), Output: output, Requests: requests,
 	}
 }
@@ -266,7 +266,7 @@ func TestTheoryMMc(t *testing.T) {
 // closed is a closed loop of users.
 func closed(users int32, think workload.Delay, output workload.LengthsSpec, duration float64) workload.Spec {
 	return workload.Spec{
-		Arrivals: []workload.Stage{{Process: "closed", Users: users, ThinkTime: think}},
+		Arrivals: []workload.Phase{{Process: "closed", Users: users, ThinkTime: think}},
 		Input:    fixed(1), Output: output, Duration: clock.FromSeconds(duration),
 	}
 }
