@@ -9,7 +9,7 @@ import (
 	"clifftop/report/export"
 )
 
-// NewTrace starts a timeline of a run for [RunOptions.Sinks]; close it after the run.
+// NewTrace starts a timeline of a run for [RunOptions.Observers]; close it after the run.
 func (u *Setup) NewTrace(w io.Writer) *export.Trace {
 	s := u.Scenario
 	var replicas []export.TraceReplica
@@ -26,7 +26,7 @@ func (u *Setup) NewTrace(w io.Writer) *export.Trace {
 	})
 }
 
-// NewMetrics makes the metrics of a run for [RunOptions.Sinks], to be written after it.
+// NewMetrics makes the metrics of a run for [RunOptions.Observers], to be written after it.
 func (u *Setup) NewMetrics() *export.Metrics {
 	info := export.MetricsInfo{MaxModelLen: int(u.longest()), NetworkIn: u.Config.NetworkIn, NetworkOut: u.Config.NetworkOut,
 		Lives: u.Scenario.Lifecycle != nil, End: u.Report.End}

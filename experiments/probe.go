@@ -5,6 +5,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -20,14 +21,6 @@ type probe struct {
 	service   float64    // the same, from admission on
 }
 
-// The methods of [sim.Observer].
-func (p *probe) Edge(clock.Time) clock.Time          { return clock.Never }
-func (p *probe) Levels(clock.Time, *sim.Levels)      {}
-func (p *probe) Span(*sim.Span)                      {}
-func (p *probe) Gap(clock.Time, clock.Duration, int) {}
-func (p *probe) Preempted(clock.Time)                {}
-func (p *probe) Dropped(clock.Time, int)             {}
-
 // Arrived counts a request.
 func (p *probe) Arrived(at clock.Time, _ *workload.Request) {
 	if at >= p.half {
@@ -36,8 +29,8 @@ func (p *probe) Arrived(at clock.Time, _ *workload.Request) {
 }
 
 // Finished counts a request.
-func (p *probe) Finished(r *sim.Record) {
-	if r.Outcome != sim.Completed {
+func (p *probe) Finished(r *event.Record) {
+	if r.Outcome != event.Completed {
 		p.refused++
 		return
 	}

@@ -209,11 +209,8 @@ func (u *Setup) routes(key string, r *Router, pools []pool) error {
 		return s.fault(key, "%s: %v", rule.name, err)
 	}
 	if rule.looks(r) {
-		var period Duration
-		if n, ok := made.(route.Needy); ok {
-			period = Duration(n.Needs().Scrape)
-		}
-		or(&r.Scrape, period)
+		bound := route.Bind(made)
+		or(&r.Scrape, Duration(bound.Requirements().Scrape))
 	} else {
 		u.unused(r.Scrape != nil, join(key, "scrape"), rule.name+" does not look at what replicas say of themselves")
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -18,7 +19,7 @@ func (e *Engine) arrive(r *workload.Request) error {
 	e.obs.Arrived(e.now, r)
 	fits := e.fits(r)
 	if !fits && e.wayIn == 0 {
-		e.refuse(r, none, NeverFits)
+		e.refuse(r, none, event.NeverFits)
 		return nil
 	}
 	e.levels.System++
@@ -44,15 +45,15 @@ func (e *Engine) arrive(r *workload.Request) error {
 }
 
 // refuse rejects a request now, which may have been sent to a replica, and whose client may have left.
-func (e *Engine) refuse(r *workload.Request, to int32, why Refusal) {
+func (e *Engine) refuse(r *workload.Request, to int32, why event.Refusal) {
 	rec := unserved(r)
 	rec.Replica = int(to)
-	rec.Outcome, rec.Refusal, rec.Ending = Rejected, why, why.ending()
+	rec.Outcome, rec.Refusal, rec.Ending = event.Rejected, why, why.Ending()
 	e.turnAway(&rec)
 }
 
 // turnAway ends a request now that was never admitted. Its client learns it, unless it has left.
-func (e *Engine) turnAway(rec *Record) {
+func (e *Engine) turnAway(rec *event.Record) {
 	r := &rec.Request
 	if e.split != nil {
 		e.split.restore(r)
@@ -70,7 +71,7 @@ func (e *Engine) turnAway(rec *Record) {
 }
 
 // finished tells how a request ended.
-func (e *Engine) finished(rec *Record) {
+func (e *Engine) finished(rec *event.Record) {
 	if e.split != nil {
 		e.split.join(rec)
 	}
@@ -106,7 +107,7 @@ func (e *Engine) reach(x entry) {
 		if !e.handedOn(r) && !e.fits(r) {
 			e.vacant = append(e.vacant, x.ref)
 			e.levels.System--
-			e.refuse(r, none, NeverFits)
+			e.refuse(r, none, event.NeverFits)
 			return
 		}
 		if to = e.route(r); to == none || e.unreachable(to) {
@@ -141,12 +142,12 @@ func (e *Engine) join(r *workload.Request, to int32) {
 		return
 	}
 	e.levels.System--
-	e.refuse(r, to, Busy)
+	e.refuse(r, to, event.Busy)
 }
 
 // unserved is the record of a request that was never admitted.
-func unserved(r *workload.Request) Record {
-	return Record{
+func unserved(r *workload.Request) event.Record {
+	return event.Record{
 		Request: *r,
 		Queued:  clock.Never, Scheduled: clock.Never, FirstToken: clock.Never, LastToken: clock.Never,
 		ClientFirst: clock.Never, ClientLast: clock.Never, Left: clock.Never,
@@ -156,7 +157,7 @@ func unserved(r *workload.Request) Record {
 
 // ended tells that a request in the system has ended. A client that leaves knew it when it left; the
 // others learn it with the last token.
-func (e *Engine) ended(rec *Record) {
+func (e *Engine) ended(rec *event.Record) {
 	e.levels.System--
 	if mayLeave(&rec.Request) {
 		e.patients.Remove(rec.Request.ID)
@@ -166,7 +167,7 @@ func (e *Engine) ended(rec *Record) {
 }
 
 // answered tells the source that a client who has not left has its whole answer, as of rec.
-func (e *Engine) answered(rec *Record) {
+func (e *Engine) answered(rec *event.Record) {
 	if mayLeave(&rec.Request) {
 		e.patients.Remove(rec.Request.ID)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
@@ -17,12 +18,12 @@ type quiet struct{ iterations, spans, finished, preempted int }
 
 func (q *quiet) Edge(clock.Time) clock.Time            { return clock.Never }
 func (q *quiet) Arrived(clock.Time, *workload.Request) {}
-func (q *quiet) Levels(clock.Time, *sim.Levels)        {}
-func (q *quiet) Span(s *sim.Span)                      { q.spans++; q.iterations += s.N }
+func (q *quiet) Levels(clock.Time, *event.Levels)      {}
+func (q *quiet) Span(s *event.Span)                    { q.spans++; q.iterations += s.N }
 func (q *quiet) Gap(clock.Time, clock.Duration, int)   {}
 func (q *quiet) Preempted(clock.Time)                  { q.preempted++ }
 func (q *quiet) Dropped(at clock.Time, tokens int)     {}
-func (q *quiet) Finished(*sim.Record)                  { q.finished++ }
+func (q *quiet) Finished(*event.Record)                { q.finished++ }
 
 // chat is the engine of the benchmarks: about Llama-3.1-8B on one H100, with an affine step time.
 func chat(caching bool) sim.Config {
@@ -66,7 +67,7 @@ type bounded struct {
 	cancel func()
 }
 
-func (q *bounded) Span(s *sim.Span) {
+func (q *bounded) Span(s *event.Span) {
 	if q.quiet.Span(s); q.iterations >= q.limit {
 		q.cancel()
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -29,14 +30,14 @@ type departure struct {
 }
 
 // note enters a departure into the record of the attempt.
-func (d *departure) note(rec *Record) {
+func (d *departure) note(rec *event.Record) {
 	if d.left == clock.Never {
 		return
 	}
 	rec.Left, rec.Ending, rec.Again = d.left, d.ending, d.again
-	rec.Refusal = NotRefused
-	if rec.Outcome = TimedOut; d.ending == workload.Cancelled {
-		rec.Outcome = Cancelled
+	rec.Refusal = event.NotRefused
+	if rec.Outcome = event.TimedOut; d.ending == workload.Cancelled {
+		rec.Outcome = event.Cancelled
 	}
 }
 

@@ -46,7 +46,7 @@ func (r *Replica) commit() {
 		r.launched(f)
 	}
 	r.retire(f)
-	if r.host.steps != nil {
+	if r.host.detailed {
 		it.reportStep()
 	}
 	if r.pipe != nil {

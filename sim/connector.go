@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/kv"
 	"clifftop/workload"
 )
@@ -28,7 +29,7 @@ type Connector struct {
 	Leg func(r *workload.Request) Leg
 	// Links are the bandwidths, in bytes per second, of the links over which KV comes from other replicas.
 	Links []int64
-	// FailLost ends requests whose KV could not be loaded as [Failed]; otherwise what is lost is computed. Clients see that
+	// FailLost ends requests whose KV could not be loaded as [event.Failed]; otherwise what is lost is computed. Clients see that
 	// the server failed, and may send the request once more.
 	FailLost bool
 	// PullPercent holds KV of other replicas back while the requests that are loaded, or are being loaded, but do not
@@ -78,7 +79,7 @@ type Leg struct {
 	Lease clock.Duration
 	// ended, where it is not nil, takes the record of the request at its end in the place of client, source and observer,
 	// who are not told of it: the one token is for nobody.
-	ended func(rec *Record, at clock.Time)
+	ended func(rec *event.Record, at clock.Time)
 	// Remote is KV of the prompt that another replica has.
 	Remote Remote
 }
@@ -147,7 +148,6 @@ type connector struct {
 	due     bool // something is to be seen at the next boundary
 	ended   bool // the engine has crashed: nothing more is stored
 
-	observers []MoveObserver
 }
 
 func newConnector(r *Replica) *connector {
@@ -155,11 +155,6 @@ func newConnector(r *Replica) *connector {
 		return nil
 	}
 	c := &connector{Connector: *r.cfg.Connector, legs: make(map[int64]Leg)}
-	for _, obs := range []Observer{r.host.obs, r.own} {
-		if o, ok := obs.(MoveObserver); ok {
-			c.observers = append(c.observers, o)
-		}
-	}
 	if r.index < len(r.host.replicas) {
 		c.inherit(r.host.replicas[r.index].conn)
 	} else {

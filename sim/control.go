@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // What is planned for replicas. At one instant, before anything else, it happens by kind in the order of the constants,
@@ -43,7 +44,7 @@ func (e *Engine) control() (err error) {
 	case controlBegin:
 		e.begin(i)
 	case controlReady:
-		e.enter(i, Ready)
+		e.enter(i, event.Ready)
 		e.notice(i)
 	case controlRestored, controlProbe:
 		e.notice(i)
@@ -77,7 +78,7 @@ func (e *Engine) happens(f *Failure) {
 	case Crash:
 		e.crash(i, f.For)
 	case Drain:
-		if l.state == Ready {
+		if l.state == event.Ready {
 			l.wanted = f.For > 0
 			l.gone = !l.wanted
 			e.drain(i, f.For)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -13,13 +14,13 @@ import (
 // crash ends replica i at once; it starts again after back, unless that is 0.
 func (e *Engine) crash(i int, back clock.Duration) {
 	l := &e.lives.of[i]
-	if l.state == Off || l.state == Down {
+	if l.state == event.Off || l.state == event.Down {
 		return
 	}
 	e.failAll(i)
 	l.number++
 	l.wanted, l.gone = l.wanted && back > 0, l.gone || back == 0
-	e.enter(i, Down)
+	e.enter(i, event.Down)
 	e.notice(i)
 	if free := max(e.now, e.idleFrom(i)); l.wanted {
 		e.lives.plan(max(free, e.now.Add(back)), controlBegin, i, l.number)
@@ -98,7 +99,7 @@ func (r *Replica) halt(at clock.Time) {
 
 // checkEmpty asserts that a replica that has failed has nothing left.
 func (r *Replica) checkEmpty() error {
-	if (r.levels != Levels{Blocked: r.levels.Blocked}) || r.used() != 0 || r.running != 0 {
+	if (r.levels != event.Levels{Blocked: r.levels.Blocked}) || r.used() != 0 || r.running != 0 {
 		return r.broken("replica %d has failed, but %+v and %d blocks are in use", r.index, r.levels, r.used())
 	}
 	return r.checkGPUTime()
@@ -115,7 +116,7 @@ func (r *Replica) lose(i int32) {
 		if end.First, end.Tokens = r.receivedBy(i, r.now); end.First != clock.Never {
 			end.At = max(end.At, end.First)
 		}
-		s.rec.Outcome, s.rec.Ending, s.rec.ClientFirst = Failed, end.How, end.First
+		s.rec.Outcome, s.rec.Ending, s.rec.ClientFirst = event.Failed, end.How, end.First
 		s.rec.Again = r.host.src.Done(&s.rec.Request, end)
 	}
 	r.cancel(i)
@@ -126,7 +127,7 @@ func (r *Replica) lose(i int32) {
 func (e *Engine) disconnect(r *workload.Request, to int32, queued clock.Time) {
 	rec := unserved(r)
 	rec.Replica, rec.Queued = int(to), queued
-	rec.Outcome, rec.Ending = Failed, workload.Disconnected
+	rec.Outcome, rec.Ending = event.Failed, workload.Disconnected
 	e.levels.System--
 	e.turnAway(&rec)
 }

@@ -1,5 +1,5 @@
 // Package sim is the simulator proper: an event loop over a replica of a serving engine, fed by a
-// [clifftop/workload.Source] and watched by an [Observer].
+// [clifftop/workload.Source] and watched by [clifftop/sim/event] observers.
 //
 // It is deterministic and single-threaded, and does no I/O. Its time is integer, so that results are
 // equal to the last bit whatever the platform, the observer, or the number of iterations taken at
@@ -13,6 +13,7 @@ import (
 	"fmt"
 
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 	"clifftop/workload/underway"
 )
@@ -24,9 +25,8 @@ import (
 // request ID, boundaries by replica.
 type Engine struct {
 	src      workload.Source
-	obs      Observer
-	steps    StepObserver  // obs, when it wants every step
-	parts    FleetObserver // obs, when it wants to tell the replicas of a fleet apart
+	obs      *event.Fanout
+	detailed bool // some observer wants every iteration sequence by sequence
 	replicas []*Replica
 	fleet
 	lives         *lives // nil where replicas are ready for ever
@@ -43,8 +43,8 @@ type Engine struct {
 	turnAt   clock.Time // the instant of the last boundary,
 	turn     int        // and the highest number of a replica that had one then
 	stirred  clock.Time // the instant of the last event that was not planned
-	levels   Levels
-	reported Levels
+	levels   event.Levels
+	reported event.Levels
 
 	arriving   workload.Request
 	frontend   heap // requests on their way to a queue, by instant and ID
@@ -64,38 +64,32 @@ type onItsWay struct {
 
 // NewEngine returns an engine of one replica that is ready to run. The configuration is validated; its scheduler must
 // not be in use by another engine.
-func NewEngine(cfg Config, src workload.Source, obs Observer) (*Engine, error) {
+func NewEngine(cfg Config, src workload.Source, observers ...event.Observer) (*Engine, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return newEngine(Fleet{Replicas: []Config{cfg}}, src, obs), nil
+	return newEngine(Fleet{Replicas: []Config{cfg}}, src, event.Join(observers...)), nil
 }
 
 // NewFleet returns an engine of many replicas that is ready to run. The configuration is validated; schedulers and
 // routers must not be in use elsewhere.
-func NewFleet(f Fleet, src workload.Source, obs Observer) (*Engine, error) {
+func NewFleet(f Fleet, src workload.Source, observers ...event.Observer) (*Engine, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
 	}
-	return newEngine(f, src, obs), nil
+	return newEngine(f, src, event.Join(observers...)), nil
 }
 
-func newEngine(f Fleet, src workload.Source, obs Observer) *Engine {
-	e := &Engine{src: src, obs: obs, Horizon: clock.Never}
-	e.steps, _ = obs.(StepObserver)
-	e.parts, _ = obs.(FleetObserver)
+func newEngine(f Fleet, src workload.Source, obs *event.Fanout) *Engine {
+	e := &Engine{src: src, obs: obs, detailed: obs.WantsSteps(), Horizon: clock.Never}
 	e.wayIn, e.wayOut = f.Replicas[0].NetworkIn, f.Replicas[0].NetworkOut
 	e.peeking = f.peeks()
 	for i, cfg := range f.Replicas {
-		if e.steps != nil || e.peeking {
+		if e.detailed || e.peeking {
 			cfg.MaxSpan = 1
 		}
 		e.check, e.limited = e.check || cfg.Check, e.limited || cfg.limited()
-		var own Observer
-		if e.parts != nil {
-			own = e.parts.OfReplica(i)
-		}
-		e.replicas = append(e.replicas, newReplica(cfg, e, i, own))
+		e.replicas = append(e.replicas, newReplica(cfg, e, i, obs.Replica(i)))
 	}
 	e.split = newSplit(f.Disaggregation, e)
 	e.fleet = newFleet(&f, e)
@@ -220,7 +214,7 @@ func (e *Engine) event() (done bool, err error) {
 		e.touched = r
 	}
 	e.syncTouched()
-	if !e.levels.equal(&e.reported) {
+	if e.levels != e.reported {
 		e.reported = e.levels
 		e.obs.Levels(at, &e.reported)
 	}
@@ -280,7 +274,7 @@ func (e *Engine) end() (done bool, err error) {
 		return true, nil
 	}
 	for _, r := range e.replicas {
-		if (e.levels != Levels{} || r.used() != 0 || r.shared() != 0) {
+		if (e.levels != event.Levels{} || r.used() != 0 || r.shared() != 0) {
 			return false, r.broken("nothing is left to do, but %+v and %d blocks are in use", e.levels, r.used())
 		}
 	}

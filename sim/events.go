@@ -16,7 +16,7 @@ func (f *Fleet) peeks() bool {
 		rules = append(slices.Clone(rules), f.Disaggregation.Decoders...)
 	}
 	for _, rule := range rules {
-		if n, ok := rule.(route.Needy); ok && n.Needs().Events {
+		if bound := route.Bind(rule); bound.Requirements().Events {
 			return true
 		}
 	}
@@ -30,9 +30,7 @@ func (e *Engine) cold(r *Replica) {
 		routers = append(slices.Clone(routers), e.split.decoders...)
 	}
 	for _, t := range routers {
-		if p, ok := t.rule.(route.Loser); ok {
-			p.Lost(r.index)
-		}
+		t.rule.CacheReset(r.index)
 	}
 	if !e.peeking || !r.caching {
 		return

@@ -6,6 +6,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
@@ -18,7 +19,7 @@ type served struct {
 	until  clock.Time
 }
 
-func (y *served) Finished(rec *sim.Record) {
+func (y *served) Finished(rec *event.Record) {
 	if rec.Released <= y.until {
 		y.tokens[rec.Request.User] += int64(rec.Request.InputTokens) + 2*int64(rec.Tokens)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/route"
 	"clifftop/workload"
 )
@@ -169,7 +170,7 @@ type hits struct {
 	served          map[int]int
 }
 
-func (h *hits) Finished(rec *sim.Record) {
+func (h *hits) Finished(rec *event.Record) {
 	h.quiet.Finished(rec)
 	h.cached += int64(rec.CachedTokens)
 	h.prompts += int64(rec.Request.InputTokens)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -25,7 +26,7 @@ func (e *Engine) strand(r *workload.Request, to, ref int32) {
 		e.disconnect(r, to, clock.Never)
 	case rejects:
 		e.levels.System--
-		e.refuse(r, none, NotReady)
+		e.refuse(r, none, event.NotReady)
 	default:
 		if ref == none {
 			ref = e.hold(r, none)

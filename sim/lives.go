@@ -8,26 +8,9 @@ import (
 
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
-
-// State is where a replica stands in its life.
-type State uint8
-
-// The states. All but Off are paid for.
-const (
-	Ready    State = iota // it takes requests
-	Starting              // it has been asked for, and loads
-	Draining              // it takes no more requests, and serves those that it has
-	Down                  // it has failed, and will start again
-	Off                   // it is not there
-	States                // their number
-)
-
-// String is the state in lower case.
-func (s State) String() string {
-	return [...]string{"ready", "starting", "draining", "down", "off"}[s]
-}
 
 // Lives says how the replicas of a fleet start, fail and end. Without it all are ready for ever.
 //
@@ -49,7 +32,7 @@ type Lives struct {
 	// 0 is at once. Until then they send requests there, which fail. That one drains they know at once.
 	Probe clock.Duration
 	// Hold is how many requests wait at the router, first come, first served, while no replica takes them; others are
-	// rejected as [NotReady]. 0 is any number, less than 0 none.
+	// rejected as [event.NotReady]. 0 is any number, less than 0 none.
 	Hold int
 	// Failures happen at their instants.
 	Failures []Failure
@@ -140,11 +123,10 @@ func groupSize(lead []int32, first int) int {
 // one: where a replica is spoken of below, it is all of those.
 type lives struct {
 	*Lives
-	obs      LifeObserver // the engine's, when it wants to know of states
-	lead     []int32      // by replica
-	of       []life       // by replica
-	controls heap         // by instant, and kind and index; see control
-	held     []int32      // requests at the router, in pending
+	lead     []int32 // by replica
+	of       []life  // by replica
+	controls heap    // by instant, and kind and index; see control
+	held     []int32 // requests at the router, in pending
 	starts   *workload.Stream
 	rollouts []rollout
 	scaling  []scaling
@@ -152,7 +134,7 @@ type lives struct {
 
 // life is that of one replica.
 type life struct {
-	state  State
+	state  event.State
 	number int32 // of it; what was planned for an earlier one is void
 	starts uint64
 	wanted bool // it is to be there
@@ -169,7 +151,6 @@ type rollout struct{ next, last int }
 // live lets the replicas of a fleet have lives.
 func (e *Engine) live(f *Fleet) {
 	l := &lives{Lives: f.Lives, of: make([]life, len(f.Replicas)), starts: workload.NewStream(f.Lives.Seed, "cold start")}
-	l.obs, _ = e.obs.(LifeObserver)
 	l.lead, _ = f.Lives.leaders(len(f.Replicas))
 	for i := range l.of {
 		l.of[i] = life{wanted: true, listed: true}
@@ -178,7 +159,7 @@ func (e *Engine) live(f *Fleet) {
 		s := &l.Scalers[k]
 		for i, k := s.First, 0; i <= s.Last; i, k = l.after(i), k+1 {
 			if k >= s.Initial {
-				l.of[i] = life{state: Off}
+				l.of[i] = life{state: event.Off}
 			}
 		}
 		l.scaling = append(l.scaling, scaling{Scaler: s, load: autoscale.NewHistory(s.Keep)})
@@ -194,7 +175,7 @@ func (e *Engine) live(f *Fleet) {
 		case l.of[first].listed:
 			e.ready = append(e.ready, int32(i))
 		case first == i:
-			e.enter(i, Off)
+			e.enter(i, event.Off)
 		}
 	}
 }
@@ -212,19 +193,17 @@ func (e *Engine) group(i int) []*Replica {
 var ErrStranded = errors.New("sim: requests wait at the router, and no replica will take them")
 
 // enter puts replica i into a state.
-func (e *Engine) enter(i int, s State) {
+func (e *Engine) enter(i int, s event.State) {
 	e.lives.of[i].state = s
 	for _, r := range e.group(i) {
-		if e.lives.obs != nil {
-			e.lives.obs.ReplicaState(e.now, r.index, s)
-		}
+		e.obs.ReplicaState(e.now, r.index, s)
 	}
 }
 
 // begin starts replica i, which is off or down.
 func (e *Engine) begin(i int) {
 	l := &e.lives.of[i]
-	e.enter(i, Starting)
+	e.enter(i, event.Starting)
 	e.lives.starts.Seek(uint64(i), l.starts)
 	l.starts++
 	e.lives.plan(e.now.Add(e.lives.ColdStart.Sample(e.lives.starts)), controlReady, i, l.number)
@@ -248,7 +227,7 @@ func (e *Engine) renew(i int) {
 // renewOne gives one of those that live together a new engine.
 func (e *Engine) renewOne(i int) {
 	cfg, old := e.lives.Again(i), e.replicas[i]
-	if e.steps != nil || e.peeking {
+	if e.detailed || e.peeking {
 		cfg.MaxSpan = 1
 	}
 	fault := cfg.Validate()
@@ -268,7 +247,7 @@ func (e *Engine) renewOne(i int) {
 func (e *Engine) drain(i int, back clock.Duration) {
 	l := &e.lives.of[i]
 	l.back = back
-	e.enter(i, Draining)
+	e.enter(i, event.Draining)
 	e.list(i, false)
 	for _, r := range e.group(i) {
 		r.leaving = true
@@ -306,7 +285,7 @@ func (e *Engine) drained(i int) {
 // off is when replica i has ended, and its GPU too. If it is still wanted it starts again.
 func (e *Engine) off(i int) {
 	l := &e.lives.of[i]
-	e.enter(i, Off)
+	e.enter(i, event.Off)
 	switch {
 	case !l.wanted:
 		e.rollOn(l)
@@ -335,7 +314,7 @@ func (e *Engine) idleFrom(i int) (at clock.Time) {
 
 // reachable reports whether requests can be sent to replica i, which may be any one.
 func (e *Engine) reachable(i int) bool {
-	return e.lives.of[e.lives.lead[i]].state == Ready && !e.replicas[i].dark.on(e.now)
+	return e.lives.of[e.lives.lead[i]].state == event.Ready && !e.replicas[i].dark.on(e.now)
 }
 
 // notice is when replica i can be reached, or cannot any more: the routers learn it at the next health check.
@@ -386,7 +365,7 @@ func (e *Engine) roll(k int) {
 	for o := &e.lives.rollouts[k]; o.next <= o.last; {
 		i := int(e.lives.lead[o.next])
 		o.next = e.lives.after(i)
-		if l := &e.lives.of[i]; l.state == Ready && l.listed && l.rollout == 0 {
+		if l := &e.lives.of[i]; l.state == event.Ready && l.listed && l.rollout == 0 {
 			l.rollout = k + 1
 			e.drain(i, 0)
 			return

@@ -5,6 +5,7 @@ import (
 
 	"clifftop/model"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/kv"
 	"clifftop/sim/sched"
 	"clifftop/workload"
@@ -138,7 +139,7 @@ func (p *plan) start(r *Replica, l *load) {
 		t := &c.tiers[k]
 		l.parts++
 		r.host.wires.begin(r.now, cargo{replica: r, load: l, tier: int32(k)}, int64(n)*c.BlockBytes, t.Latency, t.link)
-		c.told(r, Move{Tier: k, Blocks: n})
+		c.told(r, event.Move{Tier: k, Blocks: n})
 	}
 }
 
@@ -243,17 +244,15 @@ func (c *connector) flush(r *Replica) {
 		} else {
 			r.host.wires.extend(r.now, t.flow, bytes)
 		}
-		c.told(r, Move{Tier: k, Stored: true, Blocks: t.pending})
+		c.told(r, event.Move{Tier: k, Stored: true, Blocks: t.pending})
 		t.pending = 0
 	}
 }
 
 // told tells the observer what begins to move, and that its link is busy.
-func (c *connector) told(r *Replica, m Move) {
+func (c *connector) told(r *Replica, m event.Move) {
 	m.Replica, m.Bytes = r.index, int64(m.Blocks)*c.BlockBytes
-	for _, o := range c.observers {
-		o.Moved(r.now, m)
-	}
+	r.obs.Moved(r.now, m)
 	c.tellBusy(r, r.now, m.Tier)
 }
 
@@ -265,7 +264,5 @@ func (c *connector) tellBusy(r *Replica, at clock.Time, k int) {
 		return
 	}
 	t.busy = busy
-	for _, o := range c.observers {
-		o.LinkBusy(at, r.index, k, busy)
-	}
+	r.obs.LinkBusy(at, r.index, k, busy)
 }

@@ -6,6 +6,7 @@ import (
 
 	"clifftop/model"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 )
 
@@ -230,7 +231,7 @@ func (p *pipeline) pass(alone int64) int64 {
 	at := p.host
 	for i, femtos := range p.times {
 		enter := at.orLater(p.left[i])
-		s.Passages = append(s.Passages, Passage{Enter: enter.at, Remainder: enter.femtos, Femtos: femtos})
+		s.Passages = append(s.Passages, event.Passage{Enter: enter.at, Remainder: enter.femtos, Femtos: femtos})
 		p.left[i] = enter.plus(femtos)
 		at = p.left[i].plus(hop)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
@@ -28,7 +29,7 @@ type trial struct {
 }
 
 // observe runs a load on an engine.
-func observe(cfg sim.Config, spec workload.Spec, seed uint64, obs sim.Observer) error {
+func observe(cfg sim.Config, spec workload.Spec, seed uint64, obs event.Observer) error {
 	src, err := workload.New(spec, seed)
 	if err != nil {
 		return err
@@ -222,12 +223,12 @@ type census struct {
 	sent, refused float64
 }
 
-func (y *census) Finished(rec *sim.Record) {
+func (y *census) Finished(rec *event.Record) {
 	if rec.Request.Arrival < y.warmup {
 		return
 	}
 	y.sent++
-	if rec.Refusal == sim.Busy {
+	if rec.Refusal == event.Busy {
 		y.refused++
 	}
 }
@@ -275,7 +276,7 @@ type flow struct {
 	end    clock.Time
 }
 
-func (y *flow) Span(s *sim.Span) {
+func (y *flow) Span(s *event.Span) {
 	y.quiet.Span(s)
 	y.tokens += float64(s.N * (s.Decodes + s.FirstTokens))
 	y.end = s.End(s.N)

@@ -42,7 +42,7 @@ func (it *composition) takeOut(i int32, s *sequence) {
 	r.levels.Waiting++
 	r.obs.Preempted(r.now)
 	it.preempted++
-	if r.host.steps != nil {
+	if r.host.detailed {
 		it.victims = append(it.victims, s.rec.Request.ID)
 	}
 	s.given, s.grown = 0, false

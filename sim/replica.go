@@ -3,6 +3,7 @@ package sim
 import (
 	"clifftop/model"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/kv"
 	"clifftop/sim/sched"
 	"clifftop/workload"
@@ -19,15 +20,15 @@ import (
 type Replica struct {
 	cfg   Config
 	host  *Engine
-	obs   Observer
-	own   Observer  // that of this replica alone, or nil
-	index int       // its number in the fleet
-	lock  *lockstep // those that it iterates in lock step with, or nil
-	depth int       // iterations in flight of which a sequence may have a part
-	most  int       // iterations in flight
-	pipe  *pipeline // the stages that they pass, or nil where there is one
+	obs   *event.Fanout // the fleet's observers, and those of this replica
+	own   *event.Fanout // the latter, or nil
+	index int           // its number in the fleet
+	lock  *lockstep     // those that it iterates in lock step with, or nil
+	depth int           // iterations in flight of which a sequence may have a part
+	most  int           // iterations in flight
+	pipe  *pipeline     // the stages that they pass, or nil where there is one
 
-	levels, told Levels // as they are, and as the fleet's levels know them; in the system are those sent here
+	levels, told event.Levels // as they are, and as the fleet's levels know them; in the system are those sent here
 
 	pool    *kv.Pool
 	holes   *kv.Holes // of a contiguous pool, beside pool, which counts
@@ -84,15 +85,15 @@ type Replica struct {
 	released int               // blocks let go since the promise was made
 	promise  clock.Progression // N iterations like the one composed; 0 when none is open
 	batch    model.Batch
-	span     Span
+	span     event.Span
 	aborts   []int64
 	look     lookup
 	maxSpan  int
-	step     Step // scratch
+	step     event.Step // scratch
 }
 
 // newReplica makes a replica of an engine, with an observer of its own if that is not nil.
-func newReplica(cfg Config, host *Engine, index int, own Observer) *Replica {
+func newReplica(cfg Config, host *Engine, index int, own *event.Fanout) *Replica {
 	r := &Replica{lastComposed: -1, cfg: cfg, host: host, obs: host.obs, own: own, index: index, depth: 1, next: clock.Never, caching: cfg.PrefixCaching && !cfg.Radix, maxSpan: cfg.MaxSpan}
 	if cfg.AsyncScheduling && cfg.Stages <= 1 {
 		r.depth = 2
@@ -120,7 +121,7 @@ func newReplica(cfg Config, host *Engine, index int, own Observer) *Replica {
 		r.pipe = newPipeline(r)
 	}
 	if own != nil {
-		r.obs = &tee{host.obs, own}
+		r.obs = event.Join(host.obs, own)
 	}
 	r.conn = newConnector(r)
 	r.queue = newQueue(cfg.Order)

@@ -9,11 +9,8 @@ import (
 // router is a routing rule and what it knows: the [route.View] of a fleet.
 type router struct {
 	*Engine
-	rule route.Router
-	// ender and follower are the rule, when it wants to know when requests end and when answers begin.
-	ender    route.Ender
-	follower route.Follower
-	own      []sentTo // by replica
+	rule route.Bound
+	own  []sentTo // by replica
 	// choices are the replicas that can serve the request at hand.
 	choices []int32
 	// held are the leading blocks of its prompt, of asked tokens each, that can be found, by replica. asked is 0 before
@@ -42,10 +39,9 @@ func newFleet(f *Fleet, e *Engine) fleet {
 	}
 	routers := func(rules []route.Router) (all []*router) {
 		for _, rule := range rules {
-			ender, _ := rule.(route.Ender)
-			follower, _ := rule.(route.Follower)
-			t.follow = t.follow || follower != nil
-			all = append(all, &router{Engine: e, rule: rule, ender: ender, follower: follower, own: make([]sentTo, n)})
+			bound := route.Bind(rule)
+			t.follow = t.follow || bound.ObservesRequests()
+			all = append(all, &router{Engine: e, rule: bound, own: make([]sentTo, n)})
 		}
 		return all
 	}
@@ -154,16 +150,13 @@ func (e *Engine) over(r *workload.Request, to int32) {
 	s := &t.own[to]
 	s.Outstanding--
 	s.OutstandingTokens -= int64(r.InputTokens) + int64(e.split.answer(r, to))
-	if t.ender != nil {
-		t.ender.Ended(t, int(to), r)
-	}
+	t.rule.Ended(t, int(to), r)
 }
 
 // began notes that the answer to a request begins.
 func (e *Engine) began(r *workload.Request, at int32) {
-	if t := e.routerTo(r, at); t.follower != nil {
-		t.follower.Began(t, int(at), r)
-	}
+	t := e.routerTo(r, at)
+	t.rule.Began(t, int(at), r)
 }
 
 // scrapeUpTo takes the last scrape that is due before the instant at: nothing has happened since the one before it

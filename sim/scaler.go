@@ -5,6 +5,7 @@ import (
 
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // scaling is a scaler at work.
@@ -65,7 +66,7 @@ func (e *Engine) scale(s *scaling, k int) error {
 	for i := s.First; i <= s.Last; i = e.lives.after(i) {
 		if l := &e.lives.of[i]; l.wanted {
 			state.Wanted++
-			if l.state == Ready {
+			if l.state == event.Ready {
 				state.Ready++
 			}
 		}
@@ -90,7 +91,7 @@ func (e *Engine) scale(s *scaling, k int) error {
 // addOne starts the first replica that is off and can be started, if there is one.
 func (e *Engine) addOne(s *scaling) bool {
 	for i := s.First; i <= s.Last; i = e.lives.after(i) {
-		if l := &e.lives.of[i]; l.state == Off && !l.wanted && !l.gone {
+		if l := &e.lives.of[i]; l.state == event.Off && !l.wanted && !l.gone {
 			l.wanted = true
 			e.begin(i)
 			return true
@@ -103,22 +104,22 @@ func (e *Engine) addOne(s *scaling) bool {
 func (e *Engine) removeOne(s *scaling) {
 	last := -1
 	for i := s.First; i <= s.Last; i = e.lives.after(i) {
-		if l := &e.lives.of[i]; l.wanted && (last < 0 || l.state != Ready || e.lives.of[last].state == Ready) {
+		if l := &e.lives.of[i]; l.wanted && (last < 0 || l.state != event.Ready || e.lives.of[last].state == event.Ready) {
 			last = i
 		}
 	}
 	l := &e.lives.of[last]
 	l.wanted = false
 	switch l.state {
-	case Ready:
+	case event.Ready:
 		e.drain(last, 0)
-	case Starting:
+	case event.Starting:
 		l.number++
 		e.off(last)
-	case Down:
+	case event.Down:
 		l.number++
 		e.lives.plan(max(e.now, e.idleFrom(last)), controlOff, last, l.number)
-	case Off: // it was to start again
+	case event.Off: // it was to start again
 		l.number++
 		e.rollOn(l)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/route"
 	"clifftop/workload"
 )
@@ -87,9 +88,9 @@ type split struct {
 
 // handover is a request whose prompt was computed.
 type handover struct {
-	Record            // of that
-	by     *Replica   // which keeps the KV
-	queued clock.Time // when it reached the queue of the replica that answers, or Never
+	event.Record            // of that
+	by           *Replica   // which keeps the KV
+	queued       clock.Time // when it reached the queue of the replica that answers, or Never
 }
 
 func newSplit(d *Disaggregation, e *Engine) *split {
@@ -183,7 +184,7 @@ func (s *split) answer(r *workload.Request, to int32) int32 {
 }
 
 // handOn takes what becomes of a prompt, at the instant when it has been computed.
-func (s *split) handOn(rec *Record, at clock.Time) {
+func (s *split) handOn(rec *event.Record, at clock.Time) {
 	e := s.e
 	e.over(&rec.Request, int32(rec.Replica))
 	by := e.replicas[rec.Replica]
@@ -205,7 +206,7 @@ func (s *split) restore(r *workload.Request) {
 }
 
 // join makes one record of the two that tell of a request.
-func (s *split) join(rec *Record) {
+func (s *split) join(rec *event.Record) {
 	s.restore(&rec.Request)
 	first, ok := s.first[rec.Request.ID]
 	if !ok {
@@ -224,7 +225,7 @@ func (s *split) join(rec *Record) {
 	rec.RecomputedTokens += first.RecomputedTokens
 	rec.LostTokens += first.LostTokens
 	rec.Preemptions += first.Preemptions
-	rec.GPU.add(&first.GPU)
+	rec.GPU.Add(&first.GPU)
 }
 
 // direct reports whether a request is not worth the detour.

@@ -14,6 +14,7 @@ import (
 	"clifftop/internal/testenv"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
@@ -55,7 +56,7 @@ type tally struct {
 	n, residence, waiting float64
 	waits                 []float64
 	tpots                 []clock.Duration
-	level                 sim.Levels
+	level                 event.Levels
 	since                 clock.Time
 	integral              float64 // ∫ system dt, seconds, from the warm-up on
 	histogram             map[int]float64
@@ -63,7 +64,7 @@ type tally struct {
 	lastFinish            clock.Time
 }
 
-func (y *tally) Finished(rec *sim.Record) {
+func (y *tally) Finished(rec *event.Record) {
 	y.completed++
 	y.lastFinish = rec.Released
 	if rec.Request.Arrival < y.warmup {
@@ -79,7 +80,7 @@ func (y *tally) Finished(rec *sim.Record) {
 	}
 }
 
-func (y *tally) Levels(at clock.Time, l *sim.Levels) {
+func (y *tally) Levels(at clock.Time, l *event.Levels) {
 	if from := max(y.since, y.warmup); at > from {
 		dt := at.Sub(from).Seconds()
 		y.integral += float64(y.level.System) * dt

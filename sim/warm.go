@@ -15,9 +15,8 @@ func (e *Engine) Warm(q *workload.Request) {
 		return
 	}
 	if e.routers != nil {
-		if t := e.routerTo(q, to); t.ender != nil {
-			t.ender.Ended(t, int(to), q) // or a router that counts for itself would take it for outstanding for ever
-		}
+		t := e.routerTo(q, to)
+		t.rule.Ended(t, int(to), q) // otherwise a router that counts requests itself would take it for outstanding
 	}
 	r := e.replicas[to]
 	if !r.caching && r.radix == nil {

@@ -3,8 +3,8 @@ package workload
 import (
 	"math"
 
+	"clifftop/internal/pq"
 	"clifftop/sim/clock"
-	"clifftop/workload/internal/heap"
 	"clifftop/workload/underway"
 )
 
@@ -30,7 +30,7 @@ type clientele struct {
 	persistent bool                    // some try again, so that attempts have numbers of their own
 	id         int64                   // of the next attempt
 	open       underway.Table[logical] // logical requests that have not ended, by their first attempt
-	pending    heap.Heap[retry]
+	pending    pq.Queue[*logical]      // attempts whose backoff runs, by the instant of sending, then by their first attempt
 }
 
 // clientKind is one kind of client.
@@ -52,16 +52,6 @@ type logical struct {
 	client       Client     // of the next attempt
 }
 
-// retry is an attempt that waits out its backoff; ties go to the request that was sent first.
-type retry struct {
-	at clock.Time
-	*logical
-}
-
-func (r *retry) before(s *retry) bool {
-	return r.at < s.at || r.at == s.at && r.client.First < s.client.First
-}
-
 // NewClients gives the requests of a source clients. There is one kind of client for all requests, or one for each
 // class. Where all do nothing but wait, the source is returned as it is.
 //
@@ -73,7 +63,6 @@ func NewClients(src Source, seed uint64, kinds ...ClientSpec) (Source, error) {
 	}
 	c := &clientele{
 		src: src, cancels: NewStream(seed, purposeCancel), waits: NewStream(seed, purposeBackoff),
-		pending: heap.Heap[retry]{Before: (*retry).before},
 	}
 	if crowd, ok := src.(*crowd); ok {
 		c.crowd = !crowd.open
@@ -105,8 +94,8 @@ func (c *clientele) kind(r *Request) *clientKind {
 // Peek returns the arrival of the next attempt.
 func (c *clientele) Peek() (clock.Time, bool) {
 	at, ok := c.src.Peek()
-	if c.pending.Len() > 0 && (!ok || c.pending.Top().at <= at) {
-		return c.pending.Top().at, true
+	if c.pending.Len() > 0 && (!ok || clock.Time(c.pending.Top().Key) <= at) {
+		return clock.Time(c.pending.Top().Key), true
 	}
 	return at, ok
 }
@@ -114,7 +103,7 @@ func (c *clientele) Peek() (clock.Time, bool) {
 // Next returns the next attempt.
 func (c *clientele) Next() Request {
 	at, ok := c.src.Peek()
-	if c.pending.Len() > 0 && (!ok || c.pending.Top().at <= at) {
+	if c.pending.Len() > 0 && (!ok || clock.Time(c.pending.Top().Key) <= at) {
 		return c.again()
 	}
 	r := c.src.Next()
@@ -171,14 +160,15 @@ func (c *clientele) place(r *Request) (entity, item uint64) {
 
 // again is the next attempt of the request whose backoff is over.
 func (c *clientele) again() Request {
-	l := c.pending.Pop()
+	next := c.pending.Pop()
+	l, at := next.Value, clock.Time(next.Key)
 	r, client := l.request, l.client
 	spec := &c.kind(&r).spec
 	client.FirstTimeout, client.Timeout, client.Silent, client.Persists = spec.FirstTimeout, spec.Timeout, spec.Silent, true
 	if l.gone != clock.Never {
-		client.Cancel = l.gone.Sub(l.at)
+		client.Cancel = l.gone.Sub(at)
 	}
-	r.ID, r.Arrival, r.Client = c.id, l.at, &client
+	r.ID, r.Arrival, r.Client = c.id, at, &client
 	c.id++
 	return r
 }
@@ -192,7 +182,7 @@ func (c *clientele) Done(r *Request, end End) (again bool) {
 		if want && at < l.gone && k.pays() {
 			l.client.Attempt++
 			l.client.Earlier = l.client.Earlier.With(end.How)
-			c.pending.Push(retry{at, l})
+			c.pending.Push(pq.Item[*logical]{Value: l, Key: int64(at), Tie: l.client.First})
 			return true
 		}
 		if want && at >= l.gone {

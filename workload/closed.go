@@ -6,8 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"clifftop/internal/pq"
 	"clifftop/sim/clock"
-	"clifftop/workload/internal/heap"
 )
 
 // Delay is a law of waiting times, such as the think time between an answer and the user's
@@ -70,15 +70,15 @@ type closedLoop struct {
 	thinkTime Delay
 	think     *Stream
 	users     int32
-	sent      []int32           // requests sent, by user
-	pending   heap.Heap[wakeup] // users about to send
+	sent      []int32  // requests sent, by user
+	pending   schedule // users about to send
 	still     standstill
 }
 
 func newClosedLoop(l loop, s Stage, seed uint64) *closedLoop {
 	c := &closedLoop{
 		loop: l, users: s.Users, thinkTime: s.ThinkTime, think: NewStream(seed, purposeThink),
-		sent: make([]int32, s.Users), pending: heap.Heap[wakeup]{Before: (*wakeup).before},
+		sent: make([]int32, s.Users),
 	}
 	for u := range s.Users {
 		c.wake(u, clock.Time(float64(s.Ramp)*(float64(u)/float64(s.Users))))
@@ -89,7 +89,7 @@ func newClosedLoop(l loop, s Stage, seed uint64) *closedLoop {
 // wake lets user u send at the instant at, unless that is past the end.
 func (c *closedLoop) wake(u int32, at clock.Time) {
 	if at < c.end {
-		c.pending.Push(wakeup{at, u})
+		c.pending.push(at, u)
 	}
 }
 
@@ -98,17 +98,17 @@ func (c *closedLoop) Peek() (clock.Time, bool) {
 	if c.pending.Len() == 0 || c.id == c.requests || c.still.err != nil {
 		return 0, false
 	}
-	return c.pending.Top().at, true
+	return c.pending.next(), true
 }
 
 // Next sends that user's request.
 func (c *closedLoop) Next() Request {
-	w := c.pending.Pop()
-	k := int64(c.sent[w.user])
-	c.sent[w.user]++
-	r := Request{ID: c.id, Arrival: w.at, User: w.user}
+	at, user := c.pending.pop()
+	k := int64(c.sent[user])
+	c.sent[user]++
+	r := Request{ID: c.id, Arrival: at, User: user}
 	c.id++
-	c.fill(&r, uint64(w.user), uint64(k), k*int64(c.users)+int64(w.user))
+	c.fill(&r, uint64(user), uint64(k), k*int64(c.users)+int64(user))
 	return r
 }
 
@@ -149,12 +149,20 @@ func (s *standstill) returned(l *limits, sent, next clock.Time) {
 	}
 }
 
-// wakeup is the instant at which a user sends; ties go to the lower user.
-type wakeup struct {
-	at   clock.Time
-	user int32
+// schedule orders numbered senders (users, conversations or sources) by the instant at which they send next; of equal
+// instants the lower number comes first.
+type schedule struct{ pq.Queue[struct{}] }
+
+func (s *schedule) push(at clock.Time, sender int32) {
+	s.Push(pq.Item[struct{}]{Key: int64(at), Tie: int64(sender)})
 }
 
-func (w *wakeup) before(v *wakeup) bool { return w.at < v.at || w.at == v.at && w.user < v.user }
+// next returns the earliest instant; the schedule must not be empty.
+func (s *schedule) next() clock.Time { return clock.Time(s.Top().Key) }
+
+func (s *schedule) pop() (at clock.Time, sender int32) {
+	item := s.Pop()
+	return clock.Time(item.Key), int32(item.Tie)
+}
 
 var _ Source = (*closedLoop)(nil)

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 
 	"clifftop/sim/clock"
-	"clifftop/workload/internal/heap"
 	"clifftop/workload/underway"
 )
 
@@ -15,7 +14,7 @@ type crowd struct {
 	limits
 	kinds   []kind
 	live    underway.Table[visit] // by session in an open loop, by user in a closed one
-	pending heap.Heap[due]        // turns to come whose instant is known
+	pending schedule              // turns to come whose instant is known
 	number  int32                 // of the latest session
 	counts  SessionCounts
 	err     error
@@ -31,16 +30,8 @@ type crowd struct {
 	still   standstill
 }
 
-// due is when a conversation, a user or a source sends next; ties go to the lower number.
-type due struct {
-	at  clock.Time
-	ref int32 // its number
-}
-
-func (d *due) before(e *due) bool { return d.at < e.at || d.at == e.at && d.ref < e.ref }
-
 func newCrowd(s Spec, t *traffic, kinds []kind, seed uint64) (*crowd, error) {
-	c := &crowd{limits: s.limits(t), kinds: kinds, open: !s.Closed(), pending: heap.Heap[due]{Before: (*due).before}}
+	c := &crowd{limits: s.limits(t), kinds: kinds, open: !s.Closed()}
 	if !c.open {
 		c.users(s.Arrivals[0], spread(t.parts, s.Arrivals[0].Users), seed)
 		return c, nil
@@ -70,7 +61,7 @@ func (c *crowd) users(s Stage, kinds []int32, seed uint64) {
 // plan lets a conversation, or a user, send at an instant, unless that is past the end.
 func (c *crowd) plan(ref int32, at clock.Time) {
 	if at < c.end {
-		c.pending.Push(due{at, ref})
+		c.pending.push(at, ref)
 	}
 }
 
@@ -145,7 +136,7 @@ func (c *crowd) leave(v *visit) {
 
 // resumes reports whether the next request is not a start, but one that was planned.
 func (c *crowd) resumes() bool {
-	return c.pending.Len() > 0 && (!c.open || c.pending.Top().at <= c.starts.at)
+	return c.pending.Len() > 0 && (!c.open || c.pending.next() <= c.starts.at)
 }
 
 // Peek returns the arrival of the next request.
@@ -154,7 +145,7 @@ func (c *crowd) Peek() (clock.Time, bool) {
 	case c.id == c.requests || c.err != nil:
 		return 0, false
 	case c.resumes():
-		return c.pending.Top().at, true
+		return c.pending.next(), true
 	case !c.open:
 		return 0, false
 	}
@@ -164,11 +155,11 @@ func (c *crowd) Peek() (clock.Time, bool) {
 // Next returns the next request.
 func (c *crowd) Next() Request {
 	if c.resumes() {
-		d := c.pending.Pop()
-		if v := c.live.Find(int64(d.ref)); !c.open && v.over {
-			return c.visit(d)
+		at, ref := c.pending.pop()
+		if v := c.live.Find(int64(ref)); !c.open && v.over {
+			return c.visit(ref, at)
 		}
-		return c.send(d.ref, d.at)
+		return c.send(ref, at)
 	}
 	at := c.starts.at
 	if err := c.starts.advance(c.id+1, c.requests); err != nil {
@@ -199,20 +190,20 @@ func (c *crowd) single(k *kind, r Request, entity, n uint64, index int64) Reques
 }
 
 // visit lets a user send a request, or begin a conversation.
-func (c *crowd) visit(d due) Request {
-	v := c.live.Find(int64(d.ref))
+func (c *crowd) visit(ref int32, at clock.Time) Request {
+	v := c.live.Find(int64(ref))
 	k := &c.kinds[v.kind]
 	if k.talk == nil {
 		n := int64(v.requests)
 		v.requests++
-		return c.single(k, Request{Arrival: d.at, User: v.user}, uint64(v.user), uint64(n), n*int64(c.live.Len())+int64(v.user))
+		return c.single(k, Request{Arrival: at, User: v.user}, uint64(v.user), uint64(n), n*int64(c.live.Len())+int64(v.user))
 	}
 	c.named()
 	v.number = c.number
 	k.begin(v, uint64(v.user)<<32|uint64(v.talks))
 	v.talks++
 	k.compose(v, &c.counts)
-	return c.send(d.ref, d.at)
+	return c.send(ref, at)
 }
 
 // send sends the turn that a conversation, or a user, has ready, and composes the one after it.

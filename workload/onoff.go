@@ -4,8 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"clifftop/sim/clock"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"clifftop/sim/clock"
 )
 
 // Spreads of the bursts and pauses of [OnOff] that come near the Azure 2023 code trace: with them gaps

@@ -8,8 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"clifftop/sim/clock"
 	"github.com/goccy/go-yaml"
+
+	"clifftop/sim/clock"
 )
 
 // Preset is a ready description of a kind of real traffic.

@@ -4,8 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"clifftop/sim/clock"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"clifftop/sim/clock"
 )
 
 // Constant sends a request every 1/PerSecond seconds, the first at 0.

@@ -4,9 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"clifftop/sim/clock"
-	"clifftop/workload/internal/heap"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"clifftop/sim/clock"
 )
 
 // Superposed is the sum of many sources, each a client of an API that sends at a rate and with a burstiness of its own. A few
@@ -52,7 +52,7 @@ func (p Superposed) shares() []float64 {
 // Start begins with all sources in their steady state: the first gap of each is what is left of one that a random moment
 // falls into.
 func (p Superposed) Start(seed, entity uint64) Arrivals {
-	a := &superposed{pending: heap.Heap[due]{Before: (*due).before}}
+	a := &superposed{}
 	order := NewStream(seed, purposeSources)
 	order.Seek(entity, 0)
 	draws := rand.New(order)
@@ -70,7 +70,7 @@ func (p Superposed) Start(seed, entity uint64) Arrivals {
 		}
 		a.sources = append(a.sources, x)
 		k := int32(len(a.sources) - 1)
-		a.pending.Push(due{clock.Time(gap(x.residual())), k})
+		a.pending.push(clock.Time(gap(x.residual())), k)
 	}
 	return a
 }
@@ -111,13 +111,13 @@ func weibullShape(cv float64) float64 {
 
 type superposed struct {
 	sources []*source
-	pending heap.Heap[due]
+	pending schedule
 }
 
 func (a *superposed) Next() clock.Time {
-	d := a.pending.Pop()
-	a.pending.Push(due{d.at.Add(gap(a.sources[d.ref].gap())), d.ref})
-	return d.at
+	at, source := a.pending.pop()
+	a.pending.push(at.Add(gap(a.sources[source].gap())), source)
+	return at
 }
 
 // source is one client: a renewal process.

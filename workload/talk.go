@@ -4,8 +4,9 @@ import (
 	"math"
 	"slices"
 
-	"clifftop/sim/clock"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"clifftop/sim/clock"
 )
 
 // talk are the laws of conversations.

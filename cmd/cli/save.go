@@ -40,14 +40,14 @@ func savers() []saver {
 		{"iterations", func(s *saving, _ *experiments.Setup, run *experiments.RunOptions) error {
 			return s.stream("iterations.csv", func(w io.Writer) (end func() error) {
 				table := export.NewIterations(w)
-				run.Sinks = append(run.Sinks, table)
+				run.Observers = append(run.Observers, table)
 				return table.Flush
 			})
 		}},
 		{"trace", func(s *saving, setup *experiments.Setup, run *experiments.RunOptions) error {
 			return s.stream("trace.json", func(w io.Writer) (end func() error) {
 				trace := setup.NewTrace(w)
-				run.Sinks = append(run.Sinks, trace)
+				run.Observers = append(run.Observers, trace)
 				return trace.Close
 			})
 		}},
@@ -59,7 +59,7 @@ func savers() []saver {
 // saveMetrics writes the metrics of a run in two formats, and a dashboard that shows them.
 func saveMetrics(s *saving, setup *experiments.Setup, run *experiments.RunOptions) error {
 	m, title := setup.NewMetrics(), setup.DashboardTitle()
-	run.Sinks = append(run.Sinks, m)
+	run.Observers = append(run.Observers, m)
 	s.later("metrics.prom", func(w io.Writer, _ *experiments.Result) error { return m.WriteText(w) })
 	s.later("metrics.openmetrics", func(w io.Writer, _ *experiments.Result) error { return m.WriteOpenMetrics(w) })
 	s.later("dashboard.json", func(w io.Writer, _ *experiments.Result) error { return m.WriteDashboard(w, title) })
@@ -69,7 +69,7 @@ func saveMetrics(s *saving, setup *experiments.Setup, run *experiments.RunOption
 // saveBench writes what vllm bench serve --save-detailed would.
 func saveBench(s *saving, _ *experiments.Setup, run *experiments.RunOptions) error {
 	d := export.NewDetailed(0)
-	run.Sinks = append(run.Sinks, d)
+	run.Observers = append(run.Observers, d)
 	s.later("bench.json", func(w io.Writer, res *experiments.Result) error {
 		if d.Cut() > 0 {
 			s.warnings = append(s.warnings, fmt.Sprintf("bench.json has no gaps between tokens for %d requests: it keeps %d at most", d.Cut(), export.DetailedGaps))

@@ -32,7 +32,7 @@ func (y Key) of(r *workload.Request, prefix int32) (key uint64, ok bool) {
 }
 
 // needs is what the key needs.
-func (y Key) needs() Needs { return Needs{Sessions: y == BySession, Users: y == ByUser} }
+func (y Key) needs() Requirements { return Requirements{Sessions: y == BySession, Users: y == ByUser} }
 
 // pointsOnRing is how often a replica stands on the ring, as in libketama.
 const pointsOnRing = 160

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"clifftop/sim"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -31,7 +32,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-func runEngine(cfg sim.Config, src workload.Source, obs sim.Observer) error {
+func runEngine(cfg sim.Config, src workload.Source, obs event.Observer) error {
 	e, err := sim.NewEngine(cfg, src, obs)
 	if err != nil {
 		return err

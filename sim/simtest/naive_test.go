@@ -9,6 +9,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
@@ -78,14 +79,14 @@ func TestNaiveByHand(t *testing.T) {
 		t.Errorf("done %v, want %v", src.Ended, ends)
 	}
 	wantLevels := []LevelChange{
-		{0, sim.Levels{System: 2}},
-		{1 * ms, sim.Levels{System: 3}},
-		{3 * ms, sim.Levels{System: 2, Running: 2}},
-		{5 * ms, sim.Levels{System: 3, Running: 2}},
-		{8 * ms, sim.Levels{System: 3, Running: 2, Waiting: 1}},
-		{13 * ms, sim.Levels{System: 3, Running: 3, Decoding: 2}},
-		{23 * ms, sim.Levels{System: 2, Running: 2, Decoding: 1}},
-		{33 * ms, sim.Levels{}},
+		{0, event.Levels{System: 2}},
+		{1 * ms, event.Levels{System: 3}},
+		{3 * ms, event.Levels{System: 2, Running: 2}},
+		{5 * ms, event.Levels{System: 3, Running: 2}},
+		{8 * ms, event.Levels{System: 3, Running: 2, Waiting: 1}},
+		{13 * ms, event.Levels{System: 3, Running: 3, Decoding: 2}},
+		{23 * ms, event.Levels{System: 2, Running: 2, Decoding: 1}},
+		{33 * ms, event.Levels{}},
 	}
 	if !slices.Equal(tape.Changes, wantLevels) {
 		t.Errorf("levels %v, want %v", tape.Changes, wantLevels)
@@ -108,10 +109,10 @@ func TestNaiveClosedLoop(t *testing.T) {
 		t.Error(err)
 	}
 	want := []LevelChange{
-		{0, sim.Levels{System: 1, Running: 1}},
-		{5 * ms, sim.Levels{System: 2, Running: 1, Waiting: 1}},
-		{10 * ms, sim.Levels{System: 1, Running: 1}},
-		{20 * ms, sim.Levels{}},
+		{0, event.Levels{System: 1, Running: 1}},
+		{5 * ms, event.Levels{System: 2, Running: 1, Waiting: 1}},
+		{10 * ms, event.Levels{System: 1, Running: 1}},
+		{20 * ms, event.Levels{}},
 	}
 	if !slices.Equal(tape.Changes, want) {
 		t.Errorf("levels %v, want %v", tape.Changes, want)
@@ -133,7 +134,7 @@ func TestNaiveRejects(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rec := range tape.Records {
-		if want := rec.Request.ID != 2; (rec.Outcome == sim.Rejected) != want {
+		if want := rec.Request.ID != 2; (rec.Outcome == event.Rejected) != want {
 			t.Errorf("request %d: %v, want rejected %v", rec.Request.ID, rec.Outcome, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 
+	"clifftop/internal/pq"
 	"clifftop/sim/clock"
 )
 
@@ -24,14 +25,14 @@ type File struct {
 	from    instant // the slice, from the origin
 	to      instant
 	sliced  bool
-	endless bool       // the slice has no end
-	last    clock.Time // arrival of the last accepted row
-	base    clock.Time // arrival of the first row given, of absolute times
-	given   int64      // rows
-	window  window     // rows held to be sorted
-	latest  clock.Time // arrival of those put into the window
-	parsed  int64      // rows put into the window
-	drawn   bool       // the end of the stream is reached
+	endless bool          // the slice has no end
+	last    clock.Time    // arrival of the last accepted row
+	base    clock.Time    // arrival of the first row given, of absolute times
+	given   int64         // rows
+	window  pq.Queue[Row] // rows to be sorted by arrival; equal arrivals keep the order of the file
+	latest  clock.Time    // arrival of those put into the window
+	parsed  int64         // rows put into the window
+	drawn   bool          // the end of the stream is reached
 	counts  Counts
 	err     error // that ended the trace
 }
@@ -114,13 +115,13 @@ func (f *File) ordered() (*Row, error) {
 		if err != nil {
 			return r, err
 		}
-		f.window.Push(held{*r, f.parsed})
+		f.window.Push(pq.Item[Row]{Value: *r, Key: int64(r.Arrival), Tie: f.parsed})
 		f.parsed++
 	}
 	if f.window.Len() == 0 {
 		return nil, io.EOF
 	}
-	f.current = f.window.Pop().row
+	f.current = f.window.Pop().Value
 	r := &f.current
 	if f.given > 0 && r.Arrival < f.last {
 		return nil, &RowError{Name: f.name, Code: Order, Problem: fmt.Sprintf("a row is out of order by more than %d rows", SortWindow), Want: "the trace sorted by arrival"}

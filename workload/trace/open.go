@@ -53,7 +53,7 @@ const peeked = 64 << 10
 // format is not known or there is nothing at all. A reader that is an io.Closer is closed at the end
 // of the trace and on any error.
 func Open(r io.Reader, name string, o Options) (*File, error) {
-	f := &File{name: name, options: o, window: newWindow()}
+	f := &File{name: name, options: o}
 	if c, ok := r.(io.Closer); ok {
 		f.closer = c
 	}

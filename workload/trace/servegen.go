@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strconv"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"clifftop/internal/pq"
 	"clifftop/sim/clock"
 	"clifftop/workload"
-	"clifftop/workload/internal/heap"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 var serveGenFormat = Format{"servegen", "a directory: chunk-N-trace.csv and chunk-N-dataset.json of each client; requests are generated from them", "https://github.com/alibaba/ServeGen"}
@@ -24,11 +25,11 @@ var serveGenFormat = Format{"servegen", "a directory: chunk-N-trace.csv and chun
 // changes, so that every window has its rate and bursts go on across windows. Prompt and answer are drawn
 // independently within a window: the description does not have their dependence.
 func OpenServeGen(dir fs.FS, name string, o Options) (*File, error) {
-	f := &File{name: name, options: o, window: newWindow(), format: format{Format: serveGenFormat}}
+	f := &File{name: name, options: o, format: format{Format: serveGenFormat}}
 	if err := f.options.defaults(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	g := &serveGen{queue: heap.Heap[upcoming]{Before: (*upcoming).before}}
+	g := &serveGen{}
 	f.feed = g
 	if err := g.load(dir, f); err != nil {
 		return nil, err
@@ -60,17 +61,7 @@ func looksServeGen(line []byte) bool {
 type serveGen struct {
 	classTable
 	clients []*client
-	queue   heap.Heap[upcoming]
-}
-
-// upcoming is the next request of a client; ties go to the lower client.
-type upcoming struct {
-	at     clock.Time
-	client int
-}
-
-func (u *upcoming) before(v *upcoming) bool {
-	return u.at < v.at || u.at == v.at && u.client < v.client
+	queue   pq.Queue[struct{}] // next request of each client: by instant, then by client
 }
 
 // client is one of the clients, and how far it has come.
@@ -154,7 +145,7 @@ func (g *serveGen) push(i int, gap float64) {
 		left := (w.length - c.offset) * w.rate
 		if gap < left {
 			c.offset += gap / w.rate
-			g.queue.Push(upcoming{clock.Time(clock.FromSeconds(w.start + c.offset)), i})
+			g.queue.Push(pq.Item[struct{}]{Key: int64(clock.FromSeconds(w.start + c.offset)), Tie: int64(i)})
 			return
 		}
 		gap -= left
@@ -166,16 +157,17 @@ func (g *serveGen) next(r *Row, at *instant) (*fault, error) {
 	if g.queue.Len() == 0 {
 		return nil, io.EOF
 	}
-	u := g.queue.Pop()
-	c := g.clients[u.client]
-	*at = instantOf(clock.Duration(u.at))
-	lengths := c.lengthsAt(u.at.Seconds())
+	next := g.queue.Pop()
+	arrival, i := clock.Time(next.Key), int(next.Tie)
+	c := g.clients[i]
+	*at = instantOf(clock.Duration(arrival))
+	lengths := c.lengthsAt(arrival.Seconds())
 	c.input.Seek(c.number, c.sent)
 	c.output.Seek(c.number, c.sent)
 	r.InputTokens, r.OutputTokens, r.Class = lengths.input.sample(c.input), lengths.output.sample(c.output), c.class
 	c.sent++
 	c.gaps.Seek(c.number, c.sent)
-	g.push(u.client, c.gap())
+	g.push(i, c.gap())
 	return nil, nil
 }
 

@@ -37,11 +37,11 @@ type fleet struct {
 
 // The fleets that the text names.
 const (
-	forMean        = "fixed, for the mean"
-	forPeak        = "fixed, for the peak"
+	forMean        = "fixed, mean load"
+	forPeak        = "fixed, peak load"
 	kedaWaiting    = "KEDA, 5 waiting"
-	kedaConcurrent = "KEDA, 12 at once"
-	knative        = "Knative, 12 at once"
+	kedaConcurrent = "KEDA, 12 requests"
+	knative        = "Knative, 12 requests"
 )
 
 // fleets are what is compared. Queues of 5 are what the example of vLLM's production stack keeps; 12 requests at once are
@@ -51,8 +51,8 @@ var fleets = []fleet{
 	{name: forPeak, peak: true},
 	{name: "HPA, 1 waiting", autoscale: "policy: hpa, metric: waiting, target: 1"},
 	{name: kedaWaiting, autoscale: "policy: keda, metric: waiting, target: 5, polling_interval: 15s"},
-	{name: "KEDA, 40 % of the KV pool", autoscale: "policy: keda, metric: kv-usage, target: 0.4, polling_interval: 15s"},
-	{name: "HPA, 12 at once", autoscale: "policy: hpa, metric: concurrency, target: 12"},
+	{name: "KEDA, 40 % KV usage", autoscale: "policy: keda, metric: kv-usage, target: 0.4, polling_interval: 15s"},
+	{name: "HPA, 12 requests", autoscale: "policy: hpa, metric: concurrency, target: 12"},
 	{name: kedaConcurrent, autoscale: "policy: keda, metric: concurrency, target: 12, polling_interval: 15s"},
 	{name: knative, autoscale: "policy: knative, target: 12, target_utilization: 1"},
 }

@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	grid := flag.String("search", "", "try all traffics of a `cliff`'s grid instead, and show the nearest to what was published")
+	grid := flag.String("search", "", "try all traffics of this `cliff`'s grid, and show those closest to the published numbers")
 	paper.Main(func(ctx context.Context, out string) error { return run(ctx, out, *grid) })
 }
 
@@ -82,5 +82,5 @@ func searchOne(ctx context.Context, list []*cliff, name string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("no grid is called %q", name)
+	return fmt.Errorf("there is no grid %q", name)
 }

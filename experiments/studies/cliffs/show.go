@@ -35,24 +35,24 @@ func columns() []column {
 		{"Preemptions/s", func(s *report.Summary) float64 {
 			return float64(s.System.Preemptions) / (s.Window.EndS - s.Window.StartS)
 		}, 0, false},
-		{"Computed again", recomputed, 0, false},
-		{"Given up", func(s *report.Summary) float64 { return value(s.System.ErrorRate) }, 0, false},
-		{"Attempts for a request", func(s *report.Summary) float64 {
+		{"Recomputed", recomputed, 0, false},
+		{"Error rate", func(s *report.Summary) float64 { return value(s.System.ErrorRate) }, 0, false},
+		{"Attempts per request", func(s *report.Summary) float64 {
 			return float64(s.Requests.Attempts) / float64(s.Requests.Offered)
 		}, 1, false},
-		{"Received", func(s *report.Summary) float64 {
+		{"Received by clients", func(s *report.Summary) float64 {
 			return *s.Throughput.SuccessfulOutputTokensPerS / *s.Throughput.OutputTokensPerS
 		}, 1, false},
 		{"TTFT p50, s", func(s *report.Summary) float64 { return value(s.Latency.TTFT.P50) / 1e3 }, 0, false},
 		{"TTFT p99, s", func(s *report.Summary) float64 { return value(s.Latency.TTFT.P99) / 1e3 }, 0, true},
 		{"TPOT p50, ms", func(s *report.Summary) float64 { return value(s.Latency.TPOT.P50) }, 0, false},
 		gpuTime("GPU time: lost cache", func(g *report.GPUSeconds) *float64 { return g.CacheMiss }),
-		gpuTime("GPU time: again", func(g *report.GPUSeconds) *float64 { return g.Recompute }),
-		gpuTime("GPU time: for nobody", func(g *report.GPUSeconds) *float64 { return g.Cancelled }),
+		gpuTime("GPU time: recomputed", func(g *report.GPUSeconds) *float64 { return g.Recompute }),
+		gpuTime("GPU time: cancelled", func(g *report.GPUSeconds) *float64 { return g.Cancelled }),
 		{"Busy", func(s *report.Summary) float64 { return value(s.System.BusyFraction) }, 0, false},
-		{"Waiting for KV", func(s *report.Summary) float64 { return value(s.System.GapByCause.KV) }, 0, false},
-		{"for budget", func(s *report.Summary) float64 { return value(s.System.GapByCause.TokenBudget) }, 0, false},
-		{"for a seat", func(s *report.Summary) float64 { return value(s.System.GapByCause.Seats) }, 0, false},
+		{"Waiting: KV", func(s *report.Summary) float64 { return value(s.System.GapByCause.KV) }, 0, false},
+		{"Waiting: token budget", func(s *report.Summary) float64 { return value(s.System.GapByCause.TokenBudget) }, 0, false},
+		{"Waiting: seats", func(s *report.Summary) float64 { return value(s.System.GapByCause.Seats) }, 0, false},
 	}
 }
 
@@ -114,9 +114,9 @@ func foretold(base, twin *runs, users int) (rule, seen float64) {
 func (f *findings) write(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## %s: %s\n\n", f.name, f.scenario.Name)
 	if n := f.search.size(); n > 1 {
-		fmt.Fprintf(b, "%d traffics were tried on seed %d: %v. [%s.yaml](%s.yaml) has the one that was chosen.\n", n, chosenOn, f.search, f.name, f.name)
+		fmt.Fprintf(b, "%d traffics were tried with seed %d: %v. [%s.yaml](%s.yaml) has the chosen one.\n", n, chosenOn, f.search, f.name, f.name)
 	} else {
-		fmt.Fprintf(b, "Nothing was searched. [%s.yaml](%s.yaml) has the traffic.\n", f.name, f.name)
+		fmt.Fprintf(b, "There was no search. [%s.yaml](%s.yaml) has the traffic.\n", f.name, f.name)
 	}
 	f.throughputs(b)
 	f.happenings(b)
@@ -131,7 +131,7 @@ func (f *findings) throughputs(b *strings.Builder) {
 	for _, u := range users {
 		fmt.Fprintf(b, " %.0f |", float64(u)*f.copies)
 	}
-	fmt.Fprintf(b, " %.0f less %.0f users |\n|---|%s\n", after*f.copies, before*f.copies, strings.Repeat("---:|", len(users)+1))
+	fmt.Fprintf(b, " %.0f minus %.0f users |\n|---|%s\n", after*f.copies, before*f.copies, strings.Repeat("---:|", len(users)+1))
 	if f.published != nil {
 		b.WriteString("| published |")
 		for _, x := range f.published {
@@ -171,7 +171,7 @@ func (f *findings) happenings(b *strings.Builder) {
 		}
 	}
 	for _, r := range []*runs{f.base, f.twins[0]} {
-		fmt.Fprintf(b, "\n**What happens: %s**\n\n| users |", r.name)
+		fmt.Fprintf(b, "\n**Details: %s**\n\n| users |", r.name)
 		for _, c := range shown {
 			b.WriteString(" " + c.title + " |")
 		}
@@ -210,7 +210,7 @@ func number(v float64) string {
 // rules hold the rule of thumb against what came out.
 func (f *findings) rules(b *strings.Builder) {
 	rule, seen := foretold(f.base, f.twins[0], after)
-	fmt.Fprintf(b, "\nAt %d users the base computes %s tokens for each token of a completed answer, the twin %s: by the rule X = X₀/(1+p/o+w) it has %.0f %% of the twin's throughput; it has %.0f %%.\n",
+	fmt.Fprintf(b, "\nAt %d users the base computes %s tokens per token of completed output, and the control %s. The rule X = X₀/(1+p/o+w) predicts %.0f %% of the control's throughput; the simulation gives %.0f %%.\n",
 		after, number(f.base.mean(after, perResult)), number(f.twins[0].mean(after, perResult)), 100*rule, 100*seen)
 }
 
@@ -228,7 +228,7 @@ func (f *findings) diagnoses(b *strings.Builder) {
 		none := true
 		for _, k := range []*report.Collapse{c.Collapse, c.UsefulCollapse} {
 			if k != nil {
-				fmt.Fprintf(b, "* collapse: from %g on, by up to %.1f %%: %s\n", k.Value, 100*k.FallFraction, k.Evidence)
+				fmt.Fprintf(b, "* collapse: from %g, by up to %.1f %%: %s\n", k.Value, 100*k.FallFraction, k.Evidence)
 				none = false
 			}
 		}
@@ -236,7 +236,7 @@ func (f *findings) diagnoses(b *strings.Builder) {
 			b.WriteString("* no collapse\n")
 		}
 		if c.FirstLimit != nil {
-			fmt.Fprintf(b, "* first limit: %s, from %g on: %s\n", c.FirstLimit.Resource, c.FirstLimit.Value, c.FirstLimit.Evidence)
+			fmt.Fprintf(b, "* first limit: %s, from %g: %s\n", c.FirstLimit.Resource, c.FirstLimit.Value, c.FirstLimit.Evidence)
 		}
 		for _, s := range c.Signs {
 			fmt.Fprintf(b, "* %s at %g: %s\n", s.Code, s.Value, s.Evidence)
@@ -273,7 +273,7 @@ func (f *findings) variances(b *strings.Builder) {
 // picture shows the base, its first twin and what was published, and below what makes the difference.
 func (f *findings) picture() *plot.Figure {
 	o := plot.Overlay{
-		Title: f.title(), Load: "Users at once",
+		Title: f.title(), Load: "Concurrent users",
 		Caption: fmt.Sprintf("%s on %s, %s", f.scenario.Model, f.scenario.GPU, f.scenario.Name) + f.side(),
 		Notes:   []string{fmt.Sprintf("Bars: 95 %% confidence intervals over %d seeds.", len(f.base.seeds))},
 	}
@@ -316,7 +316,7 @@ func (f *findings) side() string {
 	if f.copies == 1 {
 		return ""
 	}
-	return fmt.Sprintf(": an illustration, one simulated and multiplied by %g", f.copies)
+	return fmt.Sprintf(": an illustration, one server simulated and multiplied by %g", f.copies)
 }
 
 // scaled is the factor between what is measured and what was published.
@@ -349,7 +349,7 @@ func (f *findings) title() string {
 		case change < -.005:
 			return fmt.Sprintf("falls by %.0f %%", -100*change)
 		case change < .015:
-			return "stays"
+			return "stays the same"
 		default:
 			return fmt.Sprintf("grows by %.0f %%", 100*change)
 		}

@@ -200,7 +200,7 @@ func TestPreempt(t *testing.T) {
 	if again, reserved := base.mean(after, recomputed), twin.mean(after, recomputed); again < .3 || reserved != 0 {
 		t.Errorf("%.3f of the tokens are computed again, with %s %.3f", again, twin.name, reserved)
 	}
-	if lost := spent(t, base, "GPU time: again"); lost < .2 || spent(t, twin, "GPU time: again") != 0 {
+	if lost := spent(t, base, "GPU time: recomputed"); lost < .2 || spent(t, twin, "GPU time: recomputed") != 0 {
 		t.Errorf("%.3f of the GPU's time goes into what is computed again", lost)
 	}
 	if again := base.mean(50, recomputed); again > .01 {
@@ -227,7 +227,7 @@ func TestRetries(t *testing.T) {
 	if useful[3] > .02*useful[2] || output[3] < .98*output[2] || useful[0] < .98*output[0] {
 		t.Errorf("clients receive %.0f tokens/s of %.0f", useful, output)
 	}
-	if lost, more := spent(t, base, "GPU time: for nobody"), spent(t, twin, "GPU time: for nobody"); lost < .9 || more > .05 {
+	if lost, more := spent(t, base, "GPU time: cancelled"), spent(t, twin, "GPU time: cancelled"); lost < .9 || more > .05 {
 		t.Errorf("%.3f of the GPU's time is for nobody, %.3f with %s", lost, more, twin.name)
 	}
 	if x := means(twin); x[3] < .8*x[2] {

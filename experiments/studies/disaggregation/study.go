@@ -19,9 +19,9 @@ var layouts = []struct {
 	set  experiments.Setting
 }{
 	{"4 do both", experiments.Setting{Key: "deployment.replicas", Value: "4"}},
-	{"1 for prompts, 3 for answers", divided(1)},
-	{"2 for prompts, 2 for answers", divided(2)},
-	{"3 for prompts, 1 for answers", divided(3)},
+	{"1 prefill, 3 decode", divided(1)},
+	{"2 prefill, 2 decode", divided(2)},
+	{"3 prefill, 1 decode", divided(3)},
 }
 
 // divided has so many of the four compute prompts.

@@ -10,7 +10,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/report"
-	"clifftop/sim"
+	"clifftop/sim/event"
 )
 
 //go:embed chat.yaml
@@ -58,14 +58,14 @@ const (
 // The systems that the text names.
 const (
 	crashPatient  = "crash, patient clients"
-	crashLeaving  = "crash, clients that leave after 10 s and try again"
-	crashSilent   = "the same, and the server is not told"
-	crashBudgeted = "the same, with a budget for retries of 10 %"
-	drained       = "drained, patient clients"
-	slowAware     = "3 times as slow, patient clients"
-	slowBlind     = "3 times as slow, round robin"
+	crashLeaving  = "crash, clients retry after 10 s"
+	crashSilent   = "the same, server not told"
+	crashBudgeted = "the same, retry budget of 10 %"
+	drained       = "drain, patient clients"
+	slowAware     = "3 times slower, patient clients"
+	slowBlind     = "3 times slower, round robin"
 	crashBlind    = "crash, round robin"
-	cutOff        = "cut off, patient clients"
+	cutOff        = "link loss, patient clients"
 )
 
 var systems = []system{
@@ -140,13 +140,13 @@ func follow(ctx context.Context, s *experiments.Scenario, lost float64) (*course
 		cached, input int32
 	}
 	var all []request
-	r, err := experiments.Run(ctx, s, experiments.RunOptions{Finished: func(rec *sim.Record) {
+	r, err := experiments.Run(ctx, s, experiments.RunOptions{Finished: func(rec *event.Record) {
 		if rec.Again {
 			return
 		}
 		_, sent := rec.Request.First()
 		q := request{sent: sent.Seconds(), ttft: math.Inf(1), cached: rec.CachedTokens, input: rec.Request.InputTokens}
-		if rec.Outcome == sim.Completed {
+		if rec.Outcome == event.Completed {
 			q.ttft = rec.ClientFirst.Sub(sent).Seconds()
 		}
 		all = append(all, q)

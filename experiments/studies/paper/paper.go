@@ -1,4 +1,4 @@
-// Package paper is what studies write: their results, as Markdown, and pictures beside them.
+// Package paper writes the results of a study: a Markdown page and pictures beside it.
 package paper
 
 import (
@@ -14,15 +14,15 @@ import (
 	"clifftop/report/plot"
 )
 
-// Main is the main function of a study: it reads the flags, of which -out names the directory, and runs it. Exit statuses are
-// those of clifftop.
+// Main is the main function of a study. It parses the flags, including -out for the directory, and calls run. Exit statuses
+// are those of clifftop.
 func Main(run func(ctx context.Context, out string) error) {
 	const usage, interrupted = 2, 130
 	log.SetFlags(0)
 	out := flag.String("out", ".", "write results.md and pictures into this `directory`")
 	flag.Parse()
 	if flag.NArg() > 0 {
-		log.Printf("%q is not known (want flags alone, such as -out)", flag.Arg(0))
+		log.Printf("unknown argument %q (only flags such as -out are allowed)", flag.Arg(0))
 		os.Exit(usage)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -37,18 +37,18 @@ func Main(run func(ctx context.Context, out string) error) {
 	}
 }
 
-// Paper is the results of a study. [Paper.Save] ends it.
+// Paper collects the results of a study. [Paper.Save] writes them.
 type Paper struct {
 	// Text is results.md.
 	Text strings.Builder
 	dir  string
 }
 
-// Meaning is where studies say what their results mean.
-const Meaning = "; [README.md](README.md) says what they mean."
+// Meaning points to the page that explains the results of a study.
+const Meaning = "; [README.md](README.md) explains them."
 
-// New begins the results of a study, which has the name of its directory, in a directory that is made if need be. The
-// first sentence tells the command, and ends with rest.
+// New starts the results of a study in dir, which it creates if necessary. study is the name of the study's directory. The
+// first sentence gives the command and ends with rest.
 func New(dir, study, rest string) (*Paper, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 )
 
 func main() {
-	requests := flag.Int("requests", 4000, "requests of each run")
+	requests := flag.Int("requests", 4000, "requests per run")
 	paper.Main(func(ctx context.Context, out string) error { return run(ctx, out, *requests) })
 }
 

@@ -44,7 +44,7 @@ func recomputed(s *report.Summary) *float64 {
 func (t *traffic) table(b *strings.Builder, names []string) {
 	fmt.Fprintf(b, "\n## %s\n\nvllm saturates at %.3g requests/s. Latencies are in ms.\n", t.name, t.saturation)
 	for k, load := range loads {
-		fmt.Fprintf(b, "\n**At %.0f %% of that**\n\n| policy |", 100*load)
+		fmt.Fprintf(b, "\n**At %.0f %% of this rate**\n\n| policy |", 100*load)
 		for _, c := range columns() {
 			b.WriteString(" " + c.title + " |")
 		}
@@ -121,7 +121,7 @@ func title(t *traffic, names []string) string {
 		return t.name + ": no policy keeps up"
 	}
 	stall := func(i int) string { return number(*t.results[i][at].Latency.ITL.P99) }
-	return fmt.Sprintf("%s at %.0f %% load: one gap in a hundred is longer than %s ms under %s, and than %s ms under %s",
+	return fmt.Sprintf("%s at %.0f %% load: ITL p99 is %s ms under %s and %s ms under %s",
 		strings.ToUpper(t.name[:1])+t.name[1:], 100*loads[at], stall(best), names[best], stall(worst), names[worst])
 }
 

@@ -10,10 +10,10 @@ import (
 )
 
 const legend = `
-Means over the seeds 2 to 6. *Less the first* is the mean of the differences to the first row, seed by seed, with its 95 % confidence
-interval; ▼ and ▲ stand where it is less or more by more than chance (Student's t, and Holm for all rows of a table, 5 %). *Most
-loaded* is the replica with the most requests on the average of time, in multiples of the mean over replicas, and *longest queue* the most
-requests that ever waited at one.
+Means over the seeds 2 to 6. *Minus the first* is the mean difference to the first row, paired by seed, with its 95 % confidence
+interval. ▼ and ▲ mark significant differences (Student's t, with Holm's procedure over all rows of a table, 5 %). *Most loaded* is the
+largest time-averaged number of requests at any replica, as a multiple of the mean over the replicas. *Longest queue* is the largest
+number of requests that waited at one replica.
 `
 
 // column is a number of the tables.
@@ -130,7 +130,7 @@ func (c *contest) table(b *strings.Builder) {
 			b.WriteString(" " + col.title + " |")
 			n++
 			if col.path != "" {
-				b.WriteString(" less the first |")
+				b.WriteString(" minus the first |")
 				n++
 			}
 		}
@@ -144,7 +144,7 @@ func (c *contest) table(b *strings.Builder) {
 	}
 	for i, s := range c.systems {
 		if c.refused[i] != "" {
-			fmt.Fprintf(b, "\n`%s` is refused: %s.\n", s.name, c.refused[i])
+			fmt.Fprintf(b, "\n`%s` is rejected: %s.\n", s.name, c.refused[i])
 		}
 	}
 }
@@ -203,7 +203,7 @@ func (c *contest) title() string {
 	return map[string]string{
 		"conversations": "Conversations on eight L40S",
 		"recorded":      "The recorded hour on eight times four H100",
-		"stale":         "What routers know is old",
+		"stale":         "Routers with old metrics",
 		"front-ends":    "Several front ends",
 	}[c.name]
 }

@@ -103,16 +103,16 @@ func recorded(file string) (*experiments.Scenario, error) {
 
 // staleness is what becomes of those who go by what the replicas say of themselves, as that gets older, beside two who do not.
 func staleness(s *experiments.Scenario) *contest {
-	c := &contest{name: "stale", scenario: s, shown: 3, question: "What the replicas say of themselves is so old, at 18 requests/s, one front end."}
+	c := &contest{name: "stale", scenario: s, shown: 3, question: "Scraped metrics have this age. 18 requests/s, one front end."}
 	c.systems = []choice{
 		router("random", ""),
 		router("least-requests", ""),
 		router("least-queue", ""),
-		router("least-queue, and what it sent", "{policy: least-queue, local: true}"),
+		router("least-queue, local", "{policy: least-queue, local: true}"),
 		router("least-queue and batch", "{policy: least-queue, running: true}"),
-		router("least-queue and batch, and what it sent", "{policy: least-queue, running: true, local: true}"),
+		router("least-queue and batch, local", "{policy: least-queue, running: true, local: true}"),
 		router("least-kv", ""),
-		router("power-of-two by scraped load", "{policy: power-of-two, load: scraped}"),
+		router("power-of-two, scraped", "{policy: power-of-two, load: scraped}"),
 		router("vllm-dp", ""),
 		router("llm-d", ""),
 	}
@@ -124,7 +124,7 @@ func staleness(s *experiments.Scenario) *contest {
 
 // frontEnds is what becomes of those who count what they sent, as several of them share the traffic.
 func frontEnds(s *experiments.Scenario) *contest {
-	c := &contest{name: "front-ends", scenario: s, shown: 2, question: "So many front ends, which do not know of each other, at 18 requests/s."}
+	c := &contest{name: "front-ends", scenario: s, shown: 2, question: "Several front ends that do not know each other. 18 requests/s."}
 	for _, name := range []string{"round-robin", "power-of-two", "least-requests", "least-tokens", "session", "bounded-hash", "sglang", "kv-aware", "llm-d", "dynamo"} {
 		c.systems = append(c.systems, router(name, ""))
 	}

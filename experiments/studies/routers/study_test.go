@@ -115,14 +115,14 @@ func TestBalance(t *testing.T) {
 func TestStaleness(t *testing.T) {
 	talk, _ := talkAndRouters(t)
 	c := staleness(talk)
-	c.pick([]string{"random", "least-queue and batch", "least-queue and batch, and what it sent", "power-of-two by scraped load"}, 3)
+	c.pick([]string{"random", "least-queue and batch", "least-queue and batch, local", "power-of-two, scraped"}, 3)
 	held(t, c, testSeeds, "2000")
 	p99 := columns()[1].of
 	const stale = 0 // 10 s
 	c.less(t, "TTFT p99", "random", "least-queue and batch", stale, p99)
-	c.less(t, "TTFT p99", "least-queue and batch, and what it sent", "least-queue and batch", stale, p99)
+	c.less(t, "TTFT p99", "least-queue and batch, local", "least-queue and batch", stale, p99)
 	c.less(t, "longest queue", "random", "least-queue and batch", stale, longestQueue)
-	c.less(t, "longest queue", "power-of-two by scraped load", "least-queue and batch", stale, longestQueue)
+	c.less(t, "longest queue", "power-of-two, scraped", "least-queue and batch", stale, longestQueue)
 
 	c = staleness(talk)
 	c.pick([]string{"random", "least-queue and batch"}, 0)
@@ -193,7 +193,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("there is no %q in\n%s", want, b.String())
 		}
 	}
-	if title := c.finding(); !strings.Contains(title, "by session") {
+	if title := c.finding(); !strings.Contains(title, "with session") {
 		t.Error(title)
 	}
 }

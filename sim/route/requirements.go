@@ -6,9 +6,9 @@ import (
 	"clifftop/sim/clock"
 )
 
-// Needs is what a router has to learn from its traffic or from the replicas. Without it the router would silently be another
-// one.
-type Needs struct {
+// Requirements are what a router needs from the traffic and the replicas. Without them it would silently behave like
+// another router.
+type Requirements struct {
 	// Sessions and Users: requests have to belong to sessions, or to the users of a closed loop.
 	Sessions, Users bool
 	// KVUsage: the KV pools have to be limited.
@@ -22,12 +22,6 @@ type Needs struct {
 	Scrape clock.Duration
 }
 
-// Needy is a [Router] that needs something.
-type Needy interface {
-	Router
-	Needs() Needs
-}
-
 // Offers is what there is of it.
 type Offers struct {
 	Sessions, Users, KVUsage, PrefixCaching bool
@@ -35,17 +29,14 @@ type Offers struct {
 
 // Check says, as one error, what the router needs and is not there.
 func Check(p Router, there Offers) error {
-	n, ok := p.(Needy)
-	if !ok {
-		return nil
-	}
+	b := Bind(p)
 	var faults []error
 	want := func(needed, there bool, fault string) {
 		if needed && !there {
 			faults = append(faults, errors.New(fault))
 		}
 	}
-	needs := n.Needs()
+	needs := b.Requirements()
 	want(needs.Sessions, there.Sessions, "it goes by sessions, and the traffic has none")
 	want(needs.Users, there.Users, "it goes by users, and the traffic has none (want a closed loop)")
 	want(needs.KVUsage, there.KVUsage, "it goes by the use of KV pools, and they are unlimited (set num_gpu_blocks_override)")
