@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"clifftop/experiments"
-	"clifftop/internal/testenv"
 	"clifftop/report/export"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
@@ -138,9 +137,7 @@ func each(t *testing.T, f func(t *testing.T, r *ran)) {
 func one(t *testing.T, name string) *ran {
 	t.Helper()
 	if made[name] == nil {
-		// At a lower load the short tier sees as many failures, of fewer requests.
-		shorter := strings.NewReplacer("rate: 14,", "rate: 10,", "requests: 2500", "requests: 1800")
-		made[name] = runAll(t, testenv.Choose(shorter.Replace(scenarios[name]), scenarios[name]))
+		made[name] = runAll(t, scenarios[name])
 	}
 	return made[name]
 }
