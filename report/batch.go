@@ -75,14 +75,14 @@ func (c *Collector) fractions(w *window) []fraction {
 	}
 	for l, name := range [...]string{inSystem: "in_system", waiting: "queue_depth", running: "running", decoding: "decoding"} {
 		add("concurrency."+name+".mean", func(_ *bucket, d *detail, seconds float64) (float64, float64) {
-			if h := &d.levels[l]; h.n > 0 {
+			if h := &d.levels[l]; h.Count() > 0 {
 				return h.Mean() * seconds, seconds
 			}
 			return 0, seconds
 		})
 	}
 	add("latency_ms.itl.mean", func(_ *bucket, d *detail, _ float64) (float64, float64) {
-		return d.itl.sum.Float64() * 1e-12, float64(d.itl.n)
+		return d.itl.Sum().Float64() * 1e-12, float64(d.itl.Count())
 	})
 	return append(list, c.latencyFractions(w)...)
 }
@@ -98,7 +98,7 @@ func (c *Collector) latencyFractions(w *window) []fraction {
 		for k := w.from; k < w.to; k++ {
 			if sk := c.line.detail[k].sketch; sk != nil {
 				for i, metric := range of {
-					list[i].num[k-w.from], list[i].den[k-w.from] = sk[metric].sum.Float64()*1e-9, float64(sk[metric].n)
+					list[i].num[k-w.from], list[i].den[k-w.from] = sk[metric].Sum().Float64()*1e-9, float64(sk[metric].Count())
 				}
 			}
 		}

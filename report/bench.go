@@ -39,7 +39,7 @@ func (c *Collector) VLLMBench(info BenchInfo) map[string]any {
 		"request_goodput":         nil,
 		"output_throughput":       ratio(float64(c.totals.successful), w.seconds()),
 		"total_token_throughput":  ratio(float64(c.totals.completedPrompts+c.totals.successful), w.seconds()),
-		"max_output_tokens_per_s": c.busiestSecond(), "max_concurrent_requests": detail.levels[inSystem].max,
+		"max_output_tokens_per_s": c.busiestSecond(), "max_concurrent_requests": detail.levels[inSystem].Max(),
 		"rtfx": 0.0,
 	}
 	if info.Label != "" {

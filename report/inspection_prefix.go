@@ -146,7 +146,7 @@ func (s *stackDistances) sharing(inputTokens int64, series []TrafficPoint) *Pref
 	p := &PrefixSharing{
 		BlockTokens: s.block, Accesses: s.accesses, Unique: s.accesses - s.hits,
 		HitBlocks: ratio(float64(s.hits), float64(s.accesses)), HitTokens: ratio(float64(s.hitTokens), float64(inputTokens)),
-		StackDistance: s.distances.distribution(1), Reuse: s.reuse.distribution(1e-3), LRU: []LRUPoint{},
+		StackDistance: DistributionOf(&s.distances, 1), Reuse: DistributionOf(&s.reuse, 1e-3), LRU: []LRUPoint{},
 	}
 	var blocks, hits int64
 	end := 0.0

@@ -107,12 +107,12 @@ func milliseconds(picos float64) float64 { return picos / float64(clock.Millisec
 // within counts the completed requests of the window within a limit, or the gaps for ITL, and all of them.
 func (c *Collector) within(o *Objective, w *window, d *detail) (within, n int64) {
 	if o.Metric == "itl" {
-		return d.itl.atMost(int64(o.Limit) * clock.FemtosPerPico), int64(d.itl.n)
+		return d.itl.atMost(int64(o.Limit) * clock.FemtosPerPico), int64(d.itl.Count())
 	}
 	metric := map[string]int{"ttft": ttft, "tpot": tpot, "e2e": e2e, "queue": queue}[o.Metric]
 	if c.folded {
 		h := &d.sketch[metric]
-		return h.atMost(int64(o.Limit)), int64(h.n)
+		return h.atMost(int64(o.Limit)), int64(h.Count())
 	}
 	c.kept.each(func(x *sample) {
 		if x.arrival < w.start || x.arrival >= w.until {

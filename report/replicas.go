@@ -270,7 +270,7 @@ func (c *Collector) replicaLatencies(w *window) []ReplicaLatency {
 	if c.folded {
 		for i, p := range c.parts {
 			for _, m := range replicaMetrics {
-				*field(&all[i], m) = p.samples[m].distribution(msPerPico)
+				*field(&all[i], m) = DistributionOf(&p.samples[m], msPerPico)
 			}
 		}
 		return all

@@ -223,16 +223,16 @@ func ordered(values []float64, ranks []int, found []float64) {
 	}
 }
 
-// distribution describes what the histogram recorded, multiplied by scale.
-func (h *Histogram) distribution(scale float64) Distribution {
-	d := Distribution{N: int64(h.n)}
-	if h.n == 0 {
+// DistributionOf describes what the histogram recorded, multiplied by scale.
+func DistributionOf(h *Histogram, scale float64) Distribution {
+	d := Distribution{N: int64(h.Count())}
+	if h.Count() == 0 {
 		return d
 	}
 	quantile := func(q float64) *float64 { return number(h.Quantile(q) * scale) }
 	d.Mean, d.SD = number(h.Mean()*scale), number(h.SD()*scale)
 	d.P50, d.P90, d.P95, d.P99, d.P999 = quantile(.5), quantile(.9), quantile(.95), quantile(.99), quantile(.999)
-	d.Max = number(float64(h.max) * scale)
+	d.Max = number(float64(h.Max()) * scale)
 	return d
 }
 

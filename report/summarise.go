@@ -116,7 +116,7 @@ func (c *Collector) latencies(s *Summary, w *window, sum *bucket, d *detail) {
 	measure := func(metric int, scale float64) (completed, all Distribution) {
 		if c.folded {
 			h := &d.sketch[metric]
-			return h.distribution(scale), h.withFailures(scale, failures)
+			return DistributionOf(h, scale), withFailures(h, scale, failures)
 		}
 		completed = distribution(c.values(scratch, metric, w), scale, 0)
 		all = completed
@@ -128,7 +128,7 @@ func (c *Collector) latencies(s *Summary, w *window, sum *bucket, d *detail) {
 	l := &s.Latency
 	l.TTFT, l.WithFailures.TTFT = measure(ttft, msPerPico)
 	l.TPOT, _ = measure(tpot, msPerPico)
-	l.ITL = d.itl.distribution(msPerFemto)
+	l.ITL = DistributionOf(&d.itl, msPerFemto)
 	l.E2E, l.WithFailures.E2E = measure(e2e, msPerPico)
 	l.Queue, _ = measure(queue, msPerPico)
 	l.WithFailures.Failures = failures
@@ -192,13 +192,13 @@ func (c *Collector) goodput(s *Summary, w *window, sum *bucket, d *detail) {
 }
 
 // withFailures describes the sketch's values and as many infinite ones as there are failures.
-func (h *Histogram) withFailures(scale float64, failures int64) Distribution {
-	if failures == 0 || h.n == 0 {
-		d := h.distribution(scale)
+func withFailures(h *Histogram, scale float64, failures int64) Distribution {
+	if failures == 0 || h.Count() == 0 {
+		d := DistributionOf(h, scale)
 		d.N += failures
 		return d
 	}
-	d := Distribution{N: int64(h.n) + failures}
+	d := Distribution{N: int64(h.Count()) + failures}
 	quantile := func(q float64) *float64 { return number(h.statistic(q, 0, failures) * scale) }
 	d.P50, d.P90, d.P95, d.P99, d.P999 = quantile(.5), quantile(.9), quantile(.95), quantile(.99), quantile(.999)
 	return d
@@ -207,10 +207,10 @@ func (h *Histogram) withFailures(scale float64, failures int64) Distribution {
 func (c *Collector) concurrency(s *Summary, d *detail) {
 	level := func(l int) Level {
 		h := &d.levels[l]
-		if h.n == 0 {
+		if h.Count() == 0 {
 			return Level{}
 		}
-		return Level{Mean: number(h.Mean()), P95: number(h.Level(.95)), P99: number(h.Level(.99)), Max: number(float64(h.max))}
+		return Level{Mean: number(h.Mean()), P95: number(h.Level(.95)), P99: number(h.Level(.99)), Max: number(float64(h.Max()))}
 	}
 	s.Concurrency = Concurrency{
 		InSystem: level(inSystem), Running: level(running), Decoding: level(decoding), QueueDepth: level(waiting),
@@ -394,7 +394,7 @@ func (c *Collector) seriesUpTo(end clock.Time, w *window) []SeriesPoint {
 			switch {
 			case c.isPart && b.watched > 0:
 				return b.levels[l].Float64() / float64(b.watched)
-			case c.isPart || c.line.detail[i].levels[l].n == 0:
+			case c.isPart || c.line.detail[i].levels[l].Count() == 0:
 				return 0
 			}
 			return c.line.detail[i].levels[l].Mean()
