@@ -2,6 +2,8 @@ package report
 
 import (
 	"math"
+
+	"clifftop/report/stats"
 )
 
 // Batch means. The window of one long run is cut into consecutive batches of equal length, and rates, shares and means are told
@@ -127,10 +129,10 @@ func (f *fraction) interval() (low, high float64, ok bool) {
 		if math.IsNaN(r) || r >= alikeBatches {
 			continue
 		}
-		ratio, half := RatioInterval(num, den, Confidence)
+		ratio, half := stats.RatioInterval(num, den, stats.Confidence)
 		half *= alikeness(r)
 		if f.share {
-			low, high = shareInterval(num, den, ratio, half, Confidence)
+			low, high = stats.WidenShare(num, den, ratio, half, stats.Confidence)
 			return low, high, true
 		}
 		return ratio - half, ratio + half, !math.IsInf(half, 0) && !math.IsNaN(half)
@@ -160,7 +162,7 @@ func alikeness(r float64) float64 { return math.Sqrt((1 + max(0, r)) / (1 - max(
 // lagOne is the autocorrelation of neighbours; 0 for values that are all alike. Of n independent values it is -1/n on
 // average.
 func lagOne(values []float64) float64 {
-	center := mean(values)
+	center := stats.Mean(values)
 	var sum, squares float64
 	for i, v := range values {
 		squares += (v - center) * (v - center)
