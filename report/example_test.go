@@ -48,7 +48,7 @@ func ExampleCollector() {
 	if err := c.Check(); err != nil {
 		fmt.Println(err)
 	}
-	c.Summary().WriteTable(os.Stdout, report.DefaultProfile())
+	report.WriteSummary(c.Summary(), os.Stdout, report.DefaultProfile())
 	// Output:
 	// window       0.64 s to 60.03 s (after a warm-up), steady
 	// requests     1200 offered, 1200 completed
@@ -112,7 +112,7 @@ func ExampleNewCurve() {
 }
 
 func ExampleSummary_WriteMarkdown() {
-	measure(5, report.Options{}).Summary().WriteMarkdown(os.Stdout, report.DefaultProfile())
+	report.WriteSummaryMarkdown(measure(5, report.Options{}).Summary(), os.Stdout, report.DefaultProfile())
 	// Output:
 	// * **window**: 0 s to 240.1 s, steady
 	// * **requests**: 1200 offered, 1200 completed

@@ -98,7 +98,7 @@ func (s *Summary) Residences() float64 { return s.residences() }
 
 // judgeLength takes back what was said about a steady state where the window is too short to tell, since a
 // system that fills up from empty looks like one that asks for too much.
-func (s *Summary) judgeLength(w *window) {
+func judgeLength(s *Summary, w *window) {
 	if !s.short() {
 		return
 	}
