@@ -75,14 +75,14 @@ func (r *Engine) take(place int, w *waiting) int32 {
 		if len(r.late) > 0 {
 			delete(r.late, w.req.ID)
 		}
-		if mayLeave(&w.req) {
-			p := r.host.patients.Find(w.req.ID)
-			p.seq = i
-			p.note(&r.seq(i).rec)
-			r.seq(i).indexOwn = r.seq(i).indexOwn || p.again && r.caching
+		if MayLeave(&w.req) {
+			p := r.host.Client(w.req.ID)
+			p.Seq = i
+			p.Note(&r.seq(i).rec)
+			r.seq(i).indexOwn = r.seq(i).indexOwn || p.Again && r.caching
 		}
 	}
-	r.settle()
+	r.Settle()
 	r.queue.take(place)
 	r.levels.Waiting--
 	return i
@@ -102,14 +102,14 @@ func (it *composition) expectTokens(i int32, s *sequence) {
 // start makes s the sequence of request req, which reached the queue.
 func (r *Engine) start(s *sequence, req *workload.Request) {
 	s.rec.Request, s.rec.Replica = *req, r.index
-	s.rec.Queued = r.queued(req)
+	s.rec.Queued = r.Queued(req)
 	s.rec.Scheduled = clock.Never
 	s.rec.FirstToken, s.rec.LastToken = clock.Never, clock.Never
 	s.rec.ClientFirst, s.rec.ClientLast, s.rec.Left = clock.Never, clock.Never, clock.Never
-	s.output, s.declared = r.outputOf(req), r.declaredOf(req)
+	s.output, s.declared = r.OutputOf(req), r.declaredOf(req)
 	s.slots = s.output
 	if r.conn != nil {
-		if leg := r.conn.legs[req.ID]; leg.Remote.again {
+		if leg := r.conn.legs[req.ID]; leg.Remote.Again {
 			s.reached = leg.Remote.Tokens
 		}
 	}

@@ -1,6 +1,9 @@
 package sim
 
-import "clifftop/sim/sched"
+import (
+	"clifftop/internal/pq"
+	"clifftop/sim/sched"
+)
 
 // The running batch: who is in it, who decodes, and who holds which blocks.
 
@@ -138,7 +141,7 @@ func (r *Engine) joinCohort(i int32) {
 	}
 	c.size++
 	c.context += int64(s.target)
-	c.ends.push(entry{s.ends, s.serial, i})
+	c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: i})
 	if r.queue.fair != nil {
 		r.queue.fair.joins(s)
 	}
@@ -151,7 +154,7 @@ func (r *Engine) leaveCohort(i int32) {
 	if r.pipe != nil && r.pipe.elsewhere(i) {
 		return
 	}
-	r.settle()
+	r.Settle()
 	s, c := r.seq(i), &r.cohort
 	grown := int32(c.steps - s.joined)
 	s.rec.GPU.Decode += c.share - s.shared

@@ -109,10 +109,10 @@ func (n *census) addMember(r *Engine, s *sequence, computed int32) error {
 		n.promised[s.residue]++
 	}
 	if s.covered && computed > int32(s.reserved)*r.cfg.BlockSize {
-		return r.broken("request %d has computed %d tokens in %d reserved blocks", s.rec.Request.ID, computed, s.reserved)
+		return r.Broken("request %d has computed %d tokens in %d reserved blocks", s.rec.Request.ID, computed, s.reserved)
 	}
 	if steps := r.steps(s); s.ends <= steps {
-		return r.broken("sequence of request %d decodes at step %d past its last %d", s.rec.Request.ID, steps, s.ends)
+		return r.Broken("sequence of request %d decodes at step %d past its last %d", s.rec.Request.ID, steps, s.ends)
 	}
 	return nil
 }
@@ -122,13 +122,13 @@ func (n *census) addBlocks(r *Engine, s *sequence, computed int32) error {
 	blocks := max(s.reserved, r.blocksFor(computed))
 	if r.cfg.Speculative.On() {
 		if blocks > r.held(s) {
-			return r.broken("request %d has %d blocks for %d tokens", s.rec.Request.ID, r.held(s), computed)
+			return r.Broken("request %d has %d blocks for %d tokens", s.rec.Request.ID, r.held(s), computed)
 		}
 		blocks = r.held(s) // those for drafts stay
 	}
 	left := s.promiseLeft(blocks)
 	if !s.promising && s.owed != left {
-		return r.broken("request %d is owed %d blocks of %d promised, not %d", s.rec.Request.ID, left, s.promise, s.owed)
+		return r.Broken("request %d is owed %d blocks of %d promised, not %d", s.rec.Request.ID, left, s.promise, s.owed)
 	}
 	n.left += left
 	held := blocks
@@ -136,13 +136,13 @@ func (n *census) addBlocks(r *Engine, s *sequence, computed int32) error {
 		held = len(s.blocks) // the rest are taken when somebody looks
 		n.owed += int64(blocks - held)
 		if s.registered > int32(held) {
-			return r.broken("request %d registered %d of %d blocks", s.rec.Request.ID, s.registered, held)
+			return r.Broken("request %d registered %d of %d blocks", s.rec.Request.ID, s.registered, held)
 		}
 	}
 	n.held += held
 	n.windowed += s.windowed
 	if charge := r.cfg.Window.Extra(blocks); s.windowed != charge {
-		return r.broken("request %d is charged %d blocks for windowed layers, not %d", s.rec.Request.ID, s.windowed, charge)
+		return r.Broken("request %d is charged %d blocks for windowed layers, not %d", s.rec.Request.ID, s.windowed, charge)
 	}
 	if s.growing {
 		n.growing++
@@ -154,12 +154,12 @@ func (n *census) addBlocks(r *Engine, s *sequence, computed int32) error {
 func (r *Engine) checkBatch(c *cohort, n *census) error {
 	switch {
 	case n.running != r.running || n.running > r.cfg.MaxNumSeqs:
-		return r.broken("%d sequences run, counted %d, at most %d allowed", n.running, r.running, r.cfg.MaxNumSeqs)
+		return r.Broken("%d sequences run, counted %d, at most %d allowed", n.running, r.running, r.cfg.MaxNumSeqs)
 	case n.members != c.size || n.context != c.context || n.prefills != len(r.prefills):
-		return r.broken("cohort of %d with context %d and %d prefills, counted %d, %d and %d",
+		return r.Broken("cohort of %d with context %d and %d prefills, counted %d, %d and %d",
 			n.members, n.context, n.prefills, c.size, c.context, len(r.prefills))
 	case n.drafting != r.speculating:
-		return r.broken("%d sequences speculate, counted %d", n.drafting, r.speculating)
+		return r.Broken("%d sequences speculate, counted %d", n.drafting, r.speculating)
 	}
 	return nil
 }
@@ -168,9 +168,9 @@ func (r *Engine) checkBatch(c *cohort, n *census) error {
 func (r *Engine) checkOwed(c *cohort, n *census) error {
 	switch {
 	case n.owed != int64(c.debt):
-		return r.broken("%d blocks owed, counted %d", n.owed, c.debt)
+		return r.Broken("%d blocks owed, counted %d", n.owed, c.debt)
 	case n.windowed != r.windowed || n.growing != c.growing:
-		return r.broken("%d blocks charged to %d growing sequences, counted %d and %d", n.windowed, n.growing, r.windowed, c.growing)
+		return r.Broken("%d blocks charged to %d growing sequences, counted %d and %d", n.windowed, n.growing, r.windowed, c.growing)
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (r *Engine) checkOwed(c *cohort, n *census) error {
 // group of those who had their last token together.
 func (r *Engine) checkRemaining(c *cohort, n *census) error {
 	if n.remaining != r.remaining || r.promise.N == 0 && r.groups.size() != 0 && r.groups.size() != c.size-r.lagging {
-		return r.broken("%d tokens remain, counted %d; groups of %d sequences in a cohort of %d, %d lagging",
+		return r.Broken("%d tokens remain, counted %d; groups of %d sequences in a cohort of %d, %d lagging",
 			n.remaining, r.remaining, r.groups.size(), c.size, r.lagging)
 	}
 	return nil
@@ -189,16 +189,16 @@ func (r *Engine) checkRemaining(c *cohort, n *census) error {
 func (r *Engine) checkPool(c *cohort, n *census) error {
 	switch {
 	case r.hosted < 0 || r.hosted > r.cfg.HostBlocks:
-		return r.broken("%d blocks in host memory, which has room for %d", r.hosted, r.cfg.HostBlocks)
+		return r.Broken("%d blocks in host memory, which has room for %d", r.hosted, r.cfg.HostBlocks)
 	case n.empty != c.empty:
-		return r.broken("%d reserved blocks of the cohort are empty, counted %d", n.empty, c.empty)
+		return r.Broken("%d reserved blocks of the cohort are empty, counted %d", n.empty, c.empty)
 	case n.left != r.promised:
-		return r.broken("%d promised blocks are left, counted %d", n.left, r.promised)
+		return r.Broken("%d promised blocks are left, counted %d", n.left, r.promised)
 	case r.free() < 0:
-		return r.broken("%d blocks free", r.free())
+		return r.Broken("%d blocks free", r.free())
 	}
-	if free := r.pool.Usable() - n.held + int(r.shared()); free != r.poolFree() {
-		return r.broken("%d of %d KV blocks are free, counted %d", free, r.pool.Usable(), r.poolFree())
+	if free := r.pool.Usable() - n.held + int(r.Shared()); free != r.poolFree() {
+		return r.Broken("%d of %d KV blocks are free, counted %d", free, r.pool.Usable(), r.poolFree())
 	}
 	return nil
 }
@@ -207,7 +207,7 @@ func (r *Engine) checkPool(c *cohort, n *census) error {
 func (r *Engine) checkResidues(c *cohort, n *census) error {
 	for k := range n.takes {
 		if n.takes[k] != c.takes.need[k] || n.promised[k] != c.promised.need[k] {
-			return r.broken("%d sequences of residue %d take blocks and %d were promised them, counted %d and %d",
+			return r.Broken("%d sequences of residue %d take blocks and %d were promised them, counted %d and %d",
 				n.takes[k], k, n.promised[k], c.takes.need[k], c.promised.need[k])
 		}
 	}
@@ -221,7 +221,7 @@ func (r *Engine) checkBudget() error {
 		tokens += int64(chunk.New)
 	}
 	if tokens > int64(r.cfg.MaxNumBatchedTokens) {
-		return r.broken("%d tokens scheduled, %d allowed", tokens, r.cfg.MaxNumBatchedTokens)
+		return r.Broken("%d tokens scheduled, %d allowed", tokens, r.cfg.MaxNumBatchedTokens)
 	}
 	return nil
 }
@@ -229,7 +229,7 @@ func (r *Engine) checkBudget() error {
 // checkLevels asserts that what is told of queue and batch is so.
 func (r *Engine) checkLevels() error {
 	if l := &r.levels; l.Waiting < r.queue.len() || l.Running != r.running {
-		return r.broken("levels %+v with %d waiting and %d running", *l, r.queue.len(), r.running)
+		return r.Broken("levels %+v with %d waiting and %d running", *l, r.queue.len(), r.running)
 	}
 	return nil
 }
@@ -248,12 +248,13 @@ func (r *Engine) checkWork() error {
 func (r *Engine) checkInFlight() error {
 	for k := range r.inFlight.n {
 		if end := r.inFlight.at(k).end; end < r.now {
-			return r.broken("an iteration in flight ended at %v", end)
+			return r.Broken("an iteration in flight ended at %v", end)
 		}
 	}
 	return nil
 }
 
-func (r *Engine) broken(format string, args ...any) error {
+// Broken makes the error of a broken invariant.
+func (r *Engine) Broken(format string, args ...any) error {
 	return fmt.Errorf("sim: broken invariant at %v: %w", r.now, fmt.Errorf(format, args...))
 }

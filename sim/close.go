@@ -1,6 +1,9 @@
 package sim
 
-import "clifftop/sim/event"
+import (
+	"clifftop/internal/pq"
+	"clifftop/sim/event"
+)
 
 // What remains to be done once the policy has composed an iteration.
 
@@ -37,7 +40,7 @@ func (it *composition) finish() {
 	if r.cfg.StreamPerSequence > 0 || it.flight.partial {
 		it.rank()
 	}
-	if !r.host.detailed {
+	if !r.detailed {
 		for _, i := range it.chunkSeqs {
 			r.seq(i).given = 0
 		}
@@ -111,7 +114,7 @@ func (it *composition) putBack() {
 		}
 		c.context--
 		r.enterResidue(i)
-		c.ends.push(entry{s.ends, s.serial, i})
+		c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: i})
 		it.flight.partial = true
 	}
 }
@@ -173,7 +176,7 @@ func (it *composition) reportStep() {
 		st.Scheduled = append(st.Scheduled, share)
 		s.given = 0
 	}
-	r.host.obs.Step(st)
+	r.obs.Step(st)
 	it.victims, it.swaps = it.victims[:0], it.swaps[:0]
 }
 

@@ -1,6 +1,9 @@
 package sim
 
-import "clifftop/sim/sched"
+import (
+	"clifftop/internal/pq"
+	"clifftop/sim/sched"
+)
 
 // cohort is the set of sequences that decode. Between changes of membership every one of them gains
 // a token in each iteration, so that a single counter of steps stands for all of them: a sequence
@@ -9,15 +12,15 @@ import "clifftop/sim/sched"
 type cohort struct {
 	steps   int64 // iterations in which the cohort decoded
 	size    int
-	share   int64 // Σ over its steps of the GPU time of a token, modulo 2⁶⁴: see Span.Share
-	context int64 // Σ computed tokens over the members, at steps
-	ends    heap  // steps at which members issue their last token; entries may be stale
+	share   int64           // Σ over its steps of the GPU time of a token, modulo 2⁶⁴: see Span.Share
+	context int64           // Σ computed tokens over the members, at steps
+	ends    pq.Queue[int32] // steps at which members issue their last token; entries may be stale
 
-	takes    rota // members that take new blocks as they grow: all but those that have a reservation left
-	fills    rota // members that grow into blocks that they have reserved
-	empty    int  // how many of these hold nothing, at steps
-	promised rota // those of them who were promised the next block
-	refiling heap // steps at which a reservation or a promise is used up; entries may be stale
+	takes    rota            // members that take new blocks as they grow: all but those that have a reservation left
+	fills    rota            // members that grow into blocks that they have reserved
+	empty    int             // how many of these hold nothing, at steps
+	promised rota            // those of them who were promised the next block
+	refiling pq.Queue[int32] // steps at which a reservation or a promise is used up; entries may be stale
 
 	growing int // members whose windowed layers still take blocks; only single steps are taken then
 

@@ -1,6 +1,9 @@
 package sim
 
-import "clifftop/sim/clock"
+import (
+	"clifftop/internal/pq"
+	"clifftop/sim/clock"
+)
 
 // What was promised happens here: the cohort advances, the iterations are in flight, and who has ended leaves.
 
@@ -14,7 +17,7 @@ func (r *Engine) commit() {
 		wait = p.Start.Sub(r.gpuFree)
 	}
 	each := r.shareOut(&p)
-	r.report(p, r.used()+r.released, wait)
+	r.report(p, r.Used()+r.released, wait)
 	r.released = 0
 	if p.N > 1 {
 		r.advance(&p)
@@ -46,7 +49,7 @@ func (r *Engine) commit() {
 		r.launched(f)
 	}
 	r.retire(f)
-	if r.host.detailed {
+	if r.detailed {
 		it.reportStep()
 	}
 	if r.pipe != nil {
@@ -81,23 +84,23 @@ func (r *Engine) advance(p *clock.Progression) {
 // them with the completed prefills that end there, in running order.
 func (r *Engine) retire(f *flight) {
 	c := &r.cohort
-	for len(c.ends) > 0 && c.ends[0].key <= c.steps {
-		e := c.ends.pop()
-		s := r.seq(e.ref)
-		if s.phase != decoding || s.serial != e.tie || s.ends != e.key || r.away(s) {
+	for c.ends.Len() > 0 && c.ends.Top().Key <= c.steps {
+		e := c.ends.Pop()
+		s := r.seq(e.Value)
+		if s.phase != decoding || s.serial != e.Tie || s.ends != e.Key || r.away(s) {
 			continue
 		}
 		if !r.it.ranked && s.issued+int32(c.steps-s.joined) == s.output {
 			s.lastRank = r.ranks.upTo(s.slot) + int32(len(f.finishes)-len(f.lasts))
 		}
-		if r.surprises(f, e.ref, s.issued+int32(c.steps-s.joined)) {
+		if r.surprises(f, e.Value, s.issued+int32(c.steps-s.joined)) {
 			s.ends++
-			c.ends.push(entry{s.ends, s.serial, e.ref})
-			f.finishes = append(f.finishes, e.ref)
+			c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: e.Value})
+			f.finishes = append(f.finishes, e.Value)
 			continue
 		}
-		r.leaveCohort(e.ref)
-		f.finishes = append(f.finishes, e.ref)
+		r.leaveCohort(e.Value)
+		f.finishes = append(f.finishes, e.Value)
 	}
 	for _, i := range f.firsts {
 		s := r.seq(i)

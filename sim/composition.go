@@ -117,7 +117,7 @@ func (it *composition) Urgency(i sched.Seq) sched.Urgency {
 	u := sched.Urgency{Arrival: int64(s.rec.Request.Arrival), Request: s.rec.Request.ID}
 	if order := it.r.cfg.Order; order != nil {
 		it.shown = sched.Waiting{
-			Progress: it.Progress(i), Computed: it.computed(s), Answer: it.r.outputOf(&s.rec.Request),
+			Progress: it.Progress(i), Computed: it.computed(s), Answer: it.r.OutputOf(&s.rec.Request),
 			Preempted: s.rec.Preemptions > 0, Urgency: u,
 		}
 		it.shown.Known = it.shown.Prompt + it.shown.Generated
@@ -184,7 +184,7 @@ func (it *composition) step() bool {
 		it.registerRested()
 	}
 	if need > 0 && r.writesBack() {
-		r.settle() // what goes for the new blocks goes now
+		r.Settle() // what goes for the new blocks goes now
 	}
 	it.decodes = c.size
 	it.context = c.context
@@ -223,7 +223,7 @@ func (it *composition) countStep() {
 // goSlow counts the cohort's step for the sequences that the policy is about to visit one by one.
 func (it *composition) goSlow() {
 	it.slow = true
-	it.r.settle()
+	it.r.Settle()
 	it.countStep()
 	it.r.cohort.settled = it.r.cohort.steps
 }
@@ -232,7 +232,7 @@ func (it *composition) goSlow() {
 func (it *composition) Grow(i sched.Seq, n int32) bool {
 	r := it.r
 	s := r.seq(int32(i))
-	r.settle()
+	r.Settle()
 	computed := s.computed
 	if s.phase == decoding {
 		if !it.stepped {

@@ -1,8 +1,7 @@
 package sim
 
 import (
-	"errors"
-
+	"clifftop/internal/faults"
 	"clifftop/model"
 	"clifftop/sim/clock"
 	"clifftop/sim/sched"
@@ -138,8 +137,8 @@ func (c *Config) limited() bool { return c.MaxQueuedRequests > 0 || c.MaxQueuedT
 
 // Validate reports every fault of the configuration.
 func (c *Config) Validate() error {
-	found := new(faults)
-	want := found.want
+	var found faults.List
+	want := found.Check
 	want(c.Scheduler != nil, "no scheduler")
 	want(c.Timer != nil, "no step timer")
 	want(c.MaxNumSeqs >= 1, "max_num_seqs: %d is not allowed (want 1 or more)", c.MaxNumSeqs)
@@ -164,21 +163,17 @@ func (c *Config) Validate() error {
 	want(!c.Radix || c.PrefixCaching, "radix: prefix caching is off")
 	want(c.MaxSpan >= 0, "max span: %d is negative", c.MaxSpan)
 	if c.Stages != 0 && c.Stages != 1 {
-		found.all = append(found.all, c.validatePipeline()...)
+		found.Add(c.validatePipeline()...)
 	}
-	found.all = append(found.all, c.Speculative.validate(c)...)
+	found.Add(c.Speculative.validate(c))
 	if c.Connector != nil {
-		found.all = append(found.all, c.Connector.validate(c)...)
+		found.Add(c.Connector.validate(c))
 	}
 	if o, ok := c.Order.(interface{ Validate() error }); ok {
-		if err := o.Validate(); err != nil {
-			found.all = append(found.all, err)
-		}
+		found.Add(o.Validate())
 	}
 	if c.Scheduler != nil {
-		if err := c.Scheduler.Validate(c.limits()); err != nil {
-			found.all = append(found.all, err)
-		}
+		found.Add(c.Scheduler.Validate(c.limits()))
 	}
-	return errors.Join(found.all...)
+	return found.Err()
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"slices"
 
+	"clifftop/internal/faults"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 	"clifftop/sim/kv"
@@ -77,9 +78,9 @@ type Leg struct {
 	// Lease is how long the blocks of the request are kept after its last token for whoever loads them, if they are
 	// not released before; 0 keeps none.
 	Lease clock.Duration
-	// ended, where it is not nil, takes the record of the request at its end in the place of client, source and observer,
+	// Ended, where it is not nil, takes the record of the request at its end in the place of client, source and observer,
 	// who are not told of it: the one token is for nobody.
-	ended func(rec *event.Record, at clock.Time)
+	Ended func(rec *event.Record, at clock.Time)
 	// Remote is KV of the prompt that another replica has.
 	Remote Remote
 }
@@ -97,22 +98,22 @@ type Remote struct {
 	Path    []int32
 	// Fails means that it is not there any more, which comes out at the end of the transfer.
 	Fails bool
-	// read, where it is not nil, is told when the KV has come, so that it need not be kept any more; gone tells
+	// Read, where it is not nil, is told when the KV has come, so that it need not be kept any more; Gone tells
 	// whether it is not there any more, when the transfer begins and when it ends.
-	read func(at clock.Time)
-	gone func() bool
-	from *Engine // which has it, where that is one of the engine's
-	via  []int32 // links on the way, beside Path, as numbers of the engine's network
-	// again says that the tokens were computed for this very request, so that computing them is computing them again.
-	again bool
+	Read func(at clock.Time)
+	Gone func() bool
+	From *Engine // which has it, where that is an engine of the same simulation
+	Via  []int32 // links on the way, beside Path, as numbers of the network of [Transfers]
+	// Again says that the tokens were computed for this very request, so that computing them is computing them again.
+	Again bool
 }
 
 func (c *Connector) chunkBlocks() int32 { return max(c.ChunkBlocks, 1) }
 
 // validate reports faults of the connector, and what it does not go with.
-func (c *Connector) validate(cfg *Config) []error {
-	found := faults{of: "connector: "}
-	want := found.want
+func (c *Connector) validate(cfg *Config) error {
+	found := faults.List{Prefix: "connector: "}
+	want := found.Check
 	want(c.BlockBytes >= 1, "a KV block of %d bytes is not allowed", c.BlockBytes)
 	want(c.MinTokens >= 0 && c.ChunkBlocks >= 0, "a number of tokens or blocks is negative")
 	want(c.PullPercent >= 0 && c.PullPercent <= 100, "pull limit: %d is no percentage", c.PullPercent)
@@ -128,7 +129,7 @@ func (c *Connector) validate(cfg *Config) []error {
 			"tier %s: the pool evicts blocks, so that a tier that they are written back to cannot keep chunks of %d", t.Name, c.chunkBlocks())
 	}
 	want(!slices.ContainsFunc(c.Links, func(b int64) bool { return b < 1 }), "a link has no bandwidth")
-	return found.all
+	return found.Err()
 }
 
 // connector is what a replica knows of KV elsewhere.
@@ -150,13 +151,13 @@ type connector struct {
 
 }
 
-func newConnector(r *Engine) *connector {
+func newConnector(r *Engine, before *Engine) *connector {
 	if r.cfg.Connector == nil {
 		return nil
 	}
 	c := &connector{Connector: *r.cfg.Connector, legs: make(map[int64]Leg)}
-	if r.index < len(r.host.replicas) {
-		c.inherit(r.host.replicas[r.index].conn)
+	if before != nil {
+		c.inherit(before.conn)
 	} else {
 		c.connect(r)
 	}
@@ -170,10 +171,10 @@ func newConnector(r *Engine) *connector {
 // connect gives the connector links, and empty tiers.
 func (c *connector) connect(r *Engine) {
 	for _, b := range c.Links {
-		c.links = append(c.links, r.host.wires.AddLink(b))
+		c.links = append(c.links, r.transfers.AddLink(b))
 	}
 	for _, t := range c.Tiers {
-		c.tiers = append(c.tiers, tier{Tier: t, chunks: kv.NewTier(t.Chunks, t.Eviction), link: r.host.wires.AddLink(t.BytesPerSecond), flow: none})
+		c.tiers = append(c.tiers, tier{Tier: t, chunks: kv.NewTier(t.Chunks, t.Eviction), link: r.transfers.AddLink(t.BytesPerSecond), flow: none})
 	}
 }
 

@@ -2,8 +2,8 @@ package sim
 
 import (
 	"cmp"
-	"slices"
 
+	"clifftop/internal/pq"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 )
@@ -26,15 +26,15 @@ const (
 
 // plan plans something of a kind for a replica, scaler or failure, which is void in a later life.
 func (l *lives) plan(at clock.Time, kind, i int, life int32) {
-	l.controls.push(entry{int64(at), int64(kind)<<32 | int64(i), life})
+	l.controls.Push(pq.Item[int32]{Key: int64(at), Tie: int64(kind)<<32 | int64(i), Value: life})
 }
 
 // control does what is planned next.
 func (e *Simulation) control() (err error) {
-	x := e.lives.controls.pop()
-	kind, i := int(x.tie>>32), int(uint32(x.tie))
+	x := e.lives.controls.Pop()
+	kind, i := int(x.Tie>>32), int(uint32(x.Tie))
 	if kind <= controlReady || kind == controlKill {
-		if e.lives.of[i].number != x.ref {
+		if e.lives.of[i].number != x.Value {
 			return nil
 		}
 	}
@@ -50,7 +50,7 @@ func (e *Simulation) control() (err error) {
 		e.notice(i)
 	case controlUsual:
 		for _, r := range e.group(i) {
-			e.setPace(r.index, 0)
+			r.SetSlowdown(e.now, 0)
 		}
 	case controlFailure:
 		e.happens(&e.lives.Failures[i])
@@ -64,7 +64,7 @@ func (e *Simulation) control() (err error) {
 	}
 	for _, r := range e.replicas { // it may have touched any of them
 		e.sync(r)
-		err = cmp.Or(err, r.fault)
+		err = cmp.Or(err, r.Fault())
 	}
 	e.touched = nil
 	return err
@@ -85,12 +85,12 @@ func (e *Simulation) happens(f *Failure) {
 		}
 	case Slow:
 		for _, r := range e.group(i) {
-			e.setPace(r.index, f.Permille)
+			r.SetSlowdown(e.now, f.Permille)
 		}
 		e.lives.plan(f.At.Add(f.For), controlUsual, i, 0)
 	case LinkLoss:
 		for _, r := range e.group(i) {
-			e.darken(r.index, f.At.Add(f.For))
+			r.LoseLink(e.now, f.At.Add(f.For))
 		}
 		e.notice(i)
 		e.lives.plan(f.At.Add(f.For), controlRestored, i, 0)
@@ -103,14 +103,14 @@ func (e *Simulation) happens(f *Failure) {
 // inVain reports whether requests at the router have waited for a day, by the instant at, in which nothing but autoscalers
 // took its turn, and that nothing else is planned: what they have not brought by then they never will.
 func (e *Simulation) inVain(at clock.Time) bool {
-	return e.levels.Held > 0 && at.Sub(e.stirred) > clock.Day && !slices.ContainsFunc(e.lives.controls, func(x entry) bool {
-		return x.tie>>32 < controlScrape
+	return e.levels.Held > 0 && at.Sub(e.stirred) > clock.Day && !e.lives.controls.Contains(func(x *pq.Item[int32]) bool {
+		return x.Tie>>32 < controlScrape
 	})
 }
 
 // atRest reports whether nothing will happen but what is planned, and no request waits for that.
 func (e *Simulation) atRest() bool {
-	if e.levels.System > 0 || len(e.frontend) > 0 || e.wires.awaited > 0 {
+	if e.levels.System > 0 || e.frontend.Len() > 0 || e.wires.Awaited() > 0 {
 		return false
 	}
 	_, more := e.src.Peek()

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"cmp"
+
 	"clifftop/model"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
@@ -18,17 +20,18 @@ import (
 // between may cut the promise at an iteration, never in one. What was promised is committed
 // when the boundary comes.
 type Engine struct {
-	cfg   Config
-	host  *Simulation
-	obs   *event.Fanout // the fleet's observers, and those of this replica
-	own   *event.Fanout // the latter, or nil
-	index int           // its number in the fleet
-	lock  *lockstep     // those that it iterates in lock step with, or nil
-	depth int           // iterations in flight of which a sequence may have a part
-	most  int           // iterations in flight
-	pipe  *pipeline     // the stages that they pass, or nil where there is one
+	cfg       Config
+	host      Host
+	obs       *event.Fanout
+	detailed  bool // some observer wants every iteration sequence by sequence
+	transfers *Transfers
+	index     int       // its number in the fleet
+	lock      *lockstep // those that it iterates in lock step with, or nil
+	depth     int       // iterations in flight of which a sequence may have a part
+	most      int       // iterations in flight
+	pipe      *pipeline // the stages that they pass, or nil where there is one
 
-	levels, told event.Levels // as they are, and as the fleet's levels know them; in the system are those sent here
+	levels event.Levels // in the system are the requests that were sent here, which the fleet counts
 
 	pool    *kv.Pool
 	holes   *kv.Holes // of a contiguous pool, beside pool, which counts
@@ -77,7 +80,7 @@ type Engine struct {
 	departures  int64 // times that a sequence left the running batch
 
 	it       composition
-	leaving  bool                     // it takes no more requests, and ends when it has none
+	retired  bool                     // another engine has taken its place
 	slowness int64                    // thousandths of the usual step time; 0 as usual
 	dark     darkness                 // the link to it is lost
 	late     map[int64]clock.Duration // how long requests that have not been admitted were held at the router
@@ -92,9 +95,12 @@ type Engine struct {
 	step     event.Step // scratch
 }
 
-// newEngine makes a replica of an engine, with an observer of its own if that is not nil.
-func newEngine(cfg Config, host *Simulation, index int, own *event.Fanout) *Engine {
-	r := &Engine{lastComposed: -1, cfg: cfg, host: host, obs: host.obs, own: own, index: index, depth: 1, next: clock.Never, caching: cfg.PrefixCaching && !cfg.Radix, maxSpan: cfg.MaxSpan}
+// NewEngine makes an engine of a valid configuration.
+func NewEngine(cfg Config, in Setup) *Engine {
+	r := &Engine{
+		lastComposed: -1, cfg: cfg, host: in.Host, obs: in.Observers, detailed: in.Observers.WantsSteps(), transfers: in.Transfers,
+		index: in.Index, depth: 1, next: clock.Never, caching: cfg.PrefixCaching && !cfg.Radix, maxSpan: cfg.MaxSpan,
+	}
 	if cfg.AsyncScheduling && cfg.Stages <= 1 {
 		r.depth = 2
 	}
@@ -120,15 +126,64 @@ func newEngine(cfg Config, host *Simulation, index int, own *event.Fanout) *Engi
 	if cfg.Stages > 1 {
 		r.pipe = newPipeline(r)
 	}
-	if own != nil {
-		r.obs = event.Join(host.obs, own)
-	}
-	r.conn = newConnector(r)
+	r.conn = newConnector(r, in.Before)
 	r.queue = newQueue(cfg.Order)
 	r.drafter = newDrafter(cfg.Speculative)
-	host.cold(r)
+	if old := in.Before; old != nil {
+		old.retired = true
+		r.levels, r.fault = old.levels, old.fault
+		r.slowness, r.dark, r.gpuFree, r.remainder = old.slowness, old.dark, old.gpuFree, old.remainder
+	}
 	return r
 }
+
+// Index is the number of the replica.
+func (r *Engine) Index() int { return r.index }
+
+// Config is the configuration, which must not be changed.
+func (r *Engine) Config() *Config { return &r.cfg }
+
+// Observers are told what happens in the engine.
+func (r *Engine) Observers() *event.Fanout { return r.obs }
+
+// Next is the instant of the next boundary, or [clock.Never].
+func (r *Engine) Next() clock.Time { return r.next }
+
+// Levels are the numbers of requests by state. The fleet counts those in the system.
+func (r *Engine) Levels() *event.Levels { return &r.levels }
+
+// Blocked says why the head of the queue was not admitted at the last scheduling.
+func (r *Engine) Blocked() sched.Cause { return r.it.blocked }
+
+// Usable is the number of blocks in the pool, and Uncomputed that of prompt tokens, of waiting and running requests, that
+// no iteration was given.
+func (r *Engine) Usable() int       { return r.pool.Usable() }
+func (r *Engine) Uncomputed() int64 { return r.uncomputed }
+
+// Fault is what went wrong in the engine, or nil.
+func (r *Engine) Fault() error { return r.fault }
+
+// Fail sets the fault of the engine, unless it has one.
+func (r *Engine) Fail(fault error) { r.fault = cmp.Or(r.fault, fault) }
+
+// Group is the engines with which this one iterates in lock step, itself included; nil if it iterates alone.
+func (r *Engine) Group() []*Engine {
+	if r.lock == nil {
+		return nil
+	}
+	return r.lock.ranks
+}
+
+// Delay notes that a request, which will be enqueued, is held at the router for a time.
+func (r *Engine) Delay(req *workload.Request, by clock.Duration) {
+	if r.late == nil {
+		r.late = make(map[int64]clock.Duration)
+	}
+	r.late[req.ID] = by
+}
+
+// Forget undoes Delay for a request that was not admitted.
+func (r *Engine) Forget(request int64) { delete(r.late, request) }
 
 func (r *Engine) seq(i int32) *sequence { return r.seqs.items[i] }
 
@@ -136,7 +191,8 @@ func (r *Engine) seq(i int32) *sequence { return r.seqs.items[i] }
 // windowed layers.
 func (r *Engine) free() int { return r.poolFree() - r.cohort.debt - r.windowed }
 
-func (r *Engine) used() int { return r.pool.Usable() - r.free() }
+// Used is the number of KV blocks that are referenced, owed or charged.
+func (r *Engine) Used() int { return r.pool.Usable() - r.free() }
 
 // blocksFor is the number of blocks that hold the given tokens.
 func (r *Engine) blocksFor(tokens int32) int {
@@ -150,18 +206,18 @@ func (r *Engine) pagesFor(tokens int32) int {
 	return blocks + r.cfg.Window.Extra(blocks)
 }
 
-// handling is how long the front end has a request that has come to it.
-func (r *Engine) handling(req *workload.Request) clock.Duration {
+// Handling is how long the front end has a request that has come to it.
+func (r *Engine) Handling(req *workload.Request) clock.Duration {
 	return r.cfg.Frontend + clock.Duration(req.InputTokens)*r.cfg.FrontendPerToken
 }
 
 // visible is the instant at which a request reaches the engine's queue if no router holds it.
 func (r *Engine) visible(req *workload.Request) clock.Time {
-	return req.Arrival.Add(r.cfg.NetworkIn + r.handling(req))
+	return req.Arrival.Add(r.cfg.NetworkIn + r.Handling(req))
 }
 
-// queued is when a request that has not been admitted reached the engine's queue.
-func (r *Engine) queued(req *workload.Request) clock.Time {
+// Queued is when a request that has not been admitted reached the engine's queue.
+func (r *Engine) Queued(req *workload.Request) clock.Time {
 	at := r.visible(req)
 	if len(r.late) > 0 {
 		at = at.Add(r.late[req.ID])
@@ -169,9 +225,9 @@ func (r *Engine) queued(req *workload.Request) clock.Time {
 	return at
 }
 
-// outputOf is the number of tokens that the answer to a request will have: its length, cut at the longest
+// OutputOf is the number of tokens that the answer to a request will have: its length, cut at the longest
 // sequence that the model takes.
-func (r *Engine) outputOf(req *workload.Request) int32 {
+func (r *Engine) OutputOf(req *workload.Request) int32 {
 	return min(req.OutputTokens, r.cfg.MaxModelLen-req.InputTokens)
 }
 
@@ -180,15 +236,15 @@ func (r *Engine) declaredOf(req *workload.Request) int32 {
 	return min(max(req.OutputTokens, r.cfg.MaxTokens), r.cfg.MaxModelLen-req.InputTokens)
 }
 
-// neverFits reports whether a request can never be served.
-func (r *Engine) neverFits(req *workload.Request) bool {
+// NeverFits reports whether a request can never be served.
+func (r *Engine) NeverFits(req *workload.Request) bool {
 	return req.InputTokens >= r.cfg.MaxModelLen ||
 		r.pagesFor(r.cfg.most(req.InputTokens, r.declaredOf(req))) > r.cfg.UsableBlocks()
 }
 
-// enqueue puts a request into the waiting queue at the instant at, which is not past the next
+// Enqueue puts a request into the waiting queue at the instant at, which is not past the next
 // boundary.
-func (r *Engine) enqueue(at clock.Time, req *workload.Request) {
+func (r *Engine) Enqueue(at clock.Time, req *workload.Request) {
 	if r.conn != nil {
 		r.conn.comes(req)
 	}
@@ -199,23 +255,23 @@ func (r *Engine) enqueue(at clock.Time, req *workload.Request) {
 	r.uncomputed += int64(req.InputTokens)
 }
 
-// busy reports whether the queue takes nobody in.
-func (r *Engine) busy() bool {
+// QueueFull reports whether the admission limit is reached.
+func (r *Engine) QueueFull() bool {
 	l, most := &r.levels, r.cfg.MaxQueuedRequests
 	return most > 0 && l.Waiting+l.Running >= most ||
 		r.cfg.MaxQueuedTokens > 0 && r.uncomputed >= r.cfg.MaxQueuedTokens
 }
 
-// abort marks a request whose client left at the instant at; it goes at the next boundary.
-func (r *Engine) abort(at clock.Time, id int64) {
+// Abort marks a request whose client left at the instant at; it goes at the next boundary.
+func (r *Engine) Abort(at clock.Time, id int64) {
 	r.aborts = append(r.aborts, id)
 	r.cut(at)
 }
 
-// boundary does what is due at the instant r.next. When requests have ended, and their clients send the
+// Boundary does what is due at the instant r.next. When requests have ended, and their clients send the
 // next ones at once, it leaves the composition of the next iteration to a second call at the same
 // instant, so that these find room in it.
-func (r *Engine) boundary() error {
+func (r *Engine) Boundary() error {
 	if r.lock != nil {
 		return r.lock.boundary()
 	}
@@ -226,7 +282,7 @@ func (r *Engine) boundary() error {
 	}
 	if !r.answered {
 		r.results()
-		if r.answered && r.host.dueNow() {
+		if r.answered && r.host.ArrivalDue() {
 			return nil
 		}
 	}

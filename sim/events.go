@@ -24,23 +24,23 @@ func (f *Fleet) peeks() bool {
 }
 
 // cold notes that the caches of a replica are empty, which is new or starts anew, and makes them tell what comes into them.
-func (e *Simulation) cold(r *Engine) {
+func (e *Simulation) cold(r *Replica) {
 	routers := e.routers
 	if e.split != nil {
 		routers = append(slices.Clone(routers), e.split.decoders...)
 	}
 	for _, t := range routers {
-		t.rule.CacheReset(r.index)
+		t.rule.CacheReset(r.Index())
 	}
-	if !e.peeking || !r.caching {
+	if !e.peeking || r.HashedBlocks() == 0 {
 		return
 	}
-	e.holders.Clear(r.index)
-	r.pool.Tell(func(key uint64, held bool) {
+	e.holders.Clear(r.Index())
+	r.TellBlocks(func(key uint64, held bool) {
 		if held {
-			e.holders.Add(key, r.index)
+			e.holders.Add(key, r.Index())
 		} else {
-			e.holders.RemoveKey(key, r.index)
+			e.holders.RemoveKey(key, r.Index())
 		}
 	})
 }
@@ -54,7 +54,7 @@ func (t *router) Cached(k int, q *workload.Request) int32 {
 	i := t.choices[k]
 	size := t.hashed[i]
 	if size == 0 {
-		return t.replicas[i].peek(q)
+		return t.replicas[i].Peek(q)
 	}
 	if t.asked != size {
 		t.ask(q, size)
@@ -63,15 +63,6 @@ func (t *router) Cached(k int, q *workload.Request) int32 {
 		return 0
 	}
 	return min(t.held[i], (q.InputTokens-1)/size) * size // one token is always computed
-}
-
-// peek is what an admission would reuse now where blocks are not found by hashes.
-func (r *Engine) peek(q *workload.Request) int32 {
-	if r.radix == nil {
-		return 0
-	}
-	r.look.text = q.Text(r.look.text[:0])
-	return int32(r.radix.Peek(r.look.text, q.InputTokens-1)) * r.cfg.BlockSize
 }
 
 // ask finds what the caches with blocks of a size hold of a prompt.
@@ -90,26 +81,18 @@ func (t *router) ask(q *workload.Request, size int32) {
 }
 
 // fallsBehind notes that the cohort of a replica owes blocks that routers may ask about.
-func (e *Simulation) fallsBehind(r *Engine) {
-	if !e.isBehind[r.index] && r.cohort.settled < r.cohort.steps {
-		e.isBehind[r.index] = true
-		e.behind = append(e.behind, int32(r.index))
+func (e *Simulation) fallsBehind(r *Replica) {
+	if !e.isBehind[r.Index()] && r.Unsettled() {
+		e.isBehind[r.Index()] = true
+		e.behind = append(e.behind, int32(r.Index()))
 	}
 }
 
 // catchUp makes all cohorts take the blocks that they owe. Few of many replicas have iterated since the last request.
 func (e *Simulation) catchUp() {
 	for _, i := range e.behind {
-		e.replicas[i].settle()
+		e.replicas[i].Settle()
 		e.isBehind[i] = false
 	}
 	e.behind = e.behind[:0]
-}
-
-// hashedBlocks is the size of the blocks if they are found by hashes, else 0.
-func (r *Engine) hashedBlocks() int32 {
-	if r.caching {
-		return r.cfg.BlockSize
-	}
-	return 0
 }

@@ -57,7 +57,7 @@ func (f *Fleet) Validate() error {
 		faults = append(faults, errors.New("no router"))
 	}
 	if f.Lives != nil {
-		faults = append(faults, f.Lives.validate(f)...)
+		faults = append(faults, f.Lives.validate(f))
 	}
 	if f.Scrape < 0 {
 		faults = append(faults, fmt.Errorf("scrape: %v is negative", f.Scrape))
@@ -91,20 +91,20 @@ type fleet struct {
 }
 
 // sync brings the fleet's levels up to date with those of r, which something has happened to.
-func (e *Simulation) sync(r *Engine) {
+func (e *Simulation) sync(r *Replica) {
 	if e.peeking {
 		e.fallsBehind(r)
 	}
-	now, was := &r.levels, &r.told
+	now, was := r.Levels(), &r.told
 	now.Blocked = sched.NotBlocked
 	if now.Waiting > 0 {
-		now.Blocked = r.it.blocked
+		now.Blocked = r.Blocked()
 	}
 	if len(e.replicas) == 1 && r.own == nil {
 		e.levels.Waiting, e.levels.Running, e.levels.Decoding, e.levels.Blocked = now.Waiting, now.Running, now.Decoding, now.Blocked
 		return
 	}
-	e.next.set(r.index, r.next)
+	e.next.set(r.Index(), r.Next())
 	if *now == *was {
 		return
 	}
@@ -135,9 +135,9 @@ func (f *fleet) mostBlocked() sched.Cause {
 }
 
 // boundaryNext is the next boundary of a replica, and whose it is: of equal ones, the first replica's.
-func (e *Simulation) boundaryNext() (clock.Time, *Engine) {
+func (e *Simulation) boundaryNext() (clock.Time, *Replica) {
 	if len(e.replicas) == 1 {
-		return e.replicas[0].next, e.replicas[0]
+		return e.replicas[0].Next(), e.replicas[0]
 	}
 	at, i := e.next.min()
 	return at, e.replicas[i]
@@ -153,9 +153,9 @@ func (e *Simulation) fits(r *workload.Request) bool {
 	return e.someFits(e.replicas, r)
 }
 
-func (e *Simulation) someFits(among []*Engine, r *workload.Request) bool {
+func (e *Simulation) someFits(among []*Replica, r *workload.Request) bool {
 	for _, p := range among {
-		if !p.neverFits(r) {
+		if !p.NeverFits(r) {
 			return true
 		}
 	}

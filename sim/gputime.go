@@ -31,11 +31,11 @@ func (r *Engine) checkGPUTime() error {
 			t.Decode += r.cohortOf(s).share - s.shared
 		}
 		if took += t.Total(); t.Prefill|t.Lost|t.Recomputed|t.Decode|t.Drafts < 0 {
-			return r.broken("request %d, sequence %d, took %+v of GPU time", s.rec.Request.ID, i, t)
+			return r.Broken("request %d, sequence %d, took %+v of GPU time", s.rec.Request.ID, i, t)
 		}
 	}
 	if took != r.given {
-		return r.broken("%d fs of GPU time were given to requests, and %d taken", r.given, took)
+		return r.Broken("%d fs of GPU time were given to requests, and %d taken", r.given, took)
 	}
 	return nil
 }

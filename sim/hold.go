@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"clifftop/internal/pq"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 	"clifftop/workload"
@@ -34,7 +35,7 @@ func (e *Simulation) strand(r *workload.Request, to, ref int32) {
 		e.lives.held = append(e.lives.held, ref)
 		e.levels.Held++
 		if p := e.patients.Find(r.ID); p != nil {
-			p.held = true
+			p.Held = true
 		}
 	}
 }
@@ -46,7 +47,7 @@ func (e *Simulation) release() {
 		held := &e.pending[ref]
 		r := &held.Request
 		p := e.patients.Find(r.ID)
-		if mayLeave(r) && p == nil { // its client left
+		if MayLeave(r) && p == nil { // its client left
 			e.vacant = append(e.vacant, ref)
 			continue
 		}
@@ -57,7 +58,7 @@ func (e *Simulation) release() {
 		}
 		e.levels.Held--
 		if p != nil {
-			p.held = false
+			p.Held = false
 		}
 		if e.unreachable(to) {
 			e.strand(r, to, ref)
@@ -66,11 +67,8 @@ func (e *Simulation) release() {
 		held.to = to
 		e.sent(r, to)
 		x := e.replicas[to]
-		if x.late == nil {
-			x.late = make(map[int64]clock.Duration)
-		}
-		x.late[r.ID] = e.now.Sub(r.Arrival.Add(e.wayIn))
-		e.frontend.push(entry{int64(e.now.Add(x.handling(r))), r.ID, ref})
+		x.Delay(r, e.now.Sub(r.Arrival.Add(e.wayIn)))
+		e.frontend.Push(pq.Item[int32]{Key: int64(e.now.Add(x.Handling(r))), Tie: r.ID, Value: ref})
 	}
 	e.lives.held = still
 }

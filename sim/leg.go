@@ -1,6 +1,9 @@
 package sim
 
-import "clifftop/sim/clock"
+import (
+	"clifftop/sim/clock"
+	"clifftop/workload"
+)
 
 // Requests whose prompt one replica computes and whose answer another one. What is here is the side of the first: it
 // produces one token, which is for nobody, keeps the blocks under a lease and hands the record on. The second one is
@@ -8,16 +11,29 @@ import "clifftop/sim/clock"
 
 // handsOn reports whether somebody else than the client takes what becomes of s.
 func (r *Engine) handsOn(s *sequence) bool {
-	return r.conn != nil && r.conn.legs[s.rec.Request.ID].ended != nil
+	return r.conn != nil && r.conn.legs[s.rec.Request.ID].Ended != nil
 }
 
 // handOn hands the record of s on, which has ended.
 func (r *Engine) handOn(s *sequence) {
 	s.rec.Tokens, s.rec.FirstToken, s.rec.LastToken = 0, clock.Never, clock.Never
-	if p := r.host.patients.Find(s.rec.Request.ID); p != nil {
-		p.seq, p.frontend = none, true
+	if p := r.host.Client(s.rec.Request.ID); p != nil {
+		p.Seq, p.AtFrontend = none, true
 	}
-	ended := r.conn.legs[s.rec.Request.ID].ended
+	end := r.conn.legs[s.rec.Request.ID].Ended
 	r.conn.ends(s.rec.Request.ID)
-	ended(&s.rec, r.now)
+	end(&s.rec, r.now)
+}
+
+// SetLeg sets what the engine does of a request. It needs a [Connector].
+func (r *Engine) SetLeg(leg func(r *workload.Request) Leg) { r.conn.Leg = leg }
+
+// Keeps reports whether the replica keeps the KV of a request for another one.
+func (r *Engine) Keeps(id int64) bool {
+	for _, l := range r.conn.leases {
+		if l.request == id && !l.over {
+			return true
+		}
+	}
+	return false
 }

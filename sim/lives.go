@@ -1,11 +1,11 @@
 package sim
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 
+	"clifftop/internal/pq"
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
@@ -123,10 +123,10 @@ func groupSize(lead []int32, first int) int {
 // one: where a replica is spoken of below, it is all of those.
 type lives struct {
 	*Lives
-	lead     []int32 // by replica
-	of       []life  // by replica
-	controls heap    // by instant, and kind and index; see control
-	held     []int32 // requests at the router, in pending
+	lead     []int32         // by replica
+	of       []life          // by replica
+	controls pq.Queue[int32] // by instant, and kind and index; see control
+	held     []int32         // requests at the router, in pending
 	starts   *workload.Stream
 	rollouts []rollout
 	scaling  []scaling
@@ -184,7 +184,7 @@ func (e *Simulation) live(f *Fleet) {
 func (l *lives) after(i int) int { return i + groupSize(l.lead, i) }
 
 // group is all that live together with replica i.
-func (e *Simulation) group(i int) []*Engine {
+func (e *Simulation) group(i int) []*Replica {
 	first := int(e.lives.lead[i])
 	return e.replicas[first:e.lives.after(first)]
 }
@@ -196,7 +196,7 @@ var ErrStranded = errors.New("sim: requests wait at the router, and no replica w
 func (e *Simulation) enter(i int, s event.State) {
 	e.lives.of[i].state = s
 	for _, r := range e.group(i) {
-		e.obs.ReplicaState(e.now, r.index, s)
+		e.obs.ReplicaState(e.now, r.Index(), s)
 	}
 }
 
@@ -212,12 +212,12 @@ func (e *Simulation) begin(i int) {
 // renew gives replica i, which has ended, engines that have seen nothing.
 func (e *Simulation) renew(i int) {
 	group := e.group(i)
-	locked := group[0].lock != nil
+	locked := group[0].Group() != nil
 	for k := range group {
-		e.renewOne(group[k].index)
+		e.renewOne(group[k].Index())
 	}
 	if locked {
-		newLockstep(group)
+		NewGroup(engines(group))
 	}
 	for _, r := range group {
 		e.sync(r)
@@ -227,17 +227,14 @@ func (e *Simulation) renew(i int) {
 // renewOne gives one of those that live together a new engine.
 func (e *Simulation) renewOne(i int) {
 	cfg, old := e.lives.Again(i), e.replicas[i]
-	if e.detailed || e.peeking {
-		cfg.MaxSpan = 1
-	}
 	fault := cfg.Validate()
 	if fault != nil {
-		fault, cfg = fmt.Errorf("sim: replica %d, made again: %w", i, fault), old.cfg
+		fault, cfg = fmt.Errorf("sim: replica %d, made again: %w", i, fault), *old.Config()
 	}
-	r := newEngine(cfg, e, i, old.own)
-	r.levels, r.told, r.fault = old.levels, old.told, cmp.Or(old.fault, fault)
-	r.slowness, r.dark, r.gpuFree, r.remainder = old.slowness, old.dark, old.gpuFree, old.remainder
-	e.replicas[i], e.hashed[i] = r, r.hashedBlocks()
+	r := e.newReplica(cfg, i, old.own, old.Engine)
+	r.Fail(fault)
+	r.told = old.told
+	e.replicas[i], e.hashed[i] = r, r.HashedBlocks()
 	if e.split != nil {
 		e.split.assign(r)
 	}
@@ -263,7 +260,7 @@ func (e *Simulation) drain(i int, back clock.Duration) {
 // atPeace reports whether nothing is left to do for replica i, which drains.
 func (e *Simulation) atPeace(i int) bool {
 	for _, r := range e.group(i) {
-		if !r.atPeace() {
+		if !r.Drained() {
 			return false
 		}
 	}
@@ -273,8 +270,8 @@ func (e *Simulation) atPeace(i int) bool {
 // drained lets replica i, which has nothing left to do, go off when its GPU has ended what it was given.
 func (e *Simulation) drained(i int) {
 	for _, r := range e.group(i) {
-		r.stop(e.now)
-		r.abandon(e.now)
+		r.Stop(e.now)
+		r.Abandon(e.now)
 	}
 	e.renew(i)
 	l := &e.lives.of[i]
@@ -296,25 +293,17 @@ func (e *Simulation) off(i int) {
 	}
 }
 
-// idleFrom is when the GPU has nothing more to do, if it is given nothing.
-func (r *Engine) idleFrom() clock.Time {
-	if r.remainder > 0 {
-		return r.gpuFree + 1
-	}
-	return r.gpuFree
-}
-
 // idleFrom is when none of the GPUs of replica i has anything more to do.
 func (e *Simulation) idleFrom(i int) (at clock.Time) {
 	for _, r := range e.group(i) {
-		at = max(at, r.idleFrom())
+		at = max(at, r.IdleFrom())
 	}
 	return at
 }
 
 // reachable reports whether requests can be sent to replica i, which may be any one.
 func (e *Simulation) reachable(i int) bool {
-	return e.lives.of[e.lives.lead[i]].state == event.Ready && !e.replicas[i].dark.on(e.now)
+	return e.lives.of[e.lives.lead[i]].state == event.Ready && !e.replicas[i].LinkLost(e.now)
 }
 
 // notice is when replica i can be reached, or cannot any more: the routers learn it at the next health check.
@@ -343,9 +332,9 @@ func (e *Simulation) list(i int, listed bool) {
 		return
 	}
 	for n, r := range group {
-		e.ready = slices.Insert(e.ready, k+n, int32(r.index))
+		e.ready = slices.Insert(e.ready, k+n, int32(r.Index()))
 		if e.heard != nil {
-			e.heard[r.index] = r.metrics(e.now, e.now)
+			e.heard[r.Index()] = r.metrics(e.now, e.now)
 		}
 	}
 	e.release()

@@ -93,16 +93,16 @@ func (r *Engine) fetchRemote(s *sequence, l *load) {
 	remote := &leg.Remote
 	blocks := r.blocksFor(s.reused+c.plan.tokens) - int(s.reused/r.cfg.BlockSize)
 	bytes, layers := int64(blocks)*c.BlockBytes, max(remote.Layers, 1)
-	l.parts, l.remote, l.read, l.gone, l.from = 1, true, remote.read, remote.gone, remote.from
+	l.parts, l.remote, l.read, l.gone, l.from = 1, true, remote.Read, remote.Gone, remote.From
 	l.fails = remote.Fails || l.gone != nil && l.gone()
-	if l.from != nil && l.from.ended() {
+	if l.from != nil && l.from.Retired() {
 		bytes = 0 // nobody answers
 	}
-	path := slices.Clone(remote.via)
+	path := slices.Clone(remote.Via)
 	for _, k := range remote.Path {
 		path = append(path, c.links[k])
 	}
-	r.host.wires.begin(r.now, cargo{replica: r, load: l, tier: none}, (bytes+layers-1)/layers, remote.Latency, path...)
+	r.transfers.begin(r.now, cargo{engine: r, load: l, tier: none}, (bytes+layers-1)/layers, remote.Latency, path...)
 	leg.Remote = Remote{}
 	c.legs[s.rec.Request.ID] = leg
 }
@@ -114,7 +114,7 @@ func (r *Engine) receive() {
 		return
 	}
 	c.due = false
-	r.settle()
+	r.Settle()
 	c.leases = slices.DeleteFunc(c.leases, func(l *lease) bool {
 		if l.over {
 			r.release(&l.kept)
@@ -129,7 +129,7 @@ func (r *Engine) receive() {
 			r.release(&l.kept)
 		case l.fails && c.FailLost:
 			r.seq(l.seq).rec.Loading += r.now.Sub(l.started)
-			r.lose(l.seq)
+			r.Lose(l.seq)
 			r.release(&l.kept)
 		default:
 			r.come(l)
@@ -169,7 +169,7 @@ func (r *Engine) leaveParked(i int32) {
 	r.uncomputed -= s.promptLeft()
 	r.conn.unpark(i)
 	if s.phase == loaded {
-		r.settle()
+		r.Settle()
 		r.queue.takeLoaded(i)
 		r.letGo(s)
 		return
@@ -202,12 +202,12 @@ func (r *Engine) lend(s *sequence) {
 	l := &lease{request: s.rec.Request.ID, serial: c.serials, kept: s.detach()}
 	c.leases = append(c.leases, l)
 	if s.lease < clock.MaxRun {
-		r.host.wires.remind(r.now.Add(s.lease), reminder{r, l})
+		r.transfers.remind(r.now.Add(s.lease), reminder{r, l})
 	}
 }
 
-// releaseHeld ends the lease of a request at the instant at, if it has one: the blocks are free from the next boundary on.
-func (r *Engine) releaseHeld(at clock.Time, request int64) {
+// ReleaseHeld ends the lease of a request at the instant at, if it has one: the blocks are free from the next boundary on.
+func (r *Engine) ReleaseHeld(at clock.Time, request int64) {
 	for _, l := range r.conn.leases {
 		if l.request == request {
 			r.expire(at, l)

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -27,45 +26,8 @@ type lockstep struct {
 	padder   model.Padder // the timer, if it can tell what padding costs
 }
 
-// validateLockstep reports what is wrong with the groups.
-func (f *Fleet) validateLockstep() (faults []error) {
-	i := 0
-	for _, n := range f.Lockstep {
-		for k := i; n > 1 && k < min(i+n, len(f.Replicas)); k++ {
-			if f.Replicas[k].Connector != nil {
-				faults = append(faults, fmt.Errorf("lock step: replica %d loads KV from elsewhere, which ranks in lock step do not", k))
-			}
-		}
-		if n < 1 || i+n > len(f.Replicas) {
-			return append(faults, fmt.Errorf("lock step: groups of %v are not the %d replicas", f.Lockstep, len(f.Replicas)))
-		}
-		for j := i + 1; j < i+n; j++ {
-			a, b := &f.Replicas[i], &f.Replicas[j]
-			if a.AsyncScheduling != b.AsyncScheduling || a.CPUStep != b.CPUStep || a.CPUPerSequence != b.CPUPerSequence {
-				faults = append(faults, fmt.Errorf("lock step: replicas %d and %d do not schedule alike", i, j))
-			}
-		}
-		i += n
-	}
-	if f.Lockstep != nil && i != len(f.Replicas) {
-		return append(faults, fmt.Errorf("lock step: groups of %v are not the %d replicas", f.Lockstep, len(f.Replicas)))
-	}
-	return faults
-}
-
-// lock makes groups of so many consecutive replicas.
-func (e *Simulation) lock(groups []int) {
-	rest := e.replicas
-	for _, n := range groups {
-		if n > 1 {
-			newLockstep(rest[:n])
-		}
-		rest = rest[n:]
-	}
-}
-
-// newLockstep lets ranks iterate together from now on.
-func newLockstep(ranks []*Engine) {
+// NewGroup makes engines iterate in lock step from now on.
+func NewGroup(ranks []*Engine) {
 	g := &lockstep{ranks: slices.Clone(ranks)}
 	g.padder, _ = ranks[0].cfg.Timer.(model.Padder)
 	for _, r := range ranks {
@@ -95,7 +57,7 @@ func (g *lockstep) boundary() error {
 			g.answered = g.answered || r.answered
 			r.answered = false
 		}
-		if g.answered && first.host.dueNow() {
+		if g.answered && first.host.ArrivalDue() {
 			return nil
 		}
 	}

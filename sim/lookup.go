@@ -94,7 +94,7 @@ func (r *Engine) describe(w *waiting, d *sched.Waiting) {
 	q := &w.req
 	d.Request, d.User, d.Session, d.Class, d.Priority, d.Prompt = q.ID, q.User, q.Session, q.Class, q.Priority, q.InputTokens
 	d.Urgency = w.urgency()
-	d.Answer, d.MaxTokens = r.outputOf(q), r.declaredOf(q)
+	d.Answer, d.MaxTokens = r.OutputOf(q), r.declaredOf(q)
 	d.Known = d.Prompt
 	if w.seq == none {
 		return
@@ -121,7 +121,7 @@ func (r *Engine) known(w *waiting) int32 {
 // lookUp finds the cached leading blocks of a waiting request. At least one of its known tokens
 // is always left to compute.
 func (r *Engine) lookUp(w *waiting, known int32) {
-	r.settle()
+	r.Settle()
 	l := &r.look
 	if l.valid && l.request == w.req.ID && l.epoch == r.pool.Epoch() {
 		return

@@ -138,7 +138,7 @@ func (p *plan) start(r *Engine, l *load) {
 		}
 		t := &c.tiers[k]
 		l.parts++
-		r.host.wires.begin(r.now, cargo{replica: r, load: l, tier: int32(k)}, int64(n)*c.BlockBytes, t.Latency, t.link)
+		r.transfers.begin(r.now, cargo{engine: r, load: l, tier: int32(k)}, int64(n)*c.BlockBytes, t.Latency, t.link)
 		c.told(r, event.Move{Tier: k, Blocks: n})
 	}
 }
@@ -240,9 +240,9 @@ func (c *connector) flush(r *Engine) {
 		}
 		bytes := int64(t.pending) * c.BlockBytes
 		if t.flow == none {
-			t.flow = r.host.wires.begin(r.now, cargo{replica: r, tier: int32(k)}, bytes, 0, t.link)
+			t.flow = r.transfers.begin(r.now, cargo{engine: r, tier: int32(k)}, bytes, 0, t.link)
 		} else {
-			r.host.wires.extend(r.now, t.flow, bytes)
+			r.transfers.extend(r.now, t.flow, bytes)
 		}
 		c.told(r, event.Move{Tier: k, Stored: true, Blocks: t.pending})
 		t.pending = 0
@@ -259,7 +259,7 @@ func (c *connector) told(r *Engine, m event.Move) {
 // tellBusy tells the observer whether the link of a tier is busy, if that has changed.
 func (c *connector) tellBusy(r *Engine, at clock.Time, k int) {
 	t := &c.tiers[k]
-	busy := r.host.wires.Carries(t.link)
+	busy := r.transfers.Carries(t.link)
 	if busy == t.busy {
 		return
 	}

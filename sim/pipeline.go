@@ -87,7 +87,7 @@ func (p *pipeline) part(it *composition) {
 
 // depart ends the launch of f: its cohort is out of reach, and the open one is that of those left out.
 func (p *pipeline) depart(f *flight) {
-	p.r.settle()
+	p.r.Settle()
 	f.berth = p.open
 	b := &p.berths[p.open]
 	b.number, b.end = f.number, f.end
@@ -106,7 +106,7 @@ func (p *pipeline) land(f *flight) {
 	}
 	p.open = f.berth
 	p.sit(p.open)
-	p.berths[waits].cohort.ends = p.berths[waits].cohort.ends[:0]
+	p.berths[waits].cohort.ends.Clear()
 	p.spare = append(p.spare, waits)
 }
 
@@ -158,7 +158,7 @@ func (p *pipeline) holds(w *waiting) bool {
 // ending reports whether some member of the open cohort may issue its last token in the iteration being composed.
 func (p *pipeline) ending() bool {
 	c := &p.r.cohort
-	return len(c.ends) > 0 && c.ends[0].key <= c.steps
+	return c.ends.Len() > 0 && c.ends.Top().Key <= c.steps
 }
 
 // away reports whether s, which decodes, has a token in flight, or was left out of the iteration that is being launched.
@@ -272,20 +272,6 @@ func (c *Config) validatePipeline() (faults []error) {
 		}
 	} else if c.Scheduler != nil {
 		faults = append(faults, fmt.Errorf("pipeline stages: policy %T does not go with them", c.Scheduler))
-	}
-	return faults
-}
-
-// validatePipelines reports what does not go with the stages of a replica's pipeline.
-func (f *Fleet) validatePipelines() (faults []error) {
-	i := 0
-	for _, n := range f.Lockstep {
-		for k := i; n > 1 && k < min(i+n, len(f.Replicas)); k++ {
-			if f.Replicas[k].Stages > 1 {
-				faults = append(faults, fmt.Errorf("lock step: replica %d has pipeline stages, which ranks in lock step do not", k))
-			}
-		}
-		i += max(n, 0)
 	}
 	return faults
 }

@@ -42,7 +42,7 @@ func (it *composition) takeOut(i int32, s *sequence) {
 	r.levels.Waiting++
 	r.obs.Preempted(r.now)
 	it.preempted++
-	if r.host.detailed {
+	if r.detailed {
 		it.victims = append(it.victims, s.rec.Request.ID)
 	}
 	s.given, s.grown = 0, false
@@ -67,7 +67,7 @@ func (r *Engine) requeue(i int32, s *sequence, tail bool) {
 
 // takeBack undoes what the iteration being composed gave to s, and lets it leave the cohort.
 func (it *composition) takeBack(i int32, s *sequence) {
-	it.r.settle()
+	it.r.Settle()
 	switch {
 	case s.phase == decoding:
 		it.takeBackDecode(i, s)

@@ -13,11 +13,11 @@ func (r *Engine) cut(t clock.Time) {
 	r.cutOwn(t)
 }
 
-// until is the instant before which the boundaries of r have been, as seen by an event at the instant at. Boundaries of one instant
+// Until is the instant before which the boundaries of r have been, as seen by an event at the instant at. Boundaries of one instant
 // come in the order of the replicas and after all else, so that what one of them leads to at once comes after those of the
 // replicas before: also if these are within a promise, and nothing was done there.
-func (r *Engine) until(at clock.Time) clock.Time {
-	if e := r.host; e.turnAt == at && r.index < e.turn {
+func (r *Engine) Until(at clock.Time) clock.Time {
+	if r.host.Passed(r.index, at) {
 		return at + 1
 	}
 	return at
@@ -31,7 +31,7 @@ func (r *Engine) cutOwn(t clock.Time) {
 		r.next = min(r.next, t)
 	case r.promise.N > 1:
 		// Iteration k ≥ 1 is composed when iteration k-depth ends.
-		ended := r.promise.FirstEndAtOrAfter(r.until(t))
+		ended := r.promise.FirstEndAtOrAfter(r.Until(t))
 		r.promise.N = min(max(ended+r.depth-1, 1), r.promise.N)
 		r.next = r.promiseEnd()
 	}
@@ -55,16 +55,16 @@ func (r *Engine) interrupted() bool {
 // interlude processes results that leave the promise as it is.
 func (r *Engine) interlude() {
 	f := r.inFlight.at(0)
-	used := r.used()
+	used := r.Used()
 	r.process(f)
-	r.released = used - r.used()
+	r.released = used - r.Used()
 	r.answered = false
 	f.clear()
 	r.next = r.promiseEnd()
 }
 
-// stop commits the promised iterations that are composed before the instant at.
-func (r *Engine) stop(at clock.Time) {
+// Stop commits the promised iterations that are composed before the instant at.
+func (r *Engine) Stop(at clock.Time) {
 	if r.promise.N > 0 {
 		r.cut(at)
 		r.commit()
@@ -86,7 +86,7 @@ func (r *Engine) repeatable() bool {
 	// room that they leave, or reads blocks that they share.
 	f := r.inFlight.at(0)
 	return !f.partial && len(f.lasts) == 0 &&
-		(len(f.finishes) == 0 || r.queue.len() == 0 && r.shared() == 0) &&
+		(len(f.finishes) == 0 || r.queue.len() == 0 && r.Shared() == 0) &&
 		len(f.computed) == 0 && // or they enter the tree meanwhile
 		(len(f.firsts) == 0 || r.conn == nil || r.queue.len() == 0) // or become loadable
 }
@@ -116,10 +116,10 @@ func (r *Engine) horizon(n int) int {
 func (r *Engine) nextFinish() int64 {
 	h := &r.cohort.ends
 	for {
-		top := &(*h)[0]
-		if s := r.seq(top.ref); s.phase == decoding && s.serial == top.tie && s.ends == top.key {
-			return top.key
+		top := h.Top()
+		if s := r.seq(top.Value); s.phase == decoding && s.serial == top.Tie && s.ends == top.Key {
+			return top.Key
 		}
-		h.pop()
+		h.Pop()
 	}
 }

@@ -25,7 +25,8 @@ func (r *Engine) poolFree() int {
 	return r.pool.Free()
 }
 
-func (r *Engine) shared() int64 {
+// Shared is the number of blocks referenced more than once, each counted as often as that, less one.
+func (r *Engine) Shared() int64 {
 	if r.radix != nil {
 		return r.radix.Shared()
 	}

@@ -2,9 +2,9 @@ package sim
 
 // What the prefix cache learns of the running batch.
 
-// settle takes the blocks that the cohort owes, in the order in which single steps would have, and
+// Settle takes the blocks that the cohort owes, in the order in which single steps would have, and
 // registers those that filled up meanwhile.
-func (r *Engine) settle() {
+func (r *Engine) Settle() {
 	c := &r.cohort
 	if !r.caching || c.settled == c.steps {
 		c.settled = c.steps
@@ -59,7 +59,7 @@ func (r *Engine) registerHeld(f *flight) {
 	for _, i := range f.firsts {
 		// One that was admitted again with a token in flight has not registered all of its blocks.
 		if s := r.seq(i); s.phase == decoding && s.beforeJoin > 0 && r.tokensInFlight(i) == 1 {
-			r.settle()
+			r.Settle()
 			r.register(s, (s.target+int32(c.steps-s.joined))/r.cfg.BlockSize)
 		}
 	}
@@ -76,7 +76,7 @@ func (r *Engine) registerHeld(f *flight) {
 		return
 	}
 	// The cohort's blocks that f has filled.
-	r.settle()
+	r.Settle()
 	for i := c.first[c.takes.residueAt(c.steps)]; i != none; i = r.seq(i).nextSame {
 		if s := r.seq(i); s.joinBatch <= f.number {
 			r.register(s, (s.target+int32(c.steps-s.joined))/r.cfg.BlockSize)
@@ -91,7 +91,7 @@ func (it *composition) registerRested() {
 	if ahead := r.inFlight.n > 0 && r.inFlight.at(0).stepped; ahead && r.lagging == 0 {
 		return
 	}
-	r.settle()
+	r.Settle()
 	for i := c.first[c.takes.residueAt(c.steps)]; i != none; i = r.seq(i).nextSame {
 		if r.tokensInFlight(i) == 0 {
 			s := r.seq(i)

@@ -8,7 +8,7 @@ import "clifftop/sim/sched"
 func (it *composition) Reserve(i sched.Seq, tokens int32) bool {
 	r := it.r
 	s := r.seq(int32(i))
-	r.settle()
+	r.Settle()
 	blocks := r.blocksFor(tokens)
 	if blocks <= r.held(s) {
 		return true
@@ -48,7 +48,7 @@ func (it *composition) holdAll(i int32, s *sequence, blocks int) bool {
 func (it *composition) Promise(i sched.Seq, tokens int32) {
 	r := it.r
 	s := r.seq(int32(i))
-	r.settle()
+	r.Settle()
 	held := r.held(s)
 	left := s.promiseLeft(held)
 	s.promise = r.pagesFor(tokens)

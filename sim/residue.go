@@ -1,6 +1,10 @@
 package sim
 
-import "math"
+import (
+	"math"
+
+	"clifftop/internal/pq"
+)
 
 // Members of the cohort are filed by the steps at which they take a new block.
 
@@ -81,7 +85,7 @@ func (r *Engine) enlist(s *sequence, i int32) {
 	}
 	s.refileAt = until
 	if until > 0 && until <= s.ends {
-		c.refiling.push(entry{until, s.serial, i})
+		c.refiling.Push(pq.Item[int32]{Key: until, Tie: s.serial, Value: i})
 	}
 }
 
@@ -107,12 +111,12 @@ func (r *Engine) delist(s *sequence) {
 // refile counts anew the members whose reservation or promise is used up by now.
 func (r *Engine) refile() {
 	c := &r.cohort
-	for len(c.refiling) > 0 && c.refiling[0].key <= c.steps {
-		e := c.refiling.pop()
-		if s := r.seq(e.ref); s.phase == decoding && s.serial == e.tie && s.refileAt == e.key {
-			r.settle()
+	for c.refiling.Len() > 0 && c.refiling.Top().Key <= c.steps {
+		e := c.refiling.Pop()
+		if s := r.seq(e.Value); s.phase == decoding && s.serial == e.Tie && s.refileAt == e.Key {
+			r.Settle()
 			r.delist(s)
-			r.enlist(s, e.ref)
+			r.enlist(s, e.Value)
 		}
 	}
 }
@@ -120,12 +124,12 @@ func (r *Engine) refile() {
 // nextRefile is the next step at which a reservation or a promise is used up.
 func (r *Engine) nextRefile() int64 {
 	h := &r.cohort.refiling
-	for len(*h) > 0 {
-		top := &(*h)[0]
-		if s := r.seq(top.ref); s.phase == decoding && s.serial == top.tie && s.refileAt == top.key {
-			return top.key
+	for h.Len() > 0 {
+		top := h.Top()
+		if s := r.seq(top.Value); s.phase == decoding && s.serial == top.Tie && s.refileAt == top.Key {
+			return top.Key
 		}
-		h.pop()
+		h.Pop()
 	}
 	return math.MaxInt64
 }

@@ -33,7 +33,7 @@ func (r *Engine) process(f *flight) {
 		return
 	}
 	if len(f.finishes) > 0 {
-		r.settle()
+		r.Settle()
 	}
 	f.sortChunks()
 	for _, i := range f.finishes {
@@ -59,9 +59,7 @@ func (r *Engine) deliverFirst(s *sequence, end clock.Time) {
 		if s.rec.Left == clock.Never {
 			s.rec.ClientFirst = r.seen(end, s.firstRank)
 		}
-		if r.host.follow {
-			r.host.began(&s.rec.Request, int32(r.index))
-		}
+		r.host.Began(&s.rec.Request, int32(r.index))
 	}
 	if s.phase == decoding || s.phase == speculating || s.phase == finishing {
 		r.stream(s)
@@ -86,7 +84,7 @@ func (r *Engine) deliverAwaited(i int32) {
 	}
 	computed := s.computed
 	if s.phase == decoding {
-		r.settle()
+		r.Settle()
 		computed = s.target + int32(r.cohort.steps-s.joined)
 	}
 	if s.joinBatch != math.MaxInt64 {
@@ -143,10 +141,10 @@ func (r *Engine) answer(s *sequence, end clock.Time) {
 	if r.handsOn(s) {
 		return
 	}
-	if s.rec.Left == clock.Never && r.dark.on(end) && mayLeave(&s.rec.Request) {
+	if s.rec.Left == clock.Never && r.dark.on(end) && MayLeave(&s.rec.Request) {
 		r.leavesInTheDark(s)
 	}
-	r.host.answered(&s.rec)
+	r.host.Answered(&s.rec)
 }
 
 // complete ends sequence i with the results of flight f, which bring its last token, or one too many.
@@ -214,7 +212,7 @@ func (r *Engine) end(i int32) {
 		r.conn.ends(s.rec.Request.ID)
 		fallthrough
 	default:
-		r.host.ended(&s.rec)
+		r.host.Ended(&s.rec)
 	}
 	r.seqs.put(i)
 }
@@ -222,20 +220,20 @@ func (r *Engine) end(i int32) {
 // applyAborts removes the requests whose clients left.
 func (r *Engine) applyAborts() {
 	for _, id := range r.aborts {
-		p := r.host.patients.Find(id)
+		p := r.host.Client(id)
 		switch {
 		case p == nil: // it ended meanwhile
-		case p.seq == none:
+		case p.Seq == none:
 			r.levels.Waiting--
-			r.queue.remove(&p.req)
-			r.uncomputed -= int64(p.req.InputTokens)
+			r.queue.remove(&p.Request)
+			r.uncomputed -= int64(p.Request.InputTokens)
 			if r.conn != nil {
-				r.conn.ends(p.req.ID)
+				r.conn.ends(p.Request.ID)
 			}
-			r.host.leftUnserved(p, r.now)
+			r.host.Unserved(p, r.now)
 			r.answered = true
 		default:
-			r.cancel(p.seq)
+			r.cancel(p.Seq)
 		}
 	}
 	r.aborts = r.aborts[:0]
@@ -269,7 +267,7 @@ func (r *Engine) cancel(i int32) {
 	case loading, loaded:
 		r.leaveParked(i)
 	default:
-		r.settle()
+		r.Settle()
 		r.uncomputed -= s.promptLeft()
 		r.leaveRunning(i)
 	}

@@ -7,15 +7,13 @@ import (
 	"clifftop/sim/clock"
 )
 
-// maxSlowness is the greatest factor of step times, in thousandths.
-const maxSlowness = 1_000_000
+// MaxSlowdown is the greatest factor of step times, in thousandths.
+const MaxSlowdown = 1_000_000
 
-// setPace makes the iterations of replica i that are composed from now on last so many thousandths of their usual time; 0
-// is as usual.
-func (e *Simulation) setPace(i int, permille int64) {
-	r := e.replicas[i]
+// SetSlowdown makes iterations that are composed from now on take so many thousandths of their usual time; 0 is as usual.
+func (r *Engine) SetSlowdown(now clock.Time, permille int64) {
 	if r.slowness = permille; r.promise.N > 0 {
-		r.cut(e.now)
+		r.cut(now)
 	}
 }
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"clifftop/internal/faults"
 	"clifftop/workload"
 )
 
@@ -62,12 +63,12 @@ func (p *Speculative) Lookahead() int32 {
 // DropsBlock says that a prefix hit goes without its last block.
 func (p *Speculative) DropsBlock() bool { return p.On() && (p.Method == EAGLE || p.Method == MTP) }
 
-func (p *Speculative) validate(c *Config) []error {
-	found := faults{of: "speculative: "}
-	want := found.want
+func (p *Speculative) validate(c *Config) error {
+	found := faults.List{Prefix: "speculative: "}
+	want := found.Check
 	want(p.Tokens >= 0, "num_speculative_tokens: %d is negative", p.Tokens)
 	if !p.On() {
-		return found.all
+		return found.Err()
 	}
 	want(p.Method <= DraftModel, "method %d is not known", p.Method)
 	want(len(p.Acceptance) > 0 || p.Script != nil, "acceptance: there is none")
@@ -79,7 +80,7 @@ func (p *Speculative) validate(c *Config) []error {
 	want(c.HostBlocks == 0, "swap space: sequences with drafts are computed again, not swapped")
 	want(!c.Radix, "radix: a radix cache does not go with drafts")
 	want(!c.Contiguous, "contiguous KV: it has no slots for drafts")
-	return found.all
+	return found.Err()
 }
 
 // drafter draws what becomes of drafts.

@@ -1,8 +1,8 @@
 package sim
 
 import (
-	"errors"
-
+	"clifftop/internal/faults"
+	"clifftop/internal/pq"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 	"clifftop/sim/route"
@@ -52,8 +52,8 @@ type Outage struct {
 // validate reports what is wrong with the division.
 func (d *Disaggregation) validate(f *Fleet) error {
 	n := len(f.Replicas)
-	found := faults{of: "disaggregation: "}
-	want := found.want
+	found := faults.List{Prefix: "disaggregation: "}
+	want := found.Check
 	want(d.Prefills >= 1 && d.Prefills < n, "%d of %d replicas compute prompts (want some, and some that answer)", d.Prefills, n)
 	want(len(d.Decoders) > 0 && len(f.Routers) > 0, "one of the two kinds of replicas has no router")
 	want(len(d.Egress) == d.Prefills && len(d.Ingress) == n-d.Prefills, "%d links out of and %d into %d and %d replicas", len(d.Egress), len(d.Ingress), d.Prefills, n-d.Prefills)
@@ -73,7 +73,7 @@ func (d *Disaggregation) validate(f *Fleet) error {
 		want(i >= d.Prefills || c.MaxTokens == 0, "replica %d computes prompts, and has to expect answers of one token", i)
 		want(c.BlockSize == f.Replicas[0].BlockSize, "replica %d has blocks of another size", i)
 	}
-	return errors.Join(found.all...)
+	return found.Err()
 }
 
 // split is what an engine knows of requests whose work is divided.
@@ -105,7 +105,8 @@ func newSplit(d *Disaggregation, e *Simulation) *split {
 		s.links = append(s.links, e.wires.AddLink(b))
 	}
 	for i := range d.Outages {
-		e.wires.breakOff(s.links[d.Outages[i].Replica], &d.Outages[i])
+		o := &d.Outages[i]
+		e.wires.BreakLink(s.links[o.Replica], o.At, o.For)
 	}
 	for _, r := range e.replicas {
 		s.assign(r)
@@ -114,11 +115,11 @@ func newSplit(d *Disaggregation, e *Simulation) *split {
 }
 
 // assign gives a replica its part of requests.
-func (s *split) assign(r *Engine) {
-	if s.prefills(int32(r.index)) {
-		r.conn.Leg = s.prefill
+func (s *split) assign(r *Replica) {
+	if s.prefills(int32(r.Index())) {
+		r.SetLeg(s.prefill)
 	} else {
-		r.conn.Leg = s.decode(r.index)
+		r.SetLeg(s.decode(r.Index()))
 	}
 }
 
@@ -129,7 +130,7 @@ func (s *split) prefills(replica int32) bool { return s != nil && int(replica) <
 func (s *split) decodes(replica int32) bool { return s != nil && int(replica) >= s.Prefills }
 
 // prefill is the part of a request that a replica does which computes prompts.
-func (s *split) prefill(*workload.Request) Leg { return Leg{Lease: s.Lease, ended: s.handOn} }
+func (s *split) prefill(*workload.Request) Leg { return Leg{Lease: s.Lease, Ended: s.handOn} }
 
 // decode is that of one that answers.
 func (s *split) decode(to int) func(*workload.Request) Leg {
@@ -140,10 +141,10 @@ func (s *split) decode(to int) func(*workload.Request) Leg {
 		}
 		id, from := r.ID, first.by
 		leg.Remote = Remote{
-			Tokens: r.InputTokens, Layers: s.Layers, Latency: s.Latency, again: true, from: from,
-			via:  []int32{s.links[from.index], s.links[to]},
-			read: func(at clock.Time) { s.release(at, from, id) },
-			gone: func() bool { return !from.keeps(id) },
+			Tokens: r.InputTokens, Layers: s.Layers, Latency: s.Latency, Again: true, From: from,
+			Via:  []int32{s.links[from.Index()], s.links[to]},
+			Read: func(at clock.Time) { s.release(at, from, id) },
+			Gone: func() bool { return !from.Keeps(id) },
 		}
 		return leg
 	}
@@ -151,21 +152,11 @@ func (s *split) decode(to int) func(*workload.Request) Leg {
 
 // release lets a replica free the KV of a request, if it has not ended.
 func (s *split) release(at clock.Time, from *Engine, id int64) {
-	if from.ended() {
+	if from.Retired() {
 		return
 	}
-	from.releaseHeld(at, id)
-	s.e.sync(from)
-}
-
-// keeps reports whether the replica keeps the KV of a request for another one.
-func (r *Engine) keeps(id int64) bool {
-	for _, l := range r.conn.leases {
-		if l.request == id && !l.over {
-			return true
-		}
-	}
-	return false
+	from.ReleaseHeld(at, id)
+	s.e.sync(s.e.replicas[from.Index()])
 }
 
 // leg is a request as the replica is sent it that computes its prompt.
@@ -187,14 +178,14 @@ func (s *split) answer(r *workload.Request, to int32) int32 {
 func (s *split) handOn(rec *event.Record, at clock.Time) {
 	e := s.e
 	e.over(&rec.Request, int32(rec.Replica))
-	by := e.replicas[rec.Replica]
+	by := e.replicas[rec.Replica].Engine
 	first := &handover{*rec, by, clock.Never}
 	s.restore(&first.Request)
 	s.first[first.Request.ID] = first
 	if p := e.patients.Find(first.Request.ID); p != nil {
-		p.to = none
+		p.To = none
 	}
-	e.frontend.push(entry{int64(by.dark.sent(at).Add(s.Hop)), first.Request.ID, e.hold(&first.Request, none)})
+	e.frontend.Push(pq.Item[int32]{Key: int64(by.OverLink(at).Add(s.Hop)), Tie: first.Request.ID, Value: e.hold(&first.Request, none)})
 }
 
 // restore gives a request its answer back.

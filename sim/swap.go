@@ -19,7 +19,7 @@ func (it *composition) SwapOut(h sched.Seq) bool {
 	s.swapped, s.hosted = decodes, blocks
 	r.hosted += blocks
 	r.moved += blocks
-	if r.host.detailed {
+	if r.detailed {
 		it.swaps = append(it.swaps, s.rec.Request.ID)
 	}
 	it.takeOut(i, s)

@@ -15,7 +15,7 @@ func (r *Engine) pace() (first, slope int64, n int) {
 	if it.padTo > 0 {
 		b.Chunks = it.padChunks()
 	}
-	b.SharedTokens = r.shared() * int64(r.cfg.BlockSize)
+	b.SharedTokens = r.Shared() * int64(r.cfg.BlockSize)
 	b.Drafts = it.drafts
 	b.Emit = it.decodes + it.drafts + len(it.flight.firsts) - it.resumed + it.padRows
 	first, slope, n = r.cfg.Timer.Span(b)
@@ -24,7 +24,7 @@ func (r *Engine) pace() (first, slope int64, n int) {
 		return
 	}
 	if r.cfg.Check && r.cfg.Floor != nil && float64(first) < r.cfg.Floor(b)*1e15*(1-1e-9) {
-		r.fault = r.broken("an iteration of %+v takes %d fs, but physics asks for %.0f", *b, first, r.cfg.Floor(b)*1e15)
+		r.fault = r.Broken("an iteration of %+v takes %d fs, but physics asks for %.0f", *b, first, r.cfg.Floor(b)*1e15)
 	}
 	if r.slowness > 0 {
 		first, slope, n = r.slowed(first, slope, n)

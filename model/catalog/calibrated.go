@@ -6,9 +6,9 @@ import (
 	"io"
 	"math"
 
-	"clifftop/model"
-
 	"github.com/goccy/go-yaml"
+
+	"clifftop/model"
 )
 
 // CalibratedRecord is a GPU of the catalogue as measurements of one's own correct it. Factors are of the fraction of

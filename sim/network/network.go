@@ -1,8 +1,10 @@
-package sim
+package network
 
 import (
+	"fmt"
 	"math/bits"
 
+	"clifftop/internal/pq"
 	"clifftop/sim/clock"
 )
 
@@ -18,10 +20,12 @@ type Network struct {
 	transfers []transfer
 	vacant    []int32
 	serials   int64
-	ends      heap // by instant and serial number; entries may be stale
+	ends      pq.Queue[int32] // by instant and serial number; entries may be stale
 	stamp     int64
 	affected  []int32 // scratch: links, of which some transfers may change their rates
 }
+
+const noLink = int32(-1)
 
 // link is what carries transfers.
 type link struct {
@@ -110,12 +114,12 @@ func (n *Network) Sending(i int32) bool { return !n.transfers[i].landing }
 
 // Next is the instant of the next event, or Never.
 func (n *Network) Next() clock.Time {
-	for len(n.ends) > 0 {
-		e := &n.ends[0]
-		if t := &n.transfers[e.ref]; t.serial == e.tie && int64(t.end) == e.key {
-			return clock.Time(e.key)
+	for n.ends.Len() > 0 {
+		e := n.ends.Top()
+		if t := &n.transfers[e.Value]; t.serial == e.Tie && int64(t.end) == e.Key {
+			return clock.Time(e.Key)
 		}
-		n.ends.pop()
+		n.ends.Pop()
 	}
 	return clock.Never
 }
@@ -123,7 +127,7 @@ func (n *Network) Next() clock.Time {
 // Advance handles the event at Next. Done says that transfer i has arrived; its number is free now.
 func (n *Network) Advance() (i int32, done bool) {
 	at := n.Next()
-	i = n.ends.pop().ref
+	i = n.ends.Pop().Value
 	t := &n.transfers[i]
 	if !t.landing {
 		n.progress(t, at)
@@ -131,7 +135,7 @@ func (n *Network) Advance() (i int32, done bool) {
 		n.share(at, t.path)
 		if t.latency > 0 {
 			t.landing, t.end = true, at.Add(t.latency)
-			n.ends.push(entry{int64(t.end), t.serial, i})
+			n.ends.Push(pq.Item[int32]{Key: int64(t.end), Tie: t.serial, Value: i})
 			return i, false
 		}
 	}
@@ -200,24 +204,24 @@ func (n *Network) plan(i int32, rate int64) {
 			t.end = t.as.Add(clock.Duration(d))
 		}
 	}
-	n.ends.push(entry{int64(t.end), t.serial, i})
+	n.ends.Push(pq.Item[int32]{Key: int64(t.end), Tie: t.serial, Value: i})
 }
 
 // share gives new rates to the transfers that share links with those of the path, directly or through others.
 func (n *Network) share(at clock.Time, path []int32) {
 	n.reach(path)
 	for {
-		bottleneck, least := none, int64(0)
+		bottleneck, least := noLink, int64(0)
 		for _, l := range n.affected {
 			k := &n.links[l]
 			if k.open == 0 {
 				continue
 			}
-			if share := k.left / k.open; bottleneck == none || share < least || share == least && l < bottleneck {
+			if share := k.left / k.open; bottleneck == noLink || share < least || share == least && l < bottleneck {
 				bottleneck, least = l, share
 			}
 		}
-		if bottleneck == none {
+		if bottleneck == noLink {
 			return
 		}
 		n.freeze(at, bottleneck, least)
@@ -272,4 +276,68 @@ func (n *Network) rate(t *transfer, share int64) int64 {
 		}
 	}
 	return max(share, 1)
+}
+
+// Links is the number of links.
+func (n *Network) Links() int { return len(n.links) }
+
+// Bandwidth is the highest bandwidth that link l has had, in bytes per second.
+func (n *Network) Bandwidth(l int32) int64 { return n.links[l].widest }
+
+// Restore gives link l the highest bandwidth that it has had.
+func (n *Network) Restore(at clock.Time, l int32) { n.SetBandwidth(at, l, n.links[l].widest) }
+
+// Transfers is the number of transfers that have been underway at once; all numbers of transfers are below it.
+func (n *Network) Transfers() int { return len(n.transfers) }
+
+// Underway reports whether transfer i has begun and has not arrived.
+func (n *Network) Underway(i int32) bool { return n.transfers[i].serial != 0 }
+
+// Path is the links that transfer i goes over.
+func (n *Network) Path(i int32) []int32 { return n.transfers[i].path }
+
+// Left is the number of bytes of transfer i that have not been sent, a part of one as a whole.
+func (n *Network) Left(i int32) int64 {
+	t := &n.transfers[i]
+	bytes, part := bits.Div64(t.left.Hi, t.left.Lo, uint64(clock.Second))
+	if part > 0 {
+		bytes++
+	}
+	return int64(bytes)
+}
+
+// Check asserts that every link has carried, at its rates, what its transfers were to send but for what is left of them, and
+// no more than it could while it was busy, but for a byte per second of each transfer, which has at least that.
+func (n *Network) Check(at clock.Time) error {
+	left := make([]clock.Uint128, len(n.links))
+	for i := range n.transfers {
+		if t := &n.transfers[i]; t.serial != 0 && !t.landing {
+			for _, l := range t.path {
+				left[l] = left[l].Add(t.left)
+			}
+		}
+	}
+	for l := range n.links {
+		k := &n.links[l]
+		if all := k.carried.Add(left[l]).Add(k.spared); all.Cmp(k.begun) != 0 {
+			return fmt.Errorf("sim: broken invariant at %v: of %.0f bytes, link %d has carried %.0f, %.0f are left and %.0f were stopped", at,
+				k.begun.Float64()*1e-12, l, k.carried.Float64()*1e-12, left[l].Float64()*1e-12, k.spared.Float64()*1e-12)
+		}
+		most := clock.Mul64(uint64(k.widest+int64(k.most)), uint64(n.Busy(at, int32(l))))
+		if k.carried.Cmp(most) > 0 {
+			return fmt.Errorf("sim: broken invariant at %v: link %d of %d bytes per second has carried %.0f in %v", at, l, k.widest,
+				k.carried.Float64()*1e-12, n.Busy(at, int32(l)))
+		}
+	}
+	return nil
+}
+
+func without(list []int32, i int32) []int32 {
+	kept := list[:0]
+	for _, x := range list {
+		if x != i {
+			kept = append(kept, x)
+		}
+	}
+	return kept
 }

@@ -1,4 +1,4 @@
-package sim_test
+package network_test
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/network"
 	"clifftop/sim/simtest"
 )
 
@@ -24,7 +24,7 @@ type begin struct {
 
 // ends runs transfers, and returns when they arrive.
 func ends(bandwidths []int64, list []begin) []clock.Time {
-	var n sim.Network
+	var n network.Network
 	for _, b := range bandwidths {
 		n.AddLink(b)
 	}
@@ -86,7 +86,7 @@ func TestMaxMinFairness(t *testing.T) {
 // TestNetworkTruth compares the network with the plain one, event by event.
 func TestNetworkTruth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var n sim.Network
+		var n network.Network
 		var plain simtest.Network
 		for range rapid.IntRange(1, 4).Draw(t, "links") {
 			b := rapid.SampledFrom([]int64{1, 3, 1000, 999_999_937, 25_000_000_000, 1 << 40}).Draw(t, "bandwidth")
@@ -160,7 +160,7 @@ func TestNetworkTruth(t *testing.T) {
 }
 
 func TestLinkBusy(t *testing.T) {
-	var n sim.Network
+	var n network.Network
 	l := n.AddLink(1000 * mb)
 	n.Start(0, 2*mb, 0, l)
 	n.Start(clock.Time(clock.Millisecond), 1*mb, 0, l)

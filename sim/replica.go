@@ -1,0 +1,39 @@
+package sim
+
+import (
+	"clifftop/sim/clock"
+	"clifftop/sim/event"
+	"clifftop/sim/route"
+)
+
+// Replica is an engine with its place and lifecycle in the fleet.
+type Replica struct {
+	*Engine
+	own     *event.Fanout // the observers of this replica alone, or nil
+	told    event.Levels  // its levels as those of the fleet count them
+	leaving bool          // it takes no more requests, and ends when it has none
+}
+
+// newReplica makes replica i, with an observer of its own if that is not nil. before is the engine in whose place it comes,
+// if any.
+func (e *Simulation) newReplica(cfg Config, i int, own *event.Fanout, before *Engine) *Replica {
+	if e.detailed || e.peeking {
+		cfg.MaxSpan = 1
+	}
+	obs := e.obs
+	if own != nil {
+		obs = event.Join(e.obs, own)
+	}
+	r := &Replica{own: own, Engine: NewEngine(cfg, Setup{Index: i, Host: host{e}, Observers: obs, Transfers: &e.wires, Before: before})}
+	e.cold(r)
+	return r
+}
+
+// metrics are the replica's gauges of an instant, as of just before the instant until, which is not past the next boundary.
+func (r *Replica) metrics(at, until clock.Time) route.Metrics {
+	l := r.Levels()
+	return route.Metrics{
+		At: at, Waiting: l.Waiting, Running: l.Running,
+		UsedBlocks: r.UsedAt(until), UsableBlocks: r.Usable(), QueuedTokens: r.Uncomputed(),
+	}
+}
