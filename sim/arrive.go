@@ -20,7 +20,7 @@ func (e *Simulation) arrive(r *workload.Request) error {
 	e.obs.Arrived(e.now, r)
 	fits := e.fits(r)
 	if !fits && e.wayIn == 0 {
-		e.refuse(r, none, event.NeverFits)
+		e.refuse(r, noReplica, event.NeverFits)
 		return nil
 	}
 	e.levels.System++
@@ -28,10 +28,10 @@ func (e *Simulation) arrive(r *workload.Request) error {
 	if leaves {
 		e.watch(r)
 	}
-	to, at := none, r.Arrival.Add(e.wayIn)
+	to, at := noReplica, r.Arrival.Add(e.wayIn)
 	if fits && (e.wayIn == 0 || e.routers == nil && e.lives == nil) {
-		if to = e.route(r); to == none || e.unreachable(to) {
-			e.strand(r, to, none)
+		if to = e.route(r); to == noReplica || e.unreachable(to) {
+			e.strand(r, to, notPending)
 			return nil
 		}
 		at = at.Add(e.replicas[to].Handling(r))
@@ -104,14 +104,14 @@ func (e *Simulation) reach(x pq.Item[int32]) {
 		e.vacant = append(e.vacant, x.Value)
 		return
 	}
-	if to == none {
+	if to == noReplica {
 		if !e.handedOn(r) && !e.fits(r) {
 			e.vacant = append(e.vacant, x.Value)
 			e.levels.System--
-			e.refuse(r, none, event.NeverFits)
+			e.refuse(r, noReplica, event.NeverFits)
 			return
 		}
-		if to = e.route(r); to == none || e.unreachable(to) {
+		if to = e.route(r); to == noReplica || e.unreachable(to) {
 			e.strand(r, to, x.Value)
 			return
 		}
@@ -152,7 +152,7 @@ func unserved(r *workload.Request) event.Record {
 		Request: *r,
 		Queued:  clock.Never, Scheduled: clock.Never, FirstToken: clock.Never, LastToken: clock.Never,
 		ClientFirst: clock.Never, ClientLast: clock.Never, Left: clock.Never,
-		Replica: int(none),
+		Replica: int(noReplica),
 	}
 }
 

@@ -18,7 +18,7 @@ const aborting = int32(workload.Answered)
 
 // watch begins to wait with the client of r, who has just sent it.
 func (e *Simulation) watch(r *workload.Request) {
-	*e.patients.Add(r.ID) = Client{Request: *r, To: none, Seq: none, AtFrontend: true, Departure: Departure{Left: clock.Never}}
+	*e.patients.Add(r.ID) = Client{Request: *r, To: noReplica, Seq: noSeq, AtFrontend: true, Departure: Departure{Left: clock.Never}}
 	e.expect(r, false)
 }
 
@@ -42,7 +42,7 @@ func (e *Simulation) depart(x pq.Item[int32]) {
 	}
 	how := workload.Ending(x.Value)
 	end := workload.End{How: how, First: clock.Never}
-	if p.Seq != none {
+	if p.Seq != noSeq {
 		r := e.replicas[p.To]
 		first, tokens := r.ReceivedBy(p.Seq, e.now)
 		if how == workload.TimedOutFirst && r.HasFirstToken(p.Seq) && (tokens > 0 || !r.LinkLost(e.now)) {
@@ -54,11 +54,11 @@ func (e *Simulation) depart(x pq.Item[int32]) {
 	after, _ := Deadline(p.Request.Client, how != workload.TimedOutFirst)
 	end.At = p.Request.Arrival.Add(after)
 	p.Departure = Departure{Left: end.At, Ending: how, Again: e.src.Done(&p.Request, end)}
-	if p.Seq != none {
+	if p.Seq != noSeq {
 		e.replicas[p.To].ClientLeft(p, end.First)
 	}
 	told := end.At.Add(e.wayIn)
-	if p.To != none {
+	if p.To != noReplica {
 		told = e.replicas[p.To].OverLink(told)
 	}
 	switch {
@@ -87,7 +87,7 @@ func (e *Simulation) leftUnserved(p *Client, released clock.Time) {
 	switch {
 	case p.Held:
 		e.levels.Held--
-	case p.To != none:
+	case p.To != noReplica:
 		r := e.replicas[p.To]
 		if !p.AtFrontend {
 			rec.Queued = r.Queued(&p.Request)

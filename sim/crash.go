@@ -53,14 +53,14 @@ func (e *Simulation) failOne(r *Replica) {
 		}
 		e.vacant = append(e.vacant, x.Value)
 		if !MayLeave(&held.Request) || e.patients.Find(held.ID) != nil { // or its client left
-			all = append(all, Attempt{Request: &held.Request, Seq: none})
+			all = append(all, Attempt{Request: &held.Request, Seq: noSeq})
 		}
 		return false
 	})
 	slices.SortFunc(all, func(a, b Attempt) int { return cmp.Compare(a.ID, b.ID) })
 	for _, u := range all {
 		switch {
-		case u.Seq != none:
+		case u.Seq != noSeq:
 			r.Lose(u.Seq)
 		case u.Queued:
 			r.Levels().Waiting--

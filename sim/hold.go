@@ -18,19 +18,19 @@ func (e *Simulation) unreachable(to int32) bool { return e.lives != nil && !e.re
 func (e *Simulation) strand(r *workload.Request, to, ref int32) {
 	most := e.lives.Hold
 	rejects := most < 0 || most > 0 && e.levels.Held >= most
-	if ref != none && (to != none || rejects) {
+	if ref != notPending && (to != noReplica || rejects) {
 		e.vacant = append(e.vacant, ref)
 	}
 	switch {
-	case to != none:
+	case to != noReplica:
 		e.sent(r, to)
 		e.disconnect(r, to, clock.Never)
 	case rejects:
 		e.levels.System--
-		e.refuse(r, none, event.NotReady)
+		e.refuse(r, noReplica, event.NotReady)
 	default:
-		if ref == none {
-			ref = e.hold(r, none)
+		if ref == notPending {
+			ref = e.hold(r, noReplica)
 		}
 		e.lives.held = append(e.lives.held, ref)
 		e.levels.Held++
@@ -52,7 +52,7 @@ func (e *Simulation) release() {
 			continue
 		}
 		to := e.route(r)
-		if to == none {
+		if to == noReplica {
 			still = append(still, ref)
 			continue
 		}

@@ -4,6 +4,14 @@ import (
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 	"clifftop/sim/route"
+	"clifftop/sim/sched"
+)
+
+// Numbers of no replica, no sequence, and no place among the pending requests.
+const (
+	noReplica  = int32(-1)
+	noSeq      = int32(sched.None)
+	notPending = int32(-1)
 )
 
 // Replica is an engine with its place and lifecycle in the fleet.

@@ -62,7 +62,7 @@ func newFleet(f *Fleet, e *Simulation) fleet {
 // route chooses the replica that serves r, which some replica can; none if those do not take requests.
 func (e *Simulation) route(r *workload.Request) int32 {
 	if len(e.ready) == 0 {
-		return none
+		return noReplica
 	}
 	if e.routers == nil {
 		return 0
@@ -89,7 +89,7 @@ func (e *Simulation) route(r *workload.Request) int32 {
 			}
 		}
 		if e.able = t.choices; len(t.choices) == 0 {
-			return none
+			return noReplica
 		}
 	}
 	return t.choices[t.rule.Route(t, r)]
@@ -138,7 +138,7 @@ func (e *Simulation) sent(r *workload.Request, to int32) {
 
 // over notes that a request has ended, which may have been sent to a replica.
 func (e *Simulation) over(r *workload.Request, to int32) {
-	if to == none {
+	if to == noReplica {
 		return
 	}
 	e.touched = e.replicas[to]

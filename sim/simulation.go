@@ -60,7 +60,7 @@ type Simulation struct {
 // onItsWay is a request on its way to the queue of a replica.
 type onItsWay struct {
 	workload.Request
-	to int32 // none before it is at the router
+	to int32 // -1 before it is at the router
 }
 
 // New returns an engine of one replica that is ready to run. The configuration is validated; its scheduler must

@@ -183,9 +183,9 @@ func (s *split) handOn(rec *event.Record, at clock.Time) {
 	s.restore(&first.Request)
 	s.first[first.Request.ID] = first
 	if p := e.patients.Find(first.Request.ID); p != nil {
-		p.To = none
+		p.To = noReplica
 	}
-	e.frontend.Push(pq.Item[int32]{Key: int64(by.OverLink(at).Add(s.Hop)), Tie: first.Request.ID, Value: e.hold(&first.Request, none)})
+	e.frontend.Push(pq.Item[int32]{Key: int64(by.OverLink(at).Add(s.Hop)), Tie: first.Request.ID, Value: e.hold(&first.Request, noReplica)})
 }
 
 // restore gives a request its answer back.

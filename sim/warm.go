@@ -11,7 +11,7 @@ func (e *Simulation) Warm(q *workload.Request) {
 		return
 	}
 	to := e.route(q)
-	if to == none {
+	if to == noReplica {
 		return
 	}
 	if e.routers != nil {
