@@ -5,6 +5,7 @@ import (
 
 	"clifftop/internal/pq"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/workload"
 )
@@ -24,7 +25,7 @@ func (e *Simulation) arrive(r *workload.Request) error {
 		return nil
 	}
 	e.levels.System++
-	leaves := MayLeave(r)
+	leaves := engine.MayLeave(r)
 	if leaves {
 		e.watch(r)
 	}
@@ -100,7 +101,7 @@ func (e *Simulation) reach(x pq.Item[int32]) {
 	held := &e.pending[x.Value]
 	r, to := &held.Request, held.to
 	p := e.patients.Find(r.ID)
-	if MayLeave(r) && p == nil { // its client left
+	if engine.MayLeave(r) && p == nil { // its client left
 		e.vacant = append(e.vacant, x.Value)
 		return
 	}
@@ -160,7 +161,7 @@ func unserved(r *workload.Request) event.Record {
 // others learn it with the last token.
 func (e *Simulation) ended(rec *event.Record) {
 	e.levels.System--
-	if MayLeave(&rec.Request) {
+	if engine.MayLeave(&rec.Request) {
 		e.patients.Remove(rec.Request.ID)
 	}
 	e.over(&rec.Request, int32(rec.Replica))
@@ -169,7 +170,7 @@ func (e *Simulation) ended(rec *event.Record) {
 
 // answered tells the source that a client who has not left has its whole answer, as of rec.
 func (e *Simulation) answered(rec *event.Record) {
-	if MayLeave(&rec.Request) {
+	if engine.MayLeave(&rec.Request) {
 		e.patients.Remove(rec.Request.ID)
 	}
 	if rec.Left == clock.Never {

@@ -3,13 +3,14 @@ package sim
 import (
 	"clifftop/internal/pq"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/workload"
 )
 
 // Clients who may leave before they have their answer.
 //
-// What a client knows lags what the engine does by [Config.NetworkOut], and what the engine knows of it by
-// [Config.NetworkIn]. That it leaves is settled when what it waits for has not been sent in time; it leaves, and
+// What a client knows lags what the engine does by [engine.Config.NetworkOut], and what the engine knows of it by
+// [engine.Config.NetworkIn]. That it leaves is settled when what it waits for has not been sent in time; it leaves, and
 // the source hears of it, one way later; and its abort comes to the server another way later.
 
 // aborting is the ref of an event at which the server hears that a client left; the others are deadlines, and their
@@ -18,13 +19,13 @@ const aborting = int32(workload.Answered)
 
 // watch begins to wait with the client of r, who has just sent it.
 func (e *Simulation) watch(r *workload.Request) {
-	*e.patients.Add(r.ID) = Client{Request: *r, To: noReplica, Seq: noSeq, AtFrontend: true, Departure: Departure{Left: clock.Never}}
+	*e.patients.Add(r.ID) = engine.Client{Request: *r, To: noReplica, Seq: noSeq, AtFrontend: true, Departure: engine.Departure{Left: clock.Never}}
 	e.expect(r, false)
 }
 
 // expect plans the next departure of the client of r.
 func (e *Simulation) expect(r *workload.Request, started bool) {
-	if after, how := Deadline(r.Client, started); after > 0 {
+	if after, how := engine.Deadline(r.Client, started); after > 0 {
 		settled := max(r.Arrival, r.Arrival.Add(after-e.wayOut))
 		e.departures.Push(pq.Item[int32]{Key: int64(settled), Tie: r.ID, Value: int32(how)})
 	}
@@ -51,9 +52,9 @@ func (e *Simulation) depart(x pq.Item[int32]) {
 		}
 		end.First, end.Tokens = first, tokens
 	}
-	after, _ := Deadline(p.Request.Client, how != workload.TimedOutFirst)
+	after, _ := engine.Deadline(p.Request.Client, how != workload.TimedOutFirst)
 	end.At = p.Request.Arrival.Add(after)
-	p.Departure = Departure{Left: end.At, Ending: how, Again: e.src.Done(&p.Request, end)}
+	p.Departure = engine.Departure{Left: end.At, Ending: how, Again: e.src.Done(&p.Request, end)}
 	if p.Seq != noSeq {
 		e.replicas[p.To].ClientLeft(p, end.First)
 	}
@@ -71,7 +72,7 @@ func (e *Simulation) depart(x pq.Item[int32]) {
 }
 
 // abort takes the request of a client who left out of the server.
-func (e *Simulation) abort(p *Client) {
+func (e *Simulation) abort(p *engine.Client) {
 	if p.AtFrontend {
 		e.leftUnserved(p, e.now)
 	} else {
@@ -81,7 +82,7 @@ func (e *Simulation) abort(p *Client) {
 }
 
 // leftUnserved ends a request that has no sequence, because its client left.
-func (e *Simulation) leftUnserved(p *Client, released clock.Time) {
+func (e *Simulation) leftUnserved(p *engine.Client, released clock.Time) {
 	rec := unserved(&p.Request)
 	rec.Replica = int(p.To)
 	switch {

@@ -6,6 +6,7 @@ import (
 
 	"clifftop/internal/pq"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/workload"
 )
@@ -52,12 +53,12 @@ func (e *Simulation) failOne(r *Replica) {
 			return true
 		}
 		e.vacant = append(e.vacant, x.Value)
-		if !MayLeave(&held.Request) || e.patients.Find(held.ID) != nil { // or its client left
-			all = append(all, Attempt{Request: &held.Request, Seq: noSeq})
+		if !engine.MayLeave(&held.Request) || e.patients.Find(held.ID) != nil { // or its client left
+			all = append(all, engine.Attempt{Request: &held.Request, Seq: noSeq})
 		}
 		return false
 	})
-	slices.SortFunc(all, func(a, b Attempt) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(all, func(a, b engine.Attempt) int { return cmp.Compare(a.ID, b.ID) })
 	for _, u := range all {
 		switch {
 		case u.Seq != noSeq:

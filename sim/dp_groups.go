@@ -1,6 +1,10 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+
+	"clifftop/sim/engine"
+)
 
 // validateLockstep reports what is wrong with the groups.
 func (f *Fleet) validateLockstep() (faults []error) {
@@ -33,7 +37,7 @@ func (e *Simulation) lock(groups []int) {
 	rest := e.replicas
 	for _, n := range groups {
 		if n > 1 {
-			NewGroup(engines(rest[:n]))
+			engine.NewGroup(engines(rest[:n]))
 		}
 		rest = rest[n:]
 	}
@@ -54,7 +58,7 @@ func (f *Fleet) validatePipelines() (faults []error) {
 }
 
 // engines returns the engines of replicas.
-func engines(replicas []*Replica) (all []*Engine) {
+func engines(replicas []*Replica) (all []*engine.Engine) {
 	for _, r := range replicas {
 		all = append(all, r.Engine)
 	}

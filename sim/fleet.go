@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/kv"
 	"clifftop/sim/route"
 	"clifftop/sim/sched"
@@ -15,7 +16,7 @@ import (
 type Fleet struct {
 	// Replicas are the serving engines, each with a scheduler of its own. The way from and to the clients is the same
 	// for all.
-	Replicas []Config
+	Replicas []engine.Config
 	// Lockstep are the sizes of groups of consecutive replicas that iterate in lock step, as the data-parallel ranks of a
 	// model with experts do; nil is one each. The replicas of a group are alike, and their step times are those of
 	// a rank beside others that have as much to do.
@@ -26,8 +27,8 @@ type Fleet struct {
 	Routers []route.Router
 	// Scrape is how often the routers learn what the replicas say of themselves, from 0 on; 0 is always.
 	Scrape clock.Duration
-	// Lives are those of the replicas; nil if all are ready for ever.
-	Lives *Lives
+	// Lifecycle are those of the replicas; nil if all are ready for ever.
+	Lifecycle *Lifecycle
 }
 
 // Validate reports every fault of the configuration.
@@ -56,8 +57,8 @@ func (f *Fleet) Validate() error {
 	if len(f.Replicas) > 1 && len(f.Routers) == 0 {
 		faults = append(faults, errors.New("no router"))
 	}
-	if f.Lives != nil {
-		faults = append(faults, f.Lives.validate(f))
+	if f.Lifecycle != nil {
+		faults = append(faults, f.Lifecycle.validate(f))
 	}
 	if f.Scrape < 0 {
 		faults = append(faults, fmt.Errorf("scrape: %v is negative", f.Scrape))

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/workload"
 )
@@ -9,22 +10,22 @@ import (
 // host is a simulation as its engines see it.
 type host struct{ e *Simulation }
 
-var _ Host = host{}
+var _ engine.Host = host{}
 
-// Client implements [Host].
-func (h host) Client(request int64) *Client { return h.e.patients.Find(request) }
+// Client implements [engine.Host].
+func (h host) Client(request int64) *engine.Client { return h.e.patients.Find(request) }
 
-// Began implements [Host].
+// Began implements [engine.Host].
 func (h host) Began(r *workload.Request, replica int32) {
 	if h.e.follow {
 		h.e.began(r, replica)
 	}
 }
 
-// Answered implements [Host].
+// Answered implements [engine.Host].
 func (h host) Answered(rec *event.Record) { h.e.answered(rec) }
 
-// Done implements [Host].
+// Done implements [engine.Host].
 func (h host) Done(r *workload.Request, end workload.End) bool {
 	if h.e.split != nil {
 		h.e.split.restore(r)
@@ -32,17 +33,17 @@ func (h host) Done(r *workload.Request, end workload.End) bool {
 	return h.e.src.Done(r, end)
 }
 
-// Ended implements [Host].
+// Ended implements [engine.Host].
 func (h host) Ended(rec *event.Record) { h.e.ended(rec) }
 
-// Unserved implements [Host].
-func (h host) Unserved(c *Client, at clock.Time) { h.e.leftUnserved(c, at) }
+// Unserved implements [engine.Host].
+func (h host) Unserved(c *engine.Client, at clock.Time) { h.e.leftUnserved(c, at) }
 
-// ArrivalDue implements [Host].
+// ArrivalDue implements [engine.Host].
 func (h host) ArrivalDue() bool { return h.e.dueNow() }
 
-// Passed implements [Host].
+// Passed implements [engine.Host].
 func (h host) Passed(replica int, at clock.Time) bool { return h.e.turnAt == at && replica < h.e.turn }
 
-// Changed implements [Host].
+// Changed implements [engine.Host].
 func (h host) Changed(replica int) { h.e.sync(h.e.replicas[replica]) }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/route"
 	"clifftop/sim/sched"
@@ -16,7 +17,7 @@ const (
 
 // Replica is an engine with its place and lifecycle in the fleet.
 type Replica struct {
-	*Engine
+	*engine.Engine
 	own     *event.Fanout // the observers of this replica alone, or nil
 	told    event.Levels  // its levels as those of the fleet count them
 	leaving bool          // it takes no more requests, and ends when it has none
@@ -24,7 +25,7 @@ type Replica struct {
 
 // newReplica makes replica i, with an observer of its own if that is not nil. before is the engine in whose place it comes,
 // if any.
-func (e *Simulation) newReplica(cfg Config, i int, own *event.Fanout, before *Engine) *Replica {
+func (e *Simulation) newReplica(cfg engine.Config, i int, own *event.Fanout, before *engine.Engine) *Replica {
 	if e.detailed || e.peeking {
 		cfg.MaxSpan = 1
 	}
@@ -32,7 +33,7 @@ func (e *Simulation) newReplica(cfg Config, i int, own *event.Fanout, before *En
 	if own != nil {
 		obs = event.Join(e.obs, own)
 	}
-	r := &Replica{own: own, Engine: NewEngine(cfg, Setup{Index: i, Host: host{e}, Observers: obs, Transfers: &e.wires, Before: before})}
+	r := &Replica{own: own, Engine: engine.New(cfg, engine.Setup{Index: i, Host: host{e}, Observers: obs, Transfers: &e.wires, Before: before})}
 	e.cold(r)
 	return r
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/route"
 	"clifftop/workload"
 )
@@ -171,7 +172,7 @@ func (e *Simulation) scrapeUpTo(at clock.Time) {
 }
 
 // takeAlike reports whether two engines surely can serve the same requests.
-func takeAlike(a, b *Config) bool {
+func takeAlike(a, b *engine.Config) bool {
 	return a.MaxModelLen == b.MaxModelLen && a.MaxTokens == b.MaxTokens && a.BlockSize == b.BlockSize &&
 		a.UsableBlocks() == b.UsableBlocks() && a.Window == b.Window && a.AsyncScheduling == b.AsyncScheduling &&
 		!a.Speculative.On() && !b.Speculative.On()

@@ -14,6 +14,7 @@ import (
 
 	"clifftop/internal/pq"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/workload"
 	"clifftop/workload/underway"
@@ -52,8 +53,8 @@ type Simulation struct {
 	pending    []onItsWay
 	vacant     []int32
 	departures pq.Queue[int32] // deadlines of clients, and their aborts
-	patients   underway.Table[Client]
-	wires      Transfers
+	patients   underway.Table[engine.Client]
+	wires      engine.Transfers
 	split      *split // the division of work between replicas; nil where all do both
 }
 
@@ -65,11 +66,11 @@ type onItsWay struct {
 
 // New returns an engine of one replica that is ready to run. The configuration is validated; its scheduler must
 // not be in use by another engine.
-func New(cfg Config, src workload.Source, observers ...event.Observer) (*Simulation, error) {
+func New(cfg engine.Config, src workload.Source, observers ...event.Observer) (*Simulation, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return newSimulation(Fleet{Replicas: []Config{cfg}}, src, event.Join(observers...)), nil
+	return newSimulation(Fleet{Replicas: []engine.Config{cfg}}, src, event.Join(observers...)), nil
 }
 
 // NewFleet returns an engine of many replicas that is ready to run. The configuration is validated; schedulers and
@@ -86,13 +87,13 @@ func newSimulation(f Fleet, src workload.Source, obs *event.Fanout) *Simulation 
 	e.wayIn, e.wayOut = f.Replicas[0].NetworkIn, f.Replicas[0].NetworkOut
 	e.peeking = f.peeks()
 	for i, cfg := range f.Replicas {
-		e.check, e.limited = e.check || cfg.Check, e.limited || cfg.limited()
+		e.check, e.limited = e.check || cfg.Check, e.limited || cfg.Limited()
 		e.replicas = append(e.replicas, e.newReplica(cfg, i, obs.Replica(i), nil))
 	}
 	e.split = newSplit(f.Disaggregation, e)
 	e.fleet = newFleet(&f, e)
 	e.lock(f.Lockstep)
-	if f.Lives != nil {
+	if f.Lifecycle != nil {
 		e.live(&f)
 	}
 	return e
@@ -106,7 +107,7 @@ func (e *Simulation) InSystem() int { return e.levels.System }
 
 // Links tells what the links have carried so far: by replica those of its connector, Links and then Tiers, and after all
 // those of a [Disaggregation], by replica.
-func (e *Simulation) Links() []LinkUse { return e.wires.Use(e.now) }
+func (e *Simulation) Links() []engine.LinkUse { return e.wires.Use(e.now) }
 
 // ErrStuck means that requests wait while nothing runs, and nothing will change that.
 var ErrStuck = errors.New("sim: requests wait that the policy never admits")
