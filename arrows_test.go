@@ -13,13 +13,15 @@ import (
 
 // below says which rooms each room may import. A room is a top-level directory, or one named here.
 var below = map[string][]string{
-	"sim/clock":   {},
-	"model":       {"sim/clock"},
-	"workload":    {"sim/clock"},
-	"sim":         {"model", "workload", "sim/clock"},
-	"report":      {"sim", "model", "workload", "sim/clock"},
-	"experiments": {"report", "sim", "model", "workload", "sim/clock"},
-	"cmd":         {"experiments", "report", "sim", "model", "workload", "sim/clock"},
+	"sim/clock":       {},
+	"internal/pq":     {},
+	"internal/faults": {},
+	"model":           {"sim/clock", "internal/pq", "internal/faults"},
+	"workload":        {"sim/clock", "internal/pq", "internal/faults"},
+	"sim":             {"model", "workload", "sim/clock", "internal/pq", "internal/faults"},
+	"report":          {"sim", "model", "workload", "sim/clock", "internal/pq", "internal/faults"},
+	"experiments":     {"report", "sim", "model", "workload", "sim/clock", "internal/pq", "internal/faults"},
+	"cmd":             {"experiments", "report", "sim", "model", "workload", "sim/clock", "internal/pq", "internal/faults"},
 }
 
 // impure are packages that the deterministic rooms must not use.
@@ -73,7 +75,7 @@ func allowed(from, to string) bool {
 
 // room is the room that a package directory belongs to, or "".
 func room(dir string) string {
-	if dir == "sim/clock" {
+	if _, ok := below[dir]; ok {
 		return dir
 	}
 	first, _, _ := strings.Cut(dir, "/")

@@ -3,11 +3,10 @@ package experiments_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/internal/testenv"
 )
 
 // run runs a scenario and reports requests per second of wall time.
@@ -73,10 +72,7 @@ run: {requests: 300000}
 // BenchmarkPrefixCache replays Mooncake's conversation trace, whose prompts are 752 blocks of 16 tokens
 // long on average. CLIFFTOP_TRACES names the directory that holds it.
 func BenchmarkPrefixCache(b *testing.B) {
-	file := filepath.Join(os.Getenv("CLIFFTOP_TRACES"), "mooncake_fast25_conversation_trace.jsonl.gz")
-	if _, err := os.Stat(file); err != nil {
-		b.Skip("CLIFFTOP_TRACES does not name a directory with the trace")
-	}
+	file := testenv.Traces(b, "mooncake_fast25_conversation_trace.jsonl.gz")
 	for _, size := range []int{16, 512} {
 		b.Run(fmt.Sprintf("block=%d", size), func(b *testing.B) {
 			benchmark(b, fmt.Sprintf("workload: {trace: {file: %q}}\nengine: {block_size: %d}\n", file, size))

@@ -6,10 +6,11 @@ import (
 	"io"
 	"slices"
 
+	"clifftop/experiments/internal/optional"
 	"clifftop/report/export"
 )
 
-// NewTrace starts a timeline of a run for [RunOptions.Sinks]; close it after the run.
+// NewTrace starts a timeline of a run for [RunOptions.Observers]; close it after the run.
 func (u *Setup) NewTrace(w io.Writer) *export.Trace {
 	s := u.Scenario
 	var replicas []export.TraceReplica
@@ -26,7 +27,7 @@ func (u *Setup) NewTrace(w io.Writer) *export.Trace {
 	})
 }
 
-// NewMetrics makes the metrics of a run for [RunOptions.Sinks], to be written after it.
+// NewMetrics makes the metrics of a run for [RunOptions.Observers], to be written after it.
 func (u *Setup) NewMetrics() *export.Metrics {
 	info := export.MetricsInfo{MaxModelLen: int(u.longest()), NetworkIn: u.Config.NetworkIn, NetworkOut: u.Config.NetworkOut,
 		Lives: u.Scenario.Lifecycle != nil, End: u.Report.End}
@@ -38,7 +39,7 @@ func (u *Setup) NewMetrics() *export.Metrics {
 			e.UsableBlocks = c.UsableBlocks()
 			e.Config = map[string]string{
 				"block_size": fmt.Sprint(c.BlockSize), "num_gpu_blocks": fmt.Sprint(c.NumGPUBlocks),
-				"gpu_memory_utilization": fmt.Sprint(value(p.setup.Scenario.Engine.GPUMemoryUtilization)),
+				"gpu_memory_utilization": fmt.Sprint(optional.Value(p.setup.Scenario.Engine.GPUMemoryUtilization)),
 				"enable_prefix_caching":  map[bool]string{true: "True", false: "False"}[c.PrefixCaching], // as Python writes them
 			}
 		}

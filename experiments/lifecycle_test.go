@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim"
 	"clifftop/sim/clock"
 )
@@ -400,7 +401,7 @@ func TestLifecycleFaults(t *testing.T) {
 		if err == nil {
 			_, err = s.Resolve()
 		}
-		var faults Faults
+		var faults yamldoc.Faults
 		if !errors.As(err, &faults) || faults.Error() != test.want {
 			t.Errorf("%s\ngot\n%v\nwant\n%s", test.yaml, err, test.want)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -15,18 +16,10 @@ type probe struct {
 	arrived   int64      // in the second half
 	completed int64      // in the second half
 	all       int64      // completed
-	refused   int64      // or ended otherwise
+	refused   int64      // Default ended otherwise
 	residence float64    // seconds, summed over completed requests
 	service   float64    // the same, from admission on
 }
-
-// The methods of [sim.Observer].
-func (p *probe) Edge(clock.Time) clock.Time          { return clock.Never }
-func (p *probe) Levels(clock.Time, *sim.Levels)      {}
-func (p *probe) Span(*sim.Span)                      {}
-func (p *probe) Gap(clock.Time, clock.Duration, int) {}
-func (p *probe) Preempted(clock.Time)                {}
-func (p *probe) Dropped(clock.Time, int)             {}
 
 // Arrived counts a request.
 func (p *probe) Arrived(at clock.Time, _ *workload.Request) {
@@ -36,8 +29,8 @@ func (p *probe) Arrived(at clock.Time, _ *workload.Request) {
 }
 
 // Finished counts a request.
-func (p *probe) Finished(r *sim.Record) {
-	if r.Outcome != sim.Completed {
+func (p *probe) Finished(r *event.Record) {
+	if r.Outcome != event.Completed {
 		p.refused++
 		return
 	}
@@ -102,14 +95,14 @@ func (u *Setup) probeSource(l probeLoad) (workload.Source, error) {
 		return t.probe(l)
 	}
 	spec := u.traffic.spec
-	stage := workload.Stage{Process: "poisson", Rate: l.rate}
+	stage := workload.Phase{Process: "poisson", Rate: l.rate}
 	if l.users > 0 {
-		stage = workload.Stage{Process: "closed", Users: int32(l.users), Ramp: clock.FromSeconds(l.seconds / 20)}
+		stage = workload.Phase{Process: "closed", Users: int32(l.users), Ramp: clock.FromSeconds(l.seconds / 20)}
 		if spec.Closed() {
 			stage.ThinkTime = spec.Arrivals[0].ThinkTime
 		}
 	}
-	spec.Arrivals = []workload.Stage{stage}
+	spec.Arrivals = []workload.Phase{stage}
 	spec.Requests, spec.Duration = l.requests, clock.FromSeconds(l.seconds)
 	return workload.New(spec, u.Scenario.Run.Seed)
 }

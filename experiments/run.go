@@ -7,10 +7,11 @@ import (
 	"io"
 	"math"
 
+	"clifftop/experiments/internal/optional"
 	"clifftop/report"
-	"clifftop/report/export"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 	"clifftop/workload/trace"
 )
@@ -26,11 +27,11 @@ type RunOptions struct {
 	// Source, if not nil, is replayed in place of the scenario's traffic.
 	Source workload.Source
 	// Span and Finished, if not nil, are told of iterations and of requests that end, in the words of
-	// [sim.Observer]. The arguments are valid only during the call.
-	Span     func(*sim.Span)
-	Finished func(*sim.Record)
-	// Sinks are told what happens in the run; see [Setup.NewTrace] and its like.
-	Sinks []export.Sink
+	// [event.Observer]. The arguments are valid only during the call.
+	Span     func(*event.Span)
+	Finished func(*event.Record)
+	// Observers are told what happens in the run; see [Setup.NewTrace] and its like.
+	Observers []event.Observer
 	// Detail gives the summary its detail, for pictures.
 	Detail bool
 }
@@ -64,7 +65,7 @@ func (r *Result) VLLMBench() map[string]any {
 	info := report.BenchInfo{Model: s.Model, Label: s.Name, RequestRate: r.setup.traffic.rate, Burstiness: 1}
 	if r.setup.traffic.closed {
 		info.RequestRate = math.Inf(1)
-		info.MaxConcurrent = given(int64(*s.Workload.Arrivals.Stages[0].Users))
+		info.MaxConcurrent = optional.Of(int64(*s.Workload.Arrivals.Stages[0].Users))
 	}
 	if a := s.Workload.Arrivals; a != nil && a.Stages[0].Process == "gamma" {
 		cv := *a.Stages[0].CV
@@ -153,15 +154,15 @@ func (u *Setup) collector(o RunOptions) (*report.Collector, *report.RequestWrite
 }
 
 // newEngine makes the engine of a run, with everybody who is told of it.
-func (u *Setup) newEngine(o RunOptions, patient, src workload.Source, collector *report.Collector) (*sim.Engine, error) {
-	var observer sim.Observer = collector
+func (u *Setup) newEngine(o RunOptions, patient, src workload.Source, collector *report.Collector) (*sim.Simulation, error) {
+	observers := []event.Observer{collector}
 	if o.Progress != nil {
-		observer = &meter{Collector: collector, setup: u, report: o.Progress}
+		observers = append(observers, &meter{setup: u, report: o.Progress})
 	}
 	if o.Span != nil || o.Finished != nil {
-		observer = &listener{Observer: observer, span: o.Span, finished: o.Finished}
+		observers = append(observers, &hooks{span: o.Span, finished: o.Finished})
 	}
-	engine, err := sim.NewFleet(u.fleet(o.Check), src, listening(observer, o.Sinks))
+	engine, err := sim.NewFleet(u.fleet(o.Check), src, append(observers, o.Observers...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -203,18 +204,17 @@ func (u *Setup) result(collector *report.Collector, talked *workload.SessionCoun
 	return res
 }
 
-// meter tells how far a run has come.
+// meter reports the progress of a run.
 type meter struct {
-	*report.Collector
+	event.Ignore
 	setup  *Setup
 	report func(Progress)
 	ended  int64
 	now    clock.Time
 }
 
-// Finished passes the record on.
-func (m *meter) Finished(rec *sim.Record) {
-	m.Collector.Finished(rec)
+// Finished reports progress now and then.
+func (m *meter) Finished(rec *event.Record) {
 	if rec.Again {
 		return // a request ends once
 	}
@@ -235,40 +235,23 @@ func (m *meter) Finished(rec *sim.Record) {
 	m.report(p)
 }
 
-// listener passes on what it is told, and tells others too.
-type listener struct {
-	sim.Observer
-	span     func(*sim.Span)
-	finished func(*sim.Record)
+// hooks calls the functions of [RunOptions], of which one may be nil.
+type hooks struct {
+	event.Ignore
+	span     func(*event.Span)
+	finished func(*event.Record)
 }
 
-// OfReplica passes on who wants to know of a replica.
-func (l *listener) OfReplica(i int) sim.Observer {
-	if f, ok := l.Observer.(sim.FleetObserver); ok {
-		return f.OfReplica(i)
-	}
-	return nil
-}
-
-// ReplicaState passes the state of a replica on.
-func (l *listener) ReplicaState(at clock.Time, replica int, s sim.State) {
-	if o, ok := l.Observer.(sim.LifeObserver); ok {
-		o.ReplicaState(at, replica, s)
+// Span implements [event.SpanObserver].
+func (h *hooks) Span(s *event.Span) {
+	if h.span != nil {
+		h.span(s)
 	}
 }
 
-// Span passes the iterations on.
-func (l *listener) Span(s *sim.Span) {
-	l.Observer.Span(s)
-	if l.span != nil {
-		l.span(s)
-	}
-}
-
-// Finished passes the record on.
-func (l *listener) Finished(rec *sim.Record) {
-	l.Observer.Finished(rec)
-	if l.finished != nil {
-		l.finished(rec)
+// Finished implements [event.Observer].
+func (h *hooks) Finished(rec *event.Record) {
+	if h.finished != nil {
+		h.finished(rec)
 	}
 }

@@ -3,19 +3,16 @@ package experiments_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/internal/testenv"
 )
 
 // TestPublicTracesRun: the public traces go through a run and a sweep.
 func TestPublicTracesRun(t *testing.T) {
-	dir := os.Getenv("CLIFFTOP_TRACES")
-	if dir == "" {
-		t.Skip("CLIFFTOP_TRACES does not name a directory of traces")
-	}
+	dir := testenv.Traces(t)
 	for _, c := range []struct {
 		file, keys string
 		offered    int64

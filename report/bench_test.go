@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -21,10 +21,10 @@ type feed struct {
 func newFeed(c *Collector) *feed { return &feed{c: c, rng: rand.New(rand.NewPCG(1, 2))} }
 
 func (f *feed) run(n int) {
-	l := sim.Levels{System: 8, Running: 8, Decoding: 8}
-	s := sim.Span{Progression: clock.Progression{Slope: 4e8}, Decodes: 8, Gaps: 8, Context: 5000, UsedBlocks: 400}
+	l := event.Levels{System: 8, Running: 8, Decoding: 8}
+	s := event.Span{Progression: clock.Progression{Slope: 4e8}, Decodes: 8, Gaps: 8, Context: 5000, UsedBlocks: 400}
 	for range n {
-		rec := sim.Record{Request: workload.Request{ID: f.id, Arrival: f.now, InputTokens: 500, OutputTokens: 200}, Tokens: 200}
+		rec := event.Record{Request: workload.Request{ID: f.id, Arrival: f.now, InputTokens: 500, OutputTokens: 200}, Tokens: 200}
 		f.id++
 		u := f.rng.Uint64()
 		f.c.Arrived(f.now, &rec.Request)
@@ -53,7 +53,7 @@ func (f *feed) run(n int) {
 			s.Start = max(s.End(s.N), f.now)
 			s.First = 7e12 + int64(u>>40)
 			s.N = 5 + k
-			s.BlockFemtos = sim.Mul64(400, uint64(s.Femtos(s.N)))
+			s.BlockFemtos = clock.Mul64(400, uint64(s.Femtos(s.N)))
 			f.c.Edge(s.Start)
 			f.c.Span(&s)
 		}
@@ -71,7 +71,7 @@ func BenchmarkCollectorRequest(b *testing.B) {
 
 func BenchmarkCollectorSpan(b *testing.B) {
 	c := NewCollector(Options{})
-	s := sim.Span{Progression: clock.Progression{First: 7e9, Slope: 4e5, N: 20}, Decodes: 8, Gaps: 8, Context: 5000, UsedBlocks: 400, BlockFemtos: sim.Uint128{Lo: 1e13}}
+	s := event.Span{Progression: clock.Progression{First: 7e9, Slope: 4e5, N: 20}, Decodes: 8, Gaps: 8, Context: 5000, UsedBlocks: 400, BlockFemtos: clock.Uint128{Lo: 1e13}}
 	b.ReportAllocs()
 	for b.Loop() {
 		c.Edge(s.Start)
@@ -82,7 +82,7 @@ func BenchmarkCollectorSpan(b *testing.B) {
 
 func BenchmarkCollectorLevels(b *testing.B) {
 	c := NewCollector(Options{})
-	l := sim.Levels{System: 8, Running: 8, Decoding: 8}
+	l := event.Levels{System: 8, Running: 8, Decoding: 8}
 	var now clock.Time
 	b.ReportAllocs()
 	for b.Loop() {

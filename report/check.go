@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"clifftop/sim"
+	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // Check asserts what must hold in every run: that no request and no token is lost, and Little's law as
@@ -39,7 +40,7 @@ func (c *Collector) Check() error {
 	}
 	if t.preemptions == 0 && t.undone == 0 {
 		equal("prompt tokens computed and those of requests that were not cached", all.prefill, t.completedInput)
-		decoded := t.recTokens - t.outcomes[sim.Completed] + t.dropped - t.handed // whose first replica drops its token
+		decoded := t.recTokens - t.outcomes[event.Completed] + t.dropped - t.handed // whose first replica drops its token
 		equal("tokens computed, and those of prompts, recomputed ones, decoded ones and rejected drafts",
 			all.computed(), t.completedInput+all.recomputed+decoded+all.rejected())
 	}
@@ -91,13 +92,13 @@ func (c *Collector) checkParts(equal func(what string, a, b any)) {
 // a preempted request came back, nor when one whose prompt another replica computed was admitted by the last, so with these only System and Engine, which is
 // Queue and Running together, compare.
 type Little struct {
-	System, Engine, Queue, Running, Decoding [2]sim.Uint128
+	System, Engine, Queue, Running, Decoding [2]clock.Uint128
 }
 
 // Little gives both sides of Little's law.
 func (c *Collector) Little() Little {
 	c.settle()
-	var integral [levels]sim.Uint128
+	var integral [levels]clock.Uint128
 	for i := range c.line.detail {
 		for l := range integral {
 			integral[l] = integral[l].Add(c.line.detail[i].levels[l].Sum())
@@ -106,12 +107,12 @@ func (c *Collector) Little() Little {
 	t := &c.totals
 	// Those still inside have been there since they arrived.
 	inside := uint64(c.levels[inSystem])
-	system := t.system.Add(sim.Mul64(inside, uint64(c.runEnd()))).Sub(t.arrivals.Sub(t.endedArrivals))
+	system := t.system.Add(clock.Mul64(inside, uint64(c.runEnd()))).Sub(t.arrivals.Sub(t.endedArrivals))
 	return Little{
-		System:   [2]sim.Uint128{integral[inSystem], system},
-		Engine:   [2]sim.Uint128{integral[waiting].Add(integral[running]), t.engine},
-		Queue:    [2]sim.Uint128{integral[waiting], t.queue},
-		Running:  [2]sim.Uint128{integral[running], t.running},
-		Decoding: [2]sim.Uint128{integral[decoding], t.decoding},
+		System:   [2]clock.Uint128{integral[inSystem], system},
+		Engine:   [2]clock.Uint128{integral[waiting].Add(integral[running]), t.engine},
+		Queue:    [2]clock.Uint128{integral[waiting], t.queue},
+		Running:  [2]clock.Uint128{integral[running], t.running},
+		Decoding: [2]clock.Uint128{integral[decoding], t.decoding},
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"clifftop/report/layout"
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -84,11 +84,11 @@ func (a classes) arrived(at clock.Time, r *workload.Request) {
 	}
 }
 
-func (a classes) finished(rec *sim.Record) {
+func (a classes) finished(rec *event.Record) {
 	if k := a.of(rec.Request.Class); k != nil {
 		k.Finished(rec)
 		at := ended(rec)
-		if rec.Outcome == sim.Completed {
+		if rec.Outcome == event.Completed {
 			at = rec.ClientLast
 		}
 		k.line.upTo(at).output += int64(rec.Tokens)

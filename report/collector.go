@@ -5,6 +5,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
@@ -54,7 +55,7 @@ type Options struct {
 	Lives bool
 }
 
-// Work says what a replica's hardware does for each unit of what a [sim.Span] counts, so that its
+// Work says what a replica's hardware does for each unit of what a [event.Span] counts, so that its
 // utilisation can be told. Attention of prefills, whose context a span does not carry, is left out.
 type Work struct {
 	FLOPsPerToken        float64 // for each token computed, attention and output layer apart
@@ -67,7 +68,7 @@ type Work struct {
 	PeakBytesPerS        float64 // of all GPUs of a replica
 }
 
-// A Collector is a [sim.Observer] that measures a run and makes a [Summary] of it. Make one for each
+// A Collector is a [event.Observer] that measures a run and makes a [Summary] of it. Make one for each
 // run with [NewCollector].
 type Collector struct {
 	opts    Options
@@ -115,22 +116,22 @@ type cursor struct {
 type totals struct {
 	ledger
 	input, cached, successful      int64
-	good                           int64       // tokens
-	goodWork                       int64       // tokens computed at least
-	goodTime                       sim.Uint128 // femtoseconds of the GPU for them
+	good                           int64         // tokens
+	goodWork                       int64         // tokens computed at least
+	goodTime                       clock.Uint128 // femtoseconds of the GPU for them
 	recTokens, recRecomputed       int64
 	completedInput, wasted         int64 // prompt tokens computed; output of no use
 	completedPrompts               int64 // prompt tokens
 	dropped                        int64
-	busy                           sim.Uint128 // femtoseconds of iterations
-	further                        sim.Uint128 // those times the stages beyond the first that they passed
-	gpu                            vain        // of all attempts
+	busy                           clock.Uint128 // femtoseconds of iterations
+	further                        clock.Uint128 // those times the stages beyond the first that they passed
+	gpu                            vain          // of all attempts
 	preemptions                    int64
-	handed                         int64       // requests whose prompt another replica computed
-	undone                         int64       // attempts that were admitted and did not complete
-	arrivals, endedArrivals        sim.Uint128 // sums of instants
-	system, engine, queue, running sim.Uint128 // sums of residence
-	decoding                       sim.Uint128
+	handed                         int64         // requests whose prompt another replica computed
+	undone                         int64         // attempts that were admitted and did not complete
+	arrivals, endedArrivals        clock.Uint128 // sums of instants
+	system, engine, queue, running clock.Uint128 // sums of residence
+	decoding                       clock.Uint128
 }
 
 // Classes of waiting, by what holds the first request in the queue back.
@@ -179,7 +180,14 @@ func limitedBlocks(blocks int64) int64 {
 	return blocks
 }
 
-var _ sim.FleetObserver = (*Collector)(nil)
+var (
+	_ event.LevelObserver = (*Collector)(nil)
+	_ event.SpanObserver  = (*Collector)(nil)
+	_ event.EdgeObserver  = (*Collector)(nil)
+	_ event.TokenObserver = (*Collector)(nil)
+	_ event.FleetObserver = (*Collector)(nil)
+	_ event.MoveObserver  = (*Collector)(nil)
+)
 
 // Edge is the end of the time bucket that an instant lies in.
 func (c *Collector) Edge(past clock.Time) clock.Time {
@@ -200,7 +208,7 @@ func (k *cursor) move(t *timeline, at clock.Time) {
 	*k = cursor{start: t.start(i), end: t.end(i), i: i, width: t.width}
 }
 
-// Arrived implements [sim.Observer].
+// Arrived implements [event.Observer].
 func (c *Collector) Arrived(at clock.Time, r *workload.Request) {
 	c.classes.arrived(at, r)
 	c.now = max(c.now, at)
@@ -218,8 +226,8 @@ func (c *Collector) Arrived(at clock.Time, r *workload.Request) {
 	c.lastArrival = max(c.lastArrival, at)
 }
 
-// Levels implements [sim.Observer].
-func (c *Collector) Levels(at clock.Time, l *sim.Levels) {
+// Levels implements [event.LevelObserver].
+func (c *Collector) Levels(at clock.Time, l *event.Levels) {
 	c.now = max(c.now, at)
 	if int64(l.System) != c.levels[inSystem] {
 		c.change(inSystem, at, int64(l.System))
@@ -244,7 +252,7 @@ func (c *Collector) Levels(at clock.Time, l *sim.Levels) {
 }
 
 // gapClass is twice the class of waiting, plus 1 where more requests might run by number.
-func (c *Collector) gapClass(l *sim.Levels) int {
+func (c *Collector) gapClass(l *event.Levels) int {
 	if l.Waiting == 0 {
 		return gapNone
 	}
@@ -319,7 +327,7 @@ func (c *Collector) fillGap(to clock.Time) {
 	}
 }
 
-// Gap implements [sim.Observer].
+// Gap implements [event.TokenObserver].
 func (c *Collector) Gap(at clock.Time, gap clock.Duration, n int) {
 	const longest = clock.Duration(1<<63-1) / clock.FemtosPerPico // 2.5 hours
 	femtos := int64(min(gap, longest)) * clock.FemtosPerPico
@@ -329,13 +337,13 @@ func (c *Collector) Gap(at clock.Time, gap clock.Duration, n int) {
 	}
 }
 
-// Preempted implements [sim.Observer].
+// Preempted implements [event.TokenObserver].
 func (c *Collector) Preempted(at clock.Time) {
 	c.line.at(at).preemptions++
 	c.totals.preemptions++
 }
 
-// Dropped implements [sim.Observer].
+// Dropped implements [event.TokenObserver].
 func (c *Collector) Dropped(at clock.Time, tokens int) {
 	c.line.upTo(at).output -= int64(tokens)
 	if c.stages != nil {
@@ -353,7 +361,7 @@ func (c *Collector) AddWarning(code, text string) {
 func (c *Collector) SetPartial() { c.partial = true }
 
 // add adds a v that is not negative.
-func add(u *sim.Uint128, v int64) {
+func add(u *clock.Uint128, v int64) {
 	lo, carry := bits.Add64(u.Lo, uint64(v), 0)
 	u.Lo = lo
 	u.Hi += carry

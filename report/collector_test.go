@@ -15,6 +15,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
@@ -24,8 +25,8 @@ import (
 func at(s float64) clock.Time { return clock.Time(clock.FromSeconds(s)) }
 
 // served is the record of a request that did not wait anywhere but where said.
-func served(id int64, arrival, first, last float64, tokens int32) *sim.Record {
-	return &sim.Record{
+func served(id int64, arrival, first, last float64, tokens int32) *event.Record {
+	return &event.Record{
 		Request: workload.Request{ID: id, Arrival: at(arrival), InputTokens: 100, OutputTokens: tokens},
 		Queued:  at(arrival), Scheduled: at(arrival),
 		FirstToken: at(first), LastToken: at(last), ClientFirst: at(first), ClientLast: at(last), Released: at(last),
@@ -34,18 +35,18 @@ func served(id int64, arrival, first, last float64, tokens int32) *sim.Record {
 }
 
 // play tells the collector of requests of which nothing but the records matters.
-func play(c *Collector, records ...*sim.Record) {
+func play(c *Collector, records ...*event.Record) {
 	inside := 0
-	type event struct {
+	type change struct {
 		at    clock.Time
 		delta int
-		rec   *sim.Record
+		rec   *event.Record
 	}
-	var events []event
+	var events []change
 	for _, r := range records {
-		events = append(events, event{r.Request.Arrival, 1, r}, event{ended(r), -1, r})
+		events = append(events, change{r.Request.Arrival, 1, r}, change{ended(r), -1, r})
 	}
-	slices.SortStableFunc(events, func(a, b event) int { return int(a.at - b.at) })
+	slices.SortStableFunc(events, func(a, b change) int { return int(a.at - b.at) })
 	for _, e := range events {
 		inside += e.delta
 		if e.delta > 0 {
@@ -53,7 +54,7 @@ func play(c *Collector, records ...*sim.Record) {
 		} else {
 			c.Finished(e.rec)
 		}
-		c.Levels(e.at, &sim.Levels{System: inside, Running: inside})
+		c.Levels(e.at, &event.Levels{System: inside, Running: inside})
 	}
 }
 
@@ -71,31 +72,31 @@ func TestWorkedExample(t *testing.T) {
 	for limit, good := range map[clock.Duration]float64{112 * clock.Millisecond: 0, 113 * clock.Millisecond: 1, 112500 * clock.Microsecond: 1} {
 		slo := &SLO{Objectives: []Objective{{"ttft", 99, 500 * clock.Millisecond}, {"tpot", 99, limit}}}
 		c := NewCollector(Options{SLO: slo})
-		rec := &sim.Record{
+		rec := &event.Record{
 			Request: workload.Request{InputTokens: 10, OutputTokens: 5},
 			Queued:  at(.02), Scheduled: at(.20), FirstToken: at(.49), LastToken: at(.94),
 			ClientFirst: at(.50), ClientLast: at(.95), Released: at(.96), Tokens: 5,
 		}
 		c.Arrived(0, &rec.Request)
-		c.Levels(0, &sim.Levels{System: 1})
-		c.Levels(at(.02), &sim.Levels{System: 1, Waiting: 1})
-		c.Levels(at(.20), &sim.Levels{System: 1, Running: 1})
+		c.Levels(0, &event.Levels{System: 1})
+		c.Levels(at(.02), &event.Levels{System: 1, Waiting: 1})
+		c.Levels(at(.20), &event.Levels{System: 1, Running: 1})
 		iteration := func(from, to float64, decodes, gaps, firsts int) {
-			c.Span(&sim.Span{
+			c.Span(&event.Span{
 				Progression: clock.Progression{Start: at(from), First: int64(at(to)-at(from)) * 1000, N: 1},
 				Decodes:     decodes, Gaps: gaps, FirstTokens: firsts, PrefillTokens: 10 * firsts,
 			})
 		}
 		iteration(.20, .49, 0, 0, 1)
-		c.Levels(at(.49), &sim.Levels{System: 1, Running: 1, Decoding: 1})
+		c.Levels(at(.49), &event.Levels{System: 1, Running: 1, Decoding: 1})
 		iteration(.49, .54, 1, 1, 0)
 		iteration(.54, .59, 1, 1, 0)
 		iteration(.84, .89, 1, 0, 0) // the sequence had been held
 		c.Gap(at(.89), 300*clock.Millisecond, 1)
 		iteration(.89, .94, 1, 1, 0)
-		c.Levels(at(.94), &sim.Levels{System: 1, Running: 1, Decoding: 1})
+		c.Levels(at(.94), &event.Levels{System: 1, Running: 1, Decoding: 1})
 		c.Finished(rec)
-		c.Levels(at(.96), &sim.Levels{})
+		c.Levels(at(.96), &event.Levels{})
 		s := c.Summary()
 		near(t, "TTFT", s.Latency.TTFT.P50, 500)
 		near(t, "TPOT", s.Latency.TPOT.Mean, 112.5)
@@ -121,7 +122,7 @@ func TestMeanTPOTAndMeanITL(t *testing.T) {
 	c := NewCollector(Options{End: at(100)})
 	play(c, served(0, 0, 1, 1+9*.020, 10), served(1, 10, 11, 11+999*.050, 1000))
 	gaps := func(from, length float64, n int) {
-		c.Span(&sim.Span{
+		c.Span(&event.Span{
 			Progression: clock.Progression{Start: at(from), First: int64(length * 1e15), N: n}, Decodes: 1, Gaps: 1,
 		})
 	}
@@ -179,7 +180,7 @@ func TestOneTokenRequests(t *testing.T) {
 // gated goodput is 0.
 func TestGoodputIsNotAGate(t *testing.T) {
 	c := NewCollector(Options{SLO: limited("e2e", 95, 2*clock.Second), End: at(1000)})
-	var records []*sim.Record
+	var records []*event.Record
 	for i := range 1000 {
 		last := float64(i) + 1
 		if i%10 == 9 {
@@ -189,7 +190,7 @@ func TestGoodputIsNotAGate(t *testing.T) {
 	}
 	play(c, records...)
 	for i := range 1000 {
-		c.Span(&sim.Span{Progression: clock.Progression{Start: at(float64(i)), First: 9e14, N: 1}, FirstTokens: 10})
+		c.Span(&event.Span{Progression: clock.Progression{Start: at(float64(i)), First: 9e14, N: 1}, FirstTokens: 10})
 	}
 	s := c.Summary()
 	near(t, "attainment", s.Goodput.Attainment, .9)
@@ -209,18 +210,18 @@ func TestFailuresAreInfinite(t *testing.T) {
 	slo := limited("ttft", 50, clock.Second)
 	slo.Attainment = .5
 	c := NewCollector(Options{SLO: slo})
-	var records []*sim.Record
+	var records []*event.Record
 	for i := range 100 {
 		rec := served(int64(i), float64(i), float64(i)+.2, float64(i)+.5, 5)
 		switch {
 		case i >= 90:
-			rec.Outcome = sim.TimedOut
+			rec.Outcome = event.TimedOut
 			rec.ClientFirst, rec.ClientLast, rec.FirstToken, rec.LastToken = clock.Never, clock.Never, clock.Never, clock.Never
 			rec.Tokens = 0
 		case i >= 80:
-			rec.Outcome, rec.Refusal = sim.Rejected, sim.NeverFits
+			rec.Outcome, rec.Refusal = event.Rejected, event.NeverFits
 			if i >= 83 {
-				rec.Refusal = sim.Busy
+				rec.Refusal = event.Busy
 			}
 			rec.Scheduled, rec.ClientFirst, rec.ClientLast = clock.Never, clock.Never, clock.Never
 			rec.FirstToken, rec.LastToken, rec.Tokens = clock.Never, clock.Never, 0
@@ -356,7 +357,7 @@ func TestSketchIsClose(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	exact, sketched := NewCollector(Options{}), NewCollector(Options{})
 	sketched.exact = 700
-	var records []*sim.Record
+	var records []*event.Record
 	arrival := 0.0
 	for i := range 5000 {
 		arrival += rng.ExpFloat64() / 10
@@ -451,7 +452,7 @@ func TestSplittingSpansChangesNothing(t *testing.T) {
 			c := make()
 			cfg := config(&k)
 			cfg.MaxSpan = maxSpan
-			e, err := sim.NewEngine(cfg, k.Source(), c)
+			e, err := sim.New(cfg, k.Source(), c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -477,16 +478,16 @@ func TestCollectorCutsSpans(t *testing.T) {
 			First: rapid.Int64Range(0, 1e11).Draw(t, "first"), Slope: rapid.Int64Range(0, 1e8).Draw(t, "slope"),
 			N: rapid.IntRange(1, 200).Draw(t, "n"),
 		}
-		s := sim.Span{
+		s := event.Span{
 			Progression: p, Decodes: rapid.IntRange(1, 20).Draw(t, "decodes"), Wait: clock.Duration(rapid.Int64Range(0, 1e6).Draw(t, "wait")),
-			Context: 1000, Shared: 10, UsedBlocks: 50, BlockFemtos: sim.Mul64(50, uint64(p.Femtos(p.N))),
-			EmptyFemtos: sim.Mul64(20, uint64(p.Femtos(p.N))),
+			Context: 1000, Shared: 10, UsedBlocks: 50, BlockFemtos: clock.Mul64(50, uint64(p.Femtos(p.N))),
+			EmptyFemtos: clock.Mul64(20, uint64(p.Femtos(p.N))),
 		}
 		s.Gaps = rapid.IntRange(0, s.Decodes).Draw(t, "gaps")
 		whole.Span(&s)
 		for s.N > 1 {
 			one := head(&s, 1)
-			one.BlockFemtos, one.EmptyFemtos = sim.Mul64(50, uint64(one.Femtos(1))), sim.Mul64(20, uint64(one.Femtos(1)))
+			one.BlockFemtos, one.EmptyFemtos = clock.Mul64(50, uint64(one.Femtos(1))), clock.Mul64(20, uint64(one.Femtos(1)))
 			single.Span(&one)
 		}
 		single.Span(&s)
@@ -496,7 +497,7 @@ func TestCollectorCutsSpans(t *testing.T) {
 		for i := range whole.line.buckets {
 			a, b := whole.line.buckets[i], single.line.buckets[i]
 			// Dividing the blocks of several iterations rounds down.
-			a.blocks, b.blocks, a.empty, b.empty = sim.Uint128{}, sim.Uint128{}, sim.Uint128{}, sim.Uint128{}
+			a.blocks, b.blocks, a.empty, b.empty = clock.Uint128{}, clock.Uint128{}, clock.Uint128{}, clock.Uint128{}
 			if !reflect.DeepEqual(a, b) {
 				t.Fatalf("bucket %d: %+v, want %+v", i, a, b)
 			}
@@ -514,7 +515,7 @@ func TestLevelsAgainstBruteForce(t *testing.T) {
 		c := NewCollector(Options{MaxNumSeqs: 5})
 		c.line = newTimeline(clock.Duration(rapid.Int64Range(1, 1000).Draw(t, "width")))
 		var now clock.Time
-		var l sim.Levels
+		var l event.Levels
 		weights := make(map[int]uint64)
 		var integral, gap, seed uint64
 		for range rapid.IntRange(1, 100).Draw(t, "changes") {
@@ -528,7 +529,7 @@ func TestLevelsAgainstBruteForce(t *testing.T) {
 				seed += uint64(d)
 			}
 			now = now.Add(d)
-			l = sim.Levels{
+			l = event.Levels{
 				Running: rapid.IntRange(0, 200).Draw(t, "running"), Waiting: rapid.IntRange(0, 3).Draw(t, "waiting"),
 				Blocked: sched.Cause(rapid.IntRange(0, int(sched.NumberOfCauses)-1).Draw(t, "blocked")),
 			}
@@ -537,7 +538,7 @@ func TestLevelsAgainstBruteForce(t *testing.T) {
 		c.settle()
 		all, d := c.line.total(0, len(c.line.buckets))
 		h := &d.levels[running]
-		if h.Sum() != (sim.Uint128{Lo: integral}) || h.Count() != uint64(now) {
+		if h.Sum() != (clock.Uint128{Lo: integral}) || h.Count() != uint64(now) {
 			t.Fatalf("integral %v over %d, want %d over %d", h.Sum(), h.Count(), integral, now)
 		}
 		if got := all.gaps[2*gapKV] + all.gaps[2*gapKV+1]; uint64(got) != gap {
@@ -590,7 +591,7 @@ func TestWindowEdgesAreExact(t *testing.T) {
 		"warmup": {Warmup: Warmup{Duration: 7 * clock.Second}},
 	} {
 		c := NewCollector(o)
-		var records []*sim.Record
+		var records []*event.Record
 		for i := range 650 {
 			records = append(records, served(int64(i), float64(i)/10, float64(i)/10+.1, float64(i)/10+1, 5))
 		}

@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"clifftop/report/layout"
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -47,7 +47,7 @@ func NewRequestWriter(w io.Writer) *RequestWriter {
 }
 
 // Finished writes a row. Errors are kept for Flush.
-func (w *RequestWriter) Finished(rec *sim.Record) {
+func (w *RequestWriter) Finished(rec *event.Record) {
 	r := &rec.Request
 	first, sent := r.First()
 	b := strconv.AppendInt(w.buf, first, 10)
@@ -55,7 +55,7 @@ func (w *RequestWriter) Finished(rec *sim.Record) {
 		b = strconv.AppendInt(append(b, ','), n, 10)
 	}
 	b = append(append(b, ','), rec.Outcome.String()...)
-	b = append(append(b, ','), [...]string{sim.NotRefused: "", sim.NeverFits: "too_long", sim.Busy: "busy", sim.NotReady: "not_ready"}[rec.Refusal]...)
+	b = append(append(b, ','), [...]string{event.NotRefused: "", event.NeverFits: "too_long", event.Busy: "busy", event.NotReady: "not_ready"}[rec.Refusal]...)
 	for _, at := range [...]clock.Time{
 		r.Arrival, rec.Queued, rec.Scheduled, rec.FirstToken, rec.LastToken, rec.ClientFirst, rec.ClientLast, rec.Released,
 	} {

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"clifftop/report/layout"
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 func TestRequestsCSV(t *testing.T) {
@@ -21,10 +21,10 @@ func TestRequestsCSV(t *testing.T) {
 	w := NewRequestWriter(&b)
 	c := NewCollector(Options{Requests: w})
 	late := served(1, 2, 3, 3, 1)
-	late.Outcome, late.Tokens = sim.TimedOut, 0
+	late.Outcome, late.Tokens = event.TimedOut, 0
 	late.FirstToken, late.LastToken, late.ClientFirst, late.ClientLast = clock.Never, clock.Never, clock.Never, clock.Never
 	busy := *late
-	busy.Request.ID, busy.Outcome, busy.Refusal = 2, sim.Rejected, sim.Busy
+	busy.Request.ID, busy.Outcome, busy.Refusal = 2, event.Rejected, event.Busy
 	play(c, served(0, 1.5, 1.75, 2.25, 11), late, &busy)
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestAppendThousandths(t *testing.T) {
 func TestSeries(t *testing.T) {
 	c := NewCollector(Options{UsableBlocks: 100})
 	queueRun(c, 500, 0, func(int) float64 { return .5 })
-	c.Span(&sim.Span{Progression: clock.Progression{Start: at(1), First: 1e15, N: 10}, Decodes: 3, BlockFemtos: sim.Mul64(50, 1e16), UsedBlocks: 50})
+	c.Span(&event.Span{Progression: clock.Progression{Start: at(1), First: 1e15, N: 10}, Decodes: 3, BlockFemtos: clock.Mul64(50, 1e16), UsedBlocks: 50})
 	points := c.Series()
 	var arrivals, completions, tokens int64
 	var busy, blocks float64

@@ -1,8 +1,8 @@
 package report
 
 import (
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // Detail is what a run was like beyond its [Summary], for pictures of it. It is of one run, also where several are pooled.
@@ -106,7 +106,7 @@ type Phases struct {
 	ID                                          int64
 	Arrival, Queued, Scheduled, FirstToken, End clock.Time
 	InputTokens, OutputTokens                   int32
-	Outcome                                     sim.Outcome
+	Outcome                                     event.Outcome
 }
 
 // The numbers of iterations and of requests that an opening keeps.
@@ -116,7 +116,7 @@ const (
 )
 
 // span counts like iterations.
-func (o *Opening) span(s *sim.Span) {
+func (o *Opening) span(s *event.Span) {
 	if len(o.Iterations) >= openingIterations {
 		return
 	}
@@ -132,7 +132,7 @@ func (o *Opening) span(s *sim.Span) {
 }
 
 // finished keeps the requests that arrived first.
-func (o *Opening) finished(rec *sim.Record) {
+func (o *Opening) finished(rec *event.Record) {
 	n := len(o.Requests)
 	if n == openingRequests && o.Requests[n-1].Arrival <= rec.Request.Arrival {
 		return

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -41,7 +41,7 @@ func TestDetailIsOfTheSummary(t *testing.T) {
 			c.Arrived(at, &r)
 			first := at.Add(clock.Duration(i%50+1) * clock.Millisecond)
 			last := first.Add(200 * clock.Millisecond)
-			c.Finished(&sim.Record{Request: r, Queued: at, Scheduled: at, FirstToken: first, LastToken: last, ClientFirst: first, ClientLast: last, Released: last, Tokens: 11})
+			c.Finished(&event.Record{Request: r, Queued: at, Scheduled: at, FirstToken: first, LastToken: last, ClientFirst: first, ClientLast: last, Released: last, Tokens: 11})
 		}
 		s, d := c.Summary(), c.Detail()
 		if d.TTFT.N != s.Latency.TTFT.N || d.TPOT.N != s.Latency.TPOT.N || d.E2E.N != s.Latency.E2E.N || d.TTFT.N == 0 {
@@ -65,13 +65,13 @@ func TestDetailIsOfTheSummary(t *testing.T) {
 // An opening keeps the first iterations and the earliest requests, whenever these end.
 func TestOpening(t *testing.T) {
 	o := &Opening{}
-	span := &sim.Span{Progression: clock.Progression{Start: 0, First: 2e12, Slope: 1e12, N: 3}, Decodes: 4, PrefillTokens: 0}
+	span := &event.Span{Progression: clock.Progression{Start: 0, First: 2e12, Slope: 1e12, N: 3}, Decodes: 4, PrefillTokens: 0}
 	o.span(span)
 	if len(o.Iterations) != 3 || o.Iterations[1].Start != o.Iterations[0].End || o.Iterations[2].End != span.End(3) {
 		t.Errorf("%+v", o.Iterations)
 	}
 	for range 1000 {
-		o.span(&sim.Span{Progression: clock.Progression{Start: 9e9, First: 1e12, N: 7}})
+		o.span(&event.Span{Progression: clock.Progression{Start: 9e9, First: 1e12, N: 7}})
 	}
 	if len(o.Iterations) != openingIterations {
 		t.Errorf("%d iterations", len(o.Iterations))
@@ -79,7 +79,7 @@ func TestOpening(t *testing.T) {
 	const n = 100
 	for i := range int64(n) {
 		k := (i * 37) % n // in some order
-		o.finished(&sim.Record{Request: workload.Request{ID: k, Arrival: clock.Time(k)}, Released: clock.Time(k + 500)})
+		o.finished(&event.Record{Request: workload.Request{ID: k, Arrival: clock.Time(k)}, Released: clock.Time(k + 500)})
 	}
 	if len(o.Requests) != openingRequests {
 		t.Fatalf("%d requests", len(o.Requests))

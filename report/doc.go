@@ -1,4 +1,4 @@
-// Package report says what a run means: it turns what a [clifftop/sim.Observer] is told into a
+// Package report says what a run means: it turns what a [clifftop/event.Observer] is told into a
 // [Summary] of throughput, latency percentiles, goodput and resource use, and a sweep of summaries
 // into a [Curve] with its knee, peak and collapse.
 //

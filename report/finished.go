@@ -1,12 +1,12 @@
 package report
 
 import (
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
-// Finished implements [sim.Observer].
-func (c *Collector) Finished(rec *sim.Record) {
+// Finished implements [event.Observer].
+func (c *Collector) Finished(rec *event.Record) {
 	last := c.totals.finished(rec)
 	if rec.Replica < 0 {
 		c.unrouted++
@@ -17,7 +17,7 @@ func (c *Collector) Finished(rec *sim.Record) {
 		c.prefilled(rec)
 	}
 	c.passOn(rec)
-	if rec.Outcome == sim.Completed {
+	if rec.Outcome == event.Completed {
 		c.succeeded(rec)
 	} else {
 		c.failed(rec, last)
@@ -25,14 +25,14 @@ func (c *Collector) Finished(rec *sim.Record) {
 }
 
 // worked counts what was computed for an attempt.
-func (t *totals) worked(rec *sim.Record) {
+func (t *totals) worked(rec *event.Record) {
 	t.recTokens += int64(rec.Tokens)
 	t.recRecomputed += int64(rec.RecomputedTokens)
 	t.gpu.add(&rec.GPU)
 }
 
 // stayed adds the times that an attempt was in the system and in its parts.
-func (t *totals) stayed(rec *sim.Record) {
+func (t *totals) stayed(rec *event.Record) {
 	arrival := rec.Request.Arrival
 	add(&t.endedArrivals, int64(arrival))
 	add(&t.system, int64(ended(rec)-arrival))
@@ -52,7 +52,7 @@ func (t *totals) stayed(rec *sim.Record) {
 }
 
 // prefilled counts a prompt at the time of its first token.
-func (c *Collector) prefilled(rec *sim.Record) {
+func (c *Collector) prefilled(rec *event.Record) {
 	c.line.upTo(rec.FirstToken).prefilled(rec)
 	c.totals.input += int64(rec.Request.InputTokens)
 	c.totals.cached += int64(rec.CachedTokens)
@@ -62,13 +62,13 @@ func (c *Collector) prefilled(rec *sim.Record) {
 }
 
 // prefilled counts a prompt whose first token came in the bucket.
-func (b *bucket) prefilled(rec *sim.Record) {
+func (b *bucket) prefilled(rec *event.Record) {
 	b.input += int64(rec.Request.InputTokens)
 	b.cached += int64(rec.CachedTokens)
 }
 
 // passOn gives the record to all who keep an account of their own.
-func (c *Collector) passOn(rec *sim.Record) {
+func (c *Collector) passOn(rec *event.Record) {
 	if c.opts.Requests != nil {
 		c.opts.Requests.Finished(rec)
 	}
@@ -82,7 +82,7 @@ func (c *Collector) passOn(rec *sim.Record) {
 }
 
 // failed counts an attempt that did not complete; last says that its request has ended with it.
-func (c *Collector) failed(rec *sim.Record, last bool) {
+func (c *Collector) failed(rec *event.Record, last bool) {
 	if rec.Scheduled != clock.Never {
 		c.totals.undone++
 	}
@@ -94,13 +94,13 @@ func (c *Collector) failed(rec *sim.Record, last bool) {
 }
 
 // failed counts what an attempt produced in vain that ended in the bucket.
-func (b *bucket) failed(rec *sim.Record) {
+func (b *bucket) failed(rec *event.Record) {
 	b.failedOutput += int64(rec.Tokens)
 	b.vain.add(&rec.GPU)
 }
 
 // succeeded counts a completed request, and takes its sample.
-func (c *Collector) succeeded(rec *sim.Record) {
+func (c *Collector) succeeded(rec *event.Record) {
 	c.line.upTo(rec.ClientLast).completions++
 	t := &c.totals
 	computed := rec.Request.InputTokens - spared(rec)
@@ -162,7 +162,7 @@ func (c *Collector) sketch(s *sample) {
 }
 
 // ended is when the request left the system.
-func ended(rec *sim.Record) clock.Time {
+func ended(rec *event.Record) clock.Time {
 	if rec.Released != clock.Never {
 		return rec.Released
 	}

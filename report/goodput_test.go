@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // traffic is a run of 1000 s with a number of requests each second of so many tokens each, which all are emitted, of
@@ -13,7 +13,7 @@ import (
 func traffic(slo *SLO, perSecond int, tokens func(slow bool) int32, slow float64, cut bool) *Summary {
 	const seconds = 1000
 	c := NewCollector(Options{SLO: slo, End: at(seconds)})
-	var records []*sim.Record
+	var records []*event.Record
 	var emitted [seconds]int
 	late := 0.0
 	for i := range seconds * perSecond {
@@ -26,14 +26,14 @@ func traffic(slo *SLO, perSecond int, tokens func(slow bool) int32, slow float64
 		}
 		rec := served(int64(i), arrival, arrival+.5, arrival+last, tokens(isLate))
 		if isLate && cut {
-			rec.Outcome = sim.TimedOut
+			rec.Outcome = event.TimedOut
 		}
 		records = append(records, rec)
 		emitted[i/perSecond] += int(tokens(isLate))
 	}
 	play(c, records...)
 	for i, n := range emitted {
-		c.Span(&sim.Span{Progression: clock.Progression{Start: at(float64(i)), First: 9e14, N: 1}, FirstTokens: n})
+		c.Span(&event.Span{Progression: clock.Progression{Start: at(float64(i)), First: 9e14, N: 1}, FirstTokens: n})
 	}
 	return c.Summary()
 }
@@ -105,7 +105,7 @@ func TestAnyBad(t *testing.T) {
 		}
 	}
 	c := NewCollector(Options{End: at(10_000), SLO: limited("ttft", 99, 8*clock.Second)})
-	var records []*sim.Record
+	var records []*event.Record
 	for i := range 10_000 {
 		ttft := .15
 		switch {
@@ -137,7 +137,7 @@ func TestWeightOfALongAnswer(t *testing.T) {
 			from, gap float64
 			n         int
 		}{{1, short, 9}, {11, long, 999}} {
-			c.Span(&sim.Span{Progression: clock.Progression{Start: at(v.from), First: int64(math.Round(v.gap * 1e15)), N: v.n}, Decodes: 1, Gaps: 1})
+			c.Span(&event.Span{Progression: clock.Progression{Start: at(v.from), First: int64(math.Round(v.gap * 1e15)), N: v.n}, Decodes: 1, Gaps: 1})
 		}
 		s := c.Summary()
 		return *s.Latency.TPOT.Mean, *s.Latency.ITL.Mean
@@ -159,11 +159,11 @@ func TestGoodputOfGPUTime(t *testing.T) {
 	const second = 1e15
 	c := NewCollector(Options{SLO: limited("e2e", 50, 2*clock.Second), End: at(10)})
 	good, again, late := served(0, 0, .5, 1, 10), served(1, 1, 1.5, 2, 10), served(2, 2, 3, 6, 10)
-	good.GPU = sim.GPUTime{Prefill: second / 2, Decode: second}
-	again.GPU = sim.GPUTime{Prefill: second, Decode: second / 2, Recomputed: second, Lost: second}
-	late.GPU = sim.GPUTime{Prefill: second, Decode: 2 * second}
+	good.GPU = event.GPUTime{Prefill: second / 2, Decode: second}
+	again.GPU = event.GPUTime{Prefill: second, Decode: second / 2, Recomputed: second, Lost: second}
+	late.GPU = event.GPUTime{Prefill: second, Decode: 2 * second}
 	play(c, good, again, late)
-	c.Span(&sim.Span{Progression: clock.Progression{Start: at(0), First: 8 * second, N: 1}, Decodes: 1})
+	c.Span(&event.Span{Progression: clock.Progression{Start: at(0), First: 8 * second, N: 1}, Decodes: 1})
 	s := c.Summary()
 	near(t, "of busy time", s.Goodput.GPUBusyFraction, 3./8)
 	near(t, "of all time", s.Goodput.GPUWallFraction, 3./10)

@@ -1,8 +1,8 @@
 package report
 
 import (
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // What the time of an iteration is lost to.
@@ -17,8 +17,8 @@ const (
 )
 
 // lost is the part of a span's time that goes to each loss, in femtoseconds. Copies and the host's time are told by the
-// span; what is left is shared out by tokens computed, as [sim.Span.Share] does.
-func lost(s *sim.Span) (parts [losses]int64) {
+// span; what is left is shared out by tokens computed, as [event.Span.Share] does.
+func lost(s *event.Span) (parts [losses]int64) {
 	padded := s.PaddedRows + s.PaddedTokens
 	counts := s.RecomputedTokens | s.LostTokens | s.Drafts | padded
 	if counts|s.SwappedBlocks == 0 && s.HostFemtos == 0 {
@@ -43,10 +43,10 @@ const vainUseful = lostDrafts + 1
 
 // vain is the GPU time of attempts that did not complete, by what it would count as if they had: recompute, misses,
 // drafts, or useful.
-type vain [vainUseful + 1]sim.Uint128
+type vain [vainUseful + 1]clock.Uint128
 
 // add adds the time of an attempt.
-func (v *vain) add(t *sim.GPUTime) {
+func (v *vain) add(t *event.GPUTime) {
 	for i, femtos := range [...]int64{lostRecompute: t.Recomputed, lostMiss: t.Lost, lostDrafts: t.Drafts, vainUseful: t.Prefill + t.Decode} {
 		add(&v[i], femtos)
 	}
@@ -54,11 +54,11 @@ func (v *vain) add(t *sim.GPUTime) {
 
 // gpuTime divides the time of the engines in a window, or of all their stages, in femtoseconds: the parts add up to the whole.
 type gpuTime struct {
-	whole, useful, cancelled, idle sim.Uint128
-	bubble                         sim.Uint128 // stages that wait while others work
-	lost                           [losses]sim.Uint128
-	nobody                         sim.Uint128 // of idle: while no request was in the system
-	starting, down                 sim.Uint128 // of idle: while the replica was that
+	whole, useful, cancelled, idle clock.Uint128
+	bubble                         clock.Uint128 // stages that wait while others work
+	lost                           [losses]clock.Uint128
+	nobody                         clock.Uint128 // of idle: while no request was in the system
+	starting, down                 clock.Uint128 // of idle: while the replica was that
 }
 
 // gpuTime divides the time of a unit in a window. An attempt that did not complete is known as such when it ends, and all that
@@ -91,15 +91,15 @@ func (u *unit) gpuTime(w *window) (t gpuTime) {
 		t.cancelled = t.cancelled.Add(part)
 	}
 	starting, down, off := u.asleep()
-	t.starting = least(t.idle, sim.Mul64(starting, femtos*stages))
-	t.down = least(t.idle.Sub(t.starting), sim.Mul64(down, femtos*stages))
+	t.starting = least(t.idle, clock.Mul64(starting, femtos*stages))
+	t.down = least(t.idle.Sub(t.starting), clock.Mul64(down, femtos*stages))
 	vacant := u.vacant - min(u.vacant, starting+down+off)
-	t.nobody = least(t.idle.Sub(t.starting).Sub(t.down), sim.Mul64(vacant, femtos*stages*uint64(u.Replicas)))
+	t.nobody = least(t.idle.Sub(t.starting).Sub(t.down), clock.Mul64(vacant, femtos*stages*uint64(u.Replicas)))
 	return t
 }
 
 // least is the smaller of two numbers.
-func least(a, b sim.Uint128) sim.Uint128 {
+func least(a, b clock.Uint128) clock.Uint128 {
 	if a.Cmp(b) < 0 {
 		return a
 	}
@@ -112,7 +112,7 @@ func (c *Collector) gpuSeconds(w *window, units []unit, d *detail) (g GPUSeconds
 	if w.end <= w.start {
 		return GPUSeconds{}
 	}
-	add := func(to **float64, femtos sim.Uint128, gpus float64) {
+	add := func(to **float64, femtos clock.Uint128, gpus float64) {
 		v := femtos.Float64() / 1e15 * gpus
 		if *to != nil {
 			v += **to
@@ -125,7 +125,7 @@ func (c *Collector) gpuSeconds(w *window, units []unit, d *detail) (g GPUSeconds
 		t, gpus := u.gpuTime(w), float64(u.GPUs)/float64(u.Replicas*stages)
 		nobody := t.nobody
 		if len(units) > 1 {
-			nobody = least(nobody, sim.Mul64(d.levels[inSystem].weightOfZero(), clock.FemtosPerPico*uint64(stages)))
+			nobody = least(nobody, clock.Mul64(d.levels[inSystem].weightOfZero(), clock.FemtosPerPico*uint64(stages)))
 			add(&g.IdleByCause.Elsewhere, t.nobody.Sub(nobody), gpus)
 		}
 		add(&g.Useful, t.useful, gpus)

@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/simtest"
 )
 
@@ -18,8 +18,8 @@ type taped struct {
 	tape *simtest.Tape
 }
 
-func (o taped) Span(s *sim.Span)         { o.tape.Span(s); o.Collector.Span(s) }
-func (o taped) Finished(rec *sim.Record) { o.tape.Finished(rec); o.Collector.Finished(rec) }
+func (o taped) Span(s *event.Span)         { o.tape.Span(s); o.Collector.Span(s) }
+func (o taped) Finished(rec *event.Record) { o.tape.Finished(rec); o.Collector.Finished(rec) }
 
 // The window's GPU time is that of its iterations, cut at its edges and divided one by one, and what lies between them; of
 // it attempts that did not complete give up what they took. Its parts add up to the window, to the last femtosecond.
@@ -46,7 +46,7 @@ func TestGPUSecondsAddUp(t *testing.T) {
 		for _, part := range got.lost {
 			all = all.Add(part)
 		}
-		if all != got.whole || got.whole != sim.Mul64(uint64(w.end-w.start), 1000*uint64(c.opts.Replicas)) {
+		if all != got.whole || got.whole != clock.Mul64(uint64(w.end-w.start), 1000*uint64(c.opts.Replicas)) {
 			t.Fatalf("%+v adds up to %v in a window of %d ps", got, all, w.end-w.start)
 		}
 		if got.idle.Cmp(got.nobody) < 0 {
@@ -56,7 +56,7 @@ func TestGPUSecondsAddUp(t *testing.T) {
 			return
 		}
 		want := divided(c, tape, &w)
-		parts := map[string]sim.Uint128{
+		parts := map[string]clock.Uint128{
 			"useful": got.useful, "cancelled": got.cancelled, "idle": got.idle, "recompute": got.lost[lostRecompute], "miss": got.lost[lostMiss],
 			"drafts": got.lost[lostDrafts], "padding": got.lost[lostPadding], "swap": got.lost[lostSwap], "host": got.lost[lostHost],
 		}
@@ -87,7 +87,7 @@ func divided(c *Collector, tape *simtest.Tape, w *window) map[string]float64 {
 	vain := make(map[string]float64)
 	for i := range tape.Records {
 		rec := &tape.Records[i]
-		if at := c.line.find(max(rec.Released, 1) - 1); rec.Outcome == sim.Completed || at < w.from || at >= w.to {
+		if at := c.line.find(max(rec.Released, 1) - 1); rec.Outcome == event.Completed || at < w.from || at >= w.to {
 			continue
 		}
 		vain["useful"] += float64(rec.GPU.Prefill+rec.GPU.Decode) * 1e-15
@@ -108,22 +108,22 @@ func TestGPUSeconds(t *testing.T) {
 	const ms = int64(clock.Millisecond) * clock.FemtosPerPico
 	at := func(i int64) clock.Time { return clock.Time(i * int64(clock.Millisecond)) }
 	c := NewCollector(Options{GPUs: 2, End: at(100)})
-	span := func(start, first, slope int64, n int, s sim.Span) {
+	span := func(start, first, slope int64, n int, s event.Span) {
 		s.Progression = clock.Progression{Start: at(start), First: first * ms, Slope: slope * ms, N: n}
 		c.Span(&s)
 	}
 	// 2 ms of copies and 3 of the host leave 15, of which 3 of 5 tokens are lost.
-	span(0, 20, 0, 1, sim.Span{Decodes: 1, PrefillTokens: 1, RecomputedTokens: 1, PaddedRows: 1, PaddedTokens: 1, SwappedBlocks: 4, SwapFemtos: 2 * ms, HostFemtos: 3 * ms})
+	span(0, 20, 0, 1, event.Span{Decodes: 1, PrefillTokens: 1, RecomputedTokens: 1, PaddedRows: 1, PaddedTokens: 1, SwappedBlocks: 4, SwapFemtos: 2 * ms, HostFemtos: 3 * ms})
 	// The host hides ever less: it takes 4 + 3 + 2 + 1 of the 5 ms each, and a third of the rest is padding.
-	span(20, 5, 0, 4, sim.Span{Decodes: 4, PaddedRows: 2, HostFemtos: 4 * ms, HostSlope: -ms})
+	span(20, 5, 0, 4, event.Span{Decodes: 4, PaddedRows: 2, HostFemtos: 4 * ms, HostSlope: -ms})
 	// Iterations of 5, 6 and 7 ms, half of them padding.
-	span(40, 5, 1, 3, sim.Span{Decodes: 1, PaddedRows: 1})
+	span(40, 5, 1, 3, event.Span{Decodes: 1, PaddedRows: 1})
 	// Of 10 ms half is for tokens that the cache had lost; a request that timed out took 2 ms of these and 1 ms of others.
-	span(60, 10, 0, 1, sim.Span{PrefillTokens: 4, LostTokens: 2})
-	c.Finished(&sim.Record{Outcome: sim.TimedOut, Released: at(70), GPU: sim.GPUTime{Lost: 2 * ms, Decode: ms}})
+	span(60, 10, 0, 1, event.Span{PrefillTokens: 4, LostTokens: 2})
+	c.Finished(&event.Record{Outcome: event.TimedOut, Released: at(70), GPU: event.GPUTime{Lost: 2 * ms, Decode: ms}})
 	// Requests are in the system but for the last 20 ms.
-	c.Levels(0, &sim.Levels{System: 1})
-	c.Levels(at(80), &sim.Levels{})
+	c.Levels(0, &event.Levels{System: 1})
+	c.Levels(at(80), &event.Levels{})
 	want := GPUSeconds{
 		Useful: number(2 * (.006 + .01*2/3 + .009 + .004)), CacheMiss: number(2 * .003), Cancelled: number(2 * .003), Padding: number(2 * (.006 + .01/3 + .009)),
 		Recompute: number(2 * .003), Swap: number(2 * .002), Host: number(2 * (.003 + .010)), Idle: number(2 * .032),
@@ -169,9 +169,9 @@ func divide(want map[string]float64, it *simtest.Iteration, seconds float64) {
 // C5: of 10 usable blocks 8 are held for 4 of 10 seconds, and 6, 5, 4 and 3 of these are empty.
 func TestReservedBlocks(t *testing.T) {
 	c := NewCollector(Options{UsableBlocks: 10, End: clock.Time(10 * clock.Second)})
-	c.Span(&sim.Span{
-		Progression: clock.Progression{First: 1e15, N: 4}, Decodes: 1, UsedBlocks: 8, BlockFemtos: sim.Mul64(8, 4e15),
-		EmptyBlocks: 3, EmptyFemtos: sim.Mul64(6+5+4+3, 1e15),
+	c.Span(&event.Span{
+		Progression: clock.Progression{First: 1e15, N: 4}, Decodes: 1, UsedBlocks: 8, BlockFemtos: clock.Mul64(8, 4e15),
+		EmptyBlocks: 3, EmptyFemtos: clock.Mul64(6+5+4+3, 1e15),
 	})
 	kv := c.Summary().System.KVUsage
 	if *kv.Mean != .32 || *kv.ReservedMean != .18 {

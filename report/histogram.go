@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/bits"
 
-	"clifftop/sim"
+	"clifftop/sim/clock"
 )
 
 // A Histogram counts integers in buckets whose width is at most 1/128 of their values; values
@@ -15,7 +15,7 @@ type Histogram struct {
 	// pages[0] counts the values 0…127 singly; pages[p] splits [2^(p+6), 2^(p+7)) into 128.
 	pages    [pages]*page
 	n        uint64
-	sum      sim.Uint128
+	sum      clock.Uint128
 	min, max int64
 }
 
@@ -157,7 +157,7 @@ func (h *Histogram) take(g *Histogram) {
 func (h *Histogram) Count() uint64 { return h.n }
 
 // Sum is the exact sum of the recorded values, each multiplied by its weight.
-func (h *Histogram) Sum() sim.Uint128 { return h.sum }
+func (h *Histogram) Sum() clock.Uint128 { return h.sum }
 
 // Mean is the mean value, or NaN if there is none.
 func (h *Histogram) Mean() float64 { return h.sum.Float64() / float64(h.n) }

@@ -7,11 +7,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"clifftop/internal/testenv"
 	"clifftop/sim/clock"
 	"clifftop/workload"
 	"clifftop/workload/trace"
@@ -20,12 +20,8 @@ import (
 // inspectPublished inspects a public trace, if it is there.
 func inspectPublished(t *testing.T, file string, load trace.Load) *Inspection {
 	t.Helper()
-	dir := os.Getenv("CLIFFTOP_TRACES")
-	if dir == "" {
-		t.Skip("CLIFFTOP_TRACES does not name a directory of traces")
-	}
-	path := filepath.Join(dir, file)
-	changed, err := trace.Change(func() (*trace.File, error) {
+	path := testenv.Traces(t, file)
+	changed, err := trace.Transform(func() (*trace.File, error) {
 		f, err := os.Open(path)
 		if err != nil {
 			return nil, err

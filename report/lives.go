@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"clifftop/report/layout"
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // Fleets whose replicas start, fail and end. A replica is paid for as long as it is not off. Shares of the fleet's time and
@@ -30,18 +30,18 @@ type ReplicaCounts struct {
 	Held *float64 `json:"held"`
 }
 
-var _ sim.LifeObserver = (*Collector)(nil)
+var _ event.LifecycleObserver = (*Collector)(nil)
 
-// ReplicaState implements [sim.LifeObserver].
-func (c *Collector) ReplicaState(at clock.Time, replica int, s sim.State) {
+// ReplicaState implements [event.LifecycleObserver].
+func (c *Collector) ReplicaState(at clock.Time, replica int, s event.State) {
 	if !c.opts.Lives || replica >= len(c.parts) {
 		return
 	}
 	p := c.parts[replica]
 	p.fillState(at)
-	if was := p.state; (was == sim.Off) != (s == sim.Off) {
+	if was := p.state; (was == event.Off) != (s == event.Off) {
 		n := 1
-		if s == sim.Off {
+		if s == event.Off {
 			n = -1
 		}
 		if len(c.paid) == 0 {
@@ -104,20 +104,20 @@ func (c *Collector) fillHeld(to clock.Time) {
 		i := c.line.find(from)
 		end := min(c.line.end(i), to)
 		b := &c.line.buckets[i]
-		b.held = b.held.Add(sim.Mul64(uint64(c.held), uint64(end-from)))
+		b.held = b.held.Add(clock.Mul64(uint64(c.held), uint64(end-from)))
 		from = end
 	}
 }
 
 // paidPicos is for how long a unit was paid for in a window, and how long it was ready or draining.
-func (u *unit) paidPicos(w *window) (paid, serving sim.Uint128) {
+func (u *unit) paidPicos(w *window) (paid, serving clock.Uint128) {
 	if !u.Lives {
-		all := sim.Mul64(uint64(w.end.Sub(w.start)), uint64(u.Replicas))
+		all := clock.Mul64(uint64(w.end.Sub(w.start)), uint64(u.Replicas))
 		return all, all
 	}
 	s := &u.sum.states
-	serves := s[sim.Ready] + s[sim.Draining]
-	return sim.Uint128{Lo: serves + s[sim.Starting] + s[sim.Down]}, sim.Uint128{Lo: serves}
+	serves := s[event.Ready] + s[event.Draining]
+	return clock.Uint128{Lo: serves + s[event.Starting] + s[event.Down]}, clock.Uint128{Lo: serves}
 }
 
 // engineSeconds is for how long the engines of a system were paid for in a window.
@@ -159,7 +159,7 @@ func (o *Options) blockSeconds(w *window, units []unit) float64 {
 // asleep is how much of a unit's paid time it could not serve, by why, in picoseconds; and its time off.
 func (u *unit) asleep() (starting, down, off uint64) {
 	s := &u.sum.states
-	return s[sim.Starting], s[sim.Down], s[sim.Off]
+	return s[event.Starting], s[event.Down], s[event.Off]
 }
 
 // replicaCounts tells of the replicas of a fleet that come and go.
@@ -167,7 +167,7 @@ func (c *Collector) replicaCounts(w *window, sum *bucket, units []unit) *Replica
 	if !c.opts.Lives || c.parts == nil || w.end <= w.start {
 		return nil
 	}
-	var states [sim.States]float64
+	var states [event.States]float64
 	gpuS, idleS := c.gpuSecondsPaid(w, units), 0.0
 	for i := range units {
 		u := &units[i]
@@ -177,11 +177,11 @@ func (c *Collector) replicaCounts(w *window, sum *bucket, units []unit) *Replica
 		t := u.gpuTime(w) // which counts each stage of a pipeline
 		idleS += t.idle.Float64() * 1e-15 * float64(u.GPUs) / float64(u.PipelineStages)
 	}
-	mean := func(s sim.State) *float64 { return ratio(states[s], w.seconds()) }
+	mean := func(s event.State) *float64 { return ratio(states[s], w.seconds()) }
 	perHour := func(n int64) *float64 { return ratio(float64(n), gpuS/3600) }
 	return &ReplicaCounts{
-		Mean: ratio(states[sim.Ready]+states[sim.Starting]+states[sim.Draining]+states[sim.Down], w.seconds()), Max: c.mostPaid(w),
-		Ready: mean(sim.Ready), Starting: mean(sim.Starting), Draining: mean(sim.Draining), Down: mean(sim.Down),
+		Mean: ratio(states[event.Ready]+states[event.Starting]+states[event.Draining]+states[event.Down], w.seconds()), Max: c.mostPaid(w),
+		Ready: mean(event.Ready), Starting: mean(event.Starting), Draining: mean(event.Draining), Down: mean(event.Down),
 		GPUHours: number(gpuS / 3600), IdleGPUHours: number(idleS / 3600),
 		RequestsPerGPUHour: perHour(sum.completions), OutputTokensPerGPUHour: perHour(sum.output),
 		Held: ratio(sum.held.Float64()*1e-12, w.seconds()),
@@ -204,14 +204,14 @@ func (c *Collector) hourlyPrice(w *window) float64 {
 
 // seriesOfReplicas completes a point of the series by the replicas of bucket i, which lasted so many seconds.
 func (c *Collector) seriesOfReplicas(p *SeriesPoint, i int, length float64) {
-	var states [sim.States]float64
+	var states [event.States]float64
 	for _, q := range c.parts {
 		for k, picos := range q.line.buckets[i].states {
 			states[k] += float64(picos) * 1e-12
 		}
 	}
-	paid := states[sim.Ready] + states[sim.Draining] + states[sim.Starting] + states[sim.Down]
-	p.ReplicasReady, p.ReplicasPaid = number(states[sim.Ready]/length), number(paid/length)
+	paid := states[event.Ready] + states[event.Draining] + states[event.Starting] + states[event.Down]
+	p.ReplicasReady, p.ReplicasPaid = number(states[event.Ready]/length), number(paid/length)
 	p.HeldMean = number(c.line.buckets[i].held.Float64() * 1e-12 / length)
 	b := &c.line.buckets[i]
 	p.BusyFraction = 0

@@ -12,6 +12,7 @@ import (
 	"clifftop/sim"
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/route"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
@@ -35,8 +36,8 @@ func TestIdleHoursOfStages(t *testing.T) {
 			Replicas: 1, GPUs: 4, MaxNumSeqs: 8, UsableBlocks: 100, PipelineStages: stages, End: clock.Time(10 * clock.Second), Lives: true,
 			Fleet: []report.ReplicaOptions{{GPUs: 4, MaxNumSeqs: 8, UsableBlocks: 100, PipelineStages: stages}},
 		})
-		c.ReplicaState(0, 0, sim.Ready)
-		c.ReplicaState(clock.Time(10*clock.Second), 0, sim.Ready)
+		c.ReplicaState(0, 0, event.Ready)
+		c.ReplicaState(clock.Time(10*clock.Second), 0, event.Ready)
 		if idle := c.Summary().System.Replicas.IdleGPUHours; idle == nil || math.Abs(*idle-40./3600) > 1e-12 {
 			t.Errorf("%d stages: %v idle GPU hours, want %v", stages, layout.Cell(idle), 40./3600)
 		}

@@ -1,7 +1,7 @@
 package report
 
 import (
-	"clifftop/sim"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -9,8 +9,8 @@ import (
 // send it several times. It ends with its last attempt.
 type ledger struct {
 	offered  int64 // logical requests
-	outcomes [sim.Failed + 1]int64
-	refusals [sim.NotReady + 1]int64
+	outcomes [event.Failed + 1]int64
+	refusals [event.NotReady + 1]int64
 
 	attempts int64
 	recorded int64                            // attempts that have ended,
@@ -38,11 +38,11 @@ func (l *ledger) arrived(r *workload.Request) (first bool) {
 }
 
 // finished counts the end of an attempt; last says that its request has ended with it.
-func (l *ledger) finished(rec *sim.Record) (last bool) {
+func (l *ledger) finished(rec *event.Record) (last bool) {
 	r := &rec.Request
 	id, _ := r.First()
 	l.recorded++
-	if rec.Outcome == sim.TimedOut || rec.Outcome == sim.Cancelled || rec.Outcome == sim.Failed {
+	if rec.Outcome == event.TimedOut || rec.Outcome == event.Cancelled || rec.Outcome == event.Failed {
 		l.left++
 	}
 	if rec.Again {
@@ -70,9 +70,9 @@ func (l *ledger) ended() (n int64) {
 func (l *ledger) requests() Requests {
 	return Requests{
 		Offered:   l.offered,
-		Completed: l.outcomes[sim.Completed], Rejected: l.outcomes[sim.Rejected],
-		TimedOut: l.outcomes[sim.TimedOut], Cancelled: l.outcomes[sim.Cancelled], Failed: l.outcomes[sim.Failed],
-		RejectedBusy: l.refusals[sim.Busy] + l.refusals[sim.NotReady], RejectedLong: l.refusals[sim.NeverFits],
+		Completed: l.outcomes[event.Completed], Rejected: l.outcomes[event.Rejected],
+		TimedOut: l.outcomes[event.TimedOut], Cancelled: l.outcomes[event.Cancelled], Failed: l.outcomes[event.Failed],
+		RejectedBusy: l.refusals[event.Busy] + l.refusals[event.NotReady], RejectedLong: l.refusals[event.NeverFits],
 		InSystemAtEnd: l.offered - l.ended(),
 		Attempts:      l.attempts, Retries: l.attempts - l.offered,
 		RetriedAfter: RetriedAfter{

@@ -10,14 +10,15 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
 )
 
 // tried is the record of an attempt: number k of the request whose first attempt has an ID and was sent at an instant.
-func tried(rec *sim.Record, k int32, first int64, sent float64, causes ...workload.Ending) *sim.Record {
-	c := &workload.Client{Timeout: clock.Second, Attempt: k, First: first, Sent: at(sent), Persists: true}
+func tried(rec *event.Record, k int32, first int64, sent float64, causes ...workload.Ending) *event.Record {
+	c := &workload.Client{Timeout: clock.Second, Attempt: k, First: first, Sent: at(sent), MayRetry: true}
 	for _, e := range causes {
 		c.Earlier = c.Earlier.With(e)
 	}
@@ -26,22 +27,22 @@ func tried(rec *sim.Record, k int32, first int64, sent float64, causes ...worklo
 }
 
 // gaveUp is the record of an attempt that its client left.
-func gaveUp(id int64, arrival, left float64, how workload.Ending, again bool) *sim.Record {
+func gaveUp(id int64, arrival, left float64, how workload.Ending, again bool) *event.Record {
 	rec := served(id, arrival, left, left, 7)
-	rec.Outcome, rec.Ending, rec.Again, rec.Left, rec.Tokens = sim.TimedOut, how, again, at(left), 4
+	rec.Outcome, rec.Ending, rec.Again, rec.Left, rec.Tokens = event.TimedOut, how, again, at(left), 4
 	rec.LastToken, rec.ClientLast = clock.Never, clock.Never
 	return rec
 }
 
 // attempts is a run of four requests: one answered at once, one at the third attempt, one given up at the second,
 // and one that was refused for good.
-func attempts() []*sim.Record {
+func attempts() []*event.Record {
 	busy := served(3, 2, 2, 2, 1)
-	busy.Outcome, busy.Ending, busy.Refusal, busy.Again, busy.Tokens = sim.Rejected, workload.RefusedBusy, sim.Busy, true, 0
+	busy.Outcome, busy.Ending, busy.Refusal, busy.Again, busy.Tokens = event.Rejected, workload.RefusedBusy, event.Busy, true, 0
 	busy.FirstToken, busy.LastToken, busy.ClientFirst, busy.ClientLast = clock.Never, clock.Never, clock.Never, clock.Never
 	refused := *busy
 	refused.Request.ID, refused.Again = 5, false
-	return []*sim.Record{
+	return []*event.Record{
 		tried(served(0, 0, .5, 2, 11), 0, 0, 0),
 		tried(gaveUp(1, 1, 2, workload.TimedOutFirst, true), 0, 1, 1),
 		tried(busy, 1, 1, 1, workload.TimedOutFirst),
@@ -90,7 +91,7 @@ func TestRetriedRefusals(t *testing.T) {
 		list[i] = workload.Request{InputTokens: 1, OutputTokens: 1}
 	}
 	c := NewCollector(Options{SLO: limited("ttft", 0, clock.Second), End: at(10)})
-	e, err := sim.NewEngine(sim.Config{
+	e, err := sim.New(sim.Config{
 		Scheduler: new(sched.VLLM), Timer: simtest.Affine{Base: 10e12},
 		MaxNumSeqs: 1, MaxNumBatchedTokens: 3, MaxModelLen: 3, BlockSize: 1, MaxQueuedTokens: 1,
 	}, simtest.NewRequests(list).Retry(simtest.Retries{Most: 1, Delay: 5 * clock.Millisecond}), c)
@@ -114,7 +115,7 @@ func TestRetriedRefusals(t *testing.T) {
 
 // TestLogicalConservation: what is lost or told twice shows.
 func TestLogicalConservation(t *testing.T) {
-	fault := func(change func([]*sim.Record)) string {
+	fault := func(change func([]*event.Record)) string {
 		records := attempts()
 		change(records)
 		c := NewCollector(Options{})
@@ -124,15 +125,15 @@ func TestLogicalConservation(t *testing.T) {
 		}
 		return "none"
 	}
-	if got := fault(func([]*sim.Record) {}); got != "none" {
+	if got := fault(func([]*event.Record) {}); got != "none" {
 		t.Error(got)
 	}
-	for name, change := range map[string]func([]*sim.Record){
-		"a request that ends twice":       func(r []*sim.Record) { r[4].Again = false },
-		"an attempt nobody sends":         func(r []*sim.Record) { r[5].Again = true },
-		"another request's attempt":       func(r []*sim.Record) { r[5].Request.Client.First = 0 },
-		"an attempt with a wrong number":  func(r []*sim.Record) { r[5].Request.Client.Attempt = 2 },
-		"one ends twice, another not yet": func(r []*sim.Record) { r[4].Again, r[5].Again = false, true },
+	for name, change := range map[string]func([]*event.Record){
+		"a request that ends twice":       func(r []*event.Record) { r[4].Again = false },
+		"an attempt nobody sends":         func(r []*event.Record) { r[5].Again = true },
+		"another request's attempt":       func(r []*event.Record) { r[5].Request.Client.First = 0 },
+		"an attempt with a wrong number":  func(r []*event.Record) { r[5].Request.Client.Attempt = 2 },
+		"one ends twice, another not yet": func(r []*event.Record) { r[4].Again, r[5].Again = false, true },
 	} {
 		if got := fault(change); got == "none" {
 			t.Errorf("%s goes unnoticed", name)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"clifftop/report/layout"
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // Offload tells what tiers beyond the KV pool brought in the window.
@@ -35,13 +35,13 @@ type TierUse struct {
 // offload holds the sums of one time bucket that tell of tiers.
 type offload struct {
 	tokens, loads int64
-	waited        sim.Uint128 // picoseconds
+	waited        clock.Uint128 // picoseconds
 	tiers         []tierSums
 }
 
 type tierSums struct {
 	stored, storedBytes, loaded, loadedBytes int64
-	busy                                     sim.Uint128 // picoseconds, over all replicas
+	busy                                     clock.Uint128 // picoseconds, over all replicas
 }
 
 // merge adds p to o, which may be nil, and returns the sum.
@@ -78,8 +78,8 @@ func (c *Collector) offloadAt(bucket int) *offload {
 	return d.offload
 }
 
-// Moved implements [sim.MoveObserver].
-func (c *Collector) Moved(at clock.Time, m sim.Move) {
+// Moved implements [event.MoveObserver].
+func (c *Collector) Moved(at clock.Time, m event.Move) {
 	if len(c.opts.Tiers) == 0 {
 		return
 	}
@@ -93,7 +93,7 @@ func (c *Collector) Moved(at clock.Time, m sim.Move) {
 	t.loadedBytes += m.Bytes
 }
 
-// LinkBusy implements [sim.MoveObserver].
+// LinkBusy implements [event.MoveObserver].
 func (c *Collector) LinkBusy(at clock.Time, replica, tier int, busy bool) {
 	if len(c.opts.Tiers) == 0 {
 		return
@@ -116,7 +116,7 @@ func (c *Collector) linkWasBusy(tier int, from, to clock.Time) {
 		i := c.line.find(from)
 		end := min(c.line.end(i), to)
 		t := &c.offloadAt(i).tiers[tier]
-		t.busy = t.busy.Add(sim.Uint128{Lo: uint64(end - from)})
+		t.busy = t.busy.Add(clock.Uint128{Lo: uint64(end - from)})
 		from = end
 	}
 }
@@ -130,16 +130,16 @@ func (c *Collector) fillLinks(end clock.Time) {
 }
 
 // loaded counts what was loaded for a request that has had its first token.
-func (c *Collector) loaded(rec *sim.Record) {
+func (c *Collector) loaded(rec *event.Record) {
 	o := c.offloadAt(c.line.find(max(rec.FirstToken, 1) - 1))
 	o.tokens += int64(rec.LoadedTokens)
 	o.loads++
-	o.waited = o.waited.Add(sim.Uint128{Lo: uint64(rec.Loading)})
+	o.waited = o.waited.Add(clock.Uint128{Lo: uint64(rec.Loading)})
 }
 
 // spared is the number of prompt tokens that nobody in the run had to compute for the first admission of a request: those
 // found in the prefix cache or in tiers, and those that a replica outside the run had.
-func spared(rec *sim.Record) int32 {
+func spared(rec *event.Record) int32 {
 	tokens := rec.CachedTokens + rec.LoadedTokens
 	if !rec.HandedOver {
 		tokens += rec.PulledTokens

@@ -1,8 +1,8 @@
 package report
 
 import (
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // PipelineStage tells how a stage of the pipelines spent the window, averaged over the replicas.
@@ -27,7 +27,7 @@ func (y *System) Working() *float64 {
 }
 
 // pass counts the time of an iteration in the stages of a pipeline, each part in the bucket that it lies in.
-func (t *timeline) pass(passages []sim.Passage) {
+func (t *timeline) pass(passages []event.Passage) {
 	for stage := range passages {
 		p := &passages[stage]
 		at, left := p.Enter, p.Femtos
@@ -40,7 +40,7 @@ func (t *timeline) pass(passages []sim.Passage) {
 			}
 			b := &t.buckets[i]
 			if len(b.worked) < len(passages) {
-				b.worked = both(b.worked, make([]sim.Uint128, len(passages)))
+				b.worked = both(b.worked, make([]clock.Uint128, len(passages)))
 			}
 			add(&b.worked[stage], part)
 			left -= part
@@ -50,11 +50,11 @@ func (t *timeline) pass(passages []sim.Passage) {
 }
 
 // both is the sum of two lists by stage, in a list of its own.
-func both(a, b []sim.Uint128) []sim.Uint128 {
+func both(a, b []clock.Uint128) []clock.Uint128 {
 	if b == nil {
 		return a
 	}
-	sum := make([]sim.Uint128, max(len(a), len(b)))
+	sum := make([]clock.Uint128, max(len(a), len(b)))
 	copy(sum, a)
 	for i := range b {
 		sum[i] = sum[i].Add(b[i])
@@ -63,7 +63,7 @@ func both(a, b []sim.Uint128) []sim.Uint128 {
 }
 
 // bubble is what the stages did not work of the time, all stages together, in which something was in flight.
-func (b *bucket) bubble(inFlight sim.Uint128) sim.Uint128 {
+func (b *bucket) bubble(inFlight clock.Uint128) clock.Uint128 {
 	for _, worked := range b.worked {
 		inFlight = inFlight.Sub(least(inFlight, worked))
 	}

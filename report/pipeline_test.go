@@ -20,7 +20,7 @@ func pipelined(t *testing.T, stages int, weights []int64, budget int, requests [
 		Scheduler: &sched.VLLM{}, Timer: timer, MaxNumSeqs: 16, MaxNumBatchedTokens: budget, MaxModelLen: 4096, BlockSize: 16, Stages: stages, Check: true,
 	}
 	c := NewCollector(Options{GPUs: stages, PipelineStages: stages, MaxNumSeqs: 16, End: clock.Time(clock.Second)})
-	e, err := sim.NewEngine(cfg, simtest.NewRequests(requests), c)
+	e, err := sim.New(cfg, simtest.NewRequests(requests), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,11 +76,11 @@ func TestStageTimeAddsUp(t *testing.T) {
 	const stages = 3
 	c, s := pipelined(t, stages, []int64{2, 5, 3}, 48, requests)
 	whole := c.whole()
-	var worked sim.Uint128
+	var worked clock.Uint128
 	for _, w := range whole.worked {
 		worked = worked.Add(w)
 	}
-	var took sim.Uint128
+	var took clock.Uint128
 	for _, part := range c.totals.gpu {
 		took = took.Add(part)
 	}
@@ -96,10 +96,10 @@ func TestStageTimeAddsUp(t *testing.T) {
 		for _, part := range g.lost {
 			all = all.Add(part)
 		}
-		if want := sim.Mul64(uint64(w.end), clock.FemtosPerPico*stages); all != want || g.whole != want {
+		if want := clock.Mul64(uint64(w.end), clock.FemtosPerPico*stages); all != want || g.whole != want {
 			t.Fatalf("up to %v: parts of %v fs, %v in all, want %v", w.end, all, g.whole, want)
 		}
-		var here sim.Uint128
+		var here clock.Uint128
 		for _, worked := range sum.worked {
 			here = here.Add(worked)
 		}

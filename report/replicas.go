@@ -3,8 +3,8 @@ package report
 import (
 	"math/bits"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -76,10 +76,10 @@ type part struct {
 	Collector
 	pool     string
 	sent     int64
-	outcomes [sim.Failed + 1]int64
+	outcomes [event.Failed + 1]int64
 	samples  sketch // when there are too many to keep them all; the first few metrics
 
-	state      sim.State // where replicas come and go, and since when
+	state      event.State // where replicas come and go, and since when
 	stateSince clock.Time
 }
 
@@ -97,32 +97,32 @@ func newParts(o Options, width clock.Duration) []*part {
 	return parts
 }
 
-// OfReplica implements [sim.FleetObserver]. A single engine has no parts.
-func (c *Collector) OfReplica(i int) sim.Observer {
+// OfReplica implements [event.FleetObserver]. A single engine has no parts.
+func (c *Collector) OfReplica(i int) event.Observer {
 	if i >= len(c.parts) {
 		return nil
 	}
 	return c.parts[i]
 }
 
-// Arrived implements [sim.Observer].
+// Arrived implements [event.Observer].
 func (p *part) Arrived(at clock.Time, _ *workload.Request) {
 	p.sent++
 	p.line.at(at).arrivals++
 }
 
-// Gap implements [sim.Observer].
+// Gap implements [event.TokenObserver].
 func (p *part) Gap(at clock.Time, gap clock.Duration, n int) {
-	p.line.upTo(at).gapped(sim.Mul64(uint64(gap), clock.FemtosPerPico), 1, uint64(n))
+	p.line.upTo(at).gapped(clock.Mul64(uint64(gap), clock.FemtosPerPico), 1, uint64(n))
 }
 
-// Finished implements [sim.Observer].
-func (p *part) Finished(rec *sim.Record) {
+// Finished implements [event.Observer].
+func (p *part) Finished(rec *event.Record) {
 	p.outcomes[rec.Outcome]++
 	if rec.FirstToken != clock.Never {
 		p.line.upTo(rec.FirstToken).prefilled(rec)
 	}
-	if rec.Outcome != sim.Completed {
+	if rec.Outcome != event.Completed {
 		p.line.upTo(ended(rec)).failed(rec)
 		p.line.at(rec.Request.Arrival).failures++
 		return
@@ -131,7 +131,7 @@ func (p *part) Finished(rec *sim.Record) {
 }
 
 // gapped counts inter-token gaps: weight times as many as n, whose sum is given.
-func (b *bucket) gapped(sum sim.Uint128, n, weight uint64) {
+func (b *bucket) gapped(sum clock.Uint128, n, weight uint64) {
 	b.gapSum = b.gapSum.Add(sum.Mul(weight))
 	b.gapCount += int64(n * weight)
 }
@@ -139,7 +139,7 @@ func (b *bucket) gapped(sum sim.Uint128, n, weight uint64) {
 // holds counts a level that had a value for a time.
 func (b *bucket) holds(level int, value int64, picos uint64) {
 	hi, lo := bits.Mul64(uint64(value), picos)
-	b.levels[level] = b.levels[level].Add(sim.Uint128{Hi: hi, Lo: lo})
+	b.levels[level] = b.levels[level].Add(clock.Uint128{Hi: hi, Lo: lo})
 	b.highest[level] = max(b.highest[level], value)
 	if level == inSystem {
 		b.watched += picos
@@ -211,8 +211,8 @@ func (c *Collector) replicaResults(w *window) ([]Replica, *Imbalance) {
 			Pool: p.pool, Index: i, GPUs: p.opts.GPUs, Throughput: s.Throughput, System: s.System, Latency: latencies[i],
 			Tokens: ReplicaTokens{Input: all.input, CachedInput: all.cached, Output: all.output, Recomputed: all.recomputed},
 			Requests: ReplicaRequests{
-				Sent: p.sent, Completed: p.outcomes[sim.Completed], Rejected: p.outcomes[sim.Rejected],
-				TimedOut: p.outcomes[sim.TimedOut], Cancelled: p.outcomes[sim.Cancelled], Failed: p.outcomes[sim.Failed],
+				Sent: p.sent, Completed: p.outcomes[event.Completed], Rejected: p.outcomes[event.Rejected],
+				TimedOut: p.outcomes[event.TimedOut], Cancelled: p.outcomes[event.Cancelled], Failed: p.outcomes[event.Failed],
 			},
 		}
 		r.Requests.InSystemAtEnd = p.Collector.levels[inSystem]

@@ -10,10 +10,9 @@ import (
 
 	"clifftop/report/layout"
 	"clifftop/sim"
-	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/route"
 	"clifftop/sim/simtest"
-	"clifftop/workload"
 )
 
 // besides is the collector of a fleet, with a whole collector for each replica beside its part.
@@ -22,22 +21,7 @@ type besides struct {
 	alone []*Collector
 }
 
-func (o besides) OfReplica(i int) sim.Observer { return two{o.parts[i], o.alone[i]} }
-
-// two tells two observers the same.
-type two struct{ a, b sim.Observer }
-
-func (o two) Edge(past clock.Time) clock.Time            { return min(o.a.Edge(past), o.b.Edge(past)) }
-func (o two) Arrived(at clock.Time, r *workload.Request) { o.a.Arrived(at, r); o.b.Arrived(at, r) }
-func (o two) Levels(at clock.Time, l *sim.Levels)        { o.a.Levels(at, l); o.b.Levels(at, l) }
-func (o two) Span(s *sim.Span)                           { o.a.Span(s); o.b.Span(s) }
-func (o two) Gap(at clock.Time, gap clock.Duration, n int) {
-	o.a.Gap(at, gap, n)
-	o.b.Gap(at, gap, n)
-}
-func (o two) Preempted(at clock.Time)           { o.a.Preempted(at); o.b.Preempted(at) }
-func (o two) Dropped(at clock.Time, tokens int) { o.a.Dropped(at, tokens); o.b.Dropped(at, tokens) }
-func (o two) Finished(rec *sim.Record)          { o.a.Finished(rec); o.b.Finished(rec) }
+func (o besides) OfReplica(i int) event.Observer { return event.Join(o.parts[i], o.alone[i]) }
 
 // TestPartsAreCollectors demands that what is measured of a replica is what a collector of its own would measure, and
 // that the fleet's sums are those of its replicas.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sort"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // ExactSamples is the number of completed requests up to which percentiles are exact.
@@ -249,7 +249,7 @@ func ratio(a, b float64) *float64 { return number(a / b) }
 
 // newSample takes the sample from the record of a completed request: the user's latencies count from the
 // first attempt, the waits in the system are those of the last.
-func newSample(rec *sim.Record) sample {
+func newSample(rec *event.Record) sample {
 	_, sent := rec.Request.First()
 	return sample{
 		arrival: sent,

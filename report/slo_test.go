@@ -10,6 +10,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
 )
@@ -57,7 +58,7 @@ func TestGoodputOfOverload(t *testing.T) {
 		if name == "many" {
 			c.exact = 100
 		}
-		var records []*sim.Record
+		var records []*event.Record
 		for i := range 1000 {
 			records = append(records, served(int64(i), .5*float64(i), float64(i), float64(i)+1, int32(2+i%7)))
 		}
@@ -87,7 +88,7 @@ func TestGoodputOfOverload(t *testing.T) {
 // Goodput may exceed what the window produced: here all are good and all but one end after the last arrival.
 func TestGoodputThatEndsAfterTheWindow(t *testing.T) {
 	c := NewCollector(Options{End: at(10), SLO: limited("e2e", 95, clock.Minute)})
-	var records []*sim.Record
+	var records []*event.Record
 	for i := range 10 {
 		records = append(records, served(int64(i), float64(i), 20, 21, 10))
 	}
@@ -100,9 +101,9 @@ func TestGoodputThatEndsAfterTheWindow(t *testing.T) {
 }
 
 // cut is a record of a request whose client left after a number of seconds without an answer.
-func cut(id int64, arrival, after float64) *sim.Record {
+func cut(id int64, arrival, after float64) *event.Record {
 	rec := served(id, arrival, arrival, arrival+after, 5)
-	rec.Outcome, rec.Tokens = sim.TimedOut, 0
+	rec.Outcome, rec.Tokens = event.TimedOut, 0
 	rec.ClientFirst, rec.ClientLast, rec.FirstToken, rec.LastToken = clock.Never, clock.Never, clock.Never, clock.Never
 	return rec
 }
@@ -119,7 +120,7 @@ func TestRunsThatFailAreNotMet(t *testing.T) {
 				}
 				c := NewCollector(Options{SLO: slo})
 				c.exact = exact
-				var records []*sim.Record
+				var records []*event.Record
 				for i := range int64(100) {
 					if at := float64(i); i%20 < 9 {
 						records = append(records, served(i, at, at+.1, at+.5, 5))
@@ -171,14 +172,14 @@ func TestUnfinishedRequests(t *testing.T) {
 		{0, &SLO{WaitProbability: new(float64)}, "met"},
 	} {
 		c := NewCollector(Options{SLO: test.slo, End: at(100)})
-		var records []*sim.Record
+		var records []*event.Record
 		for i := range 100 - test.unfinished {
 			records = append(records, served(i, float64(i), float64(i)+.1, float64(i)+.5, 5))
 		}
 		play(c, records...)
 		for i := range test.unfinished {
 			c.Arrived(at(99.9), &workload.Request{ID: 100 + i, Arrival: at(99.9)})
-			c.Levels(at(99.9), &sim.Levels{System: int(i) + 1})
+			c.Levels(at(99.9), &event.Levels{System: int(i) + 1})
 		}
 		s := c.Summary()
 		got := "open"
@@ -204,7 +205,7 @@ func TestUnfinishedRequests(t *testing.T) {
 type witness struct {
 	*Collector
 	arrivals []workload.Request
-	records  []sim.Record
+	records  []event.Record
 	computed int64
 }
 
@@ -213,12 +214,12 @@ func (w *witness) Arrived(at clock.Time, r *workload.Request) {
 	w.Collector.Arrived(at, r)
 }
 
-func (w *witness) Finished(rec *sim.Record) {
+func (w *witness) Finished(rec *event.Record) {
 	w.records = append(w.records, *rec)
 	w.Collector.Finished(rec)
 }
 
-func (w *witness) Span(s *sim.Span) {
+func (w *witness) Span(s *event.Span) {
 	w.computed += int64(s.N) * int64(s.Computed())
 	w.Collector.Span(s)
 }
@@ -241,7 +242,7 @@ func TestGoodputAgainstRequests(t *testing.T) {
 		}
 		seen := &witness{Collector: NewCollector(opts)}
 		seen.line = newTimeline(width)
-		e, err := sim.NewEngine(cfg, k.Source(), seen)
+		e, err := sim.New(cfg, k.Source(), seen)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +271,7 @@ func TestGoodputAgainstRequests(t *testing.T) {
 			if in {
 				unfinished--
 			}
-			if r.Outcome != sim.Completed {
+			if r.Outcome != event.Completed {
 				if in {
 					values = append(values, math.Inf(1))
 				}

@@ -3,12 +3,12 @@ package report
 import (
 	"math/bits"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
-// Span implements [sim.Observer].
-func (c *Collector) Span(s *sim.Span) {
+// Span implements [event.SpanObserver].
+func (c *Collector) Span(s *event.Span) {
 	end := s.End(s.N)
 	add(&c.totals.busy, s.Femtos(s.N))
 	if c.span.within(&c.line, s.Start, end) && (end > c.span.start || end == 0) {
@@ -18,7 +18,7 @@ func (c *Collector) Span(s *sim.Span) {
 	}
 	if s.Passages != nil {
 		c.line.pass(s.Passages)
-		c.totals.further = c.totals.further.Add(sim.Mul64(uint64(s.Femtos(s.N)), uint64(len(s.Passages)-1)))
+		c.totals.further = c.totals.further.Add(clock.Mul64(uint64(s.Femtos(s.N)), uint64(len(s.Passages)-1)))
 	}
 	c.now = max(c.now, end)
 	if c.stages != nil {
@@ -30,7 +30,7 @@ func (c *Collector) Span(s *sim.Span) {
 }
 
 // spanIn counts a span that lies in the remembered bucket.
-func (c *Collector) spanIn(s *sim.Span) {
+func (c *Collector) spanIn(s *event.Span) {
 	b := &c.line.buckets[c.span.i]
 	femtos := s.Femtos(s.N)
 	add(&b.busy, femtos)
@@ -48,7 +48,7 @@ func (t *timeline) gaps(i int) *Histogram {
 }
 
 // produced counts what a span did at the ends of its iterations.
-func (c *Collector) produced(b *bucket, itl *Histogram, s *sim.Span) {
+func (c *Collector) produced(b *bucket, itl *Histogram, s *event.Span) {
 	n := int64(s.N)
 	decodes := int64(s.Decodes)
 	b.iterations += n
@@ -70,9 +70,9 @@ func (c *Collector) produced(b *bucket, itl *Histogram, s *sim.Span) {
 	}
 	if itl == nil {
 		all := s.Femtos(s.N)
-		wait := sim.Mul64(uint64(s.Wait), clock.FemtosPerPico)
-		b.gapped(wait.Add(sim.Uint128{Lo: uint64(s.First)}), 1, uint64(s.Gaps))
-		b.gapped(sim.Uint128{Lo: uint64(all - s.First)}, uint64(s.N-1), uint64(s.Decodes))
+		wait := clock.Mul64(uint64(s.Wait), clock.FemtosPerPico)
+		b.gapped(wait.Add(clock.Uint128{Lo: uint64(s.First)}), 1, uint64(s.Gaps))
+		b.gapped(clock.Uint128{Lo: uint64(all - s.First)}, uint64(s.N-1), uint64(s.Decodes))
 		return
 	}
 	if s.Wait == 0 && s.Gaps == s.Decodes {
@@ -85,9 +85,9 @@ func (c *Collector) produced(b *bucket, itl *Histogram, s *sim.Span) {
 }
 
 // hold counts blocks, and the empty ones among them.
-func (b *bucket) hold(blocks, empty sim.Uint128) {
+func (b *bucket) hold(blocks, empty clock.Uint128) {
 	b.blocks = b.blocks.Add(blocks)
-	if empty != (sim.Uint128{}) {
+	if empty != (clock.Uint128{}) {
 		b.empty = b.empty.Add(empty)
 	}
 }
@@ -103,7 +103,7 @@ func (b *bucket) lose(parts [losses]int64) {
 
 // spanAcross counts a span that may reach over edges. Iterations within a bucket are counted there. Of
 // one that lies across an edge the time is divided, and the rest counts in the bucket of its end.
-func (c *Collector) spanAcross(s sim.Span) {
+func (c *Collector) spanAcross(s event.Span) {
 	c.line.find(max(s.End(s.N), 1) - 1) // makes room once, so that the width stays
 	for {
 		// An iteration that takes no time at an edge belongs before it.
@@ -132,7 +132,7 @@ func (c *Collector) spanAcross(s sim.Span) {
 
 // head takes the first n iterations off s. The integral of blocks is divided as the time is, which is
 // exact for single iterations; an engine that heeds Edge reports no others here.
-func head(s *sim.Span, n int) sim.Span {
+func head(s *event.Span, n int) event.Span {
 	h := *s
 	if n == s.N {
 		return h
@@ -150,25 +150,25 @@ func head(s *sim.Span, n int) sim.Span {
 }
 
 // share is u·part/whole, rounded down, for part ≤ whole.
-func share(u sim.Uint128, part, whole uint64) sim.Uint128 {
+func share(u clock.Uint128, part, whole uint64) clock.Uint128 {
 	if whole == 0 {
-		return sim.Uint128{}
+		return clock.Uint128{}
 	}
 	// u = q·whole + r, so that u·part/whole = q·part + r·part/whole.
 	qhi, r := u.Hi/whole, u.Hi%whole
 	qlo, r := bits.Div64(r, u.Lo, whole)
 	hi, lo := bits.Mul64(r, part)
 	rest, _ := bits.Div64(hi, lo, whole)
-	return sim.Uint128{Hi: qhi, Lo: qlo}.Mul(part).Add(sim.Uint128{Lo: rest})
+	return clock.Uint128{Hi: qhi, Lo: qlo}.Mul(part).Add(clock.Uint128{Lo: rest})
 }
 
 // iterationAcross counts one iteration that begins in the remembered bucket and ends in a later one. What goes to the
 // buckets before an edge is the part of the whole up to there, rounded down once; so it does not depend on
 // the edges between, which widths of buckets decide.
-func (c *Collector) iterationAcross(s *sim.Span) {
+func (c *Collector) iterationAcross(s *event.Span) {
 	whole, losses := uint64(s.First), lost(s)
 	var done uint64 // of the iteration's time, and what was counted by then
-	var blocks, empty sim.Uint128
+	var blocks, empty clock.Uint128
 	counted := losses
 	clear(counted[:])
 	at, remainder, end := s.Start, s.Remainder, s.End(1)
@@ -182,7 +182,7 @@ func (c *Collector) iterationAcross(s *sim.Span) {
 		blocks, empty = kv, vacant
 		here := losses
 		for i := range here {
-			upTo := int64(share(sim.Uint128{Lo: uint64(losses[i])}, done, whole).Lo)
+			upTo := int64(share(clock.Uint128{Lo: uint64(losses[i])}, done, whole).Lo)
 			here[i], counted[i] = upTo-counted[i], upTo
 		}
 		b.lose(here)

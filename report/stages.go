@@ -3,8 +3,8 @@ package report
 import (
 	"sort"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // A StageSpan is a part of a run that has traffic of its own.
@@ -63,7 +63,7 @@ func (a stages) at(at clock.Time) *tally {
 func (a stages) upTo(at clock.Time) *tally { return a.at(max(at, 1) - 1) }
 
 // span counts what a span produces by the ends of its iterations.
-func (a stages) span(c *Collector, s sim.Span) {
+func (a stages) span(c *Collector, s event.Span) {
 	for {
 		t := a.upTo(s.End(1))
 		n := s.N
@@ -82,11 +82,11 @@ func (a stages) span(c *Collector, s sim.Span) {
 }
 
 // finished counts a request.
-func (a stages) finished(rec *sim.Record) {
+func (a stages) finished(rec *event.Record) {
 	if rec.FirstToken != clock.Never {
 		a.upTo(rec.FirstToken).prefilled(rec)
 	}
-	if rec.Outcome != sim.Completed {
+	if rec.Outcome != event.Completed {
 		a.upTo(ended(rec)).failedOutput += int64(rec.Tokens)
 		if _, sent := rec.Request.First(); !rec.Again {
 			a.at(sent).failures++

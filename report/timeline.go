@@ -1,8 +1,8 @@
 package report
 
 import (
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // A timeline divides a run into time buckets of equal width. There are at most maxBuckets of them: when a
@@ -36,38 +36,38 @@ type bucket struct {
 	iterations, decodes int64
 	output, context     int64 // tokens emitted; tokens of context that decodes read
 	maxBlocks           int64
-	busy, blocks        sim.Uint128 // femtoseconds; block-femtoseconds
-	prefill, recomputed int64       // tokens computed
+	busy, blocks        clock.Uint128 // femtoseconds; block-femtoseconds
+	prefill, recomputed int64         // tokens computed
 
 	arrivals, completions int64
-	input, cached         int64       // tokens of prompts, by first token
-	samples               int64       // completed, by arrival
-	ttft                  sim.Uint128 // their sum, picoseconds
-	good, goodTokens      int64       // were within the SLO
-	waited                int64       // were not admitted at once
-	failures              int64       // ended without completing; by arrival
-	failedOutput          int64       // tokens of requests that ended without completing
+	input, cached         int64         // tokens of prompts, by first token
+	samples               int64         // completed, by arrival
+	ttft                  clock.Uint128 // their sum, picoseconds
+	good, goodTokens      int64         // were within the SLO
+	waited                int64         // were not admitted at once
+	failures              int64         // ended without completing; by arrival
+	failedOutput          int64         // tokens of requests that ended without completing
 
 	// Of parts of a fleet, in the place of detail:
-	levels          [levels]sim.Uint128 // integrals, in picoseconds
+	levels          [levels]clock.Uint128 // integrals, in picoseconds
 	highest         [levels]int64
-	watched, vacant uint64      // picoseconds: all, and those with nothing in the system
-	gapSum          sim.Uint128 // of inter-token gaps, in femtoseconds
+	watched, vacant uint64        // picoseconds: all, and those with nothing in the system
+	gapSum          clock.Uint128 // of inter-token gaps, in femtoseconds
 	gapCount        int64
 
 	gaps                [2 * gapClasses]int64 // picoseconds, by gapClass
 	preemptions         int64
-	drafts              int64       // verified beside the decodes,
-	accepted, discarded int64       // found right, and of these past the end of their answer
-	empty               sim.Uint128 // of blocks: reserved, block-femtoseconds
-	lost                [losses]sim.Uint128
+	drafts              int64         // verified beside the decodes,
+	accepted, discarded int64         // found right, and of these past the end of their answer
+	empty               clock.Uint128 // of blocks: reserved, block-femtoseconds
+	lost                [losses]clock.Uint128
 	vain                vain
-	worked              []sim.Uint128 // femtoseconds, by stage of a pipeline; nil where there is none
+	worked              []clock.Uint128 // femtoseconds, by stage of a pipeline; nil where there is none
 
 	// Picoseconds by state, where replicas come and go, and of the whole of such a fleet the integral of requests held at
 	// the router.
-	states [sim.States]uint64
-	held   sim.Uint128
+	states [event.States]uint64
+	held   clock.Uint128
 }
 
 // detail holds the distributions of one time bucket.

@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -89,7 +89,7 @@ func queueRun(c *Collector, n, backlog int, service func(i int) float64) {
 
 // serve is the same for given instants of arrival.
 func serve(c *Collector, arrivals []float64, service func(i int) float64) {
-	var recs []*sim.Record
+	var recs []*event.Record
 	free := 0.0
 	for i, arrival := range arrivals {
 		start := math.Max(arrival, free)
@@ -102,18 +102,18 @@ func serve(c *Collector, arrivals []float64, service func(i int) float64) {
 }
 
 // deliver tells the collector of requests, of which so many run at a time.
-func deliver(c *Collector, recs []*sim.Record, most int) {
-	type event struct {
+func deliver(c *Collector, recs []*event.Record, most int) {
+	type change struct {
 		at   clock.Time
 		done bool
-		rec  *sim.Record
+		rec  *event.Record
 	}
-	var events []event
+	var events []change
 	for _, r := range recs {
-		events = append(events, event{r.Request.Arrival, false, r}, event{r.ClientLast, true, r})
+		events = append(events, change{r.Request.Arrival, false, r}, change{r.ClientLast, true, r})
 	}
-	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
-	var l sim.Levels
+	slices.SortStableFunc(events, func(a, b change) int { return cmp.Compare(a.at, b.at) })
+	var l event.Levels
 	for _, e := range events {
 		if e.done {
 			c.Finished(e.rec)
@@ -201,7 +201,7 @@ func TestFillingIsNoOverload(t *testing.T) {
 		for _, length := range []float64{3, 8, 15, 40} {
 			c := NewCollector(Options{Warmup: u})
 			const n = 3000
-			var recs []*sim.Record
+			var recs []*event.Record
 			for i := range n {
 				start := length * float64(i) / n
 				rec := served(int64(i), start, start+.01, start+1, 10)
@@ -252,7 +252,7 @@ func TestPartial(t *testing.T) {
 	r := &workload.Request{InputTokens: 1, OutputTokens: 1}
 	for i := range 3 {
 		stopped.Arrived(at(float64(i)), r)
-		stopped.Levels(at(float64(i)), &sim.Levels{System: i + 1, Waiting: i + 1})
+		stopped.Levels(at(float64(i)), &event.Levels{System: i + 1, Waiting: i + 1})
 	}
 	s := stopped.Summary()
 	if !s.Partial || s.Requests.Offered != 3 || s.Requests.InSystemAtEnd != 3 || s.Latency.TTFT.P50 != nil {

@@ -4,13 +4,14 @@ import (
 	"fmt"
 
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
 // The way of a request from its client to a replica's queue, and its end as the client and the source see it.
 
 // arrive takes in a request that its client has just sent.
-func (e *Engine) arrive(r *workload.Request) error {
+func (e *Simulation) arrive(r *workload.Request) error {
 	if r.Arrival < e.now || r.InputTokens < 1 || r.OutputTokens < 1 {
 		return fmt.Errorf("sim: request %d: arrival %v at %v with %d input and %d output tokens is not valid",
 			r.ID, r.Arrival, e.now, r.InputTokens, r.OutputTokens)
@@ -18,7 +19,7 @@ func (e *Engine) arrive(r *workload.Request) error {
 	e.obs.Arrived(e.now, r)
 	fits := e.fits(r)
 	if !fits && e.wayIn == 0 {
-		e.refuse(r, none, NeverFits)
+		e.refuse(r, none, event.NeverFits)
 		return nil
 	}
 	e.levels.System++
@@ -44,15 +45,15 @@ func (e *Engine) arrive(r *workload.Request) error {
 }
 
 // refuse rejects a request now, which may have been sent to a replica, and whose client may have left.
-func (e *Engine) refuse(r *workload.Request, to int32, why Refusal) {
+func (e *Simulation) refuse(r *workload.Request, to int32, why event.Refusal) {
 	rec := unserved(r)
 	rec.Replica = int(to)
-	rec.Outcome, rec.Refusal, rec.Ending = Rejected, why, why.ending()
+	rec.Outcome, rec.Refusal, rec.Ending = event.Rejected, why, why.Ending()
 	e.turnAway(&rec)
 }
 
 // turnAway ends a request now that was never admitted. Its client learns it, unless it has left.
-func (e *Engine) turnAway(rec *Record) {
+func (e *Simulation) turnAway(rec *event.Record) {
 	r := &rec.Request
 	if e.split != nil {
 		e.split.restore(r)
@@ -70,7 +71,7 @@ func (e *Engine) turnAway(rec *Record) {
 }
 
 // finished tells how a request ended.
-func (e *Engine) finished(rec *Record) {
+func (e *Simulation) finished(rec *event.Record) {
 	if e.split != nil {
 		e.split.join(rec)
 	}
@@ -82,7 +83,7 @@ func (e *Engine) finished(rec *Record) {
 }
 
 // hold keeps a request that is on its way to the queue of a replica, or to the router.
-func (e *Engine) hold(r *workload.Request, to int32) int32 {
+func (e *Simulation) hold(r *workload.Request, to int32) int32 {
 	if n := len(e.vacant); n > 0 {
 		i := e.vacant[n-1]
 		e.vacant = e.vacant[:n-1]
@@ -94,7 +95,7 @@ func (e *Engine) hold(r *workload.Request, to int32) int32 {
 }
 
 // reach hands a request that has come to the router to a replica's front end, and one that has passed it to the queue.
-func (e *Engine) reach(x entry) {
+func (e *Simulation) reach(x entry) {
 	held := &e.pending[x.ref]
 	r, to := &held.Request, held.to
 	p := e.patients.Find(r.ID)
@@ -106,7 +107,7 @@ func (e *Engine) reach(x entry) {
 		if !e.handedOn(r) && !e.fits(r) {
 			e.vacant = append(e.vacant, x.ref)
 			e.levels.System--
-			e.refuse(r, none, NeverFits)
+			e.refuse(r, none, event.NeverFits)
 			return
 		}
 		if to = e.route(r); to == none || e.unreachable(to) {
@@ -128,7 +129,7 @@ func (e *Engine) reach(x entry) {
 }
 
 // join puts a request into the queue of a replica, unless it is busy.
-func (e *Engine) join(r *workload.Request, to int32) {
+func (e *Simulation) join(r *workload.Request, to int32) {
 	if p := e.replicas[to]; !p.busy() {
 		if e.split.prefills(to) {
 			e.split.answers[r.ID] = r.OutputTokens
@@ -141,12 +142,12 @@ func (e *Engine) join(r *workload.Request, to int32) {
 		return
 	}
 	e.levels.System--
-	e.refuse(r, to, Busy)
+	e.refuse(r, to, event.Busy)
 }
 
 // unserved is the record of a request that was never admitted.
-func unserved(r *workload.Request) Record {
-	return Record{
+func unserved(r *workload.Request) event.Record {
+	return event.Record{
 		Request: *r,
 		Queued:  clock.Never, Scheduled: clock.Never, FirstToken: clock.Never, LastToken: clock.Never,
 		ClientFirst: clock.Never, ClientLast: clock.Never, Left: clock.Never,
@@ -156,7 +157,7 @@ func unserved(r *workload.Request) Record {
 
 // ended tells that a request in the system has ended. A client that leaves knew it when it left; the
 // others learn it with the last token.
-func (e *Engine) ended(rec *Record) {
+func (e *Simulation) ended(rec *event.Record) {
 	e.levels.System--
 	if mayLeave(&rec.Request) {
 		e.patients.Remove(rec.Request.ID)
@@ -166,7 +167,7 @@ func (e *Engine) ended(rec *Record) {
 }
 
 // answered tells the source that a client who has not left has its whole answer, as of rec.
-func (e *Engine) answered(rec *Record) {
+func (e *Simulation) answered(rec *event.Record) {
 	if mayLeave(&rec.Request) {
 		e.patients.Remove(rec.Request.ID)
 	}

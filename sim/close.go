@@ -1,5 +1,7 @@
 package sim
 
+import "clifftop/sim/event"
+
 // What remains to be done once the policy has composed an iteration.
 
 // finish completes the composition: it puts back the members that were left out, lets those join whose
@@ -35,7 +37,7 @@ func (it *composition) finish() {
 	if r.cfg.StreamPerSequence > 0 || it.flight.partial {
 		it.rank()
 	}
-	if r.host.steps == nil {
+	if !r.host.detailed {
 		for _, i := range it.chunkSeqs {
 			r.seq(i).given = 0
 		}
@@ -149,7 +151,7 @@ func (it *composition) reportStep() {
 	st.Scheduled = st.Scheduled[:0]
 	for i := r.first; i != none; i = r.seq(i).next {
 		s := r.seq(i)
-		share := Share{Request: s.rec.Request.ID}
+		share := event.Share{Request: s.rec.Request.ID}
 		if s.serial > it.serials {
 			share.Cached, share.Loaded = s.reused, s.loaded
 		}
@@ -171,7 +173,7 @@ func (it *composition) reportStep() {
 		st.Scheduled = append(st.Scheduled, share)
 		s.given = 0
 	}
-	r.host.steps.Step(st)
+	r.host.obs.Step(st)
 	it.victims, it.swaps = it.victims[:0], it.swaps[:0]
 }
 

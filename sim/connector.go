@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/kv"
 	"clifftop/workload"
 )
@@ -28,7 +29,7 @@ type Connector struct {
 	Leg func(r *workload.Request) Leg
 	// Links are the bandwidths, in bytes per second, of the links over which KV comes from other replicas.
 	Links []int64
-	// FailLost ends requests whose KV could not be loaded as [Failed]; otherwise what is lost is computed. Clients see that
+	// FailLost ends requests whose KV could not be loaded as [event.Failed]; otherwise what is lost is computed. Clients see that
 	// the server failed, and may send the request once more.
 	FailLost bool
 	// PullPercent holds KV of other replicas back while the requests that are loaded, or are being loaded, but do not
@@ -78,7 +79,7 @@ type Leg struct {
 	Lease clock.Duration
 	// ended, where it is not nil, takes the record of the request at its end in the place of client, source and observer,
 	// who are not told of it: the one token is for nobody.
-	ended func(rec *Record, at clock.Time)
+	ended func(rec *event.Record, at clock.Time)
 	// Remote is KV of the prompt that another replica has.
 	Remote Remote
 }
@@ -100,8 +101,8 @@ type Remote struct {
 	// whether it is not there any more, when the transfer begins and when it ends.
 	read func(at clock.Time)
 	gone func() bool
-	from *Replica // which has it, where that is one of the engine's
-	via  []int32  // links on the way, beside Path, as numbers of the engine's network
+	from *Engine // which has it, where that is one of the engine's
+	via  []int32 // links on the way, beside Path, as numbers of the engine's network
 	// again says that the tokens were computed for this very request, so that computing them is computing them again.
 	again bool
 }
@@ -147,19 +148,13 @@ type connector struct {
 	due     bool // something is to be seen at the next boundary
 	ended   bool // the engine has crashed: nothing more is stored
 
-	observers []MoveObserver
 }
 
-func newConnector(r *Replica) *connector {
+func newConnector(r *Engine) *connector {
 	if r.cfg.Connector == nil {
 		return nil
 	}
 	c := &connector{Connector: *r.cfg.Connector, legs: make(map[int64]Leg)}
-	for _, obs := range []Observer{r.host.obs, r.own} {
-		if o, ok := obs.(MoveObserver); ok {
-			c.observers = append(c.observers, o)
-		}
-	}
 	if r.index < len(r.host.replicas) {
 		c.inherit(r.host.replicas[r.index].conn)
 	} else {
@@ -173,7 +168,7 @@ func newConnector(r *Replica) *connector {
 }
 
 // connect gives the connector links, and empty tiers.
-func (c *connector) connect(r *Replica) {
+func (c *connector) connect(r *Engine) {
 	for _, b := range c.Links {
 		c.links = append(c.links, r.host.wires.AddLink(b))
 	}
@@ -182,7 +177,7 @@ func (c *connector) connect(r *Replica) {
 	}
 }
 
-func (r *Replica) writesBack() bool { return r.conn != nil && r.conn.writesBack }
+func (r *Engine) writesBack() bool { return r.conn != nil && r.conn.writesBack }
 
 // comes notes what the replica does of a request that comes to the queue.
 func (c *connector) comes(req *workload.Request) {

@@ -8,6 +8,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
@@ -38,7 +39,7 @@ func bothWays(t *testing.T, config func() sim.Config, list []workload.Request) *
 	if err := simtest.CheckTape(&cfg, &naive.Tape); err != nil {
 		t.Fatal(err)
 	}
-	e, err := sim.NewEngine(config(), simtest.NewRequests(list), tape)
+	e, err := sim.New(config(), simtest.NewRequests(list), tape)
 	if err == nil {
 		err = e.Run(context.Background())
 	}
@@ -49,7 +50,7 @@ func bothWays(t *testing.T, config func() sim.Config, list []workload.Request) *
 }
 
 // recordOf is the record of a request.
-func recordOf(t *testing.T, tape *simtest.StepTape, id int64) *sim.Record {
+func recordOf(t *testing.T, tape *simtest.StepTape, id int64) *event.Record {
 	t.Helper()
 	for i := range tape.Records {
 		if rec := &tape.Records[i]; rec.Request.ID == id {
@@ -190,10 +191,10 @@ func TestFailedLoadFails(t *testing.T) {
 	}, []workload.Request{{InputTokens: 400, OutputTokens: 2}, {InputTokens: 400, OutputTokens: 2}})
 	found := clock.Time(25 * (16 << 17) * 1000) // 25 blocks at 1 ns a byte
 	rec := recordOf(t, tape, 0)
-	if rec.Outcome != sim.Failed || rec.Ending != workload.Disconnected || rec.Released != found || rec.Loading != found.Sub(0) || rec.Tokens != 0 {
+	if rec.Outcome != event.Failed || rec.Ending != workload.Disconnected || rec.Released != found || rec.Loading != found.Sub(0) || rec.Tokens != 0 {
 		t.Errorf("record %+v", rec)
 	}
-	if rec := recordOf(t, tape, 1); rec.Outcome != sim.Completed || rec.Scheduled != found || tape.Iterations[0].PrefillTokens != 400 {
+	if rec := recordOf(t, tape, 1); rec.Outcome != event.Completed || rec.Scheduled != found || tape.Iterations[0].PrefillTokens != 400 {
 		t.Errorf("the other request: %+v", rec)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // What is planned for replicas. At one instant, before anything else, it happens by kind in the order of the constants,
@@ -29,7 +30,7 @@ func (l *lives) plan(at clock.Time, kind, i int, life int32) {
 }
 
 // control does what is planned next.
-func (e *Engine) control() (err error) {
+func (e *Simulation) control() (err error) {
 	x := e.lives.controls.pop()
 	kind, i := int(x.tie>>32), int(uint32(x.tie))
 	if kind <= controlReady || kind == controlKill {
@@ -43,7 +44,7 @@ func (e *Engine) control() (err error) {
 	case controlBegin:
 		e.begin(i)
 	case controlReady:
-		e.enter(i, Ready)
+		e.enter(i, event.Ready)
 		e.notice(i)
 	case controlRestored, controlProbe:
 		e.notice(i)
@@ -70,14 +71,14 @@ func (e *Engine) control() (err error) {
 }
 
 // happens lets a failure happen.
-func (e *Engine) happens(f *Failure) {
+func (e *Simulation) happens(f *Failure) {
 	i := int(e.lives.lead[f.Replica])
 	l := &e.lives.of[i]
 	switch f.Kind {
 	case Crash:
 		e.crash(i, f.For)
 	case Drain:
-		if l.state == Ready {
+		if l.state == event.Ready {
 			l.wanted = f.For > 0
 			l.gone = !l.wanted
 			e.drain(i, f.For)
@@ -101,14 +102,14 @@ func (e *Engine) happens(f *Failure) {
 
 // inVain reports whether requests at the router have waited for a day, by the instant at, in which nothing but autoscalers
 // took its turn, and that nothing else is planned: what they have not brought by then they never will.
-func (e *Engine) inVain(at clock.Time) bool {
+func (e *Simulation) inVain(at clock.Time) bool {
 	return e.levels.Held > 0 && at.Sub(e.stirred) > clock.Day && !slices.ContainsFunc(e.lives.controls, func(x entry) bool {
 		return x.tie>>32 < controlScrape
 	})
 }
 
 // atRest reports whether nothing will happen but what is planned, and no request waits for that.
-func (e *Engine) atRest() bool {
+func (e *Simulation) atRest() bool {
 	if e.levels.System > 0 || len(e.frontend) > 0 || e.wires.awaited > 0 {
 		return false
 	}

@@ -5,21 +5,22 @@ import (
 	"slices"
 
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
 // What becomes of the requests of a replica that fails.
 
 // crash ends replica i at once; it starts again after back, unless that is 0.
-func (e *Engine) crash(i int, back clock.Duration) {
+func (e *Simulation) crash(i int, back clock.Duration) {
 	l := &e.lives.of[i]
-	if l.state == Off || l.state == Down {
+	if l.state == event.Off || l.state == event.Down {
 		return
 	}
 	e.failAll(i)
 	l.number++
 	l.wanted, l.gone = l.wanted && back > 0, l.gone || back == 0
-	e.enter(i, Down)
+	e.enter(i, event.Down)
 	e.notice(i)
 	if free := max(e.now, e.idleFrom(i)); l.wanted {
 		e.lives.plan(max(free, e.now.Add(back)), controlBegin, i, l.number)
@@ -36,7 +37,7 @@ type unlucky struct {
 }
 
 // failAll ends all requests of replica i, in order of their IDs.
-func (e *Engine) failAll(i int) {
+func (e *Simulation) failAll(i int) {
 	group := e.group(i)
 	for _, r := range group {
 		r.halt(e.now)
@@ -51,7 +52,7 @@ func (e *Engine) failAll(i int) {
 }
 
 // failOne ends all requests of one of those that live together.
-func (e *Engine) failOne(r *Replica) {
+func (e *Simulation) failOne(r *Engine) {
 	i := r.index
 	var all []unlucky
 	r.queue.each(func(q *workload.Request) { all = append(all, unlucky{q, none, true}) })
@@ -90,22 +91,22 @@ func (e *Engine) failOne(r *Replica) {
 }
 
 // halt commits what has begun by the instant at, and begins nothing more.
-func (r *Replica) halt(at clock.Time) {
+func (r *Engine) halt(at clock.Time) {
 	r.answered = false
 	r.stop(at)
 	r.now = at
 }
 
 // checkEmpty asserts that a replica that has failed has nothing left.
-func (r *Replica) checkEmpty() error {
-	if (r.levels != Levels{Blocked: r.levels.Blocked}) || r.used() != 0 || r.running != 0 {
+func (r *Engine) checkEmpty() error {
+	if (r.levels != event.Levels{Blocked: r.levels.Blocked}) || r.used() != 0 || r.running != 0 {
 		return r.broken("replica %d has failed, but %+v and %d blocks are in use", r.index, r.levels, r.used())
 	}
 	return r.checkGPUTime()
 }
 
 // lose ends sequence i, because its replica fails or its KV is lost. One whose last token was delivered is complete.
-func (r *Replica) lose(i int32) {
+func (r *Engine) lose(i int32) {
 	s := r.seq(i)
 	if r.host.split != nil {
 		r.host.split.restore(&s.rec.Request)
@@ -115,7 +116,7 @@ func (r *Replica) lose(i int32) {
 		if end.First, end.Tokens = r.receivedBy(i, r.now); end.First != clock.Never {
 			end.At = max(end.At, end.First)
 		}
-		s.rec.Outcome, s.rec.Ending, s.rec.ClientFirst = Failed, end.How, end.First
+		s.rec.Outcome, s.rec.Ending, s.rec.ClientFirst = event.Failed, end.How, end.First
 		s.rec.Again = r.host.src.Done(&s.rec.Request, end)
 	}
 	r.cancel(i)
@@ -123,10 +124,10 @@ func (r *Replica) lose(i int32) {
 
 // disconnect ends a request that was never admitted, because the replica that it was sent to failed, or cannot be
 // reached.
-func (e *Engine) disconnect(r *workload.Request, to int32, queued clock.Time) {
+func (e *Simulation) disconnect(r *workload.Request, to int32, queued clock.Time) {
 	rec := unserved(r)
 	rec.Replica, rec.Queued = int(to), queued
-	rec.Outcome, rec.Ending = Failed, workload.Disconnected
+	rec.Outcome, rec.Ending = event.Failed, workload.Disconnected
 	e.levels.System--
 	e.turnAway(&rec)
 }

@@ -6,6 +6,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
@@ -18,7 +19,7 @@ type served struct {
 	until  clock.Time
 }
 
-func (y *served) Finished(rec *sim.Record) {
+func (y *served) Finished(rec *event.Record) {
 	if rec.Released <= y.until {
 		y.tokens[rec.Request.User] += int64(rec.Request.InputTokens) + 2*int64(rec.Tokens)
 	}
@@ -42,7 +43,7 @@ func TestVTCEqualises(t *testing.T) {
 			MaxNumSeqs: seats, MaxNumBatchedTokens: 512, MaxModelLen: 1000, BlockSize: 16,
 		}
 		y := &served{tokens: map[int32]int64{}, until: until}
-		e, err := sim.NewEngine(cfg, simtest.NewRequests(list), y)
+		e, err := sim.New(cfg, simtest.NewRequests(list), y)
 		if err != nil {
 			t.Fatal(err)
 		}

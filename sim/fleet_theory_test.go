@@ -9,6 +9,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/route"
 	"clifftop/workload"
 )
@@ -37,7 +38,7 @@ func simulateFleet(f sim.Fleet, spec workload.Spec, seed uint64, warmup float64)
 	return y, e.Run(context.Background())
 }
 
-// tenServers runs them under 20 seeds.
+// tenServers runs them under several seeds.
 func tenServers(t *testing.T, requests int64, scrape clock.Duration, routers func(seed uint64) []route.Router) []*tally {
 	t.Helper()
 	return underSeeds(t, func(seed uint64) (*tally, error) {
@@ -169,7 +170,7 @@ type hits struct {
 	served          map[int]int
 }
 
-func (h *hits) Finished(rec *sim.Record) {
+func (h *hits) Finished(rec *event.Record) {
 	h.quiet.Finished(rec)
 	h.cached += int64(rec.CachedTokens)
 	h.prompts += int64(rec.Request.InputTokens)

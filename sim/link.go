@@ -33,7 +33,7 @@ type link struct {
 	most      int            // members at once so far
 
 	// What it was given to carry, has carried, and was spared by transfers that were stopped: bytes times picoseconds per second.
-	begun, carried, spared Uint128
+	begun, carried, spared clock.Uint128
 
 	stamp int64
 	left  int64 // bandwidth not given out yet, while rates are
@@ -45,7 +45,7 @@ type transfer struct {
 	path    []int32
 	latency clock.Duration
 	serial  int64 // of its start; 0 where nothing is transferred
-	left    Uint128
+	left    clock.Uint128
 	rate    int64
 	as      clock.Time // the instant of left
 	end     clock.Time // when the last byte has left or, if it has, arrives
@@ -80,7 +80,7 @@ func (n *Network) Start(at clock.Time, bytes int64, latency clock.Duration, path
 	n.serials++
 	t := &n.transfers[i]
 	t.path, t.latency, t.serial = append(t.path[:0], path...), latency, n.serials
-	t.left, t.rate, t.as, t.landing = Mul64(uint64(bytes), uint64(clock.Second)), 0, at, false
+	t.left, t.rate, t.as, t.landing = clock.Mul64(uint64(bytes), uint64(clock.Second)), 0, at, false
 	for _, l := range path {
 		k := &n.links[l]
 		if len(k.members) == 0 {
@@ -96,7 +96,7 @@ func (n *Network) Start(at clock.Time, bytes int64, latency clock.Duration, path
 
 // Extend adds bytes to a transfer that is going on, and has not sent its last one.
 func (n *Network) Extend(at clock.Time, i int32, bytes int64) {
-	t, more := &n.transfers[i], Mul64(uint64(bytes), uint64(clock.Second))
+	t, more := &n.transfers[i], clock.Mul64(uint64(bytes), uint64(clock.Second))
 	n.progress(t, at)
 	t.left = t.left.Add(more)
 	for _, l := range t.path {
@@ -179,7 +179,7 @@ func (n *Network) leave(at clock.Time, i int32) {
 
 // progress brings what is left of t up to an instant.
 func (n *Network) progress(t *transfer, at clock.Time) {
-	moved := Mul64(uint64(t.rate), uint64(at.Sub(t.as)))
+	moved := clock.Mul64(uint64(t.rate), uint64(at.Sub(t.as)))
 	if t.left.Cmp(moved) < 0 {
 		moved = t.left
 	}

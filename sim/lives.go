@@ -8,26 +8,9 @@ import (
 
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
-
-// State is where a replica stands in its life.
-type State uint8
-
-// The states. All but Off are paid for.
-const (
-	Ready    State = iota // it takes requests
-	Starting              // it has been asked for, and loads
-	Draining              // it takes no more requests, and serves those that it has
-	Down                  // it has failed, and will start again
-	Off                   // it is not there
-	States                // their number
-)
-
-// String is the state in lower case.
-func (s State) String() string {
-	return [...]string{"ready", "starting", "draining", "down", "off"}[s]
-}
 
 // Lives says how the replicas of a fleet start, fail and end. Without it all are ready for ever.
 //
@@ -49,7 +32,7 @@ type Lives struct {
 	// 0 is at once. Until then they send requests there, which fail. That one drains they know at once.
 	Probe clock.Duration
 	// Hold is how many requests wait at the router, first come, first served, while no replica takes them; others are
-	// rejected as [NotReady]. 0 is any number, less than 0 none.
+	// rejected as [event.NotReady]. 0 is any number, less than 0 none.
 	Hold int
 	// Failures happen at their instants.
 	Failures []Failure
@@ -85,7 +68,7 @@ func (k FailureKind) String() string {
 type Failure struct {
 	Kind FailureKind
 	At   clock.Time
-	// Replica is its number, or that of one of its group, and Last that of the last one that a Restart concerns.
+	// Engine is its number, or that of one of its group, and Last that of the last one that a Restart concerns.
 	Replica, Last int
 	// For is how long it lasts; 0 is for ever, which slowness and link loss cannot be.
 	For clock.Duration
@@ -140,19 +123,18 @@ func groupSize(lead []int32, first int) int {
 // one: where a replica is spoken of below, it is all of those.
 type lives struct {
 	*Lives
-	obs      LifeObserver // the engine's, when it wants to know of states
-	lead     []int32      // by replica
-	of       []life       // by replica
-	controls heap         // by instant, and kind and index; see control
-	held     []int32      // requests at the router, in pending
-	starts   *workload.Stream
+	lead     []int32 // by replica
+	of       []life  // by replica
+	controls heap    // by instant, and kind and index; see control
+	held     []int32 // requests at the router, in pending
+	starts   *workload.RNG
 	rollouts []rollout
 	scaling  []scaling
 }
 
 // life is that of one replica.
 type life struct {
-	state  State
+	state  event.State
 	number int32 // of it; what was planned for an earlier one is void
 	starts uint64
 	wanted bool // it is to be there
@@ -167,9 +149,8 @@ type life struct {
 type rollout struct{ next, last int }
 
 // live lets the replicas of a fleet have lives.
-func (e *Engine) live(f *Fleet) {
+func (e *Simulation) live(f *Fleet) {
 	l := &lives{Lives: f.Lives, of: make([]life, len(f.Replicas)), starts: workload.NewStream(f.Lives.Seed, "cold start")}
-	l.obs, _ = e.obs.(LifeObserver)
 	l.lead, _ = f.Lives.leaders(len(f.Replicas))
 	for i := range l.of {
 		l.of[i] = life{wanted: true, listed: true}
@@ -178,7 +159,7 @@ func (e *Engine) live(f *Fleet) {
 		s := &l.Scalers[k]
 		for i, k := s.First, 0; i <= s.Last; i, k = l.after(i), k+1 {
 			if k >= s.Initial {
-				l.of[i] = life{state: Off}
+				l.of[i] = life{state: event.Off}
 			}
 		}
 		l.scaling = append(l.scaling, scaling{Scaler: s, load: autoscale.NewHistory(s.Keep)})
@@ -194,7 +175,7 @@ func (e *Engine) live(f *Fleet) {
 		case l.of[first].listed:
 			e.ready = append(e.ready, int32(i))
 		case first == i:
-			e.enter(i, Off)
+			e.enter(i, event.Off)
 		}
 	}
 }
@@ -203,7 +184,7 @@ func (e *Engine) live(f *Fleet) {
 func (l *lives) after(i int) int { return i + groupSize(l.lead, i) }
 
 // group is all that live together with replica i.
-func (e *Engine) group(i int) []*Replica {
+func (e *Simulation) group(i int) []*Engine {
 	first := int(e.lives.lead[i])
 	return e.replicas[first:e.lives.after(first)]
 }
@@ -212,26 +193,24 @@ func (e *Engine) group(i int) []*Replica {
 var ErrStranded = errors.New("sim: requests wait at the router, and no replica will take them")
 
 // enter puts replica i into a state.
-func (e *Engine) enter(i int, s State) {
+func (e *Simulation) enter(i int, s event.State) {
 	e.lives.of[i].state = s
 	for _, r := range e.group(i) {
-		if e.lives.obs != nil {
-			e.lives.obs.ReplicaState(e.now, r.index, s)
-		}
+		e.obs.ReplicaState(e.now, r.index, s)
 	}
 }
 
 // begin starts replica i, which is off or down.
-func (e *Engine) begin(i int) {
+func (e *Simulation) begin(i int) {
 	l := &e.lives.of[i]
-	e.enter(i, Starting)
+	e.enter(i, event.Starting)
 	e.lives.starts.Seek(uint64(i), l.starts)
 	l.starts++
 	e.lives.plan(e.now.Add(e.lives.ColdStart.Sample(e.lives.starts)), controlReady, i, l.number)
 }
 
 // renew gives replica i, which has ended, engines that have seen nothing.
-func (e *Engine) renew(i int) {
+func (e *Simulation) renew(i int) {
 	group := e.group(i)
 	locked := group[0].lock != nil
 	for k := range group {
@@ -246,16 +225,16 @@ func (e *Engine) renew(i int) {
 }
 
 // renewOne gives one of those that live together a new engine.
-func (e *Engine) renewOne(i int) {
+func (e *Simulation) renewOne(i int) {
 	cfg, old := e.lives.Again(i), e.replicas[i]
-	if e.steps != nil || e.peeking {
+	if e.detailed || e.peeking {
 		cfg.MaxSpan = 1
 	}
 	fault := cfg.Validate()
 	if fault != nil {
 		fault, cfg = fmt.Errorf("sim: replica %d, made again: %w", i, fault), old.cfg
 	}
-	r := newReplica(cfg, e, i, old.own)
+	r := newEngine(cfg, e, i, old.own)
 	r.levels, r.told, r.fault = old.levels, old.told, cmp.Or(old.fault, fault)
 	r.slowness, r.dark, r.gpuFree, r.remainder = old.slowness, old.dark, old.gpuFree, old.remainder
 	e.replicas[i], e.hashed[i] = r, r.hashedBlocks()
@@ -265,10 +244,10 @@ func (e *Engine) renewOne(i int) {
 }
 
 // drain lets replica i, which is ready, end. If it is still wanted it starts again after back.
-func (e *Engine) drain(i int, back clock.Duration) {
+func (e *Simulation) drain(i int, back clock.Duration) {
 	l := &e.lives.of[i]
 	l.back = back
-	e.enter(i, Draining)
+	e.enter(i, event.Draining)
 	e.list(i, false)
 	for _, r := range e.group(i) {
 		r.leaving = true
@@ -282,7 +261,7 @@ func (e *Engine) drain(i int, back clock.Duration) {
 }
 
 // atPeace reports whether nothing is left to do for replica i, which drains.
-func (e *Engine) atPeace(i int) bool {
+func (e *Simulation) atPeace(i int) bool {
 	for _, r := range e.group(i) {
 		if !r.atPeace() {
 			return false
@@ -292,7 +271,7 @@ func (e *Engine) atPeace(i int) bool {
 }
 
 // drained lets replica i, which has nothing left to do, go off when its GPU has ended what it was given.
-func (e *Engine) drained(i int) {
+func (e *Simulation) drained(i int) {
 	for _, r := range e.group(i) {
 		r.stop(e.now)
 		r.abandon(e.now)
@@ -304,9 +283,9 @@ func (e *Engine) drained(i int) {
 }
 
 // off is when replica i has ended, and its GPU too. If it is still wanted it starts again.
-func (e *Engine) off(i int) {
+func (e *Simulation) off(i int) {
 	l := &e.lives.of[i]
-	e.enter(i, Off)
+	e.enter(i, event.Off)
 	switch {
 	case !l.wanted:
 		e.rollOn(l)
@@ -318,7 +297,7 @@ func (e *Engine) off(i int) {
 }
 
 // idleFrom is when the GPU has nothing more to do, if it is given nothing.
-func (r *Replica) idleFrom() clock.Time {
+func (r *Engine) idleFrom() clock.Time {
 	if r.remainder > 0 {
 		return r.gpuFree + 1
 	}
@@ -326,7 +305,7 @@ func (r *Replica) idleFrom() clock.Time {
 }
 
 // idleFrom is when none of the GPUs of replica i has anything more to do.
-func (e *Engine) idleFrom(i int) (at clock.Time) {
+func (e *Simulation) idleFrom(i int) (at clock.Time) {
 	for _, r := range e.group(i) {
 		at = max(at, r.idleFrom())
 	}
@@ -334,12 +313,12 @@ func (e *Engine) idleFrom(i int) (at clock.Time) {
 }
 
 // reachable reports whether requests can be sent to replica i, which may be any one.
-func (e *Engine) reachable(i int) bool {
-	return e.lives.of[e.lives.lead[i]].state == Ready && !e.replicas[i].dark.on(e.now)
+func (e *Simulation) reachable(i int) bool {
+	return e.lives.of[e.lives.lead[i]].state == event.Ready && !e.replicas[i].dark.on(e.now)
 }
 
 // notice is when replica i can be reached, or cannot any more: the routers learn it at the next health check.
-func (e *Engine) notice(i int) {
+func (e *Simulation) notice(i int) {
 	if every := e.lives.Probe; every > 0 {
 		if late := clock.Duration(e.now) % every; late > 0 {
 			e.lives.plan(e.now.Add(every-late), controlProbe, i, 0)
@@ -350,7 +329,7 @@ func (e *Engine) notice(i int) {
 }
 
 // list says whether the routers send requests to replica i.
-func (e *Engine) list(i int, listed bool) {
+func (e *Simulation) list(i int, listed bool) {
 	l := &e.lives.of[i]
 	if l.listed == listed {
 		return
@@ -374,7 +353,7 @@ func (e *Engine) list(i int, listed bool) {
 }
 
 // rollOn lets the rollout that waits for a replica go on, if there is one.
-func (e *Engine) rollOn(l *life) {
+func (e *Simulation) rollOn(l *life) {
 	if k := l.rollout - 1; k >= 0 {
 		l.rollout = 0
 		e.roll(k)
@@ -382,11 +361,11 @@ func (e *Engine) rollOn(l *life) {
 }
 
 // roll restarts the next replica of a rollout.
-func (e *Engine) roll(k int) {
+func (e *Simulation) roll(k int) {
 	for o := &e.lives.rollouts[k]; o.next <= o.last; {
 		i := int(e.lives.lead[o.next])
 		o.next = e.lives.after(i)
-		if l := &e.lives.of[i]; l.state == Ready && l.listed && l.rollout == 0 {
+		if l := &e.lives.of[i]; l.state == event.Ready && l.listed && l.rollout == 0 {
 			l.rollout = k + 1
 			e.drain(i, 0)
 			return

@@ -12,6 +12,7 @@ import (
 	"clifftop/sim"
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/route"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
@@ -34,7 +35,7 @@ type diary struct {
 	states []string
 }
 
-func (d *diary) ReplicaState(at clock.Time, i int, s sim.State) {
+func (d *diary) ReplicaState(at clock.Time, i int, s event.State) {
 	d.states = append(d.states, fmt.Sprintf("%d %v %v", i, at.Sub(0), s))
 }
 
@@ -59,7 +60,7 @@ func tryLive(replicas int, lives sim.Lives, requests ...workload.Request) (*diar
 	if err == nil {
 		err = e.Run(context.Background())
 	}
-	slices.SortFunc(d.Records, func(a, b sim.Record) int { return int(a.Request.ID - b.Request.ID) })
+	slices.SortFunc(d.Records, func(a, b event.Record) int { return int(a.Request.ID - b.Request.ID) })
 	return d, err
 }
 
@@ -74,7 +75,7 @@ func outcomes(d *diary) string {
 	for i := range d.Records {
 		r := &d.Records[i]
 		s := fmt.Sprintf("%v %d/%d at %v", r.Outcome, r.Replica, r.Tokens, r.Released.Sub(0))
-		if r.Refusal != sim.NotRefused {
+		if r.Refusal != event.NotRefused {
 			s += " (" + r.Refusal.String() + ")"
 		}
 		list = append(list, s)
@@ -330,7 +331,7 @@ func TestRanksLiveTogether(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", k.name, err)
 			}
-			slices.SortFunc(d.Records, func(a, b sim.Record) int { return int(a.Request.ID - b.Request.ID) })
+			slices.SortFunc(d.Records, func(a, b event.Record) int { return int(a.Request.ID - b.Request.ID) })
 			if got := outcomes(d); got != k.ends {
 				t.Errorf("%s, lock step %v:\nends   %s\nwanted %s", k.name, lockstep, got, k.ends)
 			}

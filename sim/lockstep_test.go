@@ -7,6 +7,7 @@ import (
 	"clifftop/model"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/route"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
@@ -42,7 +43,7 @@ type rank struct {
 	dummies []int // numbers of them, from 1
 }
 
-func (r *rank) Span(s *sim.Span) {
+func (r *rank) Span(s *event.Span) {
 	for k := range s.N {
 		r.steps++
 		if s.Decodes+s.PrefillTokens == 0 {
@@ -63,7 +64,7 @@ type ranksSeen struct {
 	of []rank
 }
 
-func (s *ranksSeen) OfReplica(i int) sim.Observer { return &s.of[i] }
+func (s *ranksSeen) OfReplica(i int) event.Observer { return &s.of[i] }
 
 // lockstepped runs requests on two ranks with seats for 32, round robin.
 func lockstepped(t *testing.T, list []workload.Request) []rank {

@@ -9,6 +9,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
 )
@@ -56,9 +57,9 @@ func sameStory(t *rapid.T, c *simtest.Case, cfg func() sim.Config) *simtest.Step
 	return naive
 }
 
-func runWith(c *simtest.Case, cfg sim.Config, obs sim.Observer, maxSpan int) error {
+func runWith(c *simtest.Case, cfg sim.Config, obs event.Observer, maxSpan int) error {
 	cfg.MaxSpan, cfg.Check = maxSpan, true
-	e, err := sim.NewEngine(cfg, c.Source(), obs)
+	e, err := sim.New(cfg, c.Source(), obs)
 	if err != nil {
 		return err
 	}

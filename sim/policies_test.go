@@ -10,6 +10,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
@@ -28,12 +29,12 @@ type trial struct {
 }
 
 // observe runs a load on an engine.
-func observe(cfg sim.Config, spec workload.Spec, seed uint64, obs sim.Observer) error {
+func observe(cfg sim.Config, spec workload.Spec, seed uint64, obs event.Observer) error {
 	src, err := workload.New(spec, seed)
 	if err != nil {
 		return err
 	}
-	e, err := sim.NewEngine(cfg, src, obs)
+	e, err := sim.New(cfg, src, obs)
 	if err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func gpu(policy sched.Scheduler, seqs, budget, blocks int) sim.Config {
 // burst is requests that all come at once, with prompts of 200 tokens and answers of 200 in the mean.
 func burst(requests int64) workload.Spec {
 	return workload.Spec{
-		Arrivals: []workload.Stage{{Process: "all-at-once"}},
+		Arrivals: []workload.Phase{{Process: "all-at-once"}},
 		Input:    fixed(200), Output: exponential(200), Requests: requests,
 	}
 }
@@ -124,7 +125,7 @@ func TestThroughputAtSaturation(t *testing.T) {
 // arriving is an open loop of prompts of 1,000 tokens on average.
 func arriving(rate float64, requests int64) workload.Spec {
 	return workload.Spec{
-		Arrivals: []workload.Stage{{Process: "poisson", Rate: rate}},
+		Arrivals: []workload.Phase{{Process: "poisson", Rate: rate}},
 		Input:    workload.LengthsSpec{Distribution: "gamma", Mean: 1000, CV: 0.5}, Output: fixed(100), Requests: requests,
 	}
 }
@@ -200,9 +201,9 @@ func TestOversubscription(t *testing.T) {
 	}
 }
 
-// replications are the values of 20 seeds, found two at a time.
+// replications are the values of several seeds, found two at a time.
 func replications[T any](value func(seed uint64) T) []T {
-	x := make([]T, 20)
+	x := make([]T, seeds)
 	var wg sync.WaitGroup
 	for half := range 2 {
 		wg.Go(func() {
@@ -222,12 +223,12 @@ type census struct {
 	sent, refused float64
 }
 
-func (y *census) Finished(rec *sim.Record) {
+func (y *census) Finished(rec *event.Record) {
 	if rec.Request.Arrival < y.warmup {
 		return
 	}
 	y.sent++
-	if rec.Refusal == sim.Busy {
+	if rec.Refusal == event.Busy {
 		y.refused++
 	}
 }
@@ -275,7 +276,7 @@ type flow struct {
 	end    clock.Time
 }
 
-func (y *flow) Span(s *sim.Span) {
+func (y *flow) Span(s *event.Span) {
 	y.quiet.Span(s)
 	y.tokens += float64(s.N * (s.Decodes + s.FirstTokens))
 	y.end = s.End(s.N)
@@ -300,7 +301,7 @@ func static(rows int) sim.Config {
 // saturated is requests of one token each that all wait from the beginning.
 func saturated(requests int, output workload.LengthsSpec) workload.Spec {
 	return workload.Spec{
-		Arrivals: []workload.Stage{{Process: "all-at-once"}},
+		Arrivals: []workload.Phase{{Process: "all-at-once"}},
 		Input:    fixed(1), Output: output, Requests: int64(requests),
 	}
 }

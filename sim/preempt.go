@@ -42,7 +42,7 @@ func (it *composition) takeOut(i int32, s *sequence) {
 	r.levels.Waiting++
 	r.obs.Preempted(r.now)
 	it.preempted++
-	if r.host.steps != nil {
+	if r.host.detailed {
 		it.victims = append(it.victims, s.rec.Request.ID)
 	}
 	s.given, s.grown = 0, false
@@ -54,7 +54,7 @@ func (it *composition) takeOut(i int32, s *sequence) {
 }
 
 // requeue puts sequence i, which was preempted, into the queue.
-func (r *Replica) requeue(i int32, s *sequence, tail bool) {
+func (r *Engine) requeue(i int32, s *sequence, tail bool) {
 	s.phase = preempted
 	req := &s.rec.Request
 	key := r.keyOf(req, i)

@@ -61,16 +61,16 @@ func (t *rota) within(step int64, free, limit int) int {
 
 // femtos integrates the referenced blocks over the iterations of p, where used is their number
 // in iteration 0 and step the cohort step that iteration 1 makes.
-func (t *rota) femtos(used int, p *clock.Progression, step int64) Uint128 {
-	var sum Uint128
+func (t *rota) femtos(used int, p *clock.Progression, step int64) clock.Uint128 {
+	var sum clock.Uint128
 	size, n := len(t.need), p.N
 	length, level, at := p.First, used, t.residueAt(step)
 	if rounds := n / size; rounds >= 3 {
 		// Iteration k·size+i has level(i)+k·members and length(i)+k·size·slope.
-		var products Uint128
+		var products clock.Uint128
 		var levels, lengths uint64
 		for range size {
-			products = products.Add(Mul64(uint64(level), uint64(length)))
+			products = products.Add(clock.Mul64(uint64(level), uint64(length)))
 			levels += uint64(level)
 			lengths += uint64(length)
 			level += int(t.need[at])
@@ -83,15 +83,15 @@ func (t *rota) femtos(used int, p *clock.Progression, step int64) Uint128 {
 		ones := r * (r - 1) / 2
 		squares := (r - 1) * r * (2*r - 1) / 6
 		growth := uint64(p.Slope) * uint64(size)
-		linear := Mul64(growth, levels).Add(Mul64(uint64(t.members), lengths))
-		square := Mul64(uint64(t.members), growth).Mul(uint64(size))
+		linear := clock.Mul64(growth, levels).Add(clock.Mul64(uint64(t.members), lengths))
+		square := clock.Mul64(uint64(t.members), growth).Mul(uint64(size))
 		sum = products.Mul(r).Add(linear.Mul(ones)).Add(square.Mul(squares))
 		n -= rounds * size
 		level += (rounds - 1) * t.members
 		length = p.First + int64(rounds*size)*p.Slope
 	}
 	for range n {
-		sum = sum.Add(Mul64(uint64(level), uint64(length)))
+		sum = sum.Add(clock.Mul64(uint64(level), uint64(length)))
 		level += int(t.need[at])
 		length += p.Slope
 		if at++; at == size {

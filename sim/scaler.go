@@ -5,6 +5,7 @@ import (
 
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // scaling is a scaler at work.
@@ -14,7 +15,7 @@ type scaling struct {
 }
 
 // scrapeLoad reads the metric of the replicas that can be reached.
-func (e *Engine) scrapeLoad(s *scaling, k int) {
+func (e *Simulation) scrapeLoad(s *scaling, k int) {
 	sum := 0.0
 	if s.Metric == autoscale.Waiting || s.Metric == autoscale.Concurrency {
 		sum = float64(e.heldFor(s))
@@ -29,7 +30,7 @@ func (e *Engine) scrapeLoad(s *scaling, k int) {
 }
 
 // heldFor is the number of requests at the router that wait for replicas of a scaler.
-func (e *Engine) heldFor(s *scaling) (n int) {
+func (e *Simulation) heldFor(s *scaling) (n int) {
 	if e.split == nil {
 		return e.levels.Held
 	}
@@ -46,7 +47,7 @@ func (e *Engine) heldFor(s *scaling) (n int) {
 }
 
 // gauge is a metric at an instant that is not past the next boundary.
-func (r *Replica) gauge(m autoscale.Metric, at clock.Time) float64 {
+func (r *Engine) gauge(m autoscale.Metric, at clock.Time) float64 {
 	x := r.metrics(at, at)
 	switch m {
 	case autoscale.Waiting:
@@ -60,12 +61,12 @@ func (r *Replica) gauge(m autoscale.Metric, at clock.Time) float64 {
 }
 
 // scale is a turn of a policy.
-func (e *Engine) scale(s *scaling, k int) error {
+func (e *Simulation) scale(s *scaling, k int) error {
 	state := autoscale.State{Now: e.now, Least: s.Least, Load: s.load}
 	for i := s.First; i <= s.Last; i = e.lives.after(i) {
 		if l := &e.lives.of[i]; l.wanted {
 			state.Wanted++
-			if l.state == Ready {
+			if l.state == event.Ready {
 				state.Ready++
 			}
 		}
@@ -88,9 +89,9 @@ func (e *Engine) scale(s *scaling, k int) error {
 }
 
 // addOne starts the first replica that is off and can be started, if there is one.
-func (e *Engine) addOne(s *scaling) bool {
+func (e *Simulation) addOne(s *scaling) bool {
 	for i := s.First; i <= s.Last; i = e.lives.after(i) {
-		if l := &e.lives.of[i]; l.state == Off && !l.wanted && !l.gone {
+		if l := &e.lives.of[i]; l.state == event.Off && !l.wanted && !l.gone {
 			l.wanted = true
 			e.begin(i)
 			return true
@@ -100,25 +101,25 @@ func (e *Engine) addOne(s *scaling) bool {
 }
 
 // removeOne removes a replica that is wanted.
-func (e *Engine) removeOne(s *scaling) {
+func (e *Simulation) removeOne(s *scaling) {
 	last := -1
 	for i := s.First; i <= s.Last; i = e.lives.after(i) {
-		if l := &e.lives.of[i]; l.wanted && (last < 0 || l.state != Ready || e.lives.of[last].state == Ready) {
+		if l := &e.lives.of[i]; l.wanted && (last < 0 || l.state != event.Ready || e.lives.of[last].state == event.Ready) {
 			last = i
 		}
 	}
 	l := &e.lives.of[last]
 	l.wanted = false
 	switch l.state {
-	case Ready:
+	case event.Ready:
 		e.drain(last, 0)
-	case Starting:
+	case event.Starting:
 		l.number++
 		e.off(last)
-	case Down:
+	case event.Down:
 		l.number++
 		e.lives.plan(max(e.now, e.idleFrom(last)), controlOff, last, l.number)
-	case Off: // it was to start again
+	case event.Off: // it was to start again
 		l.number++
 		e.rollOn(l)
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/kv"
 	"clifftop/workload"
 )
@@ -46,7 +47,7 @@ type sequence struct {
 	prev   int32   // neighbours in the running batch
 	next   int32
 
-	rec Record
+	rec event.Record
 
 	firstRank, lastRank int32 // places of its first and last token among those of their iterations
 

@@ -1,12 +1,15 @@
 package sim
 
-import "clifftop/sim/clock"
+import (
+	"clifftop/sim/clock"
+	"clifftop/sim/event"
+)
 
 // What observers are told of the iterations that were committed.
 
 // report tells the observer of the iterations of p, in parts that do not cross its edges. used is the
 // number of blocks referenced in iteration 0; released ones are gone in iteration 1.
-func (r *Replica) report(p clock.Progression, used int, wait clock.Duration) {
+func (r *Engine) report(p clock.Progression, used int, wait clock.Duration) {
 	it, c, s := &r.it, &r.cohort, &r.span
 	step, context := c.steps, it.context
 	s.Replica = r.index
@@ -31,7 +34,7 @@ func (r *Replica) report(p clock.Progression, used int, wait clock.Duration) {
 		s.Start, s.Remainder, s.First, s.Slope, s.N = p.Start, p.Remainder, p.First, p.Slope, n
 		s.Context = context
 		if n == 1 {
-			s.BlockFemtos = Mul64(uint64(used), uint64(p.First))
+			s.BlockFemtos = clock.Mul64(uint64(used), uint64(p.First))
 		} else {
 			s.BlockFemtos = c.takes.femtos(used, &s.Progression, step)
 			used += c.takes.over(step, n-1)
@@ -59,13 +62,13 @@ func (r *Replica) report(p clock.Progression, used int, wait clock.Duration) {
 }
 
 // reportEmpty completes s by the blocks that hold nothing; step is the one that iteration 1 makes.
-func (it *composition) reportEmpty(s *Span, step int64) {
+func (it *composition) reportEmpty(s *event.Span, step int64) {
 	c := &it.r.cohort
-	s.EmptyBlocks, s.EmptyFemtos = it.empty, Uint128{}
+	s.EmptyBlocks, s.EmptyFemtos = it.empty, clock.Uint128{}
 	if it.empty == 0 {
 		return
 	}
-	s.EmptyFemtos = Mul64(uint64(it.empty), uint64(s.Femtos(s.N)))
+	s.EmptyFemtos = clock.Mul64(uint64(it.empty), uint64(s.Femtos(s.N)))
 	if s.N > 1 && c.fills.members > 0 {
 		s.EmptyFemtos = s.EmptyFemtos.Sub(c.fills.femtos(0, &s.Progression, step))
 		it.empty -= c.fills.over(step, s.N-1)

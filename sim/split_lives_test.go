@@ -10,6 +10,7 @@ import (
 	"clifftop/sim"
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
 )
@@ -32,7 +33,7 @@ func liveSplit(t *testing.T, f sim.Fleet, lives sim.Lives, list []workload.Reque
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.SortFunc(d.Records, func(a, b sim.Record) int { return int(a.Request.ID - b.Request.ID) })
+	slices.SortFunc(d.Records, func(a, b event.Record) int { return int(a.Request.ID - b.Request.ID) })
 	return d
 }
 
@@ -80,7 +81,7 @@ func TestDividedLives(t *testing.T) {
 		})
 		r := &d.Records[0]
 		got := fmt.Sprintf("%v %d/%d", r.Outcome, r.Replica, r.Tokens)
-		if r.Outcome == sim.Completed {
+		if r.Outcome == event.Completed {
 			got += fmt.Sprintf(", first %v", r.FirstToken.Sub(0))
 		} else {
 			got += fmt.Sprintf(" at %v", r.Released.Sub(0))

@@ -24,7 +24,7 @@ type LinkUse struct {
 
 // Links tells what the links have carried so far: by replica those of its connector, Links and then Tiers, and after all
 // those of a [Disaggregation], by replica.
-func (e *Engine) Links() []LinkUse { return e.wires.use(e.now) }
+func (e *Simulation) Links() []LinkUse { return e.wires.use(e.now) }
 
 // count adds what a transfer carries, or has brought, to the links of its path.
 func (w *wires) count(i int32, add func(u *LinkUse)) {
@@ -87,7 +87,7 @@ func (w *wires) check(at clock.Time) error {
 // check asserts that every link has carried, at its rates, what its transfers were to send but for what is left of them, and
 // no more than it could while it was busy, but for a byte per second of each transfer, which has at least that.
 func (n *Network) check(at clock.Time) error {
-	left := make([]Uint128, len(n.links))
+	left := make([]clock.Uint128, len(n.links))
 	for i := range n.transfers {
 		if t := &n.transfers[i]; t.serial != 0 && !t.landing {
 			for _, l := range t.path {
@@ -101,7 +101,7 @@ func (n *Network) check(at clock.Time) error {
 			return fmt.Errorf("sim: broken invariant at %v: of %.0f bytes, link %d has carried %.0f, %.0f are left and %.0f were stopped", at,
 				k.begun.Float64()*1e-12, l, k.carried.Float64()*1e-12, left[l].Float64()*1e-12, k.spared.Float64()*1e-12)
 		}
-		most := Mul64(uint64(k.widest+int64(k.most)), uint64(n.Busy(at, int32(l))))
+		most := clock.Mul64(uint64(k.widest+int64(k.most)), uint64(n.Busy(at, int32(l))))
 		if k.carried.Cmp(most) > 0 {
 			return fmt.Errorf("sim: broken invariant at %v: link %d of %d bytes per second has carried %.0f in %v", at, l, k.widest,
 				k.carried.Float64()*1e-12, n.Busy(at, int32(l)))

@@ -9,6 +9,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
 )
@@ -23,13 +24,13 @@ type carrier struct {
 
 const trafficBlock = 1000 // bytes of 4 tokens
 
-func (c *carrier) Moved(_ clock.Time, m sim.Move)      { c.moved[[2]int{m.Replica, m.Tier}] += m.Bytes }
+func (c *carrier) Moved(_ clock.Time, m event.Move)    { c.moved[[2]int{m.Replica, m.Tier}] += m.Bytes }
 func (c *carrier) LinkBusy(clock.Time, int, int, bool) {}
-func (c *carrier) Finished(rec *sim.Record) {
+func (c *carrier) Finished(rec *event.Record) {
 	if rec.PulledTokens > 0 {
 		c.pulled += int64(rec.PulledTokens+1+3) / 4 * trafficBlock // the last token is computed again
 	}
-	if rec.HandedOver && rec.Outcome != sim.Completed {
+	if rec.HandedOver && rec.Outcome != event.Completed {
 		c.gone++
 	}
 }

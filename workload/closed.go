@@ -6,8 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"clifftop/internal/pq"
 	"clifftop/sim/clock"
-	"clifftop/workload/internal/heap"
 )
 
 // Delay is a law of waiting times, such as the think time between an answer and the user's
@@ -33,7 +33,7 @@ func (d Delay) Sample(src rand.Source) clock.Duration {
 	return d.Mean
 }
 
-func (d Delay) check(key string, f *faults) {
+func (d Delay) check(key string, f *fieldFaults) {
 	if d.Mean < 0 || d.Mean > clock.MaxRun {
 		f.add(key+".mean", "%v is not allowed (want 0 to %v)", d.Mean, clock.MaxRun)
 	}
@@ -53,7 +53,7 @@ func (d Delay) check(key string, f *faults) {
 // maxUsers bounds a closed loop; each user takes about 40 bytes, and as many again for a text of its own.
 const maxUsers = 10_000_000
 
-func (s Stage) checkClosed(key string, f *faults) {
+func (s Phase) checkClosed(key string, f *fieldFaults) {
 	if s.Users < 1 || s.Users > maxUsers {
 		f.add(key+".users", "%d is not allowed (want 1 to %d)", s.Users, maxUsers)
 	}
@@ -68,17 +68,17 @@ func (s Stage) checkClosed(key string, f *faults) {
 type closedLoop struct {
 	loop
 	thinkTime Delay
-	think     *Stream
+	think     *RNG
 	users     int32
-	sent      []int32           // requests sent, by user
-	pending   heap.Heap[wakeup] // users about to send
-	still     standstill
+	sent      []int32  // requests sent, by user
+	pending   schedule // startUsers about to send
+	stall     stallDetector
 }
 
-func newClosedLoop(l loop, s Stage, seed uint64) *closedLoop {
+func newClosedLoop(l loop, s Phase, seed uint64) *closedLoop {
 	c := &closedLoop{
-		loop: l, users: s.Users, thinkTime: s.ThinkTime, think: NewStream(seed, purposeThink),
-		sent: make([]int32, s.Users), pending: heap.Heap[wakeup]{Before: (*wakeup).before},
+		loop: l, users: s.Users, thinkTime: s.ThinkTime, think: NewRNG(seed, purposeThink),
+		sent: make([]int32, s.Users),
 	}
 	for u := range s.Users {
 		c.wake(u, clock.Time(float64(s.Ramp)*(float64(u)/float64(s.Users))))
@@ -89,26 +89,26 @@ func newClosedLoop(l loop, s Stage, seed uint64) *closedLoop {
 // wake lets user u send at the instant at, unless that is past the end.
 func (c *closedLoop) wake(u int32, at clock.Time) {
 	if at < c.end {
-		c.pending.Push(wakeup{at, u})
+		c.pending.push(at, u)
 	}
 }
 
 // Peek returns the arrival of the next user that is not waiting for an answer.
 func (c *closedLoop) Peek() (clock.Time, bool) {
-	if c.pending.Len() == 0 || c.id == c.requests || c.still.err != nil {
+	if c.pending.Len() == 0 || c.id == c.requests || c.stall.err != nil {
 		return 0, false
 	}
-	return c.pending.Top().at, true
+	return c.pending.next(), true
 }
 
 // Next sends that user's request.
 func (c *closedLoop) Next() Request {
-	w := c.pending.Pop()
-	k := int64(c.sent[w.user])
-	c.sent[w.user]++
-	r := Request{ID: c.id, Arrival: w.at, User: w.user}
+	at, user := c.pending.pop()
+	k := int64(c.sent[user])
+	c.sent[user]++
+	r := Request{ID: c.id, Arrival: at, User: user}
 	c.id++
-	c.fill(&r, uint64(w.user), uint64(k), k*int64(c.users)+int64(w.user))
+	c.fill(&r, uint64(user), uint64(k), k*int64(c.users)+int64(user))
 	return r
 }
 
@@ -116,17 +116,17 @@ func (c *closedLoop) Next() Request {
 func (c *closedLoop) Done(r *Request, end End) bool {
 	c.think.Seek(uint64(r.User), uint64(c.sent[r.User]))
 	at := end.At.Add(c.thinkTime.Sample(c.think))
-	c.still.returned(&c.limits, r.Arrival, at)
+	c.stall.note(&c.limits, r.Arrival, at)
 	c.wake(r.User, at)
 	return false
 }
 
 // Err says that no time passes any more.
-func (c *closedLoop) Err() error { return c.still.err }
+func (c *closedLoop) Err() error { return c.stall.err }
 
-// standstill notices that no time passes any more: all requests are turned away at the instant at which they are sent, and their
+// stallDetector notices that no time passes any more: all requests are turned away at the instant at which they are sent, and their
 // users come back at once. Where the number of requests ends the traffic that has an end.
-type standstill struct {
+type stallDetector struct {
 	at      clock.Time
 	returns int // at that instant
 	err     error
@@ -135,8 +135,8 @@ type standstill struct {
 // maxReturns is a number of returns at one instant that nothing else explains.
 const maxReturns = 1 << 20
 
-// returned notes that a user whose request was sent at one instant sends the next one at another.
-func (s *standstill) returned(l *limits, sent, next clock.Time) {
+// note notes that a user whose request was sent at one instant sends the next one at another.
+func (s *stallDetector) note(l *limits, sent, next clock.Time) {
 	if next > sent || l.requests != math.MaxInt64 {
 		return
 	}
@@ -149,12 +149,20 @@ func (s *standstill) returned(l *limits, sent, next clock.Time) {
 	}
 }
 
-// wakeup is the instant at which a user sends; ties go to the lower user.
-type wakeup struct {
-	at   clock.Time
-	user int32
+// schedule orders numbered senders (users, conversations or sources) by the instant at which they send next; of equal
+// instants the lower number comes first.
+type schedule struct{ pq.Queue[struct{}] }
+
+func (s *schedule) push(at clock.Time, sender int32) {
+	s.Push(pq.Item[struct{}]{Key: int64(at), Tie: int64(sender)})
 }
 
-func (w *wakeup) before(v *wakeup) bool { return w.at < v.at || w.at == v.at && w.user < v.user }
+// retryAt returns the earliest instant; the schedule must not be empty.
+func (s *schedule) next() clock.Time { return clock.Time(s.Top().Key) }
+
+func (s *schedule) pop() (at clock.Time, sender int32) {
+	item := s.Pop()
+	return clock.Time(item.Key), int32(item.Tie)
+}
 
 var _ Source = (*closedLoop)(nil)

@@ -4,9 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"clifftop/sim/clock"
-	"clifftop/workload/internal/heap"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"clifftop/sim/clock"
 )
 
 // Superposed is the sum of many sources, each a client of an API that sends at a rate and with a burstiness of its own. A few
@@ -52,14 +52,14 @@ func (p Superposed) shares() []float64 {
 // Start begins with all sources in their steady state: the first gap of each is what is left of one that a random moment
 // falls into.
 func (p Superposed) Start(seed, entity uint64) Arrivals {
-	a := &superposed{pending: heap.Heap[due]{Before: (*due).before}}
-	order := NewStream(seed, purposeSources)
+	a := &superposed{}
+	order := NewRNG(seed, purposeSources)
 	order.Seek(entity, 0)
 	draws := rand.New(order)
 	shares := p.shares()
 	at := 0.0 // share of the requests of the sources before
 	for _, i := range draws.Perm(len(shares)) {
-		x := &source{rng: NewStream(Hash(seed, entity), purposeArrivals), mean: 1 / (p.PerSecond * shares[i])}
+		x := &source{rng: NewRNG(Hash(seed, entity), purposeArrivals), mean: 1 / (p.PerSecond * shares[i])}
 		x.rng.Seek(uint64(i), 0)
 		cv := p.cv(at + shares[i]/2)
 		at += shares[i]
@@ -70,7 +70,7 @@ func (p Superposed) Start(seed, entity uint64) Arrivals {
 		}
 		a.sources = append(a.sources, x)
 		k := int32(len(a.sources) - 1)
-		a.pending.Push(due{clock.Time(gap(x.residual())), k})
+		a.pending.push(clock.Time(gap(x.residual())), k)
 	}
 	return a
 }
@@ -111,18 +111,18 @@ func weibullShape(cv float64) float64 {
 
 type superposed struct {
 	sources []*source
-	pending heap.Heap[due]
+	pending schedule
 }
 
 func (a *superposed) Next() clock.Time {
-	d := a.pending.Pop()
-	a.pending.Push(due{d.at.Add(gap(a.sources[d.ref].gap())), d.ref})
-	return d.at
+	at, source := a.pending.pop()
+	a.pending.push(at.Add(gap(a.sources[source].gap())), source)
+	return at
 }
 
 // source is one client: a renewal process.
 type source struct {
-	rng         *Stream
+	rng         *RNG
 	mean, shape float64 // of the gaps, in seconds
 	weibull     bool
 }
@@ -148,7 +148,7 @@ func (s *source) residual() float64 {
 }
 
 // checkSuperposed reports what is wrong with the sources of a stage.
-func (s Stage) checkSuperposed(key string, f *faults) {
+func (s Phase) checkSuperposed(key string, f *fieldFaults) {
 	if s.Sources < 11 || s.Sources > maxSources {
 		f.add(key+".sources", "%d is not allowed (want 11 to %d)", s.Sources, maxSources)
 	}

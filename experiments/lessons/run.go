@@ -9,8 +9,8 @@ import (
 	"clifftop/experiments"
 	"clifftop/report"
 	"clifftop/report/chart"
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // Schema identifies the JSON form of a [Result].
@@ -196,14 +196,14 @@ func (s *Step) Typical() ([]experiments.Setting, error) {
 
 func (j *job) run(ctx context.Context, check bool) error {
 	p := j.to
-	o := experiments.RunOptions{Check: check, Finished: func(rec *sim.Record) {
-		if rec.Outcome == sim.Completed {
+	o := experiments.RunOptions{Check: check, Finished: func(rec *event.Record) {
+		if rec.Outcome == event.Completed {
 			p.lives = append(p.lives, life{rec.Request.Arrival, rec.ClientFirst, rec.ClientLast})
 		}
 	}}
 	if w := j.watch; w != nil {
 		from, to := clock.Time(clock.FromSeconds(w.FromS)), clock.Time(clock.FromSeconds(w.ToS))
-		o.Span = func(s *sim.Span) {
+		o.Span = func(s *event.Span) {
 			if s.End(s.N) <= from || s.Start >= to {
 				return
 			}

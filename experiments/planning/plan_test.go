@@ -12,6 +12,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/planning"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 )
 
@@ -185,7 +186,7 @@ func TestPlanFaults(t *testing.T) {
 		if err == nil {
 			_, err = planning.New(context.Background(), parse(t, text), planning.Options{})
 		}
-		if err == nil || !experiments.BadInput(err) || !strings.HasPrefix(err.Error(), want) {
+		if err == nil || !yamldoc.BadInput(err) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s\ngives %v\nwant %s", text, err, want)
 		}
 	}

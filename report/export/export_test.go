@@ -8,8 +8,8 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/report/export"
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // scenarios are runs that differ in what happens to requests.
@@ -47,7 +47,7 @@ run: {requests: 2500}`,
 type ran struct {
 	setup      *experiments.Setup
 	result     *experiments.Result
-	records    []sim.Record
+	records    []event.Record
 	busy       float64 // microseconds of iterations
 	output     int     // tokens that iterations produced
 	trace      bytes.Buffer
@@ -59,7 +59,7 @@ type ran struct {
 
 // states are those of the replicas of a run, and its iterations.
 type states struct {
-	export.Sink
+	event.Ignore
 	entered []entered
 	spans   []work
 }
@@ -68,7 +68,7 @@ type (
 	entered struct {
 		replica int
 		at      clock.Time
-		state   sim.State
+		state   event.State
 	}
 	work struct {
 		replica    int
@@ -76,8 +76,8 @@ type (
 	}
 )
 
-// ReplicaState implements [export.LifeSink].
-func (s *states) ReplicaState(replica int, at clock.Time, state sim.State) {
+// ReplicaState implements [event.LifecycleObserver].
+func (s *states) ReplicaState(at clock.Time, replica int, state event.State) {
 	s.entered = append(s.entered, entered{replica, at, state})
 }
 
@@ -98,14 +98,14 @@ func resolved(t *testing.T, scenario string) *experiments.Setup {
 // runAll runs a scenario with all exports and the simulator's own checks.
 func runAll(t *testing.T, scenario string) *ran {
 	t.Helper()
-	r := ran{setup: resolved(t, scenario), states: states{Sink: export.NewDetailed(0)}} // which does not ask for steps
+	r := ran{setup: resolved(t, scenario), states: states{}}
 	trace, iterations := r.setup.NewTrace(&r.trace), export.NewIterations(&r.iterations)
 	r.metrics, r.detailed = r.setup.NewMetrics(), export.NewDetailed(0)
 	var err error
 	r.result, err = r.setup.Run(context.Background(), experiments.RunOptions{
-		Check: true, Sinks: []export.Sink{trace, iterations, r.metrics, r.detailed, &r.states},
-		Finished: func(rec *sim.Record) { r.records = append(r.records, *rec) },
-		Span: func(span *sim.Span) {
+		Check: true, Observers: []event.Observer{trace, iterations, r.metrics, r.detailed, &r.states},
+		Finished: func(rec *event.Record) { r.records = append(r.records, *rec) },
+		Span: func(span *event.Span) {
 			r.states.spans = append(r.states.spans, work{span.Replica, span.Start, span.End(span.N)})
 			r.busy += float64(span.Femtos(span.N)) / 1e9
 			r.output += span.N * span.Output()

@@ -32,7 +32,7 @@ func TestPrefix(t *testing.T) {
 	if k := v.send(p, prompt(301, 0, "a", "b", "c")); k != a {
 		t.Errorf("a match of 12 tokens goes to %d, want %d", k, a)
 	}
-	p.Lost(v.ends[a].replica)
+	p.CacheReset(v.ends[a].replica)
 	if k := v.send(p, prompt(302, 0, "a", "b", "c")); k == a {
 		t.Errorf("replica %d is believed to hold what it lost", a)
 	}

@@ -40,10 +40,9 @@ type Dynamo struct {
 }
 
 var (
-	_ Ender    = (*Dynamo)(nil)
-	_ Follower = (*Dynamo)(nil)
-	_ Needy    = (*Dynamo)(nil)
-	_ Loser    = (*Dynamo)(nil)
+	_ RequestObserver = (*Dynamo)(nil)
+	_ Requirer        = (*Dynamo)(nil)
+	_ CacheResetter   = (*Dynamo)(nil)
 )
 
 // NewDynamo has the defaults of Dynamo's frontend: weight 1, temperature 0, KV events; without these, decisions are
@@ -69,9 +68,9 @@ func (p *Dynamo) Validate() error {
 	return nil
 }
 
-// Needs implements [Needy].
-func (p *Dynamo) Needs() Needs {
-	return Needs{PrefixCaching: p.OverlapWeight > 0, Events: p.OverlapWeight > 0 && !p.Approximate}
+// Requirements implements [Requirer].
+func (p *Dynamo) Requirements() Requirements {
+	return Requirements{PrefixCaching: p.OverlapWeight > 0, Events: p.OverlapWeight > 0 && !p.Approximate}
 }
 
 // Route implements [Router].
@@ -159,14 +158,14 @@ func (p *Dynamo) prune() {
 	}
 }
 
-// Began implements [Follower].
+// Began implements [RequestObserver].
 func (p *Dynamo) Began(_ View, replica int, r *workload.Request) { p.backlog.done(replica, r) }
 
-// Ended implements [Ender].
+// Ended implements [RequestObserver].
 func (p *Dynamo) Ended(_ View, replica int, r *workload.Request) {
 	p.backlog.done(replica, r)
 	p.active.remove(replica, r.ID)
 }
 
-// Lost implements [Loser].
-func (p *Dynamo) Lost(replica int) { p.known.gone(replica) }
+// CacheReset implements [CacheResetter].
+func (p *Dynamo) CacheReset(replica int) { p.known.gone(replica) }

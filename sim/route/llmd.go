@@ -51,10 +51,9 @@ type LLMD struct {
 }
 
 var (
-	_ Ender    = (*LLMD)(nil)
-	_ Follower = (*LLMD)(nil)
-	_ Needy    = (*LLMD)(nil)
-	_ Loser    = (*LLMD)(nil)
+	_ RequestObserver = (*LLMD)(nil)
+	_ Requirer        = (*LLMD)(nil)
+	_ CacheResetter   = (*LLMD)(nil)
 )
 
 // Affinity is the filter that keeps a prompt at endpoints that have most of it. The zero Affinity is off.
@@ -141,9 +140,9 @@ func (p *LLMD) matching() bool {
 // loading reports whether tokens in flight matter.
 func (p *LLMD) loading() bool { return p.Affinity.MaxPenalty > 0 || p.scores(TokenScore) }
 
-// Needs implements [Needy].
-func (p *LLMD) Needs() Needs {
-	n := Needs{
+// Requirements implements [Requirer].
+func (p *LLMD) Requirements() Requirements {
+	n := Requirements{
 		Sessions: p.scores(SessionScore), KVUsage: p.scores(KVScore),
 		PrefixCaching: p.Affinity.Threshold > 0 || p.scores(PrefixScore) || p.scores(NoHitScore),
 		Scrape:        50 * clock.Millisecond,
@@ -281,11 +280,11 @@ func (p *LLMD) had(k int, r *workload.Request) int32 {
 	return int32(float64(p.matches[k] * float64(r.InputTokens)))
 }
 
-// Began implements [Follower].
+// Began implements [RequestObserver].
 func (p *LLMD) Began(_ View, replica int, r *workload.Request) { p.backlog.done(replica, r) }
 
-// Ended implements [Ender].
+// Ended implements [RequestObserver].
 func (p *LLMD) Ended(_ View, replica int, r *workload.Request) { p.backlog.done(replica, r) }
 
-// Lost implements [Loser].
-func (p *LLMD) Lost(replica int) { p.known.gone(replica) }
+// CacheReset implements [CacheResetter].
+func (p *LLMD) CacheReset(replica int) { p.known.gone(replica) }

@@ -6,6 +6,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
@@ -45,7 +46,7 @@ func (c *checker) want(ok bool, format string, args ...any) {
 
 func (c *checker) iterations() {
 	var last clock.Progression
-	var blocks sim.Uint128
+	var blocks clock.Uint128
 	known := true
 	for i, it := range c.t.Iterations {
 		this := clock.Progression{Start: it.Start, Remainder: it.Remainder, First: it.Femtos, N: 1}
@@ -76,7 +77,7 @@ func (c *checker) iterations() {
 		c.want(it.UsedBlocks <= c.cfg.UsableBlocks(), "iteration %d: %d blocks used of %d", i, it.UsedBlocks, c.cfg.UsableBlocks())
 		c.want(it.EmptyBlocks <= max(it.UsedBlocks, -1) && (it.EmptyBlocks >= 0 || it.UsedBlocks < 0), "iteration %d: %d empty blocks of %d", i, it.EmptyBlocks, it.UsedBlocks)
 		known = known && it.UsedBlocks >= 0
-		blocks = blocks.Add(sim.Mul64(uint64(max(0, it.UsedBlocks)), uint64(it.Femtos)))
+		blocks = blocks.Add(clock.Mul64(uint64(max(0, it.UsedBlocks)), uint64(it.Femtos)))
 		last = this
 	}
 	c.want(!known || blocks == c.t.BlockFemtos, "sum of BlockFemtos: %v, want %v", c.t.BlockFemtos, blocks)
@@ -134,7 +135,7 @@ func lengths(cfg *sim.Config, r *workload.Request) (answer, declared int32) {
 	return answer, declared
 }
 
-func (c *checker) record(rec *sim.Record) {
+func (c *checker) record(rec *event.Record) {
 	r := &rec.Request
 	answer, declared := lengths(c.cfg, r)
 	blocks := (int(most(c.cfg, r.InputTokens, declared)) + int(c.cfg.BlockSize) - 1) / int(c.cfg.BlockSize)
@@ -142,31 +143,31 @@ func (c *checker) record(rec *sim.Record) {
 	fits := answer >= 1 && blocks+c.cfg.Window.Extra(blocks) <= c.cfg.UsableBlocks()
 	var ok bool
 	switch rec.Outcome {
-	case sim.Completed:
+	case event.Completed:
 		ok = fits && rec.Tokens == answer && rec.ClientLast >= rec.LastToken && rec.ClientFirst != clock.Never && rec.LastToken != clock.Never
 		if !c.cfg.AsyncScheduling || answer == declared {
 			ok = ok && rec.LastToken == rec.Released
 		}
-	case sim.Rejected:
+	case event.Rejected:
 		ok = rec.Queued == clock.Never && rec.Tokens == 0
-		if rec.Refusal == sim.Busy {
+		if rec.Refusal == event.Busy {
 			ok = ok && fits && c.cfg.MaxQueuedRequests+int(c.cfg.MaxQueuedTokens) > 0 && rec.Released == visible
 		} else {
-			ok = ok && !fits && rec.Refusal == sim.NeverFits && rec.Released == r.Arrival.Add(c.cfg.NetworkIn)
+			ok = ok && !fits && rec.Refusal == event.NeverFits && rec.Released == r.Arrival.Add(c.cfg.NetworkIn)
 		}
-	case sim.TimedOut, sim.Cancelled:
-		ok = (fits || rec.Queued == clock.Never && c.cfg.NetworkIn > 0) && rec.Ending.Left() &&
-			(rec.Outcome == sim.Cancelled) == (rec.Ending == workload.Cancelled) &&
+	case event.TimedOut, event.Cancelled:
+		ok = (fits || rec.Queued == clock.Never && c.cfg.NetworkIn > 0) && rec.Ending.GaveUp() &&
+			(rec.Outcome == event.Cancelled) == (rec.Ending == workload.Cancelled) &&
 			rec.ClientLast == clock.Never && (rec.LastToken != clock.Never) == (fits && rec.Tokens == answer)
-	case sim.Failed:
+	case event.Failed:
 		ok = fits && c.cfg.Connector != nil && c.cfg.Connector.FailLost && rec.Ending == workload.Disconnected && rec.Tokens < answer &&
 			rec.Queued != clock.Never && rec.LastToken == clock.Never && rec.ClientLast == clock.Never
 	}
 	c.departure(rec)
-	c.want((rec.Refusal != sim.NotRefused) == (rec.Outcome == sim.Rejected), "request %d: %v, refused because %v", r.ID, rec.Outcome, rec.Refusal)
+	c.want((rec.Refusal != event.NotRefused) == (rec.Outcome == event.Rejected), "request %d: %v, refused because %v", r.ID, rec.Outcome, rec.Refusal)
 	c.want(ok, "request %d: %v with record %+v", r.ID, rec.Outcome, rec)
 	c.want((rec.FirstToken != clock.Never) == (rec.Tokens > 0), "request %d: first token at %v of %d", r.ID, rec.FirstToken, rec.Tokens)
-	c.want(rec.Ending.Left() || (rec.ClientFirst != clock.Never) == (rec.Tokens > 0), "request %d: client's first token at %v of %d", r.ID, rec.ClientFirst, rec.Tokens)
+	c.want(rec.Ending.GaveUp() || (rec.ClientFirst != clock.Never) == (rec.Tokens > 0), "request %d: client's first token at %v of %d", r.ID, rec.ClientFirst, rec.Tokens)
 	c.want(rec.CachedTokens%c.cfg.BlockSize == 0 && rec.CachedTokens < r.InputTokens, "request %d: %d cached tokens of %d", r.ID, rec.CachedTokens, r.InputTokens)
 	c.want(rec.Preemptions > 0 || rec.RecomputedTokens == 0, "request %d: %d tokens recomputed without preemption", r.ID, rec.RecomputedTokens)
 
@@ -265,7 +266,7 @@ func (c *checker) levels() {
 		decoding.add(last.Levels.Decoding, d)
 		last = ch
 	}
-	c.want(last.Levels == sim.Levels{}, "levels at the end: %+v", last.Levels)
+	c.want(last.Levels == event.Levels{}, "levels at the end: %+v", last.Levels)
 
 	var inSystem, inEngine, seated, decodes wide
 	for i := range c.t.Records {
@@ -284,10 +285,10 @@ func (c *checker) levels() {
 }
 
 // wide is a sum of durations in 128 bits.
-type wide struct{ sim.Uint128 }
+type wide struct{ clock.Uint128 }
 
 func (w *wide) add(n int, d clock.Duration) {
-	w.Uint128 = w.Uint128.Add(sim.Mul64(uint64(n), uint64(d)))
+	w.Uint128 = w.Uint128.Add(clock.Mul64(uint64(n), uint64(d)))
 }
 
 func (w *wide) between(from, to clock.Time) {

@@ -3,8 +3,8 @@ package simtest
 import (
 	"fmt"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // pipeline checks that iterations pass the stages of a pipeline one after the other, in order, and that no stage works longer
@@ -36,7 +36,7 @@ func (c *checker) pipeline() {
 }
 
 // passages writes the passages of an iteration down, one after the other, and adds them up.
-func passages(s *sim.Span) (text string, femtos int64) {
+func passages(s *event.Span) (text string, femtos int64) {
 	for _, p := range s.Passages {
 		text += fmt.Sprintf(passageForm, int64(p.Enter), p.Remainder, p.Femtos)
 		femtos += p.Femtos

@@ -7,6 +7,7 @@ import (
 	"clifftop/model"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
@@ -128,10 +129,10 @@ func (n *naive) came(arrived []*Transfer, at clock.Time) {
 func (n *naive) tellBusy(at clock.Time) {
 	for k, t := range n.elsewhere.tiers {
 		busy := slices.ContainsFunc(n.elsewhere.network.under, func(x *Transfer) bool { return x.Sending() && slices.Contains(x.Path, t.link) })
-		if busy != t.busy && n.moves != nil {
-			n.moves.LinkBusy(at, 0, k, busy)
+		if busy != t.busy {
+			t.busy = busy
+			n.obs.LinkBusy(at, 0, k, busy)
 		}
-		t.busy = busy
 	}
 }
 
@@ -168,7 +169,7 @@ func (n *naive) come(l *load, at clock.Time) {
 	s.rec.Loading += at.Sub(l.started)
 	if l.fails && n.elsewhere.FailLost {
 		n.fail(s, at)
-		n.finish(s, sim.Failed, at)
+		n.finish(s, event.Failed, at)
 		n.freed++
 		n.letGo(s, false)
 		return
@@ -320,7 +321,7 @@ func (v view) Load(i int) bool {
 	for k, n := range blocks {
 		if t := e.tiers[k]; n > 0 {
 			l.parts = append(l.parts, e.network.Start(int64(n)*e.BlockBytes, t.Latency, t.link))
-			v.tellMove(sim.Move{Tier: k, Blocks: n})
+			v.tellMove(event.Move{Tier: k, Blocks: n})
 		}
 	}
 	if !v.hold(s, v.blocksFor(s.known())) {
@@ -342,10 +343,9 @@ func (n *naive) holdsBack() bool {
 }
 
 // tellMove tells the observer what moves.
-func (n *naive) tellMove(m sim.Move) {
-	if m.Bytes = int64(m.Blocks) * n.elsewhere.BlockBytes; n.moves != nil {
-		n.moves.Moved(n.elsewhere.network.now, m)
-	}
+func (n *naive) tellMove(m event.Move) {
+	m.Bytes = int64(m.Blocks) * n.elsewhere.BlockBytes
+	n.obs.Moved(n.elsewhere.network.now, m)
 }
 
 // store copies the leading tokens of s to the tiers that are written through.
@@ -382,7 +382,7 @@ func (n *naive) put(k int, key uint64) {
 	} else {
 		e.network.Extend(t.copies, int64(blocks)*e.BlockBytes)
 	}
-	n.tellMove(sim.Move{Tier: k, Stored: true, Blocks: blocks})
+	n.tellMove(event.Move{Tier: k, Stored: true, Blocks: blocks})
 	n.tellBusy(e.network.now)
 	for _, gone := range t.chunks.Put(key) {
 		if k+1 < len(e.tiers) && e.tiers[k+1].WriteBack {

@@ -5,6 +5,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -28,7 +29,7 @@ func (s *sequence) givesUp() (after clock.Duration, how workload.Ending, ok bool
 }
 
 // departure checks when and why the client of a request left, or that it had no reason to.
-func (c *checker) departure(rec *sim.Record) {
+func (c *checker) departure(rec *event.Record) {
 	r, client := &rec.Request, workload.Client{}
 	if r.Client != nil {
 		client = *r.Client
@@ -38,14 +39,14 @@ func (c *checker) departure(rec *sim.Record) {
 	}
 	started, complete := rec.FirstToken, rec.LastToken
 	switch rec.Outcome {
-	case sim.Rejected:
+	case event.Rejected:
 		started, complete = rec.Released, rec.Released
-	case sim.Failed:
+	case event.Failed:
 		started, complete = min(started, rec.Released), rec.Released
 	}
-	atOnce := rec.Refusal == sim.NeverFits && rec.Released == r.Arrival // before anything can be settled
+	atOnce := rec.Refusal == event.NeverFits && rec.Released == r.Arrival // before anything can be settled
 	missed := func(after clock.Duration, at clock.Time) bool { return after > 0 && settled(after) <= at && !atOnce }
-	if !rec.Ending.Left() {
+	if !rec.Ending.GaveUp() {
 		c.want(rec.Left == clock.Never && !missed(client.FirstTimeout, started) && !missed(client.Timeout, complete) && !missed(client.Cancel, complete),
 			"request %d: stayed till the end with client %+v and record %+v", r.ID, client, rec)
 		return
@@ -91,7 +92,7 @@ func checkEnded(cfg *sim.Config, t *Tape, ended []Ended) error {
 		switch {
 		case rec.Ending == workload.Answered:
 			want.At, want.Tokens = rec.ClientLast, rec.Tokens
-		case rec.Ending.Left():
+		case rec.Ending.GaveUp():
 			want.At, want.Tokens = rec.Left, min(e.Tokens, rec.Tokens)
 			c.want((e.Tokens > 0) == (e.First != clock.Never), "request %d: %+v", want.Request, e)
 		default:
@@ -161,7 +162,7 @@ func (n *naive) hear(s *sequence, at clock.Time) {
 	for _, waiting := range n.frontEnd {
 		if waiting == s {
 			n.frontEnd = without(n.frontEnd, s)
-			n.finish(s, sim.TimedOut, at)
+			n.finish(s, event.TimedOut, at)
 			return
 		}
 	}
@@ -169,11 +170,11 @@ func (n *naive) hear(s *sequence, at clock.Time) {
 }
 
 // refuse ends s, which the server does not take in.
-func (n *naive) refuse(s *sequence, why sim.Refusal, how workload.Ending, at clock.Time) {
+func (n *naive) refuse(s *sequence, why event.Refusal, how workload.Ending, at clock.Time) {
 	if s.rec.Refusal = why; !s.gone() {
 		n.tell(s, workload.End{How: how, At: at.Add(n.cfg.NetworkOut), First: clock.Never})
 	}
-	n.finish(s, sim.Rejected, at)
+	n.finish(s, event.Rejected, at)
 }
 
 // tell tells the source how s ended for its client.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -64,7 +64,7 @@ type (
 		Client workload.Client
 	}
 	flatRecord struct {
-		Record sim.Record
+		Record event.Record
 		Client workload.Client
 	}
 )

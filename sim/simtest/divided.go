@@ -6,6 +6,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -23,7 +24,7 @@ type divided struct {
 
 // computed is a request whose prompt was computed by a replica for another.
 type computed struct {
-	rec sim.Record
+	rec event.Record
 	by  *part
 }
 
@@ -123,11 +124,11 @@ func (p *part) ended(s *sequence, at clock.Time) bool {
 	id := s.rec.Request.ID
 	if p.prefills() {
 		s.rec.Request.OutputTokens = p.answers[id]
-		if s.rec.Outcome == sim.Completed {
+		if s.rec.Outcome == event.Completed {
 			p.of.computed[id] = &computed{s.rec, p}
 			p.obs.Dropped(at, 1) // the token is for nobody
 		}
-		return s.rec.Outcome == sim.Completed
+		return s.rec.Outcome == event.Completed
 	}
 	if c := p.of.computed[id]; c != nil {
 		c.by.release(id, at)
@@ -137,7 +138,7 @@ func (p *part) ended(s *sequence, at clock.Time) bool {
 }
 
 // join makes one record of two.
-func (c *computed) join(rec *sim.Record) {
+func (c *computed) join(rec *event.Record) {
 	first, g := &c.rec, &rec.GPU
 	rec.HandedOver, rec.PrefilledBy = true, c.by.replica
 	rec.Between = min(rec.Queued, rec.Released).Sub(first.Released)

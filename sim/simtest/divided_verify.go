@@ -10,6 +10,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/route"
 )
 
@@ -143,7 +144,7 @@ type watched struct {
 }
 
 func newSpy() *spy {
-	return &spy{Router: new(route.RoundRobin), sent: make(map[int64]clock.Time)}
+	return &spy{Bound: route.Bind(new(route.RoundRobin)), sent: make(map[int64]clock.Time)}
 }
 
 // compare describes how the lives of replicas differ from those of naive engines that are sent the same.
@@ -201,10 +202,10 @@ func (w *watched) story(d *divided, f *sim.Fleet, i int, l *lived) *part {
 		p.ends = min(p.ends, l.drain.Add(f.Lives.Grace))
 	}
 	gone := make(map[int64]bool)
-	l.tape.Records = slices.DeleteFunc(l.tape.Records, func(rec sim.Record) bool {
+	l.tape.Records = slices.DeleteFunc(l.tape.Records, func(rec event.Record) bool {
 		id := rec.Request.ID
 		at := w.sentTo(p)[id]
-		gone[id] = gone[id] || rec.Outcome == sim.Failed && rec.Released == at && (at == l.crash || at < l.ready || away(f.Lives, i, at))
+		gone[id] = gone[id] || rec.Outcome == event.Failed && rec.Released == at && (at == l.crash || at < l.ready || away(f.Lives, i, at))
 		return gone[id] || p.prefills() && rec.HandedOver // and ended at the router
 	})
 	l.tape.Arrivals = slices.DeleteFunc(l.tape.Arrivals, func(a Arrival) bool { return gone[a.Request.ID] })

@@ -13,11 +13,12 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
 // Runner runs an engine until the source is exhausted and the system has drained. [Naive] is one.
-type Runner func(cfg sim.Config, src workload.Source, obs sim.Observer) error
+type Runner func(cfg sim.Config, src workload.Source, obs event.Observer) error
 
 // Env runs scenario files, in which a policy is described by what it schedules. Use it with
 // [datadriven.RunTest] and its method Handle. Iterations have a constant length, so that instants can be

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"clifftop/sim"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -31,8 +32,8 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-func runEngine(cfg sim.Config, src workload.Source, obs sim.Observer) error {
-	e, err := sim.NewEngine(cfg, src, obs)
+func runEngine(cfg sim.Config, src workload.Source, obs event.Observer) error {
+	e, err := sim.New(cfg, src, obs)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/route"
 	"clifftop/workload"
 )
@@ -98,10 +99,10 @@ type fleetTape struct {
 	parts []Tape
 }
 
-var _ sim.FleetObserver = (*fleetTape)(nil)
+var _ event.FleetObserver = (*fleetTape)(nil)
 
-// OfReplica implements [sim.FleetObserver].
-func (t *fleetTape) OfReplica(i int) sim.Observer { return &t.parts[i] }
+// OfReplica implements [event.FleetObserver].
+func (t *fleetTape) OfReplica(i int) event.Observer { return &t.parts[i] }
 
 // replay is a source of requests as they once arrived, or were sent on by a router.
 type replay struct {

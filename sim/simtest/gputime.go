@@ -1,14 +1,14 @@
 package simtest
 
 import (
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // gpuTime checks that the GPU time of iterations, shared out by tokens, is that of the requests, by what it was spent
 // on.
 func (c *checker) gpuTime() {
-	var in, of sim.GPUTime // iterations, requests; those of iterations hold answers in Prefill
+	var in, of event.GPUTime // iterations, requests; those of iterations hold answers in Prefill
 	var lost, lostOf int
 	sharers, carry := int64(0), int64(0)
 	for i, it := range c.t.Iterations {
@@ -38,7 +38,7 @@ func (c *checker) gpuTime() {
 		of.Lost += rec.GPU.Lost
 		of.Drafts += rec.GPU.Drafts
 		lostOf += int(rec.LostTokens)
-		c.want(rec.Scheduled != clock.Never || rec.GPU == sim.GPUTime{}, "request %d: it was never scheduled, and took %+v", rec.Request.ID, rec.GPU)
+		c.want(rec.Scheduled != clock.Never || rec.GPU == event.GPUTime{}, "request %d: it was never scheduled, and took %+v", rec.Request.ID, rec.GPU)
 	}
 	c.want(in == of, "GPU time: %+v in iterations, %+v of requests", in, of)
 	c.want(lost == lostOf, "tokens: %d lost by the cache in iterations, %d in records", lost, lostOf)

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"clifftop/model"
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // iteration is one forward pass.
@@ -48,11 +48,11 @@ func (it *iteration) has(s *sequence) bool {
 // launch starts a composed iteration and reports it.
 func (n *naive) launch(it *iteration, at clock.Time) {
 	n.lastComposed = at
-	span := sim.Span{
+	span := event.Span{
 		UsedBlocks: n.cfg.UsableBlocks() - n.free(), Shared: int64(n.kv.shared()) * int64(n.cfg.BlockSize),
 		PaddedRows: it.padRows, PaddedContext: it.padContext, SwappedBlocks: n.moved,
 	}
-	step := sim.Step{Span: &span, Preempted: n.preempted, SwappedOut: n.swapped, FreeBlocks: n.free()}
+	step := event.Step{Span: &span, Preempted: n.preempted, SwappedOut: n.swapped, FreeBlocks: n.free()}
 	batch := model.Batch{SharedTokens: span.Shared}
 	var gaps []*sequence // of sequences that did not produce in the previous iteration
 	for _, s := range n.running {
@@ -92,7 +92,7 @@ func (n *naive) launch(it *iteration, at clock.Time) {
 			}
 		}
 		it.shares = append(it.shares, share{seq: s, serial: s.serial, upTo: s.computed, chunk: !decodes, emits: emits, produces: produces, rejected: rejected, again: again, lost: lost, given: s.given})
-		step.Scheduled = append(step.Scheduled, sim.Share{
+		step.Scheduled = append(step.Scheduled, event.Share{
 			Request: s.rec.Request.ID, Tokens: s.given, Cached: s.found, Loaded: s.loaded,
 			Emits: emits, Ends: emits && s.scheduled == s.answer, Drafts: drafts,
 		})
@@ -119,8 +119,8 @@ func (n *naive) launch(it *iteration, at clock.Time) {
 			sh.seq.lastIteration, sh.seq.lastEnd = n.launched, it.end
 		}
 	}
-	if n.steps != nil {
-		n.steps.Step(&step)
+	if n.obs.WantsSteps() {
+		n.obs.Step(&step)
 	}
 	n.inFlight = append(n.inFlight, it)
 	n.launched++
@@ -128,7 +128,7 @@ func (n *naive) launch(it *iteration, at clock.Time) {
 }
 
 // verify settles what the drafts bring that s is given: so many answer tokens, and so many rejected drafts.
-func (n *naive) verify(s *sequence, drafts int32, span *sim.Span) (produces, rejected int32) {
+func (n *naive) verify(s *sequence, drafts int32, span *event.Span) (produces, rejected int32) {
 	if !n.cfg.Speculative.On() {
 		return 1, 0
 	}
@@ -142,7 +142,7 @@ func (n *naive) verify(s *sequence, drafts int32, span *sim.Span) (produces, rej
 }
 
 // chunk counts the tokens that s is given of its prefill: those computed before, and those that the cache had lost.
-func (n *naive) chunk(s *sequence, it *iteration, span *sim.Span, batch *model.Batch) (again, lost int32) {
+func (n *naive) chunk(s *sequence, it *iteration, span *event.Span, batch *model.Batch) (again, lost int32) {
 	cost := max(s.given, it.padTo)
 	batch.Chunks = append(batch.Chunks, model.Chunk{New: cost, Cached: s.computed})
 	span.PaddedTokens += int(cost - s.given)
@@ -161,7 +161,7 @@ func (n *naive) chunk(s *sequence, it *iteration, span *sim.Span, batch *model.B
 }
 
 // charge shares the time of an iteration out among the tokens that it computes.
-func (n *naive) charge(it *iteration, span *sim.Span) {
+func (n *naive) charge(it *iteration, span *event.Span) {
 	tokens := int64(span.PaddedRows + span.PaddedTokens)
 	for _, sh := range it.shares {
 		tokens += int64(sh.given)
@@ -193,7 +193,7 @@ func (n *naive) charge(it *iteration, span *sim.Span) {
 }
 
 // time says when an iteration that is composed at an instant begins and ends.
-func (n *naive) time(it *iteration, at clock.Time, span *sim.Span, batch *model.Batch) {
+func (n *naive) time(it *iteration, at clock.Time, span *event.Span, batch *model.Batch) {
 	span.Start, span.N = max(at, n.gpuFree), 1
 	if span.Start == n.gpuFree {
 		span.Remainder = n.gpuRemainder
@@ -218,8 +218,8 @@ func (n *naive) time(it *iteration, at clock.Time, span *sim.Span, batch *model.
 		span.First = max(gpu, host)
 	}
 	span.HostFemtos = span.First - gpu
-	span.BlockFemtos = sim.Mul64(uint64(span.UsedBlocks), uint64(span.First))
-	span.EmptyFemtos = sim.Mul64(uint64(span.EmptyBlocks), uint64(span.First))
+	span.BlockFemtos = clock.Mul64(uint64(span.UsedBlocks), uint64(span.First))
+	span.EmptyFemtos = clock.Mul64(uint64(span.EmptyBlocks), uint64(span.First))
 	it.end = span.End(1)
 	n.gpuFree, n.gpuRemainder = it.end, span.EndRemainder(1)
 }

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -54,11 +54,11 @@ func (n *naive) crash(at clock.Time) {
 			}
 		}
 		if s.over {
-			n.finish(s, sim.Completed, at)
+			n.finish(s, event.Completed, at)
 			continue
 		}
 		n.fail(s, at)
-		n.finish(s, sim.Failed, at)
+		n.finish(s, event.Failed, at)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"clifftop/sim"
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/route"
 	"clifftop/workload"
 )
@@ -53,7 +54,7 @@ func verifyLives(t testing.TB, draw func(*rapid.T) Case, router func(route.Ident
 			cfg.Check = true
 			return cfg
 		}
-		spy := &spy{Router: router(route.Identity{Seed: 5, Of: 1}), sent: make(map[int64]clock.Time)}
+		spy := &spy{Bound: route.Bind(router(route.Identity{Seed: 5, Of: 1})), sent: make(map[int64]clock.Time)}
 		f := sim.Fleet{Routers: []route.Router{spy}, Lives: lives}
 		for range replicas {
 			f.Replicas = append(f.Replicas, lives.Again(0))
@@ -189,7 +190,7 @@ func (m *moody) Turn(s *autoscale.State) (int, clock.Time) {
 
 // spy is a router that notes when it sent requests.
 type spy struct {
-	route.Router
+	route.Bound
 	sent map[int64]clock.Time
 }
 
@@ -197,35 +198,6 @@ type spy struct {
 func (s *spy) Route(v route.View, r *workload.Request) int {
 	s.sent[r.ID] = v.Now()
 	return s.Router.Route(v, r)
-}
-
-// Ended implements [route.Ender].
-func (s *spy) Ended(v route.View, replica int, r *workload.Request) {
-	if e, ok := s.Router.(route.Ender); ok {
-		e.Ended(v, replica, r)
-	}
-}
-
-// Began implements [route.Follower].
-func (s *spy) Began(v route.View, replica int, r *workload.Request) {
-	if f, ok := s.Router.(route.Follower); ok {
-		f.Began(v, replica, r)
-	}
-}
-
-// Needs implements [route.Needy].
-func (s *spy) Needs() (n route.Needs) {
-	if needy, ok := s.Router.(route.Needy); ok {
-		n = needy.Needs()
-	}
-	return n
-}
-
-// Lost implements [route.Loser].
-func (s *spy) Lost(replica int) {
-	if l, ok := s.Router.(route.Loser); ok {
-		l.Lost(replica)
-	}
 }
 
 // conserved asserts that every request that was sent has ended once, that its source was told of it once, and that
@@ -249,7 +221,7 @@ func conserved(t *Tape, src *Requests) error {
 		c.want(open[rec.Request.ID], "request %d: ended twice, or was never sent", rec.Request.ID)
 		delete(open, rec.Request.ID)
 		e := told[rec.Request.ID]
-		c.want(e.How == rec.Ending && e.Again == rec.Again && (rec.Outcome == sim.Failed) == (rec.Ending == workload.Disconnected),
+		c.want(e.How == rec.Ending && e.Again == rec.Again && (rec.Outcome == event.Failed) == (rec.Ending == workload.Disconnected),
 			"request %d: told %+v, record %+v", rec.Request.ID, e, rec)
 		c.want(e.How == workload.Answered || e.Tokens <= rec.Tokens, "request %d: told %+v, record %+v", rec.Request.ID, e, rec)
 		delivered += int(rec.Tokens)
@@ -263,7 +235,7 @@ func conserved(t *Tape, src *Requests) error {
 	}
 	c.want(produced == delivered+dropped, "tokens: %d produced, %d delivered, %d dropped", produced, delivered, dropped)
 	if n := len(t.Changes); n > 0 {
-		c.want(t.Changes[n-1].Levels == sim.Levels{}, "levels at the end: %+v", t.Changes[n-1].Levels)
+		c.want(t.Changes[n-1].Levels == event.Levels{}, "levels at the end: %+v", t.Changes[n-1].Levels)
 	}
 	return errors.Join(c.faults...)
 }
@@ -288,8 +260,8 @@ type lived struct {
 type switching struct{ *Tape }
 
 var (
-	_ sim.FleetObserver = (*lifeTape)(nil)
-	_ sim.LifeObserver  = (*lifeTape)(nil)
+	_ event.FleetObserver     = (*lifeTape)(nil)
+	_ event.LifecycleObserver = (*lifeTape)(nil)
 )
 
 func newLifeTape(replicas int) *lifeTape {
@@ -308,26 +280,26 @@ func (t *lifeTape) begin(i int) *lived {
 	return l
 }
 
-// OfReplica implements [sim.FleetObserver].
-func (t *lifeTape) OfReplica(i int) sim.Observer { return t.at[i] }
+// OfReplica implements [event.FleetObserver].
+func (t *lifeTape) OfReplica(i int) event.Observer { return t.at[i] }
 
-// ReplicaState implements [sim.LifeObserver].
-func (t *lifeTape) ReplicaState(at clock.Time, i int, s sim.State) {
+// ReplicaState implements [event.LifecycleObserver].
+func (t *lifeTape) ReplicaState(at clock.Time, i int, s event.State) {
 	l := t.lives[i][len(t.lives[i])-1]
 	switch s {
-	case sim.Starting:
+	case event.Starting:
 		l := t.begin(i)
 		l.begins, l.ready = at, clock.Never
 		return
-	case sim.Ready:
+	case event.Ready:
 		l.ready = at
 		return
-	case sim.Draining:
+	case event.Draining:
 		l.drain = at
 		return
-	case sim.Down:
+	case event.Down:
 		l.crash = at
-	case sim.Off:
+	case event.Off:
 		if l.crash == clock.Never {
 			l.drain = min(l.drain, at)
 		}
@@ -348,12 +320,12 @@ func (l *lived) compare(c *Case, replica int, lives *sim.Lives, src *Requests, s
 	unsent := make(map[int64]bool) // what failed on the way
 	for i := range l.tape.Records {
 		rec := &l.tape.Records[i]
-		if (rec.Outcome == sim.Failed || rec.Released == l.crash) && rec.Queued == clock.Never && rec.Released == sent[rec.Request.ID] {
+		if (rec.Outcome == event.Failed || rec.Released == l.crash) && rec.Queued == clock.Never && rec.Released == sent[rec.Request.ID] {
 			unsent[rec.Request.ID] = true
 		}
 	}
 	l.tape.Arrivals = slices.DeleteFunc(l.tape.Arrivals, func(a Arrival) bool { return unsent[a.Request.ID] })
-	l.tape.Records = slices.DeleteFunc(l.tape.Records, func(r sim.Record) bool { return unsent[r.Request.ID] })
+	l.tape.Records = slices.DeleteFunc(l.tape.Records, func(r event.Record) bool { return unsent[r.Request.ID] })
 	again, alone := newReplay(l.tape.Arrivals, src), new(StepTape)
 	again.sent = sent
 	if err := NaiveLife(c.Config(), again, alone, life); err != nil {

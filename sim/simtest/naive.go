@@ -7,19 +7,20 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
 
 // Naive runs the engine described by cfg, sequence by sequence, until the source is exhausted and
 // the system has drained. Every iteration is composed by the policy anew, and reported as a span of
-// its own, and in detail if obs is a [sim.StepObserver].
-func Naive(cfg sim.Config, src workload.Source, obs sim.Observer) error {
+// its own, and in detail if obs is a [event.StepObserver].
+func Naive(cfg sim.Config, src workload.Source, obs event.Observer) error {
 	return NaiveLife(cfg, src, obs, Life{Crash: clock.Never})
 }
 
 // NaiveLife is [Naive] for an engine that may be slow at times, and crash.
-func NaiveLife(cfg sim.Config, src workload.Source, obs sim.Observer, life Life) error {
+func NaiveLife(cfg sim.Config, src workload.Source, obs event.Observer, life Life) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
@@ -30,10 +31,8 @@ func NaiveLife(cfg sim.Config, src workload.Source, obs sim.Observer, life Life)
 }
 
 // newNaive is an engine whose KV elsewhere goes over a network.
-func newNaive(cfg sim.Config, src workload.Source, obs sim.Observer, life Life, network *Network) *naive {
-	n := &naive{life: life, cfg: cfg, src: src, obs: obs, kv: newStore(&cfg), accounts: newAccounts(cfg.Order), depth: 1, byID: make(map[int64]*sequence), lastComposed: -1}
-	n.steps, _ = obs.(sim.StepObserver)
-	n.moves, _ = obs.(sim.MoveObserver)
+func newNaive(cfg sim.Config, src workload.Source, obs event.Observer, life Life, network *Network) *naive {
+	n := &naive{life: life, cfg: cfg, src: src, obs: event.Join(obs), kv: newStore(&cfg), accounts: newAccounts(cfg.Order), depth: 1, byID: make(map[int64]*sequence), lastComposed: -1}
 	if cfg.Connector != nil && life.Tiers == nil {
 		n.life.Tiers = make([]*Tier, len(cfg.Connector.Tiers))
 	}
@@ -52,10 +51,8 @@ type naive struct {
 	life  Life
 	cfg   sim.Config
 	src   workload.Source
-	obs   sim.Observer
-	steps sim.StepObserver // nil if obs is none
-	moves sim.MoveObserver // likewise
-	depth int              // how many iterations may be in flight
+	obs   *event.Fanout
+	depth int // how many iterations may be in flight
 
 	frontEnd []*sequence // on their way to the queue, by (visible, ID)
 	patient  []*sequence // those whose client may still leave, in order of arrival
@@ -91,7 +88,7 @@ type naive struct {
 	preempted    []int64      // since the last launch
 	swapped      []int64      // those of them who were swapped out
 	moved        int          // blocks to and from host memory since then
-	told         sim.Levels   // the last levels reported
+	told         event.Levels // the last levels reported
 	chunks       int          // prefill chunks processed so far
 	freed        int          // times that blocks were freed which were kept for loads, or that one was given up
 	promise      promise      // what Repeats said last
@@ -169,11 +166,11 @@ func (n *naive) clients(at clock.Time) {
 			s := n.frontEnd[0]
 			n.frontEnd = n.frontEnd[1:]
 			if s.tooLong {
-				n.refuse(s, sim.NeverFits, workload.RefusedTooLong, s.visible)
+				n.refuse(s, event.NeverFits, workload.RefusedTooLong, s.visible)
 				continue
 			}
 			if n.busy() {
-				n.refuse(s, sim.Busy, workload.RefusedBusy, s.visible)
+				n.refuse(s, event.Busy, workload.RefusedBusy, s.visible)
 				continue
 			}
 			s.rec.Queued = s.visible
@@ -196,7 +193,7 @@ func (n *naive) arrive(r workload.Request, at clock.Time) {
 	n.obs.Arrived(r.Arrival, &r)
 	delay := n.cfg.Frontend + clock.Duration(r.InputTokens)*n.cfg.FrontendPerToken
 	s := &sequence{
-		rec: sim.Record{
+		rec: event.Record{
 			Request: r, Queued: clock.Never, Scheduled: clock.Never, FirstToken: clock.Never, LastToken: clock.Never,
 			ClientFirst: clock.Never, ClientLast: clock.Never, Released: clock.Never, Left: clock.Never,
 		},
@@ -211,7 +208,7 @@ func (n *naive) arrive(r workload.Request, at clock.Time) {
 	if s.answer < 1 || n.pagesFor(most(&n.cfg, s.prompt, s.declared)) > n.cfg.UsableBlocks() {
 		s.rec.Replica = -1
 		if s.tooLong, s.visible = true, r.Arrival.Add(n.cfg.NetworkIn); n.cfg.NetworkIn == 0 {
-			n.refuse(s, sim.NeverFits, workload.RefusedTooLong, r.Arrival)
+			n.refuse(s, event.NeverFits, workload.RefusedTooLong, r.Arrival)
 			return
 		}
 	}
@@ -301,7 +298,7 @@ func (n *naive) abort(s *sequence, at clock.Time) {
 			}
 		}
 	}
-	n.finish(s, sim.TimedOut, at)
+	n.finish(s, event.TimedOut, at)
 }
 
 // process delivers the tokens of an iteration that has ended.
@@ -334,7 +331,7 @@ func (n *naive) process(it *iteration) {
 			n.deliver(s, sh.produces, it.end, it.end.Add(n.cfg.NetworkOut+rank*n.cfg.StreamPerSequence))
 		}
 		if s.over && !slices.ContainsFunc(n.inFlight, func(it *iteration) bool { return it.has(s) }) {
-			n.finish(s, sim.Completed, it.end)
+			n.finish(s, event.Completed, it.end)
 		}
 	}
 }
@@ -367,11 +364,11 @@ func (n *naive) deliver(s *sequence, tokens int32, at, seen clock.Time) {
 }
 
 // finish takes s out of wherever it is and reports how it ended.
-func (n *naive) finish(s *sequence, how sim.Outcome, at clock.Time) {
-	if how == sim.Completed && slices.Contains(n.running, s) {
+func (n *naive) finish(s *sequence, how event.Outcome, at clock.Time) {
+	if how == event.Completed && slices.Contains(n.running, s) {
 		s.lent = n.lend(s, at)
 	}
-	n.leaveRunning(s, how == sim.Completed)
+	n.leaveRunning(s, how == event.Completed)
 	n.leavesLoad(s)
 	n.waiting = without(n.waiting, s)
 	n.parting = without(n.parting, s)
@@ -382,9 +379,9 @@ func (n *naive) finish(s *sequence, how sim.Outcome, at clock.Time) {
 	delete(n.byID, s.rec.Request.ID)
 	s.rec.Outcome, s.rec.Released, s.rec.Tokens = how, at, s.delivered
 	if s.gone() {
-		s.rec.Outcome, s.rec.Refusal = sim.TimedOut, sim.NotRefused
+		s.rec.Outcome, s.rec.Refusal = event.TimedOut, event.NotRefused
 		if s.rec.Ending == workload.Cancelled {
-			s.rec.Outcome = sim.Cancelled
+			s.rec.Outcome = event.Cancelled
 		}
 	}
 	if n.part != nil && n.part.ended(s, at) {
@@ -416,7 +413,7 @@ func (n *naive) letGo(s *sequence, ended bool) {
 
 // tellLevels reports the levels if they have changed.
 func (n *naive) tellLevels(at clock.Time) {
-	now := sim.Levels{System: n.system, Waiting: n.queued() + len(n.loadingOnes()) + len(n.parting), Running: len(n.running)}
+	now := event.Levels{System: n.system, Waiting: n.queued() + len(n.loadingOnes()) + len(n.parting), Running: len(n.running)}
 	for _, s := range n.running {
 		if s.decoding {
 			now.Decoding++

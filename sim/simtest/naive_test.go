@@ -9,6 +9,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
@@ -39,8 +40,8 @@ func TestNaiveByHand(t *testing.T) {
 	src := NewRequests([]workload.Request{
 		{InputTokens: 4, OutputTokens: 2},
 		{InputTokens: 4, OutputTokens: 3},
-		{InputTokens: 4, OutputTokens: 3, Arrival: 1 * ms, Client: workload.Waits(2 * clock.Millisecond)},
-		{InputTokens: 4, OutputTokens: 5, Arrival: 5 * ms, Client: workload.Waits(20 * clock.Millisecond)},
+		{InputTokens: 4, OutputTokens: 3, Arrival: 1 * ms, Client: workload.ClientWithTimeout(2 * clock.Millisecond)},
+		{InputTokens: 4, OutputTokens: 5, Arrival: 5 * ms, Client: workload.ClientWithTimeout(20 * clock.Millisecond)},
 	})
 	tape := &StepTape{}
 	if err := Naive(cfg, src, tape); err != nil {
@@ -78,14 +79,14 @@ func TestNaiveByHand(t *testing.T) {
 		t.Errorf("done %v, want %v", src.Ended, ends)
 	}
 	wantLevels := []LevelChange{
-		{0, sim.Levels{System: 2}},
-		{1 * ms, sim.Levels{System: 3}},
-		{3 * ms, sim.Levels{System: 2, Running: 2}},
-		{5 * ms, sim.Levels{System: 3, Running: 2}},
-		{8 * ms, sim.Levels{System: 3, Running: 2, Waiting: 1}},
-		{13 * ms, sim.Levels{System: 3, Running: 3, Decoding: 2}},
-		{23 * ms, sim.Levels{System: 2, Running: 2, Decoding: 1}},
-		{33 * ms, sim.Levels{}},
+		{0, event.Levels{System: 2}},
+		{1 * ms, event.Levels{System: 3}},
+		{3 * ms, event.Levels{System: 2, Running: 2}},
+		{5 * ms, event.Levels{System: 3, Running: 2}},
+		{8 * ms, event.Levels{System: 3, Running: 2, Waiting: 1}},
+		{13 * ms, event.Levels{System: 3, Running: 3, Decoding: 2}},
+		{23 * ms, event.Levels{System: 2, Running: 2, Decoding: 1}},
+		{33 * ms, event.Levels{}},
 	}
 	if !slices.Equal(tape.Changes, wantLevels) {
 		t.Errorf("levels %v, want %v", tape.Changes, wantLevels)
@@ -97,7 +98,7 @@ func TestNaiveByHand(t *testing.T) {
 func TestNaiveClosedLoop(t *testing.T) {
 	cfg := plain()
 	src := NewClosedLoop([]workload.Request{
-		{InputTokens: 4, OutputTokens: 3, Client: workload.Waits(4 * clock.Millisecond)},
+		{InputTokens: 4, OutputTokens: 3, Client: workload.ClientWithTimeout(4 * clock.Millisecond)},
 		{InputTokens: 4, OutputTokens: 1, Arrival: 1 * ms}, // 1 ms after the first was done
 	}, 1)
 	tape := &Tape{}
@@ -108,10 +109,10 @@ func TestNaiveClosedLoop(t *testing.T) {
 		t.Error(err)
 	}
 	want := []LevelChange{
-		{0, sim.Levels{System: 1, Running: 1}},
-		{5 * ms, sim.Levels{System: 2, Running: 1, Waiting: 1}},
-		{10 * ms, sim.Levels{System: 1, Running: 1}},
-		{20 * ms, sim.Levels{}},
+		{0, event.Levels{System: 1, Running: 1}},
+		{5 * ms, event.Levels{System: 2, Running: 1, Waiting: 1}},
+		{10 * ms, event.Levels{System: 1, Running: 1}},
+		{20 * ms, event.Levels{}},
 	}
 	if !slices.Equal(tape.Changes, want) {
 		t.Errorf("levels %v, want %v", tape.Changes, want)
@@ -133,7 +134,7 @@ func TestNaiveRejects(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rec := range tape.Records {
-		if want := rec.Request.ID != 2; (rec.Outcome == sim.Rejected) != want {
+		if want := rec.Request.ID != 2; (rec.Outcome == event.Rejected) != want {
 			t.Errorf("request %d: %v, want rejected %v", rec.Request.ID, rec.Outcome, want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"clifftop/model"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 )
 
@@ -47,7 +48,7 @@ func later(a, b moment) moment {
 }
 
 // pipe sends an iteration that is composed at an instant, and takes gpu femtoseconds in all, through the stages.
-func (n *naive) pipe(it *iteration, at clock.Time, span *sim.Span, batch *model.Batch, gpu int64) {
+func (n *naive) pipe(it *iteration, at clock.Time, span *event.Span, batch *model.Batch, gpu int64) {
 	p := n.pipeline
 	stages := make([]int64, len(p.left))
 	hop := model.DivideStages(n.cfg.Timer, batch, gpu, stages)
@@ -57,13 +58,13 @@ func (n *naive) pipe(it *iteration, at clock.Time, span *sim.Span, batch *model.
 	for i, femtos := range stages {
 		enter := later(m, p.left[i])
 		p.left[i] = enter.plus(femtos)
-		span.Passages = append(span.Passages, sim.Passage{Enter: enter.at, Remainder: enter.femtos, Femtos: femtos})
+		span.Passages = append(span.Passages, event.Passage{Enter: enter.at, Remainder: enter.femtos, Femtos: femtos})
 		m = p.left[i].plus(hop)
 	}
 	end := p.left[len(stages)-1]
 	span.First = int64(end.at-span.Start)*clock.FemtosPerPico + end.femtos - span.Remainder
-	span.BlockFemtos = sim.Mul64(uint64(span.UsedBlocks), uint64(span.First))
-	span.EmptyFemtos = sim.Mul64(uint64(span.EmptyBlocks), uint64(span.First))
+	span.BlockFemtos = clock.Mul64(uint64(span.UsedBlocks), uint64(span.First))
+	span.EmptyFemtos = clock.Mul64(uint64(span.EmptyBlocks), uint64(span.First))
 	it.end, n.gpuFree, n.gpuRemainder = end.at, end.at, end.femtos
 }
 

@@ -3,14 +3,14 @@ package simtest
 import (
 	"cmp"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 )
 
 // sequence is a request and its state.
 type sequence struct {
-	rec sim.Record
+	rec event.Record
 	// visible is when it reaches the queue, or is found too long for it; told is when the server hears that its client
 	// has left.
 	visible, told clock.Time

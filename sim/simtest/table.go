@@ -6,8 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -76,14 +76,14 @@ func milliseconds(t clock.Time) string {
 // bookkeeper follows the sequences through the steps of a run.
 type bookkeeper struct {
 	env      *Env
-	records  []*sim.Record // by request
-	computed []int32       // computed tokens of running sequences, 0 of others, by request
-	produced []int32       // tokens scheduled so far, by request
+	records  []*event.Record // by request
+	computed []int32         // computed tokens of running sequences, 0 of others, by request
+	produced []int32         // tokens scheduled so far, by request
 }
 
 func newBookkeeper(e *Env) *bookkeeper {
 	n := len(e.attempts)
-	k := &bookkeeper{env: e, records: make([]*sim.Record, n), computed: make([]int32, n), produced: make([]int32, n)}
+	k := &bookkeeper{env: e, records: make([]*event.Record, n), computed: make([]int32, n), produced: make([]int32, n)}
 	for i := range e.tape.Records {
 		rec := &e.tape.Records[i]
 		k.records[rec.Request.ID] = rec
@@ -96,7 +96,7 @@ func (k *bookkeeper) row(i int) (r row) {
 	e, s := k.env, &k.env.tape.Steps[i]
 	begins := e.tape.Iterations[i].Start
 	for id, rec := range k.records {
-		if rec.Outcome >= sim.TimedOut && rec.Released <= begins {
+		if rec.Outcome >= event.TimedOut && rec.Released <= begins {
 			k.computed[id] = 0
 		}
 	}
@@ -110,7 +110,7 @@ func (k *bookkeeper) row(i int) (r row) {
 		k.computed[id] = 0
 	}
 	for id, tokens := range k.computed {
-		given := slices.ContainsFunc(s.Scheduled, func(sh sim.Share) bool { return sh.Request == int64(id) })
+		given := slices.ContainsFunc(s.Scheduled, func(sh event.Share) bool { return sh.Request == int64(id) })
 		if tokens > 0 && !given {
 			held = append(held, e.attempts[id])
 		}
@@ -179,7 +179,7 @@ func (k *bookkeeper) free(i int) string {
 	for id, tokens := range k.computed {
 		blocks := (int(tokens) + int(cfg.BlockSize) - 1) / int(cfg.BlockSize)
 		held += blocks
-		if slices.ContainsFunc(s.Scheduled, func(sh sim.Share) bool { return sh.Request == int64(id) && sh.Ends }) {
+		if slices.ContainsFunc(s.Scheduled, func(sh event.Share) bool { return sh.Request == int64(id) && sh.Ends }) {
 			freed += blocks
 		} else if tokens > 0 {
 			all = false
@@ -206,7 +206,7 @@ func (e *Env) ends(args *arguments) string {
 	var out strings.Builder
 	for id, rec := range k.records {
 		fmt.Fprintf(&out, "%s: %v", e.attempts[id], rec.Outcome)
-		if rec.Refusal != sim.NotRefused {
+		if rec.Refusal != event.NotRefused {
 			fmt.Fprintf(&out, ", %v", rec.Refusal)
 		}
 		if rec.Ending == workload.TimedOutFirst {

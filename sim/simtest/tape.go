@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -24,7 +24,7 @@ type Tape struct {
 	// Iterations are the spans, taken apart.
 	Iterations []Iteration
 	// BlockFemtos and EmptyFemtos are the sums of those of the spans.
-	BlockFemtos, EmptyFemtos sim.Uint128
+	BlockFemtos, EmptyFemtos clock.Uint128
 	// Gapped are the gaps that no span carries, by instant and length.
 	Gapped []Gap
 	// Preemptions are the instants at which a sequence was preempted.
@@ -36,7 +36,7 @@ type Tape struct {
 	Moves []Move
 	Links []LinkChange
 	// Records are the requests ended, by instant and ID.
-	Records []sim.Record
+	Records []event.Record
 	// Steps are the iterations in detail; only a [StepTape] has them.
 	Steps []Step
 
@@ -48,40 +48,40 @@ type StepTape struct{ Tape }
 
 // The events on a tape.
 type (
-	// Arrival is a call of [sim.Observer.Arrived].
+	// Arrival is a call of [event.Observer.Arrived].
 	Arrival struct {
 		At      clock.Time
 		Request workload.Request
 	}
-	// LevelChange is a call of [sim.Observer.Levels].
+	// LevelChange is a call of [event.Observer.Levels].
 	LevelChange struct {
 		At     clock.Time
-		Levels sim.Levels
+		Levels event.Levels
 	}
-	// Gap is a call of [sim.Observer.Gap].
+	// Gap is a call of [event.Observer.Gap].
 	Gap struct {
 		At  clock.Time
 		Gap clock.Duration
 	}
-	// Move sums the calls of [sim.MoveObserver.Moved] for an instant and a tier.
+	// Move sums the calls of [event.MoveObserver.Moved] for an instant and a tier.
 	Move struct {
 		At clock.Time
-		sim.Move
+		event.Move
 	}
-	// LinkChange is a call of [sim.MoveObserver.LinkBusy].
+	// LinkChange is a call of [event.MoveObserver.LinkBusy].
 	LinkChange struct {
 		At   clock.Time
 		Tier int
 		Busy bool
 	}
-	// Drop sums the calls of [sim.Observer.Dropped] for an instant.
+	// Drop sums the calls of [event.Observer.Dropped] for an instant.
 	Drop struct {
 		At     clock.Time
 		Tokens int
 	}
 )
 
-// Iteration is one iteration of a span. The fields are those of [sim.Span].
+// Iteration is one iteration of a span. The fields are those of [event.Span].
 type Iteration struct {
 	Start, End                      clock.Time
 	Remainder, Femtos               int64
@@ -102,19 +102,19 @@ type Iteration struct {
 	Worked   int64
 }
 
-// Step is a [sim.Step] without its span.
+// Step is a [event.Step] without its span.
 type Step struct {
-	Scheduled             []sim.Share
+	Scheduled             []event.Share
 	Preempted, SwappedOut []int64
 	FreeBlocks            int
 }
 
 var (
-	_ sim.MoveObserver = (*Tape)(nil)
-	_ sim.StepObserver = (*StepTape)(nil)
+	_ event.MoveObserver = (*Tape)(nil)
+	_ event.StepObserver = (*StepTape)(nil)
 )
 
-// Edge implements [sim.Observer].
+// Edge implements [event.Observer].
 func (t *Tape) Edge(past clock.Time) clock.Time {
 	if t.Cut <= 0 {
 		return clock.Never
@@ -122,7 +122,7 @@ func (t *Tape) Edge(past clock.Time) clock.Time {
 	return past - past%clock.Time(t.Cut) + clock.Time(t.Cut)
 }
 
-// Arrived implements [sim.Observer].
+// Arrived implements [event.Observer].
 func (t *Tape) Arrived(at clock.Time, r *workload.Request) {
 	if r.Arrival != at {
 		t.fault("request %d: arrived at %v, sent at %v", r.ID, at, r.Arrival)
@@ -131,16 +131,16 @@ func (t *Tape) Arrived(at clock.Time, r *workload.Request) {
 	t.Arrivals[len(t.Arrivals)-1].Request.Content = nil
 }
 
-// Levels implements [sim.Observer].
-func (t *Tape) Levels(at clock.Time, l *sim.Levels) {
+// Levels implements [event.Observer].
+func (t *Tape) Levels(at clock.Time, l *event.Levels) {
 	if n := len(t.Changes); n > 0 && at < t.Changes[n-1].At {
 		t.fault("levels at %v after those at %v", at, t.Changes[n-1].At)
 	}
 	t.Changes = append(t.Changes, LevelChange{at, *l})
 }
 
-// Span implements [sim.Observer].
-func (t *Tape) Span(s *sim.Span) {
+// Span implements [event.Observer].
+func (t *Tape) Span(s *event.Span) {
 	if edge := t.Edge(s.Start); s.N > 1 && s.Start < edge && edge < s.End(s.N) {
 		t.fault("span of %d iterations from %v to %v across the edge at %v", s.N, s.Start, s.End(s.N), edge)
 	}
@@ -174,21 +174,21 @@ func (t *Tape) Span(s *sim.Span) {
 	t.BlockFemtos, t.EmptyFemtos = t.BlockFemtos.Add(s.BlockFemtos), t.EmptyFemtos.Add(s.EmptyFemtos)
 }
 
-// Gap implements [sim.Observer].
+// Gap implements [event.Observer].
 func (t *Tape) Gap(at clock.Time, gap clock.Duration, n int) {
 	for range n {
 		t.Gapped = append(t.Gapped, Gap{at, gap})
 	}
 }
 
-// Preempted implements [sim.Observer].
+// Preempted implements [event.Observer].
 func (t *Tape) Preempted(at clock.Time) { t.Preemptions = append(t.Preemptions, at) }
 
-// Dropped implements [sim.Observer].
+// Dropped implements [event.Observer].
 func (t *Tape) Dropped(at clock.Time, tokens int) { t.Drops = append(t.Drops, Drop{at, tokens}) }
 
-// Moved implements [sim.MoveObserver].
-func (t *Tape) Moved(at clock.Time, m sim.Move) {
+// Moved implements [event.MoveObserver].
+func (t *Tape) Moved(at clock.Time, m event.Move) {
 	for i := range t.Moves {
 		if x := &t.Moves[len(t.Moves)-1-i]; x.At != at {
 			break
@@ -201,19 +201,19 @@ func (t *Tape) Moved(at clock.Time, m sim.Move) {
 	t.Moves = append(t.Moves, Move{at, m})
 }
 
-// LinkBusy implements [sim.MoveObserver].
+// LinkBusy implements [event.MoveObserver].
 func (t *Tape) LinkBusy(at clock.Time, replica, tier int, busy bool) {
 	t.Links = append(t.Links, LinkChange{at, tier, busy})
 }
 
-// Finished implements [sim.Observer].
-func (t *Tape) Finished(rec *sim.Record) {
+// Finished implements [event.Observer].
+func (t *Tape) Finished(rec *event.Record) {
 	t.Records = append(t.Records, *rec)
 	t.Records[len(t.Records)-1].Request.Content = nil
 }
 
-// Step implements [sim.StepObserver].
-func (t *StepTape) Step(s *sim.Step) {
+// Step implements [event.StepObserver].
+func (t *StepTape) Step(s *event.Step) {
 	t.Steps = append(t.Steps, Step{slices.Clone(s.Scheduled), slices.Clone(s.Preempted), slices.Clone(s.SwappedOut), s.FreeBlocks})
 }
 
@@ -268,7 +268,7 @@ func (t *Tape) settle() {
 	slices.SortStableFunc(t.Moves, func(a, b Move) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Tier, b.Tier), compareBool(a.Stored, b.Stored))
 	})
-	slices.SortFunc(t.Records, func(a, b sim.Record) int {
+	slices.SortFunc(t.Records, func(a, b event.Record) int {
 		return cmp.Or(cmp.Compare(a.Released, b.Released), cmp.Compare(a.Request.ID, b.Request.ID))
 	})
 
@@ -284,7 +284,7 @@ func (t *Tape) settle() {
 	t.Drops = drops
 
 	var changes []LevelChange
-	last := sim.Levels{}
+	last := event.Levels{}
 	for i, c := range t.Changes {
 		if i+1 < len(t.Changes) && t.Changes[i+1].At == c.At || c.Levels == last {
 			continue

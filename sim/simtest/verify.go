@@ -10,6 +10,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 )
 
@@ -72,10 +73,10 @@ func (c *Case) naive(t *rapid.T, other sched.Scheduler) (*StepTape, []Ended) {
 }
 
 // compare runs a case on the real engine, and demands that it is the same as on the naive one.
-func (c *Case) compare(t *rapid.T, how string, naive *Tape, told []Ended, obs sim.Observer, tape *Tape, maxSpan int) {
+func (c *Case) compare(t *rapid.T, how string, naive *Tape, told []Ended, obs event.Observer, tape *Tape, maxSpan int) {
 	cfg, src := c.Config(), c.Source()
 	cfg.MaxSpan, cfg.Check = maxSpan, true
-	e, err := sim.NewEngine(cfg, src, obs)
+	e, err := sim.New(cfg, src, obs)
 	if err == nil {
 		err = e.Run(context.Background())
 	}
@@ -96,10 +97,10 @@ func count(seen map[string]int, tape *Tape) {
 	for i := range tape.Records {
 		rec := &tape.Records[i]
 		did[rec.Outcome.String()] = true
-		did["silent"] = did["silent"] || rec.Ending.Left() && rec.LastToken != clock.Never
+		did["silent"] = did["silent"] || rec.Ending.GaveUp() && rec.LastToken != clock.Never
 		did["again"] = did["again"] || rec.Again
 		did[rec.Ending.String()] = true
-		did["busy"] = did["busy"] || rec.Refusal == sim.Busy
+		did["busy"] = did["busy"] || rec.Refusal == event.Busy
 		did["loaded"] = did["loaded"] || rec.LoadedTokens > 0
 		did["waited for a load"] = did["waited for a load"] || rec.Loading > 0
 		did["hit"] = did["hit"] || rec.CachedTokens > 0

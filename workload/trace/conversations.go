@@ -1,15 +1,15 @@
 package trace
 
 import (
+	"clifftop/internal/pq"
 	"clifftop/sim/clock"
 	"clifftop/workload"
-	"clifftop/workload/internal/heap"
 )
 
 // conversations are the sessions of a replay: what is to follow, and what overlaps.
 type conversations struct {
 	waiting     map[int64]followers // by the request that they wait for
-	pending     heap.Heap[sending]  // answered, and waiting for the time
+	pending     pq.Queue[followers] // answered, and waiting for the time
 	inFlight    map[int32]int32     // requests of each session
 	overlapping int64
 }
@@ -20,20 +20,8 @@ type followers struct {
 	then    []Turn
 }
 
-// sending is the next turn of a session, and when it is sent; ties go to the request that was sent first.
-type sending struct {
-	at clock.Time
-	followers
-}
-
-func (s *sending) before(t *sending) bool {
-	return s.at < t.at || s.at == t.at && s.request.ID < t.request.ID
-}
-
 func newConversations() conversations {
-	return conversations{
-		waiting: map[int64]followers{}, inFlight: map[int32]int32{}, pending: heap.Heap[sending]{Before: (*sending).before},
-	}
+	return conversations{waiting: map[int64]followers{}, inFlight: map[int32]int32{}}
 }
 
 // Overlapping is the number of requests up to now that were sent while an earlier one of their session had
@@ -45,15 +33,16 @@ func (c *conversations) ready() (clock.Time, bool) {
 	if c.pending.Len() == 0 {
 		return 0, false
 	}
-	return c.pending.Top().at, true
+	return clock.Time(c.pending.Top().Key), true
 }
 
 // resume is that turn as a row.
 func (c *conversations) resume() Row {
-	s := c.pending.Pop()
+	next := c.pending.Pop()
+	s := next.Value
 	r := Row{Request: s.request, Then: s.then[1:]}
 	t := s.then[0]
-	r.Arrival, r.Turn = s.at, s.request.Turn+1
+	r.Arrival, r.Turn = clock.Time(next.Key), s.request.Turn+1
 	r.InputTokens, r.OutputTokens, r.Content = t.InputTokens, t.OutputTokens, t.Content
 	return r
 }
@@ -88,7 +77,7 @@ func (c *conversations) answered(r *workload.Request, at, end clock.Time) {
 		return
 	}
 	delete(c.waiting, r.ID)
-	if s := (sending{at.Add(f.then[0].Wait), f}); s.at < end {
-		c.pending.Push(s)
+	if next := at.Add(f.then[0].Wait); next < end {
+		c.pending.Push(pq.Item[followers]{Value: f, Key: int64(next), Tie: f.request.ID})
 	}
 }

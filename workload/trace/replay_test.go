@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"clifftop/internal/testenv"
 	"clifftop/sim/clock"
 	"clifftop/workload"
 )
@@ -22,7 +22,7 @@ func memory(text string) Opener {
 func synthetic(t testing.TB, n int64, tick clock.Duration, sessions bool) Opener {
 	t.Helper()
 	src, err := workload.New(workload.Spec{
-		Arrivals: []workload.Stage{{Process: "poisson", Rate: 10}},
+		Arrivals: []workload.Phase{{Process: "poisson", Rate: 10}},
 		Input:    workload.LengthsSpec{Distribution: "uniform", Min: 10, Max: 1000},
 		Output:   workload.LengthsSpec{Distribution: "uniform", Min: 1, Max: 100},
 		Requests: n,
@@ -307,7 +307,7 @@ func TestClosing(t *testing.T) {
 
 // TestMooncakeReplay: de-quantised, the conversation trace is no longer bursty, and blocks hit as published.
 func TestMooncakeReplay(t *testing.T) {
-	path := filepath.Join(directory(t), "mooncake_fast25_conversation_trace.jsonl.gz")
+	path := testenv.Traces(t, "mooncake_fast25_conversation_trace.jsonl.gz")
 	open := func() (*File, error) {
 		file, err := os.Open(path)
 		if err != nil {

@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strconv"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"clifftop/internal/pq"
 	"clifftop/sim/clock"
 	"clifftop/workload"
-	"clifftop/workload/internal/heap"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 var serveGenFormat = Format{"servegen", "a directory: chunk-N-trace.csv and chunk-N-dataset.json of each client; requests are generated from them", "https://github.com/alibaba/ServeGen"}
@@ -24,12 +25,12 @@ var serveGenFormat = Format{"servegen", "a directory: chunk-N-trace.csv and chun
 // changes, so that every window has its rate and bursts go on across windows. Prompt and answer are drawn
 // independently within a window: the description does not have their dependence.
 func OpenServeGen(dir fs.FS, name string, o Options) (*File, error) {
-	f := &File{name: name, options: o, window: newWindow(), format: format{Format: serveGenFormat}}
+	f := &File{name: name, options: o, format: format{Format: serveGenFormat}}
 	if err := f.options.defaults(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	g := &serveGen{queue: heap.Heap[upcoming]{Before: (*upcoming).before}}
-	f.feed = g
+	g := &serveGen{}
+	f.source = g
 	if err := g.load(dir, f); err != nil {
 		return nil, err
 	}
@@ -45,8 +46,8 @@ func IsServeGen(dir fs.FS) bool {
 	})
 }
 
-// looksServeGen says whether a line is one of chunk-N-trace.csv, which have no header.
-func looksServeGen(line []byte) bool {
+// isServeGenRow says whether a line is one of chunk-N-trace.csv, which have no header.
+func isServeGenRow(line []byte) bool {
 	fields, fault := columns(line, nil)
 	if fault != nil || len(fields) != 6 {
 		return false
@@ -60,30 +61,20 @@ func looksServeGen(line []byte) bool {
 type serveGen struct {
 	classTable
 	clients []*client
-	queue   heap.Heap[upcoming]
-}
-
-// upcoming is the next request of a client; ties go to the lower client.
-type upcoming struct {
-	at     clock.Time
-	client int
-}
-
-func (u *upcoming) before(v *upcoming) bool {
-	return u.at < v.at || u.at == v.at && u.client < v.client
+	queue   pq.Queue[struct{}] // next request of each client: by instant, then by client
 }
 
 // client is one of the clients, and how far it has come.
 type client struct {
-	behaviour
+	clientLaws
 	class  uint16
 	number uint64 // of its streams
 	sent   uint64
 	window int     // in which the last request came
 	offset float64 // of it in the window, seconds
-	gaps   *workload.Stream
-	input  *workload.Stream
-	output *workload.Stream
+	gaps   *workload.RNG
+	input  *workload.RNG
+	output *workload.RNG
 }
 
 // load reads the clients, and draws the first request of each.
@@ -110,7 +101,7 @@ func (g *serveGen) load(dir fs.FS, f *File) error {
 		}
 		class, _ := g.of([]byte("chunk-" + k.number))
 		if expected > 0 {
-			g.begin(&client{behaviour: b, class: class, number: workload.SegmentID(k.number)}, f.options.Seed)
+			g.begin(&client{clientLaws: b, class: class, number: workload.SegmentID(k.number)}, f.options.Seed)
 		}
 	}
 	if lost > 0 {
@@ -124,9 +115,9 @@ func (g *serveGen) load(dir fs.FS, f *File) error {
 
 // begin draws the first request. The first gap has begun before the traffic does.
 func (g *serveGen) begin(c *client, seed uint64) {
-	c.gaps = workload.NewStream(seed, "servegen-gaps")
-	c.input = workload.NewStream(seed, "servegen-input")
-	c.output = workload.NewStream(seed, "servegen-output")
+	c.gaps = workload.NewRNG(seed, "servegen-gaps")
+	c.input = workload.NewRNG(seed, "servegen-input")
+	c.output = workload.NewRNG(seed, "servegen-output")
 	for c.windows[c.window].rate == 0 {
 		c.window++
 	}
@@ -154,7 +145,7 @@ func (g *serveGen) push(i int, gap float64) {
 		left := (w.length - c.offset) * w.rate
 		if gap < left {
 			c.offset += gap / w.rate
-			g.queue.Push(upcoming{clock.Time(clock.FromSeconds(w.start + c.offset)), i})
+			g.queue.Push(pq.Item[struct{}]{Key: int64(clock.FromSeconds(w.start + c.offset)), Tie: int64(i)})
 			return
 		}
 		gap -= left
@@ -166,16 +157,17 @@ func (g *serveGen) next(r *Row, at *instant) (*fault, error) {
 	if g.queue.Len() == 0 {
 		return nil, io.EOF
 	}
-	u := g.queue.Pop()
-	c := g.clients[u.client]
-	*at = instantOf(clock.Duration(u.at))
-	lengths := c.lengthsAt(u.at.Seconds())
+	next := g.queue.Pop()
+	arrival, i := clock.Time(next.Key), int(next.Tie)
+	c := g.clients[i]
+	*at = instantOf(clock.Duration(arrival))
+	lengths := c.lengthsAt(arrival.Seconds())
 	c.input.Seek(c.number, c.sent)
 	c.output.Seek(c.number, c.sent)
 	r.InputTokens, r.OutputTokens, r.Class = lengths.input.sample(c.input), lengths.output.sample(c.output), c.class
 	c.sent++
 	c.gaps.Seek(c.number, c.sent)
-	g.push(u.client, c.gap())
+	g.push(i, c.gap())
 	return nil, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"clifftop/internal/testenv"
 	"clifftop/sim/clock"
 	"clifftop/workload"
 )
@@ -483,17 +484,8 @@ type broken struct{}
 
 func (*broken) Read([]byte) (int, error) { return 0, errors.New("the cable is out") }
 
-// directory is where the public traces lie, for the tests that need them.
-func directory(t testing.TB) string {
-	dir := os.Getenv("CLIFFTOP_TRACES")
-	if dir == "" {
-		t.Skip("CLIFFTOP_TRACES does not name a directory of traces")
-	}
-	return dir
-}
-
 func TestFixtures(t *testing.T) {
-	dir := directory(t)
+	dir := testenv.Traces(t)
 	for file, want := range map[string]string{
 		"fixtures/bad_azure.csv":      "2 map[FIELDS:2 INT:2 ORDER:1 RANGE:1 TIME:1 ZERO_IN:1 ZERO_OUT:1] <nil>",
 		"fixtures/bad_mooncake.jsonl": "2 map[HASHDUP:1 HASHLEN:2 INT:1 JSON:1 TIME:1 ZERO_OUT:1] <nil>",
@@ -519,7 +511,7 @@ func TestFixtures(t *testing.T) {
 
 // TestPublicTraces reads the public traces strictly and compares with what is known of them.
 func TestPublicTraces(t *testing.T) {
-	dir := directory(t)
+	dir := testenv.Traces(t)
 	for _, c := range []struct {
 		file          string
 		rows          int64

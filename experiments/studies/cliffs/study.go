@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strconv"
 
-	"clifftop/experiments"
-	"clifftop/report"
-
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"clifftop/experiments"
+	"clifftop/report"
 )
 
 //go:embed *.yaml

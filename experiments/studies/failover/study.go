@@ -10,7 +10,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/report"
-	"clifftop/sim"
+	"clifftop/sim/event"
 )
 
 //go:embed chat.yaml
@@ -140,13 +140,13 @@ func follow(ctx context.Context, s *experiments.Scenario, lost float64) (*course
 		cached, input int32
 	}
 	var all []request
-	r, err := experiments.Run(ctx, s, experiments.RunOptions{Finished: func(rec *sim.Record) {
+	r, err := experiments.Run(ctx, s, experiments.RunOptions{Finished: func(rec *event.Record) {
 		if rec.Again {
 			return
 		}
 		_, sent := rec.Request.First()
 		q := request{sent: sent.Seconds(), ttft: math.Inf(1), cached: rec.CachedTokens, input: rec.Request.InputTokens}
-		if rec.Outcome == sim.Completed {
+		if rec.Outcome == event.Completed {
 			q.ttft = rec.ClientFirst.Sub(sent).Seconds()
 		}
 		all = append(all, q)

@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/internal/testenv"
 	"clifftop/report"
 )
 
@@ -158,11 +157,7 @@ func TestFrontEnds(t *testing.T) {
 
 // TestRecorded runs eight minutes of the recorded hour.
 func TestRecorded(t *testing.T) {
-	dir := os.Getenv("CLIFFTOP_TRACES")
-	if dir == "" {
-		t.Skip("CLIFFTOP_TRACES does not name a directory with public traces")
-	}
-	s, err := recorded(filepath.Join(dir, "mooncake_fast25_conversation_trace.jsonl.gz"))
+	s, err := recorded(testenv.Traces(t, "mooncake_fast25_conversation_trace.jsonl.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

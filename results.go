@@ -1,0 +1,38 @@
+package clifftop
+
+import (
+	"clifftop/experiments"
+	"clifftop/experiments/planning"
+	"clifftop/report"
+)
+
+// RunOptions are the options of [Run]. The zero value is the default.
+type RunOptions = experiments.RunOptions
+
+// RunResult is what [Run] returns: the Summary, and more on request (see [RunOptions]).
+type RunResult = experiments.Result
+
+// Summary holds the metrics of one operating point. Latencies are in milliseconds, throughput is in requests or tokens
+// per second. A statistic over no sample is nil, never 0.
+type Summary = report.Summary
+
+// SweepOptions are the options of [Sweep]. The zero value is the default.
+type SweepOptions = experiments.SweepOptions
+
+// Curve is what [Sweep] returns: a [Summary] for each load, and the knee, the peak, a collapse and warning signs.
+type Curve = report.Curve
+
+// Variant is a scenario with a name, for [Compare].
+type Variant = experiments.Variant
+
+// CompareOptions are the options of [Compare]. The zero value is the default.
+type CompareOptions = experiments.CompareOptions
+
+// Verdict is what [Compare] returns.
+type Verdict = report.Verdict
+
+// PlanOptions are the options of [Plan]. The zero value is the default.
+type PlanOptions = planning.Options
+
+// PlanResult is what [Plan] returns: candidates ranked by cost.
+type PlanResult = report.Plan
