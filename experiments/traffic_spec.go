@@ -9,8 +9,8 @@ import (
 )
 
 // stage is the process as the workload package takes it.
-func (s Stage) stage() workload.Stage {
-	w := workload.Stage{
+func (s Stage) stage() workload.Phase {
+	w := workload.Phase{
 		Name: s.Name, Duration: optional.Value(s.Duration).Clock(), Process: s.Process,
 		Rate: optional.Value(s.Rate), CV: optional.Value(s.CV), Shape: optional.Value(s.Shape),
 		Sigma: optional.Value(s.Sigma), Rho: optional.Value(s.Rho), Step: optional.Value(s.Step).Clock(),

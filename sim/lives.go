@@ -150,7 +150,7 @@ type rollout struct{ next, last int }
 
 // live lets the replicas of a fleet have lives.
 func (e *Simulation) live(f *Fleet) {
-	l := &lives{Lives: f.Lives, of: make([]life, len(f.Replicas)), starts: workload.NewStream(f.Lives.Seed, "cold start")}
+	l := &lives{Lives: f.Lives, of: make([]life, len(f.Replicas)), starts: workload.NewRNG(f.Lives.Seed, "cold start")}
 	l.lead, _ = f.Lives.leaders(len(f.Replicas))
 	for i := range l.of {
 		l.of[i] = life{wanted: true, listed: true}

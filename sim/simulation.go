@@ -15,7 +15,7 @@ import (
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 	"clifftop/workload"
-	"clifftop/workload/underway"
+	"clifftop/workload/idtable"
 )
 
 // Simulation runs one scenario.
@@ -51,7 +51,7 @@ type Simulation struct {
 	pending    []onItsWay
 	vacant     []int32
 	departures heap // deadlines of clients, and their aborts
-	patients   underway.Table[patient]
+	patients   idtable.Table[patient]
 	wires      wires
 	split      *split // the division of work between replicas; nil where all do both
 }
