@@ -11,19 +11,19 @@ import (
 
 // Parameter is a constant that can be fitted.
 type Parameter struct {
-	// Name is its key in the record, and Unit the unit of its value; "×" marks a factor.
+	// Name is the key in the record. Unit is the unit of the value; "×" marks a factor.
 	Name, Unit string
-	// scale is the spread of the prior, in the units of the fit: the logarithm of a factor, or the value.
+	// scale is the standard deviation of the prior in the units of the fit: the logarithm of a factor, or the value.
 	scale float64
-	// host says that the constant belongs to the host and not to the GPU.
+	// host reports that the constant belongs to the host, not to the GPU.
 	host bool
-	// runsOnly says that single iterations tell nothing of it, moeOnly that it needs a mixture of experts.
+	// runsOnly reports that single iterations cannot determine it, moeOnly that it needs a mixture of experts.
 	runsOnly, moeOnly bool
 
 	set func(*catalog.CalibratedRecord, *float64)
 }
 
-// Parameters are the constants that can be fitted.
+// Parameters returns the constants that can be fitted.
 func Parameters() []Parameter {
 	const factor = 0.2
 	return []Parameter{
@@ -38,8 +38,8 @@ func Parameters() []Parameter {
 	}
 }
 
-// Choose picks parameters by name; none picks all that the measurements can tell of. moe says that the model is a mixture
-// of experts, runs that whole runs were measured.
+// Choose returns parameters by name, or without names all that the measurements can determine. The flag moe says that
+// the model is a mixture of experts, and runs that whole runs were measured.
 func Choose(names []string, moe, runs bool) ([]Parameter, error) {
 	var chosen []Parameter
 	all := Parameters()
@@ -56,7 +56,7 @@ func Choose(names []string, moe, runs bool) ([]Parameter, error) {
 			}
 			found = true
 			if p.moeOnly && !moe || p.runsOnly && !runs {
-				return nil, fmt.Errorf("--fit: %s cannot be told from these measurements", name)
+				return nil, fmt.Errorf("--fit: %s cannot be determined from these measurements", name)
 			}
 			chosen = append(chosen, p)
 		}
@@ -75,11 +75,11 @@ func Choose(names []string, moe, runs bool) ([]Parameter, error) {
 	return chosen, nil
 }
 
-// isFactor says that the fit moves the logarithm.
+// isFactor reports whether the fit works on the logarithm.
 func (p Parameter) isFactor() bool { return p.Unit == "×" }
 
-// value is the parameter at a place of the fit. frontend_ms, which is a length of time and no correction, counts from
-// what the release has.
+// value returns the parameter's value at x. The value of frontend_ms is a duration, not a correction, and x is added to
+// the duration of the engine version.
 func (p Parameter) value(x, frontend float64) float64 {
 	switch {
 	case p.isFactor():
@@ -90,7 +90,7 @@ func (p Parameter) value(x, frontend float64) float64 {
 	return x
 }
 
-// record is the GPU's record at a place of the fit.
+// record returns the GPU's record at x.
 func record(base string, parameters []Parameter, x []float64, frontend float64) *catalog.CalibratedRecord {
 	r := &catalog.CalibratedRecord{Name: base + "-calibrated", Base: base}
 	for i, p := range parameters {
