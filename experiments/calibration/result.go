@@ -135,12 +135,8 @@ func (r *Result) WriteRecord(w io.Writer, name string) error {
 	}
 	rec := *r.record
 	rec.Name = name
-	c := &rec.Calibration
-	for _, v := range []**float64{
-		&c.GEMMCompute, &c.GEMMMemory, &c.AttentionCompute, &c.AttentionMemory, &c.MoECompute,
-		&c.StepMilliseconds, &c.SequenceMicroseconds, &c.FrontendMilliseconds,
-	} {
-		if *v != nil {
+	for _, p := range Parameters() {
+		if v := p.field(&rec); *v != nil {
 			x := math.Round(**v*1e4) / 1e4
 			*v = &x
 		}

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // suffix is the file extension of results.
@@ -110,18 +109,6 @@ func (s *Store) same(path string, data []byte) error {
 			"(want results of one build of the program in a directory)", path)
 	}
 	return nil
-}
-
-// Abandoned returns incomplete files of killed tasks. Nothing reads them.
-func (s *Store) Abandoned() []string {
-	entries, _ := os.ReadDir(s.dir)
-	var names []string
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") && !e.IsDir() {
-			names = append(names, filepath.Join(s.dir, e.Name()))
-		}
-	}
-	return names
 }
 
 // cause returns an error of the file system without operation and path.
