@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 
+	"clifftop/experiments/internal/optional"
 	"clifftop/report"
 	"clifftop/sim"
 	"clifftop/sim/clock"
@@ -64,7 +65,7 @@ func (r *Result) VLLMBench() map[string]any {
 	info := report.BenchInfo{Model: s.Model, Label: s.Name, RequestRate: r.setup.traffic.rate, Burstiness: 1}
 	if r.setup.traffic.closed {
 		info.RequestRate = math.Inf(1)
-		info.MaxConcurrent = given(int64(*s.Workload.Arrivals.Stages[0].Users))
+		info.MaxConcurrent = optional.Of(int64(*s.Workload.Arrivals.Stages[0].Users))
 	}
 	if a := s.Workload.Arrivals; a != nil && a.Stages[0].Process == "gamma" {
 		cv := *a.Stages[0].CV
@@ -153,7 +154,7 @@ func (u *Setup) collector(o RunOptions) (*report.Collector, *report.RequestWrite
 }
 
 // newEngine makes the engine of a run, with everybody who is told of it.
-func (u *Setup) newEngine(o RunOptions, patient, src workload.Source, collector *report.Collector) (*sim.Engine, error) {
+func (u *Setup) newEngine(o RunOptions, patient, src workload.Source, collector *report.Collector) (*sim.Simulation, error) {
 	observers := []event.Observer{collector}
 	if o.Progress != nil {
 		observers = append(observers, &meter{setup: u, report: o.Progress})

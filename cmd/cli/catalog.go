@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report/layout"
 )
 
@@ -44,10 +45,10 @@ func (k *catalogCommand) run(c *cobra.Command, args []string) error {
 		return listLessons(w, k.output.format)
 	}
 	if !slices.Contains(kinds, kind) {
-		return experiments.Faults{{
+		return yamldoc.Faults{{
 			Where:   "catalog",
 			Problem: fmt.Sprintf("%.40q is not known (want one of %s)", kind, strings.Join(kinds, ", ")),
-			Hint:    experiments.DidYouMean(kind, kinds),
+			Hint:    yamldoc.DidYouMean(kind, kinds),
 		}}
 	}
 	l, err := experiments.Catalog(kind)

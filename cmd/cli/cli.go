@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report/layout"
 )
 
@@ -89,7 +90,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitInterrupted
 	}
 	printError(stderr, err)
-	if f := (*failure)(nil); errors.As(err, &f) && !experiments.BadInput(err) {
+	if f := (*failure)(nil); errors.As(err, &f) && !yamldoc.BadInput(err) {
 		return exitFailed
 	}
 	return exitUsage

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario/unit"
 	"clifftop/report"
 	"clifftop/report/page"
 )
@@ -58,7 +59,7 @@ a failure; more replications can decide it.`,
 // checkMargin parses --margin.
 func (f *compareCommand) checkMargin() (err error) {
 	if f.margin != "" {
-		if f.options.Margin, err = experiments.ParseShare(f.margin); err != nil {
+		if f.options.Margin, err = unit.ParseShare(f.margin); err != nil {
 			return fmt.Errorf("--margin: %w", err)
 		}
 	}

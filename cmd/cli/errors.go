@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 )
 
 // failure is an error of a run. All other errors are errors of usage or input.
@@ -46,7 +46,7 @@ func nearestFlag(c *cobra.Command, written string) string {
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	return strings.Replace(experiments.DidYouMean(written, names), "mean ", "mean --", 1)
+	return strings.Replace(yamldoc.DidYouMean(written, names), "mean ", "mean --", 1)
 }
 
 // wantedValues describes the values that flags of pflag's own types accept.
@@ -62,7 +62,7 @@ var wantedValues = map[string]string{
 
 // flagError rewrites an error of pflag in the form of this program's errors.
 func flagError(c *cobra.Command, err error) error {
-	var faults experiments.Faults
+	var faults yamldoc.Faults
 	var unknown *pflag.NotExistError
 	var bare *pflag.ValueRequiredError
 	var invalid *pflag.InvalidValueError
@@ -112,13 +112,13 @@ const maxFaults = 20
 
 // printError prints an error and its hints to standard error. README.md has the rules for its form.
 func printError(w io.Writer, err error) {
-	var faults experiments.Faults
-	var fault *experiments.Fault
+	var faults yamldoc.Faults
+	var fault *yamldoc.Fault
 	switch {
 	case errors.As(err, &faults):
 		printFaults(w, faults)
 	case errors.As(err, &fault):
-		printFaults(w, experiments.Faults{fault})
+		printFaults(w, yamldoc.Faults{fault})
 	default:
 		text, rest, _ := strings.Cut(err.Error(), "\n")
 		fmt.Fprintf(w, "clifftop: %s\n", text)
@@ -144,7 +144,7 @@ func hintAfter(text, rest string) string {
 }
 
 // printFaults prints the faults of a scenario. Only the first has an excerpt, and equal hints are printed once.
-func printFaults(w io.Writer, faults experiments.Faults) {
+func printFaults(w io.Writer, faults yamldoc.Faults) {
 	for i, f := range faults {
 		if i == maxFaults {
 			fmt.Fprintf(w, "clifftop: and %d more\n", len(faults)-i)
@@ -154,7 +154,7 @@ func printFaults(w io.Writer, faults experiments.Faults) {
 		if i == 0 && f.Excerpt != "" {
 			fmt.Fprintln(w, f.Excerpt)
 		}
-		printed := func(g *experiments.Fault) bool { return g.Hint == f.Hint }
+		printed := func(g *yamldoc.Fault) bool { return g.Hint == f.Hint }
 		if f.Hint != "" && !slices.ContainsFunc(faults[:i], printed) {
 			fmt.Fprintf(w, "hint: %s\n", f.Hint)
 		}

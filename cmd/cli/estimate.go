@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"clifftop/experiments/scenario/unit"
 
-	"clifftop/experiments"
+	"github.com/spf13/cobra"
 )
 
 func newEstimate() *cobra.Command {
@@ -38,7 +38,7 @@ func parsed[T any](flag, text string, parse func(string) (T, error)) (T, error) 
 
 // parseSeconds parses a duration with a unit and returns seconds.
 func parseSeconds(text string) (float64, error) {
-	d, ok := experiments.ParseDuration(strings.TrimSpace(text))
+	d, ok := unit.ParseDuration(strings.TrimSpace(text))
 	if !ok {
 		return 0, fmt.Errorf("%q is not a duration (want one with its unit, such as 30s or 800ms)", text)
 	}

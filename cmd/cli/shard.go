@@ -13,6 +13,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/grid"
+	"clifftop/experiments/scenario/yamldoc"
 )
 
 // minShardSeconds is the shortest time of a shard that a dry run suggests. Starting a task costs a scheduler about a
@@ -108,7 +109,7 @@ func (f *shardFlags) runPart(c *cobra.Command, g divisible, output *simulationFl
 	part.Progress = bar.counts()
 	tally, err := g.Run(c.Context(), part)
 	bar.done()
-	if experiments.BadInput(err) {
+	if yamldoc.BadInput(err) {
 		return false, err
 	}
 	text := describeShard(shard, tally)

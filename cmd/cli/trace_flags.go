@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario/unit"
 	"clifftop/workload/trace"
 )
 
@@ -97,14 +98,14 @@ func (f *traceFlags) parseSlice(c *cobra.Command) error {
 		return bad
 	}
 	if from != "" {
-		d, ok := experiments.ParseDuration(from)
+		d, ok := unit.ParseDuration(from)
 		if !ok {
 			return bad
 		}
 		f.change.From = d.Clock()
 	}
 	if to != "" {
-		d, ok := experiments.ParseDuration(to)
+		d, ok := unit.ParseDuration(to)
 		if !ok {
 			return bad
 		}

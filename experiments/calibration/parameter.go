@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model/catalog"
 )
 
@@ -74,7 +74,7 @@ func Choose(names []string, moe, runs bool) ([]Parameter, error) {
 	for _, name := range names {
 		i := slices.Index(known, name)
 		if i < 0 {
-			hint := experiments.DidYouMean(name, known)
+			hint := yamldoc.DidYouMean(name, known)
 			if hint != "" {
 				hint = "\nhint: " + hint
 			}
