@@ -127,7 +127,7 @@ func (r *Result) usual(s Stream) {
 		line := r.add("e2e_"+k.Name+"_s", fmt.Sprintf("%s, %d tokens", k.Name, k.Tokens), s.seconds(k.Tokens), "s",
 			"time to first token + (tokens - 1) × time per token",
 			fmt.Sprintf("%s + (%d - 1) × %s", amount(s.TTFTSeconds), k.Tokens, amount(float64(s.Speed))))
-		line.Says = fmt.Sprintf("%s; typical: %s to %s s", k.Judge(*line.Value), amount(k.LowS), amount(k.HighS))
+		line.Says = fmt.Sprintf("%s; range %s to %s s", k.Judge(*line.Value), amount(k.LowS), amount(k.HighS))
 	}
 }
 
