@@ -17,6 +17,7 @@ import (
 	"clifftop/report/stats"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
@@ -369,14 +370,14 @@ func TestSketchIsClose(t *testing.T) {
 }
 
 // config is the case's, without a cache that an unlimited pool cannot have.
-func config(c *simtest.Case) sim.Config {
+func config(c *simtest.Case) engine.Config {
 	cfg := c.Config()
 	cfg.PrefixCaching = cfg.PrefixCaching && cfg.NumGPUBlocks > 0
 	return cfg
 }
 
 // drawOptions makes random options and a first width of buckets, small enough that they join.
-func drawOptions(t *rapid.T, cfg *sim.Config) (Options, clock.Duration) {
+func drawOptions(t *rapid.T, cfg *engine.Config) (Options, clock.Duration) {
 	slo := &SLO{Attainment: .9, Objectives: []Objective{
 		{"ttft", 95, 100 * clock.Millisecond}, {"tpot", 50, 30 * clock.Millisecond}, {"itl", 0, 30 * clock.Millisecond},
 		{"e2e", 99, 2 * clock.Second}, {"queue", 0, 5 * clock.Millisecond},

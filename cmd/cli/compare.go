@@ -95,7 +95,7 @@ func (f *compareCommand) variants(args []string) ([]experiments.Variant, error) 
 		return experiments.Vary(s, f.vary)
 	}
 	if len(args) < 2 {
-		return nil, fmt.Errorf("compare: %d scenarios are given (want two or more)\n"+
+		return nil, fmt.Errorf("compare: want two or more scenarios, found %d\n"+
 			"hint: name two or more files, or vary a key: --vary engine.policy=vllm,orca", len(args))
 	}
 	var variants []experiments.Variant

@@ -12,10 +12,10 @@ import (
 )
 
 const legend = `
-Means over the seeds 2 to 6. *Minus the first* is the mean difference to the first row, paired by seed, with its 95 % confidence
-interval. ▼ and ▲ mark significant differences (Student's t, with Holm's procedure over all rows of a table, 5 %). *Most loaded* is the
-largest time-averaged number of requests at any replica, as a multiple of the mean over the replicas. *Longest queue* is the largest
-number of requests that waited at one replica.
+Means over the seeds 2 to 6. *Minus the first* is the mean difference to the first row, paired by seed, with its 95 %
+confidence interval. ▼ and ▲ mark significant differences (Student's t, with Holm's procedure over all rows of a table,
+5 %). *Most loaded* is the largest time-averaged number of requests at any replica, as a multiple of the mean over the
+replicas. *Longest queue* is the largest number of requests that waited at one replica.
 `
 
 // column is a number of the tables.
