@@ -82,7 +82,7 @@ func ExampleCollector() {
 	// cost         $3.00/h, $0.833 per million output tokens at this load
 }
 
-func ExampleNewCurve() {
+func Example_curve() {
 	var points []report.CurvePoint
 	for _, rate := range []float64{40, 5, 10, 20, 30} {
 		points = append(points, report.CurvePoint{Value: rate, Summary: measure(rate, report.Options{}).Summary()})
@@ -112,7 +112,7 @@ func ExampleNewCurve() {
 	// sign at 30   not stationary: the system fills up by 3.15 requests/s
 }
 
-func ExampleSummary_WriteMarkdown() {
+func Example_markdown() {
 	report.WriteSummaryMarkdown(measure(5, report.Options{}).Summary(), os.Stdout, report.DefaultProfile())
 	// Output:
 	// * **window**: 0 s to 240.1 s, steady

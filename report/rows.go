@@ -34,7 +34,7 @@ func trafficColumns() []column {
 		{"timed_out", func(s *Summary) *float64 { return count(s.Requests.TimedOut) }},
 		{"window_s", func(s *Summary) *float64 { return stats.Finite(s.Window.EndS - s.Window.StartS) }},
 		{"stationary", func(s *Summary) *float64 { return oneOrZero(s.Window.Stationary) }},
-		{"window_residences", func(s *Summary) *float64 { return stats.Finite(s.residences()) }},
+		{"window_residences", func(s *Summary) *float64 { return stats.Finite(s.Residences()) }},
 		{"offered_requests_per_s", func(s *Summary) *float64 { return s.Throughput.OfferedRequestsPerS }},
 		{"requests_per_s", func(s *Summary) *float64 { return s.Throughput.RequestsPerS }},
 		{"output_tokens_per_s", func(s *Summary) *float64 { return s.Throughput.OutputTokensPerS }},
