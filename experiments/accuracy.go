@@ -7,9 +7,9 @@ import (
 	"clifftop/report"
 )
 
-// accuracy is how well runs of this kind were borne out by measured ones; nil beside a step time that is not meant
+// Accuracy is how well runs of this kind were borne out by measured ones; nil beside a step time that is not meant
 // to be any machine's.
-func (u *Setup) accuracy() *report.Accuracy {
+func (u *Setup) Accuracy() *report.Accuracy {
 	s := u.Scenario
 	switch s.StepTime.Kind {
 	case "linear":
@@ -18,7 +18,7 @@ func (u *Setup) accuracy() *report.Accuracy {
 	default:
 		return &report.Accuracy{Scope: "not validated: only step_time kernels was held against measured runs"}
 	}
-	if len(u.pools) > 1 {
+	if len(u.Pools) > 1 {
 		return &report.Accuracy{Scope: "not validated: there are no measured runs of fleets of unlike replicas"}
 	}
 	d := u.Deployment

@@ -110,10 +110,10 @@ func (*Autoscaler) Variants() (string, map[string]yamldoc.VariantKeys) {
 	common := []string{"pool", "min", "max", "initial", "metric", "scrape", "window"}
 	hpa := append(common, "sync_period", "tolerance", "scale_up_pods", "scale_up_period", "stabilization_window")
 	return "policy", map[string]yamldoc.VariantKeys{
-		"":     {[]string{"policy"}, slices.DeleteFunc(yamldoc.KeysOf(&Autoscaler{}), func(name string) bool { return name == "policy" })},
-		"hpa":  {[]string{"target"}, hpa},
-		"keda": {[]string{"target"}, append(hpa[:len(hpa):len(hpa)], "polling_interval", "cooldown_period", "activation_threshold")},
-		"knative": {[]string{"target"}, append(common[:len(common):len(common)], "target_utilization", "panic_window", "panic_threshold",
+		"":     {Required: []string{"policy"}, Optional: slices.DeleteFunc(yamldoc.KeysOf(&Autoscaler{}), func(name string) bool { return name == "policy" })},
+		"hpa":  {Required: []string{"target"}, Optional: hpa},
+		"keda": {Required: []string{"target"}, Optional: append(hpa[:len(hpa):len(hpa)], "polling_interval", "cooldown_period", "activation_threshold")},
+		"knative": {Required: []string{"target"}, Optional: append(common[:len(common):len(common)], "target_utilization", "panic_window", "panic_threshold",
 			"max_scale_up_rate", "max_scale_down_rate", "scale_to_zero_grace_period", "tick_interval")},
 	}
 }
@@ -137,14 +137,14 @@ func (u *Setup) atMost() error {
 			}
 			replicas, at = &s.Pools[i].Replicas, fmt.Sprintf("pools.%d.replicas", i)
 		} else if x.Pool != nil {
-			return s.fault(key+".pool", "there are no pools")
+			return s.Fault(key+".pool", "there are no pools")
 		}
 		switch {
 		case x.Max == nil:
 			x.Max = optional.Of(*replicas)
 		case *x.Max == *replicas:
-		case s.isGiven(at) || *replicas != 1:
-			return s.fault(key+".max", "%d is not %s, %d: both are how many replicas there may be (want one of them)", *x.Max, at, *replicas)
+		case s.Given(at) || *replicas != 1:
+			return s.Fault(key+".max", "%d is not %s, %d: both are how many replicas there may be (want one of them)", *x.Max, at, *replicas)
 		default:
 			*replicas = *x.Max
 		}
@@ -163,9 +163,9 @@ func (s *Scenario) poolOf(x *Autoscaler, key string) (int, *yamldoc.Fault) {
 	}
 	switch {
 	case x.Pool != nil:
-		return 0, s.fault(key+".pool", "%q is no pool (want %s)", yamldoc.Short(*x.Pool), yamldoc.OneOf(names))
+		return 0, s.Fault(key+".pool", "%q is no pool (want %s)", yamldoc.Short(*x.Pool), yamldoc.OneOf(names))
 	case len(names) > 1:
-		return 0, s.fault(key, "pool is missing (want %s)", yamldoc.OneOf(names))
+		return 0, s.Fault(key, "pool is missing (want %s)", yamldoc.OneOf(names))
 	}
 	x.Pool = &names[0]
 	return 0, nil
@@ -183,9 +183,9 @@ func (u *Setup) autoscale() error {
 		x, key := &a.Scalers[k], a.key(k)
 		if taken[optional.Value(x.Pool)] {
 			if len(s.Pools) == 0 {
-				return s.fault(key, "there is an autoscaler already, and there are no pools (want one)")
+				return s.Fault(key, "there is an autoscaler already, and there are no pools (want one)")
 			}
-			return s.fault(key+".pool", "pool %s has an autoscaler already (want one)", *x.Pool)
+			return s.Fault(key+".pool", "pool %s has an autoscaler already (want one)", *x.Pool)
 		}
 		taken[optional.Value(x.Pool)] = true
 		if err := u.scaler(x, key); err != nil {
@@ -200,7 +200,7 @@ func (u *Setup) scaler(x *Autoscaler, key string) error {
 	s := u.Scenario
 	first, _, why := u.members(x.Pool)
 	if why != "" {
-		return s.fault(key+".pool", "%s", why)
+		return s.Fault(key+".pool", "%s", why)
 	}
 	metric, scrape := "waiting", 15*clock.Second
 	if x.Policy == "knative" {
@@ -213,24 +213,24 @@ func (u *Setup) scaler(x *Autoscaler, key string) error {
 	least := s.firstGiven(key+".min", key)
 	switch most := *x.Max; {
 	case *x.Min > most:
-		return s.fault(least, "%d replicas are more than max, %d", *x.Min, most)
+		return s.Fault(least, "%d replicas are more than max, %d", *x.Min, most)
 	case *x.Initial > most:
-		return s.fault(s.firstGiven(key+".initial", key), "%d replicas are more than max, %d", *x.Initial, most)
+		return s.Fault(s.firstGiven(key+".initial", key), "%d replicas are more than max, %d", *x.Initial, most)
 	case x.Policy == "knative" && *x.Metric != "concurrency":
-		return s.fault(key+".metric", "knative does not scale by %s (want concurrency)", *x.Metric)
-	case *x.Metric == "kv-usage" && u.poolWith(first).setup.Config.NumGPUBlocks == 0:
-		return s.fault(key+".metric", "the KV pool has no limit, of which a part could be in use (want waiting, running or concurrency)")
+		return s.Fault(key+".metric", "knative does not scale by %s (want concurrency)", *x.Metric)
+	case *x.Metric == "kv-usage" && u.poolWith(first).Setup.Config.NumGPUBlocks == 0:
+		return s.Fault(key+".metric", "the KV pool has no limit, of which a part could be in use (want waiting, running or concurrency)")
 	case *x.Min == 0 && *x.Metric != "waiting" && *x.Metric != "concurrency":
-		return s.fault(least, "nothing wakes the first replica: %s of none is 0 (want metric waiting or concurrency, or min 1 or more)", *x.Metric)
+		return s.Fault(least, "nothing wakes the first replica: %s of none is 0 (want metric waiting or concurrency, or min 1 or more)", *x.Metric)
 	case *x.Min == 0 && s.Lifecycle.Hold != nil && *s.Lifecycle.Hold == 0:
-		return s.fault(least, "nothing wakes the first replica: no requests wait at the router (want another lifecycle.hold, or min 1 or more)")
+		return s.Fault(least, "nothing wakes the first replica: no requests wait at the router (want another lifecycle.hold, or min 1 or more)")
 	}
 	if err := x.rule().Validate(*x.Min); err != nil {
 		at := key
 		if *x.Min == 0 && x.Policy == "hpa" {
 			at = least
 		}
-		return s.fault(at, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return s.Fault(at, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	return nil
 }

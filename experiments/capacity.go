@@ -34,8 +34,8 @@ type CapacityOptions struct {
 	Jobs int
 	// Check asserts the simulator's invariants throughout, at a cost.
 	Check bool
-	// Ledger keeps the results of the runs, and gives those that it has; nil keeps none.
-	Ledger *Ledger
+	// Cache keeps the results of the runs, and gives those that it has; nil keeps none.
+	Cache *Ledger
 	// Progress is told, from one goroutine at a time, how many runs are done of how many are expected.
 	Progress func(done, expected int)
 }
@@ -92,7 +92,7 @@ func newSearch(ctx context.Context, s *Scenario, o CapacityOptions) (*search, er
 	}
 	slo := base.Report.SLO
 	if slo == nil || len(slo.Objectives) == 0 && slo.Attainment == 0 && slo.WaitProbability == nil {
-		return nil, yamldoc.Faults{s.fault("slo", "there is no limit to search by (want one such as ttft_p95: 800ms, or attainment: 0.95)")}
+		return nil, yamldoc.Faults{s.Fault("slo", "there is no limit to search by (want one such as ttft_p95: 800ms, or attainment: 0.95)")}
 	}
 	q := &search{
 		ctx: ctx, s: s, o: o, axis: a, base: base, states: map[float64]*state{},
@@ -160,10 +160,10 @@ func requestsOfSLO(slo *report.SLO) int {
 // Capacity looks for the capacity under the scenario's SLO over what the sweep varies, between its values where they were
 // given. It is nil without an SLO.
 func (o SweepOptions) Capacity(ctx context.Context, s *Scenario, progress func(done, expected int)) (*report.Capacity, error) {
-	if slo, err := s.objectiveOfRuns(); err != nil || slo == nil {
+	if slo, err := objectiveOfRuns(s); err != nil || slo == nil {
 		return nil, err
 	}
-	search := CapacityOptions{Over: o.over(s), Jobs: o.Jobs, Check: o.Check, Progress: progress, Ledger: o.ledger}
+	search := CapacityOptions{Over: o.over(s), Jobs: o.Jobs, Check: o.Check, Progress: progress, Cache: o.cache}
 	if s.Run.Precision != nil {
 		search.Precision = float64(*s.Run.Precision)
 	}
@@ -183,8 +183,8 @@ func (o SweepOptions) Capacity(ctx context.Context, s *Scenario, progress func(d
 }
 
 // objectiveOfRuns is the scenario's SLO, nil where it limits nothing.
-func (s *Scenario) objectiveOfRuns() (*report.SLO, error) {
-	slo, err := s.SLO.objective()
+func objectiveOfRuns(s *Scenario) (*report.SLO, error) {
+	slo, err := s.SLO.Objective()
 	if err != nil || slo == nil || len(slo.Objectives) == 0 && slo.Attainment == 0 && slo.WaitProbability == nil {
 		return nil, err
 	}

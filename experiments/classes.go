@@ -128,10 +128,10 @@ func (u *Setup) bodyOf(i int, around body) (body, error) {
 			if errors.As(err, &f) {
 				err = errors.New(f.Problem)
 			}
-			return b, u.Scenario.fault(fmt.Sprintf("workload.classes.%d.preset", i), "%v", err)
+			return b, u.Scenario.Fault(fmt.Sprintf("workload.classes.%d.preset", i), "%v", err)
 		}
 		if len(p.Spec.Classes) > 0 {
-			return b, u.Scenario.fault(fmt.Sprintf("workload.classes.%d.preset", i), "%s is a mixture of classes itself (want another preset)", p.Name)
+			return b, u.Scenario.Fault(fmt.Sprintf("workload.classes.%d.preset", i), "%s is a mixture of classes itself (want another preset)", p.Name)
 		}
 		u.judged(p, k.Input, k.Output)
 		b = body{preset: p}
@@ -176,9 +176,9 @@ func (u *Setup) classes() ([]report.ClassSpan, error) {
 	for i, c := range u.traffic.spec.Classes {
 		span := report.ClassSpan{Name: c.Name}
 		if i < len(s.Workload.Classes) {
-			slo, err := s.Workload.Classes[i].SLO.objective()
+			slo, err := s.Workload.Classes[i].SLO.Objective()
 			if err != nil {
-				return nil, s.fault(fmt.Sprintf("workload.classes.%d.slo", i), "%v", err)
+				return nil, s.Fault(fmt.Sprintf("workload.classes.%d.slo", i), "%v", err)
 			}
 			span.SLO = slo
 		}

@@ -177,7 +177,7 @@ func (u *Setup) tooShort(key string, c *Clients) error {
 		wait *unit.Duration
 	}{{"ttft_timeout", c.TTFTTimeout}, {"timeout", c.Timeout}} {
 		if x.wait != nil && x.wait.Clock() < step+way {
-			return s.fault(yamldoc.Join(key, x.key), "%v is over before any answer can come: an iteration of the engine with one sequence takes %v, and the way there and back %v (want more than both)",
+			return s.Fault(yamldoc.Join(key, x.key), "%v is over before any answer can come: an iteration of the engine with one sequence takes %v, and the way there and back %v (want more than both)",
 				*x.wait, rounded(step), rounded(way))
 		}
 	}
@@ -194,8 +194,8 @@ func rounded(d clock.Duration) unit.Duration {
 
 // limited reports whether a limit of the queue may refuse requests.
 func (u *Setup) limited() bool {
-	return slices.ContainsFunc(u.pools, func(p pool) bool {
-		e := &p.setup.Scenario.Engine
+	return slices.ContainsFunc(u.Pools, func(p PoolSetup) bool {
+		e := &p.Setup.Scenario.Engine
 		return e.MaxNumQueuedReqs != nil || e.MaxNumQueuedTokens != nil
 	})
 }

@@ -117,7 +117,7 @@ func newComparison(ctx context.Context, variants []Variant, o CompareOptions) (*
 		return fail(yamldoc.Faults{{Where: "--margin", Problem: fmt.Sprintf("%v is not allowed (want 0 or more and less than 1, or such as 2%%)", o.Margin)}})
 	}
 	first := variants[0].Scenario
-	if o.Replications == 0 && !first.Replicated() && !first.isGiven("run.replications") {
+	if o.Replications == 0 && !first.Replicated() && !first.Given("run.replications") {
 		o.Replications = defaultReplications
 	}
 	r, err := ReplicateOptions{Replications: o.Replications, Precision: o.Precision}.replication(first)
@@ -185,7 +185,7 @@ func (c *comparison) add(n int) error {
 		before := done * len(c.variants)
 		progress = func(n, total int) { c.o.Progress(before+n, before+total) }
 	}
-	results, err := runAll(c.ctx, setups, SweepOptions{Jobs: c.o.Jobs, Check: c.o.Check, Progress: progress})
+	results, err := runAll(c.ctx, setups, BatchOptions{Jobs: c.o.Jobs, Check: c.o.Check, Progress: progress})
 	there := c.seeds[:done:done]
 	for k, seed := range c.seeds[done:] {
 		runs := results[k*len(c.variants) : (k+1)*len(c.variants)]
@@ -210,7 +210,7 @@ func (c *comparison) unlike() []report.Warning {
 	base := c.setups[0].Scenario
 	for i, u := range c.setups[1:] {
 		s := u.Scenario
-		if key := base.unlikeTraffic(s); key != "" {
+		if key := unlikeTraffic(base, s); key != "" {
 			warnings = append(warnings, report.Warning{Code: "traffic_differs", Text: fmt.Sprintf(
 				"the traffic of %s is not that of %s (%s): differences may be the traffic's", c.names[i+1], c.names[0], key)})
 		}
@@ -223,7 +223,7 @@ func (c *comparison) unlike() []report.Warning {
 }
 
 // unlikeTraffic is the first key in which the traffic of two resolved scenarios differs; empty if it does not.
-func (s *Scenario) unlikeTraffic(t *Scenario) string {
+func unlikeTraffic(s *Scenario, t *Scenario) string {
 	type part struct {
 		key  string
 		a, b any

@@ -6,7 +6,6 @@ import (
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/unit"
-	"clifftop/report"
 	"clifftop/sim/clock"
 	"clifftop/workload"
 	"clifftop/workload/trace"
@@ -31,8 +30,8 @@ type Demand struct {
 	span  clock.Duration // of these
 }
 
-// Demand finds the busiest hour of the traffic. Traffic without a rate of its own has none, which is a fault.
-func (u *Setup) Demand() (*Demand, error) {
+// NewDemand finds the busiest hour of the traffic. Traffic without a rate of its own has none, which is a fault.
+func NewDemand(u *Setup) (*Demand, error) {
 	d := &Demand{setup: u}
 	if u.traffic.trace != nil {
 		return d, d.ofTrace()
@@ -40,7 +39,7 @@ func (u *Setup) Demand() (*Demand, error) {
 	const want = "(want a rate of requests: --rate, plan.peak_rate, or another workload.arrivals.process)"
 	s := u.Scenario
 	if u.traffic.closed {
-		return nil, s.fault(s.firstGiven("workload.arrivals.users", "workload.arrivals", "workload"),
+		return nil, s.Fault(s.firstGiven("workload.arrivals.users", "workload.arrivals", "workload"),
 			"a closed loop has no peak hour: its users send as fast as they are answered %s", want)
 	}
 	stages := s.Workload.Arrivals.Stages
@@ -50,7 +49,7 @@ func (u *Setup) Demand() (*Demand, error) {
 		}
 	}
 	if optional.Value(d.stage.Rate) == 0 {
-		return nil, s.fault("workload.arrivals", "requests that arrive %s have no peak hour %s", d.stage.Process, want)
+		return nil, s.Fault("workload.arrivals", "requests that arrive %s have no peak hour %s", d.stage.Process, want)
 	}
 	d.Rate, d.Peak, d.Process = u.traffic.rate, *d.stage.Rate, d.stage.Process
 	if len(stages) > 1 {
@@ -94,7 +93,7 @@ func (d *Demand) ofTrace() error {
 		return err
 	}
 	if d.Rate == 0 || len(hours) == 0 {
-		return d.setup.Scenario.fault("workload.trace", "the trace has no rate, and so no peak hour (want workload.trace.rate)")
+		return d.setup.Scenario.Fault("workload.trace", "the trace has no rate, and so no peak hour (want workload.trace.rate)")
 	}
 	if last < clock.Time(2*clock.Hour) {
 		for _, n := range rows {
@@ -237,7 +236,7 @@ func answered(r *workload.Request, at clock.Time) workload.End {
 
 // Longer is the scenario's traffic with prompts and answers longer by a factor. What prompts share stays as long as
 // it is.
-func (u *Setup) Longer(factor float64) (workload.Source, error) {
+func Longer(u *Setup, factor float64) (workload.Source, error) {
 	src, err := u.source()
 	return &longer{src, factor}, err
 }
@@ -257,10 +256,6 @@ func (l *longer) Next() workload.Request {
 func (l *longer) stretch(tokens int32) int32 {
 	return int32(min(math.Round(float64(tokens)*l.factor), math.MaxInt32))
 }
-
-// Accuracy is how well runs of this kind were borne out by measured ones; nil beside a step time that is not meant to
-// be any machine's.
-func (u *Setup) Accuracy() *report.Accuracy { return u.accuracy() }
 
 // Under is the setup with the traffic of the busiest hour at a rate, in requests per second, for so many requests. It
 // shares all else with u.

@@ -36,7 +36,7 @@ func (u *Setup) deployment() error {
 		{"dtype", d.Dtype, &options.Dtype}, {"moe_dtype", d.MoEDtype, &options.MoEDtype}, {"kv_cache_dtype", d.KVCacheDtype, &options.KVDtype},
 	} {
 		if *p.to, err = model.ParsePrecision(p.name); err != nil {
-			faults = append(faults, s.fault("deployment."+p.key, "%v", err))
+			faults = append(faults, s.Fault("deployment."+p.key, "%v", err))
 		}
 	}
 	if faults != nil {
@@ -66,7 +66,7 @@ func (s *Scenario) named(key, name string, err error, names []string) *yamldoc.F
 		return f
 	}
 	problem := strings.TrimPrefix(err.Error(), "catalog: ")
-	f = s.fault(key, "%s", problem)
+	f = s.Fault(key, "%s", problem)
 	if !strings.Contains(problem, "nearest") {
 		f.Hint = yamldoc.DidYouMean(name, names)
 	}
@@ -86,7 +86,7 @@ func (s *Scenario) llm() (m model.LLM, fromFile bool, err error) {
 	}
 	data, err := readFile(path)
 	if err != nil {
-		return m, true, s.fault("model", "%s cannot be read: %s", path, plain(err))
+		return m, true, s.Fault("model", "%s cannot be read: %s", path, plain(err))
 	}
 	m, err = model.ReadConfig(path, data)
 	return m, true, err
@@ -101,7 +101,7 @@ func (s *Scenario) gpu() (g model.GPU, fromFile bool, err error) {
 	path := s.path("gpu", s.GPU)
 	data, err := readFile(path)
 	if err != nil {
-		return g, true, s.fault("gpu", "%s cannot be read: %s", path, plain(err))
+		return g, true, s.Fault("gpu", "%s cannot be read: %s", path, plain(err))
 	}
 	if g, err = catalog.ReadGPU(path, data); err != nil {
 		return g, true, err
@@ -114,7 +114,7 @@ func (s *Scenario) gpu() (g model.GPU, fromFile bool, err error) {
 		{"the peak of bf16 in TFLOPS", g.BF16FLOPs, 1e12, 1, 1e8},
 	} {
 		if x := p.value / p.unit; x < p.from || x > p.to {
-			return g, true, s.fault("gpu", "%s: %s is %g (want %g to %g)", path, p.what, x, p.from, p.to)
+			return g, true, s.Fault("gpu", "%s: %s is %g (want %g to %g)", path, p.what, x, p.from, p.to)
 		}
 	}
 	return g, true, nil
@@ -146,7 +146,7 @@ func (s *Scenario) deploymentFaults(err error) yamldoc.Faults {
 				break
 			}
 		}
-		faults = append(faults, s.fault(key, "%s", line))
+		faults = append(faults, s.Fault(key, "%s", line))
 	}
 	return faults
 }

@@ -70,51 +70,51 @@ func (d *Disaggregation) SetDefaults() {
 
 // disaggregated reports whether pools compute prompts for others.
 func (u *Setup) disaggregated() bool {
-	return len(u.pools) > 0 && u.pools[0].role == "prefill"
+	return len(u.Pools) > 0 && u.Pools[0].role == "prefill"
 }
 
 // roles checks that the roles of the pools go together, and brings those that compute prompts to the front.
 func (u *Setup) roles() error {
 	s := u.Scenario
-	of := map[string][]pool{}
-	for _, p := range u.pools {
+	of := map[string][]PoolSetup{}
+	for _, p := range u.Pools {
 		of[p.role] = append(of[p.role], p)
 	}
 	prefill, decode := of["prefill"], of["decode"]
 	switch {
 	case len(prefill)+len(decode) == 0:
 		if s.Disaggregation != nil {
-			return s.fault("disaggregation", "no pool has the roles prefill and decode")
+			return s.Fault("disaggregation", "no pool has the roles prefill and decode")
 		}
 		return nil
 	case len(prefill) == 0 || len(decode) == 0 || len(of["both"]) > 0:
-		return s.fault("pools", "%d pools compute prompts, %d answer and %d do both (want all both, or some of the first two kinds each and no other)",
+		return s.Fault("pools", "%d pools compute prompts, %d answer and %d do both (want all both, or some of the first two kinds each and no other)",
 			len(prefill), len(decode), len(of["both"]))
 	}
 	if s.Disaggregation == nil {
 		s.Disaggregation = new(Disaggregation)
 		s.Disaggregation.SetDefaults()
 	}
-	u.pools = slices.Concat(prefill, decode)
-	first := prefill[0].setup
-	for _, p := range u.pools {
-		d, one := p.setup.Deployment, p.setup.Scenario
+	u.Pools = slices.Concat(prefill, decode)
+	first := prefill[0].Setup
+	for _, p := range u.Pools {
+		d, one := p.Setup.Deployment, p.Setup.Scenario
 		switch {
 		case d.LLM.Name != first.Deployment.LLM.Name:
-			return one.fault("model", "%s is not that of pool %s (want the same model for prompts and answers)", d.LLM.Name, prefill[0].name)
+			return one.Fault("model", "%s is not that of pool %s (want the same model for prompts and answers)", d.LLM.Name, prefill[0].name)
 		case d.KVDtype != first.Deployment.KVDtype:
-			return one.fault("deployment.kv_cache_dtype", "%v is not that of pool %s, %v (want the same for prompts and answers)", d.KVDtype, prefill[0].name, first.Deployment.KVDtype)
+			return one.Fault("deployment.kv_cache_dtype", "%v is not that of pool %s, %v (want the same for prompts and answers)", d.KVDtype, prefill[0].name, first.Deployment.KVDtype)
 		case one.Engine.BlockSize != first.Scenario.Engine.BlockSize:
-			return one.fault(one.firstGiven("engine.block_size", "engine.policy"), "block_size %d is not that of pool %s (want the same for prompts and answers)", one.Engine.BlockSize, prefill[0].name)
+			return one.Fault(one.firstGiven("engine.block_size", "engine.policy"), "block_size %d is not that of pool %s (want the same for prompts and answers)", one.Engine.BlockSize, prefill[0].name)
 		case p.ranks > 1 && d.LLM.Experts > 0:
-			return one.fault("deployment.data_parallel_size", "ranks in lock step do not hand requests over (want 1)")
+			return one.Fault("deployment.data_parallel_size", "ranks in lock step do not hand requests over (want 1)")
 		case one.StepTime.Kind == "linear":
-			return one.fault("step_time", "linear: nothing is known of KV that could be transferred")
+			return one.Fault("step_time", "linear: nothing is known of KV that could be transferred")
 		}
-		c := p.setup.config(false)
+		c := p.Setup.config(false)
 		c.Connector = p.connector()
 		if err := c.Validate(); err != nil {
-			return one.fault(one.firstGiven("engine.policy", "engine.speculative", "engine.kv_allocation"), "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+			return one.Fault(one.firstGiven("engine.policy", "engine.speculative", "engine.kv_allocation"), "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
 	}
 	if err := u.outages(); err != nil {
@@ -133,15 +133,15 @@ func (u *Setup) outages() error {
 		first, last, why := u.members(&o.Pool)
 		switch {
 		case why != "":
-			return s.fault(key+".pool", "%s", why)
+			return s.Fault(key+".pool", "%s", why)
 		case o.Replica != nil && *o.Replica > last-first:
-			return s.fault(key+".replica", "there is no replica %d of pool %s (want 0 to %d)", *o.Replica, o.Pool, last-first)
+			return s.Fault(key+".replica", "there is no replica %d of pool %s (want 0 to %d)", *o.Replica, o.Pool, last-first)
 		}
 		for j := range list[:i] {
 			p := &list[j]
 			same := o.Pool == p.Pool && (o.Replica == nil || p.Replica == nil || *o.Replica == *p.Replica)
 			if same && o.At <= p.At+p.For && p.At <= o.At+o.For {
-				return s.fault(key+".at", "a link of pool %s is down twice at a time, from %v and from %v on (want one after the other)", o.Pool, p.At, o.At)
+				return s.Fault(key+".at", "a link of pool %s is down twice at a time, from %v and from %v on (want one after the other)", o.Pool, p.At, o.At)
 			}
 		}
 	}
@@ -186,22 +186,22 @@ func (u *Setup) answerable() error {
 	}
 	for _, role := range []string{"prefill", "decode"} {
 		longest, name := int32(0), ""
-		for _, p := range u.pools {
-			if n := p.setup.Config.MaxModelLen; p.role == role && n > longest {
+		for _, p := range u.Pools {
+			if n := p.Setup.Config.MaxModelLen; p.role == role && n > longest {
 				longest, name = n, p.name
 			}
 		}
 		if seen > 0 && shortest > longest {
-			return u.Scenario.fault("pools", "pool %s has room for %d tokens, and the shortest of %d requests needs %d for its prompt and the first of its answer", name, longest, seen, shortest)
+			return u.Scenario.Fault("pools", "pool %s has room for %d tokens, and the shortest of %d requests needs %d for its prompt and the first of its answer", name, longest, seen, shortest)
 		}
 	}
 	return nil
 }
 
 // connector connects a replica of the pool with others, and with the tiers that it has.
-func (p *pool) connector() *sim.Connector {
+func (p *PoolSetup) connector() *sim.Connector {
 	var c sim.Connector
-	of := p.setup
+	of := p.Setup
 	if of.Config.Connector != nil {
 		c = *of.Config.Connector
 	}
@@ -231,8 +231,8 @@ func (u *Setup) divide(f *sim.Fleet) {
 	for i := range d.Outages {
 		division.Outages = append(division.Outages, u.ofLinks(&d.Outages[i])...)
 	}
-	for _, p := range u.pools {
-		gpus := p.setup.Deployment.TensorParallel * p.setup.Deployment.PipelineParallel
+	for _, p := range u.Pools {
+		gpus := p.Setup.Deployment.TensorParallel * p.Setup.Deployment.PipelineParallel
 		link := int64(linkPerGPU*gpus) * 1e9
 		if d.LinkGBPerS != nil {
 			link = int64(math.Round(*d.LinkGBPerS * 1e9))

@@ -21,7 +21,7 @@ func dispersions(t *testing.T, traffic string, requests, n int) (mean [3]float64
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := u.Demand()
+		d, err := experiments.NewDemand(u)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,12 +8,12 @@ import (
 )
 
 // Explain takes the time of one iteration apart.
-func (u *Setup) Explain(b model.Batch) (*model.Explanation, error) {
+func Explain(u *Setup, b model.Batch) (*model.Explanation, error) {
 	timer, ok := u.Config.Timer.(interface {
 		Explain(*model.Batch) model.Explanation
 	})
 	if !ok {
-		return nil, u.Scenario.fault("step_time", "%s has no parts to explain (want kernels or roofline)", u.Scenario.StepTime.Kind)
+		return nil, u.Scenario.Fault("step_time", "%s has no parts to explain (want kernels or roofline)", u.Scenario.StepTime.Kind)
 	}
 	tokens, held := b.Decodes, b.Context
 	longest := b.Context / int64(max(b.Decodes, 1))
@@ -36,7 +36,7 @@ func (u *Setup) Explain(b model.Batch) (*model.Explanation, error) {
 }
 
 // GraphTokens is the size of the CUDA graph that runs an iteration of so many tokens; 0 where none does.
-func (u *Setup) GraphTokens(tokens int) int {
+func GraphTokens(u *Setup, tokens int) int {
 	if k, ok := u.Config.Timer.(interface{ GraphTokens(int) int }); ok {
 		return k.GraphTokens(tokens)
 	}

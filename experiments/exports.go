@@ -11,15 +11,15 @@ import (
 )
 
 // NewTrace starts a timeline of a run for [RunOptions.Observers]; close it after the run.
-func (u *Setup) NewTrace(w io.Writer) *export.Trace {
+func NewTrace(u *Setup, w io.Writer) *export.Trace {
 	s := u.Scenario
 	var replicas []export.TraceReplica
-	for _, p := range u.pools {
-		name := p.setup.Deployment.String()
-		if len(u.pools) > 1 {
+	for _, p := range u.Pools {
+		name := p.Setup.Deployment.String()
+		if len(u.Pools) > 1 {
 			name = p.name + ", " + name
 		}
-		replicas = append(replicas, slices.Repeat([]export.TraceReplica{{Name: name, Stages: p.setup.Config.Stages}}, p.engines())...)
+		replicas = append(replicas, slices.Repeat([]export.TraceReplica{{Name: name, Stages: p.Setup.Config.Stages}}, p.engines())...)
 	}
 	return export.NewTrace(w, export.TraceInfo{
 		Replicas: replicas, Lives: s.Lifecycle != nil, End: u.Report.End,
@@ -28,18 +28,18 @@ func (u *Setup) NewTrace(w io.Writer) *export.Trace {
 }
 
 // NewMetrics makes the metrics of a run for [RunOptions.Observers], to be written after it.
-func (u *Setup) NewMetrics() *export.Metrics {
+func NewMetrics(u *Setup) *export.Metrics {
 	info := export.MetricsInfo{MaxModelLen: int(u.longest()), NetworkIn: u.Config.NetworkIn, NetworkOut: u.Config.NetworkOut,
 		Lives: u.Scenario.Lifecycle != nil, End: u.Report.End}
-	for _, p := range u.pools {
-		c := &p.setup.Config
-		e := export.EngineInfo{Model: p.setup.Scenario.Model, PrefixCaching: c.PrefixCaching,
-			Deployment: cmp.Or(p.name, p.setup.Scenario.Model), GPUs: p.setup.Deployment.GPUs() / p.ranks}
+	for _, p := range u.Pools {
+		c := &p.Setup.Config
+		e := export.EngineInfo{Model: p.Setup.Scenario.Model, PrefixCaching: c.PrefixCaching,
+			Deployment: cmp.Or(p.name, p.Setup.Scenario.Model), GPUs: p.Setup.Deployment.GPUs() / p.ranks}
 		if c.NumGPUBlocks > 0 {
 			e.UsableBlocks = c.UsableBlocks()
 			e.Config = map[string]string{
 				"block_size": fmt.Sprint(c.BlockSize), "num_gpu_blocks": fmt.Sprint(c.NumGPUBlocks),
-				"gpu_memory_utilization": fmt.Sprint(optional.Value(p.setup.Scenario.Engine.GPUMemoryUtilization)),
+				"gpu_memory_utilization": fmt.Sprint(optional.Value(p.Setup.Scenario.Engine.GPUMemoryUtilization)),
 				"enable_prefix_caching":  map[bool]string{true: "True", false: "False"}[c.PrefixCaching], // as Python writes them
 			}
 		}
@@ -50,7 +50,7 @@ func (u *Setup) NewMetrics() *export.Metrics {
 }
 
 // DashboardTitle names the dashboard of a run.
-func (u *Setup) DashboardTitle() string {
+func DashboardTitle(u *Setup) string {
 	if name := u.Scenario.Name; name != "" {
 		return "Clifftop: " + name
 	}

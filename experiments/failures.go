@@ -38,15 +38,15 @@ type Failure struct {
 }
 
 func (*Failure) Variants() (string, map[string]yamldoc.VariantKeys) {
-	ends := yamldoc.VariantKeys{[]string{"at", "replica"}, []string{"for"}}
+	ends := yamldoc.VariantKeys{Required: []string{"at", "replica"}, Optional: []string{"for"}}
 	return "kind", map[string]yamldoc.VariantKeys{
-		"":                {[]string{"kind"}, []string{"at", "replica", "last", "for", "factor"}},
+		"":                {Required: []string{"kind"}, Optional: []string{"at", "replica", "last", "for", "factor"}},
 		"crash":           ends,
 		"drain":           ends,
-		"slow":            {[]string{"at", "replica", "for", "factor"}, nil},
-		"link-loss":       {[]string{"at", "replica", "for"}, nil},
-		"rolling-restart": {[]string{"at"}, []string{"replica", "last"}},
-		"*":               {nil, []string{"pool"}},
+		"slow":            {Required: []string{"at", "replica", "for", "factor"}},
+		"link-loss":       {Required: []string{"at", "replica", "for"}},
+		"rolling-restart": {Required: []string{"at"}, Optional: []string{"replica", "last"}},
+		"*":               {Optional: []string{"pool"}},
 	}
 }
 
@@ -79,16 +79,16 @@ func (u *Setup) failures() error {
 			faults = append(faults, fault)
 			continue
 		}
-		for j := range u.happenings {
-			if y := &u.happenings[j]; overlap(&x, y) && together(firsts, x.Replica, y.Replica) {
-				faults = append(faults, s.fault(key+".at", "replica %d is %s twice at a time, at %v and at %v (want one after the other)", x.Replica, participle(x.Kind), unit.Duration(y.At), unit.Duration(x.At)))
+		for j := range u.Failures {
+			if y := &u.Failures[j]; overlap(&x, y) && together(firsts, x.Replica, y.Replica) {
+				faults = append(faults, s.Fault(key+".at", "replica %d is %s twice at a time, at %v and at %v (want one after the other)", x.Replica, participle(x.Kind), unit.Duration(y.At), unit.Duration(x.At)))
 				break
 			}
 		}
 		if d := s.Run.Duration; d != nil && f.At >= *d {
 			u.warn("late_failure", "%s of replica %d at %v comes after the end of the run, %v", f.Kind, x.Replica, f.At, *d)
 		}
-		u.happenings = append(u.happenings, x)
+		u.Failures = append(u.Failures, x)
 	}
 	if faults != nil {
 		return faults
@@ -101,7 +101,7 @@ func (u *Setup) failure(f *Failure, key string) (x sim.Failure, fault *yamldoc.F
 	s := u.Scenario
 	first, last, why := u.members(f.Pool)
 	if why != "" {
-		return x, s.fault(key+".pool", "%s", why)
+		return x, s.Fault(key+".pool", "%s", why)
 	}
 	n := last - first + 1
 	x = sim.Failure{At: clock.Time(f.At), Replica: first + optional.Value(f.Replica), For: optional.Value(f.For).Clock()}
@@ -114,7 +114,7 @@ func (u *Setup) failure(f *Failure, key string) (x sim.Failure, fault *yamldoc.F
 			if f.Pool != nil {
 				of = " of pool " + *f.Pool
 			}
-			return x, s.fault(key+"."+k.name, "there is no replica %d%s (want 0 to %d)", *k.given, of, n-1)
+			return x, s.Fault(key+"."+k.name, "there is no replica %d%s (want 0 to %d)", *k.given, of, n-1)
 		}
 	}
 	switch f.Kind {
@@ -132,7 +132,7 @@ func (u *Setup) failure(f *Failure, key string) (x sim.Failure, fault *yamldoc.F
 			x.Last = first + *f.Last
 		}
 		if x.Last < x.Replica {
-			return x, s.fault(key+".last", "%d is before replica %d, the first (want that or more)", *f.Last, optional.Value(f.Replica))
+			return x, s.Fault(key+".last", "%d is before replica %d, the first (want that or more)", *f.Last, optional.Value(f.Replica))
 		}
 	}
 	return x, nil
@@ -165,11 +165,11 @@ func (u *Setup) randomCrashes() error {
 		return nil
 	}
 	if s.Run.Duration == nil {
-		return s.fault("lifecycle.random_crashes", "they are drawn up to the end of the run, which is not known (want run.duration)")
+		return s.Fault("lifecycle.random_crashes", "they are drawn up to the end of the run, which is not known (want run.duration)")
 	}
 	end := s.Run.Duration.Seconds()
 	if expected := end / (c.MTBF.Seconds() + c.MTTR.Seconds()) * float64(len(u.firsts())); expected > maxFailures/2 {
-		return s.fault("lifecycle.random_crashes", "they make about %.3g crashes in %v (want %d or fewer: a longer mtbf, or a shorter run.duration)", expected, *s.Run.Duration, maxFailures/2)
+		return s.Fault("lifecycle.random_crashes", "they make about %.3g crashes in %v (want %d or fewer: a longer mtbf, or a shorter run.duration)", expected, *s.Run.Duration, maxFailures/2)
 	}
 	stream := workload.NewStream(s.Run.Seed, "crashes")
 	draws := rand.New(stream)
@@ -184,10 +184,10 @@ func (u *Setup) randomCrashes() error {
 			}
 			// A repair lasts: 0 would be for ever.
 			x := sim.Failure{Kind: sim.Crash, Replica: i, At: clock.Time(clock.FromSeconds(at)), For: max(1, clock.FromSeconds(repair))}
-			u.happenings = append(u.happenings, x)
+			u.Failures = append(u.Failures, x)
 			at += repair
 		}
 	}
-	slices.SortStableFunc(u.happenings, func(a, b sim.Failure) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(u.Failures, func(a, b sim.Failure) int { return cmp.Compare(a.At, b.At) })
 	return nil
 }

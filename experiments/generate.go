@@ -14,9 +14,9 @@ import (
 // system in a run with the same seed. A comment before the header says where it comes from. It answers the number
 // of requests. It is what clients ask for before anybody gives up: retries are not among it, since they depend on
 // the system. A closed loop has no traffic of its own: it waits for answers.
-func (u *Setup) GenerateTrace(ctx context.Context, w io.Writer, zip bool) (rows int64, err error) {
+func GenerateTrace(ctx context.Context, u *Setup, w io.Writer, zip bool) (rows int64, err error) {
 	if u.traffic.closed {
-		return 0, u.Scenario.fault("workload.arrivals", "a closed loop waits for answers, so that its traffic depends on the system (want an open one)")
+		return 0, u.Scenario.Fault("workload.arrivals", "a closed loop waits for answers, so that its traffic depends on the system (want an open one)")
 	}
 	src, err := u.source()
 	if err != nil {
@@ -28,7 +28,7 @@ func (u *Setup) GenerateTrace(ctx context.Context, w io.Writer, zip bool) (rows 
 	for _, c := range u.traffic.spec.Classes {
 		classes = append(classes, c.Name)
 	}
-	comments := []string{fmt.Sprintf("clifftop %s, generated from %s, seed %d", Version, u.origin(), u.Scenario.Run.Seed)}
+	comments := []string{fmt.Sprintf("clifftop %s, generated from %s, seed %d", Version, originOf(u), u.Scenario.Run.Seed)}
 	if t, ok := src.(*trace.Source); ok {
 		if s := t.Stats(); s.Requests > s.Rows {
 			return 0, errors.New("workload.trace: requests wait for answers, so that the traffic depends on the system (want clifftop trace convert, which keeps the waits)")
@@ -66,7 +66,7 @@ func (u *Setup) GenerateTrace(ctx context.Context, w io.Writer, zip bool) (rows 
 }
 
 // Origin names what the traffic comes from.
-func (u *Setup) origin() string {
+func originOf(u *Setup) string {
 	w := u.Scenario.Workload
 	switch {
 	case w.Trace != nil:

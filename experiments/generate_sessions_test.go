@@ -27,7 +27,7 @@ func generated(t *testing.T, traffic string, n int) (*report.Inspection, *counti
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if rows, err := setup.GenerateTrace(context.Background(), &b, false); err != nil || rows != int64(n) {
+	if rows, err := experiments.GenerateTrace(context.Background(), setup, &b, false); err != nil || rows != int64(n) {
 		t.Fatalf("%d rows, %v", rows, err)
 	}
 	f, err := trace.Open(&b, "generated", trace.Options{})
@@ -140,7 +140,7 @@ run: {duration: 300s}
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := setup.GenerateTrace(context.Background(), f, true)
+	rows, err := experiments.GenerateTrace(context.Background(), setup, f, true)
 	if err != nil || f.Close() != nil || rows < a.Requests.Offered {
 		t.Fatalf("%d rows for %d requests, %v", rows, a.Requests.Offered, err)
 	}

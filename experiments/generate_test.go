@@ -36,7 +36,7 @@ func TestGeneratedTrafficMatchesItsPreset(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if rows, err := setup.GenerateTrace(context.Background(), &b, true); err != nil || rows != n {
+		if rows, err := experiments.GenerateTrace(context.Background(), setup, &b, true); err != nil || rows != n {
 			t.Fatalf("%d rows, %v", rows, err)
 		}
 		f, err := trace.Open(&b, c.preset, trace.Options{})

@@ -15,13 +15,20 @@ import (
 
 // Grid is a list of runs that is known before any of them is made, so that tasks can divide it among them.
 type Grid struct {
-	head     *grid.Manifest // without the runs
-	labels   []string       // of the runs
-	setup    func(i int) (*Setup, error)
-	listed   *grid.Manifest // with the runs, once they have been resolved
-	single   bool           // replications are runs of their own
-	capacity *capacityGrid
-	over     string
+	// Single says that replications are runs of their own.
+	Single bool
+	// After, unless it is nil, is called once all results are in a store.
+	After func(ctx context.Context, l *Ledger, jobs int, check bool) error
+
+	head   *grid.Manifest // without the runs
+	labels []string       // of the runs
+	setup  func(i int) (*Setup, error)
+	listed *grid.Manifest // with the runs, once they have been resolved
+}
+
+// NewGrid makes a list of runs with these labels. setup resolves run i.
+func NewGrid(head *grid.Manifest, labels []string, setup func(i int) (*Setup, error)) *Grid {
+	return &Grid{head: head, labels: labels, setup: setup}
 }
 
 // sweepGrid is what the results of a sweep's runs need to become a curve.
@@ -39,8 +46,8 @@ type Peak struct {
 	BytesPerS float64 `json:"bytes_per_s"`
 }
 
-// Peak is that of the setup's machine; nil where none is modelled.
-func (u *Setup) Peak() *Peak {
+// PeakOf is that of the setup's machine; nil where none is modelled.
+func PeakOf(u *Setup) *Peak {
 	if w := u.Report.Work; w != nil {
 		return &Peak{w.PeakFLOPsPerS, w.PeakBytesPerS}
 	}
@@ -60,7 +67,7 @@ func (q *capacityGrid) find(ctx context.Context, over string, l *Ledger, jobs in
 	if err != nil {
 		return nil, err
 	}
-	return SweepOptions{Over: over, Values: q.Values, Jobs: jobs, Check: check, ledger: l}.Capacity(ctx, s, nil)
+	return SweepOptions{Over: over, Values: q.Values, Jobs: jobs, Check: check, cache: l}.Capacity(ctx, s, nil)
 }
 
 // compareGrid is what the results of a comparison's runs, variant by variant, need to become a verdict.
@@ -71,11 +78,11 @@ type compareGrid struct {
 	Warnings []report.Warning `json:"warnings"`
 }
 
-// The commands whose lists of runs can be divided.
-const (
-	gridSweep   = "sweep"
-	gridCompare = "compare"
-)
+// gridSweep is the command of a sweep's list of runs.
+const gridSweep = "sweep"
+
+// gridCompare is the command of a comparison's list of runs.
+const gridCompare = "compare"
 
 // Grid is the list of a sweep's runs. Loads that a sweep chooses by what it sees cannot be divided: they must be
 // given. The caption and what the machine can do are for pictures.
@@ -99,7 +106,7 @@ func (o SweepOptions) Grid(ctx context.Context, s *Scenario, caption string, pea
 	if faults != nil {
 		return nil, faults
 	}
-	if slo, err := s.objectiveOfRuns(); err == nil && slo != nil {
+	if slo, err := objectiveOfRuns(s); err == nil && slo != nil {
 		recipe, err := s.Recipe()
 		if err != nil {
 			return nil, err
@@ -111,7 +118,14 @@ func (o SweepOptions) Grid(ctx context.Context, s *Scenario, caption string, pea
 		return nil, err
 	}
 	setup := func(i int) (*Setup, error) { return p.resolve(s, o, p.values[i], request.Values[i]) }
-	return &Grid{head: head, labels: labels, setup: setup, capacity: request.Capacity, over: o.Over}, nil
+	g := NewGrid(head, labels, setup)
+	if q := request.Capacity; q != nil {
+		g.After = func(ctx context.Context, l *Ledger, jobs int, check bool) error {
+			_, err := q.find(ctx, o.Over, l, jobs, check)
+			return err
+		}
+	}
+	return g, nil
 }
 
 // Grid is the list of a comparison's runs. Their number has to be known: a precision is looked for by what runs say.
@@ -135,7 +149,9 @@ func (o CompareOptions) Grid(ctx context.Context, variants []Variant) (*Grid, er
 		return nil, err
 	}
 	setup := func(i int) (*Setup, error) { return c.setup(i/len(c.seeds), c.seeds[i%len(c.seeds)]) }
-	return &Grid{head: head, labels: labels, setup: setup, single: true}, nil
+	g := NewGrid(head, labels, setup)
+	g.Single = true
+	return g, nil
 }
 
 // NewManifest is the manifest of a command of this program without any runs. The request is what the command needs beside
@@ -182,7 +198,7 @@ func (g *Grid) key(i int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return u.Key()
+	return CacheKey(u)
 }
 
 // enter gives the manifest of a store. Where another task has written it for the same list, only the first of the part's runs
@@ -286,8 +302,8 @@ func (g *Grid) Run(ctx context.Context, p Part) (Tally, error) {
 			t.Made++
 		}
 	}
-	if err == nil && g.capacity != nil && whole(manifest, p.Store) {
-		_, err = g.capacity.find(ctx, g.over, NewLedger(p.Store, true), p.Jobs, p.Check)
+	if err == nil && g.After != nil && whole(manifest, p.Store) {
+		err = g.After(ctx, NewLedger(p.Store, true), p.Jobs, p.Check)
 		t.Complete = err == nil
 	}
 	return t, err
@@ -330,10 +346,10 @@ func (g *Grid) run(ctx context.Context, i int, check bool) (*report.Summary, err
 	if err != nil {
 		return nil, err
 	}
-	if !g.single {
-		return u.Replicate(ctx, ReplicateOptions{Jobs: 1, Check: check})
+	if !g.Single {
+		return ReplicateSetup(ctx, u, ReplicateOptions{Jobs: 1, Check: check})
 	}
-	r, err := u.Run(ctx, RunOptions{Check: check})
+	r, err := RunSetup(ctx, u, RunOptions{Check: check})
 	if err != nil {
 		return nil, err
 	}

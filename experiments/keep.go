@@ -26,9 +26,9 @@ func build() string {
 	return text
 }
 
-// Key names the result of a run by what it depends on: the program, the scenario as resolved with its seed, the
+// CacheKey names the result of a run by what it depends on: the program, the scenario as resolved with its seed, the
 // records of the catalogue or of files that it names, and what else sets it apart.
-func (u *Setup) Key(about ...string) (string, error) {
+func CacheKey(u *Setup, about ...string) (string, error) {
 	parts := [][]byte{[]byte(build())}
 	for _, text := range about {
 		if text != "" {
@@ -40,8 +40,8 @@ func (u *Setup) Key(about ...string) (string, error) {
 		return "", err
 	}
 	parts = append(parts, scenario)
-	for _, p := range u.pools {
-		parts = append(parts, p.setup.machine)
+	for _, p := range u.Pools {
+		parts = append(parts, p.Setup.machine)
 	}
 	return grid.Key(parts...), nil
 }

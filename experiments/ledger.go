@@ -42,9 +42,9 @@ func (l *Ledger) Found() int { return int(l.found.Load()) }
 // Run makes a run, or takes its result. about says what sets it apart from other runs of the setup's scenario.
 func (l *Ledger) Run(ctx context.Context, u *Setup, o RunOptions, about string) (*report.Summary, error) {
 	if l == nil {
-		return summary(u.Run(ctx, o))
+		return summary(RunSetup(ctx, u, o))
 	}
-	key, err := u.Key(about)
+	key, err := CacheKey(u, about)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (l *Ledger) Run(ctx context.Context, u *Setup, o RunOptions, about string) 
 	if l.keep == nil {
 		return nil, ErrMissing
 	}
-	s, err := summary(u.Run(ctx, o))
+	s, err := summary(RunSetup(ctx, u, o))
 	if err != nil {
 		return nil, err
 	}

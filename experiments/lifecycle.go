@@ -46,11 +46,11 @@ func (l *Lifecycle) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 // lifecycle checks what happens to the replicas, and fills in what is left open.
 func (u *Setup) lifecycle() error {
 	s := u.Scenario
-	if s.Lifecycle == nil || len(u.pools) == 0 {
+	if s.Lifecycle == nil || len(u.Pools) == 0 {
 		return nil
 	}
 	if u.oneRank {
-		return s.fault("lifecycle", "one of several attention ranks does not fail or scale alone")
+		return s.Fault("lifecycle", "one of several attention ranks does not fail or scale alone")
 	}
 	faults, err := u.take(u.autoscale, u.failures)
 	return asError(faults, err)
@@ -72,14 +72,14 @@ func (u *Setup) lives(check bool) *sim.Lives {
 		Again:     func(i int) sim.Config { return u.engineOf(u.poolWith(i), check) },
 		ColdStart: l.ColdStart.delay(), Seed: u.Scenario.Run.Seed,
 		Grace: l.Grace.Clock(), Probe: l.Probe.Clock(), Hold: hold,
-		Failures: u.happenings, Scalers: u.scalers(), Together: u.together(),
+		Failures: u.Failures, Scalers: u.scalers(), Together: u.together(),
 	}
 }
 
 // together are the numbers of ranks of all replicas, which start, fail and end together; nil if that is one each.
 func (u *Setup) together() (sizes []int) {
 	several := false
-	for _, p := range u.pools {
+	for _, p := range u.Pools {
 		sizes = append(sizes, slices.Repeat([]int{p.ranks}, p.replicas)...)
 		several = several || p.ranks > 1
 	}
@@ -92,7 +92,7 @@ func (u *Setup) together() (sizes []int) {
 // firsts are the numbers of the first ranks of all replicas.
 func (u *Setup) firsts() (list []int) {
 	next := 0
-	for _, p := range u.pools {
+	for _, p := range u.Pools {
 		for range p.replicas {
 			list = append(list, next)
 			next += p.ranks
@@ -102,21 +102,21 @@ func (u *Setup) firsts() (list []int) {
 }
 
 // poolWith is the pool of an engine, by its number.
-func (u *Setup) poolWith(engine int) *pool {
+func (u *Setup) poolWith(engine int) *PoolSetup {
 	k := 0
-	for engine >= u.pools[k].engines() {
-		engine -= u.pools[k].engines()
+	for engine >= u.Pools[k].engines() {
+		engine -= u.Pools[k].engines()
 		k++
 	}
-	return &u.pools[k]
+	return &u.Pools[k]
 }
 
 // one is the setup of a replica of a pool.
-func (u *Setup) one(p pool) *Setup {
+func (u *Setup) one(p PoolSetup) *Setup {
 	if len(u.Scenario.Pools) == 0 {
 		return u // and not the one that it is a copy of
 	}
-	return p.setup
+	return p.Setup
 }
 
 // members are the numbers of the first and the last replica of a pool, or of the whole fleet where none is named. why
@@ -126,7 +126,7 @@ func (u *Setup) members(name *string) (first, last int, why string) {
 		return 0, u.replicas() - 1, ""
 	}
 	var names []string
-	for _, p := range u.pools {
+	for _, p := range u.Pools {
 		if p.name == *name && len(u.Scenario.Pools) > 0 {
 			return first, first + p.engines() - 1, ""
 		}
@@ -142,8 +142,8 @@ func (u *Setup) members(name *string) (first, last int, why string) {
 // later counts the failures that were planned for an instant or after it.
 func (u *Setup) later(at clock.Time) int {
 	n := 0
-	for i := range u.happenings {
-		if u.happenings[i].At >= at {
+	for i := range u.Failures {
+		if u.Failures[i].At >= at {
 			n++
 		}
 	}
@@ -156,7 +156,7 @@ func (s *Scenario) lasting(what string) error {
 	if s.Lifecycle == nil || s.Run.Duration != nil {
 		return nil
 	}
-	return yamldoc.Faults{s.fault("lifecycle", "%s runs several loads, which meet the same failures and hours only if all last as long (want run.duration)", what)}
+	return yamldoc.Faults{s.Fault("lifecycle", "%s runs several loads, which meet the same failures and hours only if all last as long (want run.duration)", what)}
 }
 
 // ownLifecycle gives the scenario a copy that can be changed.

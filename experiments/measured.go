@@ -67,16 +67,16 @@ func (u *Setup) readTable() error {
 	data, err := readUpTo(path, maxTableBytes)
 	switch {
 	case err != nil:
-		return s.fault(key, "%s cannot be read: %s", path, plain(err))
+		return s.Fault(key, "%s cannot be read: %s", path, plain(err))
 	case len(data) > maxTableBytes:
-		return s.fault(key, "%s has more than %d MiB (want measured iterations, one in a line)", path, maxTableBytes>>20)
+		return s.Fault(key, "%s has more than %d MiB (want measured iterations, one in a line)", path, maxTableBytes>>20)
 	case s.Engine.Speculative != nil:
-		return s.fault(s.firstGiven("engine.speculative", key), "a table of step times says nothing of drafts (want step_time kernels or roofline, or no drafts)")
+		return s.Fault(s.firstGiven("engine.speculative", key), "a table of step times says nothing of drafts (want step_time kernels or roofline, or no drafts)")
 	}
 	sum := sha256.Sum256(data)
 	digest := hex.EncodeToString(sum[:])
 	if t.SHA256 != "" && t.SHA256 != digest {
-		return s.fault(key, "%s has the SHA-256 %s, and not %.64s", path, digest, t.SHA256)
+		return s.Fault(key, "%s has the SHA-256 %s, and not %.64s", path, digest, t.SHA256)
 	}
 	t.SHA256 = digest
 	u.table = measured{path, data}

@@ -73,8 +73,8 @@ func (s SLO) empty() bool {
 	return len(s.Limits) == 0 && s.Attainment == nil && s.WaitProbability == nil
 }
 
-// objective is what the report judges by, nil for none.
-func (s SLO) objective() (*report.SLO, error) {
+// Objective is what the report judges by, nil for none.
+func (s SLO) Objective() (*report.SLO, error) {
 	if s.empty() {
 		return nil, nil
 	}
@@ -137,6 +137,3 @@ func (s *SLO) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 		}
 	}
 }
-
-// Objective is what reports judge by; nil without one.
-func (s SLO) Objective() (*report.SLO, error) { return s.objective() }

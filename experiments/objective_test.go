@@ -12,8 +12,8 @@ import (
 )
 
 func TestObjective(t *testing.T) {
-	s := mustParse(t, "slo: {tpot_p99_9: 80ms, ttft_p95: 1m30s, e2e_mean: 0, attainment: 0.9, wait_probability: 0.25}")
-	got, err := s.SLO.objective()
+	s := parsed(t, "slo: {tpot_p99_9: 80ms, ttft_p95: 1m30s, e2e_mean: 0, attainment: 0.9, wait_probability: 0.25}")
+	got, err := s.SLO.Objective()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestObjective(t *testing.T) {
 			t.Errorf("%s is a key of its own", o.Key())
 		}
 	}
-	if none, err := Default().SLO.objective(); none != nil || err != nil {
+	if none, err := Default().SLO.Objective(); none != nil || err != nil {
 		t.Errorf("%+v, %v", none, err)
 	}
 	if text, err := json.Marshal(Default().SLO); string(text) != "null" || err != nil {
@@ -57,7 +57,7 @@ func TestObjectiveMadeInGo(t *testing.T) {
 
 // B6: a limit on the time of a token may be a speed, which is converted; but it must have a unit, since 5 may be either.
 func TestObjectiveInTokensPerSecond(t *testing.T) {
-	s := mustParse(t, "slo: {tpot_p95: 5tok/s, itl_mean: 40tok/s, tpot_p50: 80ms}")
+	s := parsed(t, "slo: {tpot_p95: 5tok/s, itl_mean: 40tok/s, tpot_p50: 80ms}")
 	for key, want := range map[string]clock.Duration{"tpot_p95": 200 * clock.Millisecond, "itl_mean": 25 * clock.Millisecond, "tpot_p50": 80 * clock.Millisecond} {
 		if got := s.SLO.Limits[key].Clock(); got != want {
 			t.Errorf("%s is %v, want %v", key, got, want)
@@ -73,4 +73,13 @@ func TestObjectiveInTokensPerSecond(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
+}
+
+func parsed(t *testing.T, text string) *Scenario {
+	t.Helper()
+	s, err := Parse("test.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -50,7 +50,7 @@ type OffloadTier struct {
 }
 
 func (*OffloadTier) Variants() (string, map[string]yamldoc.VariantKeys) {
-	keys := yamldoc.VariantKeys{[]string{"name", "size", "bandwidth"}, []string{"latency", "write", "persistent"}}
+	keys := yamldoc.VariantKeys{Required: []string{"name", "size", "bandwidth"}, Optional: []string{"latency", "write", "persistent"}}
 	return "eviction", map[string]yamldoc.VariantKeys{"": keys, "lru": keys, "arc": keys}
 }
 
@@ -88,15 +88,15 @@ func (u *Setup) canOffload() error {
 	s, e := u.Scenario, &u.Scenario.Engine
 	switch {
 	case len(s.Offload.Tiers) == 0:
-		return s.fault("offload.tiers", "there is no tier (want one or more)")
+		return s.Fault("offload.tiers", "there is no tier (want one or more)")
 	case u.Memory == nil:
-		return s.fault("offload", "tiers keep KV blocks, which a linear step time has none of")
-	case !e.EnablePrefixCaching && !s.isGiven("engine.enable_prefix_caching"):
-		return s.fault(s.firstGiven("engine.policy", "offload"), "policy %s: it loads no KV from elsewhere (want policy vllm)", e.Policy)
+		return s.Fault("offload", "tiers keep KV blocks, which a linear step time has none of")
+	case !e.EnablePrefixCaching && !s.Given("engine.enable_prefix_caching"):
+		return s.Fault(s.firstGiven("engine.policy", "offload"), "policy %s: it loads no KV from elsewhere (want policy vllm)", e.Policy)
 	case !e.EnablePrefixCaching:
-		return s.fault(s.firstGiven("engine.enable_prefix_caching", "offload"), "tiers are looked up behind the prefix cache, which is off (want enable_prefix_caching: true)")
+		return s.Fault(s.firstGiven("engine.enable_prefix_caching", "offload"), "tiers are looked up behind the prefix cache, which is off (want enable_prefix_caching: true)")
 	case s.Deployment.DataParallelSize > 1 && u.Deployment.LLM.Experts > 0:
-		return s.fault(s.firstGiven("deployment.data_parallel_size", "offload"), "ranks in lock step load no KV from tiers (want data_parallel_size: 1)")
+		return s.Fault(s.firstGiven("deployment.data_parallel_size", "offload"), "ranks in lock step load no KV from tiers (want data_parallel_size: 1)")
 	}
 	return nil
 }
@@ -115,9 +115,9 @@ func (u *Setup) chunkTokens() (int, error) {
 	chunk := *o.ChunkTokens
 	switch {
 	case chunk%block != 0:
-		return 0, s.fault("offload.chunk_tokens", "%d is no multiple of block_size %d", chunk, block)
+		return 0, s.Fault("offload.chunk_tokens", "%d is no multiple of block_size %d", chunk, block)
 	case back && chunk != block:
-		return 0, s.fault("offload.chunk_tokens", "%d does not go with a first tier that is written back to: the pool evicts single blocks (want block_size, %d)", chunk, block)
+		return 0, s.Fault("offload.chunk_tokens", "%d does not go with a first tier that is written back to: the pool evicts single blocks (want block_size, %d)", chunk, block)
 	}
 	return chunk, nil
 }
@@ -129,12 +129,12 @@ func (u *Setup) tiers(tokens int, bytes float64) (all []sim.Tier, err error) {
 	for i := range s.Offload.Tiers {
 		t, key := &s.Offload.Tiers[i], fmt.Sprint("offload.tiers.", i)
 		if names[t.Name] {
-			return nil, s.fault(key+".name", "the name %q is given twice (want another one)", yamldoc.Short(t.Name))
+			return nil, s.Fault(key+".name", "the name %q is given twice (want another one)", yamldoc.Short(t.Name))
 		}
 		names[t.Name] = true
 		tier := t.tier(bytes)
 		if tier.Chunks < 1 {
-			return nil, s.fault(key+".size", "it has no room for a chunk of %d tokens, which take %.3g MB", tokens, bytes/1e6)
+			return nil, s.Fault(key+".size", "it has no room for a chunk of %d tokens, which take %.3g MB", tokens, bytes/1e6)
 		}
 		if s.Lifecycle == nil {
 			u.unused(tier.Persistent, key+".persistent", "without a lifecycle replicas are there for ever")
@@ -179,5 +179,5 @@ func (u *Setup) blame(c sim.Config, err error) error {
 			key = "offload"
 		}
 	}
-	return u.Scenario.fault(key, "%s", strings.ReplaceAll(errors.Join(err).Error(), "\n", "; "))
+	return u.Scenario.Fault(key, "%s", strings.ReplaceAll(errors.Join(err).Error(), "\n", "; "))
 }

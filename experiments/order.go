@@ -37,15 +37,15 @@ type Order struct {
 // orderRules are the rules, with the options of each.
 func orderRules() map[string]yamldoc.VariantKeys {
 	return map[string]yamldoc.VariantKeys{
-		"":            {nil, []string{"rule"}},
-		"fcfs":        {nil, nil},
-		"priority":    {nil, []string{"ageing"}},
-		"sjf":         {nil, []string{"size", "answer_weight", "error", "ageing"}},
-		"srpt":        {nil, []string{"size", "answer_weight", "error", "ageing"}},
-		"ljf":         {nil, []string{"size", "answer_weight", "error", "ageing"}},
-		"edf":         {[]string{"within"}, nil},
-		"least-slack": {[]string{"within", "token_time"}, []string{"size", "answer_weight", "error"}},
-		"vtc":         {nil, []string{"clients"}},
+		"":            {Optional: []string{"rule"}},
+		"fcfs":        {},
+		"priority":    {Optional: []string{"ageing"}},
+		"sjf":         {Optional: []string{"size", "answer_weight", "error", "ageing"}},
+		"srpt":        {Optional: []string{"size", "answer_weight", "error", "ageing"}},
+		"ljf":         {Optional: []string{"size", "answer_weight", "error", "ageing"}},
+		"edf":         {Required: []string{"within"}},
+		"least-slack": {Required: []string{"within", "token_time"}, Optional: []string{"size", "answer_weight", "error"}},
+		"vtc":         {Optional: []string{"clients"}},
 	}
 }
 

@@ -37,3 +37,17 @@ func Parallel(ctx context.Context, n, jobs int, progress func(done, total int), 
 	}
 	return runs.Wait()
 }
+
+// BatchOptions says how to run several setups.
+type BatchOptions struct {
+	// Jobs is the number of runs at a time; 0 is one for each processor. It changes no result.
+	Jobs int
+	// Check asserts the simulator's invariants throughout, at a cost.
+	Check bool
+	// Progress is told, from one goroutine at a time, how many of the runs are done.
+	Progress func(done, total int)
+	// Detail gives the summaries their details, for pictures.
+	Detail bool
+	// Cache keeps the results of the runs, and gives those that it has; nil keeps none.
+	Cache *Ledger
+}

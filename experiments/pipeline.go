@@ -10,11 +10,11 @@ import (
 // pipelines lets the stages of pipelines work on batches of their own, as far as all that the scenario asks for goes with
 // that.
 func (u *Setup) pipelines() error {
-	if len(u.pools) == 0 {
+	if len(u.Pools) == 0 {
 		return nil // reported before
 	}
-	for _, p := range u.pools {
-		of := p.setup
+	for _, p := range u.Pools {
+		of := p.Setup
 		if of.Deployment.PipelineParallel == 1 {
 			continue
 		}
@@ -22,19 +22,19 @@ func (u *Setup) pipelines() error {
 		if why := u.unpipelined(p); why != "" {
 			of.Config.Stages = 0
 			pool := ""
-			if len(u.pools) > 1 {
+			if len(u.Pools) > 1 {
 				pool = fmt.Sprintf("pool %s: ", p.name)
 			}
 			u.warn("pipeline", "%sthe stages of the pipeline work on one batch at a time (%s): throughput is that of a pipeline without overlap, a lower bound", pool, why)
 		}
 	}
-	u.Config.Stages = u.pools[0].setup.Config.Stages
+	u.Config.Stages = u.Pools[0].Setup.Config.Stages
 	return nil
 }
 
 // unpipelined is what does not go with several batches in flight on a replica of the pool; empty if nothing is there.
-func (u *Setup) unpipelined(p pool) string {
-	of := p.setup
+func (u *Setup) unpipelined(p PoolSetup) string {
+	of := p.Setup
 	switch {
 	case u.disaggregated():
 		return "replicas that divide prompts and answers among them have no more in flight"
@@ -55,9 +55,9 @@ func (u *Setup) unpipelined(p pool) string {
 // measurePipelines says how many stages work on batches of their own, if that is the same for all replicas.
 func (u *Setup) measurePipelines() {
 	r := &u.Report
-	r.PipelineStages = u.pools[0].setup.Config.Stages
-	for _, p := range u.pools {
-		if p.setup.Config.Stages != r.PipelineStages {
+	r.PipelineStages = u.Pools[0].Setup.Config.Stages
+	for _, p := range u.Pools {
+		if p.Setup.Config.Stages != r.PipelineStages {
 			r.PipelineStages = 0
 		}
 	}

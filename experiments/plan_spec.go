@@ -232,7 +232,7 @@ func (p *Planning) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 
 // Price is the price of a GPU for an hour and where it comes from; ok is false where none is known. The
 // scenario's own prices come first, then cost.gpu_hour for its own GPU, then the middle of the catalogue's range.
-func (s *Scenario) Price(u *Setup) (usd float64, source string, ok bool) {
+func Price(s *Scenario, u *Setup) (usd float64, source string, ok bool) {
 	gpu := &u.Deployment.GPU
 	prices := s.Planning().Prices
 	for _, name := range slices.Sorted(maps.Keys(prices)) {
@@ -247,9 +247,4 @@ func (s *Scenario) Price(u *Setup) (usd float64, source string, ok bool) {
 		return (low + high) / 2, fmt.Sprintf("middle of $%.2f to $%.2f, %s", low, high, gpu.PriceNote), true
 	}
 	return 0, "", false
-}
-
-// Fault says what is wrong with the value of a key.
-func (s *Scenario) Fault(key, format string, args ...any) *yamldoc.Fault {
-	return s.fault(key, format, args...)
 }

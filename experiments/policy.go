@@ -52,8 +52,8 @@ type EngineDefaults struct {
 // for one, and the memory for its activations is set aside.
 const wholePromptTokens = 16_384
 
-// policies lists the policies: add one to add a policy.
-func policies() []Policy {
+// Policies lists the policies: add one to add a policy.
+func Policies() []Policy {
 	return []Policy{
 		vllmPolicy(), preemptivePolicy(), vllmV0Policy(),
 		sarathiPolicy(), orcaPolicy(), staticPolicy(),
@@ -179,7 +179,7 @@ func (s *Scenario) Use(p Policy) { s.own = append(s.own, p) }
 
 // policy is the one that the scenario names.
 func (s *Scenario) policy() (Policy, error) {
-	known := policies()
+	known := Policies()
 	var names []string
 	for i := len(s.own) - 1; i >= 0; i-- {
 		if s.own[i].Name == s.Engine.Policy {
@@ -193,7 +193,7 @@ func (s *Scenario) policy() (Policy, error) {
 		}
 		names = append(names, p.Name)
 	}
-	f := s.fault("engine.policy", "%q is not known (want %s)", yamldoc.Short(s.Engine.Policy), yamldoc.OneOf(names))
+	f := s.Fault("engine.policy", "%q is not known (want %s)", yamldoc.Short(s.Engine.Policy), yamldoc.OneOf(names))
 	f.Hint = yamldoc.DidYouMean(s.Engine.Policy, names)
 	return Policy{}, f
 }
@@ -210,20 +210,20 @@ func (u *Setup) policyDefaults() error {
 		e.AsyncScheduling = Off
 	}
 	usual := &Default().Engine // a program may have set a knob that no file gives
-	if d.NoPrefixCaching && !s.isGiven("engine.enable_prefix_caching") {
+	if d.NoPrefixCaching && !s.Given("engine.enable_prefix_caching") {
 		e.EnablePrefixCaching = false
 	}
-	if d.BlockSize > 0 && !s.isGiven("engine.block_size") && e.BlockSize == usual.BlockSize {
+	if d.BlockSize > 0 && !s.Given("engine.block_size") && e.BlockSize == usual.BlockSize {
 		e.BlockSize = d.BlockSize
 	}
 	if (d.Reserves || e.admission() == sched.FullLength) && s.Workload.MaxTokens == nil {
 		u.warn("declared_lengths", "workload.max_tokens is not set, so that clients declare exactly what they will get: policy %s reserves room as if it knew the future", p.Name)
 	}
 	u.warnUnused(p.Name)
-	if d.TokenBudget > 0 && !s.isGiven("engine.max_num_batched_tokens") && e.MaxNumBatchedTokens == usual.MaxNumBatchedTokens {
+	if d.TokenBudget > 0 && !s.Given("engine.max_num_batched_tokens") && e.MaxNumBatchedTokens == usual.MaxNumBatchedTokens {
 		e.MaxNumBatchedTokens = max(d.TokenBudget, e.MaxNumSeqs)
 	}
-	if !s.isGiven("engine.watermark") && e.Watermark == usual.Watermark {
+	if !s.Given("engine.watermark") && e.Watermark == usual.Watermark {
 		e.Watermark = d.Watermark
 	}
 	if e.KVAllocation == "auto" {
@@ -233,14 +233,14 @@ func (u *Setup) policyDefaults() error {
 		}
 	}
 	chunking := "engine.enable_chunked_prefill"
-	if d.WholePrompts && s.isGiven(chunking) && e.EnableChunkedPrefill {
-		return s.fault(chunking, "true is not allowed (want false: policy %s does not divide prompts)", p.Name)
+	if d.WholePrompts && s.Given(chunking) && e.EnableChunkedPrefill {
+		return s.Fault(chunking, "true is not allowed (want false: policy %s does not divide prompts)", p.Name)
 	}
-	if d.WholePrompts || d.WholeByDefault && !s.isGiven(chunking) {
+	if d.WholePrompts || d.WholeByDefault && !s.Given(chunking) {
 		e.EnableChunkedPrefill = false
 	}
 	if e.Preemption == "never" && e.Admission != "auto" && e.Admission != "full-length" {
-		return s.fault(s.firstGiven("engine.preemption", "engine.admission"), "never does not go with admission %s (want full-length)", e.Admission)
+		return s.Fault(s.firstGiven("engine.preemption", "engine.admission"), "never does not go with admission %s (want full-length)", e.Admission)
 	}
 	if !e.EnableChunkedPrefill && p.Name != "vllm" && p.Name != "preemptive" {
 		u.whole = true
@@ -257,7 +257,7 @@ func (u *Setup) wholePrompts() error {
 	}
 	if e.MaxModelLen == nil {
 		length := wholePromptTokens
-		if s.isGiven("engine.max_num_batched_tokens") {
+		if s.Given("engine.max_num_batched_tokens") {
 			length = e.MaxNumBatchedTokens
 		}
 		u.assumedLength = length
@@ -266,7 +266,7 @@ func (u *Setup) wholePrompts() error {
 		}
 		e.MaxModelLen = &length
 	}
-	if !s.isGiven("engine.max_num_batched_tokens") {
+	if !s.Given("engine.max_num_batched_tokens") {
 		e.MaxNumBatchedTokens = max(e.MaxNumBatchedTokens, *e.MaxModelLen)
 	}
 	return nil
@@ -275,7 +275,7 @@ func (u *Setup) wholePrompts() error {
 // policyEntries are the policies for the catalogue.
 func policyEntries() []Entry {
 	var entries []Entry
-	for _, p := range policies() {
+	for _, p := range Policies() {
 		entries = append(entries, Entry{Name: p.Name, Properties: []Property{{"does", p.Does}}, Source: p.Source})
 	}
 	return entries

@@ -174,17 +174,17 @@ func (s *Scenario) ofPool(p *Pool) *Scenario {
 	return &one
 }
 
-// pool is a group of like replicas that are ready to run.
-type pool struct {
+// PoolSetup is a group of like replicas that are ready to run.
+type PoolSetup struct {
 	name     string
 	role     string
 	replicas int
-	setup    *Setup // of one of them
+	Setup    *Setup // of one of them
 	ranks    int    // that each of them has, which serve requests side by side
 }
 
 // engines is the number of engines of a pool: the data-parallel ranks of all its replicas.
-func (p *pool) engines() int { return p.replicas * p.ranks }
+func (p *PoolSetup) engines() int { return p.replicas * p.ranks }
 
 // ranks is the number of data-parallel ranks that a run has of a replica.
 func (u *Setup) ranks() int {
@@ -199,7 +199,7 @@ func (u *Setup) ranks() int {
 func (u *Setup) Serving(over string) string {
 	first := u.Deployment.String()
 	if len(u.Scenario.Pools) == 0 {
-		n := u.replicasInWords(&u.pools[0])
+		n := u.replicasInWords(&u.Pools[0])
 		if n == "1" || over == "deployment.replicas" {
 			return first
 		}
@@ -207,9 +207,9 @@ func (u *Setup) Serving(over string) string {
 	}
 	alike := true
 	var counts, all []string
-	for i := range u.pools {
-		p := &u.pools[i]
-		n, d := u.replicasInWords(p), p.setup.Deployment.String()
+	for i := range u.Pools {
+		p := &u.Pools[i]
+		n, d := u.replicasInWords(p), p.Setup.Deployment.String()
 		alike = alike && d == first
 		counts, all = append(counts, p.name+" "+n), append(all, fmt.Sprintf("%s: %s × (%s)", p.name, n, d))
 	}
@@ -220,7 +220,7 @@ func (u *Setup) Serving(over string) string {
 }
 
 // replicasInWords is how many replicas a pool has, or may have.
-func (u *Setup) replicasInWords(p *pool) string {
+func (u *Setup) replicasInWords(p *PoolSetup) string {
 	if l := u.Scenario.Lifecycle; l != nil && l.Autoscale != nil {
 		for _, a := range l.Autoscale.Scalers {
 			if len(u.Scenario.Pools) == 0 || a.Pool != nil && *a.Pool == p.name {
@@ -239,7 +239,7 @@ func (u *Setup) isFleet() bool {
 // replicas is the number of all engines.
 func (u *Setup) replicas() int {
 	n := 0
-	for _, p := range u.pools {
+	for _, p := range u.Pools {
 		n += p.engines()
 	}
 	return n
@@ -250,9 +250,9 @@ func (u *Setup) resolvePools() error {
 	s := u.Scenario
 	if len(s.Pools) == 0 {
 		if s.Disaggregation != nil {
-			return s.fault("disaggregation", "there are no pools (want some with the role prefill and some with the role decode)")
+			return s.Fault("disaggregation", "there are no pools (want some with the role prefill and some with the role decode)")
 		}
-		u.pools = []pool{{role: "both", replicas: s.Deployment.Replicas, setup: u, ranks: u.ranks()}}
+		u.Pools = []PoolSetup{{role: "both", replicas: s.Deployment.Replicas, Setup: u, ranks: u.ranks()}}
 		return asError(u.replica())
 	}
 	resolved := make([]Pool, len(s.Pools))
@@ -270,7 +270,7 @@ func (u *Setup) resolvePools() error {
 		}
 		p.Model, p.GPU, p.Deployment, p.Engine, p.Overheads, p.StepTime, p.Cost = &one.Model, &one.GPU, &one.Deployment, &one.Engine, &one.Overheads, &one.StepTime, &one.Cost
 		resolved[i] = p
-		u.pools = append(u.pools, pool{p.Name, p.Role, p.Replicas, t, t.ranks()})
+		u.Pools = append(u.Pools, PoolSetup{p.Name, p.Role, p.Replicas, t, t.ranks()})
 		for _, w := range t.Warnings {
 			if len(resolved) > 1 {
 				w.Text = fmt.Sprintf("pool %s: %s", p.Name, w.Text)
@@ -285,7 +285,7 @@ func (u *Setup) resolvePools() error {
 	if err := u.roles(); err != nil {
 		return err
 	}
-	first := u.pools[0].setup
+	first := u.Pools[0].Setup
 	u.Profile, u.Deployment, u.Memory, u.Config, u.policy = first.Profile, first.Deployment, first.Memory, first.Config, first.policy
 	return u.oneWay()
 }
@@ -296,8 +296,8 @@ func (u *Setup) measureReplicas() {
 	r.Replicas, r.Work, r.USDPerHour, r.Tiers = u.replicas(), u.work(), 0, u.Scenario.tierNames()
 	u.measurePipelines()
 	priced := true
-	for _, p := range u.pools {
-		of, n := p.setup, p.engines()
+	for _, p := range u.Pools {
+		of, n := p.Setup, p.engines()
 		gpus := p.replicas * of.Deployment.GPUs()
 		r.GPUs += gpus
 		r.MaxNumSeqs += n * of.Scenario.Engine.MaxNumSeqs
@@ -323,14 +323,14 @@ func (u *Setup) measureReplicas() {
 
 // oneWay refuses what clients would see of a pool: the front ends are the same for all.
 func (u *Setup) oneWay() error {
-	for _, p := range u.pools {
-		c := &p.setup.Config
+	for _, p := range u.Pools {
+		c := &p.Setup.Config
 		if c.NetworkIn != u.Config.NetworkIn || c.NetworkOut != u.Config.NetworkOut {
-			s := p.setup.Scenario
-			return s.fault(s.firstGiven("overheads.network_in", "overheads.network_out"), "the way to the clients is another one than that of pool %s (want the same for all)", u.pools[0].name)
+			s := p.Setup.Scenario
+			return s.Fault(s.firstGiven("overheads.network_in", "overheads.network_out"), "the way to the clients is another one than that of pool %s (want the same for all)", u.Pools[0].name)
 		}
-		if s := p.setup.Scenario; optional.Value(s.Engine.RetryAfter) != optional.Value(u.Scenario.Engine.RetryAfter) {
-			return s.fault("engine.retry_after", "clients are told the same by all pools (want it at the top of the scenario)")
+		if s := p.Setup.Scenario; optional.Value(s.Engine.RetryAfter) != optional.Value(u.Scenario.Engine.RetryAfter) {
+			return s.Fault("engine.retry_after", "clients are told the same by all pools (want it at the top of the scenario)")
 		}
 	}
 	return nil
@@ -339,14 +339,14 @@ func (u *Setup) oneWay() error {
 // longest is the longest sequence that some replica takes, in tokens.
 func (u *Setup) longest() int32 {
 	length := int32(0)
-	for _, p := range u.pools {
-		length = max(length, p.setup.Config.MaxModelLen)
+	for _, p := range u.Pools {
+		length = max(length, p.Setup.Config.MaxModelLen)
 	}
 	return length
 }
 
-// fleet is the configuration of a run, with schedulers and routers of its own.
-func (u *Setup) fleet(check bool) sim.Fleet {
+// Fleet is the configuration of a run, with schedulers and routers of its own.
+func (u *Setup) Fleet(check bool) sim.Fleet {
 	f := u.standing(check)
 	f.Lives = u.lives(check)
 	return f
@@ -355,7 +355,7 @@ func (u *Setup) fleet(check bool) sim.Fleet {
 // standing is the fleet when all of its replicas are ready for ever.
 func (u *Setup) standing(check bool) sim.Fleet {
 	var f sim.Fleet
-	for _, p := range u.pools {
+	for _, p := range u.Pools {
 		of := u.one(p)
 		group := 1 // of ranks that exchange with each other's experts
 		if of.Deployment.LLM.Experts > 0 {
@@ -374,7 +374,7 @@ func (u *Setup) standing(check bool) sim.Fleet {
 }
 
 // engineOf is the configuration of an engine of a pool, with a scheduler of its own.
-func (u *Setup) engineOf(p *pool, check bool) sim.Config {
+func (u *Setup) engineOf(p *PoolSetup, check bool) sim.Config {
 	c := u.one(*p).config(check)
 	if !u.disaggregated() {
 		return c

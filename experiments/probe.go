@@ -59,8 +59,8 @@ type outcome struct {
 	service    float64 // the same, from admission on
 }
 
-// run runs a probe.
-func (l probeLoad) run(ctx context.Context, u *Setup) (outcome, error) {
+// probeAt runs a probe.
+func probeAt(ctx context.Context, l probeLoad, u *Setup) (outcome, error) {
 	l.seconds = min(l.seconds, clock.MaxRun.Seconds())
 	src, err := u.probeSource(l)
 	if err != nil {
@@ -132,40 +132,40 @@ type saturation struct {
 	service float64 // seconds that a request takes there, waiting for admission apart
 }
 
-// saturation estimates where the system saturates. Its load is 0 if no request completes.
-func (u *Setup) saturation(ctx context.Context, users bool) (saturation, error) {
-	idle, err := u.idleResidence(ctx)
+// findSaturation estimates where the system saturates. Its load is 0 if no request completes.
+func findSaturation(ctx context.Context, u *Setup, users bool) (saturation, error) {
+	idle, err := idleResidence(ctx, u)
 	if err != nil || idle == 0 {
 		return saturation{}, err
 	}
 	if users {
-		return u.saturationUsers(ctx, idle)
+		return saturationUsers(ctx, u, idle)
 	}
-	return u.saturationRate(ctx, idle)
+	return saturationRate(ctx, u, idle)
 }
 
 // idleResidence is the mean time of a request on an otherwise idle system.
-func (u *Setup) idleResidence(ctx context.Context) (float64, error) {
-	o, err := probeLoad{users: 1, requests: 50}.run(ctx, u)
+func idleResidence(ctx context.Context, u *Setup) (float64, error) {
+	o, err := probeAt(ctx, probeLoad{users: 1, requests: 50}, u)
 	return o.residence, err
 }
 
 // serviceAt is how long a request takes at a rate, waiting for admission apart.
-func (u *Setup) serviceAt(ctx context.Context, rate float64) (float64, error) {
-	idle, err := u.idleResidence(ctx)
+func serviceAt(ctx context.Context, u *Setup, rate float64) (float64, error) {
+	idle, err := idleResidence(ctx, u)
 	if err != nil || idle == 0 {
 		return 0, err
 	}
-	o, err := probeLoad{rate: rate, seconds: probeSeconds(rate, idle)}.run(ctx, u)
+	o, err := probeAt(ctx, probeLoad{rate: rate, seconds: probeSeconds(rate, idle)}, u)
 	return max(idle, o.service), err
 }
 
 // saturationRate quadruples the rate until completions do not follow, then closes in on the highest
 // throughput.
-func (u *Setup) saturationRate(ctx context.Context, idle float64) (saturation, error) {
+func saturationRate(ctx context.Context, u *Setup, idle float64) (saturation, error) {
 	best := saturation{service: idle}
 	try := func(rate float64) (keepsUp bool, err error) {
-		o, err := probeLoad{rate: rate, seconds: probeSeconds(rate, idle)}.run(ctx, u)
+		o, err := probeAt(ctx, probeLoad{rate: rate, seconds: probeSeconds(rate, idle)}, u)
 		best.load, best.service = max(best.load, o.throughput), max(best.service, o.service)
 		return o.keepsUp, err
 	}
@@ -191,7 +191,7 @@ func (u *Setup) saturationRate(ctx context.Context, idle float64) (saturation, e
 
 // saturationUsers doubles the number of users until throughput stops growing, and finds the number at
 // which it comes near its highest.
-func (u *Setup) saturationUsers(ctx context.Context, idle float64) (saturation, error) {
+func saturationUsers(ctx context.Context, u *Setup, idle float64) (saturation, error) {
 	think := 0.0
 	if u.traffic.closed {
 		think = u.traffic.spec.Think().Seconds()
@@ -199,7 +199,7 @@ func (u *Setup) saturationUsers(ctx context.Context, idle float64) (saturation, 
 	result := saturation{load: 1, service: idle}
 	probe := func(n int) (outcome, error) {
 		seconds := min(probeLengths*(idle+think), probeRequests*(idle+think)/float64(n))
-		o, err := probeLoad{users: n, seconds: max(seconds, 6*(idle+think))}.run(ctx, u)
+		o, err := probeAt(ctx, probeLoad{users: n, seconds: max(seconds, 6*(idle+think))}, u)
 		result.service = max(result.service, o.service)
 		return o, err
 	}
@@ -241,28 +241,28 @@ func Saturation(ctx context.Context, s *Scenario) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	found, err := u.saturation(ctx, false)
+	found, err := findSaturation(ctx, u, false)
 	return found.load, err
 }
 
 // overloaded estimates from a single probe, of more load than the seats can take, how many requests per second the system
 // completes, and how long one takes there from admission on. It is much rougher than saturation, and cheaper.
-func (u *Setup) overloaded(ctx context.Context) (o outcome, idle float64, err error) {
-	if idle, err = u.idleResidence(ctx); err != nil || idle == 0 {
+func overloaded(ctx context.Context, u *Setup) (o outcome, idle float64, err error) {
+	if idle, err = idleResidence(ctx, u); err != nil || idle == 0 {
 		return outcome{}, idle, err
 	}
 	seats := float64(u.Scenario.Engine.MaxNumSeqs)
 	seconds := probeSketch * idle
 	rate := min(seats/idle, probeMaxRequests/seconds)
-	o, err = probeLoad{rate: rate, seconds: seconds}.run(ctx, u)
+	o, err = probeAt(ctx, probeLoad{rate: rate, seconds: seconds}, u)
 	return o, idle, err
 }
 
 // Sketch chooses loads for a curve that is wanted at once: from near idle to beyond where one short run in overload says
 // that the system saturates. It also says how long a request takes there, in seconds from its admission on. Without loads,
 // no request completes.
-func (u *Setup) Sketch(ctx context.Context, over string, points int) (chosen []float64, service float64, err error) {
-	o, idle, err := u.overloaded(ctx)
+func Sketch(ctx context.Context, u *Setup, over string, points int) (chosen []float64, service float64, err error) {
+	o, idle, err := overloaded(ctx, u)
 	if err != nil || idle == 0 {
 		return nil, 0, err
 	}

@@ -98,7 +98,7 @@ func (u *Setup) traceSource() error {
 		if errors.As(err, &f) {
 			return s.fieldFaults(err)
 		}
-		return s.fault("workload.trace.file", "%v", err)
+		return s.Fault("workload.trace.file", "%v", err)
 	}
 	for _, text := range file.Last().Warnings() {
 		u.warn("trace", "%s", text)

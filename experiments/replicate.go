@@ -26,9 +26,11 @@ type ReplicateOptions struct {
 	Detail bool
 }
 
+// leastReplications is the number of runs after which sequential stopping first looks at the intervals.
+const leastReplications = 5
+
 const (
-	// Sequential stopping looks at the intervals after so many runs, and then after each further round.
-	leastReplications = 5
+	// roundReplications is the number of runs of each further round.
 	roundReplications = 5
 	// mostReplications ends it where nothing else is said.
 	mostReplications = 100
@@ -97,11 +99,11 @@ func Replicate(ctx context.Context, s *Scenario, o ReplicateOptions) (*report.Su
 	if err != nil {
 		return nil, err
 	}
-	return u.Replicate(ctx, o)
+	return ReplicateSetup(ctx, u, o)
 }
 
-// Replicate replicates the scenario; see [Replicate].
-func (u *Setup) Replicate(ctx context.Context, o ReplicateOptions) (*report.Summary, error) {
+// ReplicateSetup replicates the scenario; see [Replicate].
+func ReplicateSetup(ctx context.Context, u *Setup, o ReplicateOptions) (*report.Summary, error) {
 	r, err := o.replication(u.Scenario)
 	if err != nil {
 		return nil, err
@@ -163,7 +165,7 @@ func replicateAll(ctx context.Context, setups []*Setup, r replication, o Replica
 			progress = func(n, total int) { o.Progress(done+n, done+total) }
 		}
 		var results []*report.Summary
-		results, runErr = runAll(ctx, round, SweepOptions{Jobs: o.Jobs, Check: o.Check, Progress: progress, Detail: o.Detail})
+		results, runErr = runAll(ctx, round, BatchOptions{Jobs: o.Jobs, Check: o.Check, Progress: progress, Detail: o.Detail})
 		done += len(round)
 		for k, s := range results {
 			if s != nil {

@@ -35,14 +35,14 @@ type Setup struct {
 
 	from    *Scenario // what was resolved
 	policy  Policy
-	pools   []pool // one or more
+	Pools   []PoolSetup // one or more
 	traffic traffic
 	misfit  *model.FitError // why there is no Memory
 	oneRank bool            // of several that share the attention's data
 	machine []byte          // the deployment in JSON
 	table   measured        // the file that step times come from, if they do
 
-	happenings []sim.Failure // of a run
+	Failures []sim.Failure // of a run
 
 	whole         bool // prompts are not divided
 	assumedLength int  // of the longest sequence, because of that; 0 if given
@@ -117,7 +117,7 @@ func (u *Setup) engineDefaults() error {
 	s := u.Scenario
 	p, err := profileFor(optional.Value(s.Engine.Version))
 	if err != nil {
-		return s.fault("engine.version", "%v", err)
+		return s.Fault("engine.version", "%v", err)
 	}
 	u.Profile = p
 	linear := s.StepTime.Kind == "linear"
@@ -145,7 +145,7 @@ func (u *Setup) memory() error {
 	e := &s.Engine
 	if s.StepTime.Kind == "linear" {
 		u.Config.NumGPUBlocks = optional.Value(e.NumGPUBlocksOverride)
-		if u.Config.NumGPUBlocks == 0 && !s.isGiven("engine.enable_prefix_caching") {
+		if u.Config.NumGPUBlocks == 0 && !s.Given("engine.enable_prefix_caching") {
 			e.EnablePrefixCaching = false // an unlimited pool has no blocks to share
 		}
 		return nil
@@ -164,12 +164,12 @@ func (u *Setup) memory() error {
 	switch {
 	case errors.As(err, &misfit):
 		u.misfit = misfit
-		f := s.fault(s.firstGiven("deployment.dtype", "deployment.tensor_parallel_size", "model", "gpu",
+		f := s.Fault(s.firstGiven("deployment.dtype", "deployment.tensor_parallel_size", "model", "gpu",
 			"engine.gpu_memory_utilization", "engine.max_num_batched_tokens", "engine.max_num_seqs"), "%v", misfit)
 		f.Cause = misfit
 		return f
 	case err != nil:
-		return s.fault("engine", "%v", err)
+		return s.Fault("engine", "%v", err)
 	}
 	u.Memory = &budget
 	u.Config.NumGPUBlocks = budget.Blocks
@@ -196,11 +196,8 @@ func (u *Setup) room() int {
 	return (tooMany - 1) * u.Scenario.Engine.BlockSize
 }
 
-// Given reports whether a key was given by the scenario's file or a flag.
-func (s *Scenario) Given(key string) bool { return s.isGiven(key) }
-
-// isGiven reports whether a key was given by the file or a flag.
-func (s *Scenario) isGiven(key string) bool {
+// Given reports whether a key was given by the file or a flag.
+func (s *Scenario) Given(key string) bool {
 	if s.origin == nil {
 		return false
 	}
@@ -211,7 +208,7 @@ func (s *Scenario) isGiven(key string) bool {
 // firstGiven is the first of the keys that was given, or the first of all.
 func (s *Scenario) firstGiven(keys ...string) string {
 	for _, key := range keys {
-		if s.isGiven(key) {
+		if s.Given(key) {
 			return key
 		}
 	}
@@ -231,7 +228,7 @@ func (u *Setup) sequenceLength() error {
 	if u.Config.NumGPUBlocks > 0 {
 		room := u.room()
 		if length > room && e.MaxModelLen != nil && u.assumedLength == 0 {
-			return s.fault("engine.max_model_len", "%d tokens do not fit the KV pool: it holds %d, %d too few (want %d or less, or more memory)",
+			return s.Fault("engine.max_model_len", "%d tokens do not fit the KV pool: it holds %d, %d too few (want %d or less, or more memory)",
 				length, room, length-room, room)
 		}
 		if length > room {
@@ -243,7 +240,7 @@ func (u *Setup) sequenceLength() error {
 		u.warn("max_model_len", "max_model_len is %d, what an iteration has room for: policy %s does not divide prompts", length, e.Policy)
 	}
 	if length < 2 {
-		return s.fault("engine.max_model_len", "the KV pool holds %d tokens (want room for 2 or more)", length)
+		return s.Fault("engine.max_model_len", "the KV pool holds %d tokens (want room for 2 or more)", length)
 	}
 	e.MaxModelLen = &length
 	u.Config.MaxModelLen = limitInt32(length)
@@ -293,11 +290,11 @@ func (u *Setup) stepTime() error {
 		timer, err = u.drafting(timer)
 	}
 	if err != nil {
-		return u.Scenario.fault("step_time", "%v", err)
+		return u.Scenario.Fault("step_time", "%v", err)
 	}
 	const longest = int64(clock.Hour) * clock.FemtosPerPico
 	if first, slope, _ := timer.Span(&model.Batch{Decodes: 1, Context: 1, Emit: 1}); first <= 0 || slope < 0 || first > longest {
-		return u.Scenario.fault(u.Scenario.firstGiven("gpu", "step_time"),
+		return u.Scenario.Fault(u.Scenario.firstGiven("gpu", "step_time"),
 			"an iteration with one sequence takes %.3g s (want more than 0, at most 3600: see the peaks and the bandwidth of the GPU)", float64(first)/1e15)
 	}
 	u.Config.Timer = timer
@@ -318,15 +315,15 @@ func (u *Setup) engine() error {
 	c.AsyncScheduling = e.AsyncScheduling == On
 	var err error
 	if c.Order, err = u.order(); err != nil {
-		return s.fault("engine.order", "%v", err)
+		return s.Fault("engine.order", "%v", err)
 	}
 	u.judgeOrder()
 	if e.MaxNumBatchedTokens < e.MaxNumSeqs {
-		return s.fault(s.firstGiven("engine.max_num_batched_tokens", "engine.max_num_seqs"),
+		return s.Fault(s.firstGiven("engine.max_num_batched_tokens", "engine.max_num_seqs"),
 			"max_num_batched_tokens %d is less than max_num_seqs %d (want as many or more)", e.MaxNumBatchedTokens, e.MaxNumSeqs)
 	}
 	if !e.EnableChunkedPrefill && e.MaxModelLen != nil && e.MaxNumBatchedTokens < *e.MaxModelLen {
-		return s.fault("engine.enable_chunked_prefill",
+		return s.Fault("engine.enable_chunked_prefill",
 			"false needs max_num_batched_tokens %d to be at least max_model_len %d (set one of them)", e.MaxNumBatchedTokens, *e.MaxModelLen)
 	}
 	sized := u.Memory != nil || s.StepTime.Kind == "linear"
@@ -335,7 +332,7 @@ func (u *Setup) engine() error {
 		return nil // reported before
 	}
 	if e.KVAllocation == "contiguous" && e.EnablePrefixCaching {
-		return s.fault(s.firstGiven("engine.kv_allocation", "engine.enable_prefix_caching", "engine.policy"),
+		return s.Fault(s.firstGiven("engine.kv_allocation", "engine.enable_prefix_caching", "engine.policy"),
 			"a prefix cache does not go with KV in one piece (want enable_prefix_caching: false, or kv_allocation: paged)")
 	}
 	check := *c
@@ -382,9 +379,9 @@ func (u *Setup) measures() error {
 	r.Warmup = report.Warmup{Auto: s.Run.Warmup.Auto, Duration: s.Run.Warmup.Length.Clock()}
 	r.Closed = u.traffic.closed && !slices.ContainsFunc(u.traffic.clients, leavesWork)
 	r.Lives = s.Lifecycle != nil
-	slo, err := s.SLO.objective()
+	slo, err := s.SLO.Objective()
 	if err != nil {
-		return s.fault("slo", "%v", err)
+		return s.Fault("slo", "%v", err)
 	}
 	r.SLO = slo
 	if d := s.Run.Duration; d != nil {

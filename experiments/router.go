@@ -93,8 +93,8 @@ func defaultRouter() Router { return Router{Policy: "round-robin", FrontEnds: 1}
 
 // rule is the rule that a router follows.
 func (r *Router) rule() (routingRule, bool) {
-	for _, k := range routingRules() {
-		if k.name == r.Policy {
+	for _, k := range RoutingRules() {
+		if k.Name == r.Policy {
 			return k, true
 		}
 	}
@@ -103,8 +103,8 @@ func (r *Router) rule() (routingRule, bool) {
 
 func routerNames() []string {
 	var names []string
-	for _, k := range routingRules() {
-		names = append(names, k.name)
+	for _, k := range RoutingRules() {
+		names = append(names, k.Name)
 	}
 	return names
 }
@@ -112,11 +112,11 @@ func routerNames() []string {
 // routerVariants are the keys that go with each rule.
 func routerVariants() (string, map[string]yamldoc.VariantKeys) {
 	keys := map[string]yamldoc.VariantKeys{
-		"":  {nil, []string{"policy"}},
-		"*": {nil, []string{"front_ends", "scrape"}},
+		"":  {Optional: []string{"policy"}},
+		"*": {Optional: []string{"front_ends", "scrape"}},
 	}
-	for _, k := range routingRules() {
-		keys[k.name] = yamldoc.VariantKeys{nil, k.options}
+	for _, k := range RoutingRules() {
+		keys[k.Name] = yamldoc.VariantKeys{Optional: k.options}
 	}
 	return "policy", keys
 }
@@ -166,62 +166,62 @@ func (u *Setup) routing() error {
 	s := u.Scenario
 	r := &s.Deployment.Router
 	if n := u.replicas(); n > maxReplicas {
-		return s.fault("pools", "there are %d replicas (want %d or less)", n, maxReplicas)
+		return s.Fault("pools", "there are %d replicas (want %d or less)", n, maxReplicas)
 	}
-	if slices.ContainsFunc(u.pools, func(p pool) bool { return p.ranks > 1 }) && !s.isGiven("deployment.router") {
+	if slices.ContainsFunc(u.Pools, func(p PoolSetup) bool { return p.ranks > 1 }) && !s.Given("deployment.router") {
 		r.Policy = "vllm-dp" // vLLM's own, among data-parallel ranks
 	}
 	if _, ok := r.rule(); !ok {
-		return s.fault("deployment.router", "%q is not known (want %s)", yamldoc.Short(r.Policy), yamldoc.OneOf(routerNames()))
+		return s.Fault("deployment.router", "%q is not known (want %s)", yamldoc.Short(r.Policy), yamldoc.OneOf(routerNames()))
 	}
 	if !u.isFleet() {
 		u.unused(*r != defaultRouter(), "deployment.router", "there is one replica")
 		return nil
 	}
 	if !u.disaggregated() {
-		return u.routes("deployment.router", r, u.pools)
+		return u.routes("deployment.router", r, u.Pools)
 	}
-	answers := slices.IndexFunc(u.pools, func(p pool) bool { return p.role == "decode" })
-	if err := u.routes("deployment.router", r, u.pools[:answers]); err != nil {
+	answers := slices.IndexFunc(u.Pools, func(p PoolSetup) bool { return p.role == "decode" })
+	if err := u.routes("deployment.router", r, u.Pools[:answers]); err != nil {
 		return err
 	}
 	second := &s.Disaggregation.Router
-	given := s.isGiven("deployment.router.scrape") && s.isGiven("disaggregation.router.scrape")
-	if err := u.routes("disaggregation.router", second, u.pools[answers:]); err != nil {
+	given := s.Given("deployment.router.scrape") && s.Given("disaggregation.router.scrape")
+	if err := u.routes("disaggregation.router", second, u.Pools[answers:]); err != nil {
 		return err
 	}
 	if a, b := r.Scrape, second.Scrape; given && *a != *b {
-		return s.fault("disaggregation.router.scrape", "%v is not that of deployment.router, %v (want the same: replicas tell all routers at once)", *b, *a)
+		return s.Fault("disaggregation.router.scrape", "%v is not that of deployment.router, %v (want the same: replicas tell all routers at once)", *b, *a)
 	}
 	return nil
 }
 
 // routes checks that a router has what it goes by at the pools that it sends requests to, and fills in how often it learns
 // it.
-func (u *Setup) routes(key string, r *Router, pools []pool) error {
+func (u *Setup) routes(key string, r *Router, pools []PoolSetup) error {
 	s := u.Scenario
 	rule, _ := r.rule()
 	made := rule.make(r, route.Identity{})
 	if v, ok := made.(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {
-			return s.fault(key, "%s: %v", rule.name, err)
+			return s.Fault(key, "%s: %v", rule.Name, err)
 		}
 	}
 	known := u.traffic.trace != nil || len(u.traffic.spec.Arrivals) > 0
 	if err := route.Check(made, u.offers(pools)); err != nil && known {
-		return s.fault(key, "%s: %v", rule.name, err)
+		return s.Fault(key, "%s: %v", rule.Name, err)
 	}
 	if rule.looks(r) {
 		bound := route.Bind(made)
 		optional.Default(&r.Scrape, unit.Duration(bound.Requirements().Scrape))
 	} else {
-		u.unused(r.Scrape != nil, yamldoc.Join(key, "scrape"), rule.name+" does not look at what replicas say of themselves")
+		u.unused(r.Scrape != nil, yamldoc.Join(key, "scrape"), rule.Name+" does not look at what replicas say of themselves")
 	}
 	return nil
 }
 
 // offers is what routers can go by: what all replicas of some pools tell, and what some requests have.
-func (u *Setup) offers(pools []pool) route.Offers {
+func (u *Setup) offers(pools []PoolSetup) route.Offers {
 	o := route.Offers{KVUsage: true, PrefixCaching: true, Users: u.traffic.closed}
 	if t := u.Scenario.Workload.Trace; t != nil && t.Statistics != nil {
 		o.Sessions = t.Statistics.Sessions > 0
@@ -230,7 +230,7 @@ func (u *Setup) offers(pools []pool) route.Offers {
 		o.Sessions = spec.Sessions != nil || slices.ContainsFunc(spec.Classes, func(c workload.ClassSpec) bool { return c.Sessions != nil })
 	}
 	for _, p := range pools {
-		c := &p.setup.Config
+		c := &p.Setup.Config
 		o.KVUsage = o.KVUsage && c.NumGPUBlocks > 0
 		o.PrefixCaching = o.PrefixCaching && c.PrefixCaching
 	}

@@ -9,7 +9,7 @@ import (
 
 // routingRule is a rule of routers under the name that scenarios give it.
 type routingRule struct {
-	name string
+	Name string
 	// does says in one line what the rule does, and source where that is taken from.
 	does, source string
 	// options are the keys that go with it, beside those of all.
@@ -23,8 +23,8 @@ type routingRule struct {
 // looks reports whether the rule looks at what replicas say of themselves.
 func (k *routingRule) looks(r *Router) bool { return k.scraped != nil && k.scraped(r) }
 
-// routingRules lists the rules: add one to add a router.
-func routingRules() []routingRule {
+// RoutingRules lists the rules: add one to add a router.
+func RoutingRules() []routingRule {
 	return []routingRule{
 		roundRobinRule(), randomRule(), powerOfTwoRule(), leastRequestsRule(), leastTokensRule(), leastQueueRule(), leastKVRule(),
 		sessionRule(), boundedHashRule(), prefixRule(),
@@ -35,8 +35,8 @@ func routingRules() []routingRule {
 // routerEntries are the routers for the catalogue.
 func routerEntries() []Entry {
 	var entries []Entry
-	for _, k := range routingRules() {
-		entries = append(entries, Entry{Name: k.name, Properties: []Property{{"does", k.does}}, Source: k.source})
+	for _, k := range RoutingRules() {
+		entries = append(entries, Entry{Name: k.Name, Properties: []Property{{"does", k.does}}, Source: k.source})
 	}
 	return entries
 }
@@ -45,7 +45,7 @@ func always(*Router) bool { return true }
 
 func roundRobinRule() routingRule {
 	return routingRule{
-		name:   "round-robin",
+		Name:   "round-robin",
 		does:   "the replicas in turn; begins anew when their set changes",
 		source: "nginx, Kubernetes services",
 		make:   func(*Router, route.Identity) route.Router { return new(route.RoundRobin) },
@@ -54,7 +54,7 @@ func roundRobinRule() routingRule {
 
 func randomRule() routingRule {
 	return routingRule{
-		name:   "random",
+		Name:   "random",
 		does:   "any replica, all being equally likely",
 		source: "theory: a Poisson stream stays one",
 		make:   func(_ *Router, id route.Identity) route.Router { return &route.Random{ID: id} },
@@ -64,7 +64,7 @@ func randomRule() routingRule {
 func powerOfTwoRule() routingRule {
 	scraped := func(r *Router) bool { return optional.Value(r.Load) == "scraped" }
 	return routingRule{
-		name:    "power-of-two",
+		Name:    "power-of-two",
 		does:    "the less loaded of two drawn at random",
 		source:  "Mitzenmacher 2001; Ray Serve",
 		options: []string{"load"},
@@ -77,7 +77,7 @@ func powerOfTwoRule() routingRule {
 
 func leastRequestsRule() routingRule {
 	return routingRule{
-		name:    "least-requests",
+		Name:    "least-requests",
 		does:    "the fewest outstanding requests of this router",
 		source:  "nginx least_conn, Envoy least request",
 		options: []string{"ties"},
@@ -89,7 +89,7 @@ func leastRequestsRule() routingRule {
 
 func leastTokensRule() routingRule {
 	return routingRule{
-		name:    "least-tokens",
+		Name:    "least-tokens",
 		does:    "the fewest outstanding tokens of this router, of prompts and expected answers",
 		source:  "least outstanding work, with lengths known or guessed",
 		options: []string{"answer", "uncached", "ties"},
@@ -101,7 +101,7 @@ func leastTokensRule() routingRule {
 
 func leastQueueRule() routingRule {
 	return routingRule{
-		name:    "least-queue",
+		Name:    "least-queue",
 		does:    "the shortest queue, as the replicas told it last",
 		source:  "Mitzenmacher 2000; gateways that scrape vLLM",
 		options: []string{"running", "local", "ties"},
@@ -114,7 +114,7 @@ func leastQueueRule() routingRule {
 
 func leastKVRule() routingRule {
 	return routingRule{
-		name:    "least-kv",
+		Name:    "least-kv",
 		does:    "the least part of the KV cache in use, as the replicas told it last",
 		source:  "gateways that scrape vLLM",
 		scraped: always,
@@ -124,7 +124,7 @@ func leastKVRule() routingRule {
 
 func sessionRule() routingRule {
 	return routingRule{
-		name:    "session",
+		Name:    "session",
 		does:    "one replica for each session or user, by a consistent hash",
 		source:  "vLLM production-stack",
 		options: []string{"by"},
@@ -136,7 +136,7 @@ func sessionRule() routingRule {
 
 func boundedHashRule() routingRule {
 	return routingRule{
-		name:    "bounded-hash",
+		Name:    "bounded-hash",
 		does:    "the same within a bound of load, or by the first tokens of the prompt",
 		source:  "Mirrokni et al. 2018; KubeAI",
 		options: []string{"by", "prefix_tokens", "factor"},
@@ -157,7 +157,7 @@ func boundedHashRule() routingRule {
 
 func prefixRule() routingRule {
 	return routingRule{
-		name:    "prefix",
+		Name:    "prefix",
 		does:    "where the longest part of the prompt was sent before; remembers all",
 		source:  "vLLM production-stack, prefix-aware",
 		options: []string{"block_tokens", "min_tokens", "max_blocks"},

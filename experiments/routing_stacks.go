@@ -13,7 +13,7 @@ import (
 
 func sglangRule() routingRule {
 	return routingRule{
-		name:   "sglang",
+		Name:   "sglang",
 		does:   "the same while loads are balanced, else the fewest outstanding requests",
 		source: "SGLang (sgl-model-gateway, cache_aware)",
 		options: []string{"cache_threshold", "balance_abs_threshold", "balance_rel_threshold", "smallest_tree", "block_tokens",
@@ -35,7 +35,7 @@ func sglangRule() routingRule {
 
 func kvAwareRule() routingRule {
 	return routingRule{
-		name:    "kv-aware",
+		Name:    "kv-aware",
 		does:    "where the caches hold the longest part of the prompt, else by session",
 		source:  "vLLM production-stack with LMCache's controller",
 		options: []string{"missing_tokens"},
@@ -50,7 +50,7 @@ func kvAwareRule() routingRule {
 
 func llmDRule() routingRule {
 	return routingRule{
-		name:   "llm-d",
+		Name:   "llm-d",
 		does:   "filters, the weighted sum of scores, a picker",
 		source: "llm-d (inference scheduler), Gateway API Inference Extension",
 		options: []string{"scorers", "picker", "precise", "affinity", "block_tokens", "max_match_tokens", "max_blocks", "stale_after",
@@ -137,7 +137,7 @@ func (a *Affinity) SetDefaults() {
 
 func dynamoRule() routingRule {
 	return routingRule{
-		name:    "dynamo",
+		Name:    "dynamo",
 		does:    "the least cost: blocks to prefill and blocks active",
 		source:  "NVIDIA Dynamo (KV router)",
 		options: []string{"overlap_weight", "temperature", "block_tokens", "approximate", "ttl", "max_blocks", "prune_to"},
@@ -158,7 +158,7 @@ func dynamoRule() routingRule {
 
 func vllmDPRule() routingRule {
 	return routingRule{
-		name:    "vllm-dp",
+		Name:    "vllm-dp",
 		does:    "the least 4·waiting + running, as told last, and what it has sent since",
 		source:  "vLLM V1 (engine core client)",
 		scraped: always,

@@ -82,17 +82,17 @@ func Run(ctx context.Context, s *Scenario, o RunOptions) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return u.Run(ctx, o)
+	return RunSetup(ctx, u, o)
 }
 
-// Run runs the scenario; see [Run].
-func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
-	patient, src, err := u.requests(o)
+// RunSetup runs the scenario; see [Run].
+func RunSetup(ctx context.Context, u *Setup, o RunOptions) (*Result, error) {
+	patient, src, err := requestsOf(u, o)
 	if err != nil {
 		return nil, err
 	}
-	collector, rows := u.collector(o)
-	engine, err := u.newEngine(o, patient, src, collector)
+	collector, rows := newCollector(u, o)
+	engine, err := newEngine(u, o, patient, src, collector)
 	if err != nil {
 		return nil, err
 	}
@@ -107,8 +107,8 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	case runErr != nil:
 		return nil, runErr
 	}
-	u.warnAfter(engine.Now(), interrupted, patient, collector)
-	talked := u.conversations(patient, collector)
+	warnAfter(u, engine.Now(), interrupted, patient, collector)
+	talked := conversations(u, patient, collector)
 	if o.Check && !interrupted {
 		if err := collector.Check(); err != nil {
 			return nil, fmt.Errorf("the result contradicts itself: %w", err)
@@ -119,11 +119,11 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 			runErr = err
 		}
 	}
-	return u.result(collector, talked, o.Detail), runErr
+	return newResult(u, collector, talked, o.Detail), runErr
 }
 
-// requests are those of a run as their clients send them, and behind them those of patient clients, who send each once.
-func (u *Setup) requests(o RunOptions) (patient, src workload.Source, err error) {
+// requestsOf are those of a run as their clients send them, and behind them those of patient clients, who send each once.
+func requestsOf(u *Setup, o RunOptions) (patient, src workload.Source, err error) {
 	if o.Source != nil {
 		return o.Source, o.Source, nil
 	}
@@ -134,8 +134,8 @@ func (u *Setup) requests(o RunOptions) (patient, src workload.Source, err error)
 	return patient, src, err
 }
 
-// collector makes what collects the result of a run, and the writer of its requests, which is nil where nobody wants them.
-func (u *Setup) collector(o RunOptions) (*report.Collector, *report.RequestWriter) {
+// newCollector makes what collects the result of a run, and the writer of its requests, which is nil where nobody wants them.
+func newCollector(u *Setup, o RunOptions) (*report.Collector, *report.RequestWriter) {
 	options := u.Report
 	if o.Requests != nil {
 		options.Requests = report.NewRequestWriter(o.Requests)
@@ -154,7 +154,7 @@ func (u *Setup) collector(o RunOptions) (*report.Collector, *report.RequestWrite
 }
 
 // newEngine makes the engine of a run, with everybody who is told of it.
-func (u *Setup) newEngine(o RunOptions, patient, src workload.Source, collector *report.Collector) (*sim.Engine, error) {
+func newEngine(u *Setup, o RunOptions, patient, src workload.Source, collector *report.Collector) (*sim.Engine, error) {
 	observers := []event.Observer{collector}
 	if o.Progress != nil {
 		observers = append(observers, &meter{setup: u, report: o.Progress})
@@ -162,7 +162,7 @@ func (u *Setup) newEngine(o RunOptions, patient, src workload.Source, collector 
 	if o.Span != nil || o.Finished != nil {
 		observers = append(observers, &hooks{span: o.Span, finished: o.Finished})
 	}
-	engine, err := sim.NewFleet(u.fleet(o.Check), src, append(observers, o.Observers...)...)
+	engine, err := sim.NewFleet(u.Fleet(o.Check), src, append(observers, o.Observers...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -178,18 +178,18 @@ func (u *Setup) newEngine(o RunOptions, patient, src workload.Source, collector 
 }
 
 // warnAfter warns of what only the run could show.
-func (u *Setup) warnAfter(end clock.Time, interrupted bool, patient workload.Source, collector *report.Collector) {
+func warnAfter(u *Setup, end clock.Time, interrupted bool, patient workload.Source, collector *report.Collector) {
 	if t, ok := patient.(*trace.Source); ok && t.Overlapping() > 0 {
 		collector.AddWarning("overlapping_turns", fmt.Sprintf(
 			"%d requests were sent before an earlier turn of their session had been answered: a replay keeps the recorded times", t.Overlapping()))
 	}
 	if n := u.later(end); n > 0 && !interrupted && u.Report.End == 0 {
-		collector.AddWarning("late_failure", fmt.Sprintf("the run ended at %.4g s, before %d of %d failures (run.duration sets its end)", end.Seconds(), n, len(u.happenings)))
+		collector.AddWarning("late_failure", fmt.Sprintf("the run ended at %.4g s, before %d of %d failures (run.duration sets its end)", end.Seconds(), n, len(u.Failures)))
 	}
 }
 
-// result puts together what a run gives.
-func (u *Setup) result(collector *report.Collector, talked *workload.SessionCounts, detail bool) *Result {
+// newResult puts together what a run gives.
+func newResult(u *Setup, collector *report.Collector, talked *workload.SessionCounts, detail bool) *Result {
 	s := collector.Summary()
 	res := &Result{Summary: s, Series: collector.Series(), collector: collector, setup: u}
 	if detail {
@@ -199,7 +199,7 @@ func (u *Setup) result(collector *report.Collector, talked *workload.SessionCoun
 	s.Clifftop = Version
 	s.Scenario = u.Scenario
 	s.Seed = u.Scenario.Run.Seed
-	s.Accuracy = u.accuracy()
+	s.Accuracy = u.Accuracy()
 	s.Accuracy.Unsteady(s.Window.Stationary)
 	return res
 }

@@ -122,7 +122,7 @@ func (q *search) outset() (start, enough float64, err error) {
 			enough = float64(*n)
 		}
 	case RateKey:
-		idle, err := q.base.idleResidence(q.ctx)
+		idle, err := idleResidence(q.ctx, q.base)
 		if err != nil {
 			return 0, 0, err
 		}

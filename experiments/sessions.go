@@ -195,7 +195,7 @@ func (l *Distribution) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 }
 
 // conversations tells what became of a source's conversations; nil where it has none.
-func (u *Setup) conversations(src workload.Source, c *report.Collector) *workload.SessionCounts {
+func conversations(u *Setup, src workload.Source, c *report.Collector) *workload.SessionCounts {
 	t, ok := src.(interface{ Sessions() workload.SessionCounts })
 	if !ok || t.Sessions() == (workload.SessionCounts{}) {
 		return nil

@@ -31,11 +31,11 @@ type Speculative struct {
 func (*Speculative) Variants() (string, map[string]yamldoc.VariantKeys) {
 	required := []string{"method", "num_speculative_tokens", "acceptance"}
 	return "method", map[string]yamldoc.VariantKeys{
-		"":      {required, []string{"model", "match"}},
-		"ngram": {required, []string{"match"}},
-		"eagle": {required, nil},
-		"mtp":   {required, nil},
-		"draft": {append([]string{"model"}, required...), nil},
+		"":      {Required: required, Optional: []string{"model", "match"}},
+		"ngram": {Required: required, Optional: []string{"match"}},
+		"eagle": {Required: required},
+		"mtp":   {Required: required},
+		"draft": {Required: append([]string{"model"}, required...)},
 	}
 }
 
@@ -80,7 +80,7 @@ func (u *Setup) speculative() error {
 		return nil
 	}
 	if e.AsyncScheduling == On {
-		return s.fault("engine.async_scheduling", "true does not go with speculative decoding, whose next iteration needs to know which drafts were accepted (want auto or false)")
+		return s.Fault("engine.async_scheduling", "true does not go with speculative decoding, whose next iteration needs to know which drafts were accepted (want auto or false)")
 	}
 	e.AsyncScheduling = Off
 	u.warn("speculative", "drafts: acceptance is what the scenario says, not what a model was seen to do, and the drafter's memory is not taken from the KV pool")
@@ -116,7 +116,7 @@ func (u *Setup) drafting(timer model.StepTimer) (model.StepTimer, error) {
 		}
 		options := model.Options{TensorParallel: u.Deployment.TensorParallel}
 		if d, err = model.NewDeployment(llm, u.Deployment.GPU, options); err != nil {
-			return nil, u.Scenario.fault("engine.speculative.model", "%v", err)
+			return nil, u.Scenario.Fault("engine.speculative.model", "%v", err)
 		}
 	}
 	var draft model.StepTimer

@@ -33,7 +33,7 @@ type SweepOptions struct {
 	// Detail gives the summaries their details, for pictures, unless there are more than a few hundred loads.
 	Detail bool
 
-	ledger *Ledger // of the runs; nil keeps none
+	cache *Ledger // of the runs; nil keeps none
 }
 
 // mostDetailed is the number of loads up to which details are kept: each takes about 100 kB.
@@ -261,7 +261,7 @@ func (o SweepOptions) plan(ctx context.Context, s *Scenario) (*plan, error) {
 	}
 	found := saturation{}
 	if len(o.Values) > 0 {
-		if found.service, err = base.serviceAt(ctx, highest(p.values)); err != nil {
+		if found.service, err = serviceAt(ctx, base, highest(p.values)); err != nil {
 			return nil, fmt.Errorf("probing the highest load: %w", err)
 		}
 	} else if found, err = o.choose(ctx, base, p); err != nil {
@@ -276,7 +276,7 @@ func (o SweepOptions) plan(ctx context.Context, s *Scenario) (*plan, error) {
 // choose finds out where the system saturates and plans loads around that.
 func (o SweepOptions) choose(ctx context.Context, base *Setup, p *plan) (saturation, error) {
 	users := o.Over == UsersKey
-	found, err := base.saturation(ctx, users)
+	found, err := findSaturation(ctx, base, users)
 	if err != nil {
 		return found, fmt.Errorf("looking for saturation: %w", err)
 	}
@@ -406,11 +406,11 @@ func pointValue(v string) (float64, bool) {
 
 // runAll runs the setups on several processors. The results are in the order of the setups; those
 // that were not run to their end are nil, and the error says why.
-func runAll(ctx context.Context, setups []*Setup, o SweepOptions) ([]*report.Summary, error) {
+func runAll(ctx context.Context, setups []*Setup, o BatchOptions) ([]*report.Summary, error) {
 	results := make([]*report.Summary, len(setups))
 	err := Parallel(ctx, len(setups), o.Jobs, o.Progress, func(ctx context.Context, i int) error {
 		var err error
-		results[i], err = o.ledger.Run(ctx, setups[i], RunOptions{Check: o.Check, Detail: o.Detail}, "")
+		results[i], err = o.Cache.Run(ctx, setups[i], RunOptions{Check: o.Check, Detail: o.Detail}, "")
 		return err
 	})
 	return results, err

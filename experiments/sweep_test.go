@@ -14,7 +14,7 @@ import (
 
 func mustSweep(t testing.TB, text string, o SweepOptions, sets ...Setting) *report.Curve {
 	t.Helper()
-	c, err := Sweep(context.Background(), mustParse(t, text, sets...), o)
+	c, err := Sweep(context.Background(), with(t, mustParse(t, text), sets...), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,8 +147,12 @@ func TestPeakIsWhereThePlateauBegins(t *testing.T) {
 // The rate of chat traffic wanders. Over the run it is what was asked for, and the cut of a warm-up leaves it so.
 func TestOfferedRateIsTheNominal(t *testing.T) {
 	for _, rate := range []float64{9, 18} {
-		s := mustParse(t, "run: {requests: 20000}", Setting{Key: RateKey, Value: loadText(rate)})
-		r := mustRun(t, s, RunOptions{}).Summary
+		s := with(t, mustParse(t, "run: {requests: 20000}"), Setting{Key: RateKey, Value: loadText(rate)})
+		res, err := Run(context.Background(), s, RunOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := res.Summary
 		if x := *r.Throughput.OfferedRequestsPerS; math.Abs(x/rate-1) > .03 {
 			t.Errorf("rate %v: %v offered in the window of %+v", rate, x, r.Window)
 		}
@@ -208,4 +212,22 @@ func TestLoads(t *testing.T) {
 	if got := refine([]float64{1, 2, 4}, 2, false, true); !slices.Equal(got, []float64{3}) {
 		t.Errorf("whole users: %v", got)
 	}
+}
+
+func mustParse(t testing.TB, text string) *Scenario {
+	t.Helper()
+	s, err := Parse("test.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func with(t testing.TB, s *Scenario, sets ...Setting) *Scenario {
+	t.Helper()
+	s, err := s.With(sets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -213,18 +213,18 @@ type Stage struct {
 func (s *Stage) Variants() (string, map[string]yamldoc.VariantKeys) {
 	rate := []string{"rate"}
 	return "process", map[string]yamldoc.VariantKeys{
-		"":            {nil, []string{"process", "rate", "users", "think_time", "ramp"}},
-		"constant":    {rate, nil},
-		"poisson":     {rate, nil},
-		"gamma":       {[]string{"rate", "cv"}, nil},
-		"weibull":     {[]string{"rate", "shape"}, nil},
-		"all-at-once": {nil, nil},
-		"closed":      {[]string{"users"}, []string{"think_time", "ramp"}},
-		"on-off":      {[]string{"rate", "on_mean", "off_mean"}, []string{"cv"}},
-		"cox":         {[]string{"rate", "sigma", "rho", "step"}, nil},
-		"profile":     {[]string{"rate", "hourly"}, []string{"begin"}},
-		"superposed":  {[]string{"rate", "sources", "top_share", "top10_share", "source_cv"}, nil},
-		"*":           {nil, []string{"name", "duration"}},
+		"":            {Optional: []string{"process", "rate", "users", "think_time", "ramp"}},
+		"constant":    {Required: rate},
+		"poisson":     {Required: rate},
+		"gamma":       {Required: []string{"rate", "cv"}},
+		"weibull":     {Required: []string{"rate", "shape"}},
+		"all-at-once": {},
+		"closed":      {Required: []string{"users"}, Optional: []string{"think_time", "ramp"}},
+		"on-off":      {Required: []string{"rate", "on_mean", "off_mean"}, Optional: []string{"cv"}},
+		"cox":         {Required: []string{"rate", "sigma", "rho", "step"}},
+		"profile":     {Required: []string{"rate", "hourly"}, Optional: []string{"begin"}},
+		"superposed":  {Required: []string{"rate", "sources", "top_share", "top10_share", "source_cv"}},
+		"*":           {Optional: []string{"name", "duration"}},
 	}
 }
 
@@ -270,17 +270,17 @@ type Distribution struct {
 
 func (l *Distribution) Variants() (string, map[string]yamldoc.VariantKeys) {
 	return "distribution", map[string]yamldoc.VariantKeys{
-		"":           {nil, []string{"distribution"}},
-		"fixed":      {[]string{"value"}, nil},
-		"uniform":    {[]string{"min", "max"}, nil},
-		"lognormal":  {nil, []string{"mean", "cv", "mu", "sigma"}},
-		"gamma":      {[]string{"mean", "cv"}, nil},
-		"weibull":    {[]string{"mean", "shape"}, nil},
-		"geometric":  {[]string{"mean"}, nil},
-		"log-series": {[]string{"mean"}, nil},
-		"mixture":    {[]string{"parts"}, nil},
-		"quantiles":  {[]string{"p", "q"}, nil},
-		"*":          {nil, []string{"min", "max", "weight"}},
+		"":           {Optional: []string{"distribution"}},
+		"fixed":      {Required: []string{"value"}},
+		"uniform":    {Required: []string{"min", "max"}},
+		"lognormal":  {Optional: []string{"mean", "cv", "mu", "sigma"}},
+		"gamma":      {Required: []string{"mean", "cv"}},
+		"weibull":    {Required: []string{"mean", "shape"}},
+		"geometric":  {Required: []string{"mean"}},
+		"log-series": {Required: []string{"mean"}},
+		"mixture":    {Required: []string{"parts"}},
+		"quantiles":  {Required: []string{"p", "q"}},
+		"*":          {Optional: []string{"min", "max", "weight"}},
 	}
 }
 
@@ -341,9 +341,9 @@ type Prefix struct {
 func (p *Prefix) Variants() (string, map[string]yamldoc.VariantKeys) {
 	groups := []string{"groups", "prompts_per_group", "shared_tokens"}
 	return "by", map[string]yamldoc.VariantKeys{
-		"":      {groups, nil},
-		"group": {groups, nil},
-		"user":  {[]string{"shared_tokens"}, nil},
+		"":      {Required: groups},
+		"group": {Required: groups},
+		"user":  {Required: []string{"shared_tokens"}},
 	}
 }
 

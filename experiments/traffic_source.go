@@ -11,8 +11,8 @@ import (
 	"clifftop/workload"
 )
 
-// defaultPreset is the traffic of a scenario that names none.
-const defaultPreset = "chat-azure23"
+// DefaultPreset is the traffic of a scenario that names none.
+const DefaultPreset = "chat-azure23"
 
 // defaultRequests ends a run that nothing else ends.
 const defaultRequests = 10_000
@@ -40,7 +40,7 @@ func (u *Setup) trafficSource() error {
 	if err := u.headcount(); err != nil {
 		return err
 	}
-	optional.Default(&w.Preset, defaultPreset)
+	optional.Default(&w.Preset, DefaultPreset)
 	preset, err := workload.FindPreset(*w.Preset)
 	if err != nil {
 		return s.fieldFaults(err)
@@ -60,7 +60,7 @@ func (u *Setup) trafficSource() error {
 		return s.fieldFaults(err)
 	}
 	if days := float64(spec.Requests) / spec.Rate() / clock.Day.Seconds(); len(spec.Arrivals) == 1 && spec.Rate() > 0 && spec.Duration == 0 && days > float64(maxDays) {
-		return s.fault(s.firstGiven("workload.arrivals.rate", "run.requests"),
+		return s.Fault(s.firstGiven("workload.arrivals.rate", "run.requests"),
 			"%d requests at %g per second take %s days (want at most %d: a higher rate, fewer requests, or a run.duration)", spec.Requests, spec.Rate(), layout.Digits(days), maxDays)
 	}
 	u.traffic.spec, u.traffic.closed = spec, spec.Closed()
@@ -123,9 +123,9 @@ func (s *Scenario) fieldFaults(err error) yamldoc.Faults {
 			}
 		} else if errors.As(err, &f) {
 			key := strings.NewReplacer("[", ".", "]", "").Replace(f.Key)
-			faults = append(faults, s.fault(key, "%s", f.Problem))
+			faults = append(faults, s.Fault(key, "%s", f.Problem))
 		} else {
-			faults = append(faults, s.fault("workload", "%v", err))
+			faults = append(faults, s.Fault("workload", "%v", err))
 		}
 	}
 	add(err)

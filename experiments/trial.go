@@ -56,7 +56,7 @@ func (q *search) add(st *state, n int) error {
 		}
 		setups = append(setups, u)
 	}
-	results, err := runAll(q.ctx, setups, SweepOptions{Jobs: q.o.Jobs, Check: q.o.Check, ledger: q.o.Ledger})
+	results, err := runAll(q.ctx, setups, BatchOptions{Jobs: q.o.Jobs, Check: q.o.Check, Cache: q.o.Cache})
 	if err != nil {
 		return err
 	}

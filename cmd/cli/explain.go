@@ -63,7 +63,7 @@ func (f *explainFlags) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	e, err := setup.Explain(b)
+	e, err := experiments.Explain(setup, b)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func newExplanation(setup *experiments.Setup, b model.Batch, e *model.Explanatio
 		x.Batch.Tokens += int(c.New)
 		x.Batch.Prefill = append(x.Batch.Prefill, []int32{c.New, c.Cached})
 	}
-	if graph := setup.GraphTokens(x.Batch.Tokens); graph > 0 {
+	if graph := experiments.GraphTokens(setup, x.Batch.Tokens); graph > 0 {
 		x.Batch.Graph = &graph
 	}
 	for _, t := range e.Terms {

@@ -112,7 +112,7 @@ func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 	if bar != nil {
 		options.Progress = bar.run
 	}
-	res, runErr := setup.Run(c.Context(), options)
+	res, runErr := experiments.RunSetup(c.Context(), setup, options)
 	bar.done()
 	if res == nil {
 		return failed(runErr)
@@ -167,7 +167,7 @@ func replicateScenario(c *cobra.Command, s *experiments.Scenario, output *output
 	options := experiments.ReplicateOptions{Check: output.check, Jobs: jobs, Detail: dir != nil}
 	bar := newProgress(c.ErrOrStderr(), output, "replicating")
 	options.Progress = bar.counts()
-	pooled, runErr := setup.Replicate(c.Context(), options)
+	pooled, runErr := experiments.ReplicateSetup(c.Context(), setup, options)
 	bar.done()
 	if pooled == nil {
 		return failed(runErr)
@@ -189,7 +189,7 @@ func replicateScenario(c *cobra.Command, s *experiments.Scenario, output *output
 
 // writeRunPage writes one operating point as a page.
 func writeRunPage(c *cobra.Command, dir *directory, setup *experiments.Setup, s *report.Summary, bands report.Profile) error {
-	p, err := page.Run(s, bands, machine(setup.Peak()))
+	p, err := page.Run(s, bands, machine(experiments.PeakOf(setup)))
 	if err == nil {
 		p.Caption = caption(setup, "")
 		p.Origin.Scenarios = []page.Scenario{{Value: s.Scenario}}

@@ -46,7 +46,7 @@ func savers() []saver {
 		}},
 		{"trace", func(s *saving, setup *experiments.Setup, run *experiments.RunOptions) error {
 			return s.stream("trace.json", func(w io.Writer) (end func() error) {
-				trace := setup.NewTrace(w)
+				trace := experiments.NewTrace(setup, w)
 				run.Observers = append(run.Observers, trace)
 				return trace.Close
 			})
@@ -58,7 +58,7 @@ func savers() []saver {
 
 // saveMetrics writes the metrics of a run in two formats, and a dashboard that shows them.
 func saveMetrics(s *saving, setup *experiments.Setup, run *experiments.RunOptions) error {
-	m, title := setup.NewMetrics(), setup.DashboardTitle()
+	m, title := experiments.NewMetrics(setup), experiments.DashboardTitle(setup)
 	run.Observers = append(run.Observers, m)
 	s.later("metrics.prom", func(w io.Writer, _ *experiments.Result) error { return m.WriteText(w) })
 	s.later("metrics.openmetrics", func(w io.Writer, _ *experiments.Result) error { return m.WriteOpenMetrics(w) })

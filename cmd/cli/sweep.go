@@ -119,7 +119,7 @@ func sweepGrid(c *cobra.Command, s *experiments.Scenario, output *outputFlags, o
 	if options.Values == nil && !shard.dry {
 		return errors.New("--over: the values are missing, and shards cannot choose loads by what others find\nhint: --dry-run prints the loads to give: --over rate=V1,V2,... or rate=LO..HI:N")
 	}
-	g, err := options.Grid(c.Context(), s, caption(setup, options.Over), setup.Peak())
+	g, err := options.Grid(c.Context(), s, caption(setup, options.Over), experiments.PeakOf(setup))
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func sweepScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlag
 	if runErr == nil {
 		capacityErr = addCapacity(c, s, output, options, curve)
 	}
-	shown := &shownCurve{Curve: curve, caption: caption(setup, options.Over), machine: machine(setup.Peak())}
+	shown := &shownCurve{Curve: curve, caption: caption(setup, options.Over), machine: machine(experiments.PeakOf(setup))}
 	if printErr, err := shown.print(c, output), shown.write(c, dir, output); err != nil || printErr != nil {
 		return failed(cmp.Or(printErr, err))
 	}

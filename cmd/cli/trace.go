@@ -212,7 +212,7 @@ own format; gzipped where the name ends in .gz. A closed loop has no traffic of 
 			out := outputFlags{quiet: quiet}
 			out.warn(c.ErrOrStderr(), texts(setup.Warnings))
 			return writeTrace(c, to, quiet, func(w io.Writer, zip bool) (int64, error) {
-				return setup.GenerateTrace(c.Context(), w, zip)
+				return experiments.GenerateTrace(c.Context(), setup, w, zip)
 			})
 		},
 	}

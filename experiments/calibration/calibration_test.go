@@ -101,7 +101,7 @@ run: {requests: 300}
 			t.Fatal(err)
 		}
 		u.Config.Timer = timer
-		res, err := u.Run(context.Background(), experiments.RunOptions{})
+		res, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,7 @@ func simulate(ctx context.Context, s *experiments.Scenario, key, value string, r
 	if err != nil {
 		return nil, err
 	}
-	res, err := u.Run(ctx, experiments.RunOptions{})
+	res, err := experiments.RunSetup(ctx, u, experiments.RunOptions{})
 	if err != nil {
 		return nil, err
 	}

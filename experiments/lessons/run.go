@@ -215,7 +215,7 @@ func (j *job) run(ctx context.Context, check bool) error {
 			}
 		}
 	}
-	res, err := j.setup.Run(ctx, o)
+	res, err := experiments.RunSetup(ctx, j.setup, o)
 	if err != nil {
 		return err
 	}

@@ -270,7 +270,7 @@ func (p *planner) assess(c *candidate) {
 	c.perGPUs = u.Deployment.GPUs()
 	c.name = strings.TrimPrefix(c.label(1), "1 × ")
 	c.probes = map[float64]*report.Summary{}
-	if usd, source, ok := p.scenario.Price(u); ok {
+	if usd, source, ok := experiments.Price(p.scenario, u); ok {
 		c.price, c.source = &usd, source
 	}
 	c.accuracy = u.Accuracy()

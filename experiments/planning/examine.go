@@ -3,6 +3,7 @@ package planning
 import (
 	"context"
 
+	"clifftop/experiments"
 	"clifftop/report"
 	"clifftop/report/layout"
 )
@@ -62,7 +63,7 @@ func (p *planner) longer(ctx context.Context, c *candidate, rate, factor float64
 	if err != nil {
 		return nil, err
 	}
-	src, err := at.Longer(factor)
+	src, err := experiments.Longer(at, factor)
 	if err != nil {
 		return nil, err
 	}

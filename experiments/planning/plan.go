@@ -202,7 +202,7 @@ func (p *planner) openLoop() error {
 // load finds out how much traffic there is.
 func (p *planner) load(u *experiments.Setup) error {
 	var err error
-	if p.demand, err = u.Demand(); err != nil {
+	if p.demand, err = experiments.NewDemand(u); err != nil {
 		return asFaults(err)
 	}
 	if p.shape, err = shapeOf(p.demand); err != nil {

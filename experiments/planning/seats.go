@@ -48,7 +48,7 @@ func (p *planner) fewestSeats(ctx context.Context, c *candidate) error {
 		return err
 	}
 	found, err := experiments.Capacity(ctx, s, experiments.CapacityOptions{
-		Over: "engine." + key, Precision: 1e-6, Jobs: p.options.Jobs, Check: p.options.Check, Ledger: p.options.Ledger,
+		Over: "engine." + key, Precision: 1e-6, Jobs: p.options.Jobs, Check: p.options.Check, Cache: p.options.Ledger,
 	})
 	if errors.Is(err, experiments.ErrMissing) {
 		return fmt.Errorf("%s, the fewest seats: %w", c.name, err)

@@ -44,7 +44,7 @@ func Divide(ctx context.Context, s *experiments.Scenario, o Options) (*Grid, err
 		return nil, err
 	}
 	for _, c := range open(g.all) {
-		key, err := c.setup.Key()
+		key, err := experiments.CacheKey(c.setup)
 		if err != nil {
 			return nil, err
 		}

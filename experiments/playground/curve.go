@@ -56,7 +56,7 @@ func (p *Player) Curve(ctx context.Context, q Query) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	loads, service, err := u.Sketch(ctx, over, curvePoints)
+	loads, service, err := experiments.Sketch(ctx, u, over, curvePoints)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func (p *Player) Point(ctx context.Context, q Query) (*Point, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := u.Run(ctx, experiments.RunOptions{})
+	r, err := experiments.RunSetup(ctx, u, experiments.RunOptions{})
 	if err != nil {
 		return nil, err
 	}

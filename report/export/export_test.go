@@ -99,10 +99,10 @@ func resolved(t *testing.T, scenario string) *experiments.Setup {
 func runAll(t *testing.T, scenario string) *ran {
 	t.Helper()
 	r := ran{setup: resolved(t, scenario), states: states{}}
-	trace, iterations := r.setup.NewTrace(&r.trace), export.NewIterations(&r.iterations)
-	r.metrics, r.detailed = r.setup.NewMetrics(), export.NewDetailed(0)
+	trace, iterations := experiments.NewTrace(r.setup, &r.trace), export.NewIterations(&r.iterations)
+	r.metrics, r.detailed = experiments.NewMetrics(r.setup), export.NewDetailed(0)
 	var err error
-	r.result, err = r.setup.Run(context.Background(), experiments.RunOptions{
+	r.result, err = experiments.RunSetup(context.Background(), r.setup, experiments.RunOptions{
 		Check: true, Observers: []event.Observer{trace, iterations, r.metrics, r.detailed, &r.states},
 		Finished: func(rec *event.Record) { r.records = append(r.records, *rec) },
 		Span: func(span *event.Span) {
@@ -145,7 +145,7 @@ func one(t *testing.T, name string) *ran {
 // TestNothingChanges makes sure that a result is the same with all exports on and with none.
 func TestNothingChanges(t *testing.T) {
 	each(t, func(t *testing.T, r *ran) {
-		plain, err := r.setup.Run(context.Background(), experiments.RunOptions{})
+		plain, err := experiments.RunSetup(context.Background(), r.setup, experiments.RunOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -175,7 +175,7 @@ func TestLiteralFloor(t *testing.T) {
 	}
 	decodes := int(math.Round(*s.Concurrency.Decoding.Mean))
 	chunk := int32(budget - decodes)
-	e, err := setup.Explain(model.Batch{
+	e, err := experiments.Explain(setup, model.Batch{
 		Decodes: decodes, Context: int64(decodes) * (prompt + answer/2),
 		Chunks: []model.Chunk{{New: chunk, Cached: prompt / 2}}, Emit: decodes,
 	})
