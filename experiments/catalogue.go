@@ -148,7 +148,7 @@ func presetEntries(presets []workload.Preset) []Entry {
 
 // positive is x, or nil where it is not known.
 func positive(x float64) any {
-	if x <= 0 || !finite(x) {
+	if x <= 0 || math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil
 	}
 	return x

@@ -47,20 +47,20 @@ func TestSchemaIsCurrent(t *testing.T) {
 	}
 	got = append(got, '\n')
 	if *update {
-		if err := os.WriteFile("scenario.schema.json", got, 0o644); err != nil {
+		if err := os.WriteFile(schemaFile, got, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if !bytes.Equal(got, Schema()) {
-		t.Error("scenario.schema.json is out of date: run go test ./experiments -run TestSchemaIsCurrent -update")
+	if !bytes.Equal(got, schema(t)) {
+		t.Error("scenario.schema.json is out of date: run go test ./experiments/scenario -run TestSchemaIsCurrent -update")
 	}
 }
 
 // TestSchemaAgreesWithParse validates sound and faulty scenarios by both.
 func TestSchemaAgreesWithParse(t *testing.T) {
 	var s jsonschema.Schema
-	if err := json.Unmarshal(Schema(), &s); err != nil {
+	if err := json.Unmarshal(schema(t), &s); err != nil {
 		t.Fatal(err)
 	}
 	resolved, err := s.Resolve(nil)
@@ -135,7 +135,7 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"plan: {growth: -1}", "plan: {engine: {max_seqs: [64]}}", "plan: {engine: {max_num_seqs: 64}}", "plan: {prices: {h100: -1}}",
 		"plan: {on_prem: {usd_per_gpu: 30000, life_years: 5}}", "plan: {on_prem: {}}", "plan: {api: {usd_per_million_input: 0.1}}",
 	}
-	files, _ := filepath.Glob("scenarios/*.yaml")
+	files, _ := filepath.Glob("../scenarios/*.yaml")
 	for _, f := range files {
 		data, err := os.ReadFile(f)
 		if err != nil {
@@ -156,6 +156,18 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 			t.Errorf("%s\nParse says %v\nthe schema says %v", text, byParse, bySchema)
 		}
 	}
+}
+
+// schemaFile is the JSON Schema that users get.
+const schemaFile = "../scenario.schema.json"
+
+func schema(t *testing.T) []byte {
+	t.Helper()
+	text, err := os.ReadFile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // schemaMaker turns types into schemas.
