@@ -16,11 +16,11 @@ import (
 )
 
 //go:embed scenario.yaml
-var scenario []byte
+var scenarioText []byte
 
 func main() {
 	log.SetFlags(0)
-	s, err := experiments.Parse("scenario.yaml", scenario)
+	s, err := experiments.Parse("scenario.yaml", scenarioText)
 	if err != nil {
 		log.Fatal(err)
 	}

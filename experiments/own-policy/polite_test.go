@@ -17,7 +17,7 @@ func TestPolite(t *testing.T) {
 
 // TestScenario resolves the scenario under the policy's name, which is known once it is in use.
 func TestScenario(t *testing.T) {
-	s, err := experiments.Parse("scenario.yaml", scenario)
+	s, err := experiments.Parse("scenario.yaml", scenarioText)
 	if err != nil {
 		t.Fatal(err)
 	}
