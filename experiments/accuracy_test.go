@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 )
 
 // TestAccuracy says how far a result can be trusted: by runs on the same GPU, else on others of its kind, else not.
@@ -25,7 +26,7 @@ func TestAccuracy(t *testing.T) {
 		{"{gpu: mi300x}", "not validated: there are no measured runs of dense models on mi300x under policy vllm", false, false},
 		{"{step_time: roofline}", "not validated: only step_time kernels", false, false},
 	} {
-		s, err := experiments.Parse("s.yaml", []byte(c.keys))
+		s, err := scenario.Parse("s.yaml", []byte(c.keys))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +42,7 @@ func TestAccuracy(t *testing.T) {
 			t.Errorf("%s: %q", c.keys, text)
 		}
 	}
-	s, err := experiments.Parse("s.yaml", []byte("{step_time: {linear: {a_ms: 1, b_us: 1}}, run: {requests: 10}}"))
+	s, err := scenario.Parse("s.yaml", []byte("{step_time: {linear: {a_ms: 1, b_us: 1}}, run: {requests: 10}}"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"clifftop/report"
-
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/traces"
+	"clifftop/report"
 )
 
 // rows are those of requests.csv, by column.
@@ -136,8 +137,8 @@ run: {requests: 5}
 // never does. With a limit of the queue, or a budget of
 // retries, the system recovers.
 func TestRetryStorm(t *testing.T) {
-	after := func(keys ...experiments.Setting) (*report.Summary, func(from, to float64) (completed float64, queue float64)) {
-		s, err := experiments.Load("scenarios/retry-storm.yaml", keys...)
+	after := func(keys ...scenario.Setting) (*report.Summary, func(from, to float64) (completed float64, queue float64)) {
+		s, err := scenario.Load("scenarios/retry-storm.yaml", keys...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +155,7 @@ func TestRetryStorm(t *testing.T) {
 			return completed / (to - from), queue / n
 		}
 	}
-	sum, at := after(experiments.Setting{Key: "clients", Value: "null"})
+	sum, at := after(scenario.Setting{Key: "clients", Value: "null"})
 	if sum.Requests.Retries+sum.Requests.TimedOut != 0 {
 		t.Errorf("%+v", sum.Requests)
 	}
@@ -175,11 +176,11 @@ func TestRetryStorm(t *testing.T) {
 		t.Errorf("%+v", x)
 	}
 
-	_, at = after(experiments.Setting{Key: "clients.retry_budget", Value: "0.1"})
+	_, at = after(scenario.Setting{Key: "clients.retry_budget", Value: "0.1"})
 	if x, queue := at(150, 900); math.Abs(x-8) > 0.1 || queue > 1 {
 		t.Errorf("with a budget of retries %g requests/s complete after the outage, and %g wait", x, queue)
 	}
-	sum, at = after(experiments.Setting{Key: "engine.max_num_queued_reqs", Value: "50"})
+	sum, at = after(scenario.Setting{Key: "engine.max_num_queued_reqs", Value: "50"})
 	x, queue := at(90, 900)
 	if math.Abs(x-8) > 0.1 || queue > 1 {
 		t.Errorf("with a limit of the queue %g requests/s complete after the outage, and %g wait", x, queue)
@@ -460,7 +461,7 @@ func TestHopelessTimeouts(t *testing.T) {
 		"step_time: {linear: {a_ms: 10, b_us: 5}}\nclients: {ttft_timeout: 12ms}\noverheads: {network_in: 2ms, network_out: 3ms}": "s.yaml:2:25: clients.ttft_timeout: 12ms is over before any answer can come: " +
 			"an iteration of the engine with one sequence takes 10.005ms, and the way there and back 5ms (want more than both)",
 	} {
-		s, err := experiments.Parse("s.yaml", []byte(text))
+		s, err := scenario.Parse("s.yaml", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -502,7 +503,7 @@ func TestGenerateWithoutRetries(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if n, err := experiments.GenerateTrace(t.Context(), u, &b, false); err != nil || n != 300 {
+		if n, err := traces.Generate(t.Context(), u, &b, false); err != nil || n != 300 {
 			t.Fatalf("%d rows, %v", n, err)
 		}
 		return b.String()

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
 	"clifftop/report/layout"
 	"clifftop/sim/clock"
-
-	"clifftop/experiments"
 )
 
 // dividedText has two replicas for prompts and two for answers.
@@ -112,7 +112,7 @@ func TestDisaggregationFaults(t *testing.T) {
 		{"workload: {input: {distribution: fixed, value: 5000}}\npools: [{role: prefill}, {name: small, role: decode, engine: {num_gpu_blocks_override: 200}}]",
 			"pool small has room for 3184 tokens, and the shortest of 100 requests needs 5001"},
 	} {
-		s, err := experiments.Parse("s.yaml", []byte(test.yaml))
+		s, err := scenario.Parse("s.yaml", []byte(test.yaml))
 		if err == nil {
 			_, err = s.Resolve()
 		}

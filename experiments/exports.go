@@ -7,19 +7,20 @@ import (
 	"slices"
 
 	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario"
 	"clifftop/report/export"
 )
 
 // NewTrace starts a timeline of a run for [RunOptions.Observers]; close it after the run.
-func NewTrace(u *Setup, w io.Writer) *export.Trace {
+func NewTrace(u *scenario.Setup, w io.Writer) *export.Trace {
 	s := u.Scenario
 	var replicas []export.TraceReplica
 	for _, p := range u.Pools {
 		name := p.Setup.Deployment.String()
 		if len(u.Pools) > 1 {
-			name = p.name + ", " + name
+			name = p.Name + ", " + name
 		}
-		replicas = append(replicas, slices.Repeat([]export.TraceReplica{{Name: name, Stages: p.Setup.Config.Stages}}, p.engines())...)
+		replicas = append(replicas, slices.Repeat([]export.TraceReplica{{Name: name, Stages: p.Setup.Config.Stages}}, p.Engines())...)
 	}
 	return export.NewTrace(w, export.TraceInfo{
 		Replicas: replicas, Lives: s.Lifecycle != nil, End: u.Report.End,
@@ -28,13 +29,13 @@ func NewTrace(u *Setup, w io.Writer) *export.Trace {
 }
 
 // NewMetrics makes the metrics of a run for [RunOptions.Observers], to be written after it.
-func NewMetrics(u *Setup) *export.Metrics {
-	info := export.MetricsInfo{MaxModelLen: int(u.longest()), NetworkIn: u.Config.NetworkIn, NetworkOut: u.Config.NetworkOut,
+func NewMetrics(u *scenario.Setup) *export.Metrics {
+	info := export.MetricsInfo{MaxModelLen: int(u.LongestSequence()), NetworkIn: u.Config.NetworkIn, NetworkOut: u.Config.NetworkOut,
 		Lives: u.Scenario.Lifecycle != nil, End: u.Report.End}
 	for _, p := range u.Pools {
 		c := &p.Setup.Config
 		e := export.EngineInfo{Model: p.Setup.Scenario.Model, PrefixCaching: c.PrefixCaching,
-			Deployment: cmp.Or(p.name, p.Setup.Scenario.Model), GPUs: p.Setup.Deployment.GPUs() / p.ranks}
+			Deployment: cmp.Or(p.Name, p.Setup.Scenario.Model), GPUs: p.Setup.Deployment.GPUs() / p.Ranks}
 		if c.NumGPUBlocks > 0 {
 			e.UsableBlocks = c.UsableBlocks()
 			e.Config = map[string]string{
@@ -44,13 +45,13 @@ func NewMetrics(u *Setup) *export.Metrics {
 			}
 		}
 		info.Speculative = info.Speculative || c.Speculative.On()
-		info.Engines = append(info.Engines, slices.Repeat([]export.EngineInfo{e}, p.engines())...)
+		info.Engines = append(info.Engines, slices.Repeat([]export.EngineInfo{e}, p.Engines())...)
 	}
 	return export.NewMetrics(info)
 }
 
 // DashboardTitle names the dashboard of a run.
-func DashboardTitle(u *Setup) string {
+func DashboardTitle(u *scenario.Setup) string {
 	if name := u.Scenario.Name; name != "" {
 		return "Clifftop: " + name
 	}

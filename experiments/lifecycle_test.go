@@ -13,11 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/experiments/sweep"
 	"clifftop/sim"
 	"clifftop/sim/clock"
-
-	"clifftop/experiments"
 )
 
 // A fleet that meets everything that replicas can meet.
@@ -110,7 +111,7 @@ func nothingIsLost(t *testing.T, text string) {
 	var failed, rejected, again int64
 	for _, seed := range []string{"1", "2", "3", "4"} {
 		var rows bytes.Buffer
-		sum := mustRun(t, mustParse(t, text, experiments.Setting{Key: "run.seed", Value: seed}), experiments.RunOptions{Check: true, Requests: &rows}).Summary
+		sum := mustRun(t, mustParse(t, text, scenario.Setting{Key: "run.seed", Value: seed}), experiments.RunOptions{Check: true, Requests: &rows}).Summary
 		r := sum.Requests
 		if r.Offered != r.Completed+r.Rejected+r.TimedOut+r.Cancelled+r.Failed+r.InSystemAtEnd {
 			t.Errorf("seed %s: %+v do not add up", seed, r)
@@ -166,7 +167,7 @@ func TestLifecycleReadsBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result := func(u *experiments.Setup) string {
+	result := func(u *scenario.Setup) string {
 		r, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -219,12 +220,12 @@ func TestEmptyLifecycle(t *testing.T) {
 func TestRandomCrashes(t *testing.T) {
 	draw := func(replicas, seed string) []sim.Failure {
 		_, err := mustParse(t, "lifecycle: {random_crashes: {mtbf: 50s, mttr: 10s}}\nrun: {duration: 100h}",
-			experiments.Setting{Key: "deployment.replicas", Value: replicas}, experiments.Setting{Key: "run.seed", Value: seed}).Resolve()
+			scenario.Setting{Key: "deployment.replicas", Value: replicas}, scenario.Setting{Key: "run.seed", Value: seed}).Resolve()
 		if err == nil {
 			t.Fatal("60,000 crashes are accepted")
 		}
 		u, err := mustParse(t, "lifecycle: {random_crashes: {mtbf: 50m, mttr: 10m}}\nrun: {duration: 500h}",
-			experiments.Setting{Key: "deployment.replicas", Value: replicas}, experiments.Setting{Key: "run.seed", Value: seed}).Resolve()
+			scenario.Setting{Key: "deployment.replicas", Value: replicas}, scenario.Setting{Key: "run.seed", Value: seed}).Resolve()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,11 +269,11 @@ func TestRandomCrashes(t *testing.T) {
 // TestProbesSeeTheWholeFleet: loads of a sweep are chosen for all replicas.
 func TestProbesSeeTheWholeFleet(t *testing.T) {
 	const text = "step_time: {linear: {a_ms: 20, b_us: 100}}\nengine: {max_num_seqs: 16}\nworkload: {input: 20, output: 50}\nrun: {duration: 100s}\n"
-	whole, err := experiments.Saturation(context.Background(), mustParse(t, text+"deployment: {replicas: 4}"))
+	whole, err := sweep.Saturation(context.Background(), mustParse(t, text+"deployment: {replicas: 4}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	scaled, err := experiments.Saturation(context.Background(), mustParse(t, text+"lifecycle: {autoscale: {policy: hpa, max: 4, target: 5}, failures: [{kind: crash, at: 0, replica: 1}]}"))
+	scaled, err := sweep.Saturation(context.Background(), mustParse(t, text+"lifecycle: {autoscale: {policy: hpa, max: 4, target: 5}, failures: [{kind: crash, at: 0, replica: 1}]}"))
 	if err != nil || scaled != whole {
 		t.Errorf("saturates at %v, %v; four replicas that are always there at %v", scaled, err, whole)
 	}
@@ -291,7 +292,7 @@ func TestStranded(t *testing.T) {
 			t.Errorf("an autoscaler that looks every %s, and may not replace the one replica: %v", every, err)
 		}
 	}
-	sum := mustRun(t, mustParse(t, text, experiments.Setting{Key: "lifecycle.hold", Value: "0"}), experiments.RunOptions{Check: true}).Summary
+	sum := mustRun(t, mustParse(t, text, scenario.Setting{Key: "lifecycle.hold", Value: "0"}), experiments.RunOptions{Check: true}).Summary
 	if r := sum.Requests; r.Rejected == 0 || r.Failed == 0 || r.Offered != r.Completed+r.Failed+r.Rejected {
 		t.Errorf("without waiting: %+v", r)
 	}
@@ -399,7 +400,7 @@ func TestLifecycleFaults(t *testing.T) {
 		{"lifecycle: {autoscale: [{policy: hpa, target: 1}, {policy: hpa, target: 1}]}",
 			"s.yaml:1:51: lifecycle.autoscale.1: there is an autoscaler already, and there are no pools (want one)"},
 	} {
-		s, err := experiments.Parse("s.yaml", []byte(test.yaml))
+		s, err := scenario.Parse("s.yaml", []byte(test.yaml))
 		if err == nil {
 			_, err = s.Resolve()
 		}
@@ -409,10 +410,10 @@ func TestLifecycleFaults(t *testing.T) {
 		}
 	}
 	s := mustParse(t, "lifecycle: {}\nslo: {ttft_p95: 1s}")
-	if _, err := experiments.Sweep(context.Background(), s, experiments.SweepOptions{}); err == nil || !strings.Contains(err.Error(), "lifecycle: a sweep runs several loads") {
+	if _, err := sweep.Run(context.Background(), s, sweep.Options{}); err == nil || !strings.Contains(err.Error(), "lifecycle: a sweep runs several loads") {
 		t.Errorf("a sweep of runs without a common end: %v", err)
 	}
-	if _, err := experiments.Capacity(context.Background(), s, experiments.CapacityOptions{}); err == nil || !strings.Contains(err.Error(), "lifecycle: a search runs several loads") {
+	if _, err := sweep.Capacity(context.Background(), s, sweep.CapacityOptions{}); err == nil || !strings.Contains(err.Error(), "lifecycle: a search runs several loads") {
 		t.Errorf("a search with runs without a common end: %v", err)
 	}
 }

@@ -12,14 +12,16 @@ import (
 	"strings"
 	"testing"
 
+	"clifftop/experiments"
+	"clifftop/experiments/compare"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/sweep"
 	"clifftop/model"
 	"clifftop/report"
-
-	"clifftop/experiments"
 )
 
 // requestRows reads requests.csv: a map from column to cell for each row.
-func requestRows(t *testing.T, s *experiments.Scenario) (*report.Summary, []map[string]string) {
+func requestRows(t *testing.T, s *scenario.Scenario) (*report.Summary, []map[string]string) {
 	t.Helper()
 	var b bytes.Buffer
 	res := mustRun(t, s, experiments.RunOptions{Requests: &b})
@@ -182,7 +184,7 @@ func TestCachedPromptsAreQuick(t *testing.T) {
 
 // B15: up to the knee more users make tokens cheaper; beyond, no more.
 func TestCostFallsToTheKnee(t *testing.T) {
-	c := mustSweep(t, fmt.Sprintf(batchOf8B, 1, 2000, 128), experiments.SweepOptions{Over: experiments.UsersKey, Values: []string{"1", "4", "16", "64", "256", "512"}})
+	c := mustSweep(t, fmt.Sprintf(batchOf8B, 1, 2000, 128), sweep.Options{Over: scenario.UsersKey, Values: []string{"1", "4", "16", "64", "256", "512"}})
 	cost := func(i int) float64 { return *c.Points[i].Summary.Cost.USDPerMillionOutputAtLoad }
 	for i := 1; i < 4; i++ {
 		if cost(i) > .6*cost(i-1) {
@@ -202,11 +204,11 @@ func TestClosedLoopsKeepWithinBounds(t *testing.T) {
 		a, b := between(2, 30), between(1, 900)
 		text := fmt.Sprintf("step_time: {linear: {a_ms: %d, b_us: %d}}\nengine: {max_num_seqs: %d}\nworkload: {arrivals: {users: 1, think_time: {distribution: exponential, mean: %dms}}, input: {distribution: fixed, value: 8}, output: {distribution: lognormal, mean: %d, cv: 0.7, max: 500}}\nrun: {requests: 400, seed: %d}",
 			a, b, between(2, 64), between(1, 4000), between(2, 60), between(1, 1000))
-		s, err := experiments.Parse("s.yaml", []byte(text))
+		s, err := scenario.Parse("s.yaml", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := experiments.Sweep(context.Background(), s, experiments.SweepOptions{Over: experiments.UsersKey, Values: []string{"1", "8", "60"}, Jobs: 1})
+		c, err := sweep.Run(context.Background(), s, sweep.Options{Over: scenario.UsersKey, Values: []string{"1", "8", "60"}, Jobs: 1})
 		if err != nil || c.Bounds == nil {
 			t.Fatalf("%v, %+v", err, c)
 		}
@@ -236,22 +238,22 @@ func TestClosedLoopsKeepWithinBounds(t *testing.T) {
 // for KV though seats are free and the GPU is never idle. With room asked for first nothing is recomputed.
 func TestSignsOfAFullPool(t *testing.T) {
 	users := []string{"10", "40", "60", "80", "100", "120", "200"}
-	base, err := experiments.Load("studies/cliffs/preempt.yaml")
+	base, err := scenario.Load("studies/cliffs/preempt.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	curve := func(sets ...experiments.Setting) *report.Curve {
+	curve := func(sets ...scenario.Setting) *report.Curve {
 		s, err := base.With(sets...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := experiments.Sweep(context.Background(), s, experiments.SweepOptions{Over: experiments.UsersKey, Values: users})
+		c, err := sweep.Run(context.Background(), s, sweep.Options{Over: scenario.UsersKey, Values: users})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
-	c, twin := curve(), curve(experiments.Setting{Key: "engine.admission", Value: "full-length"})
+	c, twin := curve(), curve(scenario.Setting{Key: "engine.admission", Value: "full-length"})
 	at := map[string]float64{}
 	for _, s := range c.Signs {
 		at[s.Code] = s.Value
@@ -295,11 +297,11 @@ func evidence(c *report.Curve, code string) string {
 // D7: tokens of one tokenizer are not those of another.
 func TestTokenizersAreToldApart(t *testing.T) {
 	compare := func(models ...string) []report.Warning {
-		var variants []experiments.Variant
+		var variants []compare.Variant
 		for _, m := range models {
-			variants = append(variants, experiments.Variant{m, mustParse(t, "model: "+m+"\ngpu: h200\nrun: {requests: 20}")})
+			variants = append(variants, compare.Variant{Name: m, Scenario: mustParse(t, "model: "+m+"\ngpu: h200\nrun: {requests: 20}")})
 		}
-		v, err := experiments.Compare(context.Background(), variants, experiments.CompareOptions{Replications: 2})
+		v, err := compare.Run(context.Background(), variants, compare.Options{Replications: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -322,7 +324,7 @@ func TestLargeModelsRun(t *testing.T) {
 		"{model: llama-3.1-70b, deployment: {tensor_parallel_size: 4}}": 70.6, "{model: qwen3-235b-a22b, gpu: h200, deployment: {tensor_parallel_size: 8}}": 235,
 		"{model: deepseek-v3, gpu: h200, deployment: {tensor_parallel_size: 8}}": 671,
 	} {
-		u, err := mustParse(t, text, experiments.Setting{Key: "run.requests", Value: "20"}).Resolve()
+		u, err := mustParse(t, text, scenario.Setting{Key: "run.requests", Value: "20"}).Resolve()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -343,9 +345,9 @@ func signs(c *report.Curve) []string {
 	return list
 }
 
-func mustSweep(t testing.TB, text string, o experiments.SweepOptions) *report.Curve {
+func mustSweep(t testing.TB, text string, o sweep.Options) *report.Curve {
 	t.Helper()
-	c, err := experiments.Sweep(context.Background(), mustParse(t, text), o)
+	c, err := sweep.Run(context.Background(), mustParse(t, text), o)
 	if err != nil {
 		t.Fatal(err)
 	}

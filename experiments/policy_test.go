@@ -7,16 +7,17 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 )
 
 // TestPolicies runs every policy of the catalogue, and the invariants with it.
 func TestPolicies(t *testing.T) {
-	for _, p := range experiments.Policies() {
+	for _, p := range scenario.Policies() {
 		order := "fcfs"
 		if p.Name == "preemptive" {
 			order = "srpt"
 		}
-		s, err := experiments.Parse("s.yaml", []byte("{engine: {policy: "+p.Name+", order: "+order+"}, workload: {arrivals: {process: poisson, rate: 6}, max_tokens: 600}, run: {requests: 60}}"))
+		s, err := scenario.Parse("s.yaml", []byte("{engine: {policy: "+p.Name+", order: "+order+"}, workload: {arrivals: {process: poisson, rate: 6}, max_tokens: 600}, run: {requests: 60}}"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +42,7 @@ func TestOrders(t *testing.T) {
 		"{rule: sjf, size: both, answer_weight: 20, error: 0.5, ageing: 1s}", "{rule: srpt, size: prompt}",
 		"{rule: edf, within: 2s}", "{rule: least-slack, within: 5s, token_time: 10ms}", "{rule: vtc, clients: class}",
 	} {
-		s, err := experiments.Parse("s.yaml", []byte("{engine: {max_num_seqs: 4, order: "+order+"}, workload: {arrivals: {process: poisson, rate: 20}}, run: {requests: 60}}"))
+		s, err := scenario.Parse("s.yaml", []byte("{engine: {max_num_seqs: 4, order: "+order+"}, workload: {arrivals: {process: poisson, rate: 20}}, run: {requests: 60}}"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +69,7 @@ func TestPreemptionAndAdmission(t *testing.T) {
 		{"order: srpt, victim: least-urgent", true}, {"policy: preemptive, order: sjf, preemption_threshold: 10", true},
 		{"policy: vllm-v0, preemption: swap, max_model_len: 8192", true},
 	} {
-		s, err := experiments.Parse("s.yaml", []byte("{engine: {num_gpu_blocks_override: 700, max_model_len: 8192, "+strings.Replace(c.knobs, ", max_model_len: 8192", "", 1)+"}, workload: {arrivals: {process: poisson, rate: 30}, output: {distribution: uniform, min: 100, max: 600}}, run: {requests: 150}}"))
+		s, err := scenario.Parse("s.yaml", []byte("{engine: {num_gpu_blocks_override: 700, max_model_len: 8192, "+strings.Replace(c.knobs, ", max_model_len: 8192", "", 1)+"}, workload: {arrivals: {process: poisson, rate: 30}, output: {distribution: uniform, min: 100, max: 600}}, run: {requests: 150}}"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +102,7 @@ func TestBadPolicies(t *testing.T) {
 		{"engine: {policy: trtllm-static, trtllm: {context_chunking_policy: FAIR}}", `"FAIR" is not known (want FIRST_COME_FIRST_SERVED or EQUAL_PROGRESS)`},
 		{"engine: {policy: sglang, sglang: {schedule_policy: lpm}, order: sjf}", "schedule_policy"},
 	} {
-		s, err := experiments.Parse("s.yaml", []byte(c.text))
+		s, err := scenario.Parse("s.yaml", []byte(c.text))
 		if err == nil {
 			_, err = s.Resolve()
 		}
@@ -124,7 +125,7 @@ func TestLongestSequenceOfWholePrompts(t *testing.T) {
 		{"{engine: {policy: vllm-v0}}", 16384, "what an iteration has room for"},
 		{"{engine: {policy: vllm-v0, num_gpu_blocks_override: 900}}", 14384, "what the KV pool holds"},
 	} {
-		s, err := experiments.Parse("s.yaml", []byte(c.text))
+		s, err := scenario.Parse("s.yaml", []byte(c.text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +162,7 @@ func TestPolicyWarnings(t *testing.T) {
 		{"{engine: {sglang: {schedule_policy: lpm}, mlfq: {quantum: 9}}}", []string{"unused", "unused"}},
 		{"{engine: {sglang: {schedule_policy: fcfs}, mlfq: {quantum: 256}}}", nil}, // as in a resolved scenario
 	} {
-		s, err := experiments.Parse("s.yaml", []byte(c.text))
+		s, err := scenario.Parse("s.yaml", []byte(c.text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +185,7 @@ func TestPolicyWarnings(t *testing.T) {
 
 // TestPolicyDefaultsRespectPrograms keeps what a program sets without a file.
 func TestPolicyDefaultsRespectPrograms(t *testing.T) {
-	s := experiments.Default()
+	s := scenario.Default()
 	s.Engine.Watermark, s.Engine.BlockSize = 0.2, 8
 	s.Engine.Policy = "trtllm-max-utilization"
 	u, err := s.Resolve()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 )
 
 // fleetText is a fleet of unlike replicas.
@@ -153,7 +154,7 @@ func TestPoolFaults(t *testing.T) {
 		{"deployment: {replicas: 2, router: {policy: bounded-hash, factor: 0.5}}", "s.yaml:1:66: deployment.router.factor: 0.5 is not allowed (want a number, 1 to 1000000)"},
 		{"deployment: {replicas: 2, router: {policy: random, factor: 2}}", "s.yaml:1:52: deployment.router.factor: this key does not go with policy random"},
 	} {
-		s, err := experiments.Parse("s.yaml", []byte(k.text))
+		s, err := scenario.Parse("s.yaml", []byte(k.text))
 		if err == nil {
 			_, err = s.Resolve()
 		}

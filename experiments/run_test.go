@@ -12,23 +12,24 @@ import (
 	"testing"
 	"time"
 
-	"clifftop/experiments/internal/optional"
-	"clifftop/experiments/scenario/yamldoc"
-	"clifftop/report"
-
 	"clifftop/experiments"
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/experiments/sweep"
+	"clifftop/report"
 )
 
-func mustParse(t testing.TB, text string, sets ...experiments.Setting) *experiments.Scenario {
+func mustParse(t testing.TB, text string, sets ...scenario.Setting) *scenario.Scenario {
 	t.Helper()
-	s, err := experiments.Parse("s.yaml", []byte(text), sets...)
+	s, err := scenario.Parse("s.yaml", []byte(text), sets...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func mustRun(t testing.TB, s *experiments.Scenario, o experiments.RunOptions) *experiments.Result {
+func mustRun(t testing.TB, s *scenario.Scenario, o experiments.RunOptions) *experiments.Result {
 	t.Helper()
 	res, err := experiments.Run(context.Background(), s, o)
 	if err != nil {
@@ -42,15 +43,15 @@ func TestRunDefault(t *testing.T) {
 	if n := res.Summary.Requests.Completed; n != 2000 {
 		t.Errorf("%d requests completed", n)
 	}
-	s := res.Summary.Scenario.(*experiments.Scenario)
+	s := res.Summary.Scenario.(*scenario.Scenario)
 	for key, missing := range map[string]bool{
 		"engine.max_model_len":          s.Engine.MaxModelLen == nil,
 		"engine.gpu_memory_utilization": s.Engine.GPUMemoryUtilization == nil,
-		"engine.async_scheduling":       s.Engine.AsyncScheduling != experiments.On,
-		"engine.reserve_full_isl":       s.Engine.SchedulerReserveFullISL != experiments.On,
+		"engine.async_scheduling":       s.Engine.AsyncScheduling != scenario.On,
+		"engine.reserve_full_isl":       s.Engine.SchedulerReserveFullISL != scenario.On,
 		"overheads.frontend":            s.Overheads.Frontend == nil,
 		"workload.arrivals":             s.Workload.Arrivals == nil || s.Workload.Arrivals.Stages[0].Process != "cox",
-		"workload.preset":               optional.Value(s.Workload.Preset) != experiments.DefaultPreset,
+		"workload.preset":               optional.Value(s.Workload.Preset) != scenario.DefaultPreset,
 		"cost.gpu_hour":                 s.Cost.GPUHour == nil,
 		"deployment.dtype":              s.Deployment.Dtype != "bf16",
 	} {
@@ -83,7 +84,7 @@ func TestScenariosRun(t *testing.T) {
 	}
 	for _, f := range files {
 		t.Run(filepath.Base(f), func(t *testing.T) {
-			s, err := experiments.Load(f, experiments.Setting{Key: "run.requests", Value: "200"})
+			s, err := scenario.Load(f, scenario.Setting{Key: "run.requests", Value: "200"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +97,7 @@ func TestScenariosRun(t *testing.T) {
 
 // TestMD1 holds the example of theory against the exact mean wait of M/D/1.
 func TestMD1(t *testing.T) {
-	s, err := experiments.Load("scenarios/theory-md1.yaml")
+	s, err := scenario.Load("scenarios/theory-md1.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +120,7 @@ workload:
   arrivals: {process: closed, users: 1}
   input: {distribution: fixed, value: 1}
   output: {distribution: fixed, value: 200}
-run: {duration: 200s, warmup: 20s}`, experiments.Setting{Key: experiments.UsersKey, Value: json.Number(jsonNumber(n)).String()})
+run: {duration: 200s, warmup: 20s}`, scenario.Setting{Key: scenario.UsersKey, Value: json.Number(jsonNumber(n)).String()})
 		got := *mustRun(t, s, experiments.RunOptions{}).Summary.Throughput.OutputTokensPerS
 		if want := n / (0.010 + 0.0001*n); math.Abs(got/want-1) > 1e-3 {
 			t.Errorf("%v users: %.2f tokens/s, want %.2f", n, got, want)
@@ -232,12 +233,12 @@ func TestClientsLeave(t *testing.T) {
 func TestSweepFindsSaturation(t *testing.T) {
 	s := mustParse(t, "workload: {arrivals: {process: poisson, rate: 1}}\nrun: {requests: 1500}")
 	started := time.Now()
-	one, err := experiments.Sweep(context.Background(), s, experiments.SweepOptions{Jobs: 1})
+	one, err := sweep.Run(context.Background(), s, sweep.Options{Jobs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d points in %v", len(one.Points), time.Since(started))
-	four, err := experiments.Sweep(context.Background(), s, experiments.SweepOptions{Jobs: 4})
+	four, err := sweep.Run(context.Background(), s, sweep.Options{Jobs: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,37 +264,37 @@ func TestSweepFindsSaturation(t *testing.T) {
 
 func TestSweepUsers(t *testing.T) {
 	s := mustParse(t, "run: {requests: 1500}")
-	c, err := experiments.Sweep(context.Background(), s, experiments.SweepOptions{Over: experiments.UsersKey})
+	c, err := sweep.Run(context.Background(), s, sweep.Options{Over: scenario.UsersKey})
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := len(c.Points)
 	first, last := c.Points[0], c.Points[n-1]
-	if c.Over != experiments.UsersKey || n < 10 || *first.Summary.Concurrency.QueueDepth.Mean > 1 || *last.Summary.Concurrency.QueueDepth.Mean < 10 {
+	if c.Over != scenario.UsersKey || n < 10 || *first.Summary.Concurrency.QueueDepth.Mean > 1 || *last.Summary.Concurrency.QueueDepth.Mean < 10 {
 		t.Errorf("%d points over %s from %v to %v do not go from idle to saturation", n, c.Over, first.Value, last.Value)
 	}
 }
 
 func TestSweepOverKey(t *testing.T) {
-	over, values, err := experiments.ParseOver("engine.max_num_seqs=4,8,16")
+	over, values, err := sweep.ParseOver("engine.max_num_seqs=4,8,16")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := experiments.Sweep(context.Background(), mustParse(t, "run: {requests: 300}"), experiments.SweepOptions{Over: over, Values: values})
+	c, err := sweep.Run(context.Background(), mustParse(t, "run: {requests: 300}"), sweep.Options{Over: over, Values: values})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Points) != 3 || c.Points[2].Value != 16 || c.Points[0].Summary.Scenario.(*experiments.Scenario).Engine.MaxNumSeqs != 4 {
+	if len(c.Points) != 3 || c.Points[2].Value != 16 || c.Points[0].Summary.Scenario.(*scenario.Scenario).Engine.MaxNumSeqs != 4 {
 		t.Errorf("got %d points", len(c.Points))
 	}
 }
 
 func TestSweepFaultsShowAtOnce(t *testing.T) {
-	_, err := experiments.Sweep(context.Background(), mustParse(t, "{}"), experiments.SweepOptions{Over: "engine.block_size", Values: []string{"0", "16", "x"}})
+	_, err := sweep.Run(context.Background(), mustParse(t, "{}"), sweep.Options{Over: "engine.block_size", Values: []string{"0", "16", "x"}})
 	if err == nil || strings.Count(err.Error(), "\n") != 1 || !yamldoc.BadInput(err) {
 		t.Errorf("got %v", err)
 	}
-	_, err = experiments.Sweep(context.Background(), mustParse(t, "{}"), experiments.SweepOptions{Over: "engine.block_size"})
+	_, err = sweep.Run(context.Background(), mustParse(t, "{}"), sweep.Options{Over: "engine.block_size"})
 	if err == nil || !yamldoc.BadInput(err) {
 		t.Errorf("got %v", err)
 	}
@@ -301,8 +302,8 @@ func TestSweepFaultsShowAtOnce(t *testing.T) {
 
 func TestInterruptedSweepIsPartial(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	c, err := experiments.Sweep(ctx, mustParse(t, "run: {requests: 300}"), experiments.SweepOptions{
-		Over: experiments.RateKey, Values: []string{"1", "2", "3", "4", "5"}, Jobs: 1,
+	c, err := sweep.Run(ctx, mustParse(t, "run: {requests: 300}"), sweep.Options{
+		Over: scenario.RateKey, Values: []string{"1", "2", "3", "4", "5"}, Jobs: 1,
 		Progress: func(done, total int) {
 			if done == 2 {
 				cancel()
@@ -324,13 +325,13 @@ func TestParseOver(t *testing.T) {
 		"clients.timeout=1s,2s":      "clients.timeout 1s 2s",
 		"engine.order={rule: sjf, error: 1},[a,b],'c,d'": "engine.order {rule: sjf, error: 1} [a,b] 'c,d'",
 	} {
-		over, values, err := experiments.ParseOver(text)
+		over, values, err := sweep.ParseOver(text)
 		if got := over + " " + strings.Join(values, " "); err != nil || got != want {
 			t.Errorf("%s: %q, %v, want %q", text, got, err, want)
 		}
 	}
 	for _, bad := range []string{"", "=1", "rate=", "rate=1,,2", "rate=3..1", "rate=a..b", "rate=1..2:1", "rate=NaN..2"} {
-		if _, values, err := experiments.ParseOver(bad); err == nil {
+		if _, values, err := sweep.ParseOver(bad); err == nil {
 			t.Errorf("%q gives %v", bad, values)
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"clifftop/report"
-
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/report"
 )
 
 // drafted runs users in a closed loop with short prompts, with speculative decoding if it is not empty.
@@ -64,7 +64,7 @@ func TestSpeculativeFaults(t *testing.T) {
 		{"{speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 1, match: 1}}", "match"},
 		{"{speculative: {method: lookahead, num_speculative_tokens: 3, acceptance: 1}}", "engine.speculative.method"},
 	} {
-		s, err := experiments.Parse("s.yaml", []byte("engine: "+c[0]+"\n"))
+		s, err := scenario.Parse("s.yaml", []byte("engine: "+c[0]+"\n"))
 		if err == nil {
 			_, err = s.Resolve()
 		}
@@ -74,7 +74,7 @@ func TestSpeculativeFaults(t *testing.T) {
 	}
 	for _, ok := range []string{"{method: ngram, num_speculative_tokens: 2, acceptance: [0.8, 0.4], match: 0.3}", "{method: mtp, num_speculative_tokens: 1, acceptance: 0.9}",
 		"{method: draft, model: llama-3.2-1b, num_speculative_tokens: 4, acceptance: 0.6}"} {
-		s, err := experiments.Parse("s.yaml", []byte("engine: {speculative: "+ok+"}\n"))
+		s, err := scenario.Parse("s.yaml", []byte("engine: {speculative: "+ok+"}\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestSpeculativeFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if u.Config.AsyncScheduling || u.Scenario.Engine.AsyncScheduling != experiments.Off {
+		if u.Config.AsyncScheduling || u.Scenario.Engine.AsyncScheduling != scenario.Off {
 			t.Errorf("%s: scheduled asynchronously", ok)
 		}
 	}

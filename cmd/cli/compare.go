@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clifftop/experiments"
+	"clifftop/experiments/compare"
 	"clifftop/experiments/scenario/unit"
 	"clifftop/report"
 	"clifftop/report/page"
@@ -21,7 +21,7 @@ type compareFlags struct {
 	scenario     scenarioFlags
 	output       outputFlags
 	vary, margin string
-	options      experiments.CompareOptions
+	options      compare.Options
 	shard        shardFlags
 }
 
@@ -77,7 +77,7 @@ func (f *compareFlags) run(c *cobra.Command, args []string) error {
 }
 
 // compareGrid makes a part of a comparison's runs and keeps each, and judges them when it has all.
-func compareGrid(c *cobra.Command, variants []experiments.Variant, output *outputFlags, options experiments.CompareOptions, shard *shardFlags) error {
+func compareGrid(c *cobra.Command, variants []compare.Variant, output *outputFlags, options compare.Options, shard *shardFlags) error {
 	g, err := options.Grid(c.Context(), variants)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func compareGrid(c *cobra.Command, variants []experiments.Variant, output *outpu
 }
 
 // variantsOf are the scenarios named, or one scenario varied.
-func variantsOf(flags *scenarioFlags, args []string, vary string) ([]experiments.Variant, error) {
+func variantsOf(flags *scenarioFlags, args []string, vary string) ([]compare.Variant, error) {
 	if vary != "" {
 		if len(args) > 1 {
 			return nil, fmt.Errorf("--vary: %d scenarios are given (want one at most: it is varied)", len(args))
@@ -95,12 +95,12 @@ func variantsOf(flags *scenarioFlags, args []string, vary string) ([]experiments
 		if err != nil {
 			return nil, err
 		}
-		return experiments.Vary(s, vary)
+		return compare.Vary(s, vary)
 	}
 	if len(args) < 2 {
 		return nil, fmt.Errorf("want two scenarios or more to compare, found %d\nhint: name two or more files, or vary a key: --vary engine.policy=vllm,orca", len(args))
 	}
-	var variants []experiments.Variant
+	var variants []compare.Variant
 	for _, path := range args {
 		s, err := flags.load([]string{path})
 		if err != nil {
@@ -110,14 +110,14 @@ func variantsOf(flags *scenarioFlags, args []string, vary string) ([]experiments
 		if name == "" {
 			name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 		}
-		variants = append(variants, experiments.Variant{Name: name, Scenario: s})
+		variants = append(variants, compare.Variant{Name: name, Scenario: s})
 	}
 	rename(variants, args)
 	return variants, nil
 }
 
 // rename gives variants of the same name those of their files, and numbers what is still the same.
-func rename(variants []experiments.Variant, paths []string) {
+func rename(variants []compare.Variant, paths []string) {
 	count := map[string]int{}
 	for _, v := range variants {
 		count[v.Name]++
@@ -136,7 +136,7 @@ func rename(variants []experiments.Variant, paths []string) {
 	}
 }
 
-func compareVariants(c *cobra.Command, variants []experiments.Variant, output *outputFlags, options experiments.CompareOptions) error {
+func compareVariants(c *cobra.Command, variants []compare.Variant, output *outputFlags, options compare.Options) error {
 	dir, err := output.directory()
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func compareVariants(c *cobra.Command, variants []experiments.Variant, output *o
 	options.Check = output.check
 	bar := newProgress(c.ErrOrStderr(), output, "comparing")
 	options.Progress = bar.counts()
-	verdict, runErr := experiments.Compare(c.Context(), variants, options)
+	verdict, runErr := compare.Run(c.Context(), variants, options)
 	bar.done()
 	if verdict == nil {
 		return failed(runErr)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/model"
 	"clifftop/report"
 	"clifftop/report/layout"
@@ -137,7 +138,7 @@ type explainPart struct {
 	Source  string  `json:"constants"`
 }
 
-func newExplanation(setup *experiments.Setup, b model.Batch, e *model.Explanation) *explanation {
+func newExplanation(setup *scenario.Setup, b model.Batch, e *model.Explanation) *explanation {
 	x := &explanation{
 		Schema: "clifftop.explain/1", Deployment: setup.Deployment.String(), Calibration: setup.Deployment.GPU.Calibrated.String(),
 		Batch: batchJSON{Decodes: b.Decodes, Context: b.Context, Prefill: [][]int32{}, Tokens: b.Decodes},

@@ -10,10 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/sweep"
 )
 
 // scenarioFlags are the flags that set keys of the scenario. Their order on the command line counts.
-type scenarioFlags struct{ settings []experiments.Setting }
+type scenarioFlags struct{ settings []scenario.Setting }
 
 func (f *scenarioFlags) register(c *cobra.Command) {
 	flags := c.Flags()
@@ -24,8 +26,8 @@ func (f *scenarioFlags) register(c *cobra.Command) {
 		{"tp", "deployment.tensor_parallel_size", "N", "GPUs that share every layer"},
 		{"replicas", "deployment.replicas", "N", "copies of the deployment behind a router"},
 		{"router", "deployment.router", "NAME", "how the router spreads requests over the replicas"},
-		{"rate", experiments.RateKey, "R", "mean requests per second; keeps the process, and thins or superposes a trace"},
-		{"users", experiments.UsersKey, "N", "users of a closed loop"},
+		{"rate", scenario.RateKey, "R", "mean requests per second; keeps the process, and thins or superposes a trace"},
+		{"users", scenario.UsersKey, "N", "users of a closed loop"},
 		{"requests", "run.requests", "N", "end the arrivals after so many requests"},
 		{"trace", "workload.trace.file", "FILE", "replay recorded requests"},
 		{"seed", "run.seed", "N", "make other random numbers"},
@@ -62,7 +64,7 @@ func completeNames(kind string) cobra.CompletionFunc {
 
 // registerSLO adds the flag of commands that judge by an objective.
 func (f *scenarioFlags) registerSLO(c *cobra.Command, usage string) {
-	c.Flags().Var(&settingFlag{to: f, key: "slo", flag: "--slo", kind: "LIMITS", parse: experiments.ParseSLO}, "slo", usage)
+	c.Flags().Var(&settingFlag{to: f, key: "slo", flag: "--slo", kind: "LIMITS", parse: sweep.ParseSLO}, "slo", usage)
 }
 
 // settingFlag is a flag that appends to the settings.
@@ -74,10 +76,10 @@ type settingFlag struct {
 
 // Set implements [pflag.Value].
 func (s *settingFlag) Set(text string) error {
-	setting := experiments.Setting{Key: s.key, Value: text, Flag: s.flag}
+	setting := scenario.Setting{Key: s.key, Value: text, Flag: s.flag}
 	if s.key == "" {
 		var err error
-		if setting, err = experiments.ParseSetting(text); err != nil {
+		if setting, err = scenario.ParseSetting(text); err != nil {
 			return err
 		}
 	} else if strings.TrimSpace(text) == "" {
@@ -104,7 +106,7 @@ func (s *settingFlag) Type() string {
 }
 
 // load reads the scenario named on the command line, or the empty one.
-func (f *scenarioFlags) load(args []string) (*experiments.Scenario, error) {
+func (f *scenarioFlags) load(args []string) (*scenario.Scenario, error) {
 	if f.given("--users") && f.given("--rate") {
 		return nil, errors.New("--users and --rate are given together (want one: users make a closed loop, a rate an open one)")
 	}
@@ -112,12 +114,12 @@ func (f *scenarioFlags) load(args []string) (*experiments.Scenario, error) {
 	if len(args) > 0 {
 		path = args[0]
 	}
-	return experiments.Load(path, f.settings...)
+	return scenario.Load(path, f.settings...)
 }
 
 // given reports whether a flag that stands for a key was given.
 func (f *scenarioFlags) given(flag string) bool {
-	return slices.ContainsFunc(f.settings, func(s experiments.Setting) bool { return s.Flag == flag })
+	return slices.ContainsFunc(f.settings, func(s scenario.Setting) bool { return s.Flag == flag })
 }
 
 // outputFlags say what is printed and written.

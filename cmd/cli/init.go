@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 )
 
 func newInit() *cobra.Command {
@@ -23,7 +24,7 @@ output for -. With --schema print the JSON Schema of scenarios instead, for edit
   clifftop init --schema > scenario.schema.json`,
 		Args: atMostOne("file"),
 		RunE: func(c *cobra.Command, args []string) error {
-			path, data := "scenario.yaml", experiments.Example()
+			path, data := "scenario.yaml", scenario.Example()
 			if len(args) > 0 {
 				path = args[0]
 			}

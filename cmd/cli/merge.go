@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clifftop/experiments"
 	"clifftop/experiments/grid"
+	"clifftop/experiments/merge"
 	"clifftop/experiments/planning"
 )
 
@@ -89,8 +89,8 @@ func mergeRuns(c *cobra.Command, dirs []string, output *outputFlags, partial boo
 	if planning.IsPlan(runs.Manifest) {
 		return mergePlan(c, runs, output, partial)
 	}
-	merged, err := experiments.Merge(c.Context(), runs, partial)
-	var missing *experiments.MissingError
+	merged, err := merge.Results(c.Context(), runs, partial)
+	var missing *merge.MissingError
 	if errors.As(err, &missing) {
 		return isMissing(err)
 	}
@@ -121,7 +121,7 @@ func mergePlan(c *cobra.Command, runs *grid.Joined, output *outputFlags, partial
 // joins shows what the results of a whole grid come to.
 func joins(c *cobra.Command, output *outputFlags) func(*grid.Joined) error {
 	return func(runs *grid.Joined) error {
-		merged, err := experiments.Merge(c.Context(), runs, false)
+		merged, err := merge.Results(c.Context(), runs, false)
 		if err != nil {
 			return failed(err)
 		}
@@ -130,7 +130,7 @@ func joins(c *cobra.Command, output *outputFlags) func(*grid.Joined) error {
 }
 
 // showMerged prints and writes what one process would have.
-func showMerged(c *cobra.Command, merged *experiments.Merged, output *outputFlags) error {
+func showMerged(c *cobra.Command, merged *merge.Merged, output *outputFlags) error {
 	dir, err := output.directory()
 	if err != nil {
 		return err

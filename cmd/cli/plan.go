@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clifftop/experiments"
 	"clifftop/experiments/grid"
 	"clifftop/experiments/planning"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
 	"clifftop/report/page"
 	"clifftop/report/plot"
@@ -63,7 +63,7 @@ below plan: in the scenario say what to choose from and at which prices; the fla
 }
 
 // planGrid searches a part of the candidates and keeps each run, and plans when it has all.
-func planGrid(c *cobra.Command, s *experiments.Scenario, output *outputFlags, options planning.Options, shard *shardFlags) error {
+func planGrid(c *cobra.Command, s *scenario.Scenario, output *outputFlags, options planning.Options, shard *shardFlags) error {
 	g, err := planning.Divide(c.Context(), s, options)
 	if err != nil {
 		return failed(err)
@@ -82,7 +82,7 @@ type planFlag struct {
 	to       *scenarioFlags
 	flag     string
 	kind     string
-	settings func(text string) ([]experiments.Setting, error)
+	settings func(text string) ([]scenario.Setting, error)
 }
 
 // Set implements [pflag.Value].
@@ -108,27 +108,27 @@ func (p *planFlag) String() string { return "" }
 func (p *planFlag) Type() string { return p.kind }
 
 // one sets a key to the text.
-func one(key string) func(string) ([]experiments.Setting, error) {
-	return func(text string) ([]experiments.Setting, error) {
-		return []experiments.Setting{{Key: key, Value: text}}, nil
+func one(key string) func(string) ([]scenario.Setting, error) {
+	return func(text string) ([]scenario.Setting, error) {
+		return []scenario.Setting{{Key: key, Value: text}}, nil
 	}
 }
 
 // fraction sets a key to a number, which may be given in percent.
-func fraction(key string) func(string) ([]experiments.Setting, error) {
-	return func(text string) ([]experiments.Setting, error) {
+func fraction(key string) func(string) ([]scenario.Setting, error) {
+	return func(text string) ([]scenario.Setting, error) {
 		if percent, ok := strings.CutSuffix(text, "%"); ok {
 			if v, err := strconv.ParseFloat(strings.TrimSpace(percent), 64); err == nil {
 				text = strconv.FormatFloat(v/100, 'g', -1, 64)
 			}
 		}
-		return []experiments.Setting{{Key: key, Value: text}}, nil
+		return []scenario.Setting{{Key: key, Value: text}}, nil
 	}
 }
 
 // listOf sets a key to a list of names or numbers.
-func listOf(key string) func(string) ([]experiments.Setting, error) {
-	return func(text string) ([]experiments.Setting, error) {
+func listOf(key string) func(string) ([]scenario.Setting, error) {
+	return func(text string) ([]scenario.Setting, error) {
 		var items []string
 		for _, item := range strings.Split(text, ",") {
 			item = strings.TrimSpace(item)
@@ -140,20 +140,20 @@ func listOf(key string) func(string) ([]experiments.Setting, error) {
 			}
 			items = append(items, item)
 		}
-		return []experiments.Setting{{Key: key, Value: "[" + strings.Join(items, ", ") + "]"}}, nil
+		return []scenario.Setting{{Key: key, Value: "[" + strings.Join(items, ", ") + "]"}}, nil
 	}
 }
 
 // each sets a key below prefix for every NAME=VALUE.
-func each(prefix string) func(string) ([]experiments.Setting, error) {
-	return func(text string) ([]experiments.Setting, error) {
-		var sets []experiments.Setting
+func each(prefix string) func(string) ([]scenario.Setting, error) {
+	return func(text string) ([]scenario.Setting, error) {
+		var sets []scenario.Setting
 		for _, item := range strings.Split(text, ",") {
 			name, value, ok := strings.Cut(strings.TrimSpace(item), "=")
 			if !ok || name == "" || value == "" || strings.Contains(name, ".") {
 				return nil, fmt.Errorf("want NAME=VALUE, with commas between several")
 			}
-			sets = append(sets, experiments.Setting{Key: prefix + "." + name, Value: value})
+			sets = append(sets, scenario.Setting{Key: prefix + "." + name, Value: value})
 		}
 		return sets, nil
 	}
@@ -165,7 +165,7 @@ func registerPlan(c *cobra.Command, f *scenarioFlags) {
 	flags.Var(&settingFlag{to: f}, "set", "set a scenario's `KEY=VALUE`; may be repeated")
 	for _, x := range []struct {
 		flag, kind, usage string
-		settings          func(string) ([]experiments.Setting, error)
+		settings          func(string) ([]scenario.Setting, error)
 	}{
 		{"model", "NAME", "what is served", one("model")},
 		{"gpu", "NAMES", "GPUs to choose from, with commas between (default all)", listOf("plan.gpus")},
@@ -173,7 +173,7 @@ func registerPlan(c *cobra.Command, f *scenarioFlags) {
 		{"tp", "NUMBERS", "tensor-parallel sizes to try (default 1,2,4,8)", listOf("plan.tensor_parallel_sizes")},
 		{"pp", "NUMBERS", "pipeline-parallel sizes to try (default 1)", listOf("plan.pipeline_parallel_sizes")},
 		{"max-gpus", "N", "the most GPUs in all (default 64)", one("plan.max_gpus")},
-		{"rate", "R", "mean requests per second; keeps the process", one(experiments.RateKey)},
+		{"rate", "R", "mean requests per second; keeps the process", one(scenario.RateKey)},
 		{"peak", "R", "mean requests per second of the busiest hour (default that of the traffic)", one("plan.peak_rate")},
 		{"growth", "X", "plan for so much more traffic, such as 0.3 or 30%", fraction("plan.growth")},
 		{"trace", "FILE", "plan for recorded requests", one("workload.trace.file")},
@@ -189,7 +189,7 @@ func registerPlan(c *cobra.Command, f *scenarioFlags) {
 }
 
 // planScenario plans, and prints and writes the plan, which may be partial.
-func planScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags, options planning.Options) error {
+func planScenario(c *cobra.Command, s *scenario.Scenario, output *outputFlags, options planning.Options) error {
 	if _, err := output.directory(); err != nil {
 		return err
 	}

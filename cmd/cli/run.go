@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
 	"clifftop/report/page"
 	"clifftop/report/plot"
@@ -93,7 +94,7 @@ func profileNamed(name string) (report.Profile, error) {
 }
 
 // runScenario runs a scenario, and prints and writes the result, which may be partial.
-func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags, save []string, bands report.Profile) error {
+func runScenario(c *cobra.Command, s *scenario.Scenario, output *outputFlags, save []string, bands report.Profile) error {
 	setup, err := s.Resolve()
 	if err != nil {
 		return err
@@ -152,7 +153,7 @@ func printRun(c *cobra.Command, res *experiments.Result, output *outputFlags, ba
 }
 
 // replicateScenario replicates a scenario, and prints and writes the pooled result, which may be partial.
-func replicateScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags, save []string, bands report.Profile, jobs int) error {
+func replicateScenario(c *cobra.Command, s *scenario.Scenario, output *outputFlags, save []string, bands report.Profile, jobs int) error {
 	if len(save) > 0 || output.format == "vllm-bench" {
 		return fmt.Errorf("run.replications, run.precision: --save and --format vllm-bench are of one run (want neither beside replications)")
 	}
@@ -188,7 +189,7 @@ func replicateScenario(c *cobra.Command, s *experiments.Scenario, output *output
 }
 
 // writeRunPage writes one operating point as a page.
-func writeRunPage(c *cobra.Command, dir *directory, setup *experiments.Setup, s *report.Summary, bands report.Profile) error {
+func writeRunPage(c *cobra.Command, dir *directory, setup *scenario.Setup, s *report.Summary, bands report.Profile) error {
 	p, err := page.Run(s, bands, machine(experiments.PeakOf(setup)))
 	if err == nil {
 		p.Caption = caption(setup, "")
@@ -197,7 +198,7 @@ func writeRunPage(c *cobra.Command, dir *directory, setup *experiments.Setup, s 
 	return writePage(c, dir, p, err)
 }
 
-func writeRun(dir *directory, setup *experiments.Setup, res *experiments.Result) error {
+func writeRun(dir *directory, setup *scenario.Setup, res *experiments.Result) error {
 	if dir == nil {
 		return nil
 	}

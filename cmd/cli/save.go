@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
 	"clifftop/report/export"
 )
@@ -15,36 +16,36 @@ import (
 type saver struct {
 	name string
 	// begin makes the run tell what is wanted, and sees to what is left to do at its end.
-	begin func(s *saving, setup *experiments.Setup, run *experiments.RunOptions) error
+	begin func(s *saving, setup *scenario.Setup, run *experiments.RunOptions) error
 }
 
 // savers lists what --save can write: add an entry to add one.
 func savers() []saver {
 	return []saver{
-		{"requests", func(s *saving, _ *experiments.Setup, run *experiments.RunOptions) error {
+		{"requests", func(s *saving, _ *scenario.Setup, run *experiments.RunOptions) error {
 			return s.stream("requests.csv", func(w io.Writer) (end func() error) {
 				run.Requests = w
 				return nil // the run flushes it
 			})
 		}},
-		{"timeseries", func(s *saving, _ *experiments.Setup, _ *experiments.RunOptions) error {
+		{"timeseries", func(s *saving, _ *scenario.Setup, _ *experiments.RunOptions) error {
 			s.later("timeseries.csv", func(w io.Writer, res *experiments.Result) error { return report.WriteSeries(w, res.Series) })
 			return nil
 		}},
-		{"replicas", func(s *saving, _ *experiments.Setup, _ *experiments.RunOptions) error {
+		{"replicas", func(s *saving, _ *scenario.Setup, _ *experiments.RunOptions) error {
 			s.later("replicas.csv", func(w io.Writer, res *experiments.Result) error {
 				return report.WriteReplicaSeries(w, res.ReplicaSeries())
 			})
 			return nil
 		}},
-		{"iterations", func(s *saving, _ *experiments.Setup, run *experiments.RunOptions) error {
+		{"iterations", func(s *saving, _ *scenario.Setup, run *experiments.RunOptions) error {
 			return s.stream("iterations.csv", func(w io.Writer) (end func() error) {
 				table := export.NewIterations(w)
 				run.Observers = append(run.Observers, table)
 				return table.Flush
 			})
 		}},
-		{"trace", func(s *saving, setup *experiments.Setup, run *experiments.RunOptions) error {
+		{"trace", func(s *saving, setup *scenario.Setup, run *experiments.RunOptions) error {
 			return s.stream("trace.json", func(w io.Writer) (end func() error) {
 				trace := experiments.NewTrace(setup, w)
 				run.Observers = append(run.Observers, trace)
@@ -57,7 +58,7 @@ func savers() []saver {
 }
 
 // saveMetrics writes the metrics of a run in two formats, and a dashboard that shows them.
-func saveMetrics(s *saving, setup *experiments.Setup, run *experiments.RunOptions) error {
+func saveMetrics(s *saving, setup *scenario.Setup, run *experiments.RunOptions) error {
 	m, title := experiments.NewMetrics(setup), experiments.DashboardTitle(setup)
 	run.Observers = append(run.Observers, m)
 	s.later("metrics.prom", func(w io.Writer, _ *experiments.Result) error { return m.WriteText(w) })
@@ -67,7 +68,7 @@ func saveMetrics(s *saving, setup *experiments.Setup, run *experiments.RunOption
 }
 
 // saveBench writes what vllm bench serve --save-detailed would.
-func saveBench(s *saving, _ *experiments.Setup, run *experiments.RunOptions) error {
+func saveBench(s *saving, _ *scenario.Setup, run *experiments.RunOptions) error {
 	d := export.NewDetailed(0)
 	run.Observers = append(run.Observers, d)
 	s.later("bench.json", func(w io.Writer, res *experiments.Result) error {
@@ -118,7 +119,7 @@ type stream struct {
 }
 
 // newSaving opens the files that the run fills, and tells the run of them.
-func newSaving(dir *directory, setup *experiments.Setup, names []string, run *experiments.RunOptions) (*saving, error) {
+func newSaving(dir *directory, setup *scenario.Setup, names []string, run *experiments.RunOptions) (*saving, error) {
 	s := &saving{dir: dir}
 	for _, name := range names {
 		for _, k := range savers() {

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/sweep"
 	"clifftop/report"
 )
 
@@ -18,7 +20,7 @@ type sweepFlags struct {
 	scenario scenarioFlags
 	output   outputFlags
 	over     string
-	options  experiments.SweepOptions
+	options  sweep.Options
 	shard    shardFlags
 }
 
@@ -47,7 +49,7 @@ highest value that meets it, as an interval.`,
 	flags := c.Flags()
 	flags.StringVarP(&f.output.out, "out", "o", "clifftop-out", "write curve.csv, curve.json, classes.csv where there are any, a page, report.html, and pictures into `DIR`; empty writes nothing")
 	flags.StringVar(&f.over, "over", "", "what to vary: `KEY[=VALUES]`, where KEY is rate, users or any key, and VALUES are V1,V2,... or LO..HI:N")
-	_ = c.RegisterFlagCompletionFunc("over", cobra.FixedCompletions([]string{experiments.RateKey, experiments.UsersKey}, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("over", cobra.FixedCompletions([]string{scenario.RateKey, scenario.UsersKey}, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
 	flags.IntVar(&f.options.Points, "points", 0, "`N` loads where none are given (default 14)")
 	f.output.registerJobs(c, &f.options.Jobs)
 	f.shard.register(c)
@@ -84,7 +86,7 @@ func (f *sweepFlags) setLoads(c *cobra.Command) error {
 	}
 	if c.Flags().Changed("over") {
 		var err error
-		if o.Over, o.Values, err = experiments.ParseOver(f.over); err != nil {
+		if o.Over, o.Values, err = sweep.ParseOver(f.over); err != nil {
 			return err
 		}
 	}
@@ -96,22 +98,22 @@ func (f *sweepFlags) setLoads(c *cobra.Command) error {
 
 // checkFixed refuses flags that set what the sweep varies, or what makes no sense beside it.
 func (f *sweepFlags) checkFixed() error {
-	for _, key := range []string{experiments.RateKey, experiments.UsersKey} {
+	for _, key := range []string{scenario.RateKey, scenario.UsersKey} {
 		if (f.options.Over == key || f.options.Over == "") && f.scenario.given("--"+key) {
 			return fmt.Errorf("--%s: the sweep varies this itself\nhint: --over %s=V1,V2,... gives the values, and run --%[1]s simulates one", key, key)
 		}
 	}
-	if f.options.Over == experiments.UsersKey && f.scenario.given("--rate") {
+	if f.options.Over == scenario.UsersKey && f.scenario.given("--rate") {
 		return errors.New("--rate beside --over users (want one of them: the number of users makes a closed loop, which has no rate)")
 	}
-	if f.options.Over == experiments.RateKey && f.scenario.given("--users") {
+	if f.options.Over == scenario.RateKey && f.scenario.given("--users") {
 		return errors.New("--users beside --over rate (want one of them: a closed loop has no rate)")
 	}
 	return nil
 }
 
 // sweepGrid makes a part of a sweep's runs and keeps each, and joins them when it has all.
-func sweepGrid(c *cobra.Command, s *experiments.Scenario, output *outputFlags, options experiments.SweepOptions, shard *shardFlags) error {
+func sweepGrid(c *cobra.Command, s *scenario.Scenario, output *outputFlags, options sweep.Options, shard *shardFlags) error {
 	setup, err := options.Trial(s)
 	if err != nil {
 		return err
@@ -127,7 +129,7 @@ func sweepGrid(c *cobra.Command, s *experiments.Scenario, output *outputFlags, o
 }
 
 // sweepScenario sweeps, and prints and writes the curve, which may be partial.
-func sweepScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags, options experiments.SweepOptions) error {
+func sweepScenario(c *cobra.Command, s *scenario.Scenario, output *outputFlags, options sweep.Options) error {
 	setup, err := options.Trial(s)
 	if err != nil {
 		return err
@@ -139,7 +141,7 @@ func sweepScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlag
 	options.Detail = dir != nil
 	bar := newProgress(c.ErrOrStderr(), output, "sweeping")
 	options.Progress = bar.counts()
-	curve, runErr := experiments.Sweep(c.Context(), s, options)
+	curve, runErr := sweep.Run(c.Context(), s, options)
 	bar.done()
 	if curve == nil {
 		return failed(runErr)
@@ -156,7 +158,7 @@ func sweepScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlag
 }
 
 // addCapacity looks for the capacity under the scenario's SLO, if it has one.
-func addCapacity(c *cobra.Command, s *experiments.Scenario, output *outputFlags, options experiments.SweepOptions, curve *report.Curve) error {
+func addCapacity(c *cobra.Command, s *scenario.Scenario, output *outputFlags, options sweep.Options, curve *report.Curve) error {
 	bar := newProgress(c.ErrOrStderr(), output, "looking for the capacity")
 	found, err := options.Capacity(c.Context(), s, bar.counts())
 	bar.done()
@@ -168,7 +170,7 @@ func addCapacity(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 }
 
 // caption says below a picture's title what was simulated. over is what a sweep varies, if anything does.
-func caption(setup *experiments.Setup, over string) string {
+func caption(setup *scenario.Setup, over string) string {
 	s := setup.Scenario
 	text := setup.Serving(over)
 	switch {

@@ -9,7 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/traces"
 	"clifftop/report/plot"
 	"clifftop/workload"
 	"clifftop/workload/trace"
@@ -71,12 +72,12 @@ to beware of. As long as nothing is selected or changed, this is the trace as it
 	return c
 }
 
-func inspectTrace(c *cobra.Command, file *experiments.TraceFile, load *trace.Load, block int32, output *outputFlags) error {
+func inspectTrace(c *cobra.Command, file *scenario.TraceFile, load *trace.Load, block int32, output *outputFlags) error {
 	dir, err := output.directory()
 	if err != nil {
 		return err
 	}
-	x, err := experiments.InspectTrace(c.Context(), file, load, block)
+	x, err := traces.Inspect(c.Context(), file, load, block)
 	if err != nil {
 		return traceError(err)
 	}
@@ -130,9 +131,9 @@ conversion does not spread rows over the ticks of a coarse clock by itself.`,
 	return c
 }
 
-func convertTrace(c *cobra.Command, in *experiments.TraceFile, load trace.Load, to string, quiet bool) error {
+func convertTrace(c *cobra.Command, in *scenario.TraceFile, load trace.Load, to string, quiet bool) error {
 	err := writeTrace(c, to, quiet, func(w io.Writer, zip bool) (int64, error) {
-		rows, err := experiments.ConvertTrace(c.Context(), w, in, load, zip)
+		rows, err := traces.Convert(c.Context(), w, in, load, zip)
 		return rows, traceError(err)
 	})
 	if err == nil {
@@ -212,7 +213,7 @@ own format; gzipped where the name ends in .gz. A closed loop has no traffic of 
 			out := outputFlags{quiet: quiet}
 			out.warn(c.ErrOrStderr(), texts(setup.Warnings))
 			return writeTrace(c, to, quiet, func(w io.Writer, zip bool) (int64, error) {
-				return experiments.GenerateTrace(c.Context(), setup, w, zip)
+				return traces.Generate(c.Context(), setup, w, zip)
 			})
 		},
 	}

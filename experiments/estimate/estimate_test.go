@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 )
 
 // want checks numbers of a result by name.
@@ -245,17 +245,17 @@ func TestUsualAnswers(t *testing.T) {
 	}
 }
 
-func loaded(t *testing.T, sets ...string) *experiments.Scenario {
+func loaded(t *testing.T, sets ...string) *scenario.Scenario {
 	t.Helper()
-	var settings []experiments.Setting
+	var settings []scenario.Setting
 	for _, text := range sets {
-		s, err := experiments.ParseSetting(text)
+		s, err := scenario.ParseSetting(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		settings = append(settings, s)
 	}
-	s, err := experiments.Load("", settings...)
+	s, err := scenario.Load("", settings...)
 	if err != nil {
 		t.Fatal(err)
 	}

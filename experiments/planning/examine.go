@@ -3,7 +3,6 @@ package planning
 import (
 	"context"
 
-	"clifftop/experiments"
 	"clifftop/report"
 	"clifftop/report/layout"
 )
@@ -63,7 +62,7 @@ func (p *planner) longer(ctx context.Context, c *candidate, rate, factor float64
 	if err != nil {
 		return nil, err
 	}
-	src, err := experiments.Longer(at, factor)
+	src, err := Longer(at, factor)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report/export"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
@@ -45,7 +46,7 @@ run: {requests: 2500}`,
 
 // ran is a run with all exports.
 type ran struct {
-	setup      *experiments.Setup
+	setup      *scenario.Setup
 	result     *experiments.Result
 	records    []event.Record
 	busy       float64 // microseconds of iterations
@@ -82,9 +83,9 @@ func (s *states) ReplicaState(at clock.Time, replica int, state event.State) {
 }
 
 // resolved is a scenario that is ready to run.
-func resolved(t *testing.T, scenario string) *experiments.Setup {
+func resolved(t *testing.T, described string) *scenario.Setup {
 	t.Helper()
-	s, err := experiments.Parse("test.yaml", []byte(scenario))
+	s, err := scenario.Parse("test.yaml", []byte(described))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,9 +97,9 @@ func resolved(t *testing.T, scenario string) *experiments.Setup {
 }
 
 // runAll runs a scenario with all exports and the simulator's own checks.
-func runAll(t *testing.T, scenario string) *ran {
+func runAll(t *testing.T, described string) *ran {
 	t.Helper()
-	r := ran{setup: resolved(t, scenario), states: states{}}
+	r := ran{setup: resolved(t, described), states: states{}}
 	trace, iterations := experiments.NewTrace(r.setup, &r.trace), export.NewIterations(&r.iterations)
 	r.metrics, r.detailed = experiments.NewMetrics(r.setup), export.NewDetailed(0)
 	var err error

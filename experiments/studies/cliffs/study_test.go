@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/studies/paper"
 	"clifftop/model"
 	"clifftop/report"
@@ -341,8 +342,8 @@ func TestSearch(t *testing.T) {
 }
 
 // same says that two scenarios have the same traffic.
-func same(a, b *experiments.Scenario) bool {
-	text := func(s *experiments.Scenario) string {
+func same(a, b *scenario.Scenario) bool {
+	text := func(s *scenario.Scenario) string {
 		var b strings.Builder
 		for _, v := range []any{s.Workload.Arrivals, s.Workload.Input, s.Workload.Output, s.Workload.Prefix} {
 			data, err := json.Marshal(v)
