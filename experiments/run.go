@@ -155,7 +155,7 @@ func newCollector(u *scenario.Setup, o RunOptions) (*report.Collector, *report.R
 }
 
 // newEngine makes the engine of a run, with everybody who is told of it.
-func newEngine(u *scenario.Setup, o RunOptions, patient, src workload.Source, collector *report.Collector) (*sim.Engine, error) {
+func newEngine(u *scenario.Setup, o RunOptions, patient, src workload.Source, collector *report.Collector) (*sim.Simulation, error) {
 	observers := []event.Observer{collector}
 	if o.Progress != nil {
 		observers = append(observers, &meter{setup: u, report: o.Progress})

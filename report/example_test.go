@@ -23,7 +23,7 @@ func measure(perSecond float64, opts report.Options) *report.Collector {
 	}
 	opts.MaxNumSeqs, opts.UsableBlocks = 16, 999
 	c := report.NewCollector(opts)
-	engine, err := sim.NewEngine(sim.Config{
+	engine, err := sim.New(sim.Config{
 		Scheduler: new(sched.VLLM), Timer: simtest.Affine{Base: 10e12, PerSeq: 1e11, PerToken: 1e10},
 		MaxNumSeqs: 16, MaxNumBatchedTokens: 2048, MaxModelLen: 4096, BlockSize: 16, NumGPUBlocks: 1000,
 	}, simtest.NewRequests(list), c)

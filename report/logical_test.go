@@ -18,7 +18,7 @@ import (
 
 // tried is the record of an attempt: number k of the request whose first attempt has an ID and was sent at an instant.
 func tried(rec *event.Record, k int32, first int64, sent float64, causes ...workload.Ending) *event.Record {
-	c := &workload.Client{Timeout: clock.Second, Attempt: k, First: first, Sent: at(sent), Persists: true}
+	c := &workload.Client{Timeout: clock.Second, Attempt: k, First: first, Sent: at(sent), MayRetry: true}
 	for _, e := range causes {
 		c.Earlier = c.Earlier.With(e)
 	}
@@ -91,7 +91,7 @@ func TestRetriedRefusals(t *testing.T) {
 		list[i] = workload.Request{InputTokens: 1, OutputTokens: 1}
 	}
 	c := NewCollector(Options{SLO: limited("ttft", 0, clock.Second), End: at(10)})
-	e, err := sim.NewEngine(sim.Config{
+	e, err := sim.New(sim.Config{
 		Scheduler: new(sched.VLLM), Timer: simtest.Affine{Base: 10e12},
 		MaxNumSeqs: 1, MaxNumBatchedTokens: 3, MaxModelLen: 3, BlockSize: 1, MaxQueuedTokens: 1,
 	}, simtest.NewRequests(list).Retry(simtest.Retries{Most: 1, Delay: 5 * clock.Millisecond}), c)

@@ -20,7 +20,7 @@ func pipelined(t *testing.T, stages int, weights []int64, budget int, requests [
 		Scheduler: &sched.VLLM{}, Timer: timer, MaxNumSeqs: 16, MaxNumBatchedTokens: budget, MaxModelLen: 4096, BlockSize: 16, Stages: stages, Check: true,
 	}
 	c := NewCollector(Options{GPUs: stages, PipelineStages: stages, MaxNumSeqs: 16, End: clock.Time(clock.Second)})
-	e, err := sim.NewEngine(cfg, simtest.NewRequests(requests), c)
+	e, err := sim.New(cfg, simtest.NewRequests(requests), c)
 	if err != nil {
 		t.Fatal(err)
 	}

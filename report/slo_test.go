@@ -242,7 +242,7 @@ func TestGoodputAgainstRequests(t *testing.T) {
 		}
 		seen := &witness{Collector: NewCollector(opts)}
 		seen.line = newTimeline(width)
-		e, err := sim.NewEngine(cfg, k.Source(), seen)
+		e, err := sim.New(cfg, k.Source(), seen)
 		if err != nil {
 			t.Fatal(err)
 		}

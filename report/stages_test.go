@@ -19,7 +19,7 @@ func TestStageOfTheWholeWindow(t *testing.T) {
 		end := 512 * clock.Time(rapid.Int64Range(1, int64(clock.Second/512)).Draw(t, "end"))
 		c := NewCollector(Options{End: end, Stages: []StageSpan{{Name: "all", End: end}}})
 		c.exact = rapid.SampledFrom([]int{3, ExactSamples}).Draw(t, "exact")
-		e, err := sim.NewEngine(cfg, k.Source(), c)
+		e, err := sim.New(cfg, k.Source(), c)
 		if err != nil {
 			t.Fatal(err)
 		}

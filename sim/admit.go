@@ -67,7 +67,7 @@ func (it *composition) Admit(place int, n int32) sched.Seq {
 }
 
 // take takes w, the request at a place, out of the queue, and returns its sequence.
-func (r *Replica) take(place int, w *waiting) int32 {
+func (r *Engine) take(place int, w *waiting) int32 {
 	i := w.seq
 	if i == none {
 		i = r.seqs.take()
@@ -100,7 +100,7 @@ func (it *composition) expectTokens(i int32, s *sequence) {
 }
 
 // start makes s the sequence of request req, which reached the queue.
-func (r *Replica) start(s *sequence, req *workload.Request) {
+func (r *Engine) start(s *sequence, req *workload.Request) {
 	s.rec.Request, s.rec.Replica = *req, r.index
 	s.rec.Queued = r.queued(req)
 	s.rec.Scheduled = clock.Never

@@ -12,11 +12,11 @@ import (
 // kept, and only the tiers that persist have what they had.
 
 // ended reports whether the life of the replica is over.
-func (r *Replica) ended() bool { return r.host.replicas[r.index] != r }
+func (r *Engine) ended() bool { return r.host.replicas[r.index] != r }
 
 // atPeace reports whether nothing is left to do for a replica that drains: no requests are there, nobody will load the
 // KV that it keeps, and tiers that outlive it have all that was copied there.
-func (r *Replica) atPeace() bool {
+func (r *Engine) atPeace() bool {
 	if r.levels.System > 0 {
 		return false
 	}
@@ -26,7 +26,7 @@ func (r *Replica) atPeace() bool {
 }
 
 // abandon gives up what is on its way at the instant at, when no request is left, and frees the blocks that are kept.
-func (r *Replica) abandon(at clock.Time) {
+func (r *Engine) abandon(at clock.Time) {
 	c := r.conn
 	if c == nil {
 		return
@@ -58,7 +58,7 @@ func (c *connector) inherit(before *connector) {
 }
 
 // abandon stops the transfers and forgets the leases of a replica.
-func (w *wires) abandon(at clock.Time, r *Replica) {
+func (w *wires) abandon(at clock.Time, r *Engine) {
 	for i := range w.transfers {
 		c := &w.cargoes[i]
 		if w.transfers[i].serial == 0 {
@@ -86,7 +86,7 @@ func (w *wires) abandon(at clock.Time, r *Replica) {
 }
 
 // cutOff ends a load from a replica that has ended.
-func (r *Replica) cutOff(at clock.Time, l *load) {
+func (r *Engine) cutOff(at clock.Time, l *load) {
 	l.fails, l.read, l.parts = true, nil, 0
 	r.conn.due = true
 	r.cut(at)

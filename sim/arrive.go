@@ -11,7 +11,7 @@ import (
 // The way of a request from its client to a replica's queue, and its end as the client and the source see it.
 
 // arrive takes in a request that its client has just sent.
-func (e *Engine) arrive(r *workload.Request) error {
+func (e *Simulation) arrive(r *workload.Request) error {
 	if r.Arrival < e.now || r.InputTokens < 1 || r.OutputTokens < 1 {
 		return fmt.Errorf("sim: request %d: arrival %v at %v with %d input and %d output tokens is not valid",
 			r.ID, r.Arrival, e.now, r.InputTokens, r.OutputTokens)
@@ -45,7 +45,7 @@ func (e *Engine) arrive(r *workload.Request) error {
 }
 
 // refuse rejects a request now, which may have been sent to a replica, and whose client may have left.
-func (e *Engine) refuse(r *workload.Request, to int32, why event.Refusal) {
+func (e *Simulation) refuse(r *workload.Request, to int32, why event.Refusal) {
 	rec := unserved(r)
 	rec.Replica = int(to)
 	rec.Outcome, rec.Refusal, rec.Ending = event.Rejected, why, why.Ending()
@@ -53,7 +53,7 @@ func (e *Engine) refuse(r *workload.Request, to int32, why event.Refusal) {
 }
 
 // turnAway ends a request now that was never admitted. Its client learns it, unless it has left.
-func (e *Engine) turnAway(rec *event.Record) {
+func (e *Simulation) turnAway(rec *event.Record) {
 	r := &rec.Request
 	if e.split != nil {
 		e.split.restore(r)
@@ -71,7 +71,7 @@ func (e *Engine) turnAway(rec *event.Record) {
 }
 
 // finished tells how a request ended.
-func (e *Engine) finished(rec *event.Record) {
+func (e *Simulation) finished(rec *event.Record) {
 	if e.split != nil {
 		e.split.join(rec)
 	}
@@ -83,7 +83,7 @@ func (e *Engine) finished(rec *event.Record) {
 }
 
 // hold keeps a request that is on its way to the queue of a replica, or to the router.
-func (e *Engine) hold(r *workload.Request, to int32) int32 {
+func (e *Simulation) hold(r *workload.Request, to int32) int32 {
 	if n := len(e.vacant); n > 0 {
 		i := e.vacant[n-1]
 		e.vacant = e.vacant[:n-1]
@@ -95,7 +95,7 @@ func (e *Engine) hold(r *workload.Request, to int32) int32 {
 }
 
 // reach hands a request that has come to the router to a replica's front end, and one that has passed it to the queue.
-func (e *Engine) reach(x entry) {
+func (e *Simulation) reach(x entry) {
 	held := &e.pending[x.ref]
 	r, to := &held.Request, held.to
 	p := e.patients.Find(r.ID)
@@ -129,7 +129,7 @@ func (e *Engine) reach(x entry) {
 }
 
 // join puts a request into the queue of a replica, unless it is busy.
-func (e *Engine) join(r *workload.Request, to int32) {
+func (e *Simulation) join(r *workload.Request, to int32) {
 	if p := e.replicas[to]; !p.busy() {
 		if e.split.prefills(to) {
 			e.split.answers[r.ID] = r.OutputTokens
@@ -157,7 +157,7 @@ func unserved(r *workload.Request) event.Record {
 
 // ended tells that a request in the system has ended. A client that leaves knew it when it left; the
 // others learn it with the last token.
-func (e *Engine) ended(rec *event.Record) {
+func (e *Simulation) ended(rec *event.Record) {
 	e.levels.System--
 	if mayLeave(&rec.Request) {
 		e.patients.Remove(rec.Request.ID)
@@ -167,7 +167,7 @@ func (e *Engine) ended(rec *event.Record) {
 }
 
 // answered tells the source that a client who has not left has its whole answer, as of rec.
-func (e *Engine) answered(rec *event.Record) {
+func (e *Simulation) answered(rec *event.Record) {
 	if mayLeave(&rec.Request) {
 		e.patients.Remove(rec.Request.ID)
 	}

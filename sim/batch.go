@@ -7,7 +7,7 @@ import "clifftop/sim/sched"
 const none = int32(sched.None)
 
 // joinRunning appends sequence i to the running batch.
-func (r *Replica) joinRunning(i int32) {
+func (r *Engine) joinRunning(i int32) {
 	s := r.seq(i)
 	r.serials++
 	s.serial = r.serials
@@ -36,13 +36,13 @@ func (r *Replica) joinRunning(i int32) {
 }
 
 // clients goes through the clients of the running sequences.
-func (r *Replica) clients(yield func(client int32) bool) {
+func (r *Engine) clients(yield func(client int32) bool) {
 	for i := r.first; i != none && yield(r.seq(i).client); i = r.seq(i).next {
 	}
 }
 
 // renumber gives the running sequences new slots from 0, keeping their order.
-func (r *Replica) renumber() {
+func (r *Engine) renumber() {
 	r.ranks.reset(max(64, 4*r.running))
 	r.slots = 0
 	for i := r.first; i != none; i = r.seq(i).next {
@@ -57,7 +57,7 @@ func (r *Replica) renumber() {
 
 // leaveRunning takes sequence i out of the running batch and frees its blocks. Owed blocks have
 // been settled.
-func (r *Replica) leaveRunning(i int32) {
+func (r *Engine) leaveRunning(i int32) {
 	s := r.seq(i)
 	switch s.phase {
 	case decoding:
@@ -99,7 +99,7 @@ func (r *Replica) leaveRunning(i int32) {
 }
 
 // letGo frees the blocks of s.
-func (r *Replica) letGo(s *sequence) {
+func (r *Engine) letGo(s *sequence) {
 	if s.lease > 0 {
 		r.lend(s)
 		return
@@ -125,7 +125,7 @@ func (r *Replica) letGo(s *sequence) {
 
 // joinCohort makes sequence i, which has computed all its known tokens, decode from the cohort's
 // next step on.
-func (r *Replica) joinCohort(i int32) {
+func (r *Engine) joinCohort(i int32) {
 	s, c := r.seq(i), &r.cohort
 	if r.pipe != nil {
 		s.berth = r.pipe.seat
@@ -147,7 +147,7 @@ func (r *Replica) joinCohort(i int32) {
 }
 
 // leaveCohort takes sequence i out; from then on its own counters hold.
-func (r *Replica) leaveCohort(i int32) {
+func (r *Engine) leaveCohort(i int32) {
 	if r.pipe != nil && r.pipe.elsewhere(i) {
 		return
 	}

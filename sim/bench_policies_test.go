@@ -72,7 +72,7 @@ func overloaded(b *testing.B, c contender, caching bool, requests int64) (sim.Co
 		c.adapt(&cfg)
 	}
 	spec := workload.Spec{
-		Arrivals: []workload.Stage{{Process: "poisson", Rate: 1.2 * 43}},
+		Arrivals: []workload.Phase{{Process: "poisson", Rate: 1.2 * 43}},
 		Input:    workload.LengthsSpec{Distribution: "lognormal", Mean: 512, CV: 0.8, Max: 4000},
 		Output:   workload.LengthsSpec{Distribution: "lognormal", Mean: 256, CV: 0.8, Max: 4000},
 		Requests: requests,
@@ -91,7 +91,7 @@ func serve(b *testing.B, c contender, caching bool, requests int64) (time.Durati
 		b.Fatal(err)
 	}
 	q := new(quiet)
-	e, err := sim.NewEngine(cfg, src, q)
+	e, err := sim.New(cfg, src, q)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func chat(caching bool) sim.Config {
 // BenchmarkIteration is the cost of an iteration that is stepped singly: 64 users ask for long answers.
 func BenchmarkIteration(b *testing.B) {
 	src, err := workload.New(workload.Spec{
-		Arrivals: []workload.Stage{{Process: "closed", Users: 64}},
+		Arrivals: []workload.Phase{{Process: "closed", Users: 64}},
 		Input:    fixed(512), Output: fixed(100_000), Duration: clock.Hour,
 	}, 1)
 	if err != nil {
@@ -48,7 +48,7 @@ func BenchmarkIteration(b *testing.B) {
 	cfg := chat(false)
 	cfg.NumGPUBlocks, cfg.MaxSpan = 0, 1
 	q := &bounded{limit: b.N}
-	e, err := sim.NewEngine(cfg, src, q)
+	e, err := sim.New(cfg, src, q)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func BenchmarkRequest(b *testing.B) {
 		for _, caching := range []bool{false, true} {
 			b.Run(fmt.Sprintf("rate=%v/caching=%v", rate, caching), func(b *testing.B) {
 				src, err := workload.New(workload.Spec{
-					Arrivals: []workload.Stage{{Process: "poisson", Rate: rate}},
+					Arrivals: []workload.Phase{{Process: "poisson", Rate: rate}},
 					Input:    workload.LengthsSpec{Distribution: "lognormal", Mean: 512, CV: 0.8},
 					Output:   workload.LengthsSpec{Distribution: "lognormal", Mean: 256, CV: 0.8},
 					Requests: int64(b.N),
@@ -88,7 +88,7 @@ func BenchmarkRequest(b *testing.B) {
 					b.Fatal(err)
 				}
 				q := new(quiet)
-				e, err := sim.NewEngine(chat(caching), src, q)
+				e, err := sim.New(chat(caching), src, q)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -1,12 +1,10 @@
 package sim
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // check asserts that the closed forms of the cohort agree with its members one by one, and the
 // invariants of pool and limits. It is called between events, when Config.Check is set.
-func (r *Replica) check() error {
+func (r *Engine) check() error {
 	c := &r.cohort
 	if r.pipe != nil {
 		c = r.pipe.whole()
@@ -15,23 +13,23 @@ func (r *Replica) check() error {
 	if err != nil {
 		return err
 	}
-	for _, holds := range [...]func(*Replica, *cohort, *census) error{
-		(*Replica).checkBatch,
-		(*Replica).checkOwed,
-		(*Replica).checkRemaining,
-		(*Replica).checkPool,
-		(*Replica).checkResidues,
+	for _, holds := range [...]func(*Engine, *cohort, *census) error{
+		(*Engine).checkBatch,
+		(*Engine).checkOwed,
+		(*Engine).checkRemaining,
+		(*Engine).checkPool,
+		(*Engine).checkResidues,
 	} {
 		if err := holds(r, c, n); err != nil {
 			return err
 		}
 	}
-	for _, holds := range [...]func(*Replica) error{
-		(*Replica).checkBudget,
-		(*Replica).checkLevels,
-		(*Replica).checkGPUTime,
-		(*Replica).checkWork,
-		(*Replica).checkInFlight,
+	for _, holds := range [...]func(*Engine) error{
+		(*Engine).checkBudget,
+		(*Engine).checkLevels,
+		(*Engine).checkGPUTime,
+		(*Engine).checkWork,
+		(*Engine).checkInFlight,
 	} {
 		if err := holds(r); err != nil {
 			return err
@@ -58,7 +56,7 @@ type census struct {
 
 // count counts the running sequences, and asserts what holds for each by itself. Blocks are counted of those too that
 // are out of the batch while KV is loaded, or kept for others.
-func (r *Replica) count() (*census, error) {
+func (r *Engine) count() (*census, error) {
 	size := r.cfg.BlockSize
 	n := &census{takes: make([]int32, size), promised: make([]int32, size)}
 	for i := r.first; i != none; i = r.seq(i).next {
@@ -77,7 +75,7 @@ func (r *Replica) count() (*census, error) {
 }
 
 // add counts s.
-func (n *census) add(r *Replica, s *sequence) error {
+func (n *census) add(r *Engine, s *sequence) error {
 	n.running++
 	computed, issued := s.computed, s.issued
 	switch s.phase {
@@ -99,7 +97,7 @@ func (n *census) add(r *Replica, s *sequence) error {
 }
 
 // addMember counts s, which has computed so many tokens, as a member of the cohort.
-func (n *census) addMember(r *Replica, s *sequence, computed int32) error {
+func (n *census) addMember(r *Engine, s *sequence, computed int32) error {
 	n.members++
 	n.context += int64(computed)
 	if s.covered {
@@ -120,7 +118,7 @@ func (n *census) addMember(r *Replica, s *sequence, computed int32) error {
 }
 
 // addBlocks counts the blocks of s, which has computed so many tokens.
-func (n *census) addBlocks(r *Replica, s *sequence, computed int32) error {
+func (n *census) addBlocks(r *Engine, s *sequence, computed int32) error {
 	blocks := max(s.reserved, r.blocksFor(computed))
 	if r.cfg.Speculative.On() {
 		if blocks > r.held(s) {
@@ -153,7 +151,7 @@ func (n *census) addBlocks(r *Replica, s *sequence, computed int32) error {
 }
 
 // checkBatch asserts that the running batch has no more sequences than seats, and each is what it is counted as.
-func (r *Replica) checkBatch(c *cohort, n *census) error {
+func (r *Engine) checkBatch(c *cohort, n *census) error {
 	switch {
 	case n.running != r.running || n.running > r.cfg.MaxNumSeqs:
 		return r.broken("%d sequences run, counted %d, at most %d allowed", n.running, r.running, r.cfg.MaxNumSeqs)
@@ -167,7 +165,7 @@ func (r *Replica) checkBatch(c *cohort, n *census) error {
 }
 
 // checkOwed asserts that blocks owed to the cohort, and charged for windowed layers, are those of the sequences.
-func (r *Replica) checkOwed(c *cohort, n *census) error {
+func (r *Engine) checkOwed(c *cohort, n *census) error {
 	switch {
 	case n.owed != int64(c.debt):
 		return r.broken("%d blocks owed, counted %d", n.owed, c.debt)
@@ -179,7 +177,7 @@ func (r *Replica) checkOwed(c *cohort, n *census) error {
 
 // checkRemaining asserts that the tokens to come are those of the sequences, and that each member of the cohort is in a
 // group of those who had their last token together.
-func (r *Replica) checkRemaining(c *cohort, n *census) error {
+func (r *Engine) checkRemaining(c *cohort, n *census) error {
 	if n.remaining != r.remaining || r.promise.N == 0 && r.groups.size() != 0 && r.groups.size() != c.size-r.lagging {
 		return r.broken("%d tokens remain, counted %d; groups of %d sequences in a cohort of %d, %d lagging",
 			n.remaining, r.remaining, r.groups.size(), c.size, r.lagging)
@@ -188,7 +186,7 @@ func (r *Replica) checkRemaining(c *cohort, n *census) error {
 }
 
 // checkPool asserts that every block is free or somebody's.
-func (r *Replica) checkPool(c *cohort, n *census) error {
+func (r *Engine) checkPool(c *cohort, n *census) error {
 	switch {
 	case r.hosted < 0 || r.hosted > r.cfg.HostBlocks:
 		return r.broken("%d blocks in host memory, which has room for %d", r.hosted, r.cfg.HostBlocks)
@@ -206,7 +204,7 @@ func (r *Replica) checkPool(c *cohort, n *census) error {
 }
 
 // checkResidues asserts that the cohort takes its blocks at the steps at which its members do.
-func (r *Replica) checkResidues(c *cohort, n *census) error {
+func (r *Engine) checkResidues(c *cohort, n *census) error {
 	for k := range n.takes {
 		if n.takes[k] != c.takes.need[k] || n.promised[k] != c.promised.need[k] {
 			return r.broken("%d sequences of residue %d take blocks and %d were promised them, counted %d and %d",
@@ -217,7 +215,7 @@ func (r *Replica) checkResidues(c *cohort, n *census) error {
 }
 
 // checkBudget asserts that no more tokens are scheduled than an iteration may have.
-func (r *Replica) checkBudget() error {
+func (r *Engine) checkBudget() error {
 	tokens := int64(r.it.decodes + r.it.drafts)
 	for _, chunk := range r.it.chunks {
 		tokens += int64(chunk.New)
@@ -229,7 +227,7 @@ func (r *Replica) checkBudget() error {
 }
 
 // checkLevels asserts that what is told of queue and batch is so.
-func (r *Replica) checkLevels() error {
+func (r *Engine) checkLevels() error {
 	if l := &r.levels; l.Waiting < r.queue.len() || l.Running != r.running {
 		return r.broken("levels %+v with %d waiting and %d running", *l, r.queue.len(), r.running)
 	}
@@ -237,7 +235,7 @@ func (r *Replica) checkLevels() error {
 }
 
 // checkWork asserts that the policy does not leave the replica idle for ever while requests wait.
-func (r *Replica) checkWork() error {
+func (r *Engine) checkWork() error {
 	idle := r.inFlight.n == 0 && r.promise.N == 0 && (r.conn == nil || len(r.conn.loads)+len(r.conn.leases) == 0)
 	if idle && r.queue.len() > 0 {
 		audit{&r.it}.wrong("%d requests wait and %d run, but nothing can be scheduled", r.queue.len(), r.running)
@@ -247,7 +245,7 @@ func (r *Replica) checkWork() error {
 }
 
 // checkInFlight asserts that time does not go back: iterations in flight have not ended.
-func (r *Replica) checkInFlight() error {
+func (r *Engine) checkInFlight() error {
 	for k := range r.inFlight.n {
 		if end := r.inFlight.at(k).end; end < r.now {
 			return r.broken("an iteration in flight ended at %v", end)
@@ -256,6 +254,6 @@ func (r *Replica) checkInFlight() error {
 	return nil
 }
 
-func (r *Replica) broken(format string, args ...any) error {
+func (r *Engine) broken(format string, args ...any) error {
 	return fmt.Errorf("sim: broken invariant at %v: %w", r.now, fmt.Errorf(format, args...))
 }

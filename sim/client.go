@@ -67,13 +67,13 @@ func deadline(c *workload.Client, started bool) (after clock.Duration, how workl
 }
 
 // watch begins to wait with the client of r, who has just sent it.
-func (e *Engine) watch(r *workload.Request) {
+func (e *Simulation) watch(r *workload.Request) {
 	*e.patients.Add(r.ID) = patient{req: *r, to: none, seq: none, frontend: true, departure: departure{left: clock.Never}}
 	e.expect(r, false)
 }
 
 // expect plans the next departure of the client of r.
-func (e *Engine) expect(r *workload.Request, started bool) {
+func (e *Simulation) expect(r *workload.Request, started bool) {
 	if after, how := deadline(r.Client, started); after > 0 {
 		settled := max(r.Arrival, r.Arrival.Add(after-e.wayOut))
 		e.departures.push(entry{int64(settled), r.ID, int32(how)})
@@ -81,7 +81,7 @@ func (e *Engine) expect(r *workload.Request, started bool) {
 }
 
 // depart handles a deadline of a client, or its abort.
-func (e *Engine) depart(x entry) {
+func (e *Simulation) depart(x entry) {
 	p := e.patients.Find(x.tie)
 	if p == nil {
 		return // the request ended before
@@ -126,7 +126,7 @@ func (e *Engine) depart(x entry) {
 }
 
 // abort takes the request of a client who left out of the server.
-func (e *Engine) abort(p *patient) {
+func (e *Simulation) abort(p *patient) {
 	if p.frontend {
 		e.leftUnserved(p, e.now)
 	} else {
@@ -136,7 +136,7 @@ func (e *Engine) abort(p *patient) {
 }
 
 // leftUnserved ends a request that has no sequence, because its client left.
-func (e *Engine) leftUnserved(p *patient, released clock.Time) {
+func (e *Simulation) leftUnserved(p *patient, released clock.Time) {
 	rec := unserved(&p.req)
 	rec.Replica = int(p.to)
 	switch {
@@ -156,7 +156,7 @@ func (e *Engine) leftUnserved(p *patient, released clock.Time) {
 
 // delivered is the number of tokens of sequence i in iterations that ended before the instant at, which is at most the
 // next boundary.
-func (r *Replica) delivered(i int32, at clock.Time) int32 {
+func (r *Engine) delivered(i int32, at clock.Time) int32 {
 	s := r.seq(i)
 	n := s.issued
 	if s.phase == decoding {
@@ -174,7 +174,7 @@ func (r *Replica) delivered(i int32, at clock.Time) int32 {
 }
 
 // tokensOf is the number of tokens that an iteration issues of s, if it issues any.
-func (r *Replica) tokensOf(s *sequence) int32 {
+func (r *Engine) tokensOf(s *sequence) int32 {
 	if r.cfg.Speculative.On() {
 		return s.fresh
 	}

@@ -6,7 +6,7 @@ import "clifftop/sim/clock"
 
 // commit makes the promised iterations happen: it advances the cohort, tells the observer and puts
 // the last iterations in flight.
-func (r *Replica) commit() {
+func (r *Engine) commit() {
 	p, c, it := r.promise, &r.cohort, &r.it
 	r.promise.N = 0
 	wait := clock.Duration(0)
@@ -55,7 +55,7 @@ func (r *Replica) commit() {
 }
 
 // advance makes the cohort's steps for all iterations of p but the first, which the composition has made.
-func (r *Replica) advance(p *clock.Progression) {
+func (r *Engine) advance(p *clock.Progression) {
 	c, more := &r.cohort, p.N-1
 	blocks := c.takes.over(c.steps, more)
 	if r.caching {
@@ -79,7 +79,7 @@ func (r *Replica) advance(p *clock.Progression) {
 
 // retire takes the members that issue their last token in flight f out of the cohort, and merges
 // them with the completed prefills that end there, in running order.
-func (r *Replica) retire(f *flight) {
+func (r *Engine) retire(f *flight) {
 	c := &r.cohort
 	for len(c.ends) > 0 && c.ends[0].key <= c.steps {
 		e := c.ends.pop()
@@ -116,7 +116,7 @@ func (r *Replica) retire(f *flight) {
 
 // surprises notes that flight f completes the answer of sequence i, which has issued so many tokens, if that
 // is so and the engine cannot know it before the token is there.
-func (r *Replica) surprises(f *flight, i, issued int32) bool {
+func (r *Engine) surprises(f *flight, i, issued int32) bool {
 	s := r.seq(i)
 	if s.slots == s.output || issued != s.output {
 		return false
@@ -125,7 +125,7 @@ func (r *Replica) surprises(f *flight, i, issued int32) bool {
 	return true
 }
 
-func (r *Replica) sortBySerial(list []int32) {
+func (r *Engine) sortBySerial(list []int32) {
 	for i := 1; i < len(list); i++ {
 		for j := i; j > 0 && r.seq(list[j]).serial < r.seq(list[j-1]).serial; j-- {
 			list[j], list[j-1] = list[j-1], list[j]

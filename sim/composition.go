@@ -14,7 +14,7 @@ import (
 // and the members that were left out are put back by one step at the end. An iteration that does neither
 // holds the cohort.
 type composition struct {
-	r      *Replica
+	r      *Engine
 	flight *flight
 
 	budget  int32

@@ -101,8 +101,8 @@ type Remote struct {
 	// whether it is not there any more, when the transfer begins and when it ends.
 	read func(at clock.Time)
 	gone func() bool
-	from *Replica // which has it, where that is one of the engine's
-	via  []int32  // links on the way, beside Path, as numbers of the engine's network
+	from *Engine // which has it, where that is one of the engine's
+	via  []int32 // links on the way, beside Path, as numbers of the engine's network
 	// again says that the tokens were computed for this very request, so that computing them is computing them again.
 	again bool
 }
@@ -150,7 +150,7 @@ type connector struct {
 
 }
 
-func newConnector(r *Replica) *connector {
+func newConnector(r *Engine) *connector {
 	if r.cfg.Connector == nil {
 		return nil
 	}
@@ -168,7 +168,7 @@ func newConnector(r *Replica) *connector {
 }
 
 // connect gives the connector links, and empty tiers.
-func (c *connector) connect(r *Replica) {
+func (c *connector) connect(r *Engine) {
 	for _, b := range c.Links {
 		c.links = append(c.links, r.host.wires.AddLink(b))
 	}
@@ -177,7 +177,7 @@ func (c *connector) connect(r *Replica) {
 	}
 }
 
-func (r *Replica) writesBack() bool { return r.conn != nil && r.conn.writesBack }
+func (r *Engine) writesBack() bool { return r.conn != nil && r.conn.writesBack }
 
 // comes notes what the replica does of a request that comes to the queue.
 func (c *connector) comes(req *workload.Request) {

@@ -39,7 +39,7 @@ func bothWays(t *testing.T, config func() sim.Config, list []workload.Request) *
 	if err := simtest.CheckTape(&cfg, &naive.Tape); err != nil {
 		t.Fatal(err)
 	}
-	e, err := sim.NewEngine(config(), simtest.NewRequests(list), tape)
+	e, err := sim.New(config(), simtest.NewRequests(list), tape)
 	if err == nil {
 		err = e.Run(context.Background())
 	}

@@ -30,7 +30,7 @@ func (l *lives) plan(at clock.Time, kind, i int, life int32) {
 }
 
 // control does what is planned next.
-func (e *Engine) control() (err error) {
+func (e *Simulation) control() (err error) {
 	x := e.lives.controls.pop()
 	kind, i := int(x.tie>>32), int(uint32(x.tie))
 	if kind <= controlReady || kind == controlKill {
@@ -71,7 +71,7 @@ func (e *Engine) control() (err error) {
 }
 
 // happens lets a failure happen.
-func (e *Engine) happens(f *Failure) {
+func (e *Simulation) happens(f *Failure) {
 	i := int(e.lives.lead[f.Replica])
 	l := &e.lives.of[i]
 	switch f.Kind {
@@ -102,14 +102,14 @@ func (e *Engine) happens(f *Failure) {
 
 // inVain reports whether requests at the router have waited for a day, by the instant at, in which nothing but autoscalers
 // took its turn, and that nothing else is planned: what they have not brought by then they never will.
-func (e *Engine) inVain(at clock.Time) bool {
+func (e *Simulation) inVain(at clock.Time) bool {
 	return e.levels.Held > 0 && at.Sub(e.stirred) > clock.Day && !slices.ContainsFunc(e.lives.controls, func(x entry) bool {
 		return x.tie>>32 < controlScrape
 	})
 }
 
 // atRest reports whether nothing will happen but what is planned, and no request waits for that.
-func (e *Engine) atRest() bool {
+func (e *Simulation) atRest() bool {
 	if e.levels.System > 0 || len(e.frontend) > 0 || e.wires.awaited > 0 {
 		return false
 	}

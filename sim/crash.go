@@ -12,7 +12,7 @@ import (
 // What becomes of the requests of a replica that fails.
 
 // crash ends replica i at once; it starts again after back, unless that is 0.
-func (e *Engine) crash(i int, back clock.Duration) {
+func (e *Simulation) crash(i int, back clock.Duration) {
 	l := &e.lives.of[i]
 	if l.state == event.Off || l.state == event.Down {
 		return
@@ -37,7 +37,7 @@ type unlucky struct {
 }
 
 // failAll ends all requests of replica i, in order of their IDs.
-func (e *Engine) failAll(i int) {
+func (e *Simulation) failAll(i int) {
 	group := e.group(i)
 	for _, r := range group {
 		r.halt(e.now)
@@ -52,7 +52,7 @@ func (e *Engine) failAll(i int) {
 }
 
 // failOne ends all requests of one of those that live together.
-func (e *Engine) failOne(r *Replica) {
+func (e *Simulation) failOne(r *Engine) {
 	i := r.index
 	var all []unlucky
 	r.queue.each(func(q *workload.Request) { all = append(all, unlucky{q, none, true}) })
@@ -91,14 +91,14 @@ func (e *Engine) failOne(r *Replica) {
 }
 
 // halt commits what has begun by the instant at, and begins nothing more.
-func (r *Replica) halt(at clock.Time) {
+func (r *Engine) halt(at clock.Time) {
 	r.answered = false
 	r.stop(at)
 	r.now = at
 }
 
 // checkEmpty asserts that a replica that has failed has nothing left.
-func (r *Replica) checkEmpty() error {
+func (r *Engine) checkEmpty() error {
 	if (r.levels != event.Levels{Blocked: r.levels.Blocked}) || r.used() != 0 || r.running != 0 {
 		return r.broken("replica %d has failed, but %+v and %d blocks are in use", r.index, r.levels, r.used())
 	}
@@ -106,7 +106,7 @@ func (r *Replica) checkEmpty() error {
 }
 
 // lose ends sequence i, because its replica fails or its KV is lost. One whose last token was delivered is complete.
-func (r *Replica) lose(i int32) {
+func (r *Engine) lose(i int32) {
 	s := r.seq(i)
 	if r.host.split != nil {
 		r.host.split.restore(&s.rec.Request)
@@ -124,7 +124,7 @@ func (r *Replica) lose(i int32) {
 
 // disconnect ends a request that was never admitted, because the replica that it was sent to failed, or cannot be
 // reached.
-func (e *Engine) disconnect(r *workload.Request, to int32, queued clock.Time) {
+func (e *Simulation) disconnect(r *workload.Request, to int32, queued clock.Time) {
 	rec := unserved(r)
 	rec.Replica, rec.Queued = int(to), queued
 	rec.Outcome, rec.Ending = event.Failed, workload.Disconnected

@@ -16,7 +16,7 @@ func (d *darkness) on(at clock.Time) bool { return at < d.to }
 func (d *darkness) sent(at clock.Time) clock.Time { return max(at, d.to) }
 
 // darken cuts replica i off until an instant.
-func (e *Engine) darken(i int, until clock.Time) {
+func (e *Simulation) darken(i int, until clock.Time) {
 	r := e.replicas[i]
 	r.dark = darkness{e.now, until}
 	for k, s := range r.seqs.items {
@@ -27,7 +27,7 @@ func (e *Engine) darken(i int, until clock.Time) {
 }
 
 // received is what the client of sequence i has been sent by now: when it sees the first token, and how many.
-func (r *Replica) receivedBy(i int32, now clock.Time) (first clock.Time, tokens int32) {
+func (r *Engine) receivedBy(i int32, now clock.Time) (first clock.Time, tokens int32) {
 	s := r.seq(i)
 	first, tokens = s.rec.ClientFirst, r.delivered(i, now)
 	if r.dark.on(now) {
@@ -39,7 +39,7 @@ func (r *Replica) receivedBy(i int32, now clock.Time) (first clock.Time, tokens 
 }
 
 // leavesInTheDark lets the client of s, whose answer is complete, leave if it would before the link is back.
-func (r *Replica) leavesInTheDark(s *sequence) {
+func (r *Engine) leavesInTheDark(s *sequence) {
 	rec := &s.rec
 	e, c := r.host, rec.Request.Client
 	after, how := deadline(c, s.received > 0)

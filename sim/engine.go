@@ -1,293 +1,339 @@
-// Package sim is the simulator proper: an event loop over a replica of a serving engine, fed by a
-// [clifftop/workload.Source] and watched by [clifftop/sim/event] observers.
-//
-// It is deterministic and single-threaded, and does no I/O. Its time is integer, so that results are
-// equal to the last bit whatever the platform, the observer, or the number of iterations taken at
-// once. Package [clifftop/sim/simtest] holds a plain per-sequence stepper that gives the same
-// results slowly.
 package sim
 
 import (
-	"context"
-	"errors"
-	"fmt"
-
+	"clifftop/model"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
+	"clifftop/sim/kv"
+	"clifftop/sim/sched"
 	"clifftop/workload"
-	"clifftop/workload/underway"
 )
 
-// Engine runs one scenario.
+// Engine is one serving engine: the waiting queue, the running batch, the KV pool, the policy and
+// the GPU's step timer.
 //
-// At one instant events happen in this order: what is planned for replicas, departures of clients and their aborts,
-// arrivals, requests that reach an engine's queue, transfers of KV, the replicas' boundaries. Events of one kind go by
-// request ID, boundaries by replica.
+// It moves from boundary to boundary. At a boundary it processes the oldest iteration in flight and
+// composes the next one. When that is a plain decode of the whole cohort, it promises to repeat it for
+// as long as nothing can change, and the next boundary is the end of the promise; an event in
+// between may cut the promise at an iteration, never in one. What was promised is committed
+// when the boundary comes.
 type Engine struct {
-	src      workload.Source
-	obs      *event.Fanout
-	detailed bool // some observer wants every iteration sequence by sequence
-	replicas []*Replica
-	fleet
-	lives         *lives // nil where replicas are ready for ever
-	check         bool
-	wayIn, wayOut clock.Duration // between the clients and the server
-	limited       bool           // some queue may refuse requests
-	peeking       bool           // some router looks into prefix caches
-	touched       *Replica       // the one that the event at hand changes, if any
+	cfg   Config
+	host  *Simulation
+	obs   *event.Fanout // the fleet's observers, and those of this replica
+	own   *event.Fanout // the latter, or nil
+	index int           // its number in the fleet
+	lock  *lockstep     // those that it iterates in lock step with, or nil
+	depth int           // iterations in flight of which a sequence may have a part
+	most  int           // iterations in flight
+	pipe  *pipeline     // the stages that they pass, or nil where there is one
 
-	// Horizon is the instant at which the run stops if it has not drained before.
-	Horizon clock.Time
+	levels, told event.Levels // as they are, and as the fleet's levels know them; in the system are those sent here
+
+	pool    *kv.Pool
+	holes   *kv.Holes // of a contiguous pool, beside pool, which counts
+	caching bool
+	radix   *kv.Radix // takes the place of the pool, or is nil
+	matched radixMatch
+	conn    *connector // to KV beyond the pool; nil where there is none
+	queue   queue
+	seqs    slab
+	cohort  cohort
+
+	first, last int32 // the running batch, in order of admission
+	running     int
+	serials     int64
+	ranks       ranks
+	slots       int32   // slots given out
+	prefills    []int32 // running sequences in prefill, in running order
+	groups      groups
+	drafter     drafter
+	speculating int   // sequences that decode with drafts
+	lagging     int   // decoding sequences that missed the last step of the others
+	windowed    int   // blocks charged for windowed layers
+	promised    int   // blocks promised and not taken
+	reserves    bool  // sequences have reserved blocks
+	uncomputed  int64 // prompt tokens of waiting and running requests that no iteration was given
+	hosted      int   // blocks in host memory
+	moved       int   // blocks copied to and from there since the last launch
+	remaining   int64 // answer tokens that running sequences may still be given, by what clients declared
+	longest     int32 // at least the most that one of them may
+	answers     int   // running sequences whose answer others may come to share
 
 	now      clock.Time
-	turnAt   clock.Time // the instant of the last boundary,
-	turn     int        // and the highest number of a replica that had one then
-	stirred  clock.Time // the instant of the last event that was not planned
-	levels   event.Levels
-	reported event.Levels
+	next     clock.Time // next boundary
+	answered bool       // requests have ended at the boundary, and the next iteration is not composed
+	fault    error
+	inFlight flights
+	gpuFree  clock.Time // end of the last iteration
+	// lastComposed is when the last iteration that was launched was composed, and composing when the one to come is.
+	lastComposed, composing clock.Time
+	remainder               int64 // femtoseconds past gpuFree
+	given, took             int64 // GPU time of requests, and of those that have ended, modulo 2⁶⁴; for checks
+	sharers, carry          int64 // tokens among which the last iteration's time was shared out, and femtoseconds left over
+	batches                 int64 // iterations launched or promised and committed
 
-	arriving   workload.Request
-	frontend   heap // requests on their way to a queue, by instant and ID
-	pending    []onItsWay
-	vacant     []int32
-	departures heap // deadlines of clients, and their aborts
-	patients   underway.Table[patient]
-	wires      wires
-	split      *split // the division of work between replicas; nil where all do both
+	decodeSteps int64 // those of them in which a sequence decoded
+	departures  int64 // times that a sequence left the running batch
+
+	it       composition
+	leaving  bool                     // it takes no more requests, and ends when it has none
+	slowness int64                    // thousandths of the usual step time; 0 as usual
+	dark     darkness                 // the link to it is lost
+	late     map[int64]clock.Duration // how long requests that have not been admitted were held at the router
+
+	released int               // blocks let go since the promise was made
+	promise  clock.Progression // N iterations like the one composed; 0 when none is open
+	batch    model.Batch
+	span     event.Span
+	aborts   []int64
+	look     lookup
+	maxSpan  int
+	step     event.Step // scratch
 }
 
-// onItsWay is a request on its way to the queue of a replica.
-type onItsWay struct {
-	workload.Request
-	to int32 // none before it is at the router
+// newEngine makes a replica of an engine, with an observer of its own if that is not nil.
+func newEngine(cfg Config, host *Simulation, index int, own *event.Fanout) *Engine {
+	r := &Engine{lastComposed: -1, cfg: cfg, host: host, obs: host.obs, own: own, index: index, depth: 1, next: clock.Never, caching: cfg.PrefixCaching && !cfg.Radix, maxSpan: cfg.MaxSpan}
+	if cfg.AsyncScheduling && cfg.Stages <= 1 {
+		r.depth = 2
+	}
+	if r.maxSpan == 0 {
+		r.maxSpan = 1 << 30
+	}
+	r.most = r.depth
+	if r.caching {
+		r.pool = kv.NewCache(cfg.UsableBlocks(), cfg.AppendUnkeyed)
+	} else {
+		r.pool = kv.NewCounter(cfg.UsableBlocks())
+	}
+	if cfg.Radix {
+		r.radix = kv.NewRadix(cfg.UsableBlocks(), cfg.BlockSize)
+	}
+	if cfg.Contiguous {
+		r.holes = kv.NewHoles(cfg.UsableBlocks())
+	}
+	r.cohort.init(cfg.BlockSize, r.caching || cfg.Window.Layers > 0)
+	r.first, r.last = int32(sched.None), int32(sched.None)
+	r.it.r = r
+	r.inFlight.ring = make([]flight, max(cfg.Stages, 2)+1)
+	if cfg.Stages > 1 {
+		r.pipe = newPipeline(r)
+	}
+	if own != nil {
+		r.obs = event.Join(host.obs, own)
+	}
+	r.conn = newConnector(r)
+	r.queue = newQueue(cfg.Order)
+	r.drafter = newDrafter(cfg.Speculative)
+	host.cold(r)
+	return r
 }
 
-// NewEngine returns an engine of one replica that is ready to run. The configuration is validated; its scheduler must
-// not be in use by another engine.
-func NewEngine(cfg Config, src workload.Source, observers ...event.Observer) (*Engine, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
-	return newEngine(Fleet{Replicas: []Config{cfg}}, src, event.Join(observers...)), nil
+func (r *Engine) seq(i int32) *sequence { return r.seqs.items[i] }
+
+// free is the number of KV blocks that are neither referenced, nor owed by the cohort, nor charged for
+// windowed layers.
+func (r *Engine) free() int { return r.poolFree() - r.cohort.debt - r.windowed }
+
+func (r *Engine) used() int { return r.pool.Usable() - r.free() }
+
+// blocksFor is the number of blocks that hold the given tokens.
+func (r *Engine) blocksFor(tokens int32) int {
+	return int((int64(tokens) + int64(r.cfg.BlockSize) - 1) / int64(r.cfg.BlockSize))
 }
 
-// NewFleet returns an engine of many replicas that is ready to run. The configuration is validated; schedulers and
-// routers must not be in use elsewhere.
-func NewFleet(f Fleet, src workload.Source, observers ...event.Observer) (*Engine, error) {
-	if err := f.Validate(); err != nil {
-		return nil, err
-	}
-	return newEngine(f, src, event.Join(observers...)), nil
+// pagesFor is what a sequence of the given tokens takes from the pool: its blocks, and the charge
+// for windowed layers.
+func (r *Engine) pagesFor(tokens int32) int {
+	blocks := r.blocksFor(tokens)
+	return blocks + r.cfg.Window.Extra(blocks)
 }
 
-func newEngine(f Fleet, src workload.Source, obs *event.Fanout) *Engine {
-	e := &Engine{src: src, obs: obs, detailed: obs.WantsSteps(), Horizon: clock.Never}
-	e.wayIn, e.wayOut = f.Replicas[0].NetworkIn, f.Replicas[0].NetworkOut
-	e.peeking = f.peeks()
-	for i, cfg := range f.Replicas {
-		if e.detailed || e.peeking {
-			cfg.MaxSpan = 1
-		}
-		e.check, e.limited = e.check || cfg.Check, e.limited || cfg.limited()
-		e.replicas = append(e.replicas, newReplica(cfg, e, i, obs.Replica(i)))
-	}
-	e.split = newSplit(f.Disaggregation, e)
-	e.fleet = newFleet(&f, e)
-	e.lock(f.Lockstep)
-	if f.Lives != nil {
-		e.live(&f)
-	}
-	return e
+// handling is how long the front end has a request that has come to it.
+func (r *Engine) handling(req *workload.Request) clock.Duration {
+	return r.cfg.Frontend + clock.Duration(req.InputTokens)*r.cfg.FrontendPerToken
 }
 
-// Now is the instant up to which the run has come.
-func (e *Engine) Now() clock.Time { return e.now }
-
-// InSystem is the number of requests that were sent and have not ended.
-func (e *Engine) InSystem() int { return e.levels.System }
-
-// ErrStuck means that requests wait while nothing runs, and nothing will change that.
-var ErrStuck = errors.New("sim: requests wait that the policy never admits")
-
-// ctxEvery is the number of events between looks at the context.
-const ctxEvery = 1 << 12
-
-// Run runs until the source is exhausted and the system empty, the horizon is reached, or ctx is done;
-// in the last case it returns the context's error, and what was observed up to then is
-// valid.
-func (e *Engine) Run(ctx context.Context) error {
-	for n := 0; ; n++ {
-		if n%ctxEvery == 0 && ctx.Err() != nil {
-			e.stop(e.now)
-			return ctx.Err()
-		}
-		done, err := e.event()
-		if err != nil {
-			e.stop(e.now)
-			return err
-		}
-		if done {
-			return e.src.Err()
-		}
-	}
+// visible is the instant at which a request reaches the engine's queue if no router holds it.
+func (r *Engine) visible(req *workload.Request) clock.Time {
+	return req.Arrival.Add(r.cfg.NetworkIn + r.handling(req))
 }
 
-// Kinds of events, in the order in which they happen at one instant.
-const (
-	eventPlanned   = iota // for a replica
-	eventDeparture        // of a client, or its abort
-	eventArrival          // of a request
-	eventQueueing         // a request reaches the router or a queue
-	eventTransfer         // of KV
-	eventBoundary         // of a replica
-)
-
-// upcoming is the next event, and the replica whose boundary comes next. Its instant is Never where there is none.
-func (e *Engine) upcoming() (at clock.Time, kind int, r *Replica) {
-	at, r = e.boundaryNext()
-	kind = eventBoundary
-	if t := e.wires.next(); t <= at && t < clock.Never && (at < clock.Never || t == e.now || e.wires.awaited > 0 || !e.quiet()) {
-		at, kind = t, eventTransfer
+// queued is when a request that has not been admitted reached the engine's queue.
+func (r *Engine) queued(req *workload.Request) clock.Time {
+	at := r.visible(req)
+	if len(r.late) > 0 {
+		at = at.Add(r.late[req.ID])
 	}
-	if len(e.frontend) > 0 && clock.Time(e.frontend[0].key) <= at {
-		at, kind = clock.Time(e.frontend[0].key), eventQueueing
-	}
-	if t, ok := e.src.Peek(); ok && t <= at {
-		at, kind = t, eventArrival
-	}
-	if len(e.departures) > 0 && clock.Time(e.departures[0].key) <= at {
-		at, kind = clock.Time(e.departures[0].key), eventDeparture
-	}
-	if e.lives != nil && len(e.lives.controls) > 0 && clock.Time(e.lives.controls[0].key) <= at {
-		at, kind = clock.Time(e.lives.controls[0].key), eventPlanned
-	}
-	return at, kind, r
+	return at
 }
 
-// event handles the next event. done means that there was none.
-func (e *Engine) event() (done bool, err error) {
-	at, kind, r := e.upcoming()
-	if kind != eventPlanned {
-		e.stirred = at
-	} else if at > e.now && e.Horizon == clock.Never {
-		if e.atRest() {
-			return e.end()
-		}
-		if e.inVain(at) {
-			return false, ErrStranded
-		}
-	}
-	if at >= e.Horizon {
-		if at == clock.Never {
-			return e.end()
-		}
-		e.stop(e.Horizon)
-		return true, nil
-	}
-	if at > clock.Time(clock.MaxRun) {
-		return false, fmt.Errorf("sim: the run goes past %.0f days; slice or speed up the workload", clock.MaxRun.Seconds()/86400)
-	}
-	if at < e.now {
-		return false, r.broken("time goes back to %v", at)
-	}
-	if at > e.scrape {
-		e.scrapeUpTo(at)
-	}
-	e.now = at
-	switch kind {
-	case eventPlanned:
-		err = e.control()
-	case eventArrival:
-		e.arriving = e.src.Next()
-		err = e.arrive(&e.arriving)
-	case eventDeparture:
-		e.depart(e.departures.pop())
-	case eventQueueing:
-		e.reach(e.frontend.pop())
-	case eventTransfer:
-		if e.touched = e.wires.happens(at); e.check {
-			err = e.wires.check(at)
-		}
-	case eventBoundary:
-		e.takesTurn(r.index)
-		err = r.boundary()
-		e.touched = r
-	}
-	e.syncTouched()
-	if e.levels != e.reported {
-		e.reported = e.levels
-		e.obs.Levels(at, &e.reported)
-	}
-	return false, err
+// outputOf is the number of tokens that the answer to a request will have: its length, cut at the longest
+// sequence that the model takes.
+func (r *Engine) outputOf(req *workload.Request) int32 {
+	return min(req.OutputTokens, r.cfg.MaxModelLen-req.InputTokens)
 }
 
-// takesTurn notes that a replica has its boundary now.
-func (e *Engine) takesTurn(i int) {
-	if e.turnAt != e.now {
-		e.turnAt, e.turn = e.now, i
-	}
-	e.turn = max(e.turn, i)
+// declaredOf is the longest answer that the engine has to expect.
+func (r *Engine) declaredOf(req *workload.Request) int32 {
+	return min(max(req.OutputTokens, r.cfg.MaxTokens), r.cfg.MaxModelLen-req.InputTokens)
 }
 
-// syncTouched brings the fleet up to date with the replica that the event at hand has changed, if any.
-func (e *Engine) syncTouched() {
-	p := e.touched
-	if p == nil {
-		return
+// neverFits reports whether a request can never be served.
+func (r *Engine) neverFits(req *workload.Request) bool {
+	return req.InputTokens >= r.cfg.MaxModelLen ||
+		r.pagesFor(r.cfg.most(req.InputTokens, r.declaredOf(req))) > r.cfg.UsableBlocks()
+}
+
+// enqueue puts a request into the waiting queue at the instant at, which is not past the next
+// boundary.
+func (r *Engine) enqueue(at clock.Time, req *workload.Request) {
+	if r.conn != nil {
+		r.conn.comes(req)
 	}
-	e.sync(p)
-	if p.lock != nil {
-		for _, rank := range p.lock.ranks {
-			e.sync(rank)
+	if r.queue.push(req, r.keyOf(req, none)) || r.it.looked {
+		r.cut(at)
+	}
+	r.levels.Waiting++
+	r.uncomputed += int64(req.InputTokens)
+}
+
+// busy reports whether the queue takes nobody in.
+func (r *Engine) busy() bool {
+	l, most := &r.levels, r.cfg.MaxQueuedRequests
+	return most > 0 && l.Waiting+l.Running >= most ||
+		r.cfg.MaxQueuedTokens > 0 && r.uncomputed >= r.cfg.MaxQueuedTokens
+}
+
+// abort marks a request whose client left at the instant at; it goes at the next boundary.
+func (r *Engine) abort(at clock.Time, id int64) {
+	r.aborts = append(r.aborts, id)
+	r.cut(at)
+}
+
+// boundary does what is due at the instant r.next. When requests have ended, and their clients send the
+// next ones at once, it leaves the composition of the next iteration to a second call at the same
+// instant, so that these find room in it.
+func (r *Engine) boundary() error {
+	if r.lock != nil {
+		return r.lock.boundary()
+	}
+	r.now = r.next
+	if r.interrupted() {
+		r.interlude()
+		return nil
+	}
+	if !r.answered {
+		r.results()
+		if r.answered && r.host.dueNow() {
+			return nil
 		}
 	}
-	if p.leaving && e.atPeace(p.index) {
-		e.drained(int(e.lives.lead[p.index]))
+	r.answered = false
+	for r.inFlight.n < r.most && r.promise.N == 0 {
+		if !r.compose() && !r.again() {
+			break
+		}
 	}
-	e.touched = nil
+	return r.plan()
 }
 
-// quiet reports whether no request is here or will come.
-func (e *Engine) quiet() bool {
-	_, more := e.src.Peek()
-	return e.levels.System == 0 && !more
-}
+// again reports whether a composition that came out empty is made again: sequences were preempted, and nothing else
+// would ever change that.
+func (r *Engine) again() bool { return r.inFlight.n == 0 && r.it.preempted > 0 }
 
-// dueNow reports whether a request arrives or reaches a queue at this very instant.
-func (e *Engine) dueNow() bool {
-	if len(e.frontend) > 0 && clock.Time(e.frontend[0].key) <= e.now {
-		return true
-	}
-	at, ok := e.src.Peek()
-	return ok && at <= e.now
-}
-
-// end is when nothing will happen any more.
-func (e *Engine) end() (done bool, err error) {
+// plan finds the next boundary.
+func (r *Engine) plan() error {
 	switch {
-	case e.levels.Held > 0:
-		return false, ErrStranded
-	case e.levels.Waiting > 0:
-		return false, ErrStuck
+	case r.promise.N > 0:
+		r.next = r.promiseEnd()
+	case r.inFlight.n > 0:
+		r.next = r.inFlight.at(0).end
+	default:
+		r.next = clock.Never
 	}
-	if !e.check {
-		return true, nil
+	if r.fault == nil && r.cfg.Check {
+		return r.check()
 	}
-	for _, r := range e.replicas {
-		if (e.levels != event.Levels{} || r.used() != 0 || r.shared() != 0) {
-			return false, r.broken("nothing is left to do, but %+v and %d blocks are in use", e.levels, r.used())
-		}
-	}
-	if s := e.split; s != nil && len(s.answers)+len(s.first) > 0 {
-		return false, fmt.Errorf("sim: broken invariant at %v: nothing is left to do, but %d prompts are being computed and %d answers expected", e.now, len(s.answers), len(s.first))
-	}
-	return true, e.wires.check(e.now)
+	return r.fault
 }
 
-// stop commits what has begun by the instant at, so that the observer knows it.
-func (e *Engine) stop(at clock.Time) {
-	e.now = at
-	for _, r := range e.replicas {
-		r.stop(at)
+// results commits what was promised and processes what has happened by now.
+func (r *Engine) results() {
+	if r.promise.N > 0 {
+		r.commit()
+	}
+	if len(r.aborts) > 0 {
+		r.applyAborts()
+	}
+	if r.inFlight.n > 0 && r.inFlight.at(0).end == r.now {
+		r.process(r.inFlight.at(0))
+		r.inFlight.pop()
+	}
+	if r.conn != nil {
+		r.receive()
+	}
+}
+
+// compose lets the policy compose an iteration and launches it. It reports whether there was anything
+// to run.
+func (r *Engine) compose() bool {
+	if !r.decide() {
+		return false
+	}
+	first, slope, n := r.pace()
+	if r.pipe != nil {
+		first = r.pipe.pass(first)
+	}
+	if r.fault != nil {
+		return false
+	}
+	r.launch(first, slope, r.alike(n))
+	return true
+}
+
+// decide lets the policy compose an iteration. It reports whether there is anything to run.
+func (r *Engine) decide() bool {
+	it := &r.it
+	it.begin(r.batches + 1)
+	if r.cfg.Check {
+		audit{it}.schedule()
+	} else {
+		r.cfg.Scheduler.Schedule(it)
+	}
+	if r.conn != nil {
+		r.conn.flush(r)
+	}
+	if r.fault != nil {
+		return false
+	}
+	it.finish()
+	return it.decodes > 0 || len(it.chunks) > 0
+}
+
+// alike is how many iterations, of at most n, will be like the one composed.
+func (r *Engine) alike(n int) int {
+	if n > 1 && r.repeatable() {
+		return r.horizon(n)
+	}
+	return 1
+}
+
+// launch promises n iterations like the one composed, and commits a single one.
+func (r *Engine) launch(first, slope int64, n int) {
+	it, p := &r.it, &r.promise
+	r.composing = r.now
+	p.Start, p.Remainder = r.now, 0
+	if r.gpuFree >= r.now {
+		p.Start, p.Remainder = r.gpuFree, r.remainder
+	}
+	it.empty, it.leaving = it.emptyBlocks()
+	p.First, p.Slope, p.N = first, slope, 1
+	if n > 1 {
+		p.N = clock.CapN(first, slope, n)
+	}
+	if p.N == 1 {
+		r.commit()
 	}
 }

@@ -24,7 +24,7 @@ func (f *Fleet) peeks() bool {
 }
 
 // cold notes that the caches of a replica are empty, which is new or starts anew, and makes them tell what comes into them.
-func (e *Engine) cold(r *Replica) {
+func (e *Simulation) cold(r *Engine) {
 	routers := e.routers
 	if e.split != nil {
 		routers = append(slices.Clone(routers), e.split.decoders...)
@@ -66,7 +66,7 @@ func (t *router) Cached(k int, q *workload.Request) int32 {
 }
 
 // peek is what an admission would reuse now where blocks are not found by hashes.
-func (r *Replica) peek(q *workload.Request) int32 {
+func (r *Engine) peek(q *workload.Request) int32 {
 	if r.radix == nil {
 		return 0
 	}
@@ -90,7 +90,7 @@ func (t *router) ask(q *workload.Request, size int32) {
 }
 
 // fallsBehind notes that the cohort of a replica owes blocks that routers may ask about.
-func (e *Engine) fallsBehind(r *Replica) {
+func (e *Simulation) fallsBehind(r *Engine) {
 	if !e.isBehind[r.index] && r.cohort.settled < r.cohort.steps {
 		e.isBehind[r.index] = true
 		e.behind = append(e.behind, int32(r.index))
@@ -98,7 +98,7 @@ func (e *Engine) fallsBehind(r *Replica) {
 }
 
 // catchUp makes all cohorts take the blocks that they owe. Few of many replicas have iterated since the last request.
-func (e *Engine) catchUp() {
+func (e *Simulation) catchUp() {
 	for _, i := range e.behind {
 		e.replicas[i].settle()
 		e.isBehind[i] = false
@@ -107,7 +107,7 @@ func (e *Engine) catchUp() {
 }
 
 // hashedBlocks is the size of the blocks if they are found by hashes, else 0.
-func (r *Replica) hashedBlocks() int32 {
+func (r *Engine) hashedBlocks() int32 {
 	if r.caching {
 		return r.cfg.BlockSize
 	}

@@ -35,7 +35,7 @@ func ExampleEngine() {
 		MaxNumSeqs: 8, MaxNumBatchedTokens: 512, MaxModelLen: 4096,
 		BlockSize: 16, NumGPUBlocks: 11, // one of them is the null block
 	}
-	engine, err := sim.NewEngine(cfg, simtest.NewRequests(requests), new(narrator))
+	engine, err := sim.New(cfg, simtest.NewRequests(requests), new(narrator))
 	if err != nil {
 		fmt.Println(err)
 		return

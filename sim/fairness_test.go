@@ -43,7 +43,7 @@ func TestVTCEqualises(t *testing.T) {
 			MaxNumSeqs: seats, MaxNumBatchedTokens: 512, MaxModelLen: 1000, BlockSize: 16,
 		}
 		y := &served{tokens: map[int32]int64{}, until: until}
-		e, err := sim.NewEngine(cfg, simtest.NewRequests(list), y)
+		e, err := sim.New(cfg, simtest.NewRequests(list), y)
 		if err != nil {
 			t.Fatal(err)
 		}

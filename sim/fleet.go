@@ -91,7 +91,7 @@ type fleet struct {
 }
 
 // sync brings the fleet's levels up to date with those of r, which something has happened to.
-func (e *Engine) sync(r *Replica) {
+func (e *Simulation) sync(r *Engine) {
 	if e.peeking {
 		e.fallsBehind(r)
 	}
@@ -135,7 +135,7 @@ func (f *fleet) mostBlocked() sched.Cause {
 }
 
 // boundaryNext is the next boundary of a replica, and whose it is: of equal ones, the first replica's.
-func (e *Engine) boundaryNext() (clock.Time, *Replica) {
+func (e *Simulation) boundaryNext() (clock.Time, *Engine) {
 	if len(e.replicas) == 1 {
 		return e.replicas[0].next, e.replicas[0]
 	}
@@ -144,7 +144,7 @@ func (e *Engine) boundaryNext() (clock.Time, *Replica) {
 }
 
 // fits reports whether some replica can serve r or, where the work is divided, one its prompt and one its answer.
-func (e *Engine) fits(r *workload.Request) bool {
+func (e *Simulation) fits(r *workload.Request) bool {
 	if s := e.split; s != nil && !s.direct(r) {
 		return e.someFits(e.replicas[:s.Prefills], leg(r)) && e.someFits(e.replicas[s.Prefills:], r)
 	} else if s != nil {
@@ -153,7 +153,7 @@ func (e *Engine) fits(r *workload.Request) bool {
 	return e.someFits(e.replicas, r)
 }
 
-func (e *Engine) someFits(among []*Replica, r *workload.Request) bool {
+func (e *Simulation) someFits(among []*Engine, r *workload.Request) bool {
 	for _, p := range among {
 		if !p.neverFits(r) {
 			return true

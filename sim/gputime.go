@@ -3,7 +3,7 @@ package sim
 import "clifftop/sim/clock"
 
 // shareOut shares out the time of the iterations that are committed, and returns that of one token of each.
-func (r *Replica) shareOut(p *clock.Progression) (each int64) {
+func (r *Engine) shareOut(p *clock.Progression) (each int64) {
 	it, s := &r.it, &r.span
 	tokens := int64(it.decodes + it.drafts + it.prefill + it.recomputed + it.padRows + it.padTokens)
 	if tokens != r.sharers {
@@ -20,7 +20,7 @@ func (r *Replica) shareOut(p *clock.Progression) (each int64) {
 }
 
 // checkGPUTime asserts that the sequences alive and those that have ended took what was shared out to them.
-func (r *Replica) checkGPUTime() error {
+func (r *Engine) checkGPUTime() error {
 	took := r.took
 	for i, s := range r.seqs.items {
 		if s.serial == 0 {
@@ -42,7 +42,7 @@ func (r *Replica) checkGPUTime() error {
 
 // charge charges those who had a part of the iterations just committed, for each token of an iteration so much. The
 // cohort's members are charged as one; of those who joined it, or were left out, it is taken back.
-func (r *Replica) charge(each int64) {
+func (r *Engine) charge(each int64) {
 	it, c := &r.it, &r.cohort
 	if it.stepped {
 		c.share += each

@@ -47,7 +47,7 @@ func (g groups) of(s *sequence) *group {
 
 // lastToken is the iteration that gave the last token of s, which decodes, and its end. That of
 // the iteration being composed does not count.
-func (r *Replica) lastToken(s *sequence) (number int64, end clock.Time) {
+func (r *Engine) lastToken(s *sequence) (number int64, end clock.Time) {
 	switch {
 	case s.lagging:
 		return s.lastBatch, s.lastEnd
@@ -61,7 +61,7 @@ func (r *Replica) lastToken(s *sequence) (number int64, end clock.Time) {
 }
 
 // leaveStep makes s, which decodes, keep its last token for itself.
-func (r *Replica) leaveStep(s *sequence) {
+func (r *Engine) leaveStep(s *sequence) {
 	s.lastBatch, s.lastEnd = r.lastToken(s)
 	if !s.lagging && len(r.groups) > 0 {
 		r.groups.of(s).size--

@@ -10,11 +10,11 @@ import (
 
 // unreachable reports whether requests that are sent to a replica fail: that routers know it as ready does not say
 // that it is.
-func (e *Engine) unreachable(to int32) bool { return e.lives != nil && !e.reachable(int(to)) }
+func (e *Simulation) unreachable(to int32) bool { return e.lives != nil && !e.reachable(int(to)) }
 
 // strand deals with a request that the router cannot deliver: to a replica that cannot be reached it fails, and where
 // there is none it waits or is rejected. ref is its place in pending, if it has one.
-func (e *Engine) strand(r *workload.Request, to, ref int32) {
+func (e *Simulation) strand(r *workload.Request, to, ref int32) {
 	most := e.lives.Hold
 	rejects := most < 0 || most > 0 && e.levels.Held >= most
 	if ref != none && (to != none || rejects) {
@@ -40,7 +40,7 @@ func (e *Engine) strand(r *workload.Request, to, ref int32) {
 }
 
 // release sends the requests that wait at the router, as far as replicas take them.
-func (e *Engine) release() {
+func (e *Simulation) release() {
 	still := e.lives.held[:0]
 	for _, ref := range e.lives.held {
 		held := &e.pending[ref]

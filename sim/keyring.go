@@ -17,7 +17,7 @@ type keyring struct {
 const notPrivate = 1<<31 - 1
 
 // begin makes k that of a request, and keeps its room.
-func (k *keyring) begin(r *Replica, req *workload.Request) {
+func (k *keyring) begin(r *Engine, req *workload.Request) {
 	k.keys.Reset()
 	k.indexOwn = r.conn != nil && len(r.conn.tiers) > 0
 	k.private = 0

@@ -7,12 +7,12 @@ import "clifftop/sim/clock"
 // sent the request as it came, with a leg that says where its KV is.
 
 // handsOn reports whether somebody else than the client takes what becomes of s.
-func (r *Replica) handsOn(s *sequence) bool {
+func (r *Engine) handsOn(s *sequence) bool {
 	return r.conn != nil && r.conn.legs[s.rec.Request.ID].ended != nil
 }
 
 // handOn hands the record of s on, which has ended.
-func (r *Replica) handOn(s *sequence) {
+func (r *Engine) handOn(s *sequence) {
 	s.rec.Tokens, s.rec.FirstToken, s.rec.LastToken = 0, clock.Never, clock.Never
 	if p := r.host.patients.Find(s.rec.Request.ID); p != nil {
 		p.seq, p.frontend = none, true

@@ -68,7 +68,7 @@ func (k FailureKind) String() string {
 type Failure struct {
 	Kind FailureKind
 	At   clock.Time
-	// Replica is its number, or that of one of its group, and Last that of the last one that a Restart concerns.
+	// Engine is its number, or that of one of its group, and Last that of the last one that a Restart concerns.
 	Replica, Last int
 	// For is how long it lasts; 0 is for ever, which slowness and link loss cannot be.
 	For clock.Duration
@@ -127,7 +127,7 @@ type lives struct {
 	of       []life  // by replica
 	controls heap    // by instant, and kind and index; see control
 	held     []int32 // requests at the router, in pending
-	starts   *workload.Stream
+	starts   *workload.RNG
 	rollouts []rollout
 	scaling  []scaling
 }
@@ -149,8 +149,8 @@ type life struct {
 type rollout struct{ next, last int }
 
 // live lets the replicas of a fleet have lives.
-func (e *Engine) live(f *Fleet) {
-	l := &lives{Lives: f.Lives, of: make([]life, len(f.Replicas)), starts: workload.NewStream(f.Lives.Seed, "cold start")}
+func (e *Simulation) live(f *Fleet) {
+	l := &lives{Lives: f.Lives, of: make([]life, len(f.Replicas)), starts: workload.NewRNG(f.Lives.Seed, "cold start")}
 	l.lead, _ = f.Lives.leaders(len(f.Replicas))
 	for i := range l.of {
 		l.of[i] = life{wanted: true, listed: true}
@@ -184,7 +184,7 @@ func (e *Engine) live(f *Fleet) {
 func (l *lives) after(i int) int { return i + groupSize(l.lead, i) }
 
 // group is all that live together with replica i.
-func (e *Engine) group(i int) []*Replica {
+func (e *Simulation) group(i int) []*Engine {
 	first := int(e.lives.lead[i])
 	return e.replicas[first:e.lives.after(first)]
 }
@@ -193,7 +193,7 @@ func (e *Engine) group(i int) []*Replica {
 var ErrStranded = errors.New("sim: requests wait at the router, and no replica will take them")
 
 // enter puts replica i into a state.
-func (e *Engine) enter(i int, s event.State) {
+func (e *Simulation) enter(i int, s event.State) {
 	e.lives.of[i].state = s
 	for _, r := range e.group(i) {
 		e.obs.ReplicaState(e.now, r.index, s)
@@ -201,7 +201,7 @@ func (e *Engine) enter(i int, s event.State) {
 }
 
 // begin starts replica i, which is off or down.
-func (e *Engine) begin(i int) {
+func (e *Simulation) begin(i int) {
 	l := &e.lives.of[i]
 	e.enter(i, event.Starting)
 	e.lives.starts.Seek(uint64(i), l.starts)
@@ -210,7 +210,7 @@ func (e *Engine) begin(i int) {
 }
 
 // renew gives replica i, which has ended, engines that have seen nothing.
-func (e *Engine) renew(i int) {
+func (e *Simulation) renew(i int) {
 	group := e.group(i)
 	locked := group[0].lock != nil
 	for k := range group {
@@ -225,7 +225,7 @@ func (e *Engine) renew(i int) {
 }
 
 // renewOne gives one of those that live together a new engine.
-func (e *Engine) renewOne(i int) {
+func (e *Simulation) renewOne(i int) {
 	cfg, old := e.lives.Again(i), e.replicas[i]
 	if e.detailed || e.peeking {
 		cfg.MaxSpan = 1
@@ -234,7 +234,7 @@ func (e *Engine) renewOne(i int) {
 	if fault != nil {
 		fault, cfg = fmt.Errorf("sim: replica %d, made again: %w", i, fault), old.cfg
 	}
-	r := newReplica(cfg, e, i, old.own)
+	r := newEngine(cfg, e, i, old.own)
 	r.levels, r.told, r.fault = old.levels, old.told, cmp.Or(old.fault, fault)
 	r.slowness, r.dark, r.gpuFree, r.remainder = old.slowness, old.dark, old.gpuFree, old.remainder
 	e.replicas[i], e.hashed[i] = r, r.hashedBlocks()
@@ -244,7 +244,7 @@ func (e *Engine) renewOne(i int) {
 }
 
 // drain lets replica i, which is ready, end. If it is still wanted it starts again after back.
-func (e *Engine) drain(i int, back clock.Duration) {
+func (e *Simulation) drain(i int, back clock.Duration) {
 	l := &e.lives.of[i]
 	l.back = back
 	e.enter(i, event.Draining)
@@ -261,7 +261,7 @@ func (e *Engine) drain(i int, back clock.Duration) {
 }
 
 // atPeace reports whether nothing is left to do for replica i, which drains.
-func (e *Engine) atPeace(i int) bool {
+func (e *Simulation) atPeace(i int) bool {
 	for _, r := range e.group(i) {
 		if !r.atPeace() {
 			return false
@@ -271,7 +271,7 @@ func (e *Engine) atPeace(i int) bool {
 }
 
 // drained lets replica i, which has nothing left to do, go off when its GPU has ended what it was given.
-func (e *Engine) drained(i int) {
+func (e *Simulation) drained(i int) {
 	for _, r := range e.group(i) {
 		r.stop(e.now)
 		r.abandon(e.now)
@@ -283,7 +283,7 @@ func (e *Engine) drained(i int) {
 }
 
 // off is when replica i has ended, and its GPU too. If it is still wanted it starts again.
-func (e *Engine) off(i int) {
+func (e *Simulation) off(i int) {
 	l := &e.lives.of[i]
 	e.enter(i, event.Off)
 	switch {
@@ -297,7 +297,7 @@ func (e *Engine) off(i int) {
 }
 
 // idleFrom is when the GPU has nothing more to do, if it is given nothing.
-func (r *Replica) idleFrom() clock.Time {
+func (r *Engine) idleFrom() clock.Time {
 	if r.remainder > 0 {
 		return r.gpuFree + 1
 	}
@@ -305,7 +305,7 @@ func (r *Replica) idleFrom() clock.Time {
 }
 
 // idleFrom is when none of the GPUs of replica i has anything more to do.
-func (e *Engine) idleFrom(i int) (at clock.Time) {
+func (e *Simulation) idleFrom(i int) (at clock.Time) {
 	for _, r := range e.group(i) {
 		at = max(at, r.idleFrom())
 	}
@@ -313,12 +313,12 @@ func (e *Engine) idleFrom(i int) (at clock.Time) {
 }
 
 // reachable reports whether requests can be sent to replica i, which may be any one.
-func (e *Engine) reachable(i int) bool {
+func (e *Simulation) reachable(i int) bool {
 	return e.lives.of[e.lives.lead[i]].state == event.Ready && !e.replicas[i].dark.on(e.now)
 }
 
 // notice is when replica i can be reached, or cannot any more: the routers learn it at the next health check.
-func (e *Engine) notice(i int) {
+func (e *Simulation) notice(i int) {
 	if every := e.lives.Probe; every > 0 {
 		if late := clock.Duration(e.now) % every; late > 0 {
 			e.lives.plan(e.now.Add(every-late), controlProbe, i, 0)
@@ -329,7 +329,7 @@ func (e *Engine) notice(i int) {
 }
 
 // list says whether the routers send requests to replica i.
-func (e *Engine) list(i int, listed bool) {
+func (e *Simulation) list(i int, listed bool) {
 	l := &e.lives.of[i]
 	if l.listed == listed {
 		return
@@ -353,7 +353,7 @@ func (e *Engine) list(i int, listed bool) {
 }
 
 // rollOn lets the rollout that waits for a replica go on, if there is one.
-func (e *Engine) rollOn(l *life) {
+func (e *Simulation) rollOn(l *life) {
 	if k := l.rollout - 1; k >= 0 {
 		l.rollout = 0
 		e.roll(k)
@@ -361,7 +361,7 @@ func (e *Engine) rollOn(l *life) {
 }
 
 // roll restarts the next replica of a rollout.
-func (e *Engine) roll(k int) {
+func (e *Simulation) roll(k int) {
 	for o := &e.lives.rollouts[k]; o.next <= o.last; {
 		i := int(e.lives.lead[o.next])
 		o.next = e.lives.after(i)

@@ -15,8 +15,8 @@ type load struct {
 	started clock.Time
 	parts   int // transfers that have not come
 	fails   bool
-	remote  bool     // from another replica
-	from    *Replica // that one, if it is of the same engine
+	remote  bool    // from another replica
+	from    *Engine // that one, if it is of the same engine
 	read    func(at clock.Time)
 	gone    func() bool // whether what was to be read is not there any more
 
@@ -74,7 +74,7 @@ func (it *composition) Load(place int) bool {
 }
 
 // holdsBack reports whether KV of another replica has to wait until some of those who were loaded run.
-func (r *Replica) holdsBack() bool {
+func (r *Engine) holdsBack() bool {
 	c := r.conn
 	if !c.plan.remote || c.PullPercent == 0 {
 		return false
@@ -87,7 +87,7 @@ func (r *Replica) holdsBack() bool {
 }
 
 // fetchRemote begins to transfer the KV of s from another replica.
-func (r *Replica) fetchRemote(s *sequence, l *load) {
+func (r *Engine) fetchRemote(s *sequence, l *load) {
 	c := r.conn
 	leg := c.legs[s.rec.Request.ID]
 	remote := &leg.Remote
@@ -108,7 +108,7 @@ func (r *Replica) fetchRemote(s *sequence, l *load) {
 }
 
 // receive sees what has come, at a boundary, and which blocks need not be kept any more.
-func (r *Replica) receive() {
+func (r *Engine) receive() {
 	c := r.conn
 	if !c.due {
 		return
@@ -139,7 +139,7 @@ func (r *Replica) receive() {
 }
 
 // come puts the sequence of a load, whose KV is there, back into the queue.
-func (r *Replica) come(l *load) {
+func (r *Engine) come(l *load) {
 	s := r.seq(l.seq)
 	s.phase = loaded
 	s.rec.Loading += r.now.Sub(l.started)
@@ -163,7 +163,7 @@ func (r *Replica) come(l *load) {
 func (c *connector) unpark(i int32) { c.parked = without(c.parked, i) }
 
 // leaveParked ends the wait of sequence i, whose client has left: where its KV is still on its way, its blocks are kept.
-func (r *Replica) leaveParked(i int32) {
+func (r *Engine) leaveParked(i int32) {
 	s := r.seq(i)
 	r.levels.Waiting--
 	r.uncomputed -= s.promptLeft()
@@ -186,7 +186,7 @@ func (s *sequence) detach() kept {
 }
 
 // release frees blocks that were kept.
-func (r *Replica) release(k *kept) {
+func (r *Engine) release(k *kept) {
 	r.windowed -= k.windowed
 	if r.caching {
 		r.pool.Release(k.blocks, k.registered)
@@ -196,7 +196,7 @@ func (r *Replica) release(k *kept) {
 }
 
 // lend keeps the blocks of s, which has ended.
-func (r *Replica) lend(s *sequence) {
+func (r *Engine) lend(s *sequence) {
 	c := r.conn
 	c.serials++
 	l := &lease{request: s.rec.Request.ID, serial: c.serials, kept: s.detach()}
@@ -207,7 +207,7 @@ func (r *Replica) lend(s *sequence) {
 }
 
 // releaseHeld ends the lease of a request at the instant at, if it has one: the blocks are free from the next boundary on.
-func (r *Replica) releaseHeld(at clock.Time, request int64) {
+func (r *Engine) releaseHeld(at clock.Time, request int64) {
 	for _, l := range r.conn.leases {
 		if l.request == request {
 			r.expire(at, l)
@@ -216,7 +216,7 @@ func (r *Replica) releaseHeld(at clock.Time, request int64) {
 }
 
 // expire ends a lease.
-func (r *Replica) expire(at clock.Time, l *lease) {
+func (r *Engine) expire(at clock.Time, l *lease) {
 	if !l.over {
 		l.over, r.conn.due = true, true
 		r.cut(at)
@@ -224,7 +224,7 @@ func (r *Replica) expire(at clock.Time, l *lease) {
 }
 
 // holds is the number of blocks that are held by no running sequence, and what is charged for their windowed layers.
-func (c *connector) holds(r *Replica) (blocks, windowed int) {
+func (c *connector) holds(r *Engine) (blocks, windowed int) {
 	for _, i := range c.parked {
 		s := r.seq(i)
 		blocks, windowed = blocks+r.held(s), windowed+s.windowed

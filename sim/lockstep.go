@@ -20,7 +20,7 @@ const agreeEvery = 32
 
 // lockstep is a group of replicas that iterate together: promises, flights and boundaries of all are the same.
 type lockstep struct {
-	ranks    []*Replica
+	ranks    []*Engine
 	steps    int          // of the wave: since all slept
 	answered bool         // as in Replica
 	lines    []line       // scratch
@@ -54,7 +54,7 @@ func (f *Fleet) validateLockstep() (faults []error) {
 }
 
 // lock makes groups of so many consecutive replicas.
-func (e *Engine) lock(groups []int) {
+func (e *Simulation) lock(groups []int) {
 	rest := e.replicas
 	for _, n := range groups {
 		if n > 1 {
@@ -65,7 +65,7 @@ func (e *Engine) lock(groups []int) {
 }
 
 // newLockstep lets ranks iterate together from now on.
-func newLockstep(ranks []*Replica) {
+func newLockstep(ranks []*Engine) {
 	g := &lockstep{ranks: slices.Clone(ranks)}
 	g.padder, _ = ranks[0].cfg.Timer.(model.Padder)
 	for _, r := range ranks {
@@ -83,7 +83,7 @@ func (g *lockstep) cut(t clock.Time) {
 	}
 }
 
-// boundary is [Replica.boundary] for all ranks.
+// boundary is [Engine.boundary] for all ranks.
 func (g *lockstep) boundary() error {
 	first := g.ranks[0]
 	for _, r := range g.ranks {
@@ -152,7 +152,7 @@ func (g *lockstep) compose() bool {
 }
 
 // inLockstep is how many iterations, of at most n, will be like the one composed, which may be a dummy.
-func (r *Replica) inLockstep(n int) int {
+func (r *Engine) inLockstep(n int) int {
 	if r.it.decodes > 0 || len(r.it.chunks) > 0 {
 		return r.alike(n)
 	}
@@ -171,7 +171,7 @@ func (it *composition) tokens() int {
 	return n
 }
 
-// pace is [Replica.pace] for the slowest rank, as long as it stays that. Each rank is padded.
+// pace is [Engine.pace] for the slowest rank, as long as it stays that. Each rank is padded.
 func (g *lockstep) pace() (first, slope int64, n int) {
 	most := 1
 	for _, r := range g.ranks {
@@ -203,7 +203,7 @@ func (g *lockstep) pace() (first, slope int64, n int) {
 type line struct{ first, slope int64 }
 
 // beside is how long the composed iteration takes on a rank that is padded to so many tokens, or that runs a dummy.
-func (r *Replica) beside(most int, padder model.Padder) (l line, n int) {
+func (r *Engine) beside(most int, padder model.Padder) (l line, n int) {
 	it := &r.it
 	tokens := it.tokens()
 	if tokens > 0 {

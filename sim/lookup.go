@@ -61,7 +61,7 @@ func (it *composition) waiting(place int) *waiting {
 }
 
 // mayHit reports whether hashed blocks may hold what a waiting request begins with.
-func (r *Replica) mayHit(w *waiting) bool {
+func (r *Engine) mayHit(w *waiting) bool {
 	if w.seq != none {
 		return r.caching && r.seq(w.seq).phase != loaded
 	}
@@ -75,7 +75,7 @@ func (it *composition) Beginning(place int, tokens int32) (key uint64, ok bool) 
 	if w == nil || it.r.known(w) < tokens {
 		return 0, false
 	}
-	return w.req.Beginning(tokens), true
+	return w.req.PrefixHash(tokens), true
 }
 
 // Path implements [sched.View].
@@ -90,7 +90,7 @@ func (it *composition) Path(place int, to []int32) []int32 {
 }
 
 // describe tells of a request in the queue what does not depend on the cache. d is empty before.
-func (r *Replica) describe(w *waiting, d *sched.Waiting) {
+func (r *Engine) describe(w *waiting, d *sched.Waiting) {
 	q := &w.req
 	d.Request, d.User, d.Session, d.Class, d.Priority, d.Prompt = q.ID, q.User, q.Session, q.Class, q.Priority, q.InputTokens
 	d.Urgency = w.urgency()
@@ -111,7 +111,7 @@ func (r *Replica) describe(w *waiting, d *sched.Waiting) {
 }
 
 // known is the length of a request in the queue, with the answer so far.
-func (r *Replica) known(w *waiting) int32 {
+func (r *Engine) known(w *waiting) int32 {
 	if w.seq == none {
 		return w.req.InputTokens
 	}
@@ -120,7 +120,7 @@ func (r *Replica) known(w *waiting) int32 {
 
 // lookUp finds the cached leading blocks of a waiting request. At least one of its known tokens
 // is always left to compute.
-func (r *Replica) lookUp(w *waiting, known int32) {
+func (r *Engine) lookUp(w *waiting, known int32) {
 	r.settle()
 	l := &r.look
 	if l.valid && l.request == w.req.ID && l.epoch == r.pool.Epoch() {
@@ -145,7 +145,7 @@ func (r *Replica) lookUp(w *waiting, known int32) {
 
 // lostTokens is up to where s, which has just been given its cached blocks, would have found more but for evictions, and
 // from where on.
-func (r *Replica) lostTokens(s *sequence) (from, to int32) {
+func (r *Engine) lostTokens(s *sequence) (from, to int32) {
 	l := &r.look
 	lost := r.pool.Lost(&s.keys, l.found, s.findable(l.most))
 	return l.found * r.cfg.BlockSize, (l.found + lost) * r.cfg.BlockSize
@@ -153,7 +153,7 @@ func (r *Replica) lostTokens(s *sequence) (from, to int32) {
 
 // takeCached gives s, the head of the queue that was looked up last, its cached blocks, and returns
 // the number of tokens in them.
-func (r *Replica) takeCached(s *sequence) int32 {
+func (r *Engine) takeCached(s *sequence) int32 {
 	if r.radix != nil {
 		return r.lockPrefix(s)
 	}

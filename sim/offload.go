@@ -54,7 +54,7 @@ type part struct {
 }
 
 // loadable is the number of tokens of a waiting request that can be loaded, behind those that the prefix cache has.
-func (r *Replica) loadable(w *waiting, d *sched.Waiting) int32 {
+func (r *Engine) loadable(w *waiting, d *sched.Waiting) int32 {
 	c := r.conn
 	c.evictions(r)
 	p := &c.plan
@@ -76,7 +76,7 @@ func (r *Replica) loadable(w *waiting, d *sched.Waiting) int32 {
 }
 
 // findChunks plans to load the longest run of chunks that the tiers have and that is worth it.
-func (r *Replica) findChunks(w *waiting, d *sched.Waiting) {
+func (r *Engine) findChunks(w *waiting, d *sched.Waiting) {
 	c := r.conn
 	p, keys := &c.plan, &r.look.fresh
 	if w.seq != none {
@@ -111,7 +111,7 @@ func (r *Replica) findChunks(w *waiting, d *sched.Waiting) {
 }
 
 // worthLoading reports whether the tokens of the plan, behind so many cached ones, are to be loaded and not computed.
-func (r *Replica) worthLoading(tokens, cached int32) bool {
+func (r *Engine) worthLoading(tokens, cached int32) bool {
 	c := r.conn
 	if c.Fetch == FetchAlways {
 		return true
@@ -127,7 +127,7 @@ func (r *Replica) worthLoading(tokens, cached int32) bool {
 }
 
 // start begins the transfers of the plan for load l.
-func (p *plan) start(r *Replica, l *load) {
+func (p *plan) start(r *Engine, l *load) {
 	c := r.conn
 	for k := len(p.chunks) - 1; k >= 0; k-- { // so that the ends of texts go before their beginnings
 		c.tiers[p.chunks[k].tier].chunks.Use(p.chunks[k].key)
@@ -144,7 +144,7 @@ func (p *plan) start(r *Replica, l *load) {
 }
 
 // computed copies what flight f has completed the prefill of to the tiers that are written through.
-func (c *connector) computed(r *Replica, f *flight) {
+func (c *connector) computed(r *Engine, f *flight) {
 	for _, i := range f.firsts {
 		if s := r.seq(i); s.running() && s.joinBatch == f.number {
 			c.store(r, s, s.target/r.cfg.BlockSize)
@@ -153,14 +153,14 @@ func (c *connector) computed(r *Replica, f *flight) {
 }
 
 // leaves copies what s, which leaves the running batch, has computed.
-func (c *connector) leaves(r *Replica, s *sequence) {
+func (c *connector) leaves(r *Engine, s *sequence) {
 	if r.caching {
 		c.store(r, s, min(s.registered, s.computed/r.cfg.BlockSize))
 	}
 }
 
 // store copies the first blocks of s to the tiers that are written through.
-func (c *connector) store(r *Replica, s *sequence, blocks int32) {
+func (c *connector) store(r *Engine, s *sequence, blocks int32) {
 	if blocks > 0 && len(c.tiers) > 0 && !c.ended {
 		s.make(blocks)
 		c.enter(&s.keys, blocks)
@@ -182,7 +182,7 @@ func (c *connector) enter(keys *kv.Keys, blocks int32) {
 }
 
 // warm enters the first blocks of a request of before the run into the tiers.
-func (c *connector) warm(r *Replica, q *workload.Request, blocks int32) {
+func (c *connector) warm(r *Engine, q *workload.Request, blocks int32) {
 	var keys keyring
 	keys.begin(r, q)
 	keys.make(blocks)
@@ -219,7 +219,7 @@ func (c *connector) put(k int, key uint64) {
 }
 
 // evictions enters into the tiers what the pool has evicted.
-func (c *connector) evictions(r *Replica) {
+func (c *connector) evictions(r *Engine) {
 	if c.writesBack {
 		for _, key := range r.pool.Evicted() {
 			c.put(0, key)
@@ -228,7 +228,7 @@ func (c *connector) evictions(r *Replica) {
 }
 
 // flush begins to copy what has been entered into the tiers.
-func (c *connector) flush(r *Replica) {
+func (c *connector) flush(r *Engine) {
 	if c.ended {
 		return
 	}
@@ -250,14 +250,14 @@ func (c *connector) flush(r *Replica) {
 }
 
 // told tells the observer what begins to move, and that its link is busy.
-func (c *connector) told(r *Replica, m event.Move) {
+func (c *connector) told(r *Engine, m event.Move) {
 	m.Replica, m.Bytes = r.index, int64(m.Blocks)*c.BlockBytes
 	r.obs.Moved(r.now, m)
 	c.tellBusy(r, r.now, m.Tier)
 }
 
 // tellBusy tells the observer whether the link of a tier is busy, if that has changed.
-func (c *connector) tellBusy(r *Replica, at clock.Time, k int) {
+func (c *connector) tellBusy(r *Engine, at clock.Time, k int) {
 	t := &c.tiers[k]
 	busy := r.host.wires.Carries(t.link)
 	if busy == t.busy {

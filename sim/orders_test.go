@@ -59,7 +59,7 @@ func sameStory(t *rapid.T, c *simtest.Case, cfg func() sim.Config) *simtest.Step
 
 func runWith(c *simtest.Case, cfg sim.Config, obs event.Observer, maxSpan int) error {
 	cfg.MaxSpan, cfg.Check = maxSpan, true
-	e, err := sim.NewEngine(cfg, c.Source(), obs)
+	e, err := sim.New(cfg, c.Source(), obs)
 	if err != nil {
 		return err
 	}

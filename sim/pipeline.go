@@ -19,7 +19,7 @@ import (
 // prefill in it. Those that it left out are the open cohort from then on. They join that of the iteration that lands
 // next, one by one, and remember their last token themselves, as lagging ones.
 type pipeline struct {
-	r      *Replica
+	r      *Engine
 	berths []berth
 	spare  []int32 // berths with nobody in them
 	seat   int32   // the berth whose cohort the replica has
@@ -41,7 +41,7 @@ type berth struct {
 	end    clock.Time
 }
 
-func newPipeline(r *Replica) *pipeline {
+func newPipeline(r *Engine) *pipeline {
 	n := r.cfg.Stages
 	r.most, r.maxSpan = n, 1
 	// Beside those in flight there are the open one and that of an iteration being launched.
@@ -142,7 +142,7 @@ func (p *pipeline) lastToken() (number int64, end clock.Time) {
 	return b.number, b.end
 }
 
-// emits is [Replica.emits].
+// emits is [Engine.emits].
 func (p *pipeline) emits(f *flight, s *sequence) bool {
 	if s.phase == decoding {
 		return p.berths[s.berth].number == f.number && !s.lagging
@@ -162,10 +162,10 @@ func (p *pipeline) ending() bool {
 }
 
 // away reports whether s, which decodes, has a token in flight, or was left out of the iteration that is being launched.
-func (r *Replica) away(s *sequence) bool { return r.pipe != nil && s.berth != r.pipe.open }
+func (r *Engine) away(s *sequence) bool { return r.pipe != nil && s.berth != r.pipe.open }
 
 // cohortOf is the cohort of s, which decodes.
-func (r *Replica) cohortOf(s *sequence) *cohort {
+func (r *Engine) cohortOf(s *sequence) *cohort {
 	if r.pipe == nil || s.berth == r.pipe.seat {
 		return &r.cohort
 	}
@@ -173,7 +173,7 @@ func (r *Replica) cohortOf(s *sequence) *cohort {
 }
 
 // steps is those of the cohort of s, which decodes.
-func (r *Replica) steps(s *sequence) int64 { return r.cohortOf(s).steps }
+func (r *Engine) steps(s *sequence) int64 { return r.cohortOf(s).steps }
 
 // whole is all cohorts as one, for checks.
 func (p *pipeline) whole() *cohort {

@@ -34,7 +34,7 @@ func observe(cfg sim.Config, spec workload.Spec, seed uint64, obs event.Observer
 	if err != nil {
 		return err
 	}
-	e, err := sim.NewEngine(cfg, src, obs)
+	e, err := sim.New(cfg, src, obs)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func gpu(policy sched.Scheduler, seqs, budget, blocks int) sim.Config {
 // burst is requests that all come at once, with prompts of 200 tokens and answers of 200 in the mean.
 func burst(requests int64) workload.Spec {
 	return workload.Spec{
-		Arrivals: []workload.Stage{{Process: "all-at-once"}},
+		Arrivals: []workload.Phase{{Process: "all-at-once"}},
 		Input:    fixed(200), Output: exponential(200), Requests: requests,
 	}
 }
@@ -125,7 +125,7 @@ func TestThroughputAtSaturation(t *testing.T) {
 // arriving is an open loop of prompts of 1,000 tokens on average.
 func arriving(rate float64, requests int64) workload.Spec {
 	return workload.Spec{
-		Arrivals: []workload.Stage{{Process: "poisson", Rate: rate}},
+		Arrivals: []workload.Phase{{Process: "poisson", Rate: rate}},
 		Input:    workload.LengthsSpec{Distribution: "gamma", Mean: 1000, CV: 0.5}, Output: fixed(100), Requests: requests,
 	}
 }
@@ -301,7 +301,7 @@ func static(rows int) sim.Config {
 // saturated is requests of one token each that all wait from the beginning.
 func saturated(requests int, output workload.LengthsSpec) workload.Spec {
 	return workload.Spec{
-		Arrivals: []workload.Stage{{Process: "all-at-once"}},
+		Arrivals: []workload.Phase{{Process: "all-at-once"}},
 		Input:    fixed(1), Output: output, Requests: int64(requests),
 	}
 }

@@ -54,7 +54,7 @@ func (it *composition) takeOut(i int32, s *sequence) {
 }
 
 // requeue puts sequence i, which was preempted, into the queue.
-func (r *Replica) requeue(i int32, s *sequence, tail bool) {
+func (r *Engine) requeue(i int32, s *sequence, tail bool) {
 	s.phase = preempted
 	req := &s.rec.Request
 	key := r.keyOf(req, i)

@@ -5,7 +5,7 @@ import "clifftop/sim/clock"
 // A promise is a run of like iterations that can be cut: how long it lasts, where it ends, what cuts it.
 
 // cut makes the first boundary at or after t the next one.
-func (r *Replica) cut(t clock.Time) {
+func (r *Engine) cut(t clock.Time) {
 	if r.lock != nil {
 		r.lock.cut(t)
 		return
@@ -16,7 +16,7 @@ func (r *Replica) cut(t clock.Time) {
 // until is the instant before which the boundaries of r have been, as seen by an event at the instant at. Boundaries of one instant
 // come in the order of the replicas and after all else, so that what one of them leads to at once comes after those of the
 // replicas before: also if these are within a promise, and nothing was done there.
-func (r *Replica) until(at clock.Time) clock.Time {
+func (r *Engine) until(at clock.Time) clock.Time {
 	if e := r.host; e.turnAt == at && r.index < e.turn {
 		return at + 1
 	}
@@ -24,7 +24,7 @@ func (r *Replica) until(at clock.Time) clock.Time {
 }
 
 // cutOwn is cut for a replica by itself.
-func (r *Replica) cutOwn(t clock.Time) {
+func (r *Engine) cutOwn(t clock.Time) {
 	switch {
 	case r.answered:
 	case r.inFlight.n == 0 && r.promise.N == 0:
@@ -39,7 +39,7 @@ func (r *Replica) cutOwn(t clock.Time) {
 
 // promiseEnd is the boundary at which the promise is used up, or, before it, that at which the
 // iteration in flight ahead of it has results.
-func (r *Replica) promiseEnd() clock.Time {
+func (r *Engine) promiseEnd() clock.Time {
 	if r.interrupted() {
 		return r.inFlight.at(0).end
 	}
@@ -48,12 +48,12 @@ func (r *Replica) promiseEnd() clock.Time {
 
 // interrupted reports whether results are due while the promise goes on: those of the iteration in
 // flight ahead of it, at the boundary where the promise's second iteration is composed.
-func (r *Replica) interrupted() bool {
+func (r *Engine) interrupted() bool {
 	return r.promise.N > 1 && r.inFlight.n > 0 && r.inFlight.at(0).eventful()
 }
 
 // interlude processes results that leave the promise as it is.
-func (r *Replica) interlude() {
+func (r *Engine) interlude() {
 	f := r.inFlight.at(0)
 	used := r.used()
 	r.process(f)
@@ -64,7 +64,7 @@ func (r *Replica) interlude() {
 }
 
 // stop commits the promised iterations that are composed before the instant at.
-func (r *Replica) stop(at clock.Time) {
+func (r *Engine) stop(at clock.Time) {
 	if r.promise.N > 0 {
 		r.cut(at)
 		r.commit()
@@ -72,7 +72,7 @@ func (r *Replica) stop(at clock.Time) {
 }
 
 // repeatable reports whether the iteration just composed would be composed again and again.
-func (r *Replica) repeatable() bool {
+func (r *Engine) repeatable() bool {
 	if !r.it.plain() || r.inFlight.n < r.depth-1 || r.maxSpan == 1 || r.cohort.growing > 0 {
 		return false
 	}
@@ -92,7 +92,7 @@ func (r *Replica) repeatable() bool {
 }
 
 // horizon is the number of iterations, at most n, that will be like the one just composed.
-func (r *Replica) horizon(n int) int {
+func (r *Engine) horizon(n int) int {
 	c := &r.cohort
 	n = min(n, r.maxSpan, r.cfg.Scheduler.Repeats(&r.it))
 	if r.it.asked && r.inFlight.n > 0 && len(r.inFlight.at(0).finishes) > 0 {
@@ -113,7 +113,7 @@ func (r *Replica) horizon(n int) int {
 }
 
 // nextFinish is the step at which the next member of the cohort issues its last token.
-func (r *Replica) nextFinish() int64 {
+func (r *Engine) nextFinish() int64 {
 	h := &r.cohort.ends
 	for {
 		top := &(*h)[0]

@@ -160,7 +160,7 @@ func (it *composition) LargestFree() int {
 }
 
 // keyOf asks the order for the key of a request that joins the queue. seq is its sequence.
-func (r *Replica) keyOf(req *workload.Request, seq int32) int64 {
+func (r *Engine) keyOf(req *workload.Request, seq int32) int64 {
 	if r.cfg.Order == nil {
 		return 0
 	}

@@ -18,14 +18,14 @@ type computedChunk struct {
 	serial int64
 }
 
-func (r *Replica) poolFree() int {
+func (r *Engine) poolFree() int {
 	if r.radix != nil {
 		return r.radix.Free()
 	}
 	return r.pool.Free()
 }
 
-func (r *Replica) shared() int64 {
+func (r *Engine) shared() int64 {
 	if r.radix != nil {
 		return r.radix.Shared()
 	}
@@ -33,7 +33,7 @@ func (r *Replica) shared() int64 {
 }
 
 // takeCount takes n blocks where they are only counted, putCount returns them.
-func (r *Replica) takeCount(n int) {
+func (r *Engine) takeCount(n int) {
 	if r.radix != nil {
 		r.radix.Take(n)
 	} else {
@@ -41,7 +41,7 @@ func (r *Replica) takeCount(n int) {
 	}
 }
 
-func (r *Replica) putCount(n int) {
+func (r *Engine) putCount(n int) {
 	if r.radix != nil {
 		r.radix.Put(n)
 	} else {
@@ -58,7 +58,7 @@ type radixMatch struct {
 }
 
 // match finds what the tree holds of a waiting request, all but at least one of its known tokens.
-func (r *Replica) match(w *waiting, known int32) kv.Prefix {
+func (r *Engine) match(w *waiting, known int32) kv.Prefix {
 	if w.seq != none {
 		return r.matchText(w.req.ID, r.seq(w.seq).text, known)
 	}
@@ -67,7 +67,7 @@ func (r *Replica) match(w *waiting, known int32) kv.Prefix {
 }
 
 // matchText is the same of the text of a request.
-func (r *Replica) matchText(request int64, text []workload.Segment, known int32) kv.Prefix {
+func (r *Engine) matchText(request int64, text []workload.Segment, known int32) kv.Prefix {
 	m := &r.matched
 	if m.request != request || m.limit != known-1 || m.epoch != r.radix.Epoch() {
 		m.prefix = r.radix.Match(text, known-1)
@@ -77,7 +77,7 @@ func (r *Replica) matchText(request int64, text []workload.Segment, known int32)
 }
 
 // cached completes the description of a waiting request.
-func (r *Replica) cached(w *waiting, d *sched.Waiting) {
+func (r *Engine) cached(w *waiting, d *sched.Waiting) {
 	if d.Computed > 0 || !w.req.SharesPrompt() && w.seq == none {
 		return
 	}
@@ -87,7 +87,7 @@ func (r *Replica) cached(w *waiting, d *sched.Waiting) {
 }
 
 // lockPrefix gives s, which is being admitted, what the tree holds of its known tokens, and returns how many these are.
-func (r *Replica) lockPrefix(s *sequence) int32 {
+func (r *Engine) lockPrefix(s *sequence) int32 {
 	known := s.rec.Request.InputTokens + s.issued
 	s.prefix = r.matchText(s.rec.Request.ID, s.text, known)
 	r.radix.Lock(s.prefix)
@@ -101,7 +101,7 @@ func (r *Replica) lockPrefix(s *sequence) int32 {
 // common is how many of the first tokens of a request others may begin with: all, where there may be more attempts; the
 // content of its prompt, and, if that is the whole of it, an answer in a session.
 func common(q *workload.Request) int32 {
-	if c := q.Client; c != nil && (c.Attempt > 0 || c.Persists) {
+	if c := q.Client; c != nil && (c.Attempt > 0 || c.MayRetry) {
 		return q.InputTokens + q.OutputTokens
 	}
 	tokens := int32(min(q.Content.Tokens(), int64(q.InputTokens)))
@@ -112,19 +112,19 @@ func common(q *workload.Request) int32 {
 }
 
 // unlockPrefix takes from s, which leaves the running batch, what it holds.
-func (r *Replica) unlockPrefix(s *sequence) {
+func (r *Engine) unlockPrefix(s *sequence) {
 	r.radix.Put(s.blockCount - s.prefix.Blocks)
 	r.radix.Unlock(s.prefix)
 	s.prefix, s.blockCount = kv.Prefix{}, 0
 }
 
 // insert enters the first tokens of s, which runs, into the tree.
-func (r *Replica) insert(s *sequence, tokens int32) {
+func (r *Engine) insert(s *sequence, tokens int32) {
 	s.prefix = r.radix.Insert(s.prefix, s.text, tokens, s.common)
 }
 
 // insertChunks enters the chunks of flight f that belong to admissions up to a serial number, in running order.
-func (r *Replica) insertChunks(f *flight, serial int64) {
+func (r *Engine) insertChunks(f *flight, serial int64) {
 	for ; f.entered < len(f.computed) && f.computed[f.entered].serial <= serial; f.entered++ {
 		c := f.computed[f.entered]
 		if s := r.seq(c.seq); s.serial == c.serial && s.running() {

@@ -4,7 +4,7 @@ package sim
 
 // settle takes the blocks that the cohort owes, in the order in which single steps would have, and
 // registers those that filled up meanwhile.
-func (r *Replica) settle() {
+func (r *Engine) settle() {
 	c := &r.cohort
 	if !r.caching || c.settled == c.steps {
 		c.settled = c.steps
@@ -42,7 +42,7 @@ func (r *Replica) settle() {
 }
 
 // register notes the leading full blocks of s as cached content.
-func (r *Replica) register(s *sequence, full int32) {
+func (r *Engine) register(s *sequence, full int32) {
 	if full <= s.registered {
 		return
 	}
@@ -54,7 +54,7 @@ func (r *Replica) register(s *sequence, full int32) {
 
 // registerHeld registers what the delivery of flight f makes known of the sequences that are not in
 // the next iteration; the others register when they are next visited.
-func (r *Replica) registerHeld(f *flight) {
+func (r *Engine) registerHeld(f *flight) {
 	c := &r.cohort
 	for _, i := range f.firsts {
 		// One that was admitted again with a token in flight has not registered all of its blocks.
@@ -101,7 +101,7 @@ func (it *composition) registerRested() {
 }
 
 // indexOwnBlocks makes the private blocks of s findable, for its return after a preemption or for another attempt.
-func (r *Replica) indexOwnBlocks(s *sequence) {
+func (r *Engine) indexOwnBlocks(s *sequence) {
 	if s.indexOwn {
 		return
 	}

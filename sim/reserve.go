@@ -90,7 +90,7 @@ func (it *composition) emptyBlocks() (all, leaving int) {
 }
 
 // emptyOf is that of s, which runs and is in no cohort.
-func (r *Replica) emptyOf(s *sequence) int { return max(0, s.reserved-r.blocksFor(s.computed)) }
+func (r *Engine) emptyOf(s *sequence) int { return max(0, s.reserved-r.blocksFor(s.computed)) }
 
 // refile counts s anew, if it is in the cohort.
 func (it *composition) refile(i int32, s *sequence) {
@@ -101,7 +101,7 @@ func (it *composition) refile(i int32, s *sequence) {
 }
 
 // held is the number of blocks that s holds. The cohort's are settled.
-func (r *Replica) held(s *sequence) int {
+func (r *Engine) held(s *sequence) int {
 	if r.caching {
 		return len(s.blocks)
 	}
@@ -120,7 +120,7 @@ func (s *sequence) promiseLeft(held int) int { return max(0, s.promise-held-s.wi
 
 // keepPromise notes that s holds so many blocks now, or was promised more, when so many promised ones were
 // left before.
-func (r *Replica) keepPromise(s *sequence, held, before int) {
+func (r *Engine) keepPromise(s *sequence, held, before int) {
 	left := s.promiseLeft(held)
 	r.promised += left - before
 	if !s.promising {

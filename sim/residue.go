@@ -5,7 +5,7 @@ import "math"
 // Members of the cohort are filed by the steps at which they take a new block.
 
 // enterResidue files sequence i under the residue of the steps at which it takes a new block.
-func (r *Replica) enterResidue(i int32) {
+func (r *Engine) enterResidue(i int32) {
 	s, c := r.seq(i), &r.cohort
 	size := int64(r.cfg.BlockSize)
 	s.residue = int32(((s.joined-int64(s.target))%size + size) % size)
@@ -33,7 +33,7 @@ func (r *Replica) enterResidue(i int32) {
 	}
 }
 
-func (r *Replica) leaveResidue(i int32) {
+func (r *Engine) leaveResidue(i int32) {
 	s, c := r.seq(i), &r.cohort
 	r.delist(s)
 	if c.first == nil {
@@ -53,7 +53,7 @@ func (r *Replica) leaveResidue(i int32) {
 
 // enlist counts member s among those that take blocks, and those that were promised them, until its
 // reservation or its promise is used up.
-func (r *Replica) enlist(s *sequence, i int32) {
+func (r *Engine) enlist(s *sequence, i int32) {
 	c := &r.cohort
 	if s.reserved == 0 && s.promise == 0 && r.cfg.Window.Layers == 0 {
 		c.takes.add(s.residue, 1)
@@ -86,7 +86,7 @@ func (r *Replica) enlist(s *sequence, i int32) {
 }
 
 // delist undoes enlist.
-func (r *Replica) delist(s *sequence) {
+func (r *Engine) delist(s *sequence) {
 	c := &r.cohort
 	if s.covered {
 		c.empty -= s.coverage - r.blocksFor(s.target+int32(c.steps-s.joined))
@@ -105,7 +105,7 @@ func (r *Replica) delist(s *sequence) {
 }
 
 // refile counts anew the members whose reservation or promise is used up by now.
-func (r *Replica) refile() {
+func (r *Engine) refile() {
 	c := &r.cohort
 	for len(c.refiling) > 0 && c.refiling[0].key <= c.steps {
 		e := c.refiling.pop()
@@ -118,7 +118,7 @@ func (r *Replica) refile() {
 }
 
 // nextRefile is the next step at which a reservation or a promise is used up.
-func (r *Replica) nextRefile() int64 {
+func (r *Engine) nextRefile() int64 {
 	h := &r.cohort.refiling
 	for len(*h) > 0 {
 		top := &(*h)[0]

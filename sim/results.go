@@ -10,7 +10,7 @@ import (
 // What an iteration's end brings: tokens delivered, requests completed, clients found gone.
 
 // process delivers the tokens of the oldest iteration in flight and releases what it finished.
-func (r *Replica) process(f *flight) {
+func (r *Engine) process(f *flight) {
 	if r.pipe != nil {
 		r.pipe.land(f)
 	}
@@ -49,7 +49,7 @@ func (r *Replica) process(f *flight) {
 }
 
 // deliverFirst notes the first token after an admission.
-func (r *Replica) deliverFirst(s *sequence, end clock.Time) {
+func (r *Engine) deliverFirst(s *sequence, end clock.Time) {
 	if r.handsOn(s) {
 		r.obs.Dropped(end, 1)
 		return
@@ -69,7 +69,7 @@ func (r *Replica) deliverFirst(s *sequence, end clock.Time) {
 }
 
 // stream counts s, which runs, among those that have been delivered a token since their admission.
-func (r *Replica) stream(s *sequence) {
+func (r *Engine) stream(s *sequence) {
 	if !s.streamed {
 		s.streamed = true
 		r.levels.Decoding++
@@ -77,7 +77,7 @@ func (r *Replica) stream(s *sequence) {
 }
 
 // deliverAwaited notes the token of sequence i that was in flight when it was admitted again.
-func (r *Replica) deliverAwaited(i int32) {
+func (r *Engine) deliverAwaited(i int32) {
 	s := r.seq(i)
 	s.awaited = 0
 	r.stream(s)
@@ -98,7 +98,7 @@ func (r *Replica) deliverAwaited(i int32) {
 // staysOn handles sequence i, whose last token flight f brings, which nobody foresaw. If the next
 // iteration in flight has a part of it already, it keeps its seat and its blocks until that one has
 // been processed; it is reported whether that is so.
-func (r *Replica) staysOn(i int32, f *flight) bool {
+func (r *Engine) staysOn(i int32, f *flight) bool {
 	s := r.seq(i)
 	if !s.running() || r.inFlight.n == 1 || !r.partOf(r.inFlight.at(1), i) {
 		return false
@@ -116,17 +116,17 @@ func (r *Replica) staysOn(i int32, f *flight) bool {
 }
 
 // partOf reports whether sequence i has a part in flight f.
-func (r *Replica) partOf(f *flight, i int32) bool {
+func (r *Engine) partOf(f *flight, i int32) bool {
 	return r.seq(i).chunkBatch == f.number || r.emits(f, i)
 }
 
 // seen is when a client sees the token that is the rank-th of those of an iteration that ends at an instant.
-func (r *Replica) seen(end clock.Time, rank int32) clock.Time {
+func (r *Engine) seen(end clock.Time, rank int32) clock.Time {
 	return r.dark.sent(end).Add(r.cfg.NetworkOut + clock.Duration(rank)*r.cfg.StreamPerSequence)
 }
 
 // answer hands the client of s its last token.
-func (r *Replica) answer(s *sequence, end clock.Time) {
+func (r *Engine) answer(s *sequence, end clock.Time) {
 	s.over = true
 	s.rec.LastToken = end
 	if s.rec.Left == clock.Never {
@@ -150,7 +150,7 @@ func (r *Replica) answer(s *sequence, end clock.Time) {
 }
 
 // complete ends sequence i with the results of flight f, which bring its last token, or one too many.
-func (r *Replica) complete(i int32, f *flight) {
+func (r *Engine) complete(i int32, f *flight) {
 	s := r.seq(i)
 	if !s.over {
 		r.answer(s, f.end)
@@ -176,7 +176,7 @@ func (r *Replica) complete(i int32, f *flight) {
 
 // remember makes the cache learn what s, which is complete, has computed: all but the last token, unless it was
 // preempted and came back while that was in flight.
-func (r *Replica) remember(s *sequence) {
+func (r *Engine) remember(s *sequence) {
 	computed := s.computed
 	if s.phase == decoding {
 		computed = s.target + int32(r.cohort.steps-s.joined)
@@ -191,7 +191,7 @@ func (r *Replica) remember(s *sequence) {
 }
 
 // leaveQueue takes s, which was preempted, out of the queue.
-func (r *Replica) leaveQueue(s *sequence) {
+func (r *Engine) leaveQueue(s *sequence) {
 	r.queue.remove(&s.rec.Request)
 	r.levels.Waiting--
 	if s.hosted == 0 {
@@ -202,7 +202,7 @@ func (r *Replica) leaveQueue(s *sequence) {
 }
 
 // end tells that the life of sequence i is over and forgets it.
-func (r *Replica) end(i int32) {
+func (r *Engine) end(i int32) {
 	s := r.seq(i)
 	s.rec.Released = r.now
 	r.answered = true
@@ -220,7 +220,7 @@ func (r *Replica) end(i int32) {
 }
 
 // applyAborts removes the requests whose clients left.
-func (r *Replica) applyAborts() {
+func (r *Engine) applyAborts() {
 	for _, id := range r.aborts {
 		p := r.host.patients.Find(id)
 		switch {
@@ -243,7 +243,7 @@ func (r *Replica) applyAborts() {
 
 // cancel ends sequence i at a boundary, before the oldest flight is processed. Its tokens in flight
 // are not delivered.
-func (r *Replica) cancel(i int32) {
+func (r *Engine) cancel(i int32) {
 	s := r.seq(i)
 	issued := s.issued
 	if s.phase == decoding {
@@ -278,7 +278,7 @@ func (r *Replica) cancel(i int32) {
 }
 
 // emits reports whether flight f issues a token of sequence i.
-func (r *Replica) emits(f *flight, i int32) bool {
+func (r *Engine) emits(f *flight, i int32) bool {
 	if r.pipe != nil {
 		return r.pipe.emits(f, r.seq(i))
 	}
@@ -303,7 +303,7 @@ func (r *Replica) emits(f *flight, i int32) bool {
 }
 
 // tokensInFlight is the number of tokens of sequence i that are issued and not delivered.
-func (r *Replica) tokensInFlight(i int32) int32 {
+func (r *Engine) tokensInFlight(i int32) int32 {
 	var n int32
 	for k := range r.inFlight.n {
 		if r.emits(r.inFlight.at(k), i) {

@@ -8,7 +8,7 @@ import (
 
 // router is a routing rule and what it knows: the [route.View] of a fleet.
 type router struct {
-	*Engine
+	*Simulation
 	rule route.Bound
 	own  []sentTo // by replica
 	// choices are the replicas that can serve the request at hand.
@@ -28,7 +28,7 @@ type sentTo struct {
 
 var _ route.View = (*router)(nil)
 
-func newFleet(f *Fleet, e *Engine) fleet {
+func newFleet(f *Fleet, e *Simulation) fleet {
 	n := len(e.replicas)
 	t := fleet{next: newTournament(n), period: f.Scrape, scrape: clock.Never, isBehind: make([]bool, n)}
 	t.blocked[0] = n
@@ -41,7 +41,7 @@ func newFleet(f *Fleet, e *Engine) fleet {
 		for _, rule := range rules {
 			bound := route.Bind(rule)
 			t.follow = t.follow || bound.ObservesRequests()
-			all = append(all, &router{Engine: e, rule: bound, own: make([]sentTo, n)})
+			all = append(all, &router{Simulation: e, rule: bound, own: make([]sentTo, n)})
 		}
 		return all
 	}
@@ -60,7 +60,7 @@ func newFleet(f *Fleet, e *Engine) fleet {
 }
 
 // route chooses the replica that serves r, which some replica can; none if those do not take requests.
-func (e *Engine) route(r *workload.Request) int32 {
+func (e *Simulation) route(r *workload.Request) int32 {
 	if len(e.ready) == 0 {
 		return none
 	}
@@ -101,7 +101,7 @@ func of(routers []*router, r *workload.Request) *router {
 }
 
 // routerTo is the router that sent a request to a replica.
-func (e *Engine) routerTo(r *workload.Request, to int32) *router {
+func (e *Simulation) routerTo(r *workload.Request, to int32) *router {
 	if e.split.decodes(to) {
 		return of(e.split.decoders, r)
 	}
@@ -109,12 +109,12 @@ func (e *Engine) routerTo(r *workload.Request, to int32) *router {
 }
 
 // handedOn reports whether the prompt of a request has been computed by another replica than the one that answers.
-func (e *Engine) handedOn(r *workload.Request) bool {
+func (e *Simulation) handedOn(r *workload.Request) bool {
 	return e.split != nil && e.split.first[r.ID] != nil
 }
 
 // sent notes that a request was sent to a replica.
-func (e *Engine) sent(r *workload.Request, to int32) {
+func (e *Simulation) sent(r *workload.Request, to int32) {
 	if p := e.patients.Find(r.ID); p != nil {
 		p.to = to
 	}
@@ -137,7 +137,7 @@ func (e *Engine) sent(r *workload.Request, to int32) {
 }
 
 // over notes that a request has ended, which may have been sent to a replica.
-func (e *Engine) over(r *workload.Request, to int32) {
+func (e *Simulation) over(r *workload.Request, to int32) {
 	if to == none {
 		return
 	}
@@ -154,14 +154,14 @@ func (e *Engine) over(r *workload.Request, to int32) {
 }
 
 // began notes that the answer to a request begins.
-func (e *Engine) began(r *workload.Request, at int32) {
+func (e *Simulation) began(r *workload.Request, at int32) {
 	t := e.routerTo(r, at)
 	t.rule.Began(t, int(at), r)
 }
 
 // scrapeUpTo takes the last scrape that is due before the instant at: nothing has happened since the one before it
 // that would not be known at its own instant.
-func (e *Engine) scrapeUpTo(at clock.Time) {
+func (e *Simulation) scrapeUpTo(at clock.Time) {
 	last := clock.Time(int64(at-1) / int64(e.period) * int64(e.period))
 	for i, r := range e.replicas {
 		e.heard[i] = r.metrics(last, last+1) // what happens at an instant comes before its scrape
@@ -171,7 +171,7 @@ func (e *Engine) scrapeUpTo(at clock.Time) {
 }
 
 // metrics are the replica's gauges of an instant, as of just before the instant until, which is not past the next boundary.
-func (r *Replica) metrics(at, until clock.Time) route.Metrics {
+func (r *Engine) metrics(at, until clock.Time) route.Metrics {
 	return route.Metrics{
 		At: at, Waiting: r.levels.Waiting, Running: r.levels.Running,
 		UsedBlocks: r.usedAt(until), UsableBlocks: r.pool.Usable(), QueuedTokens: r.uncomputed,
@@ -179,7 +179,7 @@ func (r *Replica) metrics(at, until clock.Time) route.Metrics {
 }
 
 // usedAt is the number of blocks referenced just before an instant that is not past the next boundary.
-func (r *Replica) usedAt(at clock.Time) int {
+func (r *Engine) usedAt(at clock.Time) int {
 	used := r.used()
 	if p := &r.promise; p.N > 1 {
 		composed := min(max(p.FirstEndAtOrAfter(at)+r.depth-1, 1), p.N)
@@ -189,7 +189,7 @@ func (r *Replica) usedAt(at clock.Time) int {
 }
 
 // takesLike reports whether two replicas surely can serve the same requests.
-func (r *Replica) takesLike(s *Replica) bool {
+func (r *Engine) takesLike(s *Engine) bool {
 	a, b := &r.cfg, &s.cfg
 	return a.MaxModelLen == b.MaxModelLen && a.MaxTokens == b.MaxTokens && a.BlockSize == b.BlockSize &&
 		a.UsableBlocks() == b.UsableBlocks() && a.Window == b.Window && a.AsyncScheduling == b.AsyncScheduling &&
@@ -202,7 +202,7 @@ func (t *router) Now() clock.Time { return t.now }
 // Len implements [route.View].
 func (t *router) Len() int { return len(t.choices) }
 
-// Replica implements [route.View].
+// Engine implements [route.View].
 func (t *router) Replica(k int) int { return int(t.choices[k]) }
 
 // Generation implements [route.View].

@@ -15,7 +15,7 @@ type scaling struct {
 }
 
 // scrapeLoad reads the metric of the replicas that can be reached.
-func (e *Engine) scrapeLoad(s *scaling, k int) {
+func (e *Simulation) scrapeLoad(s *scaling, k int) {
 	sum := 0.0
 	if s.Metric == autoscale.Waiting || s.Metric == autoscale.Concurrency {
 		sum = float64(e.heldFor(s))
@@ -30,7 +30,7 @@ func (e *Engine) scrapeLoad(s *scaling, k int) {
 }
 
 // heldFor is the number of requests at the router that wait for replicas of a scaler.
-func (e *Engine) heldFor(s *scaling) (n int) {
+func (e *Simulation) heldFor(s *scaling) (n int) {
 	if e.split == nil {
 		return e.levels.Held
 	}
@@ -47,7 +47,7 @@ func (e *Engine) heldFor(s *scaling) (n int) {
 }
 
 // gauge is a metric at an instant that is not past the next boundary.
-func (r *Replica) gauge(m autoscale.Metric, at clock.Time) float64 {
+func (r *Engine) gauge(m autoscale.Metric, at clock.Time) float64 {
 	x := r.metrics(at, at)
 	switch m {
 	case autoscale.Waiting:
@@ -61,7 +61,7 @@ func (r *Replica) gauge(m autoscale.Metric, at clock.Time) float64 {
 }
 
 // scale is a turn of a policy.
-func (e *Engine) scale(s *scaling, k int) error {
+func (e *Simulation) scale(s *scaling, k int) error {
 	state := autoscale.State{Now: e.now, Least: s.Least, Load: s.load}
 	for i := s.First; i <= s.Last; i = e.lives.after(i) {
 		if l := &e.lives.of[i]; l.wanted {
@@ -89,7 +89,7 @@ func (e *Engine) scale(s *scaling, k int) error {
 }
 
 // addOne starts the first replica that is off and can be started, if there is one.
-func (e *Engine) addOne(s *scaling) bool {
+func (e *Simulation) addOne(s *scaling) bool {
 	for i := s.First; i <= s.Last; i = e.lives.after(i) {
 		if l := &e.lives.of[i]; l.state == event.Off && !l.wanted && !l.gone {
 			l.wanted = true
@@ -101,7 +101,7 @@ func (e *Engine) addOne(s *scaling) bool {
 }
 
 // removeOne removes a replica that is wanted.
-func (e *Engine) removeOne(s *scaling) {
+func (e *Simulation) removeOne(s *scaling) {
 	last := -1
 	for i := s.First; i <= s.Last; i = e.lives.after(i) {
 		if l := &e.lives.of[i]; l.wanted && (last < 0 || l.state != event.Ready || e.lives.of[last].state == event.Ready) {

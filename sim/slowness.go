@@ -12,7 +12,7 @@ const maxSlowness = 1_000_000
 
 // setPace makes the iterations of replica i that are composed from now on last so many thousandths of their usual time; 0
 // is as usual.
-func (e *Engine) setPace(i int, permille int64) {
+func (e *Simulation) setPace(i int, permille int64) {
 	r := e.replicas[i]
 	if r.slowness = permille; r.promise.N > 0 {
 		r.cut(e.now)
@@ -21,7 +21,7 @@ func (e *Engine) setPace(i int, permille int64) {
 
 // slowed is the times of a replica that is slow. Where the factor leaves a part of a femtosecond of the slope, only one
 // iteration is promised at a time, so that the lengths of promises change nothing.
-func (r *Replica) slowed(first, slope int64, n int) (int64, int64, int) {
+func (r *Engine) slowed(first, slope int64, n int) (int64, int64, int) {
 	hi, lo := bits.Mul64(uint64(first), uint64(r.slowness))
 	slow := uint64(clock.MaxFemtos)
 	if hi < 1000 { // the quotient fits

@@ -9,7 +9,7 @@ import (
 
 // report tells the observer of the iterations of p, in parts that do not cross its edges. used is the
 // number of blocks referenced in iteration 0; released ones are gone in iteration 1.
-func (r *Replica) report(p clock.Progression, used int, wait clock.Duration) {
+func (r *Engine) report(p clock.Progression, used int, wait clock.Duration) {
 	it, c, s := &r.it, &r.cohort, &r.span
 	step, context := c.steps, it.context
 	s.Replica = r.index

@@ -1,8 +1,6 @@
 package sim
 
-import (
-	"clifftop/workload"
-)
+import "clifftop/workload"
 
 // Speculative describes speculative decoding: a sequence that decodes is given drafts of the tokens to come beside
 // the token that it lacks, and one forward pass verifies them all. It produces one token, and another for each draft
@@ -85,11 +83,11 @@ func (p *Speculative) validate(c *Config) []error {
 // drafter draws what becomes of drafts.
 type drafter struct {
 	Speculative
-	stream *workload.Stream
+	stream *workload.RNG
 }
 
 func newDrafter(p Speculative) drafter {
-	return drafter{p, workload.NewStream(p.Seed, purposeDrafts)}
+	return drafter{p, workload.NewRNG(p.Seed, purposeDrafts)}
 }
 
 // proposed is the number of drafts that there are for an iteration of a request, counted from 0.

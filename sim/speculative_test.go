@@ -26,7 +26,7 @@ func perIteration(t *testing.T, p sim.Speculative) (tokens, accepted, drafts flo
 		requests[i] = workload.Request{InputTokens: 1, OutputTokens: 4000}
 	}
 	var tape simtest.Tape
-	e, err := sim.NewEngine(drafting(p), simtest.NewRequests(requests), &tape)
+	e, err := sim.New(drafting(p), simtest.NewRequests(requests), &tape)
 	if err == nil {
 		err = e.Run(context.Background())
 	}

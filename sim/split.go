@@ -79,7 +79,7 @@ func (d *Disaggregation) validate(f *Fleet) error {
 // split is what an engine knows of requests whose work is divided.
 type split struct {
 	Disaggregation
-	e        *Engine
+	e        *Simulation
 	decoders []*router
 	links    []int32             // of the network, by replica
 	answers  map[int64]int32     // tokens of the answers to requests that are sent to compute a prompt
@@ -89,11 +89,11 @@ type split struct {
 // handover is a request whose prompt was computed.
 type handover struct {
 	event.Record            // of that
-	by           *Replica   // which keeps the KV
+	by           *Engine    // which keeps the KV
 	queued       clock.Time // when it reached the queue of the replica that answers, or Never
 }
 
-func newSplit(d *Disaggregation, e *Engine) *split {
+func newSplit(d *Disaggregation, e *Simulation) *split {
 	if d == nil {
 		return nil
 	}
@@ -114,7 +114,7 @@ func newSplit(d *Disaggregation, e *Engine) *split {
 }
 
 // assign gives a replica its part of requests.
-func (s *split) assign(r *Replica) {
+func (s *split) assign(r *Engine) {
 	if s.prefills(int32(r.index)) {
 		r.conn.Leg = s.prefill
 	} else {
@@ -150,7 +150,7 @@ func (s *split) decode(to int) func(*workload.Request) Leg {
 }
 
 // release lets a replica free the KV of a request, if it has not ended.
-func (s *split) release(at clock.Time, from *Replica, id int64) {
+func (s *split) release(at clock.Time, from *Engine, id int64) {
 	if from.ended() {
 		return
 	}
@@ -159,7 +159,7 @@ func (s *split) release(at clock.Time, from *Replica, id int64) {
 }
 
 // keeps reports whether the replica keeps the KV of a request for another one.
-func (r *Replica) keeps(id int64) bool {
+func (r *Engine) keeps(id int64) bool {
 	for _, l := range r.conn.leases {
 		if l.request == id && !l.over {
 			return true

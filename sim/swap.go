@@ -1,8 +1,6 @@
 package sim
 
-import (
-	"clifftop/sim/sched"
-)
+import "clifftop/sim/sched"
 
 // Sequences whose KV goes to host memory and comes back.
 
@@ -30,7 +28,7 @@ func (it *composition) SwapOut(h sched.Seq) bool {
 }
 
 // load brings s back from host memory.
-func (r *Replica) load(s *sequence) {
+func (r *Engine) load(s *sequence) {
 	r.hosted -= s.hosted
 	r.moved += s.hosted
 	s.loaded, s.hosted = s.computed, 0

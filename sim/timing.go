@@ -9,7 +9,7 @@ import (
 
 // pace says how long the composed iteration takes, in femtoseconds, and by how much each of those like it
 // would take longer than the one before, for n of them.
-func (r *Replica) pace() (first, slope int64, n int) {
+func (r *Engine) pace() (first, slope int64, n int) {
 	it, b := &r.it, &r.batch // field by field: whole-struct stores stall the loads that follow
 	b.Decodes, b.Context, b.Chunks = it.decodes+it.padRows, it.context+it.padContext, it.chunks
 	if it.padTo > 0 {
@@ -40,7 +40,7 @@ func (r *Replica) pace() (first, slope int64, n int) {
 
 // withHost adds the host's time to that of the GPU: one after the other or, with asynchronous scheduling,
 // the longer of both.
-func (r *Replica) withHost(first, slope int64, n int) (int64, int64, int) {
+func (r *Engine) withHost(first, slope int64, n int) (int64, int64, int) {
 	rows := r.it.decodes + len(r.it.chunks)
 	host := int64(r.cfg.CPUStep+clock.Duration(rows)*r.cfg.CPUPerSequence) * clock.FemtosPerPico
 	s := &r.span

@@ -24,7 +24,7 @@ type LinkUse struct {
 
 // Links tells what the links have carried so far: by replica those of its connector, Links and then Tiers, and after all
 // those of a [Disaggregation], by replica.
-func (e *Engine) Links() []LinkUse { return e.wires.use(e.now) }
+func (e *Simulation) Links() []LinkUse { return e.wires.use(e.now) }
 
 // count adds what a transfer carries, or has brought, to the links of its path.
 func (w *wires) count(i int32, add func(u *LinkUse)) {

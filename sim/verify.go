@@ -5,18 +5,18 @@ package sim
 // of them, and an iteration costs in proportion to their number.
 
 // speculate makes s, which has computed all its known tokens but the last, decode with drafts.
-func (r *Replica) speculate(s *sequence) {
+func (r *Engine) speculate(s *sequence) {
 	s.phase = speculating
 	r.speculating++
 	r.propose(s)
 }
 
 // propose finds drafts for the next iteration of s.
-func (r *Replica) propose(s *sequence) { s.drafts = r.drafter.proposed(s.rec.Request.ID, s.verified) }
+func (r *Engine) propose(s *sequence) { s.drafts = r.drafter.proposed(s.rec.Request.ID, s.verified) }
 
 // missingDrafts is how many tokens s, which decodes with drafts, may be given: the one that it lacks and the drafts, as
 // far as the longest sequence goes.
-func (r *Replica) missingDrafts(s *sequence) int32 {
+func (r *Engine) missingDrafts(s *sequence) int32 {
 	if s.given > 0 {
 		return 0
 	}
@@ -79,7 +79,7 @@ func (it *composition) verify() {
 }
 
 // launched notes that flight f issues the tokens of the sequences that speculate, and of those that begin to.
-func (r *Replica) launched(f *flight) {
+func (r *Engine) launched(f *flight) {
 	r.remaining -= int64(r.it.accepted - r.it.discarded)
 	for _, i := range f.verified {
 		s := r.seq(i)
@@ -95,7 +95,7 @@ func (r *Replica) launched(f *flight) {
 }
 
 // deliverDrafts gives up what was computed for rejected drafts. The blocks stay, for the tokens to come.
-func (r *Replica) deliverDrafts(f *flight) {
+func (r *Engine) deliverDrafts(f *flight) {
 	for _, i := range f.verified {
 		s := r.seq(i)
 		s.computed -= s.rejected

@@ -6,7 +6,7 @@ import "clifftop/workload"
 // last token, as if it had been served alone. It costs no time and is in no count. The cache has the room that it has: what
 // was used least recently goes. Without a prefix cache, or a replica that is ready, nothing happens. The request's ID is none
 // of the run's.
-func (e *Engine) Warm(q *workload.Request) {
+func (e *Simulation) Warm(q *workload.Request) {
 	if !e.fits(q) {
 		return
 	}
@@ -32,7 +32,7 @@ func (e *Engine) Warm(q *workload.Request) {
 }
 
 // warmBlocks enters so many blocks of a request into the pool.
-func (r *Replica) warmBlocks(q *workload.Request, full int32) {
+func (r *Engine) warmBlocks(q *workload.Request, full int32) {
 	var keys keyring
 	keys.begin(r, q)
 	keys.make(full)
@@ -52,7 +52,7 @@ func (r *Replica) warmBlocks(q *workload.Request, full int32) {
 }
 
 // warmTree is the same with a radix cache.
-func (r *Replica) warmTree(q *workload.Request, full int32) {
+func (r *Engine) warmTree(q *workload.Request, full int32) {
 	r.look.text = q.Text(r.look.text[:0])
 	tokens := full * r.cfg.BlockSize
 	p := r.radix.Match(r.look.text, tokens)

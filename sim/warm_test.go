@@ -23,7 +23,7 @@ func (c *counter) Route(route.View, *workload.Request) int {
 func (c *counter) Ended(route.View, int, *workload.Request) { c.open-- }
 
 // warmed is a fleet of two replicas with prefix caches, which was given a request of an earlier time.
-func warmed(t *testing.T, router route.Router, lives *sim.Lives, requests ...workload.Request) *sim.Engine {
+func warmed(t *testing.T, router route.Router, lives *sim.Lives, requests ...workload.Request) *sim.Simulation {
 	t.Helper()
 	caching := func(i int) sim.Config {
 		c := steady(i)

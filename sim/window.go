@@ -3,7 +3,7 @@ package sim
 // The charge for the KV of sliding-window layers.
 
 // windowNeed is what the windowed layers of the members take in the next step. With take it is charged.
-func (r *Replica) windowNeed(take bool) int {
+func (r *Engine) windowNeed(take bool) int {
 	c, sum := &r.cohort, 0
 	if c.growing == 0 {
 		return 0
@@ -23,7 +23,7 @@ func (r *Replica) windowNeed(take bool) int {
 }
 
 // chargeWindow charges s for the windowed layers of so many blocks.
-func (r *Replica) chargeWindow(s *sequence, blocks int) {
+func (r *Engine) chargeWindow(s *sequence, blocks int) {
 	charge := r.cfg.Window.Extra(blocks)
 	r.windowed += charge - s.windowed
 	s.windowed = charge
@@ -34,7 +34,7 @@ func (r *Replica) chargeWindow(s *sequence, blocks int) {
 }
 
 // growWindow charges s, which decodes and takes the last of so many blocks.
-func (r *Replica) growWindow(i int32, s *sequence, blocks int) {
+func (r *Engine) growWindow(i int32, s *sequence, blocks int) {
 	before := s.promiseLeft(blocks - 1)
 	r.chargeWindow(s, blocks)
 	if s.promise == 0 {

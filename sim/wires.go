@@ -17,7 +17,7 @@ type wires struct {
 
 // cargo is what a transfer carries to or from a replica: a part of a load or, without one, copies for a tier.
 type cargo struct {
-	replica *Replica
+	replica *Engine
 	load    *load
 	tier    int32 // none if it comes from another replica
 	bytes   int64
@@ -25,7 +25,7 @@ type cargo struct {
 
 // reminder is of a lease that ends.
 type reminder struct {
-	replica *Replica
+	replica *Engine
 	lease   *lease
 }
 
@@ -81,7 +81,7 @@ func (w *wires) breakOff(l int32, o *Outage) {
 }
 
 // happens handles the event at next. It returns the replica that it changes, if any.
-func (w *wires) happens(at clock.Time) *Replica {
+func (w *wires) happens(at clock.Time) *Engine {
 	if len(w.outages) > 0 && clock.Time(w.outages[0].key) == at {
 		if l := w.outages.pop().ref; l >= 0 {
 			w.SetBandwidth(at, l, 0)
@@ -115,7 +115,7 @@ func (w *wires) happens(at clock.Time) *Replica {
 }
 
 // transferred notes that a transfer has been sent or, if it is done, has come.
-func (r *Replica) transferred(at clock.Time, c cargo, done bool) {
+func (r *Engine) transferred(at clock.Time, c cargo, done bool) {
 	if c.tier != none {
 		if c.load == nil {
 			t := &r.conn.tiers[c.tier]

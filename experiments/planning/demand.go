@@ -277,7 +277,7 @@ func (d *Demand) Under(u *scenario.Setup, rate float64, requests int) (*scenario
 	stage := d.stage
 	stage.Rate = optional.Of(rate)
 	s.Workload.Arrivals = &scenario.Arrivals{Stages: []scenario.Stage{stage}}
-	v.Traffic.Spec.Arrivals = []workload.Stage{stage.Spec()}
+	v.Traffic.Spec.Arrivals = []workload.Phase{stage.Spec()}
 	v.Traffic.Spec.Requests, v.Traffic.Spec.Duration = int64(requests), 0
 	return &v, v.Traffic.Spec.Validate()
 }

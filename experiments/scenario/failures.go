@@ -171,7 +171,7 @@ func (u *Setup) randomCrashes() error {
 	if expected := end / (c.MTBF.Seconds() + c.MTTR.Seconds()) * float64(len(u.firsts())); expected > maxFailures/2 {
 		return s.Fault("lifecycle.random_crashes", "they make about %.3g crashes in %v (want %d or fewer: a longer mtbf, or a shorter run.duration)", expected, *s.Run.Duration, maxFailures/2)
 	}
-	stream := workload.NewStream(s.Run.Seed, "crashes")
+	stream := workload.NewRNG(s.Run.Seed, "crashes")
 	draws := rand.New(stream)
 	for _, i := range u.firsts() {
 		at := 0.0

@@ -23,14 +23,14 @@ func (u *Setup) SourceAt(l ProbeLoad) (workload.Source, error) {
 		return t.probe(l)
 	}
 	spec := u.Traffic.Spec
-	stage := workload.Stage{Process: "poisson", Rate: l.Rate}
+	stage := workload.Phase{Process: "poisson", Rate: l.Rate}
 	if l.Users > 0 {
-		stage = workload.Stage{Process: "closed", Users: int32(l.Users), Ramp: clock.FromSeconds(l.Seconds / 20)}
+		stage = workload.Phase{Process: "closed", Users: int32(l.Users), Ramp: clock.FromSeconds(l.Seconds / 20)}
 		if spec.Closed() {
 			stage.ThinkTime = spec.Arrivals[0].ThinkTime
 		}
 	}
-	spec.Arrivals = []workload.Stage{stage}
+	spec.Arrivals = []workload.Phase{stage}
 	spec.Requests, spec.Duration = l.Requests, clock.FromSeconds(l.Seconds)
 	return workload.New(spec, u.Scenario.Run.Seed)
 }

@@ -77,7 +77,7 @@ func (u *Setup) arrivals(spec *workload.Spec) {
 				spec.Arrivals = append(spec.Arrivals, stage.Spec())
 				continue
 			}
-			at := workload.Stage{Process: "poisson"}
+			at := workload.Phase{Process: "poisson"}
 			if len(base.Arrivals) == 1 && base.Arrivals[0].Rate > 0 {
 				at = base.Arrivals[0]
 			}

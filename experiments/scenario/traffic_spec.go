@@ -9,8 +9,8 @@ import (
 )
 
 // Spec is the process as the workload package takes it.
-func (s Stage) Spec() workload.Stage {
-	w := workload.Stage{
+func (s Stage) Spec() workload.Phase {
+	w := workload.Phase{
 		Name: s.Name, Duration: optional.Value(s.Duration).Clock(), Process: s.Process,
 		Rate: optional.Value(s.Rate), CV: optional.Value(s.CV), Shape: optional.Value(s.Shape),
 		Sigma: optional.Value(s.Sigma), Rho: optional.Value(s.Rho), Step: optional.Value(s.Step).Clock(),
@@ -29,7 +29,7 @@ func (s Stage) Spec() workload.Stage {
 }
 
 // newStage is a process of the workload package as a scenario writes it.
-func newStage(w workload.Stage) Stage {
+func newStage(w workload.Phase) Stage {
 	s := Stage{
 		Name: w.Name, Duration: optional.Of(unit.Duration(w.Duration)), Process: w.Process,
 		Rate: optional.Of(w.Rate), CV: optional.Of(w.CV), Shape: optional.Of(w.Shape),

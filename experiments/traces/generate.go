@@ -25,7 +25,7 @@ func Generate(ctx context.Context, u *scenario.Setup, w io.Writer, zip bool) (ro
 		return 0, err
 	}
 	var classes []string
-	columns := trace.Columns{Waits: u.Traffic.Spec.Waits()}
+	columns := trace.Columns{Waits: u.Traffic.Spec.WaitsForAnswers()}
 	columns.Full = u.Scenario.Workload.Prefix != nil || u.Traffic.Spec.Sessions != nil || u.Traffic.Spec.Classes != nil
 	for _, c := range u.Traffic.Spec.Classes {
 		classes = append(classes, c.Name)
@@ -47,8 +47,8 @@ func Generate(ctx context.Context, u *scenario.Setup, w io.Writer, zip bool) (ro
 			break
 		}
 		var r trace.Row
-		if whole, ok := src.(workload.Wholes); ok {
-			r.Request, r.Then = whole.NextWhole()
+		if whole, ok := src.(workload.ConversationSource); ok {
+			r.Request, r.Then = whole.NextConversation()
 		} else {
 			r.Request = src.Next()
 		}

@@ -17,7 +17,7 @@ func Inspect(ctx context.Context, file *scenario.TraceFile, load *trace.Load, bl
 	file.Interrupted = ctx.Err
 	var rows trace.Reader
 	var classes func() []string
-	var changed *trace.Changed
+	var changed *trace.Transformed
 	if load == nil {
 		f, err := file.Open()
 		if err != nil {
@@ -27,7 +27,7 @@ func Inspect(ctx context.Context, file *scenario.TraceFile, load *trace.Load, bl
 		rows, classes = f, f.Classes
 	} else {
 		var err error
-		if changed, err = trace.Change(file.Open, *load); err != nil {
+		if changed, err = trace.Transform(file.Open, *load); err != nil {
 			return nil, err
 		}
 		defer changed.Close()
@@ -54,7 +54,7 @@ func Convert(ctx context.Context, w io.Writer, file *scenario.TraceFile, load tr
 	if err != nil {
 		return 0, err
 	}
-	changed, err := trace.Change(file.Open, load)
+	changed, err := trace.Transform(file.Open, load)
 	if err != nil {
 		return 0, err
 	}
@@ -96,7 +96,7 @@ func appliedTo(ctx context.Context, file *scenario.TraceFile, load trace.Load) (
 	if load.MaxTotal == 0 {
 		return nil, nil
 	}
-	changed, err := trace.Change(file.Open, load)
+	changed, err := trace.Transform(file.Open, load)
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func TestClients(t *testing.T) {
 				for _, maxSpan := range []int{1, 0} {
 					cfg, tape := c.Config(), new(Tape)
 					cfg.MaxSpan, cfg.Check = maxSpan, true
-					e, err := sim.NewEngine(cfg, source(), tape)
+					e, err := sim.New(cfg, source(), tape)
 					if err == nil {
 						err = e.Run(context.Background())
 					}

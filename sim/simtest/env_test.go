@@ -33,7 +33,7 @@ func TestScenarios(t *testing.T) {
 }
 
 func runEngine(cfg sim.Config, src workload.Source, obs event.Observer) error {
-	e, err := sim.NewEngine(cfg, src, obs)
+	e, err := sim.New(cfg, src, obs)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (c *Case) naive(t *rapid.T, other sched.Scheduler) (*StepTape, []Ended) {
 func (c *Case) compare(t *rapid.T, how string, naive *Tape, told []Ended, obs event.Observer, tape *Tape, maxSpan int) {
 	cfg, src := c.Config(), c.Source()
 	cfg.MaxSpan, cfg.Check = maxSpan, true
-	e, err := sim.NewEngine(cfg, src, obs)
+	e, err := sim.New(cfg, src, obs)
 	if err == nil {
 		err = e.Run(context.Background())
 	}
@@ -97,7 +97,7 @@ func count(seen map[string]int, tape *Tape) {
 	for i := range tape.Records {
 		rec := &tape.Records[i]
 		did[rec.Outcome.String()] = true
-		did["silent"] = did["silent"] || rec.Ending.Left() && rec.LastToken != clock.Never
+		did["silent"] = did["silent"] || rec.Ending.GaveUp() && rec.LastToken != clock.Never
 		did["again"] = did["again"] || rec.Again
 		did[rec.Ending.String()] = true
 		did["busy"] = did["busy"] || rec.Refusal == event.Busy

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/studies/paper"
+	"clifftop/internal/testenv"
 	"clifftop/model"
 	"clifftop/report"
 )
@@ -267,9 +267,7 @@ func means(r *runs) []float64 {
 
 // TestWhole runs the whole study and looks at what it writes: other twins, other constants, tables and pictures.
 func TestWhole(t *testing.T) {
-	if os.Getenv("CLIFFTOP_LONG") == "" {
-		t.Skip("CLIFFTOP_LONG is not set: nine changes of constants and the other twins of every cliff are left out, a minute of CPU")
-	}
+	testenv.NeedsLong(t, "nine changes of constants and the other twins of every cliff are left out, a minute of CPU")
 	list, err := all()
 	if err != nil {
 		t.Fatal(err)
