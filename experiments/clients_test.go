@@ -139,7 +139,7 @@ run: {requests: 5}
 // retries, the system recovers.
 func TestRetryStorm(t *testing.T) {
 	after := func(keys ...scenario.Setting) (*report.Summary, func(from, to float64) (completed float64, queue float64)) {
-		s, err := scenario.Load("scenarios/retry-storm.yaml", keys...)
+		s, err := scenario.Load("examples/retry-storm.yaml", keys...)
 		if err != nil {
 			t.Fatal(err)
 		}

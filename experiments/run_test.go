@@ -78,7 +78,7 @@ func TestResolvedScenarioReadsBack(t *testing.T) {
 }
 
 func TestScenariosRun(t *testing.T) {
-	files, _ := filepath.Glob("scenarios/*.yaml")
+	files, _ := filepath.Glob("examples/*.yaml")
 	if len(files) < 6 {
 		t.Fatalf("only %d scenarios", len(files))
 	}
@@ -97,7 +97,7 @@ func TestScenariosRun(t *testing.T) {
 
 // TestMD1 holds the example of theory against the exact mean wait of M/D/1.
 func TestMD1(t *testing.T) {
-	s, err := scenario.Load("scenarios/theory-md1.yaml")
+	s, err := scenario.Load("examples/theory-md1.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

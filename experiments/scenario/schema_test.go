@@ -135,7 +135,7 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		"plan: {growth: -1}", "plan: {engine: {max_seqs: [64]}}", "plan: {engine: {max_num_seqs: 64}}", "plan: {prices: {h100: -1}}",
 		"plan: {on_prem: {usd_per_gpu: 30000, life_years: 5}}", "plan: {on_prem: {}}", "plan: {api: {usd_per_million_input: 0.1}}",
 	}
-	files, _ := filepath.Glob("../scenarios/*.yaml")
+	files, _ := filepath.Glob("../examples/*.yaml")
 	for _, f := range files {
 		data, err := os.ReadFile(f)
 		if err != nil {

@@ -47,7 +47,7 @@ func TestYAML(t *testing.T) {
 // TestYAMLGivesTheSame reads every scenario that is with the program, writes it, and reads that.
 func TestYAMLGivesTheSame(t *testing.T) {
 	var files []string
-	for _, pattern := range []string{"example.yaml", "../scenarios/*.yaml", "../*/scenarios/*.yaml", "../studies/*/*.yaml"} {
+	for _, pattern := range []string{"example.yaml", "../examples/*.yaml", "../*/scenarios/*.yaml", "../studies/*/*.yaml"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -75,7 +75,7 @@ workload: {arrivals: {process: poisson, rate: 1}, input: {distribution: fixed, v
 // A KV pool too small for the crowd makes running requests give way. That is what limits first, and recomputing
 // makes throughput fall beyond the peak; with room for all prompts and answers it does not.
 func TestMemoryCliff(t *testing.T) {
-	s, err := scenario.Load("../scenarios/memory-cliff.yaml")
+	s, err := scenario.Load("../examples/memory-cliff.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
