@@ -3,10 +3,12 @@ package experiments
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim"
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
@@ -26,19 +28,19 @@ func (a Autoscale) MarshalJSON() ([]byte, error) {
 	return json.Marshal(a.Scalers)
 }
 
-func (a *Autoscale) decode(d *decoder, n *node, key string) {
-	*a = Autoscale{listed: n.kind == isList}
+func (a *Autoscale) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	*a = Autoscale{listed: n.Kind == yamldoc.List}
 	switch {
 	case a.listed:
-		d.value(n, key, reflectElem(&a.Scalers), "")
-		if len(n.items) == 0 {
-			d.fault(n.at, key, "the list is empty (want one autoscaler or more, or no such key)", "")
+		d.Value(n, key, &a.Scalers, "")
+		if len(n.Items) == 0 {
+			d.Fault(n.At, key, "the list is empty (want one autoscaler or more, or no such key)", "")
 		}
-	case n.kind == isMap:
+	case n.Kind == yamldoc.Map:
 		a.Scalers = make([]Autoscaler, 1)
-		d.value(n, key, reflectElem(&a.Scalers[0]), "")
+		d.Value(n, key, &a.Scalers[0], "")
 	default:
-		d.wrong(n, key, "a map such as {policy: keda, max: 8, target: 5}, or a list of such")
+		d.Wrong(n, key, "a map such as {policy: keda, max: 8, target: 5}, or a list of such")
 	}
 }
 
@@ -71,22 +73,22 @@ type Autoscaler struct {
 	// which target_utilization is aimed at.
 	Target float64 `json:"target" range:"(0,1000000000]"`
 	// Scrape is how often the metric is read; null is 15s, and 1s for knative.
-	Scrape *Duration `json:"scrape,omitempty" range:"(0,3600]"`
+	Scrape *unit.Duration `json:"scrape,omitempty" range:"(0,3600]"`
 	// Window is that of the mean of the metric: 60s for knative; for the others null, the last value that was read.
-	Window *Duration `json:"window,omitempty" range:"(0,86400]"`
+	Window *unit.Duration `json:"window,omitempty" range:"(0,86400]"`
 	// SyncPeriod is the period of the loop of the HPA, which keda uses too.
-	SyncPeriod *Duration `json:"sync_period,omitempty" range:"(0,3600]"`
+	SyncPeriod *unit.Duration `json:"sync_period,omitempty" range:"(0,3600]"`
 	// Tolerance is how far from 1 the ratio of metric and target may be.
 	Tolerance *float64 `json:"tolerance,omitempty" range:"[0,1)"`
 	// ScaleUpPods may always be added in a scale_up_period, and as many as there are.
-	ScaleUpPods   *int      `json:"scale_up_pods,omitempty" range:"[1,4096]"`
-	ScaleUpPeriod *Duration `json:"scale_up_period,omitempty" range:"(0,3600]"`
+	ScaleUpPods   *int           `json:"scale_up_pods,omitempty" range:"[1,4096]"`
+	ScaleUpPeriod *unit.Duration `json:"scale_up_period,omitempty" range:"(0,3600]"`
 	// StabilizationWindow is how long a higher wish holds back the removal of replicas.
-	StabilizationWindow *Duration `json:"stabilization_window,omitempty" range:"[0,3600]"`
+	StabilizationWindow *unit.Duration `json:"stabilization_window,omitempty" range:"[0,3600]"`
 	// PollingInterval is how often keda looks at the metric.
-	PollingInterval *Duration `json:"polling_interval,omitempty" range:"(0,3600]"`
+	PollingInterval *unit.Duration `json:"polling_interval,omitempty" range:"(0,3600]"`
 	// CooldownPeriod is how long after the last activity keda removes the last replica.
-	CooldownPeriod *Duration `json:"cooldown_period,omitempty" range:"[0,86400]"`
+	CooldownPeriod *unit.Duration `json:"cooldown_period,omitempty" range:"[0,86400]"`
 	// ActivationThreshold is the sum of the metric above which keda starts the first replica.
 	ActivationThreshold *float64 `json:"activation_threshold,omitempty" range:"[0,1000000000]"`
 	// TargetUtilization is the part of the target that knative aims at.
@@ -99,16 +101,16 @@ type Autoscaler struct {
 	MaxScaleUpRate   *float64 `json:"max_scale_up_rate,omitempty" range:"(1,1000000]"`
 	MaxScaleDownRate *float64 `json:"max_scale_down_rate,omitempty" range:"(1,1000000]"`
 	// ScaleToZeroGracePeriod is how long nobody must be wanted before knative removes the last replica.
-	ScaleToZeroGracePeriod *Duration `json:"scale_to_zero_grace_period,omitempty" range:"[0,86400]"`
+	ScaleToZeroGracePeriod *unit.Duration `json:"scale_to_zero_grace_period,omitempty" range:"[0,86400]"`
 	// TickInterval is the period of knative's loop.
-	TickInterval *Duration `json:"tick_interval,omitempty" range:"(0,3600]"`
+	TickInterval *unit.Duration `json:"tick_interval,omitempty" range:"(0,3600]"`
 }
 
-func (*Autoscaler) variants() (string, map[string]variantKeys) {
+func (*Autoscaler) Variants() (string, map[string]yamldoc.VariantKeys) {
 	common := []string{"pool", "min", "max", "initial", "metric", "scrape", "window"}
 	hpa := append(common, "sync_period", "tolerance", "scale_up_pods", "scale_up_period", "stabilization_window")
-	return "policy", map[string]variantKeys{
-		"":     {[]string{"policy"}, slices.DeleteFunc(fieldNames(reflect.TypeFor[Autoscaler]()), func(name string) bool { return name == "policy" })},
+	return "policy", map[string]yamldoc.VariantKeys{
+		"":     {[]string{"policy"}, slices.DeleteFunc(yamldoc.KeysOf(&Autoscaler{}), func(name string) bool { return name == "policy" })},
 		"hpa":  {[]string{"target"}, hpa},
 		"keda": {[]string{"target"}, append(hpa[:len(hpa):len(hpa)], "polling_interval", "cooldown_period", "activation_threshold")},
 		"knative": {[]string{"target"}, append(common[:len(common):len(common)], "target_utilization", "panic_window", "panic_threshold",
@@ -139,7 +141,7 @@ func (u *Setup) atMost() error {
 		}
 		switch {
 		case x.Max == nil:
-			x.Max = given(*replicas)
+			x.Max = optional.Of(*replicas)
 		case *x.Max == *replicas:
 		case s.isGiven(at) || *replicas != 1:
 			return s.fault(key+".max", "%d is not %s, %d: both are how many replicas there may be (want one of them)", *x.Max, at, *replicas)
@@ -151,7 +153,7 @@ func (u *Setup) atMost() error {
 }
 
 // poolOf is the number of the pool that an autoscaler is for.
-func (s *Scenario) poolOf(x *Autoscaler, key string) (int, *Fault) {
+func (s *Scenario) poolOf(x *Autoscaler, key string) (int, *yamldoc.Fault) {
 	var names []string
 	for i := range s.Pools {
 		if x.Pool != nil && s.Pools[i].Name == *x.Pool {
@@ -161,9 +163,9 @@ func (s *Scenario) poolOf(x *Autoscaler, key string) (int, *Fault) {
 	}
 	switch {
 	case x.Pool != nil:
-		return 0, s.fault(key+".pool", "%q is no pool (want %s)", short(*x.Pool), list(names))
+		return 0, s.fault(key+".pool", "%q is no pool (want %s)", yamldoc.Short(*x.Pool), yamldoc.OneOf(names))
 	case len(names) > 1:
-		return 0, s.fault(key, "pool is missing (want %s)", list(names))
+		return 0, s.fault(key, "pool is missing (want %s)", yamldoc.OneOf(names))
 	}
 	x.Pool = &names[0]
 	return 0, nil
@@ -179,13 +181,13 @@ func (u *Setup) autoscale() error {
 	taken := map[string]bool{}
 	for k := range a.Scalers {
 		x, key := &a.Scalers[k], a.key(k)
-		if taken[value(x.Pool)] {
+		if taken[optional.Value(x.Pool)] {
 			if len(s.Pools) == 0 {
 				return s.fault(key, "there is an autoscaler already, and there are no pools (want one)")
 			}
 			return s.fault(key+".pool", "pool %s has an autoscaler already (want one)", *x.Pool)
 		}
-		taken[value(x.Pool)] = true
+		taken[optional.Value(x.Pool)] = true
 		if err := u.scaler(x, key); err != nil {
 			return err
 		}
@@ -204,10 +206,10 @@ func (u *Setup) scaler(x *Autoscaler, key string) error {
 	if x.Policy == "knative" {
 		metric, scrape = "concurrency", clock.Second
 	}
-	or(&x.Min, 1)
-	or(&x.Initial, max(*x.Min, 1))
-	or(&x.Metric, metric)
-	or(&x.Scrape, Duration(scrape))
+	optional.Default(&x.Min, 1)
+	optional.Default(&x.Initial, max(*x.Min, 1))
+	optional.Default(&x.Metric, metric)
+	optional.Default(&x.Scrape, unit.Duration(scrape))
 	least := s.firstGiven(key+".min", key)
 	switch most := *x.Max; {
 	case *x.Min > most:
@@ -273,13 +275,13 @@ func (x *Autoscaler) hpa(p *autoscale.HPA) {
 
 // choose takes what was given, or tells what it is otherwise.
 func choose[T any](given **T, of *T) {
-	or(given, *of)
+	optional.Default(given, *of)
 	*of = **given
 }
 
 // settle is choose for a time.
-func settle(given **Duration, of *clock.Duration) {
-	or(given, Duration(*of))
+func settle(given **unit.Duration, of *clock.Duration) {
+	optional.Default(given, unit.Duration(*of))
 	*of = (*given).Clock()
 }
 
@@ -297,7 +299,7 @@ func (u *Setup) scalers() (all []sim.Scaler) {
 		first, last, _ := u.members(x.Pool)
 		all = append(all, sim.Scaler{
 			Policy: x.rule(), First: first, Last: last, Least: *x.Min, Most: *x.Max, Initial: *x.Initial,
-			Metric: metrics[*x.Metric], Scrape: x.Scrape.Clock(), Keep: value(x.Window).Clock() + x.Scrape.Clock(),
+			Metric: metrics[*x.Metric], Scrape: x.Scrape.Clock(), Keep: optional.Value(x.Window).Clock() + x.Scrape.Clock(),
 		})
 	}
 	return all

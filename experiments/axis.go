@@ -5,6 +5,9 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 )
 
 // axis is what a search varies.
@@ -34,7 +37,7 @@ func newAxis(s *Scenario, o CapacityOptions) (axis, *Setup, error) {
 			if _, err := s.With(Setting{Key: a.key, Value: "1", Flag: "--over " + a.key}); err != nil {
 				return a, nil, err
 			}
-			return a, nil, Faults{{Where: "--over", Key: a.key, Problem: "there is no value to begin with (want a range: KEY=LO..HI)"}}
+			return a, nil, yamldoc.Faults{{Where: "--over", Key: a.key, Problem: "there is no value to begin with (want a range: KEY=LO..HI)"}}
 		}
 	}
 	base, err := a.at(s, a.start)
@@ -57,7 +60,7 @@ func newAxis(s *Scenario, o CapacityOptions) (axis, *Setup, error) {
 }
 
 // numberAt is the number, or the duration in seconds, that a resolved scenario has under a key; NaN for anything else.
-func numberAt(s *Scenario, key string) (x float64, unit string) {
+func numberAt(s *Scenario, key string) (x float64, suffix string) {
 	var v any
 	if b, err := json.Marshal(s); err != nil || json.Unmarshal(b, &v) != nil {
 		return math.NaN(), ""
@@ -80,7 +83,7 @@ func numberAt(s *Scenario, key string) (x float64, unit string) {
 	case float64:
 		return v, ""
 	case string:
-		if d, ok := ParseDuration(v); ok {
+		if d, ok := unit.ParseDuration(v); ok {
 			return d.Seconds(), "s"
 		}
 	}
@@ -92,7 +95,7 @@ func (a axis) setting(x float64) Setting {
 	return Setting{Key: a.key, Value: strconv.FormatFloat(x, 'f', -1, 64) + a.unit, Flag: "--over " + a.key}
 }
 
-// at resolves the scenario at a value.
+// At resolves the scenario at a value.
 func (a axis) at(s *Scenario, x float64, more ...Setting) (*Setup, error) {
 	t, err := s.With(append([]Setting{a.setting(x)}, more...)...)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 )
 
@@ -90,7 +92,7 @@ func newSearch(ctx context.Context, s *Scenario, o CapacityOptions) (*search, er
 	}
 	slo := base.Report.SLO
 	if slo == nil || len(slo.Objectives) == 0 && slo.Attainment == 0 && slo.WaitProbability == nil {
-		return nil, Faults{s.fault("slo", "there is no limit to search by (want one such as ttft_p95: 800ms, or attainment: 0.95)")}
+		return nil, yamldoc.Faults{s.fault("slo", "there is no limit to search by (want one such as ttft_p95: 800ms, or attainment: 0.95)")}
 	}
 	q := &search{
 		ctx: ctx, s: s, o: o, axis: a, base: base, states: map[float64]*state{},
@@ -123,11 +125,11 @@ func (o *CapacityOptions) fill() error {
 		o.Precision = capacityPrecision
 	}
 	refuse := func(where, format string, args ...any) error {
-		return Faults{{Where: where, Problem: fmt.Sprintf(format, args...)}}
+		return yamldoc.Faults{{Where: where, Problem: fmt.Sprintf(format, args...)}}
 	}
 	switch {
 	case !(o.Precision > 0 && o.Precision < 1):
-		return refuse("--precision", "%v is not allowed (want %s)", o.Precision, wantShare)
+		return refuse("--precision", "%v is not allowed (want %s)", o.Precision, unit.WantShare)
 	case o.Replications < firstLook || o.Replications > maxReplications:
 		return refuse("--replications", "%d is not allowed in a search (want %d to %d)", o.Replications, firstLook, maxReplications)
 	case o.Low != 0 || o.High != 0:

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 )
 
@@ -131,7 +132,7 @@ func TestCapacityRefuses(t *testing.T) {
 		{"slo: {ttft_p95: 1s}", "--replications", experiments.CapacityOptions{Replications: 1}},
 	} {
 		_, err := experiments.Capacity(context.Background(), parse(t, c.text), c.o)
-		if !experiments.BadInput(err) || !strings.Contains(err.Error(), c.want) {
+		if !yamldoc.BadInput(err) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %+v: %v, want %q", c.text, c.o, err, c.want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model/catalog"
 	"clifftop/workload"
 	"clifftop/workload/trace"
@@ -98,8 +99,8 @@ func Catalog(kind string) (*Listing, error) {
 			l.Items = append(l.Items, Entry{Name: f.Name, Properties: []Property{{"layout", f.Layout}}, Source: f.Source})
 		}
 	default:
-		f := &Fault{Where: "catalog", Problem: fmt.Sprintf("%q is not known (want %s)", short(kind), list(CatalogKinds())), Hint: didYouMean(kind, CatalogKinds())}
-		return nil, Faults{f}
+		f := &yamldoc.Fault{Where: "catalog", Problem: fmt.Sprintf("%q is not known (want %s)", yamldoc.Short(kind), yamldoc.OneOf(CatalogKinds())), Hint: yamldoc.DidYouMean(kind, CatalogKinds())}
+		return nil, yamldoc.Faults{f}
 	}
 	return l, nil
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 	"clifftop/workload"
 )
@@ -34,26 +36,26 @@ type Class struct {
 	Priority int `json:"priority" range:"[-32768,32767]"`
 }
 
-func (c *Class) check(d *decoder, n *node, key string) {
-	d.require(n, key, "", "name", "weight")
+func (c *Class) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	d.Require(n, key, "", "name", "weight")
 	for limit := range c.SLO.Limits {
-		if m := n.get("slo"); limit[:min(4, len(limit))] == "itl_" && m.kind == isMap {
-			d.fault(m.get(limit).at, join(key, "slo."+limit), "inter-token gaps are not told apart by class (want a limit on tpot)", "")
+		if m := n.Get("slo"); limit[:min(4, len(limit))] == "itl_" && m.Kind == yamldoc.Map {
+			d.Fault(m.Get(limit).At, yamldoc.Join(key, "slo."+limit), "inter-token gaps are not told apart by class (want a limit on tpot)", "")
 		}
 	}
 	checkSessions(d, n, key, c.Sessions, c.Input, c.Prefix)
 }
 
 // checkSessions refuses what does not go with conversations.
-func checkSessions(d *decoder, n *node, key string, s *Sessions, input *Distribution, prefix *Prefix) {
+func checkSessions(d *yamldoc.Decoder, n *yamldoc.Node, key string, s *Sessions, input *Distribution, prefix *Prefix) {
 	if s == nil {
 		return
 	}
 	if input != nil {
-		d.fault(n.get("input").at, join(key, "input"), "input and sessions are given together (want sessions.first_prompt and later_user_tokens: whole prompts would count the context twice)", "")
+		d.Fault(n.Get("input").At, yamldoc.Join(key, "input"), "input and sessions are given together (want sessions.first_prompt and later_user_tokens: whole prompts would count the context twice)", "")
 	}
 	if prefix != nil {
-		d.fault(n.get("prefix").at, join(key, "prefix"), "prefix and sessions are given together (want sessions.system_prompt: turns repeat their conversation)", "")
+		d.Fault(n.Get("prefix").At, yamldoc.Join(key, "prefix"), "prefix and sessions are given together (want sessions.system_prompt: turns repeat their conversation)", "")
 	}
 }
 
@@ -80,7 +82,7 @@ func (b body) class() workload.ClassSpec {
 	}
 	if x := b.prefix; x != nil {
 		c.Prefix = workload.PrefixSpec{
-			By: x.By, Groups: limitInt32(value(x.Groups)), PromptsPerGroup: limitInt32(value(x.PromptsPerGroup)), SharedTokens: limitInt32(x.SharedTokens),
+			By: x.By, Groups: limitInt32(optional.Value(x.Groups)), PromptsPerGroup: limitInt32(optional.Value(x.PromptsPerGroup)), SharedTokens: limitInt32(x.SharedTokens),
 		}
 	}
 	if b.sessions != nil {

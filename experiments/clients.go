@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/sim/clock"
 	"clifftop/workload"
@@ -13,9 +16,9 @@ import (
 // Clients says how long clients wait for their answers, what they do then, and how fast they read.
 type Clients struct {
 	// Timeout is how long after sending a client leaves if its whole answer is not there; null is never.
-	Timeout *Duration `json:"timeout" range:"(0,)"`
+	Timeout *unit.Duration `json:"timeout" range:"(0,)"`
 	// TTFTTimeout is the same for the first token.
-	TTFTTimeout *Duration `json:"ttft_timeout" range:"(0,)"`
+	TTFTTimeout *unit.Duration `json:"ttft_timeout" range:"(0,)"`
 	// Cancel lets users lose interest in an answer that is not complete; null is never.
 	Cancel *Cancel `json:"cancel"`
 	// Retries is how often a client sends a request again at most.
@@ -45,30 +48,30 @@ type Cancel struct {
 	After ThinkTime `json:"after"`
 }
 
-func (c *Cancel) check(d *decoder, n *node, key string) {
-	d.require(n, key, "want {probability: 0.05, after: 10s}", "probability", "after")
+func (c *Cancel) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	d.Require(n, key, "want {probability: 0.05, after: 10s}", "probability", "after")
 }
 
 // Backoff is how long a client waits before it sends again: min(cap, base × factor^k) before retry k, from 0, spread
 // by the jitter.
 type Backoff struct {
 	// Base is the wait before the first retry; 0 is none.
-	Base Duration `json:"base"`
+	Base unit.Duration `json:"base"`
 	// Cap is the longest wait.
-	Cap Duration `json:"cap" range:"(0,)"`
+	Cap unit.Duration `json:"cap" range:"(0,)"`
 	// Factor is by how much the wait grows from one retry to the next.
 	Factor float64 `json:"factor" range:"[1,100]"`
 	// Jitter spreads a wait d: none, over 0…d (full), d/2…d (equal), or ¾ d…d (openai).
 	Jitter string `json:"jitter" one:"none full equal openai"`
 }
 
-func (b *Backoff) check(d *decoder, n *node, key string) {
-	switch base := n.get("base"); {
+func (b *Backoff) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	switch base := n.Get("base"); {
 	case b.Base <= b.Cap:
-	case n.get("cap") == nil && base != nil:
+	case n.Get("cap") == nil && base != nil:
 		b.Cap = b.Base
-	case n.get("cap") != nil:
-		d.refuse(n.get("cap"), join(key, "cap"), fmt.Sprintf("base, %v, or more", b.Base))
+	case n.Get("cap") != nil:
+		d.Refuse(n.Get("cap"), yamldoc.Join(key, "cap"), fmt.Sprintf("base, %v, or more", b.Base))
 	}
 }
 
@@ -77,32 +80,32 @@ func defaultClients() Clients {
 	return Clients{
 		RetryOn: []string{"timeout", "busy", "connection"}, HonorRetryAfter: true, CancelOnTimeout: true,
 		Backoff: Backoff{
-			Base: Duration(500 * clock.Millisecond), Cap: Duration(8 * clock.Second), Factor: 2, Jitter: "openai",
+			Base: unit.Duration(500 * clock.Millisecond), Cap: unit.Duration(8 * clock.Second), Factor: 2, Jitter: "openai",
 		},
 	}
 }
 
-func (c *Clients) setDefaults() { *c = defaultClients() }
+func (c *Clients) SetDefaults() { *c = defaultClients() }
 
-func (c *Clients) check(d *decoder, n *node, key string) {
+func (c *Clients) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	if c.Timeout != nil && c.TTFTTimeout != nil && *c.TTFTTimeout > *c.Timeout {
-		d.refuse(n.get("ttft_timeout"), join(key, "ttft_timeout"), fmt.Sprintf("at most timeout, %v, which ends the wait for the first token too", *c.Timeout))
+		d.Refuse(n.Get("ttft_timeout"), yamldoc.Join(key, "ttft_timeout"), fmt.Sprintf("at most timeout, %v, which ends the wait for the first token too", *c.Timeout))
 	}
 	if c.Retries > 0 && len(c.RetryOn) == 0 {
-		d.fault(n.get("retry_on").at, join(key, "retry_on"), fmt.Sprintf("the list is empty, but retries is %d (want timeout, busy, connection or several)", c.Retries), "")
+		d.Fault(n.Get("retry_on").At, yamldoc.Join(key, "retry_on"), fmt.Sprintf("the list is empty, but retries is %d (want timeout, busy, connection or several)", c.Retries), "")
 	}
 }
 
 // spec is what the clients do, as the workload package takes it. The server asks for a wait of retryAfter.
-func (c *Clients) spec(retryAfter *Duration) workload.ClientSpec {
+func (c *Clients) spec(retryAfter *unit.Duration) workload.ClientSpec {
 	s := workload.ClientSpec{
-		FirstTimeout: value(c.TTFTTimeout).Clock(), Timeout: value(c.Timeout).Clock(),
-		Retries: limitInt32(c.Retries), RetryBudget: value(c.RetryBudget),
-		Silent: !c.CancelOnTimeout, Reading: value(c.Reading),
+		FirstTimeout: optional.Value(c.TTFTTimeout).Clock(), Timeout: optional.Value(c.Timeout).Clock(),
+		Retries: limitInt32(c.Retries), RetryBudget: optional.Value(c.RetryBudget),
+		Silent: !c.CancelOnTimeout, Reading: optional.Value(c.Reading),
 	}
 	if x := c.Cancel; x != nil {
 		s.Cancel = x.Probability
-		s.CancelAfter = workload.Delay{Distribution: x.After.Law, Mean: x.After.Mean.Clock(), CV: value(x.After.CV)}
+		s.CancelAfter = workload.Delay{Distribution: x.After.Law, Mean: x.After.Mean.Clock(), CV: optional.Value(x.After.CV)}
 	}
 	if c.Retries == 0 {
 		return s
@@ -117,7 +120,7 @@ func (c *Clients) spec(retryAfter *Duration) workload.ClientSpec {
 		s.RetryOn = s.RetryOn.With(workload.Disconnected)
 	}
 	if c.HonorRetryAfter {
-		s.RetryAfter = value(retryAfter).Clock()
+		s.RetryAfter = optional.Value(retryAfter).Clock()
 	}
 	b := c.Backoff
 	s.Backoff = workload.Backoff{Base: b.Base.Clock(), Cap: b.Cap.Clock(), Factor: b.Factor, Jitter: b.Jitter}
@@ -142,10 +145,10 @@ func (u *Setup) clients() error {
 		}
 	}
 	u.traffic.clients = nil
-	u.Report.Reading = value(all[0].Reading)
+	u.Report.Reading = optional.Value(all[0].Reading)
 	for i, c := range all {
 		u.traffic.clients = append(u.traffic.clients, c.spec(s.Engine.RetryAfter))
-		if value(c.Reading) != u.Report.Reading {
+		if optional.Value(c.Reading) != u.Report.Reading {
 			u.Report.Reading = 0 // there is no speed that is everybody's
 		}
 		u.judgeClients(key(i), c)
@@ -171,10 +174,10 @@ func (u *Setup) tooShort(key string, c *Clients) error {
 	way := u.Config.NetworkIn + u.Config.Frontend + u.Config.NetworkOut
 	for _, x := range []struct {
 		key  string
-		wait *Duration
+		wait *unit.Duration
 	}{{"ttft_timeout", c.TTFTTimeout}, {"timeout", c.Timeout}} {
 		if x.wait != nil && x.wait.Clock() < step+way {
-			return s.fault(join(key, x.key), "%v is over before any answer can come: an iteration of the engine with one sequence takes %v, and the way there and back %v (want more than both)",
+			return s.fault(yamldoc.Join(key, x.key), "%v is over before any answer can come: an iteration of the engine with one sequence takes %v, and the way there and back %v (want more than both)",
 				*x.wait, rounded(step), rounded(way))
 		}
 	}
@@ -182,11 +185,11 @@ func (u *Setup) tooShort(key string, c *Clients) error {
 }
 
 // rounded is a duration for messages, to the microsecond.
-func rounded(d clock.Duration) Duration {
+func rounded(d clock.Duration) unit.Duration {
 	if d > clock.Microsecond {
 		d = (d + clock.Microsecond/2) / clock.Microsecond * clock.Microsecond
 	}
-	return Duration(d)
+	return unit.Duration(d)
 }
 
 // limited reports whether a limit of the queue may refuse requests.
@@ -207,29 +210,29 @@ func (u *Setup) unused(changed bool, key, why string) {
 // judgeClients warns of what has no effect, and of retries that keep an overload alive.
 func (u *Setup) judgeClients(key string, c *Clients) {
 	impatient := c.Timeout != nil || c.TTFTTimeout != nil
-	u.unused(!c.CancelOnTimeout && !impatient && c.Cancel == nil, join(key, "cancel_on_timeout"), "clients wait for ever")
+	u.unused(!c.CancelOnTimeout && !impatient && c.Cancel == nil, yamldoc.Join(key, "cancel_on_timeout"), "clients wait for ever")
 	if c.Retries == 0 {
 		d := defaultClients()
-		why := join(key, "retries") + " is 0"
-		u.unused(!slices.Equal(c.RetryOn, d.RetryOn), join(key, "retry_on"), why)
-		u.unused(c.Backoff != d.Backoff, join(key, "backoff"), why)
-		u.unused(!c.HonorRetryAfter, join(key, "honor_retry_after"), why)
-		u.unused(c.RetryBudget != nil, join(key, "retry_budget"), why)
+		why := yamldoc.Join(key, "retries") + " is 0"
+		u.unused(!slices.Equal(c.RetryOn, d.RetryOn), yamldoc.Join(key, "retry_on"), why)
+		u.unused(c.Backoff != d.Backoff, yamldoc.Join(key, "backoff"), why)
+		u.unused(!c.HonorRetryAfter, yamldoc.Join(key, "honor_retry_after"), why)
+		u.unused(c.RetryBudget != nil, yamldoc.Join(key, "retry_budget"), why)
 		return
 	}
 	onTimeout, onBusy, onConnection := slices.Contains(c.RetryOn, "timeout"), slices.Contains(c.RetryOn, "busy"), slices.Contains(c.RetryOn, "connection")
 	failing := u.Scenario.Lifecycle != nil || u.losesKV() && u.Scenario.Disaggregation.KVLoadFailurePolicy == "fail"
-	u.unused(!(onTimeout && impatient) && !(onBusy && u.limited()) && !(onConnection && failing), join(key, "retries"),
+	u.unused(!(onTimeout && impatient) && !(onBusy && u.limited()) && !(onConnection && failing), yamldoc.Join(key, "retries"),
 		"there is nothing to retry on (want a timeout with retry_on timeout, or a limit of the queue such as engine.max_num_queued_reqs with retry_on busy)")
 	if c.Backoff.Base == 0 {
-		u.warn("metastable", "%s without backoff come back at once, when the server is at its busiest: an overload can then keep itself up after its cause has gone (want a base of the backoff, or a retry_budget)", join(key, "retries"))
+		u.warn("metastable", "%s without backoff come back at once, when the server is at its busiest: an overload can then keep itself up after its cause has gone (want a base of the backoff, or a retry_budget)", yamldoc.Join(key, "retries"))
 	}
 }
 
 // judgeRetryAfter warns where nobody heeds what the server says.
 func (u *Setup) judgeRetryAfter(all []*Clients) {
 	const key = "engine.retry_after"
-	after := value(u.Scenario.Engine.RetryAfter).Clock()
+	after := optional.Value(u.Scenario.Engine.RetryAfter).Clock()
 	heeds := func(c *Clients) bool { return c.Retries > 0 && c.HonorRetryAfter }
 	switch {
 	case after == 0:
@@ -238,7 +241,7 @@ func (u *Setup) judgeRetryAfter(all []*Clients) {
 	case !slices.ContainsFunc(all, heeds):
 		u.unused(true, key, "no client that is refused tries again and heeds it")
 	default:
-		u.unused(after > workload.MaxRetryAfter, key, fmt.Sprintf("clients heed %v at most, and back off by themselves", Duration(workload.MaxRetryAfter)))
+		u.unused(after > workload.MaxRetryAfter, key, fmt.Sprintf("clients heed %v at most, and back off by themselves", unit.Duration(workload.MaxRetryAfter)))
 	}
 }
 

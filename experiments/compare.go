@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 )
 
@@ -41,18 +42,18 @@ const defaultReplications = 5
 // Vary makes a variant for each value of a key, the first being the baseline. spec is KEY=V1,V2,…
 func Vary(s *Scenario, spec string) ([]Variant, error) {
 	key, values, err := ParseOver(spec)
-	var fs Faults
+	var fs yamldoc.Faults
 	if errors.As(err, &fs) {
 		fs[0].Where = "--vary"
 		return nil, fs
 	}
 	if len(values) < 2 {
-		return nil, Faults{{Where: "--vary", Problem: fmt.Sprintf("%q has no values to compare (want KEY=V1,V2 or more)", short(spec))}}
+		return nil, yamldoc.Faults{{Where: "--vary", Problem: fmt.Sprintf("%q has no values to compare (want KEY=V1,V2 or more)", yamldoc.Short(spec))}}
 	}
 	var variants []Variant
 	for i, v := range values {
 		if slices.Contains(values[:i], v) {
-			return nil, Faults{{Where: "--vary", Key: key, Problem: fmt.Sprintf("%s is given twice (want each value once)", short(v))}}
+			return nil, yamldoc.Faults{{Where: "--vary", Key: key, Problem: fmt.Sprintf("%s is given twice (want each value once)", yamldoc.Short(v))}}
 		}
 		at, err := s.With(Setting{Key: key, Value: v, Flag: "--vary " + key})
 		if err != nil {
@@ -110,10 +111,10 @@ func markPartial(v *report.Verdict, runs int) {
 func newComparison(ctx context.Context, variants []Variant, o CompareOptions) (*comparison, replication, error) {
 	fail := func(err error) (*comparison, replication, error) { return nil, replication{}, err }
 	if len(variants) < 2 {
-		return fail(Faults{{Problem: fmt.Sprintf("found %d scenarios to compare (want two or more, or one and --vary KEY=V1,V2)", len(variants))}})
+		return fail(yamldoc.Faults{{Problem: fmt.Sprintf("found %d scenarios to compare (want two or more, or one and --vary KEY=V1,V2)", len(variants))}})
 	}
 	if !(o.Margin >= 0 && o.Margin < 1) {
-		return fail(Faults{{Where: "--margin", Problem: fmt.Sprintf("%v is not allowed (want 0 or more and less than 1, or such as 2%%)", o.Margin)}})
+		return fail(yamldoc.Faults{{Where: "--margin", Problem: fmt.Sprintf("%v is not allowed (want 0 or more and less than 1, or such as 2%%)", o.Margin)}})
 	}
 	first := variants[0].Scenario
 	if o.Replications == 0 && !first.Replicated() && !first.isGiven("run.replications") {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/unit"
 	"clifftop/report"
 	"clifftop/sim/clock"
 	"clifftop/workload"
@@ -43,11 +45,11 @@ func (u *Setup) Demand() (*Demand, error) {
 	}
 	stages := s.Workload.Arrivals.Stages
 	for _, stage := range stages {
-		if rate := value(stage.Rate); rate > value(d.stage.Rate) || d.stage.Process == "" {
+		if rate := optional.Value(stage.Rate); rate > optional.Value(d.stage.Rate) || d.stage.Process == "" {
 			d.stage = stage
 		}
 	}
-	if value(d.stage.Rate) == 0 {
+	if optional.Value(d.stage.Rate) == 0 {
 		return nil, s.fault("workload.arrivals", "requests that arrive %s have no peak hour %s", d.stage.Process, want)
 	}
 	d.Rate, d.Peak, d.Process = u.traffic.rate, *d.stage.Rate, d.stage.Process
@@ -152,15 +154,15 @@ func (d *Demand) At(rate float64) []Setting {
 	number := func(x float64) string { b, _ := json.Marshal(x); return string(b) }
 	if d.setup.traffic.trace == nil {
 		stage := d.stage
-		stage.Rate = given(rate)
+		stage.Rate = optional.Of(rate)
 		text, _ := json.Marshal(stage)
 		return []Setting{{Key: "workload.arrivals", Value: string(text), Flag: flag}}
 	}
 	var sets []Setting
 	if d.slice && d.setup.Scenario.Workload.Trace.Speedup == nil && d.setup.Scenario.Workload.Trace.From == nil {
-		from := Duration(d.from)
+		from := unit.Duration(d.from)
 		sets = append(sets, Setting{Key: "workload.trace.from", Value: from.String(), Flag: flag},
-			Setting{Key: "workload.trace.to", Value: (from + Duration(clock.Hour)).String(), Flag: flag})
+			Setting{Key: "workload.trace.to", Value: (from + unit.Duration(clock.Hour)).String(), Flag: flag})
 	}
 	return append(sets, Setting{Key: RateKey, Value: number(rate), Flag: flag})
 }
@@ -277,9 +279,9 @@ func (d *Demand) Under(u *Setup, rate float64, requests int) (*Setup, error) {
 		return &v, nil
 	}
 	stage := d.stage
-	stage.Rate = given(rate)
+	stage.Rate = optional.Of(rate)
 	s.Workload.Arrivals = &Arrivals{Stages: []Stage{stage}}
-	v.traffic.spec.Arrivals = []workload.Stage{stage.stage()}
+	v.traffic.spec.Arrivals = []workload.Phase{stage.stage()}
 	v.traffic.spec.Requests, v.traffic.spec.Duration = int64(requests), 0
 	return &v, v.traffic.spec.Validate()
 }

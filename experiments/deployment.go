@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/model/catalog"
 )
@@ -14,7 +15,7 @@ import (
 // deployment looks the model and the GPU up and spreads one over the other.
 func (u *Setup) deployment() error {
 	s := u.Scenario
-	var faults Faults
+	var faults yamldoc.Faults
 	llm, llmFile, err := s.llm()
 	if err != nil {
 		faults = append(faults, s.named("model", s.Model, err, llmNames()))
@@ -59,15 +60,15 @@ func (u *Setup) deployment() error {
 }
 
 // named turns the catalogue's error about a name into a fault.
-func (s *Scenario) named(key, name string, err error, names []string) *Fault {
-	var f *Fault
+func (s *Scenario) named(key, name string, err error, names []string) *yamldoc.Fault {
+	var f *yamldoc.Fault
 	if errors.As(err, &f) {
 		return f
 	}
 	problem := strings.TrimPrefix(err.Error(), "catalog: ")
 	f = s.fault(key, "%s", problem)
 	if !strings.Contains(problem, "nearest") {
-		f.Hint = didYouMean(name, names)
+		f.Hint = yamldoc.DidYouMean(name, names)
 	}
 	return f
 }
@@ -131,8 +132,8 @@ func isPath(name string, suffixes ...string) bool {
 }
 
 // deploymentFaults finds the keys that the messages of a deployment begin with.
-func (s *Scenario) deploymentFaults(err error) Faults {
-	var faults Faults
+func (s *Scenario) deploymentFaults(err error) yamldoc.Faults {
+	var faults yamldoc.Faults
 	for _, line := range strings.Split(err.Error(), "\n") {
 		key := "deployment"
 		for _, name := range []string{"tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "expert_parallel_size", "kv_cache_dtype"} {

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim"
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
@@ -21,11 +24,11 @@ type Disaggregation struct {
 	// LinkGBPerS is the bandwidth of the link of each replica, in GB/s; null is 25 for each of its GPUs.
 	LinkGBPerS *float64 `json:"link_gb_per_s" range:"[0.001,1000000]"`
 	// Latency is how much longer a transfer takes.
-	Latency Duration `json:"latency" range:"[0,60]"`
+	Latency unit.Duration `json:"latency" range:"[0,60]"`
 	// Hop is the way of a request from the end of its prompt to the replica that answers, through the router.
-	Hop Duration `json:"hop" range:"[0,60]"`
+	Hop unit.Duration `json:"hop" range:"[0,60]"`
 	// Lease is how long a prompt's KV is kept for a replica that has not read it; null is as long as the request is there.
-	Lease *Duration `json:"lease" range:"(0,)"`
+	Lease *unit.Duration `json:"lease" range:"(0,)"`
 	// KVLoadFailurePolicy says what becomes of a request whose KV has gone before it was there: its prompt is computed again
 	// where it is answered, or it fails, and its client may try once more. vLLM's default is fail.
 	KVLoadFailurePolicy string `json:"kv_load_failure_policy" one:"recompute fail"`
@@ -46,24 +49,24 @@ type Disaggregation struct {
 // Outage is a time for which nothing goes over the links of a pool, or over one of them: transfers stand still, and leases go on.
 type Outage struct {
 	// At is when it begins.
-	At Duration `json:"at" range:"[0,)"`
+	At unit.Duration `json:"at" range:"[0,)"`
 	// For is how long it lasts.
-	For Duration `json:"for" range:"(0,)"`
+	For unit.Duration `json:"for" range:"(0,)"`
 	// Pool is the name of the pool.
 	Pool string `json:"pool"`
 	// Replica is the number of its member, from 0 on; null is all of them.
 	Replica *int `json:"replica,omitempty" range:"[0,4095]"`
 }
 
-func (o *Outage) check(d *decoder, n *node, key string) {
-	d.require(n, key, "want {at: 60s, for: 5s, pool: NAME}", "at", "for", "pool")
+func (o *Outage) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	d.Require(n, key, "want {at: 60s, for: 5s, pool: NAME}", "at", "for", "pool")
 }
 
 // linkPerGPU is the default bandwidth: a 200 Gbit/s port for each GPU, as in published deployments.
 const linkPerGPU = 25
 
-func (d *Disaggregation) setDefaults() {
-	*d = Disaggregation{Mode: "pull", KVLoadFailurePolicy: "recompute", Hop: Duration(clock.Millisecond), Router: defaultRouter()}
+func (d *Disaggregation) SetDefaults() {
+	*d = Disaggregation{Mode: "pull", KVLoadFailurePolicy: "recompute", Hop: unit.Duration(clock.Millisecond), Router: defaultRouter()}
 }
 
 // disaggregated reports whether pools compute prompts for others.
@@ -91,7 +94,7 @@ func (u *Setup) roles() error {
 	}
 	if s.Disaggregation == nil {
 		s.Disaggregation = new(Disaggregation)
-		s.Disaggregation.setDefaults()
+		s.Disaggregation.SetDefaults()
 	}
 	u.pools = slices.Concat(prefill, decode)
 	first := prefill[0].setup
@@ -215,10 +218,10 @@ func (u *Setup) divide(f *sim.Fleet) {
 	}
 	d := u.Scenario.Disaggregation
 	rule, _ := d.Router.rule()
-	f.Scrape = max(f.Scrape, value(d.Router.Scrape).Clock())
+	f.Scrape = max(f.Scrape, optional.Value(d.Router.Scrape).Clock())
 	division := &sim.Disaggregation{
-		Latency: d.Latency.Clock(), Hop: d.Hop.Clock(), Lease: value(d.Lease).Clock(),
-		MinTokens: limitInt32(d.MinTokens), MaxBacklog: int64(value(d.MaxBacklogTokens)),
+		Latency: d.Latency.Clock(), Hop: d.Hop.Clock(), Lease: optional.Value(d.Lease).Clock(),
+		MinTokens: limitInt32(d.MinTokens), MaxBacklog: int64(optional.Value(d.MaxBacklogTokens)),
 	}
 	if d.Mode == "push" {
 		division.Layers = int64(u.Deployment.LLM.Layers)

@@ -3,6 +3,7 @@ package experiments
 import (
 	"fmt"
 
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 )
 
@@ -22,13 +23,13 @@ func (u *Setup) Explain(b model.Batch) (*model.Explanation, error) {
 		held += int64(c.New) + int64(c.Cached)
 	}
 	if most := int64(u.Config.MaxModelLen); longest > most {
-		return nil, &Fault{Where: "explain", Problem: fmt.Sprintf("a sequence has %d tokens (want at most max_model_len, %d)", longest, most)}
+		return nil, &yamldoc.Fault{Where: "explain", Problem: fmt.Sprintf("a sequence has %d tokens (want at most max_model_len, %d)", longest, most)}
 	}
 	if room := int64(u.Config.UsableBlocks()) * int64(u.Config.BlockSize); u.Memory != nil && held > room {
 		u.warn("explain_kv", "the sequences have %d tokens of context, and the KV pool holds %d: this iteration cannot come up unless they share blocks", held, room)
 	}
 	if tokens > u.Config.MaxNumBatchedTokens {
-		return nil, &Fault{Where: "explain", Problem: fmt.Sprintf("the iteration has %d tokens (want at most max_num_batched_tokens, %d)", tokens, u.Config.MaxNumBatchedTokens)}
+		return nil, &yamldoc.Fault{Where: "explain", Problem: fmt.Sprintf("the iteration has %d tokens (want at most max_num_batched_tokens, %d)", tokens, u.Config.MaxNumBatchedTokens)}
 	}
 	e := timer.Explain(&b)
 	return &e, nil

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"clifftop/experiments/internal/optional"
 	"clifftop/report/export"
 )
 
@@ -38,7 +39,7 @@ func (u *Setup) NewMetrics() *export.Metrics {
 			e.UsableBlocks = c.UsableBlocks()
 			e.Config = map[string]string{
 				"block_size": fmt.Sprint(c.BlockSize), "num_gpu_blocks": fmt.Sprint(c.NumGPUBlocks),
-				"gpu_memory_utilization": fmt.Sprint(value(p.setup.Scenario.Engine.GPUMemoryUtilization)),
+				"gpu_memory_utilization": fmt.Sprint(optional.Value(p.setup.Scenario.Engine.GPUMemoryUtilization)),
 				"enable_prefix_caching":  map[bool]string{true: "True", false: "False"}[c.PrefixCaching], // as Python writes them
 			}
 		}

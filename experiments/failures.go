@@ -7,6 +7,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim"
 	"clifftop/sim/clock"
 	"clifftop/workload"
@@ -20,7 +23,7 @@ type Failure struct {
 	// replica after the other.
 	Kind string `json:"kind" one:"crash drain slow link-loss rolling-restart"`
 	// At is when it happens.
-	At Duration `json:"at"`
+	At unit.Duration `json:"at"`
 	// Pool is the pool of the replica, which is then counted within it.
 	Pool *string `json:"pool,omitempty"`
 	// Replica is its number, from 0 on, as results have it; of a rolling-restart that of the first one, by default 0. What
@@ -29,14 +32,14 @@ type Failure struct {
 	// Last is the number of the last replica of a rolling-restart, by default the last one that there is.
 	Last *int `json:"last,omitempty" range:"[0,4095]"`
 	// For is how long it lasts, after which a replica that is down starts again; null is for ever.
-	For *Duration `json:"for,omitempty" range:"(0,)"`
+	For *unit.Duration `json:"for,omitempty" range:"(0,)"`
 	// Factor is how many times longer the iterations of a slow replica last.
 	Factor *float64 `json:"factor,omitempty" range:"[1,1000]"`
 }
 
-func (*Failure) variants() (string, map[string]variantKeys) {
-	ends := variantKeys{[]string{"at", "replica"}, []string{"for"}}
-	return "kind", map[string]variantKeys{
+func (*Failure) Variants() (string, map[string]yamldoc.VariantKeys) {
+	ends := yamldoc.VariantKeys{[]string{"at", "replica"}, []string{"for"}}
+	return "kind", map[string]yamldoc.VariantKeys{
 		"":                {[]string{"kind"}, []string{"at", "replica", "last", "for", "factor"}},
 		"crash":           ends,
 		"drain":           ends,
@@ -51,13 +54,13 @@ func (*Failure) variants() (string, map[string]variantKeys) {
 // run.duration.
 type RandomCrashes struct {
 	// MTBF is the mean time from the end of a repair to the next crash.
-	MTBF Duration `json:"mtbf" range:"(0,)"`
+	MTBF unit.Duration `json:"mtbf" range:"(0,)"`
 	// MTTR is the mean time to repair, until the replica starts again; its cold start comes on top.
-	MTTR Duration `json:"mttr" range:"(0,)"`
+	MTTR unit.Duration `json:"mttr" range:"(0,)"`
 }
 
-func (c *RandomCrashes) check(d *decoder, n *node, key string) {
-	d.require(n, key, "want {mtbf: 6h, mttr: 5m}", "mtbf", "mttr")
+func (c *RandomCrashes) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	d.Require(n, key, "want {mtbf: 6h, mttr: 5m}", "mtbf", "mttr")
 }
 
 // maxFailures bounds those of one run.
@@ -66,7 +69,7 @@ const maxFailures = 10_000
 // failures finds out what happens to which replicas, and when.
 func (u *Setup) failures() error {
 	s := u.Scenario
-	var faults Faults
+	var faults yamldoc.Faults
 	firsts := u.firsts()
 	for i := range s.Lifecycle.Failures {
 		f := &s.Lifecycle.Failures[i]
@@ -78,7 +81,7 @@ func (u *Setup) failures() error {
 		}
 		for j := range u.happenings {
 			if y := &u.happenings[j]; overlap(&x, y) && together(firsts, x.Replica, y.Replica) {
-				faults = append(faults, s.fault(key+".at", "replica %d is %s twice at a time, at %v and at %v (want one after the other)", x.Replica, participle(x.Kind), Duration(y.At), Duration(x.At)))
+				faults = append(faults, s.fault(key+".at", "replica %d is %s twice at a time, at %v and at %v (want one after the other)", x.Replica, participle(x.Kind), unit.Duration(y.At), unit.Duration(x.At)))
 				break
 			}
 		}
@@ -94,14 +97,14 @@ func (u *Setup) failures() error {
 }
 
 // failure is a failure as the simulator takes it.
-func (u *Setup) failure(f *Failure, key string) (x sim.Failure, fault *Fault) {
+func (u *Setup) failure(f *Failure, key string) (x sim.Failure, fault *yamldoc.Fault) {
 	s := u.Scenario
 	first, last, why := u.members(f.Pool)
 	if why != "" {
 		return x, s.fault(key+".pool", "%s", why)
 	}
 	n := last - first + 1
-	x = sim.Failure{At: clock.Time(f.At), Replica: first + value(f.Replica), For: value(f.For).Clock()}
+	x = sim.Failure{At: clock.Time(f.At), Replica: first + optional.Value(f.Replica), For: optional.Value(f.For).Clock()}
 	for _, k := range []struct {
 		name  string
 		given *int
@@ -120,7 +123,7 @@ func (u *Setup) failure(f *Failure, key string) (x sim.Failure, fault *Fault) {
 	case "drain":
 		x.Kind = sim.Drain
 	case "slow":
-		x.Kind, x.Permille = sim.Slow, int64(math.Round(value(f.Factor)*1000))
+		x.Kind, x.Permille = sim.Slow, int64(math.Round(optional.Value(f.Factor)*1000))
 	case "link-loss":
 		x.Kind = sim.LinkLoss
 	case "rolling-restart":
@@ -129,7 +132,7 @@ func (u *Setup) failure(f *Failure, key string) (x sim.Failure, fault *Fault) {
 			x.Last = first + *f.Last
 		}
 		if x.Last < x.Replica {
-			return x, s.fault(key+".last", "%d is before replica %d, the first (want that or more)", *f.Last, value(f.Replica))
+			return x, s.fault(key+".last", "%d is before replica %d, the first (want that or more)", *f.Last, optional.Value(f.Replica))
 		}
 	}
 	return x, nil
@@ -168,7 +171,7 @@ func (u *Setup) randomCrashes() error {
 	if expected := end / (c.MTBF.Seconds() + c.MTTR.Seconds()) * float64(len(u.firsts())); expected > maxFailures/2 {
 		return s.fault("lifecycle.random_crashes", "they make about %.3g crashes in %v (want %d or fewer: a longer mtbf, or a shorter run.duration)", expected, *s.Run.Duration, maxFailures/2)
 	}
-	stream := workload.NewStream(s.Run.Seed, "crashes")
+	stream := workload.NewRNG(s.Run.Seed, "crashes")
 	draws := rand.New(stream)
 	for _, i := range u.firsts() {
 		at := 0.0

@@ -23,7 +23,7 @@ func (u *Setup) GenerateTrace(ctx context.Context, w io.Writer, zip bool) (rows 
 		return 0, err
 	}
 	var classes []string
-	columns := trace.Columns{Waits: u.traffic.spec.Waits()}
+	columns := trace.Columns{Waits: u.traffic.spec.WaitsForAnswers()}
 	columns.Full = u.Scenario.Workload.Prefix != nil || u.traffic.spec.Sessions != nil || u.traffic.spec.Classes != nil
 	for _, c := range u.traffic.spec.Classes {
 		classes = append(classes, c.Name)
@@ -45,8 +45,8 @@ func (u *Setup) GenerateTrace(ctx context.Context, w io.Writer, zip bool) (rows 
 			break
 		}
 		var r trace.Row
-		if whole, ok := src.(workload.Wholes); ok {
-			r.Request, r.Then = whole.NextWhole()
+		if whole, ok := src.(workload.ConversationSource); ok {
+			r.Request, r.Then = whole.NextConversation()
 		} else {
 			r.Request = src.Next()
 		}
@@ -65,7 +65,7 @@ func (u *Setup) GenerateTrace(ctx context.Context, w io.Writer, zip bool) (rows 
 	return rows, o.Close()
 }
 
-// origin names what the traffic comes from.
+// Origin names what the traffic comes from.
 func (u *Setup) origin() string {
 	w := u.Scenario.Workload
 	switch {

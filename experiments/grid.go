@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"clifftop/experiments/grid"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 )
 
@@ -87,7 +88,7 @@ func (o SweepOptions) Grid(ctx context.Context, s *Scenario, caption string, pea
 	p.refine = false
 	request := sweepGrid{Over: o.Over, Caption: caption, Peak: peak}
 	var labels []string
-	var faults Faults
+	var faults yamldoc.Faults
 	for _, v := range p.values {
 		x, fault := o.point(v)
 		if fault != nil {
@@ -120,7 +121,7 @@ func (o CompareOptions) Grid(ctx context.Context, variants []Variant) (*Grid, er
 		return nil, err
 	}
 	if r.precision > 0 {
-		return nil, Faults{{Where: "--precision", Problem: "shards cannot tell how many runs others need (want a number of --replications)"}}
+		return nil, yamldoc.Faults{{Where: "--precision", Problem: "shards cannot tell how many runs others need (want a number of --replications)"}}
 	}
 	c.addSeeds(r.runs)
 	var labels []string
@@ -150,11 +151,11 @@ func (g *Grid) Manifest() (*grid.Manifest, error) {
 		return g.listed, nil
 	}
 	m := *g.head
-	var faults Faults
+	var faults yamldoc.Faults
 	seen := map[string]int{}
 	for i, label := range g.labels {
 		key, err := g.key(i)
-		var fs Faults
+		var fs yamldoc.Faults
 		if errors.As(err, &fs) {
 			faults = append(faults, fs...)
 			continue
@@ -163,7 +164,7 @@ func (g *Grid) Manifest() (*grid.Manifest, error) {
 			return nil, err
 		}
 		if k, ok := seen[key]; ok {
-			return nil, Faults{{Problem: fmt.Sprintf("%s and %s are the same run (want each value once)", g.labels[k], label)}}
+			return nil, yamldoc.Faults{{Problem: fmt.Sprintf("%s and %s are the same run (want each value once)", g.labels[k], label)}}
 		}
 		seen[key] = i
 		m.Runs = append(m.Runs, grid.Run{Label: label, Key: key})
@@ -292,7 +293,7 @@ func (g *Grid) Run(ctx context.Context, p Part) (Tally, error) {
 	return t, err
 }
 
-// whole reports whether a store has the results of all runs.
+// Whole reports whether a store has the results of all runs.
 func whole(m *grid.Manifest, store *grid.Store) bool {
 	return !slices.ContainsFunc(m.Runs, func(r grid.Run) bool { return !store.Has(r.Key) })
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/workload"
 )
 
@@ -37,12 +39,12 @@ type HeadcountClass struct {
 	Priority int `json:"priority" range:"[-32768,32767]"`
 }
 
-func (c *HeadcountClass) check(d *decoder, n *node, key string) {
-	d.require(n, key, "", "preset", "share", "requests_per_hour")
+func (c *HeadcountClass) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	d.Require(n, key, "", "preset", "share", "requests_per_hour")
 }
 
-func (h *Headcount) check(d *decoder, n *node, key string) {
-	d.require(n, key, "", "people", "adoption", "active_at_peak")
+func (h *Headcount) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	d.Require(n, key, "", "people", "adoption", "active_at_peak")
 }
 
 // defaultWork is what people in a company do with a language model: judgement. With a fifth of them active in the busiest
@@ -85,7 +87,7 @@ func (u *Setup) headcount() error {
 		if err != nil {
 			return s.fieldFaults(err)
 		}
-		k := Class{Name: strings.TrimPrefix(p.Name, "ent-"), Weight: c.Share * c.RequestsPerHour, Preset: given(p.Name), SLO: c.SLO, Priority: c.Priority}
+		k := Class{Name: strings.TrimPrefix(p.Name, "ent-"), Weight: c.Share * c.RequestsPerHour, Preset: optional.Of(p.Name), SLO: c.SLO, Priority: c.Priority}
 		if p.Sessions != nil {
 			k.Sessions = &Sessions{}
 		}

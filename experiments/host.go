@@ -1,6 +1,10 @@
 package experiments
 
-import "math"
+import (
+	"math"
+
+	"clifftop/experiments/internal/optional"
+)
 
 // The engine's host: its memory, its CPU time, and the door at which requests come in.
 
@@ -11,11 +15,11 @@ const bytesPerGiB = 1 << 30
 func (u *Setup) host() error {
 	s, c := u.Scenario, &u.Config
 	e, o := &s.Engine, &s.Overheads
-	c.MaxQueuedRequests = value(e.MaxNumQueuedReqs)
-	c.MaxQueuedTokens = int64(value(e.MaxNumQueuedTokens))
-	c.MaxTokens = limitInt32(value(s.Workload.MaxTokens))
-	or(&o.CPU, 0)
-	or(&o.CPUPerSequence, 0)
+	c.MaxQueuedRequests = optional.Value(e.MaxNumQueuedReqs)
+	c.MaxQueuedTokens = int64(optional.Value(e.MaxNumQueuedTokens))
+	c.MaxTokens = limitInt32(optional.Value(s.Workload.MaxTokens))
+	optional.Default(&o.CPU, 0)
+	optional.Default(&o.CPUPerSequence, 0)
 	c.CPUStep, c.CPUPerSequence = o.CPU.Clock(), o.CPUPerSequence.Clock()
 	c.Contiguous = e.KVAllocation == "contiguous"
 	return u.swapSpace()
@@ -31,7 +35,7 @@ func (u *Setup) swapSpace() error {
 	if u.Memory == nil {
 		return s.fault("engine.preemption", "swap moves KV blocks, which a linear step time has none of (want recompute)")
 	}
-	link := value(e.HostBandwidth) * 1e9
+	link := optional.Value(e.HostBandwidth) * 1e9
 	if e.HostBandwidth == nil {
 		if link = u.Deployment.GPU.HostBytesPerSecond; link == 0 {
 			return s.fault("engine.preemption", "swap: how fast %s reaches its host's memory is not known (set engine.host_gb_per_s)", u.Deployment.GPU.Name)

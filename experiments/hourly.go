@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/workload"
 )
 
@@ -42,19 +43,19 @@ func hourlyNames() []string {
 	return names
 }
 
-func (h *Hourly) decode(d *decoder, n *node, key string) {
-	if n.kind == isList {
-		d.value(n, key, reflectElem(&h.values), `range:"[0,1000000]"`)
-		if k := len(n.items); k != 24 && k != 168 {
-			d.fault(n.at, key, fmt.Sprintf("%d values are not allowed (want 24 relative rates of a day's hours, or 168 of a week's)", k), "")
+func (h *Hourly) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	if n.Kind == yamldoc.List {
+		d.Value(n, key, &h.values, `range:"[0,1000000]"`)
+		if k := len(n.Items); k != 24 && k != 168 {
+			d.Fault(n.At, key, fmt.Sprintf("%d values are not allowed (want 24 relative rates of a day's hours, or 168 of a week's)", k), "")
 		}
 		return
 	}
 	for _, p := range workload.HourlyProfiles() {
-		if n.kind == isText && n.text == p.Name {
+		if n.Kind == yamldoc.Text && n.Text == p.Name {
 			h.name, h.values = p.Name, p.Hourly
 			return
 		}
 	}
-	d.wrong(n, key, "24 or 168 relative rates, or "+list(hourlyNames()))
+	d.Wrong(n, key, "24 or 168 relative rates, or "+yamldoc.OneOf(hourlyNames()))
 }

@@ -15,7 +15,7 @@ func InspectTrace(ctx context.Context, file *TraceFile, load *trace.Load, blockT
 	file.Interrupted = ctx.Err
 	var rows trace.Reader
 	var classes func() []string
-	var changed *trace.Changed
+	var changed *trace.Transformed
 	if load == nil {
 		f, err := file.Open()
 		if err != nil {
@@ -25,7 +25,7 @@ func InspectTrace(ctx context.Context, file *TraceFile, load *trace.Load, blockT
 		rows, classes = f, f.Classes
 	} else {
 		var err error
-		if changed, err = trace.Change(file.Open, *load); err != nil {
+		if changed, err = trace.Transform(file.Open, *load); err != nil {
 			return nil, err
 		}
 		defer changed.Close()
@@ -52,7 +52,7 @@ func ConvertTrace(ctx context.Context, w io.Writer, file *TraceFile, load trace.
 	if err != nil {
 		return 0, err
 	}
-	changed, err := trace.Change(file.Open, load)
+	changed, err := trace.Transform(file.Open, load)
 	if err != nil {
 		return 0, err
 	}
@@ -94,7 +94,7 @@ func appliedTo(ctx context.Context, file *TraceFile, load trace.Load) ([]string,
 	if load.MaxTotal == 0 {
 		return nil, nil
 	}
-	changed, err := trace.Change(file.Open, load)
+	changed, err := trace.Transform(file.Open, load)
 	if err != nil {
 		return nil, err
 	}

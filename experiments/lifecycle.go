@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim"
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
@@ -15,10 +17,10 @@ type Lifecycle struct {
 	// ColdStart is how long it takes from the decision to start a replica until it is ready.
 	ColdStart ThinkTime `json:"cold_start"`
 	// Grace is how long a replica that drains may go on with its requests; then they fail. 0 is for ever.
-	Grace Duration `json:"grace"`
+	Grace unit.Duration `json:"grace"`
 	// Probe is the period of the health checks by which the router learns that a replica has failed, or is ready; 0 is at
 	// once. Until then it sends requests there, which fail.
-	Probe Duration `json:"probe"`
+	Probe unit.Duration `json:"probe"`
 	// Hold is how many requests wait at the router while no replica is ready; others are rejected. Null is any number.
 	Hold *int `json:"hold,omitempty" range:"[0,1000000000]"`
 	// Failures happen to replicas at stated times.
@@ -29,16 +31,16 @@ type Lifecycle struct {
 	Autoscale *Autoscale `json:"autoscale,omitempty"`
 }
 
-func (l *Lifecycle) setDefaults() {
+func (l *Lifecycle) SetDefaults() {
 	*l = Lifecycle{
-		ColdStart: ThinkTime{Law: "fixed", Mean: Duration(2 * clock.Minute)}, Grace: Duration(30 * clock.Second),
-		Probe: Duration(10 * clock.Second),
+		ColdStart: ThinkTime{Law: "fixed", Mean: unit.Duration(2 * clock.Minute)}, Grace: unit.Duration(30 * clock.Second),
+		Probe: unit.Duration(10 * clock.Second),
 	}
 }
 
-func (l *Lifecycle) check(d *decoder, n *node, key string) {
+func (l *Lifecycle) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	if l.ColdStart.Law == "lognormal" && l.ColdStart.Mean == 0 {
-		d.fault(n.get("cold_start").at, join(key, "cold_start.mean"), "0 does not go with the lognormal law (want more than 0)", "")
+		d.Fault(n.Get("cold_start").At, yamldoc.Join(key, "cold_start.mean"), "0 does not go with the lognormal law (want more than 0)", "")
 	}
 }
 
@@ -135,7 +137,7 @@ func (u *Setup) members(name *string) (first, last int, why string) {
 	if len(u.Scenario.Pools) == 0 {
 		return 0, 0, "there are no pools"
 	}
-	return 0, 0, fmt.Sprintf("%q is no pool (want %s)", short(*name), list(names))
+	return 0, 0, fmt.Sprintf("%q is no pool (want %s)", yamldoc.Short(*name), yamldoc.OneOf(names))
 }
 
 // later counts the failures that were planned for an instant or after it.
@@ -155,7 +157,7 @@ func (s *Scenario) lasting(what string) error {
 	if s.Lifecycle == nil || s.Run.Duration != nil {
 		return nil
 	}
-	return Faults{s.fault("lifecycle", "%s runs several loads, which meet the same failures and hours only if all last as long (want run.duration)", what)}
+	return yamldoc.Faults{s.fault("lifecycle", "%s runs several loads, which meet the same failures and hours only if all last as long (want run.duration)", what)}
 }
 
 // ownLifecycle gives the scenario a copy that can be changed.

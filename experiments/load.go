@@ -6,22 +6,23 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
+
+	"clifftop/experiments/scenario/yamldoc"
 )
 
-// origin remembers where a scenario came from.
+// Origin remembers where a scenario came from.
 type origin struct {
-	root   *node // what was given, flags included
+	root   *yamldoc.Node // what was given, flags included
 	file   string
 	lines  []byte
-	sets   []Setting        // that were applied to them, in order
-	places map[string]place // of dotted keys
-	shared *shared          // with all scenarios that were made of this one
+	sets   []Setting                // that were applied to them, in order
+	places map[string]yamldoc.Place // of dotted keys
+	shared *shared                  // with all scenarios that were made of this one
 
-	pool  string           // the key of the pool that the scenario is of; empty for the whole
-	fleet map[string]place // places of the whole, beside pool
+	pool  string                   // the key of the pool that the scenario is of; empty for the whole
+	fleet map[string]yamldoc.Place // Places of the whole, beside pool
 }
 
 // Load reads a scenario file and applies the settings to it. An empty path is an empty file, and
@@ -32,19 +33,19 @@ func Load(path string, sets ...Setting) (*Scenario, error) {
 	switch path {
 	case "":
 	case "-":
-		data, err = io.ReadAll(io.LimitReader(os.Stdin, maxFileBytes+1))
+		data, err = io.ReadAll(io.LimitReader(os.Stdin, yamldoc.MaxBytes+1))
 		path = "standard input"
 	default:
 		data, err = readFile(path)
 	}
 	if err != nil {
-		return nil, Faults{{Where: path, Problem: plain(err)}}
+		return nil, yamldoc.Faults{{Where: path, Problem: plain(err)}}
 	}
 	return Parse(path, data, sets...)
 }
 
-// readFile reads a file of at most maxFileBytes and one byte more.
-func readFile(path string) ([]byte, error) { return readUpTo(path, maxFileBytes) }
+// readFile reads a file of at most MaxBytes and one byte more.
+func readFile(path string) ([]byte, error) { return readUpTo(path, yamldoc.MaxBytes) }
 
 // readUpTo reads a file of at most so many bytes and one more.
 func readUpTo(path string, most int64) ([]byte, error) {
@@ -69,49 +70,35 @@ func plain(err error) string {
 }
 
 // Parse reads a scenario from YAML, applies the settings in order, and checks the whole. The file's
-// name serves messages and relative paths. The error is [Faults], and names everything that was found
+// name serves messages and relative paths. The error is [yamldoc.Faults], and names everything that was found
 // wrong at once.
 func Parse(file string, data []byte, sets ...Setting) (*Scenario, error) {
-	root, err := parseYAML(file, data, false)
+	root, err := yamldoc.Parse(file, data, false)
 	if err != nil {
-		var fs Faults
-		if errors.As(err, &fs) && fs[0].Excerpt == "" {
-			addExcerpt(fs[0], file, data)
-		}
 		return nil, err
 	}
-	d := &decoder{places: map[string]place{}, lines: data, file: file}
-	if root.kind == isNull {
-		root.kind = isMap
+	d := yamldoc.NewDecoder(file, data)
+	if root.Kind == yamldoc.Null {
+		root.Kind = yamldoc.Map
 	}
 	for _, s := range sets {
 		if f := apply(root, s); f != nil {
-			d.faults = append(d.faults, f)
+			d.Faults = append(d.Faults, f)
 		}
 	}
-	return d.scenario(root, sets, &shared{})
+	return decodeScenario(d, root, sets, &shared{})
 }
 
-// scenario decodes a tree, to which the settings have been applied, over the defaults.
-func (d *decoder) scenario(root *node, sets []Setting, shared *shared) (*Scenario, error) {
+// decodeScenario decodes a tree, to which the settings have been applied, over the defaults.
+func decodeScenario(d *yamldoc.Decoder, root *yamldoc.Node, sets []Setting, shared *shared) (*Scenario, error) {
 	s := Default()
-	d.value(root, "", reflectElem(s), "")
-	s.origin = &origin{root: root, file: d.file, lines: d.lines, sets: sets, places: d.places, shared: shared}
+	d.Value(root, "", s, "")
+	s.origin = &origin{root: root, file: d.File, lines: d.Source, sets: sets, places: d.Places, shared: shared}
 	s.inherit(d)
-	if d.faults != nil {
-		return nil, d.faults
+	if d.Faults != nil {
+		return nil, d.Faults
 	}
 	return s, nil
-}
-
-// addExcerpt shows the line of a fault whose place is known as text only.
-func addExcerpt(f *Fault, file string, data []byte) {
-	p := place{origin: file}
-	if len(f.Where) > len(file) {
-		if n, _ := fmt.Sscanf(f.Where[len(file):], ":%d:%d", &p.line, &p.column); n == 2 {
-			f.Excerpt = excerpt(data, p)
-		}
-	}
 }
 
 // shared is what the scenario has in common with those made of it; nil without any.
@@ -127,14 +114,14 @@ func (s *Scenario) With(sets ...Setting) (*Scenario, error) {
 	if s.origin == nil {
 		return nil, errors.New("experiments: a scenario made in Go has no file to set keys in; use Parse")
 	}
-	d := &decoder{places: map[string]place{}, lines: s.origin.lines, file: s.origin.file}
-	root := s.origin.root.clone()
+	d := yamldoc.NewDecoder(s.origin.file, s.origin.lines)
+	root := s.origin.root.Clone()
 	for _, set := range sets {
 		if f := apply(root, set); f != nil {
-			d.faults = append(d.faults, f)
+			d.Faults = append(d.Faults, f)
 		}
 	}
-	t, err := d.scenario(root, slices.Concat(s.origin.sets, sets), s.origin.shared)
+	t, err := decodeScenario(d, root, slices.Concat(s.origin.sets, sets), s.origin.shared)
 	if err != nil {
 		return nil, err
 	}
@@ -142,49 +129,32 @@ func (s *Scenario) With(sets ...Setting) (*Scenario, error) {
 	return t, nil
 }
 
-// clone copies a tree, so that settings can change the copy.
-func (n *node) clone() *node {
-	if n == nil {
-		return nil
-	}
-	c := *n
-	c.items = make([]*node, len(n.items))
-	for i, v := range n.items {
-		c.items[i] = v.clone()
-	}
-	c.fields = make([]field, len(n.fields))
-	for i, f := range n.fields {
-		c.fields[i] = field{f.name, f.at, f.value.clone()}
-	}
-	return &c
-}
-
-// at is where a key, or else the nearest map around it, was written. A key that its pool has is called by that one's.
-func (s *Scenario) at(key string) (p place, called string, ok bool) {
+// At is where a key, or else the nearest map around it, was written. A key that its pool has is called by that one's.
+func (s *Scenario) at(key string) (p yamldoc.Place, called string, ok bool) {
 	called = key
 	if s.origin == nil {
 		return p, called, false
 	}
 	for key != "" {
 		if p, ok = s.origin.places[key]; ok {
-			if _, own := s.origin.fleet[join(s.origin.pool, key)]; own {
-				called = join(s.origin.pool, called)
+			if _, own := s.origin.fleet[yamldoc.Join(s.origin.pool, key)]; own {
+				called = yamldoc.Join(s.origin.pool, called)
 			}
 			return p, called, true
 		}
 		key = key[:max(0, strings.LastIndexByte(key, '.'))]
 	}
-	return place{origin: s.origin.file}, called, s.origin.file != ""
+	return yamldoc.Place{Origin: s.origin.file}, called, s.origin.file != ""
 }
 
-// fault says what is wrong with the value of a key.
-func (s *Scenario) fault(key, format string, args ...any) *Fault {
-	f := &Fault{Key: key, Problem: fmt.Sprintf(format, args...)}
+// Fault says what is wrong with the value of a key.
+func (s *Scenario) fault(key, format string, args ...any) *yamldoc.Fault {
+	f := &yamldoc.Fault{Key: key, Problem: fmt.Sprintf(format, args...)}
 	if p, called, ok := s.at(key); ok {
 		f.Key = called
 		f.Where = p.String()
-		if p.origin == s.origin.file {
-			f.Excerpt = excerpt(s.origin.lines, p)
+		if p.Origin == s.origin.file {
+			f.Excerpt = yamldoc.Excerpt(s.origin.lines, p)
 		}
 	}
 	return f
@@ -196,11 +166,17 @@ func (s *Scenario) path(key, path string) string {
 	if filepath.IsAbs(path) || s.origin == nil || s.origin.file == "" {
 		return path
 	}
-	if p, ok := s.origin.places[key]; ok && p.origin != s.origin.file {
+	if p, ok := s.origin.places[key]; ok && p.Origin != s.origin.file {
 		return path
 	}
 	return filepath.Join(filepath.Dir(s.origin.file), path)
 }
 
-// reflectElem is the value that p points to, ready to be set.
-func reflectElem(p any) reflect.Value { return reflect.ValueOf(p).Elem() }
+// YAML is a file that gives this scenario: what was given, by a file and by settings, and nothing of the defaults. It is
+// empty for a scenario made in Go. Comments are lost.
+func (s *Scenario) YAML() []byte {
+	if s.origin == nil || s.origin.root == nil {
+		return nil
+	}
+	return yamldoc.Marshal(s.origin.root)
+}

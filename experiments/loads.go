@@ -108,3 +108,5 @@ func significant(x float64, digits int) float64 {
 	inverse := math.Round(1 / scale)
 	return math.Round(x/inverse) * inverse
 }
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 )
 
@@ -22,17 +23,17 @@ type TableStep struct {
 // tableKeys is TableStep without its short form.
 type tableKeys TableStep
 
-func (t *TableStep) decode(d *decoder, n *node, key string) {
+func (t *TableStep) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	const want = "a CSV file of measured iterations such as steps.csv"
 	switch {
-	case n.kind == isText && n.text != "":
-		t.File = n.text
-	case n.kind != isMap:
-		d.wrong(n, key, want)
+	case n.Kind == yamldoc.Text && n.Text != "":
+		t.File = n.Text
+	case n.Kind != yamldoc.Map:
+		d.Wrong(n, key, want)
 	default:
-		d.value(n, key, reflectElem((*tableKeys)(t)), "")
+		d.Value(n, key, (*tableKeys)(t), "")
 		if t.File == "" {
-			d.fault(n.at, key, "file is missing (want "+want+")", "")
+			d.Fault(n.At, key, "file is missing (want "+want+")", "")
 		}
 	}
 }

@@ -6,11 +6,12 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
-	"clifftop/sim/clock"
 )
 
 // SLO is the service-level objective: limits on statistics of latency, such as ttft_p95, and the
@@ -18,7 +19,7 @@ import (
 type SLO struct {
 	// Limits maps METRIC_STATISTIC to its limit. The metrics are ttft, tpot, itl, e2e and queue; the
 	// statistics mean and percentiles such as p50, p95 and p99_9.
-	Limits map[string]Duration
+	Limits map[string]unit.Duration
 	// Attainment is the fraction wanted, 0 to 1; nil asks for none.
 	Attainment *float64
 	// WaitProbability is the greatest fraction of requests that may wait in the engine's queue for more than the end
@@ -34,28 +35,10 @@ const (
 	sloOtherPattern = `^(ttft|e2e|queue)` + sloStatistic
 )
 
-// speedPattern is the syntax of a speed, which means the time from one token to the next.
-const speedPattern = `^([0-9]+(\.[0-9]*)?|\.[0-9]+)tok/s$`
-
 var (
 	sloKey      = regexp.MustCompile(sloPattern)
 	sloTokenKey = regexp.MustCompile(sloTokenPattern)
-	speedSyntax = regexp.MustCompile(speedPattern)
 )
-
-// ParseTokenTime reads the time of a token: a duration such as 200ms, or a speed such as 5tok/s. It reports whether the text
-// is one of them.
-func ParseTokenTime(text string) (Duration, bool) {
-	if !speedSyntax.MatchString(text) {
-		return ParseDuration(text)
-	}
-	speed, err := strconv.ParseFloat(strings.TrimSuffix(text, "tok/s"), 64)
-	d := clock.FromSeconds(1 / speed)
-	if err != nil || !(speed > 0) || d < 1 || d > clock.MaxRun {
-		return 0, false
-	}
-	return Duration(d), true
-}
 
 // sloKeys are all keys that an SLO can have.
 func sloKeys() []string {
@@ -100,7 +83,7 @@ func (s SLO) objective() (*report.SLO, error) {
 			return nil, fmt.Errorf("%v is not allowed (want a fraction from 0 to 1)", *share)
 		}
 	}
-	slo := &report.SLO{Attainment: value(s.Attainment), WaitProbability: s.WaitProbability}
+	slo := &report.SLO{Attainment: optional.Value(s.Attainment), WaitProbability: s.WaitProbability}
 	for _, key := range slices.Sorted(maps.Keys(s.Limits)) {
 		o, err := report.ParseObjective(key)
 		if err != nil || s.Limits[key] < 0 {
@@ -112,45 +95,45 @@ func (s SLO) objective() (*report.SLO, error) {
 	return slo, nil
 }
 
-// limit reads a limit on latency. Of the time of a token a number without a unit could be either that or a speed.
-func (d *decoder) limit(f field, full string) (limit Duration) {
-	if n := f.value; sloTokenKey.MatchString(f.name) {
-		speed, ok := ParseTokenTime(n.text)
+// decodeLimit reads a limit on latency. Of the time of a token a number without a unit could be either that or a speed.
+func decodeLimit(d *yamldoc.Decoder, f yamldoc.Field, full string) (limit unit.Duration) {
+	if n := f.Value; sloTokenKey.MatchString(f.Name) {
+		speed, ok := unit.ParseTokenTime(n.Text)
 		switch {
-		case n.kind == isText && ok && strings.HasSuffix(n.text, "tok/s"):
+		case n.Kind == yamldoc.Text && ok && strings.HasSuffix(n.Text, "tok/s"):
 			return speed
-		case n.kind == isNumber && n.number > 0:
-			d.fault(n.at, full, fmt.Sprintf("%s has no unit (want a time per token such as 200ms, or a speed such as 5tok/s)", short(n.text)), "")
+		case n.Kind == yamldoc.Number && n.Number > 0:
+			d.Fault(n.At, full, fmt.Sprintf("%s has no unit (want a time per token such as 200ms, or a speed such as 5tok/s)", yamldoc.Short(n.Text)), "")
 			return 0
 		}
 	}
-	d.value(f.value, full, reflectElem(&limit), "")
+	d.Value(f.Value, full, &limit, "")
 	return limit
 }
 
-func (s *SLO) decode(d *decoder, n *node, key string) {
-	*s = SLO{Limits: map[string]Duration{}}
-	if n.kind != isMap {
-		d.wrong(n, key, "a map such as {ttft_p95: 800ms}")
+func (s *SLO) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	*s = SLO{Limits: map[string]unit.Duration{}}
+	if n.Kind != yamldoc.Map {
+		d.Wrong(n, key, "a map such as {ttft_p95: 800ms}")
 		return
 	}
-	seen := map[string]place{}
-	for _, f := range n.fields {
-		full := join(key, f.name)
-		first, twice := seen[f.name]
-		seen[f.name] = f.at
+	seen := map[string]yamldoc.Place{}
+	for _, f := range n.Fields {
+		full := yamldoc.Join(key, f.Name)
+		first, twice := seen[f.Name]
+		seen[f.Name] = f.At
 		switch {
 		case twice:
-			d.fault(f.at, full, fmt.Sprintf("the key is given twice (first at %v)", first), "")
-		case f.value.kind == isNull:
-		case f.name == "attainment":
-			d.value(f.value, full, reflectElem(&s.Attainment), `range:"[0,1]"`)
-		case f.name == "wait_probability":
-			d.value(f.value, full, reflectElem(&s.WaitProbability), `range:"[0,1]"`)
-		case sloKey.MatchString(f.name):
-			s.Limits[f.name] = d.limit(f, full)
+			d.Fault(f.At, full, fmt.Sprintf("the key is given twice (first at %v)", first), "")
+		case f.Value.Kind == yamldoc.Null:
+		case f.Name == "attainment":
+			d.Value(f.Value, full, &s.Attainment, `range:"[0,1]"`)
+		case f.Name == "wait_probability":
+			d.Value(f.Value, full, &s.WaitProbability, `range:"[0,1]"`)
+		case sloKey.MatchString(f.Name):
+			s.Limits[f.Name] = decodeLimit(d, f, full)
 		default:
-			d.fault(f.at, full, "unknown key (want a metric and a statistic, such as ttft_p95, or attainment or wait_probability)", didYouMean(f.name, sloKeys()))
+			d.Fault(f.At, full, "unknown key (want a metric and a statistic, such as ttft_p95, or attainment or wait_probability)", yamldoc.DidYouMean(f.Name, sloKeys()))
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"clifftop/experiments/scenario/unit"
 	"clifftop/report"
 	"clifftop/sim/clock"
 )
@@ -43,8 +44,8 @@ func TestObjective(t *testing.T) {
 func TestObjectiveMadeInGo(t *testing.T) {
 	two := 2.
 	for _, slo := range []SLO{
-		{Limits: map[string]Duration{"speed_p95": 1}}, {Limits: map[string]Duration{"ttft": 1}}, {Limits: map[string]Duration{"ttft_p100": 1}},
-		{Limits: map[string]Duration{"ttft_p95": -1}}, {Attainment: &two}, {WaitProbability: &two},
+		{Limits: map[string]unit.Duration{"speed_p95": 1}}, {Limits: map[string]unit.Duration{"ttft": 1}}, {Limits: map[string]unit.Duration{"ttft_p100": 1}},
+		{Limits: map[string]unit.Duration{"ttft_p95": -1}}, {Attainment: &two}, {WaitProbability: &two},
 	} {
 		s := Default()
 		s.SLO = slo

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"clifftop/sim/engine"
@@ -26,18 +24,18 @@ type Offload struct {
 	MinTokens int `json:"min_tokens" range:"[0,1000000000]"`
 }
 
-func (o *Offload) setDefaults() { o.Fetch = "faster" }
+func (o *Offload) SetDefaults() { o.Fetch = "faster" }
 
 // OffloadTier is a tier of one replica, all its GPUs together.
 type OffloadTier struct {
 	// Name stands in results.
 	Name string `json:"name"`
 	// Size is how much KV it has room for, such as 64GiB.
-	Size ByteSize `json:"size"`
+	Size unit.ByteSize `json:"size"`
 	// Bandwidth is that of its link, such as 25GB/s. Loads and copies share it.
-	Bandwidth ByteRate `json:"bandwidth"`
+	Bandwidth unit.ByteRate `json:"bandwidth"`
 	// Latency is what a load takes longer than its bytes.
-	Latency *Duration `json:"latency,omitempty"`
+	Latency *unit.Duration `json:"latency,omitempty"`
 	// Eviction makes room: least recently used, the default, or adaptive replacement.
 	Eviction *string `json:"eviction,omitempty" one:"lru arc"`
 	// Write says what is copied to it: through, the default, what requests compute; back, what the KV pool or the tier before it
@@ -48,83 +46,9 @@ type OffloadTier struct {
 	Persistent *bool `json:"persistent,omitempty"`
 }
 
-func (*OffloadTier) variants() (string, map[string]variantKeys) {
-	keys := variantKeys{[]string{"name", "size", "bandwidth"}, []string{"latency", "write", "persistent"}}
-	return "eviction", map[string]variantKeys{"": keys, "lru": keys, "arc": keys}
-}
-
-// ByteSize is a number of bytes with a unit: kB, MB, GB, TB, or KiB, MiB, GiB, TiB.
-type ByteSize float64
-
-// ByteRate is a number of bytes per second with a unit: MB/s, GB/s, TB/s, or MiB/s, GiB/s, TiB/s, or of bits: Gb/s.
-type ByteRate float64
-
-const (
-	wantByteSize = "a size with a unit of kB, MB, GB, TB, KiB, MiB, GiB or TiB, such as 64GiB"
-	wantByteRate = "a bandwidth with a unit of MB/s, GB/s, TB/s, MiB/s, GiB/s, TiB/s or Gb/s, such as 25GB/s"
-	// The syntaxes of both.
-	byteSizePattern = `^[0-9]+(\.[0-9]+)? ?(kB|MB|GB|TB|KiB|MiB|GiB|TiB)$`
-	byteRatePattern = `^[0-9]+(\.[0-9]+)? ?(MB|GB|TB|MiB|GiB|TiB|Gb)/s$`
-	mostBytes       = 1e18
-)
-
-var (
-	byteSizeSyntax = regexp.MustCompile(byteSizePattern)
-	byteRateSyntax = regexp.MustCompile(byteRatePattern)
-	byteUnits      = map[string]float64{
-		"kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "Gb": 1e9 / 8,
-	}
-)
-
-func (b *ByteSize) decode(d *decoder, n *node, key string) {
-	decodeBytes((*float64)(b), d, n, key, byteSizeSyntax, 1, wantByteSize)
-}
-
-func (b *ByteRate) decode(d *decoder, n *node, key string) {
-	decodeBytes((*float64)(b), d, n, key, byteRateSyntax, leastBytesPerSecond, wantByteRate)
-}
-
-// leastBytesPerSecond is a bandwidth over which KV comes before the clock ends.
-const leastBytesPerSecond = 1e6
-
-// decodeBytes reads a number of at least so many bytes with a unit of a syntax.
-func decodeBytes(to *float64, d *decoder, n *node, key string, syntax *regexp.Regexp, least float64, want string) {
-	found := syntax.FindStringSubmatch(n.text)
-	if n.kind != isText || found == nil {
-		d.fault(n.at, key, fmt.Sprintf("%s (want %s)", n.describe(), want), "")
-		return
-	}
-	number := strings.TrimSpace(strings.TrimSuffix(strings.TrimSuffix(n.text, "/s"), found[2]))
-	x, err := strconv.ParseFloat(number, 64)
-	if x *= byteUnits[found[2]]; err != nil || x < least || x > mostBytes {
-		limits := "more than 0, at most a million TB"
-		if least == leastBytesPerSecond {
-			limits = "1 MB/s to a million TB/s"
-		}
-		d.refuse(n, key, limits)
-		return
-	}
-	*to = x
-}
-
-// MarshalText implements [encoding.TextMarshaler].
-func (b ByteSize) MarshalText() ([]byte, error) {
-	return bytesText(float64(b), "TiB GiB MiB KiB", "kB", "")
-}
-
-// MarshalText implements [encoding.TextMarshaler].
-func (b ByteRate) MarshalText() ([]byte, error) { return bytesText(float64(b), "TB GB", "MB", "/s") }
-
-// bytesText writes a number of bytes in the first of the units that divides it, or in the last one.
-func bytesText(x float64, units, last, suffix string) ([]byte, error) {
-	unit := last
-	for _, u := range strings.Fields(units) {
-		if math.Mod(x, byteUnits[u]) == 0 {
-			unit = u
-			break
-		}
-	}
-	return []byte(strconv.FormatFloat(x/byteUnits[unit], 'f', -1, 64) + unit + suffix), nil
+func (*OffloadTier) Variants() (string, map[string]yamldoc.VariantKeys) {
+	keys := yamldoc.VariantKeys{[]string{"name", "size", "bandwidth"}, []string{"latency", "write", "persistent"}}
+	return "eviction", map[string]yamldoc.VariantKeys{"": keys, "lru": keys, "arc": keys}
 }
 
 // offload connects the KV pool with the tiers.
@@ -177,7 +101,7 @@ func (u *Setup) canOffload() error {
 // chunkTokens is the number of tokens that tiers keep as one. It fills in the default.
 func (u *Setup) chunkTokens() (int, error) {
 	s, o, block := u.Scenario, u.Scenario.Offload, u.Scenario.Engine.BlockSize
-	back := value(o.Tiers[0].Write) == "back"
+	back := optional.Value(o.Tiers[0].Write) == "back"
 	if o.ChunkTokens == nil {
 		usual := (256 + block - 1) / block * block
 		if back {
@@ -202,7 +126,7 @@ func (u *Setup) tiers(tokens int, bytes float64) (all []engine.Tier, err error) 
 	for i := range s.Offload.Tiers {
 		t, key := &s.Offload.Tiers[i], fmt.Sprint("offload.tiers.", i)
 		if names[t.Name] {
-			return nil, s.fault(key+".name", "the name %q is given twice (want another one)", short(t.Name))
+			return nil, s.fault(key+".name", "the name %q is given twice (want another one)", yamldoc.Short(t.Name))
 		}
 		names[t.Name] = true
 		tier := t.tier(bytes)
@@ -222,12 +146,12 @@ func (u *Setup) tiers(tokens int, bytes float64) (all []engine.Tier, err error) 
 func (t *OffloadTier) tier(chunk float64) engine.Tier {
 	x := engine.Tier{
 		Name: t.Name, Chunks: int(min(float64(t.Size)/chunk, math.MaxInt32)), BytesPerSecond: int64(t.Bandwidth),
-		WriteBack: value(t.Write) == "back", Persistent: value(t.Persistent),
+		WriteBack: optional.Value(t.Write) == "back", Persistent: optional.Value(t.Persistent),
 	}
 	if t.Latency != nil {
 		x.Latency = t.Latency.Clock()
 	}
-	if value(t.Eviction) == "arc" {
+	if optional.Value(t.Eviction) == "arc" {
 		x.Eviction = kv.ARC
 	}
 	return x

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/sched"
 )
 
@@ -22,18 +25,18 @@ type Order struct {
 	// standard deviation of its logarithm. 0 is an oracle.
 	Error *float64 `json:"error,omitempty" range:"[0,10]"`
 	// Within is how long after its arrival a request is due.
-	Within *Duration `json:"within,omitempty" range:"[0,)"`
+	Within *unit.Duration `json:"within,omitempty" range:"[0,)"`
 	// TokenTime is the time that a token of the size takes, for least-slack.
-	TokenTime *Duration `json:"token_time,omitempty" range:"[0,1]"`
+	TokenTime *unit.Duration `json:"token_time,omitempty" range:"[0,1]"`
 	// Clients says whom vtc counts the service of: users of a closed loop, classes or sessions.
 	Clients *string `json:"clients,omitempty" one:"user class session"`
 	// Ageing lets nobody starve: each such time of waiting counts as much as one token, or one priority, less.
-	Ageing *Duration `json:"ageing,omitempty" range:"(0,3600]"`
+	Ageing *unit.Duration `json:"ageing,omitempty" range:"(0,3600]"`
 }
 
 // orderRules are the rules, with the options of each.
-func orderRules() map[string]variantKeys {
-	return map[string]variantKeys{
+func orderRules() map[string]yamldoc.VariantKeys {
+	return map[string]yamldoc.VariantKeys{
 		"":            {nil, []string{"rule"}},
 		"fcfs":        {nil, nil},
 		"priority":    {nil, []string{"ageing"}},
@@ -46,27 +49,29 @@ func orderRules() map[string]variantKeys {
 	}
 }
 
-func (o *Order) variants() (string, map[string]variantKeys) { return "rule", orderRules() }
+func (o *Order) Variants() (string, map[string]yamldoc.VariantKeys) { return "rule", orderRules() }
 
 // orderOptions is Order without its short form.
 type orderOptions Order
 
-func (o *orderOptions) variants() (string, map[string]variantKeys) { return "rule", orderRules() }
+func (o *orderOptions) Variants() (string, map[string]yamldoc.VariantKeys) {
+	return "rule", orderRules()
+}
 
-func (o *Order) decode(d *decoder, n *node, key string) {
-	switch n.kind {
-	case isText:
-		options := &node{at: n.at, kind: isMap}
-		options.put("rule", n.at, n)
-		d.value(options, key, reflectElem((*orderOptions)(o)), "")
-	case isMap:
-		if n.get("rule") == nil {
-			d.fault(n.at, key, "rule is missing (want a rule, or a map such as {rule: sjf, error: 0.5})", "")
+func (o *Order) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	switch n.Kind {
+	case yamldoc.Text:
+		options := &yamldoc.Node{At: n.At, Kind: yamldoc.Map}
+		options.Put("rule", n.At, n)
+		d.Value(options, key, (*orderOptions)(o), "")
+	case yamldoc.Map:
+		if n.Get("rule") == nil {
+			d.Fault(n.At, key, "rule is missing (want a rule, or a map such as {rule: sjf, error: 0.5})", "")
 			return
 		}
-		d.value(n, key, reflectElem((*orderOptions)(o)), "")
+		d.Value(n, key, (*orderOptions)(o), "")
 	default:
-		d.wrong(n, key, "a rule such as sjf, or a map such as {rule: sjf, error: 0.5}")
+		d.Wrong(n, key, "a rule such as sjf, or a map such as {rule: sjf, error: 0.5}")
 	}
 }
 
@@ -90,7 +95,7 @@ func (u *Setup) order() (sched.Order, error) {
 	}
 	var rank sched.Order
 	size := o.size(s.Run.Seed)
-	due := sched.EDF{Otherwise: value(o.Within).Clock()}
+	due := sched.EDF{Otherwise: optional.Value(o.Within).Clock()}
 	switch o.Rule {
 	case "", "fcfs":
 		return nil, nil
@@ -105,7 +110,7 @@ func (u *Setup) order() (sched.Order, error) {
 	case "edf":
 		rank = due
 	case "least-slack":
-		rank = sched.LeastSlack{EDF: due, Size: size, PerUnit: value(o.TokenTime).Clock()}
+		rank = sched.LeastSlack{EDF: due, Size: size, PerUnit: optional.Value(o.TokenTime).Clock()}
 	case "vtc":
 		rank = sched.VTC{Clients: o.clients()}
 	default:
@@ -122,7 +127,7 @@ func (u *Setup) order() (sched.Order, error) {
 
 // clients says whom service is counted for.
 func (o *Order) clients() sched.Client {
-	switch value(o.Clients) {
+	switch optional.Value(o.Clients) {
 	case "class":
 		return sched.ByClass
 	case "session":
@@ -133,12 +138,12 @@ func (o *Order) clients() sched.Client {
 
 // size is the measure of a job.
 func (o *Order) size(seed uint64) sched.Size {
-	z := sched.Size{PerAnswer: 1, Error: value(o.Error), Seed: seed}
-	switch value(o.Size) {
+	z := sched.Size{PerAnswer: 1, Error: optional.Value(o.Error), Seed: seed}
+	switch optional.Value(o.Size) {
 	case "prompt":
 		z.PerPrompt, z.PerAnswer = 1, 0
 	case "both":
-		z.PerPrompt, z.PerAnswer = 1, int64(max(1, value(o.AnswerWeight)))
+		z.PerPrompt, z.PerAnswer = 1, int64(max(1, optional.Value(o.AnswerWeight)))
 	}
 	return z
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model/catalog"
 )
 
@@ -46,7 +48,7 @@ type Planning struct {
 	// Prices are US dollars per GPU and hour, by the names of GPUs, in place of the catalogue's.
 	Prices Prices `json:"prices"`
 	// StartUp is how long a new replica takes until it serves, where replicas follow the load.
-	StartUp Duration `json:"start_up" range:"[0,3600]"`
+	StartUp unit.Duration `json:"start_up" range:"[0,3600]"`
 	// IdlePower is the part of a GPU's design power that it draws when idle.
 	IdlePower float64 `json:"idle_power" range:"[0,1]"`
 	// OnPrem compares with GPUs of one's own; null does not.
@@ -71,8 +73,8 @@ type OnPrem struct {
 	StaffUSDPerMonth float64 `json:"staff_usd_per_month" range:"[0,100000000]"`
 }
 
-func (o *OnPrem) check(d *decoder, n *node, key string) {
-	d.require(n, key, "want the purchase price of a GPU with its share of the server", "usd_per_gpu")
+func (o *OnPrem) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	d.Require(n, key, "want the purchase price of a GPU with its share of the server", "usd_per_gpu")
 }
 
 // API holds the prices of an API, in US dollars per million tokens.
@@ -83,8 +85,8 @@ type API struct {
 	USDPerMillionCached *float64 `json:"usd_per_million_cached_input" range:"[0,1000000]"`
 }
 
-func (a *API) check(d *decoder, n *node, key string) {
-	d.require(n, key, "", "usd_per_million_input", "usd_per_million_output")
+func (a *API) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	d.Require(n, key, "", "usd_per_million_input", "usd_per_million_output")
 }
 
 // defaultOnPrem are the defaults beside the purchase price, which has none.
@@ -92,13 +94,13 @@ func defaultOnPrem() OnPrem {
 	return OnPrem{LifeYears: 4, ServerPower: 1.45, PUE: 1.3, USDPerKWh: 0.12}
 }
 
-func (o *OnPrem) decode(d *decoder, n *node, key string) {
+func (o *OnPrem) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	type plain OnPrem
 	p := plain(defaultOnPrem())
-	d.value(n, key, reflectElem(&p), "")
+	d.Value(n, key, &p, "")
 	*o = OnPrem(p)
-	if n.kind == isMap {
-		o.check(d, n, key)
+	if n.Kind == yamldoc.Map {
+		o.Check(d, n, key)
 	}
 }
 
@@ -113,29 +115,29 @@ func (s *Scenario) Planning() Planning {
 func defaultPlanning() Planning {
 	return Planning{
 		Dtypes: []string{"auto", "fp8", "int4"}, TensorParallelSizes: []int{1, 2, 4, 8}, PipelineParallelSizes: []int{1},
-		MaxGPUs: 64, Within: 3, Spare: 1, UnvalidatedError: 0.15, StartUp: Duration(5 * 60 * 1e12), IdlePower: 0.25,
+		MaxGPUs: 64, Within: 3, Spare: 1, UnvalidatedError: 0.15, StartUp: unit.Duration(5 * 60 * 1e12), IdlePower: 0.25,
 	}
 }
 
 // Prices are US dollars per GPU and hour by the names of GPUs.
 type Prices map[string]float64
 
-func (p *Prices) decode(d *decoder, n *node, key string) {
+func (p *Prices) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	*p = Prices{}
-	if n.kind != isMap {
-		d.wrong(n, key, "a map such as {h100-sxm: 2.5}")
+	if n.Kind != yamldoc.Map {
+		d.Wrong(n, key, "a map such as {h100-sxm: 2.5}")
 		return
 	}
-	for _, f := range n.fields {
-		full := join(key, f.name)
-		if _, twice := (*p)[f.name]; twice {
-			d.fault(f.at, full, "the key is given twice", "")
+	for _, f := range n.Fields {
+		full := yamldoc.Join(key, f.Name)
+		if _, twice := (*p)[f.Name]; twice {
+			d.Fault(f.At, full, "the key is given twice", "")
 			continue
 		}
 		price := 0.0
-		d.value(f.value, full, reflectElem(&price), `range:"[0,1000000]"`)
-		if f.value.kind != isNull {
-			(*p)[f.name] = price
+		d.Value(f.Value, full, &price, `range:"[0,1000000]"`)
+		if f.Value.Kind != yamldoc.Null {
+			(*p)[f.Name] = price
 		}
 	}
 }
@@ -164,43 +166,42 @@ func (k Knobs) MarshalJSON() ([]byte, error) {
 	return json.Marshal(m)
 }
 
-func (k *Knobs) decode(d *decoder, n *node, key string) {
+func (k *Knobs) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	*k = nil
-	if n.kind != isMap {
-		d.wrong(n, key, "a map such as {max_num_seqs: [64, 256]}")
+	if n.Kind != yamldoc.Map {
+		d.Wrong(n, key, "a map such as {max_num_seqs: [64, 256]}")
 		return
 	}
-	known := fieldNames(reflectElem(&Engine{}).Type())
-	for _, f := range n.fields {
-		full := join(key, f.name)
+	known := yamldoc.KeysOf(&Engine{})
+	for _, f := range n.Fields {
+		full := yamldoc.Join(key, f.Name)
 		switch {
-		case !slices.Contains(known, f.name):
-			d.fault(f.at, full, "unknown key (want a knob of the engine)", didYouMean(f.name, known))
-		case slices.ContainsFunc(*k, func(o Knob) bool { return o.Name == f.name }):
-			d.fault(f.at, full, "the key is given twice", "")
-		case f.value.kind != isList || len(f.value.items) == 0:
-			d.wrong(f.value, full, "a list of values such as [64, 256]")
+		case !slices.Contains(known, f.Name):
+			d.Fault(f.At, full, "unknown key (want a knob of the engine)", yamldoc.DidYouMean(f.Name, known))
+		case slices.ContainsFunc(*k, func(o Knob) bool { return o.Name == f.Name }):
+			d.Fault(f.At, full, "the key is given twice", "")
+		case f.Value.Kind != yamldoc.List || len(f.Value.Items) == 0:
+			d.Wrong(f.Value, full, "a list of values such as [64, 256]")
 		default:
-			*k = append(*k, d.knob(f, full))
+			*k = append(*k, decodeKnob(d, f, full))
 		}
 	}
 }
 
-// knob reads the values of one knob, each of which must be one that the engine takes.
-func (d *decoder) knob(f field, key string) Knob {
-	knob := Knob{Name: f.name}
-	for i, item := range f.value.items {
-		at := join(key, strconv.Itoa(i))
-		if item.kind == isList || item.kind == isMap {
-			d.wrong(item, at, "a single value")
+// decodeKnob reads the values of one knob, each of which must be one that the engine takes.
+func decodeKnob(d *yamldoc.Decoder, f yamldoc.Field, key string) Knob {
+	knob := Knob{Name: f.Name}
+	for i, item := range f.Value.Items {
+		at := yamldoc.Join(key, strconv.Itoa(i))
+		if item.Kind == yamldoc.List || item.Kind == yamldoc.Map {
+			d.Wrong(item, at, "a single value")
 			continue
 		}
 		engine := Default().Engine
-		v := reflectElem(&engine)
-		field, tag := fieldByName(v, f.name)
-		d.value(item, at, field, tag)
-		text := item.text
-		if item.kind == isNull {
+		field, tag := yamldoc.FieldOf(&engine, f.Name)
+		d.Value(item, at, field, tag)
+		text := item.Text
+		if item.Kind == yamldoc.Null {
 			text = "null"
 		}
 		knob.Values = append(knob.Values, text)
@@ -208,23 +209,23 @@ func (d *decoder) knob(f field, key string) Knob {
 	return knob
 }
 
-func (p *Planning) decode(d *decoder, n *node, key string) {
+func (p *Planning) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	type plain Planning
 	q := plain(defaultPlanning())
-	d.value(n, key, reflectElem(&q), "")
+	d.Value(n, key, &q, "")
 	*p = Planning(q)
-	if n.kind == isMap {
-		p.check(d, n, key)
+	if n.Kind == yamldoc.Map {
+		p.Check(d, n, key)
 	}
 }
 
-func (p *Planning) check(d *decoder, n *node, key string) {
+func (p *Planning) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	for _, l := range []struct {
 		name string
 		n    int
 	}{{"gpus", len(p.GPUs)}, {"dtypes", len(p.Dtypes)}, {"tensor_parallel_sizes", len(p.TensorParallelSizes)}, {"pipeline_parallel_sizes", len(p.PipelineParallelSizes)}} {
-		if v := n.get(l.name); v != nil && v.kind == isList && l.n == 0 {
-			d.fault(v.at, join(key, l.name), "the list is empty (want one value or more)", "")
+		if v := n.Get(l.name); v != nil && v.Kind == yamldoc.List && l.n == 0 {
+			d.Fault(v.At, yamldoc.Join(key, l.name), "the list is empty (want one value or more)", "")
 		}
 	}
 }
@@ -249,6 +250,6 @@ func (s *Scenario) Price(u *Setup) (usd float64, source string, ok bool) {
 }
 
 // Fault says what is wrong with the value of a key.
-func (s *Scenario) Fault(key, format string, args ...any) *Fault {
+func (s *Scenario) Fault(key, format string, args ...any) *yamldoc.Fault {
 	return s.fault(key, format, args...)
 }

@@ -3,6 +3,7 @@ package experiments
 import (
 	"strings"
 
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/sim/sched"
 )
@@ -192,8 +193,8 @@ func (s *Scenario) policy() (Policy, error) {
 		}
 		names = append(names, p.Name)
 	}
-	f := s.fault("engine.policy", "%q is not known (want %s)", short(s.Engine.Policy), list(names))
-	f.Hint = didYouMean(s.Engine.Policy, names)
+	f := s.fault("engine.policy", "%q is not known (want %s)", yamldoc.Short(s.Engine.Policy), yamldoc.OneOf(names))
+	f.Hint = yamldoc.DidYouMean(s.Engine.Policy, names)
 	return Policy{}, f
 }
 

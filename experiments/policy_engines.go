@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"clifftop/experiments/scenario/unit"
 	"clifftop/model"
 	"clifftop/sim/clock"
 	"clifftop/sim/sched"
@@ -168,13 +169,13 @@ type MLFQ struct {
 	// Levels is their number; the last one has no quantum.
 	Levels int `json:"levels" range:"[1,64]"`
 	// Starvation is how long a request is not served before it goes up to the first level; 0 is for ever.
-	Starvation Duration `json:"starvation"`
+	Starvation unit.Duration `json:"starvation"`
 	// Batch is the most sequences that an iteration serves, while others are paused; null is max_num_seqs.
 	Batch *int `json:"batch" range:"[1,1048576]"`
 }
 
 func defaultMLFQ() MLFQ {
-	return MLFQ{Quantum: 256, Ratio: 2, Levels: 6, Starvation: Duration(10 * clock.Second)}
+	return MLFQ{Quantum: 256, Ratio: 2, Levels: 6, Starvation: unit.Duration(10 * clock.Second)}
 }
 
 func mlfqPolicy() Policy {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/report"
 	"clifftop/sim"
@@ -45,17 +47,17 @@ const maxReplicas = 4096
 // poolKeys is Pool without a syntax of its own.
 type poolKeys Pool
 
-func (p *Pool) decode(d *decoder, n *node, key string) {
+func (p *Pool) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	*p = Pool{Role: "both", Replicas: 1}
-	d.value(n, key, reflectElem((*poolKeys)(p)), "")
-	if own := n.get("deployment"); own != nil {
-		for _, f := range own.fields {
-			if f.name == "replicas" || f.name == "router" {
-				want := join(key, "replicas")
-				if f.name == "router" {
+	d.Value(n, key, (*poolKeys)(p), "")
+	if own := n.Get("deployment"); own != nil {
+		for _, f := range own.Fields {
+			if f.Name == "replicas" || f.Name == "router" {
+				want := yamldoc.Join(key, "replicas")
+				if f.Name == "router" {
 					want = "deployment.router: one routes to all pools"
 				}
-				d.fault(f.at, join(join(key, "deployment"), f.name), fmt.Sprintf("this key does not stand in a pool (want %s)", want), "")
+				d.Fault(f.At, yamldoc.Join(yamldoc.Join(key, "deployment"), f.Name), fmt.Sprintf("this key does not stand in a pool (want %s)", want), "")
 			}
 		}
 	}
@@ -77,65 +79,65 @@ func (p Pool) MarshalJSON() ([]byte, error) {
 }
 
 // inherit decodes the scenarios of the pools: the tree, and over it what each pool says.
-func (s *Scenario) inherit(d *decoder) {
+func (s *Scenario) inherit(d *yamldoc.Decoder) {
 	root := s.origin.root
-	pools := root.lookup("pools")
-	if len(d.faults) > 0 || pools == nil {
+	pools := root.Lookup("pools")
+	if len(d.Faults) > 0 || pools == nil {
 		return
 	}
 	if len(s.Pools) == 0 {
-		d.fault(pools.at, "pools", "there is no pool (want one or more, or no such key)", "")
+		d.Fault(pools.At, "pools", "there is no pool (want one or more, or no such key)", "")
 		return
 	}
-	if n := root.lookup("deployment", "replicas"); n != nil && s.Deployment.Replicas != 1 {
-		d.fault(n.at, "deployment.replicas", fmt.Sprintf("%d does not go with pools, which have replicas of their own", s.Deployment.Replicas), "")
+	if n := root.Lookup("deployment", "replicas"); n != nil && s.Deployment.Replicas != 1 {
+		d.Fault(n.At, "deployment.replicas", fmt.Sprintf("%d does not go with pools, which have replicas of their own", s.Deployment.Replicas), "")
 	}
 	names := map[string]bool{}
 	for i := range s.Pools {
 		p := &s.Pools[i]
-		key := join("pools", strconv.Itoa(i))
+		key := yamldoc.Join("pools", strconv.Itoa(i))
 		if p.Name == "" {
 			p.Name = strconv.Itoa(i + 1)
 		}
 		if names[p.Name] {
-			d.fault(d.places[key], key, fmt.Sprintf("the name %q is given twice (want another one)", short(p.Name)), "")
+			d.Fault(d.Places[key], key, fmt.Sprintf("the name %q is given twice (want another one)", yamldoc.Short(p.Name)), "")
 		}
 		names[p.Name] = true
-		own := &decoder{places: map[string]place{}, lines: d.lines, file: d.file}
-		tree := root.withPool(pools.items[i])
+		own := yamldoc.NewDecoder(d.File, d.Source)
+		tree := withPool(root, pools.Items[i])
 		one := Default()
-		own.value(tree, "", reflectElem(one), "")
-		for _, f := range own.faults {
-			if _, ok := d.places[join(key, f.Key)]; ok {
-				f.Key = join(key, f.Key)
+		own.Value(tree, "", one, "")
+		for _, f := range own.Faults {
+			if _, ok := d.Places[yamldoc.Join(key, f.Key)]; ok {
+				f.Key = yamldoc.Join(key, f.Key)
 			}
-			d.faults = append(d.faults, f)
+			d.Faults = append(d.Faults, f)
 		}
 		p.Model, p.GPU, p.Deployment, p.Engine, p.Overheads, p.StepTime, p.Cost = &one.Model, &one.GPU, &one.Deployment, &one.Engine, &one.Overheads, &one.StepTime, &one.Cost
-		p.origin = &origin{root: tree, file: d.file, lines: d.lines, places: own.places, shared: s.origin.shared, pool: key, fleet: d.places}
+		p.origin = &origin{root: tree, file: d.File, lines: d.Source, places: own.Places, shared: s.origin.shared, pool: key, fleet: d.Places}
 	}
 }
 
 // withPool is a copy of a scenario's tree in which a pool's keys take the place of the scenario's. In maps that is
 // key by key.
-func (n *node) withPool(pool *node) *node {
-	tree := n.clone()
-	tree.put("pools", place{}, nil)
-	tree.put("disaggregation", place{}, nil)
-	if d := tree.get("deployment"); d != nil {
-		d.put("replicas", place{}, nil)
-		d.put("router", place{}, nil)
+func withPool(root, pool *yamldoc.Node) *yamldoc.Node {
+	tree := root.Clone()
+	tree.Put("pools", yamldoc.Place{}, nil)
+	tree.Put("disaggregation", yamldoc.Place{}, nil)
+	if d := tree.Get("deployment"); d != nil {
+		d.Put("replicas", yamldoc.Place{}, nil)
+		d.Put("router", yamldoc.Place{}, nil)
 	}
-	for _, f := range pool.clone().fields {
-		switch base := tree.get(f.name); {
-		case f.name == "name", f.name == "role", f.name == "replicas", f.value.kind == isNull:
-		case f.name != "step_time" && base != nil && base.kind == isMap && f.value.kind == isMap:
-			for _, g := range f.value.fields {
-				base.put(g.name, g.at, g.value)
+	for _, f := range pool.Clone().Fields {
+		switch base := tree.Get(f.Name); {
+		case f.Name == "name", f.Name == "role", f.Name == "replicas", f.Value.Kind == yamldoc.Null:
+		case f.Name != "step_time" && base != nil && base.Kind == yamldoc.Map && f.Value.Kind == yamldoc.Map:
+			for _, g := range f.Value.Fields {
+				base.Put(g.Name, g.At, g.Value)
 			}
-			base.at = f.value.at
+			base.At = f.Value.At
 		default:
-			tree.put(f.name, f.at, f.value)
+			tree.Put(f.Name, f.At, f.Value)
 		}
 	}
 	return tree
@@ -255,7 +257,7 @@ func (u *Setup) resolvePools() error {
 		return asError(u.replica())
 	}
 	resolved := make([]Pool, len(s.Pools))
-	var faults Faults
+	var faults yamldoc.Faults
 	for i := range s.Pools {
 		p := s.Pools[i]
 		one := *s.ofPool(&p)
@@ -264,7 +266,7 @@ func (u *Setup) resolvePools() error {
 		if err != nil {
 			return err
 		}
-		if faults = faults.join(more); more != nil {
+		if faults = faults.Join(more); more != nil {
 			continue
 		}
 		p.Model, p.GPU, p.Deployment, p.Engine, p.Overheads, p.StepTime, p.Cost = &one.Model, &one.GPU, &one.Deployment, &one.Engine, &one.Overheads, &one.StepTime, &one.Cost
@@ -303,16 +305,16 @@ func (u *Setup) measureReplicas() {
 		r.UsableBlocks += int64(n) * int64(of.Config.UsableBlocks())
 		price := &of.Scenario.Cost.GPUHour
 		if low, high := of.Deployment.GPU.USDPerHour[0], of.Deployment.GPU.USDPerHour[1]; *price == nil && high > 0 {
-			*price = given((low + high) / 2)
+			*price = optional.Of((low + high) / 2)
 		}
 		if u.isFleet() {
 			each := report.ReplicaOptions{
 				Pool: p.name, GPUs: gpus / n, MaxNumSeqs: of.Scenario.Engine.MaxNumSeqs, UsableBlocks: int64(of.Config.UsableBlocks()), Work: of.work(),
-				PipelineStages: of.Config.Stages, USDPerHour: value(*price) * float64(gpus/n),
+				PipelineStages: of.Config.Stages, USDPerHour: optional.Value(*price) * float64(gpus/n),
 			}
 			r.Fleet = append(r.Fleet, slices.Repeat([]report.ReplicaOptions{each}, n)...)
 		}
-		r.USDPerHour += value(*price) * float64(gpus)
+		r.USDPerHour += optional.Value(*price) * float64(gpus)
 		priced = priced && *price != nil
 	}
 	if !priced {
@@ -328,7 +330,7 @@ func (u *Setup) oneWay() error {
 			s := p.setup.Scenario
 			return s.fault(s.firstGiven("overheads.network_in", "overheads.network_out"), "the way to the clients is another one than that of pool %s (want the same for all)", u.pools[0].name)
 		}
-		if s := p.setup.Scenario; value(s.Engine.RetryAfter) != value(u.Scenario.Engine.RetryAfter) {
+		if s := p.setup.Scenario; optional.Value(s.Engine.RetryAfter) != optional.Value(u.Scenario.Engine.RetryAfter) {
 			return s.fault("engine.retry_after", "clients are told the same by all pools (want it at the top of the scenario)")
 		}
 	}
@@ -398,19 +400,9 @@ func (u *Setup) config(check bool) engine.Config {
 }
 
 // asError is the error of what was resolved; nil without faults.
-func asError(faults Faults, err error) error {
+func asError(faults yamldoc.Faults, err error) error {
 	if err == nil && faults != nil {
 		return faults
 	}
 	return err
-}
-
-// join appends faults, but for those that are there.
-func (fs Faults) join(more Faults) Faults {
-	for _, f := range more {
-		if !strings.Contains("\n"+fs.Error()+"\n", "\n"+f.Error()+"\n") {
-			fs = append(fs, f)
-		}
-	}
-	return fs
 }

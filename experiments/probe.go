@@ -16,7 +16,7 @@ type probe struct {
 	arrived   int64      // in the second half
 	completed int64      // in the second half
 	all       int64      // completed
-	refused   int64      // or ended otherwise
+	refused   int64      // Default ended otherwise
 	residence float64    // seconds, summed over completed requests
 	service   float64    // the same, from admission on
 }
@@ -95,14 +95,14 @@ func (u *Setup) probeSource(l probeLoad) (workload.Source, error) {
 		return t.probe(l)
 	}
 	spec := u.traffic.spec
-	stage := workload.Stage{Process: "poisson", Rate: l.rate}
+	stage := workload.Phase{Process: "poisson", Rate: l.rate}
 	if l.users > 0 {
-		stage = workload.Stage{Process: "closed", Users: int32(l.users), Ramp: clock.FromSeconds(l.seconds / 20)}
+		stage = workload.Phase{Process: "closed", Users: int32(l.users), Ramp: clock.FromSeconds(l.seconds / 20)}
 		if spec.Closed() {
 			stage.ThinkTime = spec.Arrivals[0].ThinkTime
 		}
 	}
-	spec.Arrivals = []workload.Stage{stage}
+	spec.Arrivals = []workload.Phase{stage}
 	spec.Requests, spec.Duration = l.requests, clock.FromSeconds(l.seconds)
 	return workload.New(spec, u.Scenario.Run.Seed)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"clifftop/experiments/internal/optional"
 	"clifftop/sim/clock"
 	"clifftop/workload"
 	"clifftop/workload/trace"
@@ -76,16 +77,16 @@ func (u *Setup) traceSource() error {
 	t := *s.Workload.Trace
 	s.Workload.Trace = &t
 	file := &TraceFile{Path: s.path("workload.trace.file", t.File), Options: trace.Options{
-		Format: t.Format, Mode: trace.Mode(t.Mode), ZeroOutput: trace.ZeroOutput(value(t.ZeroOutput)),
-		MaxBadFraction: value(t.MaxBadFraction), BlockTokens: limitInt32(value(t.BlockTokens)), Seed: s.Run.Seed,
+		Format: t.Format, Mode: trace.Mode(t.Mode), ZeroOutput: trace.ZeroOutput(optional.Value(t.ZeroOutput)),
+		MaxBadFraction: optional.Value(t.MaxBadFraction), BlockTokens: limitInt32(optional.Value(t.BlockTokens)), Seed: s.Run.Seed,
 	}}
 	r := &recording{opener: file.Open, load: trace.Load{
-		From: value(t.From).Clock(), To: value(t.To).Clock(), WarmPrefix: t.WarmPrefix, Classes: t.Classes,
-		Scale: value(t.Scale), Rate: value(t.Rate), Speedup: value(t.Speedup), Loop: limitInt32(value(t.Loop)), Limit: int64(value(t.Limit)),
-		Duration: value(s.Run.Duration).Clock(), Seed: s.Run.Seed,
+		From: optional.Value(t.From).Clock(), To: optional.Value(t.To).Clock(), WarmPrefix: t.WarmPrefix, Classes: t.Classes,
+		Scale: optional.Value(t.Scale), Rate: optional.Value(t.Rate), Speedup: optional.Value(t.Speedup), Loop: limitInt32(optional.Value(t.Loop)), Limit: int64(optional.Value(t.Limit)),
+		Duration: optional.Value(s.Run.Duration).Clock(), Seed: s.Run.Seed,
 		Dequantise: [...]trace.Switch{trace.Auto, trace.Off, trace.On}[t.Dequantise],
 	}}
-	if n := int64(value(s.Run.Requests)); n > 0 && (r.load.Limit == 0 || n < r.load.Limit) {
+	if n := int64(optional.Value(s.Run.Requests)); n > 0 && (r.load.Limit == 0 || n < r.load.Limit) {
 		r.load.Limit = n
 	}
 	if t.Cap != nil {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 )
 
@@ -34,7 +37,7 @@ const (
 
 // replication is how often to run, and why to stop.
 type replication struct {
-	runs      int     // or the greatest number
+	runs      int     // Default the greatest number
 	precision float64 // 0 for a number of runs
 }
 
@@ -51,11 +54,11 @@ func (o ReplicateOptions) replication(s *Scenario) (replication, error) {
 	}
 	switch {
 	case r.runs < 1 || r.runs > maxReplications:
-		return r, Faults{{Where: "--replications", Problem: fmt.Sprintf("%d is not allowed (want 1 to %d)", r.runs, maxReplications)}}
+		return r, yamldoc.Faults{{Where: "--replications", Problem: fmt.Sprintf("%d is not allowed (want 1 to %d)", r.runs, maxReplications)}}
 	case r.precision < 0 || r.precision >= 1:
-		return r, Faults{{Where: "--precision", Problem: fmt.Sprintf("%v is not allowed (want %s)", r.precision, wantShare)}}
+		return r, yamldoc.Faults{{Where: "--precision", Problem: fmt.Sprintf("%v is not allowed (want %s)", r.precision, unit.WantShare)}}
 	case r.precision > 0 && r.runs < leastReplications:
-		return r, Faults{{Where: "--replications", Problem: fmt.Sprintf("%d is too few beside a precision (want %d or more: the greatest number of runs)", r.runs, leastReplications)}}
+		return r, yamldoc.Faults{{Where: "--replications", Problem: fmt.Sprintf("%d is too few beside a precision (want %d or more: the greatest number of runs)", r.runs, leastReplications)}}
 	}
 	return r, nil
 }
@@ -74,10 +77,10 @@ func (r replication) more(done int) int {
 	return min(roundReplications, r.runs-done)
 }
 
-func (r *RunSpec) check(d *decoder, n *node, key string) {
-	given := n.get("replications")
-	if r.Precision != nil && given != nil && given.kind != isNull && r.Replications >= 1 && r.Replications < leastReplications {
-		d.refuse(given, join(key, "replications"), fmt.Sprintf("%d or more beside a precision: the greatest number of runs", leastReplications))
+func (r *RunSpec) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	given := n.Get("replications")
+	if r.Precision != nil && given != nil && given.Kind != yamldoc.Null && r.Replications >= 1 && r.Replications < leastReplications {
+		d.Refuse(given, yamldoc.Join(key, "replications"), fmt.Sprintf("%d or more beside a precision: the greatest number of runs", leastReplications))
 	}
 }
 
@@ -210,10 +213,10 @@ func (x *series) fold(r replication, runErr error) {
 
 // judge holds the intervals against the precision that was asked for.
 func (x *series) judge(r replication, told *report.Replications, interrupted bool) {
-	told.Precision = given(r.precision)
+	told.Precision = optional.Of(r.precision)
 	path, half := x.pooled.Widest(report.PrecisionPaths())
 	if path != "" {
-		told.Widest, told.HalfWidth = path, given(half)
+		told.Widest, told.HalfWidth = path, optional.Of(half)
 	}
 	steady := x.pooled.Window.Stationary
 	switch {

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"sort"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/report"
 	"clifftop/sim"
@@ -51,7 +54,7 @@ func (u *Setup) warn(code, format string, args ...any) {
 }
 
 // Resolve looks names up, sizes the KV pool and builds the engine's configuration. The error is
-// [Faults].
+// [yamldoc.Faults].
 func (s *Scenario) Resolve() (*Setup, error) { return s.resolve(false) }
 
 // ResolveRank is [Scenario.Resolve] for one of the data_parallel_size attention ranks, which iterate
@@ -71,7 +74,7 @@ func (s *Scenario) resolve(oneRank bool) (*Setup, error) {
 }
 
 // resolveAll goes on after faults, so that all of them show.
-func (s *Scenario) resolveAll(oneRank bool) (*Setup, Faults, error) {
+func (s *Scenario) resolveAll(oneRank bool) (*Setup, yamldoc.Faults, error) {
 	resolved := *s
 	u := &Setup{Scenario: &resolved, from: s, oneRank: oneRank}
 	faults, err := u.take(u.atMost, u.resolvePools, u.pipelines, u.lifecycle, u.trafficSource, u.routing, u.clients, u.measures)
@@ -85,16 +88,16 @@ func (s *Scenario) resolveAll(oneRank bool) (*Setup, Faults, error) {
 }
 
 // replica resolves what is of one replica.
-func (u *Setup) replica() (Faults, error) {
+func (u *Setup) replica() (yamldoc.Faults, error) {
 	return u.take(u.policyDefaults, u.engineDefaults, u.deployment, u.wholePrompts, u.memory, u.sequenceLength, u.overheads, u.stepTime, u.host, u.offload, u.engine)
 }
 
 // take takes steps, and collects their faults.
-func (u *Setup) take(steps ...func() error) (faults Faults, err error) {
+func (u *Setup) take(steps ...func() error) (faults yamldoc.Faults, err error) {
 	for _, step := range steps {
 		err := step()
-		var f *Fault
-		var fs Faults
+		var f *yamldoc.Fault
+		var fs yamldoc.Faults
 		switch {
 		case errors.As(err, &fs):
 			faults = append(faults, fs...)
@@ -113,13 +116,13 @@ func (u *Setup) take(steps ...func() error) (faults Faults, err error) {
 // engineDefaults fills in what follows from the engine's version.
 func (u *Setup) engineDefaults() error {
 	s := u.Scenario
-	p, err := profileFor(value(s.Engine.Version))
+	p, err := profileFor(optional.Value(s.Engine.Version))
 	if err != nil {
 		return s.fault("engine.version", "%v", err)
 	}
 	u.Profile = p
 	linear := s.StepTime.Kind == "linear"
-	or(&s.Engine.GPUMemoryUtilization, p.GPUMemoryUtilization)
+	optional.Default(&s.Engine.GPUMemoryUtilization, p.GPUMemoryUtilization)
 	decide := func(t *Toggle, on bool) {
 		switch {
 		case *t != Auto:
@@ -142,7 +145,7 @@ func (u *Setup) memory() error {
 	s := u.Scenario
 	e := &s.Engine
 	if s.StepTime.Kind == "linear" {
-		u.Config.NumGPUBlocks = value(e.NumGPUBlocksOverride)
+		u.Config.NumGPUBlocks = optional.Value(e.NumGPUBlocksOverride)
 		if u.Config.NumGPUBlocks == 0 && !s.isGiven("engine.enable_prefix_caching") {
 			e.EnablePrefixCaching = false // an unlimited pool has no blocks to share
 		}
@@ -151,7 +154,7 @@ func (u *Setup) memory() error {
 	knobs := model.MemoryKnobs{
 		Utilization: *e.GPUMemoryUtilization, BlockSize: e.BlockSize,
 		MaxNumBatchedTokens: e.MaxNumBatchedTokens, MaxNumSeqs: e.MaxNumSeqs,
-		CountGraphs: u.Profile.GraphsInBudget, BlocksOverride: value(e.NumGPUBlocksOverride),
+		CountGraphs: u.Profile.GraphsInBudget, BlocksOverride: optional.Value(e.NumGPUBlocksOverride),
 	}
 	budget, err := u.Deployment.KVBlocks(knobs)
 	if rule := u.policy.Engine.PoolMemory; rule != nil && err == nil {
@@ -223,9 +226,9 @@ func (u *Setup) sequenceLength() error {
 	e := &s.Engine
 	asked := e.MaxModelLen
 	if asked == nil {
-		asked = given(u.Deployment.LLM.MaxContext)
+		asked = optional.Of(u.Deployment.LLM.MaxContext)
 	}
-	length := value(asked)
+	length := optional.Value(asked)
 	if u.Config.NumGPUBlocks > 0 {
 		room := u.room()
 		if length > room && e.MaxModelLen != nil && u.assumedLength == 0 {
@@ -258,11 +261,11 @@ func (u *Setup) overheads() error {
 	if u.Scenario.StepTime.Kind == "linear" {
 		frontend, perToken, stream = 0, 0, 0
 	}
-	or(&o.Frontend, Duration(frontend))
-	or(&o.FrontendPerToken, Duration(perToken))
-	or(&o.StreamPerSequence, Duration(stream))
-	or(&o.NetworkIn, 0)
-	or(&o.NetworkOut, 0)
+	optional.Default(&o.Frontend, unit.Duration(frontend))
+	optional.Default(&o.FrontendPerToken, unit.Duration(perToken))
+	optional.Default(&o.StreamPerSequence, unit.Duration(stream))
+	optional.Default(&o.NetworkIn, 0)
+	optional.Default(&o.NetworkOut, 0)
 	u.Config.Frontend = o.Frontend.Clock()
 	u.Config.FrontendPerToken = o.FrontendPerToken.Clock()
 	u.Config.StreamPerSequence = o.StreamPerSequence.Clock()
@@ -355,7 +358,7 @@ func (u *Setup) judgeOrder() {
 		u.warn("priority", "scheduling_policy is priority, but all requests have the same one: only classes and traces give them others")
 	case o.Rule == "priority" && !traced:
 		u.warn("priority", "order is priority, but all requests have the same one: only classes and traces give them others")
-	case o.Rule == "vtc" && value(o.Clients) != "class" && value(o.Clients) != "session" && !traced && !closed:
+	case o.Rule == "vtc" && optional.Value(o.Clients) != "class" && optional.Value(o.Clients) != "session" && !traced && !closed:
 		u.warn("vtc", "order is vtc, but without arrivals.users all requests are one user's (clients: class or session count otherwise)")
 	}
 }

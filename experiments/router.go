@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/clock"
 	"clifftop/sim/route"
 	"clifftop/workload"
@@ -17,7 +20,7 @@ type Router struct {
 	// FrontEnds is the number of routers that take the requests in turn and do not know of each other.
 	FrontEnds int `json:"front_ends" range:"[1,1024]"`
 	// Scrape is how often routers learn what the replicas say of themselves; 0 is always, and null the rule's own period.
-	Scrape *Duration `json:"scrape,omitempty" range:"[0,3600]"`
+	Scrape *unit.Duration `json:"scrape,omitempty" range:"[0,3600]"`
 	// Ties says which of equally good replicas is taken.
 	Ties *string `json:"ties,omitempty" one:"random first"`
 	// Load is what power-of-two compares: the router's own outstanding requests, or what the replicas said last.
@@ -52,8 +55,8 @@ type Router struct {
 	// SmallestTree sends a prompt without a long enough prefix to the smallest tree, as older versions did.
 	SmallestTree *bool `json:"smallest_tree,omitempty"`
 	// MaxTreeTokens is what a tree is trimmed to, every EvictionInterval; 0 is never.
-	MaxTreeTokens    *int      `json:"max_tree_tokens,omitempty" range:"[0,1000000000000]"`
-	EvictionInterval *Duration `json:"eviction_interval,omitempty" range:"[0,)"`
+	MaxTreeTokens    *int           `json:"max_tree_tokens,omitempty" range:"[0,1000000000000]"`
+	EvictionInterval *unit.Duration `json:"eviction_interval,omitempty" range:"[0,)"`
 	// MissingTokens is the largest part of a prompt that may be missing from a cache that kv-aware sends it to.
 	MissingTokens *int `json:"missing_tokens,omitempty" range:"[0,1000000000]"`
 	// Scorers are those of llm-d, with their weights.
@@ -67,7 +70,7 @@ type Router struct {
 	// MaxMatchTokens is how much of a prompt is looked at; 0 is all of it.
 	MaxMatchTokens *int `json:"max_match_tokens,omitempty" range:"[0,1000000000]"`
 	// StaleAfter is the age of metrics from which on a replica counts as full; 0 is never.
-	StaleAfter *Duration `json:"stale_after,omitempty" range:"[0,)"`
+	StaleAfter *unit.Duration `json:"stale_after,omitempty" range:"[0,)"`
 	// IdleThreshold is the number of own requests up to which a replica is idle, and MaxBusyScore the most that another one
 	// gets, for the scorer active-requests.
 	IdleThreshold *int     `json:"idle_threshold,omitempty" range:"[0,1000000000]"`
@@ -81,9 +84,9 @@ type Router struct {
 	Temperature *float64 `json:"temperature,omitempty" range:"[0,1000000000]"`
 	// Approximate takes prefixes from the router's own decisions, and not from KV events. It believes each for TTL, 0 being
 	// for ever, and beyond MaxBlocks forgets the oldest down to PruneTo of that.
-	Approximate *bool     `json:"approximate,omitempty"`
-	TTL         *Duration `json:"ttl,omitempty" range:"[0,)"`
-	PruneTo     *float64  `json:"prune_to,omitempty" range:"[0,1]"`
+	Approximate *bool          `json:"approximate,omitempty"`
+	TTL         *unit.Duration `json:"ttl,omitempty" range:"[0,)"`
+	PruneTo     *float64       `json:"prune_to,omitempty" range:"[0,1]"`
 }
 
 func defaultRouter() Router { return Router{Policy: "round-robin", FrontEnds: 1} }
@@ -107,46 +110,46 @@ func routerNames() []string {
 }
 
 // routerVariants are the keys that go with each rule.
-func routerVariants() (string, map[string]variantKeys) {
-	keys := map[string]variantKeys{
+func routerVariants() (string, map[string]yamldoc.VariantKeys) {
+	keys := map[string]yamldoc.VariantKeys{
 		"":  {nil, []string{"policy"}},
 		"*": {nil, []string{"front_ends", "scrape"}},
 	}
 	for _, k := range routingRules() {
-		keys[k.name] = variantKeys{nil, k.options}
+		keys[k.name] = yamldoc.VariantKeys{nil, k.options}
 	}
 	return "policy", keys
 }
 
-func (r *Router) variants() (string, map[string]variantKeys) { return routerVariants() }
+func (r *Router) Variants() (string, map[string]yamldoc.VariantKeys) { return routerVariants() }
 
 // routerOptions is Router without its short form.
 type routerOptions Router
 
-func (r *routerOptions) variants() (string, map[string]variantKeys) { return routerVariants() }
+func (r *routerOptions) Variants() (string, map[string]yamldoc.VariantKeys) { return routerVariants() }
 
-func (r *Router) decode(d *decoder, n *node, key string) {
+func (r *Router) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	const example = "a rule such as round-robin, or a map such as {policy: round-robin, front_ends: 2}"
 	*r = defaultRouter()
 	named := n
-	switch n.kind {
-	case isText:
-		r.Policy = n.text
-	case isMap:
-		if named = n.lookup("policy"); named == nil {
-			d.fault(n.at, key, fmt.Sprintf("policy is missing (want %s)", example), "")
+	switch n.Kind {
+	case yamldoc.Text:
+		r.Policy = n.Text
+	case yamldoc.Map:
+		if named = n.Lookup("policy"); named == nil {
+			d.Fault(n.At, key, fmt.Sprintf("policy is missing (want %s)", example), "")
 			return
 		}
-		d.value(n, key, reflectElem((*routerOptions)(r)), "")
+		d.Value(n, key, (*routerOptions)(r), "")
 	default:
-		d.wrong(n, key, example)
+		d.Wrong(n, key, example)
 		return
 	}
-	if _, ok := r.rule(); named.kind == isText && !ok {
-		d.fault(named.at, key, fmt.Sprintf("%q is not known (want %s)", short(named.text), list(routerNames())), didYouMean(named.text, routerNames()))
+	if _, ok := r.rule(); named.Kind == yamldoc.Text && !ok {
+		d.Fault(named.At, key, fmt.Sprintf("%q is not known (want %s)", yamldoc.Short(named.Text), yamldoc.OneOf(routerNames())), yamldoc.DidYouMean(named.Text, routerNames()))
 	}
-	if by := n.get("by"); r.Policy == "session" && value(r.By) == "prefix" {
-		d.refuse(by, join(key, "by"), "session or user; bounded-hash goes by prefixes")
+	if by := n.Get("by"); r.Policy == "session" && optional.Value(r.By) == "prefix" {
+		d.Refuse(by, yamldoc.Join(key, "by"), "session or user; bounded-hash goes by prefixes")
 	}
 }
 
@@ -169,7 +172,7 @@ func (u *Setup) routing() error {
 		r.Policy = "vllm-dp" // vLLM's own, among data-parallel ranks
 	}
 	if _, ok := r.rule(); !ok {
-		return s.fault("deployment.router", "%q is not known (want %s)", short(r.Policy), list(routerNames()))
+		return s.fault("deployment.router", "%q is not known (want %s)", yamldoc.Short(r.Policy), yamldoc.OneOf(routerNames()))
 	}
 	if !u.isFleet() {
 		u.unused(*r != defaultRouter(), "deployment.router", "there is one replica")
@@ -210,9 +213,9 @@ func (u *Setup) routes(key string, r *Router, pools []pool) error {
 	}
 	if rule.looks(r) {
 		bound := route.Bind(made)
-		or(&r.Scrape, Duration(bound.Requirements().Scrape))
+		optional.Default(&r.Scrape, unit.Duration(bound.Requirements().Scrape))
 	} else {
-		u.unused(r.Scrape != nil, join(key, "scrape"), rule.name+" does not look at what replicas say of themselves")
+		u.unused(r.Scrape != nil, yamldoc.Join(key, "scrape"), rule.name+" does not look at what replicas say of themselves")
 	}
 	return nil
 }
@@ -245,7 +248,7 @@ func (u *Setup) routers() (all []route.Router, scrape clock.Duration) {
 		all = append(all, rule.make(r, route.Identity{Seed: u.Scenario.Run.Seed, Number: k, Of: r.FrontEnds}))
 	}
 	if rule.looks(r) {
-		scrape = value(r.Scrape).Clock()
+		scrape = optional.Value(r.Scrape).Clock()
 	}
 	return all, scrape
 }

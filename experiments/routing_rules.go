@@ -1,6 +1,8 @@
 package experiments
 
 import (
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/unit"
 	"clifftop/sim/clock"
 	"clifftop/sim/route"
 )
@@ -60,7 +62,7 @@ func randomRule() routingRule {
 }
 
 func powerOfTwoRule() routingRule {
-	scraped := func(r *Router) bool { return value(r.Load) == "scraped" }
+	scraped := func(r *Router) bool { return optional.Value(r.Load) == "scraped" }
 	return routingRule{
 		name:    "power-of-two",
 		does:    "the less loaded of two drawn at random",
@@ -80,7 +82,7 @@ func leastRequestsRule() routingRule {
 		source:  "nginx least_conn, Envoy least request",
 		options: []string{"ties"},
 		make: func(r *Router, id route.Identity) route.Router {
-			return &route.LeastRequests{ID: id, First: value(r.Ties) == "first"}
+			return &route.LeastRequests{ID: id, First: optional.Value(r.Ties) == "first"}
 		},
 	}
 }
@@ -92,7 +94,7 @@ func leastTokensRule() routingRule {
 		source:  "least outstanding work, with lengths known or guessed",
 		options: []string{"answer", "uncached", "ties"},
 		make: func(r *Router, id route.Identity) route.Router {
-			return &route.LeastTokens{ID: id, Answer: limitInt32(value(r.Answer)), Uncached: value(r.Uncached), First: value(r.Ties) == "first"}
+			return &route.LeastTokens{ID: id, Answer: limitInt32(optional.Value(r.Answer)), Uncached: optional.Value(r.Uncached), First: optional.Value(r.Ties) == "first"}
 		},
 	}
 }
@@ -105,7 +107,7 @@ func leastQueueRule() routingRule {
 		options: []string{"running", "local", "ties"},
 		scraped: always,
 		make: func(r *Router, id route.Identity) route.Router {
-			return &route.LeastQueue{ID: id, Running: value(r.Running), Local: value(r.Local), Random: value(r.Ties) == "random"}
+			return &route.LeastQueue{ID: id, Running: optional.Value(r.Running), Local: optional.Value(r.Local), Random: optional.Value(r.Ties) == "random"}
 		},
 	}
 }
@@ -127,7 +129,7 @@ func sessionRule() routingRule {
 		source:  "vLLM production-stack",
 		options: []string{"by"},
 		make: func(r *Router, _ route.Identity) route.Router {
-			return &route.Session{ByUser: value(r.By) == "user"}
+			return &route.Session{ByUser: optional.Value(r.By) == "user"}
 		},
 	}
 }
@@ -140,7 +142,7 @@ func boundedHashRule() routingRule {
 		options: []string{"by", "prefix_tokens", "factor"},
 		make: func(r *Router, _ route.Identity) route.Router {
 			p := route.NewBoundedHash()
-			switch value(r.By) {
+			switch optional.Value(r.By) {
 			case "user":
 				p.By = route.ByUser
 			case "prefix":
@@ -170,7 +172,7 @@ func prefixRule() routingRule {
 	}
 }
 
-// set takes a value that was given, and keeps the rule's own where none was; so do the others.
+// Set takes a value that was given, and keeps the rule's own where none was; so do the others.
 func set[T any](to, given *T) {
 	if given != nil {
 		*to = *given
@@ -189,7 +191,7 @@ func set64(to *int64, given *int) {
 	}
 }
 
-func setDuration(to *clock.Duration, given *Duration) {
+func setDuration(to *clock.Duration, given *unit.Duration) {
 	if given != nil {
 		*to = given.Clock()
 	}

@@ -3,6 +3,9 @@ package experiments
 import (
 	"slices"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/route"
 )
 
@@ -59,7 +62,7 @@ func llmDRule() routingRule {
 			if r.Scorers != nil {
 				p.Scorers = r.Scorers.weighted()
 			}
-			switch value(r.Picker) {
+			switch optional.Value(r.Picker) {
 			case "random":
 				p.Picker = route.RandomPick
 			case "weighted-random":
@@ -85,21 +88,21 @@ func llmDRule() routingRule {
 // Scorers are weights by the names of llm-d's scorers.
 type Scorers map[string]float64
 
-func (s *Scorers) decode(d *decoder, n *node, key string) {
+func (s *Scorers) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	*s = Scorers{}
-	if n.kind != isMap || len(n.fields) == 0 {
-		d.wrong(n, key, "a map of scorers to weights such as {queue: 2, prefix: 3}")
+	if n.Kind != yamldoc.Map || len(n.Fields) == 0 {
+		d.Wrong(n, key, "a map of scorers to weights such as {queue: 2, prefix: 3}")
 		return
 	}
-	for _, f := range n.fields {
-		full := join(key, f.name)
-		if names := route.ScoreNames(); !slices.Contains(names, f.name) {
-			d.fault(f.at, full, "unknown key (want "+list(names)+")", didYouMean(f.name, names))
+	for _, f := range n.Fields {
+		full := yamldoc.Join(key, f.Name)
+		if names := route.ScoreNames(); !slices.Contains(names, f.Name) {
+			d.Fault(f.At, full, "unknown key (want "+yamldoc.OneOf(names)+")", yamldoc.DidYouMean(f.Name, names))
 			continue
 		}
 		weight := 0.0
-		d.value(f.value, full, reflectElem(&weight), `range:"[0,1000000000]"`)
-		(*s)[f.name] = weight
+		d.Value(f.Value, full, &weight, `range:"[0,1000000000]"`)
+		(*s)[f.Name] = weight
 	}
 }
 
@@ -122,14 +125,14 @@ type Affinity struct {
 	Explore float64 `json:"explore" range:"[0,1]"`
 	// MaxPenalty is by how much the expected TTFT of the best sticky replica may exceed that of the best other one; 0
 	// sticks always.
-	MaxPenalty Duration `json:"max_penalty" range:"[0,)"`
+	MaxPenalty unit.Duration `json:"max_penalty" range:"[0,)"`
 	// PrefillRate is the speed at which prompts are expected to be computed, in tokens per second.
 	PrefillRate float64 `json:"prefill_rate" range:"(0,1000000000]"`
 }
 
-func (a *Affinity) setDefaults() {
+func (a *Affinity) SetDefaults() {
 	d := route.DefaultAffinity()
-	*a = Affinity{d.Threshold, d.Explore, Duration(d.MaxPenalty), d.PrefillRate}
+	*a = Affinity{d.Threshold, d.Explore, unit.Duration(d.MaxPenalty), d.PrefillRate}
 }
 
 func dynamoRule() routingRule {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 
+	"clifftop/experiments/internal/optional"
 	"clifftop/report"
 	"clifftop/sim"
 	"clifftop/sim/clock"
@@ -64,7 +65,7 @@ func (r *Result) VLLMBench() map[string]any {
 	info := report.BenchInfo{Model: s.Model, Label: s.Name, RequestRate: r.setup.traffic.rate, Burstiness: 1}
 	if r.setup.traffic.closed {
 		info.RequestRate = math.Inf(1)
-		info.MaxConcurrent = given(int64(*s.Workload.Arrivals.Stages[0].Users))
+		info.MaxConcurrent = optional.Of(int64(*s.Workload.Arrivals.Stages[0].Users))
 	}
 	if a := s.Workload.Arrivals; a != nil && a.Stages[0].Process == "gamma" {
 		cv := *a.Stages[0].CV

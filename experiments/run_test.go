@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 )
 
@@ -46,7 +48,7 @@ func TestRunDefault(t *testing.T) {
 		"engine.reserve_full_isl":       s.Engine.SchedulerReserveFullISL != On,
 		"overheads.frontend":            s.Overheads.Frontend == nil,
 		"workload.arrivals":             s.Workload.Arrivals == nil || s.Workload.Arrivals.Stages[0].Process != "cox",
-		"workload.preset":               value(s.Workload.Preset) != defaultPreset,
+		"workload.preset":               optional.Value(s.Workload.Preset) != defaultPreset,
 		"cost.gpu_hour":                 s.Cost.GPUHour == nil,
 		"deployment.dtype":              s.Deployment.Dtype != "bf16",
 	} {
@@ -149,7 +151,7 @@ func TestResolveFaults(t *testing.T) {
 			if !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got\n%s\nwant\n%s", err, test.want)
 			}
-			if !BadInput(err) {
+			if !yamldoc.BadInput(err) {
 				t.Error("not told as bad input")
 			}
 		})
@@ -286,11 +288,11 @@ func TestSweepOverKey(t *testing.T) {
 
 func TestSweepFaultsShowAtOnce(t *testing.T) {
 	_, err := Sweep(context.Background(), mustParse(t, "{}"), SweepOptions{Over: "engine.block_size", Values: []string{"0", "16", "x"}})
-	if err == nil || strings.Count(err.Error(), "\n") != 1 || !BadInput(err) {
+	if err == nil || strings.Count(err.Error(), "\n") != 1 || !yamldoc.BadInput(err) {
 		t.Errorf("got %v", err)
 	}
 	_, err = Sweep(context.Background(), mustParse(t, "{}"), SweepOptions{Over: "engine.block_size"})
-	if err == nil || !BadInput(err) {
+	if err == nil || !yamldoc.BadInput(err) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -346,7 +348,7 @@ type failing struct{}
 func (failing) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
 func TestFullDiskIsAnError(t *testing.T) {
-	if _, err := Run(context.Background(), mustParse(t, "run: {requests: 100}"), RunOptions{Requests: failing{}}); err == nil || BadInput(err) {
+	if _, err := Run(context.Background(), mustParse(t, "run: {requests: 100}"), RunOptions{Requests: failing{}}); err == nil || yamldoc.BadInput(err) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -367,7 +369,7 @@ func TestCatalog(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := Catalog("modls"); err == nil || !BadInput(err) {
+	if _, err := Catalog("modls"); err == nil || !yamldoc.BadInput(err) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,6 +1,10 @@
 package experiments
 
-import "clifftop/workload"
+import (
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/workload"
+)
 
 // Scenario is an experiment: what is served, on what, by which engine, under which traffic, and what
 // is asked of it. [Parse] and [Load] read one from YAML; [Default] is the one that an empty file
@@ -139,7 +143,7 @@ type Engine struct {
 	// MaxNumQueuedTokens refuses a request when so many prompt tokens are still to be computed; null is no limit.
 	MaxNumQueuedTokens *int `json:"max_num_queued_tokens" range:"[1,1000000000000]"`
 	// RetryAfter is how long a server that refuses a request asks its client to wait; null is that it does not say.
-	RetryAfter *Duration `json:"retry_after" range:"(0,)"`
+	RetryAfter *unit.Duration `json:"retry_after" range:"(0,)"`
 	// Speculative is speculative decoding; null is none.
 	Speculative *Speculative `json:"speculative"`
 }
@@ -148,20 +152,20 @@ type Engine struct {
 // version.
 type Overheads struct {
 	// Frontend delays every request on its way to the engine's queue.
-	Frontend *Duration `json:"frontend"`
+	Frontend *unit.Duration `json:"frontend"`
 	// FrontendPerToken delays a request for each token of its prompt.
-	FrontendPerToken *Duration `json:"frontend_per_token"`
+	FrontendPerToken *unit.Duration `json:"frontend_per_token"`
 	// NetworkIn delays requests, and the news that a client has left, on the way from the client to the front end, and
 	// NetworkOut tokens on the way back; null is 0.
-	NetworkIn  *Duration `json:"network_in"`
-	NetworkOut *Duration `json:"network_out"`
+	NetworkIn  *unit.Duration `json:"network_in"`
+	NetworkOut *unit.Duration `json:"network_out"`
 	// StreamPerSequence delays the k-th sequence of a batch by k times this on the way to its client.
-	StreamPerSequence *Duration `json:"stream_per_sequence"`
+	StreamPerSequence *unit.Duration `json:"stream_per_sequence"`
 	// CPU is the host's time for an iteration. It comes before the GPU's, or hides behind it under asynchronous
 	// scheduling; null is 0.
-	CPU *Duration `json:"cpu"`
+	CPU *unit.Duration `json:"cpu"`
 	// CPUPerSequence is added to it for every sequence in the iteration.
-	CPUPerSequence *Duration `json:"cpu_per_sequence"`
+	CPUPerSequence *unit.Duration `json:"cpu_per_sequence"`
 }
 
 // Cost holds prices.
@@ -177,7 +181,7 @@ type RunSpec struct {
 	// where a duration or stages end them.
 	Requests *int `json:"requests" range:"[1,1000000000]"`
 	// Duration ends the run.
-	Duration *Duration `json:"duration" range:"(0,)"`
+	Duration *unit.Duration `json:"duration" range:"(0,)"`
 	// Warmup is not measured: auto, none, or a duration.
 	Warmup Warmup `json:"warmup"`
 	// Seed makes the random numbers.
@@ -187,7 +191,7 @@ type RunSpec struct {
 	Replications int `json:"replications" range:"[1,1000]"`
 	// Precision is the half width of confidence intervals wanted, as a fraction of the value or in percent: runs are
 	// replicated until throughput and the means of TTFT, TPOT and E2E are known so well. Null does not ask for one.
-	Precision *Share `json:"precision"`
+	Precision *unit.Share `json:"precision"`
 }
 
 // Default is the scenario that an empty file gives.
@@ -225,11 +229,11 @@ func Default() *Scenario {
 	}
 }
 
-func (e *Engine) check(d *decoder, n *node, key string) {
+func (e *Engine) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	if e.Version == nil {
 		return
 	}
 	if _, err := profileFor(*e.Version); err != nil {
-		d.fault(n.get("version").at, join(key, "version"), err.Error(), "")
+		d.Fault(n.Get("version").At, yamldoc.Join(key, "version"), err.Error(), "")
 	}
 }

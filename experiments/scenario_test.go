@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/clock"
 )
 
@@ -113,7 +115,7 @@ run: {replications: two}
 			if err.Error() != test.want {
 				t.Errorf("got\n%s\nwant\n%s", err, test.want)
 			}
-			if !BadInput(err) {
+			if !yamldoc.BadInput(err) {
 				t.Error("not told as bad input")
 			}
 		})
@@ -186,7 +188,7 @@ func TestSyntaxErrorHasItsPlace(t *testing.T) {
 
 func TestHintAndExcerpt(t *testing.T) {
 	_, err := Parse("s.yaml", []byte("engine:\n  max_num_sqes: 3\n"))
-	var fs Faults
+	var fs yamldoc.Faults
 	if !errors.As(err, &fs) {
 		t.Fatal(err)
 	}
@@ -226,7 +228,7 @@ func TestSettings(t *testing.T) {
 		{"users keep the think time", "workload: {arrivals: {users: 2, think_time: 3s}}", []Setting{{Key: "users", Value: "7"}},
 			func(s *Scenario) bool {
 				a := s.Workload.Arrivals.Stages[0]
-				return *a.Users == 7 && a.ThinkTime.Mean == Duration(3*clock.Second)
+				return *a.Users == 7 && a.ThinkTime.Mean == unit.Duration(3*clock.Second)
 			}},
 		{"index", "workload: {arrivals: [{duration: 1s, process: poisson, rate: 2}]}", []Setting{{Key: "workload.arrivals.0.rate", Value: "7"}},
 			func(s *Scenario) bool { return *s.Workload.Arrivals.Stages[0].Rate == 7 }},
@@ -277,16 +279,16 @@ func TestDurations(t *testing.T) {
 		"4.2ms": 4200 * clock.Microsecond, "2.8us": 2800 * clock.Nanosecond, "1h30m": 90 * clock.Minute, "0": 0, "48µs": 48 * clock.Microsecond,
 		"0s": 0, ".5s": 500 * clock.Millisecond,
 	} {
-		d, ok := ParseDuration(text)
+		d, ok := unit.ParseDuration(text)
 		if !ok || d.Clock() != want {
 			t.Errorf("%s is %v, %v, want %v", text, d.Clock(), ok, want)
 		}
-		if again, ok := ParseDuration(d.String()); !ok || again != d {
+		if again, ok := unit.ParseDuration(d.String()); !ok || again != d {
 			t.Errorf("%s prints as %s, which reads as %v", text, d, again)
 		}
 	}
 	for _, text := range []string{"", "1", "s", "-1s", "1 s", "1e3s", "1d", "1.2.3s", "NaN", "9999999h"} {
-		if d, ok := ParseDuration(text); ok {
+		if d, ok := unit.ParseDuration(text); ok {
 			t.Errorf("%q reads as %v", text, d)
 		}
 	}

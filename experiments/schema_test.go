@@ -18,6 +18,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/route"
 )
 
@@ -32,7 +34,7 @@ func TestSchemaIsCurrent(t *testing.T) {
 	s.Title = "Clifftop scenario"
 	s.Defs = map[string]*jsonschema.Schema{
 		"duration": {AnyOf: []*jsonschema.Schema{
-			{Type: "string", Pattern: durationPattern}, {Const: jsonschema.Ptr(any(0))}, {Const: jsonschema.Ptr(any("0"))},
+			{Type: "string", Pattern: unit.DurationPattern}, {Const: jsonschema.Ptr(any(0))}, {Const: jsonschema.Ptr(any("0"))},
 		}},
 		"router": m.router(),
 		"distribution": {AnyOf: []*jsonschema.Schema{
@@ -211,19 +213,19 @@ func theOnly(text string) *jsonschema.Schema {
 }
 
 func bounds(s *jsonschema.Schema, tag reflect.StructTag) {
-	r := parseRange(tag.Get("range"))
-	if !math.IsInf(r.low, 0) {
-		if r.lowOpen {
-			s.ExclusiveMinimum = &r.low
+	r := yamldoc.ParseRange(tag.Get("range"))
+	if !math.IsInf(r.Low, 0) {
+		if r.LowOpen {
+			s.ExclusiveMinimum = &r.Low
 		} else {
-			s.Minimum = &r.low
+			s.Minimum = &r.Low
 		}
 	}
-	if !math.IsInf(r.high, 0) {
-		if r.highOpen {
-			s.ExclusiveMaximum = &r.high
+	if !math.IsInf(r.High, 0) {
+		if r.HighOpen {
+			s.ExclusiveMaximum = &r.High
 		} else {
-			s.Maximum = &r.high
+			s.Maximum = &r.High
 		}
 	}
 }
@@ -235,17 +237,17 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 	either := func(s ...*jsonschema.Schema) *jsonschema.Schema { return &jsonschema.Schema{AnyOf: s} }
 	none := reflect.Value{}
 	switch t {
-	case reflect.TypeFor[Duration]():
+	case reflect.TypeFor[unit.Duration]():
 		return duration
 	case reflect.TypeFor[Distribution]():
 		return &jsonschema.Schema{Ref: "#/$defs/distribution"}
-	case reflect.TypeFor[Share]():
+	case reflect.TypeFor[unit.Share]():
 		return either(&jsonschema.Schema{Type: "number", ExclusiveMinimum: jsonschema.Ptr(0.0), ExclusiveMaximum: jsonschema.Ptr(1.0)},
-			&jsonschema.Schema{Type: "string", Pattern: sharePattern})
-	case reflect.TypeFor[ByteSize]():
-		return &jsonschema.Schema{Type: "string", Pattern: byteSizePattern}
-	case reflect.TypeFor[ByteRate]():
-		return &jsonschema.Schema{Type: "string", Pattern: byteRatePattern}
+			&jsonschema.Schema{Type: "string", Pattern: unit.SharePattern})
+	case reflect.TypeFor[unit.ByteSize]():
+		return &jsonschema.Schema{Type: "string", Pattern: unit.ByteSizePattern}
+	case reflect.TypeFor[unit.ByteRate]():
+		return &jsonschema.Schema{Type: "string", Pattern: unit.ByteRatePattern}
 	case reflect.TypeFor[Toggle]():
 		return names("auto", true, false)
 	case reflect.TypeFor[Warmup]():
@@ -292,7 +294,7 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "object", AdditionalProperties: price}
 	case reflect.TypeFor[Knobs]():
 		o := closed()
-		for _, name := range fieldNames(reflect.TypeFor[Engine]()) {
+		for _, name := range yamldoc.Keys(reflect.TypeFor[Engine]()) {
 			single := &jsonschema.Schema{Types: []string{"number", "string", "boolean", "null"}}
 			o.Properties[name] = &jsonschema.Schema{Type: "array", MinItems: jsonschema.Ptr(1), Items: single}
 		}
@@ -308,7 +310,7 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[Order]():
 		var rules []any
 		for rule, keys := range orderRules() {
-			if rule != "" && keys.required == nil {
+			if rule != "" && keys.Required == nil {
 				rules = append(rules, rule)
 			}
 		}
@@ -342,7 +344,7 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 			Type:       "object",
 			Properties: map[string]*jsonschema.Schema{"attainment": share, "wait_probability": share},
 			PatternProperties: map[string]*jsonschema.Schema{
-				sloOtherPattern: duration, sloTokenPattern: either(duration, &jsonschema.Schema{Type: "string", Pattern: speedPattern}),
+				sloOtherPattern: duration, sloTokenPattern: either(duration, &jsonschema.Schema{Type: "string", Pattern: unit.SpeedPattern}),
 			},
 			AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
 		}
@@ -373,13 +375,13 @@ func nullable(s *jsonschema.Schema) *jsonschema.Schema {
 
 // object is the schema of a struct; of one with variants, a choice.
 func (m schemaMaker) object(t reflect.Type, def reflect.Value) *jsonschema.Schema {
-	if u, ok := reflect.New(t).Interface().(variant); ok {
+	if u, ok := reflect.New(t).Interface().(yamldoc.Variants); ok {
 		return m.choice(t, u)
 	}
 	s := closed()
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name := jsonName(f)
+		name := yamldoc.Key(f)
 		if name == "" {
 			continue
 		}
@@ -423,8 +425,8 @@ func (m schemaMaker) router() *jsonschema.Schema {
 var ruled = []reflect.Type{reflect.TypeFor[Distribution](), reflect.TypeFor[Order](), reflect.TypeFor[Router](), reflect.TypeFor[Failure](), reflect.TypeFor[Autoscaler]()}
 
 // choice is the schema of a struct whose keys depend on one of them.
-func (m schemaMaker) choice(t reflect.Type, u variant) *jsonschema.Schema {
-	decider, variants := u.variants()
+func (m schemaMaker) choice(t reflect.Type, u yamldoc.Variants) *jsonschema.Schema {
+	decider, variants := u.Variants()
 	choice := &jsonschema.Schema{}
 	var values []string
 	for v := range variants {
@@ -436,12 +438,12 @@ func (m schemaMaker) choice(t reflect.Type, u variant) *jsonschema.Schema {
 			continue
 		}
 		s := closed()
-		keys := slices.Concat(variants[v].required, variants[v].optional, variants["*"].optional)
+		keys := slices.Concat(variants[v].Required, variants[v].Optional, variants["*"].Optional)
 		for _, key := range keys {
 			if key == decider {
 				continue
 			}
-			i := slices.IndexFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return jsonName(f) == key })
+			i := slices.IndexFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return yamldoc.Key(f) == key })
 			f := t.Field(i)
 			p := &jsonschema.Schema{}
 			if key == "parts" {
@@ -453,7 +455,7 @@ func (m schemaMaker) choice(t reflect.Type, u variant) *jsonschema.Schema {
 			p.Description = m.docs[t.Name()+"."+f.Name]
 			s.Properties[key] = p
 		}
-		s.Required = slices.Clone(variants[v].required)
+		s.Required = slices.Clone(variants[v].Required)
 		if v != "" {
 			s.Properties[decider] = &jsonschema.Schema{Const: jsonschema.Ptr(any(v))}
 			s.Required = append(s.Required, decider)

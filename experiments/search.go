@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 )
 
@@ -147,7 +148,7 @@ type way struct {
 func (q *search) stride(w *way, passes bool) (*state, error) {
 	next, err := q.look(q.axis.step(w.at, w.factor, w.up))
 	switch {
-	case BadInput(err) || err == nil && next.value == w.at:
+	case yamldoc.BadInput(err) || err == nil && next.value == w.at:
 		w.open = false
 		return nil, nil
 	case err != nil:
@@ -254,7 +255,7 @@ func (q *search) secure(x float64, want string, up bool) error {
 	factor := 1.1
 	for range steps {
 		v, err := q.test(x, report.ProbeSearches, len(q.looks))
-		if BadInput(err) || err == nil && v == want {
+		if yamldoc.BadInput(err) || err == nil && v == want {
 			return nil
 		}
 		if err != nil {
@@ -280,7 +281,7 @@ func (q *search) bisect() error {
 			return nil
 		}
 		v, err := q.test(m, report.ProbeSearches, len(q.looks))
-		if BadInput(err) {
+		if yamldoc.BadInput(err) {
 			return nil // nothing between the ends is allowed
 		}
 		if err != nil {
@@ -342,7 +343,7 @@ func (q *search) beyond() error {
 		}
 		v, err := q.test(x, report.ProbeBeyond, 1)
 		switch {
-		case BadInput(err):
+		case yamldoc.BadInput(err):
 			return nil
 		case err != nil:
 			return err

@@ -3,8 +3,9 @@ package experiments
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 	"clifftop/workload"
 )
@@ -41,9 +42,9 @@ type Sessions struct {
 	Begin *string `json:"begin" one:"steady empty"`
 }
 
-func (s *Sessions) check(d *decoder, n *node, key string) {
+func (s *Sessions) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	if s.ThinkTime != nil && s.TurnGap != nil {
-		d.fault(n.get("turn_gap").at, join(key, "turn_gap"),
+		d.Fault(n.Get("turn_gap").At, yamldoc.Join(key, "turn_gap"),
 			"turn_gap and think_time are given together (want one: a gap counts from arrival to arrival, a think time from the answer on)", "")
 	}
 }
@@ -57,8 +58,8 @@ type ReasoningShare struct {
 	Beta  float64 `json:"beta" range:"(0,1000000]"`
 }
 
-func (r *ReasoningShare) check(d *decoder, n *node, key string) {
-	d.require(n, key, "", "weight", "alpha", "beta")
+func (r *ReasoningShare) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	d.Require(n, key, "", "weight", "alpha", "beta")
 }
 
 // SystemPrompt is what the prompts of conversations begin with.
@@ -84,15 +85,15 @@ func (p SystemPrompt) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(p))
 }
 
-func (p *SystemPrompt) decode(d *decoder, n *node, key string) {
-	if n.kind != isMap {
-		p.Tokens.decode(d, n, key)
+func (p *SystemPrompt) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	if n.Kind != yamldoc.Map {
+		p.Tokens.Decode(d, n, key)
 		return
 	}
 	type plain SystemPrompt
 	var x plain
-	d.value(n, key, reflectElem(&x), "")
-	d.require(n, key, "want the length of the system prompt", "tokens")
+	d.Value(n, key, &x, "")
+	d.Require(n, key, "want the length of the system prompt", "tokens")
 	*p = SystemPrompt(x)
 }
 
@@ -101,13 +102,13 @@ type Counts []int
 
 const countRange = `range:"[0,536870912]"`
 
-func (c *Counts) decode(d *decoder, n *node, key string) {
-	items, list := []*node{n}, n.kind == isList
+func (c *Counts) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	items, list := []*yamldoc.Node{n}, n.Kind == yamldoc.List
 	if list {
-		items = n.items
+		items = n.Items
 	}
-	if n.kind != isNumber && (!list || len(items) == 0) {
-		d.wrong(n, key, "a number of tokens, or a list of them")
+	if n.Kind != yamldoc.Number && (!list || len(items) == 0) {
+		d.Wrong(n, key, "a number of tokens, or a list of them")
 		return
 	}
 	*c = nil
@@ -117,7 +118,7 @@ func (c *Counts) decode(d *decoder, n *node, key string) {
 			place = fmt.Sprint(key, ".", i)
 		}
 		var v int
-		d.value(item, place, reflectElem(&v), countRange)
+		d.Value(item, place, &v, countRange)
 		*c = append(*c, v)
 	}
 }
@@ -145,7 +146,7 @@ func (s *Sessions) spec(base *workload.SessionSpec) *workload.SessionSpec {
 		}
 	}
 	if p := s.SystemPrompt; p != nil {
-		w.SystemPrompt = workload.SystemPrompt{Groups: int32(value(p.Groups)), Weights: p.Weights, Zipf: value(p.Zipf), Share: value(p.Share)}
+		w.SystemPrompt = workload.SystemPrompt{Groups: int32(optional.Value(p.Groups)), Weights: p.Weights, Zipf: optional.Value(p.Zipf), Share: optional.Value(p.Share)}
 		for _, n := range p.Tokens {
 			w.SystemPrompt.Tokens = append(w.SystemPrompt.Tokens, int32(n))
 		}
@@ -173,7 +174,7 @@ func (t *ThinkTime) delay() workload.Delay {
 	if t == nil {
 		return workload.Delay{}
 	}
-	return workload.Delay{Distribution: t.Law, Mean: t.Mean.Clock(), CV: value(t.CV)}
+	return workload.Delay{Distribution: t.Law, Mean: t.Mean.Clock(), CV: optional.Value(t.CV)}
 }
 
 // replace sets *p to what v points to, if that is given.
@@ -183,14 +184,14 @@ func replace[T any](p *T, v *T) {
 	}
 }
 
-// decode takes a number for a fixed length.
-func (l *Distribution) decode(d *decoder, n *node, key string) {
-	if n.kind == isNumber {
+// Decode takes a number for a fixed length.
+func (l *Distribution) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	if n.Kind == yamldoc.Number {
 		*l = Distribution{Law: "fixed"}
-		d.value(n, key, reflectElem(&l.Value), `range:"[1,536870912]"`)
+		d.Value(n, key, &l.Value, `range:"[1,536870912]"`)
 		return
 	}
-	d.fields(n, key, reflect.ValueOf(l).Elem())
+	d.Fields(n, key, l)
 }
 
 // conversations tells what became of a source's conversations; nil where it has none.

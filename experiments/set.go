@@ -3,8 +3,9 @@ package experiments
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
+
+	"clifftop/experiments/scenario/yamldoc"
 )
 
 // Setting sets one key of a scenario from outside the file.
@@ -21,10 +22,10 @@ type Setting struct {
 func ParseSetting(s string) (Setting, error) {
 	key, value, ok := strings.Cut(s, "=")
 	if !ok || key == "" {
-		return Setting{}, Faults{{Where: "--set", Problem: fmt.Sprintf("%q is not a setting (want KEY=VALUE)", short(s))}}
+		return Setting{}, yamldoc.Faults{{Where: "--set", Problem: fmt.Sprintf("%q is not a setting (want KEY=VALUE)", yamldoc.Short(s))}}
 	}
 	if strings.TrimSpace(value) == "" {
-		return Setting{}, Faults{{Where: "--set", Key: key, Problem: "the value is empty (want KEY=VALUE; null is the default)"}}
+		return Setting{}, yamldoc.Faults{{Where: "--set", Key: key, Problem: "the value is empty (want KEY=VALUE; null is the default)"}}
 	}
 	return Setting{Key: key, Value: value}, nil
 }
@@ -45,29 +46,29 @@ func (s Setting) flag() string {
 }
 
 // apply changes the tree. Keys and values are checked later, with the whole.
-func apply(root *node, s Setting) *Fault {
-	at := place{origin: s.flag()}
-	value, err := parseYAML(at.origin, []byte(s.Value), true)
+func apply(root *yamldoc.Node, s Setting) *yamldoc.Fault {
+	at := yamldoc.Place{Origin: s.flag()}
+	value, err := yamldoc.Parse(at.Origin, []byte(s.Value), true)
 	if err != nil {
-		fs := err.(Faults)
+		fs := err.(yamldoc.Faults)
 		fs[0].Key = s.Key
 		return fs[0]
 	}
-	if root.kind != isMap {
+	if root.Kind != yamldoc.Map {
 		return nil // the file is wrong as a whole, which is reported
 	}
 	key, err := s.keyIn(root, at)
 	if err == nil {
-		err = root.set(key, at, value)
+		err = root.Set(key, at, value)
 	}
 	if err != nil {
-		return &Fault{Where: at.origin, Key: s.Key, Problem: err.Error()}
+		return &yamldoc.Fault{Where: at.Origin, Key: s.Key, Problem: err.Error()}
 	}
 	return nil
 }
 
 // keyIn is the dotted path that a setting means in a tree. What does not go with it there is taken out.
-func (s Setting) keyIn(root *node, at place) (string, error) {
+func (s Setting) keyIn(root *yamldoc.Node, at yamldoc.Place) (string, error) {
 	switch s.Key {
 	case RateKey:
 		return rateKey(root)
@@ -76,114 +77,44 @@ func (s Setting) keyIn(root *node, at place) (string, error) {
 	case "workload.trace.file":
 		if s.Flag == "--trace" {
 			for _, name := range besideTrace { // which a trace brings itself
-				root.mapAt("workload", at).put(name, at, nil)
+				root.MapAt("workload", at).Put(name, at, nil)
 			}
 		}
 	}
 	return s.Key, nil
 }
 
-// set puts a value at the end of a dotted path, and makes the maps on the way to it that are not there.
-func (n *node) set(path string, at place, value *node) error {
-	names := strings.Split(path, ".")
-	if len(names) > maxDepth {
-		return errors.New("the key is too long")
-	}
-	for i, name := range names {
-		last := i == len(names)-1
-		if name == "" {
-			return errors.New("the key has an empty part")
-		}
-		switch {
-		case n.kind == isList:
-			k, err := strconv.Atoi(name)
-			if err != nil || k < 0 || k >= len(n.items) {
-				return fmt.Errorf("%q is not an index of the list (want 0 to %d)", name, len(n.items)-1)
-			}
-			if last {
-				n.items[k] = value
-			} else {
-				n = n.items[k]
-			}
-		case last:
-			if n.kind != isMap {
-				*n = node{at: at, kind: isMap}
-			}
-			n.put(name, at, value)
-		default:
-			n = n.childAt(name, at)
-		}
-	}
-	return nil
-}
-
-// childAt is the list or map under a key, made where there is none.
-func (n *node) childAt(name string, at place) *node {
-	if n.kind != isMap {
-		*n = node{at: at, kind: isMap}
-	}
-	c := n.get(name)
-	if c == nil || c.kind != isMap && c.kind != isList {
-		c = &node{at: at, kind: isMap}
-		n.put(name, at, c)
-	}
-	return c
-}
-
-// mapAt is the map under a key, made where there is none.
-func (n *node) mapAt(name string, at place) *node {
-	c := n.childAt(name, at)
-	if c.kind != isMap {
-		*c = node{at: at, kind: isMap}
-	}
-	return c
-}
-
-// lookup walks a dotted path; nil where it ends in nothing.
-func (n *node) lookup(names ...string) *node {
-	for _, name := range names {
-		if n == nil || n.kind != isMap {
-			return nil
-		}
-		n = n.get(name)
-	}
-	if n != nil && n.kind == isNull {
-		return nil
-	}
-	return n
-}
-
 // rateKey is the key under which the traffic has its mean rate.
-func rateKey(root *node) (string, error) {
-	if trace := root.lookup("workload", "trace"); trace != nil {
-		if trace.kind == isMap {
-			trace.put("scale", place{}, nil)
+func rateKey(root *yamldoc.Node) (string, error) {
+	if trace := root.Lookup("workload", "trace"); trace != nil {
+		if trace.Kind == yamldoc.Map {
+			trace.Put("scale", yamldoc.Place{}, nil)
 		}
 		return "workload.trace.rate", nil
 	}
-	arrivals := root.lookup("workload", "arrivals")
-	switch process := root.lookup("workload", "arrivals", "process"); {
+	arrivals := root.Lookup("workload", "arrivals")
+	switch process := root.Lookup("workload", "arrivals", "process"); {
 	case arrivals == nil:
-	case arrivals.kind == isList:
+	case arrivals.Kind == yamldoc.List:
 		return "", errors.New("the arrivals are a list of stages, which have a rate each (want workload.arrivals.0.rate or the like)")
-	case process != nil && process.text == "closed", root.lookup("workload", "arrivals", "users") != nil:
+	case process != nil && process.Text == "closed", root.Lookup("workload", "arrivals", "users") != nil:
 		return "", errors.New("the arrivals are a closed loop, which has users and no rate (want users, or another workload.arrivals.process)")
-	case process != nil && process.text == "all-at-once":
+	case process != nil && process.Text == "all-at-once":
 		return "", errors.New("the requests arrive all at once, and so have no rate (want another workload.arrivals.process)")
 	}
 	return "workload.arrivals.rate", nil
 }
 
 // usersKey is the key of the number of users; arrivals that are no closed loop are replaced by one.
-func usersKey(root *node, at place) (string, error) {
-	if root.lookup("workload", "trace") != nil {
+func usersKey(root *yamldoc.Node, at yamldoc.Place) (string, error) {
+	if root.Lookup("workload", "trace") != nil {
 		return "", errors.New("a trace has its own arrivals (want workload.trace.rate or workload.trace.scale)")
 	}
-	process := root.lookup("workload", "arrivals", "process")
-	if process == nil && root.lookup("workload", "arrivals", "users") == nil || process != nil && process.text != "closed" {
-		closed := &node{at: at, kind: isMap}
-		closed.put("process", at, &node{at: at, kind: isText, text: "closed"})
-		root.mapAt("workload", at).put("arrivals", at, closed)
+	process := root.Lookup("workload", "arrivals", "process")
+	if process == nil && root.Lookup("workload", "arrivals", "users") == nil || process != nil && process.Text != "closed" {
+		closed := &yamldoc.Node{At: at, Kind: yamldoc.Map}
+		closed.Put("process", at, &yamldoc.Node{At: at, Kind: yamldoc.Text, Text: "closed"})
+		root.MapAt("workload", at).Put("arrivals", at, closed)
 	}
 	return "workload.arrivals.users", nil
 }

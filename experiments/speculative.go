@@ -3,8 +3,9 @@ package experiments
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/model/catalog"
 	"clifftop/sim/engine"
@@ -27,9 +28,9 @@ type Speculative struct {
 	Match *float64 `json:"match,omitempty" range:"[0,1]"`
 }
 
-func (*Speculative) variants() (string, map[string]variantKeys) {
+func (*Speculative) Variants() (string, map[string]yamldoc.VariantKeys) {
 	required := []string{"method", "num_speculative_tokens", "acceptance"}
-	return "method", map[string]variantKeys{
+	return "method", map[string]yamldoc.VariantKeys{
 		"":      {required, []string{"model", "match"}},
 		"ngram": {required, []string{"match"}},
 		"eagle": {required, nil},
@@ -41,13 +42,13 @@ func (*Speculative) variants() (string, map[string]variantKeys) {
 // Acceptance is a probability, or a list of them.
 type Acceptance []float64
 
-func (a *Acceptance) decode(d *decoder, n *node, key string) {
-	items, list := []*node{n}, n.kind == isList
+func (a *Acceptance) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	items, list := []*yamldoc.Node{n}, n.Kind == yamldoc.List
 	if list {
-		items = n.items
+		items = n.Items
 	}
-	if n.kind != isNumber && (!list || len(items) == 0) {
-		d.wrong(n, key, "a probability, or a list of them")
+	if n.Kind != yamldoc.Number && (!list || len(items) == 0) {
+		d.Wrong(n, key, "a probability, or a list of them")
 		return
 	}
 	*a = nil
@@ -57,7 +58,7 @@ func (a *Acceptance) decode(d *decoder, n *node, key string) {
 			place = fmt.Sprint(key, ".", i)
 		}
 		var p float64
-		d.value(item, place, reflect.ValueOf(&p).Elem(), `range:"[0,1]"`)
+		d.Value(item, place, &p, `range:"[0,1]"`)
 		*a = append(*a, p)
 	}
 }
@@ -109,9 +110,9 @@ func (u *Setup) drafting(timer model.StepTimer) (model.StepTimer, error) {
 	}
 	d := u.Deployment.OneLayer()
 	if p.Method == "draft" {
-		llm, err := catalog.LLM(value(p.Model))
+		llm, err := catalog.LLM(optional.Value(p.Model))
 		if err != nil {
-			return nil, u.Scenario.named("engine.speculative.model", value(p.Model), err, llmNames())
+			return nil, u.Scenario.named("engine.speculative.model", optional.Value(p.Model), err, llmNames())
 		}
 		options := model.Options{TensorParallel: u.Deployment.TensorParallel}
 		if d, err = model.NewDeployment(llm, u.Deployment.GPU, options); err != nil {

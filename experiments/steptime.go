@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 )
 
@@ -26,13 +28,13 @@ type LinearStep struct {
 	BMicroseconds float64 `json:"b_us" range:"[0,1000000000]"`
 }
 
-func (l *LinearStep) check(d *decoder, n *node, key string) {
+func (l *LinearStep) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	zero := func(name string) bool {
-		v := n.get(name)
-		return v == nil || v.kind == isNull || v.kind == isNumber && v.number == 0
+		v := n.Get(name)
+		return v == nil || v.Kind == yamldoc.Null || v.Kind == yamldoc.Number && v.Number == 0
 	}
 	if zero("a_ms") && zero("b_us") {
-		d.fault(n.at, key, "a_ms and b_us are both 0 (want an iteration that takes time)", "")
+		d.Fault(n.At, key, "a_ms and b_us are both 0 (want an iteration that takes time)", "")
 	}
 }
 
@@ -52,47 +54,47 @@ func (s StepTime) MarshalJSON() ([]byte, error) {
 	return json.Marshal(s.Kind)
 }
 
-func (s *StepTime) decode(d *decoder, n *node, key string) {
+func (s *StepTime) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	const want = "kernels, roofline, or a map of one name such as {linear: {a_ms: 10, b_us: 100}} or {table: steps.csv}"
 	*s = StepTime{Kind: "kernels", Roofline: defaultRoofline()}
 	switch {
-	case n.kind == isText && n.text == "linear":
-		d.fault(n.at, key, "linear needs its constants (want {linear: {a_ms: 10, b_us: 100}})", "")
-	case n.kind == isText && n.text == "table":
-		d.fault(n.at, key, "table needs its file (want {table: steps.csv})", "")
-	case n.kind == isText && (n.text == "kernels" || n.text == "roofline"):
-		s.Kind = n.text
-	case n.kind == isText:
-		d.fault(n.at, key, fmt.Sprintf("%q is not known (want %s)", short(n.text), want), didYouMean(n.text, stepKinds))
-	case n.kind != isMap:
-		d.wrong(n, key, want)
-	case len(n.fields) != 1:
-		d.fault(n.at, key, fmt.Sprintf("the map has %d keys (want %s)", len(n.fields), want), "")
+	case n.Kind == yamldoc.Text && n.Text == "linear":
+		d.Fault(n.At, key, "linear needs its constants (want {linear: {a_ms: 10, b_us: 100}})", "")
+	case n.Kind == yamldoc.Text && n.Text == "table":
+		d.Fault(n.At, key, "table needs its file (want {table: steps.csv})", "")
+	case n.Kind == yamldoc.Text && (n.Text == "kernels" || n.Text == "roofline"):
+		s.Kind = n.Text
+	case n.Kind == yamldoc.Text:
+		d.Fault(n.At, key, fmt.Sprintf("%q is not known (want %s)", yamldoc.Short(n.Text), want), yamldoc.DidYouMean(n.Text, stepKinds))
+	case n.Kind != yamldoc.Map:
+		d.Wrong(n, key, want)
+	case len(n.Fields) != 1:
+		d.Fault(n.At, key, fmt.Sprintf("the map has %d keys (want %s)", len(n.Fields), want), "")
 	default:
-		s.decodeKind(d, n.fields[0], join(key, n.fields[0].name))
+		s.decodeKind(d, n.Fields[0], yamldoc.Join(key, n.Fields[0].Name))
 	}
 }
 
-func (s *StepTime) decodeKind(d *decoder, f field, key string) {
-	s.Kind = f.name
-	switch f.name {
+func (s *StepTime) decodeKind(d *yamldoc.Decoder, f yamldoc.Field, key string) {
+	s.Kind = f.Name
+	switch f.Name {
 	case "kernels":
-		d.value(f.value, key, reflectElem(&struct{}{}), "")
+		d.Value(f.Value, key, &struct{}{}, "")
 	case "roofline":
-		d.value(f.value, key, reflectElem(&s.Roofline), "")
+		d.Value(f.Value, key, &s.Roofline, "")
 	case "table":
-		d.value(f.value, key, reflectElem(&s.Table), "")
-		if f.value.kind == isNull {
-			d.fault(f.at, key, "table needs its file (want {table: steps.csv})", "")
+		d.Value(f.Value, key, &s.Table, "")
+		if f.Value.Kind == yamldoc.Null {
+			d.Fault(f.At, key, "table needs its file (want {table: steps.csv})", "")
 		}
 	case "linear":
-		if f.value.kind == isNull {
-			f.value.kind = isMap
+		if f.Value.Kind == yamldoc.Null {
+			f.Value.Kind = yamldoc.Map
 		}
-		d.value(f.value, key, reflectElem(&s.Linear), "")
+		d.Value(f.Value, key, &s.Linear, "")
 	default:
 		s.Kind = "kernels"
-		d.fault(f.at, key, "unknown key (want "+list(stepKinds)+")", didYouMean(f.name, stepKinds))
+		d.Fault(f.At, key, "unknown key (want "+yamldoc.OneOf(stepKinds)+")", yamldoc.DidYouMean(f.Name, stepKinds))
 	}
 }
 
@@ -103,12 +105,12 @@ type RooflineStep struct {
 	// BandwidthFraction is the part of the datasheet's memory bandwidth that is reached.
 	BandwidthFraction float64 `json:"bandwidth_fraction" range:"(0,1]"`
 	// LayerTime is added for every layer.
-	LayerTime Duration `json:"layer_time" range:"[0,1]"`
+	LayerTime unit.Duration `json:"layer_time" range:"[0,1]"`
 	// StepTime is added for every iteration.
-	StepTime Duration `json:"step_time" range:"[0,1]"`
+	StepTime unit.Duration `json:"step_time" range:"[0,1]"`
 }
 
 func defaultRoofline() RooflineStep {
 	o := model.DefaultRooflineOptions()
-	return RooflineStep{o.PeakFraction, o.BandwidthFraction, Duration(o.LayerTime), Duration(o.StepTime)}
+	return RooflineStep{o.PeakFraction, o.BandwidthFraction, unit.Duration(o.LayerTime), unit.Duration(o.StepTime)}
 }

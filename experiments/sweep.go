@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 )
 
@@ -50,10 +53,10 @@ const (
 func ParseOver(s string) (over string, values []string, err error) {
 	key, list, given := strings.Cut(s, "=")
 	fault := func(format string, args ...any) (string, []string, error) {
-		return "", nil, Faults{{Where: "--over", Problem: fmt.Sprintf(format, args...)}}
+		return "", nil, yamldoc.Faults{{Where: "--over", Problem: fmt.Sprintf(format, args...)}}
 	}
 	if key == "" {
-		return fault("%q names no key (want KEY, KEY=V1,V2 or KEY=LO..HI:N)", short(s))
+		return fault("%q names no key (want KEY, KEY=V1,V2 or KEY=LO..HI:N)", yamldoc.Short(s))
 	}
 	if !given {
 		return key, nil, nil
@@ -62,7 +65,7 @@ func ParseOver(s string) (over string, values []string, err error) {
 	if !isRange {
 		for _, v := range splitValues(list) {
 			if v = strings.TrimSpace(v); v == "" {
-				return fault("%q has an empty value", short(s))
+				return fault("%q has an empty value", yamldoc.Short(s))
 			}
 			values = append(values, v)
 		}
@@ -72,12 +75,12 @@ func ParseOver(s string) (over string, values []string, err error) {
 	lo, err1 := strconv.ParseFloat(low, 64)
 	hi, err2 := strconv.ParseFloat(high, 64)
 	if err1 != nil || err2 != nil || !finite(lo) || !finite(hi) || lo >= hi {
-		return fault("%q is not a range (want LO..HI or LO..HI:N, rising numbers)", short(list))
+		return fault("%q is not a range (want LO..HI or LO..HI:N, rising numbers)", yamldoc.Short(list))
 	}
 	n := defaultPoints
 	if counted {
 		if n, err = strconv.Atoi(count); err != nil || n < 2 || n > maxPoints {
-			return fault("%q points are not allowed (want 2 to %d)", short(count), maxPoints)
+			return fault("%q points are not allowed (want 2 to %d)", yamldoc.Short(count), maxPoints)
 		}
 	}
 	whole := !strings.ContainsAny(low+high, ".eE") || key == UsersKey
@@ -161,7 +164,7 @@ func newCurve(over string, points []report.CurvePoint, partial bool) *report.Cur
 	return curve
 }
 
-// describe says of a curve what it does not know itself.
+// Describe says of a curve what it does not know itself.
 func describe(curve *report.Curve, partial bool) error {
 	curve.Clifftop, curve.Partial = Version, partial
 	s, err := curve.Summary(0)
@@ -236,7 +239,7 @@ func (o SweepOptions) Trial(s *Scenario) (*Setup, error) {
 	if len(o.Values) > 0 {
 		at.Value = o.Values[0]
 	} else if at.Key != RateKey && at.Key != UsersKey {
-		return nil, Faults{{Where: "--over", Key: at.Key, Problem: "values are missing (want KEY=V1,V2,… or KEY=LO..HI:N)"}}
+		return nil, yamldoc.Faults{{Where: "--over", Key: at.Key, Problem: "values are missing (want KEY=V1,V2,… or KEY=LO..HI:N)"}}
 	}
 	trial, err := s.With(at)
 	if err != nil {
@@ -278,8 +281,8 @@ func (o SweepOptions) choose(ctx context.Context, base *Setup, p *plan) (saturat
 		return found, fmt.Errorf("looking for saturation: %w", err)
 	}
 	if found.load == 0 {
-		return found, Faults{{Where: "sweep", Problem: fmt.Sprintf(
-			"no request completes, however small the load (want requests that fit max_model_len, %d tokens, and a clients.timeout to suit)", value(base.Scenario.Engine.MaxModelLen))}}
+		return found, yamldoc.Faults{{Where: "sweep", Problem: fmt.Sprintf(
+			"no request completes, however small the load (want requests that fit max_model_len, %d tokens, and a clients.timeout to suit)", optional.Value(base.Scenario.Engine.MaxModelLen))}}
 	}
 	if t := base.Scenario.Workload.Trace; t != nil && t.Statistics != nil && t.Statistics.RequestsPerS > 0 {
 		p.highest = maxSuperposed * t.Statistics.RequestsPerS
@@ -302,7 +305,7 @@ func (o SweepOptions) choose(ctx context.Context, base *Setup, p *plan) (saturat
 func (p *plan) prepare(s *Scenario, o SweepOptions, values []string) ([]float64, []*Setup, error) {
 	var points []float64
 	var setups []*Setup
-	var faults Faults
+	var faults yamldoc.Faults
 	for _, v := range values {
 		x, fault := o.point(v)
 		if fault != nil {
@@ -310,7 +313,7 @@ func (p *plan) prepare(s *Scenario, o SweepOptions, values []string) ([]float64,
 			continue
 		}
 		u, err := p.resolve(s, o, v, x)
-		var fs Faults
+		var fs yamldoc.Faults
 		switch {
 		case errors.As(err, &fs):
 			faults = append(faults, fs...)
@@ -326,10 +329,10 @@ func (p *plan) prepare(s *Scenario, o SweepOptions, values []string) ([]float64,
 }
 
 // point is the place of a value on the axis.
-func (o SweepOptions) point(v string) (float64, *Fault) {
+func (o SweepOptions) point(v string) (float64, *yamldoc.Fault) {
 	x, ok := pointValue(v)
 	if !ok {
-		return 0, &Fault{Where: "--over", Key: o.Over, Problem: fmt.Sprintf("%q is not a number or a duration (want such, to be drawn on an axis)", short(v)), Hint: "clifftop compare --vary puts names side by side"}
+		return 0, &yamldoc.Fault{Where: "--over", Key: o.Over, Problem: fmt.Sprintf("%q is not a number or a duration (want such, to be drawn on an axis)", yamldoc.Short(v)), Hint: "clifftop compare --vary puts names side by side"}
 	}
 	return x, nil
 }
@@ -397,7 +400,7 @@ func pointValue(v string) (float64, bool) {
 	if x, err := strconv.ParseFloat(v, 64); err == nil && finite(x) {
 		return x, true
 	}
-	d, ok := ParseDuration(v)
+	d, ok := unit.ParseDuration(v)
 	return d.Seconds(), ok
 }
 

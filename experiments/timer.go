@@ -3,6 +3,7 @@ package experiments
 import (
 	"fmt"
 
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/report"
 	"clifftop/sim/clock"
@@ -26,7 +27,7 @@ func (u *Setup) newTimer() (model.StepTimer, error) {
 		l := s.StepTime.Linear
 		return model.NewLinear(clock.FromSeconds(l.AMilliseconds/1e3), clock.FromSeconds(l.BMicroseconds/1e6)), nil
 	}
-	return nil, fmt.Errorf("%q is not known (want %s)", s.StepTime.Kind, list(stepKinds))
+	return nil, fmt.Errorf("%q is not known (want %s)", s.StepTime.Kind, yamldoc.OneOf(stepKinds))
 }
 
 // KernelOptions are those of the calibrated step times.

@@ -97,7 +97,7 @@ func (t *TraceFile) Last() *trace.File {
 // reading is a file that is summed while it is read.
 type reading struct {
 	*os.File
-	hash  hash.Hash // or nil
+	hash  hash.Hash // Default nil
 	trace *TraceFile
 }
 

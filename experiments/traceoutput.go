@@ -13,7 +13,7 @@ import (
 // traceOutput writes a trace in Clifftop's own format, with comments before the header.
 type traceOutput struct {
 	*trace.Writer
-	zip *gzip.Writer // or nil
+	zip *gzip.Writer // Default nil
 }
 
 func newTraceOutput(w io.Writer, comments []string, columns trace.Columns, classes []string, zip bool) (*traceOutput, error) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/workload/trace"
 )
 
@@ -49,8 +51,8 @@ type Trace struct {
 	// Mode says what to do about bad rows: stop, skip and count, or repair.
 	Mode string `json:"mode" one:"strict skip fix"`
 	// From and To cut a slice of the recorded time, which then begins at 0.
-	From *Duration `json:"from"`
-	To   *Duration `json:"to"`
+	From *unit.Duration `json:"from"`
+	To   *unit.Duration `json:"to"`
 	// WarmPrefix lets the rows before from fill the prefix cache, at no cost and without a load of their own.
 	WarmPrefix bool `json:"warm_prefix"`
 	// Classes keeps the rows of these classes: models, kinds of requests or what else the format has.
@@ -98,15 +100,15 @@ type TraceStatistics struct {
 	Noted   map[trace.Code]int64 `json:"noted,omitempty"`   // rows that look odd
 }
 
-func (t *Trace) check(d *decoder, n *node, key string) {
-	if t.File == "" && n.get("file") == nil {
-		d.fault(n.at, key, "file is missing", "")
+func (t *Trace) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	if t.File == "" && n.Get("file") == nil {
+		d.Fault(n.At, key, "file is missing", "")
 	}
 	if t.Scale != nil && t.Rate != nil {
-		d.fault(n.get("rate").at, join(key, "rate"), "rate and scale are given together (want one)", "")
+		d.Fault(n.Get("rate").At, yamldoc.Join(key, "rate"), "rate and scale are given together (want one)", "")
 	}
 	if t.From != nil && t.To != nil && *t.From >= *t.To {
-		d.refuse(n.get("to"), join(key, "to"), "more than from, "+t.From.String())
+		d.Refuse(n.Get("to"), yamldoc.Join(key, "to"), "more than from, "+t.From.String())
 	}
 	if t.Format == "" {
 		t.Format = "auto"
@@ -130,34 +132,34 @@ func (a Arrivals) MarshalJSON() ([]byte, error) {
 	return json.Marshal(a.Stages)
 }
 
-func (a *Arrivals) decode(d *decoder, n *node, key string) {
+func (a *Arrivals) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	*a = Arrivals{}
-	if n.kind != isList {
-		if n.kind != isMap {
-			d.wrong(n, key, "a map such as {process: poisson, rate: 8}, or a list of stages")
+	if n.Kind != yamldoc.List {
+		if n.Kind != yamldoc.Map {
+			d.Wrong(n, key, "a map such as {process: poisson, rate: 8}, or a list of stages")
 			return
 		}
 		a.Stages = make([]Stage, 1)
-		d.value(n, key, reflectElem(&a.Stages[0]), "")
+		d.Value(n, key, &a.Stages[0], "")
 		for _, only := range []string{"name", "duration"} {
-			if m := n.get(only); m != nil {
-				d.fault(m.at, join(key, only), "this key goes with a list of stages only", "")
+			if m := n.Get(only); m != nil {
+				d.Fault(m.At, yamldoc.Join(key, only), "this key goes with a list of stages only", "")
 			}
 		}
 		return
 	}
 	a.listed = true
-	d.value(n, key, reflectElem(&a.Stages), "")
-	if len(n.items) == 0 {
-		d.fault(n.at, key, "the list is empty (want one stage or more)", "")
+	d.Value(n, key, &a.Stages, "")
+	if len(n.Items) == 0 {
+		d.Fault(n.At, key, "the list is empty (want one stage or more)", "")
 	}
-	for i, item := range n.items {
-		last := i == len(n.items)-1
-		if item.kind == isMap && item.get("duration") == nil && !last {
-			d.fault(item.at, join(key, fmt.Sprint(i)), "duration is missing (only the last stage may go on without end)", "")
+	for i, item := range n.Items {
+		last := i == len(n.Items)-1
+		if item.Kind == yamldoc.Map && item.Get("duration") == nil && !last {
+			d.Fault(item.At, yamldoc.Join(key, fmt.Sprint(i)), "duration is missing (only the last stage may go on without end)", "")
 		}
-		if p := a.Stages[i].Process; len(n.items) > 1 && (p == "closed" || p == "all-at-once") {
-			d.fault(item.at, join(key, fmt.Sprint(i)), p+" cannot be one of several stages (want a process with a rate)", "")
+		if p := a.Stages[i].Process; len(n.Items) > 1 && (p == "closed" || p == "all-at-once") {
+			d.Fault(item.At, yamldoc.Join(key, fmt.Sprint(i)), p+" cannot be one of several stages (want a process with a rate)", "")
 		}
 	}
 }
@@ -167,7 +169,7 @@ type Stage struct {
 	// Name labels the stage in results.
 	Name string `json:"name,omitempty"`
 	// Duration is the length of the stage.
-	Duration *Duration `json:"duration,omitempty" range:"(0,)"`
+	Duration *unit.Duration `json:"duration,omitempty" range:"(0,)"`
 	// Process is the law of arrivals; left out, it is closed where users are given, else the preset's, or
 	// poisson where the preset has no rate.
 	Process string `json:"process,omitempty" one:"constant poisson gamma weibull all-at-once closed on-off cox profile superposed"`
@@ -183,21 +185,21 @@ type Stage struct {
 	// ThinkTime is how long a user waits before the next request.
 	ThinkTime *ThinkTime `json:"think_time,omitempty"`
 	// Ramp spreads the users' first requests over this time.
-	Ramp *Duration `json:"ramp,omitempty"`
+	Ramp *unit.Duration `json:"ramp,omitempty"`
 	// OnMean and OffMean are the mean lengths of bursts and of the pauses between them.
-	OnMean  *Duration `json:"on_mean,omitempty" range:"(0,)"`
-	OffMean *Duration `json:"off_mean,omitempty" range:"(0,)"`
+	OnMean  *unit.Duration `json:"on_mean,omitempty" range:"(0,)"`
+	OffMean *unit.Duration `json:"off_mean,omitempty" range:"(0,)"`
 	// Sigma is the standard deviation of the logarithm of the rate.
 	Sigma *float64 `json:"sigma,omitempty" range:"(0,5]"`
 	// Rho is the correlation of the logarithm of the rate from one step to the next.
 	Rho *float64 `json:"rho,omitempty" range:"[0,1)"`
 	// Step is how long the rate stays the same.
-	Step *Duration `json:"step,omitempty" range:"(0,)"`
+	Step *unit.Duration `json:"step,omitempty" range:"(0,)"`
 	// Hourly is the course of the rate over a day or a week, whose mean is the rate: the name of a profile, or the
 	// relative rates of 24 or 168 hours, from midnight, or from Monday on.
 	Hourly *Hourly `json:"hourly,omitempty"`
 	// Begin is the time of that day or week at which the traffic begins.
-	Begin *Duration `json:"begin,omitempty" range:"[0,)"`
+	Begin *unit.Duration `json:"begin,omitempty" range:"[0,)"`
 	// Sources is the number of clients of superposed, each of which sends at a rate and with a burstiness of its own.
 	Sources *int `json:"sources,omitempty" range:"[11,100000]"`
 	// TopShare and Top10Share are the parts of the requests that come from the first client, and from the first ten.
@@ -208,9 +210,9 @@ type Stage struct {
 	SourceCV []float64 `json:"source_cv,omitempty" range:"[0.05,100]"`
 }
 
-func (s *Stage) variants() (string, map[string]variantKeys) {
+func (s *Stage) Variants() (string, map[string]yamldoc.VariantKeys) {
 	rate := []string{"rate"}
-	return "process", map[string]variantKeys{
+	return "process", map[string]yamldoc.VariantKeys{
 		"":            {nil, []string{"process", "rate", "users", "think_time", "ramp"}},
 		"constant":    {rate, nil},
 		"poisson":     {rate, nil},
@@ -226,15 +228,15 @@ func (s *Stage) variants() (string, map[string]variantKeys) {
 	}
 }
 
-func (s *Stage) check(d *decoder, n *node, key string) {
-	if s.Users != nil && s.Rate != nil && n.get("process") == nil {
-		d.fault(n.get("users").at, join(key, "users"), "users and rate are given together (want one: users make a closed loop, a rate an open one)", "")
+func (s *Stage) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	if s.Users != nil && s.Rate != nil && n.Get("process") == nil {
+		d.Fault(n.Get("users").At, yamldoc.Join(key, "users"), "users and rate are given together (want one: users make a closed loop, a rate an open one)", "")
 	}
 	if s.Process == "" && s.Users != nil {
 		s.Process = "closed"
 	}
 	if s.Process == "" && s.Users == nil && (s.ThinkTime != nil || s.Ramp != nil) {
-		d.fault(n.at, key, "users is missing (a closed loop needs it)", "")
+		d.Fault(n.At, key, "users is missing (a closed loop needs it)", "")
 	}
 }
 
@@ -266,8 +268,8 @@ type Distribution struct {
 	Max *int `json:"max,omitempty" range:"[1,536870912]"`
 }
 
-func (l *Distribution) variants() (string, map[string]variantKeys) {
-	return "distribution", map[string]variantKeys{
+func (l *Distribution) Variants() (string, map[string]yamldoc.VariantKeys) {
+	return "distribution", map[string]yamldoc.VariantKeys{
 		"":           {nil, []string{"distribution"}},
 		"fixed":      {[]string{"value"}, nil},
 		"uniform":    {[]string{"min", "max"}, nil},
@@ -282,43 +284,43 @@ func (l *Distribution) variants() (string, map[string]variantKeys) {
 	}
 }
 
-func (l *Distribution) check(d *decoder, n *node, key string) {
+func (l *Distribution) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	if l.Law == "" {
-		if n.get("distribution") == nil {
-			d.fault(n.at, key, "distribution is missing (want fixed, uniform, lognormal, gamma, weibull, geometric, log-series, mixture or quantiles)", "")
+		if n.Get("distribution") == nil {
+			d.Fault(n.At, key, "distribution is missing (want fixed, uniform, lognormal, gamma, weibull, geometric, log-series, mixture or quantiles)", "")
 		}
 		return
 	}
 	if l.Min != nil && l.Max != nil && *l.Min > *l.Max {
-		d.refuse(n.get("max"), join(key, "max"), fmt.Sprintf("min, %d, or more", *l.Min))
+		d.Refuse(n.Get("max"), yamldoc.Join(key, "max"), fmt.Sprintf("min, %d, or more", *l.Min))
 	}
 	byMean, byLog := l.Mean != nil && l.CV != nil, l.Mu != nil && l.Sigma != nil
 	switch {
 	case l.Law == "lognormal" && (byMean == byLog || (l.Mean != nil || l.CV != nil) && (l.Mu != nil || l.Sigma != nil)):
-		d.fault(n.at, key, "lognormal wants mean and cv, or mu and sigma", "")
+		d.Fault(n.At, key, "lognormal wants mean and cv, or mu and sigma", "")
 	case l.Law == "quantiles" && l.P != nil && l.Q != nil:
 		l.checkQuantiles(d, n, key)
 	case l.Law == "mixture" && l.Parts != nil:
-		for i, part := range n.get("parts").items {
-			if part.kind == isNumber || part.kind == isMap && part.get("weight") == nil {
-				d.fault(part.at, join(key, fmt.Sprintf("parts.%d", i)), "weight is missing", "")
+		for i, part := range n.Get("parts").Items {
+			if part.Kind == yamldoc.Number || part.Kind == yamldoc.Map && part.Get("weight") == nil {
+				d.Fault(part.At, yamldoc.Join(key, fmt.Sprintf("parts.%d", i)), "weight is missing", "")
 			}
 		}
 		if len(l.Parts) == 0 {
-			d.fault(n.get("parts").at, join(key, "parts"), "the list is empty (want one part or more)", "")
+			d.Fault(n.Get("parts").At, yamldoc.Join(key, "parts"), "the list is empty (want one part or more)", "")
 		}
 	}
 }
 
-func (l *Distribution) checkQuantiles(d *decoder, n *node, key string) {
-	p, q := n.get("p"), n.get("q")
+func (l *Distribution) checkQuantiles(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	p, q := n.Get("p"), n.Get("q")
 	switch {
 	case len(l.P) != len(l.Q):
-		d.fault(q.at, join(key, "q"), fmt.Sprintf("%d values for %d probabilities (want as many)", len(l.Q), len(l.P)), "")
+		d.Fault(q.At, yamldoc.Join(key, "q"), fmt.Sprintf("%d values for %d probabilities (want as many)", len(l.Q), len(l.P)), "")
 	case len(l.P) < 2 || l.P[0] != 0 || l.P[len(l.P)-1] != 1 || !slices.IsSorted(l.P):
-		d.fault(p.at, join(key, "p"), "the probabilities do not rise from 0 to 1", "")
+		d.Fault(p.At, yamldoc.Join(key, "p"), "the probabilities do not rise from 0 to 1", "")
 	case !slices.IsSorted(l.Q):
-		d.fault(q.at, join(key, "q"), "the quantiles do not rise", "")
+		d.Fault(q.At, yamldoc.Join(key, "q"), "the quantiles do not rise", "")
 	}
 }
 
@@ -336,9 +338,9 @@ type Prefix struct {
 	SharedTokens int `json:"shared_tokens" range:"[0,536870912]"`
 }
 
-func (p *Prefix) variants() (string, map[string]variantKeys) {
+func (p *Prefix) Variants() (string, map[string]yamldoc.VariantKeys) {
 	groups := []string{"groups", "prompts_per_group", "shared_tokens"}
-	return "by", map[string]variantKeys{
+	return "by", map[string]yamldoc.VariantKeys{
 		"":      {groups, nil},
 		"group": {groups, nil},
 		"user":  {[]string{"shared_tokens"}, nil},
@@ -348,31 +350,31 @@ func (p *Prefix) variants() (string, map[string]variantKeys) {
 // besideTrace are the keys that cannot stand beside a trace.
 var besideTrace = []string{"preset", "arrivals", "input", "output", "prefix", "sessions", "classes", "headcount"}
 
-func (w *Workload) check(d *decoder, n *node, key string) {
+func (w *Workload) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	checkSessions(d, n, key, w.Sessions, w.Input, w.Prefix)
 	if w.Headcount != nil {
 		for _, other := range []string{"preset", "input", "output", "prefix", "sessions", "classes"} {
-			if v := n.get(other); v != nil && v.kind != isNull {
-				d.fault(v.at, join(key, other), other+" and headcount are given together (want one: headcount.classes name the presets)", "")
+			if v := n.Get(other); v != nil && v.Kind != yamldoc.Null {
+				d.Fault(v.At, yamldoc.Join(key, other), other+" and headcount are given together (want one: headcount.classes name the presets)", "")
 			}
 		}
 	}
 	names := map[string]bool{}
 	for i, c := range w.Classes {
 		if names[c.Name] && c.Name != "" {
-			d.fault(n.get("classes").items[i].at, join(key, fmt.Sprintf("classes.%d.name", i)), fmt.Sprintf("%q is the name of an earlier class (want another)", c.Name), "")
+			d.Fault(n.Get("classes").Items[i].At, yamldoc.Join(key, fmt.Sprintf("classes.%d.name", i)), fmt.Sprintf("%q is the name of an earlier class (want another)", c.Name), "")
 		}
 		names[c.Name] = true
 	}
 	if w.Classes != nil && len(w.Classes) == 0 {
-		d.fault(n.get("classes").at, join(key, "classes"), "the list is empty (want one class or more)", "")
+		d.Fault(n.Get("classes").At, yamldoc.Join(key, "classes"), "the list is empty (want one class or more)", "")
 	}
 	if w.Trace == nil {
 		return
 	}
 	for _, other := range besideTrace {
-		if v := n.get(other); v != nil && v.kind != isNull {
-			d.fault(v.at, join(key, other), other+" and trace are given together (want one: a trace brings its own)", "")
+		if v := n.Get(other); v != nil && v.Kind != yamldoc.Null {
+			d.Fault(v.At, yamldoc.Join(key, other), other+" and trace are given together (want one: a trace brings its own)", "")
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report/layout"
 	"clifftop/sim/clock"
 	"clifftop/workload"
@@ -38,7 +40,7 @@ func (u *Setup) trafficSource() error {
 	if err := u.headcount(); err != nil {
 		return err
 	}
-	or(&w.Preset, defaultPreset)
+	optional.Default(&w.Preset, defaultPreset)
 	preset, err := workload.FindPreset(*w.Preset)
 	if err != nil {
 		return s.fieldFaults(err)
@@ -78,14 +80,14 @@ func (u *Setup) arrivals(spec *workload.Spec) {
 				spec.Arrivals = append(spec.Arrivals, stage.stage())
 				continue
 			}
-			at := workload.Stage{Process: "poisson"}
+			at := workload.Phase{Process: "poisson"}
 			if len(base.Arrivals) == 1 && base.Arrivals[0].Rate > 0 {
 				at = base.Arrivals[0]
 			}
 			if stage.Rate != nil {
 				at.Rate = *stage.Rate
 			}
-			at.Name, at.Duration = stage.Name, value(stage.Duration).Clock()
+			at.Name, at.Duration = stage.Name, optional.Value(stage.Duration).Clock()
 			spec.Arrivals = append(spec.Arrivals, at)
 		}
 	}
@@ -103,15 +105,15 @@ func (u *Setup) limits(spec *workload.Spec) {
 	r := &u.Scenario.Run
 	endless := len(spec.Arrivals) == 0 || spec.Arrivals[len(spec.Arrivals)-1].Duration == 0
 	if r.Requests == nil && r.Duration == nil && endless {
-		r.Requests = given(defaultRequests)
+		r.Requests = optional.Of(defaultRequests)
 	}
-	spec.Requests = int64(value(r.Requests))
-	spec.Duration = value(r.Duration).Clock()
+	spec.Requests = int64(optional.Value(r.Requests))
+	spec.Duration = optional.Value(r.Duration).Clock()
 }
 
 // fieldFaults gives the workload package's faults their places.
-func (s *Scenario) fieldFaults(err error) Faults {
-	var faults Faults
+func (s *Scenario) fieldFaults(err error) yamldoc.Faults {
+	var faults yamldoc.Faults
 	var add func(error)
 	add = func(err error) {
 		var f *workload.FieldError

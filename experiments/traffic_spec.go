@@ -3,18 +3,20 @@ package experiments
 import (
 	"math"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/unit"
 	"clifftop/workload"
 )
 
 // stage is the process as the workload package takes it.
-func (s Stage) stage() workload.Stage {
-	w := workload.Stage{
-		Name: s.Name, Duration: value(s.Duration).Clock(), Process: s.Process,
-		Rate: value(s.Rate), CV: value(s.CV), Shape: value(s.Shape),
-		Sigma: value(s.Sigma), Rho: value(s.Rho), Step: value(s.Step).Clock(),
-		OnMean: value(s.OnMean).Clock(), OffMean: value(s.OffMean).Clock(),
-		Users: int32(value(s.Users)), Ramp: value(s.Ramp).Clock(), Begin: value(s.Begin).Clock(),
-		Sources: int32(value(s.Sources)), TopShare: value(s.TopShare), Top10Share: value(s.Top10Share), SourceCV: s.SourceCV,
+func (s Stage) stage() workload.Phase {
+	w := workload.Phase{
+		Name: s.Name, Duration: optional.Value(s.Duration).Clock(), Process: s.Process,
+		Rate: optional.Value(s.Rate), CV: optional.Value(s.CV), Shape: optional.Value(s.Shape),
+		Sigma: optional.Value(s.Sigma), Rho: optional.Value(s.Rho), Step: optional.Value(s.Step).Clock(),
+		OnMean: optional.Value(s.OnMean).Clock(), OffMean: optional.Value(s.OffMean).Clock(),
+		Users: int32(optional.Value(s.Users)), Ramp: optional.Value(s.Ramp).Clock(), Begin: optional.Value(s.Begin).Clock(),
+		Sources: int32(optional.Value(s.Sources)), TopShare: optional.Value(s.TopShare), Top10Share: optional.Value(s.Top10Share), SourceCV: s.SourceCV,
 	}
 	if s.Hourly != nil {
 		w.Hourly = s.Hourly.values
@@ -27,20 +29,20 @@ func (s Stage) stage() workload.Stage {
 }
 
 // newStage is a process of the workload package as a scenario writes it.
-func newStage(w workload.Stage) Stage {
+func newStage(w workload.Phase) Stage {
 	s := Stage{
-		Name: w.Name, Duration: given(Duration(w.Duration)), Process: w.Process,
-		Rate: given(w.Rate), CV: given(w.CV), Shape: given(w.Shape),
-		Sigma: given(w.Sigma), Rho: given(w.Rho), Step: given(Duration(w.Step)),
-		OnMean: given(Duration(w.OnMean)), OffMean: given(Duration(w.OffMean)),
-		Users: given(int(w.Users)), Ramp: given(Duration(w.Ramp)), Begin: given(Duration(w.Begin)),
-		Sources: given(int(w.Sources)), TopShare: given(w.TopShare), Top10Share: given(w.Top10Share), SourceCV: w.SourceCV,
+		Name: w.Name, Duration: optional.Of(unit.Duration(w.Duration)), Process: w.Process,
+		Rate: optional.Of(w.Rate), CV: optional.Of(w.CV), Shape: optional.Of(w.Shape),
+		Sigma: optional.Of(w.Sigma), Rho: optional.Of(w.Rho), Step: optional.Of(unit.Duration(w.Step)),
+		OnMean: optional.Of(unit.Duration(w.OnMean)), OffMean: optional.Of(unit.Duration(w.OffMean)),
+		Users: optional.Of(int(w.Users)), Ramp: optional.Of(unit.Duration(w.Ramp)), Begin: optional.Of(unit.Duration(w.Begin)),
+		Sources: optional.Of(int(w.Sources)), TopShare: optional.Of(w.TopShare), Top10Share: optional.Of(w.Top10Share), SourceCV: w.SourceCV,
 	}
 	if w.Hourly != nil {
 		s.Hourly = newHourly(w.Hourly)
 	}
 	if w.ThinkTime != (workload.Delay{}) {
-		s.ThinkTime = &ThinkTime{Law: w.ThinkTime.Distribution, Mean: Duration(w.ThinkTime.Mean), CV: given(w.ThinkTime.CV)}
+		s.ThinkTime = &ThinkTime{Law: w.ThinkTime.Distribution, Mean: unit.Duration(w.ThinkTime.Mean), CV: optional.Of(w.ThinkTime.CV)}
 		if s.ThinkTime.Law == "" {
 			s.ThinkTime.Law = "fixed"
 		}
@@ -51,39 +53,14 @@ func newStage(w workload.Stage) Stage {
 // lengths is the law as the workload package takes it.
 func (l Distribution) lengths() workload.LengthsSpec {
 	w := workload.LengthsSpec{
-		Distribution: l.Law, Value: int32(value(l.Value)), Min: int32(value(l.Min)), Max: int32(value(l.Max)),
-		Mean: value(l.Mean), CV: value(l.CV), Mu: value(l.Mu), Sigma: value(l.Sigma), Shape: value(l.Shape),
+		Distribution: l.Law, Value: int32(optional.Value(l.Value)), Min: int32(optional.Value(l.Min)), Max: int32(optional.Value(l.Max)),
+		Mean: optional.Value(l.Mean), CV: optional.Value(l.CV), Mu: optional.Value(l.Mu), Sigma: optional.Value(l.Sigma), Shape: optional.Value(l.Shape),
 		P: l.P, Q: l.Q,
 	}
 	for _, part := range l.Parts {
-		w.Parts = append(w.Parts, workload.PartSpec{Weight: value(part.Weight), LengthsSpec: part.lengths()})
+		w.Parts = append(w.Parts, workload.PartSpec{Weight: optional.Value(part.Weight), LengthsSpec: part.lengths()})
 	}
 	return w
-}
-
-// value is what p points to, or zero.
-func value[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
-}
-
-// given points to v, or is nil where v is zero.
-func given[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return &v
-}
-
-// or gives *p the value v where it is nil.
-func or[T any](p **T, v T) {
-	if *p == nil {
-		*p = &v
-	}
 }
 
 // limitInt32 is n, at most the largest int32.

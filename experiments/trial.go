@@ -4,10 +4,11 @@ import (
 	"math"
 	"strconv"
 
+	"clifftop/experiments/internal/optional"
 	"clifftop/report"
 )
 
-// at is the state of a value.
+// At is the state of a value.
 func (q *search) at(x float64) *state {
 	st := q.states[x]
 	if st == nil {
@@ -128,9 +129,9 @@ func (q *search) note(st *state) {
 	x := st.value
 	switch {
 	case st.verdict == report.ProbePasses && (q.good == nil || (x > *q.good) != q.helps):
-		q.good = given(x)
+		q.good = optional.Of(x)
 	case st.verdict == report.ProbeFails && (q.bad == nil || (x > *q.bad) == q.helps):
-		q.bad = given(x)
+		q.bad = optional.Of(x)
 	}
 }
 

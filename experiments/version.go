@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/clock"
 )
 
@@ -64,7 +65,7 @@ func profileFor(version string) (Profile, error) {
 		parts := strings.Split(strings.TrimPrefix(version, "vllm-"), ".")
 		m, err := strconv.Atoi(parts[min(1, len(parts)-1)])
 		if err != nil || len(parts) < 2 || len(parts) > 3 || parts[0] != "0" || !strings.HasPrefix(version, "vllm-") || m < oldestMinor || m > 999 {
-			return Profile{}, fmt.Errorf("%q is not known (want vllm-0.%d or a later release)", short(version), oldestMinor)
+			return Profile{}, fmt.Errorf("%q is not known (want vllm-0.%d or a later release)", yamldoc.Short(version), oldestMinor)
 		}
 		minor = m
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"clifftop/experiments/scenario/yamldoc"
 )
 
 func TestYAML(t *testing.T) {
@@ -85,28 +87,28 @@ func TestYAMLGivesTheSame(t *testing.T) {
 // TestYAMLOfTrees writes trees of any texts and reads the same.
 func TestYAMLOfTrees(t *testing.T) {
 	text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "yes", "1e6", "- a", "a: b", "#", "0x10", "12:30", "2026-01-01", "~", "_", "1_0", ".5", "a #b", "null", "é", "&a", "*a", "!!x", "60s", "5%", "-", "?", "'", `"`, "\\"}))
-	var value func(depth int) *rapid.Generator[*node]
-	value = func(depth int) *rapid.Generator[*node] {
-		return rapid.Custom(func(t *rapid.T) *node {
-			kinds := []nodeKind{isNull, isBool, isNumber, isText}
+	var value func(depth int) *rapid.Generator[*yamldoc.Node]
+	value = func(depth int) *rapid.Generator[*yamldoc.Node] {
+		return rapid.Custom(func(t *rapid.T) *yamldoc.Node {
+			kinds := []yamldoc.Kind{yamldoc.Null, yamldoc.Bool, yamldoc.Number, yamldoc.Text}
 			if depth > 0 {
-				kinds = append(kinds, isList, isMap)
+				kinds = append(kinds, yamldoc.List, yamldoc.Map)
 			}
-			n := &node{kind: rapid.SampledFrom(kinds).Draw(t, "kind")}
-			switch n.kind {
-			case isBool:
-				n.truth = rapid.Bool().Draw(t, "truth")
-			case isNumber:
-				n.text = rapid.SampledFrom([]string{"0", "-1", "1.5", "1e6", ".5", "18446744073709551616"}).Draw(t, "number")
-			case isText:
-				n.text = text.Draw(t, "text")
-			case isList:
-				n.items = rapid.SliceOfN(value(depth-1), 0, 3).Draw(t, "items")
-			case isMap:
+			n := &yamldoc.Node{Kind: rapid.SampledFrom(kinds).Draw(t, "kind")}
+			switch n.Kind {
+			case yamldoc.Bool:
+				n.Truth = rapid.Bool().Draw(t, "truth")
+			case yamldoc.Number:
+				n.Text = rapid.SampledFrom([]string{"0", "-1", "1.5", "1e6", ".5", "18446744073709551616"}).Draw(t, "number")
+			case yamldoc.Text:
+				n.Text = text.Draw(t, "text")
+			case yamldoc.List:
+				n.Items = rapid.SliceOfN(value(depth-1), 0, 3).Draw(t, "items")
+			case yamldoc.Map:
 				for _, v := range rapid.SliceOfN(value(depth-1), 0, 3).Draw(t, "values") {
 					name := text.Draw(t, "key")
-					if n.get(name) == nil && name != "<<" {
-						n.fields = append(n.fields, field{name: name, value: v})
+					if n.Get(name) == nil && name != "<<" {
+						n.Fields = append(n.Fields, yamldoc.Field{Name: name, Value: v})
 					}
 				}
 			}
@@ -114,12 +116,12 @@ func TestYAMLOfTrees(t *testing.T) {
 		})
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		root := &node{kind: isMap, fields: []field{{name: "root", value: value(3).Draw(t, "value")}}}
+		root := &yamldoc.Node{Kind: yamldoc.Map, Fields: []yamldoc.Field{{Name: "root", Value: value(3).Draw(t, "value")}}}
 		written := (&Scenario{origin: &origin{root: root}}).YAML()
-		if len(written) > maxFileBytes {
+		if len(written) > yamldoc.MaxBytes {
 			return
 		}
-		again, err := parseYAML("", written, false)
+		again, err := yamldoc.Parse("", written, false)
 		if err != nil {
 			if badText(root) {
 				return // what YAML does not hold
@@ -133,31 +135,31 @@ func TestYAMLOfTrees(t *testing.T) {
 }
 
 // badText says that a tree has a text that the reader refuses in any form.
-func badText(n *node) bool {
+func badText(n *yamldoc.Node) bool {
 	raw, _ := json.Marshal(plainTree(n))
-	_, err := parseYAML("", raw, false)
+	_, err := yamldoc.Parse("", raw, false)
 	return err != nil
 }
 
 // plainTree is a tree as Go's own values.
-func plainTree(n *node) any {
-	switch n.kind {
-	case isBool:
-		return n.truth
-	case isNumber:
-		return json.Number(n.text)
-	case isText:
-		return n.text
-	case isList:
+func plainTree(n *yamldoc.Node) any {
+	switch n.Kind {
+	case yamldoc.Bool:
+		return n.Truth
+	case yamldoc.Number:
+		return json.Number(n.Text)
+	case yamldoc.Text:
+		return n.Text
+	case yamldoc.List:
 		list := []any{}
-		for _, v := range n.items {
+		for _, v := range n.Items {
 			list = append(list, plainTree(v))
 		}
 		return list
-	case isMap:
+	case yamldoc.Map:
 		m := map[string]any{}
-		for _, f := range n.fields {
-			m[f.name] = plainTree(f.value)
+		for _, f := range n.Fields {
+			m[f.Name] = plainTree(f.Value)
 		}
 		return m
 	}

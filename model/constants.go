@@ -1,10 +1,6 @@
 package model
 
-import (
-	"errors"
-	"fmt"
-	"math"
-)
+import "clifftop/internal/faults"
 
 // KernelConstants are the measured properties of a GPU's kernels, resolved: each row was taken from
 // the GPU's own measurements, from its class, or from the medians over other GPUs, and names its
@@ -135,17 +131,11 @@ func (k *KernelConstants) isZero() bool { return *k == KernelConstants{} }
 // validate refuses constants that would make an operation instantaneous, or faster than the
 // hardware.
 func (k *KernelConstants) validate() error {
-	var errs []error
+	var f faults.List
 	fraction := func(row, name string, v, limit float64) {
-		if !(v > 0 && v <= limit) {
-			errs = append(errs, fmt.Errorf("%s: %s is %v (want above 0, at most %v)", row, name, v, limit))
-		}
+		f.Check(v > 0 && v <= limit, "%s: %s is %v (want above 0, at most %v)", row, name, v, limit)
 	}
-	atLeast := func(row, name string, v, least float64) {
-		if !(v >= least) || math.IsInf(v, 0) {
-			errs = append(errs, fmt.Errorf("%s: %s is %v (want %v or more)", row, name, v, least))
-		}
-	}
+	atLeast := func(row, name string, v, least float64) { f.AtLeast(row+": "+name, v, least) }
 	for _, p := range []Precision{BF16, FP16, FP8, INT4, NVFP4, MXFP4} {
 		g, m := &k.GEMM[p], &k.MoE[p]
 		fraction(g.Row, "ec", g.Compute, 1)
@@ -176,7 +166,7 @@ func (k *KernelConstants) validate() error {
 			atLeast(k.AllReduce.Row, "bus bandwidth", k.AllReduce.BusBytesPerSecond[i], 1)
 		}
 	}
-	return errors.Join(errs...)
+	return f.Err()
 }
 
 // moeMemoryLimit is how far the effective bandwidth of expert weights may exceed the datasheet's:

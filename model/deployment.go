@@ -1,10 +1,11 @@
 package model
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
+
+	"clifftop/internal/faults"
 )
 
 // Options say how an LLM is spread over GPUs and in which formats. The zero value is one GPU and
@@ -50,31 +51,24 @@ func NewDeployment(llm LLM, gpu GPU, o Options) (*Deployment, error) {
 		return nil, fmt.Errorf("gpu %s: %w", gpu.Name, err)
 	}
 	d := &Deployment{LLM: llm, GPU: gpu, Options: o}
-	var errs []error
-	for _, p := range []struct {
-		name string
-		n    *int
-	}{
-		{"tensor_parallel_size", &d.TensorParallel},
-		{"pipeline_parallel_size", &d.PipelineParallel},
-		{"data_parallel_size", &d.DataParallel},
-		{"expert_parallel_size", &d.ExpertParallel},
-	} {
-		if *p.n == 0 {
-			*p.n = 1
+	var f faults.List
+	parallel := func(name string, n *int) {
+		if *n == 0 {
+			*n = 1
 		}
-		if *p.n < 1 || *p.n > maxParallel {
-			errs = append(errs, fmt.Errorf("%s is %d (want 1 to %d)", p.name, *p.n, maxParallel))
-		}
+		faults.Within(&f, name, *n, 1, maxParallel)
 	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
+	parallel("tensor_parallel_size", &d.TensorParallel)
+	parallel("pipeline_parallel_size", &d.PipelineParallel)
+	parallel("data_parallel_size", &d.DataParallel)
+	parallel("expert_parallel_size", &d.ExpertParallel)
+	if err := f.Err(); err != nil {
+		return nil, err
 	}
-	errs = append(errs, d.resolvePrecisions(), d.checkTensorParallel(), d.checkExpertParallel())
-	if d.PipelineParallel > llm.Layers {
-		errs = append(errs, fmt.Errorf("pipeline_parallel_size %d exceeds the %d layers of %s", d.PipelineParallel, llm.Layers, llm.Name))
-	}
-	if err := errors.Join(errs...); err != nil {
+	f.Add(d.resolvePrecisions(), d.checkTensorParallel(), d.checkExpertParallel())
+	f.Check(d.PipelineParallel <= llm.Layers, "pipeline_parallel_size %d exceeds the %d layers of %s",
+		d.PipelineParallel, llm.Layers, llm.Name)
+	if err := f.Err(); err != nil {
 		return nil, err
 	}
 	return d, nil

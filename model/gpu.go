@@ -1,10 +1,6 @@
 package model
 
-import (
-	"errors"
-	"fmt"
-	"math"
-)
+import "clifftop/internal/faults"
 
 // GPU is an accelerator. Peaks are dense, without sparsity; link speeds are per direction.
 type GPU struct {
@@ -98,35 +94,23 @@ func (g *GPU) reported() float64 {
 
 // Validate reports the figures that no step time can be computed from, all faults at once.
 func (g *GPU) Validate() error {
-	var errs []error
-	positive := func(name string, v float64) {
-		if !(v > 0) || math.IsInf(v, 0) {
-			errs = append(errs, fmt.Errorf("%s is %v (want a positive number)", name, v))
-		}
-	}
-	optional := func(name string, v float64) {
-		if !(v >= 0) || math.IsInf(v, 0) {
-			errs = append(errs, fmt.Errorf("%s is %v (want 0 or more)", name, v))
-		}
-	}
-	positive("bf16 peak", g.BF16FLOPs)
-	positive("memory", g.MemoryBytes)
-	positive("memory bandwidth", g.HBMBytesPerSecond)
-	optional("reported memory", g.ReportedBytes)
-	optional("fp8 peak", g.FP8FLOPs)
-	optional("fp4 peak", g.FP4FLOPs)
-	optional("scale-up bandwidth", g.ScaleUpBytesPerSecond)
-	optional("host bandwidth", g.HostBytesPerSecond)
-	optional("network bandwidth", g.NICBytesPerSecond)
-	optional("price", g.USDPerHour[0])
-	optional("price", g.USDPerHour[1])
-	if g.SMs < 1 {
-		errs = append(errs, fmt.Errorf("sms is %d (want 1 or more)", g.SMs))
-	}
+	var f faults.List
+	f.Positive("bf16 peak", g.BF16FLOPs)
+	f.Positive("memory", g.MemoryBytes)
+	f.Positive("memory bandwidth", g.HBMBytesPerSecond)
+	f.AtLeast("reported memory", g.ReportedBytes, 0)
+	f.AtLeast("fp8 peak", g.FP8FLOPs, 0)
+	f.AtLeast("fp4 peak", g.FP4FLOPs, 0)
+	f.AtLeast("scale-up bandwidth", g.ScaleUpBytesPerSecond, 0)
+	f.AtLeast("host bandwidth", g.HostBytesPerSecond, 0)
+	f.AtLeast("network bandwidth", g.NICBytesPerSecond, 0)
+	f.AtLeast("price", g.USDPerHour[0], 0)
+	f.AtLeast("price", g.USDPerHour[1], 0)
+	f.Check(g.SMs >= 1, "sms is %d (want 1 or more)", g.SMs)
 	if g.Kernels.isZero() {
-		errs = append(errs, errors.New("no kernel constants (read GPU records through the catalogue, which fills them in)"))
-	} else if err := g.Kernels.validate(); err != nil {
-		errs = append(errs, err)
+		f.Addf("no kernel constants (read GPU records through the catalogue, which fills them in)")
+	} else {
+		f.Add(g.Kernels.validate())
 	}
-	return errors.Join(errs...)
+	return f.Err()
 }

@@ -1,9 +1,6 @@
 package model
 
-import (
-	"errors"
-	"fmt"
-)
+import "clifftop/internal/faults"
 
 // LLM is a language model: the dimensions that decide how much it computes and stores. The names
 // follow the config.json files of Hugging Face where these have a common one.
@@ -79,73 +76,63 @@ const (
 
 // Validate reports what is missing or contradictory in the dimensions, all faults at once.
 func (m *LLM) Validate() error {
-	var f faults
-	f.within("layers", m.Layers, 1, maxLayers)
-	f.positive("hidden", m.Hidden)
-	f.positive("heads", m.Heads)
-	f.positive("kv_heads", m.KVHeads)
-	f.positive("head_dim", m.HeadDim)
-	f.positive("vocab", m.Vocab)
-	f.within("max_context", m.MaxContext, 0, maxDimension)
-	f.within("shared_intermediate", m.SharedIntermediate, 0, maxDimension)
+	var f faults.List
+	faults.Within(&f, "layers", m.Layers, 1, maxLayers)
+	dimension(&f, "hidden", m.Hidden)
+	dimension(&f, "heads", m.Heads)
+	dimension(&f, "kv_heads", m.KVHeads)
+	dimension(&f, "head_dim", m.HeadDim)
+	dimension(&f, "vocab", m.Vocab)
+	faults.Within(&f, "max_context", m.MaxContext, 0, maxDimension)
+	faults.Within(&f, "shared_intermediate", m.SharedIntermediate, 0, maxDimension)
 	if m.KVHeads > 0 && m.Heads%m.KVHeads != 0 {
-		f.add("heads %d is not a multiple of kv_heads %d", m.Heads, m.KVHeads)
+		f.Addf("heads %d is not a multiple of kv_heads %d", m.Heads, m.KVHeads)
 	}
 	if m.denseLayers() > 0 {
-		f.positive("intermediate", m.Intermediate)
+		dimension(&f, "intermediate", m.Intermediate)
 	}
 	if m.Experts != 0 {
 		m.validateExperts(&f)
 	}
 	m.validateAttention(&f)
 	if m.Precision >= precisions || m.MoEPrecision >= precisions {
-		f.add("unknown native precision")
+		f.Addf("unknown native precision")
 	}
-	return errors.Join(f...)
+	return f.Err()
 }
 
 // validateExperts checks the dimensions of the experts.
-func (m *LLM) validateExperts(f *faults) {
-	f.positive("experts", m.Experts)
-	f.positive("moe_intermediate", m.MoEIntermediate)
+func (m *LLM) validateExperts(f *faults.List) {
+	dimension(f, "experts", m.Experts)
+	dimension(f, "moe_intermediate", m.MoEIntermediate)
 	if m.TopK < 1 || m.TopK > m.Experts {
-		f.add("top_k is %d (want 1 to the %d experts)", m.TopK, m.Experts)
+		f.Addf("top_k is %d (want 1 to the %d experts)", m.TopK, m.Experts)
 	}
 	if m.FirstDenseLayers < 0 || m.FirstDenseLayers > m.Layers {
-		f.add("first_dense_layers is %d (want 0 to the %d layers)", m.FirstDenseLayers, m.Layers)
+		f.Addf("first_dense_layers is %d (want 0 to the %d layers)", m.FirstDenseLayers, m.Layers)
 	}
 }
 
 // validateAttention checks windows and latent attention, which do not go together.
-func (m *LLM) validateAttention(f *faults) {
+func (m *LLM) validateAttention(f *faults.List) {
 	if m.WindowedLayers < 0 || m.WindowedLayers > m.Layers {
-		f.add("windowed layers are %d (want 0 to the %d layers)", m.WindowedLayers, m.Layers)
+		f.Addf("windowed layers are %d (want 0 to the %d layers)", m.WindowedLayers, m.Layers)
 	}
 	if m.WindowedLayers > 0 {
-		f.positive("sliding_window", m.SlidingWindow)
+		dimension(f, "sliding_window", m.SlidingWindow)
 	}
 	if m.MLA == (MLA{}) {
 		return
 	}
-	f.within("q_rank", m.MLA.QRank, 0, maxDimension)
-	f.positive("kv_rank", m.MLA.KVRank)
-	f.positive("rope_dim", m.MLA.RopeDim)
-	f.positive("nope_dim", m.MLA.NopeDim)
-	f.positive("value_dim", m.MLA.ValueDim)
+	faults.Within(f, "q_rank", m.MLA.QRank, 0, maxDimension)
+	dimension(f, "kv_rank", m.MLA.KVRank)
+	dimension(f, "rope_dim", m.MLA.RopeDim)
+	dimension(f, "nope_dim", m.MLA.NopeDim)
+	dimension(f, "value_dim", m.MLA.ValueDim)
 	if m.WindowedLayers > 0 {
-		f.add("windowed layers with multi-head latent attention are not modelled")
+		f.Addf("windowed layers with multi-head latent attention are not modelled")
 	}
 }
 
-// faults collects what is wrong with a record.
-type faults []error
-
-func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
-
-func (f *faults) positive(name string, v int) { f.within(name, v, 1, maxDimension) }
-
-func (f *faults) within(name string, v, least, most int) {
-	if v < least || v > most {
-		f.add("%s is %d (want %d to %d)", name, v, least, most)
-	}
-}
+// dimension checks that a dimension of the model is given and within bounds.
+func dimension(f *faults.List, name string, v int) { faults.Within(f, name, v, 1, maxDimension) }

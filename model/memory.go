@@ -1,9 +1,10 @@
 package model
 
 import (
-	"errors"
 	"fmt"
 	"math"
+
+	"clifftop/internal/faults"
 )
 
 // KVBytesPerToken is what one token's keys and values take on a rank, in bytes, over all layers of
@@ -42,29 +43,15 @@ func DefaultMemoryKnobs() MemoryKnobs {
 }
 
 func (k *MemoryKnobs) validate() error {
-	var errs []error
-	if !(k.Utilization > 0 && k.Utilization <= 1) {
-		errs = append(errs, fmt.Errorf("gpu_memory_utilization is %v (want above 0, at most 1)", k.Utilization))
-	}
-	for _, v := range []struct {
-		name string
-		n    int
-	}{
-		{"block_size", k.BlockSize},
-		{"max_num_batched_tokens", k.MaxNumBatchedTokens},
-		{"max_num_seqs", k.MaxNumSeqs},
-	} {
-		if v.n < 1 || v.n > math.MaxInt32 {
-			errs = append(errs, fmt.Errorf("%s is %d (want 1 to %d)", v.name, v.n, math.MaxInt32))
-		}
-	}
-	if k.BlocksOverride < 0 || k.BlocksOverride > math.MaxInt32 {
-		errs = append(errs, fmt.Errorf("num_gpu_blocks_override is %d (want 1 to %d)", k.BlocksOverride, math.MaxInt32))
-	}
-	if !(k.KVCacheBytes >= 0) || math.IsInf(k.KVCacheBytes, 0) {
-		errs = append(errs, fmt.Errorf("kv_cache_memory_bytes is %v (want 0 or more)", k.KVCacheBytes))
-	}
-	return errors.Join(errs...)
+	var f faults.List
+	f.Check(k.Utilization > 0 && k.Utilization <= 1, "gpu_memory_utilization is %v (want above 0, at most 1)", k.Utilization)
+	faults.Within(&f, "block_size", k.BlockSize, 1, math.MaxInt32)
+	faults.Within(&f, "max_num_batched_tokens", k.MaxNumBatchedTokens, 1, math.MaxInt32)
+	faults.Within(&f, "max_num_seqs", k.MaxNumSeqs, 1, math.MaxInt32)
+	f.Check(k.BlocksOverride >= 0 && k.BlocksOverride <= math.MaxInt32, "num_gpu_blocks_override is %d (want 1 to %d)",
+		k.BlocksOverride, math.MaxInt32)
+	f.AtLeast("kv_cache_memory_bytes", k.KVCacheBytes, 0)
+	return f.Err()
 }
 
 // Memory outside weights and KV cache, in bytes: fitted by eye to five measured block counts.

@@ -1,10 +1,9 @@
 package model
 
 import (
-	"errors"
-	"fmt"
 	"math"
 
+	"clifftop/internal/faults"
 	"clifftop/sim/clock"
 )
 
@@ -62,33 +61,22 @@ type Overheads struct {
 
 // resolve checks the options and fills the defaults in.
 func (o KernelOptions) resolve(c *CommonConstants) (KernelOptions, error) {
-	var errs []error
+	var f faults.List
 	count := func(name string, v *int, byDefault int) {
 		if *v == 0 {
 			*v = byDefault
 		}
-		if *v < 1 || *v > math.MaxInt32 {
-			errs = append(errs, fmt.Errorf("%s is %d (want 1 to %d)", name, *v, math.MaxInt32))
-		}
+		faults.Within(&f, name, *v, 1, math.MaxInt32)
 	}
 	number := func(name string, v *float64, byDefault, low, high float64) {
 		if *v == 0 {
 			*v = byDefault
 		}
-		if !(*v >= low && *v <= high) {
-			errs = append(errs, fmt.Errorf("%s is %v (want %v to %v)", name, *v, low, high))
-		}
-	}
-	length := func(name string, v clock.Duration) {
-		if v < 0 || v > clock.Second {
-			errs = append(errs, fmt.Errorf("%s is %v (want 0 to 1s)", name, v))
-		}
+		faults.Within(&f, name, *v, low, high)
 	}
 	count("max_num_batched_tokens", &o.MaxNumBatchedTokens, 8192)
 	count("max_num_seqs", &o.MaxNumSeqs, 256)
-	if o.Drafts < 0 || o.Drafts > 1<<10 {
-		errs = append(errs, fmt.Errorf("drafts is %d (want 0 to 1024)", o.Drafts))
-	}
+	faults.Within(&f, "drafts", o.Drafts, 0, 1<<10)
 	number("routing concentration", &o.RoutingConcentration, 1, 1e-6, 1)
 	number("routing dispersion", &o.RoutingDispersion, 12, 1e-3, math.Inf(1))
 	if o.ExpertImbalance != 0 {
@@ -100,9 +88,9 @@ func (o KernelOptions) resolve(c *CommonConstants) (KernelOptions, error) {
 	if o.Overheads == nil {
 		o.Overheads = &Overheads{Step: clock.FromSeconds(c.StepOverhead), Sequence: clock.FromSeconds(c.SequenceOverhead)}
 	}
-	length("step overhead", o.Overheads.Step)
-	length("sequence overhead", o.Overheads.Sequence)
-	length("extra layer time", o.ExtraLayerTime)
-	length("eager layer time", o.EagerLayerTime)
-	return o, errors.Join(errs...)
+	faults.Within(&f, "step overhead", o.Overheads.Step, 0, clock.Second)
+	faults.Within(&f, "sequence overhead", o.Overheads.Sequence, 0, clock.Second)
+	faults.Within(&f, "extra layer time", o.ExtraLayerTime, 0, clock.Second)
+	faults.Within(&f, "eager layer time", o.EagerLayerTime, 0, clock.Second)
+	return o, f.Err()
 }

@@ -1,9 +1,9 @@
 package model
 
 import (
-	"errors"
 	"fmt"
 
+	"clifftop/internal/faults"
 	"clifftop/sim/clock"
 )
 
@@ -24,24 +24,15 @@ func DefaultRooflineOptions() RooflineOptions {
 }
 
 func (o *RooflineOptions) validate() error {
-	var errs []error
-	for _, f := range []struct {
-		name string
-		v    float64
-	}{{"peak fraction", o.PeakFraction}, {"bandwidth fraction", o.BandwidthFraction}} {
-		if !(f.v >= 1e-6 && f.v <= 1) {
-			errs = append(errs, fmt.Errorf("%s is %v (want above 0, at most 1)", f.name, f.v))
-		}
+	var f faults.List
+	fraction := func(name string, v float64) {
+		f.Check(v >= 1e-6 && v <= 1, "%s is %v (want above 0, at most 1)", name, v)
 	}
-	for _, l := range []struct {
-		name string
-		v    clock.Duration
-	}{{"layer time", o.LayerTime}, {"step time", o.StepTime}} {
-		if l.v < 0 || l.v > clock.Second {
-			errs = append(errs, fmt.Errorf("%s is %v (want 0 to 1s)", l.name, l.v))
-		}
-	}
-	return errors.Join(errs...)
+	fraction("peak fraction", o.PeakFraction)
+	fraction("bandwidth fraction", o.BandwidthFraction)
+	faults.Within(&f, "layer time", o.LayerTime, 0, clock.Second)
+	faults.Within(&f, "step time", o.StepTime, 0, clock.Second)
+	return f.Err()
 }
 
 // Roofline is the simple step timer: the longer of arithmetic and memory traffic at constant fractions

@@ -124,7 +124,7 @@ func TestKernelOptions(t *testing.T) {
 		"expert imbalance is 0.5":             {ExpertImbalance: 0.5},
 		"mixed attention efficiency is -0.1":  {MixedEfficiency: -0.1},
 		"extra layer time is -1ns":            {ExtraLayerTime: -clock.Nanosecond},
-		"step overhead is 1m0s (want 0 to 1s": {Overheads: &model.Overheads{Step: clock.Minute}},
+		"step overhead is 1m0s (want 0s to 1s": {Overheads: &model.Overheads{Step: clock.Minute}},
 	} {
 		if _, err := model.NewKernels(dense, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

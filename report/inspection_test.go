@@ -21,7 +21,7 @@ import (
 func inspectPublished(t *testing.T, file string, load trace.Load) *Inspection {
 	t.Helper()
 	path := testenv.Traces(t, file)
-	changed, err := trace.Change(func() (*trace.File, error) {
+	changed, err := trace.Transform(func() (*trace.File, error) {
 		f, err := os.Open(path)
 		if err != nil {
 			return nil, err

@@ -19,7 +19,7 @@ import (
 
 // tried is the record of an attempt: number k of the request whose first attempt has an ID and was sent at an instant.
 func tried(rec *event.Record, k int32, first int64, sent float64, causes ...workload.Ending) *event.Record {
-	c := &workload.Client{Timeout: clock.Second, Attempt: k, First: first, Sent: at(sent), Persists: true}
+	c := &workload.Client{Timeout: clock.Second, Attempt: k, First: first, Sent: at(sent), MayRetry: true}
 	for _, e := range causes {
 		c.Earlier = c.Earlier.With(e)
 	}

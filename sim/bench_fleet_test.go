@@ -31,7 +31,7 @@ func BenchmarkFleet(b *testing.B) {
 	}
 	unique := func(b *testing.B) workload.Source {
 		src, err := workload.New(workload.Spec{
-			Arrivals: []workload.Stage{{Process: "poisson", Rate: 28 * replicas}},
+			Arrivals: []workload.Phase{{Process: "poisson", Rate: 28 * replicas}},
 			Input:    workload.LengthsSpec{Distribution: "lognormal", Mean: 512, CV: 0.8},
 			Output:   workload.LengthsSpec{Distribution: "lognormal", Mean: 256, CV: 0.8},
 			Requests: int64(b.N),

@@ -73,7 +73,7 @@ func overloaded(b *testing.B, c contender, caching bool, requests int64) (engine
 		c.adapt(&cfg)
 	}
 	spec := workload.Spec{
-		Arrivals: []workload.Stage{{Process: "poisson", Rate: 1.2 * 43}},
+		Arrivals: []workload.Phase{{Process: "poisson", Rate: 1.2 * 43}},
 		Input:    workload.LengthsSpec{Distribution: "lognormal", Mean: 512, CV: 0.8, Max: 4000},
 		Output:   workload.LengthsSpec{Distribution: "lognormal", Mean: 256, CV: 0.8, Max: 4000},
 		Requests: requests,

@@ -40,7 +40,7 @@ func chat(caching bool) engine.Config {
 // BenchmarkIteration is the cost of an iteration that is stepped singly: 64 users ask for long answers.
 func BenchmarkIteration(b *testing.B) {
 	src, err := workload.New(workload.Spec{
-		Arrivals: []workload.Stage{{Process: "closed", Users: 64}},
+		Arrivals: []workload.Phase{{Process: "closed", Users: 64}},
 		Input:    fixed(512), Output: fixed(100_000), Duration: clock.Hour,
 	}, 1)
 	if err != nil {
@@ -80,7 +80,7 @@ func BenchmarkRequest(b *testing.B) {
 		for _, caching := range []bool{false, true} {
 			b.Run(fmt.Sprintf("rate=%v/caching=%v", rate, caching), func(b *testing.B) {
 				src, err := workload.New(workload.Spec{
-					Arrivals: []workload.Stage{{Process: "poisson", Rate: rate}},
+					Arrivals: []workload.Phase{{Process: "poisson", Rate: rate}},
 					Input:    workload.LengthsSpec{Distribution: "lognormal", Mean: 512, CV: 0.8},
 					Output:   workload.LengthsSpec{Distribution: "lognormal", Mean: 256, CV: 0.8},
 					Requests: int64(b.N),

@@ -34,7 +34,7 @@ func byLength(y *trial) (short, long, worst float64) {
 // worst stay is shorter than without.
 func TestMLFQ(t *testing.T) {
 	load := workload.Spec{
-		Arrivals: []workload.Stage{{Process: "poisson", Rate: 11}}, Requests: 1500,
+		Arrivals: []workload.Phase{{Process: "poisson", Rate: 11}}, Requests: 1500,
 		Input:  workload.LengthsSpec{Distribution: "gamma", Mean: 100, CV: 0.3},
 		Output: workload.LengthsSpec{Distribution: "lognormal", Mean: 150, CV: 2, Max: 4000},
 	}

@@ -90,7 +90,7 @@ func gpu(policy sched.Scheduler, seqs, budget, blocks int) engine.Config {
 // burst is requests that all come at once, with prompts of 200 tokens and answers of 200 in the mean.
 func burst(requests int64) workload.Spec {
 	return workload.Spec{
-		Arrivals: []workload.Stage{{Process: "all-at-once"}},
+		Arrivals: []workload.Phase{{Process: "all-at-once"}},
 		Input:    fixed(200), Output: exponential(200), Requests: requests,
 	}
 }
@@ -126,7 +126,7 @@ func TestThroughputAtSaturation(t *testing.T) {
 // arriving is an open loop of prompts of 1,000 tokens on average.
 func arriving(rate float64, requests int64) workload.Spec {
 	return workload.Spec{
-		Arrivals: []workload.Stage{{Process: "poisson", Rate: rate}},
+		Arrivals: []workload.Phase{{Process: "poisson", Rate: rate}},
 		Input:    workload.LengthsSpec{Distribution: "gamma", Mean: 1000, CV: 0.5}, Output: fixed(100), Requests: requests,
 	}
 }
@@ -302,7 +302,7 @@ func static(rows int) engine.Config {
 // saturated is requests of one token each that all wait from the beginning.
 func saturated(requests int, output workload.LengthsSpec) workload.Spec {
 	return workload.Spec{
-		Arrivals: []workload.Stage{{Process: "all-at-once"}},
+		Arrivals: []workload.Phase{{Process: "all-at-once"}},
 		Input:    fixed(1), Output: output, Requests: int64(requests),
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/workload"
-	"clifftop/workload/underway"
+	"clifftop/workload/idtable"
 )
 
 // Simulation runs one scenario.

@@ -22,10 +22,10 @@ type Arrivals interface {
 	Next() clock.Time
 }
 
-// Stage describes a process of arrivals as a scenario file does, for example
+// Phase describes a process of arrivals as a scenario file does, for example
 // {process: gamma, rate: 8, cv: 2}. A [Spec] has one, or a list of named ones that follow each
 // other. A field left at zero is not given.
-type Stage struct {
+type Phase struct {
 	// Name and Duration are those of a stage in a list; the last may go on without end.
 	Name     string         `yaml:"name,omitempty" json:"name,omitempty"`
 	Duration clock.Duration `yaml:"duration,omitempty" json:"duration,omitempty"`
@@ -98,8 +98,8 @@ func processKeys(process string) (keys string, ok bool) {
 	return "", false
 }
 
-// open builds the process of an open loop and reports what is wrong with the fields.
-func (s Stage) open(key string, f *faults) Process {
+// active builds the process of an open loop and reports what is wrong with the fields.
+func (s Phase) open(key string, f *fieldFaults) Process {
 	switch s.Process {
 	case "constant":
 		f.rate(key, s.Rate)
@@ -144,7 +144,7 @@ func (s Stage) open(key string, f *faults) Process {
 }
 
 // check reports fields that are wrong for the process whatever their value.
-func (s Stage) check(key string, f *faults) (ok bool) {
+func (s Phase) check(key string, f *fieldFaults) (ok bool) {
 	if s.Users != 0 && s.Rate != 0 {
 		f.add(key, "users and rate exclude each other (want users in a closed loop, rate in an open one)")
 	}
@@ -175,11 +175,11 @@ func (s Stage) check(key string, f *faults) (ok bool) {
 // maxRate is the highest rate in requests per second: gaps are kept in nanoseconds.
 const maxRate = 1e7
 
-func (f *faults) rate(key string, rate float64) {
+func (f *fieldFaults) rate(key string, rate float64) {
 	f.number(key+".rate", rate, rate > 0 && rate <= maxRate, "more than 0, at most 1e7")
 }
 
-func (f *faults) lasting(key string, d clock.Duration) {
+func (f *fieldFaults) lasting(key string, d clock.Duration) {
 	if d <= 0 || d > clock.MaxRun {
 		f.add(key, "%v is not allowed (want more than 0, at most %v)", d, clock.MaxRun)
 	}

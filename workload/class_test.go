@@ -12,7 +12,7 @@ import (
 func threeClasses() Spec {
 	fixed := func(n int32) LengthsSpec { return LengthsSpec{Distribution: "fixed", Value: n} }
 	return Spec{
-		Arrivals: []Stage{{Process: "poisson", Rate: 5}},
+		Arrivals: []Phase{{Process: "poisson", Rate: 5}},
 		Requests: 20000,
 		Classes: []ClassSpec{
 			{Name: "single", Weight: 2, Input: LengthsSpec{Distribution: "lognormal", Mean: 300, CV: 1}, Output: fixed(10), Priority: 3},
@@ -61,7 +61,7 @@ func TestClassShares(t *testing.T) {
 		t.Errorf("%v requests per second, want 5", rate)
 	}
 	s.ClassWeights, s.Requests = "", 4000
-	s.Arrivals = []Stage{{Process: "closed", Users: 100, ThinkTime: Delay{Mean: 30 * clock.Second}}}
+	s.Arrivals = []Phase{{Process: "closed", Users: 100, ThinkTime: Delay{Mean: 30 * clock.Second}}}
 	s.Classes[1].Sessions.TurnGap, s.Classes[1].Sessions.ThinkTime = Delay{}, Delay{Mean: 30 * clock.Second}
 	check("users", drain(mustNew(t, s, 7), 1e6, 0), 0.5, 0.25, 0.25)
 	in, out, err := threeClasses().MeanTokens()
@@ -120,9 +120,9 @@ func TestClassFaults(t *testing.T) {
 		`workload.classes.1.sessions.system_prompt.tokens: 2 lengths for 3 groups`: func(s *Spec) {
 			s.Classes[1].Sessions.SystemPrompt = SystemPrompt{Tokens: []int32{1, 2}, Groups: 3}
 		},
-		`workload.classes.1.sessions: conversations do not begin all at once`: func(s *Spec) { s.Arrivals = []Stage{{Process: "all-at-once"}} },
+		`workload.classes.1.sessions: conversations do not begin all at once`: func(s *Spec) { s.Arrivals = []Phase{{Process: "all-at-once"}} },
 		`workload.class_weights: "users" is not known`:                        func(s *Spec) { s.ClassWeights = "users" },
-		`workload.arrivals: users and rate exclude each other`:                func(s *Spec) { s.Arrivals = []Stage{{Process: "closed", Users: 3, Rate: 3}} },
+		`workload.arrivals: users and rate exclude each other`:                func(s *Spec) { s.Arrivals = []Phase{{Process: "closed", Users: 3, Rate: 3}} },
 	} {
 		s := threeClasses()
 		change(&s)

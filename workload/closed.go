@@ -33,7 +33,7 @@ func (d Delay) Sample(src rand.Source) clock.Duration {
 	return d.Mean
 }
 
-func (d Delay) check(key string, f *faults) {
+func (d Delay) check(key string, f *fieldFaults) {
 	if d.Mean < 0 || d.Mean > clock.MaxRun {
 		f.add(key+".mean", "%v is not allowed (want 0 to %v)", d.Mean, clock.MaxRun)
 	}
@@ -53,7 +53,7 @@ func (d Delay) check(key string, f *faults) {
 // maxUsers bounds a closed loop; each user takes about 40 bytes, and as many again for a text of its own.
 const maxUsers = 10_000_000
 
-func (s Stage) checkClosed(key string, f *faults) {
+func (s Phase) checkClosed(key string, f *fieldFaults) {
 	if s.Users < 1 || s.Users > maxUsers {
 		f.add(key+".users", "%d is not allowed (want 1 to %d)", s.Users, maxUsers)
 	}
@@ -68,16 +68,16 @@ func (s Stage) checkClosed(key string, f *faults) {
 type closedLoop struct {
 	loop
 	thinkTime Delay
-	think     *Stream
+	think     *RNG
 	users     int32
 	sent      []int32  // requests sent, by user
-	pending   schedule // users about to send
-	still     standstill
+	pending   schedule // startUsers about to send
+	stall     stallDetector
 }
 
-func newClosedLoop(l loop, s Stage, seed uint64) *closedLoop {
+func newClosedLoop(l loop, s Phase, seed uint64) *closedLoop {
 	c := &closedLoop{
-		loop: l, users: s.Users, thinkTime: s.ThinkTime, think: NewStream(seed, purposeThink),
+		loop: l, users: s.Users, thinkTime: s.ThinkTime, think: NewRNG(seed, purposeThink),
 		sent: make([]int32, s.Users),
 	}
 	for u := range s.Users {
@@ -95,7 +95,7 @@ func (c *closedLoop) wake(u int32, at clock.Time) {
 
 // Peek returns the arrival of the next user that is not waiting for an answer.
 func (c *closedLoop) Peek() (clock.Time, bool) {
-	if c.pending.Len() == 0 || c.id == c.requests || c.still.err != nil {
+	if c.pending.Len() == 0 || c.id == c.requests || c.stall.err != nil {
 		return 0, false
 	}
 	return c.pending.next(), true
@@ -116,17 +116,17 @@ func (c *closedLoop) Next() Request {
 func (c *closedLoop) Done(r *Request, end End) bool {
 	c.think.Seek(uint64(r.User), uint64(c.sent[r.User]))
 	at := end.At.Add(c.thinkTime.Sample(c.think))
-	c.still.returned(&c.limits, r.Arrival, at)
+	c.stall.note(&c.limits, r.Arrival, at)
 	c.wake(r.User, at)
 	return false
 }
 
 // Err says that no time passes any more.
-func (c *closedLoop) Err() error { return c.still.err }
+func (c *closedLoop) Err() error { return c.stall.err }
 
-// standstill notices that no time passes any more: all requests are turned away at the instant at which they are sent, and their
+// stallDetector notices that no time passes any more: all requests are turned away at the instant at which they are sent, and their
 // users come back at once. Where the number of requests ends the traffic that has an end.
-type standstill struct {
+type stallDetector struct {
 	at      clock.Time
 	returns int // at that instant
 	err     error
@@ -135,8 +135,8 @@ type standstill struct {
 // maxReturns is a number of returns at one instant that nothing else explains.
 const maxReturns = 1 << 20
 
-// returned notes that a user whose request was sent at one instant sends the next one at another.
-func (s *standstill) returned(l *limits, sent, next clock.Time) {
+// note notes that a user whose request was sent at one instant sends the next one at another.
+func (s *stallDetector) note(l *limits, sent, next clock.Time) {
 	if next > sent || l.requests != math.MaxInt64 {
 		return
 	}
@@ -157,7 +157,7 @@ func (s *schedule) push(at clock.Time, sender int32) {
 	s.Push(pq.Item[struct{}]{Key: int64(at), Tie: int64(sender)})
 }
 
-// next returns the earliest instant; the schedule must not be empty.
+// retryAt returns the earliest instant; the schedule must not be empty.
 func (s *schedule) next() clock.Time { return clock.Time(s.Top().Key) }
 
 func (s *schedule) pop() (at clock.Time, sender int32) {

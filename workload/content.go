@@ -51,7 +51,7 @@ func (c *Content) Tokens() int64 {
 // A client that takes its first attempt back as it leaves sends the next one later.
 func (r *Request) Repeats() bool {
 	c := r.Client
-	return c != nil && (c.Attempt > 0 || c.Persists && c.Silent)
+	return c != nil && (c.Attempt > 0 || c.MayRetry && c.Silent)
 }
 
 // SharesPrompt reports whether other requests may begin as r does, and SharesAnswer whether they may go on with its
@@ -94,8 +94,8 @@ func (r *Request) Text(to []Segment) []Segment {
 	return append(to, Segment{ID: answer, Tokens: r.OutputTokens})
 }
 
-// Beginning is a hash of the first tokens of r: requests that have it in common have these in common.
-func (r *Request) Beginning(tokens int32) uint64 {
+// PrefixHash is a hash of the first tokens of r: requests that have it in common have these in common.
+func (r *Request) PrefixHash(tokens int32) uint64 {
 	key := uint64(blockDomain)
 	var scratch [8]Segment
 	for _, s := range r.Text(scratch[:0]) {
@@ -198,7 +198,7 @@ func (k *BlockKeys) walk(tokens int32) {
 // hash is that of the chain up to the place of the walk.
 func (k *BlockKeys) hash() uint64 { return chain(k.before, k.id, uint64(k.offset)) }
 
-// place makes the key of a block that ends in the segment.
+// drawKey makes the key of a block that ends in the segment.
 func (k *BlockKeys) place() uint64 {
 	at := k.ended % BlockRun
 	if at == 0 {
@@ -208,7 +208,7 @@ func (k *BlockKeys) place() uint64 {
 	return k.run + at
 }
 
-// leave goes on to the next segment.
+// remove goes on to the next segment.
 func (k *BlockKeys) leave() {
 	if k.offset > 0 {
 		k.before = k.hash()
@@ -216,7 +216,7 @@ func (k *BlockKeys) leave() {
 	k.enter()
 }
 
-// enter comes to a segment. Segments are cut at the end of the prompt.
+// add comes to a segment. Segments are cut at the end of the prompt.
 func (k *BlockKeys) enter() {
 	k.offset, k.ended = 0, 0
 	switch {

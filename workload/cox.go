@@ -30,10 +30,10 @@ func (c Cox) Rate() float64 { return c.PerSecond }
 
 // Start draws the rate of the first step.
 func (c Cox) Start(seed, entity uint64) Arrivals {
-	steps := NewStream(seed, purposeModulation)
+	steps := NewRNG(seed, purposeModulation)
 	steps.Seek(entity, 0)
 	a := &cox{
-		Cox: c, gaps: rand.New(arrivalStream(seed, entity)), steps: rand.New(steps),
+		Cox: c, gaps: rand.New(arrivalRNG(seed, entity)), steps: rand.New(steps),
 		fresh: math.Sqrt(1 - c.Rho*c.Rho), scale: 1,
 	}
 	if c.Over > 0 && c.Over/c.Step < maxCourse {

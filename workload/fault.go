@@ -1,10 +1,11 @@
 package workload
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
+
+	"clifftop/internal/faults"
 )
 
 // FieldError is a fault in one field of a [Spec].
@@ -16,20 +17,20 @@ type FieldError struct {
 // Error prints the key and the problem.
 func (e *FieldError) Error() string { return e.Key + ": " + e.Problem }
 
-// faults collects all that is wrong with a Spec.
-type faults struct{ list []error }
+// fieldFaults collects the errors of a Spec, each a [*FieldError].
+type fieldFaults struct{ faults.List }
 
-func (f *faults) add(key, format string, args ...any) {
-	f.list = append(f.list, &FieldError{Key: key, Problem: fmt.Sprintf(format, args...)})
+func (f *fieldFaults) add(key, format string, args ...any) {
+	f.Add(&FieldError{Key: key, Problem: fmt.Sprintf(format, args...)})
 }
 
-func (f *faults) err() error { return errors.Join(f.list...) }
-
 // positive demands a finite number above 0.
-func (f *faults) positive(key string, v float64) bool { return f.number(key, v, v > 0, "more than 0") }
+func (f *fieldFaults) positive(key string, v float64) bool {
+	return f.number(key, v, v > 0, "more than 0")
+}
 
 // number demands that v is finite and that ok holds.
-func (f *faults) number(key string, v float64, ok bool, want string) bool {
+func (f *fieldFaults) number(key string, v float64, ok bool, want string) bool {
 	if ok && !math.IsInf(v, 0) && !math.IsNaN(v) {
 		return true
 	}
@@ -45,7 +46,7 @@ type field struct {
 }
 
 // unused reports the fields that are set although the named kind does not know them.
-func (f *faults) unused(key, kind string, fields []field, known string) {
+func (f *fieldFaults) unused(key, kind string, fields []field, known string) {
 	for _, x := range fields {
 		if x.set && !hasWord(known, x.key) {
 			f.add(key+"."+x.key, "does not apply to %s (want %s)", kind, orNothing(known))

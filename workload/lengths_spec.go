@@ -74,12 +74,12 @@ func LengthDistributions() []string {
 
 // Lengths builds the law. The key, such as workload.input, leads the messages.
 func (s LengthsSpec) Lengths(key string) (Lengths, error) {
-	var f faults
+	var f fieldFaults
 	l := s.build(key, &f)
-	return l, f.err()
+	return l, f.Err()
 }
 
-func (s LengthsSpec) build(key string, f *faults) Lengths {
+func (s LengthsSpec) build(key string, f *fieldFaults) Lengths {
 	known, ok := lengthKeys(s.Distribution)
 	if !ok || s.Distribution == "given-input" {
 		f.unknownDistribution(key, s.Distribution, LengthDistributions()[:9])
@@ -90,17 +90,17 @@ func (s LengthsSpec) build(key string, f *faults) Lengths {
 		{"shape", s.Shape != 0}, {"parts", s.Parts != nil}, {"p", s.P != nil}, {"q", s.Q != nil},
 		{"edges", s.Edges != nil}, {"rows", s.Rows != nil},
 	}, known)
-	before := len(f.list)
+	before := f.Len()
 	law := s.law(key, f)
 	s.checkClip(key, f)
-	if len(f.list) > before {
+	if f.Len() > before {
 		return nil
 	}
 	return s.clip(law)
 }
 
 // law builds the distribution without its bounds. Where f gets a fault the result has no meaning.
-func (s LengthsSpec) law(key string, f *faults) Lengths {
+func (s LengthsSpec) law(key string, f *fieldFaults) Lengths {
 	switch s.Distribution {
 	case "fixed":
 		f.length(key+".value", s.Value)
@@ -132,7 +132,7 @@ func (s LengthsSpec) law(key string, f *faults) Lengths {
 	return Quantiles{P: s.P, Q: s.Q}
 }
 
-func (s LengthsSpec) lognormal(key string, f *faults) Lengths {
+func (s LengthsSpec) lognormal(key string, f *fieldFaults) Lengths {
 	if s.Mean != 0 || s.CV != 0 {
 		if s.Mu != 0 || s.Sigma != 0 {
 			f.add(key, "mean and cv beside mu and sigma (want one of the pairs)")
@@ -149,7 +149,7 @@ func (s LengthsSpec) lognormal(key string, f *faults) Lengths {
 	return Lognormal{Mu: s.Mu, Sigma: s.Sigma}
 }
 
-func (s LengthsSpec) mixture(key string, f *faults) Lengths {
+func (s LengthsSpec) mixture(key string, f *fieldFaults) Lengths {
 	if len(s.Parts) == 0 {
 		f.add(key+".parts", "is missing (want one part or more, each with its weight)")
 	}
@@ -163,7 +163,7 @@ func (s LengthsSpec) mixture(key string, f *faults) Lengths {
 }
 
 // givenInput builds the law of answers given the prompt.
-func (s LengthsSpec) givenInput(key string, f *faults) *GivenInput {
+func (s LengthsSpec) givenInput(key string, f *fieldFaults) *GivenInput {
 	f.unused(key, s.Distribution, []field{
 		{"value", s.Value != 0}, {"mean", s.Mean != 0}, {"cv", s.CV != 0}, {"mu", s.Mu != 0}, {"sigma", s.Sigma != 0},
 		{"shape", s.Shape != 0}, {"parts", s.Parts != nil}, {"q", s.Q != nil},
@@ -186,7 +186,7 @@ func (s LengthsSpec) givenInput(key string, f *faults) *GivenInput {
 	return g
 }
 
-func (s LengthsSpec) checkClip(key string, f *faults) {
+func (s LengthsSpec) checkClip(key string, f *fieldFaults) {
 	if s.Min < 0 || s.Min > MaxTokens {
 		f.add(key+".min", "%d is not allowed (want 1 to %d)", s.Min, MaxTokens)
 	}
@@ -209,13 +209,13 @@ func (s LengthsSpec) clip(l Lengths) Lengths {
 	return c
 }
 
-func (f *faults) length(key string, v int32) {
+func (f *fieldFaults) length(key string, v int32) {
 	if v < 1 || v > MaxTokens {
 		f.add(key, "%d is not allowed (want 1 to %d tokens)", v, MaxTokens)
 	}
 }
 
-func (f *faults) unknownDistribution(key, found string, names []string) {
+func (f *fieldFaults) unknownDistribution(key, found string, names []string) {
 	if found == "" {
 		f.add(key+".distribution", "is missing (want %s)", orList(names))
 		return
@@ -223,7 +223,7 @@ func (f *faults) unknownDistribution(key, found string, names []string) {
 	f.add(key+".distribution", "%q is not known (want %s)", found, orList(names))
 }
 
-func (f *faults) quantiles(keyP string, p []float64, keyQ string, q []float64) {
+func (f *fieldFaults) quantiles(keyP string, p []float64, keyQ string, q []float64) {
 	if len(p) < 2 || len(p) != len(q) {
 		f.add(keyQ, "%d values for %d probabilities (want as many, two or more)", len(q), len(p))
 		return

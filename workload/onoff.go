@@ -28,7 +28,7 @@ type OnOff struct {
 	OnSigma, OffSigma float64        // standard deviations of the logarithms of the lengths
 }
 
-func (s Stage) onOff() OnOff {
+func (s Phase) onOff() OnOff {
 	o := OnOff{PerSecond: s.Rate, OnMean: s.OnMean, OffMean: s.OffMean, CV: s.CV, OnSigma: s.OnSigma, OffSigma: s.OffSigma}
 	if o.CV == 0 {
 		o.CV = 1
@@ -52,10 +52,10 @@ func (o OnOff) BurstRate() float64 {
 
 // Start draws the phase in which the process begins, and what is left of it.
 func (o OnOff) Start(seed, entity uint64) Arrivals {
-	phases := NewStream(seed, purposeModulation)
+	phases := NewRNG(seed, purposeModulation)
 	phases.Seek(entity, 0)
 	gaps := Gamma{Mean: 1 / o.BurstRate(), CV: o.CV}
-	a := &onOff{gaps: gaps.dist(arrivalStream(seed, entity)), phases: rand.New(phases)}
+	a := &onOff{gaps: gaps.dist(arrivalRNG(seed, entity)), phases: rand.New(phases)}
 	a.on, a.onSigma = logMean(o.OnMean, o.OnSigma), o.OnSigma
 	a.off, a.offSigma = logMean(o.OffMean, o.OffSigma), o.OffSigma
 

@@ -18,7 +18,7 @@ type PrefixSpec struct {
 // maxPrompts bounds the table of prompts; each takes about 100 bytes.
 const maxPrompts = 1 << 22
 
-func (p PrefixSpec) check(key string, closed bool, f *faults) {
+func (p PrefixSpec) check(key string, closed bool, f *fieldFaults) {
 	if p == (PrefixSpec{}) {
 		return
 	}
@@ -40,7 +40,7 @@ func (p PrefixSpec) check(key string, closed bool, f *faults) {
 	}
 }
 
-func (p PrefixSpec) checkGroups(key string, f *faults) {
+func (p PrefixSpec) checkGroups(key string, f *fieldFaults) {
 	if p.Groups < 1 {
 		f.add(key+".groups", "%d is not allowed (want 1 or more)", p.Groups)
 	}
@@ -80,7 +80,7 @@ func (p PrefixSpec) texts(users int32) []Content {
 }
 
 // prompts draws the lengths of all prompts: prompt j has that of draw j. Their texts are those of a domain.
-func (p PrefixSpec) prompts(input Lengths, stream *Stream, domain uint64) []prompt {
+func (p PrefixSpec) prompts(input Lengths, stream *RNG, domain uint64) []prompt {
 	n := p.Groups * p.PromptsPerGroup
 	table := make([]prompt, n)
 	segments := make([]Segment, 0, 2*n)

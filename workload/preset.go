@@ -107,7 +107,7 @@ func FindPreset(name string) (Preset, error) {
 // presetDoc is the layout of a file.
 type presetDoc struct {
 	Name, Title, Provenance, Source string
-	Arrivals                        *Stage
+	Arrivals                        *Phase
 	Input, Output                   *lawDoc
 	Joint                           *struct {
 		Spearman float64
@@ -228,7 +228,7 @@ func readPreset(file string) (Preset, error) {
 	}
 	p := Preset{Name: d.Name, Title: d.Title, Provenance: d.Provenance, Source: d.Source}
 	if d.Arrivals != nil {
-		p.Spec.Arrivals = []Stage{*d.Arrivals}
+		p.Spec.Arrivals = []Phase{*d.Arrivals}
 	}
 	p.Spec.Input, p.Input = d.Input.spec(grid)
 	p.Spec.Output, p.Output = d.Output.spec(grid)

@@ -39,7 +39,7 @@ func TestPresets(t *testing.T) {
 			}
 			switch key {
 			case "arrivals":
-				s.Arrivals = []Stage{{Process: "poisson", Rate: 1}}
+				s.Arrivals = []Phase{{Process: "poisson", Rate: 1}}
 			case "input":
 				s.Input = LengthsSpec{Distribution: "fixed", Value: 10}
 			case "output":
@@ -98,7 +98,7 @@ func TestPresetsAgainstTraces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var f faults
+		var f fieldFaults
 		joint := p.Spec.Output.givenInput("output", &f).Marginal(in)
 		inputs, outputs := map[int32]int{}, map[int32]int{}
 		for _, r := range rows {

@@ -22,7 +22,7 @@ func (p Profile) Start(seed, entity uint64) Arrivals {
 	for _, h := range p.Hourly {
 		sum += h
 	}
-	return &profile{Profile: p, gaps: rand.New(arrivalStream(seed, entity)), unit: p.PerSecond * float64(len(p.Hourly)) / sum}
+	return &profile{Profile: p, gaps: rand.New(arrivalRNG(seed, entity)), unit: p.PerSecond * float64(len(p.Hourly)) / sum}
 }
 
 type profile struct {
@@ -91,7 +91,7 @@ func HourlyProfiles() []HourlyProfile {
 }
 
 // checkHourly reports what is wrong with the profile of a stage.
-func (s Stage) checkHourly(key string, f *faults) {
+func (s Phase) checkHourly(key string, f *fieldFaults) {
 	sum := 0.0
 	for _, h := range s.Hourly {
 		f.number(key+".hourly", h, h >= 0 && h <= 1e6, "0 to 1e6")

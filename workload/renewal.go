@@ -36,7 +36,7 @@ func (p Poisson) Rate() float64 { return p.PerSecond }
 // Start begins at 0 with a gap. The same seed at another rate gives the same gaps, stretched.
 func (p Poisson) Start(seed, entity uint64) Arrivals {
 	a := &poisson{mean: 1 / p.PerSecond}
-	a.rng = rand.New(arrivalStream(seed, entity))
+	a.rng = rand.New(arrivalRNG(seed, entity))
 	return a
 }
 
@@ -61,7 +61,7 @@ func (g GammaRenewal) Rate() float64 { return g.PerSecond }
 // Start begins at 0 with a gap.
 func (g GammaRenewal) Start(seed, entity uint64) Arrivals {
 	law := Gamma{Mean: 1 / g.PerSecond, CV: g.CV}
-	return &renewal{gaps: law.dist(arrivalStream(seed, entity))}
+	return &renewal{gaps: law.dist(arrivalRNG(seed, entity))}
 }
 
 // WeibullRenewal sends requests with independent Weibull gaps.
@@ -73,7 +73,7 @@ func (w WeibullRenewal) Rate() float64 { return w.PerSecond }
 // Start begins at 0 with a gap.
 func (w WeibullRenewal) Start(seed, entity uint64) Arrivals {
 	law := WeibullOf(1/w.PerSecond, w.Shape)
-	return &renewal{gaps: distuv.Weibull{K: law.Shape, Lambda: law.Scale, Src: arrivalStream(seed, entity)}}
+	return &renewal{gaps: distuv.Weibull{K: law.Shape, Lambda: law.Scale, Src: arrivalRNG(seed, entity)}}
 }
 
 // renewal adds up independent gaps in seconds.
@@ -99,8 +99,8 @@ func (AllAtOnce) Start(_, _ uint64) Arrivals { return AllAtOnce{} }
 // Next is always 0.
 func (AllAtOnce) Next() clock.Time { return 0 }
 
-func arrivalStream(seed, entity uint64) *Stream {
-	s := NewStream(seed, purposeArrivals)
+func arrivalRNG(seed, entity uint64) *RNG {
+	s := NewRNG(seed, purposeArrivals)
 	s.Seek(entity, 0)
 	return s
 }

@@ -12,7 +12,7 @@ import (
 // part of a scenario, with the limits of the run.
 type Spec struct {
 	// Arrivals is one process, or a list of stages that follow each other.
-	Arrivals []Stage `yaml:"arrivals" json:"arrivals"`
+	Arrivals []Phase `yaml:"arrivals" json:"arrivals"`
 	// Input and Output are the laws of the lengths of prompt and answer. Output may be given-input.
 	Input  LengthsSpec `yaml:"input" json:"input"`
 	Output LengthsSpec `yaml:"output" json:"output"`
@@ -43,36 +43,36 @@ type Need struct {
 	Reason string `yaml:"reason" json:"reason"` // what it would take, and what to set instead
 }
 
-// StageWindow is the time that a stage covers: arrivals in Start ≤ t < End.
-type StageWindow struct {
+// PhaseWindow is the time that a stage covers: arrivals in Start ≤ t < End.
+type PhaseWindow struct {
 	Name       string
 	Start, End clock.Time // End is [clock.Never] for a stage without a duration
 }
 
 // Validate reports all faults of the description, each a [*FieldError], joined into one error.
 func (s Spec) Validate() error {
-	var f faults
+	var f fieldFaults
 	s.compile(&f)
-	return f.err()
+	return f.Err()
 }
 
 // traffic is a Spec whose parts are built.
 type traffic struct {
 	processes []Process // empty in a closed loop
-	windows   []StageWindow
+	windows   []PhaseWindow
 	parts     []part
 }
 
-func (s Spec) compile(f *faults) traffic {
+func (s Spec) compile(f *fieldFaults) traffic {
 	t := traffic{windows: s.Windows()}
-	var later faults // those of arrivals come first
+	var later fieldFaults // those of arrivals come first
 	t.parts = s.compileParts(&later)
 	perStart := 1.0
-	if later.list == nil {
+	if later.Len() == 0 {
 		perStart = s.shareOut(t.parts)
 	}
 	t.processes = s.compileArrivals(perStart, f)
-	f.list = append(f.list, later.list...)
+	f.Add(later.Err())
 	if s.Requests < 0 {
 		f.add("run.requests", "%d is not allowed (want 1 or more, or null for no limit)", s.Requests)
 	}
@@ -83,7 +83,7 @@ func (s Spec) compile(f *faults) traffic {
 }
 
 // compileArrivals builds the processes, which start so many requests with each arrival.
-func (s Spec) compileArrivals(perStart float64, f *faults) []Process {
+func (s Spec) compileArrivals(perStart float64, f *fieldFaults) []Process {
 	const key = "workload.arrivals"
 	if needs(s.Needs, "workload", "arrivals", len(s.Arrivals) == 0, f) {
 		return nil
@@ -110,7 +110,7 @@ func (s Spec) compileArrivals(perStart float64, f *faults) []Process {
 	return all
 }
 
-func (s Spec) compileStage(key string, stage Stage, perStart float64, f *faults) []Process {
+func (s Spec) compileStage(key string, stage Phase, perStart float64, f *fieldFaults) []Process {
 	if !stage.check(key, f) {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (s Spec) compileStage(key string, stage Stage, perStart float64, f *faults)
 	rate := stage.Rate
 	p := stage.open(key, f)
 	if perStart != 1 {
-		var checked faults
+		var checked fieldFaults
 		stage.Rate /= perStart
 		p = stage.open(key, &checked)
 	}
@@ -148,18 +148,18 @@ func (s Spec) Closed() bool { return len(s.Arrivals) == 1 && s.Arrivals[0].Proce
 // Think is the mean time that a user of a closed loop lets pass from an answer to the next request.
 func (s Spec) Think() clock.Duration {
 	between := s.Arrivals[0].ThinkTime.Mean
-	var f faults
+	var f fieldFaults
 	t := s.compile(&f)
-	if f.list != nil || !s.crowded() {
+	if f.Len() > 0 || !s.needsMix() {
 		return between
 	}
 	sum, weights := 0.0, 0.0
 	for i := range t.parts {
 		p := &t.parts[i]
 		mean := float64(between)
-		if p.talk != nil {
+		if p.conversations != nil {
 			last := 1 / p.turns() // of the pauses, those between conversations
-			mean = last*mean + (1-last)*float64(p.talk.pause.Mean)
+			mean = last*mean + (1-last)*float64(p.conversations.pause.Mean)
 		}
 		sum += p.weight * mean
 		weights += p.weight
@@ -168,18 +168,18 @@ func (s Spec) Think() clock.Duration {
 }
 
 // Waits says whether requests wait for the answers to others, so that the traffic depends on the system.
-func (s Spec) Waits() bool {
+func (s Spec) WaitsForAnswers() bool {
 	waits := func(t *SessionSpec) bool { return t != nil && t.TurnGap == (Delay{}) && t.Turns.Value != 1 }
 	return s.Closed() || waits(s.Sessions) || slices.ContainsFunc(s.Classes, func(c ClassSpec) bool { return waits(c.Sessions) })
 }
 
 // Windows are the names and bounds of the stages, in order. Stages without a name are called stage 1,
 // stage 2 …
-func (s Spec) Windows() []StageWindow {
-	var list []StageWindow
+func (s Spec) Windows() []PhaseWindow {
+	var list []PhaseWindow
 	start := clock.Time(0)
 	for i, stage := range s.Arrivals {
-		w := StageWindow{Name: stage.Name, Start: start, End: clock.Never}
+		w := PhaseWindow{Name: stage.Name, Start: start, End: clock.Never}
 		if w.Name == "" {
 			w.Name = fmt.Sprintf("stage %d", i+1)
 		}
@@ -217,16 +217,16 @@ func (s Spec) Rate() float64 {
 // WithRate is the same traffic at another mean rate, in requests per second: the process keeps its
 // shape, stages keep their proportions and their durations.
 func (s Spec) WithRate(rate float64) (Spec, error) {
-	var f faults
+	var f fieldFaults
 	f.rate("workload.arrivals", rate)
 	old := s.Rate()
-	if len(f.list) == 0 && (old == 0 || math.IsInf(old, 0)) {
+	if f.Len() == 0 && (old == 0 || math.IsInf(old, 0)) {
 		f.add("workload.arrivals", "this process has no rate to set (want a process with a rate)")
 	}
-	if err := f.err(); err != nil {
+	if err := f.Err(); err != nil {
 		return s, err
 	}
-	stages := make([]Stage, len(s.Arrivals))
+	stages := make([]Phase, len(s.Arrivals))
 	for i, stage := range s.Arrivals {
 		stages[i] = stage
 		if len(stages) == 1 {
@@ -241,9 +241,9 @@ func (s Spec) WithRate(rate float64) (Spec, error) {
 
 // MeanTokens are the mean lengths of prompt and answer as sampled, in tokens.
 func (s Spec) MeanTokens() (input, output float64, err error) {
-	var f faults
+	var f fieldFaults
 	t := s.compile(&f)
-	if err := f.err(); err != nil {
+	if err := f.Err(); err != nil {
 		return 0, 0, err
 	}
 	sum := 0.0
@@ -260,7 +260,7 @@ func (s Spec) MeanTokens() (input, output float64, err error) {
 
 func (p *part) meanTokens() (input, output float64) {
 	switch {
-	case p.talk != nil:
+	case p.conversations != nil:
 		return p.survey.input, p.survey.output
 	case p.given != nil:
 		return Mean(p.input), Mean(p.given.Marginal(p.input))

@@ -53,13 +53,13 @@ func (p Superposed) shares() []float64 {
 // falls into.
 func (p Superposed) Start(seed, entity uint64) Arrivals {
 	a := &superposed{}
-	order := NewStream(seed, purposeSources)
+	order := NewRNG(seed, purposeSources)
 	order.Seek(entity, 0)
 	draws := rand.New(order)
 	shares := p.shares()
 	at := 0.0 // share of the requests of the sources before
 	for _, i := range draws.Perm(len(shares)) {
-		x := &source{rng: NewStream(Hash(seed, entity), purposeArrivals), mean: 1 / (p.PerSecond * shares[i])}
+		x := &source{rng: NewRNG(Hash(seed, entity), purposeArrivals), mean: 1 / (p.PerSecond * shares[i])}
 		x.rng.Seek(uint64(i), 0)
 		cv := p.cv(at + shares[i]/2)
 		at += shares[i]
@@ -122,7 +122,7 @@ func (a *superposed) Next() clock.Time {
 
 // source is one client: a renewal process.
 type source struct {
-	rng         *Stream
+	rng         *RNG
 	mean, shape float64 // of the gaps, in seconds
 	weibull     bool
 }
@@ -148,7 +148,7 @@ func (s *source) residual() float64 {
 }
 
 // checkSuperposed reports what is wrong with the sources of a stage.
-func (s Stage) checkSuperposed(key string, f *faults) {
+func (s Phase) checkSuperposed(key string, f *fieldFaults) {
 	if s.Sources < 11 || s.Sources > maxSources {
 		f.add(key+".sources", "%d is not allowed (want 11 to %d)", s.Sources, maxSources)
 	}

@@ -11,20 +11,20 @@ import (
 // in an open loop the k-th request, in a closed loop the k-th request of each user, has the same
 // lengths whatever the arrivals.
 func New(s Spec, seed uint64) (Source, error) {
-	var f faults
+	var f fieldFaults
 	t := s.compile(&f)
-	if err := f.err(); err != nil {
+	if err := f.Err(); err != nil {
 		return nil, err
 	}
-	kinds := s.kinds(t.parts, seed)
-	if s.crowded() {
-		return newCrowd(s, &t, kinds, seed)
+	kinds := s.classes(t.parts, seed)
+	if s.needsMix() {
+		return newClassMix(s, &t, kinds, seed)
 	}
 	l := loop{bodies: kinds[0].bodies, limits: s.limits(&t)}
 	if s.Closed() {
 		return newClosedLoop(l, s.Arrivals[0], seed), nil
 	}
-	o := &openLoop{loop: l, starts: t.starts(l.end, seed)}
+	o := &openLoop{loop: l, phaseArrivals: t.starts(l.end, seed)}
 	o.err = o.advance(o.id, o.requests)
 	return o, nil
 }
@@ -54,7 +54,7 @@ func (s Spec) limits(t *traffic) limits {
 type bodies struct {
 	input, output   Lengths
 	given           *GivenInput // law of answers that depends on the prompt; output is nil then
-	inputs, outputs *Stream
+	inputs, outputs *RNG
 	prompts         []prompt  // that repeat; empty when every prompt is unique
 	texts           []Content // that users' prompts begin with; empty if they have none
 }
@@ -89,10 +89,10 @@ type loop struct {
 	limits
 }
 
-// starts are the instants of an open loop: those of a process, or of several in turn.
-type starts struct {
+// phaseArrivals are the instants of an open loop: those of a process, or of several in turn.
+type phaseArrivals struct {
 	processes []Process
-	windows   []StageWindow
+	windows   []PhaseWindow
 	until     clock.Time // the end of the traffic
 	seed      uint64
 	stage     int
@@ -100,21 +100,21 @@ type starts struct {
 	at        clock.Time // the next; Never when there is none
 }
 
-// starts begins the first stage.
-func (t *traffic) starts(until clock.Time, seed uint64) starts {
-	s := starts{processes: t.processes, windows: t.windows, until: until, seed: seed}
+// phaseArrivals begins the first stage.
+func (t *traffic) starts(until clock.Time, seed uint64) phaseArrivals {
+	s := phaseArrivals{processes: t.processes, windows: t.windows, until: until, seed: seed}
 	s.begin(0)
 	return s
 }
 
 // begin starts a stage.
-func (s *starts) begin(stage int) {
+func (s *phaseArrivals) begin(stage int) {
 	s.stage = stage
 	s.arrivals = s.processes[stage].Start(s.seed, uint64(stage))
 }
 
 // advance finds the next instant, at which request id of so many is sent. The error says that it is too late for a run.
-func (s *starts) advance(id, requests int64) error {
+func (s *phaseArrivals) advance(id, requests int64) error {
 	for {
 		w := &s.windows[s.stage]
 		at := s.arrivals.Next()
@@ -140,7 +140,7 @@ func (s *starts) advance(id, requests int64) error {
 // openLoop sends requests at the instants of a process, or of several in turn.
 type openLoop struct {
 	loop
-	starts
+	phaseArrivals
 	err error
 }
 

@@ -10,49 +10,71 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report/layout"
 )
 
+// catalogCommand is the command catalog.
+type catalogCommand struct{ output outputFlags }
+
 func newCatalog() *cobra.Command {
-	var output outputFlags
-	kinds := append(experiments.CatalogKinds(), "lessons")
+	var k catalogCommand
 	c := &cobra.Command{
 		Use:       "catalog [KIND]",
-		Short:     "List what is known, with sources",
-		Long:      "List what is known: KIND is " + strings.Join(kinds, ", ") + ". JSON has the aliases and the sources too.",
+		Short:     "List models, GPUs, policies and other built-in names",
+		Long:      "List built-in names. KIND is " + strings.Join(catalogKinds(), ", ") + ". JSON adds aliases and sources.",
 		Args:      atMostOne("kind"),
-		ValidArgs: kinds,
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := output.validate(); err != nil {
-				return err
-			}
-			if len(args) == 0 {
-				_, err := fmt.Fprintf(c.OutOrStdout(), "clifftop catalog %s\n", strings.Join(kinds, "\nclifftop catalog "))
-				return failed(err)
-			}
-			if args[0] == "lessons" {
-				return listLessons(c.OutOrStdout(), output.format)
-			}
-			if !slices.Contains(kinds, args[0]) {
-				return experiments.Faults{{
-					Where: "catalog", Problem: fmt.Sprintf("%.40q is not known (want one of %s)", args[0], strings.Join(kinds, ", ")), Hint: experiments.DidYouMean(args[0], kinds),
-				}}
-			}
-			l, err := experiments.Catalog(args[0])
-			if err != nil {
-				return err
-			}
-			if output.format == "json" {
-				return failed(printJSON(c.OutOrStdout(), l))
-			}
-			return failed(printListing(c.OutOrStdout(), l))
-		},
+		ValidArgs: catalogKinds(),
+		RunE:      k.run,
 	}
-	output.register(c, "table", "json")
+	k.output.registerFormat(c, "table", "json")
 	return c
 }
 
-func printListing(w io.Writer, l *experiments.Listing) error {
+// catalogKinds returns the kinds that can be listed.
+func catalogKinds() []string { return append(experiments.CatalogKinds(), "lessons") }
+
+func (k *catalogCommand) run(c *cobra.Command, args []string) error {
+	kinds, w := catalogKinds(), c.OutOrStdout()
+	if len(args) == 0 {
+		_, err := fmt.Fprintf(w, "clifftop catalog %s\n", strings.Join(kinds, "\nclifftop catalog "))
+		return failed(err)
+	}
+	kind := args[0]
+	if kind == "lessons" {
+		return listLessons(w, k.output.format)
+	}
+	if !slices.Contains(kinds, kind) {
+		return yamldoc.Faults{{
+			Where:   "catalog",
+			Problem: fmt.Sprintf("%.40q is not known (want one of %s)", kind, strings.Join(kinds, ", ")),
+			Hint:    yamldoc.DidYouMean(kind, kinds),
+		}}
+	}
+	l, err := experiments.Catalog(kind)
+	if err != nil {
+		return err
+	}
+	return printListing(w, l, k.output.format)
+}
+
+// printListing prints a listing as a table or as JSON.
+func printListing(w io.Writer, l *experiments.Listing, format string) error {
+	if format == "json" {
+		return failed(printJSON(w, l))
+	}
+	rows := propertyRows(l)
+	if l.Kind == "presets" { // too many properties for columns
+		rows = presetRows(l)
+	}
+	t := &layout.Text{}
+	t.Table(rows, len(rows[0]), 2)
+	_, err := t.WriteTo(w)
+	return failed(err)
+}
+
+// propertyRows returns a table with a column for each property.
+func propertyRows(l *experiments.Listing) [][]string {
 	head := []string{"name"}
 	for _, p := range l.Items[0].Properties {
 		head = append(head, p.Name)
@@ -65,23 +87,23 @@ func printListing(w io.Writer, l *experiments.Listing) error {
 		}
 		rows = append(rows, cells)
 	}
-	if l.Kind == "presets" { // of numbers and words: too wide for columns
-		rows = [][]string{{"name", "traffic"}}
-		for _, e := range l.Items {
-			rows = append(rows, []string{e.Name, presetText(e)})
-		}
-	}
-	t := &layout.Text{}
-	t.Table(rows, len(rows[0]), 2)
-	_, err := t.WriteTo(w)
-	return err
+	return rows
 }
 
-// presetText says what a preset is like.
+// presetRows returns a table with a description of each preset.
+func presetRows(l *experiments.Listing) [][]string {
+	rows := [][]string{{"name", "traffic"}}
+	for _, e := range l.Items {
+		rows = append(rows, []string{e.Name, presetText(e)})
+	}
+	return rows
+}
+
+// presetText describes the traffic of a preset.
 func presetText(e experiments.Entry) string {
-	of := map[string]any{}
+	properties := map[string]any{}
 	for _, p := range e.Properties {
-		of[p.Name] = p.Value
+		properties[p.Name] = p.Value
 	}
 	number := func(v any) string {
 		if x, ok := v.(float64); ok {
@@ -89,24 +111,26 @@ func presetText(e experiments.Entry) string {
 		}
 		return cell(v)
 	}
-	text := cell(of["title"])
+	text := cell(properties["title"])
 	var figures []string
-	if of["mean_input_tokens"] != nil && of["mean_output_tokens"] != nil {
-		figures = append(figures, fmt.Sprintf("prompts of %s and answers of %s tokens", number(of["mean_input_tokens"]), number(of["mean_output_tokens"])))
+	if properties["mean_input_tokens"] != nil && properties["mean_output_tokens"] != nil {
+		figures = append(figures, fmt.Sprintf("mean input %s and output %s tokens",
+			number(properties["mean_input_tokens"]), number(properties["mean_output_tokens"])))
 	}
-	if of["requests_per_s"] != nil {
-		figures = append(figures, number(of["requests_per_s"])+" requests/s")
+	if properties["requests_per_s"] != nil {
+		figures = append(figures, number(properties["requests_per_s"])+" requests/s")
 	}
 	if figures != nil {
 		text += ": " + strings.Join(figures, ", ")
 	}
-	text += " (" + cell(of["provenance"])
-	if needs := cell(of["needs"]); needs != "" && needs != "–" {
+	text += " (" + cell(properties["provenance"])
+	if needs := cell(properties["needs"]); needs != "" && needs != "–" {
 		text += "; needs " + needs
 	}
 	return text + ")"
 }
 
+// cell formats the value of a property.
 func cell(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -4,119 +4,115 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario/unit"
 	"clifftop/report"
 	"clifftop/report/page"
 )
 
-// compareFlags are those of compare.
-type compareFlags struct {
+// compareCommand is the command compare.
+type compareCommand struct {
 	scenario     scenarioFlags
-	output       outputFlags
+	output       simulationFlags
+	shard        shardFlags
 	vary, margin string
 	options      experiments.CompareOptions
-	shard        shardFlags
 }
 
 func newCompare() *cobra.Command {
-	var f compareFlags
+	var f compareCommand
 	c := &cobra.Command{
 		Use:                   "compare BASELINE VARIANT... | compare [SCENARIO] --vary KEY=V1,V2,...",
-		DisableFlagsInUseLine: true, // it fills the line
+		DisableFlagsInUseLine: true, // the line is full
 		Short:                 "Compare scenarios under the same random numbers",
-		Long: `Run scenarios, or one scenario with several values of a key, a few times each under the same random
-numbers, and say what differs by more than chance. The first is the baseline.
+		Long: `Compare several scenarios, or several values of a key in one scenario. All variants are simulated a few times
+with the same random numbers, and the verdict lists the differences that are larger than chance. The first variant
+is the baseline.
 
-A variant fails, and with it the command, whose status is then 1, if it lowers throughput or the share of
-requests that succeed, lengthens the time in which requests wait though they could run, or has more
-retries. What cannot be told from chance is no failure: more replications may tell.`,
+A variant fails if it lowers throughput or the share of successful requests, lengthens the time in which requests wait
+although they could run, or increases retries. Then the exit status is 1. A difference that may be due to chance is not
+a failure; more replications can decide it.`,
 		Example: `  clifftop compare --rate 27 --vary engine.policy=vllm,sglang,orca
   clifftop compare --rate 20 --vary engine.max_num_batched_tokens=512,2048,8192
   clifftop compare today.yaml tomorrow.yaml --replications 20`,
 		RunE: f.run,
 	}
 	f.scenario.register(c)
-	f.scenario.registerSLO(c, "judge by `LIMITS`, such as ttft_p95<800ms,tpot_p95<80ms")
-	f.scenario.registerReplications(c, "n", "`N` runs of each, with random numbers that all share (default 5)")
+	f.scenario.registerSLO(c, "check an SLO, such as ttft_p95<800ms,tpot_p95<80ms")
+	f.scenario.registerReplications(c, "make N runs of each variant, all with the same random numbers (default 5)")
 	f.output.register(c, "table", "json", "csv", "markdown")
-	f.output.registerRun(c)
+	f.output.registerJobs(c)
+	f.output.registerOut(c, "write verdict.json, verdict.csv and report.html into `DIR`")
 	flags := c.Flags()
-	flags.StringVarP(&f.output.out, "out", "o", "", "write verdict.json, verdict.csv and a page, report.html, into `DIR`")
 	flags.StringVar(&f.vary, "vary", "", "compare values of a key: `KEY=V1,V2,...`; the first is the baseline")
-	flags.StringVar(&f.margin, "margin", "", "the smallest difference that matters, as a `SHARE` of the baseline's value, such as 1%")
-	f.output.registerJobs(c, &f.options.Jobs)
+	flags.StringVar(&f.margin, "margin", "", "smallest relevant difference, as a `SHARE` of the baseline, such as 1%")
+	addCheck(c, f.checkMargin)
 	f.shard.register(c)
 	return c
 }
 
-func (f *compareFlags) run(c *cobra.Command, args []string) error {
-	if err := f.output.validate(); err != nil {
-		return err
-	}
+// checkMargin parses --margin.
+func (f *compareCommand) checkMargin() (err error) {
 	if f.margin != "" {
-		var err error
-		if f.options.Margin, err = experiments.ParseShare(f.margin); err != nil {
+		if f.options.Margin, err = unit.ParseShare(f.margin); err != nil {
 			return fmt.Errorf("--margin: %w", err)
 		}
 	}
-	variants, err := variantsOf(&f.scenario, args, f.vary)
+	return nil
+}
+
+func (f *compareCommand) run(c *cobra.Command, args []string) error {
+	variants, err := f.variants(args)
 	if err != nil {
 		return err
 	}
-	if f.shard.on() || f.shard.dry {
-		return compareGrid(c, variants, &f.output, f.options, &f.shard)
-	}
-	return compareVariants(c, variants, &f.output, f.options)
-}
-
-// compareGrid makes a part of a comparison's runs and keeps each, and judges them when it has all.
-func compareGrid(c *cobra.Command, variants []experiments.Variant, output *outputFlags, options experiments.CompareOptions, shard *shardFlags) error {
-	g, err := options.Grid(c.Context(), variants)
-	if err != nil {
-		return err
-	}
-	return shard.makeGrid(c, g, output, options.Jobs)
-}
-
-// variantsOf are the scenarios named, or one scenario varied.
-func variantsOf(flags *scenarioFlags, args []string, vary string) ([]experiments.Variant, error) {
-	if vary != "" {
-		if len(args) > 1 {
-			return nil, fmt.Errorf("--vary: %d scenarios are given (want one at most: it is varied)", len(args))
+	f.options.Check, f.options.Jobs = f.output.check, f.output.jobs
+	if f.shard.given() {
+		g, err := f.options.Grid(c.Context(), variants)
+		if err != nil {
+			return err
 		}
-		s, err := flags.load(args)
+		return f.shard.runGrid(c, g, &f.output)
+	}
+	return f.compare(c, variants)
+}
+
+// variants loads the scenarios named in the arguments, or varies one scenario.
+func (f *compareCommand) variants(args []string) ([]experiments.Variant, error) {
+	if f.vary != "" {
+		if len(args) > 1 {
+			return nil, fmt.Errorf("--vary: %d scenarios are given (want at most one, which is varied)", len(args))
+		}
+		s, err := f.scenario.load(args)
 		if err != nil {
 			return nil, err
 		}
-		return experiments.Vary(s, vary)
+		return experiments.Vary(s, f.vary)
 	}
 	if len(args) < 2 {
-		return nil, fmt.Errorf("want two scenarios or more to compare, found %d\nhint: name two or more files, or vary a key: --vary engine.policy=vllm,orca", len(args))
+		return nil, fmt.Errorf("compare: %d scenarios are given (want two or more)\n"+
+			"hint: name two or more files, or vary a key: --vary engine.policy=vllm,orca", len(args))
 	}
 	var variants []experiments.Variant
 	for _, path := range args {
-		s, err := flags.load([]string{path})
+		s, err := f.scenario.load([]string{path})
 		if err != nil {
 			return nil, err
 		}
-		name := s.Name
-		if name == "" {
-			name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-		}
+		name := cmp.Or(s.Name, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
 		variants = append(variants, experiments.Variant{Name: name, Scenario: s})
 	}
-	rename(variants, args)
+	makeNamesUnique(variants, args)
 	return variants, nil
 }
 
-// rename gives variants of the same name those of their files, and numbers what is still the same.
-func rename(variants []experiments.Variant, paths []string) {
+// makeNamesUnique replaces equal names of variants by the paths of their files, and numbers equal paths.
+func makeNamesUnique(variants []experiments.Variant, paths []string) {
 	count := map[string]int{}
 	for _, v := range variants {
 		count[v.Name]++
@@ -135,40 +131,31 @@ func rename(variants []experiments.Variant, paths []string) {
 	}
 }
 
-func compareVariants(c *cobra.Command, variants []experiments.Variant, output *outputFlags, options experiments.CompareOptions) error {
-	dir, err := output.directory()
+// compare makes all runs in this process, and prints and writes the verdict.
+func (f *compareCommand) compare(c *cobra.Command, variants []experiments.Variant) error {
+	dir, err := f.output.directory()
 	if err != nil {
 		return err
 	}
-	options.Check = output.check
-	bar := newProgress(c.ErrOrStderr(), output, "comparing")
-	options.Progress = bar.counts()
-	verdict, runErr := experiments.Compare(c.Context(), variants, options)
+	bar := f.output.newProgress(c, "comparing")
+	f.options.Progress = bar.counts()
+	verdict, runErr := experiments.Compare(c.Context(), variants, f.options)
 	bar.done()
 	if verdict == nil {
 		return failed(runErr)
 	}
-	err = showVerdict(c, verdict, dir, output)
+	err = showVerdict(c, verdict, dir, &f.output.outputFlags)
 	return cmp.Or(runErr, err) // an interrupted comparison has not failed yet
 }
 
-// showVerdict prints and writes a verdict, which is an error where a criterion failed.
+// showVerdict prints and writes a verdict. It returns an error if a criterion failed. The directory may be nil.
 func showVerdict(c *cobra.Command, verdict *report.Verdict, dir *directory, output *outputFlags) error {
-	if output.format == "json" || output.format == "csv" { // the others have the warnings in them
-		output.warn(c.ErrOrStderr(), texts(verdict.Warnings))
+	if !output.hasWarnings() {
+		output.warn(c, warningTexts(verdict.Warnings))
 	}
-	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, verdict, output.format) })
-	if dir != nil {
-		if err := dir.writeJSON("verdict.json", verdict); err != nil {
-			return failed(err)
-		}
-		if err := dir.write("verdict.csv", verdict.WriteCSV); err != nil {
-			return failed(err)
-		}
-		p, err := page.Compare(verdict)
-		if err := writePage(c, dir, p, err); err != nil {
-			return failed(err)
-		}
+	printErr := output.print(c, verdict)
+	if err := writeVerdict(c, verdict, dir); err != nil {
+		return failed(err)
 	}
 	if printErr == nil && !verdict.Pass {
 		return failed(errors.New("the comparison failed: " + failures(verdict)))
@@ -176,13 +163,28 @@ func showVerdict(c *cobra.Command, verdict *report.Verdict, dir *directory, outp
 	return failed(printErr)
 }
 
-// failures names the variants that fail a criterion.
+// writeVerdict writes the files of a verdict. The directory may be nil.
+func writeVerdict(c *cobra.Command, verdict *report.Verdict, dir *directory) error {
+	if dir == nil {
+		return nil
+	}
+	if err := dir.writeJSON("verdict.json", verdict); err != nil {
+		return err
+	}
+	if err := dir.write("verdict.csv", verdict.WriteCSV); err != nil {
+		return err
+	}
+	p, err := page.Compare(verdict)
+	return writePage(c, dir, p, err)
+}
+
+// failures lists the variants that fail, with the criteria.
 func failures(v *report.Verdict) string {
 	var texts []string
 	for _, variant := range v.Variants {
 		for _, c := range variant.Criteria {
 			if c.Verdict == report.Fail {
-				texts = append(texts, fmt.Sprintf("%s: %s", variant.Name, strings.ReplaceAll(c.Name, "_", " ")))
+				texts = append(texts, variant.Name+": "+strings.ReplaceAll(c.Name, "_", " "))
 			}
 		}
 	}

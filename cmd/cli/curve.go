@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"fmt"
+	"cmp"
 	"io"
 	"path/filepath"
 
@@ -12,32 +12,36 @@ import (
 	"clifftop/report/plot"
 )
 
-// shownCurve is the result of a sweep, of one process or merged, with what stands beside it.
+// shownCurve is the curve of a sweep, from one process or merged, with the texts and numbers around it.
 type shownCurve struct {
 	*report.Curve
 	caption string
 	machine page.Machine
 }
 
-// print prints the curve. JSON and CSV may be larger than memory, and are printed as they come.
+// show prints the curve and writes its files. The directory may be nil.
+func (s *shownCurve) show(c *cobra.Command, dir *directory, output *outputFlags) error {
+	printErr, err := s.print(c, output), s.write(c, dir, output)
+	return cmp.Or(printErr, err)
+}
+
+// print prints the curve. JSON and CSV may be larger than memory and are not buffered.
 func (s *shownCurve) print(c *cobra.Command, output *outputFlags) error {
-	output.warn(c.ErrOrStderr(), texts(s.CommonWarnings()))
-	w := c.OutOrStdout()
+	output.warn(c, warningTexts(s.CommonWarnings()))
 	switch output.format {
 	case "json":
-		return s.WriteJSON(w)
+		return s.WriteJSON(c.OutOrStdout())
 	case "csv":
-		return s.WriteCSV(w)
+		return s.WriteCSV(c.OutOrStdout())
 	}
 	shown, err := s.Shown()
 	if err != nil {
 		return err
 	}
-	return printOnce(w, func(w io.Writer) error { return printResult(w, drawn{shown}, output.format) })
+	return output.print(c, curveTable{shown})
 }
 
-// write writes the files of a sweep into a directory, classes.csv among them where the traffic has classes. Nothing is written
-// without one.
+// write writes the files of the curve: tables, JSON, pictures and the page. The directory may be nil.
 func (s *shownCurve) write(c *cobra.Command, dir *directory, output *outputFlags) error {
 	if dir == nil {
 		return nil
@@ -60,32 +64,35 @@ func (s *shownCurve) write(c *cobra.Command, dir *directory, output *outputFlags
 	if err := plot.WriteAll(shown, s.caption, dir.write); err != nil {
 		return err
 	}
-	p, err := page.Sweep(shown, s.machine)
-	if err == nil {
-		p.Caption = s.caption
-		if lowest := shown.Points[0].Summary; lowest != nil && lowest.Scenario != nil { // it stands for the scenario
-			p.Origin.Scenarios = []page.Scenario{{Name: "at the lowest load", Value: lowest.Scenario}}
-		}
-	}
-	if err := writePage(c, dir, p, err); err != nil {
+	if err := s.writePage(c, dir, shown); err != nil {
 		return err
 	}
-	if !output.quiet {
-		fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote report.html, curve.csv, curve.json, sweep.png and other pictures into %s\n", filepath.Clean(dir.path))
-	}
+	output.say(c, "wrote report.html, curve.csv, curve.json, sweep.png and other pictures into %s", filepath.Clean(dir.path))
 	return nil
 }
 
-// drawn is a curve whose table has a chart below it.
-type drawn struct{ *report.Curve }
+// writePage writes the curve as a web page, with the scenario of the lowest load.
+func (s *shownCurve) writePage(c *cobra.Command, dir *directory, shown *report.Curve) error {
+	p, err := page.Sweep(shown, s.machine)
+	if err == nil {
+		p.Caption = s.caption
+		if lowest := shown.Points[0].Summary; lowest != nil && lowest.Scenario != nil {
+			p.Origin.Scenarios = []page.Scenario{{Name: "at the lowest load", Value: lowest.Scenario}}
+		}
+	}
+	return writePage(c, dir, p, err)
+}
 
-// WriteTable writes the points and the chart.
-func (d drawn) WriteTable(w io.Writer) error {
-	if err := d.Curve.WriteTable(w); err != nil {
+// curveTable is a curve whose table is followed by a chart.
+type curveTable struct{ *report.Curve }
+
+// WriteTable writes the table and the chart.
+func (t curveTable) WriteTable(w io.Writer) error {
+	if err := t.Curve.WriteTable(w); err != nil {
 		return err
 	}
 	if _, err := io.WriteString(w, "\n"); err != nil {
 		return err
 	}
-	return plot.Terminal(w, d.Curve, terminalWidth)
+	return plot.Terminal(w, t.Curve, terminalWidth)
 }

@@ -16,8 +16,8 @@ import (
 	"clifftop/report/layout"
 )
 
-// explainFlags are those of explain.
-type explainFlags struct {
+// explainCommand is the command explain.
+type explainCommand struct {
 	scenario scenarioFlags
 	output   outputFlags
 	decode   int
@@ -26,84 +26,82 @@ type explainFlags struct {
 }
 
 func newExplain() *cobra.Command {
-	var f explainFlags
+	var e explainCommand
 	c := &cobra.Command{
 		Use:   "explain [SCENARIO]",
 		Short: "Show where the time of one iteration goes",
-		Long: `Take the time of one iteration apart: what each operation takes, what bounds it, and where the
-iteration stands on the GPU's roofline. The batch is given by --decode sequences with --context
-tokens each, and by prefill chunks.`,
+		Long: `Show the time of each operation in one iteration, what limits the operation, and the position of the iteration on
+the GPU's roofline. The batch consists of --decode sequences with --context tokens each, and of prefill chunks.`,
 		Example: `  clifftop explain --decode 64 --context 2048
   clifftop explain --decode 32 --prefill 2048 --prefill 512+4096 --model llama-3.1-70b --tp 4`,
 		Args: atMostOne("scenario"),
-		RunE: f.run,
+		RunE: e.run,
 	}
-	f.scenario.register(c)
-	f.output.register(c, "table", "json")
+	e.scenario.register(c)
+	e.output.registerFormat(c, "table", "json")
 	flags := c.Flags()
-	flags.IntVar(&f.decode, "decode", 0, "`N` sequences that decode (default 32, or none beside --prefill)")
-	flags.Int64Var(&f.context, "context", 1024, "`C` tokens of context of each of them")
-	flags.StringArrayVar(&f.prefill, "prefill", nil, "a prefill chunk of `NEW[+CACHED]` tokens; may be repeated")
+	flags.IntVar(&e.decode, "decode", 0, "`N` sequences in decode (default 32, or 0 with --prefill)")
+	flags.Int64Var(&e.context, "context", 1024, "`C` tokens of context per decode sequence")
+	flags.StringArrayVar(&e.prefill, "prefill", nil, "a prefill chunk of `NEW[+CACHED]` tokens; repeatable")
 	return c
 }
 
-func (f *explainFlags) run(c *cobra.Command, args []string) error {
-	if err := f.output.validate(); err != nil {
-		return err
-	}
-	b, err := parseBatch(f.decode, f.context, f.prefill)
+func (e *explainCommand) run(c *cobra.Command, args []string) error {
+	batch, err := e.batch()
 	if err != nil {
 		return err
 	}
-	s, err := f.scenario.load(args)
+	setup, err := e.scenario.resolve(args)
 	if err != nil {
 		return err
 	}
-	setup, err := s.Resolve()
+	explained, err := setup.Explain(batch)
 	if err != nil {
 		return err
 	}
-	e, err := setup.Explain(b)
-	if err != nil {
-		return err
+	if !e.output.hasWarnings() {
+		e.output.warn(c, warningTexts(setup.Warnings))
 	}
-	x := newExplanation(setup, b, e)
-	if f.output.format == "json" {
-		f.output.warn(c.ErrOrStderr(), texts(setup.Warnings)) // the table has them in it
-		return failed(printJSON(c.OutOrStdout(), x))
-	}
-	return failed(x.print(c.OutOrStdout()))
+	return failed(e.output.print(c, newExplanation(setup, batch, explained)))
 }
 
-// parseBatch makes the batch of the flags.
-func parseBatch(decode int, context int64, prefill []string) (model.Batch, error) {
+// batch returns the batch that the flags describe.
+func (e *explainCommand) batch() (model.Batch, error) {
 	var b model.Batch
-	if decode == 0 && len(prefill) == 0 {
+	decode := e.decode
+	if decode == 0 && len(e.prefill) == 0 {
 		decode = 32
 	}
 	if decode < 0 || decode > 1<<20 {
 		return b, fmt.Errorf("--decode: %d is not allowed (want 0 to %d)", decode, 1<<20)
 	}
-	if context < 1 || context > 1<<30 {
-		return b, fmt.Errorf("--context: %d is not allowed (want 1 to %d)", context, 1<<30)
+	if e.context < 1 || e.context > 1<<30 {
+		return b, fmt.Errorf("--context: %d is not allowed (want 1 to %d)", e.context, 1<<30)
 	}
-	b.Decodes, b.Context, b.Emit = decode, int64(decode)*context, decode+len(prefill)
-	for _, p := range prefill {
-		fresh, cached, given := strings.Cut(p, "+")
-		n, err1 := strconv.ParseInt(fresh, 10, 32)
-		m, err2 := int64(0), error(nil)
-		if given {
-			m, err2 = strconv.ParseInt(cached, 10, 32)
+	b.Decodes, b.Context, b.Emit = decode, int64(decode)*e.context, decode+len(e.prefill)
+	for _, text := range e.prefill {
+		chunk, ok := parseChunk(text)
+		if !ok {
+			return b, fmt.Errorf("--prefill: %q is not a chunk (want NEW or NEW+CACHED tokens, such as 512+4096)", text)
 		}
-		if err1 != nil || err2 != nil || n < 1 || m < 0 || n+m > math.MaxInt32 {
-			return b, fmt.Errorf("--prefill: %q is not a chunk (want NEW or NEW+CACHED tokens, such as 512+4096)", p)
-		}
-		b.Chunks = append(b.Chunks, model.Chunk{New: int32(n), Cached: int32(m)})
+		b.Chunks = append(b.Chunks, chunk)
 	}
 	return b, nil
 }
 
-// explanation is the JSON form.
+// parseChunk parses NEW or NEW+CACHED.
+func parseChunk(text string) (c model.Chunk, ok bool) {
+	fresh, cached, given := strings.Cut(text, "+")
+	n, err1 := strconv.ParseInt(fresh, 10, 32)
+	m, err2 := int64(0), error(nil)
+	if given {
+		m, err2 = strconv.ParseInt(cached, 10, 32)
+	}
+	ok = err1 == nil && err2 == nil && n >= 1 && m >= 0 && n+m <= math.MaxInt32
+	return model.Chunk{New: int32(n), Cached: int32(m)}, ok
+}
+
+// explanation is the result of explain, in the form of its JSON.
 type explanation struct {
 	Schema      string           `json:"schema"`
 	Deployment  string           `json:"deployment"`
@@ -126,7 +124,7 @@ type batchJSON struct {
 	Context int64     `json:"sum_context"`
 	Prefill [][]int32 `json:"prefill_new_cached"`
 	Tokens  int       `json:"tokens"`
-	Graph   *int      `json:"cuda_graph_tokens"` // null where no graph holds so many
+	Graph   *int      `json:"cuda_graph_tokens"` // null if no graph is that large
 }
 
 type explainPart struct {
@@ -139,11 +137,19 @@ type explainPart struct {
 
 func newExplanation(setup *experiments.Setup, b model.Batch, e *model.Explanation) *explanation {
 	x := &explanation{
-		Schema: "clifftop.explain/1", Deployment: setup.Deployment.String(), Calibration: setup.Deployment.GPU.Calibrated.String(),
-		Batch: batchJSON{Decodes: b.Decodes, Context: b.Context, Prefill: [][]int32{}, Tokens: b.Decodes},
-		Ms:    e.Seconds * 1e3, FloorMs: e.Floor * 1e3, MFU: e.MFU, MBU: e.MBU, Intensity: e.Intensity, Ridge: e.Ridge,
-		TFLOPs: e.FLOPs / 1e12, GB: e.Bytes / 1e9,
-		Warnings: append([]report.Warning{}, setup.Warnings...),
+		Schema:      "clifftop.explain/1",
+		Deployment:  setup.Deployment.String(),
+		Calibration: setup.Deployment.GPU.Calibrated.String(),
+		Batch:       batchJSON{Decodes: b.Decodes, Context: b.Context, Prefill: [][]int32{}, Tokens: b.Decodes},
+		Ms:          e.Seconds * 1e3,
+		FloorMs:     e.Floor * 1e3,
+		MFU:         e.MFU,
+		MBU:         e.MBU,
+		Intensity:   e.Intensity,
+		Ridge:       e.Ridge,
+		TFLOPs:      e.FLOPs / 1e12,
+		GB:          e.Bytes / 1e9,
+		Warnings:    append([]report.Warning{}, setup.Warnings...),
 	}
 	for _, c := range b.Chunks {
 		x.Batch.Tokens += int(c.New)
@@ -158,8 +164,8 @@ func newExplanation(setup *experiments.Setup, b model.Batch, e *model.Explanatio
 	return x
 }
 
-// print prints the explanation for people.
-func (x *explanation) print(w io.Writer) error {
+// WriteTable writes the explanation for people.
+func (x *explanation) WriteTable(w io.Writer) error {
 	fmt.Fprintf(w, "One iteration of %s\n%s\n", x.Deployment, &x.Batch)
 	switch graph := x.Batch.Graph; {
 	case graph == nil:
@@ -169,7 +175,7 @@ func (x *explanation) print(w io.Writer) error {
 		fmt.Fprintf(w, "%d tokens padded to a CUDA graph of %d\n", x.Batch.Tokens, *graph)
 	}
 	fmt.Fprintln(w)
-	if err := x.printParts(w); err != nil {
+	if err := x.writeParts(w); err != nil {
 		return err
 	}
 	side := "below"
@@ -178,29 +184,29 @@ func (x *explanation) print(w io.Writer) error {
 	}
 	text := &layout.Text{}
 	text.Blank()
-	text.Paragraph(fmt.Sprintf("%.0f FLOPs per byte, %s the GPU's ridge at %.0f; MFU %.0f %%, MBU %.0f %%; no step can beat %.3f ms",
+	text.Paragraph(fmt.Sprintf("%.0f FLOPs per byte, %s the GPU's ridge at %.0f; MFU %.0f %%, MBU %.0f %%; lower bound of the step %.3f ms",
 		x.Intensity, side, x.Ridge, 100*x.MFU, 100*x.MBU, x.FloorMs))
-	for _, warning := range texts(x.Warnings) {
+	for _, warning := range warningTexts(x.Warnings) {
 		text.Paragraph("warning: " + warning)
 	}
 	_, err := text.WriteTo(w)
 	return err
 }
 
-// String tells the batch in words.
+// String describes the batch in words.
 func (b *batchJSON) String() string {
 	var parts []string
 	if b.Decodes > 0 {
-		parts = append(parts, fmt.Sprintf("%d decodes with %d tokens of context in all", b.Decodes, b.Context))
+		parts = append(parts, fmt.Sprintf("%d decodes with %d tokens of context in total", b.Decodes, b.Context))
 	}
 	for _, chunk := range b.Prefill {
-		parts = append(parts, fmt.Sprintf("a prefill of %d tokens onto %d", chunk[0], chunk[1]))
+		parts = append(parts, fmt.Sprintf("a prefill of %d tokens after %d cached", chunk[0], chunk[1]))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// printParts prints the table of operations.
-func (x *explanation) printParts(w io.Writer) error {
+// writeParts writes the table of operations.
+func (x *explanation) writeParts(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "part\t        ms\tshare\tbound by\tconstants\n")
 	for _, p := range x.Parts {

@@ -10,19 +10,20 @@ import (
 	"clifftop/report/page"
 )
 
-// pageName is the file of a result as a web page.
+// pageName is the file name of a result as a web page.
 const pageName = "report.html"
 
-// writePage writes a result as a web page, with the command that repeats it.
+// writePage writes a result as a web page that names the command which repeats it. The error is the one of making the
+// page.
 func writePage(c *cobra.Command, dir *directory, p *page.Page, err error) error {
 	if err != nil {
 		return err
 	}
-	p.Origin.Command = repeats(c, os.Args[1:])
+	p.Origin.Command = repeatCommand(c, os.Args[1:])
 	return dir.write(pageName, p.Write)
 }
 
-// machine is what a replica can do at most, for pages.
+// machine returns the peak rates of a replica for the roofline of a page. The peak may be nil.
 func machine(peak *experiments.Peak) page.Machine {
 	if peak == nil {
 		return page.Machine{}
@@ -30,15 +31,15 @@ func machine(peak *experiments.Peak) page.Machine {
 	return page.Machine{FLOPsPerS: peak.FLOPsPerS, BytesPerS: peak.BytesPerS}
 }
 
-// repeats is the command line without what changes no result, as a shell takes it.
-func repeats(c *cobra.Command, args []string) string {
+// repeatCommand returns the command line for a shell, without the flags that change no result.
+func repeatCommand(c *cobra.Command, args []string) string {
 	words := []string{"clifftop"}
 	for i := 0; i < len(args); i++ {
 		name, alone := flagOf(c, args[i])
 		switch name {
 		case "out", "jobs", "progress", "quiet", "check", "format", "save":
 			if !alone && i+1 < len(args) {
-				i++ // its value
+				i++ // skip the value
 			}
 		default:
 			words = append(words, quoted(args[i]))
@@ -47,7 +48,8 @@ func repeats(c *cobra.Command, args []string) string {
 	return strings.Join(words, " ")
 }
 
-// flagOf is the long name of the flag that an argument gives, empty for other arguments; alone says that no value follows.
+// flagOf returns the long name of the flag in an argument, or "" for other arguments. The second result reports that
+// no value follows in the next argument.
 func flagOf(c *cobra.Command, arg string) (name string, alone bool) {
 	if !strings.HasPrefix(arg, "-") || len(arg) < 2 {
 		return "", true
@@ -63,10 +65,11 @@ func flagOf(c *cobra.Command, arg string) (name string, alone bool) {
 	return f.Name, joined || f.NoOptDefVal != ""
 }
 
-// quoted writes an argument so that a shell reads it as one word.
+// quoted returns an argument such that a shell reads it as one word.
 func quoted(arg string) string {
 	plain := func(r rune) bool {
-		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_=.,:/+@%", r)
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
+			strings.ContainsRune("-_=.,:/+@%", r)
 	}
 	if arg != "" && strings.IndexFunc(arg, func(r rune) bool { return !plain(r) }) < 0 {
 		return arg

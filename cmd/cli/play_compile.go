@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,24 +15,47 @@ import (
 	"strings"
 )
 
-// modulePath is that of this program's module.
+// modulePath is the path of this program's module.
 const modulePath = "clifftop"
 
-// withoutGo is what to do where the page cannot be compiled.
-const withoutGo = "hint: clifftop play --static DIR writes the page where there are Go and the source, and clifftop play DIR serves it anywhere"
+// withoutGo is the hint for machines that cannot compile the page.
+const withoutGo = "hint: clifftop play --static DIR writes the page where Go and the source exist; " +
+	"clifftop play DIR serves it anywhere"
 
-// compilePage compiles the page's program from the module's source, and compresses it. The compiler keeps what it made and
-// looks itself whether that is still what the source says, so that only the first time takes long. The second result
-// is the script that runs such a program, which belongs to the compiler's release.
-func compilePage(ctx context.Context, source string, say func(string, ...any)) (wasm, script []byte, err error) {
+// compilePage compiles the page's program from the module's source and compresses it. Go's build cache makes later
+// calls fast. The second result is Go's script wasm_exec.js, which must match the version of the compiler.
+func compilePage(ctx context.Context, source string, say func(text string)) (wasm, script []byte, err error) {
 	tool, err := exec.LookPath("go")
 	if err != nil {
-		return nil, nil, fmt.Errorf("play: there is no Go toolchain here to compile the page with (want go on the PATH: https://go.dev/dl)\n%s", withoutGo)
+		return nil, nil, fmt.Errorf("play: the Go toolchain is missing "+
+			"(want go in the PATH, see https://go.dev/dl)\n%s", withoutGo)
 	}
 	module, err := findModule(source)
 	if err != nil {
 		return nil, nil, err
 	}
+	program, err := programPath(module)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !exists(program) {
+		say("compiling the page's program; the first time takes a while")
+	}
+	build := exec.CommandContext(ctx, tool, "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./cmd/clifftop-wasm")
+	build.Dir, build.Env = module, append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOWORK=off")
+	if text, err := build.CombinedOutput(); err != nil {
+		return nil, nil, toolFailure(ctx, "compiling the page's program in "+module, text, err)
+	}
+	if wasm, err = compressed(program); err != nil {
+		return nil, nil, failed(fmt.Errorf("play: %w", err))
+	}
+	script, err = readScript(ctx, tool, module)
+	return wasm, script, err
+}
+
+// programPath returns where the compiled program of a module's page is kept, in the user's cache. It creates the
+// directory.
+func programPath(module string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = os.TempDir()
@@ -41,47 +63,44 @@ func compilePage(ctx context.Context, source string, say func(string, ...any)) (
 	key := sha256.Sum256([]byte(module))
 	cache = filepath.Join(cache, "clifftop", "play-"+hex.EncodeToString(key[:6]))
 	if err := os.MkdirAll(cache, 0o777); err != nil {
-		return nil, nil, failed(fmt.Errorf("play: %s cannot be made: %s", cache, cause(err)))
+		return "", failed(fmt.Errorf("play: %s cannot be created: %s", cache, cause(err)))
 	}
-	made := filepath.Join(cache, "clifftop.wasm")
-	if !exists(made) {
-		say("compiling the page's program; the first time takes a while")
-	}
-	build := exec.CommandContext(ctx, tool, "build", "-trimpath", "-ldflags=-s -w", "-o", made, "./cmd/clifftop-wasm")
-	build.Dir, build.Env = module, append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOWORK=off")
-	if text, err := build.CombinedOutput(); err != nil {
-		return nil, nil, toolFailure(ctx, "compiling the page's program in "+module, text, err)
-	}
-	if wasm, err = compressed(made); err != nil {
-		return nil, nil, failed(fmt.Errorf("play: %w", err))
-	}
-	ask := exec.CommandContext(ctx, tool, "env", "GOROOT")
-	ask.Dir = module
-	root, err := ask.Output()
-	if err != nil {
-		return nil, nil, toolFailure(ctx, "asking for GOROOT", nil, err)
-	}
-	name := filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js")
-	if script, err = os.ReadFile(name); err != nil {
-		return nil, nil, failed(fmt.Errorf("play: %s cannot be read: %s (want Go 1.24 or later)", name, cause(err)))
-	}
-	return wasm, script, nil
+	return filepath.Join(cache, "clifftop.wasm"), nil
 }
 
-// toolFailure says in a line why the toolchain failed, by the first thing that it says.
+// readScript reads wasm_exec.js of the Go toolchain that a module uses.
+func readScript(ctx context.Context, tool, module string) ([]byte, error) {
+	env := exec.CommandContext(ctx, tool, "env", "GOROOT")
+	env.Dir = module
+	root, err := env.Output()
+	if err != nil {
+		return nil, toolFailure(ctx, "finding GOROOT", nil, err)
+	}
+	name := filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js")
+	script, err := os.ReadFile(name)
+	if err != nil {
+		return nil, failed(fmt.Errorf("play: %s cannot be read: %s (want Go 1.24 or later)", name, cause(err)))
+	}
+	return script, nil
+}
+
+// toolFailure returns the error for a failure of the Go toolchain, with the first line of its output.
 func toolFailure(ctx context.Context, doing string, output []byte, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	for line := range strings.Lines(string(output)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "go: downloading") {
-			return failed(fmt.Errorf("play: %s: %s\n%s", doing, line, withoutGo))
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "go: downloading") {
+			continue
 		}
+		return failed(fmt.Errorf("play: %s: %s\n%s", doing, line, withoutGo))
 	}
 	return failed(fmt.Errorf("play: %s: %w\n%s", doing, err, withoutGo))
 }
 
-// compressed is a file as gzip, which lies beside it from the time before where the file is the same.
+// compressed returns the content of a file, compressed with gzip. It keeps the result next to the file and reuses it as
+// long as the file does not change.
 func compressed(name string) ([]byte, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -108,18 +127,18 @@ func compressed(name string) ([]byte, error) {
 		os.Remove(file)
 	}
 	dir := &directory{filepath.Dir(name)}
-	// Without it the next start takes longer, which is no reason to fail.
-	_ = dir.write(filepath.Base(kept), func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err })
+	_ = dir.writeBytes(filepath.Base(kept), b.Bytes()) // without the file, only the next start takes longer
 	return b.Bytes(), nil
 }
 
-// findModule finds the source: where it is said to be, around the working directory, or where this program was compiled.
+// findModule returns the directory of the source: the given one, or else the module around the working directory or
+// around the place where this program was compiled.
 func findModule(source string) (string, error) {
 	if source != "" {
 		if isModule(source) {
 			return filepath.Abs(source)
 		}
-		return "", fmt.Errorf("--source: %s is not the source of clifftop (want the directory with its go.mod)", source)
+		return "", fmt.Errorf("--source: %s is not the source of clifftop (want the directory of its go.mod)", source)
 	}
 	var starts []string
 	if dir, err := os.Getwd(); err == nil {
@@ -140,10 +159,11 @@ func findModule(source string) (string, error) {
 			dir = up
 		}
 	}
-	return "", errors.New("play: the source of clifftop, of which the page is compiled, is not here (want the working directory in it, or --source DIR)\n" + withoutGo)
+	return "", errors.New("play: the source of clifftop was not found " +
+		"(want a working directory inside it, or --source DIR)\n" + withoutGo)
 }
 
-// isModule says that a directory holds this program's module.
+// isModule reports whether a directory is the root of this program's module.
 func isModule(dir string) bool {
 	data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {

@@ -25,20 +25,21 @@ import (
 //go:embed playground
 var playgroundFiles embed.FS
 
-// site is the playground's page as its files, all in one folder.
+// site is the playground: the files of a web page by name.
 type site struct{ files map[string][]byte }
 
+// names returns the names of the files in order.
 func (p *site) names() []string { return slices.Sorted(maps.Keys(p.files)) }
 
-// Files of the page that are made rather than embedded.
+// Files of the page that are generated, not embedded.
 const (
 	wasmName        = "clifftop.wasm.gz"
 	wasmExecName    = "wasm_exec.js"
 	descriptionName = "description.json"
 )
 
-// buildSite puts the page together, and compiles its program.
-func buildSite(ctx context.Context, source string, say func(string, ...any)) (*site, error) {
+// buildSite builds the page: it reads the embedded files, describes the catalog and compiles the program.
+func buildSite(ctx context.Context, source string, say func(text string)) (*site, error) {
 	p := &site{files: map[string][]byte{
 		"charts.js":     []byte(assets.Scripts()),
 		"charts.css":    []byte(assets.Styles()),
@@ -53,7 +54,7 @@ func buildSite(ctx context.Context, source string, say func(string, ...any)) (*s
 			return nil, failed(err)
 		}
 	}
-	// What the catalogue knows is told by a file: the browser would take seconds to read all records.
+	// A file describes the catalog, because a browser needs seconds to read all records.
 	var player playground.Player
 	description, err := player.Describe()
 	if err != nil {
@@ -66,8 +67,8 @@ func buildSite(ctx context.Context, source string, say func(string, ...any)) (*s
 	return p, err
 }
 
-// writtenSite reads a page that --static wrote.
-func writtenSite(dir string) (*site, error) {
+// readSite reads a page that --static wrote.
+func readSite(dir string) (*site, error) {
 	p := &site{files: map[string][]byte{}}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -82,17 +83,18 @@ func writtenSite(dir string) (*site, error) {
 	}
 	for _, name := range []string{"index.html", wasmName, wasmExecName, descriptionName} {
 		if p.files[name] == nil {
-			return nil, fmt.Errorf("%s is not a page of the playground: %s is missing (want a directory that clifftop play --static wrote)", dir, name)
+			return nil, fmt.Errorf("%s is not a playground: %s is missing (want a directory that play --static wrote)",
+				dir, name)
 		}
 	}
 	return p, nil
 }
 
-// security lets the page load what comes from its own place, and nothing else; its program is WebAssembly.
+// security is the Content-Security-Policy of the page: it may run WebAssembly and load files of its own origin only.
 const security = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; " +
 	"connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// ServeHTTP serves the files, which only change when the program does.
+// ServeHTTP implements [net/http.Handler].
 func (p *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
 	if name == "" {
@@ -109,7 +111,7 @@ func (p *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-cache")
 	kind := mime.TypeByExtension(path.Ext(name))
-	switch path.Ext(name) { // which a machine's own table may get wrong
+	switch path.Ext(name) { // the system's table may have other types
 	case ".js":
 		kind = "text/javascript; charset=utf-8"
 	case ".gz":
@@ -123,7 +125,7 @@ func (p *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var _ http.Handler = (*site)(nil)
 
-// exists says that there is a file of a name.
+// exists reports whether a file exists.
 func exists(name string) bool {
 	_, err := os.Stat(name)
 	return !errors.Is(err, fs.ErrNotExist)

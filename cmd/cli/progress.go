@@ -10,65 +10,68 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"clifftop/experiments"
 	"clifftop/report/layout"
 )
 
-// progress shows on standard error how far a command has come: a bar on a terminal, or a line now and
-// then. It stays silent for commands that take less than a second.
+// progress shows the progress of a command on standard error: as a bar on a terminal, or as occasional lines. It shows
+// nothing during the first second. The methods of a nil progress do nothing.
 type progress struct {
 	w       io.Writer
-	what    string
-	plain   bool
+	doing   string // what the command does, such as "simulating"
+	plain   bool   // lines, no bar
 	started time.Time
 
 	mu  sync.Mutex
 	bar *progressbar.ProgressBar // nil until it is drawn
 
-	detail string // how fast a run goes
+	detail string // speed of a run
 
-	// Of the last plain line.
-	tenth int
-	shown time.Time
+	// State of the last plain line: tenths of the work that were done, and when it was printed.
+	tenth   int
+	printed time.Time
 }
 
 const (
-	quietFor = time.Second      // nothing is shown before
-	lineGap  = 30 * time.Second // after which a plain line is due, if not for another tenth of the way
-	steps    = 1000             // of the bar
-	barWidth = 10               // columns
+	quietFor = time.Second      // time before anything is shown
+	lineGap  = 30 * time.Second // time after which a plain line is printed even without a new tenth
+	steps    = 1000             // steps of the bar
+	barWidth = 10               // columns of the bar
 )
 
-// newProgress is nil when nothing is to be shown.
-func newProgress(w io.Writer, f *outputFlags, what string) *progress {
+// newProgress starts a progress display. It returns nil if --quiet or --progress turn the display off.
+func (f *simulationFlags) newProgress(c *cobra.Command, doing string) *progress {
+	w := c.ErrOrStderr()
 	if f.quiet || f.progress == "off" || f.progress == "auto" && !isTerminal(w) {
 		return nil
 	}
-	return &progress{w: w, what: what, plain: f.progress == "plain", started: time.Now()}
+	return &progress{w: w, doing: doing, plain: f.progress == "plain", started: time.Now()}
 }
 
-// isTerminal reports whether a bar can be drawn on w.
+// isTerminal reports whether w is a terminal that can show a bar.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-// run shows how far a run is, how fast it goes and when it ends.
+// run shows the progress of one run, its speed and the time that is left.
 func (p *progress) run(at experiments.Progress) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	if took := time.Since(p.started).Seconds(); took > 0 {
-		p.detail = fmt.Sprintf("%s requests/s, %s simulated", amount(float64(at.Requests)/took), span(at.Simulated.Seconds()))
+		speed := float64(at.Requests) / took
+		p.detail = fmt.Sprintf("%s requests/s, %s simulated", amount(speed), span(at.Simulated.Seconds()))
 	}
 	p.mu.Unlock()
 	p.set(at.Fraction)
 }
 
-// set shows a fraction; it may be called from several goroutines.
+// set shows the fraction of the work that is done. Several goroutines may call it.
 func (p *progress) set(fraction float64) {
 	if p == nil {
 		return
@@ -80,18 +83,24 @@ func (p *progress) set(fraction float64) {
 	case now.Sub(p.started) < quietFor:
 	case !p.plain:
 		if p.bar == nil {
-			p.bar = progressbar.NewOptions(steps, progressbar.OptionSetWriter(p.w), progressbar.OptionSetWidth(barWidth),
-				progressbar.OptionThrottle(65*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false))
+			p.bar = newBar(p.w)
 		}
 		p.bar.Describe(p.words(fraction, now))
 		_ = p.bar.Set(int(steps * fraction))
-	case tenth > p.tenth || now.Sub(p.shown) >= lineGap:
-		p.tenth, p.shown = tenth, now
-		fmt.Fprintf(p.w, "clifftop: %s: %.0f %%%s\n", p.what, 100*fraction, strings.TrimPrefix(p.words(fraction, now), p.what))
+	case tenth > p.tenth || now.Sub(p.printed) >= lineGap:
+		p.tenth, p.printed = tenth, now
+		rest := strings.TrimPrefix(p.words(fraction, now), p.doing)
+		fmt.Fprintf(p.w, "clifftop: %s: %.0f %%%s\n", p.doing, 100*fraction, rest)
 	}
 }
 
-// counts shows how many of all are done; nil when nothing is to be shown.
+func newBar(w io.Writer) *progressbar.ProgressBar {
+	return progressbar.NewOptions(steps, progressbar.OptionSetWriter(w), progressbar.OptionSetWidth(barWidth),
+		progressbar.OptionThrottle(65*time.Millisecond), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetPredictTime(false))
+}
+
+// counts returns a function that shows how many parts of the work are done, or nil if nothing is to be shown.
 func (p *progress) counts() func(done, total int) {
 	if p == nil {
 		return nil
@@ -99,9 +108,9 @@ func (p *progress) counts() func(done, total int) {
 	return func(done, total int) { p.set(float64(done) / float64(total)) }
 }
 
-// words say what goes on, how fast, and how long it will still take. With a bar of [barWidth] they fit in 80 columns.
+// words describes the work, its speed and the time that is left. Words and a bar of barWidth fit into 80 columns.
 func (p *progress) words(fraction float64, now time.Time) string {
-	text := p.what
+	text := p.doing
 	if p.detail != "" {
 		text += ", " + p.detail
 	}
@@ -112,7 +121,7 @@ func (p *progress) words(fraction float64, now time.Time) string {
 	return text
 }
 
-// amount is a number in few characters.
+// amount formats a number in few characters.
 func amount(v float64) string {
 	switch {
 	case v >= 1e6:
@@ -123,7 +132,7 @@ func amount(v float64) string {
 	return fmt.Sprintf("%.0f", v)
 }
 
-// span is a time in few characters.
+// span formats a time in few characters.
 func span(seconds float64) string {
 	switch {
 	case seconds >= 2*86400:
@@ -136,7 +145,7 @@ func span(seconds float64) string {
 	return fmt.Sprintf("%.0f s", math.Ceil(seconds))
 }
 
-// done takes the bar away.
+// done removes the bar.
 func (p *progress) done() {
 	if p == nil {
 		return

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -16,65 +15,51 @@ import (
 	"clifftop/report/plot"
 )
 
-// runFlags are those of run.
-type runFlags struct {
+// runCommand is the command run.
+type runCommand struct {
 	scenario scenarioFlags
-	output   outputFlags
+	output   simulationFlags
 	save     []string
 	bands    string
-	jobs     int
 }
 
 func newRun() *cobra.Command {
-	var f runFlags
+	r := runCommand{bands: report.DefaultProfile().Name}
 	c := &cobra.Command{
 		Use:   "run [SCENARIO]",
-		Short: "Simulate one operating point",
-		Long: `Simulate one operating point and print what came of it. SCENARIO is a YAML file, or - for standard
-input; without one the defaults hold.`,
+		Short: "Simulate one load",
+		Long: `Simulate a scenario at one load and print a summary. SCENARIO is a YAML file, or - for standard input.
+Without it, the default scenario is used.`,
 		Example: `  clifftop run
   clifftop run scenario.yaml --rate 8 --set engine.max_num_seqs=512
   clifftop run scenario.yaml --precision 2%
   clifftop run --trace trace.csv.gz --out results --save requests,timeseries`,
 		Args: atMostOne("scenario"),
-		RunE: f.run,
+		RunE: r.run,
 	}
-	f.scenario.register(c)
-	f.scenario.registerSLO(c, "judge by `LIMITS`, such as ttft_p95<800ms,tpot_p95<80ms")
-	f.scenario.registerReplications(c, "n", "`N` runs with other random numbers, and confidence intervals")
-	f.output.register(c, "table", "json", "csv", "markdown", "vllm-bench")
-	f.output.registerRun(c)
-	f.output.registerJobs(c, &f.jobs)
-	c.Flags().StringVarP(&f.output.out, "out", "o", "", "write summary.json, a page, report.html, and, of a single run, a picture, run.png and run.svg, into `DIR`")
-	c.Flags().StringVar(&f.bands, "bands", report.DefaultProfile().Name, "how to name latencies in words: "+strings.Join(profileNames(), ", "))
-	c.Flags().StringSliceVar(&f.save, "save", nil, "write more into --out: `WHAT` is one or more, with commas, of "+strings.Join(saves(), ", "))
+	r.scenario.register(c)
+	r.scenario.registerSLO(c, "check an SLO, such as ttft_p95<800ms,tpot_p95<80ms")
+	r.scenario.registerReplications(c, "make N runs with different random numbers; adds confidence intervals")
+	r.output.register(c, "table", "json", "csv", "markdown", "vllm-bench")
+	r.output.registerJobs(c)
+	r.output.registerOut(c, "write summary.json and report.html into `DIR`; for a single run also run.png and run.svg")
+	addChoice(c, &r.bands, "bands", "names for latencies: "+strings.Join(profileNames(), ", "), profileNames()...)
+	registerSave(c, &r.save, &r.output.out)
 	return c
 }
 
-func (f *runFlags) run(c *cobra.Command, args []string) error {
-	if err := f.output.validate(); err != nil {
-		return err
-	}
-	if err := checkSaves(f.save, c.Flags().Changed("save")); err != nil {
-		return err
-	}
-	if len(f.save) > 0 && f.output.out == "" {
-		return fmt.Errorf("--save needs --out DIR")
-	}
-	profile, err := profileNamed(f.bands)
-	if err != nil {
-		return err
-	}
-	s, err := f.scenario.load(args)
+func (r *runCommand) run(c *cobra.Command, args []string) error {
+	s, err := r.scenario.load(args)
 	if err != nil {
 		return err
 	}
 	if s.Replicated() {
-		return replicateScenario(c, s, &f.output, f.save, profile, f.jobs)
+		return r.replicate(c, s)
 	}
-	return runScenario(c, s, &f.output, f.save, profile)
+	return r.once(c, s)
 }
 
+// profileNames returns the names for --bands.
 func profileNames() []string {
 	var names []string
 	for _, p := range report.Profiles() {
@@ -83,32 +68,33 @@ func profileNames() []string {
 	return names
 }
 
-func profileNamed(name string) (report.Profile, error) {
+// profile returns the profile of --bands.
+func (r *runCommand) profile() report.Profile {
 	for _, p := range report.Profiles() {
-		if p.Name == name {
-			return p, nil
+		if p.Name == r.bands {
+			return p
 		}
 	}
-	return report.Profile{}, fmt.Errorf("--bands: %q is not known (want %s)", name, strings.Join(profileNames(), ", "))
+	return report.DefaultProfile()
 }
 
-// runScenario runs a scenario, and prints and writes the result, which may be partial.
-func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags, save []string, bands report.Profile) error {
+// once makes a single run, and prints and writes the result. The result of an interrupted run is partial.
+func (r *runCommand) once(c *cobra.Command, s *experiments.Scenario) error {
 	setup, err := s.Resolve()
 	if err != nil {
 		return err
 	}
-	dir, err := output.directory()
+	dir, err := r.output.directory()
 	if err != nil {
 		return err
 	}
-	options := experiments.RunOptions{Check: output.check, Detail: dir != nil}
-	saved, err := newSaving(dir, setup, save, &options)
+	options := experiments.RunOptions{Check: r.output.check, Detail: dir != nil}
+	saved, err := newSaving(dir, setup, r.save, &options)
 	if err != nil {
 		return failed(err)
 	}
 	defer saved.abandon()
-	bar := newProgress(c.ErrOrStderr(), output, "simulating")
+	bar := r.output.newProgress(c, "simulating")
 	if bar != nil {
 		options.Progress = bar.run
 	}
@@ -117,15 +103,15 @@ func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 	if res == nil {
 		return failed(runErr)
 	}
-	printErr := printRun(c, res, output, bands) // first: a disk that is full takes no result away
 	cancelled := errors.Is(runErr, context.Canceled)
+	printErr := r.printRun(c, res) // before files are written: a full disk must not hide the result
 	writeErr := writeRun(dir, setup, res)
-	if writeErr == nil && (runErr == nil || cancelled) { // else the requests could not be written
+	if writeErr == nil && (runErr == nil || cancelled) { // otherwise the stream of requests failed
 		writeErr = saved.commit(res)
-		output.warn(c.ErrOrStderr(), saved.warnings)
+		r.output.warn(c, saved.warnings)
 	}
-	if dir != nil && writeErr == nil {
-		writeErr = writeRunPage(c, dir, setup, res.Summary, bands)
+	if writeErr == nil {
+		writeErr = r.writePage(c, dir, setup, res.Summary)
 	}
 	switch {
 	case printErr != nil:
@@ -138,48 +124,51 @@ func runScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags,
 	return failed(writeErr)
 }
 
-// printRun prints the result of a run, and its warnings where the format does not hold them.
-func printRun(c *cobra.Command, res *experiments.Result, output *outputFlags, bands report.Profile) error {
-	if output.format != "table" && output.format != "markdown" {
-		output.warn(c.ErrOrStderr(), warningTexts(res.Summary))
+// printRun prints the result of a single run.
+func (r *runCommand) printRun(c *cobra.Command, res *experiments.Result) error {
+	if r.output.format != "vllm-bench" {
+		return r.print(c, res.Summary, res.Series)
 	}
-	return printOnce(c.OutOrStdout(), func(w io.Writer) error {
-		if output.format == "vllm-bench" {
-			return printJSON(w, res.VLLMBench())
-		}
-		return printResult(w, banded{res.Summary, bands, res.Series}, output.format)
-	})
+	r.output.warn(c, warningTexts(res.Summary.Warnings))
+	return printOnce(c.OutOrStdout(), func(w io.Writer) error { return printJSON(w, res.VLLMBench()) })
 }
 
-// replicateScenario replicates a scenario, and prints and writes the pooled result, which may be partial.
-func replicateScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags, save []string, bands report.Profile, jobs int) error {
-	if len(save) > 0 || output.format == "vllm-bench" {
-		return fmt.Errorf("run.replications, run.precision: --save and --format vllm-bench are of one run (want neither beside replications)")
+// print prints a summary, and its warnings if the format has no place for them.
+func (r *runCommand) print(c *cobra.Command, s *report.Summary, series []report.SeriesPoint) error {
+	if !r.output.hasWarnings() {
+		r.output.warn(c, warningTexts(s.Warnings))
+	}
+	return r.output.print(c, summaryTable{s, r.profile(), series})
+}
+
+// replicate makes several runs, and prints and writes the pooled result. It is partial after an interrupt.
+func (r *runCommand) replicate(c *cobra.Command, s *experiments.Scenario) error {
+	if len(r.save) > 0 || r.output.format == "vllm-bench" {
+		return errors.New("run.replications, run.precision: --save and --format vllm-bench need a single run " +
+			"(want neither with replications)")
 	}
 	setup, err := s.Resolve()
 	if err != nil {
 		return err
 	}
-	dir, err := output.directory()
+	dir, err := r.output.directory()
 	if err != nil {
 		return err
 	}
-	options := experiments.ReplicateOptions{Check: output.check, Jobs: jobs, Detail: dir != nil}
-	bar := newProgress(c.ErrOrStderr(), output, "replicating")
+	options := experiments.ReplicateOptions{Check: r.output.check, Jobs: r.output.jobs, Detail: dir != nil}
+	bar := r.output.newProgress(c, "replicating")
 	options.Progress = bar.counts()
 	pooled, runErr := setup.Replicate(c.Context(), options)
 	bar.done()
 	if pooled == nil {
 		return failed(runErr)
 	}
-	if output.format != "table" && output.format != "markdown" {
-		output.warn(c.ErrOrStderr(), warningTexts(pooled))
-	}
-	err = printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, banded{pooled, bands, nil}, output.format) })
+	err = r.print(c, pooled, nil)
 	if dir != nil && err == nil {
-		if err = dir.writeJSON("summary.json", pooled); err == nil {
-			err = writeRunPage(c, dir, setup, pooled, bands)
-		}
+		err = dir.writeJSON("summary.json", pooled)
+	}
+	if err == nil {
+		err = r.writePage(c, dir, setup, pooled)
 	}
 	if errors.Is(runErr, context.Canceled) && err == nil {
 		return runErr
@@ -187,9 +176,12 @@ func replicateScenario(c *cobra.Command, s *experiments.Scenario, output *output
 	return failed(cmp.Or(err, runErr))
 }
 
-// writeRunPage writes one operating point as a page.
-func writeRunPage(c *cobra.Command, dir *directory, setup *experiments.Setup, s *report.Summary, bands report.Profile) error {
-	p, err := page.Run(s, bands, machine(setup.Peak()))
+// writePage writes a summary as a web page. The directory may be nil.
+func (r *runCommand) writePage(c *cobra.Command, dir *directory, setup *experiments.Setup, s *report.Summary) error {
+	if dir == nil {
+		return nil
+	}
+	p, err := page.Run(s, r.profile(), machine(setup.Peak()))
 	if err == nil {
 		p.Caption = caption(setup, "")
 		p.Origin.Scenarios = []page.Scenario{{Value: s.Scenario}}
@@ -197,6 +189,7 @@ func writeRunPage(c *cobra.Command, dir *directory, setup *experiments.Setup, s 
 	return writePage(c, dir, p, err)
 }
 
+// writeRun writes the summary and the pictures of a single run. The directory may be nil.
 func writeRun(dir *directory, setup *experiments.Setup, res *experiments.Result) error {
 	if dir == nil {
 		return nil
@@ -214,16 +207,32 @@ func writeRun(dir *directory, setup *experiments.Setup, res *experiments.Result)
 	return picture.WriteFiles("run", dir.write)
 }
 
-func warningTexts(s *report.Summary) []string { return texts(s.Warnings) }
+// summaryTable is a summary with what its table needs in addition: the latency bands and, for a single run, the
+// time series.
+type summaryTable struct {
+	*report.Summary
+	bands  report.Profile
+	series []report.SeriesPoint
+}
 
-// texts are what warnings say.
-func texts(warnings []report.Warning) []string {
+// WriteTable writes the summary as a table, followed by the time series.
+func (t summaryTable) WriteTable(w io.Writer) error {
+	if err := t.Summary.WriteTable(w, t.bands); err != nil {
+		return err
+	}
+	return report.WriteCourse(w, t.series)
+}
+
+// WriteMarkdown writes the summary as Markdown.
+func (t summaryTable) WriteMarkdown(w io.Writer) error { return t.Summary.WriteMarkdown(w, t.bands) }
+
+// warningTexts returns the texts of warnings, except few_samples, which tables show next to the number.
+func warningTexts(warnings []report.Warning) []string {
 	var texts []string
 	for _, w := range warnings {
-		if w.Code == "few_samples" {
-			continue // tables say it where it matters
+		if w.Code != "few_samples" {
+			texts = append(texts, strings.TrimSuffix(w.Text, "."))
 		}
-		texts = append(texts, strings.TrimSuffix(w.Text, "."))
 	}
 	return texts
 }

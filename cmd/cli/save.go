@@ -1,86 +1,107 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
 	"clifftop/report"
 	"clifftop/report/export"
 )
 
-// saver writes something of a run beside its summary, by a name of --save.
+// saver writes one kind of file for --save.
 type saver struct {
 	name string
-	// begin makes the run tell what is wanted, and sees to what is left to do at its end.
+	// begin prepares a run: it sets run options, opens files that the run fills, and registers files for its end.
 	begin func(s *saving, setup *experiments.Setup, run *experiments.RunOptions) error
 }
 
-// savers lists what --save can write: add an entry to add one.
+// savers lists what --save can write. To add a kind, add an entry.
 func savers() []saver {
 	return []saver{
-		{"requests", func(s *saving, _ *experiments.Setup, run *experiments.RunOptions) error {
-			return s.stream("requests.csv", func(w io.Writer) (end func() error) {
-				run.Requests = w
-				return nil // the run flushes it
-			})
-		}},
-		{"timeseries", func(s *saving, _ *experiments.Setup, _ *experiments.RunOptions) error {
-			s.later("timeseries.csv", func(w io.Writer, res *experiments.Result) error { return report.WriteSeries(w, res.Series) })
-			return nil
-		}},
-		{"replicas", func(s *saving, _ *experiments.Setup, _ *experiments.RunOptions) error {
-			s.later("replicas.csv", func(w io.Writer, res *experiments.Result) error {
-				return report.WriteReplicaSeries(w, res.ReplicaSeries())
-			})
-			return nil
-		}},
-		{"iterations", func(s *saving, _ *experiments.Setup, run *experiments.RunOptions) error {
-			return s.stream("iterations.csv", func(w io.Writer) (end func() error) {
-				table := export.NewIterations(w)
-				run.Observers = append(run.Observers, table)
-				return table.Flush
-			})
-		}},
-		{"trace", func(s *saving, setup *experiments.Setup, run *experiments.RunOptions) error {
-			return s.stream("trace.json", func(w io.Writer) (end func() error) {
-				trace := setup.NewTrace(w)
-				run.Observers = append(run.Observers, trace)
-				return trace.Close
-			})
-		}},
+		{"requests", saveRequests},
+		{"timeseries", saveTimeSeries},
+		{"replicas", saveReplicas},
+		{"iterations", saveIterations},
+		{"trace", saveTrace},
 		{"metrics", saveMetrics},
 		{"bench", saveBench},
 	}
 }
 
-// saveMetrics writes the metrics of a run in two formats, and a dashboard that shows them.
-func saveMetrics(s *saving, setup *experiments.Setup, run *experiments.RunOptions) error {
-	m, title := setup.NewMetrics(), setup.DashboardTitle()
-	run.Observers = append(run.Observers, m)
-	s.later("metrics.prom", func(w io.Writer, _ *experiments.Result) error { return m.WriteText(w) })
-	s.later("metrics.openmetrics", func(w io.Writer, _ *experiments.Result) error { return m.WriteOpenMetrics(w) })
-	s.later("dashboard.json", func(w io.Writer, _ *experiments.Result) error { return m.WriteDashboard(w, title) })
+// saveRequests writes a row for each request.
+func saveRequests(s *saving, _ *experiments.Setup, run *experiments.RunOptions) error {
+	return s.stream("requests.csv", func(w io.Writer) (end func() error) {
+		run.Requests = w
+		return nil // the run flushes it
+	})
+}
+
+// saveTimeSeries writes the time series of the whole system.
+func saveTimeSeries(s *saving, _ *experiments.Setup, _ *experiments.RunOptions) error {
+	s.atEnd("timeseries.csv", func(w io.Writer, res *experiments.Result) error {
+		return report.WriteSeries(w, res.Series)
+	})
 	return nil
 }
 
-// saveBench writes what vllm bench serve --save-detailed would.
+// saveReplicas writes the time series of each replica.
+func saveReplicas(s *saving, _ *experiments.Setup, _ *experiments.RunOptions) error {
+	s.atEnd("replicas.csv", func(w io.Writer, res *experiments.Result) error {
+		return report.WriteReplicaSeries(w, res.ReplicaSeries())
+	})
+	return nil
+}
+
+// saveIterations writes a row for each iteration.
+func saveIterations(s *saving, _ *experiments.Setup, run *experiments.RunOptions) error {
+	return s.stream("iterations.csv", func(w io.Writer) (end func() error) {
+		table := export.NewIterations(w)
+		run.Observers = append(run.Observers, table)
+		return table.Flush
+	})
+}
+
+// saveTrace writes a timeline in the Trace Event format.
+func saveTrace(s *saving, setup *experiments.Setup, run *experiments.RunOptions) error {
+	return s.stream("trace.json", func(w io.Writer) (end func() error) {
+		trace := setup.NewTrace(w)
+		run.Observers = append(run.Observers, trace)
+		return trace.Close
+	})
+}
+
+// saveMetrics writes Prometheus metrics in two formats, and a dashboard for them.
+func saveMetrics(s *saving, setup *experiments.Setup, run *experiments.RunOptions) error {
+	m, title := setup.NewMetrics(), setup.DashboardTitle()
+	run.Observers = append(run.Observers, m)
+	s.atEnd("metrics.prom", func(w io.Writer, _ *experiments.Result) error { return m.WriteText(w) })
+	s.atEnd("metrics.openmetrics", func(w io.Writer, _ *experiments.Result) error { return m.WriteOpenMetrics(w) })
+	s.atEnd("dashboard.json", func(w io.Writer, _ *experiments.Result) error { return m.WriteDashboard(w, title) })
+	return nil
+}
+
+// saveBench writes the file that vllm bench serve --save-detailed writes.
 func saveBench(s *saving, _ *experiments.Setup, run *experiments.RunOptions) error {
 	d := export.NewDetailed(0)
 	run.Observers = append(run.Observers, d)
-	s.later("bench.json", func(w io.Writer, res *experiments.Result) error {
+	s.atEnd("bench.json", func(w io.Writer, res *experiments.Result) error {
 		if d.Cut() > 0 {
-			s.warnings = append(s.warnings, fmt.Sprintf("bench.json has no gaps between tokens for %d requests: it keeps %d at most", d.Cut(), export.DetailedGaps))
+			s.warnings = append(s.warnings, fmt.Sprintf(
+				"bench.json has no inter-token latencies for %d requests: it keeps at most %d", d.Cut(), export.DetailedGaps))
 		}
 		return d.Write(w, res.VLLMBench())
 	})
 	return nil
 }
 
-// saves are the names of --save.
-func saves() []string {
+// saverNames returns the names for --save.
+func saverNames() []string {
 	var names []string
 	for _, k := range savers() {
 		names = append(names, k.name)
@@ -88,36 +109,42 @@ func saves() []string {
 	return names
 }
 
-// checkSaves refuses names that are not known.
-func checkSaves(names []string, given bool) error {
-	known := saves()
+// registerSave adds --save, which needs --out.
+func registerSave(c *cobra.Command, names *[]string, out *string) {
+	known := saverNames()
 	want := strings.Join(known, ", ")
-	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return fmt.Errorf("--save: %q is not known (want %s)", name, want)
+	c.Flags().StringSliceVar(names, "save", nil, "write more files into --out; `KINDS` are "+want)
+	addCheck(c, func() error {
+		for _, name := range *names {
+			if !slices.Contains(known, name) {
+				return unknownName("--save", name, known)
+			}
 		}
-	}
-	if given && len(names) == 0 {
-		return fmt.Errorf("--save: the value is empty (want %s)", want)
-	}
-	return nil
+		switch {
+		case c.Flags().Changed("save") && len(*names) == 0:
+			return fmt.Errorf("--save: the value is empty (want %s)", want)
+		case len(*names) > 0 && *out == "":
+			return errors.New("--save needs --out DIR")
+		}
+		return nil
+	})
 }
 
-// saving is the files of --save in the making.
+// saving holds the files of --save during a run.
 type saving struct {
 	dir      *directory
 	streams  []stream
 	ends     []func(res *experiments.Result) error
-	warnings []string // what has to be said of the files, once they are written
+	warnings []string // about the files, complete after commit
 }
 
-// stream is a file that a run fills while it goes on, and what is left to write at its end.
+// stream is a file that is filled during the run.
 type stream struct {
 	*file
-	end func() error // nil for nothing
+	end func() error // writes the rest at the end; may be nil
 }
 
-// newSaving opens the files that the run fills, and tells the run of them.
+// newSaving opens the files that are filled during the run and sets the run options that fill them.
 func newSaving(dir *directory, setup *experiments.Setup, names []string, run *experiments.RunOptions) (*saving, error) {
 	s := &saving{dir: dir}
 	for _, name := range names {
@@ -134,7 +161,7 @@ func newSaving(dir *directory, setup *experiments.Setup, names []string, run *ex
 	return s, nil
 }
 
-// stream opens a file that the run fills.
+// stream opens a file that is filled during the run.
 func (s *saving) stream(name string, begin func(w io.Writer) (end func() error)) error {
 	f, err := s.dir.create(name)
 	if err == nil {
@@ -143,21 +170,21 @@ func (s *saving) stream(name string, begin func(w io.Writer) (end func() error))
 	return err
 }
 
-// later writes a file at the end of the run.
-func (s *saving) later(name string, write func(w io.Writer, res *experiments.Result) error) {
+// atEnd registers a file that is written from the result.
+func (s *saving) atEnd(name string, write func(w io.Writer, res *experiments.Result) error) {
 	s.ends = append(s.ends, func(res *experiments.Result) error {
 		return s.dir.write(name, func(w io.Writer) error { return write(w, res) })
 	})
 }
 
-// abandon removes what was not committed.
+// abandon removes files that were not committed.
 func (s *saving) abandon() {
 	for _, f := range s.streams {
 		f.abandon()
 	}
 }
 
-// commit ends the files that the run has filled, and writes those that are made of the result.
+// commit completes the files that the run filled, and writes those made from the result.
 func (s *saving) commit(res *experiments.Result) error {
 	for _, f := range s.streams {
 		if f.end != nil {

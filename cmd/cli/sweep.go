@@ -13,168 +13,163 @@ import (
 	"clifftop/report"
 )
 
-// sweepFlags are those of sweep.
-type sweepFlags struct {
+// maxPoints is the largest number of loads of a sweep.
+const maxPoints = 10_000
+
+// sweepCommand is the command sweep.
+type sweepCommand struct {
 	scenario scenarioFlags
-	output   outputFlags
+	output   simulationFlags
+	shard    shardFlags
 	over     string
 	options  experiments.SweepOptions
-	shard    shardFlags
 }
 
 func newSweep() *cobra.Command {
-	var f sweepFlags
+	var s sweepCommand
 	c := &cobra.Command{
 		Use:   "sweep [SCENARIO]",
 		Short: "Vary the load from idle to beyond saturation and find the knee",
-		Long: `Run a scenario at many loads and put the results on a curve: throughput and latency, the knee,
-the peak, a collapse beyond it, and the signs that warn of it. Without values, the sweep finds out
-where the system saturates and takes loads from near idle to beyond that. With an SLO it finds the
-highest value that meets it, as an interval.`,
+		Long: `Simulate a scenario at many loads. The curve shows throughput and latency, the knee, the peak, a collapse
+beyond the peak, and its warning signs. By default, the sweep first finds the load at which the system saturates, and
+then takes loads from near idle to beyond it. With an SLO, it also finds the highest load that meets the SLO, as an
+interval.`,
 		Example: `  clifftop sweep
   clifftop sweep scenario.yaml --over users
   clifftop sweep scenario.yaml --over rate=1..20:39 --out results
   clifftop sweep --rate 12 --over engine.max_num_seqs=16,32,64,128,256
   clifftop sweep --slo 'ttft_p95<800ms,tpot_p95<80ms'`,
 		Args: atMostOne("scenario"),
-		RunE: f.run,
+		RunE: s.run,
 	}
-	f.scenario.register(c)
-	f.scenario.registerSLO(c, "find the capacity under `LIMITS`, such as ttft_p95<800ms,attainment>=0.95")
-	f.scenario.registerReplications(c, "n", "`N` runs of each load with other random numbers, and confidence intervals")
-	f.output.register(c, "table", "json", "csv", "markdown")
-	f.output.registerRun(c)
+	s.scenario.register(c)
+	s.scenario.registerSLO(c, "find the capacity under an SLO, such as ttft_p95<800ms,attainment>=0.95")
+	s.scenario.registerReplications(c, "make N runs of each load with different random numbers; adds intervals")
+	s.output.register(c, "table", "json", "csv", "markdown")
+	s.output.registerJobs(c)
+	s.output.out = "clifftop-out"
+	s.output.registerOut(c, "write curve.csv, curve.json, classes.csv (if the traffic has classes), report.html and "+
+		"pictures into `DIR`; an empty DIR writes nothing")
 	flags := c.Flags()
-	flags.StringVarP(&f.output.out, "out", "o", "clifftop-out", "write curve.csv, curve.json, classes.csv where there are any, a page, report.html, and pictures into `DIR`; empty writes nothing")
-	flags.StringVar(&f.over, "over", "", "what to vary: `KEY[=VALUES]`, where KEY is rate, users or any key, and VALUES are V1,V2,... or LO..HI:N")
-	_ = c.RegisterFlagCompletionFunc("over", cobra.FixedCompletions([]string{experiments.RateKey, experiments.UsersKey}, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
-	flags.IntVar(&f.options.Points, "points", 0, "`N` loads where none are given (default 14)")
-	f.output.registerJobs(c, &f.options.Jobs)
-	f.shard.register(c)
+	flags.StringVar(&s.over, "over", "", "what to vary: `KEY[=VALUES]`; KEY is rate, users or any key, "+
+		"VALUES are V1,V2,... or LO..HI:N")
+	keys := []string{experiments.RateKey, experiments.UsersKey}
+	_ = c.RegisterFlagCompletionFunc("over",
+		cobra.FixedCompletions(keys, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
+	flags.IntVar(&s.options.Points, "points", 0, "choose `N` loads (default 14)")
+	addCheck(c, func() error { return s.checkLoads(c) })
+	s.shard.register(c)
 	return c
 }
 
-func (f *sweepFlags) run(c *cobra.Command, args []string) error {
-	if err := f.output.validate(); err != nil {
-		return err
-	}
-	if err := f.setLoads(c); err != nil {
-		return err
-	}
-	if err := f.checkFixed(); err != nil {
-		return err
-	}
-	s, err := f.scenario.load(args)
+func (s *sweepCommand) run(c *cobra.Command, args []string) error {
+	scenario, err := s.scenario.load(args)
 	if err != nil {
 		return err
 	}
-	f.options.Check = f.output.check
-	if f.shard.on() || f.shard.dry {
-		return sweepGrid(c, s, &f.output, f.options, &f.shard)
+	s.options.Check, s.options.Jobs = s.output.check, s.output.jobs
+	if s.shard.given() {
+		return s.runShard(c, scenario)
 	}
-	return sweepScenario(c, s, &f.output, f.options)
+	return s.sweep(c, scenario)
 }
 
-// setLoads reads what varies, and its values or their number.
-func (f *sweepFlags) setLoads(c *cobra.Command) error {
-	const maxPoints = 10_000
-	o := &f.options
+// checkLoads parses --over and rejects flags that conflict with it.
+func (s *sweepCommand) checkLoads(c *cobra.Command) error {
+	o := &s.options
 	if c.Flags().Changed("points") && (o.Points < 1 || o.Points > maxPoints) {
 		return fmt.Errorf("--points: %d is not allowed (want 1 to %d)", o.Points, maxPoints)
 	}
 	if c.Flags().Changed("over") {
 		var err error
-		if o.Over, o.Values, err = experiments.ParseOver(f.over); err != nil {
+		if o.Over, o.Values, err = experiments.ParseOver(s.over); err != nil {
 			return err
 		}
 	}
 	if o.Points > 0 && o.Values != nil {
-		return fmt.Errorf("--points: %d beside the values of --over (want one of them)", o.Points)
+		return fmt.Errorf("--points: %d is given together with values in --over (want one of them)", o.Points)
 	}
-	return nil
-}
-
-// checkFixed refuses flags that set what the sweep varies, or what makes no sense beside it.
-func (f *sweepFlags) checkFixed() error {
 	for _, key := range []string{experiments.RateKey, experiments.UsersKey} {
-		if (f.options.Over == key || f.options.Over == "") && f.scenario.given("--"+key) {
-			return fmt.Errorf("--%s: the sweep varies this itself\nhint: --over %s=V1,V2,... gives the values, and run --%[1]s simulates one", key, key)
+		if (o.Over == key || o.Over == "") && s.scenario.given(key) {
+			return fmt.Errorf("--%s: the sweep varies this value itself\n"+
+				"hint: --over %s=V1,V2,... sets the values, and run --%[1]s simulates one of them", key, key)
 		}
 	}
-	if f.options.Over == experiments.UsersKey && f.scenario.given("--rate") {
-		return errors.New("--rate beside --over users (want one of them: the number of users makes a closed loop, which has no rate)")
+	if o.Over == experiments.UsersKey && s.scenario.given("rate") {
+		return errors.New("--rate and --over users are given together (want one: a closed loop of users has no rate)")
 	}
-	if f.options.Over == experiments.RateKey && f.scenario.given("--users") {
-		return errors.New("--users beside --over rate (want one of them: a closed loop has no rate)")
+	if o.Over == experiments.RateKey && s.scenario.given("users") {
+		return errors.New("--users and --over rate are given together (want one: a closed loop of users has no rate)")
 	}
 	return nil
 }
 
-// sweepGrid makes a part of a sweep's runs and keeps each, and joins them when it has all.
-func sweepGrid(c *cobra.Command, s *experiments.Scenario, output *outputFlags, options experiments.SweepOptions, shard *shardFlags) error {
-	setup, err := options.Trial(s)
+// runShard runs one shard of the sweep, or a dry run. The results are joined when all runs are done.
+func (s *sweepCommand) runShard(c *cobra.Command, scenario *experiments.Scenario) error {
+	setup, err := s.options.Trial(scenario)
 	if err != nil {
 		return err
 	}
-	if options.Values == nil && !shard.dry {
-		return errors.New("--over: the values are missing, and shards cannot choose loads by what others find\nhint: --dry-run prints the loads to give: --over rate=V1,V2,... or rate=LO..HI:N")
+	if s.options.Values == nil && !s.shard.dryRun {
+		return errors.New("--over: the values are missing: shards cannot choose loads from each other's results\n" +
+			"hint: --dry-run prints the loads for --over rate=V1,V2,... or rate=LO..HI:N")
 	}
-	g, err := options.Grid(c.Context(), s, caption(setup, options.Over), setup.Peak())
+	g, err := s.options.Grid(c.Context(), scenario, caption(setup, s.options.Over), setup.Peak())
 	if err != nil {
 		return err
 	}
-	return shard.makeGrid(c, g, output, options.Jobs)
+	return s.shard.runGrid(c, g, &s.output)
 }
 
-// sweepScenario sweeps, and prints and writes the curve, which may be partial.
-func sweepScenario(c *cobra.Command, s *experiments.Scenario, output *outputFlags, options experiments.SweepOptions) error {
-	setup, err := options.Trial(s)
+// sweep makes all runs in this process, and prints and writes the curve. The curve of an interrupted sweep is partial.
+func (s *sweepCommand) sweep(c *cobra.Command, scenario *experiments.Scenario) error {
+	setup, err := s.options.Trial(scenario)
 	if err != nil {
 		return err
 	}
-	dir, err := output.directory()
+	dir, err := s.output.directory()
 	if err != nil {
 		return err
 	}
-	options.Detail = dir != nil
-	bar := newProgress(c.ErrOrStderr(), output, "sweeping")
-	options.Progress = bar.counts()
-	curve, runErr := experiments.Sweep(c.Context(), s, options)
+	s.options.Detail = dir != nil
+	bar := s.output.newProgress(c, "sweeping")
+	s.options.Progress = bar.counts()
+	curve, runErr := experiments.Sweep(c.Context(), scenario, s.options)
 	bar.done()
 	if curve == nil {
 		return failed(runErr)
 	}
 	var capacityErr error
 	if runErr == nil {
-		capacityErr = addCapacity(c, s, output, options, curve)
+		capacityErr = s.addCapacity(c, scenario, curve)
 	}
-	shown := &shownCurve{Curve: curve, caption: caption(setup, options.Over), machine: machine(setup.Peak())}
-	if printErr, err := shown.print(c, output), shown.write(c, dir, output); err != nil || printErr != nil {
-		return failed(cmp.Or(printErr, err))
-	}
-	return failed(cmp.Or(runErr, capacityErr))
+	shown := &shownCurve{curve, caption(setup, s.options.Over), machine(setup.Peak())}
+	return failed(cmp.Or(shown.show(c, dir, &s.output.outputFlags), runErr, capacityErr))
 }
 
-// addCapacity looks for the capacity under the scenario's SLO, if it has one.
-func addCapacity(c *cobra.Command, s *experiments.Scenario, output *outputFlags, options experiments.SweepOptions, curve *report.Curve) error {
-	bar := newProgress(c.ErrOrStderr(), output, "looking for the capacity")
-	found, err := options.Capacity(c.Context(), s, bar.counts())
+// addCapacity searches the capacity under the scenario's SLO, if it has one, and adds it to the curve.
+func (s *sweepCommand) addCapacity(c *cobra.Command, scenario *experiments.Scenario, curve *report.Curve) error {
+	bar := s.output.newProgress(c, "searching the capacity")
+	found, err := s.options.Capacity(c.Context(), scenario, bar.counts())
 	bar.done()
 	if errors.Is(err, context.Canceled) {
-		curve.Warnings = append(curve.Warnings, report.Warning{Code: "no_capacity", Text: "the search for the capacity was interrupted"})
+		curve.Warnings = append(curve.Warnings,
+			report.Warning{Code: "no_capacity", Text: "the search for the capacity was interrupted"})
 	}
 	curve.SetCapacity(found)
 	return err
 }
 
-// caption says below a picture's title what was simulated. over is what a sweep varies, if anything does.
+// caption returns the line below the title of a picture, which says what was simulated. The key over is what a sweep
+// varies; it may be empty.
 func caption(setup *experiments.Setup, over string) string {
 	s := setup.Scenario
 	text := setup.Serving(over)
 	switch {
 	case s.Workload.Trace != nil:
 		text += ", " + filepath.Base(s.Workload.Trace.File)
-	case s.Workload.Preset != nil && !(s.Given("workload.input") && s.Given("workload.output")): // of which nothing is left
+	case s.Given("workload.input") && s.Given("workload.output"): // nothing of a preset is left
+	case s.Workload.Preset != nil:
 		text += ", " + *s.Workload.Preset
 	}
 	if s.Name != "" {

@@ -15,208 +15,226 @@ import (
 	"clifftop/report/page"
 )
 
-// referenceVariable names the folder of reference data, or the file of measured runs, where no flag does.
+// referenceVariable names the environment variable with the default of --reference.
 const referenceVariable = "CLIFFTOP_REFERENCE"
 
-// defaultReference returns the file of measured runs that the environment names, or "".
-func defaultReference() string {
-	path := os.Getenv(referenceVariable)
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return filepath.Join(path, "measured.csv")
-	}
-	return path
-}
-
-// validateFlags are those of validate.
-type validateFlags struct {
-	scenario  scenarioFlags
-	output    outputFlags
-	reference string
-	only      []string
-	ablate    bool
-	options   validation.Options
+// validateCommand is the command validate.
+type validateCommand struct {
+	measured measuredRuns
+	output   simulationFlags
+	ablate   bool
 }
 
 func newValidate() *cobra.Command {
-	var f validateFlags
+	var v validateCommand
 	c := &cobra.Command{
 		Use:   "validate [SCENARIO] --reference FILE",
-		Short: "Hold simulated runs against measured ones",
-		Long: `Simulate measured runs and compare: time to first token, time per output token, end-to-end latency
-and throughput, each with its error, and the errors summed up by model, GPU and load.
+		Short: "Compare simulated runs with measured runs",
+		Long: `Simulate measured runs and report the errors of time to first token, time per output token, end-to-end latency
+and throughput, for each run and summarized by model, GPU and load.
 
-FILE is a CSV file with a row for each measured run, or for each stage of one. Columns: run_id,
-engine, model, gpu, load_mode (open, closed or trace); the load (rate_rps and duration_s, or
-concurrency and n_requests), the lengths (input_tokens_mean or input_token_spec, and the same for
-output), and what was measured, such as ttft_mean_ms, tpot_p99_ms or output_tok_per_s. Rows that no
-scenario expresses, or that contradict themselves, are listed with the reason.
+FILE is a CSV file with one row per measured run, or per phase of a run. The columns are run_id, engine, model, gpu and
+load_mode (open, closed or trace); the load (rate_rps and duration_s, or concurrency and n_requests); the lengths
+(input_tokens_mean or input_token_spec, and the same for output); and measured values such as ttft_mean_ms,
+tpot_p99_ms or output_tok_per_s. Rows that no scenario can express, or that contradict themselves, are listed with the
+reason.
 
-Or FILE is what vllm bench serve --save-result wrote. The scenario, or flags, then say what that
-does not know, such as the GPU; model, arrivals and lengths are the result's unless they are given.`,
+FILE may also be a result of vllm bench serve --save-result. Then the scenario, or flags, add what the result does not
+contain, such as the GPU. Model, arrivals and lengths come from the result unless they are given.`,
 		Example: `  clifftop validate --reference measured.csv
   clifftop validate --reference measured.csv --only gpu=H100 --only load=open --format csv
   clifftop validate --reference measured.csv --out results
   clifftop validate --reference measured.csv --only s2r-exp18-s0 --format scenario
   clifftop validate scenario.yaml --reference vllm-result.json`,
 		Args: atMostOne("scenario"),
-		RunE: f.run,
+		RunE: v.run,
 	}
-	f.scenario.register(c)
-	f.output.register(c, "table", "json", "csv", "markdown", "scenario")
-	f.output.registerRun(c)
-	flags := c.Flags()
-	flags.StringVar(&f.reference, "reference", "", "the `FILE` of measured runs")
-	flags.StringArrayVar(&f.only, "only", nil, "only rows where `KEY=VALUE`, or whose run_id has a part or pattern; may be repeated")
-	flags.BoolVar(&f.ablate, "ablate", false, "take the parts of the model away one by one, and compare the errors over open-loop rows, or those of --only")
-	flags.StringVarP(&f.output.out, "out", "o", "", "write validate.csv, validate.json, accuracy.yaml, which is what run and sweep quote, a page, report.html, and a picture, parity.png and parity.svg, into `DIR`")
-	f.output.registerJobs(c, &f.options.Jobs)
+	v.measured.register(c)
+	v.output.register(c, "table", "json", "csv", "markdown", "scenario")
+	v.output.registerJobs(c)
+	v.output.registerOut(c, "write validate.csv, validate.json, report.html, parity.png, parity.svg, and accuracy.yaml, "+
+		"whose errors run and sweep quote, into `DIR`")
+	c.Flags().BoolVar(&v.ablate, "ablate", false, "remove parts of the model one by one and compare the errors over "+
+		"open-loop rows, or the rows of --only")
 	return c
 }
 
-func (f *validateFlags) run(c *cobra.Command, args []string) error {
-	if err := f.output.validate(); err != nil {
-		return err
+func (v *validateCommand) run(c *cobra.Command, args []string) error {
+	v.measured.useEnvironment()
+	if v.measured.file == "" {
+		return fmt.Errorf("--reference is missing (want a CSV file of measured runs; %s can name it, or its folder)\n"+
+			"hint: clifftop validate --help lists its columns", referenceVariable)
 	}
-	if f.reference == "" {
-		f.reference = defaultReference()
-	}
-	if f.reference == "" {
-		return fmt.Errorf("--reference is missing (want a CSV file of measured runs; %s may name it, or the folder of measured.csv)\nhint: clifftop validate --help tells its columns", referenceVariable)
-	}
-	f.options.Check = f.output.check
-	j, err := newJob(f.reference, f.only, &f.scenario, args)
+	r, err := v.measured.read(args)
 	if err != nil {
 		return err
 	}
 	switch {
-	case f.output.format == "scenario":
-		return failed(printOnce(c.OutOrStdout(), func(w io.Writer) error { return validation.WriteScenarios(w, j.cases) }))
-	case f.ablate:
-		return j.ablate(c, &f.output, f.options)
+	case v.output.format == "scenario":
+		return failed(printOnce(c.OutOrStdout(), func(w io.Writer) error {
+			return validation.WriteScenarios(w, r.cases)
+		}))
+	case v.ablate:
+		return v.runAblation(c, r)
 	}
-	return j.run(c, &f.output, f.options)
+	return v.validate(c, r)
 }
 
-// job is what is validated.
-type job struct {
-	ref    *validation.Reference
-	cases  []*validation.Case
-	keep   func(*validation.Row) bool
-	chosen bool // not all rows
+// options returns the options of a simulation that reports to the progress display.
+func (v *validateCommand) options(bar *progress) validation.Options {
+	return validation.Options{Check: v.output.check, Jobs: v.output.jobs, Progress: bar.counts()}
 }
 
-// newJob reads the reference, of either kind.
-func newJob(reference string, only []string, scenario *scenarioFlags, args []string) (*job, error) {
-	data, err := readFile("--reference", reference)
-	if err != nil {
-		return nil, err
-	}
-	if validation.IsBench(data) {
-		if len(only) > 0 {
-			return nil, errors.New("--only chooses rows of a table, and the reference is a single result")
-		}
-		s, err := scenario.load(args)
-		if err != nil {
-			return nil, err
-		}
-		ref, c, err := validation.ReadBench(reference, data, s)
-		if err != nil {
-			return nil, err
-		}
-		return &job{ref: ref, cases: []*validation.Case{c}, chosen: true}, nil
-	}
-	if len(args) > 0 || len(scenario.settings) > 0 {
-		return nil, errors.New("a scenario goes with a result of vllm bench serve, and so do flags that change one; the rows of a table say themselves what ran")
-	}
-	filter, err := validation.ParseFilter(only)
-	if err != nil {
-		return nil, err
-	}
-	ref, err := validation.Read(reference, bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	cases := validation.Choose(validation.Plan(ref), filter.Keeps)
-	if len(cases) == 0 {
-		return nil, fmt.Errorf("--only: no row of %s is left", reference)
-	}
-	return &job{ref, cases, filter.Keeps, len(only) > 0}, nil
-}
-
-// ablate prints what the parts of the model are worth.
-func (j *job) ablate(c *cobra.Command, output *outputFlags, options validation.Options) error {
-	dir, err := output.directory()
+// runAblation prints and writes the errors with parts of the model removed.
+func (v *validateCommand) runAblation(c *cobra.Command, r *reference) error {
+	dir, err := v.output.directory()
 	if err != nil {
 		return err
 	}
-	bar := newProgress(c.ErrOrStderr(), output, "ablating")
-	options.Progress = bar.counts()
-	cases, keep := j.cases, j.keep
-	if !j.chosen {
+	cases, keep := r.cases, r.keep
+	if !r.selected {
 		cases, keep = validation.Choose(cases, validation.OpenLoop), validation.OpenLoop
 	}
-	a, err := validation.Ablate(c.Context(), j.ref, cases, keep, options)
+	bar := v.output.newProgress(c, "ablating")
+	a, err := validation.Ablate(c.Context(), r.Reference, cases, keep, v.options(bar))
 	bar.done()
 	if err != nil {
 		return failed(err)
 	}
-	err = printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, a, output.format) })
+	err = v.output.print(c, a)
 	if dir != nil && err == nil {
 		err = dir.write("ablation.csv", a.WriteCSV)
 	}
 	return failed(err)
 }
 
-// run simulates, and prints and writes the comparison.
-func (j *job) run(c *cobra.Command, output *outputFlags, options validation.Options) error {
-	dir, err := output.directory()
+// validate simulates the measured runs, and prints and writes the errors.
+func (v *validateCommand) validate(c *cobra.Command, r *reference) error {
+	dir, err := v.output.directory()
 	if err != nil {
 		return err
 	}
-	bar := newProgress(c.ErrOrStderr(), output, "validating")
-	options.Progress = bar.counts()
-	result, runErr := validation.Run(c.Context(), j.ref, j.cases, j.keep, options)
+	bar := v.output.newProgress(c, "validating")
+	result, runErr := validation.Run(c.Context(), r.Reference, r.cases, r.keep, v.options(bar))
 	bar.done()
 	if result == nil {
 		return failed(runErr)
 	}
-	printErr := printOnce(c.OutOrStdout(), func(w io.Writer) error { return printResult(w, result, output.format) })
+	printErr := v.output.print(c, result)
 	if dir != nil {
-		err := writeValidation(dir, result)
-		if err == nil {
-			p, pageErr := page.Validation(result.Clifftop, result.Picture(), result.WriteMarkdown)
-			if p != nil {
-				p.Partial = result.Missing()
-			}
-			err = writePage(c, dir, p, pageErr)
-		}
-		if err != nil {
+		if err := writeValidation(c, dir, result); err != nil {
 			return failed(err)
 		}
-		if !output.quiet {
-			fmt.Fprintf(c.ErrOrStderr(), "clifftop: wrote report.html, validate.csv, validate.json and parity.png into %s\n", dir.path)
-		}
+		v.output.say(c, "wrote report.html, validate.csv, validate.json and parity.png into %s", dir.path)
 	}
 	if runErr != nil {
 		return runErr
 	}
-	if printErr == nil && !slices.ContainsFunc(result.Rows, func(r validation.Result) bool { return r.Status == validation.Scored }) {
-		return failed(errors.New("no row could be scored: the reasons stand with the rows"))
+	scored := func(r validation.Result) bool { return r.Status == validation.Scored }
+	if printErr == nil && !slices.ContainsFunc(result.Rows, scored) {
+		return failed(errors.New("no row could be scored: the result lists the reason for each row"))
 	}
 	return failed(printErr)
 }
 
-func writeValidation(dir *directory, r *validation.Report) error {
+// writeValidation writes the files of a validation.
+func writeValidation(c *cobra.Command, dir *directory, r *validation.Report) error {
 	if err := dir.write("validate.csv", r.WriteCSV); err != nil {
 		return err
 	}
 	if err := dir.writeJSON("validate.json", r); err != nil {
 		return err
 	}
-	if !r.Partial { // runs would quote it
+	if !r.Partial { // run and sweep must not quote errors of a part of the rows
 		if err := dir.write("accuracy.yaml", r.WriteRecords); err != nil {
 			return err
 		}
 	}
-	return r.Picture().WriteFiles("parity", dir.write)
+	if err := r.Picture().WriteFiles("parity", dir.write); err != nil {
+		return err
+	}
+	p, err := page.Validation(r.Clifftop, r.Picture(), r.WriteMarkdown)
+	if p != nil {
+		p.Partial = r.Missing()
+	}
+	return writePage(c, dir, p, err)
+}
+
+// measuredRuns are the flags that select measured runs, for validate and calibrate.
+type measuredRuns struct {
+	scenario scenarioFlags
+	file     string
+	only     []string
+}
+
+func (m *measuredRuns) register(c *cobra.Command) {
+	m.scenario.register(c)
+	flags := c.Flags()
+	flags.StringVar(&m.file, "reference", "", "`FILE` of measured runs")
+	flags.StringArrayVar(&m.only, "only", nil, "use only rows with `KEY=VALUE`, or whose run_id contains or matches "+
+		"the text; repeatable")
+}
+
+// useEnvironment takes the default of --reference from the environment: a file of measured runs, or the folder of
+// measured.csv.
+func (m *measuredRuns) useEnvironment() {
+	if m.file != "" {
+		return
+	}
+	m.file = os.Getenv(referenceVariable)
+	if info, err := os.Stat(m.file); err == nil && info.IsDir() {
+		m.file = filepath.Join(m.file, "measured.csv")
+	}
+}
+
+// reference is a set of measured runs and the scenarios that simulate them.
+type reference struct {
+	*validation.Reference
+	cases    []*validation.Case
+	keep     func(*validation.Row) bool
+	selected bool // not all rows of a table
+}
+
+// read reads the file: a table of measured runs, or a result of vllm bench serve.
+func (m *measuredRuns) read(args []string) (*reference, error) {
+	data, err := readFile("--reference", m.file)
+	if err != nil {
+		return nil, err
+	}
+	if validation.IsBench(data) {
+		return m.readBench(data, args)
+	}
+	if len(args) > 0 || len(m.scenario.settings) > 0 {
+		return nil, errors.New("--reference is a table whose rows define the scenarios " +
+			"(want no scenario and no flags that change one)")
+	}
+	filter, err := validation.ParseFilter(m.only)
+	if err != nil {
+		return nil, err
+	}
+	ref, err := validation.Read(m.file, bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	cases := validation.Choose(validation.Plan(ref), filter.Keeps)
+	if len(cases) == 0 {
+		return nil, fmt.Errorf("--only: no row of %s matches", m.file)
+	}
+	return &reference{ref, cases, filter.Keeps, len(m.only) > 0}, nil
+}
+
+// readBench reads a result of vllm bench serve.
+func (m *measuredRuns) readBench(data []byte, args []string) (*reference, error) {
+	if len(m.only) > 0 {
+		return nil, errors.New("--only selects rows of a table, but the reference is a single result (want no --only)")
+	}
+	s, err := m.scenario.load(args)
+	if err != nil {
+		return nil, err
+	}
+	ref, c, err := validation.ReadBench(m.file, data, s)
+	if err != nil {
+		return nil, err
+	}
+	return &reference{Reference: ref, cases: []*validation.Case{c}, selected: true}, nil
 }

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model/catalog"
 )
 
@@ -65,7 +65,7 @@ func Choose(names []string, moe, runs bool) ([]Parameter, error) {
 			for _, p := range all {
 				known = append(known, p.Name)
 			}
-			hint := experiments.DidYouMean(name, known)
+			hint := yamldoc.DidYouMean(name, known)
 			if hint != "" {
 				hint = "\nhint: " + hint
 			}

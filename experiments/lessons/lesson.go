@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/experiments/studies"
 )
 
@@ -143,11 +144,11 @@ func Find(text string) (*Lesson, error) {
 		}
 		names = append(names, l.Name)
 	}
-	f := &experiments.Fault{Where: "lesson", Problem: fmt.Sprintf("%.40q is not known (want 1 to %d, or list)", text, all[len(all)-1].Number)}
-	if hint := experiments.DidYouMean(text, names); hint != "" {
+	f := &yamldoc.Fault{Where: "lesson", Problem: fmt.Sprintf("%.40q is not known (want 1 to %d, or list)", text, all[len(all)-1].Number)}
+	if hint := yamldoc.DidYouMean(text, names); hint != "" {
 		f.Hint = hint
 	}
-	return nil, experiments.Faults{f}
+	return nil, yamldoc.Faults{f}
 }
 
 // Listing lists the lessons for the catalogue.

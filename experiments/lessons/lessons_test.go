@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 	"clifftop/report/plot"
 )
@@ -349,7 +350,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"0", "11", "03", "x", "", "interferenc"} {
-		if _, err := Find(text); !experiments.BadInput(err) || strings.Contains(err.Error(), "\n") {
+		if _, err := Find(text); !yamldoc.BadInput(err) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/model/catalog"
 	"clifftop/report"
@@ -215,7 +216,7 @@ func refusalOf(err error) *report.PlanRefusal {
 	if errors.As(err, &misfit) {
 		return &report.PlanRefusal{Reason: report.DoesNotFit, Text: misfit.Error(), MissingBytes: &misfit.MissingBytes}
 	}
-	var faults experiments.Faults
+	var faults yamldoc.Faults
 	if !errors.As(err, &faults) {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/grid"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model/catalog"
 	"clifftop/report"
 )
@@ -45,7 +46,7 @@ type planner struct {
 	done, total int
 }
 
-// New plans a scenario. A plan without candidates says what stands against each. The error is [experiments.Faults] for
+// New plans a scenario. A plan without candidates says what stands against each. The error is [yamldoc.Faults] for
 // bad input. When ctx is done before the end, what was found until then is marked partial and comes with the
 // context's error.
 func New(ctx context.Context, s *experiments.Scenario, o Options) (*report.Plan, error) {
@@ -136,7 +137,7 @@ func (p *planner) first(ctx context.Context, all []*candidate) error {
 
 // named checks the names of GPUs, so that a wrong one is a fault of its own.
 func (p *planner) named() error {
-	var faults experiments.Faults
+	var faults yamldoc.Faults
 	for _, name := range p.spec.GPUs {
 		if _, err := catalog.GPU(name); err != nil && !strings.ContainsAny(name, "./\\") {
 			faults = append(faults, p.scenario.Fault("plan.gpus", "%s", strings.TrimPrefix(err.Error(), "catalog: ")))
@@ -177,7 +178,7 @@ func (p *planner) objective() error {
 		return nil
 	}
 	if err == nil && len(slo.Objectives) == 0 && slo.WaitProbability == nil && slo.Attainment > 0 {
-		return experiments.Faults{s.Fault("slo", "attainment without a limit on latency is always met (want a limit such as ttft_p95)")}
+		return yamldoc.Faults{s.Fault("slo", "attainment without a limit on latency is always met (want a limit such as ttft_p95)")}
 	}
 	return err
 }
@@ -225,7 +226,7 @@ func (p *planner) load(u *experiments.Setup) error {
 	t.MeanRequestsPerS, t.PeakRequestsPerS, t.HourlyRequestsPerS, t.Process = d.Rate, d.Peak, d.Hourly, d.Process
 	if p.spec.PeakRate != nil {
 		if given := p.givenRate(); given > *p.spec.PeakRate {
-			return experiments.Faults{p.scenario.Fault("plan.peak_rate", "%g is below the mean rate of %g (want as much or more, or one of the two)", *p.spec.PeakRate, given)}
+			return yamldoc.Faults{p.scenario.Fault("plan.peak_rate", "%g is below the mean rate of %g (want as much or more, or one of the two)", *p.spec.PeakRate, given)}
 		}
 		factor := *p.spec.PeakRate / d.Peak
 		t.PeakRequestsPerS = *p.spec.PeakRate
@@ -262,9 +263,9 @@ func (p *planner) givenRate() float64 {
 }
 
 func asFaults(err error) error {
-	var f *experiments.Fault
+	var f *yamldoc.Fault
 	if errors.As(err, &f) {
-		return experiments.Faults{f}
+		return yamldoc.Faults{f}
 	}
 	return err
 }

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 )
 
 // Fault is one thing wrong with a query.
@@ -95,7 +95,7 @@ func encode(v any, indent string) ([]byte, error) {
 // refusal is the answer of an error.
 func refusal(err error) []byte {
 	var list []Fault
-	var faults experiments.Faults
+	var faults yamldoc.Faults
 	if errors.As(err, &faults) {
 		for _, f := range faults {
 			list = append(list, Fault{f.Key, f.Problem, f.Hint})

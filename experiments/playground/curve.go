@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 )
 
@@ -60,7 +61,7 @@ func (p *Player) Curve(ctx context.Context, q Query) (*Plan, error) {
 		return nil, err
 	}
 	if len(loads) == 0 {
-		return nil, experiments.Faults{{Problem: "no request completes, however small the load"}}
+		return nil, yamldoc.Faults{{Problem: "no request completes, however small the load"}}
 	}
 	// The load at hand is on the curve, unless it is far beyond.
 	const far = 4
@@ -81,11 +82,11 @@ func loadKey(s *experiments.Scenario) (string, error) {
 	switch {
 	case a == nil:
 	case len(a.Stages) > 1:
-		return "", experiments.Faults{{Key: "workload.arrivals", Problem: "the arrivals have several stages, and so no one load to draw a curve over"}}
+		return "", yamldoc.Faults{{Key: "workload.arrivals", Problem: "the arrivals have several stages, and so no one load to draw a curve over"}}
 	case a.Stages[0].Users != nil || a.Stages[0].Process == "closed":
 		return experiments.UsersKey, nil
 	case a.Stages[0].Process == "all-at-once":
-		return "", experiments.Faults{{Key: "workload.arrivals", Problem: "the requests arrive all at once, and so have no rate to draw a curve over"}}
+		return "", yamldoc.Faults{{Key: "workload.arrivals", Problem: "the requests arrive all at once, and so have no rate to draw a curve over"}}
 	}
 	return experiments.RateKey, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/lessons"
+	"clifftop/experiments/scenario/yamldoc"
 )
 
 // Query names a scenario: the empty one or that of a step of a lesson, and what is changed of it.
@@ -74,7 +75,7 @@ func (p *Player) base(q Query) (*experiments.Scenario, error) {
 			return nil, err
 		}
 		if q.Step < 1 || q.Step > len(l.Steps) {
-			return nil, experiments.Faults{{Where: "step", Problem: fmt.Sprintf("%d is not one of lesson %d (want 1 to %d)", q.Step, q.Lesson, len(l.Steps))}}
+			return nil, yamldoc.Faults{{Where: "step", Problem: fmt.Sprintf("%d is not one of lesson %d (want 1 to %d)", q.Step, q.Lesson, len(l.Steps))}}
 		}
 		step := &l.Steps[q.Step-1]
 		scenarios, err := l.Scenarios()
@@ -137,5 +138,5 @@ func bounded(s *experiments.Scenario) (*experiments.Scenario, error) {
 
 // tooMuch is a fault of what only the command line does.
 func tooMuch(key, problem string) error {
-	return experiments.Faults{{Key: key, Problem: problem, Hint: "clifftop run does it with the scenario that is copied from here"}}
+	return yamldoc.Faults{{Key: key, Problem: problem, Hint: "clifftop run does it with the scenario that is copied from here"}}
 }

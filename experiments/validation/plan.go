@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 	"clifftop/workload"
 )
@@ -229,12 +230,12 @@ func (c *Case) note(format string, args ...any) {
 
 // reason is an error in one line, without the places in a file that nobody wrote.
 func reason(err error) string {
-	var fs experiments.Faults
-	var f *experiments.Fault
+	var fs yamldoc.Faults
+	var f *yamldoc.Fault
 	switch {
 	case errors.As(err, &fs):
 	case errors.As(err, &f):
-		fs = experiments.Faults{f}
+		fs = yamldoc.Faults{f}
 	default:
 		return strings.ReplaceAll(err.Error(), "\n", "; ")
 	}

@@ -1,10 +1,8 @@
 package catalog
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/goccy/go-yaml"
 
@@ -92,10 +90,8 @@ func readCalibrated(file string, data []byte) (model.GPU, error) {
 
 // validate refuses corrections that no measurement gives.
 func (r *CalibratedRecord) validate() error {
-	var errs []error
-	if r.Name == "" {
-		errs = append(errs, errors.New("name is missing"))
-	}
+	var f faults.List
+	f.Check(r.Name != "", "name is missing")
 	c := &r.Calibration
 	for _, v := range []struct {
 		key       string
@@ -107,9 +103,9 @@ func (r *CalibratedRecord) validate() error {
 		{"moe_compute", c.MoECompute, 0.1, 10}, {"step_ms", c.StepMilliseconds, -10, 1000},
 		{"per_sequence_us", c.SequenceMicroseconds, -100, 1e5}, {"frontend_ms", c.FrontendMilliseconds, 0, 1e4},
 	} {
-		if v.p != nil && (math.IsNaN(*v.p) || *v.p < v.low || *v.p > v.high) {
-			errs = append(errs, fmt.Errorf("calibration.%s is %v (want %v to %v)", v.key, *v.p, v.low, v.high))
+		if v.p != nil {
+			faults.Within(&f, "calibration."+v.key, *v.p, v.low, v.high)
 		}
 	}
-	return errors.Join(errs...)
+	return f.Err()
 }

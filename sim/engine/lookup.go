@@ -75,7 +75,7 @@ func (it *composition) Beginning(place int, tokens int32) (key uint64, ok bool) 
 	if w == nil || it.r.known(w) < tokens {
 		return 0, false
 	}
-	return w.req.Beginning(tokens), true
+	return w.req.PrefixHash(tokens), true
 }
 
 // Path implements [sched.View].

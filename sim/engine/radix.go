@@ -102,7 +102,7 @@ func (r *Engine) lockPrefix(s *sequence) int32 {
 // common is how many of the first tokens of a request others may begin with: all, where there may be more attempts; the
 // content of its prompt, and, if that is the whole of it, an answer in a session.
 func common(q *workload.Request) int32 {
-	if c := q.Client; c != nil && (c.Attempt > 0 || c.Persists) {
+	if c := q.Client; c != nil && (c.Attempt > 0 || c.MayRetry) {
 		return q.InputTokens + q.OutputTokens
 	}
 	tokens := int32(min(q.Content.Tokens(), int64(q.InputTokens)))

@@ -86,11 +86,11 @@ func (p *Speculative) validate(c *Config) error {
 // drafter draws what becomes of drafts.
 type drafter struct {
 	Speculative
-	stream *workload.Stream
+	stream *workload.RNG
 }
 
 func newDrafter(p Speculative) drafter {
-	return drafter{p, workload.NewStream(p.Seed, purposeDrafts)}
+	return drafter{p, workload.NewRNG(p.Seed, purposeDrafts)}
 }
 
 // proposed is the number of drafts that there are for an iteration of a request, counted from 0.

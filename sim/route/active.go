@@ -2,7 +2,7 @@ package route
 
 import (
 	"clifftop/sim/kv"
-	"clifftop/workload/underway"
+	"clifftop/workload/idtable"
 )
 
 // activeBlocks counts the blocks of the prompts that replicas have been sent and not answered, each once however many
@@ -10,7 +10,7 @@ import (
 type activeBlocks struct {
 	holders kv.Holders
 	of      []workerBlocks // by replica
-	held    underway.Table[promptBlocks]
+	held    idtable.Table[promptBlocks]
 	vacant  [][]int32
 	matched []int32 // by replica: leading blocks of the prompt at hand that are active
 }

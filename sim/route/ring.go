@@ -27,7 +27,7 @@ func (y Key) of(r *workload.Request, prefix int32) (key uint64, ok bool) {
 	case ByUser:
 		return workload.Hash(domain, uint64(uint32(r.User))), true
 	default:
-		return workload.Hash(domain, r.Beginning(min(prefix, r.InputTokens))), true
+		return workload.Hash(domain, r.PrefixHash(min(prefix, r.InputTokens))), true
 	}
 }
 

@@ -156,7 +156,7 @@ func (c *checker) record(rec *event.Record) {
 			ok = ok && !fits && rec.Refusal == event.NeverFits && rec.Released == r.Arrival.Add(c.cfg.NetworkIn)
 		}
 	case event.TimedOut, event.Cancelled:
-		ok = (fits || rec.Queued == clock.Never && c.cfg.NetworkIn > 0) && rec.Ending.Left() &&
+		ok = (fits || rec.Queued == clock.Never && c.cfg.NetworkIn > 0) && rec.Ending.GaveUp() &&
 			(rec.Outcome == event.Cancelled) == (rec.Ending == workload.Cancelled) &&
 			rec.ClientLast == clock.Never && (rec.LastToken != clock.Never) == (fits && rec.Tokens == answer)
 	case event.Failed:
@@ -167,7 +167,7 @@ func (c *checker) record(rec *event.Record) {
 	c.want((rec.Refusal != event.NotRefused) == (rec.Outcome == event.Rejected), "request %d: %v, refused because %v", r.ID, rec.Outcome, rec.Refusal)
 	c.want(ok, "request %d: %v with record %+v", r.ID, rec.Outcome, rec)
 	c.want((rec.FirstToken != clock.Never) == (rec.Tokens > 0), "request %d: first token at %v of %d", r.ID, rec.FirstToken, rec.Tokens)
-	c.want(rec.Ending.Left() || (rec.ClientFirst != clock.Never) == (rec.Tokens > 0), "request %d: client's first token at %v of %d", r.ID, rec.ClientFirst, rec.Tokens)
+	c.want(rec.Ending.GaveUp() || (rec.ClientFirst != clock.Never) == (rec.Tokens > 0), "request %d: client's first token at %v of %d", r.ID, rec.ClientFirst, rec.Tokens)
 	c.want(rec.CachedTokens%c.cfg.BlockSize == 0 && rec.CachedTokens < r.InputTokens, "request %d: %d cached tokens of %d", r.ID, rec.CachedTokens, r.InputTokens)
 	c.want(rec.Preemptions > 0 || rec.RecomputedTokens == 0, "request %d: %d tokens recomputed without preemption", r.ID, rec.RecomputedTokens)
 

@@ -46,7 +46,7 @@ func (c *checker) departure(rec *event.Record) {
 	}
 	atOnce := rec.Refusal == event.NeverFits && rec.Released == r.Arrival // before anything can be settled
 	missed := func(after clock.Duration, at clock.Time) bool { return after > 0 && settled(after) <= at && !atOnce }
-	if !rec.Ending.Left() {
+	if !rec.Ending.GaveUp() {
 		c.want(rec.Left == clock.Never && !missed(client.FirstTimeout, started) && !missed(client.Timeout, complete) && !missed(client.Cancel, complete),
 			"request %d: stayed till the end with client %+v and record %+v", r.ID, client, rec)
 		return
@@ -92,7 +92,7 @@ func checkEnded(cfg *engine.Config, t *Tape, ended []Ended) error {
 		switch {
 		case rec.Ending == workload.Answered:
 			want.At, want.Tokens = rec.ClientLast, rec.Tokens
-		case rec.Ending.Left():
+		case rec.Ending.GaveUp():
 			want.At, want.Tokens = rec.Left, min(e.Tokens, rec.Tokens)
 			c.want((e.Tokens > 0) == (e.First != clock.Never), "request %d: %+v", want.Request, e)
 		default:

@@ -34,7 +34,7 @@ func (n *naive) accepted(s *sequence, drafts int32) (accepted int32) {
 
 // draws are those for the next iteration of s: whether there are drafts, and for each whether it is accepted.
 func (n *naive) draws(s *sequence) (list []float64) {
-	stream := workload.NewStream(n.cfg.Speculative.Seed, "drafts")
+	stream := workload.NewRNG(n.cfg.Speculative.Seed, "drafts")
 	stream.Seek(uint64(s.rec.Request.ID), uint64(s.verified))
 	for range 1 + n.cfg.Speculative.Tokens {
 		list = append(list, float64(stream.Uint64()>>11)/(1<<53))

@@ -40,8 +40,8 @@ func TestNaiveByHand(t *testing.T) {
 	src := NewRequests([]workload.Request{
 		{InputTokens: 4, OutputTokens: 2},
 		{InputTokens: 4, OutputTokens: 3},
-		{InputTokens: 4, OutputTokens: 3, Arrival: 1 * ms, Client: workload.Waits(2 * clock.Millisecond)},
-		{InputTokens: 4, OutputTokens: 5, Arrival: 5 * ms, Client: workload.Waits(20 * clock.Millisecond)},
+		{InputTokens: 4, OutputTokens: 3, Arrival: 1 * ms, Client: workload.ClientWithTimeout(2 * clock.Millisecond)},
+		{InputTokens: 4, OutputTokens: 5, Arrival: 5 * ms, Client: workload.ClientWithTimeout(20 * clock.Millisecond)},
 	})
 	tape := &StepTape{}
 	if err := Naive(cfg, src, tape); err != nil {
@@ -98,7 +98,7 @@ func TestNaiveByHand(t *testing.T) {
 func TestNaiveClosedLoop(t *testing.T) {
 	cfg := plain()
 	src := NewClosedLoop([]workload.Request{
-		{InputTokens: 4, OutputTokens: 3, Client: workload.Waits(4 * clock.Millisecond)},
+		{InputTokens: 4, OutputTokens: 3, Client: workload.ClientWithTimeout(4 * clock.Millisecond)},
 		{InputTokens: 4, OutputTokens: 1, Arrival: 1 * ms}, // 1 ms after the first was done
 	}, 1)
 	tape := &Tape{}

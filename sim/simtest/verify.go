@@ -97,7 +97,7 @@ func count(seen map[string]int, tape *Tape) {
 	for i := range tape.Records {
 		rec := &tape.Records[i]
 		did[rec.Outcome.String()] = true
-		did["silent"] = did["silent"] || rec.Ending.Left() && rec.LastToken != clock.Never
+		did["silent"] = did["silent"] || rec.Ending.GaveUp() && rec.LastToken != clock.Never
 		did["again"] = did["again"] || rec.Again
 		did[rec.Ending.String()] = true
 		did["busy"] = did["busy"] || rec.Refusal == event.Busy

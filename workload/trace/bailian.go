@@ -7,7 +7,7 @@ import "bytes"
 // hash_ids, the ids of blocks of 16 tokens. A turn may lack what the model thought in the turn before.
 type bailian struct {
 	classTable
-	lengths  requestKeys
+	lengths  requestReader
 	blocks   *blocks
 	fix      bool
 	fixed    func(Code)
@@ -25,7 +25,7 @@ func bailianFormat() format {
 			b := newBlocks(f, "bailian", 16)
 			b.floor = true
 			return &bailian{
-				lengths: requestKeys{limit: f.options.MaxTokens}, blocks: b, fix: f.options.Mode == Fix, fixed: f.mended,
+				lengths: requestReader{limit: f.options.MaxTokens}, blocks: b, fix: f.options.Mode == Fix, fixed: f.countFixed,
 				sessions: map[string]int32{}, turns: []int32{0},
 			}
 		},

@@ -35,7 +35,7 @@ func newBlocks(f *File, name string, size int32) *blocks {
 		size = o.BlockTokens
 	}
 	b := &blocks{
-		size: size, domain: workload.Hash(workload.SegmentID(name), o.Domain), dropIDs: o.Mode == Fix, fixed: f.mended,
+		size: size, domain: workload.Hash(workload.SegmentID(name), o.Domain), dropIDs: o.Mode == Fix, fixed: f.countFixed,
 		seen: map[uint64]struct{}{}, ids: make([]uint64, 0, 64),
 	}
 	if o.CheckChains {
@@ -44,10 +44,10 @@ func newBlocks(f *File, name string, size int32) *blocks {
 	return b
 }
 
-// object is the object of a row, whose ids stand under hash_ids.
+// walkObject is the object of a row, whose ids stand under hash_ids.
 func (b *blocks) object(line []byte, member func(key, value []byte)) bool {
 	b.ids = b.ids[:0]
-	return listed(line, "hash_ids", &b.ids, member)
+	return walkObjectWithIDs(line, "hash_ids", &b.ids, member)
 }
 
 // read makes the ids of the object the content of r.

@@ -14,7 +14,7 @@ import (
 type document struct {
 	r       *bufio.Reader
 	number  int64 // of the line
-	longest int   // text that is read; 0 is maxText
+	longest int   // stringLen that is read; 0 is maxText
 }
 
 // maxRecords bounds the requests of a document, which are held in memory: half a gigabyte.
@@ -23,10 +23,10 @@ const maxRecords = 10_000_000
 // maxText bounds a key, a number or a text that is read.
 const maxText = 1 << 16
 
-// misshapen is JSON that is not what it should be.
-type misshapen struct{ found, want string }
+// shapeError is JSON that is not what it should be.
+type shapeError struct{ found, want string }
 
-func (m *misshapen) Error() string { return "want " + m.want }
+func (m *shapeError) Error() string { return "want " + m.want }
 
 // next is the next byte that is not blank, which is not taken.
 func (d *document) next() (byte, error) {
@@ -47,16 +47,16 @@ func (d *document) next() (byte, error) {
 	}
 }
 
-func (d *document) wrong(want string) error {
-	found, _ := d.r.Peek(shown)
-	return &misshapen{string(found), want}
+func (d *document) unexpected(want string) error {
+	found, _ := d.r.Peek(maxShown)
+	return &shapeError{string(found), want}
 }
 
 // take takes a byte that must come next.
 func (d *document) take(c byte) error {
 	found, err := d.next()
 	if err == nil && found != c {
-		err = d.wrong("'" + string(c) + "'")
+		err = d.unexpected("'" + string(c) + "'")
 	}
 	if err == nil {
 		_, err = d.r.ReadByte()
@@ -94,7 +94,7 @@ func (d *document) members(item func(key string) error) error {
 	return d.list('{', '}', func() error {
 		key, err := d.scalar()
 		if err == nil && (len(key) == 0 || key[0] != '"') {
-			err = &misshapen{string(key), "a key in quotes"}
+			err = &shapeError{string(key), "a key in quotes"}
 		}
 		if err != nil {
 			return err
@@ -131,13 +131,13 @@ func (d *document) scalar() ([]byte, error) {
 		if !quoted && bytes.IndexByte([]byte("{}[],: \t\r\n\""), c) >= 0 {
 			err := d.r.UnreadByte()
 			if err == nil && len(b) == 0 {
-				err = d.wrong("a text or a number")
+				err = d.unexpected("a text or a number")
 			}
 			return b, err
 		}
 		switch b = append(b, c); {
 		case len(b) > longest:
-			return nil, &misshapen{string(b[:shown+1]), fmt.Sprintf("at most %d bytes", longest)}
+			return nil, &shapeError{string(b[:maxShown+1]), fmt.Sprintf("at most %d bytes", longest)}
 		case quoted && c == '\\':
 			c, err := d.r.ReadByte()
 			if err != nil {
@@ -166,13 +166,13 @@ func (d *document) skip() error {
 			_, err = d.r.ReadByte()
 		case ']', '}':
 			if depth == 0 {
-				return d.wrong("a value")
+				return d.unexpected("a value")
 			}
 			depth--
 			_, err = d.r.ReadByte()
 		case ',', ':':
 			if depth == 0 {
-				return d.wrong("a value")
+				return d.unexpected("a value")
 			}
 			_, err = d.r.ReadByte()
 		case '"':
@@ -224,7 +224,7 @@ func (d *document) skipText() error {
 
 // explain says where the reading stopped.
 func (d *document) explain(name string, err error) error {
-	var m *misshapen
+	var m *shapeError
 	switch {
 	case errors.As(err, &m):
 		return &RowError{Name: name, Line: d.number, Code: Syntax, Value: m.found, Problem: "is not what stands here", Want: m.want}
@@ -241,7 +241,7 @@ func (d *document) explain(name string, err error) error {
 // documentKeys are the keys of the object that a trace begins with, as far as they can be seen, or those of
 // the first object in the list that it begins with; nil if it begins otherwise.
 func documentKeys(head []byte) (keys []string, list bool) {
-	head = space(bytes.TrimPrefix(head, []byte("\ufeff")))
+	head = skipBlanks(bytes.TrimPrefix(head, []byte("\ufeff")))
 	if len(head) == 0 || head[0] != '{' && head[0] != '[' {
 		return nil, false
 	}

@@ -14,27 +14,27 @@ type File struct {
 	name     string
 	format   format
 	options  Options
-	feed     feed
+	source   rowSource
 	closer   io.Closer
 	warnings []string
 
-	current Row     // here to spare the heap
-	at      instant // of the row
-	origin  instant // of absolute times: that of the first readable row
-	begun   bool    // origin is set
-	from    instant // the slice, from the origin
-	to      instant
-	sliced  bool
-	endless bool          // the slice has no end
-	last    clock.Time    // arrival of the last accepted row
-	base    clock.Time    // arrival of the first row given, of absolute times
-	given   int64         // rows
-	window  pq.Queue[Row] // rows to be sorted by arrival; equal arrivals keep the order of the file
-	latest  clock.Time    // arrival of those put into the window
-	parsed  int64         // rows put into the window
-	drawn   bool          // the end of the stream is reached
-	counts  Counts
-	err     error // that ended the trace
+	current   Row     // here to spare the heap
+	at        instant // of the row
+	origin    instant // of absolute times: that of the first readable row
+	hasOrigin bool    // origin is set
+	from      instant // the slice, from the origin
+	to        instant
+	sliced    bool
+	endless   bool          // the slice has no end
+	last      clock.Time    // arrival of the last accepted row
+	base      clock.Time    // arrival of the first row given, of absolute times
+	delivered int64         // rows
+	window    pq.Queue[Row] // rows to be sorted by arrival; equal arrivals keep the order of the file
+	latest    clock.Time    // arrival of those put into the window
+	parsed    int64         // rows put into the window
+	atEnd     bool          // the end of the stream is reached
+	counts    Counts
+	err       error // that ended the trace
 }
 
 // Counts says what became of the rows: Rows = Accepted + Outside + the sum of Dropped.
@@ -63,15 +63,15 @@ func (f *File) Classes() []string {
 
 // inner is the layout of a trace of lines, and the feed of any other.
 func (f *File) inner() any {
-	if l, ok := f.feed.(*lineFeed); ok {
+	if l, ok := f.source.(*lineSource); ok {
 		return l.layout
 	}
-	return f.feed
+	return f.source
 }
 
 // Timeless says that the trace has lengths but no arrivals: all are 0.
 func (f *File) Timeless() bool {
-	t, ok := f.inner().(timelessFeed)
+	t, ok := f.inner().(timelessSource)
 	return ok && t.isTimeless()
 }
 
@@ -98,18 +98,18 @@ func (f *File) Close() error {
 	return c.Close()
 }
 
-// ordered returns the next row in order of arrival; it is valid until the next call.
-func (f *File) ordered() (*Row, error) {
+// nextOrdered returns the next row in order of arrival; it is valid until the next call.
+func (f *File) nextOrdered() (*Row, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
 	if f.options.Mode != Fix {
-		return f.row()
+		return f.nextRow()
 	}
-	for !f.drawn && f.window.Len() < SortWindow {
-		r, err := f.row()
+	for !f.atEnd && f.window.Len() < SortWindow {
+		r, err := f.nextRow()
 		if err == io.EOF {
-			f.drawn = true
+			f.atEnd = true
 			break
 		}
 		if err != nil {
@@ -123,41 +123,41 @@ func (f *File) ordered() (*Row, error) {
 	}
 	f.current = f.window.Pop().Value
 	r := &f.current
-	if f.given > 0 && r.Arrival < f.last {
+	if f.delivered > 0 && r.Arrival < f.last {
 		return nil, &RowError{Name: f.name, Code: Order, Problem: fmt.Sprintf("a row is out of order by more than %d rows", SortWindow), Want: "the trace sorted by arrival"}
 	}
 	f.last = r.Arrival
 	return r, nil
 }
 
-// row returns the next acceptable row of the feed. Absolute arrivals count from the origin.
-func (f *File) row() (*Row, error) {
+// nextRow returns the next acceptable row of the feed. Absolute arrivals count from the origin.
+func (f *File) nextRow() (*Row, error) {
 	for {
 		f.current = Row{}
-		t, err := f.feed.next(&f.current, &f.at)
+		t, err := f.source.next(&f.current, &f.at)
 		if err == io.EOF {
 			return nil, err
 		} else if err != nil {
-			return nil, f.broken(err)
+			return nil, f.readError(err)
 		}
 		f.counts.Rows++
 		if t == nil {
-			if !f.begun && f.format.absolute {
-				f.origin, f.begun = f.at, true
+			if !f.hasOrigin && f.format.absolute {
+				f.origin, f.hasOrigin = f.at, true
 			}
 			if f.sliced && f.outside() {
 				f.counts.Outside++
 				if f.past() && f.options.Mode != Fix {
 					return nil, io.EOF
 				}
-				f.feed.accept(&f.current) // sessions begin where they begin
+				f.source.accept(&f.current) // sessions begin where they begin
 				continue
 			}
 			t = f.accept()
 		}
 		if t == nil {
 			f.counts.Accepted++
-			f.feed.accept(&f.current)
+			f.source.accept(&f.current)
 			return &f.current, nil
 		}
 		if err := f.drop(t); err != nil {
@@ -175,25 +175,25 @@ func (f *File) accept() *fault {
 	r := &f.current
 	at, ok := f.at.minus(f.origin).sub(f.from)
 	if !ok {
-		return faulty(Time, f.feed.text(), "is more than 100 days from the start", "a slice of the trace")
+		return faulty(Time, f.source.text(), "is more than 100 days from the start", "a slice of the trace")
 	}
 	if r.InputTokens == 0 && !(r.OutputTokens == 0 && f.format.failures) {
-		return faulty(ZeroIn, f.feed.text(), "has an empty prompt", "input of 1 token or more")
+		return faulty(ZeroIn, f.source.text(), "has an empty prompt", "input of 1 token or more")
 	}
 	if r.OutputTokens == 0 {
 		if f.options.ZeroOutput != OneToken || r.InputTokens == 0 {
-			return faulty(ZeroOut, f.feed.text(), "has an empty answer", "output of 1 token or more, or a policy for empty answers")
+			return faulty(ZeroOut, f.source.text(), "has an empty answer", "output of 1 token or more, or a policy for empty answers")
 		}
 		r.OutputTokens = 1
-		f.mended(ZeroOut)
+		f.countFixed(ZeroOut)
 	}
 	if f.options.Mode != Fix {
 		if at < f.last {
-			return faulty(Order, f.feed.text(), "is earlier than the row before", "rows in order of arrival, or mode fix")
+			return faulty(Order, f.source.text(), "is earlier than the row before", "rows in order of arrival, or mode fix")
 		}
 		f.last = at
 	} else if at < f.latest {
-		f.mended(Order)
+		f.countFixed(Order)
 	} else {
 		f.latest = at
 	}
@@ -215,28 +215,28 @@ func (f *File) drop(t *fault) error {
 	}
 	f.counts.Dropped[t.code]++
 	if f.counts.Rows >= 1000 {
-		return f.tooBad()
+		return f.checkBadShare()
 	}
 	return nil
 }
 
-func (f *File) mended(c Code) {
+func (f *File) countFixed(c Code) {
 	if f.counts.Fixed == nil {
 		f.counts.Fixed = map[Code]int64{}
 	}
 	f.counts.Fixed[c]++
 }
 
-// noted counts a row that is kept although it looks odd.
-func (f *File) noted(c Code) {
+// countNoted counts a row that is kept although it looks odd.
+func (f *File) countNoted(c Code) {
 	if f.counts.Noted == nil {
 		f.counts.Noted = map[Code]int64{}
 	}
 	f.counts.Noted[c]++
 }
 
-// tooBad holds mode skip to its share of bad rows; empty answers dropped by policy are not bad.
-func (f *File) tooBad() error {
+// checkBadShare holds mode skip to its share of bad rows; empty answers dropped by policy are not bad.
+func (f *File) checkBadShare() error {
 	if f.options.Mode != Skip {
 		return nil
 	}

@@ -40,9 +40,9 @@ type format struct {
 // formats is where a format is made known.
 func formats() []format {
 	return []format{
-		ownFormat(),
+		nativeFormat(),
 		azureFormat(),
-		burstFormat(),
+		burstGPTFormat(),
 		mooncakeFormat(),
 		bailianFormat(),
 		vidurFormat(),
@@ -53,8 +53,8 @@ func formats() []format {
 	}
 }
 
-// tells says how many of the names tell the format; 0 if they do not.
-func (f *format) tells(names []string) int {
+// matches says how many of the names tell the format; 0 if they do not.
+func (f *format) matches(names []string) int {
 	best := 0
 	if slices.ContainsFunc(names, func(n string) bool { return slices.Contains(f.not, n) }) {
 		return 0
@@ -68,8 +68,8 @@ func (f *format) tells(names []string) int {
 	return best
 }
 
-// knows says whether a column or key means something to the format.
-func (f *format) knows(name string) bool {
+// uses says whether a column or key means something to the format.
+func (f *format) uses(name string) bool {
 	return slices.Contains(f.may, name) || slices.ContainsFunc(f.need, func(need []string) bool { return slices.Contains(need, name) })
 }
 
@@ -128,8 +128,8 @@ var compressions = []struct{ magic, name string }{
 	{"\x28\xb5\x2f\xfd", "zstd"}, {"\xfd7zXZ\x00", "xz"}, {"BZh", "bzip2"}, {"PK\x03\x04", "zip"}, {"PAR1", "Parquet"},
 }
 
-// packed names what a file is packed with, where that is known.
-func packed(head []byte) string {
+// compression names what a file is packed with, where that is known.
+func compression(head []byte) string {
 	for _, c := range compressions {
 		if bytes.HasPrefix(head, []byte(c.magic)) {
 			return c.name

@@ -364,7 +364,7 @@ func TestFarApart(t *testing.T) {
 
 // TestLongPrompt: a prompt that is longer than what serves to tell the format is passed over.
 func TestLongPrompt(t *testing.T) {
-	text := `[{"start_time": 1, "end_time": 2, "request": "` + strings.Repeat(`a\"]`, peeked) + `", "info": {"input_tokens": 7, "output_tokens": 9}, "error": null}]`
+	text := `[{"start_time": 1, "end_time": 2, "request": "` + strings.Repeat(`a\"]`, peekBytes) + `", "info": {"input_tokens": 7, "output_tokens": 9}, "error": null}]`
 	f, err := Open(strings.NewReader(text), "t", Options{})
 	if err != nil {
 		t.Fatal(err)

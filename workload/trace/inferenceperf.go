@@ -36,9 +36,9 @@ func readInferencePerf(f *File, d *document) (*records, error) {
 				timed = true
 				return nil
 			case "info":
-				return d.orNull(func(key string) error { return r.info(f, d, key) })
+				return d.optionalMembers(func(key string) error { return r.info(f, d, key) })
 			case "error":
-				failed, err := d.anything()
+				failed, err := d.nonEmpty()
 				r.failed = failed
 				return err
 			}
@@ -74,7 +74,7 @@ func (r *record) info(f *File, d *document, key string) error {
 	case "output_tokens":
 		return tokens(&r.output)
 	case "response_metrics":
-		return d.orNull(func(key string) error {
+		return d.optionalMembers(func(key string) error {
 			if key == "output_tokens" {
 				return tokens(&r.output)
 			}
@@ -84,8 +84,8 @@ func (r *record) info(f *File, d *document, key string) error {
 	return d.skip()
 }
 
-// orNull walks over the members of an object where there is one.
-func (d *document) orNull(item func(key string) error) error {
+// optionalMembers walks over the members of an object where there is one.
+func (d *document) optionalMembers(item func(key string) error) error {
 	c, err := d.next()
 	if err != nil {
 		return err

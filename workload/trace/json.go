@@ -5,43 +5,45 @@ import (
 	"encoding/json"
 )
 
-// object walks over the members of a JSON object. Numbers and lists of numbers, all that a trace
+// walkObject walks over the members of a JSON object. Numbers and lists of numbers, all that a trace
 // holds, are read here; anything else is left to encoding/json.
-func object(b []byte, member func(key, value []byte)) bool { return listed(b, "", nil, member) }
+func walkObject(b []byte, member func(key, value []byte)) bool {
+	return walkObjectWithIDs(b, "", nil, member)
+}
 
-// listed is object, and reads the list of whole numbers under one key on the way, into ids. Member sees
+// walkObjectWithIDs is object, and reads the list of whole numbers under one key on the way, into ids. Member sees
 // it too, if it is not one.
-func listed(b []byte, list string, ids *[]uint64, member func(key, value []byte)) bool {
-	b = bytes.TrimRight(space(b), blanks)
+func walkObjectWithIDs(b []byte, list string, ids *[]uint64, member func(key, value []byte)) bool {
+	b = bytes.TrimRight(skipBlanks(b), blanks)
 	if len(b) < 2 || b[0] != '{' || b[len(b)-1] != '}' {
 		return false
 	}
-	rest := space(b[1 : len(b)-1])
+	rest := skipBlanks(b[1 : len(b)-1])
 	if len(rest) == 0 {
 		return true
 	}
 	for {
-		n := text(rest)
+		n := stringLen(rest)
 		if n == 0 {
 			return false
 		}
 		key := rest[1 : n-1]
-		rest = space(rest[n:])
+		rest = skipBlanks(rest[n:])
 		if len(rest) == 0 || rest[0] != ':' {
 			return false
 		}
-		rest = space(rest[1:])
+		rest = skipBlanks(rest[1:])
 		if n = 0; ids != nil && string(key) == list {
 			if *ids, n = numberList(rest, (*ids)[:0]); n > 0 {
-				n = closed(rest, n)
+				n = endOfValue(rest, n)
 			}
 		}
 		if n == 0 {
-			n = plain(rest)
+			n = wholeNumberLen(rest)
 		}
 		if n > 0 {
 			member(key, rest[:n])
-		} else if n = value(rest); n == 0 {
+		} else if n = valueLen(rest); n == 0 {
 			return false
 		} else {
 			if ids != nil && string(key) == list {
@@ -52,22 +54,22 @@ func listed(b []byte, list string, ids *[]uint64, member func(key, value []byte)
 		if rest = rest[n:]; len(rest) == 0 {
 			return true
 		}
-		rest = space(rest[1:]) // the comma
+		rest = skipBlanks(rest[1:]) // the comma
 	}
 }
 
 // blanks are JSON's.
 const blanks = " \t\r\n"
 
-func space(b []byte) []byte {
+func skipBlanks(b []byte) []byte {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t' || b[0] == '\r' || b[0] == '\n') {
 		b = b[1:]
 	}
 	return b
 }
 
-// text is the length of the JSON string that b begins with, quotes included, or 0.
-func text(b []byte) int {
+// stringLen is the length of the JSON string that b begins with, quotes included, or 0.
+func stringLen(b []byte) int {
 	if len(b) == 0 || b[0] != '"' {
 		return 0
 	}
@@ -89,19 +91,19 @@ func text(b []byte) int {
 	return 0
 }
 
-// value is the length of the JSON value that b begins with, up to a comma or the end of b; 0 when
+// valueLen is the length of the JSON value that b begins with, up to a comma or the end of b; 0 when
 // there is none.
-func value(b []byte) int {
+func valueLen(b []byte) int {
 	if n := listLen(b); n > 0 {
 		return n
 	}
-	depth, plain := 0, true // plain: digits only
+	depth, plain := 0, true // wholeNumberLen: digits only
 	i := 0
 scan:
 	for i < len(b) {
 		switch c := b[i]; {
 		case c == '"':
-			n := text(b[i:])
+			n := stringLen(b[i:])
 			if n == 0 {
 				return 0
 			}
@@ -132,9 +134,9 @@ scan:
 	return i
 }
 
-// plain is the length of the whole number that b begins with and that a comma and something else, or
+// wholeNumberLen is the length of the whole number that b begins with and that a comma and something else, or
 // nothing, follows; 0 if that is not so.
-func plain(b []byte) int {
+func wholeNumberLen(b []byte) int {
 	n := 0
 	for n < len(b) && b[n]-'0' <= 9 {
 		n++
@@ -142,18 +144,18 @@ func plain(b []byte) int {
 	if n > 1 && b[0] == '0' {
 		return 0
 	}
-	return closed(b, n)
+	return endOfValue(b, n)
 }
 
 // listLen is the length of the list of plain whole numbers that b surely starts with and that something
 // else follows, or 0.
 func listLen(b []byte) int {
 	_, n := numberList(b, nil)
-	return closed(b, n)
+	return endOfValue(b, n)
 }
 
-// closed is n, or 0 where what comes after n bytes of b is no comma with something behind it.
-func closed(b []byte, n int) int {
+// endOfValue is n, or 0 where what comes after n bytes of b is no comma with something behind it.
+func endOfValue(b []byte, n int) int {
 	if n < len(b) && (b[n] != ',' || n == len(b)-1) {
 		return 0
 	}
@@ -176,7 +178,7 @@ func numberList(v []byte, ids []uint64) ([]uint64, int) {
 		return ids, 0
 	}
 	keep := ids != nil
-	i := 1 + blank(v[1:])
+	i := 1 + blankLen(v[1:])
 	if i < len(v) && v[i] == ']' {
 		return ids, i + 1
 	}
@@ -196,7 +198,7 @@ func numberList(v []byte, ids []uint64) ([]uint64, int) {
 			i += 2 // as it mostly is
 			continue
 		}
-		i += blank(v[i:])
+		i += blankLen(v[i:])
 		if i >= len(v) {
 			return ids, 0
 		}
@@ -207,12 +209,12 @@ func numberList(v []byte, ids []uint64) ([]uint64, int) {
 			return ids, 0
 		}
 		i++
-		i += blank(v[i:])
+		i += blankLen(v[i:])
 	}
 }
 
-// blank is the number of blanks that b begins with.
-func blank(b []byte) int {
+// blankLen is the number of blanks that b begins with.
+func blankLen(b []byte) int {
 	n := 0
 	for n < len(b) && b[n] <= ' ' && (b[n] == ' ' || b[n] == '\t' || b[n] == '\r' || b[n] == '\n') {
 		n++

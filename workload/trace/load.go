@@ -1,10 +1,10 @@
 package trace
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
+	"clifftop/internal/faults"
 	"clifftop/sim/clock"
 	"clifftop/workload"
 )
@@ -35,7 +35,7 @@ const (
 type Load struct {
 	// From and To cut a slice of the recorded time, which then begins at 0; To 0 is the end.
 	From, To clock.Duration
-	// WarmPrefix says that the rows before From are to fill the prefix cache, see [Changed.Before].
+	// WarmPrefix says that the rows before From are to fill the prefix cache, see [Transformed.Before].
 	WarmPrefix bool
 	// Classes keeps the rows of these classes; none are all.
 	Classes []string
@@ -72,9 +72,9 @@ const LargeScale = 100
 
 // validate reports all faults.
 func (l Load) validate() error {
-	var list []error
+	var list faults.List
 	fault := func(key, format string, args ...any) {
-		list = append(list, &workload.FieldError{Key: "workload.trace." + key, Problem: fmt.Sprintf(format, args...)})
+		list.Add(&workload.FieldError{Key: "workload.trace." + key, Problem: fmt.Sprintf(format, args...)})
 	}
 	positive := func(key string, v float64) {
 		if !(v >= 0) || math.IsInf(v, 0) {
@@ -109,5 +109,5 @@ func (l Load) validate() error {
 	default:
 		fault("cap", "%q is not known (want drop, truncate-input or truncate-output)", l.Cap)
 	}
-	return errors.Join(list...)
+	return list.Err()
 }

@@ -3,7 +3,7 @@ package trace
 // mooncake is the layout of the Mooncake traces: JSON lines with timestamp (milliseconds from the
 // start), input_length, output_length and hash_ids, the ids of blocks of 512 tokens.
 type mooncake struct {
-	lengths requestKeys
+	lengths requestReader
 	blocks  *blocks
 }
 
@@ -13,7 +13,7 @@ func mooncakeFormat() format {
 		need:   [][]string{{"timestamp", "input_length", "output_length", "hash_ids"}},
 		not:    []string{"chat_id"},
 		objects: func(f *File) layout {
-			return &mooncake{requestKeys{limit: f.options.MaxTokens}, newBlocks(f, "mooncake", 512)}
+			return &mooncake{requestReader{limit: f.options.MaxTokens}, newBlocks(f, "mooncake", 512)}
 		},
 	}
 }
@@ -44,8 +44,8 @@ func (m *mooncake) parse(line []byte, r *Row, t *instant) *fault {
 	return m.blocks.read(ids, r)
 }
 
-// requestKeys reads what all formats of JSON lines have: an arrival and two lengths.
-type requestKeys struct{ limit int32 }
+// requestReader reads what all formats of JSON lines have: an arrival and two lengths.
+type requestReader struct{ limit int32 }
 
 // member is a key of an object and its value; nil where it is missing.
 type member struct {
@@ -61,7 +61,7 @@ func missing(line []byte, key string) *fault {
 	return faulty(Fields, line, "has no "+key, "the keys of the first line")
 }
 
-func (k requestKeys) read(line []byte, at, input, output member, u unit, r *Row, t *instant) (f *fault) {
+func (k requestReader) read(line []byte, at, input, output member, u unit, r *Row, t *instant) (f *fault) {
 	for _, m := range [...]member{at, input, output} {
 		if m.value == nil {
 			return missing(line, m.key)

@@ -46,8 +46,8 @@ type Options struct {
 // SortWindow is how many rows mode fix holds to sort them by arrival.
 const SortWindow = 10_000
 
-// peeked is how much of a trace serves to tell a JSON document.
-const peeked = 64 << 10
+// peekBytes is how much of a trace serves to tell a JSON document.
+const peekBytes = 64 << 10
 
 // Open begins to read a trace; the name is for messages. It reads the header, and fails when the
 // format is not known or there is nothing at all. A reader that is an io.Closer is closed at the end
@@ -68,15 +68,15 @@ func (f *File) open(r io.Reader) error {
 	if err := f.options.defaults(); err != nil {
 		return fmt.Errorf("%s: %w", f.name, err)
 	}
-	in := bufio.NewReaderSize(r, peeked)
+	in := bufio.NewReaderSize(r, peekBytes)
 	head, _ := in.Peek(6)
 	if bytes.HasPrefix(head, []byte("\x1f\x8b")) {
 		z, err := gzip.NewReader(in)
 		if err != nil {
 			return fmt.Errorf("%s: reading gzip: %w", f.name, err)
 		}
-		in = bufio.NewReaderSize(z, peeked)
-	} else if kind := packed(head); kind != "" {
+		in = bufio.NewReaderSize(z, peekBytes)
+	} else if kind := compression(head); kind != "" {
 		return fmt.Errorf("%s: is packed with %s (want plain text or gzip)", f.name, kind)
 	}
 	return f.detect(in)
@@ -122,28 +122,28 @@ func (o *Options) defaults() error {
 
 // detect chooses the format by the header, the keys of the first object, or those of the document.
 func (f *File) detect(in *bufio.Reader) error {
-	head, _ := in.Peek(peeked)
+	head, _ := in.Peek(peekBytes)
 	if names, item := documentKeys(head); names != nil {
 		if x := f.choose(names, func(x *format) bool { return x.whole != nil }); x != nil {
 			return f.openDocument(x, in)
 		}
 		if item {
-			f.feed = &lineFeed{lines: newLines(in)}
-			return f.unknown("list", bytes.TrimSpace(head))
+			f.source = &lineSource{lines: newLines(in)}
+			return f.unknownFormat("list", bytes.TrimSpace(head))
 		}
 	}
-	l := &lineFeed{lines: newLines(in)}
-	f.feed = l
+	l := &lineSource{lines: newLines(in)}
+	f.source = l
 	for {
 		line, err := l.lines.next()
 		if err == io.EOF {
 			return &RowError{Name: f.name, Code: Empty, Problem: "nothing in it", Want: "a header and rows"}
 		} else if err != nil {
-			return f.broken(err)
+			return f.readError(err)
 		}
 		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff")))
 		switch {
-		case len(line) == 0 || line[0] == '#': // blank, or a comment before the header
+		case len(line) == 0 || line[0] == '#': // blankLen, or a comment before the header
 		case line[0] == '{':
 			return f.openObjects(l, line)
 		default:
@@ -157,7 +157,7 @@ func (f *File) choose(names []string, fits func(*format) bool) *format {
 	var chosen *format
 	best := 0
 	for _, x := range formats() {
-		n := x.tells(names)
+		n := x.matches(names)
 		if n > best && fits(&x) && (f.options.Format == "" || f.options.Format == x.Name) {
 			chosen, best = &x, n
 		}
@@ -165,7 +165,7 @@ func (f *File) choose(names []string, fits func(*format) bool) *format {
 	return chosen
 }
 
-func (f *File) openColumns(l *lineFeed, line []byte) error {
+func (f *File) openColumns(l *lineSource, line []byte) error {
 	fields, fault := columns(line, nil)
 	if fault != nil {
 		return f.refuse(fault)
@@ -173,18 +173,18 @@ func (f *File) openColumns(l *lineFeed, line []byte) error {
 	h := newHeader(fields, f.options.MaxTokens)
 	x := f.choose(h.names, func(x *format) bool { return x.columns != nil })
 	if x == nil {
-		return f.unknown("header", line)
+		return f.unknownFormat("header", line)
 	}
-	f.adopt(x, h.names)
+	f.useFormat(x, h.names)
 	h.fields = nil
 	l.layout = x.columns(f, h)
 	return nil
 }
 
 // openObjects chooses by the keys of the first object, which is also the first row.
-func (f *File) openObjects(l *lineFeed, line []byte) error {
+func (f *File) openObjects(l *lineSource, line []byte) error {
 	var keys []string
-	ok := object(line, func(key, _ []byte) { keys = append(keys, string(key)) })
+	ok := walkObject(line, func(key, _ []byte) { keys = append(keys, string(key)) })
 	fits := func(x *format) bool { return x.objects != nil }
 	var x *format
 	if ok {
@@ -196,16 +196,16 @@ func (f *File) openObjects(l *lineFeed, line []byte) error {
 		}
 	}
 	if x == nil {
-		return f.unknown("first line", line)
+		return f.unknownFormat("first line", line)
 	}
-	f.adopt(x, keys)
+	f.useFormat(x, keys)
 	l.held = bytes.Clone(line)
 	l.layout = x.objects(f)
 	return nil
 }
 
 func (f *File) openDocument(x *format, in *bufio.Reader) error {
-	f.adopt(x, nil)
+	f.useFormat(x, nil)
 	d := &document{r: in, number: 1}
 	list, err := x.whole(f, d)
 	if err != nil {
@@ -214,18 +214,18 @@ func (f *File) openDocument(x *format, in *bufio.Reader) error {
 	if _, err := d.next(); err == nil {
 		f.warn("line %d: what follows the first result is not read", d.number)
 	}
-	f.feed = list
+	f.source = list
 	return nil
 }
 
-// adopt takes the format, and names the columns or keys that mean nothing to it.
-func (f *File) adopt(x *format, names []string) {
+// useFormat takes the format, and names the columns or keys that mean nothing to it.
+func (f *File) useFormat(x *format, names []string) {
 	f.format = *x
 	if x.failures && f.options.ZeroOutput == "" {
 		f.options.ZeroOutput = DropZero
 	}
 	for _, n := range names {
-		if !x.knows(n) {
+		if !x.uses(n) {
 			f.warn("column %s is not used", quoted(n))
 		}
 	}
@@ -235,8 +235,8 @@ func (f *File) warn(form string, args ...any) {
 	f.warnings = append(f.warnings, f.name+": "+fmt.Sprintf(form, args...))
 }
 
-// unknown refuses a trace of no known format.
-func (f *File) unknown(what string, found []byte) error {
+// unknownFormat refuses a trace of no known format.
+func (f *File) unknownFormat(what string, found []byte) error {
 	var want []string
 	problem := "is the " + what + " of no known format"
 	for _, x := range formats() {
@@ -248,7 +248,7 @@ func (f *File) unknown(what string, found []byte) error {
 	if f.options.Format != "" {
 		problem = "is not the " + what + " of format " + f.options.Format
 	}
-	if looksServeGen(found) {
+	if isServeGenRow(found) {
 		problem, want = "is a client of ServeGen without its lengths", []string{"the directory with all chunk-N-trace.csv and chunk-N-dataset.json"}
 	}
 	return f.refuse(faulty(Fields, found, problem, strings.Join(want, "; ")))
@@ -264,7 +264,7 @@ func (f *File) Slice(from, to clock.Duration) {
 
 // Next returns the next row; see [File.Counts] for what became of the others.
 func (f *File) Next() (Row, error) {
-	r, err := f.ordered()
+	r, err := f.nextOrdered()
 	if err != nil {
 		if err == io.EOF {
 			err = f.finish()
@@ -273,7 +273,7 @@ func (f *File) Next() (Row, error) {
 		f.Close() // only read from: nothing can be lost
 		return Row{}, err
 	}
-	if f.given == 0 && f.format.absolute && !f.sliced {
+	if f.delivered == 0 && f.format.absolute && !f.sliced {
 		f.base = r.Arrival
 	}
 	if f.base < 0 && r.Arrival > clock.Time(clock.MaxRun)+f.base { // rows before the first that was read came first
@@ -282,8 +282,8 @@ func (f *File) Next() (Row, error) {
 		return Row{}, f.err
 	}
 	r.Arrival -= f.base
-	r.ID = f.given
-	f.given++
+	r.ID = f.delivered
+	f.delivered++
 	return *r, nil
 }
 
@@ -296,7 +296,7 @@ func (f *File) finish() error {
 	case c.Accepted == 0 && c.Outside == 0:
 		return &RowError{Name: f.name, Code: Empty, Problem: fmt.Sprintf("none of the %d rows can be used", c.Rows), Want: "one or more"}
 	}
-	if err := f.tooBad(); err != nil {
+	if err := f.checkBadShare(); err != nil {
 		return err
 	}
 	if e, ok := f.inner().(interface{ ended(*File) }); ok {
@@ -305,8 +305,8 @@ func (f *File) finish() error {
 	return io.EOF
 }
 
-// broken explains an error of the stream.
-func (f *File) broken(err error) error {
+// readError explains an error of the stream.
+func (f *File) readError(err error) error {
 	if err == io.ErrUnexpectedEOF {
 		return fmt.Errorf("%s: the file is cut short after %d rows: %w", f.name, f.counts.Rows, err)
 	}
@@ -315,8 +315,8 @@ func (f *File) broken(err error) error {
 
 func (f *File) refuse(t *fault) error {
 	e := &RowError{Name: f.name, Code: t.code, Value: t.value, Problem: t.problem, Want: t.want}
-	if f.feed != nil {
-		e.Line = f.feed.line()
+	if f.source != nil {
+		e.Line = f.source.line()
 	}
 	return e
 }

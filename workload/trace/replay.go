@@ -11,7 +11,7 @@ import (
 // Source replays a trace; it is a [workload.Source]. Rows arrive when they were recorded, whether or not
 // earlier turns of their session have been answered; turns that a row brings with it wait for answers.
 type Source struct {
-	*Changed
+	*Transformed
 	next Row
 	id   int64
 	end  clock.Time
@@ -20,13 +20,13 @@ type Source struct {
 	conversations
 }
 
-// Replay makes the source of a trace at a load; see [Change].
+// Replay makes the source of a trace at a load; see [Transform].
 func Replay(open Opener, l Load) (*Source, error) {
-	changed, err := Change(open, l)
+	changed, err := Transform(open, l)
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{Changed: changed, end: clock.Never, conversations: newConversations()}
+	s := &Source{Transformed: changed, end: clock.Never, conversations: newConversations()}
 	if l.Duration > 0 {
 		s.end = clock.Time(l.Duration)
 	}
@@ -46,10 +46,10 @@ func (s *Source) advance() {
 		s.over, s.err = true, err
 	case r.Arrival > clock.Time(clock.MaxRun) && s.end == clock.Never:
 		s.over, s.err = true, fmt.Errorf("row %d arrives after more than %v (want a slice, or speedup)", r.ID, clock.MaxRun)
-		shut(s.reader)
+		closeReader(s.reader)
 	case r.Arrival >= s.end:
 		s.over = true
-		shut(s.reader)
+		closeReader(s.reader)
 	default:
 		s.next = r
 	}

@@ -22,7 +22,7 @@ func memory(text string) Opener {
 func synthetic(t testing.TB, n int64, tick clock.Duration, sessions bool) Opener {
 	t.Helper()
 	src, err := workload.New(workload.Spec{
-		Arrivals: []workload.Stage{{Process: "poisson", Rate: 10}},
+		Arrivals: []workload.Phase{{Process: "poisson", Rate: 10}},
 		Input:    workload.LengthsSpec{Distribution: "uniform", Min: 10, Max: 1000},
 		Output:   workload.LengthsSpec{Distribution: "uniform", Min: 1, Max: 100},
 		Requests: n,

@@ -11,7 +11,7 @@ type Row struct {
 }
 
 // Turn is a request that waits for the answer to the one before.
-type Turn = workload.Later
+type Turn = workload.FollowUp
 
 // Requests is the number of requests of the row.
 func (r *Row) Requests() int64 { return int64(1 + len(r.Then)) }

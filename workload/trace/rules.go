@@ -11,7 +11,7 @@ type Code string
 
 // The rules for rows, and what mode fix does about a row that breaks them.
 const (
-	Fields    Code = "FIELDS"    // wrong number of columns, or a key is missing
+	Fields    Code = "FIELDS"    // unexpected number of columns, or a key is missing
 	Time      Code = "TIME"      // the arrival is unreadable, negative or out of range
 	Order     Code = "ORDER"     // earlier than the row before; fix sorts within [SortWindow] rows
 	Int       Code = "INT"       // a count is not a whole number (12.0 is), or does not fit 32 bits
@@ -58,8 +58,8 @@ type RowError struct {
 	Want    string
 }
 
-// shown is the most of a value that a message repeats, in bytes.
-const shown = 40
+// maxShown is the most of a value that a message repeats, in bytes.
+const maxShown = 40
 
 // Error prints name:line: CODE: "value" problem (want …).
 func (e *RowError) Error() string {
@@ -82,17 +82,17 @@ func (e *RowError) Error() string {
 // bytes in ASCII of anything else.
 func quoted(v string) string {
 	head := v
-	if len(v) > shown {
-		end := shown
-		for end > shown-utf8.UTFMax && !utf8.RuneStart(v[end]) {
+	if len(v) > maxShown {
+		end := maxShown
+		for end > maxShown-utf8.UTFMax && !utf8.RuneStart(v[end]) {
 			end--
 		}
 		head = v[:end]
 	}
 	q := strconv.Quote(head)
-	if !utf8.ValidString(head) || len(q) > 2*shown {
+	if !utf8.ValidString(head) || len(q) > 2*maxShown {
 		q = strconv.QuoteToASCII(head)
-		for len(q) > shown+2 {
+		for len(q) > maxShown+2 {
 			head = head[:len(head)-1]
 			q = strconv.QuoteToASCII(head)
 		}
@@ -111,8 +111,8 @@ type fault struct {
 }
 
 func faulty(code Code, value []byte, problem, want string) *fault {
-	if len(value) > shown {
-		value = value[:shown+1]
+	if len(value) > maxShown {
+		value = value[:maxShown+1]
 	}
 	return &fault{code, string(value), problem, want}
 }

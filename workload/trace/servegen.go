@@ -30,7 +30,7 @@ func OpenServeGen(dir fs.FS, name string, o Options) (*File, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	g := &serveGen{}
-	f.feed = g
+	f.source = g
 	if err := g.load(dir, f); err != nil {
 		return nil, err
 	}
@@ -46,8 +46,8 @@ func IsServeGen(dir fs.FS) bool {
 	})
 }
 
-// looksServeGen says whether a line is one of chunk-N-trace.csv, which have no header.
-func looksServeGen(line []byte) bool {
+// isServeGenRow says whether a line is one of chunk-N-trace.csv, which have no header.
+func isServeGenRow(line []byte) bool {
 	fields, fault := columns(line, nil)
 	if fault != nil || len(fields) != 6 {
 		return false
@@ -66,15 +66,15 @@ type serveGen struct {
 
 // client is one of the clients, and how far it has come.
 type client struct {
-	behaviour
+	clientLaws
 	class  uint16
 	number uint64 // of its streams
 	sent   uint64
 	window int     // in which the last request came
 	offset float64 // of it in the window, seconds
-	gaps   *workload.Stream
-	input  *workload.Stream
-	output *workload.Stream
+	gaps   *workload.RNG
+	input  *workload.RNG
+	output *workload.RNG
 }
 
 // load reads the clients, and draws the first request of each.
@@ -101,7 +101,7 @@ func (g *serveGen) load(dir fs.FS, f *File) error {
 		}
 		class, _ := g.of([]byte("chunk-" + k.number))
 		if expected > 0 {
-			g.begin(&client{behaviour: b, class: class, number: workload.SegmentID(k.number)}, f.options.Seed)
+			g.begin(&client{clientLaws: b, class: class, number: workload.SegmentID(k.number)}, f.options.Seed)
 		}
 	}
 	if lost > 0 {
@@ -115,9 +115,9 @@ func (g *serveGen) load(dir fs.FS, f *File) error {
 
 // begin draws the first request. The first gap has begun before the traffic does.
 func (g *serveGen) begin(c *client, seed uint64) {
-	c.gaps = workload.NewStream(seed, "servegen-gaps")
-	c.input = workload.NewStream(seed, "servegen-input")
-	c.output = workload.NewStream(seed, "servegen-output")
+	c.gaps = workload.NewRNG(seed, "servegen-gaps")
+	c.input = workload.NewRNG(seed, "servegen-input")
+	c.output = workload.NewRNG(seed, "servegen-output")
 	for c.windows[c.window].rate == 0 {
 		c.window++
 	}

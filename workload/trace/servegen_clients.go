@@ -17,8 +17,8 @@ import (
 	"clifftop/workload"
 )
 
-// behaviour is what ServeGen's files tell of a client: how often it asks, and for how much.
-type behaviour struct {
+// clientLaws is what ServeGen's files tell of a client: how often it asks, and for how much.
+type clientLaws struct {
 	windows []rateWindow
 	lengths []lengthWindow
 }
@@ -34,17 +34,17 @@ type rateWindow struct {
 // lengthWindow is a time with one law of lengths.
 type lengthWindow struct {
 	start         float64
-	input, output masses
+	input, output lengthLaw
 }
 
-// masses is a law given by the probabilities of its lengths, summed up.
-type masses struct {
+// lengthLaw is a law given by the probabilities of its lengths, summed up.
+type lengthLaw struct {
 	length []int32
 	sum    []float64
 }
 
 // expected is the number of requests that the rates make.
-func (b *behaviour) expected() float64 {
+func (b *clientLaws) expected() float64 {
 	n := 0.0
 	for _, w := range b.windows {
 		n += w.rate * w.length
@@ -53,7 +53,7 @@ func (b *behaviour) expected() float64 {
 }
 
 // lengthsAt is the law of the window that holds the instant, or that comes next to it.
-func (b *behaviour) lengthsAt(seconds float64) *lengthWindow {
+func (b *clientLaws) lengthsAt(seconds float64) *lengthWindow {
 	i := len(b.lengths) - 1
 	for i > 0 && b.lengths[i].start > seconds {
 		i--
@@ -61,7 +61,7 @@ func (b *behaviour) lengthsAt(seconds float64) *lengthWindow {
 	return &b.lengths[i]
 }
 
-func (m *masses) sample(s *workload.Stream) int32 {
+func (m *lengthLaw) sample(s *workload.RNG) int32 {
 	u := float64(s.Uint64()>>11) / (1 << 53) * m.sum[len(m.sum)-1]
 	i, _ := slices.BinarySearchFunc(m.sum, u, func(sum, u float64) int {
 		if sum <= u {
@@ -89,7 +89,7 @@ func chunksIn(dir fs.FS) ([]chunk, error) {
 			chunks[n] = chunk{n, chunks[n].rates, e.Name()}
 		}
 	}
-	return slices.SortedFunc(maps.Values(chunks), func(a, b chunk) int { return naturally(a.number, b.number) }), nil
+	return slices.SortedFunc(maps.Values(chunks), func(a, b chunk) int { return byNumber(a.number, b.number) }), nil
 }
 
 // chunkOf is the N of chunk-N and a suffix, gzipped or not.
@@ -101,8 +101,8 @@ func chunkOf(file, suffix string) (string, bool) {
 	return strings.CutSuffix(n, suffix)
 }
 
-// naturally orders numbers by value.
-func naturally(a, b string) int {
+// byNumber orders numbers by value.
+func byNumber(a, b string) int {
 	if d := len(a) - len(b); d != 0 {
 		return d
 	}
@@ -110,7 +110,7 @@ func naturally(a, b string) int {
 }
 
 // read reads the files. Where there are no lengths, the behaviour has none.
-func (k *chunk) read(dir fs.FS, f *File) (b behaviour, err error) {
+func (k *chunk) read(dir fs.FS, f *File) (b clientLaws, err error) {
 	if err := b.readRates(dir, f.name, k.rates); err != nil {
 		return b, err
 	}
@@ -139,7 +139,7 @@ func openPart(dir fs.FS, name, file string) (io.Reader, io.Closer, error) {
 }
 
 // readRates reads chunk-N-trace.csv, a window in each row.
-func (b *behaviour) readRates(dir fs.FS, name, file string) error {
+func (b *clientLaws) readRates(dir fs.FS, name, file string) error {
 	in, closer, err := openPart(dir, name, file)
 	if err != nil {
 		return err
@@ -209,7 +209,7 @@ func parseRate(fields [][]byte) (rateWindow, *fault) {
 
 // follow appends a window, at which the one before ends; it reports false if that begins no earlier. The last window is
 // taken to be as long as the one before, but no longer than a day, or ten minutes if there is none before.
-func (b *behaviour) follow(w rateWindow) bool {
+func (b *clientLaws) follow(w rateWindow) bool {
 	w.length = 600
 	if n := len(b.windows); n > 0 {
 		before := &b.windows[n-1]
@@ -225,17 +225,17 @@ func (b *behaviour) follow(w rateWindow) bool {
 
 // readLengths reads chunk-N-dataset.json: by start of a window its laws, each the text of a Python
 // dictionary of lengths and their probabilities.
-func (b *behaviour) readLengths(dir fs.FS, f *File, file string) error {
+func (b *clientLaws) readLengths(dir fs.FS, f *File, file string) error {
 	in, closer, err := openPart(dir, f.name, file)
 	if err != nil {
 		return err
 	}
 	defer closer.Close()
-	d := &document{r: bufio.NewReaderSize(in, peeked), number: 1, longest: maxLine}
+	d := &document{r: bufio.NewReaderSize(in, peekBytes), number: 1, longest: maxLine}
 	err = d.members(func(key string) error {
 		start, err := strconv.ParseFloat(key, 64)
 		if err != nil || !(start >= 0) {
-			return &misshapen{key, "the start of a window in seconds"}
+			return &shapeError{key, "the start of a window in seconds"}
 		}
 		w := lengthWindow{start: start}
 		err = d.members(func(key string) error {
@@ -260,14 +260,14 @@ func (b *behaviour) readLengths(dir fs.FS, f *File, file string) error {
 }
 
 // read takes the text {length: probability, …}; an empty one is no law.
-func (m *masses) read(d *document, limit int32) error {
+func (m *lengthLaw) read(d *document, limit int32) error {
 	text, err := d.scalar()
 	if err != nil {
 		return err
 	}
 	const want = `a text such as "{100: 0.5, 200: 0.5}"`
 	if len(text) < 4 || text[1] != '{' || text[len(text)-2] != '}' {
-		return &misshapen{string(text), want}
+		return &shapeError{string(text), want}
 	}
 	sum := 0.0
 	inner := bytes.TrimSpace(text[2 : len(text)-2])
@@ -279,7 +279,7 @@ func (m *masses) read(d *document, limit int32) error {
 		n, fault := count(bytes.TrimSpace(key), limit)
 		p, err := strconv.ParseFloat(string(bytes.TrimSpace(value)), 64)
 		if fault != nil || err != nil || !(p >= 0 && p <= 1) {
-			return &misshapen{string(part), "a length and its probability"}
+			return &shapeError{string(part), "a length and its probability"}
 		}
 		if sum += p; p > 0 {
 			m.length, m.sum = append(m.length, n), append(m.sum, sum)

@@ -13,7 +13,7 @@ import (
 // sub_requests is an agent's session: each part is sent when the one before has been answered and its
 // tool has run, tool_duration_ns. Prompts share what tokens they begin with, in blocks.
 type servingSim struct {
-	lengths  requestKeys
+	lengths  requestReader
 	sessions sessionTable
 	session  []byte // of the row
 	block    int32
@@ -28,7 +28,7 @@ func servingSimFormat() format {
 		may:    []string{"input_tok_ids", "output_tok_ids", "session_id"},
 		objects: func(f *File) layout {
 			s := &servingSim{
-				lengths: requestKeys{limit: f.options.MaxTokens}, sessions: newSessionTable(), block: f.options.BlockTokens,
+				lengths: requestReader{limit: f.options.MaxTokens}, sessions: newSessionTable(), block: f.options.BlockTokens,
 				domain: workload.Hash(workload.SegmentID("llmservingsim"), f.options.Domain),
 			}
 			if s.block == 0 {
@@ -45,7 +45,7 @@ func (s *servingSim) accept(r *Row) { s.sessions.accept(s.session, r) }
 type servingKeys struct{ at, input, output, ids, wait, session, parts []byte }
 
 func (k *servingKeys) read(line []byte) bool {
-	return object(line, func(key, value []byte) {
+	return walkObject(line, func(key, value []byte) {
 		switch string(key) {
 		case "arrival_time_ns":
 			k.at = value
@@ -72,7 +72,7 @@ func (s *servingSim) parse(line []byte, r *Row, t *instant) *fault {
 	}
 	s.session = k.session
 	if k.parts != nil {
-		return s.agent(line, &k, r, t)
+		return s.agentSession(line, &k, r, t)
 	}
 	f := s.lengths.read(line, member{"arrival_time_ns", k.at}, member{"input_toks", k.input}, member{"output_toks", k.output}, inNanos, r, t)
 	if f != nil {
@@ -85,8 +85,8 @@ func (s *servingSim) parse(line []byte, r *Row, t *instant) *fault {
 	return f
 }
 
-// agent reads a session of several parts.
-func (s *servingSim) agent(line []byte, k *servingKeys, r *Row, t *instant) (f *fault) {
+// session reads a session of several parts.
+func (s *servingSim) agentSession(line []byte, k *servingKeys, r *Row, t *instant) (f *fault) {
 	const want = "objects with input_toks, output_toks and tool_duration_ns"
 	n, wait := 0, clock.Duration(0)
 	ok := elements(k.parts, func(part []byte) bool {
@@ -169,13 +169,13 @@ func (s *servingSim) content(ids []byte, input int32) (*workload.Content, *fault
 
 // elements walks over the objects of a JSON list until do says no.
 func elements(list []byte, do func(object []byte) bool) bool {
-	rest := space(list)
+	rest := skipBlanks(list)
 	if len(rest) < 2 || rest[0] != '[' || rest[len(rest)-1] != ']' {
 		return false
 	}
-	rest = space(rest[1 : len(rest)-1])
+	rest = skipBlanks(rest[1 : len(rest)-1])
 	for len(rest) > 0 {
-		n := value(rest)
+		n := valueLen(rest)
 		if n == 0 {
 			return false
 		}
@@ -183,7 +183,7 @@ func elements(list []byte, do func(object []byte) bool) bool {
 			return false
 		}
 		if rest = rest[n:]; len(rest) > 0 {
-			rest = space(rest[1:]) // the comma
+			rest = skipBlanks(rest[1:]) // the comma
 		}
 	}
 	return true

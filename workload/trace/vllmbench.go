@@ -107,13 +107,13 @@ func (b *benchLists) errors() error {
 			return err
 		}
 		i++
-		r.failed, err = b.d.anything()
+		r.failed, err = b.d.nonEmpty()
 		return err
 	})
 }
 
 func tooMany() error {
-	return &misshapen{"", fmt.Sprintf("at most %d requests in one document", maxRecords)}
+	return &shapeError{"", fmt.Sprintf("at most %d requests in one document", maxRecords)}
 }
 
 // note keeps the first fault of a record.
@@ -123,8 +123,8 @@ func (r *record) note(f *fault) {
 	}
 }
 
-// anything takes a value, and says whether it is more than null, false, nothing or empty.
-func (d *document) anything() (bool, error) {
+// nonEmpty takes a value, and says whether it is more than null, false, nothing or empty.
+func (d *document) nonEmpty() (bool, error) {
 	c, err := d.next()
 	if err != nil {
 		return false, err

@@ -32,12 +32,12 @@ type Columns struct {
 func NewWriter(w io.Writer, c Columns, classes []string) *Writer {
 	c.Full = c.Full || c.Waits
 	t := &Writer{w: bufio.NewWriterSize(w, 64<<10), columns: c, classes: classes}
-	names := ownColumns[:len(ownColumns):len(ownColumns)]
+	names := nativeColumns[:len(nativeColumns):len(nativeColumns)]
 	if c.Full {
-		names = append(names, ownExtras...)
+		names = append(names, nativeExtras...)
 	}
 	if c.Waits {
-		names = append(names, ownWait)
+		names = append(names, waitColumn)
 	}
 	t.line = append(append(t.line, strings.Join(names, ",")...), '\n')
 	t.w.Write(t.line) // an error stays with the bufio.Writer

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 )
 
@@ -155,7 +156,7 @@ func (c *contest) run(ctx context.Context, seeds []uint64, more ...experiments.S
 		if err == nil {
 			_, err = s.Resolve()
 		}
-		var why experiments.Faults
+		var why yamldoc.Faults
 		if errors.As(err, &why) && strings.HasPrefix(why[0].Key, "deployment.router") {
 			c.refused[i] = why[0].Problem
 			continue

@@ -1,14 +1,14 @@
-// Package underway keeps what is known of requests that are under way, by their IDs.
+// Package idtable stores values by request ID.
 //
-// IDs are given one after the other, so that requests under way at the same time have neighbouring ones, but for a few that take
-// long. They stand side by side, in pages of which those in use are listed.
-package underway
+// IDs are assigned in sequence, so that active requests have neighbouring IDs except for a few that take long.
+// Values are stored in pages; a list holds the pages in use.
+package idtable
 
 import "slices"
 
-// Table holds a value for each of some IDs. The zero Table is empty.
+// Table maps IDs to values. The zero Table is empty.
 type Table[V any] struct {
-	pages []*page[V] // nil where none of the IDs is in the table; the first one is not
+	pages []*page[V] // nil if the page has no IDs; the first one is not nil
 	first int64      // number of the first page
 	n     int
 	spare []*page[V]
@@ -41,7 +41,8 @@ func (t *Table[V]) Find(id int64) *V {
 	return &p.values[id&last]
 }
 
-// Add returns the place of the value of an ID, which stays the same until the ID is removed. It holds anything if the ID is new.
+// Add returns the value of an ID, whose address stays the same until the ID is removed. The value of a new ID is
+// undefined.
 func (t *Table[V]) Add(id int64) *V {
 	number := id >> pageBits
 	if len(t.pages) == 0 {
@@ -70,7 +71,7 @@ func (t *Table[V]) Add(id int64) *V {
 	return &p.values[id&last]
 }
 
-// Remove takes out an ID, if it is there. Its value can be read until another ID is added.
+// Remove removes an ID if it is present. Its value stays readable until the next Add.
 func (t *Table[V]) Remove(id int64) {
 	if t.Find(id) == nil {
 		return
@@ -81,7 +82,7 @@ func (t *Table[V]) Remove(id int64) {
 	if p.live &^= 1 << (id & last); p.live != 0 {
 		return
 	}
-	// The last pages stay: there the next IDs are, and behind a value that takes long the way to them would be gone again each time.
+	// Keep the trailing pages: the next IDs will use them, and a long-lived value in front would otherwise make every Add\n	// grow the list again.
 	t.spare, t.pages[k] = append(t.spare, p), nil
 	for len(t.pages) > 0 && t.pages[0] == nil {
 		t.pages = t.pages[1:]

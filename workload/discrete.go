@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// Geometric is the law of the number of trials up to the first success: n with probability
-// (1−p)ⁿ⁻¹·p, p = 1/Mean. It has no memory: a conversation that may end after any turn alike.
+// Geometric is the distribution of the number of trials up to the first success: n with probability (1−p)ⁿ⁻¹·p, p =
+// 1/Mean. It is memoryless: a conversation ends after any turn with the same probability.
 type Geometric struct{ Mean float64 }
 
 // Sample draws a number by inversion.
@@ -18,7 +18,7 @@ func (g Geometric) Sample(src rand.Source) int32 {
 	return tokens(math.Floor(math.Log(u)/math.Log1p(-1/g.Mean)) + 1)
 }
 
-// Exceeds is (1−p)ⁿ.
+// Exceeds returns (1−p)ⁿ.
 func (g Geometric) Exceeds(n int32) float64 {
 	if n < 1 {
 		return 1
@@ -26,11 +26,11 @@ func (g Geometric) Exceeds(n int32) float64 {
 	return math.Pow(1-1/g.Mean, float64(n))
 }
 
-// LogSeries is Fisher's logarithmic law: n with probability −Pⁿ / (n·ln(1−P)). Beside a geometric law of the same
-// mean it has more ones and a longer tail.
+// LogSeries is the logarithmic distribution (Fisher 1943): n with probability −Pⁿ / (n·ln(1−P)). Compared with a
+// geometric distribution of the same mean it has more ones and a longer tail.
 type LogSeries struct{ P float64 }
 
-// LogSeriesOf is the law with a mean, from −P / ((1−P)·ln(1−P)) = mean by bisection.
+// LogSeriesOf returns the distribution with the given mean, found by bisection of −P / ((1−P)·ln(1−P)) = mean.
 func LogSeriesOf(mean float64) LogSeries {
 	low, high := 0.0, 1.0
 	for range 100 {
@@ -57,7 +57,7 @@ func (l LogSeries) Sample(src rand.Source) int32 {
 	return MaxTokens
 }
 
-// Exceeds is what the terms up to n leave of 1.
+// Exceeds returns 1 minus the sum of the terms up to n.
 func (l LogSeries) Exceeds(n int32) float64 {
 	left, term := 1.0, -l.P/math.Log1p(-l.P)
 	for k := int32(1); k <= n && term > 1e-18; k++ {

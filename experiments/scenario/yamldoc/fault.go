@@ -1,4 +1,4 @@
-package experiments
+package yamldoc
 
 import (
 	"errors"
@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// place is where a value of a scenario was written.
-type place struct {
-	origin       string // a file's name, or the flag that set the value
-	line, column int    // from 1; 0 for a flag
+// Place is where a value of a scenario was written.
+type Place struct {
+	Origin       string // a file's name, or the flag that set the value
+	Line, Column int    // from 1; 0 for a flag
 }
 
 // String is FILE:LINE:COLUMN, or the flag.
-func (p place) String() string {
-	if p.line == 0 {
-		return p.origin
+func (p Place) String() string {
+	if p.Line == 0 {
+		return p.Origin
 	}
-	return fmt.Sprintf("%s:%d:%d", p.origin, p.line, p.column)
+	return fmt.Sprintf("%s:%d:%d", p.Origin, p.Line, p.Column)
 }
 
 // Fault is one thing wrong with a scenario.
@@ -81,28 +81,24 @@ func BadInput(err error) bool {
 	return errors.As(err, &fs) || errors.As(err, &f)
 }
 
-// excerpt shows a line of a source with a caret under the column. Long lines are left out.
-func excerpt(source []byte, p place) string {
+// Excerpt shows a line of a source with a caret under the column. Long lines are left out.
+func Excerpt(source []byte, p Place) string {
 	lines := strings.Split(string(source), "\n")
-	if p.line < 1 || p.line > len(lines) {
+	if p.Line < 1 || p.Line > len(lines) {
 		return ""
 	}
-	text := strings.ReplaceAll(strings.TrimRight(lines[p.line-1], "\r"), "\t", " ")
-	if len(text) > 100 || p.column < 1 || p.column > len(text)+1 {
+	text := strings.ReplaceAll(strings.TrimRight(lines[p.Line-1], "\r"), "\t", " ")
+	if len(text) > 100 || p.Column < 1 || p.Column > len(text)+1 {
 		return ""
 	}
-	number := fmt.Sprintf("%5d", p.line)
+	number := fmt.Sprintf("%5d", p.Line)
 	return fmt.Sprintf("%s | %s\n%s | %s^", number, text,
-		strings.Repeat(" ", len(number)), strings.Repeat(" ", p.column-1))
+		strings.Repeat(" ", len(number)), strings.Repeat(" ", p.Column-1))
 }
 
-// DidYouMean is a hint that names the candidate nearest to what was written, or is empty when none is
-// near.
-func DidYouMean(written string, candidates []string) string { return didYouMean(written, candidates) }
-
-// didYouMean is a hint that names the candidate nearest to what was written, or is empty when none
+// DidYouMean is a hint that names the candidate nearest to what was written, or is empty when none
 // is near.
-func didYouMean(written string, candidates []string) string {
+func DidYouMean(written string, candidates []string) string {
 	best, distance := "", len(written)/3+2
 	for _, c := range candidates {
 		d := editDistance(strings.ToLower(written), strings.ToLower(c))
@@ -146,11 +142,31 @@ func editDistance(a, b string) int {
 	return old[len(b)]
 }
 
-// list joins names for a message: "a, b or c".
-func list(names []string) string {
+// OneOf joins names for a message: "a, b or c".
+func OneOf(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
 	}
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// Join appends faults, but for those that are there.
+func (fs Faults) Join(more Faults) Faults {
+	for _, f := range more {
+		if !strings.Contains("\n"+fs.Error()+"\n", "\n"+f.Error()+"\n") {
+			fs = append(fs, f)
+		}
+	}
+	return fs
+}
+
+// addExcerpt shows the line of a fault whose place is known as text only.
+func addExcerpt(f *Fault, file string, data []byte) {
+	p := Place{Origin: file}
+	if len(f.Where) > len(file) {
+		if n, _ := fmt.Sscanf(f.Where[len(file):], ":%d:%d", &p.Line, &p.Column); n == 2 {
+			f.Excerpt = Excerpt(data, p)
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package underway
+package idtable
 
 import (
 	"testing"

@@ -8,7 +8,7 @@ import (
 	"clifftop/workload"
 )
 
-// own is Clifftop's layout: CSV with the columns arrival_s, input_tokens and output_tokens, and
+// native is Clifftop's layout: CSV with the columns arrival_s, input_tokens and output_tokens, and
 // optionally session, content, class and priority. Arrivals are seconds from the start of the run.
 //
 // Content lists the leading segments of the prompt as name:tokens, joined by |. Equal names are equal
@@ -18,7 +18,7 @@ import (
 //
 // A row with wait_s is sent so many seconds after the answer to the row above it, whenever that comes. It has no arrival, and
 // session, class and priority are those of the row that the conversation begins with.
-type own struct {
+type native struct {
 	header
 	classTable
 	sessions                          sessionTable
@@ -28,33 +28,33 @@ type own struct {
 	name                              []byte // of the row's session
 }
 
-// ownColumns are those that every trace of Clifftop's has, and ownExtras those that it may have.
+// nativeColumns are those that every trace of Clifftop's has, and nativeExtras those that it may have.
 var (
-	ownColumns = []string{"arrival_s", "input_tokens", "output_tokens"}
-	ownExtras  = []string{"session", "content", "class", "priority"}
+	nativeColumns = []string{"arrival_s", "input_tokens", "output_tokens"}
+	nativeExtras  = []string{"session", "content", "class", "priority"}
 )
 
-// ownWait is the column of rows that wait for the answer to the one above.
-const ownWait = "wait_s"
+// waitColumn is the column of rows that wait for the answer to the one above.
+const waitColumn = "wait_s"
 
-func ownFormat() format {
+func nativeFormat() format {
 	return format{
 		Format:  Format{"clifftop", "CSV: arrival_s,input_tokens,output_tokens and optionally session,content,class,priority,wait_s", "Clifftop's own"},
-		need:    [][]string{ownColumns},
-		may:     append(ownExtras[:len(ownExtras):len(ownExtras)], ownWait),
-		columns: func(_ *File, h header) layout { return newOwn(h) },
+		need:    [][]string{nativeColumns},
+		may:     append(nativeExtras[:len(nativeExtras):len(nativeExtras)], waitColumn),
+		columns: func(_ *File, h header) layout { return newNative(h) },
 	}
 }
 
-func newOwn(h header) *own {
-	return &own{
+func newNative(h header) *native {
+	return &native{
 		header: h, time: h.index("arrival_s"), input: h.index("input_tokens"), output: h.index("output_tokens"),
-		session: h.index("session"), content: h.index("content"), class: h.index("class"), priority: h.index("priority"), wait: h.index(ownWait),
+		session: h.index("session"), content: h.index("content"), class: h.index("class"), priority: h.index("priority"), wait: h.index(waitColumn),
 		sessions: newSessionTable(),
 	}
 }
 
-func (o *own) parse(line []byte, r *Row, t *instant) (f *fault) {
+func (o *native) parse(line []byte, r *Row, t *instant) (f *fault) {
 	if f := o.split(line); f != nil {
 		return f
 	}
@@ -89,7 +89,7 @@ func (o *own) parse(line []byte, r *Row, t *instant) (f *fault) {
 	return nil
 }
 
-func (o *own) accept(r *Row) { o.sessions.accept(o.name, r) }
+func (o *native) accept(r *Row) { o.sessions.accept(o.name, r) }
 
 // chained is a layout of which several lines may make one row.
 type chained interface {
@@ -100,14 +100,14 @@ type chained interface {
 	follow(line []byte, r *Row) *fault
 }
 
-func (o *own) chains() bool { return o.wait >= 0 }
+func (o *native) chains() bool { return o.wait >= 0 }
 
-func (o *own) follows(line []byte) bool {
+func (o *native) follows(line []byte) bool {
 	fields, f := columns(trim(line), nil)
 	return f == nil && o.wait < len(fields) && len(fields[o.wait]) > 0
 }
 
-func (o *own) follow(line []byte, r *Row) *fault {
+func (o *native) follow(line []byte, r *Row) *fault {
 	if f := o.split(line); f != nil {
 		return f
 	}

@@ -6,13 +6,13 @@ import (
 )
 
 // feed is where a File takes its rows from: lines, a document, or a generator.
-type feed interface {
+type rowSource interface {
 	// next reads a row: all of it but its ID and its arrival, whose place is in at. A fault is a row that
 	// breaks a rule; an error ends the trace, io.EOF as it should.
 	next(r *Row, at *instant) (*fault, error)
 	// accept says that the row just read is kept.
 	accept(r *Row)
-	// text is the row just read, for messages, and line where it begins; 0 is nowhere.
+	// stringLen is the row just read, for messages, and line where it begins; 0 is nowhere.
 	text() []byte
 	line() int64
 }
@@ -23,8 +23,8 @@ type layout interface {
 	accept(r *Row)
 }
 
-// lineFeed is a trace of rows of a line each, or of several where its layout chains them.
-type lineFeed struct {
+// lineSource is a trace of rows of a line each, or of several where its layout chains them.
+type lineSource struct {
 	layout
 	lines *lines
 	held  []byte // a line that was read ahead: to tell the format, or the row
@@ -32,7 +32,7 @@ type lineFeed struct {
 	at    int64 // number of the line of the row
 }
 
-func (l *lineFeed) next(r *Row, at *instant) (*fault, error) {
+func (l *lineSource) next(r *Row, at *instant) (*fault, error) {
 	for {
 		if err := l.take(); err != nil {
 			return nil, err
@@ -51,7 +51,7 @@ func (l *lineFeed) next(r *Row, at *instant) (*fault, error) {
 }
 
 // take reads a line.
-func (l *lineFeed) take() (err error) {
+func (l *lineSource) take() (err error) {
 	l.row = l.held
 	if l.held = nil; l.row == nil {
 		l.row, err = l.lines.next()
@@ -61,7 +61,7 @@ func (l *lineFeed) take() (err error) {
 }
 
 // chain reads the lines that belong to a row. With a fault in one of them, or in the row itself, they are passed over.
-func (l *lineFeed) chain(c chained, f *fault, r *Row) (*fault, error) {
+func (l *lineSource) chain(c chained, f *fault, r *Row) (*fault, error) {
 	for {
 		line, err := l.lines.next()
 		if err == io.EOF {
@@ -85,8 +85,8 @@ func (l *lineFeed) chain(c chained, f *fault, r *Row) (*fault, error) {
 	}
 }
 
-func (l *lineFeed) text() []byte { return l.row }
-func (l *lineFeed) line() int64 {
+func (l *lineSource) text() []byte { return l.row }
+func (l *lineSource) line() int64 {
 	if l.at == 0 { // in the header
 		return l.lines.number
 	}
@@ -200,7 +200,7 @@ func (t *records) line() int64 {
 	return t.list[t.at-1].line
 }
 
-// timelessFeed is a feed whose rows may have no times.
-type timelessFeed interface{ isTimeless() bool }
+// timelessSource is a feed whose rows may have no times.
+type timelessSource interface{ isTimeless() bool }
 
 func (t *records) isTimeless() bool { return t.timeless }

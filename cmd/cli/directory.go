@@ -11,15 +11,13 @@ import (
 	"syscall"
 )
 
-// directory is where result files go. Each is written under another name first, so that a file is
-// either whole or not there.
+// directory is a directory for result files. Each file is first written under a temporary name, so a file under its own
+// name is always complete.
 type directory struct{ path string }
 
-// openDirectory makes the directory and tries to write in it, before anything is simulated.
-func openDirectory(path string) (*directory, error) { return openDirectoryOf("--out", path) }
-
-// openDirectoryOf is openDirectory for another flag.
-func openDirectoryOf(flag, path string) (*directory, error) {
+// openDirectory creates the directory that a flag names and checks that files can be written to it. Commands call it
+// before they simulate.
+func openDirectory(flag, path string) (*directory, error) {
 	err := os.MkdirAll(path, 0o777)
 	if err == nil {
 		var probe *os.File
@@ -34,15 +32,7 @@ func openDirectoryOf(flag, path string) (*directory, error) {
 	return &directory{path}, nil
 }
 
-// directory opens that of --out; nil where there is none.
-func (f *outputFlags) directory() (*directory, error) {
-	if f.out == "" {
-		return nil, nil
-	}
-	return openDirectory(f.out)
-}
-
-// cause is an error of the file system without its operation and path.
+// cause returns the text of a file system error without operation and path.
 func cause(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -63,7 +53,7 @@ func readFile(flag, name string) ([]byte, error) {
 	return data, nil
 }
 
-// create begins a file.
+// create opens a new file under a temporary name.
 func (d *directory) create(name string) (*file, error) {
 	f, err := os.CreateTemp(d.path, "."+name+"-*")
 	if err != nil {
@@ -72,7 +62,7 @@ func (d *directory) create(name string) (*file, error) {
 	return &file{File: f, name: filepath.Join(d.path, name)}, nil
 }
 
-// write makes a whole file.
+// write creates a file and fills it.
 func (d *directory) write(name string, fill func(io.Writer) error) error {
 	f, err := d.create(name)
 	if err != nil {
@@ -85,19 +75,27 @@ func (d *directory) write(name string, fill func(io.Writer) error) error {
 	return f.commit()
 }
 
-// writeJSON makes a file of an indented value.
+// writeJSON creates a file with a value as indented JSON.
 func (d *directory) writeJSON(name string, v any) error {
 	return d.write(name, func(w io.Writer) error { return printJSON(w, v) })
 }
 
-// file is a result file in the making.
-type file struct {
-	*os.File
-	name string
-	done bool
+// writeBytes creates a file with the given content.
+func (d *directory) writeBytes(name string, data []byte) error {
+	return d.write(name, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
 }
 
-// writeError says which file could not be written.
+// file is an open result file.
+type file struct {
+	*os.File
+	name string // final path
+	done bool   // committed
+}
+
+// writeError is the error for a file that could not be written.
 type writeError struct {
 	name string
 	err  error
@@ -105,7 +103,7 @@ type writeError struct {
 
 func (e *writeError) Error() string { return fmt.Sprintf("writing %s: %s", e.name, cause(e.err)) }
 
-// Write writes to the file, and names it in the error as it will be called.
+// Write implements [io.Writer]. Its error names the final path.
 func (f *file) Write(p []byte) (int, error) {
 	n, err := f.File.Write(p)
 	if err != nil {
@@ -114,7 +112,7 @@ func (f *file) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// commit gives the file its name.
+// commit closes the file and renames it to its final path.
 func (f *file) commit() error {
 	err := f.Chmod(0o644)
 	if e := f.Close(); err == nil {
@@ -131,7 +129,7 @@ func (f *file) commit() error {
 	return nil
 }
 
-// abandon removes a file that was not committed.
+// abandon removes a file unless it was committed. The file may be nil.
 func (f *file) abandon() {
 	if f != nil && !f.done {
 		f.Close()
@@ -139,6 +137,7 @@ func (f *file) abandon() {
 	}
 }
 
+// printJSON writes a value as indented JSON.
 func printJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
