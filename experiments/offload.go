@@ -6,6 +6,9 @@ import (
 	"math"
 	"strings"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/engine"
 	"clifftop/sim/kv"
 )

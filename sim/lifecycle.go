@@ -128,7 +128,7 @@ type lives struct {
 	of       []life          // by replica
 	controls pq.Queue[int32] // by instant, and kind and index; see control
 	held     []int32         // requests at the router, in pending
-	starts   *workload.Stream
+	starts   *workload.RNG
 	rollouts []rollout
 	scaling  []scaling
 }
@@ -151,7 +151,7 @@ type rollout struct{ next, last int }
 
 // live lets the replicas of a fleet have lives.
 func (e *Simulation) live(f *Fleet) {
-	l := &lives{Lifecycle: f.Lifecycle, of: make([]life, len(f.Replicas)), starts: workload.NewStream(f.Lifecycle.Seed, "cold start")}
+	l := &lives{Lifecycle: f.Lifecycle, of: make([]life, len(f.Replicas)), starts: workload.NewRNG(f.Lifecycle.Seed, "cold start")}
 	l.lead, _ = f.Lifecycle.leaders(len(f.Replicas))
 	for i := range l.of {
 		l.of[i] = life{wanted: true, listed: true}

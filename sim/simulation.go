@@ -53,7 +53,7 @@ type Simulation struct {
 	pending    []onItsWay
 	vacant     []int32
 	departures pq.Queue[int32] // deadlines of clients, and their aborts
-	patients   underway.Table[engine.Client]
+	patients   idtable.Table[engine.Client]
 	wires      engine.Transfers
 	split      *split // the division of work between replicas; nil where all do both
 }

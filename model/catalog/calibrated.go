@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/goccy/go-yaml"
-
+	"clifftop/internal/faults"
 	"clifftop/model"
+
+	"github.com/goccy/go-yaml"
 )
 
 // CalibratedRecord is a GPU of the catalogue as measurements of one's own correct it. Factors are of the fraction of
