@@ -27,7 +27,7 @@ var layouts = []struct {
 // divided has so many of the four compute prompts.
 func divided(prompts int) experiments.Setting {
 	return experiments.Setting{Key: "pools", Value: fmt.Sprintf(
-		"[{name: prompts, role: prefill, replicas: %d}, {name: answers, role: decode, replicas: %d}]", prompts, 4-prompts)}
+		"[{name: prefill, role: prefill, replicas: %d}, {name: decode, role: decode, replicas: %d}]", prompts, 4-prompts)}
 }
 
 // objectives are limits that nine requests of ten meet.
