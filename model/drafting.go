@@ -31,7 +31,7 @@ func (t *Drafting) Span(b *Batch) (first, slope int64, n int) {
 	pass := *b
 	pass.Emit = emitting
 	drafting, _, _ := t.draft.Span(&pass)
-	first = min(first+drafting, longest)
+	first = min(first+drafting, maxFemtos)
 	if emitting > 0 && t.passes > 1 {
 		next := Batch{Decodes: emitting, Context: b.Context + completed(b, emitting-b.Decodes), SharedTokens: b.SharedTokens, Emit: emitting}
 		each, _, _ := t.draft.Span(&next)

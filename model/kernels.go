@@ -71,11 +71,11 @@ func NewKernels(d *Deployment, o KernelOptions) (*Kernels, error) {
 	}
 	p := newOps(d, o)
 	k := &Kernels{ops: p, window: noWindow}
-	k.tokens = newTable(func(m float64) float64 { return total(func(v visit) { p.tokenTerms(m, v) }) }, min(o.MaxNumBatchedTokens, tableLimit)+1)
+	k.tokens = newTable(func(m float64) float64 { return total(func(v termFunc) { p.tokenTerms(m, v) }) }, min(o.MaxNumBatchedTokens, tableLimit)+1)
 	if o.PadGraphs {
-		k.pad()
+		k.padTokens()
 	}
-	k.emit = newTable(func(n float64) float64 { return total(func(v visit) { p.emitTerms(n, v) }) }, min(o.MaxNumSeqs, tableLimit)+1)
+	k.emit = newTable(func(n float64) float64 { return total(func(v termFunc) { p.emitTerms(n, v) }) }, min(o.MaxNumSeqs, tableLimit)+1)
 	k.fixed = roundFemtos(total(p.fixedTerms) * femtosPerSecond)
 	k.sequence = roundFemtos(o.Overheads.Sequence.Seconds() * femtosPerSecond)
 	if o.EagerLayerTime > 0 {
@@ -84,7 +84,7 @@ func NewKernels(d *Deployment, o KernelOptions) (*Kernels, error) {
 	k.prepareAttention()
 	k.prepareHops()
 	n := min(o.MaxNumSeqs, countedSeqs)
-	if seconds := k.fullest(n); !(seconds <= slowestStep) {
+	if seconds := k.fullBatchSeconds(n); !(seconds <= slowestStep) {
 		return nil, fmt.Errorf("kernels of %v: an iteration of %d sequences takes %.3g s or more (want at most %d: see the memory bandwidth, %.3g GB/s, and the peak of bf16, %.3g TFLOPS)",
 			d, n, seconds, slowestStep, d.GPU.HBMBytesPerSecond/1e9, d.GPU.BF16FLOPs/1e12)
 	}
@@ -97,8 +97,8 @@ const slowestStep = 1000
 // countedSeqs is the largest batch that slowestStep is held against.
 const countedSeqs = 1 << 20
 
-// fullest is the time of an iteration in which n sequences fill the memory, in seconds.
-func (k *Kernels) fullest(n int) float64 {
+// fullBatchSeconds is the time of an iteration in which n sequences fill the memory, in seconds.
+func (k *Kernels) fullBatchSeconds(n int) float64 {
 	d := k.ops.d
 	context := max(d.GPU.MemoryBytes/float64(max(1, d.KVBytesPerToken())), float64(n))
 	mean := int64(min(context/float64(n), curveEnd))
@@ -176,8 +176,8 @@ func (o *ops) decodeCurve(classes []layerClass) curve {
 	return newCurve(f, 0, kinks, !o.d.LLM.UsesMLA())
 }
 
-// pad lets token counts up to the largest captured graph cost what the next captured size does.
-func (k *Kernels) pad() {
+// padTokens lets token counts up to the largest captured graph cost what the next captured size does.
+func (k *Kernels) padTokens() {
 	for m := 1; m <= k.padLimit(); m++ {
 		k.tokens.values[m] = k.tokens.values[k.GraphTokens(m)]
 	}
@@ -247,7 +247,7 @@ func (k *Kernels) Span(b *Batch) (first, slope int64, n int) {
 		run++
 	}
 	if b.SharedTokens > 0 {
-		t := linear{value, slope, run}.upper(k.decodeArithmetic(decodes, b.Context))
+		t := linear{value, slope, run}.max(k.decodeArithmetic(decodes, b.Context))
 		value, slope, run = t.value, t.slope, t.run
 	}
 	first = k.fixed + k.decodeLaunch + decodes*k.sequence + k.tokens.at(decodes) + k.emit.at(int64(b.Emit)) + value
@@ -355,7 +355,7 @@ func (k *Kernels) prefill(b *Batch) (pairs, reads, context int64) {
 		chunk.add(n*span, k.pair[0])
 		chunk.add(n*min(span, 2*k.window), k.pair[1])
 		chunk.add(n, k.newToken)
-		pairs = min(pairs+chunk.femtos(), longest)
+		pairs = min(pairs+chunk.femtos(), maxFemtos)
 		read.add(n+cached, k.read[0])
 		read.add(min(n+cached, k.window), k.read[1])
 		context += n + cached

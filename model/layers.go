@@ -24,11 +24,11 @@ const (
 	termEager       = "eager launches"
 )
 
-// visit is called for each term of a sum.
-type visit func(name, row string, c cost)
+// termFunc is called for each term of a sum.
+type termFunc func(name, row string, c cost)
 
 // tokenTerms are the terms that depend only on the number m of tokens in the step, over all layers.
-func (o *ops) tokenTerms(m float64, v visit) {
+func (o *ops) tokenTerms(m float64, v termFunc) {
 	d, llm := o.d, &o.d.LLM
 	layers, dense := float64(llm.Layers), float64(llm.denseLayers())
 	moe := layers - dense
@@ -90,7 +90,7 @@ func (o *ops) mlp(m, width float64) cost {
 }
 
 // emitTerms are the terms that depend only on the number of sequences that produce a token.
-func (o *ops) emitTerms(emit float64, v visit) {
+func (o *ops) emitTerms(emit float64, v termFunc) {
 	v(termHead, o.c.GEMM[BF16].Row, o.gemm(emit, o.voc, o.h, BF16))
 	if o.d.TensorParallel > 1 {
 		v(termAllReduce, o.comm.c.Row, o.comm.allReduce(emit*o.voc*2, o.d.TensorParallel))
@@ -99,7 +99,7 @@ func (o *ops) emitTerms(emit float64, v visit) {
 }
 
 // fixedTerms are those of every step.
-func (o *ops) fixedTerms(v visit) {
+func (o *ops) fixedTerms(v termFunc) {
 	v(termStep, "common", latency(o.o.Overheads.Step.Seconds()))
 	if o.o.ExtraLayerTime > 0 {
 		v(termExtra, "option", latency(o.o.ExtraLayerTime.Seconds()*float64(o.d.LLM.Layers)))
@@ -109,7 +109,7 @@ func (o *ops) fixedTerms(v visit) {
 func latency(seconds float64) cost { return cost{seconds: seconds, latency: seconds} }
 
 // total adds up the seconds of terms.
-func total(terms func(visit)) float64 {
+func total(terms func(termFunc)) float64 {
 	sum := 0.0
 	terms(func(_, _ string, c cost) { sum += c.seconds })
 	return sum

@@ -110,7 +110,7 @@ func (r *Roofline) Span(b *Batch) (first, slope int64, n int) {
 	compute.slope, compute.run = windowed(&r.computeContext, r.window, decodes, b.Context)
 	traffic := linear{value: m}
 	traffic.slope, traffic.run = windowed(&r.trafficContext, r.window, decodes, read)
-	t := compute.upper(traffic)
+	t := compute.max(traffic)
 	return r.fixed + t.value, t.slope, int(bound(r.fixed+t.value, t.slope, t.run))
 }
 
@@ -129,8 +129,8 @@ func (r *Roofline) sides(b *Batch) (compute, memory, tokens int64) {
 		pairs.add(n*min(span, 2*r.window), r.pair[1])
 		reads.add(cached, r.cached[0])
 		reads.add(min(cached, r.window), r.cached[1])
-		compute = min(compute+pairs.femtos()+(n+cached)*r.upToken, longest)
-		memory = min(memory+reads.femtos(), longest)
+		compute = min(compute+pairs.femtos()+(n+cached)*r.upToken, maxFemtos)
+		memory = min(memory+reads.femtos(), maxFemtos)
 		tokens += n
 	}
 	compute += tokens*r.token + int64(b.Emit)*r.emit

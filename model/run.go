@@ -6,8 +6,8 @@ type linear struct {
 	run          int64
 }
 
-// upper is the greater of two lengths, for as long as the greater one stays so.
-func (a linear) upper(b linear) linear {
+// max is the greater of two lengths, for as long as the greater one stays so.
+func (a linear) max(b linear) linear {
 	if b.value > a.value || (b.value == a.value && b.slope > a.slope) {
 		a, b = b, a
 	}
@@ -28,7 +28,7 @@ const longRun = 1 << 10
 func bound(first, slope, run int64) int64 {
 	run = min(run, maxRun)
 	if slope > 0 {
-		run = min(run, max(1, (longest-first)/slope))
+		run = min(run, max(1, (maxFemtos-first)/slope))
 	}
 	return run
 }

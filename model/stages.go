@@ -86,7 +86,7 @@ func (k *Kernels) Stages(b *Batch, total int64, to []int64) (hop int64) {
 	}
 	var bytes uint128
 	bytes.add(tokens, k.hopToken)
-	return k.ops.d.divideLayers(total, k.emit.at(int64(b.Emit)), min(k.hop+bytes.femtos(), longest), to)
+	return k.ops.d.divideLayers(total, k.emit.at(int64(b.Emit)), min(k.hop+bytes.femtos(), maxFemtos), to)
 }
 
 // prepareHops sets the coefficients of the way from a stage to the next.

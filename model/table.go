@@ -71,7 +71,7 @@ func NewTable(all []Iteration) (*Table, error) {
 	}
 	for i := range t.levels {
 		for j := range t.levels[i].curves {
-			t.levels[i].curves[j].incline()
+			t.levels[i].curves[j].setSlopes()
 		}
 	}
 	return t, nil
@@ -101,8 +101,8 @@ func (t *Table) add(r tableRow, femtos float64) {
 	c.points = append(c.points, tablePoint{context: r.context, femtos: femtos})
 }
 
-// incline fills in the slopes.
-func (c *tableCurve) incline() {
+// setSlopes fills in the slopes.
+func (c *tableCurve) setSlopes() {
 	last := len(c.points) - 1
 	for k := range last {
 		p, q := &c.points[k], &c.points[k+1]
@@ -116,8 +116,8 @@ func (c *tableCurve) incline() {
 // Rows is the number of rows that it was made of.
 func (t *Table) Rows() int { return t.rows }
 
-// Most is the largest number of decodes and of prefill tokens in the table, beyond which it guesses.
-func (t *Table) Most() (decodes, prefill int) {
+// Limits is the largest number of decodes and of prefill tokens in the table, beyond which it guesses.
+func (t *Table) Limits() (decodes, prefill int) {
 	for i := range t.levels {
 		curves := t.levels[i].curves
 		decodes = max(decodes, int(curves[len(curves)-1].decodes))
@@ -126,10 +126,10 @@ func (t *Table) Most() (decodes, prefill int) {
 	return decodes, prefill
 }
 
-// Unmixed are numbers of prefill tokens for which the table has no row with decodes, while it has decodes without prefill: such
+// PrefillOnly are numbers of prefill tokens for which the table has no row with decodes, while it has decodes without prefill: such
 // iterations take as long as without the decodes.
-func (t *Table) Unmixed() (prefill []int) {
-	if decodes, _ := t.Most(); decodes == 0 {
+func (t *Table) PrefillOnly() (prefill []int) {
+	if decodes, _ := t.Limits(); decodes == 0 {
 		return nil
 	}
 	for i := range t.levels {
@@ -154,7 +154,7 @@ func (t *Table) Span(b *Batch) (first, slope int64, n int) {
 	if prefill == 0 {
 		s := t.levels[max(i, 0)].at(decodes, b.Context)
 		first, slope = s.at(b.Context), s.slope
-		if slope = saturate(0, max(slope, 0), decodes); s.slope < 0 || slope == longest {
+		if slope = saturate(0, max(slope, 0), decodes); s.slope < 0 || slope == maxFemtos {
 			return first, 0, 1 // measured noise: times that fall as the context grows are not promised
 		}
 		return first, slope, int(bound(first, slope, s.run(b.Context, decodes)))
@@ -192,14 +192,14 @@ func between(a, b, share float64) float64 {
 	return a + float64((b-a)*share)
 }
 
-// stretch is a time that is linear in the summed context, from one row to the next.
-type stretch struct {
+// tableSegment is a time that is linear in the summed context, from one row to the next.
+type tableSegment struct {
 	from, to int64 // of summed context
 	value    int64 // at from, femtoseconds
 	slope    int64 // femtoseconds per token
 }
 
-func (s *stretch) at(context int64) int64 {
+func (s *tableSegment) at(context int64) int64 {
 	if s.slope < 0 {
 		return max(s.value-saturate(0, -s.slope, context-s.from), 1)
 	}
@@ -207,7 +207,7 @@ func (s *stretch) at(context int64) int64 {
 }
 
 // run is the number of iterations that begin on the stretch.
-func (s *stretch) run(context, decodes int64) int64 {
+func (s *tableSegment) run(context, decodes int64) int64 {
 	if s.to == math.MaxInt64 {
 		return maxRun
 	}
@@ -216,14 +216,14 @@ func (s *stretch) run(context, decodes int64) int64 {
 
 // at is the stretch of so many decodes on which a summed context lies. It depends on the two ends of the stretch alone, and not on
 // the context, so that a run of iterations is a straight line however it is cut.
-func (l *tableLevel) at(decodes, context int64) stretch {
+func (l *tableLevel) at(decodes, context int64) tableSegment {
 	last := len(l.curves) - 1
 	i := sort.Search(len(l.curves), func(i int) bool { return l.curves[i].decodes > decodes }) - 1
 	if i < 0 || last == 0 || l.curves[i].decodes == decodes {
 		c := &l.curves[max(i, 0)]
 		k, from, to := c.find(decodes, context)
 		value, slope := c.line(k, decodes, from)
-		return stretch{from, to, roundFemtos(value), roundSlope(slope)}
+		return tableSegment{from, to, roundFemtos(value), roundSlope(slope)}
 	}
 	i = min(i, last-1)
 	a, b := &l.curves[i], &l.curves[i+1]
@@ -236,7 +236,7 @@ func (l *tableLevel) at(decodes, context int64) stretch {
 	if w > 1 && vb < va {
 		w = 1
 	}
-	return stretch{from, to, roundFemtos(between(va, vb, w)), roundSlope(sa + float64((sb-sa)*w))}
+	return tableSegment{from, to, roundFemtos(between(va, vb, w)), roundSlope(sa + float64((sb-sa)*w))}
 }
 
 // find is the point of the curve after which a summed context of so many decodes lies, by the mean of each, and from which to which
@@ -270,8 +270,8 @@ func (c *tableCurve) line(k int, decodes, context int64) (value, slope float64) 
 
 // roundSlope rounds femtoseconds per token, which may fall.
 func roundSlope(fs float64) int64 {
-	if fs < -longest {
-		return -longest
+	if fs < -maxFemtos {
+		return -maxFemtos
 	}
 	return roundFemtos(fs)
 }

@@ -67,10 +67,10 @@ func TestTable(t *testing.T) {
 	if n != 900 || math.Abs(float64(slope)-6e12/900) > 8 || first != 10e12 {
 		t.Errorf("the run is %d, %d, %d", first, slope, n)
 	}
-	if decodes, prefill := table.Most(); decodes != 16 || prefill != 512 || table.Rows() != 7 || table.Unmixed() != nil {
-		t.Errorf("%d decodes, %d tokens, %d rows, unmixed %v", decodes, prefill, table.Rows(), table.Unmixed())
+	if decodes, prefill := table.Limits(); decodes != 16 || prefill != 512 || table.Rows() != 7 || table.PrefillOnly() != nil {
+		t.Errorf("%d decodes, %d tokens, %d rows, unmixed %v", decodes, prefill, table.Rows(), table.PrefillOnly())
 	}
-	if apart := newTable(t, []model.Iteration{iteration(8, 800, 0, 1), iteration(0, 0, 512, 1), iteration(0, 0, 64, 1)}).Unmixed(); !slices.Equal(apart, []int{64, 512}) {
+	if apart := newTable(t, []model.Iteration{iteration(8, 800, 0, 1), iteration(0, 0, 512, 1), iteration(0, 0, 64, 1)}).PrefillOnly(); !slices.Equal(apart, []int{64, 512}) {
 		t.Errorf("unmixed: %v", apart)
 	}
 }

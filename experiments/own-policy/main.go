@@ -1,5 +1,4 @@
-// Command own-policy runs a scenario under a batching policy of its own, beside vLLM's. It is the example of
-// README.md:
+// Command own-policy compares a batching policy of its own with vLLM's. It is the example of README.md:
 //
 //	go run ./experiments/own-policy
 package main
@@ -38,7 +37,7 @@ func main() {
 	}
 }
 
-// use lets a scenario name the policy.
+// use makes the policy available to a scenario by name.
 func use(s *experiments.Scenario) {
 	s.Use(experiments.Policy{
 		Name: "polite",

@@ -23,11 +23,11 @@ import (
 	"strings"
 	"sync"
 
-	"clifftop/model"
-
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"clifftop/model"
 )
 
 //go:embed models/*.yaml gpus/*.yaml kernels/*.yaml
@@ -44,14 +44,14 @@ var (
 	loadShared = sync.OnceValues(readShared)
 )
 
-// kept has what was read, by file. A look-up by the name that a file bears reads that file alone: reading all takes a tenth of
+// recordCache has what was read, by file. A look-up by the name that a file bears reads that file alone: reading all takes a tenth of
 // a second, and ten times that in a browser.
-var kept sync.Map
+var recordCache sync.Map
 
 // record reads the file of a directory, once.
 func record[T any](dir, name string, read func(file string, data []byte) (T, error)) (T, error) {
 	file := path.Join(dir, name)
-	if r, ok := kept.Load(file); ok {
+	if r, ok := recordCache.Load(file); ok {
 		return r.(T), nil
 	}
 	var none T
@@ -63,7 +63,7 @@ func record[T any](dir, name string, read func(file string, data []byte) (T, err
 	if err != nil {
 		return none, fmt.Errorf("catalog: %w", err)
 	}
-	kept.Store(file, r)
+	recordCache.Store(file, r)
 	return r, nil
 }
 
@@ -98,14 +98,14 @@ func load[T any](dir string, read func(file string, data []byte) (T, error), nam
 }
 
 // LLMs lists the models, ordered by name.
-func LLMs() []model.LLM { return listed(loadLLMs()) }
+func LLMs() []model.LLM { return mustClone(loadLLMs()) }
 
 // GPUs lists the accelerators, ordered by name.
-func GPUs() []model.GPU { return listed(loadGPUs()) }
+func GPUs() []model.GPU { return mustClone(loadGPUs()) }
 
-// listed is a caller's own list of embedded records. One that is broken is a fault of the program, of which an empty list
+// mustClone is a caller's own list of embedded records. One that is broken is a fault of the program, of which an empty list
 // would tell nothing.
-func listed[T any](all []T, err error) []T {
+func mustClone[T any](all []T, err error) []T {
 	if err != nil {
 		panic(err)
 	}
@@ -154,10 +154,10 @@ func decode(file string, data []byte, into any) error {
 	var unknown *yaml.UnknownFieldError
 	if errors.As(err, &unknown) && unknown.Token != nil && unknown.Token.Position != nil {
 		if keys := keysAt(data, unknown.Token.Position.Offset, reflect.TypeOf(into).Elem()); keys != nil {
-			return fmt.Errorf("%s:%s (want %s)", file, located(err), strings.Join(keys, ", "))
+			return fmt.Errorf("%s:%s (want %s)", file, oneLinePosition(err), strings.Join(keys, ", "))
 		}
 	}
-	return fmt.Errorf("%s:%s", file, located(err))
+	return fmt.Errorf("%s:%s", file, oneLinePosition(err))
 }
 
 // keysAt are the keys that a type allows in the map with a key at the offset.
@@ -203,9 +203,9 @@ func keysIn(n ast.Node, offset int, t reflect.Type) []string {
 	return nil
 }
 
-// located brings a decoder's error to one line, "line:column: message". Its type errors name Go
+// oneLinePosition brings a decoder's error to one line, "line:column: message". Its type errors name Go
 // fields; they are rephrased.
-func located(err error) string {
+func oneLinePosition(err error) string {
 	var wrong *yaml.TypeError
 	if errors.As(err, &wrong) && wrong.Token != nil && wrong.Token.Position != nil {
 		p := wrong.Token.Position

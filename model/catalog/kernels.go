@@ -34,8 +34,8 @@ type servedRows struct {
 	MoE    map[string]moeRow  `yaml:"moe"`
 }
 
-// corrected is the rows with those from served runs in their place.
-func (k *kernelRows) corrected() *kernelRows {
+// withServed is the rows with those from served runs in their place.
+func (k *kernelRows) withServed() *kernelRows {
 	c := *k
 	if k.Served == nil {
 		return &c
@@ -116,19 +116,19 @@ func (k *kernelRows) resolve(g *model.GPU) (served, tables model.KernelConstants
 	if err := k.checkKeys(); err != nil {
 		return served, tables, err
 	}
-	if k, err = k.withSibling(); err != nil {
+	if k, err = k.like(); err != nil {
 		return served, tables, err
 	}
 	if tables, err = k.lookUp(s, &s.defaults, g); err != nil {
 		return served, tables, err
 	}
-	served, err = k.corrected().lookUp(s, s.defaults.corrected(), g)
+	served, err = k.withServed().lookUp(s, s.defaults.withServed(), g)
 	return served, tables, err
 }
 
-// withSibling is the rows of the GPU that these are like, or these if they name none. A record has rows of
+// like is the rows of the GPU that these are like, or these if they name none. A record has rows of
 // its own or those of another, not both.
-func (k *kernelRows) withSibling() (*kernelRows, error) {
+func (k *kernelRows) like() (*kernelRows, error) {
 	if k.Like == "" {
 		return k, nil
 	}

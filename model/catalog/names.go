@@ -49,7 +49,7 @@ func nearest(want string, n int, names func(i int) (string, []string)) []string 
 	}
 	matches := make([]match, 0, n)
 	cost := func(name string) int {
-		if strings.HasPrefix(plain(name), plain(want)) {
+		if strings.HasPrefix(withoutSeparators(name), withoutSeparators(want)) {
 			return 0 // what was begun, such as llama3 for llama-3-8b
 		}
 		return 1 + distance(want, name)
@@ -71,8 +71,8 @@ func nearest(want string, n int, names func(i int) (string, []string)) []string 
 	return out
 }
 
-// plain is a name without its separators.
-func plain(name string) string {
+// withoutSeparators is a name without its separators.
+func withoutSeparators(name string) string {
 	return strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(name)
 }
 
