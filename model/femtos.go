@@ -8,11 +8,11 @@ import (
 // femtosPerSecond converts seconds to the unit of step times.
 const femtosPerSecond = 1e15
 
-// maxFemtos is the largest part of a step time that is computed with, 19 minutes in femtoseconds. Parts
-// beyond are cut to it, so that a few of them can be added.
+// maxFemtos is the largest part of a step time, 19 minutes in femtoseconds. Larger parts are limited to it, so that
+// a few of them can be added without overflow.
 const maxFemtos = 1 << 60
 
-// roundFemtos rounds a number of femtoseconds.
+// roundFemtos rounds to whole femtoseconds, at most maxFemtos.
 func roundFemtos(fs float64) int64 {
 	if !(fs < maxFemtos) {
 		return maxFemtos
@@ -20,14 +20,14 @@ func roundFemtos(fs float64) int64 {
 	return int64(math.Round(fs))
 }
 
-// roundSum converts seconds to femtoseconds, rounded to 1 ns: far below the accuracy of any constant,
-// and far above the last bits of powers and sums, in which platforms differ.
+// roundSum converts seconds to femtoseconds, rounded to 1 ns: far below the accuracy of any constant, and far above
+// the last bits of powers and sums, in which platforms differ.
 func roundSum(seconds float64) int64 {
 	const quantum = 1_000_000
 	return min(quantum*roundFemtos(seconds*(femtosPerSecond/quantum)), maxFemtos)
 }
 
-// saturate is a + b·c for non-negative numbers, at most longest.
+// saturate returns a + b·c for non-negative numbers, at most maxFemtos.
 func saturate(a, b, c int64) int64 {
 	hi, lo := bits.Mul64(uint64(b), uint64(c))
 	if hi != 0 || lo > maxFemtos {
@@ -36,7 +36,7 @@ func saturate(a, b, c int64) int64 {
 	return min(a+int64(lo), maxFemtos)
 }
 
-// fraction is a coefficient in femtoseconds with fractionBits binary places.
+// fraction is a fixed-point number of femtoseconds with fractionBits binary places.
 type fraction uint64
 
 const fractionBits = 20
@@ -63,7 +63,7 @@ func (u *uint128) add(x int64, f fraction) {
 	}
 }
 
-// femtos rounds the sum.
+// femtos returns the rounded sum.
 func (u *uint128) femtos() int64 {
 	lo, carry := bits.Add64(u.lo, 1<<(fractionBits-1), 0)
 	hi := u.hi + carry

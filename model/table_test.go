@@ -166,17 +166,17 @@ func TestReadIterations(t *testing.T) {
 	if err != nil || len(all) != 2 || all[0].Batch.Chunks[0] != (model.Chunk{New: 512, Cached: 64}) || all[0].Batch.Emit != 9 || all[1].Line != 3 {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if _, err := model.NewTable(all); err == nil || !strings.Contains(err.Error(), "line 2: the chunk has 64 cached tokens before it") {
+	if _, err := model.NewTable(all); err == nil || !strings.Contains(err.Error(), "line 2: the chunk has 64 cached tokens,") {
 		t.Errorf("a cached prefix: %v", err)
 	}
 	for text, want := range map[string]string{
 		"":                          "s.csv: the header cannot be read",
 		"decode_seqs,sum_context\n": "s.csv:1: column prefill_tokens is missing",
-		measured + "8,800,0,-1\n":   `s.csv:4: seconds is "-1" (want a number from 0 to 1e9`,
+		measured + "8,800,0,-1\n":   `s.csv:4: seconds is "-1" (want 0 to 1e9`,
 		measured + "8,800,1.5,1\n":  `s.csv:4: prefill_tokens is "1.5"`,
-		measured + "8,7,0,1\n":      "s.csv:4: not an iteration that can be",
-		measured + "0,7,5,1\n":      "s.csv:4: not an iteration that can be",
-		measured + "8,800,0,0\n":    "s.csv:4: not an iteration that can be",
+		measured + "8,7,0,1\n":      "s.csv:4: impossible iteration",
+		measured + "0,7,5,1\n":      "s.csv:4: impossible iteration",
+		measured + "8,800,0,0\n":    "s.csv:4: impossible iteration",
 		measured + "8,800,0\n":      "s.csv: record on line 4: wrong number of fields",
 		measured + "8,800,0," + strings.Repeat("9", 999): `999…`,
 	} {
