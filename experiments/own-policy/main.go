@@ -1,4 +1,4 @@
-// Command own-policy runs a scenario under a batching policy of its own, beside vLLM's. It is the example of
+// Command own-policy compares a new batching policy with vLLM's. It is the example of
 // README.md:
 //
 //	go run ./experiments/own-policy
@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// use lets a scenario name the policy.
+// use makes the policy known to a scenario.
 func use(s *experiments.Scenario) {
 	s.Use(experiments.Policy{
 		Name: "polite",
