@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"clifftop/internal/testenv"
 	"clifftop/report"
 )
 
@@ -311,7 +312,9 @@ run: {%s, seed: %d}
 func TestRandomClients(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 11))
 	var retries, left, cancelled, busy int64
-	for range 40 {
+	const all = 40
+	n := testenv.Choose(20, all)
+	for range n {
 		text := randomClients(rng)
 		var b bytes.Buffer
 		res, err := Run(t.Context(), mustParse(t, text), RunOptions{Check: true, Requests: &b})
@@ -339,7 +342,7 @@ func TestRandomClients(t *testing.T) {
 		}
 		retries, left, cancelled, busy = retries+n.Retries, left+n.TimedOut, cancelled+n.Cancelled, busy+n.RejectedBusy
 	}
-	if retries < 1000 || left < 500 || cancelled < 100 || busy < 100 {
+	if part := int64(all / n); retries < 1000/part || left < 500/part || cancelled < 100/part || busy < 100/part {
 		t.Errorf("%d retries, %d timeouts, %d cancellations, %d refusals: too few to mean much", retries, left, cancelled, busy)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/internal/testenv"
 	"clifftop/report"
 )
 
@@ -25,12 +26,13 @@ var anchors = []struct {
 	{"M/M/4", "step_time: {linear: {a_ms: 1, b_us: 0}}\nengine: {max_num_seqs: 4}\nworkload: {arrivals: {process: poisson, rate: 3.2}, input: {distribution: fixed, value: 1}, output: {distribution: gamma, mean: 1000, cv: 1}}\n", 1745.541},
 }
 
-// repetitions is how often coverage is counted: 5 times, or as often as CLIFFTOP_COVERAGE says.
+// repetitions is how often coverage is counted: 5 times (twice in the short tier), or as often as CLIFFTOP_COVERAGE says.
 func repetitions(t *testing.T) (n int, whole bool) {
 	n, err := strconv.Atoi(os.Getenv("CLIFFTOP_COVERAGE"))
 	if err != nil {
-		t.Log("CLIFFTOP_COVERAGE is not set: 5 repetitions, from which no share can be told (CLIFFTOP_COVERAGE=500 tells)")
-		return 5, false
+		n = testenv.Choose(2, 5)
+		t.Logf("CLIFFTOP_COVERAGE is not set: %d repetitions, too few to estimate a share (CLIFFTOP_COVERAGE=500 does)", n)
+		return n, false
 	}
 	return n, true
 }

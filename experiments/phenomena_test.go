@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"clifftop/internal/testenv"
 	"clifftop/model"
 	"clifftop/report"
 )
@@ -196,7 +197,7 @@ func TestCostFallsToTheKnee(t *testing.T) {
 func TestClosedLoopsKeepWithinBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 12))
 	between := func(low, high int) int { return low + rng.IntN(high-low+1) }
-	for range 16 {
+	for range testenv.Choose(8, 16) {
 		a, b := between(2, 30), between(1, 900)
 		text := fmt.Sprintf("step_time: {linear: {a_ms: %d, b_us: %d}}\nengine: {max_num_seqs: %d}\nworkload: {arrivals: {users: 1, think_time: {distribution: exponential, mean: %dms}}, input: {distribution: fixed, value: 8}, output: {distribution: lognormal, mean: %d, cv: 0.7, max: 500}}\nrun: {requests: 400, seed: %d}",
 			a, b, between(2, 64), between(1, 4000), between(2, 60), between(1, 1000))

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"pgregory.net/rapid"
 
+	"clifftop/internal/testenv"
 	"clifftop/sim"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
@@ -606,9 +607,7 @@ func TestWindowEdgesAreExact(t *testing.T) {
 
 // The memory of a run of ten million requests is that of one of a million.
 func TestMemoryIsFlat(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a second")
-	}
+	testenv.NeedsLong(t, "three million requests are left out")
 	c := NewCollector(Options{})
 	feed := newFeed(c)
 	size := func() int {

@@ -13,6 +13,7 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/planning"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/testenv"
 	"clifftop/report"
 )
 
@@ -24,6 +25,18 @@ func plan(t *testing.T, text string, o planning.Options) *report.Plan {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// plans are those that several tests look at.
+var plans = map[string]*report.Plan{}
+
+// planned is the plan of a scenario with the default options, made once for all tests.
+func planned(t *testing.T, text string) *report.Plan {
+	t.Helper()
+	if plans[text] == nil {
+		plans[text] = plan(t, text, planning.Options{})
+	}
+	return plans[text]
 }
 
 func parse(t *testing.T, text string) *experiments.Scenario {
@@ -50,8 +63,9 @@ plan: {gpus: [h100-sxm, l40s], dtypes: [auto, fp8], tensor_parallel_sizes: [1, 2
 
 // A plan is the same to the byte on one processor and on several.
 func TestPlanIsDeterministic(t *testing.T) {
-	one, err1 := json.Marshal(plan(t, two, planning.Options{Jobs: 1}))
-	several, err2 := json.Marshal(plan(t, two, planning.Options{Jobs: 4}))
+	text := testenv.Choose(divided, two)
+	one, err1 := json.Marshal(plan(t, text, planning.Options{Jobs: 1}))
+	several, err2 := json.Marshal(plan(t, text, planning.Options{Jobs: 4}))
 	if err1 != nil || err2 != nil || string(one) != string(several) {
 		t.Errorf("%v, %v: jobs change the plan", err1, err2)
 	}
@@ -60,7 +74,7 @@ func TestPlanIsDeterministic(t *testing.T) {
 // What is planned holds: the replicas carry the load with the allowance for the error, one less does not, costs follow
 // from counts and prices, and the order is that of costs.
 func TestPlan(t *testing.T) {
-	p := plan(t, two, planning.Options{})
+	p := planned(t, two)
 	if p.Counts.Candidates != 8 || len(p.Candidates) < 4 || len(p.Candidates)+len(p.Refused) != 8 {
 		t.Fatalf("%+v, %d candidates, %d refused", p.Counts, len(p.Candidates), len(p.Refused))
 	}
@@ -216,7 +230,7 @@ plan: {gpus: [a100], dtypes: [auto], tensor_parallel_sizes: [1], growth: 0.5, on
 
 // The tables say what the plan says.
 func TestPlanTables(t *testing.T) {
-	p := plan(t, two, planning.Options{})
+	p := planned(t, two)
 	var table, page, csv strings.Builder
 	if err := p.WriteTable(&table); err != nil {
 		t.Fatal(err)
@@ -245,7 +259,7 @@ func TestPlanTables(t *testing.T) {
 // Square-root staffing: with at most a tenth of Poisson arrivals waiting for exponential service, an offered load of 2
 // takes 5 servers and one of 10 takes 16, by Erlang's C: 4 would make 17.4 % wait, and 15 as many as 10.2 %.
 func TestPlanStaffing(t *testing.T) {
-	for load, seats := range map[string]string{"2": "5", "10": "16"} {
+	for load, seats := range testenv.Choose(map[string]string{"2": "5"}, map[string]string{"2": "5", "10": "16"}) {
 		p := plan(t, `
 step_time: {linear: {a_ms: 1, b_us: 0}}
 workload: {arrivals: {process: poisson, rate: `+load+`}, input: {distribution: fixed, value: 1}, output: {distribution: gamma, mean: 1000, cv: 1}}

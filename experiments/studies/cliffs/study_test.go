@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"clifftop/experiments"
 	"clifftop/experiments/studies/paper"
+	"clifftop/internal/testenv"
 	"clifftop/model"
 	"clifftop/report"
 )
@@ -266,9 +266,7 @@ func means(r *runs) []float64 {
 
 // TestWhole runs the whole study and looks at what it writes: other controls, other constants, tables and pictures.
 func TestWhole(t *testing.T) {
-	if os.Getenv("CLIFFTOP_LONG") == "" {
-		t.Skip("CLIFFTOP_LONG is not set: nine changes of constants and the other controls of every cliff are left out, a minute of CPU")
-	}
+	testenv.NeedsLong(t, "nine changes of constants and the other controls of every cliff are left out, a minute of CPU")
 	list, err := all()
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 )
 
 // The orderings were chosen on other seeds.
-var testSeeds = []uint64{21, 22, 23, 24}
+var testSeeds = []uint64{21, 22, 23, 24}[:testenv.Choose(3, 4)]
 
 // pick keeps the named systems and points of a contest.
 func (c *contest) pick(systems []string, points ...int) {
