@@ -12,6 +12,7 @@ import (
 	"clifftop/model"
 	"clifftop/report"
 	"clifftop/sim"
+	"clifftop/sim/engine"
 )
 
 // Pool is a group of like replicas of a fleet. What it does not say is that of the scenario, key by key.
@@ -348,7 +349,7 @@ func (u *Setup) longest() int32 {
 // fleet is the configuration of a run, with schedulers and routers of its own.
 func (u *Setup) fleet(check bool) sim.Fleet {
 	f := u.standing(check)
-	f.Lives = u.lives(check)
+	f.Lifecycle = u.lives(check)
 	return f
 }
 
@@ -374,7 +375,7 @@ func (u *Setup) standing(check bool) sim.Fleet {
 }
 
 // engineOf is the configuration of an engine of a pool, with a scheduler of its own.
-func (u *Setup) engineOf(p *pool, check bool) sim.Config {
+func (u *Setup) engineOf(p *pool, check bool) engine.Config {
 	c := u.one(*p).config(check)
 	if !u.disaggregated() {
 		return c
@@ -389,7 +390,7 @@ func (u *Setup) engineOf(p *pool, check bool) sim.Config {
 }
 
 // config is the configuration of an engine that does all the work on requests, with a scheduler of its own.
-func (u *Setup) config(check bool) sim.Config {
+func (u *Setup) config(check bool) engine.Config {
 	c := u.Config
 	c.Scheduler, c.Check = u.policy.New(&u.Scenario.Engine), check
 	if w, ok := c.Timer.(interface{ Work() *model.Work }); ok && check {

@@ -13,6 +13,7 @@ import (
 	"clifftop/report"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 )
 
 // Setup is a scenario made ready to run. It can be run any number of times.
@@ -27,7 +28,7 @@ type Setup struct {
 	Memory *model.KVBudget
 	// Config is the engine's configuration, but for its scheduler, of which every run has its own. Of unlike replicas this,
 	// and what stands above, are those of the first pool.
-	Config sim.Config
+	Config engine.Config
 	// Report says what is measured.
 	Report report.Options
 	// Warnings are reasons to read results with care.
@@ -179,14 +180,14 @@ func (u *Setup) memory() error {
 
 // window is the charge of the pool for sliding-window layers beside full ones, of the longest pipeline
 // stage.
-func (u *Setup) window() sim.Window {
+func (u *Setup) window() engine.Window {
 	m, pp, size := &u.Deployment.LLM, u.Deployment.PipelineParallel, u.Scenario.Engine.BlockSize
 	layers := (m.Layers + pp - 1) / pp
 	windowed := (m.WindowedLayers*layers + m.Layers - 1) / m.Layers
 	if windowed == 0 || windowed == layers || m.ChunkedWindow {
-		return sim.Window{}
+		return engine.Window{}
 	}
-	return sim.Window{Blocks: (m.SlidingWindow+size-1)/size + 1, Layers: windowed, FullLayers: layers - windowed}
+	return engine.Window{Blocks: (m.SlidingWindow+size-1)/size + 1, Layers: windowed, FullLayers: layers - windowed}
 }
 
 // room is the longest sequence that the pool holds, in tokens.

@@ -3,8 +3,8 @@ package report
 import (
 	"math/bits"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/workload"
@@ -174,7 +174,7 @@ func NewCollector(opts Options) *Collector {
 
 // limitedBlocks is a number of KV blocks, or 0 for an unlimited pool.
 func limitedBlocks(blocks int64) int64 {
-	if blocks >= sim.UnlimitedBlocks {
+	if blocks >= engine.UnlimitedBlocks {
 		return 0
 	}
 	return blocks

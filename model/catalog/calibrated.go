@@ -5,9 +5,10 @@ import (
 	"io"
 
 	"clifftop/internal/faults"
-	"clifftop/model"
 
 	"github.com/goccy/go-yaml"
+
+	"clifftop/model"
 )
 
 // CalibratedRecord is a GPU of the catalogue as measurements of one's own correct it. Factors are of the fraction of
