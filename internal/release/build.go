@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,21 +89,20 @@ func (s *source) documents() ([]file, error) {
 	return files, nil
 }
 
-// build compiles the programs for a target into a folder and returns their paths.
+// build compiles the programs for a target into a folder and returns their paths. They share one profile, so that
+// packages are compiled once for all of them.
 func (s *source) build(t target, dir string) ([]string, error) {
-	var files []string
-	for _, p := range programs {
-		name := filepath.Join(dir, path.Base(p))
-		if t.os == "windows" {
-			name += ".exe"
-		}
-		flags := "-s -w -X clifftop/cmd/cli.commit=" + s.commit
-		if _, err := goCommand(t, "build", "-trimpath", "-ldflags="+flags, "-o", name, p); err != nil {
-			return nil, err
-		}
-		files = append(files, name)
+	profile := filepath.Join(s.root, "cmd", "clifftop", "default.pgo")
+	stamp := "-ldflags=-s -w -X clifftop/cmd/cli.commit=" + s.commit
+	args := append([]string{"build", "-trimpath", "-pgo=" + profile, stamp, "-o", dir + string(filepath.Separator)}, programs...)
+	if _, err := goCommand(t, args...); err != nil {
+		return nil, err
 	}
-	return files, nil
+	files, err := filepath.Glob(filepath.Join(dir, "clifftop*"))
+	if err == nil && len(files) != len(programs) {
+		err = fmt.Errorf("go build made %q", files)
+	}
+	return files, err
 }
 
 // programArchive builds the programs for a target and writes their archive and its bill of materials into out.
@@ -146,8 +145,14 @@ func (s *source) pageArchive(out string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	c := exec.Command("go", "run", "./cmd/clifftop", "play", "--static", dir, "--source", s.root)
-	c.Dir, c.Env = s.root, append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=off")
+	here := target{runtime.GOOS, runtime.GOARCH}
+	built, err := s.build(here, dir)
+	if err != nil {
+		return err
+	}
+	site := filepath.Join(dir, "site")
+	c := exec.Command(built[0], "play", "--static", site, "--source", s.root)
+	c.Env = here.env()
 	if text, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("the playground: %w\n%s", err, text)
 	}
@@ -163,7 +168,7 @@ func (s *source) pageArchive(out string) error {
 	if err != nil {
 		return err
 	}
-	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	names, err := filepath.Glob(filepath.Join(site, "*"))
 	if err != nil {
 		return err
 	}
