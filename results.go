@@ -6,6 +6,8 @@ import (
 	"clifftop/experiments/planning"
 	"clifftop/experiments/sweep"
 	"clifftop/report"
+	"clifftop/report/plan"
+	"clifftop/report/verdict"
 )
 
 // RunOptions are the options of [Run]. The zero value is the default.
@@ -31,10 +33,10 @@ type Variant = compare.Variant
 type CompareOptions = compare.Options
 
 // Verdict is what [Compare] returns.
-type Verdict = report.Verdict
+type Verdict = verdict.Result
 
 // PlanOptions are the options of [Plan]. The zero value is the default.
 type PlanOptions = planning.Options
 
 // PlanResult is what [Plan] returns: candidates ranked by cost.
-type PlanResult = report.Plan
+type PlanResult = plan.Result

@@ -9,7 +9,7 @@ import (
 
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/traces"
-	"clifftop/report"
+	"clifftop/report/inspect"
 	"clifftop/workload"
 	"clifftop/workload/trace"
 )
@@ -45,7 +45,7 @@ func TestGeneratedTrafficMatchesItsPreset(t *testing.T) {
 			t.Fatal(err)
 		}
 		inputs, outputs := map[int32]int{}, map[int32]int{}
-		x, err := report.Inspect(&counting{f, inputs, outputs}, 0, f.Classes)
+		x, err := inspect.Trace(&counting{f, inputs, outputs}, 0, f.Classes)
 		if err != nil {
 			t.Fatal(err)
 		}

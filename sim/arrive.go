@@ -3,7 +3,9 @@ package sim
 import (
 	"fmt"
 
+	"clifftop/internal/pq"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/workload"
 )
@@ -19,25 +21,25 @@ func (e *Simulation) arrive(r *workload.Request) error {
 	e.obs.Arrived(e.now, r)
 	fits := e.fits(r)
 	if !fits && e.wayIn == 0 {
-		e.refuse(r, none, event.NeverFits)
+		e.refuse(r, noReplica, event.NeverFits)
 		return nil
 	}
 	e.levels.System++
-	leaves := mayLeave(r)
+	leaves := engine.MayLeave(r)
 	if leaves {
 		e.watch(r)
 	}
-	to, at := none, r.Arrival.Add(e.wayIn)
+	to, at := noReplica, r.Arrival.Add(e.wayIn)
 	if fits && (e.wayIn == 0 || e.routers == nil && e.lives == nil) {
-		if to = e.route(r); to == none || e.unreachable(to) {
-			e.strand(r, to, none)
+		if to = e.route(r); to == noReplica || e.unreachable(to) {
+			e.strand(r, to, notPending)
 			return nil
 		}
-		at = at.Add(e.replicas[to].handling(r))
+		at = at.Add(e.replicas[to].Handling(r))
 		e.sent(r, to)
 	}
-	if at > e.now || leaves || len(e.frontend) > 0 || e.limited {
-		e.frontend.push(entry{int64(at), r.ID, e.hold(r, to)})
+	if at > e.now || leaves || e.frontend.Len() > 0 || e.limited {
+		e.frontend.Push(pq.Item[int32]{Key: int64(at), Tie: r.ID, Value: e.hold(r, to)})
 		return nil
 	}
 	e.join(r, to)
@@ -60,7 +62,7 @@ func (e *Simulation) turnAway(rec *event.Record) {
 	}
 	rec.Released = e.now
 	if p := e.patients.Find(r.ID); p != nil {
-		p.note(rec)
+		p.Note(rec)
 		e.patients.Remove(r.ID)
 	}
 	if rec.Left == clock.Never {
@@ -76,7 +78,7 @@ func (e *Simulation) finished(rec *event.Record) {
 		e.split.join(rec)
 	}
 	if rec.Replica >= 0 {
-		e.replicas[rec.Replica].obs.Finished(rec)
+		e.replicas[rec.Replica].Observers().Finished(rec)
 	} else {
 		e.obs.Finished(rec)
 	}
@@ -95,49 +97,49 @@ func (e *Simulation) hold(r *workload.Request, to int32) int32 {
 }
 
 // reach hands a request that has come to the router to a replica's front end, and one that has passed it to the queue.
-func (e *Simulation) reach(x entry) {
-	held := &e.pending[x.ref]
+func (e *Simulation) reach(x pq.Item[int32]) {
+	held := &e.pending[x.Value]
 	r, to := &held.Request, held.to
 	p := e.patients.Find(r.ID)
-	if mayLeave(r) && p == nil { // its client left
-		e.vacant = append(e.vacant, x.ref)
+	if engine.MayLeave(r) && p == nil { // its client left
+		e.vacant = append(e.vacant, x.Value)
 		return
 	}
-	if to == none {
+	if to == noReplica {
 		if !e.handedOn(r) && !e.fits(r) {
-			e.vacant = append(e.vacant, x.ref)
+			e.vacant = append(e.vacant, x.Value)
 			e.levels.System--
-			e.refuse(r, none, event.NeverFits)
+			e.refuse(r, noReplica, event.NeverFits)
 			return
 		}
-		if to = e.route(r); to == none || e.unreachable(to) {
-			e.strand(r, to, x.ref)
+		if to = e.route(r); to == noReplica || e.unreachable(to) {
+			e.strand(r, to, x.Value)
 			return
 		}
 		held.to = to
 		e.sent(r, to)
-		if at := e.now.Add(e.replicas[to].handling(r)); at > e.now {
-			e.frontend.push(entry{int64(at), r.ID, x.ref})
+		if at := e.now.Add(e.replicas[to].Handling(r)); at > e.now {
+			e.frontend.Push(pq.Item[int32]{Key: int64(at), Tie: r.ID, Value: x.Value})
 			return
 		}
 	}
-	e.vacant = append(e.vacant, x.ref)
+	e.vacant = append(e.vacant, x.Value)
 	if p != nil {
-		p.frontend = false
+		p.AtFrontend = false
 	}
 	e.join(r, to)
 }
 
 // join puts a request into the queue of a replica, unless it is busy.
 func (e *Simulation) join(r *workload.Request, to int32) {
-	if p := e.replicas[to]; !p.busy() {
+	if p := e.replicas[to]; !p.QueueFull() {
 		if e.split.prefills(to) {
 			e.split.answers[r.ID] = r.OutputTokens
 			r = leg(r)
 		} else if e.handedOn(r) {
 			e.split.first[r.ID].queued = e.now
 		}
-		p.enqueue(e.now, r)
+		p.Enqueue(e.now, r)
 		e.touched = p
 		return
 	}
@@ -151,7 +153,7 @@ func unserved(r *workload.Request) event.Record {
 		Request: *r,
 		Queued:  clock.Never, Scheduled: clock.Never, FirstToken: clock.Never, LastToken: clock.Never,
 		ClientFirst: clock.Never, ClientLast: clock.Never, Left: clock.Never,
-		Replica: int(none),
+		Replica: int(noReplica),
 	}
 }
 
@@ -159,7 +161,7 @@ func unserved(r *workload.Request) event.Record {
 // others learn it with the last token.
 func (e *Simulation) ended(rec *event.Record) {
 	e.levels.System--
-	if mayLeave(&rec.Request) {
+	if engine.MayLeave(&rec.Request) {
 		e.patients.Remove(rec.Request.ID)
 	}
 	e.over(&rec.Request, int32(rec.Replica))
@@ -168,10 +170,10 @@ func (e *Simulation) ended(rec *event.Record) {
 
 // answered tells the source that a client who has not left has its whole answer, as of rec.
 func (e *Simulation) answered(rec *event.Record) {
-	if mayLeave(&rec.Request) {
+	if engine.MayLeave(&rec.Request) {
 		e.patients.Remove(rec.Request.ID)
 	}
 	if rec.Left == clock.Never {
-		rec.Again = e.src.Done(&rec.Request, workload.End{At: rec.ClientLast, First: rec.ClientFirst, Tokens: e.replicas[rec.Replica].outputOf(&rec.Request)})
+		rec.Again = e.src.Done(&rec.Request, workload.End{At: rec.ClientLast, First: rec.ClientFirst, Tokens: e.replicas[rec.Replica].OutputOf(&rec.Request)})
 	}
 }

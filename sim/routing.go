@@ -2,6 +2,7 @@ package sim
 
 import (
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/route"
 	"clifftop/workload"
 )
@@ -34,8 +35,8 @@ func newFleet(f *Fleet, e *Simulation) fleet {
 	t.blocked[0] = n
 	for i := range n {
 		t.ready = append(t.ready, int32(i))
-		t.hashed = append(t.hashed, e.replicas[i].hashedBlocks())
-		t.alike = i == 0 || t.alike && e.replicas[i].takesLike(e.replicas[0])
+		t.hashed = append(t.hashed, e.replicas[i].HashedBlocks())
+		t.alike = i == 0 || t.alike && takeAlike(e.replicas[i].Config(), e.replicas[0].Config())
 	}
 	routers := func(rules []route.Router) (all []*router) {
 		for _, rule := range rules {
@@ -62,23 +63,23 @@ func newFleet(f *Fleet, e *Simulation) fleet {
 // route chooses the replica that serves r, which some replica can; none if those do not take requests.
 func (e *Simulation) route(r *workload.Request) int32 {
 	if len(e.ready) == 0 {
-		return none
+		return noReplica
 	}
 	if e.routers == nil {
 		return 0
 	}
 	var t *router
-	fits := func(i int32) bool { return !e.replicas[i].neverFits(r) }
+	fits := func(i int32) bool { return !e.replicas[i].NeverFits(r) }
 	switch s := e.split; {
 	case s == nil:
 		t = of(e.routers, r)
 	case e.handedOn(r) || s.direct(r):
 		t = of(s.decoders, r)
-		fits = func(i int32) bool { return s.decodes(i) && !e.replicas[i].neverFits(r) }
+		fits = func(i int32) bool { return s.decodes(i) && !e.replicas[i].NeverFits(r) }
 	default:
 		t = of(e.routers, r)
 		one := leg(r)
-		fits = func(i int32) bool { return s.prefills(i) && !e.replicas[i].neverFits(one) }
+		fits = func(i int32) bool { return s.prefills(i) && !e.replicas[i].NeverFits(one) }
 	}
 	t.choices, t.asked = e.ready, 0
 	if !e.alike {
@@ -89,7 +90,7 @@ func (e *Simulation) route(r *workload.Request) int32 {
 			}
 		}
 		if e.able = t.choices; len(t.choices) == 0 {
-			return none
+			return noReplica
 		}
 	}
 	return t.choices[t.rule.Route(t, r)]
@@ -116,10 +117,10 @@ func (e *Simulation) handedOn(r *workload.Request) bool {
 // sent notes that a request was sent to a replica.
 func (e *Simulation) sent(r *workload.Request, to int32) {
 	if p := e.patients.Find(r.ID); p != nil {
-		p.to = to
+		p.To = to
 	}
 	p := e.replicas[to]
-	p.levels.System++
+	p.Levels().System++
 	e.touched = p
 	if p.own != nil {
 		p.own.Arrived(r.Arrival, r)
@@ -138,11 +139,11 @@ func (e *Simulation) sent(r *workload.Request, to int32) {
 
 // over notes that a request has ended, which may have been sent to a replica.
 func (e *Simulation) over(r *workload.Request, to int32) {
-	if to == none {
+	if to == noReplica {
 		return
 	}
 	e.touched = e.replicas[to]
-	e.touched.levels.System--
+	e.touched.Levels().System--
 	if e.routers == nil {
 		return
 	}
@@ -170,27 +171,8 @@ func (e *Simulation) scrapeUpTo(at clock.Time) {
 	e.scrapes++
 }
 
-// metrics are the replica's gauges of an instant, as of just before the instant until, which is not past the next boundary.
-func (r *Engine) metrics(at, until clock.Time) route.Metrics {
-	return route.Metrics{
-		At: at, Waiting: r.levels.Waiting, Running: r.levels.Running,
-		UsedBlocks: r.usedAt(until), UsableBlocks: r.pool.Usable(), QueuedTokens: r.uncomputed,
-	}
-}
-
-// usedAt is the number of blocks referenced just before an instant that is not past the next boundary.
-func (r *Engine) usedAt(at clock.Time) int {
-	used := r.used()
-	if p := &r.promise; p.N > 1 {
-		composed := min(max(p.FirstEndAtOrAfter(at)+r.depth-1, 1), p.N)
-		used += r.cohort.takes.over(r.cohort.steps, composed-1)
-	}
-	return used
-}
-
-// takesLike reports whether two replicas surely can serve the same requests.
-func (r *Engine) takesLike(s *Engine) bool {
-	a, b := &r.cfg, &s.cfg
+// takeAlike reports whether two engines surely can serve the same requests.
+func takeAlike(a, b *engine.Config) bool {
 	return a.MaxModelLen == b.MaxModelLen && a.MaxTokens == b.MaxTokens && a.BlockSize == b.BlockSize &&
 		a.UsableBlocks() == b.UsableBlocks() && a.Window == b.Window && a.AsyncScheduling == b.AsyncScheduling &&
 		!a.Speculative.On() && !b.Speculative.On()
@@ -211,7 +193,7 @@ func (t *router) Generation() int { return t.generation }
 // Metrics implements [route.View].
 func (t *router) Metrics(k int) route.Metrics {
 	if i := t.choices[k]; t.heard == nil {
-		return t.replicas[i].metrics(t.now, t.replicas[i].until(t.now))
+		return t.replicas[i].metrics(t.now, t.replicas[i].Until(t.now))
 	} else {
 		return t.heard[i]
 	}

@@ -5,6 +5,7 @@ import (
 
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 )
 
@@ -36,7 +37,7 @@ func (e *Simulation) heldFor(s *scaling) (n int) {
 	}
 	for _, ref := range e.lives.held {
 		r := &e.pending[ref].Request
-		if mayLeave(r) && e.patients.Find(r.ID) == nil { // its client left
+		if engine.MayLeave(r) && e.patients.Find(r.ID) == nil { // its client left
 			continue
 		}
 		if answers := e.handedOn(r) || e.split.direct(r); answers == e.split.decodes(int32(s.First)) {
@@ -47,7 +48,7 @@ func (e *Simulation) heldFor(s *scaling) (n int) {
 }
 
 // gauge is a metric at an instant that is not past the next boundary.
-func (r *Engine) gauge(m autoscale.Metric, at clock.Time) float64 {
+func (r *Replica) gauge(m autoscale.Metric, at clock.Time) float64 {
 	x := r.metrics(at, at)
 	switch m {
 	case autoscale.Waiting:

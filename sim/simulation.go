@@ -12,7 +12,9 @@ import (
 	"errors"
 	"fmt"
 
+	"clifftop/internal/pq"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/workload"
 	"clifftop/workload/idtable"
@@ -27,14 +29,14 @@ type Simulation struct {
 	src      workload.Source
 	obs      *event.Fanout
 	detailed bool // some observer wants every iteration sequence by sequence
-	replicas []*Engine
+	replicas []*Replica
 	fleet
 	lives         *lives // nil where replicas are ready for ever
 	check         bool
 	wayIn, wayOut clock.Duration // between the clients and the server
 	limited       bool           // some queue may refuse requests
 	peeking       bool           // some router looks into prefix caches
-	touched       *Engine        // the one that the event at hand changes, if any
+	touched       *Replica       // the one that the event at hand changes, if any
 
 	// Horizon is the instant at which the run stops if it has not drained before.
 	Horizon clock.Time
@@ -47,28 +49,28 @@ type Simulation struct {
 	reported event.Levels
 
 	arriving   workload.Request
-	frontend   heap // requests on their way to a queue, by instant and ID
+	frontend   pq.Queue[int32] // requests on their way to a queue, by instant and ID
 	pending    []onItsWay
 	vacant     []int32
-	departures heap // deadlines of clients, and their aborts
-	patients   idtable.Table[patient]
-	wires      wires
+	departures pq.Queue[int32] // deadlines of clients, and their aborts
+	patients   idtable.Table[engine.Client]
+	wires      engine.Transfers
 	split      *split // the division of work between replicas; nil where all do both
 }
 
 // onItsWay is a request on its way to the queue of a replica.
 type onItsWay struct {
 	workload.Request
-	to int32 // none before it is at the router
+	to int32 // -1 before it is at the router
 }
 
 // New returns an engine of one replica that is ready to run. The configuration is validated; its scheduler must
 // not be in use by another engine.
-func New(cfg Config, src workload.Source, observers ...event.Observer) (*Simulation, error) {
+func New(cfg engine.Config, src workload.Source, observers ...event.Observer) (*Simulation, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return newSimulation(Fleet{Replicas: []Config{cfg}}, src, event.Join(observers...)), nil
+	return newSimulation(Fleet{Replicas: []engine.Config{cfg}}, src, event.Join(observers...)), nil
 }
 
 // NewFleet returns an engine of many replicas that is ready to run. The configuration is validated; schedulers and
@@ -85,16 +87,13 @@ func newSimulation(f Fleet, src workload.Source, obs *event.Fanout) *Simulation 
 	e.wayIn, e.wayOut = f.Replicas[0].NetworkIn, f.Replicas[0].NetworkOut
 	e.peeking = f.peeks()
 	for i, cfg := range f.Replicas {
-		if e.detailed || e.peeking {
-			cfg.MaxSpan = 1
-		}
-		e.check, e.limited = e.check || cfg.Check, e.limited || cfg.limited()
-		e.replicas = append(e.replicas, newEngine(cfg, e, i, obs.Replica(i)))
+		e.check, e.limited = e.check || cfg.Check, e.limited || cfg.Limited()
+		e.replicas = append(e.replicas, e.newReplica(cfg, i, obs.Replica(i), nil))
 	}
 	e.split = newSplit(f.Disaggregation, e)
 	e.fleet = newFleet(&f, e)
 	e.lock(f.Lockstep)
-	if f.Lives != nil {
+	if f.Lifecycle != nil {
 		e.live(&f)
 	}
 	return e
@@ -105,6 +104,10 @@ func (e *Simulation) Now() clock.Time { return e.now }
 
 // InSystem is the number of requests that were sent and have not ended.
 func (e *Simulation) InSystem() int { return e.levels.System }
+
+// Links tells what the links have carried so far: by replica those of its connector, Links and then Tiers, and after all
+// those of a [Disaggregation], by replica.
+func (e *Simulation) Links() []engine.LinkUse { return e.wires.Use(e.now) }
 
 // ErrStuck means that requests wait while nothing runs, and nothing will change that.
 var ErrStuck = errors.New("sim: requests wait that the policy never admits")
@@ -143,23 +146,23 @@ const (
 )
 
 // upcoming is the next event, and the replica whose boundary comes next. Its instant is Never where there is none.
-func (e *Simulation) upcoming() (at clock.Time, kind int, r *Engine) {
+func (e *Simulation) upcoming() (at clock.Time, kind int, r *Replica) {
 	at, r = e.boundaryNext()
 	kind = eventBoundary
-	if t := e.wires.next(); t <= at && t < clock.Never && (at < clock.Never || t == e.now || e.wires.awaited > 0 || !e.quiet()) {
+	if t := e.wires.Next(); t <= at && t < clock.Never && (at < clock.Never || t == e.now || e.wires.Awaited() > 0 || !e.quiet()) {
 		at, kind = t, eventTransfer
 	}
-	if len(e.frontend) > 0 && clock.Time(e.frontend[0].key) <= at {
-		at, kind = clock.Time(e.frontend[0].key), eventQueueing
+	if e.frontend.Len() > 0 && clock.Time(e.frontend.Top().Key) <= at {
+		at, kind = clock.Time(e.frontend.Top().Key), eventQueueing
 	}
 	if t, ok := e.src.Peek(); ok && t <= at {
 		at, kind = t, eventArrival
 	}
-	if len(e.departures) > 0 && clock.Time(e.departures[0].key) <= at {
-		at, kind = clock.Time(e.departures[0].key), eventDeparture
+	if e.departures.Len() > 0 && clock.Time(e.departures.Top().Key) <= at {
+		at, kind = clock.Time(e.departures.Top().Key), eventDeparture
 	}
-	if e.lives != nil && len(e.lives.controls) > 0 && clock.Time(e.lives.controls[0].key) <= at {
-		at, kind = clock.Time(e.lives.controls[0].key), eventPlanned
+	if e.lives != nil && e.lives.controls.Len() > 0 && clock.Time(e.lives.controls.Top().Key) <= at {
+		at, kind = clock.Time(e.lives.controls.Top().Key), eventPlanned
 	}
 	return at, kind, r
 }
@@ -188,7 +191,7 @@ func (e *Simulation) event() (done bool, err error) {
 		return false, fmt.Errorf("sim: the run goes past %.0f days; slice or speed up the workload", clock.MaxRun.Seconds()/86400)
 	}
 	if at < e.now {
-		return false, r.broken("time goes back to %v", at)
+		return false, r.Broken("time goes back to %v", at)
 	}
 	if at > e.scrape {
 		e.scrapeUpTo(at)
@@ -201,16 +204,19 @@ func (e *Simulation) event() (done bool, err error) {
 		e.arriving = e.src.Next()
 		err = e.arrive(&e.arriving)
 	case eventDeparture:
-		e.depart(e.departures.pop())
+		e.depart(e.departures.Pop())
 	case eventQueueing:
-		e.reach(e.frontend.pop())
+		e.reach(e.frontend.Pop())
 	case eventTransfer:
-		if e.touched = e.wires.happens(at); e.check {
-			err = e.wires.check(at)
+		if changed := e.wires.Happens(at); changed != nil {
+			e.touched = e.replicas[changed.Index()]
+		}
+		if e.check {
+			err = e.wires.Check(at)
 		}
 	case eventBoundary:
-		e.takesTurn(r.index)
-		err = r.boundary()
+		e.takesTurn(r.Index())
+		err = r.Boundary()
 		e.touched = r
 	}
 	e.syncTouched()
@@ -236,13 +242,11 @@ func (e *Simulation) syncTouched() {
 		return
 	}
 	e.sync(p)
-	if p.lock != nil {
-		for _, rank := range p.lock.ranks {
-			e.sync(rank)
-		}
+	for _, rank := range p.Group() {
+		e.sync(e.replicas[rank.Index()])
 	}
-	if p.leaving && e.atPeace(p.index) {
-		e.drained(int(e.lives.lead[p.index]))
+	if p.leaving && e.atPeace(p.Index()) {
+		e.drained(int(e.lives.lead[p.Index()]))
 	}
 	e.touched = nil
 }
@@ -255,7 +259,7 @@ func (e *Simulation) quiet() bool {
 
 // dueNow reports whether a request arrives or reaches a queue at this very instant.
 func (e *Simulation) dueNow() bool {
-	if len(e.frontend) > 0 && clock.Time(e.frontend[0].key) <= e.now {
+	if e.frontend.Len() > 0 && clock.Time(e.frontend.Top().Key) <= e.now {
 		return true
 	}
 	at, ok := e.src.Peek()
@@ -274,20 +278,20 @@ func (e *Simulation) end() (done bool, err error) {
 		return true, nil
 	}
 	for _, r := range e.replicas {
-		if (e.levels != event.Levels{} || r.used() != 0 || r.shared() != 0) {
-			return false, r.broken("nothing is left to do, but %+v and %d blocks are in use", e.levels, r.used())
+		if (e.levels != event.Levels{} || r.Used() != 0 || r.Shared() != 0) {
+			return false, r.Broken("nothing is left to do, but %+v and %d blocks are in use", e.levels, r.Used())
 		}
 	}
 	if s := e.split; s != nil && len(s.answers)+len(s.first) > 0 {
 		return false, fmt.Errorf("sim: broken invariant at %v: nothing is left to do, but %d prompts are being computed and %d answers expected", e.now, len(s.answers), len(s.first))
 	}
-	return true, e.wires.check(e.now)
+	return true, e.wires.Check(e.now)
 }
 
 // stop commits what has begun by the instant at, so that the observer knows it.
 func (e *Simulation) stop(at clock.Time) {
 	e.now = at
 	for _, r := range e.replicas {
-		r.stop(at)
+		r.Stop(at)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/experiments/sweep"
 	"clifftop/report"
+	"clifftop/report/verdict"
 )
 
 // Variant is a scenario under a name.
@@ -71,12 +72,12 @@ func Vary(s *scenario.Scenario, spec string) ([]Variant, error) {
 // others against the first. With a precision it adds runs, five of each variant at a time, until the differences of throughput
 // and of the means of TTFT, TPOT and E2E are known so well. When ctx is done before the end, the verdict is of the seeds that
 // all variants were run with, is marked partial, and comes together with the context's error; there is none without such a seed.
-func Run(ctx context.Context, variants []Variant, o Options) (*report.Verdict, error) {
+func Run(ctx context.Context, variants []Variant, o Options) (*verdict.Result, error) {
 	c, r, err := newComparison(ctx, variants, o)
 	if err != nil {
 		return nil, err
 	}
-	var verdict *report.Verdict
+	var result *verdict.Result
 	var runErr error
 	for runErr == nil {
 		more := r.More(len(c.seeds))
@@ -86,26 +87,26 @@ func Run(ctx context.Context, variants []Variant, o Options) (*report.Verdict, e
 		if runErr = c.add(more); runErr != nil && ctx.Err() == nil || len(c.seeds) == 0 {
 			return nil, runErr
 		}
-		verdict = report.CompareBy(o.Margin, c.names, c.seeds, c.runs)
+		result = verdict.CompareBy(o.Margin, c.names, c.seeds, c.runs)
 		if runErr != nil {
-			MarkPartial(verdict, r.Runs)
+			MarkPartial(result, r.Runs)
 			break
 		}
-		if r.Precision > 0 && verdict.Precise(r.Precision/(1+r.Precision)) {
+		if r.Precision > 0 && result.Precise(r.Precision/(1+r.Precision)) {
 			break
 		}
 	}
-	verdict.Clifftop = experiments.Version
-	if runErr == nil && r.Precision > 0 && !verdict.Precise(r.Precision/(1+r.Precision)) {
-		verdict.Warnings = append(verdict.Warnings, report.Warning{Code: "imprecise", Text: fmt.Sprintf(
+	result.Clifftop = experiments.Version
+	if runErr == nil && r.Precision > 0 && !result.Precise(r.Precision/(1+r.Precision)) {
+		result.Warnings = append(result.Warnings, report.Warning{Code: "imprecise", Text: fmt.Sprintf(
 			"%d runs of each were not enough for a precision of %.3g %%", len(c.seeds), 100*r.Precision)})
 	}
-	verdict.Warnings = append(verdict.Warnings, c.warnings()...)
-	return verdict, runErr
+	result.Warnings = append(result.Warnings, c.warnings()...)
+	return result, runErr
 }
 
 // MarkPartial says that a verdict rests on fewer runs than were asked for.
-func MarkPartial(v *report.Verdict, runs int) {
+func MarkPartial(v *verdict.Result, runs int) {
 	v.Partial = true
 	v.Warnings = append(v.Warnings, report.Warning{Code: "partial", Text: fmt.Sprintf("partial: only %d of %d runs of each are there", len(v.Seeds), runs)})
 }

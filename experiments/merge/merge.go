@@ -12,6 +12,7 @@ import (
 	"clifftop/experiments/grid"
 	"clifftop/experiments/sweep"
 	"clifftop/report"
+	"clifftop/report/verdict"
 )
 
 // Merged is what the results of a grid come to.
@@ -19,7 +20,7 @@ type Merged struct {
 	Curve   *report.Curve     // of a sweep
 	Caption string            // for its pictures
 	Peak    *experiments.Peak // of the machine, for the same; nil where none is known
-	Verdict *report.Verdict   // of a comparison
+	Verdict *verdict.Result   // of a comparison
 }
 
 // MissingError tells which results are missing.
@@ -128,7 +129,7 @@ func mergeCompare(runs *grid.Joined) (*Merged, error) {
 	if len(seeds) == 0 {
 		return nil, fmt.Errorf("there is no seed of which all %d variants have been run", len(request.Names))
 	}
-	v := report.CompareBy(request.Margin, request.Names, seeds, all)
+	v := verdict.CompareBy(request.Margin, request.Names, seeds, all)
 	v.Clifftop = experiments.Version
 	if len(seeds) < n {
 		compare.MarkPartial(v, n)

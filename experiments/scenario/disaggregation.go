@@ -11,6 +11,7 @@ import (
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/route"
 )
 
@@ -199,8 +200,8 @@ func (u fleetResolver) answerable() error {
 }
 
 // connector connects a replica of the pool with others, and with the tiers that it has.
-func (p *PoolSetup) connector() *sim.Connector {
-	var c sim.Connector
+func (p *PoolSetup) connector() *engine.Connector {
+	var c engine.Connector
 	of := p.Setup
 	if of.Config.Connector != nil {
 		c = *of.Config.Connector

@@ -9,8 +9,8 @@ import (
 	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 )
 
 // engineResolver resolves the replicas of one pool: the model on its GPUs, the KV cache, step times and the engine's
@@ -89,14 +89,14 @@ func (u engineResolver) memory() error {
 
 // window is the charge of the pool for sliding-window layers beside full ones, of the longest pipeline
 // stage.
-func (u engineResolver) window() sim.Window {
+func (u engineResolver) window() engine.Window {
 	m, pp, size := &u.Deployment.LLM, u.Deployment.PipelineParallel, u.Scenario.Engine.BlockSize
 	layers := (m.Layers + pp - 1) / pp
 	windowed := (m.WindowedLayers*layers + m.Layers - 1) / m.Layers
 	if windowed == 0 || windowed == layers || m.ChunkedWindow {
-		return sim.Window{}
+		return engine.Window{}
 	}
-	return sim.Window{Blocks: (m.SlidingWindow+size-1)/size + 1, Layers: windowed, FullLayers: layers - windowed}
+	return engine.Window{Blocks: (m.SlidingWindow+size-1)/size + 1, Layers: windowed, FullLayers: layers - windowed}
 }
 
 // room is the longest sequence that the pool holds, in tokens.

@@ -3,6 +3,7 @@ package scenario
 import (
 	"clifftop/model"
 	"clifftop/sim"
+	"clifftop/sim/engine"
 )
 
 // fleetResolver resolves what the replicas have in common: pools, routing, lifecycle, and how prompts and answers are divided.
@@ -14,7 +15,7 @@ type fleetBuilder struct{ *Setup }
 // Fleet is the configuration of a run, with schedulers and routers of its own.
 func (u *Setup) Fleet(check bool) sim.Fleet {
 	f := u.StandingFleet(check)
-	f.Lives = fleetBuilder{u}.lives(check)
+	f.Lifecycle = fleetBuilder{u}.lives(check)
 	return f
 }
 
@@ -41,7 +42,7 @@ func (u *Setup) StandingFleet(check bool) sim.Fleet {
 }
 
 // engineOf is the configuration of an engine of a pool, with a scheduler of its own.
-func (u fleetBuilder) engineOf(p *PoolSetup, check bool) sim.Config {
+func (u fleetBuilder) engineOf(p *PoolSetup, check bool) engine.Config {
 	c := fleetBuilder{u.one(*p)}.config(check)
 	if !u.disaggregated() {
 		return c
@@ -56,7 +57,7 @@ func (u fleetBuilder) engineOf(p *PoolSetup, check bool) sim.Config {
 }
 
 // config is the configuration of an engine that does all the work on requests, with a scheduler of its own.
-func (u fleetBuilder) config(check bool) sim.Config {
+func (u fleetBuilder) config(check bool) engine.Config {
 	c := u.Config
 	c.Scheduler, c.Check = u.policy.New(&u.Scenario.Engine), check
 	if w, ok := c.Timer.(interface{ Work() *model.Work }); ok && check {

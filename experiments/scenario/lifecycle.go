@@ -8,6 +8,7 @@ import (
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 )
 
 // Lifecycle says how replicas start, fail and end, and how many there are. Without it all are ready for ever. Defaults are
@@ -57,7 +58,7 @@ func (u fleetResolver) lifecycle() error {
 }
 
 // lives are the lives of the replicas of a run.
-func (u fleetBuilder) lives(check bool) *sim.Lives {
+func (u fleetBuilder) lives(check bool) *sim.Lifecycle {
 	l := u.Scenario.Lifecycle
 	if l == nil {
 		return nil
@@ -68,11 +69,11 @@ func (u fleetBuilder) lives(check bool) *sim.Lives {
 			hold = -1
 		}
 	}
-	return &sim.Lives{
-		Again:     func(i int) sim.Config { return u.engineOf(u.poolWith(i), check) },
+	return &sim.Lifecycle{
+		Renew:     func(i int) engine.Config { return u.engineOf(u.poolWith(i), check) },
 		ColdStart: l.ColdStart.delay(), Seed: u.Scenario.Run.Seed,
-		Grace: l.Grace.Clock(), Probe: l.Probe.Clock(), Hold: hold,
-		Failures: u.Failures, Scalers: u.scalers(), Together: u.together(),
+		Grace: l.Grace.Clock(), Probe: l.Probe.Clock(), RouterQueue: hold,
+		Failures: u.Failures, Scalers: u.scalers(), Groups: u.together(),
 	}
 }
 

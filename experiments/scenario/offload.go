@@ -9,7 +9,7 @@ import (
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
-	"clifftop/sim"
+	"clifftop/sim/engine"
 	"clifftop/sim/kv"
 )
 
@@ -68,13 +68,13 @@ func (u engineResolver) offload() error {
 		return err
 	}
 	gpus := int64(u.Deployment.TensorParallel * u.Deployment.PipelineParallel)
-	c := &sim.Connector{
+	c := &engine.Connector{
 		BlockBytes:  u.Memory.BlockBytes * gpus,
 		ChunkBlocks: limitInt32(chunk / u.Scenario.Engine.BlockSize),
 		MinTokens:   limitInt32(o.MinTokens),
 	}
 	if o.Fetch == "always" {
-		c.Fetch = sim.FetchAlways
+		c.Fetch = engine.FetchAlways
 	}
 	if c.Tiers, err = u.tiers(chunk, float64(c.BlockBytes)*float64(c.ChunkBlocks)); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (u engineResolver) chunkTokens() (int, error) {
 }
 
 // tiers are those of the simulator, for chunks of so many tokens and bytes.
-func (u engineResolver) tiers(tokens int, bytes float64) (all []sim.Tier, err error) {
+func (u engineResolver) tiers(tokens int, bytes float64) (all []engine.Tier, err error) {
 	s := u.Scenario
 	names := map[string]bool{}
 	for i := range s.Offload.Tiers {
@@ -146,8 +146,8 @@ func (u engineResolver) tiers(tokens int, bytes float64) (all []sim.Tier, err er
 }
 
 // tier is the tier of the simulator, whose chunks have so many bytes.
-func (t *OffloadTier) tier(chunk float64) sim.Tier {
-	x := sim.Tier{
+func (t *OffloadTier) tier(chunk float64) engine.Tier {
+	x := engine.Tier{
 		Name: t.Name, Chunks: int(min(float64(t.Size)/chunk, math.MaxInt32)), BytesPerSecond: int64(t.Bandwidth),
 		WriteBack: optional.Value(t.Write) == "back", Persistent: optional.Value(t.Persistent),
 	}
@@ -172,7 +172,7 @@ func (s *Scenario) tierNames() (names []string) {
 }
 
 // blame finds the key to report that a configuration is refused: that of the tiers if it is not without them.
-func (u engineResolver) blame(c sim.Config, err error) error {
+func (u engineResolver) blame(c engine.Config, err error) error {
 	key := "engine"
 	if without := c; c.Connector != nil {
 		if without.Connector = nil; without.Validate() == nil {

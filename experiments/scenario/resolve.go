@@ -8,6 +8,7 @@ import (
 	"clifftop/model"
 	"clifftop/report"
 	"clifftop/sim"
+	"clifftop/sim/engine"
 )
 
 // Setup is a scenario made ready to run. It can be run any number of times.
@@ -22,7 +23,7 @@ type Setup struct {
 	Memory *model.KVBudget
 	// Config is the engine's configuration, but for its scheduler, of which every run has its own. Of unlike replicas this,
 	// and what stands above, are those of the first pool.
-	Config sim.Config
+	Config engine.Config
 	// Report says what is measured.
 	Report report.Options
 	// Warnings are reasons to read results with care.

@@ -8,7 +8,7 @@ import (
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/model/catalog"
-	"clifftop/sim"
+	"clifftop/sim/engine"
 )
 
 // Speculative is speculative decoding: each iteration verifies drafts of the tokens to come. It runs without asynchronous
@@ -88,16 +88,16 @@ func (u engineResolver) speculative() error {
 	if p.Match != nil {
 		match = *p.Match
 	}
-	u.Config.Speculative = sim.Speculative{
+	u.Config.Speculative = engine.Speculative{
 		Tokens: limitInt32(p.NumSpeculativeTokens), Acceptance: p.Acceptance, Match: match, Seed: s.Run.Seed,
 	}
 	switch p.Method {
 	case "eagle":
-		u.Config.Speculative.Method = sim.EAGLE
+		u.Config.Speculative.Method = engine.EAGLE
 	case "mtp":
-		u.Config.Speculative.Method = sim.MTP
+		u.Config.Speculative.Method = engine.MTP
 	case "draft":
-		u.Config.Speculative.Method = sim.DraftModel
+		u.Config.Speculative.Method = engine.DraftModel
 	}
 	return nil
 }

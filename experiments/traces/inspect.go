@@ -7,13 +7,13 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
-	"clifftop/report"
+	"clifftop/report/inspect"
 	"clifftop/workload/trace"
 )
 
 // Inspect reads a trace and says what it is like: as it is recorded where load is nil, else after its rows
 // were selected and its load changed. Prefixes are compared in blocks of so many tokens, 0 for the usual.
-func Inspect(ctx context.Context, file *scenario.TraceFile, load *trace.Load, blockTokens int32) (*report.Inspection, error) {
+func Inspect(ctx context.Context, file *scenario.TraceFile, load *trace.Load, blockTokens int32) (*inspect.Result, error) {
 	file.Interrupted = ctx.Err
 	var rows trace.Reader
 	var classes func() []string
@@ -33,7 +33,7 @@ func Inspect(ctx context.Context, file *scenario.TraceFile, load *trace.Load, bl
 		defer changed.Close()
 		rows, classes = changed, changed.Classes
 	}
-	x, err := report.Inspect(&interruptible{rows, ctx}, blockTokens, classes)
+	x, err := inspect.Trace(&interruptible{rows, ctx}, blockTokens, classes)
 	if err != nil {
 		return nil, err
 	}

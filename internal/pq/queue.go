@@ -83,3 +83,19 @@ func (q *Queue[V]) Retain(keep func(*Item[V]) bool) {
 	}
 	clear(all[len(q.items):])
 }
+
+// Contains reports whether matches returns true for an item.
+func (q *Queue[V]) Contains(matches func(*Item[V]) bool) bool {
+	for i := range q.items {
+		if matches(&q.items[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// Clear removes all items.
+func (q *Queue[V]) Clear() {
+	clear(q.items)
+	q.items = q.items[:0]
+}
