@@ -127,7 +127,7 @@ func TestMistakes(t *testing.T) {
 	late := "n\n" + strings.Repeat("1\n", sampled) + "1.5\n"
 	for _, c := range []struct{ in, want string }{
 		{"", "standard input is empty"},
-		{"a,a\n1,2\n", "is empty, or there twice"},
+		{"a,a\n1,2\n", "is not allowed (want a unique name"},
 		{"a,\n1,2\n", `column 2: the name ""`},
 		{"a,b\n1\n", "wrong number of fields"},
 		{late, "standard input:4098:1: n: \"1.5\" is not a whole number"},

@@ -1,5 +1,4 @@
-// Command own-policy runs a scenario under a batching policy of its own, beside vLLM's. It is the example of
-// README.md:
+// Command own-policy compares a batching policy of its own with vLLM's. It is the example of README.md:
 //
 //	go run ./experiments/own-policy
 package main
@@ -39,7 +38,7 @@ func main() {
 	}
 }
 
-// use lets a scenario name the policy.
+// use makes the policy available to a scenario by name.
 func use(s *scenario.Scenario) {
 	s.Use(scenario.Policy{
 		Name: "polite",

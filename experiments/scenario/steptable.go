@@ -103,12 +103,12 @@ func (u engineResolver) checkTable() {
 		return
 	}
 	e := &u.Scenario.Engine
-	decodes, prefill := t.Most()
+	decodes, prefill := t.Limits()
 	if decodes < e.MaxNumSeqs || prefill+decodes < e.MaxNumBatchedTokens {
 		u.Warn("table_range", "the table of step times ends at %d decodes and %d prefill tokens, and the engine allows %d sequences and %d tokens: beyond it times go on as between its last rows",
 			decodes, prefill, e.MaxNumSeqs, e.MaxNumBatchedTokens)
 	}
-	if unmixed := t.Unmixed(); len(unmixed) > 0 {
+	if unmixed := t.PrefillOnly(); len(unmixed) > 0 {
 		u.Warn("table_unmixed", "the table of step times has no decodes beside %d prefill tokens: such iterations take as long as the prefill alone", unmixed[0])
 	}
 }
