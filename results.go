@@ -4,6 +4,8 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/planning"
 	"clifftop/report"
+	"clifftop/report/plan"
+	"clifftop/report/verdict"
 )
 
 // RunOptions are the options of [Run]. The zero value is the default.
@@ -29,10 +31,10 @@ type Variant = experiments.Variant
 type CompareOptions = experiments.CompareOptions
 
 // Verdict is what [Compare] returns.
-type Verdict = report.Verdict
+type Verdict = verdict.Result
 
 // PlanOptions are the options of [Plan]. The zero value is the default.
 type PlanOptions = planning.Options
 
 // PlanResult is what [Plan] returns: candidates ranked by cost.
-type PlanResult = report.Plan
+type PlanResult = plan.Result

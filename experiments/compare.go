@@ -11,6 +11,7 @@ import (
 
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
+	"clifftop/report/verdict"
 )
 
 // Variant is a scenario under a name.
@@ -68,12 +69,12 @@ func Vary(s *Scenario, spec string) ([]Variant, error) {
 // others against the first. With a precision it adds runs, five of each variant at a time, until the differences of throughput
 // and of the means of TTFT, TPOT and E2E are known so well. When ctx is done before the end, the verdict is of the seeds that
 // all variants were run with, is marked partial, and comes together with the context's error; there is none without such a seed.
-func Compare(ctx context.Context, variants []Variant, o CompareOptions) (*report.Verdict, error) {
+func Compare(ctx context.Context, variants []Variant, o CompareOptions) (*verdict.Result, error) {
 	c, r, err := newComparison(ctx, variants, o)
 	if err != nil {
 		return nil, err
 	}
-	var verdict *report.Verdict
+	var result *verdict.Result
 	var runErr error
 	for runErr == nil {
 		more := r.more(len(c.seeds))
@@ -83,26 +84,26 @@ func Compare(ctx context.Context, variants []Variant, o CompareOptions) (*report
 		if runErr = c.add(more); runErr != nil && ctx.Err() == nil || len(c.seeds) == 0 {
 			return nil, runErr
 		}
-		verdict = report.CompareBy(o.Margin, c.names, c.seeds, c.runs)
+		result = verdict.CompareBy(o.Margin, c.names, c.seeds, c.runs)
 		if runErr != nil {
-			markPartial(verdict, r.runs)
+			markPartial(result, r.runs)
 			break
 		}
-		if r.precision > 0 && verdict.Precise(r.precision/(1+r.precision)) {
+		if r.precision > 0 && result.Precise(r.precision/(1+r.precision)) {
 			break
 		}
 	}
-	verdict.Clifftop = Version
-	if runErr == nil && r.precision > 0 && !verdict.Precise(r.precision/(1+r.precision)) {
-		verdict.Warnings = append(verdict.Warnings, report.Warning{Code: "imprecise", Text: fmt.Sprintf(
+	result.Clifftop = Version
+	if runErr == nil && r.precision > 0 && !result.Precise(r.precision/(1+r.precision)) {
+		result.Warnings = append(result.Warnings, report.Warning{Code: "imprecise", Text: fmt.Sprintf(
 			"%d runs of each were not enough for a precision of %.3g %%", len(c.seeds), 100*r.precision)})
 	}
-	verdict.Warnings = append(verdict.Warnings, c.warnings()...)
-	return verdict, runErr
+	result.Warnings = append(result.Warnings, c.warnings()...)
+	return result, runErr
 }
 
 // markPartial says that a verdict rests on fewer runs than were asked for.
-func markPartial(v *report.Verdict, runs int) {
+func markPartial(v *verdict.Result, runs int) {
 	v.Partial = true
 	v.Warnings = append(v.Warnings, report.Warning{Code: "partial", Text: fmt.Sprintf("partial: only %d of %d runs of each are there", len(v.Seeds), runs)})
 }

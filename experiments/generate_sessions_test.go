@@ -11,12 +11,13 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/report"
+	"clifftop/report/inspect"
 	"clifftop/workload"
 	"clifftop/workload/trace"
 )
 
 // generated inspects the traffic of a workload, and counts its lengths.
-func generated(t *testing.T, traffic string, n int) (*report.Inspection, *counting) {
+func generated(t *testing.T, traffic string, n int) (*inspect.Result, *counting) {
 	t.Helper()
 	s, err := experiments.Parse("generated", fmt.Appendf(nil, "workload: %s\nrun: {requests: %d, seed: 5}\n", traffic, n))
 	if err != nil {
@@ -35,7 +36,7 @@ func generated(t *testing.T, traffic string, n int) (*report.Inspection, *counti
 		t.Fatal(err)
 	}
 	c := &counting{f, map[int32]int{}, map[int32]int{}}
-	x, err := report.Inspect(c, 0, f.Classes)
+	x, err := inspect.Trace(c, 0, f.Classes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
-	"clifftop/report"
+	"clifftop/report/inspect"
 	"clifftop/workload"
 	"clifftop/workload/trace"
 )
@@ -44,7 +44,7 @@ func TestGeneratedTrafficMatchesItsPreset(t *testing.T) {
 			t.Fatal(err)
 		}
 		inputs, outputs := map[int32]int{}, map[int32]int{}
-		x, err := report.Inspect(&counting{f, inputs, outputs}, 0, f.Classes)
+		x, err := inspect.Trace(&counting{f, inputs, outputs}, 0, f.Classes)
 		if err != nil {
 			t.Fatal(err)
 		}

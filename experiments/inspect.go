@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io"
 
-	"clifftop/report"
+	"clifftop/report/inspect"
 	"clifftop/workload/trace"
 )
 
 // InspectTrace reads a trace and says what it is like: as it is recorded where load is nil, else after its rows
 // were selected and its load changed. Prefixes are compared in blocks of so many tokens, 0 for the usual.
-func InspectTrace(ctx context.Context, file *TraceFile, load *trace.Load, blockTokens int32) (*report.Inspection, error) {
+func InspectTrace(ctx context.Context, file *TraceFile, load *trace.Load, blockTokens int32) (*inspect.Result, error) {
 	file.Interrupted = ctx.Err
 	var rows trace.Reader
 	var classes func() []string
@@ -31,7 +31,7 @@ func InspectTrace(ctx context.Context, file *TraceFile, load *trace.Load, blockT
 		defer changed.Close()
 		rows, classes = changed, changed.Classes
 	}
-	x, err := report.Inspect(&interruptible{rows, ctx}, blockTokens, classes)
+	x, err := inspect.Trace(&interruptible{rows, ctx}, blockTokens, classes)
 	if err != nil {
 		return nil, err
 	}

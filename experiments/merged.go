@@ -9,6 +9,7 @@ import (
 
 	"clifftop/experiments/grid"
 	"clifftop/report"
+	"clifftop/report/verdict"
 )
 
 // Merged is what the results of a grid come to.
@@ -16,7 +17,7 @@ type Merged struct {
 	Curve   *report.Curve   // of a sweep
 	Caption string          // for its pictures
 	Peak    *Peak           // of the machine, for the same; nil where none is known
-	Verdict *report.Verdict // of a comparison
+	Verdict *verdict.Result // of a comparison
 }
 
 // MissingError tells which results are missing.
@@ -125,7 +126,7 @@ func mergeCompare(runs *grid.Joined) (*Merged, error) {
 	if len(seeds) == 0 {
 		return nil, fmt.Errorf("there is no seed of which all %d variants have been run", len(request.Names))
 	}
-	v := report.CompareBy(request.Margin, request.Names, seeds, all)
+	v := verdict.CompareBy(request.Margin, request.Names, seeds, all)
 	v.Clifftop = Version
 	if len(seeds) < n {
 		markPartial(v, n)

@@ -6,6 +6,7 @@ import (
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/report"
+	"clifftop/report/stats"
 )
 
 // At is the state of a value.
@@ -95,7 +96,7 @@ func (q *search) look(x float64) (*state, error) {
 		met := st.pooled.Goodput.Met
 		st.overload = hasGrown(st.pooled)
 		st.passes = met != nil && *met && !st.overload
-		st.sides = report.JudgeProbe(st.pooled, report.Confidence, true)
+		st.sides = report.JudgeProbe(st.pooled, stats.Confidence, true)
 	}
 	return st, nil
 }
@@ -151,7 +152,7 @@ func (q *search) decide(st *state, looks []int) error {
 		}
 		alike := st.pooled.CI95Method == ""
 		st.overload = hasGrown(st.pooled)
-		st.sides = report.JudgeProbe(st.pooled, 1-(1-report.Confidence)/float64(len(q.looks)), alike)
+		st.sides = report.JudgeProbe(st.pooled, 1-(1-stats.Confidence)/float64(len(q.looks)), alike)
 		if st.verdict = st.judge(i == len(q.looks)-1); st.verdict != report.ProbeUndecided || alike {
 			return nil
 		}

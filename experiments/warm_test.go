@@ -73,7 +73,7 @@ func TestWarmPrefix(t *testing.T) {
 	if err == nil {
 		_, err = s.Resolve()
 	}
-	if err == nil || !strings.Contains(err.Error(), "workload.trace.warm_prefix: there is nothing before the beginning of the trace (want from)") {
+	if err == nil || !strings.Contains(err.Error(), "workload.trace.warm_prefix: needs rows before the slice (want from)") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -38,7 +38,7 @@ func TestBubbles(t *testing.T) {
 		name                 string
 		weights              []int64
 		budget, n            int
-		flight, first, last  float64 // seconds with a batch in flight, and of work of the stages
+		flight, first, last  float64 // Seconds with a batch in flight, and of work of the stages
 		useful, bubble, idle float64
 	}{
 		// 10 iterations of 20 ms, 10 ms of which each stage works.

@@ -49,7 +49,8 @@ func (p *part) turns() float64 {
 
 // all returns the single class of a Spec without classes.
 func (s Spec) all() ClassSpec {
-	return ClassSpec{Weight: 1, Input: s.Input, Output: s.Output, Prefix: s.Prefix, Sessions: s.Sessions, Needs: s.Needs}
+	return ClassSpec{Weight: 1, Input: s.Input, Output: s.Output, Prefix: s.Prefix, Sessions: s.Sessions,
+		Needs: s.Needs}
 }
 
 // needsMix reports whether the traffic has several classes or conversations.

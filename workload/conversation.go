@@ -40,7 +40,8 @@ func newClass(b bodies, t *conversationLaws, seed uint64) class {
 	k := class{bodies: b, conversations: t}
 	if t != nil {
 		k.lengths, k.groups = NewRNG(seed, purposeTurns), NewRNG(seed, purposeGroup)
-		k.edits, k.thinking, k.pauses = NewRNG(seed, purposeEdit), NewRNG(seed, purposeReasoning), NewRNG(seed, purposePause)
+		k.edits, k.thinking, k.pauses = NewRNG(seed, purposeEdit), NewRNG(seed, purposeReasoning),
+			NewRNG(seed, purposePause)
 	}
 	return k
 }

@@ -333,7 +333,7 @@ func TestFault(t *testing.T) {
 		"arrivals.process: is missing":               {{}},
 		`process: "posson" is not known`:             {{Process: "posson"}},
 		"hourly: 0 values are not allowed":           {{Process: "profile", Rate: 3}},
-		"users and rate exclude":                     {{Process: "closed", Users: 3, Rate: 3}},
+		"users and rate are both set":                {{Process: "closed", Users: 3, Rate: 3}},
 		"arrivals.users: 0 is not":                   {{Process: "closed"}},
 		"think_time.distribution: \"x\"":             {{Process: "closed", Users: 1, ThinkTime: Delay{Distribution: "x"}}},
 		"think_time.cv: 0 is not":                    {{Process: "closed", Users: 1, ThinkTime: Delay{Distribution: "lognormal", Mean: 1}}},

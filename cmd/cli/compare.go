@@ -11,8 +11,8 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/scenario/unit"
-	"clifftop/report"
 	"clifftop/report/page"
+	"clifftop/report/verdict"
 )
 
 // compareCommand is the command compare.
@@ -95,7 +95,7 @@ func (f *compareCommand) variants(args []string) ([]experiments.Variant, error) 
 		return experiments.Vary(s, f.vary)
 	}
 	if len(args) < 2 {
-		return nil, fmt.Errorf("compare: %d scenarios are given (want two or more)\n"+
+		return nil, fmt.Errorf("compare: want two or more scenarios, found %d\n"+
 			"hint: name two or more files, or vary a key: --vary engine.policy=vllm,orca", len(args))
 	}
 	var variants []experiments.Variant
@@ -149,7 +149,7 @@ func (f *compareCommand) compare(c *cobra.Command, variants []experiments.Varian
 }
 
 // showVerdict prints and writes a verdict. It returns an error if a criterion failed. The directory may be nil.
-func showVerdict(c *cobra.Command, verdict *report.Verdict, dir *directory, output *outputFlags) error {
+func showVerdict(c *cobra.Command, verdict *verdict.Result, dir *directory, output *outputFlags) error {
 	if !output.hasWarnings() {
 		output.warn(c, warningTexts(verdict.Warnings))
 	}
@@ -164,7 +164,7 @@ func showVerdict(c *cobra.Command, verdict *report.Verdict, dir *directory, outp
 }
 
 // writeVerdict writes the files of a verdict. The directory may be nil.
-func writeVerdict(c *cobra.Command, verdict *report.Verdict, dir *directory) error {
+func writeVerdict(c *cobra.Command, verdict *verdict.Result, dir *directory) error {
 	if dir == nil {
 		return nil
 	}
@@ -179,11 +179,11 @@ func writeVerdict(c *cobra.Command, verdict *report.Verdict, dir *directory) err
 }
 
 // failures lists the variants that fail, with the criteria.
-func failures(v *report.Verdict) string {
+func failures(v *verdict.Result) string {
 	var texts []string
 	for _, variant := range v.Variants {
 		for _, c := range variant.Criteria {
-			if c.Verdict == report.Fail {
+			if c.Verdict == verdict.Fail {
 				texts = append(texts, variant.Name+": "+strings.ReplaceAll(c.Name, "_", " "))
 			}
 		}

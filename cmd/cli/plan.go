@@ -12,8 +12,8 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/grid"
 	"clifftop/experiments/planning"
-	"clifftop/report"
 	"clifftop/report/page"
+	"clifftop/report/plan"
 	"clifftop/report/plot"
 )
 
@@ -122,7 +122,7 @@ func (p *planCommand) plan(c *cobra.Command, s *experiments.Scenario) error {
 }
 
 // showPlan prints and writes a plan. It returns an error if the plan has no candidates.
-func showPlan(c *cobra.Command, plan *report.Plan, output *outputFlags) error {
+func showPlan(c *cobra.Command, plan *plan.Result, output *outputFlags) error {
 	dir, err := output.directory()
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func showPlan(c *cobra.Command, plan *report.Plan, output *outputFlags) error {
 }
 
 // writePlan writes the files of a plan.
-func writePlan(c *cobra.Command, dir *directory, plan *report.Plan) error {
+func writePlan(c *cobra.Command, dir *directory, plan *plan.Result) error {
 	if err := dir.writeJSON("plan.json", plan); err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func writePlan(c *cobra.Command, dir *directory, plan *report.Plan) error {
 }
 
 // writePlanMarkdown writes a plan as Markdown, followed by its pictures.
-func writePlanMarkdown(w io.Writer, plan *report.Plan, pictures []string) error {
+func writePlanMarkdown(w io.Writer, plan *plan.Result, pictures []string) error {
 	if err := plan.WriteMarkdown(w); err != nil {
 		return err
 	}

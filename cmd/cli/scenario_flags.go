@@ -25,7 +25,7 @@ type keyFlag struct {
 	completes string
 }
 
-// parser turns the value of a flag into settings. They need no Flag.
+// parser turns the value of a flag into settings, without their Flag.
 type parser func(text string) ([]experiments.Setting, error)
 
 // Flags that set a key of the scenario.
@@ -142,7 +142,7 @@ func (s *settingFlag) Set(text string) error {
 		return err
 	}
 	for _, x := range settings {
-		if x.Flag == "" {
+		if s.name != "set" { // errors name --set with the key
 			x.Flag = "--" + s.name
 		}
 		s.flags.settings = append(s.flags.settings, x)

@@ -9,7 +9,7 @@ import (
 	"clifftop/model"
 )
 
-// stepSpread is how much measured iterations differ from what a few constants can explain, as a fraction.
+// stepSpread is the standard deviation of measured iterations around the model, as a fraction.
 const stepSpread = 0.04
 
 // FitSteps fits constants to measured iterations of a scenario's deployment.

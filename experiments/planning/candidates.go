@@ -14,6 +14,7 @@ import (
 	"clifftop/model/catalog"
 	"clifftop/report"
 	"clifftop/report/layout"
+	"clifftop/report/plan"
 )
 
 // candidate is a replica, and what the search knows of it.
@@ -32,7 +33,7 @@ type candidate struct {
 	bounds        *replica
 	about, atMost float64 // requests per second of a replica
 	planned       float64 // requests per second, with the allowance for the error
-	refusal       *report.PlanRefusal
+	refusal       *plan.Refusal
 
 	probes    map[float64]*report.Summary // by rate of a replica
 	runs      int
@@ -49,7 +50,7 @@ func (c *candidate) cost(n int) float64 {
 	if c.price == nil {
 		return math.Inf(1)
 	}
-	return *c.price * float64(c.perGPUs*n) * report.HoursPerMonth
+	return *c.price * float64(c.perGPUs*n) * plan.HoursPerMonth
 }
 
 // label names n replicas.
@@ -211,10 +212,10 @@ func (p *planner) resolve(ctx context.Context, all []*candidate) error {
 }
 
 // refusalOf says why a candidate cannot be built; nil if that is not the candidate's fault.
-func refusalOf(err error) *report.PlanRefusal {
+func refusalOf(err error) *plan.Refusal {
 	var misfit *model.FitError
 	if errors.As(err, &misfit) {
-		return &report.PlanRefusal{Reason: report.DoesNotFit, Text: misfit.Error(), MissingBytes: &misfit.MissingBytes}
+		return &plan.Refusal{Reason: plan.DoesNotFit, Text: misfit.Error(), MissingBytes: &misfit.MissingBytes}
 	}
 	var faults yamldoc.Faults
 	if !errors.As(err, &faults) {
@@ -225,7 +226,7 @@ func refusalOf(err error) *report.PlanRefusal {
 			return nil
 		}
 	}
-	return &report.PlanRefusal{Reason: report.NotPossible, Text: faults[0].Problem}
+	return &plan.Refusal{Reason: plan.NotPossible, Text: faults[0].Problem}
 }
 
 // described names a candidate that could not be built, by its settings.
@@ -278,13 +279,13 @@ func (p *planner) assess(c *candidate) {
 	c.planned = p.traffic.PlannedRequestsPerS / (1 - c.err)
 	c.bounds = replicaOf(u, p.shape)
 	c.about, c.atMost = c.bounds.carries(p.objectives)
-	refuse := func(reason, format string, args ...any) *report.PlanRefusal {
-		c.refusal = &report.PlanRefusal{Name: c.name, Reason: reason, Text: fmt.Sprintf(format, args...)}
+	refuse := func(reason, format string, args ...any) *plan.Refusal {
+		c.refusal = &plan.Refusal{Name: c.name, Reason: reason, Text: fmt.Sprintf(format, args...)}
 		return c.refusal
 	}
 	const slack = 1.02 // the sample is not the run
 	if o, seconds, ratio := c.bounds.excess(p.objectives); ratio > slack {
-		r := refuse(report.SLOFloor, "%s is %s for a request alone, the limit is %s: %s too much",
+		r := refuse(plan.SLOFloor, "%s is %s for a request alone, the limit is %s: %s too much",
 			report.LimitName(o.Key()), latency(seconds), latency(o.Limit.Seconds()), latency(seconds-o.Limit.Seconds()))
 		if !math.IsInf(ratio, 1) { // as for a limit of 0
 			r.Excess = &ratio
@@ -292,12 +293,12 @@ func (p *planner) assess(c *candidate) {
 		return
 	}
 	if n := c.least(); p.spec.Fewest == nil && n*c.perGPUs > p.spec.MaxGPUs {
-		refuse(report.TooManyGPUs, "at least %d GPUs by the bounds on throughput, at most %s requests/s each replica (max_gpus is %d)", n*c.perGPUs, layout.Digits(c.atMost), p.spec.MaxGPUs)
+		refuse(plan.TooManyGPUs, "at least %d GPUs by the bounds on throughput, at most %s requests/s each replica (max_gpus is %d)", n*c.perGPUs, layout.Digits(c.atMost), p.spec.MaxGPUs)
 	}
 }
 
 // least is the number of replicas below which no simulation is needed.
-func (c *candidate) least() int { return report.Replicas(c.planned, c.atMost) }
+func (c *candidate) least() int { return plan.Replicas(c.planned, c.atMost) }
 
 // errorOf is the error to allow for: the greatest of those of the metrics that the SLO limits and of throughput, or what
 // is assumed where none was measured.

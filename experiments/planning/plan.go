@@ -12,6 +12,7 @@ import (
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model/catalog"
 	"clifftop/report"
+	"clifftop/report/plan"
 )
 
 // Options says how to plan. The zero value is the default.
@@ -35,7 +36,7 @@ type planner struct {
 	assumed  bool // the scenario has no SLO
 	mixture  bool // of experts
 	demand   *experiments.Demand
-	traffic  report.PlanTraffic
+	traffic  plan.Traffic
 	shape    shape
 
 	classes    []string    // of the traffic
@@ -49,7 +50,7 @@ type planner struct {
 // New plans a scenario. A plan without candidates says what stands against each. The error is [yamldoc.Faults] for
 // bad input. When ctx is done before the end, what was found until then is marked partial and comes with the
 // context's error.
-func New(ctx context.Context, s *experiments.Scenario, o Options) (*report.Plan, error) {
+func New(ctx context.Context, s *experiments.Scenario, o Options) (*plan.Result, error) {
 	p := &planner{options: o, scenario: s, spec: s.Planning()}
 	all, err := p.prepare(ctx)
 	if err != nil {
@@ -59,7 +60,7 @@ func New(ctx context.Context, s *experiments.Scenario, o Options) (*report.Plan,
 }
 
 // plan searches the candidates and puts the answer together.
-func (p *planner) plan(ctx context.Context, all []*candidate) (*report.Plan, error) {
+func (p *planner) plan(ctx context.Context, all []*candidate) (*plan.Result, error) {
 	runErr := p.search(ctx, open(all))
 	if runErr != nil && !isEnd(ctx, runErr) {
 		return nil, runErr

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"clifftop/experiments"
-	"clifftop/report"
+	"clifftop/report/plan"
 )
 
 // Lengths of the runs that look for the fewest seats, in requests: so many for each request that is served at once,
@@ -58,7 +58,7 @@ func (p *planner) fewestSeats(ctx context.Context, c *candidate) error {
 	}
 	c.runs += found.Runs
 	if found.Passes == nil {
-		c.refusal = &report.PlanRefusal{Name: c.name, Reason: report.MissesSLO, Text: "no max_num_seqs meets the SLO with one replica: " + found.Evidence}
+		c.refusal = &plan.Refusal{Name: c.name, Reason: plan.MissesSLO, Text: "no max_num_seqs meets the SLO with one replica: " + found.Evidence}
 		return nil
 	}
 	n := strconv.Itoa(int(*found.Passes))

@@ -12,6 +12,7 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/grid"
 	"clifftop/report"
+	"clifftop/report/plan"
 )
 
 // command is the manifest's word for a plan.
@@ -114,7 +115,7 @@ func (g *Grid) Run(ctx context.Context, part experiments.Part) (experiments.Tall
 
 // Plan puts the plan together of what tasks have kept, as one process would. Where something is missing, what is
 // there is marked partial and comes with a [MissingError].
-func (g *Grid) Plan(ctx context.Context, runs *grid.Joined) (*report.Plan, error) {
+func (g *Grid) Plan(ctx context.Context, runs *grid.Joined) (*plan.Result, error) {
 	if err := runs.Fits(g.Manifest); err != nil {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func (g *Grid) Plan(ctx context.Context, runs *grid.Joined) (*report.Plan, error
 }
 
 // Merge does the same for results whose manifest says what was planned.
-func Merge(ctx context.Context, runs *grid.Joined, o Options) (*report.Plan, error) {
+func Merge(ctx context.Context, runs *grid.Joined, o Options) (*plan.Result, error) {
 	var recipe experiments.Recipe
 	if err := json.Unmarshal(runs.Manifest.Request, &recipe); err != nil {
 		return nil, errors.New("the manifest's request is not that of a plan")

@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"clifftop/internal/faults"
-	"clifftop/model"
 
 	"github.com/goccy/go-yaml"
 )

@@ -2,30 +2,32 @@ package trace
 
 import "bytes"
 
-// bailian is the layout of the Qwen-Bailian usage traces: JSON lines with chat_id, parent_chat_id (-1 for
-// the first turn of a conversation), timestamp (seconds), input_length, output_length, type, turn and
-// hash_ids, the ids of blocks of 16 tokens. A turn may lack what the model thought in the turn before.
+// bailian is the layout of the Qwen-Bailian usage traces: JSON lines with chat_id, parent_chat_id (-1 for the first
+// turn of a conversation), timestamp (seconds), input_length, output_length, type, turn and hash_ids, the IDs of
+// blocks of 16 tokens. A turn may lack the thinking of the turn before.
 type bailian struct {
 	classTable
 	lengths  requestReader
 	blocks   *blocks
 	fix      bool
 	fixed    func(Code)
-	sessions map[string]int32 // of each chat that was accepted
+	sessions map[string]int32 // of each accepted chat
 	turns    []int32          // by session
 	chat     []byte           // of the row
 }
 
 func bailianFormat() format {
 	return format{
-		Format: Format{"bailian", "JSON lines: chat_id, parent_chat_id, timestamp (s), input_length, output_length, type, turn, hash_ids", "https://github.com/alibaba-edu/qwen-bailian-usagetraces-anon"},
-		need:   [][]string{{"chat_id", "parent_chat_id", "timestamp", "input_length", "output_length", "hash_ids"}},
-		may:    []string{"type", "turn"},
+		Format: Format{"bailian", "JSON lines: chat_id, parent_chat_id, timestamp (s), input_length, output_length, " +
+			"type, turn, hash_ids", "https://github.com/alibaba-edu/qwen-bailian-usagetraces-anon"},
+		need: [][]string{{"chat_id", "parent_chat_id", "timestamp", "input_length", "output_length", "hash_ids"}},
+		may:  []string{"type", "turn"},
 		objects: func(f *File) layout {
 			b := newBlocks(f, "bailian", 16)
 			b.floor = true
 			return &bailian{
-				lengths: requestReader{limit: f.options.MaxTokens}, blocks: b, fix: f.options.Mode == Fix, fixed: f.countFixed,
+				lengths: requestReader{limit: f.options.MaxTokens}, blocks: b, fix: f.options.Mode == Fix,
+				fixed:    f.countFixed,
 				sessions: map[string]int32{}, turns: []int32{0},
 			}
 		},
@@ -63,7 +65,8 @@ func (b *bailian) parse(line []byte, r *Row, t *instant) *fault {
 			return missing(line, m.key)
 		}
 	}
-	f := b.lengths.read(line, member{"timestamp", at}, member{"input_length", input}, member{"output_length", output}, inSeconds, r, t)
+	f := b.lengths.read(line, member{"timestamp", at}, member{"input_length", input}, member{"output_length", output},
+		inSeconds, r, t)
 	if f != nil {
 		return f
 	}
@@ -76,7 +79,7 @@ func (b *bailian) parse(line []byte, r *Row, t *instant) *fault {
 	return b.session(parent, r)
 }
 
-// session puts the row into the conversation of its parent.
+// session assigns the row to the conversation of its parent.
 func (b *bailian) session(parent []byte, r *Row) *fault {
 	if string(parent) != "-1" && string(parent) != "null" {
 		if r.Session = b.sessions[string(parent)]; r.Session != 0 {
@@ -84,12 +87,12 @@ func (b *bailian) session(parent []byte, r *Row) *fault {
 			return nil
 		}
 		if !b.fix {
-			return faulty(Parent, parent, "is a chat that has not been seen", "the chat_id of an earlier row, -1, or mode fix")
+			return faulty(Parent, parent, "is an unknown chat", "the chat_id of an earlier row, -1, or mode fix")
 		}
 		b.fixed(Parent)
 	}
 	if len(b.turns) == 1<<31-1 {
-		return faulty(Range, b.chat, "is one session too many", "at most 2147483646 sessions")
+		return faulty(Range, b.chat, "exceeds the number of sessions", "at most 2147483646 sessions")
 	}
 	r.Session = int32(len(b.turns))
 	return nil

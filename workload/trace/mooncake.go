@@ -1,7 +1,7 @@
 package trace
 
-// mooncake is the layout of the Mooncake traces: JSON lines with timestamp (milliseconds from the
-// start), input_length, output_length and hash_ids, the ids of blocks of 512 tokens.
+// mooncake is the layout of the Mooncake traces: JSON lines with timestamp (milliseconds from the start),
+// input_length, output_length and hash_ids, the IDs of blocks of 512 tokens.
 type mooncake struct {
 	lengths requestReader
 	blocks  *blocks
@@ -9,9 +9,10 @@ type mooncake struct {
 
 func mooncakeFormat() format {
 	return format{
-		Format: Format{"mooncake", "JSON lines: timestamp (ms), input_length, output_length, hash_ids", "https://github.com/kvcache-ai/Mooncake"},
-		need:   [][]string{{"timestamp", "input_length", "output_length", "hash_ids"}},
-		not:    []string{"chat_id"},
+		Format: Format{"mooncake", "JSON lines: timestamp (ms), input_length, output_length, hash_ids",
+			"https://github.com/kvcache-ai/Mooncake"},
+		need: [][]string{{"timestamp", "input_length", "output_length", "hash_ids"}},
+		not:  []string{"chat_id"},
 		objects: func(f *File) layout {
 			return &mooncake{requestReader{limit: f.options.MaxTokens}, newBlocks(f, "mooncake", 512)}
 		},
@@ -38,23 +39,24 @@ func (m *mooncake) parse(line []byte, r *Row, t *instant) *fault {
 	if !ok {
 		return notObject(line)
 	}
-	if f := m.lengths.read(line, member{"timestamp", at}, member{"input_length", input}, member{"output_length", output}, inMillis, r, t); f != nil {
+	if f := m.lengths.read(line, member{"timestamp", at}, member{"input_length", input},
+		member{"output_length", output}, inMillis, r, t); f != nil {
 		return f
 	}
 	return m.blocks.read(ids, r)
 }
 
-// requestReader reads what all formats of JSON lines have: an arrival and two lengths.
+// requestReader reads the common keys of JSON lines: an arrival and two lengths.
 type requestReader struct{ limit int32 }
 
-// member is a key of an object and its value; nil where it is missing.
+// member is a key of an object and its value; nil if the key is missing.
 type member struct {
 	key   string
 	value []byte
 }
 
 func notObject(line []byte) *fault {
-	return faulty(Syntax, line, "is not a JSON object", "one object a line")
+	return faulty(Syntax, line, "is not a JSON object", "one object per line")
 }
 
 func missing(line []byte, key string) *fault {

@@ -8,10 +8,10 @@ import (
 	"clifftop/workload"
 )
 
-// servingSim is the layout of LLMServingSim: JSON lines of two kinds, which may share a file. A flat one
-// is a request with input_toks, output_toks, arrival_time_ns and perhaps the tokens themselves. One with
-// sub_requests is an agent's session: each part is sent when the one before has been answered and its
-// tool has run, tool_duration_ns. Prompts share what tokens they begin with, in blocks.
+// servingSim is the layout of LLMServingSim: JSON lines of two kinds, which may be mixed. A flat line is a request
+// with input_toks, output_toks, arrival_time_ns and optionally the token IDs. A line with sub_requests is an
+// agent's session: each part is sent when the previous one has been answered and its tool has run for
+// tool_duration_ns. Prompts share their common leading tokens in blocks.
 type servingSim struct {
 	lengths  requestReader
 	sessions sessionTable
@@ -23,12 +23,15 @@ type servingSim struct {
 
 func servingSimFormat() format {
 	return format{
-		Format: Format{"llmservingsim", "JSON lines: input_toks, output_toks, arrival_time_ns and optionally input_tok_ids; or session_id, arrival_time_ns, sub_requests", "https://github.com/casys-kaist/LLMServingSim"},
-		need:   [][]string{{"input_toks", "output_toks", "arrival_time_ns"}, {"arrival_time_ns", "sub_requests"}},
-		may:    []string{"input_tok_ids", "output_tok_ids", "session_id"},
+		Format: Format{"llmservingsim", "JSON lines: input_toks, output_toks, arrival_time_ns and optionally " +
+			"input_tok_ids; or session_id, arrival_time_ns, sub_requests",
+			"https://github.com/casys-kaist/LLMServingSim"},
+		need: [][]string{{"input_toks", "output_toks", "arrival_time_ns"}, {"arrival_time_ns", "sub_requests"}},
+		may:  []string{"input_tok_ids", "output_tok_ids", "session_id"},
 		objects: func(f *File) layout {
 			s := &servingSim{
-				lengths: requestReader{limit: f.options.MaxTokens}, sessions: newSessionTable(), block: f.options.BlockTokens,
+				lengths: requestReader{limit: f.options.MaxTokens}, sessions: newSessionTable(),
+				block:  f.options.BlockTokens,
 				domain: workload.Hash(workload.SegmentID("llmservingsim"), f.options.Domain),
 			}
 			if s.block == 0 {
@@ -74,7 +77,8 @@ func (s *servingSim) parse(line []byte, r *Row, t *instant) *fault {
 	if k.parts != nil {
 		return s.agentSession(line, &k, r, t)
 	}
-	f := s.lengths.read(line, member{"arrival_time_ns", k.at}, member{"input_toks", k.input}, member{"output_toks", k.output}, inNanos, r, t)
+	f := s.lengths.read(line, member{"arrival_time_ns", k.at}, member{"input_toks", k.input},
+		member{"output_toks", k.output}, inNanos, r, t)
 	if f != nil {
 		return f
 	}
@@ -85,7 +89,7 @@ func (s *servingSim) parse(line []byte, r *Row, t *instant) *fault {
 	return f
 }
 
-// session reads a session of several parts.
+// agentSession reads a session of several parts.
 func (s *servingSim) agentSession(line []byte, k *servingKeys, r *Row, t *instant) (f *fault) {
 	const want = "objects with input_toks, output_toks and tool_duration_ns"
 	n, wait := 0, clock.Duration(0)
@@ -96,7 +100,8 @@ func (s *servingSim) agentSession(line []byte, k *servingKeys, r *Row, t *instan
 			f = faulty(Syntax, part, "is not a part of a session", want)
 			return false
 		}
-		if f = s.lengths.read(part, member{"arrival_time_ns", k.at}, member{"input_toks", p.input}, member{"output_toks", p.output}, inNanos, &x, t); f != nil {
+		if f = s.lengths.read(part, member{"arrival_time_ns", k.at}, member{"input_toks", p.input},
+			member{"output_toks", p.output}, inNanos, &x, t); f != nil {
 			return false
 		}
 		if x.Content, f = s.content(p.ids, x.InputTokens); f != nil {
@@ -105,10 +110,11 @@ func (s *servingSim) agentSession(line []byte, k *servingKeys, r *Row, t *instan
 		if n++; n == 1 {
 			r.InputTokens, r.OutputTokens, r.Content = x.InputTokens, x.OutputTokens, x.Content
 		} else if x.InputTokens == 0 || x.OutputTokens == 0 {
-			f = faulty(Range, part, "is a part without prompt or answer", "1 token or more of each")
+			f = faulty(Range, part, "has an empty prompt or output", "1 token or more of each")
 			return false
 		} else {
-			r.Then = append(r.Then, Turn{Wait: wait, InputTokens: x.InputTokens, OutputTokens: x.OutputTokens, Content: x.Content})
+			r.Then = append(r.Then, Turn{Wait: wait, InputTokens: x.InputTokens, OutputTokens: x.OutputTokens,
+				Content: x.Content})
 		}
 		wait, f = s.tool(p.wait)
 		return f == nil
@@ -119,7 +125,7 @@ func (s *servingSim) agentSession(line []byte, k *servingKeys, r *Row, t *instan
 	case !ok:
 		return faulty(Syntax, k.parts, "is not a list", want)
 	case n == 0:
-		return faulty(Fields, line, "is a session without requests", "one or more in sub_requests")
+		return faulty(Fields, line, "is a session without requests", "at least one in sub_requests")
 	}
 	if f = s.sessions.of(k.session, r); f == nil && len(k.session) == 0 {
 		f = missing(line, "session_id")
@@ -127,7 +133,7 @@ func (s *servingSim) agentSession(line []byte, k *servingKeys, r *Row, t *instan
 	return f
 }
 
-// tool reads how long a tool runs; nothing is no tool.
+// tool reads how long a tool runs; a missing key means no tool.
 func (s *servingSim) tool(b []byte) (clock.Duration, *fault) {
 	if b == nil || string(b) == "null" {
 		return 0, nil
@@ -167,7 +173,7 @@ func (s *servingSim) content(ids []byte, input int32) (*workload.Content, *fault
 	return c, nil
 }
 
-// elements walks over the objects of a JSON list until do says no.
+// elements walks over the objects of a JSON list until do returns false.
 func elements(list []byte, do func(object []byte) bool) bool {
 	rest := skipBlanks(list)
 	if len(rest) < 2 || rest[0] != '[' || rest[len(rest)-1] != ']' {

@@ -13,14 +13,14 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/planning"
 	"clifftop/experiments/studies/paper"
-	"clifftop/report"
+	"clifftop/report/plan"
 )
 
 //go:embed pairs.yaml
 var pairs []byte
 
 // plans answers all questions, in their order.
-func plans(ctx context.Context) (names []string, list []*report.Plan, err error) {
+func plans(ctx context.Context) (names []string, list []*plan.Result, err error) {
 	for _, doc := range bytes.Split(pairs, []byte("\n---\n")) {
 		s, err := experiments.Parse("pairs.yaml", doc)
 		if err != nil {

@@ -7,13 +7,15 @@ import (
 
 	"clifftop/report"
 	"clifftop/report/layout"
+	"clifftop/report/stats"
+	"clifftop/report/verdict"
 )
 
 const legend = `
-Means over the seeds 2 to 6. *Minus the first* is the mean difference to the first row, paired by seed, with its 95 % confidence
-interval. ▼ and ▲ mark significant differences (Student's t, with Holm's procedure over all rows of a table, 5 %). *Most loaded* is the
-largest time-averaged number of requests at any replica, as a multiple of the mean over the replicas. *Longest queue* is the largest
-number of requests that waited at one replica.
+Means over the seeds 2 to 6. *Minus the first* is the mean difference to the first row, paired by seed, with its 95 %
+confidence interval. ▼ and ▲ mark significant differences (Student's t, with Holm's procedure over all rows of a table,
+5 %). *Most loaded* is the largest time-averaged number of requests at any replica, as a multiple of the mean over the
+replicas. *Longest queue* is the largest number of requests that waited at one replica.
 `
 
 // column is a number of the tables.
@@ -90,7 +92,7 @@ func (c *contest) mean(system, point int, of func(*report.Summary) *float64) flo
 	if c.refused[system] != "" {
 		return math.NaN()
 	}
-	center, _ := report.MeanInterval(c.values(system, point, of), report.Confidence)
+	center, _ := stats.MeanInterval(c.values(system, point, of), stats.Confidence)
 	return center
 }
 
@@ -100,11 +102,11 @@ func (c *contest) difference(system, other, point int, of func(*report.Summary) 
 	for i := range a {
 		a[i] -= b[i]
 	}
-	return report.MeanInterval(a, report.Confidence)
+	return stats.MeanInterval(a, stats.Confidence)
 }
 
 // judge holds the systems that run against the first of them, at a point: their differences by their names.
-func (c *contest) judge(point int) map[string]*report.Variant {
+func (c *contest) judge(point int) map[string]*verdict.Variant {
 	var names []string
 	var runs [][]*report.Summary
 	for i, s := range c.systems {
@@ -112,8 +114,8 @@ func (c *contest) judge(point int) map[string]*report.Variant {
 			names, runs = append(names, s.name), append(runs, c.runs[i][point])
 		}
 	}
-	v := report.Compare(names, c.seeds, runs)
-	variants := map[string]*report.Variant{}
+	v := verdict.Compare(names, c.seeds, runs)
+	variants := map[string]*verdict.Variant{}
 	for i := range v.Variants {
 		variants[v.Variants[i].Name] = &v.Variants[i]
 	}
@@ -150,7 +152,7 @@ func (c *contest) table(b *strings.Builder) {
 }
 
 // row is what is said of a system at a point; v is nil for the first one.
-func (c *contest) row(system, point int, v *report.Variant) string {
+func (c *contest) row(system, point int, v *verdict.Variant) string {
 	var b strings.Builder
 	for _, col := range columns() {
 		b.WriteString(" " + number(c.mean(system, point, col.of)) + " |")
@@ -167,16 +169,16 @@ func (c *contest) row(system, point int, v *report.Variant) string {
 }
 
 // difference is that of a variant in a metric, with its interval and what it is worth.
-func difference(v *report.Variant, path string) string {
+func difference(v *verdict.Variant, path string) string {
 	for _, d := range v.Metrics {
 		if d.Path != path || d.Difference == nil || d.CI95 == nil {
 			continue
 		}
 		mark := ""
 		switch d.Verdict {
-		case report.Pass:
+		case verdict.Pass:
 			mark = " ▼"
-		case report.Fail:
+		case verdict.Fail:
 			mark = " ▲"
 		}
 		return fmt.Sprintf("%s ± %s%s", signed(*d.Difference), number((d.CI95[1]-d.CI95[0])/2), mark)

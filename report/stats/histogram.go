@@ -1,4 +1,4 @@
-package report
+package stats
 
 import (
 	"math"
@@ -45,8 +45,8 @@ func bounds(p, sub int) (lo, hi int64) {
 	return lo, lo + 1<<(p-1) - 1
 }
 
-// weightOfZero is the weight of the values 0.
-func (h *Histogram) weightOfZero() uint64 {
+// WeightOfZero is the weight of the values 0.
+func (h *Histogram) WeightOfZero() uint64 {
 	if h.pages[0] == nil {
 		return 0
 	}
@@ -143,8 +143,8 @@ func (h *Histogram) Merge(g *Histogram) {
 	}
 }
 
-// take is Merge, after which g must not be used: h may keep parts of it.
-func (h *Histogram) take(g *Histogram) {
+// Take is Merge, after which g must not be used: h may keep parts of it.
+func (h *Histogram) Take(g *Histogram) {
 	for p := range h.pages {
 		if h.pages[p] == nil && g.pages[p] != nil {
 			h.pages[p], g.pages[p] = g.pages[p], nil

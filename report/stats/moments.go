@@ -1,4 +1,4 @@
-package report
+package stats
 
 import (
 	"math"
@@ -9,8 +9,8 @@ import (
 // values, which gonum's assembly does not do, and quantiles, whose last bits hang on how a processor takes logarithms, are
 // rounded.
 
-// mean is the mean of values; NaN of none.
-func mean(values []float64) float64 {
+// Mean is the mean of values; NaN of none.
+func Mean(values []float64) float64 {
 	sum := 0.0
 	for _, v := range values {
 		sum += v
@@ -20,7 +20,7 @@ func mean(values []float64) float64 {
 
 // squares is the sum of the squares of what the values differ from their mean by.
 func squares(values []float64) float64 {
-	center, sum, rest := mean(values), 0.0, 0.0
+	center, sum, rest := Mean(values), 0.0, 0.0
 	for _, v := range values {
 		d := v - center
 		sum += float64(d * d)
@@ -29,14 +29,14 @@ func squares(values []float64) float64 {
 	return max(0, sum-float64(rest*rest)/float64(len(values)))
 }
 
-// variance is that of a sample; NaN of a single value.
-func variance(values []float64) float64 { return squares(values) / float64(len(values)-1) }
+// Variance is that of a sample; NaN of a single value.
+func Variance(values []float64) float64 { return squares(values) / float64(len(values)-1) }
 
-// standardDeviation is that of a sample; NaN of a single value.
-func standardDeviation(values []float64) float64 { return math.Sqrt(variance(values)) }
+// SD is that of a sample; NaN of a single value.
+func SD(values []float64) float64 { return math.Sqrt(Variance(values)) }
 
-// rounded is a quantile or a probability without the digits that depend on the platform.
-func rounded(v float64) float64 {
+// Rounded is a quantile or a probability without the digits that depend on the platform.
+func Rounded(v float64) float64 {
 	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 12, 64), 64)
 	return v
 }

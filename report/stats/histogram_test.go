@@ -1,4 +1,4 @@
-package report
+package stats
 
 import (
 	"math"
@@ -79,8 +79,8 @@ func TestHistogramMerge(t *testing.T) {
 	left.Merge(&right)
 	sameHistogram(t, &all, &left)
 	var taken Histogram
-	taken.take(&left)
-	taken.take(&Histogram{})
+	taken.Take(&left)
+	taken.Take(&Histogram{})
 	sameHistogram(t, &all, &taken)
 }
 

@@ -1,8 +1,9 @@
-package report
+package verdict
 
 import (
 	"fmt"
 
+	"clifftop/report"
 	"clifftop/report/layout"
 )
 
@@ -23,7 +24,7 @@ const (
 )
 
 // decide judges the criteria. What cannot be told from chance is no failure.
-func (v *Variant) decide(base, variant []*Summary) {
+func (v *Variant) decide(base, variant []*report.Summary) {
 	v.Criteria = []Criterion{v.throughput(), v.gap(base, variant), v.retries()}
 	v.Pass = true
 	for _, c := range v.Criteria {
@@ -32,13 +33,13 @@ func (v *Variant) decide(base, variant []*Summary) {
 }
 
 // metric is the difference of a path.
-func (v *Variant) metric(path string) *MetricDiff {
+func (v *Variant) metric(path string) *Difference {
 	for i := range v.Metrics {
 		if v.Metrics[i].Path == path {
 			return &v.Metrics[i]
 		}
 	}
-	return &MetricDiff{Path: path, Verdict: Unknown}
+	return &Difference{Path: path, Verdict: Unknown}
 }
 
 // throughput has to go up, and the share of requests that succeed must not go down.
@@ -59,10 +60,10 @@ func (v *Variant) throughput() Criterion {
 // gap time, in which requests wait though nothing holds them back, has to go down while there is a backlog. Where there is
 // none, waits are those for the next iteration, and their time says nothing; a variant that ends a backlog has done
 // better than shorten it.
-func (v *Variant) gap(base, variant []*Summary) Criterion {
+func (v *Variant) gap(base, variant []*report.Summary) Criterion {
 	x := v.metric("system.gap_fraction")
 	c := Criterion{Name: CriterionGap, Paths: []string{x.Path}, Verdict: x.Verdict, Reason: "gap fraction " + x.text()}
-	least := DefaultThresholds().Binding
+	least := report.DefaultThresholds().Binding
 	before, after := backlog(base), backlog(variant)
 	switch {
 	case before < least && after < least:
@@ -77,7 +78,7 @@ func (v *Variant) gap(base, variant []*Summary) Criterion {
 }
 
 // backlog is the part of the time in which requests wait for something that others have, on average over the runs.
-func backlog(runs []*Summary) float64 {
+func backlog(runs []*report.Summary) float64 {
 	sum := 0.0
 	for _, s := range runs {
 		g := &s.System.GapByCause
@@ -103,8 +104,8 @@ func (v *Variant) retries() Criterion {
 	return c
 }
 
-// text is the change of a metric in words.
-func (d *MetricDiff) text() string {
+// Text is the change of a metric in words.
+func (d *Difference) text() string {
 	if d.Baseline == nil || d.Variant == nil {
 		return "unknown"
 	}

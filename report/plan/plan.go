@@ -1,10 +1,12 @@
-package report
+package plan
 
-// PlanSchema identifies the JSON form of a [Plan].
-const PlanSchema = "clifftop.plan/1"
+import "clifftop/report"
 
-// Plan answers which GPUs, how many, and at what price, for a traffic and an SLO. Costs are in US dollars.
-type Plan struct {
+// Schema identifies the JSON form of a [Result].
+const Schema = "clifftop.plan/1"
+
+// Result answers which GPUs, how many, and at what price, for a traffic and an SLO. Costs are in US dollars.
+type Result struct {
 	Schema   string `json:"schema"`
 	Clifftop string `json:"clifftop"` // version of the program
 	Scenario any    `json:"scenario"` // as resolved, of the first candidate; set by the caller
@@ -12,18 +14,18 @@ type Plan struct {
 	Partial  bool   `json:"partial"` // the search was interrupted
 
 	Model   string      `json:"model"`
-	Traffic PlanTraffic `json:"traffic"`
-	SLO     *SLO        `json:"slo"`
+	Traffic Traffic     `json:"traffic"`
+	SLO     *report.SLO `json:"slo"`
 	// Classes are the classes of the traffic, each of which keeps an SLO of its own.
-	Classes []PlanClass `json:"classes,omitempty"`
+	Classes []Class `json:"classes,omitempty"`
 	// SLOAssumed says that the scenario asked for none.
-	SLOAssumed bool       `json:"slo_assumed"`
-	Counts     PlanCounts `json:"counts"`
+	SLOAssumed bool   `json:"slo_assumed"`
+	Counts     Counts `json:"counts"`
 
 	// Candidates are those that meet the SLO, by cost: those without a price come last.
-	Candidates []PlanCandidate `json:"candidates"`
+	Candidates []Candidate `json:"candidates"`
 	// Refused are the others, by what stands against them.
-	Refused []PlanRefusal `json:"refused"`
+	Refused []Refusal `json:"refused"`
 	// Why compares the first candidate with others, in sentences.
 	Why []string `json:"why"`
 	// Flips say what would change the answer.
@@ -37,19 +39,19 @@ type Plan struct {
 
 	// CostBySLO is the cheapest way to meet the SLO with all limits on latency multiplied by Factor, and CostByLoad the
 	// cost of the best candidates at a load.
-	CostBySLO  []CostPoint `json:"cost_by_slo"`
-	CostByLoad []LoadLine  `json:"cost_by_load"`
-	Warnings   []Warning   `json:"warnings"`
+	CostBySLO  []CostPoint      `json:"cost_by_slo"`
+	CostByLoad []LoadLine       `json:"cost_by_load"`
+	Warnings   []report.Warning `json:"warnings"`
 }
 
-// PlanClass is a class of the traffic, and its SLO.
-type PlanClass struct {
-	Name string `json:"name"`
-	SLO  *SLO   `json:"slo"`
+// Class is a class of the traffic, and its SLO.
+type Class struct {
+	Name string      `json:"name"`
+	SLO  *report.SLO `json:"slo"`
 }
 
-// PlanTraffic is what is planned for.
-type PlanTraffic struct {
+// Traffic is what is planned for.
+type Traffic struct {
 	MeanRequestsPerS float64 `json:"mean_requests_per_s"`
 	// PeakRequestsPerS is the mean rate of the busiest hour, and PlannedRequestsPerS that with growth.
 	PeakRequestsPerS    float64   `json:"peak_requests_per_s"`
@@ -63,8 +65,8 @@ type PlanTraffic struct {
 	Split string `json:"split"`
 }
 
-// PlanCounts are numbers of candidates by fate.
-type PlanCounts struct {
+// Counts are numbers of candidates by fate.
+type Counts struct {
 	Candidates int `json:"candidates"`
 	DoNotFit   int `json:"do_not_fit"`
 	NotBuilt   int `json:"not_possible"`        // the model cannot be spread that way
@@ -74,8 +76,8 @@ type PlanCounts struct {
 	Runs       int `json:"runs"` // simulations in all
 }
 
-// PlanCandidate is a way to serve the traffic.
-type PlanCandidate struct {
+// Candidate is a way to serve the traffic.
+type Candidate struct {
 	Name             string            `json:"name"` // such as "2 × (4 × h100-sxm fp8, TP 4)"
 	GPU              string            `json:"gpu"`
 	Dtype            string            `json:"dtype"`
@@ -104,11 +106,11 @@ type PlanCandidate struct {
 	USDPerHour    *float64 `json:"usd_per_hour"`
 	USDPerMonth   *float64 `json:"usd_per_month"` // of 730 hours
 	// USDPerMonthRange is the cost with as few replicas, and as many, as the error and the width of the search allow.
-	USDPerMonthRange *[2]float64   `json:"usd_per_month_range"`
-	PerMillion       TokenCost     `json:"usd_per_million_output_tokens"`
-	Capacity         *PlanCapacity `json:"capacity"` // of one replica
+	USDPerMonthRange *[2]float64 `json:"usd_per_month_range"`
+	PerMillion       TokenCost   `json:"usd_per_million_output_tokens"`
+	Capacity         *Capacity   `json:"capacity"` // of one replica
 
-	AtPlan PlanPoint `json:"at_plan"`
+	AtPlan Point `json:"at_plan"`
 	// LimitedBy is what breaks first with one replica less, or a little more load; empty where not looked for.
 	LimitedBy string `json:"limited_by,omitempty"`
 
@@ -122,8 +124,8 @@ type PlanCandidate struct {
 	Spare    *SparePlan     `json:"spare,omitempty"`
 }
 
-// PlanCapacity is the load that one replica carries within the SLO: it passes at the one and fails at the other.
-type PlanCapacity struct {
+// Capacity is the load that one replica carries within the SLO: it passes at the one and fails at the other.
+type Capacity struct {
 	PassesRequestsPerS float64  `json:"passes_requests_per_s"`
 	FailsRequestsPerS  *float64 `json:"fails_requests_per_s"` // nil where none was found
 	// Resolved says that the ends were brought near each other; elsewhere the search ended when the number of
@@ -131,16 +133,16 @@ type PlanCapacity struct {
 	Resolved bool `json:"resolved"`
 }
 
-// PlanPoint is what a replica does at the planned load, the model's error allowed for.
-type PlanPoint struct {
-	RequestsPerS     float64       `json:"requests_per_s"` // of one replica, with the allowance for the error
-	Limits           []LimitResult `json:"limits"`
-	SLOUse           float64       `json:"slo_use"` // the statistic nearest its limit, as a fraction of it
-	Attainment       *float64      `json:"attainment"`
-	OutputTokensPerS *float64      `json:"output_tokens_per_s"` // of one replica
-	BusyFraction     *float64      `json:"busy_fraction"`
-	KVUsageMax       *float64      `json:"kv_usage_max"`
-	InSystem         Level         `json:"in_system"` // requests at once in one replica
+// Point is what a replica does at the planned load, the model's error allowed for.
+type Point struct {
+	RequestsPerS     float64              `json:"requests_per_s"` // of one replica, with the allowance for the error
+	Limits           []report.LimitResult `json:"limits"`
+	SLOUse           float64              `json:"slo_use"` // the statistic nearest its limit, as a fraction of it
+	Attainment       *float64             `json:"attainment"`
+	OutputTokensPerS *float64             `json:"output_tokens_per_s"` // of one replica
+	BusyFraction     *float64             `json:"busy_fraction"`
+	KVUsageMax       *float64             `json:"kv_usage_max"`
+	InSystem         report.Level         `json:"in_system"` // requests at once in one replica
 }
 
 // TokenCost is the cost of a million output tokens. Idle hours are paid.
@@ -177,8 +179,8 @@ type SparePlan struct {
 	Degraded string `json:"degraded"`
 }
 
-// PlanRefusal says why a candidate is out.
-type PlanRefusal struct {
+// Refusal says why a candidate is out.
+type Refusal struct {
 	Name string `json:"name"`
 	// Reason is does_not_fit, not_possible, slo_floor, too_many_gpus, too_dear or slo.
 	Reason string `json:"reason"`

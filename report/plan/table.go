@@ -1,4 +1,4 @@
-package report
+package plan
 
 import (
 	"encoding/csv"
@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"clifftop/report"
 	"clifftop/report/layout"
 )
 
@@ -18,13 +19,13 @@ const (
 )
 
 // WriteTable writes the plan for people, in lines of at most 80 characters.
-func (p *Plan) WriteTable(w io.Writer) error { return p.write(w, &layout.Text{}) }
+func (p *Result) WriteTable(w io.Writer) error { return p.write(w, &layout.Text{}) }
 
 // WriteMarkdown writes the plan as a page: what, why, what was assumed, what would change the answer.
-func (p *Plan) WriteMarkdown(w io.Writer) error { return p.write(w, &layout.Text{Markdown: true}) }
+func (p *Result) WriteMarkdown(w io.Writer) error { return p.write(w, &layout.Text{Markdown: true}) }
 
 // WriteCSV writes a row for each candidate that meets the SLO.
-func (p *Plan) WriteCSV(w io.Writer) error {
+func (p *Result) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	rows := [][]string{{"candidate", "gpu", "dtype", "kv_cache_dtype", "tensor_parallel_size", "pipeline_parallel_size", "expert_parallel_size", "replicas", "gpus",
 		"usd_per_month", "usd_per_million_output_tokens_at_capacity", "usd_per_million_output_tokens_at_plan", "usd_per_million_output_tokens_at_load",
@@ -44,7 +45,7 @@ func (p *Plan) WriteCSV(w io.Writer) error {
 	return c.WriteAll(rows)
 }
 
-func (p *Plan) write(w io.Writer, t *layout.Text) error {
+func (p *Result) write(w io.Writer, t *layout.Text) error {
 	if t.Markdown {
 		t.Printf("# %s\n\n", p.Answer())
 	} else {
@@ -68,7 +69,7 @@ func (p *Plan) write(w io.Writer, t *layout.Text) error {
 }
 
 // Answer is the plan in a sentence.
-func (p *Plan) Answer() string {
+func (p *Result) Answer() string {
 	switch {
 	case len(p.Candidates) == 0 && p.Partial:
 		return "No plan yet: the search was interrupted before a candidate was known to meet the SLO"
@@ -95,7 +96,7 @@ func (p *Plan) Answer() string {
 }
 
 // impossible says what forbids every candidate, and by how much the nearest one misses.
-func (p *Plan) impossible() string {
+func (p *Result) impossible() string {
 	if len(p.Refused) == 0 {
 		return "there are no candidates"
 	}
@@ -114,7 +115,7 @@ func (p *Plan) impossible() string {
 	return text + fmt.Sprintf(" The nearest: %s: %s", r.Name, r.Text)
 }
 
-func (p *Plan) trafficLines(t *layout.Text) {
+func (p *Result) trafficLines(t *layout.Text) {
 	x := &p.Traffic
 	text := fmt.Sprintf("%s requests/s in the peak hour", layout.Digits(x.PeakRequestsPerS))
 	if math.Abs(x.PeakRequestsPerS-x.MeanRequestsPerS) > 1e-6*x.PeakRequestsPerS {
@@ -141,9 +142,9 @@ func (p *Plan) trafficLines(t *layout.Text) {
 	t.Line("candidates", text+fmt.Sprintf("; %d runs", n.Runs))
 }
 
-func (p *Plan) sloText() string {
+func (p *Result) sloText() string {
 	if p.Classes == nil {
-		text := p.SLO.text()
+		text := p.SLO.Text()
 		if p.SLOAssumed {
 			text += " (assumed)"
 		}
@@ -151,29 +152,14 @@ func (p *Plan) sloText() string {
 	}
 	var parts []string
 	for _, k := range p.Classes {
-		parts = append(parts, k.Name+": "+k.SLO.text())
+		parts = append(parts, k.Name+": "+k.SLO.Text())
 	}
 	return strings.Join(parts, "; ")
 }
 
-// text is the objective in words.
-func (s *SLO) text() string {
-	var parts []string
-	for _, o := range s.Objectives {
-		parts = append(parts, fmt.Sprintf("%s ≤ %s", LimitName(o.Key()), delayText(o.Limit.Seconds()*1e3)))
-	}
-	if a := s.Attainment; a > 0 {
-		parts = append(parts, fmt.Sprintf("attainment %s", layout.Percent(a)))
-	}
-	if x := s.WaitProbability; x != nil {
-		parts = append(parts, fmt.Sprintf("at most %s wait", layout.Percent(*x)))
-	}
-	return strings.Join(parts, ", ")
-}
-
 // ranking lists candidates: the Pareto set, and the cheapest others of each GPU. What others dominate is hidden after
 // the first few.
-func (p *Plan) ranking(t *layout.Text) {
+func (p *Result) ranking(t *layout.Text) {
 	t.Heading("Ranking")
 	rows := [][]string{{"", "group", "$/month", "$/M", "req/s", "SLO", "error"}}
 	gpus := map[string]bool{}
@@ -200,7 +186,7 @@ func (p *Plan) ranking(t *layout.Text) {
 		if c.USDPerMonth != nil {
 			cost = layout.Dollars(*c.USDPerMonth)
 		}
-		rows = append(rows, []string{name, strconv.Itoa(c.Group), cost, usd(c.PerMillion.AtPlan),
+		rows = append(rows, []string{name, strconv.Itoa(c.Group), cost, layout.Price(c.PerMillion.AtPlan),
 			least + layout.Digits(c.Capacity.PassesRequestsPerS), layout.Percent(c.AtPlan.SLOUse), e})
 	}
 	t.Table(rows, 1, 2)
@@ -216,7 +202,7 @@ func (p *Plan) ranking(t *layout.Text) {
 }
 
 // bestLines tell more of the first candidate.
-func (p *Plan) bestLines(t *layout.Text) {
+func (p *Result) bestLines(t *layout.Text) {
 	b := &p.Candidates[0]
 	t.Heading("%s", b.Name)
 	t.Line("each replica", p.replicaText(b))
@@ -256,7 +242,7 @@ func (p *Plan) bestLines(t *layout.Text) {
 	}
 }
 
-func (p *Plan) replicaText(b *PlanCandidate) string {
+func (p *Result) replicaText(b *Candidate) string {
 	a := &b.AtPlan
 	var parts []string
 	for i := range a.Limits {
@@ -265,11 +251,11 @@ func (p *Plan) replicaText(b *PlanCandidate) string {
 		case x.N == 0:
 			value = "–"
 		case x.ValueMs != nil:
-			value = delayText(*x.ValueMs)
+			value = layout.Milliseconds(*x.ValueMs)
 		case x.LimitMs == nil && x.Fraction != nil:
 			value = layout.Percent(*x.Fraction)
 		}
-		parts = append(parts, LimitName(x.Key)+" "+value)
+		parts = append(parts, report.LimitName(x.Key)+" "+value)
 	}
 	text := fmt.Sprintf("at %s requests/s %s", layout.Digits(a.RequestsPerS), strings.Join(parts, ", "))
 	if x := a.InSystem; x.Mean != nil && x.P95 != nil && x.P99 != nil {
@@ -288,19 +274,19 @@ func (p *Plan) replicaText(b *PlanCandidate) string {
 	return text
 }
 
-func (c *PlanCandidate) costText() string {
+func (c *Candidate) costText() string {
 	if c.USDPerHour == nil {
 		return "price unknown: set plan.prices"
 	}
 	text := fmt.Sprintf("%s/h for %d × %s (%s); per million output tokens %s at capacity, %s at the peak, %s at the mean load, idle hours paid",
-		layout.Dollars(*c.USDPerHour), c.GPUs, layout.Dollars(*c.USDPerGPUHour), c.PriceSource, usd(c.PerMillion.AtCapacity), usd(c.PerMillion.AtPlan), usd(c.PerMillion.AtLoad))
+		layout.Dollars(*c.USDPerHour), c.GPUs, layout.Dollars(*c.USDPerGPUHour), c.PriceSource, layout.Price(c.PerMillion.AtCapacity), layout.Price(c.PerMillion.AtPlan), layout.Price(c.PerMillion.AtLoad))
 	if c.PerMillion.Good != nil {
-		text += fmt.Sprintf(", %s for good ones at the peak", usd(c.PerMillion.Good))
+		text += fmt.Sprintf(", %s for good ones at the peak", layout.Price(c.PerMillion.Good))
 	}
 	return text
 }
 
-func (c *PlanCandidate) errorText() string {
+func (c *Candidate) errorText() string {
 	switch {
 	case c.Error == 0:
 		return c.Scope
@@ -366,7 +352,7 @@ func (a *APIComparison) text() string {
 }
 
 // refusedLines count the refusals of each kind, and list the nearest of those that say something of their own.
-func (p *Plan) refusedLines(t *layout.Text) {
+func (p *Result) refusedLines(t *layout.Text) {
 	if len(p.Refused) == 0 {
 		return
 	}
@@ -379,7 +365,7 @@ func (p *Plan) refusedLines(t *layout.Text) {
 		{TooManyGPUs, "would take too many GPUs", true}, {DoesNotFit, "do not fit", true},
 		{TooDear, "cost too much to look into", false}, {NotPossible, "cannot be built that way", false},
 	} {
-		var of []*PlanRefusal
+		var of []*Refusal
 		for i := range p.Refused {
 			if p.Refused[i].Reason == k.reason {
 				of = append(of, &p.Refused[i])
@@ -414,7 +400,7 @@ func bullet(t *layout.Text, text string) {
 	t.Item("•", text)
 }
 
-func (p *Plan) sentences(t *layout.Text, title string, list []string) {
+func (p *Result) sentences(t *layout.Text, title string, list []string) {
 	if len(list) == 0 {
 		return
 	}
@@ -422,11 +408,4 @@ func (p *Plan) sentences(t *layout.Text, title string, list []string) {
 	for _, s := range list {
 		bullet(t, s)
 	}
-}
-
-func usd(x *float64) string {
-	if x == nil {
-		return "–"
-	}
-	return layout.Dollars(*x)
 }

@@ -1,18 +1,20 @@
-package report
+package inspect
 
 import (
 	"io"
 
+	"clifftop/report"
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 	"clifftop/workload/trace"
 )
 
-// InspectionSchema identifies the JSON form of an [Inspection].
-const InspectionSchema = "clifftop.inspect/1"
+// Schema identifies the JSON form of an [Result].
+const Schema = "clifftop.inspect/1"
 
-// Inspection says what the traffic of a trace is like. A nil pointer says that there is nothing to tell: too few
+// Result says what the traffic of a trace is like. A nil pointer says that there is nothing to tell: too few
 // rows, or no such thing in the trace.
-type Inspection struct {
+type Result struct {
 	Schema   string `json:"schema"`
 	Clifftop string `json:"clifftop"` // version of the program; set by the caller
 
@@ -32,17 +34,17 @@ type Inspection struct {
 	Spearman  *float64 `json:"spearman"`
 	SpearmanN int      `json:"spearman_n"`
 
-	Arrivals ArrivalPattern `json:"arrivals"`
-	Sessions *SessionFacts  `json:"sessions"`
-	Prefix   *PrefixSharing `json:"prefix"`
-	Classes  []ClassShare   `json:"classes"`
-	Series   []TrafficPoint `json:"series"`
-	Warnings []Warning      `json:"warnings"`
+	Arrivals ArrivalPattern   `json:"arrivals"`
+	Sessions *SessionFacts    `json:"sessions"`
+	Prefix   *PrefixSharing   `json:"prefix"`
+	Classes  []ClassShare     `json:"classes"`
+	Series   []TrafficPoint   `json:"series"`
+	Warnings []report.Warning `json:"warnings"`
 }
 
 // TokenLengths describes lengths in tokens. Percentiles are exact and interpolate linearly.
 type TokenLengths struct {
-	Distribution
+	report.Distribution
 	Total int64 `json:"total"`
 	// Mode is the most frequent length and ModeShare the share of the requests that have it.
 	Mode      *float64 `json:"mode"`
@@ -86,7 +88,7 @@ type SessionFacts struct {
 	MeanTurns *float64 `json:"mean_turns"`
 	MaxTurns  int32    `json:"max_turns"`
 	// Gaps are the seconds from one arrival of a session to the next.
-	Gaps Distribution `json:"gap_s"`
+	Gaps report.Distribution `json:"gap_s"`
 	// Waiting is the number of requests that are sent after an answer, not at a recorded time.
 	Waiting int64 `json:"waiting"`
 }
@@ -106,8 +108,8 @@ type PrefixSharing struct {
 	LRU []LRUPoint `json:"lru"`
 	// StackDistance is how many different blocks are used until a block is used again, itself counted, and
 	// Reuse how many seconds pass.
-	StackDistance Distribution `json:"stack_distance_blocks"`
-	Reuse         Distribution `json:"reuse_s"`
+	StackDistance report.Distribution `json:"stack_distance_blocks"`
+	Reuse         report.Distribution `json:"reuse_s"`
 }
 
 // LRUPoint is one size of a cache.
@@ -136,10 +138,10 @@ type TrafficPoint struct {
 	blocks, hits int64
 }
 
-// Inspect reads a trace to its end. It needs no memory for rows, except for identities: of sessions, and of
+// Trace reads a trace to its end. It needs no memory for rows, except for identities: of sessions, and of
 // the blocks that prompts share. Blocks of blockTokens tokens are compared; 0 is 512, as in Mooncake's traces.
 // Classes names the classes, and is called at the end.
-func Inspect(r trace.Reader, blockTokens int32, classes func() []string) (*Inspection, error) {
+func Trace(r trace.Reader, blockTokens int32, classes func() []string) (*Result, error) {
 	if blockTokens == 0 {
 		blockTokens = 512
 	}
@@ -156,7 +158,7 @@ func Inspect(r trace.Reader, blockTokens int32, classes func() []string) (*Inspe
 	}
 }
 
-// inspector gathers what an [Inspection] tells.
+// inspector gathers what an [Result] tells.
 type inspector struct {
 	rows, requests int64
 	first, last    clock.Time
@@ -229,15 +231,15 @@ func (g *inspector) request(point *TrafficPoint, q *request, at clock.Duration) 
 	point.hits += hits
 }
 
-func (g *inspector) inspection(names []string) *Inspection {
-	x := &Inspection{
-		Schema: InspectionSchema, Applied: []string{}, Requests: g.requests, SpanS: g.last.Sub(g.first).Seconds(),
+func (g *inspector) inspection(names []string) *Result {
+	x := &Result{
+		Schema: Schema, Applied: []string{}, Requests: g.requests, SpanS: g.last.Sub(g.first).Seconds(),
 		InputTokens: g.input.lengths(), OutputTokens: g.output.lengths(),
-		Sessions: g.sessions.facts(), Series: g.series.points(g.last.Sub(g.first)), Classes: []ClassShare{}, Warnings: []Warning{},
+		Sessions: g.sessions.facts(), Series: g.series.points(g.last.Sub(g.first)), Classes: []ClassShare{}, Warnings: []report.Warning{},
 	}
 	x.Spearman, x.SpearmanN = g.pairs.spearman()
 	if x.SpanS > 0 {
-		x.RequestsPerS = ratio(float64(g.rows-1), x.SpanS)
+		x.RequestsPerS = stats.Ratio(float64(g.rows-1), x.SpanS)
 	}
 	x.Arrivals = g.arrivals()
 	x.Prefix = g.prefix.sharing(g.input.total, x.Series)
@@ -245,7 +247,7 @@ func (g *inspector) inspection(names []string) *Inspection {
 		if c.requests == 0 || len(g.classes) == 1 {
 			continue
 		}
-		s := ClassShare{Requests: c.requests, MeanInputTokens: ratio(float64(c.input), float64(c.requests)), MeanOutputTokens: ratio(float64(c.output), float64(c.requests))}
+		s := ClassShare{Requests: c.requests, MeanInputTokens: stats.Ratio(float64(c.input), float64(c.requests)), MeanOutputTokens: stats.Ratio(float64(c.output), float64(c.requests))}
 		if i < len(names) {
 			s.Name = names[i]
 		}
@@ -258,11 +260,11 @@ func (g *inspector) inspection(names []string) *Inspection {
 func (g *inspector) arrivals() ArrivalPattern {
 	a := ArrivalPattern{ZeroGaps: g.ticks.Zeros(), Dispersion: []Dispersion{}}
 	if g.rows > 2 && g.last > g.first {
-		a.GapCV = ratio(g.gaps.sd(), g.gaps.mean())
-		a.MaxGapS = number(g.maxGap.Seconds())
+		a.GapCV = stats.Ratio(g.gaps.sd(), g.gaps.mean())
+		a.MaxGapS = stats.Finite(g.maxGap.Seconds())
 	}
 	if q := g.ticks.Quantum(); g.ticks.Coarse() {
-		a.TogetherS = number(q.Seconds())
+		a.TogetherS = stats.Finite(q.Seconds())
 	}
 	for i := range g.windows {
 		w := &g.windows[i]

@@ -1,4 +1,4 @@
-package report
+package verdict
 
 import (
 	"fmt"
@@ -7,14 +7,17 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"clifftop/report"
+	"clifftop/report/stats"
 )
 
-// VerdictSchema identifies the JSON form of a [Verdict].
-const VerdictSchema = "clifftop.verdict/1"
+// Schema identifies the JSON form of a [Result].
+const Schema = "clifftop.verdict/1"
 
-// Verdict holds variants of a scenario against a baseline. Each was run several times; the k-th runs of all
+// Result holds variants of a scenario against a baseline. Each was run several times; the k-th runs of all
 // share their random numbers, so that the differences within a pair say more than the two means.
-type Verdict struct {
+type Result struct {
 	Schema   string `json:"schema"`
 	Clifftop string `json:"clifftop"` // version of the program
 	Baseline string `json:"baseline"` // its name
@@ -28,12 +31,12 @@ type Verdict struct {
 	// Groups are, of several variants, those that cannot be told apart, for each metric that has intervals.
 	Groups []MetricGroups `json:"groups"`
 	// Pass says that no variant fails a criterion.
-	Pass     bool      `json:"pass"`
-	Warnings []Warning `json:"warnings"`
+	Pass     bool             `json:"pass"`
+	Warnings []report.Warning `json:"warnings"`
 	// Scenarios are those of the first runs, as resolved: the baseline's, then the variants'.
 	Scenarios []any `json:"-"`
 	// Pooled are the runs of the baseline together, and then those of each variant.
-	Pooled []*Summary `json:"-"`
+	Pooled []*report.Summary `json:"-"`
 
 	baseline []float64 // means by metric, NaN where unknown
 	metrics  []metric
@@ -42,15 +45,15 @@ type Verdict struct {
 // Variant is what came of one variant.
 type Variant struct {
 	Name    string       `json:"name"`
-	Metrics []MetricDiff `json:"metrics"`
+	Metrics []Difference `json:"metrics"`
 	// Criteria are those of accepting the variant in the baseline's place; Pass says that it fails none of them.
 	Criteria []Criterion `json:"criteria"`
 	Pass     bool        `json:"pass"`
 }
 
-// MetricDiff is one number of a variant against the baseline's. Nil says that some run did not give the number.
-type MetricDiff struct {
-	// Path is the number's place in a [Summary].
+// Difference is one number of a variant against the baseline's. Nil says that some run did not give the number.
+type Difference struct {
+	// Path is the number's place in a [report.Summary].
 	Path string `json:"path"`
 	// Baseline and Variant are means over the replications, and Difference is Variant less Baseline.
 	Baseline   *float64 `json:"baseline"`
@@ -64,7 +67,7 @@ type MetricDiff struct {
 	// VarianceReduction is by how much more the difference would vary if the runs of a pair did not share their random
 	// numbers; nil where it does not vary.
 	VarianceReduction *float64 `json:"variance_reduction"`
-	// Verdict says whether the variant is better (pass) or worse (fail) by more than chance, and the margin, explain. Of
+	// Result says whether the variant is better (pass) or worse (fail) by more than chance, and the margin, explain. Of
 	// several variants, the chance of a wrong one among the verdicts on a metric is 5 % (Holm).
 	Verdict string `json:"verdict"`
 }
@@ -82,31 +85,31 @@ const (
 type metric struct {
 	path, title string
 	lower       bool // less is better
-	of          func(*Summary) *float64
+	of          func(*report.Summary) *float64
 }
 
 // compared are the metrics, in the order of tables.
 func compared() []metric {
 	return []metric{
-		{"throughput.requests_per_s", "requests/s", false, func(s *Summary) *float64 { return s.Throughput.RequestsPerS }},
-		{"throughput.output_tokens_per_s", "output tokens/s", false, func(s *Summary) *float64 { return s.Throughput.OutputTokensPerS }},
-		{"latency_ms.ttft.mean", "TTFT mean, ms", true, func(s *Summary) *float64 { return s.Latency.TTFT.Mean }},
-		{"latency_ms.ttft.p50", "TTFT p50, ms", true, func(s *Summary) *float64 { return s.Latency.TTFT.P50 }},
-		{"latency_ms.ttft.p99", "TTFT p99, ms", true, func(s *Summary) *float64 { return s.Latency.TTFT.tail(s.Latency.TTFT.P99, minP99) }},
-		{"latency_ms.tpot.mean", "TPOT mean, ms", true, func(s *Summary) *float64 { return s.Latency.TPOT.Mean }},
-		{"latency_ms.tpot.p50", "TPOT p50, ms", true, func(s *Summary) *float64 { return s.Latency.TPOT.P50 }},
-		{"latency_ms.tpot.p99", "TPOT p99, ms", true, func(s *Summary) *float64 { return s.Latency.TPOT.tail(s.Latency.TPOT.P99, minP99) }},
-		{"latency_ms.itl.p99", "ITL p99, ms", true, func(s *Summary) *float64 { return s.Latency.ITL.tail(s.Latency.ITL.P99, minP99) }},
-		{"latency_ms.e2e.mean", "E2E mean, ms", true, func(s *Summary) *float64 { return s.Latency.E2E.Mean }},
-		{"latency_ms.e2e.p99", "E2E p99, ms", true, func(s *Summary) *float64 { return s.Latency.E2E.tail(s.Latency.E2E.P99, minP99) }},
-		{"goodput.requests_per_s", "good requests/s", false, func(s *Summary) *float64 { return s.Goodput.RequestsPerS }},
-		{"system.error_rate", "error rate", true, func(s *Summary) *float64 { return s.System.ErrorRate }},
-		{"system.gap_fraction", "gap fraction", true, func(s *Summary) *float64 { return s.System.GapFraction }},
-		{"system.preemptions", "preemptions", true, func(s *Summary) *float64 { v := float64(s.System.Preemptions); return &v }},
-		{"tokens.recomputed", "recomputed tokens", true, func(s *Summary) *float64 { v := float64(s.Tokens.Recomputed); return &v }},
-		{"retry_rate", "retries per request", true, (*Summary).retryRate},
-		{"fairness", "fairness (Jain)", false, (*Summary).Fairness},
-		{pathCost, "$ per million tokens", true, func(s *Summary) *float64 {
+		{"throughput.requests_per_s", "requests/s", false, func(s *report.Summary) *float64 { return s.Throughput.RequestsPerS }},
+		{"throughput.output_tokens_per_s", "output tokens/s", false, func(s *report.Summary) *float64 { return s.Throughput.OutputTokensPerS }},
+		{"latency_ms.ttft.mean", "TTFT mean, ms", true, func(s *report.Summary) *float64 { return s.Latency.TTFT.Mean }},
+		{"latency_ms.ttft.p50", "TTFT p50, ms", true, func(s *report.Summary) *float64 { return s.Latency.TTFT.P50 }},
+		{"latency_ms.ttft.p99", "TTFT p99, ms", true, func(s *report.Summary) *float64 { return s.Latency.TTFT.Tail(s.Latency.TTFT.P99, report.MinSamplesP99) }},
+		{"latency_ms.tpot.mean", "TPOT mean, ms", true, func(s *report.Summary) *float64 { return s.Latency.TPOT.Mean }},
+		{"latency_ms.tpot.p50", "TPOT p50, ms", true, func(s *report.Summary) *float64 { return s.Latency.TPOT.P50 }},
+		{"latency_ms.tpot.p99", "TPOT p99, ms", true, func(s *report.Summary) *float64 { return s.Latency.TPOT.Tail(s.Latency.TPOT.P99, report.MinSamplesP99) }},
+		{"latency_ms.itl.p99", "ITL p99, ms", true, func(s *report.Summary) *float64 { return s.Latency.ITL.Tail(s.Latency.ITL.P99, report.MinSamplesP99) }},
+		{"latency_ms.e2e.mean", "E2E mean, ms", true, func(s *report.Summary) *float64 { return s.Latency.E2E.Mean }},
+		{"latency_ms.e2e.p99", "E2E p99, ms", true, func(s *report.Summary) *float64 { return s.Latency.E2E.Tail(s.Latency.E2E.P99, report.MinSamplesP99) }},
+		{"goodput.requests_per_s", "good requests/s", false, func(s *report.Summary) *float64 { return s.Goodput.RequestsPerS }},
+		{"system.error_rate", "error rate", true, func(s *report.Summary) *float64 { return s.System.ErrorRate }},
+		{"system.gap_fraction", "gap fraction", true, func(s *report.Summary) *float64 { return s.System.GapFraction }},
+		{"system.preemptions", "preemptions", true, func(s *report.Summary) *float64 { v := float64(s.System.Preemptions); return &v }},
+		{"tokens.recomputed", "recomputed tokens", true, func(s *report.Summary) *float64 { v := float64(s.Tokens.Recomputed); return &v }},
+		{"retry_rate", "retries per request", true, (*report.Summary).RetryRate},
+		{"fairness", "fairness (Jain)", false, (*report.Summary).Fairness},
+		{pathCost, "$ per million tokens", true, func(s *report.Summary) *float64 {
 			if s.Cost == nil {
 				return nil
 			}
@@ -119,8 +122,8 @@ func compared() []metric {
 const pathCost = "cost.usd_per_million_output_tokens_at_load"
 
 // comparedOf are the metrics to compare runs by.
-func comparedOf(runs [][]*Summary) []metric {
-	hour := func(s *Summary) float64 {
+func comparedOf(runs [][]*report.Summary) []metric {
+	hour := func(s *report.Summary) float64 {
 		if s.Cost == nil || s.Cost.USDPerHour == nil {
 			return math.NaN()
 		}
@@ -138,7 +141,7 @@ func comparedOf(runs [][]*Summary) []metric {
 }
 
 // Title names a metric with its unit; it is the path of one that is not known.
-func (v *Verdict) Title(path string) string {
+func (v *Result) Title(path string) string {
 	for _, m := range compared() {
 		if m.path == path {
 			return m.title
@@ -147,41 +150,22 @@ func (v *Verdict) Title(path string) string {
 	return path
 }
 
-// Fairness is Jain's index over the speeds at which requests were served, output tokens over the time from
-// sending to the last token: 1 when all are alike, 1/n when one of n has everything. It is nil without requests.
-//
-//	(Σ x)² / (n Σ x²) = 1 / (1 + (sd/mean)²)        R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984
-func (s *Summary) Fairness() *float64 {
-	d := &s.E2ETPSUser
-	if d.Mean == nil || d.SD == nil || *d.Mean == 0 {
-		return nil
-	}
-	cv := *d.SD / *d.Mean
-	index := 1 / (1 + float64(cv*cv))
-	return &index
-}
-
-// retryRate is the number of retries for each request offered.
-func (s *Summary) retryRate() *float64 {
-	return ratio(float64(s.Requests.Retries), float64(s.Requests.Offered))
-}
-
 // Compare is [CompareBy] no margin.
-func Compare(names []string, seeds []uint64, runs [][]*Summary) *Verdict {
+func Compare(names []string, seeds []uint64, runs [][]*report.Summary) *Result {
 	return CompareBy(0, names, seeds, runs)
 }
 
 // CompareBy judges variants against a baseline. runs has the summaries of the baseline first, then those of the
 // variants in the order of names; each has one for every seed, in the order of the seeds. margin is the smallest difference
 // that matters, as a fraction of the baseline's value.
-func CompareBy(margin float64, names []string, seeds []uint64, runs [][]*Summary) *Verdict {
-	v := &Verdict{
-		Schema: VerdictSchema, Baseline: names[0], Seeds: seeds, Margin: margin, Variants: []Variant{}, Groups: []MetricGroups{},
-		Warnings: []Warning{}, metrics: comparedOf(runs),
+func CompareBy(margin float64, names []string, seeds []uint64, runs [][]*report.Summary) *Result {
+	v := &Result{
+		Schema: Schema, Baseline: names[0], Seeds: seeds, Margin: margin, Variants: []Variant{}, Groups: []MetricGroups{},
+		Warnings: []report.Warning{}, metrics: comparedOf(runs),
 	}
 	for _, list := range runs {
 		v.Scenarios = append(v.Scenarios, list[0].Scenario)
-		v.Pooled = append(v.Pooled, Pool(list))
+		v.Pooled = append(v.Pooled, report.Pool(list))
 	}
 	of := make([][][]float64, len(names)) // by variant, metric and run
 	random := false
@@ -191,7 +175,7 @@ func CompareBy(margin float64, names []string, seeds []uint64, runs [][]*Summary
 		}
 	}
 	for k := range v.metrics {
-		v.baseline = append(v.baseline, mean(of[0][k]))
+		v.baseline = append(v.baseline, stats.Mean(of[0][k]))
 		for _, x := range of[0][k] {
 			random = random || !alike(x, of[0][k][0])
 		}
@@ -212,19 +196,19 @@ func CompareBy(margin float64, names []string, seeds []uint64, runs [][]*Summary
 		v.Pass = v.Pass && v.Variants[i].Pass
 	}
 	if text := unsteady(names, runs); text != "" {
-		v.Warnings = append(v.Warnings, Warning{"not_stationary", text})
+		v.Warnings = append(v.Warnings, report.Warning{Code: "not_stationary", Text: text})
 	}
 	switch {
 	case len(seeds) == 1:
-		v.Warnings = append(v.Warnings, Warning{"one_replication", "one run of each says nothing about chance; there are no intervals"})
+		v.Warnings = append(v.Warnings, report.Warning{Code: "one_replication", Text: "one run of each says nothing about chance; there are no intervals"})
 	case !random:
-		v.Warnings = append(v.Warnings, Warning{"no_randomness", "the seed changes nothing in this traffic: the runs are alike, and there are no intervals"})
+		v.Warnings = append(v.Warnings, report.Warning{Code: "no_randomness", Text: "the seed changes nothing in this traffic: the runs are alike, and there are no intervals"})
 	}
 	return v
 }
 
 // unsteady says which variants have no steady state; it is empty if all have.
-func unsteady(names []string, runs [][]*Summary) string {
+func unsteady(names []string, runs [][]*report.Summary) string {
 	var list []string
 	for i, name := range names {
 		n := 0
@@ -245,9 +229,9 @@ func unsteady(names []string, runs [][]*Summary) string {
 
 // Precise reports whether the differences of throughput and of mean latencies are known to within a fraction of the
 // baseline's value, on each side. What no run knows does not count.
-func (v *Verdict) Precise(fraction float64) bool {
+func (v *Result) Precise(fraction float64) bool {
 	for _, variant := range v.Variants {
-		for _, path := range PrecisionPaths() {
+		for _, path := range report.PrecisionPaths() {
 			d := variant.metric(path)
 			if d.CI95 != nil && (d.CI95[1]-d.CI95[0])/2 > fraction*math.Abs(*d.Baseline) {
 				return false
@@ -258,7 +242,7 @@ func (v *Verdict) Precise(fraction float64) bool {
 }
 
 // values are the metric's in each run, NaN where unknown.
-func (m metric) values(runs []*Summary) []float64 {
+func (m metric) values(runs []*report.Summary) []float64 {
 	xs := make([]float64, len(runs))
 	for i, s := range runs {
 		xs[i] = math.NaN()
@@ -273,18 +257,18 @@ func (m metric) values(runs []*Summary) []float64 {
 func alike(x, y float64) bool { return x == y || math.IsNaN(x) && math.IsNaN(y) }
 
 // difference describes paired values.
-func (m metric) difference(margin float64, base, variant []float64, random bool) MetricDiff {
-	d := MetricDiff{Path: m.path, Verdict: Unknown}
+func (m metric) difference(margin float64, base, variant []float64, random bool) Difference {
+	d := Difference{Path: m.path, Verdict: Unknown}
 	differences := subtract(variant, base)
-	d.Baseline, d.Variant, d.Difference = number(mean(base)), number(mean(variant)), number(mean(differences))
+	d.Baseline, d.Variant, d.Difference = stats.Finite(stats.Mean(base)), stats.Finite(stats.Mean(variant)), stats.Finite(stats.Mean(differences))
 	if d.Difference == nil || len(base) < 2 || !random {
 		return d
 	}
-	center, half := MeanInterval(differences, Confidence)
+	center, half := stats.MeanInterval(differences, stats.Confidence)
 	d.CI95 = &[2]float64{center - half, center + half}
-	d.P = number(chance(differences, margin*math.Abs(*d.Baseline)))
-	if v := variance(differences); v > 0 {
-		d.VarianceReduction = number((variance(base) + variance(variant)) / v)
+	d.P = stats.Finite(chance(differences, margin*math.Abs(*d.Baseline)))
+	if v := stats.Variance(differences); v > 0 {
+		d.VarianceReduction = stats.Finite((stats.Variance(base) + stats.Variance(variant)) / v)
 	}
 	return d
 }
@@ -300,7 +284,7 @@ func subtract(a, b []float64) []float64 {
 // chance is how likely a mean so far beyond a margin is, on either side, where there is no difference beyond it: by Student's
 // t over the paired differences.
 func chance(differences []float64, margin float64) float64 {
-	center, sd := mean(differences), standardDeviation(differences)
+	center, sd := stats.Mean(differences), stats.SD(differences)
 	n := float64(len(differences))
 	beyond := math.Abs(center) - margin
 	switch {
@@ -309,14 +293,14 @@ func chance(differences []float64, margin float64) float64 {
 	case sd == 0:
 		return 0
 	}
-	return rounded(2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Survival(beyond/(sd/math.Sqrt(n))))
+	return stats.Rounded(2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Survival(beyond/(sd/math.Sqrt(n))))
 }
 
 // judge draws the verdicts, metric by metric, by Holm's step-down: the likeliest difference has to pass the strictest test, as
 // if all variants were looked at for a chance find, the next one that of the variants left, until one does not.
-func (v *Verdict) judge() {
+func (v *Result) judge() {
 	for k, m := range v.metrics {
-		var family []*MetricDiff
+		var family []*Difference
 		var ps []float64
 		for i := range v.Variants {
 			if d := &v.Variants[i].Metrics[k]; d.P != nil {

@@ -1,4 +1,4 @@
-package report
+package verdict
 
 import (
 	"math"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"clifftop/report"
 )
 
 // Of p 0.01, 0.04, 0.03 and 0.2 the first passes 0.05/4, and then 0.03 does not pass 0.05/3: no other is a find, though
@@ -26,8 +28,8 @@ func TestHolm(t *testing.T) {
 }
 
 // trial has what the criteria look at.
-func trial(tokens, errors, gap, waits float64, retries int64) *Summary {
-	s := &Summary{}
+func trial(tokens, errors, gap, waits float64, retries int64) *report.Summary {
+	s := &report.Summary{}
 	s.Throughput.OutputTokensPerS, s.System.ErrorRate, s.System.GapFraction = &tokens, &errors, &gap
 	s.System.GapByCause.Seats = &waits
 	s.Requests.Offered, s.Requests.Retries = 1000, retries
@@ -35,8 +37,8 @@ func trial(tokens, errors, gap, waits float64, retries int64) *Summary {
 }
 
 // trials vary a little from run to run, so that there are intervals.
-func trials(tokens, errors, gap, waits float64, retries int64) []*Summary {
-	var runs []*Summary
+func trials(tokens, errors, gap, waits float64, retries int64) []*report.Summary {
+	var runs []*report.Summary
 	for i := range 5 {
 		e := float64(i) * .001
 		runs = append(runs, trial(tokens*(1+e), errors*(1+e), gap*(1+e*e), waits, retries+int64(i*min(int(retries), 1))))
@@ -50,7 +52,7 @@ func TestCriteria(t *testing.T) {
 	*noisy[0].Throughput.OutputTokensPerS, *noisy[1].System.GapFraction = 120, .9
 	for _, c := range []struct {
 		name    string
-		variant []*Summary
+		variant []*report.Summary
 		margin  float64
 		want    []string
 		pass    bool
@@ -64,7 +66,7 @@ func TestCriteria(t *testing.T) {
 		{"too little to matter", trials(100.1, .1, .5, .3, 0), .01, []string{NotDistinguishable, NotDistinguishable, Pass}, true},
 		{"little, without a margin", trials(100.1, .1, .5, .3, 0), 0, []string{Pass, NotDistinguishable, Pass}, true},
 	} {
-		v := CompareBy(c.margin, []string{"a", "b"}, []uint64{1, 2, 3, 4, 5}, [][]*Summary{base, c.variant})
+		v := CompareBy(c.margin, []string{"a", "b"}, []uint64{1, 2, 3, 4, 5}, [][]*report.Summary{base, c.variant})
 		var got []string
 		for _, x := range v.Variants[0].Criteria {
 			got = append(got, x.Verdict)
@@ -73,7 +75,7 @@ func TestCriteria(t *testing.T) {
 			t.Errorf("%s: %v, pass %v, want %v, %v", c.name, got, v.Pass, c.want, c.pass)
 		}
 	}
-	idle := CompareBy(0, []string{"a", "b"}, []uint64{1, 2, 3, 4, 5}, [][]*Summary{trials(100, 0, 0, 0, 0), trials(100, 0, 0, 0, 0)})
+	idle := CompareBy(0, []string{"a", "b"}, []uint64{1, 2, 3, 4, 5}, [][]*report.Summary{trials(100, 0, 0, 0, 0), trials(100, 0, 0, 0, 0)})
 	if c := idle.Variants[0].Criteria[1]; c.Verdict != NotDistinguishable || !strings.Contains(c.Reason, "no backlog") {
 		t.Errorf("without a backlog: %+v", c)
 	}
@@ -81,9 +83,9 @@ func TestCriteria(t *testing.T) {
 
 // Runs that vary together by 10 differ by 1: their differences have variance 1 where independent ones would have 2·100 or so.
 func TestVarianceReduction(t *testing.T) {
-	base := []*Summary{summaryOf(90, 1), summaryOf(100, 1), summaryOf(110, 1)}
-	variant := []*Summary{summaryOf(91, 1), summaryOf(102, 1), summaryOf(113, 1)}
-	d := diff(t, Compare([]string{"a", "b"}, []uint64{1, 2, 3}, [][]*Summary{base, variant}).Variants[0], "throughput.requests_per_s")
+	base := []*report.Summary{summaryOf(90, 1), summaryOf(100, 1), summaryOf(110, 1)}
+	variant := []*report.Summary{summaryOf(91, 1), summaryOf(102, 1), summaryOf(113, 1)}
+	d := diff(t, Compare([]string{"a", "b"}, []uint64{1, 2, 3}, [][]*report.Summary{base, variant}).Variants[0], "throughput.requests_per_s")
 	if d.VarianceReduction == nil || math.Abs(*d.VarianceReduction-(100+121)) > 1e-9 {
 		t.Errorf("variance reduction %v, want 221", d.VarianceReduction)
 	}
@@ -100,9 +102,9 @@ func TestGroups(t *testing.T) {
 	if want := [][]string{{"d"}, {"a", "b"}, {"b", "c"}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	var runs [][]*Summary
+	var runs [][]*report.Summary
 	for _, x := range []float64{100, 100.05, 50} {
-		var of []*Summary
+		var of []*report.Summary
 		for k := range 6 {
 			of = append(of, summaryOf(x+float64(k*k%5)*x/500, 1))
 		}

@@ -1,9 +1,11 @@
-package report
+package inspect
 
 import (
 	"math"
 	"slices"
 
+	"clifftop/report"
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 	"clifftop/workload"
 	"clifftop/workload/trace"
@@ -14,7 +16,7 @@ type request = workload.Request
 // moments sums up numbers.
 type moments struct {
 	n             int64
-	at, deviation float64 // mean, and sum of squared deviations from it (Welford 1962)
+	at, deviation float64 // Mean, and sum of squared deviations from it (Welford 1962)
 }
 
 func (m *moments) add(x float64) {
@@ -89,7 +91,7 @@ func plotted() []float64 {
 }
 
 func (l *lengthCounts) lengths() TokenLengths {
-	t := TokenLengths{Distribution: Distribution{N: l.n}, Total: l.total, Quantiles: []Quantile{}}
+	t := TokenLengths{Distribution: report.Distribution{N: l.n}, Total: l.total, Quantiles: []Quantile{}}
 	if l.n == 0 {
 		return t
 	}
@@ -113,10 +115,10 @@ func (l *lengthCounts) lengths() TokenLengths {
 		}
 	})
 	q := l.quantiles([]float64{0.5, 0.9, 0.95, 0.99, 0.999, 1})
-	t.Mean, t.SD = number(m.mean()), number(m.sd())
+	t.Mean, t.SD = stats.Finite(m.mean()), stats.Finite(m.sd())
 	t.P50, t.P90, t.P95, t.P99, t.P999, t.Max = &q[0], &q[1], &q[2], &q[3], &q[4], &q[5]
-	t.Mode, t.ModeShare = number(float64(most)), ratio(float64(l.counts[most]), float64(l.n))
-	t.AtMaxShare = ratio(float64(atMost), float64(l.n))
+	t.Mode, t.ModeShare = stats.Finite(float64(most)), stats.Ratio(float64(l.counts[most]), float64(l.n))
+	t.AtMaxShare = stats.Ratio(float64(atMost), float64(l.n))
 	p := plotted()
 	for i, tokens := range l.quantiles(p) {
 		t.Quantiles = append(t.Quantiles, Quantile{p[i], tokens})
@@ -184,7 +186,7 @@ func (p *pairs) spearman() (*float64, int) {
 		x, y := ranks[0][i]-mean, ranks[1][i]-mean
 		xy, xx, yy = xy+x*y, xx+x*x, yy+y*y
 	}
-	return ratio(xy, math.Sqrt(xx*yy)), n
+	return stats.Ratio(xy, math.Sqrt(xx*yy)), n
 }
 
 // windowCounts counts rows in windows of one width, empty ones too.
@@ -236,7 +238,7 @@ func (w *windowCounts) index() *float64 {
 	}
 	n := float64(w.n)
 	mean := w.sum / n
-	return number((w.squares - n*mean*mean) / (n - 1) / mean)
+	return stats.Finite((w.squares - n*mean*mean) / (n - 1) / mean)
 }
 
 // correlation is that of the counts of neighbouring windows.
@@ -248,14 +250,14 @@ func (w *windowCounts) correlation() *float64 {
 	n := float64(w.n - 1)
 	x, y := w.sum-w.lastCount, w.sum-w.firstCount // of all but the last, and all but the first
 	xx, yy := w.squares-w.lastCount*w.lastCount-x*x/n, w.squares-w.firstCount*w.firstCount-y*y/n
-	return ratio(w.products-x*y/n, math.Sqrt(xx*yy))
+	return stats.Ratio(w.products-x*y/n, math.Sqrt(xx*yy))
 }
 
 // sessionCounts follows the sessions.
 type sessionCounts struct {
 	turns   map[int32]int32
 	last    map[int32]clock.Time
-	gaps    Histogram // milliseconds
+	gaps    stats.Histogram // milliseconds
 	waiting int64
 }
 
@@ -279,12 +281,12 @@ func (s *sessionCounts) facts() *SessionFacts {
 	if len(s.turns) == 0 {
 		return nil
 	}
-	f := &SessionFacts{Sessions: int64(len(s.turns)), Gaps: s.gaps.distribution(1e-3), Waiting: s.waiting}
+	f := &SessionFacts{Sessions: int64(len(s.turns)), Gaps: report.DistributionOf(&s.gaps, 1e-3), Waiting: s.waiting}
 	for _, n := range s.turns {
 		f.Requests += int64(n)
 		f.MaxTurns = max(f.MaxTurns, n)
 	}
-	f.MeanTurns = ratio(float64(f.Requests), float64(f.Sessions))
+	f.MeanTurns = stats.Ratio(float64(f.Requests), float64(f.Sessions))
 	return f
 }
 

@@ -1,4 +1,4 @@
-package report
+package verdict
 
 import (
 	"encoding/csv"
@@ -9,16 +9,17 @@ import (
 	"strings"
 
 	"clifftop/report/layout"
+	"clifftop/report/stats"
 )
 
 // WriteTable writes the verdict for people: a row for each variant, and then what differs.
-func (v *Verdict) WriteTable(w io.Writer) error { return v.write(w, &layout.Text{}) }
+func (v *Result) WriteTable(w io.Writer) error { return v.write(w, &layout.Text{}) }
 
 // WriteMarkdown writes the same as Markdown.
-func (v *Verdict) WriteMarkdown(w io.Writer) error { return v.write(w, &layout.Text{Markdown: true}) }
+func (v *Result) WriteMarkdown(w io.Writer) error { return v.write(w, &layout.Text{Markdown: true}) }
 
 // WriteCSV writes a row for each variant and metric.
-func (v *Verdict) WriteCSV(w io.Writer) error {
+func (v *Result) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	text := func(x *float64) string {
 		if x == nil {
@@ -39,7 +40,7 @@ func (v *Verdict) WriteCSV(w io.Writer) error {
 	return c.WriteAll(rows)
 }
 
-func (v *Verdict) write(w io.Writer, t *layout.Text) error {
+func (v *Result) write(w io.Writer, t *layout.Text) error {
 	v.overview(t)
 	for _, variant := range v.Variants {
 		v.details(t, &variant)
@@ -65,13 +66,13 @@ var overviewColumns = [...]struct{ path, title string }{
 }
 
 // overview has a row for the baseline and one for each variant.
-func (v *Verdict) overview(t *layout.Text) {
+func (v *Result) overview(t *layout.Text) {
 	head, base := []string{"ms"}, []string{v.Baseline}
 	for _, c := range overviewColumns {
 		head = append(head, c.title)
 		for k, m := range v.metrics {
 			if m.path == c.path {
-				base = append(base, layout.Cell(number(v.baseline[k])))
+				base = append(base, layout.Cell(stats.Finite(v.baseline[k])))
 			}
 		}
 	}
@@ -89,7 +90,7 @@ func (v *Verdict) overview(t *layout.Text) {
 	}
 	t.Grid(rows, 8)
 	for _, s := range v.Pooled {
-		if text := s.fewSamples(); text != "" {
+		if text := s.FewSamplesNote(); text != "" {
 			t.Space()
 			t.Line("–", text)
 			break
@@ -99,7 +100,7 @@ func (v *Verdict) overview(t *layout.Text) {
 
 // details has a row for each metric of a variant that has a value and is not the same in every run. Differences and
 // their intervals are in percent of the baseline, or in the metric's unit where that is 0.
-func (v *Verdict) details(t *layout.Text, variant *Variant) {
+func (v *Result) details(t *layout.Text, variant *Variant) {
 	runs := "one run each"
 	if n := len(v.Seeds); n > 1 {
 		runs = fmt.Sprintf("%d runs each, paired", n)
@@ -155,7 +156,7 @@ func (v *Variant) verdicts(t *layout.Text) {
 }
 
 // groups tells of several variants which cannot be told apart, by the metrics of the overview.
-func (v *Verdict) groups(t *layout.Text) {
+func (v *Result) groups(t *layout.Text) {
 	if len(v.Groups) == 0 {
 		return
 	}
@@ -181,7 +182,7 @@ func (v *Verdict) groups(t *layout.Text) {
 }
 
 // constant reports whether a metric is the same in all runs.
-func (v *Verdict) constant(path string) bool {
+func (v *Result) constant(path string) bool {
 	for i := range v.Variants {
 		if d := v.Variants[i].metric(path); d.CI95 == nil || *d.CI95 != [2]float64{} {
 			return false

@@ -1,8 +1,10 @@
-package report
+package verdict
 
 import (
 	"cmp"
 	"slices"
+
+	"clifftop/report/stats"
 )
 
 // holm says which of several tests find something, so that the chance of any false find among them is at most 5 %: the
@@ -17,7 +19,7 @@ func holm(ps []float64) []bool {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(ps[a], ps[b]) })
 	found := make([]bool, len(ps))
 	for i, k := range order {
-		if ps[k] > (1-Confidence)/float64(len(ps)-i) {
+		if ps[k] > (1-stats.Confidence)/float64(len(ps)-i) {
 			break
 		}
 		found[k] = true
@@ -34,13 +36,13 @@ type MetricGroups struct {
 }
 
 // group finds the groups of every metric that has intervals.
-func (v *Verdict) group(names []string, of [][][]float64) {
+func (v *Result) group(names []string, of [][][]float64) {
 	for k, m := range v.metrics {
 		means := make([]float64, len(names))
 		order := make([]int, len(names))
 		known := true
 		for i := range names {
-			order[i], means[i] = i, mean(of[i][k])
+			order[i], means[i] = i, stats.Mean(of[i][k])
 			known = known && means[i] == means[i]
 		}
 		if !known {

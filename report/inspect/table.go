@@ -1,4 +1,4 @@
-package report
+package inspect
 
 import (
 	"cmp"
@@ -8,12 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"clifftop/report"
 	"clifftop/report/layout"
+	"clifftop/report/stats"
 	"clifftop/workload/trace"
 )
 
 // Account adds what the reader of the trace knows: its format, what became of the rows, and its remarks.
-func (x *Inspection) Account(f *trace.File) {
+func (x *Result) Account(f *trace.File) {
 	x.File, x.Format, x.Rows = f.Name(), f.Format(), f.Counts()
 	for _, m := range []*map[trace.Code]int64{&x.Rows.Dropped, &x.Rows.Fixed, &x.Rows.Noted} {
 		if *m == nil {
@@ -34,18 +36,18 @@ func (x *Inspection) Account(f *trace.File) {
 	}
 }
 
-func (x *Inspection) warning(code, form string, args ...any) {
-	x.Warnings = append(x.Warnings, Warning{code, fmt.Sprintf(form, args...)})
+func (x *Result) warning(code, form string, args ...any) {
+	x.Warnings = append(x.Warnings, report.Warning{Code: code, Text: fmt.Sprintf(form, args...)})
 }
 
 // warn says what to beware of in the numbers.
-func (x *Inspection) warn() {
+func (x *Result) warn() {
 	const few = 1000
 	if x.Requests < few {
 		x.warning("few_rows", "%d requests are too few to tell much from (want %d or more).", x.Requests, few)
 	}
 	if t := x.Arrivals.TogetherS; t != nil {
-		x.warning("coarse_clock", "The recording clock ticks every %s: shorter windows show the clock, not the traffic. A replay spreads the rows over their ticks.", seconds(*t))
+		x.warning("coarse_clock", "The recording clock ticks every %s: shorter windows show the clock, not the traffic. A replay spreads the rows over their ticks.", layout.Seconds(*t))
 	}
 	const cap = 0.01
 	for _, l := range []struct {
@@ -59,19 +61,19 @@ func (x *Inspection) warn() {
 	d := x.Arrivals.Dispersion
 	if short, long := d[0].Index, d[len(d)-1].Index; short != nil && long != nil && *long > 2 && *long > 2**short && x.Arrivals.TogetherS == nil {
 		x.warning("wandering_rate", "Counts vary %s times as much as Poisson's over %s, %s times over %s: the rate wanders. Independent gaps of the same law would understate queues.",
-			layout.Digits(*long), seconds(d[len(d)-1].WindowS), layout.Digits(*short), seconds(d[0].WindowS))
+			layout.Digits(*long), layout.Seconds(d[len(d)-1].WindowS), layout.Digits(*short), layout.Seconds(d[0].WindowS))
 	}
 }
 
 // WriteTable writes the inspection for people, in lines of at most 80 characters.
-func (x *Inspection) WriteTable(w io.Writer) error { return x.write(w, &layout.Text{}) }
+func (x *Result) WriteTable(w io.Writer) error { return x.write(w, &layout.Text{}) }
 
 // WriteMarkdown writes the inspection as Markdown.
-func (x *Inspection) WriteMarkdown(w io.Writer) error {
+func (x *Result) WriteMarkdown(w io.Writer) error {
 	return x.write(w, &layout.Text{Markdown: true})
 }
 
-func (x *Inspection) write(w io.Writer, t *layout.Text) error {
+func (x *Result) write(w io.Writer, t *layout.Text) error {
 	text := x.File + ", format " + x.Format
 	const digest = 16 // the rest is in JSON
 	if len(x.SHA256) > digest {
@@ -85,17 +87,17 @@ func (x *Inspection) write(w io.Writer, t *layout.Text) error {
 	text = fmt.Sprintf("%d requests in %s", x.Requests, span(x.SpanS))
 	if x.RequestsPerS != nil {
 		text += fmt.Sprintf(", %s rows/s; %s prompt tokens/s, %s answer tokens/s", layout.Digits(*x.RequestsPerS),
-			layout.Cell(ratio(float64(x.InputTokens.Total), x.SpanS)), layout.Cell(ratio(float64(x.OutputTokens.Total), x.SpanS)))
+			layout.Cell(stats.Ratio(float64(x.InputTokens.Total), x.SpanS)), layout.Cell(stats.Ratio(float64(x.OutputTokens.Total), x.SpanS)))
 	}
 	t.Line("traffic", text)
 	t.Blank()
 	rows := [][]string{{"tokens", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"}}
 	for _, l := range []struct {
 		name string
-		d    *Distribution
+		d    *report.Distribution
 	}{{"input", &x.InputTokens.Distribution}, {"output", &x.OutputTokens.Distribution}} {
 		d := l.d
-		rows = append(rows, []string{l.name, layout.Cell(d.Mean), layout.Cell(d.P50), layout.Cell(d.P90), layout.Cell(d.P95), layout.Cell(d.tail(d.P99, minP99)), layout.Cell(d.tail(d.P999, minP999)), layout.Cell(d.Max)})
+		rows = append(rows, []string{l.name, layout.Cell(d.Mean), layout.Cell(d.P50), layout.Cell(d.P90), layout.Cell(d.P95), layout.Cell(d.Tail(d.P99, report.MinSamplesP99)), layout.Cell(d.Tail(d.P999, report.MinSamplesP999)), layout.Cell(d.Max)})
 	}
 	t.Grid(rows, 9)
 	if !t.Markdown {
@@ -106,7 +108,7 @@ func (x *Inspection) write(w io.Writer, t *layout.Text) error {
 	return err
 }
 
-func (x *Inspection) writeRest(t *layout.Text) {
+func (x *Result) writeRest(t *layout.Text) {
 	if x.Spearman != nil {
 		t.Line("correlation", fmt.Sprintf("of the ranks of prompt and answer: %+.2f", *x.Spearman))
 	}
@@ -144,7 +146,7 @@ func (x *Inspection) writeRest(t *layout.Text) {
 // mostClasses is how many classes a table has.
 const mostClasses = 12
 
-func (x *Inspection) writeClasses(t *layout.Text) {
+func (x *Result) writeClasses(t *layout.Text) {
 	if len(x.Classes) == 0 {
 		return
 	}
@@ -160,13 +162,13 @@ func (x *Inspection) writeClasses(t *layout.Text) {
 		if name == "" {
 			name = "(none)"
 		}
-		rows = append(rows, []string{name, fmt.Sprint(c.Requests), perCent(ratio(float64(c.Requests), float64(x.Requests))), layout.Cell(c.MeanInputTokens), layout.Cell(c.MeanOutputTokens)})
+		rows = append(rows, []string{name, fmt.Sprint(c.Requests), perCent(stats.Ratio(float64(c.Requests), float64(x.Requests))), layout.Cell(c.MeanInputTokens), layout.Cell(c.MeanOutputTokens)})
 	}
 	t.Blank()
 	t.Grid(rows, 9)
 }
 
-func (x *Inspection) rowsText() string {
+func (x *Result) rowsText() string {
 	c := x.Rows
 	text := fmt.Sprintf("%d read, %d used", c.Rows, c.Accepted)
 	if c.Outside > 0 {
@@ -188,13 +190,13 @@ func (x *Inspection) rowsText() string {
 	return text
 }
 
-func (x *Inspection) arrivalsText() string {
+func (x *Result) arrivalsText() string {
 	a := x.Arrivals
-	text := fmt.Sprintf("gaps vary by %s (CV; Poisson 1), the longest is %s", layout.Cell(a.GapCV), seconds(*a.MaxGapS))
+	text := fmt.Sprintf("gaps vary by %s (CV; Poisson 1), the longest is %s", layout.Cell(a.GapCV), layout.Seconds(*a.MaxGapS))
 	var windows []string
 	for _, d := range a.Dispersion {
 		if d.Index != nil {
-			windows = append(windows, fmt.Sprintf("%s in %s", layout.Digits(*d.Index), seconds(d.WindowS)))
+			windows = append(windows, fmt.Sprintf("%s in %s", layout.Digits(*d.Index), layout.Seconds(d.WindowS)))
 		}
 	}
 	if len(windows) > 0 {
@@ -209,7 +211,7 @@ func (x *Inspection) arrivalsText() string {
 // span prints a length of time in its natural units.
 func span(s float64) string {
 	if s < 120 {
-		return seconds(s)
+		return layout.Seconds(s)
 	}
 	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
 }

@@ -1,8 +1,10 @@
-package report
+package inspect
 
 import (
 	"math/bits"
 
+	"clifftop/report"
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 	"clifftop/workload"
 )
@@ -21,9 +23,9 @@ type stackDistances struct {
 	accesses  int64
 	hits      int64
 	hitTokens int64
-	distances Histogram
-	reuse     Histogram // milliseconds
-	within    []int64   // hits within lruSizes
+	distances stats.Histogram
+	reuse     stats.Histogram // milliseconds
+	within    []int64         // hits within lruSizes
 }
 
 // use is the last use of a block.
@@ -103,7 +105,7 @@ func (s *stackDistances) reused(key uint64, at clock.Duration) bool {
 	return known
 }
 
-// number is the next use's. When the tree is full, the live uses are numbered anew in their order, in a tree
+// Finite is the next use's. When the tree is full, the live uses are numbered anew in their order, in a tree
 // with as much room again.
 func (s *stackDistances) number() int {
 	if s.uses == len(s.tree)-1 {
@@ -145,8 +147,8 @@ func (s *stackDistances) sharing(inputTokens int64, series []TrafficPoint) *Pref
 	}
 	p := &PrefixSharing{
 		BlockTokens: s.block, Accesses: s.accesses, Unique: s.accesses - s.hits,
-		HitBlocks: ratio(float64(s.hits), float64(s.accesses)), HitTokens: ratio(float64(s.hitTokens), float64(inputTokens)),
-		StackDistance: s.distances.distribution(1), Reuse: s.reuse.distribution(1e-3), LRU: []LRUPoint{},
+		HitBlocks: stats.Ratio(float64(s.hits), float64(s.accesses)), HitTokens: stats.Ratio(float64(s.hitTokens), float64(inputTokens)),
+		StackDistance: report.DistributionOf(&s.distances, 1), Reuse: report.DistributionOf(&s.reuse, 1e-3), LRU: []LRUPoint{},
 	}
 	var blocks, hits int64
 	end := 0.0
@@ -158,9 +160,9 @@ func (s *stackDistances) sharing(inputTokens int64, series []TrafficPoint) *Pref
 			blocks, hits = blocks+t.blocks, hits+t.hits
 		}
 	}
-	p.WarmHitBlocks = ratio(float64(hits), float64(blocks))
+	p.WarmHitBlocks = stats.Ratio(float64(hits), float64(blocks))
 	for i, size := range lruSizes() {
-		p.LRU = append(p.LRU, LRUPoint{Blocks: size, Tokens: size * int64(s.block), Hit: ratio(float64(s.within[i]), float64(s.accesses))})
+		p.LRU = append(p.LRU, LRUPoint{Blocks: size, Tokens: size * int64(s.block), Hit: stats.Ratio(float64(s.within[i]), float64(s.accesses))})
 		if s.within[i] == s.hits {
 			break
 		}

@@ -1,4 +1,4 @@
-package report
+package inspect
 
 import (
 	"encoding/json"
@@ -12,13 +12,14 @@ import (
 	"testing"
 
 	"clifftop/internal/testenv"
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 	"clifftop/workload"
 	"clifftop/workload/trace"
 )
 
 // inspectPublished inspects a public trace, if it is there.
-func inspectPublished(t *testing.T, file string, load trace.Load) *Inspection {
+func inspectPublished(t *testing.T, file string, load trace.Load) *Result {
 	t.Helper()
 	path := testenv.Traces(t, file)
 	changed, err := trace.Transform(func() (*trace.File, error) {
@@ -31,7 +32,7 @@ func inspectPublished(t *testing.T, file string, load trace.Load) *Inspection {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := Inspect(changed, 0, changed.Classes)
+	x, err := Trace(changed, 0, changed.Classes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func TestInspectByHand(t *testing.T) {
 		row(10, 25, 1, 1, 1, shared), row(10, 10, 5, 0, 2, nil), row(12, 40, 2, 1, 1, shared), row(16, 20, 4, 2, 1, shared),
 	}
 	list[3].Then = []trace.Turn{{Wait: clock.Second, InputTokens: 30, OutputTokens: 3, Content: shared}}
-	x, err := Inspect(&list, 10, func() []string { return []string{"", "a", "b"} })
+	x, err := Trace(&list, 10, func() []string { return []string{"", "a", "b"} })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +179,7 @@ func TestInspectLittle(t *testing.T) {
 			r.InputTokens, r.OutputTokens = 7, 3
 			list = append(list, r)
 		}
-		x, err := Inspect(&list, 0, noClasses)
+		x, err := Trace(&list, 0, noClasses)
 		if err != nil || x.RequestsPerS != nil || x.Arrivals.GapCV != nil || x.Spearman != nil || x.Prefix != nil || x.Sessions != nil || (x.InputTokens.P50 == nil) != (n == 0) {
 			t.Errorf("%d rows: %v, %+v", n, err, x)
 		}
@@ -264,7 +265,7 @@ func TestStackDistances(t *testing.T) {
 	s := newStackDistances(1)
 	s.tree = make([]int32, 1<<4)
 	var stack []uint64
-	var want, got Histogram
+	var want, got stats.Histogram
 	for i := range 20_000 {
 		if rng.IntN(5) == 0 {
 			s.fresh()

@@ -1,4 +1,4 @@
-package report
+package stats
 
 import (
 	"math"
@@ -14,7 +14,7 @@ func quantileT(n int, confidence float64) float64 {
 	if n < 2 {
 		return math.Inf(1)
 	}
-	return rounded(distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile((1 + confidence) / 2))
+	return Rounded(distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile((1 + confidence) / 2))
 }
 
 // MeanInterval is the mean of independent values and half the width of its confidence interval by Student's t,
@@ -24,9 +24,9 @@ func quantileT(n int, confidence float64) float64 {
 // which is infinite for a single value.
 func MeanInterval(values []float64, confidence float64) (center, half float64) {
 	if len(values) < 2 {
-		return mean(values), math.Inf(1)
+		return Mean(values), math.Inf(1)
 	}
-	return mean(values), quantileT(len(values), confidence) * standardDeviation(values) / math.Sqrt(float64(len(values)))
+	return Mean(values), quantileT(len(values), confidence) * SD(values) / math.Sqrt(float64(len(values)))
 }
 
 // RatioInterval is Σa/Σb of independent pairs, and half the width of its confidence interval by the jackknife: each pair is
@@ -45,7 +45,7 @@ func RatioInterval(a, b []float64, confidence float64) (ratio, half float64) {
 	for i := range a {
 		without[i] = (sumA - a[i]) / (sumB - b[i])
 	}
-	if center := mean(without); len(a) < 2 || math.IsNaN(center) || math.IsInf(center, 0) {
+	if center := Mean(without); len(a) < 2 || math.IsNaN(center) || math.IsInf(center, 0) {
 		return sumA / sumB, math.Inf(1)
 	}
 	return sumA / sumB, quantileT(len(a), confidence) * math.Sqrt(squares(without)*(n-1)/n)
@@ -58,7 +58,7 @@ func Wilson(k, n, confidence float64) (low, high float64) {
 	if n <= 0 {
 		return 0, 1
 	}
-	z := rounded(distuv.UnitNormal.Quantile((1 + confidence) / 2))
+	z := Rounded(distuv.UnitNormal.Quantile((1 + confidence) / 2))
 	p := k / n
 	center := p + z*z/(2*n)
 	half := z * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
@@ -70,12 +70,12 @@ func Wilson(k, n, confidence float64) (low, high float64) {
 // trials: where all parts agree, as when nothing ever failed, the jackknife sees no error at all.
 func ShareInterval(k, n []float64, confidence float64) (share, low, high float64) {
 	share, half := RatioInterval(k, n, confidence)
-	low, high = shareInterval(k, n, share, half, confidence)
+	low, high = WidenShare(k, n, share, half, confidence)
 	return share, low, high
 }
 
-// shareInterval is the interval of a share that parts tell up to half a width.
-func shareInterval(k, n []float64, share, half, confidence float64) (low, high float64) {
+// WidenShare is the interval of a share that parts tell up to half a width.
+func WidenShare(k, n []float64, share, half, confidence float64) (low, high float64) {
 	var sumK, sumN float64
 	for i := range k {
 		sumK += k[i]
