@@ -7,6 +7,8 @@ import (
 	"clifftop/internal/faults"
 
 	"github.com/goccy/go-yaml"
+
+	"clifftop/model"
 )
 
 // CalibratedRecord is a GPU of the catalogue as measurements of one's own correct it. Factors are of the fraction of
