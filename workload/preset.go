@@ -71,7 +71,7 @@ var (
 		return doc.Grid, err
 	})
 	loadPresets = sync.OnceValues(readPresets)
-	keptPresets sync.Map // by file
+	presetCache sync.Map // by file
 )
 
 // Presets returns all presets in the order of their files.
@@ -217,7 +217,7 @@ func decodePreset(file string, into any) error {
 
 // readPreset reads a file and caches the result.
 func readPreset(file string) (Preset, error) {
-	if p, ok := keptPresets.Load(file); ok {
+	if p, ok := presetCache.Load(file); ok {
 		return p.(Preset), nil
 	}
 	grid, err := loadGrid()
@@ -248,6 +248,6 @@ func readPreset(file string) (Preset, error) {
 		p.Spec.Output = LengthsSpec{Distribution: "given-input", Edges: j.Edges, P: j.P, Rows: j.Rows}
 		p.Spearman = j.Spearman
 	}
-	keptPresets.Store(file, p)
+	presetCache.Store(file, p)
 	return p, nil
 }

@@ -176,7 +176,7 @@ func TestClosedLoopWaits(t *testing.T) {
 func TestAllAtOnce(t *testing.T) {
 	s := chat()
 	s.Arrivals = []Phase{{Process: "all-at-once"}}
-	if _, err := New(s, 1); err == nil || err.Error() != "run.requests: is missing (want how many requests arrive at once)" {
+	if _, err := New(s, 1); err == nil || err.Error() != "run.requests: is missing (want the number of requests that arrive at once)" {
 		t.Errorf("error %v", err)
 	}
 	s.Requests = 50
@@ -255,7 +255,7 @@ func TestPrefixByUser(t *testing.T) {
 	}
 	s = chat()
 	s.Prefix = PrefixSpec{By: "user", SharedTokens: 3}
-	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "workload.prefix.by: user wants a closed loop") {
+	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "workload.prefix.by: user needs a closed loop") {
 		t.Errorf("error %v", err)
 	}
 }

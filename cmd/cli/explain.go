@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/model"
 	"clifftop/report"
 	"clifftop/report/layout"
@@ -55,7 +56,7 @@ func (e *explainCommand) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	explained, err := setup.Explain(batch)
+	explained, err := experiments.Explain(setup, batch)
 	if err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ type explainPart struct {
 	Source  string  `json:"constants"`
 }
 
-func newExplanation(setup *experiments.Setup, b model.Batch, e *model.Explanation) *explanation {
+func newExplanation(setup *scenario.Setup, b model.Batch, e *model.Explanation) *explanation {
 	x := &explanation{
 		Schema:      "clifftop.explain/1",
 		Deployment:  setup.Deployment.String(),
@@ -155,7 +156,7 @@ func newExplanation(setup *experiments.Setup, b model.Batch, e *model.Explanatio
 		x.Batch.Tokens += int(c.New)
 		x.Batch.Prefill = append(x.Batch.Prefill, []int32{c.New, c.Cached})
 	}
-	if graph := setup.GraphTokens(x.Batch.Tokens); graph > 0 {
+	if graph := experiments.GraphTokens(setup, x.Batch.Tokens); graph > 0 {
 		x.Batch.Graph = &graph
 	}
 	for _, t := range e.Terms {

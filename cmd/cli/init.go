@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 )
 
 // exampleName is the file name of the example scenario, which its comments use in commands.
@@ -36,7 +37,7 @@ func newInit() *cobra.Command {
 }
 
 func (i *initCommand) run(c *cobra.Command, args []string) error {
-	path, data := exampleName, experiments.Example()
+	path, data := exampleName, scenario.Example()
 	if len(args) > 0 {
 		path = args[0]
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clifftop/experiments"
 	"clifftop/experiments/grid"
+	"clifftop/experiments/merge"
 	"clifftop/experiments/planning"
 )
 
@@ -94,8 +94,8 @@ func storesIn(dirs []string) ([]string, error) {
 
 // mergeRuns joins the runs of a sweep or a comparison, and prints and writes the result.
 func mergeRuns(c *cobra.Command, runs *grid.Joined, output *outputFlags, partial bool) error {
-	merged, err := experiments.Merge(c.Context(), runs, partial)
-	if missing := (*experiments.MissingError)(nil); errors.As(err, &missing) {
+	merged, err := merge.Results(c.Context(), runs, partial)
+	if missing := (*merge.MissingError)(nil); errors.As(err, &missing) {
 		return hintAtMissing(err)
 	}
 	if err != nil {

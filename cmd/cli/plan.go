@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clifftop/experiments"
 	"clifftop/experiments/grid"
 	"clifftop/experiments/planning"
+	"clifftop/experiments/scenario"
 	"clifftop/report/page"
 	"clifftop/report/plan"
 	"clifftop/report/plot"
@@ -28,7 +28,7 @@ var planKeys = []keyFlag{
 	{"tp", "NUMBERS", "tensor-parallel sizes to try (default 1,2,4,8)", listKey("plan.tensor_parallel_sizes"), ""},
 	{"pp", "NUMBERS", "pipeline-parallel sizes to try (default 1)", listKey("plan.pipeline_parallel_sizes"), ""},
 	{"max-gpus", "N", "largest total number of GPUs (default 64)", key("plan.max_gpus"), ""},
-	{"rate", "R", "mean requests per second", key(experiments.RateKey), ""},
+	{"rate", "R", "mean requests per second", key(scenario.RateKey), ""},
 	{"peak", "R", "mean requests per second in the busiest hour (default from the traffic)", key("plan.peak_rate"), ""},
 	{"growth", "X", "growth of the traffic to plan for, such as 0.3 or 30%", fractionKey("plan.growth"), ""},
 	traceFlag,
@@ -83,7 +83,7 @@ func (p *planCommand) run(c *cobra.Command, args []string) error {
 }
 
 // runShard searches one shard of the candidates, or makes a dry run. A task with all candidates shows the plan.
-func (p *planCommand) runShard(c *cobra.Command, s *experiments.Scenario) error {
+func (p *planCommand) runShard(c *cobra.Command, s *scenario.Scenario) error {
 	g, err := planning.Divide(c.Context(), s, p.options)
 	if err != nil {
 		return failed(err)
@@ -98,7 +98,7 @@ func (p *planCommand) runShard(c *cobra.Command, s *experiments.Scenario) error 
 }
 
 // plan searches all candidates in this process, and prints and writes the plan. It is partial after an interrupt.
-func (p *planCommand) plan(c *cobra.Command, s *experiments.Scenario) error {
+func (p *planCommand) plan(c *cobra.Command, s *scenario.Scenario) error {
 	if _, err := p.output.directory(); err != nil {
 		return err
 	}

@@ -3,9 +3,9 @@ package cli
 import (
 	"io"
 
-	"github.com/spf13/cobra"
+	"clifftop/experiments/traces"
 
-	"clifftop/experiments"
+	"github.com/spf13/cobra"
 )
 
 // convertCommand is the command trace convert.
@@ -36,7 +36,7 @@ spread rows over the ticks of a coarse clock unless --dequantise says so.`,
 func (t *convertCommand) run(c *cobra.Command, args []string) error {
 	in := t.trace.file(args[0])
 	err := t.output.write(c, func(w io.Writer, zip bool) (int64, error) {
-		rows, err := experiments.ConvertTrace(c.Context(), w, in, *t.trace.load(), zip)
+		rows, err := traces.Convert(c.Context(), w, in, *t.trace.load(), zip)
 		return rows, traceError(err)
 	})
 	if err == nil {

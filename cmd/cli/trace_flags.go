@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/unit"
 	"clifftop/workload/trace"
 )
@@ -124,8 +124,8 @@ func (f *traceFlags) load() *trace.Load {
 }
 
 // file returns the trace at a path.
-func (f *traceFlags) file(path string) *experiments.TraceFile {
+func (f *traceFlags) file(path string) *scenario.TraceFile {
 	o := f.options
 	o.Mode, o.ZeroOutput, o.Seed = trace.Mode(f.mode), trace.ZeroOutput(f.zero), f.change.Seed
-	return &experiments.TraceFile{Path: path, Options: o}
+	return &scenario.TraceFile{Path: path, Options: o}
 }

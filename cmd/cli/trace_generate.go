@@ -3,6 +3,8 @@ package cli
 import (
 	"io"
 
+	"clifftop/experiments/traces"
+
 	"github.com/spf13/cobra"
 )
 
@@ -36,6 +38,6 @@ func (g *generateCommand) run(c *cobra.Command, args []string) error {
 	}
 	g.output.warn(c, warningTexts(setup.Warnings))
 	return g.output.write(c, func(w io.Writer, zip bool) (int64, error) {
-		return setup.GenerateTrace(c.Context(), w, zip)
+		return traces.Generate(c.Context(), setup, w, zip)
 	})
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clifftop/experiments"
+	"clifftop/experiments/traces"
 	"clifftop/report/plot"
 )
 
@@ -56,7 +56,7 @@ func (i *inspectCommand) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	x, err := experiments.InspectTrace(c.Context(), i.trace.file(args[0]), load, i.block)
+	x, err := traces.Inspect(c.Context(), i.trace.file(args[0]), load, i.block)
 	if err != nil {
 		return traceError(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/validation"
 	"clifftop/model"
 	"clifftop/model/catalog"
@@ -22,9 +23,9 @@ func slower() *catalog.CalibratedRecord {
 	return r
 }
 
-func resolve(t *testing.T, text string) *experiments.Setup {
+func resolve(t *testing.T, text string) *scenario.Setup {
 	t.Helper()
-	s, err := experiments.Parse("s.yaml", []byte(text))
+	s, err := scenario.Parse("s.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ run: {requests: 300}
 			t.Fatal(err)
 		}
 		u.Config.Timer = timer
-		res, err := u.Run(context.Background(), experiments.RunOptions{})
+		res, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/model"
 )
 
@@ -13,7 +13,7 @@ const sampled = 20_000
 
 // KV estimates whether a model fits its GPUs, and how many requests its KV cache holds at once. The lengths of requests
 // are in tokens. Without lengths, those of the scenario's traffic are used.
-func KV(s *experiments.Scenario, lengths []int) (*Result, error) {
+func KV(s *scenario.Scenario, lengths []int) (*Result, error) {
 	f, err := s.Fit()
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func KV(s *experiments.Scenario, lengths []int) (*Result, error) {
 }
 
 // memory adds the use of a GPU's memory.
-func (r *Result) memory(f *experiments.Fit) {
+func (r *Result) memory(f *scenario.Fit) {
 	const gb = 1e9
 	b := &f.Budget
 	r.add("requested_gb", "memory for the engine, per GPU", b.Requested/gb, "GB", "memory × gpu_memory_utilization",
@@ -100,7 +100,7 @@ func (r *Result) misfit(m *model.FitError) {
 }
 
 // traffic adds how many requests of the traffic's lengths fit.
-func (r *Result) traffic(f *experiments.Fit) error {
+func (r *Result) traffic(f *scenario.Fit) error {
 	lengths, err := f.Lengths(sampled)
 	if err != nil || len(lengths) == 0 {
 		return err
@@ -118,7 +118,7 @@ func (r *Result) traffic(f *experiments.Fit) error {
 }
 
 // sequences adds how many requests of n tokens the pool holds.
-func (r *Result) sequences(f *experiments.Fit, name, text string, n int) {
+func (r *Result) sequences(f *scenario.Fit, name, text string, n int) {
 	each := f.Deployment.Pages(n, f.BlockSize)
 	fit := float64(f.UsableBlocks / each)
 	line := r.add(name, text, fit, "requests", "blocks / blocks per request, rounded down",

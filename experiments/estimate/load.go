@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
 	"clifftop/sim/clock"
 )
@@ -22,18 +23,18 @@ const (
 // AtLoad simulates a scenario at the demand's rate and estimates the mean number of requests in the system. The duration
 // W of a request depends on the number N of requests, and a run settles at the N with N = λ·W(N). The durations of the
 // demand are ignored.
-func AtLoad(ctx context.Context, s *experiments.Scenario, d Demand, crowd *Crowd) (*Result, error) {
+func AtLoad(ctx context.Context, s *scenario.Scenario, d Demand, crowd *Crowd) (*Result, error) {
 	d.TTFTSeconds, d.StreamSeconds = 0, 1
 	if err := d.validate(); err != nil {
 		return nil, err
 	}
 	rate := d.PerMinute / 60
-	idle, err := simulate(ctx, s, experiments.UsersKey, "1", idleRequests)
+	idle, err := simulate(ctx, s, scenario.UsersKey, "1", idleRequests)
 	if err != nil {
 		return nil, err
 	}
 	requests := min(loadRequests, max(leastRequests, int(rate*mostDays*clock.Day.Seconds())))
-	busy, err := simulate(ctx, s, experiments.RateKey, strconv.FormatFloat(rate, 'g', -1, 64), requests)
+	busy, err := simulate(ctx, s, scenario.RateKey, strconv.FormatFloat(rate, 'g', -1, 64), requests)
 	if err != nil {
 		return nil, err
 	}
@@ -56,10 +57,10 @@ type outcome struct {
 }
 
 // simulate runs the scenario at a load.
-func simulate(ctx context.Context, s *experiments.Scenario, key, value string, requests int) (*outcome, error) {
+func simulate(ctx context.Context, s *scenario.Scenario, key, value string, requests int) (*outcome, error) {
 	at, err := s.With(
-		experiments.Setting{Key: key, Value: value, Flag: "the load"},
-		experiments.Setting{Key: "run.requests", Value: strconv.Itoa(requests)})
+		scenario.Setting{Key: key, Value: value, Flag: "the load"},
+		scenario.Setting{Key: "run.requests", Value: strconv.Itoa(requests)})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func simulate(ctx context.Context, s *experiments.Scenario, key, value string, r
 	if err != nil {
 		return nil, err
 	}
-	res, err := u.Run(ctx, experiments.RunOptions{})
+	res, err := experiments.RunSetup(ctx, u, experiments.RunOptions{})
 	if err != nil {
 		return nil, err
 	}

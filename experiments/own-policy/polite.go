@@ -6,14 +6,14 @@ import (
 	"clifftop/sim/sched"
 )
 
-// Polite is a batching policy: while answers are being generated, prompts get at most Share tokens of
-// an iteration, so that nobody's answer stalls for long. Prompts are admitted in order of arrival, when
-// the KV pool has room for all of the prompt.
+// Polite is a batching policy: while sequences decode, prefill gets at most Share tokens of an iteration, which
+// limits the inter-token latency. It admits requests in order of arrival when the KV cache has room for the whole
+// prompt.
 type Polite struct{ Share int32 }
 
-// Schedule composes an iteration.
+// Schedule builds the batch of an iteration.
 func (p *Polite) Schedule(v sched.View) {
-	for !v.DecodeFirst() { // the pool is full: the last to come makes room
+	for !v.DecodeFirst() { // the KV cache is full: preempt the latest sequence
 		v.Preempt(v.Last())
 		v.Blocked(sched.LacksKV)
 	}
@@ -23,7 +23,7 @@ func (p *Polite) Schedule(v sched.View) {
 	}
 	for s := v.NextPrefill(sched.None); s != sched.None && share > 0; s = v.NextPrefill(s) {
 		n := min(v.Missing(s), share)
-		v.Grow(s, n) // which admission made room for
+		v.Grow(s, n) // the blocks were reserved on admission
 		v.Give(s, n)
 		share -= n
 	}
@@ -38,15 +38,15 @@ func (p *Polite) Schedule(v sched.View) {
 	}
 }
 
-// Repeats says how long Schedule would go on like this.
+// Repeats returns the number of iterations for which Schedule would continue in the same way.
 func (p *Polite) Repeats(v sched.View) int {
 	if w, ok := v.Waiting(0); ok && w.Live {
-		return 1 // the prefix that it waits for is just being generated
+		return 1 // the prefix that it waits for is being computed
 	}
 	return 1 << 30
 }
 
-// Validate checks the knobs.
+// Validate checks the options.
 func (p *Polite) Validate(l sched.Limits) error {
 	if p.Share < 1 || l.Contiguous {
 		return errors.New("polite: it wants a share of 1 or more, and a paged pool")

@@ -3,6 +3,7 @@ package playground
 import (
 	"clifftop/experiments"
 	"clifftop/experiments/lessons"
+	"clifftop/experiments/scenario"
 )
 
 // Description is what a page needs to know before anything runs.
@@ -47,7 +48,7 @@ func (p *Player) Describe() (*Description, error) {
 		*to = l
 	}
 	for _, key := range []string{"deployment.dtype", "deployment.kv_cache_dtype"} {
-		d.Choices[key] = experiments.Choices(key)
+		d.Choices[key] = scenario.Choices(key)
 	}
 	all, err := lessons.All()
 	if err != nil {

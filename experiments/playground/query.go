@@ -5,8 +5,8 @@ import (
 	"math"
 	"strconv"
 
-	"clifftop/experiments"
 	"clifftop/experiments/lessons"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
 )
 
@@ -42,14 +42,14 @@ const mostRequests = 50_000
 const mostSeconds = 7200
 
 // scenario reads what a query names. Scenarios of one base share what is dear to make, such as tables of step times.
-func (p *Player) scenario(q Query) (*experiments.Scenario, error) {
+func (p *Player) scenario(q Query) (*scenario.Scenario, error) {
 	base, err := p.base(q)
 	if err != nil {
 		return nil, err
 	}
-	var sets []experiments.Setting
+	var sets []scenario.Setting
 	for _, text := range q.Set {
-		set, err := experiments.ParseSetting(text)
+		set, err := scenario.ParseSetting(text)
 		if err != nil {
 			return nil, err
 		}
@@ -63,12 +63,12 @@ func (p *Player) scenario(q Query) (*experiments.Scenario, error) {
 }
 
 // base is the scenario that a query changes.
-func (p *Player) base(q Query) (*experiments.Scenario, error) {
+func (p *Player) base(q Query) (*scenario.Scenario, error) {
 	key := [2]int{q.Lesson, q.Step}
 	if s := p.bases[key]; s != nil {
 		return s, nil
 	}
-	name, data, sets := file, []byte("{}"), []experiments.Setting(nil)
+	name, data, sets := file, []byte("{}"), []scenario.Setting(nil)
 	if q.Lesson != 0 {
 		l, err := lessons.Find(strconv.Itoa(q.Lesson))
 		if err != nil {
@@ -87,19 +87,19 @@ func (p *Player) base(q Query) (*experiments.Scenario, error) {
 		}
 		name, data = step.File(), scenarios[step.File()]
 	}
-	s, err := experiments.Parse(name, data, sets...)
+	s, err := scenario.Parse(name, data, sets...)
 	if err != nil {
 		return nil, err
 	}
 	if p.bases == nil {
-		p.bases = map[[2]int]*experiments.Scenario{}
+		p.bases = map[[2]int]*scenario.Scenario{}
 	}
 	p.bases[key] = s
 	return s, nil
 }
 
 // bounded gives a run its length where the scenario does not, and refuses one that takes too long.
-func bounded(s *experiments.Scenario) (*experiments.Scenario, error) {
+func bounded(s *scenario.Scenario) (*scenario.Scenario, error) {
 	switch {
 	case s.Workload.Trace != nil:
 		return nil, tooMuch("workload.trace", "a trace is a file, which the browser does not have")
@@ -128,7 +128,7 @@ func bounded(s *experiments.Scenario) (*experiments.Scenario, error) {
 			}
 		}
 	}
-	end := experiments.Setting{Key: "run.requests", Value: strconv.Itoa(requests), Flag: "playground"}
+	end := scenario.Setting{Key: "run.requests", Value: strconv.Itoa(requests), Flag: "playground"}
 	if s.Lifecycle != nil { // whatever the load, the same happens
 		length := min(usualLife, math.Floor(mostRequests/max(rate, 1)))
 		end.Key, end.Value = "run.duration", strconv.FormatFloat(length, 'f', -1, 64)+"s"

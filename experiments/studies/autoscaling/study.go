@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
 	"clifftop/workload"
 )
@@ -70,18 +71,18 @@ func named(name string) fleet {
 
 // study is a scenario and the sizes of its fixed fleets, by day.
 type study struct {
-	scenario   *experiments.Scenario
+	scenario   *scenario.Scenario
 	mean, peak map[string]int
 }
 
-func set(key, value string) experiments.Setting {
-	return experiments.Setting{Key: key, Value: value}
+func set(key, value string) scenario.Setting {
+	return scenario.Setting{Key: key, Value: value}
 }
 
 // newStudy finds the sizes of the fixed fleets: the smallest that meet the objective for two hours at the mean rate, and at the
 // rate of the busiest hour.
 func newStudy(ctx context.Context) (*study, error) {
-	s, err := experiments.Parse("day.yaml", dayFile)
+	s, err := scenario.Parse("day.yaml", dayFile)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +136,8 @@ func (x *study) smallest(ctx context.Context, rate float64, least int) (int, err
 }
 
 // with is the scenario of a fleet on a day.
-func (x *study) with(f fleet, day string, seed uint64, more ...experiments.Setting) (*experiments.Scenario, error) {
-	settings := []experiments.Setting{set("workload.arrivals.hourly", day), set("run.seed", strconv.FormatUint(seed, 10))}
+func (x *study) with(f fleet, day string, seed uint64, more ...scenario.Setting) (*scenario.Scenario, error) {
+	settings := []scenario.Setting{set("workload.arrivals.hourly", day), set("run.seed", strconv.FormatUint(seed, 10))}
 	switch {
 	case f.mean:
 		settings = append(settings, set("deployment.replicas", strconv.Itoa(x.mean[day])))
@@ -159,7 +160,7 @@ type outcome struct {
 }
 
 // run runs fleets on a day with all seeds. The results are by fleet and seed.
-func (x *study) run(ctx context.Context, list []fleet, day string, seeds []uint64, more ...experiments.Setting) ([][]outcome, error) {
+func (x *study) run(ctx context.Context, list []fleet, day string, seeds []uint64, more ...scenario.Setting) ([][]outcome, error) {
 	results := make([][]outcome, len(list))
 	for i := range results {
 		results[i] = make([]outcome, len(seeds))

@@ -10,8 +10,8 @@ import (
 	_ "embed"
 	"fmt"
 
-	"clifftop/experiments"
 	"clifftop/experiments/planning"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/studies/paper"
 	"clifftop/report/plan"
 )
@@ -22,7 +22,7 @@ var pairs []byte
 // plans answers all questions, in their order.
 func plans(ctx context.Context) (names []string, list []*plan.Result, err error) {
 	for _, doc := range bytes.Split(pairs, []byte("\n---\n")) {
-		s, err := experiments.Parse("pairs.yaml", doc)
+		s, err := scenario.Parse("pairs.yaml", doc)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
 )
 
@@ -29,7 +30,7 @@ var seeds = []uint64{2, 3, 4, 5, 6}
 // cliff is traffic whose throughput falls when load rises, and the twins in which it does not.
 type cliff struct {
 	name     string // of its scenario
-	scenario *experiments.Scenario
+	scenario *scenario.Scenario
 	unit     string // of what is measured
 	measure  func(*report.Summary) float64
 	copies   float64 // identical systems side by side, of which one is simulated
@@ -51,16 +52,16 @@ type cliff struct {
 // variant is a scenario with some keys set.
 type variant struct {
 	name     string
-	settings []experiments.Setting
+	settings []scenario.Setting
 }
 
 // read reads the scenario of a cliff.
-func read(name string) (*experiments.Scenario, error) {
+func read(name string) (*scenario.Scenario, error) {
 	text, err := scenarios.ReadFile(name + ".yaml")
 	if err != nil {
 		return nil, err
 	}
-	return experiments.Parse(name+".yaml", text)
+	return scenario.Parse(name+".yaml", text)
 }
 
 // base is the cliff itself.
@@ -70,7 +71,7 @@ var baseline = variant{name: "base"}
 func set(name string, settings ...string) variant {
 	v := variant{name: name}
 	for _, text := range settings {
-		s, err := experiments.ParseSetting(text)
+		s, err := scenario.ParseSetting(text)
 		if err != nil {
 			panic(err)
 		}
@@ -101,8 +102,8 @@ func (c *cliff) run(ctx context.Context, variants []variant, users []int, seeds 
 	err := experiments.Parallel(ctx, len(variants)*each, 0, nil, func(ctx context.Context, n int) error {
 		r, k, j := list[n/each], n%each/len(seeds), n%len(seeds)
 		s, err := c.scenario.With(append(slices.Clone(r.settings),
-			experiments.Setting{Key: experiments.UsersKey, Value: strconv.Itoa(users[k])},
-			experiments.Setting{Key: "run.seed", Value: strconv.FormatUint(seeds[j], 10)})...)
+			scenario.Setting{Key: scenario.UsersKey, Value: strconv.Itoa(users[k])},
+			scenario.Setting{Key: "run.seed", Value: strconv.FormatUint(seeds[j], 10)})...)
 		if err != nil {
 			return err
 		}
@@ -170,5 +171,5 @@ func (r *runs) curve() *report.Curve {
 			points = append(points, report.CurvePoint{Value: float64(n), Summary: s})
 		}
 	}
-	return report.NewCurve(experiments.UsersKey, points)
+	return report.NewCurve(scenario.UsersKey, points)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/studies/paper"
 	"clifftop/internal/testenv"
 	"clifftop/model"
@@ -175,7 +176,7 @@ func TestLiteralFloor(t *testing.T) {
 	}
 	decodes := int(math.Round(*s.Concurrency.Decoding.Mean))
 	chunk := int32(budget - decodes)
-	e, err := setup.Explain(model.Batch{
+	e, err := experiments.Explain(setup, model.Batch{
 		Decodes: decodes, Context: int64(decodes) * (prompt + answer/2),
 		Chunks: []model.Chunk{{New: chunk, Cached: prompt / 2}}, Emit: decodes,
 	})
@@ -339,8 +340,8 @@ func TestSearch(t *testing.T) {
 }
 
 // same says that two scenarios have the same traffic.
-func same(a, b *experiments.Scenario) bool {
-	text := func(s *experiments.Scenario) string {
+func same(a, b *scenario.Scenario) bool {
+	text := func(s *scenario.Scenario) string {
 		var b strings.Builder
 		for _, v := range []any{s.Workload.Arrivals, s.Workload.Input, s.Workload.Output, s.Workload.Prefix} {
 			data, err := json.Marshal(v)

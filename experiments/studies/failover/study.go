@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/sweep"
 	"clifftop/report"
 	"clifftop/sim/event"
 )
@@ -42,10 +44,10 @@ type system struct {
 	name     string
 	failure  string // but for its replica and instant
 	clients  string
-	settings []experiments.Setting
+	settings []scenario.Setting
 }
 
-func set(key, value string) experiments.Setting { return experiments.Setting{Key: key, Value: value} }
+func set(key, value string) scenario.Setting { return scenario.Setting{Key: key, Value: value} }
 
 const (
 	crash    = "kind: crash, for: 2m"
@@ -73,10 +75,10 @@ var systems = []system{
 	{crashLeaving, crash, leaving, nil},
 	{crashSilent, crash, silent, nil},
 	{crashBudgeted, crash, budgeted, nil},
-	{crashBlind, crash, patient, []experiments.Setting{set("deployment.router", "round-robin")}},
+	{crashBlind, crash, patient, []scenario.Setting{set("deployment.router", "round-robin")}},
 	{drained, "kind: drain, for: 2m", patient, nil},
 	{slowAware, "kind: slow, for: 5m, factor: 3", patient, nil},
-	{slowBlind, "kind: slow, for: 5m, factor: 3", patient, []experiments.Setting{set("deployment.router", "round-robin")}},
+	{slowBlind, "kind: slow, for: 5m, factor: 3", patient, []scenario.Setting{set("deployment.router", "round-robin")}},
 	{cutOff, "kind: link-loss, for: 5m", patient, nil},
 }
 
@@ -87,28 +89,28 @@ func named(name string) system {
 
 // study is the scenarios, and the rate at which one replica saturates.
 type study struct {
-	chat, conversations *experiments.Scenario
+	chat, conversations *scenario.Scenario
 	saturation          float64
 }
 
 func newStudy(ctx context.Context) (*study, error) {
-	chat, err := experiments.Parse("chat.yaml", chatFile)
+	chat, err := scenario.Parse("chat.yaml", chatFile)
 	if err != nil {
 		return nil, err
 	}
-	conversations, err := experiments.Parse("conversations.yaml", conversationsFile)
+	conversations, err := scenario.Parse("conversations.yaml", conversationsFile)
 	if err != nil {
 		return nil, err
 	}
-	four, err := experiments.Saturation(ctx, chat)
+	four, err := sweep.Saturation(ctx, chat)
 	return &study{chat, conversations, four / 4}, err
 }
 
 // with is the scenario of a system of n replicas at a load, as a share of what they can serve.
-func (x *study) with(s system, n int, load float64, seed uint64, more ...experiments.Setting) (*experiments.Scenario, error) {
-	settings := []experiments.Setting{
+func (x *study) with(s system, n int, load float64, seed uint64, more ...scenario.Setting) (*scenario.Scenario, error) {
+	settings := []scenario.Setting{
 		set("deployment.replicas", strconv.Itoa(n)),
-		set(experiments.RateKey, strconv.FormatFloat(load*float64(n)*x.saturation, 'g', -1, 64)),
+		set(scenario.RateKey, strconv.FormatFloat(load*float64(n)*x.saturation, 'g', -1, 64)),
 		set("run.seed", strconv.FormatUint(seed, 10)),
 		set("clients", s.clients),
 		set("lifecycle.failures", fmt.Sprintf("[{%s, at: %gs, replica: 1}]", s.failure, lost)),
@@ -134,7 +136,7 @@ type course struct {
 const grouped = 4
 
 // follow runs a scenario.
-func follow(ctx context.Context, s *experiments.Scenario, lost float64) (*course, error) {
+func follow(ctx context.Context, s *scenario.Scenario, lost float64) (*course, error) {
 	type request struct {
 		sent, ttft    float64
 		cached, input int32
@@ -231,7 +233,7 @@ func (c *course) unserved() float64 {
 }
 
 // all runs a number of scenarios, several at a time.
-func all(ctx context.Context, n int, scenario func(i int) (*experiments.Scenario, float64, error)) ([]*course, error) {
+func all(ctx context.Context, n int, scenario func(i int) (*scenario.Scenario, float64, error)) ([]*course, error) {
 	results := make([]*course, n)
 	err := experiments.Parallel(ctx, n, 0, nil, func(ctx context.Context, i int) error {
 		s, lost, err := scenario(i)
@@ -244,9 +246,9 @@ func all(ctx context.Context, n int, scenario func(i int) (*experiments.Scenario
 }
 
 // run runs systems at loads with seeds. The results are by system, load and seed.
-func (x *study) run(ctx context.Context, list []system, loads []float64, seeds []uint64, more ...experiments.Setting) ([][][]*course, error) {
+func (x *study) run(ctx context.Context, list []system, loads []float64, seeds []uint64, more ...scenario.Setting) ([][][]*course, error) {
 	each := len(loads) * len(seeds)
-	flat, err := all(ctx, len(list)*each, func(i int) (*experiments.Scenario, float64, error) {
+	flat, err := all(ctx, len(list)*each, func(i int) (*scenario.Scenario, float64, error) {
 		s, err := x.with(list[i/each], 4, loads[i%each/len(seeds)], seeds[i%len(seeds)], more...)
 		return s, lost, err
 	})
@@ -271,7 +273,7 @@ func (x *study) withoutOne(ctx context.Context, sizes []int, loads func(n int) [
 	var good [][][]float64
 	for _, n := range sizes {
 		at := loads(n)
-		flat, err := all(ctx, len(at)*len(seeds), func(i int) (*experiments.Scenario, float64, error) {
+		flat, err := all(ctx, len(at)*len(seeds), func(i int) (*scenario.Scenario, float64, error) {
 			s, err := x.with(named(drained), n, at[i/len(seeds)], seeds[i%len(seeds)], set("run.duration", "11m"))
 			return s, lost, err
 		})
@@ -322,7 +324,7 @@ const (
 
 // converse runs the conversations under all routers. The results are by router and seed.
 func (x *study) converse(ctx context.Context, seeds []uint64) ([][]*course, error) {
-	flat, err := all(ctx, len(routers)*len(seeds), func(i int) (*experiments.Scenario, float64, error) {
+	flat, err := all(ctx, len(routers)*len(seeds), func(i int) (*scenario.Scenario, float64, error) {
 		s, err := x.conversations.With(set("deployment.router", routers[i/len(seeds)]), set("run.seed", strconv.FormatUint(seeds[i%len(seeds)], 10)))
 		return s, lostCache, err
 	})

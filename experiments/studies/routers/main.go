@@ -13,7 +13,7 @@ import (
 	"log"
 	"os"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/studies/paper"
 )
 
@@ -66,6 +66,6 @@ func run(ctx context.Context, out, trace string) error {
 }
 
 // conversations is the traffic that needs no file.
-func conversations() (*experiments.Scenario, error) {
-	return experiments.Parse("conversations.yaml", conversationsYAML)
+func conversations() (*scenario.Scenario, error) {
+	return scenario.Parse("conversations.yaml", conversationsYAML)
 }
