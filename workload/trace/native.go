@@ -94,15 +94,6 @@ func (o *native) parse(line []byte, r *Row, t *instant) (f *fault) {
 
 func (o *native) accept(r *Row) { o.sessions.accept(o.name, r) }
 
-// chained is a layout in which several lines may form one row.
-type chained interface {
-	// chains reports whether the trace has such rows.
-	chains() bool
-	// follows reports whether a line belongs to the row above it, and follow reads it.
-	follows(line []byte) bool
-	follow(line []byte, r *Row) *fault
-}
-
 func (o *native) chains() bool { return o.wait >= 0 }
 
 func (o *native) follows(line []byte) bool {
