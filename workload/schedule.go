@@ -13,7 +13,7 @@ func (s *schedule) push(at clock.Time, sender int32) {
 	s.Push(pq.Item[struct{}]{Key: int64(at), Tie: int64(sender)})
 }
 
-// retryAt returns the earliest instant; the schedule must not be empty.
+// next returns the earliest instant; the schedule must not be empty.
 func (s *schedule) next() clock.Time { return clock.Time(s.Top().Key) }
 
 func (s *schedule) pop() (at clock.Time, sender int32) {

@@ -27,9 +27,8 @@ type native struct {
 	name                              []byte // session of the row
 }
 
-// nativeColumns are those that every trace of Clifftop's has, and nativeExtras those that it may have.
+// nativeColumns are required columns, nativeExtras optional ones.
 var (
-	// nativeColumns are required columns, nativeExtras optional ones.
 	nativeColumns = []string{"arrival_s", "input_tokens", "output_tokens"}
 	nativeExtras  = []string{"session", "content", "class", "priority"}
 )
