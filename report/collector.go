@@ -29,7 +29,7 @@ type Options struct {
 	PipelineStages int
 	// MaxNumSeqs is the number of seats of all replicas together, 0 for no limit.
 	MaxNumSeqs int
-	// UsableBlocks is the number of KV blocks of all replicas together; 0, or sim.UnlimitedBlocks or
+	// UsableBlocks is the number of KV blocks of all replicas together; 0, or engine.UnlimitedBlocks or
 	// more, is an unlimited pool.
 	UsableBlocks int64
 	// Work lets the summary tell how well the hardware was used; nil leaves that open.

@@ -21,6 +21,10 @@ func (c *counter) Route(route.View, *workload.Request) int {
 	return 0
 }
 
+var _ route.RequestObserver = (*counter)(nil)
+
+func (c *counter) Began(route.View, int, *workload.Request) {}
+
 func (c *counter) Ended(route.View, int, *workload.Request) { c.open-- }
 
 // warmed is a fleet of two replicas with prefix caches, which was given a request of an earlier time.

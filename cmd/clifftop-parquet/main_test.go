@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
 )
 
@@ -55,7 +56,7 @@ func table(t *testing.T, data []byte) (head []string, types []string, rows [][]s
 
 // TestRequests converts the requests of a run, and compares every number.
 func TestRequests(t *testing.T) {
-	s, err := experiments.Parse("run.yaml", []byte("run: {requests: 300}\nclients: {timeout: 9s}\n"))
+	s, err := scenario.Parse("run.yaml", []byte("run: {requests: 300}\nclients: {timeout: 9s}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/validation"
 	"clifftop/model"
 	"clifftop/model/catalog"
@@ -22,9 +23,9 @@ func slower() *catalog.CalibratedRecord {
 	return r
 }
 
-func resolve(t *testing.T, text string) *experiments.Setup {
+func resolve(t *testing.T, text string) *scenario.Setup {
 	t.Helper()
-	s, err := experiments.Parse("s.yaml", []byte(text))
+	s, err := scenario.Parse("s.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,8 +65,8 @@ func TestSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// All iterations of a model read the same weights, so bandwidth and step overhead can partly replace each other, and
-	// their intervals are wide. Compute is separate.
+	// All iterations of a model read the same weights, so bandwidth and step overhead can partly replace each other,
+	// and their intervals are wide. Compute is separate.
 	for i, c := range []struct{ want, near float64 }{{0.85, 0.05}, {0.9, 0.01}, {0.6, 0.6}} {
 		p := r.Parameters[i]
 		if math.Abs(p.Value-c.want) > c.near || !(p.Low < c.want && c.want < p.High) {
@@ -101,7 +102,7 @@ run: {requests: 300}
 			t.Fatal(err)
 		}
 		u.Config.Timer = timer
-		res, err := u.Run(context.Background(), experiments.RunOptions{})
+		res, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 )
 
 // want checks numbers of a result by name.
@@ -66,8 +66,8 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// B13: every number of requests has one tier, edges belong to the upper tier, and 30 to 50 has a name. B14: a note gives
-// the number that most companies have, and nothing uses it.
+// B13: every number of requests has one tier, edges belong to the upper tier, and 30 to 50 has a name. B14: a note
+// gives the number that most companies have, and nothing uses it.
 func TestTiers(t *testing.T) {
 	tiers := Tiers()
 	if tiers[0].From != 0 || !math.IsInf(tiers[len(tiers)-1].Below, 1) {
@@ -112,8 +112,9 @@ func TestPoisson(t *testing.T) {
 	}
 }
 
-// A16: $3 an hour at 4,000 tokens/s is $0.2083 per million tokens. A17: $10 at 10,000 is $0.000278 per thousand, not the
-// common $0.001, and a tenth of the throughput costs ten times as much. C13: at 30 % load a token costs 3.3 times as much.
+// A16: $3 an hour at 4,000 tokens/s is $0.2083 per million tokens. A17: $10 at 10,000 is $0.000278 per thousand, not
+// the common $0.001, and a tenth of the throughput costs ten times as much. C13: at 30 % load a token costs 3.3 times
+// as much.
 func TestCost(t *testing.T) {
 	r, err := Cost(Price{USDPerGPUHour: 3, GPUs: 1, TokensPerSecond: 4000})
 	want(t, r, err, map[string]float64{"tokens_per_hour": 14.4e6, "usd_per_million_tokens_at_capacity": 3 / 14.4})
@@ -245,17 +246,17 @@ func TestUsualAnswers(t *testing.T) {
 	}
 }
 
-func scenario(t *testing.T, sets ...string) *experiments.Scenario {
+func loaded(t *testing.T, sets ...string) *scenario.Scenario {
 	t.Helper()
-	var settings []experiments.Setting
+	var settings []scenario.Setting
 	for _, text := range sets {
-		s, err := experiments.ParseSetting(text)
+		s, err := scenario.ParseSetting(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		settings = append(settings, s)
 	}
-	s, err := experiments.Load("", settings...)
+	s, err := scenario.Load("", settings...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +266,7 @@ func scenario(t *testing.T, sets ...string) *experiments.Scenario {
 // B9: a model of 70 billion parameters in fp16 does not fit one GPU of 80 GB or 141 GB, but two.
 func TestDoesNotFit(t *testing.T) {
 	for gpu, missing := range map[string]float64{"h100": 66.86, "h200": 7.06} {
-		r, err := KV(scenario(t, "model=llama-3.1-70b", "gpu="+gpu, "deployment.dtype=fp16"), nil)
+		r, err := KV(loaded(t, "model=llama-3.1-70b", "gpu="+gpu, "deployment.dtype=fp16"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,7 +277,7 @@ func TestDoesNotFit(t *testing.T) {
 			t.Errorf("%s: weights of %v GB", gpu, deref(w))
 		}
 	}
-	r, err := KV(scenario(t, "model=llama-3.1-70b", "deployment.tensor_parallel_size=4"), []int{4096, 500_000})
+	r, err := KV(loaded(t, "model=llama-3.1-70b", "deployment.tensor_parallel_size=4"), []int{4096, 500_000})
 	want(t, r, err, map[string]float64{"kv_bytes_per_token": 2 * 80 * 2 * 128 * 2, "requests_of_500000_tokens": 0})
 	if r.Find("missing_gb") != nil || *r.Find("requests_of_4096_tokens") != math.Floor(*r.Find("kv_tokens")/4096) {
 		t.Errorf("%+v", r)
@@ -285,24 +286,24 @@ func TestDoesNotFit(t *testing.T) {
 
 // T21: the number of requests that fit, at the lengths of the traffic.
 func TestKVOfTraffic(t *testing.T) {
-	r, err := KV(scenario(t, "workload={input: {distribution: fixed, value: 1000}, output: {distribution: fixed, value: 24}}"), nil)
+	r, err := KV(loaded(t, "workload={input: {distribution: fixed, value: 1000}, output: {distribution: fixed, value: 24}}"), nil)
 	want(t, r, err, map[string]float64{"kv_bytes_per_token": 131072})
 	for _, name := range []string{"requests_at_p50", "requests_at_p95"} {
 		if got := r.Find(name); got == nil || *got != math.Floor(*r.Find("kv_blocks")/64) {
 			t.Errorf("%s is %v", name, deref(got))
 		}
 	}
-	if _, err := KV(scenario(t, "step_time={linear: {a_ms: 1}}"), nil); err == nil {
+	if _, err := KV(loaded(t, "step_time={linear: {a_ms: 1}}"), nil); err == nil {
 		t.Error("an unlimited pool is sized")
 	}
-	if _, err := KV(scenario(t, "gpu=nothing"), nil); err == nil {
+	if _, err := KV(loaded(t, "gpu=nothing"), nil); err == nil {
 		t.Error("an unknown GPU is accepted")
 	}
-	if _, err := KV(scenario(t), []int{0}); err == nil {
+	if _, err := KV(loaded(t), []int{0}); err == nil {
 		t.Error("a request of nothing is accepted")
 	}
 	for _, model := range []string{"deepseek-v3", "gemma-3-27b"} {
-		r, err := KV(scenario(t, "model="+model, "gpu=h200", "deployment.tensor_parallel_size=8"), []int{10_000})
+		r, err := KV(loaded(t, "model="+model, "gpu=h200", "deployment.tensor_parallel_size=8"), []int{10_000})
 		if err != nil || *r.Find("requests_of_10000_tokens") < 1 {
 			t.Errorf("%s: %v", model, err)
 		}
@@ -312,7 +313,7 @@ func TestKVOfTraffic(t *testing.T) {
 // A9: the duration of a request depends on the load. If an iteration takes a + b·n, N = λ·W(N) has the exact solution
 // n = λoa/(1-λob), here 400 concurrent requests.
 func TestFixedPoint(t *testing.T) {
-	s := scenario(t, "step_time={linear: {a_ms: 10, b_us: 100}}", "engine.max_num_seqs=4096", "engine.max_num_batched_tokens=8192",
+	s := loaded(t, "step_time={linear: {a_ms: 10, b_us: 100}}", "engine.max_num_seqs=4096", "engine.max_num_batched_tokens=8192",
 		"workload={arrivals: {process: poisson, rate: 1}, input: {distribution: fixed, value: 1}, output: {distribution: fixed, value: 1000}}", "run.warmup=200s")
 	r, err := AtLoad(context.Background(), s, Demand{PerMinute: 8 * 60}, nil)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
 	"clifftop/sim/clock"
 )
@@ -19,29 +20,29 @@ const (
 	mostDays      = 60
 )
 
-// AtLoad simulates a scenario at the demand's rate and estimates the mean number of requests in the system. The duration
-// W of a request depends on the number N of requests, and a run settles at the N with N = λ·W(N). The durations of the
-// demand are ignored.
-func AtLoad(ctx context.Context, s *experiments.Scenario, d Demand, crowd *Crowd) (*Result, error) {
+// AtLoad simulates a scenario at the demand's rate and estimates the mean number of requests in the system. The
+// duration W of a request depends on the number N of requests, and a run settles at the N with N = λ·W(N). The
+// durations of the demand are ignored.
+func AtLoad(ctx context.Context, s *scenario.Scenario, d Demand, crowd *Crowd) (*Result, error) {
 	d.TTFTSeconds, d.StreamSeconds = 0, 1
 	if err := d.validate(); err != nil {
 		return nil, err
 	}
 	rate := d.PerMinute / 60
-	idle, err := simulate(ctx, s, experiments.UsersKey, "1", idleRequests)
+	idle, err := simulate(ctx, s, scenario.UsersKey, "1", idleRequests)
 	if err != nil {
 		return nil, err
 	}
 	requests := min(loadRequests, max(leastRequests, int(rate*mostDays*clock.Day.Seconds())))
-	busy, err := simulate(ctx, s, experiments.RateKey, strconv.FormatFloat(rate, 'g', -1, 64), requests)
+	busy, err := simulate(ctx, s, scenario.RateKey, strconv.FormatFloat(rate, 'g', -1, 64), requests)
 	if err != nil {
 		return nil, err
 	}
 	r := newResult("concurrency", fmt.Sprintf("%s requests per minute on %s", amount(d.PerMinute), busy.deployment))
 	r.crowd(d, crowd)
 	r.fixedPoint(rate, idle.Summary, busy.Summary)
-	r.note("Found by simulation: a run at this rate settles at the number of requests N with N = rate × W(N), where W is " +
-		"the duration. Percentiles are measured in the run and include bursts.")
+	r.note("Found by simulation: a run at this rate settles at the number of requests N with N = rate × W(N), " +
+		"where W is the duration. Percentiles are measured in the run and include bursts.")
 	return r, nil
 }
 
@@ -56,10 +57,10 @@ type outcome struct {
 }
 
 // simulate runs the scenario at a load.
-func simulate(ctx context.Context, s *experiments.Scenario, key, value string, requests int) (*outcome, error) {
+func simulate(ctx context.Context, s *scenario.Scenario, key, value string, requests int) (*outcome, error) {
 	at, err := s.With(
-		experiments.Setting{Key: key, Value: value, Flag: "the load"},
-		experiments.Setting{Key: "run.requests", Value: strconv.Itoa(requests)})
+		scenario.Setting{Key: key, Value: value, Flag: "the load"},
+		scenario.Setting{Key: "run.requests", Value: strconv.Itoa(requests)})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func simulate(ctx context.Context, s *experiments.Scenario, key, value string, r
 	if err != nil {
 		return nil, err
 	}
-	res, err := u.Run(ctx, experiments.RunOptions{})
+	res, err := experiments.RunSetup(ctx, u, experiments.RunOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +84,9 @@ func (r *Result) fixedPoint(rate float64, idle, busy *report.Summary) {
 			"requests per second × duration of a request", fmt.Sprintf("%s × %s", amount(rate), amount(*alone/1000)))
 	}
 	if busy.Window.Unsettled() {
-		line := Line{Name: "growth_requests_per_s", Text: "the system fills up by", Value: busy.Window.GrowthRequestsPerS,
-			Unit: "requests/s", Says: "no steady state: requests arrive faster than they are served"}
+		line := Line{Name: "growth_requests_per_s", Text: "the system fills up by",
+			Value: busy.Window.GrowthRequestsPerS,
+			Unit:  "requests/s", Says: "no steady state: requests arrive faster than they are served"}
 		r.Lines = append(r.Lines, line)
 		return
 	}
@@ -93,7 +95,8 @@ func (r *Result) fixedPoint(rate float64, idle, busy *report.Summary) {
 		offered = *v
 	}
 	if together != nil && counted != nil && math.Abs(offered**together/1000-*counted) > unsettled**counted {
-		line := Line{Name: "measured_requests", Text: "concurrent requests in the run, mean", Value: counted, Unit: "requests",
+		line := Line{Name: "measured_requests", Text: "concurrent requests in the run, mean", Value: counted,
+			Unit: "requests",
 			Says: "not settled: still changing at the end of the run, perhaps without limit"}
 		r.Lines = append(r.Lines, line)
 		return
@@ -101,7 +104,8 @@ func (r *Result) fixedPoint(rate float64, idle, busy *report.Summary) {
 	if together != nil {
 		r.given("duration_s", "duration of a request, at this load", *together/1000, "s")
 		line := r.add("mean_requests", "concurrent requests, mean", offered**together/1000, "requests",
-			"arrived requests per second × duration of a request", fmt.Sprintf("%s × %s", amount(offered), amount(*together/1000)))
+			"arrived requests per second × duration of a request", fmt.Sprintf("%s × %s", amount(offered),
+				amount(*together/1000)))
 		line.Says = TierOf(*line.Value).String()
 	}
 	for _, m := range []struct {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/model/catalog"
@@ -19,9 +20,9 @@ import (
 
 // candidate is a replica, and what the search knows of it.
 type candidate struct {
-	sets    []experiments.Setting
+	sets    []scenario.Setting
 	knobs   map[string]string
-	setup   *experiments.Setup
+	setup   *scenario.Setup
 	name    string // of one replica
 	perGPUs int    // GPUs of a replica
 
@@ -124,7 +125,7 @@ func (p *planner) list() ([]*candidate, error) {
 				for _, tp := range tps {
 					for _, pp := range pps {
 						for _, ep := range p.expertSizes(tp) {
-							base := []experiments.Setting{
+							base := []scenario.Setting{
 								set("gpu", gpu), set("deployment.dtype", dtype), set("deployment.kv_cache_dtype", kv),
 								set("deployment.tensor_parallel_size", fmt.Sprint(tp)), set("deployment.pipeline_parallel_size", fmt.Sprint(pp)),
 								set("deployment.expert_parallel_size", fmt.Sprint(ep)),
@@ -149,16 +150,16 @@ func (p *planner) expertSizes(tp int) []int {
 		return []int{1}
 	}
 	switch p.spec.ExpertParallel {
-	case experiments.On:
+	case scenario.On:
 		return []int{tp}
-	case experiments.Off:
+	case scenario.Off:
 		return []int{1}
 	}
 	return []int{1, tp}
 }
 
 // withKnobs varies the knobs of the engine.
-func (p *planner) withKnobs(base []experiments.Setting) []*candidate {
+func (p *planner) withKnobs(base []scenario.Setting) []*candidate {
 	list := []*candidate{{sets: base, knobs: map[string]string{}}}
 	for _, k := range p.spec.Engine {
 		var more []*candidate
@@ -176,8 +177,8 @@ func (p *planner) withKnobs(base []experiments.Setting) []*candidate {
 	return list
 }
 
-func set(key, value string) experiments.Setting {
-	return experiments.Setting{Key: key, Value: value, Flag: "plan"}
+func set(key, value string) scenario.Setting {
+	return scenario.Setting{Key: key, Value: value, Flag: "plan"}
 }
 
 // resolve makes the candidates ready, side by side, and says of each what stands against it. Faults that have nothing
@@ -271,7 +272,7 @@ func (p *planner) assess(c *candidate) {
 	c.perGPUs = u.Deployment.GPUs()
 	c.name = strings.TrimPrefix(c.label(1), "1 × ")
 	c.probes = map[float64]*report.Summary{}
-	if usd, source, ok := p.scenario.Price(u); ok {
+	if usd, source, ok := Price(p.scenario, u); ok {
 		c.price, c.source = &usd, source
 	}
 	c.accuracy = u.Accuracy()

@@ -63,7 +63,7 @@ func (p *planner) longer(ctx context.Context, c *candidate, rate, factor float64
 	if err != nil {
 		return nil, err
 	}
-	src, err := at.Longer(factor)
+	src, err := Longer(at, factor)
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"clifftop/experiments"
 	"clifftop/experiments/planning"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/internal/testenv"
 	"clifftop/report/plan"
@@ -39,9 +39,9 @@ func planned(t *testing.T, text string) *plan.Result {
 	return plans[text]
 }
 
-func parse(t *testing.T, text string) *experiments.Scenario {
+func parse(t *testing.T, text string) *scenario.Scenario {
 	t.Helper()
-	s, err := experiments.Parse("plan.yaml", []byte(text))
+	s, err := scenario.Parse("plan.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestPlanFaults(t *testing.T) {
 		"model: llama-9":                                     `plan.yaml:1:8: model: no model "llama-9"; nearest: `,
 		"workload: {input: {distribution: fixed, value: 9}, arrivals: {process: profile, rate: 3, hourly: day}}": "plan.yaml:1:98: workload.arrivals.hourly: ",
 	} {
-		_, err := experiments.Parse("plan.yaml", []byte(text))
+		_, err := scenario.Parse("plan.yaml", []byte(text))
 		if err == nil {
 			_, err = planning.New(context.Background(), parse(t, text), planning.Options{})
 		}

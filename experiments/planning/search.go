@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
 	"clifftop/report/layout"
 	"clifftop/report/plan"
@@ -67,7 +68,7 @@ func (p *planner) probe(ctx context.Context, c *candidate, rate float64) (*repor
 }
 
 // run simulates a replica under so many requests.
-func (p *planner) run(ctx context.Context, c *candidate, u *experiments.Setup, rate float64, requests int) (*report.Summary, error) {
+func (p *planner) run(ctx context.Context, c *candidate, u *scenario.Setup, rate float64, requests int) (*report.Summary, error) {
 	at, err := p.demand.Under(u, rate, requests)
 	if err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func (p *planner) run(ctx context.Context, c *candidate, u *experiments.Setup, r
 }
 
 // make makes a run at a rate, or takes it from the ledger. more says what else is not as the setup's scenario has it.
-func (p *planner) make(ctx context.Context, c *candidate, u *experiments.Setup, rate float64, more string, src workload.Source) (*report.Summary, error) {
+func (p *planner) make(ctx context.Context, c *candidate, u *scenario.Setup, rate float64, more string, src workload.Source) (*report.Summary, error) {
 	c.runs++
 	s, err := p.options.Ledger.Run(ctx, u, experiments.RunOptions{Check: p.options.Check, Source: src}, phrase("%v requests/s%s", rate, more))
 	if errors.Is(err, experiments.ErrMissing) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"clifftop/experiments"
+	"clifftop/experiments/sweep"
 	"clifftop/report/plan"
 )
 
@@ -47,8 +48,8 @@ func (p *planner) fewestSeats(ctx context.Context, c *candidate) error {
 	if err != nil {
 		return err
 	}
-	found, err := experiments.Capacity(ctx, s, experiments.CapacityOptions{
-		Over: "engine." + key, Precision: 1e-6, Jobs: p.options.Jobs, Check: p.options.Check, Ledger: p.options.Ledger,
+	found, err := sweep.Capacity(ctx, s, sweep.CapacityOptions{
+		Over: "engine." + key, Precision: 1e-6, Jobs: p.options.Jobs, Check: p.options.Check, Cache: p.options.Ledger,
 	})
 	if errors.Is(err, experiments.ErrMissing) {
 		return fmt.Errorf("%s, the fewest seats: %w", c.name, err)
