@@ -5,8 +5,11 @@ import (
 	"io"
 
 	"clifftop/internal/faults"
+	"clifftop/model"
 
 	"github.com/goccy/go-yaml"
+
+	"clifftop/model"
 )
 
 // CalibratedRecord corrects a GPU of the catalog by the user's measurements. Factors multiply the achieved fraction
