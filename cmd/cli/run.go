@@ -14,6 +14,7 @@ import (
 	"clifftop/report"
 	"clifftop/report/page"
 	"clifftop/report/plot"
+	"clifftop/report/table"
 )
 
 // runCommand is the command run.
@@ -220,15 +221,15 @@ type summaryTable struct {
 
 // WriteTable writes the summary as a table, followed by the time series.
 func (t summaryTable) WriteTable(w io.Writer) error {
-	if err := report.WriteSummary(t.Summary, w, t.bands); err != nil {
+	if err := table.Write(t.Summary, w, t.bands); err != nil {
 		return err
 	}
-	return report.WriteCourse(w, t.series)
+	return table.WriteSparklines(w, t.series)
 }
 
 // WriteMarkdown writes the summary as Markdown.
 func (t summaryTable) WriteMarkdown(w io.Writer) error {
-	return report.WriteSummaryMarkdown(t.Summary, w, t.bands)
+	return table.WriteMarkdown(t.Summary, w, t.bands)
 }
 
 // warningTexts returns the texts of warnings, except few_samples, which tables show next to the number.

@@ -16,7 +16,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
-	"clifftop/report"
+	"clifftop/report/collect"
 )
 
 // table reads a Parquet file back as text, in the order of its columns, with empty cells for nulls.
@@ -69,7 +69,7 @@ func TestRequests(t *testing.T) {
 		t.Fatalf("%d rows, %v", rows, err)
 	}
 	head, types, got := table(t, out.Bytes())
-	if want := report.RequestColumns; strings.Join(head, ",") != want {
+	if want := collect.RequestColumns; strings.Join(head, ",") != want {
 		t.Errorf("columns are %v, want %s", head, want)
 	}
 	want, err := csv.NewReader(&requests).ReadAll()
