@@ -31,26 +31,29 @@ import (
 	"context"
 
 	"clifftop/experiments"
+	"clifftop/experiments/compare"
 	"clifftop/experiments/planning"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/sweep"
 )
 
 // Scenario is the content of a scenario file. The zero value is not valid: [Load] and [Parse] fill in the defaults.
-type Scenario = experiments.Scenario
+type Scenario = scenario.Scenario
 
 // Setting overrides one key of a scenario, as --set KEY=VALUE does: Setting{Key: "engine.max_num_seqs", Value: "256"}.
-type Setting = experiments.Setting
+type Setting = scenario.Setting
 
 // Load reads a scenario file (YAML). An empty path gives the defaults: Llama-3.1-8B on one H100 under chat traffic.
 // Settings override the file. Mistakes in the file or the settings are reported together, each with its line and
 // column.
 func Load(path string, settings ...Setting) (*Scenario, error) {
-	return experiments.Load(path, settings...)
+	return scenario.Load(path, settings...)
 }
 
 // Parse is [Load] for the content of a file. Error messages call it name, and relative paths in it start at the folder
 // of name.
 func Parse(name string, data []byte, settings ...Setting) (*Scenario, error) {
-	return experiments.Parse(name, data, settings...)
+	return scenario.Parse(name, data, settings...)
 }
 
 // Run simulates one operating point. The error is about bad input, about a run that cannot go on (for example a
@@ -62,13 +65,13 @@ func Run(ctx context.Context, s *Scenario, o RunOptions) (*RunResult, error) {
 // Sweep simulates a scenario at several values of its load, or of any other key, and returns the throughput–latency
 // curve. Without values it searches for saturation first and places the loads around it.
 func Sweep(ctx context.Context, s *Scenario, o SweepOptions) (*Curve, error) {
-	return experiments.Sweep(ctx, s, o)
+	return sweep.Run(ctx, s, o)
 }
 
 // Compare simulates variants with the same random numbers and returns, metric by metric, the paired differences to the
 // first variant with confidence intervals and a verdict.
 func Compare(ctx context.Context, variants []Variant, o CompareOptions) (*Verdict, error) {
-	return experiments.Compare(ctx, variants, o)
+	return compare.Run(ctx, variants, o)
 }
 
 // Plan lists deployments (GPUs, precision, parallelism, number of replicas) that meet the scenario's SLO under its

@@ -2,8 +2,12 @@ package clifftop
 
 import (
 	"clifftop/experiments"
+	"clifftop/experiments/compare"
 	"clifftop/experiments/planning"
+	"clifftop/experiments/sweep"
 	"clifftop/report"
+	"clifftop/report/plan"
+	"clifftop/report/verdict"
 )
 
 // RunOptions are the options of [Run]. The zero value is the default.
@@ -17,22 +21,22 @@ type RunResult = experiments.Result
 type Summary = report.Summary
 
 // SweepOptions are the options of [Sweep]. The zero value is the default.
-type SweepOptions = experiments.SweepOptions
+type SweepOptions = sweep.Options
 
 // Curve is what [Sweep] returns: a [Summary] for each load, and the knee, the peak, a collapse and warning signs.
 type Curve = report.Curve
 
 // Variant is a scenario with a name, for [Compare].
-type Variant = experiments.Variant
+type Variant = compare.Variant
 
 // CompareOptions are the options of [Compare]. The zero value is the default.
-type CompareOptions = experiments.CompareOptions
+type CompareOptions = compare.Options
 
 // Verdict is what [Compare] returns.
-type Verdict = report.Verdict
+type Verdict = verdict.Result
 
 // PlanOptions are the options of [Plan]. The zero value is the default.
 type PlanOptions = planning.Options
 
 // PlanResult is what [Plan] returns: candidates ranked by cost.
-type PlanResult = report.Plan
+type PlanResult = plan.Result

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/internal/testenv"
 )
 
@@ -14,7 +15,7 @@ func benchmark(b *testing.B, text string) {
 	b.Helper()
 	var requests, attempts int64
 	for b.Loop() {
-		s, err := experiments.Parse("benchmark", []byte(text))
+		s, err := scenario.Parse("benchmark", []byte(text))
 		if err != nil {
 			b.Fatal(err)
 		}

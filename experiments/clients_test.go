@@ -1,4 +1,4 @@
-package experiments
+package experiments_test
 
 import (
 	"bytes"
@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/traces"
 	"clifftop/internal/testenv"
 	"clifftop/report"
 )
@@ -52,7 +55,7 @@ workload:
   input: {distribution: fixed, value: 10}
   output: {distribution: fixed, value: 1000}
 run: {duration: 20000s, warmup: 100s}
-`), RunOptions{}).Summary
+`), experiments.RunOptions{}).Summary
 	residence := *sum.Latency.E2E.Mean / 1000
 	x := *sum.Throughput.RequestsPerS
 	if math.Abs(residence-6) > 0.01 || math.Abs(x-4) > 0.04 || math.Abs(x*(residence+10)/64-1) > 0.01 {
@@ -73,7 +76,7 @@ workload:
   output: {distribution: fixed, value: 1001}
 clients: {reading: 50}
 run: {duration: 1200s, warmup: 100s}
-`), RunOptions{Check: true}).Summary
+`), experiments.RunOptions{Check: true}).Summary
 	if x := *sum.Throughput.RequestsPerS; math.Abs(x*30/64-1) > 0.01 {
 		t.Errorf("X = %g, want 64/(10 + 20)", x)
 	}
@@ -91,7 +94,7 @@ engine: {max_num_queued_reqs: 3}
 workload: {arrivals: {process: all-at-once}, input: {distribution: fixed, value: 10}, output: {distribution: fixed, value: 100}}
 clients: {retries: 9, backoff: {base: 500ms, jitter: full}}
 run: {requests: 5}
-`), RunOptions{Check: true, Requests: &b})
+`), experiments.RunOptions{Check: true, Requests: &b})
 	refused := map[string]bool{}
 	waits := 0
 	for _, r := range rows(t, b.String()) {
@@ -123,7 +126,7 @@ engine: {max_num_queued_reqs: 3, retry_after: 7s}
 workload: {arrivals: {process: all-at-once}, input: {distribution: fixed, value: 10}, output: {distribution: fixed, value: 100}}
 clients: {retries: 1}
 run: {requests: 5}
-`), RunOptions{Check: true, Requests: &b})
+`), experiments.RunOptions{Check: true, Requests: &b})
 	for _, r := range rows(t, b.String()) {
 		if r["attempt"] == "1" && r["arrival_s"] != "7.000000000" {
 			t.Errorf("a retry at %s s", r["arrival_s"])
@@ -135,12 +138,12 @@ run: {requests: 5}
 // never does. With a limit of the queue, or a budget of
 // retries, the system recovers.
 func TestRetryStorm(t *testing.T) {
-	after := func(keys ...Setting) (*report.Summary, func(from, to float64) (completed float64, queue float64)) {
-		s, err := Load("scenarios/retry-storm.yaml", keys...)
+	after := func(keys ...scenario.Setting) (*report.Summary, func(from, to float64) (completed float64, queue float64)) {
+		s, err := scenario.Load("examples/retry-storm.yaml", keys...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		res := mustRun(t, s, RunOptions{Check: true})
+		res := mustRun(t, s, experiments.RunOptions{Check: true})
 		return res.Summary, func(from, to float64) (completed, queue float64) {
 			n := 0.0
 			for _, p := range res.Series {
@@ -153,7 +156,7 @@ func TestRetryStorm(t *testing.T) {
 			return completed / (to - from), queue / n
 		}
 	}
-	sum, at := after(Setting{Key: "clients", Value: "null"})
+	sum, at := after(scenario.Setting{Key: "clients", Value: "null"})
 	if sum.Requests.Retries+sum.Requests.TimedOut != 0 {
 		t.Errorf("%+v", sum.Requests)
 	}
@@ -174,11 +177,11 @@ func TestRetryStorm(t *testing.T) {
 		t.Errorf("%+v", x)
 	}
 
-	_, at = after(Setting{Key: "clients.retry_budget", Value: "0.1"})
+	_, at = after(scenario.Setting{Key: "clients.retry_budget", Value: "0.1"})
 	if x, queue := at(150, 900); math.Abs(x-8) > 0.1 || queue > 1 {
 		t.Errorf("with a budget of retries %g requests/s complete after the outage, and %g wait", x, queue)
 	}
-	sum, at = after(Setting{Key: "engine.max_num_queued_reqs", Value: "50"})
+	sum, at = after(scenario.Setting{Key: "engine.max_num_queued_reqs", Value: "50"})
 	x, queue := at(90, 900)
 	if math.Abs(x-8) > 0.1 || queue > 1 {
 		t.Errorf("with a limit of the queue %g requests/s complete after the outage, and %g wait", x, queue)
@@ -199,7 +202,7 @@ workload:
 `
 	run := func(users int, clients string) *report.Summary {
 		text := chat + fmt.Sprintf("  arrivals: {users: %d, ramp: 3s}\nclients: %s\nrun: {duration: 200s, warmup: 40s}\n", users, clients)
-		return mustRun(t, mustParse(t, text), RunOptions{Check: true}).Summary
+		return mustRun(t, mustParse(t, text), experiments.RunOptions{Check: true}).Summary
 	}
 	useful := func(s *report.Summary) float64 { return *s.Throughput.SuccessfulOutputTokensPerS }
 	emitted := func(s *report.Summary) float64 { return *s.Throughput.OutputTokensPerS }
@@ -237,7 +240,7 @@ engine: {max_num_seqs: 1}
 workload: {arrivals: {process: all-at-once}, input: {distribution: fixed, value: 10}, output: {distribution: fixed, value: 30}}
 clients: {ttft_timeout: 9500ms}
 run: {requests: 2}
-`), RunOptions{Check: true, Requests: &b})
+`), experiments.RunOptions{Check: true, Requests: &b})
 	left := rows(t, b.String())[0]
 	if left["ending"] != "ttft_timeout" || left["outcome"] != "timed_out" || left["released_s"] != "10.000000000" || left["scheduled_s"] != "" {
 		t.Errorf("%v", left)
@@ -257,7 +260,7 @@ engine: {max_num_seqs: 4, max_num_batched_tokens: 64, num_gpu_blocks_override: 1
 workload: {arrivals: {process: constant, rate: 1}, input: {distribution: fixed, value: 320}, output: {distribution: fixed, value: 1}}
 clients: {timeout: 10s, retries: 1, backoff: {base: 3s, jitter: none}}
 run: {requests: 1}
-`), RunOptions{Check: true, Requests: &b})
+`), experiments.RunOptions{Check: true, Requests: &b})
 	list := rows(t, b.String())
 	if len(list) != 2 {
 		t.Fatalf("%v", list)
@@ -277,8 +280,8 @@ run: {requests: 1}
 // TestNetwork: the way there and back is part of every latency.
 func TestNetwork(t *testing.T) {
 	const text = "run: {requests: 300}\nworkload: {arrivals: {process: poisson, rate: 1}}\n"
-	near := mustRun(t, mustParse(t, text), RunOptions{Check: true}).Summary
-	far := mustRun(t, mustParse(t, text+"overheads: {network_in: 30ms, network_out: 20ms}"), RunOptions{Check: true}).Summary
+	near := mustRun(t, mustParse(t, text), experiments.RunOptions{Check: true}).Summary
+	far := mustRun(t, mustParse(t, text+"overheads: {network_in: 30ms, network_out: 20ms}"), experiments.RunOptions{Check: true}).Summary
 	for _, x := range [][2]*float64{{near.Latency.TTFT.P50, far.Latency.TTFT.P50}, {near.Latency.E2E.P50, far.Latency.E2E.P50}} {
 		if d := *x[1] - *x[0]; math.Abs(d-50) > 5 {
 			t.Errorf("%g ms become %g, want 50 more", *x[0], *x[1])
@@ -317,7 +320,7 @@ func TestRandomClients(t *testing.T) {
 	for range n {
 		text := randomClients(rng)
 		var b bytes.Buffer
-		res, err := Run(t.Context(), mustParse(t, text), RunOptions{Check: true, Requests: &b})
+		res, err := experiments.Run(t.Context(), mustParse(t, text), experiments.RunOptions{Check: true, Requests: &b})
 		if err != nil {
 			t.Fatalf("%s%v", text, err)
 		}
@@ -355,7 +358,7 @@ func TestClientsAreDeterministic(t *testing.T) {
 		var summaries, tables [][]byte
 		for i := range 3 {
 			var b bytes.Buffer
-			o := RunOptions{Check: i == 1, Progress: func(Progress) {}}
+			o := experiments.RunOptions{Check: i == 1, Progress: func(experiments.Progress) {}}
 			if i > 0 {
 				o.Requests = &b
 			}
@@ -366,7 +369,7 @@ func TestClientsAreDeterministic(t *testing.T) {
 			if i == 2 {
 				u.Config.MaxSpan = 1
 			}
-			res, err := u.Run(t.Context(), o)
+			res, err := experiments.RunSetup(t.Context(), u, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -387,7 +390,7 @@ func TestSameClients(t *testing.T) {
 workload: {arrivals: {process: poisson, rate: 10}}
 clients: {ttft_timeout: 1s, retries: 2, backoff: {base: 1s, jitter: full}}
 run: {requests: 500}
-`), RunOptions{Requests: &b})
+`), experiments.RunOptions{Requests: &b})
 		waits := map[string]string{}
 		list := rows(t, b.String())
 		arrived := map[string]float64{}
@@ -461,7 +464,7 @@ func TestHopelessTimeouts(t *testing.T) {
 		"step_time: {linear: {a_ms: 10, b_us: 5}}\nclients: {ttft_timeout: 12ms}\noverheads: {network_in: 2ms, network_out: 3ms}": "s.yaml:2:25: clients.ttft_timeout: 12ms is over before any answer can come: " +
 			"an iteration of the engine with one sequence takes 10.005ms, and the way there and back 5ms (want more than both)",
 	} {
-		s, err := Parse("s.yaml", []byte(text))
+		s, err := scenario.Parse("s.yaml", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -483,7 +486,7 @@ workload:
     - {name: programs, weight: 1, clients: {timeout: 6s, retries: 5}}
     - {name: batch, weight: 1}
 run: {requests: 900}
-`), RunOptions{Check: true}).Summary
+`), experiments.RunOptions{Check: true}).Summary
 	for i, want := range []string{"people 0 true", "programs 1 true", "batch 0 false"} {
 		c := sum.Classes[i]
 		if got := fmt.Sprint(c.Name, " ", min(c.Requests.Retries, 1), " ", c.Requests.TimedOut+c.Requests.Retries > 0); got != want {
@@ -503,7 +506,7 @@ func TestGenerateWithoutRetries(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if n, err := u.GenerateTrace(t.Context(), &b, false); err != nil || n != 300 {
+		if n, err := traces.Generate(t.Context(), u, &b, false); err != nil || n != 300 {
 			t.Fatalf("%d rows, %v", n, err)
 		}
 		return b.String()
@@ -525,7 +528,7 @@ run: {requests: 600}
 	var sum *report.Summary
 	for _, jobs := range []int{1, 3} {
 		var err error
-		if sum, err = Replicate(t.Context(), mustParse(t, text), ReplicateOptions{Replications: 4, Jobs: jobs}); err != nil {
+		if sum, err = experiments.Replicate(t.Context(), mustParse(t, text), experiments.ReplicateOptions{Replications: 4, Jobs: jobs}); err != nil {
 			t.Fatal(err)
 		}
 		b, _ := json.Marshal(sum)
@@ -546,7 +549,7 @@ func TestSilentUsersPileUp(t *testing.T) {
 	const users = "clients: {timeout: 4s, cancel_on_timeout: %t}\nengine: {max_num_seqs: 16}\nstep_time: {linear: {a_ms: 10, b_us: 100}}\n" +
 		"workload: {arrivals: {process: closed, users: 100}, input: {distribution: fixed, value: 100}, output: {distribution: lognormal, mean: 100, cv: 0.5}}\nrun: {requests: 4000}"
 	for _, told := range []bool{true, false} {
-		w := mustRun(t, mustParse(t, fmt.Sprintf(users, told)), RunOptions{}).Summary.Window
+		w := mustRun(t, mustParse(t, fmt.Sprintf(users, told)), experiments.RunOptions{}).Summary.Window
 		piles := w.Stationary != nil && !*w.Stationary && w.GrowthRequestsPerS != nil && *w.GrowthRequestsPerS > 1
 		if piles == told {
 			t.Errorf("the server is told: %t; stationary %v, growth %v requests/s", told, w.Stationary, w.GrowthRequestsPerS)

@@ -1,10 +1,12 @@
-package experiments
+package experiments_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
+	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
 	"clifftop/report/layout"
 	"clifftop/sim/clock"
@@ -22,9 +24,9 @@ pools:
 
 // TestDisaggregatedScenario wants prompts not to stall answers, at the price of a transfer and a hop.
 func TestDisaggregatedScenario(t *testing.T) {
-	divided := mustRun(t, mustParse(t, dividedText), RunOptions{Check: true}).Summary
+	divided := mustRun(t, mustParse(t, dividedText), experiments.RunOptions{Check: true}).Summary
 	all, _, _ := strings.Cut(dividedText, "pools:")
-	together := mustRun(t, mustParse(t, all+"deployment: {replicas: 4}"), RunOptions{Check: true}).Summary
+	together := mustRun(t, mustParse(t, all+"deployment: {replicas: 4}"), experiments.RunOptions{Check: true}).Summary
 	for name, sum := range map[string]int64{"divided": divided.Requests.Completed, "together": together.Requests.Completed} {
 		if sum != 600 {
 			t.Errorf("%s: %d of 600 requests completed", name, sum)
@@ -42,7 +44,7 @@ func TestDisaggregatedScenario(t *testing.T) {
 func TestMaxBacklogTokens(t *testing.T) {
 	handedOn := func(limit string) (n int64) {
 		text := strings.Replace(dividedText, "rate: 12", "rate: 30", 1) + "disaggregation: {max_backlog_tokens: " + limit + "}\n"
-		for _, r := range mustRun(t, mustParse(t, text), RunOptions{Check: true}).Summary.Replicas {
+		for _, r := range mustRun(t, mustParse(t, text), experiments.RunOptions{Check: true}).Summary.Replicas {
 			n += r.Requests.HandedOn
 		}
 		return n
@@ -58,7 +60,7 @@ func TestLoadedBeforeHandover(t *testing.T) {
 	text := strings.Replace(dividedText, "role: prefill", "role: prefill, engine: {num_gpu_blocks_override: 260}", 1) +
 		"offload: {fetch: always, tiers: [{name: host, size: 16GiB, bandwidth: 25GB/s}]}\n"
 	text = strings.Replace(text, "workload: {", "workload: {prefix: {groups: 5, prompts_per_group: 1, shared_tokens: 2000}, ", 1)
-	s := mustRun(t, mustParse(t, text), RunOptions{Check: true}).Summary
+	s := mustRun(t, mustParse(t, text), experiments.RunOptions{Check: true}).Summary
 	if o := s.System.Offload; o.LoadedInput < s.Tokens.Input/4 || o.LoadMs == nil || *o.LoadMs <= 0 || *o.LoadMs > 100 {
 		t.Errorf("of %d prompt tokens %d were loaded, in %s ms each time", s.Tokens.Input, o.LoadedInput, layout.Cell(o.LoadMs))
 	}
@@ -68,7 +70,7 @@ func TestLoadedBeforeHandover(t *testing.T) {
 // computed is in the accounts, and nothing contradicts it.
 func TestBusyBehindPrefill(t *testing.T) {
 	text := strings.Replace(dividedText, "rate: 12", "rate: 60", 1) + "engine: {max_num_queued_reqs: 1}\n"
-	s := mustRun(t, mustParse(t, text), RunOptions{Check: true}).Summary
+	s := mustRun(t, mustParse(t, text), experiments.RunOptions{Check: true}).Summary
 	if vain := s.System.GPUSeconds.Cancelled; s.Requests.Rejected == 0 || vain == nil || *vain == 0 {
 		t.Errorf("%d requests are rejected, and %v s of work were of no use", s.Requests.Rejected, layout.Cell(vain))
 	}
@@ -106,11 +108,11 @@ func TestDisaggregationFaults(t *testing.T) {
 		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, for: 1s, pool: '2', replica: 1}]}", "s.yaml:2:66: disaggregation.outages.0.replica: there is no replica 1 of pool 2 (want 0 to 0)"},
 		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, for: 1s, pool: '2'}, {at: 5500ms, for: 2s, pool: '2', replica: 0}]}",
 			"s.yaml:2:63: disaggregation.outages.1.at: a link of pool 2 is down twice at a time, from 5s and from 5.5s on"},
-		{"workload: {trace: {file: scenarios/trace.csv}}\npools: [{role: prefill}, {name: small, role: decode, engine: {num_gpu_blocks_override: 2}}]", "s.yaml:2:8: pools: pool small has room for 16 tokens"},
+		{"workload: {trace: {file: examples/trace.csv}}\npools: [{role: prefill}, {name: small, role: decode, engine: {num_gpu_blocks_override: 2}}]", "s.yaml:2:8: pools: pool small has room for 16 tokens"},
 		{"workload: {input: {distribution: fixed, value: 5000}}\npools: [{role: prefill}, {name: small, role: decode, engine: {num_gpu_blocks_override: 200}}]",
 			"pool small has room for 3184 tokens, and the shortest of 100 requests needs 5001"},
 	} {
-		s, err := Parse("s.yaml", []byte(test.yaml))
+		s, err := scenario.Parse("s.yaml", []byte(test.yaml))
 		if err == nil {
 			_, err = s.Resolve()
 		}
@@ -129,7 +131,7 @@ disaggregation: {lease: 300ms%s}
 clients: {%s}
 `
 	run := func(policy, clients string) *report.Summary {
-		return mustRun(t, mustParse(t, fmt.Sprintf(late, policy, clients)), RunOptions{Check: true}).Summary
+		return mustRun(t, mustParse(t, fmt.Sprintf(late, policy, clients)), experiments.RunOptions{Check: true}).Summary
 	}
 	again, failed := run("", ""), run(", kv_load_failure_policy: fail", "")
 	lost := again.Tokens.Recomputed / 2000
@@ -174,7 +176,7 @@ disaggregation: {router: vllm-dp}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := u.fleet(false); f.Scrape != 100*clock.Millisecond || f.Disaggregation == nil {
+	if f := u.Fleet(false); f.Scrape != 100*clock.Millisecond || f.Disaggregation == nil {
 		t.Errorf("replicas tell how they stand every %v, want every 100 ms", f.Scrape)
 	}
 }
@@ -184,7 +186,7 @@ disaggregation: {router: vllm-dp}
 func TestOutage(t *testing.T) {
 	run := func(text string) *report.Summary {
 		whole := strings.Replace(dividedText, "requests: 600", "requests: 600, warmup: none", 1)
-		return mustRun(t, mustParse(t, whole+"disaggregation: {"+text+"}"), RunOptions{Check: true}).Summary
+		return mustRun(t, mustParse(t, whole+"disaggregation: {"+text+"}"), experiments.RunOptions{Check: true}).Summary
 	}
 	const down = "outages: [{at: 20s, for: 5s, pool: prompts}]"
 	usual, waiting, again := run(""), run(down), run("lease: 2s, "+down)

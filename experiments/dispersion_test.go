@@ -5,7 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"clifftop/experiments"
+	"clifftop/experiments/planning"
+	"clifftop/experiments/scenario"
 )
 
 // dispersions are the variances of the counts of a scenario's requests over their means, in windows of 1, 10 and 60 s:
@@ -13,7 +14,7 @@ import (
 func dispersions(t *testing.T, traffic string, requests, n int) (mean [3]float64) {
 	t.Helper()
 	for seed := 1; seed <= n; seed++ {
-		s, err := experiments.Parse("counts", fmt.Appendf(nil, "workload: %s\nrun: {requests: %d, seed: %d}\n", traffic, requests, seed))
+		s, err := scenario.Parse("counts", fmt.Appendf(nil, "workload: %s\nrun: {requests: %d, seed: %d}\n", traffic, requests, seed))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -21,7 +22,7 @@ func dispersions(t *testing.T, traffic string, requests, n int) (mean [3]float64
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := u.Demand()
+		d, err := planning.NewDemand(u)
 		if err != nil {
 			t.Fatal(err)
 		}

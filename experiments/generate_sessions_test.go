@@ -10,15 +10,18 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/traces"
 	"clifftop/report"
+	"clifftop/report/inspect"
 	"clifftop/workload"
 	"clifftop/workload/trace"
 )
 
 // generated inspects the traffic of a workload, and counts its lengths.
-func generated(t *testing.T, traffic string, n int) (*report.Inspection, *counting) {
+func generated(t *testing.T, traffic string, n int) (*inspect.Result, *counting) {
 	t.Helper()
-	s, err := experiments.Parse("generated", fmt.Appendf(nil, "workload: %s\nrun: {requests: %d, seed: 5}\n", traffic, n))
+	s, err := scenario.Parse("generated", fmt.Appendf(nil, "workload: %s\nrun: {requests: %d, seed: 5}\n", traffic, n))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +30,7 @@ func generated(t *testing.T, traffic string, n int) (*report.Inspection, *counti
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if rows, err := setup.GenerateTrace(context.Background(), &b, false); err != nil || rows != int64(n) {
+	if rows, err := traces.Generate(context.Background(), setup, &b, false); err != nil || rows != int64(n) {
 		t.Fatalf("%d rows, %v", rows, err)
 	}
 	f, err := trace.Open(&b, "generated", trace.Options{})
@@ -35,7 +38,7 @@ func generated(t *testing.T, traffic string, n int) (*report.Inspection, *counti
 		t.Fatal(err)
 	}
 	c := &counting{f, map[int32]int{}, map[int32]int{}}
-	x, err := report.Inspect(c, 0, f.Classes)
+	x, err := inspect.Trace(c, 0, f.Classes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +121,7 @@ workload:
     - {name: single, weight: 1}
 run: {duration: 300s}
 `
-	run := func(s *experiments.Scenario) *report.Summary {
+	run := func(s *scenario.Scenario) *report.Summary {
 		t.Helper()
 		r, err := experiments.Run(context.Background(), s, experiments.RunOptions{Check: true})
 		if err != nil {
@@ -126,7 +129,7 @@ run: {duration: 300s}
 		}
 		return r.Summary
 	}
-	s, err := experiments.Parse("talk.yaml", []byte(traffic))
+	s, err := scenario.Parse("talk.yaml", []byte(traffic))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,11 +143,11 @@ run: {duration: 300s}
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := setup.GenerateTrace(context.Background(), f, true)
+	rows, err := traces.Generate(context.Background(), setup, f, true)
 	if err != nil || f.Close() != nil || rows < a.Requests.Offered {
 		t.Fatalf("%d rows for %d requests, %v", rows, a.Requests.Offered, err)
 	}
-	replay, err := experiments.Parse("replay", fmt.Appendf(nil, "workload: {trace: {file: %s}}\nrun: {duration: 300s}\n", file))
+	replay, err := scenario.Parse("replay", fmt.Appendf(nil, "workload: {trace: {file: %s}}\nrun: {duration: 300s}\n", file))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package experiments
+package experiments_test
 
 import (
 	"bytes"
@@ -13,7 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/experiments/sweep"
 	"clifftop/internal/testenv"
 	"clifftop/sim"
 	"clifftop/sim/clock"
@@ -109,7 +112,7 @@ func nothingIsLost(t *testing.T, text string) {
 	var failed, rejected, again int64
 	for _, seed := range []string{"1", "2", "3", "4"}[:testenv.Choose(2, 4)] {
 		var rows bytes.Buffer
-		sum := mustRun(t, mustParse(t, text, Setting{Key: "run.seed", Value: seed}), RunOptions{Check: true, Requests: &rows}).Summary
+		sum := mustRun(t, mustParse(t, text, scenario.Setting{Key: "run.seed", Value: seed}), experiments.RunOptions{Check: true, Requests: &rows}).Summary
 		r := sum.Requests
 		if r.Offered != r.Completed+r.Rejected+r.TimedOut+r.Cancelled+r.Failed+r.InSystemAtEnd {
 			t.Errorf("seed %s: %+v do not add up", seed, r)
@@ -165,8 +168,8 @@ func TestLifecycleReadsBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result := func(u *Setup) string {
-		r, err := u.Run(context.Background(), RunOptions{})
+	result := func(u *scenario.Setup) string {
+		r, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +198,7 @@ func TestLifecycleReadsBack(t *testing.T) {
 // TestEmptyLifecycle: a replica that nothing happens to serves as one without a lifecycle.
 func TestEmptyLifecycle(t *testing.T) {
 	const text = "run: {requests: 500, warmup: none}\nworkload: {arrivals: {process: poisson, rate: 20}}\n"
-	plain, quiet := mustRun(t, mustParse(t, text), RunOptions{Check: true}).Summary, mustRun(t, mustParse(t, text+"lifecycle: {}"), RunOptions{Check: true}).Summary
+	plain, quiet := mustRun(t, mustParse(t, text), experiments.RunOptions{Check: true}).Summary, mustRun(t, mustParse(t, text+"lifecycle: {}"), experiments.RunOptions{Check: true}).Summary
 	for _, k := range []struct {
 		name string
 		a, b any
@@ -218,16 +221,16 @@ func TestEmptyLifecycle(t *testing.T) {
 func TestRandomCrashes(t *testing.T) {
 	draw := func(replicas, seed string) []sim.Failure {
 		_, err := mustParse(t, "lifecycle: {random_crashes: {mtbf: 50s, mttr: 10s}}\nrun: {duration: 100h}",
-			Setting{Key: "deployment.replicas", Value: replicas}, Setting{Key: "run.seed", Value: seed}).Resolve()
+			scenario.Setting{Key: "deployment.replicas", Value: replicas}, scenario.Setting{Key: "run.seed", Value: seed}).Resolve()
 		if err == nil {
 			t.Fatal("60,000 crashes are accepted")
 		}
 		u, err := mustParse(t, "lifecycle: {random_crashes: {mtbf: 50m, mttr: 10m}}\nrun: {duration: 500h}",
-			Setting{Key: "deployment.replicas", Value: replicas}, Setting{Key: "run.seed", Value: seed}).Resolve()
+			scenario.Setting{Key: "deployment.replicas", Value: replicas}, scenario.Setting{Key: "run.seed", Value: seed}).Resolve()
 		if err != nil {
 			t.Fatal(err)
 		}
-		return u.happenings
+		return u.Failures
 	}
 	of := func(replica int, all []sim.Failure) (some []sim.Failure) {
 		for _, f := range all {
@@ -267,11 +270,11 @@ func TestRandomCrashes(t *testing.T) {
 // TestProbesSeeTheWholeFleet: loads of a sweep are chosen for all replicas.
 func TestProbesSeeTheWholeFleet(t *testing.T) {
 	const text = "step_time: {linear: {a_ms: 20, b_us: 100}}\nengine: {max_num_seqs: 16}\nworkload: {input: 20, output: 50}\nrun: {duration: 100s}\n"
-	whole, err := Saturation(context.Background(), mustParse(t, text+"deployment: {replicas: 4}"))
+	whole, err := sweep.Saturation(context.Background(), mustParse(t, text+"deployment: {replicas: 4}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	scaled, err := Saturation(context.Background(), mustParse(t, text+"lifecycle: {autoscale: {policy: hpa, max: 4, target: 5}, failures: [{kind: crash, at: 0, replica: 1}]}"))
+	scaled, err := sweep.Saturation(context.Background(), mustParse(t, text+"lifecycle: {autoscale: {policy: hpa, max: 4, target: 5}, failures: [{kind: crash, at: 0, replica: 1}]}"))
 	if err != nil || scaled != whole {
 		t.Errorf("saturates at %v, %v; four replicas that are always there at %v", scaled, err, whole)
 	}
@@ -280,17 +283,17 @@ func TestProbesSeeTheWholeFleet(t *testing.T) {
 // TestStranded: what nobody will serve is an error with a way out, and not a run without end.
 func TestStranded(t *testing.T) {
 	const text = "run: {requests: 100}\nlifecycle: {probe: 0, failures: [{kind: crash, at: 1s, replica: 0}]}"
-	if _, err := Run(context.Background(), mustParse(t, text), RunOptions{}); err == nil || !strings.Contains(err.Error(), "lifecycle.hold: 0") {
+	if _, err := experiments.Run(context.Background(), mustParse(t, text), experiments.RunOptions{}); err == nil || !strings.Contains(err.Error(), "lifecycle.hold: 0") {
 		t.Errorf("requests for a replica that will not come: %v", err)
 	}
 	for _, every := range []string{"100ms", "15s", "1h"} {
 		text := "run: {requests: 100}\nlifecycle: {autoscale: {policy: keda, min: 1, max: 1, metric: concurrency, target: 25, polling_interval: " + every +
 			"}, failures: [{kind: drain, at: 1s, replica: 0}]}"
-		if _, err := Run(context.Background(), mustParse(t, text), RunOptions{}); err == nil || !strings.Contains(err.Error(), "no replica will take them") {
+		if _, err := experiments.Run(context.Background(), mustParse(t, text), experiments.RunOptions{}); err == nil || !strings.Contains(err.Error(), "no replica will take them") {
 			t.Errorf("an autoscaler that looks every %s, and may not replace the one replica: %v", every, err)
 		}
 	}
-	sum := mustRun(t, mustParse(t, text, Setting{Key: "lifecycle.hold", Value: "0"}), RunOptions{Check: true}).Summary
+	sum := mustRun(t, mustParse(t, text, scenario.Setting{Key: "lifecycle.hold", Value: "0"}), experiments.RunOptions{Check: true}).Summary
 	if r := sum.Requests; r.Rejected == 0 || r.Failed == 0 || r.Offered != r.Completed+r.Failed+r.Rejected {
 		t.Errorf("without waiting: %+v", r)
 	}
@@ -314,7 +317,7 @@ func TestNoTimePasses(t *testing.T) {
 		{users + "run: {requests: 3000}\nlifecycle: {hold: 5, " + crash, ""},
 	} {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		_, err := Run(ctx, mustParse(t, c.text), RunOptions{})
+		_, err := experiments.Run(ctx, mustParse(t, c.text), experiments.RunOptions{})
 		if ctx.Err() != nil {
 			t.Errorf("%s\nthe run does not come to an end", c.text)
 		}
@@ -398,7 +401,7 @@ func TestLifecycleFaults(t *testing.T) {
 		{"lifecycle: {autoscale: [{policy: hpa, target: 1}, {policy: hpa, target: 1}]}",
 			"s.yaml:1:51: lifecycle.autoscale.1: there is an autoscaler already, and there are no pools (want one)"},
 	} {
-		s, err := Parse("s.yaml", []byte(test.yaml))
+		s, err := scenario.Parse("s.yaml", []byte(test.yaml))
 		if err == nil {
 			_, err = s.Resolve()
 		}
@@ -408,10 +411,10 @@ func TestLifecycleFaults(t *testing.T) {
 		}
 	}
 	s := mustParse(t, "lifecycle: {}\nslo: {ttft_p95: 1s}")
-	if _, err := Sweep(context.Background(), s, SweepOptions{}); err == nil || !strings.Contains(err.Error(), "lifecycle: a sweep runs several loads") {
+	if _, err := sweep.Run(context.Background(), s, sweep.Options{}); err == nil || !strings.Contains(err.Error(), "lifecycle: a sweep runs several loads") {
 		t.Errorf("a sweep of runs without a common end: %v", err)
 	}
-	if _, err := Capacity(context.Background(), s, CapacityOptions{}); err == nil || !strings.Contains(err.Error(), "lifecycle: a search runs several loads") {
+	if _, err := sweep.Capacity(context.Background(), s, sweep.CapacityOptions{}); err == nil || !strings.Contains(err.Error(), "lifecycle: a search runs several loads") {
 		t.Errorf("a search with runs without a common end: %v", err)
 	}
 }

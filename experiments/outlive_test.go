@@ -1,4 +1,4 @@
-package experiments
+package experiments_test
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"clifftop/report"
+
+	"clifftop/experiments"
 )
 
 // TestTiersInALifecycle crashes a replica whose eight prompts of 2016 tokens lie in its cache and in a tier. Afterwards they are
@@ -23,7 +25,7 @@ offload: {fetch: always, chunk_tokens: 16, tiers: [{name: store, size: 64GiB, ba
 lifecycle: {cold_start: 5s, probe: 0, failures: [{kind: crash, at: 60s, replica: 0, for: 10s}]}
 clients: {retries: 3}
 run: {requests: 500, warmup: none}
-`, tier)), RunOptions{Check: true}).Summary
+`, tier)), experiments.RunOptions{Check: true}).Summary
 	}
 	host, store := run(""), run(", persistent: true")
 	for name, s := range map[string]*report.Summary{"host": host, "store": store} {

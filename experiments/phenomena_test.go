@@ -1,4 +1,4 @@
-package experiments
+package experiments_test
 
 import (
 	"bytes"
@@ -12,16 +12,20 @@ import (
 	"strings"
 	"testing"
 
+	"clifftop/experiments"
+	"clifftop/experiments/compare"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/sweep"
 	"clifftop/internal/testenv"
 	"clifftop/model"
 	"clifftop/report"
 )
 
 // requestRows reads requests.csv: a map from column to cell for each row.
-func requestRows(t *testing.T, s *Scenario) (*report.Summary, []map[string]string) {
+func requestRows(t *testing.T, s *scenario.Scenario) (*report.Summary, []map[string]string) {
 	t.Helper()
 	var b bytes.Buffer
-	res := mustRun(t, s, RunOptions{Requests: &b})
+	res := mustRun(t, s, experiments.RunOptions{Requests: &b})
 	list, err := csv.NewReader(&b).ReadAll()
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +116,7 @@ const batchOf8B = "workload: {arrivals: {users: %d}, input: {distribution: fixed
 // time per token.
 func TestOneAtATime(t *testing.T) {
 	at := func(seats int) *report.Summary {
-		return mustRun(t, mustParse(t, fmt.Sprintf(batchOf8B, 64, 1500, seats)), RunOptions{}).Summary
+		return mustRun(t, mustParse(t, fmt.Sprintf(batchOf8B, 64, 1500, seats)), experiments.RunOptions{}).Summary
 	}
 	one, some, many := at(1), at(16), at(64)
 	x := func(s *report.Summary) float64 { return *s.Throughput.OutputTokensPerS }
@@ -131,7 +135,7 @@ func TestOneAtATime(t *testing.T) {
 // they a fifth each. The first token takes longer, since prompts are computed one after the other.
 func TestFiveTogether(t *testing.T) {
 	run := func(text string, users int) *report.Summary {
-		return mustRun(t, mustParse(t, fmt.Sprintf(text, users)), RunOptions{}).Summary
+		return mustRun(t, mustParse(t, fmt.Sprintf(text, users)), experiments.RunOptions{}).Summary
 	}
 	const memory = "model: llama-3.1-70b\ndeployment: {dtype: int4}\nengine: {enable_prefix_caching: false}\nworkload: {arrivals: {users: %d}, input: {distribution: fixed, value: 1500}, output: {distribution: fixed, value: 300}}\nrun: {requests: 200}"
 	one, five := run(memory, 1), run(memory, 5)
@@ -159,7 +163,7 @@ func TestSystemPromptTakesTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := u.Explain(model.Batch{Chunks: []model.Chunk{{New: 2048}}, Emit: 1})
+		e, err := experiments.Explain(u, model.Batch{Chunks: []model.Chunk{{New: 2048}}, Emit: 1})
 		if err != nil || e.Seconds*1e3 < c.low || e.Seconds*1e3 > c.high {
 			t.Errorf("%s: %v ms, want %v to %v; %v", c.text, e.Seconds*1e3, c.low, c.high, err)
 		}
@@ -169,8 +173,8 @@ func TestSystemPromptTakesTime(t *testing.T) {
 // B12: a prompt that is in the cache costs little before its first token, but not nothing.
 func TestCachedPromptsAreQuick(t *testing.T) {
 	const text = "workload: {arrivals: {users: 1, think_time: 1s}, input: {distribution: fixed, value: 4096}, output: {distribution: fixed, value: 20}, prefix: {groups: 1, prompts_per_group: 1, shared_tokens: 4096}}\nrun: {requests: 100, warmup: none}\nengine: {enable_prefix_caching: %t}"
-	hit := mustRun(t, mustParse(t, fmt.Sprintf(text, true)), RunOptions{}).Summary
-	miss := mustRun(t, mustParse(t, fmt.Sprintf(text, false)), RunOptions{}).Summary
+	hit := mustRun(t, mustParse(t, fmt.Sprintf(text, true)), experiments.RunOptions{}).Summary
+	miss := mustRun(t, mustParse(t, fmt.Sprintf(text, false)), experiments.RunOptions{}).Summary
 	if a, b := *hit.Latency.TTFT.P50, *miss.Latency.TTFT.P50; a > b/3 || a < *hit.Latency.TPOT.P50/2 {
 		t.Errorf("TTFT is %v ms from the cache and %v without", a, b)
 	}
@@ -181,7 +185,7 @@ func TestCachedPromptsAreQuick(t *testing.T) {
 
 // B15: up to the knee more users make tokens cheaper; beyond, no more.
 func TestCostFallsToTheKnee(t *testing.T) {
-	c := mustSweep(t, fmt.Sprintf(batchOf8B, 1, 2000, 128), SweepOptions{Over: UsersKey, Values: []string{"1", "4", "16", "64", "256", "512"}})
+	c := mustSweep(t, fmt.Sprintf(batchOf8B, 1, 2000, 128), sweep.Options{Over: scenario.UsersKey, Values: []string{"1", "4", "16", "64", "256", "512"}})
 	cost := func(i int) float64 { return *c.Points[i].Summary.Cost.USDPerMillionOutputAtLoad }
 	for i := 1; i < 4; i++ {
 		if cost(i) > .6*cost(i-1) {
@@ -201,11 +205,11 @@ func TestClosedLoopsKeepWithinBounds(t *testing.T) {
 		a, b := between(2, 30), between(1, 900)
 		text := fmt.Sprintf("step_time: {linear: {a_ms: %d, b_us: %d}}\nengine: {max_num_seqs: %d}\nworkload: {arrivals: {users: 1, think_time: {distribution: exponential, mean: %dms}}, input: {distribution: fixed, value: 8}, output: {distribution: lognormal, mean: %d, cv: 0.7, max: 500}}\nrun: {requests: 400, seed: %d}",
 			a, b, between(2, 64), between(1, 4000), between(2, 60), between(1, 1000))
-		s, err := Parse("s.yaml", []byte(text))
+		s, err := scenario.Parse("s.yaml", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := Sweep(context.Background(), s, SweepOptions{Over: UsersKey, Values: []string{"1", "8", "60"}, Jobs: 1})
+		c, err := sweep.Run(context.Background(), s, sweep.Options{Over: scenario.UsersKey, Values: []string{"1", "8", "60"}, Jobs: 1})
 		if err != nil || c.Bounds == nil {
 			t.Fatalf("%v, %+v", err, c)
 		}
@@ -235,22 +239,22 @@ func TestClosedLoopsKeepWithinBounds(t *testing.T) {
 // for KV though seats are free and the GPU is never idle. With room asked for first nothing is recomputed.
 func TestSignsOfAFullPool(t *testing.T) {
 	users := []string{"10", "40", "60", "80", "100", "120", "200"}
-	base, err := Load("studies/cliffs/preempt.yaml")
+	base, err := scenario.Load("studies/cliffs/preempt.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	curve := func(sets ...Setting) *report.Curve {
+	curve := func(sets ...scenario.Setting) *report.Curve {
 		s, err := base.With(sets...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := Sweep(context.Background(), s, SweepOptions{Over: UsersKey, Values: users})
+		c, err := sweep.Run(context.Background(), s, sweep.Options{Over: scenario.UsersKey, Values: users})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
-	c, twin := curve(), curve(Setting{Key: "engine.admission", Value: "full-length"})
+	c, twin := curve(), curve(scenario.Setting{Key: "engine.admission", Value: "full-length"})
 	at := map[string]float64{}
 	for _, s := range c.Signs {
 		at[s.Code] = s.Value
@@ -294,11 +298,11 @@ func evidence(c *report.Curve, code string) string {
 // D7: tokens of one tokenizer are not those of another.
 func TestTokenizersAreToldApart(t *testing.T) {
 	compare := func(models ...string) []report.Warning {
-		var variants []Variant
+		var variants []compare.Variant
 		for _, m := range models {
-			variants = append(variants, Variant{m, mustParse(t, "model: "+m+"\ngpu: h200\nrun: {requests: 20}")})
+			variants = append(variants, compare.Variant{Name: m, Scenario: mustParse(t, "model: "+m+"\ngpu: h200\nrun: {requests: 20}")})
 		}
-		v, err := Compare(context.Background(), variants, CompareOptions{Replications: 2})
+		v, err := compare.Run(context.Background(), variants, compare.Options{Replications: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -321,15 +325,32 @@ func TestLargeModelsRun(t *testing.T) {
 		"{model: llama-3.1-70b, deployment: {tensor_parallel_size: 4}}": 70.6, "{model: qwen3-235b-a22b, gpu: h200, deployment: {tensor_parallel_size: 8}}": 235,
 		"{model: deepseek-v3, gpu: h200, deployment: {tensor_parallel_size: 8}}": 671,
 	} {
-		u, err := mustParse(t, text, Setting{Key: "run.requests", Value: "20"}).Resolve()
+		u, err := mustParse(t, text, scenario.Setting{Key: "run.requests", Value: "20"}).Resolve()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if total, _ := u.Deployment.Params(); math.Abs(total/1e9/billions-1) > .01 {
 			t.Errorf("%s has %v parameters", text, total)
 		}
-		if res, err := u.Run(context.Background(), RunOptions{}); err != nil || res.Summary.Requests.Completed != 20 {
+		if res, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{}); err != nil || res.Summary.Requests.Completed != 20 {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
+}
+
+func signs(c *report.Curve) []string {
+	var list []string
+	for _, s := range c.Signs {
+		list = append(list, s.Code)
+	}
+	return list
+}
+
+func mustSweep(t testing.TB, text string, o sweep.Options) *report.Curve {
+	t.Helper()
+	c, err := sweep.Run(context.Background(), mustParse(t, text), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

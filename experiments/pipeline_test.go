@@ -1,4 +1,4 @@
-package experiments
+package experiments_test
 
 import (
 	"fmt"
@@ -9,12 +9,14 @@ import (
 
 	"clifftop/model"
 	"clifftop/report"
+
+	"clifftop/experiments"
 )
 
 // pipelineRun runs a scenario for its summary, with all checks on.
 func pipelineRun(t *testing.T, format string, args ...any) *report.Summary {
 	t.Helper()
-	return mustRun(t, mustParse(t, fmt.Sprintf(format, args...)), RunOptions{Check: true}).Summary
+	return mustRun(t, mustParse(t, fmt.Sprintf(format, args...)), experiments.RunOptions{Check: true}).Summary
 }
 
 // Stages that all have a batch of their own multiply the throughput: n·S equal sequences in S batches of n have a token each
@@ -118,7 +120,7 @@ func TestPipelineWithout(t *testing.T) {
 		} else {
 			text += "deployment: {pipeline_parallel_size: 2}\n"
 		}
-		s := mustRun(t, mustParse(t, text), RunOptions{Check: true}).Summary
+		s := mustRun(t, mustParse(t, text), experiments.RunOptions{Check: true}).Summary
 		i := slices.IndexFunc(s.Warnings, func(w report.Warning) bool { return w.Code == "pipeline" })
 		if bubble := s.System.GPUSeconds.Bubble; (bubble != nil) != (c.why == "") {
 			t.Errorf("%q: bubbles are told: %v", c.with, bubble != nil)

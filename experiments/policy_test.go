@@ -1,24 +1,27 @@
-package experiments
+package experiments_test
 
 import (
 	"context"
 	"slices"
 	"strings"
 	"testing"
+
+	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 )
 
 // TestPolicies runs every policy of the catalogue, and the invariants with it.
 func TestPolicies(t *testing.T) {
-	for _, p := range policies() {
+	for _, p := range scenario.Policies() {
 		order := "fcfs"
 		if p.Name == "preemptive" {
 			order = "srpt"
 		}
-		s, err := Parse("s.yaml", []byte("{engine: {policy: "+p.Name+", order: "+order+"}, workload: {arrivals: {process: poisson, rate: 6}, max_tokens: 600}, run: {requests: 60}}"))
+		s, err := scenario.Parse("s.yaml", []byte("{engine: {policy: "+p.Name+", order: "+order+"}, workload: {arrivals: {process: poisson, rate: 6}, max_tokens: 600}, run: {requests: 60}}"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Run(context.Background(), s, RunOptions{Check: true})
+		r, err := experiments.Run(context.Background(), s, experiments.RunOptions{Check: true})
 		if err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 			continue
@@ -39,11 +42,11 @@ func TestOrders(t *testing.T) {
 		"{rule: sjf, size: both, answer_weight: 20, error: 0.5, ageing: 1s}", "{rule: srpt, size: prompt}",
 		"{rule: edf, within: 2s}", "{rule: least-slack, within: 5s, token_time: 10ms}", "{rule: vtc, clients: class}",
 	} {
-		s, err := Parse("s.yaml", []byte("{engine: {max_num_seqs: 4, order: "+order+"}, workload: {arrivals: {process: poisson, rate: 20}}, run: {requests: 60}}"))
+		s, err := scenario.Parse("s.yaml", []byte("{engine: {max_num_seqs: 4, order: "+order+"}, workload: {arrivals: {process: poisson, rate: 20}}, run: {requests: 60}}"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Run(context.Background(), s, RunOptions{Check: true})
+		r, err := experiments.Run(context.Background(), s, experiments.RunOptions{Check: true})
 		if err != nil {
 			t.Errorf("%s: %v", order, err)
 			continue
@@ -66,11 +69,11 @@ func TestPreemptionAndAdmission(t *testing.T) {
 		{"order: srpt, victim: least-urgent", true}, {"policy: preemptive, order: sjf, preemption_threshold: 10", true},
 		{"policy: vllm-v0, preemption: swap, max_model_len: 8192", true},
 	} {
-		s, err := Parse("s.yaml", []byte("{engine: {num_gpu_blocks_override: 700, max_model_len: 8192, "+strings.Replace(c.knobs, ", max_model_len: 8192", "", 1)+"}, workload: {arrivals: {process: poisson, rate: 30}, output: {distribution: uniform, min: 100, max: 600}}, run: {requests: 150}}"))
+		s, err := scenario.Parse("s.yaml", []byte("{engine: {num_gpu_blocks_override: 700, max_model_len: 8192, "+strings.Replace(c.knobs, ", max_model_len: 8192", "", 1)+"}, workload: {arrivals: {process: poisson, rate: 30}, output: {distribution: uniform, min: 100, max: 600}}, run: {requests: 150}}"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Run(context.Background(), s, RunOptions{Check: true})
+		r, err := experiments.Run(context.Background(), s, experiments.RunOptions{Check: true})
 		if err != nil {
 			t.Errorf("%s: %v", c.knobs, err)
 			continue
@@ -99,7 +102,7 @@ func TestBadPolicies(t *testing.T) {
 		{"engine: {policy: trtllm-static, trtllm: {context_chunking_policy: FAIR}}", `"FAIR" is not known (want FIRST_COME_FIRST_SERVED or EQUAL_PROGRESS)`},
 		{"engine: {policy: sglang, sglang: {schedule_policy: lpm}, order: sjf}", "schedule_policy"},
 	} {
-		s, err := Parse("s.yaml", []byte(c.text))
+		s, err := scenario.Parse("s.yaml", []byte(c.text))
 		if err == nil {
 			_, err = s.Resolve()
 		}
@@ -122,7 +125,7 @@ func TestLongestSequenceOfWholePrompts(t *testing.T) {
 		{"{engine: {policy: vllm-v0}}", 16384, "what an iteration has room for"},
 		{"{engine: {policy: vllm-v0, num_gpu_blocks_override: 900}}", 14384, "what the KV pool holds"},
 	} {
-		s, err := Parse("s.yaml", []byte(c.text))
+		s, err := scenario.Parse("s.yaml", []byte(c.text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +162,7 @@ func TestPolicyWarnings(t *testing.T) {
 		{"{engine: {sglang: {schedule_policy: lpm}, mlfq: {quantum: 9}}}", []string{"unused", "unused"}},
 		{"{engine: {sglang: {schedule_policy: fcfs}, mlfq: {quantum: 256}}}", nil}, // as in a resolved scenario
 	} {
-		s, err := Parse("s.yaml", []byte(c.text))
+		s, err := scenario.Parse("s.yaml", []byte(c.text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +185,7 @@ func TestPolicyWarnings(t *testing.T) {
 
 // TestPolicyDefaultsRespectPrograms keeps what a program sets without a file.
 func TestPolicyDefaultsRespectPrograms(t *testing.T) {
-	s := Default()
+	s := scenario.Default()
 	s.Engine.Watermark, s.Engine.BlockSize = 0.2, 8
 	s.Engine.Policy = "trtllm-max-utilization"
 	u, err := s.Resolve()

@@ -1,4 +1,4 @@
-package experiments
+package experiments_test
 
 import (
 	"bytes"
@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 )
 
 // fleetText is a fleet of unlike replicas.
@@ -32,7 +35,7 @@ func TestFleetOfOne(t *testing.T) {
 		var results [2][]byte
 		var rows [2]bytes.Buffer
 		for i, pools := range []string{"", "\npools: [{}]"} {
-			res := mustRun(t, mustParse(t, text+pools), RunOptions{Check: true, Requests: &rows[i]})
+			res := mustRun(t, mustParse(t, text+pools), experiments.RunOptions{Check: true, Requests: &rows[i]})
 			res.Summary.Scenario, res.Summary.Replicas = nil, nil
 			results[i], _ = json.MarshalIndent([]any{res.Summary, res.Series}, "", " ")
 		}
@@ -95,28 +98,28 @@ func TestPoolsInherit(t *testing.T) {
 		"seats of all":     u.Report.MaxNumSeqs == 5*64,
 		"prices":           u.Report.USDPerHour == 2**large.Cost.GPUHour+3,
 		"replicas":         u.Report.Replicas == 5 && u.Report.GPUs == 5,
-		"schedulers":       u.fleet(false).Replicas[0].Scheduler != u.fleet(false).Replicas[1].Scheduler,
-		"timers":           u.fleet(false).Replicas[0].Timer == u.fleet(false).Replicas[1].Timer,
-		"timers of others": u.fleet(false).Replicas[0].Timer != u.fleet(false).Replicas[2].Timer,
+		"schedulers":       u.Fleet(false).Replicas[0].Scheduler != u.Fleet(false).Replicas[1].Scheduler,
+		"timers":           u.Fleet(false).Replicas[0].Timer == u.Fleet(false).Replicas[1].Timer,
+		"timers of others": u.Fleet(false).Replicas[0].Timer != u.Fleet(false).Replicas[2].Timer,
 	} {
 		if !ok {
 			t.Errorf("%s are not right: %+v", what, u.Report)
 		}
 	}
-	if n := u.fleet(false).Replicas[4].NumGPUBlocks; n != u.pools[1].setup.Memory.Blocks || n >= u.Memory.Blocks {
+	if n := u.Fleet(false).Replicas[4].NumGPUBlocks; n != u.Pools[1].Setup.Memory.Blocks || n >= u.Memory.Blocks {
 		t.Errorf("the small GPU has %d KV blocks", n)
 	}
 }
 
 // TestFleetReadsBack wants that the resolved scenario of a fleet gives the same fleet.
 func TestFleetReadsBack(t *testing.T) {
-	first := mustRun(t, mustParse(t, fleetText), RunOptions{Check: true})
+	first := mustRun(t, mustParse(t, fleetText), experiments.RunOptions{Check: true})
 	text, err := json.Marshal(first.Summary.Scenario)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text = bytes.ReplaceAll(text, []byte(`"name":"",`), nil)
-	second := mustRun(t, mustParse(t, string(text)), RunOptions{})
+	second := mustRun(t, mustParse(t, string(text)), experiments.RunOptions{})
 	first.Summary.Scenario, second.Summary.Scenario = nil, nil
 	first.Summary.Warnings, second.Summary.Warnings = nil, nil // of what was lowered
 	a, _ := json.MarshalIndent(first.Summary, "", " ")
@@ -151,7 +154,7 @@ func TestPoolFaults(t *testing.T) {
 		{"deployment: {replicas: 2, router: {policy: bounded-hash, factor: 0.5}}", "s.yaml:1:66: deployment.router.factor: 0.5 is not allowed (want a number, 1 to 1000000)"},
 		{"deployment: {replicas: 2, router: {policy: random, factor: 2}}", "s.yaml:1:52: deployment.router.factor: this key does not go with policy random"},
 	} {
-		s, err := Parse("s.yaml", []byte(k.text))
+		s, err := scenario.Parse("s.yaml", []byte(k.text))
 		if err == nil {
 			_, err = s.Resolve()
 		}

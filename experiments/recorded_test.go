@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/internal/testenv"
 )
 
@@ -17,7 +18,7 @@ func TestRecordedTraceIsAccountedFor(t *testing.T) {
 	const rows = 19366
 	for _, scale := range []float64{1, 0.5, 2.5} {
 		text := fmt.Sprintf("workload: {trace: {file: %q, scale: %v}}\n", filepath.Join(dir, "AzureLLMInferenceTrace_conv.csv.gz"), scale)
-		s, err := experiments.Parse("recorded", []byte(text))
+		s, err := scenario.Parse("recorded", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 )
 
-func parse(t *testing.T, text string) *experiments.Scenario {
+func parse(t *testing.T, text string) *scenario.Scenario {
 	t.Helper()
-	s, err := experiments.Parse("test.yaml", []byte(text))
+	s, err := scenario.Parse("test.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func TestReplicateRefuses(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"run: {precision: 0}", "run: {precision: 1%, replications: 1}", "run: {replications: 0}"} {
-		if _, err := experiments.Parse("s.yaml", []byte(text)); !yamldoc.BadInput(err) {
+		if _, err := scenario.Parse("s.yaml", []byte(text)); !yamldoc.BadInput(err) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

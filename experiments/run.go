@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
 	"clifftop/sim"
 	"clifftop/sim/clock"
@@ -30,7 +31,7 @@ type RunOptions struct {
 	// [event.Observer]. The arguments are valid only during the call.
 	Span     func(*event.Span)
 	Finished func(*event.Record)
-	// Observers are told what happens in the run; see [Setup.NewTrace] and its like.
+	// Observers are told what happens in the run; see [scenario.Setup.NewTrace] and its like.
 	Observers []event.Observer
 	// Detail gives the summary its detail, for pictures.
 	Detail bool
@@ -52,7 +53,7 @@ type Result struct {
 	Series []report.SeriesPoint
 
 	collector *report.Collector
-	setup     *Setup
+	setup     *scenario.Setup
 }
 
 // ReplicaSeries are the buckets of each replica of a fleet; none of a single engine.
@@ -62,8 +63,8 @@ func (r *Result) ReplicaSeries() [][]report.SeriesPoint { return r.collector.Rep
 // that equal runs give equal bytes.
 func (r *Result) VLLMBench() map[string]any {
 	s := r.setup.Scenario
-	info := report.BenchInfo{Model: s.Model, Label: s.Name, RequestRate: r.setup.traffic.rate, Burstiness: 1}
-	if r.setup.traffic.closed {
+	info := report.BenchInfo{Model: s.Model, Label: s.Name, RequestRate: r.setup.Traffic.Rate, Burstiness: 1}
+	if r.setup.Traffic.Closed {
 		info.RequestRate = math.Inf(1)
 		info.MaxConcurrent = optional.Of(int64(*s.Workload.Arrivals.Stages[0].Users))
 	}
@@ -77,22 +78,22 @@ func (r *Result) VLLMBench() map[string]any {
 // Run resolves a scenario and runs it. When ctx is done before the end, the result covers what was
 // simulated until then, is marked partial, and comes together with the context's error. It is whole and
 // comes with an error too where only the requests could not be written.
-func Run(ctx context.Context, s *Scenario, o RunOptions) (*Result, error) {
+func Run(ctx context.Context, s *scenario.Scenario, o RunOptions) (*Result, error) {
 	u, err := s.Resolve()
 	if err != nil {
 		return nil, err
 	}
-	return u.Run(ctx, o)
+	return RunSetup(ctx, u, o)
 }
 
-// Run runs the scenario; see [Run].
-func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
-	patient, src, err := u.requests(o)
+// RunSetup runs the scenario; see [Run].
+func RunSetup(ctx context.Context, u *scenario.Setup, o RunOptions) (*Result, error) {
+	patient, src, err := requestsOf(u, o)
 	if err != nil {
 		return nil, err
 	}
-	collector, rows := u.collector(o)
-	engine, err := u.newEngine(o, patient, src, collector)
+	collector, rows := newCollector(u, o)
+	engine, err := newEngine(u, o, patient, src, collector)
 	if err != nil {
 		return nil, err
 	}
@@ -107,8 +108,8 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	case runErr != nil:
 		return nil, runErr
 	}
-	u.warnAfter(engine.Now(), interrupted, patient, collector)
-	talked := u.conversations(patient, collector)
+	warnAfter(u, engine.Now(), interrupted, patient, collector)
+	talked := conversations(u, patient, collector)
 	if o.Check && !interrupted {
 		if err := collector.Check(); err != nil {
 			return nil, fmt.Errorf("the result contradicts itself: %w", err)
@@ -119,23 +120,23 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 			runErr = err
 		}
 	}
-	return u.result(collector, talked, o.Detail), runErr
+	return newResult(u, collector, talked, o.Detail), runErr
 }
 
-// requests are those of a run as their clients send them, and behind them those of patient clients, who send each once.
-func (u *Setup) requests(o RunOptions) (patient, src workload.Source, err error) {
+// requestsOf are those of a run as their clients send them, and behind them those of patient clients, who send each once.
+func requestsOf(u *scenario.Setup, o RunOptions) (patient, src workload.Source, err error) {
 	if o.Source != nil {
 		return o.Source, o.Source, nil
 	}
-	if patient, err = u.source(); err != nil {
+	if patient, err = u.Source(); err != nil {
 		return nil, nil, err
 	}
-	src, err = u.serve(patient)
+	src, err = u.WithClients(patient)
 	return patient, src, err
 }
 
-// collector makes what collects the result of a run, and the writer of its requests, which is nil where nobody wants them.
-func (u *Setup) collector(o RunOptions) (*report.Collector, *report.RequestWriter) {
+// newCollector makes what collects the result of a run, and the writer of its requests, which is nil where nobody wants them.
+func newCollector(u *scenario.Setup, o RunOptions) (*report.Collector, *report.RequestWriter) {
 	options := u.Report
 	if o.Requests != nil {
 		options.Requests = report.NewRequestWriter(o.Requests)
@@ -143,8 +144,8 @@ func (u *Setup) collector(o RunOptions) (*report.Collector, *report.RequestWrite
 	if o.Detail {
 		options.Opening = &report.Opening{}
 	}
-	if t := u.traffic; t.rate > 0 {
-		options.Expected = clock.FromSeconds(float64(t.requests) / t.rate)
+	if t := u.Traffic; t.Rate > 0 {
+		options.Expected = clock.FromSeconds(float64(t.Requests) / t.Rate)
 	}
 	collector := report.NewCollector(options)
 	for _, w := range u.Warnings {
@@ -154,7 +155,7 @@ func (u *Setup) collector(o RunOptions) (*report.Collector, *report.RequestWrite
 }
 
 // newEngine makes the engine of a run, with everybody who is told of it.
-func (u *Setup) newEngine(o RunOptions, patient, src workload.Source, collector *report.Collector) (*sim.Simulation, error) {
+func newEngine(u *scenario.Setup, o RunOptions, patient, src workload.Source, collector *report.Collector) (*sim.Simulation, error) {
 	observers := []event.Observer{collector}
 	if o.Progress != nil {
 		observers = append(observers, &meter{setup: u, report: o.Progress})
@@ -162,7 +163,7 @@ func (u *Setup) newEngine(o RunOptions, patient, src workload.Source, collector 
 	if o.Span != nil || o.Finished != nil {
 		observers = append(observers, &hooks{span: o.Span, finished: o.Finished})
 	}
-	engine, err := sim.NewFleet(u.fleet(o.Check), src, append(observers, o.Observers...)...)
+	engine, err := sim.NewFleet(u.Fleet(o.Check), src, append(observers, o.Observers...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -178,18 +179,18 @@ func (u *Setup) newEngine(o RunOptions, patient, src workload.Source, collector 
 }
 
 // warnAfter warns of what only the run could show.
-func (u *Setup) warnAfter(end clock.Time, interrupted bool, patient workload.Source, collector *report.Collector) {
+func warnAfter(u *scenario.Setup, end clock.Time, interrupted bool, patient workload.Source, collector *report.Collector) {
 	if t, ok := patient.(*trace.Source); ok && t.Overlapping() > 0 {
 		collector.AddWarning("overlapping_turns", fmt.Sprintf(
 			"%d requests were sent before an earlier turn of their session had been answered: a replay keeps the recorded times", t.Overlapping()))
 	}
-	if n := u.later(end); n > 0 && !interrupted && u.Report.End == 0 {
-		collector.AddWarning("late_failure", fmt.Sprintf("the run ended at %.4g s, before %d of %d failures (run.duration sets its end)", end.Seconds(), n, len(u.happenings)))
+	if n := u.FailuresFrom(end); n > 0 && !interrupted && u.Report.End == 0 {
+		collector.AddWarning("late_failure", fmt.Sprintf("the run ended at %.4g s, before %d of %d failures (run.duration sets its end)", end.Seconds(), n, len(u.Failures)))
 	}
 }
 
-// result puts together what a run gives.
-func (u *Setup) result(collector *report.Collector, talked *workload.SessionCounts, detail bool) *Result {
+// newResult puts together what a run gives.
+func newResult(u *scenario.Setup, collector *report.Collector, talked *workload.SessionCounts, detail bool) *Result {
 	s := collector.Summary()
 	res := &Result{Summary: s, Series: collector.Series(), collector: collector, setup: u}
 	if detail {
@@ -199,7 +200,7 @@ func (u *Setup) result(collector *report.Collector, talked *workload.SessionCoun
 	s.Clifftop = Version
 	s.Scenario = u.Scenario
 	s.Seed = u.Scenario.Run.Seed
-	s.Accuracy = u.accuracy()
+	s.Accuracy = u.Accuracy()
 	s.Accuracy.Unsteady(s.Window.Stationary)
 	return res
 }
@@ -207,7 +208,7 @@ func (u *Setup) result(collector *report.Collector, talked *workload.SessionCoun
 // meter reports the progress of a run.
 type meter struct {
 	event.Ignore
-	setup  *Setup
+	setup  *scenario.Setup
 	report func(Progress)
 	ended  int64
 	now    clock.Time
@@ -229,7 +230,7 @@ func (m *meter) Finished(rec *event.Record) {
 	p := Progress{Requests: m.ended, Simulated: m.now}
 	if end := m.setup.Report.End; end > 0 {
 		p.Fraction = min(1, m.now.Seconds()/end.Seconds())
-	} else if n := m.setup.traffic.requests; n > 0 {
+	} else if n := m.setup.Traffic.Requests; n > 0 {
 		p.Fraction = min(1, float64(m.ended)/float64(n))
 	}
 	m.report(p)
@@ -254,4 +255,26 @@ func (h *hooks) Finished(rec *event.Record) {
 	if h.finished != nil {
 		h.finished(rec)
 	}
+}
+
+// conversations tells what became of a source's conversations; nil where it has none.
+func conversations(u *scenario.Setup, src workload.Source, c *report.Collector) *workload.SessionCounts {
+	t, ok := src.(interface{ Sessions() workload.SessionCounts })
+	if !ok || t.Sessions() == (workload.SessionCounts{}) {
+		return nil
+	}
+	n := t.Sessions()
+	if n.TooLong+n.Cut > 0 {
+		text := fmt.Sprintf("%d of %d conversations came to the longest context, %d tokens or their max_context,", n.TooLong, n.Begun, u.LongestSequence())
+		text += " and ended there"
+		if n.Cut > 0 {
+			text += fmt.Sprintf("; %d turns lost their oldest messages to it", n.Cut)
+		}
+		c.AddWarning("sessions_too_long", text)
+	}
+	if n.Overlaps > 0 {
+		c.AddWarning("overlapping_turns", fmt.Sprintf(
+			"%d requests were sent before an earlier turn of their session had been answered: sessions.turn_gap does not wait (want think_time)", n.Overlaps))
+	}
+	return &n
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"clifftop/report/stats"
 )
 
 // NewCurve is [NewCurveBy] the [DefaultThresholds].
@@ -88,7 +90,7 @@ type load struct {
 	throughput float64 // output tokens per second
 	error      float64 // half the width of its confidence interval, or NaN
 	requests   float64 // that it is measured on, 0 if unknown
-	e2e        float64 // mean, in milliseconds; NaN if unknown
+	e2e        float64 // Mean, in milliseconds; NaN if unknown
 	measures           // of the first of them, but for the useful tokens
 
 	bestHits float64 // of the prefix cache, at lower loads
@@ -143,13 +145,13 @@ func (a *analysis) add(value float64, s *Summary) {
 	}
 	if v := s.Throughput.OfferedRequestsPerS; v != nil && a.isRate {
 		a.rates = append(a.rates, *v)
-		l.offered = mean(a.rates)
+		l.offered = stats.Mean(a.rates)
 	}
 	if ci, ok := s.CI95["throughput.output_tokens_per_s"]; ok && s.CI95Method != ByBatchMeans {
 		l.error = (ci[1] - ci[0]) / 2
 	}
 	l.requests += float64(s.Latency.E2E.N)
-	l.throughput, l.useful, l.e2e = mean(a.output), mean(a.useful), mean(a.e2e)
+	l.throughput, l.useful, l.e2e = stats.Mean(a.output), stats.Mean(a.useful), stats.Mean(a.e2e)
 }
 
 // deviation is the standard deviation of the difference of two throughputs, as requests of unlike lengths

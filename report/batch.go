@@ -2,6 +2,8 @@ package report
 
 import (
 	"math"
+
+	"clifftop/report/stats"
 )
 
 // Batch means. The window of one long run is cut into consecutive batches of equal length, and rates, shares and means are told
@@ -75,14 +77,14 @@ func (c *Collector) fractions(w *window) []fraction {
 	}
 	for l, name := range [...]string{inSystem: "in_system", waiting: "queue_depth", running: "running", decoding: "decoding"} {
 		add("concurrency."+name+".mean", func(_ *bucket, d *detail, seconds float64) (float64, float64) {
-			if h := &d.levels[l]; h.n > 0 {
+			if h := &d.levels[l]; h.Count() > 0 {
 				return h.Mean() * seconds, seconds
 			}
 			return 0, seconds
 		})
 	}
 	add("latency_ms.itl.mean", func(_ *bucket, d *detail, _ float64) (float64, float64) {
-		return d.itl.sum.Float64() * 1e-12, float64(d.itl.n)
+		return d.itl.Sum().Float64() * 1e-12, float64(d.itl.Count())
 	})
 	return append(list, c.latencyFractions(w)...)
 }
@@ -98,7 +100,7 @@ func (c *Collector) latencyFractions(w *window) []fraction {
 		for k := w.from; k < w.to; k++ {
 			if sk := c.line.detail[k].sketch; sk != nil {
 				for i, metric := range of {
-					list[i].num[k-w.from], list[i].den[k-w.from] = sk[metric].sum.Float64()*1e-9, float64(sk[metric].n)
+					list[i].num[k-w.from], list[i].den[k-w.from] = sk[metric].Sum().Float64()*1e-9, float64(sk[metric].Count())
 				}
 			}
 		}
@@ -127,10 +129,10 @@ func (f *fraction) interval() (low, high float64, ok bool) {
 		if math.IsNaN(r) || r >= alikeBatches {
 			continue
 		}
-		ratio, half := RatioInterval(num, den, Confidence)
+		ratio, half := stats.RatioInterval(num, den, stats.Confidence)
 		half *= alikeness(r)
 		if f.share {
-			low, high = shareInterval(num, den, ratio, half, Confidence)
+			low, high = stats.WidenShare(num, den, ratio, half, stats.Confidence)
 			return low, high, true
 		}
 		return ratio - half, ratio + half, !math.IsInf(half, 0) && !math.IsNaN(half)
@@ -160,7 +162,7 @@ func alikeness(r float64) float64 { return math.Sqrt((1 + max(0, r)) / (1 - max(
 // lagOne is the autocorrelation of neighbours; 0 for values that are all alike. Of n independent values it is -1/n on
 // average.
 func lagOne(values []float64) float64 {
-	center := mean(values)
+	center := stats.Mean(values)
 	var sum, squares float64
 	for i, v := range values {
 		squares += (v - center) * (v - center)

@@ -3,6 +3,8 @@ package report
 import (
 	"math"
 	"testing"
+
+	"clifftop/report/stats"
 )
 
 func TestLagOne(t *testing.T) {
@@ -40,7 +42,7 @@ func TestBatchesAreMadeIndependent(t *testing.T) {
 	half := (high - low) / 2
 	_, _, values := slow.batches(mostBatches / 2)
 	within(t, "of neighbours", lagOne(values), 8./30, 1e-12)
-	_, want := MeanInterval(values, Confidence)
+	_, want := stats.MeanInterval(values, stats.Confidence)
 	if want *= math.Sqrt(2); !ok || math.Abs(half-want) > 1e-9 { // r = 8/30 + 1/15 = 1/3
 		t.Errorf("±%v, %v, want ±%v from %d batches", half, ok, want, mostBatches/2)
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"math"
 
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 )
 
@@ -35,11 +36,11 @@ func (c *Collector) VLLMBench(info BenchInfo) map[string]any {
 		"request_rate": info.RequestRate, "burstiness": info.Burstiness, "max_concurrency": info.MaxConcurrent,
 		"duration": w.seconds(), "completed": completed, "failed": c.totals.offered - completed,
 		"total_input_tokens": c.totals.completedPrompts, "total_output_tokens": c.totals.successful,
-		"request_throughput":      ratio(float64(completed), w.seconds()),
+		"request_throughput":      stats.Ratio(float64(completed), w.seconds()),
 		"request_goodput":         nil,
-		"output_throughput":       ratio(float64(c.totals.successful), w.seconds()),
-		"total_token_throughput":  ratio(float64(c.totals.completedPrompts+c.totals.successful), w.seconds()),
-		"max_output_tokens_per_s": c.busiestSecond(), "max_concurrent_requests": detail.levels[inSystem].max,
+		"output_throughput":       stats.Ratio(float64(c.totals.successful), w.seconds()),
+		"total_token_throughput":  stats.Ratio(float64(c.totals.completedPrompts+c.totals.successful), w.seconds()),
+		"max_output_tokens_per_s": c.busiestSecond(), "max_concurrent_requests": detail.levels[inSystem].Max(),
 		"rtfx": 0.0,
 	}
 	if info.Label != "" {
@@ -49,7 +50,7 @@ func (c *Collector) VLLMBench(info BenchInfo) map[string]any {
 		m["request_rate"] = "inf"
 	}
 	if c.opts.SLO != nil {
-		m["request_goodput"] = ratio(float64(sum.good), w.seconds())
+		m["request_goodput"] = stats.Ratio(float64(sum.good), w.seconds())
 	}
 	for name, d := range map[string]*Distribution{"ttft": &s.Latency.TTFT, "tpot": &s.Latency.TPOT, "itl": &s.Latency.ITL, "e2el": &s.Latency.E2E} {
 		m["mean_"+name+"_ms"], m["median_"+name+"_ms"], m["std_"+name+"_ms"] = d.Mean, d.P50, d.SD
@@ -75,5 +76,5 @@ func (c *Collector) busiestSecond() *float64 {
 		most = max(most, n)
 	}
 	// A second of buckets is a little short where they do not divide it.
-	return number(float64(most) * second / float64(int64(each)*c.line.width))
+	return stats.Finite(float64(most) * second / float64(int64(each)*c.line.width))
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"clifftop/report/layout"
+	"clifftop/report/stats"
 )
 
 // Bounds are the asymptotic bounds of operational analysis (Denning and Buzen 1978), from demands that were measured
@@ -88,7 +89,7 @@ func (a *analysis) bounds() *Bounds {
 		MaxRequestsPerS: 1 / r.bottleneck, MaxOutputTokensPerS: 1 / t.bottleneck, Points: make([]Bound, 0, n),
 	}
 	if a.closed {
-		b.ThinkS = number((r.thinkLow + r.thinkHigh) / 2)
+		b.ThinkS = stats.Finite((r.thinkLow + r.thinkHigh) / 2)
 		b.Value = (t.total + t.thinkLow) / t.bottleneck
 	}
 	for i := range a.at {
@@ -115,16 +116,16 @@ func (a *analysis) boundAt(request, token usage, r, t demands) Bound {
 	return at
 }
 
-// text is one sentence.
+// Text is one sentence.
 func (b *Bounds) text(over string) string {
 	if b.ThinkS == nil {
 		return fmt.Sprintf("at most %s output tokens/s, which a %s of %s asks for; a request takes %s or more on average",
-			layout.Digits(b.MaxOutputTokensPerS), lastPart(over), layout.Digits(b.Value), seconds(b.DemandS))
+			layout.Digits(b.MaxOutputTokensPerS), lastPart(over), layout.Digits(b.Value), layout.Seconds(b.DemandS))
 	}
 	think := ""
 	if *b.ThinkS >= .01*b.DemandS { // or it is rounding, of users who do not think
-		think = " and users think for " + seconds(*b.ThinkS)
+		think = " and users think for " + layout.Seconds(*b.ThinkS)
 	}
 	return fmt.Sprintf("at most %s output tokens/s; requests take %s or more%s, so that throughput can follow the number of users up to N* = %s and no further",
-		layout.Digits(b.MaxOutputTokensPerS), seconds(b.DemandS), think, layout.Digits(b.Value))
+		layout.Digits(b.MaxOutputTokensPerS), layout.Seconds(b.DemandS), think, layout.Digits(b.Value))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"clifftop/report/layout"
+	"clifftop/report/stats"
 )
 
 // Capacity is the answer to how much of something meets a service-level objective: the highest load, or the least of what
@@ -89,7 +90,7 @@ func JudgeProbe(s *Summary, confidence float64, sure bool) []ProbeSide {
 		if sure {
 			low, high = value, value
 		}
-		side := ProbeSide{Key: l.Key, Value: number(value), Low: number(low), High: number(high), Target: target, Verdict: ProbeUndecided}
+		side := ProbeSide{Key: l.Key, Value: stats.Finite(value), Low: stats.Finite(low), High: stats.Finite(high), Target: target, Verdict: ProbeUndecided}
 		if l.Mean() || l.Lower() {
 			low, high, target = -high, -low, -target
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"clifftop/report/layout"
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 	"clifftop/workload"
@@ -114,7 +115,7 @@ func (c *Collector) classResults(w *window) []Class {
 		s.Goodput.WorkFraction, s.Goodput.GPUBusyFraction, s.Goodput.GPUWallFraction = nil, nil, nil
 		results = append(results, Class{
 			Name: c.opts.Classes[i].Name, Requests: s.Requests, Throughput: s.Throughput, Latency: s.Latency, Goodput: s.Goodput,
-			PrefixHitRate: ratio(float64(sum.cached), float64(sum.input)),
+			PrefixHitRate: stats.Ratio(float64(sum.cached), float64(sum.input)),
 		})
 	}
 	return results

@@ -3,8 +3,8 @@ package report
 import (
 	"math/bits"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/workload"
@@ -29,7 +29,7 @@ type Options struct {
 	PipelineStages int
 	// MaxNumSeqs is the number of seats of all replicas together, 0 for no limit.
 	MaxNumSeqs int
-	// UsableBlocks is the number of KV blocks of all replicas together; 0, or sim.UnlimitedBlocks or
+	// UsableBlocks is the number of KV blocks of all replicas together; 0, or engine.UnlimitedBlocks or
 	// more, is an unlimited pool.
 	UsableBlocks int64
 	// Work lets the summary tell how well the hardware was used; nil leaves that open.
@@ -174,7 +174,7 @@ func NewCollector(opts Options) *Collector {
 
 // limitedBlocks is a number of KV blocks, or 0 for an unlimited pool.
 func limitedBlocks(blocks int64) int64 {
-	if blocks >= sim.UnlimitedBlocks {
+	if blocks >= engine.UnlimitedBlocks {
 		return 0
 	}
 	return blocks

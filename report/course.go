@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"clifftop/report/layout"
+	"clifftop/report/stats"
 )
 
 // courseWidth is the number of characters that the course of a run takes; what stands beside it fits in a line too.
@@ -20,7 +21,7 @@ func WriteCourse(w io.Writer, points []SeriesPoint) error {
 	}
 	t := &layout.Text{}
 	end := points[len(points)-1].EndS
-	t.Printf("\n%s0 to %s, one character for %s\n", label("over time"), seconds(end), seconds(end/float64(min(courseWidth, len(points)))))
+	t.Printf("\n%s0 to %s, one character for %s\n", label("over time"), layout.Seconds(end), layout.Seconds(end/float64(min(courseWidth, len(points)))))
 	for _, line := range []struct {
 		name string
 		of   func(p *SeriesPoint) float64
@@ -28,9 +29,9 @@ func WriteCourse(w io.Writer, points []SeriesPoint) error {
 	}{
 		{"running", func(p *SeriesPoint) float64 { return p.RunningMean }, layout.Digits},
 		{"queued", func(p *SeriesPoint) float64 { return p.QueueMean }, layout.Digits},
-		{"KV", func(p *SeriesPoint) float64 { return orNaN(p.KVUsageMean) }, layout.Percent},
+		{"KV", func(p *SeriesPoint) float64 { return stats.OrNaN(p.KVUsageMean) }, layout.Percent},
 		{"tokens/s", func(p *SeriesPoint) float64 { return float64(p.OutputTokens) / (p.EndS - p.StartS) }, layout.Digits},
-		{"ready", func(p *SeriesPoint) float64 { return orNaN(p.ReplicasReady) }, layout.Digits},
+		{"ready", func(p *SeriesPoint) float64 { return stats.OrNaN(p.ReplicasReady) }, layout.Digits},
 	} {
 		values := make([]float64, len(points))
 		for i := range points {
@@ -42,13 +43,6 @@ func WriteCourse(w io.Writer, points []SeriesPoint) error {
 	}
 	_, err := t.WriteTo(w)
 	return err
-}
-
-func orNaN(p *float64) float64 {
-	if p == nil {
-		return math.NaN()
-	}
-	return *p
 }
 
 // label is that of a line of a table.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 )
@@ -8,48 +9,11 @@ import (
 // Detail is what a run was like beyond its [Summary], for pictures of it. It is of one run, also where several are pooled.
 type Detail struct {
 	// Distributions over the window, in milliseconds: what the summary's latencies are of.
-	TTFT, TPOT, E2E, ITL Shape
+	TTFT, TPOT, E2E, ITL stats.Shape
 	// Series is the run in buckets of time.
 	Series []SeriesPoint
 	// Opening is how the run began; nil where nobody looked.
 	Opening *Opening
-}
-
-// Shape is a distribution in bins, whose width is at most 1/32 of their values.
-type Shape struct {
-	N    int64
-	Bins []Bin // that are not empty, in ascending order
-}
-
-// Bin counts values from Low up to High, in milliseconds.
-type Bin struct {
-	Low, High float64
-	N         int64
-}
-
-// joined is how many buckets of a [Histogram] make a bin of a [Shape].
-const joined = 4
-
-// shape is the distribution of what the histogram recorded, multiplied by scale.
-func (h *Histogram) shape(scale float64) Shape {
-	s := Shape{N: int64(h.n)}
-	for p, counts := range h.pages {
-		if counts == nil {
-			continue
-		}
-		for sub := 0; sub < subs; sub += joined {
-			var n uint64
-			for _, k := range counts[sub : sub+joined] {
-				n += k
-			}
-			if n > 0 {
-				lo, _ := bounds(p, sub)
-				_, hi := bounds(p, sub+joined-1)
-				s.Bins = append(s.Bins, Bin{float64(max(lo, h.min)) * scale, float64(min(hi, h.max)) * scale, int64(n)})
-			}
-		}
-	}
-	return s
 }
 
 // Detail is what can be drawn of the run so far.
@@ -60,8 +24,8 @@ func (c *Collector) Detail() *Detail {
 	)
 	c.settle()
 	w := c.window(&Summary{})
-	var itl Histogram
-	var of [metrics]Histogram
+	var itl stats.Histogram
+	var of [metrics]stats.Histogram
 	drawn := [...]int{ttft, tpot, e2e}
 	for i := w.from; i < w.to; i++ {
 		itl.Merge(&c.line.detail[i].itl)
@@ -81,7 +45,7 @@ func (c *Collector) Detail() *Detail {
 		}
 	})
 	return &Detail{
-		TTFT: of[ttft].shape(msPerPico), TPOT: of[tpot].shape(msPerPico), E2E: of[e2e].shape(msPerPico), ITL: itl.shape(msPerFemto),
+		TTFT: of[ttft].Shape(msPerPico), TPOT: of[tpot].Shape(msPerPico), E2E: of[e2e].Shape(msPerPico), ITL: itl.Shape(msPerFemto),
 		Series: c.series(&w), Opening: c.opts.Opening,
 	}
 }

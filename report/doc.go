@@ -6,7 +6,7 @@
 // integrals over time are kept in integers of 128 bits, percentiles of per-request metrics come from
 // all samples up to 2²⁰ of them, and the window of measurement begins and ends on edges of time
 // buckets, so that whatever is reported for it is a sum of whole buckets. Beyond 2²⁰ requests, and
-// for inter-token gaps always, percentiles come from a [Histogram] with a relative error of at
+// for inter-token gaps always, percentiles come from a [stats.Histogram] with a relative error of at
 // most 1/256.
 //
 // # Definitions

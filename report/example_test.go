@@ -8,6 +8,7 @@ import (
 	"clifftop/report"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
@@ -23,7 +24,7 @@ func measure(perSecond float64, opts report.Options) *report.Collector {
 	}
 	opts.MaxNumSeqs, opts.UsableBlocks = 16, 999
 	c := report.NewCollector(opts)
-	engine, err := sim.New(sim.Config{
+	engine, err := sim.New(engine.Config{
 		Scheduler: new(sched.VLLM), Timer: simtest.Affine{Base: 10e12, PerSeq: 1e11, PerToken: 1e10},
 		MaxNumSeqs: 16, MaxNumBatchedTokens: 2048, MaxModelLen: 4096, BlockSize: 16, NumGPUBlocks: 1000,
 	}, simtest.NewRequests(list), c)

@@ -38,7 +38,7 @@ func (f *findings) reserve(c *Curve) {
 	}
 }
 
-// shape tells where the curve bends, and how high it gets.
+// Shape tells where the curve bends, and how high it gets.
 func (f *findings) shape(c *Curve) {
 	if k := c.Knee; k != nil {
 		f.add("knee", "%s (%s)", axisValue(k.Value), k.Evidence)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 )
@@ -117,7 +118,7 @@ func (c *Collector) gpuSeconds(w *window, units []unit, d *detail) (g GPUSeconds
 		if *to != nil {
 			v += **to
 		}
-		*to = number(v)
+		*to = stats.Finite(v)
 	}
 	for i := range units {
 		u := &units[i]
@@ -125,7 +126,7 @@ func (c *Collector) gpuSeconds(w *window, units []unit, d *detail) (g GPUSeconds
 		t, gpus := u.gpuTime(w), float64(u.GPUs)/float64(u.Replicas*stages)
 		nobody := t.nobody
 		if len(units) > 1 {
-			nobody = least(nobody, clock.Mul64(d.levels[inSystem].weightOfZero(), clock.FemtosPerPico*uint64(stages)))
+			nobody = least(nobody, clock.Mul64(d.levels[inSystem].WeightOfZero(), clock.FemtosPerPico*uint64(stages)))
 			add(&g.IdleByCause.Elsewhere, t.nobody.Sub(nobody), gpus)
 		}
 		add(&g.Useful, t.useful, gpus)

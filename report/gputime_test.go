@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 	"clifftop/sim/simtest"
@@ -125,9 +126,9 @@ func TestGPUSeconds(t *testing.T) {
 	c.Levels(0, &event.Levels{System: 1})
 	c.Levels(at(80), &event.Levels{})
 	want := GPUSeconds{
-		Useful: number(2 * (.006 + .01*2/3 + .009 + .004)), CacheMiss: number(2 * .003), Cancelled: number(2 * .003), Padding: number(2 * (.006 + .01/3 + .009)),
-		Recompute: number(2 * .003), Swap: number(2 * .002), Host: number(2 * (.003 + .010)), Idle: number(2 * .032),
-		IdleByCause: IdleByCause{NoRequests: number(2 * .02), FrontEnd: number(2 * .012)},
+		Useful: stats.Finite(2 * (.006 + .01*2/3 + .009 + .004)), CacheMiss: stats.Finite(2 * .003), Cancelled: stats.Finite(2 * .003), Padding: stats.Finite(2 * (.006 + .01/3 + .009)),
+		Recompute: stats.Finite(2 * .003), Swap: stats.Finite(2 * .002), Host: stats.Finite(2 * (.003 + .010)), Idle: stats.Finite(2 * .032),
+		IdleByCause: IdleByCause{NoRequests: stats.Finite(2 * .02), FrontEnd: stats.Finite(2 * .012)},
 	}
 	if got := c.Summary().System.GPUSeconds; !sameParts(got, want) {
 		t.Errorf("%s, want %s", marshal(t, got), marshal(t, want))

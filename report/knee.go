@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"clifftop/report/layout"
+	"clifftop/report/stats"
 )
 
 // top is the index of the highest throughput, -1 without points.
@@ -117,7 +118,7 @@ func (a *analysis) knee() *Knee {
 	}
 	for i := range a.at {
 		if a.flat(i) {
-			k.MarginalValue = number(a.at[i].value)
+			k.MarginalValue = stats.Finite(a.at[i].value)
 			break
 		}
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"math"
 
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 )
 
@@ -48,10 +49,10 @@ func (l *LimitResult) Interval(confidence float64) (value, low, high, target flo
 		l = &one
 	}
 	if !l.Mean() {
-		value, low, high = ShareInterval(l.parts, l.counts, confidence)
+		value, low, high = stats.ShareInterval(l.parts, l.counts, confidence)
 		return value, low, high, *l.Target
 	}
-	center, half := MeanInterval(l.values, confidence)
+	center, half := stats.MeanInterval(l.values, confidence)
 	if math.IsInf(center, 1) {
 		return center, center, center, *l.LimitMs
 	}
@@ -73,23 +74,23 @@ func (c *Collector) limitResults(w *window, sum *bucket, d *detail) []LimitResul
 	}
 	share := func(key string, within, best int64, target float64, holds func(float64) bool) {
 		all := float64(sum.arrivals)
-		l := LimitResult{Key: key, Target: &target, N: sum.arrivals, Fraction: ratio(float64(within), all)}
+		l := LimitResult{Key: key, Target: &target, N: sum.arrivals, Fraction: stats.Ratio(float64(within), all)}
 		l.Met = verdict(holds(float64(within)/all), holds(float64(best)/all))
 		results = append(results, l)
 	}
 	for i := range slo.Objectives {
 		o := &slo.Objectives[i]
-		l := LimitResult{Key: o.Key(), LimitMs: number(milliseconds(float64(o.Limit)))}
+		l := LimitResult{Key: o.Key(), LimitMs: stats.Finite(milliseconds(float64(o.Limit)))}
 		value := c.statistic(o, w, d, 0, never)
 		surely := value <= float64(o.Limit)
 		l.Met = verdict(surely, surely || unfinished > 0 && c.statistic(o, w, d, unfinished, sum.failures) <= float64(o.Limit))
 		within, n := c.within(o, w, d)
 		if l.N = n + never; l.N > 0 {
-			l.ValueMs = number(milliseconds(value))
+			l.ValueMs = stats.Finite(milliseconds(value))
 		}
-		l.Fraction = ratio(float64(within), float64(l.N))
+		l.Fraction = stats.Ratio(float64(within), float64(l.N))
 		if o.Percentile > 0 {
-			l.Target = number(o.Percentile / 100)
+			l.Target = stats.Finite(o.Percentile / 100)
 		}
 		results = append(results, l)
 	}
@@ -107,12 +108,12 @@ func milliseconds(picos float64) float64 { return picos / float64(clock.Millisec
 // within counts the completed requests of the window within a limit, or the gaps for ITL, and all of them.
 func (c *Collector) within(o *Objective, w *window, d *detail) (within, n int64) {
 	if o.Metric == "itl" {
-		return d.itl.atMost(int64(o.Limit) * clock.FemtosPerPico), int64(d.itl.n)
+		return d.itl.AtMost(int64(o.Limit) * clock.FemtosPerPico), int64(d.itl.Count())
 	}
 	metric := map[string]int{"ttft": ttft, "tpot": tpot, "e2e": e2e, "queue": queue}[o.Metric]
 	if c.folded {
 		h := &d.sketch[metric]
-		return h.atMost(int64(o.Limit)), int64(h.n)
+		return h.AtMost(int64(o.Limit)), int64(h.Count())
 	}
 	c.kept.each(func(x *sample) {
 		if x.arrival < w.start || x.arrival >= w.until {
@@ -126,22 +127,6 @@ func (c *Collector) within(o *Objective, w *window, d *detail) (within, n int64)
 		}
 	})
 	return within, n
-}
-
-// atMost is how many of the recorded values are v or less; values that share v's bucket count as its middle.
-func (h *Histogram) atMost(v int64) int64 {
-	if h.n > 0 && v >= h.max {
-		return int64(h.n)
-	}
-	var below uint64
-	h.each(func(middle float64, n uint64) bool {
-		if middle > float64(v) {
-			return false
-		}
-		below += n
-		return true
-	})
-	return int64(below)
 }
 
 // add joins the result of another run.
@@ -169,9 +154,9 @@ func (l *LimitResult) add(r *LimitResult) {
 // conclude judges joined results: the mean of the statistics where it is a mean that is limited, or else the share of all
 // requests.
 func (l *LimitResult) conclude(runs int) {
-	l.Fraction = ratio(l.within, float64(l.N))
+	l.Fraction = stats.Ratio(l.within, float64(l.N))
 	if len(l.values) > 0 {
-		l.ValueMs = number(mean(l.values))
+		l.ValueMs = stats.Finite(stats.Mean(l.values))
 	}
 	if l.decided < runs {
 		return

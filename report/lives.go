@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"clifftop/report/layout"
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 )
@@ -177,14 +178,14 @@ func (c *Collector) replicaCounts(w *window, sum *bucket, units []unit) *Replica
 		t := u.gpuTime(w) // which counts each stage of a pipeline
 		idleS += t.idle.Float64() * 1e-15 * float64(u.GPUs) / float64(u.PipelineStages)
 	}
-	mean := func(s event.State) *float64 { return ratio(states[s], w.seconds()) }
-	perHour := func(n int64) *float64 { return ratio(float64(n), gpuS/3600) }
+	mean := func(s event.State) *float64 { return stats.Ratio(states[s], w.seconds()) }
+	perHour := func(n int64) *float64 { return stats.Ratio(float64(n), gpuS/3600) }
 	return &ReplicaCounts{
-		Mean: ratio(states[event.Ready]+states[event.Starting]+states[event.Draining]+states[event.Down], w.seconds()), Max: c.mostPaid(w),
+		Mean: stats.Ratio(states[event.Ready]+states[event.Starting]+states[event.Draining]+states[event.Down], w.seconds()), Max: c.mostPaid(w),
 		Ready: mean(event.Ready), Starting: mean(event.Starting), Draining: mean(event.Draining), Down: mean(event.Down),
-		GPUHours: number(gpuS / 3600), IdleGPUHours: number(idleS / 3600),
+		GPUHours: stats.Finite(gpuS / 3600), IdleGPUHours: stats.Finite(idleS / 3600),
 		RequestsPerGPUHour: perHour(sum.completions), OutputTokensPerGPUHour: perHour(sum.output),
-		Held: ratio(sum.held.Float64()*1e-12, w.seconds()),
+		Held: stats.Ratio(sum.held.Float64()*1e-12, w.seconds()),
 	}
 }
 
@@ -211,8 +212,8 @@ func (c *Collector) seriesOfReplicas(p *SeriesPoint, i int, length float64) {
 		}
 	}
 	paid := states[event.Ready] + states[event.Draining] + states[event.Starting] + states[event.Down]
-	p.ReplicasReady, p.ReplicasPaid = number(states[event.Ready]/length), number(paid/length)
-	p.HeldMean = number(c.line.buckets[i].held.Float64() * 1e-12 / length)
+	p.ReplicasReady, p.ReplicasPaid = stats.Finite(states[event.Ready]/length), stats.Finite(paid/length)
+	p.HeldMean = stats.Finite(c.line.buckets[i].held.Float64() * 1e-12 / length)
 	b := &c.line.buckets[i]
 	p.BusyFraction = 0
 	if paid > 0 {
@@ -220,11 +221,11 @@ func (c *Collector) seriesOfReplicas(p *SeriesPoint, i int, length float64) {
 	}
 	if c.opts.UsableBlocks > 0 {
 		w := window{from: i, to: i + 1, start: c.line.start(i), end: c.line.end(i)}
-		p.KVUsageMean = ratio(b.blocks.Float64()/1e15, c.opts.blockSeconds(&w, c.units(&w, b, nil)))
+		p.KVUsageMean = stats.Ratio(b.blocks.Float64()/1e15, c.opts.blockSeconds(&w, c.units(&w, b, nil)))
 	}
 }
 
-// text is the counts in words.
+// Text is the counts in words.
 func (r *ReplicaCounts) text() string {
 	text := fmt.Sprintf("%s on average, %d at most: ready %s", layout.Cell(r.Mean), r.Max, layout.Cell(r.Ready))
 	for _, x := range []struct {

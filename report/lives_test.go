@@ -12,6 +12,7 @@ import (
 	"clifftop/sim"
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/route"
 	"clifftop/sim/sched"
@@ -46,14 +47,14 @@ func TestIdleHoursOfStages(t *testing.T) {
 
 // TestPaidTime follows a fleet of 2 to 4 replicas of 2 GPUs for 10 s: who is paid for, for what, and how it is divided.
 func TestPaidTime(t *testing.T) {
-	engine := func(int) sim.Config {
-		return sim.Config{
+	engine := func(int) engine.Config {
+		return engine.Config{
 			Scheduler: new(sched.VLLM), Timer: simtest.Affine{Base: 1e13}, Check: true,
 			MaxNumSeqs: 8, MaxNumBatchedTokens: 64, MaxModelLen: 1000, BlockSize: 16, NumGPUBlocks: 101,
 		}
 	}
-	f := sim.Fleet{Routers: []route.Router{new(route.RoundRobin)}, Lives: &sim.Lives{
-		Again: engine, ColdStart: workload.Delay{Mean: 1500 * clock.Millisecond},
+	f := sim.Fleet{Routers: []route.Router{new(route.RoundRobin)}, Lifecycle: &sim.Lifecycle{
+		Renew: engine, ColdStart: workload.Delay{Mean: 1500 * clock.Millisecond},
 		Failures: []sim.Failure{{Kind: sim.Crash, Replica: 1, At: clock.Time(7850 * clock.Millisecond), For: clock.Second / 2}},
 		Scalers:  []sim.Scaler{{Policy: course{2, 4, 4, 4, 4, 2}, Last: 3, Least: 2, Most: 4, Initial: 2, Scrape: clock.Second}},
 	}}

@@ -10,6 +10,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
@@ -91,7 +92,7 @@ func TestRetriedRefusals(t *testing.T) {
 		list[i] = workload.Request{InputTokens: 1, OutputTokens: 1}
 	}
 	c := NewCollector(Options{SLO: limited("ttft", 0, clock.Second), End: at(10)})
-	e, err := sim.New(sim.Config{
+	e, err := sim.New(engine.Config{
 		Scheduler: new(sched.VLLM), Timer: simtest.Affine{Base: 10e12},
 		MaxNumSeqs: 1, MaxNumBatchedTokens: 3, MaxModelLen: 3, BlockSize: 1, MaxQueuedTokens: 1,
 	}, simtest.NewRequests(list).Retry(simtest.Retries{Most: 1, Delay: 5 * clock.Millisecond}), c)

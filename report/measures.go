@@ -1,13 +1,17 @@
 package report
 
-import "math"
+import (
+	"math"
+
+	"clifftop/report/stats"
+)
 
 // measures are the numbers of a run that a curve is told from: it needs those of all runs at once, and they are few enough to
 // keep of many thousands. What is unknown is NaN, or 0 where that is a number of requests or tokens.
 type measures struct {
 	useful     float64 // output tokens per second within the objective or, without one, of requests that complete
 	requestsS  float64 // requests per second
-	inSystem   float64 // mean
+	inSystem   float64 // Mean
 	growth     float64 // requests per second
 	hits       float64 // of the prefix cache, as a fraction
 	failed     float64 // requests that end without completing, as a fraction
@@ -43,23 +47,23 @@ const (
 func measuresOf(s *Summary) measures {
 	y, r, d, q, g := &s.System, &s.Requests, &s.Latency.TTFT, &s.Latency.Queue, &s.System.GapByCause
 	m := measures{
-		useful: orNaN(s.Throughput.SuccessfulOutputTokensPerS), requestsS: orNaN(s.Throughput.RequestsPerS),
-		inSystem: orNaN(s.Concurrency.InSystem.Mean), growth: orNaN(s.Window.GrowthRequestsPerS),
-		hits: orNaN(y.PrefixHitRate), failed: orNaN(y.ErrorRate), busy: orNaN(y.BusyFraction), mfu: orNaN(y.MFU), mbu: orNaN(y.MBU),
-		kvSD: orNaN(y.KVUsage.SD), kvMax: orNaN(y.KVUsage.Max), idle: orNaN(g.Idle), usdPerHour: math.NaN(), recomputed: recomputedShare(s),
-		waits:   [...]float64{waitsKV: orNaN(g.KV), waitsSeats: orNaN(g.Seats), waitsTokenBudget: orNaN(g.TokenBudget), waitsPolicy: orNaN(g.Policy)},
-		ttftP50: orNaN(d.P50), ttftP99: orNaN(d.P99), queueP50: orNaN(q.P50), queueP99: orNaN(q.P99), ttftN: d.N,
+		useful: stats.OrNaN(s.Throughput.SuccessfulOutputTokensPerS), requestsS: stats.OrNaN(s.Throughput.RequestsPerS),
+		inSystem: stats.OrNaN(s.Concurrency.InSystem.Mean), growth: stats.OrNaN(s.Window.GrowthRequestsPerS),
+		hits: stats.OrNaN(y.PrefixHitRate), failed: stats.OrNaN(y.ErrorRate), busy: stats.OrNaN(y.BusyFraction), mfu: stats.OrNaN(y.MFU), mbu: stats.OrNaN(y.MBU),
+		kvSD: stats.OrNaN(y.KVUsage.SD), kvMax: stats.OrNaN(y.KVUsage.Max), idle: stats.OrNaN(g.Idle), usdPerHour: math.NaN(), recomputed: recomputedShare(s),
+		waits:   [...]float64{waitsKV: stats.OrNaN(g.KV), waitsSeats: stats.OrNaN(g.Seats), waitsTokenBudget: stats.OrNaN(g.TokenBudget), waitsPolicy: stats.OrNaN(g.Policy)},
+		ttftP50: stats.OrNaN(d.P50), ttftP99: stats.OrNaN(d.P99), queueP50: stats.OrNaN(q.P50), queueP99: stats.OrNaN(q.P99), ttftN: d.N,
 		sent: r.Offered, left: r.TimedOut + r.Cancelled, rejectedBusy: r.RejectedBusy, attempts: r.Attempts, retries: r.Retries,
 		preemptions: y.Preemptions, hasSLO: s.Goodput.SLO != nil, unsettled: s.Window.Unsettled(),
 	}
 	if m.hasSLO {
-		m.useful = orNaN(s.Goodput.OutputTokensPerS)
+		m.useful = stats.OrNaN(s.Goodput.OutputTokensPerS)
 	}
 	if d.P99 != nil {
 		m.ttftP99Deviation = d.p99Deviation()
 	}
 	if s.Cost != nil {
-		m.usdPerHour = orNaN(s.Cost.USDPerHour)
+		m.usdPerHour = stats.OrNaN(s.Cost.USDPerHour)
 	}
 	return m
 }

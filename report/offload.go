@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"clifftop/report/layout"
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 )
@@ -155,18 +156,18 @@ func (c *Collector) offload(engineS float64, sum *bucket, o *offload) *Offload {
 	if o == nil {
 		o = &offload{tiers: make([]tierSums, len(c.opts.Tiers))}
 	}
-	x := &Offload{LoadedInput: o.tokens, HitRate: ratio(float64(o.tokens), float64(sum.input)), LoadMs: ratio(o.waited.Float64()*1e-9, float64(o.loads))}
+	x := &Offload{LoadedInput: o.tokens, HitRate: stats.Ratio(float64(o.tokens), float64(sum.input)), LoadMs: stats.Ratio(o.waited.Float64()*1e-9, float64(o.loads))}
 	for i, name := range c.opts.Tiers {
 		t := &o.tiers[i]
 		x.Tiers = append(x.Tiers, TierUse{
 			Name: name, StoredBlocks: t.stored, StoredBytes: t.storedBytes, LoadedBlocks: t.loaded, LoadedBytes: t.loadedBytes,
-			LinkBusyFraction: ratio(t.busy.Float64()*1e-12, engineS),
+			LinkBusyFraction: stats.Ratio(t.busy.Float64()*1e-12, engineS),
 		})
 	}
 	return x
 }
 
-// text tells of the tiers in a line.
+// Text tells of the tiers in a line.
 func (o *Offload) text() string {
 	percent := func(x *float64) string {
 		if x == nil {

@@ -107,7 +107,7 @@ func (v *pass) conclude(c *Curve) {
 	}
 	c.Warnings = append(c.Warnings, Warning{"rate_off", fmt.Sprintf(
 		"the rate that was offered, at %s, is %s %s that: the course of the traffic does not average out over %s. Longer runs would meet more of it",
-		axisValue(v.offAt), layout.Percent(math.Abs(v.off)), side, seconds(v.offS))})
+		axisValue(v.offAt), layout.Percent(math.Abs(v.off)), side, layout.Seconds(v.offS))})
 }
 
 // Level reports whether what varies is no load and throughput is the same at all of its values, but for the plateau of

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 )
@@ -23,7 +24,7 @@ func (y *System) Working() *float64 {
 		}
 		sum += *stage.BusyFraction
 	}
-	return number(sum / float64(len(y.PipelineStages)))
+	return stats.Finite(sum / float64(len(y.PipelineStages)))
 }
 
 // pass counts the time of an iteration in the stages of a pipeline, each part in the bucket that it lies in.
@@ -77,7 +78,7 @@ func (b *bucket) stageTimes(engineS float64) []PipelineStage {
 	}
 	list := make([]PipelineStage, len(b.worked))
 	for i, worked := range b.worked {
-		list[i].BusyFraction = ratio(worked.Float64()/1e15, engineS)
+		list[i].BusyFraction = stats.Ratio(worked.Float64()/1e15, engineS)
 	}
 	return list
 }

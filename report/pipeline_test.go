@@ -7,6 +7,7 @@ import (
 	"clifftop/model"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
@@ -16,7 +17,7 @@ import (
 func pipelined(t *testing.T, stages int, weights []int64, budget int, requests []workload.Request) (*Collector, *Summary) {
 	t.Helper()
 	timer := simtest.Staged{StepTimer: model.NewLinear(20*clock.Millisecond, 0), Weights: weights}
-	cfg := sim.Config{
+	cfg := engine.Config{
 		Scheduler: &sched.VLLM{}, Timer: timer, MaxNumSeqs: 16, MaxNumBatchedTokens: budget, MaxModelLen: 4096, BlockSize: 16, Stages: stages, Check: true,
 	}
 	c := NewCollector(Options{GPUs: stages, PipelineStages: stages, MaxNumSeqs: 16, End: clock.Time(clock.Second)})
@@ -37,7 +38,7 @@ func TestBubbles(t *testing.T) {
 		name                 string
 		weights              []int64
 		budget, n            int
-		flight, first, last  float64 // seconds with a batch in flight, and of work of the stages
+		flight, first, last  float64 // Seconds with a batch in flight, and of work of the stages
 		useful, bubble, idle float64
 	}{
 		// 10 iterations of 20 ms, 10 ms of which each stage works.

@@ -124,7 +124,7 @@ func (s *Summary) Breaks() string {
 	case math.IsInf(worst.use(), 1):
 		text = LimitName(worst.Key) + " has no end: requests do not complete"
 	case worst.LimitMs != nil:
-		text = fmt.Sprintf("%s is %s, the limit is %s", LimitName(worst.Key), delayText(*worst.ValueMs), delayText(*worst.LimitMs))
+		text = fmt.Sprintf("%s is %s, the limit is %s", LimitName(worst.Key), layout.Milliseconds(*worst.ValueMs), layout.Milliseconds(*worst.LimitMs))
 	case worst.Lower():
 		text = fmt.Sprintf("%s of the requests wait, the limit is %s", layout.Percent(*worst.Fraction), layout.Percent(*worst.Target))
 	default:
@@ -165,12 +165,4 @@ func (s *Summary) cause() string {
 		return fmt.Sprintf("; compute: MFU %s", layout.Percent(*y.MFU))
 	}
 	return fmt.Sprintf("; the iterations' length: MFU %s, MBU %s", layout.Percent(*y.MFU), layout.Percent(*y.MBU))
-}
-
-// delayText writes a latency in the unit that suits it.
-func delayText(ms float64) string {
-	if ms >= 1000 {
-		return layout.Digits(ms/1000) + " s"
-	}
-	return layout.Digits(ms) + " ms"
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"clifftop/report/layout"
+	"clifftop/report/stats"
 )
 
 // Pool makes one summary of runs that differ in their random numbers alone, in the order of their seeds.
@@ -110,7 +111,7 @@ func (p *pool) value(path string, of []reflect.Value, to reflect.Value) {
 		for i, v := range of {
 			xs[i] = v.Float()
 		}
-		to.SetFloat(mean(xs))
+		to.SetFloat(stats.Mean(xs))
 	case reflect.Pointer:
 		for _, v := range of {
 			if v.IsNil() {
@@ -180,7 +181,7 @@ func (p *pool) window() {
 		verdict := steady >= unsteady
 		w.Stationary = &verdict
 		if growing > 0 && !verdict {
-			w.GrowthRequestsPerS = number(growth / float64(growing))
+			w.GrowthRequestsPerS = stats.Finite(growth / float64(growing))
 		}
 	}
 }

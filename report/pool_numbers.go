@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"clifftop/report/stats"
 )
 
 // ofReplica is the path of a replica's number as if it were the whole's.
@@ -17,7 +19,7 @@ func ofReplica(path string) (of string, is bool) {
 	return of, true
 }
 
-// number pools a number that all runs know.
+// Finite pools a number that all runs know.
 func (p *pool) number(path string, of []reflect.Value, to reflect.Value) {
 	whole := path
 	path, _ = ofReplica(path)
@@ -25,7 +27,7 @@ func (p *pool) number(path string, of []reflect.Value, to reflect.Value) {
 	for i, v := range of {
 		xs[i] = v.Float()
 	}
-	set := func(v float64) { to.Set(reflect.ValueOf(number(v))) }
+	set := func(v float64) { to.Set(reflect.ValueOf(stats.Finite(v))) }
 	last := lastPart(path)
 	switch weights := p.weights(whole); {
 	case last == "max":
@@ -43,7 +45,7 @@ func (p *pool) number(path string, of []reflect.Value, to reflect.Value) {
 		}
 		set(sum)
 	case weights == nil:
-		center, half := MeanInterval(xs, Confidence)
+		center, half := stats.MeanInterval(xs, stats.Confidence)
 		set(center)
 		p.interval(whole, center-half, center+half)
 	default:
@@ -52,12 +54,12 @@ func (p *pool) number(path string, of []reflect.Value, to reflect.Value) {
 			parts[i] = x * weights[i]
 		}
 		if isShare(path) {
-			share, low, high := ShareInterval(parts, weights, Confidence)
+			share, low, high := stats.ShareInterval(parts, weights, stats.Confidence)
 			set(share)
 			p.interval(whole, low, high)
 			return
 		}
-		ratio, half := RatioInterval(parts, weights, Confidence)
+		ratio, half := stats.RatioInterval(parts, weights, stats.Confidence)
 		set(ratio)
 		p.interval(whole, ratio-half, ratio+half)
 	}
@@ -131,7 +133,7 @@ func growsWithRun(path string) bool {
 	return false
 }
 
-// tail notes how many samples lie beyond the percentiles, in all runs, and how few any run has.
+// Tail notes how many samples lie beyond the percentiles, in all runs, and how few any run has.
 func (p *pool) tail(path string, of []reflect.Value, d *Distribution) {
 	d.fewest = math.MaxInt64
 	var n int64

@@ -3,6 +3,7 @@ package report
 import (
 	"math/bits"
 
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 	"clifftop/workload"
@@ -180,7 +181,7 @@ func (c *Collector) units(w *window, sum *bucket, d *detail) []unit {
 	if c.parts == nil {
 		u := unit{&c.opts, *sum, sum.vacant}
 		if d != nil {
-			u.vacant = d.levels[inSystem].weightOfZero()
+			u.vacant = d.levels[inSystem].WeightOfZero()
 		}
 		return []unit{u}
 	}
@@ -220,7 +221,7 @@ func (c *Collector) replicaResults(w *window) ([]Replica, *Imbalance) {
 		for _, n := range p.outcomes {
 			r.Requests.HandedOn -= n
 		}
-		r.Latency.ITL = Distribution{N: sum.gapCount, Mean: number(sum.gapSum.Float64() / float64(sum.gapCount) * 1e-12)}
+		r.Latency.ITL = Distribution{N: sum.gapCount, Mean: stats.Finite(sum.gapSum.Float64() / float64(sum.gapCount) * 1e-12)}
 		r.Concurrency = sum.concurrency()
 		if b := s.System.BusyFraction; b != nil {
 			busy, most = busy+*b, max(most, *b)
@@ -231,7 +232,7 @@ func (c *Collector) replicaResults(w *window) ([]Replica, *Imbalance) {
 		return results, nil
 	}
 	n := float64(len(results))
-	return results, &Imbalance{Busy: ratio(most*n, busy), Requests: ratio(mostSent*n, sent)}
+	return results, &Imbalance{Busy: stats.Ratio(most*n, busy), Requests: stats.Ratio(mostSent*n, sent)}
 }
 
 // concurrency is what the sums of levels tell.
@@ -240,7 +241,7 @@ func (b *bucket) concurrency() Concurrency {
 		if b.watched == 0 {
 			return Level{}
 		}
-		return Level{Mean: number(b.levels[l].Float64() / float64(b.watched)), Max: number(float64(b.highest[l]))}
+		return Level{Mean: stats.Finite(b.levels[l].Float64() / float64(b.watched)), Max: stats.Finite(float64(b.highest[l]))}
 	}
 	return Concurrency{InSystem: level(inSystem), Running: level(running), Decoding: level(decoding), QueueDepth: level(waiting)}
 }
@@ -270,7 +271,7 @@ func (c *Collector) replicaLatencies(w *window) []ReplicaLatency {
 	if c.folded {
 		for i, p := range c.parts {
 			for _, m := range replicaMetrics {
-				*field(&all[i], m) = p.samples[m].distribution(msPerPico)
+				*field(&all[i], m) = DistributionOf(&p.samples[m], msPerPico)
 			}
 		}
 		return all

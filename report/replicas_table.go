@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"clifftop/report/layout"
+	"clifftop/report/stats"
 )
 
 // Tables show so many replicas one by one; of more, the pools and the extremes. Of more pools, the extremes alone.
@@ -100,7 +101,7 @@ func average(all []*Replica) *Replica {
 				sum, n = sum+*v, n+1
 			}
 		}
-		return ratio(sum, float64(n))
+		return stats.Ratio(sum, float64(n))
 	}
 	m := &Replica{}
 	for _, r := range all {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"clifftop/report/layout"
+	"clifftop/report/stats"
 	"clifftop/sim"
 	"clifftop/sim/event"
 	"clifftop/sim/route"
@@ -159,8 +160,8 @@ func TestFleetsPool(t *testing.T) {
 		for i := range s.Replicas {
 			r := &s.Replicas[i]
 			r.Requests.Sent = 5
-			r.System.BusyFraction, r.System.KVUsage.Max, r.System.KVBlocks = number(busy), number(busy/2), &blocks
-			r.System.GPUSeconds.Useful = number(busy)
+			r.System.BusyFraction, r.System.KVUsage.Max, r.System.KVBlocks = stats.Finite(busy), stats.Finite(busy/2), &blocks
+			r.System.GPUSeconds.Useful = stats.Finite(busy)
 		}
 		return s
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"clifftop/report/layout"
+	"clifftop/report/stats"
 )
 
 // column is a number of a summary under its name in curve.csv.
@@ -31,9 +32,9 @@ func trafficColumns() []column {
 		{"rejected", func(s *Summary) *float64 { return count(s.Requests.Rejected) }},
 		{"rejected_busy", func(s *Summary) *float64 { return count(s.Requests.RejectedBusy) }},
 		{"timed_out", func(s *Summary) *float64 { return count(s.Requests.TimedOut) }},
-		{"window_s", func(s *Summary) *float64 { return number(s.Window.EndS - s.Window.StartS) }},
+		{"window_s", func(s *Summary) *float64 { return stats.Finite(s.Window.EndS - s.Window.StartS) }},
 		{"stationary", func(s *Summary) *float64 { return oneOrZero(s.Window.Stationary) }},
-		{"window_residences", func(s *Summary) *float64 { return number(s.residences()) }},
+		{"window_residences", func(s *Summary) *float64 { return stats.Finite(s.residences()) }},
 		{"offered_requests_per_s", func(s *Summary) *float64 { return s.Throughput.OfferedRequestsPerS }},
 		{"requests_per_s", func(s *Summary) *float64 { return s.Throughput.RequestsPerS }},
 		{"output_tokens_per_s", func(s *Summary) *float64 { return s.Throughput.OutputTokensPerS }},
@@ -109,7 +110,7 @@ func worthColumns() []column {
 	}
 }
 
-func count(n int64) *float64 { return number(float64(n)) }
+func count(n int64) *float64 { return stats.Finite(float64(n)) }
 
 // oneOrZero is 1 for yes, 0 for no, and nil where it is not known.
 func oneOrZero(yes *bool) *float64 {
@@ -117,9 +118,9 @@ func oneOrZero(yes *bool) *float64 {
 	case yes == nil:
 		return nil
 	case *yes:
-		return number(1)
+		return stats.Finite(1)
 	}
-	return number(0)
+	return stats.Finite(0)
 }
 
 // CurveColumns is the header of curve.csv after its first column, which is named after what varies.
@@ -230,24 +231,24 @@ func (c *Curve) brief() (head []string, rows [][]string) {
 	return head, rows
 }
 
-// fewSamples says why percentiles of the table are missing; it is empty where none is, for want of samples.
+// FewSamplesNote says why percentiles of the table are missing; it is empty where none is, for want of samples.
 func (c *Curve) fewSamples() string {
 	for _, p := range c.Points {
-		if text := p.Summary.fewSamples(); text != "" {
+		if text := p.Summary.FewSamplesNote(); text != "" {
 			return text
 		}
 	}
 	return ""
 }
 
-// fewSamples says why the p99 of a latency is missing in tables; it is empty where none is, for want of samples.
-func (s *Summary) fewSamples() string {
+// FewSamplesNote says why the p99 of a latency is missing in tables; it is empty where none is, for want of samples.
+func (s *Summary) FewSamplesNote() string {
 	if s == nil {
 		return ""
 	}
 	for _, d := range []*Distribution{&s.Latency.TTFT, &s.Latency.TPOT} {
-		if n := d.samples(); n > 0 && n < minP99 {
-			return fmt.Sprintf("no p99 from fewer than %d samples in a run", minP99)
+		if n := d.samples(); n > 0 && n < MinSamplesP99 {
+			return fmt.Sprintf("no p99 from fewer than %d samples in a run", MinSamplesP99)
 		}
 	}
 	return ""
@@ -265,8 +266,8 @@ func (s *Summary) brief(offered bool) []quantity {
 	row := []quantity{
 		{"throughput.offered_requests_per_s", x.OfferedRequestsPerS},
 		{"throughput.requests_per_s", x.RequestsPerS}, {"throughput.output_tokens_per_s", x.OutputTokensPerS},
-		{"latency_ms.ttft.p50", l.TTFT.P50}, {"latency_ms.ttft.p99", l.TTFT.tail(l.TTFT.P99, minP99)},
-		{"latency_ms.tpot.p50", l.TPOT.P50}, {"latency_ms.tpot.p99", l.TPOT.tail(l.TPOT.P99, minP99)},
+		{"latency_ms.ttft.p50", l.TTFT.P50}, {"latency_ms.ttft.p99", l.TTFT.Tail(l.TTFT.P99, MinSamplesP99)},
+		{"latency_ms.tpot.p50", l.TPOT.P50}, {"latency_ms.tpot.p99", l.TPOT.Tail(l.TPOT.P99, MinSamplesP99)},
 		{"system.busy_fraction", s.System.BusyFraction}, {"system.kv_usage.max", s.System.KVUsage.Max},
 	}
 	if !offered {
@@ -275,9 +276,9 @@ func (s *Summary) brief(offered bool) []quantity {
 	return row
 }
 
-// tail is a percentile far out, or nil if there are fewer samples than it takes to know it. Of pooled runs each has to have
+// Tail is a percentile far out, or nil if there are fewer samples than it takes to know it. Of pooled runs each has to have
 // so many: percentiles of few samples do not get better by averaging.
-func (d *Distribution) tail(percentile *float64, least int64) *float64 {
+func (d *Distribution) Tail(percentile *float64, least int64) *float64 {
 	if d.samples() < least {
 		return nil
 	}

@@ -4,14 +4,16 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"clifftop/report/stats"
 )
 
 // TestHalfWidths: of loads that were run several times tables say what chance leaves open, and of others nothing.
 func TestHalfWidths(t *testing.T) {
 	point := func(rate float64, method string) CurvePoint {
 		s := &Summary{CI95Method: method, CI95: map[string][2]float64{"throughput.output_tokens_per_s": {980, 1020}, "latency_ms.ttft.p99": {50, 70}}}
-		s.Throughput.OutputTokensPerS = number(1000)
-		s.Latency.TTFT = Distribution{N: 10, P50: number(40), P99: number(60)}
+		s.Throughput.OutputTokensPerS = stats.Finite(1000)
+		s.Latency.TTFT = Distribution{N: 10, P50: stats.Finite(40), P99: stats.Finite(60)}
 		return CurvePoint{Value: rate, Summary: s}
 	}
 	text := func(points ...CurvePoint) string {

@@ -2,10 +2,8 @@ package report
 
 import (
 	"math"
-	"math/bits"
-	"slices"
-	"sort"
 
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 )
@@ -73,7 +71,7 @@ type samples struct {
 	n      int
 }
 
-type sketch [metrics]Histogram
+type sketch [metrics]stats.Histogram
 
 const sampleChunk = 1 << 14
 
@@ -119,133 +117,34 @@ func distribution(values []float64, scale float64, failures int64) Distribution 
 		return d
 	}
 	if failures == 0 {
-		squares, center := 0.0, mean(values)
+		squares, center := 0.0, stats.Mean(values)
 		for _, v := range values {
 			squares += (v - center) * (v - center)
 		}
-		d.Mean = number(center * scale)
-		d.SD = number(math.Sqrt(squares/float64(len(values))) * scale)
+		d.Mean = stats.Finite(center * scale)
+		d.SD = stats.Finite(math.Sqrt(squares/float64(len(values))) * scale)
 	}
-	q := percentiles(values, int(d.N), .5, .9, .95, .99, .999, 1)
+	q := stats.Percentiles(values, int(d.N), .5, .9, .95, .99, .999, 1)
 	for i, to := range []**float64{&d.P50, &d.P90, &d.P95, &d.P99, &d.P999, &d.Max} {
 		if v := q[i]; !math.IsInf(v, 0) {
-			*to = number(v * scale)
+			*to = stats.Finite(v * scale)
 		}
 	}
 	return d
 }
 
-// percentiles are quantiles of values and of n-len(values) infinite ones, interpolated linearly between
-// ranks. The quantiles asked for are in ascending order. It overwrites values.
-func percentiles(values []float64, n int, quantiles ...float64) []float64 {
-	ranks := make([]int, 0, 2*len(quantiles))
-	for _, q := range quantiles {
-		rank := int(float64(n-1) * q)
-		ranks = append(ranks, rank, min(rank+1, n-1))
-	}
-	found := make([]float64, len(ranks))
-	known := 0
-	for known < len(ranks) && ranks[known] < len(values) {
-		known++
-	}
-	for i := range found[known:] {
-		found[known+i] = math.Inf(1)
-	}
-	slices.Sort(ranks[:known])
-	ordered(values, ranks[:known], found)
-	at := make([]float64, len(quantiles))
-	for i, q := range quantiles {
-		where := float64(n-1) * q
-		rank := int(where)
-		lo := found[sort.SearchInts(ranks, rank)]
-		at[i] = lo
-		if frac := where - float64(rank); frac > 0 && !math.IsInf(lo, 1) {
-			at[i] += frac * (found[sort.SearchInts(ranks, rank+1)] - lo)
-		}
-	}
-	return at
-}
-
-// ordered finds the values of the given ranks, which ascend and count from 0. It sorts few values. Of many it
-// looks, in two passes, only for those that lie near the wanted ones. It overwrites values.
-func ordered(values []float64, ranks []int, found []float64) {
-	const few, parts = 1 << 11, 1 << 12
-	if len(ranks) == 0 {
-		return
-	}
-	if len(values) <= few {
-		slices.Sort(values)
-		for i, rank := range ranks {
-			found[i] = values[rank]
-		}
-		return
-	}
-	// Numbers that are not negative are in the order of their bits.
-	least, most := values[0], values[0]
-	for _, v := range values {
-		if v < least {
-			least = v
-		} else if v > most {
-			most = v
-		}
-	}
-	base := math.Float64bits(least)
-	shift := max(0, bits.Len64(math.Float64bits(most)-base)-12)
-	var counts [parts]int
-	for _, v := range values {
-		counts[(math.Float64bits(v)-base)>>shift&(parts-1)]++
-	}
-	var wanted [parts]bool
-	inner := make([]int, len(ranks)) // ranks among the values of wanted parts
-	next, below, skipped := 0, 0, 0
-	for part, n := range counts {
-		for below += n; next < len(ranks) && ranks[next] < below; next++ {
-			inner[next] = ranks[next] - skipped
-			wanted[part] = true
-		}
-		if !wanted[part] {
-			skipped += n
-		}
-	}
-	near := values[:0]
-	for _, v := range values {
-		if wanted[(math.Float64bits(v)-base)>>shift&(parts-1)] {
-			near = append(near, v)
-		}
-	}
-	if len(near) <= len(values)/2 {
-		ordered(near, inner, found)
-		return
-	}
-	slices.Sort(near)
-	for i, rank := range inner {
-		found[i] = near[rank]
-	}
-}
-
-// distribution describes what the histogram recorded, multiplied by scale.
-func (h *Histogram) distribution(scale float64) Distribution {
-	d := Distribution{N: int64(h.n)}
-	if h.n == 0 {
+// DistributionOf describes what the histogram recorded, multiplied by scale.
+func DistributionOf(h *stats.Histogram, scale float64) Distribution {
+	d := Distribution{N: int64(h.Count())}
+	if h.Count() == 0 {
 		return d
 	}
-	quantile := func(q float64) *float64 { return number(h.Quantile(q) * scale) }
-	d.Mean, d.SD = number(h.Mean()*scale), number(h.SD()*scale)
+	quantile := func(q float64) *float64 { return stats.Finite(h.Quantile(q) * scale) }
+	d.Mean, d.SD = stats.Finite(h.Mean()*scale), stats.Finite(h.SD()*scale)
 	d.P50, d.P90, d.P95, d.P99, d.P999 = quantile(.5), quantile(.9), quantile(.95), quantile(.99), quantile(.999)
-	d.Max = number(float64(h.max) * scale)
+	d.Max = stats.Finite(float64(h.Max()) * scale)
 	return d
 }
-
-// number is a pointer to v, or nil if v is not finite: JSON has no such numbers.
-func number(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
-}
-
-// ratio is a/b, or nil if b is 0.
-func ratio(a, b float64) *float64 { return number(a / b) }
 
 // newSample takes the sample from the record of a completed request: the user's latencies count from the
 // first attempt, the waits in the system are those of the last.

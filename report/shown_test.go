@@ -8,13 +8,15 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"clifftop/report/stats"
 )
 
 // risen is a result at a load of a system that takes 600 of them, with all that summaries have in bulk.
 func risen(load float64) *Summary {
 	s := point(load, 10*min(load, 600-load/10), 100+load).Summary
-	s.Concurrency.InSystem.Mean, s.System.BusyFraction = number(1+load), number(min(1, load/600))
-	s.Throughput.RequestsPerS, s.Throughput.OfferedRequestsPerS = number(min(load, 600)), number(load)
+	s.Concurrency.InSystem.Mean, s.System.BusyFraction = stats.Finite(1+load), stats.Finite(min(1, load/600))
+	s.Throughput.RequestsPerS, s.Throughput.OfferedRequestsPerS = stats.Finite(min(load, 600)), stats.Finite(load)
 	s.Window.Stationary = new(bool)
 	*s.Window.Stationary = load < 700
 	s.Goodput.Met = new(bool)
@@ -45,7 +47,7 @@ func TestReadCurveIsTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		capacity := &Capacity{Over: "users", USDPerMillionOutput: number(3)}
+		capacity := &Capacity{Over: "users", USDPerMillionOutput: stats.Finite(3)}
 		kept.SetCapacity(capacity)
 		read.SetCapacity(capacity)
 		var whole bytes.Buffer

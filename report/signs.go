@@ -122,10 +122,10 @@ func (a *analysis) spikes(i int) (string, bool) {
 
 // hasTail says that the p99 of TTFT is known, and from enough requests.
 func (m *measures) hasTail() bool {
-	return !unknown(m.ttftP50) && !unknown(m.ttftP99) && m.ttftN >= minP99
+	return !unknown(m.ttftP50) && !unknown(m.ttftP99) && m.ttftN >= MinSamplesP99
 }
 
-// tail looks at the level of p99 alone, against the least at lower loads. Requests must wait for something that
+// Tail looks at the level of p99 alone, against the least at lower loads. Requests must wait for something that
 // is full for it to be a sign of saturation.
 func (a *analysis) tail(i int) (string, bool) {
 	l := &a.at[i]

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"clifftop/report/layout"
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 )
 
@@ -128,56 +130,40 @@ func (l *limits) good(s *sample) bool {
 	return hi > 0 || uint64(s.e2e-s.ttft) <= lo
 }
 
-// statistic is what the objective limits, in picoseconds, when quick requests that did not complete had taken no
+// QuantileAmong is what the objective limits, in picoseconds, when quick requests that did not complete had taken no
 // time at all and others never end. Of the inter-token gaps, each is one.
 func (c *Collector) statistic(o *Objective, w *window, d *detail, quick, never int64) float64 {
 	q := o.Percentile / 100
 	if o.Metric == "itl" {
-		return d.itl.statistic(q, quick, never) / clock.FemtosPerPico
+		return d.itl.QuantileAmong(q, quick, never) / clock.FemtosPerPico
 	}
 	metric := map[string]int{"ttft": ttft, "tpot": tpot, "e2e": e2e, "queue": queue}[o.Metric]
 	if c.folded {
-		return d.sketch[metric].statistic(q, quick, never)
+		return d.sketch[metric].QuantileAmong(q, quick, never)
 	}
 	values := c.values(make([]float64, quick, int(quick)+c.kept.n), metric, w)
 	switch {
 	case len(values) == 0 && never == 0:
 		return 0
 	case q > 0:
-		return percentiles(values, len(values)+int(never), q)[0]
+		return stats.Percentiles(values, len(values)+int(never), q)[0]
 	case never > 0:
 		return math.Inf(1)
 	}
-	return mean(values)
+	return stats.Mean(values)
 }
 
-// statistic is the q-quantile, or for q = 0 the mean, of what was recorded and of as many zeros and infinite
-// values; 0 of nothing.
-func (h *Histogram) statistic(q float64, zeros, infinite int64) float64 {
-	finite := zeros + int64(h.n)
-	n := finite + infinite
-	switch {
-	case n == 0:
-		return 0
-	case q == 0 && infinite > 0:
-		return math.Inf(1)
-	case q == 0:
-		return h.sum.Float64() / float64(n)
+// Text is the objective in words.
+func (s *SLO) Text() string {
+	var parts []string
+	for _, o := range s.Objectives {
+		parts = append(parts, fmt.Sprintf("%s ≤ %s", LimitName(o.Key()), layout.Milliseconds(o.Limit.Seconds()*1e3)))
 	}
-	value := func(rank int64) float64 {
-		switch {
-		case rank < zeros:
-			return 0
-		case rank < finite:
-			return h.ranked(uint64(rank - zeros))
-		}
-		return math.Inf(1)
+	if a := s.Attainment; a > 0 {
+		parts = append(parts, fmt.Sprintf("attainment %s", layout.Percent(a)))
 	}
-	at := float64(n-1) * q
-	rank := int64(at)
-	v, frac := value(rank), at-float64(rank)
-	if frac > 0 && !math.IsInf(v, 1) {
-		v += frac * (value(rank+1) - v)
+	if x := s.WaitProbability; x != nil {
+		parts = append(parts, fmt.Sprintf("at most %s wait", layout.Percent(*x)))
 	}
-	return v
+	return strings.Join(parts, ", ")
 }

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"clifftop/report/stats"
 	"clifftop/sim"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
@@ -339,14 +340,14 @@ func TestGoodputAgainstRequests(t *testing.T) {
 	})
 }
 
-// statistic is a percentile by sorting, or the mean for 0; nothing is 0.
+// QuantileAmong is a percentile by sorting, or the mean for 0; nothing is 0.
 func statistic(values []float64, percentile float64) float64 {
 	slices.Sort(values)
 	if len(values) == 0 {
 		return 0
 	}
 	if percentile == 0 {
-		return mean(values)
+		return stats.Mean(values)
 	}
 	below, part := math.Modf(float64(len(values)-1) * (percentile / 100))
 	v := values[int(below)]

@@ -3,6 +3,7 @@ package report
 import (
 	"math/bits"
 
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 )
@@ -40,7 +41,7 @@ func (c *Collector) spanIn(s *event.Span) {
 }
 
 // gaps is the histogram of inter-token gaps of a bucket; nil where none is kept.
-func (t *timeline) gaps(i int) *Histogram {
+func (t *timeline) gaps(i int) *stats.Histogram {
 	if t.detail == nil {
 		return nil
 	}
@@ -48,7 +49,7 @@ func (t *timeline) gaps(i int) *Histogram {
 }
 
 // produced counts what a span did at the ends of its iterations.
-func (c *Collector) produced(b *bucket, itl *Histogram, s *event.Span) {
+func (c *Collector) produced(b *bucket, itl *stats.Histogram, s *event.Span) {
 	n := int64(s.N)
 	decodes := int64(s.Decodes)
 	b.iterations += n

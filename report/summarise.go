@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"clifftop/report/layout"
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 )
 
@@ -46,7 +47,7 @@ func (c *Collector) Summary() *Summary {
 	c.concurrency(s, detail)
 	c.system(s, &w, &sum, detail)
 	if price := c.hourlyPrice(&w); price > 0 {
-		s.Cost = &Cost{USDPerHour: number(price)}
+		s.Cost = &Cost{USDPerHour: stats.Finite(price)}
 		s.Cost.USDPerMillionOutputAtLoad = usdPerMillion(price, s.Throughput.OutputTokensPerS)
 		s.Cost.USDPerMillionOutputGood = usdPerMillion(price, s.Goodput.OutputTokensPerS)
 	}
@@ -63,7 +64,7 @@ func usdPerMillion(usdPerHour float64, tokensPerS *float64) *float64 {
 	if tokensPerS == nil {
 		return nil
 	}
-	return ratio(usdPerHour*1e6, *tokensPerS*3600)
+	return stats.Ratio(usdPerHour*1e6, *tokensPerS*3600)
 }
 
 func (c *Collector) counts(s *Summary) {
@@ -90,7 +91,7 @@ func (c *Collector) whole() bucket {
 }
 
 func (c *Collector) rates(s *Summary, w *window, sum *bucket) {
-	rate := func(n int64) *float64 { return ratio(float64(n), w.seconds()) }
+	rate := func(n int64) *float64 { return stats.Ratio(float64(n), w.seconds()) }
 	gpuS := w.seconds() * float64(c.opts.GPUs)
 	if c.opts.Lives {
 		gpuS = c.gpuSecondsPaid(w, c.units(w, sum, nil))
@@ -102,7 +103,7 @@ func (c *Collector) rates(s *Summary, w *window, sum *bucket) {
 		InputTokensPerS:            rate(sum.input),
 		TotalTokensPerS:            rate(sum.input + sum.output),
 		SuccessfulOutputTokensPerS: rate(max(sum.output-sum.failedOutput, 0)),
-		OutputTokensPerSPerGPU:     ratio(float64(sum.output), gpuS),
+		OutputTokensPerSPerGPU:     stats.Ratio(float64(sum.output), gpuS),
 	}
 }
 
@@ -116,7 +117,7 @@ func (c *Collector) latencies(s *Summary, w *window, sum *bucket, d *detail) {
 	measure := func(metric int, scale float64) (completed, all Distribution) {
 		if c.folded {
 			h := &d.sketch[metric]
-			return h.distribution(scale), h.withFailures(scale, failures)
+			return DistributionOf(h, scale), withFailures(h, scale, failures)
 		}
 		completed = distribution(c.values(scratch, metric, w), scale, 0)
 		all = completed
@@ -128,7 +129,7 @@ func (c *Collector) latencies(s *Summary, w *window, sum *bucket, d *detail) {
 	l := &s.Latency
 	l.TTFT, l.WithFailures.TTFT = measure(ttft, msPerPico)
 	l.TPOT, _ = measure(tpot, msPerPico)
-	l.ITL = d.itl.distribution(msPerFemto)
+	l.ITL = DistributionOf(&d.itl, msPerFemto)
 	l.E2E, l.WithFailures.E2E = measure(e2e, msPerPico)
 	l.Queue, _ = measure(queue, msPerPico)
 	l.WithFailures.Failures = failures
@@ -165,14 +166,14 @@ func (c *Collector) goodput(s *Summary, w *window, sum *bucket, d *detail) {
 	}
 	all := c.whole()
 	g.SLO = c.opts.SLO
-	g.Attainment = ratio(float64(sum.good), float64(sum.arrivals))
-	g.RequestsPerS = ratio(float64(sum.good), w.seconds())
-	g.OutputTokensPerS = ratio(float64(sum.goodTokens), w.seconds())
+	g.Attainment = stats.Ratio(float64(sum.good), float64(sum.arrivals))
+	g.RequestsPerS = stats.Ratio(float64(sum.good), w.seconds())
+	g.OutputTokensPerS = stats.Ratio(float64(sum.goodTokens), w.seconds())
 	if v := s.Throughput.OutputTokensPerS; v != nil && g.Attainment != nil {
-		g.ProductOutputTokensPerS = number(*v * *g.Attainment)
+		g.ProductOutputTokensPerS = stats.Finite(*v * *g.Attainment)
 	}
 	if g.Attainment != nil {
-		g.AnyBadOf10 = number(AnyBad(1-*g.Attainment, 10))
+		g.AnyBadOf10 = stats.Finite(AnyBad(1-*g.Attainment, 10))
 	}
 	if busy := c.totals.busy.Add(c.totals.further).Float64(); busy > 0 {
 		const femtosPerS = 1e15
@@ -180,10 +181,10 @@ func (c *Collector) goodput(s *Summary, w *window, sum *bucket, d *detail) {
 		if run := (window{to: len(c.line.buckets), end: c.runEnd()}); c.opts.Lives {
 			wall = c.opts.engineSeconds(&run, c.units(&run, &all, nil)) * femtosPerS
 		}
-		g.GPUBusyFraction = ratio(c.totals.goodTime.Float64(), busy)
-		g.GPUWallFraction = ratio(c.totals.goodTime.Float64(), wall)
+		g.GPUBusyFraction = stats.Ratio(c.totals.goodTime.Float64(), busy)
+		g.GPUWallFraction = stats.Ratio(c.totals.goodTime.Float64(), wall)
 	}
-	g.WorkFraction = ratio(float64(c.totals.goodWork), float64(all.computed()))
+	g.WorkFraction = stats.Ratio(float64(c.totals.goodWork), float64(all.computed()))
 	if sum.arrivals == 0 {
 		return
 	}
@@ -192,14 +193,14 @@ func (c *Collector) goodput(s *Summary, w *window, sum *bucket, d *detail) {
 }
 
 // withFailures describes the sketch's values and as many infinite ones as there are failures.
-func (h *Histogram) withFailures(scale float64, failures int64) Distribution {
-	if failures == 0 || h.n == 0 {
-		d := h.distribution(scale)
+func withFailures(h *stats.Histogram, scale float64, failures int64) Distribution {
+	if failures == 0 || h.Count() == 0 {
+		d := DistributionOf(h, scale)
 		d.N += failures
 		return d
 	}
-	d := Distribution{N: int64(h.n) + failures}
-	quantile := func(q float64) *float64 { return number(h.statistic(q, 0, failures) * scale) }
+	d := Distribution{N: int64(h.Count()) + failures}
+	quantile := func(q float64) *float64 { return stats.Finite(h.QuantileAmong(q, 0, failures) * scale) }
 	d.P50, d.P90, d.P95, d.P99, d.P999 = quantile(.5), quantile(.9), quantile(.95), quantile(.99), quantile(.999)
 	return d
 }
@@ -207,10 +208,10 @@ func (h *Histogram) withFailures(scale float64, failures int64) Distribution {
 func (c *Collector) concurrency(s *Summary, d *detail) {
 	level := func(l int) Level {
 		h := &d.levels[l]
-		if h.n == 0 {
+		if h.Count() == 0 {
 			return Level{}
 		}
-		return Level{Mean: number(h.Mean()), P95: number(h.Level(.95)), P99: number(h.Level(.99)), Max: number(float64(h.max))}
+		return Level{Mean: stats.Finite(h.Mean()), P95: stats.Finite(h.Level(.95)), P99: stats.Finite(h.Level(.99)), Max: stats.Finite(float64(h.Max()))}
 	}
 	s.Concurrency = Concurrency{
 		InSystem: level(inSystem), Running: level(running), Decoding: level(decoding), QueueDepth: level(waiting),
@@ -226,14 +227,14 @@ func (c *Collector) system(s *Summary, w *window, sum *bucket, d *detail) {
 	units := c.units(w, sum, d)
 	engineS := c.opts.engineSeconds(w, units)
 	y.Iterations, y.Preemptions = sum.iterations, sum.preemptions
-	y.BusyFraction = ratio(busyS, engineS)
-	y.PrefixHitRate = ratio(float64(sum.cached), float64(sum.input))
-	y.ErrorRate = ratio(float64(sum.failures), float64(sum.arrivals))
+	y.BusyFraction = stats.Ratio(busyS, engineS)
+	y.PrefixHitRate = stats.Ratio(float64(sum.cached), float64(sum.input))
+	y.ErrorRate = stats.Ratio(float64(sum.failures), float64(sum.arrivals))
 	if n := c.opts.UsableBlocks; n > 0 {
 		y.KVBlocks = &n
 		blockS := c.opts.blockSeconds(w, units)
-		y.KVUsage.Mean = ratio(sum.blocks.Float64()/femtosPerS, blockS)
-		y.KVUsage.ReservedMean = ratio(sum.empty.Float64()/femtosPerS, blockS)
+		y.KVUsage.Mean = stats.Ratio(sum.blocks.Float64()/femtosPerS, blockS)
+		y.KVUsage.ReservedMean = stats.Ratio(sum.empty.Float64()/femtosPerS, blockS)
 		if w.end > w.start {
 			y.KVUsage.Max = fullest(units)
 			if !c.opts.Lives {
@@ -246,8 +247,8 @@ func (c *Collector) system(s *Summary, w *window, sum *bucket, d *detail) {
 	if sum.drafts > 0 {
 		y.Speculative = &Speculative{
 			Drafted: sum.drafts, Accepted: sum.accepted,
-			AcceptanceRate: ratio(float64(sum.accepted), float64(sum.drafts)),
-			TokensPerStep:  ratio(float64(sum.decodes+sum.accepted-sum.discarded), float64(sum.decodes)),
+			AcceptanceRate: stats.Ratio(float64(sum.accepted), float64(sum.drafts)),
+			TokensPerStep:  stats.Ratio(float64(sum.decodes+sum.accepted-sum.discarded), float64(sum.decodes)),
 		}
 	}
 	if d != nil {
@@ -267,7 +268,7 @@ func fullest(units []unit) *float64 {
 		u := &units[i]
 		highest = max(highest, float64(u.sum.maxBlocks*int64(u.Replicas))/float64(u.UsableBlocks))
 	}
-	return number(highest)
+	return stats.Finite(highest)
 }
 
 // gaps tells what requests wait for, as an average over the units.
@@ -280,7 +281,7 @@ func (y *System) gaps(units []unit, w *window) {
 	}
 	all := w.seconds() * float64(len(units))
 	gap := func(class int) *float64 {
-		return ratio(clock.Duration(sum[2*class]+sum[2*class+1]).Seconds(), all)
+		return stats.Ratio(clock.Duration(sum[2*class]+sum[2*class+1]).Seconds(), all)
 	}
 	y.GapByCause = GapByCause{
 		KV: gap(gapKV), TokenBudget: gap(gapBudget), Seats: gap(gapSeats),
@@ -293,8 +294,8 @@ func (y *System) gaps(units []unit, w *window) {
 			free += sum[2*class] + sum[2*class+1]
 		}
 	}
-	y.GapFraction = ratio(clock.Duration(free).Seconds(), all)
-	y.GapFractionSeed = ratio(clock.Duration(seats).Seconds(), all)
+	y.GapFraction = stats.Ratio(clock.Duration(free).Seconds(), all)
+	y.GapFractionSeed = stats.Ratio(clock.Duration(seats).Seconds(), all)
 }
 
 // utilisation tells how much of the hardware's peaks was used, where that is known of all units.
@@ -316,7 +317,7 @@ func (y *System) utilisation(units []unit, w *window) {
 		bytes += k.BytesPerIteration*float64(u.iterations) + k.BytesPerContextToken*context + k.BytesPerToken*tokens
 		peakBytes += engineS * k.PeakBytesPerS
 	}
-	y.MFU, y.MBU = ratio(flops, peakFLOPs), ratio(bytes, peakBytes)
+	y.MFU, y.MBU = stats.Ratio(flops, peakFLOPs), stats.Ratio(bytes, peakBytes)
 }
 
 // kvSD is the standard deviation of the buckets' mean KV usage.
@@ -327,7 +328,7 @@ func (c *Collector) kvSD(w *window) *float64 {
 		v := c.line.buckets[i].blocks.Float64() / clock.FemtosPerPico / length / float64(c.opts.UsableBlocks)
 		n, sum, squares = n+1, sum+v, squares+v*v
 	}
-	return number(math.Sqrt(max(0, squares/n-sum/n*sum/n)))
+	return stats.Finite(math.Sqrt(max(0, squares/n-sum/n*sum/n)))
 }
 
 func (s *Summary) warn(code, text string) {
@@ -345,8 +346,8 @@ func (c *Collector) warn(s *Summary, w *window) {
 	case w.stationary != nil && !*w.stationary:
 		s.warn("not_stationary", "the system had not settled after half the run: make it longer")
 	}
-	if n := s.Latency.TTFT.N; n > 0 && n < minP99 {
-		s.warn("few_samples", fmt.Sprintf("%d requests in the window are too few for a p99 (want %d or more)", n, minP99))
+	if n := s.Latency.TTFT.N; n > 0 && n < MinSamplesP99 {
+		s.warn("few_samples", fmt.Sprintf("%d requests in the window are too few for a p99 (want %d or more)", n, MinSamplesP99))
 	}
 	if n := s.Requests.RejectedLong; n > 0 {
 		s.warn("rejected", fmt.Sprintf("%d of %d requests were rejected: they can never fit", n, s.Requests.Offered))
@@ -369,8 +370,8 @@ func (c *Collector) warn(s *Summary, w *window) {
 	}
 }
 
-// minP99 is the number of samples below which tables refuse a p99.
-const minP99 = 1000
+// MinSamplesP99 is the number of samples below which tables refuse a p99.
+const MinSamplesP99 = 1000
 
 // Series is the run in time buckets, at most 512, the last of which may not be full.
 func (c *Collector) Series() []SeriesPoint {
@@ -394,7 +395,7 @@ func (c *Collector) seriesUpTo(end clock.Time, w *window) []SeriesPoint {
 			switch {
 			case c.isPart && b.watched > 0:
 				return b.levels[l].Float64() / float64(b.watched)
-			case c.isPart || c.line.detail[i].levels[l].n == 0:
+			case c.isPart || c.line.detail[i].levels[l].Count() == 0:
 				return 0
 			}
 			return c.line.detail[i].levels[l].Mean()
@@ -406,11 +407,11 @@ func (c *Collector) seriesUpTo(end clock.Time, w *window) []SeriesPoint {
 			BusyFraction: b.busy.Float64() / 1e15 / length / float64(c.opts.Replicas),
 			InSystemMean: level(inSystem), RunningMean: level(running), DecodingMean: level(decoding), QueueMean: level(waiting),
 			PrefillTokens: b.prefill + b.recomputed, ComputedTokens: b.computed(),
-			TTFTMeanMs: ratio(b.ttft.Float64()*1e-9, float64(b.samples)),
+			TTFTMeanMs: stats.Ratio(b.ttft.Float64()*1e-9, float64(b.samples)),
 			InWindow:   i >= w.from && i < w.to,
 		}
 		if n := c.opts.UsableBlocks; n > 0 {
-			p.KVUsageMean = ratio(b.blocks.Float64()/1e15, length*float64(n))
+			p.KVUsageMean = stats.Ratio(b.blocks.Float64()/1e15, length*float64(n))
 		}
 		if c.opts.Lives && c.parts != nil {
 			c.seriesOfReplicas(&p, i, length)
@@ -419,6 +420,3 @@ func (c *Collector) seriesUpTo(end clock.Time, w *window) []SeriesPoint {
 	}
 	return points
 }
-
-// seconds prints a number of seconds for people.
-func seconds(s float64) string { return layout.Significant(s, 4) + " s" }

@@ -9,8 +9,8 @@ import (
 	"clifftop/report/layout"
 )
 
-// minP999 is the number of samples below which tables refuse a p99.9.
-const minP999 = 10_000
+// MinSamplesP999 is the number of samples below which tables refuse a p99.9.
+const MinSamplesP999 = 10_000
 
 // WriteTable writes the summary for people, in lines of at most 80 characters. Latencies are in
 // milliseconds. Percentiles of too few samples are refused: p99 below 1,000, p99.9 below 10,000.
@@ -107,7 +107,7 @@ func (s *Summary) sections(t *layout.Text, p Profile) {
 	}
 	t.Line("waiting", s.gapText())
 	if k := s.Cost; k != nil && k.USDPerHour != nil {
-		t.Line("cost", fmt.Sprintf("%s/h, %s per million output tokens at this load", usd(k.USDPerHour), usd(k.USDPerMillionOutputAtLoad)))
+		t.Line("cost", fmt.Sprintf("%s/h, %s per million output tokens at this load", layout.Price(k.USDPerHour), layout.Price(k.USDPerMillionOutputAtLoad)))
 	}
 	if s.Accuracy != nil {
 		t.Line("error", s.Accuracy.String())
@@ -120,7 +120,7 @@ func (s *Summary) sections(t *layout.Text, p Profile) {
 }
 
 func (s *Summary) windowText() string {
-	text := fmt.Sprintf("%s to %s", seconds(s.Window.StartS), seconds(s.Window.EndS))
+	text := fmt.Sprintf("%s to %s", layout.Seconds(s.Window.StartS), layout.Seconds(s.Window.EndS))
 	if s.Replications != nil {
 		text += " on average"
 	}
@@ -201,14 +201,14 @@ func (s *Summary) latencyGrid(t *layout.Text, p Profile) {
 		d := m.d
 		rows = append(rows, []string{
 			m.name, layout.Cell(d.Mean), layout.Cell(d.P50), layout.Cell(d.P90), layout.Cell(d.P95),
-			layout.Cell(d.tail(d.P99, minP99)), layout.Cell(d.tail(d.P999, minP999)), layout.Cell(d.Max), fmt.Sprint(d.N),
+			layout.Cell(d.Tail(d.P99, MinSamplesP99)), layout.Cell(d.Tail(d.P999, MinSamplesP999)), layout.Cell(d.Max), fmt.Sprint(d.N),
 		})
 		if row := s.halfWidths(m.path, d); row != nil {
 			rows, halves = append(rows, row), true
 		}
-		if n := d.samples(); n > 0 && n < minP99 {
+		if n := d.samples(); n > 0 && n < MinSamplesP99 {
 			few = max(few, n)
-		} else if n >= minP99 && n < minP999 {
+		} else if n >= MinSamplesP99 && n < MinSamplesP999 {
 			fewer = max(fewer, n)
 		}
 	}
@@ -237,9 +237,9 @@ func (s *Summary) fewNote(t *layout.Text, few, fewer int64) {
 		each = " in each run"
 	}
 	if few > 0 {
-		t.Line("–", fmt.Sprintf("no p99 from %d samples%s (want %d or more)", few, each, minP99))
+		t.Line("–", fmt.Sprintf("no p99 from %d samples%s (want %d or more)", few, each, MinSamplesP99))
 	} else if fewer > 0 {
-		t.Line("–", fmt.Sprintf("no p99.9 from %d samples%s (want %d or more)", fewer, each, minP999))
+		t.Line("–", fmt.Sprintf("no p99.9 from %d samples%s (want %d or more)", fewer, each, MinSamplesP999))
 	}
 }
 
@@ -265,7 +265,7 @@ func (s *Summary) halfWidths(path string, d *Distribution) []string {
 	for _, c := range []struct {
 		name  string
 		least int64
-	}{{"mean", 0}, {"p50", 0}, {"p90", 0}, {"p95", 0}, {"p99", minP99}, {"p99_9", minP999}} {
+	}{{"mean", 0}, {"p50", 0}, {"p90", 0}, {"p95", 0}, {"p99", MinSamplesP99}, {"p99_9", MinSamplesP999}} {
 		ci, ok := s.CI95[join(path, c.name)]
 		if !ok || d.samples() < c.least {
 			row = append(row, "")

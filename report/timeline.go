@@ -1,6 +1,7 @@
 package report
 
 import (
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 )
@@ -72,8 +73,8 @@ type bucket struct {
 
 // detail holds the distributions of one time bucket.
 type detail struct {
-	itl    Histogram         // femtoseconds
-	levels [levels]Histogram // weighted by picoseconds
+	itl    stats.Histogram         // femtoseconds
+	levels [levels]stats.Histogram // weighted by picoseconds
 	sketch *sketch
 	// offload is nil where nothing moved to or from tiers.
 	offload *offload
@@ -213,11 +214,11 @@ func (b *bucket) merge(c *bucket) {
 	b.held = b.held.Add(c.held)
 }
 
-// take is a merge after which c must not be used.
+// Take is a merge after which c must not be used.
 func (d *detail) take(c *detail) {
-	d.itl.take(&c.itl)
+	d.itl.Take(&c.itl)
 	for i := range d.levels {
-		d.levels[i].take(&c.levels[i])
+		d.levels[i].Take(&c.levels[i])
 	}
 	d.takeSketch(c.sketch)
 	d.offload = d.offload.merge(c.offload)
@@ -230,7 +231,7 @@ func (d *detail) takeSketch(k *sketch) {
 		d.sketch = k
 	default:
 		for m := range k {
-			d.sketch[m].take(&k[m])
+			d.sketch[m].Take(&k[m])
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/optimize"
 
 	"clifftop/report/layout"
+	"clifftop/report/stats"
 )
 
 // USL is the Universal Scalability Law fitted to a curve,
@@ -83,7 +84,7 @@ func (u *USL) fit(ns, xs []float64, t Thresholds) *USL {
 	u.FreeSigma, u.FreeRMSLogError = free.sigma, free.rms
 	if u.Kappa > 0 && u.Sigma < 1 {
 		n := math.Sqrt((1 - u.Sigma) / u.Kappa)
-		u.NStar, u.XMax = number(n), number(u.Gamma*n/uslSlowdown(n, u.Sigma, u.Kappa))
+		u.NStar, u.XMax = stats.Finite(n), stats.Finite(u.Gamma*n/uslSlowdown(n, u.Sigma, u.Kappa))
 	}
 	switch {
 	case u.FreeSigma < 0 && u.FreeRMSLogError < (1-t.USLBetter)*u.RMSLogError:

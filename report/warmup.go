@@ -3,6 +3,7 @@ package report
 import (
 	"math"
 
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 )
 
@@ -104,7 +105,7 @@ func startDiffers(series []float64, cut int) bool {
 	}
 	variance := squares / float64(2*(len(parts)-1))
 	se := math.Sqrt(variance * (float64(n)/startParts/float64(cut) + 1/float64(len(parts))))
-	return math.Abs(start-mean(parts)) > startErrors*se
+	return math.Abs(start-stats.Mean(parts)) > startErrors*se
 }
 
 // knownMean is the mean of the values that are not NaN; NaN where there is none.

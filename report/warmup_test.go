@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 	"clifftop/workload"
@@ -61,7 +62,7 @@ func TestMSERAgainstDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		z := rapid.SliceOfN(rapid.Float64Range(-10, 10), 1, 60).Draw(t, "z")
 		statistic := func(d int) float64 {
-			m, sum := mean(z[d:]), 0.0
+			m, sum := stats.Mean(z[d:]), 0.0
 			for _, v := range z[d:] {
 				sum += (v - m) * (v - m)
 			}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"clifftop/report/layout"
+	"clifftop/report/stats"
 	"clifftop/sim/clock"
 )
 
@@ -43,7 +45,7 @@ func (c *Collector) window(s *Summary) window {
 	case u.Duration > 0:
 		w.from = int((int64(u.Duration) + t.width - 1) / t.width)
 		if w.from >= w.to {
-			s.warn("window_empty", fmt.Sprintf("the warm-up of %s leaves nothing to measure", seconds(u.Duration.Seconds())))
+			s.warn("window_empty", fmt.Sprintf("the warm-up of %s leaves nothing to measure", layout.Seconds(u.Duration.Seconds())))
 		}
 	}
 	w.from = min(w.from, w.to)
@@ -214,7 +216,7 @@ func (c *Collector) trend(w *window) {
 		arrivals += c.line.buckets[from+i].arrivals
 	}
 	slope := growth(inside)
-	first, middle, last := mean(inside[:n/3]), mean(inside[n/3:n-n/3]), mean(inside[n-n/3:])
+	first, middle, last := stats.Mean(inside[:n/3]), stats.Mean(inside[n/3:n-n/3]), stats.Mean(inside[n-n/3:])
 	grows := first < middle && middle < last && slope*float64(n) > max(3*math.Sqrt(float64(arrivals)), first/2)
 	if w.stationary == nil {
 		w.stationary = new(bool)
@@ -223,7 +225,7 @@ func (c *Collector) trend(w *window) {
 	perSecond := float64(clock.Second) / float64(c.line.width)
 	if grows {
 		*w.stationary = false
-		w.growth = number(slope * perSecond)
+		w.growth = stats.Finite(slope * perSecond)
 		return
 	}
 	backlog, sent := 0.0, int64(0)
@@ -235,6 +237,6 @@ func (c *Collector) trend(w *window) {
 	}
 	if backlog > max(backlogShare*float64(sent), 3*math.Sqrt(float64(sent))) {
 		*w.stationary = false
-		w.growth = number(backlog / float64(w.to) * perSecond)
+		w.growth = stats.Finite(backlog / float64(w.to) * perSecond)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
@@ -26,8 +27,8 @@ func (q *quiet) Dropped(at clock.Time, tokens int)     {}
 func (q *quiet) Finished(*event.Record)                { q.finished++ }
 
 // chat is the engine of the benchmarks: about Llama-3.1-8B on one H100, with an affine step time.
-func chat(caching bool) sim.Config {
-	return sim.Config{
+func chat(caching bool) engine.Config {
+	return engine.Config{
 		Scheduler:  new(sched.VLLM),
 		Timer:      simtest.Affine{Base: 6.6e12, PerSeq: 1.2e10, PerContext: 4.2e7, PerToken: 1.7e10, PerPair: 8e5},
 		MaxNumSeqs: 256, MaxNumBatchedTokens: 8192, MaxModelLen: 131072,

@@ -7,6 +7,7 @@ import (
 	"clifftop/model"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
@@ -29,7 +30,7 @@ func ExampleEngine() {
 	for id := range int64(3) {
 		requests = append(requests, workload.Request{ID: id, InputTokens: 48, OutputTokens: 20})
 	}
-	cfg := sim.Config{
+	cfg := engine.Config{
 		Scheduler:  new(sched.VLLM),
 		Timer:      model.NewLinear(10*clock.Millisecond, 0), // every iteration takes 10 ms
 		MaxNumSeqs: 8, MaxNumBatchedTokens: 512, MaxModelLen: 4096,

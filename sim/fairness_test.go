@@ -6,6 +6,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
@@ -38,7 +39,7 @@ func TestVTCEqualises(t *testing.T) {
 	}
 	const seats, until = 8, 100 * clock.Time(clock.Second)
 	share := func(order sched.Order) (a, b int64) {
-		cfg := sim.Config{
+		cfg := engine.Config{
 			Scheduler: new(sched.VLLM), Order: order, Timer: simtest.Affine{Base: 10e12, PerToken: 1e10},
 			MaxNumSeqs: seats, MaxNumBatchedTokens: 512, MaxModelLen: 1000, BlockSize: 16,
 		}

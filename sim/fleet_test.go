@@ -7,6 +7,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/route"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
@@ -116,7 +117,7 @@ func (o *onlooker) Route(v route.View, r *workload.Request) int {
 // its next iteration with a third block: request 2, which follows at once, is in the one composed at 40 ms, and ends at 50 ms.
 func TestSharedInstant(t *testing.T) {
 	for _, span := range []int{0, 1} {
-		single := func() sim.Config {
+		single := func() engine.Config {
 			c := steady(0)
 			c.BlockSize, c.NumGPUBlocks, c.MaxSpan = 1, 100, span
 			return c
@@ -126,7 +127,7 @@ func TestSharedInstant(t *testing.T) {
 			q.list[i].ID, q.list[i].InputTokens = int64(i), 1
 		}
 		o, tape := new(onlooker), new(simtest.Tape)
-		e, err := sim.NewFleet(sim.Fleet{Replicas: []sim.Config{single(), single()}, Routers: []route.Router{o}}, q, tape)
+		e, err := sim.NewFleet(sim.Fleet{Replicas: []engine.Config{single(), single()}, Routers: []route.Router{o}}, q, tape)
 		if err == nil {
 			err = e.Run(context.Background())
 		}

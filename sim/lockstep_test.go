@@ -7,6 +7,7 @@ import (
 	"clifftop/model"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/route"
 	"clifftop/sim/sched"
@@ -71,7 +72,7 @@ func lockstepped(t *testing.T, list []workload.Request) []rank {
 	t.Helper()
 	var f sim.Fleet
 	for range 2 {
-		f.Replicas = append(f.Replicas, sim.Config{
+		f.Replicas = append(f.Replicas, engine.Config{
 			Scheduler: new(sched.VLLM), Timer: prefillsStall{}, MaxNumSeqs: 32, MaxNumBatchedTokens: 8192,
 			MaxModelLen: 4096, BlockSize: 16, Check: true,
 		})

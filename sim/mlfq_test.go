@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/workload"
@@ -42,7 +42,7 @@ func TestMLFQ(t *testing.T) {
 		return &sched.MLFQ{Quantum: 256, Ratio: 2, Levels: 6, Starvation: starvation}
 	}
 	for seed := range uint64(3) {
-		config := func(policy sched.Scheduler) sim.Config {
+		config := func(policy sched.Scheduler) engine.Config {
 			cfg := gpu(policy, 16, 2048, 4000)
 			cfg.HostBlocks, cfg.HostFemtosPerBlock = 20_000, 4e10
 			return cfg

@@ -9,6 +9,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
@@ -40,7 +41,7 @@ func orders(t *rapid.T) sched.Order {
 }
 
 // sameStory demands that the naive engine and the real one, at several lengths of spans, tell the same of a case.
-func sameStory(t *rapid.T, c *simtest.Case, cfg func() sim.Config) *simtest.StepTape {
+func sameStory(t *rapid.T, c *simtest.Case, cfg func() engine.Config) *simtest.StepTape {
 	naive := new(simtest.StepTape)
 	if err := simtest.Naive(cfg(), c.Source(), naive); err != nil {
 		t.Fatalf("naive: %v\n%+v\n%v", err, cfg().Order, c)
@@ -57,7 +58,7 @@ func sameStory(t *rapid.T, c *simtest.Case, cfg func() sim.Config) *simtest.Step
 	return naive
 }
 
-func runWith(c *simtest.Case, cfg sim.Config, obs event.Observer, maxSpan int) error {
+func runWith(c *simtest.Case, cfg engine.Config, obs event.Observer, maxSpan int) error {
 	cfg.MaxSpan, cfg.Check = maxSpan, true
 	e, err := sim.New(cfg, c.Source(), obs)
 	if err != nil {
@@ -73,7 +74,7 @@ func TestOrders(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, order := simtest.Draw(t), orders(t)
 		victim := rapid.SampledFrom([]sched.Victim{sched.LastAdmitted, sched.LeastUrgent}).Draw(t, "victim")
-		tape := sameStory(t, &c, func() sim.Config {
+		tape := sameStory(t, &c, func() engine.Config {
 			cfg := c.Config()
 			cfg.Order = order
 			cfg.Scheduler.(*sched.VLLM).Victim = victim

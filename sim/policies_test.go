@@ -10,6 +10,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
@@ -29,7 +30,7 @@ type trial struct {
 }
 
 // observe runs a load on an engine.
-func observe(cfg sim.Config, spec workload.Spec, seed uint64, obs event.Observer) error {
+func observe(cfg engine.Config, spec workload.Spec, seed uint64, obs event.Observer) error {
 	src, err := workload.New(spec, seed)
 	if err != nil {
 		return err
@@ -42,7 +43,7 @@ func observe(cfg sim.Config, spec workload.Spec, seed uint64, obs event.Observer
 }
 
 // try runs a load on an engine.
-func try(t *testing.T, cfg sim.Config, spec workload.Spec, seed uint64) *trial {
+func try(t *testing.T, cfg engine.Config, spec workload.Spec, seed uint64) *trial {
 	t.Helper()
 	y := new(trial)
 	if err := observe(cfg, spec, seed, &y.Tape); err != nil {
@@ -78,8 +79,8 @@ func (y *trial) gapQuantile(p float64) float64 {
 
 // gpu is an engine whose iterations take 8 ms, 60 µs for each sequence, and 60 µs for each token of a prompt: about
 // those of a model of 8 billion parameters on one GPU.
-func gpu(policy sched.Scheduler, seqs, budget, blocks int) sim.Config {
-	return sim.Config{
+func gpu(policy sched.Scheduler, seqs, budget, blocks int) engine.Config {
+	return engine.Config{
 		Scheduler:  policy,
 		Timer:      simtest.Affine{Base: 8e12, PerSeq: 6e10, PerToken: 6e10},
 		MaxNumSeqs: seqs, MaxNumBatchedTokens: budget, MaxModelLen: 8192, BlockSize: 16, NumGPUBlocks: blocks,
@@ -135,7 +136,7 @@ func arriving(rate float64, requests int64) workload.Spec {
 func TestPrefillFirst(t *testing.T) {
 	for seed := range uint64(3) {
 		first := try(t, gpu(&sched.VLLMV0{Watermark: 0.01}, 256, 8192, 10_000), arriving(9, 600), seed)
-		for name, cfg := range map[string]sim.Config{
+		for name, cfg := range map[string]engine.Config{
 			"vllm, 8192":   gpu(new(sched.VLLM), 256, 8192, 10_000),
 			"vllm, 2048":   gpu(new(sched.VLLM), 256, 2048, 10_000),
 			"sarathi, 512": gpu(new(sched.Sarathi), 256, 512, 10_000),
@@ -234,7 +235,7 @@ func (y *census) Finished(rec *event.Record) {
 }
 
 // blocking is the fraction of requests that a queue of limited length refuses.
-func blocking(t *testing.T, cfg sim.Config, spec workload.Spec, seed uint64) float64 {
+func blocking(t *testing.T, cfg engine.Config, spec workload.Spec, seed uint64) float64 {
 	t.Helper()
 	y := &census{warmup: clock.Time(clock.FromSeconds(500))}
 	if err := observe(cfg, spec, seed, y); err != nil {
@@ -282,7 +283,7 @@ func (y *flow) Span(s *event.Span) {
 	y.end = s.End(s.N)
 }
 
-func flowOf(t *testing.T, cfg sim.Config, spec workload.Spec, seed uint64) *flow {
+func flowOf(t *testing.T, cfg engine.Config, spec workload.Spec, seed uint64) *flow {
 	t.Helper()
 	y := new(flow)
 	if err := observe(cfg, spec, seed, y); err != nil {
@@ -292,7 +293,7 @@ func flowOf(t *testing.T, cfg sim.Config, spec workload.Spec, seed uint64) *flow
 }
 
 // static is an engine of static batches, whose iterations all take 1 ms.
-func static(rows int) sim.Config {
+func static(rows int) engine.Config {
 	cfg := server(rows, 1e-3, 0)
 	cfg.Scheduler, cfg.MaxNumBatchedTokens, cfg.MaxModelLen = new(sched.Static), 1<<20, 1<<20
 	return cfg

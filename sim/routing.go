@@ -2,6 +2,7 @@ package sim
 
 import (
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/route"
 	"clifftop/workload"
 )
@@ -34,8 +35,8 @@ func newFleet(f *Fleet, e *Simulation) fleet {
 	t.blocked[0] = n
 	for i := range n {
 		t.ready = append(t.ready, int32(i))
-		t.hashed = append(t.hashed, e.replicas[i].hashedBlocks())
-		t.alike = i == 0 || t.alike && e.replicas[i].takesLike(e.replicas[0])
+		t.hashed = append(t.hashed, e.replicas[i].HashedBlocks())
+		t.alike = i == 0 || t.alike && takeAlike(e.replicas[i].Config(), e.replicas[0].Config())
 	}
 	routers := func(rules []route.Router) (all []*router) {
 		for _, rule := range rules {
@@ -46,8 +47,8 @@ func newFleet(f *Fleet, e *Simulation) fleet {
 		return all
 	}
 	t.routers = routers(f.Routers)
-	if e.split != nil {
-		e.split.decoders, t.alike = routers(e.split.Decoders), false
+	if e.disaggregated != nil {
+		e.disaggregated.decoders, t.alike = routers(e.disaggregated.Decoders), false
 	}
 	if f.Scrape > 0 && len(f.Routers) > 0 {
 		t.heard = make([]route.Metrics, n)
@@ -62,23 +63,23 @@ func newFleet(f *Fleet, e *Simulation) fleet {
 // route chooses the replica that serves r, which some replica can; none if those do not take requests.
 func (e *Simulation) route(r *workload.Request) int32 {
 	if len(e.ready) == 0 {
-		return none
+		return noReplica
 	}
 	if e.routers == nil {
 		return 0
 	}
 	var t *router
-	fits := func(i int32) bool { return !e.replicas[i].neverFits(r) }
-	switch s := e.split; {
+	fits := func(i int32) bool { return !e.replicas[i].NeverFits(r) }
+	switch s := e.disaggregated; {
 	case s == nil:
 		t = of(e.routers, r)
-	case e.handedOn(r) || s.direct(r):
+	case e.handedOff(r) || s.direct(r):
 		t = of(s.decoders, r)
-		fits = func(i int32) bool { return s.decodes(i) && !e.replicas[i].neverFits(r) }
+		fits = func(i int32) bool { return s.decodes(i) && !e.replicas[i].NeverFits(r) }
 	default:
 		t = of(e.routers, r)
-		one := leg(r)
-		fits = func(i int32) bool { return s.prefills(i) && !e.replicas[i].neverFits(one) }
+		one := promptOnly(r)
+		fits = func(i int32) bool { return s.prefills(i) && !e.replicas[i].NeverFits(one) }
 	}
 	t.choices, t.asked = e.ready, 0
 	if !e.alike {
@@ -89,7 +90,7 @@ func (e *Simulation) route(r *workload.Request) int32 {
 			}
 		}
 		if e.able = t.choices; len(t.choices) == 0 {
-			return none
+			return noReplica
 		}
 	}
 	return t.choices[t.rule.Route(t, r)]
@@ -102,25 +103,25 @@ func of(routers []*router, r *workload.Request) *router {
 
 // routerTo is the router that sent a request to a replica.
 func (e *Simulation) routerTo(r *workload.Request, to int32) *router {
-	if e.split.decodes(to) {
-		return of(e.split.decoders, r)
+	if e.disaggregated.decodes(to) {
+		return of(e.disaggregated.decoders, r)
 	}
 	return of(e.routers, r)
 }
 
-// handedOn reports whether the prompt of a request has been computed by another replica than the one that answers.
-func (e *Simulation) handedOn(r *workload.Request) bool {
-	return e.split != nil && e.split.first[r.ID] != nil
+// handedOff reports whether the prompt of a request has been computed by another replica than the one that answers.
+func (e *Simulation) handedOff(r *workload.Request) bool {
+	return e.disaggregated != nil && e.disaggregated.first[r.ID] != nil
 }
 
 // sent notes that a request was sent to a replica.
 func (e *Simulation) sent(r *workload.Request, to int32) {
-	if p := e.patients.Find(r.ID); p != nil {
-		p.to = to
+	if p := e.clients.Find(r.ID); p != nil {
+		p.To = to
 	}
 	p := e.replicas[to]
-	p.levels.System++
-	e.touched = p
+	p.Levels().System++
+	e.changed = p
 	if p.own != nil {
 		p.own.Arrived(r.Arrival, r)
 	}
@@ -129,7 +130,7 @@ func (e *Simulation) sent(r *workload.Request, to int32) {
 	}
 	s := &e.routerTo(r, to).own[to]
 	s.Outstanding++
-	s.OutstandingTokens += int64(r.InputTokens) + int64(e.split.answer(r, to))
+	s.OutstandingTokens += int64(r.InputTokens) + int64(e.disaggregated.answer(r, to))
 	if s.scrape != e.scrapes {
 		s.scrape, s.SinceScrape = e.scrapes, 0
 	}
@@ -138,18 +139,18 @@ func (e *Simulation) sent(r *workload.Request, to int32) {
 
 // over notes that a request has ended, which may have been sent to a replica.
 func (e *Simulation) over(r *workload.Request, to int32) {
-	if to == none {
+	if to == noReplica {
 		return
 	}
-	e.touched = e.replicas[to]
-	e.touched.levels.System--
+	e.changed = e.replicas[to]
+	e.changed.Levels().System--
 	if e.routers == nil {
 		return
 	}
 	t := e.routerTo(r, to)
 	s := &t.own[to]
 	s.Outstanding--
-	s.OutstandingTokens -= int64(r.InputTokens) + int64(e.split.answer(r, to))
+	s.OutstandingTokens -= int64(r.InputTokens) + int64(e.disaggregated.answer(r, to))
 	t.rule.Ended(t, int(to), r)
 }
 
@@ -170,27 +171,8 @@ func (e *Simulation) scrapeUpTo(at clock.Time) {
 	e.scrapes++
 }
 
-// metrics are the replica's gauges of an instant, as of just before the instant until, which is not past the next boundary.
-func (r *Engine) metrics(at, until clock.Time) route.Metrics {
-	return route.Metrics{
-		At: at, Waiting: r.levels.Waiting, Running: r.levels.Running,
-		UsedBlocks: r.usedAt(until), UsableBlocks: r.pool.Usable(), QueuedTokens: r.uncomputed,
-	}
-}
-
-// usedAt is the number of blocks referenced just before an instant that is not past the next boundary.
-func (r *Engine) usedAt(at clock.Time) int {
-	used := r.used()
-	if p := &r.promise; p.N > 1 {
-		composed := min(max(p.FirstEndAtOrAfter(at)+r.depth-1, 1), p.N)
-		used += r.cohort.takes.over(r.cohort.steps, composed-1)
-	}
-	return used
-}
-
-// takesLike reports whether two replicas surely can serve the same requests.
-func (r *Engine) takesLike(s *Engine) bool {
-	a, b := &r.cfg, &s.cfg
+// takeAlike reports whether two engines surely can serve the same requests.
+func takeAlike(a, b *engine.Config) bool {
 	return a.MaxModelLen == b.MaxModelLen && a.MaxTokens == b.MaxTokens && a.BlockSize == b.BlockSize &&
 		a.UsableBlocks() == b.UsableBlocks() && a.Window == b.Window && a.AsyncScheduling == b.AsyncScheduling &&
 		!a.Speculative.On() && !b.Speculative.On()
@@ -211,7 +193,7 @@ func (t *router) Generation() int { return t.generation }
 // Metrics implements [route.View].
 func (t *router) Metrics(k int) route.Metrics {
 	if i := t.choices[k]; t.heard == nil {
-		return t.replicas[i].metrics(t.now, t.replicas[i].until(t.now))
+		return t.replicas[i].metrics(t.now, t.replicas[i].Until(t.now))
 	} else {
 		return t.heard[i]
 	}

@@ -12,7 +12,9 @@ import (
 	"errors"
 	"fmt"
 
+	"clifftop/internal/pq"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/workload"
 	"clifftop/workload/idtable"
@@ -27,14 +29,14 @@ type Simulation struct {
 	src      workload.Source
 	obs      *event.Fanout
 	detailed bool // some observer wants every iteration sequence by sequence
-	replicas []*Engine
+	replicas []*Replica
 	fleet
-	lives         *lives // nil where replicas are ready for ever
-	check         bool
-	wayIn, wayOut clock.Duration // between the clients and the server
-	limited       bool           // some queue may refuse requests
-	peeking       bool           // some router looks into prefix caches
-	touched       *Engine        // the one that the event at hand changes, if any
+	lifecycle             *lifecycle // nil where replicas are ready for ever
+	check                 bool
+	networkIn, networkOut clock.Duration // between the clients and the server
+	limited               bool           // some queue may refuse requests
+	watchesCaches         bool           // some router looks into prefix caches
+	changed               *Replica       // the one that the event at hand changes, if any
 
 	// Horizon is the instant at which the run stops if it has not drained before.
 	Horizon clock.Time
@@ -46,29 +48,29 @@ type Simulation struct {
 	levels   event.Levels
 	reported event.Levels
 
-	arriving   workload.Request
-	frontend   heap // requests on their way to a queue, by instant and ID
-	pending    []onItsWay
-	vacant     []int32
-	departures heap // deadlines of clients, and their aborts
-	patients   idtable.Table[patient]
-	wires      wires
-	split      *split // the division of work between replicas; nil where all do both
+	arriving      workload.Request
+	frontend      pq.Queue[int32] // requests on their way to a queue, by instant and ID
+	pending       []pendingRequest
+	vacant        []int32
+	departures    pq.Queue[int32] // deadlines of clients, and their aborts
+	clients       idtable.Table[engine.Client]
+	transfers     engine.Transfers
+	disaggregated *disaggregator // the division of work between replicas; nil where all do both
 }
 
-// onItsWay is a request on its way to the queue of a replica.
-type onItsWay struct {
+// pendingRequest is a request on its way to the queue of a replica.
+type pendingRequest struct {
 	workload.Request
-	to int32 // none before it is at the router
+	to int32 // -1 before it is at the router
 }
 
 // New returns an engine of one replica that is ready to run. The configuration is validated; its scheduler must
 // not be in use by another engine.
-func New(cfg Config, src workload.Source, observers ...event.Observer) (*Simulation, error) {
+func New(cfg engine.Config, src workload.Source, observers ...event.Observer) (*Simulation, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return newSimulation(Fleet{Replicas: []Config{cfg}}, src, event.Join(observers...)), nil
+	return newSimulation(Fleet{Replicas: []engine.Config{cfg}}, src, event.Join(observers...)), nil
 }
 
 // NewFleet returns an engine of many replicas that is ready to run. The configuration is validated; schedulers and
@@ -82,20 +84,17 @@ func NewFleet(f Fleet, src workload.Source, observers ...event.Observer) (*Simul
 
 func newSimulation(f Fleet, src workload.Source, obs *event.Fanout) *Simulation {
 	e := &Simulation{src: src, obs: obs, detailed: obs.WantsSteps(), Horizon: clock.Never}
-	e.wayIn, e.wayOut = f.Replicas[0].NetworkIn, f.Replicas[0].NetworkOut
-	e.peeking = f.peeks()
+	e.networkIn, e.networkOut = f.Replicas[0].NetworkIn, f.Replicas[0].NetworkOut
+	e.watchesCaches = f.peeks()
 	for i, cfg := range f.Replicas {
-		if e.detailed || e.peeking {
-			cfg.MaxSpan = 1
-		}
-		e.check, e.limited = e.check || cfg.Check, e.limited || cfg.limited()
-		e.replicas = append(e.replicas, newEngine(cfg, e, i, obs.Replica(i)))
+		e.check, e.limited = e.check || cfg.Check, e.limited || cfg.Limited()
+		e.replicas = append(e.replicas, e.newReplica(cfg, i, obs.Replica(i), nil))
 	}
-	e.split = newSplit(f.Disaggregation, e)
+	e.disaggregated = newDisaggregator(f.Disaggregation, e)
 	e.fleet = newFleet(&f, e)
 	e.lock(f.Lockstep)
-	if f.Lives != nil {
-		e.live(&f)
+	if f.Lifecycle != nil {
+		e.initLifecycle(&f)
 	}
 	return e
 }
@@ -105,6 +104,10 @@ func (e *Simulation) Now() clock.Time { return e.now }
 
 // InSystem is the number of requests that were sent and have not ended.
 func (e *Simulation) InSystem() int { return e.levels.System }
+
+// Links tells what the links have carried so far: by replica those of its connector, Links and then Tiers, and after all
+// those of a [Disaggregation], by replica.
+func (e *Simulation) Links() []engine.LinkUse { return e.transfers.Use(e.now) }
 
 // ErrStuck means that requests wait while nothing runs, and nothing will change that.
 var ErrStuck = errors.New("sim: requests wait that the policy never admits")
@@ -143,23 +146,23 @@ const (
 )
 
 // upcoming is the next event, and the replica whose boundary comes next. Its instant is Never where there is none.
-func (e *Simulation) upcoming() (at clock.Time, kind int, r *Engine) {
+func (e *Simulation) upcoming() (at clock.Time, kind int, r *Replica) {
 	at, r = e.boundaryNext()
 	kind = eventBoundary
-	if t := e.wires.next(); t <= at && t < clock.Never && (at < clock.Never || t == e.now || e.wires.awaited > 0 || !e.quiet()) {
+	if t := e.transfers.Next(); t <= at && t < clock.Never && (at < clock.Never || t == e.now || e.transfers.Awaited() > 0 || !e.quiet()) {
 		at, kind = t, eventTransfer
 	}
-	if len(e.frontend) > 0 && clock.Time(e.frontend[0].key) <= at {
-		at, kind = clock.Time(e.frontend[0].key), eventQueueing
+	if e.frontend.Len() > 0 && clock.Time(e.frontend.Top().Key) <= at {
+		at, kind = clock.Time(e.frontend.Top().Key), eventQueueing
 	}
 	if t, ok := e.src.Peek(); ok && t <= at {
 		at, kind = t, eventArrival
 	}
-	if len(e.departures) > 0 && clock.Time(e.departures[0].key) <= at {
-		at, kind = clock.Time(e.departures[0].key), eventDeparture
+	if e.departures.Len() > 0 && clock.Time(e.departures.Top().Key) <= at {
+		at, kind = clock.Time(e.departures.Top().Key), eventDeparture
 	}
-	if e.lives != nil && len(e.lives.controls) > 0 && clock.Time(e.lives.controls[0].key) <= at {
-		at, kind = clock.Time(e.lives.controls[0].key), eventPlanned
+	if e.lifecycle != nil && e.lifecycle.planned.Len() > 0 && clock.Time(e.lifecycle.planned.Top().Key) <= at {
+		at, kind = clock.Time(e.lifecycle.planned.Top().Key), eventPlanned
 	}
 	return at, kind, r
 }
@@ -170,10 +173,10 @@ func (e *Simulation) event() (done bool, err error) {
 	if kind != eventPlanned {
 		e.stirred = at
 	} else if at > e.now && e.Horizon == clock.Never {
-		if e.atRest() {
+		if e.onlyPlannedLeft() {
 			return e.end()
 		}
-		if e.inVain(at) {
+		if e.heldInVain(at) {
 			return false, ErrStranded
 		}
 	}
@@ -188,7 +191,7 @@ func (e *Simulation) event() (done bool, err error) {
 		return false, fmt.Errorf("sim: the run goes past %.0f days; slice or speed up the workload", clock.MaxRun.Seconds()/86400)
 	}
 	if at < e.now {
-		return false, r.broken("time goes back to %v", at)
+		return false, r.Broken("time goes back to %v", at)
 	}
 	if at > e.scrape {
 		e.scrapeUpTo(at)
@@ -196,22 +199,25 @@ func (e *Simulation) event() (done bool, err error) {
 	e.now = at
 	switch kind {
 	case eventPlanned:
-		err = e.control()
+		err = e.runPlanned()
 	case eventArrival:
 		e.arriving = e.src.Next()
 		err = e.arrive(&e.arriving)
 	case eventDeparture:
-		e.depart(e.departures.pop())
+		e.depart(e.departures.Pop())
 	case eventQueueing:
-		e.reach(e.frontend.pop())
+		e.reach(e.frontend.Pop())
 	case eventTransfer:
-		if e.touched = e.wires.happens(at); e.check {
-			err = e.wires.check(at)
+		if changed := e.transfers.Happens(at); changed != nil {
+			e.changed = e.replicas[changed.Index()]
+		}
+		if e.check {
+			err = e.transfers.Check(at)
 		}
 	case eventBoundary:
-		e.takesTurn(r.index)
-		err = r.boundary()
-		e.touched = r
+		e.noteTurn(r.Index())
+		err = r.Boundary()
+		e.changed = r
 	}
 	e.syncTouched()
 	if e.levels != e.reported {
@@ -221,8 +227,8 @@ func (e *Simulation) event() (done bool, err error) {
 	return false, err
 }
 
-// takesTurn notes that a replica has its boundary now.
-func (e *Simulation) takesTurn(i int) {
+// noteTurn notes that a replica has its boundary now.
+func (e *Simulation) noteTurn(i int) {
 	if e.turnAt != e.now {
 		e.turnAt, e.turn = e.now, i
 	}
@@ -231,20 +237,18 @@ func (e *Simulation) takesTurn(i int) {
 
 // syncTouched brings the fleet up to date with the replica that the event at hand has changed, if any.
 func (e *Simulation) syncTouched() {
-	p := e.touched
+	p := e.changed
 	if p == nil {
 		return
 	}
 	e.sync(p)
-	if p.lock != nil {
-		for _, rank := range p.lock.ranks {
-			e.sync(rank)
-		}
+	for _, rank := range p.Group() {
+		e.sync(e.replicas[rank.Index()])
 	}
-	if p.leaving && e.atPeace(p.index) {
-		e.drained(int(e.lives.lead[p.index]))
+	if p.leaving && e.allDrained(p.Index()) {
+		e.drained(int(e.lifecycle.lead[p.Index()]))
 	}
-	e.touched = nil
+	e.changed = nil
 }
 
 // quiet reports whether no request is here or will come.
@@ -255,7 +259,7 @@ func (e *Simulation) quiet() bool {
 
 // dueNow reports whether a request arrives or reaches a queue at this very instant.
 func (e *Simulation) dueNow() bool {
-	if len(e.frontend) > 0 && clock.Time(e.frontend[0].key) <= e.now {
+	if e.frontend.Len() > 0 && clock.Time(e.frontend.Top().Key) <= e.now {
 		return true
 	}
 	at, ok := e.src.Peek()
@@ -274,20 +278,20 @@ func (e *Simulation) end() (done bool, err error) {
 		return true, nil
 	}
 	for _, r := range e.replicas {
-		if (e.levels != event.Levels{} || r.used() != 0 || r.shared() != 0) {
-			return false, r.broken("nothing is left to do, but %+v and %d blocks are in use", e.levels, r.used())
+		if (e.levels != event.Levels{} || r.Used() != 0 || r.Shared() != 0) {
+			return false, r.Broken("nothing is left to do, but %+v and %d blocks are in use", e.levels, r.Used())
 		}
 	}
-	if s := e.split; s != nil && len(s.answers)+len(s.first) > 0 {
+	if s := e.disaggregated; s != nil && len(s.answers)+len(s.first) > 0 {
 		return false, fmt.Errorf("sim: broken invariant at %v: nothing is left to do, but %d prompts are being computed and %d answers expected", e.now, len(s.answers), len(s.first))
 	}
-	return true, e.wires.check(e.now)
+	return true, e.transfers.Check(e.now)
 }
 
 // stop commits what has begun by the instant at, so that the observer knows it.
 func (e *Simulation) stop(at clock.Time) {
 	e.now = at
 	for _, r := range e.replicas {
-		r.stop(at)
+		r.Stop(at)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"clifftop/model"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/route"
 	"clifftop/sim/sched"
@@ -36,9 +37,9 @@ func splitFleet(prefills, decodes int, bandwidth int64) sim.Fleet {
 	}
 	d := f.Disaggregation
 	for i := range prefills + decodes {
-		f.Replicas = append(f.Replicas, sim.Config{
+		f.Replicas = append(f.Replicas, engine.Config{
 			Scheduler: new(sched.VLLM), Timer: phases{}, MaxNumSeqs: 64, MaxNumBatchedTokens: 8192, MaxModelLen: 4096,
-			BlockSize: 16, NumGPUBlocks: 1001, Connector: &sim.Connector{BlockBytes: 16 << 17}, Check: true,
+			BlockSize: 16, NumGPUBlocks: 1001, Connector: &engine.Connector{BlockBytes: 16 << 17}, Check: true,
 		})
 		if i < prefills {
 			d.Egress = append(d.Egress, bandwidth)

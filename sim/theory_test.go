@@ -14,6 +14,7 @@ import (
 	"clifftop/internal/testenv"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
@@ -24,8 +25,8 @@ import (
 // sequences running, prefill costs nothing more, and the KV pool is unlimited.
 
 // server is an engine of at most seqs sequences whose iterations take a + b·n seconds.
-func server(seqs int, a, b float64) sim.Config {
-	return sim.Config{
+func server(seqs int, a, b float64) engine.Config {
+	return engine.Config{
 		Scheduler:  new(sched.VLLM),
 		Timer:      simtest.Affine{Base: int64(a * 1e15), PerSeq: int64(b * 1e15)},
 		MaxNumSeqs: seqs, MaxNumBatchedTokens: 1 << 20, MaxModelLen: 1 << 22, BlockSize: 16,
@@ -92,7 +93,7 @@ func (y *tally) Levels(at clock.Time, l *event.Levels) {
 	y.level, y.since = *l, at
 }
 
-func simulate(cfg sim.Config, spec workload.Spec, seed uint64, warmup, horizon float64) (*tally, error) {
+func simulate(cfg engine.Config, spec workload.Spec, seed uint64, warmup, horizon float64) (*tally, error) {
 	src, err := workload.New(spec, seed)
 	if err != nil {
 		return nil, err
@@ -112,7 +113,7 @@ func simulate(cfg sim.Config, spec workload.Spec, seed uint64, warmup, horizon f
 var seeds = testenv.Choose(6, 20)
 
 // replicate runs a scenario under several seeds, side by side.
-func replicate(t *testing.T, cfg func() sim.Config, spec workload.Spec, warmup, horizon float64) []*tally {
+func replicate(t *testing.T, cfg func() engine.Config, spec workload.Spec, warmup, horizon float64) []*tally {
 	t.Helper()
 	return underSeeds(t, func(seed uint64) (*tally, error) { return simulate(cfg(), spec, seed, warmup, horizon) })
 }
@@ -181,7 +182,7 @@ func waitQuantile(p float64) func(*tally) float64 {
 // M/D/1: one seat and one token.
 func TestTheoryMD1(t *testing.T) {
 	for _, c := range []struct{ rate, w float64 }{{0.5, 1.5}, {0.8, 3}, {0.9, 5.5}} {
-		ys := replicate(t, func() sim.Config { return server(1, 1, 0) }, open(c.rate, fixed(1), 60_000), 2000, 0)
+		ys := replicate(t, func() engine.Config { return server(1, 1, 0) }, open(c.rate, fixed(1), 60_000), 2000, 0)
 		within(t, fmt.Sprintf("W at ρ=%v", c.rate), ys, meanResidence, c.w, 0)
 		within(t, fmt.Sprintf("Wq at ρ=%v", c.rate), ys, meanWait, c.w-1, 0)
 		if c.rate == 0.8 {
@@ -195,7 +196,7 @@ func TestTheoryMD1(t *testing.T) {
 // M/M/1: one seat, exponential lengths of mean 1,000 tokens of 1 ms. A request never waits for a step of
 // another, so the grid only rounds lengths.
 func TestTheoryMM1(t *testing.T) {
-	ys := replicate(t, func() sim.Config { return server(1, 1e-3, 0) }, open(0.8, exponential(1000), 60_000), 2000, 0)
+	ys := replicate(t, func() engine.Config { return server(1, 1e-3, 0) }, open(0.8, exponential(1000), 60_000), 2000, 0)
 	within(t, "W", ys, meanResidence, 5, 0)
 	within(t, "Wq", ys, meanWait, 4, 0)
 	within(t, "wait p95", ys, waitQuantile(0.95), 13.8629, 0)
@@ -205,9 +206,9 @@ func TestTheoryMM1(t *testing.T) {
 // M/G/1 by Pollaczek and Khinchine: Wq = λ E[S²] / 2(1-ρ).
 func TestTheoryMG1(t *testing.T) {
 	bursty := workload.LengthsSpec{Distribution: "gamma", Mean: 1000, CV: 2}
-	ys := replicate(t, func() sim.Config { return server(1, 1e-3, 0) }, open(0.8, bursty, 100_000), 2000, 0)
+	ys := replicate(t, func() engine.Config { return server(1, 1e-3, 0) }, open(0.8, bursty, 100_000), 2000, 0)
 	within(t, "Wq, cv 2", ys, meanWait, 10, 0)
-	ys = replicate(t, func() sim.Config { return server(1, 1e-3, 0) }, open(0.7, exponential(1000), 50_000), 2000, 0)
+	ys = replicate(t, func() engine.Config { return server(1, 1e-3, 0) }, open(0.7, exponential(1000), 50_000), 2000, 0)
 	within(t, "W, cv 1", ys, meanResidence, 1/0.3, 0)
 }
 
@@ -220,7 +221,7 @@ func TestTheoryPS(t *testing.T) {
 		if cv > 0 {
 			law = workload.LengthsSpec{Distribution: "gamma", Mean: 2000, CV: cv}
 		}
-		ys := replicate(t, func() sim.Config { return server(1<<15, 0, 0.5e-3) }, open(0.7, law, 50_000), 2000, 0)
+		ys := replicate(t, func() engine.Config { return server(1<<15, 0, 0.5e-3) }, open(0.7, law, 50_000), 2000, 0)
 		within(t, fmt.Sprintf("E[T], cv %v", cv), ys, meanResidence, 1/0.3, 1.5e-3)
 	}
 }
@@ -228,11 +229,11 @@ func TestTheoryPS(t *testing.T) {
 // M/G/∞: memory-bound iterations. Residence is the length, and half an iteration's wait to join.
 func TestTheoryMGInf(t *testing.T) {
 	const step = 1e-3
-	ys := replicate(t, func() sim.Config { return server(1<<15, step, 0) }, open(5, exponential(10_000), 50_000), 200, 6000)
+	ys := replicate(t, func() engine.Config { return server(1<<15, step, 0) }, open(5, exponential(10_000), 50_000), 200, 6000)
 	within(t, "N", ys, func(y *tally) float64 { return y.integral / 5800 }, 50, 5*step)
 
 	// Four requests a minute of 30 s: a Poisson number, of mean 2.
-	ys = replicate(t, func() sim.Config { return server(1<<15, 0.01, 0) }, open(4.0/60, fixed(3000), 50_000), 600, 0)
+	ys = replicate(t, func() engine.Config { return server(1<<15, 0.01, 0) }, open(4.0/60, fixed(3000), 50_000), 600, 0)
 	share := func(of func(n int) bool) func(*tally) float64 {
 		return func(y *tally) float64 {
 			var in, all float64
@@ -259,7 +260,7 @@ func TestTheoryMMc(t *testing.T) {
 	}{{4, 3.2, 0.745541, 100_000}, {10, 8, 0.204590, 100_000}, {2, 1.6, 1.777778, 100_000}, {16, 14.4, 0.369590, 200_000}}
 	for _, k := range list[:testenv.Choose(3, 4)] {
 		const step = 0.25e-3
-		ys := replicate(t, func() sim.Config { return server(k.c, step, 0) }, open(k.load, exponential(1/step), k.requests/testenv.Choose[int64](2, 1)), 1000, 0)
+		ys := replicate(t, func() engine.Config { return server(k.c, step, 0) }, open(k.load, exponential(1/step), k.requests/testenv.Choose[int64](2, 1)), 1000, 0)
 		within(t, fmt.Sprintf("Wq of %d servers", k.c), ys, meanWait, k.wq, step)
 	}
 }
@@ -297,7 +298,7 @@ func TestTheoryClosedLoop(t *testing.T) {
 // convexity of 1/(1-ρ) moves the mean by less than 1/n*.
 func TestTheoryFluid(t *testing.T) {
 	for rate, n := range map[float64]float64{5: 100, 8: 400} {
-		ys := replicate(t, func() sim.Config { return server(1<<15, 10e-3, 0.1e-3) }, open(rate, fixed(1000), 1<<40), 400, 6000)
+		ys := replicate(t, func() engine.Config { return server(1<<15, 10e-3, 0.1e-3) }, open(rate, fixed(1000), 1<<40), 400, 6000)
 		within(t, fmt.Sprintf("N at %v/s", rate), ys, func(y *tally) float64 { return y.integral / 5600 }, n, 0)
 	}
 }
@@ -308,7 +309,7 @@ func TestTheoryMVA(t *testing.T) {
 	const d, z = 1.0, 9.0
 	think := workload.Delay{Distribution: "exponential", Mean: clock.FromSeconds(z)}
 	for users, x := range map[int32]float64{5: 0.475092, 10: 0.832037, 20: 0.999383} {
-		ys := replicate(t, func() sim.Config { return server(1<<10, 0, 1e-3) }, closed(users, think, exponential(1000), 20_000), 0, 0)
+		ys := replicate(t, func() engine.Config { return server(1<<10, 0, 1e-3) }, closed(users, think, exponential(1000), 20_000), 0, 0)
 		rate := func(y *tally) float64 { return float64(y.completed) / y.lastFinish.Seconds() }
 		within(t, fmt.Sprintf("X of %d users", users), ys, rate, x, 0.5e-3)
 		var meanX, meanR float64

@@ -9,6 +9,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
@@ -53,9 +54,9 @@ func drawTraffic(t *rapid.T) (f sim.Fleet, list []workload.Request) {
 	for i := range f.Replicas {
 		c := &f.Replicas[i]
 		c.BlockSize, c.NumGPUBlocks, c.MaxModelLen, c.PrefixCaching = 4, blocks, 150, tiers > 0
-		c.Connector = &sim.Connector{BlockBytes: trafficBlock, FailLost: fails}
+		c.Connector = &engine.Connector{BlockBytes: trafficBlock, FailLost: fails}
 		for k := range tiers {
-			c.Connector.Tiers = append(c.Connector.Tiers, sim.Tier{
+			c.Connector.Tiers = append(c.Connector.Tiers, engine.Tier{
 				Name: fmt.Sprint(k), Chunks: int(draw("chunks", 2, 20, 500)), BytesPerSecond: draw("tier bandwidth", 1000, 1_000_000), WriteBack: k > 0,
 			})
 		}
@@ -92,7 +93,7 @@ func TestBytesAreConserved(t *testing.T) {
 		}
 		links := e.Links()
 		next := 0
-		take := func() sim.LinkUse { next++; return links[next-1] }
+		take := func() engine.LinkUse { next++; return links[next-1] }
 		for i := range f.Replicas {
 			for k := range f.Replicas[i].Connector.Tiers {
 				u := take()
@@ -102,7 +103,7 @@ func TestBytesAreConserved(t *testing.T) {
 				seen["to tiers"] += int(u.Sent)
 			}
 		}
-		var out, in sim.LinkUse
+		var out, in engine.LinkUse
 		for i := range f.Replicas {
 			sum := &in
 			if i < f.Disaggregation.Prefills {

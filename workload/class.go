@@ -49,7 +49,8 @@ func (p *part) turns() float64 {
 
 // all returns the single class of a Spec without classes.
 func (s Spec) all() ClassSpec {
-	return ClassSpec{Weight: 1, Input: s.Input, Output: s.Output, Prefix: s.Prefix, Sessions: s.Sessions, Needs: s.Needs}
+	return ClassSpec{Weight: 1, Input: s.Input, Output: s.Output, Prefix: s.Prefix, Sessions: s.Sessions,
+		Needs: s.Needs}
 }
 
 // needsMix reports whether the traffic has several classes or conversations.
@@ -83,7 +84,6 @@ func (s Spec) compileParts(f *fieldFaults) []part {
 		names[c.Name] = true
 		f.number(key+".weight", c.Weight, c.Weight >= 0 && c.Weight <= 1e12, "0 or more")
 		sum += c.Weight
-		// compilePart compiles the length distributions of a class and the laws of its conversations.
 		parts = append(parts, s.compilePart(key, c, f))
 	}
 	if !(sum > 0) {
@@ -92,7 +92,7 @@ func (s Spec) compileParts(f *fieldFaults) []part {
 	return parts
 }
 
-// compilePart builds the laws of lengths of a class, and those of its conversations.
+// compilePart compiles the length distributions of a class and the laws of its conversations.
 func (s Spec) compilePart(key string, c ClassSpec, f *fieldFaults) part {
 	p := part{prefix: c.Prefix, weight: c.Weight}
 	before := f.Len()

@@ -87,13 +87,15 @@ func (s ClientSpec) check(key string, f *fieldFaults) {
 		f.add(key+".retries", "%d is not allowed (want 0 to %d)", s.Retries, MaxRetries)
 	}
 	if s.RetryOn&^Retryable != 0 {
-		f.add(key+".retry_on", "answered, cancelled and too long requests cannot be retried (want timeout, busy or connection)")
+		f.add(key+".retry_on", "answered, cancelled and too long requests cannot be retried (want timeout, busy or "+
+			"connection)")
 	}
 	if s.Retries > 0 && s.RetryOn == 0 {
 		f.add(key+".retry_on", "is empty, but retries is %d (want timeout, busy, connection or several)", s.Retries)
 	}
 	s.Backoff.check(key+".backoff", f)
-	f.number(key+".retry_budget", s.RetryBudget, s.RetryBudget >= 0 && s.RetryBudget <= 1, "more than 0, at most 1, or null for no bound")
+	f.number(key+".retry_budget", s.RetryBudget, s.RetryBudget >= 0 && s.RetryBudget <= 1,
+		"more than 0, at most 1, or null for no bound")
 	f.number(key+".reading", s.Reading, s.Reading >= 0, "more than 0 tokens/s, or null for at once")
 }
 

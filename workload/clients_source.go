@@ -164,7 +164,8 @@ func (c *clientSource) nextRetry() Request {
 	l, at := next.Value, clock.Time(next.Key)
 	r, client := l.request, l.client
 	spec := &c.kind(&r).spec
-	client.FirstTimeout, client.Timeout, client.Silent, client.MayRetry = spec.FirstTimeout, spec.Timeout, spec.Silent, true
+	client.FirstTimeout, client.Timeout, client.Silent, client.MayRetry = spec.FirstTimeout, spec.Timeout,
+		spec.Silent, true
 	if l.cancelAt != clock.Never {
 		client.Cancel = l.cancelAt.Sub(at)
 	}

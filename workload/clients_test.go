@@ -432,14 +432,14 @@ func TestClientFaults(t *testing.T) {
 		want string
 	}{
 		{ClientSpec{FirstTimeout: -clock.Second}, "clients.ttft_timeout: -1s is not allowed"},
-		{ClientSpec{Timeout: clock.Second, FirstTimeout: 2 * clock.Second}, "clients.ttft_timeout: 2s is more than the timeout of the whole answer, 1s (want as much or less)"},
+		{ClientSpec{Timeout: clock.Second, FirstTimeout: 2 * clock.Second}, "clients.ttft_timeout: 2s exceeds timeout, 1s (want timeout or less)"},
 		{ClientSpec{Cancel: 1.5}, "clients.cancel.probability: 1.5 is not allowed (want 0 to 1)"},
 		{ClientSpec{Cancel: 0.5, CancelAfter: Delay{Mean: clock.Second, CV: 2}}, "clients.cancel.after.cv: does not apply to fixed (want"},
 		{ClientSpec{Cancel: 0.5, CancelAfter: Delay{Distribution: "cauchy"}}, `clients.cancel.after.distribution: "cauchy" is not known`},
 		{ClientSpec{Retries: -1}, "clients.retries: -1 is not allowed (want 0 to 1000)"},
 		{ClientSpec{Retries: 2}, "clients.retry_on: is empty, but retries is 2 (want timeout, busy, connection or several)"},
-		{ClientSpec{RetryOn: Causes(0).With(Answered)}, "clients.retry_on: an answer"},
-		{ClientSpec{Backoff: Backoff{Base: 2 * clock.Second, Cap: clock.Second, Factor: 1}}, "clients.backoff.cap: 1s is not allowed (want base, 2s, to"},
+		{ClientSpec{RetryOn: Causes(0).With(Answered)}, "clients.retry_on: answered, cancelled"},
+		{ClientSpec{Backoff: Backoff{Base: 2 * clock.Second, Cap: clock.Second, Factor: 1}}, "clients.backoff.cap: 1s is not allowed (want base, which is 2s, to"},
 		{ClientSpec{Backoff: Backoff{Base: 2, Cap: 3}}, "clients.backoff.factor: 0 is not allowed (want 1 or more)"},
 		{ClientSpec{Backoff: Backoff{Base: 1, Cap: 1, Factor: 1, Jitter: "some"}}, `clients.backoff.jitter: "some" is not known (want none, full, equal or openai)`},
 		{ClientSpec{Backoff: ok, RetryBudget: 2}, "clients.retry_budget: 2 is not allowed"},

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// Geometric is the distribution of the number of trials up to the first success: n with probability (1−p)ⁿ⁻¹·p, p =
-// 1/Mean. It is memoryless: a conversation ends after any turn with the same probability.
+// Geometric is the distribution of the number of trials up to the first success: n with probability (1−p)ⁿ⁻¹·p with
+// p = 1/Mean. It is memoryless: a conversation ends after any turn with the same probability.
 type Geometric struct{ Mean float64 }
 
 // Sample draws a number by inversion.

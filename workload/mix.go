@@ -197,7 +197,8 @@ func (c *classMix) sendOfUser(ref int32, at clock.Time) Request {
 	if k.conversations == nil {
 		n := int64(v.requests)
 		v.requests++
-		return c.single(k, Request{Arrival: at, User: v.user}, uint64(v.user), uint64(n), n*int64(c.active.Len())+int64(v.user))
+		return c.single(k, Request{Arrival: at, User: v.user}, uint64(v.user), uint64(n),
+			n*int64(c.active.Len())+int64(v.user))
 	}
 	c.nextSession()
 	v.number = c.number
@@ -310,7 +311,8 @@ func (c *classMix) NextConversation() (r Request, then []FollowUp) {
 	for !k.conversations.gap && !v.over && c.id < c.requests {
 		wait := k.wait(v, v.turn)
 		next := c.send(r.Session, r.Arrival)
-		then = append(then, FollowUp{Wait: wait, InputTokens: next.InputTokens, OutputTokens: next.OutputTokens, Content: next.Content})
+		then = append(then, FollowUp{Wait: wait, InputTokens: next.InputTokens, OutputTokens: next.OutputTokens,
+			Content: next.Content})
 	}
 	if !k.conversations.gap || v.over {
 		c.remove(v)

@@ -41,7 +41,7 @@ type SessionSpec struct {
 	// TooLong is the policy for a later turn above the limit: end (also when empty) ends the conversation before
 	// it, truncate drops the oldest messages after the system prompt, and reject sends it, to be rejected or
 	// truncated by the engine, and ends the conversation with it.
-	TooLong string `yaml:"too_long,omitempty" json:"too_long,omitempty"` // conversations that ended at the longest context
+	TooLong string `yaml:"too_long,omitempty" json:"too_long,omitempty"`
 	// Begin is steady (also when empty) to start an open loop with the active conversations of its steady state, or
 	// empty.
 	Begin string `yaml:"begin,omitempty" json:"begin,omitempty"`
@@ -69,9 +69,8 @@ type BetaPart struct {
 	Beta   float64 `yaml:"beta" json:"beta"`
 }
 
-// What becomes of a turn that is longer than the model's context.
+// Policies for a turn that exceeds the longest context; see [SessionSpec.TooLong].
 const (
-	// Policies for a turn that exceeds the longest context; see [SessionSpec.TooLong].
 	EndLong      = "end"
 	TruncateLong = "truncate"
 	RejectLong   = "reject"
@@ -90,7 +89,8 @@ func (s SessionSpec) build(key string, closed bool, most int32, f *fieldFaults) 
 		return l.build(key+"."+name, f)
 	}
 	t := &conversationLaws{
-		turns: law("turns", s.Turns), first: law("first_prompt", s.FirstPrompt), later: law("later_user_tokens", s.LaterUserTokens),
+		turns: law("turns", s.Turns), first: law("first_prompt", s.FirstPrompt),
+		later:  law("later_user_tokens", s.LaterUserTokens),
 		edited: s.EditedHistory, reasoning: s.Reasoning, pause: s.ThinkTime, policy: s.TooLong, maxTokens: most,
 	}
 	t.system = s.SystemPrompt.build(key+".system_prompt", f)
@@ -107,7 +107,8 @@ func (s SessionSpec) build(key string, closed bool, most int32, f *fieldFaults) 
 		f.lasting(key+".turn_gap", s.TurnGap.Mean)
 		t.pause, t.gap = s.TurnGap, true
 		if s.ThinkTime != (Delay{}) {
-			f.add(key+".turn_gap", "cannot be combined with think_time (want one: a gap counts from the previous turn, a think time from its output)")
+			f.add(key+".turn_gap", "cannot be combined with think_time (want one: a gap counts from the previous "+
+				"turn, a think time from its output)")
 		}
 	}
 	if s.MaxContext < 0 || s.MaxContext == 1 || s.MaxContext > MaxTokens {
@@ -219,7 +220,7 @@ func pick(upTo []float64, u float64) int {
 type SessionCounts struct {
 	Begun    int64 `json:"begun"`     // conversations that sent a request, including those active at the start
 	Turns    int64 `json:"turns"`     // requests sent
-	TooLong  int64 `json:"too_long"`  // conversations that reached the longest context, and ended there
+	TooLong  int64 `json:"too_long"`  // conversations that ended at the longest context
 	Cut      int64 `json:"truncated"` // turns whose oldest messages were dropped
 	Overlaps int64 `json:"overlapping_turns"`
 	// GivenUp counts conversations that ended with an unanswered turn.

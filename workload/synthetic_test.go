@@ -176,7 +176,7 @@ func TestClosedLoopWaits(t *testing.T) {
 func TestAllAtOnce(t *testing.T) {
 	s := chat()
 	s.Arrivals = []Phase{{Process: "all-at-once"}}
-	if _, err := New(s, 1); err == nil || err.Error() != "run.requests: is missing (want how many requests arrive at once)" {
+	if _, err := New(s, 1); err == nil || err.Error() != "run.requests: is missing (want the number of requests that arrive at once)" {
 		t.Errorf("error %v", err)
 	}
 	s.Requests = 50
@@ -255,7 +255,7 @@ func TestPrefixByUser(t *testing.T) {
 	}
 	s = chat()
 	s.Prefix = PrefixSpec{By: "user", SharedTokens: 3}
-	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "workload.prefix.by: user wants a closed loop") {
+	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "workload.prefix.by: user needs a closed loop") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -333,7 +333,7 @@ func TestFault(t *testing.T) {
 		"arrivals.process: is missing":               {{}},
 		`process: "posson" is not known`:             {{Process: "posson"}},
 		"hourly: 0 values are not allowed":           {{Process: "profile", Rate: 3}},
-		"users and rate exclude":                     {{Process: "closed", Users: 3, Rate: 3}},
+		"users and rate are both set":                {{Process: "closed", Users: 3, Rate: 3}},
 		"arrivals.users: 0 is not":                   {{Process: "closed"}},
 		"think_time.distribution: \"x\"":             {{Process: "closed", Users: 1, ThinkTime: Delay{Distribution: "x"}}},
 		"think_time.cv: 0 is not":                    {{Process: "closed", Users: 1, ThinkTime: Delay{Distribution: "lognormal", Mean: 1}}},

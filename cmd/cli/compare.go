@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clifftop/experiments"
+	"clifftop/experiments/compare"
 	"clifftop/experiments/scenario/unit"
-	"clifftop/report"
 	"clifftop/report/page"
+	"clifftop/report/verdict"
 )
 
 // compareCommand is the command compare.
@@ -21,7 +21,7 @@ type compareCommand struct {
 	output       simulationFlags
 	shard        shardFlags
 	vary, margin string
-	options      experiments.CompareOptions
+	options      compare.Options
 }
 
 func newCompare() *cobra.Command {
@@ -30,13 +30,13 @@ func newCompare() *cobra.Command {
 		Use:                   "compare BASELINE VARIANT... | compare [SCENARIO] --vary KEY=V1,V2,...",
 		DisableFlagsInUseLine: true, // the line is full
 		Short:                 "Compare scenarios under the same random numbers",
-		Long: `Compare several scenarios, or several values of a key in one scenario. All variants are simulated a few times
-with the same random numbers, and the verdict lists the differences that are larger than chance. The first variant
-is the baseline.
+		Long: `Compare several scenarios, or several values of a key in one scenario. All variants are simulated a few
+times with the same random numbers, and the verdict lists the differences that are larger than chance. The
+first variant is the baseline.
 
-A variant fails if it lowers throughput or the share of successful requests, lengthens the time in which requests wait
-although they could run, or increases retries. Then the exit status is 1. A difference that may be due to chance is not
-a failure; more replications can decide it.`,
+A variant fails if it lowers throughput or the share of successful requests, lengthens the time in which
+requests wait although they could run, or increases retries. Then the exit status is 1. A difference that
+may be due to chance is not a failure; more replications can decide it.`,
 		Example: `  clifftop compare --rate 27 --vary engine.policy=vllm,sglang,orca
   clifftop compare --rate 20 --vary engine.max_num_batched_tokens=512,2048,8192
   clifftop compare today.yaml tomorrow.yaml --replications 20`,
@@ -83,7 +83,7 @@ func (f *compareCommand) run(c *cobra.Command, args []string) error {
 }
 
 // variants loads the scenarios named in the arguments, or varies one scenario.
-func (f *compareCommand) variants(args []string) ([]experiments.Variant, error) {
+func (f *compareCommand) variants(args []string) ([]compare.Variant, error) {
 	if f.vary != "" {
 		if len(args) > 1 {
 			return nil, fmt.Errorf("--vary: %d scenarios are given (want at most one, which is varied)", len(args))
@@ -92,27 +92,27 @@ func (f *compareCommand) variants(args []string) ([]experiments.Variant, error) 
 		if err != nil {
 			return nil, err
 		}
-		return experiments.Vary(s, f.vary)
+		return compare.Vary(s, f.vary)
 	}
 	if len(args) < 2 {
-		return nil, fmt.Errorf("compare: %d scenarios are given (want two or more)\n"+
+		return nil, fmt.Errorf("compare: want two or more scenarios, found %d\n"+
 			"hint: name two or more files, or vary a key: --vary engine.policy=vllm,orca", len(args))
 	}
-	var variants []experiments.Variant
+	var variants []compare.Variant
 	for _, path := range args {
 		s, err := f.scenario.load([]string{path})
 		if err != nil {
 			return nil, err
 		}
 		name := cmp.Or(s.Name, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
-		variants = append(variants, experiments.Variant{Name: name, Scenario: s})
+		variants = append(variants, compare.Variant{Name: name, Scenario: s})
 	}
 	makeNamesUnique(variants, args)
 	return variants, nil
 }
 
 // makeNamesUnique replaces equal names of variants by the paths of their files, and numbers equal paths.
-func makeNamesUnique(variants []experiments.Variant, paths []string) {
+func makeNamesUnique(variants []compare.Variant, paths []string) {
 	count := map[string]int{}
 	for _, v := range variants {
 		count[v.Name]++
@@ -132,14 +132,14 @@ func makeNamesUnique(variants []experiments.Variant, paths []string) {
 }
 
 // compare makes all runs in this process, and prints and writes the verdict.
-func (f *compareCommand) compare(c *cobra.Command, variants []experiments.Variant) error {
+func (f *compareCommand) compare(c *cobra.Command, variants []compare.Variant) error {
 	dir, err := f.output.directory()
 	if err != nil {
 		return err
 	}
 	bar := f.output.newProgress(c, "comparing")
 	f.options.Progress = bar.counts()
-	verdict, runErr := experiments.Compare(c.Context(), variants, f.options)
+	verdict, runErr := compare.Run(c.Context(), variants, f.options)
 	bar.done()
 	if verdict == nil {
 		return failed(runErr)
@@ -149,7 +149,7 @@ func (f *compareCommand) compare(c *cobra.Command, variants []experiments.Varian
 }
 
 // showVerdict prints and writes a verdict. It returns an error if a criterion failed. The directory may be nil.
-func showVerdict(c *cobra.Command, verdict *report.Verdict, dir *directory, output *outputFlags) error {
+func showVerdict(c *cobra.Command, verdict *verdict.Result, dir *directory, output *outputFlags) error {
 	if !output.hasWarnings() {
 		output.warn(c, warningTexts(verdict.Warnings))
 	}
@@ -164,7 +164,7 @@ func showVerdict(c *cobra.Command, verdict *report.Verdict, dir *directory, outp
 }
 
 // writeVerdict writes the files of a verdict. The directory may be nil.
-func writeVerdict(c *cobra.Command, verdict *report.Verdict, dir *directory) error {
+func writeVerdict(c *cobra.Command, verdict *verdict.Result, dir *directory) error {
 	if dir == nil {
 		return nil
 	}
@@ -179,11 +179,11 @@ func writeVerdict(c *cobra.Command, verdict *report.Verdict, dir *directory) err
 }
 
 // failures lists the variants that fail, with the criteria.
-func failures(v *report.Verdict) string {
+func failures(v *verdict.Result) string {
 	var texts []string
 	for _, variant := range v.Variants {
 		for _, c := range variant.Criteria {
-			if c.Verdict == report.Fail {
+			if c.Verdict == verdict.Fail {
 				texts = append(texts, variant.Name+": "+strings.ReplaceAll(c.Name, "_", " "))
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 )
 
 // exampleName is the file name of the example scenario, which its comments use in commands.
@@ -23,8 +24,8 @@ func newInit() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write an example scenario with comments",
-		Long: `Write an example scenario with comments to FILE (default scenario.yaml), or to standard output if FILE is -. With
---schema, print the JSON Schema of scenarios instead, for editors.`,
+		Long: `Write an example scenario with comments to FILE (default scenario.yaml), or to standard output if
+FILE is -. With --schema, print the JSON Schema of scenarios instead, for editors.`,
 		Example: `  clifftop init
   clifftop init --schema > scenario.schema.json`,
 		Args: atMostOne("file"),
@@ -36,7 +37,7 @@ func newInit() *cobra.Command {
 }
 
 func (i *initCommand) run(c *cobra.Command, args []string) error {
-	path, data := exampleName, experiments.Example()
+	path, data := exampleName, scenario.Example()
 	if len(args) > 0 {
 		path = args[0]
 	}

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clifftop/experiments"
 	"clifftop/experiments/grid"
 	"clifftop/experiments/planning"
-	"clifftop/report"
+	"clifftop/experiments/scenario"
 	"clifftop/report/page"
+	"clifftop/report/plan"
 	"clifftop/report/plot"
 )
 
@@ -28,7 +28,7 @@ var planKeys = []keyFlag{
 	{"tp", "NUMBERS", "tensor-parallel sizes to try (default 1,2,4,8)", listKey("plan.tensor_parallel_sizes"), ""},
 	{"pp", "NUMBERS", "pipeline-parallel sizes to try (default 1)", listKey("plan.pipeline_parallel_sizes"), ""},
 	{"max-gpus", "N", "largest total number of GPUs (default 64)", key("plan.max_gpus"), ""},
-	{"rate", "R", "mean requests per second", key(experiments.RateKey), ""},
+	{"rate", "R", "mean requests per second", key(scenario.RateKey), ""},
 	{"peak", "R", "mean requests per second in the busiest hour (default from the traffic)", key("plan.peak_rate"), ""},
 	{"growth", "X", "growth of the traffic to plan for, such as 0.3 or 30%", fractionKey("plan.growth"), ""},
 	traceFlag,
@@ -52,9 +52,9 @@ func newPlan() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan [SCENARIO]",
 		Short: "Find the GPUs, their number and the cost for a traffic and an SLO",
-		Long: `Find the deployments that meet the SLO in the busiest hour of the traffic: GPU type, number of GPUs, weight
-format and parallelism, ranked by cost. The default scenario is the chat traffic on any GPU of the catalog. The keys
-below plan: in the scenario set candidates and prices; the flags are shortcuts for them.`,
+		Long: `Find the deployments that meet the SLO in the busiest hour of the traffic: GPU type, number of
+GPUs, weight format and parallelism, ranked by cost. The default scenario is the chat traffic on any GPU of the
+catalog. The keys below plan: in the scenario set candidates and prices; the flags are shortcuts for them.`,
 		Example: `  clifftop plan --rate 20
   clifftop plan scenario.yaml --gpu h100,l40s --max-gpus 16 --out results
   clifftop plan --model llama-3.1-70b --rate 5 --slo ttft_p95=1s,tpot_p95=50ms --growth 0.5
@@ -83,7 +83,7 @@ func (p *planCommand) run(c *cobra.Command, args []string) error {
 }
 
 // runShard searches one shard of the candidates, or makes a dry run. A task with all candidates shows the plan.
-func (p *planCommand) runShard(c *cobra.Command, s *experiments.Scenario) error {
+func (p *planCommand) runShard(c *cobra.Command, s *scenario.Scenario) error {
 	g, err := planning.Divide(c.Context(), s, p.options)
 	if err != nil {
 		return failed(err)
@@ -98,7 +98,7 @@ func (p *planCommand) runShard(c *cobra.Command, s *experiments.Scenario) error 
 }
 
 // plan searches all candidates in this process, and prints and writes the plan. It is partial after an interrupt.
-func (p *planCommand) plan(c *cobra.Command, s *experiments.Scenario) error {
+func (p *planCommand) plan(c *cobra.Command, s *scenario.Scenario) error {
 	if _, err := p.output.directory(); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (p *planCommand) plan(c *cobra.Command, s *experiments.Scenario) error {
 }
 
 // showPlan prints and writes a plan. It returns an error if the plan has no candidates.
-func showPlan(c *cobra.Command, plan *report.Plan, output *outputFlags) error {
+func showPlan(c *cobra.Command, plan *plan.Result, output *outputFlags) error {
 	dir, err := output.directory()
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func showPlan(c *cobra.Command, plan *report.Plan, output *outputFlags) error {
 }
 
 // writePlan writes the files of a plan.
-func writePlan(c *cobra.Command, dir *directory, plan *report.Plan) error {
+func writePlan(c *cobra.Command, dir *directory, plan *plan.Result) error {
 	if err := dir.writeJSON("plan.json", plan); err != nil {
 		return err
 	}
@@ -152,7 +152,9 @@ func writePlan(c *cobra.Command, dir *directory, plan *report.Plan) error {
 	if err != nil {
 		return err
 	}
-	if err := dir.write("plan.md", func(w io.Writer) error { return writePlanMarkdown(w, plan, pictures) }); err != nil {
+	if err := dir.write("plan.md", func(w io.Writer) error {
+		return writePlanMarkdown(w, plan, pictures)
+	}); err != nil {
 		return err
 	}
 	p, err := page.Plan(plan)
@@ -163,7 +165,7 @@ func writePlan(c *cobra.Command, dir *directory, plan *report.Plan) error {
 }
 
 // writePlanMarkdown writes a plan as Markdown, followed by its pictures.
-func writePlanMarkdown(w io.Writer, plan *report.Plan, pictures []string) error {
+func writePlanMarkdown(w io.Writer, plan *plan.Result, pictures []string) error {
 	if err := plan.WriteMarkdown(w); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// TestPageIsServed asks for the page's files as a browser does.
+// TestPageIsServed requests the files of the page as a browser does.
 func TestPageIsServed(t *testing.T) {
 	p := &site{files: map[string][]byte{"index.html": []byte("<!doctype html>"), "play.js": []byte("1"), wasmName: []byte("x")}}
 	server := httptest.NewServer(p)
@@ -37,15 +37,15 @@ func TestPageIsServed(t *testing.T) {
 			t.Errorf("%s: %d, %s", x.path, r.StatusCode, r.Header.Get("Content-Type"))
 		}
 		if x.status == 200 && !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") {
-			t.Errorf("%s may load what it likes: %v", x.path, r.Header)
+			t.Errorf("%s has no content security policy: %v", x.path, r.Header)
 		}
 		if r.Header.Get("Content-Encoding") != "" {
-			t.Errorf("%s is encoded as %s, and would be unpacked twice", x.path, r.Header.Get("Content-Encoding"))
+			t.Errorf("%s has the encoding %s: browsers would decompress it twice", x.path, r.Header.Get("Content-Encoding"))
 		}
 	}
 }
 
-// TestPortInUse is told in a line.
+// TestPortInUse checks the error for a port that is in use.
 func TestPortInUse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -63,13 +63,14 @@ func TestPortInUse(t *testing.T) {
 	if status := run([]string{"play", dir, "--port", port}, io.Discard, &stderr); status != exitFailed {
 		t.Errorf("the exit status is %d", status)
 	}
-	if got, want := stderr.String(), "clifftop: --port: "+port+" is in use (want another, or none for any that is free)\n"; got != want {
-		t.Errorf("it says %q, want %q", got, want)
+	if got, want := stderr.String(), "clifftop: --port: "+port+" is in use (want another port, or no --port for any free port)\n"; got != want {
+		t.Errorf("the error is %q, want %q", got, want)
 	}
 }
 
-// TestPageNeedsNobody asserts that no file of the page names another host to load from, and that its policy is the server's.
-func TestPageNeedsNobody(t *testing.T) {
+// TestPageIsSelfContained asserts that no file of the page loads from another host, and that the content security
+// policy in the page is the server's.
+func TestPageIsSelfContained(t *testing.T) {
 	entries, err := playgroundFiles.ReadDir("playground")
 	if err != nil || len(entries) < 8 {
 		t.Fatalf("%d files, %v", len(entries), err)
@@ -80,20 +81,20 @@ func TestPageNeedsNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, found := range regexp.MustCompile(`(https?:)?//[a-z0-9-]+\.[a-z]+`).FindAllString(string(data), -1) {
-			if found != "http://www.w" { // the start of a name of XML, which is no address
+			if found != "http://www.w" { // the start of an XML namespace
 				t.Errorf("%s names %s", e.Name(), found)
 			}
 		}
 		if e.Name() == "index.html" {
-			ofPage := strings.Replace(security, "; frame-ancestors 'none'", "", 1) // which only a server can ask for
+			ofPage := strings.Replace(security, "; frame-ancestors 'none'", "", 1) // valid only in a header
 			if !strings.Contains(string(data), `content="`+ofPage+`"`) {
-				t.Errorf("index.html has another policy than %s", ofPage)
+				t.Errorf("the policy in index.html is not %s", ofPage)
 			}
 		}
 	}
 }
 
-// TestModulePath holds the name by which the source is found against go.mod.
+// TestModulePath compares modulePath with go.mod.
 func TestModulePath(t *testing.T) {
 	dir, err := findModule("")
 	if err != nil {
@@ -104,8 +105,7 @@ func TestModulePath(t *testing.T) {
 	}
 }
 
-// TestProgramIsSmall looks at what the page's program is made of: nothing that draws pictures into files or reads command
-// lines.
+// TestProgramIsSmall asserts that the page's program contains no packages for picture files or command lines.
 func TestProgramIsSmall(t *testing.T) {
 	list := exec.Command("go", "list", "-deps", "./cmd/clifftop-wasm")
 	list.Dir, list.Env = filepath.Join("..", ".."), append(os.Environ(), "GOOS=js", "GOARCH=wasm")
@@ -114,18 +114,18 @@ func TestProgramIsSmall(t *testing.T) {
 		t.Skip("go list: ", err)
 	}
 	if !strings.Contains(string(out), "clifftop/experiments/playground\n") {
-		t.Fatalf("the playground is not in\n%s", out)
+		t.Fatalf("the playground is missing in\n%s", out)
 	}
 	for dep := range strings.Lines(string(out)) {
 		for _, large := range []string{"gonum.org/v1/plot", "golang.org/x/image", "clifftop/report/plot", "github.com/spf13", "net/http"} {
 			if dep = strings.TrimSpace(dep); strings.HasPrefix(dep, large) {
-				t.Errorf("the page's program has %s in it", dep)
+				t.Errorf("the page's program contains %s", dep)
 			}
 		}
 	}
 }
 
-// TestCompressed compresses a file once.
+// TestCompressed asserts that one compressed copy of a file is kept.
 func TestCompressed(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "clifftop.wasm")
 	for _, text := range []string{"one", "one", "two"} {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
 	"clifftop/report/page"
 	"clifftop/report/plot"
@@ -79,7 +80,7 @@ func (r *runCommand) profile() report.Profile {
 }
 
 // once makes a single run, and prints and writes the result. The result of an interrupted run is partial.
-func (r *runCommand) once(c *cobra.Command, s *experiments.Scenario) error {
+func (r *runCommand) once(c *cobra.Command, s *scenario.Scenario) error {
 	setup, err := s.Resolve()
 	if err != nil {
 		return err
@@ -98,7 +99,7 @@ func (r *runCommand) once(c *cobra.Command, s *experiments.Scenario) error {
 	if bar != nil {
 		options.Progress = bar.run
 	}
-	res, runErr := setup.Run(c.Context(), options)
+	res, runErr := experiments.RunSetup(c.Context(), setup, options)
 	bar.done()
 	if res == nil {
 		return failed(runErr)
@@ -142,7 +143,7 @@ func (r *runCommand) print(c *cobra.Command, s *report.Summary, series []report.
 }
 
 // replicate makes several runs, and prints and writes the pooled result. It is partial after an interrupt.
-func (r *runCommand) replicate(c *cobra.Command, s *experiments.Scenario) error {
+func (r *runCommand) replicate(c *cobra.Command, s *scenario.Scenario) error {
 	if len(r.save) > 0 || r.output.format == "vllm-bench" {
 		return errors.New("run.replications, run.precision: --save and --format vllm-bench need a single run " +
 			"(want neither with replications)")
@@ -158,7 +159,7 @@ func (r *runCommand) replicate(c *cobra.Command, s *experiments.Scenario) error 
 	options := experiments.ReplicateOptions{Check: r.output.check, Jobs: r.output.jobs, Detail: dir != nil}
 	bar := r.output.newProgress(c, "replicating")
 	options.Progress = bar.counts()
-	pooled, runErr := setup.Replicate(c.Context(), options)
+	pooled, runErr := experiments.ReplicateSetup(c.Context(), setup, options)
 	bar.done()
 	if pooled == nil {
 		return failed(runErr)
@@ -177,11 +178,11 @@ func (r *runCommand) replicate(c *cobra.Command, s *experiments.Scenario) error 
 }
 
 // writePage writes a summary as a web page. The directory may be nil.
-func (r *runCommand) writePage(c *cobra.Command, dir *directory, setup *experiments.Setup, s *report.Summary) error {
+func (r *runCommand) writePage(c *cobra.Command, dir *directory, setup *scenario.Setup, s *report.Summary) error {
 	if dir == nil {
 		return nil
 	}
-	p, err := page.Run(s, r.profile(), machine(setup.Peak()))
+	p, err := page.Run(s, r.profile(), machine(experiments.PeakOf(setup)))
 	if err == nil {
 		p.Caption = caption(setup, "")
 		p.Origin.Scenarios = []page.Scenario{{Value: s.Scenario}}
@@ -190,7 +191,7 @@ func (r *runCommand) writePage(c *cobra.Command, dir *directory, setup *experime
 }
 
 // writeRun writes the summary and the pictures of a single run. The directory may be nil.
-func writeRun(dir *directory, setup *experiments.Setup, res *experiments.Result) error {
+func writeRun(dir *directory, setup *scenario.Setup, res *experiments.Result) error {
 	if dir == nil {
 		return nil
 	}
@@ -198,7 +199,9 @@ func writeRun(dir *directory, setup *experiments.Setup, res *experiments.Result)
 		return err
 	}
 	if list := res.Summary.Classes; len(list) > 0 {
-		if err := dir.write("classes.csv", func(w io.Writer) error { return report.WriteClasses(w, list) }); err != nil {
+		if err := dir.write("classes.csv", func(w io.Writer) error {
+			return report.WriteClasses(w, list)
+		}); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
 	"clifftop/report/export"
 )
@@ -18,7 +19,7 @@ import (
 type saver struct {
 	name string
 	// begin prepares a run: it sets run options, opens files that the run fills, and registers files for its end.
-	begin func(s *saving, setup *experiments.Setup, run *experiments.RunOptions) error
+	begin func(s *saving, setup *scenario.Setup, run *experiments.RunOptions) error
 }
 
 // savers lists what --save can write. To add a kind, add an entry.
@@ -35,7 +36,7 @@ func savers() []saver {
 }
 
 // saveRequests writes a row for each request.
-func saveRequests(s *saving, _ *experiments.Setup, run *experiments.RunOptions) error {
+func saveRequests(s *saving, _ *scenario.Setup, run *experiments.RunOptions) error {
 	return s.stream("requests.csv", func(w io.Writer) (end func() error) {
 		run.Requests = w
 		return nil // the run flushes it
@@ -43,7 +44,7 @@ func saveRequests(s *saving, _ *experiments.Setup, run *experiments.RunOptions) 
 }
 
 // saveTimeSeries writes the time series of the whole system.
-func saveTimeSeries(s *saving, _ *experiments.Setup, _ *experiments.RunOptions) error {
+func saveTimeSeries(s *saving, _ *scenario.Setup, _ *experiments.RunOptions) error {
 	s.atEnd("timeseries.csv", func(w io.Writer, res *experiments.Result) error {
 		return report.WriteSeries(w, res.Series)
 	})
@@ -51,7 +52,7 @@ func saveTimeSeries(s *saving, _ *experiments.Setup, _ *experiments.RunOptions) 
 }
 
 // saveReplicas writes the time series of each replica.
-func saveReplicas(s *saving, _ *experiments.Setup, _ *experiments.RunOptions) error {
+func saveReplicas(s *saving, _ *scenario.Setup, _ *experiments.RunOptions) error {
 	s.atEnd("replicas.csv", func(w io.Writer, res *experiments.Result) error {
 		return report.WriteReplicaSeries(w, res.ReplicaSeries())
 	})
@@ -59,7 +60,7 @@ func saveReplicas(s *saving, _ *experiments.Setup, _ *experiments.RunOptions) er
 }
 
 // saveIterations writes a row for each iteration.
-func saveIterations(s *saving, _ *experiments.Setup, run *experiments.RunOptions) error {
+func saveIterations(s *saving, _ *scenario.Setup, run *experiments.RunOptions) error {
 	return s.stream("iterations.csv", func(w io.Writer) (end func() error) {
 		table := export.NewIterations(w)
 		run.Observers = append(run.Observers, table)
@@ -68,17 +69,17 @@ func saveIterations(s *saving, _ *experiments.Setup, run *experiments.RunOptions
 }
 
 // saveTrace writes a timeline in the Trace Event format.
-func saveTrace(s *saving, setup *experiments.Setup, run *experiments.RunOptions) error {
+func saveTrace(s *saving, setup *scenario.Setup, run *experiments.RunOptions) error {
 	return s.stream("trace.json", func(w io.Writer) (end func() error) {
-		trace := setup.NewTrace(w)
+		trace := experiments.NewTrace(setup, w)
 		run.Observers = append(run.Observers, trace)
 		return trace.Close
 	})
 }
 
 // saveMetrics writes Prometheus metrics in two formats, and a dashboard for them.
-func saveMetrics(s *saving, setup *experiments.Setup, run *experiments.RunOptions) error {
-	m, title := setup.NewMetrics(), setup.DashboardTitle()
+func saveMetrics(s *saving, setup *scenario.Setup, run *experiments.RunOptions) error {
+	m, title := experiments.NewMetrics(setup), experiments.DashboardTitle(setup)
 	run.Observers = append(run.Observers, m)
 	s.atEnd("metrics.prom", func(w io.Writer, _ *experiments.Result) error { return m.WriteText(w) })
 	s.atEnd("metrics.openmetrics", func(w io.Writer, _ *experiments.Result) error { return m.WriteOpenMetrics(w) })
@@ -87,13 +88,14 @@ func saveMetrics(s *saving, setup *experiments.Setup, run *experiments.RunOption
 }
 
 // saveBench writes the file that vllm bench serve --save-detailed writes.
-func saveBench(s *saving, _ *experiments.Setup, run *experiments.RunOptions) error {
+func saveBench(s *saving, _ *scenario.Setup, run *experiments.RunOptions) error {
 	d := export.NewDetailed(0)
 	run.Observers = append(run.Observers, d)
 	s.atEnd("bench.json", func(w io.Writer, res *experiments.Result) error {
 		if d.Cut() > 0 {
 			s.warnings = append(s.warnings, fmt.Sprintf(
-				"bench.json has no inter-token latencies for %d requests: it keeps at most %d", d.Cut(), export.DetailedGaps))
+				"bench.json has no inter-token latencies for %d requests: it keeps at most %d",
+				d.Cut(), export.DetailedGaps))
 		}
 		return d.Write(w, res.VLLMBench())
 	})
@@ -145,7 +147,7 @@ type stream struct {
 }
 
 // newSaving opens the files that are filled during the run and sets the run options that fill them.
-func newSaving(dir *directory, setup *experiments.Setup, names []string, run *experiments.RunOptions) (*saving, error) {
+func newSaving(dir *directory, setup *scenario.Setup, names []string, run *experiments.RunOptions) (*saving, error) {
 	s := &saving{dir: dir}
 	for _, name := range names {
 		for _, k := range savers() {

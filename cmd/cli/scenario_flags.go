@@ -10,10 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/sweep"
 )
 
 // scenarioFlags collects the flags that set keys of the scenario, in the order of the command line: later ones win.
-type scenarioFlags struct{ settings []experiments.Setting }
+type scenarioFlags struct{ settings []scenario.Setting }
 
 // keyFlag describes a flag that sets keys of the scenario.
 type keyFlag struct {
@@ -25,8 +27,8 @@ type keyFlag struct {
 	completes string
 }
 
-// parser turns the value of a flag into settings. They need no Flag.
-type parser func(text string) ([]experiments.Setting, error)
+// parser turns the value of a flag into settings, without their Flag.
+type parser func(text string) ([]scenario.Setting, error)
 
 // Flags that set a key of the scenario.
 var (
@@ -39,8 +41,8 @@ var (
 		{"tp", "N", "tensor-parallel size", key("deployment.tensor_parallel_size"), ""},
 		{"replicas", "N", "number of replicas behind a router", key("deployment.replicas"), ""},
 		{"router", "NAME", "routing policy of the replicas", key("deployment.router"), "routers"},
-		{"rate", "R", "mean requests per second; scales a trace", key(experiments.RateKey), ""},
-		{"users", "N", "number of users of a closed loop", key(experiments.UsersKey), ""},
+		{"rate", "R", "mean requests per second; scales a trace", key(scenario.RateKey), ""},
+		{"users", "N", "number of users of a closed loop", key(scenario.UsersKey), ""},
 		{"requests", "N", "number of requests to send", key("run.requests"), ""},
 		traceFlag,
 		seedFlag,
@@ -72,9 +74,9 @@ func (f *scenarioFlags) registerReplications(c *cobra.Command, usage string) {
 
 // registerSLO adds the flag of commands that evaluate an SLO.
 func (f *scenarioFlags) registerSLO(c *cobra.Command, usage string) {
-	f.add(c, "", keyFlag{"slo", "LIMITS", usage, func(text string) ([]experiments.Setting, error) {
-		limits, err := experiments.ParseSLO(text)
-		return []experiments.Setting{{Key: "slo", Value: limits}}, err
+	f.add(c, "", keyFlag{"slo", "LIMITS", usage, func(text string) ([]scenario.Setting, error) {
+		limits, err := sweep.ParseSLO(text)
+		return []scenario.Setting{{Key: "slo", Value: limits}}, err
 	}, ""})
 }
 
@@ -100,7 +102,7 @@ func completeNames(kind string) cobra.CompletionFunc {
 }
 
 // load reads the scenario named in the arguments, or the default scenario, and applies the settings.
-func (f *scenarioFlags) load(args []string) (*experiments.Scenario, error) {
+func (f *scenarioFlags) load(args []string) (*scenario.Scenario, error) {
 	if f.given("users") && f.given("rate") {
 		return nil, errors.New("--users and --rate are given together " +
 			"(want one: --users for a closed loop, --rate for an open loop)")
@@ -109,11 +111,11 @@ func (f *scenarioFlags) load(args []string) (*experiments.Scenario, error) {
 	if len(args) > 0 {
 		path = args[0]
 	}
-	return experiments.Load(path, f.settings...)
+	return scenario.Load(path, f.settings...)
 }
 
 // resolve loads the scenario and resolves it.
-func (f *scenarioFlags) resolve(args []string) (*experiments.Setup, error) {
+func (f *scenarioFlags) resolve(args []string) (*scenario.Setup, error) {
 	s, err := f.load(args)
 	if err != nil {
 		return nil, err
@@ -123,7 +125,7 @@ func (f *scenarioFlags) resolve(args []string) (*experiments.Setup, error) {
 
 // given reports whether a flag that sets a key was given.
 func (f *scenarioFlags) given(name string) bool {
-	return slices.ContainsFunc(f.settings, func(s experiments.Setting) bool { return s.Flag == "--"+name })
+	return slices.ContainsFunc(f.settings, func(s scenario.Setting) bool { return s.Flag == "--"+name })
 }
 
 // settingFlag is the value of a flag that appends settings.
@@ -142,7 +144,7 @@ func (s *settingFlag) Set(text string) error {
 		return err
 	}
 	for _, x := range settings {
-		if x.Flag == "" {
+		if s.name != "set" { // errors name --set with the key
 			x.Flag = "--" + s.name
 		}
 		s.flags.settings = append(s.flags.settings, x)
@@ -157,21 +159,21 @@ func (s *settingFlag) String() string { return "" }
 func (s *settingFlag) Type() string { return s.value }
 
 // parseSetting parses KEY=VALUE.
-func parseSetting(text string) ([]experiments.Setting, error) {
-	s, err := experiments.ParseSetting(text)
-	return []experiments.Setting{s}, err
+func parseSetting(text string) ([]scenario.Setting, error) {
+	s, err := scenario.ParseSetting(text)
+	return []scenario.Setting{s}, err
 }
 
 // key returns a parser that sets a key to the text.
 func key(path string) parser {
-	return func(text string) ([]experiments.Setting, error) {
-		return []experiments.Setting{{Key: path, Value: text}}, nil
+	return func(text string) ([]scenario.Setting, error) {
+		return []scenario.Setting{{Key: path, Value: text}}, nil
 	}
 }
 
 // fractionKey returns a parser that sets a key to a number, which may be given in percent.
 func fractionKey(path string) parser {
-	return func(text string) ([]experiments.Setting, error) {
+	return func(text string) ([]scenario.Setting, error) {
 		if percent, ok := strings.CutSuffix(text, "%"); ok {
 			if v, err := strconv.ParseFloat(strings.TrimSpace(percent), 64); err == nil {
 				text = strconv.FormatFloat(v/100, 'g', -1, 64)
@@ -183,7 +185,7 @@ func fractionKey(path string) parser {
 
 // listKey returns a parser that sets a key to a list of names or numbers.
 func listKey(path string) parser {
-	return func(text string) ([]experiments.Setting, error) {
+	return func(text string) ([]scenario.Setting, error) {
 		var items []string
 		for item := range strings.SplitSeq(text, ",") {
 			item = strings.TrimSpace(item)
@@ -201,14 +203,14 @@ func listKey(path string) parser {
 
 // mapKeys returns a parser that sets the key prefix.NAME for each NAME=VALUE.
 func mapKeys(prefix string) parser {
-	return func(text string) ([]experiments.Setting, error) {
-		var sets []experiments.Setting
+	return func(text string) ([]scenario.Setting, error) {
+		var sets []scenario.Setting
 		for item := range strings.SplitSeq(text, ",") {
 			name, value, ok := strings.Cut(strings.TrimSpace(item), "=")
 			if !ok || name == "" || value == "" || strings.Contains(name, ".") {
 				return nil, errors.New("want NAME=VALUE, several separated by commas")
 			}
-			sets = append(sets, experiments.Setting{Key: prefix + "." + name, Value: value})
+			sets = append(sets, scenario.Setting{Key: prefix + "." + name, Value: value})
 		}
 		return sets, nil
 	}

@@ -19,19 +19,22 @@ import (
 	"clifftop/report/layout"
 )
 
-var update = flag.Bool("update", false, "write what the scripts print to the files they compare it with")
+var update = flag.Bool("update", false, "replace the files that scripts compare output with")
 
-// TestMain makes the program a command of the scripts.
+// TestMain makes clifftop a command of the scripts.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"clifftop": Main})
 }
 
-// TestScripts runs the files in testdata/script. Beside testscript's own commands they have
+// TestScripts runs the files in testdata/script. Scripts have these commands besides those of testscript:
 //
-//	status N PROGRAM ARG…            runs a program that must end with this exit status
-//	status N full PROGRAM ARG…       the same with a standard output that is full
-//	fits PROGRAM ARG…                runs a program whose output must keep to 80 columns
-//	interrupt REGEXP N PROGRAM ARG…  interrupts it at the first line of standard error that matches
+//	status N PROGRAM ARG…            runs a program that must end with exit status N
+//	status N full PROGRAM ARG…       does so with a standard output that is full
+//	fits PROGRAM ARG…                runs a program whose output must fit into 80 columns
+//	interrupt REGEXP N PROGRAM ARG…  runs a program, interrupts it at the first line of standard error that matches,
+//	                                 and requires exit status N
+//
+// The condition [long] holds in the long tier of tests, see package testenv.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -72,7 +75,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// checkStatus compares the exit status of a program that was run with err.
+// checkStatus checks the exit status in the error of a program that was run.
 func checkStatus(err error, want string) error {
 	status := 0
 	var exit *exec.ExitError
@@ -88,7 +91,7 @@ func checkStatus(err error, want string) error {
 	return nil
 }
 
-// interruptAt runs a program and interrupts it when it says something.
+// interruptAt runs a program and interrupts it at the first line of standard error that matches.
 func interruptAt(when *regexp.Regexp, c *exec.Cmd, ts *testscript.TestScript) error {
 	stderr, err := c.StderrPipe()
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/sweep"
 	"clifftop/report"
 )
 
@@ -22,7 +24,7 @@ type sweepCommand struct {
 	output   simulationFlags
 	shard    shardFlags
 	over     string
-	options  experiments.SweepOptions
+	options  sweep.Options
 }
 
 func newSweep() *cobra.Command {
@@ -30,10 +32,10 @@ func newSweep() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sweep [SCENARIO]",
 		Short: "Vary the load from idle to beyond saturation and find the knee",
-		Long: `Simulate a scenario at many loads. The curve shows throughput and latency, the knee, the peak, a collapse
-beyond the peak, and its warning signs. By default, the sweep first finds the load at which the system saturates, and
-then takes loads from near idle to beyond it. With an SLO, it also finds the highest load that meets the SLO, as an
-interval.`,
+		Long: `Simulate a scenario at many loads. The curve shows throughput and latency, the knee, the peak, a
+collapse beyond the peak, and its warning signs. By default, the sweep first finds the load at which the system
+saturates, and then takes loads from near idle to beyond it. With an SLO, it also finds the highest load that
+meets the SLO, as an interval.`,
 		Example: `  clifftop sweep
   clifftop sweep scenario.yaml --over users
   clifftop sweep scenario.yaml --over rate=1..20:39 --out results
@@ -53,7 +55,7 @@ interval.`,
 	flags := c.Flags()
 	flags.StringVar(&s.over, "over", "", "what to vary: `KEY[=VALUES]`; KEY is rate, users or any key, "+
 		"VALUES are V1,V2,... or LO..HI:N")
-	keys := []string{experiments.RateKey, experiments.UsersKey}
+	keys := []string{scenario.RateKey, scenario.UsersKey}
 	_ = c.RegisterFlagCompletionFunc("over",
 		cobra.FixedCompletions(keys, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
 	flags.IntVar(&s.options.Points, "points", 0, "choose `N` loads (default 14)")
@@ -82,30 +84,30 @@ func (s *sweepCommand) checkLoads(c *cobra.Command) error {
 	}
 	if c.Flags().Changed("over") {
 		var err error
-		if o.Over, o.Values, err = experiments.ParseOver(s.over); err != nil {
+		if o.Over, o.Values, err = sweep.ParseOver(s.over); err != nil {
 			return err
 		}
 	}
 	if o.Points > 0 && o.Values != nil {
 		return fmt.Errorf("--points: %d is given together with values in --over (want one of them)", o.Points)
 	}
-	for _, key := range []string{experiments.RateKey, experiments.UsersKey} {
+	for _, key := range []string{scenario.RateKey, scenario.UsersKey} {
 		if (o.Over == key || o.Over == "") && s.scenario.given(key) {
 			return fmt.Errorf("--%s: the sweep varies this value itself\n"+
 				"hint: --over %s=V1,V2,... sets the values, and run --%[1]s simulates one of them", key, key)
 		}
 	}
-	if o.Over == experiments.UsersKey && s.scenario.given("rate") {
+	if o.Over == scenario.UsersKey && s.scenario.given("rate") {
 		return errors.New("--rate and --over users are given together (want one: a closed loop of users has no rate)")
 	}
-	if o.Over == experiments.RateKey && s.scenario.given("users") {
+	if o.Over == scenario.RateKey && s.scenario.given("users") {
 		return errors.New("--users and --over rate are given together (want one: a closed loop of users has no rate)")
 	}
 	return nil
 }
 
 // runShard runs one shard of the sweep, or a dry run. The results are joined when all runs are done.
-func (s *sweepCommand) runShard(c *cobra.Command, scenario *experiments.Scenario) error {
+func (s *sweepCommand) runShard(c *cobra.Command, scenario *scenario.Scenario) error {
 	setup, err := s.options.Trial(scenario)
 	if err != nil {
 		return err
@@ -114,7 +116,7 @@ func (s *sweepCommand) runShard(c *cobra.Command, scenario *experiments.Scenario
 		return errors.New("--over: the values are missing: shards cannot choose loads from each other's results\n" +
 			"hint: --dry-run prints the loads for --over rate=V1,V2,... or rate=LO..HI:N")
 	}
-	g, err := s.options.Grid(c.Context(), scenario, caption(setup, s.options.Over), setup.Peak())
+	g, err := s.options.Grid(c.Context(), scenario, caption(setup, s.options.Over), experiments.PeakOf(setup))
 	if err != nil {
 		return err
 	}
@@ -122,7 +124,7 @@ func (s *sweepCommand) runShard(c *cobra.Command, scenario *experiments.Scenario
 }
 
 // sweep makes all runs in this process, and prints and writes the curve. The curve of an interrupted sweep is partial.
-func (s *sweepCommand) sweep(c *cobra.Command, scenario *experiments.Scenario) error {
+func (s *sweepCommand) sweep(c *cobra.Command, scenario *scenario.Scenario) error {
 	setup, err := s.options.Trial(scenario)
 	if err != nil {
 		return err
@@ -134,7 +136,7 @@ func (s *sweepCommand) sweep(c *cobra.Command, scenario *experiments.Scenario) e
 	s.options.Detail = dir != nil
 	bar := s.output.newProgress(c, "sweeping")
 	s.options.Progress = bar.counts()
-	curve, runErr := experiments.Sweep(c.Context(), scenario, s.options)
+	curve, runErr := sweep.Run(c.Context(), scenario, s.options)
 	bar.done()
 	if curve == nil {
 		return failed(runErr)
@@ -143,12 +145,12 @@ func (s *sweepCommand) sweep(c *cobra.Command, scenario *experiments.Scenario) e
 	if runErr == nil {
 		capacityErr = s.addCapacity(c, scenario, curve)
 	}
-	shown := &shownCurve{curve, caption(setup, s.options.Over), machine(setup.Peak())}
+	shown := &shownCurve{curve, caption(setup, s.options.Over), machine(experiments.PeakOf(setup))}
 	return failed(cmp.Or(shown.show(c, dir, &s.output.outputFlags), runErr, capacityErr))
 }
 
 // addCapacity searches the capacity under the scenario's SLO, if it has one, and adds it to the curve.
-func (s *sweepCommand) addCapacity(c *cobra.Command, scenario *experiments.Scenario, curve *report.Curve) error {
+func (s *sweepCommand) addCapacity(c *cobra.Command, scenario *scenario.Scenario, curve *report.Curve) error {
 	bar := s.output.newProgress(c, "searching the capacity")
 	found, err := s.options.Capacity(c.Context(), scenario, bar.counts())
 	bar.done()
@@ -162,7 +164,7 @@ func (s *sweepCommand) addCapacity(c *cobra.Command, scenario *experiments.Scena
 
 // caption returns the line below the title of a picture, which says what was simulated. The key over is what a sweep
 // varies; it may be empty.
-func caption(setup *experiments.Setup, over string) string {
+func caption(setup *scenario.Setup, over string) string {
 	s := setup.Scenario
 	text := setup.Serving(over)
 	switch {

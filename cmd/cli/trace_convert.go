@@ -3,9 +3,9 @@ package cli
 import (
 	"io"
 
-	"github.com/spf13/cobra"
+	"clifftop/experiments/traces"
 
-	"clifftop/experiments"
+	"github.com/spf13/cobra"
 )
 
 // convertCommand is the command trace convert.
@@ -19,9 +19,9 @@ func newConvert() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "convert FILE --to FILE",
 		Short: "Write a trace in Clifftop's own format",
-		Long: `Read a trace in any format, select a part of it, change its load, and write it as CSV, compressed if the file
-name ends in .gz. Comments before the header record the source and the changes. Unlike a replay, a conversion does not
-spread rows over the ticks of a coarse clock unless --dequantise says so.`,
+		Long: `Read a trace in any format, select a part of it, change its load, and write it as CSV, compressed
+if the file name ends in .gz. Comments before the header record the source and the changes. Unlike a replay, a
+conversion does not spread rows over the ticks of a coarse clock unless --dequantise says so.`,
 		Example: `  clifftop trace convert trace.jsonl.gz --to trace.csv.gz
   clifftop trace convert week.csv --to noon.csv --slice 12h..13h --rate 8
   clifftop trace convert trace.csv --to - --class chat --limit 100`,
@@ -36,7 +36,7 @@ spread rows over the ticks of a coarse clock unless --dequantise says so.`,
 func (t *convertCommand) run(c *cobra.Command, args []string) error {
 	in := t.trace.file(args[0])
 	err := t.output.write(c, func(w io.Writer, zip bool) (int64, error) {
-		rows, err := experiments.ConvertTrace(c.Context(), w, in, *t.trace.load(), zip)
+		rows, err := traces.Convert(c.Context(), w, in, *t.trace.load(), zip)
 		return rows, traceError(err)
 	})
 	if err == nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clifftop/experiments"
+	"clifftop/experiments/traces"
 	"clifftop/report/plot"
 )
 
@@ -25,8 +25,8 @@ func newInspect() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "inspect FILE",
 		Short: "Analyze recorded traffic",
-		Long: `Analyze a trace: rate, lengths, burstiness, correlations, sessions and shared prefixes, with warnings. Unless
-flags select or change something, the trace is analyzed as recorded.`,
+		Long: `Analyze a trace: rate, lengths, burstiness, correlations, sessions and shared prefixes, with warnings.
+Unless flags select or change something, the trace is analyzed as recorded.`,
 		Example: `  clifftop trace inspect trace.csv.gz
   clifftop trace inspect trace.jsonl --slice 10m..20m --format json
   clifftop trace inspect trace.csv --out pictures`,
@@ -56,7 +56,7 @@ func (i *inspectCommand) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	x, err := experiments.InspectTrace(c.Context(), i.trace.file(args[0]), load, i.block)
+	x, err := traces.Inspect(c.Context(), i.trace.file(args[0]), load, i.block)
 	if err != nil {
 		return traceError(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
 )
 
@@ -55,7 +56,7 @@ func table(t *testing.T, data []byte) (head []string, types []string, rows [][]s
 
 // TestRequests converts the requests of a run, and compares every number.
 func TestRequests(t *testing.T) {
-	s, err := experiments.Parse("run.yaml", []byte("run: {requests: 300}\nclients: {timeout: 9s}\n"))
+	s, err := scenario.Parse("run.yaml", []byte("run: {requests: 300}\nclients: {timeout: 9s}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +127,7 @@ func TestMistakes(t *testing.T) {
 	late := "n\n" + strings.Repeat("1\n", sampled) + "1.5\n"
 	for _, c := range []struct{ in, want string }{
 		{"", "standard input is empty"},
-		{"a,a\n1,2\n", "is empty, or there twice"},
+		{"a,a\n1,2\n", "is not allowed (want a unique name"},
 		{"a,\n1,2\n", `column 2: the name ""`},
 		{"a,b\n1\n", "wrong number of fields"},
 		{late, "standard input:4098:1: n: \"1.5\" is not a whole number"},

@@ -13,6 +13,7 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/experiments/studies"
+	"clifftop/experiments/sweep"
 )
 
 //go:embed text/*.yaml scenarios/*.yaml
@@ -203,7 +204,7 @@ func (s *Step) Commands(dir string) []string {
 	if s.Vary == "" {
 		return []string{"clifftop run " + base}
 	}
-	key, values, err := experiments.ParseOver(s.Vary)
+	key, values, err := sweep.ParseOver(s.Vary)
 	if err != nil || numbers(values) {
 		return []string{"clifftop sweep " + base + " --over " + quoted(s.Vary)}
 	}

@@ -59,7 +59,7 @@ func little(c *class) error {
 	c.claim("GPU: number in the system, 20 / 10 requests per second", system("20")/system("10"), atLeast(3))
 
 	c.draw("little", &chart.Lines{
-		Title: fmt.Sprintf("4 requests per minute, 30 s each: %s at once on average, but capacity for %s is needed 99 %% of the time",
+		Title: fmt.Sprintf("4 requests per minute, 30 s each: %s at once on average, and capacity for %s is enough 99 %% of the time",
 			fmt.Sprintf("%.1f", of(n.Mean)), number(of(n.P99))),
 		Caption: "The first half hour; requests arrive at random",
 		Panels: []chart.Panel{{
@@ -81,7 +81,7 @@ func quantile(d distuv.Poisson, p float64) float64 {
 	return k
 }
 
-// numberInSystem is how many requests are there, over time in minutes, up to an instant.
+// numberInSystem is the number of requests in the system over time, in minutes, until a time.
 func numberInSystem(lives []life, until clock.Time) chart.Line {
 	type change struct {
 		at clock.Time

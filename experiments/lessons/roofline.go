@@ -3,6 +3,7 @@ package lessons
 import (
 	"fmt"
 
+	"clifftop/experiments"
 	"clifftop/model"
 	"clifftop/report/chart"
 )
@@ -93,5 +94,5 @@ func (p *PointResult) typicalStep() (*model.Explanation, error) {
 	s := p.Summary
 	n := max(1, int(of(s.Concurrency.Decoding.Mean)+0.5))
 	context := (float64(s.Tokens.Input) + float64(s.Tokens.Output)/2) / float64(s.Requests.Completed)
-	return p.setup.Explain(model.Batch{Decodes: n, Context: int64(float64(n) * context), Emit: n})
+	return experiments.Explain(p.setup, model.Batch{Decodes: n, Context: int64(float64(n) * context), Emit: n})
 }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/model"
 	"clifftop/report"
 	"clifftop/sim/clock"
@@ -23,7 +23,7 @@ type shape struct {
 // sampleSize is the number of requests that the bounds look at.
 const sampleSize = 2000
 
-func shapeOf(d *experiments.Demand) (shape, error) {
+func shapeOf(d *Demand) (shape, error) {
 	some, err := d.Sample(sampleSize)
 	s := shape{sample: some.Requests, in: some.InputTokens, out: some.OutputTokens}
 	for i := range s.sample {
@@ -56,7 +56,7 @@ type replica struct {
 	delay  func(tokens int32) float64
 }
 
-func replicaOf(u *experiments.Setup, s shape) *replica {
+func replicaOf(u *scenario.Setup, s shape) *replica {
 	e := &u.Scenario.Engine
 	r := &replica{shape: s, timer: u.Config.Timer, stages: max(u.Config.Stages, 1), seats: e.MaxNumSeqs, budget: e.MaxNumBatchedTokens, pool: math.Inf(1)}
 	r.cached = s.shares && e.EnablePrefixCaching

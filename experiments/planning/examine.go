@@ -5,10 +5,11 @@ import (
 
 	"clifftop/report"
 	"clifftop/report/layout"
+	"clifftop/report/plan"
 )
 
 // examine looks at the best candidates under more than the plan was made for.
-func (p *planner) examine(ctx context.Context, plan *report.Plan, met []*candidate) error {
+func (p *planner) examine(ctx context.Context, plan *plan.Result, met []*candidate) error {
 	n := min(examined, len(met))
 	return p.each(ctx, n, func(ctx context.Context, i int) error {
 		c, r := met[i], &plan.Candidates[i]
@@ -34,7 +35,7 @@ func (c *candidate) limit() string {
 }
 
 // headroom loads the plan more, and with longer requests.
-func (p *planner) headroom(ctx context.Context, c *candidate, r *report.PlanCandidate) error {
+func (p *planner) headroom(ctx context.Context, c *candidate, r *plan.Candidate) error {
 	rate := c.planned / float64(c.count)
 	for _, factor := range []float64{1.2, 1.5, 2} {
 		s, err := p.probe(ctx, c, rate*factor)
@@ -51,9 +52,9 @@ func (p *planner) headroom(ctx context.Context, c *candidate, r *report.PlanCand
 	return nil
 }
 
-func step(what string, factor float64, s *report.Summary) report.HeadroomStep {
+func step(what string, factor float64, s *report.Summary) plan.HeadroomStep {
 	holds := s.SLOUse() <= 1
-	return report.HeadroomStep{What: what, Factor: factor, Holds: &holds, Breaks: s.Breaks()}
+	return plan.HeadroomStep{What: what, Factor: factor, Holds: &holds, Breaks: s.Breaks()}
 }
 
 // longer runs a replica with requests that are longer by a factor.
@@ -62,7 +63,7 @@ func (p *planner) longer(ctx context.Context, c *candidate, rate, factor float64
 	if err != nil {
 		return nil, err
 	}
-	src, err := at.Longer(factor)
+	src, err := Longer(at, factor)
 	if err != nil {
 		return nil, err
 	}
@@ -71,12 +72,12 @@ func (p *planner) longer(ctx context.Context, c *candidate, rate, factor float64
 
 // spare finds how many replicas the plan needs so that it survives failures, with the prefix caches as they are and with
 // nothing found in them.
-func (p *planner) spare(ctx context.Context, c *candidate, r *report.PlanCandidate) error {
+func (p *planner) spare(ctx context.Context, c *candidate, r *plan.Candidate) error {
 	k := p.spec.Spare
 	if k == 0 {
 		return nil
 	}
-	x := &report.SparePlan{Failures: k, Replicas: c.count + k}
+	x := &plan.SparePlan{Failures: k, Replicas: c.count + k}
 	if c.count > k {
 		s, err := p.probe(ctx, c, c.planned/float64(c.count-k))
 		if err != nil {
@@ -105,7 +106,7 @@ func (p *planner) spare(ctx context.Context, c *candidate, r *report.PlanCandida
 }
 
 // cold is the same without any hits in a prefix cache, the worst that a failure can do to it.
-func (p *planner) cold(ctx context.Context, c *candidate, x *report.SparePlan) error {
+func (p *planner) cold(ctx context.Context, c *candidate, x *plan.SparePlan) error {
 	e := &c.setup.Scenario.Engine
 	if !c.bounds.cached {
 		x.ColdReplicas = x.Replicas // there is nothing to lose

@@ -9,9 +9,11 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/grid"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model/catalog"
 	"clifftop/report"
+	"clifftop/report/plan"
 )
 
 // Options says how to plan. The zero value is the default.
@@ -21,7 +23,7 @@ type Options struct {
 	// Check asserts the simulator's invariants throughout, at a cost.
 	Check bool
 	// Ledger keeps the results of the runs, and gives those that it has; nil keeps none. It changes no result.
-	Ledger *experiments.Ledger
+	Ledger *experiments.ResultCache
 	// Progress is told how far the search has come.
 	Progress func(fraction float64)
 }
@@ -29,13 +31,13 @@ type Options struct {
 // planner is a plan in the making.
 type planner struct {
 	options  Options
-	scenario *experiments.Scenario
-	spec     experiments.Planning
+	scenario *scenario.Scenario
+	spec     scenario.Planning
 	slo      *report.SLO
 	assumed  bool // the scenario has no SLO
 	mixture  bool // of experts
-	demand   *experiments.Demand
-	traffic  report.PlanTraffic
+	demand   *Demand
+	traffic  plan.Traffic
 	shape    shape
 
 	classes    []string    // of the traffic
@@ -49,7 +51,7 @@ type planner struct {
 // New plans a scenario. A plan without candidates says what stands against each. The error is [yamldoc.Faults] for
 // bad input. When ctx is done before the end, what was found until then is marked partial and comes with the
 // context's error.
-func New(ctx context.Context, s *experiments.Scenario, o Options) (*report.Plan, error) {
+func New(ctx context.Context, s *scenario.Scenario, o Options) (*plan.Result, error) {
 	p := &planner{options: o, scenario: s, spec: s.Planning()}
 	all, err := p.prepare(ctx)
 	if err != nil {
@@ -59,7 +61,7 @@ func New(ctx context.Context, s *experiments.Scenario, o Options) (*report.Plan,
 }
 
 // plan searches the candidates and puts the answer together.
-func (p *planner) plan(ctx context.Context, all []*candidate) (*report.Plan, error) {
+func (p *planner) plan(ctx context.Context, all []*candidate) (*plan.Result, error) {
 	runErr := p.search(ctx, open(all))
 	if runErr != nil && !isEnd(ctx, runErr) {
 		return nil, runErr
@@ -161,7 +163,7 @@ func (p *planner) named() error {
 // objective is the scenario's SLO, or one for chat.
 func (p *planner) objective() error {
 	s := p.scenario
-	ofClasses := slices.ContainsFunc(s.Workload.Classes, func(c experiments.Class) bool {
+	ofClasses := slices.ContainsFunc(s.Workload.Classes, func(c scenario.Class) bool {
 		return len(c.SLO.Limits) > 0 || c.SLO.Attainment != nil || c.SLO.WaitProbability != nil
 	})
 	if !ofClasses && len(s.SLO.Limits) == 0 && s.SLO.Attainment == nil && s.SLO.WaitProbability == nil {
@@ -200,9 +202,9 @@ func (p *planner) openLoop() error {
 }
 
 // load finds out how much traffic there is.
-func (p *planner) load(u *experiments.Setup) error {
+func (p *planner) load(u *scenario.Setup) error {
 	var err error
-	if p.demand, err = u.Demand(); err != nil {
+	if p.demand, err = NewDemand(u); err != nil {
 		return asFaults(err)
 	}
 	if p.shape, err = shapeOf(p.demand); err != nil {

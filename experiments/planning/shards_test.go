@@ -14,7 +14,7 @@ import (
 	"clifftop/experiments/grid"
 	"clifftop/experiments/planning"
 	"clifftop/internal/testenv"
-	"clifftop/report"
+	"clifftop/report/plan"
 )
 
 // task searches a part of a scenario's candidates and keeps the runs in dir.
@@ -35,7 +35,7 @@ func task(t *testing.T, text string, k, n int, resume bool, dir string) experime
 	return tally
 }
 
-func merge(t *testing.T, dirs ...string) (*report.Plan, error) {
+func merge(t *testing.T, dirs ...string) (*plan.Result, error) {
 	t.Helper()
 	runs, err := grid.Join(dirs)
 	if err != nil {
@@ -44,7 +44,7 @@ func merge(t *testing.T, dirs ...string) (*report.Plan, error) {
 	return planning.Merge(context.Background(), runs, planning.Options{})
 }
 
-func bytesOf(t *testing.T, p *report.Plan) string {
+func bytesOf(t *testing.T, p *plan.Result) string {
 	t.Helper()
 	data, err := json.Marshal(p)
 	if err != nil {

@@ -6,7 +6,9 @@ import (
 	"strconv"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/experiments/sweep"
 	"clifftop/report"
 )
 
@@ -28,7 +30,7 @@ const Rounds = 2
 
 // curve is the one being drawn.
 type curve struct {
-	base    *experiments.Scenario
+	base    *scenario.Scenario
 	plan    Plan
 	service float64 // seconds of a request at saturation
 	points  map[int]report.CurvePoint
@@ -56,7 +58,7 @@ func (p *Player) Curve(ctx context.Context, q Query) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	loads, service, err := u.Sketch(ctx, over, curvePoints)
+	loads, service, err := sweep.Sketch(ctx, u, over, curvePoints)
 	if err != nil {
 		return nil, err
 	}
@@ -77,22 +79,22 @@ func (p *Player) Curve(ctx context.Context, q Query) (*Plan, error) {
 }
 
 // loadKey is what the load of a scenario hangs on.
-func loadKey(s *experiments.Scenario) (string, error) {
+func loadKey(s *scenario.Scenario) (string, error) {
 	a := s.Workload.Arrivals
 	switch {
 	case a == nil:
 	case len(a.Stages) > 1:
 		return "", yamldoc.Faults{{Key: "workload.arrivals", Problem: "the arrivals have several stages, and so no one load to draw a curve over"}}
 	case a.Stages[0].Users != nil || a.Stages[0].Process == "closed":
-		return experiments.UsersKey, nil
+		return scenario.UsersKey, nil
 	case a.Stages[0].Process == "all-at-once":
 		return "", yamldoc.Faults{{Key: "workload.arrivals", Problem: "the requests arrive all at once, and so have no rate to draw a curve over"}}
 	}
-	return experiments.RateKey, nil
+	return scenario.RateKey, nil
 }
 
 // loadOf is the load of a resolved scenario; 0 where it has none.
-func loadOf(s *experiments.Scenario) float64 {
+func loadOf(s *scenario.Scenario) float64 {
 	a := s.Workload.Arrivals
 	switch {
 	case a == nil:
@@ -125,30 +127,30 @@ func (p *Player) Load(ctx context.Context, i, round int) (*report.CurvePoint, er
 }
 
 // at is the scenario at a load, as long as the round wants it.
-func (c *curve) at(load float64, round int) (*experiments.Scenario, error) {
+func (c *curve) at(load float64, round int) (*scenario.Scenario, error) {
 	const flag = "curve"
 	times := 1.0
 	if round > 0 {
 		times = laterRound
 	}
-	sets := []experiments.Setting{{Key: c.plan.Over, Value: strconv.FormatFloat(load, 'f', -1, 64), Flag: flag}}
+	sets := []scenario.Setting{{Key: c.plan.Over, Value: strconv.FormatFloat(load, 'f', -1, 64), Flag: flag}}
 	switch d := c.base.Run.Duration; {
 	case c.base.Lifecycle != nil:
 	case d != nil && round == 0:
 		short := strconv.FormatFloat(d.Seconds()*shareOfFirst, 'f', 3, 64) + "s"
-		sets = append(sets, experiments.Setting{Key: "run.duration", Value: short, Flag: flag})
+		sets = append(sets, scenario.Setting{Key: "run.duration", Value: short, Flag: flag})
 		if w := c.base.Run.Warmup; w.Length > 0 {
 			cut := strconv.FormatFloat(w.Length.Seconds()*shareOfFirst, 'f', 3, 64) + "s"
-			sets = append(sets, experiments.Setting{Key: "run.warmup", Value: cut, Flag: flag})
+			sets = append(sets, scenario.Setting{Key: "run.warmup", Value: cut, Flag: flag})
 		}
 	case d == nil:
 		n := load * roundLengths * c.service
-		if c.plan.Over == experiments.UsersKey {
+		if c.plan.Over == scenario.UsersKey {
 			n = load * usersPerRound
 		}
 		most := mostOfRound * min(float64(c.base.Deployment.Replicas), mostOfFleet)
 		n = times * min(max(n, leastOfRound), most)
-		sets = append(sets, experiments.Setting{Key: "run.requests", Value: strconv.Itoa(int(n)), Flag: flag})
+		sets = append(sets, scenario.Setting{Key: "run.requests", Value: strconv.Itoa(int(n)), Flag: flag})
 	}
 	return c.base.With(sets...)
 }

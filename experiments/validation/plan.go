@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 	"clifftop/workload"
@@ -26,8 +26,8 @@ type Case struct {
 	// Refused says why no scenario expresses the rows, and Bad what is wrong with them; empty otherwise.
 	Refused, Bad string
 
-	scenario *experiments.Scenario
-	setup    *experiments.Setup
+	scenario *scenario.Scenario
+	setup    *scenario.Setup
 	list     []workload.Request // recorded; empty for the scenario's traffic
 	stages   []report.StageSpan
 	ranks    int // that share the traffic
@@ -102,7 +102,7 @@ func (c *Case) resolve(ref *Reference) error {
 		return err
 	}
 	c.YAML = y.bytes()
-	s, err := experiments.Parse(c.Rows[0].ID, c.YAML)
+	s, err := scenario.Parse(c.Rows[0].ID, c.YAML)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (c *Case) resolve(ref *Reference) error {
 }
 
 // resolved makes a scenario of the case ready to run.
-func (c *Case) resolved(s *experiments.Scenario) (*experiments.Setup, error) {
+func (c *Case) resolved(s *scenario.Scenario) (*scenario.Setup, error) {
 	if c.ranks > 1 {
 		return s.ResolveRank()
 	}

@@ -12,8 +12,8 @@ type Item[V any] struct {
 	Tie int64
 }
 
-// Queue is a binary min-heap of values. The keys stand beside the values, so that a comparison is two integer
-// comparisons without an indirect call. The zero Queue is empty and ready to use.
+// Queue is a binary min-heap of values. The keys are stored with the values, so that a comparison is two
+// integer comparisons without an indirect call. The zero Queue is empty and ready to use.
 type Queue[V any] struct{ items []Item[V] }
 
 func (a *Item[V]) before(b *Item[V]) bool {
@@ -82,4 +82,20 @@ func (q *Queue[V]) Retain(keep func(*Item[V]) bool) {
 		}
 	}
 	clear(all[len(q.items):])
+}
+
+// Contains reports whether matches returns true for an item.
+func (q *Queue[V]) Contains(matches func(*Item[V]) bool) bool {
+	for i := range q.items {
+		if matches(&q.items[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// Clear removes all items.
+func (q *Queue[V]) Clear() {
+	clear(q.items)
+	q.items = q.items[:0]
 }

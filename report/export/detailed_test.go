@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report/export"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
@@ -122,7 +123,7 @@ func TestDetailed(t *testing.T) {
 
 // TestDetailedIsCut gives the lists of gaps less room than they need.
 func TestDetailedIsCut(t *testing.T) {
-	s, err := experiments.Parse("test.yaml", []byte("run: {requests: 100}"))
+	s, err := scenario.Parse("test.yaml", []byte("run: {requests: 100}"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report/export"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
@@ -45,7 +46,7 @@ run: {requests: 2500}`,
 
 // ran is a run with all exports.
 type ran struct {
-	setup      *experiments.Setup
+	setup      *scenario.Setup
 	result     *experiments.Result
 	records    []event.Record
 	busy       float64 // microseconds of iterations
@@ -82,9 +83,9 @@ func (s *states) ReplicaState(at clock.Time, replica int, state event.State) {
 }
 
 // resolved is a scenario that is ready to run.
-func resolved(t *testing.T, scenario string) *experiments.Setup {
+func resolved(t *testing.T, described string) *scenario.Setup {
 	t.Helper()
-	s, err := experiments.Parse("test.yaml", []byte(scenario))
+	s, err := scenario.Parse("test.yaml", []byte(described))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,13 +97,13 @@ func resolved(t *testing.T, scenario string) *experiments.Setup {
 }
 
 // runAll runs a scenario with all exports and the simulator's own checks.
-func runAll(t *testing.T, scenario string) *ran {
+func runAll(t *testing.T, described string) *ran {
 	t.Helper()
-	r := ran{setup: resolved(t, scenario), states: states{}}
-	trace, iterations := r.setup.NewTrace(&r.trace), export.NewIterations(&r.iterations)
-	r.metrics, r.detailed = r.setup.NewMetrics(), export.NewDetailed(0)
+	r := ran{setup: resolved(t, described), states: states{}}
+	trace, iterations := experiments.NewTrace(r.setup, &r.trace), export.NewIterations(&r.iterations)
+	r.metrics, r.detailed = experiments.NewMetrics(r.setup), export.NewDetailed(0)
 	var err error
-	r.result, err = r.setup.Run(context.Background(), experiments.RunOptions{
+	r.result, err = experiments.RunSetup(context.Background(), r.setup, experiments.RunOptions{
 		Check: true, Observers: []event.Observer{trace, iterations, r.metrics, r.detailed, &r.states},
 		Finished: func(rec *event.Record) { r.records = append(r.records, *rec) },
 		Span: func(span *event.Span) {
@@ -145,7 +146,7 @@ func one(t *testing.T, name string) *ran {
 // TestNothingChanges makes sure that a result is the same with all exports on and with none.
 func TestNothingChanges(t *testing.T) {
 	each(t, func(t *testing.T, r *ran) {
-		plain, err := r.setup.Run(context.Background(), experiments.RunOptions{})
+		plain, err := experiments.RunSetup(context.Background(), r.setup, experiments.RunOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

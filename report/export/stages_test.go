@@ -120,7 +120,7 @@ func TestStagesAreThinned(t *testing.T) {
 	replicas := []export.TraceReplica{{Name: "one", Stages: 3}, {Name: "other", Stages: 3}}
 	trace := export.NewTrace(&thin, export.TraceInfo{Replicas: replicas, Events: 5000})
 	var want float64 // nanoseconds
-	_, err := u.Run(context.Background(), experiments.RunOptions{Observers: []event.Observer{trace}, Span: func(s *event.Span) {
+	_, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{Observers: []event.Observer{trace}, Span: func(s *event.Span) {
 		for i := range s.Passages {
 			want += float64(s.Passages[i].Femtos) / 1e6
 		}

@@ -195,9 +195,9 @@ func TestTraceIsThinned(t *testing.T) {
 	u := resolved(t, "run: {requests: 1500}")
 	const limit = 10_000
 	var whole, thin bytes.Buffer
-	all, some := u.NewTrace(&whole), export.NewTrace(&thin, export.TraceInfo{Events: limit})
+	all, some := experiments.NewTrace(u, &whole), export.NewTrace(&thin, export.TraceInfo{Events: limit})
 	output := 0
-	res, err := u.Run(context.Background(), experiments.RunOptions{Observers: []event.Observer{all, some}, Span: func(s *event.Span) { output += s.N * s.Output() }})
+	res, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{Observers: []event.Observer{all, some}, Span: func(s *event.Span) { output += s.N * s.Output() }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestPausesAreThinned(t *testing.T) {
 	const limit = 10_000
 	var thin bytes.Buffer
 	trace := export.NewTrace(&thin, export.TraceInfo{Events: limit})
-	if _, err := u.Run(context.Background(), experiments.RunOptions{Observers: []event.Observer{trace}}); err != nil {
+	if _, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{Observers: []event.Observer{trace}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := trace.Close(); err != nil {

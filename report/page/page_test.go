@@ -11,6 +11,8 @@ import (
 
 	"clifftop/report"
 	"clifftop/report/plot"
+	"clifftop/report/stats"
+	"clifftop/report/verdict"
 )
 
 func of[T any](v T) *T { return &v }
@@ -35,7 +37,7 @@ func sample() *report.Summary {
 	s.Latency.TTFT = report.Distribution{N: 2000, Mean: of(50.), P50: of(40.), P90: of(80.), P95: of(90.), P99: of(99.), Max: of(120.)}
 	s.Latency.TPOT = s.Latency.TTFT
 	s.Latency.ITL = s.Latency.TTFT
-	shape := report.Shape{N: 3, Bins: []report.Bin{{Low: 39, High: 41, N: 2}, {Low: 99, High: 101, N: 1}}}
+	shape := stats.Shape{N: 3, Bins: []stats.Bin{{Low: 39, High: 41, N: 2}, {Low: 99, High: 101, N: 1}}}
 	s.Detail = &report.Detail{TTFT: shape, TPOT: shape, E2E: shape, ITL: shape, Opening: &report.Opening{Iterations: []report.Iteration{{Start: 1e9, End: 2e10, Decodes: 3}}}}
 	for i := range 512 {
 		s.Detail.Series = append(s.Detail.Series, report.SeriesPoint{StartS: float64(i), EndS: float64(i + 1), RunningMean: 3.3333333, QueueMean: 1, OutputTokens: int64(i), ComputedTokens: 10, PrefillTokens: 4, KVUsageMean: of(0.5), InWindow: i > 9})
@@ -194,7 +196,7 @@ func TestPercentilesForDistributions(t *testing.T) {
 	}
 	sweep, err := Sweep(report.NewCurve("rate", points), Machine{})
 	swept := written(t, sweep, err)
-	compare, err := Compare(report.Compare([]string{"base", "one", "two"}, []uint64{7}, runs))
+	compare, err := Compare(verdict.Compare([]string{"base", "one", "two"}, []uint64{7}, runs))
 	compared := written(t, compare, err)
 	for _, text := range []string{swept, compared} {
 		for _, want := range []string{"Distribution of latencies", "p99.9 and the maximum", `"x":[40,80,90,99,120],"y":[0.5,0.9,0.95,0.99,1]`} {

@@ -8,6 +8,7 @@ import (
 
 	"clifftop/report"
 	"clifftop/report/chart"
+	"clifftop/report/stats"
 )
 
 // Closeup is a run that is looked at closely. Most pictures of it need its detail.
@@ -61,12 +62,12 @@ func Latencies(runs []Closeup) *chart.Lines {
 	c := &chart.Lines{Title: latenciesFinding(runs), Beside: true, Notes: []string{note}}
 	for _, m := range []struct {
 		key, title string
-		shape      func(*report.Detail) *report.Shape
+		shape      func(*report.Detail) *stats.Shape
 		of         func(*report.Latency) *report.Distribution
 	}{
-		{"ttft", "Time to first token (TTFT)", func(d *report.Detail) *report.Shape { return &d.TTFT }, func(l *report.Latency) *report.Distribution { return &l.TTFT }},
-		{"tpot", "Time per output token (TPOT)", func(d *report.Detail) *report.Shape { return &d.TPOT }, func(l *report.Latency) *report.Distribution { return &l.TPOT }},
-		{"e2e", "End to end", func(d *report.Detail) *report.Shape { return &d.E2E }, func(l *report.Latency) *report.Distribution { return &l.E2E }},
+		{"ttft", "Time to first token (TTFT)", func(d *report.Detail) *stats.Shape { return &d.TTFT }, func(l *report.Latency) *report.Distribution { return &l.TTFT }},
+		{"tpot", "Time per output token (TPOT)", func(d *report.Detail) *stats.Shape { return &d.TPOT }, func(l *report.Latency) *report.Distribution { return &l.TPOT }},
+		{"e2e", "End to end", func(d *report.Detail) *stats.Shape { return &d.E2E }, func(l *report.Latency) *report.Distribution { return &l.E2E }},
 	} {
 		p := chart.Panel{
 			Title: m.title, X: chart.Scale{Title: "ms or s, log scale", Unit: chart.Milliseconds, Log: true},
@@ -106,7 +107,7 @@ func percentiles(d *report.Distribution) []chart.Point {
 }
 
 // cumulative is the part of the values up to each bin's end.
-func cumulative(s *report.Shape) []chart.Point {
+func cumulative(s *stats.Shape) []chart.Point {
 	var points []chart.Point
 	below := int64(0)
 	for i, b := range s.Bins {
@@ -183,8 +184,8 @@ func Gaps(runs []Closeup) *chart.Lines {
 }
 
 // inSteps divides a distribution anew, in steps that are alike on a logarithmic axis. The last point ends the last one.
-func inSteps(s *report.Shape) []chart.Point {
-	var bins []report.Bin
+func inSteps(s *stats.Shape) []chart.Point {
+	var bins []stats.Bin
 	for _, b := range s.Bins {
 		if b.Low > 0 {
 			bins = append(bins, b)

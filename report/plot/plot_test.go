@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"clifftop/report"
+	"clifftop/report/inspect"
 	"clifftop/sim/clock"
 )
 
@@ -434,26 +435,26 @@ func TestPlacerKeepsLabelsApart(t *testing.T) {
 
 // TestTraffic draws traces with much, little and nothing in them.
 func TestTraffic(t *testing.T) {
-	full := &report.Inspection{File: "trace.csv", Requests: 5000, SpanS: 7200, RequestsPerS: of(0.69)}
-	full.Arrivals.Dispersion = []report.Dispersion{{WindowS: 1, Index: of(1.4)}, {WindowS: 60, Index: of(16.0)}}
+	full := &inspect.Result{File: "trace.csv", Requests: 5000, SpanS: 7200, RequestsPerS: of(0.69)}
+	full.Arrivals.Dispersion = []inspect.Dispersion{{WindowS: 1, Index: of(1.4)}, {WindowS: 60, Index: of(16.0)}}
 	for i := range 200 {
-		full.Series = append(full.Series, report.TrafficPoint{StartS: float64(36 * i), EndS: float64(36*i + 36), Requests: int64(20 + i%17), InputTokens: int64(9000 + 50*i), OutputTokens: 4000})
+		full.Series = append(full.Series, inspect.TrafficPoint{StartS: float64(36 * i), EndS: float64(36*i + 36), Requests: int64(20 + i%17), InputTokens: int64(9000 + 50*i), OutputTokens: 4000})
 		p := float64(i) / 199
-		full.InputTokens.Quantiles = append(full.InputTokens.Quantiles, report.Quantile{P: p, Tokens: 10 + 4000*p*p})
-		full.OutputTokens.Quantiles = append(full.OutputTokens.Quantiles, report.Quantile{P: p, Tokens: 1 + 900*p})
+		full.InputTokens.Quantiles = append(full.InputTokens.Quantiles, inspect.Quantile{P: p, Tokens: 10 + 4000*p*p})
+		full.OutputTokens.Quantiles = append(full.OutputTokens.Quantiles, inspect.Quantile{P: p, Tokens: 1 + 900*p})
 	}
-	full.Prefix = &report.PrefixSharing{HitBlocks: of(0.4), LRU: []report.LRUPoint{{Tokens: 5e4, Hit: of(0.1)}, {Tokens: 5e6, Hit: of(0.39)}}}
+	full.Prefix = &inspect.PrefixSharing{HitBlocks: of(0.4), LRU: []inspect.LRUPoint{{Tokens: 5e4, Hit: of(0.1)}, {Tokens: 5e6, Hit: of(0.39)}}}
 	full.Warnings = []report.Warning{{Code: "cap", Text: "Cut."}}
-	one := &report.Inspection{Requests: 1, Series: []report.TrafficPoint{{Requests: 1}}}
-	one.InputTokens.Quantiles = []report.Quantile{{P: 0, Tokens: 7}, {P: 1, Tokens: 7}}
-	one.Prefix = &report.PrefixSharing{}
+	one := &inspect.Result{Requests: 1, Series: []inspect.TrafficPoint{{Requests: 1}}}
+	one.InputTokens.Quantiles = []inspect.Quantile{{P: 0, Tokens: 7}, {P: 1, Tokens: 7}}
+	one.Prefix = &inspect.PrefixSharing{}
 	for name, c := range map[string]struct {
-		x    *report.Inspection
+		x    *inspect.Result
 		want []string
 	}{
 		"full":    {full, []string{"5000 requests in 2 h, 0.69/s; counts over 60 s vary 16 times", "without bounds 40 %", "prompts", "Cut."}},
 		"one row": {one, []string{"1 requests", "All arrive together", "No blocks"}},
-		"nothing": {&report.Inspection{}, []string{"0 requests", "No requests"}},
+		"nothing": {&inspect.Result{}, []string{"0 requests", "No requests"}},
 	} {
 		var svg, png bytes.Buffer
 		f := Traffic(c.x)

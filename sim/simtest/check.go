@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/workload"
@@ -16,7 +16,7 @@ import (
 // every request ends once, with instants in order; that tokens, gaps, preemptions and integrals of
 // levels agree between iterations and records; that limits are kept, and that the engine never
 // idles while somebody waits.
-func CheckTape(cfg *sim.Config, t *Tape) error {
+func CheckTape(cfg *engine.Config, t *Tape) error {
 	t.settle()
 	c := checker{cfg: cfg, t: t}
 	for _, f := range t.faults {
@@ -33,7 +33,7 @@ func CheckTape(cfg *sim.Config, t *Tape) error {
 }
 
 type checker struct {
-	cfg    *sim.Config
+	cfg    *engine.Config
 	t      *Tape
 	faults []error
 }
@@ -125,7 +125,7 @@ func (c *checker) records() {
 }
 
 // lengths is how long the answer to r is, and how long the engine has to expect it to be.
-func lengths(cfg *sim.Config, r *workload.Request) (answer, declared int32) {
+func lengths(cfg *engine.Config, r *workload.Request) (answer, declared int32) {
 	longest := cfg.MaxModelLen - r.InputTokens
 	answer = min(r.OutputTokens, longest)
 	declared = answer

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"clifftop/model"
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/workload"
@@ -14,19 +14,19 @@ import (
 
 // elsewhere is the KV of the naive engine beyond its pool: tiers, and what is on its way.
 type elsewhere struct {
-	sim.Connector
+	engine.Connector
 	network *Network
 	tiers   []*tier
 	loads   []*load // that have not been found to be there, in order of their start
 	serial  int     // loads begun so far
 	loaded  []*sequence
 	leases  []*lease
-	legs    map[int64]sim.Leg // of requests that are here
+	legs    map[int64]engine.Handoff // of requests that are here
 }
 
 // tier is a tier and its link.
 type tier struct {
-	sim.Tier
+	engine.Tier
 	chunks *Tier
 	link   int32
 	copies *Transfer // nil if there is nothing to copy
@@ -56,7 +56,7 @@ func newElsewhere(n *naive, network *Network) *elsewhere {
 	if n.cfg.Connector == nil {
 		return nil
 	}
-	e := &elsewhere{Connector: *n.cfg.Connector, network: network, legs: make(map[int64]sim.Leg)}
+	e := &elsewhere{Connector: *n.cfg.Connector, network: network, legs: make(map[int64]engine.Handoff)}
 	e.network.Bandwidth = append(e.network.Bandwidth, e.Links...)
 	for k, t := range e.Tiers {
 		link := int32(len(e.network.Bandwidth))
@@ -261,7 +261,7 @@ func (n *naive) worth(tokens, cached int32, blocks []int) bool {
 	compute, _, _ := n.cfg.Timer.Span(&model.Batch{Chunks: []model.Chunk{{New: tokens, Cached: cached}}})
 	for k, t := range e.tiers {
 		seconds := t.Latency.Seconds() + float64(blocks[k])*float64(e.BlockBytes)/float64(t.BytesPerSecond)
-		if e.Fetch == sim.FetchFaster && blocks[k] > 0 && seconds >= float64(compute)*1e-15 {
+		if e.Fetch == engine.FetchFaster && blocks[k] > 0 && seconds >= float64(compute)*1e-15 {
 			return false
 		}
 	}
@@ -315,7 +315,7 @@ func (v view) Load(i int) bool {
 			}
 		}
 		l.parts = append(l.parts, e.network.Start(bytes, leg.Remote.Latency, leg.Remote.Path...))
-		leg.Remote = sim.Remote{}
+		leg.Remote = engine.Remote{}
 		e.legs[s.rec.Request.ID] = leg
 	}
 	for k, n := range blocks {

@@ -3,8 +3,8 @@ package simtest
 import (
 	"errors"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/workload"
 )
@@ -76,7 +76,7 @@ func (c *checker) departure(rec *event.Record) {
 }
 
 // checkEnded asserts that sources were told of each record on a tape once, and rightly.
-func checkEnded(cfg *sim.Config, t *Tape, ended []Ended) error {
+func checkEnded(cfg *engine.Config, t *Tape, ended []Ended) error {
 	c := checker{cfg: cfg, t: t}
 	byID := make(map[int64]Ended)
 	for _, e := range ended {

@@ -6,6 +6,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/workload"
 )
@@ -61,9 +62,9 @@ func newDivided(d sim.Disaggregation) *divided {
 func (p *part) prefills() bool { return p.replica < p.of.Prefills }
 
 // start makes the engine of a life, with the tiers that the one before has left.
-func (p *part) start(cfg sim.Config, list *replay, life Life) {
+func (p *part) start(cfg engine.Config, list *replay, life Life) {
 	connector := *cfg.Connector
-	connector.Leg, cfg.Connector = p.leg, &connector
+	connector.Handoff, cfg.Connector = p.leg, &connector
 	if p.prefills() {
 		p.answers = make(map[int64]int32)
 		for i := range list.list {
@@ -77,14 +78,14 @@ func (p *part) start(cfg sim.Config, list *replay, life Life) {
 }
 
 // leg is what the replica does of a request.
-func (p *part) leg(r *workload.Request) (leg sim.Leg) {
+func (p *part) leg(r *workload.Request) (leg engine.Handoff) {
 	switch c := p.of.computed[r.ID]; {
 	case p.prefills():
 		if leg.Lease = p.of.Lease; leg.Lease == 0 {
 			leg.Lease = clock.MaxRun
 		}
 	case c != nil:
-		leg.Remote = sim.Remote{Tokens: r.InputTokens, Layers: p.of.Layers, Latency: p.of.Latency, Path: []int32{int32(c.by.replica), int32(p.replica)}}
+		leg.Remote = engine.Remote{Tokens: r.InputTokens, Layers: p.of.Layers, Latency: p.of.Latency, Path: []int32{int32(c.by.replica), int32(p.replica)}}
 	}
 	return leg
 }

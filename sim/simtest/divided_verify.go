@@ -10,6 +10,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/route"
 )
@@ -37,15 +38,15 @@ func VerifyDivided(t testing.TB, p Policy) {
 		}
 		n := len(f.Replicas)
 		again := slices.Clone(f.Replicas)
-		config := func(i int) sim.Config {
+		config := func(i int) engine.Config {
 			cfg := again[i]
 			cfg.Scheduler = c.Config().Scheduler
 			return cfg
 		}
 		if d.once("lives", 4) {
-			f.Lives = nil
+			f.Lifecycle = nil
 		} else {
-			f.Lives.Again = config
+			f.Lifecycle.Renew = config
 		}
 		for i := range f.Replicas {
 			f.Replicas[i] = config(i)
@@ -59,7 +60,7 @@ func VerifyDivided(t testing.TB, p Policy) {
 			err = e.Run(context.Background())
 		}
 		describe := func() string {
-			return fmt.Sprintf("%+v\n%+v\ntiers %+v, pull %d, fails %v, block of %d bytes\n%v", *f.Disaggregation, f.Lives, f.Replicas[0].Connector.Tiers,
+			return fmt.Sprintf("%+v\n%+v\ntiers %+v, pull %d, fails %v, block of %d bytes\n%v", *f.Disaggregation, f.Lifecycle, f.Replicas[0].Connector.Tiers,
 				f.Replicas[0].Connector.PullPercent, f.Replicas[0].Connector.FailLost, f.Replicas[0].Connector.BlockBytes, c)
 		}
 		if err != nil {
@@ -107,7 +108,7 @@ func (d drawer) divided(c *Case) (f sim.Fleet) {
 	}
 	connector := *c.config.Connector
 	links := connector.Links
-	connector.Leg, connector.Links = nil, nil
+	connector.Handoff, connector.Links = nil, nil
 	for i := range prefills + decodes {
 		cfg := c.config
 		cfg.Connector, cfg.Check = &connector, true
@@ -119,20 +120,20 @@ func (d drawer) divided(c *Case) (f sim.Fleet) {
 		}
 		f.Replicas = append(f.Replicas, cfg)
 	}
-	f.Disaggregation, f.Lives = x, d.lives(prefills+decodes, nil, step)
-	for i := range f.Lives.Failures {
-		if k := &f.Lives.Failures[i]; k.Replica == prefills && k.Kind <= sim.Drain { // somebody has to be left to answer
+	f.Disaggregation, f.Lifecycle = x, d.lives(prefills+decodes, nil, step)
+	for i := range f.Lifecycle.Failures {
+		if k := &f.Lifecycle.Failures[i]; k.Replica == prefills && k.Kind <= sim.Drain { // somebody has to be left to answer
 			k.For++
 		}
 	}
-	if s := f.Lives.Scalers; s != nil {
+	if s := f.Lifecycle.Scalers; s != nil {
 		one, other := s[0], s[0]
 		one.Last, one.Most, one.Initial = prefills-1, prefills, min(one.Initial, prefills)
 		other.First, other.Most, other.Initial = prefills, decodes, min(other.Initial, decodes)
 		mood := *one.Policy.(*moody)
 		one.Policy, mood.most = &moody{step: mood.step, seed: mood.seed, most: prefills}, decodes
 		other.Policy = &mood
-		f.Lives.Scalers = []sim.Scaler{one, other}
+		f.Lifecycle.Scalers = []sim.Scaler{one, other}
 	}
 	return f
 }
@@ -148,7 +149,7 @@ func newSpy() *spy {
 }
 
 // compare describes how the lives of replicas differ from those of naive engines that are sent the same.
-func (w *watched) compare(f *sim.Fleet, src *Requests, config func(int) sim.Config, seen map[string]int) string {
+func (w *watched) compare(f *sim.Fleet, src *Requests, config func(int) engine.Config, seen map[string]int) string {
 	d := newDivided(*f.Disaggregation)
 	tiers := make([][]*Tier, len(f.Replicas))
 	for i := range f.Replicas {
@@ -160,8 +161,8 @@ func (w *watched) compare(f *sim.Fleet, src *Requests, config func(int) sim.Conf
 	d.released = w.unanswered(d.Prefills)
 	begin := func(p *part) {
 		life := Life{Crash: clock.Never, Tiers: tiers[p.replica]}
-		if f.Lives != nil {
-			life.Slow = slowness(f.Lives, p.replica)
+		if f.Lifecycle != nil {
+			life.Slow = slowness(f.Lifecycle, p.replica)
 		}
 		l := w.lives[p.replica][slices.Index(d.lives[p.replica], p)]
 		list := newReplay(l.tape.Arrivals, src)
@@ -172,7 +173,7 @@ func (w *watched) compare(f *sim.Fleet, src *Requests, config func(int) sim.Conf
 		return err.Error()
 	}
 	for i := range d.lives {
-		dark := f.Lives != nil && losesLink(f.Lives, i)
+		dark := f.Lifecycle != nil && losesLink(f.Lifecycle, i)
 		for k, p := range d.lives[i] {
 			l := w.lives[i][k]
 			if p.naive == nil {
@@ -198,14 +199,14 @@ func (w *watched) compare(f *sim.Fleet, src *Requests, config func(int) sim.Conf
 // story is what is known of a life, whose tape is left with what its engine was to do.
 func (w *watched) story(d *divided, f *sim.Fleet, i int, l *lived) *part {
 	p := &part{of: d, replica: i, begins: l.begins, drains: l.drain, ends: l.crash}
-	if f.Lives != nil && f.Lives.Grace > 0 && l.drain != clock.Never {
-		p.ends = min(p.ends, l.drain.Add(f.Lives.Grace))
+	if f.Lifecycle != nil && f.Lifecycle.Grace > 0 && l.drain != clock.Never {
+		p.ends = min(p.ends, l.drain.Add(f.Lifecycle.Grace))
 	}
 	gone := make(map[int64]bool)
 	l.tape.Records = slices.DeleteFunc(l.tape.Records, func(rec event.Record) bool {
 		id := rec.Request.ID
 		at := w.sentTo(p)[id]
-		gone[id] = gone[id] || rec.Outcome == event.Failed && rec.Released == at && (at == l.crash || at < l.ready || away(f.Lives, i, at))
+		gone[id] = gone[id] || rec.Outcome == event.Failed && rec.Released == at && (at == l.crash || at < l.ready || away(f.Lifecycle, i, at))
 		return gone[id] || p.prefills() && rec.HandedOver // and ended at the router
 	})
 	l.tape.Arrivals = slices.DeleteFunc(l.tape.Arrivals, func(a Arrival) bool { return gone[a.Request.ID] })
@@ -221,7 +222,7 @@ func (w *watched) sentTo(p *part) map[int64]clock.Time {
 }
 
 // away says that a replica cannot be reached at an instant, though it is there.
-func away(lives *sim.Lives, replica int, at clock.Time) bool {
+func away(lives *sim.Lifecycle, replica int, at clock.Time) bool {
 	return lives != nil && slices.ContainsFunc(lives.Failures, func(f sim.Failure) bool {
 		return f.Kind == sim.LinkLoss && f.Replica == replica && f.At <= at && at < f.At.Add(f.For)
 	})

@@ -1,14 +1,14 @@
 package simtest
 
 import (
-	"clifftop/sim"
+	"clifftop/sim/engine"
 	"clifftop/workload"
 )
 
 // proposed is the number of drafts that there are for the next iteration of s.
 func (n *naive) proposed(s *sequence) int32 {
 	p := &n.cfg.Speculative
-	if p.Script == nil && p.Method == sim.NGram && n.draws(s)[0] >= p.Match {
+	if p.Script == nil && p.Method == engine.NGram && n.draws(s)[0] >= p.Match {
 		return 0
 	}
 	return p.Tokens
@@ -43,9 +43,9 @@ func (n *naive) draws(s *sequence) (list []float64) {
 }
 
 // slots is the number of tokens that room is taken for when a sequence is given tokens up to so many in all.
-func slots(cfg *sim.Config, tokens int32) int32 {
+func slots(cfg *engine.Config, tokens int32) int32 {
 	p := &cfg.Speculative
-	if p.Tokens == 0 || p.Method == sim.NGram {
+	if p.Tokens == 0 || p.Method == engine.NGram {
 		return tokens
 	}
 	return max(tokens, min(tokens+p.Tokens, cfg.MaxModelLen))
@@ -53,7 +53,7 @@ func slots(cfg *sim.Config, tokens int32) int32 {
 
 // most is the most tokens that room is taken for of a request: those of an iteration whose last drafts are past the end
 // of the answer, and the slots ahead of them.
-func most(cfg *sim.Config, prompt, declared int32) int32 {
+func most(cfg *engine.Config, prompt, declared int32) int32 {
 	tokens := prompt + declared - 1
 	if cfg.Speculative.Tokens == 0 {
 		return tokens

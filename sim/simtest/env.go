@@ -11,14 +11,14 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
 // Runner runs an engine until the source is exhausted and the system has drained. [Naive] is one.
-type Runner func(cfg sim.Config, src workload.Source, obs event.Observer) error
+type Runner func(cfg engine.Config, src workload.Source, obs event.Observer) error
 
 // Env runs scenario files, in which a policy is described by what it schedules. Use it with
 // [datadriven.RunTest] and its method Handle. Iterations have a constant length, so that instants can be
@@ -62,7 +62,7 @@ type Env struct {
 
 	policy   Policy
 	knobs    *Knobs
-	cfg      sim.Config
+	cfg      engine.Config
 	step     clock.Duration
 	retries  Retries
 	requests []workload.Request
@@ -106,7 +106,7 @@ func (e *Env) config(args *arguments) {
 	femtos := func(key string, otherwise clock.Duration) int64 {
 		return int64(args.duration(key, otherwise)) * clock.FemtosPerPico
 	}
-	e.cfg = sim.Config{
+	e.cfg = engine.Config{
 		Scheduler:           e.policy.New(e.knobs),
 		Timer:               Affine{Base: int64(e.step) * clock.FemtosPerPico, PerSeq: femtos("row", 0), PerToken: femtos("token", 0)},
 		MaxNumSeqs:          args.int("seqs", 16),
@@ -145,12 +145,12 @@ func (e *Env) config(args *arguments) {
 }
 
 // speculative reads what is said of drafts.
-func speculative(args *arguments) sim.Speculative {
-	p := sim.Speculative{Tokens: int32(args.int("spec", 0)), Script: []int32{}}
+func speculative(args *arguments) engine.Speculative {
+	p := engine.Speculative{Tokens: int32(args.int("spec", 0)), Script: []int32{}}
 	methods := []string{"ngram", "eagle", "mtp", "draft"}
 	name := args.text("method", "ngram")
 	if i := slices.Index(methods, name); i >= 0 {
-		p.Method = sim.DraftMethod(i)
+		p.Method = engine.DraftMethod(i)
 	} else {
 		args.fault("method: %q is none of %v", name, methods)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"clifftop/sim"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/workload"
 )
@@ -32,7 +33,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-func runEngine(cfg sim.Config, src workload.Source, obs event.Observer) error {
+func runEngine(cfg engine.Config, src workload.Source, obs event.Observer) error {
 	e, err := sim.New(cfg, src, obs)
 	if err != nil {
 		return err

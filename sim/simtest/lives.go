@@ -12,6 +12,7 @@ import (
 	"clifftop/sim"
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/route"
 	"clifftop/workload"
@@ -49,15 +50,15 @@ func verifyLives(t testing.TB, draw func(*rapid.T) Case, router func(route.Ident
 			c.users, c.retries, c.config.NetworkIn = 0, Retries{}, 0
 		}
 		lives := d.lives(replicas, d.together(replicas), c.step())
-		lives.Again = func(int) sim.Config {
+		lives.Renew = func(int) engine.Config {
 			cfg := c.Config()
 			cfg.Check = true
 			return cfg
 		}
 		spy := &spy{Bound: route.Bind(router(route.Identity{Seed: 5, Of: 1})), sent: make(map[int64]clock.Time)}
-		f := sim.Fleet{Routers: []route.Router{spy}, Lives: lives}
+		f := sim.Fleet{Routers: []route.Router{spy}, Lifecycle: lives}
 		for range replicas {
-			f.Replicas = append(f.Replicas, lives.Again(0))
+			f.Replicas = append(f.Replicas, lives.Renew(0))
 			f.Replicas[len(f.Replicas)-1].MaxSpan = rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "max span")
 		}
 		src, obs := c.Source(), newLifeTape(replicas)
@@ -112,7 +113,7 @@ func (d drawer) together(replicas int) (sizes []int) {
 }
 
 // lives draws what happens to replicas, of which some may live together, in steps of so long.
-func (d drawer) lives(replicas int, together []int, step clock.Duration) *sim.Lives {
+func (d drawer) lives(replicas int, together []int, step clock.Duration) *sim.Lifecycle {
 	var lead []int // by replica: the first one of its group
 	for _, n := range together {
 		lead = append(lead, slices.Repeat([]int{len(lead)}, n)...)
@@ -125,7 +126,7 @@ func (d drawer) lives(replicas int, together []int, step clock.Duration) *sim.Li
 	some := func(name string, most int) clock.Duration {
 		return step * clock.Duration(d.between(name, 0, 4*most)) / 4
 	}
-	l := &sim.Lives{Together: together, Seed: 1, Hold: d.one("hold", 0, 0, 0, 3, -1)}
+	l := &sim.Lifecycle{Groups: together, Seed: 1, RouterQueue: d.one("hold", 0, 0, 0, 3, -1)}
 	l.ColdStart = workload.Delay{Mean: some("cold start", 10)}
 	if d.once("random cold start", 3) {
 		l.ColdStart.Distribution = "exponential"
@@ -309,7 +310,7 @@ func (t *lifeTape) ReplicaState(at clock.Time, i int, s event.State) {
 
 // compare describes how a life differs from that of the naive engine, which is sent the same requests when the
 // router sent them, and finds in tiers that persist what the lives before have left there.
-func (l *lived) compare(c *Case, replica int, lives *sim.Lives, src *Requests, sent map[int64]clock.Time, tiers []*Tier) string {
+func (l *lived) compare(c *Case, replica int, lives *sim.Lifecycle, src *Requests, sent map[int64]clock.Time, tiers []*Tier) string {
 	if l.drain != clock.Never && lives.Grace > 0 {
 		l.crash = min(l.crash, l.drain.Add(lives.Grace))
 	}
@@ -335,7 +336,7 @@ func (l *lived) compare(c *Case, replica int, lives *sim.Lives, src *Requests, s
 }
 
 // slowness is when a replica is slow.
-func slowness(lives *sim.Lives, replica int) (list []Slowness) {
+func slowness(lives *sim.Lifecycle, replica int) (list []Slowness) {
 	for _, f := range lives.Failures {
 		if f.Kind == sim.Slow && concerns(lives, &f, replica) {
 			list = append(list, Slowness{f.At, f.At.Add(f.For), f.Permille})
@@ -345,14 +346,14 @@ func slowness(lives *sim.Lives, replica int) (list []Slowness) {
 }
 
 // losesLink says that a replica loses its link at some time.
-func losesLink(lives *sim.Lives, replica int) bool {
+func losesLink(lives *sim.Lifecycle, replica int) bool {
 	return slices.ContainsFunc(lives.Failures, func(f sim.Failure) bool { return f.Kind == sim.LinkLoss && concerns(lives, &f, replica) })
 }
 
 // concerns says that a failure is of a replica, or of one that lives together with it.
-func concerns(lives *sim.Lives, f *sim.Failure, replica int) bool {
+func concerns(lives *sim.Lifecycle, f *sim.Failure, replica int) bool {
 	first := 0
-	for _, n := range lives.Together {
+	for _, n := range lives.Groups {
 		if first <= min(f.Replica, replica) && max(f.Replica, replica) < first+n {
 			return true
 		}

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"clifftop/sim"
+	"clifftop/sim/engine"
 	"clifftop/sim/route"
 	"clifftop/sim/sched"
 	"clifftop/workload"
@@ -78,7 +79,7 @@ func VerifyLockstep(t testing.TB, p Policy, router func() route.Router) {
 func (c *Case) together() {
 	c.users, c.retries = 0, Retries{}
 	c.config.NetworkIn, c.config.Frontend, c.config.FrontendPerToken = 0, 0, 0
-	c.config.Speculative = sim.Speculative{} // twins would be guessed differently
+	c.config.Speculative = engine.Speculative{} // twins would be guessed differently
 	if c.config.Order != nil {
 		c.config.Order = sched.ByPriority{}
 	}
@@ -181,8 +182,8 @@ func VerifyLivesOfLockstep(t testing.TB, p Policy, router func() route.Router) {
 }
 
 // livesOfLockstep runs a case on groups of ranks with lives.
-func (c *Case) livesOfLockstep(t *rapid.T, lives sim.Lives, maxSpan int, router route.Router) *fleetTape {
-	lives.Again = func(int) sim.Config {
+func (c *Case) livesOfLockstep(t *rapid.T, lives sim.Lifecycle, maxSpan int, router route.Router) *fleetTape {
+	lives.Renew = func(int) engine.Config {
 		cfg := c.Config()
 		cfg.Check, cfg.MaxSpan = true, maxSpan
 		return cfg
@@ -192,10 +193,10 @@ func (c *Case) livesOfLockstep(t *rapid.T, lives sim.Lives, maxSpan int, router 
 		mood := *lives.Scalers[i].Policy.(*moody)
 		lives.Scalers[i].Policy = &mood
 	}
-	f := sim.Fleet{Lockstep: lives.Together, Routers: []route.Router{router}, Lives: &lives}
-	for _, ranks := range lives.Together {
+	f := sim.Fleet{Lockstep: lives.Groups, Routers: []route.Router{router}, Lifecycle: &lives}
+	for _, ranks := range lives.Groups {
 		for range ranks {
-			f.Replicas = append(f.Replicas, lives.Again(0))
+			f.Replicas = append(f.Replicas, lives.Renew(0))
 		}
 	}
 	src, obs := c.Source(), &fleetTape{parts: make([]Tape, len(f.Replicas))}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/workload"
@@ -15,12 +15,12 @@ import (
 // Naive runs the engine described by cfg, sequence by sequence, until the source is exhausted and
 // the system has drained. Every iteration is composed by the policy anew, and reported as a span of
 // its own, and in detail if obs is a [event.StepObserver].
-func Naive(cfg sim.Config, src workload.Source, obs event.Observer) error {
+func Naive(cfg engine.Config, src workload.Source, obs event.Observer) error {
 	return NaiveLife(cfg, src, obs, Life{Crash: clock.Never})
 }
 
 // NaiveLife is [Naive] for an engine that may be slow at times, and crash.
-func NaiveLife(cfg sim.Config, src workload.Source, obs event.Observer, life Life) error {
+func NaiveLife(cfg engine.Config, src workload.Source, obs event.Observer, life Life) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func NaiveLife(cfg sim.Config, src workload.Source, obs event.Observer, life Lif
 }
 
 // newNaive is an engine whose KV elsewhere goes over a network.
-func newNaive(cfg sim.Config, src workload.Source, obs event.Observer, life Life, network *Network) *naive {
+func newNaive(cfg engine.Config, src workload.Source, obs event.Observer, life Life, network *Network) *naive {
 	n := &naive{life: life, cfg: cfg, src: src, obs: event.Join(obs), kv: newStore(&cfg), accounts: newAccounts(cfg.Order), depth: 1, byID: make(map[int64]*sequence), lastComposed: -1}
 	if cfg.Connector != nil && life.Tiers == nil {
 		n.life.Tiers = make([]*Tier, len(cfg.Connector.Tiers))
@@ -49,7 +49,7 @@ func newNaive(cfg sim.Config, src workload.Source, obs event.Observer, life Life
 // naive is the state of a run.
 type naive struct {
 	life  Life
-	cfg   sim.Config
+	cfg   engine.Config
 	src   workload.Source
 	obs   *event.Fanout
 	depth int // how many iterations may be in flight
@@ -174,8 +174,8 @@ func (n *naive) clients(at clock.Time) {
 				continue
 			}
 			s.rec.Queued = s.visible
-			if e := n.elsewhere; e != nil && e.Leg != nil {
-				e.legs[s.rec.Request.ID] = e.Leg(&s.rec.Request)
+			if e := n.elsewhere; e != nil && e.Handoff != nil {
+				e.legs[s.rec.Request.ID] = e.Handoff(&s.rec.Request)
 			}
 			if n.part != nil {
 				s.highest = n.part.computedBefore(&s.rec.Request)

@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/workload"
@@ -17,8 +17,8 @@ import (
 const ms = clock.Time(clock.Millisecond)
 
 // plain is an engine with steps of 10 ms and room for everything.
-func plain() sim.Config {
-	return sim.Config{
+func plain() engine.Config {
+	return engine.Config{
 		Scheduler: &sched.VLLM{}, Timer: Affine{Base: int64(10*ms) * clock.FemtosPerPico},
 		MaxNumSeqs: 8, MaxNumBatchedTokens: 100, MaxModelLen: 100, BlockSize: 16,
 	}

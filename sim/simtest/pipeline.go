@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 
 	"clifftop/model"
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
 )
@@ -20,7 +20,7 @@ type pipeline struct {
 }
 
 // newPipeline is nil where there is one stage.
-func newPipeline(cfg *sim.Config) *pipeline {
+func newPipeline(cfg *engine.Config) *pipeline {
 	if cfg.Stages <= 1 {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (p Policy) DrawPipeline(t *rapid.T) Case {
 	d := drawer{t}
 	cfg := &c.config
 	cfg.Stages = d.between("stages", 2, 6)
-	cfg.HostBlocks, cfg.Radix, cfg.Contiguous, cfg.Connector, cfg.Speculative = 0, false, false, nil, sim.Speculative{}
+	cfg.HostBlocks, cfg.Radix, cfg.Contiguous, cfg.Connector, cfg.Speculative = 0, false, false, nil, engine.Speculative{}
 	if _, fair := cfg.Order.(sched.Fair); fair {
 		cfg.Order = sched.ByPriority{}
 	}

@@ -1,7 +1,7 @@
 package simtest
 
 import (
-	"clifftop/sim"
+	"clifftop/sim/engine"
 	"clifftop/workload"
 )
 
@@ -48,7 +48,7 @@ type kvState struct {
 	private int        // radix: blocks that it holds beside those
 }
 
-func newStore(cfg *sim.Config) store {
+func newStore(cfg *engine.Config) store {
 	switch {
 	case cfg.Contiguous:
 		return &holes{usable: cfg.UsableBlocks()}
@@ -59,7 +59,7 @@ func newStore(cfg *sim.Config) store {
 }
 
 // newState is the store's part of a sequence that arrives.
-func newState(cfg *sim.Config, r *workload.Request, answer int32) (k kvState) {
+func newState(cfg *engine.Config, r *workload.Request, answer int32) (k kvState) {
 	switch {
 	case cfg.Radix:
 		k.tokens = Tokens(r, r.InputTokens+answer)

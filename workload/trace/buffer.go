@@ -2,13 +2,14 @@ package trace
 
 import "io"
 
-// maxBufferedRows is the length up to which a trace is kept in memory, to be read only once: some megabytes.
+// maxBufferedRows is the number of rows up to which a trace is buffered in memory, so that it is read only once.
+// They take a few megabytes.
 const maxBufferedRows = 1 << 15
 
-// bufferingReader keeps the rows that pass through it, unless there are more than maxBufferedRows.
+// bufferingReader buffers the rows that pass through it, up to maxBufferedRows.
 type bufferingReader struct {
 	Reader
-	rows []Row // nil when there were too many
+	rows []Row // nil if there were more
 	many bool
 }
 
@@ -24,7 +25,7 @@ func (k *bufferingReader) Next() (Row, error) {
 	return r, err
 }
 
-// kept reads rows from memory.
+// bufferedReader reads rows from a buffer.
 type bufferedReader struct{ rows []Row }
 
 func (k *bufferedReader) Next() (Row, error) {

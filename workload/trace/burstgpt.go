@@ -2,10 +2,10 @@ package trace
 
 import "bytes"
 
-// burstGPT is the layout of BurstGPT: CSV with Timestamp (seconds from midnight of the first day), Model,
-// Request tokens, Response tokens, Total tokens and Log Type; the third file has Session ID and Elapsed
-// time too. Model and log type make the class. A request without response failed. Equal rows are
-// different requests: the clock ticks in seconds.
+// burstGPT is the layout of BurstGPT: CSV with Timestamp (seconds from midnight of the first day), Model, Request
+// tokens, Response tokens, Total tokens and Log Type; the third file also has Session ID and Elapsed time. Model
+// and log type form the class. A request without response failed. Equal rows are different requests because the
+// clock ticks in seconds.
 type burstGPT struct {
 	header
 	classTable
@@ -17,7 +17,8 @@ type burstGPT struct {
 
 func burstGPTFormat() format {
 	return format{
-		Format:   Format{"burstgpt", "CSV: Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type and optionally Session ID,Elapsed time", "https://github.com/HPMLL/BurstGPT"},
+		Format: Format{"burstgpt", "CSV: Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type and " +
+			"optionally Session ID,Elapsed time", "https://github.com/HPMLL/BurstGPT"},
 		need:     [][]string{{"timestamp", "model", "request tokens", "response tokens", "total tokens", "log type"}},
 		may:      []string{"session id", "elapsed time"},
 		absolute: true,
@@ -25,8 +26,9 @@ func burstGPTFormat() format {
 		columns: func(f *File, h header) layout {
 			return &burstGPT{
 				header: h, file: f, sessions: newSessionTable(),
-				time: h.index("timestamp"), model: h.index("model"), input: h.index("request tokens"), output: h.index("response tokens"),
-				total: h.index("total tokens"), log: h.index("log type"), session: h.index("session id"),
+				time: h.index("timestamp"), model: h.index("model"), input: h.index("request tokens"),
+				output: h.index("response tokens"),
+				total:  h.index("total tokens"), log: h.index("log type"), session: h.index("session id"),
 			}
 		},
 	}
@@ -57,11 +59,13 @@ func (b *burstGPT) parse(line []byte, r *Row, t *instant) (f *fault) {
 
 func (b *burstGPT) class(r *Row) (f *fault) {
 	model, log := b.fields[b.model], b.fields[b.log]
-	known := (string(model) == "ChatGPT" || string(model) == "GPT-4") && (string(log) == "Conversation log" || string(log) == "API log")
+	known := (string(model) == "ChatGPT" || string(model) == "GPT-4") &&
+		(string(log) == "Conversation log" || string(log) == "API log")
 	b.name = append(append(append(b.name[:0], model...), ' '), log...)
 	if !known {
 		if b.file.options.Mode != Fix {
-			return faulty(Class, b.name, "is a kind of request that is not known", "ChatGPT or GPT-4, Conversation log or API log, or mode fix")
+			return faulty(Class, b.name, "is an unknown kind of request",
+				"ChatGPT or GPT-4 with Conversation log or API log, or mode fix")
 		}
 		b.file.countFixed(Class)
 	}

@@ -6,29 +6,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 )
 
-// document reads one JSON value of any length piece by piece, and passes over what is not asked for in
-// constant memory. It checks the structure of what it reads, not all of what it passes over.
+// document reads one JSON value of any length in pieces and skips unwanted parts in constant memory. It checks the
+// structure of the parts that it reads, but not all of what it skips.
 type document struct {
 	r       *bufio.Reader
-	number  int64 // of the line
-	longest int   // stringLen that is read; 0 is maxText
+	number  int64 // current line
+	longest int   // maximum length of a text in bytes; 0 means maxText
 }
 
-// maxRecords bounds the requests of a document, which are held in memory: half a gigabyte.
-const maxRecords = 10_000_000
-
-// maxText bounds a key, a number or a text that is read.
+// maxText limits a key, number or text in bytes.
 const maxText = 1 << 16
 
-// shapeError is JSON that is not what it should be.
+// shapeError is JSON with an unexpected structure.
 type shapeError struct{ found, want string }
 
 func (m *shapeError) Error() string { return "want " + m.want }
 
-// next is the next byte that is not blank, which is not taken.
+// next returns the next byte that is not blank, without consuming it.
 func (d *document) next() (byte, error) {
 	for {
 		c, err := d.r.ReadByte()
@@ -52,7 +48,7 @@ func (d *document) unexpected(want string) error {
 	return &shapeError{string(found), want}
 }
 
-// take takes a byte that must come next.
+// take consumes a required byte.
 func (d *document) take(c byte) error {
 	found, err := d.next()
 	if err == nil && found != c {
@@ -64,7 +60,7 @@ func (d *document) take(c byte) error {
 	return err
 }
 
-// list walks over what stands between two brackets, with commas between.
+// list walks over the comma-separated items between two brackets.
 func (d *document) list(from, to byte, item func() error) error {
 	if err := d.take(from); err != nil {
 		return err
@@ -89,7 +85,7 @@ func (d *document) list(from, to byte, item func() error) error {
 	}
 }
 
-// members walks over the members of an object; item takes the value.
+// members walks over the members of an object; item must consume the value.
 func (d *document) members(item func(key string) error) error {
 	return d.list('{', '}', func() error {
 		key, err := d.scalar()
@@ -107,10 +103,10 @@ func (d *document) members(item func(key string) error) error {
 	})
 }
 
-// elements walks over the elements of a list; item takes one.
+// elements walks over the elements of a list; item must consume one.
 func (d *document) elements(item func() error) error { return d.list('[', ']', item) }
 
-// scalar takes a text with its quotes, a number, or a word such as null.
+// scalar consumes a text with its quotes, a number, or a word such as null.
 func (d *document) scalar() ([]byte, error) {
 	c, err := d.next()
 	if err != nil {
@@ -152,7 +148,7 @@ func (d *document) scalar() ([]byte, error) {
 	}
 }
 
-// skip passes over a value.
+// skip consumes a value.
 func (d *document) skip() error {
 	depth := 0
 	for {
@@ -186,7 +182,7 @@ func (d *document) skip() error {
 	}
 }
 
-// skipWord passes over a number or a word.
+// skipWord consumes a number or a word.
 func (d *document) skipWord() error {
 	for {
 		c, err := d.r.ReadByte()
@@ -201,7 +197,7 @@ func (d *document) skipWord() error {
 	}
 }
 
-// skipText passes over a text.
+// skipText consumes a text.
 func (d *document) skipText() error {
 	for first := true; ; first = false {
 		c, err := d.r.ReadByte()
@@ -222,12 +218,37 @@ func (d *document) skipText() error {
 	}
 }
 
-// explain says where the reading stopped.
+// optionalMembers walks over the members of an object and skips any other value.
+func (d *document) optionalMembers(item func(key string) error) error {
+	c, err := d.next()
+	if err != nil {
+		return err
+	}
+	if c != '{' {
+		return d.skip()
+	}
+	return d.members(item)
+}
+
+// nonEmpty consumes a value and reports whether it is anything but null, false or empty text.
+func (d *document) nonEmpty() (bool, error) {
+	c, err := d.next()
+	if err != nil {
+		return false, err
+	}
+	head, _ := d.r.Peek(5)
+	nothing := c == '"' && len(head) > 1 && head[1] == '"' || string(head[:min(4, len(head))]) == "null" ||
+		string(head) == "false"
+	return !nothing, d.skip()
+}
+
+// explain adds the position to an error.
 func (d *document) explain(name string, err error) error {
 	var m *shapeError
 	switch {
 	case errors.As(err, &m):
-		return &RowError{Name: name, Line: d.number, Code: Syntax, Value: m.found, Problem: "is not what stands here", Want: m.want}
+		return &RowError{Name: name, Line: d.number, Code: Syntax, Value: m.found, Problem: "is unexpected here",
+			Want: m.want}
 	case err == io.ErrUnexpectedEOF:
 		return fmt.Errorf("%s: the file is cut short in line %d: %w", name, d.number, err)
 	}
@@ -238,8 +259,8 @@ func (d *document) explain(name string, err error) error {
 	return fmt.Errorf("%s: line %d: %w", name, d.number, err)
 }
 
-// documentKeys are the keys of the object that a trace begins with, as far as they can be seen, or those of
-// the first object in the list that it begins with; nil if it begins otherwise.
+// documentKeys returns the keys of the object at the beginning of a trace, as far as head shows them, or those of
+// the first object of a list. It returns nil for anything else.
 func documentKeys(head []byte) (keys []string, list bool) {
 	head = skipBlanks(bytes.TrimPrefix(head, []byte("\ufeff")))
 	if len(head) == 0 || head[0] != '{' && head[0] != '[' {
@@ -253,28 +274,14 @@ func documentKeys(head []byte) (keys []string, list bool) {
 			return d.skip()
 		})
 		if err == nil && list {
-			err = io.EOF // one is enough
+			err = io.EOF // one object is enough
 		}
 		return err
 	}
 	if list = head[0] == '['; list {
-		_ = d.elements(note) // head is only the beginning: it ends where it ends
+		_ = d.elements(note) // head is only the beginning, so it may end anywhere
 	} else {
 		_ = note()
 	}
 	return keys, list
-}
-
-// sorted puts the records of a document, which has them in an order of its own, in order of arrival.
-func (t *records) sorted() *records {
-	slices.SortStableFunc(t.list, func(a, b record) int {
-		switch {
-		case a.at.before(b.at):
-			return -1
-		case b.at.before(a.at):
-			return 1
-		}
-		return 0
-	})
-	return t
 }

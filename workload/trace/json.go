@@ -5,14 +5,14 @@ import (
 	"encoding/json"
 )
 
-// walkObject walks over the members of a JSON object. Numbers and lists of numbers, all that a trace
-// holds, are read here; anything else is left to encoding/json.
+// walkObject walks over the members of a JSON object. It decodes numbers and lists of numbers itself for speed and
+// validates everything else by encoding/json.
 func walkObject(b []byte, member func(key, value []byte)) bool {
 	return walkObjectWithIDs(b, "", nil, member)
 }
 
-// walkObjectWithIDs is object, and reads the list of whole numbers under one key on the way, into ids. Member sees
-// it too, if it is not one.
+// walkObjectWithIDs is walkObject and also decodes the list of whole numbers under one key into ids. It sets ids to
+// nil if the value is not such a list. member is called for this key as well.
 func walkObjectWithIDs(b []byte, list string, ids *[]uint64, member func(key, value []byte)) bool {
 	b = bytes.TrimRight(skipBlanks(b), blanks)
 	if len(b) < 2 || b[0] != '{' || b[len(b)-1] != '}' {
@@ -32,7 +32,7 @@ func walkObjectWithIDs(b []byte, list string, ids *[]uint64, member func(key, va
 		if len(rest) == 0 || rest[0] != ':' {
 			return false
 		}
-		rest = skipBlanks(rest[1:])
+		rest = skipBlanks(rest[1:]) // the comma
 		if n = 0; ids != nil && string(key) == list {
 			if *ids, n = numberList(rest, (*ids)[:0]); n > 0 {
 				n = endOfValue(rest, n)
@@ -58,7 +58,7 @@ func walkObjectWithIDs(b []byte, list string, ids *[]uint64, member func(key, va
 	}
 }
 
-// blanks are JSON's.
+// blanks are the blanks of JSON.
 const blanks = " \t\r\n"
 
 func skipBlanks(b []byte) []byte {
@@ -68,7 +68,7 @@ func skipBlanks(b []byte) []byte {
 	return b
 }
 
-// stringLen is the length of the JSON string that b begins with, quotes included, or 0.
+// stringLen returns the length of the JSON string at the start of b, including quotes, or 0.
 func stringLen(b []byte) int {
 	if len(b) == 0 || b[0] != '"' {
 		return 0
@@ -91,13 +91,13 @@ func stringLen(b []byte) int {
 	return 0
 }
 
-// valueLen is the length of the JSON value that b begins with, up to a comma or the end of b; 0 when
-// there is none.
+// valueLen returns the length of the JSON value at the start of b, up to a comma or the end of b; 0 if there is
+// none.
 func valueLen(b []byte) int {
 	if n := listLen(b); n > 0 {
 		return n
 	}
-	depth, plain := 0, true // wholeNumberLen: digits only
+	depth, plain := 0, true // plain: digits only
 	i := 0
 scan:
 	for i < len(b) {
@@ -128,14 +128,14 @@ scan:
 	case !json.Valid(v):
 		return 0
 	}
-	if i == len(b)-1 { // a comma with nothing behind it
+	if i == len(b)-1 { // trailing comma
 		return 0
 	}
 	return i
 }
 
-// wholeNumberLen is the length of the whole number that b begins with and that a comma and something else, or
-// nothing, follows; 0 if that is not so.
+// wholeNumberLen returns the length of the whole number at the start of b if a comma and further text, or the end
+// of b, follows it; otherwise 0.
 func wholeNumberLen(b []byte) int {
 	n := 0
 	for n < len(b) && b[n]-'0' <= 9 {
@@ -147,14 +147,14 @@ func wholeNumberLen(b []byte) int {
 	return endOfValue(b, n)
 }
 
-// listLen is the length of the list of plain whole numbers that b surely starts with and that something
-// else follows, or 0.
+// listLen returns the length of the list of whole numbers at the start of b if a comma and further text, or the end
+// of b, follows it; otherwise 0.
 func listLen(b []byte) int {
 	_, n := numberList(b, nil)
 	return endOfValue(b, n)
 }
 
-// endOfValue is n, or 0 where what comes after n bytes of b is no comma with something behind it.
+// endOfValue returns n, or 0 if the text after n bytes of b is not a comma with further text.
 func endOfValue(b []byte, n int) int {
 	if n < len(b) && (b[n] != ',' || n == len(b)-1) {
 		return 0
@@ -162,7 +162,7 @@ func endOfValue(b []byte, n int) int {
 	return n
 }
 
-// numbers reads a JSON list of whole numbers into ids; null and nothing are an empty list.
+// numbers decodes a JSON list of whole numbers into ids; null and empty text are an empty list.
 func numbers(v []byte, ids []uint64) ([]uint64, bool) {
 	if len(v) == 0 || string(v) == "null" {
 		return ids, true
@@ -171,8 +171,8 @@ func numbers(v []byte, ids []uint64) ([]uint64, bool) {
 	return ids, n == len(v)
 }
 
-// numberList reads the list of whole numbers that v begins with, and returns its length in bytes, 0 if there
-// is none. With nil ids it only checks.
+// numberList decodes the list of whole numbers at the start of v and returns its length in bytes, 0 if there is
+// none. If ids is nil it only checks.
 func numberList(v []byte, ids []uint64) ([]uint64, int) {
 	if len(v) == 0 || v[0] != '[' {
 		return ids, 0
@@ -195,7 +195,7 @@ func numberList(v []byte, ids []uint64) ([]uint64, int) {
 			ids = append(ids, id)
 		}
 		if i+2 < len(v) && v[i] == ',' && v[i+1] == ' ' && v[i+2] > ' ' {
-			i += 2 // as it mostly is
+			i += 2 // the common case
 			continue
 		}
 		i += blankLen(v[i:])
@@ -213,7 +213,7 @@ func numberList(v []byte, ids []uint64) ([]uint64, int) {
 	}
 }
 
-// blankLen is the number of blanks that b begins with.
+// blankLen returns the number of blanks at the start of b.
 func blankLen(b []byte) int {
 	n := 0
 	for n < len(b) && b[n] <= ' ' && (b[n] == ' ' || b[n] == '\t' || b[n] == '\r' || b[n] == '\n') {

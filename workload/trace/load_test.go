@@ -98,7 +98,7 @@ func TestTimeless(t *testing.T) {
 	for _, c := range []struct {
 		Load
 		want string
-	}{{Load{}, "workload.trace.rate"}, {Load{Scale: 2}, "no times that could be scaled"}} {
+	}{{Load{}, "workload.trace.rate"}, {Load{Scale: 2}, "does not apply to a trace without times"}} {
 		if _, err := Replay(open, c.Load); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}

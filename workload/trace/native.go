@@ -8,16 +8,15 @@ import (
 	"clifftop/workload"
 )
 
-// native is Clifftop's layout: CSV with the columns arrival_s, input_tokens and output_tokens, and
-// optionally session, content, class and priority. Arrivals are seconds from the start of the run.
+// native is Clifftop's own layout: CSV with the columns arrival_s, input_tokens and output_tokens, and optionally
+// session, content, class, priority and wait_s. Arrivals are seconds from the start of the run.
 //
-// Content lists the leading segments of the prompt as name:tokens, joined by |. Equal names are equal
-// text. The name @out stands for an answer of the same session: the last one in the list is the
-// previous answer, the one before it the answer before that. A name of # and 16 hexadecimal digits is
-// an identity as it stands, for traces whose texts have no names.
+// content lists the leading segments of the prompt as name:tokens, joined by |. Equal names mean equal text. The
+// name @out stands for an output of the same session: the last one in the list is the previous output, the one
+// before it the output before that. A # with 16 hexadecimal digits is a numeric identity.
 //
-// A row with wait_s is sent so many seconds after the answer to the row above it, whenever that comes. It has no arrival, and
-// session, class and priority are those of the row that the conversation begins with.
+// A row with wait_s is sent that many seconds after the output of the row above it. It has no arrival; its session,
+// class and priority are those of the first row of the conversation.
 type native struct {
 	header
 	classTable
@@ -25,21 +24,22 @@ type native struct {
 	time, input, output               int
 	session, content, class, priority int
 	wait                              int
-	name                              []byte // of the row's session
+	name                              []byte // session of the row
 }
 
-// nativeColumns are those that every trace of Clifftop's has, and nativeExtras those that it may have.
+// nativeColumns are required columns, nativeExtras optional ones.
 var (
 	nativeColumns = []string{"arrival_s", "input_tokens", "output_tokens"}
 	nativeExtras  = []string{"session", "content", "class", "priority"}
 )
 
-// waitColumn is the column of rows that wait for the answer to the one above.
+// waitColumn is the column of rows that wait for the output of the row above.
 const waitColumn = "wait_s"
 
 func nativeFormat() format {
 	return format{
-		Format:  Format{"clifftop", "CSV: arrival_s,input_tokens,output_tokens and optionally session,content,class,priority,wait_s", "Clifftop's own"},
+		Format: Format{"clifftop", "CSV: arrival_s,input_tokens,output_tokens and optionally " +
+			"session,content,class,priority,wait_s", "Clifftop's own"},
 		need:    [][]string{nativeColumns},
 		may:     append(nativeExtras[:len(nativeExtras):len(nativeExtras)], waitColumn),
 		columns: func(_ *File, h header) layout { return newNative(h) },
@@ -49,7 +49,8 @@ func nativeFormat() format {
 func newNative(h header) *native {
 	return &native{
 		header: h, time: h.index("arrival_s"), input: h.index("input_tokens"), output: h.index("output_tokens"),
-		session: h.index("session"), content: h.index("content"), class: h.index("class"), priority: h.index("priority"), wait: h.index(waitColumn),
+		session: h.index("session"), content: h.index("content"), class: h.index("class"),
+		priority: h.index("priority"), wait: h.index(waitColumn),
 		sessions: newSessionTable(),
 	}
 }
@@ -59,7 +60,8 @@ func (o *native) parse(line []byte, r *Row, t *instant) (f *fault) {
 		return f
 	}
 	if b := o.field(o.wait); len(b) > 0 {
-		return faulty(Parent, line, "waits for an answer, but no row is above it", "a row with an arrival before those with wait_s")
+		return faulty(Parent, line, "has wait_s but no row above it",
+			"a row with an arrival before rows with wait_s")
 	}
 	if *t, f = decimal(o.fields[o.time], inSeconds); f != nil {
 		return f
@@ -91,15 +93,6 @@ func (o *native) parse(line []byte, r *Row, t *instant) (f *fault) {
 
 func (o *native) accept(r *Row) { o.sessions.accept(o.name, r) }
 
-// chained is a layout of which several lines may make one row.
-type chained interface {
-	// chains says that there are such rows at all.
-	chains() bool
-	// follows says that a line belongs to the row above it, and follow reads it.
-	follows(line []byte) bool
-	follow(line []byte, r *Row) *fault
-}
-
 func (o *native) chains() bool { return o.wait >= 0 }
 
 func (o *native) follows(line []byte) bool {
@@ -112,10 +105,10 @@ func (o *native) follow(line []byte, r *Row) *fault {
 		return f
 	}
 	if b := o.fields[o.time]; len(b) > 0 {
-		return faulty(Time, b, "is an arrival beside wait_s", "one of them")
+		return faulty(Time, b, "is set together with wait_s", "arrival_s or wait_s")
 	}
 	if b := o.field(o.session); len(b) > 0 && string(b) != string(o.name) || len(o.name) == 0 {
-		return faulty(Parent, line, "waits for an answer of another session", "the session of the row above")
+		return faulty(Parent, line, "has wait_s and another session than the row above", "the same session")
 	}
 	at, f := decimal(o.field(o.wait), inSeconds)
 	if f != nil {
@@ -131,14 +124,15 @@ func (o *native) follow(line []byte, r *Row) *fault {
 		return f
 	}
 	if x.InputTokens == 0 || x.OutputTokens == 0 {
-		return faulty(Range, line, "waits for an answer, and has no prompt or no answer itself", "1 token or more of each")
+		return faulty(Range, line, "has wait_s and an empty prompt or output", "1 token or more of each")
 	}
 	if b := o.field(o.content); len(b) > 0 {
 		if x.Content, f = parseContent(b, &x.Request, o.limit); f != nil {
 			return f
 		}
 	}
-	r.Then = append(r.Then, Turn{Wait: clock.Duration(wait), InputTokens: x.InputTokens, OutputTokens: x.OutputTokens, Content: x.Content})
+	r.Then = append(r.Then, Turn{Wait: clock.Duration(wait), InputTokens: x.InputTokens, OutputTokens: x.OutputTokens,
+		Content: x.Content})
 	return nil
 }
 
@@ -170,7 +164,8 @@ func parseContent(b []byte, r *workload.Request, limit int32) (*workload.Content
 			turn := r.Turn - answers
 			answers--
 			if r.Session == 0 || turn < 0 {
-				return nil, faulty(Prefix, part, "is an answer that was not given", "no more answers than the session has had")
+				return nil, faulty(Prefix, part, "refers to an output that does not exist",
+					"at most as many @out as earlier turns")
 			}
 			s.ID = workload.AnswerID(r.Session, turn)
 		case len(name) == 17 && name[0] == '#':
@@ -185,7 +180,7 @@ func parseContent(b []byte, r *workload.Request, limit int32) (*workload.Content
 		c.Segments = append(c.Segments, s)
 	}
 	if c.Tokens() > int64(r.InputTokens) {
-		return nil, faulty(Prefix, b, "covers more than the prompt", "at most input_tokens in all")
+		return nil, faulty(Prefix, b, "covers more than the prompt", "at most input_tokens in total")
 	}
 	return c, nil
 }

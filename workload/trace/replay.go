@@ -8,8 +8,8 @@ import (
 	"clifftop/workload"
 )
 
-// Source replays a trace; it is a [workload.Source]. Rows arrive when they were recorded, whether or not
-// earlier turns of their session have been answered; turns that a row brings with it wait for answers.
+// Source replays a trace as a [workload.Source]. Rows arrive at their recorded times, whether or not earlier turns
+// of their session have been answered. The follow-ups of a row wait for outputs.
 type Source struct {
 	*Transformed
 	next Row
@@ -20,7 +20,7 @@ type Source struct {
 	conversations
 }
 
-// Replay makes the source of a trace at a load; see [Transform].
+// Replay returns the source of a trace at a load. It returns the errors of [Transform].
 func Replay(open Opener, l Load) (*Source, error) {
 	changed, err := Transform(open, l)
 	if err != nil {
@@ -45,7 +45,8 @@ func (s *Source) advance() {
 	case err != nil:
 		s.over, s.err = true, err
 	case r.Arrival > clock.Time(clock.MaxRun) && s.end == clock.Never:
-		s.over, s.err = true, fmt.Errorf("row %d arrives after more than %v (want a slice, or speedup)", r.ID, clock.MaxRun)
+		s.over, s.err = true, fmt.Errorf("row %d arrives after more than %v (want a slice, or speedup)", r.ID,
+			clock.MaxRun)
 		closeReader(s.reader)
 	case r.Arrival >= s.end:
 		s.over = true
@@ -55,7 +56,7 @@ func (s *Source) advance() {
 	}
 }
 
-// Peek returns the arrival of the next request. Those that wait for an answer are not seen before.
+// Peek returns the arrival of the next request. Requests that wait for an output are not included.
 func (s *Source) Peek() (clock.Time, bool) {
 	if at, ok := s.ready(); ok && (s.over || at < s.next.Arrival) {
 		return at, true
@@ -78,13 +79,13 @@ func (s *Source) Next() workload.Request {
 	return r.Request
 }
 
-// Done tells that a request has ended, which others may wait for.
+// Done releases the follow-ups of a request that has ended.
 func (s *Source) Done(r *workload.Request, end workload.End) bool {
 	s.answered(r, end.At, s.end)
 	return false
 }
 
-// Err is the error that ended the trace early, or nil.
+// Err returns the error that ended the trace early, or nil.
 func (s *Source) Err() error { return s.err }
 
 var _ workload.Source = (*Source)(nil)

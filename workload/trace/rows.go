@@ -5,31 +5,40 @@ import (
 	"io"
 )
 
-// feed is where a File takes its rows from: lines, a document, or a generator.
+// rowSource provides the rows of a File: lines, a document or a generator.
 type rowSource interface {
-	// next reads a row: all of it but its ID and its arrival, whose place is in at. A fault is a row that
-	// breaks a rule; an error ends the trace, io.EOF as it should.
+	// next reads a row without its ID and sets at to its arrival. It returns a fault for a row that breaks a rule,
+	// and an error at the end of the trace: io.EOF, or what ended it early.
 	next(r *Row, at *instant) (*fault, error)
-	// accept says that the row just read is kept.
+	// accept is called if the row just read is kept.
 	accept(r *Row)
-	// stringLen is the row just read, for messages, and line where it begins; 0 is nowhere.
+	// text returns the row just read, for messages, and line the number of its first line; 0 means unknown.
 	text() []byte
 	line() int64
 }
 
-// layout reads the rows of one format, each of a line.
+// layout reads the rows of a format with one row per line.
 type layout interface {
 	parse(line []byte, r *Row, at *instant) *fault
 	accept(r *Row)
 }
 
-// lineSource is a trace of rows of a line each, or of several where its layout chains them.
+// chained is a layout in which several lines may form one row.
+type chained interface {
+	// chains reports whether the trace has such rows.
+	chains() bool
+	// follows reports whether a line belongs to the row above it, and follow reads it.
+	follows(line []byte) bool
+	follow(line []byte, r *Row) *fault
+}
+
+// lineSource is a trace with one row per line, or several lines per row if its layout is chained.
 type lineSource struct {
 	layout
 	lines *lines
-	held  []byte // a line that was read ahead: to tell the format, or the row
+	held  []byte // a line that was read ahead, to detect the format or the end of a row
 	row   []byte
-	at    int64 // number of the line of the row
+	at    int64 // number of the first line of the row
 }
 
 func (l *lineSource) next(r *Row, at *instant) (*fault, error) {
@@ -60,7 +69,7 @@ func (l *lineSource) take() (err error) {
 	return err
 }
 
-// chain reads the lines that belong to a row. With a fault in one of them, or in the row itself, they are passed over.
+// chain reads the further lines of a row. After a fault in any of its lines it skips the rest.
 func (l *lineSource) chain(c chained, f *fault, r *Row) (*fault, error) {
 	for {
 		line, err := l.lines.next()
@@ -99,7 +108,7 @@ type classTable struct {
 	index map[string]uint16
 }
 
-// of is the number of a class; an empty name is no class.
+// of returns the number of a class; 0 for an empty name.
 func (c *classTable) of(name []byte) (uint16, *fault) {
 	if len(name) == 0 {
 		return 0, nil
@@ -108,10 +117,10 @@ func (c *classTable) of(name []byte) (uint16, *fault) {
 		return i, nil
 	}
 	if c.index == nil {
-		c.names, c.index = []string{""}, map[string]uint16{} // 0 is for requests without a class
+		c.names, c.index = []string{""}, map[string]uint16{} // 0 means no class
 	}
 	if len(c.names) > 1<<16-1 {
-		return 0, faulty(Range, name, "is one class too many", "at most 65535 classes")
+		return 0, faulty(Range, name, "exceeds the number of classes", "at most 65535 classes")
 	}
 	i := uint16(len(c.names))
 	c.names = append(c.names, string(name))
@@ -119,12 +128,12 @@ func (c *classTable) of(name []byte) (uint16, *fault) {
 	return i, nil
 }
 
-// classed is a feed or layout whose rows have classes.
+// classed is a rowSource or layout whose rows have classes.
 type classed interface{ classNames() []string }
 
 func (c *classTable) classNames() []string { return c.names }
 
-// sessionTable numbers sessions from 1, and their rows from 0.
+// sessionTable numbers sessions from 1, and the rows of each from 0.
 type sessionTable struct {
 	number map[string]int32
 	turns  []int32 // by session
@@ -132,8 +141,7 @@ type sessionTable struct {
 
 func newSessionTable() sessionTable { return sessionTable{map[string]int32{}, []int32{0}} }
 
-// of fills in session and turn. A session that has not been seen has the next number, for good when
-// accepted.
+// of sets session and turn of the row. A new session gets the next number, which becomes permanent by accept.
 func (s *sessionTable) of(name []byte, r *Row) *fault {
 	if len(name) == 0 {
 		return nil
@@ -143,13 +151,13 @@ func (s *sessionTable) of(name []byte, r *Row) *fault {
 		return nil
 	}
 	if len(s.turns) == 1<<31-1 {
-		return faulty(Range, name, "is one session too many", "at most 2147483646 sessions")
+		return faulty(Range, name, "exceeds the number of sessions", "at most 2147483646 sessions")
 	}
 	r.Session = int32(len(s.turns))
 	return nil
 }
 
-// accept enters the row's session and counts its turns; rows that are dropped do not count.
+// accept adds the session of the row and counts its turns; dropped rows do not count.
 func (s *sessionTable) accept(name []byte, r *Row) {
 	if r.Session == 0 {
 		return
@@ -161,46 +169,5 @@ func (s *sessionTable) accept(name []byte, r *Row) {
 	s.turns[r.Session] += int32(r.Requests())
 }
 
-// records is a trace that is read as a whole, in order of arrival.
-type records struct {
-	list     []record
-	timeless bool
-	at       int
-}
-
-// record is a request of a document.
-type record struct {
-	at     instant
-	line   int64
-	input  int32
-	output int32
-	failed bool
-	fault  *fault
-}
-
-func (t *records) next(r *Row, at *instant) (*fault, error) {
-	if t.at == len(t.list) {
-		return nil, io.EOF
-	}
-	x := &t.list[t.at]
-	t.at++
-	r.InputTokens, r.OutputTokens, *at = x.input, x.output, x.at
-	if x.fault == nil && x.failed {
-		return faulty(ZeroOut, nil, "is a request that failed", "requests that were answered, or a policy for empty answers"), nil
-	}
-	return x.fault, nil
-}
-
-func (t *records) accept(*Row)  {}
-func (t *records) text() []byte { return nil }
-func (t *records) line() int64 {
-	if t.at == 0 {
-		return 0
-	}
-	return t.list[t.at-1].line
-}
-
-// timelessSource is a feed whose rows may have no times.
+// timelessSource is a rowSource or layout whose rows may have no times.
 type timelessSource interface{ isTimeless() bool }
-
-func (t *records) isTimeless() bool { return t.timeless }

@@ -15,15 +15,16 @@ import (
 	"clifftop/workload"
 )
 
-var serveGenFormat = Format{"servegen", "a directory: chunk-N-trace.csv and chunk-N-dataset.json of each client; requests are generated from them", "https://github.com/alibaba/ServeGen"}
+var serveGenFormat = Format{"servegen", "a directory: chunk-N-trace.csv and chunk-N-dataset.json of each client; " +
+	"requests are generated from them", "https://github.com/alibaba/ServeGen"}
 
-// OpenServeGen generates the traffic of ServeGen's clients from a directory that describes them:
-// chunk-N-trace.csv has a rate and a law of gaps for each ten minutes, chunk-N-dataset.json the lengths
-// for each six hours; either may be gzipped. The class of a request is its client.
+// OpenServeGen generates the traffic of ServeGen's clients from a directory that describes them: chunk-N-trace.csv
+// has a rate and a distribution of gaps per ten minutes, chunk-N-dataset.json the lengths per six hours; either may
+// be gzipped. The class of a request is its client.
 //
-// A client's gaps follow the law of the window in which they begin, and run faster or slower as the rate
-// changes, so that every window has its rate and bursts go on across windows. Prompt and answer are drawn
-// independently within a window: the description does not have their dependence.
+// A client's gaps follow the distribution of the window in which they begin and are scaled as the rate changes, so
+// that each window has its rate and bursts continue across windows. Prompt and output are drawn independently
+// within a window, because the description does not contain their dependence.
 func OpenServeGen(dir fs.FS, name string, o Options) (*File, error) {
 	f := &File{name: name, options: o, format: format{Format: serveGenFormat}}
 	if err := f.options.defaults(); err != nil {
@@ -37,7 +38,7 @@ func OpenServeGen(dir fs.FS, name string, o Options) (*File, error) {
 	return f, nil
 }
 
-// IsServeGen says whether a directory describes clients for [OpenServeGen].
+// IsServeGen reports whether a directory contains clients for [OpenServeGen].
 func IsServeGen(dir fs.FS) bool {
 	entries, err := fs.ReadDir(dir, ".")
 	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
@@ -46,7 +47,7 @@ func IsServeGen(dir fs.FS) bool {
 	})
 }
 
-// isServeGenRow says whether a line is one of chunk-N-trace.csv, which have no header.
+// isServeGenRow reports whether a line is a row of chunk-N-trace.csv, which has no header.
 func isServeGenRow(line []byte) bool {
 	fields, fault := columns(line, nil)
 	if fault != nil || len(fields) != 6 {
@@ -57,21 +58,21 @@ func isServeGenRow(line []byte) bool {
 	return err == nil && (pattern == "Gamma" || pattern == "Weibull" || pattern == "")
 }
 
-// serveGen draws the clients' requests, and merges them.
+// serveGen draws the clients' requests and merges them.
 type serveGen struct {
 	classTable
 	clients []*client
 	queue   pq.Queue[struct{}] // next request of each client: by instant, then by client
 }
 
-// client is one of the clients, and how far it has come.
+// client is a client with its position in time.
 type client struct {
 	clientLaws
 	class  uint16
 	number uint64 // of its streams
 	sent   uint64
-	window int     // in which the last request came
-	offset float64 // of it in the window, seconds
+	window int     // of the last request
+	offset float64 // in the window, seconds
 	gaps   *workload.RNG
 	input  *workload.RNG
 	output *workload.RNG
@@ -105,15 +106,16 @@ func (g *serveGen) load(dir fs.FS, f *File) error {
 		}
 	}
 	if lost > 0 {
-		f.warn("%.3g %% of the requests are of clients without lengths, and left out", 100*lost/whole)
+		f.warn("clients without lengths, %.3g %% of the requests, are left out", 100*lost/whole)
 	}
 	if len(g.clients) == 0 {
-		return &RowError{Name: f.name, Code: Empty, Problem: "no clients with rates and lengths", Want: "chunk-N-trace.csv and chunk-N-dataset.json"}
+		return &RowError{Name: f.name, Code: Empty, Problem: "no clients with rates and lengths",
+			Want: "chunk-N-trace.csv and chunk-N-dataset.json"}
 	}
 	return nil
 }
 
-// begin draws the first request. The first gap has begun before the traffic does.
+// begin draws the first request. The traffic starts within a gap.
 func (g *serveGen) begin(c *client, seed uint64) {
 	c.gaps = workload.NewRNG(seed, "servegen-gaps")
 	c.input = workload.NewRNG(seed, "servegen-input")
@@ -128,7 +130,7 @@ func (g *serveGen) begin(c *client, seed uint64) {
 	g.push(len(g.clients)-1, first*u)
 }
 
-// gap draws a gap of mean 1 by the law of the window of the last request.
+// gap draws a gap of mean 1 from the distribution of the window of the last request.
 func (c *client) gap() float64 {
 	w := &c.windows[c.window]
 	if w.weibull {
@@ -137,7 +139,7 @@ func (c *client) gap() float64 {
 	return distuv.Gamma{Alpha: w.shape, Beta: w.shape, Src: c.gaps}.Rand()
 }
 
-// push finds the instant at which the client's expected number of requests has grown by gap, if it does.
+// push schedules the request at which the client's expected number of requests has grown by gap, if there is one.
 func (g *serveGen) push(i int, gap float64) {
 	c := g.clients[i]
 	for c.window < len(c.windows) {

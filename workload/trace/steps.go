@@ -10,10 +10,10 @@ import (
 	"clifftop/workload"
 )
 
-// Each step here turns one Reader into another. Rows keep the ID that they have in the file until the
-// end, so that a decision about a row does not depend on the steps before.
+// Each step turns one Reader into another. Rows keep their ID from the file up to the end, so that a decision about a
+// row does not depend on the steps before it.
 
-// Domains of the decisions, so that they do not go together.
+// Domains of the random decisions, so that they are independent.
 const (
 	thinRows = iota + 1
 	thinSessions
@@ -22,16 +22,16 @@ const (
 	passes
 )
 
-// step is the reader that a step takes its rows from.
+// step is the reader from which a step takes its rows.
 type step struct{ Reader }
 
-// Close closes the trace at the bottom.
+// Close closes the trace.
 func (s step) Close() error {
 	closeReader(s.Reader)
 	return nil
 }
 
-// closeReader closes a reader that is not read to its end.
+// closeReader closes a reader before its end.
 func closeReader(r Reader) {
 	if c, ok := r.(io.Closer); ok {
 		c.Close() // only read from: nothing can be lost
@@ -65,7 +65,7 @@ func (f *filter) Next() (Row, error) {
 	}
 }
 
-// poissonArrivals gives the rows of a trace without times the arrivals of a Poisson process.
+// poissonArrivals gives the rows of a trace without times Poisson arrivals.
 type poissonArrivals struct {
 	step
 	arrivals workload.Arrivals
@@ -79,14 +79,14 @@ func (a *poissonArrivals) Next() (Row, error) {
 	return r, err
 }
 
-// spread undoes a coarse recording clock: every row gets a random place in its tick. Rows of a session
-// keep their order.
+// spread undoes a coarse recording clock: each row gets a random place in its tick. Rows of a session keep their
+// order.
 type spread struct {
 	step
 	quantum clock.Duration
 	seed    uint64
-	tick    []Row // of one tick, in the new order
-	ahead   Row   // the first row of the next
+	tick    []Row // rows of one tick in their new order
+	ahead   Row   // first row of the next tick
 	has     bool
 	err     error
 }
@@ -109,7 +109,7 @@ func (s *spread) Next() (Row, error) {
 	return r, nil
 }
 
-// fill takes the rows of a tick and spreads them.
+// fill reads the rows of a tick and spreads them.
 func (s *spread) fill() {
 	at := s.ahead.Arrival
 	s.tick = append(s.tick[:0], s.ahead)
@@ -124,7 +124,7 @@ func (s *spread) fill() {
 		}
 		s.tick = append(s.tick, r)
 	}
-	width := s.quantum // ticks are not quite even: never past the next
+	width := s.quantum // ticks may be uneven: stay before the next one
 	if s.has {
 		width = min(width, s.ahead.Arrival.Sub(at))
 	}
@@ -152,8 +152,8 @@ func byArrival(a, b Row) int {
 	return 0
 }
 
-// inShare decides whether a row belongs to the share of a trace that is kept: whole sessions stay or go.
-// It depends on the seed and the row's identity alone.
+// inShare reports whether a row belongs to the share of a trace that is kept. Sessions are kept or dropped as a
+// whole. The decision depends only on the seed and the identity of the row.
 func inShare(r *Row, share float64, seed uint64) bool {
 	h := workload.Hash(workload.Hash(seed, thinRows), uint64(r.ID))
 	if r.Session != 0 {
@@ -177,9 +177,8 @@ func (t *thin) Next() (Row, error) {
 	}
 }
 
-// superposed plays several copies of a trace at once, the later ones shifted round the span. Rows that
-// are pushed past its end come at the beginning. Copies share nothing: their sessions and the
-// identities of their prompts are kept apart.
+// superposed plays several copies of a trace at once, the later ones shifted cyclically over its span. Copies share
+// no sessions and no prompt identities.
 type superposed struct {
 	rows     []Row
 	from     clock.Time // arrival of the first row
@@ -189,11 +188,11 @@ type superposed struct {
 	seed     uint64
 }
 
-// traceCopy is one copy.
+// traceCopy is one of the superposed copies.
 type traceCopy struct {
 	shift clock.Duration
 	next  int        // index into the rows
-	left  int        // rows to come
+	left  int        // rows left
 	at    clock.Time // of the next
 	share float64    // of the rows; 1 is all
 }
@@ -209,7 +208,7 @@ func superpose(rows []Row, s Stats, whole int, part float64, seed uint64) *super
 		if c == whole {
 			v.share = part
 		}
-		// The first row that the shift pushes past the end begins the copy.
+		// The copy starts with the first row that the shift moves past the end.
 		v.next, _ = slices.BinarySearchFunc(rows, p.from.Add(p.span-v.shift), func(r Row, at clock.Time) int {
 			if r.Arrival < at {
 				return -1
@@ -223,7 +222,7 @@ func superpose(rows []Row, s Stats, whole int, part float64, seed uint64) *super
 	return p
 }
 
-// seek moves a voice on to the next row that it plays, and finds its time.
+// seek moves a copy to its next row and sets its time.
 func (p *superposed) seek(v *traceCopy, c uint64) {
 	for v.left > 0 && v.share < 1 && !inShare(&p.rows[v.next], v.share, workload.Hash(p.seed, copies+c)) {
 		v.advance(len(p.rows))
@@ -266,8 +265,8 @@ func (p *superposed) Next() (Row, error) {
 	return r, nil
 }
 
-// separate gives a row sessions and texts of its copy's own: copy c of a trace with so many sessions.
-// Answers of the session stay the answers of the session.
+// separate gives a row sessions and texts of its own copy: copy c of a trace with the given number of sessions.
+// References to outputs of the session remain references.
 func separate(r *Row, domain uint64, c, sessions int32) {
 	old := r.Session
 	if old != 0 {
@@ -287,7 +286,7 @@ func separate(r *Row, domain uint64, c, sessions int32) {
 	r.Then = then
 }
 
-// separateContent is content with texts of the copy's own.
+// separateContent returns the content with the texts of the copy.
 func separateContent(content *workload.Content, domain uint64, old, session, answers int32) *workload.Content {
 	if content == nil {
 		return nil
@@ -307,7 +306,7 @@ func separateContent(content *workload.Content, domain uint64, old, session, ans
 	return &workload.Content{Segments: segments}
 }
 
-// speedUp divides all times, those that a session waits too.
+// speedUp divides all times, including the waits within sessions.
 type speedUp struct {
 	step
 	factor float64
@@ -332,7 +331,7 @@ func (s *speedUp) divide(d clock.Duration) clock.Duration {
 	return clock.Duration(clock.Never)
 }
 
-// limit ends after n rows.
+// limit ends after a number of rows.
 type limit struct {
 	step
 	left int64
@@ -347,10 +346,10 @@ func (l *limit) Next() (Row, error) {
 	return l.Reader.Next()
 }
 
-// loop plays a trace several times, one after another. Passes share no sessions and no texts.
+// loop plays a trace several times in sequence. Passes share no sessions and no texts.
 type loop struct {
 	again    func() (Reader, error)
-	reader   Reader // of the pass; nil before the next
+	reader   Reader // of the current pass; nil before the next one
 	pass     int32
 	passes   int32
 	period   clock.Duration
@@ -391,7 +390,7 @@ func (l *loop) Close() error {
 	return nil
 }
 
-// lengthCap holds lengths to what a model can take, and counts the requests that it changes.
+// lengthCap limits lengths to the model's context and counts the requests that it changes.
 type lengthCap struct {
 	step
 	maxTotal int32
@@ -410,7 +409,7 @@ func (c *lengthCap) Next() (Row, error) {
 		}
 		for i := range r.Then {
 			if t := r.Then[i]; !c.apply(&t.InputTokens, &t.OutputTokens) {
-				r.Then = r.Then[:i:i] // what builds on it goes with it
+				r.Then = r.Then[:i:i] // later turns build on it and are dropped too
 				break
 			} else if t != r.Then[i] {
 				r.Then = slices.Clone(r.Then)
@@ -421,7 +420,7 @@ func (c *lengthCap) Next() (Row, error) {
 	}
 }
 
-// apply changes the lengths as the policy says, or says that the request is to be left out.
+// apply changes the lengths according to the policy; it returns false if the request is dropped.
 func (c *lengthCap) apply(input, output *int32) bool {
 	if int64(*input)+int64(*output) <= int64(c.maxTotal) {
 		return true

@@ -11,11 +11,11 @@ import (
 	"clifftop/workload"
 )
 
-// Opener opens a trace from its beginning; it is called once for each pass. The file is closed when it is
-// no longer needed.
+// Opener opens a trace at its beginning. It is called once per pass. The file is closed when it is no longer
+// needed.
 type Opener func() (*File, error)
 
-// Transformed is a trace at another load; it is a [Reader].
+// Transformed is a trace transformed to another load. It is a [Reader].
 type Transformed struct {
 	open     Opener
 	file     *File // opened last
@@ -26,12 +26,13 @@ type Transformed struct {
 	buffered []Row
 	classes  []string
 	applied  []string
-	long     int64 // requests changed by the cap
+	long     int64 // requests above Load.MaxTotal so far
 }
 
-// Transform selects rows of a trace and changes their load. It reads the selected rows once to sum them up, so
-// that faults in them show at once, and keeps those of a short trace; superposition holds the rows of any
-// in memory, all else streams.
+// Transform selects rows of a trace and changes their load. It reads the selected rows once for statistics, so that
+// faults in them are reported immediately, and buffers short traces. Superposition holds the rows of any trace in
+// memory; all other steps are streaming. Errors are those of the trace, or a [*workload.FieldError] for a field of
+// l.
 func Transform(open Opener, l Load) (*Transformed, error) {
 	if err := l.validate(); err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func Transform(open Opener, l Load) (*Transformed, error) {
 // Next returns the next row.
 func (s *Transformed) Next() (Row, error) { return s.reader.Next() }
 
-// Close ends the reading early.
+// Close ends reading before the end.
 func (s *Transformed) Close() error {
 	closeReader(s.reader)
 	return nil
@@ -76,9 +77,9 @@ func (s *Transformed) selected() (Reader, error) {
 	return f, nil
 }
 
-// Before visits the requests before the slice, in order of arrival: those that have left their prompts and answers in a prefix
-// cache when the slice begins. Their IDs are below 0. Where the load is scaled they are those of the sessions that are
-// kept, or of all copies. It does nothing unless [Load.WarmPrefix] is set.
+// Before calls visit for the requests before the slice in order of arrival, to fill a prefix cache. Their IDs are
+// negative. If the load is scaled, it visits those of the kept sessions, or of all copies. It does nothing unless
+// [Load.WarmPrefix] is set.
 func (s *Transformed) Before(visit func(*workload.Request)) error {
 	if !s.load.WarmPrefix {
 		return nil
@@ -117,7 +118,7 @@ func (s *Transformed) Before(visit func(*workload.Request)) error {
 	}
 }
 
-// copiesOf is what thinning or superposition makes of a row.
+// copiesOf returns what thinning or superposition makes of a row.
 func (s *Transformed) copiesOf(row Row) []Row {
 	k := s.load.Scale
 	if s.load.Rate > 0 && s.stats.Rate() > 0 {
@@ -141,7 +142,7 @@ func (s *Transformed) copiesOf(row Row) []Row {
 	return list
 }
 
-// scan reads the selected rows through.
+// scan reads the selected rows and collects statistics.
 func (s *Transformed) scan() error {
 	r, err := s.selected()
 	if err != nil {
@@ -155,14 +156,17 @@ func (s *Transformed) scan() error {
 	s.classes = s.file.Classes()
 	for _, c := range l.Classes {
 		if l.From == 0 && l.To == 0 && !slices.Contains(s.classes, c) {
-			return &workload.FieldError{Key: "workload.trace.classes", Problem: fmt.Sprintf("%q is not a class of this trace (want %s)", c, classList(s.classes))}
+			return &workload.FieldError{Key: "workload.trace.classes",
+				Problem: fmt.Sprintf("%q is not a class of this trace (want %s)", c, classList(s.classes))}
 		}
 	}
 	if s.stats.Rows == 0 && len(l.Classes) > 0 {
-		return &workload.FieldError{Key: "workload.trace.classes", Problem: fmt.Sprintf("no rows are of these classes (want %s)", classList(s.classes))}
+		return &workload.FieldError{Key: "workload.trace.classes",
+			Problem: fmt.Sprintf("no row has one of these classes (want %s)", classList(s.classes))}
 	}
 	if s.stats.Rows == 0 {
-		return &workload.FieldError{Key: "workload.trace.from", Problem: "the slice has no rows (want a part of the trace that has some)"}
+		return &workload.FieldError{Key: "workload.trace.from",
+			Problem: "the slice from..to has no rows (want another part of the trace)"}
 	}
 	s.buffered = all.rows
 	if l.From != 0 || l.To != 0 {
@@ -177,13 +181,15 @@ func (s *Transformed) scan() error {
 	return nil
 }
 
-// timeless checks what can be asked of a trace without times.
+// timeless checks the options for a trace without times.
 func (s *Transformed) timeless() error {
 	switch l := s.load; {
 	case l.Scale != 0:
-		return &workload.FieldError{Key: "workload.trace.scale", Problem: "the trace has no times that could be scaled (want rate)"}
+		return &workload.FieldError{Key: "workload.trace.scale",
+			Problem: "does not apply to a trace without times (want rate)"}
 	case l.Rate == 0:
-		return &workload.FieldError{Key: "workload.trace.rate", Problem: "is missing: the trace has no times (want requests per second, which then arrive as a Poisson process)"}
+		return &workload.FieldError{Key: "workload.trace.rate",
+			Problem: "is missing and the trace has no times (want requests per second of a Poisson process)"}
 	}
 	return nil
 }
@@ -212,7 +218,7 @@ func sliceName(l Load) string {
 	return fmt.Sprintf("from %v to %v", l.From, l.To)
 }
 
-// steps builds the chain of what is done to the selected rows.
+// steps builds the chain of steps for the selected rows.
 func (s *Transformed) steps() (r Reader, err error) {
 	l := s.load
 	period := s.stats.Span()
@@ -233,7 +239,8 @@ func (s *Transformed) steps() (r Reader, err error) {
 		sessions := int64(s.stats.Sessions) * int64(copies)
 		if sessions*int64(l.Loop) > math.MaxInt32 {
 			closeReader(r)
-			return nil, &workload.FieldError{Key: "workload.trace.loop", Problem: fmt.Sprintf("%d passes of %d sessions are too many", l.Loop, sessions)}
+			return nil, &workload.FieldError{Key: "workload.trace.loop",
+				Problem: fmt.Sprintf("%d passes of %d sessions are too many", l.Loop, sessions)}
 		}
 		again := func() (Reader, error) {
 			r, _, err := s.loaded(false)
@@ -260,7 +267,7 @@ func (s *Transformed) steps() (r Reader, err error) {
 	return r, nil
 }
 
-// loaded is one pass of the trace at its load, of so many copies. Notes are taken in the first.
+// loaded builds one pass of the trace at its load and returns the number of copies. Only the first pass adds notes.
 func (s *Transformed) loaded(first bool) (r Reader, copies int, err error) {
 	notes := s.applied
 	defer func() {
@@ -291,12 +298,13 @@ func (s *Transformed) loaded(first bool) (r Reader, copies int, err error) {
 	return r, copies, nil
 }
 
-// scale thins or superposes, and says how many copies of the sessions there are.
+// scale thins or superposes the rows and returns the number of copies of the sessions.
 func (s *Transformed) scale(r Reader) (Reader, int, error) {
 	k := s.load.Scale
 	if s.load.Rate > 0 {
 		if s.stats.Rate() == 0 {
-			return nil, 0, &workload.FieldError{Key: "workload.trace.rate", Problem: "all rows arrive together, so that the trace has no rate (want scale)"}
+			return nil, 0, &workload.FieldError{Key: "workload.trace.rate",
+				Problem: "the trace has no rate because all rows arrive together (want scale)"}
 		}
 		k = s.load.Rate / s.stats.Rate()
 	}
@@ -305,7 +313,7 @@ func (s *Transformed) scale(r Reader) (Reader, int, error) {
 		return r, 1, nil
 	case k > LargeScale && !s.load.AllowLargeScale:
 		return nil, 0, &workload.FieldError{Key: "workload.trace.scale", Problem: fmt.Sprintf(
-			"%.4g times the load of the trace is too much to mean anything (want at most %d)", k, LargeScale)}
+			"%.4g times the load of the trace is not meaningful (want at most %d)", k, LargeScale)}
 	case k < 1:
 		s.note("thin: %.4g of the %s kept", k, s.units())
 		return &thin{step{r}, k, s.load.Seed}, 1, nil
@@ -316,7 +324,8 @@ func (s *Transformed) scale(r Reader) (Reader, int, error) {
 		part = 0
 	}
 	if int64(s.stats.Sessions)*int64(whole+1) > math.MaxInt32 {
-		return nil, 0, &workload.FieldError{Key: "workload.trace.scale", Problem: fmt.Sprintf("%d copies of %d sessions are too many", whole+1, s.stats.Sessions)}
+		return nil, 0, &workload.FieldError{Key: "workload.trace.scale",
+			Problem: fmt.Sprintf("%d copies of %d sessions are too many", whole+1, s.stats.Sessions)}
 	}
 	rows, err := readAll(r)
 	if err != nil {
@@ -328,7 +337,8 @@ func (s *Transformed) scale(r Reader) (Reader, int, error) {
 		stats.Last = rows[len(rows)-1].Arrival
 	}
 	if stats.Span() == 0 {
-		return nil, 0, &workload.FieldError{Key: "workload.trace.scale", Problem: "all rows arrive together, so that copies cannot be shifted (want a longer trace)"}
+		return nil, 0, &workload.FieldError{Key: "workload.trace.scale",
+			Problem: "copies cannot be shifted because all rows arrive together (want a longer trace)"}
 	}
 	text := fmt.Sprintf("superpose: %d copies", whole)
 	if part > 0 {
@@ -349,7 +359,7 @@ func (s *Transformed) note(format string, args ...any) {
 	s.applied = append(s.applied, fmt.Sprintf(format, args...))
 }
 
-// Applied names the steps taken, in their order; the count of the last is that up to now.
+// Applied returns the steps in order. The last one includes the number of capped rows so far.
 func (s *Transformed) Applied() []string {
 	if s.load.MaxTotal == 0 {
 		return s.applied
@@ -362,10 +372,10 @@ func (s *Transformed) Applied() []string {
 		fmt.Sprintf("cap: at most %d tokens, %d rows over it (%s)", s.load.MaxTotal, s.long, policy))
 }
 
-// Stats sums up the slice of the trace before its load was changed.
+// Stats returns the statistics of the selected rows before their load was changed.
 func (s *Transformed) Stats() Stats { return s.stats }
 
-// Rate is the nominal mean rate of the replay in rows per second; 0 where all arrive together.
+// Rate returns the nominal mean rate of the replay in rows per second; 0 if all rows arrive together.
 func (s *Transformed) Rate() float64 {
 	rate := s.stats.Rate()
 	if s.load.Scale > 0 {
@@ -380,7 +390,7 @@ func (s *Transformed) Rate() float64 {
 	return rate
 }
 
-// Expected is about the number of requests of the replay, caps and the end of the traffic aside.
+// Expected returns the approximate number of requests of the replay, without the cap and the end of the traffic.
 func (s *Transformed) Expected() int64 {
 	factor := float64(max(1, s.load.Loop))
 	switch old := s.stats.Rate(); {
@@ -396,8 +406,8 @@ func (s *Transformed) Expected() int64 {
 	return int64(rows * float64(s.stats.Requests) / float64(max(1, s.stats.Rows)))
 }
 
-// Classes is the table of class names, where the format has one.
+// Classes returns the class names; empty if the format has none.
 func (s *Transformed) Classes() []string { return s.classes }
 
-// File is the trace as it was opened last, with what became of its rows.
+// File returns the trace as it was opened last, with the counts of its rows.
 func (s *Transformed) File() *File { return s.file }

@@ -1,5 +1,4 @@
-// The form: what is simulated. Each control shows what the scenario holds, whatever it came from, and changes keys of the
-// query when it is moved.
+// The form with the settings. Each control shows a value of the scenario. Moving it changes keys of the query.
 //
 //   const controls = new Clifftop.Controls(form, description, query, changed)
 //   controls.show(scenario, point)     // the scenario as resolved
@@ -23,7 +22,7 @@ Clifftop.Controls = (() => {
   const mean = (law) => (law ? law.mean ?? law.value ?? null : null);
   const number = (v) => String(Number(v.toPrecision(6)));
 
-  // Controls that are nothing but a key and its values.
+  // A control for a single key.
   function plain(key, unit = "") {
     return {
       read: (scenario) => (unit === "s" ? seconds(at(scenario, key)) : at(scenario, key)),
@@ -37,7 +36,7 @@ Clifftop.Controls = (() => {
     return Boolean(a && (a.process === "closed" || a.users));
   };
 
-  // The load is a rate or a number of users: setting the one takes the other back.
+  // The load is a rate or a number of users. Setting one of them removes the other.
   function setLoad(query, base, key, v) {
     for (const k of ["rate", "users", "workload.arrivals"]) query.set(k, null);
     if (key === "users") query.set("users", number(v));
@@ -56,28 +55,28 @@ Clifftop.Controls = (() => {
     return law ? { mean: mean(law) ?? undefined, cv: law.cv ?? (law.distribution === "fixed" ? 0 : 1) } : {};
   };
 
-  // table is all controls, by group.
+  // table returns all controls, by group.
   function table(d) {
     const named = (list, text) => list.items.map((m) => ({ value: m.name, text: text(m) }));
     const words = (list) => list.map((v) => ({ value: v, text: v }));
-    const own = { value: "own", text: "lengths of my own" };
+    const own = { value: "own", text: "custom lengths" };
     return [
       ["Machine", [
         { id: "model", label: "Model", options: named(d.models, (m) => `${m.name} (${sig(m.params_b, 3)} B)`), ...plain("model") },
         { id: "gpu", label: "GPU", options: named(d.gpus, (g) => `${g.name} (${Math.round(g.memory_gb)} GB)`), ...plain("gpu") },
-        { id: "tp", label: "GPUs that share the model (tensor parallel)", options: words(["1", "2", "4", "8", "16"]), ...plain("deployment.tensor_parallel_size") },
+        { id: "tp", label: "Tensor parallelism (GPUs that share every layer)", options: words(["1", "2", "4", "8", "16"]), ...plain("deployment.tensor_parallel_size") },
         { id: "dtype", label: "Weights", options: words(d.choices["deployment.dtype"]), ...plain("deployment.dtype") },
         { id: "kvtype", label: "KV cache", options: words(d.choices["deployment.kv_cache_dtype"]), ...plain("deployment.kv_cache_dtype") },
       ]],
       ["Traffic", [
-        { id: "loop", label: "Requests come", options: [{ value: "rate", text: "at a rate, whatever happens" }, { value: "users", text: "from users who wait for answers" }],
+        { id: "loop", label: "Load", options: [{ value: "rate", text: "open loop: a fixed rate" }, { value: "users", text: "closed loop: users who wait for the output" }],
           read: (s) => (closed(s) ? "users" : "rate"),
           write: (query, v, s, base) => setLoad(query, base, v, v === "users" ? 50 : 5) },
         { id: "rate", label: "Requests per second", min: 0.05, max: 500, log: true, hidden: closed, keys: ["rate", "workload.arrivals", "workload.arrivals.rate"],
           read: (s) => at(s, "workload.arrivals.rate"), write: (query, v, s, base) => setLoad(query, base, "rate", v) },
         { id: "users", label: "Users", min: 1, max: 3000, log: true, whole: true, hidden: (s) => !closed(s), keys: ["users", "workload.arrivals.users"],
           read: (s) => at(s, "workload.arrivals.users"), write: (query, v) => query.set("users", number(v)) },
-        { id: "think", label: "Think time between answer and next question", min: 0, max: 120, unit: "s", hidden: (s) => !closed(s), keys: ["workload.arrivals.think_time"],
+        { id: "think", label: "Think time between output and next request", min: 0, max: 120, unit: "s", hidden: (s) => !closed(s), keys: ["workload.arrivals.think_time"],
           read: (s) => { const t = at(s, "workload.arrivals.think_time"); return t && typeof t === "object" ? seconds(t.mean ?? t.value) ?? 0 : seconds(t ?? "0s"); },
           write: (query, v) => query.set("workload.arrivals.think_time", number(v) + "s") },
         { id: "preset", label: "Lengths", options: [own, ...d.presets.items.filter((p) => !(p.needs || []).some((key) => /input|output/.test(key))).map((p) => ({ value: p.name, text: p.title }))],
@@ -91,7 +90,7 @@ Clifftop.Controls = (() => {
             if (v !== "own") query.set("workload.preset", v);
           } },
         ...["input", "output"].map((side) => ({
-          id: side, label: side === "input" ? "Prompt, tokens on average" : "Answer, tokens on average", min: 1, max: side === "input" ? 32000 : 8000, log: true, whole: true,
+          id: side, label: side === "input" ? "Prompt, tokens on average" : "Output, tokens on average", min: 1, max: side === "input" ? 32000 : 8000, log: true, whole: true,
           keys: [`workload.${side}`], hidden: (s) => mean(s.workload[side]) === null,
           read: (s) => mean(s.workload[side]), write: (query, v, s) => lengths(query, side, { ...lawOf(s, side), mean: v }),
         })),
@@ -102,32 +101,32 @@ Clifftop.Controls = (() => {
       ["Engine", [
         { id: "policy", label: "Batching policy", options: words(d.policies.items.map((p) => p.name)), ...plain("engine.policy") },
         { id: "seqs", label: "Seats (max_num_seqs)", min: 1, max: 2048, log: true, whole: true, ...plain("engine.max_num_seqs") },
-        { id: "budget", label: "Tokens in an iteration (max_num_batched_tokens)", min: 64, max: 65536, log: true, whole: true, ...plain("engine.max_num_batched_tokens") },
-        { id: "blocks", label: "KV pool, blocks", min: 32, max: 200000, log: true, whole: true, none: "all that fits",
+        { id: "budget", label: "Token budget of an iteration (max_num_batched_tokens)", min: 64, max: 65536, log: true, whole: true, ...plain("engine.max_num_batched_tokens") },
+        { id: "blocks", label: "KV cache, blocks", min: 32, max: 200000, log: true, whole: true, none: "all that fits",
           read: (s) => at(s, "engine.num_gpu_blocks_override"), write: plain("engine.num_gpu_blocks_override").write,
           note: (s, point) => (point && point.pool ? `${scaled(point.pool.blocks, 3)} blocks hold ${scaled(point.pool.blocks * point.pool.block_tokens, 3)} tokens` : "") },
         { id: "caching", label: "Prefix cache", options: [{ value: "true", text: "on" }, { value: "false", text: "off" }], ...plain("engine.enable_prefix_caching"),
           read: (s) => String(at(s, "engine.enable_prefix_caching")) },
       ]],
       ["Fleet", [
-        { id: "replicas", label: "Replicas, which share the traffic", min: 1, max: 16, whole: true, hidden: (s) => Boolean(s.pools || (s.lifecycle && s.lifecycle.autoscale)), ...plain("deployment.replicas") },
+        { id: "replicas", label: "Replicas", min: 1, max: 16, whole: true, hidden: (s) => Boolean(s.pools || (s.lifecycle && s.lifecycle.autoscale)), ...plain("deployment.replicas") },
         { id: "router", label: "Router", options: words(d.routers.items.map((r) => r.name)), hidden: (s) => !s.pools && s.deployment.replicas === 1 && !s.lifecycle, ...plain("deployment.router"),
           read: (s) => { const r = at(s, "deployment.router"); return r && typeof r === "object" ? r.policy : r; },
           note: (s) => d.routers.items.find((r) => r.name === (s.deployment.router.policy ?? s.deployment.router))?.does ?? "" },
         ...Clifftop.lifecycle(seconds),
       ]],
-      ["People", [
-        { id: "timeout", label: "Patience: time to the whole answer", min: 0.5, max: 120, log: true, unit: "s", none: "endless", ...plain("clients.timeout", "s") },
-        { id: "first", label: "Patience: time to the first token", min: 0.1, max: 60, log: true, unit: "s", none: "endless", ...plain("clients.ttft_timeout", "s") },
-        { id: "retries", label: "Tries again, times", options: words(["0", "1", "2", "3", "5", "10"]), ...plain("clients.retries") },
-        { id: "told", label: "Who leaves tells the server", options: [{ value: "true", text: "yes" }, { value: "false", text: "no: it works on in vain" }], ...plain("clients.cancel_on_timeout"),
+      ["Clients", [
+        { id: "timeout", label: "Timeout for the whole output", min: 0.5, max: 120, log: true, unit: "s", none: "no limit", ...plain("clients.timeout", "s") },
+        { id: "first", label: "Timeout for the first token", min: 0.1, max: 60, log: true, unit: "s", none: "no limit", ...plain("clients.ttft_timeout", "s") },
+        { id: "retries", label: "Retries", options: words(["0", "1", "2", "3", "5", "10"]), ...plain("clients.retries") },
+        { id: "told", label: "The server is told about a timeout", options: [{ value: "true", text: "yes" }, { value: "false", text: "no: it continues" }], ...plain("clients.cancel_on_timeout"),
           read: (s) => String(at(s, "clients.cancel_on_timeout")) },
-        { id: "slo", label: "Promise: 95 % get the first token within", min: 0.05, max: 20, log: true, unit: "s", none: "no promise", keys: ["slo"],
+        { id: "slo", label: "SLO: 95 % of first tokens within", min: 0.05, max: 20, log: true, unit: "s", none: "no SLO", keys: ["slo"],
           read: (s) => seconds(s.slo && s.slo.ttft_p95), write: (query, v) => query.set("slo", v === null ? "null" : `{ttft_p95: ${number(v)}s}`) },
       ]],
       ["Run", [
         { id: "requests", label: "Requests to simulate", min: 100, max: 20000, log: true, whole: true, hidden: (s) => s.run.requests === null, ...plain("run.requests") },
-        { id: "seed", label: "Random numbers (seed)", min: 1, max: 50, whole: true, ...plain("run.seed") },
+        { id: "seed", label: "Seed of the random numbers", min: 1, max: 50, whole: true, ...plain("run.seed") },
       ]],
     ];
   }
@@ -137,7 +136,7 @@ Clifftop.Controls = (() => {
       Object.assign(this, { form, query, changed, base: { closed: false, lengths: false }, scenario: null });
       this.controls = [];
       const groups = table(description).map(([name, controls]) => {
-        // Where there is little room only the traffic is open.
+        // On a small screen, only the group Traffic is open.
         const open = name === "Traffic" || window.matchMedia("(min-width: 901px)").matches;
         const set = element("details", { open, class: "group", role: "group", "aria-label": name }, element("summary", {}, name));
         for (const c of controls) set.append(this.build(c));
@@ -158,7 +157,7 @@ Clifftop.Controls = (() => {
         c.box.append(element("label", { for: id }, c.label), c.input);
       } else {
         c.input = element("input", { id, type: "range", min: 0, max: steps, step: 1, "aria-describedby": id + "-problem" });
-        c.exact = element("input", { type: "text", inputmode: "decimal", class: "exact", size: 9, "aria-label": c.label + ", exactly" });
+        c.exact = element("input", { type: "text", inputmode: "decimal", class: "exact", size: 9, "aria-label": c.label + ", exact value" });
         c.input.addEventListener("input", () => this.moved(c, this.valueAt(c, Number(c.input.value))));
         c.exact.addEventListener("change", () => this.typed(c));
         const row = element("div", { class: "control-row" }, c.input, c.exact);
@@ -170,7 +169,7 @@ Clifftop.Controls = (() => {
       return c.box;
     }
 
-    // valueAt is the value at a place of a slider; the last place is none where there is such.
+    // valueAt returns the value at a position of a slider. If the control has a value none, it is the last position.
     valueAt(c, place) {
       const last = c.none ? steps - 10 : steps;
       if (c.none && place > last) return null;
@@ -204,13 +203,13 @@ Clifftop.Controls = (() => {
       this.changed();
     }
 
-    // describe writes a slider's value beside it, and for those who hear it.
+    // describe writes a slider's value beside it, and for screen readers.
     describe(c, v) {
       c.exact.value = this.text(c, v);
       c.input.setAttribute("aria-valuetext", v === null ? c.none || "none" : `${this.text(c, v)} ${c.unit || ""}`.trim());
     }
 
-    // show makes the controls say what the scenario holds, but for the one that is being moved.
+    // show updates all controls from the scenario, except the one that the user is moving.
     show(scenario, point) {
       this.scenario = scenario;
       const changed = ["rate", "users", "workload.arrivals", "workload.input", "workload.output"].some((k) => this.query.get(k) !== undefined);

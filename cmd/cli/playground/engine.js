@@ -59,7 +59,7 @@ Clifftop.Engine = class {
     return setTimeout(() => {
       if (!this.waiting.has(id)) return;
       this.restart();
-      this.fail(`no answer within ${this.patience} s: this is too much for a browser. Copied as a scenario, clifftop run does it`);
+      this.fail(`no result within ${this.patience} s: this is too much for a browser. Copy the scenario and use clifftop run`);
     }, this.patience * 1000);
   }
 

@@ -15,11 +15,11 @@ Clifftop.figures = (() => {
       ["Time to first token", both(l.ttft), "median · p95"],
       ["Time per output token", both(l.tpot), "median · p95"],
       ["In the batch", value(c.running.mean, "plain", 3), `${value(c.queue_depth.mean, "plain", 1)} waiting, on average`],
-      finite(s.system.kv_usage.mean) && ["KV pool", value(s.system.kv_usage.mean, "fraction"), `${value(s.system.kv_usage.max, "fraction")} at most, ${scaled(s.system.preemptions)} preempted`],
+      finite(s.system.kv_usage.mean) && ["KV cache", value(s.system.kv_usage.mean, "fraction"), `${value(s.system.kv_usage.max, "fraction")} at most, ${scaled(s.system.preemptions)} preempted`],
     ].filter(Boolean);
-    if (r.completed < r.offered) list.push(["Completed", value(r.completed / r.offered, "fraction"), `${scaled(r.timed_out)} timed out, ${scaled(r.rejected)} refused${r.failed ? `, ${scaled(r.failed)} failed` : ""}`]);
-    if (finite(s.goodput.attainment)) list.push(["As promised", value(s.goodput.attainment, "fraction"), s.goodput.met === null ? "" : s.goodput.met ? "promise kept" : "promise broken"]);
-    if (s.cost && finite(s.cost.usd_per_million_output_tokens_at_load)) list.push(["Price of a million tokens", value(s.cost.usd_per_million_output_tokens_at_load, "usd", 3), `$${scaled(s.cost.usd_per_hour)} an hour`]);
+    if (r.completed < r.offered) list.push(["Completed", value(r.completed / r.offered, "fraction"), `${scaled(r.timed_out)} timed out, ${scaled(r.rejected)} rejected${r.failed ? `, ${scaled(r.failed)} failed` : ""}`]);
+    if (finite(s.goodput.attainment)) list.push(["Within the SLO", value(s.goodput.attainment, "fraction"), s.goodput.met === null ? "" : s.goodput.met ? "SLO met" : "SLO missed"]);
+    if (s.cost && finite(s.cost.usd_per_million_output_tokens_at_load)) list.push(["Price per million tokens", value(s.cost.usd_per_million_output_tokens_at_load, "usd", 3), `$${scaled(s.cost.usd_per_hour)} per hour`]);
     return list;
   }
 
@@ -34,7 +34,7 @@ Clifftop.figures = (() => {
   }
 
   const loadAxis = (over) => ({ title: over === "users" ? "Users" : "Requests per second", unit: "plain", log: over === "users" });
-  const hollowNote = (points) => (points.some(unsteady) ? ["Hollow points: no steady state, or too short a run to judge."] : []);
+  const hollowNote = (points) => (points.some(unsteady) ? ["Hollow points: no steady state, or the run is too short to judge."] : []);
   const now = (current) => (finite(current) ? [{ at: current, vertical: true, name: "now", color: "grey" }] : []);
 
   // throughput is the curve: what comes out against what is asked for. before is the curve before the last change.
@@ -42,7 +42,7 @@ Clifftop.figures = (() => {
     const out = (s) => s.throughput.output_tokens_per_s;
     const list = [["output", "blue", out]];
     if (points.some(isLost)) list.push(["successful", "green", (s) => s.throughput.successful_output_tokens_per_s]);
-    list.push(["as promised", "vermilion", (s) => s.goodput.output_tokens_per_s]);
+    list.push(["within the SLO", "vermilion", (s) => s.goodput.output_tokens_per_s]);
     const series = lines(points, list);
     if (before) series.unshift({ name: "before", guide: true, x: before.map((p) => p.value), y: column(before, out) });
     const marks = [];
@@ -64,13 +64,13 @@ Clifftop.figures = (() => {
   function finding(over, points, judged) {
     if (!judged || !points.length) return "Throughput against load";
     const limits = {
-      kv: "the KV pool is full", seats: "all seats are taken", token_budget: "the token budget is used up", policy: "the policy holds requests back",
-      compute: "arithmetic takes all the time", memory_bandwidth: "reading memory takes all the time", gpu: "the GPU is busy all the time",
+      kv: "the KV cache is full", seats: "all seats are in use", token_budget: "the token budget is used up", policy: "the policy delays requests",
+      compute: "compute is the limit", memory_bandwidth: "memory bandwidth is the limit", gpu: "the GPU is always busy",
       users: "there are too few users", clients: "clients leave",
     };
     const why = judged.first_limit && limits[judged.first_limit.resource] ? `; ${limits[judged.first_limit.resource]} from ${per(over, judged.first_limit.value)}` : "";
-    if (judged.collapse) return `Throughput falls from ${per(over, judged.collapse.value)} on, by up to ${percent(judged.collapse.fall_fraction)}${why}`;
-    if (judged.useful_collapse) return `From ${per(over, judged.useful_collapse.value)} on less and less is of use${why}`;
+    if (judged.collapse) return `Throughput falls from ${per(over, judged.collapse.value)}, by up to ${percent(judged.collapse.fall_fraction)}${why}`;
+    if (judged.useful_collapse) return `From ${per(over, judged.useful_collapse.value)}, less and less output is useful${why}`;
     if (judged.knee) return `The knee is at ${per(over, judged.knee.value)}: ${scaled(judged.knee.output_tokens_per_s)} tokens/s${why}`;
     if (judged.peak) return `At most ${scaled(judged.peak.output_tokens_per_s)} tokens/s, at ${per(over, judged.peak.value)}${why}`;
     return "Throughput against load";
@@ -88,12 +88,12 @@ Clifftop.figures = (() => {
     if (limit && finite(limit.limit_ms)) rules.push({ at: limit.limit_ms, name: "promised", color: "vermilion" });
     const knee = judged && judged.knee && points.find((p) => p.value === judged.knee.value);
     const last = points[points.length - 1];
-    let title = "Waiting against load";
+    let title = "Latency against load";
     if (knee && last && finite(knee.summary.latency_ms.ttft.p95) && finite(last.summary.latency_ms.ttft.p95)) {
       title = `First token (p95): ${duration(knee.summary.latency_ms.ttft.p95, 2)} at the knee, ${duration(last.summary.latency_ms.ttft.p95, 2)} at ${per(over, last.value)}`;
     }
     return {
-      title, height: 300, x: loadAxis(over), y: { title: "Wait, log scale", unit: "ms", log: true },
+      title, height: 300, x: loadAxis(over), y: { title: "Latency, log scale", unit: "ms", log: true },
       series, rules, notes: hollowNote(points), empty: series.length ? "" : "Not drawn yet",
     };
   }
@@ -119,22 +119,22 @@ Clifftop.figures = (() => {
   function batch(point) {
     const buckets = thin(point.series), c = point.summary.concurrency;
     return {
-      title: `The batch: ${value(c.running.mean ?? 0, "plain", 2)} run and ${value(c.queue_depth.mean ?? 0, "plain", 1)} wait on average`, height: 220,
+      title: `Batch: ${value(c.running.mean ?? 0, "plain", 2)} requests run and ${value(c.queue_depth.mean ?? 0, "plain", 1)} wait on average`, height: 220,
       x: overTime(point.series), y: { title: "Requests", unit: "plain" },
       series: [timeline(buckets, "running", "running_mean", "blue", { fill: true }), timeline(buckets, "waiting", "queue_depth_mean", "vermilion")],
-      empty: buckets.length ? "" : "Nothing happened",
+      empty: buckets.length ? "" : "No data",
     };
   }
 
   function pool(point) {
     const buckets = thin(point.series), k = point.summary.system.kv_usage, n = point.summary.system.preemptions;
     const has = buckets.some((b) => finite(b.mean("kv_usage_mean")));
-    const thrown = n ? `; ${scaled(n)} ${n === 1 ? "request was" : "requests were"} thrown out` : "";
+    const thrown = n ? `; ${scaled(n)} ${n === 1 ? "preemption" : "preemptions"}` : "";
     return {
-      title: has ? `The KV pool: ${value(k.mean, "fraction")} full on average, ${value(k.max, "fraction")} at most${thrown}` : "The KV pool has no limit", height: 220,
-      x: overTime(point.series), y: { title: "Part of the blocks in use", unit: "fraction", min: 0, max: 1.02 },
+      title: has ? `KV cache: ${value(k.mean, "fraction")} full on average, ${value(k.max, "fraction")} at most${thrown}` : "The KV cache has no limit", height: 220,
+      x: overTime(point.series), y: { title: "Fraction of blocks in use", unit: "fraction", min: 0, max: 1.02 },
       series: [timeline(buckets, "in use", "kv_usage_mean", "purple", { fill: true })],
-      empty: has ? "" : "A linear step time has no pool",
+      empty: has ? "" : "A linear step time has no KV cache",
     };
   }
 
@@ -146,7 +146,7 @@ Clifftop.figures = (() => {
       title: `Replicas: ${value(n.ready, "plain", 3)} are ready on average, ${value(n.mean, "plain", 3)} are paid for${failed}`, height: 220,
       x: overTime(point.series), y: { title: "Replicas", unit: "plain", min: 0, max: 1.08 * Math.max(1, n.max) },
       series: [timeline(buckets, "ready", "replicas_ready", "green", { fill: true }), timeline(buckets, "paid for", "replicas_paid", "orange")],
-      empty: buckets.length ? "" : "Nothing happened",
+      empty: buckets.length ? "" : "No data",
     };
   }
 
@@ -188,7 +188,7 @@ Clifftop.figures = (() => {
       tags: (panel.lines || []).flatMap((l) => (l.points || []).filter((q) => q.label).map((q) => ({ x: q.x, y: q.y, text: q.label }))),
       rules: (panel.rules || []).map((r) => ({ ...r, color: "grey" })),
       notes: i === chart.panels.length - 1 ? chart.notes || [] : [],
-      empty: (panel.lines || []).some((l) => (l.points || []).length) ? "" : "Nothing was measured",
+      empty: (panel.lines || []).some((l) => (l.points || []).length) ? "" : "No data",
     };
   }
 
@@ -202,7 +202,7 @@ Clifftop.figures = (() => {
       x: { title: "Time, s", unit: "number", min: t.from_s, max: t.to_s }, y: { title: "", min: -0.6, max: n - 0.4, places },
       kinds: t.kinds.map((name, i) => ({ name, color: kindColors[i % 4] })),
       bars: t.lanes.flatMap((l, i) => (l.slices || []).map((s) => ({ from: s.start_s, to: s.end_s, y: n - 1 - i, color: kindColors[s.kind % 4], label: t.kinds[s.kind] }))),
-      series: [], empty: n ? "" : "Nothing was recorded",
+      series: [], empty: n ? "" : "No data",
     };
   }
 
@@ -212,7 +212,7 @@ Clifftop.figures = (() => {
     rows.reverse().forEach(({ g, v, k, before }, y) => {
       places[y] = k === 0 ? `${g.name}: ${w.stages[0]}` : w.stages[k];
       bars.push({ from: 0, to: v, y, color: k === w.stages.length - 1 ? "green" : "blue", label: `${g.name}, ${w.stages[k]}: ${scaled(v)}`, inside: scaled(v), plain: true });
-      if (before > v) bars.push({ from: v, to: before, y, height: 0.35, color: "pale", label: `lost before: ${scaled(before - v)}`, plain: true });
+      if (before > v) bars.push({ from: v, to: before, y, height: 0.35, color: "pale", label: `lost: ${scaled(before - v)}`, plain: true });
     });
     return {
       title: w.title, text: w.caption, notes: w.notes || [], height: 60 + 24 * rows.length,

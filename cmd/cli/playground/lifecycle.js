@@ -1,4 +1,4 @@
-// Controls of a fleet whose replicas fail and are scaled: a replica that is killed at a time, and an autoscaler. They change
+// Controls of a fleet whose replicas fail and are scaled: a replica that crashes at a given time, and an autoscaler. They change
 // parts of the scenario's lifecycle, and keep what else is in it.
 "use strict";
 
@@ -53,11 +53,11 @@ Clifftop.lifecycle = (seconds) => {
   const unscaled = (s) => pools(s) || !scaler(s);
 
   return [
-    { id: "kill", label: "A replica is killed after", min: 1, max: 110, unit: "s", none: "never", hidden: pools, keys: ["lifecycle.failures"],
+    { id: "kill", label: "A replica crashes after", min: 1, max: 110, unit: "s", none: "never", hidden: pools, keys: ["lifecycle.failures"],
       read: (s) => (crash(s) ? seconds(crash(s).at) : null),
       write: (query, v, s) => changeCrash(query, s, (was) => (v === null ? null : { ...(was || { kind: "crash", at: "", replica: 0, for: seconds_(usual.back) }), at: seconds_(v) })),
-      note: (s) => (crash(s) ? "Its requests fail, and its cache is gone" : "") },
-    { id: "back", label: "It is started again after", min: 1, max: 100, unit: "s", none: "not at all", hidden: (s) => pools(s) || !crash(s),
+      note: (s) => (crash(s) ? "Its requests fail, and its cache is lost" : "") },
+    { id: "back", label: "It restarts after", min: 1, max: 100, unit: "s", none: "never", hidden: (s) => pools(s) || !crash(s),
       read: (s) => (crash(s) && crash(s).for ? seconds(crash(s).for) : null),
       write: (query, v, s) => changeCrash(query, s, ({ for: _, ...one }) => (v === null ? one : { ...one, for: seconds_(v) })) },
     { id: "scaler", label: "Autoscaler", hidden: pools, keys: ["lifecycle.autoscale"],
@@ -74,13 +74,13 @@ Clifftop.lifecycle = (seconds) => {
         change(query, s, { autoscale: { policy: v, min: was ? Math.max(was.min, 1) : usual.least, max: most, metric: "concurrency", target: was ? was.target : usual.target, ...quick[v] } });
         query.set("deployment.replicas", null); // max takes its place
       } },
-    { id: "least", label: "Replicas at least", min: 1, max: 16, whole: true, hidden: unscaled, keys: ["lifecycle.autoscale.min"],
+    { id: "least", label: "Minimum number of replicas", min: 1, max: 16, whole: true, hidden: unscaled, keys: ["lifecycle.autoscale.min"],
       read: (s) => scaler(s) && scaler(s).min, write: (query, v, s) => changeScaler(query, s, (a) => ({ min: v, max: Math.max(v, a.max) })) },
-    { id: "most", label: "Replicas at most", min: 1, max: 16, whole: true, hidden: unscaled, keys: ["lifecycle.autoscale.max"],
+    { id: "most", label: "Maximum number of replicas", min: 1, max: 16, whole: true, hidden: unscaled, keys: ["lifecycle.autoscale.max"],
       read: (s) => scaler(s) && scaler(s).max, write: (query, v, s) => changeScaler(query, s, (a) => ({ max: v, min: Math.min(v, a.min) })) },
-    { id: "target", label: "Requests for each replica, waiting and running (target)", min: 1, max: 250, log: true, whole: true, hidden: unscaled, keys: ["lifecycle.autoscale.target"],
+    { id: "target", label: "Target: requests per replica, waiting and running", min: 1, max: 250, log: true, whole: true, hidden: unscaled, keys: ["lifecycle.autoscale.target"],
       read: (s) => scaler(s) && scaler(s).target, write: (query, v, s) => changeScaler(query, s, () => ({ target: v })) },
-    { id: "cold", label: "Cold start: until a replica that is started is ready", min: 1, max: 100, unit: "s", hidden: still, keys: ["lifecycle.cold_start"],
+    { id: "cold", label: "Cold start: time until a new replica is ready", min: 1, max: 100, unit: "s", hidden: still, keys: ["lifecycle.cold_start"],
       read: (s) => { const c = s.lifecycle && s.lifecycle.cold_start; return c && typeof c === "object" ? seconds(c.mean ?? c.value) ?? 0 : seconds(c || "0s"); },
       write: (query, v, s) => change(query, s, { cold_start: seconds_(v) }) },
   ];

@@ -1,4 +1,4 @@
-// The page: one query, and the results of it as they come.
+// The page: one query and its results.
 "use strict";
 
 (() => {
@@ -11,11 +11,11 @@
     box.replaceChildren(...(text ? [element("p", {}, text), ...more.map((t) => element("p", {}, t))] : []));
   }
 
-  // unable says what the browser lacks.
+  // unable returns what the browser lacks.
   function unable() {
-    if (typeof WebAssembly !== "object" || !WebAssembly.instantiateStreaming) return "WebAssembly, which the simulator is compiled to";
-    if (typeof Worker !== "function") return "threads for pages (Web Workers)";
-    if (typeof DecompressionStream !== "function") return "unpacking of compressed files (DecompressionStream)";
+    if (typeof WebAssembly !== "object" || !WebAssembly.instantiateStreaming) return "WebAssembly";
+    if (typeof Worker !== "function") return "Web Workers";
+    if (typeof DecompressionStream !== "function") return "DecompressionStream";
     return "";
   }
 
@@ -43,7 +43,7 @@
       try {
         this.use(Clifftop.Query.fromHash(location.hash));
       } catch (e) {
-        message(`The address cannot be read: ${e.message}.`, ["What is shown is the default scenario."]);
+        message(`The address cannot be read: ${e.message}.`, ["The page shows the default scenario instead."]);
         this.use(new Clifftop.Query(), true);
         return;
       }
@@ -102,11 +102,11 @@
       $("progress").hidden = true;
       if (e instanceof Clifftop.Faults) {
         const rest = this.controls.faults(e.list);
-        $("status").textContent = "This cannot be simulated. The results are those of before.";
+        $("status").textContent = "This cannot be simulated. The page still shows the previous results.";
         message(rest.map((f) => (f.key ? `${f.key}: ` : "") + f.problem + (f.hint ? ` (${f.hint})` : ""))[0] || "", rest.slice(1).map((f) => (f.key ? `${f.key}: ` : "") + f.problem));
         return;
       }
-      $("status").textContent = "The simulator gave no answer.";
+      $("status").textContent = "The simulator did not answer.";
       message(e.message);
     }
 
@@ -186,7 +186,7 @@
       c.done = c.points.slice();
       c.key = key;
       $("progress").hidden = true;
-      const again = plan.rounds > 1 ? ", and was then drawn again from longer runs" : "";
+      const again = plan.rounds > 1 ? ", and was drawn again with longer runs" : "";
       this.tell(`${$("status").textContent.split(";")[0]}; the curve took ${Math.round(this.curveMs)} ms${again}`);
     }
 
@@ -202,7 +202,7 @@
         button.textContent = "Copied";
       } catch {
         $("scenario").open = true;
-        button.textContent = "Not allowed: copy it below";
+        button.textContent = "Not allowed; copy the text below";
       }
       setTimeout(() => { button.textContent = was; }, 1500);
     }
@@ -212,7 +212,7 @@
     const lacks = unable();
     if (lacks) {
       $("status").textContent = "The simulator cannot run here.";
-      message(`This browser lacks ${lacks} (want a Firefox, Chrome, Edge or Safari of 2023 or later).`);
+      message(`This browser lacks ${lacks}. Use Firefox, Chrome, Edge or Safari of 2023 or later.`);
       return;
     }
     try {
@@ -223,7 +223,7 @@
       play.fromAddress();
     } catch (e) {
       $("status").textContent = "The page could not be loaded.";
-      message(location.protocol === "file:" ? "A browser runs this page from a web server only: clifftop play serves it." : e.message);
+      message(location.protocol === "file:" ? "Browsers run this page only from a web server. Start one with clifftop play." : e.message);
     }
   }
 

@@ -20,7 +20,7 @@ Clifftop.Query = class Query {
         key = decodeURIComponent(name);
         value = decodeURIComponent(rest.join("=").replaceAll("+", " "));
       } catch {
-        throw new Error(`“${part.slice(0, 60)}” is not written as addresses are`);
+        throw new Error(`“${part.slice(0, 60)}” is not a valid part of an address`);
       }
       if (!rest.length || !key) throw new Error(`“${part.slice(0, 60)}” is not KEY=VALUE`);
       if (key === "lesson" || key === "step") {

@@ -1,4 +1,4 @@
-// A lesson as a tour: what it is about, its steps to play with, and, once it is held, what came out of them.
+// A lesson as a tour: its idea, its steps to play with, and its results after a run.
 "use strict";
 
 Clifftop.Tour = (() => {
@@ -40,7 +40,7 @@ Clifftop.Tour = (() => {
       this.bar = element("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress of the lesson" });
       this.said = element("span", { role: "status" });
       this.out = element("div", { id: "lesson-results" });
-      const words = element("details", {}, element("summary", {}, "Words"),
+      const words = element("details", {}, element("summary", {}, "Terms"),
         element("dl", { class: "words" }, ...(lesson.terms || []).flatMap((t) => [element("dt", {}, t.Word), element("dd", {}, t.Meaning)])));
       const way = (to, text) => {
         const other = this.lessons.find((l) => l.number === to);
@@ -52,13 +52,13 @@ Clifftop.Tour = (() => {
       this.root.replaceChildren(
         element("h2", {}, `Lesson ${lesson.number}: ${lesson.title}`),
         element("p", { class: "idea" }, lesson.idea), words,
-        element("h3", {}, "What is done"),
+        element("h3", {}, "What is simulated"),
         element("ol", { class: "steps" }, ...lesson.steps.map((s, i) => element("li", {}, element("span", {}, s.text), " ", this.steps[i]))),
-        element("div", { class: "tour-tools" }, this.hold, this.bar, this.said, ...way(lesson.number - 1, "Lesson before"), ...way(lesson.number + 1, "Next lesson")),
+        element("div", { class: "tour-tools" }, this.hold, this.bar, this.said, ...way(lesson.number - 1, "Previous lesson"), ...way(lesson.number + 1, "Next lesson")),
         this.out);
     }
 
-    // held runs the whole lesson in a thread of its own, so that the sliders go on.
+    // held runs the whole lesson in its own thread, so that the sliders continue to work.
     async held(lesson) {
       if (this.busy) { this.engine.stop(); return; }
       this.engine ||= new Clifftop.Engine(120);
@@ -85,15 +85,15 @@ Clifftop.Tour = (() => {
       const items = (list) => element("ul", {}, ...list.map((t) => element("li", {}, ...[].concat(t))));
       const head = element("tr", {}, ...r.table.columns.map((c) => element("th", { scope: "col" }, c)));
       const rows = r.table.rows.map((row) => element("tr", {}, ...row.map((v, i) => element(i ? "td" : "th", i ? {} : { scope: "row" }, v))));
-      const table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What comes out" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)));
+      const table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Results" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)));
       const pictures = element("div", { class: "charts" });
       this.out.replaceChildren(
-        element("h3", {}, "What comes out"), table, pictures,
+        element("h3", {}, "Results"), table, pictures,
         element("h3", {}, "What to look at"), items(r.look),
-        element("h3", {}, "What is often got wrong"), items(r.mistakes.map((m) => [element("q", {}, m.Said), " " + m.Right])),
+        element("h3", {}, "Common mistakes"), items(r.mistakes.map((m) => [element("q", {}, m.Said), " " + m.Right])),
         element("h3", {}, "A question for the class"), element("p", {}, r.question),
         element("details", {}, element("summary", {}, "Answer"), element("p", {}, r.answer)),
-        element("details", {}, element("summary", {}, `Checked on these results: ${r.claims.filter((c) => c.holds).length} of ${r.claims.length} claims hold`),
+        element("details", {}, element("summary", {}, `Checked with these results: ${r.claims.filter((c) => c.holds).length} of ${r.claims.length} claims hold`),
           items(r.claims.map((c) => `${c.holds ? "holds" : "FAILS"}: ${c.text} (want ${c.wanted})`))),
       );
       this.charts = r.pictures.flatMap((p) => Clifftop.figures.picture(p)).map((spec) => {

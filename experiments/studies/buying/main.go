@@ -1,5 +1,5 @@
-// Command buying plans four questions of what to buy, and writes the plans: when more of a cheaper GPU wins and when it
-// loses, and when four GPUs serve better as one replica and when as four.
+// Command buying answers four questions about what to buy, and writes the plans: when more of a cheaper GPU wins and when
+// it loses, and when four GPUs are better as one replica or as four.
 //
 //	go run ./experiments/studies/buying -out experiments/studies/buying
 package main
@@ -10,19 +10,19 @@ import (
 	_ "embed"
 	"fmt"
 
-	"clifftop/experiments"
 	"clifftop/experiments/planning"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/studies/paper"
-	"clifftop/report"
+	"clifftop/report/plan"
 )
 
 //go:embed pairs.yaml
 var pairs []byte
 
 // plans answers all questions, in their order.
-func plans(ctx context.Context) (names []string, list []*report.Plan, err error) {
+func plans(ctx context.Context) (names []string, list []*plan.Result, err error) {
 	for _, doc := range bytes.Split(pairs, []byte("\n---\n")) {
-		s, err := experiments.Parse("pairs.yaml", doc)
+		s, err := scenario.Parse("pairs.yaml", doc)
 		if err != nil {
 			return nil, nil, err
 		}

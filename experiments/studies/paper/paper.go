@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"clifftop/report/plot"
 )
@@ -71,7 +72,40 @@ func (p *Paper) Draw(name string, figure *plot.Figure) error {
 	return f.Close()
 }
 
-// Save writes results.md.
+// Save writes results.md, with lines of at most 120 columns outside tables.
 func (p *Paper) Save() error {
-	return os.WriteFile(filepath.Join(p.dir, "results.md"), []byte(p.Text.String()), 0o644)
+	return os.WriteFile(filepath.Join(p.dir, "results.md"), []byte(wrap(p.Text.String())), 0o644)
+}
+
+// wrap breaks long lines between words. The lines of a list item after the first are indented. Tables stay as they are.
+func wrap(text string) string {
+	const columns = 120
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "|") || strings.HasPrefix(line, "#") {
+			b.WriteString(line)
+			continue
+		}
+		indent := ""
+		if strings.HasPrefix(line, "* ") {
+			indent = "  "
+		}
+		width := 0
+		for i, word := range strings.Split(strings.TrimSuffix(line, "\n"), " ") {
+			n := utf8.RuneCountInString(word)
+			switch {
+			case i == 0:
+			case width+1+n > columns:
+				b.WriteString("\n" + indent)
+				width = len(indent)
+			default:
+				b.WriteByte(' ')
+				width++
+			}
+			b.WriteString(word)
+			width += n
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/internal/testenv"
 	"clifftop/report"
 )
@@ -31,7 +31,7 @@ func (c *contest) pick(systems []string, points ...int) {
 // held runs a contest in small.
 func held(t *testing.T, c *contest, seeds []uint64, requests string) {
 	t.Helper()
-	if err := c.run(context.Background(), seeds, experiments.Setting{Key: "run.requests", Value: requests}); err != nil {
+	if err := c.run(context.Background(), seeds, scenario.Setting{Key: "run.requests", Value: requests}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -62,7 +62,7 @@ func (c *contest) always(t *testing.T, what string, one, other int, of func(*rep
 	}
 }
 
-func talkAndRouters(t *testing.T) (*experiments.Scenario, []choice) {
+func talkAndRouters(t *testing.T) (*scenario.Scenario, []choice) {
 	t.Helper()
 	talk, err := conversations()
 	if err != nil {
@@ -126,7 +126,7 @@ func TestStaleness(t *testing.T) {
 
 	c = staleness(talk)
 	c.pick([]string{"random", "least-queue and batch"}, 0)
-	c.points[0].set = append(c.points[0].set, experiments.Setting{Key: experiments.RateKey, Value: "24"})
+	c.points[0].set = append(c.points[0].set, scenario.Setting{Key: scenario.RateKey, Value: "24"})
 	held(t, c, []uint64{21, 22, 23, 24, 25, 26}, "4000")
 	c.always(t, "mean TTFT, fresh", 1, 0, columns()[0].of)
 }
@@ -161,7 +161,7 @@ func TestRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err = s.With(experiments.Setting{Key: "workload.trace.to", Value: "8m"}, experiments.Setting{Key: "run.warmup", Value: "2m"}); err != nil {
+	if s, err = s.With(scenario.Setting{Key: "workload.trace.to", Value: "8m"}, scenario.Setting{Key: "run.warmup", Value: "2m"}); err != nil {
 		t.Fatal(err)
 	}
 	_, all := talkAndRouters(t)

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"clifftop/internal/pq"
+	"clifftop/sim/clock"
+)
+
+// What was promised happens here: the cohort advances, the iterations are in flight, and who has ended leaves.
+
+// commit makes the promised iterations happen: it advances the cohort, tells the observer and puts
+// the last iterations in flight.
+func (r *Engine) commit() {
+	p, c, it := r.ahead, &r.cohort, &r.it
+	r.ahead.N = 0
+	wait := clock.Duration(0)
+	if r.batches > 0 {
+		wait = p.Start.Sub(r.gpuFree)
+	}
+	each := r.shareOut(&p)
+	r.report(p, r.Used()+r.released, wait)
+	r.released = 0
+	if p.N > 1 {
+		r.advance(&p)
+	}
+	r.charge(each)
+	f := it.current
+	f.end, f.number = p.End(p.N), r.batches+int64(p.N)
+	if it.stepped {
+		r.groups = r.groups[:0]
+	} else if r.pipe == nil {
+		r.groups.hold(f, c.size-r.lagging, it.joined, r.batches, r.gpuFree)
+	}
+	r.remaining -= int64(it.decodes)*int64(p.N) + int64(len(f.firsts)-it.resumed)
+	r.batches += int64(p.N)
+	if r.lock != nil && r == r.lock.ranks[0] {
+		r.lock.steps += p.N
+	}
+	if it.decodes > 0 {
+		r.decodeSteps += int64(p.N)
+	}
+	r.lastComposed = r.composing
+	if p.N > 1 { // the others when the iteration that many before them ended
+		r.lastComposed = p.End(p.N - r.depth)
+	}
+	r.gpuFree, r.remainder = p.End(p.N), p.EndRemainder(p.N)
+	r.inFlight.n++
+	it.reportGaps(p.End(1))
+	if r.cfg.Speculative.On() {
+		r.launched(f)
+	}
+	r.retire(f)
+	if r.detailed {
+		it.reportStep()
+	}
+	if r.pipe != nil {
+		r.pipe.depart(f)
+	}
+}
+
+// advance makes the cohort's steps for all iterations of p but the first, which the composition has made.
+func (r *Engine) advance(p *clock.Progression) {
+	c, more := &r.cohort, p.N-1
+	blocks := c.takes.over(c.steps, more)
+	if r.caching {
+		c.debt += blocks
+	} else {
+		r.takeCount(blocks)
+	}
+	if c.booked.members > 0 {
+		r.booked -= c.booked.over(c.steps, more)
+	}
+	if c.fills.members > 0 {
+		c.empty -= c.fills.over(c.steps, more)
+	}
+	c.steps += int64(more)
+	c.context += int64(more) * int64(c.size)
+	if r.inFlight.n > 0 {
+		older := r.inFlight.at(0)
+		older.end, older.number, older.stepped = p.End(p.N-1), r.batches+int64(more), true
+	}
+}
+
+// retire takes the members that issue their last token in flight f out of the cohort, and merges
+// them with the completed prefills that end there, in running order.
+func (r *Engine) retire(f *iteration) {
+	c := &r.cohort
+	for c.ends.Len() > 0 && c.ends.Top().Key <= c.steps {
+		e := c.ends.Pop()
+		s := r.seq(e.Value)
+		if s.phase != decoding || s.serial != e.Tie || s.ends != e.Key || r.inOtherCohort(s) {
+			continue
+		}
+		if !r.it.ordered && s.issued+int32(c.steps-s.joined) == s.output {
+			s.lastPlace = r.streamOrder.upTo(s.slot) + int32(len(f.finishes)-len(f.lasts))
+		}
+		if r.endsUnpredicted(f, e.Value, s.issued+int32(c.steps-s.joined)) {
+			s.ends++
+			c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: e.Value})
+			f.finishes = append(f.finishes, e.Value)
+			continue
+		}
+		r.leaveCohort(e.Value)
+		f.finishes = append(f.finishes, e.Value)
+	}
+	for _, i := range f.firsts {
+		s := r.seq(i)
+		if r.endsUnpredicted(f, i, s.issued) || s.phase == finishing {
+			f.finishes = append(f.finishes, i)
+		}
+	}
+	for _, i := range f.finishes {
+		s := r.seq(i)
+		s.lastBatch, s.lastEnd = f.number, f.end
+	}
+	if (r.it.slow || r.it.mixed) && len(f.firsts) > 0 || len(f.verified) > 0 {
+		r.sortBySerial(f.finishes)
+	}
+}
+
+// endsUnpredicted notes that flight f completes the answer of sequence i, which has issued so many tokens, if that
+// is so and the engine cannot know it before the token is there.
+func (r *Engine) endsUnpredicted(f *iteration, i, issued int32) bool {
+	s := r.seq(i)
+	if s.slots == s.output || issued != s.output {
+		return false
+	}
+	f.lasts = append(f.lasts, i)
+	return true
+}
+
+func (r *Engine) sortBySerial(list []int32) {
+	for i := 1; i < len(list); i++ {
+		for j := i; j > 0 && r.seq(list[j]).serial < r.seq(list[j-1]).serial; j-- {
+			list[j], list[j-1] = list[j-1], list[j]
+		}
+	}
+}

@@ -1,0 +1,395 @@
+package engine
+
+import (
+	"cmp"
+
+	"clifftop/model"
+	"clifftop/sim/clock"
+	"clifftop/sim/event"
+	"clifftop/sim/kv"
+	"clifftop/sim/sched"
+	"clifftop/workload"
+)
+
+// Engine is one serving engine: the waiting queue, the running batch, the KV pool, the policy and
+// the GPU's step timer.
+//
+// It moves from boundary to boundary. At a boundary it processes the oldest iteration in flight and
+// composes the next one. When that is a plain decode of the whole cohort, it promises to repeat it for
+// as long as nothing can change, and the next boundary is the end of the promise; an event in
+// between may cut the promise at an iteration, never in one. What was promised is committed
+// when the boundary comes.
+type Engine struct {
+	cfg       Config
+	host      Host
+	obs       *event.Fanout
+	detailed  bool // some observer wants every iteration sequence by sequence
+	transfers *Transfers
+	index     int       // its number in the fleet
+	lock      *lockstep // those that it iterates in lock step with, or nil
+	depth     int       // iterations in flight of which a sequence may have a part
+	most      int       // iterations in flight
+	pipe      *pipeline // the stages that they pass, or nil where there is one
+
+	levels event.Levels // in the system are the requests that were sent here, which the fleet counts
+
+	pool    *kv.Pool
+	holes   *kv.Holes // of a contiguous pool, beside pool, which counts
+	caching bool
+	radix   *kv.Radix // takes the place of the pool, or is nil
+	matched radixMatch
+	conn    *connector // to KV beyond the pool; nil where there is none
+	queue   queue
+	seqs    slab
+	cohort  cohort
+
+	first, last int32 // the running batch, in order of admission
+	running     int
+	serials     int64
+	streamOrder streamOrder
+	slots       int32   // slots given out
+	prefills    []int32 // running sequences in prefill, in running order
+	groups      groups
+	drafter     drafter
+	speculating int   // sequences that decode with drafts
+	lagging     int   // decoding sequences that missed the last step of the others
+	windowed    int   // blocks charged for windowed layers
+	booked      int   // blocks promised and not taken
+	reserves    bool  // sequences have reserved blocks
+	uncomputed  int64 // prompt tokens of waiting and running requests that no iteration was given
+	hosted      int   // blocks in host memory
+	moved       int   // blocks copied to and from there since the last launch
+	remaining   int64 // answer tokens that running sequences may still be given, by what clients declared
+	longest     int32 // at least the most that one of them may
+	answers     int   // running sequences whose answer others may come to share
+
+	now      clock.Time
+	next     clock.Time // next boundary
+	answered bool       // requests have ended at the boundary, and the next iteration is not composed
+	fault    error
+	inFlight iterationRing
+	gpuFree  clock.Time // end of the last iteration
+	// lastComposed is when the last iteration that was launched was composed, and composing when the one to come is.
+	lastComposed, composing clock.Time
+	remainder               int64 // femtoseconds past gpuFree
+	given, took             int64 // GPU time of requests, and of those that have ended, modulo 2⁶⁴; for checks
+	sharers, carry          int64 // tokens among which the last iteration's time was shared out, and femtoseconds left over
+	batches                 int64 // iterations launched or promised and committed
+
+	decodeSteps int64 // those of them in which a sequence decoded
+	departures  int64 // times that a sequence left the running batch
+
+	it       batchBuilder
+	retired  bool                     // another engine has taken its place
+	slowdown int64                    // thousandths of the usual step time; 0 as usual
+	link     linkLoss                 // the link to it is lost
+	late     map[int64]clock.Duration // how long requests that have not been admitted were held at the router
+
+	released int               // blocks let go since the promise was made
+	ahead    clock.Progression // N iterations like the one composed; 0 when none is open
+	batch    model.Batch
+	span     event.Span
+	aborts   []int64
+	look     lookup
+	maxSpan  int
+	step     event.Step // scratch
+}
+
+// New makes an engine of a valid configuration.
+func New(cfg Config, in Setup) *Engine {
+	r := &Engine{
+		lastComposed: -1, cfg: cfg, host: in.Host, obs: in.Observers, detailed: in.Observers.WantsSteps(), transfers: in.Transfers,
+		index: in.Index, depth: 1, next: clock.Never, caching: cfg.PrefixCaching && !cfg.Radix, maxSpan: cfg.MaxSpan,
+	}
+	if cfg.AsyncScheduling && cfg.Stages <= 1 {
+		r.depth = 2
+	}
+	if r.maxSpan == 0 {
+		r.maxSpan = 1 << 30
+	}
+	r.most = r.depth
+	if r.caching {
+		r.pool = kv.NewCache(cfg.UsableBlocks(), cfg.AppendUnkeyed)
+	} else {
+		r.pool = kv.NewCounter(cfg.UsableBlocks())
+	}
+	if cfg.Radix {
+		r.radix = kv.NewRadix(cfg.UsableBlocks(), cfg.BlockSize)
+	}
+	if cfg.Contiguous {
+		r.holes = kv.NewHoles(cfg.UsableBlocks())
+	}
+	r.cohort.init(cfg.BlockSize, r.caching || cfg.Window.Layers > 0)
+	r.first, r.last = int32(sched.None), int32(sched.None)
+	r.it.r = r
+	r.inFlight.ring = make([]iteration, max(cfg.Stages, 2)+1)
+	if cfg.Stages > 1 {
+		r.pipe = newPipeline(r)
+	}
+	r.conn = newConnector(r, in.Before)
+	r.queue = newQueue(cfg.Order)
+	r.drafter = newDrafter(cfg.Speculative)
+	if old := in.Before; old != nil {
+		old.retired = true
+		r.levels, r.fault = old.levels, old.fault
+		r.slowdown, r.link, r.gpuFree, r.remainder = old.slowdown, old.link, old.gpuFree, old.remainder
+	}
+	return r
+}
+
+// Index is the number of the replica.
+func (r *Engine) Index() int { return r.index }
+
+// Config is the configuration, which must not be changed.
+func (r *Engine) Config() *Config { return &r.cfg }
+
+// Observers are told what happens in the engine.
+func (r *Engine) Observers() *event.Fanout { return r.obs }
+
+// Next is the instant of the next boundary, or [clock.Never].
+func (r *Engine) Next() clock.Time { return r.next }
+
+// Levels are the numbers of requests by state. The fleet counts those in the system.
+func (r *Engine) Levels() *event.Levels { return &r.levels }
+
+// Blocked says why the head of the queue was not admitted at the last scheduling.
+func (r *Engine) Blocked() sched.Cause { return r.it.blocked }
+
+// Usable is the number of blocks in the pool, and Uncomputed that of prompt tokens, of waiting and running requests, that
+// no iteration was given.
+func (r *Engine) Usable() int       { return r.pool.Usable() }
+func (r *Engine) Uncomputed() int64 { return r.uncomputed }
+
+// Fault is what went wrong in the engine, or nil.
+func (r *Engine) Fault() error { return r.fault }
+
+// Fail sets the fault of the engine, unless it has one.
+func (r *Engine) Fail(fault error) { r.fault = cmp.Or(r.fault, fault) }
+
+// Group is the engines with which this one iterates in lock step, itself included; nil if it iterates alone.
+func (r *Engine) Group() []*Engine {
+	if r.lock == nil {
+		return nil
+	}
+	return r.lock.ranks
+}
+
+// Delay notes that a request, which will be enqueued, is held at the router for a time.
+func (r *Engine) Delay(req *workload.Request, by clock.Duration) {
+	if r.late == nil {
+		r.late = make(map[int64]clock.Duration)
+	}
+	r.late[req.ID] = by
+}
+
+// Forget undoes Delay for a request that was not admitted.
+func (r *Engine) Forget(request int64) { delete(r.late, request) }
+
+func (r *Engine) seq(i int32) *sequence { return r.seqs.items[i] }
+
+// free is the number of KV blocks that are neither referenced, nor owed by the cohort, nor charged for
+// windowed layers.
+func (r *Engine) free() int { return r.poolFree() - r.cohort.debt - r.windowed }
+
+// Used is the number of KV blocks that are referenced, owed or charged.
+func (r *Engine) Used() int { return r.pool.Usable() - r.free() }
+
+// blocksFor is the number of blocks that hold the given tokens.
+func (r *Engine) blocksFor(tokens int32) int {
+	return int((int64(tokens) + int64(r.cfg.BlockSize) - 1) / int64(r.cfg.BlockSize))
+}
+
+// pagesFor is what a sequence of the given tokens takes from the pool: its blocks, and the charge
+// for windowed layers.
+func (r *Engine) pagesFor(tokens int32) int {
+	blocks := r.blocksFor(tokens)
+	return blocks + r.cfg.Window.Extra(blocks)
+}
+
+// Handling is how long the front end has a request that has come to it.
+func (r *Engine) Handling(req *workload.Request) clock.Duration {
+	return r.cfg.Frontend + clock.Duration(req.InputTokens)*r.cfg.FrontendPerToken
+}
+
+// visible is the instant at which a request reaches the engine's queue if no router holds it.
+func (r *Engine) visible(req *workload.Request) clock.Time {
+	return req.Arrival.Add(r.cfg.NetworkIn + r.Handling(req))
+}
+
+// Queued is when a request that has not been admitted reached the engine's queue.
+func (r *Engine) Queued(req *workload.Request) clock.Time {
+	at := r.visible(req)
+	if len(r.late) > 0 {
+		at = at.Add(r.late[req.ID])
+	}
+	return at
+}
+
+// OutputOf is the number of tokens that the answer to a request will have: its length, cut at the longest
+// sequence that the model takes.
+func (r *Engine) OutputOf(req *workload.Request) int32 {
+	return min(req.OutputTokens, r.cfg.MaxModelLen-req.InputTokens)
+}
+
+// declaredOf is the longest answer that the engine has to expect.
+func (r *Engine) declaredOf(req *workload.Request) int32 {
+	return min(max(req.OutputTokens, r.cfg.MaxTokens), r.cfg.MaxModelLen-req.InputTokens)
+}
+
+// NeverFits reports whether a request can never be served.
+func (r *Engine) NeverFits(req *workload.Request) bool {
+	return req.InputTokens >= r.cfg.MaxModelLen ||
+		r.pagesFor(r.cfg.most(req.InputTokens, r.declaredOf(req))) > r.cfg.UsableBlocks()
+}
+
+// Enqueue puts a request into the waiting queue at the instant at, which is not past the next
+// boundary.
+func (r *Engine) Enqueue(at clock.Time, req *workload.Request) {
+	if r.conn != nil {
+		r.conn.noteHandoff(req)
+	}
+	if r.queue.push(req, r.keyOf(req, none)) || r.it.looked {
+		r.cut(at)
+	}
+	r.levels.Waiting++
+	r.uncomputed += int64(req.InputTokens)
+}
+
+// QueueFull reports whether the admission limit is reached.
+func (r *Engine) QueueFull() bool {
+	l, most := &r.levels, r.cfg.MaxQueuedRequests
+	return most > 0 && l.Waiting+l.Running >= most ||
+		r.cfg.MaxQueuedTokens > 0 && r.uncomputed >= r.cfg.MaxQueuedTokens
+}
+
+// Abort marks a request whose client left at the instant at; it goes at the next boundary.
+func (r *Engine) Abort(at clock.Time, id int64) {
+	r.aborts = append(r.aborts, id)
+	r.cut(at)
+}
+
+// Boundary does what is due at the instant r.next. When requests have ended, and their clients send the
+// next ones at once, it leaves the composition of the next iteration to a second call at the same
+// instant, so that these find room in it.
+func (r *Engine) Boundary() error {
+	if r.lock != nil {
+		return r.lock.boundary()
+	}
+	r.now = r.next
+	if r.interrupted() {
+		r.processAhead()
+		return nil
+	}
+	if !r.answered {
+		r.results()
+		if r.answered && r.host.ArrivalDue() {
+			return nil
+		}
+	}
+	r.answered = false
+	for r.inFlight.n < r.most && r.ahead.N == 0 {
+		if !r.compose() && !r.again() {
+			break
+		}
+	}
+	return r.plan()
+}
+
+// again reports whether a composition that came out empty is made again: sequences were preempted, and nothing else
+// would ever change that.
+func (r *Engine) again() bool { return r.inFlight.n == 0 && r.it.preempted > 0 }
+
+// plan finds the next boundary.
+func (r *Engine) plan() error {
+	switch {
+	case r.ahead.N > 0:
+		r.next = r.spanEnd()
+	case r.inFlight.n > 0:
+		r.next = r.inFlight.at(0).end
+	default:
+		r.next = clock.Never
+	}
+	if r.fault == nil && r.cfg.Check {
+		return r.check()
+	}
+	return r.fault
+}
+
+// results commits what was promised and processes what has happened by now.
+func (r *Engine) results() {
+	if r.ahead.N > 0 {
+		r.commit()
+	}
+	if len(r.aborts) > 0 {
+		r.applyAborts()
+	}
+	if r.inFlight.n > 0 && r.inFlight.at(0).end == r.now {
+		r.process(r.inFlight.at(0))
+		r.inFlight.pop()
+	}
+	if r.conn != nil {
+		r.receive()
+	}
+}
+
+// compose lets the policy compose an iteration and launches it. It reports whether there was anything
+// to run.
+func (r *Engine) compose() bool {
+	if !r.decide() {
+		return false
+	}
+	first, slope, n := r.pace()
+	if r.pipe != nil {
+		first = r.pipe.pass(first)
+	}
+	if r.fault != nil {
+		return false
+	}
+	r.launch(first, slope, r.alike(n))
+	return true
+}
+
+// decide lets the policy compose an iteration. It reports whether there is anything to run.
+func (r *Engine) decide() bool {
+	it := &r.it
+	it.begin(r.batches + 1)
+	if r.cfg.Check {
+		policyCheck{it}.schedule()
+	} else {
+		r.cfg.Scheduler.Schedule(it)
+	}
+	if r.conn != nil {
+		r.conn.flush(r)
+	}
+	if r.fault != nil {
+		return false
+	}
+	it.finish()
+	return it.decodes > 0 || len(it.chunks) > 0
+}
+
+// alike is how many iterations, of at most n, will be like the one composed.
+func (r *Engine) alike(n int) int {
+	if n > 1 && r.repeatable() {
+		return r.horizon(n)
+	}
+	return 1
+}
+
+// launch promises n iterations like the one composed, and commits a single one.
+func (r *Engine) launch(first, slope int64, n int) {
+	it, p := &r.it, &r.ahead
+	r.composing = r.now
+	p.Start, p.Remainder = r.now, 0
+	if r.gpuFree >= r.now {
+		p.Start, p.Remainder = r.gpuFree, r.remainder
+	}
+	it.empty, it.leaving = it.emptyBlocks()
+	p.First, p.Slope, p.N = first, slope, 1
+	if n > 1 {
+		p.N = clock.CapN(first, slope, n)
+	}
+	if p.N == 1 {
+		r.commit()
+	}
+}

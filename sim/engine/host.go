@@ -1,0 +1,41 @@
+package engine
+
+import (
+	"clifftop/sim/clock"
+	"clifftop/sim/event"
+	"clifftop/workload"
+)
+
+// Host is the simulation around an engine: its clients, the fleet, and the clock loop.
+type Host interface {
+	// Client returns the client of a request if it may leave, and nil if it may not, or if the request has ended.
+	Client(request int64) *Client
+	// Began is called when the first token of a request has been delivered at a replica.
+	Began(r *workload.Request, replica int32)
+	// Answered is called when the last token has been delivered to the client, as the record tells.
+	Answered(rec *event.Record)
+	// Done is called when a request ends otherwise for its client. It reports whether the client sends it once more.
+	Done(r *workload.Request, end workload.End) bool
+	// Ended is called when the engine has finished with a request. It follows Answered, Done, or the client's departure.
+	Ended(rec *event.Record)
+	// Unserved is called when the request of a client that left is taken out of the queue, before it was admitted.
+	Unserved(c *Client, at clock.Time)
+	// ArrivalDue reports whether a request arrives, or reaches a queue, at the current instant.
+	ArrivalDue() bool
+	// Passed reports whether a replica's turn at the instant at has passed: boundaries of one instant come in the order of
+	// the replicas.
+	Passed(replica int, at clock.Time) bool
+	// Changed is called when the engine of a replica changes at an event of another one.
+	Changed(replica int)
+}
+
+// Setup is what an engine gets from its simulation.
+type Setup struct {
+	Index     int // the number of its replica
+	Host      Host
+	Observers *event.Fanout
+	Transfers *Transfers
+	// Before is the engine that had the place before, or nil. It ends: the new one inherits its links, what is in tiers that
+	// persist, the numbers of requests, and the iterations that the GPU still has to do.
+	Before *Engine
+}

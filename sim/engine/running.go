@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"clifftop/internal/pq"
+	"clifftop/sim/sched"
+)
+
+// The running batch: who is in it, who decodes, and who holds which blocks.
+
+const none = int32(sched.None)
+
+// joinRunning appends sequence i to the running batch.
+func (r *Engine) joinRunning(i int32) {
+	s := r.seq(i)
+	r.serials++
+	s.serial = r.serials
+	if int(r.slots)+1 >= len(r.streamOrder.tree) {
+		r.renumber()
+	}
+	s.slot = r.slots
+	r.slots++
+	s.prev, s.next = r.last, none
+	if r.last == none {
+		r.first = i
+	} else {
+		r.seq(r.last).next = i
+	}
+	r.last = i
+	if r.running == 0 {
+		r.longest = 0
+	}
+	r.longest = max(r.longest, s.declared-s.issued)
+	r.remaining += int64(s.declared - s.issued)
+	r.running++
+	r.levels.Running++
+	if s.rec.Request.SharesAnswer() {
+		r.answers++
+	}
+}
+
+// clients goes through the clients of the running sequences.
+func (r *Engine) clients(yield func(client int32) bool) {
+	for i := r.first; i != none && yield(r.seq(i).client); i = r.seq(i).next {
+	}
+}
+
+// renumber gives the running sequences new slots from 0, keeping their order.
+func (r *Engine) renumber() {
+	r.streamOrder.reset(max(64, 4*r.running))
+	r.slots = 0
+	for i := r.first; i != none; i = r.seq(i).next {
+		s := r.seq(i)
+		s.slot = r.slots
+		r.slots++
+		if s.phase == decoding {
+			r.streamOrder.add(s.slot, 1)
+		}
+	}
+}
+
+// leaveRunning takes sequence i out of the running batch and frees its blocks. Owed blocks have
+// been settled.
+func (r *Engine) leaveRunning(i int32) {
+	s := r.seq(i)
+	switch s.phase {
+	case decoding:
+		r.leaveCohort(i)
+	case speculating:
+		r.speculating--
+	case prefilling:
+		r.prefills = without(r.prefills, i)
+	}
+	if s.prev == none {
+		r.first = s.next
+	} else {
+		r.seq(s.prev).next = s.next
+	}
+	if s.next == none {
+		r.last = s.prev
+	} else {
+		r.seq(s.next).prev = s.prev
+	}
+	if !s.over {
+		r.remaining -= int64(s.declared - s.issued)
+	}
+	r.running--
+	r.departures++
+	r.booked -= s.owed
+	s.booking, s.owed, s.reserved = 0, 0, 0
+	r.levels.Running--
+	if s.streamed {
+		s.streamed = false
+		r.levels.Decoding--
+	}
+	if s.rec.Request.SharesAnswer() {
+		r.answers--
+	}
+	if r.conn != nil {
+		r.conn.leaves(r, s)
+	}
+	r.freeBlocks(s)
+}
+
+// freeBlocks frees the blocks of s.
+func (r *Engine) freeBlocks(s *sequence) {
+	if s.lease > 0 {
+		r.keepUnderLease(s)
+		return
+	}
+	r.windowed -= s.windowed
+	s.windowed = 0
+	if r.caching {
+		r.pool.Release(s.blocks, s.registered)
+		s.blocks = s.blocks[:0]
+		s.registered = 0
+		return
+	}
+	if r.radix != nil {
+		r.unlockPrefix(s)
+		return
+	}
+	r.pool.PutCount(s.blockCount)
+	if r.holes != nil {
+		r.holes.Put(s.hole, s.blockCount)
+	}
+	s.blockCount = 0
+}
+
+// joinCohort makes sequence i, which has computed all its known tokens, decode from the cohort's
+// next step on.
+func (r *Engine) joinCohort(i int32) {
+	s, c := r.seq(i), &r.cohort
+	if r.pipe != nil {
+		s.berth = r.pipe.seat
+	}
+	s.phase = decoding
+	s.joined = c.steps
+	s.ends = c.steps + int64(s.output-s.issued)
+	if s.issued == s.output {
+		s.ends++ // one more than it produces
+	}
+	c.size++
+	c.context += int64(s.target)
+	c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: i})
+	if r.queue.fair != nil {
+		r.queue.fair.joins(s)
+	}
+	r.streamOrder.add(s.slot, 1)
+	r.enterSchedule(i)
+}
+
+// leaveCohort takes sequence i out; from then on its own counters hold.
+func (r *Engine) leaveCohort(i int32) {
+	if r.pipe != nil && r.pipe.leaveOtherCohort(i) {
+		return
+	}
+	r.Settle()
+	s, c := r.seq(i), &r.cohort
+	grown := int32(c.steps - s.joined)
+	s.rec.GPU.Decode += c.share - s.shared
+	held := r.held(s)
+	r.leaveStep(s)
+	if r.queue.fair != nil {
+		r.queue.fair.leaves(s, grown)
+	}
+	c.size--
+	c.context -= int64(s.target + grown)
+	r.streamOrder.add(s.slot, -1)
+	r.leaveSchedule(i)
+	s.computed = s.target + grown
+	s.issued += grown
+	s.blockCount = held
+	s.phase = finishing
+	if s.lagging {
+		s.lagging = false
+		r.lagging--
+	}
+}

@@ -1,0 +1,48 @@
+package sim
+
+import (
+	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
+	"clifftop/sim/route"
+	"clifftop/sim/sched"
+)
+
+// Numbers of no replica, no sequence, and no place among the pending requests.
+const (
+	noReplica  = int32(-1)
+	noSeq      = int32(sched.None)
+	notPending = int32(-1)
+)
+
+// Replica is an engine with its place and lifecycle in the fleet.
+type Replica struct {
+	*engine.Engine
+	own     *event.Fanout // the observers of this replica alone, or nil
+	told    event.Levels  // its levels as those of the fleet count them
+	leaving bool          // it takes no more requests, and ends when it has none
+}
+
+// newReplica makes replica i, with an observer of its own if that is not nil. before is the engine in whose place it comes,
+// if any.
+func (e *Simulation) newReplica(cfg engine.Config, i int, own *event.Fanout, before *engine.Engine) *Replica {
+	if e.detailed || e.watchesCaches {
+		cfg.MaxSpan = 1
+	}
+	obs := e.obs
+	if own != nil {
+		obs = event.Join(e.obs, own)
+	}
+	r := &Replica{own: own, Engine: engine.New(cfg, engine.Setup{Index: i, Host: host{e}, Observers: obs, Transfers: &e.transfers, Before: before})}
+	e.cold(r)
+	return r
+}
+
+// metrics are the replica's gauges of an instant, as of just before the instant until, which is not past the next boundary.
+func (r *Replica) metrics(at, until clock.Time) route.Metrics {
+	l := r.Levels()
+	return route.Metrics{
+		At: at, Waiting: l.Waiting, Running: l.Running,
+		UsedBlocks: r.UsedAt(until), UsableBlocks: r.Usable(), QueuedTokens: r.Uncomputed(),
+	}
+}
