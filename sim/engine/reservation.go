@@ -44,8 +44,8 @@ func (it *batchBuilder) holdAll(i int32, s *sequence, blocks int) bool {
 	return true
 }
 
-// Promise implements [sched.View].
-func (it *batchBuilder) Promise(i sched.Seq, tokens int32) {
+// Book implements [sched.View].
+func (it *batchBuilder) Book(i sched.Seq, tokens int32) {
 	r := it.r
 	s := r.seq(int32(i))
 	r.Settle()
@@ -56,8 +56,8 @@ func (it *batchBuilder) Promise(i sched.Seq, tokens int32) {
 	it.refile(int32(i), s)
 }
 
-// Promised implements [sched.View].
-func (it *batchBuilder) Promised() int {
+// Booked implements [sched.View].
+func (it *batchBuilder) Booked() int {
 	it.asked = true
 	return it.r.booked
 }
