@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/router"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model/catalog"
 	"clifftop/workload"
@@ -173,7 +174,7 @@ func policyEntries() []Entry {
 // routerEntries are the routers for the catalogue.
 func routerEntries() []Entry {
 	var entries []Entry
-	for _, k := range scenario.RoutingRules() {
+	for _, k := range router.Rules() {
 		entries = append(entries, Entry{Name: k.Name, Properties: []Property{{"does", k.Does}}, Source: k.Source})
 	}
 	return entries

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
-	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/router"
 )
 
 // TestEveryRouterRuns gives each rule a fleet whose traffic and replicas have all that rules go by, with the invariants
@@ -20,7 +20,7 @@ func TestEveryRouterRuns(t *testing.T) {
 		"llm-d":  {"picker: weighted-random, precise: true, affinity: {}", "scorers: {session: 1, active-requests: 2}, picker: random"},
 		"dynamo": {"approximate: true, ttl: 10s", "temperature: 0.5, overlap_weight: 2"},
 	}
-	for _, k := range scenario.RoutingRules() {
+	for _, k := range router.Rules() {
 		for _, more := range append([]string{""}, options[k.Name]...) {
 			t.Run(fmt.Sprintf("%s %s", k.Name, more), func(t *testing.T) {
 				t.Parallel()

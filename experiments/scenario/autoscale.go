@@ -119,7 +119,7 @@ func (*Autoscaler) Variants() (string, map[string]yamldoc.VariantKeys) {
 }
 
 // atMost lets every autoscaler have as many replicas as it may, before they are resolved.
-func (u *Setup) atMost() error {
+func (u fleetResolver) atMost() error {
 	s := u.Scenario
 	s.ownLifecycle()
 	if s.Lifecycle == nil || s.Lifecycle.Autoscale == nil {
@@ -172,7 +172,7 @@ func (s *Scenario) poolOf(x *Autoscaler, key string) (int, *yamldoc.Fault) {
 }
 
 // autoscale checks the autoscalers, and fills in their defaults.
-func (u *Setup) autoscale() error {
+func (u fleetResolver) autoscale() error {
 	s := u.Scenario
 	a := s.Lifecycle.Autoscale
 	if a == nil {
@@ -196,7 +196,7 @@ func (u *Setup) autoscale() error {
 }
 
 // scaler checks one autoscaler, and fills in its defaults.
-func (u *Setup) scaler(x *Autoscaler, key string) error {
+func (u fleetResolver) scaler(x *Autoscaler, key string) error {
 	s := u.Scenario
 	first, _, why := u.members(x.Pool)
 	if why != "" {
@@ -286,7 +286,7 @@ func settle(given **unit.Duration, of *clock.Duration) {
 }
 
 // scalers makes the autoscalers of a run.
-func (u *Setup) scalers() (all []sim.Scaler) {
+func (u fleetBuilder) scalers() (all []sim.Scaler) {
 	a := u.Scenario.Lifecycle.Autoscale
 	if a == nil {
 		return nil

@@ -92,7 +92,7 @@ func (b body) class() workload.ClassSpec {
 }
 
 // bodies fills in what requests are made of: one body, or those of the classes.
-func (u *Setup) bodies(spec *workload.Spec, preset workload.Preset) error {
+func (u trafficResolver) bodies(spec *workload.Spec, preset workload.Preset) error {
 	w := &u.Scenario.Workload
 	around := body{preset, w.Input, w.Output, w.Prefix, w.Sessions}
 	if len(w.Classes) == 0 {
@@ -119,7 +119,7 @@ func (u *Setup) bodies(spec *workload.Spec, preset workload.Preset) error {
 
 // bodyOf is what the requests of class i are: those of its preset or else of the scenario, with what the class has of its
 // own.
-func (u *Setup) bodyOf(i int, around body) (body, error) {
+func (u trafficResolver) bodyOf(i int, around body) (body, error) {
 	k, b := &u.Scenario.Workload.Classes[i], around
 	if k.Preset != nil {
 		p, err := workload.FindPreset(*k.Preset)
@@ -154,14 +154,14 @@ func (u *Setup) bodyOf(i int, around body) (body, error) {
 }
 
 // judged warns of a preset that no data stand behind.
-func (u *Setup) judged(p workload.Preset, input, output *Distribution) {
+func (u trafficResolver) judged(p workload.Preset, input, output *Distribution) {
 	if p.Judgement() && (input == nil || output == nil) {
 		u.Warn("judgement", "preset %s rests on judgement: no public trace stands behind it", p.Name)
 	}
 }
 
 // classes are the kinds of requests to report apart.
-func (u *Setup) classes() ([]report.ClassSpan, error) {
+func (u reportResolver) classes() ([]report.ClassSpan, error) {
 	s := u.Scenario
 	var spans []report.ClassSpan
 	if r := u.Traffic.Recording; r != nil {

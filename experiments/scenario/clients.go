@@ -128,7 +128,7 @@ func (c *Clients) spec(retryAfter *unit.Duration) workload.ClientSpec {
 }
 
 // clients makes the clients of the traffic, and judges them.
-func (u *Setup) clients() error {
+func (u trafficResolver) clients() error {
 	s := u.Scenario
 	all := []*Clients{&s.Clients}
 	key := func(int) string { return "clients" }
@@ -164,7 +164,7 @@ func (u *Setup) clients() error {
 }
 
 // tooShort refuses clients who leave before any answer can come.
-func (u *Setup) tooShort(key string, c *Clients) error {
+func (u trafficResolver) tooShort(key string, c *Clients) error {
 	timer, s := u.Config.Timer, u.Scenario
 	if timer == nil {
 		return nil // reported before
@@ -208,7 +208,7 @@ func (u *Setup) unused(changed bool, key, why string) {
 }
 
 // judgeClients warns of what has no effect, and of retries that keep an overload alive.
-func (u *Setup) judgeClients(key string, c *Clients) {
+func (u trafficResolver) judgeClients(key string, c *Clients) {
 	impatient := c.Timeout != nil || c.TTFTTimeout != nil
 	u.unused(!c.CancelOnTimeout && !impatient && c.Cancel == nil, yamldoc.Join(key, "cancel_on_timeout"), "clients wait for ever")
 	if c.Retries == 0 {
@@ -230,7 +230,7 @@ func (u *Setup) judgeClients(key string, c *Clients) {
 }
 
 // judgeRetryAfter warns where nobody heeds what the server says.
-func (u *Setup) judgeRetryAfter(all []*Clients) {
+func (u trafficResolver) judgeRetryAfter(all []*Clients) {
 	const key = "engine.retry_after"
 	after := optional.Value(u.Scenario.Engine.RetryAfter).Clock()
 	heeds := func(c *Clients) bool { return c.Retries > 0 && c.HonorRetryAfter }

@@ -13,7 +13,7 @@ import (
 )
 
 // deployment looks the model and the GPU up and spreads one over the other.
-func (u *Setup) deployment() error {
+func (u engineResolver) deployment() error {
 	s := u.Scenario
 	var faults yamldoc.Faults
 	llm, llmFile, err := s.llm()

@@ -75,7 +75,7 @@ func (u *Setup) disaggregated() bool {
 }
 
 // roles checks that the roles of the pools go together, and brings those that compute prompts to the front.
-func (u *Setup) roles() error {
+func (u fleetResolver) roles() error {
 	s := u.Scenario
 	of := map[string][]PoolSetup{}
 	for _, p := range u.Pools {
@@ -112,7 +112,7 @@ func (u *Setup) roles() error {
 		case one.StepTime.Kind == "linear":
 			return one.Fault("step_time", "linear: nothing is known of KV that could be transferred")
 		}
-		c := p.Setup.config(false)
+		c := fleetBuilder{p.Setup}.config(false)
 		c.Connector = p.connector()
 		if err := c.Validate(); err != nil {
 			return one.Fault(one.FirstGiven("engine.policy", "engine.speculative", "engine.kv_allocation"), "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
@@ -126,7 +126,7 @@ func (u *Setup) roles() error {
 }
 
 // outages checks that those of a link are one after the other, and of links that there are.
-func (u *Setup) outages() error {
+func (u fleetResolver) outages() error {
 	s := u.Scenario
 	list := s.Disaggregation.Outages
 	for i := range list {
@@ -150,7 +150,7 @@ func (u *Setup) outages() error {
 }
 
 // ofLinks are an outage's parts as the simulator takes them, one for each link.
-func (u *Setup) ofLinks(o *Outage) (list []sim.Outage) {
+func (u fleetBuilder) ofLinks(o *Outage) (list []sim.Outage) {
 	first, last, _ := u.members(&o.Pool)
 	if o.Replica != nil {
 		first += *o.Replica
@@ -168,7 +168,7 @@ func (u *Setup) losesKV() bool {
 }
 
 // answerable refuses traffic of which no request fits the pools for prompts, or those that answer.
-func (u *Setup) answerable() error {
+func (u fleetResolver) answerable() error {
 	if !u.disaggregated() {
 		return nil
 	}
@@ -212,12 +212,12 @@ func (p *PoolSetup) connector() *engine.Connector {
 }
 
 // divide gives the replicas of a fleet their parts.
-func (u *Setup) divide(f *sim.Fleet) {
+func (u fleetBuilder) divide(f *sim.Fleet) {
 	if !u.disaggregated() {
 		return
 	}
 	d := u.Scenario.Disaggregation
-	rule, _ := d.Router.rule()
+	_, options, _ := d.Router.rule()
 	f.Scrape = max(f.Scrape, optional.Value(d.Router.Scrape).Clock())
 	division := &sim.Disaggregation{
 		Latency: d.Latency.Clock(), Hop: d.Hop.Clock(), Lease: optional.Value(d.Lease).Clock(),
@@ -227,7 +227,7 @@ func (u *Setup) divide(f *sim.Fleet) {
 		division.Layers = int64(u.Deployment.LLM.Layers)
 	}
 	for k := range d.Router.FrontEnds {
-		division.Decoders = append(division.Decoders, rule.make(&d.Router, route.Identity{Seed: u.Scenario.Run.Seed, Number: u.Scenario.Deployment.Router.FrontEnds + k, Of: d.Router.FrontEnds}))
+		division.Decoders = append(division.Decoders, options.Router(route.Identity{Seed: u.Scenario.Run.Seed, Number: u.Scenario.Deployment.Router.FrontEnds + k, Of: d.Router.FrontEnds}))
 	}
 	for i := range d.Outages {
 		division.Outages = append(division.Outages, u.ofLinks(&d.Outages[i])...)

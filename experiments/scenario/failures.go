@@ -67,7 +67,7 @@ func (c *RandomCrashes) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 const maxFailures = 10_000
 
 // failures finds out what happens to which replicas, and when.
-func (u *Setup) failures() error {
+func (u fleetResolver) failures() error {
 	s := u.Scenario
 	var faults yamldoc.Faults
 	firsts := u.firsts()
@@ -97,7 +97,7 @@ func (u *Setup) failures() error {
 }
 
 // failure is a failure as the simulator takes it.
-func (u *Setup) failure(f *Failure, key string) (x sim.Failure, fault *yamldoc.Fault) {
+func (u fleetResolver) failure(f *Failure, key string) (x sim.Failure, fault *yamldoc.Fault) {
 	s := u.Scenario
 	first, last, why := u.members(f.Pool)
 	if why != "" {
@@ -158,7 +158,7 @@ func participle(k sim.FailureKind) string {
 }
 
 // randomCrashes draws the crashes of every replica up to the end of the run.
-func (u *Setup) randomCrashes() error {
+func (u fleetResolver) randomCrashes() error {
 	s := u.Scenario
 	c := s.Lifecycle.RandomCrashes
 	if c == nil {

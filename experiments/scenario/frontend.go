@@ -12,7 +12,7 @@ import (
 const bytesPerGiB = 1 << 30
 
 // host fills in what the engine does beside the GPU.
-func (u *Setup) host() error {
+func (u engineResolver) host() error {
 	s, c := u.Scenario, &u.Config
 	e, o := &s.Engine, &s.Overheads
 	c.MaxQueuedRequests = optional.Value(e.MaxNumQueuedReqs)
@@ -26,7 +26,7 @@ func (u *Setup) host() error {
 }
 
 // swapSpace sizes the host's memory for KV blocks, and the link to it.
-func (u *Setup) swapSpace() error {
+func (u engineResolver) swapSpace() error {
 	s := u.Scenario
 	e := &s.Engine
 	if e.Preemption != "swap" {

@@ -59,7 +59,7 @@ func defaultWork() []HeadcountClass {
 }
 
 // headcount turns people into classes and a rate, which arrivals that are given replace, and shows the arithmetic.
-func (u *Setup) headcount() error {
+func (u trafficResolver) headcount() error {
 	s := u.Scenario
 	w := &s.Workload
 	h := w.Headcount

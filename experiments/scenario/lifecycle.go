@@ -45,7 +45,7 @@ func (l *Lifecycle) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 }
 
 // lifecycle checks what happens to the replicas, and fills in what is left open.
-func (u *Setup) lifecycle() error {
+func (u fleetResolver) lifecycle() error {
 	s := u.Scenario
 	if s.Lifecycle == nil || len(u.Pools) == 0 {
 		return nil
@@ -58,7 +58,7 @@ func (u *Setup) lifecycle() error {
 }
 
 // lives are the lives of the replicas of a run.
-func (u *Setup) lives(check bool) *sim.Lifecycle {
+func (u fleetBuilder) lives(check bool) *sim.Lifecycle {
 	l := u.Scenario.Lifecycle
 	if l == nil {
 		return nil
@@ -78,7 +78,7 @@ func (u *Setup) lives(check bool) *sim.Lifecycle {
 }
 
 // together are the numbers of ranks of all replicas, which start, fail and end together; nil if that is one each.
-func (u *Setup) together() (sizes []int) {
+func (u fleetBuilder) together() (sizes []int) {
 	several := false
 	for _, p := range u.Pools {
 		sizes = append(sizes, slices.Repeat([]int{p.Ranks}, p.replicas)...)
@@ -110,14 +110,6 @@ func (u *Setup) poolWith(engine int) *PoolSetup {
 		k++
 	}
 	return &u.Pools[k]
-}
-
-// one is the setup of a replica of a pool.
-func (u *Setup) one(p PoolSetup) *Setup {
-	if len(u.Scenario.Pools) == 0 {
-		return u // and not the one that it is a copy of
-	}
-	return p.Setup
 }
 
 // members are the numbers of the first and the last replica of a pool, or of the whole fleet where none is named. why

@@ -55,7 +55,7 @@ func (*OffloadTier) Variants() (string, map[string]yamldoc.VariantKeys) {
 }
 
 // offload connects the KV pool with the tiers.
-func (u *Setup) offload() error {
+func (u engineResolver) offload() error {
 	o := u.Scenario.Offload
 	if o == nil {
 		return nil
@@ -102,7 +102,7 @@ func (u *Setup) canOffload() error {
 }
 
 // chunkTokens is the number of tokens that tiers keep as one. It fills in the default.
-func (u *Setup) chunkTokens() (int, error) {
+func (u engineResolver) chunkTokens() (int, error) {
 	s, o, block := u.Scenario, u.Scenario.Offload, u.Scenario.Engine.BlockSize
 	back := optional.Value(o.Tiers[0].Write) == "back"
 	if o.ChunkTokens == nil {
@@ -123,7 +123,7 @@ func (u *Setup) chunkTokens() (int, error) {
 }
 
 // tiers are those of the simulator, for chunks of so many tokens and bytes.
-func (u *Setup) tiers(tokens int, bytes float64) (all []engine.Tier, err error) {
+func (u engineResolver) tiers(tokens int, bytes float64) (all []engine.Tier, err error) {
 	s := u.Scenario
 	names := map[string]bool{}
 	for i := range s.Offload.Tiers {
@@ -172,7 +172,7 @@ func (s *Scenario) tierNames() (names []string) {
 }
 
 // blame finds the key to report that a configuration is refused: that of the tiers if it is not without them.
-func (u *Setup) blame(c engine.Config, err error) error {
+func (u engineResolver) blame(c engine.Config, err error) error {
 	key := "engine"
 	if without := c; c.Connector != nil {
 		if without.Connector = nil; without.Validate() == nil {

@@ -87,7 +87,7 @@ func (o Order) MarshalJSON() ([]byte, error) {
 }
 
 // order is the rank of waiting requests; nil is first come, first served.
-func (u *Setup) order() (sched.Order, error) {
+func (u engineResolver) order() (sched.Order, error) {
 	s := u.Scenario
 	o := s.Engine.Order
 	if o.Rule == "" && s.Engine.SchedulingPolicy == "priority" {

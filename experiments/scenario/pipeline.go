@@ -9,7 +9,7 @@ import (
 
 // pipelines lets the stages of pipelines work on batches of their own, as far as all that the scenario asks for goes with
 // that.
-func (u *Setup) pipelines() error {
+func (u fleetResolver) pipelines() error {
 	if len(u.Pools) == 0 {
 		return nil // reported before
 	}
@@ -33,7 +33,7 @@ func (u *Setup) pipelines() error {
 }
 
 // unpipelined is what does not go with several batches in flight on a replica of the pool; empty if nothing is there.
-func (u *Setup) unpipelined(p PoolSetup) string {
+func (u fleetResolver) unpipelined(p PoolSetup) string {
 	of := p.Setup
 	switch {
 	case u.disaggregated():
@@ -53,7 +53,7 @@ func (u *Setup) unpipelined(p PoolSetup) string {
 }
 
 // measurePipelines says how many stages work on batches of their own, if that is the same for all replicas.
-func (u *Setup) measurePipelines() {
+func (u reportResolver) measurePipelines() {
 	r := &u.Report
 	r.PipelineStages = u.Pools[0].Setup.Config.Stages
 	for _, p := range u.Pools {

@@ -199,7 +199,7 @@ func (s *Scenario) policy() (Policy, error) {
 }
 
 // policyDefaults fills in what follows from the policy.
-func (u *Setup) policyDefaults() error {
+func (u engineResolver) policyDefaults() error {
 	p, err := u.Scenario.policy()
 	if err != nil {
 		return err
@@ -250,7 +250,7 @@ func (u *Setup) policyDefaults() error {
 
 // wholePrompts lets an iteration hold the longest sequence where prompts are not divided. Where nothing is said of
 // its length, that is the model's, or less.
-func (u *Setup) wholePrompts() error {
+func (u engineResolver) wholePrompts() error {
 	s, e := u.Scenario, &u.Scenario.Engine
 	if !u.whole {
 		return nil
@@ -273,7 +273,7 @@ func (u *Setup) wholePrompts() error {
 }
 
 // warnUnused tells of knobs that belong to another policy.
-func (u *Setup) warnUnused(policy string) {
+func (u engineResolver) warnUnused(policy string) {
 	e := &u.Scenario.Engine
 	for _, k := range []struct {
 		of      string

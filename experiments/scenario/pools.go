@@ -9,10 +9,7 @@ import (
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/yamldoc"
-	"clifftop/model"
 	"clifftop/report"
-	"clifftop/sim"
-	"clifftop/sim/engine"
 )
 
 // Pool is a group of like replicas of a fleet. What it does not say is that of the scenario, key by key.
@@ -247,14 +244,14 @@ func (u *Setup) replicas() int {
 }
 
 // resolvePools resolves the replicas: one of each pool, or of the deployment.
-func (u *Setup) resolvePools() error {
+func (u fleetResolver) resolvePools() error {
 	s := u.Scenario
 	if len(s.Pools) == 0 {
 		if s.Disaggregation != nil {
 			return s.Fault("disaggregation", "there are no pools (want some with the role prefill and some with the role decode)")
 		}
-		u.Pools = []PoolSetup{{role: "both", replicas: s.Deployment.Replicas, Setup: u, Ranks: u.ranks()}}
-		return asError(u.replica())
+		u.Pools = []PoolSetup{{role: "both", replicas: s.Deployment.Replicas, Setup: u.Setup, Ranks: u.ranks()}}
+		return asError(engineResolver{u.Setup}.replica())
 	}
 	resolved := make([]Pool, len(s.Pools))
 	var faults yamldoc.Faults
@@ -262,7 +259,7 @@ func (u *Setup) resolvePools() error {
 		p := s.Pools[i]
 		one := *s.ofPool(&p)
 		t := &Setup{Scenario: &one, from: &one, oneRank: u.oneRank}
-		more, err := t.replica()
+		more, err := engineResolver{t}.replica()
 		if err != nil {
 			return err
 		}
@@ -292,7 +289,7 @@ func (u *Setup) resolvePools() error {
 }
 
 // measureReplicas adds up what the replicas are.
-func (u *Setup) measureReplicas() {
+func (u reportResolver) measureReplicas() {
 	r := &u.Report
 	r.Replicas, r.Work, r.USDPerHour, r.Tiers = u.replicas(), u.work(), 0, u.Scenario.tierNames()
 	u.measurePipelines()
@@ -309,7 +306,7 @@ func (u *Setup) measureReplicas() {
 		}
 		if u.isFleet() {
 			each := report.ReplicaOptions{
-				Pool: p.Name, GPUs: gpus / n, MaxNumSeqs: of.Scenario.Engine.MaxNumSeqs, UsableBlocks: int64(of.Config.UsableBlocks()), Work: of.work(),
+				Pool: p.Name, GPUs: gpus / n, MaxNumSeqs: of.Scenario.Engine.MaxNumSeqs, UsableBlocks: int64(of.Config.UsableBlocks()), Work: reportResolver{of}.work(),
 				PipelineStages: of.Config.Stages, USDPerHour: optional.Value(*price) * float64(gpus/n),
 			}
 			r.Fleet = append(r.Fleet, slices.Repeat([]report.ReplicaOptions{each}, n)...)
@@ -323,7 +320,7 @@ func (u *Setup) measureReplicas() {
 }
 
 // oneWay refuses what clients would see of a pool: the front ends are the same for all.
-func (u *Setup) oneWay() error {
+func (u fleetResolver) oneWay() error {
 	for _, p := range u.Pools {
 		c := &p.Setup.Config
 		if c.NetworkIn != u.Config.NetworkIn || c.NetworkOut != u.Config.NetworkOut {
@@ -344,59 +341,6 @@ func (u *Setup) LongestSequence() int32 {
 		length = max(length, p.Setup.Config.MaxModelLen)
 	}
 	return length
-}
-
-// Fleet is the configuration of a run, with schedulers and routers of its own.
-func (u *Setup) Fleet(check bool) sim.Fleet {
-	f := u.StandingFleet(check)
-	f.Lifecycle = u.lives(check)
-	return f
-}
-
-// StandingFleet is the fleet when all of its replicas are ready for ever.
-func (u *Setup) StandingFleet(check bool) sim.Fleet {
-	var f sim.Fleet
-	for _, p := range u.Pools {
-		of := u.one(p)
-		group := 1 // of ranks that exchange with each other's experts
-		if of.Deployment.LLM.Experts > 0 {
-			group = p.Ranks
-		}
-		for range p.Engines() / group {
-			f.Lockstep = append(f.Lockstep, group)
-			for range group {
-				f.Replicas = append(f.Replicas, u.engineOf(&p, check))
-			}
-		}
-	}
-	f.Routers, f.Scrape = u.routers()
-	u.divide(&f)
-	return f
-}
-
-// engineOf is the configuration of an engine of a pool, with a scheduler of its own.
-func (u *Setup) engineOf(p *PoolSetup, check bool) engine.Config {
-	c := u.one(*p).config(check)
-	if !u.disaggregated() {
-		return c
-	}
-	c.Connector = p.connector()
-	if d := u.Scenario.Disaggregation; p.role == "prefill" {
-		c.MaxTokens = 0
-	} else {
-		c.Connector.PullPercent, c.Connector.FailLost = d.PullPercent, d.KVLoadFailurePolicy == "fail"
-	}
-	return c
-}
-
-// config is the configuration of an engine that does all the work on requests, with a scheduler of its own.
-func (u *Setup) config(check bool) engine.Config {
-	c := u.Config
-	c.Scheduler, c.Check = u.policy.New(&u.Scenario.Engine), check
-	if w, ok := c.Timer.(interface{ Work() *model.Work }); ok && check {
-		c.Floor = w.Work().Floor
-	}
-	return c
 }
 
 // asError is the error of what was resolved; nil without faults.

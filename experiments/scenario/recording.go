@@ -72,7 +72,7 @@ func (o *oneByOne) Done(r *workload.Request, end workload.End) bool {
 func (o *oneByOne) Err() error { return o.src.Err() }
 
 // traceSource opens the trace and sums it up, so that its faults show before the run.
-func (u *Setup) traceSource() error {
+func (u trafficResolver) traceSource() error {
 	s := u.Scenario
 	t := *s.Workload.Trace
 	s.Workload.Trace = &t

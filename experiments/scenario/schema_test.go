@@ -18,6 +18,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"clifftop/experiments/scenario/router"
 	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/sim/route"
@@ -330,7 +331,7 @@ func (m schemaMaker) special(t reflect.Type) *jsonschema.Schema {
 		return either(names(rules...), m.object(t, none))
 	case reflect.TypeFor[Router]():
 		return &jsonschema.Schema{Ref: "#/$defs/router"}
-	case reflect.TypeFor[Scorers]():
+	case reflect.TypeFor[router.Scorers]():
 		o := closed()
 		for _, name := range route.ScoreNames() {
 			o.Properties[name] = &jsonschema.Schema{Type: "number", Minimum: jsonschema.Ptr(0.0), Maximum: jsonschema.Ptr(1e9)}
@@ -427,14 +428,14 @@ func (m schemaMaker) object(t reflect.Type, def reflect.Value) *jsonschema.Schem
 // router is the schema of routers.
 func (m schemaMaker) router() *jsonschema.Schema {
 	var rules []any
-	for _, name := range routerNames() {
+	for _, name := range router.Names() {
 		rules = append(rules, name)
 	}
-	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Enum: rules}, m.object(reflect.TypeFor[Router](), reflect.Value{})}}
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Enum: rules}, m.object(reflect.TypeFor[routerKeys](), reflect.Value{})}}
 }
 
 // ruled are the types of which a map without the deciding key is refused.
-var ruled = []reflect.Type{reflect.TypeFor[Distribution](), reflect.TypeFor[Order](), reflect.TypeFor[Router](), reflect.TypeFor[Failure](), reflect.TypeFor[Autoscaler]()}
+var ruled = []reflect.Type{reflect.TypeFor[Distribution](), reflect.TypeFor[Order](), reflect.TypeFor[routerKeys](), reflect.TypeFor[Failure](), reflect.TypeFor[Autoscaler]()}
 
 // choice is the schema of a struct whose keys depend on one of them.
 func (m schemaMaker) choice(t reflect.Type, u yamldoc.Variants) *jsonschema.Schema {
@@ -455,8 +456,10 @@ func (m schemaMaker) choice(t reflect.Type, u yamldoc.Variants) *jsonschema.Sche
 			if key == decider {
 				continue
 			}
-			i := slices.IndexFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return yamldoc.Key(f) == key })
-			f := t.Field(i)
+			of, f := fieldOf(t, key)
+			if x, ok := u.(yamldoc.Extended); ok && f.Name == "" {
+				of, f = fieldOf(reflect.TypeOf(x.Extension(v)).Elem(), key)
+			}
 			p := &jsonschema.Schema{}
 			if key == "parts" {
 				p = &jsonschema.Schema{Type: "array", MinItems: jsonschema.Ptr(1), Items: &jsonschema.Schema{
@@ -464,7 +467,7 @@ func (m schemaMaker) choice(t reflect.Type, u yamldoc.Variants) *jsonschema.Sche
 			} else {
 				p = m.of(f.Type, f.Tag, reflect.Value{})
 			}
-			p.Description = m.docs[t.Name()+"."+f.Name]
+			p.Description = m.docs[strings.Replace(of.Name(), "routerKeys", "Router", 1)+"."+f.Name]
 			s.Properties[key] = p
 		}
 		s.Required = slices.Clone(variants[v].Required)
@@ -479,11 +482,22 @@ func (m schemaMaker) choice(t reflect.Type, u yamldoc.Variants) *jsonschema.Sche
 	return choice
 }
 
+// fieldOf is the field of a struct under a key, with the struct.
+func fieldOf(t reflect.Type, key string) (reflect.Type, reflect.StructField) {
+	for _, f := range reflect.VisibleFields(t) {
+		if yamldoc.Key(f) == key {
+			return t, f
+		}
+	}
+	return t, reflect.StructField{}
+}
+
 // fieldDocs reads the comments of the package's struct fields.
 func fieldDocs(t *testing.T) map[string]string {
 	docs := map[string]string{}
 	files, _ := filepath.Glob("*.go")
-	for _, name := range files {
+	more, _ := filepath.Glob("router/*.go")
+	for _, name := range append(files, more...) {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)

@@ -72,7 +72,7 @@ func (a Acceptance) MarshalJSON() ([]byte, error) {
 }
 
 // speculative fills in speculative decoding, and what it does not go with.
-func (u *Setup) speculative() error {
+func (u engineResolver) speculative() error {
 	s := u.Scenario
 	e := &s.Engine
 	p := e.Speculative
@@ -103,7 +103,7 @@ func (u *Setup) speculative() error {
 }
 
 // drafting adds the passes of the drafter to the length of iterations.
-func (u *Setup) drafting(timer model.StepTimer) (model.StepTimer, error) {
+func (u engineResolver) drafting(timer model.StepTimer) (model.StepTimer, error) {
 	p := u.Scenario.Engine.Speculative
 	if p == nil || p.Method == "ngram" || u.Scenario.StepTime.Kind == "linear" {
 		return timer, nil

@@ -56,7 +56,7 @@ type measured struct {
 }
 
 // readTable reads the file of step times, if they come from one.
-func (u *Setup) readTable() error {
+func (u engineResolver) readTable() error {
 	s := u.Scenario
 	t := &s.StepTime.Table
 	if s.StepTime.Kind != "table" {
@@ -84,7 +84,7 @@ func (u *Setup) readTable() error {
 }
 
 // newTable makes the table of step times, which has been read.
-func (u *Setup) newTable() (*model.Table, error) {
+func (u engineResolver) newTable() (*model.Table, error) {
 	all, err := model.ReadIterations(u.table.file, bytes.NewReader(u.table.data))
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (u *Setup) newTable() (*model.Table, error) {
 }
 
 // checkTable warns of iterations that the table does not cover.
-func (u *Setup) checkTable() {
+func (u engineResolver) checkTable() {
 	t, ok := u.Config.Timer.(*model.Table)
 	if !ok {
 		return

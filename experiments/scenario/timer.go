@@ -10,7 +10,7 @@ import (
 )
 
 // newTimer makes the model of step times. It is the list of them: add a case to add one.
-func (u *Setup) newTimer() (model.StepTimer, error) {
+func (u engineResolver) newTimer() (model.StepTimer, error) {
 	s := u.Scenario
 	switch s.StepTime.Kind {
 	case "kernels":
@@ -50,7 +50,7 @@ func (u *Setup) KernelOptions() model.KernelOptions {
 // has nothing to do with the hardware. Arithmetic of several formats is converted to that of 16 bits by
 // the time that it takes at the peak. The bytes of a mixture of experts do not follow from sums, because experts are
 // read once for all tokens that visit them, and are left out.
-func (u *Setup) work() *report.Work {
+func (u reportResolver) work() *report.Work {
 	if u.Scenario.StepTime.Kind == "linear" {
 		return nil
 	}

@@ -27,8 +27,11 @@ type Traffic struct {
 	Rate      float64               // mean requests per second; 0 when it follows from the service
 }
 
+// trafficResolver resolves the traffic: where requests come from, and what their clients do.
+type trafficResolver struct{ *Setup }
+
 // trafficSource puts the traffic together: the preset, the keys that replace its, and the limits.
-func (u *Setup) trafficSource() error {
+func (u trafficResolver) trafficSource() error {
 	s := u.Scenario
 	w := &s.Workload
 	if w.Trace != nil {
@@ -67,7 +70,7 @@ func (u *Setup) trafficSource() error {
 
 // arrivals replaces the preset's process, or its rate alone where no process is given. A preset without a rate
 // then takes Poisson arrivals.
-func (u *Setup) arrivals(spec *workload.Spec) {
+func (u trafficResolver) arrivals(spec *workload.Spec) {
 	s := u.Scenario
 	base := *spec
 	if a := s.Workload.Arrivals; a != nil {
@@ -98,7 +101,7 @@ func (u *Setup) arrivals(spec *workload.Spec) {
 }
 
 // limits ends the traffic: by number unless a duration or the last stage does.
-func (u *Setup) limits(spec *workload.Spec) {
+func (u trafficResolver) limits(spec *workload.Spec) {
 	r := &u.Scenario.Run
 	endless := len(spec.Arrivals) == 0 || spec.Arrivals[len(spec.Arrivals)-1].Duration == 0
 	if r.Requests == nil && r.Duration == nil && endless {

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"clifftop/internal/faults"
+	"clifftop/model"
 
 	"github.com/goccy/go-yaml"
 

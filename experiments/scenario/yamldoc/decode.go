@@ -2,6 +2,7 @@ package yamldoc
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -45,7 +46,16 @@ type Variants interface {
 	Variants() (decider string, keys map[string]VariantKeys)
 }
 
+// VariantKeys are the keys that go with a value of the deciding key.
 type VariantKeys struct{ Required, Optional []string }
+
+// Extended is a struct with [Variants] some of whose keys are fields of another struct, one for each value of the deciding
+// key: the options of a rule stand beside the rule.
+type Extended interface {
+	Variants
+	// Extension returns a pointer to the struct for a value, into which its keys are decoded; nil where there is none.
+	Extension(value string) any
+}
 
 func (d *Decoder) Fault(at Place, key, problem, hint string) {
 	f := &Fault{Where: at.String(), Key: key, Problem: problem, Hint: hint}
@@ -163,7 +173,11 @@ func (d *Decoder) structure(n *Node, key string, v reflect.Value) {
 	names := Keys(v.Type())
 	allowed := names
 	var missing func()
+	var more reflect.Value
 	if u, ok := v.Addr().Interface().(Variants); ok {
+		if x, ok := u.(Extended); ok {
+			more, names = extension(x, n, names)
+		}
 		allowed, missing = d.variantFields(n, key, u, names)
 	}
 	seen := map[string]Place{}
@@ -193,14 +207,44 @@ func (d *Decoder) structure(n *Node, key string, v reflect.Value) {
 			continue
 		}
 		field, tag := fieldByName(v, f.Name)
-		d.into(f.Value, full, field, tag)
+		if !field.IsValid() && more.IsValid() {
+			field, tag = fieldByName(more, f.Name)
+		}
+		if field.IsValid() {
+			d.into(f.Value, full, field, tag)
+		}
 	}
 	if missing != nil {
 		missing()
 	}
-	if c, ok := v.Addr().Interface().(Checker); ok {
-		c.Check(d, n, key)
+	for _, part := range []reflect.Value{v, more} {
+		if !part.IsValid() {
+			continue
+		}
+		if c, ok := part.Addr().Interface().(Checker); ok {
+			c.Check(d, n, key)
+		}
 	}
+}
+
+// extension is the further struct of a map, invalid where there is none, and all keys that some value of the deciding key
+// goes with.
+func extension(x Extended, n *Node, names []string) (more reflect.Value, all []string) {
+	decider, variants := x.Variants()
+	if w := n.Get(decider); w != nil && w.Kind == Text {
+		if p := x.Extension(w.Text); p != nil {
+			more = reflect.ValueOf(p).Elem()
+		}
+	}
+	all = slices.Clone(names)
+	for _, value := range slices.Sorted(maps.Keys(variants)) {
+		for _, name := range slices.Concat(variants[value].Required, variants[value].Optional) {
+			if !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	return more, all
 }
 
 // variantFields finds the keys that go with the deciding key's value, and what to do about missing

@@ -101,3 +101,19 @@ func (n *Node) flow() string {
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }
+
+// MarshalObject writes the keys of several structs as one JSON object.
+func MarshalObject(parts ...any) ([]byte, error) {
+	out := []byte{'{'}
+	for _, part := range parts {
+		text, err := json.Marshal(part)
+		if err != nil {
+			return nil, err
+		}
+		if text = text[1 : len(text)-1]; len(text) > 0 && len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, text...)
+	}
+	return append(out, '}'), nil
+}
