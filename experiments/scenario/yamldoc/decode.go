@@ -193,9 +193,9 @@ func (d *Decoder) structure(n *Node, key string, v reflect.Value) {
 			problem := "unknown key"
 			if i >= 0 {
 				decider, _ := v.Addr().Interface().(Variants).Variants()
-				problem = fmt.Sprintf("this key does not go without %s", decider)
+				problem = fmt.Sprintf("this key needs %s", decider)
 				if w := n.Get(decider); w != nil && w.Kind == Text {
-					problem = fmt.Sprintf("this key does not go with %s %s (want %s)", decider, w.Text, OneOf(allowed))
+					problem = fmt.Sprintf("this key is not allowed with %s %s (want %s)", decider, w.Text, OneOf(allowed))
 				}
 			}
 			free := slices.DeleteFunc(slices.Clone(allowed), func(s string) bool { return n.Get(s) != nil })
@@ -292,7 +292,7 @@ func (d *Decoder) slice(n *Node, key string, v reflect.Value, tag reflect.Struct
 	for i, item := range n.Items {
 		at := Join(key, strconv.Itoa(i))
 		if item.Kind == Null {
-			d.Fault(item.At, at, "null cannot stand in a list", "")
+			d.Fault(item.At, at, "null is not allowed in a list", "")
 			continue
 		}
 		d.into(item, at, s.Index(i), tag)
