@@ -44,9 +44,8 @@ func (o *ops) decodeLaunch() cost {
 	return c
 }
 
-// The absorbed up-projections of multi-head latent attention run as batched products.
+// The absorbed up-projections of multi-head latent attention run as batched matrix products.
 const (
-	// The absorbed up-projections of multi-head latent attention run as batched matrix products.
 	mlaProjectionLaunch  = 6e-6 // seconds
 	mlaProjectionMemory  = 0.6  // fraction of the bandwidth
 	mlaProjectionCompute = 0.5  // fraction of the peak

@@ -15,11 +15,8 @@ type commLinks struct {
 	hop float64 // bandwidth between pipeline stages, bytes per second
 }
 
-// Fractions of the datasheet's link speeds that are reached, and latencies in seconds: engineering
-// estimates, not measured.
+// Achieved fractions of the datasheet's link speeds, and latencies in seconds: engineering estimates, not measured.
 const (
-	// Achieved fractions of the datasheet's link speeds, and latencies in seconds: engineering estimates, not
-	// measured.
 	nicFraction  = 0.8
 	hopFraction  = 0.6 // point to point inside a node
 	hopLatency   = 10e-6

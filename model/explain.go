@@ -3,9 +3,8 @@ package model
 // Bound names the bottleneck of an operation.
 type Bound string
 
-// The limits.
+// The bottlenecks.
 const (
-	// The bottlenecks.
 	ComputeBound       Bound = "compute"
 	MemoryBound        Bound = "memory"
 	LatencyBound       Bound = "latency"       // launches, prologues, host

@@ -56,7 +56,6 @@ type Calibration string
 
 // The degrees of calibration.
 const (
-	// The degrees of calibration.
 	Calibrated       Calibration = "yes"
 	PartlyCalibrated Calibration = "partly"
 	Uncalibrated     Calibration = "no" // constants are medians over other GPUs

@@ -1,8 +1,7 @@
 package model
 
-// Names of the terms of a step, as [Kernels.Explain] gives them.
+// Names of the terms of a step in [Kernels.Explain].
 const (
-	// Names of the terms of a step in [Kernels.Explain].
 	termProjections = "attention projections"
 	termDecode      = "decode attention"
 	termPrefill     = "prefill attention"

@@ -68,9 +68,8 @@ func (m *LLM) denseLayers() int {
 	return m.FirstDenseLayers
 }
 
-// limits that keep every product of dimensions far inside a float64's exact range and an int64.
+// Limits that keep every product of dimensions within the exact range of a float64 and within an int64.
 const (
-	// Limits that keep every product of dimensions within the exact range of a float64 and within an int64.
 	maxDimension = 1 << 24
 	maxLayers    = 1 << 12
 )

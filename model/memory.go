@@ -54,9 +54,8 @@ func (k *MemoryKnobs) validate() error {
 	return f.Err()
 }
 
-// Memory outside weights and KV cache, in bytes: fitted by eye to five measured block counts.
+// Memory besides weights and KV cache in bytes, fitted to five measured block counts.
 const (
-	// Memory besides weights and KV cache in bytes, fitted to five measured block counts.
 	runtimeBytes     = 0.6e9 // CUDA context, libraries, fragmentation
 	collectivesBytes = 0.5e9 // communication buffers, with more than one tensor-parallel rank
 	graphBytes       = 0.6e9 // captured CUDA graphs

@@ -89,7 +89,7 @@ func (o *ops) experts(tokens float64) cost {
 		latency: c.Launch,
 		compute: 6 * o.h * width * (slots + float64(active*c.TileRows)) * short /
 			(o.d.GPU.Peak(c.Arithmetic) * c.Compute),
-		memory:  active * 3 * o.h * width * o.d.MoEDtype.WeightBytes() / (o.bw * c.Memory),
+		memory: active * 3 * o.h * width * o.d.MoEDtype.WeightBytes() / (o.bw * c.Memory),
 	}
 	activations := slots * (float64(3*o.h) + float64(6*width)) * 2 / (0.9 * o.bw)
 	c1.seconds = c1.latency + activations + softMax(c1.compute, c1.memory, c.Exponent)

@@ -8,11 +8,9 @@ import (
 // Precision is a number format of weights, activations or the KV cache.
 type Precision uint8
 
-// The formats. Auto stands for what the model's authors published (weights) or for 16 bits (KV
-// cache). The four-bit formats count their block scales.
+// The formats. Auto means the published format (weights) or 16 bits (KV cache). The sizes of the four-bit formats
+// include their block scales.
 const (
-	// The formats. Auto means the published format (weights) or 16 bits (KV cache). The sizes of the four-bit
-	// formats include their block scales.
 	Auto  Precision = iota
 	BF16            // bfloat16
 	FP16            // IEEE half precision; as fast as BF16

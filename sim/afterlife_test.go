@@ -93,11 +93,11 @@ func TestDrainWaitsForCopies(t *testing.T) {
 // TestLoadsEndWithEngines: a crash while a request's KV is on its way leaves nothing of it, and the bytes are accounted for.
 func TestLoadsEndWithEngines(t *testing.T) {
 	config := func(int) engine.Config {
-		cfg := decodeConfig(1_000_000_000, func(r *workload.Request) (leg engine.Handoff) {
+		cfg := decodeConfig(1_000_000_000, func(r *workload.Request) (handoff engine.Handoff) {
 			if r.ID == 0 {
-				leg = engine.Handoff{Remote: engine.Remote{Tokens: 400, Path: []int32{0}}}
+				handoff = engine.Handoff{Remote: engine.Remote{Tokens: 400, Path: []int32{0}}}
 			}
-			return leg
+			return handoff
 		})
 		cfg.NumGPUBlocks = 27 // room for one of them
 		return cfg

@@ -20,7 +20,7 @@ func (e *Simulation) arrive(r *workload.Request) error {
 	}
 	e.obs.Arrived(e.now, r)
 	fits := e.fits(r)
-	if !fits && e.wayIn == 0 {
+	if !fits && e.networkIn == 0 {
 		e.refuse(r, noReplica, event.NeverFits)
 		return nil
 	}
@@ -29,17 +29,17 @@ func (e *Simulation) arrive(r *workload.Request) error {
 	if leaves {
 		e.watch(r)
 	}
-	to, at := noReplica, r.Arrival.Add(e.wayIn)
-	if fits && (e.wayIn == 0 || e.routers == nil && e.lives == nil) {
+	to, at := noReplica, r.Arrival.Add(e.networkIn)
+	if fits && (e.networkIn == 0 || e.routers == nil && e.lifecycle == nil) {
 		if to = e.route(r); to == noReplica || e.unreachable(to) {
-			e.strand(r, to, notPending)
+			e.undeliverable(r, to, notPending)
 			return nil
 		}
 		at = at.Add(e.replicas[to].Handling(r))
 		e.sent(r, to)
 	}
 	if at > e.now || leaves || e.frontend.Len() > 0 || e.limited {
-		e.frontend.Push(pq.Item[int32]{Key: int64(at), Tie: r.ID, Value: e.hold(r, to)})
+		e.frontend.Push(pq.Item[int32]{Key: int64(at), Tie: r.ID, Value: e.addPending(r, to)})
 		return nil
 	}
 	e.join(r, to)
@@ -57,16 +57,16 @@ func (e *Simulation) refuse(r *workload.Request, to int32, why event.Refusal) {
 // turnAway ends a request now that was never admitted. Its client learns it, unless it has left.
 func (e *Simulation) turnAway(rec *event.Record) {
 	r := &rec.Request
-	if e.split != nil {
-		e.split.restore(r)
+	if e.disaggregated != nil {
+		e.disaggregated.restore(r)
 	}
 	rec.Released = e.now
-	if p := e.patients.Find(r.ID); p != nil {
+	if p := e.clients.Find(r.ID); p != nil {
 		p.Note(rec)
-		e.patients.Remove(r.ID)
+		e.clients.Remove(r.ID)
 	}
 	if rec.Left == clock.Never {
-		rec.Again = e.src.Done(r, workload.End{How: rec.Ending, At: e.now.Add(e.wayOut), First: clock.Never})
+		rec.Again = e.src.Done(r, workload.End{How: rec.Ending, At: e.now.Add(e.networkOut), First: clock.Never})
 	}
 	e.over(r, int32(rec.Replica))
 	e.finished(rec)
@@ -74,8 +74,8 @@ func (e *Simulation) turnAway(rec *event.Record) {
 
 // finished tells how a request ended.
 func (e *Simulation) finished(rec *event.Record) {
-	if e.split != nil {
-		e.split.join(rec)
+	if e.disaggregated != nil {
+		e.disaggregated.join(rec)
 	}
 	if rec.Replica >= 0 {
 		e.replicas[rec.Replica].Observers().Finished(rec)
@@ -85,14 +85,14 @@ func (e *Simulation) finished(rec *event.Record) {
 }
 
 // hold keeps a request that is on its way to the queue of a replica, or to the router.
-func (e *Simulation) hold(r *workload.Request, to int32) int32 {
+func (e *Simulation) addPending(r *workload.Request, to int32) int32 {
 	if n := len(e.vacant); n > 0 {
 		i := e.vacant[n-1]
 		e.vacant = e.vacant[:n-1]
-		e.pending[i] = onItsWay{*r, to}
+		e.pending[i] = pendingRequest{*r, to}
 		return i
 	}
-	e.pending = append(e.pending, onItsWay{*r, to})
+	e.pending = append(e.pending, pendingRequest{*r, to})
 	return int32(len(e.pending) - 1)
 }
 
@@ -100,20 +100,20 @@ func (e *Simulation) hold(r *workload.Request, to int32) int32 {
 func (e *Simulation) reach(x pq.Item[int32]) {
 	held := &e.pending[x.Value]
 	r, to := &held.Request, held.to
-	p := e.patients.Find(r.ID)
+	p := e.clients.Find(r.ID)
 	if engine.MayLeave(r) && p == nil { // its client left
 		e.vacant = append(e.vacant, x.Value)
 		return
 	}
 	if to == noReplica {
-		if !e.handedOn(r) && !e.fits(r) {
+		if !e.handedOff(r) && !e.fits(r) {
 			e.vacant = append(e.vacant, x.Value)
 			e.levels.System--
 			e.refuse(r, noReplica, event.NeverFits)
 			return
 		}
 		if to = e.route(r); to == noReplica || e.unreachable(to) {
-			e.strand(r, to, x.Value)
+			e.undeliverable(r, to, x.Value)
 			return
 		}
 		held.to = to
@@ -133,14 +133,14 @@ func (e *Simulation) reach(x pq.Item[int32]) {
 // join puts a request into the queue of a replica, unless it is busy.
 func (e *Simulation) join(r *workload.Request, to int32) {
 	if p := e.replicas[to]; !p.QueueFull() {
-		if e.split.prefills(to) {
-			e.split.answers[r.ID] = r.OutputTokens
-			r = leg(r)
-		} else if e.handedOn(r) {
-			e.split.first[r.ID].queued = e.now
+		if e.disaggregated.prefills(to) {
+			e.disaggregated.answers[r.ID] = r.OutputTokens
+			r = promptOnly(r)
+		} else if e.handedOff(r) {
+			e.disaggregated.first[r.ID].queued = e.now
 		}
 		p.Enqueue(e.now, r)
-		e.touched = p
+		e.changed = p
 		return
 	}
 	e.levels.System--
@@ -162,7 +162,7 @@ func unserved(r *workload.Request) event.Record {
 func (e *Simulation) ended(rec *event.Record) {
 	e.levels.System--
 	if engine.MayLeave(&rec.Request) {
-		e.patients.Remove(rec.Request.ID)
+		e.clients.Remove(rec.Request.ID)
 	}
 	e.over(&rec.Request, int32(rec.Replica))
 	e.finished(rec)
@@ -171,7 +171,7 @@ func (e *Simulation) ended(rec *event.Record) {
 // answered tells the source that a client who has not left has its whole answer, as of rec.
 func (e *Simulation) answered(rec *event.Record) {
 	if engine.MayLeave(&rec.Request) {
-		e.patients.Remove(rec.Request.ID)
+		e.clients.Remove(rec.Request.ID)
 	}
 	if rec.Left == clock.Never {
 		rec.Again = e.src.Done(&rec.Request, workload.End{At: rec.ClientLast, First: rec.ClientFirst, Tokens: e.replicas[rec.Replica].OutputOf(&rec.Request)})

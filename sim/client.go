@@ -19,21 +19,21 @@ const aborting = int32(workload.Answered)
 
 // watch begins to wait with the client of r, who has just sent it.
 func (e *Simulation) watch(r *workload.Request) {
-	*e.patients.Add(r.ID) = engine.Client{Request: *r, To: noReplica, Seq: noSeq, AtFrontend: true, Departure: engine.Departure{Left: clock.Never}}
+	*e.clients.Add(r.ID) = engine.Client{Request: *r, To: noReplica, Seq: noSeq, AtFrontend: true, Departure: engine.Departure{Left: clock.Never}}
 	e.expect(r, false)
 }
 
 // expect plans the next departure of the client of r.
 func (e *Simulation) expect(r *workload.Request, started bool) {
 	if after, how := engine.Deadline(r.Client, started); after > 0 {
-		settled := max(r.Arrival, r.Arrival.Add(after-e.wayOut))
+		settled := max(r.Arrival, r.Arrival.Add(after-e.networkOut))
 		e.departures.Push(pq.Item[int32]{Key: int64(settled), Tie: r.ID, Value: int32(how)})
 	}
 }
 
 // depart handles a deadline of a client, or its abort.
 func (e *Simulation) depart(x pq.Item[int32]) {
-	p := e.patients.Find(x.Tie)
+	p := e.clients.Find(x.Tie)
 	if p == nil {
 		return // the request ended before
 	}
@@ -58,7 +58,7 @@ func (e *Simulation) depart(x pq.Item[int32]) {
 	if p.Seq != noSeq {
 		e.replicas[p.To].ClientLeft(p, end.First)
 	}
-	told := end.At.Add(e.wayIn)
+	told := end.At.Add(e.networkIn)
 	if p.To != noReplica {
 		told = e.replicas[p.To].OverLink(told)
 	}
@@ -76,8 +76,8 @@ func (e *Simulation) abort(p *engine.Client) {
 	if p.AtFrontend {
 		e.leftUnserved(p, e.now)
 	} else {
-		e.touched = e.replicas[p.To]
-		e.touched.Abort(e.now, p.ID)
+		e.changed = e.replicas[p.To]
+		e.changed.Abort(e.now, p.ID)
 	}
 }
 

@@ -19,12 +19,12 @@ const ms = clock.Time(clock.Millisecond)
 
 // decodeConfig is a replica that is sent requests whose KV is elsewhere: iterations of 10 ms, and a link of so many
 // bytes per second.
-func decodeConfig(bandwidth int64, leg func(*workload.Request) engine.Handoff) engine.Config {
+func decodeConfig(bandwidth int64, handoff func(*workload.Request) engine.Handoff) engine.Config {
 	return engine.Config{
 		Scheduler:  new(sched.VLLM),
 		Timer:      simtest.Affine{Base: 1e13},
 		MaxNumSeqs: 8, MaxNumBatchedTokens: 8192, MaxModelLen: 8192, BlockSize: 16, NumGPUBlocks: 1001,
-		Connector: &engine.Connector{BlockBytes: 16 << 17, Links: []int64{bandwidth}, Handoff: leg},
+		Connector: &engine.Connector{BlockBytes: 16 << 17, Links: []int64{bandwidth}, Handoff: handoff},
 		Check:     true,
 	}
 }
@@ -77,11 +77,11 @@ func TestLoadIsSeenAtIterations(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.bandwidth, "/", c.layers), func(t *testing.T) {
 			config := func() engine.Config {
-				return decodeConfig(c.bandwidth, func(r *workload.Request) (leg engine.Handoff) {
+				return decodeConfig(c.bandwidth, func(r *workload.Request) (handoff engine.Handoff) {
 					if r.ID == 1 {
-						leg.Remote = engine.Remote{Tokens: 1000, Layers: c.layers, Path: []int32{0}}
+						handoff.Remote = engine.Remote{Tokens: 1000, Layers: c.layers, Path: []int32{0}}
 					}
-					return leg
+					return handoff
 				})
 			}
 			tape := bothWays(t, config, []workload.Request{
@@ -181,11 +181,11 @@ func TestFailedLoad(t *testing.T) {
 // more, is served by what is computed here. The blocks are free for the others.
 func TestFailedLoadFails(t *testing.T) {
 	tape := bothWays(t, func() engine.Config {
-		cfg := decodeConfig(1_000_000_000, func(r *workload.Request) (leg engine.Handoff) {
+		cfg := decodeConfig(1_000_000_000, func(r *workload.Request) (handoff engine.Handoff) {
 			if r.ID == 0 {
-				leg.Remote = engine.Remote{Tokens: 400, Path: []int32{0}, Fails: true}
+				handoff.Remote = engine.Remote{Tokens: 400, Path: []int32{0}, Fails: true}
 			}
-			return leg
+			return handoff
 		})
 		cfg.Connector.FailLost, cfg.NumGPUBlocks = true, 27 // room for one of them
 		return cfg
@@ -203,11 +203,11 @@ func TestFailedLoadFails(t *testing.T) {
 // TestClientLeavesWhileLoading: its blocks are free only when the KV has come.
 func TestClientLeavesWhileLoading(t *testing.T) {
 	tape := bothWays(t, func() engine.Config {
-		cfg := decodeConfig(1_000_000_000, func(r *workload.Request) (leg engine.Handoff) {
+		cfg := decodeConfig(1_000_000_000, func(r *workload.Request) (handoff engine.Handoff) {
 			if r.ID == 0 {
-				leg.Remote = engine.Remote{Tokens: 480, Path: []int32{0}}
+				handoff.Remote = engine.Remote{Tokens: 480, Path: []int32{0}}
 			}
-			return leg
+			return handoff
 		})
 		cfg.NumGPUBlocks = 51
 		return cfg

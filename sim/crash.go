@@ -15,19 +15,19 @@ import (
 
 // crash ends replica i at once; it starts again after back, unless that is 0.
 func (e *Simulation) crash(i int, back clock.Duration) {
-	l := &e.lives.of[i]
+	l := &e.lifecycle.of[i]
 	if l.state == event.Off || l.state == event.Down {
 		return
 	}
 	e.failAll(i)
 	l.number++
-	l.wanted, l.gone = l.wanted && back > 0, l.gone || back == 0
-	e.enter(i, event.Down)
-	e.notice(i)
+	l.wanted, l.failed = l.wanted && back > 0, l.failed || back == 0
+	e.setState(i, event.Down)
+	e.probe(i)
 	if free := max(e.now, e.idleFrom(i)); l.wanted {
-		e.lives.plan(max(free, e.now.Add(back)), controlBegin, i, l.number)
+		e.lifecycle.plan(max(free, e.now.Add(back)), plannedBegin, i, l.number)
 	} else {
-		e.lives.plan(free, controlOff, i, l.number)
+		e.lifecycle.plan(free, plannedOff, i, l.number)
 	}
 }
 
@@ -53,7 +53,7 @@ func (e *Simulation) failOne(r *Replica) {
 			return true
 		}
 		e.vacant = append(e.vacant, x.Value)
-		if !engine.MayLeave(&held.Request) || e.patients.Find(held.ID) != nil { // or its client left
+		if !engine.MayLeave(&held.Request) || e.clients.Find(held.ID) != nil { // or its client left
 			all = append(all, engine.Attempt{Request: &held.Request, Seq: noSeq})
 		}
 		return false

@@ -78,7 +78,7 @@ func (d *Disaggregation) validate(f *Fleet) error {
 }
 
 // split is what an engine knows of requests whose work is divided.
-type split struct {
+type disaggregator struct {
 	Disaggregation
 	e        *Simulation
 	decoders []*router
@@ -94,20 +94,20 @@ type handover struct {
 	queued       clock.Time     // when it reached the queue of the replica that answers, or Never
 }
 
-func newSplit(d *Disaggregation, e *Simulation) *split {
+func newDisaggregator(d *Disaggregation, e *Simulation) *disaggregator {
 	if d == nil {
 		return nil
 	}
-	s := &split{Disaggregation: *d, e: e, answers: make(map[int64]int32), first: make(map[int64]*handover)}
+	s := &disaggregator{Disaggregation: *d, e: e, answers: make(map[int64]int32), first: make(map[int64]*handover)}
 	if s.Lease == 0 {
 		s.Lease = clock.MaxRun
 	}
 	for _, b := range append(append([]int64(nil), d.Egress...), d.Ingress...) {
-		s.links = append(s.links, e.wires.AddLink(b))
+		s.links = append(s.links, e.transfers.AddLink(b))
 	}
 	for i := range d.Outages {
 		o := &d.Outages[i]
-		e.wires.BreakLink(s.links[o.Replica], o.At, o.For)
+		e.transfers.BreakLink(s.links[o.Replica], o.At, o.For)
 	}
 	for _, r := range e.replicas {
 		s.assign(r)
@@ -116,7 +116,7 @@ func newSplit(d *Disaggregation, e *Simulation) *split {
 }
 
 // assign gives a replica its part of requests.
-func (s *split) assign(r *Replica) {
+func (s *disaggregator) assign(r *Replica) {
 	if s.prefills(int32(r.Index())) {
 		r.SetLeg(s.prefill)
 	} else {
@@ -125,36 +125,36 @@ func (s *split) assign(r *Replica) {
 }
 
 // prefills reports whether a replica computes prompts for others.
-func (s *split) prefills(replica int32) bool { return s != nil && int(replica) < s.Prefills }
+func (s *disaggregator) prefills(replica int32) bool { return s != nil && int(replica) < s.Prefills }
 
 // decodes reports whether a replica answers what others may have computed the prompts of.
-func (s *split) decodes(replica int32) bool { return s != nil && int(replica) >= s.Prefills }
+func (s *disaggregator) decodes(replica int32) bool { return s != nil && int(replica) >= s.Prefills }
 
 // prefill is the part of a request that a replica does which computes prompts.
-func (s *split) prefill(*workload.Request) engine.Handoff {
-	return engine.Handoff{Lease: s.Lease, Ended: s.handOn}
+func (s *disaggregator) prefill(*workload.Request) engine.Handoff {
+	return engine.Handoff{Lease: s.Lease, Ended: s.handOff}
 }
 
 // decode is that of one that answers.
-func (s *split) decode(to int) func(*workload.Request) engine.Handoff {
-	return func(r *workload.Request) (leg engine.Handoff) {
+func (s *disaggregator) decode(to int) func(*workload.Request) engine.Handoff {
+	return func(r *workload.Request) (handoff engine.Handoff) {
 		first, ok := s.first[r.ID]
 		if !ok {
-			return leg
+			return handoff
 		}
 		id, from := r.ID, first.by
-		leg.Remote = engine.Remote{
+		handoff.Remote = engine.Remote{
 			Tokens: r.InputTokens, Layers: s.Layers, Latency: s.Latency, Again: true, From: from,
 			Via:  []int32{s.links[from.Index()], s.links[to]},
 			Read: func(at clock.Time) { s.release(at, from, id) },
-			Gone: func() bool { return !from.Keeps(id) },
+			Lost: func() bool { return !from.Keeps(id) },
 		}
-		return leg
+		return handoff
 	}
 }
 
 // release lets a replica free the KV of a request, if it has not ended.
-func (s *split) release(at clock.Time, from *engine.Engine, id int64) {
+func (s *disaggregator) release(at clock.Time, from *engine.Engine, id int64) {
 	if from.Retired() {
 		return
 	}
@@ -162,37 +162,37 @@ func (s *split) release(at clock.Time, from *engine.Engine, id int64) {
 	s.e.sync(s.e.replicas[from.Index()])
 }
 
-// leg is a request as the replica is sent it that computes its prompt.
-func leg(r *workload.Request) *workload.Request {
+// promptOnly is a request as the replica is sent it that computes its prompt.
+func promptOnly(r *workload.Request) *workload.Request {
 	one := *r
 	one.OutputTokens = 1
 	return &one
 }
 
 // answer is how many tokens a replica is asked for.
-func (s *split) answer(r *workload.Request, to int32) int32 {
+func (s *disaggregator) answer(r *workload.Request, to int32) int32 {
 	if s.prefills(to) {
 		return 1
 	}
 	return r.OutputTokens
 }
 
-// handOn takes what becomes of a prompt, at the instant when it has been computed.
-func (s *split) handOn(rec *event.Record, at clock.Time) {
+// handOff takes what becomes of a prompt, at the instant when it has been computed.
+func (s *disaggregator) handOff(rec *event.Record, at clock.Time) {
 	e := s.e
 	e.over(&rec.Request, int32(rec.Replica))
 	by := e.replicas[rec.Replica].Engine
 	first := &handover{*rec, by, clock.Never}
 	s.restore(&first.Request)
 	s.first[first.Request.ID] = first
-	if p := e.patients.Find(first.Request.ID); p != nil {
+	if p := e.clients.Find(first.Request.ID); p != nil {
 		p.To = noReplica
 	}
-	e.frontend.Push(pq.Item[int32]{Key: int64(by.OverLink(at).Add(s.Hop)), Tie: first.Request.ID, Value: e.hold(&first.Request, noReplica)})
+	e.frontend.Push(pq.Item[int32]{Key: int64(by.OverLink(at).Add(s.Hop)), Tie: first.Request.ID, Value: e.addPending(&first.Request, noReplica)})
 }
 
 // restore gives a request its answer back.
-func (s *split) restore(r *workload.Request) {
+func (s *disaggregator) restore(r *workload.Request) {
 	if n, ok := s.answers[r.ID]; ok {
 		r.OutputTokens = n
 		delete(s.answers, r.ID)
@@ -200,7 +200,7 @@ func (s *split) restore(r *workload.Request) {
 }
 
 // join makes one record of the two that tell of a request.
-func (s *split) join(rec *event.Record) {
+func (s *disaggregator) join(rec *event.Record) {
 	s.restore(&rec.Request)
 	first, ok := s.first[rec.Request.ID]
 	if !ok {
@@ -223,7 +223,7 @@ func (s *split) join(rec *event.Record) {
 }
 
 // direct reports whether a request is not worth the detour.
-func (s *split) direct(r *workload.Request) bool {
+func (s *disaggregator) direct(r *workload.Request) bool {
 	if r.InputTokens < s.MinTokens {
 		return true
 	}
@@ -231,7 +231,7 @@ func (s *split) direct(r *workload.Request) bool {
 		return false
 	}
 	for i := range s.Prefills {
-		if s.e.lives != nil && !s.e.lives.of[s.e.lives.lead[i]].listed {
+		if s.e.lifecycle != nil && !s.e.lifecycle.of[s.e.lifecycle.lead[i]].listed {
 			continue
 		}
 		sent := int64(0)

@@ -93,7 +93,7 @@ type fleet struct {
 
 // sync brings the fleet's levels up to date with those of r, which something has happened to.
 func (e *Simulation) sync(r *Replica) {
-	if e.peeking {
+	if e.watchesCaches {
 		e.fallsBehind(r)
 	}
 	now, was := r.Levels(), &r.told
@@ -146,8 +146,8 @@ func (e *Simulation) boundaryNext() (clock.Time, *Replica) {
 
 // fits reports whether some replica can serve r or, where the work is divided, one its prompt and one its answer.
 func (e *Simulation) fits(r *workload.Request) bool {
-	if s := e.split; s != nil && !s.direct(r) {
-		return e.someFits(e.replicas[:s.Prefills], leg(r)) && e.someFits(e.replicas[s.Prefills:], r)
+	if s := e.disaggregated; s != nil && !s.direct(r) {
+		return e.someFits(e.replicas[:s.Prefills], promptOnly(r)) && e.someFits(e.replicas[s.Prefills:], r)
 	} else if s != nil {
 		return e.someFits(e.replicas[s.Prefills:], r)
 	}

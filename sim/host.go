@@ -13,7 +13,7 @@ type host struct{ e *Simulation }
 var _ engine.Host = host{}
 
 // Client implements [engine.Host].
-func (h host) Client(request int64) *engine.Client { return h.e.patients.Find(request) }
+func (h host) Client(request int64) *engine.Client { return h.e.clients.Find(request) }
 
 // Began implements [engine.Host].
 func (h host) Began(r *workload.Request, replica int32) {
@@ -27,8 +27,8 @@ func (h host) Answered(rec *event.Record) { h.e.answered(rec) }
 
 // Done implements [engine.Host].
 func (h host) Done(r *workload.Request, end workload.End) bool {
-	if h.e.split != nil {
-		h.e.split.restore(r)
+	if h.e.disaggregated != nil {
+		h.e.disaggregated.restore(r)
 	}
 	return h.e.src.Done(r, end)
 }

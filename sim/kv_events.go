@@ -26,13 +26,13 @@ func (f *Fleet) peeks() bool {
 // cold notes that the caches of a replica are empty, which is new or starts anew, and makes them tell what comes into them.
 func (e *Simulation) cold(r *Replica) {
 	routers := e.routers
-	if e.split != nil {
-		routers = append(slices.Clone(routers), e.split.decoders...)
+	if e.disaggregated != nil {
+		routers = append(slices.Clone(routers), e.disaggregated.decoders...)
 	}
 	for _, t := range routers {
 		t.rule.CacheReset(r.Index())
 	}
-	if !e.peeking || r.HashedBlocks() == 0 {
+	if !e.watchesCaches || r.HashedBlocks() == 0 {
 		return
 	}
 	e.holders.Clear(r.Index())

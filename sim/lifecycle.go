@@ -99,14 +99,14 @@ func (l *Lifecycle) leaders(n int) (lead []int32, err error) {
 			lead = append(lead, first)
 		}
 		if size < 1 {
-			return nil, fmt.Errorf("lives: groups of %v are not the %d replicas", l.Groups, n)
+			return nil, fmt.Errorf("lifecycle: groups of %v are not the %d replicas", l.Groups, n)
 		}
 	}
 	for l.Groups == nil && len(lead) < n {
 		lead = append(lead, int32(len(lead)))
 	}
 	if len(lead) != n {
-		return nil, fmt.Errorf("lives: groups of %v are not the %d replicas", l.Groups, n)
+		return nil, fmt.Errorf("lifecycle: groups of %v are not the %d replicas", l.Groups, n)
 	}
 	return lead, nil
 }
@@ -120,26 +120,26 @@ func groupSize(lead []int32, first int) int {
 	return size
 }
 
-// lives is what an engine keeps of its replicas' lives. Those that live together have one life, which is that of the first
+// lifecycle is what an engine keeps of its replicas' lives. Those that live together have one life, which is that of the first
 // one: where a replica is spoken of below, it is all of those.
-type lives struct {
+type lifecycle struct {
 	*Lifecycle
 	lead     []int32         // by replica
-	of       []life          // by replica
-	controls pq.Queue[int32] // by instant, and kind and index; see control
+	of       []replicaLife   // by replica
+	planned  pq.Queue[int32] // by instant, and kind and index; see control
 	held     []int32         // requests at the router, in pending
 	starts   *workload.RNG
 	rollouts []rollout
 	scaling  []scaling
 }
 
-// life is that of one replica.
-type life struct {
+// replicaLife is that of one replica.
+type replicaLife struct {
 	state  event.State
 	number int32 // of it; what was planned for an earlier one is void
 	starts uint64
 	wanted bool // it is to be there
-	gone   bool // it failed for good
+	failed bool // it failed for good
 	listed bool // routers send requests there
 	back   clock.Duration
 	// rollout is 1 more than the number of the rollout that waits for it.
@@ -150,52 +150,52 @@ type life struct {
 type rollout struct{ next, last int }
 
 // live lets the replicas of a fleet have lives.
-func (e *Simulation) live(f *Fleet) {
-	l := &lives{Lifecycle: f.Lifecycle, of: make([]life, len(f.Replicas)), starts: workload.NewRNG(f.Lifecycle.Seed, "cold start")}
+func (e *Simulation) initLifecycle(f *Fleet) {
+	l := &lifecycle{Lifecycle: f.Lifecycle, of: make([]replicaLife, len(f.Replicas)), starts: workload.NewRNG(f.Lifecycle.Seed, "cold start")}
 	l.lead, _ = f.Lifecycle.leaders(len(f.Replicas))
 	for i := range l.of {
-		l.of[i] = life{wanted: true, listed: true}
+		l.of[i] = replicaLife{wanted: true, listed: true}
 	}
 	for k := range l.Scalers {
 		s := &l.Scalers[k]
 		for i, k := s.First, 0; i <= s.Last; i, k = l.after(i), k+1 {
 			if k >= s.Initial {
-				l.of[i] = life{state: event.Off}
+				l.of[i] = replicaLife{state: event.Off}
 			}
 		}
 		l.scaling = append(l.scaling, scaling{Scaler: s, load: autoscale.NewHistory(s.Keep)})
-		l.plan(clock.Time(s.Phase), controlScrape, k, 0)
-		l.plan(0, controlScale, k, 0)
+		l.plan(clock.Time(s.Phase), plannedScrape, k, 0)
+		l.plan(0, plannedScale, k, 0)
 	}
 	for k := range l.Failures {
-		l.plan(l.Failures[k].At, controlFailure, k, 0)
+		l.plan(l.Failures[k].At, plannedFailure, k, 0)
 	}
-	e.lives, e.ready = l, e.ready[:0]
+	e.lifecycle, e.ready = l, e.ready[:0]
 	for i := range l.of {
 		switch first := int(l.lead[i]); {
 		case l.of[first].listed:
 			e.ready = append(e.ready, int32(i))
 		case first == i:
-			e.enter(i, event.Off)
+			e.setState(i, event.Off)
 		}
 	}
 }
 
 // after is the number of the next replica that does not live together with replica i, the first one of its group.
-func (l *lives) after(i int) int { return i + groupSize(l.lead, i) }
+func (l *lifecycle) after(i int) int { return i + groupSize(l.lead, i) }
 
 // group is all that live together with replica i.
 func (e *Simulation) group(i int) []*Replica {
-	first := int(e.lives.lead[i])
-	return e.replicas[first:e.lives.after(first)]
+	first := int(e.lifecycle.lead[i])
+	return e.replicas[first:e.lifecycle.after(first)]
 }
 
 // ErrStranded means that requests wait at the router, and no replica will come to take them.
 var ErrStranded = errors.New("sim: requests wait at the router, and no replica will take them")
 
 // enter puts replica i into a state.
-func (e *Simulation) enter(i int, s event.State) {
-	e.lives.of[i].state = s
+func (e *Simulation) setState(i int, s event.State) {
+	e.lifecycle.of[i].state = s
 	for _, r := range e.group(i) {
 		e.obs.ReplicaState(e.now, r.Index(), s)
 	}
@@ -203,11 +203,11 @@ func (e *Simulation) enter(i int, s event.State) {
 
 // begin starts replica i, which is off or down.
 func (e *Simulation) begin(i int) {
-	l := &e.lives.of[i]
-	e.enter(i, event.Starting)
-	e.lives.starts.Seek(uint64(i), l.starts)
+	l := &e.lifecycle.of[i]
+	e.setState(i, event.Starting)
+	e.lifecycle.starts.Seek(uint64(i), l.starts)
 	l.starts++
-	e.lives.plan(e.now.Add(e.lives.ColdStart.Sample(e.lives.starts)), controlReady, i, l.number)
+	e.lifecycle.plan(e.now.Add(e.lifecycle.ColdStart.Sample(e.lifecycle.starts)), plannedReady, i, l.number)
 }
 
 // renew gives replica i, which has ended, engines that have seen nothing.
@@ -227,7 +227,7 @@ func (e *Simulation) renew(i int) {
 
 // renewOne gives one of those that live together a new engine.
 func (e *Simulation) renewOne(i int) {
-	cfg, old := e.lives.Renew(i), e.replicas[i]
+	cfg, old := e.lifecycle.Renew(i), e.replicas[i]
 	fault := cfg.Validate()
 	if fault != nil {
 		fault, cfg = fmt.Errorf("sim: replica %d, made again: %w", i, fault), *old.Config()
@@ -236,30 +236,30 @@ func (e *Simulation) renewOne(i int) {
 	r.Fail(fault)
 	r.told = old.told
 	e.replicas[i], e.hashed[i] = r, r.HashedBlocks()
-	if e.split != nil {
-		e.split.assign(r)
+	if e.disaggregated != nil {
+		e.disaggregated.assign(r)
 	}
 }
 
 // drain lets replica i, which is ready, end. If it is still wanted it starts again after back.
 func (e *Simulation) drain(i int, back clock.Duration) {
-	l := &e.lives.of[i]
+	l := &e.lifecycle.of[i]
 	l.back = back
-	e.enter(i, event.Draining)
-	e.list(i, false)
+	e.setState(i, event.Draining)
+	e.setListed(i, false)
 	for _, r := range e.group(i) {
 		r.leaving = true
 	}
-	if e.lives.Grace > 0 {
-		e.lives.plan(e.now.Add(e.lives.Grace), controlKill, i, l.number)
+	if e.lifecycle.Grace > 0 {
+		e.lifecycle.plan(e.now.Add(e.lifecycle.Grace), plannedKill, i, l.number)
 	}
-	if e.atPeace(i) {
+	if e.allDrained(i) {
 		e.drained(i)
 	}
 }
 
-// atPeace reports whether nothing is left to do for replica i, which drains.
-func (e *Simulation) atPeace(i int) bool {
+// allDrained reports whether nothing is left to do for replica i, which drains.
+func (e *Simulation) allDrained(i int) bool {
 	for _, r := range e.group(i) {
 		if !r.Drained() {
 			return false
@@ -275,20 +275,20 @@ func (e *Simulation) drained(i int) {
 		r.Abandon(e.now)
 	}
 	e.renew(i)
-	l := &e.lives.of[i]
+	l := &e.lifecycle.of[i]
 	l.number++
-	e.lives.plan(max(e.now, e.idleFrom(i)), controlOff, i, l.number)
+	e.lifecycle.plan(max(e.now, e.idleFrom(i)), plannedOff, i, l.number)
 }
 
 // off is when replica i has ended, and its GPU too. If it is still wanted it starts again.
 func (e *Simulation) off(i int) {
-	l := &e.lives.of[i]
-	e.enter(i, event.Off)
+	l := &e.lifecycle.of[i]
+	e.setState(i, event.Off)
 	switch {
 	case !l.wanted:
 		e.rollOn(l)
 	case l.back > 0:
-		e.lives.plan(e.now.Add(l.back), controlBegin, i, l.number)
+		e.lifecycle.plan(e.now.Add(l.back), plannedBegin, i, l.number)
 	default:
 		e.begin(i)
 	}
@@ -304,23 +304,23 @@ func (e *Simulation) idleFrom(i int) (at clock.Time) {
 
 // reachable reports whether requests can be sent to replica i, which may be any one.
 func (e *Simulation) reachable(i int) bool {
-	return e.lives.of[e.lives.lead[i]].state == event.Ready && !e.replicas[i].LinkLost(e.now)
+	return e.lifecycle.of[e.lifecycle.lead[i]].state == event.Ready && !e.replicas[i].LinkLost(e.now)
 }
 
 // notice is when replica i can be reached, or cannot any more: the routers learn it at the next health check.
-func (e *Simulation) notice(i int) {
-	if every := e.lives.Probe; every > 0 {
+func (e *Simulation) probe(i int) {
+	if every := e.lifecycle.Probe; every > 0 {
 		if late := clock.Duration(e.now) % every; late > 0 {
-			e.lives.plan(e.now.Add(every-late), controlProbe, i, 0)
+			e.lifecycle.plan(e.now.Add(every-late), plannedProbe, i, 0)
 			return
 		}
 	}
-	e.list(i, e.reachable(i))
+	e.setListed(i, e.reachable(i))
 }
 
 // list says whether the routers send requests to replica i.
-func (e *Simulation) list(i int, listed bool) {
-	l := &e.lives.of[i]
+func (e *Simulation) setListed(i int, listed bool) {
+	l := &e.lifecycle.of[i]
 	if l.listed == listed {
 		return
 	}
@@ -343,7 +343,7 @@ func (e *Simulation) list(i int, listed bool) {
 }
 
 // rollOn lets the rollout that waits for a replica go on, if there is one.
-func (e *Simulation) rollOn(l *life) {
+func (e *Simulation) rollOn(l *replicaLife) {
 	if k := l.rollout - 1; k >= 0 {
 		l.rollout = 0
 		e.roll(k)
@@ -352,10 +352,10 @@ func (e *Simulation) rollOn(l *life) {
 
 // roll restarts the next replica of a rollout.
 func (e *Simulation) roll(k int) {
-	for o := &e.lives.rollouts[k]; o.next <= o.last; {
-		i := int(e.lives.lead[o.next])
-		o.next = e.lives.after(i)
-		if l := &e.lives.of[i]; l.state == event.Ready && l.listed && l.rollout == 0 {
+	for o := &e.lifecycle.rollouts[k]; o.next <= o.last; {
+		i := int(e.lifecycle.lead[o.next])
+		o.next = e.lifecycle.after(i)
+		if l := &e.lifecycle.of[i]; l.state == event.Ready && l.listed && l.rollout == 0 {
 			l.rollout = k + 1
 			e.drain(i, 0)
 			return

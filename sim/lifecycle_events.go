@@ -12,105 +12,105 @@ import (
 // and then by number.
 
 const (
-	controlOff      = iota // a replica that has ended is off
-	controlBegin           // it starts again
-	controlReady           // it has started
-	controlRestored        // its link is back
-	controlUsual           // it is no longer slow
-	controlFailure         // by number of the failure
-	controlKill            // its time to drain is over
-	controlProbe           // a health check
-	controlScrape          // of an autoscaler's metric, by number of the scaler
-	controlScale           // an autoscaler's turn
+	plannedOff      = iota // a replica that has ended is off
+	plannedBegin           // it starts again
+	plannedReady           // it has started
+	plannedRestored        // its link is back
+	plannedUsual           // it is no longer slow
+	plannedFailure         // by number of the failure
+	plannedKill            // its time to drain is over
+	plannedProbe           // a health check
+	plannedScrape          // of an autoscaler's metric, by number of the scaler
+	plannedScale           // an autoscaler's turn
 )
 
 // plan plans something of a kind for a replica, scaler or failure, which is void in a later life.
-func (l *lives) plan(at clock.Time, kind, i int, life int32) {
-	l.controls.Push(pq.Item[int32]{Key: int64(at), Tie: int64(kind)<<32 | int64(i), Value: life})
+func (l *lifecycle) plan(at clock.Time, kind, i int, replicaLife int32) {
+	l.planned.Push(pq.Item[int32]{Key: int64(at), Tie: int64(kind)<<32 | int64(i), Value: replicaLife})
 }
 
 // control does what is planned next.
-func (e *Simulation) control() (err error) {
-	x := e.lives.controls.Pop()
+func (e *Simulation) runPlanned() (err error) {
+	x := e.lifecycle.planned.Pop()
 	kind, i := int(x.Tie>>32), int(uint32(x.Tie))
-	if kind <= controlReady || kind == controlKill {
-		if e.lives.of[i].number != x.Value {
+	if kind <= plannedReady || kind == plannedKill {
+		if e.lifecycle.of[i].number != x.Value {
 			return nil
 		}
 	}
 	switch kind {
-	case controlOff:
+	case plannedOff:
 		e.off(i)
-	case controlBegin:
+	case plannedBegin:
 		e.begin(i)
-	case controlReady:
-		e.enter(i, event.Ready)
-		e.notice(i)
-	case controlRestored, controlProbe:
-		e.notice(i)
-	case controlUsual:
+	case plannedReady:
+		e.setState(i, event.Ready)
+		e.probe(i)
+	case plannedRestored, plannedProbe:
+		e.probe(i)
+	case plannedUsual:
 		for _, r := range e.group(i) {
 			r.SetSlowdown(e.now, 0)
 		}
-	case controlFailure:
-		e.happens(&e.lives.Failures[i])
-	case controlKill:
+	case plannedFailure:
+		e.applyFailure(&e.lifecycle.Failures[i])
+	case plannedKill:
 		e.failAll(i)
 		e.drained(i)
-	case controlScrape:
-		e.scrapeLoad(&e.lives.scaling[i], i)
-	case controlScale:
-		err = e.scale(&e.lives.scaling[i], i)
+	case plannedScrape:
+		e.scrapeLoad(&e.lifecycle.scaling[i], i)
+	case plannedScale:
+		err = e.scale(&e.lifecycle.scaling[i], i)
 	}
 	for _, r := range e.replicas { // it may have touched any of them
 		e.sync(r)
 		err = cmp.Or(err, r.Fault())
 	}
-	e.touched = nil
+	e.changed = nil
 	return err
 }
 
 // happens lets a failure happen.
-func (e *Simulation) happens(f *Failure) {
-	i := int(e.lives.lead[f.Replica])
-	l := &e.lives.of[i]
+func (e *Simulation) applyFailure(f *Failure) {
+	i := int(e.lifecycle.lead[f.Replica])
+	l := &e.lifecycle.of[i]
 	switch f.Kind {
 	case Crash:
 		e.crash(i, f.For)
 	case Drain:
 		if l.state == event.Ready {
 			l.wanted = f.For > 0
-			l.gone = !l.wanted
+			l.failed = !l.wanted
 			e.drain(i, f.For)
 		}
 	case Slow:
 		for _, r := range e.group(i) {
 			r.SetSlowdown(e.now, f.Permille)
 		}
-		e.lives.plan(f.At.Add(f.For), controlUsual, i, 0)
+		e.lifecycle.plan(f.At.Add(f.For), plannedUsual, i, 0)
 	case LinkLoss:
 		for _, r := range e.group(i) {
 			r.LoseLink(e.now, f.At.Add(f.For))
 		}
-		e.notice(i)
-		e.lives.plan(f.At.Add(f.For), controlRestored, i, 0)
+		e.probe(i)
+		e.lifecycle.plan(f.At.Add(f.For), plannedRestored, i, 0)
 	case Restart:
-		e.lives.rollouts = append(e.lives.rollouts, rollout{i, f.Last})
-		e.roll(len(e.lives.rollouts) - 1)
+		e.lifecycle.rollouts = append(e.lifecycle.rollouts, rollout{i, f.Last})
+		e.roll(len(e.lifecycle.rollouts) - 1)
 	}
 }
 
-// inVain reports whether requests at the router have waited for a day, by the instant at, in which nothing but autoscalers
+// heldInVain reports whether requests at the router have waited for a day, by the instant at, in which nothing but autoscalers
 // took its turn, and that nothing else is planned: what they have not brought by then they never will.
-func (e *Simulation) inVain(at clock.Time) bool {
-	return e.levels.Held > 0 && at.Sub(e.stirred) > clock.Day && !e.lives.controls.Contains(func(x *pq.Item[int32]) bool {
-		return x.Tie>>32 < controlScrape
+func (e *Simulation) heldInVain(at clock.Time) bool {
+	return e.levels.Held > 0 && at.Sub(e.stirred) > clock.Day && !e.lifecycle.planned.Contains(func(x *pq.Item[int32]) bool {
+		return x.Tie>>32 < plannedScrape
 	})
 }
 
-// atRest reports whether nothing will happen but what is planned, and no request waits for that.
-func (e *Simulation) atRest() bool {
-	if e.levels.System > 0 || e.frontend.Len() > 0 || e.wires.Awaited() > 0 {
+// onlyPlannedLeft reports whether nothing will happen but what is planned, and no request waits for that.
+func (e *Simulation) onlyPlannedLeft() bool {
+	if e.levels.System > 0 || e.frontend.Len() > 0 || e.transfers.Awaited() > 0 {
 		return false
 	}
 	_, more := e.src.Peek()

@@ -8,8 +8,8 @@ import (
 // validate reports what is wrong with the lives of a fleet.
 func (l *Lifecycle) validate(f *Fleet) error {
 	found := new(faults.List)
-	found.Check(l.Renew != nil, "lives: nothing makes an engine again")
-	found.Check(l.Grace >= 0 && l.Probe >= 0, "lives: a grace of %v or a probe of %v is negative", l.Grace, l.Probe)
+	found.Check(l.Renew != nil, "lifecycle: nothing makes an engine again")
+	found.Check(l.Grace >= 0 && l.Probe >= 0, "lifecycle: a grace of %v or a probe of %v is negative", l.Grace, l.Probe)
 	lead, err := l.leaders(len(f.Replicas))
 	if err != nil {
 		found.Add(err)
@@ -27,11 +27,11 @@ func (l *Lifecycle) validate(f *Fleet) error {
 func (f *Fleet) validateTogether(lead []int32, found *faults.List) {
 	n, first := len(lead), 0
 	for _, ranks := range f.Lockstep {
-		found.Check(ranks < 2 || first+ranks > n || groupSize(lead, first) == ranks, "lives: replicas %d to %d are in lock step, and do not live together", first, first+ranks-1)
+		found.Check(ranks < 2 || first+ranks > n || groupSize(lead, first) == ranks, "lifecycle: replicas %d to %d are in lock step, and do not live together", first, first+ranks-1)
 		first += ranks
 	}
 	d := f.Disaggregation
-	found.Check(d == nil || d.Prefills < 0 || d.Prefills >= n || int(lead[d.Prefills]) == d.Prefills, "lives: replicas for prompts live together with replicas for answers")
+	found.Check(d == nil || d.Prefills < 0 || d.Prefills >= n || int(lead[d.Prefills]) == d.Prefills, "lifecycle: replicas for prompts live together with replicas for answers")
 }
 
 // validateFailure reports what is wrong with failure i, or does not go with one before it.

@@ -41,18 +41,18 @@ func (d *diary) ReplicaState(at clock.Time, i int, s event.State) {
 }
 
 // live runs requests, each sent at an instant with a prompt of one token, on replicas with lives.
-func live(t *testing.T, replicas int, lives sim.Lifecycle, requests ...workload.Request) *diary {
+func live(t *testing.T, replicas int, lifecycle sim.Lifecycle, requests ...workload.Request) *diary {
 	t.Helper()
-	d, err := tryLive(replicas, lives, requests...)
+	d, err := tryLive(replicas, lifecycle, requests...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d
 }
 
-func tryLive(replicas int, lives sim.Lifecycle, requests ...workload.Request) (*diary, error) {
-	lives.Renew = steady
-	f := sim.Fleet{Lifecycle: &lives, Routers: []route.Router{new(route.RoundRobin)}}
+func tryLive(replicas int, lifecycle sim.Lifecycle, requests ...workload.Request) (*diary, error) {
+	lifecycle.Renew = steady
+	f := sim.Fleet{Lifecycle: &lifecycle, Routers: []route.Router{new(route.RoundRobin)}}
 	for range replicas {
 		f.Replicas = append(f.Replicas, steady(0))
 	}
@@ -91,7 +91,7 @@ func TestLives(t *testing.T) {
 	for _, k := range []struct {
 		name         string
 		replicas     int
-		lives        sim.Lifecycle
+		lifecycle    sim.Lifecycle
 		requests     []workload.Request
 		ends, states string
 	}{
@@ -136,7 +136,7 @@ func TestLives(t *testing.T) {
 			[]workload.Request{impatient, asks(0, 5), asks(6*milli, 1), asks(7*milli, 1), asks(60*milli, 2)},
 			"timed_out 0/5 at 50ms; completed 1/5 at 50ms; failed 0/0 at 6ms; completed 1/1 at 20ms; completed 1/2 at 80ms", ""},
 	} {
-		d := live(t, k.replicas, k.lives, k.requests...)
+		d := live(t, k.replicas, k.lifecycle, k.requests...)
 		if got := outcomes(d); got != k.ends {
 			t.Errorf("%s:\nends   %s\nwanted %s", k.name, got, k.ends)
 		}
@@ -294,7 +294,7 @@ func TestWhoGoes(t *testing.T) {
 func TestRanksLiveTogether(t *testing.T) {
 	for _, k := range []struct {
 		name         string
-		lives        sim.Lifecycle
+		lifecycle    sim.Lifecycle
 		requests     []workload.Request
 		ends, states string
 	}{
@@ -318,9 +318,9 @@ func TestRanksLiveTogether(t *testing.T) {
 			"2 0s off, 3 0s off, 2 1s starting, 3 1s starting, 2 1.5s ready, 3 1.5s ready, 2 2s draining, 3 2s draining, 2 2s off, 3 2s off"},
 	} {
 		for _, lockstep := range [][]int{nil, {2, 2}} {
-			lives := k.lives
-			lives.Groups, lives.Renew = []int{2, 2}, steady
-			f := sim.Fleet{Lifecycle: &lives, Lockstep: lockstep, Routers: []route.Router{new(route.RoundRobin)}}
+			lifecycle := k.lifecycle
+			lifecycle.Groups, lifecycle.Renew = []int{2, 2}, steady
+			f := sim.Fleet{Lifecycle: &lifecycle, Lockstep: lockstep, Routers: []route.Router{new(route.RoundRobin)}}
 			for range 4 {
 				f.Replicas = append(f.Replicas, steady(0))
 			}
@@ -349,20 +349,20 @@ func TestRanksLiveTogether(t *testing.T) {
 
 // TestLivesAreChecked refuses lives that cannot be.
 func TestLivesAreChecked(t *testing.T) {
-	for want, lives := range map[string]sim.Lifecycle{
+	for want, lifecycle := range map[string]sim.Lifecycle{
 		"failure 0: there is no replica 2 of 2":                             {Failures: []sim.Failure{{Replica: 2}}},
 		"failure 0: slow for ever":                                          {Failures: []sim.Failure{{Kind: sim.Slow, Permille: 2000}}},
 		"failure 0: step times times 500/1000":                              {Failures: []sim.Failure{{Kind: sim.Slow, For: milli, Permille: 500}}},
 		"failures 0 and 1: link of replica 0 twice at a time":               {Failures: []sim.Failure{{Kind: sim.LinkLoss, For: milli}, {Kind: sim.LinkLoss, For: milli}}},
 		"failure 0: there are no replicas 0 to 2 of 2":                      {Failures: []sim.Failure{{Kind: sim.Restart, Last: 2}}},
 		"scaler 0: 1 to 3 of 2 replicas":                                    {Scalers: []sim.Scaler{{Policy: course{}, Last: 1, Least: 1, Most: 3, Scrape: milli}}},
-		"lives: groups of [2 1] are not the 2 replicas":                     {Groups: []int{2, 1}},
+		"lifecycle: groups of [2 1] are not the 2 replicas":                 {Groups: []int{2, 1}},
 		"scaler 0: replicas 0 to 0 are no whole groups":                     {Groups: []int{2}, Scalers: []sim.Scaler{{Policy: course{}, Scrape: milli}}},
 		"failures 0 and 1: slow of replica 1 twice at a time":               {Groups: []int{2}, Failures: []sim.Failure{{Kind: sim.Slow, For: milli, Permille: 2000}, {Kind: sim.Slow, Replica: 1, For: milli, Permille: 2000}}},
 		"scaler 1: replica 1 has another one":                               {Scalers: []sim.Scaler{{Policy: course{}, Last: 1, Scrape: milli}, {Policy: course{}, First: 1, Last: 1, Scrape: milli}}},
 		"hpa: it cannot scale to zero (want min 1 or more, or keda or knat": {Scalers: []sim.Scaler{{Policy: autoscale.NewHPA(1), Scrape: milli}}},
 	} {
-		if _, err := tryLive(2, lives); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := tryLive(2, lifecycle); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -26,14 +26,14 @@ type Replica struct {
 // newReplica makes replica i, with an observer of its own if that is not nil. before is the engine in whose place it comes,
 // if any.
 func (e *Simulation) newReplica(cfg engine.Config, i int, own *event.Fanout, before *engine.Engine) *Replica {
-	if e.detailed || e.peeking {
+	if e.detailed || e.watchesCaches {
 		cfg.MaxSpan = 1
 	}
 	obs := e.obs
 	if own != nil {
 		obs = event.Join(e.obs, own)
 	}
-	r := &Replica{own: own, Engine: engine.New(cfg, engine.Setup{Index: i, Host: host{e}, Observers: obs, Transfers: &e.wires, Before: before})}
+	r := &Replica{own: own, Engine: engine.New(cfg, engine.Setup{Index: i, Host: host{e}, Observers: obs, Transfers: &e.transfers, Before: before})}
 	e.cold(r)
 	return r
 }

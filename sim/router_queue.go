@@ -12,12 +12,12 @@ import (
 
 // unreachable reports whether requests that are sent to a replica fail: that routers know it as ready does not say
 // that it is.
-func (e *Simulation) unreachable(to int32) bool { return e.lives != nil && !e.reachable(int(to)) }
+func (e *Simulation) unreachable(to int32) bool { return e.lifecycle != nil && !e.reachable(int(to)) }
 
-// strand deals with a request that the router cannot deliver: to a replica that cannot be reached it fails, and where
+// undeliverable deals with a request that the router cannot deliver: to a replica that cannot be reached it fails, and where
 // there is none it waits or is rejected. ref is its place in pending, if it has one.
-func (e *Simulation) strand(r *workload.Request, to, ref int32) {
-	most := e.lives.RouterQueue
+func (e *Simulation) undeliverable(r *workload.Request, to, ref int32) {
+	most := e.lifecycle.RouterQueue
 	rejects := most < 0 || most > 0 && e.levels.Held >= most
 	if ref != notPending && (to != noReplica || rejects) {
 		e.vacant = append(e.vacant, ref)
@@ -31,11 +31,11 @@ func (e *Simulation) strand(r *workload.Request, to, ref int32) {
 		e.refuse(r, noReplica, event.NotReady)
 	default:
 		if ref == notPending {
-			ref = e.hold(r, noReplica)
+			ref = e.addPending(r, noReplica)
 		}
-		e.lives.held = append(e.lives.held, ref)
+		e.lifecycle.held = append(e.lifecycle.held, ref)
 		e.levels.Held++
-		if p := e.patients.Find(r.ID); p != nil {
+		if p := e.clients.Find(r.ID); p != nil {
 			p.Held = true
 		}
 	}
@@ -43,11 +43,11 @@ func (e *Simulation) strand(r *workload.Request, to, ref int32) {
 
 // release sends the requests that wait at the router, as far as replicas take them.
 func (e *Simulation) release() {
-	still := e.lives.held[:0]
-	for _, ref := range e.lives.held {
+	still := e.lifecycle.held[:0]
+	for _, ref := range e.lifecycle.held {
 		held := &e.pending[ref]
 		r := &held.Request
-		p := e.patients.Find(r.ID)
+		p := e.clients.Find(r.ID)
 		if engine.MayLeave(r) && p == nil { // its client left
 			e.vacant = append(e.vacant, ref)
 			continue
@@ -62,14 +62,14 @@ func (e *Simulation) release() {
 			p.Held = false
 		}
 		if e.unreachable(to) {
-			e.strand(r, to, ref)
+			e.undeliverable(r, to, ref)
 			continue
 		}
 		held.to = to
 		e.sent(r, to)
 		x := e.replicas[to]
-		x.Delay(r, e.now.Sub(r.Arrival.Add(e.wayIn)))
+		x.Delay(r, e.now.Sub(r.Arrival.Add(e.networkIn)))
 		e.frontend.Push(pq.Item[int32]{Key: int64(e.now.Add(x.Handling(r))), Tie: r.ID, Value: ref})
 	}
-	e.lives.held = still
+	e.lifecycle.held = still
 }

@@ -47,8 +47,8 @@ func newFleet(f *Fleet, e *Simulation) fleet {
 		return all
 	}
 	t.routers = routers(f.Routers)
-	if e.split != nil {
-		e.split.decoders, t.alike = routers(e.split.Decoders), false
+	if e.disaggregated != nil {
+		e.disaggregated.decoders, t.alike = routers(e.disaggregated.Decoders), false
 	}
 	if f.Scrape > 0 && len(f.Routers) > 0 {
 		t.heard = make([]route.Metrics, n)
@@ -70,15 +70,15 @@ func (e *Simulation) route(r *workload.Request) int32 {
 	}
 	var t *router
 	fits := func(i int32) bool { return !e.replicas[i].NeverFits(r) }
-	switch s := e.split; {
+	switch s := e.disaggregated; {
 	case s == nil:
 		t = of(e.routers, r)
-	case e.handedOn(r) || s.direct(r):
+	case e.handedOff(r) || s.direct(r):
 		t = of(s.decoders, r)
 		fits = func(i int32) bool { return s.decodes(i) && !e.replicas[i].NeverFits(r) }
 	default:
 		t = of(e.routers, r)
-		one := leg(r)
+		one := promptOnly(r)
 		fits = func(i int32) bool { return s.prefills(i) && !e.replicas[i].NeverFits(one) }
 	}
 	t.choices, t.asked = e.ready, 0
@@ -103,25 +103,25 @@ func of(routers []*router, r *workload.Request) *router {
 
 // routerTo is the router that sent a request to a replica.
 func (e *Simulation) routerTo(r *workload.Request, to int32) *router {
-	if e.split.decodes(to) {
-		return of(e.split.decoders, r)
+	if e.disaggregated.decodes(to) {
+		return of(e.disaggregated.decoders, r)
 	}
 	return of(e.routers, r)
 }
 
-// handedOn reports whether the prompt of a request has been computed by another replica than the one that answers.
-func (e *Simulation) handedOn(r *workload.Request) bool {
-	return e.split != nil && e.split.first[r.ID] != nil
+// handedOff reports whether the prompt of a request has been computed by another replica than the one that answers.
+func (e *Simulation) handedOff(r *workload.Request) bool {
+	return e.disaggregated != nil && e.disaggregated.first[r.ID] != nil
 }
 
 // sent notes that a request was sent to a replica.
 func (e *Simulation) sent(r *workload.Request, to int32) {
-	if p := e.patients.Find(r.ID); p != nil {
+	if p := e.clients.Find(r.ID); p != nil {
 		p.To = to
 	}
 	p := e.replicas[to]
 	p.Levels().System++
-	e.touched = p
+	e.changed = p
 	if p.own != nil {
 		p.own.Arrived(r.Arrival, r)
 	}
@@ -130,7 +130,7 @@ func (e *Simulation) sent(r *workload.Request, to int32) {
 	}
 	s := &e.routerTo(r, to).own[to]
 	s.Outstanding++
-	s.OutstandingTokens += int64(r.InputTokens) + int64(e.split.answer(r, to))
+	s.OutstandingTokens += int64(r.InputTokens) + int64(e.disaggregated.answer(r, to))
 	if s.scrape != e.scrapes {
 		s.scrape, s.SinceScrape = e.scrapes, 0
 	}
@@ -142,15 +142,15 @@ func (e *Simulation) over(r *workload.Request, to int32) {
 	if to == noReplica {
 		return
 	}
-	e.touched = e.replicas[to]
-	e.touched.Levels().System--
+	e.changed = e.replicas[to]
+	e.changed.Levels().System--
 	if e.routers == nil {
 		return
 	}
 	t := e.routerTo(r, to)
 	s := &t.own[to]
 	s.Outstanding--
-	s.OutstandingTokens -= int64(r.InputTokens) + int64(e.split.answer(r, to))
+	s.OutstandingTokens -= int64(r.InputTokens) + int64(e.disaggregated.answer(r, to))
 	t.rule.Ended(t, int(to), r)
 }
 

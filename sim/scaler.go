@@ -27,20 +27,20 @@ func (e *Simulation) scrapeLoad(s *scaling, k int) {
 		}
 	}
 	s.load.Add(e.now, sum)
-	e.lives.plan(e.now.Add(s.Scrape), controlScrape, k, 0)
+	e.lifecycle.plan(e.now.Add(s.Scrape), plannedScrape, k, 0)
 }
 
 // heldFor is the number of requests at the router that wait for replicas of a scaler.
 func (e *Simulation) heldFor(s *scaling) (n int) {
-	if e.split == nil {
+	if e.disaggregated == nil {
 		return e.levels.Held
 	}
-	for _, ref := range e.lives.held {
+	for _, ref := range e.lifecycle.held {
 		r := &e.pending[ref].Request
-		if engine.MayLeave(r) && e.patients.Find(r.ID) == nil { // its client left
+		if engine.MayLeave(r) && e.clients.Find(r.ID) == nil { // its client left
 			continue
 		}
-		if answers := e.handedOn(r) || e.split.direct(r); answers == e.split.decodes(int32(s.First)) {
+		if answers := e.handedOff(r) || e.disaggregated.direct(r); answers == e.disaggregated.decodes(int32(s.First)) {
 			n++
 		}
 	}
@@ -64,8 +64,8 @@ func (r *Replica) gauge(m autoscale.Metric, at clock.Time) float64 {
 // scale is a turn of a policy.
 func (e *Simulation) scale(s *scaling, k int) error {
 	state := autoscale.State{Now: e.now, Least: s.Least, Load: s.load}
-	for i := s.First; i <= s.Last; i = e.lives.after(i) {
-		if l := &e.lives.of[i]; l.wanted {
+	for i := s.First; i <= s.Last; i = e.lifecycle.after(i) {
+		if l := &e.lifecycle.of[i]; l.wanted {
 			state.Wanted++
 			if l.state == event.Ready {
 				state.Ready++
@@ -76,7 +76,7 @@ func (e *Simulation) scale(s *scaling, k int) error {
 	if next <= e.now {
 		return fmt.Errorf("sim: at %v: policy %T wants to be asked again at %v", e.now, s.Policy, next)
 	}
-	e.lives.plan(next, controlScale, k, 0)
+	e.lifecycle.plan(next, plannedScale, k, 0)
 	wants = min(max(wants, s.Least), s.Most)
 	for ; state.Wanted < wants; state.Wanted++ {
 		if !e.addOne(s) {
@@ -91,8 +91,8 @@ func (e *Simulation) scale(s *scaling, k int) error {
 
 // addOne starts the first replica that is off and can be started, if there is one.
 func (e *Simulation) addOne(s *scaling) bool {
-	for i := s.First; i <= s.Last; i = e.lives.after(i) {
-		if l := &e.lives.of[i]; l.state == event.Off && !l.wanted && !l.gone {
+	for i := s.First; i <= s.Last; i = e.lifecycle.after(i) {
+		if l := &e.lifecycle.of[i]; l.state == event.Off && !l.wanted && !l.failed {
 			l.wanted = true
 			e.begin(i)
 			return true
@@ -104,12 +104,12 @@ func (e *Simulation) addOne(s *scaling) bool {
 // removeOne removes a replica that is wanted.
 func (e *Simulation) removeOne(s *scaling) {
 	last := -1
-	for i := s.First; i <= s.Last; i = e.lives.after(i) {
-		if l := &e.lives.of[i]; l.wanted && (last < 0 || l.state != event.Ready || e.lives.of[last].state == event.Ready) {
+	for i := s.First; i <= s.Last; i = e.lifecycle.after(i) {
+		if l := &e.lifecycle.of[i]; l.wanted && (last < 0 || l.state != event.Ready || e.lifecycle.of[last].state == event.Ready) {
 			last = i
 		}
 	}
-	l := &e.lives.of[last]
+	l := &e.lifecycle.of[last]
 	l.wanted = false
 	switch l.state {
 	case event.Ready:
@@ -119,7 +119,7 @@ func (e *Simulation) removeOne(s *scaling) {
 		e.off(last)
 	case event.Down:
 		l.number++
-		e.lives.plan(max(e.now, e.idleFrom(last)), controlOff, last, l.number)
+		e.lifecycle.plan(max(e.now, e.idleFrom(last)), plannedOff, last, l.number)
 	case event.Off: // it was to start again
 		l.number++
 		e.rollOn(l)

@@ -31,12 +31,12 @@ type Simulation struct {
 	detailed bool // some observer wants every iteration sequence by sequence
 	replicas []*Replica
 	fleet
-	lives         *lives // nil where replicas are ready for ever
-	check         bool
-	wayIn, wayOut clock.Duration // between the clients and the server
-	limited       bool           // some queue may refuse requests
-	peeking       bool           // some router looks into prefix caches
-	touched       *Replica       // the one that the event at hand changes, if any
+	lifecycle             *lifecycle // nil where replicas are ready for ever
+	check                 bool
+	networkIn, networkOut clock.Duration // between the clients and the server
+	limited               bool           // some queue may refuse requests
+	watchesCaches         bool           // some router looks into prefix caches
+	changed               *Replica       // the one that the event at hand changes, if any
 
 	// Horizon is the instant at which the run stops if it has not drained before.
 	Horizon clock.Time
@@ -48,18 +48,18 @@ type Simulation struct {
 	levels   event.Levels
 	reported event.Levels
 
-	arriving   workload.Request
-	frontend   pq.Queue[int32] // requests on their way to a queue, by instant and ID
-	pending    []onItsWay
-	vacant     []int32
-	departures pq.Queue[int32] // deadlines of clients, and their aborts
-	patients   idtable.Table[engine.Client]
-	wires      engine.Transfers
-	split      *split // the division of work between replicas; nil where all do both
+	arriving      workload.Request
+	frontend      pq.Queue[int32] // requests on their way to a queue, by instant and ID
+	pending       []pendingRequest
+	vacant        []int32
+	departures    pq.Queue[int32] // deadlines of clients, and their aborts
+	clients       idtable.Table[engine.Client]
+	transfers     engine.Transfers
+	disaggregated *disaggregator // the division of work between replicas; nil where all do both
 }
 
-// onItsWay is a request on its way to the queue of a replica.
-type onItsWay struct {
+// pendingRequest is a request on its way to the queue of a replica.
+type pendingRequest struct {
 	workload.Request
 	to int32 // -1 before it is at the router
 }
@@ -84,17 +84,17 @@ func NewFleet(f Fleet, src workload.Source, observers ...event.Observer) (*Simul
 
 func newSimulation(f Fleet, src workload.Source, obs *event.Fanout) *Simulation {
 	e := &Simulation{src: src, obs: obs, detailed: obs.WantsSteps(), Horizon: clock.Never}
-	e.wayIn, e.wayOut = f.Replicas[0].NetworkIn, f.Replicas[0].NetworkOut
-	e.peeking = f.peeks()
+	e.networkIn, e.networkOut = f.Replicas[0].NetworkIn, f.Replicas[0].NetworkOut
+	e.watchesCaches = f.peeks()
 	for i, cfg := range f.Replicas {
 		e.check, e.limited = e.check || cfg.Check, e.limited || cfg.Limited()
 		e.replicas = append(e.replicas, e.newReplica(cfg, i, obs.Replica(i), nil))
 	}
-	e.split = newSplit(f.Disaggregation, e)
+	e.disaggregated = newDisaggregator(f.Disaggregation, e)
 	e.fleet = newFleet(&f, e)
 	e.lock(f.Lockstep)
 	if f.Lifecycle != nil {
-		e.live(&f)
+		e.initLifecycle(&f)
 	}
 	return e
 }
@@ -107,7 +107,7 @@ func (e *Simulation) InSystem() int { return e.levels.System }
 
 // Links tells what the links have carried so far: by replica those of its connector, Links and then Tiers, and after all
 // those of a [Disaggregation], by replica.
-func (e *Simulation) Links() []engine.LinkUse { return e.wires.Use(e.now) }
+func (e *Simulation) Links() []engine.LinkUse { return e.transfers.Use(e.now) }
 
 // ErrStuck means that requests wait while nothing runs, and nothing will change that.
 var ErrStuck = errors.New("sim: requests wait that the policy never admits")
@@ -149,7 +149,7 @@ const (
 func (e *Simulation) upcoming() (at clock.Time, kind int, r *Replica) {
 	at, r = e.boundaryNext()
 	kind = eventBoundary
-	if t := e.wires.Next(); t <= at && t < clock.Never && (at < clock.Never || t == e.now || e.wires.Awaited() > 0 || !e.quiet()) {
+	if t := e.transfers.Next(); t <= at && t < clock.Never && (at < clock.Never || t == e.now || e.transfers.Awaited() > 0 || !e.quiet()) {
 		at, kind = t, eventTransfer
 	}
 	if e.frontend.Len() > 0 && clock.Time(e.frontend.Top().Key) <= at {
@@ -161,8 +161,8 @@ func (e *Simulation) upcoming() (at clock.Time, kind int, r *Replica) {
 	if e.departures.Len() > 0 && clock.Time(e.departures.Top().Key) <= at {
 		at, kind = clock.Time(e.departures.Top().Key), eventDeparture
 	}
-	if e.lives != nil && e.lives.controls.Len() > 0 && clock.Time(e.lives.controls.Top().Key) <= at {
-		at, kind = clock.Time(e.lives.controls.Top().Key), eventPlanned
+	if e.lifecycle != nil && e.lifecycle.planned.Len() > 0 && clock.Time(e.lifecycle.planned.Top().Key) <= at {
+		at, kind = clock.Time(e.lifecycle.planned.Top().Key), eventPlanned
 	}
 	return at, kind, r
 }
@@ -173,10 +173,10 @@ func (e *Simulation) event() (done bool, err error) {
 	if kind != eventPlanned {
 		e.stirred = at
 	} else if at > e.now && e.Horizon == clock.Never {
-		if e.atRest() {
+		if e.onlyPlannedLeft() {
 			return e.end()
 		}
-		if e.inVain(at) {
+		if e.heldInVain(at) {
 			return false, ErrStranded
 		}
 	}
@@ -199,7 +199,7 @@ func (e *Simulation) event() (done bool, err error) {
 	e.now = at
 	switch kind {
 	case eventPlanned:
-		err = e.control()
+		err = e.runPlanned()
 	case eventArrival:
 		e.arriving = e.src.Next()
 		err = e.arrive(&e.arriving)
@@ -208,16 +208,16 @@ func (e *Simulation) event() (done bool, err error) {
 	case eventQueueing:
 		e.reach(e.frontend.Pop())
 	case eventTransfer:
-		if changed := e.wires.Happens(at); changed != nil {
-			e.touched = e.replicas[changed.Index()]
+		if changed := e.transfers.Happens(at); changed != nil {
+			e.changed = e.replicas[changed.Index()]
 		}
 		if e.check {
-			err = e.wires.Check(at)
+			err = e.transfers.Check(at)
 		}
 	case eventBoundary:
-		e.takesTurn(r.Index())
+		e.noteTurn(r.Index())
 		err = r.Boundary()
-		e.touched = r
+		e.changed = r
 	}
 	e.syncTouched()
 	if e.levels != e.reported {
@@ -227,8 +227,8 @@ func (e *Simulation) event() (done bool, err error) {
 	return false, err
 }
 
-// takesTurn notes that a replica has its boundary now.
-func (e *Simulation) takesTurn(i int) {
+// noteTurn notes that a replica has its boundary now.
+func (e *Simulation) noteTurn(i int) {
 	if e.turnAt != e.now {
 		e.turnAt, e.turn = e.now, i
 	}
@@ -237,7 +237,7 @@ func (e *Simulation) takesTurn(i int) {
 
 // syncTouched brings the fleet up to date with the replica that the event at hand has changed, if any.
 func (e *Simulation) syncTouched() {
-	p := e.touched
+	p := e.changed
 	if p == nil {
 		return
 	}
@@ -245,10 +245,10 @@ func (e *Simulation) syncTouched() {
 	for _, rank := range p.Group() {
 		e.sync(e.replicas[rank.Index()])
 	}
-	if p.leaving && e.atPeace(p.Index()) {
-		e.drained(int(e.lives.lead[p.Index()]))
+	if p.leaving && e.allDrained(p.Index()) {
+		e.drained(int(e.lifecycle.lead[p.Index()]))
 	}
-	e.touched = nil
+	e.changed = nil
 }
 
 // quiet reports whether no request is here or will come.
@@ -282,10 +282,10 @@ func (e *Simulation) end() (done bool, err error) {
 			return false, r.Broken("nothing is left to do, but %+v and %d blocks are in use", e.levels, r.Used())
 		}
 	}
-	if s := e.split; s != nil && len(s.answers)+len(s.first) > 0 {
+	if s := e.disaggregated; s != nil && len(s.answers)+len(s.first) > 0 {
 		return false, fmt.Errorf("sim: broken invariant at %v: nothing is left to do, but %d prompts are being computed and %d answers expected", e.now, len(s.answers), len(s.first))
 	}
-	return true, e.wires.Check(e.now)
+	return true, e.transfers.Check(e.now)
 }
 
 // stop commits what has begun by the instant at, so that the observer knows it.

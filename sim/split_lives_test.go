@@ -17,15 +17,15 @@ import (
 )
 
 // liveSplit gives the replicas of a fleet lives, runs it, and returns what became of it.
-func liveSplit(t *testing.T, f sim.Fleet, lives sim.Lifecycle, list []workload.Request) *diary {
+func liveSplit(t *testing.T, f sim.Fleet, lifecycle sim.Lifecycle, list []workload.Request) *diary {
 	t.Helper()
 	again := slices.Clone(f.Replicas)
-	lives.Renew = func(i int) engine.Config {
+	lifecycle.Renew = func(i int) engine.Config {
 		cfg := again[i]
 		cfg.Scheduler = steady(0).Scheduler
 		return cfg
 	}
-	f.Lifecycle = &lives
+	f.Lifecycle = &lifecycle
 	d := new(diary)
 	e, err := sim.NewFleet(f, simtest.NewRequests(list), d)
 	if err == nil {
@@ -174,12 +174,12 @@ func TestScalersOfBothKinds(t *testing.T) {
 
 // TestKindsLiveApart refuses a scaler for replicas of both kinds, and a life that they share.
 func TestKindsLiveApart(t *testing.T) {
-	for want, lives := range map[string]*sim.Lifecycle{
+	for want, lifecycle := range map[string]*sim.Lifecycle{
 		"scaler 0: replicas 0 to 1 are for prompts and for answers":    {Scalers: []sim.Scaler{{Policy: course{1}, Last: 1, Most: 2, Scrape: milli}}},
 		"replicas for prompts live together with replicas for answers": {Groups: []int{2}},
 	} {
 		f := splitFleet(1, 1, 25e9)
-		f.Lifecycle, lives.Renew = lives, steady
+		f.Lifecycle, lifecycle.Renew = lifecycle, steady
 		if err := f.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -28,17 +28,17 @@ func (c *counter) Began(route.View, int, *workload.Request) {}
 func (c *counter) Ended(route.View, int, *workload.Request) { c.open-- }
 
 // warmed is a fleet of two replicas with prefix caches, which was given a request of an earlier time.
-func warmed(t *testing.T, router route.Router, lives *sim.Lifecycle, requests ...workload.Request) *sim.Simulation {
+func warmed(t *testing.T, router route.Router, lifecycle *sim.Lifecycle, requests ...workload.Request) *sim.Simulation {
 	t.Helper()
 	caching := func(i int) engine.Config {
 		c := steady(i)
 		c.NumGPUBlocks, c.PrefixCaching = 101, true
 		return c
 	}
-	if lives != nil {
-		lives.Renew = caching
+	if lifecycle != nil {
+		lifecycle.Renew = caching
 	}
-	e, err := sim.NewFleet(sim.Fleet{Replicas: []engine.Config{caching(0), caching(1)}, Routers: []route.Router{router}, Lifecycle: lives},
+	e, err := sim.NewFleet(sim.Fleet{Replicas: []engine.Config{caching(0), caching(1)}, Routers: []route.Router{router}, Lifecycle: lifecycle},
 		simtest.NewRequests(requests), new(simtest.Tape))
 	if err != nil {
 		t.Fatal(err)

@@ -84,7 +84,6 @@ func (s Spec) compileParts(f *fieldFaults) []part {
 		names[c.Name] = true
 		f.number(key+".weight", c.Weight, c.Weight >= 0 && c.Weight <= 1e12, "0 or more")
 		sum += c.Weight
-		// compilePart compiles the length distributions of a class and the laws of its conversations.
 		parts = append(parts, s.compilePart(key, c, f))
 	}
 	if !(sum > 0) {
@@ -93,7 +92,7 @@ func (s Spec) compileParts(f *fieldFaults) []part {
 	return parts
 }
 
-// compilePart builds the laws of lengths of a class, and those of its conversations.
+// compilePart compiles the length distributions of a class and the laws of its conversations.
 func (s Spec) compilePart(key string, c ClassSpec, f *fieldFaults) part {
 	p := part{prefix: c.Prefix, weight: c.Weight}
 	before := f.Len()

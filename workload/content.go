@@ -20,9 +20,8 @@ func SegmentID(name string) uint64 {
 	return mix(h)
 }
 
-// Identities that no name can be asked for carry a domain of their own.
+// Domains of identities that are not derived from names.
 const (
-	// Domains of identities that are not derived from names.
 	answerDomain = 0x616e7377
 	promptDomain = 0x70726d74
 	blockDomain  = 0x9e3779b97f4a7c15

@@ -69,9 +69,8 @@ type conversation struct {
 	input, output int32     // of the prepared turn, whose text is history
 }
 
-// Domains of the identities of what conversations say.
+// Domains of the identities of conversation texts.
 const (
-	// Domains of the identities of conversation texts.
 	systemDomain   = 0x73797374
 	userTextDomain = 0x75736572
 	visibleDomain  = 0x76697369
@@ -240,9 +239,8 @@ type conversationStats struct {
 	horizon       clock.Duration // 99.9 % of the turns come within this time of the start of their conversation
 }
 
-// A survey plays so many conversations, and fewer where they are long.
+// simulate plays sampleConversations conversations; fewer if they are long, but at least minSample.
 const (
-	// simulate plays sampleConversations conversations; fewer if they are long, but at least minSample.
 	sampleConversations = 4096
 	sampleTurns         = 1 << 17
 	minSample           = 16

@@ -9,13 +9,10 @@ import (
 	"clifftop/sim/clock"
 )
 
-// Spreads of the bursts and pauses of [OnOff] that come near the Azure 2023 code trace: with them gaps
-// have a coefficient of variation of about 15 (the trace: 13) and counts in 1, 10 and 60 s a
-// dispersion of 10, 54 and 152 (the trace: 13, 72 and 167). Exponential lengths are much too tame.
+// Default spreads of the bursts and pauses of [OnOff], close to the Azure 2023 code trace: gaps get a coefficient of
+// variation of about 15 (trace: 13), and counts in 1, 10 and 60 s a dispersion of 10, 54 and 152 (trace: 13, 72 and
+// 167). Exponential lengths vary far less.
 const (
-	// Default spreads of the bursts and pauses of [OnOff], close to the Azure 2023 code trace: gaps get a
-	// coefficient of variation of about 15 (trace: 13), and counts in 1, 10 and 60 s a dispersion of 10, 54 and 152
-	// (trace: 13, 72 and 167). Exponential lengths vary far less.
 	DefaultOnSigma  = 1.3
 	DefaultOffSigma = 1.4
 )

@@ -58,9 +58,8 @@ type prompt struct {
 	content Content
 }
 
-// Domains of the identities of groups and their prompts, and of users' texts.
+// Domains of the identities of groups, of their prompts and of users' texts.
 const (
-	// Domains of the identities of groups, of their prompts and of users' texts.
 	groupDomain  = 0x67726f7570
 	memberDomain = 0x6d656d626572
 	userDomain   = 0x75736572

@@ -60,11 +60,9 @@ var presetFiles embed.FS
 // gridFile holds the probabilities that the other files share, and documents their keys.
 const gridFile = "00-grid.yaml"
 
-// loadGrid and loadPresets read once; the results are not changed. A preset that is asked for by its name is read by
-// itself: to read all takes longer than many a run.
+// loadGrid and loadPresets read once; the results are never changed. FindPreset reads a single file, because reading
+// all takes longer than many a run.
 var (
-	// loadGrid and loadPresets read once; the results are never changed. FindPreset reads a single file, because
-	// reading all takes longer than many a run.
 	loadGrid = sync.OnceValues(func() ([]float64, error) {
 		var doc struct{ Grid []float64 }
 		err := decodePreset(gridFile, &doc)

@@ -2,11 +2,9 @@ package workload
 
 import "math/rand/v2"
 
-// Purposes of the random streams of a synthetic source. Draws for one purpose never disturb
-// those for another, so that a change of the answer's law leaves arrivals and prompts as they were.
+// Purposes of the random number generators of a synthetic source. Draws for one purpose do not affect those for
+// another: another output distribution leaves arrivals and prompts unchanged.
 const (
-	// Purposes of the random number generators of a synthetic source. Draws for one purpose do not affect those for
-	// another: another output distribution leaves arrivals and prompts unchanged.
 	purposeArrivals   = "arrivals"
 	purposeModulation = "modulation"
 	purposeInput      = "input"

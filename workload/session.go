@@ -69,9 +69,8 @@ type BetaPart struct {
 	Beta   float64 `yaml:"beta" json:"beta"`
 }
 
-// What becomes of a turn that is longer than the model's context.
+// Policies for a turn that exceeds the longest context; see [SessionSpec.TooLong].
 const (
-	// Policies for a turn that exceeds the longest context; see [SessionSpec.TooLong].
 	EndLong      = "end"
 	TruncateLong = "truncate"
 	RejectLong   = "reject"

@@ -30,13 +30,13 @@ func newCalibrate() *cobra.Command {
 		Use:                   "calibrate --reference FILE | calibrate [SCENARIO] --steps FILE",
 		DisableFlagsInUseLine: true,
 		Short:                 "Fit the constants of a GPU to your own measurements",
-		Long: `Fit a few constants of a GPU and its host to measurements: the fraction of peak compute and of memory bandwidth
-that kernels reach, the overhead per step and per sequence, and the time of the API server. The output has the errors
-before the fit, after the fit, and for runs that were left out of the fit.
+		Long: `Fit a few constants of a GPU and its host to measurements: the fraction of peak compute and of memory
+bandwidth that kernels reach, the overhead per step and per sequence, and the time of the API server. The
+output has the errors before the fit, after the fit, and for runs that were left out of the fit.
 
-Measurements are runs, in the columns of clifftop validate, or iterations. Iterations are a CSV file with the columns
-decode_seqs, sum_context, prefill_tokens and seconds, and optionally prefill_cached; the scenario sets the model and
-the GPU.`,
+Measurements are runs, in the columns of clifftop validate, or iterations. Iterations are a CSV file with
+the columns decode_seqs, sum_context, prefill_tokens and seconds, and optionally prefill_cached; the
+scenario sets the model and the GPU.`,
 		Example: `  clifftop calibrate --reference measured.csv --only gpu=L40S --record my-l40s.yaml
   clifftop calibrate --model llama-3.1-8b --gpu a40 --steps steps.csv --record my-a40.yaml
   clifftop run --gpu my-a40.yaml`,
@@ -50,8 +50,8 @@ the GPU.`,
 	flags.StringVar(&f.steps, "steps", "", "`FILE` of measured iterations")
 	flags.StringSliceVar(&f.options.Fit, "fit", nil, "fit only these `CONSTANTS`, separated by commas: "+
 		strings.Join(parameterNames(), ", "))
-	flags.BoolVar(&f.options.ByGPU, "by-gpu", false, "use runs of several GPUs: fit the constants of the host, and leave "+
-		"out the runs of one GPU at a time")
+	flags.BoolVar(&f.options.ByGPU, "by-gpu", false, "use runs of several GPUs: fit the constants of the host, and "+
+		"leave out the runs of one GPU at a time")
 	flags.StringVar(&f.record, "record", "", "write the GPU's record into `FILE`, for the key gpu of scenarios")
 	addCheck(c, f.checkSource)
 	addCheck(c, f.checkRecord)

@@ -20,9 +20,10 @@ type catalogCommand struct{ output outputFlags }
 func newCatalog() *cobra.Command {
 	var k catalogCommand
 	c := &cobra.Command{
-		Use:       "catalog [KIND]",
-		Short:     "List models, GPUs, policies and other built-in names",
-		Long:      "List built-in names. KIND is " + strings.Join(catalogKinds(), ", ") + ". JSON adds aliases and sources.",
+		Use:   "catalog [KIND]",
+		Short: "List models, GPUs, policies and other built-in names",
+		Long: "List built-in names. KIND is " + strings.Join(catalogKinds(), ", ") +
+			". JSON adds aliases and sources.",
 		Args:      atMostOne("kind"),
 		ValidArgs: catalogKinds(),
 		RunE:      k.run,

@@ -18,7 +18,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clifftop/experiments"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report/layout"
 )
@@ -123,7 +122,7 @@ Without a scenario file, Clifftop simulates llama-3.1-8b on one h100-sxm with ch
 		Example: `  clifftop sweep
   clifftop run scenario.yaml --rate 8 --set engine.max_num_seqs=512
   clifftop init scenario.yaml`,
-		Version:       experiments.Version,
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -134,14 +133,4 @@ Without a scenario file, Clifftop simulates llama-3.1-8b on one h100-sxm with ch
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", wrapped))
 	wrapHelp(root)
 	return root
-}
-
-func newVersion() *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := io.WriteString(c.OutOrStdout(), "clifftop "+experiments.Version+"\n")
-			return failed(err)
-		},
-	}
 }

@@ -30,13 +30,13 @@ func newCompare() *cobra.Command {
 		Use:                   "compare BASELINE VARIANT... | compare [SCENARIO] --vary KEY=V1,V2,...",
 		DisableFlagsInUseLine: true, // the line is full
 		Short:                 "Compare scenarios under the same random numbers",
-		Long: `Compare several scenarios, or several values of a key in one scenario. All variants are simulated a few times
-with the same random numbers, and the verdict lists the differences that are larger than chance. The first variant
-is the baseline.
+		Long: `Compare several scenarios, or several values of a key in one scenario. All variants are simulated a few
+times with the same random numbers, and the verdict lists the differences that are larger than chance. The
+first variant is the baseline.
 
-A variant fails if it lowers throughput or the share of successful requests, lengthens the time in which requests wait
-although they could run, or increases retries. Then the exit status is 1. A difference that may be due to chance is not
-a failure; more replications can decide it.`,
+A variant fails if it lowers throughput or the share of successful requests, lengthens the time in which
+requests wait although they could run, or increases retries. Then the exit status is 1. A difference that
+may be due to chance is not a failure; more replications can decide it.`,
 		Example: `  clifftop compare --rate 27 --vary engine.policy=vllm,sglang,orca
   clifftop compare --rate 20 --vary engine.max_num_batched_tokens=512,2048,8192
   clifftop compare today.yaml tomorrow.yaml --replications 20`,

@@ -67,7 +67,8 @@ func (s *shownCurve) write(c *cobra.Command, dir *directory, output *outputFlags
 	if err := s.writePage(c, dir, shown); err != nil {
 		return err
 	}
-	output.say(c, "wrote report.html, curve.csv, curve.json, sweep.png and other pictures into %s", filepath.Clean(dir.path))
+	output.say(c, "wrote report.html, curve.csv, curve.json, sweep.png and other pictures into %s",
+		filepath.Clean(dir.path))
 	return nil
 }
 

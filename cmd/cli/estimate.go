@@ -13,8 +13,8 @@ func newEstimate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "estimate",
 		Short: "Estimate capacity, cost, latency and memory by formula",
-		Long: `Estimate by formula, and show each formula with its numbers. Where a rule of thumb leaves something out, a note
-says what.`,
+		Long: `Estimate by formula, and show each formula with its numbers. Where a rule of thumb leaves
+something out, a note says what.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}

@@ -26,9 +26,9 @@ func newEstimateConcurrency() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "concurrency [SCENARIO]",
 		Short: "How many requests are in the system at once",
-		Long: `Estimate how many requests are in the system at once, from the requests per minute, or from the number of people
-who use the service, and from the duration of a request. With a scenario, --model or --gpu a simulation finds the
-duration, because it depends on the number of requests.`,
+		Long: `Estimate how many requests are in the system at once, from the requests per minute, or from the
+number of people who use the service, and from the duration of a request. With a scenario, --model or --gpu a
+simulation finds the duration, because it depends on the number of requests.`,
 		Example: `  clifftop estimate concurrency --per-minute 4 --duration 30s
   clifftop estimate concurrency --people 100 --active 20% --every 5m --ttft 4s --duration 34s
   clifftop estimate concurrency --people 5000 --active 20% --every 1m --model llama-3.1-8b --gpu l40s`,
@@ -124,7 +124,8 @@ func (f *concurrencyCommand) checkDemand(simulated bool) error {
 		return errors.New("want one of --per-minute and --people\n" +
 			"hint: clifftop estimate concurrency --people 100 --active 20% --every 5m --duration 30s")
 	case simulated && f.hasDuration:
-		return errors.New("--duration is given together with a scenario (want one of them: the simulation finds the duration)")
+		return errors.New("--duration is given together with a scenario " +
+			"(want one of them: the simulation finds the duration)")
 	case !simulated && !f.hasDuration:
 		return errors.New("--duration is missing (want the time of a request, such as 30s, or a scenario to simulate)")
 	case f.hasRate && f.needsPeople != "":

@@ -21,8 +21,8 @@ func newEstimateCost() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cost",
 		Short: "What tokens cost",
-		Long: `Estimate the price of tokens from the price of the GPUs and their total throughput, at capacity and at the
-actual utilisation.`,
+		Long: `Estimate the price of tokens from the price of the GPUs and their total throughput, at capacity
+and at the actual utilisation.`,
 		Example: `  clifftop estimate cost --gpu-hour 3 --throughput 4000tok/s
   clifftop estimate cost --gpu-hour 3 --gpus 4 --throughput 9000tok/s --utilisation 30%
   clifftop estimate cost --gpu-hour 3 --throughput 4000tok/s --demand 1200tok/s`,

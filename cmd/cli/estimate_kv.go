@@ -18,8 +18,8 @@ func newEstimateKV() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "kv [SCENARIO]",
 		Short: "Whether a model fits, and how many requests its KV cache holds",
-		Long: `Report whether a model fits its GPUs, how much memory is missing otherwise, and how many requests the KV cache
-holds at once. The lengths of requests come from the scenario's traffic or from --length.`,
+		Long: `Report whether a model fits its GPUs, how much memory is missing otherwise, and how many requests
+the KV cache holds at once. The lengths of requests come from the scenario's traffic or from --length.`,
 		Example: `  clifftop estimate kv --model llama-3.1-70b --gpu h200 --set deployment.dtype=fp16
   clifftop estimate kv --model llama-3.1-70b --gpu h100 --tp 4 --length 4096,32768`,
 		Args: atMostOne("scenario"),

@@ -22,8 +22,8 @@ func newEstimateLatency() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "latency",
 		Short: "How long an output takes, and how users perceive it",
-		Long: `Estimate the duration of an output from the time to first token and the speed of streaming. The speed is a time
-per token (200ms) or a rate (5tok/s); the unit is required.`,
+		Long: `Estimate the duration of an output from the time to first token and the speed of streaming. The
+speed is a time per token (200ms) or a rate (5tok/s); the unit is required.`,
 		Example: `  clifftop estimate latency --ttft 4s --speed 10tok/s --tokens 300
   clifftop estimate latency --ttft 500ms --speed 10tok/s --tokens 400 --against 3s,40tok/s`,
 		Args: cobra.NoArgs,
@@ -37,7 +37,8 @@ per token (200ms) or a rate (5tok/s); the unit is required.`,
 		"such as 20tok/s")
 	flags.IntVar(&a.Tokens, "tokens", 300, "`N` output tokens")
 	flags.StringVar(&l.against, "against", "", "compare with another system's `TTFT,SPEED`")
-	flags.Float64Var(&a.WordsPerMinute, "words-per-minute", estimate.ReadingWordsPerMinute, "reading speed of `N` words per minute")
+	flags.Float64Var(&a.WordsPerMinute, "words-per-minute", estimate.ReadingWordsPerMinute,
+		"reading speed of `N` words per minute")
 	flags.Float64Var(&a.TokensPerWord, "tokens-per-word", estimate.TokensPerWord, "`N` tokens per word; depends on "+
 		"tokenizer and language")
 	flags.Float64Var(&a.CharsPerToken, "chars-per-token", 0, "`N` characters per token; depends on tokenizer and "+

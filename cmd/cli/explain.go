@@ -31,8 +31,9 @@ func newExplain() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain [SCENARIO]",
 		Short: "Show where the time of one iteration goes",
-		Long: `Show the time of each operation in one iteration, what limits the operation, and the position of the iteration on
-the GPU's roofline. The batch consists of --decode sequences with --context tokens each, and of prefill chunks.`,
+		Long: `Show the time of each operation in one iteration, what limits the operation, and the position of the
+iteration on the GPU's roofline. The batch consists of --decode sequences with --context tokens each, and of
+prefill chunks.`,
 		Example: `  clifftop explain --decode 64 --context 2048
   clifftop explain --decode 32 --prefill 2048 --prefill 512+4096 --model llama-3.1-70b --tp 4`,
 		Args: atMostOne("scenario"),
@@ -185,7 +186,8 @@ func (x *explanation) WriteTable(w io.Writer) error {
 	}
 	text := &layout.Text{}
 	text.Blank()
-	text.Paragraph(fmt.Sprintf("%.0f FLOPs per byte, %s the GPU's ridge at %.0f; MFU %.0f %%, MBU %.0f %%; lower bound of the step %.3f ms",
+	text.Paragraph(fmt.Sprintf("%.0f FLOPs per byte, %s the GPU's ridge at %.0f; MFU %.0f %%, MBU %.0f %%; "+
+		"lower bound of the step %.3f ms",
 		x.Intensity, side, x.Ridge, 100*x.MFU, 100*x.MBU, x.FloorMs))
 	for _, warning := range warningTexts(x.Warnings) {
 		text.Paragraph("warning: " + warning)

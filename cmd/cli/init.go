@@ -24,8 +24,8 @@ func newInit() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write an example scenario with comments",
-		Long: `Write an example scenario with comments to FILE (default scenario.yaml), or to standard output if FILE is -. With
---schema, print the JSON Schema of scenarios instead, for editors.`,
+		Long: `Write an example scenario with comments to FILE (default scenario.yaml), or to standard output if
+FILE is -. With --schema, print the JSON Schema of scenarios instead, for editors.`,
 		Example: `  clifftop init
   clifftop init --schema > scenario.schema.json`,
 		Args: atMostOne("file"),

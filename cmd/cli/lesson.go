@@ -23,11 +23,12 @@ func newLesson() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lesson [N|list]",
 		Short: "Run a lesson on LLM serving: ten lessons for a class",
-		Long: `Run a lesson: describe an experiment, simulate it, show the results in a table and a chart, explain them and
-common mistakes, and check every claim against the results. Without a number, or with list, print the titles.
+		Long: `Run a lesson: describe an experiment, simulate it, show the results in a table and a chart,
+explain them and common mistakes, and check every claim against the results. Without a number, or with list,
+print the titles.
 
-With --out, the scenarios, the pictures and the results are also written, so that a class can repeat each step and
-change it.`,
+With --out, the scenarios, the pictures and the results are also written, so that a class can repeat each step
+and change it.`,
 		Example: `  clifftop lesson list
   clifftop lesson 3
   clifftop lesson 3 --out lesson-3`,

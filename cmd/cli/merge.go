@@ -29,10 +29,10 @@ func newMerge() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "merge DIR...",
 		Short: "Join the results of shards",
-		Long: `Join the results that shards of sweep, compare or plan wrote into one or more directories. The output equals that
-of one process that makes all runs, byte for byte, except report.html: shards keep only summaries, so its distributions
-are drawn from percentiles, and it has no time series of single runs. Shards of different scenarios or versions are
-rejected, and missing runs are listed.`,
+		Long: `Join the results that shards of sweep, compare or plan wrote into one or more directories. The
+output equals that of one process that makes all runs, byte for byte, except report.html: shards keep only
+summaries, so its distributions are drawn from percentiles, and it has no time series of single runs. Shards of
+different scenarios or versions are rejected, and missing runs are listed.`,
 		Example: `  clifftop sweep --over rate=1..20:2000 --shard 0/4 --out results # to 3/4
   clifftop merge results
   clifftop merge results --partial     # while shards are running
@@ -47,7 +47,8 @@ rejected, and missing runs are listed.`,
 	}
 	m.output.registerFormat(c, "table", "json", "csv", "markdown")
 	m.output.registerQuiet(c, "print no warnings")
-	m.output.registerOut(c, "write the files of the command into `DIR` (default the first); an empty DIR writes nothing")
+	m.output.registerOut(c,
+		"write the files of the command into `DIR` (default the first); an empty DIR writes nothing")
 	c.Flags().BoolVar(&m.partial, "partial", false, "join the results that exist and mark the output as partial")
 	return c
 }

@@ -81,7 +81,8 @@ type simulationFlags struct {
 func (f *simulationFlags) register(c *cobra.Command, formats ...string) {
 	f.registerFormat(c, formats...)
 	f.registerQuiet(c, "print no progress and no warnings")
-	addChoice(c, &f.progress, "progress", "progress display: auto (a bar on a terminal), plain, off", "auto", "plain", "off")
+	addChoice(c, &f.progress, "progress", "progress display: auto (a bar on a terminal), plain, off",
+		"auto", "plain", "off")
 	c.Flags().BoolVar(&f.check, "check", false, "check the simulator's invariants during the run; slower")
 }
 

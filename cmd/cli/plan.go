@@ -52,9 +52,9 @@ func newPlan() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan [SCENARIO]",
 		Short: "Find the GPUs, their number and the cost for a traffic and an SLO",
-		Long: `Find the deployments that meet the SLO in the busiest hour of the traffic: GPU type, number of GPUs, weight
-format and parallelism, ranked by cost. The default scenario is the chat traffic on any GPU of the catalog. The keys
-below plan: in the scenario set candidates and prices; the flags are shortcuts for them.`,
+		Long: `Find the deployments that meet the SLO in the busiest hour of the traffic: GPU type, number of
+GPUs, weight format and parallelism, ranked by cost. The default scenario is the chat traffic on any GPU of the
+catalog. The keys below plan: in the scenario set candidates and prices; the flags are shortcuts for them.`,
 		Example: `  clifftop plan --rate 20
   clifftop plan scenario.yaml --gpu h100,l40s --max-gpus 16 --out results
   clifftop plan --model llama-3.1-70b --rate 5 --slo ttft_p95=1s,tpot_p95=50ms --growth 0.5
@@ -152,7 +152,9 @@ func writePlan(c *cobra.Command, dir *directory, plan *plan.Result) error {
 	if err != nil {
 		return err
 	}
-	if err := dir.write("plan.md", func(w io.Writer) error { return writePlanMarkdown(w, plan, pictures) }); err != nil {
+	if err := dir.write("plan.md", func(w io.Writer) error {
+		return writePlanMarkdown(w, plan, pictures)
+	}); err != nil {
 		return err
 	}
 	p, err := page.Plan(plan)

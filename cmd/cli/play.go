@@ -27,14 +27,14 @@ func newPlay() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "play [DIR]",
 		Short: "Run the simulator in a browser, with sliders, charts and lessons",
-		Long: `Serve a web page that contains the simulator, compiled to WebAssembly. It has sliders for model, GPU, traffic and
-engine, charts of the curve, the batch and the KV pool, and the ten lessons. The state of the page can be shared as a
-URL or copied as a scenario for the command line. The page is served to this machine only and loads nothing from other
-hosts.
+		Long: `Serve a web page that contains the simulator, compiled to WebAssembly. It has sliders for model, GPU,
+traffic and engine, charts of the curve, the batch and the KV pool, and the ten lessons. The state of the
+page can be shared as a URL or copied as a scenario for the command line. The page is served to this machine
+only and loads nothing from other hosts.
 
-The first start compiles the page's program with the Go toolchain from the source of clifftop, which takes some
-seconds. Later starts reuse it. With --static, the page is written into a directory for any web server. play DIR serves
-such a directory and needs no Go toolchain.`,
+The first start compiles the page's program with the Go toolchain from the source of clifftop, which takes
+some seconds. Later starts reuse it. With --static, the page is written into a directory for any web server.
+play DIR serves such a directory and needs no Go toolchain.`,
 		Example: `  clifftop play
   clifftop play --port 8080
   clifftop play --static public`,
@@ -44,8 +44,8 @@ such a directory and needs no Go toolchain.`,
 	flags := c.Flags()
 	flags.IntVarP(&p.port, "port", "p", 0, "serve at port `N` (default any free port)")
 	flags.StringVar(&p.static, "static", "", "write the page into `DIR` instead of serving it")
-	flags.StringVar(&p.source, "source", "", "`DIR` with the source of clifftop (default where this program was compiled, "+
-		"or the working directory)")
+	flags.StringVar(&p.source, "source", "", "`DIR` with the source of clifftop (default where this program was "+
+		"compiled, or the working directory)")
 	p.output.registerQuiet(c, "print no messages")
 	return c
 }

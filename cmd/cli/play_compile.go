@@ -41,7 +41,8 @@ func compilePage(ctx context.Context, source string, say func(text string)) (was
 	if !exists(program) {
 		say("compiling the page's program; the first time takes a while")
 	}
-	build := exec.CommandContext(ctx, tool, "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./cmd/clifftop-wasm")
+	build := exec.CommandContext(ctx, tool, "build", "-trimpath", "-ldflags=-s -w", "-o", program,
+		"./cmd/clifftop-wasm")
 	build.Dir, build.Env = module, append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOWORK=off")
 	if text, err := build.CombinedOutput(); err != nil {
 		return nil, nil, toolFailure(ctx, "compiling the page's program in "+module, text, err)

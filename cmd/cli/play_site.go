@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"clifftop/experiments/playground"
+	"clifftop/internal/notices"
 	"clifftop/report/page/assets"
 )
 
@@ -36,6 +37,7 @@ const (
 	wasmName        = "clifftop.wasm.gz"
 	wasmExecName    = "wasm_exec.js"
 	descriptionName = "description.json"
+	noticesName     = "THIRD_PARTY_NOTICES.md"
 )
 
 // buildSite builds the page: it reads the embedded files, describes the catalog and compiles the program.
@@ -44,6 +46,7 @@ func buildSite(ctx context.Context, source string, say func(text string)) (*site
 		"charts.js":     []byte(assets.Scripts()),
 		"charts.css":    []byte(assets.Styles()),
 		"uPlot.LICENSE": []byte(assets.Licence()),
+		noticesName:     []byte(notices.Text),
 	}}
 	entries, err := playgroundFiles.ReadDir("playground")
 	if err != nil {

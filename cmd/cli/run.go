@@ -199,7 +199,9 @@ func writeRun(dir *directory, setup *scenario.Setup, res *experiments.Result) er
 		return err
 	}
 	if list := res.Summary.Classes; len(list) > 0 {
-		if err := dir.write("classes.csv", func(w io.Writer) error { return report.WriteClasses(w, list) }); err != nil {
+		if err := dir.write("classes.csv", func(w io.Writer) error {
+			return report.WriteClasses(w, list)
+		}); err != nil {
 			return err
 		}
 	}

@@ -94,7 +94,8 @@ func saveBench(s *saving, _ *scenario.Setup, run *experiments.RunOptions) error 
 	s.atEnd("bench.json", func(w io.Writer, res *experiments.Result) error {
 		if d.Cut() > 0 {
 			s.warnings = append(s.warnings, fmt.Sprintf(
-				"bench.json has no inter-token latencies for %d requests: it keeps at most %d", d.Cut(), export.DetailedGaps))
+				"bench.json has no inter-token latencies for %d requests: it keeps at most %d",
+				d.Cut(), export.DetailedGaps))
 		}
 		return d.Write(w, res.VLLMBench())
 	})

@@ -29,9 +29,10 @@ type shardFlags struct {
 
 func (f *shardFlags) register(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&f.text, "shard", "", "make only the runs of shard `I/N`, I from 0; auto takes I and N from Slurm or "+
-		"Kubernetes, auto/N only I")
-	flags.BoolVar(&f.resume, "resume", false, "keep the result of every run, and make only runs that have no result yet")
+	flags.StringVar(&f.text, "shard", "", "make only the runs of shard `I/N`, I from 0; auto takes I and N from "+
+		"Slurm or Kubernetes, auto/N only I")
+	flags.BoolVar(&f.resume, "resume", false,
+		"keep the result of every run, and make only runs that have no result yet")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "time a few runs, and print the number of runs, their time, and "+
 		"suitable shards")
 }
@@ -152,7 +153,8 @@ func (f *shardFlags) estimate(c *cobra.Command, g divisible) error {
 	}
 	return failed(printOnce(c.OutOrStdout(), func(w io.Writer) error {
 		fmt.Fprintf(w, "%d %s: %s\n", n, g.What(), g.List())
-		fmt.Fprintf(w, "about %.2g s each (%d of them timed), %s on one core\n", seconds, timed, inWords(seconds*float64(n)))
+		fmt.Fprintf(w, "about %.2g s each (%d of them timed), %s on one core\n", seconds, timed,
+			inWords(seconds*float64(n)))
 		if shard.Count > 0 {
 			mine := (n + shard.Count - 1) / shard.Count
 			took := inWords(seconds * float64(mine))

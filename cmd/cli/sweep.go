@@ -32,10 +32,10 @@ func newSweep() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sweep [SCENARIO]",
 		Short: "Vary the load from idle to beyond saturation and find the knee",
-		Long: `Simulate a scenario at many loads. The curve shows throughput and latency, the knee, the peak, a collapse
-beyond the peak, and its warning signs. By default, the sweep first finds the load at which the system saturates, and
-then takes loads from near idle to beyond it. With an SLO, it also finds the highest load that meets the SLO, as an
-interval.`,
+		Long: `Simulate a scenario at many loads. The curve shows throughput and latency, the knee, the peak, a
+collapse beyond the peak, and its warning signs. By default, the sweep first finds the load at which the system
+saturates, and then takes loads from near idle to beyond it. With an SLO, it also finds the highest load that
+meets the SLO, as an interval.`,
 		Example: `  clifftop sweep
   clifftop sweep scenario.yaml --over users
   clifftop sweep scenario.yaml --over rate=1..20:39 --out results

@@ -19,9 +19,9 @@ func newConvert() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "convert FILE --to FILE",
 		Short: "Write a trace in Clifftop's own format",
-		Long: `Read a trace in any format, select a part of it, change its load, and write it as CSV, compressed if the file
-name ends in .gz. Comments before the header record the source and the changes. Unlike a replay, a conversion does not
-spread rows over the ticks of a coarse clock unless --dequantise says so.`,
+		Long: `Read a trace in any format, select a part of it, change its load, and write it as CSV, compressed
+if the file name ends in .gz. Comments before the header record the source and the changes. Unlike a replay, a
+conversion does not spread rows over the ticks of a coarse clock unless --dequantise says so.`,
 		Example: `  clifftop trace convert trace.jsonl.gz --to trace.csv.gz
   clifftop trace convert week.csv --to noon.csv --slice 12h..13h --rate 8
   clifftop trace convert trace.csv --to - --class chat --limit 100`,

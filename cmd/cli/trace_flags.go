@@ -41,20 +41,24 @@ func (f *traceFlags) registerReading(c *cobra.Command) {
 		formats = append(formats, x.Name)
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.options.Format, "read-as", "auto", "`FORMAT` of the trace; auto detects it from the header or keys")
+	flags.StringVar(&f.options.Format, "read-as", "auto",
+		"`FORMAT` of the trace; auto detects it from the header or keys")
 	_ = c.RegisterFlagCompletionFunc("read-as", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	addChoice(c, &f.mode, "mode", "handling of bad rows: strict, skip, fix", "strict", "skip", "fix")
 	addOptionalChoice(c, &f.zero, "zero-output", "handling of empty outputs in any mode: drop, one", "drop", "one")
-	flags.Float64Var(&f.options.MaxBadFraction, "max-bad-fraction", 0, "largest `SHARE` of bad rows in mode skip (default 0.01)")
+	flags.Float64Var(&f.options.MaxBadFraction, "max-bad-fraction", 0,
+		"largest `SHARE` of bad rows in mode skip (default 0.01)")
 	flags.Int32Var(&f.options.BlockTokens, "block-tokens", 0, "`N` tokens per block id (default from the format)")
 }
 
 // registerChanges adds the flags that select rows or change the load.
 func (f *traceFlags) registerChanges(c *cobra.Command) {
 	flags, l := c.Flags(), &f.change
-	flags.StringVar(&f.slice, "slice", "", "keep the recorded time `FROM..TO`, such as 10m..20m; either end may be empty")
+	flags.StringVar(&f.slice, "slice", "",
+		"keep the recorded time `FROM..TO`, such as 10m..20m; either end may be empty")
 	flags.StringSliceVar(&l.Classes, "class", nil, "keep the rows of class `NAME`; repeatable")
-	addChoice(c, &f.dequantise, "dequantise", "spread rows over the ticks of a coarse clock: off, auto, on", "off", "auto", "on")
+	addChoice(c, &f.dequantise, "dequantise", "spread rows over the ticks of a coarse clock: off, auto, on",
+		"off", "auto", "on")
 	flags.Float64Var(&l.Scale, "scale", 0, "multiply the load by `K`, by thinning or superposition")
 	flags.Float64Var(&l.Rate, "rate", 0, "scale to `R` rows per second")
 	flags.Float64Var(&l.Speedup, "speedup", 0, "divide all times by `K`")

@@ -19,8 +19,9 @@ func newGenerate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "generate [SCENARIO] --to FILE",
 		Short: "Write the traffic of a scenario as a trace",
-		Long: `Write the requests of a scenario as a trace in Clifftop's own format, compressed if the file name ends in .gz. A
-run with the same seed sends the same requests. A closed loop cannot be written: its arrivals depend on the system.`,
+		Long: `Write the requests of a scenario as a trace in Clifftop's own format, compressed if the file name
+ends in .gz. A run with the same seed sends the same requests. A closed loop cannot be written: its arrivals
+depend on the system.`,
 		Example: `  clifftop trace generate --to chat.csv.gz --rate 8 --requests 100000
   clifftop trace generate scenario.yaml --to -`,
 		Args: atMostOne("scenario"),

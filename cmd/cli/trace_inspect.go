@@ -25,8 +25,8 @@ func newInspect() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "inspect FILE",
 		Short: "Analyze recorded traffic",
-		Long: `Analyze a trace: rate, lengths, burstiness, correlations, sessions and shared prefixes, with warnings. Unless
-flags select or change something, the trace is analyzed as recorded.`,
+		Long: `Analyze a trace: rate, lengths, burstiness, correlations, sessions and shared prefixes, with warnings.
+Unless flags select or change something, the trace is analyzed as recorded.`,
 		Example: `  clifftop trace inspect trace.csv.gz
   clifftop trace inspect trace.jsonl --slice 10m..20m --format json
   clifftop trace inspect trace.csv --out pictures`,

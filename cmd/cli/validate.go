@@ -30,17 +30,18 @@ func newValidate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "validate [SCENARIO] --reference FILE",
 		Short: "Compare simulated runs with measured runs",
-		Long: `Simulate measured runs and report the errors of time to first token, time per output token, end-to-end latency
-and throughput, for each run and summarized by model, GPU and load.
+		Long: `Simulate measured runs and report the errors of time to first token, time per output token, end-to-end
+latency and throughput, for each run and summarized by model, GPU and load.
 
-FILE is a CSV file with one row per measured run, or per phase of a run. The columns are run_id, engine, model, gpu and
-load_mode (open, closed or trace); the load (rate_rps and duration_s, or concurrency and n_requests); the lengths
-(input_tokens_mean or input_token_spec, and the same for output); and measured values such as ttft_mean_ms,
-tpot_p99_ms or output_tok_per_s. Rows that no scenario can express, or that contradict themselves, are listed with the
-reason.
+FILE is a CSV file with one row per measured run, or per phase of a run. The columns are run_id, engine,
+model, gpu and load_mode (open, closed or trace); the load (rate_rps and duration_s, or concurrency and
+n_requests); the lengths (input_tokens_mean or input_token_spec, and the same for output); and measured
+values such as ttft_mean_ms, tpot_p99_ms or output_tok_per_s. Rows that no scenario can express, or that
+contradict themselves, are listed with the reason.
 
-FILE may also be a result of vllm bench serve --save-result. Then the scenario, or flags, add what the result does not
-contain, such as the GPU. Model, arrivals and lengths come from the result unless they are given.`,
+FILE may also be a result of vllm bench serve --save-result. Then the scenario, or flags, add what the
+result does not contain, such as the GPU. Model, arrivals and lengths come from the result unless they are
+given.`,
 		Example: `  clifftop validate --reference measured.csv
   clifftop validate --reference measured.csv --only gpu=H100 --only load=open --format csv
   clifftop validate --reference measured.csv --out results
@@ -52,8 +53,8 @@ contain, such as the GPU. Model, arrivals and lengths come from the result unles
 	v.measured.register(c)
 	v.output.register(c, "table", "json", "csv", "markdown", "scenario")
 	v.output.registerJobs(c)
-	v.output.registerOut(c, "write validate.csv, validate.json, report.html, parity.png, parity.svg, and accuracy.yaml, "+
-		"whose errors run and sweep quote, into `DIR`")
+	v.output.registerOut(c, "write validate.csv, validate.json, report.html, parity.png, parity.svg, and "+
+		"accuracy.yaml, whose errors run and sweep quote, into `DIR`")
 	c.Flags().BoolVar(&v.ablate, "ablate", false, "remove parts of the model one by one and compare the errors over "+
 		"open-loop rows, or the rows of --only")
 	return c

@@ -18,7 +18,6 @@ type kind int
 
 // The kinds, from narrow to wide.
 const (
-	// The kinds, from narrow to wide.
 	whole  kind = iota // int64
 	number             // double
 	text               // string

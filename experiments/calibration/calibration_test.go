@@ -65,8 +65,8 @@ func TestSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// All iterations of a model read the same weights, so bandwidth and step overhead can partly replace each other, and
-	// their intervals are wide. Compute is separate.
+	// All iterations of a model read the same weights, so bandwidth and step overhead can partly replace each other,
+	// and their intervals are wide. Compute is separate.
 	for i, c := range []struct{ want, near float64 }{{0.85, 0.05}, {0.9, 0.01}, {0.6, 0.6}} {
 		p := r.Parameters[i]
 		if math.Abs(p.Value-c.want) > c.near || !(p.Low < c.want && c.want < p.High) {

@@ -21,8 +21,8 @@ const Schema = "clifftop.calibration/1"
 type Options struct {
 	// Fit names the parameters. Empty means all that the measurements can determine.
 	Fit []string
-	// ByGPU allows runs of several GPUs. Then only constants of the host are fitted, and the runs of one GPU are left out
-	// together, to measure how well the others predict them.
+	// ByGPU allows runs of several GPUs. Then only constants of the host are fitted, and the runs of one GPU are left
+	// out together, to measure how well the others predict them.
 	ByGPU bool
 	// Jobs is the number of parallel simulations; 0 means one per processor. It changes no result.
 	Jobs int
@@ -152,7 +152,8 @@ func (r *Result) WriteTable(w io.Writer) error {
 	for _, p := range r.Parameters {
 		fmt.Fprintf(&b, "%-18s %5s %9.3f %9.3f   %.3f to %.3f\n", p.Name, p.Unit, p.From, p.Value, p.Low, p.High)
 	}
-	fmt.Fprintf(&b, "\nAbsolute errors, median (mean) in %%\n%-18s %5s %14s %14s %14s\n", "", "n", "before", "after", "left out")
+	fmt.Fprintf(&b, "\nAbsolute errors, median (mean) in %%\n%-18s %5s %14s %14s %14s\n", "", "n", "before", "after",
+		"left out")
 	cell := func(s Size) string { return fmt.Sprintf("%.1f (%.1f)", 100*s.Median, 100*s.Mean) }
 	for _, e := range r.Errors {
 		fmt.Fprintf(&b, "%-18s %5d %14s %14s %14s\n", e.Metric, e.N, cell(e.Before), cell(e.After), cell(e.LeftOut))

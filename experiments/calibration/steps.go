@@ -13,7 +13,9 @@ import (
 const stepSpread = 0.04
 
 // FitSteps fits constants to measured iterations of a scenario's deployment.
-func FitSteps(ctx context.Context, name string, u *scenario.Setup, steps []model.Iteration, o Options) (*Result, error) {
+func FitSteps(
+	ctx context.Context, name string, u *scenario.Setup, steps []model.Iteration, o Options,
+) (*Result, error) {
 	d := u.Deployment
 	parameters, err := Choose(o.Fit, d.LLM.Experts > 0, false)
 	if err != nil {

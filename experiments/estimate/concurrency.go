@@ -10,8 +10,8 @@ import (
 type Demand struct {
 	// PerMinute is the number of requests per minute in the peak hour.
 	PerMinute float64
-	// TTFTSeconds is the time to the first token, or 0 if it is unknown. StreamSeconds is the time from the first to the
-	// last token.
+	// TTFTSeconds is the time to the first token, or 0 if it is unknown. StreamSeconds is the time from the first to
+	// the last token.
 	TTFTSeconds, StreamSeconds float64
 }
 
@@ -30,7 +30,8 @@ const mostPerMinute = 1e9
 func (d Demand) validate() error {
 	switch {
 	case !(d.PerMinute > 0 && d.PerMinute <= mostPerMinute):
-		return fmt.Errorf("%v requests per minute are not allowed (want above 0, at most %g)", d.PerMinute, mostPerMinute)
+		return fmt.Errorf("%v requests per minute are not allowed (want above 0, at most %g)",
+			d.PerMinute, mostPerMinute)
 	case !(d.TTFTSeconds >= 0 && d.StreamSeconds >= 0 && d.TTFTSeconds+d.StreamSeconds > 0),
 		math.IsInf(d.TTFTSeconds+d.StreamSeconds, 0):
 		return errors.New("a duration of 0 is not allowed (want above 0)")
@@ -63,13 +64,15 @@ func Concurrency(d Demand, crowd *Crowd) (*Result, error) {
 		amount(d.PerMinute), amount(duration)))
 	r.crowd(d, crowd)
 	if d.TTFTSeconds > 0 {
-		r.add("duration_s", "duration of a request", duration, "s", "time to first token + time from first to last token",
+		r.add("duration_s", "duration of a request", duration, "s",
+			"time to first token + time from first to last token",
 			fmt.Sprintf("%s + %s", amount(d.TTFTSeconds), amount(d.StreamSeconds)))
 	} else {
 		r.given("duration_s", "duration of a request", duration, "s")
 	}
 	mean := d.PerMinute * duration / 60
-	line := r.add("mean_requests", "concurrent requests, mean", mean, "requests", "requests per minute × duration in s / 60",
+	line := r.add("mean_requests", "concurrent requests, mean", mean, "requests",
+		"requests per minute × duration in s / 60",
 		fmt.Sprintf("%s × %s / 60", amount(d.PerMinute), amount(duration)))
 	line.Says = TierOf(mean).String()
 	if d.TTFTSeconds > 0 {
@@ -78,10 +81,11 @@ func Concurrency(d Demand, crowd *Crowd) (*Result, error) {
 			fmt.Sprintf("%s × %s / 60", amount(d.PerMinute), amount(d.StreamSeconds)))
 	}
 	r.spread(mean)
-	r.note("The mean is Little's law and holds for any arrivals. The percentiles are those of a Poisson distribution: " +
-		"requests arrive independently and never queue. Bursts need more capacity; clifftop run measures them.")
-	r.note("The duration of a request depends on the number of concurrent requests. With a scenario, --model or --gpu " +
-		"this command finds both by simulation.")
+	r.note("The mean is Little's law and holds for any arrivals. The percentiles are those of a Poisson " +
+		"distribution: requests arrive independently and never queue. Bursts need more capacity; clifftop run " +
+		"measures them.")
+	r.note("The duration of a request depends on the number of concurrent requests. With a scenario, --model or " +
+		"--gpu this command finds both by simulation.")
 	r.note("Users are not requests: a user who reads an output has no request in the system.")
 	return r, nil
 }
@@ -116,7 +120,8 @@ func (r *Result) spread(mean float64) {
 		formula := fmt.Sprintf("smallest n with P(N ≤ n) ≥ %g", p.of)
 		r.add(p.name, p.text, float64(quantile(mean, p.of)), "requests", formula, "mean "+amount(mean))
 	}
-	r.note("Common advice says that most companies have between 1 and 10 concurrent requests. This estimate does not use it.")
+	r.note("Common advice says that most companies have between 1 and 10 concurrent requests. " +
+		"This estimate does not use it.")
 }
 
 // Tier is a range of the mean number of concurrent requests, from From to below Below.

@@ -57,7 +57,7 @@ func Cost(p Price) (*Result, error) {
 	r.note("A common example says that $10/h at 10,000 tokens/s is $0.001 per thousand tokens. The correct value is " +
 		"$0.000278: an hour has 3,600 seconds, and the example is 3.6 times too high. Its ratio between 10,000 and " +
 		"1,000 tokens/s, ten, is correct.")
-	r.note("Count delivered tokens: the tokens of failed and repeated requests cost money too. Higher throughput makes " +
-		"tokens cheaper only if demand uses it.")
+	r.note("Count delivered tokens: the tokens of failed and repeated requests cost money too. Higher throughput " +
+		"makes tokens cheaper only if demand uses it.")
 	return r, nil
 }

@@ -26,8 +26,8 @@ type Line struct {
 	// Value is nil if the number is unknown or the line has only words.
 	Value *float64 `json:"value"`
 	Unit  string   `json:"unit"`
-	// Formula is the formula of the value in words, and Numbers the formula with numbers. Both are empty for a value that
-	// was given or measured.
+	// Formula is the formula of the value in words, and Numbers the formula with numbers. Both are empty for a value
+	// that was given or measured.
 	Formula string `json:"formula"`
 	Numbers string `json:"numbers"`
 	// Says is the meaning of the value, such as a band or a tier. It may be empty.
@@ -45,7 +45,8 @@ func (r *Result) given(name, text string, value float64, unit string) {
 
 // add adds a number that was computed.
 func (r *Result) add(name, text string, value float64, unit, formula, numbers string) *Line {
-	r.Lines = append(r.Lines, Line{Name: name, Text: text, Value: &value, Unit: unit, Formula: formula, Numbers: numbers})
+	r.Lines = append(r.Lines, Line{Name: name, Text: text, Value: &value, Unit: unit, Formula: formula,
+		Numbers: numbers})
 	return &r.Lines[len(r.Lines)-1]
 }
 

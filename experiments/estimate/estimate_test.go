@@ -66,8 +66,8 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// B13: every number of requests has one tier, edges belong to the upper tier, and 30 to 50 has a name. B14: a note gives
-// the number that most companies have, and nothing uses it.
+// B13: every number of requests has one tier, edges belong to the upper tier, and 30 to 50 has a name. B14: a note
+// gives the number that most companies have, and nothing uses it.
 func TestTiers(t *testing.T) {
 	tiers := Tiers()
 	if tiers[0].From != 0 || !math.IsInf(tiers[len(tiers)-1].Below, 1) {
@@ -112,8 +112,9 @@ func TestPoisson(t *testing.T) {
 	}
 }
 
-// A16: $3 an hour at 4,000 tokens/s is $0.2083 per million tokens. A17: $10 at 10,000 is $0.000278 per thousand, not the
-// common $0.001, and a tenth of the throughput costs ten times as much. C13: at 30 % load a token costs 3.3 times as much.
+// A16: $3 an hour at 4,000 tokens/s is $0.2083 per million tokens. A17: $10 at 10,000 is $0.000278 per thousand, not
+// the common $0.001, and a tenth of the throughput costs ten times as much. C13: at 30 % load a token costs 3.3 times
+// as much.
 func TestCost(t *testing.T) {
 	r, err := Cost(Price{USDPerGPUHour: 3, GPUs: 1, TokensPerSecond: 4000})
 	want(t, r, err, map[string]float64{"tokens_per_hour": 14.4e6, "usd_per_million_tokens_at_capacity": 3 / 14.4})

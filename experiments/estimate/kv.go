@@ -27,7 +27,8 @@ func KV(s *scenario.Scenario, lengths []int) (*Result, error) {
 	}
 	r.add("kv_blocks", "blocks", float64(f.UsableBlocks), "blocks",
 		"KV cache / (bytes per token × tokens per block), rounded down, - 1 reserved block",
-		fmt.Sprintf("%s / (%s × %d) - 1", amount(f.Budget.KVCache), amount(float64(f.Budget.BlockBytes)/float64(f.BlockSize)), f.BlockSize))
+		fmt.Sprintf("%s / (%s × %d) - 1", amount(f.Budget.KVCache),
+			amount(float64(f.Budget.BlockBytes)/float64(f.BlockSize)), f.BlockSize))
 	r.add("kv_tokens", "tokens that fit", float64(f.UsableBlocks*f.BlockSize), "tokens", "blocks × tokens per block",
 		fmt.Sprintf("%d × %d", f.UsableBlocks, f.BlockSize))
 	if len(lengths) == 0 {
@@ -55,9 +56,11 @@ func (r *Result) memory(f *scenario.Fit) {
 		fmt.Sprintf("%s billion in %v, on %d", amount(total/1e9), d.Dtype, ranks))
 	reserve := b.Runtime + b.Activations + b.Sampler + b.Graphs
 	r.add("reserve_gb", "activations and runtime", reserve/gb, "GB", "activations + sampler + CUDA graphs + context",
-		fmt.Sprintf("%s + %s + %s + %s", amount(b.Activations/gb), amount(b.Sampler/gb), amount(b.Graphs/gb), amount(b.Runtime/gb)))
+		fmt.Sprintf("%s + %s + %s + %s", amount(b.Activations/gb), amount(b.Sampler/gb), amount(b.Graphs/gb),
+			amount(b.Runtime/gb)))
 	r.add("kv_cache_gb", "remaining for the KV cache", b.KVCache/gb, "GB",
-		"memory for the engine - weights - activations and runtime", fmt.Sprintf("%s - %s - %s", amount(b.Requested/gb), amount(b.Weights/gb), amount(reserve/gb)))
+		"memory for the engine - weights - activations and runtime",
+		fmt.Sprintf("%s - %s - %s", amount(b.Requested/gb), amount(b.Weights/gb), amount(reserve/gb)))
 	bytes := d.KVBytesPerToken()
 	m := &d.LLM
 	if m.UsesMLA() {
@@ -72,8 +75,8 @@ func (r *Result) memory(f *scenario.Fit) {
 		"2 × layers × KV heads × head size × bytes",
 		fmt.Sprintf("2 × %s × %d × %d × %s", amount(layers(d)), heads, m.HeadDim, amount(size)))
 	if m.WindowedLayers > 0 {
-		r.note(fmt.Sprintf("%d of %d layers have a sliding window of %d tokens, so long sequences need less memory per "+
-			"token. The numbers of requests take this into account.", m.WindowedLayers, m.Layers, m.SlidingWindow))
+		r.note(fmt.Sprintf("%d of %d layers have a sliding window of %d tokens, so long sequences need less memory "+
+			"per token. The numbers of requests take this into account.", m.WindowedLayers, m.Layers, m.SlidingWindow))
 	}
 }
 
@@ -84,12 +87,14 @@ func layers(d *model.Deployment) float64 {
 
 // misfit adds the missing memory and what makes the model fit.
 func (r *Result) misfit(m *model.FitError) {
-	line := r.add("missing_gb", "missing, per GPU", m.MissingBytes/1e9, "GB", "two KV blocks - remaining for the KV cache",
+	line := r.add("missing_gb", "missing, per GPU", m.MissingBytes/1e9, "GB",
+		"two KV blocks - remaining for the KV cache",
 		fmt.Sprintf("%s - %s", amount(2*float64(m.Budget.BlockBytes)/1e9), amount(m.Budget.KVCache/1e9)))
 	line.Says = "does not fit"
 	switch {
 	case m.TensorParallel > 0 && m.Dtype != model.Auto:
-		r.note(fmt.Sprintf("The model fits with --tp %d, or with --set deployment.dtype=%v.", m.TensorParallel, m.Dtype))
+		r.note(fmt.Sprintf("The model fits with --tp %d, or with --set deployment.dtype=%v.",
+			m.TensorParallel, m.Dtype))
 	case m.TensorParallel > 0:
 		r.note(fmt.Sprintf("The model fits with --tp %d.", m.TensorParallel))
 	case m.Dtype != model.Auto:
@@ -110,10 +115,11 @@ func (r *Result) traffic(f *scenario.Fit) error {
 		of   float64
 	}{{"p50", .5}, {"p95", .95}} {
 		l := lengths[int(p.of*float64(len(lengths)-1))]
-		r.sequences(f, "requests_at_"+p.name, fmt.Sprintf("requests of %d tokens, the traffic's %s", l.Total(), p.name), l.Total())
+		r.sequences(f, "requests_at_"+p.name,
+			fmt.Sprintf("requests of %d tokens, the traffic's %s", l.Total(), p.name), l.Total())
 	}
-	r.note("Lengths are input and output together, which is what a request holds when it ends. It holds less before, and " +
-		"shared prefixes are held once. Real lengths vary; clifftop run shows the use of the pool.")
+	r.note("Lengths are input and output together, which is what a request holds when it ends. It holds less " +
+		"before, and shared prefixes are held once. Real lengths vary; clifftop run shows the use of the pool.")
 	return nil
 }
 

@@ -19,8 +19,8 @@ type Answer struct {
 	Stream
 	// Against is another system to compare with; nil for none.
 	Against *Stream
-	// WordsPerMinute and TokensPerWord give the reading speed. CharsPerToken gives a speed in characters, unless it is 0.
-	// It depends on tokenizer and language.
+	// WordsPerMinute and TokensPerWord give the reading speed. CharsPerToken gives a speed in characters, unless it is
+	// 0. It depends on tokenizer and language.
 	WordsPerMinute, TokensPerWord, CharsPerToken float64
 }
 
@@ -72,10 +72,10 @@ func Latency(a Answer) (*Result, error) {
 	if a.Against != nil {
 		r.against(a)
 	}
-	r.note("n tokens have n - 1 gaps between them. The rule of thumb counts n gaps, one too many, which matters for short " +
-		"outputs.")
-	r.note("The reading speed is a lower limit for the stream, not a target: a reader who skims or copies the output, and a " +
-		"program that uses it, wait for the last token.")
+	r.note("n tokens have n - 1 gaps between them. The rule of thumb counts n gaps, one too many, which matters " +
+		"for short outputs.")
+	r.note("The reading speed is a lower limit for the stream, not a target: a reader who skims or copies the " +
+		"output, and a program that uses it, wait for the last token.")
 	return r, nil
 }
 
@@ -102,7 +102,8 @@ func (r *Result) reading(a Answer) {
 	speed := a.WordsPerMinute / 60 * a.TokensPerWord
 	r.add("reading_tokens_per_s", "reading speed", speed, "tokens/s", "words per minute / 60 × tokens per word",
 		fmt.Sprintf("%s / 60 × %s", amount(a.WordsPerMinute), amount(a.TokensPerWord)))
-	r.add("reading_ms_per_token", "time to read a token", 1000/speed, "ms", "1000 / reading speed", "1000 / "+amount(speed))
+	r.add("reading_ms_per_token", "time to read a token", 1000/speed, "ms", "1000 / reading speed",
+		"1000 / "+amount(speed))
 	line := r.add("pace_surplus", "stream relative to reading", a.Speed.TokensPerSecond()/speed, "×",
 		"speed of the stream / reading speed",
 		fmt.Sprintf("%s / %s", amount(a.Speed.TokensPerSecond()), amount(speed)))
@@ -117,7 +118,8 @@ func (r *Result) reading(a Answer) {
 		r.add("chars_per_s", "characters per second", a.Speed.TokensPerSecond()*a.CharsPerToken, "chars/s",
 			"speed of the stream × characters per token",
 			fmt.Sprintf("%s × %s", amount(a.Speed.TokensPerSecond()), amount(a.CharsPerToken)))
-		r.note("Characters per token depend on the tokenizer and the language: about 4 for English, 1 to 2 for Chinese.")
+		r.note("Characters per token depend on the tokenizer and the language: " +
+			"about 4 for English, 1 to 2 for Chinese.")
 	}
 }
 

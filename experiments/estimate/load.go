@@ -20,9 +20,9 @@ const (
 	mostDays      = 60
 )
 
-// AtLoad simulates a scenario at the demand's rate and estimates the mean number of requests in the system. The duration
-// W of a request depends on the number N of requests, and a run settles at the N with N = λ·W(N). The durations of the
-// demand are ignored.
+// AtLoad simulates a scenario at the demand's rate and estimates the mean number of requests in the system. The
+// duration W of a request depends on the number N of requests, and a run settles at the N with N = λ·W(N). The
+// durations of the demand are ignored.
 func AtLoad(ctx context.Context, s *scenario.Scenario, d Demand, crowd *Crowd) (*Result, error) {
 	d.TTFTSeconds, d.StreamSeconds = 0, 1
 	if err := d.validate(); err != nil {
@@ -41,8 +41,8 @@ func AtLoad(ctx context.Context, s *scenario.Scenario, d Demand, crowd *Crowd) (
 	r := newResult("concurrency", fmt.Sprintf("%s requests per minute on %s", amount(d.PerMinute), busy.deployment))
 	r.crowd(d, crowd)
 	r.fixedPoint(rate, idle.Summary, busy.Summary)
-	r.note("Found by simulation: a run at this rate settles at the number of requests N with N = rate × W(N), where W is " +
-		"the duration. Percentiles are measured in the run and include bursts.")
+	r.note("Found by simulation: a run at this rate settles at the number of requests N with N = rate × W(N), " +
+		"where W is the duration. Percentiles are measured in the run and include bursts.")
 	return r, nil
 }
 
@@ -84,8 +84,9 @@ func (r *Result) fixedPoint(rate float64, idle, busy *report.Summary) {
 			"requests per second × duration of a request", fmt.Sprintf("%s × %s", amount(rate), amount(*alone/1000)))
 	}
 	if busy.Window.Unsettled() {
-		line := Line{Name: "growth_requests_per_s", Text: "the system fills up by", Value: busy.Window.GrowthRequestsPerS,
-			Unit: "requests/s", Says: "no steady state: requests arrive faster than they are served"}
+		line := Line{Name: "growth_requests_per_s", Text: "the system fills up by",
+			Value: busy.Window.GrowthRequestsPerS,
+			Unit:  "requests/s", Says: "no steady state: requests arrive faster than they are served"}
 		r.Lines = append(r.Lines, line)
 		return
 	}
@@ -94,7 +95,8 @@ func (r *Result) fixedPoint(rate float64, idle, busy *report.Summary) {
 		offered = *v
 	}
 	if together != nil && counted != nil && math.Abs(offered**together/1000-*counted) > unsettled**counted {
-		line := Line{Name: "measured_requests", Text: "concurrent requests in the run, mean", Value: counted, Unit: "requests",
+		line := Line{Name: "measured_requests", Text: "concurrent requests in the run, mean", Value: counted,
+			Unit: "requests",
 			Says: "not settled: still changing at the end of the run, perhaps without limit"}
 		r.Lines = append(r.Lines, line)
 		return
@@ -102,7 +104,8 @@ func (r *Result) fixedPoint(rate float64, idle, busy *report.Summary) {
 	if together != nil {
 		r.given("duration_s", "duration of a request, at this load", *together/1000, "s")
 		line := r.add("mean_requests", "concurrent requests, mean", offered**together/1000, "requests",
-			"arrived requests per second × duration of a request", fmt.Sprintf("%s × %s", amount(offered), amount(*together/1000)))
+			"arrived requests per second × duration of a request", fmt.Sprintf("%s × %s", amount(offered),
+				amount(*together/1000)))
 		line.Says = TierOf(*line.Value).String()
 	}
 	for _, m := range []struct {

@@ -22,7 +22,8 @@ func (r *Result) WriteTable(w io.Writer) error {
 	indent := strings.Repeat(" ", width+2)
 	for i := range r.Lines {
 		l := &r.Lines[i]
-		b.WriteString(l.Text + strings.Repeat(" ", width+2-utf8.RuneCountInString(l.Text)) + wrap(l.says(), indent) + "\n")
+		b.WriteString(l.Text + strings.Repeat(" ", width+2-utf8.RuneCountInString(l.Text)) + wrap(l.says(),
+			indent) + "\n")
 		if l.Formula != "" {
 			b.WriteString(l.arithmetic())
 		}

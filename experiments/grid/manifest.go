@@ -15,7 +15,8 @@ const Schema = "clifftop.grid/1"
 // manifestKey is the key of the manifest in a store.
 const manifestKey = "manifest"
 
-// A Manifest is the description of the work that all tasks share: the list of runs in order, and the use of the results.
+// A Manifest is the description of the work that all tasks share: the list of runs in order, and the use of the
+// results.
 type Manifest struct {
 	Schema string `json:"schema"`
 	// Build is the version of the program.

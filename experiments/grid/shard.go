@@ -10,8 +10,8 @@ import (
 // MaxShards is the largest number of shards.
 const MaxShards = 1_000_000
 
-// A Shard is one task's part of a list: every Count-th run, starting with Index. Neighbours take a similar time and so go
-// to different tasks. The zero Shard has all runs.
+// A Shard is one task's part of a list: every Count-th run, starting with Index. Neighbours take a similar time and so
+// go to different tasks. The zero Shard has all runs.
 type Shard struct{ Index, Count int }
 
 // Has reports whether run i of the list belongs to the shard.
@@ -23,9 +23,9 @@ func (s Shard) Whole() bool { return s.Count <= 1 }
 // String returns INDEX/COUNT.
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, max(s.Count, 1)) }
 
-// Parse parses I/N, which is shard I of N with I from 0; auto/N, which takes I from the environment; or auto, which takes
-// both. It supports array jobs of Slurm and Indexed Jobs of Kubernetes. Kubernetes sets no variable for N, so auto takes
-// N from CLIFFTOP_SHARDS. The function lookup is [os.LookupEnv].
+// Parse parses I/N, which is shard I of N with I from 0; auto/N, which takes I from the environment; or auto, which
+// takes both. It supports array jobs of Slurm and Indexed Jobs of Kubernetes. Kubernetes sets no variable for N, so
+// auto takes N from CLIFFTOP_SHARDS. The function lookup is [os.LookupEnv].
 func Parse(text string, lookup func(string) (string, bool)) (Shard, error) {
 	const want = "want I/N with I from 0 to N-1, auto/N or auto"
 	index, count, divided := strings.Cut(text, "/")

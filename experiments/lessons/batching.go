@@ -64,7 +64,7 @@ func batching(c *class) error {
 	return nil
 }
 
-// seatsAtWork is the number of answers that grow by a token, over time. Its name stands at a part of the line.
+// seatsAtWork is the number of decoding requests over time. part is the position of the name on the line.
 func seatsAtWork(name string, part float64, p *PointResult) chart.Line {
 	l := chart.Line{Name: name}
 	const stride = 0.1 // seconds, between points

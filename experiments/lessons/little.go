@@ -81,7 +81,7 @@ func quantile(d distuv.Poisson, p float64) float64 {
 	return k
 }
 
-// numberInSystem is how many requests are there, over time in minutes, up to an instant.
+// numberInSystem is the number of requests in the system over time, in minutes, until a time.
 func numberInSystem(lives []life, until clock.Time) chart.Line {
 	type change struct {
 		at clock.Time

@@ -63,7 +63,7 @@ func (r *Result) Write(w io.Writer, dir string, markdown bool, draw DrawText) er
 	return err
 }
 
-// bullet stands before an item; Markdown has its own.
+// bullet is the mark of a list item; Markdown adds its own.
 func bullet(markdown bool) string {
 	if markdown {
 		return ""

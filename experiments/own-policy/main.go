@@ -1,4 +1,5 @@
-// Command own-policy compares a batching policy of its own with vLLM's. It is the example of README.md:
+// Command own-policy compares a new batching policy with vLLM's. It is the example of
+// README.md:
 //
 //	go run ./experiments/own-policy
 package main
@@ -38,7 +39,7 @@ func main() {
 	}
 }
 
-// use makes the policy available to a scenario by name.
+// use makes the policy known to a scenario.
 func use(s *scenario.Scenario) {
 	s.Use(scenario.Policy{
 		Name: "polite",

@@ -10,7 +10,7 @@ import (
 	"clifftop/experiments/scenario/yamldoc"
 )
 
-// Query names a scenario: the empty one or that of a step of a lesson, and what is changed of it.
+// Query names a scenario: the empty scenario or the scenario of a lesson's step, with changes.
 type Query struct {
 	// Lesson is a lesson's number; 0 is none. Step is that of its step, from 1 on.
 	Lesson int `json:"lesson"`
@@ -19,12 +19,12 @@ type Query struct {
 	Set []string `json:"set"`
 }
 
-// file is the name that faults give the scenario.
+// file is the name of the scenario in faults.
 const file = "scenario.yaml"
 
-// A run of the playground has so many requests where nothing in its scenario ends it: enough to see what happens, few
-// enough to follow a slider. It lasts for most of a minute of arrivals, within bounds, which are wider for a fleet, up to
-// mostOfFleet times; a closed loop has perUser of each user.
+// The length of a run whose scenario has no end: long enough to see an effect, short enough to follow a slider. It has
+// the arrivals of most of a minute, within bounds. The upper bound is up to mostOfFleet times larger for a fleet. A closed
+// loop has perUser requests of each user.
 const (
 	leastRequests = 400
 	usualSeconds  = 50
@@ -35,13 +35,14 @@ const (
 	usualLife     = 120.0 // seconds, where replicas come and go
 )
 
-// mostRequests bounds a run, for which people wait and which nothing can interrupt.
+// mostRequests bounds the length of a run, because users wait for it and cannot interrupt it.
 const mostRequests = 50_000
 
-// mostSeconds bounds it too, where a duration ends it.
+// mostSeconds is the bound for a run with a duration.
 const mostSeconds = 7200
 
-// scenario reads what a query names. Scenarios of one base share what is dear to make, such as tables of step times.
+// scenario reads the scenario of a query. Scenarios with the same base share data that is expensive to compute, such as
+// tables of step times.
 func (p *Player) scenario(q Query) (*scenario.Scenario, error) {
 	base, err := p.base(q)
 	if err != nil {
@@ -62,7 +63,7 @@ func (p *Player) scenario(q Query) (*scenario.Scenario, error) {
 	return bounded(s)
 }
 
-// base is the scenario that a query changes.
+// base is the scenario before the changes of a query.
 func (p *Player) base(q Query) (*scenario.Scenario, error) {
 	key := [2]int{q.Lesson, q.Step}
 	if s := p.bases[key]; s != nil {
@@ -98,7 +99,7 @@ func (p *Player) base(q Query) (*scenario.Scenario, error) {
 	return s, nil
 }
 
-// bounded gives a run its length where the scenario does not, and refuses one that takes too long.
+// bounded sets the length of a run if the scenario has none, and rejects a run that is too long.
 func bounded(s *scenario.Scenario) (*scenario.Scenario, error) {
 	switch {
 	case s.Workload.Trace != nil:
@@ -136,7 +137,7 @@ func bounded(s *scenario.Scenario) (*scenario.Scenario, error) {
 	return s.With(end)
 }
 
-// tooMuch is a fault of what only the command line does.
+// tooMuch is the fault of a run that is possible only on the command line.
 func tooMuch(key, problem string) error {
 	return yamldoc.Faults{{Key: key, Problem: problem, Hint: "clifftop run does it with the scenario that is copied from here"}}
 }

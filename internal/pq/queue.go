@@ -12,8 +12,8 @@ type Item[V any] struct {
 	Tie int64
 }
 
-// Queue is a binary min-heap of values. The keys stand beside the values, so that a comparison is two integer
-// comparisons without an indirect call. The zero Queue is empty and ready to use.
+// Queue is a binary min-heap of values. The keys are stored with the values, so that a comparison is two
+// integer comparisons without an indirect call. The zero Queue is empty and ready to use.
 type Queue[V any] struct{ items []Item[V] }
 
 func (a *Item[V]) before(b *Item[V]) bool {

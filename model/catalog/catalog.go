@@ -23,11 +23,11 @@ import (
 	"strings"
 	"sync"
 
-	"clifftop/model"
-
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"clifftop/model"
 )
 
 //go:embed models/*.yaml gpus/*.yaml kernels/*.yaml

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"clifftop/model"
-
 	"github.com/goccy/go-yaml"
+
+	"clifftop/model"
 )
 
 // gpuRecord is the file format of an accelerator; see README.md and the directory gpus.

@@ -11,11 +11,11 @@ import (
 // How a request comes into the running batch.
 
 // Admit implements [sched.View].
-func (it *composition) Admit(place int, n int32) sched.Seq {
+func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 	r := it.r
 	w := it.waiting(place)
 	if w == nil {
-		it.unable("Admit where nobody waits")
+		it.unsupported("Admit where nobody waits")
 		return sched.None
 	}
 	if r.mayHit(w) {
@@ -89,7 +89,7 @@ func (r *Engine) take(place int, w *waiting) int32 {
 }
 
 // expectTokens notes how many tokens of s, which is being admitted, are in flight.
-func (it *composition) expectTokens(i int32, s *sequence) {
+func (it *batchBuilder) expectTokens(i int32, s *sequence) {
 	r := it.r
 	if r.inFlight.n == 0 || s.issued == 0 || !r.emits(r.inFlight.at(0), i) {
 		return
@@ -109,8 +109,8 @@ func (r *Engine) start(s *sequence, req *workload.Request) {
 	s.output, s.declared = r.OutputOf(req), r.declaredOf(req)
 	s.slots = s.output
 	if r.conn != nil {
-		if leg := r.conn.legs[req.ID]; leg.Remote.Again {
-			s.reached = leg.Remote.Tokens
+		if handoff := r.conn.handoffs[req.ID]; handoff.Remote.Again {
+			s.reached = handoff.Remote.Tokens
 		}
 	}
 	if r.depth > 1 && s.declared > s.output {
@@ -123,8 +123,8 @@ func (r *Engine) start(s *sequence, req *workload.Request) {
 		return
 	}
 	if l := &r.look; l.begun && l.request == req.ID {
-		s.keyring, l.fresh, l.begun = l.fresh, s.keyring, false
+		s.blockHashes, l.fresh, l.begun = l.fresh, s.blockHashes, false
 	} else {
-		s.keyring.begin(r, req)
+		s.blockHashes.begin(r, req)
 	}
 }

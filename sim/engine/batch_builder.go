@@ -7,15 +7,15 @@ import (
 	"clifftop/sim/sched"
 )
 
-// composition is the iteration that the policy is composing: the [sched.View] of a replica.
+// batchBuilder is the iteration that the policy is composing: the [sched.View] of a replica.
 //
 // The cohort is given its step in one of two ways. DecodeAll and DecodeFirst count it at once. When
 // the policy visits decoding sequences singly, the slow way, the step is counted before the first of them,
 // and the members that were left out are put back by one step at the end. An iteration that does neither
 // holds the cohort.
-type composition struct {
-	r      *Engine
-	flight *flight
+type batchBuilder struct {
+	r       *Engine
+	current *iteration
 
 	budget  int32
 	blocked sched.Cause
@@ -42,7 +42,7 @@ type composition struct {
 	victims             []int64 // their requests, and those of empty compositions before
 	swaps               []int64 // those of them that were swapped out
 	joined              int     // sequences that joined the cohort in the end
-	ranked              bool    // finishing sequences have been given their rank
+	ordered             bool    // finishing sequences have been given their rank
 	resumed             int     // sequences among flight.firsts that were swapped in and decode
 	late                []lateGap
 
@@ -53,19 +53,19 @@ type composition struct {
 	padTo              int32
 	padded             []model.Chunk
 
-	shown sched.Waiting // scratch: what an order is shown
+	orderView sched.Waiting // scratch: what an order is shown
 }
 
-var _ sched.View = (*composition)(nil)
+var _ sched.View = (*batchBuilder)(nil)
 
-func (it *composition) begin(number int64) {
+func (it *batchBuilder) begin(number int64) {
 	it.r.refile()
 	it.open = true
-	it.flight = it.r.inFlight.next()
+	it.current = it.r.inFlight.next()
 	it.budget = int32(min(it.r.cfg.MaxNumBatchedTokens, math.MaxInt32))
 	it.blocked = sched.NotBlocked
 	it.asked, it.looked = false, false
-	it.stepped, it.slow, it.mixed, it.ranked = false, false, false, false
+	it.stepped, it.slow, it.mixed, it.ordered = false, false, false, false
 	it.serials = it.r.serials
 	it.decodes, it.gaps, it.context = 0, 0, 0
 	it.drafts, it.accepted, it.discarded = 0, 0, 0
@@ -74,8 +74,8 @@ func (it *composition) begin(number int64) {
 	it.chunks, it.chunkSeqs = it.chunks[:0], it.chunkSeqs[:0]
 	it.late = it.late[:0]
 	it.joined, it.resumed, it.padRows, it.padTokens, it.padContext, it.padTo = 0, 0, 0, 0, 0, 0
-	it.flight.clear()
-	it.flight.number = number
+	it.current.clear()
+	it.current.number = number
 	if fair := it.r.queue.fair; fair != nil {
 		fair.begin(it.r.cohort.steps)
 		if len(fair.joining) > 0 {
@@ -85,16 +85,16 @@ func (it *composition) begin(number int64) {
 }
 
 // plain reports whether the iteration is the cohort's step and nothing else.
-func (it *composition) plain() bool {
+func (it *batchBuilder) plain() bool {
 	return !it.slow && it.decodes > 0 && len(it.chunks) == 0 && it.preempted == 0 && it.loads == 0 && it.r.moved == 0 &&
-		len(it.flight.verified) == 0
+		len(it.current.verified) == 0
 }
 
 // Missing implements [sched.View].
-func (it *composition) Missing(i sched.Seq) int32 {
+func (it *batchBuilder) Missing(i sched.Seq) int32 {
 	switch s := it.r.seq(int32(i)); s.phase {
 	case decoding:
-		if it.got(s) || it.r.away(s) {
+		if it.hasToken(s) || it.r.inOtherCohort(s) {
 			return 0
 		}
 		return 1
@@ -106,40 +106,40 @@ func (it *composition) Missing(i sched.Seq) int32 {
 	return 0
 }
 
-// got reports whether s, which decodes, has been given a token in this iteration.
-func (it *composition) got(s *sequence) bool {
+// hasToken reports whether s, which decodes, has been given a token in this iteration.
+func (it *batchBuilder) hasToken(s *sequence) bool {
 	return it.stepped && (s.given > 0 || !it.slow)
 }
 
 // Urgency implements [sched.View].
-func (it *composition) Urgency(i sched.Seq) sched.Urgency {
+func (it *batchBuilder) Urgency(i sched.Seq) sched.Urgency {
 	s := it.r.seq(int32(i))
 	u := sched.Urgency{Arrival: int64(s.rec.Request.Arrival), Request: s.rec.Request.ID}
 	if order := it.r.cfg.Order; order != nil {
-		it.shown = sched.Waiting{
+		it.orderView = sched.Waiting{
 			Progress: it.Progress(i), Computed: it.computed(s), Answer: it.r.OutputOf(&s.rec.Request),
 			Preempted: s.rec.Preemptions > 0, Urgency: u,
 		}
-		it.shown.Known = it.shown.Prompt + it.shown.Generated
-		u.Key = order.Key(&it.shown)
+		it.orderView.Known = it.orderView.Prompt + it.orderView.Generated
+		u.Key = order.Key(&it.orderView)
 	}
 	return u
 }
 
 // computed is the number of tokens that s had computed before this iteration.
-func (it *composition) computed(s *sequence) int32 {
+func (it *batchBuilder) computed(s *sequence) int32 {
 	if s.phase != decoding {
 		return s.computed - s.given
 	}
 	n := s.target + int32(it.r.steps(s)-s.joined)
-	if it.stepped && !it.r.away(s) {
+	if it.stepped && !it.r.inOtherCohort(s) {
 		n--
 	}
 	return n
 }
 
 // DecodeAll implements [sched.View].
-func (it *composition) DecodeAll() sched.Seq {
+func (it *batchBuilder) DecodeAll() sched.Seq {
 	if it.r.speculating > 0 {
 		return it.First()
 	}
@@ -154,7 +154,7 @@ func (it *composition) DecodeAll() sched.Seq {
 }
 
 // DecodeFirst implements [sched.View].
-func (it *composition) DecodeFirst() bool {
+func (it *batchBuilder) DecodeFirst() bool {
 	if it.r.speculating > 0 {
 		return false
 	}
@@ -163,14 +163,14 @@ func (it *composition) DecodeFirst() bool {
 }
 
 // step gives the cohort its step, if the pool and the budget have room for it.
-func (it *composition) step() bool {
+func (it *batchBuilder) step() bool {
 	r, c := it.r, &it.r.cohort
 	need := c.takes.at(c.steps)
 	if c.size > int(it.budget) || need+r.windowNeed(false) > r.free() || need > 0 && r.holes != nil {
 		return false
 	}
-	if c.promised.members > 0 {
-		r.promised -= c.promised.at(c.steps)
+	if c.booked.members > 0 {
+		r.booked -= c.booked.at(c.steps)
 	}
 	r.windowNeed(true)
 	if r.caching {
@@ -193,7 +193,7 @@ func (it *composition) step() bool {
 }
 
 // firstPrefill is the first running sequence in prefill.
-func (it *composition) firstPrefill() sched.Seq {
+func (it *batchBuilder) firstPrefill() sched.Seq {
 	if len(it.r.prefills) == 0 {
 		return sched.None
 	}
@@ -201,7 +201,7 @@ func (it *composition) firstPrefill() sched.Seq {
 }
 
 // decoderBehind reports whether a sequence admitted after i decodes.
-func (it *composition) decoderBehind(i int32) bool {
+func (it *batchBuilder) decoderBehind(i int32) bool {
 	for j := it.r.last; j != i; j = it.r.seq(j).prev {
 		if it.r.seq(j).phase == decoding {
 			return true
@@ -210,7 +210,7 @@ func (it *composition) decoderBehind(i int32) bool {
 	return false
 }
 
-func (it *composition) countStep() {
+func (it *batchBuilder) countStep() {
 	c := &it.r.cohort
 	if c.fills.members > 0 {
 		c.empty -= c.fills.at(c.steps)
@@ -221,7 +221,7 @@ func (it *composition) countStep() {
 }
 
 // goSlow counts the cohort's step for the sequences that the policy is about to visit one by one.
-func (it *composition) goSlow() {
+func (it *batchBuilder) goSlow() {
 	it.slow = true
 	it.r.Settle()
 	it.countStep()
@@ -229,7 +229,7 @@ func (it *composition) goSlow() {
 }
 
 // Grow implements [sched.View].
-func (it *composition) Grow(i sched.Seq, n int32) bool {
+func (it *batchBuilder) Grow(i sched.Seq, n int32) bool {
 	r := it.r
 	s := r.seq(int32(i))
 	r.Settle()
@@ -245,7 +245,7 @@ func (it *composition) Grow(i sched.Seq, n int32) bool {
 }
 
 // grow makes s hold so many blocks in all, if it holds less and the pool has them.
-func (it *composition) grow(i int32, s *sequence, blocks int) bool {
+func (it *batchBuilder) grow(i int32, s *sequence, blocks int) bool {
 	r := it.r
 	held := r.held(s)
 	blocks = max(blocks, held)
@@ -262,7 +262,7 @@ func (it *composition) grow(i int32, s *sequence, blocks int) bool {
 		}
 		s.hole = start
 	}
-	left, growing := s.promiseLeft(held), s.growing
+	left, growing := s.bookedLeft(held), s.growing
 	if r.cfg.Window.Layers > 0 {
 		r.chargeWindow(s, blocks)
 	}
@@ -273,17 +273,17 @@ func (it *composition) grow(i int32, s *sequence, blocks int) bool {
 		r.takeCount(blocks - held)
 		s.blockCount = blocks
 	}
-	if s.promise > 0 {
-		r.keepPromise(s, blocks, left)
+	if s.booking > 0 {
+		r.updateBooking(s, blocks, left)
 	}
-	if s.promise > 0 && growing && !s.growing {
+	if s.booking > 0 && growing && !s.growing {
 		it.refile(i, s)
 	}
 	return true
 }
 
 // Give implements [sched.View].
-func (it *composition) Give(i sched.Seq, n int32) {
+func (it *batchBuilder) Give(i sched.Seq, n int32) {
 	s := it.r.seq(int32(i))
 	switch s.phase {
 	case decoding:
@@ -295,7 +295,7 @@ func (it *composition) Give(i sched.Seq, n int32) {
 	}
 }
 
-func (it *composition) givePrefill(i int32, s *sequence, n int32) {
+func (it *batchBuilder) givePrefill(i int32, s *sequence, n int32) {
 	r := it.r
 	s.given, s.grown = n, false
 	it.budget -= n
@@ -303,27 +303,27 @@ func (it *composition) givePrefill(i int32, s *sequence, n int32) {
 	it.chunkSeqs = append(it.chunkSeqs, i)
 	it.countPrefill(s, n, 1)
 	s.computed += n
-	s.chunkBatch = it.flight.number
+	s.chunkBatch = it.current.number
 	if r.caching {
 		r.register(s, min(s.computed, s.target-s.awaited)/r.cfg.BlockSize)
 	}
 	if r.radix != nil {
-		it.flight.computed = append(it.flight.computed, computedChunk{i, s.computed, s.serial})
+		it.current.computed = append(it.current.computed, computedChunk{i, s.computed, s.serial})
 	}
 	if s.computed < s.target {
 		return
 	}
-	s.joinBatch = it.flight.number
+	s.joinBatch = it.current.number
 	if s.issued > 0 {
 		it.countLate(s.lastEnd, 1)
 	}
 	s.issued++
 	r.prefills = without(r.prefills, i)
-	it.flight.firsts = append(it.flight.firsts, i)
+	it.current.firsts = append(it.current.firsts, i)
 }
 
 // countPrefill counts n tokens of s as new or recomputed, from its computed ones on; sign -1 takes them back.
-func (it *composition) countPrefill(s *sequence, n int32, sign int) {
+func (it *batchBuilder) countPrefill(s *sequence, n int32, sign int) {
 	again, lost := s.known(s.computed, n)
 	it.recomputed += sign * int(again)
 	it.prefill += sign * int(n-again)
@@ -344,7 +344,7 @@ func (s *sequence) known(from, n int32) (again, lost int32) {
 	return again, lost
 }
 
-func (it *composition) giveDecode(i int32, s *sequence) {
+func (it *batchBuilder) giveDecode(i int32, s *sequence) {
 	r := it.r
 	s.given, s.grown = 1, false
 	it.budget--
@@ -360,7 +360,7 @@ func (it *composition) giveDecode(i int32, s *sequence) {
 }
 
 // Blocked implements [sched.View].
-func (it *composition) Blocked(why sched.Cause) {
+func (it *batchBuilder) Blocked(why sched.Cause) {
 	if it.r.queue.len() == 0 {
 		return
 	}

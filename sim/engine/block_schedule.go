@@ -2,27 +2,27 @@ package engine
 
 import "clifftop/sim/clock"
 
-// rota counts sequences by the steps of the cohort at which they take a block: each member takes one
+// blockSchedule counts sequences by the steps of the cohort at which they take a block: each member takes one
 // in every round of as many steps as a block has tokens, at the steps of its residue.
-type rota struct {
+type blockSchedule struct {
 	need    []int32 // members by residue
 	members int
 }
 
 // residueAt is step modulo the block size.
-func (t *rota) residueAt(step int64) int { return int(step % int64(len(t.need))) }
+func (t *blockSchedule) residueAt(step int64) int { return int(step % int64(len(t.need))) }
 
 // at is the number of members that take a block in the step.
-func (t *rota) at(step int64) int { return int(t.need[t.residueAt(step)]) }
+func (t *blockSchedule) at(step int64) int { return int(t.need[t.residueAt(step)]) }
 
 // add counts n more members of the residue.
-func (t *rota) add(residue, n int32) {
+func (t *blockSchedule) add(residue, n int32) {
 	t.need[residue] += n
 	t.members += int(n)
 }
 
 // over is the number of blocks that the members take in n steps from the given one on.
-func (t *rota) over(step int64, n int) int {
+func (t *blockSchedule) over(step int64, n int) int {
 	size := len(t.need)
 	total := n / size * t.members
 	at := t.residueAt(step)
@@ -37,7 +37,7 @@ func (t *rota) over(step int64, n int) int {
 
 // within is the number of steps from the given one on, at most limit, for which free blocks
 // suffice.
-func (t *rota) within(step int64, free, limit int) int {
+func (t *blockSchedule) within(step int64, free, limit int) int {
 	if t.members == 0 {
 		return limit
 	}
@@ -61,7 +61,7 @@ func (t *rota) within(step int64, free, limit int) int {
 
 // femtos integrates the referenced blocks over the iterations of p, where used is their number
 // in iteration 0 and step the cohort step that iteration 1 makes.
-func (t *rota) femtos(used int, p *clock.Progression, step int64) clock.Uint128 {
+func (t *blockSchedule) femtos(used int, p *clock.Progression, step int64) clock.Uint128 {
 	var sum clock.Uint128
 	size, n := len(t.need), p.N
 	length, level, at := p.First, used, t.residueAt(step)

@@ -18,7 +18,7 @@ func (r *Engine) check() error {
 		(*Engine).checkOwed,
 		(*Engine).checkRemaining,
 		(*Engine).checkPool,
-		(*Engine).checkResidues,
+		(*Engine).checkSchedules,
 	} {
 		if err := holds(r, c, n); err != nil {
 			return err
@@ -43,11 +43,11 @@ type census struct {
 	running, prefills, drafting int
 	remaining                   int64 // answer tokens that they may still be given
 
-	members         int // of the cohort
-	context         int64
-	takes, promised []int32 // members by residue that take blocks, and that were promised the next one
-	empty           int     // reserved blocks of members that hold nothing
-	growing         int     // sequences whose windowed layers still take blocks
+	members       int // of the cohort
+	context       int64
+	takes, booked []int32 // members by residue that take blocks, and that were promised the next one
+	empty         int     // reserved blocks of members that hold nothing
+	growing       int     // sequences whose windowed layers still take blocks
 
 	held, windowed int   // blocks of the pool, and those charged for windowed layers
 	owed           int64 // blocks that sequences have grown into and not been given
@@ -58,7 +58,7 @@ type census struct {
 // are out of the batch while KV is loaded, or kept for others.
 func (r *Engine) count() (*census, error) {
 	size := r.cfg.BlockSize
-	n := &census{takes: make([]int32, size), promised: make([]int32, size)}
+	n := &census{takes: make([]int32, size), booked: make([]int32, size)}
 	for i := r.first; i != none; i = r.seq(i).next {
 		if err := n.add(r, r.seq(i)); err != nil {
 			return nil, err
@@ -68,7 +68,7 @@ func (r *Engine) count() (*census, error) {
 		held, windowed := r.conn.holds(r)
 		n.held, n.windowed = n.held+held, n.windowed+windowed
 	}
-	if r.promise.N > 0 { // its first step is counted, but not committed
+	if r.ahead.N > 0 { // its first step is counted, but not committed
 		n.remaining += int64(r.it.decodes)
 	}
 	return n, nil
@@ -105,8 +105,8 @@ func (n *census) addMember(r *Engine, s *sequence, computed int32) error {
 	} else {
 		n.takes[s.residue]++
 	}
-	if s.promising {
-		n.promised[s.residue]++
+	if s.bookedNext {
+		n.booked[s.residue]++
 	}
 	if s.covered && computed > int32(s.reserved)*r.cfg.BlockSize {
 		return r.Broken("request %d has computed %d tokens in %d reserved blocks", s.rec.Request.ID, computed, s.reserved)
@@ -126,9 +126,9 @@ func (n *census) addBlocks(r *Engine, s *sequence, computed int32) error {
 		}
 		blocks = r.held(s) // those for drafts stay
 	}
-	left := s.promiseLeft(blocks)
-	if !s.promising && s.owed != left {
-		return r.Broken("request %d is owed %d blocks of %d promised, not %d", s.rec.Request.ID, left, s.promise, s.owed)
+	left := s.bookedLeft(blocks)
+	if !s.bookedNext && s.owed != left {
+		return r.Broken("request %d is owed %d blocks of %d promised, not %d", s.rec.Request.ID, left, s.booking, s.owed)
 	}
 	n.left += left
 	held := blocks
@@ -178,7 +178,7 @@ func (r *Engine) checkOwed(c *cohort, n *census) error {
 // checkRemaining asserts that the tokens to come are those of the sequences, and that each member of the cohort is in a
 // group of those who had their last token together.
 func (r *Engine) checkRemaining(c *cohort, n *census) error {
-	if n.remaining != r.remaining || r.promise.N == 0 && r.groups.size() != 0 && r.groups.size() != c.size-r.lagging {
+	if n.remaining != r.remaining || r.ahead.N == 0 && r.groups.size() != 0 && r.groups.size() != c.size-r.lagging {
 		return r.Broken("%d tokens remain, counted %d; groups of %d sequences in a cohort of %d, %d lagging",
 			n.remaining, r.remaining, r.groups.size(), c.size, r.lagging)
 	}
@@ -192,8 +192,8 @@ func (r *Engine) checkPool(c *cohort, n *census) error {
 		return r.Broken("%d blocks in host memory, which has room for %d", r.hosted, r.cfg.HostBlocks)
 	case n.empty != c.empty:
 		return r.Broken("%d reserved blocks of the cohort are empty, counted %d", n.empty, c.empty)
-	case n.left != r.promised:
-		return r.Broken("%d promised blocks are left, counted %d", n.left, r.promised)
+	case n.left != r.booked:
+		return r.Broken("%d promised blocks are left, counted %d", n.left, r.booked)
 	case r.free() < 0:
 		return r.Broken("%d blocks free", r.free())
 	}
@@ -203,12 +203,12 @@ func (r *Engine) checkPool(c *cohort, n *census) error {
 	return nil
 }
 
-// checkResidues asserts that the cohort takes its blocks at the steps at which its members do.
-func (r *Engine) checkResidues(c *cohort, n *census) error {
+// checkSchedules asserts that the cohort takes its blocks at the steps at which its members do.
+func (r *Engine) checkSchedules(c *cohort, n *census) error {
 	for k := range n.takes {
-		if n.takes[k] != c.takes.need[k] || n.promised[k] != c.promised.need[k] {
+		if n.takes[k] != c.takes.need[k] || n.booked[k] != c.booked.need[k] {
 			return r.Broken("%d sequences of residue %d take blocks and %d were promised them, counted %d and %d",
-				n.takes[k], k, n.promised[k], c.takes.need[k], c.promised.need[k])
+				n.takes[k], k, n.booked[k], c.takes.need[k], c.booked.need[k])
 		}
 	}
 	return nil
@@ -236,9 +236,9 @@ func (r *Engine) checkLevels() error {
 
 // checkWork asserts that the policy does not leave the replica idle for ever while requests wait.
 func (r *Engine) checkWork() error {
-	idle := r.inFlight.n == 0 && r.promise.N == 0 && (r.conn == nil || len(r.conn.loads)+len(r.conn.leases) == 0)
+	idle := r.inFlight.n == 0 && r.ahead.N == 0 && (r.conn == nil || len(r.conn.loads)+len(r.conn.leases) == 0)
 	if idle && r.queue.len() > 0 {
-		audit{&r.it}.wrong("%d requests wait and %d run, but nothing can be scheduled", r.queue.len(), r.running)
+		policyCheck{&r.it}.wrong("%d requests wait and %d run, but nothing can be scheduled", r.queue.len(), r.running)
 		return r.fault
 	}
 	return nil

@@ -77,8 +77,8 @@ func (r *Engine) delivered(i int32, at clock.Time) int32 {
 	n := s.issued
 	if s.phase == decoding {
 		n += int32(r.steps(s) - s.joined)
-		if r.promise.N > 0 { // the first step is counted, others may have been made since
-			n += int32(max(r.promise.FirstEndAtOrAfter(at)-1, 0)) - 1
+		if r.ahead.N > 0 { // the first step is counted, others may have been made since
+			n += int32(max(r.ahead.FirstEndAtOrAfter(at)-1, 0)) - 1
 		}
 	}
 	for k := range r.inFlight.n {

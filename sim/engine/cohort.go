@@ -16,10 +16,10 @@ type cohort struct {
 	context int64           // Σ computed tokens over the members, at steps
 	ends    pq.Queue[int32] // steps at which members issue their last token; entries may be stale
 
-	takes    rota            // members that take new blocks as they grow: all but those that have a reservation left
-	fills    rota            // members that grow into blocks that they have reserved
+	takes    blockSchedule   // members that take new blocks as they grow: all but those that have a reservation left
+	fills    blockSchedule   // members that grow into blocks that they have reserved
 	empty    int             // how many of these hold nothing, at steps
-	promised rota            // those of them who were promised the next block
+	booked   blockSchedule   // those of them who were promised the next block
 	refiling pq.Queue[int32] // steps at which a reservation or a promise is used up; entries may be stale
 
 	growing int // members whose windowed layers still take blocks; only single steps are taken then
@@ -35,7 +35,7 @@ type cohort struct {
 func (c *cohort) init(blockSize int32, listed bool) {
 	c.takes.need = make([]int32, blockSize)
 	c.fills.need = make([]int32, blockSize)
-	c.promised.need = make([]int32, blockSize)
+	c.booked.need = make([]int32, blockSize)
 	if listed {
 		c.first = make([]int32, blockSize)
 		c.last = make([]int32, blockSize)

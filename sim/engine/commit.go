@@ -10,8 +10,8 @@ import (
 // commit makes the promised iterations happen: it advances the cohort, tells the observer and puts
 // the last iterations in flight.
 func (r *Engine) commit() {
-	p, c, it := r.promise, &r.cohort, &r.it
-	r.promise.N = 0
+	p, c, it := r.ahead, &r.cohort, &r.it
+	r.ahead.N = 0
 	wait := clock.Duration(0)
 	if r.batches > 0 {
 		wait = p.Start.Sub(r.gpuFree)
@@ -23,7 +23,7 @@ func (r *Engine) commit() {
 		r.advance(&p)
 	}
 	r.charge(each)
-	f := it.flight
+	f := it.current
 	f.end, f.number = p.End(p.N), r.batches+int64(p.N)
 	if it.stepped {
 		r.groups = r.groups[:0]
@@ -66,8 +66,8 @@ func (r *Engine) advance(p *clock.Progression) {
 	} else {
 		r.takeCount(blocks)
 	}
-	if c.promised.members > 0 {
-		r.promised -= c.promised.over(c.steps, more)
+	if c.booked.members > 0 {
+		r.booked -= c.booked.over(c.steps, more)
 	}
 	if c.fills.members > 0 {
 		c.empty -= c.fills.over(c.steps, more)
@@ -82,18 +82,18 @@ func (r *Engine) advance(p *clock.Progression) {
 
 // retire takes the members that issue their last token in flight f out of the cohort, and merges
 // them with the completed prefills that end there, in running order.
-func (r *Engine) retire(f *flight) {
+func (r *Engine) retire(f *iteration) {
 	c := &r.cohort
 	for c.ends.Len() > 0 && c.ends.Top().Key <= c.steps {
 		e := c.ends.Pop()
 		s := r.seq(e.Value)
-		if s.phase != decoding || s.serial != e.Tie || s.ends != e.Key || r.away(s) {
+		if s.phase != decoding || s.serial != e.Tie || s.ends != e.Key || r.inOtherCohort(s) {
 			continue
 		}
-		if !r.it.ranked && s.issued+int32(c.steps-s.joined) == s.output {
-			s.lastRank = r.ranks.upTo(s.slot) + int32(len(f.finishes)-len(f.lasts))
+		if !r.it.ordered && s.issued+int32(c.steps-s.joined) == s.output {
+			s.lastPlace = r.streamOrder.upTo(s.slot) + int32(len(f.finishes)-len(f.lasts))
 		}
-		if r.surprises(f, e.Value, s.issued+int32(c.steps-s.joined)) {
+		if r.endsUnpredicted(f, e.Value, s.issued+int32(c.steps-s.joined)) {
 			s.ends++
 			c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: e.Value})
 			f.finishes = append(f.finishes, e.Value)
@@ -104,7 +104,7 @@ func (r *Engine) retire(f *flight) {
 	}
 	for _, i := range f.firsts {
 		s := r.seq(i)
-		if r.surprises(f, i, s.issued) || s.phase == finishing {
+		if r.endsUnpredicted(f, i, s.issued) || s.phase == finishing {
 			f.finishes = append(f.finishes, i)
 		}
 	}
@@ -117,9 +117,9 @@ func (r *Engine) retire(f *flight) {
 	}
 }
 
-// surprises notes that flight f completes the answer of sequence i, which has issued so many tokens, if that
+// endsUnpredicted notes that flight f completes the answer of sequence i, which has issued so many tokens, if that
 // is so and the engine cannot know it before the token is there.
-func (r *Engine) surprises(f *flight, i, issued int32) bool {
+func (r *Engine) endsUnpredicted(f *iteration, i, issued int32) bool {
 	s := r.seq(i)
 	if s.slots == s.output || issued != s.output {
 		return false

@@ -101,7 +101,7 @@ type Remote struct {
 	// Read, where it is not nil, is told when the KV has come, so that it need not be kept any more; Gone tells
 	// whether it is not there any more, when the transfer begins and when it ends.
 	Read func(at clock.Time)
-	Gone func() bool
+	Lost func() bool
 	From *Engine // which has it, where that is an engine of the same simulation
 	Via  []int32 // links on the way, beside Path, as numbers of the network of [Transfers]
 	// Renew says that the tokens were computed for this very request, so that computing them is computing them again.
@@ -141,13 +141,13 @@ type connector struct {
 	epoch      uint64  // changes when one of the tiers does
 	plan       plan
 
-	legs    map[int64]Handoff // of requests that are here
-	loads   []*load           // on their way or not yet found to be there, in order of their start
-	serials int64
-	parked  []int32 // sequences that are loading or loaded, in that order
-	leases  []*lease
-	due     bool // something is to be seen at the next boundary
-	ended   bool // the engine has crashed: nothing more is stored
+	handoffs map[int64]Handoff // of requests that are here
+	loads    []*load           // on their way or not yet found to be there, in order of their start
+	serials  int64
+	parked   []int32 // sequences that are loading or loaded, in that order
+	leases   []*lease
+	due      bool // something is to be seen at the next boundary
+	ended    bool // the engine has crashed: nothing more is stored
 
 }
 
@@ -155,7 +155,7 @@ func newConnector(r *Engine, before *Engine) *connector {
 	if r.cfg.Connector == nil {
 		return nil
 	}
-	c := &connector{Connector: *r.cfg.Connector, legs: make(map[int64]Handoff)}
+	c := &connector{Connector: *r.cfg.Connector, handoffs: make(map[int64]Handoff)}
 	if before != nil {
 		c.inherit(before.conn)
 	} else {
@@ -181,14 +181,14 @@ func (c *connector) connect(r *Engine) {
 func (r *Engine) writesBack() bool { return r.conn != nil && r.conn.writesBack }
 
 // comes notes what the replica does of a request that comes to the queue.
-func (c *connector) comes(req *workload.Request) {
+func (c *connector) noteHandoff(req *workload.Request) {
 	if c.Handoff == nil {
 		return
 	}
-	if leg := c.Handoff(req); leg.Lease > 0 || leg.Remote.Tokens > 0 {
-		c.legs[req.ID] = leg
+	if handoff := c.Handoff(req); handoff.Lease > 0 || handoff.Remote.Tokens > 0 {
+		c.handoffs[req.ID] = handoff
 	}
 }
 
 // ends forgets what the replica does of a request that has ended.
-func (c *connector) ends(id int64) { delete(c.legs, id) }
+func (c *connector) forgetHandoff(id int64) { delete(c.handoffs, id) }

@@ -46,7 +46,7 @@ type Engine struct {
 	first, last int32 // the running batch, in order of admission
 	running     int
 	serials     int64
-	ranks       ranks
+	streamOrder streamOrder
 	slots       int32   // slots given out
 	prefills    []int32 // running sequences in prefill, in running order
 	groups      groups
@@ -54,7 +54,7 @@ type Engine struct {
 	speculating int   // sequences that decode with drafts
 	lagging     int   // decoding sequences that missed the last step of the others
 	windowed    int   // blocks charged for windowed layers
-	promised    int   // blocks promised and not taken
+	booked      int   // blocks promised and not taken
 	reserves    bool  // sequences have reserved blocks
 	uncomputed  int64 // prompt tokens of waiting and running requests that no iteration was given
 	hosted      int   // blocks in host memory
@@ -67,7 +67,7 @@ type Engine struct {
 	next     clock.Time // next boundary
 	answered bool       // requests have ended at the boundary, and the next iteration is not composed
 	fault    error
-	inFlight flights
+	inFlight iterationRing
 	gpuFree  clock.Time // end of the last iteration
 	// lastComposed is when the last iteration that was launched was composed, and composing when the one to come is.
 	lastComposed, composing clock.Time
@@ -79,14 +79,14 @@ type Engine struct {
 	decodeSteps int64 // those of them in which a sequence decoded
 	departures  int64 // times that a sequence left the running batch
 
-	it       composition
+	it       batchBuilder
 	retired  bool                     // another engine has taken its place
-	slowness int64                    // thousandths of the usual step time; 0 as usual
-	dark     darkness                 // the link to it is lost
+	slowdown int64                    // thousandths of the usual step time; 0 as usual
+	link     linkLoss                 // the link to it is lost
 	late     map[int64]clock.Duration // how long requests that have not been admitted were held at the router
 
 	released int               // blocks let go since the promise was made
-	promise  clock.Progression // N iterations like the one composed; 0 when none is open
+	ahead    clock.Progression // N iterations like the one composed; 0 when none is open
 	batch    model.Batch
 	span     event.Span
 	aborts   []int64
@@ -122,7 +122,7 @@ func New(cfg Config, in Setup) *Engine {
 	r.cohort.init(cfg.BlockSize, r.caching || cfg.Window.Layers > 0)
 	r.first, r.last = int32(sched.None), int32(sched.None)
 	r.it.r = r
-	r.inFlight.ring = make([]flight, max(cfg.Stages, 2)+1)
+	r.inFlight.ring = make([]iteration, max(cfg.Stages, 2)+1)
 	if cfg.Stages > 1 {
 		r.pipe = newPipeline(r)
 	}
@@ -132,7 +132,7 @@ func New(cfg Config, in Setup) *Engine {
 	if old := in.Before; old != nil {
 		old.retired = true
 		r.levels, r.fault = old.levels, old.fault
-		r.slowness, r.dark, r.gpuFree, r.remainder = old.slowness, old.dark, old.gpuFree, old.remainder
+		r.slowdown, r.link, r.gpuFree, r.remainder = old.slowdown, old.link, old.gpuFree, old.remainder
 	}
 	return r
 }
@@ -246,7 +246,7 @@ func (r *Engine) NeverFits(req *workload.Request) bool {
 // boundary.
 func (r *Engine) Enqueue(at clock.Time, req *workload.Request) {
 	if r.conn != nil {
-		r.conn.comes(req)
+		r.conn.noteHandoff(req)
 	}
 	if r.queue.push(req, r.keyOf(req, none)) || r.it.looked {
 		r.cut(at)
@@ -277,7 +277,7 @@ func (r *Engine) Boundary() error {
 	}
 	r.now = r.next
 	if r.interrupted() {
-		r.interlude()
+		r.processAhead()
 		return nil
 	}
 	if !r.answered {
@@ -287,7 +287,7 @@ func (r *Engine) Boundary() error {
 		}
 	}
 	r.answered = false
-	for r.inFlight.n < r.most && r.promise.N == 0 {
+	for r.inFlight.n < r.most && r.ahead.N == 0 {
 		if !r.compose() && !r.again() {
 			break
 		}
@@ -302,8 +302,8 @@ func (r *Engine) again() bool { return r.inFlight.n == 0 && r.it.preempted > 0 }
 // plan finds the next boundary.
 func (r *Engine) plan() error {
 	switch {
-	case r.promise.N > 0:
-		r.next = r.promiseEnd()
+	case r.ahead.N > 0:
+		r.next = r.spanEnd()
 	case r.inFlight.n > 0:
 		r.next = r.inFlight.at(0).end
 	default:
@@ -317,7 +317,7 @@ func (r *Engine) plan() error {
 
 // results commits what was promised and processes what has happened by now.
 func (r *Engine) results() {
-	if r.promise.N > 0 {
+	if r.ahead.N > 0 {
 		r.commit()
 	}
 	if len(r.aborts) > 0 {
@@ -354,7 +354,7 @@ func (r *Engine) decide() bool {
 	it := &r.it
 	it.begin(r.batches + 1)
 	if r.cfg.Check {
-		audit{it}.schedule()
+		policyCheck{it}.schedule()
 	} else {
 		r.cfg.Scheduler.Schedule(it)
 	}
@@ -378,7 +378,7 @@ func (r *Engine) alike(n int) int {
 
 // launch promises n iterations like the one composed, and commits a single one.
 func (r *Engine) launch(first, slope int64, n int) {
-	it, p := &r.it, &r.promise
+	it, p := &r.it, &r.ahead
 	r.composing = r.now
 	p.Start, p.Remainder = r.now, 0
 	if r.gpuFree >= r.now {

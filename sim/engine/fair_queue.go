@@ -7,14 +7,14 @@ import (
 	"clifftop/workload"
 )
 
-// accounts is the waiting queue of an order that shares service among clients, with what each client was
+// fairQueue is the waiting queue of an order that shares service among clients, with what each client was
 // charged. Decoding sequences are charged for a token in every step of the cohort, so that a counter is a
 // line in the number of steps, and is worked out when somebody asks for it.
-type accounts struct {
-	order  sched.Fair
-	number map[int64]int32 // of a client, in list
-	list   []account
-	gone   map[int64]struct{} // requests that left and are still in a heap
+type fairQueue struct {
+	order   sched.Fair
+	number  map[int64]int32 // of a client, in list
+	list    []fairClient
+	removed map[int64]struct{} // requests that left and are still in a heap
 
 	waiting []int32 // clients who have requests in the queue
 	joining []int32 // those who came to have some since the last composition, in their order
@@ -22,57 +22,57 @@ type accounts struct {
 	next    int32   // the client whose request is the head; none if that is not known
 }
 
-// account is a client.
-type account struct {
+// fairClient is a client.
+type fairClient struct {
 	charged  int64 // but for the tokens of sequences since they decode
 	decoding int64 // number of decoding sequences, and
 	joined   int64 // the sum of the steps at which they joined the cohort
 
 	queued   int // requests in the queue
 	joining  bool
-	requests urgent
+	requests priorityQueue
 }
 
-func newAccounts(order sched.Fair) *accounts {
-	return &accounts{order: order, number: make(map[int64]int32), gone: make(map[int64]struct{}), next: none}
+func newFairQueue(order sched.Fair) *fairQueue {
+	return &fairQueue{order: order, number: make(map[int64]int32), removed: make(map[int64]struct{}), next: none}
 }
 
 // of is the number of the client who sent r.
-func (a *accounts) of(r *workload.Request) int32 {
+func (a *fairQueue) of(r *workload.Request) int32 {
 	p := progress(r)
 	client := a.order.Client(&p)
 	i, ok := a.number[client]
 	if !ok {
 		i = int32(len(a.list))
 		a.number[client] = i
-		a.list = append(a.list, account{})
+		a.list = append(a.list, fairClient{})
 	}
 	return i
 }
 
 // counter is what client i was charged before the iteration that is being composed, and in it for
 // admissions.
-func (a *accounts) counter(i int32) int64 {
+func (a *fairQueue) counter(i int32) int64 {
 	c := &a.list[i]
 	return c.charged + a.order.Token()*(c.decoding*a.steps-c.joined)
 }
 
 // top is the most urgent request of client i.
-func (a *accounts) top(i int32) *waiting {
+func (a *fairQueue) top(i int32) *waiting {
 	c := &a.list[i]
 	for len(c.requests) > 0 {
 		w := c.requests.top()
-		if _, gone := a.gone[w.req.ID]; !gone {
+		if _, removed := a.removed[w.req.ID]; !removed {
 			return w
 		}
-		delete(a.gone, w.req.ID)
+		delete(a.removed, w.req.ID)
 		c.requests.pop()
 	}
 	return nil
 }
 
 // head is the request that goes next, or nil.
-func (a *accounts) head() *waiting {
+func (a *fairQueue) head() *waiting {
 	if a.next == none {
 		for _, i := range a.waiting {
 			if a.next == none || a.before(i, a.next) {
@@ -87,7 +87,7 @@ func (a *accounts) head() *waiting {
 }
 
 // before reports whether the next request of client i goes before that of client j.
-func (a *accounts) before(i, j int32) bool {
+func (a *fairQueue) before(i, j int32) bool {
 	if x, y := a.counter(i), a.counter(j); x != y {
 		return x < y
 	}
@@ -95,7 +95,7 @@ func (a *accounts) before(i, j int32) bool {
 }
 
 // join takes in a request that has just come, and reports whether it may be the head.
-func (a *accounts) join(w waiting) bool {
+func (a *fairQueue) join(w waiting) bool {
 	i := a.of(&w.req)
 	c := &a.list[i]
 	if c.queued == 0 && !c.joining {
@@ -111,7 +111,7 @@ func (a *accounts) join(w waiting) bool {
 }
 
 // returns takes in a sequence that was preempted.
-func (a *accounts) returns(w waiting) {
+func (a *fairQueue) returns(w waiting) {
 	i := a.of(&w.req)
 	c := &a.list[i]
 	if c.queued == 0 && !c.joining {
@@ -123,20 +123,20 @@ func (a *accounts) returns(w waiting) {
 }
 
 // take removes the head, which was asked for.
-func (a *accounts) take() {
+func (a *fairQueue) take() {
 	c := &a.list[a.next]
 	c.requests.pop()
 	a.leave(a.next)
 }
 
 // remove takes request r out wherever it stands.
-func (a *accounts) remove(r *workload.Request) {
-	a.gone[r.ID] = struct{}{}
+func (a *fairQueue) remove(r *workload.Request) {
+	a.removed[r.ID] = struct{}{}
 	a.leave(a.of(r))
 }
 
 // leave counts a request of client i less.
-func (a *accounts) leave(i int32) {
+func (a *fairQueue) leave(i int32) {
 	c := &a.list[i]
 	c.queued--
 	a.next = none
@@ -150,10 +150,10 @@ func (a *accounts) leave(i int32) {
 }
 
 // begin begins a composition, before which the cohort has made so many steps.
-func (a *accounts) begin(steps int64) { a.steps, a.next = steps, none }
+func (a *fairQueue) begin(steps int64) { a.steps, a.next = steps, none }
 
 // lift lifts clients who have come to wait to the lowest of those who wait or, if nobody does, of those who run.
-func (a *accounts) lift(running func(yield func(client int32) bool)) {
+func (a *fairQueue) lift(running func(yield func(client int32) bool)) {
 	for _, i := range a.joining {
 		c := &a.list[i]
 		c.joining = false
@@ -179,7 +179,7 @@ func (a *accounts) lift(running func(yield func(client int32) bool)) {
 }
 
 // admitted charges the client of a sequence for its first admission.
-func (a *accounts) admitted(s *sequence) {
+func (a *fairQueue) admitted(s *sequence) {
 	p := progress(&s.rec.Request)
 	s.client = a.of(&s.rec.Request)
 	a.list[s.client].charged += a.order.Admission(&p)
@@ -188,18 +188,18 @@ func (a *accounts) admitted(s *sequence) {
 
 // produced charges the client of s for tokens that it did not produce as a member of the cohort; for fewer than none
 // where tokens are taken back.
-func (a *accounts) produced(s *sequence, tokens int32) {
+func (a *fairQueue) produced(s *sequence, tokens int32) {
 	a.list[s.client].charged += a.order.Token() * int64(tokens)
 }
 
 // joins notes that s has joined the cohort, and leaves that it has left it after so many more tokens.
-func (a *accounts) joins(s *sequence) {
+func (a *fairQueue) joins(s *sequence) {
 	c := &a.list[s.client]
 	c.decoding++
 	c.joined += s.joined
 }
 
-func (a *accounts) leaves(s *sequence, grown int32) {
+func (a *fairQueue) leaves(s *sequence, grown int32) {
 	c := &a.list[s.client]
 	c.decoding--
 	c.joined -= s.joined
@@ -207,11 +207,11 @@ func (a *accounts) leaves(s *sequence, grown int32) {
 }
 
 // missed notes that s was not given the cohort's last step.
-func (a *accounts) missed(s *sequence) { a.list[s.client].joined++ }
+func (a *fairQueue) missed(s *sequence) { a.list[s.client].joined++ }
 
 // sameHead is the number of iterations, this one included and at most n, that begin with the same head if all are
 // like this one: each decoding sequence has a token in each.
-func (a *accounts) sameHead(n int) int {
+func (a *fairQueue) sameHead(n int) int {
 	if len(a.waiting) < 2 || a.head() == nil {
 		return n
 	}

@@ -24,7 +24,7 @@ func TestAccountsSpan(t *testing.T) {
 		{[]int64{0, 12, 10}, []int64{3, 0, 1}, 3}, // 6 and 2 a step: 12 against 14, 12 after 2; 18 against 16, 12
 		{[]int64{0}, []int64{5}, 100},
 	} {
-		a := newAccounts(sched.VTC{})
+		a := newFairQueue(sched.VTC{})
 		for i, charged := range c.charged {
 			a.join(waiting{req: workload.Request{ID: int64(i), User: int32(i)}, seq: none})
 			a.list[i].charged, a.list[i].decoding = charged, c.decoding[i]
@@ -36,15 +36,15 @@ func TestAccountsSpan(t *testing.T) {
 		}
 		a.next = none
 		first := a.head().req.ID
-		got := a.sameHead(100)
+		hasToken := a.sameHead(100)
 		step := 1
 		for ; step < 100; step++ {
 			if a.begin(int64(step)); a.head().req.ID != first {
 				break
 			}
 		}
-		if got != c.want || step != c.want {
-			t.Errorf("%+v: the head stays for %d steps, by asking %d", c, got, step)
+		if hasToken != c.want || step != c.want {
+			t.Errorf("%+v: the head stays for %d steps, by asking %d", c, hasToken, step)
 		}
 	}
 }
@@ -70,8 +70,8 @@ func TestAccountsGone(t *testing.T) {
 	if want := []int64{1, 3}; !slices.Equal(order, want) || q.at(0) != nil {
 		t.Errorf("order %v, want %v", order, want)
 	}
-	if len(q.fair.gone) != 0 || len(q.fair.waiting) != 0 {
-		t.Errorf("left behind: %d gone, clients %v", len(q.fair.gone), q.fair.waiting)
+	if len(q.fair.removed) != 0 || len(q.fair.waiting) != 0 {
+		t.Errorf("left behind: %d removed, clients %v", len(q.fair.removed), q.fair.waiting)
 	}
 	if !q.push(request(6, 2), 0) {
 		t.Error("a client who comes to wait again does not end the span")

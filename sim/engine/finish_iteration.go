@@ -9,14 +9,14 @@ import (
 
 // finish completes the composition: it puts back the members that were left out, lets those join whose
 // prefill is complete, and ranks the sequences that emit.
-func (it *composition) finish() {
+func (it *batchBuilder) finish() {
 	r := it.r
-	it.flight.stepped = it.stepped
+	it.current.stepped = it.stepped
 	if it.slow || it.stepped && r.lagging > 0 {
 		it.putBack()
 	}
 	if r.queue.fair != nil {
-		for _, i := range it.flight.firsts {
+		for _, i := range it.current.firsts {
 			r.queue.fair.produced(r.seq(i), 1)
 		}
 	}
@@ -25,7 +25,7 @@ func (it *composition) finish() {
 	if r.pipe != nil {
 		r.pipe.part(it)
 	}
-	for _, i := range it.flight.firsts {
+	for _, i := range it.current.firsts {
 		switch s := r.seq(i); {
 		case s.issued >= s.slots:
 			s.phase = finishing
@@ -37,17 +37,17 @@ func (it *composition) finish() {
 		}
 	}
 	it.open = false
-	if r.cfg.StreamPerSequence > 0 || it.flight.partial {
-		it.rank()
+	if r.cfg.StreamPerSequence > 0 || it.current.partial {
+		it.orderStream()
 	}
 	if !r.detailed {
 		for _, i := range it.chunkSeqs {
 			r.seq(i).given = 0
 		}
-		for _, i := range it.flight.firsts {
+		for _, i := range it.current.firsts {
 			r.seq(i).given = 0
 		}
-		for _, i := range it.flight.verified {
+		for _, i := range it.current.verified {
 			r.seq(i).given = 0
 		}
 		if it.slow {
@@ -59,41 +59,41 @@ func (it *composition) finish() {
 }
 
 // sortFirsts brings the sequences that completed their prefill into running order.
-func (it *composition) sortFirsts() { it.r.sortBySerial(it.flight.firsts) }
+func (it *batchBuilder) sortFirsts() { it.r.sortBySerial(it.current.firsts) }
 
 // rank gives the sequences that emit their places, as far as they do not follow from the running
 // order when they finish.
-func (it *composition) rank() {
+func (it *batchBuilder) orderStream() {
 	switch {
-	case it.slow || it.preempted > 0 || it.r.pipe != nil && it.r.pipe.ending() || len(it.flight.verified) > 0 || it.mixed && len(it.flight.firsts) > 0:
-		it.rankByWalking()
+	case it.slow || it.preempted > 0 || it.r.pipe != nil && it.r.pipe.ending() || len(it.current.verified) > 0 || it.mixed && len(it.current.firsts) > 0:
+		it.orderByWalking()
 	default:
-		for k, i := range it.flight.firsts {
+		for k, i := range it.current.firsts {
 			s := it.r.seq(i)
-			s.rank(int32(it.decodes-it.resumed+k+1), s.issued)
+			s.setPlace(int32(it.decodes-it.resumed+k+1), s.issued)
 		}
 	}
 }
 
 // rank notes the place of a token of s, the issued-th, among those of its iteration.
-func (s *sequence) rank(place, issued int32) {
+func (s *sequence) setPlace(place, issued int32) {
 	if issued == 1 {
-		s.firstRank = place
+		s.firstPlace = place
 	}
 	if issued <= s.output {
-		s.lastRank = place
+		s.lastPlace = place
 	}
 }
 
 // putBack gives the members that got no token their step back.
-func (it *composition) putBack() {
+func (it *batchBuilder) putBack() {
 	r, c := it.r, &it.r.cohort
 	for i := r.first; i != none; i = r.seq(i).next {
 		s := r.seq(i)
-		if s.phase != decoding || r.away(s) {
+		if s.phase != decoding || r.inOtherCohort(s) {
 			continue
 		}
-		if it.got(s) {
+		if it.hasToken(s) {
 			if s.lagging {
 				s.lagging = false
 				r.lagging--
@@ -106,46 +106,46 @@ func (it *composition) putBack() {
 			r.lagging++
 		}
 		it.missed = append(it.missed, i)
-		r.leaveResidue(i)
+		r.leaveSchedule(i)
 		s.joined++
 		s.ends++
 		if r.queue.fair != nil {
 			r.queue.fair.missed(s)
 		}
 		c.context--
-		r.enterResidue(i)
+		r.enterSchedule(i)
 		c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: i})
-		it.flight.partial = true
+		it.current.partial = true
 	}
 }
 
-// rankByWalking ranks the sequences that emit by walking the running batch.
-func (it *composition) rankByWalking() {
+// orderByWalking ranks the sequences that emit by walking the running batch.
+func (it *batchBuilder) orderByWalking() {
 	r := it.r
-	it.ranked = true
+	it.ordered = true
 	var place int32
 	for i := r.first; i != none; i = r.seq(i).next {
 		s := r.seq(i)
-		completes := s.joinBatch == it.flight.number
-		decodes := s.phase == decoding && s.joinBatch < it.flight.number && it.got(s) && !r.away(s)
+		completes := s.joinBatch == it.current.number
+		decodes := s.phase == decoding && s.joinBatch < it.current.number && it.hasToken(s) && !r.inOtherCohort(s)
 		verifies := s.given > 0 && (s.phase == speculating || s.phase == finishing)
 		if !completes && !decodes && !verifies {
 			continue
 		}
 		place++
 		if completes || verifies {
-			s.rank(place, s.issued)
+			s.setPlace(place, s.issued)
 		} else {
-			s.rank(place, s.issued+int32(r.cohort.steps-s.joined))
+			s.setPlace(place, s.issued+int32(r.cohort.steps-s.joined))
 		}
-		if it.flight.partial {
-			it.flight.emitters = append(it.flight.emitters, i)
+		if it.current.partial {
+			it.current.emitters = append(it.current.emitters, i)
 		}
 	}
 }
 
 // reportStep tells the step observer of the iteration in detail.
-func (it *composition) reportStep() {
+func (it *batchBuilder) reportStep() {
 	r := it.r
 	st := &r.step
 	st.Span = &r.span
@@ -159,20 +159,20 @@ func (it *composition) reportStep() {
 			share.Cached, share.Loaded = s.reused, s.loaded
 		}
 		switch {
-		case contains(it.flight.verified, i):
+		case contains(it.current.verified, i):
 			share.Tokens, share.Drafts, share.Produced, share.Emits = s.given, s.given-1, s.fresh, true
-		case contains(it.chunkSeqs, i), s.joinBatch == it.flight.number:
+		case contains(it.chunkSeqs, i), s.joinBatch == it.current.number:
 			share.Tokens = s.given
-			if share.Emits = s.joinBatch == it.flight.number; share.Emits {
+			if share.Emits = s.joinBatch == it.current.number; share.Emits {
 				share.Produced = 1
 			}
-		case s.lastBatch == it.flight.number && s.phase == finishing,
-			it.stepped && s.phase == decoding && !s.lagging && s.joinBatch < it.flight.number && !r.away(s):
+		case s.lastBatch == it.current.number && s.phase == finishing,
+			it.stepped && s.phase == decoding && !s.lagging && s.joinBatch < it.current.number && !r.inOtherCohort(s):
 			share.Tokens, share.Produced, share.Emits = 1, 1, true
 		default:
 			continue
 		}
-		share.Ends = s.slots == s.output && contains(it.flight.finishes, i) || contains(it.flight.lasts, i)
+		share.Ends = s.slots == s.output && contains(it.current.finishes, i) || contains(it.current.lasts, i)
 		st.Scheduled = append(st.Scheduled, share)
 		s.given = 0
 	}

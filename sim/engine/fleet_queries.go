@@ -33,7 +33,7 @@ func (r *Engine) Unsettled() bool { return r.cohort.settled < r.cohort.steps }
 // UsedAt is the number of blocks referenced just before an instant that is not past the next boundary.
 func (r *Engine) UsedAt(at clock.Time) int {
 	used := r.Used()
-	if p := &r.promise; p.N > 1 {
+	if p := &r.ahead; p.N > 1 {
 		composed := min(max(p.FirstEndAtOrAfter(at)+r.depth-1, 1), p.N)
 		used += r.cohort.takes.over(r.cohort.steps, composed-1)
 	}

@@ -17,7 +17,7 @@ type groups []group
 
 // hold notes that the members, of whom so many have joined just now, were given nothing in the
 // iteration f; the previous one was number, which ended at the instant end.
-func (g *groups) hold(f *flight, members, joined int, number int64, end clock.Time) {
+func (g *groups) hold(f *iteration, members, joined int, number int64, end clock.Time) {
 	if len(*g) == 0 && members > joined {
 		*g = append(*g, group{number, end, members - joined})
 	}
@@ -77,7 +77,7 @@ type lateGap struct {
 
 // countGaps counts the gaps that end when n sequences, whose last tokens came from the given
 // iteration, produce another in the one being composed; a negative n takes them back.
-func (it *composition) countGaps(number int64, end clock.Time, n int) {
+func (it *batchBuilder) countGaps(number int64, end clock.Time, n int) {
 	if number == it.r.batches && it.r.pipe == nil {
 		it.gaps += n
 		return
@@ -86,7 +86,7 @@ func (it *composition) countGaps(number int64, end clock.Time, n int) {
 }
 
 // countLate counts gaps that no span carries, however long the previous iteration is ago.
-func (it *composition) countLate(from clock.Time, n int) {
+func (it *batchBuilder) countLate(from clock.Time, n int) {
 	for k := range it.late {
 		if it.late[k].from == from {
 			it.late[k].n += n
@@ -97,7 +97,7 @@ func (it *composition) countLate(from clock.Time, n int) {
 }
 
 // countCohortGaps counts the gaps that end with the cohort's step.
-func (it *composition) countCohortGaps() {
+func (it *batchBuilder) countCohortGaps() {
 	r := it.r
 	for i := r.first; i != none && r.lagging > 0; i = r.seq(i).next {
 		if s := r.seq(i); s.lagging {
@@ -122,7 +122,7 @@ func (it *composition) countCohortGaps() {
 
 // reportGaps tells the observer of the inter-token gaps that end with the iteration and are not its
 // length.
-func (it *composition) reportGaps(end clock.Time) {
+func (it *batchBuilder) reportGaps(end clock.Time) {
 	for _, g := range it.late {
 		if g.n > 0 {
 			it.r.obs.Gap(end, end.Sub(g.from), g.n)

@@ -57,7 +57,7 @@ func (r *Engine) charge(each int64) {
 			t.Lost += each * int64(lost)
 		}
 	}
-	for _, i := range it.flight.firsts {
+	for _, i := range it.current.firsts {
 		s := r.seq(i)
 		s.shared = c.share
 		if s.swapped { // it decodes on where it was swapped out
@@ -67,7 +67,7 @@ func (r *Engine) charge(each int64) {
 	for _, i := range it.missed {
 		r.seq(i).shared += each
 	}
-	for _, i := range it.flight.verified {
+	for _, i := range it.current.verified {
 		s := r.seq(i)
 		s.rec.GPU.Decode += each * int64(s.fresh)
 		s.rec.GPU.Drafts += each * int64(s.useless)

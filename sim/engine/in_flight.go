@@ -3,7 +3,7 @@ package engine
 import "clifftop/sim/clock"
 
 // flight is an iteration that has been scheduled and whose results have not been processed.
-type flight struct {
+type iteration struct {
 	end    clock.Time
 	number int64
 	// firsts are the sequences that completed a prefill in it, finishes those whose last token it
@@ -26,23 +26,23 @@ type flight struct {
 }
 
 // eventful reports whether there is more to the flight than the tokens of the cohort.
-func (f *flight) eventful() bool { return len(f.firsts)+len(f.finishes)+len(f.lasts) > 0 }
+func (f *iteration) eventful() bool { return len(f.firsts)+len(f.finishes)+len(f.lasts) > 0 }
 
-func (f *flight) clear() {
+func (f *iteration) clear() {
 	f.firsts, f.finishes, f.emitters = f.firsts[:0], f.finishes[:0], f.emitters[:0]
 	f.computed, f.entered = f.computed[:0], 0
 	f.lasts, f.returns, f.verified = f.lasts[:0], f.returns[:0], f.verified[:0]
 	f.partial, f.stepped = false, false
 }
 
-// flights is the queue of iterations in flight, oldest first.
-type flights struct {
-	ring []flight // one more than can be in flight, so that a new one may be built beside them
+// iterationRing is the queue of iterations in flight, oldest first.
+type iterationRing struct {
+	ring []iteration // one more than can be in flight, so that a new one may be built beside them
 	head int
 	n    int
 }
 
-func (q *flights) at(i int) *flight {
+func (q *iterationRing) at(i int) *iteration {
 	i += q.head
 	if i >= len(q.ring) {
 		i -= len(q.ring)
@@ -51,9 +51,9 @@ func (q *flights) at(i int) *flight {
 }
 
 // next is the empty flight behind the last one.
-func (q *flights) next() *flight { return q.at(q.n) }
+func (q *iterationRing) next() *iteration { return q.at(q.n) }
 
-func (q *flights) pop() {
+func (q *iterationRing) pop() {
 	q.at(0).clear()
 	if q.head++; q.head == len(q.ring) {
 		q.head = 0

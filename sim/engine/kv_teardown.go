@@ -32,7 +32,7 @@ func (r *Engine) Abandon(at clock.Time) {
 	}
 	r.transfers.abandon(at, r)
 	for k := range c.tiers {
-		c.tellBusy(r, at, k)
+		c.reportBusy(r, at, k)
 	}
 	for _, l := range c.loads {
 		r.release(&l.kept)

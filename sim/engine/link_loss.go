@@ -5,19 +5,19 @@ import (
 	"clifftop/workload"
 )
 
-// darkness is the time for which the link to a replica is lost. What it says then reaches the clients when the link is
+// linkLoss is the time for which the link to a replica is lost. What it says then reaches the clients when the link is
 // back, and their departures reach it then.
-type darkness struct{ from, to clock.Time }
+type linkLoss struct{ from, to clock.Time }
 
 // on reports whether the link is lost at an instant.
-func (d *darkness) on(at clock.Time) bool { return at < d.to }
+func (d *linkLoss) lostAt(at clock.Time) bool { return at < d.to }
 
 // sent is when a token that is there at an instant, not before the darkness, goes its way.
-func (d *darkness) sent(at clock.Time) clock.Time { return max(at, d.to) }
+func (d *linkLoss) delay(at clock.Time) clock.Time { return max(at, d.to) }
 
 // LoseLink cuts the engine off from its clients and the routers from now until an instant.
 func (r *Engine) LoseLink(now, until clock.Time) {
-	r.dark = darkness{now, until}
+	r.link = linkLoss{now, until}
 	for k, s := range r.seqs.items {
 		if s.rec.Request.OutputTokens > 0 {
 			s.received = r.delivered(int32(k), now)
@@ -26,16 +26,16 @@ func (r *Engine) LoseLink(now, until clock.Time) {
 }
 
 // LinkLost reports whether the link is lost at the instant now.
-func (r *Engine) LinkLost(now clock.Time) bool { return r.dark.on(now) }
+func (r *Engine) LinkLost(now clock.Time) bool { return r.link.lostAt(now) }
 
 // OverLink returns when a message that is ready at the instant at is sent over the link.
-func (r *Engine) OverLink(at clock.Time) clock.Time { return r.dark.sent(at) }
+func (r *Engine) OverLink(at clock.Time) clock.Time { return r.link.delay(at) }
 
 // ReceivedBy returns what the client of sequence i has been sent by now: when it sees the first token, and how many tokens.
 func (r *Engine) ReceivedBy(i int32, now clock.Time) (first clock.Time, tokens int32) {
 	s := r.seq(i)
 	first, tokens = s.rec.ClientFirst, r.delivered(i, now)
-	if r.dark.on(now) {
+	if r.link.lostAt(now) {
 		if tokens = s.received; tokens == 0 {
 			first = clock.Never
 		}
@@ -43,12 +43,12 @@ func (r *Engine) ReceivedBy(i int32, now clock.Time) (first clock.Time, tokens i
 	return first, tokens
 }
 
-// leavesInTheDark lets the client of s, whose answer is complete, leave if it would before the link is back.
-func (r *Engine) leavesInTheDark(s *sequence) {
+// leaveDuringLinkLoss lets the client of s, whose answer is complete, leave if it would before the link is back.
+func (r *Engine) leaveDuringLinkLoss(s *sequence) {
 	rec := &s.rec
 	after, how := Deadline(rec.Request.Client, s.received > 0)
 	settled := max(rec.Request.Arrival, rec.Request.Arrival.Add(after-r.cfg.NetworkOut))
-	if after == 0 || settled >= r.dark.to {
+	if after == 0 || settled >= r.link.to {
 		return
 	}
 	end := workload.End{How: how, At: rec.Request.Arrival.Add(after), First: rec.ClientFirst, Tokens: s.received}

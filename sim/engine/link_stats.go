@@ -33,7 +33,7 @@ func (w *Transfers) count(i int32, add func(u *LinkUse)) {
 }
 
 // arrived counts what a transfer has brought.
-func (w *Transfers) arrived(i int32, c *cargo) {
+func (w *Transfers) arrived(i int32, c *payload) {
 	lost := c.load != nil && (c.load.seq == none || c.load.fails)
 	w.count(i, func(u *LinkUse) {
 		if lost {
@@ -47,7 +47,7 @@ func (w *Transfers) arrived(i int32, c *cargo) {
 // extend adds bytes to the copies that a transfer carries.
 func (w *Transfers) extend(at clock.Time, i int32, bytes int64) {
 	w.Extend(at, i, bytes)
-	w.cargoes[i].bytes += bytes
+	w.payloads[i].bytes += bytes
 	w.count(i, func(u *LinkUse) { u.Sent += bytes })
 }
 
@@ -60,7 +60,7 @@ func (w *Transfers) Use(at clock.Time) []LinkUse {
 	for i := range int32(w.Transfers()) {
 		if w.Underway(i) {
 			for _, l := range w.Path(i) {
-				list[l].Underway += w.cargoes[i].bytes
+				list[l].Underway += w.payloads[i].bytes
 			}
 		}
 	}

@@ -18,7 +18,7 @@ type load struct {
 	remote  bool    // from another replica
 	from    *Engine // that one, if it is of the same engine
 	read    func(at clock.Time)
-	gone    func() bool // whether what was to be read is not there any more
+	lost    func() bool // whether what was to be read is not there any more
 
 	kept // of one whose client has left: until the KV has come
 }
@@ -40,7 +40,7 @@ type kept struct {
 }
 
 // Load implements [sched.View].
-func (it *composition) Load(place int) bool {
+func (it *batchBuilder) Load(place int) bool {
 	r := it.r
 	if r.conn == nil {
 		return false
@@ -89,12 +89,12 @@ func (r *Engine) holdsBack() bool {
 // fetchRemote begins to transfer the KV of s from another replica.
 func (r *Engine) fetchRemote(s *sequence, l *load) {
 	c := r.conn
-	leg := c.legs[s.rec.Request.ID]
-	remote := &leg.Remote
+	handoff := c.handoffs[s.rec.Request.ID]
+	remote := &handoff.Remote
 	blocks := r.blocksFor(s.reused+c.plan.tokens) - int(s.reused/r.cfg.BlockSize)
 	bytes, layers := int64(blocks)*c.BlockBytes, max(remote.Layers, 1)
-	l.parts, l.remote, l.read, l.gone, l.from = 1, true, remote.Read, remote.Gone, remote.From
-	l.fails = remote.Fails || l.gone != nil && l.gone()
+	l.parts, l.remote, l.read, l.lost, l.from = 1, true, remote.Read, remote.Lost, remote.From
+	l.fails = remote.Fails || l.lost != nil && l.lost()
 	if l.from != nil && l.from.Retired() {
 		bytes = 0 // nobody answers
 	}
@@ -102,9 +102,9 @@ func (r *Engine) fetchRemote(s *sequence, l *load) {
 	for _, k := range remote.Path {
 		path = append(path, c.links[k])
 	}
-	r.transfers.begin(r.now, cargo{engine: r, load: l, tier: none}, (bytes+layers-1)/layers, remote.Latency, path...)
-	leg.Remote = Remote{}
-	c.legs[s.rec.Request.ID] = leg
+	r.transfers.begin(r.now, payload{engine: r, load: l, tier: none}, (bytes+layers-1)/layers, remote.Latency, path...)
+	handoff.Remote = Remote{}
+	c.handoffs[s.rec.Request.ID] = handoff
 }
 
 // receive sees what has come, at a boundary, and which blocks need not be kept any more.
@@ -171,7 +171,7 @@ func (r *Engine) leaveParked(i int32) {
 	if s.phase == loaded {
 		r.Settle()
 		r.queue.takeLoaded(i)
-		r.letGo(s)
+		r.freeBlocks(s)
 		return
 	}
 	s.load.seq = none
@@ -195,14 +195,14 @@ func (r *Engine) release(k *kept) {
 	}
 }
 
-// lend keeps the blocks of s, which has ended.
-func (r *Engine) lend(s *sequence) {
+// keepUnderLease keeps the blocks of s, which has ended.
+func (r *Engine) keepUnderLease(s *sequence) {
 	c := r.conn
 	c.serials++
 	l := &lease{request: s.rec.Request.ID, serial: c.serials, kept: s.detach()}
 	c.leases = append(c.leases, l)
 	if s.lease < clock.MaxRun {
-		r.transfers.remind(r.now.Add(s.lease), reminder{r, l})
+		r.transfers.endLease(r.now.Add(s.lease), leaseEnd{r, l})
 	}
 }
 

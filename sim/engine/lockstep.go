@@ -62,7 +62,7 @@ func (g *lockstep) boundary() error {
 		}
 	}
 	g.answered = false
-	for first.inFlight.n < first.depth && first.promise.N == 0 {
+	for first.inFlight.n < first.depth && first.ahead.N == 0 {
 		if !g.compose() {
 			break
 		}
@@ -125,7 +125,7 @@ func (r *Engine) inLockstep(n int) int {
 }
 
 // tokens is the number of tokens of the iteration composed.
-func (it *composition) tokens() int {
+func (it *batchBuilder) tokens() int {
 	n := it.decodes + it.drafts + it.padRows + it.padTokens
 	for _, c := range it.chunks {
 		n += int(c.New)
@@ -145,7 +145,7 @@ func (g *lockstep) pace() (first, slope int64, n int) {
 	n = math.MaxInt
 	lines := g.lines[:0]
 	for _, r := range g.ranks {
-		l, k := r.beside(most, g.padder)
+		l, k := r.paddedPace(most, g.padder)
 		lines = append(lines, l)
 		n = min(n, k)
 		if l.first > first || l.first == first && l.slope > slope {
@@ -164,8 +164,8 @@ func (g *lockstep) pace() (first, slope int64, n int) {
 // line is lengths of iterations, the first and their growth, in femtoseconds.
 type line struct{ first, slope int64 }
 
-// beside is how long the composed iteration takes on a rank that is padded to so many tokens, or that runs a dummy.
-func (r *Engine) beside(most int, padder model.Padder) (l line, n int) {
+// paddedPace is how long the composed iteration takes on a rank that is padded to so many tokens, or that runs a dummy.
+func (r *Engine) paddedPace(most int, padder model.Padder) (l line, n int) {
 	it := &r.it
 	tokens := it.tokens()
 	if tokens > 0 {

@@ -11,7 +11,7 @@ type lookup struct {
 	valid   bool
 	request int64
 	epoch   uint64
-	fresh   keyring            // of a head that has no sequence yet,
+	fresh   blockHashes        // of a head that has no sequence yet,
 	begun   bool               // if it has been begun
 	blocks  []int32            // cached leading blocks
 	found   int32              // with one that may not be hit
@@ -21,7 +21,7 @@ type lookup struct {
 }
 
 // Waiting implements [sched.View].
-func (it *composition) Waiting(place int) (d sched.Waiting, ok bool) {
+func (it *batchBuilder) Waiting(place int) (d sched.Waiting, ok bool) {
 	r := it.r
 	w := it.waiting(place)
 	if w == nil {
@@ -45,11 +45,11 @@ func (it *composition) Waiting(place int) (d sched.Waiting, ok bool) {
 }
 
 // waiting is the request at a place of the queue, or nil.
-func (it *composition) waiting(place int) *waiting {
+func (it *batchBuilder) waiting(place int) *waiting {
 	if place > 0 {
 		it.looked = true
 		if it.r.cfg.Order != nil {
-			it.unable("Waiting beyond the head of an ordered queue")
+			it.unsupported("Waiting beyond the head of an ordered queue")
 			return nil
 		}
 	}
@@ -69,7 +69,7 @@ func (r *Engine) mayHit(w *waiting) bool {
 }
 
 // Beginning implements [sched.View].
-func (it *composition) Beginning(place int, tokens int32) (key uint64, ok bool) {
+func (it *batchBuilder) Beginning(place int, tokens int32) (key uint64, ok bool) {
 	it.looked = it.looked || place > 0
 	w := it.r.queue.at(place)
 	if w == nil || it.r.known(w) < tokens {
@@ -79,7 +79,7 @@ func (it *composition) Beginning(place int, tokens int32) (key uint64, ok bool) 
 }
 
 // Path implements [sched.View].
-func (it *composition) Path(place int, to []int32) []int32 {
+func (it *batchBuilder) Path(place int, to []int32) []int32 {
 	it.looked = it.looked || place > 0
 	r := it.r
 	w := r.queue.at(place)
@@ -128,7 +128,7 @@ func (r *Engine) lookUp(w *waiting, known int32) {
 	}
 	keys := &l.fresh
 	if w.seq != none {
-		keys = &r.seq(w.seq).keyring
+		keys = &r.seq(w.seq).blockHashes
 	} else if !l.begun || l.request != w.req.ID {
 		keys.begin(r, &w.req)
 		l.begun = true

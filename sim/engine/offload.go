@@ -67,7 +67,7 @@ func (r *Engine) loadable(w *waiting, d *sched.Waiting) int32 {
 	}
 	p.valid, p.request, p.known, p.pool, p.tiers = true, w.req.ID, d.Known, r.pool.Epoch(), c.epoch
 	p.tokens, p.remote = 0, false
-	if there := min(c.legs[w.req.ID].Remote.Tokens, d.Known); there > d.Cached {
+	if there := min(c.handoffs[w.req.ID].Remote.Tokens, d.Known); there > d.Cached {
 		p.tokens, p.remote = there-d.Cached, true
 	} else if len(c.tiers) > 0 && r.mayHit(w) {
 		r.findChunks(w, d)
@@ -80,7 +80,7 @@ func (r *Engine) findChunks(w *waiting, d *sched.Waiting) {
 	c := r.conn
 	p, keys := &c.plan, &r.look.fresh
 	if w.seq != none {
-		keys = &r.seq(w.seq).keyring
+		keys = &r.seq(w.seq).blockHashes
 	}
 	size, chunk := r.cfg.BlockSize, c.chunkBlocks()
 	local := d.Cached / size
@@ -138,13 +138,13 @@ func (p *plan) start(r *Engine, l *load) {
 		}
 		t := &c.tiers[k]
 		l.parts++
-		r.transfers.begin(r.now, cargo{engine: r, load: l, tier: int32(k)}, int64(n)*c.BlockBytes, t.Latency, t.link)
-		c.told(r, event.Move{Tier: k, Blocks: n})
+		r.transfers.begin(r.now, payload{engine: r, load: l, tier: int32(k)}, int64(n)*c.BlockBytes, t.Latency, t.link)
+		c.reportMove(r, event.Move{Tier: k, Blocks: n})
 	}
 }
 
 // computed copies what flight f has completed the prefill of to the tiers that are written through.
-func (c *connector) computed(r *Engine, f *flight) {
+func (c *connector) computed(r *Engine, f *iteration) {
 	for _, i := range f.firsts {
 		if s := r.seq(i); s.running() && s.joinBatch == f.number {
 			c.store(r, s, s.target/r.cfg.BlockSize)
@@ -183,7 +183,7 @@ func (c *connector) enter(keys *kv.Keys, blocks int32) {
 
 // warm enters the first blocks of a request of before the run into the tiers.
 func (c *connector) warm(r *Engine, q *workload.Request, blocks int32) {
-	var keys keyring
+	var keys blockHashes
 	keys.begin(r, q)
 	keys.make(blocks)
 	c.enter(&keys.keys, blocks)
@@ -210,11 +210,11 @@ func (c *connector) put(k int, key uint64) {
 		t.chunks.Use(key)
 		return
 	}
-	gone, evicted := t.chunks.Put(key)
-	if t.torn[gone] && evicted {
-		delete(t.torn, gone)
+	victim, evicted := t.chunks.Put(key)
+	if t.torn[victim] && evicted {
+		delete(t.torn, victim)
 	} else if evicted && k+1 < len(c.tiers) && c.tiers[k+1].WriteBack {
-		c.put(k+1, gone)
+		c.put(k+1, victim)
 	}
 }
 
@@ -240,24 +240,24 @@ func (c *connector) flush(r *Engine) {
 		}
 		bytes := int64(t.pending) * c.BlockBytes
 		if t.flow == none {
-			t.flow = r.transfers.begin(r.now, cargo{engine: r, tier: int32(k)}, bytes, 0, t.link)
+			t.flow = r.transfers.begin(r.now, payload{engine: r, tier: int32(k)}, bytes, 0, t.link)
 		} else {
 			r.transfers.extend(r.now, t.flow, bytes)
 		}
-		c.told(r, event.Move{Tier: k, Stored: true, Blocks: t.pending})
+		c.reportMove(r, event.Move{Tier: k, Stored: true, Blocks: t.pending})
 		t.pending = 0
 	}
 }
 
 // told tells the observer what begins to move, and that its link is busy.
-func (c *connector) told(r *Engine, m event.Move) {
+func (c *connector) reportMove(r *Engine, m event.Move) {
 	m.Replica, m.Bytes = r.index, int64(m.Blocks)*c.BlockBytes
 	r.obs.Moved(r.now, m)
-	c.tellBusy(r, r.now, m.Tier)
+	c.reportBusy(r, r.now, m.Tier)
 }
 
-// tellBusy tells the observer whether the link of a tier is busy, if that has changed.
-func (c *connector) tellBusy(r *Engine, at clock.Time, k int) {
+// reportBusy tells the observer whether the link of a tier is busy, if that has changed.
+func (c *connector) reportBusy(r *Engine, at clock.Time, k int) {
 	t := &c.tiers[k]
 	busy := r.transfers.Carries(t.link)
 	if busy == t.busy {

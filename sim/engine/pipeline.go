@@ -66,7 +66,7 @@ func (p *pipeline) sit(k int32) {
 }
 
 // part lets the members of the open cohort that the composition gave no token stay behind, before others join it.
-func (p *pipeline) part(it *composition) {
+func (p *pipeline) part(it *batchBuilder) {
 	it.open = false
 	if it.decodes == 0 && len(it.chunks) == 0 {
 		return // nothing is launched
@@ -86,7 +86,7 @@ func (p *pipeline) part(it *composition) {
 }
 
 // depart ends the launch of f: its cohort is out of reach, and the open one is that of those left out.
-func (p *pipeline) depart(f *flight) {
+func (p *pipeline) depart(f *iteration) {
 	p.r.Settle()
 	f.berth = p.open
 	b := &p.berths[p.open]
@@ -96,7 +96,7 @@ func (p *pipeline) depart(f *flight) {
 }
 
 // land opens the cohort of f, whose tokens are there, to those who wait.
-func (p *pipeline) land(f *flight) {
+func (p *pipeline) land(f *iteration) {
 	r, waits := p.r, p.open
 	p.landed = f.number
 	for i := r.first; i != none && r.cohort.size > 0; i = r.seq(i).next {
@@ -124,8 +124,8 @@ func (p *pipeline) move(i, to int32) {
 	p.sit(from)
 }
 
-// elsewhere takes sequence i, which decodes, out of its cohort, if that is not the replica's, and reports whether it was so.
-func (p *pipeline) elsewhere(i int32) bool {
+// leaveOtherCohort takes sequence i, which decodes, out of its cohort, if that is not the replica's, and reports whether it was so.
+func (p *pipeline) leaveOtherCohort(i int32) bool {
 	from, at := p.seat, p.r.seq(i).berth
 	if at == from {
 		return false
@@ -143,7 +143,7 @@ func (p *pipeline) lastToken() (number int64, end clock.Time) {
 }
 
 // emits is [Engine.emits].
-func (p *pipeline) emits(f *flight, s *sequence) bool {
+func (p *pipeline) emits(f *iteration, s *sequence) bool {
 	if s.phase == decoding {
 		return p.berths[s.berth].number == f.number && !s.lagging
 	}
@@ -161,8 +161,8 @@ func (p *pipeline) ending() bool {
 	return c.ends.Len() > 0 && c.ends.Top().Key <= c.steps
 }
 
-// away reports whether s, which decodes, has a token in flight, or was left out of the iteration that is being launched.
-func (r *Engine) away(s *sequence) bool { return r.pipe != nil && s.berth != r.pipe.open }
+// inOtherCohort reports whether s, which decodes, has a token in flight, or was left out of the iteration that is being launched.
+func (r *Engine) inOtherCohort(s *sequence) bool { return r.pipe != nil && s.berth != r.pipe.open }
 
 // cohortOf is the cohort of s, which decodes.
 func (r *Engine) cohortOf(s *sequence) *cohort {
@@ -191,7 +191,7 @@ func (p *pipeline) whole() *cohort {
 		all.growing += c.growing
 		for i := range all.takes.need {
 			all.takes.need[i] += c.takes.need[i]
-			all.promised.need[i] += c.promised.need[i]
+			all.booked.need[i] += c.booked.need[i]
 		}
 	}
 	return all

@@ -6,14 +6,14 @@ import (
 	"clifftop/sim/sched"
 )
 
-// audit is the view of a policy whose run is checked: a policy that breaks a rule of package sched stops the run with
+// policyCheck is the view of a policy whose run is checked: a policy that breaks a rule of package sched stops the run with
 // the rule, the instant and the request. Once one is broken the verbs do nothing, and the policy is let finish.
-type audit struct{ *composition }
+type policyCheck struct{ *batchBuilder }
 
-var _ sched.View = audit{}
+var _ sched.View = policyCheck{}
 
 // schedule lets the policy compose the iteration, and is sure that it keeps the rules.
-func (a audit) schedule() {
+func (a policyCheck) schedule() {
 	a.r.cfg.Scheduler.Schedule(a)
 	for i := a.r.first; i != none && a.r.fault == nil; i = a.r.seq(i).next {
 		if s := a.r.seq(i); s.grown {
@@ -23,14 +23,14 @@ func (a audit) schedule() {
 }
 
 // wrong notes the first rule that the policy breaks.
-func (a audit) wrong(format string, args ...any) {
+func (a policyCheck) wrong(format string, args ...any) {
 	if a.r.fault == nil {
 		a.r.fault = fmt.Errorf("sim: at %v: policy %T: %w", a.r.now, a.r.cfg.Scheduler, fmt.Errorf(format, args...))
 	}
 }
 
 // known reports whether i is a handle of a sequence, running or taken out.
-func (a audit) known(i sched.Seq) bool {
+func (a policyCheck) known(i sched.Seq) bool {
 	if i >= 0 && int(i) < len(a.r.seqs.items) && a.r.seq(int32(i)).serial > 0 {
 		return a.r.fault == nil
 	}
@@ -39,7 +39,7 @@ func (a audit) known(i sched.Seq) bool {
 }
 
 // runs reports whether i runs, and no rule has been broken.
-func (a audit) runs(i sched.Seq) bool {
+func (a policyCheck) runs(i sched.Seq) bool {
 	if !a.known(i) {
 		return false
 	}
@@ -50,66 +50,66 @@ func (a audit) runs(i sched.Seq) bool {
 	return true
 }
 
-func (a audit) Next(i sched.Seq) sched.Seq {
+func (a policyCheck) Next(i sched.Seq) sched.Seq {
 	if !a.known(i) {
 		return sched.None
 	}
-	return a.composition.Next(i)
+	return a.batchBuilder.Next(i)
 }
 
-func (a audit) Prev(i sched.Seq) sched.Seq {
+func (a policyCheck) Prev(i sched.Seq) sched.Seq {
 	if !a.known(i) {
 		return sched.None
 	}
-	return a.composition.Prev(i)
+	return a.batchBuilder.Prev(i)
 }
 
-func (a audit) NextPrefill(i sched.Seq) sched.Seq {
+func (a policyCheck) NextPrefill(i sched.Seq) sched.Seq {
 	if i != sched.None && !a.known(i) {
 		return sched.None
 	}
-	return a.composition.NextPrefill(i)
+	return a.batchBuilder.NextPrefill(i)
 }
 
-func (a audit) Missing(i sched.Seq) int32 {
+func (a policyCheck) Missing(i sched.Seq) int32 {
 	if !a.runs(i) {
 		return 0
 	}
-	return a.composition.Missing(i)
+	return a.batchBuilder.Missing(i)
 }
 
-func (a audit) Progress(i sched.Seq) sched.Progress {
+func (a policyCheck) Progress(i sched.Seq) sched.Progress {
 	if !a.runs(i) {
 		return sched.Progress{}
 	}
-	return a.composition.Progress(i)
+	return a.batchBuilder.Progress(i)
 }
 
-func (a audit) Urgency(i sched.Seq) sched.Urgency {
+func (a policyCheck) Urgency(i sched.Seq) sched.Urgency {
 	if !a.runs(i) {
 		return sched.Urgency{}
 	}
-	return a.composition.Urgency(i)
+	return a.batchBuilder.Urgency(i)
 }
 
-func (a audit) DecodeAll() sched.Seq {
+func (a policyCheck) DecodeAll() sched.Seq {
 	if !a.together() {
 		return sched.None
 	}
-	return a.composition.DecodeAll()
+	return a.batchBuilder.DecodeAll()
 }
 
-func (a audit) DecodeFirst() bool { return a.together() && a.composition.DecodeFirst() }
+func (a policyCheck) DecodeFirst() bool { return a.together() && a.batchBuilder.DecodeFirst() }
 
 // together reports whether the decoding sequences may be given their tokens at once.
-func (a audit) together() bool {
+func (a policyCheck) together() bool {
 	if a.stepped && a.r.cohort.size > 0 {
 		a.wrong("decoding sequences are given a token twice")
 	}
 	return a.r.fault == nil
 }
 
-func (a audit) Grow(i sched.Seq, n int32) bool {
+func (a policyCheck) Grow(i sched.Seq, n int32) bool {
 	if !a.runs(i) {
 		return false
 	}
@@ -117,14 +117,14 @@ func (a audit) Grow(i sched.Seq, n int32) bool {
 		a.wrong("request %d is given tokens twice", s.rec.Request.ID)
 		return false
 	}
-	return a.composition.Grow(i, n)
+	return a.batchBuilder.Grow(i, n)
 }
 
-func (a audit) Give(i sched.Seq, n int32) {
+func (a policyCheck) Give(i sched.Seq, n int32) {
 	if !a.runs(i) {
 		return
 	}
-	s, missing := a.r.seq(int32(i)), a.composition.Missing(i)
+	s, missing := a.r.seq(int32(i)), a.batchBuilder.Missing(i)
 	switch {
 	case n < 1 || n > missing || n > a.budget:
 		a.wrong("request %d is given %d tokens, where it misses %d and %d are left", s.rec.Request.ID, n, missing, a.budget)
@@ -133,32 +133,32 @@ func (a audit) Give(i sched.Seq, n int32) {
 	case !s.grown:
 		a.wrong("request %d is given %d tokens without blocks", s.rec.Request.ID, n)
 	default:
-		a.composition.Give(i, n)
+		a.batchBuilder.Give(i, n)
 	}
 }
 
-func (a audit) Preempt(i sched.Seq) {
+func (a policyCheck) Preempt(i sched.Seq) {
 	if a.runs(i) {
-		a.composition.Preempt(i)
+		a.batchBuilder.Preempt(i)
 	}
 }
 
-func (a audit) PreemptToTail(i sched.Seq) {
+func (a policyCheck) PreemptToTail(i sched.Seq) {
 	if a.runs(i) {
-		a.composition.PreemptToTail(i)
+		a.batchBuilder.PreemptToTail(i)
 	}
 }
 
-func (a audit) SwapOut(i sched.Seq) bool { return a.runs(i) && a.composition.SwapOut(i) }
+func (a policyCheck) SwapOut(i sched.Seq) bool { return a.runs(i) && a.batchBuilder.SwapOut(i) }
 
-func (a audit) Admit(place int, n int32) sched.Seq {
+func (a policyCheck) Admit(place int, n int32) sched.Seq {
 	waits := a.r.queue.len()
-	if place < 0 || place >= waits || place > 0 && a.r.cfg.Order != nil || a.composition.Seats() <= 0 {
-		a.wrong("admits request %d of %d with %d seats", place, waits, a.composition.Seats())
+	if place < 0 || place >= waits || place > 0 && a.r.cfg.Order != nil || a.batchBuilder.Seats() <= 0 {
+		a.wrong("admits request %d of %d with %d seats", place, waits, a.batchBuilder.Seats())
 		return sched.None
 	}
-	w, _ := a.composition.Waiting(place)
-	missing, most := w.Known-w.Cached-w.Computed, a.composition.LargestFree()
+	w, _ := a.batchBuilder.Waiting(place)
+	missing, most := w.Known-w.Cached-w.Computed, a.batchBuilder.LargestFree()
 	switch room := a.r.pagesFor(a.r.cfg.slots(w.Known - missing + n)); {
 	case n < 1 || n > missing || n > a.budget:
 		a.wrong("request %d is given %d tokens, where it misses %d and %d are left", w.Request, n, missing, a.budget)
@@ -168,17 +168,17 @@ func (a audit) Admit(place int, n int32) sched.Seq {
 	if a.r.fault != nil {
 		return sched.None
 	}
-	return a.composition.Admit(place, n)
+	return a.batchBuilder.Admit(place, n)
 }
 
-func (a audit) Load(place int) bool {
+func (a policyCheck) Load(place int) bool {
 	if waits := a.r.queue.len(); place < 0 || place >= waits || place > 0 && a.r.cfg.Order != nil {
 		a.wrong("loads request %d of %d", place, waits)
 	}
-	return a.r.fault == nil && a.r.conn != nil && a.composition.Load(place)
+	return a.r.fault == nil && a.r.conn != nil && a.batchBuilder.Load(place)
 }
 
-func (a audit) Reserve(i sched.Seq, tokens int32) bool {
+func (a policyCheck) Reserve(i sched.Seq, tokens int32) bool {
 	if !a.runs(i) {
 		return false
 	}
@@ -186,11 +186,11 @@ func (a audit) Reserve(i sched.Seq, tokens int32) bool {
 		a.wrong("reserves for request %d in a contiguous pool after its admission", s.rec.Request.ID)
 		return false
 	}
-	return a.composition.Reserve(i, tokens)
+	return a.batchBuilder.Reserve(i, tokens)
 }
 
-func (a audit) Promise(i sched.Seq, tokens int32) {
+func (a policyCheck) Promise(i sched.Seq, tokens int32) {
 	if a.runs(i) {
-		a.composition.Promise(i, tokens)
+		a.batchBuilder.Promise(i, tokens)
 	}
 }

@@ -7,12 +7,12 @@ import (
 )
 
 // Preempt implements [sched.View].
-func (it *composition) Preempt(i sched.Seq) { it.preempt(int32(i), false) }
+func (it *batchBuilder) Preempt(i sched.Seq) { it.preempt(int32(i), false) }
 
 // PreemptToTail implements [sched.View].
-func (it *composition) PreemptToTail(i sched.Seq) { it.preempt(int32(i), true) }
+func (it *batchBuilder) PreemptToTail(i sched.Seq) { it.preempt(int32(i), true) }
 
-func (it *composition) preempt(i int32, tail bool) {
+func (it *batchBuilder) preempt(i int32, tail bool) {
 	r := it.r
 	s := r.seq(i)
 	ending := s.phase == finishing && (r.pipe == nil || s.issued == s.declared)
@@ -35,7 +35,7 @@ func (it *composition) preempt(i int32, tail bool) {
 }
 
 // takeOut puts s out of the running batch.
-func (it *composition) takeOut(i int32, s *sequence) {
+func (it *batchBuilder) takeOut(i int32, s *sequence) {
 	r := it.r
 	s.rec.Preemptions++
 	r.leaveRunning(i)
@@ -66,14 +66,14 @@ func (r *Engine) requeue(i int32, s *sequence, tail bool) {
 }
 
 // takeBack undoes what the iteration being composed gave to s, and lets it leave the cohort.
-func (it *composition) takeBack(i int32, s *sequence) {
+func (it *batchBuilder) takeBack(i int32, s *sequence) {
 	it.r.Settle()
 	switch {
 	case s.phase == decoding:
 		it.takeBackDecode(i, s)
 	case s.phase == speculating:
 		it.takeBackDrafts(i, s)
-	case s.given > 0 && s.joinBatch == it.flight.number && s.swapped:
+	case s.given > 0 && s.joinBatch == it.current.number && s.swapped:
 		it.takeBackFirst(i, s)
 		it.takeBackToken(s)
 		it.resumed--
@@ -83,7 +83,7 @@ func (it *composition) takeBack(i int32, s *sequence) {
 }
 
 // takeBackChunk undoes the prefill chunk that s was given in this iteration.
-func (it *composition) takeBackChunk(i int32, s *sequence) {
+func (it *batchBuilder) takeBackChunk(i int32, s *sequence) {
 	for k, j := range it.chunkSeqs {
 		if j == i {
 			it.chunks = append(it.chunks[:k], it.chunks[k+1:]...)
@@ -104,24 +104,24 @@ func (it *composition) takeBackChunk(i int32, s *sequence) {
 }
 
 // takeBackFirst takes s out of those that produce their first token since their admission.
-func (it *composition) takeBackFirst(i int32, s *sequence) {
-	it.flight.firsts = without(it.flight.firsts, i)
+func (it *batchBuilder) takeBackFirst(i int32, s *sequence) {
+	it.current.firsts = without(it.current.firsts, i)
 	s.joinBatch = math.MaxInt64
 }
 
 // takeBackDecode undoes the step of s, which decodes: the token it was given or, where the policy visits
 // sequences singly, the step that was counted beforehand.
-func (it *composition) takeBackDecode(i int32, s *sequence) {
-	if it.r.away(s) {
+func (it *batchBuilder) takeBackDecode(i int32, s *sequence) {
+	if it.r.inOtherCohort(s) {
 		it.r.leaveCohort(i)
 		return
 	}
-	got := it.got(s)
+	hasToken := it.hasToken(s)
 	it.r.leaveCohort(i)
 	if it.stepped && it.r.queue.fair != nil {
 		it.r.queue.fair.produced(s, -1)
 	}
-	if got {
+	if hasToken {
 		it.takeBackToken(s)
 	} else if it.stepped {
 		s.computed--
@@ -130,7 +130,7 @@ func (it *composition) takeBackDecode(i int32, s *sequence) {
 }
 
 // takeBackToken undoes the decode of s.
-func (it *composition) takeBackToken(s *sequence) {
+func (it *batchBuilder) takeBackToken(s *sequence) {
 	it.budget++
 	it.decodes--
 	it.context -= int64(s.computed)

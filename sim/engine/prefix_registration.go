@@ -54,7 +54,7 @@ func (r *Engine) register(s *sequence, full int32) {
 
 // registerHeld registers what the delivery of flight f makes known of the sequences that are not in
 // the next iteration; the others register when they are next visited.
-func (r *Engine) registerHeld(f *flight) {
+func (r *Engine) registerHeld(f *iteration) {
 	c := &r.cohort
 	for _, i := range f.firsts {
 		// One that was admitted again with a token in flight has not registered all of its blocks.
@@ -72,7 +72,7 @@ func (r *Engine) registerHeld(f *flight) {
 			}
 		}
 	}
-	if r.depth == 1 || !f.stepped || r.promise.N > 0 || r.inFlight.n > 1 && r.inFlight.at(1).stepped {
+	if r.depth == 1 || !f.stepped || r.ahead.N > 0 || r.inFlight.n > 1 && r.inFlight.at(1).stepped {
 		return
 	}
 	// The cohort's blocks that f has filled.
@@ -86,7 +86,7 @@ func (r *Engine) registerHeld(f *flight) {
 
 // registerRested registers the blocks that the cohort's step fills, where their tokens are all known because
 // the sequences have none in flight: they were held.
-func (it *composition) registerRested() {
+func (it *batchBuilder) registerRested() {
 	r, c := it.r, &it.r.cohort
 	if ahead := r.inFlight.n > 0 && r.inFlight.at(0).stepped; ahead && r.lagging == 0 {
 		return

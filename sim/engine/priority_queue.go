@@ -1,17 +1,17 @@
 package engine
 
-// urgent is the waiting requests of an ordered queue: a binary heap, the most urgent on top.
-type urgent []waiting
+// priorityQueue is the waiting requests of an ordered queue: a binary heap, the most urgent on top.
+type priorityQueue []waiting
 
 // top is the most urgent request, or nil.
-func (h urgent) top() *waiting {
+func (h priorityQueue) top() *waiting {
 	if len(h) == 0 {
 		return nil
 	}
 	return &h[0]
 }
 
-func (h *urgent) push(w waiting) {
+func (h *priorityQueue) push(w waiting) {
 	*h = append(*h, w)
 	s := *h
 	i := len(s) - 1
@@ -26,7 +26,7 @@ func (h *urgent) push(w waiting) {
 	s[i] = w
 }
 
-func (h *urgent) pop() {
+func (h *priorityQueue) pop() {
 	s := *h
 	n := len(s) - 1
 	last := s[n]

@@ -27,16 +27,16 @@ type queue struct {
 	loaded    []waiting // sequences whose KV was loaded, which go before all others
 	resumed   []waiting // first come, first served: sequences that go first; the last one is the head
 	fresh     fifo
-	ordered   urgent // by urgency
-	fair      *accounts
-	gone      map[int64]struct{} // those that left and are still in resumed, fresh or ordered
+	ordered   priorityQueue // by urgency
+	fair      *fairQueue
+	removed   map[int64]struct{} // those that left and are still in resumed, fresh or ordered
 	clean     int                // first come, first served: leading entries known not to be gone
 }
 
 func newQueue(order sched.Order) queue {
 	q := queue{byUrgency: order != nil}
 	if fair, ok := order.(sched.Fair); ok {
-		q.fair = newAccounts(fair)
+		q.fair = newFairQueue(fair)
 	}
 	return q
 }
@@ -58,16 +58,16 @@ func (q *queue) at(i int) *waiting {
 	if q.fair != nil {
 		return q.fair.head()
 	}
-	if len(q.gone) == 0 {
+	if len(q.removed) == 0 {
 		return q.entry(i)
 	}
 	for ; q.clean <= i; q.clean++ {
 		w := q.entry(q.clean)
 		for w != nil {
-			if _, gone := q.gone[w.req.ID]; !gone {
+			if _, removed := q.removed[w.req.ID]; !removed {
 				break
 			}
-			delete(q.gone, w.req.ID)
+			delete(q.removed, w.req.ID)
 			q.drop(q.clean)
 			w = q.entry(q.clean)
 		}
@@ -183,31 +183,31 @@ func (q *queue) remove(r *workload.Request) {
 		return
 	}
 	q.clean = 0
-	if q.gone == nil {
-		q.gone = make(map[int64]struct{})
+	if q.removed == nil {
+		q.removed = make(map[int64]struct{})
 	}
-	q.gone[r.ID] = struct{}{}
+	q.removed[r.ID] = struct{}{}
 }
 
 // each goes through the requests that were never admitted, in no particular order.
 func (q *queue) each(do func(r *workload.Request)) {
-	visit := func(w *waiting, gone map[int64]struct{}) {
-		if _, left := gone[w.req.ID]; !left && w.seq == none {
+	visit := func(w *waiting, removed map[int64]struct{}) {
+		if _, left := removed[w.req.ID]; !left && w.seq == none {
 			do(&w.req)
 		}
 	}
 	for i := range q.fresh.length {
-		visit(q.fresh.at(i), q.gone)
+		visit(q.fresh.at(i), q.removed)
 	}
 	for i := range q.ordered {
-		visit(&q.ordered[i], q.gone)
+		visit(&q.ordered[i], q.removed)
 	}
 	if q.fair == nil {
 		return
 	}
 	for k := range q.fair.list {
 		for i := range q.fair.list[k].requests {
-			visit(&q.fair.list[k].requests[i], q.fair.gone)
+			visit(&q.fair.list[k].requests[i], q.fair.removed)
 		}
 	}
 }

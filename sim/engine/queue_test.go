@@ -19,8 +19,8 @@ func TestQueueChunks(t *testing.T) {
 			pushed++
 		}
 		for range 2*fifoChunk + 7*round {
-			if got := q.head().req.ID; got != popped {
-				t.Fatalf("head is request %d, want %d", got, popped)
+			if hasToken := q.head().req.ID; hasToken != popped {
+				t.Fatalf("head is request %d, want %d", hasToken, popped)
 			}
 			q.take(0)
 			popped++
@@ -30,8 +30,8 @@ func TestQueueChunks(t *testing.T) {
 		}
 	}
 	for ; popped < pushed; popped++ {
-		if got := q.head().req.ID; got != popped {
-			t.Fatalf("head is request %d, want %d", got, popped)
+		if hasToken := q.head().req.ID; hasToken != popped {
+			t.Fatalf("head is request %d, want %d", hasToken, popped)
 		}
 		q.take(0)
 	}
@@ -56,8 +56,8 @@ func TestQueueRemove(t *testing.T) {
 			want = []int64{2, 4, 1, 5}
 		}
 		for _, id := range want {
-			if got := q.head().req.ID; got != id {
-				t.Fatalf("by urgency %v: head is %d, want %d", byUrgency, got, id)
+			if hasToken := q.head().req.ID; hasToken != id {
+				t.Fatalf("by urgency %v: head is %d, want %d", byUrgency, hasToken, id)
 			}
 			q.take(0)
 		}

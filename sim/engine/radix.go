@@ -125,7 +125,7 @@ func (r *Engine) insert(s *sequence, tokens int32) {
 }
 
 // insertChunks enters the chunks of flight f that belong to admissions up to a serial number, in running order.
-func (r *Engine) insertChunks(f *flight, serial int64) {
+func (r *Engine) insertChunks(f *iteration, serial int64) {
 	for ; f.entered < len(f.computed) && f.computed[f.entered].serial <= serial; f.entered++ {
 		c := f.computed[f.entered]
 		if s := r.seq(c.seq); s.serial == c.serial && s.running() {
@@ -135,6 +135,6 @@ func (r *Engine) insertChunks(f *flight, serial int64) {
 }
 
 // sortChunks brings the chunks of f, which stand in the order of giving, into running order.
-func (f *flight) sortChunks() {
+func (f *iteration) sortChunks() {
 	slices.SortStableFunc(f.computed, func(a, b computedChunk) int { return int(a.serial - b.serial) })
 }

@@ -13,7 +13,7 @@ func (r *Engine) report(p clock.Progression, used int, wait clock.Duration) {
 	it, c, s := &r.it, &r.cohort, &r.span
 	step, context := c.steps, it.context
 	s.Replica = r.index
-	s.Wait, s.Decodes, s.Gaps, s.FirstTokens = wait, it.decodes, it.gaps, len(it.flight.firsts)-it.resumed
+	s.Wait, s.Decodes, s.Gaps, s.FirstTokens = wait, it.decodes, it.gaps, len(it.current.firsts)-it.resumed
 	s.PrefillTokens, s.RecomputedTokens, s.Shared = it.prefill, it.recomputed, r.batch.SharedTokens
 	s.PaddedRows, s.PaddedTokens, s.PaddedContext = it.padRows, it.padTokens, it.padContext
 	s.Drafts, s.Accepted, s.Discarded = it.drafts, it.accepted, it.discarded
@@ -62,7 +62,7 @@ func (r *Engine) report(p clock.Progression, used int, wait clock.Duration) {
 }
 
 // reportEmpty completes s by the blocks that hold nothing; step is the one that iteration 1 makes.
-func (it *composition) reportEmpty(s *event.Span, step int64) {
+func (it *batchBuilder) reportEmpty(s *event.Span, step int64) {
 	c := &it.r.cohort
 	s.EmptyBlocks, s.EmptyFemtos = it.empty, clock.Uint128{}
 	if it.empty == 0 {

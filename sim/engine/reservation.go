@@ -5,7 +5,7 @@ import "clifftop/sim/sched"
 // Blocks that sequences hold or are promised ahead of need.
 
 // Reserve implements [sched.View].
-func (it *composition) Reserve(i sched.Seq, tokens int32) bool {
+func (it *batchBuilder) Reserve(i sched.Seq, tokens int32) bool {
 	r := it.r
 	s := r.seq(int32(i))
 	r.Settle()
@@ -26,17 +26,17 @@ func (it *composition) Reserve(i sched.Seq, tokens int32) bool {
 
 // holdAll makes s hold so many blocks, which are more than it holds. In a contiguous pool it leaves its hole for
 // another one first, and takes it again where there is none.
-func (it *composition) holdAll(i int32, s *sequence, blocks int) bool {
+func (it *batchBuilder) holdAll(i int32, s *sequence, blocks int) bool {
 	r := it.r
 	if r.holes == nil {
 		return it.grow(i, s, blocks)
 	}
 	held := s.blockCount
-	left := s.promiseLeft(held)
+	left := s.bookedLeft(held)
 	r.holes.Put(s.hole, held)
 	r.putCount(held)
 	s.blockCount = 0
-	r.keepPromise(s, 0, left)
+	r.updateBooking(s, 0, left)
 	if !it.grow(i, s, blocks) {
 		it.grow(i, s, held)
 		return false
@@ -45,26 +45,26 @@ func (it *composition) holdAll(i int32, s *sequence, blocks int) bool {
 }
 
 // Promise implements [sched.View].
-func (it *composition) Promise(i sched.Seq, tokens int32) {
+func (it *batchBuilder) Promise(i sched.Seq, tokens int32) {
 	r := it.r
 	s := r.seq(int32(i))
 	r.Settle()
 	held := r.held(s)
-	left := s.promiseLeft(held)
-	s.promise = r.pagesFor(tokens)
-	r.keepPromise(s, held, left)
+	left := s.bookedLeft(held)
+	s.booking = r.pagesFor(tokens)
+	r.updateBooking(s, held, left)
 	it.refile(int32(i), s)
 }
 
 // Promised implements [sched.View].
-func (it *composition) Promised() int {
+func (it *batchBuilder) Promised() int {
 	it.asked = true
-	return it.r.promised
+	return it.r.booked
 }
 
 // emptyBlocks is the number of blocks that hold nothing after the iteration that is being launched, and how many of
 // them belong to sequences that leave before the next.
-func (it *composition) emptyBlocks() (all, leaving int) {
+func (it *batchBuilder) emptyBlocks() (all, leaving int) {
 	r := it.r
 	if !r.reserves {
 		return 0, 0
@@ -73,7 +73,7 @@ func (it *composition) emptyBlocks() (all, leaving int) {
 	for _, i := range r.prefills {
 		all += r.emptyOf(r.seq(i))
 	}
-	for _, i := range it.flight.firsts {
+	for _, i := range it.current.firsts {
 		if s := r.seq(i); s.phase == finishing {
 			all += r.emptyOf(s)
 		}
@@ -82,7 +82,7 @@ func (it *composition) emptyBlocks() (all, leaving int) {
 		return all, 0
 	}
 	for _, i := range r.inFlight.at(0).finishes {
-		if s := r.seq(i); s.phase == finishing && s.joinBatch != it.flight.number {
+		if s := r.seq(i); s.phase == finishing && s.joinBatch != it.current.number {
 			leaving += r.emptyOf(s)
 		}
 	}
@@ -93,7 +93,7 @@ func (it *composition) emptyBlocks() (all, leaving int) {
 func (r *Engine) emptyOf(s *sequence) int { return max(0, s.reserved-r.blocksFor(s.computed)) }
 
 // refile counts s anew, if it is in the cohort.
-func (it *composition) refile(i int32, s *sequence) {
+func (it *batchBuilder) refile(i int32, s *sequence) {
 	if s.phase == decoding {
 		it.r.delist(s)
 		it.r.enlist(s, i)
@@ -109,21 +109,21 @@ func (r *Engine) held(s *sequence) int {
 		return s.blockCount
 	}
 	computed := s.target + int32(r.cohort.steps-s.joined)
-	if it := &r.it; it.open && it.slow && s.given == 0 && !s.grown && !r.away(s) {
+	if it := &r.it; it.open && it.slow && s.given == 0 && !s.grown && !r.inOtherCohort(s) {
 		computed-- // the step is counted, but it has not got its token yet
 	}
 	return max(s.reserved, r.blocksFor(computed))
 }
 
-// promiseLeft is what is left of the promise to s, which holds so many blocks.
-func (s *sequence) promiseLeft(held int) int { return max(0, s.promise-held-s.windowed) }
+// bookedLeft is what is left of the promise to s, which holds so many blocks.
+func (s *sequence) bookedLeft(held int) int { return max(0, s.booking-held-s.windowed) }
 
-// keepPromise notes that s holds so many blocks now, or was promised more, when so many promised ones were
+// updateBooking notes that s holds so many blocks now, or was promised more, when so many promised ones were
 // left before.
-func (r *Engine) keepPromise(s *sequence, held, before int) {
-	left := s.promiseLeft(held)
-	r.promised += left - before
-	if !s.promising {
+func (r *Engine) updateBooking(s *sequence, held, before int) {
+	left := s.bookedLeft(held)
+	r.booked += left - before
+	if !s.bookedNext {
 		s.owed = left
 	}
 }

@@ -10,7 +10,7 @@ import (
 // What an iteration's end brings: tokens delivered, requests completed, clients found gone.
 
 // process delivers the tokens of the oldest iteration in flight and releases what it finished.
-func (r *Engine) process(f *flight) {
+func (r *Engine) process(f *iteration) {
 	if r.pipe != nil {
 		r.pipe.land(f)
 	}
@@ -40,7 +40,7 @@ func (r *Engine) process(f *flight) {
 		if s := r.seq(i); s.running() {
 			r.insertChunks(f, s.serial)
 		}
-		if slices.Contains(f.lasts, i) && r.staysOn(i, f) {
+		if slices.Contains(f.lasts, i) && r.keepsSeat(i, f) {
 			continue
 		}
 		r.complete(i, f)
@@ -50,14 +50,14 @@ func (r *Engine) process(f *flight) {
 
 // deliverFirst notes the first token after an admission.
 func (r *Engine) deliverFirst(s *sequence, end clock.Time) {
-	if r.handsOn(s) {
+	if r.handsOff(s) {
 		r.obs.Dropped(end, 1)
 		return
 	}
 	if s.rec.FirstToken == clock.Never {
 		s.rec.FirstToken = end
 		if s.rec.Left == clock.Never {
-			s.rec.ClientFirst = r.seen(end, s.firstRank)
+			s.rec.ClientFirst = r.seen(end, s.firstPlace)
 		}
 		r.host.Began(&s.rec.Request, int32(r.index))
 	}
@@ -93,10 +93,10 @@ func (r *Engine) deliverAwaited(i int32) {
 	r.register(s, computed/r.cfg.BlockSize)
 }
 
-// staysOn handles sequence i, whose last token flight f brings, which nobody foresaw. If the next
+// keepsSeat handles sequence i, whose last token flight f brings, which nobody foresaw. If the next
 // iteration in flight has a part of it already, it keeps its seat and its blocks until that one has
 // been processed; it is reported whether that is so.
-func (r *Engine) staysOn(i int32, f *flight) bool {
+func (r *Engine) keepsSeat(i int32, f *iteration) bool {
 	s := r.seq(i)
 	if !s.running() || r.inFlight.n == 1 || !r.partOf(r.inFlight.at(1), i) {
 		return false
@@ -114,13 +114,13 @@ func (r *Engine) staysOn(i int32, f *flight) bool {
 }
 
 // partOf reports whether sequence i has a part in flight f.
-func (r *Engine) partOf(f *flight, i int32) bool {
+func (r *Engine) partOf(f *iteration, i int32) bool {
 	return r.seq(i).chunkBatch == f.number || r.emits(f, i)
 }
 
 // seen is when a client sees the token that is the rank-th of those of an iteration that ends at an instant.
 func (r *Engine) seen(end clock.Time, rank int32) clock.Time {
-	return r.dark.sent(end).Add(r.cfg.NetworkOut + clock.Duration(rank)*r.cfg.StreamPerSequence)
+	return r.link.delay(end).Add(r.cfg.NetworkOut + clock.Duration(rank)*r.cfg.StreamPerSequence)
 }
 
 // answer hands the client of s its last token.
@@ -128,7 +128,7 @@ func (r *Engine) answer(s *sequence, end clock.Time) {
 	s.over = true
 	s.rec.LastToken = end
 	if s.rec.Left == clock.Never {
-		s.rec.ClientLast = r.seen(end, s.lastRank)
+		s.rec.ClientLast = r.seen(end, s.lastPlace)
 	}
 	if s.running() {
 		issued := s.issued
@@ -138,17 +138,17 @@ func (r *Engine) answer(s *sequence, end clock.Time) {
 		r.remaining -= int64(s.declared - issued)
 	}
 	r.answered = true
-	if r.handsOn(s) {
+	if r.handsOff(s) {
 		return
 	}
-	if s.rec.Left == clock.Never && r.dark.on(end) && MayLeave(&s.rec.Request) {
-		r.leavesInTheDark(s)
+	if s.rec.Left == clock.Never && r.link.lostAt(end) && MayLeave(&s.rec.Request) {
+		r.leaveDuringLinkLoss(s)
 	}
 	r.host.Answered(&s.rec)
 }
 
 // complete ends sequence i with the results of flight f, which bring its last token, or one too many.
-func (r *Engine) complete(i int32, f *flight) {
+func (r *Engine) complete(i int32, f *iteration) {
 	s := r.seq(i)
 	if !s.over {
 		r.answer(s, f.end)
@@ -165,7 +165,7 @@ func (r *Engine) complete(i int32, f *flight) {
 		r.remember(s)
 		r.uncomputed -= s.promptLeft()
 		if r.conn != nil {
-			s.lease = r.conn.legs[s.rec.Request.ID].Lease
+			s.lease = r.conn.handoffs[s.rec.Request.ID].Lease
 		}
 		r.leaveRunning(i)
 	}
@@ -206,10 +206,10 @@ func (r *Engine) end(i int32) {
 	r.answered = true
 	r.took += s.rec.GPU.Total()
 	switch {
-	case s.over && r.handsOn(s):
-		r.handOn(s)
+	case s.over && r.handsOff(s):
+		r.handOff(s)
 	case r.conn != nil:
-		r.conn.ends(s.rec.Request.ID)
+		r.conn.forgetHandoff(s.rec.Request.ID)
 		fallthrough
 	default:
 		r.host.Ended(&s.rec)
@@ -228,7 +228,7 @@ func (r *Engine) applyAborts() {
 			r.queue.remove(&p.Request)
 			r.uncomputed -= int64(p.Request.InputTokens)
 			if r.conn != nil {
-				r.conn.ends(p.Request.ID)
+				r.conn.forgetHandoff(p.Request.ID)
 			}
 			r.host.Unserved(p, r.now)
 			r.answered = true
@@ -276,7 +276,7 @@ func (r *Engine) cancel(i int32) {
 }
 
 // emits reports whether flight f issues a token of sequence i.
-func (r *Engine) emits(f *flight, i int32) bool {
+func (r *Engine) emits(f *iteration, i int32) bool {
 	if r.pipe != nil {
 		return r.pipe.emits(f, r.seq(i))
 	}

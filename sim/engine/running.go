@@ -14,7 +14,7 @@ func (r *Engine) joinRunning(i int32) {
 	s := r.seq(i)
 	r.serials++
 	s.serial = r.serials
-	if int(r.slots)+1 >= len(r.ranks.tree) {
+	if int(r.slots)+1 >= len(r.streamOrder.tree) {
 		r.renumber()
 	}
 	s.slot = r.slots
@@ -46,14 +46,14 @@ func (r *Engine) clients(yield func(client int32) bool) {
 
 // renumber gives the running sequences new slots from 0, keeping their order.
 func (r *Engine) renumber() {
-	r.ranks.reset(max(64, 4*r.running))
+	r.streamOrder.reset(max(64, 4*r.running))
 	r.slots = 0
 	for i := r.first; i != none; i = r.seq(i).next {
 		s := r.seq(i)
 		s.slot = r.slots
 		r.slots++
 		if s.phase == decoding {
-			r.ranks.add(s.slot, 1)
+			r.streamOrder.add(s.slot, 1)
 		}
 	}
 }
@@ -85,8 +85,8 @@ func (r *Engine) leaveRunning(i int32) {
 	}
 	r.running--
 	r.departures++
-	r.promised -= s.owed
-	s.promise, s.owed, s.reserved = 0, 0, 0
+	r.booked -= s.owed
+	s.booking, s.owed, s.reserved = 0, 0, 0
 	r.levels.Running--
 	if s.streamed {
 		s.streamed = false
@@ -98,13 +98,13 @@ func (r *Engine) leaveRunning(i int32) {
 	if r.conn != nil {
 		r.conn.leaves(r, s)
 	}
-	r.letGo(s)
+	r.freeBlocks(s)
 }
 
-// letGo frees the blocks of s.
-func (r *Engine) letGo(s *sequence) {
+// freeBlocks frees the blocks of s.
+func (r *Engine) freeBlocks(s *sequence) {
 	if s.lease > 0 {
-		r.lend(s)
+		r.keepUnderLease(s)
 		return
 	}
 	r.windowed -= s.windowed
@@ -145,13 +145,13 @@ func (r *Engine) joinCohort(i int32) {
 	if r.queue.fair != nil {
 		r.queue.fair.joins(s)
 	}
-	r.ranks.add(s.slot, 1)
-	r.enterResidue(i)
+	r.streamOrder.add(s.slot, 1)
+	r.enterSchedule(i)
 }
 
 // leaveCohort takes sequence i out; from then on its own counters hold.
 func (r *Engine) leaveCohort(i int32) {
-	if r.pipe != nil && r.pipe.elsewhere(i) {
+	if r.pipe != nil && r.pipe.leaveOtherCohort(i) {
 		return
 	}
 	r.Settle()
@@ -165,8 +165,8 @@ func (r *Engine) leaveCohort(i int32) {
 	}
 	c.size--
 	c.context -= int64(s.target + grown)
-	r.ranks.add(s.slot, -1)
-	r.leaveResidue(i)
+	r.streamOrder.add(s.slot, -1)
+	r.leaveSchedule(i)
 	s.computed = s.target + grown
 	s.issued += grown
 	s.blockCount = held

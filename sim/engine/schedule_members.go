@@ -8,8 +8,8 @@ import (
 
 // Members of the cohort are filed by the steps at which they take a new block.
 
-// enterResidue files sequence i under the residue of the steps at which it takes a new block.
-func (r *Engine) enterResidue(i int32) {
+// enterSchedule files sequence i under the residue of the steps at which it takes a new block.
+func (r *Engine) enterSchedule(i int32) {
 	s, c := r.seq(i), &r.cohort
 	size := int64(r.cfg.BlockSize)
 	s.residue = int32(((s.joined-int64(s.target))%size + size) % size)
@@ -37,7 +37,7 @@ func (r *Engine) enterResidue(i int32) {
 	}
 }
 
-func (r *Engine) leaveResidue(i int32) {
+func (r *Engine) leaveSchedule(i int32) {
 	s, c := r.seq(i), &r.cohort
 	r.delist(s)
 	if c.first == nil {
@@ -59,7 +59,7 @@ func (r *Engine) leaveResidue(i int32) {
 // reservation or its promise is used up.
 func (r *Engine) enlist(s *sequence, i int32) {
 	c := &r.cohort
-	if s.reserved == 0 && s.promise == 0 && r.cfg.Window.Layers == 0 {
+	if s.reserved == 0 && s.booking == 0 && r.cfg.Window.Layers == 0 {
 		c.takes.add(s.residue, 1)
 		return
 	}
@@ -77,10 +77,10 @@ func (r *Engine) enlist(s *sequence, i int32) {
 		if held := max(s.reserved, r.blocksFor(int32(computed))); held < r.cfg.Window.Blocks {
 			s.growing = true
 			c.growing++
-		} else if s.promise > held+s.windowed {
-			s.promising = true
-			c.promised.add(s.residue, 1)
-			until = c.steps + int64(s.promise-s.windowed)*size - computed
+		} else if s.booking > held+s.windowed {
+			s.bookedNext = true
+			c.booked.add(s.residue, 1)
+			until = c.steps + int64(s.booking-s.windowed)*size - computed
 		}
 	}
 	s.refileAt = until
@@ -98,14 +98,14 @@ func (r *Engine) delist(s *sequence) {
 	} else {
 		c.takes.add(s.residue, -1)
 	}
-	if s.promising {
-		s.owed = s.promiseLeft(r.held(s))
-		c.promised.add(s.residue, -1)
+	if s.bookedNext {
+		s.owed = s.bookedLeft(r.held(s))
+		c.booked.add(s.residue, -1)
 	}
 	if s.growing {
 		c.growing--
 	}
-	s.covered, s.promising, s.growing = false, false, false
+	s.covered, s.bookedNext, s.growing = false, false, false
 }
 
 // refile counts anew the members whose reservation or promise is used up by now.

@@ -49,7 +49,7 @@ type sequence struct {
 
 	rec event.Record
 
-	firstRank, lastRank int32 // places of its first and last token among those of their iterations
+	firstPlace, lastPlace int32 // places of its first and last token among those of their iterations
 
 	declared int32 // the most that the engine has to expect
 	slots    int32 // tokens that it issues: one more than it produces where its end comes as a surprise
@@ -94,11 +94,11 @@ type sequence struct {
 	reserved   int   // blocks that it holds ahead of need, in all; 0 for none
 	covered    bool  // it decodes, and has room in them
 	coverage   int   // blocks that it held when it was found to be
-	promise    int   // blocks promised, in all, the charge for windowed layers included
+	booking    int   // blocks promised, in all, the charge for windowed layers included
 	owed       int   // those of them that it does not hold; not kept while promising
-	promising  bool  // it decodes, and the next block was promised
+	bookedNext bool  // it decodes, and the next block was promised
 	refileAt   int64 // cohort step at which covered or promising ends
-	keyring
+	blockHashes
 	text   []workload.Segment // with a radix cache: its tokens, how many of them others may begin with,
 	common int32              // and how far they are in the tree
 	prefix kv.Prefix

@@ -27,45 +27,45 @@ func (r *Engine) Until(at clock.Time) clock.Time {
 func (r *Engine) cutOwn(t clock.Time) {
 	switch {
 	case r.answered:
-	case r.inFlight.n == 0 && r.promise.N == 0:
+	case r.inFlight.n == 0 && r.ahead.N == 0:
 		r.next = min(r.next, t)
-	case r.promise.N > 1:
+	case r.ahead.N > 1:
 		// Iteration k ≥ 1 is composed when iteration k-depth ends.
-		ended := r.promise.FirstEndAtOrAfter(r.Until(t))
-		r.promise.N = min(max(ended+r.depth-1, 1), r.promise.N)
-		r.next = r.promiseEnd()
+		ended := r.ahead.FirstEndAtOrAfter(r.Until(t))
+		r.ahead.N = min(max(ended+r.depth-1, 1), r.ahead.N)
+		r.next = r.spanEnd()
 	}
 }
 
-// promiseEnd is the boundary at which the promise is used up, or, before it, that at which the
+// spanEnd is the boundary at which the promise is used up, or, before it, that at which the
 // iteration in flight ahead of it has results.
-func (r *Engine) promiseEnd() clock.Time {
+func (r *Engine) spanEnd() clock.Time {
 	if r.interrupted() {
 		return r.inFlight.at(0).end
 	}
-	return r.promise.End(r.promise.N + 1 - r.depth)
+	return r.ahead.End(r.ahead.N + 1 - r.depth)
 }
 
 // interrupted reports whether results are due while the promise goes on: those of the iteration in
 // flight ahead of it, at the boundary where the promise's second iteration is composed.
 func (r *Engine) interrupted() bool {
-	return r.promise.N > 1 && r.inFlight.n > 0 && r.inFlight.at(0).eventful()
+	return r.ahead.N > 1 && r.inFlight.n > 0 && r.inFlight.at(0).eventful()
 }
 
-// interlude processes results that leave the promise as it is.
-func (r *Engine) interlude() {
+// processAhead processes results that leave the promise as it is.
+func (r *Engine) processAhead() {
 	f := r.inFlight.at(0)
 	used := r.Used()
 	r.process(f)
 	r.released = used - r.Used()
 	r.answered = false
 	f.clear()
-	r.next = r.promiseEnd()
+	r.next = r.spanEnd()
 }
 
 // Stop commits the promised iterations that are composed before the instant at.
 func (r *Engine) Stop(at clock.Time) {
-	if r.promise.N > 0 {
+	if r.ahead.N > 0 {
 		r.cut(at)
 		r.commit()
 	}

@@ -5,7 +5,7 @@ import "clifftop/sim/sched"
 // Sequences whose KV goes to host memory and comes back.
 
 // SwapOut implements [sched.View].
-func (it *composition) SwapOut(h sched.Seq) bool {
+func (it *batchBuilder) SwapOut(h sched.Seq) bool {
 	r, i := it.r, int32(h)
 	s := r.seq(i)
 	computed := it.computed(s)
@@ -13,7 +13,7 @@ func (it *composition) SwapOut(h sched.Seq) bool {
 	if s.phase == finishing || s.over || computed == 0 || r.hosted+blocks > r.cfg.HostBlocks {
 		return false
 	}
-	decodes := s.phase == decoding || s.swapped && s.joinBatch == it.flight.number
+	decodes := s.phase == decoding || s.swapped && s.joinBatch == it.current.number
 	it.takeBack(i, s)
 	s.reached = max(s.reached, s.computed)
 	s.swapped, s.hosted = decodes, blocks
@@ -35,9 +35,9 @@ func (r *Engine) load(s *sequence) {
 }
 
 // resume gives sequence i, which decoded when it was swapped out and is admitted again, its token.
-func (it *composition) resume(i int32, s *sequence) {
+func (it *batchBuilder) resume(i int32, s *sequence) {
 	s.given, s.grown = 1, false
-	s.joinBatch = it.flight.number
+	s.joinBatch = it.current.number
 	s.computed++
 	s.issued++
 	s.target = s.computed
@@ -46,5 +46,5 @@ func (it *composition) resume(i int32, s *sequence) {
 	it.resumed++
 	it.context += int64(s.computed)
 	it.countGaps(s.lastBatch, s.lastEnd, 1)
-	it.flight.firsts = append(it.flight.firsts, i)
+	it.current.firsts = append(it.current.firsts, i)
 }

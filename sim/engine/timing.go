@@ -17,7 +17,7 @@ func (r *Engine) pace() (first, slope int64, n int) {
 	}
 	b.SharedTokens = r.Shared() * int64(r.cfg.BlockSize)
 	b.Drafts = it.drafts
-	b.Emit = it.decodes + it.drafts + len(it.flight.firsts) - it.resumed + it.padRows
+	b.Emit = it.decodes + it.drafts + len(it.current.firsts) - it.resumed + it.padRows
 	first, slope, n = r.cfg.Timer.Span(b)
 	if first <= 0 || first >= clock.MaxFemtos || slope < 0 || n < 1 {
 		r.fault = fmt.Errorf("sim: the step timer gives %d iterations of %d+k·%d fs for %+v", n, first, slope, *b)
@@ -26,7 +26,7 @@ func (r *Engine) pace() (first, slope int64, n int) {
 	if r.cfg.Check && r.cfg.Floor != nil && float64(first) < r.cfg.Floor(b)*1e15*(1-1e-9) {
 		r.fault = r.Broken("an iteration of %+v takes %d fs, but physics asks for %.0f", *b, first, r.cfg.Floor(b)*1e15)
 	}
-	if r.slowness > 0 {
+	if r.slowdown > 0 {
 		first, slope, n = r.slowed(first, slope, n)
 	}
 	s := &r.span
@@ -61,7 +61,7 @@ func (r *Engine) withHost(first, slope int64, n int) (int64, int64, int) {
 }
 
 // padChunks is the chunks at the length that they are padded to.
-func (it *composition) padChunks() []model.Chunk {
+func (it *batchBuilder) padChunks() []model.Chunk {
 	it.padded = append(it.padded[:0], it.chunks...)
 	for k := range it.padded {
 		c := &it.padded[k]
@@ -72,7 +72,7 @@ func (it *composition) padChunks() []model.Chunk {
 }
 
 // Pad implements [sched.View].
-func (it *composition) Pad(rows int, context int64) { it.padRows, it.padContext = rows, context }
+func (it *batchBuilder) Pad(rows int, context int64) { it.padRows, it.padContext = rows, context }
 
 // PadChunks implements [sched.View].
-func (it *composition) PadChunks(to int32) { it.padTo = to }
+func (it *batchBuilder) PadChunks(to int32) { it.padTo = to }

@@ -9,9 +9,9 @@ import (
 // Transfers is the network of a simulation, with what its transfers carry and to which engines.
 type Transfers struct {
 	network.Network
-	cargoes   []cargo         // by transfer
-	reminders pq.Queue[int32] // by instant and order
-	reminded  []reminder
+	payloads  []payload       // by transfer
+	leaseEnds pq.Queue[int32] // by instant and order
+	ending    []leaseEnd
 	vacancies []int32
 	outages   pq.Queue[int32] // of links, by instant and order; refs are links that go down, or minus one less one that is back
 	serial    int64
@@ -19,28 +19,28 @@ type Transfers struct {
 	awaited   int       // loads on their way, and leases: the run does not end before them
 }
 
-// cargo is what a transfer carries to or from a replica: a part of a load or, without one, copies for a tier.
-type cargo struct {
+// payload is what a transfer carries to or from a replica: a part of a load or, without one, copies for a tier.
+type payload struct {
 	engine *Engine
 	load   *load
 	tier   int32 // none if it comes from another replica
 	bytes  int64
 }
 
-// reminder is of a lease that ends.
-type reminder struct {
+// leaseEnd is of a lease that ends.
+type leaseEnd struct {
 	engine *Engine
 	lease  *lease
 }
 
 // begin starts a transfer at an instant.
-func (w *Transfers) begin(at clock.Time, c cargo, bytes int64, latency clock.Duration, path ...int32) int32 {
+func (w *Transfers) begin(at clock.Time, c payload, bytes int64, latency clock.Duration, path ...int32) int32 {
 	i := w.Start(at, bytes, latency, path...)
-	for int(i) >= len(w.cargoes) {
-		w.cargoes = append(w.cargoes, cargo{})
+	for int(i) >= len(w.payloads) {
+		w.payloads = append(w.payloads, payload{})
 	}
 	c.bytes = bytes
-	w.cargoes[i] = c
+	w.payloads[i] = c
 	w.count(i, func(u *LinkUse) { u.Sent += bytes })
 	if c.load != nil {
 		w.awaited++
@@ -48,25 +48,25 @@ func (w *Transfers) begin(at clock.Time, c cargo, bytes int64, latency clock.Dur
 	return i
 }
 
-// remind plans the end of a lease.
-func (w *Transfers) remind(at clock.Time, x reminder) {
-	i := int32(len(w.reminded))
+// endLease plans the end of a lease.
+func (w *Transfers) endLease(at clock.Time, x leaseEnd) {
+	i := int32(len(w.ending))
 	if n := len(w.vacancies); n > 0 {
 		i, w.vacancies = w.vacancies[n-1], w.vacancies[:n-1]
-		w.reminded[i] = x
+		w.ending[i] = x
 	} else {
-		w.reminded = append(w.reminded, x)
+		w.ending = append(w.ending, x)
 	}
 	w.serial++
 	w.awaited++
-	w.reminders.Push(pq.Item[int32]{Key: int64(at), Tie: w.serial, Value: i})
+	w.leaseEnds.Push(pq.Item[int32]{Key: int64(at), Tie: w.serial, Value: i})
 }
 
 // Next is the instant of the next event, or [clock.Never].
 func (w *Transfers) Next() clock.Time {
 	at := w.Network.Next()
-	if w.reminders.Len() > 0 {
-		at = min(at, clock.Time(w.reminders.Top().Key))
+	if w.leaseEnds.Len() > 0 {
+		at = min(at, clock.Time(w.leaseEnds.Top().Key))
 	}
 	if w.outages.Len() > 0 {
 		at = min(at, clock.Time(w.outages.Top().Key))
@@ -94,20 +94,20 @@ func (w *Transfers) Happens(at clock.Time) *Engine {
 		}
 		return nil
 	}
-	if w.reminders.Len() > 0 && clock.Time(w.reminders.Top().Key) == at {
-		i := w.reminders.Pop().Value
+	if w.leaseEnds.Len() > 0 && clock.Time(w.leaseEnds.Top().Key) == at {
+		i := w.leaseEnds.Pop().Value
 		w.awaited--
-		x := w.reminded[i]
-		w.reminded[i] = reminder{}
+		x := w.ending[i]
+		w.ending[i] = leaseEnd{}
 		w.vacancies = append(w.vacancies, i)
 		x.engine.expire(at, x.lease)
 		return x.engine
 	}
 	i, done := w.Advance()
-	c := w.cargoes[i]
+	c := w.payloads[i]
 	if done {
-		if l := c.load; l != nil && l.gone != nil {
-			l.fails = l.fails || l.gone()
+		if l := c.load; l != nil && l.lost != nil {
+			l.fails = l.fails || l.lost()
 		}
 		w.arrived(i, &c)
 	}
@@ -119,13 +119,13 @@ func (w *Transfers) Happens(at clock.Time) *Engine {
 }
 
 // transferred notes that a transfer has been sent or, if it is done, has come.
-func (r *Engine) transferred(at clock.Time, c cargo, done bool) {
+func (r *Engine) transferred(at clock.Time, c payload, done bool) {
 	if c.tier != none {
 		if c.load == nil {
 			t := &r.conn.tiers[c.tier]
 			t.flow, t.copied = none, t.copied[:0]
 		}
-		r.conn.tellBusy(r, at, int(c.tier))
+		r.conn.reportBusy(r, at, int(c.tier))
 	}
 	if !done || c.load == nil {
 		return
@@ -143,7 +143,7 @@ func (r *Engine) transferred(at clock.Time, c cargo, done bool) {
 // abandon stops the transfers and forgets the leases of a replica.
 func (w *Transfers) abandon(at clock.Time, r *Engine) {
 	for i := range int32(w.Transfers()) {
-		c := &w.cargoes[i]
+		c := &w.payloads[i]
 		if !w.Underway(i) {
 			continue
 		}
@@ -157,19 +157,19 @@ func (w *Transfers) abandon(at clock.Time, r *Engine) {
 			c.engine.cutOff(at, c.load)
 		}
 	}
-	w.reminders.Retain(func(x *pq.Item[int32]) bool {
-		if w.reminded[x.Value].engine != r {
+	w.leaseEnds.Retain(func(x *pq.Item[int32]) bool {
+		if w.ending[x.Value].engine != r {
 			return true
 		}
 		w.awaited--
-		w.reminded[x.Value] = reminder{}
+		w.ending[x.Value] = leaseEnd{}
 		w.vacancies = append(w.vacancies, x.Value)
 		return false
 	})
 }
 
 // stopped counts what transfer i, which was stopped, has brought: of copies, the chunks that are whole.
-func (w *Transfers) stopped(i int32, c *cargo) {
+func (w *Transfers) stopped(i int32, c *payload) {
 	came := int64(0)
 	if c.load != nil {
 		w.awaited--

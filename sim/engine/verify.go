@@ -24,29 +24,29 @@ func (r *Engine) missingDrafts(s *sequence) int32 {
 }
 
 // giveDrafts gives s the token that it lacks and n-1 drafts.
-func (it *composition) giveDrafts(i int32, s *sequence, n int32) {
+func (it *batchBuilder) giveDrafts(i int32, s *sequence, n int32) {
 	r := it.r
 	s.given, s.grown = n, false
 	s.computed += n
 	it.countDrafts(s, 1)
-	it.flight.verified = append(it.flight.verified, i)
+	it.current.verified = append(it.current.verified, i)
 	if r.caching {
 		r.register(s, (s.rec.Request.InputTokens+s.issued)/r.cfg.BlockSize)
 	}
 }
 
 // takeBackDrafts undoes it.
-func (it *composition) takeBackDrafts(i int32, s *sequence) {
+func (it *batchBuilder) takeBackDrafts(i int32, s *sequence) {
 	if s.given == 0 {
 		return
 	}
 	it.countDrafts(s, -1)
 	s.computed -= s.given
-	it.flight.verified = without(it.flight.verified, i)
+	it.current.verified = without(it.current.verified, i)
 }
 
 // countDrafts counts what s was given; sign -1 takes it back.
-func (it *composition) countDrafts(s *sequence, sign int) {
+func (it *batchBuilder) countDrafts(s *sequence, sign int) {
 	it.budget -= int32(sign) * s.given
 	it.decodes += sign
 	it.drafts += sign * int(s.given-1)
@@ -55,9 +55,9 @@ func (it *composition) countDrafts(s *sequence, sign int) {
 }
 
 // verify settles what the drafts of the iteration that was composed bring.
-func (it *composition) verify() {
+func (it *batchBuilder) verify() {
 	r := it.r
-	for _, i := range it.flight.verified {
+	for _, i := range it.current.verified {
 		s := r.seq(i)
 		drafts := s.given - 1
 		accepted := r.drafter.accepted(s.rec.Request.ID, s.verified, drafts)
@@ -79,7 +79,7 @@ func (it *composition) verify() {
 }
 
 // launched notes that flight f issues the tokens of the sequences that speculate, and of those that begin to.
-func (r *Engine) launched(f *flight) {
+func (r *Engine) launched(f *iteration) {
 	r.remaining -= int64(r.it.accepted - r.it.discarded)
 	for _, i := range f.verified {
 		s := r.seq(i)
@@ -95,7 +95,7 @@ func (r *Engine) launched(f *flight) {
 }
 
 // deliverDrafts gives up what was computed for rejected drafts. The blocks stay, for the tokens to come.
-func (r *Engine) deliverDrafts(f *flight) {
+func (r *Engine) deliverDrafts(f *iteration) {
 	for _, i := range f.verified {
 		s := r.seq(i)
 		s.computed -= s.rejected

@@ -11,61 +11,61 @@ import (
 // What a policy may ask of its replica. It is noted if that changes when a sequence leaves.
 
 // Budget implements [sched.View].
-func (it *composition) Budget() int32 { return it.budget }
+func (it *batchBuilder) Budget() int32 { return it.budget }
 
 // Seats implements [sched.View].
-func (it *composition) Seats() int { return it.r.cfg.MaxNumSeqs - it.RunningLen() }
+func (it *batchBuilder) Seats() int { return it.r.cfg.MaxNumSeqs - it.RunningLen() }
 
 // RunningLen implements [sched.View].
-func (it *composition) RunningLen() int {
+func (it *batchBuilder) RunningLen() int {
 	it.asked = true
 	return it.r.running
 }
 
 // Blocks implements [sched.View].
-func (it *composition) Blocks() int { return it.r.cfg.NumGPUBlocks }
+func (it *batchBuilder) Blocks() int { return it.r.cfg.NumGPUBlocks }
 
 // FreeBlocks implements [sched.View].
-func (it *composition) FreeBlocks() int {
+func (it *batchBuilder) FreeBlocks() int {
 	it.asked = true
 	return it.r.free()
 }
 
 // BlocksFor implements [sched.View].
-func (it *composition) BlocksFor(tokens int32) int { return it.r.pagesFor(tokens) }
+func (it *batchBuilder) BlocksFor(tokens int32) int { return it.r.pagesFor(tokens) }
 
 // First implements [sched.View].
-func (it *composition) First() sched.Seq {
+func (it *batchBuilder) First() sched.Seq {
 	it.asked = true
 	return sched.Seq(it.r.first)
 }
 
 // Next implements [sched.View].
-func (it *composition) Next(s sched.Seq) sched.Seq { return sched.Seq(it.r.seq(int32(s)).next) }
+func (it *batchBuilder) Next(s sched.Seq) sched.Seq { return sched.Seq(it.r.seq(int32(s)).next) }
 
 // Last implements [sched.View].
-func (it *composition) Last() sched.Seq {
+func (it *batchBuilder) Last() sched.Seq {
 	it.asked = true
 	return sched.Seq(it.r.last)
 }
 
 // Now implements [sched.View].
-func (it *composition) Now() clock.Time { return it.r.now }
+func (it *batchBuilder) Now() clock.Time { return it.r.now }
 
 // DecodeSteps implements [sched.View].
-func (it *composition) DecodeSteps() int64 { return it.r.decodeSteps }
+func (it *batchBuilder) DecodeSteps() int64 { return it.r.decodeSteps }
 
 // Departures implements [sched.View].
-func (it *composition) Departures() int64 {
+func (it *batchBuilder) Departures() int64 {
 	it.asked = true
 	return it.r.departures
 }
 
 // Prev implements [sched.View].
-func (it *composition) Prev(s sched.Seq) sched.Seq { return sched.Seq(it.r.seq(int32(s)).prev) }
+func (it *batchBuilder) Prev(s sched.Seq) sched.Seq { return sched.Seq(it.r.seq(int32(s)).prev) }
 
 // NextPrefill implements [sched.View].
-func (it *composition) NextPrefill(s sched.Seq) sched.Seq {
+func (it *batchBuilder) NextPrefill(s sched.Seq) sched.Seq {
 	after := int64(0)
 	if s != sched.None {
 		after = it.r.seq(int32(s)).serial
@@ -79,10 +79,10 @@ func (it *composition) NextPrefill(s sched.Seq) sched.Seq {
 }
 
 // Decoding implements [sched.View].
-func (it *composition) Decoding() int { return it.r.cohort.size + it.r.speculating }
+func (it *batchBuilder) Decoding() int { return it.r.cohort.size + it.r.speculating }
 
 // Context implements [sched.View].
-func (it *composition) Context() int64 {
+func (it *batchBuilder) Context() int64 {
 	r := it.r
 	sum := r.cohort.context
 	if it.stepped {
@@ -97,7 +97,7 @@ func (it *composition) Context() int64 {
 }
 
 // Progress implements [sched.View].
-func (it *composition) Progress(i sched.Seq) sched.Progress {
+func (it *batchBuilder) Progress(i sched.Seq) sched.Progress {
 	s := it.r.seq(int32(i))
 	p := progress(&s.rec.Request)
 	p.MaxTokens = s.declared
@@ -106,15 +106,15 @@ func (it *composition) Progress(i sched.Seq) sched.Progress {
 }
 
 // generated is the number of answer tokens that s had before this iteration.
-func (it *composition) generated(s *sequence) int32 {
+func (it *batchBuilder) generated(s *sequence) int32 {
 	n := s.issued
 	switch {
-	case s.phase == decoding && s.joinBatch < it.flight.number:
+	case s.phase == decoding && s.joinBatch < it.current.number:
 		n += int32(it.r.steps(s) - s.joined)
-		if it.stepped && !it.r.away(s) {
+		if it.stepped && !it.r.inOtherCohort(s) {
 			n--
 		}
-	case s.joinBatch == it.flight.number:
+	case s.joinBatch == it.current.number:
 		n--
 	}
 	return n
@@ -128,7 +128,7 @@ func progress(r *workload.Request) sched.Progress {
 }
 
 // Remaining implements [sched.View].
-func (it *composition) Remaining(limit int32) int64 {
+func (it *batchBuilder) Remaining(limit int32) int64 {
 	r := it.r
 	if limit >= r.longest {
 		return r.remaining
@@ -143,16 +143,16 @@ func (it *composition) Remaining(limit int32) int64 {
 }
 
 // WaitingLen implements [sched.View].
-func (it *composition) WaitingLen() int {
+func (it *batchBuilder) WaitingLen() int {
 	it.looked = true
 	return it.r.queue.len()
 }
 
 // Slots implements [sched.View].
-func (it *composition) Slots(tokens int32) int32 { return it.r.cfg.slots(tokens) }
+func (it *batchBuilder) Slots(tokens int32) int32 { return it.r.cfg.slots(tokens) }
 
 // LargestFree implements [sched.View].
-func (it *composition) LargestFree() int {
+func (it *batchBuilder) LargestFree() int {
 	if h := it.r.holes; h != nil {
 		return min(h.Largest(), it.FreeBlocks())
 	}
@@ -164,14 +164,14 @@ func (r *Engine) keyOf(req *workload.Request, seq int32) int64 {
 	if r.cfg.Order == nil {
 		return 0
 	}
-	d := &r.it.shown
+	d := &r.it.orderView
 	*d = sched.Waiting{}
 	r.describe(&waiting{req: *req, seq: seq}, d)
 	return r.cfg.Order.Key(d)
 }
 
-// unable makes the run fail, because the policy used something that this engine does not do.
-func (it *composition) unable(verb string) {
+// unsupported makes the run fail, because the policy used something that this engine does not do.
+func (it *batchBuilder) unsupported(verb string) {
 	if it.r.fault == nil {
 		it.r.fault = fmt.Errorf("sim: policy %T uses %s, which the engine does not do", it.r.cfg.Scheduler, verb)
 	}

@@ -18,7 +18,7 @@ func (r *Engine) Warm(q *workload.Request) {
 
 // warmBlocks enters so many blocks of a request into the pool.
 func (r *Engine) warmBlocks(q *workload.Request, full int32) {
-	var keys keyring
+	var keys blockHashes
 	keys.begin(r, q)
 	keys.make(full)
 	findable := min(full, keys.private)

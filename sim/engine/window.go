@@ -35,13 +35,13 @@ func (r *Engine) chargeWindow(s *sequence, blocks int) {
 
 // growWindow charges s, which decodes and takes the last of so many blocks.
 func (r *Engine) growWindow(i int32, s *sequence, blocks int) {
-	before := s.promiseLeft(blocks - 1)
+	before := s.bookedLeft(blocks - 1)
 	r.chargeWindow(s, blocks)
-	if s.promise == 0 {
+	if s.booking == 0 {
 		return
 	}
-	s.owed = s.promiseLeft(blocks)
-	r.promised += s.owed - before
+	s.owed = s.bookedLeft(blocks)
+	r.booked += s.owed - before
 	if !s.growing { // what was promised falls steadily from now on
 		r.delist(s)
 		r.enlist(s, i)

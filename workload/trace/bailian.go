@@ -7,7 +7,7 @@ import "bytes"
 // blocks of 16 tokens. A turn may lack the thinking of the turn before.
 type bailian struct {
 	classTable
-	lengths  requestReader
+	request  requestReader
 	blocks   *blocks
 	fix      bool
 	fixed    func(Code)
@@ -26,9 +26,8 @@ func bailianFormat() format {
 			b := newBlocks(f, "bailian", 16)
 			b.floor = true
 			return &bailian{
-				lengths: requestReader{limit: f.options.MaxTokens}, blocks: b, fix: f.options.Mode == Fix,
-				fixed:    f.countFixed,
-				sessions: map[string]int32{}, turns: []int32{0},
+				request: newRequestReader(f, "timestamp", "input_length", "output_length", inSeconds), blocks: b,
+				fix: f.options.Mode == Fix, fixed: f.countFixed, sessions: map[string]int32{}, turns: []int32{0},
 			}
 		},
 	}
@@ -37,16 +36,11 @@ func bailianFormat() format {
 func (b *bailian) ended(f *File) { b.blocks.ended(f) }
 
 func (b *bailian) parse(line []byte, r *Row, t *instant) *fault {
-	var at, input, output, kind, parent, ids []byte
+	var kind, parent, ids []byte
 	b.chat = nil
+	b.request.clear()
 	ok := b.blocks.object(line, func(key, value []byte) {
 		switch string(key) {
-		case "timestamp":
-			at = value
-		case "input_length":
-			input = value
-		case "output_length":
-			output = value
 		case "type":
 			kind = value
 		case "chat_id":
@@ -55,19 +49,18 @@ func (b *bailian) parse(line []byte, r *Row, t *instant) *fault {
 			parent = value
 		case "hash_ids":
 			ids = value
+		default:
+			b.request.take(key, value)
 		}
 	})
 	if !ok {
 		return notObject(line)
 	}
-	for _, m := range [...]member{{"chat_id", b.chat}, {"parent_chat_id", parent}} {
-		if m.value == nil {
-			return missing(line, m.key)
-		}
-	}
-	f := b.lengths.read(line, member{"timestamp", at}, member{"input_length", input}, member{"output_length", output},
-		inSeconds, r, t)
+	f := required(line, member{"chat_id", b.chat}, member{"parent_chat_id", parent})
 	if f != nil {
+		return f
+	}
+	if f = b.request.read(line, r, t); f != nil {
 		return f
 	}
 	if f = b.blocks.read(ids, r); f != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 )
 
 // document reads one JSON value of any length in pieces and skips unwanted parts in constant memory. It checks the
@@ -16,9 +15,6 @@ type document struct {
 	number  int64 // current line
 	longest int   // maximum length of a text in bytes; 0 means maxText
 }
-
-// maxRecords limits the requests of a document, which are in memory: half a gigabyte.
-const maxRecords = 10_000_000
 
 // maxText limits a key, number or text in bytes.
 const maxText = 1 << 16
@@ -222,6 +218,30 @@ func (d *document) skipText() error {
 	}
 }
 
+// optionalMembers walks over the members of an object and skips any other value.
+func (d *document) optionalMembers(item func(key string) error) error {
+	c, err := d.next()
+	if err != nil {
+		return err
+	}
+	if c != '{' {
+		return d.skip()
+	}
+	return d.members(item)
+}
+
+// nonEmpty consumes a value and reports whether it is anything but null, false or empty text.
+func (d *document) nonEmpty() (bool, error) {
+	c, err := d.next()
+	if err != nil {
+		return false, err
+	}
+	head, _ := d.r.Peek(5)
+	nothing := c == '"' && len(head) > 1 && head[1] == '"' || string(head[:min(4, len(head))]) == "null" ||
+		string(head) == "false"
+	return !nothing, d.skip()
+}
+
 // explain adds the position to an error.
 func (d *document) explain(name string, err error) error {
 	var m *shapeError
@@ -264,18 +284,4 @@ func documentKeys(head []byte) (keys []string, list bool) {
 		_ = note()
 	}
 	return keys, list
-}
-
-// sorted sorts the records of a document by arrival.
-func (t *records) sorted() *records {
-	slices.SortStableFunc(t.list, func(a, b record) int {
-		switch {
-		case a.at.before(b.at):
-			return -1
-		case b.at.before(a.at):
-			return 1
-		}
-		return 0
-	})
-	return t
 }

@@ -84,15 +84,3 @@ func (r *record) info(f *File, d *document, key string) error {
 	}
 	return d.skip()
 }
-
-// optionalMembers walks over the members of an object and skips any other value.
-func (d *document) optionalMembers(item func(key string) error) error {
-	c, err := d.next()
-	if err != nil {
-		return err
-	}
-	if c != '{' {
-		return d.skip()
-	}
-	return d.members(item)
-}

@@ -12,9 +12,8 @@ import (
 // Switch is on, off or automatic.
 type Switch string
 
-// Settings of a Switch. The zero value is Auto.
+// Values of Switch. The zero value is Auto.
 const (
-	// Values of Switch. The zero value is Auto.
 	Auto Switch = "auto"
 	On   Switch = "on"
 	Off  Switch = "off"
@@ -23,11 +22,9 @@ const (
 // CapPolicy is the policy for requests that exceed the model's context.
 type CapPolicy string
 
-// Policies for long requests. The zero value drops them, as the truncating ones do where one length
-// alone fills the context.
+// Policies for long requests. The zero value drops them. The truncating policies also drop a request if one of its
+// lengths alone fills the context.
 const (
-	// Policies for long requests. The zero value drops them. The truncating policies also drop a request if one of
-	// its lengths alone fills the context.
 	DropLong       CapPolicy = "drop"
 	TruncateInput  CapPolicy = "truncate-input"
 	TruncateOutput CapPolicy = "truncate-output"

@@ -27,9 +27,8 @@ type native struct {
 	name                              []byte // session of the row
 }
 
-// nativeColumns are those that every trace of Clifftop's has, and nativeExtras those that it may have.
+// nativeColumns are required columns, nativeExtras optional ones.
 var (
-	// nativeColumns are required columns, nativeExtras optional ones.
 	nativeColumns = []string{"arrival_s", "input_tokens", "output_tokens"}
 	nativeExtras  = []string{"session", "content", "class", "priority"}
 )
@@ -93,15 +92,6 @@ func (o *native) parse(line []byte, r *Row, t *instant) (f *fault) {
 }
 
 func (o *native) accept(r *Row) { o.sessions.accept(o.name, r) }
-
-// chained is a layout in which several lines may form one row.
-type chained interface {
-	// chains reports whether the trace has such rows.
-	chains() bool
-	// follows reports whether a line belongs to the row above it, and follow reads it.
-	follows(line []byte) bool
-	follow(line []byte, r *Row) *fault
-}
 
 func (o *native) chains() bool { return o.wait >= 0 }
 

@@ -23,6 +23,15 @@ type layout interface {
 	accept(r *Row)
 }
 
+// chained is a layout in which several lines may form one row.
+type chained interface {
+	// chains reports whether the trace has such rows.
+	chains() bool
+	// follows reports whether a line belongs to the row above it, and follow reads it.
+	follows(line []byte) bool
+	follow(line []byte, r *Row) *fault
+}
+
 // lineSource is a trace with one row per line, or several lines per row if its layout is chained.
 type lineSource struct {
 	layout
@@ -160,47 +169,5 @@ func (s *sessionTable) accept(name []byte, r *Row) {
 	s.turns[r.Session] += int32(r.Requests())
 }
 
-// records is a trace that was read as a whole, in order of arrival.
-type records struct {
-	list     []record
-	timeless bool
-	at       int
-}
-
-// record is a request of a document.
-type record struct {
-	at     instant
-	line   int64
-	input  int32
-	output int32
-	failed bool
-	fault  *fault
-}
-
-func (t *records) next(r *Row, at *instant) (*fault, error) {
-	if t.at == len(t.list) {
-		return nil, io.EOF
-	}
-	x := &t.list[t.at]
-	t.at++
-	r.InputTokens, r.OutputTokens, *at = x.input, x.output, x.at
-	if x.fault == nil && x.failed {
-		return faulty(ZeroOut, nil, "is a failed request",
-			"successful requests, or zero_output: drop or one"), nil
-	}
-	return x.fault, nil
-}
-
-func (t *records) accept(*Row)  {}
-func (t *records) text() []byte { return nil }
-func (t *records) line() int64 {
-	if t.at == 0 {
-		return 0
-	}
-	return t.list[t.at-1].line
-}
-
 // timelessSource is a rowSource or layout whose rows may have no times.
 type timelessSource interface{ isTimeless() bool }
-
-func (t *records) isTimeless() bool { return t.timeless }

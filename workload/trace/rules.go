@@ -9,9 +9,8 @@ import (
 // Code names the rule that a row breaks.
 type Code string
 
-// The rules for rows, and what mode fix does about a row that breaks them.
+// Rules for rows, with the action of mode fix.
 const (
-	// Rules for rows, with the action of mode fix.
 	Fields    Code = "FIELDS"    // unexpected number of columns, or a key is missing
 	Time      Code = "TIME"      // the arrival is unreadable, negative or out of range
 	Order     Code = "ORDER"     // earlier than the previous row; fix sorts within [SortWindow] rows
@@ -43,9 +42,8 @@ const (
 // ZeroOutput is the policy for requests with an empty output, in any mode.
 type ZeroOutput string
 
-// Policies for empty answers. The zero value leaves them to the mode.
+// Policies for empty outputs. The zero value leaves them to the mode.
 const (
-	// Policies for empty outputs. The zero value leaves them to the mode.
 	DropZero ZeroOutput = "drop" // drop the request
 	OneToken ZeroOutput = "one"  // set one token
 )

@@ -13,7 +13,7 @@ import (
 // agent's session: each part is sent when the previous one has been answered and its tool has run for
 // tool_duration_ns. Prompts share their common leading tokens in blocks.
 type servingSim struct {
-	lengths  requestReader
+	request  requestReader
 	sessions sessionTable
 	session  []byte // of the row
 	block    int32
@@ -30,8 +30,8 @@ func servingSimFormat() format {
 		may:  []string{"input_tok_ids", "output_tok_ids", "session_id"},
 		objects: func(f *File) layout {
 			s := &servingSim{
-				lengths: requestReader{limit: f.options.MaxTokens}, sessions: newSessionTable(),
-				block:  f.options.BlockTokens,
+				request:  newRequestReader(f, "arrival_time_ns", "input_toks", "output_toks", inNanos),
+				sessions: newSessionTable(), block: f.options.BlockTokens,
 				domain: workload.Hash(workload.SegmentID("llmservingsim"), f.options.Domain),
 			}
 			if s.block == 0 {
@@ -44,18 +44,14 @@ func servingSimFormat() format {
 
 func (s *servingSim) accept(r *Row) { s.sessions.accept(s.session, r) }
 
-// servingKeys are the values of a flat line or of a part.
-type servingKeys struct{ at, input, output, ids, wait, session, parts []byte }
+// servingKeys are the further values of a flat line or of a part.
+type servingKeys struct{ ids, wait, session, parts []byte }
 
-func (k *servingKeys) read(line []byte) bool {
-	return walkObject(line, func(key, value []byte) {
+// read reads a line or a part; it returns false if that is not an object.
+func (s *servingSim) read(line []byte) (k servingKeys, ok bool) {
+	s.request.clear()
+	ok = walkObject(line, func(key, value []byte) {
 		switch string(key) {
-		case "arrival_time_ns":
-			k.at = value
-		case "input_toks":
-			k.input = value
-		case "output_toks":
-			k.output = value
 		case "input_tok_ids":
 			k.ids = value
 		case "tool_duration_ns":
@@ -64,21 +60,23 @@ func (k *servingKeys) read(line []byte) bool {
 			k.session = value
 		case "sub_requests":
 			k.parts = value
+		default:
+			s.request.take(key, value)
 		}
 	})
+	return k, ok
 }
 
 func (s *servingSim) parse(line []byte, r *Row, t *instant) *fault {
-	var k servingKeys
-	if !k.read(line) {
+	k, ok := s.read(line)
+	if !ok {
 		return notObject(line)
 	}
 	s.session = k.session
 	if k.parts != nil {
 		return s.agentSession(line, &k, r, t)
 	}
-	f := s.lengths.read(line, member{"arrival_time_ns", k.at}, member{"input_toks", k.input},
-		member{"output_toks", k.output}, inNanos, r, t)
+	f := s.request.read(line, r, t)
 	if f != nil {
 		return f
 	}
@@ -93,15 +91,16 @@ func (s *servingSim) parse(line []byte, r *Row, t *instant) *fault {
 func (s *servingSim) agentSession(line []byte, k *servingKeys, r *Row, t *instant) (f *fault) {
 	const want = "objects with input_toks, output_toks and tool_duration_ns"
 	n, wait := 0, clock.Duration(0)
+	arrival := s.request.arrival.value
 	ok := elements(k.parts, func(part []byte) bool {
-		var p servingKeys
 		var x Row
-		if !p.read(part) {
+		p, ok := s.read(part)
+		if !ok {
 			f = faulty(Syntax, part, "is not a part of a session", want)
 			return false
 		}
-		if f = s.lengths.read(part, member{"arrival_time_ns", k.at}, member{"input_toks", p.input},
-			member{"output_toks", p.output}, inNanos, &x, t); f != nil {
+		s.request.arrival.value = arrival
+		if f = s.request.read(part, &x, t); f != nil {
 			return false
 		}
 		if x.Content, f = s.content(p.ids, x.InputTokens); f != nil {
@@ -128,7 +127,7 @@ func (s *servingSim) agentSession(line []byte, k *servingKeys, r *Row, t *instan
 		return faulty(Fields, line, "is a session without requests", "at least one in sub_requests")
 	}
 	if f = s.sessions.of(k.session, r); f == nil && len(k.session) == 0 {
-		f = missing(line, "session_id")
+		f = required(line, member{"session_id", nil})
 	}
 	return f
 }

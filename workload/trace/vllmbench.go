@@ -113,26 +113,3 @@ func (b *benchLists) errors() error {
 		return err
 	})
 }
-
-func tooMany() error {
-	return &shapeError{"", fmt.Sprintf("at most %d requests in one document", maxRecords)}
-}
-
-// note keeps the first fault of a record.
-func (r *record) note(f *fault) {
-	if r.fault == nil {
-		r.fault = f
-	}
-}
-
-// nonEmpty consumes a value and reports whether it is anything but null, false or empty text.
-func (d *document) nonEmpty() (bool, error) {
-	c, err := d.next()
-	if err != nil {
-		return false, err
-	}
-	head, _ := d.r.Peek(5)
-	nothing := c == '"' && len(head) > 1 && head[1] == '"' || string(head[:min(4, len(head))]) == "null" ||
-		string(head) == "false"
-	return !nothing, d.skip()
-}

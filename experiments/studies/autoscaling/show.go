@@ -12,19 +12,19 @@ import (
 	"clifftop/report/plot"
 )
 
-// results are the runs of fleets on a day, by fleet and seed.
+// results holds the runs of the fleets on one day, by fleet and seed.
 type results struct {
 	day    string
 	fleets []fleet
 	runs   [][]outcome
 }
 
-// of are the runs of a fleet.
+// of returns the runs of a fleet.
 func (r *results) of(name string) []outcome {
 	return r.runs[slices.IndexFunc(r.fleets, func(f fleet) bool { return f.name == name })]
 }
 
-// column is a number of a table.
+// column is a column of a table.
 type column struct {
 	title string
 	of    func(*report.Summary) float64
@@ -74,7 +74,7 @@ func coldTable(b *strings.Builder, r *results) {
 	r.rows(b, "Fleet", "Cold start")
 }
 
-// costs shows what is paid, and what one gets for it.
+// costs shows the paid GPU hours, the share of good requests and the TTFT.
 func costs(all []results) *plot.Figure {
 	c := plot.Comparison{
 		Title:   costTitle(&all[0]),
@@ -107,17 +107,17 @@ func costs(all []results) *plot.Figure {
 	return c.Figure()
 }
 
-// costTitle says what following the load saves, and what a bad metric costs.
+// costTitle is the title of the picture: the savings, and the cost of a bad metric.
 func costTitle(r *results) string {
 	saved := 1 - mean(r.of(kedaConcurrent), paid)/mean(r.of(forPeak), paid)
 	return fmt.Sprintf("Scaling by requests in the system saves %.0f %% of the GPU hours; by queue length, %.0f %% of the requests are bad",
 		100*saved, 100*(1-mean(r.of(kedaWaiting), attainment)))
 }
 
-// quarters is the number of intervals of a picture of a day.
+// quarters is the number of intervals in the picture of a day: quarters of an hour.
 const quarters = 96
 
-// course shows a day of the first seed.
+// course is the picture of a day, with the first seed.
 func course(r *results) *chart.Lines {
 	replicas := chart.Panel{Title: "Ready replicas", X: chart.Scale{Unit: chart.Whole, Max: 24}, Y: chart.Scale{Title: "number, mean of 15 minutes", Unit: chart.Whole}}
 	ttft := chart.Panel{
@@ -145,7 +145,7 @@ func course(r *results) *chart.Lines {
 	}
 }
 
-// over is the weighted mean of a number over the points of a time.
+// over is the weighted mean of a number over the points from a time to a time.
 func over(series []report.SeriesPoint, from, to float64, of func(*report.SeriesPoint) (*float64, float64)) float64 {
 	sum, weight := 0.0, 0.0
 	for i := range series {

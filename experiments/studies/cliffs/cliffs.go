@@ -6,10 +6,10 @@ import (
 	"clifftop/report"
 )
 
-// published are the users and tokens per second that the cliff is known by.
+// published are the tokens per second of the published example.
 var published = []float64{5000, 25000, 35000, 30000}
 
-// all are the cliffs in the order of the results.
+// all returns the cliffs in the order of the results.
 func all() ([]*cliff, error) {
 	list := []*cliff{literal(), preempt(), retries(), fleet()}
 	for _, c := range list {
@@ -30,7 +30,7 @@ func literal() *cliff {
 		drawn:  []int{10, 25, 50, 75, 100, 125, 150, 200},
 		thinks: "{distribution: lognormal, mean: 11s, cv: 2}",
 		cause:  "Hit rate", causeTitle: "Prompt tokens found in the prefix cache",
-		twins: []variant{
+		controls: []variant{
 			set("four times the KV cache", "engine.num_gpu_blocks_override=113360"),
 			set("KV in FP8", "deployment.kv_cache_dtype=fp8"),
 			set("an H200", "gpu=h200-sxm"),
@@ -63,7 +63,7 @@ func preempt() *cliff {
 		drawn:  []int{10, 25, 50, 75, 100, 125, 150, 200},
 		thinks: "{distribution: lognormal, mean: 60s, cv: 2}",
 		cause:  "Recomputed", causeTitle: "Fraction of tokens that are recomputed",
-		twins: []variant{
+		controls: []variant{
 			set("memory reserved", "engine.admission=full-length"),
 			set("memory for the whole prompt", "engine.admission=full-prompt"),
 			set("a prefix cache", "engine.enable_prefix_caching=true"),
@@ -99,7 +99,7 @@ func retries() *cliff {
 		subject: "useful output",
 		cause:   "Received by clients", causeTitle: "Fraction of output tokens in complete outputs",
 		also: &column{"base, all output", func(s *report.Summary) float64 { return *s.Throughput.OutputTokensPerS }, 0, false},
-		twins: []variant{
+		controls: []variant{
 			set("all cures", told, bounded, short),
 			set("server told", told),
 			set("few retries", bounded),
@@ -118,7 +118,7 @@ func fleet() *cliff {
 		drawn:  []int{10, 25, 50, 75, 100, 125, 150, 200},
 		thinks: "{distribution: lognormal, mean: 20s, cv: 2}",
 		cause:  "Recomputed", causeTitle: "Fraction of tokens that are recomputed",
-		twins: []variant{
+		controls: []variant{
 			set("four times the KV cache", "engine.num_gpu_blocks_override=25696"),
 			set("memory reserved", "engine.admission=full-length"),
 			set("an H200", "gpu=h200-sxm"),

@@ -19,27 +19,27 @@ import (
 //go:embed *.yaml
 var scenarios embed.FS
 
-// users are the loads that the cliff was published at.
+// users are the loads of the published example.
 var users = []int{10, 50, 100, 200}
 
-// Parameters were chosen on one seed. What is said of them is said of the others.
+// The parameters were chosen with seed chosenOn. The results use the other seeds.
 const chosenOn = 1
 
 var seeds = []uint64{2, 3, 4, 5, 6}
 
-// cliff is traffic whose throughput falls when load rises, and the twins in which it does not.
+// cliff is a scenario whose throughput falls when the load rises, and the controls in which it does not fall.
 type cliff struct {
 	name     string // of its scenario
 	scenario *scenario.Scenario
 	unit     string // of what is measured
 	measure  func(*report.Summary) float64
 	copies   float64 // identical systems side by side, of which one is simulated
-	// published are the tokens per second at the loads that were published; nil if there are none. They are a shape, if
-	// any factor may lie between them and what is measured.
+	// published are the tokens per second at the published loads; nil if there are none. They are a shape if a common
+	// factor between them and the simulated numbers is allowed.
 	published []float64
 	shape     bool
 	drawn     []int     // users in the picture
-	twins     []variant // the first of them removes the mechanism
+	controls  []variant // the first of them removes the mechanism
 	search    search
 	least     float64 // fall that a traffic must have to be chosen, as a fraction
 	thinks    string  // another law of think times
@@ -117,10 +117,10 @@ func (c *cliff) run(ctx context.Context, variants []variant, users []int, seeds 
 	return list, err
 }
 
-// at are the summaries at a load.
+// at returns the summaries at a load.
 func (r *runs) at(users int) []*report.Summary { return r.summaries[slices.Index(r.users, users)] }
 
-// of are the values of a number at a load, by seed.
+// of returns the values of a number at a load, by seed.
 func (r *runs) of(users int, number func(*report.Summary) float64) []float64 {
 	var values []float64
 	for _, s := range r.at(users) {
@@ -138,7 +138,7 @@ func (r *runs) throughput(users int) []float64 {
 	return values
 }
 
-// change is by how much throughput differs between two loads, seed by seed.
+// change is the difference of throughput between two loads, paired by seed.
 func (r *runs) change(from, to int) interval {
 	differences := r.throughput(to)
 	for i, x := range r.throughput(from) {
@@ -147,7 +147,7 @@ func (r *runs) change(from, to int) interval {
 	return estimate(differences)
 }
 
-// falls says that throughput is lower at the second load by more than chance.
+// falls reports whether throughput is significantly lower at the second load.
 func (r *runs) falls(from, to int) bool { return r.change(from, to).high < 0 }
 
 // interval is a mean with its 95 % confidence interval, by Student's t.
@@ -163,7 +163,7 @@ func estimate(values []float64) interval {
 	return interval{mean, mean - half, mean + half}
 }
 
-// curve is what a sweep over the loads concludes.
+// curve is the curve of a sweep over the loads.
 func (r *runs) curve() *report.Curve {
 	var points []report.CurvePoint
 	for i, n := range r.users {

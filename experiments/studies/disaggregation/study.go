@@ -26,13 +26,13 @@ var layouts = []struct {
 	{"3 prefill, 1 decode", divided(3)},
 }
 
-// divided has so many of the four compute prompts.
+// divided returns the pools of a split: this number of prefill GPUs, of four.
 func divided(prompts int) scenario.Setting {
 	return scenario.Setting{Key: "pools", Value: fmt.Sprintf(
 		"[{name: prefill, role: prefill, replicas: %d}, {name: decode, role: decode, replicas: %d}]", prompts, 4-prompts)}
 }
 
-// objectives are limits that nine requests of ten meet.
+// objectives are limits that nine of ten requests must meet.
 var objectives = []struct{ name, slo string }{
 	{"a token every 12 ms", "{ttft_p90: 2s, tpot_p90: 12ms, attainment: 0.9}"},
 	{"a token every 50 ms", "{ttft_p90: 2s, tpot_p90: 50ms, attainment: 0.9}"},
@@ -56,7 +56,7 @@ func readTraffics() ([]*traffic, error) {
 	return list, nil
 }
 
-// with is the traffic under an objective, served by a layout.
+// with is the scenario of the traffic with an objective and a layout.
 func (t *traffic) with(layout, objective int, more ...scenario.Setting) (*scenario.Scenario, error) {
 	return t.scenario.With(append([]scenario.Setting{layouts[layout].set, {Key: "slo", Value: objectives[objective].slo}}, more...)...)
 }
@@ -82,7 +82,7 @@ func (t *traffic) run(ctx context.Context) error {
 	})
 }
 
-// of is the rate at which a layout was shown to meet an objective, 0 where there is none.
+// of is the rate at which a layout was shown to meet an objective; 0 if there is none.
 func (t *traffic) of(layout, objective int) float64 {
 	if p := t.capacities[layout][objective].Passes; p != nil {
 		return *p

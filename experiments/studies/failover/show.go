@@ -10,7 +10,7 @@ import (
 	"clifftop/report/layout"
 )
 
-// cell is what a table says of the runs of a system at a load.
+// cell is a number of the runs of a system at a load.
 type cell struct {
 	title string
 	of    func(runs []*course) string
@@ -20,7 +20,7 @@ func share(of func(*course) float64) func([]*course) string {
 	return func(runs []*course) string { return layout.Percent(mean(runs, of)) }
 }
 
-// recoveries says when runs recover, on average, or how many do not.
+// recoveries is the mean time to recover, or the number of runs that do not recover.
 func recoveries(runs []*course) string {
 	sum, never := 0.0, 0
 	for _, c := range runs {
@@ -41,7 +41,7 @@ func recoveries(runs []*course) string {
 	return fmt.Sprintf("%.0f s", sum/float64(len(runs)))
 }
 
-// tails is the 99th percentile of waits in the outage.
+// tails is the 99th percentile of the TTFT during the outage.
 func tails(runs []*course) string {
 	if v := mean(runs, (*course).p99); !math.IsInf(v, 1) {
 		return layout.Digits(v) + " s"
@@ -49,7 +49,7 @@ func tails(runs []*course) string {
 	return "no output"
 }
 
-// tables writes what becomes of one of four.
+// tables writes the results for one of four replicas.
 func (x *study) tables(b *strings.Builder, runs [][][]*course) {
 	fmt.Fprintf(b, "\n## One of four is lost\n\nFour replicas saturate at %s requests/s; loads are fractions of this rate. One replica is lost at %.0f s. If it must start again, it is back %.0f s later. Means over %d seeds.\n",
 		layout.Digits(4*x.saturation), lost, outage, len(seeds))
@@ -77,7 +77,7 @@ func (x *study) tables(b *strings.Builder, runs [][][]*course) {
 	}
 }
 
-// sizeTable writes how much n replicas may be loaded.
+// sizeTable writes the load that n replicas can have.
 func sizeTable(b *strings.Builder, good [][][]float64) {
 	b.WriteString("\n## The load that n replicas can have if one is lost\n\nThe highest load, in steps of 0.05, at which 95 % of the requests in the last two minutes of the outage get a first token within 2 s, for every seed.\n\n| replicas | load | (n − 1)/n |\n|---:|---:|---:|\n")
 	for i, n := range sizes {
@@ -85,7 +85,7 @@ func sizeTable(b *strings.Builder, good [][][]float64) {
 	}
 }
 
-// spans are the times for which the caches are told.
+// spans are the time intervals of the table of caches.
 var spans = []struct {
 	name     string
 	from, to float64
@@ -93,7 +93,7 @@ var spans = []struct {
 	{"before", 600, lostCache - 30}, {"during the outage", lostCache + 30, back - 30}, {"after its return", back + 30, back + 210}, {"at the end", 1560, 1740},
 }
 
-// cacheTable writes what conversations compute again.
+// cacheTable writes the fraction of prompt tokens that no cache had.
 func cacheTable(b *strings.Builder, talks [][]*course) {
 	b.WriteString("\n## Lost caches\n\nFraction of prompt tokens that no cache had.\n\n| router |")
 	for _, s := range spans {
@@ -144,7 +144,7 @@ func recovery(runs [][][]*course) *chart.Lines {
 	}
 }
 
-// caches shows what is computed again over time, with the first seed.
+// caches shows the fraction of computed prompt tokens over time, with the first seed.
 func caches(talks [][]*course) *chart.Lines {
 	p := chart.Panel{
 		X: chart.Scale{Title: "minutes", Unit: chart.Whole, Max: 30}, Y: chart.Scale{Title: "prompt tokens that no cache had", Unit: chart.Fraction, Max: 1.04},

@@ -29,17 +29,17 @@ const (
 	outage = 300.0
 )
 
-// wait is how long a good request may wait for its first token, from its first attempt on, in seconds; and fine is the
-// share of good requests from which on all is well.
+// wait is the TTFT limit of a good request, from its first attempt, in seconds. fine is the share of good requests at which
+// the fleet counts as recovered.
 const (
 	wait = 2.0
 	fine = 0.95
 )
 
-// loads are shares of what four replicas can serve.
+// loads are fractions of the capacity of four replicas.
 var loads = []float64{0.5, 0.6, 0.7, 0.8, 0.9}
 
-// system is what happens to one replica, under which router, and what clients do about it.
+// system is a failure of one replica, with a router and the behaviour of the clients.
 type system struct {
 	name     string
 	failure  string // but for its replica and instant
@@ -57,7 +57,7 @@ const (
 	budgeted = "{ttft_timeout: 10s, retries: 5, retry_budget: 0.1}"
 )
 
-// The systems that the text names.
+// Names of the systems that the text mentions.
 const (
 	crashPatient  = "crash, patient clients"
 	crashLeaving  = "crash, clients retry after 10 s"
@@ -106,7 +106,7 @@ func newStudy(ctx context.Context) (*study, error) {
 	return &study{chat, conversations, four / 4}, err
 }
 
-// with is the scenario of a system of n replicas at a load, as a share of what they can serve.
+// with is the scenario of a system of n replicas at a load, as a fraction of their capacity.
 func (x *study) with(s system, n int, load float64, seed uint64, more ...scenario.Setting) (*scenario.Scenario, error) {
 	settings := []scenario.Setting{
 		set("deployment.replicas", strconv.Itoa(n)),
@@ -118,14 +118,14 @@ func (x *study) with(s system, n int, load float64, seed uint64, more ...scenari
 	return x.chat.With(slices.Concat(settings, s.settings, more)...)
 }
 
-// part is what becomes of the requests that are first sent in one of the intervals of a run.
+// part describes the requests that are first sent in one interval of a run.
 type part struct {
 	from, to      float64 // seconds
 	sent, good    int64
 	cached, input int64 // tokens of prompts
 }
 
-// course is a run in parts of half a minute or so.
+// course is a run in parts of about half a minute.
 type course struct {
 	*report.Summary
 	parts  []part
@@ -181,13 +181,13 @@ func follow(ctx context.Context, s *scenario.Scenario, lost float64) (*course, e
 	return c, nil
 }
 
-// p99 is the 99th percentile of the waits in the outage, in seconds.
+// p99 is the 99th percentile of the TTFT in the outage, in seconds.
 func (c *course) p99() float64 { return c.during[len(c.during)*99/100] }
 
-// unfinished is the time before the end whose requests may not have ended, in seconds.
+// unfinished is the time before the end of a run in which requests may not have ended, in seconds.
 const unfinished = 90
 
-// goodIn is the share of good requests among those that were sent in the parts of a time.
+// goodIn is the share of good requests among those sent between two times.
 func (c *course) goodIn(from, to float64) float64 {
 	good, sent := int64(0), int64(0)
 	for _, p := range c.parts {
@@ -198,8 +198,8 @@ func (c *course) goodIn(from, to float64) float64 {
 	return float64(good) / float64(sent)
 }
 
-// recovered is how long after the loss all is well again, for good, in seconds: infinite for never, and 0 if nothing was
-// to be seen.
+// recovered is the time from the loss until the fleet has recovered until the end of the run, in seconds: infinite if
+// never, and 0 if the loss had no effect.
 func (c *course) recovered() float64 {
 	at := 0.0
 	for i, p := range c.parts {
@@ -215,7 +215,7 @@ func (c *course) recovered() float64 {
 	return at
 }
 
-// missed is the share of prompt tokens, of requests that were sent in the parts of a time, that no cache had.
+// missed is the share of prompt tokens that no cache had, for requests sent between two times.
 func (c *course) missed(from, to float64) float64 {
 	cached, input := int64(0), int64(0)
 	for _, p := range c.parts {
@@ -226,7 +226,7 @@ func (c *course) missed(from, to float64) float64 {
 	return 1 - float64(cached)/float64(input)
 }
 
-// unserved is the share of requests that were sent and never answered, whoever gave up.
+// unserved is the share of requests that got no output, for any reason.
 func (c *course) unserved() float64 {
 	r := c.Requests
 	return float64(r.Failed+r.TimedOut+r.Rejected) / float64(r.Offered)
@@ -267,8 +267,8 @@ func (x *study) run(ctx context.Context, list []system, loads []float64, seeds [
 // sizes are numbers of replicas of which one is lost.
 var sizes = []int{2, 4, 8}
 
-// withoutOne says for each number of replicas, load and seed which share of the requests of the last two minutes of an outage
-// is good.
+// withoutOne returns for each number of replicas, load and seed the share of good requests in the last two minutes of an
+// outage.
 func (x *study) withoutOne(ctx context.Context, sizes []int, loads func(n int) []float64, seeds []uint64) ([][][]float64, error) {
 	var good [][][]float64
 	for _, n := range sizes {
@@ -301,7 +301,7 @@ func tried(int) (loads []float64) {
 	return loads
 }
 
-// survived is the highest of the tried loads up to which all seeds are served well.
+// survived is the highest of the tried loads up to which all seeds have enough good requests.
 func survived(loads []float64, good [][]float64) float64 {
 	highest := 0.0
 	for k, load := range loads {
@@ -313,7 +313,7 @@ func survived(loads []float64, good [][]float64) float64 {
 	return highest
 }
 
-// routers are those under which conversations lose a cache.
+// routers are the routers of the conversations.
 var routers = []string{"session", "sglang", "least-requests"}
 
 // When the conversations lose their replica, and when it is back.
@@ -322,7 +322,7 @@ const (
 	back      = lostCache + outage
 )
 
-// converse runs the conversations under all routers. The results are by router and seed.
+// converse runs the conversations with all routers. The results are by router and seed.
 func (x *study) converse(ctx context.Context, seeds []uint64) ([][]*course, error) {
 	flat, err := all(ctx, len(routers)*len(seeds), func(i int) (*scenario.Scenario, float64, error) {
 		s, err := x.conversations.With(set("deployment.router", routers[i/len(seeds)]), set("run.seed", strconv.FormatUint(seeds[i%len(seeds)], 10)))

@@ -25,7 +25,7 @@ var policies = []string{
 // loads are fractions of the rate at which vllm saturates.
 var loads = []float64{0.5, 0.8, 1, 1.2}
 
-// traffic is a kind of traffic, and what came of it under each policy at each load.
+// traffic is a kind of traffic, and its results by policy and load.
 type traffic struct {
 	name       string
 	scenario   *scenario.Scenario
@@ -46,7 +46,7 @@ func readTraffics() ([]*traffic, error) {
 	return list, nil
 }
 
-// run simulates the traffic under the policies at all loads, with so many requests each.
+// run simulates the traffic with the policies at all loads, with this number of requests each.
 func (t *traffic) run(ctx context.Context, names []string, requests int) error {
 	var err error
 	if t.saturation, err = sweep.Saturation(ctx, t.scenario); err != nil {

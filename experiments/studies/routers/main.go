@@ -1,6 +1,5 @@
-// Command routers holds all routers against each other on a fleet of eight replicas, under conversations that anybody can
-// repeat and, where it is given, under a recorded hour; and what becomes of them when what they know is old, or when
-// several front ends share the traffic. It writes a table and pictures.
+// Command routers compares all routers on a fleet of eight replicas: on conversations, on a recorded hour if its file is
+// given, with old metrics, and with several front ends. It writes tables and pictures.
 //
 //	go run ./experiments/studies/routers -out experiments/studies/routers
 //	go run ./experiments/studies/routers -out experiments/studies/routers -trace conversation_trace.jsonl.gz

@@ -9,7 +9,7 @@ import (
 	"clifftop/report/plot"
 )
 
-// tooLate is a latency beyond the scale of pictures, in ms.
+// tooLate is the largest latency in a picture, in ms.
 const tooLate = 100e3
 
 // picture shows the contest: a line for each router, a dot for each point.
@@ -56,7 +56,7 @@ func (c *contest) picture() *plot.Figure {
 	return f.Figure()
 }
 
-// drawn are the columns in the picture.
+// drawn returns the columns in the picture.
 func (c *contest) drawn() []int {
 	switch c.name {
 	case "stale":
@@ -101,7 +101,7 @@ func (c *contest) finding() string {
 		c.points[c.shown].name, at(best, c.shown, mean), best, at(best, c.shown, hits), at("round-robin", c.shown, mean), at("round-robin", c.shown, hits))
 }
 
-// least is the system with the least of a number at a point.
+// least is the system with the smallest value of a number at a point.
 func (c *contest) least(point int, of func(*report.Summary) *float64) string {
 	name, value := "", math.Inf(1)
 	for i, s := range c.systems {

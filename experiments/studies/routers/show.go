@@ -18,7 +18,7 @@ confidence interval. ▼ and ▲ mark significant differences (Student's t, with
 replicas. *Longest queue* is the largest number of requests that waited at one replica.
 `
 
-// column is a number of the tables.
+// column is a column of the tables.
 type column struct {
 	title        string
 	path         string // of the metric of a comparison, whose differences stand beside it; empty for none
@@ -48,7 +48,7 @@ func percent(x *float64) *float64 {
 	return &v
 }
 
-// mostLoaded is the number of requests at the replica that has the most, over the mean over replicas.
+// mostLoaded is the largest mean number of requests at a replica, divided by the mean over the replicas.
 func mostLoaded(s *report.Summary) *float64 {
 	sum, most := 0.0, 0.0
 	for i := range s.Replicas {
@@ -62,7 +62,7 @@ func mostLoaded(s *report.Summary) *float64 {
 	return &v
 }
 
-// longestQueue is the most requests that waited at one replica at once.
+// longestQueue is the largest number of requests that waited at one replica.
 func longestQueue(s *report.Summary) *float64 {
 	most := 0.0
 	for i := range s.Replicas {
@@ -75,7 +75,7 @@ func longestQueue(s *report.Summary) *float64 {
 	return &most
 }
 
-// values are those of a number, by seed; NaN where a run does not give it.
+// values returns a number by seed; NaN if a run does not have it.
 func (c *contest) values(system, point int, of func(*report.Summary) *float64) []float64 {
 	list := make([]float64, len(c.runs[system][point]))
 	for i, s := range c.runs[system][point] {
@@ -87,7 +87,7 @@ func (c *contest) values(system, point int, of func(*report.Summary) *float64) [
 	return list
 }
 
-// mean is the mean over seeds; NaN where there is none.
+// mean is the mean over seeds; NaN if there is none.
 func (c *contest) mean(system, point int, of func(*report.Summary) *float64) float64 {
 	if c.refused[system] != "" {
 		return math.NaN()
@@ -96,7 +96,7 @@ func (c *contest) mean(system, point int, of func(*report.Summary) *float64) flo
 	return center
 }
 
-// difference is the mean of what one system has less another, seed by seed, and half the width of its interval.
+// difference is the mean difference between two systems, paired by seed, and half the width of its interval.
 func (c *contest) difference(system, other, point int, of func(*report.Summary) *float64) (center, half float64) {
 	a, b := c.values(system, point, of), c.values(other, point, of)
 	for i := range a {
@@ -105,7 +105,7 @@ func (c *contest) difference(system, other, point int, of func(*report.Summary) 
 	return stats.MeanInterval(a, stats.Confidence)
 }
 
-// judge holds the systems that run against the first of them, at a point: their differences by their names.
+// judge compares the systems with the first one at a point, and returns the comparisons by name.
 func (c *contest) judge(point int) map[string]*verdict.Variant {
 	var names []string
 	var runs [][]*report.Summary
@@ -151,7 +151,7 @@ func (c *contest) table(b *strings.Builder) {
 	}
 }
 
-// row is what is said of a system at a point; v is nil for the first one.
+// row writes the row of a system at a point; v is nil for the first system.
 func (c *contest) row(system, point int, v *verdict.Variant) string {
 	var b strings.Builder
 	for _, col := range columns() {
@@ -168,7 +168,7 @@ func (c *contest) row(system, point int, v *verdict.Variant) string {
 	return b.String()
 }
 
-// difference is that of a variant in a metric, with its interval and what it is worth.
+// difference writes the difference of a variant in a metric, with its interval and a mark if it is significant.
 func difference(v *verdict.Variant, path string) string {
 	for _, d := range v.Metrics {
 		if d.Path != path || d.Difference == nil || d.CI95 == nil {

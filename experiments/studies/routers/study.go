@@ -17,16 +17,16 @@ import (
 //go:embed conversations.yaml
 var conversationsYAML []byte
 
-// seeds are those of the runs of every system. The loads were chosen on another one, 1.
+// seeds are the seeds of the runs of every system. The loads were chosen with seed 1.
 var seeds = []uint64{2, 3, 4, 5, 6}
 
-// choice is a value of what a contest varies: a name, and the keys of the scenario that it sets.
+// choice is a variant: a name, and the keys of the scenario that it sets.
 type choice struct {
 	name string
 	set  []scenario.Setting
 }
 
-// contest is systems at the same points, each with the same seeds.
+// contest is a list of systems at the same points, each with the same seeds.
 type contest struct {
 	name, question string
 	scenario       *scenario.Scenario
@@ -46,7 +46,7 @@ func router(name, value string) choice {
 	return choice{name, []scenario.Setting{{Key: "deployment.router", Value: value}}}
 }
 
-// routers are all that there are, as they are by default, and some with an option without which they do something else.
+// routers returns all routers with default options, and some again with an option that matters.
 func routers() ([]choice, error) {
 	known, err := experiments.Catalog("routers")
 	if err != nil {
@@ -65,7 +65,7 @@ func routers() ([]choice, error) {
 	return list, nil
 }
 
-// rates are loads of a traffic of so many requests per second.
+// rates returns loads in requests per second.
 func rates(perSecond ...float64) (list []choice) {
 	for _, r := range perSecond {
 		text := strconv.FormatFloat(r, 'g', -1, 64)
@@ -74,7 +74,7 @@ func rates(perSecond ...float64) (list []choice) {
 	return list
 }
 
-// shootout is all routers at three loads.
+// shootout compares all routers at three loads.
 func shootout(s *scenario.Scenario, all []choice) *contest {
 	c := &contest{name: s.Name, scenario: s, systems: all, shown: 2, points: rates(12, 18, 24), question: "All routers, one front end."}
 	if s.Workload.Trace != nil {
@@ -87,7 +87,7 @@ func shootout(s *scenario.Scenario, all []choice) *contest {
 	return c
 }
 
-// hour is a recorded one, served by a model large enough for eight replicas of four GPUs to have work.
+// hour is the scenario of the recorded hour. Its model is large enough to keep eight replicas of four GPUs busy.
 const hour = `
 name: recorded
 model: llama-3.1-70b
@@ -103,7 +103,7 @@ func recorded(file string) (*scenario.Scenario, error) {
 	return scenario.Parse("recorded", fmt.Appendf(nil, hour, file))
 }
 
-// staleness is what becomes of those who go by what the replicas say of themselves, as that gets older, beside two who do not.
+// staleness compares routers that use scraped metrics, with older and older metrics, and two routers that do not.
 func staleness(s *scenario.Scenario) *contest {
 	c := &contest{name: "stale", scenario: s, shown: 3, question: "Scraped metrics have this age. 18 requests/s, one front end."}
 	c.systems = []choice{
@@ -124,7 +124,7 @@ func staleness(s *scenario.Scenario) *contest {
 	return c
 }
 
-// frontEnds is what becomes of those who count what they sent, as several of them share the traffic.
+// frontEnds compares routers with several front ends, which do not know each other.
 func frontEnds(s *scenario.Scenario) *contest {
 	c := &contest{name: "front-ends", scenario: s, shown: 2, question: "Several front ends that do not know each other. 18 requests/s."}
 	for _, name := range []string{"round-robin", "power-of-two", "least-requests", "least-tokens", "session", "bounded-hash", "sglang", "kv-aware", "llm-d", "dynamo"} {
@@ -137,7 +137,7 @@ func frontEnds(s *scenario.Scenario) *contest {
 	return c
 }
 
-// at is a system at a point.
+// at is the scenario of a system at a point.
 func (c *contest) at(system, point int, more ...scenario.Setting) (*scenario.Scenario, error) {
 	var set []scenario.Setting
 	for _, list := range [][]scenario.Setting{c.systems[system].set, c.points[point].set, more} {
