@@ -150,7 +150,7 @@ func TestPoolFaults(t *testing.T) {
 		{"deployment: {router: {front_ends: 3}}", "s.yaml:1:22: deployment.router: policy is missing (want a rule"},
 		{"deployment: {replicas: 2, router: least-kv}\nstep_time: {linear: {a_ms: 10}}", "s.yaml:1:35: deployment.router: least-kv: it goes by the use of KV pools, and they are unlimited (set num_gpu_blocks_override)"},
 		{"deployment: {replicas: 2, router: session}", "s.yaml:1:35: deployment.router: session: it goes by sessions, and the traffic has none"},
-		{"deployment: {replicas: 2, router: {policy: session, by: prefix}}", `s.yaml:1:57: deployment.router.by: prefix is not allowed (want session or user; bounded-hash goes by prefixes)`},
+		{"deployment: {replicas: 2, router: {policy: session, by: prefix}}", `s.yaml:1:57: deployment.router.by: prefix is not allowed (want session or user; use bounded-hash for prefixes)`},
 		{"deployment: {replicas: 2, router: {policy: bounded-hash, factor: 0.5}}", "s.yaml:1:66: deployment.router.factor: 0.5 is not allowed (want a number, 1 to 1000000)"},
 		{"deployment: {replicas: 2, router: {policy: random, factor: 2}}", "s.yaml:1:52: deployment.router.factor: this key is not allowed with policy random"},
 	} {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestErrorTextsAreShort reads the texts of all faults and warnings from the source: each fits two lines of a terminal, and
-// avoids phrases that readers stumble over.
+// TestErrorTextsAreShort reads the texts of all faults and warnings from the source: each fits two lines of a
+// terminal, and avoids phrases that readers stumble over.
 func TestErrorTextsAreShort(t *testing.T) {
 	const most = 160
 	says := map[string]bool{"Fault": true, "Refuse": true, "Wrong": true, "Require": true, "Warn": true, "unused": true, "Errorf": true, "New": true}

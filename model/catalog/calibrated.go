@@ -8,8 +8,6 @@ import (
 	"clifftop/model"
 
 	"github.com/goccy/go-yaml"
-
-	"clifftop/model"
 )
 
 // CalibratedRecord corrects a GPU of the catalog by the user's measurements. Factors multiply the achieved fraction
