@@ -47,9 +47,9 @@ func newClasses(o Options) classes {
 	}
 	var all classes
 	for _, k := range o.Classes {
-		own := Options{SLO: k.SLO.perRequest(), End: o.End, Expected: o.Expected, GPUs: o.GPUs, Warmup: o.Warmup}
+		own := Options{SLO: perRequest(k.SLO), End: o.End, Expected: o.Expected, GPUs: o.GPUs, Warmup: o.Warmup}
 		if k.SLO == nil {
-			own.SLO = o.SLO.perRequest()
+			own.SLO = perRequest(o.SLO)
 		}
 		all = append(all, NewCollector(own))
 	}
@@ -57,7 +57,7 @@ func newClasses(o Options) classes {
 }
 
 // perRequest is the objective without limits on single gaps.
-func (s *SLO) perRequest() *SLO {
+func perRequest(s *SLO) *SLO {
 	if s == nil {
 		return nil
 	}
@@ -217,7 +217,7 @@ func (k *Class) row(keep []int) []string {
 }
 
 // classGrid has a row for each class.
-func (s *Summary) classGrid(t *layout.Text) {
+func classGrid(s *Summary, t *layout.Text) {
 	if len(s.Classes) == 0 {
 		return
 	}

@@ -40,7 +40,7 @@ func TestClassesShareOutTheRun(t *testing.T) {
 		t.Errorf("limits %+v and %+v", chat.Limits, batch.Limits)
 	}
 	var b strings.Builder
-	if err := s.WriteTable(&b, DefaultProfile()); err != nil || !strings.Contains(b.String(), "\nbatch ") {
+	if err := WriteSummary(s, &b, DefaultProfile()); err != nil || !strings.Contains(b.String(), "\nbatch ") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 	b.Reset()

@@ -167,7 +167,7 @@ func NewCollector(opts Options) *Collector {
 		width *= 2
 	}
 	return &Collector{
-		opts: opts, limits: opts.SLO.limits(), line: newTimeline(width), exact: ExactSamples,
+		opts: opts, limits: newLimits(opts.SLO), line: newTimeline(width), exact: ExactSamples,
 		stages: newStages(opts.Stages), classes: newClasses(opts), parts: newParts(opts, width),
 	}
 }

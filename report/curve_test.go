@@ -472,7 +472,7 @@ func TestTableWidth(t *testing.T) {
 		s := c.Summary()
 		var b bytes.Buffer
 		for _, p := range []Profile{DefaultProfile(), {Name: "impatient", TTFT: DefaultProfile().TTFT, TPOT: DefaultProfile().TPOT}} {
-			if err := s.WriteTable(&b, p); err != nil {
+			if err := WriteSummary(s, &b, p); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -79,8 +79,8 @@ const (
 	openingRequests   = 32
 )
 
-// span counts like iterations.
-func (o *Opening) span(s *event.Span) {
+// keepIterations counts like iterations.
+func keepIterations(o *Opening, s *event.Span) {
 	if len(o.Iterations) >= openingIterations {
 		return
 	}
@@ -95,8 +95,8 @@ func (o *Opening) span(s *event.Span) {
 	}
 }
 
-// finished keeps the requests that arrived first.
-func (o *Opening) finished(rec *event.Record) {
+// keepRequest keeps the requests that arrived first.
+func keepRequest(o *Opening, rec *event.Record) {
 	n := len(o.Requests)
 	if n == openingRequests && o.Requests[n-1].Arrival <= rec.Request.Arrival {
 		return

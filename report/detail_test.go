@@ -45,12 +45,12 @@ func TestDetailIsOfTheSummary(t *testing.T) {
 func TestOpening(t *testing.T) {
 	o := &Opening{}
 	span := &event.Span{Progression: clock.Progression{Start: 0, First: 2e12, Slope: 1e12, N: 3}, Decodes: 4, PrefillTokens: 0}
-	o.span(span)
+	keepIterations(o, span)
 	if len(o.Iterations) != 3 || o.Iterations[1].Start != o.Iterations[0].End || o.Iterations[2].End != span.End(3) {
 		t.Errorf("%+v", o.Iterations)
 	}
 	for range 1000 {
-		o.span(&event.Span{Progression: clock.Progression{Start: 9e9, First: 1e12, N: 7}})
+		keepIterations(o, &event.Span{Progression: clock.Progression{Start: 9e9, First: 1e12, N: 7}})
 	}
 	if len(o.Iterations) != openingIterations {
 		t.Errorf("%d iterations", len(o.Iterations))
@@ -58,7 +58,7 @@ func TestOpening(t *testing.T) {
 	const n = 100
 	for i := range int64(n) {
 		k := (i * 37) % n // in some order
-		o.finished(&event.Record{Request: workload.Request{ID: k, Arrival: clock.Time(k)}, Released: clock.Time(k + 500)})
+		keepRequest(o, &event.Record{Request: workload.Request{ID: k, Arrival: clock.Time(k)}, Released: clock.Time(k + 500)})
 	}
 	if len(o.Requests) != openingRequests {
 		t.Fatalf("%d requests", len(o.Requests))

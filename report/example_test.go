@@ -49,7 +49,7 @@ func ExampleCollector() {
 	if err := c.Check(); err != nil {
 		fmt.Println(err)
 	}
-	c.Summary().WriteTable(os.Stdout, report.DefaultProfile())
+	report.WriteSummary(c.Summary(), os.Stdout, report.DefaultProfile())
 	// Output:
 	// window       0.64 s to 60.03 s (after a warm-up), steady
 	// requests     1200 offered, 1200 completed
@@ -82,7 +82,7 @@ func ExampleCollector() {
 	// cost         $3.00/h, $0.833 per million output tokens at this load
 }
 
-func ExampleNewCurve() {
+func Example_curve() {
 	var points []report.CurvePoint
 	for _, rate := range []float64{40, 5, 10, 20, 30} {
 		points = append(points, report.CurvePoint{Value: rate, Summary: measure(rate, report.Options{}).Summary()})
@@ -112,8 +112,8 @@ func ExampleNewCurve() {
 	// sign at 30   not stationary: the system fills up by 3.15 requests/s
 }
 
-func ExampleSummary_WriteMarkdown() {
-	measure(5, report.Options{}).Summary().WriteMarkdown(os.Stdout, report.DefaultProfile())
+func Example_markdown() {
+	report.WriteSummaryMarkdown(measure(5, report.Options{}).Summary(), os.Stdout, report.DefaultProfile())
 	// Output:
 	// * **window**: 0 s to 240.1 s, steady
 	// * **requests**: 1200 offered, 1200 completed

@@ -73,7 +73,7 @@ func (c *Collector) passOn(rec *event.Record) {
 		c.opts.Requests.Finished(rec)
 	}
 	if c.opts.Opening != nil {
-		c.opts.Opening.finished(rec)
+		keepRequest(c.opts.Opening, rec)
 	}
 	if c.stages != nil {
 		c.stages.finished(rec)

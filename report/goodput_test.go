@@ -187,8 +187,8 @@ func TestLimitOnNothingMeasured(t *testing.T) {
 			if l.N != 0 || l.ValueMs != nil || l.Fraction != nil {
 				t.Errorf("%s: %s is %v, %v of %d keep it", what, l.Key, l.ValueMs, l.Fraction, l.N)
 			}
-			if side.Verdict != ProbePasses || l.Met == nil || !*l.Met || s.SLOUse() != 0 || s.Breaks() != "" {
-				t.Errorf("%s: %s %s, met %v, use %v, breaks %q", what, l.Key, side.Verdict, l.Met, s.SLOUse(), s.Breaks())
+			if side.Verdict != ProbePasses || l.Met == nil || !*l.Met || s.SLOUse() != 0 || Breaks(s) != "" {
+				t.Errorf("%s: %s %s, met %v, use %v, breaks %q", what, l.Key, side.Verdict, l.Met, s.SLOUse(), Breaks(s))
 			}
 		}
 	}

@@ -226,7 +226,7 @@ func (c *Collector) seriesOfReplicas(p *SeriesPoint, i int, length float64) {
 }
 
 // Text is the counts in words.
-func (r *ReplicaCounts) text() string {
+func replicaCountsText(r *ReplicaCounts) string {
 	text := fmt.Sprintf("%s on average, %d at most: ready %s", layout.Cell(r.Mean), r.Max, layout.Cell(r.Ready))
 	for _, x := range []struct {
 		n    *float64

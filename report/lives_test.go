@@ -124,7 +124,7 @@ func TestPaidTime(t *testing.T) {
 	if math.Abs(paid-*r.Mean*10) > 1e-9 {
 		t.Errorf("the series has %v replica seconds, the summary %v", paid, *r.Mean*10)
 	}
-	if err := s.WriteTable(&table, report.Profile{}); err != nil || !strings.Contains(table.String(), "4 at most: ready") {
+	if err := report.WriteSummary(s, &table, report.Profile{}); err != nil || !strings.Contains(table.String(), "4 at most: ready") {
 		t.Errorf("%v\n%s", err, table.String())
 	}
 }

@@ -75,7 +75,7 @@ func TestLogicalRequests(t *testing.T) {
 		t.Errorf("window %+v", s.Window)
 	}
 	var b strings.Builder
-	if err := s.WriteTable(&b, DefaultProfile()); err != nil {
+	if err := WriteSummary(s, &b, DefaultProfile()); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"4 offered, 2 completed, 1 rejected as busy, 1 timed out attempts", "attempts 7, 1.75 for each request; sent again after 1 TTFT timeouts, 1 timeouts, 1 refusals throughput", " pace "} {

@@ -60,7 +60,7 @@ func measuresOf(s *Summary) measures {
 		m.useful = stats.OrNaN(s.Goodput.OutputTokensPerS)
 	}
 	if d.P99 != nil {
-		m.ttftP99Deviation = d.p99Deviation()
+		m.ttftP99Deviation = p99Deviation(d)
 	}
 	if s.Cost != nil {
 		m.usdPerHour = stats.OrNaN(s.Cost.USDPerHour)

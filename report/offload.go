@@ -168,7 +168,7 @@ func (c *Collector) offload(engineS float64, sum *bucket, o *offload) *Offload {
 }
 
 // Text tells of the tiers in a line.
-func (o *Offload) text() string {
+func offloadText(o *Offload) string {
 	percent := func(x *float64) string {
 		if x == nil {
 			return "–"

@@ -110,7 +110,7 @@ var resourceNames = map[string]string{
 
 // Breaks says which limit of the SLO a run breaks, the worst first, and what its requests wait for; empty if it breaks
 // none.
-func (s *Summary) Breaks() string {
+func Breaks(s *Summary) string {
 	if s.SLOUse() <= 1 {
 		return ""
 	}
@@ -133,7 +133,7 @@ func (s *Summary) Breaks() string {
 	if worst != nil && worst.class != "" && !s.Window.Unsettled() {
 		text = worst.class + ": " + text
 	}
-	return text + s.cause()
+	return text + cause(s)
 }
 
 // worst is the limit that is missed most, or the one nearest to that.
@@ -148,7 +148,7 @@ func (s *Summary) worst() *judged {
 }
 
 // cause says what requests wait for, or that the GPU itself is what is short.
-func (s *Summary) cause() string {
+func cause(s *Summary) string {
 	a := &analysis{Thresholds: DefaultThresholds()}
 	m := measuresOf(s)
 	if resource, evidence := a.binds(&m); resource != "" {

@@ -16,17 +16,17 @@ const (
 )
 
 // replicaGrid has a row for each replica, or where these are many for each pool, the least and the most busy replica.
-func (s *Summary) replicaGrid(t *layout.Text) {
+func replicaGrid(s *Summary, t *layout.Text) {
 	if len(s.Replicas) == 0 {
 		return
 	}
 	rows := [][]string{{"replica", "sent", "tok/s", "TTFTp50", "p95", "TPOTp50", "busy", "KVmax", "hits"}}
 	if len(s.Replicas) <= fewReplicas {
 		for i := range s.Replicas {
-			rows = append(rows, s.Replicas[i].row())
+			rows = append(rows, replicaRow(&s.Replicas[i]))
 		}
 	} else {
-		rows = append(rows, s.poolRows()...)
+		rows = append(rows, poolRows(s)...)
 	}
 	if t.Markdown {
 		t.Blank()
@@ -41,22 +41,22 @@ func (s *Summary) replicaGrid(t *layout.Text) {
 	}
 }
 
-// row is what the table shows of a replica.
-func (r *Replica) row() []string {
+// replicaRow is what the table shows of a replica.
+func replicaRow(r *Replica) []string {
 	name := fmt.Sprint(r.Index)
 	if r.Pool != "" {
 		name += " " + r.Pool
 	}
-	return r.cells(name)
+	return replicaCells(r, name)
 }
 
-func (r *Replica) cells(name string) []string {
+func replicaCells(r *Replica, name string) []string {
 	return []string{name, fmt.Sprint(r.Requests.Sent), layout.Cell(r.Throughput.OutputTokensPerS), layout.Cell(r.Latency.TTFT.P50), layout.Cell(r.Latency.TTFT.P95),
 		layout.Cell(r.Latency.TPOT.P50), layout.Cell(r.System.BusyFraction), layout.Cell(r.System.KVUsage.Max), layout.Cell(r.System.PrefixHitRate)}
 }
 
 // poolRows are the averages of each pool's replicas, and the least and the most busy replica of all.
-func (s *Summary) poolRows() [][]string {
+func poolRows(s *Summary) [][]string {
 	var names []string
 	of := map[string][]*Replica{}
 	for i := range s.Replicas {
@@ -69,12 +69,12 @@ func (s *Summary) poolRows() [][]string {
 	var rows [][]string
 	if len(names) <= fewPools {
 		for _, name := range names {
-			rows = append(rows, average(of[name]).cells(fmt.Sprintf("ø %s×%d", spaced(name), len(of[name]))))
+			rows = append(rows, replicaCells(average(of[name]), fmt.Sprintf("ø %s×%d", spaced(name), len(of[name]))))
 		}
 	}
 	busy := func(a, b Replica) int { return cmp.Compare(known(a.System.BusyFraction), known(b.System.BusyFraction)) }
 	least, most := slices.MinFunc(s.Replicas, busy), slices.MaxFunc(s.Replicas, busy)
-	return append(rows, least.row(), most.row())
+	return append(rows, replicaRow(&least), replicaRow(&most))
 }
 
 func spaced(name string) string {

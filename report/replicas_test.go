@@ -185,7 +185,7 @@ func TestReplicaTables(t *testing.T) {
 			s.Replicas = append(s.Replicas, Replica{Index: i, Pool: strings.Repeat("x", i%k.pools)})
 		}
 		text := &layout.Text{}
-		s.replicaGrid(text)
+		replicaGrid(s, text)
 		if n := strings.Count(text.String(), "\n"); n != k.rows+2 { // a heading, and an empty line
 			t.Errorf("%d replicas in %d pools:\n%s", k.replicas, k.pools, text)
 		}

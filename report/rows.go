@@ -34,7 +34,7 @@ func trafficColumns() []column {
 		{"timed_out", func(s *Summary) *float64 { return count(s.Requests.TimedOut) }},
 		{"window_s", func(s *Summary) *float64 { return stats.Finite(s.Window.EndS - s.Window.StartS) }},
 		{"stationary", func(s *Summary) *float64 { return oneOrZero(s.Window.Stationary) }},
-		{"window_residences", func(s *Summary) *float64 { return stats.Finite(s.residences()) }},
+		{"window_residences", func(s *Summary) *float64 { return stats.Finite(s.Residences()) }},
 		{"offered_requests_per_s", func(s *Summary) *float64 { return s.Throughput.OfferedRequestsPerS }},
 		{"requests_per_s", func(s *Summary) *float64 { return s.Throughput.RequestsPerS }},
 		{"output_tokens_per_s", func(s *Summary) *float64 { return s.Throughput.OutputTokensPerS }},
@@ -219,7 +219,7 @@ func (c *Curve) brief() (head []string, rows [][]string) {
 			s = &Summary{}
 		}
 		half := []string{"  ±"}
-		for _, n := range s.brief(isRate) {
+		for _, n := range pointNumbers(s, isRate) {
 			row = append(row, layout.Cell(n.value))
 			half = append(half, s.half(n.path, n.value))
 		}
@@ -260,8 +260,8 @@ type quantity struct {
 	value *float64
 }
 
-// brief are the numbers of a row of a curve's table.
-func (s *Summary) brief(offered bool) []quantity {
+// pointNumbers are the numbers of a row of a curve's table.
+func pointNumbers(s *Summary, offered bool) []quantity {
 	l, x := &s.Latency, &s.Throughput
 	row := []quantity{
 		{"throughput.offered_requests_per_s", x.OfferedRequestsPerS},

@@ -42,7 +42,7 @@ func TestIntervalNote(t *testing.T) {
 		s := point(8, 1671, 2081).Summary
 		s.CI95, s.CI95Method = map[string][2]float64{path: {1, 2}}, ByBatchMeans
 		var b strings.Builder
-		if err := s.WriteTable(&b, DefaultProfile()); err != nil {
+		if err := WriteSummary(s, &b, DefaultProfile()); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(strings.Join(strings.Fields(b.String()), " "), want) {

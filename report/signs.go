@@ -145,7 +145,7 @@ func (a *analysis) tail(i int) (string, bool) {
 
 // p99Deviation is the standard deviation of the p99, √(p(1-p)/n) over the density of the values there, which
 // is taken from the percentiles around it.
-func (d *Distribution) p99Deviation() float64 {
+func p99Deviation(d *Distribution) float64 {
 	const p = .99
 	width := 0.0 // of a unit of probability: one over the density
 	if d.P95 != nil {

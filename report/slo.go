@@ -103,7 +103,7 @@ type limits struct{ ttft, tpot, e2e, queue clock.Duration }
 
 const noLimit = clock.Duration(clock.Never)
 
-func (s *SLO) limits() limits {
+func newLimits(s *SLO) limits {
 	l := limits{noLimit, noLimit, noLimit, noLimit}
 	if s == nil {
 		return l

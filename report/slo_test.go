@@ -43,7 +43,7 @@ func TestObjectiveKeys(t *testing.T) {
 	if got := marshal(t, slo); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
-	if l := slo.limits(); l != (limits{800 * clock.Millisecond, 20 * clock.Millisecond, clock.Minute, noLimit}) {
+	if l := newLimits(slo); l != (limits{800 * clock.Millisecond, 20 * clock.Millisecond, clock.Minute, noLimit}) {
 		t.Errorf("%+v", l)
 	}
 }

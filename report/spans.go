@@ -26,7 +26,7 @@ func (c *Collector) Span(s *event.Span) {
 		c.stages.span(c, *s)
 	}
 	if c.opts.Opening != nil {
-		c.opts.Opening.span(s)
+		keepIterations(c.opts.Opening, s)
 	}
 }
 

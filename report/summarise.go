@@ -42,7 +42,7 @@ func (c *Collector) Summary() *Summary {
 	c.counts(s)
 	c.rates(s, &w, &sum)
 	c.latencies(s, &w, &sum, detail)
-	s.judgeLength(&w)
+	judgeLength(s, &w)
 	c.goodput(s, &w, &sum, detail)
 	c.concurrency(s, detail)
 	c.system(s, &w, &sum, detail)
@@ -242,7 +242,7 @@ func (c *Collector) system(s *Summary, w *window, sum *bucket, d *detail) {
 			}
 		}
 	}
-	y.gaps(units, w)
+	gaps(y, units, w)
 	y.GPUSeconds = c.gpuSeconds(w, units, d)
 	if sum.drafts > 0 {
 		y.Speculative = &Speculative{
@@ -254,7 +254,7 @@ func (c *Collector) system(s *Summary, w *window, sum *bucket, d *detail) {
 	if d != nil {
 		y.Offload = c.offload(engineS, sum, d.offload)
 	}
-	y.utilisation(units, w)
+	utilisation(y, units, w)
 	y.Replicas = c.replicaCounts(w, sum, units)
 	if c.opts.PipelineStages > 1 {
 		y.PipelineStages = sum.stageTimes(engineS)
@@ -272,7 +272,7 @@ func fullest(units []unit) *float64 {
 }
 
 // gaps tells what requests wait for, as an average over the units.
-func (y *System) gaps(units []unit, w *window) {
+func gaps(y *System, units []unit, w *window) {
 	var sum [2 * gapClasses]int64
 	for i := range units {
 		for k, v := range units[i].sum.gaps {
@@ -299,7 +299,7 @@ func (y *System) gaps(units []unit, w *window) {
 }
 
 // utilisation tells how much of the hardware's peaks was used, where that is known of all units.
-func (y *System) utilisation(units []unit, w *window) {
+func utilisation(y *System, units []unit, w *window) {
 	var flops, bytes, peakFLOPs, peakBytes float64
 	for i := range units {
 		u, k := &units[i].sum, units[i].Work

@@ -12,19 +12,19 @@ import (
 // MinSamplesP999 is the number of samples below which tables refuse a p99.9.
 const MinSamplesP999 = 10_000
 
-// WriteTable writes the summary for people, in lines of at most 80 characters. Latencies are in
+// WriteSummary writes the summary for people, in lines of at most 80 characters. Latencies are in
 // milliseconds. Percentiles of too few samples are refused: p99 below 1,000, p99.9 below 10,000.
-func (s *Summary) WriteTable(w io.Writer, p Profile) error {
+func WriteSummary(s *Summary, w io.Writer, p Profile) error {
 	t := &layout.Text{}
-	s.sections(t, p)
+	sections(s, t, p)
 	_, err := t.WriteTo(w)
 	return err
 }
 
-// WriteMarkdown writes the summary as Markdown: the table of latencies, and a list of the rest.
-func (s *Summary) WriteMarkdown(w io.Writer, p Profile) error {
+// WriteSummaryMarkdown writes the summary as Markdown: the table of latencies, and a list of the rest.
+func WriteSummaryMarkdown(s *Summary, w io.Writer, p Profile) error {
 	t := &layout.Text{Markdown: true}
-	s.sections(t, p)
+	sections(s, t, p)
 	_, err := t.WriteTo(w)
 	return err
 }
@@ -64,29 +64,29 @@ func (c *Curve) WriteTable(w io.Writer) error {
 	return err
 }
 
-func (s *Summary) sections(t *layout.Text, p Profile) {
-	t.Line("window", s.windowText())
+func sections(s *Summary, t *layout.Text, p Profile) {
+	t.Line("window", windowText(s))
 	if s.Replications != nil {
 		t.Line("runs", s.Replications.String())
 	}
-	t.Line("requests", s.requestsText())
+	t.Line("requests", requestsText(s))
 	if n := s.Sessions; n != nil {
 		t.Line("sessions", fmt.Sprintf("%d conversations, %d turns", n.Begun, n.Turns))
 	}
-	if text := s.attemptsText(); text != "" {
+	if text := attemptsText(s); text != "" {
 		t.Line("attempts", text)
 	}
-	t.Line("throughput", s.throughputText())
+	t.Line("throughput", throughputText(s))
 	t.Blank()
-	s.latencyGrid(t, p)
+	latencyGrid(s, t, p)
 	if !t.Markdown {
 		t.Blank()
 	}
-	s.stageGrid(t)
-	s.classGrid(t)
-	s.replicaGrid(t)
+	stageGrid(s, t)
+	classGrid(s, t)
+	replicaGrid(s, t)
 	if g := s.Goodput; g.SLO != nil {
-		t.Line("goodput", s.goodputText())
+		t.Line("goodput", goodputText(s))
 	}
 	if p := s.PaceSurplus; p != nil && p.P50 != nil {
 		t.Line("pace", fmt.Sprintf("answers come %s times as fast as they are read (median; p90 %s)", layout.Cell(p.P50), layout.Cell(p.P90)))
@@ -95,17 +95,17 @@ func (s *Summary) sections(t *layout.Text, p Profile) {
 	t.Line("concurrency", fmt.Sprintf("in system %s (p95 %s), running %s (%s), decoding %s (%s), queued %s (%s)",
 		layout.Cell(c.InSystem.Mean), layout.Cell(c.InSystem.P95), layout.Cell(c.Running.Mean), layout.Cell(c.Running.P95),
 		layout.Cell(c.Decoding.Mean), layout.Cell(c.Decoding.P95), layout.Cell(c.QueueDepth.Mean), layout.Cell(c.QueueDepth.P95)))
-	t.Line("GPU", s.gpuText())
+	t.Line("GPU", gpuText(s))
 	if r := s.System.Replicas; r != nil {
-		t.Line("replicas", r.text())
+		t.Line("replicas", replicaCountsText(r))
 	}
 	if o := s.System.Offload; o != nil {
-		t.Line("offload", o.text())
+		t.Line("offload", offloadText(o))
 	}
-	if text := s.lossText(); text != "" {
+	if text := lossText(s); text != "" {
 		t.Line("GPU time", text)
 	}
-	t.Line("waiting", s.gapText())
+	t.Line("waiting", gapText(s))
 	if k := s.Cost; k != nil && k.USDPerHour != nil {
 		t.Line("cost", fmt.Sprintf("%s/h, %s per million output tokens at this load", layout.Price(k.USDPerHour), layout.Price(k.USDPerMillionOutputAtLoad)))
 	}
@@ -119,7 +119,7 @@ func (s *Summary) sections(t *layout.Text, p Profile) {
 	}
 }
 
-func (s *Summary) windowText() string {
+func windowText(s *Summary) string {
 	text := fmt.Sprintf("%s to %s", layout.Seconds(s.Window.StartS), layout.Seconds(s.Window.EndS))
 	if s.Replications != nil {
 		text += " on average"
@@ -142,7 +142,7 @@ func (s *Summary) windowText() string {
 	return text
 }
 
-func (s *Summary) requestsText() string {
+func requestsText(s *Summary) string {
 	r := s.Requests
 	text := fmt.Sprintf("%d offered, %d completed", r.Offered, r.Completed)
 	for _, x := range []struct {
@@ -157,7 +157,7 @@ func (s *Summary) requestsText() string {
 }
 
 // attemptsText tells how often clients sent again, and why; nothing if they did not.
-func (s *Summary) attemptsText() string {
+func attemptsText(s *Summary) string {
 	r := s.Requests
 	if r.Retries == 0 {
 		return ""
@@ -176,18 +176,18 @@ func (s *Summary) attemptsText() string {
 	return text
 }
 
-func (s *Summary) throughputText() string {
+func throughputText(s *Summary) string {
 	x := s.Throughput
 	useful := ""
 	if layout.Cell(x.SuccessfulOutputTokensPerS) != layout.Cell(x.OutputTokensPerS) {
-		useful = fmt.Sprintf(" (%s of them in completed answers)", s.within(x.SuccessfulOutputTokensPerS, "throughput.successful_output_tokens_per_s"))
+		useful = fmt.Sprintf(" (%s of them in completed answers)", withHalfWidth(s, x.SuccessfulOutputTokensPerS, "throughput.successful_output_tokens_per_s"))
 	}
-	return fmt.Sprintf("%s requests/s, %s output tokens/s%s, %s input tokens/s", s.within(x.RequestsPerS, "throughput.requests_per_s"),
-		s.within(x.OutputTokensPerS, "throughput.output_tokens_per_s"), useful, s.within(x.InputTokensPerS, "throughput.input_tokens_per_s"))
+	return fmt.Sprintf("%s requests/s, %s output tokens/s%s, %s input tokens/s", withHalfWidth(s, x.RequestsPerS, "throughput.requests_per_s"),
+		withHalfWidth(s, x.OutputTokensPerS, "throughput.output_tokens_per_s"), useful, withHalfWidth(s, x.InputTokensPerS, "throughput.input_tokens_per_s"))
 }
 
 // latencyGrid is the table of latencies, and below it what is to be known of it.
-func (s *Summary) latencyGrid(t *layout.Text, p Profile) {
+func latencyGrid(s *Summary, t *layout.Text, p Profile) {
 	rows := [][]string{{"ms", "mean", "p50", "p90", "p95", "p99", "p99.9", "max", "n"}}
 	var few, fewer int64
 	halves := false
@@ -203,7 +203,7 @@ func (s *Summary) latencyGrid(t *layout.Text, p Profile) {
 			m.name, layout.Cell(d.Mean), layout.Cell(d.P50), layout.Cell(d.P90), layout.Cell(d.P95),
 			layout.Cell(d.Tail(d.P99, MinSamplesP99)), layout.Cell(d.Tail(d.P999, MinSamplesP999)), layout.Cell(d.Max), fmt.Sprint(d.N),
 		})
-		if row := s.halfWidths(m.path, d); row != nil {
+		if row := halfWidths(s, m.path, d); row != nil {
 			rows, halves = append(rows, row), true
 		}
 		if n := d.samples(); n > 0 && n < MinSamplesP99 {
@@ -213,16 +213,16 @@ func (s *Summary) latencyGrid(t *layout.Text, p Profile) {
 		}
 	}
 	t.Grid(rows, 9)
-	s.intervalNote(t, halves)
-	s.fewNote(t, few, fewer)
-	s.bandsNote(t, p)
+	intervalNote(s, t, halves)
+	fewNote(s, t, few, fewer)
+	bandsNote(s, t, p)
 }
 
 // intervalNote says what the half widths below the numbers are, or why there are none.
-func (s *Summary) intervalNote(t *layout.Text, halves bool) {
+func intervalNote(s *Summary, t *layout.Text, halves bool) {
 	switch {
 	case s.CI95Method != ByBatchMeans:
-	case halves || s.ratesHaveIntervals():
+	case halves || ratesHaveIntervals(s):
 		t.Line("±", "half of a 95 % confidence interval, by the means of batches of this run")
 	default:
 		t.Line("±", "unknown: parts of this run resemble those beside them, so that it does not say what another would give; --replications 5 tells")
@@ -231,7 +231,7 @@ func (s *Summary) intervalNote(t *layout.Text, halves bool) {
 
 // fewNote says why percentiles are missing: of some latencies there are so few samples, 0 for none, that there is no p99,
 // or fewer than a p99.9 takes.
-func (s *Summary) fewNote(t *layout.Text, few, fewer int64) {
+func fewNote(s *Summary, t *layout.Text, few, fewer int64) {
 	each := ""
 	if s.Replications != nil {
 		each = " in each run"
@@ -244,7 +244,7 @@ func (s *Summary) fewNote(t *layout.Text, few, fewer int64) {
 }
 
 // bandsNote puts the latencies into words.
-func (s *Summary) bandsNote(t *layout.Text, p Profile) {
+func bandsNote(s *Summary, t *layout.Text, p Profile) {
 	d := s.Latency.TTFT
 	if d.P95 == nil {
 		return
@@ -260,7 +260,7 @@ func (s *Summary) bandsNote(t *layout.Text, p Profile) {
 }
 
 // halfWidths is a row of what the intervals leave open on each side of a distribution's numbers; nil without any.
-func (s *Summary) halfWidths(path string, d *Distribution) []string {
+func halfWidths(s *Summary, path string, d *Distribution) []string {
 	row, any := []string{"  ±"}, false
 	for _, c := range []struct {
 		name  string
@@ -288,8 +288,8 @@ func (s *Summary) half(path string, v *float64) string {
 	return layout.Digits((ci[1] - ci[0]) / 2)
 }
 
-// within is a number with what its interval leaves open on each side, if it has one.
-func (s *Summary) within(v *float64, path string) string {
+// withHalfWidth is a number with what its interval leaves open on each side, if it has one.
+func withHalfWidth(s *Summary, v *float64, path string) string {
 	half := s.half(path, v)
 	if half == "" {
 		return layout.Cell(v)
@@ -298,7 +298,7 @@ func (s *Summary) within(v *float64, path string) string {
 }
 
 // ratesHaveIntervals reports whether a ± stands beside any of the rates.
-func (s *Summary) ratesHaveIntervals() bool {
+func ratesHaveIntervals(s *Summary) bool {
 	for _, path := range []string{"throughput.requests_per_s", "throughput.output_tokens_per_s", "throughput.successful_output_tokens_per_s", "throughput.input_tokens_per_s", "goodput.requests_per_s", "goodput.output_tokens_per_s"} {
 		if _, ok := s.CI95[path]; ok {
 			return true
@@ -308,7 +308,7 @@ func (s *Summary) ratesHaveIntervals() bool {
 }
 
 // stageGrid has a row for each stage.
-func (s *Summary) stageGrid(t *layout.Text) {
+func stageGrid(s *Summary, t *layout.Text) {
 	if len(s.Stages) == 0 {
 		return
 	}
@@ -327,7 +327,7 @@ func (s *Summary) stageGrid(t *layout.Text) {
 	}
 }
 
-func (s *Summary) goodputText() string {
+func goodputText(s *Summary) string {
 	g := s.Goodput
 	verdict := "SLO undecided"
 	if g.Met != nil {
@@ -344,14 +344,14 @@ func (s *Summary) goodputText() string {
 		share += fmt.Sprintf(" (%s to %s)", layout.Percent(ci[0]), layout.Percent(ci[1]))
 	}
 	text := fmt.Sprintf("%s; %s of offered requests are good: %s requests/s, %s output tokens/s",
-		verdict, share, s.within(g.RequestsPerS, "goodput.requests_per_s"), s.within(g.OutputTokensPerS, "goodput.output_tokens_per_s"))
+		verdict, share, withHalfWidth(s, g.RequestsPerS, "goodput.requests_per_s"), withHalfWidth(s, g.OutputTokensPerS, "goodput.output_tokens_per_s"))
 	if v := g.AnyBadOf10; v != nil && *v > 0 {
 		text += fmt.Sprintf("; of users who send 10, %s meet a bad one", layout.Percent(*v))
 	}
 	return text
 }
 
-func (s *Summary) gpuText() string {
+func gpuText(s *Summary) string {
 	y := &s.System
 	share := func(v *float64) string {
 		if v == nil {
@@ -380,7 +380,7 @@ func (s *Summary) gpuText() string {
 }
 
 // lossText tells where GPU time goes, if any is lost but to idling.
-func (s *Summary) lossText() string {
+func lossText(s *Summary) string {
 	g := &s.System.GPUSeconds
 	parts := []struct {
 		name string
@@ -411,7 +411,7 @@ func (s *Summary) lossText() string {
 	return strings.Join(texts, ", ")
 }
 
-func (s *Summary) gapText() string {
+func gapText(s *Summary) string {
 	g := s.System.GapByCause
 	var parts []string
 	total := 0.0

@@ -76,9 +76,9 @@ const (
 // work and more would be missing from its throughput. Of a warm-up that is cut at least half must be left.
 const minResidences = 10
 
-// residences is the length of the window in units of the mean time that a request takes from admission to
+// Residences is the length of the window in units of the mean time that a request takes from admission to
 // its last token. Waiting is left out: under overload it grows with the run. NaN if unknown.
-func (s *Summary) residences() float64 {
+func (s *Summary) Residences() float64 {
 	e2e, queue := s.Latency.E2E.Mean, s.Latency.Queue.Mean
 	if e2e == nil || queue == nil || *e2e <= *queue {
 		return math.NaN()
@@ -88,24 +88,20 @@ func (s *Summary) residences() float64 {
 
 // short reports whether the window is too short to measure a throughput in.
 func (s *Summary) short() bool {
-	n := s.residences()
+	n := s.Residences()
 	return n < minResidences/2 || n*s.Window.EndS < minResidences*(s.Window.EndS-s.Window.StartS)
 }
 
-// Residences is how many times longer the window is than a request takes, waiting for admission apart; NaN if unknown. A
-// system that starts empty has filled after a few of these times.
-func (s *Summary) Residences() float64 { return s.residences() }
-
 // judgeLength takes back what was said about a steady state where the window is too short to tell, since a
 // system that fills up from empty looks like one that asks for too much.
-func (s *Summary) judgeLength(w *window) {
+func judgeLength(s *Summary, w *window) {
 	if !s.short() {
 		return
 	}
 	w.stationary, w.growth = nil, nil
 	s.Window.Stationary, s.Window.GrowthRequestsPerS = nil, nil
 	s.warn("window_short", fmt.Sprintf(
-		"the window is only %.2g times as long as a request takes (want a run of %d times or more): the system is still filling up, and throughput is understated", s.residences(), minResidences))
+		"the window is only %.2g times as long as a request takes (want a run of %d times or more): the system is still filling up, and throughput is understated", s.Residences(), minResidences))
 }
 
 // A system that starts empty is full after so many times what a request takes. A queue needs so many

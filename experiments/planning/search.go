@@ -186,7 +186,7 @@ func (p *planner) refuse(c *candidate, reason string, n int) {
 		if use := s.SLOUse(); !math.IsInf(use, 1) {
 			r.Excess = &use
 		}
-		r.Text = phrase("at %s requests/s each replica, %s", layout.Digits(rate), s.Breaks())
+		r.Text = phrase("at %s requests/s each replica, %s", layout.Digits(rate), report.Breaks(s))
 	}
 	switch reason {
 	case plan.TooDear:

@@ -25,7 +25,7 @@ func Run(s *report.Summary, bands report.Profile, m Machine) (*Page, error) {
 	if s.Partial {
 		p.Partial = "The run was interrupted: the numbers are of what happened before."
 	}
-	words, err := tables(3, func(w io.Writer) error { return s.WriteMarkdown(w, bands) })
+	words, err := tables(3, func(w io.Writer) error { return report.WriteSummaryMarkdown(s, w, bands) })
 	if err != nil {
 		return nil, err
 	}
