@@ -124,8 +124,8 @@ func TestCapacityRefuses(t *testing.T) {
 		text, want string
 		o          sweep.CapacityOptions
 	}{
-		{"{}", "slo: there is no limit to search by", sweep.CapacityOptions{}},
-		{"slo: {attainment: 0}", "there is no limit", sweep.CapacityOptions{}},
+		{"{}", "slo: the search needs an SLO", sweep.CapacityOptions{}},
+		{"slo: {attainment: 0}", "the search needs an SLO", sweep.CapacityOptions{}},
 		{"slo: {ttft_p95: 1s}", "1 is a number (want a text)", sweep.CapacityOptions{Over: "model"}},
 		{"slo: {ttft_p95: 1s}", "clients.timeout", sweep.CapacityOptions{Over: "clients.timeout"}},
 		{"slo: {ttft_p95: 1s}", "engine.seats: unknown key", sweep.CapacityOptions{Over: "engine.seats"}},

@@ -58,7 +58,7 @@ func (o ReplicateOptions) Plan(s *scenario.Scenario) (Replication, error) {
 	case r.Precision < 0 || r.Precision >= 1:
 		return r, yamldoc.Faults{{Where: "--precision", Problem: fmt.Sprintf("%v is not allowed (want %s)", r.Precision, unit.WantShare)}}
 	case r.Precision > 0 && r.Runs < scenario.LeastReplications:
-		return r, yamldoc.Faults{{Where: "--replications", Problem: fmt.Sprintf("%d is too few beside a precision (want %d or more: the greatest number of runs)", r.Runs, scenario.LeastReplications)}}
+		return r, yamldoc.Faults{{Where: "--replications", Problem: fmt.Sprintf("%d is too few with a precision (want %d or more: the maximum number of runs)", r.Runs, scenario.LeastReplications)}}
 	}
 	return r, nil
 }

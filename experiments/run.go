@@ -102,7 +102,7 @@ func RunSetup(ctx context.Context, u *scenario.Setup, o RunOptions) (*Result, er
 	interrupted := runErr != nil && ctx.Err() != nil && errors.Is(runErr, ctx.Err())
 	switch {
 	case errors.Is(runErr, sim.ErrStranded):
-		return nil, fmt.Errorf("at %.6g s: %d requests wait at the router, and no replica will take them any more (want a failure that ends, or lifecycle.hold: 0, or a clients.timeout)",
+		return nil, fmt.Errorf("at %.6g s: %d requests wait at the router, and no replica will accept them any more (set an end for the failure, lifecycle.hold: 0 or clients.timeout)",
 			engine.Now().Seconds(), engine.InSystem())
 	case interrupted:
 		collector.SetPartial()
@@ -113,7 +113,7 @@ func RunSetup(ctx context.Context, u *scenario.Setup, o RunOptions) (*Result, er
 	talked := conversations(u, patient, collector)
 	if o.Check && !interrupted {
 		if err := collector.Check(); err != nil {
-			return nil, fmt.Errorf("the result contradicts itself: %w", err)
+			return nil, fmt.Errorf("internal check of the result failed: %w", err)
 		}
 	}
 	if rows != nil {
@@ -183,7 +183,7 @@ func newEngine(u *scenario.Setup, o RunOptions, patient, src workload.Source, co
 func warnAfter(u *scenario.Setup, end clock.Time, interrupted bool, patient workload.Source, collector *collect.Collector) {
 	if t, ok := patient.(*trace.Source); ok && t.Overlapping() > 0 {
 		collector.AddWarning("overlapping_turns", fmt.Sprintf(
-			"%d requests were sent before an earlier turn of their session had been answered: a replay keeps the recorded times", t.Overlapping()))
+			"%d requests were sent before an earlier turn of their session was complete: a replay keeps the recorded times", t.Overlapping()))
 	}
 	if n := u.FailuresFrom(end); n > 0 && !interrupted && u.Report.End == 0 {
 		collector.AddWarning("late_failure", fmt.Sprintf("the run ended at %.4g s, before %d of %d failures (run.duration sets its end)", end.Seconds(), n, len(u.Failures)))
@@ -266,16 +266,16 @@ func conversations(u *scenario.Setup, src workload.Source, c *collect.Collector)
 	}
 	n := t.Sessions()
 	if n.TooLong+n.Cut > 0 {
-		text := fmt.Sprintf("%d of %d conversations came to the longest context, %d tokens or their max_context,", n.TooLong, n.Begun, u.LongestSequence())
+		text := fmt.Sprintf("%d of %d conversations reached the longest context, %d tokens or their max_context,", n.TooLong, n.Begun, u.LongestSequence())
 		text += " and ended there"
 		if n.Cut > 0 {
-			text += fmt.Sprintf("; %d turns lost their oldest messages to it", n.Cut)
+			text += fmt.Sprintf("; %d turns lost their oldest messages", n.Cut)
 		}
 		c.AddWarning("sessions_too_long", text)
 	}
 	if n.Overlaps > 0 {
 		c.AddWarning("overlapping_turns", fmt.Sprintf(
-			"%d requests were sent before an earlier turn of their session had been answered: sessions.turn_gap does not wait (want think_time)", n.Overlaps))
+			"%d requests were sent before an earlier turn of their session was complete: sessions.turn_gap does not wait (use think_time)", n.Overlaps))
 	}
 	return &n
 }

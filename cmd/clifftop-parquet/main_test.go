@@ -128,7 +128,7 @@ func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"", "standard input is empty"},
 		{"a,a\n1,2\n", "is not allowed (want a unique name"},
-		{"a,\n1,2\n", `column 2: the name ""`},
+		{"a,\n1,2\n", `column 2: name ""`},
 		{"a,b\n1\n", "wrong number of fields"},
 		{late, "standard input:4098:1: n: \"1.5\" is not a whole number"},
 	} {

@@ -68,7 +68,7 @@ func mergeSweep(ctx context.Context, runs *grid.Joined, partial bool) (*Merged, 
 	}
 	there, values := runs.There(), []float64{}
 	if len(there) == 0 {
-		return nil, fmt.Errorf("none of the %d runs has been made", len(runs.Manifest.Runs))
+		return nil, fmt.Errorf("none of the %d runs is there", len(runs.Manifest.Runs))
 	}
 	for _, i := range there {
 		values = append(values, request.Values[i])

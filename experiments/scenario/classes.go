@@ -40,7 +40,7 @@ func (c *Class) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	d.Require(n, key, "", "name", "weight")
 	for limit := range c.SLO.Limits {
 		if m := n.Get("slo"); limit[:min(4, len(limit))] == "itl_" && m.Kind == yamldoc.Map {
-			d.Fault(m.Get(limit).At, yamldoc.Join(key, "slo."+limit), "inter-token gaps are not told apart by class (want a limit on tpot)", "")
+			d.Fault(m.Get(limit).At, yamldoc.Join(key, "slo."+limit), "inter-token gaps are not measured per class (want a limit on tpot)", "")
 		}
 	}
 	checkSessions(d, n, key, c.Sessions, c.Input, c.Prefix)
@@ -131,7 +131,7 @@ func (u trafficResolver) bodyOf(i int, around body) (body, error) {
 			return b, u.Scenario.Fault(fmt.Sprintf("workload.classes.%d.preset", i), "%v", err)
 		}
 		if len(p.Spec.Classes) > 0 {
-			return b, u.Scenario.Fault(fmt.Sprintf("workload.classes.%d.preset", i), "%s is a mixture of classes itself (want another preset)", p.Name)
+			return b, u.Scenario.Fault(fmt.Sprintf("workload.classes.%d.preset", i), "%s already contains several classes (want another preset)", p.Name)
 		}
 		u.judged(p, k.Input, k.Output)
 		b = body{preset: p}
@@ -156,7 +156,7 @@ func (u trafficResolver) bodyOf(i int, around body) (body, error) {
 // judged warns of a preset that no data stand behind.
 func (u trafficResolver) judged(p workload.Preset, input, output *Distribution) {
 	if p.Judgement() && (input == nil || output == nil) {
-		u.Warn("judgement", "preset %s rests on judgement: no public trace stands behind it", p.Name)
+		u.Warn("judgement", "preset %s is an estimate: it is not based on a public trace", p.Name)
 	}
 }
 

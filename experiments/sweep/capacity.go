@@ -95,7 +95,7 @@ func newSearch(ctx context.Context, s *scenario.Scenario, o CapacityOptions) (*s
 	}
 	slo := base.Report.SLO
 	if slo == nil || len(slo.Objectives) == 0 && slo.Attainment == 0 && slo.WaitProbability == nil {
-		return nil, yamldoc.Faults{s.Fault("slo", "there is no limit to search by (want one such as ttft_p95: 800ms, or attainment: 0.95)")}
+		return nil, yamldoc.Faults{s.Fault("slo", "the search needs an SLO (set a limit such as ttft_p95: 800ms, or attainment: 0.95)")}
 	}
 	q := &search{
 		ctx: ctx, s: s, o: o, axis: a, base: base, states: map[float64]*state{},
@@ -211,9 +211,9 @@ func ParseSLO(text string) (string, error) {
 		}
 		switch least := key == "attainment"; {
 		case least && strings.Contains(part, "<"):
-			return "", fmt.Errorf("want %s>=%s: it is a least value", key, limit)
+			return "", fmt.Errorf("want %s>=%s: it is a minimum", key, limit)
 		case !least && strings.Contains(part, ">"):
-			return "", fmt.Errorf("want %s<%s: it is a greatest value", key, limit)
+			return "", fmt.Errorf("want %s<%s: it is a maximum", key, limit)
 		}
 		limits = append(limits, key+": "+limit)
 	}

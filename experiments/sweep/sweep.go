@@ -334,7 +334,7 @@ func (p *plan) prepare(s *scenario.Scenario, o Options, values []string) ([]floa
 func (o Options) point(v string) (float64, *yamldoc.Fault) {
 	x, ok := pointValue(v)
 	if !ok {
-		return 0, &yamldoc.Fault{Where: "--over", Key: o.Over, Problem: fmt.Sprintf("%q is not a number or a duration (want such, to be drawn on an axis)", yamldoc.Short(v)), Hint: "clifftop compare --vary puts names side by side"}
+		return 0, &yamldoc.Fault{Where: "--over", Key: o.Over, Problem: fmt.Sprintf("%q is not a number or a duration (the axis of a sweep needs numbers or durations)", yamldoc.Short(v)), Hint: "use clifftop compare --vary to compare names"}
 	}
 	return x, nil
 }
