@@ -152,7 +152,8 @@ var (
 	idSyntax        = regexp.MustCompile(`^SPDXRef-[A-Za-z0-9.-]+$`)
 	namespaceSyntax = regexp.MustCompile(`^https://spdx\.org/spdxdocs/[a-z0-9.-]+-[0-9a-f]{64}$`)
 	purlSyntax      = regexp.MustCompile(`^pkg:(golang|npm)/[^@ ]+@[^@ ]+$`)
-	licenceSyntax   = regexp.MustCompile(`^(Apache-2\.0|BSD-[23]-Clause|CC-BY-4\.0|FTL|MIT)( AND (BSD-3-Clause|MIT|OFL-1\.1))*$`)
+	licenceSyntax   = regexp.MustCompile(
+		`^(Apache-2\.0|BSD-[23]-Clause|CC-BY-4\.0|FTL|MIT)( AND (BSD-3-Clause|MIT|OFL-1\.1))*$`)
 )
 
 // TestDescribe checks what SPDX 2.3 requires of a document: its fields, unique identifiers, and relationships between
