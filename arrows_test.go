@@ -33,7 +33,7 @@ var below = map[string][]string{
 	"report":         {"report/stats", "report/layout", "sim", "model", "workload"},
 	"report/collect": {"report", "report/stats", "report/layout", "sim", "model", "workload"},
 	"report/curve":   {"report", "report/collect", "report/stats", "report/layout", "model", "workload"},
-	"report/verdict": {"report", "report/stats", "report/layout"},
+	"report/verdict": {"report", "report/curve", "report/stats", "report/layout"},
 	"report/plan":    {"report", "report/stats", "report/layout"},
 	"report/inspect": {"report", "report/stats", "report/layout", "workload"},
 	"report/table":   {"report", "report/curve", "report/stats", "report/layout"},

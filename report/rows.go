@@ -139,6 +139,8 @@ func (s *Summary) WriteCSV(w io.Writer) error {
 	return out.Error()
 }
 
+// CSVRow returns the cells of the summary in a CSV file with the columns of the metric catalogue. Cells of a nil
+// summary are empty.
 func (s *Summary) CSVRow() []string {
 	var cells []string
 	for _, c := range columns() {
