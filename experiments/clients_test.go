@@ -424,16 +424,16 @@ run: {requests: 500}
 // TestClientWarnings: what has no effect, and what is dangerous.
 func TestClientWarnings(t *testing.T) {
 	for text, want := range map[string]string{
-		"clients: {retries: 2}":                                "unused: clients.retries has no effect: there is nothing to retry on",
+		"clients: {retries: 2}":                                "unused: clients.retries has no effect: no event triggers a retry",
 		"clients: {retries: 2, retry_on: [busy], timeout: 5s}": "unused: clients.retries has no effect",
 		"clients: {timeout: 5s, retry_budget: 0.1}":            "unused: clients.retry_budget has no effect: clients.retries is 0",
 		"clients: {timeout: 5s, backoff: {base: 1s}}":          "unused: clients.backoff has no effect: clients.retries is 0",
-		"clients: {cancel_on_timeout: false}":                  "unused: clients.cancel_on_timeout has no effect: clients wait for ever",
-		"engine: {retry_after: 5s}":                            "unused: engine.retry_after has no effect: no limit of the queue",
-		"engine: {retry_after: 5s, max_num_queued_reqs: 9}":    "unused: engine.retry_after has no effect: no client that is refused tries again",
+		"clients: {cancel_on_timeout: false}":                  "unused: clients.cancel_on_timeout has no effect: clients have no timeout",
+		"engine: {retry_after: 5s}":                            "unused: engine.retry_after has no effect: no queue limit",
+		"engine: {retry_after: 5s, max_num_queued_reqs: 9}":    "unused: engine.retry_after has no effect: no client retries after a rejection",
 		"workload: {classes: [{name: a, weight: 1, clients: {retries: 1, timeout: 3s, backoff: {base: 0}}}, {name: b, weight: 1}]}": "metastable: workload.classes.0.clients.retries without",
-		"engine: {retry_after: 5m, max_num_queued_reqs: 9}\nclients: {retries: 1}":                                                  "unused: engine.retry_after has no effect: clients heed 1m at most",
-		"clients: {timeout: 5s, retries: 1, backoff: {base: 0}}":                                                                    "metastable: clients.retries without backoff come back at once",
+		"engine: {retry_after: 5m, max_num_queued_reqs: 9}\nclients: {retries: 1}":                                                  "unused: engine.retry_after has no effect: clients honor 1m at most",
+		"clients: {timeout: 5s, retries: 1, backoff: {base: 0}}":                                                                    "metastable: clients.retries without backoff are sent at once",
 		"clients: {timeout: 5s, retries: 1}":                                                                                        "",
 		"clients: {timeout: 5s, retries: 1, backoff: {base: 20s}}":                                                                  "",
 		"engine: {retry_after: 5s, max_num_queued_reqs: 9}\nclients: {retries: 1}":                                                  "",
@@ -457,12 +457,12 @@ func TestClientWarnings(t *testing.T) {
 // TestHopelessTimeouts: who leaves within one iteration is never answered.
 func TestHopelessTimeouts(t *testing.T) {
 	for text, want := range map[string]string{
-		"clients: {timeout: 5ms}": "s.yaml:1:20: clients.timeout: 5ms is over before any answer can come: an iteration of the engine with one sequence takes ",
-		"step_time: {linear: {a_ms: 10, b_us: 5}}\nworkload: {classes: [{name: a, weight: 1, clients: {timeout: 9ms}}]}": "s.yaml:2:62: workload.classes.0.clients.timeout: 9ms is over before",
-		"step_time: {linear: {a_ms: 10, b_us: 5}}\nclients: {ttft_timeout: 9ms}": "s.yaml:2:25: clients.ttft_timeout: 9ms is over before any answer can come: " +
-			"an iteration of the engine with one sequence takes 10.005ms, and the way there and back 0 (want more than both)",
-		"step_time: {linear: {a_ms: 10, b_us: 5}}\nclients: {ttft_timeout: 12ms}\noverheads: {network_in: 2ms, network_out: 3ms}": "s.yaml:2:25: clients.ttft_timeout: 12ms is over before any answer can come: " +
-			"an iteration of the engine with one sequence takes 10.005ms, and the way there and back 5ms (want more than both)",
+		"clients: {timeout: 5ms}": "s.yaml:1:20: clients.timeout: 5ms is too short for any response: an iteration with one sequence takes ",
+		"step_time: {linear: {a_ms: 10, b_us: 5}}\nworkload: {classes: [{name: a, weight: 1, clients: {timeout: 9ms}}]}": "s.yaml:2:62: workload.classes.0.clients.timeout: 9ms is too short",
+		"step_time: {linear: {a_ms: 10, b_us: 5}}\nclients: {ttft_timeout: 9ms}": "s.yaml:2:25: clients.ttft_timeout: 9ms is too short for any response: " +
+			"an iteration with one sequence takes 10.005ms, the network round trip and front end 0 (want more than both)",
+		"step_time: {linear: {a_ms: 10, b_us: 5}}\nclients: {ttft_timeout: 12ms}\noverheads: {network_in: 2ms, network_out: 3ms}": "s.yaml:2:25: clients.ttft_timeout: 12ms is too short for any response: " +
+			"an iteration with one sequence takes 10.005ms, the network round trip and front end 5ms (want more than both)",
 	} {
 		s, err := scenario.Parse("s.yaml", []byte(text))
 		if err != nil {

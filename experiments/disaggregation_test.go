@@ -79,19 +79,19 @@ func TestBusyBehindPrefill(t *testing.T) {
 // TestDisaggregationFaults reads what is said of divisions that do not work.
 func TestDisaggregationFaults(t *testing.T) {
 	for _, test := range []struct{ yaml, want string }{
-		{"disaggregation: {mode: pull}", "s.yaml:1:17: disaggregation: there are no pools"},
-		{"pools: [{}]\ndisaggregation: {mode: pull}", "s.yaml:2:17: disaggregation: no pool has the roles"},
-		{"pools: [{role: prefill}]", "s.yaml:1:8: pools: 1 pools compute prompts, 0 answer and 0 do both"},
-		{"pools: [{role: prefill}, {role: decode}, {name: c}]", "1 pools compute prompts, 1 answer and 1 do both"},
+		{"disaggregation: {mode: pull}", "s.yaml:1:17: disaggregation: disaggregation needs pools"},
+		{"pools: [{}]\ndisaggregation: {mode: pull}", "s.yaml:2:17: disaggregation: disaggregation needs at least one pool"},
+		{"pools: [{role: prefill}]", "s.yaml:1:8: pools: 1 pools have role prefill, 0 decode and 0 both"},
+		{"pools: [{role: prefill}, {role: decode}, {name: c}]", "1 pools have role prefill, 1 decode and 1 both"},
 		{"pools: [{role: decod}]", `pools.0.role: "decod" is not known (want both, prefill or decode)`},
-		{"pools: [{role: prefill}, {role: decode, model: qwen3-8b}]", "pools.1.model: qwen3-8b is not that of pool 1"},
-		{"pools: [{role: prefill}, {role: decode, deployment: {kv_cache_dtype: fp8}}]", "kv_cache_dtype: fp8 is not that of pool 1"},
-		{"pools: [{role: prefill}, {role: decode, engine: {block_size: 32}}]", "s.yaml:1:62: pools.1.engine.block_size: block_size 32 is not that of pool 1"},
+		{"pools: [{role: prefill}, {role: decode, model: qwen3-8b}]", "pools.1.model: qwen3-8b differs from pool 1"},
+		{"pools: [{role: prefill}, {role: decode, deployment: {kv_cache_dtype: fp8}}]", "kv_cache_dtype: fp8 differs from pool 1"},
+		{"pools: [{role: prefill}, {role: decode, engine: {block_size: 32}}]", "s.yaml:1:62: pools.1.engine.block_size: block_size 32 differs from pool 1"},
 		{"disaggregation: {link_gb_per_s: 0}\npools: [{role: prefill}, {role: decode}]", "s.yaml:1:33: disaggregation.link_gb_per_s: 0 is not allowed"},
 		{"disaggregation: {link_gb_per_s: 1.0e-12}\npools: [{role: prefill}, {role: decode}]", "s.yaml:1:33: disaggregation.link_gb_per_s: 1.0e-12 is not allowed (want a number, 0.001 to"},
 		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {max_backlog_tokens: 0}", "s.yaml:2:38: disaggregation.max_backlog_tokens: 0 is not allowed (want 1 to 1000000000000)"},
 		{"pools: [{role: prefill, replicas: 0}, {role: decode}]", "s.yaml:1:35: pools.0.replicas: 0 is not allowed (want 1 to 4096)"},
-		{"pools: []", "s.yaml:1:8: pools: there is no pool"},
+		{"pools: []", "s.yaml:1:8: pools: pools is empty"},
 		{"workload: {sessions: {}}\npools: [{role: prefill}, {role: decode}]", "s.yaml:1:22: workload.sessions.turns: is missing"},
 		{"pools: [{role: prefill}, {role: decode, engine: {policy: tgi}}]", "s.yaml:1:58: pools.1.engine.policy: policy tgi: it loads no KV from elsewhere (want policy vllm)"},
 		{"pools: [{role: prefill}, {role: decode, engine: {speculative: {method: ngram, num_speculative_tokens: 2, acceptance: 0.5}}}]",
@@ -104,10 +104,10 @@ func TestDisaggregationFaults(t *testing.T) {
 		{"workload: {input: {distribution: fixed, value: 5000}}\npools: [{name: small, role: prefill, engine: {num_gpu_blocks_override: 200}}, {role: decode}]",
 			"s.yaml:2:8: pools: pool small has room for 3184 tokens, and the shortest of 100 requests needs 5001"},
 		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, pool: a}]}", "s.yaml:2:28: disaggregation.outages.0: for is missing"},
-		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, for: 1s, pool: a}]}", `s.yaml:2:52: disaggregation.outages.0.pool: "a" is no pool (want 1 or 2)`},
+		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, for: 1s, pool: a}]}", `s.yaml:2:52: disaggregation.outages.0.pool: "a" is not the name of a pool (want 1 or 2)`},
 		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, for: 1s, pool: '2', replica: 1}]}", "s.yaml:2:66: disaggregation.outages.0.replica: there is no replica 1 of pool 2 (want 0 to 0)"},
 		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, for: 1s, pool: '2'}, {at: 5500ms, for: 2s, pool: '2', replica: 0}]}",
-			"s.yaml:2:63: disaggregation.outages.1.at: a link of pool 2 is down twice at a time, from 5s and from 5.5s on"},
+			"s.yaml:2:63: disaggregation.outages.1.at: a link of pool 2 has overlapping outages, from 5s and from 5.5s on"},
 		{"workload: {trace: {file: examples/trace.csv}}\npools: [{role: prefill}, {name: small, role: decode, engine: {num_gpu_blocks_override: 2}}]", "s.yaml:2:8: pools: pool small has room for 16 tokens"},
 		{"workload: {input: {distribution: fixed, value: 5000}}\npools: [{role: prefill}, {name: small, role: decode, engine: {num_gpu_blocks_override: 200}}]",
 			"pool small has room for 3184 tokens, and the shortest of 100 requests needs 5001"},
@@ -151,7 +151,7 @@ clients: {%s}
 // TestUnusedLoadFailurePolicy warns of it where no KV can be lost, and of retries then.
 func TestUnusedLoadFailurePolicy(t *testing.T) {
 	for _, test := range []struct{ lease, want string }{
-		{"", "disaggregation.kv_load_failure_policy has no effect: without a lease and a lifecycle"},
+		{"", "disaggregation.kv_load_failure_policy has no effect: KV is never lost without a lease"},
 		{"", "clients.retries has no effect"},
 		{", lease: 1s", ""},
 	} {

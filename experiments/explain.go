@@ -27,7 +27,7 @@ func Explain(u *scenario.Setup, b model.Batch) (*model.Explanation, error) {
 		return nil, &yamldoc.Fault{Where: "explain", Problem: fmt.Sprintf("a sequence has %d tokens (want at most max_model_len, %d)", longest, most)}
 	}
 	if room := int64(u.Config.UsableBlocks()) * int64(u.Config.BlockSize); u.Memory != nil && held > room {
-		u.Warn("explain_kv", "the sequences have %d tokens of context, and the KV pool holds %d: this iteration cannot come up unless they share blocks", held, room)
+		u.Warn("explain_kv", "the sequences have %d tokens of context, and the KV pool holds %d: this iteration is possible only if they share blocks", held, room)
 	}
 	if tokens > u.Config.MaxNumBatchedTokens {
 		return nil, &yamldoc.Fault{Where: "explain", Problem: fmt.Sprintf("the iteration has %d tokens (want at most max_num_batched_tokens, %d)", tokens, u.Config.MaxNumBatchedTokens)}

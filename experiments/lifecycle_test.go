@@ -289,7 +289,7 @@ func TestStranded(t *testing.T) {
 	for _, every := range []string{"100ms", "15s", "1h"} {
 		text := "run: {requests: 100}\nlifecycle: {autoscale: {policy: keda, min: 1, max: 1, metric: concurrency, target: 25, polling_interval: " + every +
 			"}, failures: [{kind: drain, at: 1s, replica: 0}]}"
-		if _, err := experiments.Run(context.Background(), mustParse(t, text), experiments.RunOptions{}); err == nil || !strings.Contains(err.Error(), "no replica will take them") {
+		if _, err := experiments.Run(context.Background(), mustParse(t, text), experiments.RunOptions{}); err == nil || !strings.Contains(err.Error(), "no replica will accept them") {
 			t.Errorf("an autoscaler that looks every %s, and may not replace the one replica: %v", every, err)
 		}
 	}
@@ -358,48 +358,48 @@ func TestLifecycleFaults(t *testing.T) {
 		{"lifecycle: 3", "s.yaml:1:12: lifecycle: 3 is a number (want a map)"},
 		{"lifecycle: {probes: 3s}", "s.yaml:1:13: lifecycle.probes: unknown key"},
 		{"lifecycle: {cold_start: {distribution: lognormal, mean: 0, cv: 1}}",
-			"s.yaml:1:25: lifecycle.cold_start.mean: 0 does not go with the lognormal law (want more than 0)"},
+			"s.yaml:1:25: lifecycle.cold_start.mean: 0 is not possible for the lognormal distribution (want more than 0)"},
 		{"lifecycle: {failures: [{at: 3s, replica: 0}]}", "s.yaml:1:24: lifecycle.failures.0: kind is missing"},
 		{"lifecycle: {failures: [{kind: crash, at: 3s}]}", "s.yaml:1:24: lifecycle.failures.0: replica is missing (kind crash needs it)"},
 		{"lifecycle: {failures: [{kind: crash, at: 3s, replica: 0, factor: 2}]}",
-			"s.yaml:1:58: lifecycle.failures.0.factor: this key does not go with kind crash (want kind, at, replica, for or pool)"},
+			"s.yaml:1:58: lifecycle.failures.0.factor: this key is not allowed with kind crash (want kind, at, replica, for or pool)"},
 		{"lifecycle: {failures: [{kind: crash, at: 3s, replica: 1}]}", "s.yaml:1:55: lifecycle.failures.0.replica: there is no replica 1 (want 0 to 0)"},
-		{pools + "lifecycle: {failures: [{kind: crash, at: 3s, pool: c, replica: 1}]}", `s.yaml:2:52: lifecycle.failures.0.pool: "c" is no pool (want a or b)`},
+		{pools + "lifecycle: {failures: [{kind: crash, at: 3s, pool: c, replica: 1}]}", `s.yaml:2:52: lifecycle.failures.0.pool: "c" is not the name of a pool (want a or b)`},
 		{pools + "lifecycle: {failures: [{kind: crash, at: 3s, pool: a, replica: 2}]}",
 			"s.yaml:2:64: lifecycle.failures.0.replica: there is no replica 2 of pool a (want 0 to 1)"},
 		{"lifecycle: {failures: [{kind: crash, at: 3s, pool: a, replica: 2}]}", "s.yaml:1:52: lifecycle.failures.0.pool: there are no pools"},
 		{pools + "lifecycle: {failures: [{kind: rolling-restart, at: 3s, replica: 3, last: 1}]}",
 			"s.yaml:2:74: lifecycle.failures.0.last: 1 is before replica 3, the first (want that or more)"},
 		{"lifecycle: {failures: [{kind: link-loss, at: 3s, replica: 0, for: 5s}, {kind: link-loss, at: 7s, replica: 0, for: 5s}]}",
-			"s.yaml:1:94: lifecycle.failures.1.at: replica 0 is cut off twice at a time, at 3s and at 7s (want one after the other)"},
+			"s.yaml:1:94: lifecycle.failures.1.at: replica 0 is cut off twice at once, at 3s and at 7s (want one after the other)"},
 		{"deployment: {replicas: 2, data_parallel_size: 2}\nlifecycle: {failures: [{kind: slow, at: 3s, replica: 1, for: 5s, factor: 2}, {kind: slow, at: 4s, replica: 2, for: 5s, factor: 2}, {kind: slow, at: 7s, replica: 0, for: 5s, factor: 2}]}",
-			"s.yaml:2:149: lifecycle.failures.2.at: replica 0 is made slow twice at a time, at 3s and at 7s (want one after the other)"},
+			"s.yaml:2:149: lifecycle.failures.2.at: replica 0 is made slow twice at once, at 3s and at 7s (want one after the other)"},
 		{"lifecycle: {random_crashes: {mtbf: 1h}}", "s.yaml:1:29: lifecycle.random_crashes: mttr is missing (want {mtbf: 6h, mttr: 5m})"},
 		{"lifecycle: {random_crashes: {mtbf: 1h, mttr: 5m}}",
-			"s.yaml:1:29: lifecycle.random_crashes: they are drawn up to the end of the run, which is not known (want run.duration)"},
+			"s.yaml:1:29: lifecycle.random_crashes: random crashes need a fixed end of the run (set run.duration)"},
 		{"lifecycle: {autoscale: 3}", "s.yaml:1:24: lifecycle.autoscale: 3 is a number (want a map such as {policy: keda, max: 8, target: 5}, or a list of such)"},
 		{"lifecycle: {autoscale: {max: 8, target: 5}}", "s.yaml:1:24: lifecycle.autoscale: policy is missing"},
-		{"lifecycle: {autoscale: []}", "s.yaml:1:24: lifecycle.autoscale: the list is empty (want one autoscaler or more, or no such key)"},
+		{"lifecycle: {autoscale: []}", "s.yaml:1:24: lifecycle.autoscale: the list is empty: list at least one autoscaler or remove the key"},
 		{"lifecycle: {autoscale: {policy: hpa, max: 8, target: 0}}", "s.yaml:1:54: lifecycle.autoscale.target: 0 is not allowed (want a number, more than 0, at most 1000000000)"},
 		{"lifecycle: {autoscale: {policy: hpa, min: 0, max: 8, target: 1}}",
 			"s.yaml:1:43: lifecycle.autoscale.min: hpa: it cannot scale to zero (want min 1 or more, or keda or knative)"},
 		{"lifecycle: {autoscale: {policy: keda, min: 3, max: 2, target: 1}}", "s.yaml:1:44: lifecycle.autoscale.min: 3 replicas are more than max, 2"},
 		{"lifecycle: {autoscale: {policy: keda, initial: 3, max: 2, target: 1}}", "s.yaml:1:48: lifecycle.autoscale.initial: 3 replicas are more than max, 2"},
 		{"lifecycle: {hold: 0, autoscale: {policy: keda, min: 0, max: 2, target: 1}}",
-			"s.yaml:1:53: lifecycle.autoscale.min: nothing wakes the first replica: no requests wait at the router (want another lifecycle.hold, or min 1 or more)"},
+			"s.yaml:1:53: lifecycle.autoscale.min: min 0 needs requests that wait at the router to start the first replica (set lifecycle.hold above 0, or min to 1 or more)"},
 		{"lifecycle: {autoscale: {policy: keda, min: 0, max: 2, target: 1, metric: running}}",
 			"s.yaml:1:44: lifecycle.autoscale.min: nothing wakes the first replica: running of none is 0 (want metric waiting or concurrency, or min 1 or more)"},
 		{"lifecycle: {autoscale: {policy: knative, max: 2, target: 1, metric: running}}",
 			"s.yaml:1:69: lifecycle.autoscale.metric: knative does not scale by running (want concurrency)"},
 		{"step_time: {linear: {a_ms: 1}}\nlifecycle: {autoscale: {policy: hpa, max: 2, target: 1, metric: kv-usage}}",
-			"s.yaml:2:65: lifecycle.autoscale.metric: the KV pool has no limit, of which a part could be in use (want waiting, running or concurrency)"},
+			"s.yaml:2:65: lifecycle.autoscale.metric: kv-usage needs a finite KV cache (want waiting, running or concurrency)"},
 		{"deployment: {replicas: 3}\nlifecycle: {autoscale: {policy: hpa, max: 2, target: 1}}",
-			"s.yaml:2:43: lifecycle.autoscale.max: 2 is not deployment.replicas, 3: both are how many replicas there may be (want one of them)"},
+			"s.yaml:2:43: lifecycle.autoscale.max: 2 is not deployment.replicas, 3: both set the maximum number of replicas (set one of them)"},
 		{pools + "lifecycle: {autoscale: {policy: hpa, target: 1}}", "s.yaml:2:24: lifecycle.autoscale: pool is missing (want a or b)"},
 		{pools + "lifecycle: {autoscale: [{policy: hpa, target: 1, pool: a}, {policy: hpa, target: 1, pool: a}]}",
 			"s.yaml:2:91: lifecycle.autoscale.1.pool: pool a has an autoscaler already (want one)"},
 		{"lifecycle: {autoscale: [{policy: hpa, target: 1}, {policy: hpa, target: 1}]}",
-			"s.yaml:1:51: lifecycle.autoscale.1: there is an autoscaler already, and there are no pools (want one)"},
+			"s.yaml:1:51: lifecycle.autoscale.1: without pools there can be only one autoscaler"},
 	} {
 		s, err := scenario.Parse("s.yaml", []byte(test.yaml))
 		if err == nil {

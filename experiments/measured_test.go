@@ -112,7 +112,7 @@ func TestTableFaults(t *testing.T) {
 		"step_time: {table: " + dir + "/0.csv}":                  "s.yaml:1:20: step_time.table: " + dir + "/0.csv cannot be read: no such file",
 		"step_time: {table: " + bad + "}":                        "s.yaml:1:12: step_time: " + bad + `:2: seconds is "x"`,
 		"step_time: {table: {file: " + steps + ", sha256: abc}}": "s.yaml:1:20: step_time.table: " + steps + " has the SHA-256 ",
-		"step_time: {table: " + steps + "}\nengine: {speculative: {method: ngram, num_speculative_tokens: 2, acceptance: [0.5, 0.5]}}": "engine.speculative: a table of step times says nothing of drafts",
+		"step_time: {table: " + steps + "}\nengine: {speculative: {method: ngram, num_speculative_tokens: 2, acceptance: [0.5, 0.5]}}": "engine.speculative: a table of step times has no draft passes",
 	} {
 		s, err := scenario.Parse("s.yaml", []byte(text))
 		if err == nil {

@@ -132,8 +132,8 @@ func TestFleetReadsBack(t *testing.T) {
 // TestPoolFaults wants faults of pools at their place, under their key, and those of all pools once.
 func TestPoolFaults(t *testing.T) {
 	for _, k := range []struct{ text, want string }{
-		{"pools: []", "s.yaml:1:8: pools: there is no pool (want one or more, or no such key)"},
-		{"deployment: {replicas: 2}\npools: [{}]", "s.yaml:1:24: deployment.replicas: 2 does not go with pools, which have replicas of their own"},
+		{"pools: []", "s.yaml:1:8: pools: pools is empty: list at least one pool or remove the key"},
+		{"deployment: {replicas: 2}\npools: [{}]", "s.yaml:1:24: deployment.replicas: 2 cannot be combined with pools (set replicas in each pool)"},
 		{"pools: [{name: a}, {name: a}]", `s.yaml:1:20: pools.1: the name "a" is given twice (want another one)`},
 		{"pools: [{role: prompts}]", `s.yaml:1:16: pools.0.role: "prompts" is not known (want both, prefill or decode)`},
 		{"pools: [{}, {gpu: h1000}]", "s.yaml:1:19: pools.1.gpu: "},
@@ -141,7 +141,7 @@ func TestPoolFaults(t *testing.T) {
 		{"pools: [{}, {engine: {version: vlm}}]", "s.yaml:1:32: pools.1.engine.version: "},
 		{"pools: [{}, {engine: {max_num_seqs: 10000}}]", "s.yaml:1:37: pools.1.engine.max_num_seqs: "},
 		{"pools: [{engine: {max_num_seqs: 0}}]", "s.yaml:1:33: pools.0.engine.max_num_seqs: 0 is not allowed (want 1 to 1048576)"},
-		{"pools: [{}, {overheads: {network_in: 3ms}}]", "s.yaml:1:38: pools.1.overheads.network_in: the way to the clients is another one"},
+		{"pools: [{}, {overheads: {network_in: 3ms}}]", "s.yaml:1:38: pools.1.overheads.network_in: the network latency to clients differs"},
 		{"engine: {policy: vlm}\npools: [{}, {gpu: l40s}]", `s.yaml:1:18: engine.policy: "vlm" is not known`},
 		{"model: llama-3.1-70b\npools: [{}, {gpu: l40s}]", "s.yaml:1:8: model: llama-3.1-70b bf16 on 1 × l40s does not fit: "},
 		{"pools: [{replicas: 4000}, {replicas: 4000}]", "s.yaml:1:8: pools: there are 8000 replicas (want 4096 or less)"},
@@ -150,9 +150,9 @@ func TestPoolFaults(t *testing.T) {
 		{"deployment: {router: {front_ends: 3}}", "s.yaml:1:22: deployment.router: policy is missing (want a rule"},
 		{"deployment: {replicas: 2, router: least-kv}\nstep_time: {linear: {a_ms: 10}}", "s.yaml:1:35: deployment.router: least-kv: it goes by the use of KV pools, and they are unlimited (set num_gpu_blocks_override)"},
 		{"deployment: {replicas: 2, router: session}", "s.yaml:1:35: deployment.router: session: it goes by sessions, and the traffic has none"},
-		{"deployment: {replicas: 2, router: {policy: session, by: prefix}}", `s.yaml:1:57: deployment.router.by: prefix is not allowed (want session or user; bounded-hash goes by prefixes)`},
+		{"deployment: {replicas: 2, router: {policy: session, by: prefix}}", `s.yaml:1:57: deployment.router.by: prefix is not allowed (want session or user; use bounded-hash for prefixes)`},
 		{"deployment: {replicas: 2, router: {policy: bounded-hash, factor: 0.5}}", "s.yaml:1:66: deployment.router.factor: 0.5 is not allowed (want a number, 1 to 1000000)"},
-		{"deployment: {replicas: 2, router: {policy: random, factor: 2}}", "s.yaml:1:52: deployment.router.factor: this key does not go with policy random"},
+		{"deployment: {replicas: 2, router: {policy: random, factor: 2}}", "s.yaml:1:52: deployment.router.factor: this key is not allowed with policy random"},
 	} {
 		s, err := scenario.Parse("s.yaml", []byte(k.text))
 		if err == nil {

@@ -30,9 +30,10 @@ type ReplicateOptions struct {
 const (
 	// roundReplications is the number of runs of each further round.
 	roundReplications = 5
-	// mostReplications ends it where nothing else is said.
+	// mostReplications is the limit where none is set.
 	mostReplications = 100
-	MaxReplications  = 1000
+	// MaxReplications is the largest limit that can be set.
+	MaxReplications = 1000
 )
 
 // replication is how often to run, and why to stop.
@@ -58,7 +59,7 @@ func (o ReplicateOptions) Plan(s *scenario.Scenario) (Replication, error) {
 	case r.Precision < 0 || r.Precision >= 1:
 		return r, yamldoc.Faults{{Where: "--precision", Problem: fmt.Sprintf("%v is not allowed (want %s)", r.Precision, unit.WantShare)}}
 	case r.Precision > 0 && r.Runs < scenario.LeastReplications:
-		return r, yamldoc.Faults{{Where: "--replications", Problem: fmt.Sprintf("%d is too few beside a precision (want %d or more: the greatest number of runs)", r.Runs, scenario.LeastReplications)}}
+		return r, yamldoc.Faults{{Where: "--replications", Problem: fmt.Sprintf("%d is too few with a precision (want %d or more: the maximum number of runs)", r.Runs, scenario.LeastReplications)}}
 	}
 	return r, nil
 }

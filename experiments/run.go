@@ -10,6 +10,7 @@ import (
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario"
 	"clifftop/report"
+	"clifftop/report/collect"
 	"clifftop/sim"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
@@ -52,7 +53,7 @@ type Result struct {
 	// Series are the buckets of time of the run.
 	Series []report.SeriesPoint
 
-	collector *report.Collector
+	collector *collect.Collector
 	setup     *scenario.Setup
 }
 
@@ -63,7 +64,7 @@ func (r *Result) ReplicaSeries() [][]report.SeriesPoint { return r.collector.Rep
 // that equal runs give equal bytes.
 func (r *Result) VLLMBench() map[string]any {
 	s := r.setup.Scenario
-	info := report.BenchInfo{Model: s.Model, Label: s.Name, RequestRate: r.setup.Traffic.Rate, Burstiness: 1}
+	info := collect.BenchInfo{Model: s.Model, Label: s.Name, RequestRate: r.setup.Traffic.Rate, Burstiness: 1}
 	if r.setup.Traffic.Closed {
 		info.RequestRate = math.Inf(1)
 		info.MaxConcurrent = optional.Of(int64(*s.Workload.Arrivals.Stages[0].Users))
@@ -101,7 +102,7 @@ func RunSetup(ctx context.Context, u *scenario.Setup, o RunOptions) (*Result, er
 	interrupted := runErr != nil && ctx.Err() != nil && errors.Is(runErr, ctx.Err())
 	switch {
 	case errors.Is(runErr, sim.ErrStranded):
-		return nil, fmt.Errorf("at %.6g s: %d requests wait at the router, and no replica will take them any more (want a failure that ends, or lifecycle.hold: 0, or a clients.timeout)",
+		return nil, fmt.Errorf("at %.6g s: %d requests wait at the router, and no replica will accept them any more (set an end for the failure, lifecycle.hold: 0 or clients.timeout)",
 			engine.Now().Seconds(), engine.InSystem())
 	case interrupted:
 		collector.SetPartial()
@@ -112,7 +113,7 @@ func RunSetup(ctx context.Context, u *scenario.Setup, o RunOptions) (*Result, er
 	talked := conversations(u, patient, collector)
 	if o.Check && !interrupted {
 		if err := collector.Check(); err != nil {
-			return nil, fmt.Errorf("the result contradicts itself: %w", err)
+			return nil, fmt.Errorf("internal check of the result failed: %w", err)
 		}
 	}
 	if rows != nil {
@@ -136,10 +137,10 @@ func requestsOf(u *scenario.Setup, o RunOptions) (patient, src workload.Source, 
 }
 
 // newCollector makes what collects the result of a run, and the writer of its requests, which is nil where nobody wants them.
-func newCollector(u *scenario.Setup, o RunOptions) (*report.Collector, *report.RequestWriter) {
+func newCollector(u *scenario.Setup, o RunOptions) (*collect.Collector, *collect.RequestWriter) {
 	options := u.Report
 	if o.Requests != nil {
-		options.Requests = report.NewRequestWriter(o.Requests)
+		options.Requests = collect.NewRequestWriter(o.Requests)
 	}
 	if o.Detail {
 		options.Opening = &report.Opening{}
@@ -147,7 +148,7 @@ func newCollector(u *scenario.Setup, o RunOptions) (*report.Collector, *report.R
 	if t := u.Traffic; t.Rate > 0 {
 		options.Expected = clock.FromSeconds(float64(t.Requests) / t.Rate)
 	}
-	collector := report.NewCollector(options)
+	collector := collect.New(options)
 	for _, w := range u.Warnings {
 		collector.AddWarning(w.Code, w.Text)
 	}
@@ -155,7 +156,7 @@ func newCollector(u *scenario.Setup, o RunOptions) (*report.Collector, *report.R
 }
 
 // newEngine makes the engine of a run, with everybody who is told of it.
-func newEngine(u *scenario.Setup, o RunOptions, patient, src workload.Source, collector *report.Collector) (*sim.Simulation, error) {
+func newEngine(u *scenario.Setup, o RunOptions, patient, src workload.Source, collector *collect.Collector) (*sim.Simulation, error) {
 	observers := []event.Observer{collector}
 	if o.Progress != nil {
 		observers = append(observers, &meter{setup: u, report: o.Progress})
@@ -179,10 +180,10 @@ func newEngine(u *scenario.Setup, o RunOptions, patient, src workload.Source, co
 }
 
 // warnAfter warns of what only the run could show.
-func warnAfter(u *scenario.Setup, end clock.Time, interrupted bool, patient workload.Source, collector *report.Collector) {
+func warnAfter(u *scenario.Setup, end clock.Time, interrupted bool, patient workload.Source, collector *collect.Collector) {
 	if t, ok := patient.(*trace.Source); ok && t.Overlapping() > 0 {
 		collector.AddWarning("overlapping_turns", fmt.Sprintf(
-			"%d requests were sent before an earlier turn of their session had been answered: a replay keeps the recorded times", t.Overlapping()))
+			"%d requests were sent before an earlier turn of their session was complete: a replay keeps the recorded times", t.Overlapping()))
 	}
 	if n := u.FailuresFrom(end); n > 0 && !interrupted && u.Report.End == 0 {
 		collector.AddWarning("late_failure", fmt.Sprintf("the run ended at %.4g s, before %d of %d failures (run.duration sets its end)", end.Seconds(), n, len(u.Failures)))
@@ -190,7 +191,7 @@ func warnAfter(u *scenario.Setup, end clock.Time, interrupted bool, patient work
 }
 
 // newResult puts together what a run gives.
-func newResult(u *scenario.Setup, collector *report.Collector, talked *workload.SessionCounts, detail bool) *Result {
+func newResult(u *scenario.Setup, collector *collect.Collector, talked *workload.SessionCounts, detail bool) *Result {
 	s := collector.Summary()
 	res := &Result{Summary: s, Series: collector.Series(), collector: collector, setup: u}
 	if detail {
@@ -258,23 +259,23 @@ func (h *hooks) Finished(rec *event.Record) {
 }
 
 // conversations tells what became of a source's conversations; nil where it has none.
-func conversations(u *scenario.Setup, src workload.Source, c *report.Collector) *workload.SessionCounts {
+func conversations(u *scenario.Setup, src workload.Source, c *collect.Collector) *workload.SessionCounts {
 	t, ok := src.(interface{ Sessions() workload.SessionCounts })
 	if !ok || t.Sessions() == (workload.SessionCounts{}) {
 		return nil
 	}
 	n := t.Sessions()
 	if n.TooLong+n.Cut > 0 {
-		text := fmt.Sprintf("%d of %d conversations came to the longest context, %d tokens or their max_context,", n.TooLong, n.Begun, u.LongestSequence())
+		text := fmt.Sprintf("%d of %d conversations reached the longest context, %d tokens or their max_context,", n.TooLong, n.Begun, u.LongestSequence())
 		text += " and ended there"
 		if n.Cut > 0 {
-			text += fmt.Sprintf("; %d turns lost their oldest messages to it", n.Cut)
+			text += fmt.Sprintf("; %d turns lost their oldest messages", n.Cut)
 		}
 		c.AddWarning("sessions_too_long", text)
 	}
 	if n.Overlaps > 0 {
 		c.AddWarning("overlapping_turns", fmt.Sprintf(
-			"%d requests were sent before an earlier turn of their session had been answered: sessions.turn_gap does not wait (want think_time)", n.Overlaps))
+			"%d requests were sent before an earlier turn of their session was complete: sessions.turn_gap does not wait (use think_time)", n.Overlaps))
 	}
 	return &n
 }

@@ -51,7 +51,7 @@ func TestDraftsPayAtLowLoad(t *testing.T) {
 func TestSpeculativeFaults(t *testing.T) {
 	for _, c := range [][2]string{
 		{"{async_scheduling: true, speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 0.7}}",
-			"engine.async_scheduling: true does not go with speculative decoding"},
+			"engine.async_scheduling: true is not possible with speculative decoding"},
 		{"{policy: sarathi, speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 0.7}}",
 			"policy sarathi: it gives decoding sequences one token each, and no drafts"},
 		{"{speculative: {method: draft, model: llama-0b, num_speculative_tokens: 3, acceptance: 0.7}}",

@@ -41,7 +41,7 @@ func NewDemand(u *scenario.Setup) (*Demand, error) {
 	s := u.Scenario
 	if u.Traffic.Closed {
 		return nil, s.Fault(s.FirstGiven("workload.arrivals.users", "workload.arrivals", "workload"),
-			"a closed loop has no peak hour: its users send as fast as they are answered %s", want)
+			"a closed loop has no peak hour %s", want)
 	}
 	stages := s.Workload.Arrivals.Stages
 	for _, stage := range stages {
@@ -94,7 +94,7 @@ func (d *Demand) ofTrace() error {
 		return err
 	}
 	if d.Rate == 0 || len(hours) == 0 {
-		return d.setup.Scenario.Fault("workload.trace", "the trace has no rate, and so no peak hour (want workload.trace.rate)")
+		return d.setup.Scenario.Fault("workload.trace", "the trace has no rate, so it has no peak hour (set workload.trace.rate)")
 	}
 	if last < clock.Time(2*clock.Hour) {
 		for _, n := range rows {

@@ -78,14 +78,14 @@ func isEnd(ctx context.Context, err error) bool {
 // prepare lists the candidates and assesses them.
 func (p *planner) prepare(ctx context.Context) ([]*candidate, error) {
 	if s := p.scenario; s.Lifecycle != nil {
-		return nil, s.Fault("lifecycle", "a plan counts replicas that are always there, and those that follow the load by the hour (want no lifecycle)")
+		return nil, s.Fault("lifecycle", "a plan does not simulate the lifecycle of replicas (remove lifecycle)")
 	}
 	if s := p.scenario; s.Deployment.Replicas > 1 || len(s.Pools) > 0 {
 		key := "deployment.replicas"
 		if len(s.Pools) > 0 {
 			key = "pools"
 		}
-		return nil, s.Fault(key, "a plan finds the number of replicas, which it gives equal shares of the traffic (want one replica and no pools)")
+		return nil, s.Fault(key, "a plan chooses the number of replicas itself (want one replica and no pools)")
 	}
 	if err := p.objective(); err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func (p *planner) objective() error {
 		return nil
 	}
 	if err == nil && len(slo.Objectives) == 0 && slo.WaitProbability == nil && slo.Attainment > 0 {
-		return yamldoc.Faults{s.Fault("slo", "attainment without a limit on latency is always met (want a limit such as ttft_p95)")}
+		return yamldoc.Faults{s.Fault("slo", "attainment needs a latency limit (set a limit such as ttft_p95)")}
 	}
 	return err
 }

@@ -187,12 +187,12 @@ func TestPlanFit(t *testing.T) {
 // Bad input gets a line that says where, what and what is wanted.
 func TestPlanFaults(t *testing.T) {
 	for text, want := range map[string]string{
-		"workload: {arrivals: {users: 8}}":                   "plan.yaml:1:30: workload.arrivals.users: a closed loop has no peak hour: its users send as fast as they are answered (want a rate of requests: --rate, plan.peak_rate, or another workload.arrivals.process)",
+		"workload: {arrivals: {users: 8}}":                   "plan.yaml:1:30: workload.arrivals.users: a closed loop has no peak hour (want a rate of requests: --rate, plan.peak_rate, or another workload.arrivals.process)",
 		"workload: {arrivals: {process: all-at-once}}":       "plan.yaml:1:22: workload.arrivals: requests that arrive all-at-once have no peak hour (want a rate of requests: --rate, plan.peak_rate, or another workload.arrivals.process)",
 		"plan: {max_gpus: 2, tensor_parallel_sizes: [4, 8]}": "plan.yaml:1:18: plan.max_gpus: 2 is less than the 4 GPUs of the smallest candidate",
 		"plan: {gpus: [h100x]}":                              `plan.yaml:1:14: plan.gpus: no gpu "h100x"; nearest: `,
 		"plan: {prices: {h101: 3}}":                          `plan.yaml:1:16: plan.prices: no gpu "h101"; nearest: `,
-		"slo: {attainment: 0.9}":                             "plan.yaml:1:6: slo: attainment without a limit on latency is always met",
+		"slo: {attainment: 0.9}":                             "plan.yaml:1:6: slo: attainment needs a latency limit",
 		"model: llama-9":                                     `plan.yaml:1:8: model: no model "llama-9"; nearest: `,
 		"workload: {input: {distribution: fixed, value: 9}, arrivals: {process: profile, rate: 3, hourly: day}}": "plan.yaml:1:98: workload.arrivals.hourly: ",
 	} {

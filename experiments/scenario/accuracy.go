@@ -16,7 +16,7 @@ func (u *Setup) Accuracy() *report.Accuracy {
 		return nil
 	case "kernels":
 	default:
-		return &report.Accuracy{Scope: "not validated: only step_time kernels was held against measured runs"}
+		return &report.Accuracy{Scope: "not validated: only step_time kernels was compared with measured runs"}
 	}
 	if len(u.Pools) > 1 {
 		return &report.Accuracy{Scope: "not validated: there are no measured runs of fleets of unlike replicas"}

@@ -34,7 +34,7 @@ func (a *Autoscale) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	case a.listed:
 		d.Value(n, key, &a.Scalers, "")
 		if len(n.Items) == 0 {
-			d.Fault(n.At, key, "the list is empty (want one autoscaler or more, or no such key)", "")
+			d.Fault(n.At, key, "the list is empty: list at least one autoscaler or remove the key", "")
 		}
 	case n.Kind == yamldoc.Map:
 		a.Scalers = make([]Autoscaler, 1)
@@ -144,7 +144,7 @@ func (u fleetResolver) atMost() error {
 			x.Max = optional.Of(*replicas)
 		case *x.Max == *replicas:
 		case s.Given(at) || *replicas != 1:
-			return s.Fault(key+".max", "%d is not %s, %d: both are how many replicas there may be (want one of them)", *x.Max, at, *replicas)
+			return s.Fault(key+".max", "%d is not %s, %d: both set the maximum number of replicas (set one of them)", *x.Max, at, *replicas)
 		default:
 			*replicas = *x.Max
 		}
@@ -163,7 +163,7 @@ func (s *Scenario) poolOf(x *Autoscaler, key string) (int, *yamldoc.Fault) {
 	}
 	switch {
 	case x.Pool != nil:
-		return 0, s.Fault(key+".pool", "%q is no pool (want %s)", yamldoc.Short(*x.Pool), yamldoc.OneOf(names))
+		return 0, s.Fault(key+".pool", "%q is not the name of a pool (want %s)", yamldoc.Short(*x.Pool), yamldoc.OneOf(names))
 	case len(names) > 1:
 		return 0, s.Fault(key, "pool is missing (want %s)", yamldoc.OneOf(names))
 	}
@@ -183,7 +183,7 @@ func (u fleetResolver) autoscale() error {
 		x, key := &a.Scalers[k], a.key(k)
 		if taken[optional.Value(x.Pool)] {
 			if len(s.Pools) == 0 {
-				return s.Fault(key, "there is an autoscaler already, and there are no pools (want one)")
+				return s.Fault(key, "without pools there can be only one autoscaler")
 			}
 			return s.Fault(key+".pool", "pool %s has an autoscaler already (want one)", *x.Pool)
 		}
@@ -219,11 +219,11 @@ func (u fleetResolver) scaler(x *Autoscaler, key string) error {
 	case x.Policy == "knative" && *x.Metric != "concurrency":
 		return s.Fault(key+".metric", "knative does not scale by %s (want concurrency)", *x.Metric)
 	case *x.Metric == "kv-usage" && u.poolWith(first).Setup.Config.NumGPUBlocks == 0:
-		return s.Fault(key+".metric", "the KV pool has no limit, of which a part could be in use (want waiting, running or concurrency)")
+		return s.Fault(key+".metric", "kv-usage needs a finite KV cache (want waiting, running or concurrency)")
 	case *x.Min == 0 && *x.Metric != "waiting" && *x.Metric != "concurrency":
 		return s.Fault(least, "nothing wakes the first replica: %s of none is 0 (want metric waiting or concurrency, or min 1 or more)", *x.Metric)
 	case *x.Min == 0 && s.Lifecycle.Hold != nil && *s.Lifecycle.Hold == 0:
-		return s.Fault(least, "nothing wakes the first replica: no requests wait at the router (want another lifecycle.hold, or min 1 or more)")
+		return s.Fault(least, "min 0 needs requests that wait at the router to start the first replica (set lifecycle.hold above 0, or min to 1 or more)")
 	}
 	if err := x.rule().Validate(*x.Min); err != nil {
 		at := key

@@ -6,7 +6,7 @@ import (
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/yamldoc"
-	"clifftop/report"
+	"clifftop/report/collect"
 	"clifftop/workload"
 )
 
@@ -40,7 +40,7 @@ func (c *Class) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	d.Require(n, key, "", "name", "weight")
 	for limit := range c.SLO.Limits {
 		if m := n.Get("slo"); limit[:min(4, len(limit))] == "itl_" && m.Kind == yamldoc.Map {
-			d.Fault(m.Get(limit).At, yamldoc.Join(key, "slo."+limit), "inter-token gaps are not told apart by class (want a limit on tpot)", "")
+			d.Fault(m.Get(limit).At, yamldoc.Join(key, "slo."+limit), "inter-token gaps are not measured per class (want a limit on tpot)", "")
 		}
 	}
 	checkSessions(d, n, key, c.Sessions, c.Input, c.Prefix)
@@ -131,7 +131,7 @@ func (u trafficResolver) bodyOf(i int, around body) (body, error) {
 			return b, u.Scenario.Fault(fmt.Sprintf("workload.classes.%d.preset", i), "%v", err)
 		}
 		if len(p.Spec.Classes) > 0 {
-			return b, u.Scenario.Fault(fmt.Sprintf("workload.classes.%d.preset", i), "%s is a mixture of classes itself (want another preset)", p.Name)
+			return b, u.Scenario.Fault(fmt.Sprintf("workload.classes.%d.preset", i), "%s already contains several classes (want another preset)", p.Name)
 		}
 		u.judged(p, k.Input, k.Output)
 		b = body{preset: p}
@@ -156,25 +156,25 @@ func (u trafficResolver) bodyOf(i int, around body) (body, error) {
 // judged warns of a preset that no data stand behind.
 func (u trafficResolver) judged(p workload.Preset, input, output *Distribution) {
 	if p.Judgement() && (input == nil || output == nil) {
-		u.Warn("judgement", "preset %s rests on judgement: no public trace stands behind it", p.Name)
+		u.Warn("judgement", "preset %s is an estimate: it is not based on a public trace", p.Name)
 	}
 }
 
 // classes are the kinds of requests to report apart.
-func (u reportResolver) classes() ([]report.ClassSpan, error) {
+func (u reportResolver) classes() ([]collect.ClassSpan, error) {
 	s := u.Scenario
-	var spans []report.ClassSpan
+	var spans []collect.ClassSpan
 	if r := u.Traffic.Recording; r != nil {
 		for i, name := range r.classes {
 			if name == "" && i == 0 {
 				name = "none"
 			}
-			spans = append(spans, report.ClassSpan{Name: name})
+			spans = append(spans, collect.ClassSpan{Name: name})
 		}
 		return spans, nil
 	}
 	for i, c := range u.Traffic.Spec.Classes {
-		span := report.ClassSpan{Name: c.Name}
+		span := collect.ClassSpan{Name: c.Name}
 		if i < len(s.Workload.Classes) {
 			slo, err := s.Workload.Classes[i].SLO.Objective()
 			if err != nil {

@@ -177,7 +177,7 @@ func (u trafficResolver) tooShort(key string, c *Clients) error {
 		wait *unit.Duration
 	}{{"ttft_timeout", c.TTFTTimeout}, {"timeout", c.Timeout}} {
 		if x.wait != nil && x.wait.Clock() < step+way {
-			return s.Fault(yamldoc.Join(key, x.key), "%v is over before any answer can come: an iteration of the engine with one sequence takes %v, and the way there and back %v (want more than both)",
+			return s.Fault(yamldoc.Join(key, x.key), "%v is too short for any response: an iteration with one sequence takes %v, the network round trip and front end %v (want more than both)",
 				*x.wait, rounded(step), rounded(way))
 		}
 	}
@@ -210,7 +210,7 @@ func (u *Setup) unused(changed bool, key, why string) {
 // judgeClients warns of what has no effect, and of retries that keep an overload alive.
 func (u trafficResolver) judgeClients(key string, c *Clients) {
 	impatient := c.Timeout != nil || c.TTFTTimeout != nil
-	u.unused(!c.CancelOnTimeout && !impatient && c.Cancel == nil, yamldoc.Join(key, "cancel_on_timeout"), "clients wait for ever")
+	u.unused(!c.CancelOnTimeout && !impatient && c.Cancel == nil, yamldoc.Join(key, "cancel_on_timeout"), "clients have no timeout")
 	if c.Retries == 0 {
 		d := defaultClients()
 		why := yamldoc.Join(key, "retries") + " is 0"
@@ -223,9 +223,9 @@ func (u trafficResolver) judgeClients(key string, c *Clients) {
 	onTimeout, onBusy, onConnection := slices.Contains(c.RetryOn, "timeout"), slices.Contains(c.RetryOn, "busy"), slices.Contains(c.RetryOn, "connection")
 	failing := u.Scenario.Lifecycle != nil || u.losesKV() && u.Scenario.Disaggregation.KVLoadFailurePolicy == "fail"
 	u.unused(!(onTimeout && impatient) && !(onBusy && u.limited()) && !(onConnection && failing), yamldoc.Join(key, "retries"),
-		"there is nothing to retry on (want a timeout with retry_on timeout, or a limit of the queue such as engine.max_num_queued_reqs with retry_on busy)")
+		"no event triggers a retry (set a timeout with retry_on timeout, or a queue limit such as engine.max_num_queued_reqs with retry_on busy)")
 	if c.Backoff.Base == 0 {
-		u.Warn("metastable", "%s without backoff come back at once, when the server is at its busiest: an overload can then keep itself up after its cause has gone (want a base of the backoff, or a retry_budget)", yamldoc.Join(key, "retries"))
+		u.Warn("metastable", "%s without backoff are sent at once, while the server is overloaded: the overload can then outlast its cause (set backoff.base or retry_budget)", yamldoc.Join(key, "retries"))
 	}
 }
 
@@ -237,11 +237,11 @@ func (u trafficResolver) judgeRetryAfter(all []*Clients) {
 	switch {
 	case after == 0:
 	case !u.limited():
-		u.unused(true, key, "no limit of the queue refuses requests (want engine.max_num_queued_reqs or max_num_queued_tokens)")
+		u.unused(true, key, "no queue limit rejects requests (set engine.max_num_queued_reqs or max_num_queued_tokens)")
 	case !slices.ContainsFunc(all, heeds):
-		u.unused(true, key, "no client that is refused tries again and heeds it")
+		u.unused(true, key, "no client retries after a rejection and honors it")
 	default:
-		u.unused(after > workload.MaxRetryAfter, key, fmt.Sprintf("clients heed %v at most, and back off by themselves", unit.Duration(workload.MaxRetryAfter)))
+		u.unused(after > workload.MaxRetryAfter, key, fmt.Sprintf("clients honor %v at most, and then use their own backoff", unit.Duration(workload.MaxRetryAfter)))
 	}
 }
 

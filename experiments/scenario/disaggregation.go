@@ -15,8 +15,7 @@ import (
 	"clifftop/sim/route"
 )
 
-// Disaggregation says how KV comes from the pools that compute prompts, with the role prefill, to those that answer, with the
-// role decode, and which requests take that way. The router of the deployment chooses the replica for the prompt.
+// Disaggregation says how KV is sent from pools with the role prefill to pools with the role decode, and for which requests. The router of the deployment chooses the replica for the prompt.
 type Disaggregation struct {
 	// Mode is when KV is sent: pull has the replica that answers ask for all of it once it has room; push sends each
 	// layer while the next one is computed, so that only the last is left then.
@@ -85,11 +84,11 @@ func (u fleetResolver) roles() error {
 	switch {
 	case len(prefill)+len(decode) == 0:
 		if s.Disaggregation != nil {
-			return s.Fault("disaggregation", "no pool has the roles prefill and decode")
+			return s.Fault("disaggregation", "disaggregation needs at least one pool with role prefill and one with role decode")
 		}
 		return nil
 	case len(prefill) == 0 || len(decode) == 0 || len(of["both"]) > 0:
-		return s.Fault("pools", "%d pools compute prompts, %d answer and %d do both (want all both, or some of the first two kinds each and no other)",
+		return s.Fault("pools", "%d pools have role prefill, %d decode and %d both (want all both, or at least one prefill and one decode and no other)",
 			len(prefill), len(decode), len(of["both"]))
 	}
 	if s.Disaggregation == nil {
@@ -102,15 +101,15 @@ func (u fleetResolver) roles() error {
 		d, one := p.Setup.Deployment, p.Setup.Scenario
 		switch {
 		case d.LLM.Name != first.Deployment.LLM.Name:
-			return one.Fault("model", "%s is not that of pool %s (want the same model for prompts and answers)", d.LLM.Name, prefill[0].Name)
+			return one.Fault("model", "%s differs from pool %s (want the same model in prefill and decode pools)", d.LLM.Name, prefill[0].Name)
 		case d.KVDtype != first.Deployment.KVDtype:
-			return one.Fault("deployment.kv_cache_dtype", "%v is not that of pool %s, %v (want the same for prompts and answers)", d.KVDtype, prefill[0].Name, first.Deployment.KVDtype)
+			return one.Fault("deployment.kv_cache_dtype", "%v differs from pool %s, %v (want the same in prefill and decode pools)", d.KVDtype, prefill[0].Name, first.Deployment.KVDtype)
 		case one.Engine.BlockSize != first.Scenario.Engine.BlockSize:
-			return one.Fault(one.FirstGiven("engine.block_size", "engine.policy"), "block_size %d is not that of pool %s (want the same for prompts and answers)", one.Engine.BlockSize, prefill[0].Name)
+			return one.Fault(one.FirstGiven("engine.block_size", "engine.policy"), "block_size %d differs from pool %s (want the same in prefill and decode pools)", one.Engine.BlockSize, prefill[0].Name)
 		case p.Ranks > 1 && d.LLM.Experts > 0:
-			return one.Fault("deployment.data_parallel_size", "ranks in lock step do not hand requests over (want 1)")
+			return one.Fault("deployment.data_parallel_size", "disaggregation does not support data-parallel ranks in lockstep (want 1)")
 		case one.StepTime.Kind == "linear":
-			return one.Fault("step_time", "linear: nothing is known of KV that could be transferred")
+			return one.Fault("step_time", "linear has no model of the KV cache to transfer (want kernels or roofline)")
 		}
 		c := fleetBuilder{p.Setup}.config(false)
 		c.Connector = p.connector()
@@ -121,7 +120,7 @@ func (u fleetResolver) roles() error {
 	if err := u.outages(); err != nil {
 		return err
 	}
-	u.unused(s.Disaggregation.KVLoadFailurePolicy == "fail" && !u.losesKV(), "disaggregation.kv_load_failure_policy", "without a lease and a lifecycle KV is kept as long as it takes")
+	u.unused(s.Disaggregation.KVLoadFailurePolicy == "fail" && !u.losesKV(), "disaggregation.kv_load_failure_policy", "KV is never lost without a lease or a lifecycle")
 	return nil
 }
 
@@ -142,7 +141,7 @@ func (u fleetResolver) outages() error {
 			p := &list[j]
 			same := o.Pool == p.Pool && (o.Replica == nil || p.Replica == nil || *o.Replica == *p.Replica)
 			if same && o.At <= p.At+p.For && p.At <= o.At+o.For {
-				return s.Fault(key+".at", "a link of pool %s is down twice at a time, from %v and from %v on (want one after the other)", o.Pool, p.At, o.At)
+				return s.Fault(key+".at", "a link of pool %s has overlapping outages, from %v and from %v on (outages of one link must not overlap)", o.Pool, p.At, o.At)
 			}
 		}
 	}
@@ -193,7 +192,7 @@ func (u fleetResolver) answerable() error {
 			}
 		}
 		if seen > 0 && shortest > longest {
-			return u.Scenario.Fault("pools", "pool %s has room for %d tokens, and the shortest of %d requests needs %d for its prompt and the first of its answer", name, longest, seen, shortest)
+			return u.Scenario.Fault("pools", "pool %s has room for %d tokens, and the shortest of %d requests needs %d for its prompt and the first output token", name, longest, seen, shortest)
 		}
 	}
 	return nil

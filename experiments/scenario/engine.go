@@ -123,12 +123,12 @@ func (u engineResolver) sequenceLength() error {
 				length, room, length-room, room)
 		}
 		if length > room {
-			u.Warn("max_model_len", "max_model_len is %d, what the KV pool holds; the model allows %d", room, u.Deployment.LLM.MaxContext)
+			u.Warn("max_model_len", "max_model_len is %d, the size of the KV cache; the model allows %d", room, u.Deployment.LLM.MaxContext)
 			length = room
 		}
 	}
 	if length == u.assumedLength {
-		u.Warn("max_model_len", "max_model_len is %d, what an iteration has room for: policy %s does not divide prompts", length, e.Policy)
+		u.Warn("max_model_len", "max_model_len is %d, the token budget of an iteration: policy %s does not divide prompts", length, e.Policy)
 	}
 	if length < 2 {
 		return s.Fault("engine.max_model_len", "the KV pool holds %d tokens (want room for 2 or more)", length)
@@ -224,7 +224,7 @@ func (u engineResolver) engine() error {
 	}
 	if e.KVAllocation == "contiguous" && e.EnablePrefixCaching {
 		return s.Fault(s.FirstGiven("engine.kv_allocation", "engine.enable_prefix_caching", "engine.policy"),
-			"a prefix cache does not go with KV in one piece (want enable_prefix_caching: false, or kv_allocation: paged)")
+			"prefix caching needs paged KV (want enable_prefix_caching: false, or kv_allocation: paged)")
 	}
 	check := *c
 	check.Scheduler = u.policy.New(e)
@@ -242,10 +242,10 @@ func (u engineResolver) judgeOrder() {
 	closed := a != nil && slices.ContainsFunc(a.Stages, func(t Stage) bool { return t.Users != nil })
 	switch {
 	case o.Rule == "" && s.Engine.SchedulingPolicy == "priority" && !traced:
-		u.Warn("priority", "scheduling_policy is priority, but all requests have the same one: only classes and traces give them others")
+		u.Warn("priority", "scheduling_policy is priority, but all requests have the same priority: only classes and traces set priorities")
 	case o.Rule == "priority" && !traced:
-		u.Warn("priority", "order is priority, but all requests have the same one: only classes and traces give them others")
+		u.Warn("priority", "order is priority, but all requests have the same priority: only classes and traces set priorities")
 	case o.Rule == "vtc" && optional.Value(o.Clients) != "class" && optional.Value(o.Clients) != "session" && !traced && !closed:
-		u.Warn("vtc", "order is vtc, but without arrivals.users all requests are one user's (clients: class or session count otherwise)")
+		u.Warn("vtc", "order is vtc, but without arrivals.users all requests belong to one user (set clients to class or session)")
 	}
 }

@@ -81,7 +81,7 @@ func (u fleetResolver) failures() error {
 		}
 		for j := range u.Failures {
 			if y := &u.Failures[j]; overlap(&x, y) && together(firsts, x.Replica, y.Replica) {
-				faults = append(faults, s.Fault(key+".at", "replica %d is %s twice at a time, at %v and at %v (want one after the other)", x.Replica, participle(x.Kind), unit.Duration(y.At), unit.Duration(x.At)))
+				faults = append(faults, s.Fault(key+".at", "replica %d is %s twice at once, at %v and at %v (want one after the other)", x.Replica, participle(x.Kind), unit.Duration(y.At), unit.Duration(x.At)))
 				break
 			}
 		}
@@ -165,11 +165,11 @@ func (u fleetResolver) randomCrashes() error {
 		return nil
 	}
 	if s.Run.Duration == nil {
-		return s.Fault("lifecycle.random_crashes", "they are drawn up to the end of the run, which is not known (want run.duration)")
+		return s.Fault("lifecycle.random_crashes", "random crashes need a fixed end of the run (set run.duration)")
 	}
 	end := s.Run.Duration.Seconds()
 	if expected := end / (c.MTBF.Seconds() + c.MTTR.Seconds()) * float64(len(u.firsts())); expected > maxFailures/2 {
-		return s.Fault("lifecycle.random_crashes", "they make about %.3g crashes in %v (want %d or fewer: a longer mtbf, or a shorter run.duration)", expected, *s.Run.Duration, maxFailures/2)
+		return s.Fault("lifecycle.random_crashes", "random_crashes expects about %.3g crashes in %v (want %d or fewer: a longer mtbf, or a shorter run.duration)", expected, *s.Run.Duration, maxFailures/2)
 	}
 	stream := workload.NewRNG(s.Run.Seed, "crashes")
 	draws := rand.New(stream)

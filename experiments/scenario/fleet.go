@@ -6,7 +6,8 @@ import (
 	"clifftop/sim/engine"
 )
 
-// fleetResolver resolves what the replicas have in common: pools, routing, lifecycle, and how prompts and answers are divided.
+// fleetResolver resolves what the replicas have in common: pools, routing, lifecycle, and how prompts and answers are
+// divided.
 type fleetResolver struct{ *Setup }
 
 // fleetBuilder makes the fleet of one run.

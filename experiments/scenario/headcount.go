@@ -77,7 +77,7 @@ func (u trafficResolver) headcount() error {
 		perPerson += c.Share * c.RequestsPerHour
 	}
 	if !(perPerson > 0) {
-		return s.Fault("workload.headcount", "nobody sends a request (want shares and requests_per_hour above 0 in one of the classes)")
+		return s.Fault("workload.headcount", "no class sends requests (set share and requests_per_hour above 0 in at least one class)")
 	}
 	perPerson /= shares
 	rate := active * perPerson / 3600

@@ -45,7 +45,7 @@ run: {requests: 1000}
 		"people: 0, adoption: 1, active_at_peak: 1":    "0 is not allowed",
 		"people: 10, adoption: 1":                      "active_at_peak is missing",
 		"people: 10, adoption: 1.5, active_at_peak: 1": "1.5 is not allowed",
-		"people: 10, adoption: 1, active_at_peak: 1, classes: [{preset: ent-rnd-reasoning, share: 0, requests_per_hour: 1}]":  "nobody sends a request",
+		"people: 10, adoption: 1, active_at_peak: 1, classes: [{preset: ent-rnd-reasoning, share: 0, requests_per_hour: 1}]":  "no class sends requests",
 		"people: 10, adoption: 1, active_at_peak: 1, classes: [{preset: ent-rnd, share: 1, requests_per_hour: 1}]":            "ent-rnd-reasoning",
 		"people: 10, adoption: 1, active_at_peak: 1, classes: [{preset: ent-rnd-reasoning, share: -1, requests_per_hour: 1}]": "-1 is not allowed",
 	} {

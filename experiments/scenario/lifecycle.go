@@ -40,7 +40,7 @@ func (l *Lifecycle) SetDefaults() {
 
 func (l *Lifecycle) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	if l.ColdStart.Law == "lognormal" && l.ColdStart.Mean == 0 {
-		d.Fault(n.Get("cold_start").At, yamldoc.Join(key, "cold_start.mean"), "0 does not go with the lognormal law (want more than 0)", "")
+		d.Fault(n.Get("cold_start").At, yamldoc.Join(key, "cold_start.mean"), "0 is not possible for the lognormal distribution (want more than 0)", "")
 	}
 }
 
@@ -51,7 +51,7 @@ func (u fleetResolver) lifecycle() error {
 		return nil
 	}
 	if u.oneRank {
-		return s.Fault("lifecycle", "one of several attention ranks does not fail or scale alone")
+		return s.Fault("lifecycle", "a single attention rank cannot fail or scale alone")
 	}
 	faults, err := u.take(u.autoscale, u.failures)
 	return asError(faults, err)
@@ -129,7 +129,7 @@ func (u *Setup) members(name *string) (first, last int, why string) {
 	if len(u.Scenario.Pools) == 0 {
 		return 0, 0, "there are no pools"
 	}
-	return 0, 0, fmt.Sprintf("%q is no pool (want %s)", yamldoc.Short(*name), yamldoc.OneOf(names))
+	return 0, 0, fmt.Sprintf("%q is not the name of a pool (want %s)", yamldoc.Short(*name), yamldoc.OneOf(names))
 }
 
 // FailuresFrom counts the failures that were planned for an instant or after it.
@@ -149,7 +149,7 @@ func (s *Scenario) Lasting(what string) error {
 	if s.Lifecycle == nil || s.Run.Duration != nil {
 		return nil
 	}
-	return yamldoc.Faults{s.Fault("lifecycle", "%s runs several loads, which meet the same failures and hours only if all last as long (want run.duration)", what)}
+	return yamldoc.Faults{s.Fault("lifecycle", "%s runs several loads: with a lifecycle all runs must have the same length (set run.duration)", what)}
 }
 
 // ownLifecycle gives the scenario a copy that can be changed.

@@ -25,7 +25,7 @@ func (u fleetResolver) pipelines() error {
 			if len(u.Pools) > 1 {
 				pool = fmt.Sprintf("pool %s: ", p.Name)
 			}
-			u.Warn("pipeline", "%sthe stages of the pipeline work on one batch at a time (%s): throughput is that of a pipeline without overlap, a lower bound", pool, why)
+			u.Warn("pipeline", "%sthe pipeline stages work on one batch at a time (%s): throughput is a lower bound, without overlap of batches", pool, why)
 		}
 	}
 	u.Config.Stages = u.Pools[0].Setup.Config.Stages

@@ -217,7 +217,7 @@ func (u engineResolver) policyDefaults() error {
 		e.BlockSize = d.BlockSize
 	}
 	if (d.Reserves || e.admission() == sched.FullLength) && s.Workload.MaxTokens == nil {
-		u.Warn("declared_lengths", "workload.max_tokens is not set, so that clients declare exactly what they will get: policy %s reserves room as if it knew the future", p.Name)
+		u.Warn("declared_lengths", "workload.max_tokens is not set, so that clients declare the exact output length: policy %s reserves KV with perfect knowledge", p.Name)
 	}
 	u.warnUnused(p.Name)
 	if d.TokenBudget > 0 && !s.Given("engine.max_num_batched_tokens") && e.MaxNumBatchedTokens == usual.MaxNumBatchedTokens {
@@ -240,7 +240,7 @@ func (u engineResolver) policyDefaults() error {
 		e.EnableChunkedPrefill = false
 	}
 	if e.Preemption == "never" && e.Admission != "auto" && e.Admission != "full-length" {
-		return s.Fault(s.FirstGiven("engine.preemption", "engine.admission"), "never does not go with admission %s (want full-length)", e.Admission)
+		return s.Fault(s.FirstGiven("engine.preemption", "engine.admission"), "never is not possible with admission %s (want full-length)", e.Admission)
 	}
 	if !e.EnableChunkedPrefill && p.Name != "vllm" && p.Name != "preemptive" {
 		u.whole = true

@@ -9,14 +9,14 @@ import (
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/yamldoc"
-	"clifftop/report"
+	"clifftop/report/collect"
 )
 
 // Pool is a group of like replicas of a fleet. What it does not say is that of the scenario, key by key.
 type Pool struct {
 	// Name stands in results; the default is the number of the pool, from 1 on.
 	Name string `json:"name"`
-	// Role is the part of serving that the pool does: both, or prefill, to compute prompts, or decode, to answer.
+	// Role is the part of serving that the pool does: both, prefill to compute prompts, or decode to generate output.
 	Role string `json:"role" one:"both prefill decode"`
 	// Replicas is the number of its members.
 	Replicas int `json:"replicas" range:"[1,4096]"`
@@ -54,7 +54,7 @@ func (p *Pool) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 				if f.Name == "router" {
 					want = "deployment.router: one routes to all pools"
 				}
-				d.Fault(f.At, yamldoc.Join(yamldoc.Join(key, "deployment"), f.Name), fmt.Sprintf("this key does not stand in a pool (want %s)", want), "")
+				d.Fault(f.At, yamldoc.Join(yamldoc.Join(key, "deployment"), f.Name), fmt.Sprintf("this key is not allowed in a pool (want %s)", want), "")
 			}
 		}
 	}
@@ -83,11 +83,11 @@ func (s *Scenario) inherit(d *yamldoc.Decoder) {
 		return
 	}
 	if len(s.Pools) == 0 {
-		d.Fault(pools.At, "pools", "there is no pool (want one or more, or no such key)", "")
+		d.Fault(pools.At, "pools", "pools is empty: list at least one pool or remove the key", "")
 		return
 	}
 	if n := root.Lookup("deployment", "replicas"); n != nil && s.Deployment.Replicas != 1 {
-		d.Fault(n.At, "deployment.replicas", fmt.Sprintf("%d does not go with pools, which have replicas of their own", s.Deployment.Replicas), "")
+		d.Fault(n.At, "deployment.replicas", fmt.Sprintf("%d cannot be combined with pools (set replicas in each pool)", s.Deployment.Replicas), "")
 	}
 	names := map[string]bool{}
 	for i := range s.Pools {
@@ -248,7 +248,7 @@ func (u fleetResolver) resolvePools() error {
 	s := u.Scenario
 	if len(s.Pools) == 0 {
 		if s.Disaggregation != nil {
-			return s.Fault("disaggregation", "there are no pools (want some with the role prefill and some with the role decode)")
+			return s.Fault("disaggregation", "disaggregation needs pools: define at least one with role prefill and one with role decode")
 		}
 		u.Pools = []PoolSetup{{role: "both", replicas: s.Deployment.Replicas, Setup: u.Setup, Ranks: u.ranks()}}
 		return asError(engineResolver{u.Setup}.replica())
@@ -305,11 +305,11 @@ func (u reportResolver) measureReplicas() {
 			*price = optional.Of((low + high) / 2)
 		}
 		if u.isFleet() {
-			each := report.ReplicaOptions{
+			each := collect.ReplicaOptions{
 				Pool: p.Name, GPUs: gpus / n, MaxNumSeqs: of.Scenario.Engine.MaxNumSeqs, UsableBlocks: int64(of.Config.UsableBlocks()), Work: reportResolver{of}.work(),
 				PipelineStages: of.Config.Stages, USDPerHour: optional.Value(*price) * float64(gpus/n),
 			}
-			r.Fleet = append(r.Fleet, slices.Repeat([]report.ReplicaOptions{each}, n)...)
+			r.Fleet = append(r.Fleet, slices.Repeat([]collect.ReplicaOptions{each}, n)...)
 		}
 		r.USDPerHour += optional.Value(*price) * float64(gpus)
 		priced = priced && *price != nil
@@ -325,10 +325,10 @@ func (u fleetResolver) oneWay() error {
 		c := &p.Setup.Config
 		if c.NetworkIn != u.Config.NetworkIn || c.NetworkOut != u.Config.NetworkOut {
 			s := p.Setup.Scenario
-			return s.Fault(s.FirstGiven("overheads.network_in", "overheads.network_out"), "the way to the clients is another one than that of pool %s (want the same for all)", u.Pools[0].Name)
+			return s.Fault(s.FirstGiven("overheads.network_in", "overheads.network_out"), "the network latency to clients differs from pool %s (want the same for all)", u.Pools[0].Name)
 		}
 		if s := p.Setup.Scenario; optional.Value(s.Engine.RetryAfter) != optional.Value(u.Scenario.Engine.RetryAfter) {
-			return s.Fault("engine.retry_after", "clients are told the same by all pools (want it at the top of the scenario)")
+			return s.Fault("engine.retry_after", "retry_after must be the same in all pools (set it at the top level)")
 		}
 	}
 	return nil

@@ -139,7 +139,7 @@ func (u fleetResolver) routing() error {
 		return err
 	}
 	if a, b := r.Scrape, second.Scrape; given && *a != *b {
-		return s.Fault("disaggregation.router.scrape", "%v is not that of deployment.router, %v (want the same: replicas tell all routers at once)", *b, *a)
+		return s.Fault("disaggregation.router.scrape", "%v is not that of deployment.router, %v (want the same: replicas publish metrics to all routers at once)", *b, *a)
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (u fleetResolver) routes(key string, r *Router, pools []PoolSetup) error {
 		bound := route.Bind(made)
 		optional.Default(&r.Scrape, unit.Duration(bound.Requirements().Scrape))
 	} else {
-		u.unused(r.Scrape != nil, yamldoc.Join(key, "scrape"), rule.Name+" does not look at what replicas say of themselves")
+		u.unused(r.Scrape != nil, yamldoc.Join(key, "scrape"), rule.Name+" does not read metrics of replicas")
 	}
 	return nil
 }

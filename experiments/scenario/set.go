@@ -96,11 +96,11 @@ func rateKey(root *yamldoc.Node) (string, error) {
 	switch process := root.Lookup("workload", "arrivals", "process"); {
 	case arrivals == nil:
 	case arrivals.Kind == yamldoc.List:
-		return "", errors.New("the arrivals are a list of stages, which have a rate each (want workload.arrivals.0.rate or the like)")
+		return "", errors.New("the arrivals are a list of phases, each with its own rate (set workload.arrivals.0.rate, for example)")
 	case process != nil && process.Text == "closed", root.Lookup("workload", "arrivals", "users") != nil:
-		return "", errors.New("the arrivals are a closed loop, which has users and no rate (want users, or another workload.arrivals.process)")
+		return "", errors.New("a closed loop has users instead of a rate (set users, or another workload.arrivals.process)")
 	case process != nil && process.Text == "all-at-once":
-		return "", errors.New("the requests arrive all at once, and so have no rate (want another workload.arrivals.process)")
+		return "", errors.New("requests that arrive all at once have no rate (set another workload.arrivals.process)")
 	}
 	return "workload.arrivals.rate", nil
 }
@@ -108,7 +108,7 @@ func rateKey(root *yamldoc.Node) (string, error) {
 // usersKey is the key of the number of users; arrivals that are no closed loop are replaced by one.
 func usersKey(root *yamldoc.Node, at yamldoc.Place) (string, error) {
 	if root.Lookup("workload", "trace") != nil {
-		return "", errors.New("a trace has its own arrivals (want workload.trace.rate or workload.trace.scale)")
+		return "", errors.New("a trace has its own arrivals (set workload.trace.rate or workload.trace.scale)")
 	}
 	process := root.Lookup("workload", "arrivals", "process")
 	if process == nil && root.Lookup("workload", "arrivals", "users") == nil || process != nil && process.Text != "closed" {

@@ -80,10 +80,10 @@ func (u engineResolver) speculative() error {
 		return nil
 	}
 	if e.AsyncScheduling == On {
-		return s.Fault("engine.async_scheduling", "true does not go with speculative decoding, whose next iteration needs to know which drafts were accepted (want auto or false)")
+		return s.Fault("engine.async_scheduling", "true is not possible with speculative decoding (want auto or false)")
 	}
 	e.AsyncScheduling = Off
-	u.Warn("speculative", "drafts: acceptance is what the scenario says, not what a model was seen to do, and the drafter's memory is not taken from the KV pool")
+	u.Warn("speculative", "speculative decoding: acceptance is an assumption of the scenario, and the drafter's memory is not subtracted from the KV cache")
 	match := 1.0
 	if p.Match != nil {
 		match = *p.Match

@@ -71,7 +71,7 @@ func (u engineResolver) readTable() error {
 	case len(data) > maxTableBytes:
 		return s.Fault(key, "%s has more than %d MiB (want measured iterations, one in a line)", path, maxTableBytes>>20)
 	case s.Engine.Speculative != nil:
-		return s.Fault(s.FirstGiven("engine.speculative", key), "a table of step times says nothing of drafts (want step_time kernels or roofline, or no drafts)")
+		return s.Fault(s.FirstGiven("engine.speculative", key), "a table of step times has no draft passes (want step_time kernels or roofline, or no speculative decoding)")
 	}
 	sum := sha256.Sum256(data)
 	digest := hex.EncodeToString(sum[:])
@@ -105,10 +105,10 @@ func (u engineResolver) checkTable() {
 	e := &u.Scenario.Engine
 	decodes, prefill := t.Limits()
 	if decodes < e.MaxNumSeqs || prefill+decodes < e.MaxNumBatchedTokens {
-		u.Warn("table_range", "the table of step times ends at %d decodes and %d prefill tokens, and the engine allows %d sequences and %d tokens: beyond it times go on as between its last rows",
+		u.Warn("table_range", "the table of step times ends at %d decodes and %d prefill tokens, but the engine allows %d sequences and %d tokens: longer steps are extrapolated",
 			decodes, prefill, e.MaxNumSeqs, e.MaxNumBatchedTokens)
 	}
 	if unmixed := t.PrefillOnly(); len(unmixed) > 0 {
-		u.Warn("table_unmixed", "the table of step times has no decodes beside %d prefill tokens: such iterations take as long as the prefill alone", unmixed[0])
+		u.Warn("table_unmixed", "the table of step times has no decodes beside %d prefill tokens: such iterations are given the time of the prefill alone", unmixed[0])
 	}
 }

@@ -143,7 +143,7 @@ func (a *Arrivals) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 		d.Value(n, key, &a.Stages[0], "")
 		for _, only := range []string{"name", "duration"} {
 			if m := n.Get(only); m != nil {
-				d.Fault(m.At, yamldoc.Join(key, only), "this key goes with a list of stages only", "")
+				d.Fault(m.At, yamldoc.Join(key, only), "this key is allowed in a list of phases only", "")
 			}
 		}
 		return
@@ -151,15 +151,15 @@ func (a *Arrivals) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	a.Listed = true
 	d.Value(n, key, &a.Stages, "")
 	if len(n.Items) == 0 {
-		d.Fault(n.At, key, "the list is empty (want one stage or more)", "")
+		d.Fault(n.At, key, "the list is empty (want one phase or more)", "")
 	}
 	for i, item := range n.Items {
 		last := i == len(n.Items)-1
 		if item.Kind == yamldoc.Map && item.Get("duration") == nil && !last {
-			d.Fault(item.At, yamldoc.Join(key, fmt.Sprint(i)), "duration is missing (only the last stage may go on without end)", "")
+			d.Fault(item.At, yamldoc.Join(key, fmt.Sprint(i)), "duration is missing (only the last phase may have no end)", "")
 		}
 		if p := a.Stages[i].Process; len(n.Items) > 1 && (p == "closed" || p == "all-at-once") {
-			d.Fault(item.At, yamldoc.Join(key, fmt.Sprint(i)), p+" cannot be one of several stages (want a process with a rate)", "")
+			d.Fault(item.At, yamldoc.Join(key, fmt.Sprint(i)), p+" cannot be one of several phases (want a process with a rate)", "")
 		}
 	}
 }
@@ -297,7 +297,7 @@ func (l *Distribution) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	byMean, byLog := l.Mean != nil && l.CV != nil, l.Mu != nil && l.Sigma != nil
 	switch {
 	case l.Law == "lognormal" && (byMean == byLog || (l.Mean != nil || l.CV != nil) && (l.Mu != nil || l.Sigma != nil)):
-		d.Fault(n.At, key, "lognormal wants mean and cv, or mu and sigma", "")
+		d.Fault(n.At, key, "lognormal needs mean and cv, or mu and sigma", "")
 	case l.Law == "quantiles" && l.P != nil && l.Q != nil:
 		l.checkQuantiles(d, n, key)
 	case l.Law == "mixture" && l.Parts != nil:

@@ -101,7 +101,7 @@ func (t *ThinkTime) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	d.Value(n, key, &p, "")
 	d.Require(n, key, "", "mean")
 	if (p.Law == "lognormal") != (p.CV != nil) {
-		d.Fault(n.At, key, "cv goes with the lognormal law, which needs it", "")
+		d.Fault(n.At, key, "cv is required for the lognormal distribution and allowed for no other", "")
 	}
 	*t = ThinkTime(p)
 }

@@ -38,7 +38,7 @@ func newAxis(s *scenario.Scenario, o CapacityOptions) (axis, *scenario.Setup, er
 			if _, err := s.With(scenario.Setting{Key: a.key, Value: "1", Flag: "--over " + a.key}); err != nil {
 				return a, nil, err
 			}
-			return a, nil, yamldoc.Faults{{Where: "--over", Key: a.key, Problem: "there is no value to begin with (want a range: KEY=LO..HI)"}}
+			return a, nil, yamldoc.Faults{{Where: "--over", Key: a.key, Problem: "the key has no value to start from (give a range: KEY=LO..HI)"}}
 		}
 	}
 	base, err := a.at(s, a.start)

@@ -18,7 +18,7 @@ import (
 // the system. A closed loop has no traffic of its own: it waits for answers.
 func Generate(ctx context.Context, u *scenario.Setup, w io.Writer, zip bool) (rows int64, err error) {
 	if u.Traffic.Closed {
-		return 0, u.Scenario.Fault("workload.arrivals", "a closed loop waits for answers, so that its traffic depends on the system (want an open one)")
+		return 0, u.Scenario.Fault("workload.arrivals", "the traffic of a closed loop depends on the system (want open-loop arrivals)")
 	}
 	src, err := u.Source()
 	if err != nil {
@@ -33,7 +33,7 @@ func Generate(ctx context.Context, u *scenario.Setup, w io.Writer, zip bool) (ro
 	comments := []string{fmt.Sprintf("clifftop %s, generated from %s, seed %d", experiments.Version, originOf(u), u.Scenario.Run.Seed)}
 	if t, ok := src.(*trace.Source); ok {
 		if s := t.Stats(); s.Requests > s.Rows {
-			return 0, errors.New("workload.trace: requests wait for answers, so that the traffic depends on the system (want clifftop trace convert, which keeps the waits)")
+			return 0, errors.New("workload.trace: requests that wait for responses depend on the system (use clifftop trace convert, which keeps the waits)")
 		}
 		classes, columns = t.Classes(), columnsOf(t.Stats())
 		comments = append(comments, t.Applied()...)

@@ -33,8 +33,8 @@ type llmD struct {
 	MaxMatchTokens *int `json:"max_match_tokens,omitempty" range:"[0,1000000000]"`
 	// StaleAfter is the age of metrics from which on a replica counts as full; 0 is never.
 	StaleAfter *unit.Duration `json:"stale_after,omitempty" range:"[0,)"`
-	// IdleThreshold is the number of own requests up to which a replica is idle, and MaxBusyScore the most that another one
-	// gets, for the scorer active-requests.
+	// IdleThreshold is the number of own requests up to which a replica is idle, and MaxBusyScore the most that
+	// another one gets, for the scorer active-requests.
 	IdleThreshold *int     `json:"idle_threshold,omitempty" range:"[0,1000000000]"`
 	MaxBusyScore  *float64 `json:"max_busy_score,omitempty" range:"[0,1]"`
 	// TokenLimit is where the scorer token-load is 0, QueueLimit where load-aware is.

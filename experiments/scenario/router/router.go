@@ -1,8 +1,8 @@
 // Package router holds the routing rules that a scenario can name at deployment.router.
 //
-// Each rule is one file: its options with their keys, what the catalog says of it, and how a router of sim/route is made from
-// them. To add a rule, write such a file and add its variable to [Rules]; keys, JSON Schema, error messages and the catalog
-// follow from it. least_requests.go is a short example.
+// Each rule is one file: its options with their keys, what the catalog says of it, and how a router of sim/route is
+// made from them. To add a rule, write such a file and add its variable to [Rules]; keys, JSON Schema, error messages
+// and the catalog follow from it. least_requests.go is a short example.
 package router
 
 import (
@@ -23,7 +23,8 @@ type Rule struct {
 	Options func() Options
 }
 
-// Options are the keys of one rule, beside those that all rules have. They are fields of the struct that it points to.
+// Options are the keys of one rule, beside those that all rules have. They are fields of the struct that it points
+// to.
 type Options interface {
 	// Router makes a router for one run.
 	Router(id route.Identity) route.Router

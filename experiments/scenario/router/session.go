@@ -25,6 +25,6 @@ func (o *session) Router(_ route.Identity) route.Router {
 // Check implements [yamldoc.Checker].
 func (o *session) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	if optional.Value(o.By) == "prefix" {
-		d.Refuse(n.Get("by"), yamldoc.Join(key, "by"), "session or user; bounded-hash goes by prefixes")
+		d.Refuse(n.Get("by"), yamldoc.Join(key, "by"), "session or user; use bounded-hash for prefixes")
 	}
 }

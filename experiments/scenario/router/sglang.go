@@ -17,8 +17,8 @@ type sglang struct {
 	BlockTokens *int `json:"block_tokens,omitempty" range:"[1,1000000]"`
 	// CacheThreshold is the part of the prompt that a prefix has to exceed.
 	CacheThreshold *float64 `json:"cache_threshold,omitempty" range:"[0,1]"`
-	// BalanceAbs and BalanceRel: loads are unbalanced if the largest exceeds the least by more requests than the one, and
-	// by more than the other times.
+	// BalanceAbs and BalanceRel: loads are unbalanced if the largest exceeds the least by more requests than the one,
+	// and by more than the other times.
 	BalanceAbs *int     `json:"balance_abs_threshold,omitempty" range:"[0,1000000000]"`
 	BalanceRel *float64 `json:"balance_rel_threshold,omitempty" range:"[0,1000000000]"`
 	// SmallestTree sends a prompt without a long enough prefix to the smallest tree, as older versions did.

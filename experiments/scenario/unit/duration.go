@@ -17,8 +17,8 @@ const SpeedPattern = `^([0-9]+(\.[0-9]*)?|\.[0-9]+)tok/s$`
 
 var speedSyntax = regexp.MustCompile(SpeedPattern)
 
-// ParseTokenTime reads the time of a token: a duration such as 200ms, or a speed such as 5tok/s. It reports whether the text
-// is one of them.
+// ParseTokenTime reads the time of a token: a duration such as 200ms, or a speed such as 5tok/s. It reports whether
+// the text is one of them.
 func ParseTokenTime(text string) (Duration, bool) {
 	if !speedSyntax.MatchString(text) {
 		return ParseDuration(text)

@@ -13,9 +13,9 @@ import (
 // Decoder fills Go values from nodes and collects every fault on the way. What the nodes do not
 // mention keeps its value, so that one decodes over the defaults. Null means the default.
 //
-// Keys are the json tags of struct fields. Further tags say what is allowed, and the JSON Schema is made
-// from the same: range:"[1,)" in the notation of intervals, one:"fcfs priority" for names, and only:"1" for a key of which
-// no more than one value is available yet.
+// Keys are the json tags of struct fields. Further tags say what is allowed, and the JSON Schema is made from the
+// same: range:"[1,)" in the notation of intervals, one:"fcfs priority" for names, and only:"1" for a key of which no
+// more than one value is available yet.
 type Decoder struct {
 	Places map[string]Place // of dotted keys
 	Faults Faults
@@ -49,14 +49,16 @@ type Variants interface {
 // VariantKeys are the keys that go with a value of the deciding key.
 type VariantKeys struct{ Required, Optional []string }
 
-// Extended is a struct with [Variants] some of whose keys are fields of another struct, one for each value of the deciding
-// key: the options of a rule stand beside the rule.
+// Extended is a struct with [Variants] some of whose keys are fields of another struct, one for each value of the
+// deciding key: the options of a rule stand beside the rule.
 type Extended interface {
 	Variants
-	// Extension returns a pointer to the struct for a value, into which its keys are decoded; nil where there is none.
+	// Extension returns a pointer to the struct for a value, into which its keys are decoded; nil where there is
+	// none.
 	Extension(value string) any
 }
 
+// Fault adds a fault of a key at a place: what is wrong, and perhaps a hint.
 func (d *Decoder) Fault(at Place, key, problem, hint string) {
 	f := &Fault{Where: at.String(), Key: key, Problem: problem, Hint: hint}
 	if at.Origin == d.File {
@@ -129,7 +131,8 @@ func (d *Decoder) into(n *Node, key string, v reflect.Value, tag reflect.StructT
 	}
 }
 
-// pointer decodes n into what v points to. Of a value with a fault nothing is known, so that nothing else is held against it.
+// pointer decodes n into what v points to. Of a value with a fault nothing is known, so that nothing else is held
+// against it.
 func (d *Decoder) pointer(n *Node, key string, v reflect.Value, tag reflect.StructTag) {
 	if v.IsNil() {
 		v.Set(reflect.New(v.Type().Elem()))
@@ -193,9 +196,9 @@ func (d *Decoder) structure(n *Node, key string, v reflect.Value) {
 			problem := "unknown key"
 			if i >= 0 {
 				decider, _ := v.Addr().Interface().(Variants).Variants()
-				problem = fmt.Sprintf("this key does not go without %s", decider)
+				problem = fmt.Sprintf("this key needs %s", decider)
 				if w := n.Get(decider); w != nil && w.Kind == Text {
-					problem = fmt.Sprintf("this key does not go with %s %s (want %s)", decider, w.Text, OneOf(allowed))
+					problem = fmt.Sprintf("this key is not allowed with %s %s (want %s)", decider, w.Text, OneOf(allowed))
 				}
 			}
 			free := slices.DeleteFunc(slices.Clone(allowed), func(s string) bool { return n.Get(s) != nil })
@@ -227,8 +230,8 @@ func (d *Decoder) structure(n *Node, key string, v reflect.Value) {
 	}
 }
 
-// extension is the further struct of a map, invalid where there is none, and all keys that some value of the deciding key
-// goes with.
+// extension is the further struct of a map, invalid where there is none, and all keys that some value of the deciding
+// key goes with.
 func extension(x Extended, n *Node, names []string) (more reflect.Value, all []string) {
 	decider, variants := x.Variants()
 	if w := n.Get(decider); w != nil && w.Kind == Text {
@@ -292,7 +295,7 @@ func (d *Decoder) slice(n *Node, key string, v reflect.Value, tag reflect.Struct
 	for i, item := range n.Items {
 		at := Join(key, strconv.Itoa(i))
 		if item.Kind == Null {
-			d.Fault(item.At, at, "null cannot stand in a list", "")
+			d.Fault(item.At, at, "null is not allowed in a list", "")
 			continue
 		}
 		d.into(item, at, s.Index(i), tag)
