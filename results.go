@@ -6,6 +6,7 @@ import (
 	"clifftop/experiments/planning"
 	"clifftop/experiments/sweep"
 	"clifftop/report"
+	"clifftop/report/curve"
 	"clifftop/report/plan"
 	"clifftop/report/verdict"
 )
@@ -24,7 +25,7 @@ type Summary = report.Summary
 type SweepOptions = sweep.Options
 
 // Curve is what [Sweep] returns: a [Summary] for each load, and the knee, the peak, a collapse and warning signs.
-type Curve = report.Curve
+type Curve = curve.Curve
 
 // Variant is a scenario with a name, for [Compare].
 type Variant = compare.Variant

@@ -14,9 +14,10 @@ import (
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/experiments/sweep"
 	"clifftop/report"
+	"clifftop/report/curve"
 )
 
-func capacity(t *testing.T, text string, o sweep.CapacityOptions) *report.Capacity {
+func capacity(t *testing.T, text string, o sweep.CapacityOptions) *curve.Capacity {
 	t.Helper()
 	c, err := sweep.Capacity(context.Background(), parse(t, text), o)
 	if err != nil {
@@ -39,7 +40,7 @@ func TestCapacityOfMD1(t *testing.T) {
 	}
 	beyond := 0
 	for _, p := range c.Probes {
-		if p.Purpose == report.ProbeBeyond && p.Verdict == report.ProbeFails && p.Value > *c.Fails {
+		if p.Purpose == curve.ProbeBeyond && p.Verdict == curve.ProbeFails && p.Value > *c.Fails {
 			beyond++
 		}
 	}
@@ -98,7 +99,7 @@ func TestCapacityOfFewRequests(t *testing.T) {
 
 // A trace that is shorter than a run should be is searched nevertheless, and the answer says so.
 func TestCapacityOfShortRunsWarns(t *testing.T) {
-	short := func(c *report.Capacity) bool {
+	short := func(c *curve.Capacity) bool {
 		return slices.ContainsFunc(c.Warnings, func(w report.Warning) bool { return w.Code == "short_runs" })
 	}
 	trace := filepath.Join(t.TempDir(), "trace.csv")

@@ -19,6 +19,7 @@ import (
 	"clifftop/internal/testenv"
 	"clifftop/model"
 	"clifftop/report"
+	"clifftop/report/curve"
 )
 
 // requestRows reads requests.csv: a map from column to cell for each row.
@@ -215,7 +216,7 @@ func TestClosedLoopsKeepWithinBounds(t *testing.T) {
 		}
 		const chance = 1.2 // of 400 requests of unlike lengths
 		for _, at := range c.Bounds.Points {
-			i := slices.IndexFunc(c.Points, func(p report.CurvePoint) bool { return p.Value == at.Value })
+			i := slices.IndexFunc(c.Points, func(p curve.Point) bool { return p.Value == at.Value })
 			p := c.Points[i].Summary
 			if x := *p.Throughput.RequestsPerS; x > at.RequestsPerS*(1+1e-9) {
 				t.Errorf("%v users: %v requests/s are above the bound %v\n%s", at.Value, x, at.RequestsPerS, text)
@@ -243,7 +244,7 @@ func TestSignsOfAFullPool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	curve := func(sets ...scenario.Setting) *report.Curve {
+	curve := func(sets ...scenario.Setting) *curve.Curve {
 		s, err := base.With(sets...)
 		if err != nil {
 			t.Fatal(err)
@@ -286,7 +287,7 @@ func TestSignsOfAFullPool(t *testing.T) {
 	}
 }
 
-func evidence(c *report.Curve, code string) string {
+func evidence(c *curve.Curve, code string) string {
 	for _, s := range c.Signs {
 		if s.Code == code {
 			return s.Evidence
@@ -338,7 +339,7 @@ func TestLargeModelsRun(t *testing.T) {
 	}
 }
 
-func signs(c *report.Curve) []string {
+func signs(c *curve.Curve) []string {
 	var list []string
 	for _, s := range c.Signs {
 		list = append(list, s.Code)
@@ -346,7 +347,7 @@ func signs(c *report.Curve) []string {
 	return list
 }
 
-func mustSweep(t testing.TB, text string, o sweep.Options) *report.Curve {
+func mustSweep(t testing.TB, text string, o sweep.Options) *curve.Curve {
 	t.Helper()
 	c, err := sweep.Run(context.Background(), mustParse(t, text), o)
 	if err != nil {

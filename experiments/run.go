@@ -10,6 +10,7 @@ import (
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario"
 	"clifftop/report"
+	"clifftop/report/collect"
 	"clifftop/sim"
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
@@ -52,7 +53,7 @@ type Result struct {
 	// Series are the buckets of time of the run.
 	Series []report.SeriesPoint
 
-	collector *report.Collector
+	collector *collect.Collector
 	setup     *scenario.Setup
 }
 
@@ -63,7 +64,7 @@ func (r *Result) ReplicaSeries() [][]report.SeriesPoint { return r.collector.Rep
 // that equal runs give equal bytes.
 func (r *Result) VLLMBench() map[string]any {
 	s := r.setup.Scenario
-	info := report.BenchInfo{Model: s.Model, Label: s.Name, RequestRate: r.setup.Traffic.Rate, Burstiness: 1}
+	info := collect.BenchInfo{Model: s.Model, Label: s.Name, RequestRate: r.setup.Traffic.Rate, Burstiness: 1}
 	if r.setup.Traffic.Closed {
 		info.RequestRate = math.Inf(1)
 		info.MaxConcurrent = optional.Of(int64(*s.Workload.Arrivals.Stages[0].Users))
@@ -136,10 +137,10 @@ func requestsOf(u *scenario.Setup, o RunOptions) (patient, src workload.Source, 
 }
 
 // newCollector makes what collects the result of a run, and the writer of its requests, which is nil where nobody wants them.
-func newCollector(u *scenario.Setup, o RunOptions) (*report.Collector, *report.RequestWriter) {
+func newCollector(u *scenario.Setup, o RunOptions) (*collect.Collector, *collect.RequestWriter) {
 	options := u.Report
 	if o.Requests != nil {
-		options.Requests = report.NewRequestWriter(o.Requests)
+		options.Requests = collect.NewRequestWriter(o.Requests)
 	}
 	if o.Detail {
 		options.Opening = &report.Opening{}
@@ -147,7 +148,7 @@ func newCollector(u *scenario.Setup, o RunOptions) (*report.Collector, *report.R
 	if t := u.Traffic; t.Rate > 0 {
 		options.Expected = clock.FromSeconds(float64(t.Requests) / t.Rate)
 	}
-	collector := report.NewCollector(options)
+	collector := collect.New(options)
 	for _, w := range u.Warnings {
 		collector.AddWarning(w.Code, w.Text)
 	}
@@ -155,7 +156,7 @@ func newCollector(u *scenario.Setup, o RunOptions) (*report.Collector, *report.R
 }
 
 // newEngine makes the engine of a run, with everybody who is told of it.
-func newEngine(u *scenario.Setup, o RunOptions, patient, src workload.Source, collector *report.Collector) (*sim.Simulation, error) {
+func newEngine(u *scenario.Setup, o RunOptions, patient, src workload.Source, collector *collect.Collector) (*sim.Simulation, error) {
 	observers := []event.Observer{collector}
 	if o.Progress != nil {
 		observers = append(observers, &meter{setup: u, report: o.Progress})
@@ -179,7 +180,7 @@ func newEngine(u *scenario.Setup, o RunOptions, patient, src workload.Source, co
 }
 
 // warnAfter warns of what only the run could show.
-func warnAfter(u *scenario.Setup, end clock.Time, interrupted bool, patient workload.Source, collector *report.Collector) {
+func warnAfter(u *scenario.Setup, end clock.Time, interrupted bool, patient workload.Source, collector *collect.Collector) {
 	if t, ok := patient.(*trace.Source); ok && t.Overlapping() > 0 {
 		collector.AddWarning("overlapping_turns", fmt.Sprintf(
 			"%d requests were sent before an earlier turn of their session was complete: a replay keeps the recorded times", t.Overlapping()))
@@ -190,7 +191,7 @@ func warnAfter(u *scenario.Setup, end clock.Time, interrupted bool, patient work
 }
 
 // newResult puts together what a run gives.
-func newResult(u *scenario.Setup, collector *report.Collector, talked *workload.SessionCounts, detail bool) *Result {
+func newResult(u *scenario.Setup, collector *collect.Collector, talked *workload.SessionCounts, detail bool) *Result {
 	s := collector.Summary()
 	res := &Result{Summary: s, Series: collector.Series(), collector: collector, setup: u}
 	if detail {
@@ -258,7 +259,7 @@ func (h *hooks) Finished(rec *event.Record) {
 }
 
 // conversations tells what became of a source's conversations; nil where it has none.
-func conversations(u *scenario.Setup, src workload.Source, c *report.Collector) *workload.SessionCounts {
+func conversations(u *scenario.Setup, src workload.Source, c *collect.Collector) *workload.SessionCounts {
 	t, ok := src.(interface{ Sessions() workload.SessionCounts })
 	if !ok || t.Sessions() == (workload.SessionCounts{}) {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/experiments/sweep"
-	"clifftop/report"
+	"clifftop/report/collect"
 )
 
 func mustParse(t testing.TB, text string, sets ...scenario.Setting) *scenario.Scenario {
@@ -340,7 +340,7 @@ func TestParseOver(t *testing.T) {
 func TestRequestsFile(t *testing.T) {
 	var b bytes.Buffer
 	mustRun(t, mustParse(t, "run: {requests: 100}"), experiments.RunOptions{Requests: &b})
-	if lines := strings.Count(b.String(), "\n"); lines != 101 || !strings.HasPrefix(b.String(), report.RequestColumns) {
+	if lines := strings.Count(b.String(), "\n"); lines != 101 || !strings.HasPrefix(b.String(), collect.RequestColumns) {
 		t.Errorf("%d lines", lines)
 	}
 }

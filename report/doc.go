@@ -1,8 +1,8 @@
 // Package report says what a run means: it turns what a [clifftop/event.Observer] is told into a
 // [Summary] of throughput, latency percentiles, goodput and resource use, and a sweep of summaries
-// into a [Curve] with its knee, peak and collapse.
+// into a [curve.Curve] with its knee, peak and collapse.
 //
-// A [Collector] watches one run in constant memory. Its numbers are exact where exactness is cheap:
+// A [collect.Collector] watches one run in constant memory. Its numbers are exact where exactness is cheap:
 // integrals over time are kept in integers of 128 bits, percentiles of per-request metrics come from
 // all samples up to 2²⁰ of them, and the window of measurement begins and ends on edges of time
 // buckets, so that whatever is reported for it is a sum of whole buckets. Beyond 2²⁰ requests, and

@@ -75,7 +75,7 @@ func (p *pool) fields(path string, of []reflect.Value, to reflect.Value) {
 		if !f.IsExported() || name == "-" || name == "" {
 			continue
 		}
-		full := join(path, name)
+		full := JoinPath(path, name)
 		if slices.Contains(unpooled[:], full) {
 			continue
 		}
@@ -97,7 +97,7 @@ func (p *pool) value(path string, of []reflect.Value, to reflect.Value) {
 	case reflect.Int:
 		to.Set(of[0]) // what something is: its index, its GPUs
 		for _, v := range of {
-			if lastPart(path) == "max" && v.Int() > to.Int() {
+			if LastKey(path) == "max" && v.Int() > to.Int() {
 				to.Set(v)
 			}
 		}
@@ -195,14 +195,14 @@ func (p *pool) cost() {
 	price := p.price()
 	cost := *c
 	cost.USDPerHour = &price
-	cost.USDPerMillionOutputAtLoad = usdPerMillion(price, p.to.Throughput.OutputTokensPerS)
-	cost.USDPerMillionOutputGood = usdPerMillion(price, p.to.Goodput.OutputTokensPerS)
+	cost.USDPerMillionOutputAtLoad = CostPerMillion(price, p.to.Throughput.OutputTokensPerS)
+	cost.USDPerMillionOutputGood = CostPerMillion(price, p.to.Goodput.OutputTokensPerS)
 	p.to.Cost = &cost
 	for path, of := range map[string]string{
 		"cost.usd_per_million_output_tokens_at_load": "throughput.output_tokens_per_s", "cost.usd_per_million_output_tokens_good": "goodput.output_tokens_per_s",
 	} {
 		if ci, ok := p.ci[of]; ok && ci[0] > 0 {
-			p.ci[path] = [2]float64{*usdPerMillion(price, &ci[1]), *usdPerMillion(price, &ci[0])}
+			p.ci[path] = [2]float64{*CostPerMillion(price, &ci[1]), *CostPerMillion(price, &ci[0])}
 		}
 	}
 }
@@ -248,7 +248,7 @@ func (p *pool) objective() {
 		l.conclude(len(judged))
 		g.Limits = append(g.Limits, l)
 	}
-	g.judge(p.to.Throughput.OutputTokensPerS)
+	g.Judge(p.to.Throughput.OutputTokensPerS)
 }
 
 // alike reports whether the runs do not differ.
@@ -297,9 +297,9 @@ func (p *pool) warnings(alike bool) {
 		} else if n := count[k]; n < len(p.runs) {
 			t = fmt.Sprintf("in %d of %d runs: %s", n, len(p.runs), t)
 		}
-		s.warn(k.code, t)
+		s.AddWarning(k.code, t)
 	}
 	if alike {
-		s.warn("no_randomness", "the seed changes nothing in this traffic: the runs are alike, and there are no intervals")
+		s.AddWarning("no_randomness", "the seed changes nothing in this traffic: the runs are alike, and there are no intervals")
 	}
 }

@@ -28,7 +28,7 @@ func (p *pool) number(path string, of []reflect.Value, to reflect.Value) {
 		xs[i] = v.Float()
 	}
 	set := func(v float64) { to.Set(reflect.ValueOf(stats.Finite(v))) }
-	last := lastPart(path)
+	last := LastKey(path)
 	switch weights := p.weights(whole); {
 	case last == "max":
 		set(slices.Max(xs))
@@ -53,7 +53,7 @@ func (p *pool) number(path string, of []reflect.Value, to reflect.Value) {
 		for i, x := range xs {
 			parts[i] = x * weights[i]
 		}
-		if isShare(path) {
+		if IsShareOfRequests(path) {
 			share, low, high := stats.ShareInterval(parts, weights, stats.Confidence)
 			set(share)
 			p.interval(whole, low, high)
@@ -65,15 +65,17 @@ func (p *pool) number(path string, of []reflect.Value, to reflect.Value) {
 	}
 }
 
-// isShare says that a path has a share of the requests offered.
-func isShare(path string) bool { return path == "goodput.attainment" || path == "system.error_rate" }
+// IsShareOfRequests says that a path has a share of the requests offered.
+func IsShareOfRequests(path string) bool {
+	return path == "goodput.attainment" || path == "system.error_rate"
+}
 
 // weights are what the numbers of a path are fractions of, in each run; nil for averages over runs.
 func (p *pool) weights(path string) []float64 {
 	var of func(*Summary) float64
-	switch part := lastPart(path); {
+	switch part := LastKey(path); {
 	case strings.HasPrefix(path, "stages."): // they are as long in every run
-	case isShare(path):
+	case IsShareOfRequests(path):
 		of = (*Summary).arrivals
 	case path == "latency_ms.itl.mean":
 		of = func(s *Summary) float64 { return float64(s.Latency.ITL.N) }
@@ -82,7 +84,7 @@ func (p *pool) weights(path string) []float64 {
 	case strings.HasSuffix(path, "_per_gpu_hour"):
 		of = func(s *Summary) float64 { return *s.System.Replicas.GPUHours }
 	case path == "goodput.work_fraction":
-		of = func(s *Summary) float64 { return computedTokens(s) }
+		of = func(s *Summary) float64 { return ComputedTokens(s) }
 	case strings.HasPrefix(path, "throughput."), strings.HasSuffix(part, "_per_s"), strings.HasPrefix(path, "concurrency.") && part == "mean",
 		strings.HasPrefix(path, "system.") && !strings.Contains(path, "speculative"):
 		of = func(s *Summary) float64 { return s.Window.EndS - s.Window.StartS }
@@ -145,7 +147,7 @@ func (p *pool) tail(path string, of []reflect.Value, d *Distribution) {
 		return
 	}
 	for _, q := range tailQuantiles {
-		p.tails[join(path, q.name)] = beyondQuantile(n, q.q)
+		p.tails[JoinPath(path, q.name)] = beyondQuantile(n, q.q)
 	}
 }
 

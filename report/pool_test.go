@@ -38,8 +38,8 @@ func TestPool(t *testing.T) {
 	if _, ok := s.CI95["latency_ms.ttft.max"]; ok {
 		t.Error("a maximum has an interval")
 	}
-	if s.Requests.Offered != 300 || s.Latency.TTFT.N != 3600 || s.Latency.TTFT.samples() != 1200 {
-		t.Errorf("%d offered, %d samples, %d in a run", s.Requests.Offered, s.Latency.TTFT.N, s.Latency.TTFT.samples())
+	if s.Requests.Offered != 300 || s.Latency.TTFT.N != 3600 || s.Latency.TTFT.Samples() != 1200 {
+		t.Errorf("%d offered, %d samples, %d in a run", s.Requests.Offered, s.Latency.TTFT.N, s.Latency.TTFT.Samples())
 	}
 	if n := s.TailSamples["latency_ms.ttft.p99"]; n != 36 {
 		t.Errorf("%d samples beyond p99, want 36", n)

@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
-	"strings"
 
-	"clifftop/report/layout"
 	"clifftop/report/stats"
 )
 
@@ -34,7 +31,7 @@ func trafficColumns() []column {
 		{"timed_out", func(s *Summary) *float64 { return count(s.Requests.TimedOut) }},
 		{"window_s", func(s *Summary) *float64 { return stats.Finite(s.Window.EndS - s.Window.StartS) }},
 		{"stationary", func(s *Summary) *float64 { return oneOrZero(s.Window.Stationary) }},
-		{"window_residences", func(s *Summary) *float64 { return stats.Finite(s.residences()) }},
+		{"window_residences", func(s *Summary) *float64 { return stats.Finite(s.Residences()) }},
 		{"offered_requests_per_s", func(s *Summary) *float64 { return s.Throughput.OfferedRequestsPerS }},
 		{"requests_per_s", func(s *Summary) *float64 { return s.Throughput.RequestsPerS }},
 		{"output_tokens_per_s", func(s *Summary) *float64 { return s.Throughput.OutputTokensPerS }},
@@ -123,9 +120,9 @@ func oneOrZero(yes *bool) *float64 {
 	return stats.Finite(0)
 }
 
-// CurveColumns is the header of curve.csv after its first column, which is named after what varies.
+// CSVColumns is the header of curve.csv after its first column, which is named after what varies.
 // A cell is empty where the number is unknown or has no sample; stationary is 1 or 0.
-func CurveColumns() []string {
+func CSVColumns() []string {
 	var names []string
 	for _, c := range columns() {
 		names = append(names, c.name)
@@ -133,36 +130,18 @@ func CurveColumns() []string {
 	return names
 }
 
-// WriteCSV writes curve.csv: a header, and a row for each point.
-func (c *Curve) WriteCSV(w io.Writer) error {
-	out := csv.NewWriter(w)
-	if err := out.Write(append([]string{c.Over}, CurveColumns()...)); err != nil {
-		return err
-	}
-	for i, p := range c.Points {
-		s, err := c.Summary(i)
-		if err != nil {
-			return err
-		}
-		row := append([]string{strconv.FormatFloat(p.Value, 'g', -1, 64)}, s.row()...)
-		if err := out.Write(row); err != nil {
-			return err
-		}
-	}
-	out.Flush()
-	return out.Error()
-}
-
 // WriteCSV writes a header and one row, with the columns of curve.csv less the first.
 func (s *Summary) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	if err := out.WriteAll([][]string{CurveColumns(), s.row()}); err != nil {
+	if err := out.WriteAll([][]string{CSVColumns(), s.CSVRow()}); err != nil {
 		return err
 	}
 	return out.Error()
 }
 
-func (s *Summary) row() []string {
+// CSVRow returns the cells of the summary in a CSV file with the columns of the metric catalogue. Cells of a nil
+// summary are empty.
+func (s *Summary) CSVRow() []string {
 	var cells []string
 	for _, c := range columns() {
 		var v *float64
@@ -174,119 +153,30 @@ func (s *Summary) row() []string {
 	return cells
 }
 
-// WriteMarkdown writes the points as a Markdown table for people, and below it what they show.
-func (c *Curve) WriteMarkdown(w io.Writer) error {
-	c, err := c.Shown()
-	if err != nil {
-		return err
-	}
-	var b strings.Builder
-	head, rows := c.brief()
-	b.WriteString("| " + strings.Join(head, " | ") + " |\n|" + strings.Repeat("---:|", len(head)) + "\n")
-	for _, row := range rows {
-		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
-	}
-	if text := c.Omits(); text != "" {
-		b.WriteString("\n" + text + "\n")
-	}
-	if lines := c.Findings(); len(lines) > 0 {
-		b.WriteString("\n")
-		for _, line := range lines {
-			b.WriteString("* " + line[0] + ": " + line[1] + "\n")
-		}
-	}
-	_, err = io.WriteString(w, b.String())
-	return err
-}
-
-// brief are the few columns that fit a page. Beside a rate stands the one that there was.
-func (c *Curve) brief() (head []string, rows [][]string) {
-	isRate, precision := lastPart(c.Over) == "rate", 6
-	if isRate {
-		precision = 5
-	}
-	head = []string{lastPart(c.Over), "req/s", "out tok/s", "TTFT p50 ms", "p99 ms", "TPOT p50 ms", "p99 ms", "busy", "KV max"}
-	if isRate {
-		head = slices.Insert(head, 1, "offered")
-	}
-	for _, p := range c.Points {
-		row := []string{layout.Significant(p.Value, precision)}
-		if p.Short {
-			row[0] += "*"
-		}
-		s := p.Summary
-		if s == nil {
-			s = &Summary{}
-		}
-		half := []string{"  ±"}
-		for _, n := range s.brief(isRate) {
-			row = append(row, layout.Cell(n.value))
-			half = append(half, s.half(n.path, n.value))
-		}
-		rows = append(rows, row)
-		if s.CI95Method == ByReplications && slices.ContainsFunc(half[1:], func(cell string) bool { return cell != "" }) {
-			rows = append(rows, half)
-		}
-	}
-	return head, rows
-}
-
-// FewSamplesNote says why percentiles of the table are missing; it is empty where none is, for want of samples.
-func (c *Curve) fewSamples() string {
-	for _, p := range c.Points {
-		if text := p.Summary.FewSamplesNote(); text != "" {
-			return text
-		}
-	}
-	return ""
-}
-
 // FewSamplesNote says why the p99 of a latency is missing in tables; it is empty where none is, for want of samples.
 func (s *Summary) FewSamplesNote() string {
 	if s == nil {
 		return ""
 	}
 	for _, d := range []*Distribution{&s.Latency.TTFT, &s.Latency.TPOT} {
-		if n := d.samples(); n > 0 && n < MinSamplesP99 {
+		if n := d.Samples(); n > 0 && n < MinSamplesP99 {
 			return fmt.Sprintf("no p99 from fewer than %d samples in a run", MinSamplesP99)
 		}
 	}
 	return ""
 }
 
-// quantity is a number of a summary, with its path there.
-type quantity struct {
-	path  string
-	value *float64
-}
-
-// brief are the numbers of a row of a curve's table.
-func (s *Summary) brief(offered bool) []quantity {
-	l, x := &s.Latency, &s.Throughput
-	row := []quantity{
-		{"throughput.offered_requests_per_s", x.OfferedRequestsPerS},
-		{"throughput.requests_per_s", x.RequestsPerS}, {"throughput.output_tokens_per_s", x.OutputTokensPerS},
-		{"latency_ms.ttft.p50", l.TTFT.P50}, {"latency_ms.ttft.p99", l.TTFT.Tail(l.TTFT.P99, MinSamplesP99)},
-		{"latency_ms.tpot.p50", l.TPOT.P50}, {"latency_ms.tpot.p99", l.TPOT.Tail(l.TPOT.P99, MinSamplesP99)},
-		{"system.busy_fraction", s.System.BusyFraction}, {"system.kv_usage.max", s.System.KVUsage.Max},
-	}
-	if !offered {
-		row = row[1:]
-	}
-	return row
-}
-
 // Tail is a percentile far out, or nil if there are fewer samples than it takes to know it. Of pooled runs each has to have
 // so many: percentiles of few samples do not get better by averaging.
 func (d *Distribution) Tail(percentile *float64, least int64) *float64 {
-	if d.samples() < least {
+	if d.Samples() < least {
 		return nil
 	}
 	return percentile
 }
 
-// samples is the number of samples that percentiles are made from.
-func (d *Distribution) samples() int64 {
+// Samples is the number of samples that percentiles are made from.
+func (d *Distribution) Samples() int64 {
 	if d.fewest > 0 {
 		return d.fewest
 	}

@@ -7,14 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clifftop/report"
+	"clifftop/report/curve"
 	"clifftop/report/page"
 	"clifftop/report/plot"
 )
 
 // shownCurve is the curve of a sweep, from one process or merged, with the texts and numbers around it.
 type shownCurve struct {
-	*report.Curve
+	*curve.Curve
 	caption string
 	machine page.Machine
 }
@@ -73,7 +73,7 @@ func (s *shownCurve) write(c *cobra.Command, dir *directory, output *outputFlags
 }
 
 // writePage writes the curve as a web page, with the scenario of the lowest load.
-func (s *shownCurve) writePage(c *cobra.Command, dir *directory, shown *report.Curve) error {
+func (s *shownCurve) writePage(c *cobra.Command, dir *directory, shown *curve.Curve) error {
 	p, err := page.Sweep(shown, s.machine)
 	if err == nil {
 		p.Caption = s.caption
@@ -85,7 +85,7 @@ func (s *shownCurve) writePage(c *cobra.Command, dir *directory, shown *report.C
 }
 
 // curveTable is a curve whose table is followed by a chart.
-type curveTable struct{ *report.Curve }
+type curveTable struct{ *curve.Curve }
 
 // WriteTable writes the table and the chart.
 func (t curveTable) WriteTable(w io.Writer) error {

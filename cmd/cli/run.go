@@ -14,6 +14,7 @@ import (
 	"clifftop/report"
 	"clifftop/report/page"
 	"clifftop/report/plot"
+	"clifftop/report/table"
 )
 
 // runCommand is the command run.
@@ -220,14 +221,16 @@ type summaryTable struct {
 
 // WriteTable writes the summary as a table, followed by the time series.
 func (t summaryTable) WriteTable(w io.Writer) error {
-	if err := t.Summary.WriteTable(w, t.bands); err != nil {
+	if err := table.Write(t.Summary, w, t.bands); err != nil {
 		return err
 	}
-	return report.WriteCourse(w, t.series)
+	return table.WriteSparklines(w, t.series)
 }
 
 // WriteMarkdown writes the summary as Markdown.
-func (t summaryTable) WriteMarkdown(w io.Writer) error { return t.Summary.WriteMarkdown(w, t.bands) }
+func (t summaryTable) WriteMarkdown(w io.Writer) error {
+	return table.WriteMarkdown(t.Summary, w, t.bands)
+}
 
 // warningTexts returns the texts of warnings, except few_samples, which tables show next to the number.
 func warningTexts(warnings []report.Warning) []string {

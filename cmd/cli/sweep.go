@@ -13,6 +13,7 @@ import (
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/sweep"
 	"clifftop/report"
+	"clifftop/report/curve"
 )
 
 // maxPoints is the largest number of loads of a sweep.
@@ -150,7 +151,7 @@ func (s *sweepCommand) sweep(c *cobra.Command, scenario *scenario.Scenario) erro
 }
 
 // addCapacity searches the capacity under the scenario's SLO, if it has one, and adds it to the curve.
-func (s *sweepCommand) addCapacity(c *cobra.Command, scenario *scenario.Scenario, curve *report.Curve) error {
+func (s *sweepCommand) addCapacity(c *cobra.Command, scenario *scenario.Scenario, curve *curve.Curve) error {
 	bar := s.output.newProgress(c, "searching the capacity")
 	found, err := s.options.Capacity(c.Context(), scenario, bar.counts())
 	bar.done()

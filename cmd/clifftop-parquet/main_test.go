@@ -16,7 +16,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
-	"clifftop/report"
+	"clifftop/report/collect"
 )
 
 // table reads a Parquet file back as text, in the order of its columns, with empty cells for nulls.
@@ -69,7 +69,7 @@ func TestRequests(t *testing.T) {
 		t.Fatalf("%d rows, %v", rows, err)
 	}
 	head, types, got := table(t, out.Bytes())
-	if want := report.RequestColumns; strings.Join(head, ",") != want {
+	if want := collect.RequestColumns; strings.Join(head, ",") != want {
 		t.Errorf("columns are %v, want %s", head, want)
 	}
 	want, err := csv.NewReader(&requests).ReadAll()
@@ -128,7 +128,7 @@ func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"", "standard input is empty"},
 		{"a,a\n1,2\n", "is not allowed (want a unique name"},
-		{"a,\n1,2\n", `column 2: the name ""`},
+		{"a,\n1,2\n", `column 2: name ""`},
 		{"a,b\n1\n", "wrong number of fields"},
 		{late, "standard input:4098:1: n: \"1.5\" is not a whole number"},
 	} {

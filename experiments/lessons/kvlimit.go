@@ -3,8 +3,8 @@ package lessons
 import (
 	"fmt"
 
-	"clifftop/report"
 	"clifftop/report/chart"
+	"clifftop/report/curve"
 )
 
 // kvLimit is lesson 5: requests are admitted without enough free memory.
@@ -81,12 +81,12 @@ func kvLimit(c *class) error {
 // ceiling returns the asymptotic bound on throughput over the number of users: at most the demand of the users, and at most
 // the best throughput of a busy GPU.
 func ceiling(name string, runs []PointResult) chart.Line {
-	var points []report.CurvePoint
+	var points []curve.Point
 	for _, p := range runs {
-		points = append(points, report.CurvePoint{Value: p.load(), Summary: p.Summary})
+		points = append(points, curve.Point{Value: p.load(), Summary: p.Summary})
 	}
 	l := chart.Line{Name: name, Guide: true}
-	if b := report.NewCurve("users", points).Bounds; b != nil {
+	if b := curve.New("users", points).Bounds; b != nil {
 		l.Points = append(l.Points, chart.Point{})
 		for i, q := range b.Points {
 			if before := i - 1; before >= 0 && b.Points[before].Value < b.Value && b.Value < q.Value {

@@ -12,12 +12,13 @@ import (
 	"clifftop/experiments/grid"
 	"clifftop/experiments/sweep"
 	"clifftop/report"
+	"clifftop/report/curve"
 	"clifftop/report/verdict"
 )
 
 // Merged is what the results of a grid come to.
 type Merged struct {
-	Curve   *report.Curve     // of a sweep
+	Curve   *curve.Curve      // of a sweep
 	Caption string            // for its pictures
 	Peak    *experiments.Peak // of the machine, for the same; nil where none is known
 	Verdict *verdict.Result   // of a comparison
@@ -72,7 +73,7 @@ func mergeSweep(ctx context.Context, runs *grid.Joined, partial bool) (*Merged, 
 	for _, i := range there {
 		values = append(values, request.Values[i])
 	}
-	curve, err := report.ReadCurve(request.Over, values, func(i int) (*report.Summary, error) { return readRun(runs, there[i]) })
+	curve, err := curve.Read(request.Over, values, func(i int) (*report.Summary, error) { return readRun(runs, there[i]) })
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"clifftop/report"
+	"clifftop/report/curve"
 	"clifftop/report/layout"
 	"clifftop/report/plan"
 )
@@ -28,7 +29,7 @@ func (p *planner) examine(ctx context.Context, plan *plan.Result, met []*candida
 func (c *candidate) limit() string {
 	for _, rate := range c.rates() {
 		if s := c.probes[rate]; s.SLOUse() > 1 && rate > c.passes {
-			return phrase("at %s requests/s each replica %s", layout.Digits(rate), s.Breaks())
+			return phrase("at %s requests/s each replica %s", layout.Digits(rate), curve.Breaks(s))
 		}
 	}
 	return ""
@@ -54,7 +55,7 @@ func (p *planner) headroom(ctx context.Context, c *candidate, r *plan.Candidate)
 
 func step(what string, factor float64, s *report.Summary) plan.HeadroomStep {
 	holds := s.SLOUse() <= 1
-	return plan.HeadroomStep{What: what, Factor: factor, Holds: &holds, Breaks: s.Breaks()}
+	return plan.HeadroomStep{What: what, Factor: factor, Holds: &holds, Breaks: curve.Breaks(s)}
 }
 
 // longer runs a replica with requests that are longer by a factor.
@@ -83,7 +84,7 @@ func (p *planner) spare(ctx context.Context, c *candidate, r *plan.Candidate) er
 		if err != nil {
 			return err
 		}
-		x.Degraded = s.Breaks()
+		x.Degraded = curve.Breaks(s)
 		if x.Degraded == "" {
 			x.Replicas, x.Degraded = c.count, "the SLO holds"
 		}

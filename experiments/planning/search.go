@@ -10,6 +10,7 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
 	"clifftop/report"
+	"clifftop/report/curve"
 	"clifftop/report/layout"
 	"clifftop/report/plan"
 	"clifftop/workload"
@@ -186,7 +187,7 @@ func (p *planner) refuse(c *candidate, reason string, n int) {
 		if use := s.SLOUse(); !math.IsInf(use, 1) {
 			r.Excess = &use
 		}
-		r.Text = phrase("at %s requests/s each replica, %s", layout.Digits(rate), s.Breaks())
+		r.Text = phrase("at %s requests/s each replica, %s", layout.Digits(rate), curve.Breaks(s))
 	}
 	switch reason {
 	case plan.TooDear:

@@ -9,7 +9,7 @@ import (
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/experiments/sweep"
-	"clifftop/report"
+	"clifftop/report/curve"
 )
 
 // A curve is drawn twice: at once from short runs, and then again from longer ones, load by load. Runs of the first round
@@ -28,12 +28,12 @@ const (
 // Rounds is how often a curve is drawn; once, of fleets whose replicas come and go.
 const Rounds = 2
 
-// curve is the one being drawn.
-type curve struct {
+// drawnCurve is the one being drawn.
+type drawnCurve struct {
 	base    *scenario.Scenario
 	plan    Plan
 	service float64 // seconds of a request at saturation
-	points  map[int]report.CurvePoint
+	points  map[int]curve.Point
 }
 
 // Plan says which loads a curve has.
@@ -74,7 +74,7 @@ func (p *Player) Curve(ctx context.Context, q Query) (*Plan, error) {
 	if s.Lifecycle != nil {
 		rounds = 1 // a part of a run would have a part of its failures
 	}
-	p.curve = curve{base: s, service: service, plan: Plan{Over: over, Loads: loads, Rounds: rounds}, points: map[int]report.CurvePoint{}}
+	p.curve = drawnCurve{base: s, service: service, plan: Plan{Over: over, Loads: loads, Rounds: rounds}, points: map[int]curve.Point{}}
 	return &p.curve.plan, nil
 }
 
@@ -107,7 +107,7 @@ func loadOf(s *scenario.Scenario) float64 {
 }
 
 // Load runs the load number i of the curve in the round, counted from 0, and answers with its point.
-func (p *Player) Load(ctx context.Context, i, round int) (*report.CurvePoint, error) {
+func (p *Player) Load(ctx context.Context, i, round int) (*curve.Point, error) {
 	c := &p.curve
 	if i < 0 || i >= len(c.plan.Loads) || round < 0 || round >= c.plan.Rounds {
 		return nil, errors.New("playground: the curve has no such load")
@@ -121,13 +121,13 @@ func (p *Player) Load(ctx context.Context, i, round int) (*report.CurvePoint, er
 		return nil, err
 	}
 	r.Summary.Scenario = nil // the same for all
-	c.points[i] = report.CurvePoint{Value: c.plan.Loads[i], Summary: r.Summary}
+	c.points[i] = curve.Point{Value: c.plan.Loads[i], Summary: r.Summary}
 	point := c.points[i]
 	return &point, nil
 }
 
 // at is the scenario at a load, as long as the round wants it.
-func (c *curve) at(load float64, round int) (*scenario.Scenario, error) {
+func (c *drawnCurve) at(load float64, round int) (*scenario.Scenario, error) {
 	const flag = "curve"
 	times := 1.0
 	if round > 0 {
@@ -156,9 +156,9 @@ func (c *curve) at(load float64, round int) (*scenario.Scenario, error) {
 }
 
 // Judgement is what a curve shows: its knee, its peak, where it collapses and why.
-func (p *Player) Judgement() *report.Curve {
+func (p *Player) Judgement() *curve.Curve {
 	c := &p.curve
-	var points []report.CurvePoint
+	var points []curve.Point
 	for i := range c.plan.Loads {
 		if q, ok := c.points[i]; ok {
 			points = append(points, q)
@@ -167,7 +167,7 @@ func (p *Player) Judgement() *report.Curve {
 	if len(points) == 0 {
 		return nil
 	}
-	judged := report.NewCurve(c.plan.Over, points)
+	judged := curve.New(c.plan.Over, points)
 	judged.Clifftop = experiments.Version
 	return judged
 }

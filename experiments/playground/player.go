@@ -11,7 +11,7 @@ import (
 // Player answers a page. The zero value is ready. It is not for several goroutines at once.
 type Player struct {
 	bases map[[2]int]*scenario.Scenario // by lesson and step
-	curve curve
+	curve drawnCurve
 }
 
 // Point is one run of a scenario.

@@ -6,7 +6,7 @@ import (
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/yamldoc"
-	"clifftop/report"
+	"clifftop/report/collect"
 	"clifftop/workload"
 )
 
@@ -161,20 +161,20 @@ func (u trafficResolver) judged(p workload.Preset, input, output *Distribution) 
 }
 
 // classes are the kinds of requests to report apart.
-func (u reportResolver) classes() ([]report.ClassSpan, error) {
+func (u reportResolver) classes() ([]collect.ClassSpan, error) {
 	s := u.Scenario
-	var spans []report.ClassSpan
+	var spans []collect.ClassSpan
 	if r := u.Traffic.Recording; r != nil {
 		for i, name := range r.classes {
 			if name == "" && i == 0 {
 				name = "none"
 			}
-			spans = append(spans, report.ClassSpan{Name: name})
+			spans = append(spans, collect.ClassSpan{Name: name})
 		}
 		return spans, nil
 	}
 	for i, c := range u.Traffic.Spec.Classes {
-		span := report.ClassSpan{Name: c.Name}
+		span := collect.ClassSpan{Name: c.Name}
 		if i < len(s.Workload.Classes) {
 			slo, err := s.Workload.Classes[i].SLO.Objective()
 			if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario/yamldoc"
-	"clifftop/report"
+	"clifftop/report/collect"
 )
 
 // Pool is a group of like replicas of a fleet. What it does not say is that of the scenario, key by key.
@@ -305,11 +305,11 @@ func (u reportResolver) measureReplicas() {
 			*price = optional.Of((low + high) / 2)
 		}
 		if u.isFleet() {
-			each := report.ReplicaOptions{
+			each := collect.ReplicaOptions{
 				Pool: p.Name, GPUs: gpus / n, MaxNumSeqs: of.Scenario.Engine.MaxNumSeqs, UsableBlocks: int64(of.Config.UsableBlocks()), Work: reportResolver{of}.work(),
 				PipelineStages: of.Config.Stages, USDPerHour: optional.Value(*price) * float64(gpus/n),
 			}
-			r.Fleet = append(r.Fleet, slices.Repeat([]report.ReplicaOptions{each}, n)...)
+			r.Fleet = append(r.Fleet, slices.Repeat([]collect.ReplicaOptions{each}, n)...)
 		}
 		r.USDPerHour += optional.Value(*price) * float64(gpus)
 		priced = priced && *price != nil

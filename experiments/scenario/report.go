@@ -6,6 +6,7 @@ import (
 
 	"clifftop/model/catalog"
 	"clifftop/report"
+	"clifftop/report/collect"
 	"clifftop/sim/clock"
 )
 
@@ -13,14 +14,14 @@ import (
 type reportResolver struct{ *Setup }
 
 // stages are the parts of the run, where the arrivals are a list.
-func (u reportResolver) stages() []report.StageSpan {
+func (u reportResolver) stages() []collect.StageSpan {
 	a := u.Scenario.Workload.Arrivals
 	if a == nil || !a.Listed {
 		return nil
 	}
-	var spans []report.StageSpan
+	var spans []collect.StageSpan
 	for _, w := range u.Traffic.Spec.Windows() {
-		spans = append(spans, report.StageSpan{Name: w.Name, End: w.End})
+		spans = append(spans, collect.StageSpan{Name: w.Name, End: w.End})
 	}
 	return spans
 }
@@ -29,7 +30,7 @@ func (u reportResolver) stages() []report.StageSpan {
 func (u reportResolver) measures() error {
 	s := u.Scenario
 	r := &u.Report
-	r.Warmup = report.Warmup{Auto: s.Run.Warmup.Auto, Duration: s.Run.Warmup.Length.Clock()}
+	r.Warmup = collect.Warmup{Auto: s.Run.Warmup.Auto, Duration: s.Run.Warmup.Length.Clock()}
 	r.Closed = u.Traffic.Closed && !slices.ContainsFunc(u.Traffic.clients, leavesWork)
 	r.Lives = s.Lifecycle != nil
 	slo, err := s.SLO.Objective()

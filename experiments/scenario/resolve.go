@@ -7,6 +7,7 @@ import (
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/report"
+	"clifftop/report/collect"
 	"clifftop/sim"
 	"clifftop/sim/engine"
 )
@@ -25,7 +26,7 @@ type Setup struct {
 	// and what stands above, are those of the first pool.
 	Config engine.Config
 	// Report says what is measured.
-	Report report.Options
+	Report collect.Options
 	// Warnings are reasons to read results with care.
 	Warnings []report.Warning
 
@@ -44,6 +45,7 @@ type Setup struct {
 	assumedLength int  // of the longest sequence, because of that; 0 if given
 }
 
+// Warn adds a warning with a code for programs and a text for people.
 func (u *Setup) Warn(code, format string, args ...any) {
 	u.Warnings = append(u.Warnings, report.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
 }

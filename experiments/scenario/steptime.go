@@ -7,7 +7,7 @@ import (
 	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
-	"clifftop/report"
+	"clifftop/report/collect"
 	"clifftop/sim/clock"
 )
 
@@ -158,7 +158,7 @@ func (u *Setup) KernelOptions() model.KernelOptions {
 // has nothing to do with the hardware. Arithmetic of several formats is converted to that of 16 bits by
 // the time that it takes at the peak. The bytes of a mixture of experts do not follow from sums, because experts are
 // read once for all tokens that visit them, and are left out.
-func (u reportResolver) work() *report.Work {
+func (u reportResolver) work() *collect.Work {
 	if u.Scenario.StepTime.Kind == "linear" {
 		return nil
 	}
@@ -172,7 +172,7 @@ func (u reportResolver) work() *report.Work {
 	token := model.Batch{Decodes: 1}
 	attending := model.Batch{Decodes: 1, Context: context}
 	emitting := model.Batch{Decodes: 1, Emit: 1}
-	r := &report.Work{
+	r := &collect.Work{
 		FLOPsPerToken:        flops(token),
 		FLOPsPerContextToken: (flops(attending) - flops(token)) / context,
 		FLOPsPerEmit:         flops(emitting) - flops(token),

@@ -12,6 +12,7 @@ import (
 	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
+	"clifftop/report/curve"
 )
 
 // CapacityOptions says where to look for a capacity. The zero value looks for the highest rate, or number of users of a closed
@@ -68,7 +69,7 @@ const (
 // every objective. Three values beyond the failing end tell whether it is met again there.
 //
 // The result does not depend on the number of jobs.
-func Capacity(ctx context.Context, s *scenario.Scenario, o CapacityOptions) (*report.Capacity, error) {
+func Capacity(ctx context.Context, s *scenario.Scenario, o CapacityOptions) (*curve.Capacity, error) {
 	q, err := newSearch(ctx, s, o)
 	if err != nil {
 		return nil, err
@@ -98,7 +99,7 @@ func newSearch(ctx context.Context, s *scenario.Scenario, o CapacityOptions) (*s
 	}
 	q := &search{
 		ctx: ctx, s: s, o: o, axis: a, base: base, states: map[float64]*state{},
-		answer: &report.Capacity{Over: o.Over, SLO: slo, Precision: o.Precision, Probes: []report.Probe{}, Warnings: []report.Warning{}},
+		answer: &curve.Capacity{Over: o.Over, SLO: slo, Precision: o.Precision, Probes: []curve.Probe{}, Warnings: []report.Warning{}},
 	}
 	q.requests = o.Requests
 	if q.requests == 0 {
@@ -161,7 +162,7 @@ func requestsOfSLO(slo *report.SLO) int {
 
 // Capacity looks for the capacity under the scenario's SLO over what the sweep varies, between its values where they were
 // given. It is nil without an SLO.
-func (o Options) Capacity(ctx context.Context, s *scenario.Scenario, progress func(done, expected int)) (*report.Capacity, error) {
+func (o Options) Capacity(ctx context.Context, s *scenario.Scenario, progress func(done, expected int)) (*curve.Capacity, error) {
 	if slo, err := objectiveOfRuns(s); err != nil || slo == nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
-	"clifftop/report"
+	"clifftop/report/curve"
 )
 
 // GridRequest is what the results of a sweep's runs need to become a curve.
@@ -26,7 +26,7 @@ type CapacityRequest struct {
 }
 
 // Find searches, with the runs of a ledger.
-func (q *CapacityRequest) Find(ctx context.Context, over string, l *experiments.ResultCache, jobs int, check bool) (*report.Capacity, error) {
+func (q *CapacityRequest) Find(ctx context.Context, over string, l *experiments.ResultCache, jobs int, check bool) (*curve.Capacity, error) {
 	s, err := q.Scenario.Parse()
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
+	"clifftop/report/curve"
 )
 
 // search looks for a capacity.
@@ -24,7 +25,7 @@ type search struct {
 	order    []*state
 	runs     int
 	helps    bool // More of the value helps
-	answer   *report.Capacity
+	answer   *curve.Capacity
 	good     *float64 // shown to pass
 	bad      *float64 // shown to fail
 }
@@ -35,7 +36,7 @@ type state struct {
 	setup    *scenario.Setup
 	runs     []*report.Summary
 	pooled   *report.Summary
-	sides    []report.ProbeSide
+	sides    []curve.ProbeSide
 	verdict  string // of intervals; empty before
 	passes   bool   // by the first run alone
 	overload bool
@@ -235,12 +236,12 @@ func (q *search) narrow(good, bad float64) error {
 		q.lengthen(good)
 	}
 	if !math.IsNaN(good) {
-		if err := q.secure(good, report.ProbePasses, q.helps); err != nil {
+		if err := q.secure(good, curve.ProbePasses, q.helps); err != nil {
 			return err
 		}
 	}
 	if q.bad == nil && !math.IsNaN(bad) {
-		if err := q.secure(bad, report.ProbeFails, !q.helps); err != nil {
+		if err := q.secure(bad, curve.ProbeFails, !q.helps); err != nil {
 			return err
 		}
 	}
@@ -255,7 +256,7 @@ func (q *search) secure(x float64, want string, up bool) error {
 	const steps = 8
 	factor := 1.1
 	for range steps {
-		v, err := q.test(x, report.ProbeSearches, len(q.looks))
+		v, err := q.test(x, curve.ProbeSearches, len(q.looks))
 		if yamldoc.BadInput(err) || err == nil && v == want {
 			return nil
 		}
@@ -281,23 +282,23 @@ func (q *search) bisect() error {
 		if !ok {
 			return nil
 		}
-		v, err := q.test(m, report.ProbeSearches, len(q.looks))
+		v, err := q.test(m, curve.ProbeSearches, len(q.looks))
 		if yamldoc.BadInput(err) {
 			return nil // nothing between the ends is allowed
 		}
 		if err != nil {
 			return err
 		}
-		if v != report.ProbeUndecided {
+		if v != curve.ProbeUndecided {
 			continue
 		}
-		if v, err = q.toward(m, q.good); err != nil || v != report.ProbeUndecided {
+		if v, err = q.toward(m, q.good); err != nil || v != curve.ProbeUndecided {
 			if err != nil {
 				return err
 			}
 			continue
 		}
-		if v, err = q.toward(m, q.bad); err != nil || v == report.ProbeUndecided {
+		if v, err = q.toward(m, q.bad); err != nil || v == curve.ProbeUndecided {
 			return err
 		}
 	}
@@ -314,19 +315,19 @@ func (q *search) toward(undecided float64, end *float64) (string, error) {
 			at = q.good
 		}
 		if q.axis.near(undecided, *at, q.o.Precision) {
-			return report.ProbeUndecided, nil
+			return curve.ProbeUndecided, nil
 		}
 		m, ok := q.axis.between(undecided, *at)
 		if !ok {
-			return report.ProbeUndecided, nil
+			return curve.ProbeUndecided, nil
 		}
-		v, err := q.test(m, report.ProbeSearches, len(q.looks))
+		v, err := q.test(m, curve.ProbeSearches, len(q.looks))
 		switch {
 		case err != nil:
 			return v, err
-		case v == report.ProbeUndecided:
+		case v == curve.ProbeUndecided:
 			undecided = m
-		case (v == report.ProbePasses) != isGood:
+		case (v == curve.ProbePasses) != isGood:
 			return v, nil
 		}
 	}
@@ -342,13 +343,13 @@ func (q *search) beyond() error {
 		if ranged := q.o.Low != 0 || q.o.High != 0; x == *q.bad || ranged && (x < q.o.Low || x > q.o.High) {
 			continue
 		}
-		v, err := q.test(x, report.ProbeBeyond, 1)
+		v, err := q.test(x, curve.ProbeBeyond, 1)
 		switch {
 		case yamldoc.BadInput(err):
 			return nil
 		case err != nil:
 			return err
-		case v == report.ProbePasses:
+		case v == curve.ProbePasses:
 			q.answer.NonMonotone = true
 		}
 	}
@@ -356,7 +357,7 @@ func (q *search) beyond() error {
 }
 
 // result puts the answer together.
-func (q *search) result() *report.Capacity {
+func (q *search) result() *curve.Capacity {
 	c := q.answer
 	c.Passes, c.Fails, c.MoreHelps, c.Runs = q.good, q.bad, q.helps, q.runs
 	c.Resolved = c.Passes != nil && c.Fails != nil && q.axis.near(*c.Passes, *c.Fails, q.o.Precision)

@@ -13,7 +13,7 @@ import (
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/unit"
 	"clifftop/experiments/scenario/yamldoc"
-	"clifftop/report"
+	"clifftop/report/curve"
 )
 
 // Options says what to vary. The zero value varies the load from near idle to beyond saturation.
@@ -126,7 +126,7 @@ func splitValues(list string) []string {
 // Run runs a scenario once for each value and puts the results together in the order of the
 // values. When ctx is done before the end, the curve holds the runs that were complete, is marked partial, and
 // comes together with the context's error.
-func Run(ctx context.Context, s *scenario.Scenario, o Options) (*report.Curve, error) {
+func Run(ctx context.Context, s *scenario.Scenario, o Options) (*curve.Curve, error) {
 	o.Over = o.over(s)
 	if err := s.Lasting("a sweep"); err != nil {
 		return nil, err
@@ -144,30 +144,30 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (*report.Curve, e
 		return nil, errors.Join(err, runErr)
 	}
 	partial := len(done) < len(p.values)
-	curve := newCurve(o.Over, done, partial)
-	if p.refine && !partial && curve.Peak != nil {
+	swept := newCurve(o.Over, done, partial)
+	if p.refine && !partial && swept.Peak != nil {
 		first := len(p.values)
-		p.refineAround(curve.Peak, o.Over == scenario.UsersKey)
-		var around []report.CurvePoint
+		p.refineAround(swept.Peak, o.Over == scenario.UsersKey)
+		var around []curve.Point
 		around, runErr, err = p.round(ctx, s, o, first, 0)
 		if err != nil {
 			return nil, err
 		}
 		partial = len(around) < len(p.values)-first
-		curve = newCurve(o.Over, append(done, around...), partial)
+		swept = newCurve(o.Over, append(done, around...), partial)
 	}
-	return curve, runErr
+	return swept, runErr
 }
 
 // newCurve makes a curve of points, of which there is one.
-func newCurve(over string, points []report.CurvePoint, partial bool) *report.Curve {
-	curve := report.NewCurve(over, points)
+func newCurve(over string, points []curve.Point, partial bool) *curve.Curve {
+	curve := curve.New(over, points)
 	_ = Describe(curve, partial) // of what is there already, reading cannot fail
 	return curve
 }
 
 // Describe says of a curve what it does not know itself.
-func Describe(curve *report.Curve, partial bool) error {
+func Describe(curve *curve.Curve, partial bool) error {
 	curve.Clifftop, curve.Partial = experiments.Version, partial
 	s, err := curve.Summary(0)
 	if s != nil {
@@ -178,7 +178,7 @@ func Describe(curve *report.Curve, partial bool) error {
 
 // round runs the plan's values from the given one on, when more are to come. What was not run to its end is
 // left out, and runErr says why.
-func (p *plan) round(ctx context.Context, s *scenario.Scenario, o Options, from, more int) (done []report.CurvePoint, runErr, err error) {
+func (p *plan) round(ctx context.Context, s *scenario.Scenario, o Options, from, more int) (done []curve.Point, runErr, err error) {
 	points, setups, err := p.prepare(s, o, p.values[from:])
 	if err != nil {
 		return nil, nil, err
@@ -193,7 +193,7 @@ func (p *plan) round(ctx context.Context, s *scenario.Scenario, o Options, from,
 	results, runErr := experiments.ReplicateAll(ctx, setups, replications, experiments.ReplicateOptions{Jobs: o.Jobs, Check: o.Check, Progress: o.Progress, Detail: o.Detail && len(p.values) <= mostDetailed})
 	for i, r := range results {
 		if r != nil {
-			done = append(done, report.CurvePoint{Value: points[i], Summary: r})
+			done = append(done, curve.Point{Value: points[i], Summary: r})
 		}
 	}
 	return done, runErr, nil
@@ -208,7 +208,7 @@ type plan struct {
 }
 
 // refineAround adds loads around the peak.
-func (p *plan) refineAround(peak *report.Peak, users bool) {
+func (p *plan) refineAround(peak *curve.Peak, users bool) {
 	var loads []float64
 	for _, v := range p.values {
 		x, _ := pointValue(v)

@@ -12,10 +12,10 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
 	"clifftop/internal/testenv"
-	"clifftop/report"
+	"clifftop/report/curve"
 )
 
-func mustSweep(t testing.TB, text string, o Options, sets ...scenario.Setting) *report.Curve {
+func mustSweep(t testing.TB, text string, o Options, sets ...scenario.Setting) *curve.Curve {
 	t.Helper()
 	c, err := Run(context.Background(), with(t, mustParse(t, text), sets...), o)
 	if err != nil {
@@ -24,7 +24,7 @@ func mustSweep(t testing.TB, text string, o Options, sets ...scenario.Setting) *
 	return c
 }
 
-func signs(c *report.Curve) []string {
+func signs(c *curve.Curve) []string {
 	var list []string
 	for _, s := range c.Signs {
 		list = append(list, s.Code)

@@ -8,6 +8,7 @@ import (
 	"clifftop/experiments/internal/optional"
 	"clifftop/experiments/scenario"
 	"clifftop/report"
+	"clifftop/report/curve"
 	"clifftop/report/stats"
 )
 
@@ -94,11 +95,11 @@ func (q *search) look(x float64) (*state, error) {
 		return nil, err
 	}
 	if st.purpose == "" {
-		st.purpose = report.ProbeLooks
+		st.purpose = curve.ProbeLooks
 		met := st.pooled.Goodput.Met
 		st.overload = hasGrown(st.pooled)
 		st.passes = met != nil && *met && !st.overload
-		st.sides = report.JudgeProbe(st.pooled, stats.Confidence, true)
+		st.sides = curve.JudgeProbe(st.pooled, stats.Confidence, true)
 	}
 	return st, nil
 }
@@ -115,13 +116,13 @@ func (q *search) test(x float64, purpose string, looks int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if st.verdict == "" || st.verdict == report.ProbeUndecided {
+	if st.verdict == "" || st.verdict == curve.ProbeUndecided {
 		st.purpose = purpose
 		if err := q.decide(st, q.looks[:looks]); err != nil {
 			return "", err
 		}
 	}
-	if purpose == report.ProbeSearches {
+	if purpose == curve.ProbeSearches {
 		q.note(st)
 	}
 	return st.verdict, nil
@@ -131,18 +132,18 @@ func (q *search) test(x float64, purpose string, looks int) (string, error) {
 func (q *search) note(st *state) {
 	x := st.value
 	switch {
-	case st.verdict == report.ProbePasses && (q.good == nil || (x > *q.good) != q.helps):
+	case st.verdict == curve.ProbePasses && (q.good == nil || (x > *q.good) != q.helps):
 		q.good = optional.Of(x)
-	case st.verdict == report.ProbeFails && (q.bad == nil || (x > *q.bad) == q.helps):
+	case st.verdict == curve.ProbeFails && (q.bad == nil || (x > *q.bad) == q.helps):
 		q.bad = optional.Of(x)
 	}
 }
 
 // decide adds runs until the verdict is sure. A single run is enough where there is no hope.
 func (q *search) decide(st *state, looks []int) error {
-	st.verdict = report.ProbeUndecided
+	st.verdict = curve.ProbeUndecided
 	if len(st.runs) == 1 && hopeless(st) {
-		st.verdict = report.ProbeFails
+		st.verdict = curve.ProbeFails
 		return nil
 	}
 	for i, n := range looks {
@@ -154,8 +155,8 @@ func (q *search) decide(st *state, looks []int) error {
 		}
 		alike := st.pooled.CI95Method == ""
 		st.overload = hasGrown(st.pooled)
-		st.sides = report.JudgeProbe(st.pooled, 1-(1-stats.Confidence)/float64(len(q.looks)), alike)
-		if st.verdict = st.judge(i == len(q.looks)-1); st.verdict != report.ProbeUndecided || alike {
+		st.sides = curve.JudgeProbe(st.pooled, 1-(1-stats.Confidence)/float64(len(q.looks)), alike)
+		if st.verdict = st.judge(i == len(q.looks)-1); st.verdict != curve.ProbeUndecided || alike {
 			return nil
 		}
 	}
@@ -165,19 +166,19 @@ func (q *search) decide(st *state, looks []int) error {
 // judge is the verdict of the sides together. At the last look a share that is perfect, as its target asks for, is enough.
 func (st *state) judge(last bool) string {
 	if st.overload || len(st.sides) == 0 {
-		return report.ProbeFails
+		return curve.ProbeFails
 	}
-	verdict := report.ProbePasses
+	verdict := curve.ProbePasses
 	for i := range st.sides {
 		side := &st.sides[i]
-		if last && side.Verdict == report.ProbeUndecided && side.Perfect(&st.pooled.Goodput.Limits[i]) {
-			side.Verdict = report.ProbePasses
+		if last && side.Verdict == curve.ProbeUndecided && side.Perfect(&st.pooled.Goodput.Limits[i]) {
+			side.Verdict = curve.ProbePasses
 		}
 		switch side.Verdict {
-		case report.ProbeFails:
-			return report.ProbeFails
-		case report.ProbeUndecided:
-			verdict = report.ProbeUndecided
+		case curve.ProbeFails:
+			return curve.ProbeFails
+		case curve.ProbeUndecided:
+			verdict = curve.ProbeUndecided
 		}
 	}
 	return verdict
@@ -209,15 +210,15 @@ func hopeless(st *state) bool {
 }
 
 // probe tells what was found at the value.
-func (st *state) probe() report.Probe {
-	p := report.Probe{
+func (st *state) probe() curve.Probe {
+	p := curve.Probe{
 		Value: st.value, Verdict: st.verdict, Purpose: st.purpose, Runs: len(st.runs),
 		Requests: st.runs[0].Requests.Offered, Overload: st.overload, Limits: st.sides,
 	}
 	if p.Verdict == "" {
-		p.Verdict = report.ProbeFails
+		p.Verdict = curve.ProbeFails
 		if st.passes {
-			p.Verdict = report.ProbePasses
+			p.Verdict = curve.ProbePasses
 		}
 	}
 	return p

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"clifftop/experiments/scenario"
-	"clifftop/report"
+	"clifftop/report/collect"
 	"clifftop/sim/clock"
 	"clifftop/workload"
 )
@@ -76,7 +76,7 @@ func ReadBench(path string, data []byte, scenario *scenario.Scenario) (*Referenc
 	}
 	row.Engine, row.GPU = s.Engine.Policy, c.setup.Deployment.GPU.Name
 	row.TP = given(c.setup.Deployment.TensorParallel)
-	c.setup.Report.Stages = []report.StageSpan{{Name: "all", End: never}}
+	c.setup.Report.Stages = []collect.StageSpan{{Name: "all", End: never}}
 	if !scenario.Given("workload.arrivals") && !scenario.Given("workload.input") && !scenario.Given("workload.output") && !row.Closed() {
 		c.list = b.requests()
 	}

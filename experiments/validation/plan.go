@@ -10,7 +10,7 @@ import (
 
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/scenario/yamldoc"
-	"clifftop/report"
+	"clifftop/report/collect"
 	"clifftop/workload"
 )
 
@@ -29,7 +29,7 @@ type Case struct {
 	scenario *scenario.Scenario
 	setup    *scenario.Setup
 	list     []workload.Request // recorded; empty for the scenario's traffic
-	stages   []report.StageSpan
+	stages   []collect.StageSpan
 	ranks    int // that share the traffic
 	cold     bool
 }
@@ -131,7 +131,7 @@ func (c *Case) resolve(ref *Reference) error {
 	case c.stages != nil:
 		*stages = c.stages
 	case len(*stages) == 0:
-		*stages = []report.StageSpan{{Name: "all"}}
+		*stages = []collect.StageSpan{{Name: "all"}}
 	}
 	// The last stage has no end, so that rates include the drain, as clients' clocks do.
 	(*stages)[len(*stages)-1].End = never
@@ -167,9 +167,9 @@ func (c *Case) replay(ref *Reference) error {
 		if r.Requests == nil || sent >= len(c.list) {
 			return fmt.Errorf("n_requests of stage %s does not say where the stage ends in %s", r.Stage, first.RequestFile)
 		}
-		c.stages = append(c.stages, report.StageSpan{Name: "stage " + r.Stage, End: c.list[sent].Arrival})
+		c.stages = append(c.stages, collect.StageSpan{Name: "stage " + r.Stage, End: c.list[sent].Arrival})
 	}
-	c.stages = append(c.stages, report.StageSpan{Name: "stage " + c.Rows[len(c.Rows)-1].Stage, End: never})
+	c.stages = append(c.stages, collect.StageSpan{Name: "stage " + c.Rows[len(c.Rows)-1].Stage, End: never})
 	return nil
 }
 

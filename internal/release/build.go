@@ -45,7 +45,7 @@ func readSource() (*source, error) {
 		return nil, err
 	}
 	if list := strings.Fields(tags); len(list) > 0 && !slices.Contains(list, "v"+s.version) {
-		return nil, fmt.Errorf("the commit has the tag %s, but the version of the source is %s (experiments.Version)", list[0], s.version)
+		return nil, fmt.Errorf("the commit has the tag %s, but experiments.Version is %s", list[0], s.version)
 	}
 	if s.commit, err = git("rev-parse", "HEAD"); err != nil {
 		return nil, err
@@ -94,7 +94,8 @@ func (s *source) documents() ([]file, error) {
 func (s *source) build(t target, dir string) ([]string, error) {
 	profile := filepath.Join(s.root, "cmd", "clifftop", "default.pgo")
 	stamp := "-ldflags=-s -w -X clifftop/cmd/cli.commit=" + s.commit
-	args := append([]string{"build", "-trimpath", "-pgo=" + profile, stamp, "-o", dir + string(filepath.Separator)}, programs...)
+	args := []string{"build", "-trimpath", "-pgo=" + profile, stamp, "-o", dir + string(filepath.Separator)}
+	args = append(args, programs...)
 	if _, err := goCommand(t, args...); err != nil {
 		return nil, err
 	}
@@ -185,7 +186,9 @@ func (s *source) pageArchive(out string) error {
 }
 
 // writeProduct writes an archive and its bill of materials into out.
-func (s *source) writeProduct(out, kind string, files []file, windows bool, goVersion string, modules map[string]*module) error {
+func (s *source) writeProduct(
+	out, kind string, files []file, windows bool, goVersion string, modules map[string]*module,
+) error {
 	name := "clifftop-" + s.version + "-" + kind
 	data, err := pack(name, files, s.at, windows)
 	if err != nil {

@@ -31,7 +31,8 @@ var known = []struct{ id, phrase string }{
 const redistribution = "Redistribution and use in source and binary forms"
 
 // withoutEndorsement is the third clause of the BSD licence, which has many wordings.
-var withoutEndorsement = regexp.MustCompile(`(?i)neither the names? of|may not be used to endorse|names of its contributors`)
+var withoutEndorsement = regexp.MustCompile(
+	`(?i)neither the names? of|may not be used to endorse|names of its contributors`)
 
 // identify returns the SPDX identifiers of the licences in a text, sorted.
 func identify(text string) []string {
@@ -61,8 +62,8 @@ var chosen = map[string][]string{
 	"github.com/golang/freetype": {"LICENSE", "licenses/ftl.txt"},
 }
 
-// licences returns the texts under which a module is distributed: those in its root, in the folders of its linked packages
-// and above them, and in a folder of third-party licences.
+// licences returns the texts under which a module is distributed: those in its root, in the folders of its linked
+// packages and above them, and in a folder of third-party licences.
 func (m *module) licences() ([]licence, error) {
 	files, err := m.licenceFiles()
 	if err != nil {
@@ -78,7 +79,7 @@ func (m *module) licences() ([]licence, error) {
 		texts = append(texts, licence{filepath.ToSlash(file), own, identify(string(data)), clean(string(data))})
 	}
 	if expression(texts) == "" {
-		return nil, fmt.Errorf("%s %s: no known licence in %q (want one that internal/release knows)", m.Path, m.Version, files)
+		return nil, fmt.Errorf("%s %s: no licence in %q that internal/release knows", m.Path, m.Version, files)
 	}
 	return texts, nil
 }

@@ -25,7 +25,8 @@ func (t target) env() []string {
 
 // targets are the platforms of a release.
 var targets = []target{
-	{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"},
+	{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"},
+	{"windows", "amd64"}, {"windows", "arm64"},
 }
 
 // programs are the packages of the command-line programs of a release, and page is that of the playground.

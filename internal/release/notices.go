@@ -26,7 +26,8 @@ func goPart(version string) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	p := part{name: "Go standard library and runtime", version: version, url: "pkg:golang/std@" + strings.TrimPrefix(version, "go")}
+	url := "pkg:golang/std@" + strings.TrimPrefix(version, "go")
+	p := part{name: "Go standard library and runtime", version: version, url: url}
 	for _, file := range []string{"LICENSE", "PATENTS"} {
 		data, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), file))
 		if err != nil {
@@ -110,7 +111,8 @@ func writeNotices(w io.Writer, parts []part, presets []workload.Preset) error {
 	for _, p := range parts {
 		var numbers []string
 		for _, l := range p.texts {
-			i := slices.IndexFunc(texts, func(e *entry) bool { return slices.Equal(strings.Fields(e.text), strings.Fields(l.text)) })
+			words := strings.Fields(l.text)
+			i := slices.IndexFunc(texts, func(e *entry) bool { return slices.Equal(strings.Fields(e.text), words) })
 			if i < 0 {
 				i = len(texts)
 				texts = append(texts, &entry{text: l.text})

@@ -148,7 +148,7 @@ func (s *stackDistances) sharing(inputTokens int64, series []TrafficPoint) *Pref
 	p := &PrefixSharing{
 		BlockTokens: s.block, Accesses: s.accesses, Unique: s.accesses - s.hits,
 		HitBlocks: stats.Ratio(float64(s.hits), float64(s.accesses)), HitTokens: stats.Ratio(float64(s.hitTokens), float64(inputTokens)),
-		StackDistance: report.DistributionOf(&s.distances, 1), Reuse: report.DistributionOf(&s.reuse, 1e-3), LRU: []LRUPoint{},
+		StackDistance: report.DistributionOfHistogram(&s.distances, 1), Reuse: report.DistributionOfHistogram(&s.reuse, 1e-3), LRU: []LRUPoint{},
 	}
 	var blocks, hits int64
 	end := 0.0

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"clifftop/report"
+	"clifftop/report/curve"
 	"clifftop/report/plot"
 	"clifftop/report/stats"
 	"clifftop/report/verdict"
@@ -165,14 +166,14 @@ func TestWithoutDetail(t *testing.T) {
 }
 
 func TestSweepPage(t *testing.T) {
-	var points []report.CurvePoint
+	var points []curve.Point
 	for i, rate := range []float64{1, 5, 10} {
 		s := sample()
 		s.Throughput.OutputTokensPerS = of(100 * min(rate, 8))
 		s.Latency.TTFT.P95 = of(float64(50 * (i + 1)))
-		points = append(points, report.CurvePoint{Value: rate, Summary: s})
+		points = append(points, curve.Point{Value: rate, Summary: s})
 	}
-	c := report.NewCurve("rate", points)
+	c := curve.New("rate", points)
 	c.Partial = true
 	p, err := Sweep(c, Machine{1e15, 3e12})
 	text := written(t, p, err)
@@ -186,15 +187,15 @@ func TestSweepPage(t *testing.T) {
 // Of results without details the distributions go through the percentiles that summaries have.
 func TestPercentilesForDistributions(t *testing.T) {
 	var runs [][]*report.Summary
-	var points []report.CurvePoint
+	var points []curve.Point
 	for i, rate := range []float64{1, 5, 10} {
 		s := sample()
 		s.Detail = nil
 		s.Latency.TTFT.P50 = of(float64(40 * (i + 1)))
-		points = append(points, report.CurvePoint{Value: rate, Summary: s})
+		points = append(points, curve.Point{Value: rate, Summary: s})
 		runs = append(runs, []*report.Summary{s})
 	}
-	sweep, err := Sweep(report.NewCurve("rate", points), Machine{})
+	sweep, err := Sweep(curve.New("rate", points), Machine{})
 	swept := written(t, sweep, err)
 	compare, err := Compare(verdict.Compare([]string{"base", "one", "two"}, []uint64{7}, runs))
 	compared := written(t, compare, err)

@@ -8,6 +8,7 @@ import (
 
 	"clifftop/report"
 	"clifftop/report/chart"
+	"clifftop/report/curve"
 	"clifftop/report/stats"
 )
 
@@ -18,7 +19,7 @@ type Closeup struct {
 }
 
 // Closeups are the runs of a sweep that tell most: the lowest load, the knee, and the first load without a steady state or, without any, the highest.
-func Closeups(c *report.Curve) []Closeup {
+func Closeups(c *curve.Curve) []Closeup {
 	v := newSweep(c)
 	var out []Closeup
 	add := func(name string, load float64) {
@@ -241,7 +242,7 @@ func gapsFinding(runs []Closeup) string {
 func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // Each is every run of a sweep, named by its load.
-func Each(c *report.Curve) []Closeup {
+func Each(c *curve.Curve) []Closeup {
 	v := newSweep(c)
 	var out []Closeup
 	for _, p := range v.points {
@@ -251,4 +252,4 @@ func Each(c *report.Curve) []Closeup {
 }
 
 // Load writes a load of a sweep with its unit.
-func Load(c *report.Curve, value float64) string { return newSweep(c).load(value) }
+func Load(c *curve.Curve, value float64) string { return newSweep(c).load(value) }

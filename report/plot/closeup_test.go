@@ -8,6 +8,7 @@ import (
 
 	"clifftop/report"
 	"clifftop/report/chart"
+	"clifftop/report/curve"
 	"clifftop/report/stats"
 	"clifftop/report/verdict"
 	"clifftop/sim/clock"
@@ -69,7 +70,7 @@ func nilRun() *report.Summary { return &report.Summary{Detail: &report.Detail{}}
 // A sweep is looked at closely where nothing binds, at the knee, and beyond.
 func TestCloseupsOfASweep(t *testing.T) {
 	c := openCurve()
-	c.Knee = &report.Knee{Value: 22}
+	c.Knee = &curve.Knee{Value: 22}
 	var names []string
 	for _, r := range Closeups(c) {
 		names = append(names, r.Name)
@@ -145,7 +146,7 @@ func TestOpeningShows(t *testing.T) {
 // A figure's numbers are those that it draws, and what is not a number is null.
 func TestDiagrams(t *testing.T) {
 	c := openCurve()
-	c.Knee = &report.Knee{Value: 22, OutputTokensPerS: 3900}
+	c.Knee = &curve.Knee{Value: 22, OutputTokensPerS: 3900}
 	f, err := Curve(c, "operating")
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"clifftop/report"
+	"clifftop/report/curve"
 	"clifftop/report/inspect"
 	"clifftop/sim/clock"
 )
@@ -56,7 +57,7 @@ func texts(t testing.TB, f *Figure) []string {
 
 func TestCurveShows(t *testing.T) {
 	for _, c := range []struct {
-		curve *report.Curve
+		curve *curve.Curve
 		name  string
 		want  []string
 	}{
@@ -113,7 +114,7 @@ func TestWhereTheObjectiveIsKept(t *testing.T) {
 		for i := range points {
 			points[i].Summary.Goodput.Met = &c.met[i]
 		}
-		if got := newSweep(report.NewCurve(c.over, points)).kept(); !strings.HasSuffix(got, ") "+c.want) {
+		if got := newSweep(curve.New(c.over, points)).kept(); !strings.HasSuffix(got, ") "+c.want) {
 			t.Errorf("%v over %s: %q, want %q", c.met, c.over, got, c.want)
 		}
 	}
@@ -188,7 +189,7 @@ func TestRepeatedLoadsAndIntervals(t *testing.T) {
 // A load is written at its own point, also where the last one is a landmark and has no label of this kind.
 func TestLoadsStandAtTheirPoints(t *testing.T) {
 	c := closedCurve()
-	keep := []report.CurvePoint{c.Points[0], c.Points[5], c.Points[7], c.Points[8]}
+	keep := []curve.Point{c.Points[0], c.Points[5], c.Points[7], c.Points[8]}
 	c.Points = keep // 10, 80 (knee), 100 (peak), 120 (collapse)
 	tags := newSweep(c).loadTags(outputTPS, latency("ttft", "p95"))
 	if len(tags) != 1 || tags[0].text != "10 users" {
@@ -197,10 +198,10 @@ func TestLoadsStandAtTheirPoints(t *testing.T) {
 }
 
 // degenerate are curves with little or nothing to show.
-func degenerate() map[string]*report.Curve {
-	bare := &report.Curve{Over: "users"}
+func degenerate() map[string]*curve.Curve {
+	bare := &curve.Curve{Over: "users"}
 	for _, x := range []float64{1, 2, 4} {
-		bare.Points = append(bare.Points, report.CurvePoint{Value: x, Summary: &report.Summary{}})
+		bare.Points = append(bare.Points, curve.Point{Value: x, Summary: &report.Summary{}})
 	}
 	same := openCurve(5, 5, 5)
 	zero := openCurve(1, 2, 3)
@@ -212,7 +213,7 @@ func degenerate() map[string]*report.Curve {
 	odd.Points[0].Summary.Latency.TTFT = dist(5000, math.NaN(), math.Inf(1), -4)
 	odd.Points[1].Summary = nil
 	odd.Points[2].Value = math.NaN()
-	return map[string]*report.Curve{
+	return map[string]*curve.Curve{
 		"nil": nil, "empty": {}, "one": openCurve(7), "one at zero": openCurve(0), "all nil": bare, "equal loads": same,
 		"all zero": zero, "not numbers": odd, "wide": openCurve(1e-6, 1e-3, 1, 1e3, 1e6), "negative": openCurve(-3, -2, 5),
 	}
@@ -240,7 +241,7 @@ func TestAnyCurve(t *testing.T) {
 	value := rapid.OneOf(rapid.Just(0.0), rapid.Just(math.Inf(1)), rapid.Float64Range(1e-9, 1e9), rapid.Float64Range(0, 50))
 	pointer := rapid.Ptr(value, true)
 	rapid.Check(t, func(t *rapid.T) {
-		c := &report.Curve{Over: rapid.SampledFrom([]string{"rate", "users", "engine.max_num_seqs", ""}).Draw(t, "over")}
+		c := &curve.Curve{Over: rapid.SampledFrom([]string{"rate", "users", "engine.max_num_seqs", ""}).Draw(t, "over")}
 		for range rapid.IntRange(0, 12).Draw(t, "points") {
 			s := &report.Summary{}
 			s.Window.EndS = value.Draw(t, "end")
@@ -252,12 +253,12 @@ func TestAnyCurve(t *testing.T) {
 			} {
 				*p = pointer.Draw(t, "value")
 			}
-			c.Points = append(c.Points, report.CurvePoint{Value: value.Draw(t, "load"), Summary: s})
+			c.Points = append(c.Points, curve.Point{Value: value.Draw(t, "load"), Summary: s})
 		}
 		if rapid.Bool().Draw(t, "marks") {
-			c.Knee = &report.Knee{Value: value.Draw(t, "knee"), OutputTokensPerS: value.Draw(t, "tps")}
-			c.Peak = &report.Peak{Value: value.Draw(t, "peak"), OutputTokensPerS: value.Draw(t, "tps")}
-			c.Collapse = &report.Collapse{Value: value.Draw(t, "collapse"), OutputTokensPerS: value.Draw(t, "tps"), FallFraction: 0.2}
+			c.Knee = &curve.Knee{Value: value.Draw(t, "knee"), OutputTokensPerS: value.Draw(t, "tps")}
+			c.Peak = &curve.Peak{Value: value.Draw(t, "peak"), OutputTokensPerS: value.Draw(t, "tps")}
+			c.Collapse = &curve.Collapse{Value: value.Draw(t, "collapse"), OutputTokensPerS: value.Draw(t, "tps"), FallFraction: 0.2}
 		}
 		f, err := Curve(c, "sweep")
 		if err != nil {

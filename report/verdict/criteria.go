@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"clifftop/report"
+	"clifftop/report/curve"
 	"clifftop/report/layout"
 )
 
@@ -63,7 +64,7 @@ func (v *Variant) throughput() Criterion {
 func (v *Variant) gap(base, variant []*report.Summary) Criterion {
 	x := v.metric("system.gap_fraction")
 	c := Criterion{Name: CriterionGap, Paths: []string{x.Path}, Verdict: x.Verdict, Reason: "gap fraction " + x.text()}
-	least := report.DefaultThresholds().Binding
+	least := curve.DefaultThresholds().Binding
 	before, after := backlog(base), backlog(variant)
 	switch {
 	case before < least && after < least:

@@ -189,8 +189,8 @@ func (a policyCheck) Reserve(i sched.Seq, tokens int32) bool {
 	return a.batchBuilder.Reserve(i, tokens)
 }
 
-func (a policyCheck) Promise(i sched.Seq, tokens int32) {
+func (a policyCheck) Book(i sched.Seq, tokens int32) {
 	if a.runs(i) {
-		a.batchBuilder.Promise(i, tokens)
+		a.batchBuilder.Book(i, tokens)
 	}
 }

@@ -84,7 +84,7 @@ func (c *chaos) Schedule(v sched.View) {
 func (c *chaos) see(v sched.View) uint64 {
 	d := digest{c.seed}
 	d.add(int64(v.Now()), int64(v.Budget()), int64(v.Seats()), int64(v.RunningLen()), int64(v.Decoding()), v.Context(), int64(v.Blocks()),
-		int64(v.FreeBlocks()), int64(v.LargestFree()), int64(v.Promised()), v.DecodeSteps(), v.Departures(), v.Remaining(5), v.Remaining(1<<30),
+		int64(v.FreeBlocks()), int64(v.LargestFree()), int64(v.Booked()), v.DecodeSteps(), v.Departures(), v.Remaining(5), v.Remaining(1<<30),
 		int64(v.BlocksFor(17)))
 	for s := v.First(); s != sched.None; s = v.Next(s) {
 		p, u := v.Progress(s), v.Urgency(s)
@@ -211,7 +211,7 @@ func (c *chaos) let(v sched.View, i int, n int32) bool {
 		v.Reserve(s, whole)
 	}
 	if c.rand.IntN(3) == 0 {
-		v.Promise(s, whole)
+		v.Book(s, whole)
 	}
 	return true
 }

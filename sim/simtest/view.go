@@ -123,7 +123,7 @@ func (v view) Context() int64 {
 	return sum
 }
 
-func (v view) Promised() int {
+func (v view) Booked() int {
 	sum := 0
 	for _, s := range v.running {
 		sum += max(0, v.pagesFor(s.promised)-v.kv.holds(s)-s.windowed)
@@ -190,7 +190,7 @@ func (v view) last(f func(s *sequence) bool) sched.Seq {
 func (v view) Missing(i sched.Seq) int32           { return v.runs(i).missing() }
 func (v view) Progress(i sched.Seq) sched.Progress { return v.runs(i).progress() }
 func (v view) Urgency(i sched.Seq) sched.Urgency   { return v.rank(v.runs(i)) }
-func (v view) Promise(i sched.Seq, tokens int32)   { v.runs(i).promised = tokens }
+func (v view) Book(i sched.Seq, tokens int32)      { v.runs(i).promised = tokens }
 
 func (v view) DecodeAll() sched.Seq {
 	if v.cfg.Speculative.On() && v.Decoding() > 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"clifftop/report"
+	"clifftop/report/curve"
 	"clifftop/report/plot"
 )
 
@@ -225,7 +226,7 @@ func (f *findings) diagnoses(b *strings.Builder) {
 			fmt.Fprintf(b, "* peak: %.0f output tokens/s at %g\n", c.Peak.OutputTokensPerS, c.Peak.Value)
 		}
 		none := true
-		for _, k := range []*report.Collapse{c.Collapse, c.UsefulCollapse} {
+		for _, k := range []*curve.Collapse{c.Collapse, c.UsefulCollapse} {
 			if k != nil {
 				fmt.Fprintf(b, "* collapse: from %g, by up to %.1f %%: %s\n", k.Value, 100*k.FallFraction, k.Evidence)
 				none = false

@@ -14,6 +14,7 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
 	"clifftop/report"
+	"clifftop/report/curve"
 )
 
 //go:embed *.yaml
@@ -164,12 +165,12 @@ func estimate(values []float64) interval {
 }
 
 // curve is the curve of a sweep over the loads.
-func (r *runs) curve() *report.Curve {
-	var points []report.CurvePoint
+func (r *runs) curve() *curve.Curve {
+	var points []curve.Point
 	for i, n := range r.users {
 		for _, s := range r.summaries[i] {
-			points = append(points, report.CurvePoint{Value: float64(n), Summary: s})
+			points = append(points, curve.Point{Value: float64(n), Summary: s})
 		}
 	}
-	return report.NewCurve(scenario.UsersKey, points)
+	return curve.New(scenario.UsersKey, points)
 }

@@ -13,7 +13,7 @@ import (
 	"clifftop/experiments/studies/paper"
 	"clifftop/internal/testenv"
 	"clifftop/model"
-	"clifftop/report"
+	"clifftop/report/curve"
 )
 
 // find is the cliff of a name.
@@ -80,8 +80,8 @@ func spent(t *testing.T, r *runs, title string) float64 {
 }
 
 // hasSign says that a sweep shows a sign.
-func hasSign(c *report.Curve, code string) bool {
-	return slices.ContainsFunc(c.Signs, func(s report.Sign) bool { return s.Code == code })
+func hasSign(c *curve.Curve, code string) bool {
+	return slices.ContainsFunc(c.Signs, func(s curve.Sign) bool { return s.Code == code })
 }
 
 // TestLiteral: four loads as published, to 15 %, and a fall that goes with the prefix cache.

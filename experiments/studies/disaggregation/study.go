@@ -9,7 +9,7 @@ import (
 	"clifftop/experiments"
 	"clifftop/experiments/scenario"
 	"clifftop/experiments/sweep"
-	"clifftop/report"
+	"clifftop/report/curve"
 )
 
 //go:embed traffic.yaml
@@ -41,7 +41,7 @@ var objectives = []struct{ name, slo string }{
 // traffic is a kind of traffic, and the capacities found for it, by layout and objective.
 type traffic struct {
 	scenario   *scenario.Scenario
-	capacities [][]*report.Capacity
+	capacities [][]*curve.Capacity
 }
 
 func readTraffics() ([]*traffic, error) {
@@ -63,9 +63,9 @@ func (t *traffic) with(layout, objective int, more ...scenario.Setting) (*scenar
 
 // run finds the capacities.
 func (t *traffic) run(ctx context.Context) error {
-	t.capacities = make([][]*report.Capacity, len(layouts))
+	t.capacities = make([][]*curve.Capacity, len(layouts))
 	for i := range layouts {
-		t.capacities[i] = make([]*report.Capacity, len(objectives))
+		t.capacities[i] = make([]*curve.Capacity, len(objectives))
 	}
 	return experiments.Parallel(ctx, len(layouts)*len(objectives), 0, nil, func(ctx context.Context, n int) error {
 		i, k := n/len(objectives), n%len(objectives)
