@@ -104,11 +104,14 @@ func sizeOf(t *testing.T, f sourceFile, dir string, spec *ast.TypeSpec, fields m
 		for _, m := range x.Methods.List {
 			n += len(m.Names)
 		}
-		if spec.Name.IsExported() && n > maxInterfaceMethods {
+		if name := dir + "." + spec.Name.Name; spec.Name.IsExported() && n > maxInterfaceMethods && !provided[name] {
 			t.Errorf("%s: interface %s has %d methods (want at most %d; group them)", f.name, spec.Name.Name, n, maxInterfaceMethods)
 		}
 	}
 }
+
+// provided are interfaces that Clifftop implements and authors of policies and routers only call.
+var provided = map[string]bool{"sim/engine.Host": true, "sim/route.View": true, "sim/sched.Batch": true, "sim/sched.Walk": true}
 
 // over reports what exceeds a limit.
 func over(t *testing.T, what string, counts map[string]int, limit int) {
@@ -178,4 +181,5 @@ func TestDocComments(t *testing.T) {
 var standardMethods = map[string]bool{
 	"Error": true, "Unwrap": true, "String": true, "Len": true, "Less": true, "Swap": true, "MarshalJSON": true,
 	"UnmarshalJSON": true, "MarshalText": true, "UnmarshalText": true, "MarshalYAML": true, "UnmarshalYAML": true,
+	"Decode": true, "Check": true, "Variants": true, "SetDefaults": true, // of package yamldoc
 }

@@ -206,8 +206,10 @@ func whole(m *grid.Manifest, store *grid.Store) bool {
 	return !slices.ContainsFunc(m.Runs, func(r grid.Run) bool { return !store.Has(r.Key) })
 }
 
-// Count is the number of runs, and What the word for them.
-func (g *Grid) Count() int   { return len(g.labels) }
+// Count returns the number of runs.
+func (g *Grid) Count() int { return len(g.labels) }
+
+// What returns the word for the elements of the grid, in the plural.
 func (g *Grid) What() string { return "runs" }
 
 // List names the runs, briefly, and for the most part as --over takes them.

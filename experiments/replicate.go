@@ -30,9 +30,10 @@ type ReplicateOptions struct {
 const (
 	// roundReplications is the number of runs of each further round.
 	roundReplications = 5
-	// mostReplications ends it where nothing else is said.
+	// mostReplications is the limit where none is set.
 	mostReplications = 100
-	MaxReplications  = 1000
+	// MaxReplications is the largest limit that can be set.
+	MaxReplications = 1000
 )
 
 // replication is how often to run, and why to stop.

@@ -36,8 +36,10 @@ func NewResultCache(store *grid.Store, resume bool) *ResultCache {
 // ReadResultCache has the results that tasks have kept. Other runs end with [ErrMissing].
 func ReadResultCache(runs *grid.Joined) *ResultCache { return &ResultCache{find: runs.Find} }
 
-// Made is the number of runs that were made, and Found that of those that were there.
-func (l *ResultCache) Made() int  { return int(l.made.Load()) }
+// Made returns the number of runs that were simulated.
+func (l *ResultCache) Made() int { return int(l.made.Load()) }
+
+// Found returns the number of runs whose results were in the cache.
 func (l *ResultCache) Found() int { return int(l.found.Load()) }
 
 // Run makes a run, or takes its result. about says what sets it apart from other runs of the setup's scenario.

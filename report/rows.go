@@ -38,7 +38,8 @@ func (s *Summary) WriteCSV(w io.Writer) error {
 	return out.Error()
 }
 
-// CSVRow has the cells of a row of curve.csv after the first; all are empty for a nil summary.
+// CSVRow returns the cells of the summary in a CSV file with the columns of the metric catalogue. Cells of a nil
+// summary are empty.
 func (s *Summary) CSVRow() []string {
 	var cells []string
 	for _, path := range csvPaths() {

@@ -38,6 +38,7 @@ func CostPerMillion(usdPerHour float64, tokensPerS *float64) *float64 {
 	return stats.Ratio(usdPerHour*1e6, *tokensPerS*3600)
 }
 
+// AddWarning adds a warning with a code for programs and a text for people.
 func (s *Summary) AddWarning(code, text string) {
 	s.Warnings = append(s.Warnings, Warning{code, text})
 }

@@ -143,8 +143,10 @@ func Merge(ctx context.Context, runs *grid.Joined, o Options) (*plan.Result, err
 	return g.Plan(ctx, runs)
 }
 
-// Count is the number of candidates, and What the word for them.
-func (g *Grid) Count() int   { return len(g.Manifest.Runs) }
+// Count returns the number of candidates.
+func (g *Grid) Count() int { return len(g.Manifest.Runs) }
+
+// What returns the word for the elements of the grid, in the plural.
 func (g *Grid) What() string { return "candidates" }
 
 // List names the candidates, briefly.

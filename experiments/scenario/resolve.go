@@ -45,6 +45,7 @@ type Setup struct {
 	assumedLength int  // of the longest sequence, because of that; 0 if given
 }
 
+// Warn adds a warning with a code for programs and a text for people.
 func (u *Setup) Warn(code, format string, args ...any) {
 	u.Warnings = append(u.Warnings, report.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
 }

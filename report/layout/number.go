@@ -92,6 +92,7 @@ func AppendThousandths(b []byte, v int64, decimals int) []byte {
 	}
 }
 
+// Price writes an amount in US dollars, or a dash for nil.
 func Price(x *float64) string {
 	if x == nil {
 		return "–"

@@ -2,6 +2,7 @@ package stats
 
 import "math"
 
+// OrNaN returns the number, or NaN for nil.
 func OrNaN(p *float64) float64 {
 	if p == nil {
 		return math.NaN()

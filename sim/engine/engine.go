@@ -119,7 +119,7 @@ func New(cfg Config, in Setup) *Engine {
 	if cfg.Contiguous {
 		r.holes = kv.NewHoles(cfg.UsableBlocks())
 	}
-	r.cohort.init(cfg.BlockSize, r.caching || cfg.Window.Layers > 0)
+	r.cohort.init(&r.seqs, cfg.BlockSize, r.caching || cfg.Window.Layers > 0)
 	r.first, r.last = int32(sched.None), int32(sched.None)
 	r.it.r = r
 	r.inFlight.ring = make([]iteration, max(cfg.Stages, 2)+1)
@@ -155,9 +155,11 @@ func (r *Engine) Levels() *event.Levels { return &r.levels }
 // Blocked says why the head of the queue was not admitted at the last scheduling.
 func (r *Engine) Blocked() sched.Cause { return r.it.blocked }
 
-// Usable is the number of blocks in the pool, and Uncomputed that of prompt tokens, of waiting and running requests, that
-// no iteration was given.
-func (r *Engine) Usable() int       { return r.pool.Usable() }
+// Usable returns the number of KV blocks in the pool.
+func (r *Engine) Usable() int { return r.pool.Usable() }
+
+// Uncomputed returns the number of prompt tokens, of waiting and running requests, that no iteration has computed or is
+// computing.
 func (r *Engine) Uncomputed() int64 { return r.uncomputed }
 
 // Fault is what went wrong in the engine, or nil.

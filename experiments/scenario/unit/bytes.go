@@ -19,8 +19,9 @@ type ByteRate float64
 const (
 	wantByteSize = "a size with a unit of kB, MB, GB, TB, KiB, MiB, GiB or TiB, such as 64GiB"
 	wantByteRate = "a bandwidth with a unit of MB/s, GB/s, TB/s, MiB/s, GiB/s, TiB/s or Gb/s, such as 25GB/s"
-	// The syntaxes of both.
+	// ByteSizePattern is the syntax of a [ByteSize].
 	ByteSizePattern = `^[0-9]+(\.[0-9]+)? ?(kB|MB|GB|TB|KiB|MiB|GiB|TiB)$`
+	// ByteRatePattern is the syntax of a [ByteRate].
 	ByteRatePattern = `^[0-9]+(\.[0-9]+)? ?(MB|GB|TB|MiB|GiB|TiB|Gb)/s$`
 	mostBytes       = 1e18
 )

@@ -12,6 +12,7 @@ import (
 // Share is a part of a whole, more than 0 and less than 1, which may be given in percent: 0.02 or 2%.
 type Share float64
 
+// WantShare says in errors what a share looks like.
 const WantShare = "more than 0 and less than 1, or such as 2%"
 
 // SharePattern is the syntax of a share in percent.

@@ -58,6 +58,7 @@ type Extended interface {
 	Extension(value string) any
 }
 
+// Fault adds a fault of a key at a place: what is wrong, and perhaps a hint.
 func (d *Decoder) Fault(at Place, key, problem, hint string) {
 	f := &Fault{Where: at.String(), Key: key, Problem: problem, Hint: hint}
 	if at.Origin == d.File {

@@ -45,8 +45,10 @@ type Field struct {
 	Value *Node
 }
 
+// Kind is the type of a YAML node.
 type Kind uint8
 
+// The kinds of YAML nodes.
 const (
 	Null Kind = iota
 	Bool
