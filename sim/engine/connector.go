@@ -163,7 +163,7 @@ func newConnector(r *Engine, before *Engine) *connector {
 	}
 	if len(c.tiers) > 0 && c.tiers[0].WriteBack {
 		c.writesBack = true
-		r.pool.LogEvictions()
+		r.space.pool.LogEvictions()
 	}
 	return c
 }

@@ -146,7 +146,7 @@ func (r *Engine) come(l *load) {
 	if l.fails {
 		r.uncomputed += int64(min(s.computed, s.rec.Request.InputTokens) - min(s.reused, s.rec.Request.InputTokens))
 		s.computed, s.loaded = s.reused, 0
-	} else if r.caching {
+	} else if r.space.caching {
 		r.register(s, s.computed/r.cfg.BlockSize)
 	}
 	place := 0
@@ -187,11 +187,11 @@ func (s *sequence) detach() kept {
 
 // release frees blocks that were kept.
 func (r *Engine) release(k *kept) {
-	r.windowed -= k.windowed
-	if r.caching {
-		r.pool.Release(k.blocks, k.registered)
+	r.space.windowed -= k.windowed
+	if r.space.caching {
+		r.space.pool.Release(k.blocks, k.registered)
 	} else {
-		r.pool.PutCount(k.count)
+		r.space.pool.PutCount(k.count)
 	}
 }
 
@@ -231,7 +231,7 @@ func (c *connector) holds(r *Engine) (blocks, windowed int) {
 	}
 	add := func(k *kept) {
 		blocks, windowed = blocks+len(k.blocks), windowed+k.windowed
-		if !r.caching {
+		if !r.space.caching {
 			blocks += k.count
 		}
 	}

@@ -99,7 +99,7 @@ func (p *pipeline) depart(f *iteration) {
 func (p *pipeline) land(f *iteration) {
 	r, waits := p.r, p.open
 	p.landed = f.number
-	for i := r.first; i != none && r.cohort.size > 0; i = r.seq(i).next {
+	for i := r.running.first; i != none && r.cohort.size > 0; i = r.seq(i).next {
 		if s := r.seq(i); s.phase == decoding && s.berth == waits {
 			p.move(i, f.berth)
 		}
@@ -235,8 +235,8 @@ func (p *pipeline) pass(alone int64) int64 {
 		p.left[i] = enter.plus(femtos)
 		at = p.left[i].plus(hop)
 	}
-	start, end := moment{r.gpuFree, r.remainder}, p.left[len(p.left)-1]
-	if r.gpuFree < r.now {
+	start, end := moment{r.gpu.free, r.gpu.remainder}, p.left[len(p.left)-1]
+	if r.gpu.free < r.now {
 		start = now
 	}
 	if end.at.Sub(start.at) > clock.MaxFemtos/clock.FemtosPerPico-1 {

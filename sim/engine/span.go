@@ -101,7 +101,7 @@ func (r *Engine) horizon(n int) int {
 	n = int(min(int64(n), c.nextFinish()-c.steps+1, c.nextRefile()-c.steps+1))
 	if n > 1 {
 		free := r.free()
-		if r.holes != nil || r.writesBack() {
+		if r.space.contiguous != nil || r.writesBack() {
 			free = 0 // nobody grows out of a hole; and it matters when blocks are evicted that are copied
 		}
 		n = 1 + c.takes.within(c.steps, free, n-1)
