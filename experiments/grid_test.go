@@ -308,7 +308,7 @@ func TestShardsOfAComparison(t *testing.T) {
 		t.Errorf("shards give another verdict:\n%s\nwant\n%s", got, want)
 	}
 	o.Precision, o.Replications = .02, 0
-	if _, err := o.Grid(context.Background(), variants); err == nil || !strings.Contains(err.Error(), "shards cannot tell how many runs") {
+	if _, err := o.Grid(context.Background(), variants); err == nil || !strings.Contains(err.Error(), "the number of runs must be known") {
 		t.Errorf("a precision: %v", err)
 	}
 }

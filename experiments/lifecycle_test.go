@@ -322,7 +322,7 @@ func TestNoTimePasses(t *testing.T) {
 			t.Errorf("%s\nthe run does not come to an end", c.text)
 		}
 		cancel()
-		if want := "at " + c.at + ": requests are turned away at once"; c.at == "" && err != nil || c.at != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want := "at " + c.at + ": requests are rejected"; c.at == "" && err != nil || c.at != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s\n%v", c.text, err)
 		}
 	}

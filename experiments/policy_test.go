@@ -91,10 +91,10 @@ func TestBadPolicies(t *testing.T) {
 		{"engine: {policy: orca, enable_chunked_prefill: true}", "s.yaml:1:48: engine.enable_chunked_prefill: true is not allowed (want false: policy orca does not divide prompts)"},
 		{"engine: {policy: vllm, kv_allocation: contiguous, enable_prefix_caching: false}", "policy vllm"},
 		{"engine: {policy: vllm-v0, max_model_len: 9000, max_num_batched_tokens: 8192}", "max_num_batched_tokens"},
-		{"engine: {policy: vllm-v0, preemption: swap}\nstep_time: {linear: {a_ms: 1, b_us: 1}}", "s.yaml:1:39: engine.preemption: swap moves KV blocks"},
+		{"engine: {policy: vllm-v0, preemption: swap}\nstep_time: {linear: {a_ms: 1, b_us: 1}}", "s.yaml:1:39: engine.preemption: swap needs KV blocks"},
 		{"engine: {policy: preemptive}", "the queue needs an order"},
 		{"engine: {preemption: never, admission: first-chunk}", "s.yaml:1:22: engine.preemption: never is not possible with admission first-chunk"},
-		{"engine: {preemption: swap}", "swap does not go with prefix caching"},
+		{"engine: {preemption: swap}", "swap cannot be combined with prefix caching"},
 		{"engine: {order: quickest}", `s.yaml:1:17: engine.order.rule: "quickest" is not known (want fcfs, `},
 		{"engine: {order: {rule: edf}}", "s.yaml:1:17: engine.order: within is missing (rule edf needs it)"},
 		{"engine: {order: {rule: fcfs, error: 1}}", "s.yaml:1:30: engine.order.error: this key is not allowed with rule fcfs"},
@@ -121,9 +121,9 @@ func TestLongestSequenceOfWholePrompts(t *testing.T) {
 		warned string
 	}{
 		{"{model: llama-2-7b, engine: {policy: orca}}", 4096, ""},
-		{"{model: llama-2-7b, engine: {policy: static, max_num_batched_tokens: 2048}}", 2048, "what an iteration has room for"},
-		{"{engine: {policy: vllm-v0}}", 16384, "what an iteration has room for"},
-		{"{engine: {policy: vllm-v0, num_gpu_blocks_override: 900}}", 14384, "what the KV pool holds"},
+		{"{model: llama-2-7b, engine: {policy: static, max_num_batched_tokens: 2048}}", 2048, "the token budget of an iteration"},
+		{"{engine: {policy: vllm-v0}}", 16384, "the token budget of an iteration"},
+		{"{engine: {policy: vllm-v0, num_gpu_blocks_override: 900}}", 14384, "the size of the KV cache"},
 	} {
 		s, err := scenario.Parse("s.yaml", []byte(c.text))
 		if err != nil {
