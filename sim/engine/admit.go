@@ -15,7 +15,7 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 	r := it.r
 	w := it.waiting(place)
 	if w == nil {
-		it.unsupported("Admit where nobody waits")
+		it.unsupported("Admit on an empty queue")
 		return sched.None
 	}
 	if r.mayHit(w) {

@@ -133,7 +133,7 @@ func (n *census) addBlocks(r *Engine, s *sequence, computed int32) error {
 	n.left += left
 	held := blocks
 	if r.space.caching {
-		held = len(s.blocks) // the rest are taken when somebody looks
+		held = len(s.blocks) // the rest are owed until settle
 		n.owed += int64(blocks - held)
 		if s.registered > int32(held) {
 			return r.Broken("request %d registered %d of %d blocks", s.rec.Request.ID, s.registered, held)
@@ -176,7 +176,7 @@ func (r *Engine) checkOwed(c *cohort, n *census) error {
 }
 
 // checkRemaining asserts that the tokens to come are those of the sequences, and that each member of the cohort is in a
-// group of those who had their last token together.
+// group of members whose last tokens came from the same iteration.
 func (r *Engine) checkRemaining(c *cohort, n *census) error {
 	if n.remaining != r.running.remaining || r.ahead.N == 0 && r.groups.size() != 0 && r.groups.size() != c.size-r.lagging {
 		return r.Broken("%d tokens remain, counted %d; groups of %d sequences in a cohort of %d, %d lagging",
@@ -185,7 +185,7 @@ func (r *Engine) checkRemaining(c *cohort, n *census) error {
 	return nil
 }
 
-// checkPool asserts that every block is free or somebody's.
+// checkPool asserts that every block is either free or held.
 func (r *Engine) checkPool(c *cohort, n *census) error {
 	switch {
 	case r.space.hosted < 0 || r.space.hosted > r.cfg.HostBlocks:
@@ -226,7 +226,7 @@ func (r *Engine) checkBudget() error {
 	return nil
 }
 
-// checkLevels asserts that what is told of queue and batch is so.
+// checkLevels asserts that the reported levels are those of the queue and the batch.
 func (r *Engine) checkLevels() error {
 	if l := &r.levels; l.Waiting < r.queue.len() || l.Running != r.running.size {
 		return r.Broken("levels %+v with %d waiting and %d running", *l, r.queue.len(), r.running.size)
@@ -234,7 +234,7 @@ func (r *Engine) checkLevels() error {
 	return nil
 }
 
-// checkWork asserts that the policy does not leave the replica idle for ever while requests wait.
+// checkWork asserts that the policy does not leave the engine idle while requests wait.
 func (r *Engine) checkWork() error {
 	idle := r.inFlight.n == 0 && r.ahead.N == 0 && (r.conn == nil || len(r.conn.loads)+len(r.conn.leases) == 0)
 	if idle && r.queue.len() > 0 {

@@ -40,7 +40,7 @@ func (r *Engine) checkGPUTime() error {
 	return nil
 }
 
-// charge charges those who had a part of the iterations just committed, for each token of an iteration so much. The
+// charge charges the sequences of the iterations just committed, by the time of a token of each. The
 // cohort's members are charged as one; of those who joined it, or were left out, it is taken back.
 func (r *Engine) charge(each int64) {
 	it, c := &r.it, &r.cohort

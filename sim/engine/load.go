@@ -23,7 +23,7 @@ type load struct {
 	kept // of one whose client has left: until the KV has come
 }
 
-// lease is the blocks of a request that has ended, which are kept for whoever loads them.
+// lease is the blocks of a request that has ended, which are kept for another engine that loads them.
 type lease struct {
 	request int64
 	serial  int64
@@ -73,7 +73,7 @@ func (it *batchBuilder) Load(place int) bool {
 	return true
 }
 
-// holdsBack reports whether KV of another replica has to wait until some of those who were loaded run.
+// holdsBack reports whether loading from another replica has to wait until loaded requests run.
 func (r *Engine) holdsBack() bool {
 	c := r.conn
 	if !c.plan.remote || c.PullPercent == 0 {
@@ -96,7 +96,7 @@ func (r *Engine) fetchRemote(s *sequence, l *load) {
 	l.parts, l.remote, l.read, l.lost, l.from = 1, true, remote.Read, remote.Lost, remote.From
 	l.fails = remote.Fails || l.lost != nil && l.lost()
 	if l.from != nil && l.from.Retired() {
-		bytes = 0 // nobody answers
+		bytes = 0 // the other engine is gone
 	}
 	path := slices.Clone(remote.Via)
 	for _, k := range remote.Path {

@@ -21,10 +21,10 @@ import (
 type pipeline struct {
 	r      *Engine
 	berths []berth
-	spare  []int32 // berths with nobody in them
+	spare  []int32 // empty berths
 	seat   int32   // the berth whose cohort the replica has
 	open   int32   // that of the open cohort, or of the iteration that is being launched,
-	rest   int32   // and then that of those who were left out
+	rest   int32   // and then that of the members that were left out
 	landed int64   // number of the last iteration that was processed
 
 	host  moment   // when the host has done the last iteration
@@ -95,7 +95,7 @@ func (p *pipeline) depart(f *iteration) {
 	p.sit(p.open)
 }
 
-// land opens the cohort of f, whose tokens are there, to those who wait.
+// land opens the cohort of f, whose tokens are there, to the waiting members.
 func (p *pipeline) land(f *iteration) {
 	r, waits := p.r, p.open
 	p.landed = f.number

@@ -93,9 +93,9 @@ func (r *Engine) deliverAwaited(i int32) {
 	r.register(s, computed/r.cfg.BlockSize)
 }
 
-// keepsSeat handles sequence i, whose last token flight f brings, which nobody foresaw. If the next
+// keepsSeat handles sequence i, whose last token flight f brings, which the engine could not predict. If the next
 // iteration in flight has a part of it already, it keeps its seat and its blocks until that one has
-// been processed; it is reported whether that is so.
+// been processed. It reports whether the sequence keeps its seat.
 func (r *Engine) keepsSeat(i int32, f *iteration) bool {
 	s := r.seq(i)
 	if !s.running() || r.inFlight.n == 1 || !r.partOf(r.inFlight.at(1), i) {

@@ -5,7 +5,7 @@ import (
 	"clifftop/sim/sched"
 )
 
-// The running batch: who is in it, who decodes, and who holds which blocks.
+// The running batch: which sequences are in it, which decode, and which blocks they hold.
 
 const none = int32(sched.None)
 
