@@ -10,7 +10,7 @@ import (
 	"clifftop/experiments/scenario"
 )
 
-// TestPolicies runs every policy of the catalogue, and the invariants with it.
+// TestPolicies runs every policy of the catalog, and the invariants with it.
 func TestPolicies(t *testing.T) {
 	for _, p := range scenario.Policies() {
 		order := "fcfs"

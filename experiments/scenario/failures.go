@@ -17,10 +17,10 @@ import (
 
 // Failure is something that happens to a replica. Replicas that are not there are spared.
 type Failure struct {
-	// Kind is what happens. A crash ends the replica at once, with its requests and its cache. A drain takes no more
-	// requests and ends when those that are there have been served. Slow makes iterations last longer. With link-loss it cannot
-	// be reached, goes on, and says what it has to say when the link is back. A rolling-restart drains and starts again one
-	// replica after the other.
+	// Kind is what happens. A crash ends the replica with its requests and its cache. A drain accepts no new
+	// requests and ends when the others are complete. Slow makes iterations longer. Link-loss makes the replica
+	// unreachable while it continues; its output arrives when the link returns. A rolling-restart drains and
+	// restarts one replica after the other.
 	Kind string `json:"kind" one:"crash drain slow link-loss rolling-restart"`
 	// At is when it happens.
 	At unit.Duration `json:"at"`
@@ -31,9 +31,9 @@ type Failure struct {
 	Replica *int `json:"replica,omitempty" range:"[0,4095]"`
 	// Last is the number of the last replica of a rolling-restart, by default the last one that there is.
 	Last *int `json:"last,omitempty" range:"[0,4095]"`
-	// For is how long it lasts, after which a replica that is down starts again; null is for ever.
+	// For is the duration, after which a stopped replica starts again; null is no end.
 	For *unit.Duration `json:"for,omitempty" range:"(0,)"`
-	// Factor is how many times longer the iterations of a slow replica last.
+	// Factor multiplies the iteration time of a slow replica.
 	Factor *float64 `json:"factor,omitempty" range:"[1,1000]"`
 }
 

@@ -168,7 +168,7 @@ type MLFQ struct {
 	Ratio int `json:"ratio" range:"[1,1000]"`
 	// Levels is their number; the last one has no quantum.
 	Levels int `json:"levels" range:"[1,64]"`
-	// Starvation is how long a request is not served before it goes up to the first level; 0 is for ever.
+	// Starvation is the time without service after which a request returns to the first level; 0 is never.
 	Starvation unit.Duration `json:"starvation"`
 	// Batch is the most sequences that an iteration serves, while others are paused; null is max_num_seqs.
 	Batch *int `json:"batch" range:"[1,1048576]"`

@@ -22,7 +22,7 @@ type Speculative struct {
 	// Acceptance is the probability that a draft is accepted if those before it were: one for all
 	// drafts, or a list of one for each place, the last of which stands for the places beyond.
 	Acceptance Acceptance `json:"acceptance"`
-	// Model is the model that drafts, for method draft: a name from the catalogue.
+	// Model is the model that drafts, for method draft: a name from the catalog.
 	Model *string `json:"model,omitempty"`
 	// Match is the probability that an n-gram lookup finds drafts, for method ngram; the default is 1.
 	Match *float64 `json:"match,omitempty" range:"[0,1]"`
