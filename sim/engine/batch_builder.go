@@ -211,12 +211,7 @@ func (it *batchBuilder) decoderBehind(i int32) bool {
 }
 
 func (it *batchBuilder) countStep() {
-	c := &it.r.cohort
-	if c.fills.members > 0 {
-		c.empty -= c.fills.at(c.steps)
-	}
-	c.steps++
-	c.context += int64(c.size)
+	it.r.cohort.step()
 	it.stepped = true
 }
 
@@ -239,7 +234,7 @@ func (it *batchBuilder) Grow(i sched.Seq, n int32) bool {
 			it.goSlow()
 		}
 		// The step is counted, but the token is not given yet.
-		computed = s.target + int32(r.cohort.steps-s.joined) - 1
+		computed = r.cohort.computed(s) - 1
 	}
 	return it.grow(int32(i), s, r.blocksFor(r.cfg.slots(computed+n)))
 }
@@ -349,7 +344,7 @@ func (it *batchBuilder) giveDecode(i int32, s *sequence) {
 	s.given, s.grown = 1, false
 	it.budget--
 	it.decodes++
-	length := s.target + int32(r.cohort.steps-s.joined)
+	length := r.cohort.computed(s)
 	it.context += int64(length)
 	number, end := r.lastToken(s)
 	it.countGaps(number, end, 1)

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"math"
-
 	"clifftop/internal/pq"
 	"clifftop/sim/clock"
 )
@@ -114,45 +112,14 @@ func (r *Engine) enterSchedule(i int32) {
 	size := int64(r.cfg.BlockSize)
 	s.residue = int32(((s.joined-int64(s.target))%size + size) % size)
 	r.enlist(s, i)
-	if c.first == nil {
-		return
-	}
-	// Members stand in running order; a new one nearly always goes last.
-	after := c.last[s.residue]
-	for after != none && r.seq(after).serial > s.serial {
-		after = r.seq(after).prevSame
-	}
-	s.prevSame = after
-	if after == none {
-		s.nextSame = c.first[s.residue]
-		c.first[s.residue] = i
-	} else {
-		s.nextSame = r.seq(after).nextSame
-		r.seq(after).nextSame = i
-	}
-	if s.nextSame == none {
-		c.last[s.residue] = i
-	} else {
-		r.seq(s.nextSame).prevSame = i
-	}
+	c.link(i)
 }
 
+// leaveSchedule undoes enterSchedule.
 func (r *Engine) leaveSchedule(i int32) {
 	s, c := r.seq(i), &r.cohort
 	r.delist(s)
-	if c.first == nil {
-		return
-	}
-	if s.prevSame == none {
-		c.first[s.residue] = s.nextSame
-	} else {
-		r.seq(s.prevSame).nextSame = s.nextSame
-	}
-	if s.nextSame == none {
-		c.last[s.residue] = s.prevSame
-	} else {
-		r.seq(s.nextSame).prevSame = s.prevSame
-	}
+	c.unlink(s)
 }
 
 // enlist counts member s among those that take blocks, and those that were promised them, until its
@@ -193,7 +160,7 @@ func (r *Engine) enlist(s *sequence, i int32) {
 func (r *Engine) delist(s *sequence) {
 	c := &r.cohort
 	if s.covered {
-		c.empty -= s.coverage - r.blocksFor(s.target+int32(c.steps-s.joined))
+		c.empty -= s.coverage - r.blocksFor(c.computed(s))
 		c.fills.add(s.residue, -1)
 	} else {
 		c.takes.add(s.residue, -1)
@@ -219,17 +186,4 @@ func (r *Engine) refile() {
 			r.enlist(s, e.Value)
 		}
 	}
-}
-
-// nextRefile is the next step at which a reservation or a promise is used up.
-func (r *Engine) nextRefile() int64 {
-	h := &r.cohort.refiling
-	for h.Len() > 0 {
-		top := h.Top()
-		if s := r.seq(top.Value); s.phase == decoding && s.serial == top.Tie && s.refileAt == top.Key {
-			return top.Key
-		}
-		h.Pop()
-	}
-	return math.MaxInt64
 }

@@ -1,14 +1,25 @@
 package engine
 
 import (
+	"math"
+
 	"clifftop/internal/pq"
 	"clifftop/sim/sched"
 )
 
-// cohort is the set of sequences that decode. Between changes of membership every one of them gains
-// a token in each iteration, so that a single counter of steps stands for all of them: a sequence
-// that joined at step s having computed c tokens has computed c+t-s at step t. All sums over the
-// members are kept in closed form; nothing here loops over them.
+// cohort is the set of sequences that decode. Between changes of membership each of them gains a token in every iteration,
+// so that one counter of steps stands for all. Sums over the members are kept in closed form: a step costs the same for
+// one member and for a thousand.
+//
+// Invariants, which Engine.check asserts member by member:
+//
+//   - A member that joined at step j with t computed tokens has computed t+steps-j: see computed.
+//   - context is the sum of the computed tokens of all members, and size their number.
+//   - Every member takes one block in each round of as many steps as a block has tokens, at the steps of its residue. It is
+//     counted in takes if it takes them from the pool, and in fills if it has reserved them.
+//   - empty is the number of reserved blocks of members that hold nothing.
+//   - Every member has an entry in ends for the step at which its last token is issued. Older entries are stale.
+//   - Blocks that members took since the step settled are owed: debt is their number.
 type cohort struct {
 	steps   int64 // iterations in which the cohort decoded
 	size    int
@@ -30,9 +41,12 @@ type cohort struct {
 	debt    int
 	first   []int32 // members of each residue, in running order; kept only where they are needed
 	last    []int32
+	seqs    *slab
 }
 
-func (c *cohort) init(blockSize int32, listed bool) {
+// init makes an empty cohort of sequences of a slab. listed says that members of one residue are listed.
+func (c *cohort) init(seqs *slab, blockSize int32, listed bool) {
+	c.seqs = seqs
 	c.takes.need = make([]int32, blockSize)
 	c.fills.need = make([]int32, blockSize)
 	c.booked.need = make([]int32, blockSize)
@@ -43,4 +57,93 @@ func (c *cohort) init(blockSize int32, listed bool) {
 			c.first[i], c.last[i] = int32(sched.None), int32(sched.None)
 		}
 	}
+}
+
+// computed is the number of tokens that member s has computed.
+func (c *cohort) computed(s *sequence) int32 { return s.target + int32(c.steps-s.joined) }
+
+// step gives every member a token.
+func (c *cohort) step() {
+	if c.fills.members > 0 {
+		c.empty -= c.fills.at(c.steps)
+	}
+	c.steps++
+	c.context += int64(c.size)
+}
+
+// advance makes n steps at once.
+func (c *cohort) advance(n int) {
+	if c.fills.members > 0 {
+		c.empty -= c.fills.over(c.steps, n)
+	}
+	c.steps += int64(n)
+	c.context += int64(n) * int64(c.size)
+}
+
+// link enters member i into the list of its residue, if there are lists.
+func (c *cohort) link(i int32) {
+	s := c.seqs.at(i)
+	if c.first == nil {
+		return
+	}
+	// Members stand in running order; a new one nearly always goes last.
+	after := c.last[s.residue]
+	for after != none && c.seqs.at(after).serial > s.serial {
+		after = c.seqs.at(after).prevSame
+	}
+	s.prevSame = after
+	if after == none {
+		s.nextSame = c.first[s.residue]
+		c.first[s.residue] = i
+	} else {
+		s.nextSame = c.seqs.at(after).nextSame
+		c.seqs.at(after).nextSame = i
+	}
+	if s.nextSame == none {
+		c.last[s.residue] = i
+	} else {
+		c.seqs.at(s.nextSame).prevSame = i
+	}
+}
+
+// unlink takes member s out of the list of its residue.
+func (c *cohort) unlink(s *sequence) {
+	if c.first == nil {
+		return
+	}
+	if s.prevSame == none {
+		c.first[s.residue] = s.nextSame
+	} else {
+		c.seqs.at(s.prevSame).nextSame = s.nextSame
+	}
+	if s.nextSame == none {
+		c.last[s.residue] = s.prevSame
+	} else {
+		c.seqs.at(s.nextSame).prevSame = s.prevSame
+	}
+}
+
+// nextFinish is the step at which the next member of the cohort issues its last token.
+func (c *cohort) nextFinish() int64 {
+	h := &c.ends
+	for {
+		top := h.Top()
+		if s := c.seqs.at(top.Value); s.phase == decoding && s.serial == top.Tie && s.ends == top.Key {
+			return top.Key
+		}
+		h.Pop()
+	}
+}
+
+// nextRefile is the next step at which a reservation or a promise is used up.
+func (c *cohort) nextRefile() int64 {
+	h := &c.refiling
+	for h.Len() > 0 {
+		top := h.Top()
+		if s := c.seqs.at(top.Value); s.phase == decoding && s.serial == top.Tie && s.refileAt == top.Key {
+			return top.Key
+		}
+		h.Pop()
+	}
+	return math.MaxInt64
 }

@@ -70,11 +70,7 @@ func (r *Engine) advance(p *clock.Progression) {
 	if c.booked.members > 0 {
 		r.booked -= c.booked.over(c.steps, more)
 	}
-	if c.fills.members > 0 {
-		c.empty -= c.fills.over(c.steps, more)
-	}
-	c.steps += int64(more)
-	c.context += int64(more) * int64(c.size)
+	c.advance(more)
 	if r.inFlight.n > 0 {
 		older := r.inFlight.at(0)
 		older.end, older.number, older.stepped = p.End(p.N-1), r.batches+int64(more), true

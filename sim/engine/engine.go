@@ -119,7 +119,7 @@ func New(cfg Config, in Setup) *Engine {
 	if cfg.Contiguous {
 		r.holes = kv.NewHoles(cfg.UsableBlocks())
 	}
-	r.cohort.init(cfg.BlockSize, r.caching || cfg.Window.Layers > 0)
+	r.cohort.init(&r.seqs, cfg.BlockSize, r.caching || cfg.Window.Layers > 0)
 	r.first, r.last = int32(sched.None), int32(sched.None)
 	r.it.r = r
 	r.inFlight.ring = make([]iteration, max(cfg.Stages, 2)+1)

@@ -47,7 +47,7 @@ func newPipeline(r *Engine) *pipeline {
 	// Beside those in flight there are the open one and that of an iteration being launched.
 	p := &pipeline{r: r, berths: make([]berth, n+2), left: make([]moment, n), times: make([]int64, n)}
 	for i := range p.berths[1:] {
-		p.berths[i+1].cohort.init(r.cfg.BlockSize, r.cohort.first != nil)
+		p.berths[i+1].cohort.init(&r.seqs, r.cfg.BlockSize, r.cohort.first != nil)
 		p.spare = append(p.spare, int32(i+1))
 	}
 	return p
@@ -178,7 +178,7 @@ func (r *Engine) steps(s *sequence) int64 { return r.cohortOf(s).steps }
 // whole is all cohorts as one, for checks.
 func (p *pipeline) whole() *cohort {
 	all := new(cohort)
-	all.init(p.r.cfg.BlockSize, false)
+	all.init(&p.r.seqs, p.r.cfg.BlockSize, false)
 	for k := range p.berths {
 		c := &p.berths[k].cohort
 		if int32(k) == p.seat {

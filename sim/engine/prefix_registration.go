@@ -64,14 +64,14 @@ func (r *Engine) registerHeld(f *iteration) {
 		// One that was admitted again with a token in flight has not registered all of its blocks.
 		if s := r.seq(i); s.phase == decoding && s.beforeJoin > 0 && r.tokensInFlight(i) == 1 {
 			r.Settle()
-			r.register(s, (s.target+int32(c.steps-s.joined))/r.cfg.BlockSize)
+			r.register(s, c.computed(s)/r.cfg.BlockSize)
 		}
 	}
 	if r.lagging > 0 {
 		for i := r.first; i != none; i = r.seq(i).next {
 			s := r.seq(i)
 			if s.lagging && r.emits(f, i) {
-				delivered := s.target + int32(c.steps-s.joined) - (r.tokensInFlight(i) - 1)
+				delivered := c.computed(s) - (r.tokensInFlight(i) - 1)
 				r.register(s, delivered/r.cfg.BlockSize)
 			}
 		}
@@ -83,7 +83,7 @@ func (r *Engine) registerHeld(f *iteration) {
 	r.Settle()
 	for i := c.first[c.takes.residueAt(c.steps)]; i != none; i = r.seq(i).nextSame {
 		if s := r.seq(i); s.joinBatch <= f.number {
-			r.register(s, (s.target+int32(c.steps-s.joined))/r.cfg.BlockSize)
+			r.register(s, c.computed(s)/r.cfg.BlockSize)
 		}
 	}
 }
@@ -99,7 +99,7 @@ func (it *batchBuilder) registerRested() {
 	for i := c.first[c.takes.residueAt(c.steps)]; i != none; i = r.seq(i).nextSame {
 		if r.tokensInFlight(i) == 0 {
 			s := r.seq(i)
-			r.register(s, (s.target+int32(c.steps-s.joined))/r.cfg.BlockSize)
+			r.register(s, c.computed(s)/r.cfg.BlockSize)
 		}
 	}
 }

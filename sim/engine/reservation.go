@@ -110,7 +110,7 @@ func (r *Engine) held(s *sequence) int {
 	if s.phase != decoding {
 		return s.blockCount
 	}
-	computed := s.target + int32(r.cohort.steps-s.joined)
+	computed := r.cohort.computed(s)
 	if it := &r.it; it.open && it.slow && s.given == 0 && !s.grown && !r.inOtherCohort(s) {
 		computed-- // the step is counted, but it has not got its token yet
 	}
@@ -143,7 +143,7 @@ func (r *Engine) windowNeed(take bool) int {
 		if !s.growing {
 			continue
 		}
-		blocks := r.blocksFor(s.target+int32(c.steps-s.joined)) + 1
+		blocks := r.blocksFor(c.computed(s)) + 1
 		sum += r.cfg.Window.Extra(blocks) - s.windowed
 		if take {
 			r.growWindow(i, s, blocks)

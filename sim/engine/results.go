@@ -85,7 +85,7 @@ func (r *Engine) deliverAwaited(i int32) {
 	computed := s.computed
 	if s.phase == decoding {
 		r.Settle()
-		computed = s.target + int32(r.cohort.steps-s.joined)
+		computed = r.cohort.computed(s)
 	}
 	if s.joinBatch != math.MaxInt64 {
 		computed-- // that of the token that it was given since is not known
@@ -177,7 +177,7 @@ func (r *Engine) complete(i int32, f *iteration) {
 func (r *Engine) remember(s *sequence) {
 	computed := s.computed
 	if s.phase == decoding {
-		computed = s.target + int32(r.cohort.steps-s.joined)
+		computed = r.cohort.computed(s)
 	}
 	computed = min(computed, s.rec.Request.InputTokens+s.output-1)
 	if r.caching {

@@ -116,6 +116,10 @@ type slab struct {
 	free  []int32
 }
 
+// at returns the sequence at a place.
+func (s *slab) at(i int32) *sequence { return s.items[i] }
+
+// take returns a free place.
 func (s *slab) take() int32 {
 	if n := len(s.free); n > 0 {
 		i := s.free[n-1]

@@ -98,7 +98,7 @@ func (r *Engine) horizon(n int) int {
 	if r.it.asked && r.inFlight.n > 0 && len(r.inFlight.at(0).finishes) > 0 {
 		return 1 // the policy may do otherwise when they have left
 	}
-	n = int(min(int64(n), r.nextFinish()-c.steps+1, r.nextRefile()-c.steps+1))
+	n = int(min(int64(n), c.nextFinish()-c.steps+1, c.nextRefile()-c.steps+1))
 	if n > 1 {
 		free := r.free()
 		if r.holes != nil || r.writesBack() {
@@ -110,16 +110,4 @@ func (r *Engine) horizon(n int) int {
 		n = r.queue.fair.sameHead(n)
 	}
 	return n
-}
-
-// nextFinish is the step at which the next member of the cohort issues its last token.
-func (r *Engine) nextFinish() int64 {
-	h := &r.cohort.ends
-	for {
-		top := h.Top()
-		if s := r.seq(top.Value); s.phase == decoding && s.serial == top.Tie && s.ends == top.Key {
-			return top.Key
-		}
-		h.Pop()
-	}
 }
