@@ -37,7 +37,7 @@ type Setup struct {
 	misfit      *model.FitError // why there is no Memory
 	oneRank     bool            // of several that share the attention's data
 	MachineJSON []byte          // the deployment in JSON
-	table       measured        // the file that step times come from, if they do
+	table       tableFile       // the file that step times come from, if they do
 
 	Failures []sim.Failure // of a run
 

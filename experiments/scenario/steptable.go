@@ -49,8 +49,8 @@ func (t TableStep) MarshalJSON() ([]byte, error) {
 // maxTableBytes bounds such a file: a million iterations.
 const maxTableBytes = 32 << 20
 
-// measured is the content of the table that step times come from.
-type measured struct {
+// tableFile is the content of the table that step times come from.
+type tableFile struct {
 	file string
 	data []byte
 }
@@ -79,7 +79,7 @@ func (u engineResolver) readTable() error {
 		return s.Fault(key, "%s has the SHA-256 %s, and not %.64s", path, digest, t.SHA256)
 	}
 	t.SHA256 = digest
-	u.table = measured{path, data}
+	u.table = tableFile{path, data}
 	return nil
 }
 

@@ -253,5 +253,5 @@ func Sketch(ctx context.Context, u *scenario.Setup, over string, points int) (ch
 		}
 		load = max(1, load*(think+service)) // as many as are thinking or being served
 	}
-	return loads(load, over == scenario.UsersKey, points), service, nil
+	return loadGrid(load, over == scenario.UsersKey, points), service, nil
 }
