@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestInnerArrows fails when a package of this room imports one that is not below it. Packages that are not listed stand above
-// all of these.
+// TestInnerArrows fails when a package of this room imports one that is not below it. Packages that are not listed
+// stand above all of these.
 func TestInnerArrows(t *testing.T) {
 	base := []string{"internal/optional", "scenario/unit", "scenario/yamldoc"}
 	file := append([]string{"scenario", "scenario/router"}, base...)

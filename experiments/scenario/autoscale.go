@@ -52,8 +52,8 @@ func (a *Autoscale) key(k int) string {
 	return "lifecycle.autoscale"
 }
 
-// Autoscaler decides how many replicas there are, by a metric of those that serve. Parameters have the names and defaults of
-// Kubernetes, KEDA and Knative.
+// Autoscaler decides how many replicas there are, by a metric of those that serve. Parameters have the names and
+// defaults of Kubernetes, KEDA and Knative.
 type Autoscaler struct {
 	// Policy is the rule: hpa, Kubernetes' horizontal pod autoscaler; keda; or knative.
 	Policy string `json:"policy" one:"hpa keda knative"`
@@ -66,11 +66,12 @@ type Autoscaler struct {
 	Max *int `json:"max,omitempty" range:"[1,4096]"`
 	// Initial is the number of replicas that are ready at the start; null is min, or 1 if min is 0.
 	Initial *int `json:"initial,omitempty" range:"[0,4096]"`
-	// Metric is what is scraped of every replica: requests waiting, running, or both, which is concurrency, or the part of the KV
-	// pool in use. Null is waiting, and concurrency for knative. Requests held at the router count as waiting.
+	// Metric is what is scraped of every replica: requests waiting, running, or both, which is concurrency, or the part
+	// of the KV pool in use. Null is waiting, and concurrency for knative. Requests held at the router count as
+	// waiting.
 	Metric *string `json:"metric,omitempty" one:"waiting running concurrency kv-usage"`
-	// Target is the value of the metric that each replica should have; for knative the concurrency that one may have, of
-	// which target_utilization is aimed at.
+	// Target is the value of the metric that each replica should have; for knative the concurrency that one may have,
+	// of which target_utilization is aimed at.
 	Target float64 `json:"target" range:"(0,1000000000]"`
 	// Scrape is how often the metric is read; null is 15s, and 1s for knative.
 	Scrape *unit.Duration `json:"scrape,omitempty" range:"(0,3600]"`
@@ -93,8 +94,8 @@ type Autoscaler struct {
 	ActivationThreshold *float64 `json:"activation_threshold,omitempty" range:"[0,1000000000]"`
 	// TargetUtilization is the part of the target that knative aims at.
 	TargetUtilization *float64 `json:"target_utilization,omitempty" range:"(0,1]"`
-	// PanicWindow is the part of the window by which knative panics, and PanicThreshold how many times the ready replicas make
-	// it do so.
+	// PanicWindow is the part of the window by which knative panics, and PanicThreshold how many times the ready
+	// replicas make it do so.
 	PanicWindow    *float64 `json:"panic_window,omitempty" range:"(0,1]"`
 	PanicThreshold *float64 `json:"panic_threshold,omitempty" range:"(1,1000]"`
 	// MaxScaleUpRate and MaxScaleDownRate bound by how many times the number changes at once.

@@ -15,7 +15,8 @@ import (
 	"clifftop/sim/route"
 )
 
-// Disaggregation says how KV is sent from pools with the role prefill to pools with the role decode, and for which requests. The router of the deployment chooses the replica for the prompt.
+// Disaggregation says how KV is sent from pools with the role prefill to pools with the role decode, and for which
+// requests. The router of the deployment chooses the replica for the prompt.
 type Disaggregation struct {
 	// Mode is when KV is sent: with pull the decode replica requests all of it once it has room; with push each
 	// layer is sent while the next one is computed.
@@ -46,7 +47,8 @@ type Disaggregation struct {
 	Router Router `json:"router"`
 }
 
-// Outage is a time for which nothing goes over the links of a pool, or over one of them: transfers stand still, and leases go on.
+// Outage is a time for which nothing goes over the links of a pool, or over one of them: transfers stand still, and
+// leases go on.
 type Outage struct {
 	// At is when it begins.
 	At unit.Duration `json:"at" range:"[0,)"`

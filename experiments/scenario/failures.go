@@ -26,8 +26,8 @@ type Failure struct {
 	At unit.Duration `json:"at"`
 	// Pool is the pool of the replica, which is then counted within it.
 	Pool *string `json:"pool,omitempty"`
-	// Replica is its number, from 0 on, as results have it; of a rolling-restart that of the first one, by default 0. What
-	// happens to a data-parallel rank happens to all ranks of its deployment.
+	// Replica is its number, from 0 on, as results have it; of a rolling-restart that of the first one, by default 0.
+	// What happens to a data-parallel rank happens to all ranks of its deployment.
 	Replica *int `json:"replica,omitempty" range:"[0,4095]"`
 	// Last is the number of the last replica of a rolling-restart, by default the last one that there is.
 	Last *int `json:"last,omitempty" range:"[0,4095]"`
@@ -144,7 +144,8 @@ func overlap(x, y *sim.Failure) bool {
 	return lasts && y.Kind == x.Kind && x.At < y.At.Add(y.For) && y.At < x.At.Add(x.For)
 }
 
-// together reports whether two ranks are of one deployment, which shares its failures. The first ranks of all deployments are given.
+// together reports whether two ranks are of one deployment, which shares its failures. The first ranks of all
+// deployments are given.
 func together(firsts []int, a, b int) bool {
 	next, begins := slices.BinarySearch(firsts, max(a, b))
 	return a == b || !begins && firsts[next-1] <= min(a, b)

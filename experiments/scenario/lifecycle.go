@@ -11,8 +11,8 @@ import (
 	"clifftop/sim/engine"
 )
 
-// Lifecycle says how replicas start, fail and end, and how many there are. Without it all are ready for ever. Defaults are
-// those of Kubernetes where it has one.
+// Lifecycle says how replicas start, fail and end, and how many there are. Without it all are ready for ever. Defaults
+// are those of Kubernetes where it has one.
 type Lifecycle struct {
 	// ColdStart is the time from the decision to start a replica until it is ready.
 	ColdStart ThinkTime `json:"cold_start"`
@@ -144,8 +144,8 @@ func (u *Setup) FailuresFrom(at clock.Time) int {
 	return n
 }
 
-// Lasting refuses what runs several loads of a lifecycle for as long as their requests take: each would meet another part
-// of it.
+// Lasting refuses what runs several loads of a lifecycle for as long as their requests take: each would meet another
+// part of it.
 func (s *Scenario) Lasting(what string) error {
 	if s.Lifecycle == nil || s.Run.Duration != nil {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"clifftop/sim/sched"
 )
 
-// SGLang holds the knobs of policy sglang, under SGLang's names. max_num_seqs is its max_running_requests, and block_size
-// its page_size.
+// SGLang holds the knobs of policy sglang, under SGLang's names. max_num_seqs is its max_running_requests, and
+// block_size its page_size.
 type SGLang struct {
 	// ChunkedPrefillSize is the most prompt tokens of an iteration; null is max_num_batched_tokens.
 	ChunkedPrefillSize *int `json:"chunked_prefill_size" range:"[1,16777216]"`

@@ -192,8 +192,8 @@ func (u *Setup) ranks() int {
 	return u.Scenario.Deployment.DataParallelSize
 }
 
-// Serving says what serves: the deployment and, of a fleet, how many replicas there are. over is what a sweep varies, if
-// anything does.
+// Serving says what serves: the deployment and, of a fleet, how many replicas there are. over is what a sweep varies,
+// if anything does.
 func (u *Setup) Serving(over string) string {
 	first := u.Deployment.String()
 	if len(u.Scenario.Pools) == 0 {

@@ -11,8 +11,8 @@ import (
 	"clifftop/sim/engine"
 )
 
-// Speculative is speculative decoding: each iteration verifies drafts of the tokens to come. It runs without asynchronous
-// scheduling. The drafter's weights and KV are not taken from the memory of the KV pool.
+// Speculative is speculative decoding: each iteration verifies drafts of the tokens to come. It runs without
+// asynchronous scheduling. The drafter's weights and KV are not taken from the memory of the KV pool.
 type Speculative struct {
 	// Method proposes the drafts: an n-gram lookup, which costs nothing; eagle or mtp, a layer of the model and its
 	// output layer; or draft, a model of its own.

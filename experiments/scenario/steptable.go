@@ -11,8 +11,9 @@ import (
 	"clifftop/model"
 )
 
-// TableStep takes step times from a file of measured iterations; see [model.ReadIterations] for its columns, and [model.Table] for
-// what lies between them. It is written as the file's name, or as a map where its content is held to a digest.
+// TableStep takes step times from a file of measured iterations; see [model.ReadIterations] for its columns, and
+// [model.Table] for what lies between them. It is written as the file's name, or as a map where its content is held to
+// a digest.
 type TableStep struct {
 	// File is a CSV file, relative to the scenario's.
 	File string `json:"file"`

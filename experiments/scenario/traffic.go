@@ -205,8 +205,8 @@ type Stage struct {
 	// TopShare and Top10Share are the parts of the requests that come from the first client, and from the first ten.
 	TopShare   *float64 `json:"top_share,omitempty" range:"(0,1)"`
 	Top10Share *float64 `json:"top10_share,omitempty" range:"(0,1)"`
-	// SourceCV are quantiles of the coefficient of variation of the clients' gaps, weighted by requests: at 0.05, 0.25, 0.5,
-	// 0.75 and 0.95.
+	// SourceCV are quantiles of the coefficient of variation of the clients' gaps, weighted by requests: at 0.05, 0.25,
+	// 0.5, 0.75 and 0.95.
 	SourceCV []float64 `json:"source_cv,omitempty" range:"[0.05,100]"`
 }
 
