@@ -16,7 +16,8 @@ const (
 	examined  = 3
 )
 
-// answerer puts the answer of a plan together: what each candidate costs and can do, and what stands against the others.
+// answerer puts the answer of a plan together: what each candidate costs and can do, and what stands against the
+// others.
 type answerer struct{ *planner }
 
 // answer ranks what the search found, looks closely at the best, and puts the plan together. runErr says why the

@@ -74,8 +74,8 @@ func (p examiner) longer(ctx context.Context, c *candidate, rate, factor float64
 	return p.make(ctx, c, at, rate, phrase(", lengths × %v", factor), src)
 }
 
-// spare finds how many replicas the plan needs so that it survives failures, with the prefix caches as they are and with
-// nothing found in them.
+// spare finds how many replicas the plan needs so that it survives failures, with the prefix caches as they are and
+// with nothing found in them.
 func (p examiner) spare(ctx context.Context, c *candidate, r *plan.Candidate) error {
 	k := p.spec.Spare
 	if k == 0 {
