@@ -2,6 +2,7 @@ package simtest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"clifftop/sim"
@@ -19,8 +20,8 @@ type divided struct {
 	lives    [][]*part // by replica, in order
 	present  []int     // which of them is there, or was last
 	computed map[int64]*computed
-	// released are requests that end without a replica that answers, and when: what is kept for them need not be.
-	released []released
+	// released holds the requests that end without a decode replica, and when: their KV need not be kept any longer.
+	released map[int64]clock.Time
 }
 
 // computed is a request whose prompt was computed by a replica for another.
@@ -29,17 +30,11 @@ type computed struct {
 	by  *part
 }
 
-type released struct {
-	request int64
-	at      clock.Time
-}
-
 // part is the life of a replica that does a part of the work on requests.
 type part struct {
 	*naive
 	of      *divided
 	replica int
-	tape    *StepTape
 	begins  clock.Time
 	drains  clock.Time
 	ends    clock.Time // it crashes, or its time to drain is over
@@ -58,22 +53,32 @@ func newDivided(d sim.Disaggregation) *divided {
 	return x
 }
 
+// addLife appends a life of a replica: from begins on, draining at drains, and stopped at ends.
+func (d *divided) addLife(replica int, begins, drains, ends clock.Time) *part {
+	p := &part{of: d, replica: replica, begins: begins, drains: drains, ends: ends}
+	d.lives[replica] = append(d.lives[replica], p)
+	return p
+}
+
+// begun reports whether the life has an engine.
+func (p *part) begun() bool { return p.naive != nil }
+
 // prefills says that it computes prompts for others.
 func (p *part) prefills() bool { return p.replica < p.of.Prefills }
 
-// start makes the engine of a life, with the tiers that the one before has left.
-func (p *part) start(cfg engine.Config, list *replay, life Life) {
+// start makes the engine of a life, with the tiers that the one before has left. The source sends the requests, and a prefill
+// replica computes one output token of each: start writes that into the list.
+func (p *part) start(cfg engine.Config, requests []workload.Request, src workload.Source, obs event.Observer, life Life) {
 	connector := *cfg.Connector
 	connector.Handoff, cfg.Connector = p.leg, &connector
 	if p.prefills() {
 		p.answers = make(map[int64]int32)
-		for i := range list.list {
-			r := &list.list[i]
+		for i := range requests {
+			r := &requests[i]
 			p.answers[r.ID], r.OutputTokens = r.OutputTokens, 1
 		}
 	}
-	p.tape = new(StepTape)
-	p.naive = newNaive(cfg, list, p.tape, life, p.of.network)
+	p.naive = newNaive(cfg, src, obs, life, p.of.network)
 	p.naive.part = p
 }
 
@@ -166,8 +171,8 @@ func (d *divided) there() (list []*part) {
 // next is the next instant at which anything happens, or Never.
 func (d *divided) next() clock.Time {
 	at := d.network.Next()
-	for _, r := range d.released {
-		at = min(at, r.at)
+	for _, t := range d.released {
+		at = min(at, t)
 	}
 	for i, k := range d.present {
 		if p := d.lives[i][k]; p.over && k+1 < len(d.lives[i]) {
@@ -219,11 +224,11 @@ func (d *divided) run(begin func(*part)) error {
 				begin(d.lives[i][k+1])
 			}
 		}
-		d.released = slices.DeleteFunc(d.released, func(r released) bool {
-			if c := d.computed[r.request]; r.at <= at && c != nil {
-				c.by.release(r.request, at)
+		maps.DeleteFunc(d.released, func(request int64, t clock.Time) bool {
+			if c := d.computed[request]; t <= at && c != nil {
+				c.by.release(request, at)
 			}
-			return r.at <= at
+			return t <= at
 		})
 		d.came(arrived, at)
 		if err := d.act(at); err != nil {

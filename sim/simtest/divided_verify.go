@@ -155,10 +155,11 @@ func (w *watched) compare(f *sim.Fleet, src *Requests, config func(int) engine.C
 	for i := range f.Replicas {
 		tiers[i] = make([]*Tier, len(f.Replicas[i].Connector.Tiers))
 		for _, l := range w.lives[i] {
-			d.lives[i] = append(d.lives[i], w.story(d, f, i, l))
+			w.story(d, f, i, l)
 		}
 	}
 	d.released = w.unanswered(d.Prefills)
+	tapes := make(map[*part]*StepTape)
 	begin := func(p *part) {
 		life := Life{Crash: clock.Never, Tiers: tiers[p.replica]}
 		if f.Lifecycle != nil {
@@ -167,7 +168,8 @@ func (w *watched) compare(f *sim.Fleet, src *Requests, config func(int) engine.C
 		l := w.lives[p.replica][slices.Index(d.lives[p.replica], p)]
 		list := newReplay(l.tape.Arrivals, src)
 		list.sent = w.sentTo(p)
-		p.start(config(p.replica), list, life)
+		tapes[p] = new(StepTape)
+		p.start(config(p.replica), list.list, list, tapes[p], life)
 	}
 	if err := d.run(begin); err != nil {
 		return err.Error()
@@ -176,15 +178,16 @@ func (w *watched) compare(f *sim.Fleet, src *Requests, config func(int) engine.C
 		dark := f.Lifecycle != nil && losesLink(f.Lifecycle, i)
 		for k, p := range d.lives[i] {
 			l := w.lives[i][k]
-			if p.naive == nil {
+			if !p.begun() {
 				return fmt.Sprintf("life %d of replica %d has not begun", k, i)
 			}
-			for k := range p.tape.Arrivals {
-				if r := &p.tape.Arrivals[k].Request; p.prefills() {
+			tape := &tapes[p].Tape
+			for k := range tape.Arrivals {
+				if r := &tape.Arrivals[k].Request; p.prefills() {
 					r.OutputTokens = p.answers[r.ID]
 				}
 			}
-			if diff := l.diff(&p.tape.Tape, i, dark); diff != "" {
+			if diff := l.diff(tape, i, dark); diff != "" {
 				return fmt.Sprintf("life %d of replica %d of %d, naive and in the fleet: %s", k, i, len(d.lives), diff)
 			}
 			if len(l.tape.Iterations) > 0 {
@@ -196,12 +199,13 @@ func (w *watched) compare(f *sim.Fleet, src *Requests, config func(int) engine.C
 	return ""
 }
 
-// story is what is known of a life, whose tape is left with what its engine was to do.
-func (w *watched) story(d *divided, f *sim.Fleet, i int, l *lived) *part {
-	p := &part{of: d, replica: i, begins: l.begins, drains: l.drain, ends: l.crash}
+// story adds a life to the naive fleet, and removes from its tape what its engine never saw.
+func (w *watched) story(d *divided, f *sim.Fleet, i int, l *lived) {
+	ends := l.crash
 	if f.Lifecycle != nil && f.Lifecycle.Grace > 0 && l.drain != clock.Never {
-		p.ends = min(p.ends, l.drain.Add(f.Lifecycle.Grace))
+		ends = min(ends, l.drain.Add(f.Lifecycle.Grace))
 	}
+	p := d.addLife(i, l.begins, l.drain, ends)
 	gone := make(map[int64]bool)
 	l.tape.Records = slices.DeleteFunc(l.tape.Records, func(rec event.Record) bool {
 		id := rec.Request.ID
@@ -210,7 +214,6 @@ func (w *watched) story(d *divided, f *sim.Fleet, i int, l *lived) *part {
 		return gone[id] || p.prefills() && rec.HandedOver // and ended at the router
 	})
 	l.tape.Arrivals = slices.DeleteFunc(l.tape.Arrivals, func(a Arrival) bool { return gone[a.Request.ID] })
-	return p
 }
 
 // sentTo is when requests were sent to replicas of the kind of p.
@@ -229,7 +232,8 @@ func away(lives *sim.Lifecycle, replica int, at clock.Time) bool {
 }
 
 // unanswered are the requests that were handed over and that no replica has for an answer, and when they ended.
-func (w *watched) unanswered(prefills int) (list []released) {
+func (w *watched) unanswered(prefills int) map[int64]clock.Time {
+	ends := make(map[int64]clock.Time)
 	served := make(map[int64]bool)
 	for _, lives := range w.lives[prefills:] {
 		for _, l := range lives {
@@ -240,8 +244,8 @@ func (w *watched) unanswered(prefills int) (list []released) {
 	}
 	for i := range w.Records {
 		if rec := &w.Records[i]; rec.HandedOver && !served[rec.Request.ID] {
-			list = append(list, released{rec.Request.ID, rec.Released})
+			ends[rec.Request.ID] = rec.Released
 		}
 	}
-	return list
+	return ends
 }
