@@ -34,7 +34,7 @@ type Engine struct {
 	levels event.Levels // in the system are the requests that were sent here, which the fleet counts
 
 	pool    *kv.Pool
-	holes   *kv.Holes // of a contiguous pool, beside pool, which counts
+	holes   *kv.Contiguous // of a contiguous pool, beside pool, which counts
 	caching bool
 	radix   *kv.Radix // takes the place of the pool, or is nil
 	matched radixMatch
@@ -111,13 +111,13 @@ func New(cfg Config, in Setup) *Engine {
 	if r.caching {
 		r.pool = kv.NewCache(cfg.UsableBlocks(), cfg.AppendUnkeyed)
 	} else {
-		r.pool = kv.NewCounter(cfg.UsableBlocks())
+		r.pool = kv.NewCountingPool(cfg.UsableBlocks())
 	}
 	if cfg.Radix {
 		r.radix = kv.NewRadix(cfg.UsableBlocks(), cfg.BlockSize)
 	}
 	if cfg.Contiguous {
-		r.holes = kv.NewHoles(cfg.UsableBlocks())
+		r.holes = kv.NewContiguous(cfg.UsableBlocks())
 	}
 	r.cohort.init(&r.seqs, cfg.BlockSize, r.caching || cfg.Window.Layers > 0)
 	r.first, r.last = int32(sched.None), int32(sched.None)
