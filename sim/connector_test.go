@@ -12,6 +12,7 @@ import (
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
+	"clifftop/sim/simtest/naive"
 	"clifftop/workload"
 )
 
@@ -30,28 +31,28 @@ func decodeConfig(bandwidth int64, handoff func(*workload.Request) engine.Handof
 }
 
 // bothWays runs requests on the naive engine and on the real one, which have to agree, and returns the tape.
-func bothWays(t *testing.T, config func() engine.Config, list []workload.Request) *simtest.StepTape {
+func bothWays(t *testing.T, config func() engine.Config, list []workload.Request) *simtest.StepRecorder {
 	t.Helper()
-	naive, tape := new(simtest.StepTape), new(simtest.StepTape)
-	if err := simtest.Naive(config(), simtest.NewRequests(list), naive); err != nil {
+	reference, tape := new(simtest.StepRecorder), new(simtest.StepRecorder)
+	if err := naive.Run(config(), simtest.NewRequests(list), reference); err != nil {
 		t.Fatal(err)
 	}
 	cfg := config()
-	if err := simtest.CheckTape(&cfg, &naive.Tape); err != nil {
+	if err := simtest.CheckRecording(&cfg, &reference.Recorder); err != nil {
 		t.Fatal(err)
 	}
 	e, err := sim.New(config(), simtest.NewRequests(list), tape)
 	if err == nil {
 		err = e.Run(context.Background())
 	}
-	if d := simtest.Diff(&naive.Tape, &tape.Tape); err != nil || d != "" {
+	if d := simtest.Diff(&reference.Recorder, &tape.Recorder); err != nil || d != "" {
 		t.Fatalf("%v; naive and engine differ: %s", err, d)
 	}
 	return tape
 }
 
 // recordOf is the record of a request.
-func recordOf(t *testing.T, tape *simtest.StepTape, id int64) *event.Record {
+func recordOf(t *testing.T, tape *simtest.StepRecorder, id int64) *event.Record {
 	t.Helper()
 	for i := range tape.Records {
 		if rec := &tape.Records[i]; rec.Request.ID == id {

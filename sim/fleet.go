@@ -71,12 +71,12 @@ type fleet struct {
 	routers []*router
 	next    tournament // of the replicas' next boundaries
 	blocked [sched.NumberOfCauses]int
-	ready   []int32    // numbers of the replicas that take requests
-	able    []int32    // scratch: those of them that can serve a request
-	alike   bool       // all replicas can serve the same requests
-	follow  bool       // some router wants to know when answers begin
-	holders kv.Holders // of blocks that can be found, where routers look into caches
-	hashed  []int32    // by replica: the size of its blocks, if they are found by hashes; else 0
+	ready   []int32        // numbers of the replicas that take requests
+	able    []int32        // scratch: those of them that can serve a request
+	alike   bool           // all replicas can serve the same requests
+	follow  bool           // some router wants to know when answers begin
+	holders kv.PrefixIndex // of blocks that can be found, where routers look into caches
+	hashed  []int32        // by replica: the size of its blocks, if they are found by hashes; else 0
 	// Where routers look into caches: replicas whose cohorts may owe blocks.
 	behind   []int32
 	isBehind []bool // by replica

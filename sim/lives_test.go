@@ -32,7 +32,7 @@ func steady(int) engine.Config {
 
 // diary notes the states of replicas beside what a tape does.
 type diary struct {
-	simtest.Tape
+	simtest.Recorder
 	states []string
 }
 

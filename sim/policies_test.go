@@ -22,7 +22,7 @@ import (
 
 // trial is what clients and the engine saw of a run.
 type trial struct {
-	simtest.Tape
+	simtest.Recorder
 	rate        float64 // answer tokens per second
 	ttft        float64 // mean, seconds
 	gap99       float64 // 99th percentile of inter-token gaps, seconds
@@ -46,7 +46,7 @@ func observe(cfg engine.Config, spec workload.Spec, seed uint64, obs event.Obser
 func try(t *testing.T, cfg engine.Config, spec workload.Spec, seed uint64) *trial {
 	t.Helper()
 	y := new(trial)
-	if err := observe(cfg, spec, seed, &y.Tape); err != nil {
+	if err := observe(cfg, spec, seed, &y.Recorder); err != nil {
 		t.Fatal(err)
 	}
 	var tokens int

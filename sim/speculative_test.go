@@ -26,7 +26,7 @@ func perIteration(t *testing.T, p engine.Speculative) (tokens, accepted, drafts 
 	for i := range requests {
 		requests[i] = workload.Request{InputTokens: 1, OutputTokens: 4000}
 	}
-	var tape simtest.Tape
+	var tape simtest.Recorder
 	e, err := sim.New(drafting(p), simtest.NewRequests(requests), &tape)
 	if err == nil {
 		err = e.Run(context.Background())

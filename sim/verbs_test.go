@@ -268,7 +268,7 @@ func (p *fickle) progress(v sched.View) {
 // TestVerbs demands that the naive stepper and the engine tell the same story of policies that use all verbs, with
 // all features of the engine.
 func TestVerbs(t *testing.T) {
-	t.Run("chaos", func(t *testing.T) { simtest.Verify(t, simtest.Chaos) })
+	t.Run("chaos", func(t *testing.T) { simtest.Verify(t, simtest.FuzzPolicy) })
 	t.Run("fickle", func(t *testing.T) {
 		simtest.Verify(t, simtest.Policy{Name: "fickle", New: func(k *simtest.Knobs) sched.Scheduler {
 			return &fickle{

@@ -22,6 +22,7 @@ import (
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
+	"clifftop/sim/simtest/naive"
 	"clifftop/workload"
 )
 
@@ -426,11 +427,11 @@ func TestSplittingSpansChangesNothing(t *testing.T) {
 			}
 			return marshal(t, c.Summary()) + marshal(t, c.Series())
 		}
-		naive := make()
-		if err := simtest.Naive(cfg, k.Source(), naive); err != nil {
+		reference := make()
+		if err := naive.Run(cfg, k.Source(), reference); err != nil {
 			t.Fatal(err)
 		}
-		want := results(naive)
+		want := results(reference)
 		for _, maxSpan := range []int{1, 3, 0} {
 			c := make()
 			cfg := config(&k)

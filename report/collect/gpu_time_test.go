@@ -12,12 +12,13 @@ import (
 	"clifftop/sim/clock"
 	"clifftop/sim/event"
 	"clifftop/sim/simtest"
+	"clifftop/sim/simtest/naive"
 )
 
 // taped is a collector together with a tape of the same run.
 type taped struct {
 	*Collector
-	tape *simtest.Tape
+	tape *simtest.Recorder
 }
 
 func (o taped) Span(s *event.Span)         { o.tape.Span(s); o.Collector.Span(s) }
@@ -28,13 +29,13 @@ func (o taped) Finished(rec *event.Record) { o.tape.Finished(rec); o.Collector.F
 func TestGPUSecondsAddUp(t *testing.T) {
 	seen := make(map[string]int)
 	rapid.Check(t, func(t *rapid.T) {
-		k := rapid.SampledFrom(append(simtest.Policies(), simtest.Chaos)).Draw(t, "policy").Draw(t)
+		k := rapid.SampledFrom(append(simtest.Policies(), simtest.FuzzPolicy)).Draw(t, "policy").Draw(t)
 		cfg := config(&k)
 		opts, width := drawOptions(t, &cfg)
 		c := New(opts)
 		c.line = newTimeline(width)
-		tape := new(simtest.Tape)
-		if err := simtest.Naive(cfg, k.Source(), taped{c, tape}); err != nil {
+		tape := new(simtest.Recorder)
+		if err := naive.Run(cfg, k.Source(), taped{c, tape}); err != nil {
 			t.Fatal(err)
 		}
 		c.settle()
@@ -78,7 +79,7 @@ func TestGPUSecondsAddUp(t *testing.T) {
 }
 
 // divided divides a window's time by what is on a tape.
-func divided(c *Collector, tape *simtest.Tape, w *window) map[string]float64 {
+func divided(c *Collector, tape *simtest.Recorder, w *window) map[string]float64 {
 	want := map[string]float64{"idle": w.seconds()}
 	for _, it := range tape.Iterations {
 		inside := max(0, float64(min(it.End, w.end)-max(it.Start, w.start)))

@@ -29,7 +29,7 @@ func (o besides) OfReplica(i int) event.Observer { return event.Join(o.parts[i],
 func TestPartsAreCollectors(t *testing.T) {
 	seen := make(map[string]int)
 	rapid.Check(t, func(t *rapid.T) {
-		k := rapid.SampledFrom(append(simtest.Policies(), simtest.Chaos)).Draw(t, "policy").Draw(t)
+		k := rapid.SampledFrom(append(simtest.Policies(), simtest.FuzzPolicy)).Draw(t, "policy").Draw(t)
 		replicas := rapid.IntRange(1, 4).Draw(t, "replicas")
 		cfg := config(&k)
 		opts, width := drawOptions(t, &cfg)

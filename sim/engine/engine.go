@@ -83,16 +83,16 @@ type runningBatch struct {
 // kvSpace is the KV cache: a pool of blocks, and how they are found and charged.
 type kvSpace struct {
 	pool       *kv.Pool
-	contiguous *kv.Holes  // of a contiguous pool, beside pool, which counts
-	radix      *kv.Radix  // takes the place of the pool, or is nil
-	caching    bool       // blocks are found by hashes of their tokens
-	look       lookup     // what they hold of the head of the queue,
-	matched    radixMatch // and what the radix cache holds
-	windowed   int        // blocks charged for windowed layers
-	booked     int        // blocks booked and not taken
-	reserves   bool       // sequences have reserved blocks
-	hosted     int        // blocks in host memory
-	moved      int        // blocks copied to and from there since the last launch
+	contiguous *kv.Contiguous // of a contiguous pool, beside pool, which counts
+	radix      *kv.Radix      // takes the place of the pool, or is nil
+	caching    bool           // blocks are found by hashes of their tokens
+	look       lookup         // what they hold of the head of the queue,
+	matched    radixMatch     // and what the radix cache holds
+	windowed   int            // blocks charged for windowed layers
+	booked     int            // blocks booked and not taken
+	reserves   bool           // sequences have reserved blocks
+	hosted     int            // blocks in host memory
+	moved      int            // blocks copied to and from there since the last launch
 }
 
 // gpuClock is the time of the GPU, and to which tokens it went.
@@ -124,13 +124,13 @@ func New(cfg Config, in Setup) *Engine {
 	if r.space.caching {
 		r.space.pool = kv.NewCache(cfg.UsableBlocks(), cfg.AppendUnkeyed)
 	} else {
-		r.space.pool = kv.NewCounter(cfg.UsableBlocks())
+		r.space.pool = kv.NewCountingPool(cfg.UsableBlocks())
 	}
 	if cfg.Radix {
 		r.space.radix = kv.NewRadix(cfg.UsableBlocks(), cfg.BlockSize)
 	}
 	if cfg.Contiguous {
-		r.space.contiguous = kv.NewHoles(cfg.UsableBlocks())
+		r.space.contiguous = kv.NewContiguous(cfg.UsableBlocks())
 	}
 	r.cohort.init(&r.seqs, cfg.BlockSize, r.space.caching || cfg.Window.Layers > 0)
 	r.running.first, r.running.last = int32(sched.None), int32(sched.None)

@@ -9,7 +9,7 @@ import (
 
 	"clifftop/sim/clock"
 	"clifftop/sim/network"
-	"clifftop/sim/simtest"
+	"clifftop/sim/simtest/naive"
 )
 
 const mb = 1_000_000
@@ -87,14 +87,14 @@ func TestMaxMinFairness(t *testing.T) {
 func TestNetworkTruth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var n network.Network
-		var plain simtest.Network
+		var plain naive.Network
 		for range rapid.IntRange(1, 4).Draw(t, "links") {
 			b := rapid.SampledFrom([]int64{1, 3, 1000, 999_999_937, 25_000_000_000, 1 << 40}).Draw(t, "bandwidth")
 			n.AddLink(b)
 			plain.Bandwidth = append(plain.Bandwidth, b)
 		}
 		usual := slices.Clone(plain.Bandwidth)
-		pairs := make(map[int32]*simtest.Transfer)
+		pairs := make(map[int32]*naive.Transfer)
 		now := clock.Time(0)
 		for range rapid.IntRange(1, 40).Draw(t, "events") {
 			next, want := n.Next(), plain.Next()
@@ -103,7 +103,7 @@ func TestNetworkTruth(t *testing.T) {
 			}
 			if next != clock.Never && rapid.Bool().Draw(t, "goes on") {
 				now = next
-				var gone []*simtest.Transfer
+				var gone []*naive.Transfer
 				for n.Next() == now {
 					if i, done := n.Advance(); done {
 						gone = append(gone, pairs[i])
@@ -111,7 +111,7 @@ func TestNetworkTruth(t *testing.T) {
 					}
 				}
 				arrived := plain.To(now)
-				if len(gone) != len(arrived) || slices.ContainsFunc(arrived, func(x *simtest.Transfer) bool { return !slices.Contains(gone, x) }) {
+				if len(gone) != len(arrived) || slices.ContainsFunc(arrived, func(x *naive.Transfer) bool { return !slices.Contains(gone, x) }) {
 					t.Fatalf("%d transfers arrive at %v, want %d", len(gone), now, len(arrived))
 				}
 				continue

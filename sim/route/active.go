@@ -8,7 +8,7 @@ import (
 // activeBlocks counts the blocks of the prompts that replicas have been sent and not answered, each once however many
 // requests share it.
 type activeBlocks struct {
-	holders kv.Holders
+	holders kv.PrefixIndex
 	of      []workerBlocks // by replica
 	held    idtable.Table[promptBlocks]
 	vacant  [][]int32
@@ -16,7 +16,7 @@ type activeBlocks struct {
 }
 
 type workerBlocks struct {
-	again kv.Tally // requests of a shared block beyond the first, by place
+	again kv.Counter // requests of a shared block beyond the first, by place
 	all   int64
 }
 

@@ -31,12 +31,12 @@ type Dynamo struct {
 	MaxBlocks   int64
 	PruneTo     float64
 
-	draws   draws
-	least   least
-	known   prefixes
-	backlog backlog
-	active  activeBlocks
-	costs   []float64 // by position
+	draws       draws
+	least       least
+	known       prefixes
+	prefillLoad prefillLoad
+	active      activeBlocks
+	costs       []float64 // by position
 }
 
 var (
@@ -105,7 +105,7 @@ func (p *Dynamo) cached(v View, k int, r *workload.Request) int32 {
 // cost is that of the worker at a position, in blocks.
 func (p *Dynamo) cost(v View, k int, r *workload.Request) float64 {
 	i := v.Replica(k)
-	prefill := p.backlog.of(i) + int64(r.InputTokens-p.cached(v, k, r))
+	prefill := p.prefillLoad.of(i) + int64(r.InputTokens-p.cached(v, k, r))
 	active := p.active.with(i, p.known.blocks())
 	return float64(p.OverlapWeight*(float64(prefill)/float64(p.BlockTokens))) + float64(active)
 }
@@ -139,7 +139,7 @@ func (p *Dynamo) choose() int {
 // charge counts r at the worker at a position.
 func (p *Dynamo) charge(v View, k int, r *workload.Request) {
 	i := v.Replica(k)
-	p.backlog.add(i, r, r.InputTokens-p.cached(v, k, r))
+	p.prefillLoad.add(i, r, r.InputTokens-p.cached(v, k, r))
 	p.active.add(i, r.ID, p.known.path, p.known.unique)
 	if p.Approximate {
 		p.known.add(v.Now(), i)
@@ -159,13 +159,13 @@ func (p *Dynamo) prune() {
 }
 
 // Began implements [RequestObserver].
-func (p *Dynamo) Began(_ View, replica int, r *workload.Request) { p.backlog.done(replica, r) }
+func (p *Dynamo) Began(_ View, replica int, r *workload.Request) { p.prefillLoad.done(replica, r) }
 
 // Ended implements [RequestObserver].
 func (p *Dynamo) Ended(_ View, replica int, r *workload.Request) {
-	p.backlog.done(replica, r)
+	p.prefillLoad.done(replica, r)
 	p.active.remove(replica, r.ID)
 }
 
 // CacheReset implements [CacheResetter].
-func (p *Dynamo) CacheReset(replica int) { p.known.gone(replica) }
+func (p *Dynamo) CacheReset(replica int) { p.known.removeReplica(replica) }

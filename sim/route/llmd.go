@@ -35,11 +35,11 @@ type LLMD struct {
 	TokenLimit    int64
 	QueueLimit    int
 
-	draws    draws
-	known    prefixes
-	backlog  backlog
-	cold     coldOrder
-	sessions map[int32]int32 // replica of the last request of each
+	draws       draws
+	known       prefixes
+	prefillLoad prefillLoad
+	cold        coldOrder
+	sessions    map[int32]int32 // replica of the last request of each
 
 	left    []int32   // positions that passed the filters
 	sums    []float64 // by position
@@ -212,7 +212,7 @@ func (p *LLMD) overloaded(v View) bool {
 	}
 	sticky, other := int64(math.MaxInt64), int64(math.MaxInt64)
 	for k, part := range p.matches {
-		tokens := p.backlog.of(v.Replica(k))
+		tokens := p.prefillLoad.of(v.Replica(k))
 		if part >= a.Threshold {
 			sticky = min(sticky, tokens)
 		} else {
@@ -259,7 +259,7 @@ func (p *LLMD) weighted() int {
 func (p *LLMD) note(v View, k int, r *workload.Request) {
 	replica := v.Replica(k)
 	if p.loading() {
-		p.backlog.add(replica, r, r.InputTokens-p.had(k, r))
+		p.prefillLoad.add(replica, r, r.InputTokens-p.had(k, r))
 	}
 	if p.matching() && !p.Precise {
 		p.known.add(v.Now(), replica)
@@ -281,10 +281,10 @@ func (p *LLMD) had(k int, r *workload.Request) int32 {
 }
 
 // Began implements [RequestObserver].
-func (p *LLMD) Began(_ View, replica int, r *workload.Request) { p.backlog.done(replica, r) }
+func (p *LLMD) Began(_ View, replica int, r *workload.Request) { p.prefillLoad.done(replica, r) }
 
 // Ended implements [RequestObserver].
-func (p *LLMD) Ended(_ View, replica int, r *workload.Request) { p.backlog.done(replica, r) }
+func (p *LLMD) Ended(_ View, replica int, r *workload.Request) { p.prefillLoad.done(replica, r) }
 
 // CacheReset implements [CacheResetter].
-func (p *LLMD) CacheReset(replica int) { p.known.gone(replica) }
+func (p *LLMD) CacheReset(replica int) { p.known.removeReplica(replica) }

@@ -68,4 +68,4 @@ func (p *Prefix) Route(v View, r *workload.Request) int {
 }
 
 // CacheReset implements [CacheResetter].
-func (p *Prefix) CacheReset(replica int) { p.known.gone(replica) }
+func (p *Prefix) CacheReset(replica int) { p.known.removeReplica(replica) }

@@ -121,4 +121,4 @@ func (p *SGLang) trim(now clock.Time) {
 }
 
 // CacheReset implements [CacheResetter].
-func (p *SGLang) CacheReset(replica int) { p.known.gone(replica) }
+func (p *SGLang) CacheReset(replica int) { p.known.removeReplica(replica) }

@@ -8,15 +8,16 @@ import (
 	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
+	"clifftop/sim/simtest/naive"
 	"clifftop/workload"
 )
 
-// CheckTape asserts what holds in every run of the engine described by cfg, from the first request to the
+// CheckRecording asserts what holds in every run of the engine described by cfg, from the first request to the
 // last: that time is monotone and iterations follow each other without a lost femtosecond; that
 // every request ends once, with instants in order; that tokens, gaps, preemptions and integrals of
 // levels agree between iterations and records; that limits are kept, and that the engine never
 // idles while somebody waits.
-func CheckTape(cfg *engine.Config, t *Tape) error {
+func CheckRecording(cfg *engine.Config, t *Recorder) error {
 	t.settle()
 	c := checker{cfg: cfg, t: t}
 	for _, f := range t.faults {
@@ -34,7 +35,7 @@ func CheckTape(cfg *engine.Config, t *Tape) error {
 
 type checker struct {
 	cfg    *engine.Config
-	t      *Tape
+	t      *Recorder
 	faults []error
 }
 
@@ -124,21 +125,10 @@ func (c *checker) records() {
 	c.want(len(sent) == 0, "%d requests never ended", len(sent))
 }
 
-// lengths is how long the answer to r is, and how long the engine has to expect it to be.
-func lengths(cfg *engine.Config, r *workload.Request) (answer, declared int32) {
-	longest := cfg.MaxModelLen - r.InputTokens
-	answer = min(r.OutputTokens, longest)
-	declared = answer
-	if cfg.MaxTokens > 0 {
-		declared = min(max(r.OutputTokens, cfg.MaxTokens), longest)
-	}
-	return answer, declared
-}
-
 func (c *checker) record(rec *event.Record) {
 	r := &rec.Request
-	answer, declared := lengths(c.cfg, r)
-	blocks := (int(most(c.cfg, r.InputTokens, declared)) + int(c.cfg.BlockSize) - 1) / int(c.cfg.BlockSize)
+	answer, declared := naive.OutputLengths(c.cfg, r)
+	blocks := (int(naive.MostTokens(c.cfg, r.InputTokens, declared)) + int(c.cfg.BlockSize) - 1) / int(c.cfg.BlockSize)
 	visible := r.Arrival.Add(c.cfg.NetworkIn + c.cfg.Frontend + clock.Duration(r.InputTokens)*c.cfg.FrontendPerToken)
 	fits := answer >= 1 && blocks+c.cfg.Window.Extra(blocks) <= c.cfg.UsableBlocks()
 	var ok bool
@@ -222,7 +212,7 @@ func (c *checker) tokens() {
 			misses += int(rec.Request.InputTokens - rec.CachedTokens - rec.LoadedTokens - rec.PulledTokens)
 			later += int(rec.LaterCachedTokens)
 			decodes += int(rec.Tokens) - 1
-			if answer, declared := lengths(c.cfg, &rec.Request); c.cfg.AsyncScheduling && answer < declared {
+			if answer, declared := naive.OutputLengths(c.cfg, &rec.Request); c.cfg.AsyncScheduling && answer < declared {
 				unforeseen++
 			}
 		case rec.Scheduled != clock.Never:
@@ -322,4 +312,82 @@ func (c *checker) idle() {
 			c.want(end >= until, "idle from %v to %v with levels %+v", end, until, ch.Levels)
 		}
 	}
+}
+
+// departure checks when and why the client of a request left, or that it had no reason to.
+func (c *checker) departure(rec *event.Record) {
+	r, client := &rec.Request, workload.Client{}
+	if r.Client != nil {
+		client = *r.Client
+	}
+	settled := func(after clock.Duration) clock.Time {
+		return max(r.Arrival, r.Arrival.Add(after-c.cfg.NetworkOut))
+	}
+	started, complete := rec.FirstToken, rec.LastToken
+	switch rec.Outcome {
+	case event.Rejected:
+		started, complete = rec.Released, rec.Released
+	case event.Failed:
+		started, complete = min(started, rec.Released), rec.Released
+	}
+	atOnce := rec.Refusal == event.NeverFits && rec.Released == r.Arrival // before anything can be settled
+	missed := func(after clock.Duration, at clock.Time) bool { return after > 0 && settled(after) <= at && !atOnce }
+	if !rec.Ending.GaveUp() {
+		c.want(rec.Left == clock.Never && !missed(client.FirstTimeout, started) && !missed(client.Timeout, complete) && !missed(client.Cancel, complete),
+			"request %d: stayed till the end with client %+v and record %+v", r.ID, client, rec)
+		return
+	}
+	after, awaited := client.Timeout, complete
+	switch rec.Ending {
+	case workload.Cancelled:
+		after = client.Cancel
+	case workload.TimedOutFirst:
+		after, awaited = client.FirstTimeout, started
+	}
+	gone, told := settled(after), r.Arrival.Add(after+c.cfg.NetworkIn)
+	ok := missed(after, awaited) && rec.Left == r.Arrival.Add(after) && rec.Released >= gone && (rec.ClientFirst != clock.Never) == (started < gone)
+	for _, earlier := range []clock.Duration{client.Timeout, client.Cancel, client.FirstTimeout} {
+		ok = ok && (earlier == 0 || earlier >= after || earlier == client.FirstTimeout && !missed(earlier, started))
+	}
+	switch {
+	case complete != clock.Never:
+		ok = ok && (client.Silent || complete < told)
+	case rec.Queued != clock.Never:
+		lost := c.cfg.Connector != nil && c.cfg.Connector.FailLost // and its KV may have been before
+		ok = ok && (lost || !client.Silent && rec.Released >= told)
+	default: // refused, or found gone in the front end
+		ok = ok && (client.Silent || rec.Released <= told)
+	}
+	c.want(ok, "request %d: %v with client %+v and record %+v", r.ID, rec.Ending, client, rec)
+}
+
+// checkEnded asserts that sources were told of each record on a tape once, and rightly.
+func checkEnded(cfg *engine.Config, t *Recorder, ended []Ended) error {
+	c := checker{cfg: cfg, t: t}
+	byID := make(map[int64]Ended)
+	for _, e := range ended {
+		_, twice := byID[e.Request]
+		c.want(!twice, "request %d: done twice", e.Request)
+		byID[e.Request] = e
+	}
+	c.want(len(ended) == len(t.Records), "%d requests are done, %d have ended", len(ended), len(t.Records))
+	for i := range t.Records {
+		rec := &t.Records[i]
+		want := Ended{rec.Request.ID, workload.End{How: rec.Ending, First: rec.ClientFirst}, rec.Again}
+		e := byID[want.Request]
+		switch {
+		case rec.Ending == workload.Answered:
+			want.At, want.Tokens = rec.ClientLast, rec.Tokens
+		case rec.Ending.GaveUp():
+			want.At, want.Tokens = rec.Left, min(e.Tokens, rec.Tokens)
+			c.want((e.Tokens > 0) == (e.First != clock.Never), "request %d: %+v", want.Request, e)
+		default:
+			want.At = rec.Released.Add(cfg.NetworkOut)
+			if want.Tokens = rec.Tokens; rec.ClientFirst != clock.Never {
+				want.At = max(want.At, rec.ClientFirst)
+			}
+		}
+		c.want(e == want, "request %d: done as %+v, want %+v", want.Request, e, want)
+	}
+	return errors.Join(c.faults...)
 }

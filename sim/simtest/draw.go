@@ -9,6 +9,7 @@ import (
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
 	"clifftop/sim/kv"
+	"clifftop/sim/simtest/naive"
 	"clifftop/workload"
 )
 
@@ -221,7 +222,7 @@ func (d drawer) pool(c *Case) {
 	for i := range c.requests {
 		r := &c.requests[i]
 		declared := min(max(r.OutputTokens, c.config.MaxTokens), max(1, c.config.MaxModelLen-r.InputTokens))
-		tokens := most(&c.config, r.InputTokens, declared) + 1
+		tokens := naive.MostTokens(&c.config, r.InputTokens, declared) + 1
 		blocks := int((tokens + c.config.BlockSize - 1) / c.config.BlockSize)
 		blocks += c.config.Window.Extra(blocks)
 		largest, sum = max(largest, blocks), sum+blocks

@@ -17,7 +17,7 @@ import (
 	"clifftop/workload"
 )
 
-// Runner runs an engine until the source is exhausted and the system has drained. [Naive] is one.
+// Runner runs an engine until the source is exhausted and the system has drained. [naive.Run] is one.
 type Runner func(cfg engine.Config, src workload.Source, obs event.Observer) error
 
 // Env runs scenario files, in which a policy is described by what it schedules. Use it with
@@ -60,15 +60,15 @@ type Env struct {
 	// Policies are known beside those of package sched.
 	Policies []Policy
 
-	policy   Policy
-	knobs    *Knobs
-	cfg      engine.Config
-	step     clock.Duration
-	retries  Retries
-	requests []workload.Request
-	names    []string
-	attempts []string // names in the last run, by ID
-	tape     *StepTape
+	policy    Policy
+	knobs     *Knobs
+	cfg       engine.Config
+	step      clock.Duration
+	retries   Retries
+	requests  []workload.Request
+	names     []string
+	attempts  []string // names in the last run, by ID
+	recording *StepRecorder
 }
 
 // Handle carries out a command of a scenario file and returns what it prints.
@@ -247,17 +247,17 @@ func (e *Env) segment(args *arguments, text string) (s workload.Segment) {
 func (e *Env) run(args *arguments) string {
 	times := args.flag("times")
 	e.cfg.Scheduler = e.policy.New(e.knobs)
-	tape := new(StepTape)
+	tape := new(StepRecorder)
 	src := NewRequests(e.requests).Retry(e.retries)
 	err := e.Run(e.cfg, src, tape)
 	if err == nil {
-		err = errors.Join(CheckTape(&e.cfg, &tape.Tape), checkEnded(&e.cfg, &tape.Tape, src.Ended))
+		err = errors.Join(CheckRecording(&e.cfg, &tape.Recorder), checkEnded(&e.cfg, &tape.Recorder, src.Ended))
 	}
 	if err != nil {
-		e.tape = nil
+		e.recording = nil
 		return fmt.Sprintf("error: %v", err)
 	}
-	e.tape, e.attempts = tape, nil
+	e.recording, e.attempts = tape, nil
 	for _, i := range src.sent {
 		e.attempts = append(e.attempts, e.names[src.origin[i]]+strings.Repeat("′", int(src.list[i].Attempt())))
 	}

@@ -9,6 +9,7 @@ import (
 	"clifftop/sim"
 	"clifftop/sim/engine"
 	"clifftop/sim/event"
+	"clifftop/sim/simtest/naive"
 	"clifftop/workload"
 )
 
@@ -19,7 +20,7 @@ func TestScenarios(t *testing.T) {
 		run      Runner
 		policies []Policy
 	}{
-		{"naive", Naive, append(Policies(), script)},
+		{"naive", naive.Run, append(Policies(), script)},
 		{"engine", runEngine, append(Policies(), script)},
 	} {
 		for _, p := range engine.policies {

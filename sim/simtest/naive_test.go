@@ -11,6 +11,7 @@ import (
 	"clifftop/sim/engine"
 	"clifftop/sim/event"
 	"clifftop/sim/sched"
+	"clifftop/sim/simtest/naive"
 	"clifftop/workload"
 )
 
@@ -43,11 +44,11 @@ func TestNaiveByHand(t *testing.T) {
 		{InputTokens: 4, OutputTokens: 3, Arrival: 1 * ms, Client: workload.ClientWithTimeout(2 * clock.Millisecond)},
 		{InputTokens: 4, OutputTokens: 5, Arrival: 5 * ms, Client: workload.ClientWithTimeout(20 * clock.Millisecond)},
 	})
-	tape := &StepTape{}
-	if err := Naive(cfg, src, tape); err != nil {
+	tape := &StepRecorder{}
+	if err := naive.Run(cfg, src, tape); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckTape(&cfg, &tape.Tape); err != nil {
+	if err := CheckRecording(&cfg, &tape.Recorder); err != nil {
 		t.Error(err)
 	}
 
@@ -101,11 +102,11 @@ func TestNaiveClosedLoop(t *testing.T) {
 		{InputTokens: 4, OutputTokens: 3, Client: workload.ClientWithTimeout(4 * clock.Millisecond)},
 		{InputTokens: 4, OutputTokens: 1, Arrival: 1 * ms}, // 1 ms after the first was done
 	}, 1)
-	tape := &Tape{}
-	if err := Naive(cfg, src, tape); err != nil {
+	tape := &Recorder{}
+	if err := naive.Run(cfg, src, tape); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckTape(&cfg, tape); err != nil {
+	if err := CheckRecording(&cfg, tape); err != nil {
 		t.Error(err)
 	}
 	want := []LevelChange{
@@ -129,8 +130,8 @@ func TestNaiveRejects(t *testing.T) {
 		{InputTokens: 31, OutputTokens: 2},  // fits
 		{InputTokens: 33, OutputTokens: 90}, // does not fit, however it is cut
 	})
-	tape := &Tape{}
-	if err := Naive(cfg, src, tape); err != nil {
+	tape := &Recorder{}
+	if err := naive.Run(cfg, src, tape); err != nil {
 		t.Fatal(err)
 	}
 	for _, rec := range tape.Records {
@@ -144,29 +145,29 @@ func TestNaiveRejects(t *testing.T) {
 func TestCheckTapeFinds(t *testing.T) {
 	for _, test := range []struct {
 		want  string
-		spoil func(*Tape)
+		spoil func(*Recorder)
 	}{
-		{"never ended", func(t *Tape) { t.Records = t.Records[1:] }},
-		{"delivered", func(t *Tape) { t.Iterations[2].Decodes-- }},
-		{"budget", func(t *Tape) { t.Iterations[0].PrefillTokens += 100 }},
-		{"starts before", func(t *Tape) { t.Iterations[1].Start-- }},
-		{"Little's law: system", func(t *Tape) { t.Changes[1].At++ }},
-		{"levels at the end", func(t *Tape) { t.Changes = t.Changes[:len(t.Changes)-1] }},
-		{"idle", func(t *Tape) { t.Iterations = t.Iterations[:2] }},
-		{"BlockFemtos", func(t *Tape) { t.BlockFemtos.Lo++ }},
-		{"gaps", func(t *Tape) { t.Iterations[1].Gaps = 0 }},
+		{"never ended", func(t *Recorder) { t.Records = t.Records[1:] }},
+		{"delivered", func(t *Recorder) { t.Iterations[2].Decodes-- }},
+		{"budget", func(t *Recorder) { t.Iterations[0].PrefillTokens += 100 }},
+		{"starts before", func(t *Recorder) { t.Iterations[1].Start-- }},
+		{"Little's law: system", func(t *Recorder) { t.Changes[1].At++ }},
+		{"levels at the end", func(t *Recorder) { t.Changes = t.Changes[:len(t.Changes)-1] }},
+		{"idle", func(t *Recorder) { t.Iterations = t.Iterations[:2] }},
+		{"BlockFemtos", func(t *Recorder) { t.BlockFemtos.Lo++ }},
+		{"gaps", func(t *Recorder) { t.Iterations[1].Gaps = 0 }},
 	} {
 		cfg := plain()
-		tape := &Tape{}
+		tape := &Recorder{}
 		src := NewRequests([]workload.Request{
 			{InputTokens: 4, OutputTokens: 4},
 			{InputTokens: 4, OutputTokens: 9, Arrival: 3 * ms},
 		})
-		if err := Naive(cfg, src, tape); err != nil {
+		if err := naive.Run(cfg, src, tape); err != nil {
 			t.Fatal(err)
 		}
 		test.spoil(tape)
-		if err := CheckTape(&cfg, tape); err == nil || !strings.Contains(err.Error(), test.want) {
+		if err := CheckRecording(&cfg, tape); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("want an error with %q, got %v", test.want, err)
 		}
 	}
@@ -174,13 +175,13 @@ func TestCheckTapeFinds(t *testing.T) {
 
 // TestNaiveInvariants runs every policy on the naive engine on random cases and checks what holds in every run.
 func TestNaiveInvariants(t *testing.T) {
-	for _, p := range append(Policies(), Chaos) {
+	for _, p := range append(Policies(), FuzzPolicy) {
 		t.Run(p.Name, func(t *testing.T) {
 			seen := make(map[string]int)
 			rapid.Check(t, func(t *rapid.T) {
 				c := p.Draw(t)
-				tape, _ := c.naive(t, nil)
-				count(seen, &tape.Tape)
+				tape, _ := c.runNaive(t, nil)
+				count(seen, &tape.Recorder)
 			})
 			t.Log(seen)
 		})
@@ -200,7 +201,7 @@ func TestReservationNeverPreempts(t *testing.T) {
 				if trt, ok := c.policy.New(c.knobs).(*sched.TRTLLM); ok && trt.Capacity == sched.MaxUtilization {
 					t.Skip("it pauses requests")
 				}
-				if tape, _ := c.naive(t, nil); len(tape.Preemptions) > 0 {
+				if tape, _ := c.runNaive(t, nil); len(tape.Preemptions) > 0 {
 					t.Fatalf("%d preemptions\n%v", len(tape.Preemptions), c)
 				}
 			})
