@@ -66,6 +66,8 @@ var below = map[string][]string{
 	"experiments/own-policy": {"experiments", "experiments/compare", "sim"},
 	"experiments/scale-out":  {},
 
+	"internal/release": {"experiments", "report", "workload"},
+
 	".":   {"experiments", "experiments/sweep", "experiments/compare", "experiments/planning", "report"},
 	"cmd": {".", "experiments", "report", "sim", "model", "workload"},
 }

@@ -51,7 +51,8 @@ run: {requests: 1000000}
 	}
 }
 
-// BenchmarkOverload is a whole run with all metrics of conversations in twofold overload, whose clients give up and try again.
+// BenchmarkOverload is a whole run with all metrics of conversations in twofold overload, whose clients give up and try
+// again.
 func BenchmarkOverload(b *testing.B) {
 	benchmark(b, `
 model: llama-3.1-8b

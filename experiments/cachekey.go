@@ -28,7 +28,7 @@ func build() string {
 }
 
 // CacheKey names the result of a run by what it depends on: the program, the scenario as resolved with its seed, the
-// records of the catalogue or of files that it names, and what else sets it apart.
+// records of the catalog or of files that it names, and what else sets it apart.
 func CacheKey(u *scenario.Setup, about ...string) (string, error) {
 	parts := [][]byte{[]byte(build())}
 	for _, text := range about {

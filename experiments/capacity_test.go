@@ -64,8 +64,8 @@ func TestCapacityIsTheSameOnAnyNumberOfCores(t *testing.T) {
 // mmc is a system of many servers under 10 erlangs, whose services are nearly exponential.
 const mmc = "step_time: {linear: {a_ms: 10, b_us: 0}}\nworkload: {arrivals: {process: poisson, rate: 10}, input: {distribution: fixed, value: 1}, output: {distribution: gamma, mean: 100, cv: 1}}\n"
 
-// With 10 erlangs 16 servers are the fewest with which at most 8 in a hundred requests wait for one, and so longer than an
-// iteration: Erlang's C is 0.0573 with 16 and 0.1020 with 15.
+// With 10 erlangs 16 servers are the fewest with which at most 8 in a hundred requests wait for one, and so longer than
+// an iteration: Erlang's C is 0.0573 with 16 and 0.1020 with 15.
 func TestCapacityCountsServers(t *testing.T) {
 	c := capacity(t, mmc+"slo: {queue_p92: 10ms}\n", sweep.CapacityOptions{Over: "engine.max_num_seqs", Precision: .001})
 	if !c.MoreHelps || c.Passes == nil || c.Fails == nil || *c.Passes < 16 || *c.Fails > 15 || *c.Passes-*c.Fails > 2 {

@@ -162,7 +162,7 @@ func round(x float64, decimals int) float64 {
 	return math.Round(x*scale) / scale
 }
 
-// policyEntries are the policies for the catalogue.
+// policyEntries are the policies for the catalog.
 func policyEntries() []Entry {
 	var entries []Entry
 	for _, p := range scenario.Policies() {
@@ -171,7 +171,7 @@ func policyEntries() []Entry {
 	return entries
 }
 
-// routerEntries are the routers for the catalogue.
+// routerEntries are the routers for the catalog.
 func routerEntries() []Entry {
 	var entries []Entry
 	for _, k := range router.Rules() {

@@ -134,9 +134,8 @@ run: {requests: 5}
 	}
 }
 
-// TestRetryStorm: without timeouts the backlog of an outage drains at 2 per second, in 120 s. With timeouts and retries it
-// never does. With a limit of the queue, or a budget of
-// retries, the system recovers.
+// TestRetryStorm: without timeouts the backlog of an outage drains at 2 per second, in 120 s. With timeouts and retries
+// it never does. With a limit of the queue, or a budget of retries, the system recovers.
 func TestRetryStorm(t *testing.T) {
 	after := func(keys ...scenario.Setting) (*report.Summary, func(from, to float64) (completed float64, queue float64)) {
 		s, err := scenario.Load("examples/retry-storm.yaml", keys...)
@@ -310,8 +309,8 @@ run: {%s, seed: %d}
 		rng.IntN(2) == 0, pick("0", "15ms"), pick("0", "15ms"), pick("requests: 400", "requests: 400, duration: 30s", "duration: 40s"), rng.IntN(1000))
 }
 
-// TestRandomClients: no logical request is lost or counted twice, whatever clients do, and what stands in the rows agrees
-// with the counts.
+// TestRandomClients: no logical request is lost or counted twice, whatever clients do, and what stands in the rows
+// agrees with the counts.
 func TestRandomClients(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 11))
 	var retries, left, cancelled, busy int64
@@ -543,8 +542,8 @@ run: {requests: 600}
 	}
 }
 
-// TestSilentUsersPileUp: users who give up without a word leave their requests in the queue, and ask again, so that even a
-// closed loop has no steady state; where the server is told it has one.
+// TestSilentUsersPileUp: users who give up without a word leave their requests in the queue, and ask again, so that
+// even a closed loop has no steady state; where the server is told it has one.
 func TestSilentUsersPileUp(t *testing.T) {
 	const users = "clients: {timeout: 4s, cancel_on_timeout: %t}\nengine: {max_num_seqs: 16}\nstep_time: {linear: {a_ms: 10, b_us: 100}}\n" +
 		"workload: {arrivals: {process: closed, users: 100}, input: {distribution: fixed, value: 100}, output: {distribution: lognormal, mean: 100, cv: 0.5}}\nrun: {requests: 4000}"

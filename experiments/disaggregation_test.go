@@ -40,7 +40,8 @@ func TestDisaggregatedScenario(t *testing.T) {
 	}
 }
 
-// TestMaxBacklogTokens has prompts computed where they are answered while one is before them at every replica for prompts.
+// TestMaxBacklogTokens has prompts computed where they are answered while one is before them at every replica for
+// prompts.
 func TestMaxBacklogTokens(t *testing.T) {
 	handedOn := func(limit string) (n int64) {
 		text := strings.Replace(dividedText, "rate: 12", "rate: 30", 1) + "disaggregation: {max_backlog_tokens: " + limit + "}\n"
@@ -54,8 +55,8 @@ func TestMaxBacklogTokens(t *testing.T) {
 	}
 }
 
-// TestLoadedBeforeHandover has prompts loaded from tiers where they are to be computed: nobody computes what was loaded, and the
-// accounts of requests know of it.
+// TestLoadedBeforeHandover has prompts loaded from tiers where they are to be computed: nobody computes what was
+// loaded, and the accounts of requests know of it.
 func TestLoadedBeforeHandover(t *testing.T) {
 	text := strings.Replace(dividedText, "role: prefill", "role: prefill, engine: {num_gpu_blocks_override: 260}", 1) +
 		"offload: {fetch: always, tiers: [{name: host, size: 16GiB, bandwidth: 25GB/s}]}\n"
@@ -66,8 +67,8 @@ func TestLoadedBeforeHandover(t *testing.T) {
 	}
 }
 
-// TestBusyBehindPrefill refuses requests whose prompts are computed, because nobody has room for their answers: what was
-// computed is in the accounts, and nothing contradicts it.
+// TestBusyBehindPrefill refuses requests whose prompts are computed, because nobody has room for their answers: what
+// was computed is in the accounts, and nothing contradicts it.
 func TestBusyBehindPrefill(t *testing.T) {
 	text := strings.Replace(dividedText, "rate: 12", "rate: 60", 1) + "engine: {max_num_queued_reqs: 1}\n"
 	s := mustRun(t, mustParse(t, text), experiments.RunOptions{Check: true}).Summary
@@ -122,8 +123,8 @@ func TestDisaggregationFaults(t *testing.T) {
 	}
 }
 
-// TestKVLoadFailurePolicy has KV leave before there is room for it where it is to be read: its prompt is computed again, or its request fails, and clients
-// who try again are served.
+// TestKVLoadFailurePolicy has KV leave before there is room for it where it is to be read: its prompt is computed
+// again, or its request fails, and clients who try again are served.
 func TestKVLoadFailurePolicy(t *testing.T) {
 	crowded := strings.Replace(dividedText, "role: decode, replicas: 2", "role: decode, replicas: 2, engine: {num_gpu_blocks_override: 900}", 1)
 	late := crowded + `
@@ -165,8 +166,8 @@ func TestUnusedLoadFailurePolicy(t *testing.T) {
 	}
 }
 
-// TestEachRouterGoesByItsPool lets the router for prompts go by prefix caches that the pool that answers does not have, and has
-// each router told how things stand.
+// TestEachRouterGoesByItsPool lets the router for prompts go by prefix caches that the pool that answers does not have,
+// and has each router told how things stand.
 func TestEachRouterGoesByItsPool(t *testing.T) {
 	u, err := mustParse(t, `
 pools: [{role: prefill}, {role: decode, engine: {enable_prefix_caching: false}}]
@@ -181,8 +182,8 @@ disaggregation: {router: vllm-dp}
 	}
 }
 
-// TestOutage has all links out of the pool for prompts down for five seconds: nothing that is computed meanwhile is answered, and
-// with a lease of two seconds what waits longest is computed again.
+// TestOutage has all links out of the pool for prompts down for five seconds: nothing that is computed meanwhile is
+// answered, and with a lease of two seconds what waits longest is computed again.
 func TestOutage(t *testing.T) {
 	run := func(text string) *report.Summary {
 		whole := strings.Replace(dividedText, "requests: 600", "requests: 600, warmup: none", 1)

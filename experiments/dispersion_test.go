@@ -51,8 +51,8 @@ func dispersions(t *testing.T, traffic string, requests, n int) (mean [3]float64
 	return mean
 }
 
-// TestGeneratedCountsScatterAsTheTraces: Poisson requests would have 1 in every window. The rates of chat wander slowly,
-// so that the counts of longer windows scatter more; the figures are those of the traces.
+// TestGeneratedCountsScatterAsTheTraces: Poisson requests would have 1 in every window. The rates of chat wander
+// slowly, so that the counts of longer windows scatter more; the figures are those of the traces.
 func TestGeneratedCountsScatterAsTheTraces(t *testing.T) {
 	for _, c := range []struct {
 		traffic  string
@@ -76,9 +76,9 @@ func TestGeneratedCountsScatterAsTheTraces(t *testing.T) {
 	}
 }
 
-// TestGeneratedClientsAreSkewed: clients of which a few send most, each in bursts of its own, scatter far more than Poisson
-// requests would, and more in longer windows. ServeGen gives shares and variation of its clients but no dispersion of
-// their sum.
+// TestGeneratedClientsAreSkewed: clients of which a few send most, each in bursts of its own, scatter far more than
+// Poisson requests would, and more in longer windows. ServeGen gives shares and variation of its clients but no
+// dispersion of their sum.
 func TestGeneratedClientsAreSkewed(t *testing.T) {
 	for preset, requests := range map[string]int{"reasoning-r1": 40_000, "api-mixed-large": 200_000, "multimodal-image": 20_000} {
 		got := dispersions(t, "{preset: "+preset+"}", requests, 4)

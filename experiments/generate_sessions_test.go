@@ -45,8 +45,8 @@ func generated(t *testing.T, traffic string, n int) (*inspect.Result, *counting)
 	return x, c
 }
 
-// TestGeneratedConversationsMatchTheirPreset: nothing but turns, first prompts and what users add is drawn, yet the lengths
-// of whole prompts, and what caches of all sizes find again, come near those of the data.
+// TestGeneratedConversationsMatchTheirPreset: nothing but turns, first prompts and what users add is drawn, yet the
+// lengths of whole prompts, and what caches of all sizes find again, come near those of the data.
 func TestGeneratedConversationsMatchTheirPreset(t *testing.T) {
 	near := func(what string, v *float64, want, by float64) {
 		t.Helper()
@@ -69,7 +69,8 @@ func TestGeneratedConversationsMatchTheirPreset(t *testing.T) {
 		}
 	}
 
-	// The hour of the Mooncake conversation trace: 36.6 % of the blocks and 37.4 % of the tokens were there before; 12,035 tokens.
+	// The hour of the Mooncake conversation trace: 36.6 % of the blocks and 37.4 % of the tokens were there before;
+	// 12,035 tokens.
 	const hour = 12031
 	x, c := generated(t, "{preset: chat-longctx-kimi, sessions: {}}", hour)
 	lengths("chat-longctx-kimi", c, hour, 0.04, 0.04)
@@ -97,7 +98,8 @@ func TestGeneratedConversationsMatchTheirPreset(t *testing.T) {
 	near("mean prompt", x.InputTokens.Mean, 2340, 120)
 	near("turns", x.Sessions.MeanTurns, 5.41, 0.35)
 
-	// The tool and agent trace: published means of 8,596 and 182 tokens, medians of 6,346 and 30, 59 % of the tokens cached.
+	// The tool and agent trace: published means of 8,596 and 182 tokens, medians of 6,346 and 30, 59 % of the tokens
+	// cached.
 	const calls = 23_608
 	x, _ = generated(t, "{preset: tool-agent}", calls)
 	near("mean prompt", x.InputTokens.Mean, 8596, 700)
@@ -111,7 +113,8 @@ func TestGeneratedConversationsMatchTheirPreset(t *testing.T) {
 	}
 }
 
-// TestConversationsAsATrace: conversations that wait for answers, written as a trace and replayed, are the same traffic.
+// TestConversationsAsATrace: conversations that wait for answers, written as a trace and replayed, are the same
+// traffic.
 func TestConversationsAsATrace(t *testing.T) {
 	const traffic = `
 workload:

@@ -46,8 +46,8 @@ func PeakOf(u *scenario.Setup) *Peak {
 	return nil
 }
 
-// NewManifest is the manifest of a command of this program without any runs. The request is what the command needs beside
-// the runs' results.
+// NewManifest is the manifest of a command of this program without any runs. The request is what the command needs
+// beside the runs' results.
 func NewManifest(command string, request any) (*grid.Manifest, error) {
 	data, err := json.Marshal(request)
 	return &grid.Manifest{Schema: grid.Schema, Build: build(), Command: command, Request: data}, err
@@ -93,8 +93,9 @@ func (g *Grid) key(i int) (string, error) {
 	return CacheKey(u)
 }
 
-// enter gives the manifest of a store. Where another task has written it for the same list, only the first of the part's runs
-// is resolved to see that it is for the same scenario too: resolving all takes a task longer than many a run.
+// enter gives the manifest of a store. Where another task has written it for the same list, only the first of the
+// part's runs is resolved to see that it is for the same scenario too: resolving all takes a task longer than many a
+// run.
 func (g *Grid) enter(p Part) (*grid.Manifest, error) {
 	there, err := p.Store.Manifest()
 	if err != nil {
@@ -126,7 +127,8 @@ type Part struct {
 	Store *grid.Store
 	// Shard says which runs are made; the zero Shard has all.
 	Shard grid.Shard
-	// Resume takes the results that are there. Without it, all runs are made, and results that are there must be the same.
+	// Resume takes the results that are there. Without it, all runs are made, and results that are there must be the
+	// same.
 	Resume bool
 	// Jobs is the number of runs at a time; 0 is one for each processor.
 	Jobs int

@@ -93,8 +93,8 @@ lifecycle:
 run: {requests: 2500, duration: 300s, warmup: none}
 `
 
-// TestNothingIsLost follows requests and tokens over crashes, drains and all else, over several seeds: every attempt ends
-// once, and what was emitted is what the attempts got.
+// TestNothingIsLost follows requests and tokens over crashes, drains and all else, over several seeds: every attempt
+// ends once, and what was emitted is what the attempts got.
 func TestNothingIsLost(t *testing.T) {
 	for name, text := range map[string]string{
 		"both":               troubled,

@@ -9,7 +9,8 @@ import (
 	"clifftop/experiments"
 )
 
-// TestHooksChangeNothing runs a scenario that loads KV from host memory, with and without hooks. The summaries are equal.
+// TestHooksChangeNothing runs a scenario that loads KV from host memory, with and without hooks. The summaries are
+// equal.
 func TestHooksChangeNothing(t *testing.T) {
 	const text = `
 workload:

@@ -11,8 +11,8 @@ import (
 	"clifftop/experiments"
 )
 
-// TestTiersInALifecycle crashes a replica whose eight prompts of 2016 tokens lie in its cache and in a tier. Afterwards they are
-// computed again, once each, where the tier was its own memory, and loaded where the tier persists.
+// TestTiersInALifecycle crashes a replica whose eight prompts of 2016 tokens lie in its cache and in a tier. Afterwards
+// they are computed again, once each, where the tier was its own memory, and loaded where the tier persists.
 func TestTiersInALifecycle(t *testing.T) {
 	run := func(tier string) *report.Summary {
 		return mustRun(t, mustParse(t, fmt.Sprintf(`
@@ -60,8 +60,8 @@ func TestUnusedPersistence(t *testing.T) {
 	}
 }
 
-// TestPipelinesInALifecycle crashes a pipeline of two stages with a batch in each: what it had is sent again, nothing is lost, and
-// the time of the stages adds up to what was paid for.
+// TestPipelinesInALifecycle crashes a pipeline of two stages with a batch in each: what it had is sent again, nothing
+// is lost, and the time of the stages adds up to what was paid for.
 func TestPipelinesInALifecycle(t *testing.T) {
 	s := pipelineRun(t, `
 deployment: {pipeline_parallel_size: 2, replicas: 2, router: least-requests}

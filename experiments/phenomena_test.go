@@ -52,9 +52,9 @@ func cellOf(t *testing.T, row map[string]string, name string) float64 {
 	return v
 }
 
-// A6, A5: the three concurrencies are integrals over time, and each is what Little's law makes of the residence times of
-// requests in its state. A28, D5: a request's instants follow each other, and its times add up. A29: both speeds end to
-// end, with the queue and without.
+// A6, A5: the three concurrencies are integrals over time, and each is what Little's law makes of the residence times
+// of requests in its state. A28, D5: a request's instants follow each other, and its times add up. A29: both speeds end
+// to end, with the queue and without.
 func TestRequestsAddUp(t *testing.T) {
 	s, list := requestRows(t, mustParse(t, "workload: {arrivals: {rate: 22}}\nengine: {max_num_seqs: 64}\nrun: {requests: 3000, warmup: none}"))
 	end := s.Window.EndS
@@ -113,8 +113,8 @@ func TestRequestsAddUp(t *testing.T) {
 
 const batchOf8B = "workload: {arrivals: {users: %d}, input: {distribution: fixed, value: 300}, output: {distribution: fixed, value: 250}}\nrun: {requests: %d}\nengine: {max_num_seqs: %d}"
 
-// A33: one request at a time is quick for whom it serves, and serves few. C12: more seats shorten the queue and lengthen the
-// time per token.
+// A33: one request at a time is quick for whom it serves, and serves few. C12: more seats shorten the queue and
+// lengthen the time per token.
 func TestOneAtATime(t *testing.T) {
 	at := func(seats int) *report.Summary {
 		return mustRun(t, mustParse(t, fmt.Sprintf(batchOf8B, 64, 1500, seats)), experiments.RunOptions{}).Summary
@@ -132,8 +132,8 @@ func TestOneAtATime(t *testing.T) {
 	}
 }
 
-// B16: where reading the weights takes the time, five streams are nearly as quick each as one; only where arithmetic does are
-// they a fifth each. The first token takes longer, since prompts are computed one after the other.
+// B16: where reading the weights takes the time, five streams are nearly as quick each as one; only where arithmetic
+// does are they a fifth each. The first token takes longer, since prompts are computed one after the other.
 func TestFiveTogether(t *testing.T) {
 	run := func(text string, users int) *report.Summary {
 		return mustRun(t, mustParse(t, fmt.Sprintf(text, users)), experiments.RunOptions{}).Summary
@@ -153,8 +153,8 @@ func TestFiveTogether(t *testing.T) {
 	}
 }
 
-// B11: a system prompt of 2,048 tokens costs hundreds of milliseconds of a model with 70 billion parameters on one GPU, and
-// about 50 of one with 8.
+// B11: a system prompt of 2,048 tokens costs hundreds of milliseconds of a model with 70 billion parameters on one GPU,
+// and about 50 of one with 8.
 func TestSystemPromptTakesTime(t *testing.T) {
 	for _, c := range []struct {
 		text      string
@@ -198,7 +198,8 @@ func TestCostFallsToTheKnee(t *testing.T) {
 	}
 }
 
-// T12 of the theory: closed loops of any kind keep within the bounds that their demands set, measured request by request.
+// T12 of the theory: closed loops of any kind keep within the bounds that their demands set, measured request by
+// request.
 func TestClosedLoopsKeepWithinBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 12))
 	between := func(low, high int) int { return low + rng.IntN(high-low+1) }
@@ -228,7 +229,8 @@ func TestClosedLoopsKeepWithinBounds(t *testing.T) {
 				t.Errorf("%v users: %v s are below the bound %v\n%s", at.Value, r, at.E2EMeanS, text)
 			}
 		}
-		// The demands themselves: an idle system's iterations of a + b each, and users who think as long as they were told.
+		// The demands themselves: an idle system's iterations of a + b each, and users who think as long as they were
+		// told.
 		if d := *c.Points[0].Summary.Latency.E2E.Mean / 1e3; math.Abs(c.Bounds.DemandS/d-1) > .2 {
 			t.Errorf("a request takes %v s alone, the demand is %v\n%s", d, c.Bounds.DemandS, text)
 		}

@@ -19,8 +19,8 @@ func pipelineRun(t *testing.T, format string, args ...any) *report.Summary {
 	return mustRun(t, mustParse(t, fmt.Sprintf(format, args...)), experiments.RunOptions{Check: true}).Summary
 }
 
-// Stages that all have a batch of their own multiply the throughput: n·S equal sequences in S batches of n have a token each
-// every S stage times. The budget makes the batches: four prompts of 100 tokens each.
+// Stages that all have a batch of their own multiply the throughput: n·S equal sequences in S batches of n have a token
+// each every S stage times. The budget makes the batches: four prompts of 100 tokens each.
 func TestPipelineTheory(t *testing.T) {
 	for _, stages := range []int{1, 2, 4} {
 		s := pipelineRun(t, `
@@ -46,10 +46,10 @@ run: {requests: %d, warmup: 5s}
 	}
 }
 
-// Two GPUs as a pipeline, as tensor parallelism, and one alone. A single user has one batch: in the pipeline it takes as
-// long as on one GPU, and a hop, half of the GPUs' time is a bubble, and two GPUs that share the layers are faster. Twice as many
-// users in two batches use both stages: the pipeline does nearly twice what one GPU does for half of them. (As many users in
-// two batches would gain little: a batch of half as many sequences reads as many weights.)
+// Two GPUs as a pipeline, as tensor parallelism, and one alone. A single user has one batch: in the pipeline it takes
+// as long as on one GPU, and a hop, half of the GPUs' time is a bubble, and two GPUs that share the layers are faster.
+// Twice as many users in two batches use both stages: the pipeline does nearly twice what one GPU does for half of
+// them. (As many users in two batches would gain little: a batch of half as many sequences reads as many weights.)
 func TestPipelineBesideTensorParallel(t *testing.T) {
 	run := func(users, pp, tp int) *report.Summary {
 		return pipelineRun(t, `

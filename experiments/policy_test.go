@@ -10,7 +10,7 @@ import (
 	"clifftop/experiments/scenario"
 )
 
-// TestPolicies runs every policy of the catalogue, and the invariants with it.
+// TestPolicies runs every policy of the catalog, and the invariants with it.
 func TestPolicies(t *testing.T) {
 	for _, p := range scenario.Policies() {
 		order := "fcfs"
@@ -57,8 +57,8 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestPreemptionAndAdmission combines vLLM's policy with every rule for victims, admission and what becomes of a victim,
-// in a pool that is too small.
+// TestPreemptionAndAdmission combines vLLM's policy with every rule for victims, admission and what becomes of a
+// victim, in a pool that is too small.
 func TestPreemptionAndAdmission(t *testing.T) {
 	for _, c := range []struct {
 		knobs   string

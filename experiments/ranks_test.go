@@ -9,8 +9,8 @@ import (
 	"clifftop/experiments"
 )
 
-// TestDataParallelRanks wants an engine for each rank, behind vLLM's own balancer; those of a model with experts iterate
-// in lock step.
+// TestDataParallelRanks wants an engine for each rank, behind vLLM's own balancer; those of a model with experts
+// iterate in lock step.
 func TestDataParallelRanks(t *testing.T) {
 	const experts = "model: mixtral-8x7b\nworkload: {arrivals: {process: poisson, rate: 4}}\nrun: {requests: 300}\n" +
 		"deployment: {tensor_parallel_size: 2, data_parallel_size: 2, expert_parallel_size: 4"

@@ -81,8 +81,8 @@ func (r Replication) More(done int) int {
 //
 //	t(R-1) s/√R ≤ γ/(1+γ) |mean|
 //
-// A single run is its own result. When ctx is done before the end, the result covers the runs that were complete, is marked
-// partial, and comes together with the context's error.
+// A single run is its own result. When ctx is done before the end, the result covers the runs that were complete, is
+// marked partial, and comes together with the context's error.
 func Replicate(ctx context.Context, s *scenario.Scenario, o ReplicateOptions) (*report.Summary, error) {
 	u, err := s.Resolve()
 	if err != nil {
@@ -112,8 +112,8 @@ type series struct {
 	stopped bool
 }
 
-// ReplicateAll replicates several setups side by side, in rounds that do not depend on the number of jobs. The results are
-// in the order of the setups, nil for those of which no run was complete.
+// ReplicateAll replicates several setups side by side, in rounds that do not depend on the number of jobs. The results
+// are in the order of the setups, nil for those of which no run was complete.
 func ReplicateAll(ctx context.Context, setups []*scenario.Setup, r Replication, o ReplicateOptions) ([]*report.Summary, error) {
 	all := make([]series, len(setups))
 	for i, u := range setups {

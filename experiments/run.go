@@ -124,7 +124,8 @@ func RunSetup(ctx context.Context, u *scenario.Setup, o RunOptions) (*Result, er
 	return newResult(u, collector, talked, o.Detail), runErr
 }
 
-// requestsOf are those of a run as their clients send them, and behind them those of patient clients, who send each once.
+// requestsOf are those of a run as their clients send them, and behind them those of patient clients, who send each
+// once.
 func requestsOf(u *scenario.Setup, o RunOptions) (patient, src workload.Source, err error) {
 	if o.Source != nil {
 		return o.Source, o.Source, nil
@@ -136,7 +137,8 @@ func requestsOf(u *scenario.Setup, o RunOptions) (patient, src workload.Source, 
 	return patient, src, err
 }
 
-// newCollector makes what collects the result of a run, and the writer of its requests, which is nil where nobody wants them.
+// newCollector makes what collects the result of a run, and the writer of its requests, which is nil where nobody wants
+// them.
 func newCollector(u *scenario.Setup, o RunOptions) (*collect.Collector, *collect.RequestWriter) {
 	options := u.Report
 	if o.Requests != nil {

@@ -12,7 +12,8 @@ import (
 	"clifftop/experiments/scenario"
 )
 
-// TestWarmPrefix: what came before a slice is in the cache when it begins, as far as the pool has room, and costs nothing.
+// TestWarmPrefix: what came before a slice is in the cache when it begins, as far as the pool has room, and costs
+// nothing.
 func TestWarmPrefix(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("arrival_s,input_tokens,output_tokens,session,content\n")
@@ -51,7 +52,8 @@ func TestWarmPrefix(t *testing.T) {
 	if n, requests := cached("from: 100s"); n != 0 || requests != 40 {
 		t.Errorf("a cold slice finds %d tokens in %d requests", n, requests)
 	}
-	// 1,632 of the 1,633 tokens that the first turn left are whole blocks, and the last one of the answer is not computed.
+	// 1,632 of the 1,633 tokens that the first turn left are whole blocks, and the last one of the answer is not
+	// computed.
 	if n, requests := cached("from: 100s, warm_prefix: true"); n != 40*1632 || requests != 40 {
 		t.Errorf("a warm slice finds %d tokens in %d requests, want %d in 40", n, requests, 40*1632)
 	}

@@ -24,16 +24,16 @@ func WriteClasses(w io.Writer, list []Class) error {
 
 // ClassColumns are the columns of curve.csv that requests tell, and their places.
 func ClassColumns() (names []string, keep []int) {
-	for i, c := range columns() {
-		switch c.name {
+	for i, name := range CSVColumns() {
+		switch name {
 		case "offered", "completed", "rejected", "offered_requests_per_s", "requests_per_s", "output_tokens_per_s", "input_tokens_per_s",
 			"prefix_hit_rate", "attainment", "goodput_requests_per_s", "goodput_output_tokens_per_s":
 		default:
-			if !strings.HasSuffix(c.name, "_ms") || strings.HasPrefix(c.name, "itl_") {
+			if !strings.HasSuffix(name, "_ms") || strings.HasPrefix(name, "itl_") {
 				continue
 			}
 		}
-		names, keep = append(names, c.name), append(keep, i)
+		names, keep = append(names, name), append(keep, i)
 	}
 	return names, keep
 }

@@ -94,18 +94,8 @@ func (p *pool) value(path string, of []reflect.Value, to reflect.Value) {
 		p.fields(path, of, to)
 	case reflect.Slice:
 		p.list(path, of, to)
-	case reflect.Int:
-		to.Set(of[0]) // what something is: its index, its GPUs
-		for _, v := range of {
-			if LastKey(path) == "max" && v.Int() > to.Int() {
-				to.Set(v)
-			}
-		}
-	case reflect.Int64:
-		to.SetInt(0)
-		for _, v := range of {
-			to.SetInt(to.Int() + v.Int())
-		}
+	case reflect.Int, reflect.Int64:
+		p.count(path, of, to)
 	case reflect.Float64:
 		xs := make([]float64, len(of))
 		for i, v := range of {
@@ -129,12 +119,24 @@ func (p *pool) value(path string, of []reflect.Value, to reflect.Value) {
 			return
 		}
 		p.value(path, within, to.Elem())
-		if within, _ := ofReplica(path); within == "system.kv_blocks" {
-			to.Elem().SetInt(of[0].Elem().Int())
-		}
 	default:
 		to.Set(of[0])
 	}
+}
+
+// count pools a whole number.
+func (p *pool) count(path string, of []reflect.Value, to reflect.Value) {
+	pooling := pooledMetric(path).Pool
+	n := of[0].Int()
+	for _, v := range of[1:] {
+		switch pooling {
+		case Sum:
+			n += v.Int()
+		case Max:
+			n = max(n, v.Int())
+		}
+	}
+	to.SetInt(n)
 }
 
 // list pools lists of equal lengths item by item.

@@ -168,7 +168,7 @@ func (e *Simulation) ended(rec *event.Record) {
 	e.finished(rec)
 }
 
-// answered tells the source that a client who has not left has its whole answer, as of rec.
+// answered tells the source that a client that has not left has its whole output, as rec says.
 func (e *Simulation) answered(rec *event.Record) {
 	if engine.MayLeave(&rec.Request) {
 		e.clients.Remove(rec.Request.ID)

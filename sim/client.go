@@ -7,7 +7,7 @@ import (
 	"clifftop/workload"
 )
 
-// Clients who may leave before they have their answer.
+// Clients that may leave before they have their whole output.
 //
 // What a client knows lags what the engine does by [engine.Config.NetworkOut], and what the engine knows of it by
 // [engine.Config.NetworkIn]. That it leaves is settled when what it waits for has not been sent in time; it leaves, and
@@ -17,7 +17,7 @@ import (
 // refs the endings.
 const aborting = int32(workload.Answered)
 
-// watch begins to wait with the client of r, who has just sent it.
+// watch begins to follow the client of r, which has just been sent.
 func (e *Simulation) watch(r *workload.Request) {
 	*e.clients.Add(r.ID) = engine.Client{Request: *r, To: noReplica, Seq: noSeq, AtFrontend: true, Departure: engine.Departure{Left: clock.Never}}
 	e.expect(r, false)
@@ -71,7 +71,7 @@ func (e *Simulation) depart(x pq.Item[int32]) {
 	}
 }
 
-// abort takes the request of a client who left out of the server.
+// abort removes the request of a client that left from the server.
 func (e *Simulation) abort(p *engine.Client) {
 	if p.AtFrontend {
 		e.leftUnserved(p, e.now)

@@ -27,7 +27,7 @@ type Fleet struct {
 	Routers []route.Router
 	// Scrape is how often the routers learn what the replicas say of themselves, from 0 on; 0 is always.
 	Scrape clock.Duration
-	// Lifecycle are those of the replicas; nil if all are ready for ever.
+	// Lifecycle says how replicas start, fail and end; nil if all are always ready.
 	Lifecycle *Lifecycle
 }
 

@@ -13,7 +13,7 @@ import (
 	"clifftop/workload"
 )
 
-// Lifecycle says how the replicas of a fleet start, fail and end. Without it all are ready for ever.
+// Lifecycle says how the replicas of a fleet start, fail and end. Without it all are always ready.
 //
 // What an engine was given by the instant at which it fails or is stopped is counted to its end, as GPU time; its tokens
 // are dropped, its requests fail, and cache and queue are gone. It is not started again, or off, before that end.
@@ -27,7 +27,7 @@ type Lifecycle struct {
 	// k-th start of a replica takes the same time whatever else happens.
 	ColdStart workload.Delay
 	Seed      uint64
-	// Grace is how long a replica that drains may take; then the requests that it still has fail. 0 is for ever.
+	// Grace is how long a replica that drains may take; then the requests that it still has fail. 0 is no limit.
 	Grace clock.Duration
 	// Probe is the period of the health checks, from 0 on, by which routers learn that a replica has failed, or is ready;
 	// 0 is at once. Until then they send requests there, which fail. That one drains they know at once.
@@ -71,7 +71,7 @@ type Failure struct {
 	At   clock.Time
 	// Engine is its number, or that of one of its group, and Last that of the last one that a Restart concerns.
 	Replica, Last int
-	// For is how long it lasts; 0 is for ever, which slowness and link loss cannot be.
+	// For is how long it lasts; 0 is without end, which slowdown and link loss do not allow.
 	For clock.Duration
 	// Permille is the factor of step times that Slow sets, in thousandths.
 	Permille int64

@@ -31,7 +31,7 @@ type Simulation struct {
 	detailed bool // some observer wants every iteration sequence by sequence
 	replicas []*Replica
 	fleet
-	lifecycle             *lifecycle // nil where replicas are ready for ever
+	lifecycle             *lifecycle // nil if replicas are always ready
 	check                 bool
 	networkIn, networkOut clock.Duration // between the clients and the server
 	limited               bool           // some queue may refuse requests

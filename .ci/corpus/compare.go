@@ -32,25 +32,15 @@ func compare(a, b string, pattern *regexp.Regexp, r rules) error {
 	if err != nil {
 		return err
 	}
-	names := slices.Collect(maps.Keys(left))
-	for name := range right {
-		if _, ok := left[name]; !ok {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
+	maps.DeleteFunc(left, func(name string, _ map[string]bool) bool { return !pattern.MatchString(name) })
+	maps.DeleteFunc(right, func(name string, _ map[string]bool) bool { return !pattern.MatchString(name) })
 	cases, bad := 0, 0
 	kinds := map[string]int{} // files that differ, by name
-	for _, name := range names {
-		if !pattern.MatchString(name) {
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		if right[name] == nil {
 			continue
 		}
 		cases++
-		if left[name] == nil || right[name] == nil {
-			bad++
-			fmt.Printf("%s\n  %s has no such case\n", name, map[bool]string{true: a, false: b}[left[name] == nil])
-			continue
-		}
 		differences, notes := r.files(filepath.Join(a, name), filepath.Join(b, name), left[name], right[name], kinds)
 		if len(differences) > 0 {
 			bad++
@@ -69,6 +59,12 @@ func compare(a, b string, pattern *regexp.Regexp, r rules) error {
 		fmt.Printf("%5d × %s\n", kinds[file], file)
 	}
 	fmt.Printf("%d of %d cases differ\n", bad, cases)
+	if n, m := len(left)-cases, len(right)-cases; n+m > 0 {
+		fmt.Printf("not compared: %d cases that %s alone has, %d that %s alone has\n", n, a, m, b)
+	}
+	if cases == 0 {
+		return errors.New("there is nothing to compare")
+	}
 	if bad > 0 {
 		return errors.New("outputs differ")
 	}

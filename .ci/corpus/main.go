@@ -19,6 +19,7 @@ func main() {
 func start(folder string, args []string) error {
 	flags := flag.NewFlagSet("corpus", flag.ExitOnError)
 	jobs := flags.Int("j", 2, "cases at a time")
+	every := flags.Int("every", 1, "run each N-th case only")
 	numbers := flags.Bool("numbers", false, "compare numbers only")
 	noStderr := flags.Bool("no-stderr", false, "leave the text of stderr out")
 	most := flags.Int("most", 3, "files shown for each case that differs")
@@ -48,5 +49,5 @@ func start(folder string, args []string) error {
 	if compares {
 		return compare(places[0], places[1], pattern, rules{numbers: *numbers, noStderr: *noStderr, most: *most})
 	}
-	return runAll(folder, places[0], places[1], pattern, *jobs)
+	return runAll(folder, places[0], places[1], selection{pattern, max(1, *every)}, *jobs)
 }

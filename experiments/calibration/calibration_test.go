@@ -151,7 +151,7 @@ func TestBadSteps(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"decode_seqs,sum_context,seconds\n1,2,3\n", "s.csv:1: column prefill_tokens is missing"},
 		{"decode_seqs,sum_context,prefill_tokens,seconds\n1,100,0,0.01\nx,100,0,0.01\n", `s.csv:3: decode_seqs is "x"`},
-		{"decode_seqs,sum_context,prefill_tokens,seconds\n1,100,0,0\n", "s.csv:2: not an iteration"},
+		{"decode_seqs,sum_context,prefill_tokens,seconds\n1,100,0,0\n", "s.csv:2: impossible iteration"},
 		{"decode_seqs,sum_context,prefill_tokens,seconds\n1,100,0,1\n", "s.csv: 1 iterations are too few"},
 		{"", "s.csv: the header cannot be read"},
 	} {

@@ -68,10 +68,11 @@ func Vary(s *scenario.Scenario, spec string) ([]Variant, error) {
 	return variants, nil
 }
 
-// Run runs every variant with the same seeds, the scenario's of the first and those after it, and holds the
-// others against the first. With a precision it adds runs, five of each variant at a time, until the differences of throughput
-// and of the means of TTFT, TPOT and E2E are known so well. When ctx is done before the end, the verdict is of the seeds that
-// all variants were run with, is marked partial, and comes together with the context's error; there is none without such a seed.
+// Run runs every variant with the same seeds, the scenario's of the first and those after it, and holds the others
+// against the first. With a precision it adds runs, five of each variant at a time, until the differences of throughput
+// and of the means of TTFT, TPOT and E2E are known so well. When ctx is done before the end, the verdict is of the
+// seeds that all variants were run with, is marked partial, and comes together with the context's error; there is none
+// without such a seed.
 func Run(ctx context.Context, variants []Variant, o Options) (*verdict.Result, error) {
 	c, r, err := newComparison(ctx, variants, o)
 	if err != nil {
@@ -171,8 +172,8 @@ func (c *comparison) setup(variant int, seed uint64) (*scenario.Setup, error) {
 	return other.Resolve()
 }
 
-// add runs every variant so many times more, with the next seeds, one seed after the other: when it is interrupted, those
-// that all variants were run with stay.
+// add runs every variant so many times more, with the next seeds, one seed after the other: when it is interrupted,
+// those that all variants were run with stay.
 func (c *comparison) add(n int) error {
 	done := len(c.seeds)
 	c.addSeeds(n)

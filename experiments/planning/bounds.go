@@ -96,8 +96,8 @@ func (r *replica) batch(decodes float64) model.Batch {
 }
 
 // fluid is the highest rate over the numbers of decoding sequences that seats, pool and budget allow, with iterations
-// of the length that seconds answers, none longer than limit: requests/s = decodes / ((out-1) · seconds). On a pipeline the
-// sequences are spread evenly over a batch for each stage.
+// of the length that seconds answers, none longer than limit: requests/s = decodes / ((out-1) · seconds). On a pipeline
+// the sequences are spread evenly over a batch for each stage.
 func (r *replica) fluid(seconds func(*model.Batch) float64, limit float64) float64 {
 	best := 0.0
 	for n := 1.0; n <= float64(r.seats); n = max(n+1, math.Floor(n*1.1)) {

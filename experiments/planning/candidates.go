@@ -301,8 +301,8 @@ func (p *planner) assess(c *candidate) {
 // least is the number of replicas below which no simulation is needed.
 func (c *candidate) least() int { return plan.Replicas(c.planned, c.atMost) }
 
-// errorOf is the error to allow for: the greatest of those of the metrics that the SLO limits and of throughput, or what
-// is assumed where none was measured.
+// errorOf is the error to allow for: the greatest of those of the metrics that the SLO limits and of throughput, or
+// what is assumed where none was measured.
 func (p *planner) errorOf(a *report.Accuracy) float64 {
 	if a == nil {
 		return 0 // a step time that is no machine's has no error

@@ -138,8 +138,8 @@ func byHour(src workload.Source) (rates []float64, rows []int, last clock.Time, 
 	}
 }
 
-// Recorded is how many requests there are at a rate, in requests per second, from the beginning of the busiest hour of a
-// trace to its end; 0 of traffic that is not recorded.
+// Recorded is how many requests there are at a rate, in requests per second, from the beginning of the busiest hour of
+// a trace to its end; 0 of traffic that is not recorded.
 func (d *Demand) Recorded(rate float64) int {
 	t := d.setup.Traffic.Recording
 	if t == nil || t.Timeless {
@@ -167,8 +167,8 @@ func (d *Demand) At(rate float64) []scenario.Setting {
 	return append(sets, scenario.Setting{Key: scenario.RateKey, Value: number(rate), Flag: flag})
 }
 
-// Sample is some of the requests of the busiest hour, n to 2n of them or all, and what all have on average. What is recorded is
-// sampled at even distances, since its beginning may be unlike the rest.
+// Sample is some of the requests of the busiest hour, n to 2n of them or all, and what all have on average. What is
+// recorded is sampled at even distances, since its beginning may be unlike the rest.
 type Sample struct {
 	Requests                  []workload.Request
 	InputTokens, OutputTokens float64 // means

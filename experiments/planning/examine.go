@@ -9,8 +9,11 @@ import (
 	"clifftop/report/plan"
 )
 
+// examiner looks at the best candidates under more load than they were planned for, and without a replica.
+type examiner struct{ *planner }
+
 // examine looks at the best candidates under more than the plan was made for.
-func (p *planner) examine(ctx context.Context, plan *plan.Result, met []*candidate) error {
+func (p examiner) examine(ctx context.Context, plan *plan.Result, met []*candidate) error {
 	n := min(examined, len(met))
 	return p.each(ctx, n, func(ctx context.Context, i int) error {
 		c, r := met[i], &plan.Candidates[i]
@@ -36,7 +39,7 @@ func (c *candidate) limit() string {
 }
 
 // headroom loads the plan more, and with longer requests.
-func (p *planner) headroom(ctx context.Context, c *candidate, r *plan.Candidate) error {
+func (p examiner) headroom(ctx context.Context, c *candidate, r *plan.Candidate) error {
 	rate := c.planned / float64(c.count)
 	for _, factor := range []float64{1.2, 1.5, 2} {
 		s, err := p.probe(ctx, c, rate*factor)
@@ -59,7 +62,7 @@ func step(what string, factor float64, s *report.Summary) plan.HeadroomStep {
 }
 
 // longer runs a replica with requests that are longer by a factor.
-func (p *planner) longer(ctx context.Context, c *candidate, rate, factor float64) (*report.Summary, error) {
+func (p examiner) longer(ctx context.Context, c *candidate, rate, factor float64) (*report.Summary, error) {
 	at, err := p.demand.Under(c.setup, rate, p.requests(c, rate))
 	if err != nil {
 		return nil, err
@@ -71,9 +74,9 @@ func (p *planner) longer(ctx context.Context, c *candidate, rate, factor float64
 	return p.make(ctx, c, at, rate, phrase(", lengths × %v", factor), src)
 }
 
-// spare finds how many replicas the plan needs so that it survives failures, with the prefix caches as they are and with
-// nothing found in them.
-func (p *planner) spare(ctx context.Context, c *candidate, r *plan.Candidate) error {
+// spare finds how many replicas the plan needs so that it survives failures, with the prefix caches as they are and
+// with nothing found in them.
+func (p examiner) spare(ctx context.Context, c *candidate, r *plan.Candidate) error {
 	k := p.spec.Spare
 	if k == 0 {
 		return nil
@@ -107,7 +110,7 @@ func (p *planner) spare(ctx context.Context, c *candidate, r *plan.Candidate) er
 }
 
 // cold is the same without any hits in a prefix cache, the worst that a failure can do to it.
-func (p *planner) cold(ctx context.Context, c *candidate, x *plan.SparePlan) error {
+func (p examiner) cold(ctx context.Context, c *candidate, x *plan.SparePlan) error {
 	e := &c.setup.Scenario.Engine
 	if !c.bounds.cached {
 		x.ColdReplicas = x.Replicas // there is nothing to lose

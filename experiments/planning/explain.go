@@ -8,7 +8,7 @@ import (
 )
 
 // explain says in sentences why the best candidate is that, and what would make another one it.
-func (p *planner) explain(plan *plan.Result, met []*candidate) {
+func (p answerer) explain(plan *plan.Result, met []*candidate) {
 	best := met[0]
 	if best.price == nil {
 		plan.Why = append(plan.Why, phrase("no price is known: %s needs the fewest GPUs", best.label(best.count)))
@@ -32,7 +32,7 @@ func (p *planner) explain(plan *plan.Result, met []*candidate) {
 
 // rivals are the best candidates on each other GPU, and of the best's own GPU with other parallelism and another
 // format: three of the first, one each of the others.
-func (p *planner) rivals(met []*candidate) []int {
+func (p answerer) rivals(met []*candidate) []int {
 	best := met[0].setup.Deployment
 	var list []int
 	gpus := map[string]bool{best.GPU.Name: true}
@@ -82,7 +82,7 @@ func comparison(best, c *candidate, r *plan.Candidate) string {
 }
 
 // flips adds what else would change the answer.
-func (p *planner) flips(plan *plan.Result, met []*candidate) {
+func (p answerer) flips(plan *plan.Result, met []*candidate) {
 	best := met[0]
 	rate := p.traffic.PlannedRequestsPerS
 	full := float64(best.count) * best.passes * (1 - best.err)
@@ -140,7 +140,7 @@ func cheapestByLoad(met []*candidate) []string {
 }
 
 // assume says what the answer rests on.
-func (p *planner) assume(plan *plan.Result, met []*candidate) {
+func (p answerer) assume(plan *plan.Result, met []*candidate) {
 	say := func(format string, args ...any) { plan.Assumptions = append(plan.Assumptions, phrase(format, args...)) }
 	if p.assumed {
 		say("no SLO was given: a TTFT of 800 ms and a TPOT of 80 ms at the 95th percentile are assumed")

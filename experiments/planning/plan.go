@@ -66,7 +66,7 @@ func (p *planner) plan(ctx context.Context, all []*candidate) (*plan.Result, err
 	if runErr != nil && !isEnd(ctx, runErr) {
 		return nil, runErr
 	}
-	return p.answer(ctx, all, runErr)
+	return answerer{p}.answer(ctx, all, runErr)
 }
 
 // isEnd reports whether a search was ended early: what was found until then stands.

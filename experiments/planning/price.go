@@ -11,7 +11,7 @@ import (
 )
 
 // Price is the price of a GPU for an hour and where it comes from; ok is false where none is known. The
-// scenario's own prices come first, then cost.gpu_hour for its own GPU, then the middle of the catalogue's range.
+// scenario's own prices come first, then cost.gpu_hour for its own GPU, then the middle of the catalog's range.
 func Price(s *scenario.Scenario, u *scenario.Setup) (usd float64, source string, ok bool) {
 	gpu := &u.Deployment.GPU
 	prices := s.Planning().Prices

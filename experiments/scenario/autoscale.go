@@ -52,25 +52,26 @@ func (a *Autoscale) key(k int) string {
 	return "lifecycle.autoscale"
 }
 
-// Autoscaler decides how many replicas there are, by a metric of those that serve. Parameters have the names and defaults of
-// Kubernetes, KEDA and Knative.
+// Autoscaler decides how many replicas there are, by a metric of those that serve. Parameters have the names and
+// defaults of Kubernetes, KEDA and Knative.
 type Autoscaler struct {
 	// Policy is the rule: hpa, Kubernetes' horizontal pod autoscaler; keda; or knative.
 	Policy string `json:"policy" one:"hpa keda knative"`
 	// Pool is the pool that it scales; null is all replicas, where there are no pools or one.
 	Pool *string `json:"pool,omitempty"`
-	// Min is the least number of replicas, by default 1. With 0, which hpa cannot, requests must be held at the router to wake
-	// the first one.
+	// Min is the minimum number of replicas, by default 1. With 0, which hpa does not allow, requests must wait at
+	// the router to start the first replica.
 	Min *int `json:"min,omitempty" range:"[0,4096]"`
-	// Max is how many replicas there may be; null is the replicas of the deployment or the pool.
+	// Max is the maximum number of replicas; null is the replicas of the deployment or the pool.
 	Max *int `json:"max,omitempty" range:"[1,4096]"`
-	// Initial is how many are ready at first; null is min, or 1 where that is 0.
+	// Initial is the number of replicas that are ready at the start; null is min, or 1 if min is 0.
 	Initial *int `json:"initial,omitempty" range:"[0,4096]"`
-	// Metric is what is scraped of every replica: requests waiting, running, or both, which is concurrency, or the part of the KV
-	// pool in use. Null is waiting, and concurrency for knative. Requests held at the router count as waiting.
+	// Metric is what is scraped of every replica: requests waiting, running, or both, which is concurrency, or the part
+	// of the KV pool in use. Null is waiting, and concurrency for knative. Requests held at the router count as
+	// waiting.
 	Metric *string `json:"metric,omitempty" one:"waiting running concurrency kv-usage"`
-	// Target is the value of the metric that each replica should have; for knative the concurrency that one may have, of
-	// which target_utilization is aimed at.
+	// Target is the value of the metric that each replica should have; for knative the concurrency that one may have,
+	// of which target_utilization is aimed at.
 	Target float64 `json:"target" range:"(0,1000000000]"`
 	// Scrape is how often the metric is read; null is 15s, and 1s for knative.
 	Scrape *unit.Duration `json:"scrape,omitempty" range:"(0,3600]"`
@@ -83,7 +84,7 @@ type Autoscaler struct {
 	// ScaleUpPods may always be added in a scale_up_period, and as many as there are.
 	ScaleUpPods   *int           `json:"scale_up_pods,omitempty" range:"[1,4096]"`
 	ScaleUpPeriod *unit.Duration `json:"scale_up_period,omitempty" range:"(0,3600]"`
-	// StabilizationWindow is how long a higher wish holds back the removal of replicas.
+	// StabilizationWindow is how long a higher recommendation delays the removal of replicas.
 	StabilizationWindow *unit.Duration `json:"stabilization_window,omitempty" range:"[0,3600]"`
 	// PollingInterval is how often keda looks at the metric.
 	PollingInterval *unit.Duration `json:"polling_interval,omitempty" range:"(0,3600]"`
@@ -93,14 +94,14 @@ type Autoscaler struct {
 	ActivationThreshold *float64 `json:"activation_threshold,omitempty" range:"[0,1000000000]"`
 	// TargetUtilization is the part of the target that knative aims at.
 	TargetUtilization *float64 `json:"target_utilization,omitempty" range:"(0,1]"`
-	// PanicWindow is the part of the window by which knative panics, and PanicThreshold how many times the ready replicas make
-	// it do so.
+	// PanicWindow is the part of the window by which knative panics, and PanicThreshold how many times the ready
+	// replicas make it do so.
 	PanicWindow    *float64 `json:"panic_window,omitempty" range:"(0,1]"`
 	PanicThreshold *float64 `json:"panic_threshold,omitempty" range:"(1,1000]"`
 	// MaxScaleUpRate and MaxScaleDownRate bound by how many times the number changes at once.
 	MaxScaleUpRate   *float64 `json:"max_scale_up_rate,omitempty" range:"(1,1000000]"`
 	MaxScaleDownRate *float64 `json:"max_scale_down_rate,omitempty" range:"(1,1000000]"`
-	// ScaleToZeroGracePeriod is how long nobody must be wanted before knative removes the last replica.
+	// ScaleToZeroGracePeriod is how long no replica must be needed before knative removes the last one.
 	ScaleToZeroGracePeriod *unit.Duration `json:"scale_to_zero_grace_period,omitempty" range:"[0,86400]"`
 	// TickInterval is the period of knative's loop.
 	TickInterval *unit.Duration `json:"tick_interval,omitempty" range:"(0,3600]"`

@@ -117,8 +117,8 @@ func (u trafficResolver) bodies(spec *workload.Spec, preset workload.Preset) err
 	return nil
 }
 
-// bodyOf is what the requests of class i are: those of its preset or else of the scenario, with what the class has of its
-// own.
+// bodyOf is what the requests of class i are: those of its preset or else of the scenario, with what the class has of
+// its own.
 func (u trafficResolver) bodyOf(i int, around body) (body, error) {
 	k, b := &u.Scenario.Workload.Classes[i], around
 	if k.Preset != nil {

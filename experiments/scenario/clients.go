@@ -15,28 +15,28 @@ import (
 
 // Clients says how long clients wait for their answers, what they do then, and how fast they read.
 type Clients struct {
-	// Timeout is how long after sending a client leaves if its whole answer is not there; null is never.
+	// Timeout is the time after which a client leaves if the response is not complete; null is never.
 	Timeout *unit.Duration `json:"timeout" range:"(0,)"`
 	// TTFTTimeout is the same for the first token.
 	TTFTTimeout *unit.Duration `json:"ttft_timeout" range:"(0,)"`
-	// Cancel lets users lose interest in an answer that is not complete; null is never.
+	// Cancel lets users abandon a response before it is complete; null is never.
 	Cancel *Cancel `json:"cancel"`
-	// Retries is how often a client sends a request again at most.
+	// Retries is the maximum number of retries of a request.
 	Retries int `json:"retries" range:"[0,1000]"`
-	// RetryOn says after what: a timeout, of the first token or of the whole answer, a server that is busy, or a
-	// connection that fails.
+	// RetryOn lists the events that cause a retry: timeout (of the first token or the response), busy (the server
+	// rejects the request), connection (the connection fails).
 	RetryOn []string `json:"retry_on" one:"timeout busy connection"`
 	// Backoff is the wait before a retry.
 	Backoff Backoff `json:"backoff"`
-	// HonorRetryAfter makes clients wait as long as a busy server asks for, up to a minute, in place of the backoff.
+	// HonorRetryAfter makes clients wait as long as a busy server asks, up to a minute, instead of the backoff.
 	HonorRetryAfter bool `json:"honor_retry_after"`
-	// RetryBudget bounds retries to this fraction of the requests: each request puts so much into a bucket that starts
-	// empty and holds 10, and each retry takes 1 out; null is no bound.
+	// RetryBudget limits retries to this fraction of the requests: each request adds this much to a bucket that
+	// starts empty and holds 10, and each retry takes 1; null is no limit.
 	RetryBudget *float64 `json:"retry_budget" range:"(0,1]"`
-	// CancelOnTimeout tells the server when a client leaves, so that it stops working on the answer.
+	// CancelOnTimeout tells the server when a client leaves, so that it stops generating.
 	CancelOnTimeout bool `json:"cancel_on_timeout"`
-	// Reading is how fast users read, in tokens per second. The next request of a closed loop's user, or of a
-	// session, waits until the answer has been read; null is at once.
+	// Reading is the reading speed of users, in tokens per second. The next request of a user or session waits until
+	// the response is read; null is no wait.
 	Reading *float64 `json:"reading" range:"(0,1000000]"`
 }
 

@@ -59,7 +59,7 @@ func (u engineResolver) deployment() error {
 	return nil
 }
 
-// named turns the catalogue's error about a name into a fault.
+// named turns the catalog's error about a name into a fault.
 func (s *Scenario) named(key, name string, err error, names []string) *yamldoc.Fault {
 	var f *yamldoc.Fault
 	if errors.As(err, &f) {
@@ -125,7 +125,7 @@ func isDirectory(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// isPath tells a path from a name of the catalogue: by its suffix, or as one of a file here or from the root.
+// isPath tells a path from a name of the catalog: by its suffix, or as one of a file here or from the root.
 func isPath(name string, suffixes ...string) bool {
 	return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) }) ||
 		strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") || filepath.IsAbs(name)

@@ -15,37 +15,40 @@ import (
 	"clifftop/sim/route"
 )
 
-// Disaggregation says how KV is sent from pools with the role prefill to pools with the role decode, and for which requests. The router of the deployment chooses the replica for the prompt.
+// Disaggregation says how KV is sent from pools with the role prefill to pools with the role decode, and for which
+// requests. The router of the deployment chooses the replica for the prompt.
 type Disaggregation struct {
-	// Mode is when KV is sent: pull has the replica that answers ask for all of it once it has room; push sends each
-	// layer while the next one is computed, so that only the last is left then.
+	// Mode is when KV is sent: with pull the decode replica requests all of it once it has room; with push each
+	// layer is sent while the next one is computed.
 	Mode string `json:"mode" one:"pull push"`
 	// LinkGBPerS is the bandwidth of the link of each replica, in GB/s; null is 25 for each of its GPUs.
 	LinkGBPerS *float64 `json:"link_gb_per_s" range:"[0.001,1000000]"`
-	// Latency is how much longer a transfer takes.
+	// Latency is added to each transfer.
 	Latency unit.Duration `json:"latency" range:"[0,60]"`
-	// Hop is the way of a request from the end of its prompt to the replica that answers, through the router.
+	// Hop is the delay of a request from the prefill replica through the router to the decode replica.
 	Hop unit.Duration `json:"hop" range:"[0,60]"`
-	// Lease is how long a prompt's KV is kept for a replica that has not read it; null is as long as the request is there.
+	// Lease is how long the KV of a prompt is kept for a decode replica that has not read it; null is until the
+	// request ends.
 	Lease *unit.Duration `json:"lease" range:"(0,)"`
-	// KVLoadFailurePolicy says what becomes of a request whose KV has gone before it was there: its prompt is computed again
-	// where it is answered, or it fails, and its client may try once more. vLLM's default is fail.
+	// KVLoadFailurePolicy is the treatment of a request whose KV is lost before the transfer: its prompt is
+	// recomputed on the decode replica, or the request fails and its client may retry. vLLM's default is fail.
 	KVLoadFailurePolicy string `json:"kv_load_failure_policy" one:"recompute fail"`
-	// MinTokens has shorter prompts computed where they are answered.
+	// MinTokens is the prompt length below which prompts are computed on the decode replica.
 	MinTokens int `json:"min_tokens" range:"[0,1000000000]"`
-	// MaxBacklogTokens has a prompt computed where it is answered when every replica for prompts has as many tokens before
-	// it; null is no limit.
+	// MaxBacklogTokens is the number of queued prompt tokens on every prefill replica at which a prompt is computed
+	// on the decode replica; null is no limit.
 	MaxBacklogTokens *int `json:"max_backlog_tokens" range:"[1,1000000000000]"`
-	// PullPercent holds transfers back while requests that do not run yet have as much of the pool of the replica that
-	// answers, in per cent; 0 is no limit.
+	// PullPercent delays transfers while requests that do not run yet hold this percentage of the KV cache of the
+	// decode replica; 0 is no limit.
 	PullPercent int `json:"pull_percent" range:"[0,100]"`
-	// Outages are of the links over which KV goes.
+	// Outages are outages of the links that carry KV.
 	Outages []Outage `json:"outages,omitempty"`
-	// Router chooses the replica that answers, when the prompt has been computed.
+	// Router chooses the decode replica after the prompt has been computed.
 	Router Router `json:"router"`
 }
 
-// Outage is a time for which nothing goes over the links of a pool, or over one of them: transfers stand still, and leases go on.
+// Outage is a time for which nothing goes over the links of a pool, or over one of them: transfers stand still, and
+// leases go on.
 type Outage struct {
 	// At is when it begins.
 	At unit.Duration `json:"at" range:"[0,)"`

@@ -17,23 +17,23 @@ import (
 
 // Failure is something that happens to a replica. Replicas that are not there are spared.
 type Failure struct {
-	// Kind is what happens. A crash ends the replica at once, with its requests and its cache. A drain takes no more
-	// requests and ends when those that are there have been served. Slow makes iterations last longer. With link-loss it cannot
-	// be reached, goes on, and says what it has to say when the link is back. A rolling-restart drains and starts again one
-	// replica after the other.
+	// Kind is what happens. A crash ends the replica with its requests and its cache. A drain accepts no new
+	// requests and ends when the others are complete. Slow makes iterations longer. Link-loss makes the replica
+	// unreachable while it continues; its output arrives when the link returns. A rolling-restart drains and
+	// restarts one replica after the other.
 	Kind string `json:"kind" one:"crash drain slow link-loss rolling-restart"`
 	// At is when it happens.
 	At unit.Duration `json:"at"`
 	// Pool is the pool of the replica, which is then counted within it.
 	Pool *string `json:"pool,omitempty"`
-	// Replica is its number, from 0 on, as results have it; of a rolling-restart that of the first one, by default 0. What
-	// happens to a data-parallel rank happens to all ranks of its deployment.
+	// Replica is its number, from 0 on, as results have it; of a rolling-restart that of the first one, by default 0.
+	// What happens to a data-parallel rank happens to all ranks of its deployment.
 	Replica *int `json:"replica,omitempty" range:"[0,4095]"`
 	// Last is the number of the last replica of a rolling-restart, by default the last one that there is.
 	Last *int `json:"last,omitempty" range:"[0,4095]"`
-	// For is how long it lasts, after which a replica that is down starts again; null is for ever.
+	// For is the duration, after which a stopped replica starts again; null is no end.
 	For *unit.Duration `json:"for,omitempty" range:"(0,)"`
-	// Factor is how many times longer the iterations of a slow replica last.
+	// Factor multiplies the iteration time of a slow replica.
 	Factor *float64 `json:"factor,omitempty" range:"[1,1000]"`
 }
 
@@ -144,7 +144,8 @@ func overlap(x, y *sim.Failure) bool {
 	return lasts && y.Kind == x.Kind && x.At < y.At.Add(y.For) && y.At < x.At.Add(x.For)
 }
 
-// together reports whether two ranks are of one deployment, which shares its failures. The first ranks of all deployments are given.
+// together reports whether two ranks are of one deployment, which shares its failures. The first ranks of all
+// deployments are given.
 func together(firsts []int, a, b int) bool {
 	next, begins := slices.BinarySearch(firsts, max(a, b))
 	return a == b || !begins && firsts[next-1] <= min(a, b)

@@ -79,8 +79,8 @@ func (u fleetBuilder) one(p PoolSetup) *Setup {
 	return p.Setup
 }
 
-// pipelines lets the stages of pipelines work on batches of their own, as far as all that the scenario asks for goes with
-// that.
+// pipelines lets the stages of pipelines work on batches of their own, as far as all that the scenario asks for goes
+// with that.
 func (u fleetResolver) pipelines() error {
 	if len(u.Pools) == 0 {
 		return nil // reported before

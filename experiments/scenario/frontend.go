@@ -11,8 +11,8 @@ import (
 // bytesPerGiB is what swap_space counts in.
 const bytesPerGiB = 1 << 30
 
-// host fills in what the engine does beside the GPU.
-func (u engineResolver) host() error {
+// frontend fills in what the engine does beside the GPU.
+func (u engineResolver) frontend() error {
 	s, c := u.Scenario, &u.Config
 	e, o := &s.Engine, &s.Overheads
 	c.MaxQueuedRequests = optional.Value(e.MaxNumQueuedReqs)

@@ -20,8 +20,8 @@ type Headcount struct {
 	Adoption float64 `json:"adoption" range:"(0,1]"`
 	// ActiveAtPeak is the part of these who use it in the busiest hour.
 	ActiveAtPeak float64 `json:"active_at_peak" range:"(0,1]"`
-	// Classes are the kinds of work. The default, which is judgement, is technical look-up, contract analysis, reasoning
-	// for research and development, and customer support.
+	// Classes are the kinds of work. The default, which is judgement, is technical look-up, contract analysis,
+	// reasoning for research and development, and customer support.
 	Classes []HeadcountClass `json:"classes"`
 }
 
@@ -47,8 +47,9 @@ func (h *Headcount) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	d.Require(n, key, "", "people", "adoption", "active_at_peak")
 }
 
-// defaultWork is what people in a company do with a language model: judgement. With a fifth of them active in the busiest
-// hour, which has a tenth of the day's requests, the requests per hour are those per day of the presets, halved.
+// defaultWork is what people in a company do with a language model: judgement. With a fifth of them active in the
+// busiest hour, which has a tenth of the day's requests, the requests per hour are those per day of the presets,
+// halved.
 func defaultWork() []HeadcountClass {
 	return []HeadcountClass{
 		{Preset: "ent-technical-lookup", Share: 0.6, RequestsPerHour: 3},

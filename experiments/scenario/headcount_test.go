@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestHeadcount: 3,600 people, half of whom take part and a tenth of these at the peak, are 180; two thirds send 2 requests
-// an hour and a third 8, so that there are 120·2 + 60·8 = 720 an hour.
+// TestHeadcount: 3,600 people, half of whom take part and a tenth of these at the peak, are 180; two thirds send 2
+// requests an hour and a third 8, so that there are 120·2 + 60·8 = 720 an hour.
 func TestHeadcount(t *testing.T) {
 	const file = `
 workload:

@@ -11,23 +11,24 @@ import (
 	"clifftop/sim/engine"
 )
 
-// Lifecycle says how replicas start, fail and end, and how many there are. Without it all are ready for ever. Defaults are
-// those of Kubernetes where it has one.
+// Lifecycle says how replicas start, fail and end, and how many there are. Without it all are ready for ever. Defaults
+// are those of Kubernetes where it has one.
 type Lifecycle struct {
-	// ColdStart is how long it takes from the decision to start a replica until it is ready.
+	// ColdStart is the time from the decision to start a replica until it is ready.
 	ColdStart ThinkTime `json:"cold_start"`
-	// Grace is how long a replica that drains may go on with its requests; then they fail. 0 is for ever.
+	// Grace is how long a draining replica may continue its requests before they fail; 0 is no limit.
 	Grace unit.Duration `json:"grace"`
-	// Probe is the period of the health checks by which the router learns that a replica has failed, or is ready; 0 is at
-	// once. Until then it sends requests there, which fail.
+	// Probe is the period of the health checks that tell the router whether a replica has failed or is ready; 0 is
+	// immediate. Until then requests sent to a failed replica fail.
 	Probe unit.Duration `json:"probe"`
-	// Hold is how many requests wait at the router while no replica is ready; others are rejected. Null is any number.
+	// Hold is the number of requests that wait at the router while no replica is ready; further requests are
+	// rejected. Null is no limit.
 	Hold *int `json:"hold,omitempty" range:"[0,1000000000]"`
 	// Failures happen to replicas at stated times.
 	Failures []Failure `json:"failures,omitempty"`
-	// RandomCrashes happen to all replicas, each with random numbers of its own.
+	// RandomCrashes crashes all replicas at random times, independently.
 	RandomCrashes *RandomCrashes `json:"random_crashes,omitempty"`
-	// Autoscale lets a policy decide how many replicas there are: a map, or a list of one for each pool.
+	// Autoscale sets the number of replicas by a policy: a map, or a list with one map for each pool.
 	Autoscale *Autoscale `json:"autoscale,omitempty"`
 }
 
@@ -143,8 +144,8 @@ func (u *Setup) FailuresFrom(at clock.Time) int {
 	return n
 }
 
-// Lasting refuses what runs several loads of a lifecycle for as long as their requests take: each would meet another part
-// of it.
+// Lasting refuses what runs several loads of a lifecycle for as long as their requests take: each would meet another
+// part of it.
 func (s *Scenario) Lasting(what string) error {
 	if s.Lifecycle == nil || s.Run.Duration != nil {
 		return nil

@@ -172,8 +172,8 @@ func (s *Scenario) path(key, path string) string {
 	return filepath.Join(filepath.Dir(s.origin.file), path)
 }
 
-// YAML is a file that gives this scenario: what was given, by a file and by settings, and nothing of the defaults. It is
-// empty for a scenario made in Go. Comments are lost.
+// YAML is a file that gives this scenario: what was given, by a file and by settings, and nothing of the defaults. It
+// is empty for a scenario made in Go. Comments are lost.
 func (s *Scenario) YAML() []byte {
 	if s.origin == nil || s.origin.root == nil {
 		return nil

@@ -16,14 +16,14 @@ import (
 // Offload is memory beyond the KV pool that keeps what requests have computed, so that later ones load it. It needs
 // policy vllm and its prefix caching.
 type Offload struct {
-	// Tiers are looked up in this order, for what the prefix cache does not have.
+	// Tiers are looked up in this order for blocks that the prefix cache does not have.
 	Tiers []OffloadTier `json:"tiers"`
-	// ChunkTokens is the number of tokens that tiers keep as one, a multiple of block_size; the default is 256, or
-	// block_size where the first tier is written back to.
+	// ChunkTokens is the number of tokens in a chunk of a tier, a multiple of block_size; the default is 256, or
+	// block_size if the first tier uses write: back.
 	ChunkTokens *int `json:"chunk_tokens" range:"[1,1048576]"`
-	// Fetch says when tokens are loaded: always, or only where that is faster than computing them.
+	// Fetch says when tokens are loaded: always, or only if loading is faster than computing them.
 	Fetch string `json:"fetch" one:"faster always"`
-	// MinTokens is the fewest tokens that are loaded for a request.
+	// MinTokens is the minimum number of tokens that are loaded for a request.
 	MinTokens int `json:"min_tokens" range:"[0,1000000000]"`
 }
 
@@ -31,20 +31,20 @@ func (o *Offload) SetDefaults() { o.Fetch = "faster" }
 
 // OffloadTier is a tier of one replica, all its GPUs together.
 type OffloadTier struct {
-	// Name stands in results.
+	// Name is the name of the tier in results.
 	Name string `json:"name"`
-	// Size is how much KV it has room for, such as 64GiB.
+	// Size is the capacity, such as 64GiB.
 	Size unit.ByteSize `json:"size"`
-	// Bandwidth is that of its link, such as 25GB/s. Loads and copies share it.
+	// Bandwidth is the bandwidth of its link, such as 25GB/s, shared by loads and stores.
 	Bandwidth unit.ByteRate `json:"bandwidth"`
-	// Latency is what a load takes longer than its bytes.
+	// Latency is added to the transfer time of a load.
 	Latency *unit.Duration `json:"latency,omitempty"`
-	// Eviction makes room: least recently used, the default, or adaptive replacement.
+	// Eviction is the eviction policy: lru (least recently used, the default) or arc (adaptive replacement).
 	Eviction *string `json:"eviction,omitempty" one:"lru arc"`
-	// Write says what is copied to it: through, the default, what requests compute; back, what the KV pool or the tier before it
-	// evicts.
+	// Write says what is stored: through, the default, stores what requests compute; back stores what the KV cache
+	// or the previous tier evicts.
 	Write *string `json:"write,omitempty" one:"through back"`
-	// Persistent says that what is in the tier outlives a crash or a restart of the replica, as in a store of its own; what is in the memory
+	// Persistent says that the content survives a crash or restart of the replica, as in an external store; memory
 	// of the replica's host process does not.
 	Persistent *bool `json:"persistent,omitempty"`
 }

@@ -24,13 +24,13 @@ type Order struct {
 	// Error makes the length of an answer a prediction: the true one times a lognormal factor with this
 	// standard deviation of its logarithm. 0 is an oracle.
 	Error *float64 `json:"error,omitempty" range:"[0,10]"`
-	// Within is how long after its arrival a request is due.
+	// Within is the deadline of a request after its arrival.
 	Within *unit.Duration `json:"within,omitempty" range:"[0,)"`
 	// TokenTime is the time that a token of the size takes, for least-slack.
 	TokenTime *unit.Duration `json:"token_time,omitempty" range:"[0,1]"`
-	// Clients says whom vtc counts the service of: users of a closed loop, classes or sessions.
+	// Clients is the unit whose service vtc counts: users of a closed loop, classes or sessions.
 	Clients *string `json:"clients,omitempty" one:"user class session"`
-	// Ageing lets nobody starve: each such time of waiting counts as much as one token, or one priority, less.
+	// Ageing prevents starvation: each such time of waiting counts as one token, or one priority, less.
 	Ageing *unit.Duration `json:"ageing,omitempty" range:"(0,3600]"`
 }
 

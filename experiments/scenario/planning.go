@@ -15,7 +15,7 @@ type Planning struct {
 	PeakRate *float64 `json:"peak_rate" range:"(0,10000000]"`
 	// Growth is how much more traffic is planned for, as a fraction: 0.3 is 30 % more.
 	Growth float64 `json:"growth" range:"[0,1000]"`
-	// GPUs are the candidates; null is all of the catalogue, or the scenario's if that was given.
+	// GPUs are the candidates; null is all GPUs of the catalog, or the scenario's if it is given.
 	GPUs []string `json:"gpus"`
 	// Dtypes are the formats of the weights to try.
 	Dtypes []string `json:"dtypes" one:"auto bf16 fp16 fp8 int4 nvfp4 mxfp4"`
@@ -41,7 +41,7 @@ type Planning struct {
 	Spare int `json:"spare" range:"[0,1000]"`
 	// UnvalidatedError is the error assumed of step times that no measured run bears out.
 	UnvalidatedError float64 `json:"unvalidated_error" range:"[0,0.9]"`
-	// Prices are US dollars per GPU and hour, by the names of GPUs, in place of the catalogue's.
+	// Prices are US dollars per GPU and hour, by GPU name; they replace those of the catalog.
 	Prices Prices `json:"prices"`
 	// StartUp is how long a new replica takes until it serves, where replicas follow the load.
 	StartUp unit.Duration `json:"start_up" range:"[0,3600]"`

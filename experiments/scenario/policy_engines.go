@@ -7,8 +7,8 @@ import (
 	"clifftop/sim/sched"
 )
 
-// SGLang holds the knobs of policy sglang, under SGLang's names. max_num_seqs is its max_running_requests, and block_size
-// its page_size.
+// SGLang holds the knobs of policy sglang, under SGLang's names. max_num_seqs is its max_running_requests, and
+// block_size its page_size.
 type SGLang struct {
 	// ChunkedPrefillSize is the most prompt tokens of an iteration; null is max_num_batched_tokens.
 	ChunkedPrefillSize *int `json:"chunked_prefill_size" range:"[1,16777216]"`
@@ -168,7 +168,7 @@ type MLFQ struct {
 	Ratio int `json:"ratio" range:"[1,1000]"`
 	// Levels is their number; the last one has no quantum.
 	Levels int `json:"levels" range:"[1,64]"`
-	// Starvation is how long a request is not served before it goes up to the first level; 0 is for ever.
+	// Starvation is the time without service after which a request returns to the first level; 0 is never.
 	Starvation unit.Duration `json:"starvation"`
 	// Batch is the most sequences that an iteration serves, while others are paused; null is max_num_seqs.
 	Batch *int `json:"batch" range:"[1,1048576]"`

@@ -14,19 +14,19 @@ import (
 
 // Pool is a group of like replicas of a fleet. What it does not say is that of the scenario, key by key.
 type Pool struct {
-	// Name stands in results; the default is the number of the pool, from 1 on.
+	// Name is the name in results; the default is the number of the pool, from 1.
 	Name string `json:"name"`
-	// Role is the part of serving that the pool does: both, prefill to compute prompts, or decode to generate output.
+	// Role is the work of the pool: both, prefill to compute prompts, or decode to generate output.
 	Role string `json:"role" one:"both prefill decode"`
 	// Replicas is the number of its members.
 	Replicas int `json:"replicas" range:"[1,4096]"`
-	// Model is what they serve.
+	// Model is the model that the replicas serve.
 	Model *string `json:"model"`
-	// GPU is what they serve it on.
+	// GPU is the GPU that they use.
 	GPU *string `json:"gpu"`
-	// Deployment says how the model lies on the GPUs of one of them; replicas and router do not stand here.
+	// Deployment places the model on the GPUs of one replica; replicas and router are not allowed here.
 	Deployment *Deployment `json:"deployment"`
-	// Engine holds the knobs that differ.
+	// Engine holds the parameters that differ.
 	Engine *Engine `json:"engine"`
 	// Overheads are the delays that differ; those of the network cannot.
 	Overheads *Overheads `json:"overheads"`
@@ -192,8 +192,8 @@ func (u *Setup) ranks() int {
 	return u.Scenario.Deployment.DataParallelSize
 }
 
-// Serving says what serves: the deployment and, of a fleet, how many replicas there are. over is what a sweep varies, if
-// anything does.
+// Serving says what serves: the deployment and, of a fleet, how many replicas there are. over is what a sweep varies,
+// if anything does.
 func (u *Setup) Serving(over string) string {
 	first := u.Deployment.String()
 	if len(u.Scenario.Pools) == 0 {

@@ -22,8 +22,8 @@ type Setup struct {
 	Deployment *model.Deployment
 	// Memory says where a GPU's memory goes; nil where the KV pool is unlimited.
 	Memory *model.KVBudget
-	// Config is the engine's configuration, but for its scheduler, of which every run has its own. Of unlike replicas this,
-	// and what stands above, are those of the first pool.
+	// Config is the engine's configuration, but for its scheduler, of which every run has its own. Of unlike replicas
+	// this, and what stands above, are those of the first pool.
 	Config engine.Config
 	// Report says what is measured.
 	Report collect.Options
@@ -37,7 +37,7 @@ type Setup struct {
 	misfit      *model.FitError // why there is no Memory
 	oneRank     bool            // of several that share the attention's data
 	MachineJSON []byte          // the deployment in JSON
-	table       measured        // the file that step times come from, if they do
+	table       tableFile       // the file that step times come from, if they do
 
 	Failures []sim.Failure // of a run
 

@@ -19,9 +19,10 @@ import (
 type Router struct {
 	// Policy is the rule: one of clifftop catalog routers.
 	Policy string `json:"policy"`
-	// FrontEnds is the number of routers that take the requests in turn and do not know of each other.
+	// FrontEnds is the number of independent routers that take the requests in turn.
 	FrontEnds int `json:"front_ends" range:"[1,1024]"`
-	// Scrape is how often routers learn what the replicas say of themselves; 0 is always, and null the rule's own period.
+	// Scrape is the period at which routers read the metrics of replicas; 0 is continuous, and null the default of
+	// the rule.
 	Scrape *unit.Duration `json:"scrape,omitempty" range:"[0,3600]"`
 
 	options router.Options // of the rule; nil where none is given
@@ -144,8 +145,8 @@ func (u fleetResolver) routing() error {
 	return nil
 }
 
-// routes checks that a router has what it goes by at the pools that it sends requests to, and fills in how often it learns
-// it.
+// routes checks that a router has what it goes by at the pools that it sends requests to, and fills in how often it
+// learns it.
 func (u fleetResolver) routes(key string, r *Router, pools []PoolSetup) error {
 	s := u.Scenario
 	rule, options, _ := r.rule()

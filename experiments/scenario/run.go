@@ -60,20 +60,20 @@ func (u *Setup) Reseeded(k int) (*Setup, error) {
 
 // RunSpec says how long to simulate and what to measure.
 type RunSpec struct {
-	// Requests ends the arrivals after this many; null is 10,000, or all rows of a trace, or no limit
-	// where a duration or stages end them.
+	// Requests ends the arrivals after this many; null is 10,000, or all rows of a trace, or no limit if a duration
+	// or phases end them.
 	Requests *int `json:"requests" range:"[1,1000000000]"`
 	// Duration ends the run.
 	Duration *unit.Duration `json:"duration" range:"(0,)"`
-	// Warmup is not measured: auto, none, or a duration.
+	// Warmup is excluded from the measurement: auto, none, or a duration.
 	Warmup Warmup `json:"warmup"`
-	// Seed makes the random numbers.
+	// Seed initializes the random numbers.
 	Seed uint64 `json:"seed" range:"[0,9007199254740991]"`
-	// Replications is the number of runs with other random numbers: seed, seed+1 and so on. Beside a precision it is the
-	// greatest number; the default is then 100.
+	// Replications is the number of runs, with the seeds seed, seed+1 and so on. With a precision it is the maximum
+	// number, by default 100.
 	Replications int `json:"replications" range:"[1,1000]"`
-	// Precision is the half width of confidence intervals wanted, as a fraction of the value or in percent: runs are
-	// replicated until throughput and the means of TTFT, TPOT and E2E are known so well. Null does not ask for one.
+	// Precision is the wanted half width of confidence intervals, as a fraction of the value or in percent: runs are
+	// added until throughput and the means of TTFT, TPOT and E2E are known that well. Null sets no precision.
 	Precision *unit.Share `json:"precision"`
 }
 

@@ -30,7 +30,8 @@ type Sessions struct {
 	Reasoning []ReasoningShare `json:"reasoning"`
 	// ThinkTime is how long after an answer its user sends the next turn.
 	ThinkTime *ThinkTime `json:"think_time"`
-	// TurnGap counts from one turn to the next instead, answered or not. In a closed loop turns wait for the answer too.
+	// TurnGap counts from one turn to the next instead, answered or not. In a closed loop turns wait for the answer
+	// too.
 	TurnGap *ThinkTime `json:"turn_gap"`
 	// MaxContext is the longest turn, prompt and answer, where that is less than max_model_len.
 	MaxContext *int `json:"max_context" range:"[2,536870912]"`

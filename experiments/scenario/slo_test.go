@@ -55,7 +55,8 @@ func TestObjectiveMadeInGo(t *testing.T) {
 	}
 }
 
-// B6: a limit on the time of a token may be a speed, which is converted; but it must have a unit, since 5 may be either.
+// B6: a limit on the time of a token may be a speed, which is converted; but it must have a unit, since 5 may be
+// either.
 func TestObjectiveInTokensPerSecond(t *testing.T) {
 	s := parsed(t, "slo: {tpot_p95: 5tok/s, itl_mean: 40tok/s, tpot_p50: 80ms}")
 	for key, want := range map[string]clock.Duration{"tpot_p95": 200 * clock.Millisecond, "itl_mean": 25 * clock.Millisecond, "tpot_p50": 80 * clock.Millisecond} {

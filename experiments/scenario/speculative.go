@@ -11,8 +11,8 @@ import (
 	"clifftop/sim/engine"
 )
 
-// Speculative is speculative decoding: each iteration verifies drafts of the tokens to come. It runs without asynchronous
-// scheduling. The drafter's weights and KV are not taken from the memory of the KV pool.
+// Speculative is speculative decoding: each iteration verifies drafts of the tokens to come. It runs without
+// asynchronous scheduling. The drafter's weights and KV are not taken from the memory of the KV pool.
 type Speculative struct {
 	// Method proposes the drafts: an n-gram lookup, which costs nothing; eagle or mtp, a layer of the model and its
 	// output layer; or draft, a model of its own.
@@ -22,7 +22,7 @@ type Speculative struct {
 	// Acceptance is the probability that a draft is accepted if those before it were: one for all
 	// drafts, or a list of one for each place, the last of which stands for the places beyond.
 	Acceptance Acceptance `json:"acceptance"`
-	// Model is the model that drafts, for method draft: a name from the catalogue.
+	// Model is the model that drafts, for method draft: a name from the catalog.
 	Model *string `json:"model,omitempty"`
 	// Match is the probability that an n-gram lookup finds drafts, for method ngram; the default is 1.
 	Match *float64 `json:"match,omitempty" range:"[0,1]"`

@@ -11,8 +11,9 @@ import (
 	"clifftop/model"
 )
 
-// TableStep takes step times from a file of measured iterations; see [model.ReadIterations] for its columns, and [model.Table] for
-// what lies between them. It is written as the file's name, or as a map where its content is held to a digest.
+// TableStep takes step times from a file of measured iterations; see [model.ReadIterations] for its columns, and
+// [model.Table] for what lies between them. It is written as the file's name, or as a map where its content is held to
+// a digest.
 type TableStep struct {
 	// File is a CSV file, relative to the scenario's.
 	File string `json:"file"`
@@ -49,8 +50,8 @@ func (t TableStep) MarshalJSON() ([]byte, error) {
 // maxTableBytes bounds such a file: a million iterations.
 const maxTableBytes = 32 << 20
 
-// measured is the content of the table that step times come from.
-type measured struct {
+// tableFile is the content of the table that step times come from.
+type tableFile struct {
 	file string
 	data []byte
 }
@@ -79,7 +80,7 @@ func (u engineResolver) readTable() error {
 		return s.Fault(key, "%s has the SHA-256 %s, and not %.64s", path, digest, t.SHA256)
 	}
 	t.SHA256 = digest
-	u.table = measured{path, data}
+	u.table = tableFile{path, data}
 	return nil
 }
 

@@ -17,26 +17,25 @@ type Workload struct {
 	Preset *string `json:"preset"`
 	// Trace replays recorded requests.
 	Trace *Trace `json:"trace"`
-	// Arrivals says when requests come: one process, or a list of stages.
+	// Arrivals says when requests arrive: one process, or a list of phases.
 	Arrivals *Arrivals `json:"arrivals"`
-	// Input is the law of prompt lengths, in tokens.
+	// Input is the distribution of prompt lengths, in tokens.
 	Input *Distribution `json:"input"`
-	// Output is the law of answer lengths, in tokens.
+	// Output is the distribution of output lengths, in tokens.
 	Output *Distribution `json:"output"`
 	// Prefix makes prompts share their first tokens.
 	Prefix *Prefix `json:"prefix"`
-	// Sessions makes requests turns of conversations, in place of single ones.
+	// Sessions makes requests turns of conversations instead of single requests.
 	Sessions *Sessions `json:"sessions"`
 	// Classes mixes several kinds of traffic. Each arrival, or each user of a closed loop, belongs to one of them.
 	Classes []Class `json:"classes"`
-	// ClassWeights says what the weights of the classes are shares of, where arrivals are not those of users: requests,
-	// or sessions, where a conversation counts as much as a single request.
+	// ClassWeights is the unit of the weights of classes in an open loop: requests, or sessions, where a
+	// conversation counts as much as a single request.
 	ClassWeights string `json:"class_weights" one:"requests sessions"`
-	// Headcount makes arrivals and classes out of the people of a company.
+	// Headcount derives arrivals and classes from the number of people in a company.
 	Headcount *Headcount `json:"headcount"`
-	// MaxTokens is the longest answer that clients ask for: what policies reserve room for. An answer that is shorter
-	// ends by a token of its own, which the engine cannot foresee. Null is that clients ask for exactly what
-	// they get.
+	// MaxTokens is the output limit that clients declare, for which policies reserve KV. A shorter output ends with
+	// a stop token that the engine cannot predict. Null declares the exact output length.
 	MaxTokens *int `json:"max_tokens" range:"[1,1000000000]"`
 	// Sampling is how the engine picks tokens, which costs time.
 	Sampling string `json:"sampling" one:"greedy top_p"`
@@ -48,14 +47,14 @@ type Trace struct {
 	File string `json:"file"`
 	// Format is the layout of the file; auto tells it by the header.
 	Format string `json:"format"`
-	// Mode says what to do about bad rows: stop, skip and count, or repair.
+	// Mode is the treatment of bad rows: stop, skip and count, or repair.
 	Mode string `json:"mode" one:"strict skip fix"`
 	// From and To cut a slice of the recorded time, which then begins at 0.
 	From *unit.Duration `json:"from"`
 	To   *unit.Duration `json:"to"`
-	// WarmPrefix lets the rows before from fill the prefix cache, at no cost and without a load of their own.
+	// WarmPrefix fills the prefix cache with the rows before from, without load.
 	WarmPrefix bool `json:"warm_prefix"`
-	// Classes keeps the rows of these classes: models, kinds of requests or what else the format has.
+	// Classes keeps only the rows of these classes.
 	Classes []string `json:"classes,omitempty"`
 	// Dequantise spreads rows over the ticks of a coarse clock; auto does where half of the rows share a tick.
 	Dequantise Toggle `json:"dequantise"`
@@ -65,14 +64,14 @@ type Trace struct {
 	Rate *float64 `json:"rate" range:"(0,1000000]"`
 	// Speedup divides all times.
 	Speedup *float64 `json:"speedup" range:"(0,1000000]"`
-	// Loop plays the trace so many times, one after another; the passes share no prefixes.
+	// Loop plays the trace this many times in sequence; the passes share no prefixes.
 	Loop *int `json:"loop" range:"[1,1000000]"`
 	// Limit ends the trace after this many rows.
 	Limit *int `json:"limit" range:"[1,1000000000]"`
-	// Cap says what becomes of requests longer than max_model_len; null leaves them to the engine, which rejects
-	// prompts and cuts answers.
+	// Cap is the treatment of requests longer than max_model_len; null leaves them to the engine, which rejects
+	// prompts and cuts outputs.
 	Cap *string `json:"cap" one:"drop truncate-input truncate-output"`
-	// ZeroOutput says what becomes of rows without an answer; null leaves them to the mode.
+	// ZeroOutput is the treatment of rows without output; null leaves them to the mode.
 	ZeroOutput *string `json:"zero_output" one:"drop one"`
 	// MaxBadFraction is the share of bad rows above which mode skip stops; null is 0.01.
 	MaxBadFraction *float64 `json:"max_bad_fraction" range:"(0,1]"`
@@ -166,12 +165,12 @@ func (a *Arrivals) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 
 // Stage is an arrival process and how long it lasts.
 type Stage struct {
-	// Name labels the stage in results.
+	// Name labels the phase in results.
 	Name string `json:"name,omitempty"`
-	// Duration is the length of the stage.
+	// Duration is the length of the phase.
 	Duration *unit.Duration `json:"duration,omitempty" range:"(0,)"`
-	// Process is the law of arrivals; left out, it is closed where users are given, else the preset's, or
-	// poisson where the preset has no rate.
+	// Process is the arrival process. The default is closed if users are given, otherwise the preset's, or poisson
+	// if the preset has no rate.
 	Process string `json:"process,omitempty" one:"constant poisson gamma weibull all-at-once closed on-off cox profile superposed"`
 	// Rate is the mean, in requests per second.
 	Rate *float64 `json:"rate,omitempty" range:"(0,10000000]"`
@@ -180,7 +179,8 @@ type Stage struct {
 	CV *float64 `json:"cv,omitempty" range:"[0.01,100]"`
 	// Shape is that of the Weibull law of gaps.
 	Shape *float64 `json:"shape,omitempty" range:"[0.1,100]"`
-	// Users is the number of clients in a closed loop; each sends when its last answer has come.
+	// Users is the number of clients in a closed loop; each sends its next request after the response to the last
+	// one.
 	Users *int `json:"users,omitempty" range:"[1,10000000]"`
 	// ThinkTime is how long a user waits before the next request.
 	ThinkTime *ThinkTime `json:"think_time,omitempty"`
@@ -195,18 +195,18 @@ type Stage struct {
 	Rho *float64 `json:"rho,omitempty" range:"[0,1)"`
 	// Step is how long the rate stays the same.
 	Step *unit.Duration `json:"step,omitempty" range:"(0,)"`
-	// Hourly is the course of the rate over a day or a week, whose mean is the rate: the name of a profile, or the
-	// relative rates of 24 or 168 hours, from midnight, or from Monday on.
+	// Hourly is the rate over a day or a week relative to its mean: the name of a profile, or 24 or 168 relative
+	// rates, starting at midnight or on Monday.
 	Hourly *Hourly `json:"hourly,omitempty"`
-	// Begin is the time of that day or week at which the traffic begins.
+	// Begin is the time of that day or week at which the traffic starts.
 	Begin *unit.Duration `json:"begin,omitempty" range:"[0,)"`
-	// Sources is the number of clients of superposed, each of which sends at a rate and with a burstiness of its own.
+	// Sources is the number of clients of superposed, each with its own rate and burstiness.
 	Sources *int `json:"sources,omitempty" range:"[11,100000]"`
 	// TopShare and Top10Share are the parts of the requests that come from the first client, and from the first ten.
 	TopShare   *float64 `json:"top_share,omitempty" range:"(0,1)"`
 	Top10Share *float64 `json:"top10_share,omitempty" range:"(0,1)"`
-	// SourceCV are quantiles of the coefficient of variation of the clients' gaps, weighted by requests: at 0.05, 0.25, 0.5,
-	// 0.75 and 0.95.
+	// SourceCV are quantiles of the coefficient of variation of the clients' gaps, weighted by requests: at 0.05, 0.25,
+	// 0.5, 0.75 and 0.95.
 	SourceCV []float64 `json:"source_cv,omitempty" range:"[0.05,100]"`
 }
 

@@ -15,21 +15,21 @@ import (
 	"clifftop/report/curve"
 )
 
-// CapacityOptions says where to look for a capacity. The zero value looks for the highest rate, or number of users of a closed
-// loop, that meets the scenario's SLO.
+// CapacityOptions says where to look for a capacity. The zero value looks for the highest rate, or number of users of a
+// closed loop, that meets the scenario's SLO.
 type CapacityOptions struct {
 	// Over is what varies: "rate", "users", or a dotted key of the scenario with a number or a duration, then in
 	// seconds. Empty is users for a closed loop and else rate.
 	Over string
 	// Low and High bound the search; both 0 leave that to the search, which looks around the scenario's own value.
 	Low, High float64
-	// Precision is how near the ends of the answer should come, as a fraction of the value; 0 is 0.05. Values that are whole
-	// need not come nearer than neighbours.
+	// Precision is how near the ends of the answer should come, as a fraction of the value; 0 is 0.05. Values that are
+	// whole need not come nearer than neighbours.
 	Precision float64
 	// Replications is the greatest number of runs at one value; 0 is 16.
 	Replications int
-	// Requests is how many a run has where nothing in the scenario says so; 0 leaves that to the search, which takes 2,000,
-	// more for percentiles far out, and more again where that is too short for the system to fill.
+	// Requests is how many a run has where nothing in the scenario says so; 0 leaves that to the search, which takes
+	// 2,000, more for percentiles far out, and more again where that is too short for the system to fill.
 	Requests int
 	// Runs ends the search after so many runs in all, short of the precision; 0 is 600.
 	Runs int
@@ -58,15 +58,15 @@ const (
 	expectedRuns = 80
 )
 
-// Capacity finds how much of something the scenario's SLO allows: the highest rate, the most users, the longest prompts, or
-// the fewest seats or replicas. The answer is an interval: at its one end the objective was shown to be met, at the other
-// to be missed.
+// Capacity finds how much of something the scenario's SLO allows: the highest rate, the most users, the longest
+// prompts, or the fewest seats or replicas. The answer is an interval: at its one end the objective was shown to be
+// met, at the other to be missed.
 //
-// The search brackets the answer by doubling and halving, with a short run at each value, and then bisects. At each value
-// runs are added, from 4 up to 16, until the confidence intervals of the limited statistics, or of the share of requests
-// within the limit, lie on one side of their targets; the looks share an error of 5 %. Values that stay undecided are left
-// between the ends. The k-th runs of all values share their random numbers. A load without a steady state misses
-// every objective. Three values beyond the failing end tell whether it is met again there.
+// The search brackets the answer by doubling and halving, with a short run at each value, and then bisects. At each
+// value runs are added, from 4 up to 16, until the confidence intervals of the limited statistics, or of the share of
+// requests within the limit, lie on one side of their targets; the looks share an error of 5 %. Values that stay
+// undecided are left between the ends. The k-th runs of all values share their random numbers. A load without a steady
+// state misses every objective. Three values beyond the failing end tell whether it is met again there.
 //
 // The result does not depend on the number of jobs.
 func Capacity(ctx context.Context, s *scenario.Scenario, o CapacityOptions) (*curve.Capacity, error) {
@@ -160,8 +160,8 @@ func requestsOfSLO(slo *report.SLO) int {
 	return min(max(capacityRequests, int(math.Ceil(tailSamples/rarest))), mostRequests)
 }
 
-// Capacity looks for the capacity under the scenario's SLO over what the sweep varies, between its values where they were
-// given. It is nil without an SLO.
+// Capacity looks for the capacity under the scenario's SLO over what the sweep varies, between its values where they
+// were given. It is nil without an SLO.
 func (o Options) Capacity(ctx context.Context, s *scenario.Scenario, progress func(done, expected int)) (*curve.Capacity, error) {
 	if slo, err := objectiveOfRuns(s); err != nil || slo == nil {
 		return nil, err

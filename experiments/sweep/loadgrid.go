@@ -12,9 +12,9 @@ const (
 	minRefined  = 8
 )
 
-// loads spreads points from near idle, through saturation, where they are densest, to beyond. Numbers of users
+// loadGrid spreads points from near idle, through saturation, where they are densest, to beyond. Numbers of users
 // begin with 1 and double.
-func loads(saturation float64, users bool, points int) []float64 {
+func loadGrid(saturation float64, users bool, points int) []float64 {
 	shares := []float64{0.05, 0.15, 0.3, 0.45, 0.6, 0.75, 0.88, 1, 1.15, highestShare}
 	var values []float64
 	add := func(v float64) {

@@ -10,8 +10,8 @@ import (
 	"clifftop/workload"
 )
 
-// A probe is a short run that measures nothing but how fast requests complete. Sweeps use probes to
-// find out where a system saturates before they choose loads. All replicas are there in a probe, from its beginning to its end.
+// A probe is a short run that measures nothing but how fast requests complete. Sweeps use probes to find out where a
+// system saturates before they choose loads. All replicas are there in a probe, from its beginning to its end.
 type probe struct {
 	half      clock.Time // from here on is counted
 	arrived   int64      // in the second half
@@ -209,8 +209,8 @@ func saturationUsers(ctx context.Context, u *scenario.Setup, idle float64) (satu
 	return result, nil
 }
 
-// Saturation estimates the rate in requests per second at which the scenario's system saturates: the highest at which it
-// completes requests, whatever their latency.
+// Saturation estimates the rate in requests per second at which the scenario's system saturates: the highest at which
+// it completes requests, whatever their latency.
 func Saturation(ctx context.Context, s *scenario.Scenario) (float64, error) {
 	u, err := Options{Over: scenario.RateKey}.Trial(s)
 	if err != nil {
@@ -220,8 +220,8 @@ func Saturation(ctx context.Context, s *scenario.Scenario) (float64, error) {
 	return found.load, err
 }
 
-// overloaded estimates from a single probe, of more load than the seats can take, how many requests per second the system
-// completes, and how long one takes there from admission on. It is much rougher than saturation, and cheaper.
+// overloaded estimates from a single probe, of more load than the seats can take, how many requests per second the
+// system completes, and how long one takes there from admission on. It is much rougher than saturation, and cheaper.
 func overloaded(ctx context.Context, u *scenario.Setup) (o outcome, idle float64, err error) {
 	if idle, err = idleResidence(ctx, u); err != nil || idle == 0 {
 		return outcome{}, idle, err
@@ -233,9 +233,9 @@ func overloaded(ctx context.Context, u *scenario.Setup) (o outcome, idle float64
 	return o, idle, err
 }
 
-// Sketch chooses loads for a curve that is wanted at once: from near idle to beyond where one short run in overload says
-// that the system saturates. It also says how long a request takes there, in seconds from its admission on. Without loads,
-// no request completes.
+// Sketch chooses loads for a curve that is wanted at once: from near idle to beyond where one short run in overload
+// says that the system saturates. It also says how long a request takes there, in seconds from its admission on.
+// Without loads, no request completes.
 func Sketch(ctx context.Context, u *scenario.Setup, over string, points int) (chosen []float64, service float64, err error) {
 	o, idle, err := overloaded(ctx, u)
 	if err != nil || idle == 0 {
@@ -253,5 +253,5 @@ func Sketch(ctx context.Context, u *scenario.Setup, over string, points int) (ch
 		}
 		load = max(1, load*(think+service)) // as many as are thinking or being served
 	}
-	return loads(load, over == scenario.UsersKey, points), service, nil
+	return loadGrid(load, over == scenario.UsersKey, points), service, nil
 }

@@ -114,7 +114,8 @@ func (q *search) bracket() (good, bad float64, err error) {
 	return math.NaN(), min(down.at, start), nil
 }
 
-// outset is the value to begin with, and one at which all requests come at once, so that more of a load changes nothing.
+// outset is the value to begin with, and one at which all requests come at once, so that more of a load changes
+// nothing.
 func (q *search) outset() (start, enough float64, err error) {
 	start, enough = q.axis.start, math.Inf(1)
 	n := q.base.Scenario.Run.Requests
@@ -275,7 +276,8 @@ func (q *search) secure(x float64, want string, up bool) error {
 	return nil
 }
 
-// bisect halves the distance of the ends. An undecided value stays between them, and each end comes as near to it as it can.
+// bisect halves the distance of the ends. An undecided value stays between them, and each end comes as near to it as it
+// can.
 func (q *search) bisect() error {
 	for !q.axis.near(*q.good, *q.bad, q.o.Precision) {
 		m, ok := q.axis.between(*q.good, *q.bad)

@@ -297,7 +297,7 @@ func (o Options) choose(ctx context.Context, base *scenario.Setup, p *plan) (sat
 	if p.refine = n >= minRefined; p.refine {
 		n -= refinements
 	}
-	for _, v := range loads(found.load, users, n) {
+	for _, v := range loadGrid(found.load, users, n) {
 		p.values = append(p.values, loadText(v))
 	}
 	return found, nil

@@ -184,13 +184,13 @@ func TestLoads(t *testing.T) {
 		{60, true, 10, []float64{1, 2, 4, 8, 16, 32, 39, 60, 90, 150}},
 		{60, true, 1, []float64{1}},
 	} {
-		if got := loads(test.saturation, test.users, test.points); !slices.Equal(got, test.want) {
+		if got := loadGrid(test.saturation, test.users, test.points); !slices.Equal(got, test.want) {
 			t.Errorf("%+v: %v", test, got)
 		}
 	}
 	for points := 1; points < 200; points++ {
 		for _, saturation := range []float64{1, 2, 3, 7, 100, 5000, 1e6} {
-			got := loads(saturation, true, points)
+			got := loadGrid(saturation, true, points)
 			if got[0] != 1 || len(got) > points || !slices.IsSorted(got) || points > 1 && saturation > 2 && got[len(got)-1] < 2*saturation && points > 4 {
 				t.Errorf("%d points around %v: %v", points, saturation, got)
 			}

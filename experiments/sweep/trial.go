@@ -73,8 +73,8 @@ func (q *search) add(st *state, n int) error {
 	return nil
 }
 
-// lengthen makes the runs of what follows so long that a system like the one at a value has filled and emptied often enough,
-// and forgets what shorter ones have shown.
+// lengthen makes the runs of what follows so long that a system like the one at a value has filled and emptied often
+// enough, and forgets what shorter ones have shown.
 func (q *search) lengthen(x float64) {
 	st := q.states[x]
 	if !q.s.Endless() || q.o.Requests > 0 || st == nil || len(st.runs) == 0 {
@@ -163,7 +163,8 @@ func (q *search) decide(st *state, looks []int) error {
 	return nil
 }
 
-// judge is the verdict of the sides together. At the last look a share that is perfect, as its target asks for, is enough.
+// judge is the verdict of the sides together. At the last look a share that is perfect, as its target asks for, is
+// enough.
 func (st *state) judge(last bool) string {
 	if st.overload || len(st.sides) == 0 {
 		return curve.ProbeFails
@@ -184,9 +185,9 @@ func (st *state) judge(last bool) string {
 	return verdict
 }
 
-// hopeless reports whether a single run misses a limit by so much that no further one is needed: it takes three times as long
-// on average, or has a share that is off by 40 percent of all requests. That it fills up is not enough: a short run
-// near saturation may by chance.
+// hopeless reports whether a single run misses a limit by so much that no further one is needed: it takes three times
+// as long on average, or has a share that is off by 40 percent of all requests. That it fills up is not enough: a short
+// run near saturation may by chance.
 func hopeless(st *state) bool {
 	const (
 		timesTheMean = 3

@@ -49,7 +49,7 @@ func (c *Collector) fractions(w *window) []fraction {
 	n := w.to - w.from
 	list := []fraction{}
 	add := func(path string, of func(b *bucket, d *detail, seconds float64) (num, den float64)) {
-		f := fraction{path, make([]float64, n), make([]float64, n), report.IsShareOfRequests(path)}
+		f := fraction{path, make([]float64, n), make([]float64, n), report.MetricAt(path).Pool == report.ShareOfRequests}
 		for i := range n {
 			k := w.from + i
 			seconds := min(c.line.end(k), w.end).Sub(c.line.start(k)).Seconds()

@@ -82,15 +82,15 @@ type quantity struct {
 	value *float64
 }
 
-// pointNumbers are the numbers of a row of a curve's table.
+// pointNumbers are the numbers of a row of a curve's table, with the offered rate if it is wanted.
 func pointNumbers(s *report.Summary, offered bool) []quantity {
-	l, x := &s.Latency, &s.Throughput
-	row := []quantity{
-		{"throughput.offered_requests_per_s", x.OfferedRequestsPerS},
-		{"throughput.requests_per_s", x.RequestsPerS}, {"throughput.output_tokens_per_s", x.OutputTokensPerS},
-		{"latency_ms.ttft.p50", l.TTFT.P50}, {"latency_ms.ttft.p99", l.TTFT.Tail(l.TTFT.P99, report.MinSamplesP99)},
-		{"latency_ms.tpot.p50", l.TPOT.P50}, {"latency_ms.tpot.p99", l.TPOT.Tail(l.TPOT.P99, report.MinSamplesP99)},
-		{"system.busy_fraction", s.System.BusyFraction}, {"system.kv_usage.max", s.System.KVUsage.Max},
+	var row []quantity
+	for _, path := range [...]string{
+		"throughput.offered_requests_per_s", "throughput.requests_per_s", "throughput.output_tokens_per_s",
+		"latency_ms.ttft.p50", "latency_ms.ttft.p99", "latency_ms.tpot.p50", "latency_ms.tpot.p99",
+		"system.busy_fraction", "system.kv_usage.max",
+	} {
+		row = append(row, quantity{path, report.MetricAt(path).Reliable(s)})
 	}
 	if !offered {
 		row = row[1:]

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"clifftop/report"
 	"clifftop/report/stats"
 )
 
@@ -49,13 +50,13 @@ func (v *Result) group(names []string, of [][][]float64) {
 			continue
 		}
 		slices.SortStableFunc(order, func(a, b int) int {
-			if m.lower {
+			if m.Better == report.Lower {
 				return cmp.Compare(means[a], means[b])
 			}
 			return cmp.Compare(means[b], means[a])
 		})
 		differ := apart(order, k, of)
-		v.Groups = append(v.Groups, MetricGroups{Path: m.path, Groups: runsOfAlike(order, differ, names)})
+		v.Groups = append(v.Groups, MetricGroups{Path: m.Path, Groups: runsOfAlike(order, differ, names)})
 	}
 }
 

@@ -71,7 +71,7 @@ func (v *Result) overview(t *layout.Text) {
 	for _, c := range overviewColumns {
 		head = append(head, c.title)
 		for k, m := range v.metrics {
-			if m.path == c.path {
+			if m.Path == c.path {
 				base = append(base, layout.Cell(stats.Finite(v.baseline[k])))
 			}
 		}
@@ -137,7 +137,7 @@ func (v *Result) details(t *layout.Text, variant *Variant) {
 		case Unknown:
 			verdict = "–"
 		}
-		rows = append(rows, []string{v.metrics[k].title, layout.Cell(m.Baseline), layout.Cell(m.Variant), change, interval, verdict, layout.Cell(m.VarianceReduction)})
+		rows = append(rows, []string{v.metrics[k].Heading(), layout.Cell(m.Baseline), layout.Cell(m.Variant), change, interval, verdict, layout.Cell(m.VarianceReduction)})
 	}
 	if len(rows) == 1 {
 		t.Line("", "no difference")
@@ -165,8 +165,8 @@ func (v *Result) groups(t *layout.Text) {
 		title := ""
 		for _, c := range overviewColumns {
 			for _, m := range v.metrics {
-				if m.path == g.Path && c.path == g.Path {
-					title = m.title
+				if m.Path == g.Path && c.path == g.Path {
+					title = m.Heading()
 				}
 			}
 		}

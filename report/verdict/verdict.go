@@ -81,41 +81,28 @@ const (
 	Unknown            = "unknown"      // there are no numbers, or no interval, to tell by
 )
 
-// metric is a number by which runs are compared.
-type metric struct {
-	path, title string
-	lower       bool // less is better
-	of          func(*report.Summary) *float64
+// comparedPaths are the metrics by which runs are compared, in the order of tables.
+func comparedPaths() []string {
+	return []string{
+		"throughput.requests_per_s", "throughput.output_tokens_per_s",
+		"latency_ms.ttft.mean", "latency_ms.ttft.p50", "latency_ms.ttft.p99",
+		"latency_ms.tpot.mean", "latency_ms.tpot.p50", "latency_ms.tpot.p99",
+		"latency_ms.itl.p99", "latency_ms.e2e.mean", "latency_ms.e2e.p99",
+		"goodput.requests_per_s", "system.error_rate", "system.gap_fraction", "system.preemptions", "tokens.recomputed",
+		"retry_rate", "fairness", pathCost,
+	}
 }
+
+// metric is a number by which runs are compared.
+type metric struct{ *report.Metric }
 
 // compared are the metrics, in the order of tables.
 func compared() []metric {
-	return []metric{
-		{"throughput.requests_per_s", "requests/s", false, func(s *report.Summary) *float64 { return s.Throughput.RequestsPerS }},
-		{"throughput.output_tokens_per_s", "output tokens/s", false, func(s *report.Summary) *float64 { return s.Throughput.OutputTokensPerS }},
-		{"latency_ms.ttft.mean", "TTFT mean, ms", true, func(s *report.Summary) *float64 { return s.Latency.TTFT.Mean }},
-		{"latency_ms.ttft.p50", "TTFT p50, ms", true, func(s *report.Summary) *float64 { return s.Latency.TTFT.P50 }},
-		{"latency_ms.ttft.p99", "TTFT p99, ms", true, func(s *report.Summary) *float64 { return s.Latency.TTFT.Tail(s.Latency.TTFT.P99, report.MinSamplesP99) }},
-		{"latency_ms.tpot.mean", "TPOT mean, ms", true, func(s *report.Summary) *float64 { return s.Latency.TPOT.Mean }},
-		{"latency_ms.tpot.p50", "TPOT p50, ms", true, func(s *report.Summary) *float64 { return s.Latency.TPOT.P50 }},
-		{"latency_ms.tpot.p99", "TPOT p99, ms", true, func(s *report.Summary) *float64 { return s.Latency.TPOT.Tail(s.Latency.TPOT.P99, report.MinSamplesP99) }},
-		{"latency_ms.itl.p99", "ITL p99, ms", true, func(s *report.Summary) *float64 { return s.Latency.ITL.Tail(s.Latency.ITL.P99, report.MinSamplesP99) }},
-		{"latency_ms.e2e.mean", "E2E mean, ms", true, func(s *report.Summary) *float64 { return s.Latency.E2E.Mean }},
-		{"latency_ms.e2e.p99", "E2E p99, ms", true, func(s *report.Summary) *float64 { return s.Latency.E2E.Tail(s.Latency.E2E.P99, report.MinSamplesP99) }},
-		{"goodput.requests_per_s", "good requests/s", false, func(s *report.Summary) *float64 { return s.Goodput.RequestsPerS }},
-		{"system.error_rate", "error rate", true, func(s *report.Summary) *float64 { return s.System.ErrorRate }},
-		{"system.gap_fraction", "gap fraction", true, func(s *report.Summary) *float64 { return s.System.GapFraction }},
-		{"system.preemptions", "preemptions", true, func(s *report.Summary) *float64 { v := float64(s.System.Preemptions); return &v }},
-		{"tokens.recomputed", "recomputed tokens", true, func(s *report.Summary) *float64 { v := float64(s.Tokens.Recomputed); return &v }},
-		{"retry_rate", "retries per request", true, (*report.Summary).RetryRate},
-		{"fairness", "fairness (Jain)", false, (*report.Summary).Fairness},
-		{pathCost, "$ per million tokens", true, func(s *report.Summary) *float64 {
-			if s.Cost == nil {
-				return nil
-			}
-			return s.Cost.USDPerMillionOutputAtLoad
-		}},
+	var list []metric
+	for _, path := range comparedPaths() {
+		list = append(list, metric{report.MetricAt(path)})
 	}
+	return list
 }
 
 // pathCost is that of the cost by output tokens. At one price of the hour it says nothing that throughput does not.
@@ -137,14 +124,14 @@ func comparedOf(runs [][]*report.Summary) []metric {
 			}
 		}
 	}
-	return slices.DeleteFunc(compared(), func(m metric) bool { return m.path == pathCost })
+	return slices.DeleteFunc(compared(), func(m metric) bool { return m.Path == pathCost })
 }
 
 // Title names a metric with its unit; it is the path of one that is not known.
 func (v *Result) Title(path string) string {
 	for _, m := range compared() {
-		if m.path == path {
-			return m.title
+		if m.Path == path {
+			return m.Heading()
 		}
 	}
 	return path
@@ -246,7 +233,7 @@ func (m metric) values(runs []*report.Summary) []float64 {
 	xs := make([]float64, len(runs))
 	for i, s := range runs {
 		xs[i] = math.NaN()
-		if x := m.of(s); x != nil {
+		if x := m.Reliable(s); x != nil {
 			xs[i] = *x
 		}
 	}
@@ -258,7 +245,7 @@ func alike(x, y float64) bool { return x == y || math.IsNaN(x) && math.IsNaN(y) 
 
 // difference describes paired values.
 func (m metric) difference(margin float64, base, variant []float64, random bool) Difference {
-	d := Difference{Path: m.path, Verdict: Unknown}
+	d := Difference{Path: m.Path, Verdict: Unknown}
 	differences := subtract(variant, base)
 	d.Baseline, d.Variant, d.Difference = stats.Finite(stats.Mean(base)), stats.Finite(stats.Mean(variant)), stats.Finite(stats.Mean(differences))
 	if d.Difference == nil || len(base) < 2 || !random {
@@ -311,7 +298,7 @@ func (v *Result) judge() {
 			d := family[i]
 			within := v.Margin * math.Abs(*d.Baseline)
 			switch {
-			case real && (*d.Difference < 0) == m.lower:
+			case real && (*d.Difference < 0) == (m.Better == report.Lower):
 				d.Verdict = Pass
 			case real:
 				d.Verdict = Fail

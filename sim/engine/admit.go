@@ -15,7 +15,7 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 	r := it.r
 	w := it.waiting(place)
 	if w == nil {
-		it.unsupported("Admit where nobody waits")
+		it.unsupported("Admit on an empty queue")
 		return sched.None
 	}
 	if r.mayHit(w) {
@@ -29,7 +29,7 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 		r.load(s)
 	case s.phase == loaded:
 		r.conn.unpark(i)
-		s.reserved, r.reserves = r.held(s), true
+		s.reserved, r.space.reserves = r.held(s), true
 	default:
 		s.loaded, s.reused = 0, r.takeCached(s)
 		s.computed, s.swapped = s.reused, false
@@ -43,7 +43,7 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 			r.queue.fair.admitted(s)
 		}
 		s.rec.Scheduled = r.now
-		s.rec.PassedOver = s.rec.Queued <= r.lastComposed
+		s.rec.PassedOver = s.rec.Queued <= r.gpu.lastComposed
 		s.rec.CachedTokens = s.reused
 		if s.load != nil && s.load.remote {
 			s.rec.PulledTokens = s.loaded
@@ -60,7 +60,7 @@ func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
 	if s.swapped {
 		it.resume(i, s)
 	} else {
-		r.prefills = append(r.prefills, i)
+		r.running.prefills = append(r.running.prefills, i)
 		it.givePrefill(i, s, n)
 	}
 	return sched.Seq(i)
@@ -79,7 +79,7 @@ func (r *Engine) take(place int, w *waiting) int32 {
 			p := r.host.Client(w.req.ID)
 			p.Seq = i
 			p.Note(&r.seq(i).rec)
-			r.seq(i).indexOwn = r.seq(i).indexOwn || p.Again && r.caching
+			r.seq(i).indexOwn = r.seq(i).indexOwn || p.Again && r.space.caching
 		}
 	}
 	r.Settle()
@@ -116,13 +116,13 @@ func (r *Engine) start(s *sequence, req *workload.Request) {
 	if r.depth > 1 && s.declared > s.output {
 		s.slots++
 	}
-	if r.radix != nil {
+	if r.space.radix != nil {
 		s.text, s.common = req.Text(s.text[:0]), common(req)
 	}
-	if !r.caching {
+	if !r.space.caching {
 		return
 	}
-	if l := &r.look; l.begun && l.request == req.ID {
+	if l := &r.space.look; l.begun && l.request == req.ID {
 		s.blockHashes, l.fresh, l.begun = l.fresh, s.blockHashes, false
 	} else {
 		s.blockHashes.begin(r, req)

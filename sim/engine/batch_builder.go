@@ -66,7 +66,7 @@ func (it *batchBuilder) begin(number int64) {
 	it.blocked = sched.NotBlocked
 	it.asked, it.looked = false, false
 	it.stepped, it.slow, it.mixed, it.ordered = false, false, false, false
-	it.serials = it.r.serials
+	it.serials = it.r.running.serials
 	it.decodes, it.gaps, it.context = 0, 0, 0
 	it.drafts, it.accepted, it.discarded = 0, 0, 0
 	it.prefill, it.recomputed, it.lost, it.preempted, it.loads = 0, 0, 0, 0, 0
@@ -86,7 +86,7 @@ func (it *batchBuilder) begin(number int64) {
 
 // plain reports whether the iteration is the cohort's step and nothing else.
 func (it *batchBuilder) plain() bool {
-	return !it.slow && it.decodes > 0 && len(it.chunks) == 0 && it.preempted == 0 && it.loads == 0 && it.r.moved == 0 &&
+	return !it.slow && it.decodes > 0 && len(it.chunks) == 0 && it.preempted == 0 && it.loads == 0 && it.r.space.moved == 0 &&
 		len(it.current.verified) == 0
 }
 
@@ -140,7 +140,7 @@ func (it *batchBuilder) computed(s *sequence) int32 {
 
 // DecodeAll implements [sched.View].
 func (it *batchBuilder) DecodeAll() sched.Seq {
-	if it.r.speculating > 0 {
+	if it.r.running.speculating > 0 {
 		return it.First()
 	}
 	before := it.firstPrefill()
@@ -155,10 +155,10 @@ func (it *batchBuilder) DecodeAll() sched.Seq {
 
 // DecodeFirst implements [sched.View].
 func (it *batchBuilder) DecodeFirst() bool {
-	if it.r.speculating > 0 {
+	if it.r.running.speculating > 0 {
 		return false
 	}
-	it.mixed = len(it.r.prefills) > 0
+	it.mixed = len(it.r.running.prefills) > 0
 	return it.r.cohort.size == 0 || it.step()
 }
 
@@ -166,21 +166,21 @@ func (it *batchBuilder) DecodeFirst() bool {
 func (it *batchBuilder) step() bool {
 	r, c := it.r, &it.r.cohort
 	need := c.takes.at(c.steps)
-	if c.size > int(it.budget) || need+r.windowNeed(false) > r.free() || need > 0 && r.holes != nil {
+	if c.size > int(it.budget) || need+r.windowNeed(false) > r.free() || need > 0 && r.space.contiguous != nil {
 		return false
 	}
 	if c.booked.members > 0 {
-		r.booked -= c.booked.at(c.steps)
+		r.space.booked -= c.booked.at(c.steps)
 	}
 	r.windowNeed(true)
-	if r.caching {
+	if r.space.caching {
 		c.debt += need
 	} else {
 		r.takeCount(need)
 	}
 	it.countStep()
 	it.countCohortGaps()
-	if r.caching && r.depth > 1 {
+	if r.space.caching && r.depth > 1 {
 		it.registerRested()
 	}
 	if need > 0 && r.writesBack() {
@@ -194,15 +194,15 @@ func (it *batchBuilder) step() bool {
 
 // firstPrefill is the first running sequence in prefill.
 func (it *batchBuilder) firstPrefill() sched.Seq {
-	if len(it.r.prefills) == 0 {
+	if len(it.r.running.prefills) == 0 {
 		return sched.None
 	}
-	return sched.Seq(it.r.prefills[0])
+	return sched.Seq(it.r.running.prefills[0])
 }
 
 // decoderBehind reports whether a sequence admitted after i decodes.
 func (it *batchBuilder) decoderBehind(i int32) bool {
-	for j := it.r.last; j != i; j = it.r.seq(j).prev {
+	for j := it.r.running.last; j != i; j = it.r.seq(j).prev {
 		if it.r.seq(j).phase == decoding {
 			return true
 		}
@@ -247,10 +247,10 @@ func (it *batchBuilder) grow(i int32, s *sequence, blocks int) bool {
 	if blocks-held+r.cfg.Window.Extra(blocks)-s.windowed > r.free() {
 		return false
 	}
-	if r.holes != nil && blocks > held {
+	if r.space.contiguous != nil && blocks > held {
 		start, ok := 0, false
 		if held == 0 {
-			start, ok = r.holes.Take(blocks)
+			start, ok = r.space.contiguous.Take(blocks)
 		}
 		if !ok {
 			return false
@@ -262,8 +262,8 @@ func (it *batchBuilder) grow(i int32, s *sequence, blocks int) bool {
 		r.chargeWindow(s, blocks)
 	}
 	s.grown = true
-	if r.caching {
-		s.blocks = r.pool.Pop(s.blocks, blocks-held)
+	if r.space.caching {
+		s.blocks = r.space.pool.Pop(s.blocks, blocks-held)
 	} else {
 		r.takeCount(blocks - held)
 		s.blockCount = blocks
@@ -299,10 +299,10 @@ func (it *batchBuilder) givePrefill(i int32, s *sequence, n int32) {
 	it.countPrefill(s, n, 1)
 	s.computed += n
 	s.chunkBatch = it.current.number
-	if r.caching {
+	if r.space.caching {
 		r.register(s, min(s.computed, s.target-s.awaited)/r.cfg.BlockSize)
 	}
-	if r.radix != nil {
+	if r.space.radix != nil {
 		it.current.computed = append(it.current.computed, computedChunk{i, s.computed, s.serial})
 	}
 	if s.computed < s.target {
@@ -313,7 +313,7 @@ func (it *batchBuilder) givePrefill(i int32, s *sequence, n int32) {
 		it.countLate(s.lastEnd, 1)
 	}
 	s.issued++
-	r.prefills = without(r.prefills, i)
+	r.running.prefills = without(r.running.prefills, i)
 	it.current.firsts = append(it.current.firsts, i)
 }
 
@@ -348,7 +348,7 @@ func (it *batchBuilder) giveDecode(i int32, s *sequence) {
 	it.context += int64(length)
 	number, end := r.lastToken(s)
 	it.countGaps(number, end, 1)
-	if r.caching {
+	if r.space.caching {
 		known := s.rec.Request.InputTokens + s.issued + int32(r.cohort.steps-s.joined) - 1 - r.tokensInFlight(i)
 		r.register(s, min(length, known)/r.cfg.BlockSize)
 	}

@@ -59,7 +59,7 @@ type census struct {
 func (r *Engine) count() (*census, error) {
 	size := r.cfg.BlockSize
 	n := &census{takes: make([]int32, size), booked: make([]int32, size)}
-	for i := r.first; i != none; i = r.seq(i).next {
+	for i := r.running.first; i != none; i = r.seq(i).next {
 		if err := n.add(r, r.seq(i)); err != nil {
 			return nil, err
 		}
@@ -132,8 +132,8 @@ func (n *census) addBlocks(r *Engine, s *sequence, computed int32) error {
 	}
 	n.left += left
 	held := blocks
-	if r.caching {
-		held = len(s.blocks) // the rest are taken when somebody looks
+	if r.space.caching {
+		held = len(s.blocks) // the rest are owed until settle
 		n.owed += int64(blocks - held)
 		if s.registered > int32(held) {
 			return r.Broken("request %d registered %d of %d blocks", s.rec.Request.ID, s.registered, held)
@@ -153,13 +153,13 @@ func (n *census) addBlocks(r *Engine, s *sequence, computed int32) error {
 // checkBatch asserts that the running batch has no more sequences than seats, and each is what it is counted as.
 func (r *Engine) checkBatch(c *cohort, n *census) error {
 	switch {
-	case n.running != r.running || n.running > r.cfg.MaxNumSeqs:
-		return r.Broken("%d sequences run, counted %d, at most %d allowed", n.running, r.running, r.cfg.MaxNumSeqs)
-	case n.members != c.size || n.context != c.context || n.prefills != len(r.prefills):
+	case n.running != r.running.size || n.running > r.cfg.MaxNumSeqs:
+		return r.Broken("%d sequences run, counted %d, at most %d allowed", n.running, r.running.size, r.cfg.MaxNumSeqs)
+	case n.members != c.size || n.context != c.context || n.prefills != len(r.running.prefills):
 		return r.Broken("cohort of %d with context %d and %d prefills, counted %d, %d and %d",
-			n.members, n.context, n.prefills, c.size, c.context, len(r.prefills))
-	case n.drafting != r.speculating:
-		return r.Broken("%d sequences speculate, counted %d", n.drafting, r.speculating)
+			n.members, n.context, n.prefills, c.size, c.context, len(r.running.prefills))
+	case n.drafting != r.running.speculating:
+		return r.Broken("%d sequences speculate, counted %d", n.drafting, r.running.speculating)
 	}
 	return nil
 }
@@ -169,36 +169,36 @@ func (r *Engine) checkOwed(c *cohort, n *census) error {
 	switch {
 	case n.owed != int64(c.debt):
 		return r.Broken("%d blocks owed, counted %d", n.owed, c.debt)
-	case n.windowed != r.windowed || n.growing != c.growing:
-		return r.Broken("%d blocks charged to %d growing sequences, counted %d and %d", n.windowed, n.growing, r.windowed, c.growing)
+	case n.windowed != r.space.windowed || n.growing != c.growing:
+		return r.Broken("%d blocks charged to %d growing sequences, counted %d and %d", n.windowed, n.growing, r.space.windowed, c.growing)
 	}
 	return nil
 }
 
 // checkRemaining asserts that the tokens to come are those of the sequences, and that each member of the cohort is in a
-// group of those who had their last token together.
+// group of members whose last tokens came from the same iteration.
 func (r *Engine) checkRemaining(c *cohort, n *census) error {
-	if n.remaining != r.remaining || r.ahead.N == 0 && r.groups.size() != 0 && r.groups.size() != c.size-r.lagging {
+	if n.remaining != r.running.remaining || r.ahead.N == 0 && r.groups.size() != 0 && r.groups.size() != c.size-r.lagging {
 		return r.Broken("%d tokens remain, counted %d; groups of %d sequences in a cohort of %d, %d lagging",
-			n.remaining, r.remaining, r.groups.size(), c.size, r.lagging)
+			n.remaining, r.running.remaining, r.groups.size(), c.size, r.lagging)
 	}
 	return nil
 }
 
-// checkPool asserts that every block is free or somebody's.
+// checkPool asserts that every block is either free or held.
 func (r *Engine) checkPool(c *cohort, n *census) error {
 	switch {
-	case r.hosted < 0 || r.hosted > r.cfg.HostBlocks:
-		return r.Broken("%d blocks in host memory, which has room for %d", r.hosted, r.cfg.HostBlocks)
+	case r.space.hosted < 0 || r.space.hosted > r.cfg.HostBlocks:
+		return r.Broken("%d blocks in host memory, which has room for %d", r.space.hosted, r.cfg.HostBlocks)
 	case n.empty != c.empty:
 		return r.Broken("%d reserved blocks of the cohort are empty, counted %d", n.empty, c.empty)
-	case n.left != r.booked:
-		return r.Broken("%d promised blocks are left, counted %d", n.left, r.booked)
+	case n.left != r.space.booked:
+		return r.Broken("%d promised blocks are left, counted %d", n.left, r.space.booked)
 	case r.free() < 0:
 		return r.Broken("%d blocks free", r.free())
 	}
-	if free := r.pool.Usable() - n.held + int(r.Shared()); free != r.poolFree() {
-		return r.Broken("%d of %d KV blocks are free, counted %d", free, r.pool.Usable(), r.poolFree())
+	if free := r.space.pool.Usable() - n.held + int(r.Shared()); free != r.poolFree() {
+		return r.Broken("%d of %d KV blocks are free, counted %d", free, r.space.pool.Usable(), r.poolFree())
 	}
 	return nil
 }
@@ -226,19 +226,19 @@ func (r *Engine) checkBudget() error {
 	return nil
 }
 
-// checkLevels asserts that what is told of queue and batch is so.
+// checkLevels asserts that the reported levels are those of the queue and the batch.
 func (r *Engine) checkLevels() error {
-	if l := &r.levels; l.Waiting < r.queue.len() || l.Running != r.running {
-		return r.Broken("levels %+v with %d waiting and %d running", *l, r.queue.len(), r.running)
+	if l := &r.levels; l.Waiting < r.queue.len() || l.Running != r.running.size {
+		return r.Broken("levels %+v with %d waiting and %d running", *l, r.queue.len(), r.running.size)
 	}
 	return nil
 }
 
-// checkWork asserts that the policy does not leave the replica idle for ever while requests wait.
+// checkWork asserts that the policy does not leave the engine idle while requests wait.
 func (r *Engine) checkWork() error {
 	idle := r.inFlight.n == 0 && r.ahead.N == 0 && (r.conn == nil || len(r.conn.loads)+len(r.conn.leases) == 0)
 	if idle && r.queue.len() > 0 {
-		policyCheck{&r.it}.wrong("%d requests wait and %d run, but nothing can be scheduled", r.queue.len(), r.running)
+		policyCheck{&r.it}.wrong("%d requests wait and %d run, but nothing can be scheduled", r.queue.len(), r.running.size)
 		return r.fault
 	}
 	return nil

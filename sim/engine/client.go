@@ -65,7 +65,7 @@ func (r *Engine) ClientLeft(c *Client, first clock.Time) {
 	s := r.seq(c.Seq)
 	s.rec.ClientFirst = first
 	c.Note(&s.rec)
-	if c.Again && r.caching {
+	if c.Again && r.space.caching {
 		r.indexOwnBlocks(s)
 	}
 }

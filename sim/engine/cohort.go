@@ -30,13 +30,13 @@ type cohort struct {
 	takes    blockSchedule   // members that take new blocks as they grow: all but those that have a reservation left
 	fills    blockSchedule   // members that grow into blocks that they have reserved
 	empty    int             // how many of these hold nothing, at steps
-	booked   blockSchedule   // those of them who were promised the next block
-	refiling pq.Queue[int32] // steps at which a reservation or a promise is used up; entries may be stale
+	booked   blockSchedule   // members that have booked the next block
+	refiling pq.Queue[int32] // steps at which a reservation or a booking is used up; entries may be stale
 
 	growing int // members whose windowed layers still take blocks; only single steps are taken then
 
-	// With prefix caching blocks are taken in order of (step, running position), but only when
-	// somebody looks: the steps below settled are done, and debt blocks are owed since.
+	// With prefix caching, blocks are taken in order of step and running position, but only when Settle is called: the
+	// steps below settled are done, and debt blocks are owed since.
 	settled int64
 	debt    int
 	first   []int32 // members of each residue, in running order; kept only where they are needed
@@ -135,7 +135,7 @@ func (c *cohort) nextFinish() int64 {
 	}
 }
 
-// nextRefile is the next step at which a reservation or a promise is used up.
+// nextRefile is the next step at which a reservation or a booking is used up.
 func (c *cohort) nextRefile() int64 {
 	h := &c.refiling
 	for h.Len() > 0 {

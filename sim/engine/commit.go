@@ -6,7 +6,8 @@ import (
 	"clifftop/sim/event"
 )
 
-// What was promised happens here: the cohort advances, the iterations are in flight, and who has ended leaves.
+// The planned iterations take place: the cohort advances, the last iterations are in flight, and sequences with their last
+// token leave the cohort.
 
 // commit makes the promised iterations happen: it advances the cohort, tells the observer and puts
 // the last iterations in flight.
@@ -14,8 +15,8 @@ func (r *Engine) commit() {
 	p, c, it := r.ahead, &r.cohort, &r.it
 	r.ahead.N = 0
 	wait := clock.Duration(0)
-	if r.batches > 0 {
-		wait = p.Start.Sub(r.gpuFree)
+	if r.gpu.batches > 0 {
+		wait = p.Start.Sub(r.gpu.free)
 	}
 	each := r.shareOut(&p)
 	r.report(p, r.Used()+r.released, wait)
@@ -25,25 +26,25 @@ func (r *Engine) commit() {
 	}
 	r.charge(each)
 	f := it.current
-	f.end, f.number = p.End(p.N), r.batches+int64(p.N)
+	f.end, f.number = p.End(p.N), r.gpu.batches+int64(p.N)
 	if it.stepped {
 		r.groups = r.groups[:0]
 	} else if r.pipe == nil {
-		r.groups.hold(f, c.size-r.lagging, it.joined, r.batches, r.gpuFree)
+		r.groups.hold(f, c.size-r.lagging, it.joined, r.gpu.batches, r.gpu.free)
 	}
-	r.remaining -= int64(it.decodes)*int64(p.N) + int64(len(f.firsts)-it.resumed)
-	r.batches += int64(p.N)
+	r.running.remaining -= int64(it.decodes)*int64(p.N) + int64(len(f.firsts)-it.resumed)
+	r.gpu.batches += int64(p.N)
 	if r.lock != nil && r == r.lock.ranks[0] {
 		r.lock.steps += p.N
 	}
 	if it.decodes > 0 {
-		r.decodeSteps += int64(p.N)
+		r.gpu.decodeSteps += int64(p.N)
 	}
-	r.lastComposed = r.composing
+	r.gpu.lastComposed = r.gpu.composing
 	if p.N > 1 { // the others when the iteration that many before them ended
-		r.lastComposed = p.End(p.N - r.depth)
+		r.gpu.lastComposed = p.End(p.N - r.depth)
 	}
-	r.gpuFree, r.remainder = p.End(p.N), p.EndRemainder(p.N)
+	r.gpu.free, r.gpu.remainder = p.End(p.N), p.EndRemainder(p.N)
 	r.inFlight.n++
 	it.reportGaps(p.End(1))
 	if r.cfg.Speculative.On() {
@@ -62,18 +63,18 @@ func (r *Engine) commit() {
 func (r *Engine) advance(p *clock.Progression) {
 	c, more := &r.cohort, p.N-1
 	blocks := c.takes.over(c.steps, more)
-	if r.caching {
+	if r.space.caching {
 		c.debt += blocks
 	} else {
 		r.takeCount(blocks)
 	}
 	if c.booked.members > 0 {
-		r.booked -= c.booked.over(c.steps, more)
+		r.space.booked -= c.booked.over(c.steps, more)
 	}
 	c.advance(more)
 	if r.inFlight.n > 0 {
 		older := r.inFlight.at(0)
-		older.end, older.number, older.stepped = p.End(p.N-1), r.batches+int64(more), true
+		older.end, older.number, older.stepped = p.End(p.N-1), r.gpu.batches+int64(more), true
 	}
 }
 
@@ -88,7 +89,7 @@ func (r *Engine) retire(f *iteration) {
 			continue
 		}
 		if !r.it.ordered && s.issued+int32(c.steps-s.joined) == s.output {
-			s.lastPlace = r.streamOrder.upTo(s.slot) + int32(len(f.finishes)-len(f.lasts))
+			s.lastPlace = r.running.order.upTo(s.slot) + int32(len(f.finishes)-len(f.lasts))
 		}
 		if r.endsUnpredicted(f, e.Value, s.issued+int32(c.steps-s.joined)) {
 			s.ends++
@@ -145,8 +146,8 @@ func (r *Engine) report(p clock.Progression, used int, wait clock.Duration) {
 	s.PrefillTokens, s.RecomputedTokens, s.Shared = it.prefill, it.recomputed, r.batch.SharedTokens
 	s.PaddedRows, s.PaddedTokens, s.PaddedContext = it.padRows, it.padTokens, it.padContext
 	s.Drafts, s.Accepted, s.Discarded = it.drafts, it.accepted, it.discarded
-	s.SwappedBlocks, s.LostTokens = r.moved, it.lost
-	r.moved = 0
+	s.SwappedBlocks, s.LostTokens = r.space.moved, it.lost
+	r.space.moved = 0
 	for {
 		n := p.N
 		if r.released > 0 || it.leaving > 0 {

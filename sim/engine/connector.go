@@ -26,7 +26,7 @@ type Connector struct {
 	Fetch     Fetch
 	MinTokens int32
 
-	// Handoff says what of a request's work the replica does; nil means all of it, for every request.
+	// Handoff says which part of a request the engine serves; nil means all of it, for every request.
 	Handoff func(r *workload.Request) Handoff
 	// Links are the bandwidths, in bytes per second, of the links over which KV comes from other replicas.
 	Links []int64
@@ -75,11 +75,11 @@ func (f Fetch) String() string { return [...]string{"faster", "always"}[f] }
 // Handoff is what a replica does of a request whose prompt one replica computes and whose answer another one. The first is
 // sent a request of one token.
 type Handoff struct {
-	// Lease is how long the blocks of the request are kept after its last token for whoever loads them, if they are
+	// Lease is how long the blocks of the request are kept after its last token for the engine that loads them, if they are
 	// not released before; 0 keeps none.
 	Lease clock.Duration
 	// Ended, where it is not nil, takes the record of the request at its end in the place of client, source and observer,
-	// who are not told of it: the one token is for nobody.
+	// which are not told of it: the one token is not delivered.
 	Ended func(rec *event.Record, at clock.Time)
 	// Remote is KV of the prompt that another replica has.
 	Remote Remote
@@ -163,7 +163,7 @@ func newConnector(r *Engine, before *Engine) *connector {
 	}
 	if len(c.tiers) > 0 && c.tiers[0].WriteBack {
 		c.writesBack = true
-		r.pool.LogEvictions()
+		r.space.pool.LogEvictions()
 	}
 	return c
 }
@@ -180,7 +180,7 @@ func (c *connector) connect(r *Engine) {
 
 func (r *Engine) writesBack() bool { return r.conn != nil && r.conn.writesBack }
 
-// comes notes what the replica does of a request that comes to the queue.
+// noteHandoff notes which part of a request that reaches the queue the engine serves.
 func (c *connector) noteHandoff(req *workload.Request) {
 	if c.Handoff == nil {
 		return
@@ -194,10 +194,10 @@ func (c *connector) noteHandoff(req *workload.Request) {
 func (c *connector) forgetHandoff(id int64) { delete(c.handoffs, id) }
 
 // Requests whose prompt one replica computes and whose answer another one. What is here is the side of the first: it
-// produces one token, which is for nobody, keeps the blocks under a lease and hands the record on. The second one is
+// produces one token that is not delivered, keeps the blocks under a lease and hands the record on. The second one is
 // sent the request as it came, with a leg that says where its KV is.
 
-// handsOff reports whether somebody else than the client takes what becomes of s.
+// handsOff reports whether the record of s goes to another engine, and not to the client.
 func (r *Engine) handsOff(s *sequence) bool {
 	return r.conn != nil && r.conn.handoffs[s.rec.Request.ID].Ended != nil
 }

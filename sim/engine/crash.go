@@ -42,7 +42,7 @@ func (r *Engine) CheckEmpty() {
 }
 
 func (r *Engine) checkEmpty() error {
-	if (r.levels != event.Levels{Blocked: r.levels.Blocked}) || r.Used() != 0 || r.running != 0 {
+	if (r.levels != event.Levels{Blocked: r.levels.Blocked}) || r.Used() != 0 || r.running.size != 0 {
 		return r.Broken("replica %d has failed, but %+v and %d blocks are in use", r.index, r.levels, r.Used())
 	}
 	return r.checkGPUTime()

@@ -27,79 +27,92 @@ type Engine struct {
 	transfers *Transfers
 	index     int       // its number in the fleet
 	lock      *lockstep // those that it iterates in lock step with, or nil
-	depth     int       // iterations in flight of which a sequence may have a part
-	most      int       // iterations in flight
-	pipe      *pipeline // the stages that they pass, or nil where there is one
 
-	levels event.Levels // in the system are the requests that were sent here, which the fleet counts
+	depth   int       // iterations in flight of which a sequence may have a part
+	most    int       // iterations in flight
+	maxSpan int       // iterations that are taken at once
+	pipe    *pipeline // the stages that they pass, or nil where there is one
 
-	pool    *kv.Pool
-	holes   *kv.Contiguous // of a contiguous pool, beside pool, which counts
-	caching bool
-	radix   *kv.Radix // takes the place of the pool, or is nil
-	matched radixMatch
-	conn    *connector // to KV beyond the pool; nil where there is none
+	levels     event.Levels             // in the system are the requests that were sent here, which the fleet counts
+	uncomputed int64                    // prompt tokens of waiting and running requests that no iteration was given
+	late       map[int64]clock.Duration // how long requests that have not been admitted were held at the router
+	aborts     []int64                  // requests whose clients have left since the last boundary
+	link       linkLoss
+
 	queue   queue
 	seqs    slab
+	running runningBatch
+	space   kvSpace
+	conn    *connector // to KV beyond the pool; nil where there is none
 	cohort  cohort
-
-	first, last int32 // the running batch, in order of admission
-	running     int
-	serials     int64
-	streamOrder streamOrder
-	slots       int32   // slots given out
-	prefills    []int32 // running sequences in prefill, in running order
-	groups      groups
-	drafter     drafter
-	speculating int   // sequences that decode with drafts
-	lagging     int   // decoding sequences that missed the last step of the others
-	windowed    int   // blocks charged for windowed layers
-	booked      int   // blocks promised and not taken
-	reserves    bool  // sequences have reserved blocks
-	uncomputed  int64 // prompt tokens of waiting and running requests that no iteration was given
-	hosted      int   // blocks in host memory
-	moved       int   // blocks copied to and from there since the last launch
-	remaining   int64 // answer tokens that running sequences may still be given, by what clients declared
-	longest     int32 // at least the most that one of them may
-	answers     int   // running sequences whose answer others may come to share
+	lagging int    // decoding sequences that missed the last step of the others
+	groups  groups // the last tokens of the others
+	drafter drafter
 
 	now      clock.Time
 	next     clock.Time // next boundary
 	answered bool       // requests have ended at the boundary, and the next iteration is not composed
+	retired  bool       // another engine has taken its place
 	fault    error
+	gpu      gpuClock
 	inFlight iterationRing
-	gpuFree  clock.Time // end of the last iteration
-	// lastComposed is when the last iteration that was launched was composed, and composing when the one to come is.
-	lastComposed, composing clock.Time
-	remainder               int64 // femtoseconds past gpuFree
-	given, took             int64 // GPU time of requests, and of those that have ended, modulo 2⁶⁴; for checks
-	sharers, carry          int64 // tokens among which the last iteration's time was shared out, and femtoseconds left over
-	batches                 int64 // iterations launched or promised and committed
-
-	decodeSteps int64 // those of them in which a sequence decoded
-	departures  int64 // times that a sequence left the running batch
 
 	it       batchBuilder
-	retired  bool                     // another engine has taken its place
-	slowdown int64                    // thousandths of the usual step time; 0 as usual
-	link     linkLoss                 // the link to it is lost
-	late     map[int64]clock.Duration // how long requests that have not been admitted were held at the router
-
-	released int               // blocks let go since the promise was made
-	ahead    clock.Progression // N iterations like the one composed; 0 when none is open
-	batch    model.Batch
+	ahead    clock.Progression // N iterations like the one composed; 0 when no span is planned
+	released int               // blocks freed since the span was planned
+	batch    model.Batch       // scratch, as the next two
 	span     event.Span
-	aborts   []int64
-	look     lookup
-	maxSpan  int
-	step     event.Step // scratch
+	step     event.Step
+}
+
+// runningBatch is the sequences that run, in order of admission.
+type runningBatch struct {
+	first, last int32
+	size        int
+	serials     int64 // admissions so far
+	departures  int64 // times that a sequence left
+	order       streamOrder
+	slots       int32   // places in order that were given out
+	prefills    []int32 // sequences in prefill, in running order
+	speculating int     // sequences that decode with drafts
+	answers     int     // sequences whose output others may come to share
+	remaining   int64   // output tokens that the sequences may still be given, by what clients declared
+	longest     int32   // at least the most that one of them may
+}
+
+// kvSpace is the KV cache: a pool of blocks, and how they are found and charged.
+type kvSpace struct {
+	pool       *kv.Pool
+	contiguous *kv.Contiguous // of a contiguous pool, beside pool, which counts
+	radix      *kv.Radix      // takes the place of the pool, or is nil
+	caching    bool           // blocks are found by hashes of their tokens
+	look       lookup         // what they hold of the head of the queue,
+	matched    radixMatch     // and what the radix cache holds
+	windowed   int            // blocks charged for windowed layers
+	booked     int            // blocks booked and not taken
+	reserves   bool           // sequences have reserved blocks
+	hosted     int            // blocks in host memory
+	moved      int            // blocks copied to and from there since the last launch
+}
+
+// gpuClock is the time of the GPU, and to which tokens it went.
+type gpuClock struct {
+	free      clock.Time // end of the last iteration
+	remainder int64      // femtoseconds past it
+	slowdown  int64      // thousandths of the usual step time; 0 as usual
+	// lastComposed is when the last iteration that was launched was composed, and composing when the one to come is.
+	lastComposed, composing clock.Time
+	batches                 int64 // iterations launched, or planned and committed
+	decodeSteps             int64 // those of them in which a sequence decoded
+	sharers, carry          int64 // tokens among which the last iteration's time was shared out, and femtoseconds left over
+	given, took             int64 // time of requests, and of those that have ended, modulo 2⁶⁴; for checks
 }
 
 // New makes an engine of a valid configuration.
 func New(cfg Config, in Setup) *Engine {
 	r := &Engine{
-		lastComposed: -1, cfg: cfg, host: in.Host, obs: in.Observers, detailed: in.Observers.WantsSteps(), transfers: in.Transfers,
-		index: in.Index, depth: 1, next: clock.Never, caching: cfg.PrefixCaching && !cfg.Radix, maxSpan: cfg.MaxSpan,
+		gpu: gpuClock{lastComposed: -1}, space: kvSpace{caching: cfg.PrefixCaching && !cfg.Radix}, cfg: cfg, host: in.Host, obs: in.Observers, detailed: in.Observers.WantsSteps(), transfers: in.Transfers,
+		index: in.Index, depth: 1, next: clock.Never, maxSpan: cfg.MaxSpan,
 	}
 	if cfg.AsyncScheduling && cfg.Stages <= 1 {
 		r.depth = 2
@@ -108,19 +121,19 @@ func New(cfg Config, in Setup) *Engine {
 		r.maxSpan = 1 << 30
 	}
 	r.most = r.depth
-	if r.caching {
-		r.pool = kv.NewCache(cfg.UsableBlocks(), cfg.AppendUnkeyed)
+	if r.space.caching {
+		r.space.pool = kv.NewCache(cfg.UsableBlocks(), cfg.AppendUnkeyed)
 	} else {
-		r.pool = kv.NewCountingPool(cfg.UsableBlocks())
+		r.space.pool = kv.NewCountingPool(cfg.UsableBlocks())
 	}
 	if cfg.Radix {
-		r.radix = kv.NewRadix(cfg.UsableBlocks(), cfg.BlockSize)
+		r.space.radix = kv.NewRadix(cfg.UsableBlocks(), cfg.BlockSize)
 	}
 	if cfg.Contiguous {
-		r.holes = kv.NewContiguous(cfg.UsableBlocks())
+		r.space.contiguous = kv.NewContiguous(cfg.UsableBlocks())
 	}
-	r.cohort.init(&r.seqs, cfg.BlockSize, r.caching || cfg.Window.Layers > 0)
-	r.first, r.last = int32(sched.None), int32(sched.None)
+	r.cohort.init(&r.seqs, cfg.BlockSize, r.space.caching || cfg.Window.Layers > 0)
+	r.running.first, r.running.last = int32(sched.None), int32(sched.None)
 	r.it.r = r
 	r.inFlight.ring = make([]iteration, max(cfg.Stages, 2)+1)
 	if cfg.Stages > 1 {
@@ -132,7 +145,7 @@ func New(cfg Config, in Setup) *Engine {
 	if old := in.Before; old != nil {
 		old.retired = true
 		r.levels, r.fault = old.levels, old.fault
-		r.slowdown, r.link, r.gpuFree, r.remainder = old.slowdown, old.link, old.gpuFree, old.remainder
+		r.gpu.slowdown, r.link, r.gpu.free, r.gpu.remainder = old.gpu.slowdown, old.link, old.gpu.free, old.gpu.remainder
 	}
 	return r
 }
@@ -156,7 +169,7 @@ func (r *Engine) Levels() *event.Levels { return &r.levels }
 func (r *Engine) Blocked() sched.Cause { return r.it.blocked }
 
 // Usable returns the number of KV blocks in the pool.
-func (r *Engine) Usable() int { return r.pool.Usable() }
+func (r *Engine) Usable() int { return r.space.pool.Usable() }
 
 // Uncomputed returns the number of prompt tokens, of waiting and running requests, that no iteration has computed or is
 // computing.
@@ -191,10 +204,10 @@ func (r *Engine) seq(i int32) *sequence { return r.seqs.items[i] }
 
 // free is the number of KV blocks that are neither referenced, nor owed by the cohort, nor charged for
 // windowed layers.
-func (r *Engine) free() int { return r.poolFree() - r.cohort.debt - r.windowed }
+func (r *Engine) free() int { return r.poolFree() - r.cohort.debt - r.space.windowed }
 
 // Used is the number of KV blocks that are referenced, owed or charged.
-func (r *Engine) Used() int { return r.pool.Usable() - r.free() }
+func (r *Engine) Used() int { return r.space.pool.Usable() - r.free() }
 
 // blocksFor is the number of blocks that hold the given tokens.
 func (r *Engine) blocksFor(tokens int32) int {
@@ -354,7 +367,7 @@ func (r *Engine) compose() bool {
 // decide lets the policy compose an iteration. It reports whether there is anything to run.
 func (r *Engine) decide() bool {
 	it := &r.it
-	it.begin(r.batches + 1)
+	it.begin(r.gpu.batches + 1)
 	if r.cfg.Check {
 		policyCheck{it}.schedule()
 	} else {
@@ -381,10 +394,10 @@ func (r *Engine) alike(n int) int {
 // launch promises n iterations like the one composed, and commits a single one.
 func (r *Engine) launch(first, slope int64, n int) {
 	it, p := &r.it, &r.ahead
-	r.composing = r.now
+	r.gpu.composing = r.now
 	p.Start, p.Remainder = r.now, 0
-	if r.gpuFree >= r.now {
-		p.Start, p.Remainder = r.gpuFree, r.remainder
+	if r.gpu.free >= r.now {
+		p.Start, p.Remainder = r.gpu.free, r.gpu.remainder
 	}
 	it.empty, it.leaving = it.emptyBlocks()
 	p.First, p.Slope, p.N = first, slope, 1

@@ -9,15 +9,15 @@ import (
 
 // fairQueue is the waiting queue of an order that shares service among clients, with what each client was
 // charged. Decoding sequences are charged for a token in every step of the cohort, so that a counter is a
-// line in the number of steps, and is worked out when somebody asks for it.
+// line in the number of steps, and is computed on demand.
 type fairQueue struct {
 	order   sched.Fair
 	number  map[int64]int32 // of a client, in list
 	list    []fairClient
 	removed map[int64]struct{} // requests that left and are still in a heap
 
-	waiting []int32 // clients who have requests in the queue
-	joining []int32 // those who came to have some since the last composition, in their order
+	waiting []int32 // clients with requests in the queue
+	joining []int32 // clients that have some since the last composition, in order
 	steps   int64   // the cohort's before the iteration that is being composed
 	next    int32   // the client whose request is the head; none if that is not known
 }
@@ -37,7 +37,7 @@ func newFairQueue(order sched.Fair) *fairQueue {
 	return &fairQueue{order: order, number: make(map[int64]int32), removed: make(map[int64]struct{}), next: none}
 }
 
-// of is the number of the client who sent r.
+// of is the number of the client that sent r.
 func (a *fairQueue) of(r *workload.Request) int32 {
 	p := progress(r)
 	client := a.order.Client(&p)
@@ -152,7 +152,8 @@ func (a *fairQueue) leave(i int32) {
 // begin begins a composition, before which the cohort has made so many steps.
 func (a *fairQueue) begin(steps int64) { a.steps, a.next = steps, none }
 
-// lift lifts clients who have come to wait to the lowest of those who wait or, if nobody does, of those who run.
+// lift raises the counters of clients that begin to wait to the lowest counter of the waiting clients or, if there are
+// none, of the running ones.
 func (a *fairQueue) lift(running func(yield func(client int32) bool)) {
 	for _, i := range a.joining {
 		c := &a.list[i]

@@ -51,7 +51,7 @@ func (it *batchBuilder) finish() {
 			r.seq(i).given = 0
 		}
 		if it.slow {
-			for i := r.first; i != none; i = r.seq(i).next {
+			for i := r.running.first; i != none; i = r.seq(i).next {
 				r.seq(i).given = 0
 			}
 		}
@@ -88,7 +88,7 @@ func (s *sequence) setPlace(place, issued int32) {
 // putBack gives the members that got no token their step back.
 func (it *batchBuilder) putBack() {
 	r, c := it.r, &it.r.cohort
-	for i := r.first; i != none; i = r.seq(i).next {
+	for i := r.running.first; i != none; i = r.seq(i).next {
 		s := r.seq(i)
 		if s.phase != decoding || r.inOtherCohort(s) {
 			continue
@@ -124,7 +124,7 @@ func (it *batchBuilder) orderByWalking() {
 	r := it.r
 	it.ordered = true
 	var place int32
-	for i := r.first; i != none; i = r.seq(i).next {
+	for i := r.running.first; i != none; i = r.seq(i).next {
 		s := r.seq(i)
 		completes := s.joinBatch == it.current.number
 		decodes := s.phase == decoding && s.joinBatch < it.current.number && it.hasToken(s) && !r.inOtherCohort(s)
@@ -152,7 +152,7 @@ func (it *batchBuilder) reportStep() {
 	st.Preempted, st.SwappedOut = it.victims, it.swaps
 	st.FreeBlocks = r.free()
 	st.Scheduled = st.Scheduled[:0]
-	for i := r.first; i != none; i = r.seq(i).next {
+	for i := r.running.first; i != none; i = r.seq(i).next {
 		s := r.seq(i)
 		share := event.Share{Request: s.rec.Request.ID}
 		if s.serial > it.serials {

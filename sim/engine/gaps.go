@@ -57,7 +57,7 @@ func (r *Engine) lastToken(s *sequence) (number int64, end clock.Time) {
 	case r.pipe != nil:
 		return r.pipe.lastToken()
 	}
-	return r.batches, r.gpuFree
+	return r.gpu.batches, r.gpu.free
 }
 
 // leaveStep makes s, which decodes, keep its last token for itself.
@@ -78,7 +78,7 @@ type lateGap struct {
 // countGaps counts the gaps that end when n sequences, whose last tokens came from the given
 // iteration, produce another in the one being composed; a negative n takes them back.
 func (it *batchBuilder) countGaps(number int64, end clock.Time, n int) {
-	if number == it.r.batches && it.r.pipe == nil {
+	if number == it.r.gpu.batches && it.r.pipe == nil {
 		it.gaps += n
 		return
 	}
@@ -99,7 +99,7 @@ func (it *batchBuilder) countLate(from clock.Time, n int) {
 // countCohortGaps counts the gaps that end with the cohort's step.
 func (it *batchBuilder) countCohortGaps() {
 	r := it.r
-	for i := r.first; i != none && r.lagging > 0; i = r.seq(i).next {
+	for i := r.running.first; i != none && r.lagging > 0; i = r.seq(i).next {
 		if s := r.seq(i); s.lagging {
 			it.countGaps(s.lastBatch, s.lastEnd, 1)
 		}

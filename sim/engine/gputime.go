@@ -6,22 +6,22 @@ import "clifftop/sim/clock"
 func (r *Engine) shareOut(p *clock.Progression) (each int64) {
 	it, s := &r.it, &r.span
 	tokens := int64(it.decodes + it.drafts + it.prefill + it.recomputed + it.padRows + it.padTokens)
-	if tokens != r.sharers {
-		r.sharers, r.carry = tokens, 0
+	if tokens != r.gpu.sharers {
+		r.gpu.sharers, r.gpu.carry = tokens, 0
 	}
-	s.Progression, s.Carry = *p, r.carry
+	s.Progression, s.Carry = *p, r.gpu.carry
 	femtos := s.SharedFemtos(p.N)
 	each = femtos / tokens
-	r.carry = femtos - each*tokens
+	r.gpu.carry = femtos - each*tokens
 	if r.cfg.Check {
-		r.given += each * (tokens - int64(it.padRows+it.padTokens))
+		r.gpu.given += each * (tokens - int64(it.padRows+it.padTokens))
 	}
 	return each
 }
 
 // checkGPUTime asserts that the sequences alive and those that have ended took what was shared out to them.
 func (r *Engine) checkGPUTime() error {
-	took := r.took
+	took := r.gpu.took
 	for i, s := range r.seqs.items {
 		if s.serial == 0 {
 			continue
@@ -34,13 +34,13 @@ func (r *Engine) checkGPUTime() error {
 			return r.Broken("request %d, sequence %d, took %+v of GPU time", s.rec.Request.ID, i, t)
 		}
 	}
-	if took != r.given {
-		return r.Broken("%d fs of GPU time were given to requests, and %d taken", r.given, took)
+	if took != r.gpu.given {
+		return r.Broken("%d fs of GPU time were given to requests, and %d taken", r.gpu.given, took)
 	}
 	return nil
 }
 
-// charge charges those who had a part of the iterations just committed, for each token of an iteration so much. The
+// charge charges the sequences of the iterations just committed, by the time of a token of each. The
 // cohort's members are charged as one; of those who joined it, or were left out, it is taken back.
 func (r *Engine) charge(each int64) {
 	it, c := &r.it, &r.cohort

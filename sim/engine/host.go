@@ -44,23 +44,23 @@ type Setup struct {
 
 // Peek is what an admission would reuse now where blocks are not found by hashes.
 func (r *Engine) Peek(q *workload.Request) int32 {
-	if r.radix == nil {
+	if r.space.radix == nil {
 		return 0
 	}
-	r.look.text = q.Text(r.look.text[:0])
-	return int32(r.radix.Peek(r.look.text, q.InputTokens-1)) * r.cfg.BlockSize
+	r.space.look.text = q.Text(r.space.look.text[:0])
+	return int32(r.space.radix.Peek(r.space.look.text, q.InputTokens-1)) * r.cfg.BlockSize
 }
 
 // HashedBlocks is the size of the blocks if they are found by hashes, else 0.
 func (r *Engine) HashedBlocks() int32 {
-	if r.caching {
+	if r.space.caching {
 		return r.cfg.BlockSize
 	}
 	return 0
 }
 
 // TellBlocks makes the prefix cache call tell for each block hash that can be found from now on, and no more.
-func (r *Engine) TellBlocks(tell func(key uint64, held bool)) { r.pool.Tell(tell) }
+func (r *Engine) TellBlocks(tell func(key uint64, held bool)) { r.space.pool.Tell(tell) }
 
 // Unsettled reports whether decoding sequences owe blocks: see Settle.
 func (r *Engine) Unsettled() bool { return r.cohort.settled < r.cohort.steps }
@@ -77,8 +77,8 @@ func (r *Engine) UsedAt(at clock.Time) int {
 
 // IdleFrom is when the GPU has nothing more to do, if it is given nothing.
 func (r *Engine) IdleFrom() clock.Time {
-	if r.remainder > 0 {
-		return r.gpuFree + 1
+	if r.gpu.remainder > 0 {
+		return r.gpu.free + 1
 	}
-	return r.gpuFree
+	return r.gpu.free
 }

@@ -7,13 +7,12 @@ import (
 	"clifftop/sim/kv"
 )
 
-// What is left of KV elsewhere when an engine ends: nothing is on its way to it or from it any more, nobody's blocks are
-// kept, and only the tiers that persist have what they had.
+// KV cleanup after an engine stops: transfers are cancelled, leases are dropped, and only persistent tiers keep their KV.
 
 // Retired reports whether another engine has taken the place of this one.
 func (r *Engine) Retired() bool { return r.retired }
 
-// Drained reports whether nothing is left to do for a replica that drains: no requests are there, nobody will load the
+// Drained reports whether an engine that drains has nothing left to do: it has no requests, no other engine will load the
 // KV that it keeps, and tiers that outlive it have all that was copied there.
 func (r *Engine) Drained() bool {
 	if r.levels.System > 0 {

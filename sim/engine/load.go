@@ -23,7 +23,7 @@ type load struct {
 	kept // of one whose client has left: until the KV has come
 }
 
-// lease is the blocks of a request that has ended, which are kept for whoever loads them.
+// lease is the blocks of a request that has ended, which are kept for another engine that loads them.
 type lease struct {
 	request int64
 	serial  int64
@@ -73,7 +73,7 @@ func (it *batchBuilder) Load(place int) bool {
 	return true
 }
 
-// holdsBack reports whether KV of another replica has to wait until some of those who were loaded run.
+// holdsBack reports whether loading from another replica has to wait until loaded requests run.
 func (r *Engine) holdsBack() bool {
 	c := r.conn
 	if !c.plan.remote || c.PullPercent == 0 {
@@ -96,7 +96,7 @@ func (r *Engine) fetchRemote(s *sequence, l *load) {
 	l.parts, l.remote, l.read, l.lost, l.from = 1, true, remote.Read, remote.Lost, remote.From
 	l.fails = remote.Fails || l.lost != nil && l.lost()
 	if l.from != nil && l.from.Retired() {
-		bytes = 0 // nobody answers
+		bytes = 0 // the other engine is gone
 	}
 	path := slices.Clone(remote.Via)
 	for _, k := range remote.Path {
@@ -146,7 +146,7 @@ func (r *Engine) come(l *load) {
 	if l.fails {
 		r.uncomputed += int64(min(s.computed, s.rec.Request.InputTokens) - min(s.reused, s.rec.Request.InputTokens))
 		s.computed, s.loaded = s.reused, 0
-	} else if r.caching {
+	} else if r.space.caching {
 		r.register(s, s.computed/r.cfg.BlockSize)
 	}
 	place := 0
@@ -187,11 +187,11 @@ func (s *sequence) detach() kept {
 
 // release frees blocks that were kept.
 func (r *Engine) release(k *kept) {
-	r.windowed -= k.windowed
-	if r.caching {
-		r.pool.Release(k.blocks, k.registered)
+	r.space.windowed -= k.windowed
+	if r.space.caching {
+		r.space.pool.Release(k.blocks, k.registered)
 	} else {
-		r.pool.PutCount(k.count)
+		r.space.pool.PutCount(k.count)
 	}
 }
 
@@ -231,7 +231,7 @@ func (c *connector) holds(r *Engine) (blocks, windowed int) {
 	}
 	add := func(k *kept) {
 		blocks, windowed = blocks+len(k.blocks), windowed+k.windowed
-		if !r.caching {
+		if !r.space.caching {
 			blocks += k.count
 		}
 	}

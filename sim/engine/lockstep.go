@@ -87,7 +87,7 @@ func (g *lockstep) compose() bool {
 			return false
 		}
 		any = any || some
-		alive = alive || r.running > 0 || r.queue.len() > 0
+		alive = alive || r.running.size > 0 || r.queue.len() > 0
 	}
 	switch {
 	case !any && g.ranks[0].inFlight.n > 0: // its results may bring more to do
@@ -118,7 +118,7 @@ func (r *Engine) inLockstep(n int) int {
 	if r.it.decodes > 0 || len(r.it.chunks) > 0 {
 		return r.alike(n)
 	}
-	if r.queue.len() > 0 || r.running > 0 || r.inFlight.n < r.depth-1 {
+	if r.queue.len() > 0 || r.running.size > 0 || r.inFlight.n < r.depth-1 {
 		return 1
 	}
 	return min(n, r.maxSpan)

@@ -62,10 +62,10 @@ func (r *Engine) loadable(w *waiting, d *sched.Waiting) int32 {
 		p.valid = false
 		return 0
 	}
-	if p.valid && p.request == w.req.ID && p.known == d.Known && p.pool == r.pool.Epoch() && p.tiers == c.epoch {
+	if p.valid && p.request == w.req.ID && p.known == d.Known && p.pool == r.space.pool.Epoch() && p.tiers == c.epoch {
 		return p.tokens
 	}
-	p.valid, p.request, p.known, p.pool, p.tiers = true, w.req.ID, d.Known, r.pool.Epoch(), c.epoch
+	p.valid, p.request, p.known, p.pool, p.tiers = true, w.req.ID, d.Known, r.space.pool.Epoch(), c.epoch
 	p.tokens, p.remote = 0, false
 	if there := min(c.handoffs[w.req.ID].Remote.Tokens, d.Known); there > d.Cached {
 		p.tokens, p.remote = there-d.Cached, true
@@ -78,7 +78,7 @@ func (r *Engine) loadable(w *waiting, d *sched.Waiting) int32 {
 // findChunks plans to load the longest run of chunks that the tiers have and that is worth it.
 func (r *Engine) findChunks(w *waiting, d *sched.Waiting) {
 	c := r.conn
-	p, keys := &c.plan, &r.look.fresh
+	p, keys := &c.plan, &r.space.look.fresh
 	if w.seq != none {
 		keys = &r.seq(w.seq).blockHashes
 	}
@@ -154,7 +154,7 @@ func (c *connector) computed(r *Engine, f *iteration) {
 
 // leaves copies what s, which leaves the running batch, has computed.
 func (c *connector) leaves(r *Engine, s *sequence) {
-	if r.caching {
+	if r.space.caching {
 		c.store(r, s, min(s.registered, s.computed/r.cfg.BlockSize))
 	}
 }
@@ -221,7 +221,7 @@ func (c *connector) put(k int, key uint64) {
 // evictions enters into the tiers what the pool has evicted.
 func (c *connector) evictions(r *Engine) {
 	if c.writesBack {
-		for _, key := range r.pool.Evicted() {
+		for _, key := range r.space.pool.Evicted() {
 			c.put(0, key)
 		}
 	}

@@ -21,10 +21,10 @@ import (
 type pipeline struct {
 	r      *Engine
 	berths []berth
-	spare  []int32 // berths with nobody in them
+	spare  []int32 // empty berths
 	seat   int32   // the berth whose cohort the replica has
 	open   int32   // that of the open cohort, or of the iteration that is being launched,
-	rest   int32   // and then that of those who were left out
+	rest   int32   // and then that of the members that were left out
 	landed int64   // number of the last iteration that was processed
 
 	host  moment   // when the host has done the last iteration
@@ -95,11 +95,11 @@ func (p *pipeline) depart(f *iteration) {
 	p.sit(p.open)
 }
 
-// land opens the cohort of f, whose tokens are there, to those who wait.
+// land opens the cohort of f, whose tokens are there, to the waiting members.
 func (p *pipeline) land(f *iteration) {
 	r, waits := p.r, p.open
 	p.landed = f.number
-	for i := r.first; i != none && r.cohort.size > 0; i = r.seq(i).next {
+	for i := r.running.first; i != none && r.cohort.size > 0; i = r.seq(i).next {
 		if s := r.seq(i); s.phase == decoding && s.berth == waits {
 			p.move(i, f.berth)
 		}
@@ -235,8 +235,8 @@ func (p *pipeline) pass(alone int64) int64 {
 		p.left[i] = enter.plus(femtos)
 		at = p.left[i].plus(hop)
 	}
-	start, end := moment{r.gpuFree, r.remainder}, p.left[len(p.left)-1]
-	if r.gpuFree < r.now {
+	start, end := moment{r.gpu.free, r.gpu.remainder}, p.left[len(p.left)-1]
+	if r.gpu.free < r.now {
 		start = now
 	}
 	if end.at.Sub(start.at) > clock.MaxFemtos/clock.FemtosPerPico-1 {

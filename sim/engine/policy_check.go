@@ -15,7 +15,7 @@ var _ sched.View = policyCheck{}
 // schedule lets the policy compose the iteration, and is sure that it keeps the rules.
 func (a policyCheck) schedule() {
 	a.r.cfg.Scheduler.Schedule(a)
-	for i := a.r.first; i != none && a.r.fault == nil; i = a.r.seq(i).next {
+	for i := a.r.running.first; i != none && a.r.fault == nil; i = a.r.seq(i).next {
 		if s := a.r.seq(i); s.grown {
 			a.wrong("request %d is given room, and no tokens", s.rec.Request.ID)
 		}
@@ -182,7 +182,7 @@ func (a policyCheck) Reserve(i sched.Seq, tokens int32) bool {
 	if !a.runs(i) {
 		return false
 	}
-	if s := a.r.seq(int32(i)); a.r.holes != nil && s.serial <= a.serials {
+	if s := a.r.seq(int32(i)); a.r.space.contiguous != nil && s.serial <= a.serials {
 		a.wrong("reserves for request %d in a contiguous pool after its admission", s.rec.Request.ID)
 		return false
 	}

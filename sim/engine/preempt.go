@@ -23,7 +23,7 @@ func (it *batchBuilder) preempt(i int32, tail bool) {
 	} else {
 		r.uncomputed += int64(min(s.computed, s.rec.Request.InputTokens))
 	}
-	if r.caching {
+	if r.space.caching {
 		r.indexOwnBlocks(s)
 	}
 	it.takeOut(i, s)
@@ -147,15 +147,15 @@ func (it *batchBuilder) SwapOut(h sched.Seq) bool {
 	s := r.seq(i)
 	computed := it.computed(s)
 	blocks := r.pagesFor(computed)
-	if s.phase == finishing || s.over || computed == 0 || r.hosted+blocks > r.cfg.HostBlocks {
+	if s.phase == finishing || s.over || computed == 0 || r.space.hosted+blocks > r.cfg.HostBlocks {
 		return false
 	}
 	decodes := s.phase == decoding || s.swapped && s.joinBatch == it.current.number
 	it.takeBack(i, s)
 	s.reached = max(s.reached, s.computed)
 	s.swapped, s.hosted = decodes, blocks
-	r.hosted += blocks
-	r.moved += blocks
+	r.space.hosted += blocks
+	r.space.moved += blocks
 	if r.detailed {
 		it.swaps = append(it.swaps, s.rec.Request.ID)
 	}
@@ -166,8 +166,8 @@ func (it *batchBuilder) SwapOut(h sched.Seq) bool {
 
 // load brings s back from host memory.
 func (r *Engine) load(s *sequence) {
-	r.hosted -= s.hosted
-	r.moved += s.hosted
+	r.space.hosted -= s.hosted
+	r.space.moved += s.hosted
 	s.loaded, s.hosted = s.computed, 0
 }
 

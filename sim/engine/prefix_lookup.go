@@ -30,14 +30,14 @@ func (it *batchBuilder) Waiting(place int) (d sched.Waiting, ok bool) {
 	}
 	r.describe(w, &d)
 	switch {
-	case r.radix != nil:
+	case r.space.radix != nil:
 		r.cached(w, &d)
 	case r.mayHit(w):
 		r.lookUp(w, d.Known)
-		found := int32(len(r.look.blocks))
+		found := int32(len(r.space.look.blocks))
 		d.Cached = found * r.cfg.BlockSize
-		d.Held = r.look.held
-		d.Live = found < r.look.most && r.answers > 0 && w.req.SharesPrompt()
+		d.Held = r.space.look.held
+		d.Live = found < r.space.look.most && r.running.answers > 0 && w.req.SharesPrompt()
 	}
 	if r.conn != nil {
 		d.Loadable = r.loadable(w, &d)
@@ -64,9 +64,9 @@ func (it *batchBuilder) waiting(place int) *waiting {
 // mayHit reports whether hashed blocks may hold what a waiting request begins with.
 func (r *Engine) mayHit(w *waiting) bool {
 	if w.seq != none {
-		return r.caching && r.seq(w.seq).phase != loaded
+		return r.space.caching && r.seq(w.seq).phase != loaded
 	}
-	return r.caching && w.req.SharesPrompt()
+	return r.space.caching && w.req.SharesPrompt()
 }
 
 // Beginning implements [sched.View].
@@ -84,10 +84,10 @@ func (it *batchBuilder) Path(place int, to []int32) []int32 {
 	it.looked = it.looked || place > 0
 	r := it.r
 	w := r.queue.at(place)
-	if w == nil || r.radix == nil {
+	if w == nil || r.space.radix == nil {
 		return to
 	}
-	return r.radix.Path(r.match(w, r.known(w)), to)
+	return r.space.radix.Path(r.match(w, r.known(w)), to)
 }
 
 // describe tells of a request in the queue what does not depend on the cache. d is empty before.
@@ -123,8 +123,8 @@ func (r *Engine) known(w *waiting) int32 {
 // is always left to compute.
 func (r *Engine) lookUp(w *waiting, known int32) {
 	r.Settle()
-	l := &r.look
-	if l.valid && l.request == w.req.ID && l.epoch == r.pool.Epoch() {
+	l := &r.space.look
+	if l.valid && l.request == w.req.ID && l.epoch == r.space.pool.Epoch() {
 		return
 	}
 	keys := &l.fresh
@@ -134,38 +134,38 @@ func (r *Engine) lookUp(w *waiting, known int32) {
 		keys.begin(r, &w.req)
 		l.begun = true
 	}
-	l.valid, l.request, l.epoch = true, w.req.ID, r.pool.Epoch()
+	l.valid, l.request, l.epoch = true, w.req.ID, r.space.pool.Epoch()
 	l.most = (known - 1) / r.cfg.BlockSize
-	l.blocks = r.pool.Match(&keys.keys, keys.findable(l.most), l.blocks[:0])
+	l.blocks = r.space.pool.Match(&keys.keys, keys.findable(l.most), l.blocks[:0])
 	l.found = int32(len(l.blocks))
 	if n := len(l.blocks); n > 0 && r.cfg.Speculative.DropsBlock() {
 		l.blocks = l.blocks[:n-1]
 	}
-	l.held = r.pool.Referenced(l.blocks)
+	l.held = r.space.pool.Referenced(l.blocks)
 }
 
 // lostTokens is up to where s, which has just been given its cached blocks, would have found more but for evictions, and
 // from where on.
 func (r *Engine) lostTokens(s *sequence) (from, to int32) {
-	l := &r.look
-	lost := r.pool.Lost(&s.keys, l.found, s.findable(l.most))
+	l := &r.space.look
+	lost := r.space.pool.Lost(&s.keys, l.found, s.findable(l.most))
 	return l.found * r.cfg.BlockSize, (l.found + lost) * r.cfg.BlockSize
 }
 
 // takeCached gives s, the head of the queue that was looked up last, its cached blocks, and returns
 // the number of tokens in them.
 func (r *Engine) takeCached(s *sequence) int32 {
-	if r.radix != nil {
+	if r.space.radix != nil {
 		return r.lockPrefix(s)
 	}
-	l := &r.look
+	l := &r.space.look
 	s.lostFrom, s.lostTo = 0, 0
-	if !r.caching || !l.valid || l.request != s.rec.Request.ID {
+	if !r.space.caching || !l.valid || l.request != s.rec.Request.ID {
 		return 0
 	}
 	l.valid = false
 	s.lostFrom, s.lostTo = r.lostTokens(s)
-	r.pool.Reference(l.blocks)
+	r.space.pool.Reference(l.blocks)
 	s.blocks = append(s.blocks[:0], l.blocks...)
 	s.registered = int32(len(l.blocks))
 	return s.registered * r.cfg.BlockSize

@@ -10,7 +10,7 @@ import (
 // registers those that filled up meanwhile.
 func (r *Engine) Settle() {
 	c := &r.cohort
-	if !r.caching || c.settled == c.steps {
+	if !r.space.caching || c.settled == c.steps {
 		c.settled = c.steps
 		return
 	}
@@ -30,7 +30,7 @@ func (r *Engine) Settle() {
 			if int(full) < len(s.blocks) {
 				continue // reserved before
 			}
-			s.blocks = r.pool.Pop(s.blocks, 1)
+			s.blocks = r.space.pool.Pop(s.blocks, 1)
 			c.debt--
 		}
 		if r.depth == 1 {
@@ -51,7 +51,7 @@ func (r *Engine) register(s *sequence, full int32) {
 		return
 	}
 	if n := s.findable(full); s.registered < n {
-		r.pool.Index(s.blocks, &s.keys, s.registered, n)
+		r.space.pool.Index(s.blocks, &s.keys, s.registered, n)
 	}
 	s.registered = full
 }
@@ -68,7 +68,7 @@ func (r *Engine) registerHeld(f *iteration) {
 		}
 	}
 	if r.lagging > 0 {
-		for i := r.first; i != none; i = r.seq(i).next {
+		for i := r.running.first; i != none; i = r.seq(i).next {
 			s := r.seq(i)
 			if s.lagging && r.emits(f, i) {
 				delivered := c.computed(s) - (r.tokensInFlight(i) - 1)
@@ -111,17 +111,17 @@ func (r *Engine) indexOwnBlocks(s *sequence) {
 	}
 	s.indexOwn = true
 	from := min(s.private, s.registered)
-	r.pool.Index(s.blocks, &s.keys, from, s.findable(s.registered))
+	r.space.pool.Index(s.blocks, &s.keys, from, s.findable(s.registered))
 }
 
 // Warm puts what an earlier request left into the prefix cache, if there is one. See [sim.Simulation.Warm].
 func (r *Engine) Warm(q *workload.Request) {
-	if !r.caching && r.radix == nil {
+	if !r.space.caching && r.space.radix == nil {
 		return
 	}
 	tokens := min(int64(q.InputTokens)+int64(q.OutputTokens)-1, int64(r.cfg.MaxModelLen))
 	full := int32(min(tokens/int64(r.cfg.BlockSize), int64(r.cfg.UsableBlocks())))
-	if r.radix != nil {
+	if r.space.radix != nil {
 		r.warmTree(q, full)
 	} else {
 		r.warmBlocks(q, full)
@@ -134,15 +134,15 @@ func (r *Engine) warmBlocks(q *workload.Request, full int32) {
 	keys.begin(r, q)
 	keys.make(full)
 	findable := min(full, keys.private)
-	blocks := r.pool.Match(&keys.keys, findable, nil)
-	r.pool.Reference(blocks)
+	blocks := r.space.pool.Match(&keys.keys, findable, nil)
+	r.space.pool.Reference(blocks)
 	found := int32(len(blocks))
-	blocks = r.pool.Pop(blocks, int(full-found))
+	blocks = r.space.pool.Pop(blocks, int(full-found))
 	if r.conn != nil {
 		findable = full
 	}
-	r.pool.Index(blocks, &keys.keys, found, findable)
-	r.pool.Release(blocks, full)
+	r.space.pool.Index(blocks, &keys.keys, found, findable)
+	r.space.pool.Release(blocks, full)
 	if r.conn != nil {
 		r.conn.warm(r, q, full)
 	}
@@ -150,10 +150,10 @@ func (r *Engine) warmBlocks(q *workload.Request, full int32) {
 
 // warmTree is the same with a radix cache.
 func (r *Engine) warmTree(q *workload.Request, full int32) {
-	r.look.text = q.Text(r.look.text[:0])
+	r.space.look.text = q.Text(r.space.look.text[:0])
 	tokens := full * r.cfg.BlockSize
-	p := r.radix.Match(r.look.text, tokens)
-	r.radix.Lock(p)
-	r.radix.Take(int(full) - p.Blocks)
-	r.radix.Unlock(r.radix.Insert(p, r.look.text, tokens, common(q)))
+	p := r.space.radix.Match(r.space.look.text, tokens)
+	r.space.radix.Lock(p)
+	r.space.radix.Take(int(full) - p.Blocks)
+	r.space.radix.Unlock(r.space.radix.Insert(p, r.space.look.text, tokens, common(q)))
 }

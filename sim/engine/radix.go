@@ -19,34 +19,34 @@ type computedChunk struct {
 }
 
 func (r *Engine) poolFree() int {
-	if r.radix != nil {
-		return r.radix.Free()
+	if r.space.radix != nil {
+		return r.space.radix.Free()
 	}
-	return r.pool.Free()
+	return r.space.pool.Free()
 }
 
 // Shared is the number of blocks referenced more than once, each counted as often as that, less one.
 func (r *Engine) Shared() int64 {
-	if r.radix != nil {
-		return r.radix.Shared()
+	if r.space.radix != nil {
+		return r.space.radix.Shared()
 	}
-	return r.pool.Shared()
+	return r.space.pool.Shared()
 }
 
 // takeCount takes n blocks where they are only counted, putCount returns them.
 func (r *Engine) takeCount(n int) {
-	if r.radix != nil {
-		r.radix.Take(n)
+	if r.space.radix != nil {
+		r.space.radix.Take(n)
 	} else {
-		r.pool.TakeCount(n)
+		r.space.pool.TakeCount(n)
 	}
 }
 
 func (r *Engine) putCount(n int) {
-	if r.radix != nil {
-		r.radix.Put(n)
+	if r.space.radix != nil {
+		r.space.radix.Put(n)
 	} else {
-		r.pool.PutCount(n)
+		r.space.pool.PutCount(n)
 	}
 }
 
@@ -63,16 +63,16 @@ func (r *Engine) match(w *waiting, known int32) kv.Prefix {
 	if w.seq != none {
 		return r.matchText(w.req.ID, r.seq(w.seq).text, known)
 	}
-	r.look.text = w.req.Text(r.look.text[:0])
-	return r.matchText(w.req.ID, r.look.text, known)
+	r.space.look.text = w.req.Text(r.space.look.text[:0])
+	return r.matchText(w.req.ID, r.space.look.text, known)
 }
 
 // matchText is the same of the text of a request.
 func (r *Engine) matchText(request int64, text []workload.Segment, known int32) kv.Prefix {
-	m := &r.matched
-	if m.request != request || m.limit != known-1 || m.epoch != r.radix.Epoch() {
-		m.prefix = r.radix.Match(text, known-1)
-		m.request, m.limit, m.epoch = request, known-1, r.radix.Epoch()
+	m := &r.space.matched
+	if m.request != request || m.limit != known-1 || m.epoch != r.space.radix.Epoch() {
+		m.prefix = r.space.radix.Match(text, known-1)
+		m.request, m.limit, m.epoch = request, known-1, r.space.radix.Epoch()
 	}
 	return m.prefix
 }
@@ -84,17 +84,17 @@ func (r *Engine) cached(w *waiting, d *sched.Waiting) {
 	}
 	p := r.match(w, d.Known)
 	d.Cached, d.Held = int32(p.Blocks)*r.cfg.BlockSize, p.Held
-	d.Live = int32(p.Blocks) < (d.Known-1)/r.cfg.BlockSize && r.answers > 0 && w.req.SharesPrompt()
+	d.Live = int32(p.Blocks) < (d.Known-1)/r.cfg.BlockSize && r.running.answers > 0 && w.req.SharesPrompt()
 }
 
 // lockPrefix gives s, which is being admitted, what the tree holds of its known tokens, and returns how many these are.
 func (r *Engine) lockPrefix(s *sequence) int32 {
 	known := s.rec.Request.InputTokens + s.issued
 	s.prefix = r.matchText(s.rec.Request.ID, s.text, known)
-	r.radix.Lock(s.prefix)
+	r.space.radix.Lock(s.prefix)
 	s.blockCount = s.prefix.Blocks
 	tokens := int32(s.prefix.Blocks) * r.cfg.BlockSize
-	lost := int32(r.radix.Lost(&s.prefix, s.text, known-1, s.common))
+	lost := int32(r.space.radix.Lost(&s.prefix, s.text, known-1, s.common))
 	s.lostFrom, s.lostTo = tokens, tokens+lost*r.cfg.BlockSize
 	return tokens
 }
@@ -114,14 +114,14 @@ func common(q *workload.Request) int32 {
 
 // unlockPrefix takes from s, which leaves the running batch, what it holds.
 func (r *Engine) unlockPrefix(s *sequence) {
-	r.radix.Put(s.blockCount - s.prefix.Blocks)
-	r.radix.Unlock(s.prefix)
+	r.space.radix.Put(s.blockCount - s.prefix.Blocks)
+	r.space.radix.Unlock(s.prefix)
 	s.prefix, s.blockCount = kv.Prefix{}, 0
 }
 
 // insert enters the first tokens of s, which runs, into the tree.
 func (r *Engine) insert(s *sequence, tokens int32) {
-	s.prefix = r.radix.Insert(s.prefix, s.text, tokens, s.common)
+	s.prefix = r.space.radix.Insert(s.prefix, s.text, tokens, s.common)
 }
 
 // insertChunks enters the chunks of flight f that belong to admissions up to a serial number, in running order.

@@ -21,7 +21,7 @@ func (it *batchBuilder) Reserve(i sched.Seq, tokens int32) bool {
 	}
 	s.grown = grown
 	s.reserved = blocks
-	r.reserves = true
+	r.space.reserves = true
 	it.refile(int32(i), s)
 	return true
 }
@@ -30,12 +30,12 @@ func (it *batchBuilder) Reserve(i sched.Seq, tokens int32) bool {
 // another one first, and takes it again where there is none.
 func (it *batchBuilder) holdAll(i int32, s *sequence, blocks int) bool {
 	r := it.r
-	if r.holes == nil {
+	if r.space.contiguous == nil {
 		return it.grow(i, s, blocks)
 	}
 	held := s.blockCount
 	left := s.bookedLeft(held)
-	r.holes.Put(s.hole, held)
+	r.space.contiguous.Put(s.hole, held)
 	r.putCount(held)
 	s.blockCount = 0
 	r.updateBooking(s, 0, left)
@@ -61,18 +61,18 @@ func (it *batchBuilder) Book(i sched.Seq, tokens int32) {
 // Booked implements [sched.View].
 func (it *batchBuilder) Booked() int {
 	it.asked = true
-	return it.r.booked
+	return it.r.space.booked
 }
 
 // emptyBlocks is the number of blocks that hold nothing after the iteration that is being launched, and how many of
 // them belong to sequences that leave before the next.
 func (it *batchBuilder) emptyBlocks() (all, leaving int) {
 	r := it.r
-	if !r.reserves {
+	if !r.space.reserves {
 		return 0, 0
 	}
 	all = r.cohort.empty
-	for _, i := range r.prefills {
+	for _, i := range r.running.prefills {
 		all += r.emptyOf(r.seq(i))
 	}
 	for _, i := range it.current.firsts {
@@ -104,7 +104,7 @@ func (it *batchBuilder) refile(i int32, s *sequence) {
 
 // held is the number of blocks that s holds. The cohort's are settled.
 func (r *Engine) held(s *sequence) int {
-	if r.caching {
+	if r.space.caching {
 		return len(s.blocks)
 	}
 	if s.phase != decoding {
@@ -124,7 +124,7 @@ func (s *sequence) bookedLeft(held int) int { return max(0, s.booking-held-s.win
 // left before.
 func (r *Engine) updateBooking(s *sequence, held, before int) {
 	left := s.bookedLeft(held)
-	r.booked += left - before
+	r.space.booked += left - before
 	if !s.bookedNext {
 		s.owed = left
 	}
@@ -155,7 +155,7 @@ func (r *Engine) windowNeed(take bool) int {
 // chargeWindow charges s for the windowed layers of so many blocks.
 func (r *Engine) chargeWindow(s *sequence, blocks int) {
 	charge := r.cfg.Window.Extra(blocks)
-	r.windowed += charge - s.windowed
+	r.space.windowed += charge - s.windowed
 	s.windowed = charge
 	if s.growing && blocks >= r.cfg.Window.Blocks {
 		s.growing = false
@@ -171,7 +171,7 @@ func (r *Engine) growWindow(i int32, s *sequence, blocks int) {
 		return
 	}
 	s.owed = s.bookedLeft(blocks)
-	r.booked += s.owed - before
+	r.space.booked += s.owed - before
 	if !s.growing { // what was promised falls steadily from now on
 		r.delist(s)
 		r.enlist(s, i)

@@ -19,7 +19,7 @@ func (r *Engine) process(f *iteration) {
 			r.deliverFirst(s, f.end)
 		}
 	}
-	if r.caching {
+	if r.space.caching {
 		r.registerHeld(f)
 	}
 	if r.conn != nil {
@@ -79,7 +79,7 @@ func (r *Engine) deliverAwaited(i int32) {
 	s := r.seq(i)
 	s.awaited = 0
 	r.stream(s)
-	if !r.caching {
+	if !r.space.caching {
 		return
 	}
 	computed := s.computed
@@ -93,9 +93,9 @@ func (r *Engine) deliverAwaited(i int32) {
 	r.register(s, computed/r.cfg.BlockSize)
 }
 
-// keepsSeat handles sequence i, whose last token flight f brings, which nobody foresaw. If the next
+// keepsSeat handles sequence i, whose last token flight f brings, which the engine could not predict. If the next
 // iteration in flight has a part of it already, it keeps its seat and its blocks until that one has
-// been processed; it is reported whether that is so.
+// been processed. It reports whether the sequence keeps its seat.
 func (r *Engine) keepsSeat(i int32, f *iteration) bool {
 	s := r.seq(i)
 	if !s.running() || r.inFlight.n == 1 || !r.partOf(r.inFlight.at(1), i) {
@@ -104,7 +104,7 @@ func (r *Engine) keepsSeat(i int32, f *iteration) bool {
 	r.answer(s, f.end)
 	if s.phase == prefilling { // it was preempted and admitted again
 		s.phase = finishing
-		r.prefills = without(r.prefills, i)
+		r.running.prefills = without(r.running.prefills, i)
 	}
 	if next := r.inFlight.at(1); !slices.Contains(next.finishes, i) {
 		next.finishes = append(next.finishes, i)
@@ -135,7 +135,7 @@ func (r *Engine) answer(s *sequence, end clock.Time) {
 		if s.phase == decoding {
 			issued += int32(r.steps(s) - s.joined)
 		}
-		r.remaining -= int64(s.declared - issued)
+		r.running.remaining -= int64(s.declared - issued)
 	}
 	r.answered = true
 	if r.handsOff(s) {
@@ -180,10 +180,10 @@ func (r *Engine) remember(s *sequence) {
 		computed = r.cohort.computed(s)
 	}
 	computed = min(computed, s.rec.Request.InputTokens+s.output-1)
-	if r.caching {
+	if r.space.caching {
 		r.register(s, computed/r.cfg.BlockSize)
 	}
-	if r.radix != nil {
+	if r.space.radix != nil {
 		r.insert(s, computed)
 	}
 }
@@ -196,7 +196,7 @@ func (r *Engine) leaveQueue(s *sequence) {
 		s.computed = 0
 	}
 	r.uncomputed -= s.promptLeft()
-	r.hosted -= s.hosted
+	r.space.hosted -= s.hosted
 }
 
 // end tells that the life of sequence i is over and forgets it.
@@ -204,7 +204,7 @@ func (r *Engine) end(i int32) {
 	s := r.seq(i)
 	s.rec.Released = r.now
 	r.answered = true
-	r.took += s.rec.GPU.Total()
+	r.gpu.took += s.rec.GPU.Total()
 	switch {
 	case s.over && r.handsOff(s):
 		r.handOff(s)

@@ -5,55 +5,55 @@ import (
 	"clifftop/sim/sched"
 )
 
-// The running batch: who is in it, who decodes, and who holds which blocks.
+// The running batch: which sequences are in it, which decode, and which blocks they hold.
 
 const none = int32(sched.None)
 
 // joinRunning appends sequence i to the running batch.
 func (r *Engine) joinRunning(i int32) {
 	s := r.seq(i)
-	r.serials++
-	s.serial = r.serials
-	if int(r.slots)+1 >= len(r.streamOrder.tree) {
+	r.running.serials++
+	s.serial = r.running.serials
+	if int(r.running.slots)+1 >= len(r.running.order.tree) {
 		r.renumber()
 	}
-	s.slot = r.slots
-	r.slots++
-	s.prev, s.next = r.last, none
-	if r.last == none {
-		r.first = i
+	s.slot = r.running.slots
+	r.running.slots++
+	s.prev, s.next = r.running.last, none
+	if r.running.last == none {
+		r.running.first = i
 	} else {
-		r.seq(r.last).next = i
+		r.seq(r.running.last).next = i
 	}
-	r.last = i
-	if r.running == 0 {
-		r.longest = 0
+	r.running.last = i
+	if r.running.size == 0 {
+		r.running.longest = 0
 	}
-	r.longest = max(r.longest, s.declared-s.issued)
-	r.remaining += int64(s.declared - s.issued)
-	r.running++
+	r.running.longest = max(r.running.longest, s.declared-s.issued)
+	r.running.remaining += int64(s.declared - s.issued)
+	r.running.size++
 	r.levels.Running++
 	if s.rec.Request.SharesAnswer() {
-		r.answers++
+		r.running.answers++
 	}
 }
 
 // clients goes through the clients of the running sequences.
 func (r *Engine) clients(yield func(client int32) bool) {
-	for i := r.first; i != none && yield(r.seq(i).client); i = r.seq(i).next {
+	for i := r.running.first; i != none && yield(r.seq(i).client); i = r.seq(i).next {
 	}
 }
 
 // renumber gives the running sequences new slots from 0, keeping their order.
 func (r *Engine) renumber() {
-	r.streamOrder.reset(max(64, 4*r.running))
-	r.slots = 0
-	for i := r.first; i != none; i = r.seq(i).next {
+	r.running.order.reset(max(64, 4*r.running.size))
+	r.running.slots = 0
+	for i := r.running.first; i != none; i = r.seq(i).next {
 		s := r.seq(i)
-		s.slot = r.slots
-		r.slots++
+		s.slot = r.running.slots
+		r.running.slots++
 		if s.phase == decoding {
-			r.streamOrder.add(s.slot, 1)
+			r.running.order.add(s.slot, 1)
 		}
 	}
 }
@@ -66,26 +66,26 @@ func (r *Engine) leaveRunning(i int32) {
 	case decoding:
 		r.leaveCohort(i)
 	case speculating:
-		r.speculating--
+		r.running.speculating--
 	case prefilling:
-		r.prefills = without(r.prefills, i)
+		r.running.prefills = without(r.running.prefills, i)
 	}
 	if s.prev == none {
-		r.first = s.next
+		r.running.first = s.next
 	} else {
 		r.seq(s.prev).next = s.next
 	}
 	if s.next == none {
-		r.last = s.prev
+		r.running.last = s.prev
 	} else {
 		r.seq(s.next).prev = s.prev
 	}
 	if !s.over {
-		r.remaining -= int64(s.declared - s.issued)
+		r.running.remaining -= int64(s.declared - s.issued)
 	}
-	r.running--
-	r.departures++
-	r.booked -= s.owed
+	r.running.size--
+	r.running.departures++
+	r.space.booked -= s.owed
 	s.booking, s.owed, s.reserved = 0, 0, 0
 	r.levels.Running--
 	if s.streamed {
@@ -93,7 +93,7 @@ func (r *Engine) leaveRunning(i int32) {
 		r.levels.Decoding--
 	}
 	if s.rec.Request.SharesAnswer() {
-		r.answers--
+		r.running.answers--
 	}
 	if r.conn != nil {
 		r.conn.leaves(r, s)
@@ -107,21 +107,21 @@ func (r *Engine) freeBlocks(s *sequence) {
 		r.keepUnderLease(s)
 		return
 	}
-	r.windowed -= s.windowed
+	r.space.windowed -= s.windowed
 	s.windowed = 0
-	if r.caching {
-		r.pool.Release(s.blocks, s.registered)
+	if r.space.caching {
+		r.space.pool.Release(s.blocks, s.registered)
 		s.blocks = s.blocks[:0]
 		s.registered = 0
 		return
 	}
-	if r.radix != nil {
+	if r.space.radix != nil {
 		r.unlockPrefix(s)
 		return
 	}
-	r.pool.PutCount(s.blockCount)
-	if r.holes != nil {
-		r.holes.Put(s.hole, s.blockCount)
+	r.space.pool.PutCount(s.blockCount)
+	if r.space.contiguous != nil {
+		r.space.contiguous.Put(s.hole, s.blockCount)
 	}
 	s.blockCount = 0
 }
@@ -145,7 +145,7 @@ func (r *Engine) joinCohort(i int32) {
 	if r.queue.fair != nil {
 		r.queue.fair.joins(s)
 	}
-	r.streamOrder.add(s.slot, 1)
+	r.running.order.add(s.slot, 1)
 	r.enterSchedule(i)
 }
 
@@ -165,7 +165,7 @@ func (r *Engine) leaveCohort(i int32) {
 	}
 	c.size--
 	c.context -= int64(s.target + grown)
-	r.streamOrder.add(s.slot, -1)
+	r.running.order.add(s.slot, -1)
 	r.leaveSchedule(i)
 	s.computed = s.target + grown
 	s.issued += grown

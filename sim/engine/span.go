@@ -2,7 +2,7 @@ package engine
 
 import "clifftop/sim/clock"
 
-// A promise is a run of like iterations that can be cut: how long it lasts, where it ends, what cuts it.
+// A planned span is a run of like iterations that can be cut: how long it lasts, where it ends, and what cuts it.
 
 // cut makes the first boundary at or after t the next one.
 func (r *Engine) cut(t clock.Time) {
@@ -82,7 +82,7 @@ func (r *Engine) repeatable() bool {
 	if r.lock != nil && r.inFlight.at(0).eventful() {
 		return false // the promise would be interrupted, and not that of the others
 	}
-	// Results of the iteration ahead change nothing for the cohort, unless somebody waits for the
+	// Results of the iteration ahead change nothing for the cohort, unless a request waits for the
 	// room that they leave, or reads blocks that they share.
 	f := r.inFlight.at(0)
 	return !f.partial && len(f.lasts) == 0 &&
@@ -101,8 +101,8 @@ func (r *Engine) horizon(n int) int {
 	n = int(min(int64(n), c.nextFinish()-c.steps+1, c.nextRefile()-c.steps+1))
 	if n > 1 {
 		free := r.free()
-		if r.holes != nil || r.writesBack() {
-			free = 0 // nobody grows out of a hole; and it matters when blocks are evicted that are copied
+		if r.space.contiguous != nil || r.writesBack() {
+			free = 0 // a contiguous range cannot grow; and the instant of an eviction matters if the block is copied
 		}
 		n = 1 + c.takes.within(c.steps, free, n-1)
 	}

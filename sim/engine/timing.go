@@ -27,11 +27,11 @@ func (r *Engine) pace() (first, slope int64, n int) {
 	if r.cfg.Check && r.cfg.Floor != nil && float64(first) < r.cfg.Floor(b)*1e15*(1-1e-9) {
 		r.fault = r.Broken("an iteration of %+v takes %d fs, but physics asks for %.0f", *b, first, r.cfg.Floor(b)*1e15)
 	}
-	if r.slowdown > 0 {
+	if r.gpu.slowdown > 0 {
 		first, slope, n = r.slowed(first, slope, n)
 	}
 	s := &r.span
-	s.SwapFemtos, s.HostFemtos, s.HostSlope = int64(r.moved)*r.cfg.HostFemtosPerBlock, 0, 0
+	s.SwapFemtos, s.HostFemtos, s.HostSlope = int64(r.space.moved)*r.cfg.HostFemtosPerBlock, 0, 0
 	first += s.SwapFemtos
 	if r.cfg.CPUStep > 0 || r.cfg.CPUPerSequence > 0 {
 		return r.withHost(first, slope, n)
@@ -83,7 +83,7 @@ const MaxSlowdown = 1_000_000
 
 // SetSlowdown makes iterations that are composed from now on take so many thousandths of their usual time; 0 is as usual.
 func (r *Engine) SetSlowdown(now clock.Time, permille int64) {
-	if r.slowdown = permille; r.ahead.N > 0 {
+	if r.gpu.slowdown = permille; r.ahead.N > 0 {
 		r.cut(now)
 	}
 }
@@ -91,16 +91,16 @@ func (r *Engine) SetSlowdown(now clock.Time, permille int64) {
 // slowed is the times of a replica that is slow. Where the factor leaves a part of a femtosecond of the slope, only one
 // iteration is promised at a time, so that the lengths of promises change nothing.
 func (r *Engine) slowed(first, slope int64, n int) (int64, int64, int) {
-	hi, lo := bits.Mul64(uint64(first), uint64(r.slowdown))
+	hi, lo := bits.Mul64(uint64(first), uint64(r.gpu.slowdown))
 	slow := uint64(clock.MaxFemtos)
 	if hi < 1000 { // the quotient fits
 		slow, _ = bits.Div64(hi, lo, 1000)
 	}
 	if slow >= clock.MaxFemtos {
-		r.fault = fmt.Errorf("sim: an iteration of %d fs, made %d/1000 times as long, is too long", first, r.slowdown)
+		r.fault = fmt.Errorf("sim: an iteration of %d fs, made %d/1000 times as long, is too long", first, r.gpu.slowdown)
 		return first, slope, 1
 	}
-	hi, lo = bits.Mul64(uint64(slope), uint64(r.slowdown))
+	hi, lo = bits.Mul64(uint64(slope), uint64(r.gpu.slowdown))
 	if hi > 0 || lo%1000 != 0 {
 		return int64(slow), 0, 1
 	}

@@ -199,7 +199,7 @@ type LinkUse struct {
 	BytesPerSecond int64
 	// Sent is the bytes of all transfers that have begun.
 	Sent int64
-	// Received is those that have come to somebody, and Dropped those that have come to nobody: to a request whose client had
+	// Received is the bytes that were used, and Dropped those that were not: they arrived for a request whose client had
 	// left, or whose KV had gone where it was read.
 	Received, Dropped int64
 	Underway          int64

@@ -7,7 +7,7 @@ package engine
 // speculate makes s, which has computed all its known tokens but the last, decode with drafts.
 func (r *Engine) speculate(s *sequence) {
 	s.phase = speculating
-	r.speculating++
+	r.running.speculating++
 	r.propose(s)
 }
 
@@ -30,7 +30,7 @@ func (it *batchBuilder) giveDrafts(i int32, s *sequence, n int32) {
 	s.computed += n
 	it.countDrafts(s, 1)
 	it.current.verified = append(it.current.verified, i)
-	if r.caching {
+	if r.space.caching {
 		r.register(s, (s.rec.Request.InputTokens+s.issued)/r.cfg.BlockSize)
 	}
 }
@@ -73,14 +73,14 @@ func (it *batchBuilder) verify() {
 		}
 		if s.issued == s.output {
 			s.phase = finishing
-			r.speculating--
+			r.running.speculating--
 		}
 	}
 }
 
 // launched notes that flight f issues the tokens of the sequences that speculate, and of those that begin to.
 func (r *Engine) launched(f *iteration) {
-	r.remaining -= int64(r.it.accepted - r.it.discarded)
+	r.running.remaining -= int64(r.it.accepted - r.it.discarded)
 	for _, i := range f.verified {
 		s := r.seq(i)
 		s.lastBatch, s.lastEnd = f.number, f.end
@@ -99,7 +99,7 @@ func (r *Engine) deliverDrafts(f *iteration) {
 	for _, i := range f.verified {
 		s := r.seq(i)
 		s.computed -= s.rejected
-		if r.caching {
+		if r.space.caching {
 			r.register(s, (s.rec.Request.InputTokens+s.issued-1)/r.cfg.BlockSize)
 		}
 		if s.phase == speculating {

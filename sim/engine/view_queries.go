@@ -19,7 +19,7 @@ func (it *batchBuilder) Seats() int { return it.r.cfg.MaxNumSeqs - it.RunningLen
 // RunningLen implements [sched.View].
 func (it *batchBuilder) RunningLen() int {
 	it.asked = true
-	return it.r.running
+	return it.r.running.size
 }
 
 // Blocks implements [sched.View].
@@ -37,7 +37,7 @@ func (it *batchBuilder) BlocksFor(tokens int32) int { return it.r.pagesFor(token
 // First implements [sched.View].
 func (it *batchBuilder) First() sched.Seq {
 	it.asked = true
-	return sched.Seq(it.r.first)
+	return sched.Seq(it.r.running.first)
 }
 
 // Next implements [sched.View].
@@ -46,19 +46,19 @@ func (it *batchBuilder) Next(s sched.Seq) sched.Seq { return sched.Seq(it.r.seq(
 // Last implements [sched.View].
 func (it *batchBuilder) Last() sched.Seq {
 	it.asked = true
-	return sched.Seq(it.r.last)
+	return sched.Seq(it.r.running.last)
 }
 
 // Now implements [sched.View].
 func (it *batchBuilder) Now() clock.Time { return it.r.now }
 
 // DecodeSteps implements [sched.View].
-func (it *batchBuilder) DecodeSteps() int64 { return it.r.decodeSteps }
+func (it *batchBuilder) DecodeSteps() int64 { return it.r.gpu.decodeSteps }
 
 // Departures implements [sched.View].
 func (it *batchBuilder) Departures() int64 {
 	it.asked = true
-	return it.r.departures
+	return it.r.running.departures
 }
 
 // Prev implements [sched.View].
@@ -70,7 +70,7 @@ func (it *batchBuilder) NextPrefill(s sched.Seq) sched.Seq {
 	if s != sched.None {
 		after = it.r.seq(int32(s)).serial
 	}
-	for _, i := range it.r.prefills {
+	for _, i := range it.r.running.prefills {
 		if it.r.seq(i).serial > after {
 			return sched.Seq(i)
 		}
@@ -79,7 +79,7 @@ func (it *batchBuilder) NextPrefill(s sched.Seq) sched.Seq {
 }
 
 // Decoding implements [sched.View].
-func (it *batchBuilder) Decoding() int { return it.r.cohort.size + it.r.speculating }
+func (it *batchBuilder) Decoding() int { return it.r.cohort.size + it.r.running.speculating }
 
 // Context implements [sched.View].
 func (it *batchBuilder) Context() int64 {
@@ -88,7 +88,7 @@ func (it *batchBuilder) Context() int64 {
 	if it.stepped {
 		sum -= int64(r.cohort.size)
 	}
-	for i := r.first; i != none && r.speculating > 0; i = r.seq(i).next {
+	for i := r.running.first; i != none && r.running.speculating > 0; i = r.seq(i).next {
 		if s := r.seq(i); s.phase == speculating {
 			sum += int64(it.computed(s))
 		}
@@ -130,11 +130,11 @@ func progress(r *workload.Request) sched.Progress {
 // Remaining implements [sched.View].
 func (it *batchBuilder) Remaining(limit int32) int64 {
 	r := it.r
-	if limit >= r.longest {
-		return r.remaining
+	if limit >= r.running.longest {
+		return r.running.remaining
 	}
 	var sum int64
-	for i := r.first; i != none; i = r.seq(i).next {
+	for i := r.running.first; i != none; i = r.seq(i).next {
 		if s := r.seq(i); !s.over {
 			sum += int64(min(s.declared-it.generated(s), limit))
 		}
@@ -153,7 +153,7 @@ func (it *batchBuilder) Slots(tokens int32) int32 { return it.r.cfg.slots(tokens
 
 // LargestFree implements [sched.View].
 func (it *batchBuilder) LargestFree() int {
-	if h := it.r.holes; h != nil {
+	if h := it.r.space.contiguous; h != nil {
 		return min(h.Largest(), it.FreeBlocks())
 	}
 	return it.FreeBlocks()

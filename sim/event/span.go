@@ -29,9 +29,10 @@ type Span struct {
 	// Drafts are the tokens that each iteration verified beside those of the decodes, with speculative decoding, and
 	// Accepted those found right. They are produced too, but for Discarded ones past the end of an answer.
 	Drafts, Accepted, Discarded int
-	// PaddedRows are rows that each iteration computed for nobody, with a context of PaddedContext
+	// PaddedRows are padding rows that each iteration computed, with a context of PaddedContext
 	// tokens in iteration 0 that grows by PaddedRows; PaddedTokens are the tokens by which chunks
-	// were padded, and those that a rank ran for nobody because it iterates in lock step with others. They cost time and are in no other count.
+	// were padded, and dummy tokens of a rank that iterates in lock step with others. They
+	// cost time and are in no other count.
 	PaddedRows, PaddedTokens int
 	PaddedContext            int64
 	// SwappedBlocks is the number of KV blocks copied to and from host memory, and SwapFemtos the part of
@@ -84,7 +85,7 @@ func (s *Span) passing() (femtos int64) {
 // Output is the number of answer tokens that an iteration produces.
 func (s *Span) Output() int { return s.Decodes + s.FirstTokens + s.Accepted - s.Discarded }
 
-// Computed is the number of tokens that an iteration computes, those for nobody left out.
+// Computed is the number of tokens that an iteration computes, without padding.
 func (s *Span) Computed() int {
 	return s.Decodes + s.Drafts + s.PrefillTokens + s.RecomputedTokens
 }

@@ -24,10 +24,10 @@
 // single sequences (Grow, then Give), to waiting requests (Admit). No sequence is given tokens
 // twice, except that what was given to a sequence that is then preempted returns to the budget. A
 // running sequence that is given nothing is held: it keeps its seat and its blocks, and its
-// client waits. An iteration in which nobody is given anything is not run: if the composition preempted
-// somebody and nothing is in flight, the policy is asked again at the same instant; otherwise at the
+// client waits. An iteration that gives no tokens is not run: if the composition preempted
+// a sequence and nothing is in flight, the policy is asked again at the same instant; otherwise at the
 // next boundary. A policy must be able to admit, on an idle replica, any request whose declared length fits
-// the pool; otherwise the run fails, as it would wait for ever.
+// the pool; otherwise the run fails, because it would never end.
 //
 // Whatever the order of giving, the batch is in running order: so are its rows, and the order in which its
 // results are streamed and its sequences end. KV blocks are taken in the order of giving.
@@ -54,7 +54,7 @@ type Scheduler interface {
 	//
 	// The replica itself ends the repetition when a sequence leaves, when a prefill chunk that was in flight has
 	// been computed, when blocks go free that were kept for KV on its way, when the pool gets short of the next step, when the queue has a new head and, if the policy asked
-	// WaitingLen or looked beyond the head in Schedule or here, when anybody joins the queue. A policy
+	// WaitingLen or looked beyond the head in Schedule or here, when a request joins the queue. A policy
 	// that cannot promise more answers 1. A state of the policy that changes with each call of Schedule must be
 	// written such that skipped calls make no difference; [Iteration.DecodeSteps] counts for it.
 	Repeats(v View) int

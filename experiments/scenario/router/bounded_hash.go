@@ -13,7 +13,7 @@ var boundedHashRule = Rule{
 }
 
 type boundedHash struct {
-	// By is what a consistent hash goes by.
+	// By is the key of the consistent hash.
 	By *string `json:"by,omitempty" one:"session user prefix"`
 	// PrefixTokens is how much of a prompt it looks at, by prefix.
 	PrefixTokens *int `json:"prefix_tokens,omitempty" range:"[1,1000000000]"`

@@ -21,8 +21,8 @@ type dynamo struct {
 	OverlapWeight *float64 `json:"overlap_weight,omitempty" range:"[0,1000000000]"`
 	// Temperature of dynamo's softmax over costs; 0 takes the cheapest.
 	Temperature *float64 `json:"temperature,omitempty" range:"[0,1000000000]"`
-	// Approximate takes prefixes from the router's own decisions, and not from KV events. It believes each for TTL, 0
-	// being for ever, and beyond MaxBlocks forgets the oldest down to PruneTo of that.
+	// Approximate takes prefixes from the router's own decisions instead of KV events. Each entry expires after TTL
+	// (0 is never); beyond MaxBlocks the oldest are removed down to PruneTo of that.
 	Approximate *bool          `json:"approximate,omitempty"`
 	TTL         *unit.Duration `json:"ttl,omitempty" range:"[0,)"`
 	PruneTo     *float64       `json:"prune_to,omitempty" range:"[0,1]"`

@@ -15,7 +15,7 @@ var leastQueueRule = Rule{
 type leastQueue struct {
 	// Ties says which of equally good replicas is taken.
 	Ties *string `json:"ties,omitempty" one:"random first"`
-	// Running counts the requests of the batch beside those of the queue.
+	// Running adds the running requests to the waiting ones.
 	Running *bool `json:"running,omitempty"`
 	// Local adds the requests that this router has sent since the last scrape.
 	Local *bool `json:"local,omitempty"`

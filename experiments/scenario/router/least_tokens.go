@@ -15,10 +15,11 @@ var leastTokensRule = Rule{
 type leastTokens struct {
 	// Ties says which of equally good replicas is taken.
 	Ties *string `json:"ties,omitempty" one:"random first"`
-	// Answer is the length that least-tokens expects of every answer, in tokens; null knows the true ones, which no
-	// router does.
+	// Answer is the output length that least-tokens assumes for every request, in tokens; null uses the true length,
+	// which a real router does not know.
 	Answer *int `json:"answer,omitempty" range:"[1,1000000000]"`
-	// Uncached counts of a prompt only what the replica's prefix cache lacks, as its KV events tell.
+	// Uncached counts only the prompt tokens that are missing from the replica's prefix cache, as its KV events
+	// tell.
 	Uncached *bool `json:"uncached,omitempty"`
 }
 

@@ -107,7 +107,7 @@ func (s Scorers) weighted() []route.Weighted {
 type Affinity struct {
 	// Threshold is the part of the prompt from which on a replica is sticky.
 	Threshold float64 `json:"threshold" range:"(0,1]"`
-	// Explore is the probability that the filter lets everybody pass.
+	// Explore is the probability that the filter keeps all replicas.
 	Explore float64 `json:"explore" range:"[0,1]"`
 	// MaxPenalty is by how much the expected TTFT of the best sticky replica may exceed that of the best other one; 0
 	// sticks always.

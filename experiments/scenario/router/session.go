@@ -14,7 +14,7 @@ var sessionRule = Rule{
 }
 
 type session struct {
-	// By is what a consistent hash goes by.
+	// By is the key of the consistent hash.
 	By *string `json:"by,omitempty" one:"session user prefix"`
 }
 
