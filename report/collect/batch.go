@@ -26,9 +26,9 @@ type fraction struct {
 }
 
 // batchMeans gives the summary of one run intervals, if the run was steady.
-func (c *Collector) batchMeans(s *report.Summary, w *window) {
+func (c summariser) batchMeans(s *report.Summary, w *window) {
 	n := w.to - w.from
-	if st := s.Window.Stationary; st == nil || !*st || c.partial || c.changes() || n < mostBatches || s.Latency.E2E.N < mostBatches*batchSamples {
+	if st := s.Window.Stationary; st == nil || !*st || c.partial || (windowFinder{c.Collector}).changes() || n < mostBatches || s.Latency.E2E.N < mostBatches*batchSamples {
 		return
 	}
 	s.CI95 = map[string][2]float64{}
@@ -45,7 +45,7 @@ func (c *Collector) batchMeans(s *report.Summary, w *window) {
 }
 
 // fractions are what batches tell of the window, by its time buckets.
-func (c *Collector) fractions(w *window) []fraction {
+func (c summariser) fractions(w *window) []fraction {
 	n := w.to - w.from
 	list := []fraction{}
 	add := func(path string, of func(b *bucket, d *detail, seconds float64) (num, den float64)) {
@@ -91,7 +91,7 @@ func (c *Collector) fractions(w *window) []fraction {
 }
 
 // latencyFractions are the sums of latencies over the requests that arrived in a bucket, in milliseconds, and their number.
-func (c *Collector) latencyFractions(w *window) []fraction {
+func (c summariser) latencyFractions(w *window) []fraction {
 	of := [...]int{ttft, tpot, e2e, queue}
 	list := make([]fraction, len(of))
 	for i, name := range [...]string{"ttft", "tpot", "e2e", "queue"} {

@@ -77,7 +77,7 @@ func (a classes) finished(rec *event.Record) {
 }
 
 // classResults measures the classes over the window of the whole run. A class without requests is left out.
-func (c *Collector) classResults(w *window) []report.Class {
+func (c summariser) classResults(w *window) []report.Class {
 	var results []report.Class
 	for i, k := range c.classes {
 		if k.totals.offered == 0 {
@@ -88,10 +88,11 @@ func (c *Collector) classResults(w *window) []report.Class {
 		}
 		sum, detail := k.line.total(min(w.from, len(k.line.buckets)), min(w.to, len(k.line.buckets)))
 		var s report.Summary
-		k.counts(&s)
-		k.rates(&s, w, &sum)
-		k.latencies(&s, w, &sum, detail)
-		k.goodput(&s, w, &sum, detail)
+		of := summariser{k}
+		of.counts(&s)
+		of.rates(&s, w, &sum)
+		of.latencies(&s, w, &sum, detail)
+		of.goodput(&s, w, &sum, detail)
 		s.Goodput.WorkFraction, s.Goodput.GPUBusyFraction, s.Goodput.GPUWallFraction = nil, nil, nil
 		results = append(results, report.Class{
 			Name: c.opts.Classes[i].Name, Requests: s.Requests, Throughput: s.Throughput, Latency: s.Latency, Goodput: s.Goodput,

@@ -7,7 +7,6 @@ import (
 	"clifftop/sim/clock"
 	"clifftop/sim/engine"
 	"clifftop/sim/event"
-	"clifftop/sim/sched"
 	"clifftop/workload"
 )
 
@@ -72,12 +71,10 @@ type Work struct {
 // A Collector is a [event.Observer] that measures a run and makes a [report.Summary] of it. Make one for each
 // run with [New].
 type Collector struct {
-	opts    Options
-	limits  limits
-	line    timeline
-	kept    samples
-	exact   int  // how many samples to keep before
-	folded  bool // they go to sketches
+	opts   Options
+	limits limits
+	line   timeline
+	reservoir
 	stages  stages
 	classes classes
 	parts   []*part // of a fleet, by replica
@@ -85,16 +82,11 @@ type Collector struct {
 	unrouted int64 // attempts that ended before they were sent to a replica
 	isPart   bool  // this is one of them: no distributions are kept
 
-	// The bucket of the last span and that of the last change of levels.
-	span, level cursor
-	now         clock.Time // the last instant seen, of whatever kind
-
-	levels [levels]int64
-	since  [levels]clock.Time
-	gap    int // the gap class now
-	gapped clock.Time
-
-	links map[linkOf]clock.Time // since when they are busy
+	// The bucket of the last span.
+	span cursor
+	now  clock.Time // the last instant seen, of whatever kind
+	occupancy
+	tierTraffic
 
 	paid      []paidFrom // where replicas come and go; none for all, all the time
 	held      int        // requests at the router, and since when
@@ -168,7 +160,7 @@ func New(opts Options) *Collector {
 		width *= 2
 	}
 	return &Collector{
-		opts: opts, limits: newLimits(opts.SLO), line: newTimeline(width), exact: ExactSamples,
+		opts: opts, limits: newLimits(opts.SLO), line: newTimeline(width), reservoir: reservoir{exact: ExactSamples}, tierTraffic: tierTraffic{tiers: len(opts.Tiers)},
 		stages: newStages(opts.Stages), classes: newClasses(opts), parts: newParts(opts, width),
 	}
 }
@@ -231,100 +223,24 @@ func (c *Collector) Arrived(at clock.Time, r *workload.Request) {
 func (c *Collector) Levels(at clock.Time, l *event.Levels) {
 	c.now = max(c.now, at)
 	if int64(l.System) != c.levels[inSystem] {
-		c.change(inSystem, at, int64(l.System))
+		c.change(&c.line, inSystem, at, int64(l.System))
 	}
 	if int64(l.Waiting) != c.levels[waiting] {
-		c.change(waiting, at, int64(l.Waiting))
+		c.change(&c.line, waiting, at, int64(l.Waiting))
 	}
 	if int64(l.Running) != c.levels[running] {
-		c.change(running, at, int64(l.Running))
+		c.change(&c.line, running, at, int64(l.Running))
 	}
 	if int64(l.Decoding) != c.levels[decoding] {
-		c.change(decoding, at, int64(l.Decoding))
+		c.change(&c.line, decoding, at, int64(l.Decoding))
 	}
 	if l.Held != c.held {
 		c.fillHeld(at)
 		c.held = l.Held
 	}
-	if g := c.gapClass(l); g != c.gap {
-		c.fillGap(at)
+	if g := gapClass(l, c.opts.MaxNumSeqs); g != c.gap {
+		c.fillGap(&c.line, at)
 		c.gap = g
-	}
-}
-
-// gapClass is twice the class of waiting, plus 1 where more requests might run by number.
-func (c *Collector) gapClass(l *event.Levels) int {
-	if l.Waiting == 0 {
-		return gapNone
-	}
-	class := gapIdle
-	if l.Running > 0 {
-		class = [...]int{
-			sched.NotBlocked: gapBoundary, sched.LacksKV: gapKV, sched.LacksBudget: gapBudget,
-			sched.LacksSeats: gapSeats, sched.HeldByPolicy: gapPolicy,
-		}[l.Blocked]
-	}
-	if c.opts.MaxNumSeqs == 0 || l.Running < c.opts.MaxNumSeqs {
-		return 2*class + 1
-	}
-	return 2 * class
-}
-
-func (c *Collector) change(level int, at clock.Time, value int64) {
-	c.fillLevel(level, at)
-	c.levels[level] = value
-}
-
-// fillLevel accounts for the value that a level had until the instant to.
-func (c *Collector) fillLevel(level int, to clock.Time) {
-	from := c.since[level]
-	if from >= to {
-		return
-	}
-	c.since[level] = to
-	value := c.levels[level]
-	if c.level.within(&c.line, from, to) {
-		c.holds(c.level.i, level, value, uint64(to-from))
-		return
-	}
-	c.line.find(to - 1) // makes room once, so that the width stays
-	for from < to {
-		c.level.move(&c.line, from)
-		end := min(c.level.end, to)
-		c.holds(c.level.i, level, value, uint64(end-from))
-		from = end
-	}
-}
-
-// holds counts a level that had a value for a time, in one bucket.
-func (c *Collector) holds(i, level int, value int64, picos uint64) {
-	if c.isPart {
-		c.line.buckets[i].holds(level, value, picos)
-	} else {
-		c.line.detail[i].levels[level].Record(value, picos)
-	}
-}
-
-// fillGap accounts for the class of waiting until the instant to.
-func (c *Collector) fillGap(to clock.Time) {
-	from := c.gapped
-	if from >= to {
-		return
-	}
-	c.gapped = to
-	if c.gap == gapNone {
-		return
-	}
-	if c.level.within(&c.line, from, to) {
-		c.line.buckets[c.level.i].gaps[c.gap] += int64(to - from)
-		return
-	}
-	c.line.find(to - 1)
-	for from < to {
-		c.level.move(&c.line, from)
-		end := min(c.level.end, to)
-		c.line.buckets[c.level.i].gaps[c.gap] += int64(end - from)
-		from = end
 	}
 }
 

@@ -36,7 +36,7 @@ func (c *Collector) Detail() *report.Detail {
 	})
 	return &report.Detail{
 		TTFT: of[ttft].Shape(msPerPico), TPOT: of[tpot].Shape(msPerPico), E2E: of[e2e].Shape(msPerPico), ITL: itl.Shape(msPerFemto),
-		Series: c.series(&w), Opening: c.opts.Opening,
+		Series: summariser{c}.series(&w), Opening: c.opts.Opening,
 	}
 }
 

@@ -57,7 +57,7 @@ func (c *Collector) prefilled(rec *event.Record) {
 	c.totals.input += int64(rec.Request.InputTokens)
 	c.totals.cached += int64(rec.CachedTokens)
 	if rec.LoadedTokens > 0 && len(c.opts.Tiers) > 0 {
-		c.loaded(rec)
+		c.loaded(&c.line, rec)
 	}
 }
 

@@ -110,7 +110,7 @@ func least(a, b clock.Uint128) clock.Uint128 {
 
 // gpuSeconds is the division in GPU seconds, if there is a window. The time in which a replica has nothing to do is split by
 // whether others have.
-func (c *Collector) gpuSeconds(w *window, units []unit, d *detail) (g report.GPUSeconds) {
+func (c summariser) gpuSeconds(w *window, units []unit, d *detail) (g report.GPUSeconds) {
 	if w.end <= w.start {
 		return report.GPUSeconds{}
 	}

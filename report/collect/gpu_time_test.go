@@ -44,7 +44,7 @@ func TestGPUSecondsAddUp(t *testing.T) {
 			return
 		}
 		sum, detail := c.line.total(w.from, w.to)
-		got := c.units(&w, &sum, detail)[0].gpuTime(&w)
+		got := summariser{c}.units(&w, &sum, detail)[0].gpuTime(&w)
 		all := got.useful.Add(got.cancelled).Add(got.idle)
 		for _, part := range got.lost {
 			all = all.Add(part)

@@ -40,7 +40,7 @@ type paidFrom struct {
 }
 
 // mostPaid is the highest number of replicas paid for in a window.
-func (c *Collector) mostPaid(w *window) int {
+func (c summariser) mostPaid(w *window) int {
 	most := len(c.parts)
 	for _, x := range c.paid {
 		switch {
@@ -114,7 +114,7 @@ func (o *Options) engineSeconds(w *window, units []unit) float64 {
 }
 
 // gpuSecondsPaid is the same of GPUs, where replicas come and go.
-func (c *Collector) gpuSecondsPaid(w *window, units []unit) float64 {
+func (c summariser) gpuSecondsPaid(w *window, units []unit) float64 {
 	sum := 0.0
 	for i := range units {
 		paid, _ := units[i].paidPicos(w)
@@ -143,7 +143,7 @@ func (u *unit) asleep() (starting, down, off uint64) {
 }
 
 // replicaCounts tells of the replicas of a fleet that come and go.
-func (c *Collector) replicaCounts(w *window, sum *bucket, units []unit) *report.ReplicaCounts {
+func (c summariser) replicaCounts(w *window, sum *bucket, units []unit) *report.ReplicaCounts {
 	if !c.opts.Lives || c.parts == nil || w.end <= w.start {
 		return nil
 	}
@@ -169,7 +169,7 @@ func (c *Collector) replicaCounts(w *window, sum *bucket, units []unit) *report.
 }
 
 // hourlyPrice is the price of what was paid for in a window, for an hour of it; 0 if unknown.
-func (c *Collector) hourlyPrice(w *window) float64 {
+func (c summariser) hourlyPrice(w *window) float64 {
 	if !c.opts.Lives || c.opts.USDPerHour == 0 || w.end <= w.start {
 		return c.opts.USDPerHour
 	}
@@ -183,7 +183,7 @@ func (c *Collector) hourlyPrice(w *window) float64 {
 }
 
 // seriesOfReplicas completes a point of the series by the replicas of bucket i, which lasted so many seconds.
-func (c *Collector) seriesOfReplicas(p *report.SeriesPoint, i int, length float64) {
+func (c summariser) seriesOfReplicas(p *report.SeriesPoint, i int, length float64) {
 	var states [event.States]float64
 	for _, q := range c.parts {
 		for k, picos := range q.line.buckets[i].states {

@@ -8,7 +8,7 @@ import (
 
 // limitResults judges the requests that arrived in the window against every limit. Those that ended without completing
 // count as infinitely slow. Of those still in the system when the run stopped nobody knows.
-func (c *Collector) limitResults(w *window, sum *bucket, d *detail) []report.LimitResult {
+func (c summariser) limitResults(w *window, sum *bucket, d *detail) []report.LimitResult {
 	slo := c.opts.SLO
 	unfinished := sum.arrivals - sum.samples - sum.failures
 	never := sum.failures + unfinished
@@ -53,7 +53,7 @@ func (c *Collector) limitResults(w *window, sum *bucket, d *detail) []report.Lim
 func milliseconds(picos float64) float64 { return picos / float64(clock.Millisecond) }
 
 // within counts the completed requests of the window within a limit, or the gaps for ITL, and all of them.
-func (c *Collector) within(o *report.Objective, w *window, d *detail) (within, n int64) {
+func (c summariser) within(o *report.Objective, w *window, d *detail) (within, n int64) {
 	if o.Metric == "itl" {
 		return d.itl.AtMost(int64(o.Limit) * clock.FemtosPerPico), int64(d.itl.Count())
 	}

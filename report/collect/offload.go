@@ -44,11 +44,17 @@ func (o *offload) merge(p *offload) *offload {
 // linkOf is a tier of a replica.
 type linkOf struct{ replica, tier int }
 
+// tierTraffic measures the tiers that KV is offloaded to, and writes into the buckets of a timeline.
+type tierTraffic struct {
+	tiers int
+	links map[linkOf]clock.Time // since when they are busy
+}
+
 // offloadAt is the sums of a bucket.
-func (c *Collector) offloadAt(bucket int) *offload {
-	d := &c.line.detail[bucket]
+func (x *tierTraffic) offloadAt(t *timeline, bucket int) *offload {
+	d := &t.detail[bucket]
 	if d.offload == nil {
-		d.offload = &offload{tiers: make([]tierSums, len(c.opts.Tiers))}
+		d.offload = &offload{tiers: make([]tierSums, x.tiers)}
 	}
 	return d.offload
 }
@@ -58,7 +64,7 @@ func (c *Collector) Moved(at clock.Time, m event.Move) {
 	if len(c.opts.Tiers) == 0 {
 		return
 	}
-	t := &c.offloadAt(c.line.find(at)).tiers[m.Tier]
+	t := &c.offloadAt(&c.line, c.line.find(at)).tiers[m.Tier]
 	if m.Stored {
 		t.stored += int64(m.Blocks)
 		t.storedBytes += m.Bytes
@@ -81,32 +87,32 @@ func (c *Collector) LinkBusy(at clock.Time, replica, tier int, busy bool) {
 		c.links[l] = at
 		return
 	}
-	c.linkWasBusy(tier, c.links[l], at)
+	c.linkWasBusy(&c.line, tier, c.links[l], at)
 	delete(c.links, l)
 }
 
 // linkWasBusy counts the time for which a link was busy in its buckets.
-func (c *Collector) linkWasBusy(tier int, from, to clock.Time) {
+func (x *tierTraffic) linkWasBusy(line *timeline, tier int, from, to clock.Time) {
 	for from < to {
-		i := c.line.find(from)
-		end := min(c.line.end(i), to)
-		t := &c.offloadAt(i).tiers[tier]
+		i := line.find(from)
+		end := min(line.end(i), to)
+		t := &x.offloadAt(line, i).tiers[tier]
 		t.busy = t.busy.Add(clock.Uint128{Lo: uint64(end - from)})
 		from = end
 	}
 }
 
 // fillLinks counts the links that are busy up to an instant.
-func (c *Collector) fillLinks(end clock.Time) {
-	for l, since := range c.links { // sums do not depend on the order
-		c.linkWasBusy(l.tier, since, end)
-		c.links[l] = max(since, end)
+func (x *tierTraffic) fillLinks(line *timeline, end clock.Time) {
+	for l, since := range x.links { // sums do not depend on the order
+		x.linkWasBusy(line, l.tier, since, end)
+		x.links[l] = max(since, end)
 	}
 }
 
 // loaded counts what was loaded for a request that has had its first token.
-func (c *Collector) loaded(rec *event.Record) {
-	o := c.offloadAt(c.line.find(max(rec.FirstToken, 1) - 1))
+func (x *tierTraffic) loaded(line *timeline, rec *event.Record) {
+	o := x.offloadAt(line, line.find(max(rec.FirstToken, 1)-1))
 	o.tokens += int64(rec.LoadedTokens)
 	o.loads++
 	o.waited = o.waited.Add(clock.Uint128{Lo: uint64(rec.Loading)})
@@ -123,7 +129,7 @@ func spared(rec *event.Record) int32 {
 }
 
 // offload is the summary's account of the tiers; nil if there are none.
-func (c *Collector) offload(engineS float64, sum *bucket, o *offload) *report.Offload {
+func (c summariser) offload(engineS float64, sum *bucket, o *offload) *report.Offload {
 	if len(c.opts.Tiers) == 0 {
 		return nil
 	}

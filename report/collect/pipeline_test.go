@@ -92,7 +92,7 @@ func TestStageTimeAddsUp(t *testing.T) {
 	for n := 1; n <= len(c.line.buckets); n += 7 {
 		w := window{to: n, end: c.line.end(n - 1)}
 		sum, d := c.line.total(0, n)
-		u := c.units(&w, &sum, d)[0]
+		u := summariser{c}.units(&w, &sum, d)[0]
 		g := u.gpuTime(&w)
 		all := g.useful.Add(g.cancelled).Add(g.idle).Add(g.bubble)
 		for _, part := range g.lost {

@@ -126,7 +126,7 @@ type unit struct {
 }
 
 // units are the replicas in a window.
-func (c *Collector) units(w *window, sum *bucket, d *detail) []unit {
+func (c summariser) units(w *window, sum *bucket, d *detail) []unit {
 	if c.parts == nil {
 		u := unit{&c.opts, *sum, sum.vacant}
 		if d != nil {
@@ -143,7 +143,7 @@ func (c *Collector) units(w *window, sum *bucket, d *detail) []unit {
 }
 
 // replicaResults measures the replicas over the window of the whole run.
-func (c *Collector) replicaResults(w *window) ([]report.Replica, *report.Imbalance) {
+func (c summariser) replicaResults(w *window) ([]report.Replica, *report.Imbalance) {
 	if c.parts == nil {
 		return nil, nil
 	}
@@ -153,8 +153,8 @@ func (c *Collector) replicaResults(w *window) ([]report.Replica, *report.Imbalan
 	for i, p := range c.parts {
 		sum := p.line.sum(w.from, w.to)
 		var s report.Summary
-		p.rates(&s, w, &sum)
-		p.system(&s, w, &sum, nil)
+		summariser{&p.Collector}.rates(&s, w, &sum)
+		summariser{&p.Collector}.system(&s, w, &sum, nil)
 		all := p.whole()
 		r := &results[i]
 		*r = report.Replica{
@@ -202,7 +202,7 @@ func (c *Collector) ReplicaSeries() [][]report.SeriesPoint {
 	w := c.window(&report.Summary{})
 	all := make([][]report.SeriesPoint, len(c.parts))
 	for i, p := range c.parts {
-		all[i] = p.seriesUpTo(c.runEnd(), &w)
+		all[i] = summariser{&p.Collector}.seriesUpTo(c.runEnd(), &w)
 	}
 	return all
 }
@@ -211,7 +211,7 @@ func (c *Collector) ReplicaSeries() [][]report.SeriesPoint {
 var replicaMetrics = [...]int{ttft, tpot, e2e, queue}
 
 // replicaLatencies are the latencies by replica, but for the inter-token gaps.
-func (c *Collector) replicaLatencies(w *window) []report.ReplicaLatency {
+func (c summariser) replicaLatencies(w *window) []report.ReplicaLatency {
 	const msPerPico = 1e-9
 	all := make([]report.ReplicaLatency, len(c.parts))
 	field := func(l *report.ReplicaLatency, metric int) *report.Distribution {

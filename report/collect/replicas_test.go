@@ -94,10 +94,10 @@ func TestPartsAreCollectors(t *testing.T) {
 func (c *Collector) asReplica(w *window, i int) report.Replica {
 	sum, d := c.line.total(w.from, min(w.to, len(c.line.buckets)))
 	var s report.Summary
-	c.rates(&s, w, &sum)
-	c.latencies(&s, w, &sum, d)
-	c.concurrency(&s, d)
-	c.system(&s, w, &sum, d)
+	summariser{c}.rates(&s, w, &sum)
+	summariser{c}.latencies(&s, w, &sum, d)
+	summariser{c}.concurrency(&s, d)
+	summariser{c}.system(&s, w, &sum, d)
 	for _, l := range []*report.Level{&s.Concurrency.InSystem, &s.Concurrency.Running, &s.Concurrency.Decoding, &s.Concurrency.QueueDepth} {
 		l.P95, l.P99 = nil, nil
 	}

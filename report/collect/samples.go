@@ -123,3 +123,10 @@ func newSample(rec *event.Record) sample {
 		replica: uint16(rec.Replica),
 	}
 }
+
+// reservoir keeps samples up to a number; beyond it they are folded into sketches.
+type reservoir struct {
+	kept   samples
+	exact  int
+	folded bool
+}

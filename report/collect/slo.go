@@ -44,7 +44,7 @@ func (l *limits) good(s *sample) bool {
 
 // QuantileAmong is what the objective limits, in picoseconds, when quick requests that did not complete had taken no
 // time at all and others never end. Of the inter-token gaps, each is one.
-func (c *Collector) statistic(o *report.Objective, w *window, d *detail, quick, never int64) float64 {
+func (c summariser) statistic(o *report.Objective, w *window, d *detail, quick, never int64) float64 {
 	q := o.Percentile / 100
 	if o.Metric == "itl" {
 		return d.itl.QuantileAmong(q, quick, never) / clock.FemtosPerPico

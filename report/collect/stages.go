@@ -87,7 +87,7 @@ func (a stages) finished(rec *event.Record) {
 }
 
 // stageResults are the stages that the run reached.
-func (c *Collector) stageResults() []report.Stage {
+func (c summariser) stageResults() []report.Stage {
 	results := []report.Stage{}
 	if c.stages == nil {
 		return results

@@ -27,16 +27,20 @@ func (c *Collector) settle() {
 
 func (c *Collector) settleAt(end clock.Time) {
 	for l := range c.levels {
-		c.fillLevel(l, end)
+		c.fillLevel(&c.line, l, end)
 	}
-	c.fillGap(end)
-	c.fillLinks(end)
+	c.fillGap(&c.line, end)
+	c.fillLinks(&c.line, end)
 	c.fillHeld(end)
 }
 
 // Summary is the result so far. It may be asked for again later.
 func (c *Collector) Summary() *report.Summary {
 	c.settle()
+	return summariser{c}.summary()
+}
+
+func (c summariser) summary() *report.Summary {
 	s := &report.Summary{Schema: report.SummarySchema, Partial: c.partial, Warnings: append([]report.Warning{}, c.warnings...)}
 	w := c.window(s)
 	sum, detail := c.line.total(w.from, w.to)
@@ -60,7 +64,7 @@ func (c *Collector) Summary() *report.Summary {
 	return s
 }
 
-func (c *Collector) counts(s *report.Summary) {
+func (c summariser) counts(s *report.Summary) {
 	t := &c.totals
 	s.Requests = t.requests()
 	all := c.whole()
@@ -83,7 +87,7 @@ func (c *Collector) whole() bucket {
 	return all
 }
 
-func (c *Collector) rates(s *report.Summary, w *window, sum *bucket) {
+func (c summariser) rates(s *report.Summary, w *window, sum *bucket) {
 	rate := func(n int64) *float64 { return stats.Ratio(float64(n), w.seconds()) }
 	gpuS := w.seconds() * float64(c.opts.GPUs)
 	if c.opts.Lives {
@@ -100,7 +104,7 @@ func (c *Collector) rates(s *report.Summary, w *window, sum *bucket) {
 	}
 }
 
-func (c *Collector) latencies(s *report.Summary, w *window, sum *bucket, d *detail) {
+func (c summariser) latencies(s *report.Summary, w *window, sum *bucket, d *detail) {
 	const (
 		msPerPico  = 1e-9
 		msPerFemto = 1e-12
@@ -140,7 +144,7 @@ func (c *Collector) latencies(s *report.Summary, w *window, sum *bucket, d *deta
 }
 
 // values appends a metric of the kept samples that arrived in the window.
-func (c *Collector) values(v []float64, metric int, w *window) []float64 {
+func (c summariser) values(v []float64, metric int, w *window) []float64 {
 	c.kept.each(func(x *sample) {
 		if x.arrival >= w.start && x.arrival < w.until {
 			if y, ok := x.value(metric); ok {
@@ -152,7 +156,7 @@ func (c *Collector) values(v []float64, metric int, w *window) []float64 {
 }
 
 // goodput judges the requests that arrived in the window, and the run by them.
-func (c *Collector) goodput(s *report.Summary, w *window, sum *bucket, d *detail) {
+func (c summariser) goodput(s *report.Summary, w *window, sum *bucket, d *detail) {
 	g := &s.Goodput
 	if c.opts.SLO == nil {
 		return
@@ -198,7 +202,7 @@ func withFailures(h *stats.Histogram, scale float64, failures int64) report.Dist
 	return d
 }
 
-func (c *Collector) concurrency(s *report.Summary, d *detail) {
+func (c summariser) concurrency(s *report.Summary, d *detail) {
 	level := func(l int) report.Level {
 		h := &d.levels[l]
 		if h.Count() == 0 {
@@ -213,7 +217,7 @@ func (c *Collector) concurrency(s *report.Summary, d *detail) {
 
 // system tells how the engines spent the window. Where a fleet's replicas are told apart, what holds requests up is the
 // average over them, and the highest use of a KV pool that of any.
-func (c *Collector) system(s *report.Summary, w *window, sum *bucket, d *detail) {
+func (c summariser) system(s *report.Summary, w *window, sum *bucket, d *detail) {
 	const femtosPerS = 1e15
 	y := &s.System
 	busyS := sum.busy.Float64() / femtosPerS
@@ -314,7 +318,7 @@ func utilisation(y *report.System, units []unit, w *window) {
 }
 
 // kvSD is the standard deviation of the buckets' mean KV usage.
-func (c *Collector) kvSD(w *window) *float64 {
+func (c summariser) kvSD(w *window) *float64 {
 	var n, sum, squares float64
 	for i := w.from; i < w.to; i++ {
 		length := float64(min(c.line.end(i), w.end) - c.line.start(i))
@@ -325,7 +329,7 @@ func (c *Collector) kvSD(w *window) *float64 {
 }
 
 // AddWarning adds what the numbers themselves warn of.
-func (c *Collector) warn(s *report.Summary, w *window) {
+func (c summariser) warn(s *report.Summary, w *window) {
 	if s.Partial {
 		s.AddWarning("partial", "the run was interrupted: the numbers are of what happened before")
 	}
@@ -363,12 +367,12 @@ func (c *Collector) warn(s *report.Summary, w *window) {
 func (c *Collector) Series() []report.SeriesPoint {
 	c.settle()
 	w := c.window(&report.Summary{})
-	return c.series(&w)
+	return summariser{c}.series(&w)
 }
 
-func (c *Collector) series(w *window) []report.SeriesPoint { return c.seriesUpTo(c.runEnd(), w) }
+func (c summariser) series(w *window) []report.SeriesPoint { return c.seriesUpTo(c.runEnd(), w) }
 
-func (c *Collector) seriesUpTo(end clock.Time, w *window) []report.SeriesPoint {
+func (c summariser) seriesUpTo(end clock.Time, w *window) []report.SeriesPoint {
 	var points []report.SeriesPoint
 	for i := range c.line.buckets {
 		b := &c.line.buckets[i]
@@ -406,3 +410,6 @@ func (c *Collector) seriesUpTo(end clock.Time, w *window) []report.SeriesPoint {
 	}
 	return points
 }
+
+// summariser reads the sums of a collector and turns them into results.
+type summariser struct{ *Collector }

@@ -28,8 +28,8 @@ func (c *Collector) VLLMBench(info BenchInfo) map[string]any {
 	w := window{to: len(c.line.buckets), end: c.runEnd(), until: clock.Never}
 	sum, detail := c.line.total(w.from, w.to)
 	var s report.Summary
-	c.rates(&s, &w, &sum)
-	c.latencies(&s, &w, &sum, detail)
+	summariser{c}.rates(&s, &w, &sum)
+	summariser{c}.latencies(&s, &w, &sum, detail)
 	completed := c.totals.outcomes[0]
 	m := map[string]any{
 		"date": info.Date, "backend": "clifftop", "endpoint_type": "clifftop", "label": nil,
@@ -41,7 +41,7 @@ func (c *Collector) VLLMBench(info BenchInfo) map[string]any {
 		"request_goodput":         nil,
 		"output_throughput":       stats.Ratio(float64(c.totals.successful), w.seconds()),
 		"total_token_throughput":  stats.Ratio(float64(c.totals.completedPrompts+c.totals.successful), w.seconds()),
-		"max_output_tokens_per_s": c.busiestSecond(), "max_concurrent_requests": detail.levels[inSystem].Max(),
+		"max_output_tokens_per_s": summariser{c}.busiestSecond(), "max_concurrent_requests": detail.levels[inSystem].Max(),
 		"rtfx": 0.0,
 	}
 	if info.Label != "" {
@@ -62,7 +62,7 @@ func (c *Collector) VLLMBench(info BenchInfo) map[string]any {
 }
 
 // busiestSecond is the number of tokens in the second with most of them, if the buckets divide seconds.
-func (c *Collector) busiestSecond() *float64 {
+func (c summariser) busiestSecond() *float64 {
 	const second = 1e12
 	each := int(second / c.line.width)
 	if each < 1 {

@@ -22,7 +22,7 @@ type window struct {
 func (w *window) seconds() float64 { return w.end.Sub(w.start).Seconds() }
 
 // window finds the buckets to measure.
-func (c *Collector) window(s *report.Summary) window {
+func (c windowFinder) window(s *report.Summary) window {
 	t := &c.line
 	runEnd := c.runEnd()
 	var w window
@@ -92,16 +92,16 @@ const (
 )
 
 // finished is the number of attempts that ended.
-func (c *Collector) finished() float64 { return float64(c.totals.recorded) }
+func (c windowFinder) finished() float64 { return float64(c.totals.recorded) }
 
 // meanService is the mean time from admission to release, in picoseconds.
-func (c *Collector) meanService() float64 {
+func (c windowFinder) meanService() float64 {
 	return c.totals.running.Float64() / max(c.finished(), 1)
 }
 
 // transient bounds the time in which a system forgets how it started. The wait of the first requests counts as
 // well as the mean, since a backlog at the start makes it long.
-func (c *Collector) transient(buckets []bucket) clock.Duration {
+func (c windowFinder) transient(buckets []bucket) clock.Duration {
 	wait := c.totals.queue.Float64() / max(c.finished(), 1)
 	for i := range buckets {
 		if b := &buckets[i]; b.samples > 0 {
@@ -132,14 +132,14 @@ func wanders(buckets []bucket) bool {
 
 // changes reports whether the traffic or the fleet is meant to change in the course of the run, so that nothing is expected
 // to be steady, and nothing is cut from it.
-func (c *Collector) changes() bool { return len(c.opts.Stages) > 1 || c.opts.Lives }
+func (c windowFinder) changes() bool { return len(c.opts.Stages) > 1 || c.opts.Lives }
 
 // autoWarmup is the number of buckets to cut: the larger of the cuts that the TTFT over time of arrival and
 // the queue length over time ask for. A start is cut only if it differs from the rest by more than chance: otherwise
 // stretches of bad luck would be cut and those of good luck kept, so that latencies would come out too low. The
 // course of a rate that wanders is no warm-up either: there the cut ends when the system must have forgotten its start,
 // and is a small part of the run.
-func (c *Collector) autoWarmup(w *window) int {
+func (c windowFinder) autoWarmup(w *window) int {
 	buckets := c.line.buckets[:w.to]
 	if c.changes() || len(buckets) < 5*minBatches || c.totals.offered < minSteady {
 		return 0
@@ -177,7 +177,7 @@ const backlogShare = 0.05
 // wanders, a good part of all requests waits at the end of the window.
 //
 // It looks at what comes after the system has filled, if that is half the run or more.
-func (c *Collector) trend(w *window) {
+func (c windowFinder) trend(w *window) {
 	from := w.from
 	if full := int(int64(fills*c.meanService()) / c.line.width); full <= w.to/2 {
 		from = max(from, full)
@@ -216,3 +216,9 @@ func (c *Collector) trend(w *window) {
 		w.growth = stats.Finite(backlog / float64(w.to) * perSecond)
 	}
 }
+
+// windowFinder reads the sums of a collector to find the part of the run to measure.
+type windowFinder struct{ *Collector }
+
+// window finds the buckets to measure.
+func (c *Collector) window(s *report.Summary) window { return windowFinder{c}.window(s) }
