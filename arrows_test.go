@@ -24,7 +24,7 @@ var below = map[string][]string{
 	"sim/route":         {"sim/kv", "workload"},
 	"sim/autoscale":     {},
 	"sim":               {"sim/engine", "sim/event", "sim/network", "sim/kv", "sim/sched", "sim/route", "sim/autoscale", "model", "workload"},
-	"sim/simtest":       {"sim", "sim/engine", "sim/event", "sim/network", "sim/kv", "sim/sched", "sim/route", "sim/autoscale", "model", "workload"},
+	"sim/simtest":       {"sim/simtest/naive", "sim", "sim/engine", "sim/event", "sim/network", "sim/kv", "sim/sched", "sim/route", "sim/autoscale", "model", "workload"},
 	"sim/simtest/naive": {"sim", "sim/engine", "sim/event", "sim/network", "sim/kv", "sim/sched", "sim/route", "sim/autoscale", "model", "workload"},
 
 	"report/stats":   {},
