@@ -110,6 +110,25 @@ func sizeOf(t *testing.T, f sourceFile, dir string, spec *ast.TypeSpec, fields m
 	}
 }
 
+// larger are the types that are still above the limits, with their sizes. A size here may only fall.
+var larger = map[string]int{
+	"methods of report/plot.sweep":         49,
+	"methods of sim.Simulation":            75,
+	"methods of sim/engine.Engine":         186,
+	"methods of sim/engine.batchBuilder":   87,
+	"methods of sim/simtest/naive.Engine":  71,
+	"methods of sim/simtest/naive.view":    55,
+	"fields of report/collect.bucket":      37,
+	"fields of report/collect.totals":      26,
+	"fields of report/curve.measures":      29,
+	"fields of sim.Simulation":             27,
+	"fields of sim/engine.Engine":          38,
+	"fields of sim/engine.batchBuilder":    39,
+	"fields of sim/engine.sequence":        65,
+	"fields of sim/simtest/naive.Engine":   43,
+	"fields of sim/simtest/naive.sequence": 36,
+}
+
 // provided are interfaces that Clifftop implements and authors of policies and routers only call.
 var provided = map[string]bool{"sim/engine.Host": true, "sim/route.View": true, "sim/sched.Batch": true, "sim/sched.Walk": true}
 
@@ -117,8 +136,8 @@ var provided = map[string]bool{"sim/engine.Host": true, "sim/route.View": true, 
 func over(t *testing.T, what string, counts map[string]int, limit int) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		if counts[name] > limit {
-			t.Errorf("%s %s: %d (want at most %d)", what, name, counts[name], limit)
+		if most := max(limit, larger[what+" "+name]); counts[name] > most {
+			t.Errorf("%s %s: %d (want at most %d)", what, name, counts[name], most)
 		}
 	}
 }
