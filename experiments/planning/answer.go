@@ -50,7 +50,7 @@ func (p answerer) answer(ctx context.Context, all []*candidate, runErr error) (*
 	}
 	judge(result.Candidates)
 	if runErr == nil && len(met) > 0 {
-		runErr = examiner{p.planner}.examine(ctx, result, met)
+		runErr = examiner(p).examine(ctx, result, met)
 	}
 	if runErr != nil && !isEnd(ctx, runErr) {
 		return nil, runErr

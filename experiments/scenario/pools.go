@@ -251,7 +251,7 @@ func (u fleetResolver) resolvePools() error {
 			return s.Fault("disaggregation", "disaggregation needs pools: define at least one with role prefill and one with role decode")
 		}
 		u.Pools = []PoolSetup{{role: "both", replicas: s.Deployment.Replicas, Setup: u.Setup, Ranks: u.ranks()}}
-		return asError(engineResolver{u.Setup}.replica())
+		return asError(engineResolver(u).replica())
 	}
 	resolved := make([]Pool, len(s.Pools))
 	var faults yamldoc.Faults

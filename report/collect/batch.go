@@ -28,7 +28,7 @@ type fraction struct {
 // batchMeans gives the summary of one run intervals, if the run was steady.
 func (c summariser) batchMeans(s *report.Summary, w *window) {
 	n := w.to - w.from
-	if st := s.Window.Stationary; st == nil || !*st || c.partial || (windowFinder{c.Collector}).changes() || n < mostBatches || s.Latency.E2E.N < mostBatches*batchSamples {
+	if st := s.Window.Stationary; st == nil || !*st || c.partial || windowFinder(c).changes() || n < mostBatches || s.Latency.E2E.N < mostBatches*batchSamples {
 		return
 	}
 	s.CI95 = map[string][2]float64{}
