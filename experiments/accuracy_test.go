@@ -1,10 +1,13 @@
-package experiments
+package experiments_test
 
 import (
 	"context"
 	"fmt"
 	"strings"
 	"testing"
+
+	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 )
 
 // TestAccuracy says how far a result can be trusted: by runs on the same GPU, else on others of its kind, else not.
@@ -23,7 +26,7 @@ func TestAccuracy(t *testing.T) {
 		{"{gpu: mi300x}", "not validated: there are no measured runs of dense models on mi300x under policy vllm", false, false},
 		{"{step_time: roofline}", "not validated: only step_time kernels", false, false},
 	} {
-		s, err := Parse("s.yaml", []byte(c.keys))
+		s, err := scenario.Parse("s.yaml", []byte(c.keys))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +34,7 @@ func TestAccuracy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := u.accuracy()
+		a := u.Accuracy()
 		if !strings.Contains(a.Scope, c.scope) || a.Exact != c.exact || (a.Runs > 0) != c.runs || (a.TPOT != nil) != c.runs {
 			t.Errorf("%s: %+v, want a scope with %q", c.keys, a, c.scope)
 		}
@@ -39,11 +42,11 @@ func TestAccuracy(t *testing.T) {
 			t.Errorf("%s: %q", c.keys, text)
 		}
 	}
-	s, err := Parse("s.yaml", []byte("{step_time: {linear: {a_ms: 1, b_us: 1}}, run: {requests: 10}}"))
+	s, err := scenario.Parse("s.yaml", []byte("{step_time: {linear: {a_ms: 1, b_us: 1}}, run: {requests: 10}}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Run(context.Background(), s, RunOptions{})
+	r, err := experiments.Run(context.Background(), s, experiments.RunOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

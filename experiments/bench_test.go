@@ -3,11 +3,11 @@ package experiments_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/internal/testenv"
 )
 
 // run runs a scenario and reports requests per second of wall time.
@@ -15,7 +15,7 @@ func benchmark(b *testing.B, text string) {
 	b.Helper()
 	var requests, attempts int64
 	for b.Loop() {
-		s, err := experiments.Parse("benchmark", []byte(text))
+		s, err := scenario.Parse("benchmark", []byte(text))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -51,7 +51,8 @@ run: {requests: 1000000}
 	}
 }
 
-// BenchmarkOverload is a whole run with all metrics of conversations in twofold overload, whose clients give up and try again.
+// BenchmarkOverload is a whole run with all metrics of conversations in twofold overload, whose clients give up and try
+// again.
 func BenchmarkOverload(b *testing.B) {
 	benchmark(b, `
 model: llama-3.1-8b
@@ -73,10 +74,7 @@ run: {requests: 300000}
 // BenchmarkPrefixCache replays Mooncake's conversation trace, whose prompts are 752 blocks of 16 tokens
 // long on average. CLIFFTOP_TRACES names the directory that holds it.
 func BenchmarkPrefixCache(b *testing.B) {
-	file := filepath.Join(os.Getenv("CLIFFTOP_TRACES"), "mooncake_fast25_conversation_trace.jsonl.gz")
-	if _, err := os.Stat(file); err != nil {
-		b.Skip("CLIFFTOP_TRACES does not name a directory with the trace")
-	}
+	file := testenv.Traces(b, "mooncake_fast25_conversation_trace.jsonl.gz")
 	for _, size := range []int{16, 512} {
 		b.Run(fmt.Sprintf("block=%d", size), func(b *testing.B) {
 			benchmark(b, fmt.Sprintf("workload: {trace: {file: %q}}\nengine: {block_size: %d}\n", file, size))

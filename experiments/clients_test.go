@@ -1,4 +1,4 @@
-package experiments
+package experiments_test
 
 import (
 	"bytes"
@@ -12,6 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/traces"
+	"clifftop/internal/testenv"
 	"clifftop/report"
 )
 
@@ -51,7 +55,7 @@ workload:
   input: {distribution: fixed, value: 10}
   output: {distribution: fixed, value: 1000}
 run: {duration: 20000s, warmup: 100s}
-`), RunOptions{}).Summary
+`), experiments.RunOptions{}).Summary
 	residence := *sum.Latency.E2E.Mean / 1000
 	x := *sum.Throughput.RequestsPerS
 	if math.Abs(residence-6) > 0.01 || math.Abs(x-4) > 0.04 || math.Abs(x*(residence+10)/64-1) > 0.01 {
@@ -72,7 +76,7 @@ workload:
   output: {distribution: fixed, value: 1001}
 clients: {reading: 50}
 run: {duration: 1200s, warmup: 100s}
-`), RunOptions{Check: true}).Summary
+`), experiments.RunOptions{Check: true}).Summary
 	if x := *sum.Throughput.RequestsPerS; math.Abs(x*30/64-1) > 0.01 {
 		t.Errorf("X = %g, want 64/(10 + 20)", x)
 	}
@@ -90,7 +94,7 @@ engine: {max_num_queued_reqs: 3}
 workload: {arrivals: {process: all-at-once}, input: {distribution: fixed, value: 10}, output: {distribution: fixed, value: 100}}
 clients: {retries: 9, backoff: {base: 500ms, jitter: full}}
 run: {requests: 5}
-`), RunOptions{Check: true, Requests: &b})
+`), experiments.RunOptions{Check: true, Requests: &b})
 	refused := map[string]bool{}
 	waits := 0
 	for _, r := range rows(t, b.String()) {
@@ -122,7 +126,7 @@ engine: {max_num_queued_reqs: 3, retry_after: 7s}
 workload: {arrivals: {process: all-at-once}, input: {distribution: fixed, value: 10}, output: {distribution: fixed, value: 100}}
 clients: {retries: 1}
 run: {requests: 5}
-`), RunOptions{Check: true, Requests: &b})
+`), experiments.RunOptions{Check: true, Requests: &b})
 	for _, r := range rows(t, b.String()) {
 		if r["attempt"] == "1" && r["arrival_s"] != "7.000000000" {
 			t.Errorf("a retry at %s s", r["arrival_s"])
@@ -130,16 +134,15 @@ run: {requests: 5}
 	}
 }
 
-// TestRetryStorm: without timeouts the backlog of an outage drains at 2 per second, in 120 s. With timeouts and retries it
-// never does. With a limit of the queue, or a budget of
-// retries, the system recovers.
+// TestRetryStorm: without timeouts the backlog of an outage drains at 2 per second, in 120 s. With timeouts and retries
+// it never does. With a limit of the queue, or a budget of retries, the system recovers.
 func TestRetryStorm(t *testing.T) {
-	after := func(keys ...Setting) (*report.Summary, func(from, to float64) (completed float64, queue float64)) {
-		s, err := Load("scenarios/retry-storm.yaml", keys...)
+	after := func(keys ...scenario.Setting) (*report.Summary, func(from, to float64) (completed float64, queue float64)) {
+		s, err := scenario.Load("examples/retry-storm.yaml", keys...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		res := mustRun(t, s, RunOptions{Check: true})
+		res := mustRun(t, s, experiments.RunOptions{Check: true})
 		return res.Summary, func(from, to float64) (completed, queue float64) {
 			n := 0.0
 			for _, p := range res.Series {
@@ -152,7 +155,7 @@ func TestRetryStorm(t *testing.T) {
 			return completed / (to - from), queue / n
 		}
 	}
-	sum, at := after(Setting{Key: "clients", Value: "null"})
+	sum, at := after(scenario.Setting{Key: "clients", Value: "null"})
 	if sum.Requests.Retries+sum.Requests.TimedOut != 0 {
 		t.Errorf("%+v", sum.Requests)
 	}
@@ -173,11 +176,11 @@ func TestRetryStorm(t *testing.T) {
 		t.Errorf("%+v", x)
 	}
 
-	_, at = after(Setting{Key: "clients.retry_budget", Value: "0.1"})
+	_, at = after(scenario.Setting{Key: "clients.retry_budget", Value: "0.1"})
 	if x, queue := at(150, 900); math.Abs(x-8) > 0.1 || queue > 1 {
 		t.Errorf("with a budget of retries %g requests/s complete after the outage, and %g wait", x, queue)
 	}
-	sum, at = after(Setting{Key: "engine.max_num_queued_reqs", Value: "50"})
+	sum, at = after(scenario.Setting{Key: "engine.max_num_queued_reqs", Value: "50"})
 	x, queue := at(90, 900)
 	if math.Abs(x-8) > 0.1 || queue > 1 {
 		t.Errorf("with a limit of the queue %g requests/s complete after the outage, and %g wait", x, queue)
@@ -198,7 +201,7 @@ workload:
 `
 	run := func(users int, clients string) *report.Summary {
 		text := chat + fmt.Sprintf("  arrivals: {users: %d, ramp: 3s}\nclients: %s\nrun: {duration: 200s, warmup: 40s}\n", users, clients)
-		return mustRun(t, mustParse(t, text), RunOptions{Check: true}).Summary
+		return mustRun(t, mustParse(t, text), experiments.RunOptions{Check: true}).Summary
 	}
 	useful := func(s *report.Summary) float64 { return *s.Throughput.SuccessfulOutputTokensPerS }
 	emitted := func(s *report.Summary) float64 { return *s.Throughput.OutputTokensPerS }
@@ -236,7 +239,7 @@ engine: {max_num_seqs: 1}
 workload: {arrivals: {process: all-at-once}, input: {distribution: fixed, value: 10}, output: {distribution: fixed, value: 30}}
 clients: {ttft_timeout: 9500ms}
 run: {requests: 2}
-`), RunOptions{Check: true, Requests: &b})
+`), experiments.RunOptions{Check: true, Requests: &b})
 	left := rows(t, b.String())[0]
 	if left["ending"] != "ttft_timeout" || left["outcome"] != "timed_out" || left["released_s"] != "10.000000000" || left["scheduled_s"] != "" {
 		t.Errorf("%v", left)
@@ -256,7 +259,7 @@ engine: {max_num_seqs: 4, max_num_batched_tokens: 64, num_gpu_blocks_override: 1
 workload: {arrivals: {process: constant, rate: 1}, input: {distribution: fixed, value: 320}, output: {distribution: fixed, value: 1}}
 clients: {timeout: 10s, retries: 1, backoff: {base: 3s, jitter: none}}
 run: {requests: 1}
-`), RunOptions{Check: true, Requests: &b})
+`), experiments.RunOptions{Check: true, Requests: &b})
 	list := rows(t, b.String())
 	if len(list) != 2 {
 		t.Fatalf("%v", list)
@@ -276,8 +279,8 @@ run: {requests: 1}
 // TestNetwork: the way there and back is part of every latency.
 func TestNetwork(t *testing.T) {
 	const text = "run: {requests: 300}\nworkload: {arrivals: {process: poisson, rate: 1}}\n"
-	near := mustRun(t, mustParse(t, text), RunOptions{Check: true}).Summary
-	far := mustRun(t, mustParse(t, text+"overheads: {network_in: 30ms, network_out: 20ms}"), RunOptions{Check: true}).Summary
+	near := mustRun(t, mustParse(t, text), experiments.RunOptions{Check: true}).Summary
+	far := mustRun(t, mustParse(t, text+"overheads: {network_in: 30ms, network_out: 20ms}"), experiments.RunOptions{Check: true}).Summary
 	for _, x := range [][2]*float64{{near.Latency.TTFT.P50, far.Latency.TTFT.P50}, {near.Latency.E2E.P50, far.Latency.E2E.P50}} {
 		if d := *x[1] - *x[0]; math.Abs(d-50) > 5 {
 			t.Errorf("%g ms become %g, want 50 more", *x[0], *x[1])
@@ -306,15 +309,17 @@ run: {%s, seed: %d}
 		rng.IntN(2) == 0, pick("0", "15ms"), pick("0", "15ms"), pick("requests: 400", "requests: 400, duration: 30s", "duration: 40s"), rng.IntN(1000))
 }
 
-// TestRandomClients: no logical request is lost or counted twice, whatever clients do, and what stands in the rows agrees
-// with the counts.
+// TestRandomClients: no logical request is lost or counted twice, whatever clients do, and what stands in the rows
+// agrees with the counts.
 func TestRandomClients(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 11))
 	var retries, left, cancelled, busy int64
-	for range 40 {
+	const all = 40
+	n := testenv.Choose(20, all)
+	for range n {
 		text := randomClients(rng)
 		var b bytes.Buffer
-		res, err := Run(t.Context(), mustParse(t, text), RunOptions{Check: true, Requests: &b})
+		res, err := experiments.Run(t.Context(), mustParse(t, text), experiments.RunOptions{Check: true, Requests: &b})
 		if err != nil {
 			t.Fatalf("%s%v", text, err)
 		}
@@ -339,7 +344,7 @@ func TestRandomClients(t *testing.T) {
 		}
 		retries, left, cancelled, busy = retries+n.Retries, left+n.TimedOut, cancelled+n.Cancelled, busy+n.RejectedBusy
 	}
-	if retries < 1000 || left < 500 || cancelled < 100 || busy < 100 {
+	if part := int64(all / n); retries < 1000/part || left < 500/part || cancelled < 100/part || busy < 100/part {
 		t.Errorf("%d retries, %d timeouts, %d cancellations, %d refusals: too few to mean much", retries, left, cancelled, busy)
 	}
 }
@@ -352,7 +357,7 @@ func TestClientsAreDeterministic(t *testing.T) {
 		var summaries, tables [][]byte
 		for i := range 3 {
 			var b bytes.Buffer
-			o := RunOptions{Check: i == 1, Progress: func(Progress) {}}
+			o := experiments.RunOptions{Check: i == 1, Progress: func(experiments.Progress) {}}
 			if i > 0 {
 				o.Requests = &b
 			}
@@ -363,7 +368,7 @@ func TestClientsAreDeterministic(t *testing.T) {
 			if i == 2 {
 				u.Config.MaxSpan = 1
 			}
-			res, err := u.Run(t.Context(), o)
+			res, err := experiments.RunSetup(t.Context(), u, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -384,7 +389,7 @@ func TestSameClients(t *testing.T) {
 workload: {arrivals: {process: poisson, rate: 10}}
 clients: {ttft_timeout: 1s, retries: 2, backoff: {base: 1s, jitter: full}}
 run: {requests: 500}
-`), RunOptions{Requests: &b})
+`), experiments.RunOptions{Requests: &b})
 		waits := map[string]string{}
 		list := rows(t, b.String())
 		arrived := map[string]float64{}
@@ -418,16 +423,16 @@ run: {requests: 500}
 // TestClientWarnings: what has no effect, and what is dangerous.
 func TestClientWarnings(t *testing.T) {
 	for text, want := range map[string]string{
-		"clients: {retries: 2}":                                "unused: clients.retries has no effect: there is nothing to retry on",
+		"clients: {retries: 2}":                                "unused: clients.retries has no effect: no event triggers a retry",
 		"clients: {retries: 2, retry_on: [busy], timeout: 5s}": "unused: clients.retries has no effect",
 		"clients: {timeout: 5s, retry_budget: 0.1}":            "unused: clients.retry_budget has no effect: clients.retries is 0",
 		"clients: {timeout: 5s, backoff: {base: 1s}}":          "unused: clients.backoff has no effect: clients.retries is 0",
-		"clients: {cancel_on_timeout: false}":                  "unused: clients.cancel_on_timeout has no effect: clients wait for ever",
-		"engine: {retry_after: 5s}":                            "unused: engine.retry_after has no effect: no limit of the queue",
-		"engine: {retry_after: 5s, max_num_queued_reqs: 9}":    "unused: engine.retry_after has no effect: no client that is refused tries again",
+		"clients: {cancel_on_timeout: false}":                  "unused: clients.cancel_on_timeout has no effect: clients have no timeout",
+		"engine: {retry_after: 5s}":                            "unused: engine.retry_after has no effect: no queue limit",
+		"engine: {retry_after: 5s, max_num_queued_reqs: 9}":    "unused: engine.retry_after has no effect: no client retries after a rejection",
 		"workload: {classes: [{name: a, weight: 1, clients: {retries: 1, timeout: 3s, backoff: {base: 0}}}, {name: b, weight: 1}]}": "metastable: workload.classes.0.clients.retries without",
-		"engine: {retry_after: 5m, max_num_queued_reqs: 9}\nclients: {retries: 1}":                                                  "unused: engine.retry_after has no effect: clients heed 1m at most",
-		"clients: {timeout: 5s, retries: 1, backoff: {base: 0}}":                                                                    "metastable: clients.retries without backoff come back at once",
+		"engine: {retry_after: 5m, max_num_queued_reqs: 9}\nclients: {retries: 1}":                                                  "unused: engine.retry_after has no effect: clients honor 1m at most",
+		"clients: {timeout: 5s, retries: 1, backoff: {base: 0}}":                                                                    "metastable: clients.retries without backoff are sent at once",
 		"clients: {timeout: 5s, retries: 1}":                                                                                        "",
 		"clients: {timeout: 5s, retries: 1, backoff: {base: 20s}}":                                                                  "",
 		"engine: {retry_after: 5s, max_num_queued_reqs: 9}\nclients: {retries: 1}":                                                  "",
@@ -451,14 +456,14 @@ func TestClientWarnings(t *testing.T) {
 // TestHopelessTimeouts: who leaves within one iteration is never answered.
 func TestHopelessTimeouts(t *testing.T) {
 	for text, want := range map[string]string{
-		"clients: {timeout: 5ms}": "s.yaml:1:20: clients.timeout: 5ms is over before any answer can come: an iteration of the engine with one sequence takes ",
-		"step_time: {linear: {a_ms: 10, b_us: 5}}\nworkload: {classes: [{name: a, weight: 1, clients: {timeout: 9ms}}]}": "s.yaml:2:62: workload.classes.0.clients.timeout: 9ms is over before",
-		"step_time: {linear: {a_ms: 10, b_us: 5}}\nclients: {ttft_timeout: 9ms}": "s.yaml:2:25: clients.ttft_timeout: 9ms is over before any answer can come: " +
-			"an iteration of the engine with one sequence takes 10.005ms, and the way there and back 0 (want more than both)",
-		"step_time: {linear: {a_ms: 10, b_us: 5}}\nclients: {ttft_timeout: 12ms}\noverheads: {network_in: 2ms, network_out: 3ms}": "s.yaml:2:25: clients.ttft_timeout: 12ms is over before any answer can come: " +
-			"an iteration of the engine with one sequence takes 10.005ms, and the way there and back 5ms (want more than both)",
+		"clients: {timeout: 5ms}": "s.yaml:1:20: clients.timeout: 5ms is too short for any response: an iteration with one sequence takes ",
+		"step_time: {linear: {a_ms: 10, b_us: 5}}\nworkload: {classes: [{name: a, weight: 1, clients: {timeout: 9ms}}]}": "s.yaml:2:62: workload.classes.0.clients.timeout: 9ms is too short",
+		"step_time: {linear: {a_ms: 10, b_us: 5}}\nclients: {ttft_timeout: 9ms}": "s.yaml:2:25: clients.ttft_timeout: 9ms is too short for any response: " +
+			"an iteration with one sequence takes 10.005ms, the network round trip and front end 0 (want more than both)",
+		"step_time: {linear: {a_ms: 10, b_us: 5}}\nclients: {ttft_timeout: 12ms}\noverheads: {network_in: 2ms, network_out: 3ms}": "s.yaml:2:25: clients.ttft_timeout: 12ms is too short for any response: " +
+			"an iteration with one sequence takes 10.005ms, the network round trip and front end 5ms (want more than both)",
 	} {
-		s, err := Parse("s.yaml", []byte(text))
+		s, err := scenario.Parse("s.yaml", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -480,7 +485,7 @@ workload:
     - {name: programs, weight: 1, clients: {timeout: 6s, retries: 5}}
     - {name: batch, weight: 1}
 run: {requests: 900}
-`), RunOptions{Check: true}).Summary
+`), experiments.RunOptions{Check: true}).Summary
 	for i, want := range []string{"people 0 true", "programs 1 true", "batch 0 false"} {
 		c := sum.Classes[i]
 		if got := fmt.Sprint(c.Name, " ", min(c.Requests.Retries, 1), " ", c.Requests.TimedOut+c.Requests.Retries > 0); got != want {
@@ -500,7 +505,7 @@ func TestGenerateWithoutRetries(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if n, err := u.GenerateTrace(t.Context(), &b, false); err != nil || n != 300 {
+		if n, err := traces.Generate(t.Context(), u, &b, false); err != nil || n != 300 {
 			t.Fatalf("%d rows, %v", n, err)
 		}
 		return b.String()
@@ -522,7 +527,7 @@ run: {requests: 600}
 	var sum *report.Summary
 	for _, jobs := range []int{1, 3} {
 		var err error
-		if sum, err = Replicate(t.Context(), mustParse(t, text), ReplicateOptions{Replications: 4, Jobs: jobs}); err != nil {
+		if sum, err = experiments.Replicate(t.Context(), mustParse(t, text), experiments.ReplicateOptions{Replications: 4, Jobs: jobs}); err != nil {
 			t.Fatal(err)
 		}
 		b, _ := json.Marshal(sum)
@@ -537,13 +542,13 @@ run: {requests: 600}
 	}
 }
 
-// TestSilentUsersPileUp: users who give up without a word leave their requests in the queue, and ask again, so that even a
-// closed loop has no steady state; where the server is told it has one.
+// TestSilentUsersPileUp: users who give up without a word leave their requests in the queue, and ask again, so that
+// even a closed loop has no steady state; where the server is told it has one.
 func TestSilentUsersPileUp(t *testing.T) {
 	const users = "clients: {timeout: 4s, cancel_on_timeout: %t}\nengine: {max_num_seqs: 16}\nstep_time: {linear: {a_ms: 10, b_us: 100}}\n" +
 		"workload: {arrivals: {process: closed, users: 100}, input: {distribution: fixed, value: 100}, output: {distribution: lognormal, mean: 100, cv: 0.5}}\nrun: {requests: 4000}"
 	for _, told := range []bool{true, false} {
-		w := mustRun(t, mustParse(t, fmt.Sprintf(users, told)), RunOptions{}).Summary.Window
+		w := mustRun(t, mustParse(t, fmt.Sprintf(users, told)), experiments.RunOptions{}).Summary.Window
 		piles := w.Stationary != nil && !*w.Stationary && w.GrowthRequestsPerS != nil && *w.GrowthRequestsPerS > 1
 		if piles == told {
 			t.Errorf("the server is told: %t; stationary %v, growth %v requests/s", told, w.Stationary, w.GrowthRequestsPerS)

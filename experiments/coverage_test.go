@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/internal/testenv"
 	"clifftop/report"
 )
 
@@ -18,19 +19,21 @@ var anchors = []struct {
 }{
 	// M/D/1 with ρ = 0.5: 1 + ρ/2(1-ρ) services of a second.
 	{"M/D/1", md1, 1500},
-	// M/M/1 with ρ = 0.5: 1/(1-ρ) services, of a second on average. A service is of whole tokens of a millisecond, which does not
-	// matter here.
+	// M/M/1 with ρ = 0.5: 1/(1-ρ) services, of a second on average. A service is of whole tokens of a millisecond,
+	// which does not matter here.
 	{"M/M/1", "step_time: {linear: {a_ms: 1, b_us: 0}}\nengine: {max_num_seqs: 1}\nworkload: {arrivals: {process: poisson, rate: 0.5}, input: {distribution: fixed, value: 1}, output: {distribution: gamma, mean: 1000, cv: 1}}\n", 2000},
 	// M/M/4 with 3.2 erlangs: Erlang's C is 0.596432, the mean wait 0.745541 services.
 	{"M/M/4", "step_time: {linear: {a_ms: 1, b_us: 0}}\nengine: {max_num_seqs: 4}\nworkload: {arrivals: {process: poisson, rate: 3.2}, input: {distribution: fixed, value: 1}, output: {distribution: gamma, mean: 1000, cv: 1}}\n", 1745.541},
 }
 
-// repetitions is how often coverage is counted: 5 times, or as often as CLIFFTOP_COVERAGE says.
+// repetitions is how often coverage is counted: 5 times (twice in the short tier), or as often as CLIFFTOP_COVERAGE
+// says.
 func repetitions(t *testing.T) (n int, whole bool) {
 	n, err := strconv.Atoi(os.Getenv("CLIFFTOP_COVERAGE"))
 	if err != nil {
-		t.Log("CLIFFTOP_COVERAGE is not set: 5 repetitions, from which no share can be told (CLIFFTOP_COVERAGE=500 tells)")
-		return 5, false
+		n = testenv.Choose(2, 5)
+		t.Logf("CLIFFTOP_COVERAGE is not set: %d repetitions, too few to estimate a share (CLIFFTOP_COVERAGE=500 does)", n)
+		return n, false
 	}
 	return n, true
 }
@@ -44,8 +47,8 @@ var methods = []struct {
 	{"batch means", "run: {requests: 10000, seed: %}", report.ByBatchMeans, .90, .98},
 }
 
-// TestCoverage counts how often 95 % intervals hold the exact mean sojourn: those of five replications of 2,000 requests, and
-// those of batch means in single runs of 10,000, all after an automatic warm-up.
+// TestCoverage counts how often 95 % intervals hold the exact mean sojourn: those of five replications of 2,000
+// requests, and those of batch means in single runs of 10,000, all after an automatic warm-up.
 func TestCoverage(t *testing.T) {
 	n, whole := repetitions(t)
 	for _, a := range anchors {

@@ -1,10 +1,12 @@
-package experiments
+package experiments_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
+	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
 	"clifftop/report/layout"
 	"clifftop/sim/clock"
@@ -22,9 +24,9 @@ pools:
 
 // TestDisaggregatedScenario wants prompts not to stall answers, at the price of a transfer and a hop.
 func TestDisaggregatedScenario(t *testing.T) {
-	divided := mustRun(t, mustParse(t, dividedText), RunOptions{Check: true}).Summary
+	divided := mustRun(t, mustParse(t, dividedText), experiments.RunOptions{Check: true}).Summary
 	all, _, _ := strings.Cut(dividedText, "pools:")
-	together := mustRun(t, mustParse(t, all+"deployment: {replicas: 4}"), RunOptions{Check: true}).Summary
+	together := mustRun(t, mustParse(t, all+"deployment: {replicas: 4}"), experiments.RunOptions{Check: true}).Summary
 	for name, sum := range map[string]int64{"divided": divided.Requests.Completed, "together": together.Requests.Completed} {
 		if sum != 600 {
 			t.Errorf("%s: %d of 600 requests completed", name, sum)
@@ -38,11 +40,12 @@ func TestDisaggregatedScenario(t *testing.T) {
 	}
 }
 
-// TestMaxBacklogTokens has prompts computed where they are answered while one is before them at every replica for prompts.
+// TestMaxBacklogTokens has prompts computed where they are answered while one is before them at every replica for
+// prompts.
 func TestMaxBacklogTokens(t *testing.T) {
 	handedOn := func(limit string) (n int64) {
 		text := strings.Replace(dividedText, "rate: 12", "rate: 30", 1) + "disaggregation: {max_backlog_tokens: " + limit + "}\n"
-		for _, r := range mustRun(t, mustParse(t, text), RunOptions{Check: true}).Summary.Replicas {
+		for _, r := range mustRun(t, mustParse(t, text), experiments.RunOptions{Check: true}).Summary.Replicas {
 			n += r.Requests.HandedOn
 		}
 		return n
@@ -52,23 +55,23 @@ func TestMaxBacklogTokens(t *testing.T) {
 	}
 }
 
-// TestLoadedBeforeHandover has prompts loaded from tiers where they are to be computed: nobody computes what was loaded, and the
-// accounts of requests know of it.
+// TestLoadedBeforeHandover has prompts loaded from tiers where they are to be computed: nobody computes what was
+// loaded, and the accounts of requests know of it.
 func TestLoadedBeforeHandover(t *testing.T) {
 	text := strings.Replace(dividedText, "role: prefill", "role: prefill, engine: {num_gpu_blocks_override: 260}", 1) +
 		"offload: {fetch: always, tiers: [{name: host, size: 16GiB, bandwidth: 25GB/s}]}\n"
 	text = strings.Replace(text, "workload: {", "workload: {prefix: {groups: 5, prompts_per_group: 1, shared_tokens: 2000}, ", 1)
-	s := mustRun(t, mustParse(t, text), RunOptions{Check: true}).Summary
+	s := mustRun(t, mustParse(t, text), experiments.RunOptions{Check: true}).Summary
 	if o := s.System.Offload; o.LoadedInput < s.Tokens.Input/4 || o.LoadMs == nil || *o.LoadMs <= 0 || *o.LoadMs > 100 {
 		t.Errorf("of %d prompt tokens %d were loaded, in %s ms each time", s.Tokens.Input, o.LoadedInput, layout.Cell(o.LoadMs))
 	}
 }
 
-// TestBusyBehindPrefill refuses requests whose prompts are computed, because nobody has room for their answers: what was
-// computed is in the accounts, and nothing contradicts it.
+// TestBusyBehindPrefill refuses requests whose prompts are computed, because nobody has room for their answers: what
+// was computed is in the accounts, and nothing contradicts it.
 func TestBusyBehindPrefill(t *testing.T) {
 	text := strings.Replace(dividedText, "rate: 12", "rate: 60", 1) + "engine: {max_num_queued_reqs: 1}\n"
-	s := mustRun(t, mustParse(t, text), RunOptions{Check: true}).Summary
+	s := mustRun(t, mustParse(t, text), experiments.RunOptions{Check: true}).Summary
 	if vain := s.System.GPUSeconds.Cancelled; s.Requests.Rejected == 0 || vain == nil || *vain == 0 {
 		t.Errorf("%d requests are rejected, and %v s of work were of no use", s.Requests.Rejected, layout.Cell(vain))
 	}
@@ -77,19 +80,19 @@ func TestBusyBehindPrefill(t *testing.T) {
 // TestDisaggregationFaults reads what is said of divisions that do not work.
 func TestDisaggregationFaults(t *testing.T) {
 	for _, test := range []struct{ yaml, want string }{
-		{"disaggregation: {mode: pull}", "s.yaml:1:17: disaggregation: there are no pools"},
-		{"pools: [{}]\ndisaggregation: {mode: pull}", "s.yaml:2:17: disaggregation: no pool has the roles"},
-		{"pools: [{role: prefill}]", "s.yaml:1:8: pools: 1 pools compute prompts, 0 answer and 0 do both"},
-		{"pools: [{role: prefill}, {role: decode}, {name: c}]", "1 pools compute prompts, 1 answer and 1 do both"},
+		{"disaggregation: {mode: pull}", "s.yaml:1:17: disaggregation: disaggregation needs pools"},
+		{"pools: [{}]\ndisaggregation: {mode: pull}", "s.yaml:2:17: disaggregation: disaggregation needs at least one pool"},
+		{"pools: [{role: prefill}]", "s.yaml:1:8: pools: 1 pools have role prefill, 0 decode and 0 both"},
+		{"pools: [{role: prefill}, {role: decode}, {name: c}]", "1 pools have role prefill, 1 decode and 1 both"},
 		{"pools: [{role: decod}]", `pools.0.role: "decod" is not known (want both, prefill or decode)`},
-		{"pools: [{role: prefill}, {role: decode, model: qwen3-8b}]", "pools.1.model: qwen3-8b is not that of pool 1"},
-		{"pools: [{role: prefill}, {role: decode, deployment: {kv_cache_dtype: fp8}}]", "kv_cache_dtype: fp8 is not that of pool 1"},
-		{"pools: [{role: prefill}, {role: decode, engine: {block_size: 32}}]", "s.yaml:1:62: pools.1.engine.block_size: block_size 32 is not that of pool 1"},
+		{"pools: [{role: prefill}, {role: decode, model: qwen3-8b}]", "pools.1.model: qwen3-8b differs from pool 1"},
+		{"pools: [{role: prefill}, {role: decode, deployment: {kv_cache_dtype: fp8}}]", "kv_cache_dtype: fp8 differs from pool 1"},
+		{"pools: [{role: prefill}, {role: decode, engine: {block_size: 32}}]", "s.yaml:1:62: pools.1.engine.block_size: block_size 32 differs from pool 1"},
 		{"disaggregation: {link_gb_per_s: 0}\npools: [{role: prefill}, {role: decode}]", "s.yaml:1:33: disaggregation.link_gb_per_s: 0 is not allowed"},
 		{"disaggregation: {link_gb_per_s: 1.0e-12}\npools: [{role: prefill}, {role: decode}]", "s.yaml:1:33: disaggregation.link_gb_per_s: 1.0e-12 is not allowed (want a number, 0.001 to"},
 		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {max_backlog_tokens: 0}", "s.yaml:2:38: disaggregation.max_backlog_tokens: 0 is not allowed (want 1 to 1000000000000)"},
 		{"pools: [{role: prefill, replicas: 0}, {role: decode}]", "s.yaml:1:35: pools.0.replicas: 0 is not allowed (want 1 to 4096)"},
-		{"pools: []", "s.yaml:1:8: pools: there is no pool"},
+		{"pools: []", "s.yaml:1:8: pools: pools is empty"},
 		{"workload: {sessions: {}}\npools: [{role: prefill}, {role: decode}]", "s.yaml:1:22: workload.sessions.turns: is missing"},
 		{"pools: [{role: prefill}, {role: decode, engine: {policy: tgi}}]", "s.yaml:1:58: pools.1.engine.policy: policy tgi: it loads no KV from elsewhere (want policy vllm)"},
 		{"pools: [{role: prefill}, {role: decode, engine: {speculative: {method: ngram, num_speculative_tokens: 2, acceptance: 0.5}}}]",
@@ -102,15 +105,15 @@ func TestDisaggregationFaults(t *testing.T) {
 		{"workload: {input: {distribution: fixed, value: 5000}}\npools: [{name: small, role: prefill, engine: {num_gpu_blocks_override: 200}}, {role: decode}]",
 			"s.yaml:2:8: pools: pool small has room for 3184 tokens, and the shortest of 100 requests needs 5001"},
 		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, pool: a}]}", "s.yaml:2:28: disaggregation.outages.0: for is missing"},
-		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, for: 1s, pool: a}]}", `s.yaml:2:52: disaggregation.outages.0.pool: "a" is no pool (want 1 or 2)`},
+		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, for: 1s, pool: a}]}", `s.yaml:2:52: disaggregation.outages.0.pool: "a" is not the name of a pool (want 1 or 2)`},
 		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, for: 1s, pool: '2', replica: 1}]}", "s.yaml:2:66: disaggregation.outages.0.replica: there is no replica 1 of pool 2 (want 0 to 0)"},
 		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {outages: [{at: 5s, for: 1s, pool: '2'}, {at: 5500ms, for: 2s, pool: '2', replica: 0}]}",
-			"s.yaml:2:63: disaggregation.outages.1.at: a link of pool 2 is down twice at a time, from 5s and from 5.5s on"},
-		{"workload: {trace: {file: scenarios/trace.csv}}\npools: [{role: prefill}, {name: small, role: decode, engine: {num_gpu_blocks_override: 2}}]", "s.yaml:2:8: pools: pool small has room for 16 tokens"},
+			"s.yaml:2:63: disaggregation.outages.1.at: a link of pool 2 has overlapping outages, from 5s and from 5.5s on"},
+		{"workload: {trace: {file: examples/trace.csv}}\npools: [{role: prefill}, {name: small, role: decode, engine: {num_gpu_blocks_override: 2}}]", "s.yaml:2:8: pools: pool small has room for 16 tokens"},
 		{"workload: {input: {distribution: fixed, value: 5000}}\npools: [{role: prefill}, {name: small, role: decode, engine: {num_gpu_blocks_override: 200}}]",
 			"pool small has room for 3184 tokens, and the shortest of 100 requests needs 5001"},
 	} {
-		s, err := Parse("s.yaml", []byte(test.yaml))
+		s, err := scenario.Parse("s.yaml", []byte(test.yaml))
 		if err == nil {
 			_, err = s.Resolve()
 		}
@@ -120,8 +123,8 @@ func TestDisaggregationFaults(t *testing.T) {
 	}
 }
 
-// TestKVLoadFailurePolicy has KV leave before there is room for it where it is to be read: its prompt is computed again, or its request fails, and clients
-// who try again are served.
+// TestKVLoadFailurePolicy has KV leave before there is room for it where it is to be read: its prompt is computed
+// again, or its request fails, and clients who try again are served.
 func TestKVLoadFailurePolicy(t *testing.T) {
 	crowded := strings.Replace(dividedText, "role: decode, replicas: 2", "role: decode, replicas: 2, engine: {num_gpu_blocks_override: 900}", 1)
 	late := crowded + `
@@ -129,7 +132,7 @@ disaggregation: {lease: 300ms%s}
 clients: {%s}
 `
 	run := func(policy, clients string) *report.Summary {
-		return mustRun(t, mustParse(t, fmt.Sprintf(late, policy, clients)), RunOptions{Check: true}).Summary
+		return mustRun(t, mustParse(t, fmt.Sprintf(late, policy, clients)), experiments.RunOptions{Check: true}).Summary
 	}
 	again, failed := run("", ""), run(", kv_load_failure_policy: fail", "")
 	lost := again.Tokens.Recomputed / 2000
@@ -149,7 +152,7 @@ clients: {%s}
 // TestUnusedLoadFailurePolicy warns of it where no KV can be lost, and of retries then.
 func TestUnusedLoadFailurePolicy(t *testing.T) {
 	for _, test := range []struct{ lease, want string }{
-		{"", "disaggregation.kv_load_failure_policy has no effect: without a lease and a lifecycle"},
+		{"", "disaggregation.kv_load_failure_policy has no effect: KV is never lost without a lease"},
 		{"", "clients.retries has no effect"},
 		{", lease: 1s", ""},
 	} {
@@ -163,8 +166,8 @@ func TestUnusedLoadFailurePolicy(t *testing.T) {
 	}
 }
 
-// TestEachRouterGoesByItsPool lets the router for prompts go by prefix caches that the pool that answers does not have, and has
-// each router told how things stand.
+// TestEachRouterGoesByItsPool lets the router for prompts go by prefix caches that the pool that answers does not have,
+// and has each router told how things stand.
 func TestEachRouterGoesByItsPool(t *testing.T) {
 	u, err := mustParse(t, `
 pools: [{role: prefill}, {role: decode, engine: {enable_prefix_caching: false}}]
@@ -174,17 +177,17 @@ disaggregation: {router: vllm-dp}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := u.fleet(false); f.Scrape != 100*clock.Millisecond || f.Disaggregation == nil {
+	if f := u.Fleet(false); f.Scrape != 100*clock.Millisecond || f.Disaggregation == nil {
 		t.Errorf("replicas tell how they stand every %v, want every 100 ms", f.Scrape)
 	}
 }
 
-// TestOutage has all links out of the pool for prompts down for five seconds: nothing that is computed meanwhile is answered, and
-// with a lease of two seconds what waits longest is computed again.
+// TestOutage has all links out of the pool for prompts down for five seconds: nothing that is computed meanwhile is
+// answered, and with a lease of two seconds what waits longest is computed again.
 func TestOutage(t *testing.T) {
 	run := func(text string) *report.Summary {
 		whole := strings.Replace(dividedText, "requests: 600", "requests: 600, warmup: none", 1)
-		return mustRun(t, mustParse(t, whole+"disaggregation: {"+text+"}"), RunOptions{Check: true}).Summary
+		return mustRun(t, mustParse(t, whole+"disaggregation: {"+text+"}"), experiments.RunOptions{Check: true}).Summary
 	}
 	const down = "outages: [{at: 20s, for: 5s, pool: prompts}]"
 	usual, waiting, again := run(""), run(down), run("lease: 2s, "+down)

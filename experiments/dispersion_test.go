@@ -5,7 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"clifftop/experiments"
+	"clifftop/experiments/planning"
+	"clifftop/experiments/scenario"
 )
 
 // dispersions are the variances of the counts of a scenario's requests over their means, in windows of 1, 10 and 60 s:
@@ -13,7 +14,7 @@ import (
 func dispersions(t *testing.T, traffic string, requests, n int) (mean [3]float64) {
 	t.Helper()
 	for seed := 1; seed <= n; seed++ {
-		s, err := experiments.Parse("counts", fmt.Appendf(nil, "workload: %s\nrun: {requests: %d, seed: %d}\n", traffic, requests, seed))
+		s, err := scenario.Parse("counts", fmt.Appendf(nil, "workload: %s\nrun: {requests: %d, seed: %d}\n", traffic, requests, seed))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -21,7 +22,7 @@ func dispersions(t *testing.T, traffic string, requests, n int) (mean [3]float64
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := u.Demand()
+		d, err := planning.NewDemand(u)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,8 +51,8 @@ func dispersions(t *testing.T, traffic string, requests, n int) (mean [3]float64
 	return mean
 }
 
-// TestGeneratedCountsScatterAsTheTraces: Poisson requests would have 1 in every window. The rates of chat wander slowly,
-// so that the counts of longer windows scatter more; the figures are those of the traces.
+// TestGeneratedCountsScatterAsTheTraces: Poisson requests would have 1 in every window. The rates of chat wander
+// slowly, so that the counts of longer windows scatter more; the figures are those of the traces.
 func TestGeneratedCountsScatterAsTheTraces(t *testing.T) {
 	for _, c := range []struct {
 		traffic  string
@@ -75,9 +76,9 @@ func TestGeneratedCountsScatterAsTheTraces(t *testing.T) {
 	}
 }
 
-// TestGeneratedClientsAreSkewed: clients of which a few send most, each in bursts of its own, scatter far more than Poisson
-// requests would, and more in longer windows. ServeGen gives shares and variation of its clients but no dispersion of
-// their sum.
+// TestGeneratedClientsAreSkewed: clients of which a few send most, each in bursts of its own, scatter far more than
+// Poisson requests would, and more in longer windows. ServeGen gives shares and variation of its clients but no
+// dispersion of their sum.
 func TestGeneratedClientsAreSkewed(t *testing.T) {
 	for preset, requests := range map[string]int{"reasoning-r1": 40_000, "api-mixed-large": 200_000, "multimodal-image": 20_000} {
 		got := dispersions(t, "{preset: "+preset+"}", requests, 4)

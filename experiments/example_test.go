@@ -5,10 +5,12 @@ import (
 	"fmt"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/sweep"
 )
 
 func ExampleRun() {
-	s, err := experiments.Parse("chat.yaml", []byte(`
+	s, err := scenario.Parse("chat.yaml", []byte(`
 workload: {arrivals: {process: poisson, rate: 8}}
 run: {requests: 1000}
 `))
@@ -26,21 +28,21 @@ run: {requests: 1000}
 }
 
 func ExampleParse() {
-	_, err := experiments.Parse("chat.yaml", []byte("engine:\n  max_num_seq: 0\nrun: {duration: 60}\n"))
+	_, err := scenario.Parse("chat.yaml", []byte("engine:\n  max_num_seq: 0\nrun: {duration: 60}\n"))
 	fmt.Println(err)
 	// Output:
 	// chat.yaml:2:3: engine.max_num_seq: unknown key
 	// chat.yaml:3:17: run.duration: 60 has no unit (want a duration with a unit of ns, us, ms, s, m or h, such as 60s)
 }
 
-func ExampleSweep() {
-	s, err := experiments.Load("", experiments.Setting{Key: "run.requests", Value: "500"})
+func Example_sweep() {
+	s, err := scenario.Load("", scenario.Setting{Key: "run.requests", Value: "500"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	curve, err := experiments.Sweep(context.Background(), s, experiments.SweepOptions{
-		Over: experiments.UsersKey, Values: []string{"1", "10", "100"},
+	curve, err := sweep.Run(context.Background(), s, sweep.Options{
+		Over: scenario.UsersKey, Values: []string{"1", "10", "100"},
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -6,19 +6,21 @@ import (
 	"io"
 	"slices"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario"
 	"clifftop/report/export"
 )
 
-// NewTrace starts a timeline of a run for [RunOptions.Sinks]; close it after the run.
-func (u *Setup) NewTrace(w io.Writer) *export.Trace {
+// NewTrace starts a timeline of a run for [RunOptions.Observers]; close it after the run.
+func NewTrace(u *scenario.Setup, w io.Writer) *export.Trace {
 	s := u.Scenario
 	var replicas []export.TraceReplica
-	for _, p := range u.pools {
-		name := p.setup.Deployment.String()
-		if len(u.pools) > 1 {
-			name = p.name + ", " + name
+	for _, p := range u.Pools {
+		name := p.Setup.Deployment.String()
+		if len(u.Pools) > 1 {
+			name = p.Name + ", " + name
 		}
-		replicas = append(replicas, slices.Repeat([]export.TraceReplica{{Name: name, Stages: p.setup.Config.Stages}}, p.engines())...)
+		replicas = append(replicas, slices.Repeat([]export.TraceReplica{{Name: name, Stages: p.Setup.Config.Stages}}, p.Engines())...)
 	}
 	return export.NewTrace(w, export.TraceInfo{
 		Replicas: replicas, Lives: s.Lifecycle != nil, End: u.Report.End,
@@ -26,30 +28,30 @@ func (u *Setup) NewTrace(w io.Writer) *export.Trace {
 	})
 }
 
-// NewMetrics makes the metrics of a run for [RunOptions.Sinks], to be written after it.
-func (u *Setup) NewMetrics() *export.Metrics {
-	info := export.MetricsInfo{MaxModelLen: int(u.longest()), NetworkIn: u.Config.NetworkIn, NetworkOut: u.Config.NetworkOut,
+// NewMetrics makes the metrics of a run for [RunOptions.Observers], to be written after it.
+func NewMetrics(u *scenario.Setup) *export.Metrics {
+	info := export.MetricsInfo{MaxModelLen: int(u.LongestSequence()), NetworkIn: u.Config.NetworkIn, NetworkOut: u.Config.NetworkOut,
 		Lives: u.Scenario.Lifecycle != nil, End: u.Report.End}
-	for _, p := range u.pools {
-		c := &p.setup.Config
-		e := export.EngineInfo{Model: p.setup.Scenario.Model, PrefixCaching: c.PrefixCaching,
-			Deployment: cmp.Or(p.name, p.setup.Scenario.Model), GPUs: p.setup.Deployment.GPUs() / p.ranks}
+	for _, p := range u.Pools {
+		c := &p.Setup.Config
+		e := export.EngineInfo{Model: p.Setup.Scenario.Model, PrefixCaching: c.PrefixCaching,
+			Deployment: cmp.Or(p.Name, p.Setup.Scenario.Model), GPUs: p.Setup.Deployment.GPUs() / p.Ranks}
 		if c.NumGPUBlocks > 0 {
 			e.UsableBlocks = c.UsableBlocks()
 			e.Config = map[string]string{
 				"block_size": fmt.Sprint(c.BlockSize), "num_gpu_blocks": fmt.Sprint(c.NumGPUBlocks),
-				"gpu_memory_utilization": fmt.Sprint(value(p.setup.Scenario.Engine.GPUMemoryUtilization)),
+				"gpu_memory_utilization": fmt.Sprint(optional.Value(p.Setup.Scenario.Engine.GPUMemoryUtilization)),
 				"enable_prefix_caching":  map[bool]string{true: "True", false: "False"}[c.PrefixCaching], // as Python writes them
 			}
 		}
 		info.Speculative = info.Speculative || c.Speculative.On()
-		info.Engines = append(info.Engines, slices.Repeat([]export.EngineInfo{e}, p.engines())...)
+		info.Engines = append(info.Engines, slices.Repeat([]export.EngineInfo{e}, p.Engines())...)
 	}
 	return export.NewMetrics(info)
 }
 
 // DashboardTitle names the dashboard of a run.
-func (u *Setup) DashboardTitle() string {
+func DashboardTitle(u *scenario.Setup) string {
 	if name := u.Scenario.Name; name != "" {
 		return "Clifftop: " + name
 	}

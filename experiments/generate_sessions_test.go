@@ -10,15 +10,18 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/traces"
 	"clifftop/report"
+	"clifftop/report/inspect"
 	"clifftop/workload"
 	"clifftop/workload/trace"
 )
 
 // generated inspects the traffic of a workload, and counts its lengths.
-func generated(t *testing.T, traffic string, n int) (*report.Inspection, *counting) {
+func generated(t *testing.T, traffic string, n int) (*inspect.Result, *counting) {
 	t.Helper()
-	s, err := experiments.Parse("generated", fmt.Appendf(nil, "workload: %s\nrun: {requests: %d, seed: 5}\n", traffic, n))
+	s, err := scenario.Parse("generated", fmt.Appendf(nil, "workload: %s\nrun: {requests: %d, seed: 5}\n", traffic, n))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +30,7 @@ func generated(t *testing.T, traffic string, n int) (*report.Inspection, *counti
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if rows, err := setup.GenerateTrace(context.Background(), &b, false); err != nil || rows != int64(n) {
+	if rows, err := traces.Generate(context.Background(), setup, &b, false); err != nil || rows != int64(n) {
 		t.Fatalf("%d rows, %v", rows, err)
 	}
 	f, err := trace.Open(&b, "generated", trace.Options{})
@@ -35,15 +38,15 @@ func generated(t *testing.T, traffic string, n int) (*report.Inspection, *counti
 		t.Fatal(err)
 	}
 	c := &counting{f, map[int32]int{}, map[int32]int{}}
-	x, err := report.Inspect(c, 0, f.Classes)
+	x, err := inspect.Trace(c, 0, f.Classes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return x, c
 }
 
-// TestGeneratedConversationsMatchTheirPreset: nothing but turns, first prompts and what users add is drawn, yet the lengths
-// of whole prompts, and what caches of all sizes find again, come near those of the data.
+// TestGeneratedConversationsMatchTheirPreset: nothing but turns, first prompts and what users add is drawn, yet the
+// lengths of whole prompts, and what caches of all sizes find again, come near those of the data.
 func TestGeneratedConversationsMatchTheirPreset(t *testing.T) {
 	near := func(what string, v *float64, want, by float64) {
 		t.Helper()
@@ -66,7 +69,8 @@ func TestGeneratedConversationsMatchTheirPreset(t *testing.T) {
 		}
 	}
 
-	// The hour of the Mooncake conversation trace: 36.6 % of the blocks and 37.4 % of the tokens were there before; 12,035 tokens.
+	// The hour of the Mooncake conversation trace: 36.6 % of the blocks and 37.4 % of the tokens were there before;
+	// 12,035 tokens.
 	const hour = 12031
 	x, c := generated(t, "{preset: chat-longctx-kimi, sessions: {}}", hour)
 	lengths("chat-longctx-kimi", c, hour, 0.04, 0.04)
@@ -94,7 +98,8 @@ func TestGeneratedConversationsMatchTheirPreset(t *testing.T) {
 	near("mean prompt", x.InputTokens.Mean, 2340, 120)
 	near("turns", x.Sessions.MeanTurns, 5.41, 0.35)
 
-	// The tool and agent trace: published means of 8,596 and 182 tokens, medians of 6,346 and 30, 59 % of the tokens cached.
+	// The tool and agent trace: published means of 8,596 and 182 tokens, medians of 6,346 and 30, 59 % of the tokens
+	// cached.
 	const calls = 23_608
 	x, _ = generated(t, "{preset: tool-agent}", calls)
 	near("mean prompt", x.InputTokens.Mean, 8596, 700)
@@ -108,7 +113,8 @@ func TestGeneratedConversationsMatchTheirPreset(t *testing.T) {
 	}
 }
 
-// TestConversationsAsATrace: conversations that wait for answers, written as a trace and replayed, are the same traffic.
+// TestConversationsAsATrace: conversations that wait for answers, written as a trace and replayed, are the same
+// traffic.
 func TestConversationsAsATrace(t *testing.T) {
 	const traffic = `
 workload:
@@ -118,7 +124,7 @@ workload:
     - {name: single, weight: 1}
 run: {duration: 300s}
 `
-	run := func(s *experiments.Scenario) *report.Summary {
+	run := func(s *scenario.Scenario) *report.Summary {
 		t.Helper()
 		r, err := experiments.Run(context.Background(), s, experiments.RunOptions{Check: true})
 		if err != nil {
@@ -126,7 +132,7 @@ run: {duration: 300s}
 		}
 		return r.Summary
 	}
-	s, err := experiments.Parse("talk.yaml", []byte(traffic))
+	s, err := scenario.Parse("talk.yaml", []byte(traffic))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,11 +146,11 @@ run: {duration: 300s}
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := setup.GenerateTrace(context.Background(), f, true)
+	rows, err := traces.Generate(context.Background(), setup, f, true)
 	if err != nil || f.Close() != nil || rows < a.Requests.Offered {
 		t.Fatalf("%d rows for %d requests, %v", rows, a.Requests.Offered, err)
 	}
-	replay, err := experiments.Parse("replay", fmt.Appendf(nil, "workload: {trace: {file: %s}}\nrun: {duration: 300s}\n", file))
+	replay, err := scenario.Parse("replay", fmt.Appendf(nil, "workload: {trace: {file: %s}}\nrun: {duration: 300s}\n", file))
 	if err != nil {
 		t.Fatal(err)
 	}

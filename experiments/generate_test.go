@@ -7,8 +7,9 @@ import (
 	"math"
 	"testing"
 
-	"clifftop/experiments"
-	"clifftop/report"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/traces"
+	"clifftop/report/inspect"
 	"clifftop/workload"
 	"clifftop/workload/trace"
 )
@@ -27,7 +28,7 @@ func TestGeneratedTrafficMatchesItsPreset(t *testing.T) {
 		{"code-azure23", [2]float64{8, 22}, [3][2]float64{{7, 16}, {35, 95}, {90, 260}}},
 	} {
 		const n = 60_000
-		s, err := experiments.Parse("generated", fmt.Appendf(nil, "workload: {preset: %s}\nrun: {requests: %d, seed: 5}\n", c.preset, n))
+		s, err := scenario.Parse("generated", fmt.Appendf(nil, "workload: {preset: %s}\nrun: {requests: %d, seed: 5}\n", c.preset, n))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +37,7 @@ func TestGeneratedTrafficMatchesItsPreset(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if rows, err := setup.GenerateTrace(context.Background(), &b, true); err != nil || rows != n {
+		if rows, err := traces.Generate(context.Background(), setup, &b, true); err != nil || rows != n {
 			t.Fatalf("%d rows, %v", rows, err)
 		}
 		f, err := trace.Open(&b, c.preset, trace.Options{})
@@ -44,7 +45,7 @@ func TestGeneratedTrafficMatchesItsPreset(t *testing.T) {
 			t.Fatal(err)
 		}
 		inputs, outputs := map[int32]int{}, map[int32]int{}
-		x, err := report.Inspect(&counting{f, inputs, outputs}, 0, f.Classes)
+		x, err := inspect.Trace(&counting{f, inputs, outputs}, 0, f.Classes)
 		if err != nil {
 			t.Fatal(err)
 		}

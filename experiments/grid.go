@@ -9,27 +9,27 @@ import (
 	"strings"
 
 	"clifftop/experiments/grid"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 )
 
 // Grid is a list of runs that is known before any of them is made, so that tasks can divide it among them.
 type Grid struct {
-	head     *grid.Manifest // without the runs
-	labels   []string       // of the runs
-	setup    func(i int) (*Setup, error)
-	listed   *grid.Manifest // with the runs, once they have been resolved
-	single   bool           // replications are runs of their own
-	capacity *capacityGrid
-	over     string
+	// Single says that replications are runs of their own.
+	Single bool
+	// After, unless it is nil, is called once all results are in a store.
+	After func(ctx context.Context, l *ResultCache, jobs int, check bool) error
+
+	head   *grid.Manifest // without the runs
+	labels []string       // of the runs
+	setup  func(i int) (*scenario.Setup, error)
+	listed *grid.Manifest // with the runs, once they have been resolved
 }
 
-// sweepGrid is what the results of a sweep's runs need to become a curve.
-type sweepGrid struct {
-	Over     string        `json:"over"`
-	Values   []float64     `json:"values"`
-	Caption  string        `json:"caption"`
-	Peak     *Peak         `json:"peak,omitempty"`     // of the machine
-	Capacity *capacityGrid `json:"capacity,omitempty"` // of a sweep with an objective
+// NewGrid makes a list of runs with these labels. setup resolves run i.
+func NewGrid(head *grid.Manifest, labels []string, setup func(i int) (*scenario.Setup, error)) *Grid {
+	return &Grid{head: head, labels: labels, setup: setup}
 }
 
 // Peak is what a replica of a machine can do at most.
@@ -38,107 +38,16 @@ type Peak struct {
 	BytesPerS float64 `json:"bytes_per_s"`
 }
 
-// Peak is that of the setup's machine; nil where none is modelled.
-func (u *Setup) Peak() *Peak {
+// PeakOf is that of the setup's machine; nil where none is modelled.
+func PeakOf(u *scenario.Setup) *Peak {
 	if w := u.Report.Work; w != nil {
 		return &Peak{w.PeakFLOPsPerS, w.PeakBytesPerS}
 	}
 	return nil
 }
 
-// capacityGrid is what the search for the capacity is made of. It goes by what its runs give, so that one task makes
-// them all.
-type capacityGrid struct {
-	Scenario Recipe   `json:"scenario"`
-	Values   []string `json:"values"`
-}
-
-// find searches, with the runs of a ledger.
-func (q *capacityGrid) find(ctx context.Context, over string, l *Ledger, jobs int, check bool) (*report.Capacity, error) {
-	s, err := q.Scenario.Parse()
-	if err != nil {
-		return nil, err
-	}
-	return SweepOptions{Over: over, Values: q.Values, Jobs: jobs, Check: check, ledger: l}.Capacity(ctx, s, nil)
-}
-
-// compareGrid is what the results of a comparison's runs, variant by variant, need to become a verdict.
-type compareGrid struct {
-	Names    []string         `json:"names"`
-	Seeds    []uint64         `json:"seeds"`
-	Margin   float64          `json:"margin"`
-	Warnings []report.Warning `json:"warnings"`
-}
-
-// The commands whose lists of runs can be divided.
-const (
-	gridSweep   = "sweep"
-	gridCompare = "compare"
-)
-
-// Grid is the list of a sweep's runs. Loads that a sweep chooses by what it sees cannot be divided: they must be
-// given. The caption and what the machine can do are for pictures.
-func (o SweepOptions) Grid(ctx context.Context, s *Scenario, caption string, peak *Peak) (*Grid, error) {
-	o.Over = o.over(s)
-	p, err := o.plan(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	p.refine = false
-	request := sweepGrid{Over: o.Over, Caption: caption, Peak: peak}
-	var labels []string
-	var faults Faults
-	for _, v := range p.values {
-		x, fault := o.point(v)
-		if fault != nil {
-			faults = append(faults, fault)
-		}
-		request.Values, labels = append(request.Values, x), append(labels, o.Over+"="+v)
-	}
-	if faults != nil {
-		return nil, faults
-	}
-	if slo, err := s.objectiveOfRuns(); err == nil && slo != nil {
-		recipe, err := s.Recipe()
-		if err != nil {
-			return nil, err
-		}
-		request.Capacity = &capacityGrid{recipe, o.Values}
-	}
-	head, err := NewManifest(gridSweep, request)
-	if err != nil {
-		return nil, err
-	}
-	setup := func(i int) (*Setup, error) { return p.resolve(s, o, p.values[i], request.Values[i]) }
-	return &Grid{head: head, labels: labels, setup: setup, capacity: request.Capacity, over: o.Over}, nil
-}
-
-// Grid is the list of a comparison's runs. Their number has to be known: a precision is looked for by what runs say.
-func (o CompareOptions) Grid(ctx context.Context, variants []Variant) (*Grid, error) {
-	c, r, err := newComparison(ctx, variants, o)
-	if err != nil {
-		return nil, err
-	}
-	if r.precision > 0 {
-		return nil, Faults{{Where: "--precision", Problem: "shards cannot tell how many runs others need (want a number of --replications)"}}
-	}
-	c.addSeeds(r.runs)
-	var labels []string
-	for _, name := range c.names {
-		for _, seed := range c.seeds {
-			labels = append(labels, fmt.Sprintf("%s seed %d", name, seed))
-		}
-	}
-	head, err := NewManifest(gridCompare, compareGrid{c.names, c.seeds, o.Margin, c.warnings()})
-	if err != nil {
-		return nil, err
-	}
-	setup := func(i int) (*Setup, error) { return c.setup(i/len(c.seeds), c.seeds[i%len(c.seeds)]) }
-	return &Grid{head: head, labels: labels, setup: setup, single: true}, nil
-}
-
-// NewManifest is the manifest of a command of this program without any runs. The request is what the command needs beside
-// the runs' results.
+// NewManifest is the manifest of a command of this program without any runs. The request is what the command needs
+// beside the runs' results.
 func NewManifest(command string, request any) (*grid.Manifest, error) {
 	data, err := json.Marshal(request)
 	return &grid.Manifest{Schema: grid.Schema, Build: build(), Command: command, Request: data}, err
@@ -150,11 +59,11 @@ func (g *Grid) Manifest() (*grid.Manifest, error) {
 		return g.listed, nil
 	}
 	m := *g.head
-	var faults Faults
+	var faults yamldoc.Faults
 	seen := map[string]int{}
 	for i, label := range g.labels {
 		key, err := g.key(i)
-		var fs Faults
+		var fs yamldoc.Faults
 		if errors.As(err, &fs) {
 			faults = append(faults, fs...)
 			continue
@@ -163,7 +72,7 @@ func (g *Grid) Manifest() (*grid.Manifest, error) {
 			return nil, err
 		}
 		if k, ok := seen[key]; ok {
-			return nil, Faults{{Problem: fmt.Sprintf("%s and %s are the same run (want each value once)", g.labels[k], label)}}
+			return nil, yamldoc.Faults{{Problem: fmt.Sprintf("%s and %s are the same run (want each value once)", g.labels[k], label)}}
 		}
 		seen[key] = i
 		m.Runs = append(m.Runs, grid.Run{Label: label, Key: key})
@@ -181,11 +90,12 @@ func (g *Grid) key(i int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return u.Key()
+	return CacheKey(u)
 }
 
-// enter gives the manifest of a store. Where another task has written it for the same list, only the first of the part's runs
-// is resolved to see that it is for the same scenario too: resolving all takes a task longer than many a run.
+// enter gives the manifest of a store. Where another task has written it for the same list, only the first of the
+// part's runs is resolved to see that it is for the same scenario too: resolving all takes a task longer than many a
+// run.
 func (g *Grid) enter(p Part) (*grid.Manifest, error) {
 	there, err := p.Store.Manifest()
 	if err != nil {
@@ -217,7 +127,8 @@ type Part struct {
 	Store *grid.Store
 	// Shard says which runs are made; the zero Shard has all.
 	Shard grid.Shard
-	// Resume takes the results that are there. Without it, all runs are made, and results that are there must be the same.
+	// Resume takes the results that are there. Without it, all runs are made, and results that are there must be the
+	// same.
 	Resume bool
 	// Jobs is the number of runs at a time; 0 is one for each processor.
 	Jobs int
@@ -229,7 +140,7 @@ type Part struct {
 
 // Tally says what became of a part.
 type Tally struct {
-	Made, There int // runs made, and found made
+	Made, There int // Runs made, and found made
 	Total       int // of the whole grid, where that is known
 
 	Searched, Candidates int  // of a plan: the part's, and all
@@ -285,20 +196,22 @@ func (g *Grid) Run(ctx context.Context, p Part) (Tally, error) {
 			t.Made++
 		}
 	}
-	if err == nil && g.capacity != nil && whole(manifest, p.Store) {
-		_, err = g.capacity.find(ctx, g.over, NewLedger(p.Store, true), p.Jobs, p.Check)
+	if err == nil && g.After != nil && whole(manifest, p.Store) {
+		err = g.After(ctx, NewResultCache(p.Store, true), p.Jobs, p.Check)
 		t.Complete = err == nil
 	}
 	return t, err
 }
 
-// whole reports whether a store has the results of all runs.
+// Whole reports whether a store has the results of all runs.
 func whole(m *grid.Manifest, store *grid.Store) bool {
 	return !slices.ContainsFunc(m.Runs, func(r grid.Run) bool { return !store.Has(r.Key) })
 }
 
-// Count is the number of runs, and What the word for them.
-func (g *Grid) Count() int   { return len(g.labels) }
+// Count returns the number of runs.
+func (g *Grid) Count() int { return len(g.labels) }
+
+// What returns the word for the elements of the grid, in the plural.
 func (g *Grid) What() string { return "runs" }
 
 // List names the runs, briefly, and for the most part as --over takes them.
@@ -329,10 +242,10 @@ func (g *Grid) run(ctx context.Context, i int, check bool) (*report.Summary, err
 	if err != nil {
 		return nil, err
 	}
-	if !g.single {
-		return u.Replicate(ctx, ReplicateOptions{Jobs: 1, Check: check})
+	if !g.Single {
+		return ReplicateSetup(ctx, u, ReplicateOptions{Jobs: 1, Check: check})
 	}
-	r, err := u.Run(ctx, RunOptions{Check: check})
+	r, err := RunSetup(ctx, u, RunOptions{Check: check})
 	if err != nil {
 		return nil, err
 	}

@@ -12,13 +12,18 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/compare"
 	"clifftop/experiments/grid"
+	"clifftop/experiments/merge"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/sweep"
+	"clifftop/internal/testenv"
 )
 
 // small is a scenario whose runs are short.
-func small(t *testing.T, more string) *experiments.Scenario {
+func small(t *testing.T, more string) *scenario.Scenario {
 	t.Helper()
-	s, err := experiments.Parse("small.yaml", []byte("name: small\nrun: {requests: 300}\n"+more))
+	s, err := scenario.Parse("small.yaml", []byte("name: small\nrun: {requests: 300}\n"+more))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,14 +32,14 @@ func small(t *testing.T, more string) *experiments.Scenario {
 
 const objective = "slo: {ttft_p95: 800ms, e2e_mean: 9s, attainment: 0.9}\n"
 
-func sweepOver(values ...string) experiments.SweepOptions {
-	return experiments.SweepOptions{Over: "rate", Values: values}
+func sweepOver(values ...string) sweep.Options {
+	return sweep.Options{Over: "rate", Values: values}
 }
 
 // whole is what one process writes of a sweep.
-func whole(t *testing.T, s *experiments.Scenario, o experiments.SweepOptions) (curve, csv []byte) {
+func whole(t *testing.T, s *scenario.Scenario, o sweep.Options) (curve, csv []byte) {
 	t.Helper()
-	c, err := experiments.Sweep(context.Background(), s, o)
+	c, err := sweep.Run(context.Background(), s, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +59,7 @@ func whole(t *testing.T, s *experiments.Scenario, o experiments.SweepOptions) (c
 }
 
 // shards makes a sweep by n tasks, one after the other in any order.
-func shards(t *testing.T, s *experiments.Scenario, o experiments.SweepOptions, n int, dirs ...string) {
+func shards(t *testing.T, s *scenario.Scenario, o sweep.Options, n int, dirs ...string) {
 	t.Helper()
 	for _, k := range rand.Perm(n) {
 		g, err := o.Grid(context.Background(), s, "caption", nil)
@@ -77,7 +82,7 @@ func merged(t *testing.T, partial bool, dirs ...string) (curve, csv []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := experiments.Merge(context.Background(), runs, partial)
+	m, err := merge.Results(context.Background(), runs, partial)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +102,7 @@ func merged(t *testing.T, partial bool, dirs ...string) (curve, csv []byte) {
 func TestShardsMergeToTheSameBytes(t *testing.T) {
 	s, o := small(t, ""), sweepOver("2", "14", "4", "6", "8", "10", "12", "16", "20", "24", "30", "0.5")
 	wantCurve, wantCSV := whole(t, s, o)
-	for _, n := range []int{1, 4, 20} {
+	for _, n := range testenv.Choose([]int{4}, []int{1, 4, 20}) {
 		for _, stores := range []int{1, 3} {
 			var dirs []string
 			for range min(n, stores) {
@@ -127,12 +132,12 @@ func TestShardsFindTheCapacity(t *testing.T) {
 	}
 	dirs := []string{t.TempDir(), t.TempDir()}
 	shards(t, s, o, 2, dirs...)
-	_, err := experiments.Merge(context.Background(), mustJoin(t, dirs...), false)
-	var missing *experiments.MissingError
+	_, err := merge.Results(context.Background(), mustJoin(t, dirs...), false)
+	var missing *merge.MissingError
 	if !errors.As(err, &missing) || err.Error() != "all 3 runs are there, but those of the search for the capacity are missing" {
 		t.Errorf("of tasks that see nothing of each other: %v", err)
 	}
-	if m, err := experiments.Merge(context.Background(), mustJoin(t, dirs...), true); err != nil || m.Curve.Capacity != nil {
+	if m, err := merge.Results(context.Background(), mustJoin(t, dirs...), true); err != nil || m.Curve.Capacity != nil {
 		t.Errorf("a partial merge: %v", err)
 	}
 }
@@ -140,7 +145,7 @@ func TestShardsFindTheCapacity(t *testing.T) {
 // TestReplicatedShards does the same with replications, and with a precision, at which each load stops by itself.
 func TestReplicatedShards(t *testing.T) {
 	for _, more := range []string{"  replications: 3\n", "  precision: 5%\n"} {
-		s, err := experiments.Parse("small.yaml", []byte("run:\n  requests: 200\n"+more))
+		s, err := scenario.Parse("small.yaml", []byte("run:\n  requests: 200\n"+more))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,11 +180,11 @@ func TestLostShardIsResumed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var missing *experiments.MissingError
-	if _, err := experiments.Merge(context.Background(), runs, false); !errors.As(err, &missing) || err.Error() != "2 of 6 runs are missing: rate=5, rate=20" {
+	var missing *merge.MissingError
+	if _, err := merge.Results(context.Background(), runs, false); !errors.As(err, &missing) || err.Error() != "2 of 6 runs are missing: rate=5, rate=20" {
 		t.Errorf("the error is %v", err)
 	}
-	if m, err := experiments.Merge(context.Background(), runs, true); err != nil || !m.Curve.Partial || len(m.Curve.Points) != 4 {
+	if m, err := merge.Results(context.Background(), runs, true); err != nil || !m.Curve.Partial || len(m.Curve.Points) != 4 {
 		t.Errorf("a partial merge: %v", err)
 	}
 	tally, err := g.Run(context.Background(), experiments.Part{Store: grid.Read(dir), Resume: true})
@@ -196,8 +201,8 @@ func TestShardsThatDoNotBelongTogether(t *testing.T) {
 	o, dir := sweepOver("2", "5"), t.TempDir()
 	shards(t, small(t, ""), o, 1, dir)
 	for _, c := range []struct {
-		s    *experiments.Scenario
-		o    experiments.SweepOptions
+		s    *scenario.Scenario
+		o    sweep.Options
 		want string
 	}{
 		{small(t, "engine: {max_num_seqs: 8}"), o, "rate=2 was run from another scenario"},
@@ -243,7 +248,7 @@ func TestForgedResult(t *testing.T) {
 	if _, err := g.Run(context.Background(), experiments.Part{Store: store}); err == nil || !strings.Contains(err.Error(), "left as it is") {
 		t.Errorf("the error is %v", err)
 	}
-	if _, err := experiments.Merge(context.Background(), mustJoin(t, dir), false); err == nil || !strings.Contains(err.Error(), "rate=2) is not the result of a run") {
+	if _, err := merge.Results(context.Background(), mustJoin(t, dir), false); err == nil || !strings.Contains(err.Error(), "rate=2) is not the result of a run") {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -259,12 +264,12 @@ func mustJoin(t *testing.T, dirs ...string) *grid.Joined {
 
 // TestShardsOfAComparison divides a comparison, and looks at half of it.
 func TestShardsOfAComparison(t *testing.T) {
-	variants, err := experiments.Vary(small(t, objective), "engine.max_num_seqs=8,16,64")
+	variants, err := compare.Vary(small(t, objective), "engine.max_num_seqs=8,16,64")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := experiments.CompareOptions{Replications: 4}
-	v, err := experiments.Compare(context.Background(), variants, o)
+	o := compare.Options{Replications: 4}
+	v, err := compare.Run(context.Background(), variants, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +288,7 @@ func TestShardsOfAComparison(t *testing.T) {
 	}
 	for k := range 5 {
 		if k == 4 { // run 4 is missing, that of the second variant with the first seed
-			m, err := experiments.Merge(context.Background(), mustJoin(t, dir), true)
+			m, err := merge.Results(context.Background(), mustJoin(t, dir), true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -295,7 +300,7 @@ func TestShardsOfAComparison(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m, err := experiments.Merge(context.Background(), mustJoin(t, dir), false)
+	m, err := merge.Results(context.Background(), mustJoin(t, dir), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +308,7 @@ func TestShardsOfAComparison(t *testing.T) {
 		t.Errorf("shards give another verdict:\n%s\nwant\n%s", got, want)
 	}
 	o.Precision, o.Replications = .02, 0
-	if _, err := o.Grid(context.Background(), variants); err == nil || !strings.Contains(err.Error(), "shards cannot tell how many runs") {
+	if _, err := o.Grid(context.Background(), variants); err == nil || !strings.Contains(err.Error(), "the number of runs must be known") {
 		t.Errorf("a precision: %v", err)
 	}
 }
@@ -320,10 +325,10 @@ func listed(t *testing.T, g *experiments.Grid) *grid.Manifest {
 // TestListedOnce has the first task look at all runs, and later ones at their own and at what the first one saw.
 func TestListedOnce(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
-	over := func(values ...string) experiments.SweepOptions {
-		return experiments.SweepOptions{Over: "engine.max_num_seqs", Values: values}
+	over := func(values ...string) sweep.Options {
+		return sweep.Options{Over: "engine.max_num_seqs", Values: values}
 	}
-	task := func(s *experiments.Scenario, o experiments.SweepOptions, p experiments.Part) error {
+	task := func(s *scenario.Scenario, o sweep.Options, p experiments.Part) error {
 		g, err := o.Grid(ctx, s, "", nil)
 		if err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
 )
 
@@ -18,7 +19,7 @@ func TestJudgementIsLabelled(t *testing.T) {
 		"preset: ent-customer-support, input: {distribution: fixed, value: 9}, output: {distribution: fixed, value: 9}, " + arrivals: false,
 		"preset: chat-azure23, " + arrivals: false,
 	} {
-		s, err := experiments.Parse("judgement", []byte("run: {requests: 20}\nworkload: {"+text+"}\n"))
+		s, err := scenario.Parse("judgement", []byte("run: {requests: 20}\nworkload: {"+text+"}\n"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package experiments
+package experiments_test
 
 import (
 	"context"
@@ -10,13 +10,15 @@ import (
 	"strings"
 	"testing"
 
+	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/model"
 )
 
 // writeSteps writes the step times of the default deployment's kernels, and returns the file.
 func writeSteps(t *testing.T, dir string) string {
 	t.Helper()
-	u, err := Default().Resolve()
+	u, err := scenario.Default().Resolve()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,18 +51,18 @@ func writeSteps(t *testing.T, dir string) string {
 func TestTableOfKernels(t *testing.T) {
 	dir := t.TempDir()
 	writeSteps(t, dir)
-	scenario := filepath.Join(dir, "s.yaml")
-	if err := os.WriteFile(scenario, []byte("step_time: {table: steps.csv}\nrun: {requests: 3000}\n"), 0o600); err != nil {
+	described := filepath.Join(dir, "s.yaml")
+	if err := os.WriteFile(described, []byte("step_time: {table: steps.csv}\nrun: {requests: 3000}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var ttft, tpot [2]float64
 	var resolved any
-	for i, path := range []string{"", scenario} {
-		s, err := Load(path, Setting{Key: "run.requests", Value: "3000"}, Setting{Key: "engine.enable_prefix_caching", Value: "false"})
+	for i, path := range []string{"", described} {
+		s, err := scenario.Load(path, scenario.Setting{Key: "run.requests", Value: "3000"}, scenario.Setting{Key: "engine.enable_prefix_caching", Value: "false"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Run(context.Background(), s, RunOptions{Check: true})
+		r, err := experiments.Run(context.Background(), s, experiments.RunOptions{Check: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +77,7 @@ func TestTableOfKernels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Parse(filepath.Join(dir, "again.json"), text)
+	again, err := scenario.Parse(filepath.Join(dir, "again.json"), text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,9 +112,9 @@ func TestTableFaults(t *testing.T) {
 		"step_time: {table: " + dir + "/0.csv}":                  "s.yaml:1:20: step_time.table: " + dir + "/0.csv cannot be read: no such file",
 		"step_time: {table: " + bad + "}":                        "s.yaml:1:12: step_time: " + bad + `:2: seconds is "x"`,
 		"step_time: {table: {file: " + steps + ", sha256: abc}}": "s.yaml:1:20: step_time.table: " + steps + " has the SHA-256 ",
-		"step_time: {table: " + steps + "}\nengine: {speculative: {method: ngram, num_speculative_tokens: 2, acceptance: [0.5, 0.5]}}": "engine.speculative: a table of step times says nothing of drafts",
+		"step_time: {table: " + steps + "}\nengine: {speculative: {method: ngram, num_speculative_tokens: 2, acceptance: [0.5, 0.5]}}": "engine.speculative: a table of step times has no draft passes",
 	} {
-		s, err := Parse("s.yaml", []byte(text))
+		s, err := scenario.Parse("s.yaml", []byte(text))
 		if err == nil {
 			_, err = s.Resolve()
 		}
@@ -120,7 +122,7 @@ func TestTableFaults(t *testing.T) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
-	s, err := Parse("s.yaml", []byte("step_time: {table: "+steps+"}\nengine: {max_num_seqs: 512}"))
+	s, err := scenario.Parse("s.yaml", []byte("step_time: {table: "+steps+"}\nengine: {max_num_seqs: 512}"))
 	if err != nil {
 		t.Fatal(err)
 	}

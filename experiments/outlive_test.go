@@ -1,4 +1,4 @@
-package experiments
+package experiments_test
 
 import (
 	"fmt"
@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"clifftop/report"
+
+	"clifftop/experiments"
 )
 
-// TestTiersInALifecycle crashes a replica whose eight prompts of 2016 tokens lie in its cache and in a tier. Afterwards they are
-// computed again, once each, where the tier was its own memory, and loaded where the tier persists.
+// TestTiersInALifecycle crashes a replica whose eight prompts of 2016 tokens lie in its cache and in a tier. Afterwards
+// they are computed again, once each, where the tier was its own memory, and loaded where the tier persists.
 func TestTiersInALifecycle(t *testing.T) {
 	run := func(tier string) *report.Summary {
 		return mustRun(t, mustParse(t, fmt.Sprintf(`
@@ -23,7 +25,7 @@ offload: {fetch: always, chunk_tokens: 16, tiers: [{name: store, size: 64GiB, ba
 lifecycle: {cold_start: 5s, probe: 0, failures: [{kind: crash, at: 60s, replica: 0, for: 10s}]}
 clients: {retries: 3}
 run: {requests: 500, warmup: none}
-`, tier)), RunOptions{Check: true}).Summary
+`, tier)), experiments.RunOptions{Check: true}).Summary
 	}
 	host, store := run(""), run(", persistent: true")
 	for name, s := range map[string]*report.Summary{"host": host, "store": store} {
@@ -58,8 +60,8 @@ func TestUnusedPersistence(t *testing.T) {
 	}
 }
 
-// TestPipelinesInALifecycle crashes a pipeline of two stages with a batch in each: what it had is sent again, nothing is lost, and
-// the time of the stages adds up to what was paid for.
+// TestPipelinesInALifecycle crashes a pipeline of two stages with a batch in each: what it had is sent again, nothing
+// is lost, and the time of the stages adds up to what was paid for.
 func TestPipelinesInALifecycle(t *testing.T) {
 	s := pipelineRun(t, `
 deployment: {pipeline_parallel_size: 2, replicas: 2, router: least-requests}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 )
 
 // The default engine gives about 22.7 requests per second. A load beyond that has no steady state,
@@ -15,7 +16,7 @@ func TestOverloadHasNoSteadyState(t *testing.T) {
 		rate   string
 		steady bool
 	}{{"10", true}, {"26.5", false}, {"34", false}} {
-		s, err := experiments.Parse("overload", []byte("run: {requests: 20000}\nworkload: {arrivals: {rate: "+c.rate+"}}\n"))
+		s, err := scenario.Parse("overload", []byte("run: {requests: 20000}\nworkload: {arrivals: {rate: "+c.rate+"}}\n"))
 		if err != nil {
 			t.Fatal(err)
 		}

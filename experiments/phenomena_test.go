@@ -1,4 +1,4 @@
-package experiments
+package experiments_test
 
 import (
 	"bytes"
@@ -12,15 +12,21 @@ import (
 	"strings"
 	"testing"
 
+	"clifftop/experiments"
+	"clifftop/experiments/compare"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/sweep"
+	"clifftop/internal/testenv"
 	"clifftop/model"
 	"clifftop/report"
+	"clifftop/report/curve"
 )
 
 // requestRows reads requests.csv: a map from column to cell for each row.
-func requestRows(t *testing.T, s *Scenario) (*report.Summary, []map[string]string) {
+func requestRows(t *testing.T, s *scenario.Scenario) (*report.Summary, []map[string]string) {
 	t.Helper()
 	var b bytes.Buffer
-	res := mustRun(t, s, RunOptions{Requests: &b})
+	res := mustRun(t, s, experiments.RunOptions{Requests: &b})
 	list, err := csv.NewReader(&b).ReadAll()
 	if err != nil {
 		t.Fatal(err)
@@ -46,9 +52,9 @@ func cellOf(t *testing.T, row map[string]string, name string) float64 {
 	return v
 }
 
-// A6, A5: the three concurrencies are integrals over time, and each is what Little's law makes of the residence times of
-// requests in its state. A28, D5: a request's instants follow each other, and its times add up. A29: both speeds end to
-// end, with the queue and without.
+// A6, A5: the three concurrencies are integrals over time, and each is what Little's law makes of the residence times
+// of requests in its state. A28, D5: a request's instants follow each other, and its times add up. A29: both speeds end
+// to end, with the queue and without.
 func TestRequestsAddUp(t *testing.T) {
 	s, list := requestRows(t, mustParse(t, "workload: {arrivals: {rate: 22}}\nengine: {max_num_seqs: 64}\nrun: {requests: 3000, warmup: none}"))
 	end := s.Window.EndS
@@ -107,11 +113,11 @@ func TestRequestsAddUp(t *testing.T) {
 
 const batchOf8B = "workload: {arrivals: {users: %d}, input: {distribution: fixed, value: 300}, output: {distribution: fixed, value: 250}}\nrun: {requests: %d}\nengine: {max_num_seqs: %d}"
 
-// A33: one request at a time is quick for whom it serves, and serves few. C12: more seats shorten the queue and lengthen the
-// time per token.
+// A33: one request at a time is quick for whom it serves, and serves few. C12: more seats shorten the queue and
+// lengthen the time per token.
 func TestOneAtATime(t *testing.T) {
 	at := func(seats int) *report.Summary {
-		return mustRun(t, mustParse(t, fmt.Sprintf(batchOf8B, 64, 1500, seats)), RunOptions{}).Summary
+		return mustRun(t, mustParse(t, fmt.Sprintf(batchOf8B, 64, 1500, seats)), experiments.RunOptions{}).Summary
 	}
 	one, some, many := at(1), at(16), at(64)
 	x := func(s *report.Summary) float64 { return *s.Throughput.OutputTokensPerS }
@@ -126,11 +132,11 @@ func TestOneAtATime(t *testing.T) {
 	}
 }
 
-// B16: where reading the weights takes the time, five streams are nearly as quick each as one; only where arithmetic does are
-// they a fifth each. The first token takes longer, since prompts are computed one after the other.
+// B16: where reading the weights takes the time, five streams are nearly as quick each as one; only where arithmetic
+// does are they a fifth each. The first token takes longer, since prompts are computed one after the other.
 func TestFiveTogether(t *testing.T) {
 	run := func(text string, users int) *report.Summary {
-		return mustRun(t, mustParse(t, fmt.Sprintf(text, users)), RunOptions{}).Summary
+		return mustRun(t, mustParse(t, fmt.Sprintf(text, users)), experiments.RunOptions{}).Summary
 	}
 	const memory = "model: llama-3.1-70b\ndeployment: {dtype: int4}\nengine: {enable_prefix_caching: false}\nworkload: {arrivals: {users: %d}, input: {distribution: fixed, value: 1500}, output: {distribution: fixed, value: 300}}\nrun: {requests: 200}"
 	one, five := run(memory, 1), run(memory, 5)
@@ -147,8 +153,8 @@ func TestFiveTogether(t *testing.T) {
 	}
 }
 
-// B11: a system prompt of 2,048 tokens costs hundreds of milliseconds of a model with 70 billion parameters on one GPU, and
-// about 50 of one with 8.
+// B11: a system prompt of 2,048 tokens costs hundreds of milliseconds of a model with 70 billion parameters on one GPU,
+// and about 50 of one with 8.
 func TestSystemPromptTakesTime(t *testing.T) {
 	for _, c := range []struct {
 		text      string
@@ -158,7 +164,7 @@ func TestSystemPromptTakesTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := u.Explain(model.Batch{Chunks: []model.Chunk{{New: 2048}}, Emit: 1})
+		e, err := experiments.Explain(u, model.Batch{Chunks: []model.Chunk{{New: 2048}}, Emit: 1})
 		if err != nil || e.Seconds*1e3 < c.low || e.Seconds*1e3 > c.high {
 			t.Errorf("%s: %v ms, want %v to %v; %v", c.text, e.Seconds*1e3, c.low, c.high, err)
 		}
@@ -168,8 +174,8 @@ func TestSystemPromptTakesTime(t *testing.T) {
 // B12: a prompt that is in the cache costs little before its first token, but not nothing.
 func TestCachedPromptsAreQuick(t *testing.T) {
 	const text = "workload: {arrivals: {users: 1, think_time: 1s}, input: {distribution: fixed, value: 4096}, output: {distribution: fixed, value: 20}, prefix: {groups: 1, prompts_per_group: 1, shared_tokens: 4096}}\nrun: {requests: 100, warmup: none}\nengine: {enable_prefix_caching: %t}"
-	hit := mustRun(t, mustParse(t, fmt.Sprintf(text, true)), RunOptions{}).Summary
-	miss := mustRun(t, mustParse(t, fmt.Sprintf(text, false)), RunOptions{}).Summary
+	hit := mustRun(t, mustParse(t, fmt.Sprintf(text, true)), experiments.RunOptions{}).Summary
+	miss := mustRun(t, mustParse(t, fmt.Sprintf(text, false)), experiments.RunOptions{}).Summary
 	if a, b := *hit.Latency.TTFT.P50, *miss.Latency.TTFT.P50; a > b/3 || a < *hit.Latency.TPOT.P50/2 {
 		t.Errorf("TTFT is %v ms from the cache and %v without", a, b)
 	}
@@ -180,7 +186,7 @@ func TestCachedPromptsAreQuick(t *testing.T) {
 
 // B15: up to the knee more users make tokens cheaper; beyond, no more.
 func TestCostFallsToTheKnee(t *testing.T) {
-	c := mustSweep(t, fmt.Sprintf(batchOf8B, 1, 2000, 128), SweepOptions{Over: UsersKey, Values: []string{"1", "4", "16", "64", "256", "512"}})
+	c := mustSweep(t, fmt.Sprintf(batchOf8B, 1, 2000, 128), sweep.Options{Over: scenario.UsersKey, Values: []string{"1", "4", "16", "64", "256", "512"}})
 	cost := func(i int) float64 { return *c.Points[i].Summary.Cost.USDPerMillionOutputAtLoad }
 	for i := 1; i < 4; i++ {
 		if cost(i) > .6*cost(i-1) {
@@ -192,25 +198,26 @@ func TestCostFallsToTheKnee(t *testing.T) {
 	}
 }
 
-// T12 of the theory: closed loops of any kind keep within the bounds that their demands set, measured request by request.
+// T12 of the theory: closed loops of any kind keep within the bounds that their demands set, measured request by
+// request.
 func TestClosedLoopsKeepWithinBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 12))
 	between := func(low, high int) int { return low + rng.IntN(high-low+1) }
-	for range 16 {
+	for range testenv.Choose(8, 16) {
 		a, b := between(2, 30), between(1, 900)
 		text := fmt.Sprintf("step_time: {linear: {a_ms: %d, b_us: %d}}\nengine: {max_num_seqs: %d}\nworkload: {arrivals: {users: 1, think_time: {distribution: exponential, mean: %dms}}, input: {distribution: fixed, value: 8}, output: {distribution: lognormal, mean: %d, cv: 0.7, max: 500}}\nrun: {requests: 400, seed: %d}",
 			a, b, between(2, 64), between(1, 4000), between(2, 60), between(1, 1000))
-		s, err := Parse("s.yaml", []byte(text))
+		s, err := scenario.Parse("s.yaml", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := Sweep(context.Background(), s, SweepOptions{Over: UsersKey, Values: []string{"1", "8", "60"}, Jobs: 1})
+		c, err := sweep.Run(context.Background(), s, sweep.Options{Over: scenario.UsersKey, Values: []string{"1", "8", "60"}, Jobs: 1})
 		if err != nil || c.Bounds == nil {
 			t.Fatalf("%v, %+v", err, c)
 		}
 		const chance = 1.2 // of 400 requests of unlike lengths
 		for _, at := range c.Bounds.Points {
-			i := slices.IndexFunc(c.Points, func(p report.CurvePoint) bool { return p.Value == at.Value })
+			i := slices.IndexFunc(c.Points, func(p curve.Point) bool { return p.Value == at.Value })
 			p := c.Points[i].Summary
 			if x := *p.Throughput.RequestsPerS; x > at.RequestsPerS*(1+1e-9) {
 				t.Errorf("%v users: %v requests/s are above the bound %v\n%s", at.Value, x, at.RequestsPerS, text)
@@ -222,7 +229,8 @@ func TestClosedLoopsKeepWithinBounds(t *testing.T) {
 				t.Errorf("%v users: %v s are below the bound %v\n%s", at.Value, r, at.E2EMeanS, text)
 			}
 		}
-		// The demands themselves: an idle system's iterations of a + b each, and users who think as long as they were told.
+		// The demands themselves: an idle system's iterations of a + b each, and users who think as long as they were
+		// told.
 		if d := *c.Points[0].Summary.Latency.E2E.Mean / 1e3; math.Abs(c.Bounds.DemandS/d-1) > .2 {
 			t.Errorf("a request takes %v s alone, the demand is %v\n%s", d, c.Bounds.DemandS, text)
 		}
@@ -234,22 +242,22 @@ func TestClosedLoopsKeepWithinBounds(t *testing.T) {
 // for KV though seats are free and the GPU is never idle. With room asked for first nothing is recomputed.
 func TestSignsOfAFullPool(t *testing.T) {
 	users := []string{"10", "40", "60", "80", "100", "120", "200"}
-	base, err := Load("studies/cliffs/preempt.yaml")
+	base, err := scenario.Load("studies/cliffs/preempt.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	curve := func(sets ...Setting) *report.Curve {
+	curve := func(sets ...scenario.Setting) *curve.Curve {
 		s, err := base.With(sets...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := Sweep(context.Background(), s, SweepOptions{Over: UsersKey, Values: users})
+		c, err := sweep.Run(context.Background(), s, sweep.Options{Over: scenario.UsersKey, Values: users})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
-	c, twin := curve(), curve(Setting{Key: "engine.admission", Value: "full-length"})
+	c, twin := curve(), curve(scenario.Setting{Key: "engine.admission", Value: "full-length"})
 	at := map[string]float64{}
 	for _, s := range c.Signs {
 		at[s.Code] = s.Value
@@ -281,7 +289,7 @@ func TestSignsOfAFullPool(t *testing.T) {
 	}
 }
 
-func evidence(c *report.Curve, code string) string {
+func evidence(c *curve.Curve, code string) string {
 	for _, s := range c.Signs {
 		if s.Code == code {
 			return s.Evidence
@@ -293,11 +301,11 @@ func evidence(c *report.Curve, code string) string {
 // D7: tokens of one tokenizer are not those of another.
 func TestTokenizersAreToldApart(t *testing.T) {
 	compare := func(models ...string) []report.Warning {
-		var variants []Variant
+		var variants []compare.Variant
 		for _, m := range models {
-			variants = append(variants, Variant{m, mustParse(t, "model: "+m+"\ngpu: h200\nrun: {requests: 20}")})
+			variants = append(variants, compare.Variant{Name: m, Scenario: mustParse(t, "model: "+m+"\ngpu: h200\nrun: {requests: 20}")})
 		}
-		v, err := Compare(context.Background(), variants, CompareOptions{Replications: 2})
+		v, err := compare.Run(context.Background(), variants, compare.Options{Replications: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -320,15 +328,32 @@ func TestLargeModelsRun(t *testing.T) {
 		"{model: llama-3.1-70b, deployment: {tensor_parallel_size: 4}}": 70.6, "{model: qwen3-235b-a22b, gpu: h200, deployment: {tensor_parallel_size: 8}}": 235,
 		"{model: deepseek-v3, gpu: h200, deployment: {tensor_parallel_size: 8}}": 671,
 	} {
-		u, err := mustParse(t, text, Setting{Key: "run.requests", Value: "20"}).Resolve()
+		u, err := mustParse(t, text, scenario.Setting{Key: "run.requests", Value: "20"}).Resolve()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if total, _ := u.Deployment.Params(); math.Abs(total/1e9/billions-1) > .01 {
 			t.Errorf("%s has %v parameters", text, total)
 		}
-		if res, err := u.Run(context.Background(), RunOptions{}); err != nil || res.Summary.Requests.Completed != 20 {
+		if res, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{}); err != nil || res.Summary.Requests.Completed != 20 {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
+}
+
+func signs(c *curve.Curve) []string {
+	var list []string
+	for _, s := range c.Signs {
+		list = append(list, s.Code)
+	}
+	return list
+}
+
+func mustSweep(t testing.TB, text string, o sweep.Options) *curve.Curve {
+	t.Helper()
+	c, err := sweep.Run(context.Background(), mustParse(t, text), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

@@ -1,4 +1,4 @@
-package experiments
+package experiments_test
 
 import (
 	"fmt"
@@ -9,16 +9,18 @@ import (
 
 	"clifftop/model"
 	"clifftop/report"
+
+	"clifftop/experiments"
 )
 
 // pipelineRun runs a scenario for its summary, with all checks on.
 func pipelineRun(t *testing.T, format string, args ...any) *report.Summary {
 	t.Helper()
-	return mustRun(t, mustParse(t, fmt.Sprintf(format, args...)), RunOptions{Check: true}).Summary
+	return mustRun(t, mustParse(t, fmt.Sprintf(format, args...)), experiments.RunOptions{Check: true}).Summary
 }
 
-// Stages that all have a batch of their own multiply the throughput: n·S equal sequences in S batches of n have a token each
-// every S stage times. The budget makes the batches: four prompts of 100 tokens each.
+// Stages that all have a batch of their own multiply the throughput: n·S equal sequences in S batches of n have a token
+// each every S stage times. The budget makes the batches: four prompts of 100 tokens each.
 func TestPipelineTheory(t *testing.T) {
 	for _, stages := range []int{1, 2, 4} {
 		s := pipelineRun(t, `
@@ -44,10 +46,10 @@ run: {requests: %d, warmup: 5s}
 	}
 }
 
-// Two GPUs as a pipeline, as tensor parallelism, and one alone. A single user has one batch: in the pipeline it takes as
-// long as on one GPU, and a hop, half of the GPUs' time is a bubble, and two GPUs that share the layers are faster. Twice as many
-// users in two batches use both stages: the pipeline does nearly twice what one GPU does for half of them. (As many users in
-// two batches would gain little: a batch of half as many sequences reads as many weights.)
+// Two GPUs as a pipeline, as tensor parallelism, and one alone. A single user has one batch: in the pipeline it takes
+// as long as on one GPU, and a hop, half of the GPUs' time is a bubble, and two GPUs that share the layers are faster.
+// Twice as many users in two batches use both stages: the pipeline does nearly twice what one GPU does for half of
+// them. (As many users in two batches would gain little: a batch of half as many sequences reads as many weights.)
 func TestPipelineBesideTensorParallel(t *testing.T) {
 	run := func(users, pp, tp int) *report.Summary {
 		return pipelineRun(t, `
@@ -118,7 +120,7 @@ func TestPipelineWithout(t *testing.T) {
 		} else {
 			text += "deployment: {pipeline_parallel_size: 2}\n"
 		}
-		s := mustRun(t, mustParse(t, text), RunOptions{Check: true}).Summary
+		s := mustRun(t, mustParse(t, text), experiments.RunOptions{Check: true}).Summary
 		i := slices.IndexFunc(s.Warnings, func(w report.Warning) bool { return w.Code == "pipeline" })
 		if bubble := s.System.GPUSeconds.Bubble; (bubble != nil) != (c.why == "") {
 			t.Errorf("%q: bubbles are told: %v", c.with, bubble != nil)

@@ -1,24 +1,27 @@
-package experiments
+package experiments_test
 
 import (
 	"context"
 	"slices"
 	"strings"
 	"testing"
+
+	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 )
 
-// TestPolicies runs every policy of the catalogue, and the invariants with it.
+// TestPolicies runs every policy of the catalog, and the invariants with it.
 func TestPolicies(t *testing.T) {
-	for _, p := range policies() {
+	for _, p := range scenario.Policies() {
 		order := "fcfs"
 		if p.Name == "preemptive" {
 			order = "srpt"
 		}
-		s, err := Parse("s.yaml", []byte("{engine: {policy: "+p.Name+", order: "+order+"}, workload: {arrivals: {process: poisson, rate: 6}, max_tokens: 600}, run: {requests: 60}}"))
+		s, err := scenario.Parse("s.yaml", []byte("{engine: {policy: "+p.Name+", order: "+order+"}, workload: {arrivals: {process: poisson, rate: 6}, max_tokens: 600}, run: {requests: 60}}"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Run(context.Background(), s, RunOptions{Check: true})
+		r, err := experiments.Run(context.Background(), s, experiments.RunOptions{Check: true})
 		if err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 			continue
@@ -39,11 +42,11 @@ func TestOrders(t *testing.T) {
 		"{rule: sjf, size: both, answer_weight: 20, error: 0.5, ageing: 1s}", "{rule: srpt, size: prompt}",
 		"{rule: edf, within: 2s}", "{rule: least-slack, within: 5s, token_time: 10ms}", "{rule: vtc, clients: class}",
 	} {
-		s, err := Parse("s.yaml", []byte("{engine: {max_num_seqs: 4, order: "+order+"}, workload: {arrivals: {process: poisson, rate: 20}}, run: {requests: 60}}"))
+		s, err := scenario.Parse("s.yaml", []byte("{engine: {max_num_seqs: 4, order: "+order+"}, workload: {arrivals: {process: poisson, rate: 20}}, run: {requests: 60}}"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Run(context.Background(), s, RunOptions{Check: true})
+		r, err := experiments.Run(context.Background(), s, experiments.RunOptions{Check: true})
 		if err != nil {
 			t.Errorf("%s: %v", order, err)
 			continue
@@ -54,8 +57,8 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestPreemptionAndAdmission combines vLLM's policy with every rule for victims, admission and what becomes of a victim,
-// in a pool that is too small.
+// TestPreemptionAndAdmission combines vLLM's policy with every rule for victims, admission and what becomes of a
+// victim, in a pool that is too small.
 func TestPreemptionAndAdmission(t *testing.T) {
 	for _, c := range []struct {
 		knobs   string
@@ -66,11 +69,11 @@ func TestPreemptionAndAdmission(t *testing.T) {
 		{"order: srpt, victim: least-urgent", true}, {"policy: preemptive, order: sjf, preemption_threshold: 10", true},
 		{"policy: vllm-v0, preemption: swap, max_model_len: 8192", true},
 	} {
-		s, err := Parse("s.yaml", []byte("{engine: {num_gpu_blocks_override: 700, max_model_len: 8192, "+strings.Replace(c.knobs, ", max_model_len: 8192", "", 1)+"}, workload: {arrivals: {process: poisson, rate: 30}, output: {distribution: uniform, min: 100, max: 600}}, run: {requests: 150}}"))
+		s, err := scenario.Parse("s.yaml", []byte("{engine: {num_gpu_blocks_override: 700, max_model_len: 8192, "+strings.Replace(c.knobs, ", max_model_len: 8192", "", 1)+"}, workload: {arrivals: {process: poisson, rate: 30}, output: {distribution: uniform, min: 100, max: 600}}, run: {requests: 150}}"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Run(context.Background(), s, RunOptions{Check: true})
+		r, err := experiments.Run(context.Background(), s, experiments.RunOptions{Check: true})
 		if err != nil {
 			t.Errorf("%s: %v", c.knobs, err)
 			continue
@@ -88,18 +91,18 @@ func TestBadPolicies(t *testing.T) {
 		{"engine: {policy: orca, enable_chunked_prefill: true}", "s.yaml:1:48: engine.enable_chunked_prefill: true is not allowed (want false: policy orca does not divide prompts)"},
 		{"engine: {policy: vllm, kv_allocation: contiguous, enable_prefix_caching: false}", "policy vllm"},
 		{"engine: {policy: vllm-v0, max_model_len: 9000, max_num_batched_tokens: 8192}", "max_num_batched_tokens"},
-		{"engine: {policy: vllm-v0, preemption: swap}\nstep_time: {linear: {a_ms: 1, b_us: 1}}", "s.yaml:1:39: engine.preemption: swap moves KV blocks"},
+		{"engine: {policy: vllm-v0, preemption: swap}\nstep_time: {linear: {a_ms: 1, b_us: 1}}", "s.yaml:1:39: engine.preemption: swap needs KV blocks"},
 		{"engine: {policy: preemptive}", "the queue needs an order"},
-		{"engine: {preemption: never, admission: first-chunk}", "s.yaml:1:22: engine.preemption: never does not go with admission first-chunk"},
-		{"engine: {preemption: swap}", "swap does not go with prefix caching"},
+		{"engine: {preemption: never, admission: first-chunk}", "s.yaml:1:22: engine.preemption: never is not possible with admission first-chunk"},
+		{"engine: {preemption: swap}", "swap cannot be combined with prefix caching"},
 		{"engine: {order: quickest}", `s.yaml:1:17: engine.order.rule: "quickest" is not known (want fcfs, `},
 		{"engine: {order: {rule: edf}}", "s.yaml:1:17: engine.order: within is missing (rule edf needs it)"},
-		{"engine: {order: {rule: fcfs, error: 1}}", "s.yaml:1:30: engine.order.error: this key does not go with rule fcfs"},
+		{"engine: {order: {rule: fcfs, error: 1}}", "s.yaml:1:30: engine.order.error: this key is not allowed with rule fcfs"},
 		{"engine: {order: {error: 1}}", "rule is missing"},
 		{"engine: {policy: trtllm-static, trtllm: {context_chunking_policy: FAIR}}", `"FAIR" is not known (want FIRST_COME_FIRST_SERVED or EQUAL_PROGRESS)`},
 		{"engine: {policy: sglang, sglang: {schedule_policy: lpm}, order: sjf}", "schedule_policy"},
 	} {
-		s, err := Parse("s.yaml", []byte(c.text))
+		s, err := scenario.Parse("s.yaml", []byte(c.text))
 		if err == nil {
 			_, err = s.Resolve()
 		}
@@ -118,11 +121,11 @@ func TestLongestSequenceOfWholePrompts(t *testing.T) {
 		warned string
 	}{
 		{"{model: llama-2-7b, engine: {policy: orca}}", 4096, ""},
-		{"{model: llama-2-7b, engine: {policy: static, max_num_batched_tokens: 2048}}", 2048, "what an iteration has room for"},
-		{"{engine: {policy: vllm-v0}}", 16384, "what an iteration has room for"},
-		{"{engine: {policy: vllm-v0, num_gpu_blocks_override: 900}}", 14384, "what the KV pool holds"},
+		{"{model: llama-2-7b, engine: {policy: static, max_num_batched_tokens: 2048}}", 2048, "the token budget of an iteration"},
+		{"{engine: {policy: vllm-v0}}", 16384, "the token budget of an iteration"},
+		{"{engine: {policy: vllm-v0, num_gpu_blocks_override: 900}}", 14384, "the size of the KV cache"},
 	} {
-		s, err := Parse("s.yaml", []byte(c.text))
+		s, err := scenario.Parse("s.yaml", []byte(c.text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +162,7 @@ func TestPolicyWarnings(t *testing.T) {
 		{"{engine: {sglang: {schedule_policy: lpm}, mlfq: {quantum: 9}}}", []string{"unused", "unused"}},
 		{"{engine: {sglang: {schedule_policy: fcfs}, mlfq: {quantum: 256}}}", nil}, // as in a resolved scenario
 	} {
-		s, err := Parse("s.yaml", []byte(c.text))
+		s, err := scenario.Parse("s.yaml", []byte(c.text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +185,7 @@ func TestPolicyWarnings(t *testing.T) {
 
 // TestPolicyDefaultsRespectPrograms keeps what a program sets without a file.
 func TestPolicyDefaultsRespectPrograms(t *testing.T) {
-	s := Default()
+	s := scenario.Default()
 	s.Engine.Watermark, s.Engine.BlockSize = 0.2, 8
 	s.Engine.Policy = "trtllm-max-utilization"
 	u, err := s.Resolve()

@@ -1,4 +1,4 @@
-package experiments
+package experiments_test
 
 import (
 	"bytes"
@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 )
 
 // fleetText is a fleet of unlike replicas.
@@ -32,7 +35,7 @@ func TestFleetOfOne(t *testing.T) {
 		var results [2][]byte
 		var rows [2]bytes.Buffer
 		for i, pools := range []string{"", "\npools: [{}]"} {
-			res := mustRun(t, mustParse(t, text+pools), RunOptions{Check: true, Requests: &rows[i]})
+			res := mustRun(t, mustParse(t, text+pools), experiments.RunOptions{Check: true, Requests: &rows[i]})
 			res.Summary.Scenario, res.Summary.Replicas = nil, nil
 			results[i], _ = json.MarshalIndent([]any{res.Summary, res.Series}, "", " ")
 		}
@@ -95,28 +98,28 @@ func TestPoolsInherit(t *testing.T) {
 		"seats of all":     u.Report.MaxNumSeqs == 5*64,
 		"prices":           u.Report.USDPerHour == 2**large.Cost.GPUHour+3,
 		"replicas":         u.Report.Replicas == 5 && u.Report.GPUs == 5,
-		"schedulers":       u.fleet(false).Replicas[0].Scheduler != u.fleet(false).Replicas[1].Scheduler,
-		"timers":           u.fleet(false).Replicas[0].Timer == u.fleet(false).Replicas[1].Timer,
-		"timers of others": u.fleet(false).Replicas[0].Timer != u.fleet(false).Replicas[2].Timer,
+		"schedulers":       u.Fleet(false).Replicas[0].Scheduler != u.Fleet(false).Replicas[1].Scheduler,
+		"timers":           u.Fleet(false).Replicas[0].Timer == u.Fleet(false).Replicas[1].Timer,
+		"timers of others": u.Fleet(false).Replicas[0].Timer != u.Fleet(false).Replicas[2].Timer,
 	} {
 		if !ok {
 			t.Errorf("%s are not right: %+v", what, u.Report)
 		}
 	}
-	if n := u.fleet(false).Replicas[4].NumGPUBlocks; n != u.pools[1].setup.Memory.Blocks || n >= u.Memory.Blocks {
+	if n := u.Fleet(false).Replicas[4].NumGPUBlocks; n != u.Pools[1].Setup.Memory.Blocks || n >= u.Memory.Blocks {
 		t.Errorf("the small GPU has %d KV blocks", n)
 	}
 }
 
 // TestFleetReadsBack wants that the resolved scenario of a fleet gives the same fleet.
 func TestFleetReadsBack(t *testing.T) {
-	first := mustRun(t, mustParse(t, fleetText), RunOptions{Check: true})
+	first := mustRun(t, mustParse(t, fleetText), experiments.RunOptions{Check: true})
 	text, err := json.Marshal(first.Summary.Scenario)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text = bytes.ReplaceAll(text, []byte(`"name":"",`), nil)
-	second := mustRun(t, mustParse(t, string(text)), RunOptions{})
+	second := mustRun(t, mustParse(t, string(text)), experiments.RunOptions{})
 	first.Summary.Scenario, second.Summary.Scenario = nil, nil
 	first.Summary.Warnings, second.Summary.Warnings = nil, nil // of what was lowered
 	a, _ := json.MarshalIndent(first.Summary, "", " ")
@@ -129,8 +132,8 @@ func TestFleetReadsBack(t *testing.T) {
 // TestPoolFaults wants faults of pools at their place, under their key, and those of all pools once.
 func TestPoolFaults(t *testing.T) {
 	for _, k := range []struct{ text, want string }{
-		{"pools: []", "s.yaml:1:8: pools: there is no pool (want one or more, or no such key)"},
-		{"deployment: {replicas: 2}\npools: [{}]", "s.yaml:1:24: deployment.replicas: 2 does not go with pools, which have replicas of their own"},
+		{"pools: []", "s.yaml:1:8: pools: pools is empty: list at least one pool or remove the key"},
+		{"deployment: {replicas: 2}\npools: [{}]", "s.yaml:1:24: deployment.replicas: 2 cannot be combined with pools (set replicas in each pool)"},
 		{"pools: [{name: a}, {name: a}]", `s.yaml:1:20: pools.1: the name "a" is given twice (want another one)`},
 		{"pools: [{role: prompts}]", `s.yaml:1:16: pools.0.role: "prompts" is not known (want both, prefill or decode)`},
 		{"pools: [{}, {gpu: h1000}]", "s.yaml:1:19: pools.1.gpu: "},
@@ -138,7 +141,7 @@ func TestPoolFaults(t *testing.T) {
 		{"pools: [{}, {engine: {version: vlm}}]", "s.yaml:1:32: pools.1.engine.version: "},
 		{"pools: [{}, {engine: {max_num_seqs: 10000}}]", "s.yaml:1:37: pools.1.engine.max_num_seqs: "},
 		{"pools: [{engine: {max_num_seqs: 0}}]", "s.yaml:1:33: pools.0.engine.max_num_seqs: 0 is not allowed (want 1 to 1048576)"},
-		{"pools: [{}, {overheads: {network_in: 3ms}}]", "s.yaml:1:38: pools.1.overheads.network_in: the way to the clients is another one"},
+		{"pools: [{}, {overheads: {network_in: 3ms}}]", "s.yaml:1:38: pools.1.overheads.network_in: the network latency to clients differs"},
 		{"engine: {policy: vlm}\npools: [{}, {gpu: l40s}]", `s.yaml:1:18: engine.policy: "vlm" is not known`},
 		{"model: llama-3.1-70b\npools: [{}, {gpu: l40s}]", "s.yaml:1:8: model: llama-3.1-70b bf16 on 1 × l40s does not fit: "},
 		{"pools: [{replicas: 4000}, {replicas: 4000}]", "s.yaml:1:8: pools: there are 8000 replicas (want 4096 or less)"},
@@ -147,11 +150,11 @@ func TestPoolFaults(t *testing.T) {
 		{"deployment: {router: {front_ends: 3}}", "s.yaml:1:22: deployment.router: policy is missing (want a rule"},
 		{"deployment: {replicas: 2, router: least-kv}\nstep_time: {linear: {a_ms: 10}}", "s.yaml:1:35: deployment.router: least-kv: it goes by the use of KV pools, and they are unlimited (set num_gpu_blocks_override)"},
 		{"deployment: {replicas: 2, router: session}", "s.yaml:1:35: deployment.router: session: it goes by sessions, and the traffic has none"},
-		{"deployment: {replicas: 2, router: {policy: session, by: prefix}}", `s.yaml:1:57: deployment.router.by: prefix is not allowed (want session or user; bounded-hash goes by prefixes)`},
+		{"deployment: {replicas: 2, router: {policy: session, by: prefix}}", `s.yaml:1:57: deployment.router.by: prefix is not allowed (want session or user; use bounded-hash for prefixes)`},
 		{"deployment: {replicas: 2, router: {policy: bounded-hash, factor: 0.5}}", "s.yaml:1:66: deployment.router.factor: 0.5 is not allowed (want a number, 1 to 1000000)"},
-		{"deployment: {replicas: 2, router: {policy: random, factor: 2}}", "s.yaml:1:52: deployment.router.factor: this key does not go with policy random"},
+		{"deployment: {replicas: 2, router: {policy: random, factor: 2}}", "s.yaml:1:52: deployment.router.factor: this key is not allowed with policy random"},
 	} {
-		s, err := Parse("s.yaml", []byte(k.text))
+		s, err := scenario.Parse("s.yaml", []byte(k.text))
 		if err == nil {
 			_, err = s.Resolve()
 		}

@@ -4,23 +4,21 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/internal/testenv"
 )
 
 // The rows of a recorded trace are all accounted for: as they are, thinned and superposed.
 func TestRecordedTraceIsAccountedFor(t *testing.T) {
-	dir := os.Getenv("CLIFFTOP_TRACES")
-	if dir == "" {
-		t.Skip("CLIFFTOP_TRACES does not name a directory of traces")
-	}
+	dir := testenv.Traces(t)
 	const rows = 19366
 	for _, scale := range []float64{1, 0.5, 2.5} {
 		text := fmt.Sprintf("workload: {trace: {file: %q, scale: %v}}\n", filepath.Join(dir, "AzureLLMInferenceTrace_conv.csv.gz"), scale)
-		s, err := experiments.Parse("recorded", []byte(text))
+		s, err := scenario.Parse("recorded", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}

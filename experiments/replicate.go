@@ -4,6 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 )
 
@@ -24,61 +28,51 @@ type ReplicateOptions struct {
 }
 
 const (
-	// Sequential stopping looks at the intervals after so many runs, and then after each further round.
-	leastReplications = 5
+	// roundReplications is the number of runs of each further round.
 	roundReplications = 5
-	// mostReplications ends it where nothing else is said.
+	// mostReplications is the limit where none is set.
 	mostReplications = 100
-	maxReplications  = 1000
+	// MaxReplications is the largest limit that can be set.
+	MaxReplications = 1000
 )
 
 // replication is how often to run, and why to stop.
-type replication struct {
-	runs      int     // or the greatest number
-	precision float64 // 0 for a number of runs
+type Replication struct {
+	Runs      int     // Default the greatest number
+	Precision float64 // 0 for a number of runs
 }
 
 // replication is what the options and the scenario ask for.
-func (o ReplicateOptions) replication(s *Scenario) (replication, error) {
-	r := replication{runs: o.Replications, precision: o.Precision}
-	if r.precision == 0 && s.Run.Precision != nil {
-		r.precision = float64(*s.Run.Precision)
+func (o ReplicateOptions) Plan(s *scenario.Scenario) (Replication, error) {
+	r := Replication{Runs: o.Replications, Precision: o.Precision}
+	if r.Precision == 0 && s.Run.Precision != nil {
+		r.Precision = float64(*s.Run.Precision)
 	}
-	if r.runs == 0 {
-		if r.runs = max(s.Run.Replications, 1); r.runs == 1 && r.precision > 0 {
-			r.runs = mostReplications
+	if r.Runs == 0 {
+		if r.Runs = max(s.Run.Replications, 1); r.Runs == 1 && r.Precision > 0 {
+			r.Runs = mostReplications
 		}
 	}
 	switch {
-	case r.runs < 1 || r.runs > maxReplications:
-		return r, Faults{{Where: "--replications", Problem: fmt.Sprintf("%d is not allowed (want 1 to %d)", r.runs, maxReplications)}}
-	case r.precision < 0 || r.precision >= 1:
-		return r, Faults{{Where: "--precision", Problem: fmt.Sprintf("%v is not allowed (want %s)", r.precision, wantShare)}}
-	case r.precision > 0 && r.runs < leastReplications:
-		return r, Faults{{Where: "--replications", Problem: fmt.Sprintf("%d is too few beside a precision (want %d or more: the greatest number of runs)", r.runs, leastReplications)}}
+	case r.Runs < 1 || r.Runs > MaxReplications:
+		return r, yamldoc.Faults{{Where: "--replications", Problem: fmt.Sprintf("%d is not allowed (want 1 to %d)", r.Runs, MaxReplications)}}
+	case r.Precision < 0 || r.Precision >= 1:
+		return r, yamldoc.Faults{{Where: "--precision", Problem: fmt.Sprintf("%v is not allowed (want %s)", r.Precision, unit.WantShare)}}
+	case r.Precision > 0 && r.Runs < scenario.LeastReplications:
+		return r, yamldoc.Faults{{Where: "--replications", Problem: fmt.Sprintf("%d is too few with a precision (want %d or more: the maximum number of runs)", r.Runs, scenario.LeastReplications)}}
 	}
 	return r, nil
 }
 
-// Replicated reports whether the scenario asks for more than one run of each kind.
-func (s *Scenario) Replicated() bool { return s.Run.Replications > 1 || s.Run.Precision != nil }
-
-// more is how many runs to add to those done; 0 ends it.
-func (r replication) more(done int) int {
+// More is how many runs to add to those done; 0 ends it.
+func (r Replication) More(done int) int {
 	switch {
-	case r.precision == 0:
-		return r.runs - done
+	case r.Precision == 0:
+		return r.Runs - done
 	case done == 0:
-		return min(leastReplications, r.runs)
+		return min(scenario.LeastReplications, r.Runs)
 	}
-	return min(roundReplications, r.runs-done)
-}
-
-func (r *RunSpec) check(d *decoder, n *node, key string) {
-	given := n.get("replications")
-	if r.Precision != nil && given != nil && given.kind != isNull && r.Replications >= 1 && r.Replications < leastReplications {
-		d.refuse(given, join(key, "replications"), fmt.Sprintf("%d or more beside a precision: the greatest number of runs", leastReplications))
-	}
+	return min(roundReplications, r.Runs-done)
 }
 
 // Replicate runs a scenario several times, with its seed and those that follow it, and pools the results; see
@@ -87,50 +81,40 @@ func (r *RunSpec) check(d *decoder, n *node, key string) {
 //
 //	t(R-1) s/√R ≤ γ/(1+γ) |mean|
 //
-// A single run is its own result. When ctx is done before the end, the result covers the runs that were complete, is marked
-// partial, and comes together with the context's error.
-func Replicate(ctx context.Context, s *Scenario, o ReplicateOptions) (*report.Summary, error) {
+// A single run is its own result. When ctx is done before the end, the result covers the runs that were complete, is
+// marked partial, and comes together with the context's error.
+func Replicate(ctx context.Context, s *scenario.Scenario, o ReplicateOptions) (*report.Summary, error) {
 	u, err := s.Resolve()
 	if err != nil {
 		return nil, err
 	}
-	return u.Replicate(ctx, o)
+	return ReplicateSetup(ctx, u, o)
 }
 
-// Replicate replicates the scenario; see [Replicate].
-func (u *Setup) Replicate(ctx context.Context, o ReplicateOptions) (*report.Summary, error) {
-	r, err := o.replication(u.Scenario)
+// ReplicateSetup replicates the scenario; see [Replicate].
+func ReplicateSetup(ctx context.Context, u *scenario.Setup, o ReplicateOptions) (*report.Summary, error) {
+	r, err := o.Plan(u.Scenario)
 	if err != nil {
 		return nil, err
 	}
-	results, err := replicateAll(ctx, []*Setup{u}, r, o)
+	results, err := ReplicateAll(ctx, []*scenario.Setup{u}, r, o)
 	if len(results) == 0 {
 		return nil, err
 	}
 	return results[0], err
 }
 
-// reseeded is the setup with other random numbers, those of a later seed.
-func (u *Setup) reseeded(k int) (*Setup, error) {
-	if k == 0 {
-		return u, nil
-	}
-	s := *u.from
-	s.Run.Seed += uint64(k)
-	return s.resolve(u.oneRank)
-}
-
 // series are the runs of one setup.
 type series struct {
-	setup   *Setup
+	setup   *scenario.Setup
 	runs    []*report.Summary
 	pooled  *report.Summary
 	stopped bool
 }
 
-// replicateAll replicates several setups side by side, in rounds that do not depend on the number of jobs. The results are
-// in the order of the setups, nil for those of which no run was complete.
-func replicateAll(ctx context.Context, setups []*Setup, r replication, o ReplicateOptions) ([]*report.Summary, error) {
+// ReplicateAll replicates several setups side by side, in rounds that do not depend on the number of jobs. The results
+// are in the order of the setups, nil for those of which no run was complete.
+func ReplicateAll(ctx context.Context, setups []*scenario.Setup, r Replication, o ReplicateOptions) ([]*report.Summary, error) {
 	all := make([]series, len(setups))
 	for i, u := range setups {
 		all[i].setup = u
@@ -138,14 +122,14 @@ func replicateAll(ctx context.Context, setups []*Setup, r replication, o Replica
 	var runErr error
 	done := 0
 	for runErr == nil {
-		var round []*Setup
+		var round []*scenario.Setup
 		var of []int
 		for i := range all {
 			if all[i].stopped {
 				continue
 			}
-			for k := range r.more(len(all[i].runs)) {
-				u, err := all[i].setup.reseeded(len(all[i].runs) + k)
+			for k := range r.More(len(all[i].runs)) {
+				u, err := all[i].setup.Reseeded(len(all[i].runs) + k)
 				if err != nil {
 					return nil, err
 				}
@@ -160,7 +144,7 @@ func replicateAll(ctx context.Context, setups []*Setup, r replication, o Replica
 			progress = func(n, total int) { o.Progress(done+n, done+total) }
 		}
 		var results []*report.Summary
-		results, runErr = runAll(ctx, round, SweepOptions{Jobs: o.Jobs, Check: o.Check, Progress: progress, Detail: o.Detail})
+		results, runErr = RunAll(ctx, round, BatchOptions{Jobs: o.Jobs, Check: o.Check, Progress: progress, Detail: o.Detail})
 		done += len(round)
 		for k, s := range results {
 			if s != nil {
@@ -182,12 +166,12 @@ func replicateAll(ctx context.Context, setups []*Setup, r replication, o Replica
 }
 
 // fold pools what there is, and decides whether it is enough.
-func (x *series) fold(r replication, runErr error) {
+func (x *series) fold(r Replication, runErr error) {
 	if len(x.runs) == 0 || x.stopped {
 		return
 	}
 	x.pooled = report.Pool(x.runs)
-	x.stopped = r.more(len(x.runs)) == 0
+	x.stopped = r.More(len(x.runs)) == 0
 	interrupted := runErr != nil && !x.stopped
 	if interrupted {
 		partial := *x.pooled
@@ -203,17 +187,17 @@ func (x *series) fold(r replication, runErr error) {
 	if interrupted {
 		told.Stopped = report.StoppedByInterrupt
 	}
-	if r.precision > 0 {
+	if r.Precision > 0 {
 		x.judge(r, told, interrupted)
 	}
 }
 
 // judge holds the intervals against the precision that was asked for.
-func (x *series) judge(r replication, told *report.Replications, interrupted bool) {
-	told.Precision = given(r.precision)
+func (x *series) judge(r Replication, told *report.Replications, interrupted bool) {
+	told.Precision = optional.Of(r.Precision)
 	path, half := x.pooled.Widest(report.PrecisionPaths())
 	if path != "" {
-		told.Widest, told.HalfWidth = path, given(half)
+		told.Widest, told.HalfWidth = path, optional.Of(half)
 	}
 	steady := x.pooled.Window.Stationary
 	switch {
@@ -222,7 +206,7 @@ func (x *series) judge(r replication, told *report.Replications, interrupted boo
 		told.Stopped, x.stopped = report.StoppedByAlike, true
 	case steady != nil && !*steady:
 		told.Stopped, x.stopped = report.StoppedByOverload, true
-	case path != "" && half <= r.precision/(1+r.precision):
+	case path != "" && half <= r.Precision/(1+r.Precision):
 		told.Stopped, x.stopped = report.StoppedByPrecision, true
 	case x.stopped:
 		told.Stopped = report.StoppedByCap

@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 )
 
-func parse(t *testing.T, text string) *experiments.Scenario {
+func parse(t *testing.T, text string) *scenario.Scenario {
 	t.Helper()
-	s, err := experiments.Parse("test.yaml", []byte(text))
+	s, err := scenario.Parse("test.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,12 +91,12 @@ func TestReplicateSingleIsARun(t *testing.T) {
 
 func TestReplicateRefuses(t *testing.T) {
 	for _, o := range []experiments.ReplicateOptions{{Replications: -1}, {Precision: 2}, {Precision: .02, Replications: 3}} {
-		if _, err := experiments.Replicate(context.Background(), parse(t, "{}"), o); !experiments.BadInput(err) {
+		if _, err := experiments.Replicate(context.Background(), parse(t, "{}"), o); !yamldoc.BadInput(err) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
 	for _, text := range []string{"run: {precision: 0}", "run: {precision: 1%, replications: 1}", "run: {replications: 0}"} {
-		if _, err := experiments.Parse("s.yaml", []byte(text)); !experiments.BadInput(err) {
+		if _, err := scenario.Parse("s.yaml", []byte(text)); !yamldoc.BadInput(err) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -1,10 +1,13 @@
-package experiments
+package experiments_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"testing"
+
+	"clifftop/experiments"
+	"clifftop/experiments/scenario/router"
 )
 
 // TestEveryRouterRuns gives each rule a fleet whose traffic and replicas have all that rules go by, with the invariants
@@ -17,9 +20,9 @@ func TestEveryRouterRuns(t *testing.T) {
 		"llm-d":  {"picker: weighted-random, precise: true, affinity: {}", "scorers: {session: 1, active-requests: 2}, picker: random"},
 		"dynamo": {"approximate: true, ttl: 10s", "temperature: 0.5, overlap_weight: 2"},
 	}
-	for _, k := range routingRules() {
-		for _, more := range append([]string{""}, options[k.name]...) {
-			t.Run(fmt.Sprintf("%s %s", k.name, more), func(t *testing.T) {
+	for _, k := range router.Rules() {
+		for _, more := range append([]string{""}, options[k.Name]...) {
+			t.Run(fmt.Sprintf("%s %s", k.Name, more), func(t *testing.T) {
 				t.Parallel()
 				if more != "" {
 					more = ", " + more
@@ -32,10 +35,10 @@ workload:
   arrivals: {users: 30}
   output: {distribution: fixed, value: 60}
 run: {requests: 300}
-`, k.name, more)
+`, k.Name, more)
 				var results [2][]byte
 				for i := range results {
-					res := mustRun(t, mustParse(t, text), RunOptions{Check: i == 0})
+					res := mustRun(t, mustParse(t, text), experiments.RunOptions{Check: i == 0})
 					s := res.Summary
 					var sent int64
 					for _, r := range s.Replicas {

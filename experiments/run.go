@@ -7,10 +7,13 @@ import (
 	"io"
 	"math"
 
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
-	"clifftop/report/export"
+	"clifftop/report/collect"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 	"clifftop/workload/trace"
 )
@@ -26,11 +29,11 @@ type RunOptions struct {
 	// Source, if not nil, is replayed in place of the scenario's traffic.
 	Source workload.Source
 	// Span and Finished, if not nil, are told of iterations and of requests that end, in the words of
-	// [sim.Observer]. The arguments are valid only during the call.
-	Span     func(*sim.Span)
-	Finished func(*sim.Record)
-	// Sinks are told what happens in the run; see [Setup.NewTrace] and its like.
-	Sinks []export.Sink
+	// [event.Observer]. The arguments are valid only during the call.
+	Span     func(*event.Span)
+	Finished func(*event.Record)
+	// Observers are told what happens in the run; see [scenario.Setup.NewTrace] and its like.
+	Observers []event.Observer
 	// Detail gives the summary its detail, for pictures.
 	Detail bool
 }
@@ -50,8 +53,8 @@ type Result struct {
 	// Series are the buckets of time of the run.
 	Series []report.SeriesPoint
 
-	collector *report.Collector
-	setup     *Setup
+	collector *collect.Collector
+	setup     *scenario.Setup
 }
 
 // ReplicaSeries are the buckets of each replica of a fleet; none of a single engine.
@@ -61,10 +64,10 @@ func (r *Result) ReplicaSeries() [][]report.SeriesPoint { return r.collector.Rep
 // that equal runs give equal bytes.
 func (r *Result) VLLMBench() map[string]any {
 	s := r.setup.Scenario
-	info := report.BenchInfo{Model: s.Model, Label: s.Name, RequestRate: r.setup.traffic.rate, Burstiness: 1}
-	if r.setup.traffic.closed {
+	info := collect.BenchInfo{Model: s.Model, Label: s.Name, RequestRate: r.setup.Traffic.Rate, Burstiness: 1}
+	if r.setup.Traffic.Closed {
 		info.RequestRate = math.Inf(1)
-		info.MaxConcurrent = given(int64(*s.Workload.Arrivals.Stages[0].Users))
+		info.MaxConcurrent = optional.Of(int64(*s.Workload.Arrivals.Stages[0].Users))
 	}
 	if a := s.Workload.Arrivals; a != nil && a.Stages[0].Process == "gamma" {
 		cv := *a.Stages[0].CV
@@ -76,22 +79,22 @@ func (r *Result) VLLMBench() map[string]any {
 // Run resolves a scenario and runs it. When ctx is done before the end, the result covers what was
 // simulated until then, is marked partial, and comes together with the context's error. It is whole and
 // comes with an error too where only the requests could not be written.
-func Run(ctx context.Context, s *Scenario, o RunOptions) (*Result, error) {
+func Run(ctx context.Context, s *scenario.Scenario, o RunOptions) (*Result, error) {
 	u, err := s.Resolve()
 	if err != nil {
 		return nil, err
 	}
-	return u.Run(ctx, o)
+	return RunSetup(ctx, u, o)
 }
 
-// Run runs the scenario; see [Run].
-func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
-	patient, src, err := u.requests(o)
+// RunSetup runs the scenario; see [Run].
+func RunSetup(ctx context.Context, u *scenario.Setup, o RunOptions) (*Result, error) {
+	patient, src, err := requestsOf(u, o)
 	if err != nil {
 		return nil, err
 	}
-	collector, rows := u.collector(o)
-	engine, err := u.newEngine(o, patient, src, collector)
+	collector, rows := newCollector(u, o)
+	engine, err := newEngine(u, o, patient, src, collector)
 	if err != nil {
 		return nil, err
 	}
@@ -99,18 +102,18 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 	interrupted := runErr != nil && ctx.Err() != nil && errors.Is(runErr, ctx.Err())
 	switch {
 	case errors.Is(runErr, sim.ErrStranded):
-		return nil, fmt.Errorf("at %.6g s: %d requests wait at the router, and no replica will take them any more (want a failure that ends, or lifecycle.hold: 0, or a clients.timeout)",
+		return nil, fmt.Errorf("at %.6g s: %d requests wait at the router, and no replica will accept them any more (set an end for the failure, lifecycle.hold: 0 or clients.timeout)",
 			engine.Now().Seconds(), engine.InSystem())
 	case interrupted:
 		collector.SetPartial()
 	case runErr != nil:
 		return nil, runErr
 	}
-	u.warnAfter(engine.Now(), interrupted, patient, collector)
-	talked := u.conversations(patient, collector)
+	warnAfter(u, engine.Now(), interrupted, patient, collector)
+	talked := conversations(u, patient, collector)
 	if o.Check && !interrupted {
 		if err := collector.Check(); err != nil {
-			return nil, fmt.Errorf("the result contradicts itself: %w", err)
+			return nil, fmt.Errorf("internal check of the result failed: %w", err)
 		}
 	}
 	if rows != nil {
@@ -118,34 +121,36 @@ func (u *Setup) Run(ctx context.Context, o RunOptions) (*Result, error) {
 			runErr = err
 		}
 	}
-	return u.result(collector, talked, o.Detail), runErr
+	return newResult(u, collector, talked, o.Detail), runErr
 }
 
-// requests are those of a run as their clients send them, and behind them those of patient clients, who send each once.
-func (u *Setup) requests(o RunOptions) (patient, src workload.Source, err error) {
+// requestsOf are those of a run as their clients send them, and behind them those of patient clients, who send each
+// once.
+func requestsOf(u *scenario.Setup, o RunOptions) (patient, src workload.Source, err error) {
 	if o.Source != nil {
 		return o.Source, o.Source, nil
 	}
-	if patient, err = u.source(); err != nil {
+	if patient, err = u.Source(); err != nil {
 		return nil, nil, err
 	}
-	src, err = u.serve(patient)
+	src, err = u.WithClients(patient)
 	return patient, src, err
 }
 
-// collector makes what collects the result of a run, and the writer of its requests, which is nil where nobody wants them.
-func (u *Setup) collector(o RunOptions) (*report.Collector, *report.RequestWriter) {
+// newCollector makes what collects the result of a run, and the writer of its requests, which is nil where nobody wants
+// them.
+func newCollector(u *scenario.Setup, o RunOptions) (*collect.Collector, *collect.RequestWriter) {
 	options := u.Report
 	if o.Requests != nil {
-		options.Requests = report.NewRequestWriter(o.Requests)
+		options.Requests = collect.NewRequestWriter(o.Requests)
 	}
 	if o.Detail {
 		options.Opening = &report.Opening{}
 	}
-	if t := u.traffic; t.rate > 0 {
-		options.Expected = clock.FromSeconds(float64(t.requests) / t.rate)
+	if t := u.Traffic; t.Rate > 0 {
+		options.Expected = clock.FromSeconds(float64(t.Requests) / t.Rate)
 	}
-	collector := report.NewCollector(options)
+	collector := collect.New(options)
 	for _, w := range u.Warnings {
 		collector.AddWarning(w.Code, w.Text)
 	}
@@ -153,15 +158,15 @@ func (u *Setup) collector(o RunOptions) (*report.Collector, *report.RequestWrite
 }
 
 // newEngine makes the engine of a run, with everybody who is told of it.
-func (u *Setup) newEngine(o RunOptions, patient, src workload.Source, collector *report.Collector) (*sim.Engine, error) {
-	var observer sim.Observer = collector
+func newEngine(u *scenario.Setup, o RunOptions, patient, src workload.Source, collector *collect.Collector) (*sim.Simulation, error) {
+	observers := []event.Observer{collector}
 	if o.Progress != nil {
-		observer = &meter{Collector: collector, setup: u, report: o.Progress}
+		observers = append(observers, &meter{setup: u, report: o.Progress})
 	}
 	if o.Span != nil || o.Finished != nil {
-		observer = &listener{Observer: observer, span: o.Span, finished: o.Finished}
+		observers = append(observers, &hooks{span: o.Span, finished: o.Finished})
 	}
-	engine, err := sim.NewFleet(u.fleet(o.Check), src, listening(observer, o.Sinks))
+	engine, err := sim.NewFleet(u.Fleet(o.Check), src, append(observers, o.Observers...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -177,18 +182,18 @@ func (u *Setup) newEngine(o RunOptions, patient, src workload.Source, collector 
 }
 
 // warnAfter warns of what only the run could show.
-func (u *Setup) warnAfter(end clock.Time, interrupted bool, patient workload.Source, collector *report.Collector) {
+func warnAfter(u *scenario.Setup, end clock.Time, interrupted bool, patient workload.Source, collector *collect.Collector) {
 	if t, ok := patient.(*trace.Source); ok && t.Overlapping() > 0 {
 		collector.AddWarning("overlapping_turns", fmt.Sprintf(
-			"%d requests were sent before an earlier turn of their session had been answered: a replay keeps the recorded times", t.Overlapping()))
+			"%d requests were sent before an earlier turn of their session was complete: a replay keeps the recorded times", t.Overlapping()))
 	}
-	if n := u.later(end); n > 0 && !interrupted && u.Report.End == 0 {
-		collector.AddWarning("late_failure", fmt.Sprintf("the run ended at %.4g s, before %d of %d failures (run.duration sets its end)", end.Seconds(), n, len(u.happenings)))
+	if n := u.FailuresFrom(end); n > 0 && !interrupted && u.Report.End == 0 {
+		collector.AddWarning("late_failure", fmt.Sprintf("the run ended at %.4g s, before %d of %d failures (run.duration sets its end)", end.Seconds(), n, len(u.Failures)))
 	}
 }
 
-// result puts together what a run gives.
-func (u *Setup) result(collector *report.Collector, talked *workload.SessionCounts, detail bool) *Result {
+// newResult puts together what a run gives.
+func newResult(u *scenario.Setup, collector *collect.Collector, talked *workload.SessionCounts, detail bool) *Result {
 	s := collector.Summary()
 	res := &Result{Summary: s, Series: collector.Series(), collector: collector, setup: u}
 	if detail {
@@ -198,23 +203,22 @@ func (u *Setup) result(collector *report.Collector, talked *workload.SessionCoun
 	s.Clifftop = Version
 	s.Scenario = u.Scenario
 	s.Seed = u.Scenario.Run.Seed
-	s.Accuracy = u.accuracy()
+	s.Accuracy = u.Accuracy()
 	s.Accuracy.Unsteady(s.Window.Stationary)
 	return res
 }
 
-// meter tells how far a run has come.
+// meter reports the progress of a run.
 type meter struct {
-	*report.Collector
-	setup  *Setup
+	event.Ignore
+	setup  *scenario.Setup
 	report func(Progress)
 	ended  int64
 	now    clock.Time
 }
 
-// Finished passes the record on.
-func (m *meter) Finished(rec *sim.Record) {
-	m.Collector.Finished(rec)
+// Finished reports progress now and then.
+func (m *meter) Finished(rec *event.Record) {
 	if rec.Again {
 		return // a request ends once
 	}
@@ -229,46 +233,51 @@ func (m *meter) Finished(rec *sim.Record) {
 	p := Progress{Requests: m.ended, Simulated: m.now}
 	if end := m.setup.Report.End; end > 0 {
 		p.Fraction = min(1, m.now.Seconds()/end.Seconds())
-	} else if n := m.setup.traffic.requests; n > 0 {
+	} else if n := m.setup.Traffic.Requests; n > 0 {
 		p.Fraction = min(1, float64(m.ended)/float64(n))
 	}
 	m.report(p)
 }
 
-// listener passes on what it is told, and tells others too.
-type listener struct {
-	sim.Observer
-	span     func(*sim.Span)
-	finished func(*sim.Record)
+// hooks calls the functions of [RunOptions], of which one may be nil.
+type hooks struct {
+	event.Ignore
+	span     func(*event.Span)
+	finished func(*event.Record)
 }
 
-// OfReplica passes on who wants to know of a replica.
-func (l *listener) OfReplica(i int) sim.Observer {
-	if f, ok := l.Observer.(sim.FleetObserver); ok {
-		return f.OfReplica(i)
-	}
-	return nil
-}
-
-// ReplicaState passes the state of a replica on.
-func (l *listener) ReplicaState(at clock.Time, replica int, s sim.State) {
-	if o, ok := l.Observer.(sim.LifeObserver); ok {
-		o.ReplicaState(at, replica, s)
+// Span implements [event.SpanObserver].
+func (h *hooks) Span(s *event.Span) {
+	if h.span != nil {
+		h.span(s)
 	}
 }
 
-// Span passes the iterations on.
-func (l *listener) Span(s *sim.Span) {
-	l.Observer.Span(s)
-	if l.span != nil {
-		l.span(s)
+// Finished implements [event.Observer].
+func (h *hooks) Finished(rec *event.Record) {
+	if h.finished != nil {
+		h.finished(rec)
 	}
 }
 
-// Finished passes the record on.
-func (l *listener) Finished(rec *sim.Record) {
-	l.Observer.Finished(rec)
-	if l.finished != nil {
-		l.finished(rec)
+// conversations tells what became of a source's conversations; nil where it has none.
+func conversations(u *scenario.Setup, src workload.Source, c *collect.Collector) *workload.SessionCounts {
+	t, ok := src.(interface{ Sessions() workload.SessionCounts })
+	if !ok || t.Sessions() == (workload.SessionCounts{}) {
+		return nil
 	}
+	n := t.Sessions()
+	if n.TooLong+n.Cut > 0 {
+		text := fmt.Sprintf("%d of %d conversations reached the longest context, %d tokens or their max_context,", n.TooLong, n.Begun, u.LongestSequence())
+		text += " and ended there"
+		if n.Cut > 0 {
+			text += fmt.Sprintf("; %d turns lost their oldest messages", n.Cut)
+		}
+		c.AddWarning("sessions_too_long", text)
+	}
+	if n.Overlaps > 0 {
+		c.AddWarning("overlapping_turns", fmt.Sprintf(
+			"%d requests were sent before an earlier turn of their session was complete: sessions.turn_gap does not wait (use think_time)", n.Overlaps))
+	}
+	return &n
 }

@@ -1,4 +1,4 @@
-package experiments
+package experiments_test
 
 import (
 	"bytes"
@@ -12,21 +12,26 @@ import (
 	"testing"
 	"time"
 
-	"clifftop/report"
+	"clifftop/experiments"
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/experiments/sweep"
+	"clifftop/report/collect"
 )
 
-func mustParse(t testing.TB, text string, sets ...Setting) *Scenario {
+func mustParse(t testing.TB, text string, sets ...scenario.Setting) *scenario.Scenario {
 	t.Helper()
-	s, err := Parse("s.yaml", []byte(text), sets...)
+	s, err := scenario.Parse("s.yaml", []byte(text), sets...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func mustRun(t testing.TB, s *Scenario, o RunOptions) *Result {
+func mustRun(t testing.TB, s *scenario.Scenario, o experiments.RunOptions) *experiments.Result {
 	t.Helper()
-	res, err := Run(context.Background(), s, o)
+	res, err := experiments.Run(context.Background(), s, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,19 +39,19 @@ func mustRun(t testing.TB, s *Scenario, o RunOptions) *Result {
 }
 
 func TestRunDefault(t *testing.T) {
-	res := mustRun(t, mustParse(t, "run: {requests: 2000}"), RunOptions{Check: true})
+	res := mustRun(t, mustParse(t, "run: {requests: 2000}"), experiments.RunOptions{Check: true})
 	if n := res.Summary.Requests.Completed; n != 2000 {
 		t.Errorf("%d requests completed", n)
 	}
-	s := res.Summary.Scenario.(*Scenario)
+	s := res.Summary.Scenario.(*scenario.Scenario)
 	for key, missing := range map[string]bool{
 		"engine.max_model_len":          s.Engine.MaxModelLen == nil,
 		"engine.gpu_memory_utilization": s.Engine.GPUMemoryUtilization == nil,
-		"engine.async_scheduling":       s.Engine.AsyncScheduling != On,
-		"engine.reserve_full_isl":       s.Engine.SchedulerReserveFullISL != On,
+		"engine.async_scheduling":       s.Engine.AsyncScheduling != scenario.On,
+		"engine.reserve_full_isl":       s.Engine.SchedulerReserveFullISL != scenario.On,
 		"overheads.frontend":            s.Overheads.Frontend == nil,
 		"workload.arrivals":             s.Workload.Arrivals == nil || s.Workload.Arrivals.Stages[0].Process != "cox",
-		"workload.preset":               value(s.Workload.Preset) != defaultPreset,
+		"workload.preset":               optional.Value(s.Workload.Preset) != scenario.DefaultPreset,
 		"cost.gpu_hour":                 s.Cost.GPUHour == nil,
 		"deployment.dtype":              s.Deployment.Dtype != "bf16",
 	} {
@@ -58,13 +63,13 @@ func TestRunDefault(t *testing.T) {
 
 // TestResolvedScenarioReadsBack wants that what a summary repeats is itself a scenario with the same result.
 func TestResolvedScenarioReadsBack(t *testing.T) {
-	first := mustRun(t, mustParse(t, "run: {requests: 500}\nslo: {ttft_p95: 300ms}\nclients: {timeout: 30s}"), RunOptions{})
+	first := mustRun(t, mustParse(t, "run: {requests: 500}\nslo: {ttft_p95: 300ms}\nclients: {timeout: 30s}"), experiments.RunOptions{})
 	text, err := json.Marshal(first.Summary.Scenario)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text = bytes.ReplaceAll(text, []byte(`"name":"",`), nil)
-	second := mustRun(t, mustParse(t, string(text)), RunOptions{})
+	second := mustRun(t, mustParse(t, string(text)), experiments.RunOptions{})
 	a, _ := json.Marshal(first.Summary.Latency)
 	b, _ := json.Marshal(second.Summary.Latency)
 	if !bytes.Equal(a, b) {
@@ -73,17 +78,17 @@ func TestResolvedScenarioReadsBack(t *testing.T) {
 }
 
 func TestScenariosRun(t *testing.T) {
-	files, _ := filepath.Glob("scenarios/*.yaml")
+	files, _ := filepath.Glob("examples/*.yaml")
 	if len(files) < 6 {
 		t.Fatalf("only %d scenarios", len(files))
 	}
 	for _, f := range files {
 		t.Run(filepath.Base(f), func(t *testing.T) {
-			s, err := Load(f, Setting{Key: "run.requests", Value: "200"})
+			s, err := scenario.Load(f, scenario.Setting{Key: "run.requests", Value: "200"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n := mustRun(t, s, RunOptions{Check: true}).Summary.Requests.Completed; n != 200 {
+			if n := mustRun(t, s, experiments.RunOptions{Check: true}).Summary.Requests.Completed; n != 200 {
 				t.Errorf("%d of 200 requests completed", n)
 			}
 		})
@@ -92,11 +97,11 @@ func TestScenariosRun(t *testing.T) {
 
 // TestMD1 holds the example of theory against the exact mean wait of M/D/1.
 func TestMD1(t *testing.T) {
-	s, err := Load("scenarios/theory-md1.yaml")
+	s, err := scenario.Load("examples/theory-md1.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum := mustRun(t, s, RunOptions{}).Summary
+	sum := mustRun(t, s, experiments.RunOptions{}).Summary
 	if wait := *sum.Latency.Queue.Mean / 1e3; math.Abs(wait-2) > 0.1 {
 		t.Errorf("the mean wait is %.3f s, want 2", wait)
 	}
@@ -115,8 +120,8 @@ workload:
   arrivals: {process: closed, users: 1}
   input: {distribution: fixed, value: 1}
   output: {distribution: fixed, value: 200}
-run: {duration: 200s, warmup: 20s}`, Setting{Key: UsersKey, Value: json.Number(jsonNumber(n)).String()})
-		got := *mustRun(t, s, RunOptions{}).Summary.Throughput.OutputTokensPerS
+run: {duration: 200s, warmup: 20s}`, scenario.Setting{Key: scenario.UsersKey, Value: json.Number(jsonNumber(n)).String()})
+		got := *mustRun(t, s, experiments.RunOptions{}).Summary.Throughput.OutputTokensPerS
 		if want := n / (0.010 + 0.0001*n); math.Abs(got/want-1) > 1e-3 {
 			t.Errorf("%v users: %.2f tokens/s, want %.2f", n, got, want)
 		}
@@ -149,7 +154,7 @@ func TestResolveFaults(t *testing.T) {
 			if !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got\n%s\nwant\n%s", err, test.want)
 			}
-			if !BadInput(err) {
+			if !yamldoc.BadInput(err) {
 				t.Error("not told as bad input")
 			}
 		})
@@ -205,7 +210,7 @@ func TestVersionChangesTheEngine(t *testing.T) {
 func TestInterruptedRunIsPartial(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	finished := 0
-	res, err := Run(ctx, mustParse(t, "run: {requests: 1000000}"), RunOptions{Progress: func(Progress) {
+	res, err := experiments.Run(ctx, mustParse(t, "run: {requests: 1000000}"), experiments.RunOptions{Progress: func(experiments.Progress) {
 		if finished++; finished == 3 {
 			cancel()
 		}
@@ -219,7 +224,7 @@ func TestInterruptedRunIsPartial(t *testing.T) {
 }
 
 func TestClientsLeave(t *testing.T) {
-	sum := mustRun(t, mustParse(t, "workload: {arrivals: {process: poisson, rate: 30}}\nclients: {timeout: 4s}\nrun: {requests: 2000}"), RunOptions{Check: true}).Summary
+	sum := mustRun(t, mustParse(t, "workload: {arrivals: {process: poisson, rate: 30}}\nclients: {timeout: 4s}\nrun: {requests: 2000}"), experiments.RunOptions{Check: true}).Summary
 	if sum.Requests.TimedOut == 0 || sum.Requests.Completed == 0 || *sum.Latency.E2E.Max > 4000 {
 		t.Errorf("%+v", sum.Requests)
 	}
@@ -228,12 +233,12 @@ func TestClientsLeave(t *testing.T) {
 func TestSweepFindsSaturation(t *testing.T) {
 	s := mustParse(t, "workload: {arrivals: {process: poisson, rate: 1}}\nrun: {requests: 1500}")
 	started := time.Now()
-	one, err := Sweep(context.Background(), s, SweepOptions{Jobs: 1})
+	one, err := sweep.Run(context.Background(), s, sweep.Options{Jobs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d points in %v", len(one.Points), time.Since(started))
-	four, err := Sweep(context.Background(), s, SweepOptions{Jobs: 4})
+	four, err := sweep.Run(context.Background(), s, sweep.Options{Jobs: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +248,7 @@ func TestSweepFindsSaturation(t *testing.T) {
 		t.Error("the number of jobs changes the result")
 	}
 	first, last := one.Points[0], one.Points[len(one.Points)-1]
-	if n := len(one.Points); n < defaultPoints-refinements || n > defaultPoints || last.Value < 20*first.Value {
+	if n := len(one.Points); n < 14-4 || n > 14 || last.Value < 20*first.Value {
 		t.Errorf("%d points from %v to %v", len(one.Points), first.Value, last.Value)
 	}
 	if busy := *first.Summary.Concurrency.Running.Mean; busy > 5 {
@@ -259,46 +264,46 @@ func TestSweepFindsSaturation(t *testing.T) {
 
 func TestSweepUsers(t *testing.T) {
 	s := mustParse(t, "run: {requests: 1500}")
-	c, err := Sweep(context.Background(), s, SweepOptions{Over: UsersKey})
+	c, err := sweep.Run(context.Background(), s, sweep.Options{Over: scenario.UsersKey})
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := len(c.Points)
 	first, last := c.Points[0], c.Points[n-1]
-	if c.Over != UsersKey || n < 10 || *first.Summary.Concurrency.QueueDepth.Mean > 1 || *last.Summary.Concurrency.QueueDepth.Mean < 10 {
+	if c.Over != scenario.UsersKey || n < 10 || *first.Summary.Concurrency.QueueDepth.Mean > 1 || *last.Summary.Concurrency.QueueDepth.Mean < 10 {
 		t.Errorf("%d points over %s from %v to %v do not go from idle to saturation", n, c.Over, first.Value, last.Value)
 	}
 }
 
 func TestSweepOverKey(t *testing.T) {
-	over, values, err := ParseOver("engine.max_num_seqs=4,8,16")
+	over, values, err := sweep.ParseOver("engine.max_num_seqs=4,8,16")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Sweep(context.Background(), mustParse(t, "run: {requests: 300}"), SweepOptions{Over: over, Values: values})
+	c, err := sweep.Run(context.Background(), mustParse(t, "run: {requests: 300}"), sweep.Options{Over: over, Values: values})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Points) != 3 || c.Points[2].Value != 16 || c.Points[0].Summary.Scenario.(*Scenario).Engine.MaxNumSeqs != 4 {
+	if len(c.Points) != 3 || c.Points[2].Value != 16 || c.Points[0].Summary.Scenario.(*scenario.Scenario).Engine.MaxNumSeqs != 4 {
 		t.Errorf("got %d points", len(c.Points))
 	}
 }
 
 func TestSweepFaultsShowAtOnce(t *testing.T) {
-	_, err := Sweep(context.Background(), mustParse(t, "{}"), SweepOptions{Over: "engine.block_size", Values: []string{"0", "16", "x"}})
-	if err == nil || strings.Count(err.Error(), "\n") != 1 || !BadInput(err) {
+	_, err := sweep.Run(context.Background(), mustParse(t, "{}"), sweep.Options{Over: "engine.block_size", Values: []string{"0", "16", "x"}})
+	if err == nil || strings.Count(err.Error(), "\n") != 1 || !yamldoc.BadInput(err) {
 		t.Errorf("got %v", err)
 	}
-	_, err = Sweep(context.Background(), mustParse(t, "{}"), SweepOptions{Over: "engine.block_size"})
-	if err == nil || !BadInput(err) {
+	_, err = sweep.Run(context.Background(), mustParse(t, "{}"), sweep.Options{Over: "engine.block_size"})
+	if err == nil || !yamldoc.BadInput(err) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestInterruptedSweepIsPartial(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	c, err := Sweep(ctx, mustParse(t, "run: {requests: 300}"), SweepOptions{
-		Over: RateKey, Values: []string{"1", "2", "3", "4", "5"}, Jobs: 1,
+	c, err := sweep.Run(ctx, mustParse(t, "run: {requests: 300}"), sweep.Options{
+		Over: scenario.RateKey, Values: []string{"1", "2", "3", "4", "5"}, Jobs: 1,
 		Progress: func(done, total int) {
 			if done == 2 {
 				cancel()
@@ -320,13 +325,13 @@ func TestParseOver(t *testing.T) {
 		"clients.timeout=1s,2s":      "clients.timeout 1s 2s",
 		"engine.order={rule: sjf, error: 1},[a,b],'c,d'": "engine.order {rule: sjf, error: 1} [a,b] 'c,d'",
 	} {
-		over, values, err := ParseOver(text)
+		over, values, err := sweep.ParseOver(text)
 		if got := over + " " + strings.Join(values, " "); err != nil || got != want {
 			t.Errorf("%s: %q, %v, want %q", text, got, err, want)
 		}
 	}
 	for _, bad := range []string{"", "=1", "rate=", "rate=1,,2", "rate=3..1", "rate=a..b", "rate=1..2:1", "rate=NaN..2"} {
-		if _, values, err := ParseOver(bad); err == nil {
+		if _, values, err := sweep.ParseOver(bad); err == nil {
 			t.Errorf("%q gives %v", bad, values)
 		}
 	}
@@ -334,8 +339,8 @@ func TestParseOver(t *testing.T) {
 
 func TestRequestsFile(t *testing.T) {
 	var b bytes.Buffer
-	mustRun(t, mustParse(t, "run: {requests: 100}"), RunOptions{Requests: &b})
-	if lines := strings.Count(b.String(), "\n"); lines != 101 || !strings.HasPrefix(b.String(), report.RequestColumns) {
+	mustRun(t, mustParse(t, "run: {requests: 100}"), experiments.RunOptions{Requests: &b})
+	if lines := strings.Count(b.String(), "\n"); lines != 101 || !strings.HasPrefix(b.String(), collect.RequestColumns) {
 		t.Errorf("%d lines", lines)
 	}
 }
@@ -346,14 +351,14 @@ type failing struct{}
 func (failing) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
 func TestFullDiskIsAnError(t *testing.T) {
-	if _, err := Run(context.Background(), mustParse(t, "run: {requests: 100}"), RunOptions{Requests: failing{}}); err == nil || BadInput(err) {
+	if _, err := experiments.Run(context.Background(), mustParse(t, "run: {requests: 100}"), experiments.RunOptions{Requests: failing{}}); err == nil || yamldoc.BadInput(err) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestCatalog(t *testing.T) {
-	for _, kind := range CatalogKinds() {
-		l, err := Catalog(kind)
+	for _, kind := range experiments.CatalogKinds() {
+		l, err := experiments.Catalog(kind)
 		if err != nil || len(l.Items) == 0 {
 			t.Errorf("%s: %v", kind, err)
 			continue
@@ -367,7 +372,7 @@ func TestCatalog(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := Catalog("modls"); err == nil || !BadInput(err) {
+	if _, err := experiments.Catalog("modls"); err == nil || !yamldoc.BadInput(err) {
 		t.Errorf("got %v", err)
 	}
 }

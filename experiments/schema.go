@@ -6,7 +6,7 @@ import (
 )
 
 //go:embed scenario.schema.json
-var schema []byte
+var schemaText []byte
 
 // Schema is the JSON Schema of scenario files, for editors.
-func Schema() []byte { return slices.Clone(schema) }
+func Schema() []byte { return slices.Clone(schemaText) }

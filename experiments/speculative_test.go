@@ -1,10 +1,12 @@
-package experiments
+package experiments_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
+	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
 )
 
@@ -18,7 +20,7 @@ workload:
   input: {distribution: fixed, value: 100}
   output: {distribution: fixed, value: 200}
 run: {requests: %d, warmup: none}
-`, speculative, users, 4*users)), RunOptions{Check: true}).Summary
+`, speculative, users, 4*users)), experiments.RunOptions{Check: true}).Summary
 }
 
 // TestDraftsPayAtLowLoad: verifying drafts lets few users have their tokens sooner, because an iteration waits for the
@@ -49,7 +51,7 @@ func TestDraftsPayAtLowLoad(t *testing.T) {
 func TestSpeculativeFaults(t *testing.T) {
 	for _, c := range [][2]string{
 		{"{async_scheduling: true, speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 0.7}}",
-			"engine.async_scheduling: true does not go with speculative decoding"},
+			"engine.async_scheduling: true is not possible with speculative decoding"},
 		{"{policy: sarathi, speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 0.7}}",
 			"policy sarathi: it gives decoding sequences one token each, and no drafts"},
 		{"{speculative: {method: draft, model: llama-0b, num_speculative_tokens: 3, acceptance: 0.7}}",
@@ -62,7 +64,7 @@ func TestSpeculativeFaults(t *testing.T) {
 		{"{speculative: {method: eagle, num_speculative_tokens: 3, acceptance: 1, match: 1}}", "match"},
 		{"{speculative: {method: lookahead, num_speculative_tokens: 3, acceptance: 1}}", "engine.speculative.method"},
 	} {
-		s, err := Parse("s.yaml", []byte("engine: "+c[0]+"\n"))
+		s, err := scenario.Parse("s.yaml", []byte("engine: "+c[0]+"\n"))
 		if err == nil {
 			_, err = s.Resolve()
 		}
@@ -72,7 +74,7 @@ func TestSpeculativeFaults(t *testing.T) {
 	}
 	for _, ok := range []string{"{method: ngram, num_speculative_tokens: 2, acceptance: [0.8, 0.4], match: 0.3}", "{method: mtp, num_speculative_tokens: 1, acceptance: 0.9}",
 		"{method: draft, model: llama-3.2-1b, num_speculative_tokens: 4, acceptance: 0.6}"} {
-		s, err := Parse("s.yaml", []byte("engine: {speculative: "+ok+"}\n"))
+		s, err := scenario.Parse("s.yaml", []byte("engine: {speculative: "+ok+"}\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +82,7 @@ func TestSpeculativeFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if u.Config.AsyncScheduling || u.Scenario.Engine.AsyncScheduling != Off {
+		if u.Config.AsyncScheduling || u.Scenario.Engine.AsyncScheduling != scenario.Off {
 			t.Errorf("%s: scheduled asynchronously", ok)
 		}
 	}

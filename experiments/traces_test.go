@@ -3,19 +3,18 @@ package experiments_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/sweep"
+	"clifftop/internal/testenv"
 )
 
 // TestPublicTracesRun: the public traces go through a run and a sweep.
 func TestPublicTracesRun(t *testing.T) {
-	dir := os.Getenv("CLIFFTOP_TRACES")
-	if dir == "" {
-		t.Skip("CLIFFTOP_TRACES does not name a directory of traces")
-	}
+	dir := testenv.Traces(t)
 	for _, c := range []struct {
 		file, keys string
 		offered    int64
@@ -30,7 +29,7 @@ func TestPublicTracesRun(t *testing.T) {
 		{"fixtures/qwen_bailian_format_synthetic.jsonl", "", 0},
 		{"fixtures/azure2025_lmm_format_synthetic.csv.gz", "classes: [image]", 0},
 	} {
-		s, err := experiments.Parse("recorded", fmt.Appendf(nil, "workload: {trace: {file: %q, %s}}\n", filepath.Join(dir, c.file), c.keys))
+		s, err := scenario.Parse("recorded", fmt.Appendf(nil, "workload: {trace: {file: %q, %s}}\n", filepath.Join(dir, c.file), c.keys))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,11 +45,11 @@ func TestPublicTracesRun(t *testing.T) {
 	}
 	// A trace without times is swept over the rates that make its arrivals.
 	text := fmt.Sprintf("workload: {trace: {file: %q, rate: 1, limit: 150}}\n", filepath.Join(dir, "vidur_arxiv_summarization.csv.gz"))
-	s, err := experiments.Parse("recorded", []byte(text))
+	s, err := scenario.Parse("recorded", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	curve, err := experiments.Sweep(context.Background(), s, experiments.SweepOptions{Over: "rate", Values: []string{"1", "2"}})
+	curve, err := sweep.Run(context.Background(), s, sweep.Options{Over: "rate", Values: []string{"1", "2"}})
 	if err != nil || len(curve.Points) != 2 {
 		t.Errorf("sweep of a trace without times: %v", err)
 	}

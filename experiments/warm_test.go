@@ -1,4 +1,4 @@
-package experiments
+package experiments_test
 
 import (
 	"context"
@@ -7,9 +7,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 )
 
-// TestWarmPrefix: what came before a slice is in the cache when it begins, as far as the pool has room, and costs nothing.
+// TestWarmPrefix: what came before a slice is in the cache when it begins, as far as the pool has room, and costs
+// nothing.
 func TestWarmPrefix(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("arrival_s,input_tokens,output_tokens,session,content\n")
@@ -25,16 +29,16 @@ func TestWarmPrefix(t *testing.T) {
 	}
 	cached := func(text string) (tokens, requests int64) {
 		t.Helper()
-		s, err := Parse("warm.yaml", fmt.Appendf(nil, "workload: {trace: {file: %s, %s}}\n%s", file, text, "run: {warmup: none}\n"))
+		s, err := scenario.Parse("warm.yaml", fmt.Appendf(nil, "workload: {trace: {file: %s, %s}}\n%s", file, text, "run: {warmup: none}\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, policy := range []string{"vllm", "sglang"} {
-			p, err := s.With(Setting{Key: "engine.policy", Value: policy})
+			p, err := s.With(scenario.Setting{Key: "engine.policy", Value: policy})
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := Run(context.Background(), p, RunOptions{Check: true})
+			r, err := experiments.Run(context.Background(), p, experiments.RunOptions{Check: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +52,8 @@ func TestWarmPrefix(t *testing.T) {
 	if n, requests := cached("from: 100s"); n != 0 || requests != 40 {
 		t.Errorf("a cold slice finds %d tokens in %d requests", n, requests)
 	}
-	// 1,632 of the 1,633 tokens that the first turn left are whole blocks, and the last one of the answer is not computed.
+	// 1,632 of the 1,633 tokens that the first turn left are whole blocks, and the last one of the answer is not
+	// computed.
 	if n, requests := cached("from: 100s, warm_prefix: true"); n != 40*1632 || requests != 40 {
 		t.Errorf("a warm slice finds %d tokens in %d requests, want %d in 40", n, requests, 40*1632)
 	}
@@ -58,22 +63,22 @@ func TestWarmPrefix(t *testing.T) {
 	if n, requests := cached("from: 100s, warm_prefix: true, scale: 2"); n != 80*1632 || requests != 80 {
 		t.Errorf("two copies find %d tokens in %d requests", n, requests)
 	}
-	s, err := Parse("warm.yaml", fmt.Appendf(nil, "workload: {trace: {file: %s, from: 100s, warm_prefix: true}}\nengine: {num_gpu_blocks_override: 1025, max_model_len: 2000}\n", file))
+	s, err := scenario.Parse("warm.yaml", fmt.Appendf(nil, "workload: {trace: {file: %s, from: 100s, warm_prefix: true}}\nengine: {num_gpu_blocks_override: 1025, max_model_len: 2000}\n", file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Run(context.Background(), s, RunOptions{Check: true})
+	r, err := experiments.Run(context.Background(), s, experiments.RunOptions{Check: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := r.Summary.Tokens.CachedInput; n >= 11*1632 { // the pool holds ten of them
 		t.Errorf("a small pool finds %d tokens", n)
 	}
-	s, err = Parse("warm.yaml", fmt.Appendf(nil, "workload: {trace: {file: %s, warm_prefix: true}}\n", file))
+	s, err = scenario.Parse("warm.yaml", fmt.Appendf(nil, "workload: {trace: {file: %s, warm_prefix: true}}\n", file))
 	if err == nil {
 		_, err = s.Resolve()
 	}
-	if err == nil || !strings.Contains(err.Error(), "workload.trace.warm_prefix: there is nothing before the beginning of the trace (want from)") {
+	if err == nil || !strings.Contains(err.Error(), "workload.trace.warm_prefix: needs rows before the slice (want from)") {
 		t.Errorf("got %v", err)
 	}
 }

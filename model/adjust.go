@@ -2,18 +2,18 @@ package model
 
 import "math"
 
-// Adjustment corrects the constants of a GPU by measurements of one's own. Factors are of the fraction of peak or
-// bandwidth that is reached; 0 stands for 1, and none lifts the fraction above what constants may be.
+// Adjustment corrects the constants of a GPU by the user's measurements. Factors multiply the achieved fraction of
+// peak or bandwidth; 0 means 1. No factor raises a fraction above its limit.
 type Adjustment struct {
 	GEMMCompute, GEMMMemory float64 // dense products
 	AttentionCompute        float64 // of prefill chunks
 	AttentionMemory         float64 // of decoding sequences
 	MoECompute              float64 // grouped products over experts
-	// StepSeconds and SequenceSeconds are added to the overhead of a step, and of a sequence in it.
+	// StepSeconds and SequenceSeconds are added to the overhead of a step and of each sequence in it.
 	StepSeconds, SequenceSeconds float64
 }
 
-// Adjusted is the constants with an adjustment applied. Overheads stay at 0 or more.
+// Adjusted returns the constants with an adjustment applied. Overheads do not become negative.
 func (k KernelConstants) Adjusted(a Adjustment) KernelConstants {
 	scale := func(v *float64, factor, most float64) {
 		if factor > 0 {

@@ -2,7 +2,7 @@ package model
 
 import "encoding/json"
 
-// llm reads the dimensions. One case per architecture, by model_type.
+// llm reads the dimensions. It has one case per architecture (model_type).
 func (c *config) llm() LLM {
 	m := LLM{MaxContext: c.numberOr(0, "max_position_embeddings")}
 	switch kind := c.text("model_type"); kind {
@@ -31,14 +31,15 @@ func (c *config) llm() LLM {
 		c.fail("missing key model_type")
 	default:
 		c.fail("model_type %q is not supported (want llama, mistral, mixtral, qwen2, qwen2_moe, qwen3, qwen3_moe, "+
-			"gpt_oss, deepseek_v2, deepseek_v3, kimi_k2, gemma3, glm, glm4, glm4_moe, glm_moe_dsa, minimax_m2 or phi3)", kind)
+			"gpt_oss, deepseek_v2, deepseek_v3, kimi_k2, gemma3, glm, glm4, glm4_moe, glm_moe_dsa, minimax_m2 or "+
+			"phi3)", kind)
 	}
 	c.windows(&m)
 	c.precisions(&m)
 	return m
 }
 
-// dense reads what a decoder with grouped-query attention has.
+// dense reads the dimensions of a decoder with grouped-query attention.
 func (c *config) dense(m *LLM) {
 	m.Layers = c.positive("num_hidden_layers")
 	m.Hidden = c.positive("hidden_size")
@@ -58,7 +59,7 @@ func (c *config) dense(m *LLM) {
 	}
 }
 
-// gemma3 has defaults that its files leave out.
+// gemma3 adds defaults that the files omit.
 func (c *config) gemma3(m *LLM) {
 	for key, value := range map[string]string{
 		"num_attention_heads": "8", "num_key_value_heads": "4", "head_dim": "256", "vocab_size": "262208",
@@ -103,8 +104,8 @@ func (c *config) deepSeekExperts(m *LLM) {
 	}
 }
 
-// latent reads multi-head latent attention. Its heads have no keys and values of their own in the
-// cache; the head dimension is that of the values.
+// latent reads multi-head latent attention. Its heads have no keys and values of their own in the cache; the head
+// dimension is that of the values.
 func (c *config) latent(m *LLM) {
 	c.dense(m)
 	m.KVHeads = m.Heads
@@ -118,7 +119,7 @@ func (c *config) latent(m *LLM) {
 	}
 }
 
-// windows finds the layers that attend to a sliding window.
+// windows counts the layers with a sliding window.
 func (c *config) windows(m *LLM) {
 	window := c.numberOr(0, "sliding_window")
 	var kinds []string
@@ -142,7 +143,7 @@ func (c *config) windows(m *LLM) {
 		}
 	case window == 0 || !c.truth("use_sliding_window", true):
 	case kind == "gemma3" || kind == "gemma3_text":
-		// One layer in so many sees everything.
+		// One layer in each pattern has full attention.
 		if pattern := c.numberOr(6, "sliding_window_pattern"); pattern > 0 {
 			m.WindowedLayers = m.Layers - m.Layers/pattern
 		}
@@ -156,7 +157,7 @@ func (c *config) windows(m *LLM) {
 		m.WindowedLayers = m.Layers
 	}
 	if m.MaxContext > 0 && window >= m.MaxContext {
-		m.WindowedLayers = 0 // the window holds every context
+		m.WindowedLayers = 0 // the window covers every context
 	}
 	if m.WindowedLayers > 0 {
 		m.SlidingWindow = window

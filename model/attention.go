@@ -2,17 +2,16 @@ package model
 
 import "math"
 
-// layerClass is a group of layers whose attention costs the same: those that attend to everything,
-// or those with a window.
+// layerClass is a group of layers with the same attention cost: full attention, or a sliding window.
 type layerClass struct {
 	layers float64
 	window int64 // tokens; noWindow for full attention
 }
 
-// noWindow is longer than any context, and leaves room to be doubled.
+// noWindow is longer than any context and can be doubled without overflow.
 const noWindow = math.MaxInt64 / 4
 
-// classes of a model; those without layers are left out.
+// classes returns the layer classes of the model; empty classes are omitted.
 func (o *ops) classes() []layerClass {
 	llm := &o.d.LLM
 	var cs []layerClass
@@ -25,7 +24,7 @@ func (o *ops) classes() []layerClass {
 	return cs
 }
 
-// kvSeconds is the time to read one token's keys and values of a layer at full bandwidth.
+// kvSeconds returns the time to read one token's keys and values of a layer at full bandwidth.
 func (o *ops) kvSeconds() float64 {
 	if o.d.LLM.UsesMLA() {
 		return float64(o.d.kvBytesPerTokenLayer()) / o.bw
@@ -33,34 +32,34 @@ func (o *ops) kvSeconds() float64 {
 	return o.kv * o.hd * 2 * o.kvb / o.bw
 }
 
-// decodeLaunch is the fixed latency of the decode attention of a layer.
+// decodeLaunch returns the fixed latency of the decode attention of a layer.
 func (o *ops) decodeLaunch() cost {
 	if !o.d.LLM.UsesMLA() {
 		return latency(o.c.Decode[o.d.KVDtype].Launch)
 	}
-	// The absorbed up-projections of queries and values are read whatever the batch.
+	// The absorbed up-projections of queries and values are read for any batch.
 	c := latency(o.c.Common.MLADecodeLaunch + mlaProjectionLaunch)
 	c.memory = o.mlaUpParams() * 2 / (mlaProjectionMemory * o.bw)
 	c.seconds += c.memory
 	return c
 }
 
-// The absorbed up-projections of multi-head latent attention run as batched products.
+// The absorbed up-projections of multi-head latent attention run as batched matrix products.
 const (
 	mlaProjectionLaunch  = 6e-6 // seconds
 	mlaProjectionMemory  = 0.6  // fraction of the bandwidth
 	mlaProjectionCompute = 0.5  // fraction of the peak
 )
 
-// mlaUpParams is the size of a layer's up-projections from the latent vector on a rank.
+// mlaUpParams returns the number of parameters of a layer's up-projections from the latent vector on one rank.
 func (o *ops) mlaUpParams() float64 {
 	_, c, _, n, v := o.d.LLM.MLA.dims()
 	return o.q * c * (n + v)
 }
 
-// decodeSequence is the time that one decoding sequence of the given context adds to the decode
-// attention of a layer: the soft maximum, with exponent 3/2, of a cost per sequence and the reading
-// of its cache, because the kernel's prologue overlaps with the stream.
+// decodeSequence returns the time that one decoding sequence with the given context adds to the decode attention of
+// a layer: the soft maximum, with exponent 3/2, of a cost per sequence and the read of its KV, because the kernel's
+// prologue overlaps with the read.
 func (o *ops) decodeSequence(context float64) cost {
 	if o.d.LLM.UsesMLA() {
 		return o.mlaDecodeSequence(context)
@@ -92,7 +91,7 @@ func (o *ops) mlaDecodeSequence(context float64) cost {
 	return attend
 }
 
-// prefillLaunch is the fixed latency of the prefill attention of a layer.
+// prefillLaunch returns the fixed latency of the prefill attention of a layer.
 func (o *ops) prefillLaunch() float64 {
 	if o.d.LLM.UsesMLA() {
 		return o.c.Common.MLAPrefillLaunch
@@ -100,8 +99,8 @@ func (o *ops) prefillLaunch() float64 {
 	return o.c.Prefill.Launch
 }
 
-// prefillPair is the time of one (new token, context token) pair in the prefill attention of a layer,
-// and the number of tokens that are added to the mean context of a chunk.
+// prefillPair returns the time of one (new token, context token) pair in the prefill attention of a layer, and the
+// number of tokens added to the mean context of a chunk.
 func (o *ops) prefillPair() (seconds, delta float64) {
 	peak := o.d.GPU.BF16FLOPs
 	if o.d.LLM.UsesMLA() {
@@ -111,20 +110,19 @@ func (o *ops) prefillPair() (seconds, delta float64) {
 	return 4 * o.q * o.hd / (o.c.Prefill.Compute * peak), o.c.Prefill.Delta
 }
 
-// upProjection expands the latent vectors of the given number of tokens to keys and values, in one
-// layer of a prefill step.
+// upProjection expands the latent vectors of the given number of tokens to keys and values, in one layer of a
+// prefill step.
 func (o *ops) upProjection(tokens float64) cost {
 	_, c, _, n, v := o.d.LLM.MLA.dims()
 	return o.gemm(tokens, o.q*(n+v), c, o.d.Dtype)
 }
 
-// usesMixed reports whether decodes share the kernel of prefill chunks.
+// usesMixed reports whether decodes share the attention kernel of prefill chunks.
 func (o *ops) usesMixed() bool {
 	return o.d.GPU.AttentionBackend == FA2 && !o.d.LLM.UsesMLA()
 }
 
-// mixedTile is the time of one (tile, context token) pair of the mixed kernel of a layer, if all
-// multiprocessors are busy.
+// mixedTile returns the time of one (tile, context token) pair of the mixed kernel of a layer if all SMs are busy.
 func (o *ops) mixedTile() float64 {
 	e := o.c.Mixed.Compute
 	if o.o.MixedEfficiency > 0 {
@@ -133,5 +131,5 @@ func (o *ops) mixedTile() float64 {
 	return 4 * o.c.Common.FA2TileRows * o.hd / (o.d.GPU.BF16FLOPs * e)
 }
 
-// mixedLaunch is the part of the prefill kernel's latency that the mixed kernel has.
+// mixedLaunch is the latency of the mixed kernel relative to the prefill kernel.
 const mixedLaunch = 0.6

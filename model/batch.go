@@ -1,36 +1,37 @@
 package model
 
-// Chunk is a piece of one sequence's prefill that runs in an iteration.
+// Chunk is a part of one sequence's prefill that runs in an iteration.
 type Chunk struct {
 	New    int32 // tokens computed in this iteration
 	Cached int32 // tokens of the sequence whose KV is already in the cache
 }
 
-// Batch is one forward pass in aggregate: what a step time depends on.
+// Batch aggregates one forward pass: everything that a step time depends on.
 type Batch struct {
 	// Decodes is the number of sequences that decode one token each.
 	Decodes int
-	// Context is the sum of the KV lengths of the decoding sequences, in tokens, each
-	// including the token being written.
+	// Context is the sum of the KV lengths of the decoding sequences in tokens, each including the token being
+	// written.
 	Context int64
-	// Drafts is the number of draft tokens that the decoding sequences verify beside the one token that
-	// each decodes, in speculative decoding. Context includes them. They add rows to every product; attention
-	// reads the KV of a sequence once for all its rows, which share it evenly. A batch with drafts is timed singly.
+	// Drafts is the number of draft tokens that the decoding sequences verify in addition to the one token that
+	// each decodes (speculative decoding). Context includes them. They add rows to every matrix product; attention
+	// reads the KV of a sequence once for all its rows, assumed equal among sequences. A batch with drafts is timed
+	// as a single step.
 	Drafts int
-	// SharedTokens counts the tokens of KV blocks that several running sequences reference, once
-	// for each reference beyond the first. They are read from HBM only once.
+	// SharedTokens counts the tokens of KV blocks that several running sequences reference, once per reference
+	// beyond the first. They are read from HBM only once.
 	SharedTokens int64
-	// Chunks are the prefill pieces, in batch order.
+	// Chunks are the prefill chunks in batch order.
 	Chunks []Chunk
-	// Emit is the number of tokens that the output layer is evaluated for: the decodes, their drafts, and the chunks
-	// that complete their prompt.
+	// Emit is the number of tokens for which the output layer runs: the decodes, their drafts, and the chunks that
+	// complete a prompt.
 	Emit int
 }
 
-// decodeTokens is the number of tokens of the decoding sequences.
+// decodeTokens returns the number of tokens of the decoding sequences.
 func (b *Batch) decodeTokens() int64 { return int64(b.Decodes) + int64(b.Drafts) }
 
-// tiles is the number of query tiles of so many rows that a decoding sequence takes.
+// tiles returns the number of query tiles of the given number of rows that a decoding sequence takes.
 func (b *Batch) tiles(rows int64) int64 {
 	if b.Drafts == 0 {
 		return 1
@@ -39,7 +40,7 @@ func (b *Batch) tiles(rows int64) int64 {
 	return (each + rows - 1) / rows
 }
 
-// rows is a sum over the decoding sequences counted once for each of their tokens.
+// rows scales a sum over the decoding sequences by their tokens per sequence.
 func (b *Batch) rows(sum int64) int64 {
 	if b.Drafts == 0 || b.Decodes == 0 {
 		return sum
@@ -48,23 +49,22 @@ func (b *Batch) rows(sum int64) int64 {
 	return saturate(sum, int64(b.Drafts), each)
 }
 
-// StepTimer gives the length of iterations. Implementations are immutable after construction
-// and safe for concurrent use; they compute in integers, so that results are the same on every
-// platform.
+// StepTimer gives the time of iterations. Implementations are immutable after construction and safe for concurrent
+// use. They compute in integers, so that results are the same on all platforms.
 type StepTimer interface {
-	// Span answers for a run of like iterations in which every decoding sequence gains one token
-	// each time, so that Context grows by Decodes: iteration k < n takes first + k·slope
-	// femtoseconds. n is at least 1, and 1 when the batch has chunks. first and slope are not
-	// negative.
+	// Span returns the times of consecutive iterations in which each decoding sequence gains one token per
+	// iteration, so that Context grows by Decodes: iteration k < n takes first + k·slope femtoseconds. n is at
+	// least 1, and 1 if the batch has chunks. first and slope are not negative.
 	Span(b *Batch) (first, slope int64, n int)
 }
 
-// Padder is a [StepTimer] that can tell what padding costs.
+// Padder is a [StepTimer] that knows the cost of padding.
 type Padder interface {
 	StepTimer
-	// GraphTokens is the size of the CUDA graph that runs a step of so many tokens; 0 where none does.
+	// GraphTokens returns the size in tokens of the CUDA graph that runs a step with the given number of tokens; 0
+	// if none does.
 	GraphTokens(tokens int) int
-	// Padding is how much longer a step takes, in femtoseconds, that is padded from so many tokens to so many, by
-	// tokens that attend to nothing and issue nothing.
+	// Padding returns the additional femtoseconds of a step that is padded from one number of tokens to another.
+	// Padding tokens have no attention and no output.
 	Padding(from, to int) int64
 }

@@ -11,12 +11,11 @@ const gpusPerNode = 8
 // commLinks are the links between the GPUs of a deployment.
 type commLinks struct {
 	c   *AllReduceConstants
-	nic float64 // bytes per second and GPU that collectives reach over the network
-	hop float64 // bytes per second from one pipeline stage to the next
+	nic float64 // achieved network bandwidth of collectives, bytes per second and GPU
+	hop float64 // bandwidth between pipeline stages, bytes per second
 }
 
-// Fractions of the datasheet's link speeds that are reached, and latencies in seconds: engineering
-// estimates, not measured.
+// Achieved fractions of the datasheet's link speeds, and latencies in seconds: engineering estimates, not measured.
 const (
 	nicFraction  = 0.8
 	hopFraction  = 0.6 // point to point inside a node
@@ -36,7 +35,7 @@ func newCommLinks(d *Deployment) commLinks {
 	return l
 }
 
-// checkLinks refuses communication over links that the GPU does not have.
+// checkLinks returns an error if the GPU lacks a link that the deployment needs.
 func (d *Deployment) checkLinks() error {
 	l := newCommLinks(d)
 	group := d.TensorParallel
@@ -44,19 +43,21 @@ func (d *Deployment) checkLinks() error {
 		group = d.moeRanks()
 	}
 	if group > gpusPerNode && !(l.nic > 0) {
-		return fmt.Errorf("%d GPUs span more than one node of %d, and %s has no network bandwidth", group, gpusPerNode, d.GPU.Name)
+		return fmt.Errorf("%d GPUs span more than one node of %d, and %s has no network bandwidth", group,
+			gpusPerNode, d.GPU.Name)
 	}
 	if d.PipelineParallel > 1 && !(l.hop > 0) {
-		return fmt.Errorf("pipeline_parallel_size %d: no bandwidth between the GPUs of %s is known", d.PipelineParallel, d.GPU.Name)
+		return fmt.Errorf("pipeline_parallel_size %d: no bandwidth between the GPUs of %s is known",
+			d.PipelineParallel, d.GPU.Name)
 	}
 	return nil
 }
 
-// line is the index of the measurements that hold for a group of n.
+// line returns the index of the measurements for a group of n.
 func (l *commLinks) line(n int) int { return min(bits.Len(uint(n-1)), 3) - 1 }
 
-// transfer moves each rank's share of the given bytes twice around a group of n GPUs, as an
-// all-reduce does, and as an all-gather with a reduce-scatter does.
+// transfer returns the time to move each rank's share of the given bytes twice around a group of n GPUs, as in an
+// all-reduce, or an all-gather with a reduce-scatter.
 func (l *commLinks) transfer(bytes float64, n int) float64 {
 	inside := float64(min(n, gpusPerNode))
 	t := 2 * (inside - 1) / inside * bytes / l.c.BusBytesPerSecond[l.line(n)]
@@ -71,7 +72,7 @@ func (l *commLinks) latency(n int) float64 {
 	return l.c.Latency[l.line(n)] + float64(nodesLatency*float64(bits.Len(uint(nodes-1))))
 }
 
-// allReduce sums a tensor of the given bytes over n GPUs.
+// allReduce returns the cost of an all-reduce of the given bytes over n GPUs.
 func (l *commLinks) allReduce(bytes float64, n int) cost {
 	if n <= 1 {
 		return cost{}
@@ -81,17 +82,16 @@ func (l *commLinks) allReduce(bytes float64, n int) cost {
 	return c
 }
 
-// fusedNorms is the number of a layer's small kernels that fused all-reduces contain.
+// fusedNorms is the number of a layer's small kernels that fused all-reduces replace.
 const fusedNorms = 2
 
-// fusesAllReduce reports whether the all-reduces of a step of m tokens are one kernel with the norms that
-// follow them.
+// fusesAllReduce reports whether the all-reduces of a step of m tokens are fused with the norms after them.
 func (o *ops) fusesAllReduce(m float64) bool {
 	n := o.d.TensorParallel
 	return o.o.FuseAllReduce && n > 1 && n <= gpusPerNode && 2*m*o.h <= o.comm.c.FusedBytes[o.comm.line(n)]
 }
 
-// layerReduce is one of the all-reduces that end a layer's halves.
+// layerReduce returns the cost of one all-reduce of a layer, after attention or after the MLP.
 func (o *ops) layerReduce(m float64) cost {
 	c := o.comm.allReduce(2*m*o.h, o.d.TensorParallel)
 	if o.fusesAllReduce(m) {
@@ -101,8 +101,8 @@ func (o *ops) layerReduce(m float64) cost {
 	return c
 }
 
-// exchange brings tokens to the ranks of their experts and back: an all-gather of the hidden states, one of
-// the router's scores, and a reduce-scatter over the n GPUs that share the experts, all by NCCL.
+// exchange returns the cost of moving tokens to the ranks of their experts and back: all-gathers of the hidden
+// states and of the router's scores, and a reduce-scatter over the n GPUs that share the experts, all by NCCL.
 func (l *commLinks) exchange(bytes float64, n int) cost {
 	call := l.c.NCCLLatency + l.latency(n) - l.c.Latency[l.line(n)]
 	c := cost{latency: float64(3 * call), memory: l.transfer(bytes, n)}
@@ -110,7 +110,8 @@ func (l *commLinks) exchange(bytes float64, n int) cost {
 	return c
 }
 
-// stageHops hands the residual stream from stage to stage; every tensor-parallel rank sends its share.
+// stageHops returns the cost of passing the residual stream between stages; each tensor-parallel rank sends its
+// share.
 func (l *commLinks) stageHops(bytes float64, d *Deployment) cost {
 	hops := float64(d.PipelineParallel - 1)
 	if hops == 0 {

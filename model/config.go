@@ -10,13 +10,12 @@ import (
 	"strings"
 )
 
-// ReadConfig reads a Hugging Face config.json. The file name serves for messages and, for a file
-// called config.json, its directory names the model. Architectures that are not known, settings
-// that change what is computed and are not modelled, and missing keys are errors of one line.
+// ReadConfig reads a Hugging Face config.json. file appears in messages; for a file named config.json, its
+// directory is the model's name. ReadConfig returns one-line errors for unknown architectures, unsupported settings
+// that change the computation, and missing keys.
 //
-// Known are the families Llama, Mistral, Mixtral, Qwen2 to Qwen3 with their mixture-of-experts
-// models, gpt-oss, DeepSeek V2 and V3 (and Kimi K2), Gemma 3, GLM-4 and GLM-4-MoE, Phi-3 and Phi-4,
-// and MiniMax M2.
+// Supported families: Llama, Mistral, Mixtral, Qwen2 to Qwen3 with their mixture-of-experts models, gpt-oss,
+// DeepSeek V2 and V3 (and Kimi K2), Gemma 3, GLM-4 and GLM-4-MoE, Phi-3 and Phi-4, and MiniMax M2.
 func ReadConfig(file string, data []byte) (LLM, error) {
 	m, err := readConfig(data)
 	if err != nil {
@@ -28,7 +27,7 @@ func ReadConfig(file string, data []byte) (LLM, error) {
 
 func isLineBreak(r rune) bool { return r == '\n' || r == '\r' }
 
-// configName is the name of a model, from that of its file.
+// configName derives the name of a model from its file name.
 func configName(file string) string {
 	file = strings.ReplaceAll(file, `\`, "/")
 	base := path.Base(file)
@@ -86,7 +85,7 @@ func (c *config) has(key string) bool {
 	return ok && string(bytes.TrimSpace(v)) != "null"
 }
 
-// number is a required whole number that is not negative.
+// number returns a required whole number that is not negative.
 func (c *config) number(keys ...string) int {
 	for _, key := range keys {
 		if !c.has(key) {
@@ -103,7 +102,7 @@ func (c *config) number(keys ...string) int {
 	return 0
 }
 
-// positive is a required whole number of at least 1.
+// positive returns a required whole number of at least 1.
 func (c *config) positive(key string) int {
 	n := c.number(key)
 	if n == 0 {
@@ -112,7 +111,7 @@ func (c *config) positive(key string) int {
 	return n
 }
 
-// numberOr is an optional whole number.
+// numberOr returns an optional whole number.
 func (c *config) numberOr(byDefault int, keys ...string) int {
 	for _, key := range keys {
 		if c.has(key) {
@@ -147,7 +146,7 @@ func (c *config) object(key string) (o map[string]json.RawMessage) {
 	return o
 }
 
-// short is a value for a message.
+// short shortens a value for a message.
 func short(v json.RawMessage) string {
 	s := strings.Join(strings.Fields(string(v)), " ")
 	if len(s) > 40 {
@@ -156,7 +155,7 @@ func short(v json.RawMessage) string {
 	return s
 }
 
-// precisions reads the formats of the weights: those of the quantisation, else the 16-bit one.
+// precisions reads the formats of the weights: from the quantisation config, otherwise the 16-bit dtype.
 func (c *config) precisions(m *LLM) {
 	m.Precision = BF16
 	dtype := c.text("torch_dtype")
@@ -183,7 +182,7 @@ func (c *config) precisions(m *LLM) {
 	}
 }
 
-// quantization is the format of the weights, and whether the layers outside the experts keep 16 bits.
+// quantization returns the format of the weights, and whether only the experts are quantised.
 func (q *config) quantization() (p Precision, expertsOnly bool) {
 	switch method := q.text("quant_method"); method {
 	case "fp8", "fbgemm_fp8":
@@ -235,7 +234,8 @@ func (q *config) compressedTensors() (p Precision, expertsOnly bool) {
 		case w.Type == "int" && w.Bits == 4:
 			p = INT4
 		default:
-			q.fail("weights of %d bits of type %q are not supported (want float of 8 or 4 bits, or int of 4)", w.Bits, w.Type)
+			q.fail("weights of %d bits of type %q are not supported (want float of 8 or 4 bits, or int of 4)", w.Bits,
+				w.Type)
 		}
 	}
 	var ignore []string

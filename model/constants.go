@@ -1,14 +1,10 @@
 package model
 
-import (
-	"errors"
-	"fmt"
-	"math"
-)
+import "clifftop/internal/faults"
 
-// KernelConstants are the measured properties of a GPU's kernels, resolved: each row was taken from
-// the GPU's own measurements, from its class, or from the medians over other GPUs, and names its
-// origin. Times are in seconds; fractions are of the datasheet's peak or bandwidth.
+// KernelConstants are the resolved kernel measurements of a GPU. Each row comes from the GPU itself, from its class
+// or from the medians over other GPUs, and names its origin. Times are in seconds; fractions refer to the
+// datasheet's peak or bandwidth.
 type KernelConstants struct {
 	GEMM      [precisions]GEMMConstants   // by format of the weights
 	Decode    [precisions]DecodeConstants // by format of the KV cache: BF16 and FP8
@@ -28,7 +24,7 @@ type GEMMConstants struct {
 	Launch     float64
 	Compute    float64
 	Memory     float64
-	Exponent   float64 // p; 1 adds the two times, large values take the longer one
+	Exponent   float64 // p; 1 is the sum of both times, large values approach their maximum
 }
 
 // DecodeConstants describe the attention kernel of decoding sequences.
@@ -47,7 +43,7 @@ type PrefillConstants struct {
 	Delta   float64 // tokens added to the mean context of a chunk
 }
 
-// MixedConstants describe the attention kernel that runs prefill and decode in one, on FA2 GPUs.
+// MixedConstants describe the attention kernel that runs prefill and decode together on FA2 GPUs.
 type MixedConstants struct {
 	Row     string
 	Compute float64
@@ -55,14 +51,15 @@ type MixedConstants struct {
 
 // MoEConstants describe the grouped product over experts:
 //
-//	t = Launch + activations/(0.9·bandwidth) + ((flops·(1+ShortK/I)/(peak·Compute))^p + (weights/(bandwidth·Memory))^p)^(1/p)
+//	t = Launch + activations/(0.9·bandwidth)
+//	  + ((flops·(1+ShortK/I)/(peak·Compute))^p + (weights/(bandwidth·Memory))^p)^(1/p)
 //
-// where TileRows rows of padding per active expert count as work.
+// TileRows rows of padding per active expert count as work.
 type MoEConstants struct {
 	Row        string
 	Arithmetic Precision
 	Launch     float64
-	Memory     float64 // up to 1.05: the distinct experts are over-counted a little
+	Memory     float64 // up to 1.05, because the number of distinct experts is slightly overestimated
 	Compute    float64
 	TileRows   float64
 	ShortK     float64 // width at which a narrow expert runs at half speed
@@ -74,13 +71,13 @@ type AllReduceConstants struct {
 	Row               string
 	Latency           [3]float64
 	BusBytesPerSecond [3]float64
-	// FusedBytes is the largest message that a kernel fused with the norm takes; 0 where there is none.
+	// FusedBytes is the largest message of the kernel that is fused with the norm; 0 if there is none.
 	FusedBytes   [3]float64
 	FusedLatency float64
-	NCCLLatency  float64 // of a gather or a scatter
+	NCCLLatency  float64 // of an all-gather or reduce-scatter
 }
 
-// CommonConstants hold for all GPUs.
+// CommonConstants apply to all GPUs.
 type CommonConstants struct {
 	GEMMPerK float64 // seconds per element of the inner dimension
 
@@ -104,15 +101,15 @@ type CommonConstants struct {
 	SequenceOverhead float64 // per sequence in the step
 }
 
-// Tables names groups of constants that are to come from the kernel tables alone, without what served
-// runs corrected. It shows what each correction is worth.
+// Tables selects groups of constants from the kernel measurements alone, without corrections from served runs. It
+// shows the effect of each correction.
 type Tables struct {
 	GEMM           bool // bandwidth of dense products
 	MixedAttention bool // rate of attention that mixes prefill with decode
 	MoE            bool // kernels of the experts
 }
 
-// constants are those of the GPU, with the given groups as the tables have them.
+// constants returns the constants of the GPU, with the given groups uncorrected.
 func (g *GPU) constants(t Tables) *KernelConstants {
 	if g.Tables.isZero() || t == (Tables{}) {
 		return &g.Kernels
@@ -132,20 +129,13 @@ func (g *GPU) constants(t Tables) *KernelConstants {
 
 func (k *KernelConstants) isZero() bool { return *k == KernelConstants{} }
 
-// validate refuses constants that would make an operation instantaneous, or faster than the
-// hardware.
+// validate rejects constants that would make an operation instantaneous or faster than the hardware.
 func (k *KernelConstants) validate() error {
-	var errs []error
+	var f faults.List
 	fraction := func(row, name string, v, limit float64) {
-		if !(v > 0 && v <= limit) {
-			errs = append(errs, fmt.Errorf("%s: %s is %v (want above 0, at most %v)", row, name, v, limit))
-		}
+		f.Check(v > 0 && v <= limit, "%s: %s is %v (want above 0, at most %v)", row, name, v, limit)
 	}
-	atLeast := func(row, name string, v, least float64) {
-		if !(v >= least) || math.IsInf(v, 0) {
-			errs = append(errs, fmt.Errorf("%s: %s is %v (want %v or more)", row, name, v, least))
-		}
-	}
+	atLeast := func(row, name string, v, least float64) { f.AtLeast(row+": "+name, v, least) }
 	for _, p := range []Precision{BF16, FP16, FP8, INT4, NVFP4, MXFP4} {
 		g, m := &k.GEMM[p], &k.MoE[p]
 		fraction(g.Row, "ec", g.Compute, 1)
@@ -176,9 +166,9 @@ func (k *KernelConstants) validate() error {
 			atLeast(k.AllReduce.Row, "bus bandwidth", k.AllReduce.BusBytesPerSecond[i], 1)
 		}
 	}
-	return errors.Join(errs...)
+	return f.Err()
 }
 
-// moeMemoryLimit is how far the effective bandwidth of expert weights may exceed the datasheet's:
-// the expected number of distinct experts over-counts what is read by about that much.
+// moeMemoryLimit is the maximum effective bandwidth of expert weights relative to the datasheet: the expected
+// number of distinct experts overestimates the bytes read by about this factor.
 const moeMemoryLimit = 1.05

@@ -6,12 +6,11 @@ import (
 	"sort"
 )
 
-// curve is a non-negative, non-decreasing function of an integer, made of straight pieces with
-// integer coefficients: on [start, end) it is value + (x − start)·slope, in femtoseconds. Pieces join
-// exactly, so that the value at a joint is the same from either side.
+// curve is a non-negative, non-decreasing piecewise linear function of an integer with integer coefficients: on
+// [start, end) it is value + (x − start)·slope, in femtoseconds. It is continuous at the joints.
 type curve struct {
 	pieces []piece
-	index  []uint16 // by bucket, the piece that holds the bucket's smallest x
+	index  []uint16 // by bucket, the piece that contains the smallest x of the bucket
 }
 
 type piece struct {
@@ -19,19 +18,18 @@ type piece struct {
 	value, slope int64
 }
 
-// forever ends the last piece.
+// forever is the end of the last piece.
 const forever = math.MaxInt64 / 2
 
-// curveEnd is the last joint that a curve may have; beyond, it goes on straight.
+// curveEnd is the largest x at which a curve has a joint.
 const curveEnd = 1 << 26
 
-// curveTolerance bounds the relative error of a curve at the points where it is checked; between them
-// it stays below 2.5e-5.
+// curveTolerance limits the relative error of a curve at the points where it is checked; between them the error
+// stays below 2.5e-5.
 const curveTolerance = 2.3e-5
 
-// newCurve approximates f, given in seconds, from x = from on. Joints fall on kinks, where f may
-// change its course abruptly. A convex f lies below its chords: with bias, the joints are put so far
-// below f that the error of a piece is centred.
+// newCurve approximates f, given in seconds, from x = from on. Joints fall on kinks, where the slope of f may jump.
+// A convex f lies below its chords; bias moves the joints below f so that the error of a piece is centred.
 func newCurve(f func(x float64) float64, from int64, kinks []int64, bias bool) curve {
 	lower := 1.0
 	if bias {
@@ -64,8 +62,8 @@ func newCurve(f func(x float64) float64, from int64, kinks []int64, bias bool) c
 	return c
 }
 
-// longestPiece is the greatest length, up to the limit, of a chord from start whose error is within
-// the tolerance. It looks around the length of the piece before.
+// longestPiece returns the greatest length, up to limit, of a chord from start whose error is within the tolerance.
+// It starts the search at guess, the length of the previous piece.
 func longestPiece(f func(float64) float64, lower float64, start, limit, guess int64) int64 {
 	first := float64(f(float64(start)) * lower)
 	ok := func(length int64) bool {
@@ -73,7 +71,8 @@ func longestPiece(f func(float64) float64, lower float64, start, limit, guess in
 			return true
 		}
 		last := float64(f(float64(start+length)) * lower)
-		for _, share := range [...]float64{1. / 64, 1. / 32, 1. / 16, 3. / 32, 1. / 8, 3. / 16, 1. / 4, 5. / 16, 3. / 8, 1. / 2, 5. / 8, 3. / 4, 7. / 8} {
+		for _, share := range [...]float64{1. / 64, 1. / 32, 1. / 16, 3. / 32, 1. / 8, 3. / 16, 1. / 4, 5. / 16,
+			3. / 8, 1. / 2, 5. / 8, 3. / 4, 7. / 8} {
 			step := math.Floor(share * float64(length))
 			y := f(float64(start) + step)
 			chord := first + float64((last-first)*step/float64(length))
@@ -103,7 +102,7 @@ func longestPiece(f func(float64) float64, lower float64, start, limit, guess in
 	return good
 }
 
-// merge joins neighbours of equal slope.
+// merge joins neighbouring pieces of equal slope.
 func (c *curve) merge() {
 	out := c.pieces[:1]
 	for _, p := range c.pieces[1:] {
@@ -116,7 +115,7 @@ func (c *curve) merge() {
 	c.pieces = out
 }
 
-// bucket numbers ranges of x that grow with x: one for each of the first 32, then 16 to a power of two.
+// bucket numbers ranges of x in increasing order: one for each of the first 32 values, then 16 per power of two.
 func bucket(x int64) int {
 	shift := max(0, bits.Len64(uint64(x))-5)
 	return shift<<4 + int(x>>shift)
@@ -135,7 +134,7 @@ func (c *curve) buildIndex() {
 	}
 }
 
-// find is the piece that holds x.
+// find returns the piece that contains x.
 func (c *curve) find(x int64) *piece {
 	i := int(c.index[min(bucket(x), len(c.index)-1)])
 	for c.pieces[i].end <= x {
@@ -144,13 +143,13 @@ func (c *curve) find(x int64) *piece {
 	return &c.pieces[i]
 }
 
-// at is the value at x.
+// at returns the value at x.
 func (c *curve) at(x int64) int64 {
 	p := c.find(x)
 	return saturate(p.value, x-p.start, p.slope)
 }
 
-// table holds a function of small integers exactly, and goes on with a curve.
+// table is an exact table of a function for small integers, continued by a curve.
 type table struct {
 	values []int64
 	beyond curve

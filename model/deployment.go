@@ -1,35 +1,36 @@
 package model
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
+
+	"clifftop/internal/faults"
 )
 
-// Options say how an LLM is spread over GPUs and in which formats. The zero value is one GPU and
+// Options define how a model is distributed over GPUs and in which number formats. The zero value means one GPU and
 // the model's native formats.
 type Options struct {
-	// TensorParallel GPUs share every layer. 0 means 1, here and below.
+	// TensorParallel is the number of GPUs that share each layer. 0 means 1, here and below.
 	TensorParallel int
-	// PipelineParallel groups of them hold consecutive layers.
+	// PipelineParallel is the number of stages, each with consecutive layers.
 	PipelineParallel int
-	// DataParallel copies of the attention layers each serve their own sequences; the experts of a
-	// mixture-of-experts model are spread over all of them, a dense model is copied whole.
+	// DataParallel is the number of replicas of the attention layers, each with its own sequences. The experts of a
+	// mixture-of-experts model are distributed over all of them; a dense model is replicated as a whole.
 	DataParallel int
-	// ExpertParallel is the number of ways in which the set of experts is divided; it divides
-	// TensorParallel·DataParallel, and what is left of that product shards each expert.
+	// ExpertParallel is the number of groups into which the experts are divided. It divides
+	// TensorParallel·DataParallel; the rest of that product shards each expert.
 	ExpertParallel int
 
-	// Dtype is the format of the weights; Auto is the native one.
+	// Dtype is the format of the weights; Auto means the native one.
 	Dtype Precision
-	// MoEDtype is the format of the experts; Auto is the native one when Dtype is Auto too, else Dtype.
+	// MoEDtype is the format of the experts; Auto means the native one if Dtype is Auto too, otherwise Dtype.
 	MoEDtype Precision
-	// KVDtype is the format of the KV cache: Auto and BF16 are 16 bits, or FP8.
+	// KVDtype is the format of the KV cache: Auto or BF16 for 16 bits, or FP8.
 	KVDtype Precision
 }
 
-// Deployment is an LLM on GPUs. It is immutable: make one with [NewDeployment].
+// Deployment is an LLM on GPUs. It is immutable; create it with [NewDeployment].
 type Deployment struct {
 	LLM LLM
 	GPU GPU
@@ -37,11 +38,11 @@ type Deployment struct {
 	Options
 }
 
-// maxParallel bounds each kind of parallelism.
+// maxParallel limits each kind of parallelism.
 const maxParallel = 1 << 16
 
-// NewDeployment checks that the model can be spread over the GPU in the way asked for, and returns
-// the deployment with every Auto resolved. The error joins all faults found.
+// NewDeployment returns the deployment with every Auto resolved. It returns all faults joined into one error if the
+// model cannot be distributed as requested.
 func NewDeployment(llm LLM, gpu GPU, o Options) (*Deployment, error) {
 	if err := llm.Validate(); err != nil {
 		return nil, fmt.Errorf("model %s: %w", llm.Name, err)
@@ -50,31 +51,24 @@ func NewDeployment(llm LLM, gpu GPU, o Options) (*Deployment, error) {
 		return nil, fmt.Errorf("gpu %s: %w", gpu.Name, err)
 	}
 	d := &Deployment{LLM: llm, GPU: gpu, Options: o}
-	var errs []error
-	for _, p := range []struct {
-		name string
-		n    *int
-	}{
-		{"tensor_parallel_size", &d.TensorParallel},
-		{"pipeline_parallel_size", &d.PipelineParallel},
-		{"data_parallel_size", &d.DataParallel},
-		{"expert_parallel_size", &d.ExpertParallel},
-	} {
-		if *p.n == 0 {
-			*p.n = 1
+	var f faults.List
+	parallel := func(name string, n *int) {
+		if *n == 0 {
+			*n = 1
 		}
-		if *p.n < 1 || *p.n > maxParallel {
-			errs = append(errs, fmt.Errorf("%s is %d (want 1 to %d)", p.name, *p.n, maxParallel))
-		}
+		faults.Within(&f, name, *n, 1, maxParallel)
 	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
+	parallel("tensor_parallel_size", &d.TensorParallel)
+	parallel("pipeline_parallel_size", &d.PipelineParallel)
+	parallel("data_parallel_size", &d.DataParallel)
+	parallel("expert_parallel_size", &d.ExpertParallel)
+	if err := f.Err(); err != nil {
+		return nil, err
 	}
-	errs = append(errs, d.resolvePrecisions(), d.checkTensorParallel(), d.checkExpertParallel())
-	if d.PipelineParallel > llm.Layers {
-		errs = append(errs, fmt.Errorf("pipeline_parallel_size %d exceeds the %d layers of %s", d.PipelineParallel, llm.Layers, llm.Name))
-	}
-	if err := errors.Join(errs...); err != nil {
+	f.Add(d.resolvePrecisions(), d.checkTensorParallel(), d.checkExpertParallel())
+	f.Check(d.PipelineParallel <= llm.Layers, "pipeline_parallel_size %d exceeds the %d layers of %s",
+		d.PipelineParallel, llm.Layers, llm.Name)
+	if err := f.Err(); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -131,12 +125,13 @@ func (d *Deployment) checkTensorParallel() error {
 	}
 	exchange := tp > 1 || (d.LLM.Experts > 0 && d.DataParallel > 1)
 	if exchange && d.GPU.Kernels.AllReduce.Row == "" {
-		return fmt.Errorf("communication between GPUs is not modelled on %s: no all-reduce measurements (want tensor_parallel_size 1, or a GPU record with an allreduce section)", d.GPU.Name)
+		return fmt.Errorf("communication between GPUs is not modelled on %s: no all-reduce measurements (want "+
+			"tensor_parallel_size 1, or a GPU record with an allreduce section)", d.GPU.Name)
 	}
 	return nil
 }
 
-// tensorParallelSizes lists the sizes that give every rank whole heads.
+// tensorParallelSizes returns the sizes at which each rank has whole heads.
 func (m *LLM) tensorParallelSizes() []int {
 	var sizes []int
 	for n := 1; n <= m.Heads && n <= maxParallel; n++ {
@@ -155,14 +150,15 @@ func (d *Deployment) checkExpertParallel() error {
 	case d.LLM.Experts == 0:
 		return fmt.Errorf("expert_parallel_size %d: %s has no experts", ep, d.LLM.Name)
 	case d.moeRanks()%ep != 0:
-		return fmt.Errorf("expert_parallel_size %d does not divide tensor_parallel_size·data_parallel_size = %d", ep, d.moeRanks())
+		return fmt.Errorf("expert_parallel_size %d does not divide tensor_parallel_size·data_parallel_size = %d", ep,
+			d.moeRanks())
 	case d.LLM.Experts%ep != 0:
 		return fmt.Errorf("expert_parallel_size %d does not divide the %d experts of %s", ep, d.LLM.Experts, d.LLM.Name)
 	}
 	return nil
 }
 
-// list prints numbers as in "1, 2, 4 or 8".
+// list formats numbers as "1, 2, 4 or 8".
 func list(ns []int) string {
 	var b strings.Builder
 	for i, n := range ns {
@@ -178,24 +174,24 @@ func list(ns []int) string {
 	return b.String()
 }
 
-// moeRanks is the number of GPUs over which the experts of a layer are spread.
+// moeRanks returns the number of GPUs over which the experts of a layer are distributed.
 func (d *Deployment) moeRanks() int { return d.TensorParallel * d.DataParallel }
 
-// GPUs is the number of GPUs of the deployment.
+// GPUs returns the number of GPUs of the deployment.
 func (d *Deployment) GPUs() int {
 	return d.TensorParallel * d.PipelineParallel * d.DataParallel
 }
 
-// Params is the number of parameters of the model, in total and used by one token.
+// Params returns the number of parameters of the model: in total, and used per token.
 func (d *Deployment) Params() (total, active float64) { return d.LLM.Params() }
 
-// stageLayers is the number of layers of the longest pipeline stage.
+// stageLayers returns the number of layers of the longest pipeline stage.
 func (d *Deployment) stageLayers() int {
 	return (d.LLM.Layers + d.PipelineParallel - 1) / d.PipelineParallel
 }
 
-// WeightBytesPerRank is the memory that the weights take on the fullest GPU. Embeddings, output
-// head, router and norms stay at 16 bits.
+// WeightBytesPerRank returns the bytes of the weights on the GPU with the most. Embeddings, output head, router and
+// norms have 16 bits.
 func (d *Deployment) WeightBytesPerRank() float64 {
 	m := &d.LLM
 	h, tp := float64(m.Hidden), float64(d.TensorParallel)
@@ -206,35 +202,36 @@ func (d *Deployment) WeightBytesPerRank() float64 {
 	n := d.stageLayers()
 	dense := min(m.denseLayers(), n)
 	if moe := m.Layers - m.denseLayers(); moe > 0 && d.moeLayerBytes() > d.denseLayerBytes() {
-		dense = max(0, n-moe) // the fullest stage is one of expert layers
+		dense = max(0, n-moe) // the largest stage has expert layers
 	}
-	layers := float64(n)*(d.attentionBytes()+2*h*2) + float64(dense)*d.denseLayerBytes() + float64(n-dense)*d.moeLayerBytes()
+	layers := float64(n)*(d.attentionBytes()+2*h*2) + float64(dense)*d.denseLayerBytes() +
+		float64(n-dense)*d.moeLayerBytes()
 	return math.Ceil(layers + embed + h*2)
 }
 
-// attentionBytes is the size of a layer's attention weights on a rank.
+// attentionBytes returns the bytes of a layer's attention weights on one rank.
 func (d *Deployment) attentionBytes() float64 {
 	return d.LLM.attentionParams(d.TensorParallel) * d.Dtype.WeightBytes()
 }
 
-// denseLayerBytes is the size of a dense layer's MLP on a rank.
+// denseLayerBytes returns the bytes of a dense layer's MLP on one rank.
 func (d *Deployment) denseLayerBytes() float64 {
 	return 3 * float64(d.LLM.Hidden) * float64(d.LLM.Intermediate) / float64(d.TensorParallel) * d.Dtype.WeightBytes()
 }
 
-// moeLayerBytes is the size of a layer's experts, shared experts and router on a rank.
+// moeLayerBytes returns the bytes of a layer's experts, shared experts and router on one rank.
 func (d *Deployment) moeLayerBytes() float64 {
 	return d.expertLayerBytes() +
 		d.LLM.sharedParams()/float64(d.TensorParallel)*d.Dtype.WeightBytes() + d.LLM.routerParams()*2
 }
 
-// expertLayerBytes is the size of a layer's routed experts on a rank.
+// expertLayerBytes returns the bytes of a layer's routed experts on one rank.
 func (d *Deployment) expertLayerBytes() float64 {
 	return float64(d.LLM.Experts) * d.LLM.expertParams() / float64(d.moeRanks()) * d.MoEDtype.WeightBytes()
 }
 
-// Notes tell what a reader of results should know about the deployment: constants that were not
-// measured on the GPU, formats that it has no units for.
+// Notes returns remarks for readers of results: constants that were not measured on the GPU, and formats that it
+// does not support in hardware.
 func (d *Deployment) Notes() []string {
 	var notes []string
 	if d.GPU.Calibrated != Calibrated {
@@ -246,7 +243,8 @@ func (d *Deployment) Notes() []string {
 	}
 	no := func(p Precision, what string) {
 		if (p == FP8 && d.GPU.FP8FLOPs == 0) || (p == NVFP4 && d.GPU.FP4FLOPs == 0) {
-			notes = append(notes, fmt.Sprintf("%s has no %v units: %s are stored in %v and computed in bf16", d.GPU.Name, p, what, p))
+			notes = append(notes, fmt.Sprintf("%s has no %v units: %s are stored in %v and computed in bf16",
+				d.GPU.Name, p, what, p))
 		}
 	}
 	no(d.Dtype, "weights")
@@ -256,7 +254,7 @@ func (d *Deployment) Notes() []string {
 	return notes
 }
 
-// String describes the deployment, as in "llama-3.1-70b fp8 on 4 × h100-sxm (TP 4)".
+// String describes the deployment, for example "llama-3.1-70b fp8 on 4 × h100-sxm (TP 4)".
 func (d *Deployment) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %v", d.LLM.Name, d.Dtype)

@@ -1,32 +1,29 @@
-// Package model says what is served and on what: language models, accelerators, the memory that a
-// deployment has for its KV cache, and how long an iteration takes. It is data and pure functions:
-// nothing here knows of requests or of time passing.
+// Package model describes language models and accelerators, the memory that a deployment has for its KV cache, and
+// the time of an iteration. It consists of data and pure functions; it does not know requests or simulated time.
 //
-// # A short tour
+// # Where to start
 //
-// An [LLM] is a model's dimensions and a [GPU] an accelerator's datasheet and kernel measurements.
-// Both come from the package catalog, from a user's GPU record (catalog.ReadGPU) or from a Hugging
-// Face config.json ([ReadConfig]).
+// An [LLM] has the dimensions of a model, a [GPU] the datasheet and kernel measurements of an accelerator. Both
+// come from package catalog, from a user's GPU record (catalog.ReadGPU) or from a Hugging Face config.json
+// ([ReadConfig]).
 //
-// [NewDeployment] puts the one on the other, with tensor, pipeline, data and expert parallelism and
-// number formats, and refuses what cannot work. The [Deployment] knows its weights per GPU, its KV
-// bytes per token, and with [Deployment.KVBlocks] how many blocks an engine's KV pool gets, or by
-// how much the model does not fit.
+// [NewDeployment] combines the two with tensor, pipeline, data and expert parallelism and number formats, and
+// rejects combinations that cannot work. The [Deployment] provides the weights per GPU, the KV bytes per token and,
+// by [Deployment.KVBlocks], the number of blocks of the KV cache, or how much memory is missing.
 //
-// A step timer gives the length of iterations for a [Batch], the aggregate of one forward pass:
+// A step timer gives the time of an iteration for a [Batch], which aggregates one forward pass:
 //
-//   - [Kernels], the default, adds up matrix products, attention, experts, small kernels and
-//     communication with constants measured on kernels. [Kernels.Explain] takes a step apart.
-//   - [Roofline] has four constants and needs a datasheet only.
+//   - [Kernels], the default, adds up matrix products, attention, experts, small kernels and communication with
+//     constants measured per kernel. [Kernels.Explain] lists the terms.
+//   - [Roofline] has four constants and needs only a datasheet.
 //   - [Table] interpolates measured iterations.
-//   - [Linear] is a + b·n, for comparison with theory.
+//   - [Linear] is a + b·n, for comparison with queueing theory.
 //
-// [DivideStages] divides a step among the stages of a pipeline: by layers, with the output head on the last one.
+// [DivideStages] divides a step among pipeline stages: by layers, with the output head on the last stage.
 //
-// All of them answer for runs of iterations at once: [StepTimer]. Step times are integers, and
-// floating point occurs only while a timer is constructed, and in tables with every product rounded, so that results
-// are the same everywhere.
+// All timers answer for sequences of iterations at once, see [StepTimer]. Step times are integers in femtoseconds.
+// Floating point occurs only during construction and, with every product rounded, in tables; results are the same
+// on all platforms.
 //
-// [Work] is what a step must do whatever the timer says: FLOPs and bytes, from which utilisation and
-// a physical lower bound follow.
+// [Work] counts the FLOPs and bytes of a step, from which utilisation and a physical lower bound follow.
 package model

@@ -1,9 +1,9 @@
 package model
 
-// Bound says what limits an operation.
+// Bound names the bottleneck of an operation.
 type Bound string
 
-// The limits.
+// The bottlenecks.
 const (
 	ComputeBound       Bound = "compute"
 	MemoryBound        Bound = "memory"
@@ -19,24 +19,24 @@ type Term struct {
 	Row     string // origin of the constants, such as "h100-sxm gemm fp8"
 }
 
-// Explanation is where the time of a step without drafts goes.
+// Explanation is the breakdown of the time of a step without drafts.
 type Explanation struct {
 	Terms   []Term
-	Seconds float64 // their sum
+	Seconds float64 // sum of the terms
 
 	FLOPs float64 // per GPU
 	Bytes float64 // per GPU, from memory
-	// MFU and MBU are the shares of the step in which arithmetic at the peak, and memory traffic at
-	// full bandwidth, would be done with it.
+	// MFU and MBU are the model FLOPs and memory bandwidth utilisation: the fractions of the step that its
+	// arithmetic would take at peak, and its memory traffic at full bandwidth.
 	MFU, MBU float64
-	// Intensity is FLOPs per byte, and Ridge the intensity from which on a GPU is limited by
-	// arithmetic: PeakFLOPs per BytesPerSecond. The peak is that of the step's mix of formats.
+	// Intensity is FLOPs per byte. Ridge is the intensity above which a GPU is compute bound: PeakFLOPs per
+	// BytesPerSecond. The peak is that of the step's mix of formats.
 	Intensity, Ridge          float64
 	PeakFLOPs, BytesPerSecond float64
-	Floor                     float64 // seconds that no step can beat
+	Floor                     float64 // lower bound in seconds
 }
 
-// add sums terms of the same name and origin up.
+// add adds a term; terms of the same name and origin are summed.
 func (e *Explanation) add(name, row string, c cost) {
 	if c.seconds == 0 {
 		return
@@ -62,7 +62,7 @@ func (e *Explanation) add(name, row string, c cost) {
 	e.Terms = append(e.Terms, Term{Name: name, Seconds: c.seconds, BoundBy: bound, Row: row})
 }
 
-// finish fills in what follows from the sum and the work.
+// finish sets the fields that follow from the sum and the work.
 func (e *Explanation) finish(w *Work, b *Batch) {
 	e.FLOPs, e.Bytes, e.Floor = w.FLOPs(b), w.Bytes(b), w.Floor(b)
 	e.BytesPerSecond = w.d.GPU.HBMBytesPerSecond
@@ -80,11 +80,11 @@ func (e *Explanation) finish(w *Work, b *Batch) {
 	}
 }
 
-// Work is the least that steps have to do, with the timer's routing of experts.
+// Work returns the minimal work of steps, with the timer's routing of experts.
 func (k *Kernels) Work() *Work { return newWork(k.ops) }
 
-// Explain takes the time of one step apart. The terms sum to what Span answers for it, up to the
-// rounding of tables and curves.
+// Explain returns the breakdown of the time of one step. The terms sum to the result of Span, up to the rounding of
+// tables and curves.
 func (k *Kernels) Explain(b *Batch) Explanation {
 	var e Explanation
 	p := k.ops

@@ -42,7 +42,7 @@ func DenseLayers(d *Deployment, m float64) float64 {
 // Head is the output head with its all-reduce and the sampler.
 func Head(d *Deployment, emit float64) float64 {
 	o := newTestOps(d)
-	return total(func(v visit) { o.emitTerms(emit, v) })
+	return total(func(v termFunc) { o.emitTerms(emit, v) })
 }
 
 // DecodePieces is the number of straight pieces in the curve of decode attention.

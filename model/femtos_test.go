@@ -5,11 +5,11 @@ import "testing"
 // No part of a step time is longer than the longest, so that a few of them can be added.
 func TestLongestSum(t *testing.T) {
 	for _, u := range []uint128{{hi: 1 << (fractionBits - 4)}, {hi: 1<<(fractionBits-2) - 1}, {hi: 1 << (fractionBits - 2)}} {
-		if got := u.femtos(); got != longest {
-			t.Errorf("%+v is %d fs, want at most %d", u, got, int64(longest))
+		if got := u.femtos(); got != maxFemtos {
+			t.Errorf("%+v is %d fs, want at most %d", u, got, int64(maxFemtos))
 		}
 	}
-	if u := (uint128{hi: 1<<(fractionBits-4) - 1}); u.femtos() >= longest || u.femtos() <= longest/2 {
+	if u := (uint128{hi: 1<<(fractionBits-4) - 1}); u.femtos() >= maxFemtos || u.femtos() <= maxFemtos/2 {
 		t.Errorf("%d fs", u.femtos())
 	}
 }

@@ -1,10 +1,6 @@
 package model
 
-import (
-	"errors"
-	"fmt"
-	"math"
-)
+import "clifftop/internal/faults"
 
 // GPU is an accelerator. Peaks are dense, without sparsity; link speeds are per direction.
 type GPU struct {
@@ -12,7 +8,7 @@ type GPU struct {
 	Aliases      []string
 	Source       string // where the datasheet figures come from
 	Architecture string // such as hopper
-	SMs          int    // streaming multiprocessors, or what takes their place
+	SMs          int    // streaming multiprocessors, or their equivalent
 
 	BF16FLOPs float64 // peak FLOP/s at 16 bits
 	FP8FLOPs  float64 // 0 where there are no 8-bit floating-point units
@@ -20,42 +16,42 @@ type GPU struct {
 	INT8OPs   float64 // OP/s, for information
 
 	MemoryBytes       float64 // physical memory
-	ReportedBytes     float64 // memory as the driver reports it; 0 takes MemoryBytes
+	ReportedBytes     float64 // memory as reported by the driver; 0 means MemoryBytes
 	HBMBytesPerSecond float64
 	L2Bytes           float64
 
-	ScaleUpBytesPerSecond float64 // NVLink or whatever joins the GPUs of a node
+	ScaleUpBytesPerSecond float64 // NVLink or another link within a node
 	HostBytesPerSecond    float64 // to the host's memory
 	NICBytesPerSecond     float64 // network per GPU
 
 	AttentionBackend AttentionBackend
-	AllReduceClass   string // which all-reduce measurements apply; empty: not modelled
+	AllReduceClass   string // selects the all-reduce measurements; empty means not modelled
 	TDPWatts         float64
 
-	// USDPerHour is the range of rental prices, low and high; 0 where unknown. Prices are
-	// placeholders that users are expected to replace.
+	// USDPerHour is the range of rental prices, low and high; 0 means unknown. Prices are placeholders for the
+	// user's own.
 	USDPerHour [2]float64
 	PriceNote  string
 
-	// FrontendSeconds is how long the host's front end holds every request up; 0 is as the engine's release does.
+	// FrontendSeconds is the delay of each request in the engine's front end; 0 means the default of the engine
+	// version.
 	FrontendSeconds float64
 
 	Calibrated Calibration
 	Kernels    KernelConstants
-	KernelsOf  string // the GPU that they were measured on, where that is another
-	// Tables are the constants as the kernels were measured alone, before served runs corrected them.
-	// The zero value stands for Kernels.
+	KernelsOf  string // the GPU on which they were measured, if it is another one
+	// Tables are the constants without corrections from served runs. The zero value means Kernels.
 	Tables KernelConstants
 }
 
 // AttentionBackend names the family of attention kernels that serving engines choose on a GPU.
 type AttentionBackend string
 
-// FA2 is FlashAttention-2: a step that mixes prefill and decode runs both in one un-split kernel,
-// which costs decodes far more than their own kernel would. Other backends run them apart.
+// FA2 is FlashAttention-2: a step with prefill and decode runs both in one kernel without split-KV, which makes
+// decodes much slower than their own kernel would. Other backends run them separately.
 const FA2 AttentionBackend = "fa2"
 
-// Calibration says how far a GPU's kernel constants were measured on that GPU.
+// Calibration says how many of a GPU's kernel constants were measured on that GPU.
 type Calibration string
 
 // The degrees of calibration.
@@ -76,8 +72,8 @@ func (c Calibration) String() string {
 	return "uncalibrated"
 }
 
-// Peak is the dense FLOP/s at which products of the given format compute: that of the format where
-// the GPU has units for it, else that of 16 bits.
+// Peak returns the dense FLOP/s of matrix products in the given format: that of the format if the GPU supports it,
+// otherwise that of 16 bits.
 func (g *GPU) Peak(p Precision) float64 {
 	switch {
 	case p == FP8 && g.FP8FLOPs > 0:
@@ -88,7 +84,7 @@ func (g *GPU) Peak(p Precision) float64 {
 	return g.BF16FLOPs
 }
 
-// reported is the memory that an engine sees.
+// reported returns the memory that an engine sees, in bytes.
 func (g *GPU) reported() float64 {
 	if g.ReportedBytes > 0 {
 		return g.ReportedBytes
@@ -96,37 +92,25 @@ func (g *GPU) reported() float64 {
 	return g.MemoryBytes
 }
 
-// Validate reports the figures that no step time can be computed from, all faults at once.
+// Validate returns all values from which no step time can be computed, joined into one error.
 func (g *GPU) Validate() error {
-	var errs []error
-	positive := func(name string, v float64) {
-		if !(v > 0) || math.IsInf(v, 0) {
-			errs = append(errs, fmt.Errorf("%s is %v (want a positive number)", name, v))
-		}
-	}
-	optional := func(name string, v float64) {
-		if !(v >= 0) || math.IsInf(v, 0) {
-			errs = append(errs, fmt.Errorf("%s is %v (want 0 or more)", name, v))
-		}
-	}
-	positive("bf16 peak", g.BF16FLOPs)
-	positive("memory", g.MemoryBytes)
-	positive("memory bandwidth", g.HBMBytesPerSecond)
-	optional("reported memory", g.ReportedBytes)
-	optional("fp8 peak", g.FP8FLOPs)
-	optional("fp4 peak", g.FP4FLOPs)
-	optional("scale-up bandwidth", g.ScaleUpBytesPerSecond)
-	optional("host bandwidth", g.HostBytesPerSecond)
-	optional("network bandwidth", g.NICBytesPerSecond)
-	optional("price", g.USDPerHour[0])
-	optional("price", g.USDPerHour[1])
-	if g.SMs < 1 {
-		errs = append(errs, fmt.Errorf("sms is %d (want 1 or more)", g.SMs))
-	}
+	var f faults.List
+	f.Positive("bf16 peak", g.BF16FLOPs)
+	f.Positive("memory", g.MemoryBytes)
+	f.Positive("memory bandwidth", g.HBMBytesPerSecond)
+	f.AtLeast("reported memory", g.ReportedBytes, 0)
+	f.AtLeast("fp8 peak", g.FP8FLOPs, 0)
+	f.AtLeast("fp4 peak", g.FP4FLOPs, 0)
+	f.AtLeast("scale-up bandwidth", g.ScaleUpBytesPerSecond, 0)
+	f.AtLeast("host bandwidth", g.HostBytesPerSecond, 0)
+	f.AtLeast("network bandwidth", g.NICBytesPerSecond, 0)
+	f.AtLeast("price", g.USDPerHour[0], 0)
+	f.AtLeast("price", g.USDPerHour[1], 0)
+	f.Check(g.SMs >= 1, "sms is %d (want 1 or more)", g.SMs)
 	if g.Kernels.isZero() {
-		errs = append(errs, errors.New("no kernel constants (read GPU records through the catalogue, which fills them in)"))
-	} else if err := g.Kernels.validate(); err != nil {
-		errs = append(errs, err)
+		f.Addf("no kernel constants (read the GPU record with catalog.ReadGPU, which adds them)")
+	} else {
+		f.Add(g.Kernels.validate())
 	}
-	return errors.Join(errs...)
+	return f.Err()
 }

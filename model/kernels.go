@@ -5,36 +5,36 @@ import (
 	"math"
 )
 
-// Kernels is the calibrated step timer: a step is the sum over layers of matrix products, attention,
-// experts, small kernels and communication, each a fixed latency plus a soft maximum of arithmetic and
-// memory time, with constants measured on the GPU.
+// Kernels is the calibrated step timer. A step is the sum over layers of matrix products, attention, experts, small
+// kernels and communication. Each is a fixed latency plus a soft maximum of arithmetic and memory time, with
+// constants measured on the GPU.
 //
-// Attention of decodes depends on their number and their summed context; attention of a chunk on the
-// chunk; everything else on the number of tokens in the step, or of sequences that emit. These last
-// are tabulated at construction, so that a step costs a few look-ups. All of it is integer.
+// Decode attention depends on the number of decodes and their summed context, prefill attention on each chunk,
+// everything else on the number of tokens in the step or of sequences that emit. The latter are tabulated at
+// construction, so that a step takes a few integer operations.
 //
-// With pipeline parallelism the time is that of one batch passing through all stages, which Stages
-// divides among them. How batches overlap in the pipeline is the caller's matter.
+// With pipeline parallelism the time is that of one batch through all stages; Stages divides it. The caller models
+// the overlap of batches.
 //
-// The batch is that of one attention-data-parallel rank; the others are taken to be equally loaded
-// when experts are shared with them.
+// The batch is that of one rank of data-parallel attention. If experts are shared among ranks, the others are
+// assumed to have the same load.
 type Kernels struct {
 	ops *ops // for Explain; not used by Span
 
-	tokens     table // by tokens in the step: all layers but their attention
-	emit       table // by sequences that emit: head and sampler
-	fixed      int64 // every step
+	tokens     table // by tokens in the step: all layers without attention
+	emit       table // by sequences that emit: output head and sampler
+	fixed      int64 // per step
 	sequence   int64 // per sequence
-	eagerFloor int64 // no step is shorter
+	eagerFloor int64 // minimum time of a step
 
-	hop      int64    // from a pipeline stage to the next,
-	hopToken fraction // and for each token
+	hop      int64    // between pipeline stages, per step
+	hopToken fraction // between pipeline stages, per token
 
-	decode       curve // by mean context: a sequence's decode attention in all layers
+	decode       curve // by mean context: decode attention of one sequence in all layers
 	decodeLaunch int64
 	arithmetic   [2]int64 // of decode attention per token of context, full and windowed layers
-	draft        int64    // of decode attention per draft, but for its context
-	draftRow     int64    // at least, per token of a decoding sequence
+	draft        int64    // of decode attention per draft, without its context
+	draftRow     int64    // minimum per token of a decoding sequence
 
 	prefillLaunch int64
 	pair          [2]fraction // per (new token, context token), full and windowed layers, halved
@@ -43,10 +43,10 @@ type Kernels struct {
 	window        int64
 	up            *curve // by tokens in context: up-projection of latent attention
 
-	mixed []mixedClass // kernels that mix prefill with decode; nil where they run apart
+	mixed []mixedClass // kernels that mix prefill and decode; nil if they run separately
 }
 
-// mixedClass is the mixed attention of the layers of one class.
+// mixedClass is the mixed attention of one layer class.
 type mixedClass struct {
 	window       int64
 	heads        int64
@@ -60,10 +60,11 @@ type mixedClass struct {
 	read         fraction
 }
 
-// tableLimit caps the sizes of tables; beyond it, curves take over.
+// tableLimit is the maximum size of tables; curves continue them.
 const tableLimit = 16384
 
-// NewKernels precomputes the coefficients of a deployment. It takes a few milliseconds.
+// NewKernels precomputes the coefficients of a deployment, which takes a few milliseconds. It returns an error for
+// invalid options and for iterations that are too slow for the time resolution.
 func NewKernels(d *Deployment, o KernelOptions) (*Kernels, error) {
 	o, err := o.resolve(&d.GPU.Kernels.Common)
 	if err != nil {
@@ -71,34 +72,38 @@ func NewKernels(d *Deployment, o KernelOptions) (*Kernels, error) {
 	}
 	p := newOps(d, o)
 	k := &Kernels{ops: p, window: noWindow}
-	k.tokens = newTable(func(m float64) float64 { return total(func(v visit) { p.tokenTerms(m, v) }) }, min(o.MaxNumBatchedTokens, tableLimit)+1)
+	k.tokens = newTable(func(m float64) float64 { return total(func(v termFunc) { p.tokenTerms(m, v) }) },
+		min(o.MaxNumBatchedTokens, tableLimit)+1)
 	if o.PadGraphs {
-		k.pad()
+		k.padTokens()
 	}
-	k.emit = newTable(func(n float64) float64 { return total(func(v visit) { p.emitTerms(n, v) }) }, min(o.MaxNumSeqs, tableLimit)+1)
+	k.emit = newTable(func(n float64) float64 { return total(func(v termFunc) { p.emitTerms(n, v) }) },
+		min(o.MaxNumSeqs, tableLimit)+1)
 	k.fixed = roundFemtos(total(p.fixedTerms) * femtosPerSecond)
 	k.sequence = roundFemtos(o.Overheads.Sequence.Seconds() * femtosPerSecond)
 	if o.EagerLayerTime > 0 {
-		k.eagerFloor = roundFemtos((o.Overheads.Step.Seconds() + float64(o.EagerLayerTime.Seconds()*float64(d.LLM.Layers))) * femtosPerSecond)
+		k.eagerFloor = roundFemtos((o.Overheads.Step.Seconds() +
+			float64(o.EagerLayerTime.Seconds()*float64(d.LLM.Layers))) * femtosPerSecond)
 	}
 	k.prepareAttention()
 	k.prepareHops()
 	n := min(o.MaxNumSeqs, countedSeqs)
-	if seconds := k.fullest(n); !(seconds <= slowestStep) {
-		return nil, fmt.Errorf("kernels of %v: an iteration of %d sequences takes %.3g s or more (want at most %d: see the memory bandwidth, %.3g GB/s, and the peak of bf16, %.3g TFLOPS)",
+	if seconds := k.fullBatchSeconds(n); !(seconds <= slowestStep) {
+		return nil, fmt.Errorf("kernels of %v: an iteration of %d sequences takes %.3g s or more (want at most %d: "+
+			"see the memory bandwidth, %.3g GB/s, and the peak of bf16, %.3g TFLOPS)",
 			d, n, seconds, slowestStep, d.GPU.HBMBytesPerSecond/1e9, d.GPU.BF16FLOPs/1e12)
 	}
 	return k, nil
 }
 
-// slowestStep, in seconds, is as long as an iteration may be. Femtoseconds overflow at nine times that.
+// slowestStep is the maximum time of an iteration in seconds. Femtoseconds overflow at nine times that.
 const slowestStep = 1000
 
-// countedSeqs is the largest batch that slowestStep is held against.
+// countedSeqs is the largest batch for which slowestStep is checked.
 const countedSeqs = 1 << 20
 
-// fullest is the time of an iteration in which n sequences fill the memory, in seconds.
-func (k *Kernels) fullest(n int) float64 {
+// fullBatchSeconds returns the time of an iteration in which n sequences fill the memory.
+func (k *Kernels) fullBatchSeconds(n int) float64 {
 	d := k.ops.d
 	context := max(d.GPU.MemoryBytes/float64(max(1, d.KVBytesPerToken())), float64(n))
 	mean := int64(min(context/float64(n), curveEnd))
@@ -118,8 +123,9 @@ func (k *Kernels) prepareAttention() {
 	k.decodeLaunch = roundFemtos(p.decodeLaunch().seconds * layers * femtosPerSecond)
 	sequence := p.decodeSequence(0)
 	k.draft = roundFemtos(draftShare * sequence.latency * layers * femtosPerSecond)
-	if p.d.LLM.UsesMLA() { // its projections are those of every row
-		project := int64(math.Ceil(2 * p.mlaUpParams() / (mlaProjectionCompute * p.d.GPU.BF16FLOPs) * layers * femtosPerSecond))
+	if p.d.LLM.UsesMLA() { // its projections apply to every row
+		seconds := 2 * p.mlaUpParams() / (mlaProjectionCompute * p.d.GPU.BF16FLOPs) * layers
+		project := int64(math.Ceil(seconds * femtosPerSecond))
 		k.draft, k.draftRow = k.draft+project, project
 	}
 	k.prefillLaunch = roundFemtos(p.prefillLaunch() * layers * femtosPerSecond)
@@ -154,10 +160,10 @@ func (k *Kernels) prepareAttention() {
 	}
 }
 
-// draftShare is the part of its cost by which a sequence's decode attention grows for each draft that it verifies.
+// draftShare is the relative increase of a sequence's decode attention per draft that it verifies.
 const draftShare = 0.1
 
-// decodeCurve is a sequence's decode attention by its context, summed over the layers.
+// decodeCurve returns the decode attention of a sequence by its context, summed over the layers.
 func (o *ops) decodeCurve(classes []layerClass) curve {
 	var kinks []int64
 	for _, c := range classes {
@@ -172,19 +178,19 @@ func (o *ops) decodeCurve(classes []layerClass) curve {
 		}
 		return sum
 	}
-	// Latent attention is linear, and needs no centring.
+	// Latent attention is linear and needs no centring.
 	return newCurve(f, 0, kinks, !o.d.LLM.UsesMLA())
 }
 
-// pad lets token counts up to the largest captured graph cost what the next captured size does.
-func (k *Kernels) pad() {
+// padTokens sets the cost of token counts up to the largest captured graph to that of the next captured size.
+func (k *Kernels) padTokens() {
 	for m := 1; m <= k.padLimit(); m++ {
 		k.tokens.values[m] = k.tokens.values[k.GraphTokens(m)]
 	}
 }
 
-// GraphTokens is the size of the CUDA graph that runs a step of so many tokens, which lasts as long as
-// one of that size; 0 where no graph holds so many.
+// GraphTokens returns the size of the CUDA graph that runs a step with the given number of tokens; 0 if none is
+// large enough. The step takes as long as one of that size.
 func (k *Kernels) GraphTokens(tokens int) int {
 	if !k.ops.o.PadGraphs || tokens < 1 || tokens > k.padLimit() {
 		return 0
@@ -199,13 +205,13 @@ func (k *Kernels) Padding(from, to int) int64 {
 
 var _ Padder = (*Kernels)(nil)
 
-// padLimit is the largest batch that a CUDA graph is captured for.
+// padLimit returns the largest batch for which a CUDA graph is captured.
 func (k *Kernels) padLimit() int {
 	return min(512, 2*k.ops.o.MaxNumSeqs*(k.ops.o.Drafts+1), len(k.tokens.values)-1)
 }
 
-// graphSize is the smallest captured batch size that holds m tokens. Each size is rounded up to a multiple of the
-// tokens that a sequence has in a step: one, and its drafts.
+// graphSize returns the smallest captured batch size that holds m tokens. Sizes are rounded up to a multiple of the
+// tokens per sequence in a step: one plus its drafts.
 func graphSize(m, each int) int {
 	for size := usualSize(max(1, m-each+1)); ; size = usualSize(size + 1) {
 		if size := (size + each - 1) / each * each; size >= m {
@@ -214,8 +220,8 @@ func graphSize(m, each int) int {
 	}
 }
 
-// usualSize is the smallest batch size captured without drafts that holds m tokens: 1, 2, 4, multiples of 8 up to
-// 256, and of 16 beyond.
+// usualSize returns the smallest batch size captured without drafts that holds m tokens: 1, 2, 4, multiples of 8 up
+// to 256, and of 16 beyond (vLLM's default capture sizes).
 func usualSize(m int) int {
 	switch {
 	case m <= 2:
@@ -228,8 +234,8 @@ func usualSize(m int) int {
 	return (m + 15) / 16 * 16
 }
 
-// Span implements [StepTimer]. A run of decodes is promised until their mean context passes the end
-// of a straight piece of the attention's cost.
+// Span implements [StepTimer]. A sequence of decodes ends where their mean context passes the end of a linear piece
+// of the attention's cost.
 func (k *Kernels) Span(b *Batch) (first, slope int64, n int) {
 	if len(b.Chunks) > 0 || b.Drafts > 0 {
 		return max(k.chunked(b), k.eagerFloor), 0, 1
@@ -243,11 +249,11 @@ func (k *Kernels) Span(b *Batch) (first, slope int64, n int) {
 	p := k.decode.find(mean)
 	value, run := decodes*p.value+(context-decodes*p.start)*p.slope, p.end-mean
 	slope = decodes * p.slope
-	if context == mean*decodes { // the mean of the run's last iteration is at most the joint
+	if context == mean*decodes { // the mean of the last iteration is at most the joint
 		run++
 	}
 	if b.SharedTokens > 0 {
-		t := linear{value, slope, run}.upper(k.decodeArithmetic(decodes, b.Context))
+		t := linear{value, slope, run}.max(k.decodeArithmetic(decodes, b.Context))
 		value, slope, run = t.value, t.slope, t.run
 	}
 	first = k.fixed + k.decodeLaunch + decodes*k.sequence + k.tokens.at(decodes) + k.emit.at(int64(b.Emit)) + value
@@ -263,16 +269,15 @@ func (k *Kernels) Span(b *Batch) (first, slope int64, n int) {
 	return first, slope, int(run)
 }
 
-// decodeArithmetic is what decode attention takes for its arithmetic alone, of which the sharing of
-// blocks spares nothing.
+// decodeArithmetic returns the arithmetic time of decode attention, which block sharing does not reduce.
 func (k *Kernels) decodeArithmetic(decodes, context int64) linear {
 	l := linear{value: context*k.arithmetic[0] + inWindow(context, decodes, k.window)*k.arithmetic[1]}
 	l.slope, l.run = windowed(&k.arithmetic, k.window, decodes, context)
 	return l
 }
 
-// verifyAttention is what the rows of drafts make of the decode attention t of all layers: the cost of a sequence
-// grows by a tenth for each of its drafts, and nothing is shorter than the arithmetic of all rows.
+// verifyAttention adds the rows of drafts to the decode attention t of all layers: draftShare per draft, and at
+// least the arithmetic of all rows.
 func (k *Kernels) verifyAttention(b *Batch, t int64) int64 {
 	if b.Drafts == 0 {
 		return t
@@ -284,7 +289,7 @@ func (k *Kernels) verifyAttention(b *Batch, t int64) int64 {
 	return max(saturate(t, int64(b.Drafts), k.draft), arithmetic)
 }
 
-// decodeAttention is the decode attention of all layers.
+// decodeAttention returns the decode attention of all layers.
 func (k *Kernels) decodeAttention(b *Batch) int64 {
 	decodes := int64(b.Decodes)
 	read, _ := readContext(b)
@@ -295,7 +300,7 @@ func (k *Kernels) decodeAttention(b *Batch) int64 {
 	return k.decodeLaunch + k.verifyAttention(b, t)
 }
 
-// launchBound is a run during which the host's launches take longer than the GPU.
+// launchBound returns a sequence of iterations that the host's launches limit.
 func (k *Kernels) launchBound(first, slope, run int64) (int64, int64, int) {
 	if slope > 0 {
 		run = min(run, (k.eagerFloor-first)/slope+1)
@@ -303,8 +308,8 @@ func (k *Kernels) launchBound(first, slope, run int64) (int64, int64, int) {
 	return k.eagerFloor, 0, int(min(run, maxRun))
 }
 
-// readContext is the number of tokens whose KV decode attention reads: shared blocks once, but never
-// less than a tenth of the whole. It reports whether the number grows like the context itself.
+// readContext returns the number of tokens whose KV decode attention reads: shared blocks once, but at least a
+// tenth of the total. exact means that the number grows like the context.
 func readContext(b *Batch) (context int64, exact bool) {
 	context = b.Context - b.SharedTokens
 	if least := b.Context / 10; context < least {
@@ -313,7 +318,7 @@ func readContext(b *Batch) (context int64, exact bool) {
 	return context, true
 }
 
-// chunked is the time of a step with prefill chunks or drafts.
+// chunked returns the time of a step with prefill chunks or drafts.
 func (k *Kernels) chunked(b *Batch) int64 {
 	decodes := int64(b.Decodes)
 	tokens := b.decodeTokens()
@@ -344,18 +349,18 @@ func (k *Kernels) chunked(b *Batch) int64 {
 	return t
 }
 
-// prefill is the arithmetic of the chunks' attention, the reading of their sequences' caches, which
-// bounds it from below, and the number of tokens in their contexts.
+// prefill returns the arithmetic of the chunks' attention, the time to read their KV, which is its lower bound, and
+// the number of tokens in their contexts.
 func (k *Kernels) prefill(b *Batch) (pairs, reads, context int64) {
 	var read uint128
 	for _, c := range b.Chunks {
 		n, cached := int64(c.New), int64(c.Cached)
 		span := 2*cached + n // twice the mean context
-		var chunk uint128    // rounded for itself
+		var chunk uint128    // rounded separately
 		chunk.add(n*span, k.pair[0])
 		chunk.add(n*min(span, 2*k.window), k.pair[1])
 		chunk.add(n, k.newToken)
-		pairs = min(pairs+chunk.femtos(), longest)
+		pairs = min(pairs+chunk.femtos(), maxFemtos)
 		read.add(n+cached, k.read[0])
 		read.add(min(n+cached, k.window), k.read[1])
 		context += n + cached
@@ -363,22 +368,21 @@ func (k *Kernels) prefill(b *Batch) (pairs, reads, context int64) {
 	return pairs, read.femtos(), context
 }
 
-// sum is the cost of n sequences with the given summed context.
+// sum returns the cost of n sequences with the given summed context.
 func (c *curve) sum(n, context int64) int64 {
 	p := c.find(context / n)
 	return n*p.value + (context-n*p.start)*p.slope
 }
 
-// femtos is the attention of a step with chunks, in a kernel where every decoding sequence takes the
-// tiles of a whole query block, as FlashAttention-2 does it: waves of (head, query tile) pairs over
-// the multiprocessors, not split along the context, so that the longest tile bounds the time from
-// below. It is never faster than the decodes alone, nor than the reading of the cache.
+// femtos returns the attention of a step with chunks in a kernel where each decoding sequence takes the tiles of a
+// whole query block, as in FlashAttention-2: waves of (head, query tile) pairs over the SMs without split-KV, so
+// that the longest tile is a lower bound. The decodes alone and the reading of the KV are lower bounds too.
 func (c *mixedClass) femtos(b *Batch) int64 {
 	decodes := int64(b.Decodes)
 	var reads uint128
-	work, tile, decode := int64(0), int64(0), int64(0) // tile: the longest, times the multiprocessors
+	work, tile, decode := int64(0), int64(0), int64(0) // tile: the longest one, times the SMs
 	if decodes > 0 {
-		// Sharing spares reading, not arithmetic.
+		// Sharing reduces reads, not arithmetic.
 		inWindow := inWindow(b.Context, decodes, c.window)
 		work = b.tiles(c.tileRows) * (2*inWindow + decodes*c.delta)
 		tile = c.sms*2*inWindow/decodes + c.sms*c.delta

@@ -1,6 +1,6 @@
 package model
 
-// Names of the terms of a step, as [Kernels.Explain] gives them.
+// Names of the terms of a step in [Kernels.Explain].
 const (
 	termProjections = "attention projections"
 	termDecode      = "decode attention"
@@ -24,11 +24,11 @@ const (
 	termEager       = "eager launches"
 )
 
-// visit is called for each term of a sum.
-type visit func(name, row string, c cost)
+// termFunc receives each term of a sum.
+type termFunc func(name, row string, c cost)
 
-// tokenTerms are the terms that depend only on the number m of tokens in the step, over all layers.
-func (o *ops) tokenTerms(m float64, v visit) {
+// tokenTerms lists the terms that depend only on the number m of tokens in the step, over all layers.
+func (o *ops) tokenTerms(m float64, v termFunc) {
 	d, llm := o.d, &o.d.LLM
 	layers, dense := float64(llm.Layers), float64(llm.denseLayers())
 	moe := layers - dense
@@ -70,7 +70,7 @@ func (o *ops) tokenTerms(m float64, v visit) {
 	}
 }
 
-// projections are the dense products around attention in one layer.
+// projections returns the dense products around attention in one layer.
 func (o *ops) projections(m float64) cost {
 	w := o.d.Dtype
 	if !o.d.LLM.UsesMLA() {
@@ -84,13 +84,13 @@ func (o *ops) projections(m float64) cost {
 	return out.plus(o.gemm(m, q+c+r, o.h, w)).plus(o.gemm(m, o.q*(n+r), q, w))
 }
 
-// mlp is a gated MLP of the given width on this rank: gate and up in one product, then down.
+// mlp returns a gated MLP of the given width on this rank: gate and up in one product, then down.
 func (o *ops) mlp(m, width float64) cost {
 	return o.gemm(m, 2*width, o.h, o.d.Dtype).plus(o.gemm(m, o.h, width, o.d.Dtype))
 }
 
-// emitTerms are the terms that depend only on the number of sequences that produce a token.
-func (o *ops) emitTerms(emit float64, v visit) {
+// emitTerms lists the terms that depend only on the number of sequences that emit a token.
+func (o *ops) emitTerms(emit float64, v termFunc) {
 	v(termHead, o.c.GEMM[BF16].Row, o.gemm(emit, o.voc, o.h, BF16))
 	if o.d.TensorParallel > 1 {
 		v(termAllReduce, o.comm.c.Row, o.comm.allReduce(emit*o.voc*2, o.d.TensorParallel))
@@ -98,8 +98,8 @@ func (o *ops) emitTerms(emit float64, v visit) {
 	v(termSampler, "common", o.sampler(emit))
 }
 
-// fixedTerms are those of every step.
-func (o *ops) fixedTerms(v visit) {
+// fixedTerms lists the terms of every step.
+func (o *ops) fixedTerms(v termFunc) {
 	v(termStep, "common", latency(o.o.Overheads.Step.Seconds()))
 	if o.o.ExtraLayerTime > 0 {
 		v(termExtra, "option", latency(o.o.ExtraLayerTime.Seconds()*float64(o.d.LLM.Layers)))
@@ -108,8 +108,8 @@ func (o *ops) fixedTerms(v visit) {
 
 func latency(seconds float64) cost { return cost{seconds: seconds, latency: seconds} }
 
-// total adds up the seconds of terms.
-func total(terms func(visit)) float64 {
+// total sums the seconds of terms.
+func total(terms func(termFunc)) float64 {
 	sum := 0.0
 	terms(func(_, _ string, c cost) { sum += c.seconds })
 	return sum

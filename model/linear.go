@@ -2,8 +2,8 @@ package model
 
 import "clifftop/sim/clock"
 
-// Linear is a step timer for theory: every iteration lasts A + B·n, where n counts the decoding
-// sequences and the prefill chunks. Drafts cost nothing. Neither context nor prompt length matters.
+// Linear is a step timer for comparison with theory: each iteration takes A + B·n, where n counts the decoding
+// sequences and the prefill chunks. Drafts, context and prompt length have no effect.
 type Linear struct {
 	A, B clock.Duration
 }

@@ -1,12 +1,9 @@
 package model
 
-import (
-	"errors"
-	"fmt"
-)
+import "clifftop/internal/faults"
 
-// LLM is a language model: the dimensions that decide how much it computes and stores. The names
-// follow the config.json files of Hugging Face where these have a common one.
+// LLM has the dimensions of a language model that determine its computation and memory. Names follow the
+// config.json files of Hugging Face where they agree.
 type LLM struct {
 	Name    string
 	Aliases []string // other names, such as Hugging Face ids
@@ -19,42 +16,42 @@ type LLM struct {
 	HeadDim        int
 	Intermediate   int // width of the gated MLP of a dense layer
 	Vocab          int
-	TiedEmbeddings bool // the output head is the embedding matrix
+	TiedEmbeddings bool // the output head shares the embedding matrix
 	MaxContext     int  // tokens
 
 	Experts            int // routed experts per layer; 0 for a dense model
-	TopK               int // experts that a token visits
+	TopK               int // experts per token
 	MoEIntermediate    int // width of one expert
 	SharedIntermediate int // total width of the shared experts
 	FirstDenseLayers   int // leading layers without experts
 
 	SlidingWindow  int // tokens that a windowed layer attends to
-	WindowedLayers int // how many layers have the window
-	// ChunkedWindow says that windows are chunks of fixed bounds rather than slide. vLLM then keeps the KV of
-	// whole sequences in those layers too, unless it is told to do otherwise.
+	WindowedLayers int // number of layers with the window
+	// ChunkedWindow means that windows are chunks with fixed bounds (chunked local attention). vLLM keeps the KV of
+	// whole sequences in those layers by default.
 	ChunkedWindow bool
 
-	MLA MLA // multi-head latent attention; zero for models without it
+	MLA MLA // multi-head latent attention; zero means none
 
-	Unfused UnfusedKernels // what expert layers run beyond the usual kernels
+	Unfused UnfusedKernels // additional kernels of expert layers
 
 	Precision    Precision // native format of the weights outside the experts
-	MoEPrecision Precision // native format of the experts; Auto is Precision
+	MoEPrecision Precision // native format of the experts; Auto means Precision
 }
 
-// MLA holds the dimensions of multi-head latent attention, which caches one compressed vector of
-// KVRank+RopeDim numbers per token and layer instead of keys and values per head.
+// MLA has the dimensions of multi-head latent attention, which caches one compressed vector of KVRank+RopeDim
+// numbers per token and layer instead of keys and values per head.
 type MLA struct {
-	QRank    int // rank of the query compression; 0 for a direct projection
+	QRank    int // rank of the query compression; 0 means a direct projection
 	KVRank   int // rank of the KV compression
 	RopeDim  int // positional part of a head, shared by all heads in the cache
 	NopeDim  int // non-positional part of a query or key head
 	ValueDim int // width of a value head
 }
 
-// UnfusedKernels is the time of small kernels that engines run in every expert layer of some models:
-// routing in 32 bits, scores and norms that span ranks, quantisation of activations in blocks. They are
-// bound by launches and memory, on all GPUs much alike.
+// UnfusedKernels is the time of small kernels that engines run in every expert layer of some models: 32-bit
+// routing, scores and norms across ranks, block quantisation of activations. Launches and memory limit them; they
+// take about the same time on all GPUs.
 type UnfusedKernels struct {
 	LayerSeconds float64 // per layer and step
 	TokenSeconds float64 // per layer and token
@@ -63,7 +60,7 @@ type UnfusedKernels struct {
 // UsesMLA reports whether the model has multi-head latent attention.
 func (m *LLM) UsesMLA() bool { return m.MLA.KVRank > 0 }
 
-// denseLayers is the number of layers with a dense MLP.
+// denseLayers returns the number of layers with a dense MLP.
 func (m *LLM) denseLayers() int {
 	if m.Experts == 0 {
 		return m.Layers
@@ -71,81 +68,71 @@ func (m *LLM) denseLayers() int {
 	return m.FirstDenseLayers
 }
 
-// limits that keep every product of dimensions far inside a float64's exact range and an int64.
+// Limits that keep every product of dimensions within the exact range of a float64 and within an int64.
 const (
 	maxDimension = 1 << 24
 	maxLayers    = 1 << 12
 )
 
-// Validate reports what is missing or contradictory in the dimensions, all faults at once.
+// Validate returns all missing or contradictory dimensions joined into one error.
 func (m *LLM) Validate() error {
-	var f faults
-	f.within("layers", m.Layers, 1, maxLayers)
-	f.positive("hidden", m.Hidden)
-	f.positive("heads", m.Heads)
-	f.positive("kv_heads", m.KVHeads)
-	f.positive("head_dim", m.HeadDim)
-	f.positive("vocab", m.Vocab)
-	f.within("max_context", m.MaxContext, 0, maxDimension)
-	f.within("shared_intermediate", m.SharedIntermediate, 0, maxDimension)
+	var f faults.List
+	faults.Within(&f, "layers", m.Layers, 1, maxLayers)
+	dimension(&f, "hidden", m.Hidden)
+	dimension(&f, "heads", m.Heads)
+	dimension(&f, "kv_heads", m.KVHeads)
+	dimension(&f, "head_dim", m.HeadDim)
+	dimension(&f, "vocab", m.Vocab)
+	faults.Within(&f, "max_context", m.MaxContext, 0, maxDimension)
+	faults.Within(&f, "shared_intermediate", m.SharedIntermediate, 0, maxDimension)
 	if m.KVHeads > 0 && m.Heads%m.KVHeads != 0 {
-		f.add("heads %d is not a multiple of kv_heads %d", m.Heads, m.KVHeads)
+		f.Addf("heads %d is not a multiple of kv_heads %d", m.Heads, m.KVHeads)
 	}
 	if m.denseLayers() > 0 {
-		f.positive("intermediate", m.Intermediate)
+		dimension(&f, "intermediate", m.Intermediate)
 	}
 	if m.Experts != 0 {
 		m.validateExperts(&f)
 	}
 	m.validateAttention(&f)
 	if m.Precision >= precisions || m.MoEPrecision >= precisions {
-		f.add("unknown native precision")
+		f.Addf("unknown native precision")
 	}
-	return errors.Join(f...)
+	return f.Err()
 }
 
 // validateExperts checks the dimensions of the experts.
-func (m *LLM) validateExperts(f *faults) {
-	f.positive("experts", m.Experts)
-	f.positive("moe_intermediate", m.MoEIntermediate)
+func (m *LLM) validateExperts(f *faults.List) {
+	dimension(f, "experts", m.Experts)
+	dimension(f, "moe_intermediate", m.MoEIntermediate)
 	if m.TopK < 1 || m.TopK > m.Experts {
-		f.add("top_k is %d (want 1 to the %d experts)", m.TopK, m.Experts)
+		f.Addf("top_k is %d (want 1 to the %d experts)", m.TopK, m.Experts)
 	}
 	if m.FirstDenseLayers < 0 || m.FirstDenseLayers > m.Layers {
-		f.add("first_dense_layers is %d (want 0 to the %d layers)", m.FirstDenseLayers, m.Layers)
+		f.Addf("first_dense_layers is %d (want 0 to the %d layers)", m.FirstDenseLayers, m.Layers)
 	}
 }
 
-// validateAttention checks windows and latent attention, which do not go together.
-func (m *LLM) validateAttention(f *faults) {
+// validateAttention checks windows and latent attention, which cannot be combined.
+func (m *LLM) validateAttention(f *faults.List) {
 	if m.WindowedLayers < 0 || m.WindowedLayers > m.Layers {
-		f.add("windowed layers are %d (want 0 to the %d layers)", m.WindowedLayers, m.Layers)
+		f.Addf("windowed layers are %d (want 0 to the %d layers)", m.WindowedLayers, m.Layers)
 	}
 	if m.WindowedLayers > 0 {
-		f.positive("sliding_window", m.SlidingWindow)
+		dimension(f, "sliding_window", m.SlidingWindow)
 	}
 	if m.MLA == (MLA{}) {
 		return
 	}
-	f.within("q_rank", m.MLA.QRank, 0, maxDimension)
-	f.positive("kv_rank", m.MLA.KVRank)
-	f.positive("rope_dim", m.MLA.RopeDim)
-	f.positive("nope_dim", m.MLA.NopeDim)
-	f.positive("value_dim", m.MLA.ValueDim)
+	faults.Within(f, "q_rank", m.MLA.QRank, 0, maxDimension)
+	dimension(f, "kv_rank", m.MLA.KVRank)
+	dimension(f, "rope_dim", m.MLA.RopeDim)
+	dimension(f, "nope_dim", m.MLA.NopeDim)
+	dimension(f, "value_dim", m.MLA.ValueDim)
 	if m.WindowedLayers > 0 {
-		f.add("windowed layers with multi-head latent attention are not modelled")
+		f.Addf("windowed layers with multi-head latent attention are not modelled")
 	}
 }
 
-// faults collects what is wrong with a record.
-type faults []error
-
-func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
-
-func (f *faults) positive(name string, v int) { f.within(name, v, 1, maxDimension) }
-
-func (f *faults) within(name string, v, least, most int) {
-	if v < least || v > most {
-		f.add("%s is %d (want %d to %d)", name, v, least, most)
-	}
-}
+// dimension checks that a dimension of the model is given and within bounds.
+func dimension(f *faults.List, name string, v int) { faults.Within(f, name, v, 1, maxDimension) }

@@ -1,19 +1,20 @@
 package model
 
 import (
-	"errors"
 	"fmt"
 	"math"
+
+	"clifftop/internal/faults"
 )
 
-// KVBytesPerToken is what one token's keys and values take on a rank, in bytes, over all layers of
-// the longest pipeline stage and leaving windows aside.
+// KVBytesPerToken returns the bytes of one token's keys and values on one rank, over all layers of the longest
+// pipeline stage, without the savings of sliding windows.
 func (d *Deployment) KVBytesPerToken() int64 {
 	return d.kvBytesPerTokenLayer() * int64(d.stageLayers())
 }
 
-// kvBytesPerTokenLayer is a token's share of one layer's cache on a rank. The latent vector of MLA
-// is on every rank.
+// kvBytesPerTokenLayer returns the bytes of one token in one layer's cache on one rank. Every rank holds the latent
+// vector of MLA.
 func (d *Deployment) kvBytesPerTokenLayer() int64 {
 	m := &d.LLM
 	if m.UsesMLA() {
@@ -22,19 +23,18 @@ func (d *Deployment) kvBytesPerTokenLayer() int64 {
 	return 2 * int64(max(1, m.KVHeads/d.TensorParallel)) * int64(m.HeadDim) * d.KVDtype.kvBytes()
 }
 
-// MemoryKnobs are the engine's settings that decide the size of the KV pool. Start from
-// [DefaultMemoryKnobs].
+// MemoryKnobs are the engine settings that determine the size of the KV cache. Start from [DefaultMemoryKnobs].
 type MemoryKnobs struct {
 	Utilization         float64 // fraction of the reported memory that the engine may use
 	BlockSize           int     // tokens per block
-	MaxNumBatchedTokens int     // token budget of a step: the activations' size
-	MaxNumSeqs          int     // largest batch: the sampler's buffers
-	CountGraphs         bool    // CUDA graphs are inside the budget, as in engines since 2026
-	BlocksOverride      int     // sets N when positive
-	KVCacheBytes        float64 // sets the memory of the pool when positive, whatever the rest
+	MaxNumBatchedTokens int     // token budget of a step, which sizes the activations
+	MaxNumSeqs          int     // largest batch, which sizes the sampler's buffers
+	CountGraphs         bool    // CUDA graphs count towards the budget, as in engines since 2026
+	BlocksOverride      int     // sets the number of blocks if positive
+	KVCacheBytes        float64 // sets the memory of the KV cache if positive
 }
 
-// DefaultMemoryKnobs are the engine's defaults.
+// DefaultMemoryKnobs returns vLLM's defaults.
 func DefaultMemoryKnobs() MemoryKnobs {
 	return MemoryKnobs{
 		Utilization: 0.92, BlockSize: 16, MaxNumBatchedTokens: 8192, MaxNumSeqs: 256, CountGraphs: true,
@@ -42,68 +42,54 @@ func DefaultMemoryKnobs() MemoryKnobs {
 }
 
 func (k *MemoryKnobs) validate() error {
-	var errs []error
-	if !(k.Utilization > 0 && k.Utilization <= 1) {
-		errs = append(errs, fmt.Errorf("gpu_memory_utilization is %v (want above 0, at most 1)", k.Utilization))
-	}
-	for _, v := range []struct {
-		name string
-		n    int
-	}{
-		{"block_size", k.BlockSize},
-		{"max_num_batched_tokens", k.MaxNumBatchedTokens},
-		{"max_num_seqs", k.MaxNumSeqs},
-	} {
-		if v.n < 1 || v.n > math.MaxInt32 {
-			errs = append(errs, fmt.Errorf("%s is %d (want 1 to %d)", v.name, v.n, math.MaxInt32))
-		}
-	}
-	if k.BlocksOverride < 0 || k.BlocksOverride > math.MaxInt32 {
-		errs = append(errs, fmt.Errorf("num_gpu_blocks_override is %d (want 1 to %d)", k.BlocksOverride, math.MaxInt32))
-	}
-	if !(k.KVCacheBytes >= 0) || math.IsInf(k.KVCacheBytes, 0) {
-		errs = append(errs, fmt.Errorf("kv_cache_memory_bytes is %v (want 0 or more)", k.KVCacheBytes))
-	}
-	return errors.Join(errs...)
+	var f faults.List
+	f.Check(k.Utilization > 0 && k.Utilization <= 1, "gpu_memory_utilization is %v (want above 0, at most 1)",
+		k.Utilization)
+	faults.Within(&f, "block_size", k.BlockSize, 1, math.MaxInt32)
+	faults.Within(&f, "max_num_batched_tokens", k.MaxNumBatchedTokens, 1, math.MaxInt32)
+	faults.Within(&f, "max_num_seqs", k.MaxNumSeqs, 1, math.MaxInt32)
+	f.Check(k.BlocksOverride >= 0 && k.BlocksOverride <= math.MaxInt32, "num_gpu_blocks_override is %d (want 1 to %d)",
+		k.BlocksOverride, math.MaxInt32)
+	f.AtLeast("kv_cache_memory_bytes", k.KVCacheBytes, 0)
+	return f.Err()
 }
 
-// Memory outside weights and KV cache, in bytes: fitted by eye to five measured block counts.
+// Memory besides weights and KV cache in bytes, fitted to five measured block counts.
 const (
 	runtimeBytes     = 0.6e9 // CUDA context, libraries, fragmentation
 	collectivesBytes = 0.5e9 // communication buffers, with more than one tensor-parallel rank
 	graphBytes       = 0.6e9 // captured CUDA graphs
 )
 
-// KVBudget is where the memory of a GPU goes, in bytes per GPU, and the KV pool that is left.
+// KVBudget is the breakdown of the memory of one GPU in bytes, with the resulting KV cache.
 type KVBudget struct {
 	Total       float64 // memory as the driver reports it
-	Requested   float64 // what the engine may use of it
+	Requested   float64 // memory that the engine may use
 	Weights     float64
 	Runtime     float64 // context and communication buffers
 	Activations float64 // peak of a step with a full token budget
 	Sampler     float64
 	Graphs      float64 // CUDA graphs, when counted
-	KVCache     float64 // what is left
+	KVCache     float64 // the rest
 
 	BlockSize  int   // tokens
 	BlockBytes int64 // bytes of a block on one GPU
-	// Blocks is N, the number that engines log. One of them is the null block, which holds nothing.
+	// Blocks is the number of blocks that engines log. One of them is the null block, which holds no tokens.
 	Blocks int
-	// UsableTokens is the room in the N-1 usable blocks; windowed layers take some of it (see
+	// UsableTokens is the capacity of the usable blocks in tokens; windowed layers take some of it (see
 	// [Deployment.Pages]).
 	UsableTokens int64
 }
 
-// KVBlocks sizes the KV pool:
+// KVBlocks returns the size of the KV cache:
 //
 //	blocks = ⌊(utilization·reported − weights − reserve) / (KV bytes per token · block size)⌋
 //	reserve = runtime + activations + sampler + graphs
 //	activations = max_num_batched_tokens · (k·3·I/TP + 8·hidden) · 2
 //	sampler = max_num_seqs · vocab · 8
 //
-// where k·I is the width that a token computes at once: the experts it visits, or the dense MLP.
-// With windowed layers the pool is counted in pages of the full layers. A model that does not fit
-// is a [*FitError].
+// where k·I is the MLP width per token: of its experts, or of the dense MLP. With windowed layers the cache is
+// counted in pages of the full layers. The error is a [*FitError] if the model does not fit.
 func (d *Deployment) KVBlocks(k MemoryKnobs) (KVBudget, error) {
 	if err := k.validate(); err != nil {
 		return KVBudget{}, err
@@ -133,7 +119,8 @@ func (d *Deployment) budget(k MemoryKnobs) KVBudget {
 	if m.Experts > 0 {
 		width = float64(m.TopK) * float64(m.MoEIntermediate)
 	}
-	b.Activations = float64(float64(k.MaxNumBatchedTokens) * (3*width/float64(d.TensorParallel) + float64(8*float64(m.Hidden))) * 2)
+	b.Activations = float64(float64(k.MaxNumBatchedTokens) * (3*width/float64(d.TensorParallel) +
+		float64(8*float64(m.Hidden))) * 2)
 	b.Sampler = float64(float64(k.MaxNumSeqs) * float64(m.Vocab) * 8)
 	if k.CountGraphs {
 		b.Graphs = graphBytes
@@ -151,8 +138,8 @@ func (b *KVBudget) setBlocks(n float64) {
 	b.UsableTokens = int64(max(0, b.Blocks-1)) * int64(b.BlockSize)
 }
 
-// fullLayers are the numbers of layers of a stage whose pages the pool is counted
-// in, and of those charged as a fraction of them. A model with windows only is counted in these.
+// fullLayers returns the layers of a stage in whose pages the cache is counted, and those charged as a fraction of
+// them. A model with only windowed layers is counted in those.
 func (d *Deployment) fullLayers() (full, windowed int) {
 	m := &d.LLM
 	n := d.stageLayers()
@@ -163,7 +150,7 @@ func (d *Deployment) fullLayers() (full, windowed int) {
 	return n - windowed, windowed
 }
 
-// pageBytesPerToken is a token's size in the layers that the pool is counted in.
+// pageBytesPerToken returns the bytes of one token in the layers in which the cache is counted.
 func (d *Deployment) pageBytesPerToken() int64 {
 	full, windowed := d.fullLayers()
 	if full == 0 {
@@ -172,10 +159,9 @@ func (d *Deployment) pageBytesPerToken() int64 {
 	return d.kvBytesPerTokenLayer() * int64(full)
 }
 
-// Pages is the number of blocks of the pool that a sequence of the given tokens holds. Full layers
-// hold a page for every block of tokens; windowed layers hold at most the pages that their window
-// touches, and such a page is charged as the fraction of a full one that its layers are, rounded up
-// per sequence.
+// Pages returns the number of blocks that a sequence of the given tokens holds. Full layers hold a page per block
+// of tokens. Windowed layers hold at most the pages that their window touches; such a page counts as the fraction
+// of a full page that its layers are, rounded up per sequence.
 func (d *Deployment) Pages(tokens, blockSize int) int {
 	pages := (tokens + blockSize - 1) / blockSize
 	full, windowed := d.fullLayers()
@@ -189,20 +175,20 @@ func (d *Deployment) Pages(tokens, blockSize int) int {
 	return pages + (held*windowed+full-1)/full
 }
 
-// FitError says that a model does not fit on its GPUs, and what would.
+// FitError reports that a model does not fit on its GPUs, and what would fit.
 type FitError struct {
 	Deployment string
-	// MissingBytes is how much more memory per GPU the weights and the smallest pool need.
+	// MissingBytes is the additional memory per GPU that the weights and the smallest KV cache need.
 	MissingBytes float64
 	// TensorParallel is the smallest size at which the model fits in its format; 0 if none does.
 	TensorParallel int
-	// Dtype is a smaller format in which the model fits on the GPUs it has; Auto if none does.
+	// Dtype is a smaller format in which the model fits on the given GPUs; Auto if none does.
 	Dtype Precision
-	// Budget is where the memory would go; its KVCache is too small, or below 0.
+	// Budget is the breakdown of the memory; its KVCache is too small or negative.
 	Budget KVBudget
 }
 
-// Error is one line.
+// Error returns one line.
 func (e *FitError) Error() string {
 	s := fmt.Sprintf("%s does not fit: %.1f GB too much per GPU", e.Deployment, e.MissingBytes/1e9)
 	switch {

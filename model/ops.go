@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// cost is the time of an operation in seconds, and what it consists of: fixed latency, arithmetic at
-// the reached peak, memory traffic or link transfers at the reached bandwidth. The parts overlap, so
-// that seconds may be less than their sum.
+// cost is the time of an operation in seconds, and its parts: fixed latency, arithmetic at the achieved peak,
+// memory traffic or link transfers at the achieved bandwidth. The parts overlap, so seconds may be less than their
+// sum.
 type cost struct {
 	seconds                  float64
 	latency, compute, memory float64
@@ -21,9 +21,9 @@ func (c cost) times(f float64) cost {
 	return cost{float64(c.seconds * f), float64(c.latency * f), float64(c.compute * f), float64(c.memory * f)}
 }
 
-// ops are the elementary operations of a deployment. Products that are added to something are
-// converted to float64 explicitly, here and in the other files that compute coefficients: that keeps
-// compilers from fusing them, so that every platform gets the same coefficients.
+// ops computes the elementary operations of a deployment. Products that are added to something are explicitly
+// converted to float64, here and in other files that compute coefficients. This prevents fused multiply-adds, so
+// that all platforms get the same coefficients.
 type ops struct {
 	d    *Deployment
 	c    *KernelConstants
@@ -32,10 +32,10 @@ type ops struct {
 	tp   float64
 	h    float64 // hidden
 	hd   float64 // head dimension
-	q    float64 // query heads of a rank
-	kv   float64 // key heads of a rank
-	kvb  float64 // bytes of a number in the KV cache
-	voc  float64 // vocabulary of a rank
+	q    float64 // query heads per rank
+	kv   float64 // key heads per rank
+	kvb  float64 // bytes per number in the KV cache
+	voc  float64 // vocabulary per rank
 	comm commLinks
 }
 
@@ -50,7 +50,7 @@ func newOps(d *Deployment, o KernelOptions) *ops {
 	}
 }
 
-// softMax is (a^p + b^p)^(1/p): the sum for p = 1, nearly the larger one for large p.
+// softMax returns (a^p + b^p)^(1/p): the sum for p = 1, nearly the maximum for large p.
 func softMax(a, b, p float64) float64 {
 	lo, hi := min(a, b), max(a, b)
 	switch {
@@ -62,7 +62,7 @@ func softMax(a, b, p float64) float64 {
 	return hi * math.Pow(1+math.Pow(lo/hi, p), 1/p)
 }
 
-// gemm is the product of an m×k activation with k×n weights stored in format w.
+// gemm returns the cost of the product of an m×k activation with k×n weights stored in format w.
 func (o *ops) gemm(m, n, k float64, w Precision) cost {
 	c := &o.c.GEMM[w]
 	c1 := cost{
@@ -75,8 +75,8 @@ func (o *ops) gemm(m, n, k float64, w Precision) cost {
 	return c1
 }
 
-// experts is the grouped product of one layer's experts on a rank: tokens of all data-parallel ranks
-// choose k experts each, out of which ep-th parts live on a rank.
+// experts returns the cost of the grouped product of one layer's experts on one rank. tokens counts those of all
+// data-parallel ranks; each chooses k experts, of which one in ep is on the rank.
 func (o *ops) experts(tokens float64) cost {
 	llm, c := &o.d.LLM, &o.c.MoE[o.d.MoEDtype]
 	ep := float64(o.d.ExpertParallel)
@@ -87,8 +87,9 @@ func (o *ops) experts(tokens float64) cost {
 	short := 1 + c.ShortK/width
 	c1 := cost{
 		latency: c.Launch,
-		compute: 6 * o.h * width * (slots + float64(active*c.TileRows)) * short / (o.d.GPU.Peak(c.Arithmetic) * c.Compute),
-		memory:  active * 3 * o.h * width * o.d.MoEDtype.WeightBytes() / (o.bw * c.Memory),
+		compute: 6 * o.h * width * (slots + float64(active*c.TileRows)) * short /
+			(o.d.GPU.Peak(c.Arithmetic) * c.Compute),
+		memory: active * 3 * o.h * width * o.d.MoEDtype.WeightBytes() / (o.bw * c.Memory),
 	}
 	activations := slots * (float64(3*o.h) + float64(6*width)) * 2 / (0.9 * o.bw)
 	c1.seconds = c1.latency + activations + softMax(c1.compute, c1.memory, c.Exponent)
@@ -96,10 +97,9 @@ func (o *ops) experts(tokens float64) cost {
 	return c1
 }
 
-// imbalance is the load of the busiest expert-parallel rank over the mean. Unless given, it is expected
-// from chance: n tokens fall on ranks like balls in urns, which experts of unlike popularity make
-// unequal, and the busiest of some ranks lies as many standard deviations above their mean as the
-// greatest of so many normal variables does.
+// imbalance returns the load of the busiest expert-parallel rank over the mean. If it is not given, it is
+// estimated: tokens are distributed at random, with experts of unequal popularity, and the expected maximum over
+// the ranks is that of as many normal variables with the same standard deviation.
 func (o *ops) imbalance(tokens float64) float64 {
 	ep := o.d.ExpertParallel
 	switch {
@@ -116,20 +116,20 @@ func (o *ops) imbalance(tokens float64) float64 {
 	return min(n, 1+float64(normalMaximum(ep)*math.Sqrt(variance)))
 }
 
-// normalMaximum is the expected greatest of n standard normal variables, by powers of two.
+// normalMaximum returns the expected maximum of n standard normal variables, with n rounded up to a power of two.
 func normalMaximum(n int) float64 {
 	expected := [...]float64{0, 0.5642, 1.0294, 1.4236, 1.7660, 2.0697, 2.3437, 2.5941, 2.8253} // 1, 2, 4 … 256
 	return expected[min(bits.Len(uint(n-1)), len(expected)-1)]
 }
 
-// activeExperts is the expected number of distinct experts of a rank that the tokens visit.
+// activeExperts returns the expected number of distinct experts on one rank that the tokens visit.
 func (o *ops) activeExperts(tokens float64) float64 {
 	return activeExperts(&o.d.LLM, tokens, float64(o.d.ExpertParallel), o.o.RoutingConcentration, o.o.RoutingDispersion)
 }
 
-// activeExperts expects E/ep · (1 − (1 + T·k/(E·a))^−a) distinct experts on one of ep ranks: the
-// dispersion a describes how unequally experts are liked, +Inf being uniform. A concentration below
-// 1 shrinks the set that routing uses at all.
+// activeExperts returns E/ep · (1 − (1 + T·k/(E·a))^−a), the expected number of distinct experts on one of ep
+// ranks. The dispersion a describes how unequal the popularity of experts is; +Inf means uniform. A concentration
+// below 1 reduces the set of experts in use.
 func activeExperts(llm *LLM, tokens, ep, concentration, dispersion float64) float64 {
 	e, k := float64(llm.Experts), float64(llm.TopK)
 	local := e / ep
@@ -144,8 +144,8 @@ func activeExperts(llm *LLM, tokens, ep, concentration, dispersion float64) floa
 	return min(local, max(min(local, k/ep), e/ep*(1-idle)))
 }
 
-// elementwise is the small kernels of a layer: norms with residuals, rotary embedding, KV write, and
-// an activation of the given width.
+// elementwise returns the cost of the small kernels of a layer: norms with residuals, rotary embedding, KV write,
+// and an activation of the given width.
 func (o *ops) elementwise(m, width float64) cost {
 	c := &o.c.Common
 	attention := 2 * (o.q + 2*o.kv) * o.hd
@@ -165,7 +165,7 @@ func (o *ops) elementwise(m, width float64) cost {
 	return c1
 }
 
-// sampler turns logits into tokens; its cost is that of the whole vocabulary on every rank.
+// sampler returns the cost of sampling; it covers the whole vocabulary on every rank.
 func (o *ops) sampler(emit float64) cost {
 	c := &o.c.Common
 	bytes := c.SamplerBytes

@@ -1,94 +1,75 @@
 package model
 
 import (
-	"errors"
-	"fmt"
 	"math"
 
+	"clifftop/internal/faults"
 	"clifftop/sim/clock"
 )
 
-// KernelOptions tune the [Kernels] step timer. The zero value takes every default.
+// KernelOptions configure the [Kernels] step timer. The zero value means all defaults.
 type KernelOptions struct {
-	// MaxNumBatchedTokens and MaxNumSeqs are the engine's limits. They size the tables, and bound the
-	// batches that CUDA graphs are captured for; larger batches are still timed. 0 means 8192 and 256.
+	// MaxNumBatchedTokens and MaxNumSeqs are the engine's limits. They size the tables and limit the batches for
+	// which CUDA graphs are captured; larger batches can be timed too. 0 means 8192 and 256.
 	MaxNumBatchedTokens int
 	MaxNumSeqs          int
-	// Drafts is the number of tokens that speculative decoding proposes for a sequence in a step. It decides which
-	// sizes of CUDA graphs are captured.
+	// Drafts is the number of draft tokens per sequence and step. It determines the captured sizes of CUDA graphs.
 	Drafts int
-	// PadGraphs runs a step of few tokens as long as one of the next size that a CUDA graph was
-	// captured for.
+	// PadGraphs pads a step to the next size for which a CUDA graph was captured.
 	PadGraphs bool
-	// TopP adds the sorting of the vocabulary that sampling with top-p or top-k needs.
+	// TopP adds the sort of the vocabulary for sampling with top-p or top-k.
 	TopP bool
-	// Overheads are those outside the kernels; nil takes the calibrated ones.
+	// Overheads are the times outside the kernels; nil means the calibrated ones.
 	Overheads *Overheads
-	// ExtraLayerTime is added for every layer of every step, for models known to need more than their
-	// kernels.
+	// ExtraLayerTime is added per layer and step, for models that need more than their kernels.
 	ExtraLayerTime clock.Duration
-	// EagerLayerTime is what the host needs to launch a layer without CUDA graphs: no step is shorter
-	// than that for all layers, plus the step overhead. 0.25 to 0.35 ms are typical of engines that
-	// do not capture graphs.
+	// EagerLayerTime is the host's time to launch a layer without CUDA graphs. A step takes at least that for all
+	// layers plus the step overhead. 0.25 to 0.35 ms are typical of engines without CUDA graphs.
 	EagerLayerTime clock.Duration
-	// MixedEfficiency is the fraction of the peak that mixed prefill and decode attention reaches on
-	// FA2 GPUs. 0 takes the constant of the GPU.
+	// MixedEfficiency is the fraction of the peak that mixed prefill and decode attention achieves on FA2 GPUs. 0
+	// means the constant of the GPU.
 	MixedEfficiency float64
-	// AdditiveDecode adds up a sequence's own cost in decode attention and the reading of its cache, as if they
-	// did not overlap.
+	// AdditiveDecode adds the cost per sequence and the KV read of decode attention, as if they did not overlap.
 	AdditiveDecode bool
-	// RoutingConcentration is the fraction of the experts that routing uses. 0 means 1.
+	// RoutingConcentration is the fraction of the experts in use. 0 means 1.
 	RoutingConcentration float64
-	// RoutingDispersion says how evenly routing uses experts: +Inf is uniform. 0 means 12.
+	// RoutingDispersion describes how evenly routing uses experts; +Inf means uniform. 0 means 12.
 	RoutingDispersion float64
-	// ExpertImbalance is the load of the busiest expert-parallel rank over the mean; 1 is perfect
-	// balance. 0 expects it from chance and from the routing's dispersion.
+	// ExpertImbalance is the load of the busiest expert-parallel rank over the mean; 1 means perfect balance. 0
+	// means an estimate from RoutingDispersion.
 	ExpertImbalance float64
-	// FuseAllReduce runs an all-reduce and the norm after it as one kernel, up to the message size for
-	// which the GPU has one.
+	// FuseAllReduce fuses an all-reduce with the norm after it, up to the message size that the GPU supports.
 	FuseAllReduce bool
-	// FuseLayerKernels leaves out the small kernels that a model's layers have beyond the usual ones
-	// (see [LLM.Unfused]).
+	// FuseLayerKernels omits the additional small kernels of a model's layers (see [LLM.Unfused]).
 	FuseLayerKernels bool
-	// Tables takes groups of constants from the kernel tables alone.
+	// Tables selects constants without corrections from served runs.
 	Tables Tables
 }
 
-// Overheads are GPU-timeline time outside the kernels.
+// Overheads are times on the GPU timeline outside the kernels.
 type Overheads struct {
-	Step     clock.Duration // of every step
-	Sequence clock.Duration // of every sequence in it
+	Step     clock.Duration // per step
+	Sequence clock.Duration // per sequence in the step
 }
 
-// resolve checks the options and fills the defaults in.
+// resolve checks the options and fills in the defaults.
 func (o KernelOptions) resolve(c *CommonConstants) (KernelOptions, error) {
-	var errs []error
+	var f faults.List
 	count := func(name string, v *int, byDefault int) {
 		if *v == 0 {
 			*v = byDefault
 		}
-		if *v < 1 || *v > math.MaxInt32 {
-			errs = append(errs, fmt.Errorf("%s is %d (want 1 to %d)", name, *v, math.MaxInt32))
-		}
+		faults.Within(&f, name, *v, 1, math.MaxInt32)
 	}
 	number := func(name string, v *float64, byDefault, low, high float64) {
 		if *v == 0 {
 			*v = byDefault
 		}
-		if !(*v >= low && *v <= high) {
-			errs = append(errs, fmt.Errorf("%s is %v (want %v to %v)", name, *v, low, high))
-		}
-	}
-	length := func(name string, v clock.Duration) {
-		if v < 0 || v > clock.Second {
-			errs = append(errs, fmt.Errorf("%s is %v (want 0 to 1s)", name, v))
-		}
+		faults.Within(&f, name, *v, low, high)
 	}
 	count("max_num_batched_tokens", &o.MaxNumBatchedTokens, 8192)
 	count("max_num_seqs", &o.MaxNumSeqs, 256)
-	if o.Drafts < 0 || o.Drafts > 1<<10 {
-		errs = append(errs, fmt.Errorf("drafts is %d (want 0 to 1024)", o.Drafts))
-	}
+	faults.Within(&f, "drafts", o.Drafts, 0, 1<<10)
 	number("routing concentration", &o.RoutingConcentration, 1, 1e-6, 1)
 	number("routing dispersion", &o.RoutingDispersion, 12, 1e-3, math.Inf(1))
 	if o.ExpertImbalance != 0 {
@@ -98,11 +79,12 @@ func (o KernelOptions) resolve(c *CommonConstants) (KernelOptions, error) {
 		number("mixed attention efficiency", &o.MixedEfficiency, 0, 1e-6, 1)
 	}
 	if o.Overheads == nil {
-		o.Overheads = &Overheads{Step: clock.FromSeconds(c.StepOverhead), Sequence: clock.FromSeconds(c.SequenceOverhead)}
+		o.Overheads = &Overheads{Step: clock.FromSeconds(c.StepOverhead),
+			Sequence: clock.FromSeconds(c.SequenceOverhead)}
 	}
-	length("step overhead", o.Overheads.Step)
-	length("sequence overhead", o.Overheads.Sequence)
-	length("extra layer time", o.ExtraLayerTime)
-	length("eager layer time", o.EagerLayerTime)
-	return o, errors.Join(errs...)
+	faults.Within(&f, "step overhead", o.Overheads.Step, 0, clock.Second)
+	faults.Within(&f, "sequence overhead", o.Overheads.Sequence, 0, clock.Second)
+	faults.Within(&f, "extra layer time", o.ExtraLayerTime, 0, clock.Second)
+	faults.Within(&f, "eager layer time", o.EagerLayerTime, 0, clock.Second)
+	return o, f.Err()
 }

@@ -1,7 +1,7 @@
 package model
 
-// Params counts the parameters: all of them, and those that one token uses. Biases and the small
-// norms inside attention are left out; they are well below one per mille.
+// Params returns the number of parameters: in total, and used per token. Biases and the small norms inside
+// attention are omitted; they are well below 0.1 %.
 func (m *LLM) Params() (total, active float64) {
 	h := float64(m.Hidden)
 	embed := float64(m.Vocab) * h
@@ -19,9 +19,8 @@ func (m *LLM) Params() (total, active float64) {
 	return total, active
 }
 
-// attentionParams is the number of attention weights of a layer on one of tp ranks. Key and value
-// heads are replicated where there are fewer of them than ranks, and so are the down-projections
-// of latent attention.
+// attentionParams returns the number of attention weights of a layer on one of tp ranks. Key and value heads are
+// replicated if there are fewer of them than ranks; so are the down-projections of latent attention.
 func (m *LLM) attentionParams(tp int) float64 {
 	h, heads := float64(m.Hidden), float64(m.Heads)/float64(tp)
 	if !m.UsesMLA() {
@@ -40,17 +39,17 @@ func (a *MLA) dims() (q, c, r, n, v float64) {
 	return float64(a.QRank), float64(a.KVRank), float64(a.RopeDim), float64(a.NopeDim), float64(a.ValueDim)
 }
 
-// kvHeadsPerRank is the number of key heads on one of tp ranks, at least one.
+// kvHeadsPerRank returns the number of key heads on one of tp ranks, at least one.
 func (m *LLM) kvHeadsPerRank(tp int) float64 {
 	return max(1, float64(m.KVHeads)/float64(tp))
 }
 
-// expertParams is the size of one routed expert: gate, up and down matrices.
+// expertParams returns the number of parameters of one routed expert: gate, up and down matrices.
 func (m *LLM) expertParams() float64 {
 	return 3 * float64(m.Hidden) * float64(m.MoEIntermediate)
 }
 
-// sharedParams is the size of a layer's shared experts together.
+// sharedParams returns the number of parameters of a layer's shared experts.
 func (m *LLM) sharedParams() float64 {
 	return 3 * float64(m.Hidden) * float64(m.SharedIntermediate)
 }

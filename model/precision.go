@@ -8,8 +8,8 @@ import (
 // Precision is a number format of weights, activations or the KV cache.
 type Precision uint8
 
-// The formats. Auto stands for what the model's authors published (weights) or for 16 bits (KV
-// cache). The four-bit formats count their block scales.
+// The formats. Auto means the published format (weights) or 16 bits (KV cache). The sizes of the four-bit formats
+// include their block scales.
 const (
 	Auto  Precision = iota
 	BF16            // bfloat16
@@ -23,7 +23,7 @@ const (
 
 var precisionNames = [precisions]string{"auto", "bf16", "fp16", "fp8", "int4", "nvfp4", "mxfp4"}
 
-// ParsePrecision reads the name of a format as String prints it, in either case.
+// ParsePrecision returns the format with the given name, in any case.
 func ParsePrecision(s string) (Precision, error) {
 	for p, name := range precisionNames {
 		if strings.EqualFold(s, name) {
@@ -33,7 +33,7 @@ func ParsePrecision(s string) (Precision, error) {
 	return Auto, fmt.Errorf("unknown precision %q (want %s)", s, strings.Join(precisionNames[:], ", "))
 }
 
-// String is the name of the format, such as "fp8".
+// String returns the name of the format, such as "fp8".
 func (p Precision) String() string {
 	if p < precisions {
 		return precisionNames[p]
@@ -41,7 +41,7 @@ func (p Precision) String() string {
 	return fmt.Sprintf("precision(%d)", uint8(p))
 }
 
-// WeightBytes is the size of a stored weight, in bytes, its share of the block scales included.
+// WeightBytes returns the bytes of a stored weight, including its share of the block scales.
 func (p Precision) WeightBytes() float64 {
 	switch p {
 	case FP8:
@@ -54,7 +54,7 @@ func (p Precision) WeightBytes() float64 {
 	return 2
 }
 
-// activationBytes is the size of an input of a matrix product that computes in p.
+// activationBytes returns the bytes of an input of a matrix product that computes in p.
 func (p Precision) activationBytes() float64 {
 	switch p {
 	case FP8:
@@ -65,7 +65,7 @@ func (p Precision) activationBytes() float64 {
 	return 2
 }
 
-// kvBytes is the size of a number in a KV cache of format p.
+// kvBytes returns the bytes of a number in a KV cache of format p.
 func (p Precision) kvBytes() int64 {
 	if p == FP8 {
 		return 1

@@ -4,11 +4,11 @@ import (
 	"math"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"clifftop/model"
 	"clifftop/model/catalog"
 	"clifftop/sim/clock"
-
-	"pgregory.net/rapid"
 )
 
 // drawLLM is a model of random dimensions, or one of the catalogue.

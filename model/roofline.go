@@ -1,21 +1,21 @@
 package model
 
 import (
-	"errors"
 	"fmt"
 
+	"clifftop/internal/faults"
 	"clifftop/sim/clock"
 )
 
 // RooflineOptions are the four constants of [Roofline]. Start from [DefaultRooflineOptions].
 type RooflineOptions struct {
-	PeakFraction      float64        // of the datasheet's FLOP/s that is reached
-	BandwidthFraction float64        // of the datasheet's memory bandwidth that is reached
-	LayerTime         clock.Duration // per layer, whatever the batch
+	PeakFraction      float64        // achieved fraction of the datasheet's FLOP/s
+	BandwidthFraction float64        // achieved fraction of the datasheet's memory bandwidth
+	LayerTime         clock.Duration // per layer, for any batch
 	StepTime          clock.Duration // per step
 }
 
-// DefaultRooflineOptions are the constants that fitted 1,048 served runs best.
+// DefaultRooflineOptions returns the constants with the best fit to 1,048 served runs.
 func DefaultRooflineOptions() RooflineOptions {
 	return RooflineOptions{
 		PeakFraction: 0.6, BandwidthFraction: 0.8,
@@ -24,29 +24,19 @@ func DefaultRooflineOptions() RooflineOptions {
 }
 
 func (o *RooflineOptions) validate() error {
-	var errs []error
-	for _, f := range []struct {
-		name string
-		v    float64
-	}{{"peak fraction", o.PeakFraction}, {"bandwidth fraction", o.BandwidthFraction}} {
-		if !(f.v >= 1e-6 && f.v <= 1) {
-			errs = append(errs, fmt.Errorf("%s is %v (want above 0, at most 1)", f.name, f.v))
-		}
+	var f faults.List
+	fraction := func(name string, v float64) {
+		f.Check(v >= 1e-6 && v <= 1, "%s is %v (want above 0, at most 1)", name, v)
 	}
-	for _, l := range []struct {
-		name string
-		v    clock.Duration
-	}{{"layer time", o.LayerTime}, {"step time", o.StepTime}} {
-		if l.v < 0 || l.v > clock.Second {
-			errs = append(errs, fmt.Errorf("%s is %v (want 0 to 1s)", l.name, l.v))
-		}
-	}
-	return errors.Join(errs...)
+	fraction("peak fraction", o.PeakFraction)
+	fraction("bandwidth fraction", o.BandwidthFraction)
+	faults.Within(&f, "layer time", o.LayerTime, 0, clock.Second)
+	faults.Within(&f, "step time", o.StepTime, 0, clock.Second)
+	return f.Err()
 }
 
-// Roofline is the simple step timer: the longer of arithmetic and memory traffic at constant fractions
-// of the datasheet's figures, plus a time per layer and one per step. Communication between GPUs is
-// part of the time per layer.
+// Roofline is the simple step timer: the maximum of arithmetic and memory time at constant fractions of the
+// datasheet, plus a time per layer and one per step. The time per layer includes communication between GPUs.
 type Roofline struct {
 	work *Work
 	o    RooflineOptions
@@ -54,7 +44,7 @@ type Roofline struct {
 	fixed  int64
 	window int64
 
-	// Arithmetic, in femtoseconds per unit. Pairs are the two kinds of layers, full and windowed.
+	// Arithmetic, in femtoseconds per unit. Arrays have an entry for full and one for windowed layers.
 	token, decodeToken, emit, upToken int64
 	computeContext                    [2]int64    // per token of the decodes' context
 	pair                              [2]fraction // per (new, context) pair of a chunk, halved
@@ -97,11 +87,11 @@ func NewRoofline(d *Deployment, o RooflineOptions) (*Roofline, error) {
 	return r, nil
 }
 
-// Work is the least that steps have to do.
+// Work returns the minimal work of steps.
 func (r *Roofline) Work() *Work { return r.work }
 
-// Span implements [StepTimer]. A run of decodes is promised until arithmetic and memory change roles,
-// or the mean context passes the window.
+// Span implements [StepTimer]. A sequence of decodes ends where arithmetic and memory time change order or the mean
+// context passes the window.
 func (r *Roofline) Span(b *Batch) (first, slope int64, n int) {
 	c, m, tokens := r.sides(b)
 	if tokens <= 0 {
@@ -119,16 +109,17 @@ func (r *Roofline) Span(b *Batch) (first, slope int64, n int) {
 	compute.slope, compute.run = windowed(&r.computeContext, r.window, decodes, b.Context)
 	traffic := linear{value: m}
 	traffic.slope, traffic.run = windowed(&r.trafficContext, r.window, decodes, read)
-	t := compute.upper(traffic)
+	t := compute.max(traffic)
 	return r.fixed + t.value, t.slope, int(bound(r.fixed+t.value, t.slope, t.run))
 }
 
-// sides are the arithmetic and the memory traffic of a step, and its number of tokens.
+// sides returns the arithmetic and the memory time of a step, and its number of tokens.
 func (r *Roofline) sides(b *Batch) (compute, memory, tokens int64) {
 	decodes := int64(b.Decodes)
 	read, _ := readContext(b)
 	tokens = b.decodeTokens()
-	compute = tokens*r.decodeToken + b.rows(b.Context)*r.computeContext[0] + b.rows(inWindow(b.Context, decodes, r.window))*r.computeContext[1]
+	compute = tokens*r.decodeToken + b.rows(b.Context)*r.computeContext[0] + b.rows(inWindow(b.Context, decodes,
+		r.window))*r.computeContext[1]
 	memory = r.weights + read*r.trafficContext[0] + inWindow(read, decodes, r.window)*r.trafficContext[1]
 	for _, ch := range b.Chunks {
 		n, cached := int64(ch.New), int64(ch.Cached)
@@ -138,8 +129,8 @@ func (r *Roofline) sides(b *Batch) (compute, memory, tokens int64) {
 		pairs.add(n*min(span, 2*r.window), r.pair[1])
 		reads.add(cached, r.cached[0])
 		reads.add(min(cached, r.window), r.cached[1])
-		compute = min(compute+pairs.femtos()+(n+cached)*r.upToken, longest)
-		memory = min(memory+reads.femtos(), longest)
+		compute = min(compute+pairs.femtos()+(n+cached)*r.upToken, maxFemtos)
+		memory = min(memory+reads.femtos(), maxFemtos)
 		tokens += n
 	}
 	compute += tokens*r.token + int64(b.Emit)*r.emit
@@ -152,7 +143,7 @@ func (r *Roofline) sides(b *Batch) (compute, memory, tokens int64) {
 	return compute, memory, tokens
 }
 
-// Explain takes the time of one step apart.
+// Explain returns the breakdown of the time of one step.
 func (r *Roofline) Explain(b *Batch) Explanation {
 	var e Explanation
 	c, m, tokens := r.sides(b)

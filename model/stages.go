@@ -2,11 +2,11 @@ package model
 
 import "math/bits"
 
-// StageTimer is a [StepTimer] that knows which part of a step falls to which stage of a pipeline. [DivideStages] asks it.
+// StageTimer is a [StepTimer] that knows the pipeline stages' shares of a step. [DivideStages] uses it.
 type StageTimer interface {
 	StepTimer
-	// Stages divides a step of b that takes total femtoseconds, as Span has it, among the pipeline stages, one in each place
-	// of to. It returns the time from a stage to the next: stages and hops add up to the total.
+	// Stages divides a step of b that takes total femtoseconds, as returned by Span, among the pipeline stages, one
+	// per element of to. It returns the time between stages: stages and hops sum to total.
 	Stages(b *Batch, total int64, to []int64) (hop int64)
 }
 
@@ -15,7 +15,7 @@ var (
 	_ StageTimer = (*Roofline)(nil)
 )
 
-// DivideStages is [StageTimer.Stages] of any timer: one that is none divides the time evenly.
+// DivideStages calls [StageTimer.Stages] if t implements it, and otherwise divides the time evenly.
 func DivideStages(t StepTimer, b *Batch, total int64, to []int64) (hop int64) {
 	if s, ok := t.(StageTimer); ok {
 		return s.Stages(b, total, to)
@@ -28,14 +28,14 @@ func DivideStages(t StepTimer, b *Batch, total int64, to []int64) (hop int64) {
 	return 0
 }
 
-// part is total·n/of, rounded down, for 0 ≤ n ≤ of.
+// part returns total·n/of, rounded down, for 0 ≤ n ≤ of.
 func part(total int64, n, of int) int64 {
 	hi, lo := bits.Mul64(uint64(total), uint64(n))
 	q, _ := bits.Div64(hi, lo, uint64(of))
 	return int64(q)
 }
 
-// StageLayers is the number of layers of each pipeline stage.
+// StageLayers returns the number of layers of each pipeline stage.
 func (d *Deployment) StageLayers() []int {
 	stages := make([]int, d.PipelineParallel)
 	for i := range stages {
@@ -44,9 +44,9 @@ func (d *Deployment) StageLayers() []int {
 	return stages
 }
 
-// layersOf is the number of layers of one of so many stages. Those that are left when all have as many go one each to the
-// stages before the last, from the back: the last has the output head, and the first is the last to get one. It is
-// how vLLM divides them.
+// layersOf returns the number of layers of a stage, as in vLLM: the remainder of an even division goes one layer
+// each to the stages before the last, from the back. The last stage has the output head; the first stage gets an
+// additional layer last.
 func (d *Deployment) layersOf(stage, stages int) int {
 	n := d.LLM.Layers / stages
 	if stage < stages-1 && stages-2-stage < d.LLM.Layers%stages {
@@ -55,8 +55,8 @@ func (d *Deployment) layersOf(stage, stages int) int {
 	return n
 }
 
-// divideLayers divides what is left of a total when the last stage has the head, and hops take their time, by the layers of
-// the stages. Of a time that is too short for the head and the hops these get what there is.
+// divideLayers assigns head to the last stage and hop to each transfer, and divides the rest of total by the layers
+// of the stages. If total is too short, head and hops are shortened.
 func (d *Deployment) divideLayers(total, head, hop int64, to []int64) int64 {
 	head = min(head, total)
 	if hops := int64(len(to) - 1); hops > 0 {
@@ -74,8 +74,8 @@ func (d *Deployment) divideLayers(total, head, hop int64, to []int64) int64 {
 	return hop
 }
 
-// Stages implements [StageTimer]. The output head and the sampler are the last stage's. All else, overheads of the step included,
-// is divided by layers, as if these were alike; looking up the embeddings takes no time.
+// Stages implements [StageTimer]. The last stage has the output head and the sampler. Everything else, including
+// the overheads of the step, is divided by layers, assumed to be equal; the embedding takes no time.
 func (k *Kernels) Stages(b *Batch, total int64, to []int64) (hop int64) {
 	tokens := b.decodeTokens()
 	for _, c := range b.Chunks {
@@ -86,10 +86,10 @@ func (k *Kernels) Stages(b *Batch, total int64, to []int64) (hop int64) {
 	}
 	var bytes uint128
 	bytes.add(tokens, k.hopToken)
-	return k.ops.d.divideLayers(total, k.emit.at(int64(b.Emit)), min(k.hop+bytes.femtos(), longest), to)
+	return k.ops.d.divideLayers(total, k.emit.at(int64(b.Emit)), min(k.hop+bytes.femtos(), maxFemtos), to)
 }
 
-// prepareHops sets the coefficients of the way from a stage to the next.
+// prepareHops sets the coefficients of the transfers between stages.
 func (k *Kernels) prepareHops() {
 	p := k.ops
 	if hops := float64(p.d.PipelineParallel - 1); hops > 0 {
@@ -98,8 +98,8 @@ func (k *Kernels) prepareHops() {
 	}
 }
 
-// Stages implements [StageTimer]. What the output layer adds to the longer of arithmetic and memory traffic is the last stage's;
-// all else is divided by layers. Hops are part of the time per layer.
+// Stages implements [StageTimer]. The last stage has what the output layer adds to the maximum of arithmetic and
+// memory time; everything else is divided by layers. The time per layer includes hops.
 func (r *Roofline) Stages(b *Batch, total int64, to []int64) (hop int64) {
 	var head int64
 	if b.Emit > 0 {

@@ -9,28 +9,28 @@ import (
 	"sort"
 )
 
-// Table is a step timer of measured iterations: how long one took with so many decoding sequences, whose contexts add up to so
-// much, and so many prefill tokens. Between them it interpolates.
+// Table is a step timer from measured iterations, by number of decoding sequences, their summed context and the
+// number of prefill tokens. It interpolates between the rows.
 //
-// Rows of like prefill tokens and decodes are a curve over the mean context of the decodes, on which the time is linear
-// from row to row. Between two numbers of decodes it is linear at the same mean context, and between two numbers of
-// prefill tokens at the same decodes and context; so it gives back every row, and a time that is
-// a + b·decodes + c·context + d·prefill everywhere. Below the least number in the table the time is that of the least, above the
-// largest it goes on as between the last two, but never downwards.
+// Rows with the same prefill tokens and decodes form a curve over the mean context of the decodes, linear between
+// rows. Between two numbers of decodes the time is linear at the same mean context, and between two numbers of
+// prefill tokens at the same decodes and context. The table therefore reproduces every row, and everywhere a time
+// of the form a + b·decodes + c·context + d·prefill. Below the smallest number in the table the time is that of the
+// smallest; above the largest it extrapolates the last two, but never decreases.
 //
-// It knows nothing of the cached prefix of a chunk or of context that sequences share. Drafts count as prefill tokens.
+// It ignores the cached prefix of a chunk and context that sequences share. Drafts count as prefill tokens.
 type Table struct {
 	levels []tableLevel // by prefill tokens
 	rows   int
 }
 
-// tableLevel is the rows of one number of prefill tokens.
+// tableLevel has the rows with one number of prefill tokens.
 type tableLevel struct {
 	prefill int64
 	curves  []tableCurve // by decodes
 }
 
-// tableCurve is the rows of one number of decodes.
+// tableCurve has the rows with one number of decodes.
 type tableCurve struct {
 	decodes int64
 	points  []tablePoint // by context
@@ -44,8 +44,8 @@ type tablePoint struct {
 
 var _ StepTimer = (*Table)(nil)
 
-// NewTable makes a table of iterations in any order. Of those that are alike but for their time it takes the mean. Iterations
-// with a cached prefix are refused.
+// NewTable makes a table of iterations in any order. Iterations that differ only in their time are averaged. It
+// returns an error for iterations with a cached prefix.
 func NewTable(all []Iteration) (*Table, error) {
 	rows := make([]tableRow, len(all))
 	for i := range all {
@@ -54,7 +54,8 @@ func NewTable(all []Iteration) (*Table, error) {
 		for _, c := range b.Chunks {
 			rows[i].prefill += int64(c.New)
 			if c.Cached > 0 {
-				return nil, fmt.Errorf("line %d: the chunk has %d cached tokens before it, which a table has no column for (want 0)", all[i].Line, c.Cached)
+				return nil, fmt.Errorf("line %d: the chunk has %d cached tokens, which a table does not support "+
+					"(want 0)", all[i].Line, c.Cached)
 			}
 		}
 	}
@@ -71,7 +72,7 @@ func NewTable(all []Iteration) (*Table, error) {
 	}
 	for i := range t.levels {
 		for j := range t.levels[i].curves {
-			t.levels[i].curves[j].incline()
+			t.levels[i].curves[j].setSlopes()
 		}
 	}
 	return t, nil
@@ -83,12 +84,13 @@ type tableRow struct {
 	seconds                   float64
 }
 
-// compare orders rows as a table does.
+// compare orders rows by prefill tokens, decodes and context.
 func (r tableRow) compare(s tableRow) int {
-	return cmp.Or(cmp.Compare(r.prefill, s.prefill), cmp.Compare(r.decodes, s.decodes), cmp.Compare(r.context, s.context))
+	return cmp.Or(cmp.Compare(r.prefill, s.prefill), cmp.Compare(r.decodes, s.decodes),
+		cmp.Compare(r.context, s.context))
 }
 
-// add adds a row after those before.
+// add appends a row.
 func (t *Table) add(r tableRow, femtos float64) {
 	if k := len(t.levels); k == 0 || t.levels[k-1].prefill != r.prefill {
 		t.levels = append(t.levels, tableLevel{prefill: r.prefill})
@@ -101,8 +103,8 @@ func (t *Table) add(r tableRow, femtos float64) {
 	c.points = append(c.points, tablePoint{context: r.context, femtos: femtos})
 }
 
-// incline fills in the slopes.
-func (c *tableCurve) incline() {
+// setSlopes computes the slopes between points.
+func (c *tableCurve) setSlopes() {
 	last := len(c.points) - 1
 	for k := range last {
 		p, q := &c.points[k], &c.points[k+1]
@@ -113,11 +115,11 @@ func (c *tableCurve) incline() {
 	}
 }
 
-// Rows is the number of rows that it was made of.
+// Rows returns the number of rows.
 func (t *Table) Rows() int { return t.rows }
 
-// Most is the largest number of decodes and of prefill tokens in the table, beyond which it guesses.
-func (t *Table) Most() (decodes, prefill int) {
+// Limits returns the largest numbers of decodes and of prefill tokens in the table, beyond which it extrapolates.
+func (t *Table) Limits() (decodes, prefill int) {
 	for i := range t.levels {
 		curves := t.levels[i].curves
 		decodes = max(decodes, int(curves[len(curves)-1].decodes))
@@ -126,10 +128,10 @@ func (t *Table) Most() (decodes, prefill int) {
 	return decodes, prefill
 }
 
-// Unmixed are numbers of prefill tokens for which the table has no row with decodes, while it has decodes without prefill: such
-// iterations take as long as without the decodes.
-func (t *Table) Unmixed() (prefill []int) {
-	if decodes, _ := t.Most(); decodes == 0 {
+// PrefillOnly returns the numbers of prefill tokens for which the table has no row with decodes although it has
+// decodes without prefill. The table ignores the decodes of such iterations.
+func (t *Table) PrefillOnly() (prefill []int) {
+	if decodes, _ := t.Limits(); decodes == 0 {
 		return nil
 	}
 	for i := range t.levels {
@@ -141,7 +143,7 @@ func (t *Table) Unmixed() (prefill []int) {
 	return prefill
 }
 
-// Span implements [StepTimer]. Runs of decodes are promised from row to row.
+// Span implements [StepTimer]. A sequence of decodes ends at the next row.
 func (t *Table) Span(b *Batch) (first, slope int64, n int) {
 	decodes, prefill := int64(b.Decodes), int64(b.Drafts)
 	for _, c := range b.Chunks {
@@ -154,15 +156,15 @@ func (t *Table) Span(b *Batch) (first, slope int64, n int) {
 	if prefill == 0 {
 		s := t.levels[max(i, 0)].at(decodes, b.Context)
 		first, slope = s.at(b.Context), s.slope
-		if slope = saturate(0, max(slope, 0), decodes); s.slope < 0 || slope == longest {
-			return first, 0, 1 // measured noise: times that fall as the context grows are not promised
+		if slope = saturate(0, max(slope, 0), decodes); s.slope < 0 || slope == maxFemtos {
+			return first, 0, 1 // measured noise: a time that decreases with context applies to one step only
 		}
 		return first, slope, int(bound(first, slope, s.run(b.Context, decodes)))
 	}
 	return t.mixed(i, decodes, b.Context, prefill), 0, 1
 }
 
-// mixed is the time of an iteration with prefill tokens, of which level i has as many or less; -1 is none.
+// mixed returns the time of an iteration with prefill tokens. i is the last level with at most that many, or -1.
 func (t *Table) mixed(i int, decodes, context, prefill int64) int64 {
 	at := func(i int) float64 {
 		s := t.levels[i].at(decodes, context)
@@ -180,11 +182,11 @@ func (t *Table) mixed(i int, decodes, context, prefill int64) int64 {
 	return roundFemtos(between(at(i), at(i+1), share(prefill, low.prefill, high.prefill)))
 }
 
-// share is where x lies between two numbers: 0 at low, 1 at high, more beyond.
+// share returns the position of x between two numbers: 0 at low, 1 at high, more beyond.
 func share(x, low, high int64) float64 { return float64(x-low) / float64(high-low) }
 
-// between is the value at a share of the way from a to b. Beyond b it does not fall. Products are rounded before they are
-// added, so that all platforms agree.
+// between interpolates between a and b, or extrapolates for a share above 1 without decreasing. Products are
+// rounded before they are added, so that all platforms agree.
 func between(a, b, share float64) float64 {
 	if share > 1 && b < a {
 		return b
@@ -192,38 +194,38 @@ func between(a, b, share float64) float64 {
 	return a + float64((b-a)*share)
 }
 
-// stretch is a time that is linear in the summed context, from one row to the next.
-type stretch struct {
+// tableSegment is a time that is linear in the summed context between two rows.
+type tableSegment struct {
 	from, to int64 // of summed context
 	value    int64 // at from, femtoseconds
 	slope    int64 // femtoseconds per token
 }
 
-func (s *stretch) at(context int64) int64 {
+func (s *tableSegment) at(context int64) int64 {
 	if s.slope < 0 {
 		return max(s.value-saturate(0, -s.slope, context-s.from), 1)
 	}
 	return saturate(s.value, s.slope, context-s.from)
 }
 
-// run is the number of iterations that begin on the stretch.
-func (s *stretch) run(context, decodes int64) int64 {
+// run returns the number of iterations that begin on the segment.
+func (s *tableSegment) run(context, decodes int64) int64 {
 	if s.to == math.MaxInt64 {
 		return maxRun
 	}
 	return min((s.to-context+decodes-1)/decodes, maxRun)
 }
 
-// at is the stretch of so many decodes on which a summed context lies. It depends on the two ends of the stretch alone, and not on
-// the context, so that a run of iterations is a straight line however it is cut.
-func (l *tableLevel) at(decodes, context int64) stretch {
+// at returns the segment for a number of decodes that contains a summed context. It depends only on the ends of the
+// segment, not on the context, so that a sequence of iterations is a straight line wherever it starts.
+func (l *tableLevel) at(decodes, context int64) tableSegment {
 	last := len(l.curves) - 1
 	i := sort.Search(len(l.curves), func(i int) bool { return l.curves[i].decodes > decodes }) - 1
 	if i < 0 || last == 0 || l.curves[i].decodes == decodes {
 		c := &l.curves[max(i, 0)]
 		k, from, to := c.find(decodes, context)
 		value, slope := c.line(k, decodes, from)
-		return stretch{from, to, roundFemtos(value), roundSlope(slope)}
+		return tableSegment{from, to, roundFemtos(value), roundSlope(slope)}
 	}
 	i = min(i, last-1)
 	a, b := &l.curves[i], &l.curves[i+1]
@@ -236,11 +238,11 @@ func (l *tableLevel) at(decodes, context int64) stretch {
 	if w > 1 && vb < va {
 		w = 1
 	}
-	return stretch{from, to, roundFemtos(between(va, vb, w)), roundSlope(sa + float64((sb-sa)*w))}
+	return tableSegment{from, to, roundFemtos(between(va, vb, w)), roundSlope(sa + float64((sb-sa)*w))}
 }
 
-// find is the point of the curve after which a summed context of so many decodes lies, by the mean of each, and from which to which
-// summed context that is so; -1 is before the first.
+// find returns the index of the last point at or before a summed context, compared by mean context, and the range
+// of summed contexts for which it is the last; -1 means before the first point.
 func (c *tableCurve) find(decodes, context int64) (k int, from, to int64) {
 	if c.decodes == 0 || decodes == 0 {
 		return 0, 0, math.MaxInt64
@@ -257,7 +259,7 @@ func (c *tableCurve) find(decodes, context int64) (k int, from, to int64) {
 	return k, from, to
 }
 
-// line is the curve's time after point k, for a summed context of so many decodes, and by how much it grows with a token of that.
+// line returns the curve's time after point k for a summed context of a number of decodes, and its slope per token.
 func (c *tableCurve) line(k int, decodes, context int64) (value, slope float64) {
 	p := &c.points[max(k, 0)]
 	if k < 0 || c.decodes == 0 || decodes == 0 {
@@ -268,15 +270,15 @@ func (c *tableCurve) line(k int, decodes, context int64) (value, slope float64) 
 	return p.femtos + float64(p.slope*beyond), float64(p.slope * scale)
 }
 
-// roundSlope rounds femtoseconds per token, which may fall.
+// roundSlope rounds femtoseconds per token, which may be negative.
 func roundSlope(fs float64) int64 {
-	if fs < -longest {
-		return -longest
+	if fs < -maxFemtos {
+		return -maxFemtos
 	}
 	return roundFemtos(fs)
 }
 
-// scaleUp is x·a/b rounded up, for non-negative numbers.
+// scaleUp returns x·a/b rounded up, for non-negative numbers.
 func scaleUp(x, a, b int64) int64 {
 	hi, lo := bits.Mul64(uint64(x), uint64(a))
 	lo, carry := bits.Add64(lo, uint64(b)-1, 0)

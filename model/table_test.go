@@ -67,10 +67,10 @@ func TestTable(t *testing.T) {
 	if n != 900 || math.Abs(float64(slope)-6e12/900) > 8 || first != 10e12 {
 		t.Errorf("the run is %d, %d, %d", first, slope, n)
 	}
-	if decodes, prefill := table.Most(); decodes != 16 || prefill != 512 || table.Rows() != 7 || table.Unmixed() != nil {
-		t.Errorf("%d decodes, %d tokens, %d rows, unmixed %v", decodes, prefill, table.Rows(), table.Unmixed())
+	if decodes, prefill := table.Limits(); decodes != 16 || prefill != 512 || table.Rows() != 7 || table.PrefillOnly() != nil {
+		t.Errorf("%d decodes, %d tokens, %d rows, unmixed %v", decodes, prefill, table.Rows(), table.PrefillOnly())
 	}
-	if apart := newTable(t, []model.Iteration{iteration(8, 800, 0, 1), iteration(0, 0, 512, 1), iteration(0, 0, 64, 1)}).Unmixed(); !slices.Equal(apart, []int{64, 512}) {
+	if apart := newTable(t, []model.Iteration{iteration(8, 800, 0, 1), iteration(0, 0, 512, 1), iteration(0, 0, 64, 1)}).PrefillOnly(); !slices.Equal(apart, []int{64, 512}) {
 		t.Errorf("unmixed: %v", apart)
 	}
 }
@@ -166,17 +166,17 @@ func TestReadIterations(t *testing.T) {
 	if err != nil || len(all) != 2 || all[0].Batch.Chunks[0] != (model.Chunk{New: 512, Cached: 64}) || all[0].Batch.Emit != 9 || all[1].Line != 3 {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if _, err := model.NewTable(all); err == nil || !strings.Contains(err.Error(), "line 2: the chunk has 64 cached tokens before it") {
+	if _, err := model.NewTable(all); err == nil || !strings.Contains(err.Error(), "line 2: the chunk has 64 cached tokens,") {
 		t.Errorf("a cached prefix: %v", err)
 	}
 	for text, want := range map[string]string{
 		"":                          "s.csv: the header cannot be read",
 		"decode_seqs,sum_context\n": "s.csv:1: column prefill_tokens is missing",
-		measured + "8,800,0,-1\n":   `s.csv:4: seconds is "-1" (want a number from 0 to 1e9`,
+		measured + "8,800,0,-1\n":   `s.csv:4: seconds is "-1" (want 0 to 1e9`,
 		measured + "8,800,1.5,1\n":  `s.csv:4: prefill_tokens is "1.5"`,
-		measured + "8,7,0,1\n":      "s.csv:4: not an iteration that can be",
-		measured + "0,7,5,1\n":      "s.csv:4: not an iteration that can be",
-		measured + "8,800,0,0\n":    "s.csv:4: not an iteration that can be",
+		measured + "8,7,0,1\n":      "s.csv:4: impossible iteration",
+		measured + "0,7,5,1\n":      "s.csv:4: impossible iteration",
+		measured + "8,800,0,0\n":    "s.csv:4: impossible iteration",
 		measured + "8,800,0\n":      "s.csv: record on line 4: wrong number of fields",
 		measured + "8,800,0," + strings.Repeat("9", 999): `999…`,
 	} {

@@ -117,14 +117,14 @@ func TestKernelOptions(t *testing.T) {
 		t.Errorf("efficient mixed attention costs %v s", c)
 	}
 	for want, o := range map[string]model.KernelOptions{
-		"max_num_seqs is -1":                  {MaxNumSeqs: -1},
-		"max_num_batched_tokens is -5":        {MaxNumBatchedTokens: -5},
-		"routing concentration is 1.5":        {RoutingConcentration: 1.5},
-		"routing dispersion is NaN":           {RoutingDispersion: math.NaN()},
-		"expert imbalance is 0.5":             {ExpertImbalance: 0.5},
-		"mixed attention efficiency is -0.1":  {MixedEfficiency: -0.1},
-		"extra layer time is -1ns":            {ExtraLayerTime: -clock.Nanosecond},
-		"step overhead is 1m0s (want 0 to 1s": {Overheads: &model.Overheads{Step: clock.Minute}},
+		"max_num_seqs is -1":                   {MaxNumSeqs: -1},
+		"max_num_batched_tokens is -5":         {MaxNumBatchedTokens: -5},
+		"routing concentration is 1.5":         {RoutingConcentration: 1.5},
+		"routing dispersion is NaN":            {RoutingDispersion: math.NaN()},
+		"expert imbalance is 0.5":              {ExpertImbalance: 0.5},
+		"mixed attention efficiency is -0.1":   {MixedEfficiency: -0.1},
+		"extra layer time is -1ns":             {ExtraLayerTime: -clock.Nanosecond},
+		"step overhead is 1m0s (want 0s to 1s": {Overheads: &model.Overheads{Step: clock.Minute}},
 	} {
 		if _, err := model.NewKernels(dense, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

@@ -1,10 +1,10 @@
 package model
 
-// Work is what a step has to do at least, on one GPU: floating-point operations and bytes from memory.
-// It serves for utilisation and for the bound that no step can beat.
+// Work is the minimal work of a step on one GPU: floating-point operations and bytes from memory. It gives the
+// utilisation and a lower bound of the step time.
 //
-// For a given membership of the batch, everything is linear in Context until it passes a window: the
-// work of a run of n iterations is n times that of one with their mean context.
+// For given sequences everything is linear in Context until it passes a window: the work of n iterations is n times
+// that of one iteration with their mean context.
 type Work struct {
 	d       *Deployment
 	stages  float64 // pipeline stages; sums over layers are divided by them
@@ -14,14 +14,14 @@ type Work struct {
 	decodePair, prefillPair           [2]operations // per context token; full and windowed layers
 	upToken                           operations    // per token in the context of a chunk
 
-	weightBytes float64 // every step, without experts and head
-	headBytes   float64 // every step that emits
-	expertBytes float64 // per active expert, in all layers
+	weightBytes float64 // per step, without experts and head
+	headBytes   float64 // per step that emits
+	expertBytes float64 // per active expert, over all layers
 	kvBytes     [2]float64
 	window      int64
 }
 
-// operations are floating-point operations, and the time that they take at the peak of their format.
+// operations are floating-point operations, and their time at the peak of their format.
 type operations struct{ flops, seconds float64 }
 
 func (o operations) times(n float64) operations {
@@ -32,7 +32,7 @@ func (o operations) plus(p operations) operations {
 	return operations{o.flops + p.flops, o.seconds + p.seconds}
 }
 
-// Work is the work of steps of the deployment, with experts chosen as [Kernels] does by default.
+// Work returns the work of steps of the deployment, with the default expert routing of [Kernels].
 func (d *Deployment) Work() *Work {
 	o, _ := KernelOptions{}.resolve(&d.GPU.Kernels.Common) // the defaults are valid
 	return newWork(newOps(d, o))
@@ -82,7 +82,7 @@ func newWork(p *ops) *Work {
 	return w
 }
 
-// arithmetic is the sum over all stages.
+// arithmetic returns the sum over all stages.
 func (w *Work) arithmetic(b *Batch) operations {
 	n := float64(b.Decodes)
 	context := float64(b.Context)
@@ -102,11 +102,12 @@ func (w *Work) arithmetic(b *Batch) operations {
 	return sum.plus(w.token.times(tokens)).plus(w.experts.times(tokens)).plus(w.emit.times(float64(b.Emit)))
 }
 
-// bytes is the sum over all stages.
+// bytes returns the sum over all stages.
 func (w *Work) bytes(b *Batch) float64 {
 	read, _ := readContext(b)
 	n := float64(b.Decodes)
-	sum := w.weightBytes + float64(w.kvBytes[0]*float64(read)) + float64(w.kvBytes[1]*min(float64(read), n*float64(w.window)))
+	sum := w.weightBytes + float64(w.kvBytes[0]*float64(read)) + float64(w.kvBytes[1]*min(float64(read),
+		n*float64(w.window)))
 	tokens := n + float64(b.Drafts)
 	for _, c := range b.Chunks {
 		tokens += float64(c.New)
@@ -121,30 +122,32 @@ func (w *Work) bytes(b *Batch) float64 {
 	return sum
 }
 
-// activeExperts is the expected number of distinct experts of a rank that are read.
+// activeExperts returns the expected number of distinct experts on one rank that are read.
 func (w *Work) activeExperts(tokens float64) float64 {
-	return activeExperts(&w.d.LLM, tokens, float64(w.d.ExpertParallel), w.routing.RoutingConcentration, w.routing.RoutingDispersion)
+	return activeExperts(&w.d.LLM, tokens, float64(w.d.ExpertParallel), w.routing.RoutingConcentration,
+		w.routing.RoutingDispersion)
 }
 
-// FLOPs of a step on one GPU: twice the weights that every token meets, and the attention.
+// FLOPs returns the floating-point operations of a step on one GPU: twice the weights that each token uses, and
+// attention.
 func (w *Work) FLOPs(b *Batch) float64 { return w.arithmetic(b).flops / w.stages }
 
-// Bytes that a step reads from the memory of one GPU: its weights once, of experts the expected
-// number of distinct ones, and the KV cache, of which shared blocks count once.
+// Bytes returns the bytes that a step reads from the memory of one GPU: its weights once, the expected number of
+// distinct experts, and the KV cache, in which shared blocks count once.
 func (w *Work) Bytes(b *Batch) float64 { return w.bytes(b) / w.stages }
 
-// ComputeSeconds is the time of a step's FLOPs at the datasheet's peak of the format of each. Over
-// the step's length it is the model FLOPs utilisation (MFU); sums of both give that of a run.
+// ComputeSeconds returns the time of a step's FLOPs at the datasheet's peak of each format. Divided by the step
+// time it is the model FLOPs utilisation (MFU); sums of both give that of a run.
 func (w *Work) ComputeSeconds(b *Batch) float64 { return w.arithmetic(b).seconds / w.stages }
 
-// MemorySeconds is the time of a step's Bytes at the datasheet's bandwidth. Over the step's length it
-// is the memory bandwidth utilisation (MBU); sums of both give that of a run.
+// MemorySeconds returns the time of a step's Bytes at the datasheet's bandwidth. Divided by the step time it is the
+// memory bandwidth utilisation (MBU); sums of both give that of a run.
 func (w *Work) MemorySeconds(b *Batch) float64 {
 	return w.bytes(b) / w.d.GPU.HBMBytesPerSecond / w.stages
 }
 
-// Floor is a length in seconds that no step can beat: the greater of its arithmetic at the peak and
-// its memory traffic at full bandwidth, one pipeline stage after the other.
+// Floor returns a lower bound of the step time in seconds: the maximum of its arithmetic at peak and its memory
+// traffic at full bandwidth, with pipeline stages in sequence.
 func (w *Work) Floor(b *Batch) float64 {
 	return max(w.arithmetic(b).seconds, w.bytes(b)/w.d.GPU.HBMBytesPerSecond)
 }

@@ -1,13 +1,15 @@
-// Package report says what a run means: it turns what a [clifftop/sim.Observer] is told into a
-// [Summary] of throughput, latency percentiles, goodput and resource use, and a sweep of summaries
-// into a [Curve] with its knee, peak and collapse.
+// Package report defines the results of runs: the [Summary] with throughput, latency percentiles, goodput and resource
+// use, service-level objectives ([SLO]), time series, and the pooling of replications ([Pool]).
 //
-// A [Collector] watches one run in constant memory. Its numbers are exact where exactness is cheap:
-// integrals over time are kept in integers of 128 bits, percentiles of per-request metrics come from
-// all samples up to 2²⁰ of them, and the window of measurement begins and ends on edges of time
-// buckets, so that whatever is reported for it is a sum of whole buckets. Beyond 2²⁰ requests, and
-// for inter-token gaps always, percentiles come from a [Histogram] with a relative error of at
-// most 1/256.
+// The packages below it compute and show results, and none of them is imported here:
+//
+//   - [clifftop/report/collect] measures a run and makes a Summary.
+//   - [clifftop/report/curve] analyses a sweep of loads.
+//   - [clifftop/report/verdict], [clifftop/report/plan] and [clifftop/report/inspect] hold the results of compare, plan and
+//     inspect.
+//   - [clifftop/report/table] writes text tables; [clifftop/report/plot] draws, [clifftop/report/page] makes pages and
+//     [clifftop/report/export] writes Prometheus metrics and traces.
+//   - [clifftop/report/stats] has the statistics that all of them use.
 //
 // # Definitions
 //

@@ -1,33 +1,28 @@
 package report
 
-import (
-	"fmt"
-	"math"
+import "math"
 
-	"clifftop/report/layout"
-)
-
-// judged is a limit that a run is held to, of a class of the traffic or of all of it.
-type judged struct {
-	class string
+// ClassLimit is a limit that a run is held to, of a class of the traffic or of all of it.
+type ClassLimit struct {
+	Class string
 	*LimitResult
 }
 
-// judged are the limits that a run is held to: where the traffic has classes, those of each class, and else those of
+// ClassLimit are the limits that a run is held to: where the traffic has classes, those of each class, and else those of
 // the run.
-func (s *Summary) judged() []judged {
-	var list []judged
+func (s *Summary) judged() []ClassLimit {
+	var list []ClassLimit
 	for i := range s.Classes {
 		k := &s.Classes[i]
 		for j := range k.Goodput.Limits {
-			list = append(list, judged{k.Name, &k.Goodput.Limits[j]})
+			list = append(list, ClassLimit{k.Name, &k.Goodput.Limits[j]})
 		}
 	}
 	if list != nil {
 		return list
 	}
 	for i := range s.Goodput.Limits {
-		list = append(list, judged{"", &s.Goodput.Limits[i]})
+		list = append(list, ClassLimit{"", &s.Goodput.Limits[i]})
 	}
 	return list
 }
@@ -37,8 +32,8 @@ func (s *Summary) HeldTo() []LimitResult {
 	list := []LimitResult{}
 	for _, l := range s.judged() {
 		r := *l.LimitResult
-		if l.class != "" {
-			r.Key = l.class + ": " + r.Key
+		if l.Class != "" {
+			r.Key = l.Class + ": " + r.Key
 		}
 		list = append(list, r)
 	}
@@ -58,7 +53,7 @@ func (s *Summary) SLOUse() float64 {
 		if l.Met == nil {
 			return math.Inf(1)
 		}
-		use, met = max(use, l.use()), met && *l.Met
+		use, met = max(use, l.Use()), met && *l.Met
 	}
 	if met {
 		return min(use, 1) // but for rounding
@@ -74,25 +69,10 @@ func (s *Summary) LatencyUse() float64 {
 	use := 0.0
 	for _, l := range s.judged() {
 		if l.LimitMs != nil {
-			use = max(use, l.use())
+			use = max(use, l.Use())
 		}
 	}
 	return use
-}
-
-// use is how much of the limit is taken up.
-func (l *LimitResult) use() float64 {
-	switch {
-	case l.N == 0:
-		return 0
-	case l.LimitMs != nil && l.ValueMs == nil, l.LimitMs == nil && l.Fraction == nil:
-		return math.Inf(1)
-	case l.LimitMs != nil:
-		return partOf(*l.ValueMs, *l.LimitMs)
-	case l.Lower():
-		return partOf(*l.Fraction, *l.Target)
-	}
-	return partOf(1-*l.Fraction, 1-*l.Target)
 }
 
 // partOf is a over b, where nothing of nothing is nothing.
@@ -103,74 +83,13 @@ func partOf(a, b float64) float64 {
 	return a / b
 }
 
-// resourceNames say what requests wait for.
-var resourceNames = map[string]string{
-	"kv": "KV blocks", "seats": "seats (max_num_seqs)", "token_budget": "the token budget (max_num_batched_tokens)", "policy": "the policy", "clients": "clients",
-}
-
-// Breaks says which limit of the SLO a run breaks, the worst first, and what its requests wait for; empty if it breaks
-// none.
-func (s *Summary) Breaks() string {
-	if s.SLOUse() <= 1 {
-		return ""
-	}
-	worst, text := s.worst(), "it is not known to meet the SLO"
-	switch {
-	case s.Window.Unsettled():
-		text = "it no longer keeps up: the queue grows"
-	case worst == nil:
-	case s.Requests.RejectedLong > 0 && math.IsInf(worst.use(), 1):
-		text = fmt.Sprintf("%d of %d requests are too long for the model's context or the KV pool", s.Requests.RejectedLong, s.Requests.Offered)
-	case math.IsInf(worst.use(), 1):
-		text = LimitName(worst.Key) + " has no end: requests do not complete"
-	case worst.LimitMs != nil:
-		text = fmt.Sprintf("%s is %s, the limit is %s", LimitName(worst.Key), delayText(*worst.ValueMs), delayText(*worst.LimitMs))
-	case worst.Lower():
-		text = fmt.Sprintf("%s of the requests wait, the limit is %s", layout.Percent(*worst.Fraction), layout.Percent(*worst.Target))
-	default:
-		text = fmt.Sprintf("%s of the requests are good, the least is %s", layout.Percent(*worst.Fraction), layout.Percent(*worst.Target))
-	}
-	if worst != nil && worst.class != "" && !s.Window.Unsettled() {
-		text = worst.class + ": " + text
-	}
-	return text + s.cause()
-}
-
-// worst is the limit that is missed most, or the one nearest to that.
-func (s *Summary) worst() *judged {
-	var worst *judged
+// WorstLimit is the limit that is missed most, or the one nearest to that.
+func (s *Summary) WorstLimit() *ClassLimit {
+	var worst *ClassLimit
 	for _, l := range s.judged() {
-		if worst == nil || l.use() > worst.use() {
+		if worst == nil || l.Use() > worst.Use() {
 			worst = &l
 		}
 	}
 	return worst
-}
-
-// cause says what requests wait for, or that the GPU itself is what is short.
-func (s *Summary) cause() string {
-	a := &analysis{Thresholds: DefaultThresholds()}
-	m := measuresOf(s)
-	if resource, evidence := a.binds(&m); resource != "" {
-		return fmt.Sprintf("; %s: %s", resourceNames[resource], evidence)
-	}
-	y := &s.System
-	if y.BusyFraction == nil || *y.BusyFraction < a.Saturated || y.MFU == nil || y.MBU == nil {
-		return ""
-	}
-	switch {
-	case *y.MBU >= a.HighMBU && *y.MBU >= *y.MFU:
-		return fmt.Sprintf("; memory bandwidth: MBU %s", layout.Percent(*y.MBU))
-	case *y.MFU >= a.HighMFU:
-		return fmt.Sprintf("; compute: MFU %s", layout.Percent(*y.MFU))
-	}
-	return fmt.Sprintf("; the iterations' length: MFU %s, MBU %s", layout.Percent(*y.MFU), layout.Percent(*y.MBU))
-}
-
-// delayText writes a latency in the unit that suits it.
-func delayText(ms float64) string {
-	if ms >= 1000 {
-		return layout.Digits(ms/1000) + " s"
-	}
-	return layout.Digits(ms) + " ms"
 }

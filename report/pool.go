@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"clifftop/report/layout"
+	"clifftop/report/stats"
 )
 
 // Pool makes one summary of runs that differ in their random numbers alone, in the order of their seeds.
@@ -74,7 +75,7 @@ func (p *pool) fields(path string, of []reflect.Value, to reflect.Value) {
 		if !f.IsExported() || name == "-" || name == "" {
 			continue
 		}
-		full := join(path, name)
+		full := JoinPath(path, name)
 		if slices.Contains(unpooled[:], full) {
 			continue
 		}
@@ -93,24 +94,14 @@ func (p *pool) value(path string, of []reflect.Value, to reflect.Value) {
 		p.fields(path, of, to)
 	case reflect.Slice:
 		p.list(path, of, to)
-	case reflect.Int:
-		to.Set(of[0]) // what something is: its index, its GPUs
-		for _, v := range of {
-			if lastPart(path) == "max" && v.Int() > to.Int() {
-				to.Set(v)
-			}
-		}
-	case reflect.Int64:
-		to.SetInt(0)
-		for _, v := range of {
-			to.SetInt(to.Int() + v.Int())
-		}
+	case reflect.Int, reflect.Int64:
+		p.count(path, of, to)
 	case reflect.Float64:
 		xs := make([]float64, len(of))
 		for i, v := range of {
 			xs[i] = v.Float()
 		}
-		to.SetFloat(mean(xs))
+		to.SetFloat(stats.Mean(xs))
 	case reflect.Pointer:
 		for _, v := range of {
 			if v.IsNil() {
@@ -128,12 +119,24 @@ func (p *pool) value(path string, of []reflect.Value, to reflect.Value) {
 			return
 		}
 		p.value(path, within, to.Elem())
-		if within, _ := ofReplica(path); within == "system.kv_blocks" {
-			to.Elem().SetInt(of[0].Elem().Int())
-		}
 	default:
 		to.Set(of[0])
 	}
+}
+
+// count pools a whole number.
+func (p *pool) count(path string, of []reflect.Value, to reflect.Value) {
+	pooling := pooledMetric(path).Pool
+	n := of[0].Int()
+	for _, v := range of[1:] {
+		switch pooling {
+		case Sum:
+			n += v.Int()
+		case Max:
+			n = max(n, v.Int())
+		}
+	}
+	to.SetInt(n)
 }
 
 // list pools lists of equal lengths item by item.
@@ -180,7 +183,7 @@ func (p *pool) window() {
 		verdict := steady >= unsteady
 		w.Stationary = &verdict
 		if growing > 0 && !verdict {
-			w.GrowthRequestsPerS = number(growth / float64(growing))
+			w.GrowthRequestsPerS = stats.Finite(growth / float64(growing))
 		}
 	}
 }
@@ -194,14 +197,14 @@ func (p *pool) cost() {
 	price := p.price()
 	cost := *c
 	cost.USDPerHour = &price
-	cost.USDPerMillionOutputAtLoad = usdPerMillion(price, p.to.Throughput.OutputTokensPerS)
-	cost.USDPerMillionOutputGood = usdPerMillion(price, p.to.Goodput.OutputTokensPerS)
+	cost.USDPerMillionOutputAtLoad = CostPerMillion(price, p.to.Throughput.OutputTokensPerS)
+	cost.USDPerMillionOutputGood = CostPerMillion(price, p.to.Goodput.OutputTokensPerS)
 	p.to.Cost = &cost
 	for path, of := range map[string]string{
 		"cost.usd_per_million_output_tokens_at_load": "throughput.output_tokens_per_s", "cost.usd_per_million_output_tokens_good": "goodput.output_tokens_per_s",
 	} {
 		if ci, ok := p.ci[of]; ok && ci[0] > 0 {
-			p.ci[path] = [2]float64{*usdPerMillion(price, &ci[1]), *usdPerMillion(price, &ci[0])}
+			p.ci[path] = [2]float64{*CostPerMillion(price, &ci[1]), *CostPerMillion(price, &ci[0])}
 		}
 	}
 }
@@ -247,7 +250,7 @@ func (p *pool) objective() {
 		l.conclude(len(judged))
 		g.Limits = append(g.Limits, l)
 	}
-	g.judge(p.to.Throughput.OutputTokensPerS)
+	g.Judge(p.to.Throughput.OutputTokensPerS)
 }
 
 // alike reports whether the runs do not differ.
@@ -296,9 +299,9 @@ func (p *pool) warnings(alike bool) {
 		} else if n := count[k]; n < len(p.runs) {
 			t = fmt.Sprintf("in %d of %d runs: %s", n, len(p.runs), t)
 		}
-		s.warn(k.code, t)
+		s.AddWarning(k.code, t)
 	}
 	if alike {
-		s.warn("no_randomness", "the seed changes nothing in this traffic: the runs are alike, and there are no intervals")
+		s.AddWarning("no_randomness", "the seed changes nothing in this traffic: the runs are alike, and there are no intervals")
 	}
 }

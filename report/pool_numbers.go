@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"clifftop/report/stats"
 )
 
 // ofReplica is the path of a replica's number as if it were the whole's.
@@ -19,73 +21,61 @@ func ofReplica(path string) (of string, is bool) {
 
 // number pools a number that all runs know.
 func (p *pool) number(path string, of []reflect.Value, to reflect.Value) {
-	whole := path
-	path, _ = ofReplica(path)
 	xs := make([]float64, len(of))
 	for i, v := range of {
 		xs[i] = v.Float()
 	}
-	set := func(v float64) { to.Set(reflect.ValueOf(number(v))) }
-	last := lastPart(path)
-	switch weights := p.weights(whole); {
-	case last == "max":
+	set := func(v float64) { to.Set(reflect.ValueOf(stats.Finite(v))) }
+	pooling := pooledMetric(path).Pool
+	switch pooling {
+	case Max:
 		set(slices.Max(xs))
-	case last == "sd":
+		return
+	case RootMeanSquare:
 		squares := 0.0
 		for _, x := range xs {
 			squares += x * x
 		}
 		set(math.Sqrt(squares / float64(len(xs))))
-	case strings.HasPrefix(path, "system.gpu_seconds."), strings.HasSuffix(path, "gpu_hours"):
+		return
+	case Sum:
 		sum := 0.0
 		for _, x := range xs {
 			sum += x
 		}
 		set(sum)
-	case weights == nil:
-		center, half := MeanInterval(xs, Confidence)
-		set(center)
-		p.interval(whole, center-half, center+half)
-	default:
-		parts := make([]float64, len(xs))
-		for i, x := range xs {
-			parts[i] = x * weights[i]
-		}
-		if isShare(path) {
-			share, low, high := ShareInterval(parts, weights, Confidence)
-			set(share)
-			p.interval(whole, low, high)
-			return
-		}
-		ratio, half := RatioInterval(parts, weights, Confidence)
-		set(ratio)
-		p.interval(whole, ratio-half, ratio+half)
+		return
 	}
+	weights := p.weights(path, pooling)
+	if weights == nil {
+		center, half := stats.MeanInterval(xs, stats.Confidence)
+		set(center)
+		p.interval(path, center-half, center+half)
+		return
+	}
+	parts := make([]float64, len(xs))
+	for i, x := range xs {
+		parts[i] = x * weights[i]
+	}
+	if pooling == ShareOfRequests {
+		share, low, high := stats.ShareInterval(parts, weights, stats.Confidence)
+		set(share)
+		p.interval(path, low, high)
+		return
+	}
+	ratio, half := stats.RatioInterval(parts, weights, stats.Confidence)
+	set(ratio)
+	p.interval(path, ratio-half, ratio+half)
 }
 
-// isShare says that a path has a share of the requests offered.
-func isShare(path string) bool { return path == "goodput.attainment" || path == "system.error_rate" }
-
-// weights are what the numbers of a path are fractions of, in each run; nil for averages over runs.
-func (p *pool) weights(path string) []float64 {
-	var of func(*Summary) float64
-	switch part := lastPart(path); {
-	case strings.HasPrefix(path, "stages."): // they are as long in every run
-	case isShare(path):
-		of = (*Summary).arrivals
-	case path == "latency_ms.itl.mean":
-		of = func(s *Summary) float64 { return float64(s.Latency.ITL.N) }
-	case path == "system.prefix_hit_rate":
-		of = func(s *Summary) float64 { return perWindow(s.Throughput.InputTokensPerS, s) }
-	case strings.HasSuffix(path, "_per_gpu_hour"):
-		of = func(s *Summary) float64 { return *s.System.Replicas.GPUHours }
-	case path == "goodput.work_fraction":
-		of = func(s *Summary) float64 { return computedTokens(s) }
-	case strings.HasPrefix(path, "throughput."), strings.HasSuffix(part, "_per_s"), strings.HasPrefix(path, "concurrency.") && part == "mean",
-		strings.HasPrefix(path, "system.") && !strings.Contains(path, "speculative"):
-		of = func(s *Summary) float64 { return s.Window.EndS - s.Window.StartS }
+// weights are the weights of the runs; nil for the plain mean. Traffic phases have the same length in every run. Replicas
+// have weights for rates only.
+func (p *pool) weights(path string, pooling Pooling) []float64 {
+	of := pooling.weight()
+	if of == nil || strings.HasPrefix(path, "stages.") {
+		return nil
 	}
-	if of == nil {
+	if _, is := ofReplica(path); is && !strings.HasSuffix(path, "_per_s") && pooling != PerGPUHour {
 		return nil
 	}
 	weights := make([]float64, len(p.runs))
@@ -115,20 +105,10 @@ func (p *pool) interval(path string, low, high float64) {
 	if _, is := ofReplica(path); is || math.IsInf(high-low, 0) || math.IsNaN(high-low) {
 		return // replicas have none: there are many of them
 	}
-	if p.to.Window.Unsettled() && growsWithRun(path) {
+	if p.to.Window.Unsettled() && !strings.HasPrefix(path, "stages.") && pooledMetric(path).Unbounded {
 		return
 	}
 	p.ci[path] = [2]float64{low, high}
-}
-
-// growsWithRun says that a number of an overloaded system has no limit as the run gets longer.
-func growsWithRun(path string) bool {
-	for _, prefix := range []string{"latency_ms.", "concurrency.", "e2e_tps_user.", "goodput."} {
-		if strings.HasPrefix(path, prefix) {
-			return true
-		}
-	}
-	return false
 }
 
 // tail notes how many samples lie beyond the percentiles, in all runs, and how few any run has.
@@ -143,7 +123,7 @@ func (p *pool) tail(path string, of []reflect.Value, d *Distribution) {
 		return
 	}
 	for _, q := range tailQuantiles {
-		p.tails[join(path, q.name)] = beyondQuantile(n, q.q)
+		p.tails[JoinPath(path, q.name)] = beyondQuantile(n, q.q)
 	}
 }
 

@@ -3,18 +3,20 @@ package report
 import (
 	"strings"
 	"testing"
+
+	"clifftop/report/stats"
 )
 
 // poolRun is a run of so many seconds and tokens, with its latencies.
 func poolRun(seed uint64, seconds, tokens, ttft float64, steady bool) *Summary {
 	s := &Summary{Seed: seed, Warnings: []Warning{{"same", "in every run"}}}
 	s.Window = Window{EndS: seconds, Stationary: &steady}
-	s.Throughput.OutputTokensPerS = number(tokens / seconds)
-	s.Throughput.OfferedRequestsPerS = number(100 / seconds)
+	s.Throughput.OutputTokensPerS = stats.Finite(tokens / seconds)
+	s.Throughput.OfferedRequestsPerS = stats.Finite(100 / seconds)
 	s.Requests.Offered = 100
-	s.Latency.TTFT = Distribution{N: 1200, Mean: number(ttft), SD: number(1), P50: number(ttft), P99: number(2 * ttft), Max: number(3 * ttft)}
-	s.Latency.E2E = Distribution{N: 100, Mean: number(10 * ttft)}
-	s.System.ErrorRate = number(0)
+	s.Latency.TTFT = Distribution{N: 1200, Mean: stats.Finite(ttft), SD: stats.Finite(1), P50: stats.Finite(ttft), P99: stats.Finite(2 * ttft), Max: stats.Finite(3 * ttft)}
+	s.Latency.E2E = Distribution{N: 100, Mean: stats.Finite(10 * ttft)}
+	s.System.ErrorRate = stats.Finite(0)
 	return s
 }
 
@@ -36,8 +38,8 @@ func TestPool(t *testing.T) {
 	if _, ok := s.CI95["latency_ms.ttft.max"]; ok {
 		t.Error("a maximum has an interval")
 	}
-	if s.Requests.Offered != 300 || s.Latency.TTFT.N != 3600 || s.Latency.TTFT.samples() != 1200 {
-		t.Errorf("%d offered, %d samples, %d in a run", s.Requests.Offered, s.Latency.TTFT.N, s.Latency.TTFT.samples())
+	if s.Requests.Offered != 300 || s.Latency.TTFT.N != 3600 || s.Latency.TTFT.Samples() != 1200 {
+		t.Errorf("%d offered, %d samples, %d in a run", s.Requests.Offered, s.Latency.TTFT.N, s.Latency.TTFT.Samples())
 	}
 	if n := s.TailSamples["latency_ms.ttft.p99"]; n != 36 {
 		t.Errorf("%d samples beyond p99, want 36", n)
@@ -58,7 +60,7 @@ func TestPoolOverload(t *testing.T) {
 	var runs []*Summary
 	for i := range 5 {
 		r := poolRun(uint64(i), 10, 1000+float64(i), 4+float64(i), false)
-		r.Window.GrowthRequestsPerS = number(2)
+		r.Window.GrowthRequestsPerS = stats.Finite(2)
 		r.Warnings = append(r.Warnings, Warning{"not_stationary", "overload"})
 		runs = append(runs, r)
 	}
@@ -87,7 +89,7 @@ func TestPoolOfRunsWithoutRequests(t *testing.T) {
 	for _, r := range runs {
 		r.Goodput.SLO = &SLO{}
 	}
-	runs[1].Goodput.Limits = []LimitResult{{Key: "ttft_p90", N: 100, Fraction: number(.95), Target: number(.9)}}
+	runs[1].Goodput.Limits = []LimitResult{{Key: "ttft_p90", N: 100, Fraction: stats.Finite(.95), Target: stats.Finite(.9)}}
 	if g := Pool(runs).Goodput; len(g.Limits) != 1 || g.Limits[0].N != 100 {
 		t.Errorf("limits %+v", g.Limits)
 	}
@@ -102,7 +104,7 @@ func TestPoolOfRunsWithoutRequests(t *testing.T) {
 func TestPoolOfReplicas(t *testing.T) {
 	run := func(seed uint64, seconds, hours, requests, price float64, most int) *Summary {
 		s := poolRun(seed, seconds, 1000, 5, true)
-		s.System.Replicas = &ReplicaCounts{Mean: number(float64(most) / 2), Max: most, GPUHours: number(hours), IdleGPUHours: number(hours / 4), RequestsPerGPUHour: number(requests / hours)}
+		s.System.Replicas = &ReplicaCounts{Mean: stats.Finite(float64(most) / 2), Max: most, GPUHours: stats.Finite(hours), IdleGPUHours: stats.Finite(hours / 4), RequestsPerGPUHour: stats.Finite(requests / hours)}
 		s.Cost = &Cost{USDPerHour: &price}
 		return s
 	}

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
 
+	"clifftop/report/layout"
 	"clifftop/sim/clock"
 )
 
@@ -96,88 +96,17 @@ func (s *SLO) MarshalJSON() ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// limits are the strictest limits on single requests; noLimit where there is none.
-type limits struct{ ttft, tpot, e2e, queue clock.Duration }
-
-const noLimit = clock.Duration(clock.Never)
-
-func (s *SLO) limits() limits {
-	l := limits{noLimit, noLimit, noLimit, noLimit}
-	if s == nil {
-		return l
-	}
+// Text is the objective in words.
+func (s *SLO) Text() string {
+	var parts []string
 	for _, o := range s.Objectives {
-		of := map[string]*clock.Duration{"ttft": &l.ttft, "tpot": &l.tpot, "itl": &l.tpot, "e2e": &l.e2e, "queue": &l.queue}[o.Metric]
-		if of == nil {
-			panic("report: an objective limits " + strconv.Quote(o.Metric) + ", which is no metric")
-		}
-		*of = min(*of, o.Limit)
+		parts = append(parts, fmt.Sprintf("%s ≤ %s", LimitName(o.Key()), layout.Milliseconds(o.Limit.Seconds()*1e3)))
 	}
-	return l
-}
-
-func (l *limits) good(s *sample) bool {
-	if s.ttft > l.ttft || s.e2e > l.e2e || s.queue > l.queue {
-		return false
+	if a := s.Attainment; a > 0 {
+		parts = append(parts, fmt.Sprintf("attainment %s", layout.Percent(a)))
 	}
-	if s.tokens <= 1 || l.tpot == noLimit {
-		return true
+	if x := s.WaitProbability; x != nil {
+		parts = append(parts, fmt.Sprintf("at most %s wait", layout.Percent(*x)))
 	}
-	// (e2e-ttft)/(tokens-1) ≤ limit, without rounding.
-	hi, lo := bits.Mul64(uint64(l.tpot), uint64(s.tokens-1))
-	return hi > 0 || uint64(s.e2e-s.ttft) <= lo
-}
-
-// statistic is what the objective limits, in picoseconds, when quick requests that did not complete had taken no
-// time at all and others never end. Of the inter-token gaps, each is one.
-func (c *Collector) statistic(o *Objective, w *window, d *detail, quick, never int64) float64 {
-	q := o.Percentile / 100
-	if o.Metric == "itl" {
-		return d.itl.statistic(q, quick, never) / clock.FemtosPerPico
-	}
-	metric := map[string]int{"ttft": ttft, "tpot": tpot, "e2e": e2e, "queue": queue}[o.Metric]
-	if c.folded {
-		return d.sketch[metric].statistic(q, quick, never)
-	}
-	values := c.values(make([]float64, quick, int(quick)+c.kept.n), metric, w)
-	switch {
-	case len(values) == 0 && never == 0:
-		return 0
-	case q > 0:
-		return percentiles(values, len(values)+int(never), q)[0]
-	case never > 0:
-		return math.Inf(1)
-	}
-	return mean(values)
-}
-
-// statistic is the q-quantile, or for q = 0 the mean, of what was recorded and of as many zeros and infinite
-// values; 0 of nothing.
-func (h *Histogram) statistic(q float64, zeros, infinite int64) float64 {
-	finite := zeros + int64(h.n)
-	n := finite + infinite
-	switch {
-	case n == 0:
-		return 0
-	case q == 0 && infinite > 0:
-		return math.Inf(1)
-	case q == 0:
-		return h.sum.Float64() / float64(n)
-	}
-	value := func(rank int64) float64 {
-		switch {
-		case rank < zeros:
-			return 0
-		case rank < finite:
-			return h.ranked(uint64(rank - zeros))
-		}
-		return math.Inf(1)
-	}
-	at := float64(n-1) * q
-	rank := int64(at)
-	v, frac := value(rank), at-float64(rank)
-	if frac > 0 && !math.IsInf(v, 1) {
-		v += frac * (value(rank+1) - v)
-	}
-	return v
+	return strings.Join(parts, ", ")
 }

@@ -135,7 +135,7 @@ type Distribution struct {
 	P999 *float64 `json:"p99_9"`
 	Max  *float64 `json:"max"`
 
-	fewest int64 // samples of any of the runs that were pooled; 0 for a single run
+	fewest int64 // Samples of any of the runs that were pooled; 0 for a single run
 }
 
 // Latency holds distributions in milliseconds over the completed requests that arrived in the

@@ -7,6 +7,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
 )
@@ -14,17 +15,17 @@ import (
 // reborn runs requests on one engine with iterations of 10 ms, a tier that takes 5 ms for a block of 16 tokens, and a life.
 func reborn(t *testing.T, persistent bool, failure sim.Failure, list []workload.Request) *diary {
 	t.Helper()
-	config := func(int) sim.Config {
+	config := func(int) engine.Config {
 		cfg := decodeConfig(1, nil)
 		cfg.PrefixCaching = true
-		cfg.Connector = &sim.Connector{BlockBytes: 1000, Fetch: sim.FetchAlways, Tiers: []sim.Tier{
+		cfg.Connector = &engine.Connector{BlockBytes: 1000, Fetch: engine.FetchAlways, Tiers: []engine.Tier{
 			{Name: "store", Chunks: 100, BytesPerSecond: 200_000, Persistent: persistent},
 		}}
 		return cfg
 	}
 	d := new(diary)
 	e, err := sim.NewFleet(sim.Fleet{
-		Replicas: []sim.Config{config(0)}, Lives: &sim.Lives{Again: config, Failures: []sim.Failure{failure}},
+		Replicas: []engine.Config{config(0)}, Lifecycle: &sim.Lifecycle{Renew: config, Failures: []sim.Failure{failure}},
 	}, simtest.NewRequests(list), d)
 	if err == nil {
 		err = e.Run(context.Background())
@@ -91,20 +92,20 @@ func TestDrainWaitsForCopies(t *testing.T) {
 
 // TestLoadsEndWithEngines: a crash while a request's KV is on its way leaves nothing of it, and the bytes are accounted for.
 func TestLoadsEndWithEngines(t *testing.T) {
-	config := func(int) sim.Config {
-		cfg := decodeConfig(1_000_000_000, func(r *workload.Request) (leg sim.Leg) {
+	config := func(int) engine.Config {
+		cfg := decodeConfig(1_000_000_000, func(r *workload.Request) (handoff engine.Handoff) {
 			if r.ID == 0 {
-				leg = sim.Leg{Remote: sim.Remote{Tokens: 400, Path: []int32{0}}}
+				handoff = engine.Handoff{Remote: engine.Remote{Tokens: 400, Path: []int32{0}}}
 			}
-			return leg
+			return handoff
 		})
 		cfg.NumGPUBlocks = 27 // room for one of them
 		return cfg
 	}
 	d := new(diary)
 	e, err := sim.NewFleet(sim.Fleet{
-		Replicas: []sim.Config{config(0)},
-		Lives:    &sim.Lives{Again: config, Failures: []sim.Failure{{At: 20 * ms, For: 30 * milli}}},
+		Replicas:  []engine.Config{config(0)},
+		Lifecycle: &sim.Lifecycle{Renew: config, Failures: []sim.Failure{{At: 20 * ms, For: 30 * milli}}},
 	}, simtest.NewRequests([]workload.Request{{InputTokens: 400, OutputTokens: 2}, {Arrival: 60 * ms, InputTokens: 400, OutputTokens: 2}}), d)
 	if err == nil {
 		err = e.Run(context.Background())
@@ -124,7 +125,7 @@ func TestLoadsEndWithEngines(t *testing.T) {
 // Tokens come at 10, 20 ms … of the first, and at 15, 25 ms … of the second. At 22 ms both batches are in the stages and are gone;
 // what the GPUs were given is done at 30 ms, and the engine starts again.
 func TestPipelineCrash(t *testing.T) {
-	config := func(int) sim.Config {
+	config := func(int) engine.Config {
 		cfg := steady(0)
 		cfg.Stages, cfg.MaxNumSeqs, cfg.MaxNumBatchedTokens = 2, 2, 2
 		return cfg
@@ -133,8 +134,8 @@ func TestPipelineCrash(t *testing.T) {
 	first.InputTokens = 2
 	d := new(diary)
 	e, err := sim.NewFleet(sim.Fleet{
-		Replicas: []sim.Config{config(0)},
-		Lives:    &sim.Lives{Again: config, Failures: []sim.Failure{{At: 22 * ms, For: 1 * milli}}},
+		Replicas:  []engine.Config{config(0)},
+		Lifecycle: &sim.Lifecycle{Renew: config, Failures: []sim.Failure{{At: 22 * ms, For: 1 * milli}}},
 	}, simtest.NewRequests([]workload.Request{first, asks(0, 9), asks(25*milli, 1)}), d)
 	if err == nil {
 		err = e.Run(context.Background())

@@ -3,40 +3,43 @@ package sim
 import (
 	"fmt"
 
+	"clifftop/internal/pq"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
 // The way of a request from its client to a replica's queue, and its end as the client and the source see it.
 
 // arrive takes in a request that its client has just sent.
-func (e *Engine) arrive(r *workload.Request) error {
+func (e *Simulation) arrive(r *workload.Request) error {
 	if r.Arrival < e.now || r.InputTokens < 1 || r.OutputTokens < 1 {
 		return fmt.Errorf("sim: request %d: arrival %v at %v with %d input and %d output tokens is not valid",
 			r.ID, r.Arrival, e.now, r.InputTokens, r.OutputTokens)
 	}
 	e.obs.Arrived(e.now, r)
 	fits := e.fits(r)
-	if !fits && e.wayIn == 0 {
-		e.refuse(r, none, NeverFits)
+	if !fits && e.networkIn == 0 {
+		e.refuse(r, noReplica, event.NeverFits)
 		return nil
 	}
 	e.levels.System++
-	leaves := mayLeave(r)
+	leaves := engine.MayLeave(r)
 	if leaves {
 		e.watch(r)
 	}
-	to, at := none, r.Arrival.Add(e.wayIn)
-	if fits && (e.wayIn == 0 || e.routers == nil && e.lives == nil) {
-		if to = e.route(r); to == none || e.unreachable(to) {
-			e.strand(r, to, none)
+	to, at := noReplica, r.Arrival.Add(e.networkIn)
+	if fits && (e.networkIn == 0 || e.routers == nil && e.lifecycle == nil) {
+		if to = e.route(r); to == noReplica || e.unreachable(to) {
+			e.undeliverable(r, to, notPending)
 			return nil
 		}
-		at = at.Add(e.replicas[to].handling(r))
+		at = at.Add(e.replicas[to].Handling(r))
 		e.sent(r, to)
 	}
-	if at > e.now || leaves || len(e.frontend) > 0 || e.limited {
-		e.frontend.push(entry{int64(at), r.ID, e.hold(r, to)})
+	if at > e.now || leaves || e.frontend.Len() > 0 || e.limited {
+		e.frontend.Push(pq.Item[int32]{Key: int64(at), Tie: r.ID, Value: e.addPending(r, to)})
 		return nil
 	}
 	e.join(r, to)
@@ -44,133 +47,133 @@ func (e *Engine) arrive(r *workload.Request) error {
 }
 
 // refuse rejects a request now, which may have been sent to a replica, and whose client may have left.
-func (e *Engine) refuse(r *workload.Request, to int32, why Refusal) {
+func (e *Simulation) refuse(r *workload.Request, to int32, why event.Refusal) {
 	rec := unserved(r)
 	rec.Replica = int(to)
-	rec.Outcome, rec.Refusal, rec.Ending = Rejected, why, why.ending()
+	rec.Outcome, rec.Refusal, rec.Ending = event.Rejected, why, why.Ending()
 	e.turnAway(&rec)
 }
 
 // turnAway ends a request now that was never admitted. Its client learns it, unless it has left.
-func (e *Engine) turnAway(rec *Record) {
+func (e *Simulation) turnAway(rec *event.Record) {
 	r := &rec.Request
-	if e.split != nil {
-		e.split.restore(r)
+	if e.disaggregated != nil {
+		e.disaggregated.restore(r)
 	}
 	rec.Released = e.now
-	if p := e.patients.Find(r.ID); p != nil {
-		p.note(rec)
-		e.patients.Remove(r.ID)
+	if p := e.clients.Find(r.ID); p != nil {
+		p.Note(rec)
+		e.clients.Remove(r.ID)
 	}
 	if rec.Left == clock.Never {
-		rec.Again = e.src.Done(r, workload.End{How: rec.Ending, At: e.now.Add(e.wayOut), First: clock.Never})
+		rec.Again = e.src.Done(r, workload.End{How: rec.Ending, At: e.now.Add(e.networkOut), First: clock.Never})
 	}
 	e.over(r, int32(rec.Replica))
 	e.finished(rec)
 }
 
 // finished tells how a request ended.
-func (e *Engine) finished(rec *Record) {
-	if e.split != nil {
-		e.split.join(rec)
+func (e *Simulation) finished(rec *event.Record) {
+	if e.disaggregated != nil {
+		e.disaggregated.join(rec)
 	}
 	if rec.Replica >= 0 {
-		e.replicas[rec.Replica].obs.Finished(rec)
+		e.replicas[rec.Replica].Observers().Finished(rec)
 	} else {
 		e.obs.Finished(rec)
 	}
 }
 
 // hold keeps a request that is on its way to the queue of a replica, or to the router.
-func (e *Engine) hold(r *workload.Request, to int32) int32 {
+func (e *Simulation) addPending(r *workload.Request, to int32) int32 {
 	if n := len(e.vacant); n > 0 {
 		i := e.vacant[n-1]
 		e.vacant = e.vacant[:n-1]
-		e.pending[i] = onItsWay{*r, to}
+		e.pending[i] = pendingRequest{*r, to}
 		return i
 	}
-	e.pending = append(e.pending, onItsWay{*r, to})
+	e.pending = append(e.pending, pendingRequest{*r, to})
 	return int32(len(e.pending) - 1)
 }
 
 // reach hands a request that has come to the router to a replica's front end, and one that has passed it to the queue.
-func (e *Engine) reach(x entry) {
-	held := &e.pending[x.ref]
+func (e *Simulation) reach(x pq.Item[int32]) {
+	held := &e.pending[x.Value]
 	r, to := &held.Request, held.to
-	p := e.patients.Find(r.ID)
-	if mayLeave(r) && p == nil { // its client left
-		e.vacant = append(e.vacant, x.ref)
+	p := e.clients.Find(r.ID)
+	if engine.MayLeave(r) && p == nil { // its client left
+		e.vacant = append(e.vacant, x.Value)
 		return
 	}
-	if to == none {
-		if !e.handedOn(r) && !e.fits(r) {
-			e.vacant = append(e.vacant, x.ref)
+	if to == noReplica {
+		if !e.handedOff(r) && !e.fits(r) {
+			e.vacant = append(e.vacant, x.Value)
 			e.levels.System--
-			e.refuse(r, none, NeverFits)
+			e.refuse(r, noReplica, event.NeverFits)
 			return
 		}
-		if to = e.route(r); to == none || e.unreachable(to) {
-			e.strand(r, to, x.ref)
+		if to = e.route(r); to == noReplica || e.unreachable(to) {
+			e.undeliverable(r, to, x.Value)
 			return
 		}
 		held.to = to
 		e.sent(r, to)
-		if at := e.now.Add(e.replicas[to].handling(r)); at > e.now {
-			e.frontend.push(entry{int64(at), r.ID, x.ref})
+		if at := e.now.Add(e.replicas[to].Handling(r)); at > e.now {
+			e.frontend.Push(pq.Item[int32]{Key: int64(at), Tie: r.ID, Value: x.Value})
 			return
 		}
 	}
-	e.vacant = append(e.vacant, x.ref)
+	e.vacant = append(e.vacant, x.Value)
 	if p != nil {
-		p.frontend = false
+		p.AtFrontend = false
 	}
 	e.join(r, to)
 }
 
 // join puts a request into the queue of a replica, unless it is busy.
-func (e *Engine) join(r *workload.Request, to int32) {
-	if p := e.replicas[to]; !p.busy() {
-		if e.split.prefills(to) {
-			e.split.answers[r.ID] = r.OutputTokens
-			r = leg(r)
-		} else if e.handedOn(r) {
-			e.split.first[r.ID].queued = e.now
+func (e *Simulation) join(r *workload.Request, to int32) {
+	if p := e.replicas[to]; !p.QueueFull() {
+		if e.disaggregated.prefills(to) {
+			e.disaggregated.answers[r.ID] = r.OutputTokens
+			r = promptOnly(r)
+		} else if e.handedOff(r) {
+			e.disaggregated.first[r.ID].queued = e.now
 		}
-		p.enqueue(e.now, r)
-		e.touched = p
+		p.Enqueue(e.now, r)
+		e.changed = p
 		return
 	}
 	e.levels.System--
-	e.refuse(r, to, Busy)
+	e.refuse(r, to, event.Busy)
 }
 
 // unserved is the record of a request that was never admitted.
-func unserved(r *workload.Request) Record {
-	return Record{
+func unserved(r *workload.Request) event.Record {
+	return event.Record{
 		Request: *r,
 		Queued:  clock.Never, Scheduled: clock.Never, FirstToken: clock.Never, LastToken: clock.Never,
 		ClientFirst: clock.Never, ClientLast: clock.Never, Left: clock.Never,
-		Replica: int(none),
+		Replica: int(noReplica),
 	}
 }
 
 // ended tells that a request in the system has ended. A client that leaves knew it when it left; the
 // others learn it with the last token.
-func (e *Engine) ended(rec *Record) {
+func (e *Simulation) ended(rec *event.Record) {
 	e.levels.System--
-	if mayLeave(&rec.Request) {
-		e.patients.Remove(rec.Request.ID)
+	if engine.MayLeave(&rec.Request) {
+		e.clients.Remove(rec.Request.ID)
 	}
 	e.over(&rec.Request, int32(rec.Replica))
 	e.finished(rec)
 }
 
-// answered tells the source that a client who has not left has its whole answer, as of rec.
-func (e *Engine) answered(rec *Record) {
-	if mayLeave(&rec.Request) {
-		e.patients.Remove(rec.Request.ID)
+// answered tells the source that a client that has not left has its whole output, as rec says.
+func (e *Simulation) answered(rec *event.Record) {
+	if engine.MayLeave(&rec.Request) {
+		e.clients.Remove(rec.Request.ID)
 	}
 	if rec.Left == clock.Never {
-		rec.Again = e.src.Done(&rec.Request, workload.End{At: rec.ClientLast, First: rec.ClientFirst, Tokens: e.replicas[rec.Replica].outputOf(&rec.Request)})
+		rec.Again = e.src.Done(&rec.Request, workload.End{At: rec.ClientLast, First: rec.ClientFirst, Tokens: e.replicas[rec.Replica].OutputOf(&rec.Request)})
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/route"
 	"clifftop/workload"
 )
@@ -16,7 +17,7 @@ func BenchmarkFleet(b *testing.B) {
 	const replicas = 64
 	run := func(b *testing.B, src workload.Source, caching bool, scrape clock.Duration, router route.Router) {
 		q := new(quiet)
-		e, err := sim.NewFleet(fleetOf(replicas, func() sim.Config { return chat(caching) }, scrape, router), src, q)
+		e, err := sim.NewFleet(fleetOf(replicas, func() engine.Config { return chat(caching) }, scrape, router), src, q)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -30,7 +31,7 @@ func BenchmarkFleet(b *testing.B) {
 	}
 	unique := func(b *testing.B) workload.Source {
 		src, err := workload.New(workload.Spec{
-			Arrivals: []workload.Stage{{Process: "poisson", Rate: 28 * replicas}},
+			Arrivals: []workload.Phase{{Process: "poisson", Rate: 28 * replicas}},
 			Input:    workload.LengthsSpec{Distribution: "lognormal", Mean: 512, CV: 0.8},
 			Output:   workload.LengthsSpec{Distribution: "lognormal", Mean: 256, CV: 0.8},
 			Requests: int64(b.N),

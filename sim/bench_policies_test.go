@@ -10,6 +10,7 @@ import (
 	"clifftop/model"
 	"clifftop/model/catalog"
 	"clifftop/sim"
+	"clifftop/sim/engine"
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
@@ -18,28 +19,28 @@ import (
 type contender struct {
 	name   string
 	policy func() sched.Scheduler
-	adapt  func(*sim.Config) // what its engine has that V1's has not
+	adapt  func(*engine.Config) // what its engine has that V1's has not
 }
 
 func contenders() []contender {
 	return []contender{
 		{"vllm", func() sched.Scheduler { return new(sched.VLLM) }, nil},
 		{"vllm-priority", func() sched.Scheduler { return &sched.VLLM{Victim: sched.LeastUrgent} },
-			func(c *sim.Config) { c.Order = sched.ByPriority{} }},
-		{"vllm-vtc", func() sched.Scheduler { return new(sched.VLLM) }, func(c *sim.Config) { c.Order = sched.VTC{} }},
+			func(c *engine.Config) { c.Order = sched.ByPriority{} }},
+		{"vllm-vtc", func() sched.Scheduler { return new(sched.VLLM) }, func(c *engine.Config) { c.Order = sched.VTC{} }},
 		{"preemptive-srpt", func() sched.Scheduler { return &sched.Preemptive{VLLM: sched.VLLM{Victim: sched.LeastUrgent}} },
-			func(c *sim.Config) { c.Order = sched.SRPT{Size: sched.Size{PerPrompt: 1, PerAnswer: 10}} }},
+			func(c *engine.Config) { c.Order = sched.SRPT{Size: sched.Size{PerPrompt: 1, PerAnswer: 10}} }},
 		{"vllm-v0", func() sched.Scheduler { return &sched.VLLMV0{Watermark: 0.01} }, nil},
 		{"sarathi", func() sched.Scheduler { return &sched.Sarathi{Watermark: 0.01} },
-			func(c *sim.Config) { c.MaxNumBatchedTokens = 512 }},
+			func(c *engine.Config) { c.MaxNumBatchedTokens = 512 }},
 		{"orca", func() sched.Scheduler { return new(sched.Orca) }, nil},
 		{"static", func() sched.Scheduler { return new(sched.Static) },
-			func(c *sim.Config) { c.MaxNumBatchedTokens = 1 << 20 }},
+			func(c *engine.Config) { c.MaxNumBatchedTokens = 1 << 20 }},
 		{"tgi", func() sched.Scheduler { return &sched.TGI{WaitingServedRatio: 0.3, MaxWaitingTokens: 20} }, nil},
 		{"tgi-chunking", func() sched.Scheduler { return &sched.TGI{Chunking: true} }, nil},
 		{"sglang", func() sched.Scheduler { return &sched.SGLang{ChunkedPrefillSize: 8192, MaxPrefillTokens: 16384} }, nil},
 		{"sglang-radix", func() sched.Scheduler { return &sched.SGLang{ChunkedPrefillSize: 8192, MaxPrefillTokens: 16384} },
-			func(c *sim.Config) { c.Radix = c.PrefixCaching }},
+			func(c *engine.Config) { c.Radix = c.PrefixCaching }},
 		{"sglang-mixed", func() sched.Scheduler {
 			return &sched.SGLang{ChunkedPrefillSize: 8192, MaxPrefillTokens: 16384, MixedChunk: true}
 		}, nil},
@@ -50,7 +51,7 @@ func contenders() []contender {
 }
 
 // overloaded is an engine of Llama-3.1-8B on one H100, and a chat load of 1.2 times what V1 serves at most.
-func overloaded(b *testing.B, c contender, caching bool, requests int64) (sim.Config, workload.Spec) {
+func overloaded(b *testing.B, c contender, caching bool, requests int64) (engine.Config, workload.Spec) {
 	llm, err := catalog.LLM("llama-3.1-8b")
 	if err != nil {
 		b.Fatal(err)
@@ -72,7 +73,7 @@ func overloaded(b *testing.B, c contender, caching bool, requests int64) (sim.Co
 		c.adapt(&cfg)
 	}
 	spec := workload.Spec{
-		Arrivals: []workload.Stage{{Process: "poisson", Rate: 1.2 * 43}},
+		Arrivals: []workload.Phase{{Process: "poisson", Rate: 1.2 * 43}},
 		Input:    workload.LengthsSpec{Distribution: "lognormal", Mean: 512, CV: 0.8, Max: 4000},
 		Output:   workload.LengthsSpec{Distribution: "lognormal", Mean: 256, CV: 0.8, Max: 4000},
 		Requests: requests,
@@ -91,7 +92,7 @@ func serve(b *testing.B, c contender, caching bool, requests int64) (time.Durati
 		b.Fatal(err)
 	}
 	q := new(quiet)
-	e, err := sim.NewEngine(cfg, src, q)
+	e, err := sim.New(cfg, src, q)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -17,12 +17,12 @@ func BenchmarkRetries(b *testing.B) {
 		Backoff: workload.Backoff{Base: 500 * clock.Millisecond, Cap: 8 * clock.Second, Factor: 2, Jitter: "full"},
 	}
 	single := workload.Spec{
-		Arrivals: []workload.Stage{{Process: "poisson", Rate: 100}},
+		Arrivals: []workload.Phase{{Process: "poisson", Rate: 100}},
 		Input:    workload.LengthsSpec{Distribution: "lognormal", Mean: 512, CV: 0.8},
 		Output:   workload.LengthsSpec{Distribution: "lognormal", Mean: 256, CV: 0.8},
 	}
 	conversations := single
-	conversations.Arrivals = []workload.Stage{{Process: "poisson", Rate: 50}} // of conversations, of four turns each
+	conversations.Arrivals = []workload.Phase{{Process: "poisson", Rate: 50}} // of conversations, of four turns each
 	conversations.Input = workload.LengthsSpec{}
 	conversations.Sessions = &workload.SessionSpec{
 		Turns: fixed(4), FirstPrompt: single.Input, LaterUserTokens: fixed(60),
@@ -42,7 +42,7 @@ func BenchmarkRetries(b *testing.B) {
 				b.Fatal(err)
 			}
 			q := new(quiet)
-			e, err := sim.NewEngine(chat(true), src, q)
+			e, err := sim.New(chat(true), src, q)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -7,6 +7,8 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
@@ -17,16 +19,16 @@ type quiet struct{ iterations, spans, finished, preempted int }
 
 func (q *quiet) Edge(clock.Time) clock.Time            { return clock.Never }
 func (q *quiet) Arrived(clock.Time, *workload.Request) {}
-func (q *quiet) Levels(clock.Time, *sim.Levels)        {}
-func (q *quiet) Span(s *sim.Span)                      { q.spans++; q.iterations += s.N }
+func (q *quiet) Levels(clock.Time, *event.Levels)      {}
+func (q *quiet) Span(s *event.Span)                    { q.spans++; q.iterations += s.N }
 func (q *quiet) Gap(clock.Time, clock.Duration, int)   {}
 func (q *quiet) Preempted(clock.Time)                  { q.preempted++ }
 func (q *quiet) Dropped(at clock.Time, tokens int)     {}
-func (q *quiet) Finished(*sim.Record)                  { q.finished++ }
+func (q *quiet) Finished(*event.Record)                { q.finished++ }
 
 // chat is the engine of the benchmarks: about Llama-3.1-8B on one H100, with an affine step time.
-func chat(caching bool) sim.Config {
-	return sim.Config{
+func chat(caching bool) engine.Config {
+	return engine.Config{
 		Scheduler:  new(sched.VLLM),
 		Timer:      simtest.Affine{Base: 6.6e12, PerSeq: 1.2e10, PerContext: 4.2e7, PerToken: 1.7e10, PerPair: 8e5},
 		MaxNumSeqs: 256, MaxNumBatchedTokens: 8192, MaxModelLen: 131072,
@@ -38,7 +40,7 @@ func chat(caching bool) sim.Config {
 // BenchmarkIteration is the cost of an iteration that is stepped singly: 64 users ask for long answers.
 func BenchmarkIteration(b *testing.B) {
 	src, err := workload.New(workload.Spec{
-		Arrivals: []workload.Stage{{Process: "closed", Users: 64}},
+		Arrivals: []workload.Phase{{Process: "closed", Users: 64}},
 		Input:    fixed(512), Output: fixed(100_000), Duration: clock.Hour,
 	}, 1)
 	if err != nil {
@@ -47,7 +49,7 @@ func BenchmarkIteration(b *testing.B) {
 	cfg := chat(false)
 	cfg.NumGPUBlocks, cfg.MaxSpan = 0, 1
 	q := &bounded{limit: b.N}
-	e, err := sim.NewEngine(cfg, src, q)
+	e, err := sim.New(cfg, src, q)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -66,7 +68,7 @@ type bounded struct {
 	cancel func()
 }
 
-func (q *bounded) Span(s *sim.Span) {
+func (q *bounded) Span(s *event.Span) {
 	if q.quiet.Span(s); q.iterations >= q.limit {
 		q.cancel()
 	}
@@ -78,7 +80,7 @@ func BenchmarkRequest(b *testing.B) {
 		for _, caching := range []bool{false, true} {
 			b.Run(fmt.Sprintf("rate=%v/caching=%v", rate, caching), func(b *testing.B) {
 				src, err := workload.New(workload.Spec{
-					Arrivals: []workload.Stage{{Process: "poisson", Rate: rate}},
+					Arrivals: []workload.Phase{{Process: "poisson", Rate: rate}},
 					Input:    workload.LengthsSpec{Distribution: "lognormal", Mean: 512, CV: 0.8},
 					Output:   workload.LengthsSpec{Distribution: "lognormal", Mean: 256, CV: 0.8},
 					Requests: int64(b.N),
@@ -87,7 +89,7 @@ func BenchmarkRequest(b *testing.B) {
 					b.Fatal(err)
 				}
 				q := new(quiet)
-				e, err := sim.NewEngine(chat(caching), src, q)
+				e, err := sim.New(chat(caching), src, q)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -8,8 +8,11 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
+	"clifftop/sim/simtest/naive"
 	"clifftop/workload"
 )
 
@@ -17,39 +20,39 @@ const ms = clock.Time(clock.Millisecond)
 
 // decodeConfig is a replica that is sent requests whose KV is elsewhere: iterations of 10 ms, and a link of so many
 // bytes per second.
-func decodeConfig(bandwidth int64, leg func(*workload.Request) sim.Leg) sim.Config {
-	return sim.Config{
+func decodeConfig(bandwidth int64, handoff func(*workload.Request) engine.Handoff) engine.Config {
+	return engine.Config{
 		Scheduler:  new(sched.VLLM),
 		Timer:      simtest.Affine{Base: 1e13},
 		MaxNumSeqs: 8, MaxNumBatchedTokens: 8192, MaxModelLen: 8192, BlockSize: 16, NumGPUBlocks: 1001,
-		Connector: &sim.Connector{BlockBytes: 16 << 17, Links: []int64{bandwidth}, Leg: leg},
+		Connector: &engine.Connector{BlockBytes: 16 << 17, Links: []int64{bandwidth}, Handoff: handoff},
 		Check:     true,
 	}
 }
 
 // bothWays runs requests on the naive engine and on the real one, which have to agree, and returns the tape.
-func bothWays(t *testing.T, config func() sim.Config, list []workload.Request) *simtest.StepTape {
+func bothWays(t *testing.T, config func() engine.Config, list []workload.Request) *simtest.StepRecorder {
 	t.Helper()
-	naive, tape := new(simtest.StepTape), new(simtest.StepTape)
-	if err := simtest.Naive(config(), simtest.NewRequests(list), naive); err != nil {
+	reference, tape := new(simtest.StepRecorder), new(simtest.StepRecorder)
+	if err := naive.Run(config(), simtest.NewRequests(list), reference); err != nil {
 		t.Fatal(err)
 	}
 	cfg := config()
-	if err := simtest.CheckTape(&cfg, &naive.Tape); err != nil {
+	if err := simtest.CheckRecording(&cfg, &reference.Recorder); err != nil {
 		t.Fatal(err)
 	}
-	e, err := sim.NewEngine(config(), simtest.NewRequests(list), tape)
+	e, err := sim.New(config(), simtest.NewRequests(list), tape)
 	if err == nil {
 		err = e.Run(context.Background())
 	}
-	if d := simtest.Diff(&naive.Tape, &tape.Tape); err != nil || d != "" {
+	if d := simtest.Diff(&reference.Recorder, &tape.Recorder); err != nil || d != "" {
 		t.Fatalf("%v; naive and engine differ: %s", err, d)
 	}
 	return tape
 }
 
 // recordOf is the record of a request.
-func recordOf(t *testing.T, tape *simtest.StepTape, id int64) *sim.Record {
+func recordOf(t *testing.T, tape *simtest.StepRecorder, id int64) *event.Record {
 	t.Helper()
 	for i := range tape.Records {
 		if rec := &tape.Records[i]; rec.Request.ID == id {
@@ -74,12 +77,12 @@ func TestLoadIsSeenAtIterations(t *testing.T) {
 		{500_000_000, 0, 385 * ms},
 	} {
 		t.Run(fmt.Sprint(c.bandwidth, "/", c.layers), func(t *testing.T) {
-			config := func() sim.Config {
-				return decodeConfig(c.bandwidth, func(r *workload.Request) (leg sim.Leg) {
+			config := func() engine.Config {
+				return decodeConfig(c.bandwidth, func(r *workload.Request) (handoff engine.Handoff) {
 					if r.ID == 1 {
-						leg.Remote = sim.Remote{Tokens: 1000, Layers: c.layers, Path: []int32{0}}
+						handoff.Remote = engine.Remote{Tokens: 1000, Layers: c.layers, Path: []int32{0}}
 					}
-					return leg
+					return handoff
 				})
 			}
 			tape := bothWays(t, config, []workload.Request{
@@ -108,9 +111,9 @@ func TestLoadIsSeenAtIterations(t *testing.T) {
 
 // TestIdleReplicaSeesLoadsAtOnce: nothing runs, so that the KV is found to be there when it comes.
 func TestIdleReplicaSeesLoadsAtOnce(t *testing.T) {
-	tape := bothWays(t, func() sim.Config {
-		return decodeConfig(1_000_000_000, func(r *workload.Request) sim.Leg {
-			return sim.Leg{Remote: sim.Remote{Tokens: 160, Latency: clock.Millisecond, Path: []int32{0}}}
+	tape := bothWays(t, func() engine.Config {
+		return decodeConfig(1_000_000_000, func(r *workload.Request) engine.Handoff {
+			return engine.Handoff{Remote: engine.Remote{Tokens: 160, Latency: clock.Millisecond, Path: []int32{0}}}
 		})
 	}, []workload.Request{{InputTokens: 160, OutputTokens: 1}})
 	rec := recordOf(t, tape, 0)
@@ -131,9 +134,9 @@ func TestPullLimit(t *testing.T) {
 		// The first two are loaded together, 50 blocks of 2 MiB at 1 GB/s, and both run from then on.
 		{5, []clock.Time{0, 0, clock.Time(50 * (16 << 17) * 1000)}},
 	} {
-		tape := bothWays(t, func() sim.Config {
-			cfg := decodeConfig(1_000_000_000, func(*workload.Request) sim.Leg {
-				return sim.Leg{Remote: sim.Remote{Tokens: 400, Path: []int32{0}}}
+		tape := bothWays(t, func() engine.Config {
+			cfg := decodeConfig(1_000_000_000, func(*workload.Request) engine.Handoff {
+				return engine.Handoff{Remote: engine.Remote{Tokens: 400, Path: []int32{0}}}
 			})
 			cfg.Connector.PullPercent = c.percent
 			return cfg
@@ -149,8 +152,8 @@ func TestPullLimit(t *testing.T) {
 
 // TestLeaseHoldsBack: blocks that are kept for another replica are no room for the next prompt, until the lease ends.
 func TestLeaseHoldsBack(t *testing.T) {
-	tape := bothWays(t, func() sim.Config {
-		cfg := decodeConfig(1, func(*workload.Request) sim.Leg { return sim.Leg{Lease: 300 * clock.Millisecond} })
+	tape := bothWays(t, func() engine.Config {
+		cfg := decodeConfig(1, func(*workload.Request) engine.Handoff { return engine.Handoff{Lease: 300 * clock.Millisecond} })
 		cfg.NumGPUBlocks = 51
 		return cfg
 	}, []workload.Request{{InputTokens: 400, OutputTokens: 1}, {InputTokens: 400, OutputTokens: 1}, {InputTokens: 400, OutputTokens: 1}})
@@ -164,9 +167,9 @@ func TestLeaseHoldsBack(t *testing.T) {
 
 // TestFailedLoad: what could not be loaded is computed.
 func TestFailedLoad(t *testing.T) {
-	tape := bothWays(t, func() sim.Config {
-		return decodeConfig(1_000_000_000, func(*workload.Request) sim.Leg {
-			return sim.Leg{Remote: sim.Remote{Tokens: 400, Path: []int32{0}, Fails: true}}
+	tape := bothWays(t, func() engine.Config {
+		return decodeConfig(1_000_000_000, func(*workload.Request) engine.Handoff {
+			return engine.Handoff{Remote: engine.Remote{Tokens: 400, Path: []int32{0}, Fails: true}}
 		})
 	}, []workload.Request{{InputTokens: 400, OutputTokens: 2}})
 	rec := recordOf(t, tape, 0)
@@ -178,34 +181,34 @@ func TestFailedLoad(t *testing.T) {
 // TestFailedLoadFails: with that policy a request ends when it comes out that its KV is lost, and its client, who tries once
 // more, is served by what is computed here. The blocks are free for the others.
 func TestFailedLoadFails(t *testing.T) {
-	tape := bothWays(t, func() sim.Config {
-		cfg := decodeConfig(1_000_000_000, func(r *workload.Request) (leg sim.Leg) {
+	tape := bothWays(t, func() engine.Config {
+		cfg := decodeConfig(1_000_000_000, func(r *workload.Request) (handoff engine.Handoff) {
 			if r.ID == 0 {
-				leg.Remote = sim.Remote{Tokens: 400, Path: []int32{0}, Fails: true}
+				handoff.Remote = engine.Remote{Tokens: 400, Path: []int32{0}, Fails: true}
 			}
-			return leg
+			return handoff
 		})
 		cfg.Connector.FailLost, cfg.NumGPUBlocks = true, 27 // room for one of them
 		return cfg
 	}, []workload.Request{{InputTokens: 400, OutputTokens: 2}, {InputTokens: 400, OutputTokens: 2}})
 	found := clock.Time(25 * (16 << 17) * 1000) // 25 blocks at 1 ns a byte
 	rec := recordOf(t, tape, 0)
-	if rec.Outcome != sim.Failed || rec.Ending != workload.Disconnected || rec.Released != found || rec.Loading != found.Sub(0) || rec.Tokens != 0 {
+	if rec.Outcome != event.Failed || rec.Ending != workload.Disconnected || rec.Released != found || rec.Loading != found.Sub(0) || rec.Tokens != 0 {
 		t.Errorf("record %+v", rec)
 	}
-	if rec := recordOf(t, tape, 1); rec.Outcome != sim.Completed || rec.Scheduled != found || tape.Iterations[0].PrefillTokens != 400 {
+	if rec := recordOf(t, tape, 1); rec.Outcome != event.Completed || rec.Scheduled != found || tape.Iterations[0].PrefillTokens != 400 {
 		t.Errorf("the other request: %+v", rec)
 	}
 }
 
 // TestClientLeavesWhileLoading: its blocks are free only when the KV has come.
 func TestClientLeavesWhileLoading(t *testing.T) {
-	tape := bothWays(t, func() sim.Config {
-		cfg := decodeConfig(1_000_000_000, func(r *workload.Request) (leg sim.Leg) {
+	tape := bothWays(t, func() engine.Config {
+		cfg := decodeConfig(1_000_000_000, func(r *workload.Request) (handoff engine.Handoff) {
 			if r.ID == 0 {
-				leg.Remote = sim.Remote{Tokens: 480, Path: []int32{0}}
+				handoff.Remote = engine.Remote{Tokens: 480, Path: []int32{0}}
 			}
-			return leg
+			return handoff
 		})
 		cfg.NumGPUBlocks = 51
 		return cfg
@@ -222,30 +225,32 @@ func TestClientLeavesWhileLoading(t *testing.T) {
 
 // TestValidateConnector tells what a connector does not go with.
 func TestValidateConnector(t *testing.T) {
-	tier := sim.Tier{Name: "host", Chunks: 10, BytesPerSecond: 1}
+	tier := engine.Tier{Name: "host", Chunks: 10, BytesPerSecond: 1}
 	for _, c := range []struct {
-		change func(*sim.Config)
+		change func(*engine.Config)
 		want   string
 	}{
-		{func(c *sim.Config) { c.Scheduler = new(sched.Orca) }, "policy orca: it loads no KV from elsewhere"},
-		{func(c *sim.Config) { c.Scheduler = &sched.VLLM{Admission: sched.FullLength} }, "full length"},
-		{func(c *sim.Config) { c.Connector.Tiers = []sim.Tier{tier} }, "they need prefix caching"},
-		{func(c *sim.Config) { c.Connector.BlockBytes = 0 }, "0 bytes"},
-		{func(c *sim.Config) { c.HostBlocks = 1 }, "swap space"},
-		{func(c *sim.Config) { c.PrefixCaching, c.Radix = true, true }, "radix"},
-		{func(c *sim.Config) { c.Contiguous = true }, "contiguous"},
-		{func(c *sim.Config) { c.Speculative = sim.Speculative{Tokens: 1, Acceptance: []float64{1}} }, "drafts"},
-		{func(c *sim.Config) {
-			c.PrefixCaching, c.Connector.Tiers = true, []sim.Tier{{Name: "host", BytesPerSecond: 1}}
+		{func(c *engine.Config) { c.Scheduler = new(sched.Orca) }, "policy orca: it loads no KV from elsewhere"},
+		{func(c *engine.Config) { c.Scheduler = &sched.VLLM{Admission: sched.FullLength} }, "full length"},
+		{func(c *engine.Config) { c.Connector.Tiers = []engine.Tier{tier} }, "they need prefix caching"},
+		{func(c *engine.Config) { c.Connector.BlockBytes = 0 }, "0 bytes"},
+		{func(c *engine.Config) { c.HostBlocks = 1 }, "swap space"},
+		{func(c *engine.Config) { c.PrefixCaching, c.Radix = true, true }, "radix"},
+		{func(c *engine.Config) { c.Contiguous = true }, "contiguous"},
+		{func(c *engine.Config) { c.Speculative = engine.Speculative{Tokens: 1, Acceptance: []float64{1}} }, "drafts"},
+		{func(c *engine.Config) {
+			c.PrefixCaching, c.Connector.Tiers = true, []engine.Tier{{Name: "host", BytesPerSecond: 1}}
 		}, "tier host: 0 chunks"},
-		{func(c *sim.Config) { c.PrefixCaching, c.Connector.Tiers = true, []sim.Tier{{Name: "host", Chunks: 1}} }, "tier host: a bandwidth"},
-		{func(c *sim.Config) {
+		{func(c *engine.Config) {
+			c.PrefixCaching, c.Connector.Tiers = true, []engine.Tier{{Name: "host", Chunks: 1}}
+		}, "tier host: a bandwidth"},
+		{func(c *engine.Config) {
 			back := tier
 			back.WriteBack = true
-			c.PrefixCaching, c.Connector.ChunkBlocks, c.Connector.Tiers = true, 16, []sim.Tier{back}
+			c.PrefixCaching, c.Connector.ChunkBlocks, c.Connector.Tiers = true, 16, []engine.Tier{back}
 		}, "cannot keep chunks of 16"},
-		{func(c *sim.Config) { c.Connector.Links = []int64{0} }, "no bandwidth"},
-		{func(c *sim.Config) { c.Connector.PullPercent = 101 }, "no percentage"},
+		{func(c *engine.Config) { c.Connector.Links = []int64{0} }, "no bandwidth"},
+		{func(c *engine.Config) { c.Connector.PullPercent = 101 }, "no percentage"},
 	} {
 		cfg := decodeConfig(1, nil)
 		c.change(&cfg)

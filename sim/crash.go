@@ -4,45 +4,38 @@ import (
 	"cmp"
 	"slices"
 
+	"clifftop/internal/pq"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
 // What becomes of the requests of a replica that fails.
 
 // crash ends replica i at once; it starts again after back, unless that is 0.
-func (e *Engine) crash(i int, back clock.Duration) {
-	l := &e.lives.of[i]
-	if l.state == Off || l.state == Down {
+func (e *Simulation) crash(i int, back clock.Duration) {
+	l := &e.lifecycle.of[i]
+	if l.state == event.Off || l.state == event.Down {
 		return
 	}
 	e.failAll(i)
 	l.number++
-	l.wanted, l.gone = l.wanted && back > 0, l.gone || back == 0
-	e.enter(i, Down)
-	e.notice(i)
+	l.wanted, l.failed = l.wanted && back > 0, l.failed || back == 0
+	e.setState(i, event.Down)
+	e.probe(i)
 	if free := max(e.now, e.idleFrom(i)); l.wanted {
-		e.lives.plan(max(free, e.now.Add(back)), controlBegin, i, l.number)
+		e.lifecycle.plan(max(free, e.now.Add(back)), plannedBegin, i, l.number)
 	} else {
-		e.lives.plan(free, controlOff, i, l.number)
+		e.lifecycle.plan(free, plannedOff, i, l.number)
 	}
 }
 
-// unlucky is a request of a replica that fails.
-type unlucky struct {
-	*workload.Request
-	seq    int32 // its sequence, if it was admitted
-	queued bool  // it has reached the queue
-}
-
 // failAll ends all requests of replica i, in order of their IDs.
-func (e *Engine) failAll(i int) {
+func (e *Simulation) failAll(i int) {
 	group := e.group(i)
 	for _, r := range group {
-		r.halt(e.now)
-		if r.conn != nil {
-			r.conn.ended = true
-		}
+		r.Halt(e.now)
 	}
 	for _, r := range group {
 		e.failOne(r)
@@ -51,82 +44,42 @@ func (e *Engine) failAll(i int) {
 }
 
 // failOne ends all requests of one of those that live together.
-func (e *Engine) failOne(r *Replica) {
-	i := r.index
-	var all []unlucky
-	r.queue.each(func(q *workload.Request) { all = append(all, unlucky{q, none, true}) })
-	e.frontend.keep(func(x entry) bool {
-		held := &e.pending[x.ref]
-		if int(held.to) != i {
+func (e *Simulation) failOne(r *Replica) {
+	to := int32(r.Index())
+	all := r.Attempts()
+	e.frontend.Retain(func(x *pq.Item[int32]) bool {
+		held := &e.pending[x.Value]
+		if held.to != to {
 			return true
 		}
-		e.vacant = append(e.vacant, x.ref)
-		if !mayLeave(&held.Request) || e.patients.Find(held.ID) != nil { // or its client left
-			all = append(all, unlucky{&held.Request, none, false})
+		e.vacant = append(e.vacant, x.Value)
+		if !engine.MayLeave(&held.Request) || e.clients.Find(held.ID) != nil { // or its client left
+			all = append(all, engine.Attempt{Request: &held.Request, Seq: noSeq})
 		}
 		return false
 	})
-	for k, s := range r.seqs.items {
-		if q := &s.rec.Request; q.OutputTokens > 0 { // somebody's
-			all = append(all, unlucky{q, int32(k), true})
-		}
-	}
-	slices.SortFunc(all, func(a, b unlucky) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(all, func(a, b engine.Attempt) int { return cmp.Compare(a.ID, b.ID) })
 	for _, u := range all {
 		switch {
-		case u.seq != none:
-			r.lose(u.seq)
-		case u.queued:
-			r.levels.Waiting--
-			e.disconnect(u.Request, int32(i), r.queued(u.Request))
+		case u.Seq != noSeq:
+			r.Lose(u.Seq)
+		case u.Queued:
+			r.Levels().Waiting--
+			e.disconnect(u.Request, to, r.Queued(u.Request))
 		default:
-			e.disconnect(u.Request, int32(i), clock.Never)
+			e.disconnect(u.Request, to, clock.Never)
 		}
 	}
-	r.abandon(e.now)
-	if r.cfg.Check && r.fault == nil {
-		r.fault = r.checkEmpty()
-	}
-}
-
-// halt commits what has begun by the instant at, and begins nothing more.
-func (r *Replica) halt(at clock.Time) {
-	r.answered = false
-	r.stop(at)
-	r.now = at
-}
-
-// checkEmpty asserts that a replica that has failed has nothing left.
-func (r *Replica) checkEmpty() error {
-	if (r.levels != Levels{Blocked: r.levels.Blocked}) || r.used() != 0 || r.running != 0 {
-		return r.broken("replica %d has failed, but %+v and %d blocks are in use", r.index, r.levels, r.used())
-	}
-	return r.checkGPUTime()
-}
-
-// lose ends sequence i, because its replica fails or its KV is lost. One whose last token was delivered is complete.
-func (r *Replica) lose(i int32) {
-	s := r.seq(i)
-	if r.host.split != nil {
-		r.host.split.restore(&s.rec.Request)
-	}
-	if !s.over && s.rec.Left == clock.Never {
-		end := workload.End{How: workload.Disconnected, At: r.now.Add(r.cfg.NetworkOut)}
-		if end.First, end.Tokens = r.receivedBy(i, r.now); end.First != clock.Never {
-			end.At = max(end.At, end.First)
-		}
-		s.rec.Outcome, s.rec.Ending, s.rec.ClientFirst = Failed, end.How, end.First
-		s.rec.Again = r.host.src.Done(&s.rec.Request, end)
-	}
-	r.cancel(i)
+	r.Abandon(e.now)
+	r.CheckEmpty()
 }
 
 // disconnect ends a request that was never admitted, because the replica that it was sent to failed, or cannot be
 // reached.
-func (e *Engine) disconnect(r *workload.Request, to int32, queued clock.Time) {
+func (e *Simulation) disconnect(r *workload.Request, to int32, queued clock.Time) {
 	rec := unserved(r)
 	rec.Replica, rec.Queued = int(to), queued
-	rec.Outcome, rec.Ending = Failed, workload.Disconnected
+	rec.Outcome, rec.Ending = event.Failed, workload.Disconnected
 	e.levels.System--
 	e.turnAway(&rec)
 }

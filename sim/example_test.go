@@ -7,6 +7,8 @@ import (
 	"clifftop/model"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
@@ -15,7 +17,7 @@ import (
 // narrator tells what becomes of each request.
 type narrator struct{ quiet }
 
-func (n *narrator) Finished(rec *sim.Record) {
+func (n *narrator) Finished(rec *event.Record) {
 	fmt.Printf("request %d: first token at %v, last at %v, preempted %d times\n",
 		rec.Request.ID, rec.FirstToken.Sub(0), rec.LastToken.Sub(0), rec.Preemptions)
 }
@@ -28,13 +30,13 @@ func ExampleEngine() {
 	for id := range int64(3) {
 		requests = append(requests, workload.Request{ID: id, InputTokens: 48, OutputTokens: 20})
 	}
-	cfg := sim.Config{
+	cfg := engine.Config{
 		Scheduler:  new(sched.VLLM),
 		Timer:      model.NewLinear(10*clock.Millisecond, 0), // every iteration takes 10 ms
 		MaxNumSeqs: 8, MaxNumBatchedTokens: 512, MaxModelLen: 4096,
 		BlockSize: 16, NumGPUBlocks: 11, // one of them is the null block
 	}
-	engine, err := sim.NewEngine(cfg, simtest.NewRequests(requests), new(narrator))
+	engine, err := sim.New(cfg, simtest.NewRequests(requests), new(narrator))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -6,6 +6,8 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
@@ -18,7 +20,7 @@ type served struct {
 	until  clock.Time
 }
 
-func (y *served) Finished(rec *sim.Record) {
+func (y *served) Finished(rec *event.Record) {
 	if rec.Released <= y.until {
 		y.tokens[rec.Request.User] += int64(rec.Request.InputTokens) + 2*int64(rec.Tokens)
 	}
@@ -37,12 +39,12 @@ func TestVTCEqualises(t *testing.T) {
 	}
 	const seats, until = 8, 100 * clock.Time(clock.Second)
 	share := func(order sched.Order) (a, b int64) {
-		cfg := sim.Config{
+		cfg := engine.Config{
 			Scheduler: new(sched.VLLM), Order: order, Timer: simtest.Affine{Base: 10e12, PerToken: 1e10},
 			MaxNumSeqs: seats, MaxNumBatchedTokens: 512, MaxModelLen: 1000, BlockSize: 16,
 		}
 		y := &served{tokens: map[int32]int64{}, until: until}
-		e, err := sim.NewEngine(cfg, simtest.NewRequests(list), y)
+		e, err := sim.New(cfg, simtest.NewRequests(list), y)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/kv"
 	"clifftop/sim/route"
 	"clifftop/sim/sched"
@@ -15,7 +16,7 @@ import (
 type Fleet struct {
 	// Replicas are the serving engines, each with a scheduler of its own. The way from and to the clients is the same
 	// for all.
-	Replicas []Config
+	Replicas []engine.Config
 	// Lockstep are the sizes of groups of consecutive replicas that iterate in lock step, as the data-parallel ranks of a
 	// model with experts do; nil is one each. The replicas of a group are alike, and their step times are those of
 	// a rank beside others that have as much to do.
@@ -26,8 +27,8 @@ type Fleet struct {
 	Routers []route.Router
 	// Scrape is how often the routers learn what the replicas say of themselves, from 0 on; 0 is always.
 	Scrape clock.Duration
-	// Lives are those of the replicas; nil if all are ready for ever.
-	Lives *Lives
+	// Lifecycle says how replicas start, fail and end; nil if all are always ready.
+	Lifecycle *Lifecycle
 }
 
 // Validate reports every fault of the configuration.
@@ -56,8 +57,8 @@ func (f *Fleet) Validate() error {
 	if len(f.Replicas) > 1 && len(f.Routers) == 0 {
 		faults = append(faults, errors.New("no router"))
 	}
-	if f.Lives != nil {
-		faults = append(faults, f.Lives.validate(f)...)
+	if f.Lifecycle != nil {
+		faults = append(faults, f.Lifecycle.validate(f))
 	}
 	if f.Scrape < 0 {
 		faults = append(faults, fmt.Errorf("scrape: %v is negative", f.Scrape))
@@ -70,12 +71,12 @@ type fleet struct {
 	routers []*router
 	next    tournament // of the replicas' next boundaries
 	blocked [sched.NumberOfCauses]int
-	ready   []int32    // numbers of the replicas that take requests
-	able    []int32    // scratch: those of them that can serve a request
-	alike   bool       // all replicas can serve the same requests
-	follow  bool       // some router wants to know when answers begin
-	holders kv.Holders // of blocks that can be found, where routers look into caches
-	hashed  []int32    // by replica: the size of its blocks, if they are found by hashes; else 0
+	ready   []int32        // numbers of the replicas that take requests
+	able    []int32        // scratch: those of them that can serve a request
+	alike   bool           // all replicas can serve the same requests
+	follow  bool           // some router wants to know when answers begin
+	holders kv.PrefixIndex // of blocks that can be found, where routers look into caches
+	hashed  []int32        // by replica: the size of its blocks, if they are found by hashes; else 0
 	// Where routers look into caches: replicas whose cohorts may owe blocks.
 	behind   []int32
 	isBehind []bool // by replica
@@ -91,20 +92,20 @@ type fleet struct {
 }
 
 // sync brings the fleet's levels up to date with those of r, which something has happened to.
-func (e *Engine) sync(r *Replica) {
-	if e.peeking {
+func (e *Simulation) sync(r *Replica) {
+	if e.watchesCaches {
 		e.fallsBehind(r)
 	}
-	now, was := &r.levels, &r.told
+	now, was := r.Levels(), &r.told
 	now.Blocked = sched.NotBlocked
 	if now.Waiting > 0 {
-		now.Blocked = r.it.blocked
+		now.Blocked = r.Blocked()
 	}
 	if len(e.replicas) == 1 && r.own == nil {
 		e.levels.Waiting, e.levels.Running, e.levels.Decoding, e.levels.Blocked = now.Waiting, now.Running, now.Decoding, now.Blocked
 		return
 	}
-	e.next.set(r.index, r.next)
+	e.next.set(r.Index(), r.Next())
 	if *now == *was {
 		return
 	}
@@ -135,27 +136,27 @@ func (f *fleet) mostBlocked() sched.Cause {
 }
 
 // boundaryNext is the next boundary of a replica, and whose it is: of equal ones, the first replica's.
-func (e *Engine) boundaryNext() (clock.Time, *Replica) {
+func (e *Simulation) boundaryNext() (clock.Time, *Replica) {
 	if len(e.replicas) == 1 {
-		return e.replicas[0].next, e.replicas[0]
+		return e.replicas[0].Next(), e.replicas[0]
 	}
 	at, i := e.next.min()
 	return at, e.replicas[i]
 }
 
 // fits reports whether some replica can serve r or, where the work is divided, one its prompt and one its answer.
-func (e *Engine) fits(r *workload.Request) bool {
-	if s := e.split; s != nil && !s.direct(r) {
-		return e.someFits(e.replicas[:s.Prefills], leg(r)) && e.someFits(e.replicas[s.Prefills:], r)
+func (e *Simulation) fits(r *workload.Request) bool {
+	if s := e.disaggregated; s != nil && !s.direct(r) {
+		return e.someFits(e.replicas[:s.Prefills], promptOnly(r)) && e.someFits(e.replicas[s.Prefills:], r)
 	} else if s != nil {
 		return e.someFits(e.replicas[s.Prefills:], r)
 	}
 	return e.someFits(e.replicas, r)
 }
 
-func (e *Engine) someFits(among []*Replica, r *workload.Request) bool {
+func (e *Simulation) someFits(among []*Replica, r *workload.Request) bool {
 	for _, p := range among {
-		if !p.neverFits(r) {
+		if !p.NeverFits(r) {
 			return true
 		}
 	}

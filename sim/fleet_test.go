@@ -7,6 +7,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/route"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
@@ -42,13 +43,13 @@ func TestLivesTruth(t *testing.T) {
 	for _, p := range simtest.Policies() {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
-			simtest.VerifyLives(t, p, func(route.Identity) route.Router { return new(route.RoundRobin) })
+			simtest.VerifyLifecycle(t, p, func(route.Identity) route.Router { return new(route.RoundRobin) })
 		})
 	}
 	for _, r := range simtest.Routers() {
 		t.Run(r.Name, func(t *testing.T) {
 			t.Parallel()
-			simtest.VerifyLives(t, simtest.Policies()[0], r.New)
+			simtest.VerifyLifecycle(t, simtest.Policies()[0], r.New)
 		})
 	}
 }
@@ -56,22 +57,22 @@ func TestLivesTruth(t *testing.T) {
 // TestLivesOfTiersTruth demands the same of engines with tiers: those that persist are found as they were left, others are
 // empty again.
 func TestLivesOfTiersTruth(t *testing.T) {
-	simtest.VerifyLivesOfTiers(t, simtest.Policies()[0], func(route.Identity) route.Router { return new(route.RoundRobin) })
+	simtest.VerifyTierLifecycle(t, simtest.Policies()[0], func(route.Identity) route.Router { return new(route.RoundRobin) })
 }
 
 // TestLivesOfPipelinesTruth demands the same of engines with pipeline stages, all of which end together.
 func TestLivesOfPipelinesTruth(t *testing.T) {
-	simtest.VerifyLivesOfPipelines(t, simtest.Policies()[0], func(route.Identity) route.Router { return new(route.RoundRobin) })
+	simtest.VerifyPipelineLifecycle(t, simtest.Policies()[0], func(route.Identity) route.Router { return new(route.RoundRobin) })
 }
 
 // TestLivesOfLockstepTruth demands that groups of ranks in lock step fail, drain and are scaled as one.
 func TestLivesOfLockstepTruth(t *testing.T) {
-	simtest.VerifyLivesOfLockstep(t, simtest.Policies()[0], func() route.Router { return new(route.RoundRobin) })
+	simtest.VerifyLockstepLifecycle(t, simtest.Policies()[0], func() route.Router { return new(route.RoundRobin) })
 }
 
 // TestDividedTruth demands the same where some replicas compute prompts for others, over one network.
 func TestDividedTruth(t *testing.T) {
-	simtest.VerifyDivided(t, simtest.Policies()[0])
+	simtest.VerifyDisaggregated(t, simtest.Policies()[0])
 }
 
 // inTurn is a source of requests, of which the last one is sent when request 1 has ended.
@@ -116,7 +117,7 @@ func (o *onlooker) Route(v route.View, r *workload.Request) int {
 // its next iteration with a third block: request 2, which follows at once, is in the one composed at 40 ms, and ends at 50 ms.
 func TestSharedInstant(t *testing.T) {
 	for _, span := range []int{0, 1} {
-		single := func() sim.Config {
+		single := func() engine.Config {
 			c := steady(0)
 			c.BlockSize, c.NumGPUBlocks, c.MaxSpan = 1, 100, span
 			return c
@@ -125,8 +126,8 @@ func TestSharedInstant(t *testing.T) {
 		for i := range q.list {
 			q.list[i].ID, q.list[i].InputTokens = int64(i), 1
 		}
-		o, tape := new(onlooker), new(simtest.Tape)
-		e, err := sim.NewFleet(sim.Fleet{Replicas: []sim.Config{single(), single()}, Routers: []route.Router{o}}, q, tape)
+		o, tape := new(onlooker), new(simtest.Recorder)
+		e, err := sim.NewFleet(sim.Fleet{Replicas: []engine.Config{single(), single()}, Routers: []route.Router{o}}, q, tape)
 		if err == nil {
 			err = e.Run(context.Background())
 		}

@@ -9,6 +9,8 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
 	"clifftop/sim/route"
 	"clifftop/workload"
 )
@@ -16,7 +18,7 @@ import (
 // Ten single servers of rate 1 behind routers, under Poisson arrivals of rate 8.
 
 // fleetOf is n like replicas behind routers.
-func fleetOf(n int, cfg func() sim.Config, scrape clock.Duration, routers ...route.Router) sim.Fleet {
+func fleetOf(n int, cfg func() engine.Config, scrape clock.Duration, routers ...route.Router) sim.Fleet {
 	f := sim.Fleet{Routers: routers, Scrape: scrape}
 	for range n {
 		f.Replicas = append(f.Replicas, cfg())
@@ -37,11 +39,11 @@ func simulateFleet(f sim.Fleet, spec workload.Spec, seed uint64, warmup float64)
 	return y, e.Run(context.Background())
 }
 
-// tenServers runs them under 20 seeds.
+// tenServers runs them under several seeds.
 func tenServers(t *testing.T, requests int64, scrape clock.Duration, routers func(seed uint64) []route.Router) []*tally {
 	t.Helper()
 	return underSeeds(t, func(seed uint64) (*tally, error) {
-		f := fleetOf(10, func() sim.Config { return server(1, 1e-3, 0) }, scrape, routers(seed)...)
+		f := fleetOf(10, func() engine.Config { return server(1, 1e-3, 0) }, scrape, routers(seed)...)
 		return simulateFleet(f, open(8, exponential(1000), requests), seed, 200)
 	})
 }
@@ -72,7 +74,7 @@ func TestTheoryFleet(t *testing.T) {
 	turns := tenServers(t, 30_000, 0, one(func(route.Identity) route.Router { return new(route.RoundRobin) }))
 	within(t, "W, in turn", turns, meanResidence, 1/(1-sigma), 0)
 
-	shared := replicate(t, func() sim.Config { return server(10, 0.25e-3, 0) }, open(8, exponential(4000), 30_000), 200, 0)
+	shared := replicate(t, func() engine.Config { return server(10, 0.25e-3, 0) }, open(8, exponential(4000), 30_000), 200, 0)
 	within(t, "W, one queue", shared, meanResidence, 1.204590, 0.25e-3)
 
 	two := tenServers(t, 20_000, 0, one(func(id route.Identity) route.Router { return &route.PowerOfTwo{ID: id} }))
@@ -169,7 +171,7 @@ type hits struct {
 	served          map[int]int
 }
 
-func (h *hits) Finished(rec *sim.Record) {
+func (h *hits) Finished(rec *event.Record) {
 	h.quiet.Finished(rec)
 	h.cached += int64(rec.CachedTokens)
 	h.prompts += int64(rec.Request.InputTokens)
@@ -186,7 +188,7 @@ func TestPrefixRoutersHit(t *testing.T) {
 	rate := func(router route.Router) float64 {
 		src := &sharers{requests: 4000, rate: 20, groups: 80, shared: 512, own: 128, answer: 64}
 		h := new(hits)
-		e, err := sim.NewFleet(fleetOf(replicas, func() sim.Config {
+		e, err := sim.NewFleet(fleetOf(replicas, func() engine.Config {
 			c := chat(true)
 			c.NumGPUBlocks = 2000
 			return c

@@ -12,6 +12,8 @@ import (
 	"clifftop/sim"
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
 	"clifftop/sim/route"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
@@ -21,8 +23,8 @@ import (
 const milli = clock.Millisecond
 
 // steady is an engine whose iterations last 10 milli.
-func steady(int) sim.Config {
-	return sim.Config{
+func steady(int) engine.Config {
+	return engine.Config{
 		Scheduler: new(sched.VLLM), Timer: simtest.Affine{Base: 1e13}, Check: true,
 		MaxNumSeqs: 8, MaxNumBatchedTokens: 64, MaxModelLen: 1000, BlockSize: 16,
 	}
@@ -30,27 +32,27 @@ func steady(int) sim.Config {
 
 // diary notes the states of replicas beside what a tape does.
 type diary struct {
-	simtest.Tape
+	simtest.Recorder
 	states []string
 }
 
-func (d *diary) ReplicaState(at clock.Time, i int, s sim.State) {
+func (d *diary) ReplicaState(at clock.Time, i int, s event.State) {
 	d.states = append(d.states, fmt.Sprintf("%d %v %v", i, at.Sub(0), s))
 }
 
 // live runs requests, each sent at an instant with a prompt of one token, on replicas with lives.
-func live(t *testing.T, replicas int, lives sim.Lives, requests ...workload.Request) *diary {
+func live(t *testing.T, replicas int, lifecycle sim.Lifecycle, requests ...workload.Request) *diary {
 	t.Helper()
-	d, err := tryLive(replicas, lives, requests...)
+	d, err := tryLive(replicas, lifecycle, requests...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d
 }
 
-func tryLive(replicas int, lives sim.Lives, requests ...workload.Request) (*diary, error) {
-	lives.Again = steady
-	f := sim.Fleet{Lives: &lives, Routers: []route.Router{new(route.RoundRobin)}}
+func tryLive(replicas int, lifecycle sim.Lifecycle, requests ...workload.Request) (*diary, error) {
+	lifecycle.Renew = steady
+	f := sim.Fleet{Lifecycle: &lifecycle, Routers: []route.Router{new(route.RoundRobin)}}
 	for range replicas {
 		f.Replicas = append(f.Replicas, steady(0))
 	}
@@ -59,7 +61,7 @@ func tryLive(replicas int, lives sim.Lives, requests ...workload.Request) (*diar
 	if err == nil {
 		err = e.Run(context.Background())
 	}
-	slices.SortFunc(d.Records, func(a, b sim.Record) int { return int(a.Request.ID - b.Request.ID) })
+	slices.SortFunc(d.Records, func(a, b event.Record) int { return int(a.Request.ID - b.Request.ID) })
 	return d, err
 }
 
@@ -74,7 +76,7 @@ func outcomes(d *diary) string {
 	for i := range d.Records {
 		r := &d.Records[i]
 		s := fmt.Sprintf("%v %d/%d at %v", r.Outcome, r.Replica, r.Tokens, r.Released.Sub(0))
-		if r.Refusal != sim.NotRefused {
+		if r.Refusal != event.NotRefused {
 			s += " (" + r.Refusal.String() + ")"
 		}
 		list = append(list, s)
@@ -89,52 +91,52 @@ func TestLives(t *testing.T) {
 	for _, k := range []struct {
 		name         string
 		replicas     int
-		lives        sim.Lives
+		lifecycle    sim.Lifecycle
 		requests     []workload.Request
 		ends, states string
 	}{
 		{"a crash drops the token in flight; the next request waits for the replica", 1,
-			sim.Lives{ColdStart: workload.Delay{Mean: clock.Second}, Failures: []sim.Failure{{Kind: sim.Crash, At: clock.Time(25 * milli), For: 100 * milli}}},
+			sim.Lifecycle{ColdStart: workload.Delay{Mean: clock.Second}, Failures: []sim.Failure{{Kind: sim.Crash, At: clock.Time(25 * milli), For: 100 * milli}}},
 			[]workload.Request{asks(0, 5), asks(50*milli, 1)},
 			"failed 0/2 at 25ms; completed 0/1 at 1.135s",
 			"0 25ms down, 0 125ms starting, 0 1.125s ready"},
 		{"an iteration that ends with the crash has not ended", 1,
-			sim.Lives{Failures: []sim.Failure{{Kind: sim.Crash, At: clock.Time(20 * milli), For: 100 * milli}}},
+			sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Crash, At: clock.Time(20 * milli), For: 100 * milli}}},
 			[]workload.Request{asks(0, 5)}, "failed 0/1 at 20ms", "0 20ms down"},
 		{"what the GPU was given is counted before it starts again", 1,
-			sim.Lives{Failures: []sim.Failure{{Kind: sim.Crash, At: clock.Time(11 * milli), For: 1 * milli}}},
+			sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Crash, At: clock.Time(11 * milli), For: 1 * milli}}},
 			[]workload.Request{asks(0, 5), asks(15*milli, 1)}, "failed 0/1 at 11ms; completed 0/1 at 30ms", "0 11ms down, 0 20ms starting, 0 20ms ready"},
 		{"until a health check requests go to the dead", 2,
-			sim.Lives{Probe: clock.Second, Failures: []sim.Failure{{Kind: sim.Crash, At: clock.Time(500 * milli), For: 10 * clock.Second}}},
+			sim.Lifecycle{Probe: clock.Second, Failures: []sim.Failure{{Kind: sim.Crash, At: clock.Time(500 * milli), For: 10 * clock.Second}}},
 			[]workload.Request{asks(600*milli, 1), asks(700*milli, 1), asks(800*milli, 1), asks(1000*milli, 1), asks(1001*milli, 1)},
 			"failed 0/0 at 600ms; completed 1/1 at 710ms; failed 0/0 at 800ms; completed 1/1 at 1.01s; completed 1/1 at 1.02s", "0 500ms down"},
 		{"a drain lets requests end, and sends new ones elsewhere", 2,
-			sim.Lives{Failures: []sim.Failure{{Kind: sim.Drain, At: clock.Time(15 * milli)}}},
+			sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Drain, At: clock.Time(15 * milli)}}},
 			[]workload.Request{asks(0, 5), asks(20*milli, 1), asks(21*milli, 1)},
 			"completed 0/5 at 50ms; completed 1/1 at 30ms; completed 1/1 at 40ms", "0 15ms draining, 0 50ms off"},
 		{"or kills them after a grace", 1,
-			sim.Lives{Grace: 20 * milli, Failures: []sim.Failure{{Kind: sim.Drain, At: clock.Time(15 * milli), For: 100 * milli}}},
+			sim.Lifecycle{Grace: 20 * milli, Failures: []sim.Failure{{Kind: sim.Drain, At: clock.Time(15 * milli), For: 100 * milli}}},
 			[]workload.Request{asks(0, 5), asks(20*milli, 1)},
 			"failed 0/3 at 35ms; completed 0/1 at 150ms", "0 15ms draining, 0 40ms off, 0 140ms starting, 0 140ms ready"},
 		{"a rolling restart has one replica away at a time", 3,
-			sim.Lives{ColdStart: workload.Delay{Mean: 30 * milli}, Failures: []sim.Failure{{Kind: sim.Restart, At: clock.Time(5 * milli), Last: 2}}},
+			sim.Lifecycle{ColdStart: workload.Delay{Mean: 30 * milli}, Failures: []sim.Failure{{Kind: sim.Restart, At: clock.Time(5 * milli), Last: 2}}},
 			[]workload.Request{asks(0, 2), asks(200*milli, 1)},
 			"completed 0/2 at 20ms; completed 0/1 at 210ms",
 			"0 5ms draining, 0 20ms off, 0 20ms starting, 0 50ms ready, 1 50ms draining, 1 50ms off, 1 50ms starting, 1 80ms ready, 2 80ms draining, 2 80ms off, 2 80ms starting, 2 110ms ready"},
 		{"some may wait at the router, others are refused", 1,
-			sim.Lives{Hold: 1, Failures: []sim.Failure{{Kind: sim.Crash, For: 100 * milli}}},
+			sim.Lifecycle{RouterQueue: 1, Failures: []sim.Failure{{Kind: sim.Crash, For: 100 * milli}}},
 			[]workload.Request{asks(10*milli, 1), asks(20*milli, 1)},
 			"completed 0/1 at 110ms; rejected -1/0 at 20ms (not ready)", "0 0s down, 0 100ms starting, 0 100ms ready"},
 		{"or none", 1,
-			sim.Lives{Hold: -1, Failures: []sim.Failure{{Kind: sim.Crash, For: 100 * milli}}},
+			sim.Lifecycle{RouterQueue: -1, Failures: []sim.Failure{{Kind: sim.Crash, For: 100 * milli}}},
 			[]workload.Request{asks(10*milli, 1), asks(120*milli, 1)},
 			"rejected -1/0 at 10ms (not ready); completed 0/1 at 130ms", "0 0s down, 0 100ms starting, 0 100ms ready"},
 		{"a lost link: who is told to leaves, others get their answer late", 2,
-			sim.Lives{Probe: 50 * milli, Failures: []sim.Failure{{Kind: sim.LinkLoss, At: clock.Time(5 * milli), For: 100 * milli}}},
+			sim.Lifecycle{Probe: 50 * milli, Failures: []sim.Failure{{Kind: sim.LinkLoss, At: clock.Time(5 * milli), For: 100 * milli}}},
 			[]workload.Request{impatient, asks(0, 5), asks(6*milli, 1), asks(7*milli, 1), asks(60*milli, 2)},
 			"timed_out 0/5 at 50ms; completed 1/5 at 50ms; failed 0/0 at 6ms; completed 1/1 at 20ms; completed 1/2 at 80ms", ""},
 	} {
-		d := live(t, k.replicas, k.lives, k.requests...)
+		d := live(t, k.replicas, k.lifecycle, k.requests...)
 		if got := outcomes(d); got != k.ends {
 			t.Errorf("%s:\nends   %s\nwanted %s", k.name, got, k.ends)
 		}
@@ -147,7 +149,7 @@ func TestLives(t *testing.T) {
 // TestLostLink looks at what clients see of a replica that cannot be reached from 15 to 115 milli.
 func TestLostLink(t *testing.T) {
 	client := func(r workload.Request, c workload.Client) workload.Request { r.Client = &c; return r }
-	d := live(t, 1, sim.Lives{Failures: []sim.Failure{{Kind: sim.LinkLoss, At: clock.Time(15 * milli), For: 100 * milli}}},
+	d := live(t, 1, sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.LinkLoss, At: clock.Time(15 * milli), For: 100 * milli}}},
 		asks(0, 4), // its first token came before
 		client(asks(0, 4), workload.Client{Timeout: 90 * milli}),  // leaves with one token; the server has long ended it
 		client(asks(0, 4), workload.Client{Timeout: 116 * milli}), // just waits long enough
@@ -182,7 +184,7 @@ func TestLostLink(t *testing.T) {
 
 // TestSlowReplica stretches the iterations that are composed from 15 to 45 milli by half.
 func TestSlowReplica(t *testing.T) {
-	d := live(t, 1, sim.Lives{Failures: []sim.Failure{{Kind: sim.Slow, At: clock.Time(15 * milli), For: 30 * milli, Permille: 1500}}}, asks(0, 6))
+	d := live(t, 1, sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Slow, At: clock.Time(15 * milli), For: 30 * milli, Permille: 1500}}}, asks(0, 6))
 	var last []clock.Duration
 	for _, it := range d.Iterations {
 		last = append(last, it.End.Sub(0)/milli)
@@ -194,13 +196,13 @@ func TestSlowReplica(t *testing.T) {
 
 // TestTooSlow refuses an iteration of 30 s that is made to last 8 hours.
 func TestTooSlow(t *testing.T) {
-	slow := func(int) sim.Config {
+	slow := func(int) engine.Config {
 		c := steady(0)
 		c.Timer = simtest.Affine{Base: 3e16}
 		return c
 	}
-	e, err := sim.NewFleet(sim.Fleet{Replicas: []sim.Config{slow(0)}, Lives: &sim.Lives{
-		Again: slow, Failures: []sim.Failure{{Kind: sim.Slow, For: clock.Hour, Permille: 1_000_000}},
+	e, err := sim.NewFleet(sim.Fleet{Replicas: []engine.Config{slow(0)}, Lifecycle: &sim.Lifecycle{
+		Renew: slow, Failures: []sim.Failure{{Kind: sim.Slow, For: clock.Hour, Permille: 1_000_000}},
 	}}, simtest.NewRequests([]workload.Request{asks(milli, 5)}), new(diary))
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +214,7 @@ func TestTooSlow(t *testing.T) {
 
 // TestStranded is an error where nobody will ever come.
 func TestStranded(t *testing.T) {
-	_, err := tryLive(1, sim.Lives{Failures: []sim.Failure{{Kind: sim.Crash, At: clock.Time(5 * milli)}}}, asks(0, 5), asks(20*milli, 1))
+	_, err := tryLive(1, sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Crash, At: clock.Time(5 * milli)}}}, asks(0, 5), asks(20*milli, 1))
 	if !errors.Is(err, sim.ErrStranded) {
 		t.Errorf("%v, want %v", err, sim.ErrStranded)
 	}
@@ -232,7 +234,7 @@ func TestScaleUpLag(t *testing.T) {
 		p := autoscale.NewKEDA(5)
 		p.Poll, p.PollPhase, p.Phase = 15*clock.Second, phase(1), phase(2)
 		s := sim.Scaler{Policy: p, Last: 3, Least: 1, Most: 4, Initial: 1, Scrape: 15 * clock.Second, Phase: phase(0)}
-		d := live(t, 4, sim.Lives{ColdStart: workload.Delay{Mean: 120 * clock.Second}, Scalers: []sim.Scaler{s}}, spike...)
+		d := live(t, 4, sim.Lifecycle{ColdStart: workload.Delay{Mean: 120 * clock.Second}, Scalers: []sim.Scaler{s}}, spike...)
 		var up clock.Duration
 		for _, state := range d.states {
 			var at, what string
@@ -275,7 +277,7 @@ func (c course) Turn(s *autoscale.State) (int, clock.Time) {
 // TestWhoGoes removes those that are not ready first, of each the one with the highest number.
 func TestWhoGoes(t *testing.T) {
 	s := sim.Scaler{Policy: course{2, 4, 2, 1, 3, 3, 3, 3, 3, 3, 0, 0, 1}, Last: 3, Most: 4, Initial: 2, Scrape: clock.Second}
-	d := live(t, 4, sim.Lives{ColdStart: workload.Delay{Mean: 1500 * milli}, Scalers: []sim.Scaler{s}}, asks(0, 1), asks(11*clock.Second, 1))
+	d := live(t, 4, sim.Lifecycle{ColdStart: workload.Delay{Mean: 1500 * milli}, Scalers: []sim.Scaler{s}}, asks(0, 1), asks(11*clock.Second, 1))
 	want := "2 0s off, 3 0s off, 2 1s starting, 3 1s starting, 3 2s off, 2 2s off, 1 3s draining, 1 3s off, " +
 		"1 4s starting, 2 4s starting, 1 5.5s ready, 2 5.5s ready, " +
 		"2 10s draining, 1 10s draining, 0 10s draining, 0 10s off, 1 10s off, 2 10s off, 0 12s starting, 0 13.5s ready"
@@ -292,33 +294,33 @@ func TestWhoGoes(t *testing.T) {
 func TestRanksLiveTogether(t *testing.T) {
 	for _, k := range []struct {
 		name         string
-		lives        sim.Lives
+		lifecycle    sim.Lifecycle
 		requests     []workload.Request
 		ends, states string
 	}{
-		{"a crash of one", sim.Lives{ColdStart: workload.Delay{Mean: clock.Second, Distribution: "exponential"}, Failures: []sim.Failure{{Replica: 1, At: clock.Time(25 * milli), For: 100 * milli}}},
+		{"a crash of one", sim.Lifecycle{ColdStart: workload.Delay{Mean: clock.Second, Distribution: "exponential"}, Failures: []sim.Failure{{Replica: 1, At: clock.Time(25 * milli), For: 100 * milli}}},
 			[]workload.Request{asks(0, 5), asks(0, 5), asks(0, 5), asks(0, 5), asks(60*milli, 1), asks(60*milli, 1)},
 			"failed 0/2 at 25ms; failed 1/2 at 25ms; completed 2/5 at 50ms; completed 3/5 at 50ms; completed 2/1 at 70ms; completed 3/1 at 70ms",
 			"0 25ms down, 1 25ms down"},
-		{"a drain ends when both have served", sim.Lives{Failures: []sim.Failure{{Kind: sim.Drain, Replica: 1, At: clock.Time(15 * milli)}}},
+		{"a drain ends when both have served", sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Drain, Replica: 1, At: clock.Time(15 * milli)}}},
 			[]workload.Request{asks(0, 3), asks(0, 5), asks(0, 9)},
 			"completed 0/3 at 30ms; completed 1/5 at 50ms; completed 2/9 at 90ms",
 			"0 15ms draining, 1 15ms draining, 0 50ms off, 1 50ms off"}, // in lock step when the dummy batch has ended that began then
-		{"slowness", sim.Lives{Failures: []sim.Failure{{Kind: sim.Slow, Replica: 2, For: 35 * milli, Permille: 2000}}},
+		{"slowness", sim.Lifecycle{Failures: []sim.Failure{{Kind: sim.Slow, Replica: 2, For: 35 * milli, Permille: 2000}}},
 			[]workload.Request{asks(0, 3), asks(0, 3), asks(0, 3), asks(0, 3)},
 			"completed 0/3 at 30ms; completed 1/3 at 30ms; completed 2/3 at 50ms; completed 3/3 at 50ms", ""},
-		{"a rolling restart has one deployment away at a time", sim.Lives{ColdStart: workload.Delay{Mean: 30 * milli}, Failures: []sim.Failure{{Kind: sim.Restart, At: clock.Time(5 * milli), Last: 3}}},
+		{"a rolling restart has one deployment away at a time", sim.Lifecycle{ColdStart: workload.Delay{Mean: 30 * milli}, Failures: []sim.Failure{{Kind: sim.Restart, At: clock.Time(5 * milli), Last: 3}}},
 			[]workload.Request{asks(200*milli, 1)}, "completed 0/1 at 210ms",
 			"0 5ms draining, 1 5ms draining, 0 5ms off, 1 5ms off, 0 5ms starting, 1 5ms starting, 0 35ms ready, 1 35ms ready, " +
 				"2 35ms draining, 3 35ms draining, 2 35ms off, 3 35ms off, 2 35ms starting, 3 35ms starting, 2 65ms ready, 3 65ms ready"},
-		{"a scaler counts deployments", sim.Lives{ColdStart: workload.Delay{Mean: 500 * milli}, Scalers: []sim.Scaler{{Policy: course{1, 2, 1, 1}, Last: 3, Most: 2, Initial: 1, Scrape: clock.Second}}},
+		{"a scaler counts deployments", sim.Lifecycle{ColdStart: workload.Delay{Mean: 500 * milli}, Scalers: []sim.Scaler{{Policy: course{1, 2, 1, 1}, Last: 3, Most: 2, Initial: 1, Scrape: clock.Second}}},
 			[]workload.Request{asks(2500*milli, 1)}, "completed 0/1 at 2.51s",
 			"2 0s off, 3 0s off, 2 1s starting, 3 1s starting, 2 1.5s ready, 3 1.5s ready, 2 2s draining, 3 2s draining, 2 2s off, 3 2s off"},
 	} {
 		for _, lockstep := range [][]int{nil, {2, 2}} {
-			lives := k.lives
-			lives.Together, lives.Again = []int{2, 2}, steady
-			f := sim.Fleet{Lives: &lives, Lockstep: lockstep, Routers: []route.Router{new(route.RoundRobin)}}
+			lifecycle := k.lifecycle
+			lifecycle.Groups, lifecycle.Renew = []int{2, 2}, steady
+			f := sim.Fleet{Lifecycle: &lifecycle, Lockstep: lockstep, Routers: []route.Router{new(route.RoundRobin)}}
 			for range 4 {
 				f.Replicas = append(f.Replicas, steady(0))
 			}
@@ -330,7 +332,7 @@ func TestRanksLiveTogether(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", k.name, err)
 			}
-			slices.SortFunc(d.Records, func(a, b sim.Record) int { return int(a.Request.ID - b.Request.ID) })
+			slices.SortFunc(d.Records, func(a, b event.Record) int { return int(a.Request.ID - b.Request.ID) })
 			if got := outcomes(d); got != k.ends {
 				t.Errorf("%s, lock step %v:\nends   %s\nwanted %s", k.name, lockstep, got, k.ends)
 			}
@@ -347,20 +349,20 @@ func TestRanksLiveTogether(t *testing.T) {
 
 // TestLivesAreChecked refuses lives that cannot be.
 func TestLivesAreChecked(t *testing.T) {
-	for want, lives := range map[string]sim.Lives{
+	for want, lifecycle := range map[string]sim.Lifecycle{
 		"failure 0: there is no replica 2 of 2":                             {Failures: []sim.Failure{{Replica: 2}}},
 		"failure 0: slow for ever":                                          {Failures: []sim.Failure{{Kind: sim.Slow, Permille: 2000}}},
 		"failure 0: step times times 500/1000":                              {Failures: []sim.Failure{{Kind: sim.Slow, For: milli, Permille: 500}}},
 		"failures 0 and 1: link of replica 0 twice at a time":               {Failures: []sim.Failure{{Kind: sim.LinkLoss, For: milli}, {Kind: sim.LinkLoss, For: milli}}},
 		"failure 0: there are no replicas 0 to 2 of 2":                      {Failures: []sim.Failure{{Kind: sim.Restart, Last: 2}}},
 		"scaler 0: 1 to 3 of 2 replicas":                                    {Scalers: []sim.Scaler{{Policy: course{}, Last: 1, Least: 1, Most: 3, Scrape: milli}}},
-		"lives: groups of [2 1] are not the 2 replicas":                     {Together: []int{2, 1}},
-		"scaler 0: replicas 0 to 0 are no whole groups":                     {Together: []int{2}, Scalers: []sim.Scaler{{Policy: course{}, Scrape: milli}}},
-		"failures 0 and 1: slow of replica 1 twice at a time":               {Together: []int{2}, Failures: []sim.Failure{{Kind: sim.Slow, For: milli, Permille: 2000}, {Kind: sim.Slow, Replica: 1, For: milli, Permille: 2000}}},
+		"lifecycle: groups of [2 1] are not the 2 replicas":                 {Groups: []int{2, 1}},
+		"scaler 0: replicas 0 to 0 are no whole groups":                     {Groups: []int{2}, Scalers: []sim.Scaler{{Policy: course{}, Scrape: milli}}},
+		"failures 0 and 1: slow of replica 1 twice at a time":               {Groups: []int{2}, Failures: []sim.Failure{{Kind: sim.Slow, For: milli, Permille: 2000}, {Kind: sim.Slow, Replica: 1, For: milli, Permille: 2000}}},
 		"scaler 1: replica 1 has another one":                               {Scalers: []sim.Scaler{{Policy: course{}, Last: 1, Scrape: milli}, {Policy: course{}, First: 1, Last: 1, Scrape: milli}}},
 		"hpa: it cannot scale to zero (want min 1 or more, or keda or knat": {Scalers: []sim.Scaler{{Policy: autoscale.NewHPA(1), Scrape: milli}}},
 	} {
-		if _, err := tryLive(2, lives); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := tryLive(2, lifecycle); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"clifftop/model"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
 	"clifftop/sim/route"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
@@ -42,7 +44,7 @@ type rank struct {
 	dummies []int // numbers of them, from 1
 }
 
-func (r *rank) Span(s *sim.Span) {
+func (r *rank) Span(s *event.Span) {
 	for k := range s.N {
 		r.steps++
 		if s.Decodes+s.PrefillTokens == 0 {
@@ -63,14 +65,14 @@ type ranksSeen struct {
 	of []rank
 }
 
-func (s *ranksSeen) OfReplica(i int) sim.Observer { return &s.of[i] }
+func (s *ranksSeen) OfReplica(i int) event.Observer { return &s.of[i] }
 
 // lockstepped runs requests on two ranks with seats for 32, round robin.
 func lockstepped(t *testing.T, list []workload.Request) []rank {
 	t.Helper()
 	var f sim.Fleet
 	for range 2 {
-		f.Replicas = append(f.Replicas, sim.Config{
+		f.Replicas = append(f.Replicas, engine.Config{
 			Scheduler: new(sched.VLLM), Timer: prefillsStall{}, MaxNumSeqs: 32, MaxNumBatchedTokens: 8192,
 			MaxModelLen: 4096, BlockSize: 16, Check: true,
 		})

@@ -4,8 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/workload"
 )
@@ -14,10 +15,10 @@ import (
 // answers and of the tenth with the longest ones, and the longest of all.
 func byLength(y *trial) (short, long, worst float64) {
 	records := slices.Clone(y.Records)
-	slices.SortStableFunc(records, func(a, b sim.Record) int {
+	slices.SortStableFunc(records, func(a, b event.Record) int {
 		return int(a.Request.OutputTokens) - int(b.Request.OutputTokens)
 	})
-	stay := func(list []sim.Record) (mean float64) {
+	stay := func(list []event.Record) (mean float64) {
 		for i := range list {
 			d := list[i].LastToken.Sub(list[i].Request.Arrival).Seconds()
 			mean += d / float64(len(list))
@@ -33,7 +34,7 @@ func byLength(y *trial) (short, long, worst float64) {
 // worst stay is shorter than without.
 func TestMLFQ(t *testing.T) {
 	load := workload.Spec{
-		Arrivals: []workload.Stage{{Process: "poisson", Rate: 11}}, Requests: 1500,
+		Arrivals: []workload.Phase{{Process: "poisson", Rate: 11}}, Requests: 1500,
 		Input:  workload.LengthsSpec{Distribution: "gamma", Mean: 100, CV: 0.3},
 		Output: workload.LengthsSpec{Distribution: "lognormal", Mean: 150, CV: 2, Max: 4000},
 	}
@@ -41,7 +42,7 @@ func TestMLFQ(t *testing.T) {
 		return &sched.MLFQ{Quantum: 256, Ratio: 2, Levels: 6, Starvation: starvation}
 	}
 	for seed := range uint64(3) {
-		config := func(policy sched.Scheduler) sim.Config {
+		config := func(policy sched.Scheduler) engine.Config {
 			cfg := gpu(policy, 16, 2048, 4000)
 			cfg.HostBlocks, cfg.HostFemtosPerBlock = 20_000, 4e10
 			return cfg

@@ -9,8 +9,11 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
+	"clifftop/sim/simtest/naive"
 )
 
 // orders draws an order of the queue.
@@ -39,26 +42,26 @@ func orders(t *rapid.T) sched.Order {
 }
 
 // sameStory demands that the naive engine and the real one, at several lengths of spans, tell the same of a case.
-func sameStory(t *rapid.T, c *simtest.Case, cfg func() sim.Config) *simtest.StepTape {
-	naive := new(simtest.StepTape)
-	if err := simtest.Naive(cfg(), c.Source(), naive); err != nil {
+func sameStory(t *rapid.T, c *simtest.Case, cfg func() engine.Config) *simtest.StepRecorder {
+	reference := new(simtest.StepRecorder)
+	if err := naive.Run(cfg(), c.Source(), reference); err != nil {
 		t.Fatalf("naive: %v\n%+v\n%v", err, cfg().Order, c)
 	}
 	for _, maxSpan := range []int{1, 3, 0} {
-		engine := new(simtest.Tape)
+		engine := new(simtest.Recorder)
 		if err := runWith(c, cfg(), engine, maxSpan); err != nil {
 			t.Fatalf("spans of %d: %v\n%+v\n%v", maxSpan, err, cfg().Order, c)
 		}
-		if d := simtest.Diff(&naive.Tape, engine); d != "" {
+		if d := simtest.Diff(&reference.Recorder, engine); d != "" {
 			t.Fatalf("naive and spans of %d differ: %s\n%+v %+v\n%v", maxSpan, d, cfg().Order, cfg().Scheduler, c)
 		}
 	}
-	return naive
+	return reference
 }
 
-func runWith(c *simtest.Case, cfg sim.Config, obs sim.Observer, maxSpan int) error {
+func runWith(c *simtest.Case, cfg engine.Config, obs event.Observer, maxSpan int) error {
 	cfg.MaxSpan, cfg.Check = maxSpan, true
-	e, err := sim.NewEngine(cfg, c.Source(), obs)
+	e, err := sim.New(cfg, c.Source(), obs)
 	if err != nil {
 		return err
 	}
@@ -72,7 +75,7 @@ func TestOrders(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, order := simtest.Draw(t), orders(t)
 		victim := rapid.SampledFrom([]sched.Victim{sched.LastAdmitted, sched.LeastUrgent}).Draw(t, "victim")
-		tape := sameStory(t, &c, func() sim.Config {
+		tape := sameStory(t, &c, func() engine.Config {
 			cfg := c.Config()
 			cfg.Order = order
 			cfg.Scheduler.(*sched.VLLM).Victim = victim

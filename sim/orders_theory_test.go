@@ -4,13 +4,13 @@ import (
 	"math"
 	"testing"
 
-	"clifftop/sim"
+	"clifftop/sim/engine"
 	"clifftop/sim/sched"
 )
 
 // byAnswer is a single server with one seat, lengths in milliseconds, under an order by the answer's length.
-func byAnswer(order func(z sched.Size) sched.Order, z sched.Size, policy func() sched.Scheduler) func() sim.Config {
-	return func() sim.Config {
+func byAnswer(order func(z sched.Size) sched.Order, z sched.Size, policy func() sched.Scheduler) func() engine.Config {
+	return func() engine.Config {
 		cfg := server(1, 1e-3, 0)
 		z.PerAnswer = 1
 		cfg.Order, cfg.Scheduler = order(z), policy()

@@ -10,6 +10,8 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
@@ -20,7 +22,7 @@ import (
 
 // trial is what clients and the engine saw of a run.
 type trial struct {
-	simtest.Tape
+	simtest.Recorder
 	rate        float64 // answer tokens per second
 	ttft        float64 // mean, seconds
 	gap99       float64 // 99th percentile of inter-token gaps, seconds
@@ -28,12 +30,12 @@ type trial struct {
 }
 
 // observe runs a load on an engine.
-func observe(cfg sim.Config, spec workload.Spec, seed uint64, obs sim.Observer) error {
+func observe(cfg engine.Config, spec workload.Spec, seed uint64, obs event.Observer) error {
 	src, err := workload.New(spec, seed)
 	if err != nil {
 		return err
 	}
-	e, err := sim.NewEngine(cfg, src, obs)
+	e, err := sim.New(cfg, src, obs)
 	if err != nil {
 		return err
 	}
@@ -41,10 +43,10 @@ func observe(cfg sim.Config, spec workload.Spec, seed uint64, obs sim.Observer) 
 }
 
 // try runs a load on an engine.
-func try(t *testing.T, cfg sim.Config, spec workload.Spec, seed uint64) *trial {
+func try(t *testing.T, cfg engine.Config, spec workload.Spec, seed uint64) *trial {
 	t.Helper()
 	y := new(trial)
-	if err := observe(cfg, spec, seed, &y.Tape); err != nil {
+	if err := observe(cfg, spec, seed, &y.Recorder); err != nil {
 		t.Fatal(err)
 	}
 	var tokens int
@@ -77,8 +79,8 @@ func (y *trial) gapQuantile(p float64) float64 {
 
 // gpu is an engine whose iterations take 8 ms, 60 µs for each sequence, and 60 µs for each token of a prompt: about
 // those of a model of 8 billion parameters on one GPU.
-func gpu(policy sched.Scheduler, seqs, budget, blocks int) sim.Config {
-	return sim.Config{
+func gpu(policy sched.Scheduler, seqs, budget, blocks int) engine.Config {
+	return engine.Config{
 		Scheduler:  policy,
 		Timer:      simtest.Affine{Base: 8e12, PerSeq: 6e10, PerToken: 6e10},
 		MaxNumSeqs: seqs, MaxNumBatchedTokens: budget, MaxModelLen: 8192, BlockSize: 16, NumGPUBlocks: blocks,
@@ -88,7 +90,7 @@ func gpu(policy sched.Scheduler, seqs, budget, blocks int) sim.Config {
 // burst is requests that all come at once, with prompts of 200 tokens and answers of 200 in the mean.
 func burst(requests int64) workload.Spec {
 	return workload.Spec{
-		Arrivals: []workload.Stage{{Process: "all-at-once"}},
+		Arrivals: []workload.Phase{{Process: "all-at-once"}},
 		Input:    fixed(200), Output: exponential(200), Requests: requests,
 	}
 }
@@ -124,7 +126,7 @@ func TestThroughputAtSaturation(t *testing.T) {
 // arriving is an open loop of prompts of 1,000 tokens on average.
 func arriving(rate float64, requests int64) workload.Spec {
 	return workload.Spec{
-		Arrivals: []workload.Stage{{Process: "poisson", Rate: rate}},
+		Arrivals: []workload.Phase{{Process: "poisson", Rate: rate}},
 		Input:    workload.LengthsSpec{Distribution: "gamma", Mean: 1000, CV: 0.5}, Output: fixed(100), Requests: requests,
 	}
 }
@@ -134,7 +136,7 @@ func arriving(rate float64, requests int64) workload.Spec {
 func TestPrefillFirst(t *testing.T) {
 	for seed := range uint64(3) {
 		first := try(t, gpu(&sched.VLLMV0{Watermark: 0.01}, 256, 8192, 10_000), arriving(9, 600), seed)
-		for name, cfg := range map[string]sim.Config{
+		for name, cfg := range map[string]engine.Config{
 			"vllm, 8192":   gpu(new(sched.VLLM), 256, 8192, 10_000),
 			"vllm, 2048":   gpu(new(sched.VLLM), 256, 2048, 10_000),
 			"sarathi, 512": gpu(new(sched.Sarathi), 256, 512, 10_000),
@@ -200,9 +202,9 @@ func TestOversubscription(t *testing.T) {
 	}
 }
 
-// replications are the values of 20 seeds, found two at a time.
+// replications are the values of several seeds, found two at a time.
 func replications[T any](value func(seed uint64) T) []T {
-	x := make([]T, 20)
+	x := make([]T, seeds)
 	var wg sync.WaitGroup
 	for half := range 2 {
 		wg.Go(func() {
@@ -222,18 +224,18 @@ type census struct {
 	sent, refused float64
 }
 
-func (y *census) Finished(rec *sim.Record) {
+func (y *census) Finished(rec *event.Record) {
 	if rec.Request.Arrival < y.warmup {
 		return
 	}
 	y.sent++
-	if rec.Refusal == sim.Busy {
+	if rec.Refusal == event.Busy {
 		y.refused++
 	}
 }
 
 // blocking is the fraction of requests that a queue of limited length refuses.
-func blocking(t *testing.T, cfg sim.Config, spec workload.Spec, seed uint64) float64 {
+func blocking(t *testing.T, cfg engine.Config, spec workload.Spec, seed uint64) float64 {
 	t.Helper()
 	y := &census{warmup: clock.Time(clock.FromSeconds(500))}
 	if err := observe(cfg, spec, seed, y); err != nil {
@@ -275,13 +277,13 @@ type flow struct {
 	end    clock.Time
 }
 
-func (y *flow) Span(s *sim.Span) {
+func (y *flow) Span(s *event.Span) {
 	y.quiet.Span(s)
 	y.tokens += float64(s.N * (s.Decodes + s.FirstTokens))
 	y.end = s.End(s.N)
 }
 
-func flowOf(t *testing.T, cfg sim.Config, spec workload.Spec, seed uint64) *flow {
+func flowOf(t *testing.T, cfg engine.Config, spec workload.Spec, seed uint64) *flow {
 	t.Helper()
 	y := new(flow)
 	if err := observe(cfg, spec, seed, y); err != nil {
@@ -291,7 +293,7 @@ func flowOf(t *testing.T, cfg sim.Config, spec workload.Spec, seed uint64) *flow
 }
 
 // static is an engine of static batches, whose iterations all take 1 ms.
-func static(rows int) sim.Config {
+func static(rows int) engine.Config {
 	cfg := server(rows, 1e-3, 0)
 	cfg.Scheduler, cfg.MaxNumBatchedTokens, cfg.MaxModelLen = new(sched.Static), 1<<20, 1<<20
 	return cfg
@@ -300,7 +302,7 @@ func static(rows int) sim.Config {
 // saturated is requests of one token each that all wait from the beginning.
 func saturated(requests int, output workload.LengthsSpec) workload.Spec {
 	return workload.Spec{
-		Arrivals: []workload.Stage{{Process: "all-at-once"}},
+		Arrivals: []workload.Phase{{Process: "all-at-once"}},
 		Input:    fixed(1), Output: output, Requests: int64(requests),
 	}
 }

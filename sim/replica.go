@@ -1,338 +1,48 @@
 package sim
 
 import (
-	"clifftop/model"
 	"clifftop/sim/clock"
-	"clifftop/sim/kv"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
+	"clifftop/sim/route"
 	"clifftop/sim/sched"
-	"clifftop/workload"
 )
 
-// Replica is one serving engine: the waiting queue, the running batch, the KV pool, the policy and
-// the GPU's step timer.
-//
-// It moves from boundary to boundary. At a boundary it processes the oldest iteration in flight and
-// composes the next one. When that is a plain decode of the whole cohort, it promises to repeat it for
-// as long as nothing can change, and the next boundary is the end of the promise; an event in
-// between may cut the promise at an iteration, never in one. What was promised is committed
-// when the boundary comes.
+// Numbers of no replica, no sequence, and no place among the pending requests.
+const (
+	noReplica  = int32(-1)
+	noSeq      = int32(sched.None)
+	notPending = int32(-1)
+)
+
+// Replica is an engine with its place and lifecycle in the fleet.
 type Replica struct {
-	cfg   Config
-	host  *Engine
-	obs   Observer
-	own   Observer  // that of this replica alone, or nil
-	index int       // its number in the fleet
-	lock  *lockstep // those that it iterates in lock step with, or nil
-	depth int       // iterations in flight of which a sequence may have a part
-	most  int       // iterations in flight
-	pipe  *pipeline // the stages that they pass, or nil where there is one
-
-	levels, told Levels // as they are, and as the fleet's levels know them; in the system are those sent here
-
-	pool    *kv.Pool
-	holes   *kv.Holes // of a contiguous pool, beside pool, which counts
-	caching bool
-	radix   *kv.Radix // takes the place of the pool, or is nil
-	matched radixMatch
-	conn    *connector // to KV beyond the pool; nil where there is none
-	queue   queue
-	seqs    slab
-	cohort  cohort
-
-	first, last int32 // the running batch, in order of admission
-	running     int
-	serials     int64
-	ranks       ranks
-	slots       int32   // slots given out
-	prefills    []int32 // running sequences in prefill, in running order
-	groups      groups
-	drafter     drafter
-	speculating int   // sequences that decode with drafts
-	lagging     int   // decoding sequences that missed the last step of the others
-	windowed    int   // blocks charged for windowed layers
-	promised    int   // blocks promised and not taken
-	reserves    bool  // sequences have reserved blocks
-	uncomputed  int64 // prompt tokens of waiting and running requests that no iteration was given
-	hosted      int   // blocks in host memory
-	moved       int   // blocks copied to and from there since the last launch
-	remaining   int64 // answer tokens that running sequences may still be given, by what clients declared
-	longest     int32 // at least the most that one of them may
-	answers     int   // running sequences whose answer others may come to share
-
-	now      clock.Time
-	next     clock.Time // next boundary
-	answered bool       // requests have ended at the boundary, and the next iteration is not composed
-	fault    error
-	inFlight flights
-	gpuFree  clock.Time // end of the last iteration
-	// lastComposed is when the last iteration that was launched was composed, and composing when the one to come is.
-	lastComposed, composing clock.Time
-	remainder               int64 // femtoseconds past gpuFree
-	given, took             int64 // GPU time of requests, and of those that have ended, modulo 2⁶⁴; for checks
-	sharers, carry          int64 // tokens among which the last iteration's time was shared out, and femtoseconds left over
-	batches                 int64 // iterations launched or promised and committed
-
-	decodeSteps int64 // those of them in which a sequence decoded
-	departures  int64 // times that a sequence left the running batch
-
-	it       composition
-	leaving  bool                     // it takes no more requests, and ends when it has none
-	slowness int64                    // thousandths of the usual step time; 0 as usual
-	dark     darkness                 // the link to it is lost
-	late     map[int64]clock.Duration // how long requests that have not been admitted were held at the router
-
-	released int               // blocks let go since the promise was made
-	promise  clock.Progression // N iterations like the one composed; 0 when none is open
-	batch    model.Batch
-	span     Span
-	aborts   []int64
-	look     lookup
-	maxSpan  int
-	step     Step // scratch
+	*engine.Engine
+	own     *event.Fanout // the observers of this replica alone, or nil
+	told    event.Levels  // its levels as those of the fleet count them
+	leaving bool          // it takes no more requests, and ends when it has none
 }
 
-// newReplica makes a replica of an engine, with an observer of its own if that is not nil.
-func newReplica(cfg Config, host *Engine, index int, own Observer) *Replica {
-	r := &Replica{lastComposed: -1, cfg: cfg, host: host, obs: host.obs, own: own, index: index, depth: 1, next: clock.Never, caching: cfg.PrefixCaching && !cfg.Radix, maxSpan: cfg.MaxSpan}
-	if cfg.AsyncScheduling && cfg.Stages <= 1 {
-		r.depth = 2
+// newReplica makes replica i, with an observer of its own if that is not nil. before is the engine in whose place it comes,
+// if any.
+func (e *Simulation) newReplica(cfg engine.Config, i int, own *event.Fanout, before *engine.Engine) *Replica {
+	if e.detailed || e.watchesCaches {
+		cfg.MaxSpan = 1
 	}
-	if r.maxSpan == 0 {
-		r.maxSpan = 1 << 30
-	}
-	r.most = r.depth
-	if r.caching {
-		r.pool = kv.NewCache(cfg.UsableBlocks(), cfg.AppendUnkeyed)
-	} else {
-		r.pool = kv.NewCounter(cfg.UsableBlocks())
-	}
-	if cfg.Radix {
-		r.radix = kv.NewRadix(cfg.UsableBlocks(), cfg.BlockSize)
-	}
-	if cfg.Contiguous {
-		r.holes = kv.NewHoles(cfg.UsableBlocks())
-	}
-	r.cohort.init(cfg.BlockSize, r.caching || cfg.Window.Layers > 0)
-	r.first, r.last = int32(sched.None), int32(sched.None)
-	r.it.r = r
-	r.inFlight.ring = make([]flight, max(cfg.Stages, 2)+1)
-	if cfg.Stages > 1 {
-		r.pipe = newPipeline(r)
-	}
+	obs := e.obs
 	if own != nil {
-		r.obs = &tee{host.obs, own}
+		obs = event.Join(e.obs, own)
 	}
-	r.conn = newConnector(r)
-	r.queue = newQueue(cfg.Order)
-	r.drafter = newDrafter(cfg.Speculative)
-	host.cold(r)
+	r := &Replica{own: own, Engine: engine.New(cfg, engine.Setup{Index: i, Host: host{e}, Observers: obs, Transfers: &e.transfers, Before: before})}
+	e.cold(r)
 	return r
 }
 
-func (r *Replica) seq(i int32) *sequence { return r.seqs.items[i] }
-
-// free is the number of KV blocks that are neither referenced, nor owed by the cohort, nor charged for
-// windowed layers.
-func (r *Replica) free() int { return r.poolFree() - r.cohort.debt - r.windowed }
-
-func (r *Replica) used() int { return r.pool.Usable() - r.free() }
-
-// blocksFor is the number of blocks that hold the given tokens.
-func (r *Replica) blocksFor(tokens int32) int {
-	return int((int64(tokens) + int64(r.cfg.BlockSize) - 1) / int64(r.cfg.BlockSize))
-}
-
-// pagesFor is what a sequence of the given tokens takes from the pool: its blocks, and the charge
-// for windowed layers.
-func (r *Replica) pagesFor(tokens int32) int {
-	blocks := r.blocksFor(tokens)
-	return blocks + r.cfg.Window.Extra(blocks)
-}
-
-// handling is how long the front end has a request that has come to it.
-func (r *Replica) handling(req *workload.Request) clock.Duration {
-	return r.cfg.Frontend + clock.Duration(req.InputTokens)*r.cfg.FrontendPerToken
-}
-
-// visible is the instant at which a request reaches the engine's queue if no router holds it.
-func (r *Replica) visible(req *workload.Request) clock.Time {
-	return req.Arrival.Add(r.cfg.NetworkIn + r.handling(req))
-}
-
-// queued is when a request that has not been admitted reached the engine's queue.
-func (r *Replica) queued(req *workload.Request) clock.Time {
-	at := r.visible(req)
-	if len(r.late) > 0 {
-		at = at.Add(r.late[req.ID])
-	}
-	return at
-}
-
-// outputOf is the number of tokens that the answer to a request will have: its length, cut at the longest
-// sequence that the model takes.
-func (r *Replica) outputOf(req *workload.Request) int32 {
-	return min(req.OutputTokens, r.cfg.MaxModelLen-req.InputTokens)
-}
-
-// declaredOf is the longest answer that the engine has to expect.
-func (r *Replica) declaredOf(req *workload.Request) int32 {
-	return min(max(req.OutputTokens, r.cfg.MaxTokens), r.cfg.MaxModelLen-req.InputTokens)
-}
-
-// neverFits reports whether a request can never be served.
-func (r *Replica) neverFits(req *workload.Request) bool {
-	return req.InputTokens >= r.cfg.MaxModelLen ||
-		r.pagesFor(r.cfg.most(req.InputTokens, r.declaredOf(req))) > r.cfg.UsableBlocks()
-}
-
-// enqueue puts a request into the waiting queue at the instant at, which is not past the next
-// boundary.
-func (r *Replica) enqueue(at clock.Time, req *workload.Request) {
-	if r.conn != nil {
-		r.conn.comes(req)
-	}
-	if r.queue.push(req, r.keyOf(req, none)) || r.it.looked {
-		r.cut(at)
-	}
-	r.levels.Waiting++
-	r.uncomputed += int64(req.InputTokens)
-}
-
-// busy reports whether the queue takes nobody in.
-func (r *Replica) busy() bool {
-	l, most := &r.levels, r.cfg.MaxQueuedRequests
-	return most > 0 && l.Waiting+l.Running >= most ||
-		r.cfg.MaxQueuedTokens > 0 && r.uncomputed >= r.cfg.MaxQueuedTokens
-}
-
-// abort marks a request whose client left at the instant at; it goes at the next boundary.
-func (r *Replica) abort(at clock.Time, id int64) {
-	r.aborts = append(r.aborts, id)
-	r.cut(at)
-}
-
-// boundary does what is due at the instant r.next. When requests have ended, and their clients send the
-// next ones at once, it leaves the composition of the next iteration to a second call at the same
-// instant, so that these find room in it.
-func (r *Replica) boundary() error {
-	if r.lock != nil {
-		return r.lock.boundary()
-	}
-	r.now = r.next
-	if r.interrupted() {
-		r.interlude()
-		return nil
-	}
-	if !r.answered {
-		r.results()
-		if r.answered && r.host.dueNow() {
-			return nil
-		}
-	}
-	r.answered = false
-	for r.inFlight.n < r.most && r.promise.N == 0 {
-		if !r.compose() && !r.again() {
-			break
-		}
-	}
-	return r.plan()
-}
-
-// again reports whether a composition that came out empty is made again: sequences were preempted, and nothing else
-// would ever change that.
-func (r *Replica) again() bool { return r.inFlight.n == 0 && r.it.preempted > 0 }
-
-// plan finds the next boundary.
-func (r *Replica) plan() error {
-	switch {
-	case r.promise.N > 0:
-		r.next = r.promiseEnd()
-	case r.inFlight.n > 0:
-		r.next = r.inFlight.at(0).end
-	default:
-		r.next = clock.Never
-	}
-	if r.fault == nil && r.cfg.Check {
-		return r.check()
-	}
-	return r.fault
-}
-
-// results commits what was promised and processes what has happened by now.
-func (r *Replica) results() {
-	if r.promise.N > 0 {
-		r.commit()
-	}
-	if len(r.aborts) > 0 {
-		r.applyAborts()
-	}
-	if r.inFlight.n > 0 && r.inFlight.at(0).end == r.now {
-		r.process(r.inFlight.at(0))
-		r.inFlight.pop()
-	}
-	if r.conn != nil {
-		r.receive()
-	}
-}
-
-// compose lets the policy compose an iteration and launches it. It reports whether there was anything
-// to run.
-func (r *Replica) compose() bool {
-	if !r.decide() {
-		return false
-	}
-	first, slope, n := r.pace()
-	if r.pipe != nil {
-		first = r.pipe.pass(first)
-	}
-	if r.fault != nil {
-		return false
-	}
-	r.launch(first, slope, r.alike(n))
-	return true
-}
-
-// decide lets the policy compose an iteration. It reports whether there is anything to run.
-func (r *Replica) decide() bool {
-	it := &r.it
-	it.begin(r.batches + 1)
-	if r.cfg.Check {
-		audit{it}.schedule()
-	} else {
-		r.cfg.Scheduler.Schedule(it)
-	}
-	if r.conn != nil {
-		r.conn.flush(r)
-	}
-	if r.fault != nil {
-		return false
-	}
-	it.finish()
-	return it.decodes > 0 || len(it.chunks) > 0
-}
-
-// alike is how many iterations, of at most n, will be like the one composed.
-func (r *Replica) alike(n int) int {
-	if n > 1 && r.repeatable() {
-		return r.horizon(n)
-	}
-	return 1
-}
-
-// launch promises n iterations like the one composed, and commits a single one.
-func (r *Replica) launch(first, slope int64, n int) {
-	it, p := &r.it, &r.promise
-	r.composing = r.now
-	p.Start, p.Remainder = r.now, 0
-	if r.gpuFree >= r.now {
-		p.Start, p.Remainder = r.gpuFree, r.remainder
-	}
-	it.empty, it.leaving = it.emptyBlocks()
-	p.First, p.Slope, p.N = first, slope, 1
-	if n > 1 {
-		p.N = clock.CapN(first, slope, n)
-	}
-	if p.N == 1 {
-		r.commit()
+// metrics are the replica's gauges of an instant, as of just before the instant until, which is not past the next boundary.
+func (r *Replica) metrics(at, until clock.Time) route.Metrics {
+	l := r.Levels()
+	return route.Metrics{
+		At: at, Waiting: l.Waiting, Running: l.Running,
+		UsedBlocks: r.UsedAt(until), UsableBlocks: r.Usable(), QueuedTokens: r.Uncomputed(),
 	}
 }

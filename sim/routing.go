@@ -2,18 +2,16 @@ package sim
 
 import (
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/route"
 	"clifftop/workload"
 )
 
 // router is a routing rule and what it knows: the [route.View] of a fleet.
 type router struct {
-	*Engine
-	rule route.Router
-	// ender and follower are the rule, when it wants to know when requests end and when answers begin.
-	ender    route.Ender
-	follower route.Follower
-	own      []sentTo // by replica
+	*Simulation
+	rule route.Bound
+	own  []sentTo // by replica
 	// choices are the replicas that can serve the request at hand.
 	choices []int32
 	// held are the leading blocks of its prompt, of asked tokens each, that can be found, by replica. asked is 0 before
@@ -31,27 +29,26 @@ type sentTo struct {
 
 var _ route.View = (*router)(nil)
 
-func newFleet(f *Fleet, e *Engine) fleet {
+func newFleet(f *Fleet, e *Simulation) fleet {
 	n := len(e.replicas)
 	t := fleet{next: newTournament(n), period: f.Scrape, scrape: clock.Never, isBehind: make([]bool, n)}
 	t.blocked[0] = n
 	for i := range n {
 		t.ready = append(t.ready, int32(i))
-		t.hashed = append(t.hashed, e.replicas[i].hashedBlocks())
-		t.alike = i == 0 || t.alike && e.replicas[i].takesLike(e.replicas[0])
+		t.hashed = append(t.hashed, e.replicas[i].HashedBlocks())
+		t.alike = i == 0 || t.alike && takeAlike(e.replicas[i].Config(), e.replicas[0].Config())
 	}
 	routers := func(rules []route.Router) (all []*router) {
 		for _, rule := range rules {
-			ender, _ := rule.(route.Ender)
-			follower, _ := rule.(route.Follower)
-			t.follow = t.follow || follower != nil
-			all = append(all, &router{Engine: e, rule: rule, ender: ender, follower: follower, own: make([]sentTo, n)})
+			bound := route.Bind(rule)
+			t.follow = t.follow || bound.ObservesRequests()
+			all = append(all, &router{Simulation: e, rule: bound, own: make([]sentTo, n)})
 		}
 		return all
 	}
 	t.routers = routers(f.Routers)
-	if e.split != nil {
-		e.split.decoders, t.alike = routers(e.split.Decoders), false
+	if e.disaggregated != nil {
+		e.disaggregated.decoders, t.alike = routers(e.disaggregated.Decoders), false
 	}
 	if f.Scrape > 0 && len(f.Routers) > 0 {
 		t.heard = make([]route.Metrics, n)
@@ -64,25 +61,25 @@ func newFleet(f *Fleet, e *Engine) fleet {
 }
 
 // route chooses the replica that serves r, which some replica can; none if those do not take requests.
-func (e *Engine) route(r *workload.Request) int32 {
+func (e *Simulation) route(r *workload.Request) int32 {
 	if len(e.ready) == 0 {
-		return none
+		return noReplica
 	}
 	if e.routers == nil {
 		return 0
 	}
 	var t *router
-	fits := func(i int32) bool { return !e.replicas[i].neverFits(r) }
-	switch s := e.split; {
+	fits := func(i int32) bool { return !e.replicas[i].NeverFits(r) }
+	switch s := e.disaggregated; {
 	case s == nil:
 		t = of(e.routers, r)
-	case e.handedOn(r) || s.direct(r):
+	case e.handedOff(r) || s.direct(r):
 		t = of(s.decoders, r)
-		fits = func(i int32) bool { return s.decodes(i) && !e.replicas[i].neverFits(r) }
+		fits = func(i int32) bool { return s.decodes(i) && !e.replicas[i].NeverFits(r) }
 	default:
 		t = of(e.routers, r)
-		one := leg(r)
-		fits = func(i int32) bool { return s.prefills(i) && !e.replicas[i].neverFits(one) }
+		one := promptOnly(r)
+		fits = func(i int32) bool { return s.prefills(i) && !e.replicas[i].NeverFits(one) }
 	}
 	t.choices, t.asked = e.ready, 0
 	if !e.alike {
@@ -93,7 +90,7 @@ func (e *Engine) route(r *workload.Request) int32 {
 			}
 		}
 		if e.able = t.choices; len(t.choices) == 0 {
-			return none
+			return noReplica
 		}
 	}
 	return t.choices[t.rule.Route(t, r)]
@@ -105,26 +102,26 @@ func of(routers []*router, r *workload.Request) *router {
 }
 
 // routerTo is the router that sent a request to a replica.
-func (e *Engine) routerTo(r *workload.Request, to int32) *router {
-	if e.split.decodes(to) {
-		return of(e.split.decoders, r)
+func (e *Simulation) routerTo(r *workload.Request, to int32) *router {
+	if e.disaggregated.decodes(to) {
+		return of(e.disaggregated.decoders, r)
 	}
 	return of(e.routers, r)
 }
 
-// handedOn reports whether the prompt of a request has been computed by another replica than the one that answers.
-func (e *Engine) handedOn(r *workload.Request) bool {
-	return e.split != nil && e.split.first[r.ID] != nil
+// handedOff reports whether the prompt of a request has been computed by another replica than the one that answers.
+func (e *Simulation) handedOff(r *workload.Request) bool {
+	return e.disaggregated != nil && e.disaggregated.first[r.ID] != nil
 }
 
 // sent notes that a request was sent to a replica.
-func (e *Engine) sent(r *workload.Request, to int32) {
-	if p := e.patients.Find(r.ID); p != nil {
-		p.to = to
+func (e *Simulation) sent(r *workload.Request, to int32) {
+	if p := e.clients.Find(r.ID); p != nil {
+		p.To = to
 	}
 	p := e.replicas[to]
-	p.levels.System++
-	e.touched = p
+	p.Levels().System++
+	e.changed = p
 	if p.own != nil {
 		p.own.Arrived(r.Arrival, r)
 	}
@@ -133,7 +130,7 @@ func (e *Engine) sent(r *workload.Request, to int32) {
 	}
 	s := &e.routerTo(r, to).own[to]
 	s.Outstanding++
-	s.OutstandingTokens += int64(r.InputTokens) + int64(e.split.answer(r, to))
+	s.OutstandingTokens += int64(r.InputTokens) + int64(e.disaggregated.answer(r, to))
 	if s.scrape != e.scrapes {
 		s.scrape, s.SinceScrape = e.scrapes, 0
 	}
@@ -141,34 +138,31 @@ func (e *Engine) sent(r *workload.Request, to int32) {
 }
 
 // over notes that a request has ended, which may have been sent to a replica.
-func (e *Engine) over(r *workload.Request, to int32) {
-	if to == none {
+func (e *Simulation) over(r *workload.Request, to int32) {
+	if to == noReplica {
 		return
 	}
-	e.touched = e.replicas[to]
-	e.touched.levels.System--
+	e.changed = e.replicas[to]
+	e.changed.Levels().System--
 	if e.routers == nil {
 		return
 	}
 	t := e.routerTo(r, to)
 	s := &t.own[to]
 	s.Outstanding--
-	s.OutstandingTokens -= int64(r.InputTokens) + int64(e.split.answer(r, to))
-	if t.ender != nil {
-		t.ender.Ended(t, int(to), r)
-	}
+	s.OutstandingTokens -= int64(r.InputTokens) + int64(e.disaggregated.answer(r, to))
+	t.rule.Ended(t, int(to), r)
 }
 
 // began notes that the answer to a request begins.
-func (e *Engine) began(r *workload.Request, at int32) {
-	if t := e.routerTo(r, at); t.follower != nil {
-		t.follower.Began(t, int(at), r)
-	}
+func (e *Simulation) began(r *workload.Request, at int32) {
+	t := e.routerTo(r, at)
+	t.rule.Began(t, int(at), r)
 }
 
 // scrapeUpTo takes the last scrape that is due before the instant at: nothing has happened since the one before it
 // that would not be known at its own instant.
-func (e *Engine) scrapeUpTo(at clock.Time) {
+func (e *Simulation) scrapeUpTo(at clock.Time) {
 	last := clock.Time(int64(at-1) / int64(e.period) * int64(e.period))
 	for i, r := range e.replicas {
 		e.heard[i] = r.metrics(last, last+1) // what happens at an instant comes before its scrape
@@ -177,27 +171,8 @@ func (e *Engine) scrapeUpTo(at clock.Time) {
 	e.scrapes++
 }
 
-// metrics are the replica's gauges of an instant, as of just before the instant until, which is not past the next boundary.
-func (r *Replica) metrics(at, until clock.Time) route.Metrics {
-	return route.Metrics{
-		At: at, Waiting: r.levels.Waiting, Running: r.levels.Running,
-		UsedBlocks: r.usedAt(until), UsableBlocks: r.pool.Usable(), QueuedTokens: r.uncomputed,
-	}
-}
-
-// usedAt is the number of blocks referenced just before an instant that is not past the next boundary.
-func (r *Replica) usedAt(at clock.Time) int {
-	used := r.used()
-	if p := &r.promise; p.N > 1 {
-		composed := min(max(p.FirstEndAtOrAfter(at)+r.depth-1, 1), p.N)
-		used += r.cohort.takes.over(r.cohort.steps, composed-1)
-	}
-	return used
-}
-
-// takesLike reports whether two replicas surely can serve the same requests.
-func (r *Replica) takesLike(s *Replica) bool {
-	a, b := &r.cfg, &s.cfg
+// takeAlike reports whether two engines surely can serve the same requests.
+func takeAlike(a, b *engine.Config) bool {
 	return a.MaxModelLen == b.MaxModelLen && a.MaxTokens == b.MaxTokens && a.BlockSize == b.BlockSize &&
 		a.UsableBlocks() == b.UsableBlocks() && a.Window == b.Window && a.AsyncScheduling == b.AsyncScheduling &&
 		!a.Speculative.On() && !b.Speculative.On()
@@ -209,7 +184,7 @@ func (t *router) Now() clock.Time { return t.now }
 // Len implements [route.View].
 func (t *router) Len() int { return len(t.choices) }
 
-// Replica implements [route.View].
+// Engine implements [route.View].
 func (t *router) Replica(k int) int { return int(t.choices[k]) }
 
 // Generation implements [route.View].
@@ -218,7 +193,7 @@ func (t *router) Generation() int { return t.generation }
 // Metrics implements [route.View].
 func (t *router) Metrics(k int) route.Metrics {
 	if i := t.choices[k]; t.heard == nil {
-		return t.replicas[i].metrics(t.now, t.replicas[i].until(t.now))
+		return t.replicas[i].metrics(t.now, t.replicas[i].Until(t.now))
 	} else {
 		return t.heard[i]
 	}

@@ -5,6 +5,8 @@ import (
 
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
 )
 
 // scaling is a scaler at work.
@@ -14,7 +16,7 @@ type scaling struct {
 }
 
 // scrapeLoad reads the metric of the replicas that can be reached.
-func (e *Engine) scrapeLoad(s *scaling, k int) {
+func (e *Simulation) scrapeLoad(s *scaling, k int) {
 	sum := 0.0
 	if s.Metric == autoscale.Waiting || s.Metric == autoscale.Concurrency {
 		sum = float64(e.heldFor(s))
@@ -25,20 +27,20 @@ func (e *Engine) scrapeLoad(s *scaling, k int) {
 		}
 	}
 	s.load.Add(e.now, sum)
-	e.lives.plan(e.now.Add(s.Scrape), controlScrape, k, 0)
+	e.lifecycle.plan(e.now.Add(s.Scrape), plannedScrape, k, 0)
 }
 
 // heldFor is the number of requests at the router that wait for replicas of a scaler.
-func (e *Engine) heldFor(s *scaling) (n int) {
-	if e.split == nil {
+func (e *Simulation) heldFor(s *scaling) (n int) {
+	if e.disaggregated == nil {
 		return e.levels.Held
 	}
-	for _, ref := range e.lives.held {
+	for _, ref := range e.lifecycle.held {
 		r := &e.pending[ref].Request
-		if mayLeave(r) && e.patients.Find(r.ID) == nil { // its client left
+		if engine.MayLeave(r) && e.clients.Find(r.ID) == nil { // its client left
 			continue
 		}
-		if answers := e.handedOn(r) || e.split.direct(r); answers == e.split.decodes(int32(s.First)) {
+		if answers := e.handedOff(r) || e.disaggregated.direct(r); answers == e.disaggregated.decodes(int32(s.First)) {
 			n++
 		}
 	}
@@ -60,12 +62,12 @@ func (r *Replica) gauge(m autoscale.Metric, at clock.Time) float64 {
 }
 
 // scale is a turn of a policy.
-func (e *Engine) scale(s *scaling, k int) error {
+func (e *Simulation) scale(s *scaling, k int) error {
 	state := autoscale.State{Now: e.now, Least: s.Least, Load: s.load}
-	for i := s.First; i <= s.Last; i = e.lives.after(i) {
-		if l := &e.lives.of[i]; l.wanted {
+	for i := s.First; i <= s.Last; i = e.lifecycle.after(i) {
+		if l := &e.lifecycle.of[i]; l.wanted {
 			state.Wanted++
-			if l.state == Ready {
+			if l.state == event.Ready {
 				state.Ready++
 			}
 		}
@@ -74,7 +76,7 @@ func (e *Engine) scale(s *scaling, k int) error {
 	if next <= e.now {
 		return fmt.Errorf("sim: at %v: policy %T wants to be asked again at %v", e.now, s.Policy, next)
 	}
-	e.lives.plan(next, controlScale, k, 0)
+	e.lifecycle.plan(next, plannedScale, k, 0)
 	wants = min(max(wants, s.Least), s.Most)
 	for ; state.Wanted < wants; state.Wanted++ {
 		if !e.addOne(s) {
@@ -88,9 +90,9 @@ func (e *Engine) scale(s *scaling, k int) error {
 }
 
 // addOne starts the first replica that is off and can be started, if there is one.
-func (e *Engine) addOne(s *scaling) bool {
-	for i := s.First; i <= s.Last; i = e.lives.after(i) {
-		if l := &e.lives.of[i]; l.state == Off && !l.wanted && !l.gone {
+func (e *Simulation) addOne(s *scaling) bool {
+	for i := s.First; i <= s.Last; i = e.lifecycle.after(i) {
+		if l := &e.lifecycle.of[i]; l.state == event.Off && !l.wanted && !l.failed {
 			l.wanted = true
 			e.begin(i)
 			return true
@@ -100,25 +102,25 @@ func (e *Engine) addOne(s *scaling) bool {
 }
 
 // removeOne removes a replica that is wanted.
-func (e *Engine) removeOne(s *scaling) {
+func (e *Simulation) removeOne(s *scaling) {
 	last := -1
-	for i := s.First; i <= s.Last; i = e.lives.after(i) {
-		if l := &e.lives.of[i]; l.wanted && (last < 0 || l.state != Ready || e.lives.of[last].state == Ready) {
+	for i := s.First; i <= s.Last; i = e.lifecycle.after(i) {
+		if l := &e.lifecycle.of[i]; l.wanted && (last < 0 || l.state != event.Ready || e.lifecycle.of[last].state == event.Ready) {
 			last = i
 		}
 	}
-	l := &e.lives.of[last]
+	l := &e.lifecycle.of[last]
 	l.wanted = false
 	switch l.state {
-	case Ready:
+	case event.Ready:
 		e.drain(last, 0)
-	case Starting:
+	case event.Starting:
 		l.number++
 		e.off(last)
-	case Down:
+	case event.Down:
 		l.number++
-		e.lives.plan(max(e.now, e.idleFrom(last)), controlOff, last, l.number)
-	case Off: // it was to start again
+		e.lifecycle.plan(max(e.now, e.idleFrom(last)), plannedOff, last, l.number)
+	case event.Off: // it was to start again
 		l.number++
 		e.rollOn(l)
 	}

@@ -7,26 +7,27 @@ import (
 	"testing"
 
 	"clifftop/sim"
+	"clifftop/sim/engine"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
 )
 
 // drafting is an engine with speculative decoding on which one request at a time takes iterations of a second.
-func drafting(p sim.Speculative) sim.Config {
+func drafting(p engine.Speculative) engine.Config {
 	cfg := server(1, 1, 0)
 	cfg.Speculative = p
 	return cfg
 }
 
 // perIteration is the mean number of tokens that an iteration of decoding brings.
-func perIteration(t *testing.T, p sim.Speculative) (tokens, accepted, drafts float64) {
+func perIteration(t *testing.T, p engine.Speculative) (tokens, accepted, drafts float64) {
 	t.Helper()
 	requests := make([]workload.Request, 50)
 	for i := range requests {
 		requests[i] = workload.Request{InputTokens: 1, OutputTokens: 4000}
 	}
-	var tape simtest.Tape
-	e, err := sim.NewEngine(drafting(p), simtest.NewRequests(requests), &tape)
+	var tape simtest.Recorder
+	e, err := sim.New(drafting(p), simtest.NewRequests(requests), &tape)
 	if err == nil {
 		err = e.Run(context.Background())
 	}
@@ -61,7 +62,7 @@ func TestDraftsBringTheirLaw(t *testing.T) {
 				t.Fatalf("the law says %v, the sum %v", law, want)
 			}
 		}
-		got, _, _ := perIteration(t, sim.Speculative{Tokens: c.k, Method: sim.EAGLE, Acceptance: c.acceptance, Seed: 1})
+		got, _, _ := perIteration(t, engine.Speculative{Tokens: c.k, Method: engine.EAGLE, Acceptance: c.acceptance, Seed: 1})
 		if math.Abs(got-want) > 0.015*want { // some 10⁵ iterations
 			t.Errorf("%d drafts, accepted with %v: %.4f tokens in an iteration, want %.4f", c.k, c.acceptance, got, want)
 		}
@@ -70,7 +71,7 @@ func TestDraftsBringTheirLaw(t *testing.T) {
 
 // TestNGramsMatchSometimes demands that a lookup finds drafts as often as it is said to.
 func TestNGramsMatchSometimes(t *testing.T) {
-	tokens, accepted, drafts := perIteration(t, sim.Speculative{Tokens: 3, Method: sim.NGram, Acceptance: []float64{0.5}, Match: 0.25, Seed: 1})
+	tokens, accepted, drafts := perIteration(t, engine.Speculative{Tokens: 3, Method: engine.NGram, Acceptance: []float64{0.5}, Match: 0.25, Seed: 1})
 	if want := 1 + 0.25*0.875; math.Abs(tokens-want) > 0.01*want {
 		t.Errorf("%.4f tokens in an iteration, want %.4f", tokens, want)
 	}
@@ -81,15 +82,15 @@ func TestNGramsMatchSometimes(t *testing.T) {
 
 // TestSpeculativeIsChecked tells what speculative decoding does not go with.
 func TestSpeculativeIsChecked(t *testing.T) {
-	for want, change := range map[string]func(c *sim.Config){
-		"async_scheduling: the next iteration cannot be composed": func(c *sim.Config) { c.AsyncScheduling = true },
-		"speculative: acceptance: there is none":                  func(c *sim.Config) { c.Speculative.Acceptance = nil },
-		"acceptance: 1.5 is not a probability":                    func(c *sim.Config) { c.Speculative.Acceptance = []float64{0.5, 1.5} },
-		"match: NaN is not a probability":                         func(c *sim.Config) { c.Speculative.Match = math.NaN() },
-		"num_speculative_tokens: -1 is negative":                  func(c *sim.Config) { c.Speculative.Tokens = -1 },
-		"swap space: sequences with drafts":                       func(c *sim.Config) { c.HostBlocks = 1 },
+	for want, change := range map[string]func(c *engine.Config){
+		"async_scheduling: the next iteration cannot be composed": func(c *engine.Config) { c.AsyncScheduling = true },
+		"speculative: acceptance: there is none":                  func(c *engine.Config) { c.Speculative.Acceptance = nil },
+		"acceptance: 1.5 is not a probability":                    func(c *engine.Config) { c.Speculative.Acceptance = []float64{0.5, 1.5} },
+		"match: NaN is not a probability":                         func(c *engine.Config) { c.Speculative.Match = math.NaN() },
+		"num_speculative_tokens: -1 is negative":                  func(c *engine.Config) { c.Speculative.Tokens = -1 },
+		"swap space: sequences with drafts":                       func(c *engine.Config) { c.HostBlocks = 1 },
 	} {
-		cfg := drafting(sim.Speculative{Tokens: 3, Acceptance: []float64{0.7}, Match: 1})
+		cfg := drafting(engine.Speculative{Tokens: 3, Acceptance: []float64{0.7}, Match: 1})
 		if err := cfg.Validate(); err != nil {
 			t.Fatal(err)
 		}

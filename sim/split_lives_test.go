@@ -10,20 +10,22 @@ import (
 	"clifftop/sim"
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
 )
 
 // liveSplit gives the replicas of a fleet lives, runs it, and returns what became of it.
-func liveSplit(t *testing.T, f sim.Fleet, lives sim.Lives, list []workload.Request) *diary {
+func liveSplit(t *testing.T, f sim.Fleet, lifecycle sim.Lifecycle, list []workload.Request) *diary {
 	t.Helper()
 	again := slices.Clone(f.Replicas)
-	lives.Again = func(i int) sim.Config {
+	lifecycle.Renew = func(i int) engine.Config {
 		cfg := again[i]
 		cfg.Scheduler = steady(0).Scheduler
 		return cfg
 	}
-	f.Lives = &lives
+	f.Lifecycle = &lifecycle
 	d := new(diary)
 	e, err := sim.NewFleet(f, simtest.NewRequests(list), d)
 	if err == nil {
@@ -32,7 +34,7 @@ func liveSplit(t *testing.T, f sim.Fleet, lives sim.Lives, list []workload.Reque
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.SortFunc(d.Records, func(a, b sim.Record) int { return int(a.Request.ID - b.Request.ID) })
+	slices.SortFunc(d.Records, func(a, b event.Record) int { return int(a.Request.ID - b.Request.ID) })
 	return d
 }
 
@@ -48,29 +50,29 @@ func TestDividedLives(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		failure sim.Failure
-		change  func(f *sim.Fleet, l *sim.Lives)
+		change  func(f *sim.Fleet, l *sim.Lifecycle)
 		ends    string // of the request, with its first token
 		states  string
 	}{
 		{"its KV dies on the way", crash(0, 108*milli), nil, "completed 1/3, first 215ms", "0 108ms down, 0 158ms starting, 0 158ms ready"},
-		{"and the request with it", crash(0, 108*milli), func(f *sim.Fleet, _ *sim.Lives) { f.Replicas[1].Connector.FailLost = true },
+		{"and the request with it", crash(0, 108*milli), func(f *sim.Fleet, _ *sim.Lifecycle) { f.Replicas[1].Connector.FailLost = true },
 			"failed 1/0 at 115ms", "0 108ms down, 0 158ms starting, 0 158ms ready"},
 		{"it dies while the request is handed over", crash(0, 100500*clock.Microsecond), nil, "completed 1/3, first 215ms", "0 100.5ms down, 0 150.5ms starting, 0 150.5ms ready"},
-		{"which comes out after the latency", crash(0, 100500*clock.Microsecond), func(f *sim.Fleet, _ *sim.Lives) { f.Disaggregation.Latency = 15 * milli },
+		{"which comes out after the latency", crash(0, 100500*clock.Microsecond), func(f *sim.Fleet, _ *sim.Lifecycle) { f.Disaggregation.Latency = 15 * milli },
 			"completed 1/3, first 225ms", "0 100.5ms down, 0 150.5ms starting, 0 150.5ms ready"},
 		{"it dies when the KV has been read", crash(0, 111*milli), nil, "completed 1/3, first 125ms", "0 111ms down, 0 161ms starting, 0 161ms ready"},
 		{"it dies while the prompt is computed", crash(0, 99*milli), nil, "failed 0/0 at 99ms", "0 99ms down, 0 149ms starting, 0 149ms ready"},
 		{"the other one dies while it loads", crash(1, 108*milli), nil, "failed 1/0 at 108ms", "1 108ms down, 1 158ms starting, 1 158ms ready"},
 		{"a drain waits for the read", sim.Failure{Kind: sim.Drain, At: 50 * ms, For: 50 * milli}, nil,
 			"completed 1/3, first 125ms", "0 50ms draining, 0 " + read + " off, 0 160.284823ms starting, 0 160.284823ms ready"},
-		{"but no longer than its grace", sim.Failure{Kind: sim.Drain, At: 50 * ms, For: 50 * milli}, func(_ *sim.Fleet, l *sim.Lives) { l.Grace = 58 * milli },
+		{"but no longer than its grace", sim.Failure{Kind: sim.Drain, At: 50 * ms, For: 50 * milli}, func(_ *sim.Fleet, l *sim.Lifecycle) { l.Grace = 58 * milli },
 			"completed 1/3, first 215ms", "0 50ms draining, 0 108ms off, 0 158ms starting, 0 158ms ready"},
 		{"its link is lost: it cannot say that it is done", sim.Failure{Kind: sim.LinkLoss, At: 90 * ms, For: 60 * milli}, nil, "completed 1/3, first 175ms", ""},
 		{"it is slow", sim.Failure{Kind: sim.Slow, For: 20 * milli, Permille: 2000}, nil, "completed 1/3, first 225ms", ""},
 	} {
 		f := splitFleet(1, 1, 25e9)
 		f.Disaggregation.MinTokens = 100 // so that the other request goes to the replica that answers
-		l := sim.Lives{Failures: []sim.Failure{c.failure}}
+		l := sim.Lifecycle{Failures: []sim.Failure{c.failure}}
 		if c.change != nil {
 			c.change(&f, &l)
 		}
@@ -80,7 +82,7 @@ func TestDividedLives(t *testing.T) {
 		})
 		r := &d.Records[0]
 		got := fmt.Sprintf("%v %d/%d", r.Outcome, r.Replica, r.Tokens)
-		if r.Outcome == sim.Completed {
+		if r.Outcome == event.Completed {
 			got += fmt.Sprintf(", first %v", r.FirstToken.Sub(0))
 		} else {
 			got += fmt.Sprintf(" at %v", r.Released.Sub(0))
@@ -102,7 +104,7 @@ func TestDividedLives(t *testing.T) {
 func TestLeaseEndsWithTheReader(t *testing.T) {
 	f := splitFleet(1, 1, 25e9)
 	f.Replicas[0].NumGPUBlocks = 64
-	d := liveSplit(t, f, sim.Lives{Failures: []sim.Failure{{Replica: 1, At: 104 * ms, For: 50 * milli}}}, []workload.Request{
+	d := liveSplit(t, f, sim.Lifecycle{Failures: []sim.Failure{{Replica: 1, At: 104 * ms, For: 50 * milli}}}, []workload.Request{
 		{InputTokens: 1000, OutputTokens: 3}, {InputTokens: 1000, OutputTokens: 3},
 	})
 	if got, want := outcomes(d), "failed 1/0 at 104ms; completed 1/3 at 240.284823ms"; got != want {
@@ -127,7 +129,7 @@ func TestNobodyForPrompts(t *testing.T) {
 	} {
 		f := splitFleet(1, 1, 25e9)
 		f.Disaggregation.MaxBacklog = c.backlog
-		d := liveSplit(t, f, sim.Lives{Failures: []sim.Failure{{Replica: c.replica, For: 200 * milli}}},
+		d := liveSplit(t, f, sim.Lifecycle{Failures: []sim.Failure{{Replica: c.replica, For: 200 * milli}}},
 			[]workload.Request{{Arrival: 50 * ms, InputTokens: 1000, OutputTokens: 1}})
 		if got := outcomes(d); got != c.want {
 			t.Errorf("%+v: %s", c, got)
@@ -154,7 +156,7 @@ func TestScalersOfBothKinds(t *testing.T) {
 		return sim.Scaler{Policy: p, First: i, Last: i, Most: 1, Initial: 1, Scrape: clock.Second, Phase: 500 * milli}
 	}
 	f := splitFleet(1, 1, 25e9)
-	d := liveSplit(t, f, sim.Lives{
+	d := liveSplit(t, f, sim.Lifecycle{
 		Scalers:  []sim.Scaler{scaler(0, prompts), scaler(1, answers)},
 		Failures: []sim.Failure{{Replica: 0, For: 3600 * milli}, {Replica: 1, At: 3000 * ms, For: 3 * clock.Second}},
 	}, slices.Repeat([]workload.Request{{Arrival: 1200 * ms, InputTokens: 1000, OutputTokens: 1}}, 3))
@@ -172,12 +174,12 @@ func TestScalersOfBothKinds(t *testing.T) {
 
 // TestKindsLiveApart refuses a scaler for replicas of both kinds, and a life that they share.
 func TestKindsLiveApart(t *testing.T) {
-	for want, lives := range map[string]*sim.Lives{
+	for want, lifecycle := range map[string]*sim.Lifecycle{
 		"scaler 0: replicas 0 to 1 are for prompts and for answers":    {Scalers: []sim.Scaler{{Policy: course{1}, Last: 1, Most: 2, Scrape: milli}}},
-		"replicas for prompts live together with replicas for answers": {Together: []int{2}},
+		"replicas for prompts live together with replicas for answers": {Groups: []int{2}},
 	} {
 		f := splitFleet(1, 1, 25e9)
-		f.Lives, lives.Again = lives, steady
+		f.Lifecycle, lifecycle.Renew = lifecycle, steady
 		if err := f.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

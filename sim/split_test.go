@@ -8,6 +8,8 @@ import (
 	"clifftop/model"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
 	"clifftop/sim/route"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
@@ -35,9 +37,9 @@ func splitFleet(prefills, decodes int, bandwidth int64) sim.Fleet {
 	}
 	d := f.Disaggregation
 	for i := range prefills + decodes {
-		f.Replicas = append(f.Replicas, sim.Config{
+		f.Replicas = append(f.Replicas, engine.Config{
 			Scheduler: new(sched.VLLM), Timer: phases{}, MaxNumSeqs: 64, MaxNumBatchedTokens: 8192, MaxModelLen: 4096,
-			BlockSize: 16, NumGPUBlocks: 1001, Connector: &sim.Connector{BlockBytes: 16 << 17}, Check: true,
+			BlockSize: 16, NumGPUBlocks: 1001, Connector: &engine.Connector{BlockBytes: 16 << 17}, Check: true,
 		})
 		if i < prefills {
 			d.Egress = append(d.Egress, bandwidth)
@@ -51,14 +53,14 @@ func splitFleet(prefills, decodes int, bandwidth int64) sim.Fleet {
 // recorder keeps records by request, and the largest number of blocks in use by replica.
 type recorder struct {
 	quiet
-	of map[int64]sim.Record
+	of map[int64]event.Record
 }
 
-func (r *recorder) Finished(rec *sim.Record) { r.of[rec.Request.ID] = *rec }
+func (r *recorder) Finished(rec *event.Record) { r.of[rec.Request.ID] = *rec }
 
-func runFleet(t *testing.T, f sim.Fleet, list []workload.Request) map[int64]sim.Record {
+func runFleet(t *testing.T, f sim.Fleet, list []workload.Request) map[int64]event.Record {
 	t.Helper()
-	obs := &recorder{of: map[int64]sim.Record{}}
+	obs := &recorder{of: map[int64]event.Record{}}
 	e, err := sim.NewFleet(f, simtest.NewRequests(list), obs)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +120,7 @@ func TestDisaggregatedOutage(t *testing.T) {
 			{InputTokens: 1000, OutputTokens: 3},
 			{Arrival: 5 * ms, InputTokens: 1, OutputTokens: 30},
 		})[0]
-		if rec.FirstToken != c.first || (rec.Outcome == sim.Failed) != c.fails || c.fails && rec.Released != 165*ms {
+		if rec.FirstToken != c.first || (rec.Outcome == event.Failed) != c.fails || c.fails && rec.Released != 165*ms {
 			t.Errorf("%+v: %v, the first token at %v, released at %v", c, rec.Outcome, rec.FirstToken, rec.Released)
 		}
 	}
@@ -143,7 +145,7 @@ func TestDisaggregatedBackPressure(t *testing.T) {
 		t.Errorf("prompts are scheduled at %v", scheduled)
 	}
 	for id, rec := range of {
-		if rec.Outcome != sim.Completed {
+		if rec.Outcome != event.Completed {
 			t.Errorf("request %d: %v", id, rec.Outcome)
 		}
 	}
@@ -167,20 +169,20 @@ func TestDisaggregationLosesNothing(t *testing.T) {
 			f.Replicas[i].NumGPUBlocks, f.Replicas[i].PrefixCaching = 200, i%2 == 0
 		}
 		of := runFleet(t, f, list)
-		outcomes, handed := map[sim.Outcome]int{}, 0
+		outcomes, handed := map[event.Outcome]int{}, 0
 		for id, rec := range of {
 			outcomes[rec.Outcome]++
 			if rec.HandedOver {
 				handed++
 			}
-			if rec.Outcome == sim.Completed && rec.Tokens != rec.Request.OutputTokens {
+			if rec.Outcome == event.Completed && rec.Tokens != rec.Request.OutputTokens {
 				t.Errorf("request %d: %d tokens of %d", id, rec.Tokens, rec.Request.OutputTokens)
 			}
 			if rec.Between < 0 || rec.Queued != clock.Never && rec.Released < rec.Queued.Add(rec.Between) {
 				t.Errorf("request %d: %+v", id, rec)
 			}
 		}
-		if outcomes[sim.Completed]+outcomes[sim.TimedOut] != len(list) || outcomes[sim.TimedOut] == 0 || handed < 50 {
+		if outcomes[event.Completed]+outcomes[event.TimedOut] != len(list) || outcomes[event.TimedOut] == 0 || handed < 50 {
 			t.Errorf("lease %v: %v, %d handed over", lease, outcomes, handed)
 		}
 	}
@@ -188,7 +190,7 @@ func TestDisaggregationLosesNothing(t *testing.T) {
 
 // TestDisaggregationRepeats wants the same however many iterations are taken at once.
 func TestDisaggregationRepeats(t *testing.T) {
-	var want map[int64]sim.Record
+	var want map[int64]event.Record
 	for _, span := range []int{1, 3, 0} {
 		var list []workload.Request
 		for i := range 200 {

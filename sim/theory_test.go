@@ -11,8 +11,11 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"clifftop/internal/testenv"
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
@@ -22,8 +25,8 @@ import (
 // sequences running, prefill costs nothing more, and the KV pool is unlimited.
 
 // server is an engine of at most seqs sequences whose iterations take a + b·n seconds.
-func server(seqs int, a, b float64) sim.Config {
-	return sim.Config{
+func server(seqs int, a, b float64) engine.Config {
+	return engine.Config{
 		Scheduler:  new(sched.VLLM),
 		Timer:      simtest.Affine{Base: int64(a * 1e15), PerSeq: int64(b * 1e15)},
 		MaxNumSeqs: seqs, MaxNumBatchedTokens: 1 << 20, MaxModelLen: 1 << 22, BlockSize: 16,
@@ -33,7 +36,7 @@ func server(seqs int, a, b float64) sim.Config {
 // open is Poisson traffic with prompts of one token.
 func open(rate float64, output workload.LengthsSpec, requests int64) workload.Spec {
 	return workload.Spec{
-		Arrivals: []workload.Stage{{Process: "poisson", Rate: rate}},
+		Arrivals: []workload.Phase{{Process: "poisson", Rate: rate}},
 		Input:    fixed(1), Output: output, Requests: requests,
 	}
 }
@@ -54,7 +57,7 @@ type tally struct {
 	n, residence, waiting float64
 	waits                 []float64
 	tpots                 []clock.Duration
-	level                 sim.Levels
+	level                 event.Levels
 	since                 clock.Time
 	integral              float64 // ∫ system dt, seconds, from the warm-up on
 	histogram             map[int]float64
@@ -62,7 +65,7 @@ type tally struct {
 	lastFinish            clock.Time
 }
 
-func (y *tally) Finished(rec *sim.Record) {
+func (y *tally) Finished(rec *event.Record) {
 	y.completed++
 	y.lastFinish = rec.Released
 	if rec.Request.Arrival < y.warmup {
@@ -78,7 +81,7 @@ func (y *tally) Finished(rec *sim.Record) {
 	}
 }
 
-func (y *tally) Levels(at clock.Time, l *sim.Levels) {
+func (y *tally) Levels(at clock.Time, l *event.Levels) {
 	if from := max(y.since, y.warmup); at > from {
 		dt := at.Sub(from).Seconds()
 		y.integral += float64(y.level.System) * dt
@@ -90,13 +93,13 @@ func (y *tally) Levels(at clock.Time, l *sim.Levels) {
 	y.level, y.since = *l, at
 }
 
-func simulate(cfg sim.Config, spec workload.Spec, seed uint64, warmup, horizon float64) (*tally, error) {
+func simulate(cfg engine.Config, spec workload.Spec, seed uint64, warmup, horizon float64) (*tally, error) {
 	src, err := workload.New(spec, seed)
 	if err != nil {
 		return nil, err
 	}
 	y := &tally{warmup: clock.Time(clock.FromSeconds(warmup))}
-	e, err := sim.NewEngine(cfg, src, y)
+	e, err := sim.New(cfg, src, y)
 	if err != nil {
 		return nil, err
 	}
@@ -106,16 +109,18 @@ func simulate(cfg sim.Config, spec workload.Spec, seed uint64, warmup, horizon f
 	return y, e.Run(context.Background())
 }
 
-// replicate runs a scenario under 20 seeds, side by side.
-func replicate(t *testing.T, cfg func() sim.Config, spec workload.Spec, warmup, horizon float64) []*tally {
+// seeds is the number of replications of each anchor.
+var seeds = testenv.Choose(6, 20)
+
+// replicate runs a scenario under several seeds, side by side.
+func replicate(t *testing.T, cfg func() engine.Config, spec workload.Spec, warmup, horizon float64) []*tally {
 	t.Helper()
 	return underSeeds(t, func(seed uint64) (*tally, error) { return simulate(cfg(), spec, seed, warmup, horizon) })
 }
 
-// underSeeds runs something under 20 seeds, side by side.
+// underSeeds runs something under several seeds, side by side.
 func underSeeds(t *testing.T, run func(seed uint64) (*tally, error)) []*tally {
 	t.Helper()
-	const seeds = 20
 	out := make([]*tally, seeds)
 	errs := make([]error, seeds)
 	var wg sync.WaitGroup
@@ -159,7 +164,7 @@ func near(t *testing.T, what string, x []float64, exact, bias float64) {
 	if math.Abs(mean-exact) > half+bias {
 		t.Errorf("%s: %.5f ± %.5f, exact %.5f", what, mean, half, exact)
 	}
-	if half > 0.05*exact {
+	if half > testenv.Choose(0.2, 0.05)*exact {
 		t.Errorf("%s: the interval ±%.3g is too wide to prove %.5g", what, half, exact)
 	}
 }
@@ -177,7 +182,7 @@ func waitQuantile(p float64) func(*tally) float64 {
 // M/D/1: one seat and one token.
 func TestTheoryMD1(t *testing.T) {
 	for _, c := range []struct{ rate, w float64 }{{0.5, 1.5}, {0.8, 3}, {0.9, 5.5}} {
-		ys := replicate(t, func() sim.Config { return server(1, 1, 0) }, open(c.rate, fixed(1), 60_000), 2000, 0)
+		ys := replicate(t, func() engine.Config { return server(1, 1, 0) }, open(c.rate, fixed(1), 60_000), 2000, 0)
 		within(t, fmt.Sprintf("W at ρ=%v", c.rate), ys, meanResidence, c.w, 0)
 		within(t, fmt.Sprintf("Wq at ρ=%v", c.rate), ys, meanWait, c.w-1, 0)
 		if c.rate == 0.8 {
@@ -191,7 +196,7 @@ func TestTheoryMD1(t *testing.T) {
 // M/M/1: one seat, exponential lengths of mean 1,000 tokens of 1 ms. A request never waits for a step of
 // another, so the grid only rounds lengths.
 func TestTheoryMM1(t *testing.T) {
-	ys := replicate(t, func() sim.Config { return server(1, 1e-3, 0) }, open(0.8, exponential(1000), 60_000), 2000, 0)
+	ys := replicate(t, func() engine.Config { return server(1, 1e-3, 0) }, open(0.8, exponential(1000), 60_000), 2000, 0)
 	within(t, "W", ys, meanResidence, 5, 0)
 	within(t, "Wq", ys, meanWait, 4, 0)
 	within(t, "wait p95", ys, waitQuantile(0.95), 13.8629, 0)
@@ -201,9 +206,9 @@ func TestTheoryMM1(t *testing.T) {
 // M/G/1 by Pollaczek and Khinchine: Wq = λ E[S²] / 2(1-ρ).
 func TestTheoryMG1(t *testing.T) {
 	bursty := workload.LengthsSpec{Distribution: "gamma", Mean: 1000, CV: 2}
-	ys := replicate(t, func() sim.Config { return server(1, 1e-3, 0) }, open(0.8, bursty, 100_000), 2000, 0)
+	ys := replicate(t, func() engine.Config { return server(1, 1e-3, 0) }, open(0.8, bursty, 100_000), 2000, 0)
 	within(t, "Wq, cv 2", ys, meanWait, 10, 0)
-	ys = replicate(t, func() sim.Config { return server(1, 1e-3, 0) }, open(0.7, exponential(1000), 50_000), 2000, 0)
+	ys = replicate(t, func() engine.Config { return server(1, 1e-3, 0) }, open(0.7, exponential(1000), 50_000), 2000, 0)
 	within(t, "W, cv 1", ys, meanResidence, 1/0.3, 0)
 }
 
@@ -216,7 +221,7 @@ func TestTheoryPS(t *testing.T) {
 		if cv > 0 {
 			law = workload.LengthsSpec{Distribution: "gamma", Mean: 2000, CV: cv}
 		}
-		ys := replicate(t, func() sim.Config { return server(1<<15, 0, 0.5e-3) }, open(0.7, law, 50_000), 2000, 0)
+		ys := replicate(t, func() engine.Config { return server(1<<15, 0, 0.5e-3) }, open(0.7, law, 50_000), 2000, 0)
 		within(t, fmt.Sprintf("E[T], cv %v", cv), ys, meanResidence, 1/0.3, 1.5e-3)
 	}
 }
@@ -224,11 +229,11 @@ func TestTheoryPS(t *testing.T) {
 // M/G/∞: memory-bound iterations. Residence is the length, and half an iteration's wait to join.
 func TestTheoryMGInf(t *testing.T) {
 	const step = 1e-3
-	ys := replicate(t, func() sim.Config { return server(1<<15, step, 0) }, open(5, exponential(10_000), 50_000), 200, 6000)
+	ys := replicate(t, func() engine.Config { return server(1<<15, step, 0) }, open(5, exponential(10_000), 50_000), 200, 6000)
 	within(t, "N", ys, func(y *tally) float64 { return y.integral / 5800 }, 50, 5*step)
 
 	// Four requests a minute of 30 s: a Poisson number, of mean 2.
-	ys = replicate(t, func() sim.Config { return server(1<<15, 0.01, 0) }, open(4.0/60, fixed(3000), 50_000), 600, 0)
+	ys = replicate(t, func() engine.Config { return server(1<<15, 0.01, 0) }, open(4.0/60, fixed(3000), 50_000), 600, 0)
 	share := func(of func(n int) bool) func(*tally) float64 {
 		return func(y *tally) float64 {
 			var in, all float64
@@ -248,13 +253,14 @@ func TestTheoryMGInf(t *testing.T) {
 
 // M/M/c by Erlang's C. Who queues takes a seat at the end of an iteration in which one came free.
 func TestTheoryMMc(t *testing.T) {
-	for _, k := range []struct {
+	list := []struct {
 		c        int
 		load, wq float64
 		requests int64
-	}{{4, 3.2, 0.745541, 100_000}, {10, 8, 0.204590, 100_000}, {2, 1.6, 1.777778, 100_000}, {16, 14.4, 0.369590, 200_000}} {
+	}{{4, 3.2, 0.745541, 100_000}, {10, 8, 0.204590, 100_000}, {2, 1.6, 1.777778, 100_000}, {16, 14.4, 0.369590, 200_000}}
+	for _, k := range list[:testenv.Choose(3, 4)] {
 		const step = 0.25e-3
-		ys := replicate(t, func() sim.Config { return server(k.c, step, 0) }, open(k.load, exponential(1/step), k.requests), 1000, 0)
+		ys := replicate(t, func() engine.Config { return server(k.c, step, 0) }, open(k.load, exponential(1/step), k.requests/testenv.Choose[int64](2, 1)), 1000, 0)
 		within(t, fmt.Sprintf("Wq of %d servers", k.c), ys, meanWait, k.wq, step)
 	}
 }
@@ -262,7 +268,7 @@ func TestTheoryMMc(t *testing.T) {
 // closed is a closed loop of users.
 func closed(users int32, think workload.Delay, output workload.LengthsSpec, duration float64) workload.Spec {
 	return workload.Spec{
-		Arrivals: []workload.Stage{{Process: "closed", Users: users, ThinkTime: think}},
+		Arrivals: []workload.Phase{{Process: "closed", Users: users, ThinkTime: think}},
 		Input:    fixed(1), Output: output, Duration: clock.FromSeconds(duration),
 	}
 }
@@ -292,7 +298,7 @@ func TestTheoryClosedLoop(t *testing.T) {
 // convexity of 1/(1-ρ) moves the mean by less than 1/n*.
 func TestTheoryFluid(t *testing.T) {
 	for rate, n := range map[float64]float64{5: 100, 8: 400} {
-		ys := replicate(t, func() sim.Config { return server(1<<15, 10e-3, 0.1e-3) }, open(rate, fixed(1000), 1<<40), 400, 6000)
+		ys := replicate(t, func() engine.Config { return server(1<<15, 10e-3, 0.1e-3) }, open(rate, fixed(1000), 1<<40), 400, 6000)
 		within(t, fmt.Sprintf("N at %v/s", rate), ys, func(y *tally) float64 { return y.integral / 5600 }, n, 0)
 	}
 }
@@ -303,7 +309,7 @@ func TestTheoryMVA(t *testing.T) {
 	const d, z = 1.0, 9.0
 	think := workload.Delay{Distribution: "exponential", Mean: clock.FromSeconds(z)}
 	for users, x := range map[int32]float64{5: 0.475092, 10: 0.832037, 20: 0.999383} {
-		ys := replicate(t, func() sim.Config { return server(1<<10, 0, 1e-3) }, closed(users, think, exponential(1000), 20_000), 0, 0)
+		ys := replicate(t, func() engine.Config { return server(1<<10, 0, 1e-3) }, closed(users, think, exponential(1000), 20_000), 0, 0)
 		rate := func(y *tally) float64 { return float64(y.completed) / y.lastFinish.Seconds() }
 		within(t, fmt.Sprintf("X of %d users", users), ys, rate, x, 0.5e-3)
 		var meanX, meanR float64

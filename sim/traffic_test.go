@@ -9,6 +9,8 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
 )
@@ -23,13 +25,13 @@ type carrier struct {
 
 const trafficBlock = 1000 // bytes of 4 tokens
 
-func (c *carrier) Moved(_ clock.Time, m sim.Move)      { c.moved[[2]int{m.Replica, m.Tier}] += m.Bytes }
+func (c *carrier) Moved(_ clock.Time, m event.Move)    { c.moved[[2]int{m.Replica, m.Tier}] += m.Bytes }
 func (c *carrier) LinkBusy(clock.Time, int, int, bool) {}
-func (c *carrier) Finished(rec *sim.Record) {
+func (c *carrier) Finished(rec *event.Record) {
 	if rec.PulledTokens > 0 {
 		c.pulled += int64(rec.PulledTokens+1+3) / 4 * trafficBlock // the last token is computed again
 	}
-	if rec.HandedOver && rec.Outcome != sim.Completed {
+	if rec.HandedOver && rec.Outcome != event.Completed {
 		c.gone++
 	}
 }
@@ -52,9 +54,9 @@ func drawTraffic(t *rapid.T) (f sim.Fleet, list []workload.Request) {
 	for i := range f.Replicas {
 		c := &f.Replicas[i]
 		c.BlockSize, c.NumGPUBlocks, c.MaxModelLen, c.PrefixCaching = 4, blocks, 150, tiers > 0
-		c.Connector = &sim.Connector{BlockBytes: trafficBlock, FailLost: fails}
+		c.Connector = &engine.Connector{BlockBytes: trafficBlock, FailLost: fails}
 		for k := range tiers {
-			c.Connector.Tiers = append(c.Connector.Tiers, sim.Tier{
+			c.Connector.Tiers = append(c.Connector.Tiers, engine.Tier{
 				Name: fmt.Sprint(k), Chunks: int(draw("chunks", 2, 20, 500)), BytesPerSecond: draw("tier bandwidth", 1000, 1_000_000), WriteBack: k > 0,
 			})
 		}
@@ -91,7 +93,7 @@ func TestBytesAreConserved(t *testing.T) {
 		}
 		links := e.Links()
 		next := 0
-		take := func() sim.LinkUse { next++; return links[next-1] }
+		take := func() engine.LinkUse { next++; return links[next-1] }
 		for i := range f.Replicas {
 			for k := range f.Replicas[i].Connector.Tiers {
 				u := take()
@@ -101,7 +103,7 @@ func TestBytesAreConserved(t *testing.T) {
 				seen["to tiers"] += int(u.Sent)
 			}
 		}
-		var out, in sim.LinkUse
+		var out, in engine.LinkUse
 		for i := range f.Replicas {
 			sum := &in
 			if i < f.Disaggregation.Prefills {

@@ -6,58 +6,17 @@ import "clifftop/workload"
 // last token, as if it had been served alone. It costs no time and is in no count. The cache has the room that it has: what
 // was used least recently goes. Without a prefix cache, or a replica that is ready, nothing happens. The request's ID is none
 // of the run's.
-func (e *Engine) Warm(q *workload.Request) {
+func (e *Simulation) Warm(q *workload.Request) {
 	if !e.fits(q) {
 		return
 	}
 	to := e.route(q)
-	if to == none {
+	if to == noReplica {
 		return
 	}
 	if e.routers != nil {
-		if t := e.routerTo(q, to); t.ender != nil {
-			t.ender.Ended(t, int(to), q) // or a router that counts for itself would take it for outstanding for ever
-		}
+		t := e.routerTo(q, to)
+		t.rule.Ended(t, int(to), q) // otherwise a router that counts requests itself would take it for outstanding
 	}
-	r := e.replicas[to]
-	if !r.caching && r.radix == nil {
-		return
-	}
-	tokens := min(int64(q.InputTokens)+int64(q.OutputTokens)-1, int64(r.cfg.MaxModelLen))
-	full := int32(min(tokens/int64(r.cfg.BlockSize), int64(r.cfg.UsableBlocks())))
-	if r.radix != nil {
-		r.warmTree(q, full)
-	} else {
-		r.warmBlocks(q, full)
-	}
-}
-
-// warmBlocks enters so many blocks of a request into the pool.
-func (r *Replica) warmBlocks(q *workload.Request, full int32) {
-	var keys keyring
-	keys.begin(r, q)
-	keys.make(full)
-	findable := min(full, keys.private)
-	blocks := r.pool.Match(&keys.keys, findable, nil)
-	r.pool.Reference(blocks)
-	found := int32(len(blocks))
-	blocks = r.pool.Pop(blocks, int(full-found))
-	if r.conn != nil {
-		findable = full
-	}
-	r.pool.Index(blocks, &keys.keys, found, findable)
-	r.pool.Release(blocks, full)
-	if r.conn != nil {
-		r.conn.warm(r, q, full)
-	}
-}
-
-// warmTree is the same with a radix cache.
-func (r *Replica) warmTree(q *workload.Request, full int32) {
-	r.look.text = q.Text(r.look.text[:0])
-	tokens := full * r.cfg.BlockSize
-	p := r.radix.Match(r.look.text, tokens)
-	r.radix.Lock(p)
-	r.radix.Take(int(full) - p.Blocks)
-	r.radix.Unlock(r.radix.Insert(p, r.look.text, tokens, common(q)))
+	e.replicas[to].Warm(q)
 }

@@ -7,6 +7,7 @@ import (
 	"clifftop/sim"
 	"clifftop/sim/autoscale"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/route"
 	"clifftop/sim/simtest"
 	"clifftop/workload"
@@ -20,21 +21,25 @@ func (c *counter) Route(route.View, *workload.Request) int {
 	return 0
 }
 
+var _ route.RequestObserver = (*counter)(nil)
+
+func (c *counter) Began(route.View, int, *workload.Request) {}
+
 func (c *counter) Ended(route.View, int, *workload.Request) { c.open-- }
 
 // warmed is a fleet of two replicas with prefix caches, which was given a request of an earlier time.
-func warmed(t *testing.T, router route.Router, lives *sim.Lives, requests ...workload.Request) *sim.Engine {
+func warmed(t *testing.T, router route.Router, lifecycle *sim.Lifecycle, requests ...workload.Request) *sim.Simulation {
 	t.Helper()
-	caching := func(i int) sim.Config {
+	caching := func(i int) engine.Config {
 		c := steady(i)
 		c.NumGPUBlocks, c.PrefixCaching = 101, true
 		return c
 	}
-	if lives != nil {
-		lives.Again = caching
+	if lifecycle != nil {
+		lifecycle.Renew = caching
 	}
-	e, err := sim.NewFleet(sim.Fleet{Replicas: []sim.Config{caching(0), caching(1)}, Routers: []route.Router{router}, Lives: lives},
-		simtest.NewRequests(requests), new(simtest.Tape))
+	e, err := sim.NewFleet(sim.Fleet{Replicas: []engine.Config{caching(0), caching(1)}, Routers: []route.Router{router}, Lifecycle: lifecycle},
+		simtest.NewRequests(requests), new(simtest.Recorder))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +60,7 @@ func TestWarmLeavesNothingOutstanding(t *testing.T) {
 // A fleet that begins with no replica at all has no cache to warm.
 func TestWarmAsleep(t *testing.T) {
 	scaler := sim.Scaler{Policy: autoscale.NewKnative(10), Last: 1, Most: 2, Scrape: clock.Second, Keep: clock.Minute}
-	e := warmed(t, new(route.RoundRobin), &sim.Lives{Scalers: []sim.Scaler{scaler}}, asks(0, 3))
+	e := warmed(t, new(route.RoundRobin), &sim.Lifecycle{Scalers: []sim.Scaler{scaler}}, asks(0, 3))
 	if err := e.Run(context.Background()); err != nil {
 		t.Error(err)
 	}

@@ -6,74 +6,75 @@ import (
 	"clifftop/sim/clock"
 )
 
-// Process is a law of arrivals in an open loop, where requests come whether or not earlier ones
-// have been answered.
+// Process is an arrival process of an open loop, in which requests arrive whether or not earlier ones have
+// finished.
 type Process interface {
-	// Rate is the mean rate in requests per second; +Inf where all come at once.
+	// Rate returns the mean rate in requests per second; +Inf if all arrive at once.
 	Rate() float64
-	// Start begins a realisation at instant 0. Its random draws depend on the seed and the entity
-	// (the number of the stage) alone.
+	// Start begins a realisation at instant 0. Its random draws depend only on the seed and the entity, the number
+	// of the phase.
 	Start(seed, entity uint64) Arrivals
 }
 
 // Arrivals is one realisation of a [Process].
 type Arrivals interface {
-	// Next is the instant of the next arrival; instants do not fall.
+	// Next returns the instant of the next arrival; instants never decrease. [clock.Never] means no further
+	// arrival.
 	Next() clock.Time
 }
 
-// Stage describes a process of arrivals as a scenario file does, for example
-// {process: gamma, rate: 8, cv: 2}. A [Spec] has one, or a list of named ones that follow each
-// other. A field left at zero is not given.
-type Stage struct {
-	// Name and Duration are those of a stage in a list; the last may go on without end.
+// Phase describes an arrival process as in a scenario file, for example {process: gamma, rate: 8, cv: 2}. A [Spec]
+// has one, or a list of named phases that follow each other. Zero fields are unset.
+type Phase struct {
+	// Name and Duration belong to a phase in a list; the last phase may have no end.
 	Name     string         `yaml:"name,omitempty" json:"name,omitempty"`
 	Duration clock.Duration `yaml:"duration,omitempty" json:"duration,omitempty"`
-	// Process is constant, poisson, gamma, weibull, all-at-once, on-off, cox, profile, superposed or closed.
+	// Process is one of [Processes].
 	Process string `yaml:"process" json:"process"`
-	// Rate is the mean rate of an open loop, requests per second.
+	// Rate is the mean rate of an open loop in requests per second.
 	Rate float64 `yaml:"rate,omitempty" json:"rate,omitempty"`
-	// CV is the coefficient of variation of the gaps: of gamma, and inside the bursts of on-off, where
-	// 0 means 1, exponential gaps.
+	// CV is the coefficient of variation of the gaps: of gamma, and inside the bursts of on-off, where 0 means 1
+	// (exponential gaps).
 	CV float64 `yaml:"cv,omitempty" json:"cv,omitempty"`
-	// Shape is that of Weibull gaps; below 1 they cluster.
+	// Shape is the shape parameter of Weibull gaps; below 1 they cluster.
 	Shape float64 `yaml:"shape,omitempty" json:"shape,omitempty"`
-	// Sigma (of the logarithm of the rate), Rho (its correlation from step to step) and Step are
-	// those of cox.
+	// Sigma (standard deviation of the logarithm of the rate), Rho (its correlation from step to step) and Step
+	// apply to cox.
 	Sigma float64        `yaml:"sigma,omitempty" json:"sigma,omitempty"`
 	Rho   float64        `yaml:"rho,omitempty" json:"rho,omitempty"`
 	Step  clock.Duration `yaml:"step,omitempty" json:"step,omitempty"`
-	// OnMean and OffMean are the mean lengths of bursts and pauses of on-off.
+	// OnMean and OffMean are the mean lengths of the bursts and pauses of on-off.
 	OnMean  clock.Duration `yaml:"on_mean,omitempty" json:"on_mean,omitempty"`
 	OffMean clock.Duration `yaml:"off_mean,omitempty" json:"off_mean,omitempty"`
-	// OnSigma and OffSigma are the standard deviations of the logarithms of those lengths;
-	// 0 means [DefaultOnSigma] and [DefaultOffSigma].
+	// OnSigma and OffSigma are the standard deviations of the logarithms of those lengths; 0 means [DefaultOnSigma]
+	// and [DefaultOffSigma].
 	OnSigma  float64 `yaml:"on_sigma,omitempty" json:"on_sigma,omitempty"`
 	OffSigma float64 `yaml:"off_sigma,omitempty" json:"off_sigma,omitempty"`
-	// Hourly are the relative rates of the hours of profile: 24 of a day from midnight on, or 168 of a week from
-	// Monday on. Begin is the time in it at which the traffic begins.
+	// Hourly are the relative rates of the hours of profile: 24 for a day from midnight, or 168 for a week from
+	// Monday. Begin is the time of day or week at which the traffic starts.
 	Hourly []float64      `yaml:"hourly,omitempty" json:"hourly,omitempty"`
 	Begin  clock.Duration `yaml:"begin,omitempty" json:"begin,omitempty"`
-	// Sources, TopShare, Top10Share and SourceCV are those of superposed: the number of clients, the parts of the requests
-	// that the first and the first ten of them send, and quantiles of the coefficients of variation of their gaps at 0.05,
-	// 0.25, 0.5, 0.75 and 0.95, weighted by requests.
+	// Sources, TopShare, Top10Share and SourceCV apply to superposed: the number of clients, the shares of the
+	// requests that the first and the first ten of them send, and the request-weighted quantiles, at 0.05, 0.25,
+	// 0.5, 0.75 and 0.95, of the coefficients of variation of their gaps.
 	Sources    int32     `yaml:"sources,omitempty" json:"sources,omitempty"`
 	TopShare   float64   `yaml:"top_share,omitempty" json:"top_share,omitempty"`
 	Top10Share float64   `yaml:"top10_share,omitempty" json:"top10_share,omitempty"`
 	SourceCV   []float64 `yaml:"source_cv,omitempty,flow" json:"source_cv,omitempty"`
-	// Users is the number of clients of a closed loop. Each sends its next request ThinkTime after
-	// the end of the last; they begin spread evenly over Ramp.
+	// Users is the number of clients of a closed loop. Each sends its next request ThinkTime after the end of the
+	// previous one. Their first requests are spread evenly over Ramp.
 	Users     int32          `yaml:"users,omitempty" json:"users,omitempty"`
 	ThinkTime Delay          `yaml:"think_time,omitempty" json:"think_time,omitzero"`
 	Ramp      clock.Duration `yaml:"ramp,omitempty" json:"ramp,omitempty"`
 }
 
-// Processes are the names of the processes of arrivals.
+// Processes returns the names of the arrival processes.
 func Processes() []string {
-	return []string{"constant", "poisson", "gamma", "weibull", "all-at-once", "on-off", "cox", "profile", "superposed", "closed"}
+	return []string{"constant", "poisson", "gamma", "weibull", "all-at-once", "on-off", "cox", "profile",
+		"superposed", "closed"}
 }
 
-// processKeys says which fields each process knows beside name and duration.
+// processKeys returns the fields of each process besides name and duration.
 func processKeys(process string) (keys string, ok bool) {
 	switch process {
 	case "constant", "poisson":
@@ -98,8 +99,8 @@ func processKeys(process string) (keys string, ok bool) {
 	return "", false
 }
 
-// open builds the process of an open loop and reports what is wrong with the fields.
-func (s Stage) open(key string, f *faults) Process {
+// open builds the process of an open loop and reports faults in its fields.
+func (s Phase) open(key string, f *fieldFaults) Process {
 	switch s.Process {
 	case "constant":
 		f.rate(key, s.Rate)
@@ -138,15 +139,16 @@ func (s Stage) open(key string, f *faults) Process {
 	case "superposed":
 		f.rate(key, s.Rate)
 		s.checkSuperposed(key, f)
-		return Superposed{PerSecond: s.Rate, Sources: s.Sources, TopShare: s.TopShare, Top10Share: s.Top10Share, CV: s.SourceCV}
+		return Superposed{PerSecond: s.Rate, Sources: s.Sources, TopShare: s.TopShare, Top10Share: s.Top10Share,
+			CV: s.SourceCV}
 	}
 	return nil
 }
 
-// check reports fields that are wrong for the process whatever their value.
-func (s Stage) check(key string, f *faults) (ok bool) {
+// check reports fields that do not belong to the process. It returns false if the process is unknown.
+func (s Phase) check(key string, f *fieldFaults) (ok bool) {
 	if s.Users != 0 && s.Rate != 0 {
-		f.add(key, "users and rate exclude each other (want users in a closed loop, rate in an open one)")
+		f.add(key, "users and rate are both set (want users for a closed loop, or rate for an open loop)")
 	}
 	known, ok := processKeys(s.Process)
 	if !ok {
@@ -160,9 +162,11 @@ func (s Stage) check(key string, f *faults) (ok bool) {
 	}
 	fields := []field{
 		{"cv", s.CV != 0}, {"shape", s.Shape != 0}, {"sigma", s.Sigma != 0}, {"rho", s.Rho != 0}, {"step", s.Step != 0},
-		{"on_mean", s.OnMean != 0}, {"off_mean", s.OffMean != 0}, {"on_sigma", s.OnSigma != 0}, {"off_sigma", s.OffSigma != 0},
+		{"on_mean", s.OnMean != 0}, {"off_mean", s.OffMean != 0}, {"on_sigma", s.OnSigma != 0},
+		{"off_sigma", s.OffSigma != 0},
 		{"hourly", s.Hourly != nil}, {"begin", s.Begin != 0},
-		{"sources", s.Sources != 0}, {"top_share", s.TopShare != 0}, {"top10_share", s.Top10Share != 0}, {"source_cv", s.SourceCV != nil},
+		{"sources", s.Sources != 0}, {"top_share", s.TopShare != 0}, {"top10_share", s.Top10Share != 0},
+		{"source_cv", s.SourceCV != nil},
 		{"think_time", s.ThinkTime != Delay{}}, {"ramp", s.Ramp != 0},
 	}
 	if s.Users == 0 || s.Rate == 0 {
@@ -172,21 +176,21 @@ func (s Stage) check(key string, f *faults) (ok bool) {
 	return true
 }
 
-// maxRate is the highest rate in requests per second: gaps are kept in nanoseconds.
+// maxRate is the highest rate in requests per second; gaps are stored in nanoseconds.
 const maxRate = 1e7
 
-func (f *faults) rate(key string, rate float64) {
+func (f *fieldFaults) rate(key string, rate float64) {
 	f.number(key+".rate", rate, rate > 0 && rate <= maxRate, "more than 0, at most 1e7")
 }
 
-func (f *faults) lasting(key string, d clock.Duration) {
+func (f *fieldFaults) lasting(key string, d clock.Duration) {
 	if d <= 0 || d > clock.MaxRun {
 		f.add(key, "%v is not allowed (want more than 0, at most %v)", d, clock.MaxRun)
 	}
 }
 
-// gap rounds a drawn time in seconds to the nearest nanosecond. The last bits of a float can differ
-// between platforms; rounded this coarsely, a difference shows in one draw of 10⁸.
+// gap rounds a time in seconds to nanoseconds. The last bits of a float may differ between platforms; after this
+// rounding about one draw in 10⁸ can differ.
 func gap(seconds float64) clock.Duration {
 	ns := math.Round(seconds * 1e9)
 	if ns >= float64(clock.MaxRun/clock.Nanosecond) {

@@ -4,7 +4,7 @@ import "testing"
 
 func chat() Spec {
 	return Spec{
-		Arrivals: []Stage{{Process: "poisson", Rate: 1000}},
+		Arrivals: []Phase{{Process: "poisson", Rate: 1000}},
 		Input:    LengthsSpec{Distribution: "lognormal", Mean: 512, CV: 0.8, Max: 8192},
 		Output:   LengthsSpec{Distribution: "lognormal", Mean: 250, CV: 0.7, Max: 2048},
 	}
@@ -30,7 +30,7 @@ func BenchmarkSynthetic(b *testing.B) {
 // BenchmarkClosed is the cost of one turn of one of a thousand users.
 func BenchmarkClosed(b *testing.B) {
 	s := chat()
-	s.Arrivals = []Stage{{Process: "closed", Users: 1000, ThinkTime: Delay{Distribution: "exponential", Mean: 1e12}}}
+	s.Arrivals = []Phase{{Process: "closed", Users: 1000, ThinkTime: Delay{Distribution: "exponential", Mean: 1e12}}}
 	src, err := New(s, 1)
 	if err != nil {
 		b.Fatal(err)

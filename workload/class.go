@@ -2,21 +2,21 @@ package workload
 
 import "fmt"
 
-// ClassSpec is one of several kinds of traffic that a [Spec] mixes.
+// ClassSpec is one class of traffic in the mix of a [Spec].
 type ClassSpec struct {
-	// Name is that of the class; no two are alike.
+	// Name is the unique name of the class.
 	Name string `yaml:"name" json:"name"`
-	// Weight is the class's share relative to the others: of the requests, or as [Spec.ClassWeights] says. In a closed loop it
-	// is the share of the users.
+	// Weight is the relative share of the class: of requests or sessions in an open loop, see [Spec.ClassWeights],
+	// and of users in a closed loop.
 	Weight float64 `yaml:"weight" json:"weight"`
-	// Priority is that of its requests; lower goes first under a priority policy.
+	// Priority applies to all requests of the class; the lower value goes first under a priority policy.
 	Priority int16 `yaml:"priority,omitempty" json:"priority,omitempty"`
 	// Input, Output, Prefix and Sessions are as in [Spec].
 	Input    LengthsSpec  `yaml:"input,omitempty" json:"input,omitzero"`
 	Output   LengthsSpec  `yaml:"output" json:"output"`
 	Prefix   PrefixSpec   `yaml:"prefix,omitempty" json:"prefix,omitzero"`
 	Sessions *SessionSpec `yaml:"sessions,omitempty" json:"sessions,omitempty"`
-	// Needs says which of these keys the class's preset leaves open, and why.
+	// Needs lists the keys above that the class's preset does not fill, and why.
 	Needs []Need `yaml:"-" json:"-"`
 }
 
@@ -26,37 +26,38 @@ const (
 	OfStarts   = "sessions"
 )
 
-// MaxClasses bounds the classes of a Spec.
+// MaxClasses is the maximum number of classes of a Spec.
 const MaxClasses = 1000
 
-// part is a class that is built, or all of the traffic of a Spec without classes.
+// part is a compiled class, or the whole traffic of a Spec without classes.
 type part struct {
-	bodies // without streams
-	prefix PrefixSpec
-	talk   *talk // nil for single requests
-	survey survey
-	weight float64
-	share  float64 // of the starts of an open loop
+	bodies        // without random number generators
+	prefix        PrefixSpec
+	conversations *conversationLaws // nil for single requests
+	survey        conversationStats
+	weight        float64
+	share         float64 // of the arrivals of an open loop
 }
 
-// turns is the mean number of requests that follow from one start.
+// turns returns the mean number of requests per arrival.
 func (p *part) turns() float64 {
-	if p.talk == nil {
+	if p.conversations == nil {
 		return 1
 	}
 	return p.survey.turns
 }
 
-// all is the one class of a Spec without classes.
+// all returns the single class of a Spec without classes.
 func (s Spec) all() ClassSpec {
-	return ClassSpec{Weight: 1, Input: s.Input, Output: s.Output, Prefix: s.Prefix, Sessions: s.Sessions, Needs: s.Needs}
+	return ClassSpec{Weight: 1, Input: s.Input, Output: s.Output, Prefix: s.Prefix, Sessions: s.Sessions,
+		Needs: s.Needs}
 }
 
-// crowded says whether the traffic is more than single requests of one kind.
-func (s Spec) crowded() bool { return len(s.Classes) > 0 || s.Sessions != nil }
+// needsMix reports whether the traffic has several classes or conversations.
+func (s Spec) needsMix() bool { return len(s.Classes) > 0 || s.Sessions != nil }
 
-// compileParts builds the classes.
-func (s Spec) compileParts(f *faults) []part {
+// compileParts compiles the classes.
+func (s Spec) compileParts(f *fieldFaults) []part {
 	if len(s.Classes) == 0 {
 		return []part{s.compilePart("workload", s.all(), f)}
 	}
@@ -66,7 +67,7 @@ func (s Spec) compileParts(f *faults) []part {
 		f.add("workload.class_weights", "%q is not known (want requests or sessions)", s.ClassWeights)
 	}
 	if len(s.Classes) > MaxClasses {
-		f.add("workload.classes", "%d are too many (want at most %d)", len(s.Classes), MaxClasses)
+		f.add("workload.classes", "%d classes are too many (want at most %d)", len(s.Classes), MaxClasses)
 		return nil
 	}
 	var parts []part
@@ -78,7 +79,7 @@ func (s Spec) compileParts(f *faults) []part {
 		case c.Name == "":
 			f.add(key+".name", "is missing")
 		case names[c.Name]:
-			f.add(key+".name", "%q is the name of an earlier class (want another)", c.Name)
+			f.add(key+".name", "%q is already the name of another class (want a unique name)", c.Name)
 		}
 		names[c.Name] = true
 		f.number(key+".weight", c.Weight, c.Weight >= 0 && c.Weight <= 1e12, "0 or more")
@@ -86,15 +87,15 @@ func (s Spec) compileParts(f *faults) []part {
 		parts = append(parts, s.compilePart(key, c, f))
 	}
 	if !(sum > 0) {
-		f.add("workload.classes", "all weights are 0 (want more than 0 for one of them)")
+		f.add("workload.classes", "all weights are 0 (want more than 0 for at least one)")
 	}
 	return parts
 }
 
-// compilePart builds the laws of lengths of a class, and those of its conversations.
-func (s Spec) compilePart(key string, c ClassSpec, f *faults) part {
+// compilePart compiles the length distributions of a class and the laws of its conversations.
+func (s Spec) compilePart(key string, c ClassSpec, f *fieldFaults) part {
 	p := part{prefix: c.Prefix, weight: c.Weight}
-	before := len(f.list)
+	before := f.Len()
 	if c.Sessions == nil && !needs(c.Needs, key, "input", c.Input.Distribution == "", f) {
 		p.input = c.Input.build(key+".input", f)
 	}
@@ -109,22 +110,22 @@ func (s Spec) compilePart(key string, c ClassSpec, f *faults) part {
 	if c.Sessions == nil {
 		return p
 	}
-	p.talk = c.Sessions.build(key+".sessions", s.Closed(), s.MaxModelLen, f)
+	p.conversations = c.Sessions.build(key+".sessions", s.Closed(), s.MaxModelLen, f)
 	if c.Prefix != (PrefixSpec{}) {
-		f.add(key+".prefix", "prefix and sessions are given together (want sessions.system_prompt: turns repeat their conversation)")
+		f.add(key+".prefix", "cannot be combined with sessions (want sessions.system_prompt)")
 	}
 	if len(s.Arrivals) == 1 && s.Arrivals[0].Process == "all-at-once" {
-		f.add(key+".sessions", "conversations do not begin all at once (want a rate, or a closed loop of users)")
+		f.add(key+".sessions", "cannot be combined with process all-at-once (want a rate, or a closed loop of users)")
 	}
-	if len(f.list) == before {
-		k := newKind(p.bodies, p.talk, 0)
-		p.survey = k.survey()
+	if f.Len() == before {
+		k := newClass(p.bodies, p.conversations, 0)
+		p.survey = k.simulate()
 	}
 	return p
 }
 
-// needs reports a key that is open because the preset cannot fill it.
-func needs(list []Need, prefix, key string, open bool, f *faults) bool {
+// needs reports whether a key is unset because the preset cannot fill it, and adds the fault.
+func needs(list []Need, prefix, key string, open bool, f *fieldFaults) bool {
 	for _, n := range list {
 		if open && n.Key == key {
 			f.add(prefix+"."+key, "%s", n.Reason)
@@ -134,7 +135,8 @@ func needs(list []Need, prefix, key string, open bool, f *faults) bool {
 	return false
 }
 
-// shareOut finds the classes' shares of the starts of an open loop, and how many requests follow from a start.
+// shareOut sets the classes' shares of the arrivals of an open loop and returns the mean number of requests per
+// arrival.
 func (s Spec) shareOut(parts []part) (perStart float64) {
 	starts, requests := 0.0, 0.0
 	for i := range parts {
@@ -152,9 +154,9 @@ func (s Spec) shareOut(parts []part) (perStart float64) {
 	return requests / starts
 }
 
-// kinds are the classes with streams of their own, which do not depend on the other classes.
-func (s Spec) kinds(parts []part, seed uint64) []kind {
-	var list []kind
+// classes returns the classes with random number generators that do not depend on the other classes.
+func (s Spec) classes(parts []part, seed uint64) []class {
+	var list []class
 	for i := range parts {
 		p := &parts[i]
 		own := seed
@@ -163,7 +165,7 @@ func (s Spec) kinds(parts []part, seed uint64) []kind {
 			domain = SegmentID(s.Classes[i].Name)
 			own = Hash(seed, domain)
 		}
-		k := newKind(p.bodies, p.talk, own)
+		k := newClass(p.bodies, p.conversations, own)
 		k.domain = domain
 		if len(s.Classes) > 0 {
 			k.class, k.priority = uint16(i), s.Classes[i].Priority
@@ -179,14 +181,14 @@ func (s Spec) kinds(parts []part, seed uint64) []kind {
 	return list
 }
 
-// spread gives n users classes by weight: every so many of them have about the shares asked for.
+// spread assigns classes to n users by weight, evenly spaced (smooth weighted round-robin).
 func spread(parts []part, n int32) []int32 {
 	sum := 0.0
 	for i := range parts {
 		sum += parts[i].weight
 	}
 	of := make([]int32, n)
-	due := make([]float64, len(parts)) // users that a class lacks
+	due := make([]float64, len(parts)) // users that each class still lacks
 	for u := range of {
 		most := 0
 		for i := range parts {

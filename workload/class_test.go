@@ -12,7 +12,7 @@ import (
 func threeClasses() Spec {
 	fixed := func(n int32) LengthsSpec { return LengthsSpec{Distribution: "fixed", Value: n} }
 	return Spec{
-		Arrivals: []Stage{{Process: "poisson", Rate: 5}},
+		Arrivals: []Phase{{Process: "poisson", Rate: 5}},
 		Requests: 20000,
 		Classes: []ClassSpec{
 			{Name: "single", Weight: 2, Input: LengthsSpec{Distribution: "lognormal", Mean: 300, CV: 1}, Output: fixed(10), Priority: 3},
@@ -61,7 +61,7 @@ func TestClassShares(t *testing.T) {
 		t.Errorf("%v requests per second, want 5", rate)
 	}
 	s.ClassWeights, s.Requests = "", 4000
-	s.Arrivals = []Stage{{Process: "closed", Users: 100, ThinkTime: Delay{Mean: 30 * clock.Second}}}
+	s.Arrivals = []Phase{{Process: "closed", Users: 100, ThinkTime: Delay{Mean: 30 * clock.Second}}}
 	s.Classes[1].Sessions.TurnGap, s.Classes[1].Sessions.ThinkTime = Delay{}, Delay{Mean: 30 * clock.Second}
 	check("users", drain(mustNew(t, s, 7), 1e6, 0), 0.5, 0.25, 0.25)
 	in, out, err := threeClasses().MeanTokens()
@@ -100,29 +100,29 @@ func TestClassesAreApart(t *testing.T) {
 
 func TestClassFaults(t *testing.T) {
 	for want, change := range map[string]func(*Spec){
-		`workload.classes.1.name: "single" is the name of an earlier class`: func(s *Spec) { s.Classes[1].Name = "single" },
-		`workload.classes.0.name: is missing`:                               func(s *Spec) { s.Classes[0].Name = "" },
+		`workload.classes.1.name: "single" is already the name of another class`: func(s *Spec) { s.Classes[1].Name = "single" },
+		`workload.classes.0.name: is missing`:                                    func(s *Spec) { s.Classes[0].Name = "" },
 		`workload.classes: all weights are 0`: func(s *Spec) {
 			for i := range s.Classes {
 				s.Classes[i].Weight = 0
 			}
 		},
-		`workload.classes.0.weight: -1 is not allowed`:                            func(s *Spec) { s.Classes[0].Weight = -1 },
-		`workload.classes.2.prefix.groups: 0 is not allowed`:                      func(s *Spec) { s.Classes[2].Prefix.Groups = 0 },
-		`workload.classes.1.sessions.turns.value: 0 is not allowed`:               func(s *Spec) { s.Classes[1].Sessions.Turns.Value = 0 },
-		`workload.classes.1.sessions.turns: is missing`:                           func(s *Spec) { s.Classes[1].Sessions.Turns = LengthsSpec{} },
-		`workload.classes.1.sessions.edited_history: 1.5 is not allowed`:          func(s *Spec) { s.Classes[1].Sessions.EditedHistory = 1.5 },
-		`workload.classes.1.sessions.turn_gap.mean: -1s is not allowed`:           func(s *Spec) { s.Classes[1].Sessions.TurnGap.Mean = -clock.Second },
-		`workload.classes.1.sessions.turn_gap: turn_gap and think_time are given`: func(s *Spec) { s.Classes[1].Sessions.ThinkTime.Mean = clock.Second },
+		`workload.classes.0.weight: -1 is not allowed`:                             func(s *Spec) { s.Classes[0].Weight = -1 },
+		`workload.classes.2.prefix.groups: 0 is not allowed`:                       func(s *Spec) { s.Classes[2].Prefix.Groups = 0 },
+		`workload.classes.1.sessions.turns.value: 0 is not allowed`:                func(s *Spec) { s.Classes[1].Sessions.Turns.Value = 0 },
+		`workload.classes.1.sessions.turns: is missing`:                            func(s *Spec) { s.Classes[1].Sessions.Turns = LengthsSpec{} },
+		`workload.classes.1.sessions.edited_history: 1.5 is not allowed`:           func(s *Spec) { s.Classes[1].Sessions.EditedHistory = 1.5 },
+		`workload.classes.1.sessions.turn_gap.mean: -1s is not allowed`:            func(s *Spec) { s.Classes[1].Sessions.TurnGap.Mean = -clock.Second },
+		`workload.classes.1.sessions.turn_gap: cannot be combined with think_time`: func(s *Spec) { s.Classes[1].Sessions.ThinkTime.Mean = clock.Second },
 		`workload.classes.1.sessions.system_prompt.weights: all weights are 0`: func(s *Spec) {
 			s.Classes[1].Sessions.SystemPrompt.Weights = []float64{0, 0}
 		},
 		`workload.classes.1.sessions.system_prompt.tokens: 2 lengths for 3 groups`: func(s *Spec) {
 			s.Classes[1].Sessions.SystemPrompt = SystemPrompt{Tokens: []int32{1, 2}, Groups: 3}
 		},
-		`workload.classes.1.sessions: conversations do not begin all at once`: func(s *Spec) { s.Arrivals = []Stage{{Process: "all-at-once"}} },
-		`workload.class_weights: "users" is not known`:                        func(s *Spec) { s.ClassWeights = "users" },
-		`workload.arrivals: users and rate exclude each other`:                func(s *Spec) { s.Arrivals = []Stage{{Process: "closed", Users: 3, Rate: 3}} },
+		`workload.classes.1.sessions: cannot be combined with process all-at-once`: func(s *Spec) { s.Arrivals = []Phase{{Process: "all-at-once"}} },
+		`workload.class_weights: "users" is not known`:                             func(s *Spec) { s.ClassWeights = "users" },
+		`workload.arrivals: users and rate are both set`:                           func(s *Spec) { s.Arrivals = []Phase{{Process: "closed", Users: 3, Rate: 3}} },
 	} {
 		s := threeClasses()
 		change(&s)

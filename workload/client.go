@@ -2,37 +2,38 @@ package workload
 
 import "clifftop/sim/clock"
 
-// Client says how the client of a request waits, and which attempt of it this is. Once a request was handed
-// out its Client does not change; first attempts may share one.
+// Client holds the timeouts of an attempt and its number. It does not change after the request was returned by the
+// source; first attempts may share one.
 type Client struct {
-	// FirstTimeout is how long after Arrival the client leaves if it has not been sent the first token, and Timeout
-	// if the answer is not complete; 0 is never.
+	// FirstTimeout is how long after Arrival the client gives up if it has not received the first token, Timeout if
+	// the output is not complete; 0 means never.
 	FirstTimeout, Timeout clock.Duration
-	// Cancel is how long after Arrival the user loses interest in an answer that is not complete; 0 is never. It is
-	// not a timeout, and is not tried again.
+	// Cancel is how long after Arrival the user cancels an incomplete request; 0 means never. A cancelled request
+	// is not retried.
 	Cancel clock.Duration
-	// Silent says that the server is not told of a departure, and goes on.
+	// Silent means that the server does not learn that the client gave up, and continues to generate.
 	Silent bool
-	// Persists says that there may be further attempts, which repeat the text of this one.
-	Persists bool
-	// Earlier are the ways in which earlier attempts ended.
+	// MayRetry means that further attempts with the same text may follow.
+	MayRetry bool
+	// Earlier is the set of endings of the earlier attempts.
 	Earlier Causes
-	// Attempt counts the attempts from 0.
+	// Attempt numbers the attempts from 0.
 	Attempt int32
-	// First and Sent are ID and arrival of the first attempt; they are read in later ones only.
+	// First and Sent are the ID and the arrival of the first attempt; they are valid for later attempts only.
 	First int64
 	Sent  clock.Time
 }
 
-// Waits is the client who gives up after so long a time; nil, who never does, if that is 0.
-func Waits(timeout clock.Duration) *Client {
+// ClientWithTimeout returns a client with a single attempt and a timeout for the complete output; nil if timeout is
+// 0.
+func ClientWithTimeout(timeout clock.Duration) *Client {
 	if timeout == 0 {
 		return nil
 	}
 	return &Client{Timeout: timeout}
 }
 
-// Attempt counts the attempts of which r is one from 0.
+// Attempt returns the number of earlier attempts of the same logical request.
 func (r *Request) Attempt() int32 {
 	if r.Client == nil {
 		return 0
@@ -40,8 +41,7 @@ func (r *Request) Attempt() int32 {
 	return r.Client.Attempt
 }
 
-// First is the ID of the first attempt of which r is one, and the instant at which it was sent: that of the logical
-// request.
+// First returns the ID and the arrival of the first attempt, which identify the logical request.
 func (r *Request) First() (id int64, sent clock.Time) {
 	if r.Attempt() == 0 {
 		return r.ID, r.Arrival
@@ -55,26 +55,26 @@ type Ending uint8
 // The endings.
 const (
 	Answered       Ending = iota
-	TimedOutFirst         // there was no first token in time
-	TimedOut              // the answer was not complete in time
-	Cancelled             // the user lost interest
-	RefusedBusy           // the server was busy
-	RefusedTooLong        // the request can never be served
-	Disconnected          // the server failed, or could not be reached
+	TimedOutFirst         // no first token before the timeout
+	TimedOut              // output not complete before the timeout
+	Cancelled             // the user cancelled
+	RefusedBusy           // the server rejected the request because of its load
+	RefusedTooLong        // the request exceeds the limits of the server
+	Disconnected          // the server failed or was unreachable
 )
 
-// String is the ending in lower case.
+// String returns the ending in lower case, such as "ttft timeout".
 func (e Ending) String() string {
 	return [...]string{"answered", "ttft timeout", "timeout", "cancelled", "busy", "too long", "disconnected"}[e]
 }
 
-// Left says that the client gave up, and was not refused or answered.
-func (e Ending) Left() bool { return e >= TimedOutFirst && e <= Cancelled }
+// GaveUp reports whether the client ended the attempt by a timeout or a cancellation.
+func (e Ending) GaveUp() bool { return e >= TimedOutFirst && e <= Cancelled }
 
-// Causes is a set of endings: why there were further attempts.
+// Causes is a set of endings that led to further attempts.
 type Causes uint8
 
-// With is the set with e.
+// With returns the set with e added.
 func (s Causes) With(e Ending) Causes { return s | 1<<e }
 
 // Has reports whether e is in the set.
@@ -83,10 +83,10 @@ func (s Causes) Has(e Ending) bool { return s>>e&1 == 1 }
 // End is how and when an attempt ended for its client.
 type End struct {
 	How Ending
-	// At is the instant at which the client knows.
+	// At is the instant at which the client learns of the end.
 	At clock.Time
-	// First is when the client saw the first token; [clock.Never] if it did not.
+	// First is the instant at which the client received the first token; [clock.Never] if it did not.
 	First clock.Time
-	// Tokens is the number of answer tokens that it received.
+	// Tokens is the number of output tokens that the client received.
 	Tokens int32
 }

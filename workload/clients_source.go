@@ -3,9 +3,9 @@ package workload
 import (
 	"math"
 
+	"clifftop/internal/pq"
 	"clifftop/sim/clock"
-	"clifftop/workload/internal/heap"
-	"clifftop/workload/underway"
+	"clifftop/workload/idtable"
 )
 
 // Purposes of the random streams of clients.
@@ -14,73 +14,62 @@ const (
 	purposeBackoff = "backoff"
 )
 
-// clientele is a source whose clients give up, try again, and read. It hands out every attempt as a request of its
-// own, and tells the source under it of the end of logical requests only.
+// clientSource wraps a source and adds client behaviour: timeouts, retries, cancellations and reading time. It
+// returns each attempt as a request of its own and reports only the end of logical requests to the wrapped source.
 //
-// What a client draws depends on the request and the number of the attempt, never on the order of calls, so that
-// two systems meet the same clients.
-type clientele struct {
+// Random draws depend on the request and the attempt number, not on the order of calls, so that two simulated
+// systems face the same clients.
+type clientSource struct {
 	src     Source
 	kinds   []clientKind
-	cancels *Stream
-	waits   *Stream
-	byUser  []uint64 // requests of each user, or of all of an open loop, that belong to no session
-	crowd   bool     // a closed loop, in which sessions are numbered as they come, and belong to users
+	cancels *RNG
+	waits   *RNG
+	byUser  []uint64 // requests without a session so far, by user; an open loop counts as one user
+	closed  bool     // sessions of a closed loop are numbered in order of arrival; draws then depend on the user
 
-	persistent bool                    // some try again, so that attempts have numbers of their own
-	id         int64                   // of the next attempt
-	open       underway.Table[logical] // logical requests that have not ended, by their first attempt
-	pending    heap.Heap[retry]
+	persistent bool                   // clients retry, so that attempts need IDs of their own
+	id         int64                  // of the next attempt
+	active     idtable.Table[logical] // unfinished logical requests, by the ID of the first attempt
+	pending    pq.Queue[*logical]     // attempts in backoff, by send time, then by first attempt
 }
 
-// clientKind is one kind of client.
+// clientKind is a ClientSpec with the state of its retry budget.
 type clientKind struct {
 	spec   ClientSpec
-	first  *Client // of all first attempts of users who do not lose interest
-	earn   uint64  // what a request puts into the bucket of retries
+	first  *Client // shared by all first attempts without a cancellation
+	earn   uint64  // tokens that a first attempt adds to the bucket
 	bucket uint64
 }
 
-// bucketToken is one token of a bucket of retries, which is counted in integers.
+// bucketToken is one token of a retry budget; budgets are counted in integers so that they are exact.
 const bucketToken = 1 << 32
 
-// logical is a request that has not ended.
+// logical is a request that is not finished.
 type logical struct {
-	request      Request    // as the source under the clientele has it
-	entity, item uint64     // of its draws
-	gone         clock.Time // when the user loses interest
+	request      Request    // as returned by the wrapped source
+	entity, item uint64     // position of its random draws
+	cancelAt     clock.Time // when the user cancels
 	client       Client     // of the next attempt
 }
 
-// retry is an attempt that waits out its backoff; ties go to the request that was sent first.
-type retry struct {
-	at clock.Time
-	*logical
-}
-
-func (r *retry) before(s *retry) bool {
-	return r.at < s.at || r.at == s.at && r.client.First < s.client.First
-}
-
-// NewClients gives the requests of a source clients. There is one kind of client for all requests, or one for each
-// class. Where all do nothing but wait, the source is returned as it is.
+// NewClients wraps a source with client behaviour. Pass one spec for all requests, or one per class. If no spec
+// does more than wait, NewClients returns src itself.
 //
-// The seed is that of the source: the k-th request of a user, or of an open loop, and a turn of a session, meet the
-// same client whatever becomes of the others.
+// The seed is that of the source. Request k of a user, or of an open loop, and a turn of a session meet the same
+// client whatever happens to the others. Errors are those of [ValidateClients].
 func NewClients(src Source, seed uint64, kinds ...ClientSpec) (Source, error) {
 	if err := ValidateClients(kinds...); err != nil {
 		return nil, err
 	}
-	c := &clientele{
-		src: src, cancels: NewStream(seed, purposeCancel), waits: NewStream(seed, purposeBackoff),
-		pending: heap.Heap[retry]{Before: (*retry).before},
+	c := &clientSource{
+		src: src, cancels: NewRNG(seed, purposeCancel), waits: NewRNG(seed, purposeBackoff),
 	}
-	if crowd, ok := src.(*crowd); ok {
-		c.crowd = !crowd.open
+	if crowd, ok := src.(*classMix); ok {
+		c.closed = !crowd.open
 	}
 	busy := false
 	for _, s := range kinds {
-		busy = busy || !s.Patient()
+		busy = busy || !s.OnlyWaits()
 		c.persistent = c.persistent || s.Retries > 0
 		k := clientKind{spec: s, earn: uint64(math.Ceil(s.RetryBudget * bucketToken))}
 		if s.FirstTimeout != 0 || s.Timeout != 0 || s.Retries > 0 {
@@ -94,8 +83,8 @@ func NewClients(src Source, seed uint64, kinds ...ClientSpec) (Source, error) {
 	return c, nil
 }
 
-// kind is the kind of client that sends r.
-func (c *clientele) kind(r *Request) *clientKind {
+// kind returns the client behaviour for r.
+func (c *clientSource) kind(r *Request) *clientKind {
 	if len(c.kinds) == 1 {
 		return &c.kinds[0]
 	}
@@ -103,27 +92,27 @@ func (c *clientele) kind(r *Request) *clientKind {
 }
 
 // Peek returns the arrival of the next attempt.
-func (c *clientele) Peek() (clock.Time, bool) {
+func (c *clientSource) Peek() (clock.Time, bool) {
 	at, ok := c.src.Peek()
-	if c.pending.Len() > 0 && (!ok || c.pending.Top().at <= at) {
-		return c.pending.Top().at, true
+	if c.pending.Len() > 0 && (!ok || clock.Time(c.pending.Top().Key) <= at) {
+		return clock.Time(c.pending.Top().Key), true
 	}
 	return at, ok
 }
 
 // Next returns the next attempt.
-func (c *clientele) Next() Request {
+func (c *clientSource) Next() Request {
 	at, ok := c.src.Peek()
-	if c.pending.Len() > 0 && (!ok || c.pending.Top().at <= at) {
-		return c.again()
+	if c.pending.Len() > 0 && (!ok || clock.Time(c.pending.Top().Key) <= at) {
+		return c.nextRetry()
 	}
 	r := c.src.Next()
 	k := c.kind(&r)
 	k.bucket = min(k.bucket+k.earn, RetryBurst*bucketToken)
-	entity, item := c.place(&r)
+	entity, item := c.drawKey(&r)
 	asked, gone := r, clock.Never
 	r.Client = k.first
-	if wait, ok := c.loses(k, entity, item); ok {
+	if wait, ok := c.drawCancellation(k, entity, item); ok {
 		gone = r.Arrival.Add(wait)
 		r.Client = k.spec.client()
 		r.Client.Cancel = wait
@@ -131,20 +120,20 @@ func (c *clientele) Next() Request {
 	if c.persistent {
 		r.ID = c.id
 		c.id++
-		l := c.open.Add(r.ID)
-		*l = logical{request: asked, entity: entity, item: item, gone: gone}
+		l := c.active.Add(r.ID)
+		*l = logical{request: asked, entity: entity, item: item, cancelAt: gone}
 		l.client.First, l.client.Sent = r.ID, r.Arrival
 	}
 	return r
 }
 
-// client is that of first attempts.
+// client returns the Client of first attempts.
 func (s *ClientSpec) client() *Client {
-	return &Client{FirstTimeout: s.FirstTimeout, Timeout: s.Timeout, Silent: s.Silent, Persists: s.Retries > 0}
+	return &Client{FirstTimeout: s.FirstTimeout, Timeout: s.Timeout, Silent: s.Silent, MayRetry: s.Retries > 0}
 }
 
-// loses draws whether the user loses interest in a request, and how long that takes.
-func (c *clientele) loses(k *clientKind, entity, item uint64) (after clock.Duration, ok bool) {
+// drawCancellation draws whether the user cancels the request, and after how long.
+func (c *clientSource) drawCancellation(k *clientKind, entity, item uint64) (after clock.Duration, ok bool) {
 	if k.spec.Cancel == 0 {
 		return 0, false
 	}
@@ -152,13 +141,13 @@ func (c *clientele) loses(k *clientKind, entity, item uint64) (after clock.Durat
 	if uniform(c.cancels) >= k.spec.Cancel {
 		return 0, false
 	}
-	return max(k.spec.CancelAfter.Sample(c.cancels), clock.Nanosecond), true // 0 would be never
+	return max(k.spec.CancelAfter.Sample(c.cancels), clock.Nanosecond), true // 0 would mean never
 }
 
-// place says which draws belong to a request: those of the turn of its session, or of its number among the requests
-// of its user. In an open loop all are one user's.
-func (c *clientele) place(r *Request) (entity, item uint64) {
-	if r.Session != 0 && !c.crowd {
+// drawKey returns the position of the random draws of a request: its turn in the session, or its number among the
+// requests of its user. An open loop counts as one user.
+func (c *clientSource) drawKey(r *Request) (entity, item uint64) {
+	if r.Session != 0 && !c.closed {
 		return 1<<32 | uint64(uint32(r.Session)), uint64(uint32(r.Turn))
 	}
 	for int(r.User) >= len(c.byUser) {
@@ -169,36 +158,38 @@ func (c *clientele) place(r *Request) (entity, item uint64) {
 	return uint64(uint32(r.User)), item
 }
 
-// again is the next attempt of the request whose backoff is over.
-func (c *clientele) again() Request {
-	l := c.pending.Pop()
+// nextRetry returns the attempt whose backoff ends first.
+func (c *clientSource) nextRetry() Request {
+	next := c.pending.Pop()
+	l, at := next.Value, clock.Time(next.Key)
 	r, client := l.request, l.client
 	spec := &c.kind(&r).spec
-	client.FirstTimeout, client.Timeout, client.Silent, client.Persists = spec.FirstTimeout, spec.Timeout, spec.Silent, true
-	if l.gone != clock.Never {
-		client.Cancel = l.gone.Sub(l.at)
+	client.FirstTimeout, client.Timeout, client.Silent, client.MayRetry = spec.FirstTimeout, spec.Timeout,
+		spec.Silent, true
+	if l.cancelAt != clock.Never {
+		client.Cancel = l.cancelAt.Sub(at)
 	}
-	r.ID, r.Arrival, r.Client = c.id, l.at, &client
+	r.ID, r.Arrival, r.Client = c.id, at, &client
 	c.id++
 	return r
 }
 
-// Done ends an attempt, and with it the request, unless the client tries again.
-func (c *clientele) Done(r *Request, end End) (again bool) {
+// Done ends an attempt, and the logical request unless the client retries.
+func (c *clientSource) Done(r *Request, end End) (again bool) {
 	first, _ := r.First()
 	k := c.kind(r)
-	if l := c.open.Find(first); l != nil {
-		at, want := c.next(l, k, end)
-		if want && at < l.gone && k.pays() {
+	if l := c.active.Find(first); l != nil {
+		at, want := c.retryAt(l, k, end)
+		if want && at < l.cancelAt && k.spendRetry() {
 			l.client.Attempt++
 			l.client.Earlier = l.client.Earlier.With(end.How)
-			c.pending.Push(retry{at, l})
+			c.pending.Push(pq.Item[*logical]{Value: l, Key: int64(at), Tie: l.client.First})
 			return true
 		}
-		if want && at >= l.gone {
-			end.At = max(end.At, l.gone) // until then the user waits for a further attempt
+		if want && at >= l.cancelAt {
+			end.At = max(end.At, l.cancelAt) // the user waits for a retry until then
 		}
-		c.open.Remove(first)
+		c.active.Remove(first)
 		r = &l.request
 	}
 	if end.How == Answered && k.spec.Reading > 0 {
@@ -208,9 +199,8 @@ func (c *clientele) Done(r *Request, end End) (again bool) {
 	return false
 }
 
-// next is when the client would send a request again after an attempt that has ended; ok is false where it
-// would not.
-func (c *clientele) next(l *logical, k *clientKind, end End) (at clock.Time, ok bool) {
+// retryAt returns when the client would send the request again; ok is false if it would not.
+func (c *clientSource) retryAt(l *logical, k *clientKind, end End) (at clock.Time, ok bool) {
 	s := &k.spec
 	if l.client.Attempt >= s.Retries || !s.RetryOn.Has(end.How) {
 		return 0, false
@@ -227,8 +217,8 @@ func (c *clientele) next(l *logical, k *clientKind, end End) (at clock.Time, ok 
 	return at, at <= clock.Time(clock.MaxRun)
 }
 
-// pays takes a retry out of the budget, if it is there.
-func (k *clientKind) pays() bool {
+// spendRetry takes one retry out of the budget; it returns false if the budget is exhausted.
+func (k *clientKind) spendRetry() bool {
 	switch {
 	case k.spec.RetryBudget == 0:
 		return true
@@ -239,7 +229,7 @@ func (k *clientKind) pays() bool {
 	return true
 }
 
-// Err is that of the source under the clientele.
-func (c *clientele) Err() error { return c.src.Err() }
+// Err returns the error of the wrapped source.
+func (c *clientSource) Err() error { return c.src.Err() }
 
-var _ Source = (*clientele)(nil)
+var _ Source = (*clientSource)(nil)

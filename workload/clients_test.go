@@ -63,7 +63,7 @@ func TestBackoff(t *testing.T) {
 	}{{"none", 1, 1}, {"full", 0, 1}, {"equal", 0.5, 1}, {"openai", 0.75, 1}} {
 		b.Jitter = c.jitter
 		for k, d := range []float64{0.5, 1, 2, 4, 8, 8} {
-			stream := NewStream(1, "backoff")
+			stream := NewRNG(1, "backoff")
 			least, most, sum := math.Inf(1), 0.0, 0.0
 			const n = 2000
 			for i := range n {
@@ -81,7 +81,7 @@ func TestBackoff(t *testing.T) {
 			}
 		}
 	}
-	if w := (Backoff{}).Wait(3, NewStream(1, "backoff")); w != 0 {
+	if w := (Backoff{}).Wait(3, NewRNG(1, "backoff")); w != 0 {
 		t.Errorf("no backoff waits %v", w)
 	}
 }
@@ -193,7 +193,7 @@ func TestCommonClients(t *testing.T) {
 	meet := func(closed bool, refuse func(k int64) bool) map[string]draws {
 		spec, s := spec, s
 		if closed {
-			s.Arrivals = []Stage{{Process: "closed", Users: 7, ThinkTime: Delay{Mean: clock.Second}}}
+			s.Arrivals = []Phase{{Process: "closed", Users: 7, ThinkTime: Delay{Mean: clock.Second}}}
 		}
 		found, left := map[string]draws{}, map[int64]clock.Time{}
 		names, sent := map[int64]string{}, map[int32]int{}
@@ -323,7 +323,7 @@ func TestRetryOn(t *testing.T) {
 // TestGone: who has lost interest does not come back, and a closed loop's user goes on then.
 func TestGone(t *testing.T) {
 	s := chat()
-	s.Arrivals = []Stage{{Process: "closed", Users: 1}}
+	s.Arrivals = []Phase{{Process: "closed", Users: 1}}
 	s.Requests = 2
 	spec := ClientSpec{
 		Timeout: 3 * clock.Second, Cancel: 1, CancelAfter: Delay{Mean: 10 * clock.Second}, Retries: 9, RetryOn: Retryable,
@@ -352,7 +352,7 @@ func TestGone(t *testing.T) {
 // TestReading: a user goes on when the answer has been read.
 func TestReading(t *testing.T) {
 	s := chat()
-	s.Arrivals = []Stage{{Process: "closed", Users: 1, ThinkTime: Delay{Mean: clock.Second}}}
+	s.Arrivals = []Phase{{Process: "closed", Users: 1, ThinkTime: Delay{Mean: clock.Second}}}
 	s.Output = LengthsSpec{Distribution: "fixed", Value: 21}
 	s.Requests = 3
 	for reading, want := range map[float64]clock.Time{0: 3e12, 5: 6e12, 100: 3e12} { // answers take 2 s, the first token 1 s
@@ -370,7 +370,7 @@ func TestReading(t *testing.T) {
 // TestLogicalEnd: the source under the clients is told once of each request, at its end.
 func TestLogicalEnd(t *testing.T) {
 	s := chat()
-	s.Arrivals = []Stage{{Process: "closed", Users: 3, ThinkTime: Delay{Mean: clock.Second}}}
+	s.Arrivals = []Phase{{Process: "closed", Users: 3, ThinkTime: Delay{Mean: clock.Second}}}
 	s.Requests = 60
 	spec := ClientSpec{Timeout: 5 * clock.Second, Retries: 2, RetryOn: Retryable, Backoff: Backoff{Base: clock.Second, Cap: clock.Second, Factor: 1}}
 	busy := map[int32]int64{} // request in progress, and one more, by user
@@ -395,8 +395,8 @@ func TestLogicalEnd(t *testing.T) {
 			n++
 		}
 	}
-	if n != 60 || src.(*clientele).open.Len() != 0 {
-		t.Errorf("%d requests ended, and %d are remembered", n, src.(*clientele).open.Len())
+	if n != 60 || src.(*clientSource).active.Len() != 0 {
+		t.Errorf("%d requests ended, and %d are remembered", n, src.(*clientSource).active.Len())
 	}
 }
 
@@ -432,14 +432,14 @@ func TestClientFaults(t *testing.T) {
 		want string
 	}{
 		{ClientSpec{FirstTimeout: -clock.Second}, "clients.ttft_timeout: -1s is not allowed"},
-		{ClientSpec{Timeout: clock.Second, FirstTimeout: 2 * clock.Second}, "clients.ttft_timeout: 2s is more than the timeout of the whole answer, 1s (want as much or less)"},
+		{ClientSpec{Timeout: clock.Second, FirstTimeout: 2 * clock.Second}, "clients.ttft_timeout: 2s exceeds timeout, 1s (want timeout or less)"},
 		{ClientSpec{Cancel: 1.5}, "clients.cancel.probability: 1.5 is not allowed (want 0 to 1)"},
 		{ClientSpec{Cancel: 0.5, CancelAfter: Delay{Mean: clock.Second, CV: 2}}, "clients.cancel.after.cv: does not apply to fixed (want"},
 		{ClientSpec{Cancel: 0.5, CancelAfter: Delay{Distribution: "cauchy"}}, `clients.cancel.after.distribution: "cauchy" is not known`},
 		{ClientSpec{Retries: -1}, "clients.retries: -1 is not allowed (want 0 to 1000)"},
 		{ClientSpec{Retries: 2}, "clients.retry_on: is empty, but retries is 2 (want timeout, busy, connection or several)"},
-		{ClientSpec{RetryOn: Causes(0).With(Answered)}, "clients.retry_on: an answer"},
-		{ClientSpec{Backoff: Backoff{Base: 2 * clock.Second, Cap: clock.Second, Factor: 1}}, "clients.backoff.cap: 1s is not allowed (want base, 2s, to"},
+		{ClientSpec{RetryOn: Causes(0).With(Answered)}, "clients.retry_on: answered, cancelled"},
+		{ClientSpec{Backoff: Backoff{Base: 2 * clock.Second, Cap: clock.Second, Factor: 1}}, "clients.backoff.cap: 1s is not allowed (want base, which is 2s, to"},
 		{ClientSpec{Backoff: Backoff{Base: 2, Cap: 3}}, "clients.backoff.factor: 0 is not allowed (want 1 or more)"},
 		{ClientSpec{Backoff: Backoff{Base: 1, Cap: 1, Factor: 1, Jitter: "some"}}, `clients.backoff.jitter: "some" is not known (want none, full, equal or openai)`},
 		{ClientSpec{Backoff: ok, RetryBudget: 2}, "clients.retry_budget: 2 is not allowed"},

@@ -1,59 +1,16 @@
 package workload
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"math/rand/v2"
 
 	"clifftop/sim/clock"
-	"clifftop/workload/internal/heap"
 )
 
-// Delay is a law of waiting times, such as the think time between an answer and the user's
-// next request. Its zero value does not wait.
-type Delay struct {
-	// Distribution is fixed (also when empty), exponential or lognormal.
-	Distribution string `yaml:"distribution,omitempty" json:"distribution,omitempty"`
-	// Mean is the mean wait.
-	Mean clock.Duration `yaml:"mean" json:"mean"`
-	// CV is the coefficient of variation of lognormal.
-	CV float64 `yaml:"cv,omitempty" json:"cv,omitempty"`
-}
-
-// Sample draws a wait.
-func (d Delay) Sample(src rand.Source) clock.Duration {
-	switch d.Distribution {
-	case "exponential":
-		return gap(rand.New(src).ExpFloat64() * d.Mean.Seconds())
-	case "lognormal":
-		l := LognormalOf(d.Mean.Seconds(), d.CV)
-		return gap(math.Exp(l.Mu + float64(l.Sigma*rand.New(src).NormFloat64())))
-	}
-	return d.Mean
-}
-
-func (d Delay) check(key string, f *faults) {
-	if d.Mean < 0 || d.Mean > clock.MaxRun {
-		f.add(key+".mean", "%v is not allowed (want 0 to %v)", d.Mean, clock.MaxRun)
-	}
-	switch d.Distribution {
-	case "", "fixed", "exponential":
-		if d.CV != 0 {
-			f.add(key+".cv", "does not apply to %s (want distribution: lognormal)", cmp.Or(d.Distribution, "fixed"))
-		}
-	case "lognormal":
-		f.number(key+".cv", d.CV, d.CV > 0 && d.CV <= 100, "more than 0, at most 100")
-		f.lasting(key+".mean", d.Mean)
-	default:
-		f.add(key+".distribution", "%q is not known (want fixed, exponential or lognormal)", d.Distribution)
-	}
-}
-
-// maxUsers bounds a closed loop; each user takes about 40 bytes, and as many again for a text of its own.
+// maxUsers limits a closed loop. Each user takes about 40 bytes, and 40 more if it has a text of its own.
 const maxUsers = 10_000_000
 
-func (s Stage) checkClosed(key string, f *faults) {
+func (s Phase) checkClosed(key string, f *fieldFaults) {
 	if s.Users < 1 || s.Users > maxUsers {
 		f.add(key+".users", "%d is not allowed (want 1 to %d)", s.Users, maxUsers)
 	}
@@ -63,22 +20,22 @@ func (s Stage) checkClosed(key string, f *faults) {
 	}
 }
 
-// closedLoop is a fixed crowd of users, each with one request at a time. The k-th request of
-// user u has the same lengths, prompt and think time whenever it is sent.
+// closedLoop is a fixed number of users, each with one request at a time. Request k of user u has the same lengths,
+// prompt and think time whenever it is sent.
 type closedLoop struct {
 	loop
 	thinkTime Delay
-	think     *Stream
+	think     *RNG
 	users     int32
-	sent      []int32           // requests sent, by user
-	pending   heap.Heap[wakeup] // users about to send
-	still     standstill
+	sent      []int32  // requests sent, by user
+	pending   schedule // users between two requests
+	stall     stallDetector
 }
 
-func newClosedLoop(l loop, s Stage, seed uint64) *closedLoop {
+func newClosedLoop(l loop, s Phase, seed uint64) *closedLoop {
 	c := &closedLoop{
-		loop: l, users: s.Users, thinkTime: s.ThinkTime, think: NewStream(seed, purposeThink),
-		sent: make([]int32, s.Users), pending: heap.Heap[wakeup]{Before: (*wakeup).before},
+		loop: l, users: s.Users, thinkTime: s.ThinkTime, think: NewRNG(seed, purposeThink),
+		sent: make([]int32, s.Users),
 	}
 	for u := range s.Users {
 		c.wake(u, clock.Time(float64(s.Ramp)*(float64(u)/float64(s.Users))))
@@ -86,57 +43,58 @@ func newClosedLoop(l loop, s Stage, seed uint64) *closedLoop {
 	return c
 }
 
-// wake lets user u send at the instant at, unless that is past the end.
+// wake schedules the next request of user u, unless that is after the end of the traffic.
 func (c *closedLoop) wake(u int32, at clock.Time) {
 	if at < c.end {
-		c.pending.Push(wakeup{at, u})
+		c.pending.push(at, u)
 	}
 }
 
-// Peek returns the arrival of the next user that is not waiting for an answer.
+// Peek returns the arrival of the next request of a user that waits for no output.
 func (c *closedLoop) Peek() (clock.Time, bool) {
-	if c.pending.Len() == 0 || c.id == c.requests || c.still.err != nil {
+	if c.pending.Len() == 0 || c.id == c.requests || c.stall.err != nil {
 		return 0, false
 	}
-	return c.pending.Top().at, true
+	return c.pending.next(), true
 }
 
-// Next sends that user's request.
+// Next sends that request.
 func (c *closedLoop) Next() Request {
-	w := c.pending.Pop()
-	k := int64(c.sent[w.user])
-	c.sent[w.user]++
-	r := Request{ID: c.id, Arrival: w.at, User: w.user}
+	at, user := c.pending.pop()
+	k := int64(c.sent[user])
+	c.sent[user]++
+	r := Request{ID: c.id, Arrival: at, User: user}
 	c.id++
-	c.fill(&r, uint64(w.user), uint64(k), k*int64(c.users)+int64(w.user))
+	c.fill(&r, uint64(user), uint64(k), k*int64(c.users)+int64(user))
 	return r
 }
 
-// Done lets the user think, and then send.
+// Done starts the user's think time.
 func (c *closedLoop) Done(r *Request, end End) bool {
 	c.think.Seek(uint64(r.User), uint64(c.sent[r.User]))
 	at := end.At.Add(c.thinkTime.Sample(c.think))
-	c.still.returned(&c.limits, r.Arrival, at)
+	c.stall.note(&c.limits, r.Arrival, at)
 	c.wake(r.User, at)
 	return false
 }
 
-// Err says that no time passes any more.
-func (c *closedLoop) Err() error { return c.still.err }
+// Err returns an error if simulated time no longer advances.
+func (c *closedLoop) Err() error { return c.stall.err }
 
-// standstill notices that no time passes any more: all requests are turned away at the instant at which they are sent, and their
-// users come back at once. Where the number of requests ends the traffic that has an end.
-type standstill struct {
+// stallDetector finds traffic in which simulated time no longer advances: all requests are rejected at the instant
+// at which they are sent, and their users return at once. A limit on the number of requests ends such traffic by
+// itself.
+type stallDetector struct {
 	at      clock.Time
-	returns int // at that instant
+	returns int // at the instant at
 	err     error
 }
 
-// maxReturns is a number of returns at one instant that nothing else explains.
+// maxReturns is the number of returns at one instant that counts as a stall.
 const maxReturns = 1 << 20
 
-// returned notes that a user whose request was sent at one instant sends the next one at another.
-func (s *standstill) returned(l *limits, sent, next clock.Time) {
+// note records that a user sends a request at next after one sent at sent.
+func (s *stallDetector) note(l *limits, sent, next clock.Time) {
 	if next > sent || l.requests != math.MaxInt64 {
 		return
 	}
@@ -144,17 +102,10 @@ func (s *standstill) returned(l *limits, sent, next clock.Time) {
 		s.at, s.returns = sent, 0
 	}
 	if s.returns++; s.returns == maxReturns {
-		s.err = fmt.Errorf("at %.4g s: requests are turned away at once and their users come back at once, so that no time passes (want think_time, "+
+		s.err = fmt.Errorf("at %.4g s: requests are rejected and their users return at once, so that time does not "+
+			"advance (want think_time, "+
 			"overheads.network_out or run.requests)", clock.Duration(sent).Seconds())
 	}
 }
-
-// wakeup is the instant at which a user sends; ties go to the lower user.
-type wakeup struct {
-	at   clock.Time
-	user int32
-}
-
-func (w *wakeup) before(v *wakeup) bool { return w.at < v.at || w.at == v.at && w.user < v.user }
 
 var _ Source = (*closedLoop)(nil)

@@ -2,7 +2,7 @@ package workload
 
 import "math/bits"
 
-// mix is the finaliser of SplitMix64 (Steele, Lea, Flood 2014), a bijection that spreads every bit.
+// mix is the finaliser of SplitMix64 (Steele, Lea and Flood, 2014), a bijection with good avalanche.
 func mix(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
@@ -11,7 +11,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// SegmentID makes the identity of a segment from its name.
+// SegmentID returns the identity of a segment with the given name.
 func SegmentID(name string) uint64 {
 	h := uint64(0xcbf29ce484222325) // FNV-1a, then mixed
 	for i := 0; i < len(name); i++ {
@@ -20,23 +20,23 @@ func SegmentID(name string) uint64 {
 	return mix(h)
 }
 
-// Identities that no name can be asked for carry a domain of their own.
+// Domains of identities that are not derived from names.
 const (
 	answerDomain = 0x616e7377
 	promptDomain = 0x70726d74
 	blockDomain  = 0x9e3779b97f4a7c15
 )
 
-// AnswerID is the identity of the answer that request number turn (from 0) of a session received.
+// AnswerID returns the identity of the output of a request of a session; turn counts from 0.
 func AnswerID(session, turn int32) uint64 {
 	return mix(mix(answerDomain<<32|uint64(uint32(session))) ^ uint64(uint32(turn)))
 }
 
-// UniqueID is the identity of tokens that belong to one logical request alone, whose first attempt has the ID: the
-// uncovered rest of its prompt, and its answer if it has no session.
+// UniqueID returns the identity of tokens that belong to one logical request, given the ID of its first attempt:
+// the part of its prompt that no segment covers, and its output if it has no session.
 func UniqueID(id int64) uint64 { return mix(promptDomain<<32 ^ mix(uint64(id))) }
 
-// Tokens is the number of tokens that the segments cover.
+// Tokens returns the number of tokens that the segments cover.
 func (c *Content) Tokens() int64 {
 	var n int64
 	if c != nil {
@@ -47,29 +47,28 @@ func (c *Content) Tokens() int64 {
 	return n
 }
 
-// Repeats reports whether other attempts of the request may be in the server, or have left something there, while r is.
-// A client that takes its first attempt back as it leaves sends the next one later.
+// Repeats reports whether other attempts of the request may be on the server, or have left KV blocks there, while r
+// is. A client that aborts its first attempt when it gives up sends the next one later.
 func (r *Request) Repeats() bool {
 	c := r.Client
-	return c != nil && (c.Attempt > 0 || c.Persists && c.Silent)
+	return c != nil && (c.Attempt > 0 || c.MayRetry && c.Silent)
 }
 
-// SharesPrompt reports whether other requests may begin as r does, and SharesAnswer whether they may go on with its
-// answer.
+// SharesPrompt reports whether other requests may begin with the same tokens as r.
 func (r *Request) SharesPrompt() bool { return r.Content != nil || r.Repeats() }
 
-// SharesAnswer is described at [Request.SharesPrompt].
+// SharesAnswer reports whether other requests may continue the output of r.
 func (r *Request) SharesAnswer() bool { return r.Session != 0 || r.Repeats() }
 
-// chain extends the key of a chain of tokens by a piece of a segment: one wide multiplication folds
-// both halves of the state, as in wyhash.
+// chain extends the hash of a chain of tokens by a piece of a segment. One wide multiplication folds both halves of
+// the state, as in wyhash.
 func chain(parent, segment, piece uint64) uint64 {
 	hi, lo := bits.Mul64(parent^0xa0761d6478bd642f, segment^piece*0xe7037ed1a0b428db)
 	return hi ^ lo ^ segment
 }
 
-// Text appends to to the segments that all tokens of r come from: those of its content, cut at the
-// end of the prompt, what is unique to the prompt, and the answer ([AnswerID] in a session).
+// Text appends the segments of all tokens of r to to: those of its content, truncated to the prompt, then the
+// tokens unique to the prompt, then the output ([AnswerID] in a session).
 func (r *Request) Text(to []Segment) []Segment {
 	left := r.InputTokens
 	if r.Content != nil {
@@ -94,8 +93,8 @@ func (r *Request) Text(to []Segment) []Segment {
 	return append(to, Segment{ID: answer, Tokens: r.OutputTokens})
 }
 
-// Beginning is a hash of the first tokens of r: requests that have it in common have these in common.
-func (r *Request) Beginning(tokens int32) uint64 {
+// PrefixHash returns a hash of the first tokens of r. Requests with the same hash share these tokens.
+func (r *Request) PrefixHash(tokens int32) uint64 {
 	key := uint64(blockDomain)
 	var scratch [8]Segment
 	for _, s := range r.Text(scratch[:0]) {
@@ -108,32 +107,32 @@ func (r *Request) Beginning(tokens int32) uint64 {
 	return key
 }
 
-// BlockKeys walks the KV blocks of a request from its first token on, and gives each full block
-// the key under which a prefix cache knows it: a hash of the chain of all tokens up to its end.
+// BlockKeys iterates over the KV blocks of a request and returns the prefix cache key of each full block: a hash of
+// the chain of all tokens up to its end.
 //
-// A sequence's tokens are its prompt (the content's segments, then tokens unique to the request) and
-// its answer, which is a segment of its own ([AnswerID] in a session), so that a later turn that
-// repeats prompt and answer as segments shares their blocks. The attempts of one request have all of them in common.
+// The tokens of a sequence are its prompt (the segments of its content, then tokens unique to the request) and its
+// output, which is a segment of its own ([AnswerID] in a session). A later turn that repeats prompt and output as
+// segments therefore shares their blocks. All attempts of a request have the same tokens.
 type BlockKeys struct {
-	segments  []Segment // of the content, behind the one under the walk
-	unique    uint64    // identity of the prompt's uncovered tokens
-	answer    uint64    // identity of the answer
+	segments  []Segment // of the content, after the current one
+	unique    uint64    // identity of the prompt tokens that no segment covers
+	answer    uint64    // identity of the output
 	repeats   bool      // other attempts repeat the prompt
-	shareable bool      // they, or later turns, may repeat the answer
-	prompt    int32     // tokens of the prompt behind the segment under the walk
+	shareable bool      // other attempts or later turns may repeat the output
+	prompt    int32     // prompt tokens after the current segment
 	blockSize int32
-	before    uint64 // hash of the chain up to the segment under the walk
-	private   bool   // the chain so far holds tokens of this attempt alone
+	before    uint64 // hash of the chain up to the current segment
+	private   bool   // the chain so far contains tokens of this attempt only
 
-	// The segment under the walk.
+	// The current segment.
 	id           uint64
-	own          bool   // it belongs to this request alone
-	offset, left int32  // tokens of it that are walked already, and those that are not
+	own          bool   // it belongs to this request only
+	offset, left int32  // tokens of it before and after the current position
 	ended        uint64 // blocks that ended in it
-	run          uint64 // key of the first block of their run
+	run          uint64 // key of the first block of the current run
 }
 
-// NewBlockKeys starts at the first block of r.
+// NewBlockKeys starts at the first block of r. blockSize is in tokens.
 func NewBlockKeys(r *Request, blockSize int32) BlockKeys {
 	first, _ := r.First()
 	k := BlockKeys{
@@ -151,17 +150,17 @@ func NewBlockKeys(r *Request, blockSize int32) BlockKeys {
 	return k
 }
 
-// BlockRun is how many consecutive numbers the keys of blocks can be; see [BlockKeys.Next].
+// BlockRun is the maximum number of blocks with consecutive keys; see [BlockKeys.Next].
 const BlockRun = 64
 
-// Next returns the key of the next block. Private says that no other request can have it.
+// Next returns the key of the next block. private means that no other request can have it.
 //
-// The keys of up to [BlockRun] blocks that end one after the other in the same segment are consecutive numbers, of which the
-// first divides by BlockRun: the first block's hash of the chain says all that the following ones could add. So a table
-// can keep the neighbouring blocks of a text together.
+// The keys of up to [BlockRun] consecutive blocks that end in the same segment are consecutive numbers, the first
+// of which is a multiple of BlockRun: the chain hash of the first block determines the rest. A table can therefore
+// store neighbouring blocks of a text together.
 func (k *BlockKeys) Next() (key uint64, private bool) {
 	need := k.blockSize
-	for k.left <= need { // the segment ends in the block
+	for k.left <= need { // the segment ends within the block
 		need -= k.left
 		if k.walk(k.left); need == 0 {
 			key, private = k.place(), k.private
@@ -174,8 +173,8 @@ func (k *BlockKeys) Next() (key uint64, private bool) {
 	return k.place(), k.private
 }
 
-// NextRun is Next for several blocks, whose keys are the numbers from key on: for most of them, or for fewer where their run ends, but
-// for one at least. They are private all or none.
+// NextRun is Next for up to most blocks with consecutive keys starting at key. It returns at least one block, and
+// fewer than most where a run ends. Either all of them are private or none.
 func (k *BlockKeys) NextRun(most int32) (key uint64, blocks int32, private bool) {
 	key, private = k.Next()
 	blocks = 1
@@ -188,17 +187,17 @@ func (k *BlockKeys) NextRun(most int32) (key uint64, blocks int32, private bool)
 	return key, blocks, private
 }
 
-// walk comes by tokens of the segment.
+// walk advances by the given number of tokens within the segment.
 func (k *BlockKeys) walk(tokens int32) {
 	k.private = k.private || k.own
 	k.offset += tokens
 	k.left -= tokens
 }
 
-// hash is that of the chain up to the place of the walk.
+// hash returns the hash of the chain up to the current position.
 func (k *BlockKeys) hash() uint64 { return chain(k.before, k.id, uint64(k.offset)) }
 
-// place makes the key of a block that ends in the segment.
+// place returns the key of a block that ends in the current segment.
 func (k *BlockKeys) place() uint64 {
 	at := k.ended % BlockRun
 	if at == 0 {
@@ -208,7 +207,7 @@ func (k *BlockKeys) place() uint64 {
 	return k.run + at
 }
 
-// leave goes on to the next segment.
+// leave moves on to the next segment.
 func (k *BlockKeys) leave() {
 	if k.offset > 0 {
 		k.before = k.hash()
@@ -216,7 +215,7 @@ func (k *BlockKeys) leave() {
 	k.enter()
 }
 
-// enter comes to a segment. Segments are cut at the end of the prompt.
+// enter sets the current segment, truncated to the prompt.
 func (k *BlockKeys) enter() {
 	k.offset, k.ended = 0, 0
 	switch {

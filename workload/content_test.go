@@ -20,10 +20,10 @@ func TestBeginning(t *testing.T) {
 	b := Request{ID: 2, InputTokens: 60, OutputTokens: 4, Content: content(1, 2, 3)}
 	c := Request{ID: 3, InputTokens: 50, OutputTokens: 4, Content: content(1, 3)}
 	for _, tokens := range []int32{1, 20, 21, 40, 41} {
-		if got, want := a.Beginning(tokens) == b.Beginning(tokens), tokens <= 40; got != want {
+		if got, want := a.PrefixHash(tokens) == b.PrefixHash(tokens), tokens <= 40; got != want {
 			t.Errorf("%d tokens of prompts that share 40 are alike: %v", tokens, got)
 		}
-		if got, want := a.Beginning(tokens) == c.Beginning(tokens), tokens <= 20; got != want {
+		if got, want := a.PrefixHash(tokens) == c.PrefixHash(tokens), tokens <= 20; got != want {
 			t.Errorf("%d tokens of prompts that share 20 are alike: %v", tokens, got)
 		}
 	}

@@ -7,22 +7,21 @@ import (
 	"clifftop/sim/clock"
 )
 
-// Cox is a Poisson process whose rate wanders: in step k the rate is
+// Cox is a Poisson process with a random rate. In step k the rate is
 //
 //	λ_k = PerSecond · exp(X_k − Sigma²/2),  X_k = Rho·X_{k−1} + Sigma·√(1−Rho²)·Z_k
 //
-// with Z standard normal, X in its stationary law from the start, and the mean rate PerSecond. Chat
-// traffic is of this kind: Poisson within a minute, with slow drift that a renewal process lacks.
+// with Z standard normal and X stationary, so that the mean rate is PerSecond. Chat traffic is of this kind:
+// Poisson within a minute, with a slow drift that renewal processes lack.
 //
-// The mean of such a course over an hour still strays by a tenth and more. So that a run has the load that
-// was asked for, the course is scaled to have PerSecond as its mean over the length of the run, where
-// that is known.
+// The mean over an hour still varies by a tenth or more. Over scales the rates so that their mean over the length
+// of the run is exactly PerSecond.
 type Cox struct {
 	PerSecond float64        // mean rate
 	Sigma     float64        // standard deviation of the logarithm of the rate
 	Rho       float64        // correlation of that logarithm from one step to the next
-	Step      clock.Duration // how long a rate holds
-	Over      clock.Duration // length over which the mean is exact; 0 means in expectation only
+	Step      clock.Duration // length of a step
+	Over      clock.Duration // length of the run; 0 means that the mean is exact only in expectation
 }
 
 // Rate is PerSecond.
@@ -30,10 +29,10 @@ func (c Cox) Rate() float64 { return c.PerSecond }
 
 // Start draws the rate of the first step.
 func (c Cox) Start(seed, entity uint64) Arrivals {
-	steps := NewStream(seed, purposeModulation)
+	steps := NewRNG(seed, purposeModulation)
 	steps.Seek(entity, 0)
 	a := &cox{
-		Cox: c, gaps: rand.New(arrivalStream(seed, entity)), steps: rand.New(steps),
+		Cox: c, gaps: rand.New(arrivalRNG(seed, entity)), steps: rand.New(steps),
 		fresh: math.Sqrt(1 - c.Rho*c.Rho), scale: 1,
 	}
 	if c.Over > 0 && c.Over/c.Step < maxCourse {
@@ -55,10 +54,10 @@ type cox struct {
 	at, end     clock.Time
 }
 
-// maxCourse is the number of steps beyond which the mean is exact enough by itself.
+// maxCourse is the number of steps above which no scaling is needed.
 const maxCourse = 1 << 20
 
-// meanOver is the mean of the course over the run, relative to PerSecond. It uses up the steps.
+// meanOver returns the mean rate over the run relative to PerSecond. It consumes the draws of the steps.
 func (c *cox) meanOver() float64 {
 	var sum float64
 	z := c.steps.NormFloat64()
@@ -80,7 +79,7 @@ func (c *cox) enter(start clock.Time) {
 	c.at, c.end = start, start.Add(c.Step)
 }
 
-// Next uses up a unit exponential at the rate of each step in turn.
+// Next spends a unit exponential at the rate of each step in turn (time change of a Poisson process).
 func (c *cox) Next() clock.Time {
 	need := c.gaps.ExpFloat64()
 	for c.at < clock.Time(clock.MaxRun) {

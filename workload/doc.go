@@ -1,29 +1,25 @@
-// Package workload says who asks for what, and when.
+// Package workload generates requests: when they arrive, how long they are, and which tokens they share.
 //
-// A [Source] hands out [Request] values in the order of their arrival; that is all the simulator
-// knows of traffic. There are two kinds. Synthetic traffic is described by a [Spec], the workload
-// part of a scenario, and made by [New]:
+// A [Source] returns [Request] values in order of arrival. The simulator knows nothing else about traffic. Start
+// with [New], which makes synthetic traffic from a [Spec], the workload section of a scenario:
 //
 //	spec := workload.Spec{
-//		Arrivals: []workload.Stage{{Process: "poisson", Rate: 8}},
+//		Arrivals: []workload.Phase{{Process: "poisson", Rate: 8}},
 //		Input:    workload.LengthsSpec{Distribution: "lognormal", Mean: 512, CV: 0.8},
 //		Output:   workload.LengthsSpec{Distribution: "fixed", Value: 247},
 //		Requests: 10000,
 //	}
 //	source, err := workload.New(spec, seed)
 //
-// Recorded traffic is replayed by package [clifftop/workload/trace].
+// Package [clifftop/workload/trace] replays recorded traffic. [NewClients] adds client behaviour to any source:
+// timeouts, retries, cancellations and reading time. Each attempt is then a [Request] of its own; its [Client]
+// links it to the first attempt.
 //
-// [NewClients] gives the requests of a source clients who give up, send again, lose interest, and read: each
-// attempt is then a [Request] of its own, and [Client] says which one of which request.
+// [FindPreset] returns descriptions of real traffic, each with its data source. Two small interfaces are the
+// extension points: [Lengths], a distribution of token counts, and [Process], an arrival process. Adding one takes
+// a file that implements the interface and a case in the switch of [LengthsSpec] or [Phase].
 //
-// [FindPreset] looks up ready descriptions of real traffic, each with its origin. Under a Spec lie two
-// small interfaces, which one may use alone: [Lengths], a law of token counts, and [Process], a law of
-// arrivals. A new law is one file that implements the interface, and a line in the switch that
-// knows its name.
-//
-// Every number depends on the seed, its purpose and its place ([Stream]): the k-th request keeps
-// its lengths whatever happens to arrivals, to other requests, or in the simulated system. Drawn
-// numbers are rounded to whole tokens and nanoseconds at once, so that traffic is the same on
-// every platform.
+// Random numbers depend only on the seed, their purpose and their position ([RNG]): request k keeps its lengths
+// when arrivals, other requests or the simulated system change. Drawn numbers are rounded to whole tokens and
+// nanoseconds, so that traffic is identical on all platforms.
 package workload

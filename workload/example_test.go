@@ -10,7 +10,7 @@ import (
 // Poisson traffic with lognormal prompts, and answers of one length.
 func ExampleNew() {
 	spec := workload.Spec{
-		Arrivals: []workload.Stage{{Process: "poisson", Rate: 8}},
+		Arrivals: []workload.Phase{{Process: "poisson", Rate: 8}},
 		Input:    workload.LengthsSpec{Distribution: "lognormal", Mean: 512, CV: 0.8, Max: 8192},
 		Output:   workload.LengthsSpec{Distribution: "fixed", Value: 247},
 		Requests: 3,
@@ -33,7 +33,7 @@ func ExampleNew() {
 // Two users who think for a second between an answer and the next request.
 func ExampleNew_closed() {
 	source, err := workload.New(workload.Spec{
-		Arrivals: []workload.Stage{{Process: "closed", Users: 2, ThinkTime: workload.Delay{Mean: clock.Second}}},
+		Arrivals: []workload.Phase{{Process: "closed", Users: 2, ThinkTime: workload.Delay{Mean: clock.Second}}},
 		Input:    workload.LengthsSpec{Distribution: "fixed", Value: 100},
 		Output:   workload.LengthsSpec{Distribution: "fixed", Value: 10},
 		Requests: 4,
@@ -57,7 +57,7 @@ func ExampleNew_closed() {
 // All that is wrong is told together.
 func ExampleSpec_Validate() {
 	spec := workload.Spec{
-		Arrivals: []workload.Stage{{Process: "poisson", Rate: -1}},
+		Arrivals: []workload.Phase{{Process: "poisson", Rate: -1}},
 		Input:    workload.LengthsSpec{Distribution: "gamma", Mean: 512},
 		Output:   workload.LengthsSpec{Distribution: "fixed", Value: 247},
 	}

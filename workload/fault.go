@@ -1,35 +1,36 @@
 package workload
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
+
+	"clifftop/internal/faults"
 )
 
 // FieldError is a fault in one field of a [Spec].
 type FieldError struct {
-	Key     string // dotted path in a scenario file: workload.arrivals.rate
+	Key     string // dotted path in a scenario file, such as workload.arrivals.rate
 	Problem string // what was found and what is wanted
 }
 
-// Error prints the key and the problem.
+// Error returns key and problem.
 func (e *FieldError) Error() string { return e.Key + ": " + e.Problem }
 
-// faults collects all that is wrong with a Spec.
-type faults struct{ list []error }
+// fieldFaults collects the errors of a Spec, each a [*FieldError].
+type fieldFaults struct{ faults.List }
 
-func (f *faults) add(key, format string, args ...any) {
-	f.list = append(f.list, &FieldError{Key: key, Problem: fmt.Sprintf(format, args...)})
+func (f *fieldFaults) add(key, format string, args ...any) {
+	f.Add(&FieldError{Key: key, Problem: fmt.Sprintf(format, args...)})
 }
 
-func (f *faults) err() error { return errors.Join(f.list...) }
+// positive checks that a number is finite and above 0.
+func (f *fieldFaults) positive(key string, v float64) bool {
+	return f.number(key, v, v > 0, "more than 0")
+}
 
-// positive demands a finite number above 0.
-func (f *faults) positive(key string, v float64) bool { return f.number(key, v, v > 0, "more than 0") }
-
-// number demands that v is finite and that ok holds.
-func (f *faults) number(key string, v float64, ok bool, want string) bool {
+// number checks that v is finite and that ok holds.
+func (f *fieldFaults) number(key string, v float64, ok bool, want string) bool {
 	if ok && !math.IsInf(v, 0) && !math.IsNaN(v) {
 		return true
 	}
@@ -37,15 +38,15 @@ func (f *faults) number(key string, v float64, ok bool, want string) bool {
 	return false
 }
 
-// field is one optional field of a struct whose meaning depends on a name (the distribution, the
-// process); set says that it is not at its zero value.
+// field is an optional field whose meaning depends on a name, such as the distribution; set means that it is not
+// zero.
 type field struct {
 	key string
 	set bool
 }
 
-// unused reports the fields that are set although the named kind does not know them.
-func (f *faults) unused(key, kind string, fields []field, known string) {
+// unused reports set fields that do not apply to the named kind.
+func (f *fieldFaults) unused(key, kind string, fields []field, known string) {
 	for _, x := range fields {
 		if x.set && !hasWord(known, x.key) {
 			f.add(key+"."+x.key, "does not apply to %s (want %s)", kind, orNothing(known))
@@ -69,8 +70,8 @@ func orNothing(known string) string {
 	return strings.Join(strings.Fields(known), ", ")
 }
 
-// Nearest returns up to n of the names that are closest to the one asked for, closest first: those
-// that contain it, or differ in few letters.
+// Nearest returns up to n names that are closest to the given one, closest first: those that contain it or differ
+// in few letters.
 func Nearest(name string, names []string, n int) []string {
 	name = strings.ToLower(name)
 	type scored struct {
@@ -101,7 +102,7 @@ func Nearest(name string, names []string, n int) []string {
 	return out
 }
 
-// editDistance is Levenshtein's, over bytes.
+// editDistance returns the Levenshtein distance in bytes.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

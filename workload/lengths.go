@@ -2,23 +2,22 @@ package workload
 
 import "math/rand/v2"
 
-// MaxTokens bounds every length that a law can give, so that sums of a few lengths fit an int32.
+// MaxTokens limits every length, so that sums of a few lengths fit an int32.
 const MaxTokens = 1 << 29
 
-// Lengths is a law of token counts. Implementations are immutable values; their lengths lie in
-// 1…[MaxTokens].
+// Lengths is a distribution of token counts in 1…[MaxTokens]. Implementations are immutable values.
 type Lengths interface {
 	// Sample draws a length. All randomness must come from src.
 	Sample(src rand.Source) int32
-	// Exceeds is the probability that a length is greater than n; it never rises with n.
+	// Exceeds returns the probability that a length is greater than n; it does not increase with n.
 	Exceeds(n int32) float64
 }
 
-// Mean is the mean of a law as sampled, that is after rounding and clipping, in tokens.
-// It is the sum of Exceeds over 0, 1, …, with an error well below 0.1 % of the mean.
+// Mean returns the mean of the sampled lengths in tokens, after rounding and clipping. It sums Exceeds over 0, 1, …
+// with an error well below 0.1 % of the mean.
 func Mean(l Lengths) float64 {
-	// Exceeds is monotone, so a stretch of the sum is known to within half its width times its
-	// drop; stretches are halved until that is small.
+	// Exceeds is monotone. An interval of the sum is therefore known to within half its width times its drop;
+	// intervals are halved until that is small.
 	var sum func(lo, hi int32, atLo, atHi float64) float64 // over lo ≤ n < hi
 	sum = func(lo, hi int32, atLo, atHi float64) float64 {
 		width := float64(hi - lo)
@@ -46,7 +45,7 @@ func Mean(l Lengths) float64 {
 	return total
 }
 
-// tokens rounds a draw to the nearest whole length, half up, within 1…MaxTokens.
+// tokens rounds a draw to the nearest whole number, half up, within 1…MaxTokens.
 func tokens(x float64) int32 {
 	switch x += 0.5; {
 	case x >= MaxTokens:
@@ -57,7 +56,7 @@ func tokens(x float64) int32 {
 	return 1
 }
 
-// exceeds is the tail of a rounded law, where survival is that of the law before rounding.
+// exceeds returns the tail of a rounded distribution, given the survival function before rounding.
 func exceeds(n int32, survival func(x float64) float64) float64 {
 	switch {
 	case n < 1:
@@ -68,13 +67,13 @@ func exceeds(n int32, survival func(x float64) float64) float64 {
 	return survival(float64(n) + 0.5)
 }
 
-// Fixed is a length that is always the same.
+// Fixed is a constant length.
 type Fixed struct{ Value int32 }
 
 // Sample returns the value.
 func (f Fixed) Sample(rand.Source) int32 { return f.Value }
 
-// Exceeds is 1 below the value and 0 from it on.
+// Exceeds returns 1 below the value and 0 from the value on.
 func (f Fixed) Exceeds(n int32) float64 {
 	if n < f.Value {
 		return 1
@@ -82,7 +81,7 @@ func (f Fixed) Exceeds(n int32) float64 {
 	return 0
 }
 
-// Uniform gives every length in Min…Max, both included, with the same probability.
+// Uniform gives all lengths in Min…Max the same probability; both ends are included.
 type Uniform struct{ Min, Max int32 }
 
 // Sample draws a length.
@@ -101,8 +100,8 @@ func (u Uniform) Exceeds(n int32) float64 {
 	return float64(u.Max-n) / float64(u.Max-u.Min+1)
 }
 
-// Clipped is a law whose lengths outside Min…Max are replaced by the nearer bound; they are not
-// drawn again, so that the bounds become atoms.
+// Clipped replaces lengths outside Min…Max by the nearer bound. It does not redraw them, so the bounds become
+// atoms.
 type Clipped struct {
 	Law      Lengths
 	Min, Max int32
@@ -111,7 +110,7 @@ type Clipped struct {
 // Sample draws a length and clips it.
 func (c Clipped) Sample(src rand.Source) int32 { return min(max(c.Law.Sample(src), c.Min), c.Max) }
 
-// Exceeds is that of the law between the bounds.
+// Exceeds returns the tail of Law between the bounds.
 func (c Clipped) Exceeds(n int32) float64 {
 	switch {
 	case n < c.Min:

@@ -7,13 +7,13 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Lognormal is the law of exp(Mu + Sigma·Z), Z standard normal, in tokens.
+// Lognormal is the distribution of exp(Mu + Sigma·Z) with Z standard normal, in tokens.
 type Lognormal struct {
 	Mu, Sigma float64 // of the logarithm of the length
 }
 
-// LognormalOf is the lognormal law with a mean and a coefficient of variation (standard deviation
-// over mean), both before rounding:
+// LognormalOf returns the lognormal distribution with the given mean and coefficient of variation (standard
+// deviation over mean), both before rounding:
 //
 //	sigma² = ln(1 + cv²),  mu = ln(mean) − sigma²/2
 func LognormalOf(mean, cv float64) Lognormal {
@@ -21,22 +21,21 @@ func LognormalOf(mean, cv float64) Lognormal {
 	return Lognormal{Mu: math.Log(mean) - v/2, Sigma: math.Sqrt(v)}
 }
 
-// Sample draws a length. It does what distuv does, without a fused multiply-add, which is not the
-// same on every platform.
+// Sample draws a length. It avoids the fused multiply-add of distuv, whose result depends on the platform.
 func (l Lognormal) Sample(src rand.Source) int32 {
 	return tokens(math.Exp(l.Mu + float64(l.Sigma*rand.New(src).NormFloat64())))
 }
 
-// Exceeds is the tail of the rounded law.
+// Exceeds returns the tail after rounding.
 func (l Lognormal) Exceeds(n int32) float64 {
 	return exceeds(n, distuv.LogNormal{Mu: l.Mu, Sigma: l.Sigma}.Survival)
 }
 
-// Gamma is the gamma law with a mean in tokens and a coefficient of variation, before rounding.
-// Its shape is 1/cv² and its scale mean·cv².
+// Gamma is the gamma distribution with a mean in tokens and a coefficient of variation, both before rounding. Its
+// shape is 1/cv², its scale mean·cv².
 type Gamma struct{ Mean, CV float64 }
 
-// dist has a rate where others have a scale: Beta = shape/mean.
+// dist uses a rate instead of a scale: Beta = shape/mean.
 func (g Gamma) dist(src rand.Source) distuv.Gamma {
 	shape := 1 / (g.CV * g.CV)
 	return distuv.Gamma{Alpha: shape, Beta: shape / g.Mean, Src: src}
@@ -45,13 +44,13 @@ func (g Gamma) dist(src rand.Source) distuv.Gamma {
 // Sample draws a length.
 func (g Gamma) Sample(src rand.Source) int32 { return tokens(g.dist(src).Rand()) }
 
-// Exceeds is the tail of the rounded law.
+// Exceeds returns the tail after rounding.
 func (g Gamma) Exceeds(n int32) float64 { return exceeds(n, g.dist(nil).Survival) }
 
-// Weibull is the law with survival exp(−(x/Scale)^Shape), in tokens.
+// Weibull is the distribution with survival function exp(−(x/Scale)^Shape), in tokens.
 type Weibull struct{ Shape, Scale float64 }
 
-// WeibullOf is the Weibull law with a mean before rounding: scale = mean / Γ(1 + 1/shape).
+// WeibullOf returns the Weibull distribution with a mean before rounding: scale = mean / Γ(1 + 1/shape).
 func WeibullOf(mean, shape float64) Weibull {
 	return Weibull{Shape: shape, Scale: mean / math.Gamma(1+1/shape)}
 }
@@ -61,7 +60,7 @@ func (w Weibull) Sample(src rand.Source) int32 {
 	return tokens(distuv.Weibull{K: w.Shape, Lambda: w.Scale, Src: src}.Rand())
 }
 
-// Exceeds is the tail of the rounded law.
+// Exceeds returns the tail after rounding.
 func (w Weibull) Exceeds(n int32) float64 {
 	return exceeds(n, distuv.Weibull{K: w.Shape, Lambda: w.Scale}.Survival)
 }

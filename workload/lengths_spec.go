@@ -5,44 +5,43 @@ import (
 	"math"
 )
 
-// LengthsSpec describes a law of lengths as a scenario file does, for example
-// {distribution: lognormal, mean: 512, cv: 0.8, max: 8192}. A field left at zero is not given.
+// LengthsSpec describes a length distribution as in a scenario file, for example {distribution: lognormal, mean:
+// 512, cv: 0.8, max: 8192}. Zero fields are unset.
 type LengthsSpec struct {
-	// Distribution is fixed, uniform, lognormal, gamma, weibull, geometric, log-series, mixture, quantiles or, for
-	// answers only, given-input.
+	// Distribution is one of [LengthDistributions]; given-input is for outputs only.
 	Distribution string `yaml:"distribution" json:"distribution"`
-	// Value is the length of fixed, tokens.
+	// Value is the length of fixed, in tokens.
 	Value int32 `yaml:"value,omitempty" json:"value,omitempty"`
-	// Min and Max clip every law, in tokens; of uniform they are the ends.
+	// Min and Max clip every distribution, in tokens; for uniform they are the bounds.
 	Min int32 `yaml:"min,omitempty" json:"min,omitempty"`
 	Max int32 `yaml:"max,omitempty" json:"max,omitempty"`
-	// Mean (tokens) and CV (standard deviation over mean) are those before rounding and clipping:
-	// of lognormal, gamma and (Mean alone) weibull, geometric and log-series.
+	// Mean (tokens) and CV (standard deviation over mean) are before rounding and clipping. They apply to
+	// lognormal, gamma and, Mean only, to weibull, geometric and log-series.
 	Mean float64 `yaml:"mean,omitempty" json:"mean,omitempty"`
 	CV   float64 `yaml:"cv,omitempty" json:"cv,omitempty"`
-	// Mu and Sigma, of the logarithm of the length, are the other way to give lognormal.
+	// Mu and Sigma, of the logarithm of the length, are the alternative parameters of lognormal.
 	Mu    float64 `yaml:"mu,omitempty" json:"mu,omitempty"`
 	Sigma float64 `yaml:"sigma,omitempty" json:"sigma,omitempty"`
 	// Shape is Weibull's k.
 	Shape float64 `yaml:"shape,omitempty" json:"shape,omitempty"`
-	// Parts are those of a mixture.
+	// Parts are the components of a mixture.
 	Parts []PartSpec `yaml:"parts,omitempty" json:"parts,omitempty"`
-	// P and Q are the points of quantiles: P rises from 0 to 1, Q (tokens) does not fall.
+	// P and Q are the points of quantiles: P increases from 0 to 1, Q (tokens) does not decrease.
 	P []float64 `yaml:"p,omitempty,flow" json:"p,omitempty"`
 	Q []float64 `yaml:"q,omitempty,flow" json:"q,omitempty"`
-	// Edges and Rows are given-input: row i holds the quantiles (at the probabilities P) of the
-	// answer to prompts of Edges[i] up to but not including Edges[i+1] tokens.
+	// Edges and Rows belong to given-input. Row i holds the quantiles, at the probabilities P, of the outputs of
+	// prompts with Edges[i] ≤ tokens < Edges[i+1].
 	Edges []int32     `yaml:"edges,omitempty,flow" json:"edges,omitempty"`
 	Rows  [][]float64 `yaml:"rows,omitempty,flow" json:"rows,omitempty"`
 }
 
-// PartSpec is one law of a mixture and its weight; weights need not add up to 1.
+// PartSpec is one component of a mixture and its weight; weights need not sum to 1.
 type PartSpec struct {
 	Weight      float64 `yaml:"weight" json:"weight"`
 	LengthsSpec `yaml:",inline"`
 }
 
-// lengthKeys says which fields each distribution knows beside min and max.
+// lengthKeys returns the fields of each distribution besides min and max.
 func lengthKeys(distribution string) (keys string, ok bool) {
 	switch distribution {
 	case "fixed":
@@ -67,19 +66,20 @@ func lengthKeys(distribution string) (keys string, ok bool) {
 	return "", false
 }
 
-// LengthDistributions are the names of the laws of lengths.
+// LengthDistributions returns the names of the length distributions.
 func LengthDistributions() []string {
-	return []string{"fixed", "uniform", "lognormal", "gamma", "weibull", "geometric", "log-series", "mixture", "quantiles", "given-input"}
+	return []string{"fixed", "uniform", "lognormal", "gamma", "weibull", "geometric", "log-series", "mixture",
+		"quantiles", "given-input"}
 }
 
-// Lengths builds the law. The key, such as workload.input, leads the messages.
+// Lengths builds the distribution. key, such as workload.input, begins the error messages.
 func (s LengthsSpec) Lengths(key string) (Lengths, error) {
-	var f faults
+	var f fieldFaults
 	l := s.build(key, &f)
-	return l, f.err()
+	return l, f.Err()
 }
 
-func (s LengthsSpec) build(key string, f *faults) Lengths {
+func (s LengthsSpec) build(key string, f *fieldFaults) Lengths {
 	known, ok := lengthKeys(s.Distribution)
 	if !ok || s.Distribution == "given-input" {
 		f.unknownDistribution(key, s.Distribution, LengthDistributions()[:9])
@@ -90,17 +90,17 @@ func (s LengthsSpec) build(key string, f *faults) Lengths {
 		{"shape", s.Shape != 0}, {"parts", s.Parts != nil}, {"p", s.P != nil}, {"q", s.Q != nil},
 		{"edges", s.Edges != nil}, {"rows", s.Rows != nil},
 	}, known)
-	before := len(f.list)
+	before := f.Len()
 	law := s.law(key, f)
 	s.checkClip(key, f)
-	if len(f.list) > before {
+	if f.Len() > before {
 		return nil
 	}
 	return s.clip(law)
 }
 
-// law builds the distribution without its bounds. Where f gets a fault the result has no meaning.
-func (s LengthsSpec) law(key string, f *faults) Lengths {
+// law builds the distribution without clipping. The result has no meaning if f gets a fault.
+func (s LengthsSpec) law(key string, f *fieldFaults) Lengths {
 	switch s.Distribution {
 	case "fixed":
 		f.length(key+".value", s.Value)
@@ -132,10 +132,10 @@ func (s LengthsSpec) law(key string, f *faults) Lengths {
 	return Quantiles{P: s.P, Q: s.Q}
 }
 
-func (s LengthsSpec) lognormal(key string, f *faults) Lengths {
+func (s LengthsSpec) lognormal(key string, f *fieldFaults) Lengths {
 	if s.Mean != 0 || s.CV != 0 {
 		if s.Mu != 0 || s.Sigma != 0 {
-			f.add(key, "mean and cv beside mu and sigma (want one of the pairs)")
+			f.add(key, "mean or cv is combined with mu or sigma (want one of the pairs)")
 		}
 		f.positive(key+".mean", s.Mean)
 		f.number(key+".cv", s.CV, s.CV >= 0 && s.CV <= 100, "0 to 100")
@@ -149,9 +149,9 @@ func (s LengthsSpec) lognormal(key string, f *faults) Lengths {
 	return Lognormal{Mu: s.Mu, Sigma: s.Sigma}
 }
 
-func (s LengthsSpec) mixture(key string, f *faults) Lengths {
+func (s LengthsSpec) mixture(key string, f *fieldFaults) Lengths {
 	if len(s.Parts) == 0 {
-		f.add(key+".parts", "is missing (want one part or more, each with its weight)")
+		f.add(key+".parts", "is missing (want at least one part with a weight)")
 	}
 	var m Mixture
 	for i, p := range s.Parts {
@@ -162,19 +162,19 @@ func (s LengthsSpec) mixture(key string, f *faults) Lengths {
 	return m
 }
 
-// givenInput builds the law of answers given the prompt.
-func (s LengthsSpec) givenInput(key string, f *faults) *GivenInput {
+// givenInput builds the distribution of outputs given the prompt.
+func (s LengthsSpec) givenInput(key string, f *fieldFaults) *GivenInput {
 	f.unused(key, s.Distribution, []field{
 		{"value", s.Value != 0}, {"mean", s.Mean != 0}, {"cv", s.CV != 0}, {"mu", s.Mu != 0}, {"sigma", s.Sigma != 0},
 		{"shape", s.Shape != 0}, {"parts", s.Parts != nil}, {"q", s.Q != nil},
 	}, "edges p rows")
 	if len(s.Rows) == 0 || len(s.Edges) != len(s.Rows)+1 {
-		f.add(key+".edges", "%d edges for %d rows (want one edge more than rows)", len(s.Edges), len(s.Rows))
+		f.add(key+".edges", "%d edges for %d rows (want one more edge than rows)", len(s.Edges), len(s.Rows))
 		return nil
 	}
 	for i := 1; i < len(s.Edges); i++ {
 		if s.Edges[i] <= s.Edges[i-1] {
-			f.add(key+".edges", "%d follows %d (want rising edges)", s.Edges[i], s.Edges[i-1])
+			f.add(key+".edges", "%d follows %d (want increasing edges)", s.Edges[i], s.Edges[i-1])
 		}
 	}
 	s.checkClip(key, f)
@@ -186,7 +186,7 @@ func (s LengthsSpec) givenInput(key string, f *faults) *GivenInput {
 	return g
 }
 
-func (s LengthsSpec) checkClip(key string, f *faults) {
+func (s LengthsSpec) checkClip(key string, f *fieldFaults) {
 	if s.Min < 0 || s.Min > MaxTokens {
 		f.add(key+".min", "%d is not allowed (want 1 to %d)", s.Min, MaxTokens)
 	}
@@ -209,13 +209,13 @@ func (s LengthsSpec) clip(l Lengths) Lengths {
 	return c
 }
 
-func (f *faults) length(key string, v int32) {
+func (f *fieldFaults) length(key string, v int32) {
 	if v < 1 || v > MaxTokens {
 		f.add(key, "%d is not allowed (want 1 to %d tokens)", v, MaxTokens)
 	}
 }
 
-func (f *faults) unknownDistribution(key, found string, names []string) {
+func (f *fieldFaults) unknownDistribution(key, found string, names []string) {
 	if found == "" {
 		f.add(key+".distribution", "is missing (want %s)", orList(names))
 		return
@@ -223,9 +223,9 @@ func (f *faults) unknownDistribution(key, found string, names []string) {
 	f.add(key+".distribution", "%q is not known (want %s)", found, orList(names))
 }
 
-func (f *faults) quantiles(keyP string, p []float64, keyQ string, q []float64) {
+func (f *fieldFaults) quantiles(keyP string, p []float64, keyQ string, q []float64) {
 	if len(p) < 2 || len(p) != len(q) {
-		f.add(keyQ, "%d values for %d probabilities (want as many, two or more)", len(q), len(p))
+		f.add(keyQ, "%d values for %d probabilities (want equal numbers, 2 or more)", len(q), len(p))
 		return
 	}
 	if p[0] != 0 || p[len(p)-1] != 1 {
@@ -233,10 +233,10 @@ func (f *faults) quantiles(keyP string, p []float64, keyQ string, q []float64) {
 	}
 	for i := range p {
 		if i > 0 && !(p[i] > p[i-1]) {
-			f.add(keyP, "%v follows %v (want rising probabilities)", p[i], p[i-1])
+			f.add(keyP, "%v follows %v (want increasing probabilities)", p[i], p[i-1])
 		}
 		if !(q[i] >= 0 && q[i] <= MaxTokens) || i > 0 && q[i] < q[i-1] {
-			f.add(keyQ, "%v at position %d is not allowed (want lengths that do not fall)", q[i], i)
+			f.add(keyQ, "%v at position %d is not allowed (want lengths that do not decrease)", q[i], i)
 		}
 	}
 }

@@ -5,13 +5,12 @@ import (
 	"sort"
 )
 
-// Quantiles is a law given by points of its quantile function: a length is at most Q[i] with
-// probability P[i], and linear between. P rises strictly from 0 to 1, Q does not fall; equal
-// neighbours in Q are an atom. A table of real lengths keeps the caps and modes that no smooth law
-// has.
+// Quantiles is a distribution given by points of its quantile function: P[i] of the lengths are at most Q[i], with
+// linear interpolation between the points. P increases strictly from 0 to 1, Q does not decrease; equal neighbours
+// in Q are an atom. A table of measured lengths keeps the caps and modes that no smooth distribution has.
 type Quantiles struct{ P, Q []float64 }
 
-// Sample draws a length: u uniform, x interpolated, max(1, floor(x + ½)).
+// Sample draws a length: the quantile of a uniform number, rounded, at least 1.
 func (t Quantiles) Sample(src rand.Source) int32 {
 	u := uniform(src)
 	lo, hi := 0, len(t.P)-1 // P[lo] ≤ u < P[hi]
@@ -23,13 +22,13 @@ func (t Quantiles) Sample(src rand.Source) int32 {
 		}
 	}
 	f := (u - t.P[lo]) / (t.P[hi] - t.P[lo])
-	return tokens(t.Q[lo] + float64(f*(t.Q[hi]-t.Q[lo]))) // no fused multiply-add: same on every platform
+	return tokens(t.Q[lo] + float64(f*(t.Q[hi]-t.Q[lo]))) // the conversion prevents a fused multiply-add
 }
 
-// Exceeds is the tail of the rounded law.
+// Exceeds returns the tail after rounding.
 func (t Quantiles) Exceeds(n int32) float64 { return exceeds(n, t.reaches) }
 
-// reaches is the probability that the law before rounding gives x or more.
+// reaches returns the probability that a draw before rounding is at least x.
 func (t Quantiles) reaches(x float64) float64 {
 	i := sort.SearchFloat64s(t.Q, x) // the first with Q[i] ≥ x
 	switch i {
@@ -41,16 +40,16 @@ func (t Quantiles) reaches(x float64) float64 {
 	return 1 - t.P[i-1] - (x-t.Q[i-1])/(t.Q[i]-t.Q[i-1])*(t.P[i]-t.P[i-1])
 }
 
-// GivenInput is a law of the answer's length given the prompt's: row i holds for prompts with
-// Edges[i] ≤ input < Edges[i+1], the first and the last also for those beyond the edges. Drawing
-// both lengths independently would lose what the table keeps: in chat the medians of the answer may
-// differ fourfold between the deciles of the prompt although the rank correlation is near 0.
+// GivenInput is a distribution of the output length given the prompt length. Row i holds for prompts with Edges[i]
+// ≤ input < Edges[i+1]; the first and the last row also hold beyond the edges. Independent draws of both lengths
+// would lose this dependence: in chat the median output may differ fourfold between deciles of the prompt although
+// the rank correlation is near 0.
 type GivenInput struct {
-	Edges []int32 // rises, one more than there are rows
+	Edges []int32 // increasing, one more than rows
 	Rows  []Lengths
 }
 
-// SampleGiven draws the length of the answer to a prompt of input tokens.
+// SampleGiven draws the output length for a prompt of input tokens.
 func (g GivenInput) SampleGiven(input int32, src rand.Source) int32 {
 	return g.Rows[g.row(input)].Sample(src)
 }
@@ -63,7 +62,7 @@ func (g GivenInput) row(input int32) int {
 	return i
 }
 
-// Marginal is the law of the answer's length when prompts follow the law input.
+// Marginal returns the distribution of the output length if prompts follow input.
 func (g GivenInput) Marginal(input Lengths) Mixture {
 	var m Mixture
 	above := 1.0
@@ -80,10 +79,10 @@ func (g GivenInput) Marginal(input Lengths) Mixture {
 	return m
 }
 
-// Mixture draws from one of several laws, chosen with probability proportional to its weight.
+// Mixture draws from one of several distributions, chosen with probability proportional to its weight.
 type Mixture []Part
 
-// Part is one law of a [Mixture].
+// Part is one component of a [Mixture].
 type Part struct {
 	Weight float64
 	Law    Lengths
@@ -97,7 +96,7 @@ func (m Mixture) total() float64 {
 	return sum
 }
 
-// Sample chooses a part and draws from it.
+// Sample chooses a component and draws from it.
 func (m Mixture) Sample(src rand.Source) int32 {
 	u := uniform(src) * m.total()
 	for _, p := range m[:len(m)-1] {
@@ -109,7 +108,7 @@ func (m Mixture) Sample(src rand.Source) int32 {
 	return m[len(m)-1].Law.Sample(src)
 }
 
-// Exceeds is the weighted mean over the parts.
+// Exceeds returns the weighted mean over the components.
 func (m Mixture) Exceeds(n int32) float64 {
 	sum := 0.0
 	for _, p := range m {

@@ -38,7 +38,7 @@ func TestLengths(t *testing.T) {
 				t.Fatal(err)
 			}
 			const n = 200_000
-			src := NewStream(7, name)
+			src := NewRNG(7, name)
 			count := map[int32]int{}
 			sum := 0.0
 			for k := range n {
@@ -105,7 +105,7 @@ func TestMeanExact(t *testing.T) {
 
 // TestParameters checks moments against the meaning of the parameters, where gonum's differ.
 func TestParameters(t *testing.T) {
-	src := NewStream(3, "moments")
+	src := NewRNG(3, "moments")
 	moments := func(law Lengths) (mean, cv float64) {
 		const n = 400_000
 		var s, s2 float64
@@ -152,9 +152,9 @@ func TestGivenInput(t *testing.T) {
 		Distribution: "given-input", Edges: []int32{10, 100, 1000}, P: []float64{0, 1},
 		Rows: [][]float64{{1, 9}, {50, 90}}, Max: 80,
 	}
-	var f faults
+	var f fieldFaults
 	g := s.givenInput("k", &f)
-	if err := f.err(); err != nil {
+	if err := f.Err(); err != nil {
 		t.Fatal(err)
 	}
 	src := rand.NewPCG(1, 2)

@@ -4,22 +4,22 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"clifftop/sim/clock"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"clifftop/sim/clock"
 )
 
-// Spreads of the bursts and pauses of [OnOff] that come near the Azure 2023 code trace: with them gaps
-// have a coefficient of variation of about 15 (the trace: 13) and counts in 1, 10 and 60 s a
-// dispersion of 10, 54 and 152 (the trace: 13, 72 and 167). Exponential lengths are much too tame.
+// Default spreads of the bursts and pauses of [OnOff], close to the Azure 2023 code trace: gaps get a coefficient of
+// variation of about 15 (trace: 13), and counts in 1, 10 and 60 s a dispersion of 10, 54 and 152 (trace: 13, 72 and
+// 167). Exponential lengths vary far less.
 const (
 	DefaultOnSigma  = 1.3
 	DefaultOffSigma = 1.4
 )
 
-// OnOff sends requests in bursts with pauses between, as code completion does. The lengths of bursts
-// and pauses are lognormal; inside the bursts, gaps are gamma with coefficient of variation CV. A gap
-// that outlasts its burst goes on in the next one, which keeps the mean rate exact. It begins
-// somewhere in a burst or a pause, each as likely as at any other moment.
+// OnOff sends requests in bursts with pauses between them, as in code completion. The lengths of bursts and pauses
+// are lognormal; gaps inside bursts are gamma with coefficient of variation CV. A gap that exceeds its burst
+// continues in the next one, which keeps the mean rate exact. The process starts in its stationary state.
 type OnOff struct {
 	PerSecond         float64        // mean rate over bursts and pauses
 	OnMean, OffMean   clock.Duration // mean lengths of bursts and pauses
@@ -27,8 +27,9 @@ type OnOff struct {
 	OnSigma, OffSigma float64        // standard deviations of the logarithms of the lengths
 }
 
-func (s Stage) onOff() OnOff {
-	o := OnOff{PerSecond: s.Rate, OnMean: s.OnMean, OffMean: s.OffMean, CV: s.CV, OnSigma: s.OnSigma, OffSigma: s.OffSigma}
+func (s Phase) onOff() OnOff {
+	o := OnOff{PerSecond: s.Rate, OnMean: s.OnMean, OffMean: s.OffMean, CV: s.CV, OnSigma: s.OnSigma,
+		OffSigma: s.OffSigma}
 	if o.CV == 0 {
 		o.CV = 1
 	}
@@ -41,24 +42,24 @@ func (s Stage) onOff() OnOff {
 	return o
 }
 
-// Rate is PerSecond.
+// Rate returns PerSecond.
 func (o OnOff) Rate() float64 { return o.PerSecond }
 
-// BurstRate is the rate inside the bursts, requests per second.
+// BurstRate returns the rate inside the bursts in requests per second.
 func (o OnOff) BurstRate() float64 {
 	return o.PerSecond * (o.OnMean.Seconds() + o.OffMean.Seconds()) / o.OnMean.Seconds()
 }
 
-// Start draws the phase in which the process begins, and what is left of it.
+// Start draws the phase at the start and its remaining length.
 func (o OnOff) Start(seed, entity uint64) Arrivals {
-	phases := NewStream(seed, purposeModulation)
+	phases := NewRNG(seed, purposeModulation)
 	phases.Seek(entity, 0)
 	gaps := Gamma{Mean: 1 / o.BurstRate(), CV: o.CV}
-	a := &onOff{gaps: gaps.dist(arrivalStream(seed, entity)), phases: rand.New(phases)}
+	a := &onOff{gaps: gaps.dist(arrivalRNG(seed, entity)), phases: rand.New(phases)}
 	a.on, a.onSigma = logMean(o.OnMean, o.OnSigma), o.OnSigma
 	a.off, a.offSigma = logMean(o.OffMean, o.OffSigma), o.OffSigma
 
-	// Time meets long phases more often: the phase under a random moment has its length-biased law,
+	// A random moment falls into a long phase more often: its phase has the length-biased distribution,
 	// lognormal again with mu raised by sigma², and the moment is uniform in it.
 	on := o.OnMean.Seconds() / (o.OnMean.Seconds() + o.OffMean.Seconds())
 	if a.phases.Float64() < on {
@@ -71,7 +72,7 @@ func (o OnOff) Start(seed, entity uint64) Arrivals {
 	return a
 }
 
-// logMean is the mu of a lognormal law with the given mean in seconds.
+// logMean returns the mu of a lognormal distribution with the given mean in seconds.
 func logMean(mean clock.Duration, sigma float64) float64 {
 	return math.Log(mean.Seconds()) - sigma*sigma/2
 }

@@ -1,13 +1,12 @@
 package workload
 
-// PrefixSpec makes prompts repeat and share their beginnings, as requests to a few applications
-// with long system prompts do. Request i asks prompt j = i mod (Groups·PromptsPerGroup), which
-// belongs to group j div PromptsPerGroup. A prompt has one length for the whole run; its first
-// SharedTokens tokens are those of its group. The zero value makes every prompt unique.
+// PrefixSpec makes prompts repeat and share prefixes, as in requests to a few applications with long system
+// prompts. Request i uses prompt j = i mod (Groups·PromptsPerGroup), which belongs to group j div PromptsPerGroup.
+// A prompt has one length for the whole run; its first SharedTokens tokens are those of its group. The zero value
+// makes all prompts unique.
 //
-// By "user" is for closed loops: each user has a text of its own, a document or a conversation, and
-// each of its prompts begins with the first SharedTokens tokens of that. The rest of a prompt is new
-// every time, and its length is drawn anew.
+// By user is for closed loops: each user has its own text, a document or a conversation, whose first SharedTokens
+// tokens begin each of its prompts. The rest of each prompt is unique, and its length is drawn independently.
 type PrefixSpec struct {
 	By              string `yaml:"by,omitempty" json:"by,omitempty"` // group (also when empty) or user
 	Groups          int32  `yaml:"groups" json:"groups"`
@@ -15,10 +14,10 @@ type PrefixSpec struct {
 	SharedTokens    int32  `yaml:"shared_tokens" json:"shared_tokens"`
 }
 
-// maxPrompts bounds the table of prompts; each takes about 100 bytes.
+// maxPrompts limits the table of prompts; each takes about 100 bytes.
 const maxPrompts = 1 << 22
 
-func (p PrefixSpec) check(key string, closed bool, f *faults) {
+func (p PrefixSpec) check(key string, closed bool, f *fieldFaults) {
 	if p == (PrefixSpec{}) {
 		return
 	}
@@ -33,14 +32,14 @@ func (p PrefixSpec) check(key string, closed bool, f *faults) {
 			f.add(key, "groups and prompts_per_group do not apply to by: user (want shared_tokens)")
 		}
 		if !closed {
-			f.add(key+".by", "user wants a closed loop, where requests have users (want arrivals with users, or groups)")
+			f.add(key+".by", "user needs a closed loop (want arrivals with users, or by: group)")
 		}
 	default:
 		f.add(key+".by", "%q is not known (want group or user)", p.By)
 	}
 }
 
-func (p PrefixSpec) checkGroups(key string, f *faults) {
+func (p PrefixSpec) checkGroups(key string, f *fieldFaults) {
 	if p.Groups < 1 {
 		f.add(key+".groups", "%d is not allowed (want 1 or more)", p.Groups)
 	}
@@ -48,24 +47,25 @@ func (p PrefixSpec) checkGroups(key string, f *faults) {
 		f.add(key+".prompts_per_group", "%d is not allowed (want 1 or more)", p.PromptsPerGroup)
 	}
 	if int64(p.Groups)*int64(p.PromptsPerGroup) > maxPrompts {
-		f.add(key, "%d groups of %d prompts are too many (want at most %d prompts)", p.Groups, p.PromptsPerGroup, maxPrompts)
+		f.add(key, "%d groups of %d prompts are too many (want at most %d prompts in total)", p.Groups,
+			p.PromptsPerGroup, maxPrompts)
 	}
 }
 
-// prompt is one of the prompts that repeat.
+// prompt is a prompt that repeats.
 type prompt struct {
 	tokens  int32
 	content Content
 }
 
-// Domains of the identities of groups and their prompts, and of users' texts.
+// Domains of the identities of groups, of their prompts and of users' texts.
 const (
 	groupDomain  = 0x67726f7570
 	memberDomain = 0x6d656d626572
 	userDomain   = 0x75736572
 )
 
-// texts are the beginnings of all users' prompts. A prompt that is shorter takes what fits.
+// texts returns the prefixes of the users' prompts. A shorter prompt uses the part that fits.
 func (p PrefixSpec) texts(users int32) []Content {
 	if p.SharedTokens == 0 {
 		return nil
@@ -79,8 +79,8 @@ func (p PrefixSpec) texts(users int32) []Content {
 	return contents
 }
 
-// prompts draws the lengths of all prompts: prompt j has that of draw j. Their texts are those of a domain.
-func (p PrefixSpec) prompts(input Lengths, stream *Stream, domain uint64) []prompt {
+// prompts draws the lengths of all prompts: prompt j has that of draw j. domain separates their texts from others.
+func (p PrefixSpec) prompts(input Lengths, stream *RNG, domain uint64) []prompt {
 	n := p.Groups * p.PromptsPerGroup
 	table := make([]prompt, n)
 	segments := make([]Segment, 0, 2*n)

@@ -8,42 +8,42 @@ import (
 	"sync"
 	"time"
 
-	"clifftop/sim/clock"
 	"github.com/goccy/go-yaml"
+
+	"clifftop/sim/clock"
 )
 
-// Preset is a ready description of a kind of real traffic.
+// Preset is a description of real traffic.
 type Preset struct {
-	// Name is what scenarios call it; Title says what it is.
+	// Name is the name in scenarios; Title is a short description.
 	Name, Title string
-	// Provenance says how the figures came about: fitted, fitted-partial, digitised, reconstructed,
-	// published-aggregates or judgement. Source names the data, with its licence.
+	// Provenance says how the figures were obtained: fitted, fitted-partial, digitised, reconstructed,
+	// published-aggregates or judgement. Source names the data and its licence.
 	Provenance, Source string
-	// Spec is the traffic, without limits. Keys that cannot be filled are zero and named in Spec.Needs.
+	// Spec is the traffic without limits. Keys that the data cannot fill are zero and listed in Spec.Needs.
 	Spec Spec
-	// Sessions are the conversations that the requests come from, where the data tell of them; Spec has single requests.
+	// Sessions are the conversations behind the requests, if the data show them; Spec has single requests.
 	Sessions *SessionSpec
-	// Input and Output describe the lengths in the data; a zero value is not published.
+	// Input and Output describe the lengths in the data; a zero value means that they are not published.
 	Input, Output Sampled
-	// Independent is the law of answers regardless of the prompt, where Spec.Output depends on it.
+	// Independent is the distribution of outputs regardless of the prompt if Spec.Output depends on it.
 	Independent LengthsSpec
-	// Spearman is the rank correlation of prompt and answer in the data, where Spec.Output depends
-	// on the prompt.
+	// Spearman is the rank correlation of prompt and output in the data if Spec.Output depends on the prompt.
 	Spearman float64
 }
 
-// Sampled describes lengths in a data set.
+// Sampled describes the lengths in a data set.
 type Sampled struct {
 	Mean float64 // tokens
-	Rows int64   // number of lengths; 0 is unknown
-	KS   float64 // Kolmogorov–Smirnov distance of the preset's law from them; 0 is unknown
+	Rows int64   // number of lengths; 0 means unknown
+	KS   float64 // Kolmogorov–Smirnov distance between the preset's distribution and the data; 0 means unknown
 }
 
-// Needs says in words what one has to set oneself to use the preset, or nothing.
+// Needs returns the keys that the user must set to use the preset.
 func (p Preset) Needs() []string {
 	var keys []string
 	if len(p.Spec.Classes) > 0 {
-		return nil // they have what it takes
+		return nil // their classes set them
 	}
 	for _, n := range p.Spec.Needs {
 		keys = append(keys, n.Key)
@@ -51,17 +51,17 @@ func (p Preset) Needs() []string {
 	return keys
 }
 
-// Judgement says that no public data stand behind the preset.
+// Judgement reports whether the preset is not based on public data.
 func (p Preset) Judgement() bool { return p.Provenance == "judgement" }
 
 //go:embed presets/*.yaml
 var presetFiles embed.FS
 
-// gridFile has what the others share, and says what their keys mean.
+// gridFile holds the probabilities that the other files share, and documents their keys.
 const gridFile = "00-grid.yaml"
 
-// loadGrid and loadPresets read once; the results are not changed. A preset that is asked for by its name is read by
-// itself: to read all takes longer than many a run.
+// loadGrid and loadPresets read once; the results are never changed. FindPreset reads a single file, because reading
+// all takes longer than many a run.
 var (
 	loadGrid = sync.OnceValues(func() ([]float64, error) {
 		var doc struct{ Grid []float64 }
@@ -69,18 +69,19 @@ var (
 		return doc.Grid, err
 	})
 	loadPresets = sync.OnceValues(readPresets)
-	keptPresets sync.Map // by file
+	presetCache sync.Map // by file
 )
 
-// Presets are all presets, in the order of their files.
+// Presets returns all presets in the order of their files.
 func Presets() ([]Preset, error) {
 	list, err := loadPresets()
 	return slices.Clone(list), err
 }
 
-// FindPreset looks a preset up by its name, in any case. An unknown name is answered with the nearest.
+// FindPreset returns the preset with the given name, in any case. For an unknown name the [*FieldError] lists the
+// nearest names.
 func FindPreset(name string) (Preset, error) {
-	entries, err := presetFiles.ReadDir("presets")
+	entries, err := presetFiles.ReadDir("presets") // in the order of their names, which begin with numbers
 	if err != nil {
 		return Preset{}, err
 	}
@@ -103,10 +104,10 @@ func FindPreset(name string) (Preset, error) {
 	return Preset{}, &FieldError{Key: "workload.preset", Problem: fmt.Sprintf("%q is not known (want %s)", name, want)}
 }
 
-// presetDoc is the layout of a file.
+// presetDoc is the layout of a preset file.
 type presetDoc struct {
 	Name, Title, Provenance, Source string
-	Arrivals                        *Stage
+	Arrivals                        *Phase
 	Input, Output                   *lawDoc
 	Joint                           *struct {
 		Spearman float64
@@ -119,7 +120,7 @@ type presetDoc struct {
 	Needs    []Need
 }
 
-// classDoc is a class of a mixture, which may be another preset's traffic, as conversations where it has them.
+// classDoc is a class of a mix. It may refer to another preset, whose conversations it uses if there are any.
 type classDoc struct {
 	ClassSpec `yaml:",inline"`
 	Preset    string
@@ -139,7 +140,7 @@ func (d *classDoc) class(grid []float64) (ClassSpec, error) {
 	return c, nil
 }
 
-// onGrid gives tables of quantiles that have no probabilities those of the file.
+// onGrid sets the probabilities of quantile tables that have none.
 func (s *SessionSpec) onGrid(grid []float64) {
 	if s == nil {
 		return
@@ -151,7 +152,7 @@ func (s *SessionSpec) onGrid(grid []float64) {
 	}
 }
 
-// lawDoc is a quantile table, or a clipped lognormal law.
+// lawDoc is a quantile table or a clipped lognormal distribution.
 type lawDoc struct {
 	Mean      float64
 	N         int64
@@ -195,7 +196,7 @@ func readPresets() ([]Preset, error) {
 	return list, nil
 }
 
-// decodePreset reads a file into its layout.
+// decodePreset decodes a file into its layout.
 func decodePreset(file string, into any) error {
 	data, err := presetFiles.ReadFile("presets/" + file)
 	if err != nil {
@@ -212,9 +213,9 @@ func decodePreset(file string, into any) error {
 	return nil
 }
 
-// readPreset reads a file, once.
+// readPreset reads a file and caches the result.
 func readPreset(file string) (Preset, error) {
-	if p, ok := keptPresets.Load(file); ok {
+	if p, ok := presetCache.Load(file); ok {
 		return p.(Preset), nil
 	}
 	grid, err := loadGrid()
@@ -227,7 +228,7 @@ func readPreset(file string) (Preset, error) {
 	}
 	p := Preset{Name: d.Name, Title: d.Title, Provenance: d.Provenance, Source: d.Source}
 	if d.Arrivals != nil {
-		p.Spec.Arrivals = []Stage{*d.Arrivals}
+		p.Spec.Arrivals = []Phase{*d.Arrivals}
 	}
 	p.Spec.Input, p.Input = d.Input.spec(grid)
 	p.Spec.Output, p.Output = d.Output.spec(grid)
@@ -245,6 +246,6 @@ func readPreset(file string) (Preset, error) {
 		p.Spec.Output = LengthsSpec{Distribution: "given-input", Edges: j.Edges, P: j.P, Rows: j.Rows}
 		p.Spearman = j.Spearman
 	}
-	keptPresets.Store(file, p)
+	presetCache.Store(file, p)
 	return p, nil
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"clifftop/internal/testenv"
 )
 
 // TestPresets builds every preset; those that need something say so, and work once it is given.
@@ -37,7 +39,7 @@ func TestPresets(t *testing.T) {
 			}
 			switch key {
 			case "arrivals":
-				s.Arrivals = []Stage{{Process: "poisson", Rate: 1}}
+				s.Arrivals = []Phase{{Process: "poisson", Rate: 1}}
 			case "input":
 				s.Input = LengthsSpec{Distribution: "fixed", Value: 10}
 			case "output":
@@ -81,10 +83,7 @@ func TestFindPreset(t *testing.T) {
 
 // TestPresetsAgainstTraces compares samples of the fitted presets with the rows they were fitted to.
 func TestPresetsAgainstTraces(t *testing.T) {
-	dir := os.Getenv("CLIFFTOP_TRACES")
-	if dir == "" {
-		t.Skip("CLIFFTOP_TRACES does not name a directory of traces")
-	}
+	dir := testenv.Traces(t)
 	for name, file := range map[string]string{"chat-azure23": "conv", "code-azure23": "code"} {
 		rows := readLengths(t, filepath.Join(dir, "AzureLLMInferenceTrace_"+file+".csv.gz"))
 		p, err := FindPreset(name)
@@ -99,7 +98,7 @@ func TestPresetsAgainstTraces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var f faults
+		var f fieldFaults
 		joint := p.Spec.Output.givenInput("output", &f).Marginal(in)
 		inputs, outputs := map[int32]int{}, map[int32]int{}
 		for _, r := range rows {

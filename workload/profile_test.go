@@ -53,18 +53,18 @@ func TestProfile(t *testing.T) {
 func TestProfileFaults(t *testing.T) {
 	hours := make([]float64, 24)
 	for _, c := range []struct {
-		Stage
+		Phase
 		want string
 	}{
-		{Stage{Process: "profile", Rate: 1}, "workload.arrivals.hourly: 0 values"},
-		{Stage{Process: "profile", Rate: 1, Hourly: hours}, "all hours are 0"},
-		{Stage{Process: "profile", Rate: 1, Hourly: append(hours[:23:23], math.NaN())}, "NaN is not allowed"},
-		{Stage{Process: "profile", Rate: 1, Hourly: append(hours[:23:23], 1), Begin: 8 * clock.Day}, "workload.arrivals.begin"},
-		{Stage{Process: "poisson", Rate: 1, Begin: clock.Hour}, "does not apply to poisson"},
+		{Phase{Process: "profile", Rate: 1}, "workload.arrivals.hourly: 0 values"},
+		{Phase{Process: "profile", Rate: 1, Hourly: hours}, "all hours are 0"},
+		{Phase{Process: "profile", Rate: 1, Hourly: append(hours[:23:23], math.NaN())}, "NaN is not allowed"},
+		{Phase{Process: "profile", Rate: 1, Hourly: append(hours[:23:23], 1), Begin: 8 * clock.Day}, "workload.arrivals.begin"},
+		{Phase{Process: "poisson", Rate: 1, Begin: clock.Hour}, "does not apply to poisson"},
 	} {
-		s := Spec{Arrivals: []Stage{c.Stage}, Input: LengthsSpec{Distribution: "fixed", Value: 1}, Output: LengthsSpec{Distribution: "fixed", Value: 1}, Requests: 1}
+		s := Spec{Arrivals: []Phase{c.Phase}, Input: LengthsSpec{Distribution: "fixed", Value: 1}, Output: LengthsSpec{Distribution: "fixed", Value: 1}, Requests: 1}
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v, want %s", c.Stage, err, c.want)
+			t.Errorf("%+v: %v, want %s", c.Phase, err, c.want)
 		}
 	}
 }

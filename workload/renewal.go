@@ -4,22 +4,23 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"clifftop/sim/clock"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"clifftop/sim/clock"
 )
 
 // Constant sends a request every 1/PerSecond seconds, the first at 0.
 type Constant struct{ PerSecond float64 }
 
-// Rate is PerSecond.
+// Rate returns PerSecond.
 func (c Constant) Rate() float64 { return c.PerSecond }
 
-// Start begins at 0.
+// Start starts at 0.
 func (c Constant) Start(_, _ uint64) Arrivals { return &constant{rate: c.PerSecond} }
 
 type constant struct{ rate, sent float64 }
 
-// Next multiplies rather than adds, so that rounding does not pile up.
+// Next multiplies instead of adding, so that rounding errors do not accumulate.
 func (c *constant) Next() clock.Time {
 	at := clock.Time(clock.FromSeconds(c.sent / c.rate))
 	c.sent++
@@ -32,10 +33,10 @@ type Poisson struct{ PerSecond float64 }
 // Rate is PerSecond.
 func (p Poisson) Rate() float64 { return p.PerSecond }
 
-// Start begins at 0 with a gap. The same seed at another rate gives the same gaps, stretched.
+// Start starts at 0 with a gap. The same seed at another rate gives the same gaps, scaled.
 func (p Poisson) Start(seed, entity uint64) Arrivals {
 	a := &poisson{mean: 1 / p.PerSecond}
-	a.rng = rand.New(arrivalStream(seed, entity))
+	a.rng = rand.New(arrivalRNG(seed, entity))
 	return a
 }
 
@@ -50,17 +51,17 @@ func (p *poisson) Next() clock.Time {
 	return p.at
 }
 
-// GammaRenewal sends requests with independent gamma gaps of coefficient of variation CV; above 1
-// they cluster. It matches the histogram of gaps of bursty traffic but has no bursts longer than a gap.
+// GammaRenewal sends requests with independent gamma gaps of coefficient of variation CV; above 1 they cluster. It
+// matches the histogram of gaps of bursty traffic but not its bursts of many requests.
 type GammaRenewal struct{ PerSecond, CV float64 }
 
 // Rate is PerSecond.
 func (g GammaRenewal) Rate() float64 { return g.PerSecond }
 
-// Start begins at 0 with a gap.
+// Start starts at 0 with a gap.
 func (g GammaRenewal) Start(seed, entity uint64) Arrivals {
 	law := Gamma{Mean: 1 / g.PerSecond, CV: g.CV}
-	return &renewal{gaps: law.dist(arrivalStream(seed, entity))}
+	return &renewal{gaps: law.dist(arrivalRNG(seed, entity))}
 }
 
 // WeibullRenewal sends requests with independent Weibull gaps.
@@ -69,10 +70,10 @@ type WeibullRenewal struct{ PerSecond, Shape float64 }
 // Rate is PerSecond.
 func (w WeibullRenewal) Rate() float64 { return w.PerSecond }
 
-// Start begins at 0 with a gap.
+// Start starts at 0 with a gap.
 func (w WeibullRenewal) Start(seed, entity uint64) Arrivals {
 	law := WeibullOf(1/w.PerSecond, w.Shape)
-	return &renewal{gaps: distuv.Weibull{K: law.Shape, Lambda: law.Scale, Src: arrivalStream(seed, entity)}}
+	return &renewal{gaps: distuv.Weibull{K: law.Shape, Lambda: law.Scale, Src: arrivalRNG(seed, entity)}}
 }
 
 // renewal adds up independent gaps in seconds.
@@ -89,17 +90,17 @@ func (r *renewal) Next() clock.Time {
 // AllAtOnce sends every request at 0, as an offline batch does.
 type AllAtOnce struct{}
 
-// Rate is infinite.
+// Rate returns +Inf.
 func (AllAtOnce) Rate() float64 { return math.Inf(1) }
 
-// Start begins at 0.
+// Start starts at 0.
 func (AllAtOnce) Start(_, _ uint64) Arrivals { return AllAtOnce{} }
 
-// Next is always 0.
+// Next always returns 0.
 func (AllAtOnce) Next() clock.Time { return 0 }
 
-func arrivalStream(seed, entity uint64) *Stream {
-	s := NewStream(seed, purposeArrivals)
+func arrivalRNG(seed, entity uint64) *RNG {
+	s := NewRNG(seed, purposeArrivals)
 	s.Seek(entity, 0)
 	return s
 }

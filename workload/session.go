@@ -5,92 +5,93 @@ import (
 	"math"
 )
 
-// SessionSpec makes requests turns of conversations. Turn 1 asks the system prompt and a first prompt; every later
-// one repeats the prompt and the visible answer before it and adds what the user writes:
+// SessionSpec makes requests turns of conversations. The prompt of turn 1 is the system prompt and a first prompt;
+// every later prompt repeats the previous prompt and its visible output and adds user text:
 //
 //	input(1) = system prompt + first prompt
-//	input(k) = input(k−1) + answer(k−1) + later user tokens
+//	input(k) = input(k−1) + output(k−1) + later user tokens
 //
-// so that a prefix cache finds all but the last part again. Answers follow [Spec.Output]; [Spec.Input] is not used, since
-// whole prompts would count the context twice.
+// A prefix cache can therefore reuse all but the last part. Outputs follow [Spec.Output]. [Spec.Input] is not used,
+// because whole prompts would count the context twice.
 //
-// In an open loop the process of arrivals starts conversations, at a rate of 1/turns of the rate of requests. In a
-// closed loop every user holds one conversation after another, with the arrivals' think time between them.
+// In an open loop the arrival process starts conversations, at 1/turns of the request rate. In a closed loop each
+// user holds one conversation after another, with the arrivals' think time between them.
 type SessionSpec struct {
-	// Turns is the law of the number of requests of a conversation.
+	// Turns is the distribution of the number of requests per conversation.
 	Turns LengthsSpec `yaml:"turns" json:"turns"`
-	// SystemPrompt is what prompts begin with; the zero value is none.
+	// SystemPrompt is the beginning of the prompts; the zero value means none.
 	SystemPrompt SystemPrompt `yaml:"system_prompt,omitempty" json:"system_prompt,omitzero"`
-	// FirstPrompt and LaterUserTokens are the laws of what a user writes, in tokens.
+	// FirstPrompt and LaterUserTokens are the distributions of the user's text, in tokens.
 	FirstPrompt     LengthsSpec `yaml:"first_prompt" json:"first_prompt"`
 	LaterUserTokens LengthsSpec `yaml:"later_user_tokens" json:"later_user_tokens"`
-	// EditedHistory is the probability that a later turn follows on an earlier point of the conversation, anywhere after
-	// the system prompt with the same probability: what came behind it is gone.
+	// EditedHistory is the probability that a later turn continues from an earlier point of the conversation,
+	// uniform over the tokens after the system prompt. Everything after that point is dropped.
 	EditedHistory float64 `yaml:"edited_history,omitempty" json:"edited_history,omitempty"`
-	// Reasoning is the share of an answer that is thinking: a mixture of Beta laws. Later turns do not repeat it, nor
-	// is what the cache holds of the visible answer behind it of use to them. None is no thinking.
+	// Reasoning is the fraction of an output that is thinking, a mixture of Beta distributions; empty means none.
+	// Later turns do not repeat the thinking. They cannot reuse the cached visible output either, because it
+	// followed the thinking.
 	Reasoning []BetaPart `yaml:"reasoning,omitempty" json:"reasoning,omitempty"`
-	// ThinkTime is how long after the answer the user sends the next turn; TurnGap counts from the turn before instead,
-	// whether or not it has been answered. In a closed loop a turn waits for both the answer and the gap. At most
-	// one of them is given.
+	// ThinkTime is the time from the output to the next turn. TurnGap counts from the previous turn instead,
+	// whether or not it was answered. In a closed loop a turn waits for both the output and the gap. At most one of
+	// them is set.
 	ThinkTime Delay `yaml:"think_time,omitempty" json:"think_time,omitzero"`
 	TurnGap   Delay `yaml:"turn_gap,omitempty" json:"turn_gap,omitzero"`
-	// MaxContext ends conversations that would grow beyond so many tokens, prompt and answer, where that is less than
-	// what the model takes; 0 is no limit.
+	// MaxContext limits a turn, prompt and output together, in tokens; 0 means the model's limit.
 	MaxContext int32 `yaml:"max_context,omitempty" json:"max_context,omitempty"`
-	// TooLong says what becomes of a later turn that is longer: end (also when empty) ends the conversation before it,
-	// truncate drops the oldest messages after the system prompt, and reject sends it, to be refused or cut, and
-	// ends the conversation with it.
+	// TooLong is the policy for a later turn above the limit: end (also when empty) ends the conversation before
+	// it, truncate drops the oldest messages after the system prompt, and reject sends it, to be rejected or
+	// truncated by the engine, and ends the conversation with it.
 	TooLong string `yaml:"too_long,omitempty" json:"too_long,omitempty"`
-	// Begin is steady (also when empty), where an open loop begins with the conversations that are under way in its
-	// steady state, or empty.
+	// Begin is steady (also when empty) to start an open loop with the active conversations of its steady state, or
+	// empty.
 	Begin string `yaml:"begin,omitempty" json:"begin,omitempty"`
 }
 
-// SystemPrompt is what the prompts of conversations begin with. A conversation belongs to one of several groups, each with a
-// text of its own.
+// SystemPrompt is the beginning of the prompts of conversations. Each conversation belongs to one group; a group
+// has its own text.
 type SystemPrompt struct {
-	// Tokens are the lengths of the groups' texts; one is that of all.
+	// Tokens are the lengths of the groups' texts, in tokens; a single value applies to all groups.
 	Tokens []int32 `yaml:"tokens,flow" json:"tokens"`
-	// Groups is their number; 0 is as many as Tokens or Weights has, or 1.
+	// Groups is the number of groups; 0 means the length of Tokens or Weights, or 1.
 	Groups int32 `yaml:"groups,omitempty" json:"groups,omitempty"`
-	// Weights are the groups' shares of the conversations. Zipf gives the k-th group the weight k^−Zipf instead.
-	// With neither all have the same.
+	// Weights are the groups' shares of the conversations. Zipf gives group k the weight k^−Zipf instead. If
+	// neither is set, all groups have the same share.
 	Weights []float64 `yaml:"weights,omitempty,flow" json:"weights,omitempty"`
 	Zipf    float64   `yaml:"zipf,omitempty" json:"zipf,omitempty"`
-	// Share is the part of the conversations that have a system prompt at all; 0 is all.
+	// Share is the fraction of conversations that have a system prompt; 0 means all.
 	Share float64 `yaml:"share,omitempty" json:"share,omitempty"`
 }
 
-// BetaPart is a Beta law of a share, and its weight in a mixture.
+// BetaPart is one Beta distribution in a mixture.
 type BetaPart struct {
 	Weight float64 `yaml:"weight" json:"weight"`
 	Alpha  float64 `yaml:"alpha" json:"alpha"`
 	Beta   float64 `yaml:"beta" json:"beta"`
 }
 
-// What becomes of a turn that is longer than the model's context.
+// Policies for a turn that exceeds the longest context; see [SessionSpec.TooLong].
 const (
 	EndLong      = "end"
 	TruncateLong = "truncate"
 	RejectLong   = "reject"
 )
 
-// maxGroups bounds the table of system prompts.
+// maxGroups limits the table of system prompts.
 const maxGroups = 1 << 20
 
-// build makes the laws of conversations whose turns, prompt and answer, have at most most tokens.
-func (s SessionSpec) build(key string, closed bool, most int32, f *faults) *talk {
+// build compiles the laws of conversations whose turns have at most most tokens, prompt and output together.
+func (s SessionSpec) build(key string, closed bool, most int32, f *fieldFaults) *conversationLaws {
 	law := func(name string, l LengthsSpec) Lengths {
 		if l.Distribution == "" {
-			f.add(key+"."+name, "is missing (want a law; the preset has none)")
+			f.add(key+"."+name, "is missing and the preset does not set it (want a distribution)")
 			return nil
 		}
 		return l.build(key+"."+name, f)
 	}
-	t := &talk{
-		turns: law("turns", s.Turns), first: law("first_prompt", s.FirstPrompt), later: law("later_user_tokens", s.LaterUserTokens),
-		edited: s.EditedHistory, reasoning: s.Reasoning, pause: s.ThinkTime, policy: s.TooLong, most: most,
+	t := &conversationLaws{
+		turns: law("turns", s.Turns), first: law("first_prompt", s.FirstPrompt),
+		later:  law("later_user_tokens", s.LaterUserTokens),
+		edited: s.EditedHistory, reasoning: s.Reasoning, pause: s.ThinkTime, policy: s.TooLong, maxTokens: most,
 	}
 	t.system = s.SystemPrompt.build(key+".system_prompt", f)
 	f.number(key+".edited_history", s.EditedHistory, s.EditedHistory >= 0 && s.EditedHistory <= 1, "0 to 1")
@@ -106,17 +107,18 @@ func (s SessionSpec) build(key string, closed bool, most int32, f *faults) *talk
 		f.lasting(key+".turn_gap", s.TurnGap.Mean)
 		t.pause, t.gap = s.TurnGap, true
 		if s.ThinkTime != (Delay{}) {
-			f.add(key+".turn_gap", "turn_gap and think_time are given together (want one: a gap counts from arrival to arrival, a think time from the answer on)")
+			f.add(key+".turn_gap", "cannot be combined with think_time (want one: a gap counts from the previous "+
+				"turn, a think time from its output)")
 		}
 	}
 	if s.MaxContext < 0 || s.MaxContext == 1 || s.MaxContext > MaxTokens {
 		f.add(key+".max_context", "%d is not allowed (want 2 to %d tokens)", s.MaxContext, MaxTokens)
 	}
-	if s.MaxContext > 0 && (t.most == 0 || s.MaxContext < t.most) {
-		t.most = s.MaxContext
+	if s.MaxContext > 0 && (t.maxTokens == 0 || s.MaxContext < t.maxTokens) {
+		t.maxTokens = s.MaxContext
 	}
-	if t.most == 0 {
-		t.most = MaxTokens
+	if t.maxTokens == 0 {
+		t.maxTokens = MaxTokens
 	}
 	switch s.TooLong {
 	case "", EndLong, TruncateLong, RejectLong:
@@ -132,14 +134,14 @@ func (s SessionSpec) build(key string, closed bool, most int32, f *faults) *talk
 	return t
 }
 
-// systems are the system prompts of conversations, by group.
+// systems are the compiled system prompts, by group.
 type systems struct {
 	tokens []int32
 	upTo   []float64 // cumulative weights
-	share  float64   // of conversations that have one
+	share  float64   // of the conversations that have a system prompt
 }
 
-func (s SystemPrompt) build(key string, f *faults) systems {
+func (s SystemPrompt) build(key string, f *fieldFaults) systems {
 	if s.Tokens == nil {
 		if s.Groups != 0 || s.Weights != nil || s.Zipf != 0 || s.Share != 0 {
 			f.add(key+".tokens", "is missing (want the length of the system prompt)")
@@ -152,11 +154,11 @@ func (s SystemPrompt) build(key string, f *faults) systems {
 		f.add(key+".groups", "%d is not allowed (want 1 to %d)", s.Groups, maxGroups)
 		return systems{}
 	case s.Groups != 0 && len(s.Weights) > 0 && len(s.Weights) != int(s.Groups):
-		f.add(key+".weights", "%d weights for %d groups (want as many)", len(s.Weights), s.Groups)
+		f.add(key+".weights", "%d weights for %d groups (want one per group)", len(s.Weights), s.Groups)
 	case len(s.Tokens) != 1 && len(s.Tokens) != n:
-		f.add(key+".tokens", "%d lengths for %d groups (want as many, or one for all)", len(s.Tokens), n)
+		f.add(key+".tokens", "%d lengths for %d groups (want one per group, or one for all)", len(s.Tokens), n)
 	case s.Weights != nil && s.Zipf != 0:
-		f.add(key+".zipf", "zipf and weights are given together (want one)")
+		f.add(key+".zipf", "cannot be combined with weights (want one)")
 	}
 	f.number(key+".zipf", s.Zipf, s.Zipf >= 0 && s.Zipf <= 100, "0 to 100")
 	f.number(key+".share", s.Share, s.Share >= 0 && s.Share <= 1, "more than 0, at most 1")
@@ -182,8 +184,8 @@ func (s SystemPrompt) build(key string, f *faults) systems {
 	return b
 }
 
-// cumulated adds weights up to shares of 1.
-func (f *faults) cumulated(key string, weights []float64) []float64 {
+// cumulated returns the cumulative weights, scaled to end at 1.
+func (f *fieldFaults) cumulated(key string, weights []float64) []float64 {
 	var upTo []float64
 	sum := 0.0
 	for _, w := range weights {
@@ -192,7 +194,7 @@ func (f *faults) cumulated(key string, weights []float64) []float64 {
 		upTo = append(upTo, sum)
 	}
 	if !(sum > 0) {
-		f.add(key, "all weights are 0 (want more than 0 for one of them)")
+		f.add(key, "all weights are 0 (want more than 0 for at least one)")
 	}
 	for i := range upTo {
 		upTo[i] /= sum
@@ -200,7 +202,7 @@ func (f *faults) cumulated(key string, weights []float64) []float64 {
 	return upTo
 }
 
-// pick is the first whose cumulated share exceeds u in [0, 1), or the last that has one.
+// pick returns the first index whose cumulative share exceeds u in [0, 1), or the last one with a share.
 func pick(upTo []float64, u float64) int {
 	last := 0
 	for i, x := range upTo {
@@ -214,13 +216,13 @@ func pick(upTo []float64, u float64) int {
 	return last
 }
 
-// SessionCounts tell what became of the conversations of a source up to now.
+// SessionCounts counts the conversations of a source so far.
 type SessionCounts struct {
-	Begun    int64 `json:"begun"`     // conversations that sent a request, those under way at the start included
+	Begun    int64 `json:"begun"`     // conversations that sent a request, including those active at the start
 	Turns    int64 `json:"turns"`     // requests sent
-	TooLong  int64 `json:"too_long"`  // conversations that reached the longest context, and ended there
-	Cut      int64 `json:"truncated"` // turns that lost their oldest messages to it
+	TooLong  int64 `json:"too_long"`  // conversations that ended at the longest context
+	Cut      int64 `json:"truncated"` // turns whose oldest messages were dropped
 	Overlaps int64 `json:"overlapping_turns"`
-	// GivenUp are conversations that ended with a turn that was not answered.
+	// GivenUp counts conversations that ended with an unanswered turn.
 	GivenUp int64 `json:"given_up"`
 }

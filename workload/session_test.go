@@ -8,11 +8,11 @@ import (
 	"clifftop/sim/clock"
 )
 
-// talks is traffic of conversations of three turns with round numbers.
+// conversations is traffic of conversations of three turns with round numbers.
 func talks() Spec {
 	fixed := func(n int32) LengthsSpec { return LengthsSpec{Distribution: "fixed", Value: n} }
 	return Spec{
-		Arrivals: []Stage{{Process: "constant", Rate: 3}},
+		Arrivals: []Phase{{Process: "constant", Rate: 3}},
 		Output:   fixed(100),
 		Sessions: &SessionSpec{
 			Turns: fixed(3), SystemPrompt: SystemPrompt{Tokens: []int32{1000}}, FirstPrompt: fixed(50), LaterUserTokens: fixed(20),
@@ -76,14 +76,14 @@ func TestTurnsGrow(t *testing.T) {
 func TestSessionRate(t *testing.T) {
 	for _, begin := range []string{"steady", "empty"} {
 		s := talks()
-		s.Arrivals = []Stage{{Process: "poisson", Rate: 6}}
+		s.Arrivals = []Phase{{Process: "poisson", Rate: 6}}
 		s.Sessions.Turns = LengthsSpec{Distribution: "geometric", Mean: 4}
 		s.Sessions.ThinkTime, s.Sessions.TurnGap = Delay{}, Delay{Distribution: "exponential", Mean: 100 * clock.Second}
 		s.Sessions.Begin = begin
 		s.Duration = 2000 * clock.Second
 		src := mustNew(t, s, 3)
 		list := drain(src, 1e6, 0)
-		counts := src.(*crowd).Sessions()
+		counts := src.(*classMix).Sessions()
 		var early, late float64
 		for _, r := range list {
 			if r.Arrival < clock.Time(200*clock.Second) {
@@ -107,7 +107,7 @@ func TestSessionRate(t *testing.T) {
 // TestSessionsOfUsers: a user holds one conversation after another, and each turn waits for the answer.
 func TestSessionsOfUsers(t *testing.T) {
 	s := talks()
-	s.Arrivals = []Stage{{Process: "closed", Users: 5, ThinkTime: Delay{Mean: 60 * clock.Second}}}
+	s.Arrivals = []Phase{{Process: "closed", Users: 5, ThinkTime: Delay{Mean: 60 * clock.Second}}}
 	s.Requests = 200
 	turns := map[int32]int32{}
 	last := map[int32]Request{}
@@ -156,10 +156,10 @@ func TestTurnGaps(t *testing.T) {
 			later++
 		}
 	}
-	if c := src.(*crowd).Sessions(); c.Overlaps != int64(later) || later < 50 {
+	if c := src.(*classMix).Sessions(); c.Overlaps != int64(later) || later < 50 {
 		t.Errorf("%d later turns, %+v", later, c)
 	}
-	s.Arrivals = []Stage{{Process: "closed", Users: 1}}
+	s.Arrivals = []Phase{{Process: "closed", Users: 1}}
 	for service, want := range map[clock.Duration]clock.Duration{clock.Second: 5 * clock.Second, 7 * clock.Second: 7 * clock.Second} {
 		list := drain(mustNew(t, s, 1), 3, service)
 		if gap := list[1].Arrival.Sub(list[0].Arrival); gap != want {
@@ -185,7 +185,7 @@ func TestLongSessions(t *testing.T) {
 		s := talks()
 		s.MaxModelLen = 1450
 		s.Sessions.Turns.Value, s.Sessions.TooLong = 5, c.policy
-		s.Arrivals = []Stage{{Process: "closed", Users: 1, ThinkTime: Delay{Mean: 1e6 * clock.Second}}}
+		s.Arrivals = []Phase{{Process: "closed", Users: 1, ThinkTime: Delay{Mean: 1e6 * clock.Second}}}
 		s.Duration = 1e6 * clock.Second
 		src := mustNew(t, s, 1)
 		var inputs []int32
@@ -195,7 +195,7 @@ func TestLongSessions(t *testing.T) {
 				t.Errorf("%s: content of %d tokens for %d", c.policy, n, r.InputTokens)
 			}
 		}
-		got := src.(*crowd).Sessions()
+		got := src.(*classMix).Sessions()
 		c.counts.Begun, c.counts.Turns = 1, int64(len(inputs))
 		if !slices.Equal(inputs, c.inputs) || got != c.counts {
 			t.Errorf("%s: prompts of %v tokens and %+v, want %v and %+v", c.policy, inputs, got, c.inputs, c.counts)

@@ -8,71 +8,71 @@ import (
 	"clifftop/sim/clock"
 )
 
-// Spec describes synthetic traffic: when requests arrive and how long they are. It is the workload
-// part of a scenario, with the limits of the run.
+// Spec describes synthetic traffic: arrivals, lengths and shared text. It is the workload section of a scenario
+// with the limits of the run.
 type Spec struct {
-	// Arrivals is one process, or a list of stages that follow each other.
-	Arrivals []Stage `yaml:"arrivals" json:"arrivals"`
-	// Input and Output are the laws of the lengths of prompt and answer. Output may be given-input.
+	// Arrivals is one process, or a list of phases that follow each other.
+	Arrivals []Phase `yaml:"arrivals" json:"arrivals"`
+	// Input and Output are the length distributions of prompts and outputs. Output may be given-input.
 	Input  LengthsSpec `yaml:"input" json:"input"`
 	Output LengthsSpec `yaml:"output" json:"output"`
-	// Prefix lets prompts repeat and share their beginnings.
+	// Prefix makes prompts repeat and share prefixes.
 	Prefix PrefixSpec `yaml:"prefix,omitempty" json:"prefix,omitzero"`
-	// Sessions makes requests turns of conversations; nil is single requests.
+	// Sessions makes requests turns of conversations; nil means single requests.
 	Sessions *SessionSpec `yaml:"sessions,omitempty" json:"sessions,omitempty"`
-	// Classes mixes several kinds of traffic, in the place of Input, Output, Prefix and Sessions; a request's class is its
-	// index here. Each arrival of an open loop, and each user of a closed one, belongs to one of them.
+	// Classes mixes several classes of traffic and replaces Input, Output, Prefix and Sessions. The class of a
+	// request is its index here. Each arrival of an open loop, and each user of a closed one, belongs to one class.
 	Classes []ClassSpec `yaml:"classes,omitempty" json:"classes,omitempty"`
-	// ClassWeights says what the weights of the classes are shares of in an open loop: requests (also when empty), or
+	// ClassWeights is what the class weights are shares of in an open loop: requests (also when empty), or
 	// sessions, where a conversation counts as much as a single request.
 	ClassWeights string `yaml:"class_weights,omitempty" json:"class_weights,omitempty"`
-	// MaxModelLen is the longest prompt and answer together that the model takes, which bounds conversations; 0 is no
-	// limit.
+	// MaxModelLen is the model's longest prompt and output together, in tokens, which limits conversations; 0 means
+	// no limit.
 	MaxModelLen int32 `yaml:"-" json:"-"`
-	// Requests ends the traffic after so many requests; 0 is no limit.
+	// Requests is the number of requests after which the traffic ends; 0 means no limit.
 	Requests int64 `yaml:"-" json:"-"`
-	// Duration ends the traffic: requests arrive before it, in a closed loop too; 0 is no limit.
+	// Duration is the time before which requests arrive, also in a closed loop; 0 means no limit.
 	Duration clock.Duration `yaml:"-" json:"-"`
-	// Needs says which of the keys above the preset leaves open, and why.
+	// Needs lists the keys above that the preset does not fill, and why.
 	Needs []Need `yaml:"-" json:"-"`
 }
 
-// Need is a part of a preset's traffic that cannot be generated: one has to set the key oneself.
+// Need is a key that a preset cannot fill; the user must set it.
 type Need struct {
 	Key    string `yaml:"key" json:"key"`       // arrivals, input or output
-	Reason string `yaml:"reason" json:"reason"` // what it would take, and what to set instead
+	Reason string `yaml:"reason" json:"reason"` // what is unknown, and what to set
 }
 
-// StageWindow is the time that a stage covers: arrivals in Start ≤ t < End.
-type StageWindow struct {
+// PhaseWindow is the time that a phase covers: arrivals in Start ≤ t < End.
+type PhaseWindow struct {
 	Name       string
-	Start, End clock.Time // End is [clock.Never] for a stage without a duration
+	Start, End clock.Time // End is [clock.Never] for a phase without a duration
 }
 
-// Validate reports all faults of the description, each a [*FieldError], joined into one error.
+// Validate returns all faults of the description joined into one error, each a [*FieldError].
 func (s Spec) Validate() error {
-	var f faults
+	var f fieldFaults
 	s.compile(&f)
-	return f.err()
+	return f.Err()
 }
 
-// traffic is a Spec whose parts are built.
+// traffic is a compiled Spec.
 type traffic struct {
 	processes []Process // empty in a closed loop
-	windows   []StageWindow
+	windows   []PhaseWindow
 	parts     []part
 }
 
-func (s Spec) compile(f *faults) traffic {
+func (s Spec) compile(f *fieldFaults) traffic {
 	t := traffic{windows: s.Windows()}
-	var later faults // those of arrivals come first
+	var later fieldFaults // faults of the arrivals come first
 	t.parts = s.compileParts(&later)
 	perStart := 1.0
-	if later.list == nil {
+	if later.Len() == 0 {
 		perStart = s.shareOut(t.parts)
 	}
 	t.processes = s.compileArrivals(perStart, f)
-	f.list = append(f.list, later.list...)
+	f.Add(later.Err())
 	if s.Requests < 0 {
 		f.add("run.requests", "%d is not allowed (want 1 or more, or null for no limit)", s.Requests)
 	}
@@ -82,8 +82,8 @@ func (s Spec) compile(f *faults) traffic {
 	return t
 }
 
-// compileArrivals builds the processes, which start so many requests with each arrival.
-func (s Spec) compileArrivals(perStart float64, f *faults) []Process {
+// compileArrivals builds the processes. perStart is the mean number of requests per arrival.
+func (s Spec) compileArrivals(perStart float64, f *fieldFaults) []Process {
 	const key = "workload.arrivals"
 	if needs(s.Needs, "workload", "arrivals", len(s.Arrivals) == 0, f) {
 		return nil
@@ -99,10 +99,11 @@ func (s Spec) compileArrivals(perStart float64, f *faults) []Process {
 	for i, stage := range s.Arrivals {
 		k := fmt.Sprintf("%s.%d", key, i)
 		if stage.Duration < 0 || stage.Duration > clock.MaxRun || stage.Duration == 0 && i < len(s.Arrivals)-1 {
-			f.add(k+".duration", "%v is not allowed (want more than 0; only the last stage may go on without end)", stage.Duration)
+			f.add(k+".duration", "%v is not allowed (want more than 0; only the last phase may have no end)",
+				stage.Duration)
 		}
 		if len(s.Arrivals) > 1 && (stage.Process == "closed" || stage.Process == "all-at-once") {
-			f.add(k+".process", "%s cannot be one of several stages (want a process with a rate)", stage.Process)
+			f.add(k+".process", "%s cannot be one of several phases (want a process with a rate)", stage.Process)
 			continue
 		}
 		all = append(all, s.compileStage(k, stage, perStart, f)...)
@@ -110,7 +111,7 @@ func (s Spec) compileArrivals(perStart float64, f *faults) []Process {
 	return all
 }
 
-func (s Spec) compileStage(key string, stage Stage, perStart float64, f *faults) []Process {
+func (s Spec) compileStage(key string, stage Phase, perStart float64, f *fieldFaults) []Process {
 	if !stage.check(key, f) {
 		return nil
 	}
@@ -119,12 +120,12 @@ func (s Spec) compileStage(key string, stage Stage, perStart float64, f *faults)
 		return nil
 	}
 	if stage.Process == "all-at-once" && s.Requests == 0 {
-		f.add("run.requests", "is missing (want how many requests arrive at once)")
+		f.add("run.requests", "is missing (want the number of requests that arrive at once)")
 	}
 	rate := stage.Rate
 	p := stage.open(key, f)
 	if perStart != 1 {
-		var checked faults
+		var checked fieldFaults
 		stage.Rate /= perStart
 		p = stage.open(key, &checked)
 	}
@@ -142,24 +143,24 @@ func (s Spec) compileStage(key string, stage Stage, perStart float64, f *faults)
 	return []Process{p}
 }
 
-// Closed says whether the traffic is a closed loop of users.
+// Closed reports whether the traffic is a closed loop of users.
 func (s Spec) Closed() bool { return len(s.Arrivals) == 1 && s.Arrivals[0].Process == "closed" }
 
-// Think is the mean time that a user of a closed loop lets pass from an answer to the next request.
+// Think returns the mean time from an output to the user's next request in a closed loop.
 func (s Spec) Think() clock.Duration {
 	between := s.Arrivals[0].ThinkTime.Mean
-	var f faults
+	var f fieldFaults
 	t := s.compile(&f)
-	if f.list != nil || !s.crowded() {
+	if f.Len() > 0 || !s.needsMix() {
 		return between
 	}
 	sum, weights := 0.0, 0.0
 	for i := range t.parts {
 		p := &t.parts[i]
 		mean := float64(between)
-		if p.talk != nil {
-			last := 1 / p.turns() // of the pauses, those between conversations
-			mean = last*mean + (1-last)*float64(p.talk.pause.Mean)
+		if p.conversations != nil {
+			last := 1 / p.turns() // fraction of the pauses that are between conversations
+			mean = last*mean + (1-last)*float64(p.conversations.pause.Mean)
 		}
 		sum += p.weight * mean
 		weights += p.weight
@@ -167,19 +168,20 @@ func (s Spec) Think() clock.Duration {
 	return clock.Duration(sum / weights)
 }
 
-// Waits says whether requests wait for the answers to others, so that the traffic depends on the system.
-func (s Spec) Waits() bool {
+// WaitsForAnswers reports whether requests wait for outputs, so that the traffic depends on the system.
+func (s Spec) WaitsForAnswers() bool {
 	waits := func(t *SessionSpec) bool { return t != nil && t.TurnGap == (Delay{}) && t.Turns.Value != 1 }
-	return s.Closed() || waits(s.Sessions) || slices.ContainsFunc(s.Classes, func(c ClassSpec) bool { return waits(c.Sessions) })
+	return s.Closed() || waits(s.Sessions) || slices.ContainsFunc(s.Classes,
+		func(c ClassSpec) bool { return waits(c.Sessions) })
 }
 
-// Windows are the names and bounds of the stages, in order. Stages without a name are called stage 1,
-// stage 2 …
-func (s Spec) Windows() []StageWindow {
-	var list []StageWindow
+// Windows returns the names and bounds of the phases in order. Phases without a name are called "stage 1", "stage
+// 2", ….
+func (s Spec) Windows() []PhaseWindow {
+	var list []PhaseWindow
 	start := clock.Time(0)
 	for i, stage := range s.Arrivals {
-		w := StageWindow{Name: stage.Name, Start: start, End: clock.Never}
+		w := PhaseWindow{Name: stage.Name, Start: start, End: clock.Never}
 		if w.Name == "" {
 			w.Name = fmt.Sprintf("stage %d", i+1)
 		}
@@ -192,9 +194,9 @@ func (s Spec) Windows() []StageWindow {
 	return list
 }
 
-// Rate is the nominal mean rate in requests per second: over stages the mean weighted by their
-// durations, unless the last goes on without end, when it is that of the last. It is 0 for a closed
-// loop, whose rate follows from the service, and +Inf where all requests arrive at once.
+// Rate returns the nominal mean rate in requests per second: over phases the mean weighted by their durations, or
+// the rate of the last phase if that has no end. It is 0 for a closed loop, whose rate depends on the service, and
+// +Inf if all requests arrive at once.
 func (s Spec) Rate() float64 {
 	var sum, seconds float64
 	for i, stage := range s.Arrivals {
@@ -214,23 +216,23 @@ func (s Spec) Rate() float64 {
 	return sum / seconds
 }
 
-// WithRate is the same traffic at another mean rate, in requests per second: the process keeps its
-// shape, stages keep their proportions and their durations.
+// WithRate returns the same traffic at another mean rate, in requests per second. The process keeps its shape;
+// phases keep their proportions and durations.
 func (s Spec) WithRate(rate float64) (Spec, error) {
-	var f faults
+	var f fieldFaults
 	f.rate("workload.arrivals", rate)
 	old := s.Rate()
-	if len(f.list) == 0 && (old == 0 || math.IsInf(old, 0)) {
+	if f.Len() == 0 && (old == 0 || math.IsInf(old, 0)) {
 		f.add("workload.arrivals", "this process has no rate to set (want a process with a rate)")
 	}
-	if err := f.err(); err != nil {
+	if err := f.Err(); err != nil {
 		return s, err
 	}
-	stages := make([]Stage, len(s.Arrivals))
+	stages := make([]Phase, len(s.Arrivals))
 	for i, stage := range s.Arrivals {
 		stages[i] = stage
 		if len(stages) == 1 {
-			stages[i].Rate = rate // to the last bit
+			stages[i].Rate = rate // exact, without a rounding error
 		} else {
 			stages[i].Rate *= rate / old
 		}
@@ -239,11 +241,11 @@ func (s Spec) WithRate(rate float64) (Spec, error) {
 	return s, nil
 }
 
-// MeanTokens are the mean lengths of prompt and answer as sampled, in tokens.
+// MeanTokens returns the mean lengths of the sampled prompts and outputs in tokens.
 func (s Spec) MeanTokens() (input, output float64, err error) {
-	var f faults
+	var f fieldFaults
 	t := s.compile(&f)
-	if err := f.err(); err != nil {
+	if err := f.Err(); err != nil {
 		return 0, 0, err
 	}
 	sum := 0.0
@@ -260,7 +262,7 @@ func (s Spec) MeanTokens() (input, output float64, err error) {
 
 func (p *part) meanTokens() (input, output float64) {
 	switch {
-	case p.talk != nil:
+	case p.conversations != nil:
 		return p.survey.input, p.survey.output
 	case p.given != nil:
 		return Mean(p.input), Mean(p.given.Marginal(p.input))

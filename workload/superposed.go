@@ -4,17 +4,17 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"clifftop/sim/clock"
-	"clifftop/workload/internal/heap"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"clifftop/sim/clock"
 )
 
-// Superposed is the sum of many sources, each a client of an API that sends at a rate and with a burstiness of its own. A few
-// of them send most of the requests. This is how the traffic of large services looks from inside (ServeGen, Xiang et al. 2025).
+// Superposed is the sum of many sources, each a client of an API with its own rate and burstiness. A few of them
+// send most of the requests, as in large services (ServeGen, Xiang et al. 2025).
 //
-// The shares of the requests fall with the rank as 1/rank within three groups: the first source has TopShare, the first
-// ten Top10Share, the others what is left. The coefficients of variation of the sources' gaps follow the quantiles CV,
-// weighted by requests; [GammaSources] of the requests come with gamma gaps, the others with Weibull gaps.
+// Shares of the requests fall as 1/rank within three groups: the first source has TopShare, the first ten have
+// Top10Share, the others the rest. The coefficients of variation of the sources' gaps follow the quantiles CV,
+// weighted by requests. A fraction [GammaSources] of the requests has gamma gaps, the rest Weibull gaps.
 type Superposed struct {
 	PerSecond            float64   // mean rate of all sources together
 	Sources              int32     // more than 10
@@ -22,16 +22,16 @@ type Superposed struct {
 	CV                   []float64 // quantiles at 0.05, 0.25, 0.5, 0.75 and 0.95
 }
 
-// sourceQuantiles are the probabilities at which [Superposed] has quantiles of the burstiness of sources.
+// sourceQuantiles are the probabilities of Superposed.CV.
 var sourceQuantiles = [...]float64{0.05, 0.25, 0.5, 0.75, 0.95}
 
-// GammaSources is the share of the requests whose source has gamma gaps, about what ServeGen found: 0.60 to 0.76.
+// GammaSources is the fraction of the requests whose source has gamma gaps; ServeGen found 0.60 to 0.76.
 const GammaSources = 0.7
 
-// Rate is PerSecond.
+// Rate returns PerSecond.
 func (p Superposed) Rate() float64 { return p.PerSecond }
 
-// shares are those of the sources by rank.
+// shares returns the shares of the sources by rank.
 func (p Superposed) shares() []float64 {
 	s := make([]float64, p.Sources)
 	group := func(from, to int, total float64) {
@@ -49,17 +49,17 @@ func (p Superposed) shares() []float64 {
 	return s
 }
 
-// Start begins with all sources in their steady state: the first gap of each is what is left of one that a random moment
-// falls into.
+// Start starts all sources in their stationary state: the first gap of each is the rest of a gap around a random
+// moment.
 func (p Superposed) Start(seed, entity uint64) Arrivals {
-	a := &superposed{pending: heap.Heap[due]{Before: (*due).before}}
-	order := NewStream(seed, purposeSources)
+	a := &superposed{}
+	order := NewRNG(seed, purposeSources)
 	order.Seek(entity, 0)
 	draws := rand.New(order)
 	shares := p.shares()
-	at := 0.0 // share of the requests of the sources before
+	at := 0.0 // share of the requests of the sources so far
 	for _, i := range draws.Perm(len(shares)) {
-		x := &source{rng: NewStream(Hash(seed, entity), purposeArrivals), mean: 1 / (p.PerSecond * shares[i])}
+		x := &source{rng: NewRNG(Hash(seed, entity), purposeArrivals), mean: 1 / (p.PerSecond * shares[i])}
 		x.rng.Seek(uint64(i), 0)
 		cv := p.cv(at + shares[i]/2)
 		at += shares[i]
@@ -70,12 +70,12 @@ func (p Superposed) Start(seed, entity uint64) Arrivals {
 		}
 		a.sources = append(a.sources, x)
 		k := int32(len(a.sources) - 1)
-		a.pending.Push(due{clock.Time(gap(x.residual())), k})
+		a.pending.push(clock.Time(gap(x.residual())), k)
 	}
 	return a
 }
 
-// cv is the quantile of the burstiness; it is level beyond the outermost ones.
+// cv interpolates the quantiles of the burstiness; it is constant beyond the outermost ones.
 func (p Superposed) cv(u float64) float64 {
 	q := sourceQuantiles
 	last := len(q) - 1
@@ -92,8 +92,8 @@ func (p Superposed) cv(u float64) float64 {
 	return p.CV[i] + (p.CV[i+1]-p.CV[i])*(u-q[i])/(q[i+1]-q[i])
 }
 
-// weibullShape finds the shape at which Weibull gaps have a coefficient of variation, by bisection of
-// CV² = Γ(1 + 2/k)/Γ(1 + 1/k)² − 1, which falls with k.
+// weibullShape returns the shape at which Weibull gaps have the given coefficient of variation, by bisection of CV²
+// = Γ(1 + 2/k)/Γ(1 + 1/k)² − 1, which decreases with k.
 func weibullShape(cv float64) float64 {
 	low, high := 0.1, 100.0
 	for range 60 {
@@ -111,18 +111,18 @@ func weibullShape(cv float64) float64 {
 
 type superposed struct {
 	sources []*source
-	pending heap.Heap[due]
+	pending schedule
 }
 
 func (a *superposed) Next() clock.Time {
-	d := a.pending.Pop()
-	a.pending.Push(due{d.at.Add(gap(a.sources[d.ref].gap())), d.ref})
-	return d.at
+	at, source := a.pending.pop()
+	a.pending.push(at.Add(gap(a.sources[source].gap())), source)
+	return at
 }
 
-// source is one client: a renewal process.
+// source is one client, a renewal process.
 type source struct {
-	rng         *Stream
+	rng         *RNG
 	mean, shape float64 // of the gaps, in seconds
 	weibull     bool
 }
@@ -135,8 +135,9 @@ func (s *source) gap() float64 {
 	return distuv.Gamma{Alpha: s.shape, Beta: s.shape / s.mean, Src: s.rng}.Rand()
 }
 
-// residual is a part, uniform in (0, 1), of a gap drawn with a weight of its length: of a gamma law that is one of a shape
-// greater by 1, of a Weibull law the power of a gamma law.
+// residual draws the rest of a length-biased gap: a uniform fraction of a gap drawn with probability proportional
+// to its length. For a gamma distribution that is a gamma distribution with a shape greater by 1; for a Weibull
+// distribution it is a power of a gamma distribution.
 func (s *source) residual() float64 {
 	u := uniform(s.rng)
 	if s.weibull {
@@ -147,22 +148,25 @@ func (s *source) residual() float64 {
 	return u * distuv.Gamma{Alpha: s.shape + 1, Beta: s.shape / s.mean, Src: s.rng}.Rand()
 }
 
-// checkSuperposed reports what is wrong with the sources of a stage.
-func (s Stage) checkSuperposed(key string, f *faults) {
+// checkSuperposed reports faults in the sources of a phase.
+func (s Phase) checkSuperposed(key string, f *fieldFaults) {
 	if s.Sources < 11 || s.Sources > maxSources {
 		f.add(key+".sources", "%d is not allowed (want 11 to %d)", s.Sources, maxSources)
 	}
 	f.number(key+".top_share", s.TopShare, s.TopShare > 0 && s.TopShare < 1, "more than 0, less than 1")
-	f.number(key+".top10_share", s.Top10Share, s.Top10Share > s.TopShare && s.Top10Share < 1, "more than top_share, less than 1")
+	f.number(key+".top10_share", s.Top10Share, s.Top10Share > s.TopShare && s.Top10Share < 1,
+		"more than top_share, less than 1")
 	if len(s.SourceCV) != len(sourceQuantiles) {
-		f.add(key+".source_cv", "%d values are not allowed (want the quantiles at 0.05, 0.25, 0.5, 0.75 and 0.95)", len(s.SourceCV))
+		f.add(key+".source_cv", "%d values are not allowed (want the quantiles at 0.05, 0.25, 0.5, 0.75 and 0.95)",
+			len(s.SourceCV))
 	}
 	for i, v := range s.SourceCV {
-		f.number(key+".source_cv", v, v >= 0.05 && v <= 100 && (i == 0 || v >= s.SourceCV[i-1]), "0.05 to 100, not falling")
+		f.number(key+".source_cv", v, v >= 0.05 && v <= 100 && (i == 0 || v >= s.SourceCV[i-1]),
+			"0.05 to 100, not falling")
 	}
 }
 
-// maxSources bounds the sources of a process.
+// maxSources limits the sources of a process.
 const maxSources = 100_000
 
 var _ Process = Superposed{}

@@ -7,24 +7,24 @@ import (
 	"clifftop/sim/clock"
 )
 
-// New makes the source of the traffic that s describes. The same seed gives the same requests:
-// in an open loop the k-th request, in a closed loop the k-th request of each user, has the same
-// lengths whatever the arrivals.
+// New returns the source of the traffic that s describes. The same seed gives the same requests: request k of an
+// open loop, or of a user of a closed loop, has the same lengths whatever the arrivals. Errors are those of
+// [Spec.Validate].
 func New(s Spec, seed uint64) (Source, error) {
-	var f faults
+	var f fieldFaults
 	t := s.compile(&f)
-	if err := f.err(); err != nil {
+	if err := f.Err(); err != nil {
 		return nil, err
 	}
-	kinds := s.kinds(t.parts, seed)
-	if s.crowded() {
-		return newCrowd(s, &t, kinds, seed)
+	kinds := s.classes(t.parts, seed)
+	if s.needsMix() {
+		return newClassMix(s, &t, kinds, seed)
 	}
 	l := loop{bodies: kinds[0].bodies, limits: s.limits(&t)}
 	if s.Closed() {
 		return newClosedLoop(l, s.Arrivals[0], seed), nil
 	}
-	o := &openLoop{loop: l, starts: t.starts(l.end, seed)}
+	o := &openLoop{loop: l, phaseArrivals: t.starts(l.end, seed)}
 	o.err = o.advance(o.id, o.requests)
 	return o, nil
 }
@@ -32,7 +32,7 @@ func New(s Spec, seed uint64) (Source, error) {
 // limits end the traffic.
 type limits struct {
 	id       int64 // of the next request
-	requests int64 // limit
+	requests int64 // maximum number
 	end      clock.Time
 }
 
@@ -50,16 +50,16 @@ func (s Spec) limits(t *traffic) limits {
 	return l
 }
 
-// bodies are the lengths and the texts of requests.
+// bodies draws the lengths and the texts of requests.
 type bodies struct {
 	input, output   Lengths
-	given           *GivenInput // law of answers that depends on the prompt; output is nil then
-	inputs, outputs *Stream
-	prompts         []prompt  // that repeat; empty when every prompt is unique
-	texts           []Content // that users' prompts begin with; empty if they have none
+	given           *GivenInput // outputs that depend on the prompt; output is nil then
+	inputs, outputs *RNG
+	prompts         []prompt  // prompts that repeat; empty if all are unique
+	texts           []Content // prefixes of the users' prompts; may be empty
 }
 
-// fill draws the body of request k of an entity; index is its place in the rotation of prompts.
+// fill draws the body of request k of an entity; index selects the repeated prompt.
 func (b *bodies) fill(r *Request, entity, k uint64, index int64) {
 	if len(b.prompts) > 0 {
 		p := &b.prompts[index%int64(len(b.prompts))]
@@ -75,7 +75,7 @@ func (b *bodies) fill(r *Request, entity, k uint64, index int64) {
 	r.OutputTokens = b.answer(int64(r.InputTokens))
 }
 
-// answer draws the length of the answer to a prompt.
+// answer draws the output length for a prompt.
 func (b *bodies) answer(input int64) int32 {
 	if b.given != nil {
 		return b.given.SampleGiven(int32(min(input, MaxTokens)), &b.outputs.pcg)
@@ -83,38 +83,39 @@ func (b *bodies) answer(input int64) int32 {
 	return b.output.Sample(&b.outputs.pcg)
 }
 
-// loop is what open and closed loops have in common.
+// loop is the common part of open and closed loops.
 type loop struct {
 	bodies
 	limits
 }
 
-// starts are the instants of an open loop: those of a process, or of several in turn.
-type starts struct {
+// phaseArrivals are the arrivals of an open loop: of one process, or of several phases in turn.
+type phaseArrivals struct {
 	processes []Process
-	windows   []StageWindow
-	until     clock.Time // the end of the traffic
+	windows   []PhaseWindow
+	until     clock.Time // end of the traffic
 	seed      uint64
 	stage     int
 	arrivals  Arrivals
-	at        clock.Time // the next; Never when there is none
+	at        clock.Time // next arrival; Never if there is none
 }
 
-// starts begins the first stage.
-func (t *traffic) starts(until clock.Time, seed uint64) starts {
-	s := starts{processes: t.processes, windows: t.windows, until: until, seed: seed}
+// starts begins the first phase.
+func (t *traffic) starts(until clock.Time, seed uint64) phaseArrivals {
+	s := phaseArrivals{processes: t.processes, windows: t.windows, until: until, seed: seed}
 	s.begin(0)
 	return s
 }
 
-// begin starts a stage.
-func (s *starts) begin(stage int) {
+// begin starts a phase.
+func (s *phaseArrivals) begin(stage int) {
 	s.stage = stage
 	s.arrivals = s.processes[stage].Start(s.seed, uint64(stage))
 }
 
-// advance finds the next instant, at which request id of so many is sent. The error says that it is too late for a run.
-func (s *starts) advance(id, requests int64) error {
+// advance finds the next arrival, which sends request id of requests. It returns an error if that is too late for a
+// run.
+func (s *phaseArrivals) advance(id, requests int64) error {
 	for {
 		w := &s.windows[s.stage]
 		at := s.arrivals.Next()
@@ -131,16 +132,17 @@ func (s *starts) advance(id, requests int64) error {
 			continue
 		}
 		if at > clock.Time(clock.MaxRun) && s.until == clock.Never && w.End == clock.Never && id < requests {
-			return fmt.Errorf("request %d would arrive after more than %v (want a higher rate or fewer requests)", id, clock.MaxRun)
+			return fmt.Errorf("request %d would arrive after more than %v (want a higher rate or fewer requests)", id,
+				clock.MaxRun)
 		}
 		return nil
 	}
 }
 
-// openLoop sends requests at the instants of a process, or of several in turn.
+// openLoop sends requests at the instants of one or more arrival processes.
 type openLoop struct {
 	loop
-	starts
+	phaseArrivals
 	err error
 }
 
@@ -158,10 +160,10 @@ func (o *openLoop) Next() Request {
 	return r
 }
 
-// Done has no effect: an open loop does not wait for answers.
+// Done does nothing: an open loop does not wait for outputs.
 func (o *openLoop) Done(*Request, End) bool { return false }
 
-// Err tells why the source ended before its limits.
+// Err returns the error that ended the source before its limits, or nil.
 func (o *openLoop) Err() error { return o.err }
 
 var _ Source = (*openLoop)(nil)

@@ -61,7 +61,7 @@ func TestCommonRandomNumbers(t *testing.T) {
 	s := chat()
 	base := drain(mustNew(t, s, 5), 500, 0)
 	s.Output = LengthsSpec{Distribution: "gamma", Mean: 20, CV: 2} // rejection: a variable number of draws
-	s.Arrivals = []Stage{{Process: "gamma", Rate: 3, CV: 3}}
+	s.Arrivals = []Phase{{Process: "gamma", Rate: 3, CV: 3}}
 	for i, r := range drain(mustNew(t, s, 5), 500, 0) {
 		if r.InputTokens != base[i].InputTokens {
 			t.Fatalf("request %d has %d input tokens, had %d", i, r.InputTokens, base[i].InputTokens)
@@ -74,7 +74,7 @@ func TestCommonRandomNumbers(t *testing.T) {
 
 func TestStages(t *testing.T) {
 	s := chat()
-	s.Arrivals = []Stage{
+	s.Arrivals = []Phase{
 		{Name: "warm", Duration: 10 * clock.Second, Process: "poisson", Rate: 5},
 		{Duration: 20 * clock.Second, Process: "constant", Rate: 50},
 		{Name: "tail", Process: "poisson", Rate: 1},
@@ -111,7 +111,7 @@ func TestStages(t *testing.T) {
 // TestClosedLoop: users are slow or quick, their k-th requests are the same.
 func TestClosedLoop(t *testing.T) {
 	s := chat()
-	s.Arrivals = []Stage{{Process: "closed", Users: 7, ThinkTime: Delay{Distribution: "exponential", Mean: 3 * clock.Second}, Ramp: 14 * clock.Second}}
+	s.Arrivals = []Phase{{Process: "closed", Users: 7, ThinkTime: Delay{Distribution: "exponential", Mean: 3 * clock.Second}, Ramp: 14 * clock.Second}}
 	s.Prefix = PrefixSpec{Groups: 2, PromptsPerGroup: 3, SharedTokens: 50}
 	type key struct {
 		user int32
@@ -153,7 +153,7 @@ func TestClosedLoop(t *testing.T) {
 
 func TestClosedLoopWaits(t *testing.T) {
 	s := chat()
-	s.Arrivals = []Stage{{Process: "closed", Users: 2}}
+	s.Arrivals = []Phase{{Process: "closed", Users: 2}}
 	s.Requests = 3
 	src := mustNew(t, s, 1)
 	a, b := src.Next(), src.Next()
@@ -175,8 +175,8 @@ func TestClosedLoopWaits(t *testing.T) {
 
 func TestAllAtOnce(t *testing.T) {
 	s := chat()
-	s.Arrivals = []Stage{{Process: "all-at-once"}}
-	if _, err := New(s, 1); err == nil || err.Error() != "run.requests: is missing (want how many requests arrive at once)" {
+	s.Arrivals = []Phase{{Process: "all-at-once"}}
+	if _, err := New(s, 1); err == nil || err.Error() != "run.requests: is missing (want the number of requests that arrive at once)" {
 		t.Errorf("error %v", err)
 	}
 	s.Requests = 50
@@ -218,7 +218,7 @@ func TestPrefix(t *testing.T) {
 // TestPrefixByUser: a user's prompts begin alike, go on unlike, and nobody else's begin so.
 func TestPrefixByUser(t *testing.T) {
 	s := chat()
-	s.Arrivals = []Stage{{Process: "closed", Users: 3}}
+	s.Arrivals = []Phase{{Process: "closed", Users: 3}}
 	s.Input = LengthsSpec{Distribution: "uniform", Min: 40, Max: 400}
 	plain := drain(mustNew(t, s, 2), 60, clock.Second)
 	s.Prefix = PrefixSpec{By: "user", SharedTokens: 160}
@@ -255,7 +255,7 @@ func TestPrefixByUser(t *testing.T) {
 	}
 	s = chat()
 	s.Prefix = PrefixSpec{By: "user", SharedTokens: 3}
-	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "workload.prefix.by: user wants a closed loop") {
+	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "workload.prefix.by: user needs a closed loop") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -263,7 +263,7 @@ func TestPrefixByUser(t *testing.T) {
 // TestFaults: every fault is told, under its key.
 func TestFaults(t *testing.T) {
 	s := Spec{
-		Arrivals: []Stage{{Process: "poisson", Rate: -1, CV: 2}},
+		Arrivals: []Phase{{Process: "poisson", Rate: -1, CV: 2}},
 		Input:    LengthsSpec{Distribution: "lognormal", Mean: math.NaN(), CV: math.Inf(1)},
 		Output:   LengthsSpec{Distribution: "zipf"},
 		Prefix:   PrefixSpec{Groups: 1, SharedTokens: -1},
@@ -328,12 +328,12 @@ func TestFault(t *testing.T) {
 			t.Errorf("%+v: got %v, want %s", in, err, want)
 		}
 	}
-	stages := map[string][]Stage{
+	stages := map[string][]Phase{
 		"arrivals: is missing":                       nil,
 		"arrivals.process: is missing":               {{}},
 		`process: "posson" is not known`:             {{Process: "posson"}},
 		"hourly: 0 values are not allowed":           {{Process: "profile", Rate: 3}},
-		"users and rate exclude":                     {{Process: "closed", Users: 3, Rate: 3}},
+		"users and rate are both set":                {{Process: "closed", Users: 3, Rate: 3}},
 		"arrivals.users: 0 is not":                   {{Process: "closed"}},
 		"think_time.distribution: \"x\"":             {{Process: "closed", Users: 1, ThinkTime: Delay{Distribution: "x"}}},
 		"think_time.cv: 0 is not":                    {{Process: "closed", Users: 1, ThinkTime: Delay{Distribution: "lognormal", Mean: 1}}},
@@ -358,7 +358,7 @@ func TestFault(t *testing.T) {
 // TestTooLong: a run past the range of time ends with an error, not silently.
 func TestTooLong(t *testing.T) {
 	s := chat()
-	s.Arrivals = []Stage{{Process: "poisson", Rate: 1e-6}}
+	s.Arrivals = []Phase{{Process: "poisson", Rate: 1e-6}}
 	src := mustNew(t, s, 1)
 	drain(src, 1000, 0)
 	if err := src.Err(); err == nil || !strings.Contains(err.Error(), "2400h0m0s") {

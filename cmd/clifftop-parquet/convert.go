@@ -25,16 +25,17 @@ const (
 
 func (k kind) String() string { return [...]string{"a whole number", "a number", "a text"}[k] }
 
-// textColumns hold words even where the first rows leave them empty.
-var textColumns = []string{"outcome", "reason", "ending", "retry_causes", "class", "content", "stage", "name", "path", "metric", "verdict"}
+// textColumns are text even if their first rows are empty.
+var textColumns = []string{"outcome", "reason", "ending", "retry_causes", "class", "content", "stage", "name", "path",
+	"metric", "verdict"}
 
 const (
-	sampled  = 4096    // rows that tell the columns' types
+	sampled  = 4096    // rows that determine the types of the columns
 	rowGroup = 1 << 17 // rows
 )
 
-// convert reads CSV and writes Parquet with a column for each of its columns, in their order. Empty cells are null. The
-// type of a column is the narrowest that the first rows fit; later ones must fit it too.
+// convert converts CSV to Parquet with the same columns. Empty cells become null. The type of a column is the
+// narrowest one that fits its first rows; a later cell that does not fit is an error.
 func convert(w io.Writer, in io.Reader, name string) (rows int64, err error) {
 	r := csv.NewReader(in)
 	r.Comment, r.ReuseRecord = '#', false
@@ -68,7 +69,8 @@ func convert(w io.Writer, in io.Reader, name string) (rows int64, err error) {
 		for i, c := range cells {
 			if err := set(row.Elem().Field(i), kinds[i], c); err != nil {
 				line, column := r.FieldPos(i)
-				return fmt.Errorf("%s:%d:%d: %s: %q is not %v, which the first rows have there", name, line, column, head[i], c, kinds[i])
+				return fmt.Errorf("%s:%d:%d: %s: %q is not %v, the type of the column in the first rows", name, line,
+					column, head[i], c, kinds[i])
 			}
 		}
 		rows++
@@ -93,7 +95,7 @@ func convert(w io.Writer, in io.Reader, name string) (rows int64, err error) {
 	}
 }
 
-// kindsOf finds the types of columns by the rows that there are. A column without any value holds numbers.
+// kindsOf determines the types of the columns from rows. A column without values is of type number.
 func kindsOf(head []string, rows [][]string) []kind {
 	kinds := make([]kind, len(head))
 	for i, name := range head {
@@ -119,14 +121,14 @@ var fieldTypes = [...]reflect.Type{
 	whole: reflect.TypeFor[*int64](), number: reflect.TypeFor[*float64](), text: reflect.TypeFor[*string](),
 }
 
-// structOf makes a type with a field for each column, which keeps their order.
+// structOf makes a struct type with one field per column, in order.
 func structOf(head []string, kinds []kind) (reflect.Type, error) {
 	seen := map[string]bool{}
 	fields := make([]reflect.StructField, len(head))
 	for i, name := range head {
 		name = strings.TrimSpace(name)
 		if name == "" || seen[name] || strings.ContainsAny(name, ",\"`") {
-			return nil, fmt.Errorf("column %d: the name %q is empty, or there twice, or has a comma or quote", i+1, name)
+			return nil, fmt.Errorf("column %d: name %q is not allowed (want a unique name without comma or quote)", i+1, name)
 		}
 		seen[name] = true
 		fields[i] = reflect.StructField{
@@ -137,7 +139,7 @@ func structOf(head []string, kinds []kind) (reflect.Type, error) {
 	return reflect.StructOf(fields), nil
 }
 
-// set gives a field the value of a cell; an empty one is null.
+// set sets a field to the value of a cell; empty means null.
 func set(field reflect.Value, k kind, cell string) error {
 	if cell == "" {
 		field.SetZero()

@@ -1,11 +1,11 @@
-// Command clifftop-parquet turns the CSV files that Clifftop writes, and traces in its own format, into Parquet. It
-// is a command of its own so that clifftop stays small.
+// Command clifftop-parquet converts Clifftop's CSV output, and traces in its own format, to Parquet. It is a
+// separate command so that clifftop stays small.
 //
 //	clifftop run --out results
 //	go run ./cmd/clifftop-parquet results/requests.csv results/timeseries.csv
 //	clifftop trace generate --to - | go run ./cmd/clifftop-parquet - > chat.parquet
 //
-// Rows are streamed: memory does not grow with them.
+// It streams rows in constant memory.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-const usage = `usage: clifftop-parquet FILE.csv...      writes FILE.parquet beside each
+const usage = `usage: clifftop-parquet FILE.csv...      writes FILE.parquet next to each file
        clifftop-parquet - < FILE.csv > FILE.parquet
 `
 
@@ -30,7 +30,7 @@ func main() {
 
 func run(args []string, in io.Reader, out, messages io.Writer) error {
 	if len(args) == 0 {
-		return fmt.Errorf("the file is missing (want CSV files, or - for standard input)")
+		return fmt.Errorf("no file given (want CSV files, or - for standard input)")
 	}
 	if args[0] == "-h" || args[0] == "--help" {
 		_, err := io.WriteString(messages, usage)
@@ -54,11 +54,12 @@ func run(args []string, in io.Reader, out, messages io.Writer) error {
 	return nil
 }
 
-// convertFile writes a Parquet file beside a CSV file. It gets its name when it is whole.
+// convertFile writes a Parquet file next to a CSV file. It writes to a temporary file and renames it when it is
+// complete.
 func convertFile(name string, messages io.Writer) error {
 	base, ok := strings.CutSuffix(name, ".csv")
 	if !ok {
-		return fmt.Errorf("%s: the name does not end in .csv", name)
+		return fmt.Errorf("%s: not a .csv file (want a name that ends in .csv)", name)
 	}
 	in, err := os.Open(name)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"clifftop/experiments"
-	"clifftop/report"
+	"clifftop/experiments/scenario"
+	"clifftop/report/collect"
 )
 
 // table reads a Parquet file back as text, in the order of its columns, with empty cells for nulls.
@@ -55,7 +56,7 @@ func table(t *testing.T, data []byte) (head []string, types []string, rows [][]s
 
 // TestRequests converts the requests of a run, and compares every number.
 func TestRequests(t *testing.T) {
-	s, err := experiments.Parse("run.yaml", []byte("run: {requests: 300}\nclients: {timeout: 9s}\n"))
+	s, err := scenario.Parse("run.yaml", []byte("run: {requests: 300}\nclients: {timeout: 9s}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func TestRequests(t *testing.T) {
 		t.Fatalf("%d rows, %v", rows, err)
 	}
 	head, types, got := table(t, out.Bytes())
-	if want := report.RequestColumns; strings.Join(head, ",") != want {
+	if want := collect.RequestColumns; strings.Join(head, ",") != want {
 		t.Errorf("columns are %v, want %s", head, want)
 	}
 	want, err := csv.NewReader(&requests).ReadAll()
@@ -126,8 +127,8 @@ func TestMistakes(t *testing.T) {
 	late := "n\n" + strings.Repeat("1\n", sampled) + "1.5\n"
 	for _, c := range []struct{ in, want string }{
 		{"", "standard input is empty"},
-		{"a,a\n1,2\n", "is empty, or there twice"},
-		{"a,\n1,2\n", `column 2: the name ""`},
+		{"a,a\n1,2\n", "is not allowed (want a unique name"},
+		{"a,\n1,2\n", `column 2: name ""`},
 		{"a,b\n1\n", "wrong number of fields"},
 		{late, "standard input:4098:1: n: \"1.5\" is not a whole number"},
 	} {

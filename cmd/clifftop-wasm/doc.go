@@ -1,6 +1,7 @@
 //go:build !(js && wasm)
 
-// Clifftop-wasm is the simulator for a browser, and does nothing elsewhere: it is built with GOOS=js GOARCH=wasm.
+// Command clifftop-wasm is the simulator for a browser. Build it with GOOS=js GOARCH=wasm; on other platforms it only
+// prints an error.
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 )
 
 func main() {
-	fmt.Fprintln(os.Stderr, "clifftop-wasm: this runs in a browser (want GOOS=js GOARCH=wasm go build, or clifftop play, which does it)")
+	fmt.Fprintln(os.Stderr, "clifftop-wasm runs only in a browser (want GOOS=js GOARCH=wasm go build, "+
+		"or clifftop play)")
 	os.Exit(2)
 }

@@ -1,12 +1,12 @@
 //go:build js && wasm
 
-// Clifftop-wasm is the simulator for a browser. It sets a function clifftop(method, arguments, progress) in the scope that it
-// is loaded into, and then waits to be called: arguments and answers are JSON, and progress, unless it is null, is called
-// with the number of runs done and of all. The methods are those of playground.Player.Answer.
+// Command clifftop-wasm is the simulator for a browser. It defines a global function
+// clifftop(method, arguments, progress). Arguments and results are JSON. progress may be null; otherwise it is called
+// with the number of finished and of total runs. The methods are those of playground.Player.Answer.
 //
 //	GOOS=js GOARCH=wasm go build -ldflags='-s -w' -o clifftop.wasm ./cmd/clifftop-wasm
 //
-// clifftop play builds it, and serves a page that uses it.
+// clifftop play builds it and serves a page that uses it.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	// Runs are short and leave much behind, while a page has memory to spare.
+	// Runs are short and allocate much, and a page has enough memory: collect garbage less often.
 	debug.SetGCPercent(400)
 	var player playground.Player
 	js.Global().Set("clifftop", js.FuncOf(func(_ js.Value, args []js.Value) any {

@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/validation"
 	"clifftop/model"
 	"clifftop/model/catalog"
 )
 
-// slower is a machine whose memory is slower and whose steps cost more than the catalogue says.
+// slower is a machine with slower memory and a larger step overhead than in the catalog.
 func slower() *catalog.CalibratedRecord {
 	r := &catalog.CalibratedRecord{Name: "slower", Base: "a100-80gb-sxm"}
 	memory, compute, step := 0.85, 0.9, 0.6
@@ -22,9 +23,9 @@ func slower() *catalog.CalibratedRecord {
 	return r
 }
 
-func resolve(t *testing.T, text string) *experiments.Setup {
+func resolve(t *testing.T, text string) *scenario.Setup {
 	t.Helper()
-	s, err := experiments.Parse("s.yaml", []byte(text))
+	s, err := scenario.Parse("s.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func resolve(t *testing.T, text string) *experiments.Setup {
 	return u
 }
 
-// TestSteps recovers the constants of a machine from iterations that it would have had.
+// TestSteps recovers the constants of a machine from its simulated iterations.
 func TestSteps(t *testing.T) {
 	u := resolve(t, "{model: llama-3.1-8b, gpu: a100-80gb-sxm}")
 	own := *u.Deployment
@@ -64,8 +65,8 @@ func TestSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// All iterations of one model read the same weights, so that bandwidth and step overhead can stand in for
-	// each other in part: their intervals say so. Arithmetic stands alone.
+	// All iterations of a model read the same weights, so bandwidth and step overhead can partly replace each other,
+	// and their intervals are wide. Compute is separate.
 	for i, c := range []struct{ want, near float64 }{{0.85, 0.05}, {0.9, 0.01}, {0.6, 0.6}} {
 		p := r.Parameters[i]
 		if math.Abs(p.Value-c.want) > c.near || !(p.Low < c.want && c.want < p.High) {
@@ -77,7 +78,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// reference is measured runs of the slower machine, at a few loads.
+// reference returns runs of the slower machine at a few loads, as measured runs.
 func reference(t *testing.T) *validation.Reference {
 	t.Helper()
 	var b strings.Builder
@@ -101,7 +102,7 @@ run: {requests: 300}
 			t.Fatal(err)
 		}
 		u.Config.Timer = timer
-		res, err := u.Run(context.Background(), experiments.RunOptions{})
+		res, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,8 +116,8 @@ run: {requests: 300}
 	return ref
 }
 
-// TestRuns brings runs of the slower machine together with what was measured, those left out of the fit as well, and
-// writes a record that scenarios can name.
+// TestRuns fits runs of the slower machine. The errors become small, also for runs left out of the fit, and the record
+// can be read back.
 func TestRuns(t *testing.T) {
 	ref := reference(t)
 	r, err := FitRuns(context.Background(), ref, validation.Plan(ref), nil, Options{})
@@ -145,12 +146,12 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestBadSteps names the line, what was found and what is wanted.
+// TestBadSteps asserts that errors name the line, what was found and what is wanted.
 func TestBadSteps(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"decode_seqs,sum_context,seconds\n1,2,3\n", "s.csv:1: column prefill_tokens is missing"},
 		{"decode_seqs,sum_context,prefill_tokens,seconds\n1,100,0,0.01\nx,100,0,0.01\n", `s.csv:3: decode_seqs is "x"`},
-		{"decode_seqs,sum_context,prefill_tokens,seconds\n1,100,0,0\n", "s.csv:2: not an iteration"},
+		{"decode_seqs,sum_context,prefill_tokens,seconds\n1,100,0,0\n", "s.csv:2: impossible iteration"},
 		{"decode_seqs,sum_context,prefill_tokens,seconds\n1,100,0,1\n", "s.csv: 1 iterations are too few"},
 		{"", "s.csv: the header cannot be read"},
 	} {
@@ -160,7 +161,7 @@ func TestBadSteps(t *testing.T) {
 	}
 }
 
-// TestChoose refuses constants that the measurements cannot tell of.
+// TestChoose rejects constants that the measurements cannot determine.
 func TestChoose(t *testing.T) {
 	for _, c := range []struct {
 		names     []string
@@ -168,8 +169,8 @@ func TestChoose(t *testing.T) {
 		want      string
 	}{
 		{[]string{"magic"}, true, true, `"magic" is not known`},
-		{[]string{"moe_compute"}, false, true, "moe_compute cannot be told"},
-		{[]string{"frontend_ms"}, true, false, "frontend_ms cannot be told"},
+		{[]string{"moe_compute"}, false, true, "moe_compute cannot be determined"},
+		{[]string{"frontend_ms"}, true, false, "frontend_ms cannot be determined"},
 	} {
 		if _, err := Choose(c.names, c.moe, c.runs); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.names, err, c.want)

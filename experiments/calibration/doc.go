@@ -1,9 +1,9 @@
-// Package calibration fits a few constants of a GPU and its host to measurements of one's own: how much of the peak
-// and of the bandwidth the kernels reach, what every step and every sequence in it costs beside, and how long the front
-// end takes. Measurements are whole runs, as package validation reads them, or single iterations.
+// Package calibration fits a few constants of a GPU and its host to measurements: the fractions of peak compute and
+// memory bandwidth that kernels reach, the overhead of each step and of each sequence, and the time of the API server.
+// Measurements are whole runs, as package validation reads them, or single iterations.
 //
-// The fit minimises the logarithms of simulated over measured numbers under a pseudo-Huber loss, with a prior that holds each
-// constant near the catalogue's: what the measurements do not tell stays as it was. The model is linearised around the
-// best guess and fitted again a few times. Each number's error is reported as it was before, as it is after, and as it
-// would be had its run not been in the fit.
+// [FitRuns] and [FitSteps] minimize the logarithms of simulated over measured numbers under a pseudo-Huber loss. A
+// prior keeps each constant near its value in the catalog, so a constant without evidence stays unchanged. The model is
+// linearized around the best estimate and fitted again a few times. The [Result] has the error of each number before
+// the fit, after the fit, and for a fit without its run.
 package calibration

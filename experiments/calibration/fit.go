@@ -12,33 +12,33 @@ import (
 
 // observation is one measured number.
 type observation struct {
-	run    int     // those of one run are left out together
+	run    int     // observations of one run are left out together
 	metric string  // such as ttft_mean_ms
-	spread float64 // of its measurement, as a fraction
+	spread float64 // standard deviation of the measurement, as a fraction
 }
 
-// problem is what is fitted: residuals are ln(simulated/measured), one for each observation.
+// problem is a fit. Its residuals are ln(simulated/measured), one for each observation.
 type problem struct {
 	parameters   []Parameter
 	observations []observation
-	left         []int // with which others each observation is left out; nil for its run
+	left         []int // group of each observation that is left out together; nil means its run
 	residuals    func(ctx context.Context, x []float64) ([]float64, error)
 	progress     func(done, total int)
 }
 
-// fit is the result.
+// fit is the solution of a problem.
 type fit struct {
 	x, sd         []float64
 	before, after []float64 // residuals
-	left          []float64 // residuals with the observation's run left out
+	left          []float64 // residuals of a fit without the observation's group
 }
 
 const (
-	// rounds is how often the model is linearised: it is nearly linear in these constants.
+	// rounds is the number of linearizations. The model is nearly linear in these constants.
 	rounds = 3
-	// probe is how far each parameter is moved to learn what it does, as a part of its prior's spread.
+	// probe is the step of a parameter for its derivative, as a fraction of the prior's standard deviation.
 	probe = 0.15
-	// huber is the size, in spreads, beyond which a residual counts by its size and no longer by its square.
+	// huber is the residual, in standard deviations, above which the loss grows linearly instead of quadratically.
 	huber = 2.0
 )
 
@@ -91,7 +91,7 @@ func (p *problem) solve(ctx context.Context) (*fit, error) {
 	return f, p.leaveOut(f, j)
 }
 
-// step minimises the loss of the linearised model around x, without the observations of a run; -1 leaves none out.
+// step minimizes the loss of the model linearized at x, without the observations of one group; -1 leaves none out.
 func (p *problem) step(x, r []float64, j *mat.Dense, without int) ([]float64, error) {
 	n := len(x)
 	loss := func(d, gradient []float64) float64 {
@@ -131,15 +131,14 @@ func (p *problem) step(x, r []float64, j *mat.Dense, without int) ([]float64, er
 	}
 	next := make([]float64, n)
 	for k := range n {
-		// A linearised model is not to be trusted further than its parameters are expected to move.
+		// The linearization is valid only near x, so the step is limited.
 		limit := 1.5 * p.parameters[k].scale
 		next[k] = x[k] + min(max(best.X[k], -limit), limit)
 	}
 	return next, nil
 }
 
-// deviations are the standard deviations of the parameters, from the curvature of the loss where all residuals count by
-// their squares.
+// deviations returns the standard deviations of the parameters, from the curvature of the quadratic loss.
 func (p *problem) deviations(j *mat.Dense) []float64 {
 	n := len(p.parameters)
 	h := mat.NewSymDense(n, nil)
@@ -165,7 +164,7 @@ func (p *problem) deviations(j *mat.Dense) []float64 {
 	return sd
 }
 
-// group is what observation i is left out with.
+// group returns the group of observation i.
 func (p *problem) group(i int) int {
 	if p.left != nil {
 		return p.left[i]
@@ -173,7 +172,7 @@ func (p *problem) group(i int) int {
 	return p.observations[i].run
 }
 
-// leaveOut predicts each run by a fit to the others, in the linearised model.
+// leaveOut predicts each group by a fit to the others, in the linearized model.
 func (p *problem) leaveOut(f *fit, j *mat.Dense) error {
 	f.left = append([]float64(nil), f.after...)
 	runs := map[int]bool{}
@@ -181,7 +180,7 @@ func (p *problem) leaveOut(f *fit, j *mat.Dense) error {
 		runs[p.group(i)] = true
 	}
 	if len(runs) < 2 {
-		return errors.New("calibration: one run is too few (want two or more, to tell a fit from a copy)")
+		return errors.New("calibration: one run is not enough (want two or more)")
 	}
 	for run := range len(p.observations) {
 		if !runs[run] {

@@ -3,83 +3,101 @@ package calibration
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model/catalog"
 )
 
 // Parameter is a constant that can be fitted.
 type Parameter struct {
-	// Name is its key in the record, and Unit the unit of its value; "×" marks a factor.
+	// Name is the key in the record. Unit is the unit of the value; "×" marks a factor.
 	Name, Unit string
-	// scale is the spread of the prior, in the units of the fit: the logarithm of a factor, or the value.
+	// scale is the standard deviation of the prior in the units of the fit: the logarithm of a factor, or the value.
 	scale float64
-	// host says that the constant belongs to the host and not to the GPU.
+	// host reports that the constant belongs to the host, not to the GPU.
 	host bool
-	// runsOnly says that single iterations tell nothing of it, moeOnly that it needs a mixture of experts.
+	// runsOnly reports that single iterations cannot determine it, moeOnly that it needs a mixture of experts.
 	runsOnly, moeOnly bool
-
-	set func(*catalog.CalibratedRecord, *float64)
 }
 
-// Parameters are the constants that can be fitted.
+// field returns the field of a record that holds the parameter.
+func (p Parameter) field(r *catalog.CalibratedRecord) **float64 {
+	c := &r.Calibration
+	switch p.Name {
+	case "gemm_compute":
+		return &c.GEMMCompute
+	case "gemm_memory":
+		return &c.GEMMMemory
+	case "attention_compute":
+		return &c.AttentionCompute
+	case "attention_memory":
+		return &c.AttentionMemory
+	case "moe_compute":
+		return &c.MoECompute
+	case "step_ms":
+		return &c.StepMilliseconds
+	case "per_sequence_us":
+		return &c.SequenceMicroseconds
+	}
+	return &c.FrontendMilliseconds
+}
+
+// Parameters returns the constants that can be fitted. A new one also needs a case in [Parameter.field].
 func Parameters() []Parameter {
 	const factor = 0.2
 	return []Parameter{
-		{Name: "gemm_compute", Unit: "×", scale: factor, set: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.GEMMCompute = v }},
-		{Name: "gemm_memory", Unit: "×", scale: factor, set: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.GEMMMemory = v }},
-		{Name: "attention_compute", Unit: "×", scale: factor, set: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.AttentionCompute = v }},
-		{Name: "attention_memory", Unit: "×", scale: factor, set: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.AttentionMemory = v }},
-		{Name: "moe_compute", Unit: "×", scale: factor, moeOnly: true, set: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.MoECompute = v }},
-		{Name: "step_ms", Unit: "ms", host: true, scale: 0.5, set: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.StepMilliseconds = v }},
-		{Name: "per_sequence_us", Unit: "µs", host: true, scale: 10, set: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.SequenceMicroseconds = v }},
-		{Name: "frontend_ms", Unit: "ms", host: true, scale: 5, runsOnly: true, set: func(r *catalog.CalibratedRecord, v *float64) { r.Calibration.FrontendMilliseconds = v }},
+		{Name: "gemm_compute", Unit: "×", scale: factor},
+		{Name: "gemm_memory", Unit: "×", scale: factor},
+		{Name: "attention_compute", Unit: "×", scale: factor},
+		{Name: "attention_memory", Unit: "×", scale: factor},
+		{Name: "moe_compute", Unit: "×", scale: factor, moeOnly: true},
+		{Name: "step_ms", Unit: "ms", host: true, scale: 0.5},
+		{Name: "per_sequence_us", Unit: "µs", host: true, scale: 10},
+		{Name: "frontend_ms", Unit: "ms", host: true, scale: 5, runsOnly: true},
 	}
 }
 
-// Choose picks parameters by name; none picks all that the measurements can tell of. moe says that the model is a mixture
-// of experts, runs that whole runs were measured.
+// Choose returns parameters by name, or without names all that the measurements can determine. The flag moe says that
+// the model is a mixture of experts, and runs that whole runs were measured.
 func Choose(names []string, moe, runs bool) ([]Parameter, error) {
-	var chosen []Parameter
 	all := Parameters()
+	var known []string
+	var chosen []Parameter
 	for _, p := range all {
-		if len(names) == 0 && (moe || !p.moeOnly) && (runs || !p.runsOnly) {
+		known = append(known, p.Name)
+		if len(names) == 0 && p.determined(moe, runs) {
 			chosen = append(chosen, p)
 		}
 	}
 	for _, name := range names {
-		found := false
-		for _, p := range all {
-			if p.Name != name {
-				continue
-			}
-			found = true
-			if p.moeOnly && !moe || p.runsOnly && !runs {
-				return nil, fmt.Errorf("--fit: %s cannot be told from these measurements", name)
-			}
-			chosen = append(chosen, p)
-		}
-		if !found {
-			var known []string
-			for _, p := range all {
-				known = append(known, p.Name)
-			}
-			hint := experiments.DidYouMean(name, known)
+		i := slices.Index(known, name)
+		if i < 0 {
+			hint := yamldoc.DidYouMean(name, known)
 			if hint != "" {
 				hint = "\nhint: " + hint
 			}
 			return nil, fmt.Errorf("--fit: %q is not known (want some of %s)%s", name, strings.Join(known, ", "), hint)
 		}
+		if !all[i].determined(moe, runs) {
+			return nil, fmt.Errorf("--fit: %s cannot be determined from these measurements", name)
+		}
+		chosen = append(chosen, all[i])
 	}
 	return chosen, nil
 }
 
-// isFactor says that the fit moves the logarithm.
+// determined reports whether measurements can determine the parameter.
+func (p Parameter) determined(moe, runs bool) bool {
+	return (moe || !p.moeOnly) && (runs || !p.runsOnly)
+}
+
+// isFactor reports whether the fit works on the logarithm.
 func (p Parameter) isFactor() bool { return p.Unit == "×" }
 
-// value is the parameter at a place of the fit. frontend_ms, which is a length of time and no correction, counts from
-// what the release has.
+// value returns the parameter's value at x. The value of frontend_ms is a duration, not a correction, and x is added to
+// the duration of the engine version.
 func (p Parameter) value(x, frontend float64) float64 {
 	switch {
 	case p.isFactor():
@@ -90,12 +108,12 @@ func (p Parameter) value(x, frontend float64) float64 {
 	return x
 }
 
-// record is the GPU's record at a place of the fit.
+// record returns the GPU's record at x.
 func record(base string, parameters []Parameter, x []float64, frontend float64) *catalog.CalibratedRecord {
 	r := &catalog.CalibratedRecord{Name: base + "-calibrated", Base: base}
 	for i, p := range parameters {
 		v := p.value(x[i], frontend)
-		p.set(r, &v)
+		*p.field(r) = &v
 	}
 	return r
 }

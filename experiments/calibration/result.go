@@ -17,38 +17,38 @@ import (
 // Schema identifies the JSON form of a [Result].
 const Schema = "clifftop.calibration/1"
 
-// Options say what to fit and how.
+// Options control a fit.
 type Options struct {
-	// Fit names the parameters; empty is all that the measurements can tell of.
+	// Fit names the parameters. Empty means all that the measurements can determine.
 	Fit []string
-	// ByGPU lets the runs be of several GPUs. Only what belongs to the host can then be fitted, and all runs of a GPU are
-	// left out together: how well do the others foretell it?
+	// ByGPU allows runs of several GPUs. Then only constants of the host are fitted, and the runs of one GPU are left
+	// out together, to measure how well the others predict them.
 	ByGPU bool
-	// Jobs is the number of simulations at a time; 0 is one for each processor. It changes no result.
+	// Jobs is the number of parallel simulations; 0 means one per processor. It changes no result.
 	Jobs int
-	// Check asserts the simulator's invariants.
+	// Check makes the simulator check its invariants.
 	Check bool
-	// Progress is told how many of the fit's passes over the measurements are done.
+	// Progress is called with the number of passes over the measurements that are done; it may be nil.
 	Progress func(done, total int)
 }
 
-// Result is what a fit gives.
+// Result is the result of a fit.
 type Result struct {
 	Schema   string `json:"schema"`
 	Clifftop string `json:"clifftop"`
 	GPU      string `json:"gpu"`
-	Source   string `json:"source"` // what was measured
+	Source   string `json:"source"` // the measurements
 
 	Parameters []Fitted `json:"parameters"`
 	Errors     []Error  `json:"errors"`
-	// Numbers are the single errors, in the order of the measurements.
+	// Numbers has the error of each measured number, in the order of the measurements.
 	Numbers []Number `json:"numbers"`
 
 	record *catalog.CalibratedRecord
 }
 
-// Fitted is a parameter's value. Low and High are the ends of its 95 % interval, by the curvature of the fit, the prior
-// included.
+// Fitted is a parameter's value before and after the fit. Low and High are the ends of its 95 % interval, from the
+// curvature of the loss with the prior.
 type Fitted struct {
 	Name  string  `json:"name"`
 	Unit  string  `json:"unit"`
@@ -58,8 +58,7 @@ type Fitted struct {
 	High  float64 `json:"high"`
 }
 
-// Error sums the errors of a metric up: medians and means of their sizes as they were, as they are, and as they are for runs
-// that were left out of the fit.
+// Error summarizes the absolute errors of a metric: before the fit, after it, and for runs that were left out of it.
 type Error struct {
 	Metric  string `json:"metric"`
 	N       int    `json:"n"`
@@ -68,13 +67,13 @@ type Error struct {
 	LeftOut Size   `json:"left_out"`
 }
 
-// Size is the median and the mean of errors' sizes, as fractions.
+// Size is the median and the mean of absolute errors, as fractions.
 type Size struct {
 	Median float64 `json:"median"`
 	Mean   float64 `json:"mean"`
 }
 
-// Number is one measured number: simulated over measured, less 1.
+// Number has the errors of one measured number: simulated over measured, minus 1.
 type Number struct {
 	Run     string  `json:"run"`
 	Metric  string  `json:"metric"`
@@ -83,8 +82,12 @@ type Number struct {
 	LeftOut float64 `json:"left_out"`
 }
 
+// result returns the result of a fit for a GPU. Names are the names of the runs.
 func (p *problem) result(f *fit, gpu string, frontend float64, names []string, source string) *Result {
-	r := &Result{Schema: Schema, Clifftop: experiments.Version, GPU: gpu, Source: source, record: record(gpu, p.parameters, f.x, frontend)}
+	r := &Result{
+		Schema: Schema, Clifftop: experiments.Version, GPU: gpu, Source: source,
+		record: record(gpu, p.parameters, f.x, frontend),
+	}
 	r.record.Calibration.Source = source
 	for k, q := range p.parameters {
 		r.Parameters = append(r.Parameters, Fitted{
@@ -119,25 +122,21 @@ func (p *problem) result(f *fit, gpu string, frontend float64, names []string, s
 	return r
 }
 
-// size is that of errors, of which there are some.
+// size returns the size of errors. There must be at least one.
 func size(metric string, errors []float64) Size {
 	s := validation.NewSpread(metric, errors)
 	return Size{Median: *s.Median, Mean: *s.Mean}
 }
 
-// WriteRecord writes the GPU's record under a name, for scenarios to name at gpu. Values are rounded to four digits.
+// WriteRecord writes the GPU's record with a name, for the key gpu of scenarios. Values are rounded to four decimals.
 func (r *Result) WriteRecord(w io.Writer, name string) error {
 	if strings.Contains(r.GPU, ",") {
-		return errors.New("a record is of one GPU, and the runs are of several")
+		return errors.New("--record: a record is for one GPU, but the runs are of several")
 	}
 	rec := *r.record
 	rec.Name = name
-	c := &rec.Calibration
-	for _, v := range []**float64{
-		&c.GEMMCompute, &c.GEMMMemory, &c.AttentionCompute, &c.AttentionMemory, &c.MoECompute,
-		&c.StepMilliseconds, &c.SequenceMicroseconds, &c.FrontendMilliseconds,
-	} {
-		if *v != nil {
+	for _, p := range Parameters() {
+		if v := p.field(&rec); *v != nil {
 			x := math.Round(**v*1e4) / 1e4
 			*v = &x
 		}
@@ -145,34 +144,39 @@ func (r *Result) WriteRecord(w io.Writer, name string) error {
 	return rec.Write(w)
 }
 
-// WriteTable writes the result for people.
+// WriteTable writes the constants and the errors as tables.
 func (r *Result) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, fitted to %s\n\n", r.GPU, r.Source)
-	fmt.Fprintf(&b, "%-18s %5s %9s %9s   %s\n", "constant", "", "was", "is", "95 % interval")
+	fmt.Fprintf(&b, "%-18s %5s %9s %9s   %s\n", "constant", "", "before", "after", "95 % interval")
 	for _, p := range r.Parameters {
 		fmt.Fprintf(&b, "%-18s %5s %9.3f %9.3f   %.3f to %.3f\n", p.Name, p.Unit, p.From, p.Value, p.Low, p.High)
 	}
-	fmt.Fprintf(&b, "\nErrors, median (mean) of their sizes in %%\n%-18s %5s %14s %14s %14s\n", "", "n", "before", "after", "left out")
+	fmt.Fprintf(&b, "\nAbsolute errors, median (mean) in %%\n%-18s %5s %14s %14s %14s\n", "", "n", "before", "after",
+		"left out")
 	cell := func(s Size) string { return fmt.Sprintf("%.1f (%.1f)", 100*s.Median, 100*s.Mean) }
 	for _, e := range r.Errors {
 		fmt.Fprintf(&b, "%-18s %5d %14s %14s %14s\n", e.Metric, e.N, cell(e.Before), cell(e.After), cell(e.LeftOut))
 	}
-	what := "run"
+	group := "run"
 	if strings.Contains(r.GPU, ",") {
-		what = "GPU"
+		group = "GPU"
 	}
-	fmt.Fprintf(&b, "left out: each %s predicted by a fit to the others\n", what)
+	fmt.Fprintf(&b, "left out: each %s predicted by a fit to the others\n", group)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// WriteCSV writes the single errors.
+// WriteCSV writes the error of each measured number.
 func (r *Result) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	rows := [][]string{{"run", "metric", "before", "after", "left_out"}}
 	for _, n := range r.Numbers {
-		rows = append(rows, []string{n.Run, n.Metric, fmt.Sprintf("%.6f", n.Before), fmt.Sprintf("%.6f", n.After), fmt.Sprintf("%.6f", n.LeftOut)})
+		row := []string{n.Run, n.Metric}
+		for _, v := range []float64{n.Before, n.After, n.LeftOut} {
+			row = append(row, fmt.Sprintf("%.6f", v))
+		}
+		rows = append(rows, row)
 	}
 	return c.WriteAll(rows)
 }

@@ -2,6 +2,7 @@ package calibration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -10,22 +11,26 @@ import (
 	"clifftop/experiments/validation"
 )
 
-// Spreads of measured runs, as fractions: repeated runs differ by about 1 % in the time per token and 2 to 5 % in the time
-// to first token; what no constant of a GPU explains is as much again.
+// runMetrics are the metrics of runs that the fit uses, with their standard deviations as fractions. Repeated runs
+// differ by about 1 % in time per token and by 2 to 5 % in time to first token, and effects outside the model add as
+// much.
 var runMetrics = []struct {
 	name   string
 	spread float64
 }{{"ttft_mean_ms", 0.04}, {"tpot_mean_ms", 0.02}}
 
-// FitRuns fits constants to measured runs, which are all of one GPU. Runs that no scenario expresses and overloaded ones
-// are left out; keep, if it is not nil, chooses among the others.
-func FitRuns(ctx context.Context, ref *validation.Reference, cases []*validation.Case, keep func(*validation.Row) bool, o Options) (*Result, error) {
+// FitRuns fits constants to measured runs of one GPU. Runs that no scenario expresses and overloaded runs are not used.
+// The function keep selects among the others; nil keeps all.
+func FitRuns(
+	ctx context.Context, ref *validation.Reference, cases []*validation.Case, keep func(*validation.Row) bool,
+	o Options,
+) (*Result, error) {
 	steady := func(r *validation.Row) bool { return !r.Overloaded() && (keep == nil || keep(r)) }
-	cases, gpu, moe, frontend, err := usable(cases, steady, o.ByGPU)
+	runs, err := selectRuns(cases, steady, o.ByGPU)
 	if err != nil {
 		return nil, err
 	}
-	parameters, err := Choose(o.Fit, moe, true)
+	parameters, err := Choose(o.Fit, runs.moe, true)
 	if err != nil {
 		return nil, err
 	}
@@ -34,12 +39,12 @@ func FitRuns(ctx context.Context, ref *validation.Reference, cases []*validation
 	}
 	p := &problem{parameters: parameters, progress: o.Progress}
 	score := func(ctx context.Context, x []float64) (*validation.Report, error) {
-		rec := record(gpu, parameters, x, frontend)
+		rec := record(runs.gpu, parameters, x, runs.frontend)
 		delay := -1.0
 		if f := rec.Calibration.FrontendMilliseconds; f != nil {
 			delay = *f / 1e3
 		}
-		list, err := validation.Corrected(cases, rec.Correct, delay)
+		list, err := validation.Corrected(runs.cases, rec.Correct, delay)
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +59,8 @@ func FitRuns(ctx context.Context, ref *validation.Reference, cases []*validation
 		p.groupByGPU(first, names)
 	}
 	if len(p.observations) == 0 {
-		return nil, fmt.Errorf("no run of %s was measured in ways that the fit uses (want ttft_mean_ms or tpot_mean_ms)", gpu)
+		return nil, fmt.Errorf("no run of %s has a metric that the fit uses (want ttft_mean_ms or tpot_mean_ms)",
+			runs.gpu)
 	}
 	p.residuals = func(ctx context.Context, x []float64) ([]float64, error) {
 		r, err := score(ctx, x)
@@ -67,10 +73,10 @@ func FitRuns(ctx context.Context, ref *validation.Reference, cases []*validation
 	if err != nil {
 		return nil, err
 	}
-	return p.result(f, gpu, frontend, names, fmt.Sprintf("%d runs of %s", len(names), ref.Name)), nil
+	return p.result(f, runs.gpu, runs.frontend, names, fmt.Sprintf("%d runs of %s", len(names), ref.Name)), nil
 }
 
-// groupByGPU leaves all runs of a GPU out together.
+// groupByGPU groups the observations by GPU.
 func (p *problem) groupByGPU(r *validation.Report, names []string) {
 	gpus := map[string]string{}
 	var order []string
@@ -87,37 +93,47 @@ func (p *problem) groupByGPU(r *validation.Report, names []string) {
 	}
 }
 
-// usable are the cases that can be fitted, and the GPU that they are all of, or with several the GPUs.
-func usable(cases []*validation.Case, keep func(*validation.Row) bool, several bool) (list []*validation.Case, gpu string, moe bool, frontend float64, err error) {
+// selection is a set of runs that can be fitted.
+type selection struct {
+	cases    []*validation.Case
+	gpu      string  // the GPU, or several separated by commas
+	moe      bool    // some model is a mixture of experts
+	frontend float64 // time of the API server in ms
+}
+
+// selectRuns returns the cases with a scenario and a row to keep. It is an error if they are of several GPUs, unless
+// several is set.
+func selectRuns(cases []*validation.Case, keep func(*validation.Row) bool, several bool) (*selection, error) {
+	s := &selection{}
 	var gpus []string
 	for _, c := range cases {
 		u := c.Setup()
 		if u == nil || !slices.ContainsFunc(c.Rows, keep) {
 			continue
 		}
-		list = append(list, c)
+		s.cases = append(s.cases, c)
 		if g := u.Deployment.GPU.Name; !slices.Contains(gpus, g) {
 			gpus = append(gpus, g)
 		}
-		moe = moe || u.Deployment.LLM.Experts > 0
-		if frontend == 0 {
-			frontend = u.Config.Frontend.Seconds() * 1e3
+		s.moe = s.moe || u.Deployment.LLM.Experts > 0
+		if s.frontend == 0 {
+			s.frontend = u.Config.Frontend.Seconds() * 1e3
 		}
 	}
-	switch len(gpus) {
-	case 0:
-		return nil, "", false, 0, fmt.Errorf("no run is left to fit (want measured runs that a scenario expresses and that are not overloaded)")
-	case 1:
-		return list, gpus[0], moe, frontend, nil
+	switch {
+	case len(gpus) == 0:
+		return nil, errors.New("there is no run to fit " +
+			"(want measured runs that a scenario can express and that are not overloaded)")
+	case len(gpus) > 1 && !several:
+		return nil, fmt.Errorf("the runs are of %d GPUs, %s (want one: select it with --only gpu=%s)",
+			len(gpus), strings.Join(gpus, ", "), gpus[0])
 	}
-	if several {
-		slices.Sort(gpus)
-		return list, strings.Join(gpus, ", "), moe, frontend, nil
-	}
-	return nil, "", false, 0, fmt.Errorf("the runs are of %d GPUs, %s (want one: choose it with --only gpu=%s)", len(gpus), strings.Join(gpus, ", "), gpus[0])
+	slices.Sort(gpus)
+	s.gpu = strings.Join(gpus, ", ")
+	return s, nil
 }
 
-// observe lists what the scored rows measured, and their names.
+// observe adds an observation for each metric of the scored rows, and returns the names of the rows.
 func (p *problem) observe(r *validation.Report) []string {
 	var names []string
 	for i := range r.Rows {
@@ -138,7 +154,7 @@ func (p *problem) observe(r *validation.Report) []string {
 	return names
 }
 
-// read is the residuals of a report, in the order of the observations.
+// read returns the residuals of a report, in the order of the observations.
 func (p *problem) read(r *validation.Report, names []string) ([]float64, error) {
 	byName := map[string]*validation.Result{}
 	for i := range r.Rows {
@@ -148,7 +164,7 @@ func (p *problem) read(r *validation.Report, names []string) ([]float64, error) 
 	for i, o := range p.observations {
 		e := byName[names[o.run]].Error(o.metric)
 		if e == nil {
-			return nil, fmt.Errorf("calibration: %s gave no %s with the constants tried", names[o.run], o.metric)
+			return nil, fmt.Errorf("calibration: %s has no %s with the constants of this step", names[o.run], o.metric)
 		}
 		list[i] = math.Log1p(*e)
 	}

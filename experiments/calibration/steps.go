@@ -5,15 +5,17 @@ import (
 	"fmt"
 	"math"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/model"
 )
 
-// stepSpread is how much measured iterations differ from what a few constants can explain, as a fraction.
+// stepSpread is the standard deviation of measured iterations around the model, as a fraction.
 const stepSpread = 0.04
 
 // FitSteps fits constants to measured iterations of a scenario's deployment.
-func FitSteps(ctx context.Context, name string, u *experiments.Setup, steps []model.Iteration, o Options) (*Result, error) {
+func FitSteps(
+	ctx context.Context, name string, u *scenario.Setup, steps []model.Iteration, o Options,
+) (*Result, error) {
 	d := u.Deployment
 	parameters, err := Choose(o.Fit, d.LLM.Experts > 0, false)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 )
 
 // want checks numbers of a result by name.
@@ -34,8 +34,8 @@ func deref(v *float64) any {
 	return *v
 }
 
-// A9: four requests a minute of 30 s each are 2 at once, with the percentiles that the mean hides.
-// A5, A6: those that receive tokens are fewer than those in the system.
+// A9: four requests a minute with a duration of 30 s are 2 concurrent requests, with percentiles.
+// A5, A6: fewer requests are in decode than in the system.
 func TestConcurrency(t *testing.T) {
 	r, err := Concurrency(Demand{PerMinute: 4, StreamSeconds: 30}, nil)
 	want(t, r, err, map[string]float64{
@@ -45,12 +45,12 @@ func TestConcurrency(t *testing.T) {
 	want(t, r, err, map[string]float64{"mean_requests": 34. / 15, "decoding_requests": 2, "duration_s": 34})
 	for _, d := range []Demand{{}, {PerMinute: -1, StreamSeconds: 1}, {PerMinute: 1}, {PerMinute: math.NaN(), StreamSeconds: 1}, {PerMinute: 1, StreamSeconds: math.Inf(1)}} {
 		if _, err := Concurrency(d, nil); err == nil {
-			t.Errorf("%+v is let through", d)
+			t.Errorf("%+v is accepted", d)
 		}
 	}
 }
 
-// D11: people become requests by how many are active and how often they ask.
+// D11: the rate of requests follows from the number of active people and the time between their requests.
 func TestCrowd(t *testing.T) {
 	c := &Crowd{People: 100, Active: .2, EverySeconds: 300}
 	d, err := c.Demand(0, 34)
@@ -61,13 +61,13 @@ func TestCrowd(t *testing.T) {
 	want(t, r, err, map[string]float64{"active_people": 20, "requests_per_minute": 4, "mean_requests": 2.266667})
 	for _, c := range []Crowd{{}, {People: 1, Active: 2, EverySeconds: 1}, {People: 1, Active: .5}} {
 		if _, err := c.Demand(0, 1); err == nil {
-			t.Errorf("%+v is let through", c)
+			t.Errorf("%+v is accepted", c)
 		}
 	}
 }
 
-// B13: every concurrency has one tier, edges belong to the upper one, and 30 to 50 has a name. B14: what most companies
-// have is said and not enforced.
+// B13: every number of requests has one tier, edges belong to the upper tier, and 30 to 50 has a name. B14: a note
+// gives the number that most companies have, and nothing uses it.
 func TestTiers(t *testing.T) {
 	tiers := Tiers()
 	if tiers[0].From != 0 || !math.IsInf(tiers[len(tiers)-1].Below, 1) {
@@ -92,7 +92,7 @@ func TestTiers(t *testing.T) {
 	}
 }
 
-// The quantiles of a Poisson number: against sums of its probabilities, and far out.
+// Quantiles of a Poisson variable, compared with sums of probabilities, and for a large mean.
 func TestPoisson(t *testing.T) {
 	for _, mean := range []float64{.01, .5, 2, 7.3, 40} {
 		p, sum := math.Exp(-mean), 0.0
@@ -112,13 +112,14 @@ func TestPoisson(t *testing.T) {
 	}
 }
 
-// A16: $3 an hour at 4,000 tokens/s are $0.2083 a million. A17: $10 at 10,000 are $0.000278 a thousand, not the $0.001 that
-// is commonly given, and a tenth of the throughput costs ten times that. C13: at 30 % load a token costs 3.3 times as much.
+// A16: $3 an hour at 4,000 tokens/s is $0.2083 per million tokens. A17: $10 at 10,000 is $0.000278 per thousand, not
+// the common $0.001, and a tenth of the throughput costs ten times as much. C13: at 30 % load a token costs 3.3 times
+// as much.
 func TestCost(t *testing.T) {
 	r, err := Cost(Price{USDPerGPUHour: 3, GPUs: 1, TokensPerSecond: 4000})
 	want(t, r, err, map[string]float64{"tokens_per_hour": 14.4e6, "usd_per_million_tokens_at_capacity": 3 / 14.4})
 	if !strings.Contains(strings.Join(r.Notes, " "), "$0.000278") {
-		t.Error("the common mistake is not spoken of")
+		t.Error("no note names the common mistake")
 	}
 	r, err = Cost(Price{USDPerGPUHour: 10, GPUs: 1, TokensPerSecond: 10_000})
 	want(t, r, err, map[string]float64{"usd_per_million_tokens_at_capacity": .277778, "usd_per_thousand_tokens_at_capacity": .000277778})
@@ -135,7 +136,7 @@ func TestCost(t *testing.T) {
 	want(t, four, err, map[string]float64{"usd_per_hour": 12, "usd_per_million_tokens_at_capacity": 3 / 14.4})
 	for _, p := range []Price{{}, {GPUs: 1}, {GPUs: 1.5, TokensPerSecond: 1}, {GPUs: 1, TokensPerSecond: 1, Utilisation: 2}, {GPUs: 1, TokensPerSecond: math.NaN()}} {
 		if _, err := Cost(p); err == nil {
-			t.Errorf("%+v is let through", p)
+			t.Errorf("%+v is accepted", p)
 		}
 	}
 }
@@ -148,7 +149,7 @@ func answer(tokens int, ttft float64, speed string, against *Stream) Answer {
 	return Answer{Tokens: tokens, Stream: Stream{ttft, s}, Against: against, WordsPerMinute: ReadingWordsPerMinute, TokensPerWord: TokensPerWord}
 }
 
-// A8: 4 s and 300 tokens at 10 a second are 34.0 s by the rule of thumb and 33.9 s exactly. A10: systems A and B.
+// A8: 4 s and 300 tokens at 10 tokens/s take 34.0 s by the rule of thumb and 33.9 s exactly. A10: systems A and B.
 func TestLatency(t *testing.T) {
 	r, err := Latency(answer(300, 4, "10tok/s", nil))
 	want(t, r, err, map[string]float64{"e2e_s": 33.9, "e2e_rule_of_thumb_s": 34, "tpot_ms": 100})
@@ -158,7 +159,7 @@ func TestLatency(t *testing.T) {
 		"e2e_s": 40.4, "e2e_rule_of_thumb_s": 40.5, "e2e_s_against": 12.975, "e2e_rule_of_thumb_s_against": 13,
 		"tokens_per_s_against": 40, "break_even_tokens": 1 + 2.5/.075,
 	})
-	// A13: the rule of thumb is one time per token too much, whatever the answer.
+	// A13: the rule of thumb is always one time per token too long.
 	for _, n := range []int{1, 2, 57, 1000} {
 		r, err := Latency(answer(n, .3, "40ms", nil))
 		if err != nil || math.Abs(*r.Find("e2e_rule_of_thumb_s")-*r.Find("e2e_s")-.04) > 1e-12 {
@@ -167,12 +168,12 @@ func TestLatency(t *testing.T) {
 	}
 	for _, a := range []Answer{{}, answer(0, 0, "1s", nil), answer(1, -1, "1s", nil), answer(1, math.Inf(1), "1s", nil), answer(1, 0, "1s", &Stream{})} {
 		if _, err := Latency(a); err == nil {
-			t.Errorf("%+v is let through", a)
+			t.Errorf("%+v is accepted", a)
 		}
 	}
 }
 
-// A37: an answer that comes at once after 12 s and one that streams from 200 ms on end together only if they are made to.
+// A37: an output that arrives at once after 12 s, and one that streams from 200 ms on and ends at the same time.
 func TestEqualEndToEnd(t *testing.T) {
 	dump := Stream{12 - 1e-6, 1e-6 / 649}
 	stream := Stream{.2, Speed(11.8 / 649)}
@@ -184,8 +185,8 @@ func TestEqualEndToEnd(t *testing.T) {
 	}
 }
 
-// B5: 250 words per minute are 5.417 tokens/s, 184.6 ms each. B6: a time per token takes either unit, but one must be given.
-// A2: characters per second only where the tokenizer is spoken of.
+// B5: 250 words per minute are 5.417 tokens/s, 184.6 ms each. B6: a speed takes either unit, and a unit is required.
+// A2: characters per second only if characters per token are given.
 func TestReading(t *testing.T) {
 	r, err := Latency(answer(100, 1, "10tok/s", nil))
 	want(t, r, err, map[string]float64{"reading_tokens_per_s": 5.416667, "reading_ms_per_token": 184.615385, "pace_surplus": 1.846154, "words_per_s": 10 / 1.3})
@@ -205,7 +206,7 @@ func TestReading(t *testing.T) {
 	}
 	for _, text := range []string{"5", "5.5", "", "tok/s", "-5tok/s", "0tok/s", "0", "5tok", "Inftok/s", "5 apples"} {
 		if _, err := ParseSpeed(text); err == nil {
-			t.Errorf("%q is let through", text)
+			t.Errorf("%q is accepted", text)
 		}
 	}
 	if _, err := ParseSpeed("5"); !strings.Contains(err.Error(), "no unit") {
@@ -224,17 +225,17 @@ func TestParse(t *testing.T) {
 	}
 	for _, text := range []string{"4000", "-1tok/s", "NaNtok/s", ""} {
 		if _, err := ParseRate(text); err == nil {
-			t.Errorf("the rate %q is let through", text)
+			t.Errorf("the rate %q is accepted", text)
 		}
 	}
 	for _, text := range []string{"120%", "2", "x", "NaN", "-1%"} {
 		if _, err := ParseShare(text); err == nil {
-			t.Errorf("the share %q is let through", text)
+			t.Errorf("the share %q is accepted", text)
 		}
 	}
 }
 
-// B8: the usual times of answers ask for times per token of the better bands. The answer's exact time decides.
+// B8: the durations of typical outputs are compared with typical durations.
 func TestUsualAnswers(t *testing.T) {
 	r, err := Latency(answer(100, .5, "50ms", nil))
 	want(t, r, err, map[string]float64{"e2e_chat_s": .5 + 99*.05, "e2e_code_s": .5 + 499*.05, "e2e_document_s": .5 + 1999*.05})
@@ -245,27 +246,27 @@ func TestUsualAnswers(t *testing.T) {
 	}
 }
 
-func scenario(t *testing.T, sets ...string) *experiments.Scenario {
+func loaded(t *testing.T, sets ...string) *scenario.Scenario {
 	t.Helper()
-	var settings []experiments.Setting
+	var settings []scenario.Setting
 	for _, text := range sets {
-		s, err := experiments.ParseSetting(text)
+		s, err := scenario.ParseSetting(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		settings = append(settings, s)
 	}
-	s, err := experiments.Load("", settings...)
+	s, err := scenario.Load("", settings...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// B9: a model of 70 billion parameters in fp16 fits neither one GPU of 80 GB nor one of 141 GB: two are needed.
+// B9: a model of 70 billion parameters in fp16 does not fit one GPU of 80 GB or 141 GB, but two.
 func TestDoesNotFit(t *testing.T) {
 	for gpu, missing := range map[string]float64{"h100": 66.86, "h200": 7.06} {
-		r, err := KV(scenario(t, "model=llama-3.1-70b", "gpu="+gpu, "deployment.dtype=fp16"), nil)
+		r, err := KV(loaded(t, "model=llama-3.1-70b", "gpu="+gpu, "deployment.dtype=fp16"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,43 +277,43 @@ func TestDoesNotFit(t *testing.T) {
 			t.Errorf("%s: weights of %v GB", gpu, deref(w))
 		}
 	}
-	r, err := KV(scenario(t, "model=llama-3.1-70b", "deployment.tensor_parallel_size=4"), []int{4096, 500_000})
+	r, err := KV(loaded(t, "model=llama-3.1-70b", "deployment.tensor_parallel_size=4"), []int{4096, 500_000})
 	want(t, r, err, map[string]float64{"kv_bytes_per_token": 2 * 80 * 2 * 128 * 2, "requests_of_500000_tokens": 0})
 	if r.Find("missing_gb") != nil || *r.Find("requests_of_4096_tokens") != math.Floor(*r.Find("kv_tokens")/4096) {
 		t.Errorf("%+v", r)
 	}
 }
 
-// T21 of the theory: how many requests fit, at the lengths of the traffic.
+// T21: the number of requests that fit, at the lengths of the traffic.
 func TestKVOfTraffic(t *testing.T) {
-	r, err := KV(scenario(t, "workload={input: {distribution: fixed, value: 1000}, output: {distribution: fixed, value: 24}}"), nil)
+	r, err := KV(loaded(t, "workload={input: {distribution: fixed, value: 1000}, output: {distribution: fixed, value: 24}}"), nil)
 	want(t, r, err, map[string]float64{"kv_bytes_per_token": 131072})
 	for _, name := range []string{"requests_at_p50", "requests_at_p95"} {
 		if got := r.Find(name); got == nil || *got != math.Floor(*r.Find("kv_blocks")/64) {
 			t.Errorf("%s is %v", name, deref(got))
 		}
 	}
-	if _, err := KV(scenario(t, "step_time={linear: {a_ms: 1}}"), nil); err == nil {
+	if _, err := KV(loaded(t, "step_time={linear: {a_ms: 1}}"), nil); err == nil {
 		t.Error("an unlimited pool is sized")
 	}
-	if _, err := KV(scenario(t, "gpu=nothing"), nil); err == nil {
-		t.Error("an unknown GPU is let through")
+	if _, err := KV(loaded(t, "gpu=nothing"), nil); err == nil {
+		t.Error("an unknown GPU is accepted")
 	}
-	if _, err := KV(scenario(t), []int{0}); err == nil {
-		t.Error("a request of nothing is let through")
+	if _, err := KV(loaded(t), []int{0}); err == nil {
+		t.Error("a request of nothing is accepted")
 	}
 	for _, model := range []string{"deepseek-v3", "gemma-3-27b"} {
-		r, err := KV(scenario(t, "model="+model, "gpu=h200", "deployment.tensor_parallel_size=8"), []int{10_000})
+		r, err := KV(loaded(t, "model="+model, "gpu=h200", "deployment.tensor_parallel_size=8"), []int{10_000})
 		if err != nil || *r.Find("requests_of_10000_tokens") < 1 {
 			t.Errorf("%s: %v", model, err)
 		}
 	}
 }
 
-// A9: the time of a request depends on the load; N = λ·W(N) has an exact solution where an iteration takes a + b·n:
-// n = λoa/(1-λob), here 400 requests at once.
+// A9: the duration of a request depends on the load. If an iteration takes a + b·n, N = λ·W(N) has the exact solution
+// n = λoa/(1-λob), here 400 concurrent requests.
 func TestFixedPoint(t *testing.T) {
-	s := scenario(t, "step_time={linear: {a_ms: 10, b_us: 100}}", "engine.max_num_seqs=4096", "engine.max_num_batched_tokens=8192",
+	s := loaded(t, "step_time={linear: {a_ms: 10, b_us: 100}}", "engine.max_num_seqs=4096", "engine.max_num_batched_tokens=8192",
 		"workload={arrivals: {process: poisson, rate: 1}, input: {distribution: fixed, value: 1}, output: {distribution: fixed, value: 1000}}", "run.warmup=200s")
 	r, err := AtLoad(context.Background(), s, Demand{PerMinute: 8 * 60}, nil)
 	if err != nil {
@@ -325,13 +326,13 @@ func TestFixedPoint(t *testing.T) {
 	if math.Abs(*idle-8*10.1) > 1 {
 		t.Errorf("%v requests at once if nothing slowed down, want 80.8", *idle)
 	}
-	// Beyond λo = 1/b there is none.
+	// Above λo = 1/b there is no solution.
 	r, err = AtLoad(context.Background(), s, Demand{PerMinute: 11 * 60}, nil)
 	if err != nil || r.Find("mean_requests") != nil || !strings.Contains(r.Lines[len(r.Lines)-1].Says, "not settled") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if _, err := AtLoad(context.Background(), s, Demand{}, nil); err == nil {
-		t.Error("no demand is let through")
+		t.Error("no demand is accepted")
 	}
 }
 

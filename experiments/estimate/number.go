@@ -8,7 +8,7 @@ import (
 	"clifftop/report/layout"
 )
 
-// amount prints a number for people: four significant digits, or all digits of a whole number in groups of three.
+// amount formats a number with four significant digits, or a whole number with all digits in groups of three.
 func amount(v float64) string {
 	switch m := math.Abs(v); {
 	case math.IsInf(v, 0) || math.IsNaN(v):
@@ -29,5 +29,5 @@ func amount(v float64) string {
 	return text
 }
 
-// percent prints a fraction.
+// percent formats a fraction in percent.
 func percent(fraction float64) string { return amount(100*fraction) + " %" }

@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// tableWidth is the number of columns that tables keep to.
+// tableWidth is the width of tables in columns.
 const tableWidth = 80
 
-// WriteTable writes the result for people: each number, and below it its formula.
+// WriteTable writes each number, followed by its formula.
 func (r *Result) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(sentence(r.Of) + "\n\n")
@@ -22,7 +22,8 @@ func (r *Result) WriteTable(w io.Writer) error {
 	indent := strings.Repeat(" ", width+2)
 	for i := range r.Lines {
 		l := &r.Lines[i]
-		b.WriteString(l.Text + strings.Repeat(" ", width+2-utf8.RuneCountInString(l.Text)) + wrap(l.says(), indent) + "\n")
+		b.WriteString(l.Text + strings.Repeat(" ", width+2-utf8.RuneCountInString(l.Text)) + wrap(l.says(),
+			indent) + "\n")
 		if l.Formula != "" {
 			b.WriteString(l.arithmetic())
 		}
@@ -34,7 +35,7 @@ func (r *Result) WriteTable(w io.Writer) error {
 	return err
 }
 
-// arithmetic is the formula and the numbers in it, on one line where they fit.
+// arithmetic returns the formula and its numbers, on one line if they fit.
 func (l *Line) arithmetic() string {
 	const indent = "    "
 	formula, numbers := "= "+l.Formula, "= "+l.Numbers
@@ -44,7 +45,7 @@ func (l *Line) arithmetic() string {
 	return indent + wrap(formula, indent) + "\n" + indent + wrap(numbers, indent) + "\n"
 }
 
-// says is the value with its unit and what it means.
+// says returns the value with its unit and meaning.
 func (l *Line) says() string {
 	text := "–"
 	if l.Value != nil {
@@ -61,7 +62,7 @@ func (l *Line) says() string {
 	return text
 }
 
-// wrap breaks a text at spaces; the lines after the first begin with the indent, which the first has before it.
+// wrap breaks a text at spaces. Lines after the first begin with the indent. The caller writes the indent of the first.
 func wrap(text, indent string) string {
 	var b strings.Builder
 	used := utf8.RuneCountInString(indent)
@@ -87,7 +88,7 @@ func sentence(text string) string {
 	return strings.ToUpper(string(first)) + text[size:]
 }
 
-// WriteMarkdown writes the result as a Markdown table, and its notes.
+// WriteMarkdown writes a Markdown table, followed by the notes.
 func (r *Result) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(sentence(r.Of) + "\n\n| | | formula | with numbers |\n|---|---:|---|---|\n")

@@ -40,7 +40,7 @@ func TestParse(t *testing.T) {
 		{"4", nil, Shard{}, `"4" is not a shard`},
 		{"a/b", nil, Shard{}, `"a/b" is not a shard`},
 		{"1/2/3", nil, Shard{}, "is not a shard"},
-		{"auto", nil, Shard{}, "no scheduler tells"},
+		{"auto", nil, Shard{}, "no scheduler sets the index"},
 		{"auto", []string{"SLURM_ARRAY_TASK_ID=7"}, Shard{}, "SLURM_ARRAY_TASK_ID is set but not SLURM_ARRAY_TASK_COUNT"},
 		{"auto", []string{"SLURM_ARRAY_TASK_ID=9", "SLURM_ARRAY_TASK_MIN=1", "SLURM_ARRAY_TASK_COUNT=4"}, Shard{}, "there is no shard 8 of 4"},
 		{"auto/x", []string{"JOB_COMPLETION_INDEX=0"}, Shard{}, `"x" is not a number of shards`},
@@ -56,7 +56,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestShardsDivide finds every run in exactly one shard.
+// TestShardsDivide asserts that every run belongs to exactly one shard.
 func TestShardsDivide(t *testing.T) {
 	for _, n := range []int{1, 4, 20, 2001} {
 		for i := range 2000 {
@@ -76,7 +76,7 @@ func TestShardsDivide(t *testing.T) {
 	}
 }
 
-func TestKeysTellPartsApart(t *testing.T) {
+func TestKeyDependsOnEachPart(t *testing.T) {
 	keys := []string{
 		Key([]byte("ab"), []byte("c")), Key([]byte("a"), []byte("bc")), Key([]byte("abc")), Key([]byte("abc"), nil), Key(),
 	}
@@ -94,31 +94,30 @@ func TestStore(t *testing.T) {
 	if _, ok, err := s.Get("x"); ok || err != nil {
 		t.Errorf("an empty store has x: %v, %v", ok, err)
 	}
-	for range 2 { // the second time it is there
+	for range 2 { // the second time the result exists
 		if err := s.Put("x", []byte("one")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := s.Put("x", []byte("two")); err == nil || !strings.Contains(err.Error(), "left as it is") {
-		t.Errorf("another result is taken: %v", err)
+		t.Errorf("a different result is accepted: %v", err)
 	}
 	if got, ok, err := s.Get("x"); string(got) != "one" || !ok || err != nil || !s.Has("x") {
 		t.Errorf("x is %q, %v, %v", got, ok, err)
 	}
-	if left := s.Abandoned(); len(left) > 0 {
-		t.Errorf("%v is left", left)
+	if files, err := os.ReadDir(s.Dir()); err != nil || len(files) != 1 {
+		t.Errorf("files %v, %v, want one", files, err)
 	}
 	if err := os.WriteFile(filepath.Join(s.Dir(), ".y-123"), []byte("ha"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if left := s.Abandoned(); len(left) != 1 || s.Has("y") {
-		t.Errorf("half a result: %v, %v", left, s.Has("y"))
+	if s.Has("y") {
+		t.Error("an incomplete file counts as a result")
 	}
 }
 
-// TestWritersMeet lets several tasks write the same results at once: all of them are told that it went well,
-// and each result is whole.
-func TestWritersMeet(t *testing.T) {
+// TestConcurrentPut lets several tasks write the same results at once. All succeed, and each result is complete.
+func TestConcurrentPut(t *testing.T) {
 	s, err := Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +140,7 @@ func TestWritersMeet(t *testing.T) {
 	}
 }
 
-func TestOpenSaysWhy(t *testing.T) {
+func TestOpenError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)

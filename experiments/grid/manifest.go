@@ -12,15 +12,16 @@ import (
 // Schema identifies a [Manifest].
 const Schema = "clifftop.grid/1"
 
-// manifestKey is the manifest's name in a store.
+// manifestKey is the key of the manifest in a store.
 const manifestKey = "manifest"
 
-// A Manifest is what tasks agree on: the list of runs, in order, and what is to be made of their results.
+// A Manifest is the description of the work that all tasks share: the list of runs in order, and the use of the
+// results.
 type Manifest struct {
 	Schema string `json:"schema"`
 	// Build is the version of the program.
 	Build string `json:"build"`
-	// Command says what becomes of the results; Request is what it needs beside them.
+	// Command names the command that uses the results, and Request has the other inputs of the command.
 	Command string          `json:"command"`
 	Request json.RawMessage `json:"request"`
 	Runs    []Run           `json:"runs"`
@@ -28,11 +29,11 @@ type Manifest struct {
 
 // Run is one run of a list.
 type Run struct {
-	Label string `json:"label"` // what it is called in messages
-	Key   string `json:"key"`   // of its result
+	Label string `json:"label"` // name of the run in messages
+	Key   string `json:"key"`   // key of its result
 }
 
-// PutManifest keeps the manifest. One that is there already must be the same.
+// PutManifest stores the manifest. If the store has one already, it must be equal.
 func (s *Store) PutManifest(m *Manifest) error {
 	data, err := json.MarshalIndent(m, "", " ")
 	if err != nil {
@@ -57,10 +58,11 @@ func (s *Store) PutManifest(m *Manifest) error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%s holds results of something else: %s (want an empty directory, or the same command)", s.dir, m.differs(old))
+	return fmt.Errorf("%s holds results of something else: %s (want an empty directory, or the same command)",
+		s.dir, m.differs(old))
 }
 
-// Manifest is the manifest of the store; nil where there is none.
+// Manifest returns the manifest of the store, or nil if there is none.
 func (s *Store) Manifest() (*Manifest, error) {
 	data, ok, err := s.Get(manifestKey)
 	if err != nil || !ok {
@@ -69,7 +71,7 @@ func (s *Store) Manifest() (*Manifest, error) {
 	return readManifest(s.dir, data)
 }
 
-// Lists reports whether a manifest has the runs of the given labels, of what another one says that has none.
+// Lists reports whether a manifest has runs with the given labels and otherwise equals head, which has no runs.
 func (m *Manifest) Lists(head *Manifest, labels []string) bool {
 	if len(m.Runs) != len(labels) {
 		return false
@@ -84,15 +86,16 @@ func (m *Manifest) Lists(head *Manifest, labels []string) bool {
 	return bare.same(head)
 }
 
-// Fits makes sure that the results are of this manifest's list of runs.
+// Fits returns an error if the joined results belong to another manifest.
 func (j *Joined) Fits(m *Manifest) error {
 	if j.Manifest.same(m) {
 		return nil
 	}
-	return fmt.Errorf("%s holds results of something else: %s (want those of this program and scenario)", j.stores[0].dir, m.differs(j.Manifest))
+	return fmt.Errorf("%s holds results of something else: %s (want results of this program and scenario)",
+		j.stores[0].dir, m.differs(j.Manifest))
 }
 
-// differs says in what another manifest is different.
+// differs describes the first difference of another manifest.
 func (m *Manifest) differs(o *Manifest) string {
 	switch {
 	case m.Build != o.Build:
@@ -110,16 +113,16 @@ func (m *Manifest) differs(o *Manifest) string {
 			return fmt.Sprintf("%s was run from another scenario", r.Label)
 		}
 	}
-	return "something else was asked of the same runs"
+	return "the same runs were made for another request"
 }
 
-// Joined is what several stores hold of one list of runs.
+// Joined is the results of one list of runs in several stores.
 type Joined struct {
 	Manifest *Manifest
 	stores   []*Store
 }
 
-// Join finds the manifest of directories of results. All must have the same.
+// Join opens directories of results, which must all have the same manifest.
 func Join(dirs []string) (*Joined, error) {
 	j := &Joined{}
 	for _, dir := range dirs {
@@ -129,7 +132,8 @@ func Join(dirs []string) (*Joined, error) {
 			return nil, err
 		}
 		if !ok {
-			return nil, fmt.Errorf("%s: there is no manifest of results (want a directory that a shard has written)", filepath.Join(dir, manifestKey+suffix))
+			return nil, fmt.Errorf("%s: there is no manifest of results (want a directory that a shard wrote)",
+				filepath.Join(dir, manifestKey+suffix))
 		}
 		m, err := readManifest(dir, data)
 		if err != nil {
@@ -138,7 +142,8 @@ func Join(dirs []string) (*Joined, error) {
 		if j.Manifest == nil {
 			j.Manifest = m
 		} else if text := m.differs(j.Manifest); !m.same(j.Manifest) {
-			return nil, fmt.Errorf("%s and %s do not belong together: in the first, %s", dirs[0], dir, strings.TrimPrefix(text, "they "))
+			return nil, fmt.Errorf("%s and %s do not belong together: the first has results %s",
+				dirs[0], dir, strings.TrimPrefix(text, "they were "))
 		}
 		j.stores = append(j.stores, s)
 	}
@@ -155,7 +160,7 @@ func readManifest(dir string, data []byte) (*Manifest, error) {
 	m := &Manifest{}
 	path := filepath.Join(dir, manifestKey+suffix)
 	if err := json.Unmarshal(data, m); err != nil {
-		return nil, fmt.Errorf("%s is no manifest: %w", path, err)
+		return nil, fmt.Errorf("%s is not a manifest: %w", path, err)
 	}
 	if m.Schema != Schema {
 		return nil, fmt.Errorf("%s: schema %q is not known (want %s)", path, m.Schema, Schema)
@@ -163,12 +168,12 @@ func readManifest(dir string, data []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// Get reads the result of run i; ok is false where no task has made it.
+// Get reads the result of run i. It returns ok false if there is none.
 func (j *Joined) Get(i int) (data []byte, ok bool, err error) {
 	return j.Find(j.Manifest.Runs[i].Key)
 }
 
-// Find reads the result with a key, which need not be one of the manifest's.
+// Find reads the result with a key. The key need not be in the manifest.
 func (j *Joined) Find(key string) (data []byte, ok bool, err error) {
 	for _, s := range j.stores {
 		if data, ok, err = s.Get(key); ok || err != nil {
@@ -178,7 +183,7 @@ func (j *Joined) Find(key string) (data []byte, ok bool, err error) {
 	return nil, false, nil
 }
 
-// There are the runs whose results are there, in their order.
+// There returns the indices of the runs that have results, in order.
 func (j *Joined) There() []int {
 	there := make([]int, 0, len(j.Manifest.Runs))
 	for i := range j.Manifest.Runs {
@@ -189,7 +194,7 @@ func (j *Joined) There() []int {
 	return there
 }
 
-// Missing are the labels of the runs of which there is no result.
+// Missing returns the labels of the runs that have no result.
 func (j *Joined) Missing() []string {
 	var labels []string
 	for i, r := range j.Manifest.Runs {
@@ -200,7 +205,7 @@ func (j *Joined) Missing() []string {
 	return labels
 }
 
-// Has reports whether the result of run i is there.
+// Has reports whether run i has a result.
 func (j *Joined) Has(i int) bool {
 	return slices.ContainsFunc(j.stores, func(s *Store) bool { return s.Has(j.Manifest.Runs[i].Key) })
 }

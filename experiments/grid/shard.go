@@ -1,30 +1,31 @@
 package grid
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 )
 
-// MaxShards is the largest number of tasks that a list is divided among.
+// MaxShards is the largest number of shards.
 const MaxShards = 1_000_000
 
-// A Shard is a task's part of a list: every Count-th run from Index on, so that neighbours, which take about as
-// long, go to different tasks. The zero Shard has all.
+// A Shard is one task's part of a list: every Count-th run, starting with Index. Neighbours take a similar time and so
+// go to different tasks. The zero Shard has all runs.
 type Shard struct{ Index, Count int }
 
-// Has reports whether run i of the list is the task's.
+// Has reports whether run i of the list belongs to the shard.
 func (s Shard) Has(i int) bool { return s.Count == 0 || i%s.Count == s.Index }
 
-// Whole reports whether the task has the whole list.
+// Whole reports whether the shard has the whole list.
 func (s Shard) Whole() bool { return s.Count <= 1 }
 
-// String writes INDEX/COUNT.
+// String returns INDEX/COUNT.
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, max(s.Count, 1)) }
 
-// Parse reads I/N, shard I (from 0) of N; or auto/N, with I from a variable of the environment, or auto, with both. lookup is
-// [os.LookupEnv]. It knows the array jobs of Slurm and the Indexed Jobs of Kubernetes; the latter do not
-// tell how many there are, which CLIFFTOP_SHARDS says.
+// Parse parses I/N, which is shard I of N with I from 0; auto/N, which takes I from the environment; or auto, which
+// takes both. It supports array jobs of Slurm and Indexed Jobs of Kubernetes. Kubernetes sets no variable for N, so
+// auto takes N from CLIFFTOP_SHARDS. The function lookup is [os.LookupEnv].
 func Parse(text string, lookup func(string) (string, bool)) (Shard, error) {
 	const want = "want I/N with I from 0 to N-1, auto/N or auto"
 	index, count, divided := strings.Cut(text, "/")
@@ -49,7 +50,7 @@ func newShard(i, n int, found, want string) (Shard, error) {
 	return Shard{i, n}, nil
 }
 
-// fromEnvironment asks the scheduler which task this is, and of how many where that is not given.
+// fromEnvironment takes the index of the shard from the variables of a scheduler, and the count if it is not given.
 func fromEnvironment(count string, given bool, lookup func(string) (string, bool)) (Shard, error) {
 	for _, s := range []struct{ index, first, count string }{
 		{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_COUNT"},
@@ -74,7 +75,7 @@ func fromEnvironment(count string, given bool, lookup func(string) (string, bool
 		}
 		if !given {
 			if count, ok = lookup(s.count); !ok {
-				return Shard{}, fmt.Errorf("%s is set but not %s (want it, or auto/N)", s.index, s.count)
+				return Shard{}, fmt.Errorf("%s is set but not %s (want both, or auto/N)", s.index, s.count)
 			}
 			found += ", " + s.count + "=" + count
 		}
@@ -82,7 +83,8 @@ func fromEnvironment(count string, given bool, lookup func(string) (string, bool
 		if err != nil {
 			return Shard{}, fmt.Errorf("auto: %q is not a number of shards (%s)", count, found)
 		}
-		return newShard(i, n, found, "array indices have to follow each other")
+		return newShard(i, n, found, "array indices must be consecutive")
 	}
-	return Shard{}, fmt.Errorf("auto: no scheduler tells which shard this is (want SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX in the environment, or I/N)")
+	return Shard{}, errors.New("auto: no scheduler sets the index of the shard " +
+		"(want SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX in the environment, or I/N)")
 }

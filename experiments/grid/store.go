@@ -9,16 +9,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
-// suffix ends the names of results.
+// suffix is the file extension of results.
 const suffix = ".json"
 
 // A Store is a directory of results.
 type Store struct{ dir string }
 
-// Open makes the directory where it is not there, and makes sure that results can be written to it.
+// Open creates the directory if necessary, and checks that results can be written to it.
 func Open(dir string) (*Store, error) {
 	err := os.MkdirAll(dir, 0o777)
 	if err == nil {
@@ -33,13 +32,13 @@ func Open(dir string) (*Store, error) {
 	return &Store{dir}, nil
 }
 
-// Read is the store of a directory that results are only read from.
+// Read returns the store of an existing directory, for reading.
 func Read(dir string) *Store { return &Store{dir} }
 
-// Dir is the directory.
+// Dir returns the directory.
 func (s *Store) Dir() string { return s.dir }
 
-// Key names the result of a run by all that it depends on: its parts, in order.
+// Key returns the key of a run's result: a hash of all its inputs, in order.
 func Key(parts ...[]byte) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -51,13 +50,13 @@ func Key(parts ...[]byte) string {
 
 func (s *Store) path(key string) string { return filepath.Join(s.dir, key+suffix) }
 
-// Has reports whether there is a result.
+// Has reports whether there is a result with a key.
 func (s *Store) Has(key string) bool {
 	_, err := os.Stat(s.path(key))
 	return err == nil
 }
 
-// Get reads a result; ok is false where there is none.
+// Get reads a result. It returns ok false if there is none.
 func (s *Store) Get(key string) (data []byte, ok bool, err error) {
 	data, err = os.ReadFile(s.path(key))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -69,8 +68,8 @@ func (s *Store) Get(key string) (data []byte, ok bool, err error) {
 	return data, true, nil
 }
 
-// Put keeps a result. It is written under another name, and gets its own when it is whole. A result that is there
-// already stays; another one in its place is an error, since equal runs give equal bytes.
+// Put stores a result. The file gets its name when it is complete. An existing result stays; it is an error if it
+// differs, because equal runs give equal bytes.
 func (s *Store) Put(key string, data []byte) error {
 	path := s.path(key)
 	fail := func(err error) error { return fmt.Errorf("writing %s: %w", path, cause(err)) }
@@ -83,11 +82,11 @@ func (s *Store) Put(key string, data []byte) error {
 	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
 		return fail(err)
 	}
-	err = os.Link(f.Name(), path) // unlike a rename, this overwrites nothing
+	err = os.Link(f.Name(), path) // unlike a rename, a link does not replace a file
 	if errors.Is(err, fs.ErrExist) {
 		return s.same(path, data)
 	}
-	if err != nil { // the file system has no links
+	if err != nil { // the file system does not support links
 		if s.Has(key) {
 			return s.same(path, data)
 		}
@@ -99,31 +98,20 @@ func (s *Store) Put(key string, data []byte) error {
 	return nil
 }
 
-// same makes sure that a file holds what another task would have written.
+// same returns an error if a file differs from the data.
 func (s *Store) same(path string, data []byte) error {
 	there, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", path, cause(err))
 	}
 	if !bytes.Equal(there, data) {
-		return fmt.Errorf("%s is there with another result of the same run; it was left as it is (want results of one build of the program in a directory)", path)
+		return fmt.Errorf("%s has another result of the same run; it was left as it is "+
+			"(want results of one build of the program in a directory)", path)
 	}
 	return nil
 }
 
-// Abandoned are files that killed tasks have left half-written. Nothing reads them.
-func (s *Store) Abandoned() []string {
-	entries, _ := os.ReadDir(s.dir)
-	var names []string
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") && !e.IsDir() {
-			names = append(names, filepath.Join(s.dir, e.Name()))
-		}
-	}
-	return names
-}
-
-// cause is an error of the file system without its operation and path.
+// cause returns an error of the file system without operation and path.
 func cause(err error) error {
 	var p *fs.PathError
 	var l *os.LinkError

@@ -6,16 +6,16 @@ import (
 	"clifftop/report/chart"
 )
 
-// batching is the lesson of waiting for the longest answer.
+// batching is lesson 2: static batching waits for the longest output.
 func batching(c *class) error {
 	equal, static, continuous, waiting := c.step("equal"), c.step("static"), c.step("continuous"), c.step("waiting")
 	speed := func(s *StepResult, value string) float64 { return of(s.at(value).Summary.Throughput.OutputTokensPerS) }
 
 	c.Table.Columns = []string{"seats", "static, tokens/s", "continuous, tokens/s", "ratio", "H(seats)"}
 	x := speed(equal, "static")
-	c.Table.add("32, answers of one length", number(x), number(speed(equal, "vllm")), number(speed(equal, "vllm")/x), "")
+	c.Table.add("32, equal lengths", number(x), number(speed(equal, "vllm")), number(speed(equal, "vllm")/x), "")
 	c.say("equal", number(x))
-	c.claim("with answers of one length, continuous over static", speed(equal, "vllm")/x, exactly(1, 3))
+	c.claim("equal lengths: throughput, continuous / static", speed(equal, "vllm")/x, exactly(1, 3))
 
 	measured := chart.Line{Name: "simulated", Dots: true}
 	theory := chart.Line{Name: "H(seats)", Guide: true}
@@ -27,44 +27,44 @@ func batching(c *class) error {
 		c.Table.add(p.Value, number(a), number(b), number(b/a), number(h))
 		c.say("ratio"+p.Value, times(b/a))
 		c.say("part"+p.Value, percent(a/b))
-		c.claim("with "+p.Value+" seats, continuous over static", b/a, about(h, 0.15))
+		c.claim(p.Value+" seats: throughput, continuous / static", b/a, about(h, 0.15))
 		measured.Points = append(measured.Points, chart.Point{X: p.load(), Y: b / a})
 		theory.Points = append(theory.Points, chart.Point{X: p.load(), Y: h})
 		ratios = append(ratios, b/a)
 	}
 	c.say("h8", number(harmonic(8)))
-	c.rising("the ratio grows with the seats, from each to the next at least this many times", ratios, 0.05)
+	c.rising("the ratio grows with the seats, each time by at least this factor", ratios, 0.05)
 
 	seats := of(static.at("32").Summary.Concurrency.Running.Mean)
 	c.say("seats", ratio(seats))
-	c.claim("static batching keeps this many of 32 seats at work", seats, atMost(10))
+	c.claim("static batching: seats in use, of 32", seats, atMost(10))
 	ttft := func(policy string) float64 { return of(waiting.at(policy).Summary.Latency.TTFT.P50) }
 	c.say("static_ttft", lasting(ttft("static")))
 	c.say("continuous_ttft", lasting(ttft("vllm")))
-	c.claim("at two requests per second, TTFT with static batching is this many times that with continuous", ttft("static")/ttft("vllm"), atLeast(20))
+	c.claim("two requests per second: TTFT, static / continuous", ttft("static")/ttft("vllm"), atLeast(20))
 
 	const until = 40 // seconds
 	c.draw("batching", &chart.Lines{
-		Title: fmt.Sprintf("Static batching waits for the longest answer: of 32 seats %s are at work, and continuous batching is %s as fast",
+		Title: fmt.Sprintf("Static batching waits for the longest output: %s of 32 seats are in use, and continuous batching is %s as fast",
 			ratio(seats), times(ratios[1])),
-		Caption: "llama-3.1-8b on one H100; prompts of 300 tokens, answers of 250 on average, exponentially distributed",
+		Caption: "llama-3.1-8b on one H100; prompts of 300 tokens, outputs of 250 on average, exponentially distributed",
 		Beside:  true,
 		Panels: []chart.Panel{{
-			Title: "Seats at work, of 32",
+			Title: "Seats in use, of 32",
 			X:     chart.Scale{Title: "Time, s", Max: until},
-			Y:     chart.Scale{Title: "Answers being written", Max: 36},
+			Y:     chart.Scale{Title: "Decoding requests", Max: 36},
 			Lines: []chart.Line{seatsAtWork("static", 0.8, static.at("32")), seatsAtWork("continuous", 0.5, continuous.at("32"))},
 		}, {
-			Title: "Continuous over static",
+			Title: "Continuous / static",
 			X:     chart.Scale{Title: "Seats"},
-			Y:     chart.Scale{Title: "Times as many output tokens/s"},
+			Y:     chart.Scale{Title: "Ratio of output tokens/s"},
 			Lines: []chart.Line{measured, theory},
 		}},
 	})
 	return nil
 }
 
-// seatsAtWork is the number of answers that grow by a token, over time. Its name stands at a part of the line.
+// seatsAtWork is the number of decoding requests over time. part is the position of the name on the line.
 func seatsAtWork(name string, part float64, p *PointResult) chart.Line {
 	l := chart.Line{Name: name}
 	const stride = 0.1 // seconds, between points

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Claim is something that the lesson says and that was checked on the results.
+// Claim is a statement of the lesson, checked with the results.
 type Claim struct {
 	Text   string   `json:"text"`
 	Value  *float64 `json:"value"` // measured; nil where there was nothing to measure
@@ -15,7 +15,7 @@ type Claim struct {
 	decimals int // to show; less than 0 is as many as suit
 }
 
-// bound is what a value must keep to.
+// bound is the allowed range of a value.
 type bound struct {
 	low, high float64
 	text      string
@@ -25,17 +25,17 @@ type bound struct {
 func atMost(x float64) bound  { return bound{math.Inf(-1), x, "at most " + number(x), -1} }
 func atLeast(x float64) bound { return bound{x, math.Inf(1), "at least " + number(x), -1} }
 
-// about allows a part of x to both sides.
+// about allows x with a relative tolerance.
 func about(x, part float64) bound {
 	return bound{x * (1 - part), x * (1 + part), fmt.Sprintf("%s ± %s %%", number(x), number(100*part)), -1}
 }
 
-// between allows what lies from low to high.
+// between allows values from low to high.
 func between(low, high float64) bound {
 	return bound{low, high, number(low) + " to " + number(high), -1}
 }
 
-// exactly allows only rounding in the last of so many decimals.
+// exactly allows only a rounding error in the last decimal.
 func exactly(x float64, decimals int) bound {
 	half := 0.5*math.Pow10(-decimals) + 1e-12
 	return bound{x - half, x + half, fmt.Sprintf("%.*f", decimals, x), decimals}
@@ -51,7 +51,8 @@ func (c *class) claim(text string, value float64, want bound) {
 	c.Claims = append(c.Claims, claim)
 }
 
-// rising claims that values grow from each to the next by more than the given part: the value is the smallest growth.
+// rising claims that each value is larger than the one before by more than the given fraction. Its value is the smallest
+// growth.
 func (c *class) rising(text string, values []float64, part float64) {
 	least := math.Inf(1)
 	for i := 1; i < len(values); i++ {
@@ -60,7 +61,7 @@ func (c *class) rising(text string, values []float64, part float64) {
 	c.claim(text, least, atLeast(1+part))
 }
 
-// of is the value of a statistic; NaN, which no claim allows, where there was no sample.
+// of is the value of a statistic, or NaN without a sample. No claim allows NaN.
 func of(v *float64) float64 {
 	if v == nil {
 		return math.NaN()

@@ -6,7 +6,7 @@ import (
 	"clifftop/report/chart"
 )
 
-// cost is the lesson of the bill that all tokens share.
+// cost is lesson 10: all tokens of an hour share its price.
 func cost(c *class) error {
 	crowd, day, faster := c.step("crowd"), c.step("day"), &c.step("faster").Points[0]
 	const mid = "1.46"
@@ -55,18 +55,18 @@ func cost(c *class) error {
 
 	c.claim("10 users: dollars per million tokens", price(crowd.at("10")), about(1.39, 0.15))
 	c.claim("100 users: dollars per million tokens", price(crowd.at("100")), about(0.294, 0.15))
-	c.claim("at 30 % of the capacity a token costs this many times as much as at capacity", price(day.at(mid))/floor, about(1/0.3, 0.05))
-	c.claim("a faster GPU at the same rate: its price of a token over that of the other", price(faster)/price(day.at(mid)), about(1, 0.02))
-	c.claim("its TTFT p95 over that of the other", of(faster.Summary.Latency.TTFT.P95)/of(day.at(mid).Summary.Latency.TTFT.P95), atMost(0.999))
+	c.claim("price of a token, at 30 % of the capacity / at capacity", price(day.at(mid))/floor, about(1/0.3, 0.05))
+	c.claim("price of a token at the same rate, faster GPU / other GPU", price(faster)/price(day.at(mid)), about(1, 0.02))
+	c.claim("TTFT p95, faster GPU / other GPU", of(faster.Summary.Latency.TTFT.P95)/of(day.at(mid).Summary.Latency.TTFT.P95), atMost(0.999))
 	c.claim("$3 an hour at 4,000 tokens per second: dollars per million", seed, exactly(0.208, 3))
 	c.claim("$10 an hour at 10,000 tokens per second: dollars per thousand", perThousand, exactly(0.000278, 6))
 
 	c.draw("cost", &chart.Lines{
-		Title: fmt.Sprintf("Idle hours are paid for too: at %s of the capacity a token costs %s as much as at full load",
+		Title: fmt.Sprintf("Idle hours are paid too: at %s of the capacity, a token costs %s as much as at full load",
 			percent(load), times(price(day.at(mid))/floor)),
 		Caption: "A 70B model with 4-bit weights on one H100 for $3 an hour; by requests per second",
 		Panels: []chart.Panel{{
-			X:     chart.Scale{Title: "Load, part of the capacity", Unit: chart.Fraction, Max: 1.04},
+			X:     chart.Scale{Title: "Load, as a fraction of the capacity", Unit: chart.Fraction, Max: 1.04},
 			Y:     chart.Scale{Title: "Dollars per million output tokens", Unit: chart.Dollars},
 			Lines: []chart.Line{measured},
 			Rules: []chart.Rule{{At: floor, Name: "at capacity " + dollars(floor)}},

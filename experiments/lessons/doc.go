@@ -1,7 +1,7 @@
 // Package lessons teaches how LLM serving behaves, in ten lessons for a class. A lesson has one idea. It runs
-// scenarios, shows what came out in a table and a picture, and checks what it claims: every number that it
-// prints was measured in the run that prints it.
+// scenarios, shows the results in a table and a picture, and checks its claims. Every number that it prints was
+// measured in the same run.
 //
-// A lesson is data for the most part: a record of words in text, scenarios that run by themselves in scenarios, and a
-// function that reads the results. [All] lists the lessons, [Find] looks one up, and [Lesson.Run] holds it.
+// A lesson has three parts: its text in text, scenarios that also run alone in scenarios, and a function that reads the
+// results. [All] lists the lessons, [Find] finds one, and [Lesson.Run] runs it.
 package lessons

@@ -27,6 +27,6 @@ func ExampleLesson_Run() {
 		}
 	}
 	// Output:
-	// Little's law, and how many people are served at once
-	// 4 requests a minute, 30 s each: 2.0 at once on average, but 6 must have room to be safe 99 % of the time
+	// Little's law, and how many requests run at once
+	// 4 requests per minute, 30 s each: 2.0 at once on average, and capacity for 6 is enough 99 % of the time
 }

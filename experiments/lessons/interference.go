@@ -6,7 +6,7 @@ import (
 	"clifftop/report/chart"
 )
 
-// interference is the lesson of prompts that hold answers up.
+// interference is lesson 3: prompts delay decoding.
 func interference(c *class) error {
 	budget := c.step("budget")
 	cases := []struct {
@@ -18,8 +18,8 @@ func interference(c *class) error {
 	}
 	w := Stretch{FromS: 100, ToS: 101.5}
 	timeline := &chart.Timeline{
-		Caption: "llama-3.1-8b on one H100, 4 requests/s with prompts of 4,000 tokens and answers of 250; each block is an iteration",
-		Kinds:   []string{"answers only", "prompt and answers", "prompt only: answers stand still"}, FromS: w.FromS, ToS: w.ToS,
+		Caption: "llama-3.1-8b on one H100, 4 requests/s with prompts of 4,000 tokens and outputs of 250; each block is an iteration",
+		Kinds:   []string{"decode only", "prefill and decode", "prefill only: decoding stops"}, FromS: w.FromS, ToS: w.ToS,
 	}
 	c.Table.Columns = []string{"", "ITL p50", "ITL p99", "longest gap", "TPOT p50", "TTFT p50", "E2E p50", "tokens/s"}
 	var itl, x []float64
@@ -40,26 +40,26 @@ func interference(c *class) error {
 	c.say("itl_ratio", times(itl[0]/itl[3]))
 	c.say("ttft_gain", lasting(of(small.Latency.TTFT.P50)-of(large.Latency.TTFT.P50)))
 
-	// Two answers, of 10 and of 1,000 tokens, whose gaps are 20 ms and 50 ms.
+	// Two outputs, of 10 and of 1,000 tokens, with gaps of 20 ms and 50 ms.
 	meanTPOT, meanITL := (20.0+50)/2, (9*20.0+999*50)/(9+999)
 	c.say("stream", fmt.Sprintf("%.1f", 0.2+12))
 	c.say("mean_tpot", fmt.Sprintf("%.1f ms", meanTPOT))
 	c.say("mean_itl", fmt.Sprintf("%.1f ms", meanITL))
-	c.claim("the mean ITL of the two answers in the example, in ms", meanITL, exactly(49.732, 3))
+	c.claim("mean ITL of the two outputs in the example, in ms", meanITL, exactly(49.732, 3))
 
-	c.rising("ITL p99 grows from chunks of 512 to 2,048, to 8,192 and to prompts first, each time at least so many times", []float64{itl[3], itl[2], itl[1], itl[0]}, 0.3)
-	c.claim("ITL p99 with prompts first is this many times that with chunks of 512", itl[0]/itl[3], atLeast(8))
-	c.claim("with chunks of 512 the median TTFT is this many times that with 8,192", of(small.Latency.TTFT.P50)/of(large.Latency.TTFT.P50), atLeast(1.2))
-	c.claim("the median TPOT with prompts first is this many times that with chunks of 512", of(first.Latency.TPOT.P50)/of(small.Latency.TPOT.P50), atMost(2.1))
-	c.claim("the highest throughput of the four is this many times the lowest", max(x[0], x[1], x[2], x[3])/min(x[0], x[1], x[2], x[3]), atMost(1.03))
+	c.rising("ITL p99 grows from chunks of 512 to 2,048, to 8,192 and to prompts first, each time by at least this factor", []float64{itl[3], itl[2], itl[1], itl[0]}, 0.3)
+	c.claim("ITL p99, prompts first / chunks of 512", itl[0]/itl[3], atLeast(8))
+	c.claim("median TTFT, chunks of 512 / chunks of 8,192", of(small.Latency.TTFT.P50)/of(large.Latency.TTFT.P50), atLeast(1.2))
+	c.claim("median TPOT, prompts first / chunks of 512", of(first.Latency.TPOT.P50)/of(small.Latency.TPOT.P50), atMost(2.1))
+	c.claim("throughput, highest / lowest of the four", max(x[0], x[1], x[2], x[3])/min(x[0], x[1], x[2], x[3]), atMost(1.03))
 
-	timeline.Title = fmt.Sprintf("Long prompts stop all answers: one gap in a hundred is longer than %s when prompts go first, and than %s in chunks of 512",
+	timeline.Title = fmt.Sprintf("Long prompts stop decoding: ITL p99 is %s if prompts go first, and %s with chunks of 512",
 		lasting(itl[0]), lasting(itl[3]))
 	c.draw("interference", timeline)
 	return nil
 }
 
-// blocks are iterations as they are drawn.
+// blocks converts iterations to the slices of the picture.
 func blocks(iterations []iteration) []chart.Slice {
 	var out []chart.Slice
 	for _, i := range iterations {

@@ -11,7 +11,9 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/experiments/studies"
+	"clifftop/experiments/sweep"
 )
 
 //go:embed text/*.yaml scenarios/*.yaml
@@ -143,11 +145,11 @@ func Find(text string) (*Lesson, error) {
 		}
 		names = append(names, l.Name)
 	}
-	f := &experiments.Fault{Where: "lesson", Problem: fmt.Sprintf("%.40q is not known (want 1 to %d, or list)", text, all[len(all)-1].Number)}
-	if hint := experiments.DidYouMean(text, names); hint != "" {
+	f := &yamldoc.Fault{Where: "lesson", Problem: fmt.Sprintf("%.40q is not known (want 1 to %d, or list)", text, all[len(all)-1].Number)}
+	if hint := yamldoc.DidYouMean(text, names); hint != "" {
 		f.Hint = hint
 	}
-	return nil, experiments.Faults{f}
+	return nil, yamldoc.Faults{f}
 }
 
 // Listing lists the lessons for the catalogue.
@@ -202,7 +204,7 @@ func (s *Step) Commands(dir string) []string {
 	if s.Vary == "" {
 		return []string{"clifftop run " + base}
 	}
-	key, values, err := experiments.ParseOver(s.Vary)
+	key, values, err := sweep.ParseOver(s.Vary)
 	if err != nil || numbers(values) {
 		return []string{"clifftop sweep " + base + " --over " + quoted(s.Vary)}
 	}

@@ -13,7 +13,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/experiments/sweep"
 	"clifftop/report"
 	"clifftop/report/plot"
 )
@@ -154,18 +156,18 @@ func TestCommandsRepeatSteps(t *testing.T) {
 			runs := 0
 			for _, command := range s.Commands {
 				words := word.FindAllString(command, -1)
-				var sets []experiments.Setting
+				var sets []scenario.Setting
 				values := []string{""}
 				over := ""
 				for i := 3; i+1 < len(words); i += 2 {
 					text := strings.Trim(words[i+1], "'")
 					if words[i] == "--over" {
-						if over, values, err = experiments.ParseOver(text); err != nil {
+						if over, values, err = sweep.ParseOver(text); err != nil {
 							t.Fatal(err)
 						}
 						continue
 					}
-					set, err := experiments.ParseSetting(text)
+					set, err := scenario.ParseSetting(text)
 					if err != nil {
 						t.Fatalf("%s: %v", command, err)
 					}
@@ -178,7 +180,7 @@ func TestCommandsRepeatSteps(t *testing.T) {
 				for _, v := range values {
 					all := sets
 					if over != "" {
-						all = append(sets[:len(sets):len(sets)], experiments.Setting{Key: over, Value: v})
+						all = append(sets[:len(sets):len(sets)], scenario.Setting{Key: over, Value: v})
 					}
 					same(t, words[2], data, all, s.Points[runs].Summary)
 					runs++
@@ -192,9 +194,9 @@ func TestCommandsRepeatSteps(t *testing.T) {
 }
 
 // same asserts that a scenario with settings is the one that gave a summary.
-func same(t *testing.T, name string, data []byte, sets []experiments.Setting, got *report.Summary) {
+func same(t *testing.T, name string, data []byte, sets []scenario.Setting, got *report.Summary) {
 	t.Helper()
-	s, err := experiments.Parse(name, data, sets...)
+	s, err := scenario.Parse(name, data, sets...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +351,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"0", "11", "03", "x", "", "interferenc"} {
-		if _, err := Find(text); !experiments.BadInput(err) || strings.Contains(err.Error(), "\n") {
+		if _, err := Find(text); !yamldoc.BadInput(err) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"clifftop/sim/clock"
 )
 
-// little is the lesson of rates, times and numbers.
+// little is lesson 9: number = rate × time.
 func little(c *class) error {
 	office, slower, gpu := &c.step("office").Points[0], &c.step("slower").Points[0], c.step("gpu")
 	c.Table.Columns = []string{"", "rate λ", "time W", "λ · W", "in system", "p95", "p99"}
@@ -27,7 +27,7 @@ func little(c *class) error {
 			perTime = number(rate) + "/s"
 		}
 		c.Table.add(k.name, perTime, lasting(1e3*w), number(rate*w), number(n), number(of(s.Concurrency.InSystem.P95)), number(of(s.Concurrency.InSystem.P99)))
-		c.claim(k.name+": the number in the system over λ · W", n/(rate*w), about(1, 0.03))
+		c.claim(k.name+": number in the system / (λ · W)", n/(rate*w), about(1, 0.03))
 	}
 	n := &office.Summary.Concurrency.InSystem
 	poisson := distuv.Poisson{Lambda: 4.0 / 60 * 30}
@@ -49,19 +49,19 @@ func little(c *class) error {
 
 	const minutes = 30
 	course := numberInSystem(office.lives, clock.Time(minutes*clock.Minute))
-	c.claim("4 per minute, 30 s each: the average number", of(n.Mean), about(2, 0.03))
-	c.claim("its p95", of(n.P95), exactly(quantile(poisson, 0.95), 0))
-	c.claim("its p99", of(n.P99), exactly(quantile(poisson, 0.99), 0))
-	c.claim("theory's p99", quantile(poisson, 0.99), exactly(6, 0))
-	c.claim("more than 2 are there this part of the time, by theory", above, exactly(0.3233, 4))
+	c.claim("4 per minute, 30 s each: average number", of(n.Mean), about(2, 0.03))
+	c.claim("4 per minute, 30 s each: p95", of(n.P95), exactly(quantile(poisson, 0.95), 0))
+	c.claim("4 per minute, 30 s each: p99", of(n.P99), exactly(quantile(poisson, 0.99), 0))
+	c.claim("p99 in theory", quantile(poisson, 0.99), exactly(6, 0))
+	c.claim("fraction of time with more than 2, in theory", above, exactly(0.3233, 4))
 	c.claim("100 employees, 20 % active, one request in 5 minutes, 34 s", headcount, exactly(2.27, 2))
-	c.claim("and in the simulation", of(slower.Summary.Concurrency.InSystem.Mean), about(headcount, 0.03))
-	c.claim("on the GPU twice the rate makes the number in the system this many times as large", system("20")/system("10"), atLeast(3))
+	c.claim("the same in the simulation", of(slower.Summary.Concurrency.InSystem.Mean), about(headcount, 0.03))
+	c.claim("GPU: number in the system, 20 / 10 requests per second", system("20")/system("10"), atLeast(3))
 
 	c.draw("little", &chart.Lines{
-		Title: fmt.Sprintf("4 requests a minute, 30 s each: %s at once on average, but %s must have room to be safe 99 %% of the time",
+		Title: fmt.Sprintf("4 requests per minute, 30 s each: %s at once on average, and capacity for %s is enough 99 %% of the time",
 			fmt.Sprintf("%.1f", of(n.Mean)), number(of(n.P99))),
-		Caption: "The first half hour; requests come at random",
+		Caption: "The first half hour; requests arrive at random",
 		Panels: []chart.Panel{{
 			X:     chart.Scale{Title: "Time, min", Max: minutes},
 			Y:     chart.Scale{Title: "Requests in the system", Max: 8.4},
@@ -81,7 +81,7 @@ func quantile(d distuv.Poisson, p float64) float64 {
 	return k
 }
 
-// numberInSystem is how many requests are there, over time in minutes, up to an instant.
+// numberInSystem is the number of requests in the system over time, in minutes, until a time.
 func numberInSystem(lives []life, until clock.Time) chart.Line {
 	type change struct {
 		at clock.Time

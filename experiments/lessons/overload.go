@@ -6,12 +6,12 @@ import (
 	"clifftop/report/chart"
 )
 
-// overload is the lesson of goodput that collapses while throughput stays.
+// overload is lesson 4: goodput collapses while throughput stays high.
 func overload(c *class) error {
 	rate := c.step("rate")
 	const edge, after, over = "22", "23", "25"
 	c.Table.Columns = []string{"requests/s", "tokens/s", "in time, tokens/s", "attainment", "TTFT p50", "TTFT p95", "in system"}
-	offered := chart.Line{Name: "if all were served", Guide: true}
+	offered := chart.Line{Name: "offered", Guide: true}
 	output := chart.Line{Name: "all", Dots: true}
 	good := chart.Line{Name: "in time", Dots: true}
 	p50 := chart.Line{Name: "p50", Dots: true}
@@ -53,20 +53,20 @@ func overload(c *class) error {
 	c.say("p50_after", lasting(of(at(after).Summary.Latency.TTFT.P50)))
 	c.say("growth", number(of(at(over).Summary.Window.GrowthRequestsPerS)))
 
-	c.claim("goodput is highest at this many requests per second", best.load(), between(20, 22))
-	c.claim("there this part of the requests is in time", of(best.Summary.Goodput.Attainment), atLeast(0.95))
-	c.claim("at 25 requests per second this part is in time", of(at(over).Summary.Goodput.Attainment), atMost(0.054))
-	c.claim("throughput at 25 requests per second is this many times that at the highest goodput", x(at(over))/x(best), atLeast(1))
-	c.claim("throughput at 30 requests per second is this many times that at 25", x(at("30"))/x(at(over)), about(1, 0.02))
-	c.claim("at 25 requests per second this many more are in the system every second", of(at(over).Summary.Window.GrowthRequestsPerS), atLeast(1))
+	c.claim("the rate with the highest goodput, requests per second", best.load(), between(20, 22))
+	c.claim("fraction of requests in time at that rate", of(best.Summary.Goodput.Attainment), atLeast(0.95))
+	c.claim("fraction of requests in time at 25 requests per second", of(at(over).Summary.Goodput.Attainment), atMost(0.054))
+	c.claim("throughput at 25 requests per second / throughput at the highest goodput", x(at(over))/x(best), atLeast(1))
+	c.claim("throughput at 30 requests per second / throughput at 25", x(at("30"))/x(at(over)), about(1, 0.02))
+	c.claim("growth of the number in the system at 25 requests per second, per second", of(at(over).Summary.Window.GrowthRequestsPerS), atLeast(1))
 	gate := of(at(edge).Summary.Goodput.GatedOutputTokensPerS)
-	c.claim("at 22 requests per second the promise is broken, and what it would count is", gate, exactly(0, 0))
-	c.claim("but this part of the requests is in time", of(at(edge).Summary.Goodput.Attainment), atLeast(0.5))
+	c.claim("at 22 requests per second the SLO is missed, and gated goodput is", gate, exactly(0, 0))
+	c.claim("but the fraction of requests in time is", of(at(edge).Summary.Goodput.Attainment), atLeast(0.5))
 
 	c.draw("overload", &chart.Lines{
-		Title: fmt.Sprintf("Beyond the knee the server works on, for nobody: %s tokens/s at %s requests/s, and %s of them in time",
+		Title: fmt.Sprintf("Beyond the knee, the work is useless: %s tokens/s at %s requests/s, and %s of them in time",
 			number(x(at(over))), over, number(g(at(over)))),
-		Caption: "llama-3.1-8b on one H100; prompts of 1,000 tokens and answers of 250 on average; hollow: no steady state",
+		Caption: "llama-3.1-8b on one H100; prompts of 1,000 tokens and outputs of 250 on average; hollow: no steady state",
 		Panels: []chart.Panel{{
 			X:      chart.Scale{Title: "Requests per second"},
 			Y:      chart.Scale{Title: "Output tokens/s"},
@@ -76,7 +76,7 @@ func overload(c *class) error {
 			X:     chart.Scale{Title: "Requests per second"},
 			Y:     chart.Scale{Title: "Time to first token, log scale", Unit: chart.Milliseconds, Log: true},
 			Lines: []chart.Line{p50, p95},
-			Rules: []chart.Rule{{At: 1000, Name: "promised: 95 % within 1 s"}},
+			Rules: []chart.Rule{{At: 1000, Name: "SLO: 95 % within 1 s"}},
 		}},
 	})
 	return nil

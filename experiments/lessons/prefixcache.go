@@ -6,12 +6,12 @@ import (
 	"clifftop/report/chart"
 )
 
-// prefixCache is the lesson of a working set that does not fit.
+// prefixCache is lesson 6: a working set that does not fit in the cache.
 func prefixCache(c *class) error {
 	cached, off, half := c.step("cached"), c.step("off"), c.step("half")
 	total := func(p *PointResult) float64 { return of(p.Summary.Throughput.TotalTokensPerS) }
 	hit := func(p *PointResult) float64 { return of(p.Summary.System.PrefixHitRate) }
-	c.Table.Columns = []string{"users", "prompt + answer tokens/s", "output tokens/s", "hit rate", "TTFT p50", "TTFT p99"}
+	c.Table.Columns = []string{"users", "prompt + output tokens/s", "output tokens/s", "hit rate", "TTFT p50", "TTFT p99"}
 	throughput := func(name string, s *StepResult) chart.Line {
 		l := chart.Line{Name: name, Dots: true}
 		for i := range s.Points {
@@ -58,18 +58,18 @@ func prefixCache(c *class) error {
 	c.say("over85", percent(1-knee/85))
 	c.say("part100", percent(hit(cached.at("100"))/possible))
 
-	c.claim("with 50 users this part of what can be found is found", hit(cached.at("50"))/possible, atLeast(0.95))
-	c.claim("with 85 users the part that is missed, over the part of the users for whom there is no room", missed/(1-knee/85), atLeast(1.2))
-	c.claim("with 200 users the hit rate is", hit(cached.at("200")), atMost(0.01))
-	c.claim("with 200 users, throughput over that without a cache", total(cached.at("200"))/total(off.at("200")), about(1, 0.02))
-	c.claim("throughput with 200 users over that with 100", total(cached.at("200"))/total(cached.at("100")), atMost(0.9))
-	c.claim("KV of 8 bits moves the knee by this factor", kneeHalf/knee, about(2, 0.02))
-	c.claim("with it, the throughput of 160 users over that of 100", total(half.at("160"))/total(half.at("100")), atLeast(1))
+	c.claim("50 users: hits / possible hits", hit(cached.at("50"))/possible, atLeast(0.95))
+	c.claim("85 users: fraction of lost hits / fraction of users without room", missed/(1-knee/85), atLeast(1.2))
+	c.claim("200 users: hit rate", hit(cached.at("200")), atMost(0.01))
+	c.claim("200 users: throughput / throughput without a cache", total(cached.at("200"))/total(off.at("200")), about(1, 0.02))
+	c.claim("throughput, 200 users / 100 users", total(cached.at("200"))/total(cached.at("100")), atMost(0.9))
+	c.claim("knee with 8-bit KV / knee with 16-bit KV", kneeHalf/knee, about(2, 0.02))
+	c.claim("8-bit KV: throughput, 160 users / 100 users", total(half.at("160"))/total(half.at("100")), atLeast(1))
 
 	c.draw("prefix-cache", &chart.Lines{
-		Title: fmt.Sprintf("The cache holds the documents of %.0f users; with 200 it finds nothing, and throughput is that without a cache",
+		Title: fmt.Sprintf("The cache holds the documents of %.0f users; with 200 users it finds nothing, and throughput is as without a cache",
 			knee),
-		Caption: "llama-3.1-8b on one H100; each user asks again and again about a document of 5,600 tokens",
+		Caption: "llama-3.1-8b on one H100; each user asks many questions about a document of 5,600 tokens",
 		Panels: []chart.Panel{{
 			Title: "Hit rate",
 			X:     chart.Scale{Title: "Users"},
@@ -79,7 +79,7 @@ func prefixCache(c *class) error {
 		}, {
 			Title: "Throughput",
 			X:     chart.Scale{Title: "Users"},
-			Y:     chart.Scale{Title: "Tokens of prompts and answers per second"},
+			Y:     chart.Scale{Title: "Prompt and output tokens/s"},
 			Lines: tokens,
 		}},
 	})

@@ -6,15 +6,15 @@ import (
 	"clifftop/report/chart"
 )
 
-// retries is the lesson of work that nobody waits for any more.
+// retries is lesson 8: work on outputs whose client has left.
 func retries(c *class) error {
 	emitted := func(p *PointResult) float64 { return of(p.Summary.Throughput.OutputTokensPerS) }
 	useful := func(p *PointResult) float64 { return of(p.Summary.Throughput.SuccessfulOutputTokensPerS) }
 	good := func(p *PointResult) float64 { return of(p.Summary.Goodput.OutputTokensPerS) }
-	c.Table.Columns = []string{"users", "emitted tokens/s", "successful", "in time", "timed out", "turned away", "attempts"}
+	c.Table.Columns = []string{"users", "emitted tokens/s", "successful", "in time", "timed out", "rejected", "attempts"}
 
 	falls := &chart.Waterfall{
-		Caption: "llama-3.1-8b on one H100 with 64 seats, 200 users who ask again at once; in time is within 10 s of the first attempt",
+		Caption: "llama-3.1-8b on one H100 with 64 seats, 200 users without think time; in time: within 10 s of the first attempt",
 		Unit:    "Tokens per second",
 		Stages:  []string{"emitted", "successful", "in time"},
 	}
@@ -23,9 +23,9 @@ func retries(c *class) error {
 	for _, k := range []struct{ step, key, short, name string }{
 		{"patient", "patient", "patient", "patient"},
 		{"first token", "first", "first token 2 s", "2 s for the first token, retries"},
-		{"told", "told", "6 s, told", "6 s for the answer, server told"},
+		{"told", "told", "6 s, told", "6 s for the output, server told"},
 		{"silent", "silent", "6 s, not told", "6 s, retries, server not told"},
-		{"door", "door", "not told, turned away", "the same, people turned away"},
+		{"door", "door", "not told, rejected", "the same, with rejection"},
 	} {
 		s := c.step(k.step)
 		line := chart.Line{Name: k.name, Dots: true}
@@ -57,19 +57,19 @@ func retries(c *class) error {
 	for _, k := range []struct {
 		key, name string
 		want      float64
-	}{{"patient", "patient users", 6303}, {"first", "2 s for the first token", 6278}, {"told", "6 s for the answer, server told", 2102}} {
+	}{{"patient", "patient users", 6303}, {"first", "2 s for the first token", 6278}, {"told", "6 s for the output, server told", 2102}} {
 		c.claim("200 users, "+k.name+": successful tokens per second", useful(at[k.key]), about(k.want, 0.15))
 	}
-	c.claim("silent, 200 users: the part of the emitted tokens that is successful", useful(at["silent"])/emitted(at["silent"]), atMost(0.01))
-	c.claim("its emitted tokens over those for patient users", emitted(at["silent"])/emitted(at["patient"]), about(1, 0.05))
-	c.claim("turning people away: the part of the emitted tokens that is successful", useful(at["door"])/emitted(at["door"]), atLeast(0.8))
-	c.claim("with 200 users who leave after 6 s, throughput times attainment over the goodput", product/good(at["told"]), atLeast(1.1))
+	c.claim("silent, 200 users: fraction of emitted tokens that are successful", useful(at["silent"])/emitted(at["silent"]), atMost(0.01))
+	c.claim("silent, 200 users: emitted tokens / emitted tokens with patient users", emitted(at["silent"])/emitted(at["patient"]), about(1, 0.05))
+	c.claim("with rejection: fraction of emitted tokens that are successful", useful(at["door"])/emitted(at["door"]), atLeast(0.8))
+	c.claim("200 users who leave after 6 s: throughput × attainment / goodput", product/good(at["told"]), atLeast(1.1))
 
-	falls.Title = fmt.Sprintf("Emitted tokens stay the same; those of use fall from %s to %s a second when clients leave silently and try again",
+	falls.Title = fmt.Sprintf("Emitted tokens stay the same; useful tokens fall from %s to %s per second if clients leave silently and retry",
 		number(useful(at["patient"])), number(useful(at["silent"])))
 	c.draw("retries", falls)
 	c.draw("retries-by-users", &chart.Lines{
-		Title: fmt.Sprintf("Impatience turns a plateau into a cliff: with 200 users %s tokens a second are of use to patient users, and %s if the server is not told",
+		Title: fmt.Sprintf("Timeouts turn a plateau into a cliff: with 200 users %s useful tokens/s if users are patient, %s if the server is not told",
 			number(useful(at["patient"])), number(useful(at["silent"]))),
 		Caption: "llama-3.1-8b on one H100 with 64 seats",
 		Panels: []chart.Panel{{

@@ -3,20 +3,21 @@ package lessons
 import (
 	"fmt"
 
+	"clifftop/experiments"
 	"clifftop/model"
 	"clifftop/report/chart"
 )
 
-// roofline is the lesson of reading weights once for many users.
+// roofline is lesson 1: the weights are read once for many users.
 func roofline(c *class) error {
 	crowd := c.step("crowd")
 	tpot := func(users string) float64 { return of(crowd.at(users).Summary.Latency.TPOT.P50) }
 	speed := func(users string) float64 { return of(crowd.at(users).Summary.Throughput.OutputTokensPerS) }
 
-	c.Table.Columns = []string{"users", "output tokens/s", "TPOT", "tokens/s per user", "arithmetic used", "FLOPs/byte"}
+	c.Table.Columns = []string{"users", "output tokens/s", "TPOT", "tokens/s per user", "MFU", "FLOPs/byte"}
 	path := chart.Line{Name: "", Dots: true}
 	rate := chart.Line{Name: "simulated", Dots: true}
-	free := chart.Line{Name: "if it stayed free", Guide: true}
+	free := chart.Line{Name: "proportional", Guide: true}
 	var at *model.Explanation
 	below, above := "", ""
 	for i := range crowd.Points {
@@ -60,26 +61,26 @@ func roofline(c *class) error {
 	c.say("fast", lasting(1e3/5))
 	c.say("reading", fmt.Sprintf("%.1f", reading))
 	c.say("pace", lasting(1e3/reading))
-	c.claim("a reader of 250 words per minute takes in so many tokens per second", reading, exactly(5.417, 3))
+	c.claim("250 words per minute, in tokens per second", reading, exactly(5.417, 3))
 
 	// The flat part and the straight rise beyond it meet at the batch from which arithmetic is the limit.
 	slope := (tpot("150") - tpot("100")) / 50
-	c.claim("10 users wait this many times as long for a token as 1 user", tpot("10")/tpot("1"), atMost(1.1))
-	c.claim("10 users have this many times the throughput of 1", speed("10")/speed("1"), atLeast(9))
-	c.claim("50 users wait this many times as long for a token as 10", tpot("50")/tpot("10"), atMost(1.4))
-	c.claim("100 users have this many times the throughput of 50", speed("100")/speed("50"), atMost(1.5))
-	c.claim("the flat part of the time per token and its steep part meet at this many users", tpot("1")/slope, about(67, 0.25))
+	c.claim("time per token, 10 users / 1 user", tpot("10")/tpot("1"), atMost(1.1))
+	c.claim("throughput, 10 users / 1 user", speed("10")/speed("1"), atLeast(9))
+	c.claim("time per token, 50 users / 10 users", tpot("50")/tpot("10"), atMost(1.4))
+	c.claim("throughput, 100 users / 50 users", speed("100")/speed("50"), atMost(1.5))
+	c.claim("number of users at which the flat and the steep part of the time per token meet", tpot("1")/slope, about(67, 0.25))
 
 	roof := chart.Roofline(at.PeakFLOPs, at.BytesPerSecond, path)
-	roof.Title = "The operating point under the roof, by users"
+	roof.Title = "The operating point below the roof, by users"
 	c.draw("roofline", &chart.Lines{
-		Title: fmt.Sprintf("The first 10 users cost next to nothing: throughput × %s, time per token × %s; from 50 to 100 throughput grows × %s",
+		Title: fmt.Sprintf("The first 10 users cost almost nothing: throughput × %s, time per token × %s; from 50 to 100, throughput × %s",
 			ratio(speed("10")/speed("1")), ratio(tpot("10")/tpot("1")), ratio(speed("100")/speed("50"))),
-		Caption: "A 70B model with 4-bit weights on one H100; prompts of 150 tokens, answers of 600",
+		Caption: "A 70B model with 4-bit weights on one H100; prompts of 150 tokens, outputs of 600",
 		Beside:  true,
 		Panels: []chart.Panel{roof, {
 			Title: "Throughput",
-			X:     chart.Scale{Title: "Users at once"},
+			X:     chart.Scale{Title: "Concurrent users"},
 			Y:     chart.Scale{Title: "Output tokens/s, all users"},
 			Lines: []chart.Line{free, rate},
 		}},
@@ -87,11 +88,11 @@ func roofline(c *class) error {
 	return nil
 }
 
-// typicalStep takes an iteration of the run apart: as many sequences decode as did on average, halfway through
-// their answers.
+// typicalStep explains a typical iteration of the run: the average number of decoding sequences, each halfway through its
+// output.
 func (p *PointResult) typicalStep() (*model.Explanation, error) {
 	s := p.Summary
 	n := max(1, int(of(s.Concurrency.Decoding.Mean)+0.5))
 	context := (float64(s.Tokens.Input) + float64(s.Tokens.Output)/2) / float64(s.Requests.Completed)
-	return p.setup.Explain(model.Batch{Decodes: n, Context: int64(float64(n) * context), Emit: n})
+	return experiments.Explain(p.setup, model.Batch{Decodes: n, Context: int64(float64(n) * context), Emit: n})
 }

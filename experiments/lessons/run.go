@@ -7,10 +7,12 @@ import (
 	"strconv"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/sweep"
 	"clifftop/report"
 	"clifftop/report/chart"
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // Schema identifies the JSON form of a [Result].
@@ -69,7 +71,7 @@ type PointResult struct {
 	Summary *report.Summary `json:"summary"`
 
 	series     []report.SeriesPoint
-	setup      *experiments.Setup
+	setup      *scenario.Setup
 	lives      []life // of completed requests
 	iterations []iteration
 }
@@ -119,7 +121,7 @@ func (l *Lesson) Run(ctx context.Context, o Options) (*Result, error) {
 
 // job is a run to do, and where its result goes.
 type job struct {
-	setup *experiments.Setup
+	setup *scenario.Setup
 	watch *Stretch
 	to    *PointResult
 }
@@ -141,7 +143,7 @@ func (l *Lesson) simulate(ctx context.Context, r *Result, o Options) error {
 		}
 		r.Steps[i].Points = make([]PointResult, len(settings))
 		for k, sets := range settings {
-			scenario, err := experiments.Parse(s.File(), scenarios[s.File()], sets...)
+			scenario, err := scenario.Parse(s.File(), scenarios[s.File()], sets...)
 			if err != nil {
 				return err
 			}
@@ -162,31 +164,31 @@ func (l *Lesson) simulate(ctx context.Context, r *Result, o Options) error {
 }
 
 // settings are those of each run of the step; what varies comes last.
-func (s *Step) settings() ([][]experiments.Setting, error) {
-	var base []experiments.Setting
+func (s *Step) settings() ([][]scenario.Setting, error) {
+	var base []scenario.Setting
 	for _, text := range s.Set {
-		set, err := experiments.ParseSetting(text)
+		set, err := scenario.ParseSetting(text)
 		if err != nil {
 			return nil, err
 		}
 		base = append(base, set)
 	}
 	if s.Vary == "" {
-		return [][]experiments.Setting{base}, nil
+		return [][]scenario.Setting{base}, nil
 	}
-	key, values, err := experiments.ParseOver(s.Vary)
+	key, values, err := sweep.ParseOver(s.Vary)
 	if err != nil {
 		return nil, err
 	}
-	var all [][]experiments.Setting
+	var all [][]scenario.Setting
 	for _, v := range values {
-		all = append(all, append(base[:len(base):len(base)], experiments.Setting{Key: key, Value: v}))
+		all = append(all, append(base[:len(base):len(base)], scenario.Setting{Key: key, Value: v}))
 	}
 	return all, nil
 }
 
 // Typical are the settings of one of the step's runs: that in the middle of what varies.
-func (s *Step) Typical() ([]experiments.Setting, error) {
+func (s *Step) Typical() ([]scenario.Setting, error) {
 	all, err := s.settings()
 	if err != nil {
 		return nil, err
@@ -196,14 +198,14 @@ func (s *Step) Typical() ([]experiments.Setting, error) {
 
 func (j *job) run(ctx context.Context, check bool) error {
 	p := j.to
-	o := experiments.RunOptions{Check: check, Finished: func(rec *sim.Record) {
-		if rec.Outcome == sim.Completed {
+	o := experiments.RunOptions{Check: check, Finished: func(rec *event.Record) {
+		if rec.Outcome == event.Completed {
 			p.lives = append(p.lives, life{rec.Request.Arrival, rec.ClientFirst, rec.ClientLast})
 		}
 	}}
 	if w := j.watch; w != nil {
 		from, to := clock.Time(clock.FromSeconds(w.FromS)), clock.Time(clock.FromSeconds(w.ToS))
-		o.Span = func(s *sim.Span) {
+		o.Span = func(s *event.Span) {
 			if s.End(s.N) <= from || s.Start >= to {
 				return
 			}
@@ -215,7 +217,7 @@ func (j *job) run(ctx context.Context, check bool) error {
 			}
 		}
 	}
-	res, err := j.setup.Run(ctx, o)
+	res, err := experiments.RunSetup(ctx, j.setup, o)
 	if err != nil {
 		return err
 	}

@@ -12,25 +12,24 @@ import (
 // DrawText prints a picture as text in width columns, without its title.
 type DrawText func(w io.Writer, p chart.Picture, width int) error
 
-// Write prints the lesson for a terminal, or as Markdown. Commands name the scenarios as they lie in dir, and pictures are
-// drawn by draw.
+// Write prints the lesson for a terminal, or as Markdown. Commands name the scenarios in dir, and draw draws the pictures.
 func (r *Result) Write(w io.Writer, dir string, markdown bool, draw DrawText) error {
 	t := &layout.Text{Markdown: markdown}
 	t.Heading("Lesson %d: %s", r.Number, r.Title)
 	t.Space()
 	t.Paragraph(r.Idea)
-	t.Heading("WORDS")
+	t.Heading("TERMS")
 	for _, term := range r.Terms {
 		t.Line(term.Word, term.Meaning)
 	}
-	t.Heading("WHAT IS DONE")
+	t.Heading("WHAT IS SIMULATED")
 	for i, s := range r.Steps {
 		t.Item(fmt.Sprintf("%d.", i+1), s.Text)
 		for _, command := range s.Commands {
 			t.Command(strings.Replace(command, s.Scenario, dir+"/"+s.Scenario, 1))
 		}
 	}
-	t.Heading("WHAT COMES OUT")
+	t.Heading("RESULTS")
 	t.Table(append([][]string{r.Table.Columns}, r.Table.Rows...), 1, 2)
 	for _, picture := range r.Pictures {
 		t.Blank()
@@ -43,7 +42,7 @@ func (r *Result) Write(w io.Writer, dir string, markdown bool, draw DrawText) er
 	for _, text := range r.Look {
 		t.Item(bullet(markdown), text)
 	}
-	t.Heading("WHAT IS OFTEN GOT WRONG")
+	t.Heading("COMMON MISTAKES")
 	for _, m := range r.Mistakes {
 		if markdown {
 			t.Item("", "“"+m.Said+"” "+m.Right)
@@ -56,7 +55,7 @@ func (r *Result) Write(w io.Writer, dir string, markdown bool, draw DrawText) er
 	t.Paragraph(r.Question)
 	t.Space()
 	t.Paragraph("Answer: " + r.Answer)
-	t.Heading("CHECKED ON THESE RESULTS")
+	t.Heading("CLAIMS, CHECKED WITH THESE RESULTS")
 	for _, c := range r.Claims {
 		t.Line(c.verdict(), c.String())
 	}
@@ -64,7 +63,7 @@ func (r *Result) Write(w io.Writer, dir string, markdown bool, draw DrawText) er
 	return err
 }
 
-// bullet stands before an item; Markdown has its own.
+// bullet is the mark of a list item; Markdown adds its own.
 func bullet(markdown bool) string {
 	if markdown {
 		return ""
@@ -72,7 +71,7 @@ func bullet(markdown bool) string {
 	return "*"
 }
 
-// drawText puts a picture into a text.
+// drawText adds a picture to a text.
 func drawText(t *layout.Text, p Picture, draw DrawText) error {
 	var b strings.Builder
 	if err := draw(&b, p.Picture, t.Columns); err != nil {
@@ -86,7 +85,7 @@ func drawText(t *layout.Text, p Picture, draw DrawText) error {
 	return nil
 }
 
-// verdict says in a word whether the claim holds.
+// verdict returns "holds" or "FAILS".
 func (c *Claim) verdict() string {
 	if c.Holds {
 		return "holds"

@@ -7,7 +7,7 @@ import (
 	"clifftop/report/chart"
 )
 
-// tail is the lesson of the slowest requests.
+// tail is lesson 7: the slowest requests.
 func tail(c *class) error {
 	rate := c.step("rate")
 	c.Table.Columns = []string{"requests/s", "TTFT mean", "p50", "p95", "p99", "p99 / p50", "later than 1 s"}
@@ -46,20 +46,20 @@ func tail(c *class) error {
 	c.say("root", fmt.Sprintf("%.2f", root))
 	c.say("rootp", fmt.Sprintf("%.0f", 100*root))
 
-	c.claim("from 20 to 22 requests per second the median first token comes this many ms later", of(now.P50)-of(before.P50), atMost(300))
-	c.claim("and the p99 is this many times as long", of(now.P99)/of(before.P99), atLeast(2.5))
-	c.claim("p99 over p50 grows by this factor", of(now.P99)/of(now.P50)/(of(before.P99)/of(before.P50)), atLeast(2))
-	c.claim("in overload p99 over p50 is only", of(overloaded.P99)/of(overloaded.P50), atMost(3))
-	c.claim("of users who ask 10 times, so many percent meet a bad request of 1 %", 100*unlucky, exactly(9.6, 1))
-	c.claim("and of those in the simulation, in percent", 100*met, about(100*unlucky, 0.15))
+	c.claim("increase of the median TTFT from 20 to 22 requests per second, in ms", of(now.P50)-of(before.P50), atMost(300))
+	c.claim("TTFT p99, 22 / 20 requests per second", of(now.P99)/of(before.P99), atLeast(2.5))
+	c.claim("growth of p99 / p50, as a factor", of(now.P99)/of(now.P50)/(of(before.P99)/of(before.P50)), atLeast(2))
+	c.claim("p99 / p50 in overload", of(overloaded.P99)/of(overloaded.P50), atMost(3))
+	c.claim("users with at least one of the 1 % bad requests among 10, in percent", 100*unlucky, exactly(9.6, 1))
+	c.claim("the same in the simulation, in percent", 100*met, about(100*unlucky, 0.15))
 
 	c.draw("tail", &chart.Lines{
-		Title: fmt.Sprintf("A tenth more load: the median first token comes %s later, the p99 %s as late",
+		Title: fmt.Sprintf("A tenth more load: the median TTFT grows by %s, the p99 to %s its value",
 			lasting(of(now.P50)-of(before.P50)), times(of(now.P99)/of(before.P99))),
 		Caption: "llama-3.1-8b on one H100, the chat of lesson 4; 25 requests/s is beyond the limit",
 		Panels: []chart.Panel{{
 			X:     chart.Scale{Title: "Time to first token (log scale)", Unit: chart.Milliseconds, Log: true},
-			Y:     chart.Scale{Title: "Requests that waited at most so long", Unit: chart.Fraction, Max: 1.04},
+			Y:     chart.Scale{Title: "Fraction of requests with this TTFT or less", Unit: chart.Fraction, Max: 1.04},
 			Lines: curves,
 			Rules: []chart.Rule{{At: 1000, Vertical: true, Name: "limit 1 s"}, {At: 0.95, Name: "p95"}},
 		}},
@@ -67,8 +67,8 @@ func tail(c *class) error {
 	return nil
 }
 
-// unluckyUsers is the part of users who meet at least one wait above the limit, where each has so many of the requests,
-// as far apart as can be.
+// unluckyUsers is the fraction of users with at least one wait above the limit. Each user has the given number of requests,
+// as far apart as possible.
 func unluckyUsers(waits []float64, each int, limit float64) float64 {
 	users := len(waits) / each
 	unlucky := 0

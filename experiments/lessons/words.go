@@ -29,7 +29,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'f', decimals, 64)
 }
 
-// lasting writes milliseconds in the unit that suits them.
+// lasting writes milliseconds in a suitable unit.
 func lasting(ms float64) string {
 	switch {
 	case math.IsNaN(ms):
@@ -53,7 +53,7 @@ func percent(v float64) string {
 	return fmt.Sprintf("%.0f %%", 100*v)
 }
 
-// ratio writes how many times as much something is, as exactly as it is worth remembering.
+// ratio writes a ratio with two or three significant digits.
 func ratio(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -76,7 +76,7 @@ func dollars(v float64) string {
 	return layout.Dollars(v)
 }
 
-// plural is a number of things.
+// plural writes a number and a noun, in the singular or plural.
 func plural(n, thing string) string {
 	if n != "1" {
 		thing += "s"

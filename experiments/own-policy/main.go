@@ -1,4 +1,4 @@
-// Command own-policy runs a scenario under a batching policy of its own, beside vLLM's. It is the example of
+// Command own-policy compares a new batching policy with vLLM's. It is the example of
 // README.md:
 //
 //	go run ./experiments/own-policy
@@ -11,25 +11,26 @@ import (
 	"log"
 	"os"
 
-	"clifftop/experiments"
+	"clifftop/experiments/compare"
+	"clifftop/experiments/scenario"
 	"clifftop/sim/sched"
 )
 
 //go:embed scenario.yaml
-var scenario []byte
+var scenarioText []byte
 
 func main() {
 	log.SetFlags(0)
-	s, err := experiments.Parse("scenario.yaml", scenario)
+	s, err := scenario.Parse("scenario.yaml", scenarioText)
 	if err != nil {
 		log.Fatal(err)
 	}
 	use(s)
-	variants, err := experiments.Vary(s, "engine.policy=vllm,polite")
+	variants, err := compare.Vary(s, "engine.policy=vllm,polite")
 	if err != nil {
 		log.Fatal(err)
 	}
-	verdict, err := experiments.Compare(context.Background(), variants, experiments.CompareOptions{})
+	verdict, err := compare.Run(context.Background(), variants, compare.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -38,10 +39,10 @@ func main() {
 	}
 }
 
-// use lets a scenario name the policy.
-func use(s *experiments.Scenario) {
-	s.Use(experiments.Policy{
+// use makes the policy known to a scenario.
+func use(s *scenario.Scenario) {
+	s.Use(scenario.Policy{
 		Name: "polite",
-		New:  func(*experiments.Engine) sched.Scheduler { return &Polite{Share: 512} },
+		New:  func(*scenario.Engine) sched.Scheduler { return &Polite{Share: 512} },
 	})
 }

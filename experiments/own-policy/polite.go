@@ -6,14 +6,14 @@ import (
 	"clifftop/sim/sched"
 )
 
-// Polite is a batching policy: while answers are being generated, prompts get at most Share tokens of
-// an iteration, so that nobody's answer stalls for long. Prompts are admitted in order of arrival, when
-// the KV pool has room for all of the prompt.
+// Polite is a batching policy: while requests decode, prompts get at most Share tokens of an iteration, so that
+// decoding never stops for long. Prompts are admitted in order of arrival, when the KV cache has room for the
+// whole prompt.
 type Polite struct{ Share int32 }
 
-// Schedule composes an iteration.
+// Schedule composes one iteration.
 func (p *Polite) Schedule(v sched.View) {
-	for !v.DecodeFirst() { // the pool is full: the last to come makes room
+	for !v.DecodeFirst() { // the KV cache is full: preempt the last admitted request
 		v.Preempt(v.Last())
 		v.Blocked(sched.LacksKV)
 	}
@@ -23,7 +23,7 @@ func (p *Polite) Schedule(v sched.View) {
 	}
 	for s := v.NextPrefill(sched.None); s != sched.None && share > 0; s = v.NextPrefill(s) {
 		n := min(v.Missing(s), share)
-		v.Grow(s, n) // which admission made room for
+		v.Grow(s, n) // admission has reserved these blocks
 		v.Give(s, n)
 		share -= n
 	}
@@ -38,18 +38,18 @@ func (p *Polite) Schedule(v sched.View) {
 	}
 }
 
-// Repeats says how long Schedule would go on like this.
+// Repeats returns for how many iterations Schedule would do the same.
 func (p *Polite) Repeats(v sched.View) int {
 	if w, ok := v.Waiting(0); ok && w.Live {
-		return 1 // the prefix that it waits for is just being generated
+		return 1 // another request is computing the prefix that it waits for
 	}
 	return 1 << 30
 }
 
-// Validate checks the knobs.
+// Validate checks the options.
 func (p *Polite) Validate(l sched.Limits) error {
 	if p.Share < 1 || l.Contiguous {
-		return errors.New("polite: it wants a share of 1 or more, and a paged pool")
+		return errors.New("polite: needs a share of 1 or more and a paged KV cache")
 	}
 	return nil
 }

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/sim/sched"
 	"clifftop/sim/simtest"
 )
@@ -17,7 +17,7 @@ func TestPolite(t *testing.T) {
 
 // TestScenario resolves the scenario under the policy's name, which is known once it is in use.
 func TestScenario(t *testing.T) {
-	s, err := experiments.Parse("scenario.yaml", scenario)
+	s, err := scenario.Parse("scenario.yaml", scenarioText)
 	if err != nil {
 		t.Fatal(err)
 	}

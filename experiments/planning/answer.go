@@ -7,6 +7,7 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/report"
+	"clifftop/report/plan"
 )
 
 // How many candidates are looked at more closely, and how many under more than the plan's load.
@@ -15,17 +16,21 @@ const (
 	examined  = 3
 )
 
+// answerer puts the answer of a plan together: what each candidate costs and can do, and what stands against the
+// others.
+type answerer struct{ *planner }
+
 // answer ranks what the search found, looks closely at the best, and puts the plan together. runErr says why the
 // search ended early, if it did.
-func (p *planner) answer(ctx context.Context, all []*candidate, runErr error) (*report.Plan, error) {
-	plan := &report.Plan{
-		Schema: report.PlanSchema, Clifftop: experiments.Version, Seed: p.scenario.Run.Seed, Model: p.scenario.Model,
-		Traffic: p.traffic, SLO: p.slo, SLOAssumed: p.assumed, Candidates: []report.PlanCandidate{}, Refused: []report.PlanRefusal{},
+func (p answerer) answer(ctx context.Context, all []*candidate, runErr error) (*plan.Result, error) {
+	result := &plan.Result{
+		Schema: plan.Schema, Clifftop: experiments.Version, Seed: p.scenario.Run.Seed, Model: p.scenario.Model,
+		Traffic: p.traffic, SLO: p.slo, SLOAssumed: p.assumed, Candidates: []plan.Candidate{}, Refused: []plan.Refusal{},
 		Warnings: []report.Warning{}, Partial: runErr != nil,
 	}
 	for _, k := range p.objectives {
 		if k.class >= 0 {
-			plan.Classes = append(plan.Classes, report.PlanClass{Name: p.classes[k.class], SLO: k.slo})
+			result.Classes = append(result.Classes, plan.Class{Name: p.classes[k.class], SLO: k.slo})
 		}
 	}
 	var met []*candidate
@@ -41,27 +46,27 @@ func (p *planner) answer(ctx context.Context, all []*candidate, runErr error) (*
 		rank(met)
 	}
 	for _, c := range met {
-		plan.Candidates = append(plan.Candidates, p.describe(c))
+		result.Candidates = append(result.Candidates, p.describe(c))
 	}
-	judge(plan.Candidates)
+	judge(result.Candidates)
 	if runErr == nil && len(met) > 0 {
-		runErr = p.examine(ctx, plan, met)
+		runErr = examiner(p).examine(ctx, result, met)
 	}
 	if runErr != nil && !isEnd(ctx, runErr) {
 		return nil, runErr
 	}
-	plan.Partial = runErr != nil
-	p.count(plan, all)
-	p.refusals(plan, all)
+	result.Partial = runErr != nil
+	p.count(result, all)
+	p.refusals(result, all)
 	if len(met) > 0 {
-		plan.Scenario = met[0].setup.Scenario
-		plan.Model = met[0].setup.Deployment.LLM.Name
-		p.prices(plan, met[0])
-		plan.CostBySLO, plan.CostByLoad = costBySLO(met), p.costByLoad(met, plan.Candidates)
-		p.explain(plan, met)
+		result.Scenario = met[0].setup.Scenario
+		result.Model = met[0].setup.Deployment.LLM.Name
+		p.prices(result, met[0])
+		result.CostBySLO, result.CostByLoad = costBySLO(met), p.costByLoad(met, result.Candidates)
+		p.explain(result, met)
 	}
-	p.assume(plan, met)
-	return plan, runErr
+	p.assume(result, met)
+	return result, runErr
 }
 
 // rank orders candidates by cost; what costs the same by the SLO's use, and then as they were listed. Those without a
@@ -96,7 +101,7 @@ func (c *candidate) at() *report.Summary {
 
 // closest are the candidates to look at closely: the cheapest, those that nothing cheaper beats on latency, the
 // cheapest of the best GPUs, and those that the answer compares itself with.
-func (p *planner) closest(met []*candidate) []*candidate {
+func (p answerer) closest(met []*candidate) []*candidate {
 	var list []*candidate
 	take := func(c *candidate) {
 		if !slices.Contains(list, c) {
@@ -127,15 +132,15 @@ func (p *planner) closest(met []*candidate) []*candidate {
 }
 
 // count counts candidates by fate.
-func (p *planner) count(plan *report.Plan, all []*candidate) {
-	n := &plan.Counts
+func (p answerer) count(result *plan.Result, all []*candidate) {
+	n := &result.Counts
 	n.Candidates = len(all)
 	for _, c := range all {
 		n.Runs += c.runs
 		switch {
-		case c.refusal != nil && c.refusal.Reason == report.DoesNotFit:
+		case c.refusal != nil && c.refusal.Reason == plan.DoesNotFit:
 			n.DoNotFit++
-		case c.refusal != nil && c.refusal.Reason == report.NotPossible:
+		case c.refusal != nil && c.refusal.Reason == plan.NotPossible:
 			n.NotBuilt++
 		case c.runs == 0:
 			n.ByBound++
@@ -149,14 +154,14 @@ func (p *planner) count(plan *report.Plan, all []*candidate) {
 }
 
 // refusals lists what stands against the others: what came nearest first.
-func (p *planner) refusals(plan *report.Plan, all []*candidate) {
-	order := []string{report.MissesSLO, report.SLOFloor, report.TooDear, report.TooManyGPUs, report.DoesNotFit, report.NotPossible}
+func (p answerer) refusals(result *plan.Result, all []*candidate) {
+	order := []string{plan.MissesSLO, plan.SLOFloor, plan.TooDear, plan.TooManyGPUs, plan.DoesNotFit, plan.NotPossible}
 	for _, c := range all {
 		if c.refusal != nil {
-			plan.Refused = append(plan.Refused, *c.refusal)
+			result.Refused = append(result.Refused, *c.refusal)
 		}
 	}
-	slices.SortStableFunc(plan.Refused, func(a, b report.PlanRefusal) int {
+	slices.SortStableFunc(result.Refused, func(a, b plan.Refusal) int {
 		if o := slices.Index(order, a.Reason) - slices.Index(order, b.Reason); o != 0 {
 			return o
 		}
@@ -165,7 +170,7 @@ func (p *planner) refusals(plan *report.Plan, all []*candidate) {
 }
 
 // nearness is how far a refused candidate is from the plan.
-func nearness(r *report.PlanRefusal) float64 {
+func nearness(r *plan.Refusal) float64 {
 	switch {
 	case r.Excess != nil:
 		return *r.Excess
@@ -176,11 +181,11 @@ func nearness(r *report.PlanRefusal) float64 {
 }
 
 // describe is a candidate as the report has it.
-func (p *planner) describe(c *candidate) report.PlanCandidate {
+func (p answerer) describe(c *candidate) plan.Candidate {
 	u, s, n := c.setup, c.at(), c.count
 	d := u.Deployment
 	native := d.LLM.Precision == d.Dtype || d.LLM.Precision == 0 && d.Dtype.WeightBytes() == 2
-	r := report.PlanCandidate{
+	r := plan.Candidate{
 		Name: c.label(n), GPU: d.GPU.Name, Dtype: d.Dtype.String(), Native: native, KVCacheDtype: d.KVDtype.String(),
 		TensorParallel: d.TensorParallel, PipelineParallel: d.PipelineParallel, ExpertParallel: d.ExpertParallel,
 		Engine: c.knobs, GPUsPerReplica: c.perGPUs, Replicas: n, GPUs: n * c.perGPUs,
@@ -197,12 +202,12 @@ func (p *planner) describe(c *candidate) report.PlanCandidate {
 	} else {
 		r.Scope = "no machine is modelled: there is no error to allow for"
 	}
-	r.Capacity = &report.PlanCapacity{PassesRequestsPerS: c.passes, Resolved: c.near}
+	r.Capacity = &plan.Capacity{PassesRequestsPerS: c.passes, Resolved: c.near}
 	if c.fails > 0 {
 		fails := c.fails
 		r.Capacity.FailsRequestsPerS = &fails
 	}
-	r.AtPlan = report.PlanPoint{
+	r.AtPlan = plan.Point{
 		RequestsPerS: c.planned / float64(n), Limits: s.HeldTo(), SLOUse: s.SLOUse(), Attainment: s.Goodput.Attainment,
 		OutputTokensPerS: s.Throughput.OutputTokensPerS, BusyFraction: s.System.BusyFraction, KVUsageMax: s.System.KVUsage.Max,
 		InSystem: s.Concurrency.InSystem,
@@ -212,38 +217,38 @@ func (p *planner) describe(c *candidate) report.PlanCandidate {
 }
 
 // costs fills the costs and the energy in. The traffic's own rates count, without the allowance for the error.
-func (p *planner) costs(r *report.PlanCandidate, c *candidate, s *report.Summary) {
+func (p answerer) costs(r *plan.Candidate, c *candidate, s *report.Summary) {
 	t, n := &p.traffic, float64(c.count)
 	out := t.MeanOutputTokens
 	busy := 1.0
 	if working := s.System.Working(); working != nil {
 		busy = min(1, *working*(1-c.err))
 	}
-	r.Energy = report.PowerEstimate(r.GPUs, c.setup.Deployment.GPU.TDPWatts, p.spec.IdlePower, busy, t.PlannedRequestsPerS*out)
+	r.Energy = plan.PowerEstimate(r.GPUs, c.setup.Deployment.GPU.TDPWatts, p.spec.IdlePower, busy, t.PlannedRequestsPerS*out)
 	if c.price == nil {
 		return
 	}
 	hour := *c.price * float64(r.GPUs)
-	month := hour * report.HoursPerMonth
+	month := hour * plan.HoursPerMonth
 	r.USDPerHour, r.USDPerMonth = &hour, &month
-	r.PerMillion = report.TokenCost{
-		AtCapacity: report.USDPerMillion(hour, n*c.passes*out),
-		AtPlan:     report.USDPerMillion(hour, t.PlannedRequestsPerS*out),
-		AtLoad:     report.USDPerMillion(hour, t.MeanRequestsPerS*out),
+	r.PerMillion = plan.TokenCost{
+		AtCapacity: plan.USDPerMillion(hour, n*c.passes*out),
+		AtPlan:     plan.USDPerMillion(hour, t.PlannedRequestsPerS*out),
+		AtLoad:     plan.USDPerMillion(hour, t.MeanRequestsPerS*out),
 	}
 	if x := s.Throughput.OutputTokensPerS; s.Goodput.OutputTokensPerS != nil && x != nil && *x > 0 {
-		r.PerMillion.Good = report.USDPerMillion(hour, t.PlannedRequestsPerS*out*min(1, *s.Goodput.OutputTokensPerS / *x))
+		r.PerMillion.Good = plan.USDPerMillion(hour, t.PlannedRequestsPerS*out*min(1, *s.Goodput.OutputTokensPerS / *x))
 	}
 	least := c.count
 	if c.fails > 0 {
-		least = min(least, report.Replicas(t.PlannedRequestsPerS, c.fails*(1+c.err)))
+		least = min(least, plan.Replicas(t.PlannedRequestsPerS, c.fails*(1+c.err)))
 	}
 	r.USDPerMonthRange = &[2]float64{c.cost(least), c.cost(c.count)}
 }
 
 // judge marks the Pareto set of cost and use of the SLO, and the groups that cost does not tell apart: a candidate is
 // of the group of the cheapest before it whose costs reach its own.
-func judge(list []report.PlanCandidate) {
+func judge(list []plan.Candidate) {
 	group, reach := 0, math.Inf(-1)
 	best := -1
 	for i := range list {
@@ -276,19 +281,19 @@ func judge(list []report.PlanCandidate) {
 }
 
 // prices adds the comparisons with other ways to pay.
-func (p *planner) prices(plan *report.Plan, c *candidate) {
-	best := &plan.Candidates[0]
+func (p answerer) prices(result *plan.Result, c *candidate) {
+	best := &result.Candidates[0]
 	if t := p.traffic; t.HourlyRequestsPerS != nil {
 		var hourly []float64
 		for _, rate := range t.HourlyRequestsPerS {
 			hourly = append(hourly, rate*(1+t.Growth)/(1-c.err))
 		}
-		if plan.Autoscaling = report.Autoscale(hourly, c.passes, p.spec.StartUp.Seconds()); plan.Autoscaling != nil && c.price != nil {
-			plan.Autoscaling.Price(*c.price * float64(c.perGPUs))
+		if result.Autoscaling = plan.Autoscale(hourly, c.passes, p.spec.StartUp.Seconds()); result.Autoscaling != nil && c.price != nil {
+			result.Autoscaling.Price(*c.price * float64(c.perGPUs))
 		}
 	}
 	if o := p.spec.OnPrem; o != nil && c.price != nil {
-		plan.OnPrem = report.OnPrem(report.OnPremInput{
+		result.OnPrem = plan.OnPrem(plan.OnPremInput{
 			GPUs: best.GPUs, USDPerGPU: *o.USDPerGPU, LifeYears: o.LifeYears,
 			WattsPerGPU: c.setup.Deployment.GPU.TDPWatts * o.ServerPower, PUE: o.PUE, USDPerKWh: o.USDPerKWh, StaffUSDPerMonth: o.StaffUSDPerMonth,
 		}, *c.price)
@@ -304,34 +309,34 @@ func (p *planner) prices(plan *report.Plan, c *candidate) {
 		}
 		perRequest := (p.shape.in*((1-hit)**a.USDPerMillionInput+hit*cached) + p.shape.out**a.USDPerMillionOutput) / 1e6
 		if perRequest > 0 {
-			plan.API = report.APIBreakEven(perRequest, p.traffic.MeanRequestsPerS, p.traffic.PlannedRequestsPerS, *best.USDPerMonth)
+			result.API = plan.APIBreakEven(perRequest, p.traffic.MeanRequestsPerS, p.traffic.PlannedRequestsPerS, *best.USDPerMonth)
 		}
 	}
 }
 
 // costBySLO is the lower envelope of all runs: what suffices when the limits on latency are multiplied.
-func costBySLO(met []*candidate) []report.CostPoint {
-	var points []report.CostPoint
+func costBySLO(met []*candidate) []plan.CostPoint {
+	var points []plan.CostPoint
 	for _, c := range met {
 		if c.price == nil {
 			continue
 		}
 		for _, rate := range c.rates() {
-			n := report.Replicas(c.planned, rate)
+			n := plan.Replicas(c.planned, rate)
 			use := c.probes[rate].LatencyUse()
 			const widest = 10
 			if use > 0 && use <= widest {
-				points = append(points, report.CostPoint{Factor: use, USDPerMonth: c.cost(n), Name: c.label(n)})
+				points = append(points, plan.CostPoint{Factor: use, USDPerMonth: c.cost(n), Name: c.label(n)})
 			}
 		}
 	}
-	slices.SortStableFunc(points, func(a, b report.CostPoint) int {
+	slices.SortStableFunc(points, func(a, b plan.CostPoint) int {
 		if o := compareCosts(a.Factor, b.Factor); o != 0 {
 			return o
 		}
 		return compareCosts(a.USDPerMonth, b.USDPerMonth)
 	})
-	var front []report.CostPoint
+	var front []plan.CostPoint
 	for _, q := range points {
 		if n := len(front); n == 0 || q.USDPerMonth < front[n-1].USDPerMonth {
 			front = append(front, q)
@@ -341,9 +346,9 @@ func costBySLO(met []*candidate) []report.CostPoint {
 }
 
 // costByLoad is the cost of the best candidates by load: a step for each replica.
-func (p *planner) costByLoad(met []*candidate, described []report.PlanCandidate) []report.LoadLine {
+func (p answerer) costByLoad(met []*candidate, described []plan.Candidate) []plan.LoadLine {
 	const lines, reach = 5, 3
-	var list []report.LoadLine
+	var list []plan.LoadLine
 	seen := map[string]bool{}
 	for i, c := range met {
 		if c.price == nil || len(list) == lines {
@@ -356,11 +361,11 @@ func (p *planner) costByLoad(met []*candidate, described []report.PlanCandidate)
 			continue
 		}
 		seen[c.setup.Deployment.GPU.Name] = true
-		line := report.LoadLine{Name: c.name}
+		line := plan.LoadLine{Name: c.name}
 		top := reach * p.traffic.PlannedRequestsPerS
 		for n := 1; ; n++ {
 			rate := float64(n) * c.passes * (1 - c.err)
-			line.Points = append(line.Points, report.LoadPoint{RequestsPerS: rate, Replicas: n, USDPerMonth: c.cost(n)})
+			line.Points = append(line.Points, plan.LoadPoint{RequestsPerS: rate, Replicas: n, USDPerMonth: c.cost(n)})
 			if rate >= top || n == 10_000 {
 				break
 			}

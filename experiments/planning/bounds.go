@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/model"
 	"clifftop/report"
 	"clifftop/sim/clock"
@@ -23,7 +23,7 @@ type shape struct {
 // sampleSize is the number of requests that the bounds look at.
 const sampleSize = 2000
 
-func shapeOf(d *experiments.Demand) (shape, error) {
+func shapeOf(d *Demand) (shape, error) {
 	some, err := d.Sample(sampleSize)
 	s := shape{sample: some.Requests, in: some.InputTokens, out: some.OutputTokens}
 	for i := range s.sample {
@@ -56,7 +56,7 @@ type replica struct {
 	delay  func(tokens int32) float64
 }
 
-func replicaOf(u *experiments.Setup, s shape) *replica {
+func replicaOf(u *scenario.Setup, s shape) *replica {
 	e := &u.Scenario.Engine
 	r := &replica{shape: s, timer: u.Config.Timer, stages: max(u.Config.Stages, 1), seats: e.MaxNumSeqs, budget: e.MaxNumBatchedTokens, pool: math.Inf(1)}
 	r.cached = s.shares && e.EnablePrefixCaching
@@ -96,8 +96,8 @@ func (r *replica) batch(decodes float64) model.Batch {
 }
 
 // fluid is the highest rate over the numbers of decoding sequences that seats, pool and budget allow, with iterations
-// of the length that seconds answers, none longer than limit: requests/s = decodes / ((out-1) · seconds). On a pipeline the
-// sequences are spread evenly over a batch for each stage.
+// of the length that seconds answers, none longer than limit: requests/s = decodes / ((out-1) · seconds). On a pipeline
+// the sequences are spread evenly over a batch for each stage.
 func (r *replica) fluid(seconds func(*model.Batch) float64, limit float64) float64 {
 	best := 0.0
 	for n := 1.0; n <= float64(r.seats); n = max(n+1, math.Floor(n*1.1)) {

@@ -9,17 +9,20 @@ import (
 	"strings"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model"
 	"clifftop/model/catalog"
 	"clifftop/report"
 	"clifftop/report/layout"
+	"clifftop/report/plan"
 )
 
 // candidate is a replica, and what the search knows of it.
 type candidate struct {
-	sets    []experiments.Setting
+	sets    []scenario.Setting
 	knobs   map[string]string
-	setup   *experiments.Setup
+	setup   *scenario.Setup
 	name    string // of one replica
 	perGPUs int    // GPUs of a replica
 
@@ -31,7 +34,7 @@ type candidate struct {
 	bounds        *replica
 	about, atMost float64 // requests per second of a replica
 	planned       float64 // requests per second, with the allowance for the error
-	refusal       *report.PlanRefusal
+	refusal       *plan.Refusal
 
 	probes    map[float64]*report.Summary // by rate of a replica
 	runs      int
@@ -48,7 +51,7 @@ func (c *candidate) cost(n int) float64 {
 	if c.price == nil {
 		return math.Inf(1)
 	}
-	return *c.price * float64(c.perGPUs*n) * report.HoursPerMonth
+	return *c.price * float64(c.perGPUs*n) * plan.HoursPerMonth
 }
 
 // label names n replicas.
@@ -122,7 +125,7 @@ func (p *planner) list() ([]*candidate, error) {
 				for _, tp := range tps {
 					for _, pp := range pps {
 						for _, ep := range p.expertSizes(tp) {
-							base := []experiments.Setting{
+							base := []scenario.Setting{
 								set("gpu", gpu), set("deployment.dtype", dtype), set("deployment.kv_cache_dtype", kv),
 								set("deployment.tensor_parallel_size", fmt.Sprint(tp)), set("deployment.pipeline_parallel_size", fmt.Sprint(pp)),
 								set("deployment.expert_parallel_size", fmt.Sprint(ep)),
@@ -147,16 +150,16 @@ func (p *planner) expertSizes(tp int) []int {
 		return []int{1}
 	}
 	switch p.spec.ExpertParallel {
-	case experiments.On:
+	case scenario.On:
 		return []int{tp}
-	case experiments.Off:
+	case scenario.Off:
 		return []int{1}
 	}
 	return []int{1, tp}
 }
 
 // withKnobs varies the knobs of the engine.
-func (p *planner) withKnobs(base []experiments.Setting) []*candidate {
+func (p *planner) withKnobs(base []scenario.Setting) []*candidate {
 	list := []*candidate{{sets: base, knobs: map[string]string{}}}
 	for _, k := range p.spec.Engine {
 		var more []*candidate
@@ -174,8 +177,8 @@ func (p *planner) withKnobs(base []experiments.Setting) []*candidate {
 	return list
 }
 
-func set(key, value string) experiments.Setting {
-	return experiments.Setting{Key: key, Value: value, Flag: "plan"}
+func set(key, value string) scenario.Setting {
+	return scenario.Setting{Key: key, Value: value, Flag: "plan"}
 }
 
 // resolve makes the candidates ready, side by side, and says of each what stands against it. Faults that have nothing
@@ -210,12 +213,12 @@ func (p *planner) resolve(ctx context.Context, all []*candidate) error {
 }
 
 // refusalOf says why a candidate cannot be built; nil if that is not the candidate's fault.
-func refusalOf(err error) *report.PlanRefusal {
+func refusalOf(err error) *plan.Refusal {
 	var misfit *model.FitError
 	if errors.As(err, &misfit) {
-		return &report.PlanRefusal{Reason: report.DoesNotFit, Text: misfit.Error(), MissingBytes: &misfit.MissingBytes}
+		return &plan.Refusal{Reason: plan.DoesNotFit, Text: misfit.Error(), MissingBytes: &misfit.MissingBytes}
 	}
-	var faults experiments.Faults
+	var faults yamldoc.Faults
 	if !errors.As(err, &faults) {
 		return nil
 	}
@@ -224,7 +227,7 @@ func refusalOf(err error) *report.PlanRefusal {
 			return nil
 		}
 	}
-	return &report.PlanRefusal{Reason: report.NotPossible, Text: faults[0].Problem}
+	return &plan.Refusal{Reason: plan.NotPossible, Text: faults[0].Problem}
 }
 
 // described names a candidate that could not be built, by its settings.
@@ -269,7 +272,7 @@ func (p *planner) assess(c *candidate) {
 	c.perGPUs = u.Deployment.GPUs()
 	c.name = strings.TrimPrefix(c.label(1), "1 × ")
 	c.probes = map[float64]*report.Summary{}
-	if usd, source, ok := p.scenario.Price(u); ok {
+	if usd, source, ok := Price(p.scenario, u); ok {
 		c.price, c.source = &usd, source
 	}
 	c.accuracy = u.Accuracy()
@@ -277,13 +280,13 @@ func (p *planner) assess(c *candidate) {
 	c.planned = p.traffic.PlannedRequestsPerS / (1 - c.err)
 	c.bounds = replicaOf(u, p.shape)
 	c.about, c.atMost = c.bounds.carries(p.objectives)
-	refuse := func(reason, format string, args ...any) *report.PlanRefusal {
-		c.refusal = &report.PlanRefusal{Name: c.name, Reason: reason, Text: fmt.Sprintf(format, args...)}
+	refuse := func(reason, format string, args ...any) *plan.Refusal {
+		c.refusal = &plan.Refusal{Name: c.name, Reason: reason, Text: fmt.Sprintf(format, args...)}
 		return c.refusal
 	}
 	const slack = 1.02 // the sample is not the run
 	if o, seconds, ratio := c.bounds.excess(p.objectives); ratio > slack {
-		r := refuse(report.SLOFloor, "%s is %s for a request alone, the limit is %s: %s too much",
+		r := refuse(plan.SLOFloor, "%s is %s for a request alone, the limit is %s: %s too much",
 			report.LimitName(o.Key()), latency(seconds), latency(o.Limit.Seconds()), latency(seconds-o.Limit.Seconds()))
 		if !math.IsInf(ratio, 1) { // as for a limit of 0
 			r.Excess = &ratio
@@ -291,15 +294,15 @@ func (p *planner) assess(c *candidate) {
 		return
 	}
 	if n := c.least(); p.spec.Fewest == nil && n*c.perGPUs > p.spec.MaxGPUs {
-		refuse(report.TooManyGPUs, "at least %d GPUs by the bounds on throughput, at most %s requests/s each replica (max_gpus is %d)", n*c.perGPUs, layout.Digits(c.atMost), p.spec.MaxGPUs)
+		refuse(plan.TooManyGPUs, "at least %d GPUs by the bounds on throughput, at most %s requests/s each replica (max_gpus is %d)", n*c.perGPUs, layout.Digits(c.atMost), p.spec.MaxGPUs)
 	}
 }
 
 // least is the number of replicas below which no simulation is needed.
-func (c *candidate) least() int { return report.Replicas(c.planned, c.atMost) }
+func (c *candidate) least() int { return plan.Replicas(c.planned, c.atMost) }
 
-// errorOf is the error to allow for: the greatest of those of the metrics that the SLO limits and of throughput, or what
-// is assumed where none was measured.
+// errorOf is the error to allow for: the greatest of those of the metrics that the SLO limits and of throughput, or
+// what is assumed where none was measured.
 func (p *planner) errorOf(a *report.Accuracy) float64 {
 	if a == nil {
 		return 0 // a step time that is no machine's has no error

@@ -4,11 +4,16 @@ import (
 	"context"
 
 	"clifftop/report"
+	"clifftop/report/curve"
 	"clifftop/report/layout"
+	"clifftop/report/plan"
 )
 
+// examiner looks at the best candidates under more load than they were planned for, and without a replica.
+type examiner struct{ *planner }
+
 // examine looks at the best candidates under more than the plan was made for.
-func (p *planner) examine(ctx context.Context, plan *report.Plan, met []*candidate) error {
+func (p examiner) examine(ctx context.Context, plan *plan.Result, met []*candidate) error {
 	n := min(examined, len(met))
 	return p.each(ctx, n, func(ctx context.Context, i int) error {
 		c, r := met[i], &plan.Candidates[i]
@@ -27,14 +32,14 @@ func (p *planner) examine(ctx context.Context, plan *report.Plan, met []*candida
 func (c *candidate) limit() string {
 	for _, rate := range c.rates() {
 		if s := c.probes[rate]; s.SLOUse() > 1 && rate > c.passes {
-			return phrase("at %s requests/s each replica %s", layout.Digits(rate), s.Breaks())
+			return phrase("at %s requests/s each replica %s", layout.Digits(rate), curve.Breaks(s))
 		}
 	}
 	return ""
 }
 
 // headroom loads the plan more, and with longer requests.
-func (p *planner) headroom(ctx context.Context, c *candidate, r *report.PlanCandidate) error {
+func (p examiner) headroom(ctx context.Context, c *candidate, r *plan.Candidate) error {
 	rate := c.planned / float64(c.count)
 	for _, factor := range []float64{1.2, 1.5, 2} {
 		s, err := p.probe(ctx, c, rate*factor)
@@ -51,38 +56,38 @@ func (p *planner) headroom(ctx context.Context, c *candidate, r *report.PlanCand
 	return nil
 }
 
-func step(what string, factor float64, s *report.Summary) report.HeadroomStep {
+func step(what string, factor float64, s *report.Summary) plan.HeadroomStep {
 	holds := s.SLOUse() <= 1
-	return report.HeadroomStep{What: what, Factor: factor, Holds: &holds, Breaks: s.Breaks()}
+	return plan.HeadroomStep{What: what, Factor: factor, Holds: &holds, Breaks: curve.Breaks(s)}
 }
 
 // longer runs a replica with requests that are longer by a factor.
-func (p *planner) longer(ctx context.Context, c *candidate, rate, factor float64) (*report.Summary, error) {
+func (p examiner) longer(ctx context.Context, c *candidate, rate, factor float64) (*report.Summary, error) {
 	at, err := p.demand.Under(c.setup, rate, p.requests(c, rate))
 	if err != nil {
 		return nil, err
 	}
-	src, err := at.Longer(factor)
+	src, err := Longer(at, factor)
 	if err != nil {
 		return nil, err
 	}
 	return p.make(ctx, c, at, rate, phrase(", lengths × %v", factor), src)
 }
 
-// spare finds how many replicas the plan needs so that it survives failures, with the prefix caches as they are and with
-// nothing found in them.
-func (p *planner) spare(ctx context.Context, c *candidate, r *report.PlanCandidate) error {
+// spare finds how many replicas the plan needs so that it survives failures, with the prefix caches as they are and
+// with nothing found in them.
+func (p examiner) spare(ctx context.Context, c *candidate, r *plan.Candidate) error {
 	k := p.spec.Spare
 	if k == 0 {
 		return nil
 	}
-	x := &report.SparePlan{Failures: k, Replicas: c.count + k}
+	x := &plan.SparePlan{Failures: k, Replicas: c.count + k}
 	if c.count > k {
 		s, err := p.probe(ctx, c, c.planned/float64(c.count-k))
 		if err != nil {
 			return err
 		}
-		x.Degraded = s.Breaks()
+		x.Degraded = curve.Breaks(s)
 		if x.Degraded == "" {
 			x.Replicas, x.Degraded = c.count, "the SLO holds"
 		}
@@ -105,7 +110,7 @@ func (p *planner) spare(ctx context.Context, c *candidate, r *report.PlanCandida
 }
 
 // cold is the same without any hits in a prefix cache, the worst that a failure can do to it.
-func (p *planner) cold(ctx context.Context, c *candidate, x *report.SparePlan) error {
+func (p examiner) cold(ctx context.Context, c *candidate, x *plan.SparePlan) error {
 	e := &c.setup.Scenario.Engine
 	if !c.bounds.cached {
 		x.ColdReplicas = x.Replicas // there is nothing to lose

@@ -3,12 +3,12 @@ package planning
 import (
 	"math"
 
-	"clifftop/report"
 	"clifftop/report/layout"
+	"clifftop/report/plan"
 )
 
 // explain says in sentences why the best candidate is that, and what would make another one it.
-func (p *planner) explain(plan *report.Plan, met []*candidate) {
+func (p answerer) explain(plan *plan.Result, met []*candidate) {
 	best := met[0]
 	if best.price == nil {
 		plan.Why = append(plan.Why, phrase("no price is known: %s needs the fewest GPUs", best.label(best.count)))
@@ -32,7 +32,7 @@ func (p *planner) explain(plan *report.Plan, met []*candidate) {
 
 // rivals are the best candidates on each other GPU, and of the best's own GPU with other parallelism and another
 // format: three of the first, one each of the others.
-func (p *planner) rivals(met []*candidate) []int {
+func (p answerer) rivals(met []*candidate) []int {
 	best := met[0].setup.Deployment
 	var list []int
 	gpus := map[string]bool{best.GPU.Name: true}
@@ -62,7 +62,7 @@ func (p *planner) rivals(met []*candidate) []int {
 }
 
 // comparison sets a candidate against the best: what a replica carries for its price.
-func comparison(best, c *candidate, r *report.PlanCandidate) string {
+func comparison(best, c *candidate, r *plan.Candidate) string {
 	times := func(x float64) string {
 		if math.Abs(x-1) < 0.005 {
 			return "as much"
@@ -82,7 +82,7 @@ func comparison(best, c *candidate, r *report.PlanCandidate) string {
 }
 
 // flips adds what else would change the answer.
-func (p *planner) flips(plan *report.Plan, met []*candidate) {
+func (p answerer) flips(plan *plan.Result, met []*candidate) {
 	best := met[0]
 	rate := p.traffic.PlannedRequestsPerS
 	full := float64(best.count) * best.passes * (1 - best.err)
@@ -126,12 +126,12 @@ func cheapestByLoad(met []*candidate) []string {
 			if c.price == nil || !c.near {
 				continue
 			}
-			if x := c.cost(report.Replicas(c.planned*factor, c.passes)); x < cost {
+			if x := c.cost(plan.Replicas(c.planned*factor, c.passes)); x < cost {
 				best, cost = c, x
 			}
 		}
 		if best != nil && best != met[0] && best != last {
-			n := report.Replicas(best.planned*factor, best.passes)
+			n := plan.Replicas(best.planned*factor, best.passes)
 			lines = append(lines, phrase("at %g times the load, %s is the cheapest: %s a month", factor, best.label(n), layout.Dollars(cost)))
 			last = best
 		}
@@ -140,7 +140,7 @@ func cheapestByLoad(met []*candidate) []string {
 }
 
 // assume says what the answer rests on.
-func (p *planner) assume(plan *report.Plan, met []*candidate) {
+func (p answerer) assume(plan *plan.Result, met []*candidate) {
 	say := func(format string, args ...any) { plan.Assumptions = append(plan.Assumptions, phrase(format, args...)) }
 	if p.assumed {
 		say("no SLO was given: a TTFT of 800 ms and a TPOT of 80 ms at the 95th percentile are assumed")

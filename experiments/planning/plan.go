@@ -9,8 +9,11 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/grid"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model/catalog"
 	"clifftop/report"
+	"clifftop/report/plan"
 )
 
 // Options says how to plan. The zero value is the default.
@@ -20,7 +23,7 @@ type Options struct {
 	// Check asserts the simulator's invariants throughout, at a cost.
 	Check bool
 	// Ledger keeps the results of the runs, and gives those that it has; nil keeps none. It changes no result.
-	Ledger *experiments.Ledger
+	Ledger *experiments.ResultCache
 	// Progress is told how far the search has come.
 	Progress func(fraction float64)
 }
@@ -28,13 +31,13 @@ type Options struct {
 // planner is a plan in the making.
 type planner struct {
 	options  Options
-	scenario *experiments.Scenario
-	spec     experiments.Planning
+	scenario *scenario.Scenario
+	spec     scenario.Planning
 	slo      *report.SLO
 	assumed  bool // the scenario has no SLO
 	mixture  bool // of experts
-	demand   *experiments.Demand
-	traffic  report.PlanTraffic
+	demand   *Demand
+	traffic  plan.Traffic
 	shape    shape
 
 	classes    []string    // of the traffic
@@ -45,10 +48,10 @@ type planner struct {
 	done, total int
 }
 
-// New plans a scenario. A plan without candidates says what stands against each. The error is [experiments.Faults] for
+// New plans a scenario. A plan without candidates says what stands against each. The error is [yamldoc.Faults] for
 // bad input. When ctx is done before the end, what was found until then is marked partial and comes with the
 // context's error.
-func New(ctx context.Context, s *experiments.Scenario, o Options) (*report.Plan, error) {
+func New(ctx context.Context, s *scenario.Scenario, o Options) (*plan.Result, error) {
 	p := &planner{options: o, scenario: s, spec: s.Planning()}
 	all, err := p.prepare(ctx)
 	if err != nil {
@@ -58,12 +61,12 @@ func New(ctx context.Context, s *experiments.Scenario, o Options) (*report.Plan,
 }
 
 // plan searches the candidates and puts the answer together.
-func (p *planner) plan(ctx context.Context, all []*candidate) (*report.Plan, error) {
+func (p *planner) plan(ctx context.Context, all []*candidate) (*plan.Result, error) {
 	runErr := p.search(ctx, open(all))
 	if runErr != nil && !isEnd(ctx, runErr) {
 		return nil, runErr
 	}
-	return p.answer(ctx, all, runErr)
+	return answerer{p}.answer(ctx, all, runErr)
 }
 
 // isEnd reports whether a search was ended early: what was found until then stands.
@@ -75,14 +78,14 @@ func isEnd(ctx context.Context, err error) bool {
 // prepare lists the candidates and assesses them.
 func (p *planner) prepare(ctx context.Context) ([]*candidate, error) {
 	if s := p.scenario; s.Lifecycle != nil {
-		return nil, s.Fault("lifecycle", "a plan counts replicas that are always there, and those that follow the load by the hour (want no lifecycle)")
+		return nil, s.Fault("lifecycle", "a plan does not simulate the lifecycle of replicas (remove lifecycle)")
 	}
 	if s := p.scenario; s.Deployment.Replicas > 1 || len(s.Pools) > 0 {
 		key := "deployment.replicas"
 		if len(s.Pools) > 0 {
 			key = "pools"
 		}
-		return nil, s.Fault(key, "a plan finds the number of replicas, which it gives equal shares of the traffic (want one replica and no pools)")
+		return nil, s.Fault(key, "a plan chooses the number of replicas itself (want one replica and no pools)")
 	}
 	if err := p.objective(); err != nil {
 		return nil, err
@@ -136,7 +139,7 @@ func (p *planner) first(ctx context.Context, all []*candidate) error {
 
 // named checks the names of GPUs, so that a wrong one is a fault of its own.
 func (p *planner) named() error {
-	var faults experiments.Faults
+	var faults yamldoc.Faults
 	for _, name := range p.spec.GPUs {
 		if _, err := catalog.GPU(name); err != nil && !strings.ContainsAny(name, "./\\") {
 			faults = append(faults, p.scenario.Fault("plan.gpus", "%s", strings.TrimPrefix(err.Error(), "catalog: ")))
@@ -160,7 +163,7 @@ func (p *planner) named() error {
 // objective is the scenario's SLO, or one for chat.
 func (p *planner) objective() error {
 	s := p.scenario
-	ofClasses := slices.ContainsFunc(s.Workload.Classes, func(c experiments.Class) bool {
+	ofClasses := slices.ContainsFunc(s.Workload.Classes, func(c scenario.Class) bool {
 		return len(c.SLO.Limits) > 0 || c.SLO.Attainment != nil || c.SLO.WaitProbability != nil
 	})
 	if !ofClasses && len(s.SLO.Limits) == 0 && s.SLO.Attainment == nil && s.SLO.WaitProbability == nil {
@@ -177,7 +180,7 @@ func (p *planner) objective() error {
 		return nil
 	}
 	if err == nil && len(slo.Objectives) == 0 && slo.WaitProbability == nil && slo.Attainment > 0 {
-		return experiments.Faults{s.Fault("slo", "attainment without a limit on latency is always met (want a limit such as ttft_p95)")}
+		return yamldoc.Faults{s.Fault("slo", "attainment needs a latency limit (set a limit such as ttft_p95)")}
 	}
 	return err
 }
@@ -199,9 +202,9 @@ func (p *planner) openLoop() error {
 }
 
 // load finds out how much traffic there is.
-func (p *planner) load(u *experiments.Setup) error {
+func (p *planner) load(u *scenario.Setup) error {
 	var err error
-	if p.demand, err = u.Demand(); err != nil {
+	if p.demand, err = NewDemand(u); err != nil {
 		return asFaults(err)
 	}
 	if p.shape, err = shapeOf(p.demand); err != nil {
@@ -225,7 +228,7 @@ func (p *planner) load(u *experiments.Setup) error {
 	t.MeanRequestsPerS, t.PeakRequestsPerS, t.HourlyRequestsPerS, t.Process = d.Rate, d.Peak, d.Hourly, d.Process
 	if p.spec.PeakRate != nil {
 		if given := p.givenRate(); given > *p.spec.PeakRate {
-			return experiments.Faults{p.scenario.Fault("plan.peak_rate", "%g is below the mean rate of %g (want as much or more, or one of the two)", *p.spec.PeakRate, given)}
+			return yamldoc.Faults{p.scenario.Fault("plan.peak_rate", "%g is below the mean rate of %g (want as much or more, or one of the two)", *p.spec.PeakRate, given)}
 		}
 		factor := *p.spec.PeakRate / d.Peak
 		t.PeakRequestsPerS = *p.spec.PeakRate
@@ -262,9 +265,9 @@ func (p *planner) givenRate() float64 {
 }
 
 func asFaults(err error) error {
-	var f *experiments.Fault
+	var f *yamldoc.Fault
 	if errors.As(err, &f) {
-		return experiments.Faults{f}
+		return yamldoc.Faults{f}
 	}
 	return err
 }

@@ -10,13 +10,15 @@ import (
 	"strings"
 	"testing"
 
-	"clifftop/experiments"
 	"clifftop/experiments/planning"
-	"clifftop/report"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/internal/testenv"
+	"clifftop/report/plan"
 )
 
-// plan plans a scenario, or ends the test.
-func plan(t *testing.T, text string, o planning.Options) *report.Plan {
+// makePlan plans a scenario, or ends the test.
+func makePlan(t *testing.T, text string, o planning.Options) *plan.Result {
 	t.Helper()
 	p, err := planning.New(context.Background(), parse(t, text), o)
 	if err != nil {
@@ -25,9 +27,21 @@ func plan(t *testing.T, text string, o planning.Options) *report.Plan {
 	return p
 }
 
-func parse(t *testing.T, text string) *experiments.Scenario {
+// plans are those that several tests look at.
+var plans = map[string]*plan.Result{}
+
+// planned is the plan of a scenario with the default options, made once for all tests.
+func planned(t *testing.T, text string) *plan.Result {
 	t.Helper()
-	s, err := experiments.Parse("plan.yaml", []byte(text))
+	if plans[text] == nil {
+		plans[text] = makePlan(t, text, planning.Options{})
+	}
+	return plans[text]
+}
+
+func parse(t *testing.T, text string) *scenario.Scenario {
+	t.Helper()
+	s, err := scenario.Parse("plan.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,8 +63,9 @@ plan: {gpus: [h100-sxm, l40s], dtypes: [auto, fp8], tensor_parallel_sizes: [1, 2
 
 // A plan is the same to the byte on one processor and on several.
 func TestPlanIsDeterministic(t *testing.T) {
-	one, err1 := json.Marshal(plan(t, two, planning.Options{Jobs: 1}))
-	several, err2 := json.Marshal(plan(t, two, planning.Options{Jobs: 4}))
+	text := testenv.Choose(divided, two)
+	one, err1 := json.Marshal(makePlan(t, text, planning.Options{Jobs: 1}))
+	several, err2 := json.Marshal(makePlan(t, text, planning.Options{Jobs: 4}))
 	if err1 != nil || err2 != nil || string(one) != string(several) {
 		t.Errorf("%v, %v: jobs change the plan", err1, err2)
 	}
@@ -59,7 +74,7 @@ func TestPlanIsDeterministic(t *testing.T) {
 // What is planned holds: the replicas carry the load with the allowance for the error, one less does not, costs follow
 // from counts and prices, and the order is that of costs.
 func TestPlan(t *testing.T) {
-	p := plan(t, two, planning.Options{})
+	p := planned(t, two)
 	if p.Counts.Candidates != 8 || len(p.Candidates) < 4 || len(p.Candidates)+len(p.Refused) != 8 {
 		t.Fatalf("%+v, %d candidates, %d refused", p.Counts, len(p.Candidates), len(p.Refused))
 	}
@@ -74,7 +89,7 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%s uses %v of the SLO", c.Name, c.AtPlan.SLOUse)
 		}
 		within(t, c.Name+" a month", *c.USDPerMonth, *c.USDPerGPUHour*float64(c.GPUs)*730, 1e-9)
-		within(t, c.Name+" per million", *c.PerMillion.AtPlan, *report.USDPerMillion(*c.USDPerHour, 30*p.Traffic.MeanOutputTokens), 1e-9)
+		within(t, c.Name+" per million", *c.PerMillion.AtPlan, *plan.USDPerMillion(*c.USDPerHour, 30*p.Traffic.MeanOutputTokens), 1e-9)
 		if *c.PerMillion.AtCapacity > *c.PerMillion.AtPlan*1.0001 {
 			t.Errorf("%s costs %v at capacity, %v at the plan", c.Name, *c.PerMillion.AtCapacity, *c.PerMillion.AtPlan)
 		}
@@ -105,7 +120,7 @@ func TestPlan(t *testing.T) {
 // Four requests a minute of 30 s each are two at once on average, five at the 95th percentile and six at the 99th; and
 // $3 an hour at 4,000 tokens/s is $0.208 per million.
 func TestPlanByHand(t *testing.T) {
-	p := plan(t, `
+	p := makePlan(t, `
 step_time: {linear: {a_ms: 100, b_us: 0}}
 workload: {arrivals: {process: poisson, rate: 0.0666667}, input: {distribution: fixed, value: 1}, output: {distribution: fixed, value: 300}}
 slo: {e2e_p99: 31s}
@@ -118,7 +133,7 @@ slo: {e2e_p99: 31s}
 	if *in.P95 != 5 || *in.P99 < 5 || *in.P99 > 6 {
 		t.Errorf("at once: p95 %v, p99 %v", *in.P95, *in.P99)
 	}
-	p = plan(t, `
+	p = makePlan(t, `
 step_time: {linear: {a_ms: 10, b_us: 0}}
 cost: {gpu_hour: 3}
 workload: {arrivals: {process: constant, rate: 40}, input: {distribution: fixed, value: 1}, output: {distribution: fixed, value: 100}}
@@ -133,7 +148,7 @@ slo: {ttft_p95: 30ms}
 
 // An SLO below what one request takes alone is refused with the floor, before anything is simulated.
 func TestPlanFloors(t *testing.T) {
-	p := plan(t, `
+	p := makePlan(t, `
 slo: {tpot_p95: 1ms}
 plan: {gpus: [h100-sxm, a100], tensor_parallel_sizes: [1]}
 `, planning.Options{})
@@ -141,7 +156,7 @@ plan: {gpus: [h100-sxm, a100], tensor_parallel_sizes: [1]}
 		t.Fatalf("%d candidates, %d runs", len(p.Candidates), p.Counts.Runs)
 	}
 	for _, r := range p.Refused {
-		if r.Reason != report.SLOFloor || *r.Excess < 2 || !strings.Contains(r.Text, "TPOT p95") {
+		if r.Reason != plan.SLOFloor || *r.Excess < 2 || !strings.Contains(r.Text, "TPOT p95") {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -152,16 +167,16 @@ plan: {gpus: [h100-sxm, a100], tensor_parallel_sizes: [1]}
 
 // A limit of nothing at all is missed by no multiple that JSON could say.
 func TestPlanOfZero(t *testing.T) {
-	p := plan(t, "slo: {ttft_p95: 0s}\nplan: {gpus: [h100-sxm], dtypes: [auto], tensor_parallel_sizes: [1]}", planning.Options{})
-	if _, err := json.Marshal(p); err != nil || len(p.Refused) != 1 || p.Refused[0].Reason != report.SLOFloor || p.Refused[0].Excess != nil {
+	p := makePlan(t, "slo: {ttft_p95: 0s}\nplan: {gpus: [h100-sxm], dtypes: [auto], tensor_parallel_sizes: [1]}", planning.Options{})
+	if _, err := json.Marshal(p); err != nil || len(p.Refused) != 1 || p.Refused[0].Reason != plan.SLOFloor || p.Refused[0].Excess != nil {
 		t.Errorf("%v: %+v", err, p.Refused)
 	}
 }
 
 // What does not fit is listed with the bytes that lack: 141 GB of weights on 80 GB.
 func TestPlanFit(t *testing.T) {
-	p := plan(t, "{model: llama-3.1-70b, plan: {gpus: [h100-sxm], dtypes: [bf16], tensor_parallel_sizes: [1]}}", planning.Options{})
-	if len(p.Candidates) != 0 || len(p.Refused) != 1 || p.Refused[0].Reason != report.DoesNotFit {
+	p := makePlan(t, "{model: llama-3.1-70b, plan: {gpus: [h100-sxm], dtypes: [bf16], tensor_parallel_sizes: [1]}}", planning.Options{})
+	if len(p.Candidates) != 0 || len(p.Refused) != 1 || p.Refused[0].Reason != plan.DoesNotFit {
 		t.Fatalf("%+v", p.Refused)
 	}
 	if m := *p.Refused[0].MissingBytes; m < 60e9 || m > 75e9 {
@@ -172,20 +187,20 @@ func TestPlanFit(t *testing.T) {
 // Bad input gets a line that says where, what and what is wanted.
 func TestPlanFaults(t *testing.T) {
 	for text, want := range map[string]string{
-		"workload: {arrivals: {users: 8}}":                   "plan.yaml:1:30: workload.arrivals.users: a closed loop has no peak hour: its users send as fast as they are answered (want a rate of requests: --rate, plan.peak_rate, or another workload.arrivals.process)",
+		"workload: {arrivals: {users: 8}}":                   "plan.yaml:1:30: workload.arrivals.users: a closed loop has no peak hour (want a rate of requests: --rate, plan.peak_rate, or another workload.arrivals.process)",
 		"workload: {arrivals: {process: all-at-once}}":       "plan.yaml:1:22: workload.arrivals: requests that arrive all-at-once have no peak hour (want a rate of requests: --rate, plan.peak_rate, or another workload.arrivals.process)",
 		"plan: {max_gpus: 2, tensor_parallel_sizes: [4, 8]}": "plan.yaml:1:18: plan.max_gpus: 2 is less than the 4 GPUs of the smallest candidate",
 		"plan: {gpus: [h100x]}":                              `plan.yaml:1:14: plan.gpus: no gpu "h100x"; nearest: `,
 		"plan: {prices: {h101: 3}}":                          `plan.yaml:1:16: plan.prices: no gpu "h101"; nearest: `,
-		"slo: {attainment: 0.9}":                             "plan.yaml:1:6: slo: attainment without a limit on latency is always met",
+		"slo: {attainment: 0.9}":                             "plan.yaml:1:6: slo: attainment needs a latency limit",
 		"model: llama-9":                                     `plan.yaml:1:8: model: no model "llama-9"; nearest: `,
 		"workload: {input: {distribution: fixed, value: 9}, arrivals: {process: profile, rate: 3, hourly: day}}": "plan.yaml:1:98: workload.arrivals.hourly: ",
 	} {
-		_, err := experiments.Parse("plan.yaml", []byte(text))
+		_, err := scenario.Parse("plan.yaml", []byte(text))
 		if err == nil {
 			_, err = planning.New(context.Background(), parse(t, text), planning.Options{})
 		}
-		if err == nil || !experiments.BadInput(err) || !strings.HasPrefix(err.Error(), want) {
+		if err == nil || !yamldoc.BadInput(err) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s\ngives %v\nwant %s", text, err, want)
 		}
 	}
@@ -194,7 +209,7 @@ func TestPlanFaults(t *testing.T) {
 // A course of the day is planned for its busiest hour, and replicas that follow it cost less.
 func TestPlanHours(t *testing.T) {
 	hours := strings.TrimSuffix(strings.Repeat("1, ", 12)+strings.Repeat("3, ", 12), ", ")
-	p := plan(t, `
+	p := makePlan(t, `
 workload: {arrivals: {process: profile, rate: 40, hourly: [`+hours+`]}}
 slo: {ttft_p95: 1s, tpot_p95: 60ms}
 plan: {gpus: [a100], dtypes: [auto], tensor_parallel_sizes: [1], growth: 0.5, on_prem: {usd_per_gpu: 20000}, api: {usd_per_million_input: 0.1, usd_per_million_output: 0.4}}
@@ -215,7 +230,7 @@ plan: {gpus: [a100], dtypes: [auto], tensor_parallel_sizes: [1], growth: 0.5, on
 
 // The tables say what the plan says.
 func TestPlanTables(t *testing.T) {
-	p := plan(t, two, planning.Options{})
+	p := planned(t, two)
 	var table, page, csv strings.Builder
 	if err := p.WriteTable(&table); err != nil {
 		t.Fatal(err)
@@ -244,8 +259,8 @@ func TestPlanTables(t *testing.T) {
 // Square-root staffing: with at most a tenth of Poisson arrivals waiting for exponential service, an offered load of 2
 // takes 5 servers and one of 10 takes 16, by Erlang's C: 4 would make 17.4 % wait, and 15 as many as 10.2 %.
 func TestPlanStaffing(t *testing.T) {
-	for load, seats := range map[string]string{"2": "5", "10": "16"} {
-		p := plan(t, `
+	for load, seats := range testenv.Choose(map[string]string{"2": "5"}, map[string]string{"2": "5", "10": "16"}) {
+		p := makePlan(t, `
 step_time: {linear: {a_ms: 1, b_us: 0}}
 workload: {arrivals: {process: poisson, rate: `+load+`}, input: {distribution: fixed, value: 1}, output: {distribution: gamma, mean: 1000, cv: 1}}
 slo: {wait_probability: 0.1}
@@ -267,8 +282,8 @@ workload:
   - {name: batch, weight: 4, input: {distribution: fixed, value: 2000}, output: {distribution: fixed, value: 300}, slo: {e2e_p95: 5m}}
 plan: {gpus: [h100-sxm], dtypes: [fp8], tensor_parallel_sizes: [1]}
 `
-	loose := plan(t, strings.Replace(traffic, "CHAT", "100ms", 1), planning.Options{})
-	strict := plan(t, strings.Replace(traffic, "CHAT", "12ms", 1), planning.Options{})
+	loose := makePlan(t, strings.Replace(traffic, "CHAT", "100ms", 1), planning.Options{})
+	strict := makePlan(t, strings.Replace(traffic, "CHAT", "12ms", 1), planning.Options{})
 	if len(loose.Candidates) != 1 || len(strict.Candidates) != 1 || len(strict.Classes) != 2 {
 		t.Fatalf("%+v, %+v", loose.Refused, strict.Refused)
 	}
@@ -296,7 +311,7 @@ func TestPlanOfAnUnevenRecording(t *testing.T) {
 	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := plan(t, "workload: {trace: {file: "+path+"}}\nslo: {ttft_p95: 1s}\nplan: {gpus: [l40s], dtypes: [fp8], tensor_parallel_sizes: [1]}", planning.Options{})
+	p := makePlan(t, "workload: {trace: {file: "+path+"}}\nslo: {ttft_p95: 1s}\nplan: {gpus: [l40s], dtypes: [fp8], tensor_parallel_sizes: [1]}", planning.Options{})
 	within(t, "mean input", p.Traffic.MeanInputTokens, input, 1e-9)
 	within(t, "mean output", p.Traffic.MeanOutputTokens, output, 1e-9)
 	if len(p.Candidates) != 1 {

@@ -8,8 +8,11 @@ import (
 	"slices"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
+	"clifftop/report/curve"
 	"clifftop/report/layout"
+	"clifftop/report/plan"
 	"clifftop/workload"
 )
 
@@ -66,7 +69,7 @@ func (p *planner) probe(ctx context.Context, c *candidate, rate float64) (*repor
 }
 
 // run simulates a replica under so many requests.
-func (p *planner) run(ctx context.Context, c *candidate, u *experiments.Setup, rate float64, requests int) (*report.Summary, error) {
+func (p *planner) run(ctx context.Context, c *candidate, u *scenario.Setup, rate float64, requests int) (*report.Summary, error) {
 	at, err := p.demand.Under(u, rate, requests)
 	if err != nil {
 		return nil, err
@@ -75,7 +78,7 @@ func (p *planner) run(ctx context.Context, c *candidate, u *experiments.Setup, r
 }
 
 // make makes a run at a rate, or takes it from the ledger. more says what else is not as the setup's scenario has it.
-func (p *planner) make(ctx context.Context, c *candidate, u *experiments.Setup, rate float64, more string, src workload.Source) (*report.Summary, error) {
+func (p *planner) make(ctx context.Context, c *candidate, u *scenario.Setup, rate float64, more string, src workload.Source) (*report.Summary, error) {
 	c.runs++
 	s, err := p.options.Ledger.Run(ctx, u, experiments.RunOptions{Check: p.options.Check, Source: src}, phrase("%v requests/s%s", rate, more))
 	if errors.Is(err, experiments.ErrMissing) {
@@ -96,10 +99,10 @@ func (p *planner) fewest(ctx context.Context, c *candidate, limit float64) error
 	lowest, most := c.least(), p.spec.MaxGPUs/c.perGPUs
 	dear := func(n int) bool { return c.price != nil && c.cost(n) > limit }
 	if dear(lowest) {
-		p.refuse(c, report.TooDear, lowest)
+		p.refuse(c, plan.TooDear, lowest)
 		return nil
 	}
-	n := min(max(lowest, report.Replicas(c.planned, c.about)), most)
+	n := min(max(lowest, plan.Replicas(c.planned, c.about)), most)
 	for {
 		ok, err := p.holds(ctx, c, c.planned/float64(n))
 		if err != nil {
@@ -111,13 +114,13 @@ func (p *planner) fewest(ctx context.Context, c *candidate, limit float64) error
 		lowest = n + 1
 		switch {
 		case dear(lowest):
-			p.refuse(c, report.TooDear, lowest)
+			p.refuse(c, plan.TooDear, lowest)
 			return nil
 		case lowest > most:
-			p.refuse(c, report.TooManyGPUs, lowest)
+			p.refuse(c, plan.TooManyGPUs, lowest)
 			return nil
 		case p.hopeless(c, n):
-			p.refuse(c, report.MissesSLO, n)
+			p.refuse(c, plan.MissesSLO, n)
 			return nil
 		}
 		n = min(max(lowest, n+n/4), most)
@@ -179,18 +182,18 @@ func (c *candidate) bracket() {
 
 // refusals of the search, in words.
 func (p *planner) refuse(c *candidate, reason string, n int) {
-	r := &report.PlanRefusal{Name: c.name, Reason: reason}
+	r := &plan.Refusal{Name: c.name, Reason: reason}
 	if rate, s := c.best(); s != nil {
 		if use := s.SLOUse(); !math.IsInf(use, 1) {
 			r.Excess = &use
 		}
-		r.Text = phrase("at %s requests/s each replica, %s", layout.Digits(rate), s.Breaks())
+		r.Text = phrase("at %s requests/s each replica, %s", layout.Digits(rate), curve.Breaks(s))
 	}
 	switch reason {
-	case report.TooDear:
+	case plan.TooDear:
 		r.Text = prefixedBy(phrase("at least %d %s, %s a month", n, plural(n, "replica"), layout.Dollars(c.cost(n))), r.Text)
 		r.Excess = nil
-	case report.TooManyGPUs:
+	case plan.TooManyGPUs:
 		r.Text = prefixedBy(phrase("more than %d GPUs", p.spec.MaxGPUs), r.Text)
 	}
 	c.refusal = r
@@ -239,7 +242,7 @@ func (p *planner) refine(ctx context.Context, c *candidate) error {
 		}
 		c.bracket()
 	}
-	c.count = min(c.count, report.Replicas(c.planned, c.passes))
+	c.count = min(c.count, plan.Replicas(c.planned, c.passes))
 	c.near = true
 	return nil
 }
@@ -295,7 +298,7 @@ func (p *planner) screen(ctx context.Context, list []*candidate) error {
 }
 
 // likely is about what the candidate will cost.
-func (c *candidate) likely() float64 { return c.cost(report.Replicas(c.planned, c.about)) }
+func (c *candidate) likely() float64 { return c.cost(plan.Replicas(c.planned, c.about)) }
 
 func compareCosts(a, b float64) int {
 	switch {

@@ -8,7 +8,8 @@ import (
 	"strconv"
 
 	"clifftop/experiments"
-	"clifftop/report"
+	"clifftop/experiments/sweep"
+	"clifftop/report/plan"
 )
 
 // Lengths of the runs that look for the fewest seats, in requests: so many for each request that is served at once,
@@ -47,8 +48,8 @@ func (p *planner) fewestSeats(ctx context.Context, c *candidate) error {
 	if err != nil {
 		return err
 	}
-	found, err := experiments.Capacity(ctx, s, experiments.CapacityOptions{
-		Over: "engine." + key, Precision: 1e-6, Jobs: p.options.Jobs, Check: p.options.Check, Ledger: p.options.Ledger,
+	found, err := sweep.Capacity(ctx, s, sweep.CapacityOptions{
+		Over: "engine." + key, Precision: 1e-6, Jobs: p.options.Jobs, Check: p.options.Check, Cache: p.options.Ledger,
 	})
 	if errors.Is(err, experiments.ErrMissing) {
 		return fmt.Errorf("%s, the fewest seats: %w", c.name, err)
@@ -58,7 +59,7 @@ func (p *planner) fewestSeats(ctx context.Context, c *candidate) error {
 	}
 	c.runs += found.Runs
 	if found.Passes == nil {
-		c.refusal = &report.PlanRefusal{Name: c.name, Reason: report.MissesSLO, Text: "no max_num_seqs meets the SLO with one replica: " + found.Evidence}
+		c.refusal = &plan.Refusal{Name: c.name, Reason: plan.MissesSLO, Text: "no max_num_seqs meets the SLO with one replica: " + found.Evidence}
 		return nil
 	}
 	n := strconv.Itoa(int(*found.Passes))

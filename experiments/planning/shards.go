@@ -11,7 +11,9 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/experiments/grid"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
+	"clifftop/report/plan"
 )
 
 // command is the manifest's word for a plan.
@@ -30,7 +32,7 @@ type Grid struct {
 }
 
 // Divide prepares a plan, and lists the candidates to search.
-func Divide(ctx context.Context, s *experiments.Scenario, o Options) (*Grid, error) {
+func Divide(ctx context.Context, s *scenario.Scenario, o Options) (*Grid, error) {
 	g := &Grid{planner: planner{options: o, scenario: s, spec: s.Planning()}}
 	recipe, err := s.Recipe()
 	if err != nil {
@@ -44,7 +46,7 @@ func Divide(ctx context.Context, s *experiments.Scenario, o Options) (*Grid, err
 		return nil, err
 	}
 	for _, c := range open(g.all) {
-		key, err := c.setup.Key()
+		key, err := experiments.CacheKey(c.setup)
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +78,7 @@ func (g *Grid) Run(ctx context.Context, part experiments.Part) (experiments.Tall
 	if err := part.Store.PutManifest(g.Manifest); err != nil {
 		return t, err
 	}
-	o := Options{Jobs: part.Jobs, Check: part.Check, Ledger: experiments.NewLedger(part.Store, part.Resume)}
+	o := Options{Jobs: part.Jobs, Check: part.Check, Ledger: experiments.NewResultCache(part.Store, part.Resume)}
 	if part.Progress != nil {
 		const fine = 1000
 		o.Progress = func(fraction float64) { part.Progress(int(fraction*fine), fine) }
@@ -97,7 +99,7 @@ func (g *Grid) Run(ctx context.Context, part experiments.Part) (experiments.Tall
 	if err != nil {
 		return t, err
 	}
-	q, all := g.fresh(Options{Jobs: part.Jobs, Ledger: experiments.ReadLedger(runs)})
+	q, all := g.fresh(Options{Jobs: part.Jobs, Ledger: experiments.ReadResultCache(runs)})
 	var missing *MissingError
 	switch err := q.search(ctx, open(all)); {
 	case errors.As(err, &missing):
@@ -105,7 +107,7 @@ func (g *Grid) Run(ctx context.Context, part experiments.Part) (experiments.Tall
 	case err != nil:
 		return t, err
 	}
-	o.Ledger, o.Progress = experiments.NewLedger(part.Store, true), nil
+	o.Ledger, o.Progress = experiments.NewResultCache(part.Store, true), nil
 	q, all = g.fresh(o)
 	_, err = q.plan(ctx, all)
 	t.Made, t.Complete = t.Made+o.Ledger.Made(), err == nil
@@ -114,19 +116,19 @@ func (g *Grid) Run(ctx context.Context, part experiments.Part) (experiments.Tall
 
 // Plan puts the plan together of what tasks have kept, as one process would. Where something is missing, what is
 // there is marked partial and comes with a [MissingError].
-func (g *Grid) Plan(ctx context.Context, runs *grid.Joined) (*report.Plan, error) {
+func (g *Grid) Plan(ctx context.Context, runs *grid.Joined) (*plan.Result, error) {
 	if err := runs.Fits(g.Manifest); err != nil {
 		return nil, err
 	}
 	o := g.planner.options
-	o.Ledger = experiments.ReadLedger(runs)
+	o.Ledger = experiments.ReadResultCache(runs)
 	p, all := g.fresh(o)
 	return p.plan(ctx, all)
 }
 
 // Merge does the same for results whose manifest says what was planned.
-func Merge(ctx context.Context, runs *grid.Joined, o Options) (*report.Plan, error) {
-	var recipe experiments.Recipe
+func Merge(ctx context.Context, runs *grid.Joined, o Options) (*plan.Result, error) {
+	var recipe scenario.Recipe
 	if err := json.Unmarshal(runs.Manifest.Request, &recipe); err != nil {
 		return nil, errors.New("the manifest's request is not that of a plan")
 	}
@@ -141,8 +143,10 @@ func Merge(ctx context.Context, runs *grid.Joined, o Options) (*report.Plan, err
 	return g.Plan(ctx, runs)
 }
 
-// Count is the number of candidates, and What the word for them.
-func (g *Grid) Count() int   { return len(g.Manifest.Runs) }
+// Count returns the number of candidates.
+func (g *Grid) Count() int { return len(g.Manifest.Runs) }
+
+// What returns the word for the elements of the grid, in the plural.
 func (g *Grid) What() string { return "candidates" }
 
 // List names the candidates, briefly.

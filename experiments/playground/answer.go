@@ -7,19 +7,19 @@ import (
 	"errors"
 	"fmt"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 )
 
-// Fault is one thing wrong with a query.
+// Fault is one mistake in a query.
 type Fault struct {
-	// Key is the scenario's key, such as engine.max_num_seqs; empty for the whole.
+	// Key is the scenario's key, such as engine.max_num_seqs; empty for the whole scenario.
 	Key string `json:"key"`
-	// Problem says what was found and what is wanted, and Hint proposes a way out; the latter is often empty.
+	// Problem says what is wrong and what to write instead. Hint proposes a solution and is often empty.
 	Problem string `json:"problem"`
 	Hint    string `json:"hint"`
 }
 
-// question is what a page sends with the name of a method: what that needs of it.
+// question holds the arguments of all methods; each method needs some of them.
 type question struct {
 	Query
 	Load   int `json:"load"`
@@ -27,9 +27,9 @@ type question struct {
 	Number int `json:"number"`
 }
 
-// Answer calls the method of a name with JSON, and answers with JSON: {"ok": …} or {"faults": […]}. The methods are
-// describe, point, summary, curve, load, judge and hold; progress is told how far the last has come. It never panics: a page
-// could not go on after that.
+// Answer calls a method by its name with JSON arguments, and returns JSON: {"ok": …} or {"faults": […]}. The methods are
+// describe, point, summary, curve, load, judge and hold; progress reports the progress of hold. Answer never panics, because
+// the page could not continue.
 func (p *Player) Answer(ctx context.Context, method string, arguments []byte, progress func(done, total int)) (answer []byte) {
 	defer func() {
 		if broken := recover(); broken != nil {
@@ -92,10 +92,10 @@ func encode(v any, indent string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// refusal is the answer of an error.
+// refusal is the JSON of an error.
 func refusal(err error) []byte {
 	var list []Fault
-	var faults experiments.Faults
+	var faults yamldoc.Faults
 	if errors.As(err, &faults) {
 		for _, f := range faults {
 			list = append(list, Fault{f.Key, f.Problem, f.Hint})

@@ -6,7 +6,10 @@ import (
 	"strconv"
 
 	"clifftop/experiments"
-	"clifftop/report"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/experiments/sweep"
+	"clifftop/report/curve"
 )
 
 // A curve is drawn twice: at once from short runs, and then again from longer ones, load by load. Runs of the first round
@@ -25,12 +28,12 @@ const (
 // Rounds is how often a curve is drawn; once, of fleets whose replicas come and go.
 const Rounds = 2
 
-// curve is the one being drawn.
-type curve struct {
-	base    *experiments.Scenario
+// drawnCurve is the one being drawn.
+type drawnCurve struct {
+	base    *scenario.Scenario
 	plan    Plan
 	service float64 // seconds of a request at saturation
-	points  map[int]report.CurvePoint
+	points  map[int]curve.Point
 }
 
 // Plan says which loads a curve has.
@@ -55,12 +58,12 @@ func (p *Player) Curve(ctx context.Context, q Query) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	loads, service, err := u.Sketch(ctx, over, curvePoints)
+	loads, service, err := sweep.Sketch(ctx, u, over, curvePoints)
 	if err != nil {
 		return nil, err
 	}
 	if len(loads) == 0 {
-		return nil, experiments.Faults{{Problem: "no request completes, however small the load"}}
+		return nil, yamldoc.Faults{{Problem: "no request completes, however small the load"}}
 	}
 	// The load at hand is on the curve, unless it is far beyond.
 	const far = 4
@@ -71,27 +74,27 @@ func (p *Player) Curve(ctx context.Context, q Query) (*Plan, error) {
 	if s.Lifecycle != nil {
 		rounds = 1 // a part of a run would have a part of its failures
 	}
-	p.curve = curve{base: s, service: service, plan: Plan{Over: over, Loads: loads, Rounds: rounds}, points: map[int]report.CurvePoint{}}
+	p.curve = drawnCurve{base: s, service: service, plan: Plan{Over: over, Loads: loads, Rounds: rounds}, points: map[int]curve.Point{}}
 	return &p.curve.plan, nil
 }
 
 // loadKey is what the load of a scenario hangs on.
-func loadKey(s *experiments.Scenario) (string, error) {
+func loadKey(s *scenario.Scenario) (string, error) {
 	a := s.Workload.Arrivals
 	switch {
 	case a == nil:
 	case len(a.Stages) > 1:
-		return "", experiments.Faults{{Key: "workload.arrivals", Problem: "the arrivals have several stages, and so no one load to draw a curve over"}}
+		return "", yamldoc.Faults{{Key: "workload.arrivals", Problem: "the arrivals have several stages, and so no one load to draw a curve over"}}
 	case a.Stages[0].Users != nil || a.Stages[0].Process == "closed":
-		return experiments.UsersKey, nil
+		return scenario.UsersKey, nil
 	case a.Stages[0].Process == "all-at-once":
-		return "", experiments.Faults{{Key: "workload.arrivals", Problem: "the requests arrive all at once, and so have no rate to draw a curve over"}}
+		return "", yamldoc.Faults{{Key: "workload.arrivals", Problem: "the requests arrive all at once, and so have no rate to draw a curve over"}}
 	}
-	return experiments.RateKey, nil
+	return scenario.RateKey, nil
 }
 
 // loadOf is the load of a resolved scenario; 0 where it has none.
-func loadOf(s *experiments.Scenario) float64 {
+func loadOf(s *scenario.Scenario) float64 {
 	a := s.Workload.Arrivals
 	switch {
 	case a == nil:
@@ -104,7 +107,7 @@ func loadOf(s *experiments.Scenario) float64 {
 }
 
 // Load runs the load number i of the curve in the round, counted from 0, and answers with its point.
-func (p *Player) Load(ctx context.Context, i, round int) (*report.CurvePoint, error) {
+func (p *Player) Load(ctx context.Context, i, round int) (*curve.Point, error) {
 	c := &p.curve
 	if i < 0 || i >= len(c.plan.Loads) || round < 0 || round >= c.plan.Rounds {
 		return nil, errors.New("playground: the curve has no such load")
@@ -118,44 +121,44 @@ func (p *Player) Load(ctx context.Context, i, round int) (*report.CurvePoint, er
 		return nil, err
 	}
 	r.Summary.Scenario = nil // the same for all
-	c.points[i] = report.CurvePoint{Value: c.plan.Loads[i], Summary: r.Summary}
+	c.points[i] = curve.Point{Value: c.plan.Loads[i], Summary: r.Summary}
 	point := c.points[i]
 	return &point, nil
 }
 
 // at is the scenario at a load, as long as the round wants it.
-func (c *curve) at(load float64, round int) (*experiments.Scenario, error) {
+func (c *drawnCurve) at(load float64, round int) (*scenario.Scenario, error) {
 	const flag = "curve"
 	times := 1.0
 	if round > 0 {
 		times = laterRound
 	}
-	sets := []experiments.Setting{{Key: c.plan.Over, Value: strconv.FormatFloat(load, 'f', -1, 64), Flag: flag}}
+	sets := []scenario.Setting{{Key: c.plan.Over, Value: strconv.FormatFloat(load, 'f', -1, 64), Flag: flag}}
 	switch d := c.base.Run.Duration; {
 	case c.base.Lifecycle != nil:
 	case d != nil && round == 0:
 		short := strconv.FormatFloat(d.Seconds()*shareOfFirst, 'f', 3, 64) + "s"
-		sets = append(sets, experiments.Setting{Key: "run.duration", Value: short, Flag: flag})
+		sets = append(sets, scenario.Setting{Key: "run.duration", Value: short, Flag: flag})
 		if w := c.base.Run.Warmup; w.Length > 0 {
 			cut := strconv.FormatFloat(w.Length.Seconds()*shareOfFirst, 'f', 3, 64) + "s"
-			sets = append(sets, experiments.Setting{Key: "run.warmup", Value: cut, Flag: flag})
+			sets = append(sets, scenario.Setting{Key: "run.warmup", Value: cut, Flag: flag})
 		}
 	case d == nil:
 		n := load * roundLengths * c.service
-		if c.plan.Over == experiments.UsersKey {
+		if c.plan.Over == scenario.UsersKey {
 			n = load * usersPerRound
 		}
 		most := mostOfRound * min(float64(c.base.Deployment.Replicas), mostOfFleet)
 		n = times * min(max(n, leastOfRound), most)
-		sets = append(sets, experiments.Setting{Key: "run.requests", Value: strconv.Itoa(int(n)), Flag: flag})
+		sets = append(sets, scenario.Setting{Key: "run.requests", Value: strconv.Itoa(int(n)), Flag: flag})
 	}
 	return c.base.With(sets...)
 }
 
 // Judgement is what a curve shows: its knee, its peak, where it collapses and why.
-func (p *Player) Judgement() *report.Curve {
+func (p *Player) Judgement() *curve.Curve {
 	c := &p.curve
-	var points []report.CurvePoint
+	var points []curve.Point
 	for i := range c.plan.Loads {
 		if q, ok := c.points[i]; ok {
 			points = append(points, q)
@@ -164,7 +167,7 @@ func (p *Player) Judgement() *report.Curve {
 	if len(points) == 0 {
 		return nil
 	}
-	judged := report.NewCurve(c.plan.Over, points)
+	judged := curve.New(c.plan.Over, points)
 	judged.Clifftop = experiments.Version
 	return judged
 }

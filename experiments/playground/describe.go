@@ -3,9 +3,10 @@ package playground
 import (
 	"clifftop/experiments"
 	"clifftop/experiments/lessons"
+	"clifftop/experiments/scenario"
 )
 
-// Description is what a page needs to know before anything runs.
+// Description is the information that a page needs before the first run.
 type Description struct {
 	Clifftop string               `json:"clifftop"` // version of the program
 	Models   *experiments.Listing `json:"models"`
@@ -13,12 +14,12 @@ type Description struct {
 	Policies *experiments.Listing `json:"policies"`
 	Presets  *experiments.Listing `json:"presets"`
 	Routers  *experiments.Listing `json:"routers"`
-	// Choices are the words that some keys take.
+	// Choices are the possible values of some keys.
 	Choices map[string][]string `json:"choices"`
 	Lessons []Tour              `json:"lessons"`
 }
 
-// Tour is a lesson before it is held.
+// Tour is a lesson before its run.
 type Tour struct {
 	Number int            `json:"number"`
 	Name   string         `json:"name"`
@@ -28,15 +29,15 @@ type Tour struct {
 	Steps  []TourStep     `json:"steps"`
 }
 
-// TourStep is a step, which can be played with: as a [Query] with the numbers of the lesson and the step.
+// TourStep is a step. A [Query] with the numbers of the lesson and the step gives its scenario.
 type TourStep struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
-	// Vary is what the lesson varies, as KEY=V1,V2; empty where it runs once.
+	// Vary is the varied key, as KEY=V1,V2; empty if the step runs once.
 	Vary string `json:"vary"`
 }
 
-// Describe describes.
+// Describe returns the description.
 func (p *Player) Describe() (*Description, error) {
 	d := &Description{Clifftop: experiments.Version, Choices: map[string][]string{}}
 	for kind, to := range map[string]**experiments.Listing{"models": &d.Models, "gpus": &d.GPUs, "policies": &d.Policies, "presets": &d.Presets, "routers": &d.Routers} {
@@ -47,7 +48,7 @@ func (p *Player) Describe() (*Description, error) {
 		*to = l
 	}
 	for _, key := range []string{"deployment.dtype", "deployment.kv_cache_dtype"} {
-		d.Choices[key] = experiments.Choices(key)
+		d.Choices[key] = scenario.Choices(key)
 	}
 	all, err := lessons.All()
 	if err != nil {

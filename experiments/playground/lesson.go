@@ -8,7 +8,7 @@ import (
 	"clifftop/report/chart"
 )
 
-// Lesson is a lesson that was held, with its pictures.
+// Lesson is a lesson after its run, with its pictures.
 type Lesson struct {
 	*lessons.Result
 	Pictures []Picture `json:"pictures"`
@@ -22,7 +22,7 @@ type Picture struct {
 	Waterfall *chart.Waterfall `json:"waterfall,omitempty"`
 }
 
-// Hold holds a lesson by its number. progress, unless it is nil, is told how many of its runs are done.
+// Hold runs a lesson by its number. progress, unless it is nil, is called with the number of finished runs.
 func (p *Player) Hold(ctx context.Context, number int, progress func(done, total int)) (*Lesson, error) {
 	l, err := lessons.Find(strconv.Itoa(number))
 	if err != nil {

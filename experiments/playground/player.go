@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
 )
 
 // Player answers a page. The zero value is ready. It is not for several goroutines at once.
 type Player struct {
-	bases map[[2]int]*experiments.Scenario // by lesson and step
-	curve curve
+	bases map[[2]int]*scenario.Scenario // by lesson and step
+	curve drawnCurve
 }
 
 // Point is one run of a scenario.
@@ -39,7 +40,7 @@ func (p *Player) Point(ctx context.Context, q Query) (*Point, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := u.Run(ctx, experiments.RunOptions{})
+	r, err := experiments.RunSetup(ctx, u, experiments.RunOptions{})
 	if err != nil {
 		return nil, err
 	}

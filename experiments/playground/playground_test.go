@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 )
 
 // queries are what a page may ask for.
@@ -36,7 +37,7 @@ func TestYAMLGivesTheSummary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := experiments.Parse("copied.yaml", []byte(point.YAML))
+		s, err := scenario.Parse("copied.yaml", []byte(point.YAML))
 		if err != nil {
 			t.Fatalf("%v: %v in\n%s", q, err, point.YAML)
 		}

@@ -5,11 +5,12 @@ import (
 	"math"
 	"strconv"
 
-	"clifftop/experiments"
 	"clifftop/experiments/lessons"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/yamldoc"
 )
 
-// Query names a scenario: the empty one or that of a step of a lesson, and what is changed of it.
+// Query names a scenario: the empty scenario or the scenario of a lesson's step, with changes.
 type Query struct {
 	// Lesson is a lesson's number; 0 is none. Step is that of its step, from 1 on.
 	Lesson int `json:"lesson"`
@@ -18,12 +19,12 @@ type Query struct {
 	Set []string `json:"set"`
 }
 
-// file is the name that faults give the scenario.
+// file is the name of the scenario in faults.
 const file = "scenario.yaml"
 
-// A run of the playground has so many requests where nothing in its scenario ends it: enough to see what happens, few
-// enough to follow a slider. It lasts for most of a minute of arrivals, within bounds, which are wider for a fleet, up to
-// mostOfFleet times; a closed loop has perUser of each user.
+// The length of a run whose scenario has no end: long enough to see an effect, short enough to follow a slider. It has
+// the arrivals of most of a minute, within bounds. The upper bound is up to mostOfFleet times larger for a fleet. A closed
+// loop has perUser requests of each user.
 const (
 	leastRequests = 400
 	usualSeconds  = 50
@@ -34,21 +35,22 @@ const (
 	usualLife     = 120.0 // seconds, where replicas come and go
 )
 
-// mostRequests bounds a run, for which people wait and which nothing can interrupt.
+// mostRequests bounds the length of a run, because users wait for it and cannot interrupt it.
 const mostRequests = 50_000
 
-// mostSeconds bounds it too, where a duration ends it.
+// mostSeconds is the bound for a run with a duration.
 const mostSeconds = 7200
 
-// scenario reads what a query names. Scenarios of one base share what is dear to make, such as tables of step times.
-func (p *Player) scenario(q Query) (*experiments.Scenario, error) {
+// scenario reads the scenario of a query. Scenarios with the same base share data that is expensive to compute, such as
+// tables of step times.
+func (p *Player) scenario(q Query) (*scenario.Scenario, error) {
 	base, err := p.base(q)
 	if err != nil {
 		return nil, err
 	}
-	var sets []experiments.Setting
+	var sets []scenario.Setting
 	for _, text := range q.Set {
-		set, err := experiments.ParseSetting(text)
+		set, err := scenario.ParseSetting(text)
 		if err != nil {
 			return nil, err
 		}
@@ -61,20 +63,20 @@ func (p *Player) scenario(q Query) (*experiments.Scenario, error) {
 	return bounded(s)
 }
 
-// base is the scenario that a query changes.
-func (p *Player) base(q Query) (*experiments.Scenario, error) {
+// base is the scenario before the changes of a query.
+func (p *Player) base(q Query) (*scenario.Scenario, error) {
 	key := [2]int{q.Lesson, q.Step}
 	if s := p.bases[key]; s != nil {
 		return s, nil
 	}
-	name, data, sets := file, []byte("{}"), []experiments.Setting(nil)
+	name, data, sets := file, []byte("{}"), []scenario.Setting(nil)
 	if q.Lesson != 0 {
 		l, err := lessons.Find(strconv.Itoa(q.Lesson))
 		if err != nil {
 			return nil, err
 		}
 		if q.Step < 1 || q.Step > len(l.Steps) {
-			return nil, experiments.Faults{{Where: "step", Problem: fmt.Sprintf("%d is not one of lesson %d (want 1 to %d)", q.Step, q.Lesson, len(l.Steps))}}
+			return nil, yamldoc.Faults{{Where: "step", Problem: fmt.Sprintf("%d is not one of lesson %d (want 1 to %d)", q.Step, q.Lesson, len(l.Steps))}}
 		}
 		step := &l.Steps[q.Step-1]
 		scenarios, err := l.Scenarios()
@@ -86,19 +88,19 @@ func (p *Player) base(q Query) (*experiments.Scenario, error) {
 		}
 		name, data = step.File(), scenarios[step.File()]
 	}
-	s, err := experiments.Parse(name, data, sets...)
+	s, err := scenario.Parse(name, data, sets...)
 	if err != nil {
 		return nil, err
 	}
 	if p.bases == nil {
-		p.bases = map[[2]int]*experiments.Scenario{}
+		p.bases = map[[2]int]*scenario.Scenario{}
 	}
 	p.bases[key] = s
 	return s, nil
 }
 
-// bounded gives a run its length where the scenario does not, and refuses one that takes too long.
-func bounded(s *experiments.Scenario) (*experiments.Scenario, error) {
+// bounded sets the length of a run if the scenario has none, and rejects a run that is too long.
+func bounded(s *scenario.Scenario) (*scenario.Scenario, error) {
 	switch {
 	case s.Workload.Trace != nil:
 		return nil, tooMuch("workload.trace", "a trace is a file, which the browser does not have")
@@ -127,7 +129,7 @@ func bounded(s *experiments.Scenario) (*experiments.Scenario, error) {
 			}
 		}
 	}
-	end := experiments.Setting{Key: "run.requests", Value: strconv.Itoa(requests), Flag: "playground"}
+	end := scenario.Setting{Key: "run.requests", Value: strconv.Itoa(requests), Flag: "playground"}
 	if s.Lifecycle != nil { // whatever the load, the same happens
 		length := min(usualLife, math.Floor(mostRequests/max(rate, 1)))
 		end.Key, end.Value = "run.duration", strconv.FormatFloat(length, 'f', -1, 64)+"s"
@@ -135,7 +137,7 @@ func bounded(s *experiments.Scenario) (*experiments.Scenario, error) {
 	return s.With(end)
 }
 
-// tooMuch is a fault of what only the command line does.
+// tooMuch is the fault of a run that is possible only on the command line.
 func tooMuch(key, problem string) error {
-	return experiments.Faults{{Key: key, Problem: problem, Hint: "clifftop run does it with the scenario that is copied from here"}}
+	return yamldoc.Faults{{Key: key, Problem: problem, Hint: "clifftop run does it with the scenario that is copied from here"}}
 }

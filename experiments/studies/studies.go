@@ -1,9 +1,9 @@
-// Package studies holds the scenarios of the studies in its directories, for others to run.
+// Package studies embeds the scenarios of the studies in its directories.
 package studies
 
 import "embed"
 
-// Cliffs are the scenarios in which throughput falls, under cliffs.
+// Cliffs holds the scenarios of the study cliffs, in which throughput falls.
 //
 //go:embed cliffs/*.yaml
 var Cliffs embed.FS

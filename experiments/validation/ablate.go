@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/model"
 	"clifftop/report/layout"
 	"clifftop/sim/clock"
@@ -20,7 +21,7 @@ type Part struct {
 	// Without says what takes the part's place.
 	Without string
 
-	settings []experiments.Setting
+	settings []scenario.Setting
 	kernels  func(*model.KernelOptions)
 	gpu      func(*model.GPU)
 	timer    func(model.StepTimer) model.StepTimer
@@ -29,14 +30,14 @@ type Part struct {
 
 // Parts are the parts, the most telling first.
 func Parts() []Part {
-	set := func(key, value string) experiments.Setting {
-		return experiments.Setting{Key: key, Value: value, Flag: "ablation"}
+	set := func(key, value string) scenario.Setting {
+		return scenario.Setting{Key: key, Value: value, Flag: "ablation"}
 	}
 	return []Part{
 		{Name: "async loop", Without: "an iteration is composed when the one before it has ended",
-			settings: []experiments.Setting{set("engine.async_scheduling", "false")}},
+			settings: []scenario.Setting{set("engine.async_scheduling", "false")}},
 		{Name: "prefix cache", Without: "every prompt is computed in full",
-			settings: []experiments.Setting{set("engine.enable_prefix_caching", "false")}},
+			settings: []scenario.Setting{set("engine.enable_prefix_caching", "false")}},
 		{Name: "shared KV read once", Without: "every sequence reads the blocks that it shares",
 			timer: func(t model.StepTimer) model.StepTimer { return unshared{t} }},
 		{Name: "decode attention p-norm", Without: "a sequence's own cost and the reading of its cache add up",
@@ -48,7 +49,7 @@ func Parts() []Part {
 		{Name: "fused all-reduce", Without: "all-reduce and norm are kernels apart",
 			kernels: func(o *model.KernelOptions) { o.FuseAllReduce = false }},
 		{Name: "front end of vLLM 0.16", Without: "4.2 ms and 2.8 us per token in all releases",
-			settings: []experiments.Setting{set("overheads.frontend", "4.2ms"), set("overheads.frontend_per_token", "2.8us")}},
+			settings: []scenario.Setting{set("overheads.frontend", "4.2ms"), set("overheads.frontend_per_token", "2.8us")}},
 		{Name: "unfused layer kernels", Without: "MiniMax's layers run the usual kernels alone",
 			kernels: func(o *model.KernelOptions) { o.FuseLayerKernels = true }},
 		{Name: "expert imbalance", Without: "expert-parallel ranks are loaded alike",
@@ -58,13 +59,13 @@ func Parts() []Part {
 		{Name: "mixed attention as served", Without: "mixed tiles run at 0.8 of the prefill's rate (A100, L40S)",
 			kernels: func(o *model.KernelOptions) { o.Tables.MixedAttention = true }},
 		{Name: "sampler sort", Without: "sampling with top-p costs as greedy does",
-			settings: []experiments.Setting{set("workload.sampling", "greedy")}},
+			settings: []scenario.Setting{set("workload.sampling", "greedy")}},
 		{Name: "streaming delay", Without: "clients see a token when its iteration ends",
-			settings: []experiments.Setting{set("overheads.stream_per_sequence", "0")}},
+			settings: []scenario.Setting{set("overheads.stream_per_sequence", "0")}},
 		{Name: "front end", Without: "requests reach the engine when they are sent",
-			settings: []experiments.Setting{set("overheads.frontend", "0"), set("overheads.frontend_per_token", "0")}},
+			settings: []scenario.Setting{set("overheads.frontend", "0"), set("overheads.frontend_per_token", "0")}},
 		{Name: "front end per token", Without: "5.8 ms for every prompt, as one of 575 tokens has",
-			settings: []experiments.Setting{set("overheads.frontend", "5.8ms"), set("overheads.frontend_per_token", "0")}},
+			settings: []scenario.Setting{set("overheads.frontend", "5.8ms"), set("overheads.frontend_per_token", "0")}},
 		{Name: "overheads of served runs", Without: "0.6 ms an iteration and 3 us a sequence, as kernel tables had it",
 			kernels: func(o *model.KernelOptions) {
 				o.Overheads = &model.Overheads{Step: 600 * clock.Microsecond, Sequence: 3 * clock.Microsecond}

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"clifftop/experiments"
-	"clifftop/report"
+	"clifftop/experiments/scenario"
+	"clifftop/report/collect"
 	"clifftop/sim/clock"
 	"clifftop/workload"
 )
@@ -48,7 +48,7 @@ func IsBench(data []byte) bool {
 // ReadBench reads a result of vllm bench serve --save-result as a reference of one row, and makes its case: the
 // scenario says what the result does not, such as the GPU. The result fills in the model, the arrivals, the lengths and
 // the number of requests, each unless the scenario gives it.
-func ReadBench(path string, data []byte, scenario *experiments.Scenario) (*Reference, *Case, error) {
+func ReadBench(path string, data []byte, scenario *scenario.Scenario) (*Reference, *Case, error) {
 	var b bench
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(data, &all); err != nil {
@@ -76,7 +76,7 @@ func ReadBench(path string, data []byte, scenario *experiments.Scenario) (*Refer
 	}
 	row.Engine, row.GPU = s.Engine.Policy, c.setup.Deployment.GPU.Name
 	row.TP = given(c.setup.Deployment.TensorParallel)
-	c.setup.Report.Stages = []report.StageSpan{{Name: "all", End: never}}
+	c.setup.Report.Stages = []collect.StageSpan{{Name: "all", End: never}}
 	if !scenario.Given("workload.arrivals") && !scenario.Given("workload.input") && !scenario.Given("workload.output") && !row.Closed() {
 		c.list = b.requests()
 	}
@@ -149,11 +149,11 @@ func (b *bench) per(total *float64) *float64 {
 }
 
 // settings fills in what the scenario leaves open.
-func (b *bench) settings(c *Case, s *experiments.Scenario) ([]experiments.Setting, error) {
-	var list []experiments.Setting
+func (b *bench) settings(c *Case, s *scenario.Scenario) ([]scenario.Setting, error) {
+	var list []scenario.Setting
 	fill := func(key, format string, args ...any) {
 		if !s.Given(key) {
-			list = append(list, experiments.Setting{Key: key, Value: fmt.Sprintf(format, args...), Flag: "the benchmark's result"})
+			list = append(list, scenario.Setting{Key: key, Value: fmt.Sprintf(format, args...), Flag: "the benchmark's result"})
 		}
 	}
 	if b.Model != "" {
@@ -169,7 +169,7 @@ func (b *bench) settings(c *Case, s *experiments.Scenario) ([]experiments.Settin
 }
 
 // traffic fills in arrivals and lengths.
-func (b *bench) traffic(c *Case, s *experiments.Scenario, fill func(string, string, ...any)) error {
+func (b *bench) traffic(c *Case, s *scenario.Scenario, fill func(string, string, ...any)) error {
 	if b.RampUp != nil && *b.RampUp != "" {
 		c.note("the rate ramped up; simulated at the rate given")
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 )
 
 // A run in the keys of vllm bench serve, held against the same scenario, has no errors.
@@ -16,7 +17,7 @@ func TestBenchAgreesWithItself(t *testing.T) {
 		"open":   "workload: {arrivals: {process: poisson, rate: 6}, input: {distribution: uniform, min: 50, max: 900}, output: {distribution: uniform, min: 5, max: 90}}\nrun: {requests: 300, warmup: none}",
 		"closed": "workload: {arrivals: {process: closed, users: 5}, input: {distribution: uniform, min: 50, max: 900}, output: {distribution: fixed, value: 40}}\nrun: {requests: 100, warmup: none}",
 	} {
-		s, err := experiments.Parse(name, []byte(text))
+		s, err := scenario.Parse(name, []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +53,7 @@ func TestBenchFillsInWhatTheScenarioLeavesOpen(t *testing.T) {
 	const detailed = `{"model_id": "meta-llama/Llama-3.1-8B-Instruct", "request_rate": 2.0, "burstiness": 1.0, "max_concurrency": null, "num_prompts": 3,
 		"completed": 3, "total_input_tokens": 600, "total_output_tokens": 60, "mean_ttft_ms": 20, "median_ttft_ms": 19, "p99_ttft_ms": 30,
 		"mean_tpot_ms": 7, "request_throughput": 2, "input_lens": [100, 200, 300], "output_lens": [10, 20, 30], "start_times": [1000.5, 1000, 1001]}`
-	s, err := experiments.Parse("here", []byte("gpu: l40s\nengine: {version: vllm-0.15}"))
+	s, err := scenario.Parse("here", []byte("gpu: l40s\nengine: {version: vllm-0.15}"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,7 @@ func TestBenchFillsInWhatTheScenarioLeavesOpen(t *testing.T) {
 
 // FuzzReadBench wants no file to make the reader panic.
 func FuzzReadBench(f *testing.F) {
-	s, err := experiments.Parse("here", []byte("{}"))
+	s, err := scenario.Parse("here", []byte("{}"))
 	if err != nil {
 		f.Fatal(err)
 	}

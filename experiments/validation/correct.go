@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/model"
 )
 
@@ -16,7 +16,7 @@ func Corrected(cases []*Case, change func(*model.GPU), frontend float64) ([]*Cas
 		p := Part{Name: "correction", gpu: change}
 		if u := c.setup; u != nil && frontend >= 0 && u.Config.Frontend > 0 {
 			delay := time.Duration(frontend * float64(time.Second)).String()
-			p.settings = []experiments.Setting{{Key: "overheads.frontend", Value: delay, Flag: "calibration"}}
+			p.settings = []scenario.Setting{{Key: "overheads.frontend", Value: delay, Flag: "calibration"}}
 		}
 		var err error
 		if list[i], err = c.without(p); err != nil {
@@ -27,7 +27,7 @@ func Corrected(cases []*Case, change func(*model.GPU), frontend float64) ([]*Cas
 }
 
 // Setup is what the case simulates; nil where no scenario expresses it.
-func (c *Case) Setup() *experiments.Setup {
+func (c *Case) Setup() *scenario.Setup {
 	if c.Refused != "" || c.Bad != "" {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/model/catalog"
 )
 
@@ -33,7 +33,7 @@ func ParseFilter(conditions []string) (*Filter, error) {
 		switch {
 		case key != "load" && !slices.Contains(known, key):
 			return nil, filterFault(fmt.Sprintf("%q is no column (want load, %s …)", short(key), strings.Join(known[:12], ", ")),
-				experiments.DidYouMean(key, append(known, "load")))
+				yamldoc.DidYouMean(key, append(known, "load")))
 		case value == "" && !ok:
 			return nil, filterFault("the condition is empty (want KEY=VALUE, or a part of a run's name)", "")
 		}
@@ -49,7 +49,7 @@ func ParseFilter(conditions []string) (*Filter, error) {
 }
 
 func filterFault(problem, hint string) error {
-	return experiments.Faults{{Where: "--only", Problem: problem, Hint: hint}}
+	return yamldoc.Faults{{Where: "--only", Problem: problem, Hint: hint}}
 }
 
 // Keeps reports whether a row is chosen.

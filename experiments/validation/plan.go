@@ -8,8 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"clifftop/experiments"
-	"clifftop/report"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/report/collect"
 	"clifftop/workload"
 )
 
@@ -25,10 +26,10 @@ type Case struct {
 	// Refused says why no scenario expresses the rows, and Bad what is wrong with them; empty otherwise.
 	Refused, Bad string
 
-	scenario *experiments.Scenario
-	setup    *experiments.Setup
+	scenario *scenario.Scenario
+	setup    *scenario.Setup
 	list     []workload.Request // recorded; empty for the scenario's traffic
-	stages   []report.StageSpan
+	stages   []collect.StageSpan
 	ranks    int // that share the traffic
 	cold     bool
 }
@@ -101,7 +102,7 @@ func (c *Case) resolve(ref *Reference) error {
 		return err
 	}
 	c.YAML = y.bytes()
-	s, err := experiments.Parse(c.Rows[0].ID, c.YAML)
+	s, err := scenario.Parse(c.Rows[0].ID, c.YAML)
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (c *Case) resolve(ref *Reference) error {
 	case c.stages != nil:
 		*stages = c.stages
 	case len(*stages) == 0:
-		*stages = []report.StageSpan{{Name: "all"}}
+		*stages = []collect.StageSpan{{Name: "all"}}
 	}
 	// The last stage has no end, so that rates include the drain, as clients' clocks do.
 	(*stages)[len(*stages)-1].End = never
@@ -138,7 +139,7 @@ func (c *Case) resolve(ref *Reference) error {
 }
 
 // resolved makes a scenario of the case ready to run.
-func (c *Case) resolved(s *experiments.Scenario) (*experiments.Setup, error) {
+func (c *Case) resolved(s *scenario.Scenario) (*scenario.Setup, error) {
 	if c.ranks > 1 {
 		return s.ResolveRank()
 	}
@@ -166,9 +167,9 @@ func (c *Case) replay(ref *Reference) error {
 		if r.Requests == nil || sent >= len(c.list) {
 			return fmt.Errorf("n_requests of stage %s does not say where the stage ends in %s", r.Stage, first.RequestFile)
 		}
-		c.stages = append(c.stages, report.StageSpan{Name: "stage " + r.Stage, End: c.list[sent].Arrival})
+		c.stages = append(c.stages, collect.StageSpan{Name: "stage " + r.Stage, End: c.list[sent].Arrival})
 	}
-	c.stages = append(c.stages, report.StageSpan{Name: "stage " + c.Rows[len(c.Rows)-1].Stage, End: never})
+	c.stages = append(c.stages, collect.StageSpan{Name: "stage " + c.Rows[len(c.Rows)-1].Stage, End: never})
 	return nil
 }
 
@@ -229,12 +230,12 @@ func (c *Case) note(format string, args ...any) {
 
 // reason is an error in one line, without the places in a file that nobody wrote.
 func reason(err error) string {
-	var fs experiments.Faults
-	var f *experiments.Fault
+	var fs yamldoc.Faults
+	var f *yamldoc.Fault
 	switch {
 	case errors.As(err, &fs):
 	case errors.As(err, &f):
-		fs = experiments.Faults{f}
+		fs = yamldoc.Faults{f}
 	default:
 		return strings.ReplaceAll(err.Error(), "\n", "; ")
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 )
 
 // table makes a reference of the given lines.
@@ -206,7 +206,7 @@ func TestScenariosCanBeRead(t *testing.T) {
 	if err := WriteScenarios(&b, []*Case{c}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := experiments.Parse("again.yaml", []byte(b.String()))
+	s, err := scenario.Parse("again.yaml", []byte(b.String()))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, b.String())
 	}

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario/yamldoc"
 )
 
 // Reference is a file of measured runs.
@@ -220,7 +220,7 @@ func (r *Row) fault(format string, args ...any) {
 
 // readFault is an error about a file that the user named.
 func readFault(path, problem string) error {
-	return experiments.Faults{{Where: path, Problem: problem}}
+	return yamldoc.Faults{{Where: path, Problem: problem}}
 }
 
 // csvProblem is an error of the CSV reader in one line.

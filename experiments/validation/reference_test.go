@@ -2,36 +2,38 @@ package validation
 
 import (
 	"context"
-	"os"
 	"sync"
 	"testing"
+
+	"clifftop/internal/testenv"
 )
 
-// measured scores the whole file of measured runs, once.
-var measured = sync.OnceValues(func() (*Report, error) {
-	ref, err := Open(os.Getenv("CLIFFTOP_REFERENCE"))
-	if err != nil {
-		return nil, err
-	}
-	return Run(context.Background(), ref, Plan(ref), nil, Options{})
-})
+// scoring scores the whole file of measured runs, once.
+var scoring struct {
+	sync.Once
+	ref    *Reference
+	report *Report
+	err    error
+}
 
-func measuredReport(t *testing.T) *Report {
+func measuredRuns(t *testing.T) (*Reference, *Report) {
 	t.Helper()
-	if os.Getenv("CLIFFTOP_REFERENCE") == "" {
-		t.Skip("CLIFFTOP_REFERENCE does not name a file of measured runs")
+	path := testenv.Reference(t, "measured.csv")
+	scoring.Do(func() {
+		if scoring.ref, scoring.err = Open(path); scoring.err == nil {
+			scoring.report, scoring.err = Run(context.Background(), scoring.ref, Plan(scoring.ref), nil, Options{})
+		}
+	})
+	if scoring.err != nil {
+		t.Fatal(scoring.err)
 	}
-	r, err := measured()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return scoring.ref, scoring.report
 }
 
 // TestMeasuredAccuracy holds the errors over cells to what the simulator is known to reach: of each
 // metric the median over cells, and where one is given the mean.
 func TestMeasuredAccuracy(t *testing.T) {
-	r := measuredReport(t)
+	_, r := measuredRuns(t)
 	for _, want := range []struct {
 		class, metric string
 		median, mean  float64 // in %; a mean of 0 is not held
@@ -74,11 +76,7 @@ func summaryOf(r *Report, class, metric string) *Spread {
 
 // TestMeasuredRowsAreAllAccounted wants every row of the file in the report, and none of them bad.
 func TestMeasuredRowsAreAllAccounted(t *testing.T) {
-	r := measuredReport(t)
-	ref, err := Open(os.Getenv("CLIFFTOP_REFERENCE"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ref, r := measuredRuns(t)
 	if len(r.Rows) != len(ref.Rows) {
 		t.Errorf("%d rows of %d", len(r.Rows), len(ref.Rows))
 	}

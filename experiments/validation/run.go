@@ -57,7 +57,7 @@ func (c *Case) run(ctx context.Context, o Options) ([]*outcome, error) {
 	if c.list != nil {
 		ro.Source = &replayed{list: c.list}
 	}
-	res, err := setup.Run(ctx, ro)
+	res, err := experiments.RunSetup(ctx, &setup, ro)
 	if err != nil {
 		return list, err
 	}

@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// Accuracy says how far simulated runs of one kind were from measured ones. Errors are fractions, the medians of
-// their sizes over the runs; nil where nothing was measured to tell.
+// Accuracy is the error of simulated runs of one kind against measured ones. Errors are fractions, medians of their
+// absolute values over the runs; nil means not measured.
 type Accuracy struct {
-	// Engine is the serving engine that was measured, such as vllm. GPU is the catalogue's name of the
-	// accelerator; it is empty in a record over all those of an Architecture.
+	// Engine is the measured serving engine, such as vllm. GPU is the catalog's name of the accelerator; it is
+	// empty in a record over all GPUs of an Architecture.
 	Engine       string `yaml:"engine"`
 	GPU          string `yaml:"gpu,omitempty"`
 	Architecture string `yaml:"architecture"`
-	// MoE says that the models are mixtures of experts; Closed that a fixed number of clients sent the requests.
+	// MoE means that the models are mixtures of experts, Closed that a fixed number of clients sent the requests.
 	MoE    bool `yaml:"moe"`
 	Closed bool `yaml:"closed"`
-	// Runs is the number of measured runs, and Models are those that ran.
+	// Runs is the number of measured runs, Models the models that they used.
 	Runs   int      `yaml:"runs"`
 	Models []string `yaml:"models,flow"`
 
@@ -40,13 +40,14 @@ var loadAccuracy = sync.OnceValues(func() ([]Accuracy, error) {
 	return f.Records, nil
 })
 
-// Accuracies lists what is known of the errors of simulated runs.
+// Accuracies returns all records.
 func Accuracies() []Accuracy {
-	all, _ := loadAccuracy() // a broken file fails the tests
+	all, _ := loadAccuracy() // tests detect a broken file
 	return append([]Accuracy(nil), all...)
 }
 
-// AccuracyOf finds the record of runs on a GPU, or else that of its architecture, whose GPU is empty.
+// AccuracyOf returns the record of a GPU, or else that of its architecture, whose GPU is empty. ok is false if
+// there is none.
 func AccuracyOf(engine, gpu, architecture string, moe, closed bool) (Accuracy, bool) {
 	var found Accuracy
 	ok := false

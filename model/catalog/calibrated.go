@@ -1,24 +1,23 @@
 package catalog
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"math"
 
+	"clifftop/internal/faults"
 	"clifftop/model"
 
 	"github.com/goccy/go-yaml"
 )
 
-// CalibratedRecord is a GPU of the catalogue as measurements of one's own correct it. Factors are of the fraction of
-// peak or bandwidth that is reached; what is left out stays as it is.
+// CalibratedRecord corrects a GPU of the catalog by the user's measurements. Factors multiply the achieved fraction
+// of peak or bandwidth; missing values change nothing.
 type CalibratedRecord struct {
 	Name string `yaml:"name"`
-	// Base is the catalogue's name of the GPU.
+	// Base is the name of the GPU in the catalog.
 	Base        string `yaml:"base"`
 	Calibration struct {
-		// Source says what was measured.
+		// Source describes the measurement.
 		Source           string   `yaml:"source,omitempty"`
 		GEMMCompute      *float64 `yaml:"gemm_compute,omitempty"`
 		GEMMMemory       *float64 `yaml:"gemm_memory,omitempty"`
@@ -28,12 +27,12 @@ type CalibratedRecord struct {
 		// StepMilliseconds is added to the overhead of a step, SequenceMicroseconds to that of each sequence in it.
 		StepMilliseconds     *float64 `yaml:"step_ms,omitempty"`
 		SequenceMicroseconds *float64 `yaml:"per_sequence_us,omitempty"`
-		// FrontendMilliseconds is how long the front end holds every request up.
+		// FrontendMilliseconds is the delay of each request in the engine's front end.
 		FrontendMilliseconds *float64 `yaml:"frontend_ms,omitempty"`
 	} `yaml:"calibration"`
 }
 
-// Write writes the record as a file that a scenario can name at gpu.
+// Write writes the record as a file for the scenario key gpu.
 func (r *CalibratedRecord) Write(w io.Writer) error {
 	text, err := yaml.Marshal(r)
 	if err != nil {
@@ -43,7 +42,7 @@ func (r *CalibratedRecord) Write(w io.Writer) error {
 	return err
 }
 
-// Correct changes the constants of a GPU as the record says.
+// Correct applies the record to the constants of a GPU.
 func (r *CalibratedRecord) Correct(g *model.GPU) {
 	a := r.adjustment()
 	g.Kernels = g.Kernels.Adjusted(a)
@@ -90,12 +89,10 @@ func readCalibrated(file string, data []byte) (model.GPU, error) {
 	return g, g.Validate()
 }
 
-// validate refuses corrections that no measurement gives.
+// validate rejects implausible corrections.
 func (r *CalibratedRecord) validate() error {
-	var errs []error
-	if r.Name == "" {
-		errs = append(errs, errors.New("name is missing"))
-	}
+	var f faults.List
+	f.Check(r.Name != "", "name is missing")
 	c := &r.Calibration
 	for _, v := range []struct {
 		key       string
@@ -107,9 +104,9 @@ func (r *CalibratedRecord) validate() error {
 		{"moe_compute", c.MoECompute, 0.1, 10}, {"step_ms", c.StepMilliseconds, -10, 1000},
 		{"per_sequence_us", c.SequenceMicroseconds, -100, 1e5}, {"frontend_ms", c.FrontendMilliseconds, 0, 1e4},
 	} {
-		if v.p != nil && (math.IsNaN(*v.p) || *v.p < v.low || *v.p > v.high) {
-			errs = append(errs, fmt.Errorf("calibration.%s is %v (want %v to %v)", v.key, *v.p, v.low, v.high))
+		if v.p != nil {
+			faults.Within(&f, "calibration."+v.key, *v.p, v.low, v.high)
 		}
 	}
-	return errors.Join(errs...)
+	return f.Err()
 }

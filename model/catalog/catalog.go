@@ -1,15 +1,15 @@
-// Package catalog knows language models and accelerators: embedded records, one file each, in which
-// every figure has its source. A figure whose source says "recalled (verify)" was written from
-// general knowledge; prices are placeholders.
+// Package catalog contains language models and accelerators: embedded records, one file each, in which every figure
+// has its source. The source "recalled (verify)" marks figures from general knowledge; prices are placeholders.
+// README.md tells how to add a GPU or a model.
 //
-// [LLM] and [GPU] look records up by name. Names are matched without regard to case, and '_' and
-// blanks count as '-'; Hugging Face ids and short names such as "H100" are known too.
+// Start with [LLM] and [GPU], which look up records by name. Names are matched without regard to case; '_' and
+// blanks count as '-'. Hugging Face IDs and short names such as "H100" work too.
 //
 //	llm, err := catalog.LLM("meta-llama/Llama-3.1-8B-Instruct")
 //	gpu, err := catalog.GPU("H100")
 //
-// [ReadGPU] reads a record of one's own. Its format is that of the files in the directory gpus; the
-// kernel constants that it leaves out are filled in with the medians over measured GPUs.
+// [ReadGPU] reads a user's record, in the format of the files in gpus; missing kernel constants become the medians
+// over measured GPUs.
 package catalog
 
 import (
@@ -23,11 +23,11 @@ import (
 	"strings"
 	"sync"
 
-	"clifftop/model"
-
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"clifftop/model"
 )
 
 //go:embed models/*.yaml gpus/*.yaml kernels/*.yaml
@@ -44,14 +44,14 @@ var (
 	loadShared = sync.OnceValues(readShared)
 )
 
-// kept has what was read, by file. A look-up by the name that a file bears reads that file alone: reading all takes a tenth of
-// a second, and ten times that in a browser.
-var kept sync.Map
+// recordCache has the records read so far, by file. A look-up by file name reads only that file: reading all takes
+// 0.1 s, and ten times that in a browser.
+var recordCache sync.Map
 
-// record reads the file of a directory, once.
+// record reads a file of a directory and caches the result.
 func record[T any](dir, name string, read func(file string, data []byte) (T, error)) (T, error) {
 	file := path.Join(dir, name)
-	if r, ok := kept.Load(file); ok {
+	if r, ok := recordCache.Load(file); ok {
 		return r.(T), nil
 	}
 	var none T
@@ -63,11 +63,11 @@ func record[T any](dir, name string, read func(file string, data []byte) (T, err
 	if err != nil {
 		return none, fmt.Errorf("catalog: %w", err)
 	}
-	kept.Store(file, r)
+	recordCache.Store(file, r)
 	return r, nil
 }
 
-// fileOf is the file of the record with exactly this name; empty where there is none.
+// fileOf returns the file of the record with exactly this name; empty if there is none.
 func fileOf(dir, name string) string {
 	file := canonical(name) + ".yaml"
 	if strings.Contains(file, "/") {
@@ -79,7 +79,7 @@ func fileOf(dir, name string) string {
 	return file
 }
 
-// load reads all files of a directory, and orders the records by name.
+// load reads all files of a directory and sorts the records by name.
 func load[T any](dir string, read func(file string, data []byte) (T, error), name func(T) string) ([]T, error) {
 	entries, err := files.ReadDir(dir)
 	if err != nil {
@@ -97,22 +97,21 @@ func load[T any](dir string, read func(file string, data []byte) (T, error), nam
 	return records, nil
 }
 
-// LLMs lists the models, ordered by name.
-func LLMs() []model.LLM { return listed(loadLLMs()) }
+// LLMs returns the models, sorted by name.
+func LLMs() []model.LLM { return mustClone(loadLLMs()) }
 
-// GPUs lists the accelerators, ordered by name.
-func GPUs() []model.GPU { return listed(loadGPUs()) }
+// GPUs returns the accelerators, sorted by name.
+func GPUs() []model.GPU { return mustClone(loadGPUs()) }
 
-// listed is a caller's own list of embedded records. One that is broken is a fault of the program, of which an empty list
-// would tell nothing.
-func listed[T any](all []T, err error) []T {
+// mustClone returns a copy of embedded records. It panics if a record is broken, which is a bug in the program.
+func mustClone[T any](all []T, err error) []T {
 	if err != nil {
 		panic(err)
 	}
 	return slices.Clone(all)
 }
 
-// LLM is the model of the given name or alias. For an unknown name the error lists the nearest ones.
+// LLM returns the model with the given name or alias. The error for an unknown name lists the nearest ones.
 func LLM(name string) (model.LLM, error) {
 	if file := fileOf("models", name); file != "" {
 		return record("models", file, readLLM)
@@ -128,8 +127,7 @@ func LLM(name string) (model.LLM, error) {
 	return all[i], nil
 }
 
-// GPU is the accelerator of the given name or alias. For an unknown name the error lists the nearest
-// ones.
+// GPU returns the accelerator with the given name or alias. The error for an unknown name lists the nearest ones.
 func GPU(name string) (model.GPU, error) {
 	if file := fileOf("gpus", name); file != "" {
 		return record("gpus", file, readGPU)
@@ -145,7 +143,7 @@ func GPU(name string) (model.GPU, error) {
 	return all[i], nil
 }
 
-// decode reads strict YAML: unknown keys and wrong types are refused with their position.
+// decode decodes strict YAML: it rejects unknown keys and wrong types with their position.
 func decode(file string, data []byte, into any) error {
 	err := yaml.UnmarshalWithOptions(data, into, yaml.Strict())
 	if err == nil {
@@ -154,13 +152,13 @@ func decode(file string, data []byte, into any) error {
 	var unknown *yaml.UnknownFieldError
 	if errors.As(err, &unknown) && unknown.Token != nil && unknown.Token.Position != nil {
 		if keys := keysAt(data, unknown.Token.Position.Offset, reflect.TypeOf(into).Elem()); keys != nil {
-			return fmt.Errorf("%s:%s (want %s)", file, located(err), strings.Join(keys, ", "))
+			return fmt.Errorf("%s:%s (want %s)", file, oneLinePosition(err), strings.Join(keys, ", "))
 		}
 	}
-	return fmt.Errorf("%s:%s", file, located(err))
+	return fmt.Errorf("%s:%s", file, oneLinePosition(err))
 }
 
-// keysAt are the keys that a type allows in the map with a key at the offset.
+// keysAt returns the keys that a type allows in the mapping with a key at the offset.
 func keysAt(data []byte, offset int, t reflect.Type) []string {
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil || len(file.Docs) == 0 {
@@ -203,9 +201,9 @@ func keysIn(n ast.Node, offset int, t reflect.Type) []string {
 	return nil
 }
 
-// located brings a decoder's error to one line, "line:column: message". Its type errors name Go
-// fields; they are rephrased.
-func located(err error) string {
+// oneLinePosition formats a decoder's error as "line:column: message". It rephrases type errors, which name Go
+// fields.
+func oneLinePosition(err error) string {
 	var wrong *yaml.TypeError
 	if errors.As(err, &wrong) && wrong.Token != nil && wrong.Token.Position != nil {
 		p := wrong.Token.Position

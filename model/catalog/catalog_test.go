@@ -198,7 +198,7 @@ memory: {physical_gb: 48, bandwidth_gb_per_s: 1000}
 		good + "kernels: {gemm: {bf16: {t0_us: 1, ec: 1.5, em: 0.9}}}\n":      ``,
 		good + "kernels: {gemm: {fp7: {t0_us: 1, ec: 0.5, em: 0.9}}}\n":       `my.yaml: kernels.gemm: unknown format "fp7" (want [bf16 fp8 int4 nvfp4])`,
 		good + "kernels: {gemm: {bf16: {t0_us: 1, ec: 0, em: 0.9}}}\n":        `my.yaml: my-card gemm bf16: ec is 0 (want above 0, at most 1)`,
-		good + "kernels: {allreduce: {2: {alpha_us: 5, bus_gb_per_s: 20}}}\n": `my.yaml: kernels.allreduce has no line for 4 GPUs (want 2, 4 and 8)`,
+		good + "kernels: {allreduce: {2: {alpha_us: 5, bus_gb_per_s: 20}}}\n": `my.yaml: kernels.allreduce: no entry for 4 GPUs (want 2, 4 and 8)`,
 		"":  `my.yaml: `,
 		"[": `my.yaml:1:1: `,
 	} {

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"clifftop/model"
-
 	"github.com/goccy/go-yaml"
+
+	"clifftop/model"
 )
 
-// gpuRecord is the file format of an accelerator. See the files in the directory gpus.
+// gpuRecord is the file format of an accelerator; see README.md and the directory gpus.
 type gpuRecord struct {
 	Name         string   `yaml:"name"`
 	Aliases      []string `yaml:"aliases"`
@@ -42,16 +42,16 @@ type gpuRecord struct {
 		USDPerHour  []float64 `yaml:"usd_per_hour"`
 		Placeholder bool      `yaml:"placeholder"`
 		Source      string    `yaml:"source"`
-		AsOf        string    `yaml:"as_of"` // when the price was that; undated where the source does not say
+		AsOf        string    `yaml:"as_of"` // date of the price; empty if the source has none
 		Note        string    `yaml:"note"`
 	} `yaml:"price"`
 	Calibrated string     `yaml:"calibrated"`
 	Kernels    kernelRows `yaml:"kernels"`
 }
 
-// ReadGPU reads a GPU record, as YAML in the format of the catalogue's own files, or a [CalibratedRecord]. The file name
-// serves for messages. Kernel constants that the record leaves out are filled in as for the
-// catalogue's records; a record without any is uncalibrated, whatever it says.
+// ReadGPU reads a GPU record in YAML, in the format of the catalog's files or as a [CalibratedRecord]. file appears
+// in messages. Missing kernel constants are filled in as for the catalog's records; a record without any is
+// uncalibrated whatever it says.
 func ReadGPU(file string, data []byte) (model.GPU, error) {
 	var base struct {
 		Base string `yaml:"base"`
@@ -62,7 +62,7 @@ func ReadGPU(file string, data []byte) (model.GPU, error) {
 	return readGPU(file, data)
 }
 
-// readGPU reads a whole record.
+// readGPU reads a complete record.
 func readGPU(file string, data []byte) (model.GPU, error) {
 	var r gpuRecord
 	if err := decode(file, data, &r); err != nil {
@@ -75,7 +75,7 @@ func readGPU(file string, data []byte) (model.GPU, error) {
 	return g, nil
 }
 
-// oneLine joins the lines of an error. Formats that share a row of constants have the same faults.
+// oneLine joins the lines of an error and drops repetitions, which occur because formats share rows of constants.
 func oneLine(err error) string {
 	var lines []string
 	for line := range strings.SplitSeq(err.Error(), "\n") {
@@ -87,7 +87,7 @@ func oneLine(err error) string {
 	return strings.Join(lines, "; ")
 }
 
-// priceNote says where the price is from, of when, and what else there is to say.
+// priceNote describes the price: source, date and note.
 func (r *gpuRecord) priceNote() string {
 	p := &r.Price
 	parts := []string{p.Source, p.AsOf, p.Note, ""}
@@ -101,11 +101,13 @@ func (r *gpuRecord) gpu() (model.GPU, error) {
 	const giga, tera = 1e9, 1e12
 	g := model.GPU{
 		Name: canonical(r.Name), Aliases: r.Aliases, Source: r.Source, Architecture: r.Architecture, SMs: r.SMs,
-		BF16FLOPs: r.Peak.BF16 * tera, FP8FLOPs: r.Peak.FP8 * tera, FP4FLOPs: r.Peak.FP4 * tera, INT8OPs: r.Peak.INT8 * tera,
+		BF16FLOPs: r.Peak.BF16 * tera, FP8FLOPs: r.Peak.FP8 * tera, FP4FLOPs: r.Peak.FP4 * tera,
+		INT8OPs:     r.Peak.INT8 * tera,
 		MemoryBytes: r.Memory.Physical * giga, ReportedBytes: r.Memory.Reported * giga,
 		HBMBytesPerSecond: r.Memory.Bandwidth * giga, L2Bytes: r.Memory.L2 * 1e6,
-		ScaleUpBytesPerSecond: r.Links.ScaleUp * giga, HostBytesPerSecond: r.Links.Host * giga, NICBytesPerSecond: r.Links.NIC * giga,
-		AttentionBackend: model.AttentionBackend(r.Attention), AllReduceClass: r.AllReduceClass, TDPWatts: r.TDP,
+		ScaleUpBytesPerSecond: r.Links.ScaleUp * giga, HostBytesPerSecond: r.Links.Host * giga,
+		NICBytesPerSecond: r.Links.NIC * giga,
+		AttentionBackend:  model.AttentionBackend(r.Attention), AllReduceClass: r.AllReduceClass, TDPWatts: r.TDP,
 		PriceNote: r.priceNote(), Calibrated: model.Calibration(r.Calibrated),
 	}
 	if g.Name == "" {
@@ -128,7 +130,7 @@ func (r *gpuRecord) gpu() (model.GPU, error) {
 		return g, fmt.Errorf("calibrated is %q (want yes, partly or no)", r.Calibrated)
 	}
 	if r.Kernels.empty() {
-		g.Calibrated = model.Uncalibrated // whatever the record says, and whichever name it bears
+		g.Calibrated = model.Uncalibrated // whatever the record says
 	}
 	g.KernelsOf = canonical(r.Kernels.Like)
 	var err error

@@ -9,9 +9,9 @@ import (
 	"clifftop/model"
 )
 
-// kernelRows are the kernel constants as files hold them; a nil row is one to be looked up elsewhere.
+// kernelRows are the kernel constants of a file; a nil row is looked up elsewhere.
 type kernelRows struct {
-	// Like names the GPU of the same architecture whose rows stand in for missing ones.
+	// Like names a GPU of the same architecture whose rows apply.
 	Like       string                `yaml:"like"`
 	Source     string                `yaml:"source"`
 	GEMM       map[string]gemmRow    `yaml:"gemm"`
@@ -20,9 +20,9 @@ type kernelRows struct {
 	Mixed      *mixedRow             `yaml:"attn_mixed"`
 	MoE        map[string]moeRow     `yaml:"moe"`
 	Reduce     map[int]allReduceLine `yaml:"allreduce"`
-	measuredOn string                // the GPU; empty: this one
+	measuredOn string                // the measured GPU; empty means this one
 
-	// Served are rows that served runs ask for in place of those above.
+	// Served has rows that replace those above, corrected by served runs.
 	Served *servedRows `yaml:"served"`
 }
 
@@ -34,8 +34,8 @@ type servedRows struct {
 	MoE    map[string]moeRow  `yaml:"moe"`
 }
 
-// corrected is the rows with those from served runs in their place.
-func (k *kernelRows) corrected() *kernelRows {
+// withServed returns the rows with the corrections from served runs applied.
+func (k *kernelRows) withServed() *kernelRows {
 	c := *k
 	if k.Served == nil {
 		return &c
@@ -77,7 +77,7 @@ type moeRow struct {
 	T0 float64  `yaml:"t0_us"`
 	EM float64  `yaml:"em"`
 	EC float64  `yaml:"ec"`
-	TR *float64 `yaml:"tile_rows"` // with i0, marks a row of the current fit
+	TR *float64 `yaml:"tile_rows"` // set together with i0 in rows of the current fit
 	I0 *float64 `yaml:"i0"`
 }
 
@@ -91,7 +91,7 @@ func (k *kernelRows) empty() bool {
 	return len(k.GEMM)+len(k.Decode)+len(k.MoE)+len(k.Reduce) == 0 && k.Prefill == nil && k.Mixed == nil
 }
 
-// shared are the constants that do not belong to one GPU.
+// shared has the constants that do not belong to one GPU.
 type shared struct {
 	defaults  kernelRows
 	allReduce map[string]map[int]allReduceLine // by class
@@ -104,10 +104,10 @@ type shared struct {
 
 const micro, nano, defaultRow = 1e-6, 1e-9, "default"
 
-// noINT4Row marks a row that stands in for the missing one of weight-only four-bit products.
+// noINT4Row marks a row that replaces a missing one of weight-only four-bit products.
 const noINT4Row = " (no int4 row)"
 
-// resolve finds the constants of a GPU: with what served runs corrected, and as the tables alone have them.
+// resolve returns the constants of a GPU: corrected by served runs, and uncorrected.
 func (k *kernelRows) resolve(g *model.GPU) (served, tables model.KernelConstants, err error) {
 	s, err := loadShared()
 	if err != nil {
@@ -116,29 +116,29 @@ func (k *kernelRows) resolve(g *model.GPU) (served, tables model.KernelConstants
 	if err := k.checkKeys(); err != nil {
 		return served, tables, err
 	}
-	if k, err = k.withSibling(); err != nil {
+	if k, err = k.like(); err != nil {
 		return served, tables, err
 	}
 	if tables, err = k.lookUp(s, &s.defaults, g); err != nil {
 		return served, tables, err
 	}
-	served, err = k.corrected().lookUp(s, s.defaults.corrected(), g)
+	served, err = k.withServed().lookUp(s, s.defaults.withServed(), g)
 	return served, tables, err
 }
 
-// withSibling is the rows of the GPU that these are like, or these if they name none. A record has rows of
-// its own or those of another, not both.
-func (k *kernelRows) withSibling() (*kernelRows, error) {
+// like returns the rows of the GPU named by Like, or k if there is none. A record has rows of its own or those of
+// another GPU, not both.
+func (k *kernelRows) like() (*kernelRows, error) {
 	if k.Like == "" {
 		return k, nil
 	}
 	if !k.empty() {
-		return nil, fmt.Errorf("kernels.like: the record has rows of its own (want one or the other)")
+		return nil, fmt.Errorf("kernels.like: the record also has rows of its own (want one of them)")
 	}
 	file := "gpus/" + canonical(k.Like) + ".yaml"
 	data, err := files.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("kernels.like: no GPU %q in the catalogue", k.Like)
+		return nil, fmt.Errorf("kernels.like: GPU %q is not in the catalog", k.Like)
 	}
 	var r gpuRecord
 	if err := decode(file, data, &r); err != nil {
@@ -148,11 +148,11 @@ func (k *kernelRows) withSibling() (*kernelRows, error) {
 		return nil, fmt.Errorf("kernels.like: %s has no rows of its own", r.Name)
 	}
 	sibling := r.Kernels
-	sibling.measuredOn, sibling.Reduce = r.Name, nil // links are the board's, not the chip's
+	sibling.measuredOn, sibling.Reduce = r.Name, nil // links belong to the board, not to the chip
 	return &sibling, nil
 }
 
-// owner is the GPU that the rows were measured on.
+// owner returns the GPU on which the rows were measured.
 func (k *kernelRows) owner(g *model.GPU) string {
 	if k.measuredOn != "" {
 		return k.measuredOn
@@ -160,8 +160,8 @@ func (k *kernelRows) owner(g *model.GPU) string {
 	return g.Name
 }
 
-// lookUp looks every row up: the GPU's own; for a format that the GPU has no units for, its 16-bit row;
-// else the default.
+// lookUp resolves every row: the GPU's own; for a format that the GPU does not support, its 16-bit row; otherwise
+// the default.
 func (k *kernelRows) lookUp(shared *shared, defaults *kernelRows, g *model.GPU) (model.KernelConstants, error) {
 	s := *shared
 	s.defaults = *defaults
@@ -187,7 +187,7 @@ func (k *kernelRows) lookUpIn(s *shared, g *model.GPU) (model.KernelConstants, e
 	return c, err
 }
 
-// checkKeys refuses formats that no row is looked up by.
+// checkKeys rejects unknown formats.
 func (k *kernelRows) checkKeys() error {
 	check := func(section, key string, want ...string) error {
 		if !slices.Contains(want, key) {
@@ -218,9 +218,10 @@ func (k *kernelRows) checkKeys() error {
 	return nil
 }
 
-// lookUp is the common part: own row, own 16-bit row where the GPU lacks the units, default row. The
-// function that it returns names the row, given the operation.
-func lookUp[R any](own, defaults map[string]R, owner string, g *model.GPU, p model.Precision) (R, func(op string) string) {
+// lookUp returns the own row, the own 16-bit row if the GPU does not support the format, or the default row. The
+// returned function names the row for an operation.
+func lookUp[R any](own, defaults map[string]R, owner string, g *model.GPU, p model.Precision) (R,
+	func(op string) string) {
 	name := p.String()
 	if p == model.FP16 {
 		name = "bf16"
@@ -240,7 +241,7 @@ func lookUp[R any](own, defaults map[string]R, owner string, g *model.GPU, p mod
 	return defaults[name], label(defaultRow)
 }
 
-// hasUnits reports whether the GPU multiplies in the format that weights of p call for.
+// hasUnits reports whether the GPU supports the multiplication format of weights in p.
 func hasUnits(g *model.GPU, p model.Precision) bool {
 	switch p {
 	case model.FP8:
@@ -251,7 +252,7 @@ func hasUnits(g *model.GPU, p model.Precision) bool {
 	return true
 }
 
-// arithmetic is the format in which the GPU multiplies weights of p.
+// arithmetic returns the format in which the GPU multiplies weights in p.
 func arithmetic(g *model.GPU, p model.Precision) model.Precision {
 	if (p == model.FP8 || p == model.NVFP4) && hasUnits(g, p) {
 		return p
@@ -263,7 +264,7 @@ func (k *kernelRows) gemm(s *shared, g *model.GPU, p model.Precision) model.GEMM
 	a := arithmetic(g, p)
 	row, from := lookUp(k.GEMM, s.defaults.GEMM, k.owner(g), g, p)
 	name, exponent := from("gemm"), s.exponent[a.String()]
-	if p == model.INT4 || p == model.MXFP4 { // weight-only four-bit products are alike
+	if p == model.INT4 || p == model.MXFP4 { // weight-only four-bit products have the same cost
 		var ok bool
 		if row, ok = k.GEMM["int4"]; ok {
 			name, exponent = k.owner(g)+" gemm int4", s.exponent["int4"]
@@ -315,8 +316,8 @@ func (k *kernelRows) mixed(s *shared, g *model.GPU, prefill float64) model.Mixed
 	return model.MixedConstants{Row: where + " attn_mixed", Compute: min(e, 1)}
 }
 
-// reduce takes the record's own all-reduce figures, or its class's; no class means none. The bus is
-// never faster than the link.
+// reduce returns the record's own all-reduce figures, or those of its class; without a class there are none. The
+// bus bandwidth is limited to the link speed.
 func (k *kernelRows) reduce(s *shared, g *model.GPU) (model.AllReduceConstants, error) {
 	lines, row := k.Reduce, g.Name+" allreduce"
 	if len(lines) == 0 {
@@ -330,7 +331,8 @@ func (k *kernelRows) reduce(s *shared, g *model.GPU) (model.AllReduceConstants, 
 				known = append(known, c)
 			}
 			slices.Sort(known)
-			return model.AllReduceConstants{}, fmt.Errorf("unknown allreduce_class %q (want one of %v)", g.AllReduceClass, known)
+			return model.AllReduceConstants{}, fmt.Errorf("unknown allreduce_class %q (want one of %v)",
+				g.AllReduceClass, known)
 		}
 		row = g.AllReduceClass + " allreduce"
 	}
@@ -346,7 +348,7 @@ func (k *kernelRows) reduce(s *shared, g *model.GPU) (model.AllReduceConstants, 
 	for i, n := range []int{2, 4, 8} {
 		line, ok := lines[n]
 		if !ok {
-			return c, fmt.Errorf("kernels.allreduce has no line for %d GPUs (want 2, 4 and 8)", n)
+			return c, fmt.Errorf("kernels.allreduce: no entry for %d GPUs (want 2, 4 and 8)", n)
 		}
 		c.Latency[i] = line.Alpha * micro
 		c.BusBytesPerSecond[i] = min(line.Bus*1e9, link)

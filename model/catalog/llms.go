@@ -6,7 +6,7 @@ import (
 	"clifftop/model"
 )
 
-// llmRecord is the file format of a model. See the files in the directory models.
+// llmRecord is the file format of a model; see README.md and the directory models.
 type llmRecord struct {
 	Name           string   `yaml:"name"`
 	Aliases        []string `yaml:"aliases"`
@@ -67,7 +67,8 @@ func readLLM(file string, data []byte) (model.LLM, error) {
 		Experts: r.MoE.Experts, TopK: r.MoE.TopK, MoEIntermediate: r.MoE.Intermediate,
 		SharedIntermediate: r.MoE.SharedIntermediate, FirstDenseLayers: r.MoE.FirstDenseLayers,
 		SlidingWindow: r.Window.Tokens, WindowedLayers: r.Window.Layers, ChunkedWindow: r.Window.Chunked,
-		MLA:     model.MLA{QRank: r.MLA.QRank, KVRank: r.MLA.KVRank, RopeDim: r.MLA.RopeDim, NopeDim: r.MLA.NopeDim, ValueDim: r.MLA.ValueDim},
+		MLA: model.MLA{QRank: r.MLA.QRank, KVRank: r.MLA.KVRank, RopeDim: r.MLA.RopeDim, NopeDim: r.MLA.NopeDim,
+			ValueDim: r.MLA.ValueDim},
 		Unfused: model.UnfusedKernels{LayerSeconds: r.Unfused.Layer / 1e6, TokenSeconds: r.Unfused.Token / 1e9},
 	}
 	var err error

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// canonical brings a name to the form in which names are compared.
+// canonical normalises a name for comparison.
 func canonical(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "_", "-"), " ", "-")
 }
 
-// find is the index of the record that goes by the name: exactly, or by the part of a Hugging Face id
-// behind the organisation.
+// find returns the index of the record with the given name or alias, or with the part of a Hugging Face ID after
+// the organisation.
 func find(kind, name string, n int, names func(i int) (string, []string)) (int, error) {
 	want := canonical(name)
 	short := want[strings.LastIndexByte(want, '/')+1:]
@@ -41,7 +41,7 @@ func find(kind, name string, n int, names func(i int) (string, []string)) (int, 
 	return 0, fmt.Errorf("catalog: no %s %q; nearest: %s", kind, name, strings.Join(nearest(short, n, names), ", "))
 }
 
-// nearest lists the names of the three records that need the fewest edits to be called want.
+// nearest returns the names of the three records with the fewest edits to want.
 func nearest(want string, n int, names func(i int) (string, []string)) []string {
 	type match struct {
 		name string
@@ -49,8 +49,8 @@ func nearest(want string, n int, names func(i int) (string, []string)) []string 
 	}
 	matches := make([]match, 0, n)
 	cost := func(name string) int {
-		if strings.HasPrefix(plain(name), plain(want)) {
-			return 0 // what was begun, such as llama3 for llama-3-8b
+		if strings.HasPrefix(withoutSeparators(name), withoutSeparators(want)) {
+			return 0 // a prefix, such as llama3 of llama-3-8b
 		}
 		return 1 + distance(want, name)
 	}
@@ -71,13 +71,12 @@ func nearest(want string, n int, names func(i int) (string, []string)) []string 
 	return out
 }
 
-// plain is a name without its separators.
-func plain(name string) string {
+// withoutSeparators removes the separators of a name.
+func withoutSeparators(name string) string {
 	return strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(name)
 }
 
-// distance is the number of insertions, deletions and replacements between two names. Names of
-// unreasonable length are cut.
+// distance returns the Levenshtein distance of two names, of which it compares the first 100 bytes.
 func distance(a, b string) int {
 	a, b = a[:min(len(a), 100)], b[:min(len(b), 100)]
 	row := make([]int, len(b)+1)

@@ -96,12 +96,14 @@ func readShared() (*shared, error) {
 func (f *globalFile) common() model.CommonConstants {
 	return model.CommonConstants{
 		GEMMPerK:           f.GEMM.PerK * nano,
-		ElementwiseKernels: f.Elementwise.Kernels, ElementwiseLaunch: f.Elementwise.T0 * micro, ElementwiseMemory: f.Elementwise.E,
-		SamplerLaunch: f.Sampler.T0 * micro, SamplerBytes: f.Sampler.Bytes, SamplerTopPBytes: f.Sampler.TopP,
+		ElementwiseKernels: f.Elementwise.Kernels, ElementwiseLaunch: f.Elementwise.T0 * micro,
+		ElementwiseMemory: f.Elementwise.E,
+		SamplerLaunch:     f.Sampler.T0 * micro, SamplerBytes: f.Sampler.Bytes, SamplerTopPBytes: f.Sampler.TopP,
 		FA2TileRows: f.FA2.TileRows, FA2Delta: f.FA2.Delta,
 		MLADecodeLaunch: f.MLADecode.T0 * micro, MLADecodeSequence: f.MLADecode.CS * nano,
 		MLADecodeCompute: f.MLADecode.EC, MLADecodeMemory: f.MLADecode.EM,
-		MLAPrefillLaunch: f.MLAPrefill.T0 * micro, MLAPrefillCompute: f.MLAPrefill.E, MLAPrefillDelta: f.MLAPrefill.Delta,
-		StepOverhead: f.Overheads.Step * 1e-3, SequenceOverhead: f.Overheads.Sequence * micro,
+		MLAPrefillLaunch: f.MLAPrefill.T0 * micro, MLAPrefillCompute: f.MLAPrefill.E,
+		MLAPrefillDelta: f.MLAPrefill.Delta,
+		StepOverhead:    f.Overheads.Step * 1e-3, SequenceOverhead: f.Overheads.Sequence * micro,
 	}
 }

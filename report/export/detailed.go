@@ -10,8 +10,8 @@ import (
 	"strconv"
 
 	"clifftop/report/layout"
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -22,7 +22,6 @@ import (
 // the client sees. Gaps are kept up to a limit, since there is one for each token: the lists of requests that end after
 // it was reached are empty, and [Detailed.Cut] counts them.
 type Detailed struct {
-	deaf
 	limit    int // of gaps
 	gaps     int
 	cut      int
@@ -30,7 +29,7 @@ type Detailed struct {
 	open     map[int64]*outputs // by attempt
 }
 
-var _ StepSink = (*Detailed)(nil)
+var _ event.StepObserver = (*Detailed)(nil)
 
 // DetailedGaps is the number of gaps between outputs that are kept: 80 MB of memory, and 110 MB of the file.
 const DetailedGaps = 10_000_000
@@ -65,7 +64,7 @@ func (d *Detailed) Arrived(_ clock.Time, r *workload.Request) {
 }
 
 // Step notes which sequences have an output at the iteration's end.
-func (d *Detailed) Step(s *sim.Step) {
+func (d *Detailed) Step(s *event.Step) {
 	end := s.Span.End(s.Span.N)
 	for k := range s.Scheduled {
 		share := &s.Scheduled[k]
@@ -81,7 +80,7 @@ func (d *Detailed) Step(s *sim.Step) {
 }
 
 // Finished keeps a request that will not be sent again.
-func (d *Detailed) Finished(rec *sim.Record) {
+func (d *Detailed) Finished(rec *event.Record) {
 	o := d.open[rec.Request.ID]
 	delete(d.open, rec.Request.ID)
 	if rec.Again {
@@ -89,7 +88,7 @@ func (d *Detailed) Finished(rec *sim.Record) {
 	}
 	id, sent := rec.Request.First()
 	r := detail{id: id, sent: sent, input: rec.Request.InputTokens}
-	if rec.Outcome != sim.Completed {
+	if rec.Outcome != event.Completed {
 		r.failure = rec.Outcome.String()
 	} else {
 		r.ttft, r.latency, r.output = rec.ClientFirst.Sub(sent), rec.ClientLast.Sub(sent), rec.Tokens

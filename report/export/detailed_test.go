@@ -13,9 +13,10 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report/export"
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload/trace"
 )
 
@@ -77,7 +78,7 @@ func TestDetailed(t *testing.T) {
 			}
 			number, sent := rec.Request.First()
 			id := place[number]
-			if rec.Outcome != sim.Completed {
+			if rec.Outcome != event.Completed {
 				if b.Errors[id] == "" || b.OutputLens[id] != 0 || len(b.ITLs[id]) != 0 {
 					t.Errorf("request %d failed: %q, %d tokens", id, b.Errors[id], b.OutputLens[id])
 				}
@@ -122,12 +123,12 @@ func TestDetailed(t *testing.T) {
 
 // TestDetailedIsCut gives the lists of gaps less room than they need.
 func TestDetailedIsCut(t *testing.T) {
-	s, err := experiments.Parse("test.yaml", []byte("run: {requests: 100}"))
+	s, err := scenario.Parse("test.yaml", []byte("run: {requests: 100}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := export.NewDetailed(5000)
-	res, err := experiments.Run(context.Background(), s, experiments.RunOptions{Sinks: []export.Sink{d}})
+	res, err := experiments.Run(context.Background(), s, experiments.RunOptions{Observers: []event.Observer{d}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,10 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report/export"
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // scenarios are runs that differ in what happens to requests.
@@ -45,9 +46,9 @@ run: {requests: 2500}`,
 
 // ran is a run with all exports.
 type ran struct {
-	setup      *experiments.Setup
+	setup      *scenario.Setup
 	result     *experiments.Result
-	records    []sim.Record
+	records    []event.Record
 	busy       float64 // microseconds of iterations
 	output     int     // tokens that iterations produced
 	trace      bytes.Buffer
@@ -59,7 +60,7 @@ type ran struct {
 
 // states are those of the replicas of a run, and its iterations.
 type states struct {
-	export.Sink
+	event.Ignore
 	entered []entered
 	spans   []work
 }
@@ -68,7 +69,7 @@ type (
 	entered struct {
 		replica int
 		at      clock.Time
-		state   sim.State
+		state   event.State
 	}
 	work struct {
 		replica    int
@@ -76,15 +77,15 @@ type (
 	}
 )
 
-// ReplicaState implements [export.LifeSink].
-func (s *states) ReplicaState(replica int, at clock.Time, state sim.State) {
+// ReplicaState implements [event.LifecycleObserver].
+func (s *states) ReplicaState(at clock.Time, replica int, state event.State) {
 	s.entered = append(s.entered, entered{replica, at, state})
 }
 
 // resolved is a scenario that is ready to run.
-func resolved(t *testing.T, scenario string) *experiments.Setup {
+func resolved(t *testing.T, described string) *scenario.Setup {
 	t.Helper()
-	s, err := experiments.Parse("test.yaml", []byte(scenario))
+	s, err := scenario.Parse("test.yaml", []byte(described))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,16 +97,16 @@ func resolved(t *testing.T, scenario string) *experiments.Setup {
 }
 
 // runAll runs a scenario with all exports and the simulator's own checks.
-func runAll(t *testing.T, scenario string) *ran {
+func runAll(t *testing.T, described string) *ran {
 	t.Helper()
-	r := ran{setup: resolved(t, scenario), states: states{Sink: export.NewDetailed(0)}} // which does not ask for steps
-	trace, iterations := r.setup.NewTrace(&r.trace), export.NewIterations(&r.iterations)
-	r.metrics, r.detailed = r.setup.NewMetrics(), export.NewDetailed(0)
+	r := ran{setup: resolved(t, described), states: states{}}
+	trace, iterations := experiments.NewTrace(r.setup, &r.trace), export.NewIterations(&r.iterations)
+	r.metrics, r.detailed = experiments.NewMetrics(r.setup), export.NewDetailed(0)
 	var err error
-	r.result, err = r.setup.Run(context.Background(), experiments.RunOptions{
-		Check: true, Sinks: []export.Sink{trace, iterations, r.metrics, r.detailed, &r.states},
-		Finished: func(rec *sim.Record) { r.records = append(r.records, *rec) },
-		Span: func(span *sim.Span) {
+	r.result, err = experiments.RunSetup(context.Background(), r.setup, experiments.RunOptions{
+		Check: true, Observers: []event.Observer{trace, iterations, r.metrics, r.detailed, &r.states},
+		Finished: func(rec *event.Record) { r.records = append(r.records, *rec) },
+		Span: func(span *event.Span) {
 			r.states.spans = append(r.states.spans, work{span.Replica, span.Start, span.End(span.N)})
 			r.busy += float64(span.Femtos(span.N)) / 1e9
 			r.output += span.N * span.Output()
@@ -145,7 +146,7 @@ func one(t *testing.T, name string) *ran {
 // TestNothingChanges makes sure that a result is the same with all exports on and with none.
 func TestNothingChanges(t *testing.T) {
 	each(t, func(t *testing.T, r *ran) {
-		plain, err := r.setup.Run(context.Background(), experiments.RunOptions{})
+		plain, err := experiments.RunSetup(context.Background(), r.setup, experiments.RunOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

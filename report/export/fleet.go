@@ -4,15 +4,15 @@ import (
 	"slices"
 	"strconv"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // Fleets whose replicas come and go are shown by three kinds of names: those of kube-state-metrics for deployments, a pool
 // being a deployment; that of the router of vLLM's production stack for replicas that are ready; and names of our own where
 // neither has one.
 
-var _ LifeSink = (*Metrics)(nil)
+var _ event.LifecycleObserver = (*Metrics)(nil)
 
 // namespace is the label by which simulated deployments are told from real ones.
 const namespace = "clifftop"
@@ -31,13 +31,13 @@ var gpuModeNames = [gpuModes]string{"busy", "idle", "starting", "down"}
 // replicaFamilies are the gauges of a deployment: the states of the replicas that each counts.
 var replicaFamilies = []struct {
 	family
-	states []sim.State
+	states []event.State
 }{
-	{family{name: "kube_deployment_status_replicas", help: "The number of replicas per deployment."}, []sim.State{sim.Ready, sim.Starting, sim.Down}},
-	{family{name: "kube_deployment_status_replicas_ready", help: "The number of ready replicas per deployment."}, []sim.State{sim.Ready}},
-	{family{name: "kube_deployment_status_replicas_available", help: "The number of available replicas per deployment."}, []sim.State{sim.Ready}},
-	{family{name: "kube_deployment_status_replicas_unavailable", help: "The number of unavailable replicas per deployment."}, []sim.State{sim.Starting, sim.Down}},
-	{family{name: "kube_deployment_status_replicas_terminating", help: "The number of terminating replicas per deployment."}, []sim.State{sim.Draining}},
+	{family{name: "kube_deployment_status_replicas", help: "The number of replicas per deployment."}, []event.State{event.Ready, event.Starting, event.Down}},
+	{family{name: "kube_deployment_status_replicas_ready", help: "The number of ready replicas per deployment."}, []event.State{event.Ready}},
+	{family{name: "kube_deployment_status_replicas_available", help: "The number of available replicas per deployment."}, []event.State{event.Ready}},
+	{family{name: "kube_deployment_status_replicas_unavailable", help: "The number of unavailable replicas per deployment."}, []event.State{event.Starting, event.Down}},
+	{family{name: "kube_deployment_status_replicas_terminating", help: "The number of terminating replicas per deployment."}, []event.State{event.Draining}},
 }
 
 var (
@@ -48,14 +48,14 @@ var (
 
 // life is where a replica stands.
 type life struct {
-	first, state sim.State  // first is that at 0
-	since        clock.Time // up to there its time is accounted for
-	busyTo       clock.Time // the end of its last iteration
+	first, state event.State // first is that at 0
+	since        clock.Time  // up to there its time is accounted for
+	busyTo       clock.Time  // the end of its last iteration
 }
 
 // lived is the time of a replica in a slot, and the state that it entered last.
 type lived struct {
-	state   sim.State
+	state   event.State
 	entered bool
 	modes   [gpuModes]clock.Duration
 }
@@ -71,14 +71,14 @@ func (l *lived) merge(later *lived) {
 }
 
 // ReplicaState notes that a replica is in another state.
-func (m *Metrics) ReplicaState(replica int, at clock.Time, s sim.State) {
+func (m *Metrics) ReplicaState(at clock.Time, replica int, s event.State) {
 	if !m.info.Lives {
 		return
 	}
 	m.live(replica, at)
 	l := &m.engines[replica].life
 	l.state = s
-	if s == sim.Down || s == sim.Off { // its KV is gone, though an iteration may still be on its way
+	if s == event.Down || s == event.Off { // its KV is gone, though an iteration may still be on its way
 		over := max(at, l.busyTo)
 		m.at(replica, over).gauges[kvUsage].read(over, 0)
 	}
@@ -100,12 +100,12 @@ func (m *Metrics) live(replica int, to clock.Time) {
 	}
 	l.since = to
 	switch l.state {
-	case sim.Starting:
+	case event.Starting:
 		m.spread(replica, gpuStarting, from, to, 1)
-	case sim.Down:
+	case event.Down:
 		m.spread(replica, gpuIdle, from, min(to, l.busyTo), 1)
 		m.spread(replica, gpuDown, max(from, l.busyTo), to, 1)
-	case sim.Ready, sim.Draining:
+	case event.Ready, event.Draining:
 		m.spread(replica, gpuIdle, from, to, 1)
 	}
 }
@@ -176,11 +176,11 @@ func (x *exposition) lives(m *Metrics) {
 	}
 	x.head(&healthyFamily)
 	m.each(func(e *engine, labels string) {
-		x.inStates(m, healthyFamily.name, labels+`,server="replica `+strconv.Itoa(e.number)+`"`, []*engine{e}, sim.Ready)
+		x.inStates(m, healthyFamily.name, labels+`,server="replica `+strconv.Itoa(e.number)+`"`, []*engine{e}, event.Ready)
 	})
 	x.head(&stateFamily)
 	x.deployments(m, func(engines []*engine, labels string) {
-		for s := range sim.States {
+		for s := range event.States {
 			x.inStates(m, stateFamily.name, labels+`,state="`+s.String()+`"`, engines, s)
 		}
 	})
@@ -206,8 +206,8 @@ func (x *exposition) deployments(m *Metrics, f func(engines []*engine, labels st
 }
 
 // inStates writes how many replicas are in some states.
-func (x *exposition) inStates(m *Metrics, name, labels string, engines []*engine, states ...sim.State) {
-	now := make([]sim.State, len(engines))
+func (x *exposition) inStates(m *Metrics, name, labels string, engines []*engine, states ...event.State) {
+	now := make([]event.State, len(engines))
 	count := func() (n float64) {
 		for _, s := range now {
 			if slices.Contains(states, s) {
@@ -231,11 +231,11 @@ func (x *exposition) inStates(m *Metrics, name, labels string, engines []*engine
 
 // gpuSeconds writes how long GPUs were paid for in a mode.
 func (x *exposition) gpuSeconds(m *Metrics, labels string, engines []*engine, mode int) {
-	var sum sim.Uint128
+	var sum clock.Uint128
 	x.samples(m, gpuFamily.name+"_total", labels, 0, func(k int) float64 {
 		for _, e := range engines {
 			if s := e.slot(k); s != nil {
-				sum = sum.Add(sim.Mul64(uint64(s.lived.modes[mode]), uint64(e.gpus)))
+				sum = sum.Add(clock.Mul64(uint64(s.lived.modes[mode]), uint64(e.gpus)))
 			}
 		}
 		return sum.Float64() / picos

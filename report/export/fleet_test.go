@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // pools of the scenario "lives": replicas, and GPUs of each.
@@ -18,7 +18,7 @@ var livePools = []struct {
 }{{"large", 0, 2, 2}, {"small", 3, 6, 1}}
 
 // at is the state of a replica at an instant, what was told at that instant included.
-func (s *states) at(replica int, at clock.Time) (state sim.State) {
+func (s *states) at(replica int, at clock.Time) (state event.State) {
 	for _, e := range s.entered {
 		if e.replica == replica && e.at <= at {
 			state = e.state
@@ -30,18 +30,18 @@ func (s *states) at(replica int, at clock.Time) (state sim.State) {
 // started reports whether a replica was started between two instants, in seconds.
 func (s *states) started(replica int, from, to float64) bool {
 	return slices.ContainsFunc(s.entered, func(e entered) bool {
-		return e.replica == replica && e.state == sim.Starting && e.at.Seconds() >= from && e.at.Seconds() <= to
+		return e.replica == replica && e.state == event.Starting && e.at.Seconds() >= from && e.at.Seconds() <= to
 	})
 }
 
 // spent is how long a replica was in each state until an instant, and how long its GPUs worked in all and while it was down.
-func (s *states) spent(replica int, until clock.Time) (in [sim.States]clock.Duration, busy, busyDown clock.Duration) {
-	state, since := sim.Ready, clock.Time(0)
+func (s *states) spent(replica int, until clock.Time) (in [event.States]clock.Duration, busy, busyDown clock.Duration) {
+	state, since := event.Ready, clock.Time(0)
 	to := func(at clock.Time) {
 		in[state] += at.Sub(since)
 		for _, w := range s.spans {
 			if part := min(w.end, at).Sub(max(w.start, since)); w.replica == replica && part > 0 {
-				if busy += part; state == sim.Down {
+				if busy += part; state == event.Down {
 					busyDown += part
 				}
 			}
@@ -75,7 +75,7 @@ func TestReplicaMetrics(t *testing.T) {
 		t.Errorf("%v", types)
 	}
 	last := r.states.last()
-	var seen, worked [sim.States]int
+	var seen, worked [event.States]int
 	for _, pool := range livePools {
 		labels := fmt.Sprintf(`deployment="%s",namespace="clifftop"`, pool.name)
 		get := func(name, more string) []sample {
@@ -88,31 +88,31 @@ func TestReplicaMetrics(t *testing.T) {
 		}
 		for k := range get("clifftop_replicas", `,state="ready"`) {
 			at := clock.Time(k) * clock.Time(r.metrics.Interval().Nanoseconds()*1000)
-			var n [sim.States]int
+			var n [event.States]int
 			var want [4]float64 // busy, idle, starting, down
 			for i := pool.first; i <= pool.last; i++ {
 				n[r.states.at(i, at)]++
 				in, busy, busyDown := r.states.spent(i, at)
-				serves := in[sim.Ready] + in[sim.Draining]
-				for mode, d := range [...]clock.Duration{busy, serves - busy + busyDown, in[sim.Starting], in[sim.Down] - busyDown} {
+				serves := in[event.Ready] + in[event.Draining]
+				for mode, d := range [...]clock.Duration{busy, serves - busy + busyDown, in[event.Starting], in[event.Down] - busyDown} {
 					want[mode] += d.Seconds() * float64(pool.gpus)
 				}
 				if busyDown > 0 {
-					worked[sim.Down]++
+					worked[event.Down]++
 				}
 			}
 			for name, count := range map[string]int{
-				"kube_deployment_status_replicas":             n[sim.Ready] + n[sim.Starting] + n[sim.Down],
-				"kube_deployment_status_replicas_ready":       n[sim.Ready],
-				"kube_deployment_status_replicas_available":   n[sim.Ready],
-				"kube_deployment_status_replicas_unavailable": n[sim.Starting] + n[sim.Down],
-				"kube_deployment_status_replicas_terminating": n[sim.Draining],
+				"kube_deployment_status_replicas":             n[event.Ready] + n[event.Starting] + n[event.Down],
+				"kube_deployment_status_replicas_ready":       n[event.Ready],
+				"kube_deployment_status_replicas_available":   n[event.Ready],
+				"kube_deployment_status_replicas_unavailable": n[event.Starting] + n[event.Down],
+				"kube_deployment_status_replicas_terminating": n[event.Draining],
 			} {
 				if got := get(name, "")[k].value; got != float64(count) {
 					t.Fatalf("%s of %s is %v at %v, want %d", name, pool.name, got, at, count)
 				}
 			}
-			for s := range sim.States {
+			for s := range event.States {
 				seen[s] += n[s]
 				if got := get("clifftop_replicas", `,state="`+s.String()+`"`)[k].value; got != float64(n[s]) {
 					t.Fatalf("%v replicas of %s are %v at %v, want %d", got, pool.name, s, at, n[s])
@@ -131,7 +131,7 @@ func TestReplicaMetrics(t *testing.T) {
 			list := series[key("healthy_pods_total", i, fmt.Sprintf(`,server="replica %d"`, i))]
 			for k, s := range list {
 				at := clock.Time(k) * clock.Time(r.metrics.Interval().Nanoseconds()*1000)
-				if ready := r.states.at(i, at) == sim.Ready; ready != (s.value == 1) {
+				if ready := r.states.at(i, at) == event.Ready; ready != (s.value == 1) {
 					t.Fatalf("replica %d: %v at %v", i, s.value, at)
 				}
 			}
@@ -142,10 +142,10 @@ func TestReplicaMetrics(t *testing.T) {
 	}
 	for s, n := range seen {
 		if n == 0 {
-			t.Errorf("no replica is ever %v at a sample", sim.State(s))
+			t.Errorf("no replica is ever %v at a sample", event.State(s))
 		}
 	}
-	if worked[sim.Down] == 0 {
+	if worked[event.Down] == 0 {
 		t.Error("no iteration outlives its replica")
 	}
 }

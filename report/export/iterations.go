@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"clifftop/report/layout"
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // IterationColumns is the header of iterations.csv, which has a row for each iteration of each replica in the order in
@@ -18,13 +18,13 @@ const IterationColumns = "replica,start_s,duration_ms,wait_ms,host_ms,sequences,
 
 // Iterations writes iterations.csv while a run goes on.
 type Iterations struct {
-	deaf
+	event.Ignore
 	w   io.Writer
 	buf []byte
 	err error
 }
 
-var _ StepSink = (*Iterations)(nil)
+var _ event.StepObserver = (*Iterations)(nil)
 
 // NewIterations starts the file with its header. Call [Iterations.Flush] at the end.
 func NewIterations(w io.Writer) *Iterations {
@@ -32,7 +32,7 @@ func NewIterations(w io.Writer) *Iterations {
 }
 
 // Step writes a row.
-func (t *Iterations) Step(step *sim.Step) {
+func (t *Iterations) Step(step *event.Step) {
 	s := step.Span
 	b := strconv.AppendInt(t.buf, int64(s.Replica), 10)
 	b = layout.AppendThousandths(append(b, ','), int64(s.Start), 9)

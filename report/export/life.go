@@ -3,8 +3,8 @@ package export
 import (
 	"fmt"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // traceLife is what a timeline notes of a request while it is in the system, beside its record.
@@ -33,7 +33,7 @@ type (
 func (l *traceLife) preempted() { l.away, l.prefills, l.recompute = true, true, true }
 
 // scheduled notes what an iteration does for the request.
-func (l *traceLife) scheduled(s *sim.Share, start, end clock.Time) {
+func (l *traceLife) scheduled(s *event.Share, start, end clock.Time) {
 	if !l.seen {
 		l.seen, l.prefills, l.away = true, true, false
 	}
@@ -78,7 +78,7 @@ func (l *traceLanes) take(out *events, from, to clock.Time) track {
 }
 
 // draw writes the slices of a request that has ended: the whole, its phases, and in these its chunks and absences.
-func (l *traceLife) draw(out *events, lanes *traceLanes, rec *sim.Record) track {
+func (l *traceLife) draw(out *events, lanes *traceLanes, rec *event.Record) track {
 	end := lastSeen(rec)
 	d := drawnRequest{out, lanes.take(out, rec.Request.Arrival, end), end}
 	d.whole(rec)
@@ -100,7 +100,7 @@ func (l *traceLife) draw(out *events, lanes *traceLanes, rec *sim.Record) track 
 }
 
 // lastSeen is the last instant that is known of a request.
-func lastSeen(rec *sim.Record) clock.Time {
+func lastSeen(rec *event.Record) clock.Time {
 	end := rec.Request.Arrival
 	for _, at := range [...]clock.Time{rec.Queued, rec.LastToken, rec.ClientLast, rec.Released, rec.Left} {
 		if at != clock.Never {
@@ -118,14 +118,14 @@ type drawnRequest struct {
 }
 
 // whole writes the slice of the request itself, with what is known of it.
-func (d *drawnRequest) whole(rec *sim.Record) {
+func (d *drawnRequest) whole(rec *event.Record) {
 	r, out := &rec.Request, d.out
 	id, _ := r.First()
 	out.begin('X', d.on, fmt.Sprintf("request %d", id))
 	out.during(r.Arrival, d.end)
 	out.openArgs()
 	out.text("outcome", rec.Outcome.String())
-	if rec.Refusal != sim.NotRefused {
+	if rec.Refusal != event.NotRefused {
 		out.text("refusal", rec.Refusal.String())
 	}
 	if n := r.Attempt(); n > 0 {

@@ -3,8 +3,8 @@ package export
 import (
 	"slices"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // MetricsInfo says what metrics are of.
@@ -45,7 +45,7 @@ type EngineInfo struct {
 // it ends. Requests that the engine refuses are in none of its metrics, and those in the system when a run is
 // over are in the gauges and token counts only.
 type Metrics struct {
-	deaf
+	event.Ignore
 	info     MetricsInfo
 	families [histograms]family
 	step     clock.Duration
@@ -55,7 +55,10 @@ type Metrics struct {
 	last     clock.Time // of what happened
 }
 
-var _ StepSink = (*Metrics)(nil)
+var (
+	_ event.StepObserver  = (*Metrics)(nil)
+	_ event.FleetObserver = (*Metrics)(nil)
+)
 
 const (
 	shortestStep = clock.Second / 4
@@ -109,7 +112,7 @@ func (r *reading) read(at clock.Time, value float64) {
 type tally struct {
 	counts []uint64
 	n      uint64
-	sum    sim.Uint128
+	sum    clock.Uint128
 }
 
 // observe counts a value, which is not negative, so many times.
@@ -123,7 +126,7 @@ func (t *tally) observe(f *family, v int64, weight uint64) {
 	i, _ := slices.BinarySearch(f.bounds, v)
 	t.counts[i] += weight
 	t.n += weight
-	t.sum = t.sum.Add(sim.Mul64(uint64(v), weight))
+	t.sum = t.sum.Add(clock.Mul64(uint64(v), weight))
 }
 
 // merge adds what a later interval has counted.
@@ -193,9 +196,17 @@ func (m *Metrics) halve() {
 	m.step *= 2
 }
 
+// OfReplica implements [event.FleetObserver].
+func (m *Metrics) OfReplica(i int) event.Observer { return engineMetrics{export: m, replica: i} }
+
+// engineMetrics observes a replica.
+type engineMetrics atReplica[*Metrics]
+
+func (o engineMetrics) at(t clock.Time) *slot { return o.export.at(o.replica, t) }
+
 // Levels reads the gauges of requests.
-func (m *Metrics) Levels(replica int, at clock.Time, l *sim.Levels) {
-	s := m.at(replica, at)
+func (o engineMetrics) Levels(at clock.Time, l *event.Levels) {
+	s := o.at(at)
 	s.gauges[runningRequests].read(at, float64(l.Running))
 	s.gauges[waitingRequests].read(at, float64(l.Waiting))
 	if l.Running == 0 { // nobody holds a block
@@ -205,7 +216,7 @@ func (m *Metrics) Levels(replica int, at clock.Time, l *sim.Levels) {
 
 // Step counts what an iteration produces. It is asked for singly because a gauge is read between iterations that
 // otherwise run as one.
-func (m *Metrics) Step(step *sim.Step) {
+func (m *Metrics) Step(step *event.Step) {
 	s := step.Span
 	end := s.End(1)
 	m.works(s.Replica, s.Start, end)
@@ -227,27 +238,27 @@ func (m *Metrics) Step(step *sim.Step) {
 }
 
 // Gap counts gaps that no span carries.
-func (m *Metrics) Gap(replica int, at clock.Time, gap clock.Duration, n int) {
+func (o engineMetrics) Gap(at clock.Time, gap clock.Duration, n int) {
 	const longest = clock.Duration(1<<63-1) / clock.FemtosPerPico
 	for _, h := range [...]int{interTokenLatency, timePerOutputToken} {
-		m.at(replica, at).buckets[h].observe(&m.families[h], int64(min(gap, longest))*clock.FemtosPerPico, uint64(n))
+		o.at(at).buckets[h].observe(&o.export.families[h], int64(min(gap, longest))*clock.FemtosPerPico, uint64(n))
 	}
 }
 
 // Preempted counts a preemption.
-func (m *Metrics) Preempted(replica int, at clock.Time) {
-	m.at(replica, at).counters[preemptions]++
+func (o engineMetrics) Preempted(at clock.Time) {
+	o.at(at).counters[preemptions]++
 }
 
 // Dropped takes tokens back that were not delivered.
-func (m *Metrics) Dropped(replica int, at clock.Time, tokens int) {
-	m.at(replica, at).counters[generationTokens] -= int64(tokens)
+func (o engineMetrics) Dropped(at clock.Time, tokens int) {
+	o.at(at).counters[generationTokens] -= int64(tokens)
 }
 
 // Finished counts a request.
-func (m *Metrics) Finished(rec *sim.Record) {
+func (m *Metrics) Finished(rec *event.Record) {
 	replica := rec.Replica
-	if replica < 0 || rec.Refusal != sim.NotRefused {
+	if replica < 0 || rec.Refusal != event.NotRefused {
 		return
 	}
 	r := &rec.Request
@@ -270,7 +281,7 @@ func (m *Metrics) Finished(rec *sim.Record) {
 }
 
 // ended counts what is known when a request has ended for the server.
-func (m *Metrics) ended(replica int, rec *sim.Record, arrived clock.Time) {
+func (m *Metrics) ended(replica int, rec *event.Record, arrived clock.Time) {
 	end, reason := rec.Released, successAbort
 	if rec.LastToken != clock.Never && rec.Tokens >= rec.Request.OutputTokens {
 		end, reason = rec.LastToken, successStop

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"clifftop/report/export"
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // sample is a value of a series, with its instant where it has one.
@@ -113,8 +113,8 @@ func TestMetrics(t *testing.T) {
 			}
 			tokens += int64(rec.Tokens)
 			switch {
-			case rec.Refusal != sim.NotRefused:
-			case rec.Outcome == sim.Completed:
+			case rec.Refusal != event.NotRefused:
+			case rec.Outcome == event.Completed:
 				whole++
 				ttft = append(ttft, rec.ClientFirst.Sub(rec.Request.Arrival).Seconds())
 				e2e = append(e2e, rec.ClientLast.Sub(rec.Request.Arrival).Seconds())

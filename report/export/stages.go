@@ -1,8 +1,8 @@
 package export
 
 import (
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // stageGroup is the passages of iterations, drawn as one slice, through a stage of a pipeline.
@@ -12,7 +12,7 @@ type stageGroup struct {
 }
 
 // pass adds an iteration's passages. Iterations pass a stage one after the other, in the order in which they are told.
-func (g *iterationGroup) pass(passages []sim.Passage) {
+func (g *iterationGroup) pass(passages []event.Passage) {
 	for i := range min(len(passages), len(g.stages)) {
 		p, s := &passages[i], &g.stages[i]
 		if g.n == 0 {

@@ -11,14 +11,14 @@ import (
 	"clifftop/experiments"
 	"clifftop/report"
 	"clifftop/report/export"
-	"clifftop/sim"
+	"clifftop/sim/event"
 )
 
 // stageTracks are the slices of the stages of each replica, and its iterations.
-func (tl *timeline) stageTracks() (stages map[int]map[string][]event, iterations map[int][]event) {
+func (tl *timeline) stageTracks() (stages map[int]map[string][]traceEvent, iterations map[int][]traceEvent) {
 	type track struct{ process, thread int }
 	names := map[track]string{}
-	stages, iterations = map[int]map[string][]event{}, map[int][]event{}
+	stages, iterations = map[int]map[string][]traceEvent{}, map[int][]traceEvent{}
 	for _, e := range tl.Events {
 		on := track{*e.Process, *e.Thread}
 		switch {
@@ -29,7 +29,7 @@ func (tl *timeline) stageTracks() (stages map[int]map[string][]event, iterations
 			iterations[on.process] = append(iterations[on.process], e)
 		case strings.HasPrefix(names[on], "stage "):
 			if stages[on.process] == nil {
-				stages[on.process] = map[string][]event{}
+				stages[on.process] = map[string][]traceEvent{}
 			}
 			stages[on.process][names[on]] = append(stages[on.process][names[on]], e)
 		}
@@ -38,7 +38,7 @@ func (tl *timeline) stageTracks() (stages map[int]map[string][]event, iterations
 }
 
 // within is how many seconds of a slice lie in a window.
-func within(e event, from, to float64) float64 {
+func within(e traceEvent, from, to float64) float64 {
 	start := *e.At / 1e6
 	return max(0, min(start+*e.Length/1e6, to)-max(start, from))
 }
@@ -120,7 +120,7 @@ func TestStagesAreThinned(t *testing.T) {
 	replicas := []export.TraceReplica{{Name: "one", Stages: 3}, {Name: "other", Stages: 3}}
 	trace := export.NewTrace(&thin, export.TraceInfo{Replicas: replicas, Events: 5000})
 	var want float64 // nanoseconds
-	_, err := u.Run(context.Background(), experiments.RunOptions{Sinks: []export.Sink{trace}, Span: func(s *sim.Span) {
+	_, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{Observers: []event.Observer{trace}, Span: func(s *event.Span) {
 		for i := range s.Passages {
 			want += float64(s.Passages[i].Femtos) / 1e6
 		}

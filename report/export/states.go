@@ -1,20 +1,20 @@
 package export
 
 import (
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // stateNames are those of the slices of a replica's states; one that is off has none.
-var stateNames = [sim.States]string{sim.Ready: "serving", sim.Starting: "cold start", sim.Draining: "draining", sim.Down: "down"}
+var stateNames = [event.States]string{event.Ready: "serving", event.Starting: "cold start", event.Draining: "draining", event.Down: "down"}
 
 // ReplicaState draws the state that a replica leaves.
-func (t *Trace) ReplicaState(replica int, at clock.Time, s sim.State) {
+func (t *Trace) ReplicaState(at clock.Time, replica int, s event.State) {
 	r := t.replica(replica)
 	t.last = max(t.last, at)
 	t.state(replica, at)
 	r.state = s
-	if s == sim.Down || s == sim.Off { // all that it had is gone, once its last iteration has ended
+	if s == event.Down || s == event.Off { // all that it had is gone, once its last iteration has ended
 		over := max(at, r.end)
 		t.counter(firstReplica+replica, over, "batch", "decoding", 0, "prefill tokens", 0)
 		t.counter(firstReplica+replica, over, "KV blocks", "used", 0, "", 0)

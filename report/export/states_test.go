@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // stateTracks are the slices of the states of each replica, by its number.
-func (tl *timeline) stateTracks() map[int][]event {
+func (tl *timeline) stateTracks() map[int][]traceEvent {
 	type track struct{ process, thread int }
-	names, list := map[track]string{}, map[int][]event{}
+	names, list := map[track]string{}, map[int][]traceEvent{}
 	for _, e := range tl.Events {
 		on := track{*e.Process, *e.Thread}
 		switch {
@@ -39,11 +39,11 @@ func TestStates(t *testing.T) {
 	seen := map[string]int{}
 	for i := range r.setup.Report.Replicas {
 		k := 0
-		check := func(state sim.State, from, to clock.Time) {
-			if state == sim.Off || from == to {
+		check := func(state event.State, from, to clock.Time) {
+			if state == event.Off || from == to {
 				return
 			}
-			name := map[sim.State]string{sim.Ready: "serving", sim.Starting: "cold start", sim.Draining: "draining", sim.Down: "down"}[state]
+			name := map[event.State]string{event.Ready: "serving", event.Starting: "cold start", event.Draining: "draining", event.Down: "down"}[state]
 			if k == len(tracks[i]) {
 				t.Fatalf("replica %d: %s from %v to %v is missing", i, name, from, to)
 			}
@@ -54,7 +54,7 @@ func TestStates(t *testing.T) {
 			seen[name]++
 			k++
 		}
-		state, since := sim.Ready, clock.Time(0)
+		state, since := event.Ready, clock.Time(0)
 		for _, e := range r.states.entered {
 			if e.replica == i {
 				check(state, since, e.at)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -41,7 +41,6 @@ const DefaultEvents = 1_000_000
 //
 // Of long runs it thins out what comes late: see the notes in the timeline, and otherData.
 type Trace struct {
-	deaf
 	out      *events
 	info     TraceInfo
 	replicas []*traceReplica
@@ -54,8 +53,9 @@ type Trace struct {
 }
 
 var (
-	_ StepSink = (*Trace)(nil)
-	_ LifeSink = (*Trace)(nil)
+	_ event.StepObserver      = (*Trace)(nil)
+	_ event.FleetObserver     = (*Trace)(nil)
+	_ event.LifecycleObserver = (*Trace)(nil)
 )
 
 // Processes and threads of a timeline.
@@ -85,8 +85,8 @@ type traceReplica struct {
 	lanes   traceLanes
 	group   iterationGroup
 	end     clock.Time // of its last iteration
-	levels  sim.Levels
-	state   sim.State
+	levels  event.Levels
+	state   event.State
 	since   clock.Time // in it
 	changes int64      // of levels, and iterations, that have been counted
 	batches int64
@@ -134,8 +134,15 @@ func (t *Trace) Arrived(_ clock.Time, r *workload.Request) {
 	t.open[r.ID] = &traceLife{kept: id%t.requests.stride == 0}
 }
 
+// OfReplica implements [event.FleetObserver].
+func (t *Trace) OfReplica(i int) event.Observer { return traceLevels{export: t, replica: i} }
+
+// traceLevels observes the levels of a replica.
+type traceLevels atReplica[*Trace]
+
 // Levels draws the numbers of running and waiting requests of a replica.
-func (t *Trace) Levels(replica int, at clock.Time, l *sim.Levels) {
+func (o traceLevels) Levels(at clock.Time, l *event.Levels) {
+	t, replica := o.export, o.replica
 	r := t.replica(replica)
 	t.last = max(t.last, at)
 	if l.Running == r.levels.Running && l.Waiting == r.levels.Waiting {
@@ -162,7 +169,7 @@ func (t *Trace) counter(process int, at clock.Time, name, key string, v int64, s
 }
 
 // Step draws an iteration and notes what it does for each request.
-func (t *Trace) Step(s *sim.Step) {
+func (t *Trace) Step(s *event.Step) {
 	i := s.Span.Replica
 	r := t.replica(i)
 	start, end := s.Span.Start, s.Span.End(s.Span.N)
@@ -242,7 +249,7 @@ func (t *Trace) iteration(replica int, g *iterationGroup) {
 }
 
 // Finished draws a request.
-func (t *Trace) Finished(rec *sim.Record) {
+func (t *Trace) Finished(rec *event.Record) {
 	life := t.open[rec.Request.ID]
 	delete(t.open, rec.Request.ID)
 	t.ended++

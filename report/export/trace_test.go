@@ -11,12 +11,12 @@ import (
 
 	"clifftop/experiments"
 	"clifftop/report/export"
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
-// event is one of the trace-event format.
-type event struct {
+// traceEvent is one of the trace-event format.
+type traceEvent struct {
 	Phase   string `json:"ph"`
 	Process *int   `json:"pid"`
 	Thread  *int   `json:"tid"`
@@ -28,7 +28,7 @@ type event struct {
 }
 
 type timeline struct {
-	Events []event        `json:"traceEvents"`
+	Events []traceEvent   `json:"traceEvents"`
 	Unit   string         `json:"displayTimeUnit"`
 	Other  map[string]any `json:"otherData"`
 }
@@ -51,7 +51,7 @@ func (tl *timeline) check(t *testing.T) {
 	type track struct{ process, thread int }
 	open := map[track][]int64{} // ends of the slices that hold the next one, in nanoseconds
 	last := map[track]int64{}
-	slices := map[track][]event{}
+	slices := map[track][]traceEvent{}
 	for i, e := range tl.Events {
 		if e.Process == nil || e.Thread == nil || *e.Process < 1 || e.Name == "" {
 			t.Fatalf("event %d has no track or name: %+v", i, e)
@@ -150,8 +150,8 @@ func TestTrace(t *testing.T) {
 func TestTraceIsExact(t *testing.T) {
 	r := one(t, "preempted")
 	tl := readTimeline(t, r.trace.Bytes())
-	begin := map[string]event{}
-	phases := map[string]map[string]event{}
+	begin := map[string]traceEvent{}
+	phases := map[string]map[string]traceEvent{}
 	var on string
 	for _, e := range tl.Events {
 		if e.Phase != "X" || *e.Thread == 1 {
@@ -159,7 +159,7 @@ func TestTraceIsExact(t *testing.T) {
 		}
 		if strings.HasPrefix(e.Name, "request ") {
 			on = e.Name
-			begin[on], phases[on] = e, map[string]event{}
+			begin[on], phases[on] = e, map[string]traceEvent{}
 		} else {
 			phases[on][e.Name] = e
 		}
@@ -195,9 +195,9 @@ func TestTraceIsThinned(t *testing.T) {
 	u := resolved(t, "run: {requests: 1500}")
 	const limit = 10_000
 	var whole, thin bytes.Buffer
-	all, some := u.NewTrace(&whole), export.NewTrace(&thin, export.TraceInfo{Events: limit})
+	all, some := experiments.NewTrace(u, &whole), export.NewTrace(&thin, export.TraceInfo{Events: limit})
 	output := 0
-	res, err := u.Run(context.Background(), experiments.RunOptions{Sinks: []export.Sink{all, some}, Span: func(s *sim.Span) { output += s.N * s.Output() }})
+	res, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{Observers: []event.Observer{all, some}, Span: func(s *event.Span) { output += s.N * s.Output() }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestPausesAreThinned(t *testing.T) {
 	const limit = 10_000
 	var thin bytes.Buffer
 	trace := export.NewTrace(&thin, export.TraceInfo{Events: limit})
-	if _, err := u.Run(context.Background(), experiments.RunOptions{Sinks: []export.Sink{trace}}); err != nil {
+	if _, err := experiments.RunSetup(context.Background(), u, experiments.RunOptions{Observers: []event.Observer{trace}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := trace.Close(); err != nil {

@@ -91,3 +91,22 @@ func AppendThousandths(b []byte, v int64, decimals int) []byte {
 		}
 	}
 }
+
+// Price writes an amount in US dollars, or a dash for nil.
+func Price(x *float64) string {
+	if x == nil {
+		return "–"
+	}
+	return Dollars(*x)
+}
+
+// Milliseconds writes a latency in the unit that suits it.
+func Milliseconds(ms float64) string {
+	if ms >= 1000 {
+		return Digits(ms/1000) + " s"
+	}
+	return Digits(ms) + " ms"
+}
+
+// Seconds prints a number of seconds for people.
+func Seconds(s float64) string { return Significant(s, 4) + " s" }

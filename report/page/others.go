@@ -5,13 +5,14 @@ import (
 	"io"
 	"strings"
 
-	"clifftop/report"
 	"clifftop/report/layout"
+	"clifftop/report/plan"
 	"clifftop/report/plot"
+	"clifftop/report/verdict"
 )
 
 // Compare is the page of a comparison.
-func Compare(v *report.Verdict) (*Page, error) {
+func Compare(v *verdict.Result) (*Page, error) {
 	p := &Page{Kind: "compare", Title: verdictTitle(v), Origin: Origin{Version: v.Clifftop, Seeds: fmt.Sprintf("seed %d", v.Seeds[0])}}
 	if n := len(v.Seeds); n > 1 {
 		p.Origin.Seeds = fmt.Sprintf("seeds %d to %d, which all variants share", v.Seeds[0], v.Seeds[n-1])
@@ -48,13 +49,13 @@ func Compare(v *report.Verdict) (*Page, error) {
 }
 
 // variantFact is a variant's verdict.
-func variantFact(x *report.Variant) Fact {
+func variantFact(x *verdict.Variant) Fact {
 	better, worse := 0, 0
 	for _, m := range x.Metrics {
 		switch m.Verdict {
-		case report.Pass:
+		case verdict.Pass:
 			better++
-		case report.Fail:
+		case verdict.Fail:
 			worse++
 		}
 	}
@@ -66,7 +67,7 @@ func variantFact(x *report.Variant) Fact {
 }
 
 // compared is the name of what is compared: number 0 is the baseline, and the variants follow.
-func compared(v *report.Verdict, i int) string {
+func compared(v *verdict.Result, i int) string {
 	if i == 0 {
 		return v.Baseline
 	}
@@ -74,7 +75,7 @@ func compared(v *report.Verdict, i int) string {
 }
 
 // pooled are the baseline and the variants, as many as can be told apart.
-func pooled(v *report.Verdict) []plot.Closeup {
+func pooled(v *verdict.Result) []plot.Closeup {
 	const most = 6
 	var runs []plot.Closeup
 	for i, s := range v.Pooled[:min(len(v.Pooled), most)] {
@@ -83,7 +84,7 @@ func pooled(v *report.Verdict) []plot.Closeup {
 	return runs
 }
 
-func verdictTitle(v *report.Verdict) string {
+func verdictTitle(v *verdict.Result) string {
 	var passed, failed []string
 	for _, x := range v.Variants {
 		if x.Pass {
@@ -115,7 +116,7 @@ func verb(plural string, n int) string {
 }
 
 // Plan is the page of a plan.
-func Plan(x *report.Plan) (*Page, error) {
+func Plan(x *plan.Result) (*Page, error) {
 	p := &Page{Kind: "plan", Title: x.Answer(), Facts: planFacts(x), Origin: Origin{Version: x.Clifftop, Seeds: fmt.Sprintf("seed %d", x.Seed)}}
 	if x.Partial {
 		p.Partial = "The search was interrupted: candidates may be missing."
@@ -131,7 +132,7 @@ func Plan(x *report.Plan) (*Page, error) {
 	return p, nil
 }
 
-func planFacts(x *report.Plan) []Fact {
+func planFacts(x *plan.Result) []Fact {
 	if len(x.Candidates) == 0 {
 		return nil
 	}

@@ -10,7 +10,10 @@ import (
 	"testing"
 
 	"clifftop/report"
+	"clifftop/report/curve"
 	"clifftop/report/plot"
+	"clifftop/report/stats"
+	"clifftop/report/verdict"
 )
 
 func of[T any](v T) *T { return &v }
@@ -35,7 +38,7 @@ func sample() *report.Summary {
 	s.Latency.TTFT = report.Distribution{N: 2000, Mean: of(50.), P50: of(40.), P90: of(80.), P95: of(90.), P99: of(99.), Max: of(120.)}
 	s.Latency.TPOT = s.Latency.TTFT
 	s.Latency.ITL = s.Latency.TTFT
-	shape := report.Shape{N: 3, Bins: []report.Bin{{Low: 39, High: 41, N: 2}, {Low: 99, High: 101, N: 1}}}
+	shape := stats.Shape{N: 3, Bins: []stats.Bin{{Low: 39, High: 41, N: 2}, {Low: 99, High: 101, N: 1}}}
 	s.Detail = &report.Detail{TTFT: shape, TPOT: shape, E2E: shape, ITL: shape, Opening: &report.Opening{Iterations: []report.Iteration{{Start: 1e9, End: 2e10, Decodes: 3}}}}
 	for i := range 512 {
 		s.Detail.Series = append(s.Detail.Series, report.SeriesPoint{StartS: float64(i), EndS: float64(i + 1), RunningMean: 3.3333333, QueueMean: 1, OutputTokens: int64(i), ComputedTokens: 10, PrefillTokens: 4, KVUsageMean: of(0.5), InWindow: i > 9})
@@ -163,14 +166,14 @@ func TestWithoutDetail(t *testing.T) {
 }
 
 func TestSweepPage(t *testing.T) {
-	var points []report.CurvePoint
+	var points []curve.Point
 	for i, rate := range []float64{1, 5, 10} {
 		s := sample()
 		s.Throughput.OutputTokensPerS = of(100 * min(rate, 8))
 		s.Latency.TTFT.P95 = of(float64(50 * (i + 1)))
-		points = append(points, report.CurvePoint{Value: rate, Summary: s})
+		points = append(points, curve.Point{Value: rate, Summary: s})
 	}
-	c := report.NewCurve("rate", points)
+	c := curve.New("rate", points)
 	c.Partial = true
 	p, err := Sweep(c, Machine{1e15, 3e12})
 	text := written(t, p, err)
@@ -184,17 +187,17 @@ func TestSweepPage(t *testing.T) {
 // Of results without details the distributions go through the percentiles that summaries have.
 func TestPercentilesForDistributions(t *testing.T) {
 	var runs [][]*report.Summary
-	var points []report.CurvePoint
+	var points []curve.Point
 	for i, rate := range []float64{1, 5, 10} {
 		s := sample()
 		s.Detail = nil
 		s.Latency.TTFT.P50 = of(float64(40 * (i + 1)))
-		points = append(points, report.CurvePoint{Value: rate, Summary: s})
+		points = append(points, curve.Point{Value: rate, Summary: s})
 		runs = append(runs, []*report.Summary{s})
 	}
-	sweep, err := Sweep(report.NewCurve("rate", points), Machine{})
+	sweep, err := Sweep(curve.New("rate", points), Machine{})
 	swept := written(t, sweep, err)
-	compare, err := Compare(report.Compare([]string{"base", "one", "two"}, []uint64{7}, runs))
+	compare, err := Compare(verdict.Compare([]string{"base", "one", "two"}, []uint64{7}, runs))
 	compared := written(t, compare, err)
 	for _, text := range []string{swept, compared} {
 		for _, want := range []string{"Distribution of latencies", "p99.9 and the maximum", `"x":[40,80,90,99,120],"y":[0.5,0.9,0.95,0.99,1]`} {

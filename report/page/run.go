@@ -8,6 +8,7 @@ import (
 	"clifftop/report/chart"
 	"clifftop/report/layout"
 	"clifftop/report/plot"
+	"clifftop/report/table"
 )
 
 // Machine is what a replica's hardware can do at most, in FLOPs and bytes per second; zero where it is unknown.
@@ -25,7 +26,7 @@ func Run(s *report.Summary, bands report.Profile, m Machine) (*Page, error) {
 	if s.Partial {
 		p.Partial = "The run was interrupted: the numbers are of what happened before."
 	}
-	words, err := tables(3, func(w io.Writer) error { return s.WriteMarkdown(w, bands) })
+	words, err := tables(3, func(w io.Writer) error { return table.WriteMarkdown(s, w, bands) })
 	if err != nil {
 		return nil, err
 	}

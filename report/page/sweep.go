@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"clifftop/report"
+	"clifftop/report/curve"
 	"clifftop/report/layout"
 	"clifftop/report/plot"
 )
 
 // Sweep is the page of a curve.
-func Sweep(c *report.Curve, m Machine) (*Page, error) {
+func Sweep(c *curve.Curve, m Machine) (*Page, error) {
 	c, err := c.Shown()
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func Sweep(c *report.Curve, m Machine) (*Page, error) {
 }
 
 // curve appends the figures of a curve; the title of the first is the page's.
-func (p *Page) curve(c *report.Curve) error {
+func (p *Page) curve(c *curve.Curve) error {
 	for _, k := range []struct{ figure, name string }{
 		{"operating", "Operating curve"}, {"throughput", "Throughput"}, {"latency", "Latency"}, {"interactivity", "Speed for each user"}, {"kv", "KV cache"},
 	} {
@@ -97,7 +97,7 @@ func detailed(runs []plot.Closeup) []plot.Closeup {
 }
 
 // points is the table of all loads, without the findings that follow it in Markdown.
-func points(c *report.Curve) (template.HTML, error) {
+func points(c *curve.Curve) (template.HTML, error) {
 	return tables(3, func(w io.Writer) error {
 		var b strings.Builder
 		if err := c.WriteMarkdown(&b); err != nil {
@@ -109,7 +109,7 @@ func points(c *report.Curve) (template.HTML, error) {
 	})
 }
 
-func sweepFacts(c *report.Curve) []Fact {
+func sweepFacts(c *curve.Curve) []Fact {
 	var facts []Fact
 	tokens := func(v float64) string { return layout.Digits(v) + " output tokens/s" }
 	at := func(v float64) string { return plot.Load(c, v) }

@@ -8,6 +8,8 @@ import (
 
 	"clifftop/report"
 	"clifftop/report/chart"
+	"clifftop/report/curve"
+	"clifftop/report/stats"
 )
 
 // Closeup is a run that is looked at closely. Most pictures of it need its detail.
@@ -17,7 +19,7 @@ type Closeup struct {
 }
 
 // Closeups are the runs of a sweep that tell most: the lowest load, the knee, and the first load without a steady state or, without any, the highest.
-func Closeups(c *report.Curve) []Closeup {
+func Closeups(c *curve.Curve) []Closeup {
 	v := newSweep(c)
 	var out []Closeup
 	add := func(name string, load float64) {
@@ -61,12 +63,12 @@ func Latencies(runs []Closeup) *chart.Lines {
 	c := &chart.Lines{Title: latenciesFinding(runs), Beside: true, Notes: []string{note}}
 	for _, m := range []struct {
 		key, title string
-		shape      func(*report.Detail) *report.Shape
+		shape      func(*report.Detail) *stats.Shape
 		of         func(*report.Latency) *report.Distribution
 	}{
-		{"ttft", "Time to first token (TTFT)", func(d *report.Detail) *report.Shape { return &d.TTFT }, func(l *report.Latency) *report.Distribution { return &l.TTFT }},
-		{"tpot", "Time per output token (TPOT)", func(d *report.Detail) *report.Shape { return &d.TPOT }, func(l *report.Latency) *report.Distribution { return &l.TPOT }},
-		{"e2e", "End to end", func(d *report.Detail) *report.Shape { return &d.E2E }, func(l *report.Latency) *report.Distribution { return &l.E2E }},
+		{"ttft", "Time to first token (TTFT)", func(d *report.Detail) *stats.Shape { return &d.TTFT }, func(l *report.Latency) *report.Distribution { return &l.TTFT }},
+		{"tpot", "Time per output token (TPOT)", func(d *report.Detail) *stats.Shape { return &d.TPOT }, func(l *report.Latency) *report.Distribution { return &l.TPOT }},
+		{"e2e", "End to end", func(d *report.Detail) *stats.Shape { return &d.E2E }, func(l *report.Latency) *report.Distribution { return &l.E2E }},
 	} {
 		p := chart.Panel{
 			Title: m.title, X: chart.Scale{Title: "ms or s, log scale", Unit: chart.Milliseconds, Log: true},
@@ -106,7 +108,7 @@ func percentiles(d *report.Distribution) []chart.Point {
 }
 
 // cumulative is the part of the values up to each bin's end.
-func cumulative(s *report.Shape) []chart.Point {
+func cumulative(s *stats.Shape) []chart.Point {
 	var points []chart.Point
 	below := int64(0)
 	for i, b := range s.Bins {
@@ -183,8 +185,8 @@ func Gaps(runs []Closeup) *chart.Lines {
 }
 
 // inSteps divides a distribution anew, in steps that are alike on a logarithmic axis. The last point ends the last one.
-func inSteps(s *report.Shape) []chart.Point {
-	var bins []report.Bin
+func inSteps(s *stats.Shape) []chart.Point {
+	var bins []stats.Bin
 	for _, b := range s.Bins {
 		if b.Low > 0 {
 			bins = append(bins, b)
@@ -240,7 +242,7 @@ func gapsFinding(runs []Closeup) string {
 func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // Each is every run of a sweep, named by its load.
-func Each(c *report.Curve) []Closeup {
+func Each(c *curve.Curve) []Closeup {
 	v := newSweep(c)
 	var out []Closeup
 	for _, p := range v.points {
@@ -250,4 +252,4 @@ func Each(c *report.Curve) []Closeup {
 }
 
 // Load writes a load of a sweep with its unit.
-func Load(c *report.Curve, value float64) string { return newSweep(c).load(value) }
+func Load(c *curve.Curve, value float64) string { return newSweep(c).load(value) }

@@ -8,6 +8,9 @@ import (
 
 	"clifftop/report"
 	"clifftop/report/chart"
+	"clifftop/report/curve"
+	"clifftop/report/stats"
+	"clifftop/report/verdict"
 	"clifftop/sim/clock"
 )
 
@@ -16,7 +19,7 @@ func looked(name string, p50, p99 float64) Closeup {
 	s := &report.Summary{}
 	s.Latency.TTFT, s.Latency.ITL = dist(2000, p50, p99, p99), dist(9000, p50, p99, p99)
 	s.Latency.ITL.P99 = of(p99)
-	shape := report.Shape{N: 100, Bins: []report.Bin{{Low: p50 * 0.9, High: p50, N: 60}, {Low: p50, High: p50 * 1.02, N: 30}, {Low: p99, High: p99 * 1.03, N: 10}}}
+	shape := stats.Shape{N: 100, Bins: []stats.Bin{{Low: p50 * 0.9, High: p50, N: 60}, {Low: p50, High: p50 * 1.02, N: 30}, {Low: p99, High: p99 * 1.03, N: 10}}}
 	s.Detail = &report.Detail{TTFT: shape, TPOT: shape, E2E: shape, ITL: shape}
 	return Closeup{name, s}
 }
@@ -35,7 +38,7 @@ func TestInStepsKeepsAll(t *testing.T) {
 	if math.Abs(sum-1) > 1e-9 || points[len(points)-1].Y != 0 {
 		t.Errorf("the parts add up to %g", sum)
 	}
-	if inSteps(&report.Shape{}) != nil {
+	if inSteps(&stats.Shape{}) != nil {
 		t.Error("nothing has steps")
 	}
 }
@@ -67,7 +70,7 @@ func nilRun() *report.Summary { return &report.Summary{Detail: &report.Detail{}}
 // A sweep is looked at closely where nothing binds, at the knee, and beyond.
 func TestCloseupsOfASweep(t *testing.T) {
 	c := openCurve()
-	c.Knee = &report.Knee{Value: 22}
+	c.Knee = &curve.Knee{Value: 22}
 	var names []string
 	for _, r := range Closeups(c) {
 		names = append(names, r.Name)
@@ -143,7 +146,7 @@ func TestOpeningShows(t *testing.T) {
 // A figure's numbers are those that it draws, and what is not a number is null.
 func TestDiagrams(t *testing.T) {
 	c := openCurve()
-	c.Knee = &report.Knee{Value: 22, OutputTokensPerS: 3900}
+	c.Knee = &curve.Knee{Value: 22, OutputTokensPerS: 3900}
 	f, err := Curve(c, "operating")
 	if err != nil {
 		t.Fatal(err)
@@ -175,11 +178,11 @@ func TestDiagrams(t *testing.T) {
 }
 
 func TestDifferences(t *testing.T) {
-	v := &report.Verdict{Baseline: "old"}
-	x := &report.Variant{Name: "new", Metrics: []report.MetricDiff{
-		{Path: "throughput.requests_per_s", Baseline: of(10.), Variant: of(12.), Difference: of(2.), CI95: &[2]float64{1, 3}, Verdict: report.Pass},
-		{Path: "latency_ms.ttft.mean", Baseline: of(100.), Variant: of(200.), Difference: of(100.), CI95: &[2]float64{-500, 700}, Verdict: report.NotDistinguishable},
-		{Path: "system.preemptions", Baseline: of(0.), Variant: of(0.), Verdict: report.Unknown},
+	v := &verdict.Result{Baseline: "old"}
+	x := &verdict.Variant{Name: "new", Metrics: []verdict.Difference{
+		{Path: "throughput.requests_per_s", Baseline: of(10.), Variant: of(12.), Difference: of(2.), CI95: &[2]float64{1, 3}, Verdict: verdict.Pass},
+		{Path: "latency_ms.ttft.mean", Baseline: of(100.), Variant: of(200.), Difference: of(100.), CI95: &[2]float64{-500, 700}, Verdict: verdict.NotDistinguishable},
+		{Path: "system.preemptions", Baseline: of(0.), Variant: of(0.), Verdict: verdict.Unknown},
 	}}
 	f := Differences(v, x)
 	if f.Title != "new against old: of 2 numbers that differ, 1 better, 1 cannot be told apart" {
@@ -189,7 +192,7 @@ func TestDifferences(t *testing.T) {
 	if strings.Join(d.Y.Places, "; ") != "TTFT mean, ms; requests/s" || d.Series[0].X[0] != 1.2 || len(d.Bars) != 2 || !(d.X.Min > 0) {
 		t.Errorf("%+v", d)
 	}
-	if Differences(v, &report.Variant{}) != nil {
+	if Differences(v, &verdict.Variant{}) != nil {
 		t.Error("without differences there is nothing to show")
 	}
 }

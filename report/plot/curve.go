@@ -8,8 +8,8 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
-	"clifftop/report"
 	"clifftop/report/chart"
+	"clifftop/report/curve"
 )
 
 // Names are the pictures of a sweep, for [Curve].
@@ -25,7 +25,7 @@ func Names() []string {
 //   - interactivity: throughput per GPU against the speed that each user sees
 //   - kv: use of the KV cache, and preemptions, against load
 //   - sweep: all of these on one page
-func Curve(c *report.Curve, name string) (*Figure, error) {
+func Curve(c *curve.Curve, name string) (*Figure, error) {
 	v := newSweep(c)
 	switch name {
 	case "operating":
@@ -51,7 +51,7 @@ func Curve(c *report.Curve, name string) (*Figure, error) {
 }
 
 // WriteAll writes every picture of a sweep, as [Figure.WriteFiles] does. The caption stands below the titles.
-func WriteAll(c *report.Curve, caption string, keep func(name string, fill func(io.Writer) error) error) error {
+func WriteAll(c *curve.Curve, caption string, keep func(name string, fill func(io.Writer) error) error) error {
 	for _, name := range Names() {
 		f, err := Curve(c, name)
 		if err != nil {

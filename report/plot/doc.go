@@ -1,7 +1,7 @@
 // Package plot draws results: the pictures of a sweep and of a run as PNG and SVG, and a sweep as
 // text for the terminal.
 //
-// [Curve] makes one picture of a [clifftop/report.Curve] by name, [WriteAll] writes all of them,
+// [Curve] makes one picture of a [clifftop/report/curve.Curve] by name, [WriteAll] writes all of them,
 // [Run] draws one run over time, and [Terminal] prints a sweep in text. Equal input gives equal bytes.
 //
 // [Draw] draws whatever picture of package chart it is given, and [DrawText] in text; [Comparison], [Overlay] and [Parity] set

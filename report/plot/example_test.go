@@ -6,28 +6,29 @@ import (
 	"os"
 
 	"clifftop/report"
+	"clifftop/report/curve"
 	"clifftop/report/plot"
 )
 
-// curve is a small sweep of the number of users.
-func curve() *report.Curve {
-	c := &report.Curve{Over: "users"}
+// sweptCurve is a small sweep of the number of users.
+func sweptCurve() *curve.Curve {
+	c := &curve.Curve{Over: "users"}
 	for i, users := range []float64{10, 50, 100, 200} {
 		tps := []float64{500, 2300, 2830, 2500}[i]
 		ttft := []float64{20, 60, 900, 13000}[i]
 		s := &report.Summary{}
 		s.Throughput.OutputTokensPerS = &tps
 		s.Latency.TTFT = report.Distribution{N: 5000, P95: &ttft}
-		c.Points = append(c.Points, report.CurvePoint{Value: users, Summary: s})
+		c.Points = append(c.Points, curve.Point{Value: users, Summary: s})
 	}
-	c.Knee = &report.Knee{Value: 50, OutputTokensPerS: 2300}
-	c.Peak = &report.Peak{Value: 100, OutputTokensPerS: 2830}
-	c.Collapse = &report.Collapse{Value: 200, OutputTokensPerS: 2500, FallFraction: 0.12}
+	c.Knee = &curve.Knee{Value: 50, OutputTokensPerS: 2300}
+	c.Peak = &curve.Peak{Value: 100, OutputTokensPerS: 2830}
+	c.Collapse = &curve.Collapse{Value: 200, OutputTokensPerS: 2500, FallFraction: 0.12}
 	return c
 }
 
 func ExampleCurve() {
-	f, err := plot.Curve(curve(), "operating")
+	f, err := plot.Curve(sweptCurve(), "operating")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -42,7 +43,7 @@ func ExampleCurve() {
 }
 
 func ExampleTerminal() {
-	if err := plot.Terminal(os.Stdout, curve(), 60); err != nil {
+	if err := plot.Terminal(os.Stdout, sweptCurve(), 60); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

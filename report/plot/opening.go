@@ -5,8 +5,8 @@ import (
 
 	"clifftop/report"
 	"clifftop/report/chart"
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 )
 
 // shownRequests is the number of requests with a lane of their own.
@@ -93,7 +93,7 @@ func phases(q *report.Phases, until clock.Time) []chart.Slice {
 	add(q.Arrival, q.Scheduled, waitingKind, "request %d: front end and queue", q.ID)
 	add(q.Scheduled, q.FirstToken, promptOnly, "request %d: prompt of %d tokens", q.ID, q.InputTokens)
 	add(q.FirstToken, q.End, answersOnly, "request %d: answer of %d tokens", q.ID, q.OutputTokens)
-	if n := len(out); n > 0 && q.Outcome != sim.Completed {
+	if n := len(out); n > 0 && q.Outcome != event.Completed {
 		out[n-1].Text += ", " + q.Outcome.String()
 	}
 	return out

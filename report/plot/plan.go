@@ -9,13 +9,13 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
-	"clifftop/report"
 	"clifftop/report/chart"
+	"clifftop/report/plan"
 )
 
 // WritePlan writes the pictures of a plan, as [Figure.WriteFiles] does: plan-slo, what the SLO costs; plan-load, what the load
 // costs; plan-pareto, which candidates are not beaten. Pictures without anything to show are left out. It answers the names.
-func WritePlan(p *report.Plan, keep func(name string, fill func(io.Writer) error) error) (names []string, err error) {
+func WritePlan(p *plan.Result, keep func(name string, fill func(io.Writer) error) error) (names []string, err error) {
 	for _, k := range []struct {
 		name   string
 		figure *Figure
@@ -34,7 +34,7 @@ func WritePlan(p *report.Plan, keep func(name string, fill func(io.Writer) error
 // planHeight is that of pictures of a plan.
 const planHeight vg.Length = 360
 
-func planFigure(p *report.Plan, title string, x *panel, notes ...string) *Figure {
+func planFigure(p *plan.Result, title string, x *panel, notes ...string) *Figure {
 	caption := fmt.Sprintf("%s, %s requests/s in the peak hour", p.Model, amount(p.Traffic.PlannedRequestsPerS))
 	return &Figure{Title: title, Caption: caption, notes: notes, width: pageWidth, height: planHeight, rows: []row{{1, []*panel{x}}}}
 }
@@ -53,7 +53,7 @@ func costAxis(least, most float64) axis {
 }
 
 // PlanSLO shows the cost of the cheapest plan by how tight the SLO is; nil where no cost is known.
-func PlanSLO(p *report.Plan) *Figure {
+func PlanSLO(p *plan.Result) *Figure {
 	front := p.CostBySLO
 	if len(front) < 2 {
 		return nil
@@ -106,7 +106,7 @@ func thinned(points []xy) []xy {
 }
 
 // costAt is the least cost with limits multiplied by factor; 0 where none is known.
-func costAt(front []report.CostPoint, factor float64) float64 {
+func costAt(front []plan.CostPoint, factor float64) float64 {
 	cost := 0.0
 	for _, q := range front {
 		if q.Factor <= factor {
@@ -117,7 +117,7 @@ func costAt(front []report.CostPoint, factor float64) float64 {
 }
 
 // PlanLoad shows what the best candidates cost by load; nil where no cost is known.
-func PlanLoad(p *report.Plan) *Figure {
+func PlanLoad(p *plan.Result) *Figure {
 	if len(p.CostByLoad) == 0 {
 		return nil
 	}
@@ -145,7 +145,7 @@ func PlanLoad(p *report.Plan) *Figure {
 }
 
 // loadFinding says which candidate is the cheapest at the planned load, and between which loads it stays that.
-func loadFinding(lines []report.LoadLine, planned float64) string {
+func loadFinding(lines []plan.LoadLine, planned float64) string {
 	best := cheapest(lines, planned)
 	const steps = 400
 	low, high := 0.0, 0.0
@@ -178,7 +178,7 @@ func significant(x float64) float64 {
 }
 
 // cheapest is the line that costs least at a load; the first of equals.
-func cheapest(lines []report.LoadLine, load float64) int {
+func cheapest(lines []plan.LoadLine, load float64) int {
 	best, least := 0, math.Inf(1)
 	for i, line := range lines {
 		for _, q := range line.Points {
@@ -195,7 +195,7 @@ func cheapest(lines []report.LoadLine, load float64) int {
 
 // PlanPareto shows all candidates that meet the SLO by cost and by how much of it they take up; nil where no cost is
 // known.
-func PlanPareto(p *report.Plan) *Figure {
+func PlanPareto(p *plan.Result) *Figure {
 	front := series{color: blue, width: 1.6, radius: 4}
 	others := series{color: pale, radius: 3, scattered: true}
 	x := &panel{x: axis{title: "Part used of the limit that is nearest", unit: chart.Fraction, min: 0, max: 1}}

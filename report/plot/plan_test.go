@@ -6,23 +6,23 @@ import (
 	"strings"
 	"testing"
 
-	"clifftop/report"
+	"clifftop/report/plan"
 )
 
 // Pictures of a plan are written in both formats, their titles say what they show, and one without prices has none.
 func TestWritePlan(t *testing.T) {
 	usd := func(x float64) *float64 { return &x }
-	p := &report.Plan{
-		Model: "m", Traffic: report.PlanTraffic{PlannedRequestsPerS: 10},
-		Candidates: []report.PlanCandidate{
-			{Name: "2 × a", USDPerMonth: usd(1000), Pareto: true, AtPlan: report.PlanPoint{SLOUse: 0.8}},
-			{Name: "1 × b", USDPerMonth: usd(1500), Pareto: true, AtPlan: report.PlanPoint{SLOUse: 0.3}},
-			{Name: "2 × b", USDPerMonth: usd(3000), AtPlan: report.PlanPoint{SLOUse: 0.3}},
+	p := &plan.Result{
+		Model: "m", Traffic: plan.Traffic{PlannedRequestsPerS: 10},
+		Candidates: []plan.Candidate{
+			{Name: "2 × a", USDPerMonth: usd(1000), Pareto: true, AtPlan: plan.Point{SLOUse: 0.8}},
+			{Name: "1 × b", USDPerMonth: usd(1500), Pareto: true, AtPlan: plan.Point{SLOUse: 0.3}},
+			{Name: "2 × b", USDPerMonth: usd(3000), AtPlan: plan.Point{SLOUse: 0.3}},
 		},
-		CostBySLO: []report.CostPoint{{Factor: 0.3, USDPerMonth: 1500, Name: "1 × b"}, {Factor: 0.8, USDPerMonth: 1000, Name: "2 × a"}},
-		CostByLoad: []report.LoadLine{
-			{Name: "a", Points: []report.LoadPoint{{RequestsPerS: 6, Replicas: 1, USDPerMonth: 500}, {RequestsPerS: 12, Replicas: 2, USDPerMonth: 1000}, {RequestsPerS: 18, Replicas: 3, USDPerMonth: 1600}, {RequestsPerS: 40, Replicas: 4, USDPerMonth: 2000}}},
-			{Name: "b", Points: []report.LoadPoint{{RequestsPerS: 30, Replicas: 1, USDPerMonth: 1500}}},
+		CostBySLO: []plan.CostPoint{{Factor: 0.3, USDPerMonth: 1500, Name: "1 × b"}, {Factor: 0.8, USDPerMonth: 1000, Name: "2 × a"}},
+		CostByLoad: []plan.LoadLine{
+			{Name: "a", Points: []plan.LoadPoint{{RequestsPerS: 6, Replicas: 1, USDPerMonth: 500}, {RequestsPerS: 12, Replicas: 2, USDPerMonth: 1000}, {RequestsPerS: 18, Replicas: 3, USDPerMonth: 1600}, {RequestsPerS: 40, Replicas: 4, USDPerMonth: 2000}}},
+			{Name: "b", Points: []plan.LoadPoint{{RequestsPerS: 30, Replicas: 1, USDPerMonth: 1500}}},
 		},
 	}
 	files := memory{}
@@ -43,7 +43,7 @@ func TestWritePlan(t *testing.T) {
 			t.Errorf("%s is titled %q", name, title)
 		}
 	}
-	if PlanSLO(&report.Plan{}) != nil || PlanLoad(&report.Plan{}) != nil || PlanPareto(&report.Plan{Candidates: []report.PlanCandidate{{}}}) != nil {
+	if PlanSLO(&plan.Result{}) != nil || PlanLoad(&plan.Result{}) != nil || PlanPareto(&plan.Result{Candidates: []plan.Candidate{{}}}) != nil {
 		t.Error("without prices there are pictures")
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"pgregory.net/rapid"
 
 	"clifftop/report"
+	"clifftop/report/curve"
+	"clifftop/report/inspect"
 	"clifftop/sim/clock"
 )
 
@@ -55,7 +57,7 @@ func texts(t testing.TB, f *Figure) []string {
 
 func TestCurveShows(t *testing.T) {
 	for _, c := range []struct {
-		curve *report.Curve
+		curve *curve.Curve
 		name  string
 		want  []string
 	}{
@@ -112,7 +114,7 @@ func TestWhereTheObjectiveIsKept(t *testing.T) {
 		for i := range points {
 			points[i].Summary.Goodput.Met = &c.met[i]
 		}
-		if got := newSweep(report.NewCurve(c.over, points)).kept(); !strings.HasSuffix(got, ") "+c.want) {
+		if got := newSweep(curve.New(c.over, points)).kept(); !strings.HasSuffix(got, ") "+c.want) {
 			t.Errorf("%v over %s: %q, want %q", c.met, c.over, got, c.want)
 		}
 	}
@@ -187,7 +189,7 @@ func TestRepeatedLoadsAndIntervals(t *testing.T) {
 // A load is written at its own point, also where the last one is a landmark and has no label of this kind.
 func TestLoadsStandAtTheirPoints(t *testing.T) {
 	c := closedCurve()
-	keep := []report.CurvePoint{c.Points[0], c.Points[5], c.Points[7], c.Points[8]}
+	keep := []curve.Point{c.Points[0], c.Points[5], c.Points[7], c.Points[8]}
 	c.Points = keep // 10, 80 (knee), 100 (peak), 120 (collapse)
 	tags := newSweep(c).loadTags(outputTPS, latency("ttft", "p95"))
 	if len(tags) != 1 || tags[0].text != "10 users" {
@@ -196,10 +198,10 @@ func TestLoadsStandAtTheirPoints(t *testing.T) {
 }
 
 // degenerate are curves with little or nothing to show.
-func degenerate() map[string]*report.Curve {
-	bare := &report.Curve{Over: "users"}
+func degenerate() map[string]*curve.Curve {
+	bare := &curve.Curve{Over: "users"}
 	for _, x := range []float64{1, 2, 4} {
-		bare.Points = append(bare.Points, report.CurvePoint{Value: x, Summary: &report.Summary{}})
+		bare.Points = append(bare.Points, curve.Point{Value: x, Summary: &report.Summary{}})
 	}
 	same := openCurve(5, 5, 5)
 	zero := openCurve(1, 2, 3)
@@ -211,7 +213,7 @@ func degenerate() map[string]*report.Curve {
 	odd.Points[0].Summary.Latency.TTFT = dist(5000, math.NaN(), math.Inf(1), -4)
 	odd.Points[1].Summary = nil
 	odd.Points[2].Value = math.NaN()
-	return map[string]*report.Curve{
+	return map[string]*curve.Curve{
 		"nil": nil, "empty": {}, "one": openCurve(7), "one at zero": openCurve(0), "all nil": bare, "equal loads": same,
 		"all zero": zero, "not numbers": odd, "wide": openCurve(1e-6, 1e-3, 1, 1e3, 1e6), "negative": openCurve(-3, -2, 5),
 	}
@@ -239,7 +241,7 @@ func TestAnyCurve(t *testing.T) {
 	value := rapid.OneOf(rapid.Just(0.0), rapid.Just(math.Inf(1)), rapid.Float64Range(1e-9, 1e9), rapid.Float64Range(0, 50))
 	pointer := rapid.Ptr(value, true)
 	rapid.Check(t, func(t *rapid.T) {
-		c := &report.Curve{Over: rapid.SampledFrom([]string{"rate", "users", "engine.max_num_seqs", ""}).Draw(t, "over")}
+		c := &curve.Curve{Over: rapid.SampledFrom([]string{"rate", "users", "engine.max_num_seqs", ""}).Draw(t, "over")}
 		for range rapid.IntRange(0, 12).Draw(t, "points") {
 			s := &report.Summary{}
 			s.Window.EndS = value.Draw(t, "end")
@@ -251,12 +253,12 @@ func TestAnyCurve(t *testing.T) {
 			} {
 				*p = pointer.Draw(t, "value")
 			}
-			c.Points = append(c.Points, report.CurvePoint{Value: value.Draw(t, "load"), Summary: s})
+			c.Points = append(c.Points, curve.Point{Value: value.Draw(t, "load"), Summary: s})
 		}
 		if rapid.Bool().Draw(t, "marks") {
-			c.Knee = &report.Knee{Value: value.Draw(t, "knee"), OutputTokensPerS: value.Draw(t, "tps")}
-			c.Peak = &report.Peak{Value: value.Draw(t, "peak"), OutputTokensPerS: value.Draw(t, "tps")}
-			c.Collapse = &report.Collapse{Value: value.Draw(t, "collapse"), OutputTokensPerS: value.Draw(t, "tps"), FallFraction: 0.2}
+			c.Knee = &curve.Knee{Value: value.Draw(t, "knee"), OutputTokensPerS: value.Draw(t, "tps")}
+			c.Peak = &curve.Peak{Value: value.Draw(t, "peak"), OutputTokensPerS: value.Draw(t, "tps")}
+			c.Collapse = &curve.Collapse{Value: value.Draw(t, "collapse"), OutputTokensPerS: value.Draw(t, "tps"), FallFraction: 0.2}
 		}
 		f, err := Curve(c, "sweep")
 		if err != nil {
@@ -434,26 +436,26 @@ func TestPlacerKeepsLabelsApart(t *testing.T) {
 
 // TestTraffic draws traces with much, little and nothing in them.
 func TestTraffic(t *testing.T) {
-	full := &report.Inspection{File: "trace.csv", Requests: 5000, SpanS: 7200, RequestsPerS: of(0.69)}
-	full.Arrivals.Dispersion = []report.Dispersion{{WindowS: 1, Index: of(1.4)}, {WindowS: 60, Index: of(16.0)}}
+	full := &inspect.Result{File: "trace.csv", Requests: 5000, SpanS: 7200, RequestsPerS: of(0.69)}
+	full.Arrivals.Dispersion = []inspect.Dispersion{{WindowS: 1, Index: of(1.4)}, {WindowS: 60, Index: of(16.0)}}
 	for i := range 200 {
-		full.Series = append(full.Series, report.TrafficPoint{StartS: float64(36 * i), EndS: float64(36*i + 36), Requests: int64(20 + i%17), InputTokens: int64(9000 + 50*i), OutputTokens: 4000})
+		full.Series = append(full.Series, inspect.TrafficPoint{StartS: float64(36 * i), EndS: float64(36*i + 36), Requests: int64(20 + i%17), InputTokens: int64(9000 + 50*i), OutputTokens: 4000})
 		p := float64(i) / 199
-		full.InputTokens.Quantiles = append(full.InputTokens.Quantiles, report.Quantile{P: p, Tokens: 10 + 4000*p*p})
-		full.OutputTokens.Quantiles = append(full.OutputTokens.Quantiles, report.Quantile{P: p, Tokens: 1 + 900*p})
+		full.InputTokens.Quantiles = append(full.InputTokens.Quantiles, inspect.Quantile{P: p, Tokens: 10 + 4000*p*p})
+		full.OutputTokens.Quantiles = append(full.OutputTokens.Quantiles, inspect.Quantile{P: p, Tokens: 1 + 900*p})
 	}
-	full.Prefix = &report.PrefixSharing{HitBlocks: of(0.4), LRU: []report.LRUPoint{{Tokens: 5e4, Hit: of(0.1)}, {Tokens: 5e6, Hit: of(0.39)}}}
+	full.Prefix = &inspect.PrefixSharing{HitBlocks: of(0.4), LRU: []inspect.LRUPoint{{Tokens: 5e4, Hit: of(0.1)}, {Tokens: 5e6, Hit: of(0.39)}}}
 	full.Warnings = []report.Warning{{Code: "cap", Text: "Cut."}}
-	one := &report.Inspection{Requests: 1, Series: []report.TrafficPoint{{Requests: 1}}}
-	one.InputTokens.Quantiles = []report.Quantile{{P: 0, Tokens: 7}, {P: 1, Tokens: 7}}
-	one.Prefix = &report.PrefixSharing{}
+	one := &inspect.Result{Requests: 1, Series: []inspect.TrafficPoint{{Requests: 1}}}
+	one.InputTokens.Quantiles = []inspect.Quantile{{P: 0, Tokens: 7}, {P: 1, Tokens: 7}}
+	one.Prefix = &inspect.PrefixSharing{}
 	for name, c := range map[string]struct {
-		x    *report.Inspection
+		x    *inspect.Result
 		want []string
 	}{
 		"full":    {full, []string{"5000 requests in 2 h, 0.69/s; counts over 60 s vary 16 times", "without bounds 40 %", "prompts", "Cut."}},
 		"one row": {one, []string{"1 requests", "All arrive together", "No blocks"}},
-		"nothing": {&report.Inspection{}, []string{"0 requests", "No requests"}},
+		"nothing": {&inspect.Result{}, []string{"0 requests", "No requests"}},
 	} {
 		var svg, png bytes.Buffer
 		f := Traffic(c.x)

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/plot/vg"
+
 	"clifftop/report"
 	"clifftop/report/chart"
-
-	"gonum.org/v1/plot/vg"
 )
 
 // Run is a picture of one run over time: requests running and waiting, use of the KV cache, output, and the number of

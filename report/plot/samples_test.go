@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"clifftop/report"
+	"clifftop/report/curve"
 	"clifftop/sim/clock"
 )
 
@@ -17,12 +18,12 @@ func dist(n int64, p50, p95, p99 float64) report.Distribution {
 }
 
 // openCurve is like a chat service on one GPU: it saturates near 28 requests a second.
-func openCurve(loads ...float64) *report.Curve {
+func openCurve(loads ...float64) *curve.Curve {
 	if loads == nil {
 		loads = []float64{1, 4, 7, 10, 13, 16, 19, 22, 24, 26, 28, 30, 32, 36, 40}
 	}
 	const perRequest, capacity = 180.0, 28.0
-	c := &report.Curve{Schema: report.CurveSchema, Over: "rate"}
+	c := &curve.Curve{Schema: curve.Schema, Over: "rate"}
 	for _, r := range loads {
 		rho := r / capacity
 		served := min(r, capacity*0.995)
@@ -58,17 +59,17 @@ func openCurve(loads ...float64) *report.Curve {
 			good *= math.Exp(-(*s.Latency.TTFT.P50 / 900))
 		}
 		s.Goodput.OutputTokensPerS = of(good)
-		c.Points = append(c.Points, report.CurvePoint{Value: r, Summary: s})
+		c.Points = append(c.Points, curve.Point{Value: r, Summary: s})
 	}
-	c.Knee = &report.Knee{Value: 22, OutputTokensPerS: 22 * perRequest, E2EMeanMs: 5000}
-	c.Peak = &report.Peak{Value: 30, OutputTokensPerS: capacity * 0.995 * perRequest}
-	c.FirstLimit = &report.Limit{Resource: "kv", Value: 26}
+	c.Knee = &curve.Knee{Value: 22, OutputTokensPerS: 22 * perRequest, E2EMeanMs: 5000}
+	c.Peak = &curve.Peak{Value: 30, OutputTokensPerS: capacity * 0.995 * perRequest}
+	c.FirstLimit = &curve.Limit{Resource: "kv", Value: 26}
 	return c
 }
 
 // closedCurve collapses as its prefix cache begins to thrash.
-func closedCurve() *report.Curve {
-	c := &report.Curve{Schema: report.CurveSchema, Over: "users"}
+func closedCurve() *curve.Curve {
+	c := &curve.Curve{Schema: curve.Schema, Over: "users"}
 	users := []float64{10, 25, 50, 60, 70, 80, 90, 100, 120, 150, 200}
 	output := []float64{180, 445, 885, 1045, 1200, 1340, 1390, 1400, 1170, 985, 970}
 	hits := []float64{.96, .96, .96, .96, .95, .9, .78, .65, .3, .05, 0}
@@ -85,12 +86,12 @@ func closedCurve() *report.Curve {
 		s.System.KVUsage = report.KVUsage{Mean: of(math.Min(0.99, 0.012*n)), Max: of(math.Min(1, 0.02+0.0132*n))}
 		s.System.PrefixHitRate = of(hits[i])
 		s.System.ErrorRate = of(math.Max(0, n-90) / 400)
-		c.Points = append(c.Points, report.CurvePoint{Value: n, Summary: s})
+		c.Points = append(c.Points, curve.Point{Value: n, Summary: s})
 	}
-	c.Knee = &report.Knee{Value: 80, OutputTokensPerS: 1340}
-	c.Peak = &report.Peak{Value: 100, OutputTokensPerS: 1400}
-	c.Collapse = &report.Collapse{Value: 120, OutputTokensPerS: 1170, FallFraction: 0.31}
-	c.FirstLimit = &report.Limit{Resource: "kv", Value: 80}
+	c.Knee = &curve.Knee{Value: 80, OutputTokensPerS: 1340}
+	c.Peak = &curve.Peak{Value: 100, OutputTokensPerS: 1400}
+	c.Collapse = &curve.Collapse{Value: 120, OutputTokensPerS: 1170, FallFraction: 0.31}
+	c.FirstLimit = &curve.Limit{Resource: "kv", Value: 80}
 	return c
 }
 

@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"clifftop/report"
+	"clifftop/report/curve"
 )
 
 // sweep is a curve as the pictures see it.
 type sweep struct {
-	*report.Curve
+	*curve.Curve
 	points []point
 }
 
@@ -39,10 +40,10 @@ func (p *point) value(y statistic) (mean float64, ok bool) {
 // A statistic reads a number of a summary; nil means unknown.
 type statistic func(*report.Summary) *float64
 
-func newSweep(c *report.Curve) *sweep {
+func newSweep(c *curve.Curve) *sweep {
 	v := &sweep{Curve: c}
 	if c == nil {
-		v.Curve = &report.Curve{}
+		v.Curve = &curve.Curve{}
 	}
 	var points []point
 	for _, p := range v.Points {

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"clifftop/report"
 	"clifftop/report/chart"
+	"clifftop/report/curve"
 )
 
 // Terminal prints a sweep as text: the finding, throughput against load, and TTFT against load. It fits
 // in width columns, of which it takes 40 to 100; 0 means 80. It needs neither colours nor cursor.
-func Terminal(w io.Writer, c *report.Curve, width int) error {
+func Terminal(w io.Writer, c *curve.Curve, width int) error {
 	width = textWidth(width)
 	v := newSweep(c)
 

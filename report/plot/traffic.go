@@ -3,19 +3,19 @@ package plot
 import (
 	"fmt"
 
-	"clifftop/report"
 	"clifftop/report/chart"
+	"clifftop/report/inspect"
 )
 
 // Traffic is a picture of what a trace is like: arrivals and tokens over time, the distributions of lengths,
 // and, where prompts share prefixes, what a cache would find of them.
-func Traffic(x *report.Inspection) *Figure {
+func Traffic(x *inspect.Result) *Figure {
 	t := newTimes(nil)
 	t.spans(x.SpanS)
-	arrivals := t.over(x, "Arrivals", "requests/s", blue, func(p *report.TrafficPoint) float64 { return float64(p.Requests) })
-	tokens := t.over(x, "Tokens", "tokens/s", green, func(p *report.TrafficPoint) float64 { return float64(p.OutputTokens) })
+	arrivals := t.over(x, "Arrivals", "requests/s", blue, func(p *inspect.TrafficPoint) float64 { return float64(p.Requests) })
+	tokens := t.over(x, "Tokens", "tokens/s", green, func(p *inspect.TrafficPoint) float64 { return float64(p.OutputTokens) })
 	tokens.series[0].name = "answers"
-	prompts := t.over(x, "", "", vermilion, func(p *report.TrafficPoint) float64 { return float64(p.InputTokens) }).series[0]
+	prompts := t.over(x, "", "", vermilion, func(p *inspect.TrafficPoint) float64 { return float64(p.InputTokens) }).series[0]
 	prompts.name = "prompts"
 	tokens.series = append(tokens.series, prompts)
 	for i := range tokens.series {
@@ -31,7 +31,7 @@ func Traffic(x *report.Inspection) *Figure {
 	for _, l := range []struct {
 		name  string
 		color colour
-		report.TokenLengths
+		inspect.TokenLengths
 	}{{"answers", green, x.OutputTokens}, {"prompts", vermilion, x.InputTokens}} {
 		s := series{name: l.name, color: l.color, width: 1.6}
 		for i, q := range l.Quantiles {
@@ -70,7 +70,7 @@ func (r *times) spans(seconds float64) {
 }
 
 // over is a panel of something over time, per second, each point held over its span.
-func (r *times) over(x *report.Inspection, title, unit string, color colour, value func(*report.TrafficPoint) float64) *panel {
+func (r *times) over(x *inspect.Result, title, unit string, color colour, value func(*inspect.TrafficPoint) float64) *panel {
 	p := r.panel()
 	p.title, p.y.title = title, unit
 	s := series{color: color, width: 1.2}
@@ -90,7 +90,7 @@ func (r *times) over(x *report.Inspection, title, unit string, color colour, val
 }
 
 // cachePanel shows what caches of several sizes find.
-func cachePanel(x *report.PrefixSharing) *panel {
+func cachePanel(x *inspect.PrefixSharing) *panel {
 	p := &panel{
 		title: "Prefix cache (LRU)", x: axis{log: true, title: "tokens cached"},
 		y: axis{unit: chart.Fraction, title: "of the blocks of prompts are found", min: 0, max: 1.0001},
@@ -111,7 +111,7 @@ func cachePanel(x *report.PrefixSharing) *panel {
 	return p
 }
 
-func trafficFinding(x *report.Inspection) string {
+func trafficFinding(x *inspect.Result) string {
 	text := fmt.Sprintf("%d requests", x.Requests)
 	if rate, ok := number(x.RequestsPerS); ok {
 		text += fmt.Sprintf(" in %s, %s/s", duration(1000*x.SpanS, 3), sig(rate, 3))
@@ -125,7 +125,7 @@ func trafficFinding(x *report.Inspection) string {
 	return text
 }
 
-func trafficNotes(x *report.Inspection) []string {
+func trafficNotes(x *inspect.Result) []string {
 	var notes []string
 	for _, w := range x.Warnings {
 		if w.Code == "coarse_clock" || w.Code == "cap" {

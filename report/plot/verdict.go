@@ -5,11 +5,11 @@ import (
 	"math"
 	"strings"
 
-	"clifftop/report"
+	"clifftop/report/verdict"
 )
 
 // Differences shows a variant's numbers over the baseline's, with their intervals; nil where no number differs.
-func Differences(v *report.Verdict, x *report.Variant) *Figure {
+func Differences(v *verdict.Result, x *verdict.Variant) *Figure {
 	r := newRatios(v, x)
 	if len(r.names) == 0 {
 		return nil
@@ -50,7 +50,7 @@ type ratioInterval struct {
 }
 
 // newRatios takes the numbers that differ and have a ratio.
-func newRatios(v *report.Verdict, x *report.Variant) *ratios {
+func newRatios(v *verdict.Result, x *verdict.Variant) *ratios {
 	r := &ratios{
 		better: series{name: "better", color: green}, worse: series{name: "worse", color: vermilion},
 		open: series{name: "cannot be told apart", color: grey}, low: math.Inf(1),
@@ -67,12 +67,12 @@ func newRatios(v *report.Verdict, x *report.Variant) *ratios {
 }
 
 // add takes a number and its title.
-func (r *ratios) add(m *report.MetricDiff, title string, base, value float64) {
+func (r *ratios) add(m *verdict.Difference, title string, base, value float64) {
 	s := &r.open
 	switch m.Verdict {
-	case report.Pass:
+	case verdict.Pass:
 		s = &r.better
-	case report.Fail:
+	case verdict.Fail:
 		s = &r.worse
 	}
 	y, ratio := float64(len(r.names)), value/base

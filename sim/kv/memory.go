@@ -18,9 +18,9 @@ const RememberedLeaves = 1 << 14
 // asks for it here, and when it is evicted itself, later than the leaf, it is there already.
 type memory struct {
 	young, old generation
-	number     uint32 // of the young one, from 1 on
-	most       int    // leaves that either may have
-	spans      []span // scratch
+	number     uint32     // of the young one, from 1 on
+	most       int        // leaves that either may have
+	spans      []tokenRun // scratch
 }
 
 type generation struct {
@@ -46,21 +46,21 @@ func (t *Radix) remember(i int32) {
 
 // beginning is the text from the root to the end of what others may ask for of node i, and notes that all above it is
 // remembered with it.
-func (t *Radix) beginning(i int32) reader {
+func (t *Radix) beginning(i int32) tokenReader {
 	m := &t.memory
 	n := &t.nodes[i]
-	last := reader{spans: n.spans}
-	m.spans = appendBackwards(m.spans[:0], last.take(t.text[:0], n.common*t.page))
+	last := tokenReader{runs: n.spans}
+	m.spans = appendReversed(m.spans[:0], last.take(t.text[:0], n.common*t.page))
 	for k := n.parent; k != root; k = t.nodes[k].parent {
 		t.nodes[k].remembered = m.number
-		m.spans = appendBackwards(m.spans, t.nodes[k].spans)
+		m.spans = appendReversed(m.spans, t.nodes[k].spans)
 	}
 	slices.Reverse(m.spans)
-	return reader{spans: m.spans}
+	return tokenReader{runs: m.spans}
 }
 
-// appendBackwards appends spans to to, the last one first. Those that follow each other in a segment become one.
-func appendBackwards(to, spans []span) []span {
+// appendReversed appends spans to to, the last one first. Those that follow each other in a segment become one.
+func appendReversed(to, spans []tokenRun) []tokenRun {
 	for k := len(spans) - 1; k >= 0; k-- {
 		s := spans[k]
 		if n := len(to) - 1; n >= 0 && to[n].id == s.id && s.from+s.tokens == to[n].from {
@@ -73,7 +73,7 @@ func appendBackwards(to, spans []span) []span {
 }
 
 // learn enters a text. What goes on where a leaf ends makes the leaf longer.
-func (g *generation) learn(text reader) {
+func (g *generation) learn(text tokenReader) {
 	t := g.tree
 	i, left := int32(root), text.tokens()
 	for {
@@ -97,20 +97,20 @@ func (g *generation) learn(text reader) {
 			break
 		}
 	}
-	for _, s := range text.spans {
+	for _, s := range text.runs {
 		g.ids.add(s.id)
 	}
 }
 
 // join appends what is left to walk to spans.
-func join(spans []span, rest reader) []span {
+func join(spans []tokenRun, rest tokenReader) []tokenRun {
 	s, last := rest.next(), &spans[len(spans)-1]
 	if last.id == s.id && last.from+last.tokens == s.from {
 		last.tokens += s.tokens
 	} else {
 		spans = append(spans, s)
 	}
-	return append(spans, rest.spans[1:]...)
+	return append(spans, rest.runs[1:]...)
 }
 
 // forget empties the generation, and keeps its room.

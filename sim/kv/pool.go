@@ -17,9 +17,9 @@ type Pool struct {
 	usable, free  int
 	appendUnkeyed bool
 	index         index // its numbers are the states; empty when the pool only counts
-	copies        copies
+	copies        duplicateBlocks
 	list          freeList
-	ghosts        ghosts
+	ghosts        evictionHistory
 	shared        int64
 	epoch         uint64
 	taken         []int32 // scratch of Pop
@@ -31,8 +31,8 @@ type Pool struct {
 // nameless stands in for the name of a block that cannot be found. It has one reference at most.
 const nameless = 1
 
-// NewCounter returns a pool of usable blocks without identity.
-func NewCounter(usable int) *Pool {
+// NewCountingPool returns a pool of usable blocks without identity.
+func NewCountingPool(usable int) *Pool {
 	return &Pool{usable: usable, free: usable}
 }
 

@@ -33,7 +33,7 @@ type Radix struct {
 	unused                       []int32        // places in nodes
 	children                     map[fork]int32 // by where they hang
 	leaves                       []int32        // evictable leaves: a heap, least recently matched first
-	text                         []span         // scratch
+	text                         []tokenRun     // scratch
 	memory                       memory         // of what was evicted
 }
 
@@ -51,7 +51,7 @@ type node struct {
 	matched          uint64 // when it was last met
 	birth            uint64 // orders what was met at once
 	at               fork
-	spans            []span
+	spans            []tokenRun
 }
 
 // fork is where a node hangs: a hash of its parent and of its first page.
@@ -60,8 +60,8 @@ type fork uint64
 // below is where a node of a first page hangs below node i.
 func below(i int32, page uint64) fork { return fork(page + uint64(i)*0x9e3779b97f4a7c15) }
 
-// span is a run of tokens of one segment.
-type span struct {
+// tokenRun is a run of tokens of one segment.
+type tokenRun struct {
 	id           uint64
 	from, tokens int32
 }
@@ -137,7 +137,7 @@ func (t *Radix) Peek(text []workload.Segment, limit int32) int {
 }
 
 // peek is how many of the blocks of rest the tree holds.
-func (t *Radix) peek(rest reader) int32 {
+func (t *Radix) peek(rest tokenReader) int32 {
 	at, blocks, most := int32(root), int32(0), rest.tokens()/t.page
 	for blocks < most {
 		i, ok := t.children[below(at, rest.page(t.page))]
@@ -230,7 +230,7 @@ func (t *Radix) Path(p Prefix, to []int32) []int32 {
 
 // descend follows rest from the end of p as far as the tree goes, splitting the node in which it ends,
 // and refreshes the nodes that it meets. It returns the prefix so far and how many tokens remain.
-func (t *Radix) descend(p Prefix, rest *reader) (Prefix, int32) {
+func (t *Radix) descend(p Prefix, rest *tokenReader) (Prefix, int32) {
 	left := rest.tokens() / t.page * t.page
 	for left > 0 {
 		i, ok := t.children[below(p.node, rest.page(t.page))]
@@ -267,20 +267,20 @@ func (t *Radix) split(i, blocks int32) int32 {
 	u.parent, u.children, u.refs, u.blocks = n.parent, 1, n.refs, blocks
 	u.common, u.remembered = min(n.common, blocks), n.remembered
 	u.matched, u.at = n.matched, n.at
-	rest := reader{spans: n.spans}
+	rest := tokenReader{runs: n.spans}
 	u.spans = rest.take(u.spans, blocks*t.page)
 	n.spans = append(n.spans[:0], rest.rest()...)
 	n.parent = up
 	n.blocks -= blocks
 	n.common -= u.common
-	n.at = below(up, reader{spans: n.spans}.page(t.page))
+	n.at = below(up, tokenReader{runs: n.spans}.page(t.page))
 	t.children[u.at] = up
 	t.children[n.at] = i
 	return up
 }
 
 // grow hangs a leaf for the rest of a text, so many blocks long, below node i.
-func (t *Radix) grow(i int32, rest reader, blocks int32) int32 {
+func (t *Radix) grow(i int32, rest tokenReader, blocks int32) int32 {
 	leaf := t.newNode()
 	n := &t.nodes[leaf]
 	n.parent, n.children, n.refs, n.blocks, n.common, n.remembered = i, 0, 0, blocks, 0, 0

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"clifftop/sim/kv"
-	"clifftop/sim/simtest"
+	"clifftop/sim/simtest/naive"
 	"clifftop/workload"
 )
 
@@ -117,7 +117,7 @@ func TestRadixPages(t *testing.T) {
 type actor struct {
 	request  *workload.Request
 	prefix   kv.Prefix
-	node     *simtest.TokenNode
+	node     *naive.TokenNode
 	computed int32
 	private  int
 }
@@ -125,7 +125,7 @@ type actor struct {
 // trees runs the same operations on both trees.
 type trees struct {
 	fast *kv.Radix
-	slow *simtest.TokenTree
+	slow *naive.TokenTree
 	page int32
 }
 
@@ -135,7 +135,7 @@ func (w *trees) tokens(a *actor) int32 { return a.request.InputTokens + a.reques
 func (w *trees) match(t *rapid.T, a *actor) bool {
 	known := a.request.InputTokens
 	a.prefix = w.fast.Match(a.request.Text(nil), known-1)
-	a.node = w.slow.Match(simtest.Tokens(a.request, known-1))
+	a.node = w.slow.Match(naive.Tokens(a.request, known-1))
 	tokens, held := a.node.Depth()
 	if int32(tokens) != int32(a.prefix.Blocks)*w.page || int32(held) != int32(a.prefix.Held)*w.page {
 		t.Fatalf("matched %+v, want %d tokens, %d held", a.prefix, tokens, held)
@@ -147,7 +147,7 @@ func (w *trees) match(t *rapid.T, a *actor) bool {
 	if len(path) != 0 {
 		t.Fatalf("the path has %d nodes more", len(path))
 	}
-	from, to := w.slow.Lost(simtest.Tokens(a.request, known-1))
+	from, to := w.slow.Lost(naive.Tokens(a.request, known-1))
 	if lost := w.fast.Lost(&a.prefix, a.request.Text(nil), known-1, common(a.request)); int32(lost)*w.page != int32(to-from) || from != tokens {
 		t.Fatalf("%d blocks behind %d tokens are lost, want the tokens from %d to %d", lost, tokens, from, to)
 	}
@@ -177,7 +177,7 @@ func (w *trees) compute(a *actor, n int32) bool {
 
 func (w *trees) insert(a *actor) {
 	long := w.fast.Insert(a.prefix, a.request.Text(nil), a.computed, common(a.request))
-	a.node = w.slow.Insert(a.node, simtest.Tokens(a.request, a.computed))
+	a.node = w.slow.Insert(a.node, naive.Tokens(a.request, a.computed))
 	a.private -= long.Blocks - a.prefix.Blocks
 	a.prefix = long
 }
@@ -240,7 +240,7 @@ func TestRadixTruth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		page := rapid.SampledFrom([]int32{1, 1, 2, 5}).Draw(t, "page")
 		usable := rapid.IntRange(20, 80).Draw(t, "pool")
-		w := &trees{fast: kv.NewRadix(usable, page), slow: simtest.NewTokenTree(usable, int(page)), page: page}
+		w := &trees{fast: kv.NewRadix(usable, page), slow: naive.NewTokenTree(usable, int(page)), page: page}
 		var running []*actor
 		for k := range rapid.IntRange(1, 120).Draw(t, "operations") {
 			if len(running) == 0 || rapid.IntRange(0, 3).Draw(t, "new") == 0 {

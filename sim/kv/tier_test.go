@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"clifftop/sim/kv"
-	"clifftop/sim/simtest"
+	"clifftop/sim/simtest/naive"
 )
 
 // use is what a tier sees of an access: a use of a chunk that it has, or the chunk's coming.
@@ -55,7 +55,7 @@ func TestTierTruth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := rapid.SampledFrom([]kv.Eviction{kv.LRU, kv.ARC}).Draw(t, "rule")
 		capacity := rapid.IntRange(1, 8).Draw(t, "capacity")
-		tier, plain := kv.NewTier(capacity, rule), &simtest.Tier{Capacity: capacity, Rule: rule}
+		tier, plain := kv.NewTier(capacity, rule), &naive.Tier{Capacity: capacity, Rule: rule}
 		for range rapid.IntRange(1, 200).Draw(t, "accesses") {
 			key := rapid.Uint64Range(1, 20).Draw(t, "key")
 			if tier.Has(key) != plain.Has(key) {

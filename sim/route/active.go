@@ -2,21 +2,21 @@ package route
 
 import (
 	"clifftop/sim/kv"
-	"clifftop/workload/underway"
+	"clifftop/workload/idtable"
 )
 
 // activeBlocks counts the blocks of the prompts that replicas have been sent and not answered, each once however many
 // requests share it.
 type activeBlocks struct {
-	holders kv.Holders
+	holders kv.PrefixIndex
 	of      []workerBlocks // by replica
-	held    underway.Table[promptBlocks]
+	held    idtable.Table[promptBlocks]
 	vacant  [][]int32
 	matched []int32 // by replica: leading blocks of the prompt at hand that are active
 }
 
 type workerBlocks struct {
-	again kv.Tally // requests of a shared block beyond the first, by place
+	again kv.Counter // requests of a shared block beyond the first, by place
 	all   int64
 }
 

@@ -23,8 +23,8 @@ type BoundedHash struct {
 }
 
 var (
-	_ Router = (*BoundedHash)(nil)
-	_ Needy  = (*BoundedHash)(nil)
+	_ Router   = (*BoundedHash)(nil)
+	_ Requirer = (*BoundedHash)(nil)
 )
 
 // NewBoundedHash goes by sessions, with the customary factor of 1.25.
@@ -41,8 +41,8 @@ func (p *BoundedHash) Validate() error {
 	return nil
 }
 
-// Needs implements [Needy].
-func (p *BoundedHash) Needs() Needs { return p.By.needs() }
+// Requirements implements [Requirer].
+func (p *BoundedHash) Requirements() Requirements { return p.By.needs() }
 
 // Route implements [Router].
 func (p *BoundedHash) Route(v View, r *workload.Request) int {

@@ -32,7 +32,7 @@ func TestPrefix(t *testing.T) {
 	if k := v.send(p, prompt(301, 0, "a", "b", "c")); k != a {
 		t.Errorf("a match of 12 tokens goes to %d, want %d", k, a)
 	}
-	p.Lost(v.ends[a].replica)
+	p.CacheReset(v.ends[a].replica)
 	if k := v.send(p, prompt(302, 0, "a", "b", "c")); k == a {
 		t.Errorf("replica %d is believed to hold what it lost", a)
 	}
@@ -204,13 +204,13 @@ func TestLLMDScores(t *testing.T) {
 		{SessionScore, []float64{1, 0, 0}},                       // where the last one went
 	} {
 		q := *p // a decision changes nothing
-		q.known, q.backlog, q.sessions = *clonePrefixes(&p.known), backlog{tokens: append([]int64(nil), p.backlog.tokens...)}, map[int32]int32{3: 0}
+		q.known, q.prefillLoad, q.sessions = *clonePrefixes(&p.known), prefillLoad{tokens: append([]int64(nil), p.prefillLoad.tokens...)}, map[int32]int32{3: 0}
 		if got := score(&q, c.by, next); !near(got, c.want) {
 			t.Errorf("second request, %v: %v, want %v", c.by, got, c.want)
 		}
 	}
 	p.Began(v, 0, r)
-	if n := p.backlog.of(0); n != 0 {
+	if n := p.prefillLoad.of(0); n != 0 {
 		t.Errorf("%d tokens are in flight after the first token", n)
 	}
 }
@@ -257,7 +257,7 @@ func TestLLMDAffinity(t *testing.T) {
 		t.Errorf("less than eight tenths are at 1, which is busy, and it goes to %d", k)
 	}
 	v.ends[1].cached = 1000
-	p.backlog.add(1, prompt(2, 0), 18*15928+1001) // 18 s more than what is at the other, and a little
+	p.prefillLoad.add(1, prompt(2, 0), 18*15928+1001) // 18 s more than what is at the other, and a little
 	if k := p.Route(v, prompt(3, 1000)); k != 0 {
 		t.Errorf("the sticky endpoint is 18 s behind, and it goes to %d", k)
 	}
@@ -300,11 +300,11 @@ func TestDynamo(t *testing.T) {
 			t.Errorf("worker %d costs %v, want %v", k, got, want)
 		}
 	}
-	if got := p.backlog.of(1); got != 20 {
+	if got := p.prefillLoad.of(1); got != 20 {
 		t.Errorf("%d tokens are to be prefilled at 1, want 20", got)
 	}
 	p.Began(v, 1, r)
-	if got := p.backlog.of(1); got != 0 {
+	if got := p.prefillLoad.of(1); got != 0 {
 		t.Errorf("%d tokens are to be prefilled at 1 after the first token", got)
 	}
 	if got := p.active.of[1].all; got != 15 {

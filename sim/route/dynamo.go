@@ -31,19 +31,18 @@ type Dynamo struct {
 	MaxBlocks   int64
 	PruneTo     float64
 
-	draws   draws
-	least   least
-	known   prefixes
-	backlog backlog
-	active  activeBlocks
-	costs   []float64 // by position
+	draws       draws
+	least       least
+	known       prefixes
+	prefillLoad prefillLoad
+	active      activeBlocks
+	costs       []float64 // by position
 }
 
 var (
-	_ Ender    = (*Dynamo)(nil)
-	_ Follower = (*Dynamo)(nil)
-	_ Needy    = (*Dynamo)(nil)
-	_ Loser    = (*Dynamo)(nil)
+	_ RequestObserver = (*Dynamo)(nil)
+	_ Requirer        = (*Dynamo)(nil)
+	_ CacheResetter   = (*Dynamo)(nil)
 )
 
 // NewDynamo has the defaults of Dynamo's frontend: weight 1, temperature 0, KV events; without these, decisions are
@@ -69,9 +68,9 @@ func (p *Dynamo) Validate() error {
 	return nil
 }
 
-// Needs implements [Needy].
-func (p *Dynamo) Needs() Needs {
-	return Needs{PrefixCaching: p.OverlapWeight > 0, Events: p.OverlapWeight > 0 && !p.Approximate}
+// Requirements implements [Requirer].
+func (p *Dynamo) Requirements() Requirements {
+	return Requirements{PrefixCaching: p.OverlapWeight > 0, Events: p.OverlapWeight > 0 && !p.Approximate}
 }
 
 // Route implements [Router].
@@ -106,7 +105,7 @@ func (p *Dynamo) cached(v View, k int, r *workload.Request) int32 {
 // cost is that of the worker at a position, in blocks.
 func (p *Dynamo) cost(v View, k int, r *workload.Request) float64 {
 	i := v.Replica(k)
-	prefill := p.backlog.of(i) + int64(r.InputTokens-p.cached(v, k, r))
+	prefill := p.prefillLoad.of(i) + int64(r.InputTokens-p.cached(v, k, r))
 	active := p.active.with(i, p.known.blocks())
 	return float64(p.OverlapWeight*(float64(prefill)/float64(p.BlockTokens))) + float64(active)
 }
@@ -140,7 +139,7 @@ func (p *Dynamo) choose() int {
 // charge counts r at the worker at a position.
 func (p *Dynamo) charge(v View, k int, r *workload.Request) {
 	i := v.Replica(k)
-	p.backlog.add(i, r, r.InputTokens-p.cached(v, k, r))
+	p.prefillLoad.add(i, r, r.InputTokens-p.cached(v, k, r))
 	p.active.add(i, r.ID, p.known.path, p.known.unique)
 	if p.Approximate {
 		p.known.add(v.Now(), i)
@@ -159,14 +158,14 @@ func (p *Dynamo) prune() {
 	}
 }
 
-// Began implements [Follower].
-func (p *Dynamo) Began(_ View, replica int, r *workload.Request) { p.backlog.done(replica, r) }
+// Began implements [RequestObserver].
+func (p *Dynamo) Began(_ View, replica int, r *workload.Request) { p.prefillLoad.done(replica, r) }
 
-// Ended implements [Ender].
+// Ended implements [RequestObserver].
 func (p *Dynamo) Ended(_ View, replica int, r *workload.Request) {
-	p.backlog.done(replica, r)
+	p.prefillLoad.done(replica, r)
 	p.active.remove(replica, r.ID)
 }
 
-// Lost implements [Loser].
-func (p *Dynamo) Lost(replica int) { p.known.gone(replica) }
+// CacheReset implements [CacheResetter].
+func (p *Dynamo) CacheReset(replica int) { p.known.removeReplica(replica) }

@@ -18,11 +18,11 @@ type Identity struct {
 func (id *Identity) routers() int { return max(id.Of, 1) }
 
 // draws are random numbers that depend on a router's identity alone.
-type draws struct{ stream *workload.Stream }
+type draws struct{ stream *workload.RNG }
 
 func (d *draws) uint64(id *Identity) uint64 {
 	if d.stream == nil {
-		d.stream = workload.NewStream(id.Seed, "routing")
+		d.stream = workload.NewRNG(id.Seed, "routing")
 		d.stream.Seek(uint64(id.Number), 0)
 	}
 	return d.stream.Uint64()

@@ -19,8 +19,8 @@ type KVAware struct {
 }
 
 var (
-	_ Router = (*KVAware)(nil)
-	_ Needy  = (*KVAware)(nil)
+	_ Router   = (*KVAware)(nil)
+	_ Requirer = (*KVAware)(nil)
 )
 
 // NewKVAware has the threshold of production-stack, 2000 tokens.
@@ -34,8 +34,8 @@ func (p *KVAware) Validate() error {
 	return nil
 }
 
-// Needs implements [Needy].
-func (p *KVAware) Needs() Needs { return Needs{PrefixCaching: true, Events: true} }
+// Requirements implements [Requirer].
+func (p *KVAware) Requirements() Requirements { return Requirements{PrefixCaching: true, Events: true} }
 
 // Route implements [Router].
 func (p *KVAware) Route(v View, r *workload.Request) int {

@@ -12,12 +12,12 @@ type LeastKV struct {
 }
 
 var (
-	_ Router = (*LeastKV)(nil)
-	_ Needy  = (*LeastKV)(nil)
+	_ Router   = (*LeastKV)(nil)
+	_ Requirer = (*LeastKV)(nil)
 )
 
-// Needs implements [Needy].
-func (p *LeastKV) Needs() Needs { return Needs{KVUsage: true} }
+// Requirements implements [Requirer].
+func (p *LeastKV) Requirements() Requirements { return Requirements{KVUsage: true} }
 
 // Route implements [Router].
 func (p *LeastKV) Route(v View, _ *workload.Request) int {

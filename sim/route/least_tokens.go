@@ -22,12 +22,14 @@ type LeastTokens struct {
 }
 
 var (
-	_ Ender = (*LeastTokens)(nil)
-	_ Needy = (*LeastTokens)(nil)
+	_ RequestObserver = (*LeastTokens)(nil)
+	_ Requirer        = (*LeastTokens)(nil)
 )
 
-// Needs implements [Needy].
-func (p *LeastTokens) Needs() Needs { return Needs{PrefixCaching: p.Uncached, Events: p.Uncached} }
+// Requirements implements [Requirer].
+func (p *LeastTokens) Requirements() Requirements {
+	return Requirements{PrefixCaching: p.Uncached, Events: p.Uncached}
+}
 
 // Route implements [Router].
 func (p *LeastTokens) Route(v View, r *workload.Request) int {
@@ -84,7 +86,10 @@ func (p *LeastTokens) charge(v View, k int, r *workload.Request) {
 	p.tokens[i] += int64(tokens)
 }
 
-// Ended implements [Ender].
+// Began implements [RequestObserver].
+func (p *LeastTokens) Began(View, int, *workload.Request) {}
+
+// Ended implements [RequestObserver].
 func (p *LeastTokens) Ended(_ View, replica int, r *workload.Request) {
 	if p.own() {
 		p.tokens[replica] -= int64(p.charged[r.ID])

@@ -35,11 +35,11 @@ type LLMD struct {
 	TokenLimit    int64
 	QueueLimit    int
 
-	draws    draws
-	known    prefixes
-	backlog  backlog
-	cold     coldOrder
-	sessions map[int32]int32 // replica of the last request of each
+	draws       draws
+	known       prefixes
+	prefillLoad prefillLoad
+	cold        coldOrder
+	sessions    map[int32]int32 // replica of the last request of each
 
 	left    []int32   // positions that passed the filters
 	sums    []float64 // by position
@@ -51,10 +51,9 @@ type LLMD struct {
 }
 
 var (
-	_ Ender    = (*LLMD)(nil)
-	_ Follower = (*LLMD)(nil)
-	_ Needy    = (*LLMD)(nil)
-	_ Loser    = (*LLMD)(nil)
+	_ RequestObserver = (*LLMD)(nil)
+	_ Requirer        = (*LLMD)(nil)
+	_ CacheResetter   = (*LLMD)(nil)
 )
 
 // Affinity is the filter that keeps a prompt at endpoints that have most of it. The zero Affinity is off.
@@ -141,9 +140,9 @@ func (p *LLMD) matching() bool {
 // loading reports whether tokens in flight matter.
 func (p *LLMD) loading() bool { return p.Affinity.MaxPenalty > 0 || p.scores(TokenScore) }
 
-// Needs implements [Needy].
-func (p *LLMD) Needs() Needs {
-	n := Needs{
+// Requirements implements [Requirer].
+func (p *LLMD) Requirements() Requirements {
+	n := Requirements{
 		Sessions: p.scores(SessionScore), KVUsage: p.scores(KVScore),
 		PrefixCaching: p.Affinity.Threshold > 0 || p.scores(PrefixScore) || p.scores(NoHitScore),
 		Scrape:        50 * clock.Millisecond,
@@ -213,7 +212,7 @@ func (p *LLMD) overloaded(v View) bool {
 	}
 	sticky, other := int64(math.MaxInt64), int64(math.MaxInt64)
 	for k, part := range p.matches {
-		tokens := p.backlog.of(v.Replica(k))
+		tokens := p.prefillLoad.of(v.Replica(k))
 		if part >= a.Threshold {
 			sticky = min(sticky, tokens)
 		} else {
@@ -260,7 +259,7 @@ func (p *LLMD) weighted() int {
 func (p *LLMD) note(v View, k int, r *workload.Request) {
 	replica := v.Replica(k)
 	if p.loading() {
-		p.backlog.add(replica, r, r.InputTokens-p.had(k, r))
+		p.prefillLoad.add(replica, r, r.InputTokens-p.had(k, r))
 	}
 	if p.matching() && !p.Precise {
 		p.known.add(v.Now(), replica)
@@ -281,11 +280,11 @@ func (p *LLMD) had(k int, r *workload.Request) int32 {
 	return int32(float64(p.matches[k] * float64(r.InputTokens)))
 }
 
-// Began implements [Follower].
-func (p *LLMD) Began(_ View, replica int, r *workload.Request) { p.backlog.done(replica, r) }
+// Began implements [RequestObserver].
+func (p *LLMD) Began(_ View, replica int, r *workload.Request) { p.prefillLoad.done(replica, r) }
 
-// Ended implements [Ender].
-func (p *LLMD) Ended(_ View, replica int, r *workload.Request) { p.backlog.done(replica, r) }
+// Ended implements [RequestObserver].
+func (p *LLMD) Ended(_ View, replica int, r *workload.Request) { p.prefillLoad.done(replica, r) }
 
-// Lost implements [Loser].
-func (p *LLMD) Lost(replica int) { p.known.gone(replica) }
+// CacheReset implements [CacheResetter].
+func (p *LLMD) CacheReset(replica int) { p.known.removeReplica(replica) }

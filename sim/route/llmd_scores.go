@@ -97,7 +97,7 @@ func (p *LLMD) score(s Weighted, v View, r *workload.Request) {
 		p.active(v, s.Weight)
 	case TokenScore:
 		for _, k := range p.left {
-			tokens := p.backlog.of(v.Replica(int(k))) + int64(r.InputTokens-p.had(int(k), r))
+			tokens := p.prefillLoad.of(v.Replica(int(k))) + int64(r.InputTokens-p.had(int(k), r))
 			add(k, 1-min(1, float64(tokens)/float64(p.TokenLimit)))
 		}
 	case PrefixScore:

@@ -28,8 +28,8 @@ type Prefix struct {
 }
 
 var (
-	_ Needy = (*Prefix)(nil)
-	_ Loser = (*Prefix)(nil)
+	_ Requirer      = (*Prefix)(nil)
+	_ CacheResetter = (*Prefix)(nil)
 )
 
 // NewPrefix never forgets, in chunks of 32 tokens, which are about 128 characters.
@@ -48,8 +48,8 @@ func (p *Prefix) Validate() error {
 	return nil
 }
 
-// Needs implements [Needy].
-func (p *Prefix) Needs() Needs { return Needs{PrefixCaching: true} }
+// Requirements implements [Requirer].
+func (p *Prefix) Requirements() Requirements { return Requirements{PrefixCaching: true} }
 
 // Route implements [Router].
 func (p *Prefix) Route(v View, r *workload.Request) int {
@@ -67,5 +67,5 @@ func (p *Prefix) Route(v View, r *workload.Request) int {
 	return k
 }
 
-// Lost implements [Loser].
-func (p *Prefix) Lost(replica int) { p.known.gone(replica) }
+// CacheReset implements [CacheResetter].
+func (p *Prefix) CacheReset(replica int) { p.known.removeReplica(replica) }

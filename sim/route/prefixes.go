@@ -22,7 +22,7 @@ type prefixes struct {
 	roots bool
 	ttl   clock.Duration // how long a block is remembered after its last use; 0 is for ever
 
-	holders kv.Holders
+	holders kv.PrefixIndex
 	caches  []kv.Recency // by replica
 
 	// The request that was matched last.
@@ -130,8 +130,8 @@ func (x *prefixes) size(replica int) int64 {
 	return x.caches[replica].Blocks
 }
 
-// gone forgets a replica.
-func (x *prefixes) gone(replica int) {
+// removeReplica forgets a replica.
+func (x *prefixes) removeReplica(replica int) {
 	if replica < len(x.caches) {
 		x.caches[replica] = kv.Recency{}
 		x.holders.Clear(replica)

@@ -108,7 +108,7 @@ func TestPrefixes(t *testing.T) {
 			x.add(now, to)
 			p.add(now, blocks, to)
 			if rapid.IntRange(0, 9).Draw(t, "lost") == 0 {
-				x.gone(to)
+				x.removeReplica(to)
 				p.lists[to] = nil
 			}
 			if got, want := x.size(to), int64(len(p.lists[to])); got != want {

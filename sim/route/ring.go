@@ -27,12 +27,12 @@ func (y Key) of(r *workload.Request, prefix int32) (key uint64, ok bool) {
 	case ByUser:
 		return workload.Hash(domain, uint64(uint32(r.User))), true
 	default:
-		return workload.Hash(domain, r.Beginning(min(prefix, r.InputTokens))), true
+		return workload.Hash(domain, r.PrefixHash(min(prefix, r.InputTokens))), true
 	}
 }
 
 // needs is what the key needs.
-func (y Key) needs() Needs { return Needs{Sessions: y == BySession, Users: y == ByUser} }
+func (y Key) needs() Requirements { return Requirements{Sessions: y == BySession, Users: y == ByUser} }
 
 // pointsOnRing is how often a replica stands on the ring, as in libketama.
 const pointsOnRing = 160

@@ -12,26 +12,6 @@ type Router interface {
 	Route(v View, r *workload.Request) int
 }
 
-// Ender is a [Router] that is told of the ends of the requests that it has sent.
-type Ender interface {
-	Router
-	// Ended tells that r, which the router sent to the replica of the given number, has ended, however it did.
-	Ended(v View, replica int, r *workload.Request)
-}
-
-// Follower is a [Router] that is told when answers begin.
-type Follower interface {
-	Router
-	// Began tells that the replica of the given number has delivered the first token of r, which the router sent there.
-	Began(v View, replica int, r *workload.Request)
-}
-
-// Loser is a [Router] that is told when a replica has lost what its caches held.
-type Loser interface {
-	Router
-	Lost(replica int)
-}
-
 // View shows a router the endpoints among which it may choose: the replicas that are ready and for which the
 // request is not too long, in order of their numbers.
 type View interface {

@@ -13,8 +13,8 @@ type Session struct {
 }
 
 var (
-	_ Router = (*Session)(nil)
-	_ Needy  = (*Session)(nil)
+	_ Router   = (*Session)(nil)
+	_ Requirer = (*Session)(nil)
 )
 
 func (p *Session) key() Key {
@@ -24,8 +24,8 @@ func (p *Session) key() Key {
 	return BySession
 }
 
-// Needs implements [Needy].
-func (p *Session) Needs() Needs { return p.key().needs() }
+// Requirements implements [Requirer].
+func (p *Session) Requirements() Requirements { return p.key().needs() }
 
 // Route implements [Router].
 func (p *Session) Route(v View, r *workload.Request) int {

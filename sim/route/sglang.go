@@ -38,8 +38,8 @@ type SGLang struct {
 }
 
 var (
-	_ Needy = (*SGLang)(nil)
-	_ Loser = (*SGLang)(nil)
+	_ Requirer      = (*SGLang)(nil)
+	_ CacheResetter = (*SGLang)(nil)
 )
 
 // NewSGLang has the defaults of sgl-model-gateway's command line (router_args.py): threshold 0.3, 64 and 1.5, trees of 2²⁶
@@ -68,8 +68,8 @@ func (p *SGLang) Validate() error {
 	return nil
 }
 
-// Needs implements [Needy].
-func (p *SGLang) Needs() Needs { return Needs{PrefixCaching: true} }
+// Requirements implements [Requirer].
+func (p *SGLang) Requirements() Requirements { return Requirements{PrefixCaching: true} }
 
 // Route implements [Router].
 func (p *SGLang) Route(v View, r *workload.Request) int {
@@ -120,5 +120,5 @@ func (p *SGLang) trim(now clock.Time) {
 	}
 }
 
-// Lost implements [Loser].
-func (p *SGLang) Lost(replica int) { p.known.gone(replica) }
+// CacheReset implements [CacheResetter].
+func (p *SGLang) CacheReset(replica int) { p.known.removeReplica(replica) }

@@ -14,12 +14,12 @@ type VLLMDP struct {
 }
 
 var (
-	_ Router = (*VLLMDP)(nil)
-	_ Needy  = (*VLLMDP)(nil)
+	_ Router   = (*VLLMDP)(nil)
+	_ Requirer = (*VLLMDP)(nil)
 )
 
-// Needs implements [Needy].
-func (p *VLLMDP) Needs() Needs { return Needs{Scrape: 100 * clock.Millisecond} }
+// Requirements implements [Requirer].
+func (p *VLLMDP) Requirements() Requirements { return Requirements{Scrape: 100 * clock.Millisecond} }
 
 // Route implements [Router].
 func (p *VLLMDP) Route(v View, _ *workload.Request) int {

@@ -48,8 +48,8 @@ func (f *fake) DecodeSteps() int64    { return f.steps }
 func (f *fake) Departures() int64     { return f.departures }
 func (f *fake) WaitingLen() int       { return len(f.waiting) }
 func (f *fake) Blocked(why Cause)     { f.why = why }
-func (f *fake) Promised() int         { return 0 }
-func (f *fake) Promise(Seq, int32)    {}
+func (f *fake) Booked() int           { return 0 }
+func (f *fake) Book(Seq, int32)       {}
 func (f *fake) Urgency(s Seq) Urgency { return Urgency{Request: int64(s)} }
 func (f *fake) BlocksFor(tokens int32) int {
 	return int((tokens + f.page - 1) / f.page)

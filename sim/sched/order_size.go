@@ -42,7 +42,7 @@ func (z Size) Answer(w *Waiting) int32 {
 	if z.Error == 0 {
 		return w.Answer
 	}
-	s := workload.NewStream(z.Seed, "answer prediction")
+	s := workload.NewRNG(z.Seed, "answer prediction")
 	s.Seek(0, uint64(w.Request))
 	factor := math.Exp(z.Error * rand.New(s).NormFloat64())
 	return int32(min(max(1, math.Floor(float64(w.Answer)*factor+0.5)), math.MaxInt32))

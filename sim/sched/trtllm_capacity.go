@@ -44,7 +44,7 @@ func (r *room) need(w Waiting) int {
 }
 
 // left is the number of blocks that are neither taken nor spoken for.
-func (r *room) left() int { return r.v.FreeBlocks() - r.v.Promised() - r.looking - r.ahead }
+func (r *room) left() int { return r.v.FreeBlocks() - r.v.Booked() - r.looking - r.ahead }
 
 // look counts w, which can be started, against those looked at later.
 func (r *room) look(w Waiting) {
@@ -62,6 +62,6 @@ func (r *room) start(i int, n int32, w Waiting) {
 	if r.policy == MaxUtilization {
 		r.ahead += v.BlocksFor(w.Known+1) - v.BlocksFor(w.Known)
 	} else {
-		v.Promise(s, w.Prompt+w.MaxTokens)
+		v.Book(s, w.Prompt+w.MaxTokens)
 	}
 }

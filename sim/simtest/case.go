@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 
 	"clifftop/model"
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/workload"
 )
 
@@ -16,14 +16,14 @@ import (
 type Case struct {
 	policy   Policy
 	knobs    *Knobs
-	config   sim.Config // without scheduler
+	config   engine.Config // without scheduler
 	requests []workload.Request
 	users    int // of a closed loop; 0 is an open one
 	retries  Retries
 }
 
 // Config is the engine, with a scheduler of its own.
-func (c *Case) Config() sim.Config {
+func (c *Case) Config() engine.Config {
 	cfg := c.config
 	cfg.Scheduler = c.policy.New(c.knobs)
 	if cfg.Stages > 1 {
@@ -47,7 +47,7 @@ func (c Case) String() string {
 	if c.config.Connector != nil {
 		fmt.Fprintf(&b, "connector %+v\n", *c.config.Connector)
 		for i := range c.requests {
-			fmt.Fprintf(&b, "%d: %+v\n", i, c.config.Connector.Leg(&c.requests[i]))
+			fmt.Fprintf(&b, "%d: %+v\n", i, c.config.Connector.Handoff(&c.requests[i]))
 		}
 	}
 	if c.users > 0 {
@@ -117,7 +117,7 @@ func (p Policy) DrawTiers(t *rapid.T) Case {
 	c.config.PrefixCaching = true
 	d.connector(&c.config, c.step())
 	if n := c.config.Connector; len(n.Tiers) == 0 {
-		n.Tiers = []sim.Tier{{Name: "alone", Chunks: 100, BytesPerSecond: n.Links[0], Persistent: d.once("persistent", 2)}}
+		n.Tiers = []engine.Tier{{Name: "alone", Chunks: 100, BytesPerSecond: n.Links[0], Persistent: d.once("persistent", 2)}}
 	}
 	longest := d.one("longest text", 8, 40, 120)
 	for i := range c.requests {
@@ -138,17 +138,17 @@ func (p Policy) DrawTiers(t *rapid.T) Case {
 
 // concede changes the engine so that the policy accepts it, as little as possible.
 func (c *Case) concede() error {
-	changes := []func(cfg *sim.Config){
-		func(cfg *sim.Config) { cfg.AsyncScheduling = false },
-		func(cfg *sim.Config) { cfg.Window = sim.Window{} },
-		func(cfg *sim.Config) { cfg.Contiguous = false },
-		func(cfg *sim.Config) { cfg.PrefixCaching, cfg.Radix = false, false },
-		func(cfg *sim.Config) { cfg.Connector = nil },
-		func(cfg *sim.Config) { cfg.Order = nil },
-		func(cfg *sim.Config) { cfg.HostBlocks = 0 },
-		func(cfg *sim.Config) { cfg.HostBlocks = 1000 },
-		func(cfg *sim.Config) { cfg.Speculative = sim.Speculative{} },
-		func(cfg *sim.Config) {
+	changes := []func(cfg *engine.Config){
+		func(cfg *engine.Config) { cfg.AsyncScheduling = false },
+		func(cfg *engine.Config) { cfg.Window = engine.Window{} },
+		func(cfg *engine.Config) { cfg.Contiguous = false },
+		func(cfg *engine.Config) { cfg.PrefixCaching, cfg.Radix = false, false },
+		func(cfg *engine.Config) { cfg.Connector = nil },
+		func(cfg *engine.Config) { cfg.Order = nil },
+		func(cfg *engine.Config) { cfg.HostBlocks = 0 },
+		func(cfg *engine.Config) { cfg.HostBlocks = 1000 },
+		func(cfg *engine.Config) { cfg.Speculative = engine.Speculative{} },
+		func(cfg *engine.Config) {
 			cfg.MaxModelLen = min(cfg.MaxModelLen, c.longest()+1)
 			cfg.MaxNumBatchedTokens = max(cfg.MaxNumBatchedTokens, int(cfg.MaxModelLen))
 		},
@@ -156,7 +156,7 @@ func (c *Case) concede() error {
 	drawn := c.config
 	for range 2 { // a change may be needed only as long as another is made
 		for without, needed := range changes {
-			changes[without] = func(*sim.Config) {}
+			changes[without] = func(*engine.Config) {}
 			if c.change(drawn, changes) != nil {
 				changes[without] = needed
 			}
@@ -175,7 +175,7 @@ func (c *Case) longest() (tokens int32) {
 }
 
 // change is the drawn engine with some changes, and what the policy has against it.
-func (c *Case) change(drawn sim.Config, changes []func(*sim.Config)) error {
+func (c *Case) change(drawn engine.Config, changes []func(*engine.Config)) error {
 	c.config = drawn
 	for _, change := range changes {
 		change(&c.config)

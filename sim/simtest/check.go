@@ -4,18 +4,20 @@ import (
 	"errors"
 	"fmt"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
+	"clifftop/sim/simtest/naive"
 	"clifftop/workload"
 )
 
-// CheckTape asserts what holds in every run of the engine described by cfg, from the first request to the
+// CheckRecording asserts what holds in every run of the engine described by cfg, from the first request to the
 // last: that time is monotone and iterations follow each other without a lost femtosecond; that
 // every request ends once, with instants in order; that tokens, gaps, preemptions and integrals of
 // levels agree between iterations and records; that limits are kept, and that the engine never
 // idles while somebody waits.
-func CheckTape(cfg *sim.Config, t *Tape) error {
+func CheckRecording(cfg *engine.Config, t *Recorder) error {
 	t.settle()
 	c := checker{cfg: cfg, t: t}
 	for _, f := range t.faults {
@@ -32,8 +34,8 @@ func CheckTape(cfg *sim.Config, t *Tape) error {
 }
 
 type checker struct {
-	cfg    *sim.Config
-	t      *Tape
+	cfg    *engine.Config
+	t      *Recorder
 	faults []error
 }
 
@@ -45,7 +47,7 @@ func (c *checker) want(ok bool, format string, args ...any) {
 
 func (c *checker) iterations() {
 	var last clock.Progression
-	var blocks sim.Uint128
+	var blocks clock.Uint128
 	known := true
 	for i, it := range c.t.Iterations {
 		this := clock.Progression{Start: it.Start, Remainder: it.Remainder, First: it.Femtos, N: 1}
@@ -76,7 +78,7 @@ func (c *checker) iterations() {
 		c.want(it.UsedBlocks <= c.cfg.UsableBlocks(), "iteration %d: %d blocks used of %d", i, it.UsedBlocks, c.cfg.UsableBlocks())
 		c.want(it.EmptyBlocks <= max(it.UsedBlocks, -1) && (it.EmptyBlocks >= 0 || it.UsedBlocks < 0), "iteration %d: %d empty blocks of %d", i, it.EmptyBlocks, it.UsedBlocks)
 		known = known && it.UsedBlocks >= 0
-		blocks = blocks.Add(sim.Mul64(uint64(max(0, it.UsedBlocks)), uint64(it.Femtos)))
+		blocks = blocks.Add(clock.Mul64(uint64(max(0, it.UsedBlocks)), uint64(it.Femtos)))
 		last = this
 	}
 	c.want(!known || blocks == c.t.BlockFemtos, "sum of BlockFemtos: %v, want %v", c.t.BlockFemtos, blocks)
@@ -123,50 +125,39 @@ func (c *checker) records() {
 	c.want(len(sent) == 0, "%d requests never ended", len(sent))
 }
 
-// lengths is how long the answer to r is, and how long the engine has to expect it to be.
-func lengths(cfg *sim.Config, r *workload.Request) (answer, declared int32) {
-	longest := cfg.MaxModelLen - r.InputTokens
-	answer = min(r.OutputTokens, longest)
-	declared = answer
-	if cfg.MaxTokens > 0 {
-		declared = min(max(r.OutputTokens, cfg.MaxTokens), longest)
-	}
-	return answer, declared
-}
-
-func (c *checker) record(rec *sim.Record) {
+func (c *checker) record(rec *event.Record) {
 	r := &rec.Request
-	answer, declared := lengths(c.cfg, r)
-	blocks := (int(most(c.cfg, r.InputTokens, declared)) + int(c.cfg.BlockSize) - 1) / int(c.cfg.BlockSize)
+	answer, declared := naive.OutputLengths(c.cfg, r)
+	blocks := (int(naive.MostTokens(c.cfg, r.InputTokens, declared)) + int(c.cfg.BlockSize) - 1) / int(c.cfg.BlockSize)
 	visible := r.Arrival.Add(c.cfg.NetworkIn + c.cfg.Frontend + clock.Duration(r.InputTokens)*c.cfg.FrontendPerToken)
 	fits := answer >= 1 && blocks+c.cfg.Window.Extra(blocks) <= c.cfg.UsableBlocks()
 	var ok bool
 	switch rec.Outcome {
-	case sim.Completed:
+	case event.Completed:
 		ok = fits && rec.Tokens == answer && rec.ClientLast >= rec.LastToken && rec.ClientFirst != clock.Never && rec.LastToken != clock.Never
 		if !c.cfg.AsyncScheduling || answer == declared {
 			ok = ok && rec.LastToken == rec.Released
 		}
-	case sim.Rejected:
+	case event.Rejected:
 		ok = rec.Queued == clock.Never && rec.Tokens == 0
-		if rec.Refusal == sim.Busy {
+		if rec.Refusal == event.Busy {
 			ok = ok && fits && c.cfg.MaxQueuedRequests+int(c.cfg.MaxQueuedTokens) > 0 && rec.Released == visible
 		} else {
-			ok = ok && !fits && rec.Refusal == sim.NeverFits && rec.Released == r.Arrival.Add(c.cfg.NetworkIn)
+			ok = ok && !fits && rec.Refusal == event.NeverFits && rec.Released == r.Arrival.Add(c.cfg.NetworkIn)
 		}
-	case sim.TimedOut, sim.Cancelled:
-		ok = (fits || rec.Queued == clock.Never && c.cfg.NetworkIn > 0) && rec.Ending.Left() &&
-			(rec.Outcome == sim.Cancelled) == (rec.Ending == workload.Cancelled) &&
+	case event.TimedOut, event.Cancelled:
+		ok = (fits || rec.Queued == clock.Never && c.cfg.NetworkIn > 0) && rec.Ending.GaveUp() &&
+			(rec.Outcome == event.Cancelled) == (rec.Ending == workload.Cancelled) &&
 			rec.ClientLast == clock.Never && (rec.LastToken != clock.Never) == (fits && rec.Tokens == answer)
-	case sim.Failed:
+	case event.Failed:
 		ok = fits && c.cfg.Connector != nil && c.cfg.Connector.FailLost && rec.Ending == workload.Disconnected && rec.Tokens < answer &&
 			rec.Queued != clock.Never && rec.LastToken == clock.Never && rec.ClientLast == clock.Never
 	}
 	c.departure(rec)
-	c.want((rec.Refusal != sim.NotRefused) == (rec.Outcome == sim.Rejected), "request %d: %v, refused because %v", r.ID, rec.Outcome, rec.Refusal)
+	c.want((rec.Refusal != event.NotRefused) == (rec.Outcome == event.Rejected), "request %d: %v, refused because %v", r.ID, rec.Outcome, rec.Refusal)
 	c.want(ok, "request %d: %v with record %+v", r.ID, rec.Outcome, rec)
 	c.want((rec.FirstToken != clock.Never) == (rec.Tokens > 0), "request %d: first token at %v of %d", r.ID, rec.FirstToken, rec.Tokens)
-	c.want(rec.Ending.Left() || (rec.ClientFirst != clock.Never) == (rec.Tokens > 0), "request %d: client's first token at %v of %d", r.ID, rec.ClientFirst, rec.Tokens)
+	c.want(rec.Ending.GaveUp() || (rec.ClientFirst != clock.Never) == (rec.Tokens > 0), "request %d: client's first token at %v of %d", r.ID, rec.ClientFirst, rec.Tokens)
 	c.want(rec.CachedTokens%c.cfg.BlockSize == 0 && rec.CachedTokens < r.InputTokens, "request %d: %d cached tokens of %d", r.ID, rec.CachedTokens, r.InputTokens)
 	c.want(rec.Preemptions > 0 || rec.RecomputedTokens == 0, "request %d: %d tokens recomputed without preemption", r.ID, rec.RecomputedTokens)
 
@@ -221,7 +212,7 @@ func (c *checker) tokens() {
 			misses += int(rec.Request.InputTokens - rec.CachedTokens - rec.LoadedTokens - rec.PulledTokens)
 			later += int(rec.LaterCachedTokens)
 			decodes += int(rec.Tokens) - 1
-			if answer, declared := lengths(c.cfg, &rec.Request); c.cfg.AsyncScheduling && answer < declared {
+			if answer, declared := naive.OutputLengths(c.cfg, &rec.Request); c.cfg.AsyncScheduling && answer < declared {
 				unforeseen++
 			}
 		case rec.Scheduled != clock.Never:
@@ -265,7 +256,7 @@ func (c *checker) levels() {
 		decoding.add(last.Levels.Decoding, d)
 		last = ch
 	}
-	c.want(last.Levels == sim.Levels{}, "levels at the end: %+v", last.Levels)
+	c.want(last.Levels == event.Levels{}, "levels at the end: %+v", last.Levels)
 
 	var inSystem, inEngine, seated, decodes wide
 	for i := range c.t.Records {
@@ -284,10 +275,10 @@ func (c *checker) levels() {
 }
 
 // wide is a sum of durations in 128 bits.
-type wide struct{ sim.Uint128 }
+type wide struct{ clock.Uint128 }
 
 func (w *wide) add(n int, d clock.Duration) {
-	w.Uint128 = w.Uint128.Add(sim.Mul64(uint64(n), uint64(d)))
+	w.Uint128 = w.Uint128.Add(clock.Mul64(uint64(n), uint64(d)))
 }
 
 func (w *wide) between(from, to clock.Time) {
@@ -321,4 +312,82 @@ func (c *checker) idle() {
 			c.want(end >= until, "idle from %v to %v with levels %+v", end, until, ch.Levels)
 		}
 	}
+}
+
+// departure checks when and why the client of a request left, or that it had no reason to.
+func (c *checker) departure(rec *event.Record) {
+	r, client := &rec.Request, workload.Client{}
+	if r.Client != nil {
+		client = *r.Client
+	}
+	settled := func(after clock.Duration) clock.Time {
+		return max(r.Arrival, r.Arrival.Add(after-c.cfg.NetworkOut))
+	}
+	started, complete := rec.FirstToken, rec.LastToken
+	switch rec.Outcome {
+	case event.Rejected:
+		started, complete = rec.Released, rec.Released
+	case event.Failed:
+		started, complete = min(started, rec.Released), rec.Released
+	}
+	atOnce := rec.Refusal == event.NeverFits && rec.Released == r.Arrival // before anything can be settled
+	missed := func(after clock.Duration, at clock.Time) bool { return after > 0 && settled(after) <= at && !atOnce }
+	if !rec.Ending.GaveUp() {
+		c.want(rec.Left == clock.Never && !missed(client.FirstTimeout, started) && !missed(client.Timeout, complete) && !missed(client.Cancel, complete),
+			"request %d: stayed till the end with client %+v and record %+v", r.ID, client, rec)
+		return
+	}
+	after, awaited := client.Timeout, complete
+	switch rec.Ending {
+	case workload.Cancelled:
+		after = client.Cancel
+	case workload.TimedOutFirst:
+		after, awaited = client.FirstTimeout, started
+	}
+	gone, told := settled(after), r.Arrival.Add(after+c.cfg.NetworkIn)
+	ok := missed(after, awaited) && rec.Left == r.Arrival.Add(after) && rec.Released >= gone && (rec.ClientFirst != clock.Never) == (started < gone)
+	for _, earlier := range []clock.Duration{client.Timeout, client.Cancel, client.FirstTimeout} {
+		ok = ok && (earlier == 0 || earlier >= after || earlier == client.FirstTimeout && !missed(earlier, started))
+	}
+	switch {
+	case complete != clock.Never:
+		ok = ok && (client.Silent || complete < told)
+	case rec.Queued != clock.Never:
+		lost := c.cfg.Connector != nil && c.cfg.Connector.FailLost // and its KV may have been before
+		ok = ok && (lost || !client.Silent && rec.Released >= told)
+	default: // refused, or found gone in the front end
+		ok = ok && (client.Silent || rec.Released <= told)
+	}
+	c.want(ok, "request %d: %v with client %+v and record %+v", r.ID, rec.Ending, client, rec)
+}
+
+// checkEnded asserts that sources were told of each record on a tape once, and rightly.
+func checkEnded(cfg *engine.Config, t *Recorder, ended []Ended) error {
+	c := checker{cfg: cfg, t: t}
+	byID := make(map[int64]Ended)
+	for _, e := range ended {
+		_, twice := byID[e.Request]
+		c.want(!twice, "request %d: done twice", e.Request)
+		byID[e.Request] = e
+	}
+	c.want(len(ended) == len(t.Records), "%d requests are done, %d have ended", len(ended), len(t.Records))
+	for i := range t.Records {
+		rec := &t.Records[i]
+		want := Ended{rec.Request.ID, workload.End{How: rec.Ending, First: rec.ClientFirst}, rec.Again}
+		e := byID[want.Request]
+		switch {
+		case rec.Ending == workload.Answered:
+			want.At, want.Tokens = rec.ClientLast, rec.Tokens
+		case rec.Ending.GaveUp():
+			want.At, want.Tokens = rec.Left, min(e.Tokens, rec.Tokens)
+			c.want((e.Tokens > 0) == (e.First != clock.Never), "request %d: %+v", want.Request, e)
+		default:
+			want.At = rec.Released.Add(cfg.NetworkOut)
+			if want.Tokens = rec.Tokens; rec.ClientFirst != clock.Never {
+				want.At = max(want.At, rec.ClientFirst)
+			}
+		}
+		c.want(e == want, "request %d: done as %+v, want %+v", want.Request, e, want)
+	}
+	return errors.Join(c.faults...)
 }

@@ -3,8 +3,9 @@ package simtest
 import (
 	"fmt"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
+	"clifftop/sim/simtest/naive"
 )
 
 // pipeline checks that iterations pass the stages of a pipeline one after the other, in order, and that no stage works longer
@@ -13,22 +14,22 @@ func (c *checker) pipeline() {
 	if c.cfg.Stages <= 1 {
 		return
 	}
-	left := make([]moment, c.cfg.Stages)
+	left := make([]naive.Moment, c.cfg.Stages)
 	var whole, worked wide
 	for i := range c.t.Iterations {
 		it := &c.t.Iterations[i]
-		before := moment{}
+		before := naive.Moment{}
 		passages := parsePassages(it.Passages)
 		c.want(len(passages) == len(left), "iteration %d: passages %s of %d stages", i, it.Passages, len(left))
 		for k, p := range passages {
-			enter := moment{clock.Time(p[0]), p[1]}
-			c.want(later(enter, left[k]) == enter && later(enter, before) == enter && p[1] >= 0 && p[1] < clock.FemtosPerPico && p[2] >= 0,
+			enter := naive.Moment{At: clock.Time(p[0]), Femtos: p[1]}
+			c.want(naive.Later(enter, left[k]) == enter && naive.Later(enter, before) == enter && p[1] >= 0 && p[1] < clock.FemtosPerPico && p[2] >= 0,
 				"iteration %d: passage %d of %s, after %v, and %v in the stage before", i, k, it.Passages, left[k], before)
-			left[k] = enter.plus(p[2])
+			left[k] = enter.Plus(p[2])
 			before = left[k]
 		}
 		end := clock.Progression{Start: it.Start, Remainder: it.Remainder, First: it.Femtos, N: 1}
-		c.want(before == moment{end.End(1), end.EndRemainder(1)}, "iteration %d: ends at %v and leaves the last stage at %v", i, end.End(1), before)
+		c.want(before == naive.Moment{At: end.End(1), Femtos: end.EndRemainder(1)}, "iteration %d: ends at %v and leaves the last stage at %v", i, end.End(1), before)
 		whole.add(c.cfg.Stages, clock.Duration(it.Femtos))
 		worked.add(1, clock.Duration(it.Worked))
 	}
@@ -36,7 +37,7 @@ func (c *checker) pipeline() {
 }
 
 // passages writes the passages of an iteration down, one after the other, and adds them up.
-func passages(s *sim.Span) (text string, femtos int64) {
+func passages(s *event.Span) (text string, femtos int64) {
 	for _, p := range s.Passages {
 		text += fmt.Sprintf(passageForm, int64(p.Enter), p.Remainder, p.Femtos)
 		femtos += p.Femtos

@@ -8,6 +8,7 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/simtest/naive"
 	"clifftop/workload"
 )
 
@@ -55,23 +56,23 @@ func TestClients(t *testing.T) {
 					}
 					return src
 				}
-				naive := new(StepTape)
-				if err := Naive(c.Config(), source(), naive); err != nil {
+				reference := new(StepRecorder)
+				if err := naive.Run(c.Config(), source(), reference); err != nil {
 					t.Fatalf("naive: %v\n%+v\n%v", err, spec, c)
 				}
-				for i := range naive.Records {
-					if naive.Records[i].Again {
+				for i := range reference.Records {
+					if reference.Records[i].Again {
 						again++
 					}
 				}
 				for _, maxSpan := range []int{1, 0} {
-					cfg, tape := c.Config(), new(Tape)
+					cfg, tape := c.Config(), new(Recorder)
 					cfg.MaxSpan, cfg.Check = maxSpan, true
-					e, err := sim.NewEngine(cfg, source(), tape)
+					e, err := sim.New(cfg, source(), tape)
 					if err == nil {
 						err = e.Run(context.Background())
 					}
-					if d := Diff(&naive.Tape, tape); err != nil || d != "" {
+					if d := Diff(&reference.Recorder, tape); err != nil || d != "" {
 						t.Fatalf("spans of %d: %v, %s\n%+v\n%v", maxSpan, err, d, spec, c)
 					}
 				}

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
 // Diff describes the earliest difference between two runs, or is empty if they are equal. Steps are
 // compared only if both tapes have some, the blocks in use where both know them.
-func Diff(a, b *Tape) string {
+func Diff(a, b *Recorder) string {
 	a.settle()
 	b.settle()
 	differences := []difference{
@@ -46,7 +46,7 @@ func Diff(a, b *Tape) string {
 }
 
 // blurred is the iterations without the blocks in use where the other tape does not know them.
-func (t *Tape) blurred(other *Tape) []Iteration {
+func (t *Recorder) blurred(other *Recorder) []Iteration {
 	list := slices.Clone(t.Iterations)
 	for i := range list {
 		if i < len(other.Iterations) && other.Iterations[i].UsedBlocks < 0 {
@@ -64,7 +64,7 @@ type (
 		Client workload.Client
 	}
 	flatRecord struct {
-		Record sim.Record
+		Record event.Record
 		Client workload.Client
 	}
 )
@@ -77,7 +77,7 @@ func flat(r *workload.Request) (c workload.Client) {
 	return c
 }
 
-func (t *Tape) arrivals() []flatArrival {
+func (t *Recorder) arrivals() []flatArrival {
 	list := make([]flatArrival, len(t.Arrivals))
 	for i, a := range t.Arrivals {
 		c := flat(&a.Request)
@@ -86,7 +86,7 @@ func (t *Tape) arrivals() []flatArrival {
 	return list
 }
 
-func (t *Tape) records() []flatRecord {
+func (t *Recorder) records() []flatRecord {
 	list := make([]flatRecord, len(t.Records))
 	for i, rec := range t.Records {
 		c := flat(&rec.Request)
@@ -116,7 +116,7 @@ func compare[T comparable](what string, a, b []T, at func(T) clock.Time) differe
 	return difference{}
 }
 
-func compareSteps(a, b *Tape) difference {
+func compareSteps(a, b *Recorder) difference {
 	for i := range min(len(a.Steps), len(b.Steps), len(a.Iterations)) {
 		x, y := a.Steps[i], b.Steps[i]
 		if !slices.Equal(x.Scheduled, y.Scheduled) || !slices.Equal(x.Preempted, y.Preempted) || !slices.Equal(x.SwappedOut, y.SwappedOut) || x.FreeBlocks != y.FreeBlocks {

@@ -2,15 +2,15 @@
 // the simulator does, a recorder to compare two runs with, a language for scenario files, and generators
 // of random cases.
 //
-// [Naive] walks every sequence in every iteration and keeps explicit block tables. It is slow and plain,
-// and it is the definition: the real engine has to give the same [Tape], token for token, whatever the policy.
+// [naive.Run] walks every sequence in every iteration and keeps explicit block tables. It is slow and plain,
+// and it is the definition: the real engine has to give the same [Recorder], token for token, whatever the policy.
 //
 // # Testing a policy
 //
 // Whoever writes a policy adds it to [Policies]: its name, and how it is made from its knobs. [Verify] then runs it
 // on random engines and loads, and [Env] runs scenario files that say step by step what it does; they
-// stand in testdata, in a directory that has the policy's name. [CheckTape] asserts what holds in every run.
-// [Chaos] is a policy that does anything at all, for those who change an engine.
+// stand in testdata, in a directory that has the policy's name. [CheckRecording] asserts what holds in every run.
+// [FuzzPolicy] is a policy that does anything at all, for those who change an engine.
 //
 // # What an engine does
 //
@@ -99,7 +99,7 @@
 // as used then. Tiers that are written back to get each block that the pool evicts, or each chunk that the tier before
 // evicts, at that instant. A load uses the chunks that it brings, from the last to the first; they stay in the tier.
 //
-// Each tier has a link, which the copies, one transfer in all, and the loads share by max-min fairness: see [Network]. A run ends
+// Each tier has a link, which the copies, one transfer in all, and the loads share by max-min fairness: see [naive.Network]. A run ends
 // when nothing but copies is on its way.
 //
 // The first tiers of the list that have enough chunks in a row make the load: all tiers if that is worth it, otherwise all

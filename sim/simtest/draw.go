@@ -6,9 +6,10 @@ import (
 	"pgregory.net/rapid"
 
 	"clifftop/model"
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
 	"clifftop/sim/kv"
+	"clifftop/sim/simtest/naive"
 	"clifftop/workload"
 )
 
@@ -34,7 +35,7 @@ func (d drawer) one(name string, values ...int) int { return values[d.of(name, l
 // once is true once in n times.
 func (d drawer) once(name string, n int) bool { return d.of(name, n) == n-1 }
 
-func (d drawer) config() (c sim.Config) {
+func (d drawer) config() (c engine.Config) {
 	c.BlockSize = int32(d.one("block_size", 1, 2, 4, 16))
 	c.MaxNumSeqs = d.one("max_num_seqs", 1, 2, 3, 5, 8, 12, 12)
 	c.MaxNumBatchedTokens = c.MaxNumSeqs + d.one("budget", 0, 1, 7, 16, 60, 300)
@@ -46,7 +47,7 @@ func (d drawer) config() (c sim.Config) {
 	c.AppendUnkeyed = d.once("append unkeyed", 3)
 	c.AsyncScheduling = d.once("async", 2)
 	if d.once("windowed layers", 5) {
-		c.Window = sim.Window{Blocks: d.between("window", 1, 6), Layers: d.between("windowed", 1, 5), FullLayers: d.between("full", 1, 3)}
+		c.Window = engine.Window{Blocks: d.between("window", 1, 6), Layers: d.between("windowed", 1, 5), FullLayers: d.between("full", 1, 3)}
 	}
 	if d.once("radix", 2) && c.PrefixCaching {
 		c.Radix = true
@@ -65,17 +66,17 @@ func (d drawer) config() (c sim.Config) {
 		return c
 	}
 	if d.once("contiguous", 4) && !c.PrefixCaching {
-		c.Contiguous, c.Window = true, sim.Window{}
+		c.Contiguous, c.Window = true, engine.Window{}
 	}
 	return c
 }
 
 // connector draws where KV lies elsewhere.
-func (d drawer) connector(c *sim.Config, step clock.Duration) {
-	c.HostBlocks, c.HostFemtosPerBlock, c.Radix, c.Contiguous, c.Speculative = 0, 0, false, false, sim.Speculative{}
+func (d drawer) connector(c *engine.Config, step clock.Duration) {
+	c.HostBlocks, c.HostFemtosPerBlock, c.Radix, c.Contiguous, c.Speculative = 0, 0, false, false, engine.Speculative{}
 	c.PrefixCaching = c.PrefixCaching || d.once("cached", 2)
-	p := &sim.Connector{
-		BlockBytes: int64(d.one("block bytes", 1, 1000, 1_000_003)), Fetch: sim.Fetch(d.of("fetch", 2)),
+	p := &engine.Connector{
+		BlockBytes: int64(d.one("block bytes", 1, 1000, 1_000_003)), Fetch: engine.Fetch(d.of("fetch", 2)),
 		ChunkBlocks: int32(d.one("chunk", 0, 1, 1, 2, 3)), MinTokens: int32(d.one("min tokens", 0, 0, 0, 20)),
 	}
 	// A block takes from a part of a step to several of them.
@@ -86,7 +87,7 @@ func (d drawer) connector(c *sim.Config, step clock.Duration) {
 	latency := func() clock.Duration { return step * clock.Duration(d.one("latency", 0, 0, 1, 9)) / 4 }
 	if c.PrefixCaching && !d.once("no tiers", 4) {
 		for range d.between("tiers", 1, 3) {
-			p.Tiers = append(p.Tiers, sim.Tier{
+			p.Tiers = append(p.Tiers, engine.Tier{
 				Name: fmt.Sprint("tier ", len(p.Tiers)), Chunks: d.one("chunks", 1, 3, 10, 40, 1000), Eviction: kv.Eviction(d.of("eviction", 2)),
 				BytesPerSecond: bandwidth("bandwidth"), Latency: latency(),
 				WriteBack: d.once("write back", 2) && (p.ChunkBlocks < 2 || len(p.Tiers) > 0), Persistent: d.once("persistent", 2),
@@ -101,7 +102,7 @@ func (d drawer) connector(c *sim.Config, step clock.Duration) {
 	fails, layers := d.one("fails", 0, 0, 4), d.one("layers", 0, 4)
 	p.FailLost = d.once("fail lost", 2)
 	far := latency()
-	p.Leg = func(r *workload.Request) (leg sim.Leg) {
+	p.Handoff = func(r *workload.Request) (leg engine.Handoff) {
 		h := digest{seed}
 		h.add(r.ID)
 		of := func(n int) int {
@@ -109,7 +110,7 @@ func (d drawer) connector(c *sim.Config, step clock.Duration) {
 			return int(h.sum >> 20 % uint64(n))
 		}
 		if of(4) < remotes {
-			leg.Remote = sim.Remote{Tokens: r.InputTokens, Layers: int64(layers), Latency: far, Fails: of(8) < fails}
+			leg.Remote = engine.Remote{Tokens: r.InputTokens, Layers: int64(layers), Latency: far, Fails: of(8) < fails}
 			if of(3) == 0 {
 				leg.Remote.Tokens = int32(1 + of(int(r.InputTokens)))
 			}
@@ -128,9 +129,9 @@ func (d drawer) connector(c *sim.Config, step clock.Duration) {
 }
 
 // speculative draws drafts.
-func (d drawer) speculative() (p sim.Speculative) {
+func (d drawer) speculative() (p engine.Speculative) {
 	p.Tokens = int32(d.between("drafts", 1, 6))
-	p.Method = sim.DraftMethod(d.of("method", 4))
+	p.Method = engine.DraftMethod(d.of("method", 4))
 	p.Seed = uint64(d.between("seed", 0, 1000))
 	for range d.between("places", 1, 4) {
 		p.Acceptance = append(p.Acceptance, float64(d.one("acceptance", 0, 3, 7, 9, 10))/10)
@@ -150,7 +151,7 @@ func (d drawer) limits(c *Case) {
 }
 
 // timer gives c a step timer, and returns the typical length of a step. Delays are set in its measure.
-func (d drawer) timer(c *sim.Config) clock.Duration {
+func (d drawer) timer(c *engine.Config) clock.Duration {
 	var step clock.Duration
 	switch d.of("timer", 4) {
 	case 0: // round times, so that many instants coincide
@@ -221,7 +222,7 @@ func (d drawer) pool(c *Case) {
 	for i := range c.requests {
 		r := &c.requests[i]
 		declared := min(max(r.OutputTokens, c.config.MaxTokens), max(1, c.config.MaxModelLen-r.InputTokens))
-		tokens := most(&c.config, r.InputTokens, declared) + 1
+		tokens := naive.MostTokens(&c.config, r.InputTokens, declared) + 1
 		blocks := int((tokens + c.config.BlockSize - 1) / c.config.BlockSize)
 		blocks += c.config.Window.Extra(blocks)
 		largest, sum = max(largest, blocks), sum+blocks

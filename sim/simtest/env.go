@@ -11,13 +11,14 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
-// Runner runs an engine until the source is exhausted and the system has drained. [Naive] is one.
-type Runner func(cfg sim.Config, src workload.Source, obs sim.Observer) error
+// Runner runs an engine until the source is exhausted and the system has drained. [naive.Run] is one.
+type Runner func(cfg engine.Config, src workload.Source, obs event.Observer) error
 
 // Env runs scenario files, in which a policy is described by what it schedules. Use it with
 // [datadriven.RunTest] and its method Handle. Iterations have a constant length, so that instants can be
@@ -59,15 +60,15 @@ type Env struct {
 	// Policies are known beside those of package sched.
 	Policies []Policy
 
-	policy   Policy
-	knobs    *Knobs
-	cfg      sim.Config
-	step     clock.Duration
-	retries  Retries
-	requests []workload.Request
-	names    []string
-	attempts []string // names in the last run, by ID
-	tape     *StepTape
+	policy    Policy
+	knobs     *Knobs
+	cfg       engine.Config
+	step      clock.Duration
+	retries   Retries
+	requests  []workload.Request
+	names     []string
+	attempts  []string // names in the last run, by ID
+	recording *StepRecorder
 }
 
 // Handle carries out a command of a scenario file and returns what it prints.
@@ -105,7 +106,7 @@ func (e *Env) config(args *arguments) {
 	femtos := func(key string, otherwise clock.Duration) int64 {
 		return int64(args.duration(key, otherwise)) * clock.FemtosPerPico
 	}
-	e.cfg = sim.Config{
+	e.cfg = engine.Config{
 		Scheduler:           e.policy.New(e.knobs),
 		Timer:               Affine{Base: int64(e.step) * clock.FemtosPerPico, PerSeq: femtos("row", 0), PerToken: femtos("token", 0)},
 		MaxNumSeqs:          args.int("seqs", 16),
@@ -144,12 +145,12 @@ func (e *Env) config(args *arguments) {
 }
 
 // speculative reads what is said of drafts.
-func speculative(args *arguments) sim.Speculative {
-	p := sim.Speculative{Tokens: int32(args.int("spec", 0)), Script: []int32{}}
+func speculative(args *arguments) engine.Speculative {
+	p := engine.Speculative{Tokens: int32(args.int("spec", 0)), Script: []int32{}}
 	methods := []string{"ngram", "eagle", "mtp", "draft"}
 	name := args.text("method", "ngram")
 	if i := slices.Index(methods, name); i >= 0 {
-		p.Method = sim.DraftMethod(i)
+		p.Method = engine.DraftMethod(i)
 	} else {
 		args.fault("method: %q is none of %v", name, methods)
 	}
@@ -246,17 +247,17 @@ func (e *Env) segment(args *arguments, text string) (s workload.Segment) {
 func (e *Env) run(args *arguments) string {
 	times := args.flag("times")
 	e.cfg.Scheduler = e.policy.New(e.knobs)
-	tape := new(StepTape)
+	tape := new(StepRecorder)
 	src := NewRequests(e.requests).Retry(e.retries)
 	err := e.Run(e.cfg, src, tape)
 	if err == nil {
-		err = errors.Join(CheckTape(&e.cfg, &tape.Tape), checkEnded(&e.cfg, &tape.Tape, src.Ended))
+		err = errors.Join(CheckRecording(&e.cfg, &tape.Recorder), checkEnded(&e.cfg, &tape.Recorder, src.Ended))
 	}
 	if err != nil {
-		e.tape = nil
+		e.recording = nil
 		return fmt.Sprintf("error: %v", err)
 	}
-	e.tape, e.attempts = tape, nil
+	e.recording, e.attempts = tape, nil
 	for _, i := range src.sent {
 		e.attempts = append(e.attempts, e.names[src.origin[i]]+strings.Repeat("′", int(src.list[i].Attempt())))
 	}

@@ -7,6 +7,9 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"clifftop/sim"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
+	"clifftop/sim/simtest/naive"
 	"clifftop/workload"
 )
 
@@ -17,7 +20,7 @@ func TestScenarios(t *testing.T) {
 		run      Runner
 		policies []Policy
 	}{
-		{"naive", Naive, append(Policies(), script)},
+		{"naive", naive.Run, append(Policies(), script)},
 		{"engine", runEngine, append(Policies(), script)},
 	} {
 		for _, p := range engine.policies {
@@ -31,8 +34,8 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-func runEngine(cfg sim.Config, src workload.Source, obs sim.Observer) error {
-	e, err := sim.NewEngine(cfg, src, obs)
+func runEngine(cfg engine.Config, src workload.Source, obs event.Observer) error {
+	e, err := sim.New(cfg, src, obs)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,9 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/route"
+	"clifftop/sim/simtest/naive"
 	"clifftop/workload"
 )
 
@@ -25,7 +27,7 @@ func VerifyFleet(t testing.TB, p Policy, router func(id route.Identity) route.Ro
 		routers := rapid.IntRange(1, 3).Draw(t, "routers")
 		scrape := clock.Duration(rapid.Int64Range(0, 2).Draw(t, "scrape")) * 50 * clock.Millisecond
 		spans := rapid.SliceOfN(rapid.SampledFrom([]int{0, 0, 1, 3}), replicas, replicas).Draw(t, "max spans")
-		run := func(span func(i int) int) (*Requests, *fleetTape) {
+		run := func(span func(i int) int) (*Requests, *fleetRecorder) {
 			f := sim.Fleet{Scrape: scrape}
 			for i := range routers {
 				f.Routers = append(f.Routers, router(route.Identity{Seed: 5, Number: i, Of: routers}))
@@ -35,7 +37,7 @@ func VerifyFleet(t testing.TB, p Policy, router func(id route.Identity) route.Ro
 				cfg.Check, cfg.MaxSpan = true, span(i)
 				f.Replicas = append(f.Replicas, cfg)
 			}
-			src, obs := c.Source(), &fleetTape{parts: make([]Tape, replicas)}
+			src, obs := c.Source(), &fleetRecorder{parts: make([]Recorder, replicas)}
 			e, err := sim.NewFleet(f, src, obs)
 			if err == nil {
 				err = e.Run(context.Background())
@@ -53,8 +55,8 @@ func VerifyFleet(t testing.TB, p Policy, router func(id route.Identity) route.Ro
 			}
 		}
 		if replicas == 1 {
-			naive, told := c.naive(t, nil)
-			if d := Diff(&naive.Tape, &obs.Tape); d != "" {
+			naive, told := c.runNaive(t, nil)
+			if d := Diff(&naive.Recorder, &obs.Recorder); d != "" {
 				t.Fatalf("fleet of one: %s\n%v", d, c)
 			}
 			if !slices.Equal(src.Ended, told) {
@@ -69,9 +71,9 @@ func VerifyFleet(t testing.TB, p Policy, router func(id route.Identity) route.Ro
 		}
 		for i := range obs.parts {
 			part := &obs.parts[i]
-			alone := new(StepTape)
+			alone := new(StepRecorder)
 			cfg := c.Config()
-			if err := Naive(cfg, newReplay(part.Arrivals, src), alone); err != nil {
+			if err := naive.Run(cfg, newReplay(part.Arrivals, src), alone); err != nil {
 				t.Fatalf("replica %d alone: %v\n%v", i, err, c)
 			}
 			for k := range alone.Records {
@@ -80,28 +82,28 @@ func VerifyFleet(t testing.TB, p Policy, router func(id route.Identity) route.Ro
 			for k := range alone.Moves {
 				alone.Moves[k].Replica = i
 			}
-			if d := Diff(&alone.Tape, part); d != "" {
+			if d := Diff(&alone.Recorder, part); d != "" {
 				t.Fatalf("replica %d of %d, alone and in the fleet: %s\n%v", i, replicas, d, c)
 			}
 			if len(part.Records) > 0 {
 				seen["replicas that served"]++
 			}
 		}
-		count(seen, &obs.Tape)
+		count(seen, &obs.Recorder)
 	})
 	t.Log(seen)
 }
 
-// fleetTape is a tape of a fleet, with one of each replica.
-type fleetTape struct {
-	Tape
-	parts []Tape
+// fleetRecorder is a tape of a fleet, with one of each replica.
+type fleetRecorder struct {
+	Recorder
+	parts []Recorder
 }
 
-var _ sim.FleetObserver = (*fleetTape)(nil)
+var _ event.FleetObserver = (*fleetRecorder)(nil)
 
-// OfReplica implements [sim.FleetObserver].
-func (t *fleetTape) OfReplica(i int) sim.Observer { return &t.parts[i] }
+// OfReplica implements [event.FleetObserver].
+func (t *fleetRecorder) OfReplica(i int) event.Observer { return &t.parts[i] }
 
 // replay is a source of requests as they once arrived, or were sent on by a router.
 type replay struct {

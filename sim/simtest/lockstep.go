@@ -7,9 +7,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"clifftop/model"
 	"clifftop/sim"
+	"clifftop/sim/engine"
 	"clifftop/sim/route"
 	"clifftop/sim/sched"
+	"clifftop/sim/simtest/naive"
 	"clifftop/workload"
 )
 
@@ -27,12 +30,12 @@ func VerifyLockstep(t testing.TB, p Policy, router func() route.Router) {
 		if twins {
 			c.together()
 		}
-		var first []Tape
+		var first []Recorder
 		for _, maxSpan := range []int{1, 3, 0} {
 			obs := c.lockstep(t, ranks, maxSpan, twins, router)
 			if first == nil {
 				first = obs.parts
-				count(seen, &obs.Tape)
+				count(seen, &obs.Recorder)
 				continue
 			}
 			for i := range first {
@@ -56,16 +59,16 @@ func VerifyLockstep(t testing.TB, p Policy, router func() route.Router) {
 			return
 		}
 		for i := range first {
-			var naive Tape
-			if err := Naive(c.Config(), newTwins(c.requests, ranks, i), &naive); err != nil {
+			var reference Recorder
+			if err := naive.Run(c.Config(), newTwins(c.requests, ranks, i), &reference); err != nil {
 				t.Fatalf("naive: %v\n%v", err, c)
 			}
 			worked := working(first[i].Iterations)
-			if len(worked) != len(naive.Iterations) {
-				t.Fatalf("rank %d has %d iterations with work, the naive engine %d\n%v", i, len(worked), len(naive.Iterations), c)
+			if len(worked) != len(reference.Iterations) {
+				t.Fatalf("rank %d has %d iterations with work, the naive engine %d\n%v", i, len(worked), len(reference.Iterations), c)
 			}
 			for k, it := range worked {
-				if n := &naive.Iterations[k]; it.Start != n.Start || it.End != n.End || it.Decodes != n.Decodes || it.PrefillTokens != n.PrefillTokens {
+				if n := &reference.Iterations[k]; it.Start != n.Start || it.End != n.End || it.Decodes != n.Decodes || it.PrefillTokens != n.PrefillTokens {
 					t.Fatalf("iteration %d of rank %d is %+v, naive %+v\n%v", k, i, it, n, c)
 				}
 			}
@@ -78,7 +81,7 @@ func VerifyLockstep(t testing.TB, p Policy, router func() route.Router) {
 func (c *Case) together() {
 	c.users, c.retries = 0, Retries{}
 	c.config.NetworkIn, c.config.Frontend, c.config.FrontendPerToken = 0, 0, 0
-	c.config.Speculative = sim.Speculative{} // twins would be guessed differently
+	c.config.Speculative = engine.Speculative{} // twins would be guessed differently
 	if c.config.Order != nil {
 		c.config.Order = sched.ByPriority{}
 	}
@@ -88,7 +91,7 @@ func (c *Case) together() {
 }
 
 // lockstep runs a case on ranks. Twins are each sent all requests.
-func (c *Case) lockstep(t *rapid.T, ranks, maxSpan int, twins bool, router func() route.Router) *fleetTape {
+func (c *Case) lockstep(t *rapid.T, ranks, maxSpan int, twins bool, router func() route.Router) *fleetRecorder {
 	f := sim.Fleet{Lockstep: []int{ranks}, Routers: []route.Router{router()}}
 	for range ranks {
 		cfg := c.Config()
@@ -100,7 +103,7 @@ func (c *Case) lockstep(t *rapid.T, ranks, maxSpan int, twins bool, router func(
 		src = newTwins(c.requests, ranks, -1)
 		f.Routers = []route.Router{byID(ranks)}
 	}
-	obs := &fleetTape{parts: make([]Tape, ranks)}
+	obs := &fleetRecorder{parts: make([]Recorder, ranks)}
 	e, err := sim.NewFleet(f, src, obs)
 	if err == nil {
 		err = e.Run(context.Background())
@@ -141,10 +144,10 @@ type byID int
 // Route implements [route.Router].
 func (n byID) Route(_ route.View, r *workload.Request) int { return int(r.ID % int64(n)) }
 
-// VerifyLivesOfLockstep runs a policy on random groups of ranks that iterate in lock step and crash, drain, are slow, lose their
+// VerifyLockstepLifecycle runs a policy on random groups of ranks that iterate in lock step and crash, drain, are slow, lose their
 // link and are scaled together. It demands that no request is lost; that the ranks of a group have iterations of the same
 // beginnings and ends over all their lives; and that these do not depend on how many are taken at once.
-func VerifyLivesOfLockstep(t testing.TB, p Policy, router func() route.Router) {
+func VerifyLockstepLifecycle(t testing.TB, p Policy, router func() route.Router) {
 	t.Helper()
 	seen := make(map[string]int)
 	rapid.Check(t, func(t *rapid.T) {
@@ -156,13 +159,13 @@ func VerifyLivesOfLockstep(t testing.TB, p Policy, router func() route.Router) {
 		if alone { // what one group does must not change what is asked of another at the same instant
 			c.users, c.retries, c.config.NetworkIn = 0, Retries{}, 0
 		}
-		lives := d.lives(len(ranks)*ranks[0], ranks, c.step())
-		var first []Tape
+		lives := d.lifecycle(len(ranks)*ranks[0], ranks, c.step())
+		var first []Recorder
 		for _, maxSpan := range []int{1, 3, 0} {
 			obs := c.livesOfLockstep(t, *lives, maxSpan, router())
 			if first == nil {
 				first = obs.parts
-				count(seen, &obs.Tape)
+				count(seen, &obs.Recorder)
 			}
 			for i := range first {
 				if d := Diff(&first[i], &obs.parts[i]); alone && d != "" {
@@ -181,33 +184,93 @@ func VerifyLivesOfLockstep(t testing.TB, p Policy, router func() route.Router) {
 }
 
 // livesOfLockstep runs a case on groups of ranks with lives.
-func (c *Case) livesOfLockstep(t *rapid.T, lives sim.Lives, maxSpan int, router route.Router) *fleetTape {
-	lives.Again = func(int) sim.Config {
+func (c *Case) livesOfLockstep(t *rapid.T, lives sim.Lifecycle, maxSpan int, router route.Router) *fleetRecorder {
+	lives.Renew = func(int) engine.Config {
 		cfg := c.Config()
 		cfg.Check, cfg.MaxSpan = true, maxSpan
 		return cfg
 	}
 	lives.Scalers = slices.Clone(lives.Scalers)
 	for i := range lives.Scalers {
-		mood := *lives.Scalers[i].Policy.(*moody)
+		mood := *lives.Scalers[i].Policy.(*randomAutoscaler)
 		lives.Scalers[i].Policy = &mood
 	}
-	f := sim.Fleet{Lockstep: lives.Together, Routers: []route.Router{router}, Lives: &lives}
-	for _, ranks := range lives.Together {
+	f := sim.Fleet{Lockstep: lives.Groups, Routers: []route.Router{router}, Lifecycle: &lives}
+	for _, ranks := range lives.Groups {
 		for range ranks {
-			f.Replicas = append(f.Replicas, lives.Again(0))
+			f.Replicas = append(f.Replicas, lives.Renew(0))
 		}
 	}
-	src, obs := c.Source(), &fleetTape{parts: make([]Tape, len(f.Replicas))}
+	src, obs := c.Source(), &fleetRecorder{parts: make([]Recorder, len(f.Replicas))}
 	e, err := sim.NewFleet(f, src, obs)
 	if err == nil {
 		err = e.Run(context.Background())
 	}
 	if err == nil {
-		err = conserved(&obs.Tape, src)
+		err = checkConserved(&obs.Recorder, src)
 	}
 	if err != nil {
 		t.Fatalf("spans of %d: %v\n%+v\n%v", maxSpan, err, lives, c)
 	}
 	return obs
+}
+
+// DrawPipeline makes a random case with two pipeline stages or more, some of them longer than others. What does not go with
+// them is left out.
+func (p Policy) DrawPipeline(t *rapid.T) Case {
+	c := p.Draw(t)
+	d := drawer{t}
+	cfg := &c.config
+	cfg.Stages = d.between("stages", 2, 6)
+	cfg.HostBlocks, cfg.Radix, cfg.Contiguous, cfg.Connector, cfg.Speculative = 0, false, false, nil, engine.Speculative{}
+	if _, fair := cfg.Order.(sched.Fair); fair {
+		cfg.Order = sched.ByPriority{}
+	}
+	if d.once("narrow", 2) && !c.wholePrompts() { // so that decoding sequences are often left out, behind prefills
+		cfg.MaxNumBatchedTokens = cfg.MaxNumSeqs + d.of("spare budget", 3)
+	}
+	if d.once("even", 2) {
+		return c
+	}
+	timer := Staged{StepTimer: cfg.Timer}
+	for range cfg.Stages {
+		timer.Weights = append(timer.Weights, int64(d.one("weight", 1, 2, 5)))
+	}
+	b := model.Batch{Decodes: 1, Context: 1, Emit: 1}
+	step, _, _ := cfg.Timer.Span(&b)
+	timer.Hop = int64(d.one("hop", 0, 1, 20)) * step / 50
+	cfg.Timer = timer
+	return c
+}
+
+// wholePrompts reports whether the policy never divides a prompt.
+func (c *Case) wholePrompts() bool {
+	v, ok := c.policy.New(c.knobs).(*sched.VLLM)
+	return ok && v.DisableChunkedPrefill
+}
+
+// pipelined changes a policy that may go with a pipeline so that it does.
+func pipelined(s sched.Scheduler) {
+	if v, ok := s.(*sched.VLLM); ok {
+		if v.Swap = false; v.Admission == sched.FullLength {
+			v.Admission = sched.FullPrompt
+		}
+	}
+}
+
+// together is the numbers of iterations that were in flight together, by their passages.
+func (t *Recorder) together() map[int]bool {
+	seen := make(map[int]bool)
+	for i, it := range t.Iterations {
+		if it.Passages == "" {
+			return nil
+		}
+		n := 1
+		enter := parsePassages(it.Passages)[0]
+		for k := i - 1; k >= 0 && int64(t.Iterations[k].End) > enter[0]; k-- {
+			n++
+		}
+		seen[n] = true
+	}
+	return seen
 }

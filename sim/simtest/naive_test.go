@@ -7,17 +7,19 @@ import (
 
 	"pgregory.net/rapid"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
+	"clifftop/sim/simtest/naive"
 	"clifftop/workload"
 )
 
 const ms = clock.Time(clock.Millisecond)
 
 // plain is an engine with steps of 10 ms and room for everything.
-func plain() sim.Config {
-	return sim.Config{
+func plain() engine.Config {
+	return engine.Config{
 		Scheduler: &sched.VLLM{}, Timer: Affine{Base: int64(10*ms) * clock.FemtosPerPico},
 		MaxNumSeqs: 8, MaxNumBatchedTokens: 100, MaxModelLen: 100, BlockSize: 16,
 	}
@@ -39,14 +41,14 @@ func TestNaiveByHand(t *testing.T) {
 	src := NewRequests([]workload.Request{
 		{InputTokens: 4, OutputTokens: 2},
 		{InputTokens: 4, OutputTokens: 3},
-		{InputTokens: 4, OutputTokens: 3, Arrival: 1 * ms, Client: workload.Waits(2 * clock.Millisecond)},
-		{InputTokens: 4, OutputTokens: 5, Arrival: 5 * ms, Client: workload.Waits(20 * clock.Millisecond)},
+		{InputTokens: 4, OutputTokens: 3, Arrival: 1 * ms, Client: workload.ClientWithTimeout(2 * clock.Millisecond)},
+		{InputTokens: 4, OutputTokens: 5, Arrival: 5 * ms, Client: workload.ClientWithTimeout(20 * clock.Millisecond)},
 	})
-	tape := &StepTape{}
-	if err := Naive(cfg, src, tape); err != nil {
+	tape := &StepRecorder{}
+	if err := naive.Run(cfg, src, tape); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckTape(&cfg, &tape.Tape); err != nil {
+	if err := CheckRecording(&cfg, &tape.Recorder); err != nil {
 		t.Error(err)
 	}
 
@@ -78,14 +80,14 @@ func TestNaiveByHand(t *testing.T) {
 		t.Errorf("done %v, want %v", src.Ended, ends)
 	}
 	wantLevels := []LevelChange{
-		{0, sim.Levels{System: 2}},
-		{1 * ms, sim.Levels{System: 3}},
-		{3 * ms, sim.Levels{System: 2, Running: 2}},
-		{5 * ms, sim.Levels{System: 3, Running: 2}},
-		{8 * ms, sim.Levels{System: 3, Running: 2, Waiting: 1}},
-		{13 * ms, sim.Levels{System: 3, Running: 3, Decoding: 2}},
-		{23 * ms, sim.Levels{System: 2, Running: 2, Decoding: 1}},
-		{33 * ms, sim.Levels{}},
+		{0, event.Levels{System: 2}},
+		{1 * ms, event.Levels{System: 3}},
+		{3 * ms, event.Levels{System: 2, Running: 2}},
+		{5 * ms, event.Levels{System: 3, Running: 2}},
+		{8 * ms, event.Levels{System: 3, Running: 2, Waiting: 1}},
+		{13 * ms, event.Levels{System: 3, Running: 3, Decoding: 2}},
+		{23 * ms, event.Levels{System: 2, Running: 2, Decoding: 1}},
+		{33 * ms, event.Levels{}},
 	}
 	if !slices.Equal(tape.Changes, wantLevels) {
 		t.Errorf("levels %v, want %v", tape.Changes, wantLevels)
@@ -97,21 +99,21 @@ func TestNaiveByHand(t *testing.T) {
 func TestNaiveClosedLoop(t *testing.T) {
 	cfg := plain()
 	src := NewClosedLoop([]workload.Request{
-		{InputTokens: 4, OutputTokens: 3, Client: workload.Waits(4 * clock.Millisecond)},
+		{InputTokens: 4, OutputTokens: 3, Client: workload.ClientWithTimeout(4 * clock.Millisecond)},
 		{InputTokens: 4, OutputTokens: 1, Arrival: 1 * ms}, // 1 ms after the first was done
 	}, 1)
-	tape := &Tape{}
-	if err := Naive(cfg, src, tape); err != nil {
+	tape := &Recorder{}
+	if err := naive.Run(cfg, src, tape); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckTape(&cfg, tape); err != nil {
+	if err := CheckRecording(&cfg, tape); err != nil {
 		t.Error(err)
 	}
 	want := []LevelChange{
-		{0, sim.Levels{System: 1, Running: 1}},
-		{5 * ms, sim.Levels{System: 2, Running: 1, Waiting: 1}},
-		{10 * ms, sim.Levels{System: 1, Running: 1}},
-		{20 * ms, sim.Levels{}},
+		{0, event.Levels{System: 1, Running: 1}},
+		{5 * ms, event.Levels{System: 2, Running: 1, Waiting: 1}},
+		{10 * ms, event.Levels{System: 1, Running: 1}},
+		{20 * ms, event.Levels{}},
 	}
 	if !slices.Equal(tape.Changes, want) {
 		t.Errorf("levels %v, want %v", tape.Changes, want)
@@ -128,12 +130,12 @@ func TestNaiveRejects(t *testing.T) {
 		{InputTokens: 31, OutputTokens: 2},  // fits
 		{InputTokens: 33, OutputTokens: 90}, // does not fit, however it is cut
 	})
-	tape := &Tape{}
-	if err := Naive(cfg, src, tape); err != nil {
+	tape := &Recorder{}
+	if err := naive.Run(cfg, src, tape); err != nil {
 		t.Fatal(err)
 	}
 	for _, rec := range tape.Records {
-		if want := rec.Request.ID != 2; (rec.Outcome == sim.Rejected) != want {
+		if want := rec.Request.ID != 2; (rec.Outcome == event.Rejected) != want {
 			t.Errorf("request %d: %v, want rejected %v", rec.Request.ID, rec.Outcome, want)
 		}
 	}
@@ -143,29 +145,29 @@ func TestNaiveRejects(t *testing.T) {
 func TestCheckTapeFinds(t *testing.T) {
 	for _, test := range []struct {
 		want  string
-		spoil func(*Tape)
+		spoil func(*Recorder)
 	}{
-		{"never ended", func(t *Tape) { t.Records = t.Records[1:] }},
-		{"delivered", func(t *Tape) { t.Iterations[2].Decodes-- }},
-		{"budget", func(t *Tape) { t.Iterations[0].PrefillTokens += 100 }},
-		{"starts before", func(t *Tape) { t.Iterations[1].Start-- }},
-		{"Little's law: system", func(t *Tape) { t.Changes[1].At++ }},
-		{"levels at the end", func(t *Tape) { t.Changes = t.Changes[:len(t.Changes)-1] }},
-		{"idle", func(t *Tape) { t.Iterations = t.Iterations[:2] }},
-		{"BlockFemtos", func(t *Tape) { t.BlockFemtos.Lo++ }},
-		{"gaps", func(t *Tape) { t.Iterations[1].Gaps = 0 }},
+		{"never ended", func(t *Recorder) { t.Records = t.Records[1:] }},
+		{"delivered", func(t *Recorder) { t.Iterations[2].Decodes-- }},
+		{"budget", func(t *Recorder) { t.Iterations[0].PrefillTokens += 100 }},
+		{"starts before", func(t *Recorder) { t.Iterations[1].Start-- }},
+		{"Little's law: system", func(t *Recorder) { t.Changes[1].At++ }},
+		{"levels at the end", func(t *Recorder) { t.Changes = t.Changes[:len(t.Changes)-1] }},
+		{"idle", func(t *Recorder) { t.Iterations = t.Iterations[:2] }},
+		{"BlockFemtos", func(t *Recorder) { t.BlockFemtos.Lo++ }},
+		{"gaps", func(t *Recorder) { t.Iterations[1].Gaps = 0 }},
 	} {
 		cfg := plain()
-		tape := &Tape{}
+		tape := &Recorder{}
 		src := NewRequests([]workload.Request{
 			{InputTokens: 4, OutputTokens: 4},
 			{InputTokens: 4, OutputTokens: 9, Arrival: 3 * ms},
 		})
-		if err := Naive(cfg, src, tape); err != nil {
+		if err := naive.Run(cfg, src, tape); err != nil {
 			t.Fatal(err)
 		}
 		test.spoil(tape)
-		if err := CheckTape(&cfg, tape); err == nil || !strings.Contains(err.Error(), test.want) {
+		if err := CheckRecording(&cfg, tape); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("want an error with %q, got %v", test.want, err)
 		}
 	}
@@ -173,13 +175,13 @@ func TestCheckTapeFinds(t *testing.T) {
 
 // TestNaiveInvariants runs every policy on the naive engine on random cases and checks what holds in every run.
 func TestNaiveInvariants(t *testing.T) {
-	for _, p := range append(Policies(), Chaos) {
+	for _, p := range append(Policies(), FuzzPolicy) {
 		t.Run(p.Name, func(t *testing.T) {
 			seen := make(map[string]int)
 			rapid.Check(t, func(t *rapid.T) {
 				c := p.Draw(t)
-				tape, _ := c.naive(t, nil)
-				count(seen, &tape.Tape)
+				tape, _ := c.runNaive(t, nil)
+				count(seen, &tape.Recorder)
 			})
 			t.Log(seen)
 		})
@@ -199,7 +201,7 @@ func TestReservationNeverPreempts(t *testing.T) {
 				if trt, ok := c.policy.New(c.knobs).(*sched.TRTLLM); ok && trt.Capacity == sched.MaxUtilization {
 					t.Skip("it pauses requests")
 				}
-				if tape, _ := c.naive(t, nil); len(tape.Preemptions) > 0 {
+				if tape, _ := c.runNaive(t, nil); len(tape.Preemptions) > 0 {
 					t.Fatalf("%d preemptions\n%v", len(tape.Preemptions), c)
 				}
 			})

@@ -87,7 +87,7 @@ func (r *Requests) Retry(p Retries) *Requests {
 		if c := r.list[i].Client; c != nil {
 			persistent = *c
 		}
-		persistent.Persists = true
+		persistent.MayRetry = true
 		r.list[i].Client = &persistent
 	}
 	return r

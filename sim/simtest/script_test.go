@@ -70,7 +70,7 @@ func (p *scripted) do(v sched.View, text string) {
 		if m[4] == "/" {
 			v.Reserve(s, number(5))
 		} else if m[4] == "!" {
-			v.Promise(s, number(5))
+			v.Book(s, number(5))
 		}
 	case m[1] == "-":
 		v.Preempt(p.running(v, id))

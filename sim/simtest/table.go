@@ -6,8 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/workload"
 )
 
@@ -26,8 +26,8 @@ func (e *Env) table(times bool) string {
 	k := newBookkeeper(e)
 	var rows []row
 	var first, last []int // numbers of the steps of a row
-	for i := range e.tape.Steps {
-		it := &e.tape.Iterations[i]
+	for i := range e.recording.Steps {
+		it := &e.recording.Iterations[i]
 		r := k.row(i)
 		if times {
 			r[1], r[2] = milliseconds(it.Start), milliseconds(it.End)
@@ -76,16 +76,16 @@ func milliseconds(t clock.Time) string {
 // bookkeeper follows the sequences through the steps of a run.
 type bookkeeper struct {
 	env      *Env
-	records  []*sim.Record // by request
-	computed []int32       // computed tokens of running sequences, 0 of others, by request
-	produced []int32       // tokens scheduled so far, by request
+	records  []*event.Record // by request
+	computed []int32         // computed tokens of running sequences, 0 of others, by request
+	produced []int32         // tokens scheduled so far, by request
 }
 
 func newBookkeeper(e *Env) *bookkeeper {
 	n := len(e.attempts)
-	k := &bookkeeper{env: e, records: make([]*sim.Record, n), computed: make([]int32, n), produced: make([]int32, n)}
-	for i := range e.tape.Records {
-		rec := &e.tape.Records[i]
+	k := &bookkeeper{env: e, records: make([]*event.Record, n), computed: make([]int32, n), produced: make([]int32, n)}
+	for i := range e.recording.Records {
+		rec := &e.recording.Records[i]
 		k.records[rec.Request.ID] = rec
 	}
 	return k
@@ -93,10 +93,10 @@ func newBookkeeper(e *Env) *bookkeeper {
 
 // row tells of a step.
 func (k *bookkeeper) row(i int) (r row) {
-	e, s := k.env, &k.env.tape.Steps[i]
-	begins := e.tape.Iterations[i].Start
+	e, s := k.env, &k.env.recording.Steps[i]
+	begins := e.recording.Iterations[i].Start
 	for id, rec := range k.records {
-		if rec.Outcome >= sim.TimedOut && rec.Released <= begins {
+		if rec.Outcome >= event.TimedOut && rec.Released <= begins {
 			k.computed[id] = 0
 		}
 	}
@@ -110,7 +110,7 @@ func (k *bookkeeper) row(i int) (r row) {
 		k.computed[id] = 0
 	}
 	for id, tokens := range k.computed {
-		given := slices.ContainsFunc(s.Scheduled, func(sh sim.Share) bool { return sh.Request == int64(id) })
+		given := slices.ContainsFunc(s.Scheduled, func(sh event.Share) bool { return sh.Request == int64(id) })
 		if tokens > 0 && !given {
 			held = append(held, e.attempts[id])
 		}
@@ -151,7 +151,7 @@ func (k *bookkeeper) row(i int) (r row) {
 			r[c] = strings.Join(list, " ")
 		}
 	}
-	r[11] = padding(&e.tape.Iterations[i])
+	r[11] = padding(&e.recording.Iterations[i])
 	return r
 }
 
@@ -170,7 +170,7 @@ func padding(it *Iteration) string {
 // free is the number of free blocks after a step and what finishes in it. It cannot be told if sequences share
 // blocks, or hold more than what they have computed takes, unless all finish.
 func (k *bookkeeper) free(i int) string {
-	cfg, s := &k.env.cfg, &k.env.tape.Steps[i]
+	cfg, s := &k.env.cfg, &k.env.recording.Steps[i]
 	if cfg.NumGPUBlocks == 0 {
 		return ""
 	}
@@ -179,7 +179,7 @@ func (k *bookkeeper) free(i int) string {
 	for id, tokens := range k.computed {
 		blocks := (int(tokens) + int(cfg.BlockSize) - 1) / int(cfg.BlockSize)
 		held += blocks
-		if slices.ContainsFunc(s.Scheduled, func(sh sim.Share) bool { return sh.Request == int64(id) && sh.Ends }) {
+		if slices.ContainsFunc(s.Scheduled, func(sh event.Share) bool { return sh.Request == int64(id) && sh.Ends }) {
 			freed += blocks
 		} else if tokens > 0 {
 			all = false
@@ -198,7 +198,7 @@ func (k *bookkeeper) free(i int) string {
 
 // ends prints how the requests of the last run ended.
 func (e *Env) ends(args *arguments) string {
-	if e.tape == nil {
+	if e.recording == nil {
 		args.fault("nothing was run")
 		return ""
 	}
@@ -206,7 +206,7 @@ func (e *Env) ends(args *arguments) string {
 	var out strings.Builder
 	for id, rec := range k.records {
 		fmt.Fprintf(&out, "%s: %v", e.attempts[id], rec.Outcome)
-		if rec.Refusal != sim.NotRefused {
+		if rec.Refusal != event.NotRefused {
 			fmt.Fprintf(&out, ", %v", rec.Refusal)
 		}
 		if rec.Ending == workload.TimedOutFirst {
@@ -229,7 +229,7 @@ func (e *Env) ends(args *arguments) string {
 		}
 		fmt.Fprintln(&out)
 	}
-	for _, g := range e.tape.Gapped {
+	for _, g := range e.recording.Gapped {
 		fmt.Fprintf(&out, "gap of %s ms to step %d\n", milliseconds(clock.Time(g.Gap)), e.stepEnding(g.At))
 	}
 	return out.String()
@@ -237,5 +237,5 @@ func (e *Env) ends(args *arguments) string {
 
 // stepEnding is the number of the step that ends at an instant.
 func (e *Env) stepEnding(at clock.Time) int {
-	return 1 + slices.IndexFunc(e.tape.Iterations, func(it Iteration) bool { return it.End == at })
+	return 1 + slices.IndexFunc(e.recording.Iterations, func(it Iteration) bool { return it.End == at })
 }

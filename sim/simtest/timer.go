@@ -1,6 +1,11 @@
 package simtest
 
-import "clifftop/model"
+import (
+	"slices"
+	"strconv"
+
+	"clifftop/model"
+)
 
 // Affine is a step timer that is linear in what the batch holds. The coefficients are in femtoseconds.
 type Affine struct {
@@ -64,4 +69,52 @@ func (t Bumpy) Span(b *model.Batch) (first, slope int64, n int) {
 	// The last iteration of the span is the last that begins in the piece.
 	n = min(n, int((t.Piece-1-offset)/int64(b.Decodes))+1)
 	return first, (t.PerContext + bump.PerContext) * int64(b.Decodes), n
+}
+
+// Staged is a timer that divides a step by weights, one for each stage of a pipeline.
+type Staged struct {
+	model.StepTimer
+	Weights []int64
+	Hop     int64 // femtoseconds from a stage to the next, as far as the step is long enough
+}
+
+// Stages implements [model.StageTimer].
+func (t Staged) Stages(b *model.Batch, total int64, to []int64) (hop int64) {
+	hops := int64(len(to) - 1)
+	hop = min(t.Hop, total/hops)
+	total -= hops * hop
+	sum := int64(0)
+	for _, w := range t.Weights {
+		sum += w
+	}
+	rest := total
+	for i := range to {
+		to[i] = total / sum * t.Weights[i]
+		rest -= to[i]
+	}
+	to[len(to)-1] += rest
+	return hop
+}
+
+// staged reads how a pipeline of so many stages divides the steps of a timer.
+func staged(args *arguments, stages int, timer model.StepTimer, hop int64) model.StepTimer {
+	weights := args.values("weights")
+	if weights == nil && hop == 0 {
+		return timer
+	}
+	s := Staged{StepTimer: timer, Hop: hop}
+	for _, text := range weights {
+		w, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || w < 1 {
+			args.fault("weights: %q is not one", text)
+		}
+		s.Weights = append(s.Weights, w)
+	}
+	if weights == nil {
+		s.Weights = slices.Repeat([]int64{1}, stages)
+	}
+	if len(s.Weights) != stages {
+		args.fault("weights: %d of %d stages", len(s.Weights), stages)
+	}
+	return s
 }

@@ -10,10 +10,12 @@ import (
 
 	"clifftop/sim"
 	"clifftop/sim/clock"
+	"clifftop/sim/event"
 	"clifftop/sim/sched"
+	"clifftop/sim/simtest/naive"
 )
 
-// Verify runs a policy on random engines and loads. It demands that what holds in every run holds (see [CheckTape]);
+// Verify runs a policy on random engines and loads. It demands that what holds in every run holds (see [CheckRecording]);
 // that every request is served in the end; and that the naive engine, the real one stepped singly, at full length and
 // in detail, and a second run of it, all tell the same story, token for token.
 func Verify(t testing.TB, p Policy) {
@@ -32,50 +34,50 @@ func verify(t testing.TB, draw func(t *rapid.T) Case) {
 	seen := make(map[string]int)
 	rapid.Check(t, func(t *rapid.T) {
 		c := draw(t)
-		naive, told := c.naive(t, nil)
-		count(seen, &naive.Tape)
+		reference, told := c.runNaive(t, nil)
+		count(seen, &reference.Recorder)
 		// Of a radix tree a look at the queue refreshes what it finds; and the witness knows V1 alone.
 		if v, ok := c.policy.New(c.knobs).(*sched.VLLM); ok && !c.config.Radix && c.config.Connector == nil && !v.Swap && v.Admission != sched.FullLength {
-			witness, _ := c.naive(t, Witness(v))
-			if d := Diff(&naive.Tape, &witness.Tape); d != "" {
+			witness, _ := c.runNaive(t, naive.VLLMReference(v))
+			if d := Diff(&reference.Recorder, &witness.Recorder); d != "" {
 				t.Fatalf("policy and witness differ: %s\n%v", d, c)
 			}
 		}
 		cut := clock.Duration(rapid.Int64Range(0, 3).Draw(t, "edges")) * 17 * clock.Millisecond
 		for _, maxSpan := range []int{1, 3, 0, 0} {
-			tape := &Tape{Cut: cut}
-			c.compare(t, fmt.Sprint("spans of ", maxSpan), &naive.Tape, told, tape, tape, maxSpan)
+			tape := &Recorder{Cut: cut}
+			c.compare(t, fmt.Sprint("spans of ", maxSpan), &reference.Recorder, told, tape, tape, maxSpan)
 		}
-		detail := new(StepTape)
-		c.compare(t, "detailed steps", &naive.Tape, told, detail, &detail.Tape, 0)
+		detail := new(StepRecorder)
+		c.compare(t, "detailed steps", &reference.Recorder, told, detail, &detail.Recorder, 0)
 	})
 	t.Log(seen)
 }
 
 // naive runs a case on the naive engine, and returns what clients were told. A scheduler may take the place
 // of the case's own.
-func (c *Case) naive(t *rapid.T, other sched.Scheduler) (*StepTape, []Ended) {
-	cfg, src, tape := c.Config(), c.Source(), new(StepTape)
+func (c *Case) runNaive(t *rapid.T, other sched.Scheduler) (*StepRecorder, []Ended) {
+	cfg, src, tape := c.Config(), c.Source(), new(StepRecorder)
 	if other != nil {
 		cfg.Scheduler = other
 	}
-	if err := Naive(cfg, src, tape); err != nil {
+	if err := naive.Run(cfg, src, tape); err != nil {
 		t.Fatalf("naive: %v\n%v", err, c)
 	}
-	if err := CheckTape(&cfg, &tape.Tape); err != nil {
+	if err := CheckRecording(&cfg, &tape.Recorder); err != nil {
 		t.Fatalf("naive: %v\n%v", err, c)
 	}
-	if err := checkEnded(&cfg, &tape.Tape, src.Ended); err != nil {
+	if err := checkEnded(&cfg, &tape.Recorder, src.Ended); err != nil {
 		t.Fatalf("naive: %v\n%v", err, c)
 	}
 	return tape, src.Ended
 }
 
 // compare runs a case on the real engine, and demands that it is the same as on the naive one.
-func (c *Case) compare(t *rapid.T, how string, naive *Tape, told []Ended, obs sim.Observer, tape *Tape, maxSpan int) {
+func (c *Case) compare(t *rapid.T, how string, naive *Recorder, told []Ended, obs event.Observer, tape *Recorder, maxSpan int) {
 	cfg, src := c.Config(), c.Source()
 	cfg.MaxSpan, cfg.Check = maxSpan, true
-	e, err := sim.NewEngine(cfg, src, obs)
+	e, err := sim.New(cfg, src, obs)
 	if err == nil {
 		err = e.Run(context.Background())
 	}
@@ -91,15 +93,15 @@ func (c *Case) compare(t *rapid.T, how string, naive *Tape, told []Ended, obs si
 }
 
 // count notes what kinds of things happened in a run.
-func count(seen map[string]int, tape *Tape) {
+func count(seen map[string]int, tape *Recorder) {
 	did := make(map[string]bool)
 	for i := range tape.Records {
 		rec := &tape.Records[i]
 		did[rec.Outcome.String()] = true
-		did["silent"] = did["silent"] || rec.Ending.Left() && rec.LastToken != clock.Never
+		did["silent"] = did["silent"] || rec.Ending.GaveUp() && rec.LastToken != clock.Never
 		did["again"] = did["again"] || rec.Again
 		did[rec.Ending.String()] = true
-		did["busy"] = did["busy"] || rec.Refusal == sim.Busy
+		did["busy"] = did["busy"] || rec.Refusal == event.Busy
 		did["loaded"] = did["loaded"] || rec.LoadedTokens > 0
 		did["waited for a load"] = did["waited for a load"] || rec.Loading > 0
 		did["hit"] = did["hit"] || rec.CachedTokens > 0

@@ -1,10 +1,9 @@
 package trace
 
-// azure is the layout of the Azure LLM inference traces of 2023, 2024 and 2025: CSV with the columns
-// TIMESTAMP, ContextTokens, GeneratedTokens and, in 2025, NumImages. Stamps are calendar times with or
-// without fraction and zone, mixed in one file; arrivals count from the first row. Where images are
-// counted, requests have the class text or image; ContextTokens seems to include the images' tokens, as
-// prompts with images are longer.
+// azure is the layout of the Azure LLM inference traces of 2023, 2024 and 2025: CSV with the columns TIMESTAMP,
+// ContextTokens, GeneratedTokens and, in 2025, NumImages. Timestamps are calendar times with or without fraction
+// and zone, also mixed in one file; arrivals count from the first row. With NumImages, requests have the class text
+// or image. ContextTokens seems to include the image tokens, because prompts with images are longer.
 type azure struct {
 	header
 	classTable
@@ -14,13 +13,15 @@ type azure struct {
 
 func azureFormat() format {
 	return format{
-		Format:   Format{"azure", "CSV: TIMESTAMP,ContextTokens,GeneratedTokens and optionally NumImages", "https://github.com/Azure/AzurePublicDataset"},
+		Format: Format{"azure", "CSV: TIMESTAMP,ContextTokens,GeneratedTokens and optionally NumImages",
+			"https://github.com/Azure/AzurePublicDataset"},
 		need:     [][]string{{"timestamp", "contexttokens", "generatedtokens"}},
 		may:      []string{"numimages"},
 		absolute: true,
 		columns: func(_ *File, h header) layout {
 			return &azure{
-				header: h, time: h.index("timestamp"), input: h.index("contexttokens"), output: h.index("generatedtokens"), images: h.index("numimages"),
+				header: h, time: h.index("timestamp"), input: h.index("contexttokens"),
+				output: h.index("generatedtokens"), images: h.index("numimages"),
 			}
 		},
 	}

@@ -8,23 +8,23 @@ import (
 	"clifftop/workload"
 )
 
-// blocks turns the block ids of prompts into content. An id stands for a block of tokens and all before
-// it. A full block becomes a segment; the last one, if partial, is never shared.
+// blocks converts the block IDs of prompts to content. An ID identifies a block of tokens and everything before it.
+// A full block becomes a segment; a partial last block is never shared.
 type blocks struct {
 	size    int32
 	domain  uint64 // of the ids
-	floor   bool   // a partial block may go without an id
-	dropIDs bool   // mode fix: requests with faulty ids go without
+	floor   bool   // a partial block may have no ID
+	dropIDs bool   // mode fix: drop faulty IDs
 	fixed   func(Code)
 	ids     []uint64            // of the row
-	seen    map[uint64]struct{} // likewise
-	before  map[uint64]uint64   // predecessor of each id, when chains are checked
+	seen    map[uint64]struct{} // IDs of the row
+	before  map[uint64]uint64   // predecessor of each ID, if chains are checked
 
-	rows    int64 // of the first blockRows with ids
+	rows    int64 // rows with IDs inspected so far, at most blockRows
 	fitting [len(usualBlocks)]int64
 }
 
-// usualBlocks are block sizes to tell the user of, and blockRows is how many rows serve to find out.
+// usualBlocks are common block sizes for hints; blockRows is how many rows are inspected.
 var usualBlocks = [...]int32{16, 32, 64, 128, 256, 512}
 
 const blockRows = 1000
@@ -35,8 +35,9 @@ func newBlocks(f *File, name string, size int32) *blocks {
 		size = o.BlockTokens
 	}
 	b := &blocks{
-		size: size, domain: workload.Hash(workload.SegmentID(name), o.Domain), dropIDs: o.Mode == Fix, fixed: f.mended,
-		seen: map[uint64]struct{}{}, ids: make([]uint64, 0, 64),
+		size: size, domain: workload.Hash(workload.SegmentID(name), o.Domain), dropIDs: o.Mode == Fix,
+		fixed: f.countFixed,
+		seen:  map[uint64]struct{}{}, ids: make([]uint64, 0, 64),
 	}
 	if o.CheckChains {
 		b.before = map[uint64]uint64{}
@@ -44,13 +45,13 @@ func newBlocks(f *File, name string, size int32) *blocks {
 	return b
 }
 
-// object is the object of a row, whose ids stand under hash_ids.
+// object walks over the object of a row and reads its hash_ids.
 func (b *blocks) object(line []byte, member func(key, value []byte)) bool {
 	b.ids = b.ids[:0]
-	return listed(line, "hash_ids", &b.ids, member)
+	return walkObjectWithIDs(line, "hash_ids", &b.ids, member)
 }
 
-// read makes the ids of the object the content of r.
+// read converts the IDs of the row to the content of r.
 func (b *blocks) read(value []byte, r *Row) *fault {
 	if b.ids == nil && string(value) == "null" {
 		b.ids = make([]uint64, 0, 64)
@@ -65,7 +66,7 @@ func (b *blocks) read(value []byte, r *Row) *fault {
 }
 
 func (b *blocks) chain(value []byte, r *Row) *fault {
-	if b.ids == nil { // it was none
+	if b.ids == nil { // not a list
 		b.ids = make([]uint64, 0, 64)
 		return faulty(Int, value, "is not a list of block ids", "whole numbers, 0 or more")
 	}
@@ -85,7 +86,7 @@ func (b *blocks) chain(value []byte, r *Row) *fault {
 	return nil
 }
 
-// check holds the ids of the row to the rules.
+// check applies the rules for block IDs.
 func (b *blocks) check(value []byte, input int32) *fault {
 	need := int((input + b.size - 1) / b.size)
 	if len(b.ids) != need && !(b.floor && len(b.ids) == int(input/b.size)) {
@@ -101,14 +102,15 @@ func (b *blocks) check(value []byte, input int32) *fault {
 	previous := ^uint64(0)
 	for _, id := range b.ids {
 		if p, known := b.before[id]; known && p != previous {
-			return faulty(HashChain, value, fmt.Sprintf("has block %d after another block than before", id), "ids of chains")
+			return faulty(HashChain, value, fmt.Sprintf("has block %d after another block than before", id),
+				"ids of chains")
 		}
 		b.before[id], previous = previous, id
 	}
 	return nil
 }
 
-// guess names the usual block sizes that the ids would fit.
+// guess names the common block sizes that the IDs would fit.
 func (b *blocks) guess(input int32) string {
 	var fit []string
 	for _, size := range usualBlocks {
@@ -119,7 +121,7 @@ func (b *blocks) guess(input int32) string {
 	if fit == nil {
 		return ""
 	}
-	return "; they fit blocks of " + strings.Join(fit, " or ")
+	return "; they would fit blocks of " + strings.Join(fit, " or ")
 }
 
 // compare counts which block sizes the row would fit.
@@ -135,7 +137,7 @@ func (b *blocks) compare(input int32) {
 	}
 }
 
-// ended warns when the ids fit another block size than the one that was taken.
+// ended warns if the IDs fit another block size than the one in use.
 func (b *blocks) ended(f *File) {
 	const most = 0.95
 	other := int32(0)
@@ -151,11 +153,11 @@ func (b *blocks) ended(f *File) {
 		}
 	}
 	if b.rows > 0 && other > 0 {
-		f.warn("the ids fit blocks of %d tokens, not of %d", other, b.size)
+		f.warn("the block ids fit blocks of %d tokens instead of %d", other, b.size)
 	}
 }
 
-// repeats finds an id that occurs twice.
+// repeats finds an ID that occurs twice.
 func (b *blocks) repeats() (uint64, bool) {
 	rising := true
 	for i := 1; i < len(b.ids) && rising; i++ {

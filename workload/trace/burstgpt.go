@@ -2,11 +2,11 @@ package trace
 
 import "bytes"
 
-// burst is the layout of BurstGPT: CSV with Timestamp (seconds from midnight of the first day), Model,
-// Request tokens, Response tokens, Total tokens and Log Type; the third file has Session ID and Elapsed
-// time too. Model and log type make the class. A request without response failed. Equal rows are
-// different requests: the clock ticks in seconds.
-type burst struct {
+// burstGPT is the layout of BurstGPT: CSV with Timestamp (seconds from midnight of the first day), Model, Request
+// tokens, Response tokens, Total tokens and Log Type; the third file also has Session ID and Elapsed time. Model
+// and log type form the class. A request without response failed. Equal rows are different requests because the
+// clock ticks in seconds.
+type burstGPT struct {
 	header
 	classTable
 	sessions                                        sessionTable
@@ -15,24 +15,26 @@ type burst struct {
 	time, model, input, output, total, log, session int
 }
 
-func burstFormat() format {
+func burstGPTFormat() format {
 	return format{
-		Format:   Format{"burstgpt", "CSV: Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type and optionally Session ID,Elapsed time", "https://github.com/HPMLL/BurstGPT"},
+		Format: Format{"burstgpt", "CSV: Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type and " +
+			"optionally Session ID,Elapsed time", "https://github.com/HPMLL/BurstGPT"},
 		need:     [][]string{{"timestamp", "model", "request tokens", "response tokens", "total tokens", "log type"}},
 		may:      []string{"session id", "elapsed time"},
 		absolute: true,
 		failures: true,
 		columns: func(f *File, h header) layout {
-			return &burst{
+			return &burstGPT{
 				header: h, file: f, sessions: newSessionTable(),
-				time: h.index("timestamp"), model: h.index("model"), input: h.index("request tokens"), output: h.index("response tokens"),
-				total: h.index("total tokens"), log: h.index("log type"), session: h.index("session id"),
+				time: h.index("timestamp"), model: h.index("model"), input: h.index("request tokens"),
+				output: h.index("response tokens"),
+				total:  h.index("total tokens"), log: h.index("log type"), session: h.index("session id"),
 			}
 		},
 	}
 }
 
-func (b *burst) parse(line []byte, r *Row, t *instant) (f *fault) {
+func (b *burstGPT) parse(line []byte, r *Row, t *instant) (f *fault) {
 	if f := b.split(line); f != nil {
 		return f
 	}
@@ -47,7 +49,7 @@ func (b *burst) parse(line []byte, r *Row, t *instant) (f *fault) {
 		return f
 	}
 	if total != r.InputTokens+r.OutputTokens {
-		b.file.noted(Total)
+		b.file.countNoted(Total)
 	}
 	if f = b.class(r); f != nil {
 		return f
@@ -55,18 +57,20 @@ func (b *burst) parse(line []byte, r *Row, t *instant) (f *fault) {
 	return b.sessions.of(b.field(b.session), r)
 }
 
-func (b *burst) class(r *Row) (f *fault) {
+func (b *burstGPT) class(r *Row) (f *fault) {
 	model, log := b.fields[b.model], b.fields[b.log]
-	known := (string(model) == "ChatGPT" || string(model) == "GPT-4") && (string(log) == "Conversation log" || string(log) == "API log")
+	known := (string(model) == "ChatGPT" || string(model) == "GPT-4") &&
+		(string(log) == "Conversation log" || string(log) == "API log")
 	b.name = append(append(append(b.name[:0], model...), ' '), log...)
 	if !known {
 		if b.file.options.Mode != Fix {
-			return faulty(Class, b.name, "is a kind of request that is not known", "ChatGPT or GPT-4, Conversation log or API log, or mode fix")
+			return faulty(Class, b.name, "is an unknown kind of request",
+				"ChatGPT or GPT-4 with Conversation log or API log, or mode fix")
 		}
-		b.file.mended(Class)
+		b.file.countFixed(Class)
 	}
 	r.Class, f = b.of(bytes.TrimSpace(b.name))
 	return f
 }
 
-func (b *burst) accept(r *Row) { b.sessions.accept(b.field(b.session), r) }
+func (b *burstGPT) accept(r *Row) { b.sessions.accept(b.field(b.session), r) }

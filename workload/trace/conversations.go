@@ -1,64 +1,53 @@
 package trace
 
 import (
+	"clifftop/internal/pq"
 	"clifftop/sim/clock"
 	"clifftop/workload"
-	"clifftop/workload/internal/heap"
 )
 
-// conversations are the sessions of a replay: what is to follow, and what overlaps.
+// conversations tracks the sessions of a replay: follow-ups and overlapping requests.
 type conversations struct {
-	waiting     map[int64]followers // by the request that they wait for
-	pending     heap.Heap[sending]  // answered, and waiting for the time
-	inFlight    map[int32]int32     // requests of each session
+	waiting     map[int64]followers // by the ID of the request that they wait for
+	pending     pq.Queue[followers] // answered, by the send time of the next turn
+	inFlight    map[int32]int32     // requests of each session in the system
 	overlapping int64
 }
 
 // followers are the turns after a request.
 type followers struct {
-	request workload.Request // whose session and class they have
+	request workload.Request // provides session and class
 	then    []Turn
 }
 
-// sending is the next turn of a session, and when it is sent; ties go to the request that was sent first.
-type sending struct {
-	at clock.Time
-	followers
-}
-
-func (s *sending) before(t *sending) bool {
-	return s.at < t.at || s.at == t.at && s.request.ID < t.request.ID
-}
-
 func newConversations() conversations {
-	return conversations{
-		waiting: map[int64]followers{}, inFlight: map[int32]int32{}, pending: heap.Heap[sending]{Before: (*sending).before},
-	}
+	return conversations{waiting: map[int64]followers{}, inFlight: map[int32]int32{}}
 }
 
-// Overlapping is the number of requests up to now that were sent while an earlier one of their session had
-// no answer yet: the replay is slower than the system that was recorded, and does not wait.
+// Overlapping returns the number of requests that were sent while an earlier request of their session was not
+// answered. It is above 0 if the replay is slower than the recorded system, because rows do not wait.
 func (c *conversations) Overlapping() int64 { return c.overlapping }
 
-// ready is when the next turn of any session is sent.
+// ready returns when the next turn of any session is sent.
 func (c *conversations) ready() (clock.Time, bool) {
 	if c.pending.Len() == 0 {
 		return 0, false
 	}
-	return c.pending.Top().at, true
+	return clock.Time(c.pending.Top().Key), true
 }
 
-// resume is that turn as a row.
+// resume returns that turn as a row.
 func (c *conversations) resume() Row {
-	s := c.pending.Pop()
+	next := c.pending.Pop()
+	s := next.Value
 	r := Row{Request: s.request, Then: s.then[1:]}
 	t := s.then[0]
-	r.Arrival, r.Turn = s.at, s.request.Turn+1
+	r.Arrival, r.Turn = clock.Time(next.Key), s.request.Turn+1
 	r.InputTokens, r.OutputTokens, r.Content = t.InputTokens, t.OutputTokens, t.Content
 	return r
 }
 
-// sent notes a request on its way.
+// sent records a request in flight.
 func (c *conversations) sent(r *Row) {
 	if len(r.Then) > 0 {
 		c.waiting[r.ID] = followers{r.Request, r.Then}
@@ -71,7 +60,7 @@ func (c *conversations) sent(r *Row) {
 	}
 }
 
-// answered lets what waited for the request come, before the end of the traffic.
+// answered schedules the turn that waited for the request, unless that is after the end of the traffic.
 func (c *conversations) answered(r *workload.Request, at, end clock.Time) {
 	if r.Session != 0 {
 		if n := c.inFlight[r.Session]; n > 1 {
@@ -88,7 +77,7 @@ func (c *conversations) answered(r *workload.Request, at, end clock.Time) {
 		return
 	}
 	delete(c.waiting, r.ID)
-	if s := (sending{at.Add(f.then[0].Wait), f}); s.at < end {
-		c.pending.Push(s)
+	if next := at.Add(f.then[0].Wait); next < end {
+		c.pending.Push(pq.Item[followers]{Value: f, Key: int64(next), Tie: f.request.ID})
 	}
 }

@@ -1,9 +1,11 @@
-// Package trace reads recorded requests, and replays them at any load.
+// Package trace reads recorded requests and replays them at any load. Start with [Replay], or with [Open] to read
+// the rows of one file. README.md tells how to add a trace format.
 //
-// [Open] reads one trace from an io.Reader, row by row in constant memory; results of benchmarks, which
-// are one JSON document, are read whole. It tells the format by the header or by the keys of the first
-// object, undoes gzip, and holds every row to the rules of [Code]. [Scan] reads a trace through and sums it up. [Replay] makes a [workload.Source] of a trace that
-// can be opened more than once, cut, thinned, superposed or sped up as a [Load] says:
+// [Open] reads a trace from an io.Reader, row by row in constant memory; benchmark results that are one JSON
+// document are read as a whole. It detects the format by the header or the keys of the first object, decompresses
+// gzip, and checks each row against the rules of [Code]. [Scan] reads a trace to its end and returns statistics.
+// [Replay] makes a [workload.Source] of a trace that can be opened more than once. A [Load] selects rows and thins,
+// superposes or accelerates them:
 //
 //	open := func() (*trace.File, error) {
 //		file, err := os.Open(path)
@@ -14,6 +16,5 @@
 //	}
 //	source, err := trace.Replay(open, trace.Load{Rate: 12, Seed: 1})
 //
-// [Formats] lists the formats. Another one is a file with a layout, and a line in the list that knows it.
-// [OpenServeGen] generates the traffic that the clients of ServeGen describe.
+// [Formats] lists the formats. [OpenServeGen] generates traffic from ServeGen's descriptions of clients.
 package trace

@@ -6,29 +6,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 )
 
-// document reads one JSON value of any length piece by piece, and passes over what is not asked for in
-// constant memory. It checks the structure of what it reads, not all of what it passes over.
+// document reads one JSON value of any length in pieces and skips unwanted parts in constant memory. It checks the
+// structure of the parts that it reads, but not all of what it skips.
 type document struct {
 	r       *bufio.Reader
-	number  int64 // of the line
-	longest int   // text that is read; 0 is maxText
+	number  int64 // current line
+	longest int   // maximum length of a text in bytes; 0 means maxText
 }
 
-// maxRecords bounds the requests of a document, which are held in memory: half a gigabyte.
-const maxRecords = 10_000_000
-
-// maxText bounds a key, a number or a text that is read.
+// maxText limits a key, number or text in bytes.
 const maxText = 1 << 16
 
-// misshapen is JSON that is not what it should be.
-type misshapen struct{ found, want string }
+// shapeError is JSON with an unexpected structure.
+type shapeError struct{ found, want string }
 
-func (m *misshapen) Error() string { return "want " + m.want }
+func (m *shapeError) Error() string { return "want " + m.want }
 
-// next is the next byte that is not blank, which is not taken.
+// next returns the next byte that is not blank, without consuming it.
 func (d *document) next() (byte, error) {
 	for {
 		c, err := d.r.ReadByte()
@@ -47,16 +43,16 @@ func (d *document) next() (byte, error) {
 	}
 }
 
-func (d *document) wrong(want string) error {
-	found, _ := d.r.Peek(shown)
-	return &misshapen{string(found), want}
+func (d *document) unexpected(want string) error {
+	found, _ := d.r.Peek(maxShown)
+	return &shapeError{string(found), want}
 }
 
-// take takes a byte that must come next.
+// take consumes a required byte.
 func (d *document) take(c byte) error {
 	found, err := d.next()
 	if err == nil && found != c {
-		err = d.wrong("'" + string(c) + "'")
+		err = d.unexpected("'" + string(c) + "'")
 	}
 	if err == nil {
 		_, err = d.r.ReadByte()
@@ -64,7 +60,7 @@ func (d *document) take(c byte) error {
 	return err
 }
 
-// list walks over what stands between two brackets, with commas between.
+// list walks over the comma-separated items between two brackets.
 func (d *document) list(from, to byte, item func() error) error {
 	if err := d.take(from); err != nil {
 		return err
@@ -89,12 +85,12 @@ func (d *document) list(from, to byte, item func() error) error {
 	}
 }
 
-// members walks over the members of an object; item takes the value.
+// members walks over the members of an object; item must consume the value.
 func (d *document) members(item func(key string) error) error {
 	return d.list('{', '}', func() error {
 		key, err := d.scalar()
 		if err == nil && (len(key) == 0 || key[0] != '"') {
-			err = &misshapen{string(key), "a key in quotes"}
+			err = &shapeError{string(key), "a key in quotes"}
 		}
 		if err != nil {
 			return err
@@ -107,10 +103,10 @@ func (d *document) members(item func(key string) error) error {
 	})
 }
 
-// elements walks over the elements of a list; item takes one.
+// elements walks over the elements of a list; item must consume one.
 func (d *document) elements(item func() error) error { return d.list('[', ']', item) }
 
-// scalar takes a text with its quotes, a number, or a word such as null.
+// scalar consumes a text with its quotes, a number, or a word such as null.
 func (d *document) scalar() ([]byte, error) {
 	c, err := d.next()
 	if err != nil {
@@ -131,13 +127,13 @@ func (d *document) scalar() ([]byte, error) {
 		if !quoted && bytes.IndexByte([]byte("{}[],: \t\r\n\""), c) >= 0 {
 			err := d.r.UnreadByte()
 			if err == nil && len(b) == 0 {
-				err = d.wrong("a text or a number")
+				err = d.unexpected("a text or a number")
 			}
 			return b, err
 		}
 		switch b = append(b, c); {
 		case len(b) > longest:
-			return nil, &misshapen{string(b[:shown+1]), fmt.Sprintf("at most %d bytes", longest)}
+			return nil, &shapeError{string(b[:maxShown+1]), fmt.Sprintf("at most %d bytes", longest)}
 		case quoted && c == '\\':
 			c, err := d.r.ReadByte()
 			if err != nil {
@@ -152,7 +148,7 @@ func (d *document) scalar() ([]byte, error) {
 	}
 }
 
-// skip passes over a value.
+// skip consumes a value.
 func (d *document) skip() error {
 	depth := 0
 	for {
@@ -166,13 +162,13 @@ func (d *document) skip() error {
 			_, err = d.r.ReadByte()
 		case ']', '}':
 			if depth == 0 {
-				return d.wrong("a value")
+				return d.unexpected("a value")
 			}
 			depth--
 			_, err = d.r.ReadByte()
 		case ',', ':':
 			if depth == 0 {
-				return d.wrong("a value")
+				return d.unexpected("a value")
 			}
 			_, err = d.r.ReadByte()
 		case '"':
@@ -186,7 +182,7 @@ func (d *document) skip() error {
 	}
 }
 
-// skipWord passes over a number or a word.
+// skipWord consumes a number or a word.
 func (d *document) skipWord() error {
 	for {
 		c, err := d.r.ReadByte()
@@ -201,7 +197,7 @@ func (d *document) skipWord() error {
 	}
 }
 
-// skipText passes over a text.
+// skipText consumes a text.
 func (d *document) skipText() error {
 	for first := true; ; first = false {
 		c, err := d.r.ReadByte()
@@ -222,12 +218,37 @@ func (d *document) skipText() error {
 	}
 }
 
-// explain says where the reading stopped.
+// optionalMembers walks over the members of an object and skips any other value.
+func (d *document) optionalMembers(item func(key string) error) error {
+	c, err := d.next()
+	if err != nil {
+		return err
+	}
+	if c != '{' {
+		return d.skip()
+	}
+	return d.members(item)
+}
+
+// nonEmpty consumes a value and reports whether it is anything but null, false or empty text.
+func (d *document) nonEmpty() (bool, error) {
+	c, err := d.next()
+	if err != nil {
+		return false, err
+	}
+	head, _ := d.r.Peek(5)
+	nothing := c == '"' && len(head) > 1 && head[1] == '"' || string(head[:min(4, len(head))]) == "null" ||
+		string(head) == "false"
+	return !nothing, d.skip()
+}
+
+// explain adds the position to an error.
 func (d *document) explain(name string, err error) error {
-	var m *misshapen
+	var m *shapeError
 	switch {
 	case errors.As(err, &m):
-		return &RowError{Name: name, Line: d.number, Code: Syntax, Value: m.found, Problem: "is not what stands here", Want: m.want}
+		return &RowError{Name: name, Line: d.number, Code: Syntax, Value: m.found, Problem: "is unexpected here",
+			Want: m.want}
 	case err == io.ErrUnexpectedEOF:
 		return fmt.Errorf("%s: the file is cut short in line %d: %w", name, d.number, err)
 	}
@@ -238,10 +259,10 @@ func (d *document) explain(name string, err error) error {
 	return fmt.Errorf("%s: line %d: %w", name, d.number, err)
 }
 
-// documentKeys are the keys of the object that a trace begins with, as far as they can be seen, or those of
-// the first object in the list that it begins with; nil if it begins otherwise.
+// documentKeys returns the keys of the object at the beginning of a trace, as far as head shows them, or those of
+// the first object of a list. It returns nil for anything else.
 func documentKeys(head []byte) (keys []string, list bool) {
-	head = space(bytes.TrimPrefix(head, []byte("\ufeff")))
+	head = skipBlanks(bytes.TrimPrefix(head, []byte("\ufeff")))
 	if len(head) == 0 || head[0] != '{' && head[0] != '[' {
 		return nil, false
 	}
@@ -253,28 +274,14 @@ func documentKeys(head []byte) (keys []string, list bool) {
 			return d.skip()
 		})
 		if err == nil && list {
-			err = io.EOF // one is enough
+			err = io.EOF // one object is enough
 		}
 		return err
 	}
 	if list = head[0] == '['; list {
-		_ = d.elements(note) // head is only the beginning: it ends where it ends
+		_ = d.elements(note) // head is only the beginning, so it may end anywhere
 	} else {
 		_ = note()
 	}
 	return keys, list
-}
-
-// sorted puts the records of a document, which has them in an order of its own, in order of arrival.
-func (t *records) sorted() *records {
-	slices.SortStableFunc(t.list, func(a, b record) int {
-		switch {
-		case a.at.before(b.at):
-			return -1
-		case b.at.before(a.at):
-			return 1
-		}
-		return 0
-	})
-	return t
 }

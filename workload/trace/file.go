@@ -5,54 +5,55 @@ import (
 	"io"
 	"maps"
 
+	"clifftop/internal/pq"
 	"clifftop/sim/clock"
 )
 
-// File is a trace that is being read.
+// File is an open trace.
 type File struct {
 	name     string
 	format   format
 	options  Options
-	feed     feed
+	source   rowSource
 	closer   io.Closer
 	warnings []string
 
-	current Row     // here to spare the heap
-	at      instant // of the row
-	origin  instant // of absolute times: that of the first readable row
-	begun   bool    // origin is set
-	from    instant // the slice, from the origin
-	to      instant
-	sliced  bool
-	endless bool       // the slice has no end
-	last    clock.Time // arrival of the last accepted row
-	base    clock.Time // arrival of the first row given, of absolute times
-	given   int64      // rows
-	window  window     // rows held to be sorted
-	latest  clock.Time // arrival of those put into the window
-	parsed  int64      // rows put into the window
-	drawn   bool       // the end of the stream is reached
-	counts  Counts
-	err     error // that ended the trace
+	current   Row     // a field, to avoid an allocation per row
+	at        instant // of the row
+	origin    instant // of absolute times: the first readable row
+	hasOrigin bool    // origin is set
+	from      instant // start and end of the slice, relative to the origin
+	to        instant
+	sliced    bool
+	endless   bool          // the slice has no end
+	last      clock.Time    // arrival of the last accepted row
+	base      clock.Time    // arrival of the first delivered row, for absolute times
+	delivered int64         // rows returned by Next
+	window    pq.Queue[Row] // rows to be sorted by arrival; equal arrivals keep the order of the file
+	latest    clock.Time    // latest arrival in the window
+	parsed    int64         // rows added to the window
+	atEnd     bool          // the source is exhausted
+	counts    Counts
+	err       error // ended the trace
 }
 
-// Counts says what became of the rows: Rows = Accepted + Outside + the sum of Dropped.
+// Counts counts the rows by result: Rows = Accepted + Outside + sum of Dropped.
 type Counts struct {
 	Rows     int64          `json:"rows"`     // read, without blank lines
-	Accepted int64          `json:"accepted"` // handed out, or about to be
-	Outside  int64          `json:"outside"`  // not in the slice
-	Dropped  map[Code]int64 `json:"dropped"`  // by the rule they broke
-	Fixed    map[Code]int64 `json:"fixed"`    // accepted after mending
-	Noted    map[Code]int64 `json:"noted"`    // accepted as they are
+	Accepted int64          `json:"accepted"` // returned or about to be returned
+	Outside  int64          `json:"outside"`  // outside the slice
+	Dropped  map[Code]int64 `json:"dropped"`  // by the rule that they broke
+	Fixed    map[Code]int64 `json:"fixed"`    // accepted after a fix
+	Noted    map[Code]int64 `json:"noted"`    // accepted although unusual
 }
 
-// Name is that given to [Open].
+// Name returns the name passed to [Open].
 func (f *File) Name() string { return f.name }
 
-// Format is the name of the format.
+// Format returns the name of the format.
 func (f *File) Format() string { return f.format.Name }
 
-// Classes is the table that [workload.Request.Class] indexes; it is complete at the end of the trace.
+// Classes returns the names that [workload.Request.Class] indexes; they are complete at the end of the trace.
 func (f *File) Classes() []string {
 	if c, ok := f.inner().(classed); ok {
 		return c.classNames()
@@ -60,32 +61,32 @@ func (f *File) Classes() []string {
 	return nil
 }
 
-// inner is the layout of a trace of lines, and the feed of any other.
+// inner returns the layout of a trace of lines, and the source of any other.
 func (f *File) inner() any {
-	if l, ok := f.feed.(*lineFeed); ok {
+	if l, ok := f.source.(*lineSource); ok {
 		return l.layout
 	}
-	return f.feed
+	return f.source
 }
 
-// Timeless says that the trace has lengths but no arrivals: all are 0.
+// Timeless reports whether the trace has lengths but no arrivals; all arrivals are 0 then.
 func (f *File) Timeless() bool {
-	t, ok := f.inner().(timelessFeed)
+	t, ok := f.inner().(timelessSource)
 	return ok && t.isTimeless()
 }
 
-// Warnings are remarks on the trace that are no faults.
+// Warnings returns remarks about the trace that are not faults.
 func (f *File) Warnings() []string { return f.warnings }
 
-// Counts are those up to now.
+// Counts returns the counts so far.
 func (f *File) Counts() Counts {
 	c := f.counts
 	c.Dropped, c.Fixed, c.Noted = maps.Clone(c.Dropped), maps.Clone(c.Fixed), maps.Clone(c.Noted)
 	return c
 }
 
-// Close ends the reading early; a trace that is read to its end, or to an error, is closed by itself.
-// It closes what [Open] was given, if that can be closed.
+// Close ends reading early and closes the reader passed to [Open] if it is an io.Closer. A trace that was read to
+// its end or to an error is closed already.
 func (f *File) Close() error {
 	if f.err == nil {
 		f.err = io.EOF
@@ -97,66 +98,66 @@ func (f *File) Close() error {
 	return c.Close()
 }
 
-// ordered returns the next row in order of arrival; it is valid until the next call.
-func (f *File) ordered() (*Row, error) {
+// nextOrdered returns the next row in order of arrival; it is valid until the next call.
+func (f *File) nextOrdered() (*Row, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
 	if f.options.Mode != Fix {
-		return f.row()
+		return f.nextRow()
 	}
-	for !f.drawn && f.window.Len() < SortWindow {
-		r, err := f.row()
+	for !f.atEnd && f.window.Len() < SortWindow {
+		r, err := f.nextRow()
 		if err == io.EOF {
-			f.drawn = true
+			f.atEnd = true
 			break
 		}
 		if err != nil {
 			return r, err
 		}
-		f.window.Push(held{*r, f.parsed})
+		f.window.Push(pq.Item[Row]{Value: *r, Key: int64(r.Arrival), Tie: f.parsed})
 		f.parsed++
 	}
 	if f.window.Len() == 0 {
 		return nil, io.EOF
 	}
-	f.current = f.window.Pop().row
+	f.current = f.window.Pop().Value
 	r := &f.current
-	if f.given > 0 && r.Arrival < f.last {
-		return nil, &RowError{Name: f.name, Code: Order, Problem: fmt.Sprintf("a row is out of order by more than %d rows", SortWindow), Want: "the trace sorted by arrival"}
+	if f.delivered > 0 && r.Arrival < f.last {
+		return nil, &RowError{Name: f.name, Code: Order, Problem: fmt.Sprintf("a row is more than %d rows out of order", SortWindow), Want: "the trace sorted by arrival"}
 	}
 	f.last = r.Arrival
 	return r, nil
 }
 
-// row returns the next acceptable row of the feed. Absolute arrivals count from the origin.
-func (f *File) row() (*Row, error) {
+// nextRow returns the next acceptable row of the source. Absolute arrivals count from the origin.
+func (f *File) nextRow() (*Row, error) {
 	for {
 		f.current = Row{}
-		t, err := f.feed.next(&f.current, &f.at)
+		t, err := f.source.next(&f.current, &f.at)
 		if err == io.EOF {
 			return nil, err
 		} else if err != nil {
-			return nil, f.broken(err)
+			return nil, f.readError(err)
 		}
 		f.counts.Rows++
 		if t == nil {
-			if !f.begun && f.format.absolute {
-				f.origin, f.begun = f.at, true
+			if !f.hasOrigin && f.format.absolute {
+				f.origin, f.hasOrigin = f.at, true
 			}
 			if f.sliced && f.outside() {
 				f.counts.Outside++
 				if f.past() && f.options.Mode != Fix {
 					return nil, io.EOF
 				}
-				f.feed.accept(&f.current) // sessions begin where they begin
+				f.source.accept(&f.current) // later rows of the session depend on it
 				continue
 			}
 			t = f.accept()
 		}
 		if t == nil {
 			f.counts.Accepted++
-			f.feed.accept(&f.current)
+			f.source.accept(&f.current)
 			return &f.current, nil
 		}
 		if err := f.drop(t); err != nil {
@@ -165,34 +166,36 @@ func (f *File) row() (*Row, error) {
 	}
 }
 
-// outside says whether the row is not in the slice, and past whether it comes after it.
+// outside reports whether the row is not in the slice, and past whether it is after the slice.
 func (f *File) outside() bool { return f.at.minus(f.origin).before(f.from) || f.past() }
 func (f *File) past() bool    { return !f.endless && !f.at.minus(f.origin).before(f.to) }
 
-// accept holds the row to the rules that all formats share.
+// accept checks the row against the rules that all formats share.
 func (f *File) accept() *fault {
 	r := &f.current
 	at, ok := f.at.minus(f.origin).sub(f.from)
 	if !ok {
-		return faulty(Time, f.feed.text(), "is more than 100 days from the start", "a slice of the trace")
+		return faulty(Time, f.source.text(), "is more than 100 days from the start", "a slice of the trace")
 	}
 	if r.InputTokens == 0 && !(r.OutputTokens == 0 && f.format.failures) {
-		return faulty(ZeroIn, f.feed.text(), "has an empty prompt", "input of 1 token or more")
+		return faulty(ZeroIn, f.source.text(), "has an empty prompt", "input of 1 token or more")
 	}
 	if r.OutputTokens == 0 {
 		if f.options.ZeroOutput != OneToken || r.InputTokens == 0 {
-			return faulty(ZeroOut, f.feed.text(), "has an empty answer", "output of 1 token or more, or a policy for empty answers")
+			return faulty(ZeroOut, f.source.text(), "has an empty output",
+				"output of 1 token or more, or zero_output: drop or one")
 		}
 		r.OutputTokens = 1
-		f.mended(ZeroOut)
+		f.countFixed(ZeroOut)
 	}
 	if f.options.Mode != Fix {
 		if at < f.last {
-			return faulty(Order, f.feed.text(), "is earlier than the row before", "rows in order of arrival, or mode fix")
+			return faulty(Order, f.source.text(), "is earlier than the row before",
+				"rows in order of arrival, or mode fix")
 		}
 		f.last = at
 	} else if at < f.latest {
-		f.mended(Order)
+		f.countFixed(Order)
 	} else {
 		f.latest = at
 	}
@@ -200,7 +203,7 @@ func (f *File) accept() *fault {
 	return nil
 }
 
-// drop counts a row that broke a rule, or says why it ends the trace.
+// drop counts a row that broke a rule, or returns the error that ends the trace.
 func (f *File) drop(t *fault) error {
 	mode := f.options.Mode
 	allowed := mode == Skip ||
@@ -214,28 +217,28 @@ func (f *File) drop(t *fault) error {
 	}
 	f.counts.Dropped[t.code]++
 	if f.counts.Rows >= 1000 {
-		return f.tooBad()
+		return f.checkBadShare()
 	}
 	return nil
 }
 
-func (f *File) mended(c Code) {
+func (f *File) countFixed(c Code) {
 	if f.counts.Fixed == nil {
 		f.counts.Fixed = map[Code]int64{}
 	}
 	f.counts.Fixed[c]++
 }
 
-// noted counts a row that is kept although it looks odd.
-func (f *File) noted(c Code) {
+// countNoted counts a row that is accepted although it is unusual.
+func (f *File) countNoted(c Code) {
 	if f.counts.Noted == nil {
 		f.counts.Noted = map[Code]int64{}
 	}
 	f.counts.Noted[c]++
 }
 
-// tooBad holds mode skip to its share of bad rows; empty answers dropped by policy are not bad.
-func (f *File) tooBad() error {
+// checkBadShare limits the share of bad rows in mode skip. Empty outputs dropped by policy do not count.
+func (f *File) checkBadShare() error {
 	if f.options.Mode != Skip {
 		return nil
 	}
@@ -244,7 +247,8 @@ func (f *File) tooBad() error {
 		bad -= f.counts.Dropped[ZeroOut]
 	}
 	if share := float64(bad) / float64(f.counts.Rows); share > f.options.MaxBadFraction {
-		return fmt.Errorf("%s: %d of %d rows break a rule, which is %.2g %% (want at most %.2g %%)", f.name, bad, f.counts.Rows, 100*share, 100*f.options.MaxBadFraction)
+		return fmt.Errorf("%s: %d of %d rows break a rule: %.2g %% (want at most %.2g %%)", f.name, bad,
+			f.counts.Rows, 100*share, 100*f.options.MaxBadFraction)
 	}
 	return nil
 }

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Format describes a layout of traces.
+// Format describes a trace format.
 type Format struct {
 	Name   string
-	Layout string // in words
-	Source string // where such traces come from
+	Layout string // description
+	Source string // where such traces are published
 }
 
-// Formats are all that [Open] and [OpenServeGen] read.
+// Formats returns all formats that [Open] and [OpenServeGen] read.
 func Formats() []Format {
 	var list []Format
 	for _, f := range formats() {
@@ -22,27 +22,27 @@ func Formats() []Format {
 	return append(list, serveGenFormat)
 }
 
-// format is a Format with the means to tell and to read it.
+// format is a Format with its detection and its reader.
 type format struct {
 	Format
-	need     [][]string // columns in lower case, or keys: all of one list tell it
-	may      []string   // others that it knows
-	not      []string   // those that tell that it is another
-	absolute bool       // times have an origin of their own: they count from the first row
-	failures bool       // an empty answer is a request that failed, and left out if not asked for
+	need     [][]string // columns in lower case, or keys: all names of one list identify the format
+	may      []string   // optional names
+	not      []string   // names that identify another format
+	absolute bool       // times have an origin of their own; arrivals count from the first row
+	failures bool       // an empty output is a failed request; it is dropped by default
 
-	// One of these is set, for CSV, JSON lines, and a JSON document.
+	// Exactly one of these is set: for CSV, JSON lines, or a JSON document.
 	columns func(f *File, h header) layout
 	objects func(f *File) layout
 	whole   func(f *File, d *document) (*records, error)
 }
 
-// formats is where a format is made known.
+// formats is the registry of formats.
 func formats() []format {
 	return []format{
-		ownFormat(),
+		nativeFormat(),
 		azureFormat(),
-		burstFormat(),
+		burstGPTFormat(),
 		mooncakeFormat(),
 		bailianFormat(),
 		vidurFormat(),
@@ -53,8 +53,8 @@ func formats() []format {
 	}
 }
 
-// tells says how many of the names tell the format; 0 if they do not.
-func (f *format) tells(names []string) int {
+// matches returns how many of the names identify the format; 0 if it is another one.
+func (f *format) matches(names []string) int {
 	best := 0
 	if slices.ContainsFunc(names, func(n string) bool { return slices.Contains(f.not, n) }) {
 		return 0
@@ -68,12 +68,13 @@ func (f *format) tells(names []string) int {
 	return best
 }
 
-// knows says whether a column or key means something to the format.
-func (f *format) knows(name string) bool {
-	return slices.Contains(f.may, name) || slices.ContainsFunc(f.need, func(need []string) bool { return slices.Contains(need, name) })
+// uses reports whether the format reads a column or key.
+func (f *format) uses(name string) bool {
+	return slices.Contains(f.may, name) || slices.ContainsFunc(f.need,
+		func(need []string) bool { return slices.Contains(need, name) })
 }
 
-// header is what CSV layouts have in common.
+// header is the common part of CSV layouts.
 type header struct {
 	names  []string // in lower case
 	fields [][]byte // of the row
@@ -88,10 +89,10 @@ func newHeader(fields [][]byte, limit int32) header {
 	return h
 }
 
-// index is the position of a column, or -1.
+// index returns the position of a column, or -1.
 func (h *header) index(name string) int { return slices.Index(h.names, name) }
 
-// field is a column of the row; nil where the trace does not have it.
+// field returns a column of the row; nil if the trace does not have it.
 func (h *header) field(i int) []byte {
 	if i < 0 {
 		return nil
@@ -101,7 +102,7 @@ func (h *header) field(i int) []byte {
 
 func (h *header) split(line []byte) (f *fault) {
 	if line = trim(line); len(line) > 0 && line[0] == '{' {
-		return faulty(Fields, line, "is a JSON object", "columns like those of the header: one format a file")
+		return faulty(Fields, line, "is a JSON object", "CSV columns as in the header")
 	}
 	if h.fields, f = columns(line, h.fields); f != nil {
 		return f
@@ -112,7 +113,7 @@ func (h *header) split(line []byte) (f *fault) {
 	return nil
 }
 
-// lengths reads the two numbers of tokens.
+// lengths reads input and output tokens.
 func (h *header) lengths(r *Row, input, output int) (f *fault) {
 	if r.InputTokens, f = count(h.fields[input], h.limit); f != nil {
 		return f
@@ -123,13 +124,13 @@ func (h *header) lengths(r *Row, input, output int) (f *fault) {
 
 func (h *header) accept(*Row) {}
 
-// compressions are the beginnings of files that are compressed or packed in a way that is not read.
+// compressions are the magic bytes of compressed files that are not supported.
 var compressions = []struct{ magic, name string }{
 	{"\x28\xb5\x2f\xfd", "zstd"}, {"\xfd7zXZ\x00", "xz"}, {"BZh", "bzip2"}, {"PK\x03\x04", "zip"}, {"PAR1", "Parquet"},
 }
 
-// packed names what a file is packed with, where that is known.
-func packed(head []byte) string {
+// compression names the compression of a file, if it is known.
+func compression(head []byte) string {
 	for _, c := range compressions {
 		if bytes.HasPrefix(head, []byte(c.magic)) {
 			return c.name

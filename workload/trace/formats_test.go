@@ -123,14 +123,14 @@ func TestFormatFaults(t *testing.T) {
 	const chat = `{"chat_id": 3, "parent_chat_id": -1, "timestamp": 0.7, "input_length": 33, "output_length": 5, "type": "text", "turn": 1, "hash_ids": [54, 55]}` + "\n"
 	const sim = `{"input_toks":10,"output_toks":70,"arrival_time_ns":5}` + "\n"
 	for _, c := range []struct{ text, want string }{
-		{burst + "6,GPT-5,1,1,2,API log\n", `t:3: CLASS: "GPT-5 API log" is a kind`},
+		{burst + "6,GPT-5,1,1,2,API log\n", `t:3: CLASS: "GPT-5 API log" is an unknown kind`},
 		{burst + "6,ChatGPT,1,1,x,API log\n", `t:3: INT: "x"`},
 		{burst + "6,ChatGPT,0,1,1,API log\n", `t:3: ZERO_IN`},
 		{burst + "2,ChatGPT,1,1,2,API log\n", `t:3: ORDER: "2,ChatGPT`},
 		{burst + "2024-05-12 00:00:00,1,2\n", `t:3: FIELDS: "2024-05-12 00:00:00,1,2" has 3 columns (want 6)`},
 		{burst + chat, `t:3: FIELDS`},
-		{chat + strings.Replace(chat, "-1", "77", 1), `t:2: PARENT: "77" is a chat that has not been seen`},
-		{chat + strings.Replace(chat, "[54, 55]", "[54]", 1), `t:2: HASHLEN: "[54]" has 1 ids (want 3 ids for 33 tokens in blocks of 16; they fit blocks of 64 or 128`},
+		{chat + strings.Replace(chat, "-1", "77", 1), `t:2: PARENT: "77" is an unknown chat`},
+		{chat + strings.Replace(chat, "[54, 55]", "[54]", 1), `t:2: HASHLEN: "[54]" has 1 ids (want 3 ids for 33 tokens in blocks of 16; they would fit blocks of 64 or 128`},
 		{chat + `{"timestamp": 1, "input_length": 3}`, `t:2: FIELDS: "{\"timestamp\": 1, \"input_length\": 3}" has no chat_id`},
 		{chat + burst, `t:2: JSON: "Timestamp,Model`},
 		{sim + `{"arrival_time_ns":6,"session_id":1,"sub_requests":[{"input_toks":1}]}`, `t:2: FIELDS: "{\"input_toks\":1}" has no output_toks`},
@@ -141,15 +141,15 @@ func TestFormatFaults(t *testing.T) {
 		{sim + `{"arrival_time_ns":6,"session_id":1,"sub_requests":{"a":1}}`, `t:2: JSON: "{\"a\":1}" is not a list`},
 		{"num_prefill_tokens,num_decode_tokens\n1,1.5\n", `t:2: INT: "1.5"`},
 		{"arrival_timestamp,batch_size,prompt_size,token_size\n1,4,1,1\n", `t:2: RANGE: "4" is a batch`},
-		{"{\n\"input_lens\": [1, 2],\n\"output_lens\": [3}", `t:3: JSON: "}" is not what stands here (want ',')`},
+		{"{\n\"input_lens\": [1, 2],\n\"output_lens\": [3}", `t:3: JSON: "}" is unexpected here (want ',')`},
 		{"{\"input_lens\": [1, 2],\n\"output_lens\": [3, 4], \"errors\": [\"", `t: the file is cut short in line 2`},
-		{`{"input_lens": [1, 2], "output_lens": [3]}`, `t: FIELDS: 2 input_lens, 1 output_lens and 0 start_times do not go together`},
+		{`{"input_lens": [1, 2], "output_lens": [3]}`, `t: FIELDS: 2 input_lens, 1 output_lens and 0 start_times differ in length`},
 		{`{"input_lens": [1, 2.5], "output_lens": [3, 4]}`, `t:1: INT: "2.5"`},
-		{`{"completed": 1, "total_input_tokens": 5, "total_output_tokens": 5}`, `only their sums (want a result saved with --save-detailed)`},
+		{`{"completed": 1, "total_input_tokens": 5, "total_output_tokens": 5}`, `only totals and no requests (want a result saved with --save-detailed)`},
 		{"[{\"start_time\": 1, \"end_time\": 2, \"info\": {\"input_tokens\": 4, \"output_tokens\": 1}},\n {\"end_time\": 2, \"info\": {}}]", `t:2: FIELDS: "" has no start_time`},
 		{`[1, 2]`, `t: FIELDS: "[1, 2]" is the list of no known format`},
-		{"0,0.12,0.9377,Gamma,1.137,7.209\n", `is a client of ServeGen without its lengths (want the directory`},
-		{"\x28\xb5\x2f\xfdabc", `t: is packed with zstd (want plain text or gzip)`},
+		{"0,0.12,0.9377,Gamma,1.137,7.209\n", `is a rate file of a ServeGen client (want the directory`},
+		{"\x28\xb5\x2f\xfdabc", `t: the file is compressed with zstd (want plain text or gzip)`},
 		{"\x7fELF\x02\x01\x01\x00\x00", `t:1: FIELDS: "\x7fELF\x02\x01\x01\x00\x00" is the header of no known format`},
 		{"TIMESTAMP,ContextTokens,GeneratedTokens\n\n2023-11-16 18:15:46,1,2\nTIMESTAMP,ContextTokens,GeneratedTokens\n", `t:4: TIME: "TIMESTAMP" is not a timestamp`},
 	} {
@@ -182,7 +182,7 @@ func TestBlockSize(t *testing.T) {
 		fmt.Fprintf(&b, `{"timestamp": %d, "input_length": %d, "output_length": 5, "hash_ids": [%d, %d]}`+"\n", i, 100+i%20, 2*i, 2*i+1)
 	}
 	_, f, err := read(t, b.String(), Options{Mode: Fix})
-	if err != nil || fmt.Sprint(f.Warnings()) != "[t: the ids fit blocks of 64 tokens, not of 512]" {
+	if err != nil || fmt.Sprint(f.Warnings()) != "[t: the block ids fit blocks of 64 tokens instead of 512]" {
 		t.Errorf("%v, %q", err, f.Warnings())
 	}
 	if _, f, err = read(t, b.String(), Options{BlockTokens: 64}); err != nil || len(f.Warnings()) > 0 {
@@ -256,7 +256,7 @@ func TestServeGen(t *testing.T) {
 		return rows, f
 	}
 	rows, f := generate(1)
-	if got := fmt.Sprint(f.Classes(), f.Warnings()); got != "[ chunk-3 chunk-12] [dir: 0.139 % of the requests are of clients without lengths, and left out]" {
+	if got := fmt.Sprint(f.Classes(), f.Warnings()); got != "[ chunk-3 chunk-12] [dir: clients without lengths, 0.139 % of the requests, are left out]" {
 		t.Error(got)
 	}
 	counts, inPause := map[uint16]int{}, 0
@@ -298,7 +298,7 @@ func TestServeGen(t *testing.T) {
 		"shape":       {"chunk-3-trace.csv", "\n0,1,1,Gamma,0,1\n", `dir/chunk-3-trace.csv:2: RANGE: "0" is not a shape`},
 		"order":       {"chunk-3-trace.csv", "0,1,1,Gamma,1,1\n0,1,1,Gamma,1,1\n", `:2: ORDER`},
 		"nothing":     {"chunk-3-trace.csv", "", `EMPTY`},
-		"probability": {"chunk-3-dataset.json", `{"0": {"input_tokens": "{5: 2}"}}`, `JSON: "5: 2" is not what stands here`},
+		"probability": {"chunk-3-dataset.json", `{"0": {"input_tokens": "{5: 2}"}}`, `JSON: "5: 2" is unexpected here`},
 		"text":        {"chunk-3-dataset.json", `{"0": {"input_tokens": {"5": 2}}}`, `JSON`},
 		"cut":         {"chunk-3-dataset.json", `{"0": {"input_tokens": "{5: 0.5`, `cut short`},
 	} {
@@ -364,7 +364,7 @@ func TestFarApart(t *testing.T) {
 
 // TestLongPrompt: a prompt that is longer than what serves to tell the format is passed over.
 func TestLongPrompt(t *testing.T) {
-	text := `[{"start_time": 1, "end_time": 2, "request": "` + strings.Repeat(`a\"]`, peeked) + `", "info": {"input_tokens": 7, "output_tokens": 9}, "error": null}]`
+	text := `[{"start_time": 1, "end_time": 2, "request": "` + strings.Repeat(`a\"]`, peekBytes) + `", "info": {"input_tokens": 7, "output_tokens": 9}, "error": null}]`
 	f, err := Open(strings.NewReader(text), "t", Options{})
 	if err != nil {
 		t.Fatal(err)

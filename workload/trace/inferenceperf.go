@@ -1,11 +1,12 @@
 package trace
 
-// inferencePerfFormat is per_request_lifecycle_metrics.json of inference-perf: a JSON list of requests
-// with start_time (seconds), info and error, in the order in which they ended. Requests with an error failed.
+// inferencePerfFormat is per_request_lifecycle_metrics.json of inference-perf: a JSON list of requests with
+// start_time (seconds), info and error, in the order in which they ended. Requests with an error failed.
 func inferencePerfFormat() format {
 	return format{
-		Format:   Format{"inference-perf", "JSON: a list of requests with start_time (s), info.input_tokens, info.output_tokens, error", "https://github.com/kubernetes-sigs/inference-perf"},
-		need:     [][]string{{"start_time", "end_time", "info"}, {"start_time", "end_time"}}, // long prompts may stand before the info
+		Format: Format{"inference-perf", "JSON: a list of requests with start_time (s), info.input_tokens, " +
+			"info.output_tokens, error", "https://github.com/kubernetes-sigs/inference-perf"},
+		need:     [][]string{{"start_time", "end_time", "info"}, {"start_time", "end_time"}}, // long prompts may precede info
 		absolute: true,
 		failures: true,
 		whole:    readInferencePerf,
@@ -36,9 +37,9 @@ func readInferencePerf(f *File, d *document) (*records, error) {
 				timed = true
 				return nil
 			case "info":
-				return d.orNull(func(key string) error { return r.info(f, d, key) })
+				return d.optionalMembers(func(key string) error { return r.info(f, d, key) })
 			case "error":
-				failed, err := d.anything()
+				failed, err := d.nonEmpty()
 				r.failed = failed
 				return err
 			}
@@ -56,7 +57,7 @@ func readInferencePerf(f *File, d *document) (*records, error) {
 	return t.sorted(), nil
 }
 
-// info takes a member of info, or of the parts of it that newer versions have.
+// info reads a member of info, or of its parts in newer versions.
 func (r *record) info(f *File, d *document, key string) error {
 	tokens := func(to *int32) error {
 		b, err := d.scalar()
@@ -74,7 +75,7 @@ func (r *record) info(f *File, d *document, key string) error {
 	case "output_tokens":
 		return tokens(&r.output)
 	case "response_metrics":
-		return d.orNull(func(key string) error {
+		return d.optionalMembers(func(key string) error {
 			if key == "output_tokens" {
 				return tokens(&r.output)
 			}
@@ -82,16 +83,4 @@ func (r *record) info(f *File, d *document, key string) error {
 		})
 	}
 	return d.skip()
-}
-
-// orNull walks over the members of an object where there is one.
-func (d *document) orNull(item func(key string) error) error {
-	c, err := d.next()
-	if err != nil {
-		return err
-	}
-	if c != '{' {
-		return d.skip()
-	}
-	return d.members(item)
 }

@@ -5,43 +5,45 @@ import (
 	"encoding/json"
 )
 
-// object walks over the members of a JSON object. Numbers and lists of numbers, all that a trace
-// holds, are read here; anything else is left to encoding/json.
-func object(b []byte, member func(key, value []byte)) bool { return listed(b, "", nil, member) }
+// walkObject walks over the members of a JSON object. It decodes numbers and lists of numbers itself for speed and
+// validates everything else by encoding/json.
+func walkObject(b []byte, member func(key, value []byte)) bool {
+	return walkObjectWithIDs(b, "", nil, member)
+}
 
-// listed is object, and reads the list of whole numbers under one key on the way, into ids. Member sees
-// it too, if it is not one.
-func listed(b []byte, list string, ids *[]uint64, member func(key, value []byte)) bool {
-	b = bytes.TrimRight(space(b), blanks)
+// walkObjectWithIDs is walkObject and also decodes the list of whole numbers under one key into ids. It sets ids to
+// nil if the value is not such a list. member is called for this key as well.
+func walkObjectWithIDs(b []byte, list string, ids *[]uint64, member func(key, value []byte)) bool {
+	b = bytes.TrimRight(skipBlanks(b), blanks)
 	if len(b) < 2 || b[0] != '{' || b[len(b)-1] != '}' {
 		return false
 	}
-	rest := space(b[1 : len(b)-1])
+	rest := skipBlanks(b[1 : len(b)-1])
 	if len(rest) == 0 {
 		return true
 	}
 	for {
-		n := text(rest)
+		n := stringLen(rest)
 		if n == 0 {
 			return false
 		}
 		key := rest[1 : n-1]
-		rest = space(rest[n:])
+		rest = skipBlanks(rest[n:])
 		if len(rest) == 0 || rest[0] != ':' {
 			return false
 		}
-		rest = space(rest[1:])
+		rest = skipBlanks(rest[1:]) // the comma
 		if n = 0; ids != nil && string(key) == list {
 			if *ids, n = numberList(rest, (*ids)[:0]); n > 0 {
-				n = closed(rest, n)
+				n = endOfValue(rest, n)
 			}
 		}
 		if n == 0 {
-			n = plain(rest)
+			n = wholeNumberLen(rest)
 		}
 		if n > 0 {
 			member(key, rest[:n])
-		} else if n = value(rest); n == 0 {
+		} else if n = valueLen(rest); n == 0 {
 			return false
 		} else {
 			if ids != nil && string(key) == list {
@@ -52,22 +54,22 @@ func listed(b []byte, list string, ids *[]uint64, member func(key, value []byte)
 		if rest = rest[n:]; len(rest) == 0 {
 			return true
 		}
-		rest = space(rest[1:]) // the comma
+		rest = skipBlanks(rest[1:]) // the comma
 	}
 }
 
-// blanks are JSON's.
+// blanks are the blanks of JSON.
 const blanks = " \t\r\n"
 
-func space(b []byte) []byte {
+func skipBlanks(b []byte) []byte {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t' || b[0] == '\r' || b[0] == '\n') {
 		b = b[1:]
 	}
 	return b
 }
 
-// text is the length of the JSON string that b begins with, quotes included, or 0.
-func text(b []byte) int {
+// stringLen returns the length of the JSON string at the start of b, including quotes, or 0.
+func stringLen(b []byte) int {
 	if len(b) == 0 || b[0] != '"' {
 		return 0
 	}
@@ -89,9 +91,9 @@ func text(b []byte) int {
 	return 0
 }
 
-// value is the length of the JSON value that b begins with, up to a comma or the end of b; 0 when
-// there is none.
-func value(b []byte) int {
+// valueLen returns the length of the JSON value at the start of b, up to a comma or the end of b; 0 if there is
+// none.
+func valueLen(b []byte) int {
 	if n := listLen(b); n > 0 {
 		return n
 	}
@@ -101,7 +103,7 @@ scan:
 	for i < len(b) {
 		switch c := b[i]; {
 		case c == '"':
-			n := text(b[i:])
+			n := stringLen(b[i:])
 			if n == 0 {
 				return 0
 			}
@@ -126,15 +128,15 @@ scan:
 	case !json.Valid(v):
 		return 0
 	}
-	if i == len(b)-1 { // a comma with nothing behind it
+	if i == len(b)-1 { // trailing comma
 		return 0
 	}
 	return i
 }
 
-// plain is the length of the whole number that b begins with and that a comma and something else, or
-// nothing, follows; 0 if that is not so.
-func plain(b []byte) int {
+// wholeNumberLen returns the length of the whole number at the start of b if a comma and further text, or the end
+// of b, follows it; otherwise 0.
+func wholeNumberLen(b []byte) int {
 	n := 0
 	for n < len(b) && b[n]-'0' <= 9 {
 		n++
@@ -142,25 +144,25 @@ func plain(b []byte) int {
 	if n > 1 && b[0] == '0' {
 		return 0
 	}
-	return closed(b, n)
+	return endOfValue(b, n)
 }
 
-// listLen is the length of the list of plain whole numbers that b surely starts with and that something
-// else follows, or 0.
+// listLen returns the length of the list of whole numbers at the start of b if a comma and further text, or the end
+// of b, follows it; otherwise 0.
 func listLen(b []byte) int {
 	_, n := numberList(b, nil)
-	return closed(b, n)
+	return endOfValue(b, n)
 }
 
-// closed is n, or 0 where what comes after n bytes of b is no comma with something behind it.
-func closed(b []byte, n int) int {
+// endOfValue returns n, or 0 if the text after n bytes of b is not a comma with further text.
+func endOfValue(b []byte, n int) int {
 	if n < len(b) && (b[n] != ',' || n == len(b)-1) {
 		return 0
 	}
 	return n
 }
 
-// numbers reads a JSON list of whole numbers into ids; null and nothing are an empty list.
+// numbers decodes a JSON list of whole numbers into ids; null and empty text are an empty list.
 func numbers(v []byte, ids []uint64) ([]uint64, bool) {
 	if len(v) == 0 || string(v) == "null" {
 		return ids, true
@@ -169,14 +171,14 @@ func numbers(v []byte, ids []uint64) ([]uint64, bool) {
 	return ids, n == len(v)
 }
 
-// numberList reads the list of whole numbers that v begins with, and returns its length in bytes, 0 if there
-// is none. With nil ids it only checks.
+// numberList decodes the list of whole numbers at the start of v and returns its length in bytes, 0 if there is
+// none. If ids is nil it only checks.
 func numberList(v []byte, ids []uint64) ([]uint64, int) {
 	if len(v) == 0 || v[0] != '[' {
 		return ids, 0
 	}
 	keep := ids != nil
-	i := 1 + blank(v[1:])
+	i := 1 + blankLen(v[1:])
 	if i < len(v) && v[i] == ']' {
 		return ids, i + 1
 	}
@@ -193,10 +195,10 @@ func numberList(v []byte, ids []uint64) ([]uint64, int) {
 			ids = append(ids, id)
 		}
 		if i+2 < len(v) && v[i] == ',' && v[i+1] == ' ' && v[i+2] > ' ' {
-			i += 2 // as it mostly is
+			i += 2 // the common case
 			continue
 		}
-		i += blank(v[i:])
+		i += blankLen(v[i:])
 		if i >= len(v) {
 			return ids, 0
 		}
@@ -207,12 +209,12 @@ func numberList(v []byte, ids []uint64) ([]uint64, int) {
 			return ids, 0
 		}
 		i++
-		i += blank(v[i:])
+		i += blankLen(v[i:])
 	}
 }
 
-// blank is the number of blanks that b begins with.
-func blank(b []byte) int {
+// blankLen returns the number of blanks at the start of b.
+func blankLen(b []byte) int {
 	n := 0
 	for n < len(b) && b[n] <= ' ' && (b[n] == ' ' || b[n] == '\t' || b[n] == '\r' || b[n] == '\n') {
 		n++

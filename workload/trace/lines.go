@@ -6,23 +6,23 @@ import (
 	"io"
 )
 
-// lines cuts a stream into lines. Unlike bufio.Scanner it does not hand out the stump of a line when
-// the stream breaks off with an error.
+// lines splits a stream into lines. Unlike bufio.Scanner it does not return a partial line if the stream ends with
+// an error.
 type lines struct {
 	r          io.Reader
 	buf        []byte
-	start, end int // of what is read but not handed out
+	start, end int // bytes read but not returned
 	number     int64
 	err        error
 }
 
-// maxLine bounds a line, and with it the memory of a reader.
+// maxLine limits the length of a line in bytes, and thereby the memory of a reader.
 const maxLine = 16 << 20
 
 func newLines(r io.Reader) *lines { return &lines{r: r, buf: make([]byte, 64<<10)} }
 
-// next returns the next line without its end, LF or CR LF. It is valid until the next call. At
-// the end it returns io.EOF, or the error of the stream.
+// next returns the next line without LF or CR LF. It is valid until the next call. At the end next returns io.EOF
+// or the error of the stream.
 func (l *lines) next() ([]byte, error) {
 	searched := l.start
 	for {

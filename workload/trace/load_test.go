@@ -39,7 +39,7 @@ func TestFilter(t *testing.T) {
 
 // TestLoop plays a long and a short trace three times: the rate stays, nothing is shared between passes.
 func TestLoop(t *testing.T) {
-	for _, n := range []int64{1000, keptRows + 10} {
+	for _, n := range []int64{1000, maxBufferedRows + 10} {
 		open := synthetic(t, n, 0, true)
 		once, one := play(t, open, Load{})
 		rows, s := play(t, open, Load{Loop: 3})
@@ -98,7 +98,7 @@ func TestTimeless(t *testing.T) {
 	for _, c := range []struct {
 		Load
 		want string
-	}{{Load{}, "workload.trace.rate"}, {Load{Scale: 2}, "no times that could be scaled"}} {
+	}{{Load{}, "workload.trace.rate"}, {Load{Scale: 2}, "does not apply to a trace without times"}} {
 		if _, err := Replay(open, c.Load); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}

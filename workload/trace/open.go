@@ -13,47 +13,45 @@ import (
 	"clifftop/workload"
 )
 
-// Reader hands out the rows of a trace in order of arrival, numbered from 0, and io.EOF at the end.
+// Reader returns the rows of a trace in order of arrival, numbered from 0, and io.EOF at the end.
 type Reader interface {
 	Next() (Row, error)
 }
 
-// Options say how to read a trace. The zero value detects the format and is strict.
+// Options control how a trace is read. The zero value detects the format and is strict.
 type Options struct {
-	// Format is the name of one of [Formats]; empty or auto tells it by the header or the keys.
+	// Format is the name of one of [Formats]; empty or auto detects it by the header or the keys.
 	Format string
-	// Mode says what to do with rows that break a rule.
+	// Mode is what to do with rows that break a rule.
 	Mode Mode
-	// MaxBadFraction is the share of dropped rows above which mode skip stops; 0 means 0.01.
+	// MaxBadFraction is the fraction of dropped rows above which mode skip stops; 0 means 0.01.
 	MaxBadFraction float64
-	// MaxTokens is the largest length; 0 means 2,000,000.
+	// MaxTokens is the largest allowed length in tokens; 0 means 2,000,000.
 	MaxTokens int32
-	// ZeroOutput says what becomes of empty answers; empty leaves them to the mode, except in formats that
-	// record failures so, where it means drop.
+	// ZeroOutput is the policy for empty outputs. Empty means drop in formats that record failed requests as empty
+	// outputs, and otherwise leaves them to the mode.
 	ZeroOutput ZeroOutput
-	// BlockTokens is the block size of a trace with block ids, or that in which token ids are compared; 0 is
-	// the format's: 512 for Mooncake, else 16.
+	// BlockTokens is the block size of a trace with block IDs, or the size of the blocks in which token IDs are
+	// compared. 0 means the default of the format: 512 for Mooncake, otherwise 16.
 	BlockTokens int32
-	// CheckChains demands of block ids that each always has the same predecessor. It takes memory for
-	// every id.
+	// CheckChains checks that each block ID always follows the same block. It takes memory for every ID.
 	CheckChains bool
-	// Domain keeps the block ids of one trace apart from those of another in the same run.
+	// Domain separates the block IDs of one trace from those of another in the same run.
 	Domain uint64
-	// Seed is for what is generated ([OpenServeGen]).
+	// Seed is the seed of generated traces ([OpenServeGen]).
 	Seed uint64
 }
 
-// SortWindow is how many rows mode fix holds to sort them by arrival.
+// SortWindow is the number of rows that mode fix buffers to sort them by arrival.
 const SortWindow = 10_000
 
-// peeked is how much of a trace serves to tell a JSON document.
-const peeked = 64 << 10
+// peekBytes is how much of a trace is inspected to detect a JSON document.
+const peekBytes = 64 << 10
 
-// Open begins to read a trace; the name is for messages. It reads the header, and fails when the
-// format is not known or there is nothing at all. A reader that is an io.Closer is closed at the end
-// of the trace and on any error.
+// Open opens a trace and reads its header. name appears in messages. Open returns an error if the format is unknown
+// or the trace is empty. If r is an io.Closer, it is closed at the end of the trace and on any error.
 func Open(r io.Reader, name string, o Options) (*File, error) {
-	f := &File{name: name, options: o, window: newWindow()}
+	f := &File{name: name, options: o}
 	if c, ok := r.(io.Closer); ok {
 		f.closer = c
 	}
@@ -68,16 +66,16 @@ func (f *File) open(r io.Reader) error {
 	if err := f.options.defaults(); err != nil {
 		return fmt.Errorf("%s: %w", f.name, err)
 	}
-	in := bufio.NewReaderSize(r, peeked)
+	in := bufio.NewReaderSize(r, peekBytes)
 	head, _ := in.Peek(6)
 	if bytes.HasPrefix(head, []byte("\x1f\x8b")) {
 		z, err := gzip.NewReader(in)
 		if err != nil {
 			return fmt.Errorf("%s: reading gzip: %w", f.name, err)
 		}
-		in = bufio.NewReaderSize(z, peeked)
-	} else if kind := packed(head); kind != "" {
-		return fmt.Errorf("%s: is packed with %s (want plain text or gzip)", f.name, kind)
+		in = bufio.NewReaderSize(z, peekBytes)
+	} else if kind := compression(head); kind != "" {
+		return fmt.Errorf("%s: the file is compressed with %s (want plain text or gzip)", f.name, kind)
 	}
 	return f.detect(in)
 }
@@ -109,41 +107,41 @@ func (o *Options) defaults() error {
 	}
 	switch {
 	case o.ZeroOutput != "" && o.ZeroOutput != DropZero && o.ZeroOutput != OneToken:
-		return fmt.Errorf("policy %q for empty answers is not known (want drop or one)", o.ZeroOutput)
+		return fmt.Errorf("zero_output %q is not known (want drop or one)", o.ZeroOutput)
 	case o.MaxTokens < 1 || o.MaxTokens > workload.MaxTokens:
-		return fmt.Errorf("limit of %d tokens is not allowed (want 1 to %d)", o.MaxTokens, workload.MaxTokens)
+		return fmt.Errorf("max_tokens %d is not allowed (want 1 to %d)", o.MaxTokens, workload.MaxTokens)
 	case o.BlockTokens < 0 || o.BlockTokens > 1<<20:
-		return fmt.Errorf("block of %d tokens is not allowed (want 1 to %d)", o.BlockTokens, 1<<20)
+		return fmt.Errorf("block_tokens %d is not allowed (want 1 to %d)", o.BlockTokens, 1<<20)
 	case !(o.MaxBadFraction > 0 && o.MaxBadFraction <= 1):
-		return fmt.Errorf("share of bad rows %v is not allowed (want more than 0, at most 1)", o.MaxBadFraction)
+		return fmt.Errorf("max_bad_fraction %v is not allowed (want more than 0, at most 1)", o.MaxBadFraction)
 	}
 	return nil
 }
 
 // detect chooses the format by the header, the keys of the first object, or those of the document.
 func (f *File) detect(in *bufio.Reader) error {
-	head, _ := in.Peek(peeked)
+	head, _ := in.Peek(peekBytes)
 	if names, item := documentKeys(head); names != nil {
 		if x := f.choose(names, func(x *format) bool { return x.whole != nil }); x != nil {
 			return f.openDocument(x, in)
 		}
 		if item {
-			f.feed = &lineFeed{lines: newLines(in)}
-			return f.unknown("list", bytes.TrimSpace(head))
+			f.source = &lineSource{lines: newLines(in)}
+			return f.unknownFormat("list", bytes.TrimSpace(head))
 		}
 	}
-	l := &lineFeed{lines: newLines(in)}
-	f.feed = l
+	l := &lineSource{lines: newLines(in)}
+	f.source = l
 	for {
 		line, err := l.lines.next()
 		if err == io.EOF {
-			return &RowError{Name: f.name, Code: Empty, Problem: "nothing in it", Want: "a header and rows"}
+			return &RowError{Name: f.name, Code: Empty, Problem: "the trace is empty", Want: "a header and rows"}
 		} else if err != nil {
-			return f.broken(err)
+			return f.readError(err)
 		}
 		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff")))
 		switch {
-		case len(line) == 0 || line[0] == '#': // blank, or a comment before the header
+		case len(line) == 0 || line[0] == '#': // blankLen, or a comment before the header
 		case line[0] == '{':
 			return f.openObjects(l, line)
 		default:
@@ -152,12 +150,12 @@ func (f *File) detect(in *bufio.Reader) error {
 	}
 }
 
-// choose picks the format that more of the names tell than any other, among those that fit.
+// choose returns the matching format with the most identifying names.
 func (f *File) choose(names []string, fits func(*format) bool) *format {
 	var chosen *format
 	best := 0
 	for _, x := range formats() {
-		n := x.tells(names)
+		n := x.matches(names)
 		if n > best && fits(&x) && (f.options.Format == "" || f.options.Format == x.Name) {
 			chosen, best = &x, n
 		}
@@ -165,7 +163,7 @@ func (f *File) choose(names []string, fits func(*format) bool) *format {
 	return chosen
 }
 
-func (f *File) openColumns(l *lineFeed, line []byte) error {
+func (f *File) openColumns(l *lineSource, line []byte) error {
 	fields, fault := columns(line, nil)
 	if fault != nil {
 		return f.refuse(fault)
@@ -173,59 +171,59 @@ func (f *File) openColumns(l *lineFeed, line []byte) error {
 	h := newHeader(fields, f.options.MaxTokens)
 	x := f.choose(h.names, func(x *format) bool { return x.columns != nil })
 	if x == nil {
-		return f.unknown("header", line)
+		return f.unknownFormat("header", line)
 	}
-	f.adopt(x, h.names)
+	f.useFormat(x, h.names)
 	h.fields = nil
 	l.layout = x.columns(f, h)
 	return nil
 }
 
 // openObjects chooses by the keys of the first object, which is also the first row.
-func (f *File) openObjects(l *lineFeed, line []byte) error {
+func (f *File) openObjects(l *lineSource, line []byte) error {
 	var keys []string
-	ok := object(line, func(key, _ []byte) { keys = append(keys, string(key)) })
+	ok := walkObject(line, func(key, _ []byte) { keys = append(keys, string(key)) })
 	fits := func(x *format) bool { return x.objects != nil }
 	var x *format
 	if ok {
 		x = f.choose(keys, fits)
 	}
-	for _, y := range formats() { // a format that is asked for tells what is wrong with its first row
+	for _, y := range formats() { // with an explicit format, report what is wrong with the first row
 		if x == nil && f.options.Format == y.Name && fits(&y) {
 			x = &y
 		}
 	}
 	if x == nil {
-		return f.unknown("first line", line)
+		return f.unknownFormat("first line", line)
 	}
-	f.adopt(x, keys)
+	f.useFormat(x, keys)
 	l.held = bytes.Clone(line)
 	l.layout = x.objects(f)
 	return nil
 }
 
 func (f *File) openDocument(x *format, in *bufio.Reader) error {
-	f.adopt(x, nil)
+	f.useFormat(x, nil)
 	d := &document{r: in, number: 1}
 	list, err := x.whole(f, d)
 	if err != nil {
 		return d.explain(f.name, err)
 	}
 	if _, err := d.next(); err == nil {
-		f.warn("line %d: what follows the first result is not read", d.number)
+		f.warn("line %d: only the first result is read", d.number)
 	}
-	f.feed = list
+	f.source = list
 	return nil
 }
 
-// adopt takes the format, and names the columns or keys that mean nothing to it.
-func (f *File) adopt(x *format, names []string) {
+// useFormat sets the format and warns about columns or keys that it does not read.
+func (f *File) useFormat(x *format, names []string) {
 	f.format = *x
 	if x.failures && f.options.ZeroOutput == "" {
 		f.options.ZeroOutput = DropZero
 	}
 	for _, n := range names {
-		if !x.knows(n) {
+		if !x.uses(n) {
 			f.warn("column %s is not used", quoted(n))
 		}
 	}
@@ -235,12 +233,13 @@ func (f *File) warn(form string, args ...any) {
 	f.warnings = append(f.warnings, f.name+": "+fmt.Sprintf(form, args...))
 }
 
-// unknown refuses a trace of no known format.
-func (f *File) unknown(what string, found []byte) error {
+// unknownFormat returns the error for a trace of unknown format.
+func (f *File) unknownFormat(what string, found []byte) error {
 	var want []string
 	problem := "is the " + what + " of no known format"
 	for _, x := range formats() {
-		alike := what == "header" && x.columns != nil || what == "first line" && x.columns == nil || what == "list" && x.whole != nil
+		alike := what == "header" && x.columns != nil || what == "first line" && x.columns == nil || what == "list" &&
+			x.whole != nil
 		if f.options.Format == "" && alike || f.options.Format == x.Name {
 			want = append(want, fmt.Sprintf("%s of %s", strings.Join(x.need[0], ","), x.Name))
 		}
@@ -248,23 +247,24 @@ func (f *File) unknown(what string, found []byte) error {
 	if f.options.Format != "" {
 		problem = "is not the " + what + " of format " + f.options.Format
 	}
-	if looksServeGen(found) {
-		problem, want = "is a client of ServeGen without its lengths", []string{"the directory with all chunk-N-trace.csv and chunk-N-dataset.json"}
+	if isServeGenRow(found) {
+		problem, want = "is a rate file of a ServeGen client",
+			[]string{"the directory with all chunk-N-trace.csv and chunk-N-dataset.json"}
 	}
 	return f.refuse(faulty(Fields, found, problem, strings.Join(want, "; ")))
 }
 
-// Slice keeps the rows that arrive in from ≤ t < to, counted from the first row or from the trace's own
-// origin, and lets the time begin at from. To 0 is the end. It is called before the first Next. Long
-// traces can be read in slices of at most [clock.MaxRun].
+// Slice keeps the rows that arrive in from ≤ t < to, counted from the first row or from the trace's own origin;
+// arrivals then count from from. A to of 0 means the end. Slice must be called before the first Next. Long traces
+// can be read in slices of at most [clock.MaxRun].
 func (f *File) Slice(from, to clock.Duration) {
 	f.from, f.to, f.sliced = instantOf(from), instantOf(to), from > 0 || to > 0
 	f.endless = to == 0
 }
 
-// Next returns the next row; see [File.Counts] for what became of the others.
+// Next returns the next row. [File.Counts] counts the rows that were dropped.
 func (f *File) Next() (Row, error) {
-	r, err := f.ordered()
+	r, err := f.nextOrdered()
 	if err != nil {
 		if err == io.EOF {
 			err = f.finish()
@@ -273,17 +273,18 @@ func (f *File) Next() (Row, error) {
 		f.Close() // only read from: nothing can be lost
 		return Row{}, err
 	}
-	if f.given == 0 && f.format.absolute && !f.sliced {
+	if f.delivered == 0 && f.format.absolute && !f.sliced {
 		f.base = r.Arrival
 	}
 	if f.base < 0 && r.Arrival > clock.Time(clock.MaxRun)+f.base { // rows before the first that was read came first
-		f.err = &RowError{Name: f.name, Code: Time, Problem: "a row is more than 100 days after the earliest", Want: "a slice of the trace"}
+		f.err = &RowError{Name: f.name, Code: Time, Problem: "a row is more than 100 days after the earliest",
+			Want: "a slice of the trace"}
 		f.Close() // only read from: nothing can be lost
 		return Row{}, f.err
 	}
 	r.Arrival -= f.base
-	r.ID = f.given
-	f.given++
+	r.ID = f.delivered
+	f.delivered++
 	return *r, nil
 }
 
@@ -294,9 +295,10 @@ func (f *File) finish() error {
 	case c.Rows == 0:
 		return &RowError{Name: f.name, Code: Empty, Problem: "no rows", Want: "one or more"}
 	case c.Accepted == 0 && c.Outside == 0:
-		return &RowError{Name: f.name, Code: Empty, Problem: fmt.Sprintf("none of the %d rows can be used", c.Rows), Want: "one or more"}
+		return &RowError{Name: f.name, Code: Empty, Problem: fmt.Sprintf("none of the %d rows can be used", c.Rows),
+			Want: "one or more"}
 	}
-	if err := f.tooBad(); err != nil {
+	if err := f.checkBadShare(); err != nil {
 		return err
 	}
 	if e, ok := f.inner().(interface{ ended(*File) }); ok {
@@ -305,8 +307,8 @@ func (f *File) finish() error {
 	return io.EOF
 }
 
-// broken explains an error of the stream.
-func (f *File) broken(err error) error {
+// readError wraps an error of the stream.
+func (f *File) readError(err error) error {
 	if err == io.ErrUnexpectedEOF {
 		return fmt.Errorf("%s: the file is cut short after %d rows: %w", f.name, f.counts.Rows, err)
 	}
@@ -315,8 +317,8 @@ func (f *File) broken(err error) error {
 
 func (f *File) refuse(t *fault) error {
 	e := &RowError{Name: f.name, Code: t.code, Value: t.value, Problem: t.problem, Want: t.want}
-	if f.feed != nil {
-		e.Line = f.feed.line()
+	if f.source != nil {
+		e.Line = f.source.line()
 	}
 	return e
 }

@@ -8,10 +8,10 @@ import (
 	"clifftop/workload"
 )
 
-// Source replays a trace; it is a [workload.Source]. Rows arrive when they were recorded, whether or not
-// earlier turns of their session have been answered; turns that a row brings with it wait for answers.
+// Source replays a trace as a [workload.Source]. Rows arrive at their recorded times, whether or not earlier turns
+// of their session have been answered. The follow-ups of a row wait for outputs.
 type Source struct {
-	*Changed
+	*Transformed
 	next Row
 	id   int64
 	end  clock.Time
@@ -20,13 +20,13 @@ type Source struct {
 	conversations
 }
 
-// Replay makes the source of a trace at a load; see [Change].
+// Replay returns the source of a trace at a load. It returns the errors of [Transform].
 func Replay(open Opener, l Load) (*Source, error) {
-	changed, err := Change(open, l)
+	changed, err := Transform(open, l)
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{Changed: changed, end: clock.Never, conversations: newConversations()}
+	s := &Source{Transformed: changed, end: clock.Never, conversations: newConversations()}
 	if l.Duration > 0 {
 		s.end = clock.Time(l.Duration)
 	}
@@ -45,17 +45,18 @@ func (s *Source) advance() {
 	case err != nil:
 		s.over, s.err = true, err
 	case r.Arrival > clock.Time(clock.MaxRun) && s.end == clock.Never:
-		s.over, s.err = true, fmt.Errorf("row %d arrives after more than %v (want a slice, or speedup)", r.ID, clock.MaxRun)
-		shut(s.reader)
+		s.over, s.err = true, fmt.Errorf("row %d arrives after more than %v (want a slice, or speedup)", r.ID,
+			clock.MaxRun)
+		closeReader(s.reader)
 	case r.Arrival >= s.end:
 		s.over = true
-		shut(s.reader)
+		closeReader(s.reader)
 	default:
 		s.next = r
 	}
 }
 
-// Peek returns the arrival of the next request. Those that wait for an answer are not seen before.
+// Peek returns the arrival of the next request. Requests that wait for an output are not included.
 func (s *Source) Peek() (clock.Time, bool) {
 	if at, ok := s.ready(); ok && (s.over || at < s.next.Arrival) {
 		return at, true
@@ -78,13 +79,13 @@ func (s *Source) Next() workload.Request {
 	return r.Request
 }
 
-// Done tells that a request has ended, which others may wait for.
+// Done releases the follow-ups of a request that has ended.
 func (s *Source) Done(r *workload.Request, end workload.End) bool {
 	s.answered(r, end.At, s.end)
 	return false
 }
 
-// Err is the error that ended the trace early, or nil.
+// Err returns the error that ended the trace early, or nil.
 func (s *Source) Err() error { return s.err }
 
 var _ workload.Source = (*Source)(nil)

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"clifftop/internal/testenv"
 	"clifftop/sim/clock"
 	"clifftop/workload"
 )
@@ -22,7 +22,7 @@ func memory(text string) Opener {
 func synthetic(t testing.TB, n int64, tick clock.Duration, sessions bool) Opener {
 	t.Helper()
 	src, err := workload.New(workload.Spec{
-		Arrivals: []workload.Stage{{Process: "poisson", Rate: 10}},
+		Arrivals: []workload.Phase{{Process: "poisson", Rate: 10}},
 		Input:    workload.LengthsSpec{Distribution: "uniform", Min: 10, Max: 1000},
 		Output:   workload.LengthsSpec{Distribution: "uniform", Min: 1, Max: 100},
 		Requests: n,
@@ -250,9 +250,9 @@ func TestLoadFaults(t *testing.T) {
 		"workload.trace.rate: -1":                   {open, Load{Rate: -1}},
 		"given together":                            {open, Load{Rate: 1, Scale: 1}},
 		"is empty":                                  {open, Load{From: 5, To: 5}},
-		"the slice has no rows":                     {open, Load{From: clock.Minute}},
-		"too much to mean anything":                 {open, Load{Scale: 101}},
-		"so that the trace has no rate":             {same, Load{Rate: 3}},
+		"the slice from..to has no rows":            {open, Load{From: clock.Minute}},
+		"load of the trace is not meaningful":       {open, Load{Scale: 101}},
+		"the trace has no rate":                     {same, Load{Rate: 3}},
 		"cannot be shifted":                         {same, Load{Scale: 3}},
 		`workload.trace.cap: "cut"`:                 {open, Load{Cap: "cut"}},
 		`workload.trace.dequantise: "yes"`:          {open, Load{Dequantise: "yes"}},
@@ -307,7 +307,7 @@ func TestClosing(t *testing.T) {
 
 // TestMooncakeReplay: de-quantised, the conversation trace is no longer bursty, and blocks hit as published.
 func TestMooncakeReplay(t *testing.T) {
-	path := filepath.Join(directory(t), "mooncake_fast25_conversation_trace.jsonl.gz")
+	path := testenv.Traces(t, "mooncake_fast25_conversation_trace.jsonl.gz")
 	open := func() (*File, error) {
 		file, err := os.Open(path)
 		if err != nil {

@@ -9,59 +9,59 @@ import (
 // Code names the rule that a row breaks.
 type Code string
 
-// The rules for rows, and what mode fix does about a row that breaks them.
+// Rules for rows, with the action of mode fix.
 const (
-	Fields    Code = "FIELDS"    // wrong number of columns, or a key is missing
+	Fields    Code = "FIELDS"    // unexpected number of columns, or a key is missing
 	Time      Code = "TIME"      // the arrival is unreadable, negative or out of range
-	Order     Code = "ORDER"     // earlier than the row before; fix sorts within [SortWindow] rows
-	Int       Code = "INT"       // a count is not a whole number (12.0 is), or does not fit 32 bits
+	Order     Code = "ORDER"     // earlier than the previous row; fix sorts within [SortWindow] rows
+	Int       Code = "INT"       // a count is not a whole number (12.0 is), or exceeds 32 bits
 	Range     Code = "RANGE"     // a count is negative or above the limit
 	ZeroIn    Code = "ZERO_IN"   // an empty prompt; fix drops the row
-	ZeroOut   Code = "ZERO_OUT"  // an empty answer, often a failed request; fix drops the row
-	HashLen   Code = "HASHLEN"   // the block ids do not cover the prompt; fix drops the ids
-	HashDup   Code = "HASHDUP"   // a block id twice in one prompt; fix drops the ids
-	HashChain Code = "HASHCHAIN" // a block id with another predecessor than before; fix drops the ids
-	Total     Code = "TOTAL"     // the sum of both counts is not the total: only noted, the parts are trusted
-	Parent    Code = "PARENT"    // a turn of a conversation that is not known; fix begins a new one
-	Class     Code = "CLASS"     // a model or a kind of request that is not known; fix keeps the row
+	ZeroOut   Code = "ZERO_OUT"  // an empty output, often a failed request; fix drops the row
+	HashLen   Code = "HASHLEN"   // the block IDs do not match the length of the prompt; fix drops the IDs
+	HashDup   Code = "HASHDUP"   // a block ID occurs twice in a prompt; fix drops the IDs
+	HashChain Code = "HASHCHAIN" // a block ID follows another block than before; fix drops the IDs
+	Total     Code = "TOTAL"     // the total is not the sum of both counts; only counted, the parts are used
+	Parent    Code = "PARENT"    // a turn of an unknown conversation; fix begins a new one
+	Class     Code = "CLASS"     // an unknown model or kind of request; fix keeps the row
 	Syntax    Code = "JSON"      // the line is not a JSON object
 	Prefix    Code = "CONTENT"   // the content column is not a list of name:tokens
-	Empty     Code = "EMPTY"     // no rows; always fatal
+	Empty     Code = "EMPTY"     // no rows; always an error
 )
 
-// Mode says what to do with a row that breaks a rule.
+// Mode is what to do with a row that breaks a rule.
 type Mode string
 
 // Modes. The zero value is Strict.
 const (
-	Strict Mode = "strict" // stop at the first
-	Skip   Mode = "skip"   // leave it out and count it; stop when there are too many
-	Fix    Mode = "fix"    // mend or drop it where the rule says how, else stop
+	Strict Mode = "strict" // stop at the first such row
+	Skip   Mode = "skip"   // drop and count it; stop if there are too many
+	Fix    Mode = "fix"    // repair or drop it if the rule allows, otherwise stop
 )
 
-// ZeroOutput says what becomes of requests without an answer, whatever the mode.
+// ZeroOutput is the policy for requests with an empty output, in any mode.
 type ZeroOutput string
 
-// Policies for empty answers. The zero value leaves them to the mode.
+// Policies for empty outputs. The zero value leaves them to the mode.
 const (
-	DropZero ZeroOutput = "drop" // leave the request out
-	OneToken ZeroOutput = "one"  // give it one token
+	DropZero ZeroOutput = "drop" // drop the request
+	OneToken ZeroOutput = "one"  // set one token
 )
 
 // RowError is a row that breaks a rule.
 type RowError struct {
 	Name    string // of the trace
-	Line    int64  // physical, from 1; 0 is the trace as a whole
+	Line    int64  // physical line from 1; 0 means the trace as a whole
 	Code    Code
 	Value   string // as found
 	Problem string // what is wrong with it
 	Want    string
 }
 
-// shown is the most of a value that a message repeats, in bytes.
-const shown = 40
+// maxShown is the maximum number of bytes of a value in a message.
+const maxShown = 40
 
-// Error prints name:line: CODE: "value" problem (want …).
+// Error returns name:line: CODE: "value" problem (want …).
 func (e *RowError) Error() string {
 	s := e.Name
 	if e.Line > 0 {
@@ -78,21 +78,20 @@ func (e *RowError) Error() string {
 	return s
 }
 
-// quoted is a value in quotes, cut to what a message repeats: so many bytes of text, or what has so many
-// bytes in ASCII of anything else.
+// quoted quotes a value, truncated for a message: to maxShown bytes of text, or to as many bytes of its ASCII form.
 func quoted(v string) string {
 	head := v
-	if len(v) > shown {
-		end := shown
-		for end > shown-utf8.UTFMax && !utf8.RuneStart(v[end]) {
+	if len(v) > maxShown {
+		end := maxShown
+		for end > maxShown-utf8.UTFMax && !utf8.RuneStart(v[end]) {
 			end--
 		}
 		head = v[:end]
 	}
 	q := strconv.Quote(head)
-	if !utf8.ValidString(head) || len(q) > 2*shown {
+	if !utf8.ValidString(head) || len(q) > 2*maxShown {
 		q = strconv.QuoteToASCII(head)
-		for len(q) > shown+2 {
+		for len(q) > maxShown+2 {
 			head = head[:len(head)-1]
 			q = strconv.QuoteToASCII(head)
 		}
@@ -103,7 +102,7 @@ func quoted(v string) string {
 	return q
 }
 
-// fault is a RowError before its place is known.
+// fault is a RowError without its place.
 type fault struct {
 	code          Code
 	value         string
@@ -111,8 +110,8 @@ type fault struct {
 }
 
 func faulty(code Code, value []byte, problem, want string) *fault {
-	if len(value) > shown {
-		value = value[:shown+1]
+	if len(value) > maxShown {
+		value = value[:maxShown+1]
 	}
 	return &fault{code, string(value), problem, want}
 }

@@ -6,27 +6,26 @@ import (
 	"clifftop/sim/clock"
 )
 
-// Stats sums up a trace.
+// Stats are the statistics of a trace.
 type Stats struct {
 	Rows        int64
-	Requests    int64      // more than rows where rows are sessions
+	Requests    int64      // more than Rows if rows are sessions
 	First, Last clock.Time // arrivals
-	// MeanInput and MeanOutput are in tokens, MaxTotal is the longest input and output together.
+	// MeanInput and MeanOutput are in tokens; MaxTotal is the longest input and output together.
 	MeanInput, MeanOutput float64
 	MaxTotal              int32
 	// Sessions is the highest session number.
 	Sessions int32
-	// Plain says that no row has a session, shared content, a class or a priority.
+	// Plain means that no row has a session, shared content, a class or a priority.
 	Plain bool
-	// ZeroGaps counts rows that arrive together with the row before.
+	// ZeroGaps is the number of rows that arrive together with the row before.
 	ZeroGaps int64
-	// Quantum is the tick of the recording clock where it shows: nine of ten gaps, zeros aside, are
-	// multiples of the most common one, to 1 %. Else it is 0.
+	// Quantum is the tick of the recording clock if 90 % of the nonzero gaps are multiples of the most common one
+	// to within 1 %; otherwise 0.
 	Quantum clock.Duration
 }
 
-// Span is the time that the trace covers, with one mean gap after the last row, so that copies of
-// the trace can follow each other.
+// Span returns the time that the trace covers plus one mean gap, so that copies of the trace can follow each other.
 func (s Stats) Span() clock.Duration {
 	d := s.Last.Sub(s.First)
 	if s.Rows < 2 {
@@ -35,7 +34,7 @@ func (s Stats) Span() clock.Duration {
 	return d + d/clock.Duration(s.Rows-1)
 }
 
-// Rate is the mean rate in requests per second; 0 where all arrive together.
+// Rate returns the mean rate in rows per second; 0 if all rows arrive together.
 func (s Stats) Rate() float64 {
 	if s.Last == s.First {
 		return 0
@@ -43,13 +42,13 @@ func (s Stats) Rate() float64 {
 	return float64(s.Rows-1) / s.Last.Sub(s.First).Seconds()
 }
 
-// Quantised says that the recording clock was coarse: at least half of the rows share a tick with the
-// row before. Replayed as they stand they would come in bursts that the traffic did not have.
+// Quantised reports whether the recording clock was coarse: at least half of the rows share a tick with the row
+// before. A replay without correction would have bursts that the traffic did not have.
 func (s Stats) Quantised() bool {
 	return coarse(s.Rows-1, s.ZeroGaps, s.Quantum)
 }
 
-// Scan reads a trace to its end.
+// Scan reads a trace to its end and returns its statistics, or the error of the reader.
 func Scan(r Reader) (Stats, error) {
 	s := Stats{Plain: true}
 	var input, output int64
@@ -89,13 +88,13 @@ func Scan(r Reader) (Stats, error) {
 	return s, nil
 }
 
-// Ticks looks for the tick of a coarse recording clock in the gaps between rows. The zero value has seen none.
+// Ticks detects the tick of a coarse recording clock from the gaps between rows. The zero value is ready to use.
 type Ticks struct {
 	n, zeros int64
-	counts   map[clock.Duration]int64 // of gaps by their length, as long as there are few lengths
+	counts   map[clock.Duration]int64 // gaps by length, while there are few lengths
 }
 
-// maxGapCounts is more lengths than a coarse clock gives.
+// maxGapCounts is the number of different gaps above which the clock is not coarse.
 const maxGapCounts = 4096
 
 // Add counts a gap.
@@ -113,18 +112,18 @@ func (t *Ticks) Add(gap clock.Duration) {
 	}
 }
 
-// Zeros is the number of gaps of length 0.
+// Zeros returns the number of gaps of length 0.
 func (t *Ticks) Zeros() int64 { return t.zeros }
 
-// Coarse says that at least half of the gaps are 0 and the others show a tick.
+// Coarse reports whether at least half of the gaps are 0 and the others are multiples of a tick.
 func (t *Ticks) Coarse() bool { return coarse(t.n, t.zeros, t.Quantum()) }
 
 func coarse(gaps, zeros int64, quantum clock.Duration) bool {
 	return gaps > 1 && 2*zeros >= gaps && quantum > 0
 }
 
-// Quantum is the most common gap that is not 0, if nine of ten of those gaps are multiples of it to 1 %; else
-// it is 0.
+// Quantum returns the most common nonzero gap if 90 % of the nonzero gaps are multiples of it to within 1 %;
+// otherwise 0.
 func (t *Ticks) Quantum() clock.Duration {
 	if len(t.counts) > maxGapCounts {
 		return 0
@@ -149,7 +148,7 @@ func (t *Ticks) Quantum() clock.Duration {
 	return q
 }
 
-// readAll holds the rows of a trace.
+// readAll reads all rows of a trace.
 func readAll(r Reader) ([]Row, error) {
 	var rows []Row
 	for {

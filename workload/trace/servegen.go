@@ -8,35 +8,37 @@ import (
 	"slices"
 	"strconv"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"clifftop/internal/pq"
 	"clifftop/sim/clock"
 	"clifftop/workload"
-	"clifftop/workload/internal/heap"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
-var serveGenFormat = Format{"servegen", "a directory: chunk-N-trace.csv and chunk-N-dataset.json of each client; requests are generated from them", "https://github.com/alibaba/ServeGen"}
+var serveGenFormat = Format{"servegen", "a directory: chunk-N-trace.csv and chunk-N-dataset.json of each client; " +
+	"requests are generated from them", "https://github.com/alibaba/ServeGen"}
 
-// OpenServeGen generates the traffic of ServeGen's clients from a directory that describes them:
-// chunk-N-trace.csv has a rate and a law of gaps for each ten minutes, chunk-N-dataset.json the lengths
-// for each six hours; either may be gzipped. The class of a request is its client.
+// OpenServeGen generates the traffic of ServeGen's clients from a directory that describes them: chunk-N-trace.csv
+// has a rate and a distribution of gaps per ten minutes, chunk-N-dataset.json the lengths per six hours; either may
+// be gzipped. The class of a request is its client.
 //
-// A client's gaps follow the law of the window in which they begin, and run faster or slower as the rate
-// changes, so that every window has its rate and bursts go on across windows. Prompt and answer are drawn
-// independently within a window: the description does not have their dependence.
+// A client's gaps follow the distribution of the window in which they begin and are scaled as the rate changes, so
+// that each window has its rate and bursts continue across windows. Prompt and output are drawn independently
+// within a window, because the description does not contain their dependence.
 func OpenServeGen(dir fs.FS, name string, o Options) (*File, error) {
-	f := &File{name: name, options: o, window: newWindow(), format: format{Format: serveGenFormat}}
+	f := &File{name: name, options: o, format: format{Format: serveGenFormat}}
 	if err := f.options.defaults(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	g := &serveGen{queue: heap.Heap[upcoming]{Before: (*upcoming).before}}
-	f.feed = g
+	g := &serveGen{}
+	f.source = g
 	if err := g.load(dir, f); err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-// IsServeGen says whether a directory describes clients for [OpenServeGen].
+// IsServeGen reports whether a directory contains clients for [OpenServeGen].
 func IsServeGen(dir fs.FS) bool {
 	entries, err := fs.ReadDir(dir, ".")
 	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
@@ -45,8 +47,8 @@ func IsServeGen(dir fs.FS) bool {
 	})
 }
 
-// looksServeGen says whether a line is one of chunk-N-trace.csv, which have no header.
-func looksServeGen(line []byte) bool {
+// isServeGenRow reports whether a line is a row of chunk-N-trace.csv, which has no header.
+func isServeGenRow(line []byte) bool {
 	fields, fault := columns(line, nil)
 	if fault != nil || len(fields) != 6 {
 		return false
@@ -56,34 +58,24 @@ func looksServeGen(line []byte) bool {
 	return err == nil && (pattern == "Gamma" || pattern == "Weibull" || pattern == "")
 }
 
-// serveGen draws the clients' requests, and merges them.
+// serveGen draws the clients' requests and merges them.
 type serveGen struct {
 	classTable
 	clients []*client
-	queue   heap.Heap[upcoming]
+	queue   pq.Queue[struct{}] // next request of each client: by instant, then by client
 }
 
-// upcoming is the next request of a client; ties go to the lower client.
-type upcoming struct {
-	at     clock.Time
-	client int
-}
-
-func (u *upcoming) before(v *upcoming) bool {
-	return u.at < v.at || u.at == v.at && u.client < v.client
-}
-
-// client is one of the clients, and how far it has come.
+// client is a client with its position in time.
 type client struct {
-	behaviour
+	clientLaws
 	class  uint16
 	number uint64 // of its streams
 	sent   uint64
-	window int     // in which the last request came
-	offset float64 // of it in the window, seconds
-	gaps   *workload.Stream
-	input  *workload.Stream
-	output *workload.Stream
+	window int     // of the last request
+	offset float64 // in the window, seconds
+	gaps   *workload.RNG
+	input  *workload.RNG
+	output *workload.RNG
 }
 
 // load reads the clients, and draws the first request of each.
@@ -110,23 +102,24 @@ func (g *serveGen) load(dir fs.FS, f *File) error {
 		}
 		class, _ := g.of([]byte("chunk-" + k.number))
 		if expected > 0 {
-			g.begin(&client{behaviour: b, class: class, number: workload.SegmentID(k.number)}, f.options.Seed)
+			g.begin(&client{clientLaws: b, class: class, number: workload.SegmentID(k.number)}, f.options.Seed)
 		}
 	}
 	if lost > 0 {
-		f.warn("%.3g %% of the requests are of clients without lengths, and left out", 100*lost/whole)
+		f.warn("clients without lengths, %.3g %% of the requests, are left out", 100*lost/whole)
 	}
 	if len(g.clients) == 0 {
-		return &RowError{Name: f.name, Code: Empty, Problem: "no clients with rates and lengths", Want: "chunk-N-trace.csv and chunk-N-dataset.json"}
+		return &RowError{Name: f.name, Code: Empty, Problem: "no clients with rates and lengths",
+			Want: "chunk-N-trace.csv and chunk-N-dataset.json"}
 	}
 	return nil
 }
 
-// begin draws the first request. The first gap has begun before the traffic does.
+// begin draws the first request. The traffic starts within a gap.
 func (g *serveGen) begin(c *client, seed uint64) {
-	c.gaps = workload.NewStream(seed, "servegen-gaps")
-	c.input = workload.NewStream(seed, "servegen-input")
-	c.output = workload.NewStream(seed, "servegen-output")
+	c.gaps = workload.NewRNG(seed, "servegen-gaps")
+	c.input = workload.NewRNG(seed, "servegen-input")
+	c.output = workload.NewRNG(seed, "servegen-output")
 	for c.windows[c.window].rate == 0 {
 		c.window++
 	}
@@ -137,7 +130,7 @@ func (g *serveGen) begin(c *client, seed uint64) {
 	g.push(len(g.clients)-1, first*u)
 }
 
-// gap draws a gap of mean 1 by the law of the window of the last request.
+// gap draws a gap of mean 1 from the distribution of the window of the last request.
 func (c *client) gap() float64 {
 	w := &c.windows[c.window]
 	if w.weibull {
@@ -146,7 +139,7 @@ func (c *client) gap() float64 {
 	return distuv.Gamma{Alpha: w.shape, Beta: w.shape, Src: c.gaps}.Rand()
 }
 
-// push finds the instant at which the client's expected number of requests has grown by gap, if it does.
+// push schedules the request at which the client's expected number of requests has grown by gap, if there is one.
 func (g *serveGen) push(i int, gap float64) {
 	c := g.clients[i]
 	for c.window < len(c.windows) {
@@ -154,7 +147,7 @@ func (g *serveGen) push(i int, gap float64) {
 		left := (w.length - c.offset) * w.rate
 		if gap < left {
 			c.offset += gap / w.rate
-			g.queue.Push(upcoming{clock.Time(clock.FromSeconds(w.start + c.offset)), i})
+			g.queue.Push(pq.Item[struct{}]{Key: int64(clock.FromSeconds(w.start + c.offset)), Tie: int64(i)})
 			return
 		}
 		gap -= left
@@ -166,16 +159,17 @@ func (g *serveGen) next(r *Row, at *instant) (*fault, error) {
 	if g.queue.Len() == 0 {
 		return nil, io.EOF
 	}
-	u := g.queue.Pop()
-	c := g.clients[u.client]
-	*at = instantOf(clock.Duration(u.at))
-	lengths := c.lengthsAt(u.at.Seconds())
+	next := g.queue.Pop()
+	arrival, i := clock.Time(next.Key), int(next.Tie)
+	c := g.clients[i]
+	*at = instantOf(clock.Duration(arrival))
+	lengths := c.lengthsAt(arrival.Seconds())
 	c.input.Seek(c.number, c.sent)
 	c.output.Seek(c.number, c.sent)
 	r.InputTokens, r.OutputTokens, r.Class = lengths.input.sample(c.input), lengths.output.sample(c.output), c.class
 	c.sent++
 	c.gaps.Seek(c.number, c.sent)
-	g.push(u.client, c.gap())
+	g.push(i, c.gap())
 	return nil, nil
 }
 

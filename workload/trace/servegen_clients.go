@@ -17,13 +17,13 @@ import (
 	"clifftop/workload"
 )
 
-// behaviour is what ServeGen's files tell of a client: how often it asks, and for how much.
-type behaviour struct {
+// clientLaws describes a client: its rates and lengths over time.
+type clientLaws struct {
 	windows []rateWindow
 	lengths []lengthWindow
 }
 
-// rateWindow is a time with one rate.
+// rateWindow is an interval with a constant rate.
 type rateWindow struct {
 	start, length float64 // seconds
 	rate          float64 // requests per second
@@ -31,20 +31,20 @@ type rateWindow struct {
 	shape         float64
 }
 
-// lengthWindow is a time with one law of lengths.
+// lengthWindow is an interval with one distribution of lengths.
 type lengthWindow struct {
 	start         float64
-	input, output masses
+	input, output lengthLaw
 }
 
-// masses is a law given by the probabilities of its lengths, summed up.
-type masses struct {
+// lengthLaw is a discrete distribution of lengths with cumulative probabilities.
+type lengthLaw struct {
 	length []int32
 	sum    []float64
 }
 
-// expected is the number of requests that the rates make.
-func (b *behaviour) expected() float64 {
+// expected returns the expected number of requests.
+func (b *clientLaws) expected() float64 {
 	n := 0.0
 	for _, w := range b.windows {
 		n += w.rate * w.length
@@ -52,8 +52,8 @@ func (b *behaviour) expected() float64 {
 	return n
 }
 
-// lengthsAt is the law of the window that holds the instant, or that comes next to it.
-func (b *behaviour) lengthsAt(seconds float64) *lengthWindow {
+// lengthsAt returns the window that contains the instant, or the first one if that is later.
+func (b *clientLaws) lengthsAt(seconds float64) *lengthWindow {
 	i := len(b.lengths) - 1
 	for i > 0 && b.lengths[i].start > seconds {
 		i--
@@ -61,7 +61,7 @@ func (b *behaviour) lengthsAt(seconds float64) *lengthWindow {
 	return &b.lengths[i]
 }
 
-func (m *masses) sample(s *workload.Stream) int32 {
+func (m *lengthLaw) sample(s *workload.RNG) int32 {
 	u := float64(s.Uint64()>>11) / (1 << 53) * m.sum[len(m.sum)-1]
 	i, _ := slices.BinarySearchFunc(m.sum, u, func(sum, u float64) int {
 		if sum <= u {
@@ -72,10 +72,10 @@ func (m *masses) sample(s *workload.Stream) int32 {
 	return max(1, m.length[min(i, len(m.length)-1)])
 }
 
-// chunk names the files of a client; one that is not there is empty.
+// chunk names the files of a client; a missing file is empty.
 type chunk struct{ number, rates, lengths string }
 
-// chunksIn are the chunks of a directory, in the order of their numbers.
+// chunksIn returns the chunks of a directory in the order of their numbers.
 func chunksIn(dir fs.FS) ([]chunk, error) {
 	entries, err := fs.ReadDir(dir, ".")
 	if err != nil {
@@ -89,10 +89,10 @@ func chunksIn(dir fs.FS) ([]chunk, error) {
 			chunks[n] = chunk{n, chunks[n].rates, e.Name()}
 		}
 	}
-	return slices.SortedFunc(maps.Values(chunks), func(a, b chunk) int { return naturally(a.number, b.number) }), nil
+	return slices.SortedFunc(maps.Values(chunks), func(a, b chunk) int { return byNumber(a.number, b.number) }), nil
 }
 
-// chunkOf is the N of chunk-N and a suffix, gzipped or not.
+// chunkOf returns the N of a file named chunk-N with a suffix, gzipped or not.
 func chunkOf(file, suffix string) (string, bool) {
 	n, ok := strings.CutPrefix(strings.TrimSuffix(file, ".gz"), "chunk-")
 	if !ok {
@@ -101,16 +101,16 @@ func chunkOf(file, suffix string) (string, bool) {
 	return strings.CutSuffix(n, suffix)
 }
 
-// naturally orders numbers by value.
-func naturally(a, b string) int {
+// byNumber compares numbers in text by value.
+func byNumber(a, b string) int {
 	if d := len(a) - len(b); d != 0 {
 		return d
 	}
 	return strings.Compare(a, b)
 }
 
-// read reads the files. Where there are no lengths, the behaviour has none.
-func (k *chunk) read(dir fs.FS, f *File) (b behaviour, err error) {
+// read reads the files. Without a file of lengths, the result has none.
+func (k *chunk) read(dir fs.FS, f *File) (b clientLaws, err error) {
 	if err := b.readRates(dir, f.name, k.rates); err != nil {
 		return b, err
 	}
@@ -138,8 +138,8 @@ func openPart(dir fs.FS, name, file string) (io.Reader, io.Closer, error) {
 	return b, in, nil
 }
 
-// readRates reads chunk-N-trace.csv, a window in each row.
-func (b *behaviour) readRates(dir fs.FS, name, file string) error {
+// readRates reads chunk-N-trace.csv, one window per row.
+func (b *clientLaws) readRates(dir fs.FS, name, file string) error {
 	in, closer, err := openPart(dir, name, file)
 	if err != nil {
 		return err
@@ -147,7 +147,8 @@ func (b *behaviour) readRates(dir fs.FS, name, file string) error {
 	defer closer.Close()
 	l := newLines(in)
 	refuse := func(t *fault) error {
-		return &RowError{Name: name + "/" + file, Line: l.number, Code: t.code, Value: t.value, Problem: t.problem, Want: t.want}
+		return &RowError{Name: name + "/" + file, Line: l.number, Code: t.code, Value: t.value, Problem: t.problem,
+			Want: t.want}
 	}
 	var fields [][]byte
 	for {
@@ -169,7 +170,8 @@ func (b *behaviour) readRates(dir fs.FS, name, file string) error {
 			return refuse(t)
 		}
 		if !b.follow(w) {
-			return refuse(faulty(Order, line, "begins no later than the window before", "windows in order"))
+			return refuse(faulty(Order, line, "does not start after the previous window",
+				"windows in order of their start"))
 		}
 	}
 	if len(b.windows) == 0 {
@@ -178,10 +180,10 @@ func (b *behaviour) readRates(dir fs.FS, name, file string) error {
 	return nil
 }
 
-// rateColumns are those of chunk-N-trace.csv. The CV says no more than law and shape, and the scale follows from the rate.
+// rateColumns are the columns of chunk-N-trace.csv. CV and scale follow from the others and are not used.
 const rateColumns = "start, rate, CV, law, shape, scale"
 
-// parseRate reads a row; the window's length is not in it.
+// parseRate reads a row, which does not contain the length of the window.
 func parseRate(fields [][]byte) (rateWindow, *fault) {
 	var w rateWindow
 	for _, x := range [...]struct {
@@ -198,18 +200,18 @@ func parseRate(fields [][]byte) (rateWindow, *fault) {
 	w.weibull = law == "Weibull"
 	switch {
 	case w.start > (clock.MaxRun - clock.Day).Seconds():
-		return w, faulty(Time, fields[0], "is a window that begins too late", "at most 99 days from the start")
+		return w, faulty(Time, fields[0], "is too late for the start of a window", "at most 99 days from the start")
 	case w.rate > 0 && !w.weibull && law != "Gamma":
-		return w, faulty(Class, fields[3], "is a law that is not known", "Gamma or Weibull")
+		return w, faulty(Class, fields[3], "is an unknown distribution", "Gamma or Weibull")
 	case w.rate > 0 && !(w.shape >= 1e-3 && w.shape <= 1e6):
 		return w, faulty(Range, fields[4], "is not a shape", "0.001 to 1000000")
 	}
 	return w, nil
 }
 
-// follow appends a window, at which the one before ends; it reports false if that begins no earlier. The last window is
-// taken to be as long as the one before, but no longer than a day, or ten minutes if there is none before.
-func (b *behaviour) follow(w rateWindow) bool {
+// follow appends a window, at whose start the previous one ends; it returns false if the start is not later. The
+// last window gets the length of the previous one, at most a day, or ten minutes if it is the only one.
+func (b *clientLaws) follow(w rateWindow) bool {
 	w.length = 600
 	if n := len(b.windows); n > 0 {
 		before := &b.windows[n-1]
@@ -223,19 +225,19 @@ func (b *behaviour) follow(w rateWindow) bool {
 	return true
 }
 
-// readLengths reads chunk-N-dataset.json: by start of a window its laws, each the text of a Python
-// dictionary of lengths and their probabilities.
-func (b *behaviour) readLengths(dir fs.FS, f *File, file string) error {
+// readLengths reads chunk-N-dataset.json: by the start of a window its distributions, each the text of a Python
+// dictionary of lengths and probabilities.
+func (b *clientLaws) readLengths(dir fs.FS, f *File, file string) error {
 	in, closer, err := openPart(dir, f.name, file)
 	if err != nil {
 		return err
 	}
 	defer closer.Close()
-	d := &document{r: bufio.NewReaderSize(in, peeked), number: 1, longest: maxLine}
+	d := &document{r: bufio.NewReaderSize(in, peekBytes), number: 1, longest: maxLine}
 	err = d.members(func(key string) error {
 		start, err := strconv.ParseFloat(key, 64)
 		if err != nil || !(start >= 0) {
-			return &misshapen{key, "the start of a window in seconds"}
+			return &shapeError{key, "the start of a window in seconds"}
 		}
 		w := lengthWindow{start: start}
 		err = d.members(func(key string) error {
@@ -259,15 +261,15 @@ func (b *behaviour) readLengths(dir fs.FS, f *File, file string) error {
 	return nil
 }
 
-// read takes the text {length: probability, …}; an empty one is no law.
-func (m *masses) read(d *document, limit int32) error {
+// read reads the text {length: probability, …}; an empty one is no distribution.
+func (m *lengthLaw) read(d *document, limit int32) error {
 	text, err := d.scalar()
 	if err != nil {
 		return err
 	}
 	const want = `a text such as "{100: 0.5, 200: 0.5}"`
 	if len(text) < 4 || text[1] != '{' || text[len(text)-2] != '}' {
-		return &misshapen{string(text), want}
+		return &shapeError{string(text), want}
 	}
 	sum := 0.0
 	inner := bytes.TrimSpace(text[2 : len(text)-2])
@@ -279,7 +281,7 @@ func (m *masses) read(d *document, limit int32) error {
 		n, fault := count(bytes.TrimSpace(key), limit)
 		p, err := strconv.ParseFloat(string(bytes.TrimSpace(value)), 64)
 		if fault != nil || err != nil || !(p >= 0 && p <= 1) {
-			return &misshapen{string(part), "a length and its probability"}
+			return &shapeError{string(part), "a length and its probability"}
 		}
 		if sum += p; p > 0 {
 			m.length, m.sum = append(m.length, n), append(m.sum, sum)

@@ -8,12 +8,12 @@ import (
 	"clifftop/workload"
 )
 
-// servingSim is the layout of LLMServingSim: JSON lines of two kinds, which may share a file. A flat one
-// is a request with input_toks, output_toks, arrival_time_ns and perhaps the tokens themselves. One with
-// sub_requests is an agent's session: each part is sent when the one before has been answered and its
-// tool has run, tool_duration_ns. Prompts share what tokens they begin with, in blocks.
+// servingSim is the layout of LLMServingSim: JSON lines of two kinds, which may be mixed. A flat line is a request
+// with input_toks, output_toks, arrival_time_ns and optionally the token IDs. A line with sub_requests is an
+// agent's session: each part is sent when the previous one has been answered and its tool has run for
+// tool_duration_ns. Prompts share their common leading tokens in blocks.
 type servingSim struct {
-	lengths  requestKeys
+	request  requestReader
 	sessions sessionTable
 	session  []byte // of the row
 	block    int32
@@ -23,12 +23,15 @@ type servingSim struct {
 
 func servingSimFormat() format {
 	return format{
-		Format: Format{"llmservingsim", "JSON lines: input_toks, output_toks, arrival_time_ns and optionally input_tok_ids; or session_id, arrival_time_ns, sub_requests", "https://github.com/casys-kaist/LLMServingSim"},
-		need:   [][]string{{"input_toks", "output_toks", "arrival_time_ns"}, {"arrival_time_ns", "sub_requests"}},
-		may:    []string{"input_tok_ids", "output_tok_ids", "session_id"},
+		Format: Format{"llmservingsim", "JSON lines: input_toks, output_toks, arrival_time_ns and optionally " +
+			"input_tok_ids; or session_id, arrival_time_ns, sub_requests",
+			"https://github.com/casys-kaist/LLMServingSim"},
+		need: [][]string{{"input_toks", "output_toks", "arrival_time_ns"}, {"arrival_time_ns", "sub_requests"}},
+		may:  []string{"input_tok_ids", "output_tok_ids", "session_id"},
 		objects: func(f *File) layout {
 			s := &servingSim{
-				lengths: requestKeys{limit: f.options.MaxTokens}, sessions: newSessionTable(), block: f.options.BlockTokens,
+				request:  newRequestReader(f, "arrival_time_ns", "input_toks", "output_toks", inNanos),
+				sessions: newSessionTable(), block: f.options.BlockTokens,
 				domain: workload.Hash(workload.SegmentID("llmservingsim"), f.options.Domain),
 			}
 			if s.block == 0 {
@@ -41,18 +44,14 @@ func servingSimFormat() format {
 
 func (s *servingSim) accept(r *Row) { s.sessions.accept(s.session, r) }
 
-// servingKeys are the values of a flat line or of a part.
-type servingKeys struct{ at, input, output, ids, wait, session, parts []byte }
+// servingKeys are the further values of a flat line or of a part.
+type servingKeys struct{ ids, wait, session, parts []byte }
 
-func (k *servingKeys) read(line []byte) bool {
-	return object(line, func(key, value []byte) {
+// read reads a line or a part; it returns false if that is not an object.
+func (s *servingSim) read(line []byte) (k servingKeys, ok bool) {
+	s.request.clear()
+	ok = walkObject(line, func(key, value []byte) {
 		switch string(key) {
-		case "arrival_time_ns":
-			k.at = value
-		case "input_toks":
-			k.input = value
-		case "output_toks":
-			k.output = value
 		case "input_tok_ids":
 			k.ids = value
 		case "tool_duration_ns":
@@ -61,20 +60,23 @@ func (k *servingKeys) read(line []byte) bool {
 			k.session = value
 		case "sub_requests":
 			k.parts = value
+		default:
+			s.request.take(key, value)
 		}
 	})
+	return k, ok
 }
 
 func (s *servingSim) parse(line []byte, r *Row, t *instant) *fault {
-	var k servingKeys
-	if !k.read(line) {
+	k, ok := s.read(line)
+	if !ok {
 		return notObject(line)
 	}
 	s.session = k.session
 	if k.parts != nil {
-		return s.agent(line, &k, r, t)
+		return s.agentSession(line, &k, r, t)
 	}
-	f := s.lengths.read(line, member{"arrival_time_ns", k.at}, member{"input_toks", k.input}, member{"output_toks", k.output}, inNanos, r, t)
+	f := s.request.read(line, r, t)
 	if f != nil {
 		return f
 	}
@@ -85,18 +87,20 @@ func (s *servingSim) parse(line []byte, r *Row, t *instant) *fault {
 	return f
 }
 
-// agent reads a session of several parts.
-func (s *servingSim) agent(line []byte, k *servingKeys, r *Row, t *instant) (f *fault) {
+// agentSession reads a session of several parts.
+func (s *servingSim) agentSession(line []byte, k *servingKeys, r *Row, t *instant) (f *fault) {
 	const want = "objects with input_toks, output_toks and tool_duration_ns"
 	n, wait := 0, clock.Duration(0)
+	arrival := s.request.arrival.value
 	ok := elements(k.parts, func(part []byte) bool {
-		var p servingKeys
 		var x Row
-		if !p.read(part) {
+		p, ok := s.read(part)
+		if !ok {
 			f = faulty(Syntax, part, "is not a part of a session", want)
 			return false
 		}
-		if f = s.lengths.read(part, member{"arrival_time_ns", k.at}, member{"input_toks", p.input}, member{"output_toks", p.output}, inNanos, &x, t); f != nil {
+		s.request.arrival.value = arrival
+		if f = s.request.read(part, &x, t); f != nil {
 			return false
 		}
 		if x.Content, f = s.content(p.ids, x.InputTokens); f != nil {
@@ -105,10 +109,11 @@ func (s *servingSim) agent(line []byte, k *servingKeys, r *Row, t *instant) (f *
 		if n++; n == 1 {
 			r.InputTokens, r.OutputTokens, r.Content = x.InputTokens, x.OutputTokens, x.Content
 		} else if x.InputTokens == 0 || x.OutputTokens == 0 {
-			f = faulty(Range, part, "is a part without prompt or answer", "1 token or more of each")
+			f = faulty(Range, part, "has an empty prompt or output", "1 token or more of each")
 			return false
 		} else {
-			r.Then = append(r.Then, Turn{Wait: wait, InputTokens: x.InputTokens, OutputTokens: x.OutputTokens, Content: x.Content})
+			r.Then = append(r.Then, Turn{Wait: wait, InputTokens: x.InputTokens, OutputTokens: x.OutputTokens,
+				Content: x.Content})
 		}
 		wait, f = s.tool(p.wait)
 		return f == nil
@@ -119,15 +124,15 @@ func (s *servingSim) agent(line []byte, k *servingKeys, r *Row, t *instant) (f *
 	case !ok:
 		return faulty(Syntax, k.parts, "is not a list", want)
 	case n == 0:
-		return faulty(Fields, line, "is a session without requests", "one or more in sub_requests")
+		return faulty(Fields, line, "is a session without requests", "at least one in sub_requests")
 	}
 	if f = s.sessions.of(k.session, r); f == nil && len(k.session) == 0 {
-		f = missing(line, "session_id")
+		f = required(line, member{"session_id", nil})
 	}
 	return f
 }
 
-// tool reads how long a tool runs; nothing is no tool.
+// tool reads how long a tool runs; a missing key means no tool.
 func (s *servingSim) tool(b []byte) (clock.Duration, *fault) {
 	if b == nil || string(b) == "null" {
 		return 0, nil
@@ -167,15 +172,15 @@ func (s *servingSim) content(ids []byte, input int32) (*workload.Content, *fault
 	return c, nil
 }
 
-// elements walks over the objects of a JSON list until do says no.
+// elements walks over the objects of a JSON list until do returns false.
 func elements(list []byte, do func(object []byte) bool) bool {
-	rest := space(list)
+	rest := skipBlanks(list)
 	if len(rest) < 2 || rest[0] != '[' || rest[len(rest)-1] != ']' {
 		return false
 	}
-	rest = space(rest[1 : len(rest)-1])
+	rest = skipBlanks(rest[1 : len(rest)-1])
 	for len(rest) > 0 {
-		n := value(rest)
+		n := valueLen(rest)
 		if n == 0 {
 			return false
 		}
@@ -183,7 +188,7 @@ func elements(list []byte, do func(object []byte) bool) bool {
 			return false
 		}
 		if rest = rest[n:]; len(rest) > 0 {
-			rest = space(rest[1:]) // the comma
+			rest = skipBlanks(rest[1:]) // the comma
 		}
 	}
 	return true

@@ -1,7 +1,7 @@
 package trace
 
-// splitwise is the layout of splitwise-sim: CSV with request_id, request_type, application_id,
-// arrival_timestamp (seconds), batch_size, prompt_size and token_size. The application is the class.
+// splitwise is the layout of splitwise-sim: CSV with request_id, request_type, application_id, arrival_timestamp
+// (seconds), batch_size, prompt_size and token_size. The application is the class.
 type splitwise struct {
 	header
 	classTable
@@ -10,12 +10,14 @@ type splitwise struct {
 
 func splitwiseFormat() format {
 	return format{
-		Format: Format{"splitwise", "CSV: request_id,request_type,application_id,arrival_timestamp (s),batch_size,prompt_size,token_size", "https://github.com/Mutinifni/splitwise-sim"},
-		need:   [][]string{{"arrival_timestamp", "prompt_size", "token_size"}},
-		may:    []string{"request_id", "request_type", "application_id", "batch_size"},
+		Format: Format{"splitwise", "CSV: request_id,request_type,application_id,arrival_timestamp " +
+			"(s),batch_size,prompt_size,token_size", "https://github.com/Mutinifni/splitwise-sim"},
+		need: [][]string{{"arrival_timestamp", "prompt_size", "token_size"}},
+		may:  []string{"request_id", "request_type", "application_id", "batch_size"},
 		columns: func(_ *File, h header) layout {
 			return &splitwise{
-				header: h, time: h.index("arrival_timestamp"), input: h.index("prompt_size"), output: h.index("token_size"),
+				header: h, time: h.index("arrival_timestamp"), input: h.index("prompt_size"),
+				output:      h.index("token_size"),
 				application: h.index("application_id"), batch: h.index("batch_size"),
 			}
 		},

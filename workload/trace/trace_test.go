@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"clifftop/internal/testenv"
 	"clifftop/sim/clock"
 	"clifftop/workload"
 )
@@ -87,7 +88,7 @@ func TestAzureRules(t *testing.T) {
 	if len(rows) != 2 || rows[0].Arrival != 0 || rows[1].Arrival != clock.Time(7319410*clock.Microsecond) || rows[1].InputTokens != 20 || rows[1].ID != 1 {
 		t.Errorf("rows %+v", rows)
 	}
-	if _, _, err = read(t, badAzure, Options{Mode: Skip}); err == nil || !strings.Contains(err.Error(), "9 of 11 rows break a rule, which is 82 % (want at most 1 %)") {
+	if _, _, err = read(t, badAzure, Options{Mode: Skip}); err == nil || !strings.Contains(err.Error(), "9 of 11 rows break a rule: 82 % (want at most 1 %)") {
 		t.Errorf("too many bad rows: %v", err)
 	}
 }
@@ -103,7 +104,7 @@ func TestMessages(t *testing.T) {
 		6:  `t:3: FIELDS: "2023-11-16 18:15:49,12" has 2 columns (want 3)`,
 		7:  `t:3: FIELDS: "2023-11-16 18:15:50,12,5,9" has 4 columns (want 3)`,
 		8:  `t:3: ZERO_IN: "2023-11-16 18:15:51,0,7" has an empty prompt (want input of 1 token or more)`,
-		9:  `t:3: ZERO_OUT: "2023-11-16 18:15:52,9,0" has an empty answer (want output of 1 token or more, or a policy for empty answers)`,
+		9:  `t:3: ZERO_OUT: "2023-11-16 18:15:52,9,0" has an empty output (want output of 1 token or more, or zero_output: drop or one)`,
 		11: `t:3: INT: "99999999999999999999" does not fit 32 bits (want a number of tokens)`,
 	} {
 		_, _, err := read(t, strings.Join([]string{lines[0], lines[1], lines[i]}, "\n"), Options{})
@@ -138,7 +139,7 @@ func TestMooncakeRules(t *testing.T) {
 		1: `t:2: HASHLEN: "[0, 1]" has 2 ids (want 3 ids for 1025 tokens in blocks of 512)`,
 		2: `t:2: HASHDUP: "[0, 0]" has block 0 twice (want each id once in a prompt)`,
 		5: `t:2: INT: "\"600\"" is not a whole number (want a number of tokens)`,
-		7: `t:2: JSON: "{truncated" is not a JSON object (want one object a line)`,
+		7: `t:2: JSON: "{truncated" is not a JSON object (want one object per line)`,
 	} {
 		if _, _, err := read(t, lines[0]+lines[i], Options{}); err == nil || err.Error() != want {
 			t.Errorf("line %d:\n got %v\nwant %s", i+1, err, want)
@@ -219,7 +220,7 @@ func TestOwn(t *testing.T) {
 	}
 	for content, want := range map[string]string{
 		"a:3|b:4": "", "a": "not a segment", "a:0": "no tokens", ":3": "not a segment", "a:x": "INT",
-		"@out:3": "not given", "#00:3": "", "#0000000000000zzz:3": "identity", "a:99": "more than the prompt",
+		"@out:3": "does not exist", "#00:3": "", "#0000000000000zzz:3": "identity", "a:99": "more than the prompt",
 	} {
 		_, _, err := read(t, "arrival_s,input_tokens,output_tokens,content\n1,50,3,"+content+"\n", Options{})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -293,12 +294,12 @@ func TestChainedRows(t *testing.T) {
 	}
 	const head = "arrival_s,input_tokens,output_tokens,session,wait_s\n"
 	for text, want := range map[string]string{
-		head + ",1,1,s,2\n":                `chained:2: PARENT: ",1,1,s,2" waits for an answer, but no row is above it`,
-		head + "0,1,1,s,\n3,1,1,s,2\n":     `chained:3: TIME: "3" is an arrival beside wait_s`,
-		head + "0,1,1,s,\n,1,1,t,2\n":      `chained:3: PARENT: ",1,1,t,2" waits for an answer of another session`,
-		head + "0,1,1,,\n,1,1,,2\n":        `chained:3: PARENT: ",1,1,,2" waits for an answer of another session`,
+		head + ",1,1,s,2\n":                `chained:2: PARENT: ",1,1,s,2" has wait_s but no row above it`,
+		head + "0,1,1,s,\n3,1,1,s,2\n":     `chained:3: TIME: "3" is set together with wait_s`,
+		head + "0,1,1,s,\n,1,1,t,2\n":      `chained:3: PARENT: ",1,1,t,2" has wait_s and another session than the row above`,
+		head + "0,1,1,,\n,1,1,,2\n":        `chained:3: PARENT: ",1,1,,2" has wait_s and another session than the row above`,
 		head + "0,1,1,s,\n,1,1,s,-2\n":     `chained:3: TIME: "-2" is negative`,
-		head + "0,1,1,s,\n,1,0,s,2\n":      `chained:3: RANGE: ",1,0,s,2" waits for an answer, and has no prompt or no answer itself`,
+		head + "0,1,1,s,\n,1,0,s,2\n":      `chained:3: RANGE: ",1,0,s,2" has wait_s and an empty prompt or output`,
 		head + "0,1,1,s,\n,1,1,s,x\n":      `chained:3: TIME: "x" is not a time`,
 		head + "0,1,1,s,\n,1,1,s,1e99\n":   `chained:3: TIME: "1e99" is out of range`,
 		head + "0,x,1,s,\n,1,1,s,1\n0,1\n": `chained:2: INT: "x" is not a whole number`,
@@ -369,7 +370,7 @@ func TestDetection(t *testing.T) {
 		"spaces":          {" timestamp , CONTEXTTOKENS,GeneratedTokens\n2023-11-16 18:15:46 , 374, 44 \n", Options{}, 1, ""},
 		"forced":          {azure, Options{Format: "azure"}, 1, ""},
 		"forced wrongly":  {azure, Options{Format: "clifftop"}, 0, "is not the header of format clifftop"},
-		"empty":           {"", Options{}, 0, "t: EMPTY: nothing in it"},
+		"empty":           {"", Options{}, 0, "t: EMPTY: the trace is empty"},
 		"blank":           {"\n \r\n", Options{}, 0, "EMPTY"},
 		"header only":     {"TIMESTAMP,ContextTokens,GeneratedTokens\n", Options{}, 0, "t: EMPTY: no rows (want one or more)"},
 		"unknown header":  {"a,b\n1,2\n", Options{}, 0, "no known format (want arrival_s"},
@@ -421,7 +422,7 @@ func TestSorting(t *testing.T) {
 		fmt.Fprintf(&b, "%d,1,1\n", i+100)
 	}
 	b.WriteString("5,1,1\n")
-	if _, _, err := read(t, b.String(), Options{Mode: Fix}); err == nil || !strings.Contains(err.Error(), "out of order by more than 10000 rows") {
+	if _, _, err := read(t, b.String(), Options{Mode: Fix}); err == nil || !strings.Contains(err.Error(), "more than 10000 rows out of order") {
 		t.Errorf("far out of order: %v", err)
 	}
 }
@@ -483,23 +484,14 @@ type broken struct{}
 
 func (*broken) Read([]byte) (int, error) { return 0, errors.New("the cable is out") }
 
-// directory is where the public traces lie, for the tests that need them.
-func directory(t testing.TB) string {
-	dir := os.Getenv("CLIFFTOP_TRACES")
-	if dir == "" {
-		t.Skip("CLIFFTOP_TRACES does not name a directory of traces")
-	}
-	return dir
-}
-
 func TestFixtures(t *testing.T) {
-	dir := directory(t)
+	dir := testenv.Traces(t)
 	for file, want := range map[string]string{
 		"fixtures/bad_azure.csv":      "2 map[FIELDS:2 INT:2 ORDER:1 RANGE:1 TIME:1 ZERO_IN:1 ZERO_OUT:1] <nil>",
 		"fixtures/bad_mooncake.jsonl": "2 map[HASHDUP:1 HASHLEN:2 INT:1 JSON:1 TIME:1 ZERO_OUT:1] <nil>",
 		"fixtures/bad_burstgpt.csv":   "3 map[CLASS:2 TIME:1 ZERO_OUT:2] <nil>",
 		"fixtures/bom_azure.csv":      "1 map[] <nil>",
-		"fixtures/empty.csv":          "0 map[] t: EMPTY: nothing in it (want a header and rows)",
+		"fixtures/empty.csv":          "0 map[] t: EMPTY: the trace is empty (want a header and rows)",
 		"fixtures/header_only.csv":    "0 map[] t: EMPTY: no rows (want one or more)",
 	} {
 		data, err := os.ReadFile(filepath.Join(dir, file))
@@ -519,7 +511,7 @@ func TestFixtures(t *testing.T) {
 
 // TestPublicTraces reads the public traces strictly and compares with what is known of them.
 func TestPublicTraces(t *testing.T) {
-	dir := directory(t)
+	dir := testenv.Traces(t)
 	for _, c := range []struct {
 		file          string
 		rows          int64

@@ -1,439 +1,413 @@
 package trace
 
 import (
+	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"clifftop/sim/clock"
 	"clifftop/workload"
 )
 
-// Each step here turns one Reader into another. Rows keep the ID that they have in the file until the
-// end, so that a decision about a row does not depend on the steps before.
+// Opener opens a trace at its beginning. It is called once per pass. The file is closed when it is no longer
+// needed.
+type Opener func() (*File, error)
 
-// Domains of the decisions, so that they do not go together.
-const (
-	thinRows = iota + 1
-	thinSessions
-	jitter
-	copies
-	passes
-)
+// Transformed is a trace transformed to another load. It is a [Reader].
+type Transformed struct {
+	open     Opener
+	file     *File // opened last
+	reader   Reader
+	load     Load
+	stats    Stats
+	spread   bool // rows are spread over ticks
+	buffered []Row
+	classes  []string
+	applied  []string
+	long     int64 // requests above Load.MaxTotal so far
+}
 
-// step is the reader that a step takes its rows from.
-type step struct{ Reader }
+// Transform selects rows of a trace and changes their load. It reads the selected rows once for statistics, so that
+// faults in them are reported immediately, and buffers short traces. Superposition holds the rows of any trace in
+// memory; all other steps are streaming. Errors are those of the trace, or a [*workload.FieldError] for a field of
+// l.
+func Transform(open Opener, l Load) (*Transformed, error) {
+	if err := l.validate(); err != nil {
+		return nil, err
+	}
+	s := &Transformed{open: open, load: l}
+	if err := s.scan(); err != nil {
+		return nil, err
+	}
+	var err error
+	s.reader, err = s.steps()
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
 
-// Close closes the trace at the bottom.
-func (s step) Close() error {
-	shut(s.Reader)
+// Next returns the next row.
+func (s *Transformed) Next() (Row, error) { return s.reader.Next() }
+
+// Close ends reading before the end.
+func (s *Transformed) Close() error {
+	closeReader(s.reader)
 	return nil
 }
 
-// shut closes a reader that is not read to its end.
-func shut(r Reader) {
-	if c, ok := r.(io.Closer); ok {
-		c.Close() // only read from: nothing can be lost
+// selected opens the trace and selects its rows.
+func (s *Transformed) selected() (Reader, error) {
+	if s.buffered != nil {
+		return &bufferedReader{rows: s.buffered}, nil
 	}
+	f, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	s.file = f
+	if s.load.From != 0 || s.load.To != 0 {
+		f.Slice(s.load.From, s.load.To)
+	}
+	if len(s.load.Classes) > 0 {
+		return &filter{step: step{f}, names: s.load.Classes, classes: f.Classes}, nil
+	}
+	return f, nil
 }
 
-// filter keeps the rows of some classes.
-type filter struct {
-	step
-	names   []string
-	classes func() []string
-	keep    []bool // by class, as far as they are known
-}
-
-func (f *filter) Next() (Row, error) {
-	for {
-		r, err := f.Reader.Next()
-		if err != nil {
-			return r, err
-		}
-		for names := f.classes(); len(f.keep) <= int(r.Class); {
-			name := ""
-			if i := len(f.keep); i < len(names) {
-				name = names[i]
-			}
-			f.keep = append(f.keep, slices.Contains(f.names, name))
-		}
-		if f.keep[r.Class] {
-			return r, nil
-		}
-	}
-}
-
-// arrive gives the rows of a trace without times the arrivals of a Poisson process.
-type arrive struct {
-	step
-	arrivals workload.Arrivals
-}
-
-func (a *arrive) Next() (Row, error) {
-	r, err := a.Reader.Next()
-	if err == nil {
-		r.Arrival = a.arrivals.Next()
-	}
-	return r, err
-}
-
-// spread undoes a coarse recording clock: every row gets a random place in its tick. Rows of a session
-// keep their order.
-type spread struct {
-	step
-	quantum clock.Duration
-	seed    uint64
-	tick    []Row // of one tick, in the new order
-	ahead   Row   // the first row of the next
-	has     bool
-	err     error
-}
-
-func (s *spread) Next() (Row, error) {
-	for len(s.tick) == 0 {
-		if !s.has {
-			if s.err != nil {
-				return Row{}, s.err
-			}
-			if s.ahead, s.err = s.Reader.Next(); s.err != nil {
-				return Row{}, s.err
-			}
-			s.has = true
-		}
-		s.fill()
-	}
-	r := s.tick[0]
-	s.tick = s.tick[1:]
-	return r, nil
-}
-
-// fill takes the rows of a tick and spreads them.
-func (s *spread) fill() {
-	at := s.ahead.Arrival
-	s.tick = append(s.tick[:0], s.ahead)
-	for s.has = false; s.err == nil; {
-		var r Row
-		if r, s.err = s.Reader.Next(); s.err != nil {
-			break
-		}
-		if r.Arrival != at {
-			s.ahead, s.has = r, true
-			break
-		}
-		s.tick = append(s.tick, r)
-	}
-	width := s.quantum // ticks are not quite even: never past the next
-	if s.has {
-		width = min(width, s.ahead.Arrival.Sub(at))
-	}
-	var src rand.PCG
-	latest := map[int32]clock.Time{} // of each session
-	for i := range s.tick {
-		r := &s.tick[i]
-		src.Seed(workload.Hash(s.seed, jitter), uint64(r.ID))
-		r.Arrival += clock.Time(rand.New(&src).Int64N(int64(width)))
-		if r.Session != 0 {
-			r.Arrival = max(r.Arrival, latest[r.Session])
-			latest[r.Session] = r.Arrival
-		}
-	}
-	slices.SortStableFunc(s.tick, byArrival)
-}
-
-func byArrival(a, b Row) int {
-	switch {
-	case a.Arrival < b.Arrival:
-		return -1
-	case a.Arrival > b.Arrival:
-		return 1
-	}
-	return 0
-}
-
-// keeps decides whether a row belongs to the share of a trace that is kept: whole sessions stay or go.
-// It depends on the seed and the row's identity alone.
-func keeps(r *Row, share float64, seed uint64) bool {
-	h := workload.Hash(workload.Hash(seed, thinRows), uint64(r.ID))
-	if r.Session != 0 {
-		h = workload.Hash(workload.Hash(seed, thinSessions), uint64(r.Session))
-	}
-	return float64(h) < share*math.Exp2(64)
-}
-
-type thin struct {
-	step
-	share float64
-	seed  uint64
-}
-
-func (t *thin) Next() (Row, error) {
-	for {
-		r, err := t.Reader.Next()
-		if err != nil || keeps(&r, t.share, t.seed) {
-			return r, err
-		}
-	}
-}
-
-// superposed plays several copies of a trace at once, the later ones shifted round the span. Rows that
-// are pushed past its end come at the beginning. Copies share nothing: their sessions and the
-// identities of their prompts are kept apart.
-type superposed struct {
-	rows     []Row
-	from     clock.Time // arrival of the first row
-	span     clock.Duration
-	sessions int32
-	voices   []voice
-	seed     uint64
-}
-
-// voice is one copy.
-type voice struct {
-	shift clock.Duration
-	next  int        // index into the rows
-	left  int        // rows to come
-	at    clock.Time // of the next
-	share float64    // of the rows; 1 is all
-}
-
-func superpose(rows []Row, s Stats, whole int, part float64, seed uint64) *superposed {
-	p := &superposed{rows: rows, from: s.First, span: s.Span(), sessions: s.Sessions, seed: seed}
-	n := whole
-	if part > 0 {
-		n++
-	}
-	for c := range n {
-		v := voice{shift: clock.Duration(float64(p.span) * (float64(c) / float64(n))), left: len(rows), share: 1}
-		if c == whole {
-			v.share = part
-		}
-		// The first row that the shift pushes past the end begins the copy.
-		v.next, _ = slices.BinarySearchFunc(rows, p.from.Add(p.span-v.shift), func(r Row, at clock.Time) int {
-			if r.Arrival < at {
-				return -1
-			}
-			return 1
-		})
-		v.next %= len(rows)
-		p.settle(&v, uint64(c))
-		p.voices = append(p.voices, v)
-	}
-	return p
-}
-
-// settle moves a voice on to the next row that it plays, and finds its time.
-func (p *superposed) settle(v *voice, c uint64) {
-	for v.left > 0 && v.share < 1 && !keeps(&p.rows[v.next], v.share, workload.Hash(p.seed, copies+c)) {
-		v.advance(len(p.rows))
-	}
-	if v.left == 0 {
-		return
-	}
-	at := p.rows[v.next].Arrival.Add(v.shift)
-	if at.Sub(p.from) >= p.span {
-		at -= clock.Time(p.span)
-	}
-	v.at = at
-}
-
-func (v *voice) advance(n int) {
-	v.left--
-	if v.next++; v.next == n {
-		v.next = 0
-	}
-}
-
-func (p *superposed) Next() (Row, error) {
-	first := -1
-	for c := range p.voices {
-		if p.voices[c].left > 0 && (first < 0 || p.voices[c].at < p.voices[first].at) {
-			first = c
-		}
-	}
-	if first < 0 {
-		return Row{}, io.EOF
-	}
-	v := &p.voices[first]
-	r := p.rows[v.next]
-	r.Arrival = v.at
-	if first > 0 {
-		keepApart(&r, copies, int32(first), p.sessions)
-	}
-	v.advance(len(p.rows))
-	p.settle(v, uint64(first))
-	return r, nil
-}
-
-// keepApart gives a row sessions and texts of its copy's own: copy c of a trace with so many sessions.
-// Answers of the session stay the answers of the session.
-func keepApart(r *Row, domain uint64, c, sessions int32) {
-	old := r.Session
-	if old != 0 {
-		r.Session += c * sessions
-	}
-	domain = workload.Hash(domain, uint64(c))
-	answers := r.Turn
-	r.Content = moved(r.Content, domain, old, r.Session, answers)
-	if len(r.Then) == 0 {
-		return
-	}
-	then := slices.Clone(r.Then)
-	for i := range then {
-		answers++
-		then[i].Content = moved(then[i].Content, domain, old, r.Session, answers)
-	}
-	r.Then = then
-}
-
-// moved is content with texts of the copy's own.
-func moved(content *workload.Content, domain uint64, old, session, answers int32) *workload.Content {
-	if content == nil {
+// Before calls visit for the requests before the slice in order of arrival, to fill a prefix cache. Their IDs are
+// negative. If the load is scaled, it visits those of the kept sessions, or of all copies. It does nothing unless
+// [Load.WarmPrefix] is set.
+func (s *Transformed) Before(visit func(*workload.Request)) error {
+	if !s.load.WarmPrefix {
 		return nil
 	}
-	segments := make([]workload.Segment, len(content.Segments))
-	for i, s := range content.Segments {
-		id := workload.Hash(domain, s.ID)
-		if old != 0 {
-			for turn := range answers {
-				if s.ID == workload.AnswerID(old, turn) {
-					id = workload.AnswerID(session, turn)
-				}
-			}
-		}
-		segments[i] = workload.Segment{ID: id, Tokens: s.Tokens}
+	f, err := s.open()
+	if err != nil {
+		return err
 	}
-	return &workload.Content{Segments: segments}
-}
-
-// speedUp divides all times, those that a session waits too.
-type speedUp struct {
-	step
-	factor float64
-}
-
-func (s *speedUp) Next() (Row, error) {
-	r, err := s.Reader.Next()
-	r.Arrival = clock.Time(s.divide(clock.Duration(r.Arrival)))
-	if len(r.Then) > 0 {
-		r.Then = slices.Clone(r.Then)
-		for i := range r.Then {
-			r.Then[i].Wait = s.divide(r.Then[i].Wait)
-		}
+	defer f.Close()
+	f.Slice(0, s.load.From)
+	var r Reader = f
+	if len(s.load.Classes) > 0 {
+		r = &filter{step: step{f}, names: s.load.Classes, classes: f.Classes}
 	}
-	return r, err
-}
-
-func (s *speedUp) divide(d clock.Duration) clock.Duration {
-	if t := float64(d) / s.factor; t < float64(math.MaxInt64) {
-		return clock.Duration(t)
-	}
-	return clock.Duration(clock.Never)
-}
-
-// limit ends after n rows.
-type limit struct {
-	step
-	left int64
-}
-
-func (l *limit) Next() (Row, error) {
-	if l.left == 0 {
-		shut(l.Reader)
-		return Row{}, io.EOF
-	}
-	l.left--
-	return l.Reader.Next()
-}
-
-// loop plays a trace several times, one after another. Passes share no sessions and no texts.
-type loop struct {
-	again    func() (Reader, error)
-	reader   Reader // of the pass; nil before the next
-	pass     int32
-	passes   int32
-	period   clock.Duration
-	sessions int32
-}
-
-func (l *loop) Next() (Row, error) {
+	id := int64(0)
 	for {
-		if l.reader == nil {
-			var err error
-			if l.reader, err = l.again(); err != nil {
-				return Row{}, err
+		row, err := r.Next()
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		for _, copied := range s.copiesOf(row) {
+			q := copied.Request
+			id--
+			q.ID = id
+			visit(&q)
+			for _, t := range copied.Then {
+				id--
+				q.ID = id
+				q.Turn++
+				q.InputTokens, q.OutputTokens, q.Content = t.InputTokens, t.OutputTokens, t.Content
+				visit(&q)
 			}
 		}
-		r, err := l.reader.Next()
-		if err == io.EOF && l.pass+1 < l.passes {
-			l.pass++
-			l.reader = nil
+	}
+}
+
+// copiesOf returns what thinning or superposition makes of a row.
+func (s *Transformed) copiesOf(row Row) []Row {
+	k := s.load.Scale
+	if s.load.Rate > 0 && s.stats.Rate() > 0 {
+		k = s.load.Rate / s.stats.Rate()
+	}
+	if k > 0 && k < 1 {
+		if !inShare(&row, k, s.load.Seed) {
+			return nil
+		}
+		return []Row{row}
+	}
+	list := []Row{row}
+	for c := int32(1); float64(c) < k; c++ {
+		if part := k - float64(c); part < 1-1e-9 && !inShare(&row, part, workload.Hash(s.load.Seed, copies+uint64(c))) {
 			continue
 		}
-		if err == nil && l.pass > 0 {
-			if t := float64(r.Arrival) + float64(l.pass)*float64(l.period); t < float64(clock.MaxRun)*1.05 {
-				r.Arrival += clock.Time(l.pass) * clock.Time(l.period)
-			} else {
-				r.Arrival = clock.Never
-			}
-			keepApart(&r, passes, l.pass, l.sessions)
-		}
-		return r, err
+		next := row
+		separate(&next, copies, c, s.stats.Sessions)
+		list = append(list, next)
 	}
+	return list
 }
 
-// Close closes the trace at the bottom.
-func (l *loop) Close() error {
-	if l.reader != nil {
-		shut(l.reader)
+// scan reads the selected rows and collects statistics.
+func (s *Transformed) scan() error {
+	r, err := s.selected()
+	if err != nil {
+		return err
+	}
+	all := &bufferingReader{Reader: r}
+	if s.stats, err = Scan(all); err != nil {
+		return err
+	}
+	l := s.load
+	s.classes = s.file.Classes()
+	for _, c := range l.Classes {
+		if l.From == 0 && l.To == 0 && !slices.Contains(s.classes, c) {
+			return &workload.FieldError{Key: "workload.trace.classes",
+				Problem: fmt.Sprintf("%q is not a class of this trace (want %s)", c, classList(s.classes))}
+		}
+	}
+	if s.stats.Rows == 0 && len(l.Classes) > 0 {
+		return &workload.FieldError{Key: "workload.trace.classes",
+			Problem: fmt.Sprintf("no row has one of these classes (want %s)", classList(s.classes))}
+	}
+	if s.stats.Rows == 0 {
+		return &workload.FieldError{Key: "workload.trace.from",
+			Problem: "the slice from..to has no rows (want another part of the trace)"}
+	}
+	s.buffered = all.rows
+	if l.From != 0 || l.To != 0 {
+		s.note("slice: %s, %d rows", sliceName(l), s.file.Counts().Accepted)
+	}
+	if len(l.Classes) > 0 {
+		s.note("filter: class %s, %d rows", strings.Join(l.Classes, ", "), s.stats.Rows)
+	}
+	if s.file.Timeless() {
+		return s.timeless()
 	}
 	return nil
 }
 
-// fit holds lengths to what a model can take, and counts the requests that it changes.
-type fit struct {
-	step
-	most   int32
-	policy CapPolicy
-	count  *int64
+// timeless checks the options for a trace without times.
+func (s *Transformed) timeless() error {
+	switch l := s.load; {
+	case l.Scale != 0:
+		return &workload.FieldError{Key: "workload.trace.scale",
+			Problem: "does not apply to a trace without times (want rate)"}
+	case l.Rate == 0:
+		return &workload.FieldError{Key: "workload.trace.rate",
+			Problem: "is missing and the trace has no times (want requests per second of a Poisson process)"}
+	}
+	return nil
 }
 
-func (c *fit) Next() (Row, error) {
-	for {
-		r, err := c.Reader.Next()
-		if err != nil {
+func classList(names []string) string {
+	var list []string
+	for _, n := range names {
+		if n != "" {
+			list = append(list, n)
+		}
+	}
+	if list == nil {
+		return "none: it has no classes"
+	}
+	const most = 20
+	if len(list) > most {
+		list = append(list[:most:most], "…")
+	}
+	return strings.Join(list, ", ")
+}
+
+func sliceName(l Load) string {
+	if l.To == 0 {
+		return fmt.Sprintf("from %v on", l.From)
+	}
+	return fmt.Sprintf("from %v to %v", l.From, l.To)
+}
+
+// steps builds the chain of steps for the selected rows.
+func (s *Transformed) steps() (r Reader, err error) {
+	l := s.load
+	period := s.stats.Span()
+	if s.file.Timeless() {
+		period = 0
+	}
+	r, copies, err := s.loaded(true)
+	if err != nil {
+		return nil, err
+	}
+	if s.spread {
+		period += s.stats.Quantum
+	}
+	if l.Speedup > 0 {
+		period = clock.Duration(float64(period) / l.Speedup)
+	}
+	if l.Loop > 1 {
+		sessions := int64(s.stats.Sessions) * int64(copies)
+		if sessions*int64(l.Loop) > math.MaxInt32 {
+			closeReader(r)
+			return nil, &workload.FieldError{Key: "workload.trace.loop",
+				Problem: fmt.Sprintf("%d passes of %d sessions are too many", l.Loop, sessions)}
+		}
+		again := func() (Reader, error) {
+			r, _, err := s.loaded(false)
 			return r, err
 		}
-		if !c.hold(&r.InputTokens, &r.OutputTokens) {
-			continue
-		}
-		for i := range r.Then {
-			if t := r.Then[i]; !c.hold(&t.InputTokens, &t.OutputTokens) {
-				r.Then = r.Then[:i:i] // what builds on it goes with it
-				break
-			} else if t != r.Then[i] {
-				r.Then = slices.Clone(r.Then)
-				r.Then[i] = t
-			}
-		}
-		return r, nil
+		r = &loop{again: again, reader: r, passes: l.Loop, period: period, sessions: int32(sessions)}
+		s.note("loop: %d passes of %v", l.Loop, period)
 	}
+	if s.file.Timeless() {
+		rate := l.Rate
+		if l.Speedup > 0 {
+			rate *= l.Speedup
+		}
+		r = &poissonArrivals{step{r}, workload.Poisson{PerSecond: rate}.Start(l.Seed, 0)}
+		s.note("arrivals: Poisson, %v per second", rate)
+	}
+	if l.Limit > 0 {
+		r = &limit{step{r}, l.Limit}
+		s.note("limit: the first %d rows", l.Limit)
+	}
+	if l.MaxTotal > 0 {
+		r = &lengthCap{step: step{r}, maxTotal: l.MaxTotal, policy: l.Cap, count: &s.long}
+	}
+	return r, nil
 }
 
-// hold changes the lengths as the policy says, or says that the request is to be left out.
-func (c *fit) hold(input, output *int32) bool {
-	if int64(*input)+int64(*output) <= int64(c.most) {
-		return true
+// loaded builds one pass of the trace at its load and returns the number of copies. Only the first pass adds notes.
+func (s *Transformed) loaded(first bool) (r Reader, copies int, err error) {
+	notes := s.applied
+	defer func() {
+		if !first {
+			s.applied = notes
+		}
+	}()
+	l := s.load
+	if r, err = s.selected(); err != nil || s.file.Timeless() {
+		return r, 1, err
 	}
-	*c.count++
-	switch {
-	case c.policy == TruncateInput && *output < c.most:
-		*input = c.most - *output
-		return true
-	case c.policy == TruncateOutput && *input < c.most:
-		*output = c.most - *input
-		return true
+	in := r
+	if l.Dequantise == On && s.stats.Quantum == 0 {
+		s.note("de-quantise: the times show no tick")
+	} else if l.Dequantise == On || l.Dequantise != Off && s.stats.Quantised() {
+		r = &spread{step: step{r}, quantum: s.stats.Quantum, seed: l.Seed}
+		s.spread = true
+		s.note("de-quantise: rows spread over ticks of %v", s.stats.Quantum)
 	}
-	return false
+	if r, copies, err = s.scale(r); err != nil {
+		closeReader(in)
+		return nil, 0, err
+	}
+	if l.Speedup != 0 && l.Speedup != 1 {
+		r = &speedUp{step{r}, l.Speedup}
+		s.note("speed-up: times divided by %v", l.Speedup)
+	}
+	return r, copies, nil
 }
+
+// scale thins or superposes the rows and returns the number of copies of the sessions.
+func (s *Transformed) scale(r Reader) (Reader, int, error) {
+	k := s.load.Scale
+	if s.load.Rate > 0 {
+		if s.stats.Rate() == 0 {
+			return nil, 0, &workload.FieldError{Key: "workload.trace.rate",
+				Problem: "the trace has no rate because all rows arrive together (want scale)"}
+		}
+		k = s.load.Rate / s.stats.Rate()
+	}
+	switch {
+	case k == 0 || k == 1:
+		return r, 1, nil
+	case k > LargeScale && !s.load.AllowLargeScale:
+		return nil, 0, &workload.FieldError{Key: "workload.trace.scale", Problem: fmt.Sprintf(
+			"%.4g times the load of the trace is not meaningful (want at most %d)", k, LargeScale)}
+	case k < 1:
+		s.note("thin: %.4g of the %s kept", k, s.units())
+		return &thin{step{r}, k, s.load.Seed}, 1, nil
+	}
+	whole := int(k)
+	part := k - float64(whole)
+	if part < 1e-9 {
+		part = 0
+	}
+	if int64(s.stats.Sessions)*int64(whole+1) > math.MaxInt32 {
+		return nil, 0, &workload.FieldError{Key: "workload.trace.scale",
+			Problem: fmt.Sprintf("%d copies of %d sessions are too many", whole+1, s.stats.Sessions)}
+	}
+	rows, err := readAll(r)
+	if err != nil {
+		return nil, 0, err
+	}
+	stats := s.stats
+	if len(rows) > 0 { // spreading moves the first row
+		stats.First = rows[0].Arrival
+		stats.Last = rows[len(rows)-1].Arrival
+	}
+	if stats.Span() == 0 {
+		return nil, 0, &workload.FieldError{Key: "workload.trace.scale",
+			Problem: "copies cannot be shifted because all rows arrive together (want a longer trace)"}
+	}
+	text := fmt.Sprintf("superpose: %d copies", whole)
+	if part > 0 {
+		text += fmt.Sprintf(" and %.4g of the %s of another", part, s.units())
+	}
+	s.note("%s, shifted evenly over %v", text, stats.Span())
+	return superpose(rows, stats, whole, part, s.load.Seed), whole + 1, nil
+}
+
+func (s *Transformed) units() string {
+	if s.stats.Sessions > 0 {
+		return "sessions"
+	}
+	return "rows"
+}
+
+func (s *Transformed) note(format string, args ...any) {
+	s.applied = append(s.applied, fmt.Sprintf(format, args...))
+}
+
+// Applied returns the steps in order. The last one includes the number of capped rows so far.
+func (s *Transformed) Applied() []string {
+	if s.load.MaxTotal == 0 {
+		return s.applied
+	}
+	policy := s.load.Cap
+	if policy == "" {
+		policy = DropLong
+	}
+	return append(s.applied[:len(s.applied):len(s.applied)],
+		fmt.Sprintf("cap: at most %d tokens, %d rows over it (%s)", s.load.MaxTotal, s.long, policy))
+}
+
+// Stats returns the statistics of the selected rows before their load was changed.
+func (s *Transformed) Stats() Stats { return s.stats }
+
+// Rate returns the nominal mean rate of the replay in rows per second; 0 if all rows arrive together.
+func (s *Transformed) Rate() float64 {
+	rate := s.stats.Rate()
+	if s.load.Scale > 0 {
+		rate *= s.load.Scale
+	}
+	if s.load.Rate > 0 {
+		rate = s.load.Rate
+	}
+	if s.load.Speedup > 0 {
+		rate *= s.load.Speedup
+	}
+	return rate
+}
+
+// Expected returns the approximate number of requests of the replay, without the cap and the end of the traffic.
+func (s *Transformed) Expected() int64 {
+	factor := float64(max(1, s.load.Loop))
+	switch old := s.stats.Rate(); {
+	case s.load.Scale > 0:
+		factor *= s.load.Scale
+	case s.load.Rate > 0 && old > 0:
+		factor *= s.load.Rate / old
+	}
+	rows := float64(s.stats.Rows) * factor
+	if s.load.Limit > 0 {
+		rows = min(rows, float64(s.load.Limit))
+	}
+	return int64(rows * float64(s.stats.Requests) / float64(max(1, s.stats.Rows)))
+}
+
+// Classes returns the class names; empty if the format has none.
+func (s *Transformed) Classes() []string { return s.classes }
+
+// File returns the trace as it was opened last, with the counts of its rows.
+func (s *Transformed) File() *File { return s.file }

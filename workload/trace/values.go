@@ -10,18 +10,18 @@ import (
 	"clifftop/sim/clock"
 )
 
-// instant is a moment on the trace's own time axis.
+// instant is a point on the time axis of the trace.
 type instant struct {
-	seconds int64 // since its origin
+	seconds int64 // since the origin
 	ps      int64 // 0 … 10¹²−1
 }
 
 const second = int64(clock.Second)
 
-// instantOf is a length of time as an instant.
+// instantOf converts a duration to an instant.
 func instantOf(d clock.Duration) instant { return instant{int64(d) / second, int64(d) % second} }
 
-// minus is the time from o to t as an instant, whatever its length.
+// minus returns the time from o to t, of any length, as an instant.
 func (t instant) minus(o instant) instant {
 	d := instant{t.seconds - o.seconds, t.ps - o.ps}
 	if d.ps < 0 {
@@ -34,7 +34,7 @@ func (t instant) before(o instant) bool {
 	return t.seconds < o.seconds || t.seconds == o.seconds && t.ps < o.ps
 }
 
-// sub is the time from o to t; ok is false when it does not fit a run.
+// sub returns the time from o to t; ok is false if it exceeds the longest run.
 func (t instant) sub(o instant) (d clock.Time, ok bool) {
 	s := t.seconds - o.seconds
 	if s > int64(clock.MaxRun)/second || s < -int64(clock.MaxRun)/second {
@@ -44,7 +44,7 @@ func (t instant) sub(o instant) (d clock.Time, ok bool) {
 	return d, d <= clock.Time(clock.MaxRun)
 }
 
-// columns cuts a CSV row. Rows with a quote go through encoding/csv.
+// columns splits a CSV row. Rows with a quote are parsed by encoding/csv.
 func columns(line []byte, into [][]byte) ([][]byte, *fault) {
 	into = into[:0]
 	if bytes.IndexByte(line, '"') >= 0 {
@@ -67,7 +67,7 @@ func columns(line []byte, into [][]byte) ([][]byte, *fault) {
 	}
 }
 
-// trim is bytes.TrimSpace, quick where there is none.
+// trim is bytes.TrimSpace, faster if there is nothing to trim.
 func trim(b []byte) []byte {
 	if n := len(b); n > 0 && b[0]-'!' < 0x7f-'!' && b[n-1]-'!' < 0x7f-'!' {
 		return b
@@ -75,7 +75,7 @@ func trim(b []byte) []byte {
 	return bytes.TrimSpace(b)
 }
 
-// count reads a number of tokens.
+// count parses a number of tokens.
 func count(b []byte, limit int32) (int32, *fault) {
 	v, digits := int64(0), 0
 	negative := len(b) > 0 && b[0] == '-'
@@ -91,7 +91,7 @@ func count(b []byte, limit int32) (int32, *fault) {
 	}
 	rest = rest[digits:]
 	if len(rest) > 1 && rest[0] == '.' && len(bytes.Trim(rest[1:], "0")) == 0 {
-		rest = nil // 12.0
+		rest = nil // a value such as 12.0 is a whole number
 	}
 	switch {
 	case digits == 0 || len(rest) > 0:
@@ -106,7 +106,7 @@ func count(b []byte, limit int32) (int32, *fault) {
 	return int32(v), nil
 }
 
-// unit is what a trace counts its time in.
+// unit is a unit of time.
 type unit struct {
 	name  string
 	ps    int64
@@ -119,7 +119,7 @@ var (
 	inNanos   = unit{"nanoseconds", second / 1e9, -9}
 )
 
-// decimal reads a number of units exactly to the picosecond; what is finer is cut off.
+// decimal parses a number of units exactly to the picosecond and truncates finer digits.
 func decimal(b []byte, u unit) (instant, *fault) {
 	var whole, fraction int64
 	i := 0
@@ -142,7 +142,7 @@ func decimal(b []byte, u unit) (instant, *fault) {
 	return instant{whole / per, whole%per*u.ps + fraction}, nil
 }
 
-// slowDecimal takes exponents and signs.
+// slowDecimal parses exponents and signs.
 func slowDecimal(b []byte, u unit) (instant, *fault) {
 	want := u.name + " from the start, 0 or more"
 	v, err := strconv.ParseFloat(string(b), 64)
@@ -158,7 +158,7 @@ func slowDecimal(b []byte, u unit) (instant, *fault) {
 	return instantOf(clock.FromSeconds(v)), nil
 }
 
-// stamps reads calendar times. It remembers the last date, which mostly stays.
+// stamps parses calendar times. It caches the last date.
 type stamps struct {
 	date [10]byte
 	days int64
@@ -166,8 +166,8 @@ type stamps struct {
 
 const stampForm = "2006-01-02 15:04:05[.fraction][zone]"
 
-// parse reads 2006-01-02 15:04:05 with T or a space between, an optional fraction, and an optional
-// zone: Z, +01, +0100 or +01:00. Without a zone the time is UTC.
+// parse parses 2006-01-02 15:04:05 with T or a space between, an optional fraction, and an optional zone: Z, +01,
+// +0100 or +01:00. The default zone is UTC.
 func (s *stamps) parse(b []byte) (instant, *fault) {
 	t, ok := s.read(b)
 	if !ok {
@@ -211,7 +211,7 @@ func (s *stamps) read(b []byte) (t instant, ok bool) {
 	return t, ok
 }
 
-// zone reads an offset from UTC in seconds.
+// zone parses an offset from UTC in seconds.
 func zone(b []byte) (int64, bool) {
 	if len(b) == 0 || len(b) == 1 && (b[0] == 'Z' || b[0] == 'z') {
 		return 0, true
@@ -235,7 +235,7 @@ func zone(b []byte) (int64, bool) {
 	return sign * int64(h*3600+m*60), h <= 23 && m <= 59
 }
 
-// two reads two digits; anything else is 100 or more.
+// two parses two digits; it returns 100 or more for anything else.
 func two(b []byte) int {
 	t, u := b[0]-'0', b[1]-'0'
 	if t > 9 || u > 9 {
@@ -244,8 +244,8 @@ func two(b []byte) int {
 	return int(t)*10 + int(u)
 }
 
-// civilDays is the number of days from 1970-01-01 to a date of the Gregorian calendar, counted in
-// years that begin in March, so that the leap day comes last.
+// civilDays returns the number of days from 1970-01-01 to a date of the Gregorian calendar. It counts in years that
+// begin in March, so that the leap day comes last.
 func civilDays(b []byte) (int64, bool) {
 	century, year, month, day := two(b), two(b[2:]), two(b[5:]), two(b[8:])
 	if century > 99 || year > 99 || b[4] != '-' || b[7] != '-' || month < 1 || month > 12 || day < 1 {

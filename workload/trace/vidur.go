@@ -1,7 +1,7 @@
 package trace
 
-// vidur is the layout of the traces of vidur and sarathi-serve: CSV with num_prefill_tokens and
-// num_decode_tokens, and the arrival in seconds where there is one.
+// vidur is the layout of the traces of vidur and sarathi-serve: CSV with num_prefill_tokens and num_decode_tokens,
+// and optionally the arrival in seconds.
 type vidur struct {
 	header
 	time, input, output int
@@ -9,11 +9,13 @@ type vidur struct {
 
 func vidurFormat() format {
 	return format{
-		Format: Format{"vidur", "CSV: num_prefill_tokens,num_decode_tokens and optionally arrived_at (s); without it a rate makes the arrivals", "https://github.com/microsoft/vidur"},
-		need:   [][]string{{"num_prefill_tokens", "num_decode_tokens"}},
-		may:    []string{"arrived_at", "num_total_tokens", "pd_ratio"},
+		Format: Format{"vidur", "CSV: num_prefill_tokens,num_decode_tokens and optionally arrived_at (s); without " +
+			"it a rate makes the arrivals", "https://github.com/microsoft/vidur"},
+		need: [][]string{{"num_prefill_tokens", "num_decode_tokens"}},
+		may:  []string{"arrived_at", "num_total_tokens", "pd_ratio"},
 		columns: func(_ *File, h header) layout {
-			return &vidur{header: h, time: h.index("arrived_at"), input: h.index("num_prefill_tokens"), output: h.index("num_decode_tokens")}
+			return &vidur{header: h, time: h.index("arrived_at"), input: h.index("num_prefill_tokens"),
+				output: h.index("num_decode_tokens")}
 		},
 	}
 }

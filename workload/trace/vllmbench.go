@@ -2,9 +2,9 @@ package trace
 
 import "fmt"
 
-// vllmBenchFormat is the result of `vllm bench serve --save-result --save-detailed`: one JSON object with a
-// list for each property of the requests. Older versions have no start_times, so that a rate must make the
-// arrivals. Requests with an error failed.
+// vllmBenchFormat is the result of `vllm bench serve --save-result --save-detailed`: one JSON object with a list
+// per property of the requests. Older versions have no start_times; a rate must then be set. Requests with an error
+// failed.
 func vllmBenchFormat() format {
 	return format{
 		Format:   Format{"vllm-bench", "JSON: input_lens, output_lens and optionally start_times (s), errors, of `vllm bench serve --save-detailed`", "https://docs.vllm.ai/en/latest/cli/bench/serve"},
@@ -36,24 +36,26 @@ func readVLLMBench(f *File, d *document) (*records, error) {
 	case err != nil:
 		return nil, err
 	case b.inputs == 0 && b.outputs == 0 && !b.listed:
-		return nil, &RowError{Name: f.name, Code: Fields, Problem: "has no requests, only their sums", Want: "a result saved with --save-detailed"}
+		return nil, &RowError{Name: f.name, Code: Fields, Problem: "has only totals and no requests",
+			Want: "a result saved with --save-detailed"}
 	case b.inputs != b.outputs || b.starts > 0 && b.starts != b.inputs || len(b.list) != b.inputs:
-		return nil, &RowError{Name: f.name, Code: Fields, Problem: fmt.Sprintf("%d input_lens, %d output_lens and %d start_times do not go together", b.inputs, b.outputs, b.starts), Want: "as many of each"}
+		return nil, &RowError{Name: f.name, Code: Fields, Problem: fmt.Sprintf("%d input_lens, %d output_lens and "+
+			"%d start_times differ in length", b.inputs, b.outputs, b.starts), Want: "lists of equal length"}
 	}
 	t := &records{list: b.list, timeless: b.starts == 0}
 	return t.sorted(), nil
 }
 
-// benchLists puts the lists of a result together into requests.
+// benchLists combines the lists of a result to requests.
 type benchLists struct {
 	d                       *document
 	limit                   int32
 	list                    []record
 	inputs, outputs, starts int
-	listed                  bool // there are lists of lengths
+	listed                  bool // the document has lists of lengths
 }
 
-// at is request number i.
+// at returns request number i.
 func (b *benchLists) at(i int) (*record, error) {
 	if i == maxRecords {
 		return nil, tooMany()
@@ -82,7 +84,7 @@ func (b *benchLists) startTimes() error {
 	})
 }
 
-// each reads a list of numbers, of a request each, and counts them.
+// each reads a list with one number per request and counts them.
 func (b *benchLists) each(n *int, do func(r *record, value []byte)) error {
 	return b.d.elements(func() error {
 		value, err := b.d.scalar()
@@ -107,29 +109,7 @@ func (b *benchLists) errors() error {
 			return err
 		}
 		i++
-		r.failed, err = b.d.anything()
+		r.failed, err = b.d.nonEmpty()
 		return err
 	})
-}
-
-func tooMany() error {
-	return &misshapen{"", fmt.Sprintf("at most %d requests in one document", maxRecords)}
-}
-
-// note keeps the first fault of a record.
-func (r *record) note(f *fault) {
-	if r.fault == nil {
-		r.fault = f
-	}
-}
-
-// anything takes a value, and says whether it is more than null, false, nothing or empty.
-func (d *document) anything() (bool, error) {
-	c, err := d.next()
-	if err != nil {
-		return false, err
-	}
-	head, _ := d.r.Peek(5)
-	nothing := c == '"' && len(head) > 1 && head[1] == '"' || string(head[:min(4, len(head))]) == "null" || string(head) == "false"
-	return !nothing, d.skip()
 }

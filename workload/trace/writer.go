@@ -11,8 +11,8 @@ import (
 	"clifftop/workload"
 )
 
-// Writer writes requests in Clifftop's own format, exactly: read again they have the same arrivals,
-// lengths, shared prefixes, sessions, classes and priorities. Call Flush at the end.
+// Writer writes requests in Clifftop's own format without loss: a reader gets the same arrivals, lengths, shared
+// prefixes, sessions, classes and priorities. Call Flush at the end.
 type Writer struct {
 	w       *bufio.Writer
 	classes []string
@@ -20,40 +20,41 @@ type Writer struct {
 	line    []byte
 }
 
-// Columns says which columns a trace in Clifftop's own format has.
+// Columns selects the columns of a trace in Clifftop's own format.
 type Columns struct {
 	// Full adds session, content, class and priority to arrival and lengths.
 	Full bool
-	// Waits adds the time that requests wait after the answer to the one before them. It implies Full.
+	// Waits adds the wait of requests after the output of the previous one. It implies Full.
 	Waits bool
 }
 
-// NewWriter writes the header; classes is the table of [workload.Request.Class].
+// NewWriter writes the header. classes is the list that [workload.Request.Class] indexes.
 func NewWriter(w io.Writer, c Columns, classes []string) *Writer {
 	c.Full = c.Full || c.Waits
 	t := &Writer{w: bufio.NewWriterSize(w, 64<<10), columns: c, classes: classes}
-	names := ownColumns[:len(ownColumns):len(ownColumns)]
+	names := nativeColumns[:len(nativeColumns):len(nativeColumns)]
 	if c.Full {
-		names = append(names, ownExtras...)
+		names = append(names, nativeExtras...)
 	}
 	if c.Waits {
-		names = append(names, ownWait)
+		names = append(names, waitColumn)
 	}
 	t.line = append(append(t.line, strings.Join(names, ",")...), '\n')
-	t.w.Write(t.line) // an error stays with the bufio.Writer
+	t.w.Write(t.line) // bufio.Writer keeps the error
 	return t
 }
 
-// Write writes a request. Requests come in order of arrival.
+// Write writes a request. Requests must be written in order of arrival.
 func (t *Writer) Write(r *workload.Request) error {
 	t.line = appendSeconds(t.line[:0], r.Arrival)
 	return t.request(r, noWait)
 }
 
-// WriteRow writes a row: its request, and those that wait for answers.
+// WriteRow writes a row: its request and its follow-ups. It returns an error if the columns cannot hold the
+// follow-ups.
 func (t *Writer) WriteRow(r *Row) error {
 	if len(r.Then) > 0 && (!t.columns.Waits || r.Session == 0) {
-		return fmt.Errorf("request %d is followed by others that wait for its answer, and has no session, or the trace no column for the wait", r.ID)
+		return fmt.Errorf("request %d has follow-ups, which need a session and the column wait_s", r.ID)
 	}
 	if err := t.Write(&r.Request); err != nil {
 		return err
@@ -71,10 +72,10 @@ func (t *Writer) WriteRow(r *Row) error {
 	return nil
 }
 
-// noWait is the wait of a request that has an arrival.
+// noWait is the wait of a request with an arrival.
 const noWait = clock.Duration(-1)
 
-// request writes what follows the arrival.
+// request writes the columns after the arrival.
 func (t *Writer) request(r *workload.Request, wait clock.Duration) error {
 	b := strconv.AppendInt(append(t.line, ','), int64(r.InputTokens), 10)
 	b = strconv.AppendInt(append(b, ','), int64(r.OutputTokens), 10)
@@ -105,10 +106,10 @@ func (t *Writer) request(r *workload.Request, wait clock.Duration) error {
 	return err
 }
 
-// Flush writes what is buffered, and returns the first error of the writer.
+// Flush writes buffered data and returns the first error of the writer.
 func (t *Writer) Flush() error { return t.w.Flush() }
 
-// appendSeconds prints an instant in seconds with as many decimals as it has.
+// appendSeconds appends an instant in seconds with as many decimals as it needs.
 func appendSeconds(b []byte, t clock.Time) []byte {
 	b = strconv.AppendInt(b, int64(t)/second, 10)
 	fraction := int64(t) % second
@@ -123,8 +124,8 @@ func appendSeconds(b []byte, t clock.Time) []byte {
 	return b
 }
 
-// appendContent prints the segments; answers of the session keep their meaning when they are the
-// latest ones, as in a conversation.
+// appendContent appends the segments. Outputs of the session are written as @out if they are the latest ones, as in
+// a conversation.
 func appendContent(b []byte, r *workload.Request) []byte {
 	if r.Content == nil {
 		return b
@@ -150,13 +151,12 @@ func appendContent(b []byte, r *workload.Request) []byte {
 	return b
 }
 
-// answersAtEnd is the number n of the session's latest answers that the content holds in their order, all
-// n of them and no others; 0 where that is not so.
+// answersAtEnd returns n if the content holds exactly the session's latest n outputs in order; otherwise 0.
 func answersAtEnd(r *workload.Request) int32 {
 	if r.Session == 0 {
 		return 0
 	}
-	next := int32(-1) // turn of the answer that should come next
+	next := int32(-1) // turn of the next expected output
 	n := int32(0)
 	for _, s := range r.Content.Segments {
 		for turn := range r.Turn {
@@ -177,7 +177,7 @@ func answersAtEnd(r *workload.Request) int32 {
 	return n
 }
 
-// appendText quotes where CSV needs it. Line ends, which the reader does not take, become spaces.
+// appendText quotes a text if CSV needs it. Line ends, which the reader does not accept, become spaces.
 func appendText(b []byte, s string) []byte {
 	s = strings.NewReplacer("\n", " ", "\r", " ").Replace(s)
 	if !strings.ContainsAny(s, `,"`) {

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Makes a sweep in N shards on one machine, with GNU parallel where it is installed and else with the shell alone, and
-# joins them. The other arguments are those of clifftop sweep; --out is among them.
+# Runs a sweep in N shards on one machine and joins them. It uses GNU parallel if it is installed, and otherwise only the shell.
+# The other arguments are those of clifftop sweep and must include --out.
 #
 #   experiments/scale-out/shell/sweep.sh 4 scenario.yaml --over rate=1..20:2000 --out results
 #
-# One process uses all cores by itself: this shows how shards are made where each may be on another machine.
-# With hosts that share the directory, parallel --sshlogin spreads them.
+# A single process already uses all cores. This script shows how to run shards that can be on different machines. If the hosts
+# share the directory, parallel --sshlogin distributes the shards.
 set -eu
 shards=$1
 shift

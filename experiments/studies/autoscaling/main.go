@@ -1,4 +1,4 @@
-// Command autoscaling serves a day of chat by fleets that follow the load and by fleets that do not, and writes tables and
+// Command autoscaling simulates a day of chat on fixed fleets and on fleets with autoscalers. It writes tables and
 // pictures.
 //
 //	go run ./experiments/studies/autoscaling -out experiments/studies/autoscaling

@@ -12,19 +12,19 @@ import (
 	"clifftop/report/plot"
 )
 
-// results are the runs of fleets on a day, by fleet and seed.
+// results holds the runs of the fleets on one day, by fleet and seed.
 type results struct {
 	day    string
 	fleets []fleet
 	runs   [][]outcome
 }
 
-// of are the runs of a fleet.
+// of returns the runs of a fleet.
 func (r *results) of(name string) []outcome {
 	return r.runs[slices.IndexFunc(r.fleets, func(f fleet) bool { return f.name == name })]
 }
 
-// column is a number of a table.
+// column is a column of a table.
 type column struct {
 	title string
 	of    func(*report.Summary) float64
@@ -37,8 +37,8 @@ var (
 )
 
 var columns = []column{
-	{"GPU hours paid", paid, hours}, {"of them idle", idle, hours}, {"replicas, most", highest, hours},
-	{"ready", ready, layout.Digits}, {"starting", starting, layout.Digits},
+	{"paid GPU hours", paid, hours}, {"idle GPU hours", idle, hours}, {"most replicas", highest, hours},
+	{"ready replicas", ready, layout.Digits}, {"starting replicas", starting, layout.Digits},
 	{"good requests", attainment, percent}, {"TTFT p95, s", ttftP95, layout.Digits}, {"TTFT p99, s", ttftP99, layout.Digits},
 	{"$ per million good tokens", price, layout.Digits},
 }
@@ -64,23 +64,23 @@ func (r *results) rows(b *strings.Builder, heads ...string) {
 
 // table writes a day as Markdown.
 func (x *study) table(b *strings.Builder, r *results) {
-	fmt.Fprintf(b, "\n## %s\n\nThe busiest hour has %.2f times the mean load. The objective takes %d replicas at the mean rate and %d at that of the busiest hour. Means of %d seeds.\n\n",
+	fmt.Fprintf(b, "\n## %s\n\nThe busiest hour has %.2f times the mean load. The SLO needs %d replicas at the mean rate and %d at the rate of the busiest hour. Means over %d seeds.\n\n",
 		r.day, peakOf(r.day), x.mean[r.day], x.peak[r.day], len(seeds))
 	r.rows(b, "Fleet")
 }
 
 func coldTable(b *strings.Builder, r *results) {
-	fmt.Fprintf(b, "\n## How long a start takes\n\n%s, by the mean cold start.\n\n", r.day)
+	fmt.Fprintf(b, "\n## Duration of a cold start\n\n%s, by mean cold start.\n\n", r.day)
 	r.rows(b, "Fleet", "Cold start")
 }
 
-// costs shows what is paid, and what one gets for it.
+// costs shows the paid GPU hours, the share of good requests and the TTFT.
 func costs(all []results) *plot.Figure {
 	c := plot.Comparison{
 		Title:   costTitle(&all[0]),
 		Caption: "llama-3.1-8b on a10g, chat, 3 requests/s on average; mean of five seeds; cold start 3 min",
 		Loads:   days,
-		Notes:   []string{"Good requests have a first token within 3 s and then one every 100 ms."},
+		Notes:   []string{"Good requests get a first token within 3 s and then one every 100 ms."},
 	}
 	for _, f := range fleets {
 		c.Systems = append(c.Systems, f.name)
@@ -90,7 +90,7 @@ func costs(all []results) *plot.Figure {
 		of    func(*report.Summary) float64
 		late  bool
 	}{
-		{"GPU hours paid for a day", paid, false},
+		{"paid GPU hours per day", paid, false},
 		{"good requests, %", func(s *report.Summary) float64 { return 100 * attainment(s) }, false},
 		{"TTFT p95", func(s *report.Summary) float64 { return 1e3 * ttftP95(s) }, true},
 	} {
@@ -107,19 +107,19 @@ func costs(all []results) *plot.Figure {
 	return c.Figure()
 }
 
-// costTitle says what following the load saves, and what a bad metric costs.
+// costTitle is the title of the picture: the savings, and the cost of a bad metric.
 func costTitle(r *results) string {
 	saved := 1 - mean(r.of(kedaConcurrent), paid)/mean(r.of(forPeak), paid)
-	return fmt.Sprintf("To follow requests in the system saves %.0f %% of the GPU hours; to follow the queue makes %.0f %% of the requests bad",
+	return fmt.Sprintf("Scaling by requests in the system saves %.0f %% of the GPU hours; by queue length, %.0f %% of the requests are bad",
 		100*saved, 100*(1-mean(r.of(kedaWaiting), attainment)))
 }
 
-// quarters is the number of intervals of a picture of a day.
+// quarters is the number of intervals in the picture of a day: quarters of an hour.
 const quarters = 96
 
-// course shows a day of the first seed.
+// course is the picture of a day, with the first seed.
 func course(r *results) *chart.Lines {
-	replicas := chart.Panel{Title: "Replicas that are ready", X: chart.Scale{Unit: chart.Whole, Max: 24}, Y: chart.Scale{Title: "number, mean of 15 minutes", Unit: chart.Whole}}
+	replicas := chart.Panel{Title: "Ready replicas", X: chart.Scale{Unit: chart.Whole, Max: 24}, Y: chart.Scale{Title: "number, mean of 15 minutes", Unit: chart.Whole}}
 	ttft := chart.Panel{
 		Title: "Time to first token", X: chart.Scale{Title: "hour of the day", Unit: chart.Whole, Max: 24},
 		Y: chart.Scale{Title: "mean of 15 minutes", Unit: chart.Milliseconds, Log: true},
@@ -139,13 +139,13 @@ func course(r *results) *chart.Lines {
 	}
 	ttft.Rules = []chart.Rule{{At: 3000, Name: "limit", Limit: true}}
 	return &chart.Lines{
-		Title:   "Queues tell too late: replicas that follow them come when the queue is long, and go when it is gone",
+		Title:   "The queue length is too late: new replicas come when the queue is already long, and leave when it is empty",
 		Caption: "llama-3.1-8b on a10g, chat in office hours, 3 requests/s on average; seed " + fmt.Sprint(seeds[0]),
 		Panels:  []chart.Panel{replicas, ttft},
 	}
 }
 
-// over is the weighted mean of a number over the points of a time.
+// over is the weighted mean of a number over the points from a time to a time.
 func over(series []report.SeriesPoint, from, to float64, of func(*report.SeriesPoint) (*float64, float64)) float64 {
 	sum, weight := 0.0, 0.0
 	for i := range series {

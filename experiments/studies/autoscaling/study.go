@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/report"
 	"clifftop/workload"
 )
@@ -15,7 +16,7 @@ import (
 //go:embed day.yaml
 var dayFile []byte
 
-// Targets were chosen on one seed. What is said of them is said of the others.
+// The targets were chosen with seed chosenOn. The results use the other seeds.
 const chosenOn = 1
 
 var seeds = []uint64{2, 3, 4, 5, 6}
@@ -23,10 +24,10 @@ var seeds = []uint64{2, 3, 4, 5, 6}
 // most is how many replicas an autoscaler may have.
 const most = 12
 
-// days are courses of the load, with the same mean.
+// days are hourly profiles of the load, with the same mean.
 var days = []string{"office-hours", "chat-azure24-weekday"}
 
-// fleet is a way to decide how many replicas there are.
+// fleet is a rule for the number of replicas.
 type fleet struct {
 	name      string
 	peak      bool   // as many as the peak takes
@@ -35,32 +36,32 @@ type fleet struct {
 	cold      string // another mean cold start
 }
 
-// The fleets that the text names.
+// Names of the fleets that the text mentions.
 const (
-	forMean        = "fixed, for the mean"
-	forPeak        = "fixed, for the peak"
+	forMean        = "fixed, mean load"
+	forPeak        = "fixed, peak load"
 	kedaWaiting    = "KEDA, 5 waiting"
-	kedaConcurrent = "KEDA, 12 at once"
-	knative        = "Knative, 12 at once"
+	kedaConcurrent = "KEDA, 12 requests"
+	knative        = "Knative, 12 requests"
 )
 
-// fleets are what is compared. Queues of 5 are what the example of vLLM's production stack keeps; 12 requests at once are
-// what a replica has at 3/4 of the rate that it can serve within the limits.
+// fleets are the variants. A queue of 5 is the target in the example of vLLM's production stack. A replica has 12 requests
+// at 3/4 of the rate that it can serve within the limits.
 var fleets = []fleet{
 	{name: forMean, mean: true},
 	{name: forPeak, peak: true},
 	{name: "HPA, 1 waiting", autoscale: "policy: hpa, metric: waiting, target: 1"},
 	{name: kedaWaiting, autoscale: "policy: keda, metric: waiting, target: 5, polling_interval: 15s"},
-	{name: "KEDA, 40 % of the KV pool", autoscale: "policy: keda, metric: kv-usage, target: 0.4, polling_interval: 15s"},
-	{name: "HPA, 12 at once", autoscale: "policy: hpa, metric: concurrency, target: 12"},
+	{name: "KEDA, 40 % KV usage", autoscale: "policy: keda, metric: kv-usage, target: 0.4, polling_interval: 15s"},
+	{name: "HPA, 12 requests", autoscale: "policy: hpa, metric: concurrency, target: 12"},
 	{name: kedaConcurrent, autoscale: "policy: keda, metric: concurrency, target: 12, polling_interval: 15s"},
 	{name: knative, autoscale: "policy: knative, target: 12, target_utilization: 1"},
 }
 
-// colds are the mean cold starts of the second question, of which one is the scenario's.
+// colds are the mean cold starts of the second question. One of them is the scenario's own.
 var colds = []string{"30s", "3m", "10m"}
 
-// started are the fleets that it is asked of.
+// started are the fleets of the second question.
 var started = []string{kedaWaiting, kedaConcurrent, knative}
 
 // named finds a fleet by its name.
@@ -70,18 +71,18 @@ func named(name string) fleet {
 
 // study is a scenario and the sizes of its fixed fleets, by day.
 type study struct {
-	scenario   *experiments.Scenario
+	scenario   *scenario.Scenario
 	mean, peak map[string]int
 }
 
-func set(key, value string) experiments.Setting {
-	return experiments.Setting{Key: key, Value: value}
+func set(key, value string) scenario.Setting {
+	return scenario.Setting{Key: key, Value: value}
 }
 
-// newStudy finds the sizes of the fixed fleets: the smallest that meet the objective for two hours at the mean rate, and at the
+// newStudy finds the sizes of the fixed fleets: the smallest that meet the SLO for two hours at the mean rate and at the
 // rate of the busiest hour.
 func newStudy(ctx context.Context) (*study, error) {
-	s, err := experiments.Parse("day.yaml", dayFile)
+	s, err := scenario.Parse("day.yaml", dayFile)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func peakOf(day string) float64 {
 	return 0
 }
 
-// smallest is the least number of replicas, from least on, that meets the objective at a steady rate.
+// smallest is the smallest number of replicas, starting at least, that meets the SLO at a steady rate.
 func (x *study) smallest(ctx context.Context, rate float64, least int) (int, error) {
 	for n := least; n <= most; n++ {
 		s, err := x.scenario.With(
@@ -135,15 +136,15 @@ func (x *study) smallest(ctx context.Context, rate float64, least int) (int, err
 }
 
 // with is the scenario of a fleet on a day.
-func (x *study) with(f fleet, day string, seed uint64, more ...experiments.Setting) (*experiments.Scenario, error) {
-	settings := []experiments.Setting{set("workload.arrivals.hourly", day), set("run.seed", strconv.FormatUint(seed, 10))}
+func (x *study) with(f fleet, day string, seed uint64, more ...scenario.Setting) (*scenario.Scenario, error) {
+	settings := []scenario.Setting{set("workload.arrivals.hourly", day), set("run.seed", strconv.FormatUint(seed, 10))}
 	switch {
 	case f.mean:
 		settings = append(settings, set("deployment.replicas", strconv.Itoa(x.mean[day])))
 	case f.peak:
 		settings = append(settings, set("deployment.replicas", strconv.Itoa(x.peak[day])))
 	default:
-		// At midnight there are as many as the mean takes, so that the day does not begin with a queue.
+		// At midnight the fleet has the size for the mean load, so that the day does not start with a queue.
 		settings = append(settings, set("lifecycle.autoscale", fmt.Sprintf("{%s, max: %d, initial: %d}", f.autoscale, most, x.mean[day])))
 	}
 	if f.cold != "" {
@@ -152,14 +153,14 @@ func (x *study) with(f fleet, day string, seed uint64, more ...experiments.Setti
 	return x.scenario.With(append(settings, more...)...)
 }
 
-// outcome is what is kept of a run.
+// outcome is the result of a run.
 type outcome struct {
 	*report.Summary
 	series []report.SeriesPoint
 }
 
-// run runs fleets on a day with all seeds. The results are by fleet and seed.
-func (x *study) run(ctx context.Context, list []fleet, day string, seeds []uint64, more ...experiments.Setting) ([][]outcome, error) {
+// run simulates fleets on a day with all seeds. The results are by fleet and seed.
+func (x *study) run(ctx context.Context, list []fleet, day string, seeds []uint64, more ...scenario.Setting) ([][]outcome, error) {
 	results := make([][]outcome, len(list))
 	for i := range results {
 		results[i] = make([]outcome, len(seeds))
@@ -180,7 +181,7 @@ func (x *study) run(ctx context.Context, list []fleet, day string, seeds []uint6
 	return results, err
 }
 
-// The numbers of a run that are looked at.
+// The numbers of a run that the tables show.
 func attainment(s *report.Summary) float64 { return *s.Goodput.Attainment }
 func paid(s *report.Summary) float64       { return *s.System.Replicas.GPUHours }
 func idle(s *report.Summary) float64       { return *s.System.Replicas.IdleGPUHours }

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"os"
 	"testing"
 
+	"clifftop/internal/testenv"
 	"clifftop/report"
 )
 
@@ -23,7 +23,7 @@ func TestMorning(t *testing.T) {
 		list = append(list, f)
 	}
 	const fixed, peak, waiting, concurrent, serverless, quick, slow = 0, 1, 2, 3, 4, 5, 6
-	tested := seeds[:2]
+	tested := seeds[:testenv.Choose(1, 2)]
 	runs, err := x.run(ctx, list, days[0], tested, set("workload.arrivals.begin", "5h"), set("run.duration", "6h"))
 	if err != nil {
 		t.Fatal(err)
@@ -60,9 +60,7 @@ func TestMorning(t *testing.T) {
 
 // TestDays runs whole days.
 func TestDays(t *testing.T) {
-	if os.Getenv("CLIFFTOP_LONG") == "" {
-		t.Skip("CLIFFTOP_LONG is not set: whole days are left out, half a minute of CPU")
-	}
+	testenv.NeedsLong(t, "whole days are left out, half a minute of CPU")
 	ctx := context.Background()
 	x, err := newStudy(ctx)
 	if err != nil {

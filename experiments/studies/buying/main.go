@@ -1,5 +1,5 @@
-// Command buying plans four questions of what to buy, and writes the plans: when more of a cheaper GPU wins and when it
-// loses, and when four GPUs serve better as one replica and when as four.
+// Command buying answers four questions about what to buy, and writes the plans: when more of a cheaper GPU wins and when
+// it loses, and when four GPUs are better as one replica or as four.
 //
 //	go run ./experiments/studies/buying -out experiments/studies/buying
 package main
@@ -10,19 +10,19 @@ import (
 	_ "embed"
 	"fmt"
 
-	"clifftop/experiments"
 	"clifftop/experiments/planning"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/studies/paper"
-	"clifftop/report"
+	"clifftop/report/plan"
 )
 
 //go:embed pairs.yaml
 var pairs []byte
 
 // plans answers all questions, in their order.
-func plans(ctx context.Context) (names []string, list []*report.Plan, err error) {
+func plans(ctx context.Context) (names []string, list []*plan.Result, err error) {
 	for _, doc := range bytes.Split(pairs, []byte("\n---\n")) {
-		s, err := experiments.Parse("pairs.yaml", doc)
+		s, err := scenario.Parse("pairs.yaml", doc)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -42,12 +42,12 @@ func run(ctx context.Context, out string) error {
 	if err != nil {
 		return err
 	}
-	results, err := paper.New(out, "buying", "; the questions are in [pairs.yaml](pairs.yaml).")
+	results, err := paper.New(out, "buying", "; [pairs.yaml](pairs.yaml) has the questions.")
 	if err != nil {
 		return err
 	}
 	for i, p := range list {
-		fmt.Fprintf(&results.Text, "\n## %s\n\n| candidate | $/month | requests/s of a replica | SLO used |\n|---|---:|---:|---:|\n", names[i])
+		fmt.Fprintf(&results.Text, "\n## %s\n\n| candidate | $/month | requests/s per replica | SLO used |\n|---|---:|---:|---:|\n", names[i])
 		for _, c := range p.Candidates {
 			fmt.Fprintf(&results.Text, "| %s | %.0f | %.3g | %.0f %% |\n", c.Name, *c.USDPerMonth, c.Capacity.PassesRequestsPerS, 100*c.AtPlan.SLOUse)
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"clifftop/report"
+	"clifftop/report/plan"
 )
 
 // TestOutcomes asserts who wins each pair, and that the answer says why.
@@ -15,13 +15,13 @@ func TestOutcomes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []struct {
-		winner func(c *report.PlanCandidate) bool
+		winner func(c *plan.Candidate) bool
 		loser  string
 	}{
-		{func(c *report.PlanCandidate) bool { return c.GPU == "l40s" && c.Replicas > 1 }, "h100-sxm"},
-		{func(c *report.PlanCandidate) bool { return c.GPU == "h100-sxm" }, "l40s"},
-		{func(c *report.PlanCandidate) bool { return c.TensorParallel == 4 }, "h100-sxm"},
-		{func(c *report.PlanCandidate) bool { return c.TensorParallel == 1 && c.Replicas > 1 }, "TP 4"},
+		{func(c *plan.Candidate) bool { return c.GPU == "l40s" && c.Replicas > 1 }, "h100-sxm"},
+		{func(c *plan.Candidate) bool { return c.GPU == "h100-sxm" }, "l40s"},
+		{func(c *plan.Candidate) bool { return c.TensorParallel == 4 }, "h100-sxm"},
+		{func(c *plan.Candidate) bool { return c.TensorParallel == 1 && c.Replicas > 1 }, "TP 4"},
 	} {
 		p := list[i]
 		if len(p.Candidates) == 0 || !want.winner(&p.Candidates[0]) {

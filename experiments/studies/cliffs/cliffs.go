@@ -6,10 +6,10 @@ import (
 	"clifftop/report"
 )
 
-// published are the users and tokens per second that the cliff is known by.
+// published are the tokens per second of the published example.
 var published = []float64{5000, 25000, 35000, 30000}
 
-// all are the cliffs in the order of the results.
+// all returns the cliffs in the order of the results.
 func all() ([]*cliff, error) {
 	list := []*cliff{literal(), preempt(), retries(), fleet()}
 	for _, c := range list {
@@ -24,14 +24,14 @@ func all() ([]*cliff, error) {
 
 func literal() *cliff {
 	return &cliff{
-		name: "literal", unit: "tokens/s, prompts and answers, cached or not",
+		name: "literal", unit: "tokens/s, prompts and outputs, cached or not",
 		measure: func(s *report.Summary) float64 { return *s.Throughput.TotalTokensPerS }, copies: 1,
 		published: published, least: 1. / 7,
 		drawn:  []int{10, 25, 50, 75, 100, 125, 150, 200},
 		thinks: "{distribution: lognormal, mean: 11s, cv: 2}",
 		cause:  "Hit rate", causeTitle: "Prompt tokens found in the prefix cache",
-		twins: []variant{
-			set("four times the KV pool", "engine.num_gpu_blocks_override=113360"),
+		controls: []variant{
+			set("four times the KV cache", "engine.num_gpu_blocks_override=113360"),
 			set("KV in FP8", "deployment.kv_cache_dtype=fp8"),
 			set("an H200", "gpu=h200-sxm"),
 			set("no prefix cache", "engine.enable_prefix_caching=false"),
@@ -41,7 +41,7 @@ func literal() *cliff {
 				{"think time, s", []float64{8, 9, 10, 11}},
 				{"document", []float64{4000, 4400, 4800, 5200, 5600}},
 				{"question", []float64{200, 400, 600, 800}},
-				{"answer", []float64{120, 180, 240}},
+				{"output", []float64{120, 180, 240}},
 			},
 			settings: func(v []float64) []string {
 				return []string{
@@ -62,19 +62,19 @@ func preempt() *cliff {
 		published: published, shape: true, least: 1. / 7,
 		drawn:  []int{10, 25, 50, 75, 100, 125, 150, 200},
 		thinks: "{distribution: lognormal, mean: 60s, cv: 2}",
-		cause:  "Computed again", causeTitle: "Computed tokens that had been computed before",
-		twins: []variant{
-			set("room reserved", "engine.admission=full-length"),
-			set("room for the whole prompt", "engine.admission=full-prompt"),
+		cause:  "Recomputed", causeTitle: "Fraction of tokens that are recomputed",
+		controls: []variant{
+			set("memory reserved", "engine.admission=full-length"),
+			set("memory for the whole prompt", "engine.admission=full-prompt"),
 			set("a prefix cache", "engine.enable_prefix_caching=true"),
-			set("four times the KV pool", "engine.num_gpu_blocks_override=26280"),
+			set("four times the KV cache", "engine.num_gpu_blocks_override=26280"),
 		},
 		search: search{
 			axes: []axis{
 				{"think time, s", []float64{30, 40, 50, 60, 80, 100}},
 				{"prompt", []float64{1500, 2000, 3000, 4000}},
 				{"its cv", []float64{0.5, 1}},
-				{"answer", []float64{150, 250, 500}},
+				{"output", []float64{150, 250, 500}},
 			},
 			settings: func(v []float64) []string {
 				return []string{
@@ -92,15 +92,15 @@ func preempt() *cliff {
 func retries() *cliff {
 	told, bounded, short := "clients.cancel_on_timeout=true", "clients.retry_budget=0.1", "engine.max_num_queued_reqs=96"
 	return &cliff{
-		name: "retries", unit: "output tokens/s of answers that clients received",
+		name: "retries", unit: "output tokens/s received by clients",
 		measure: func(s *report.Summary) float64 { return *s.Throughput.SuccessfulOutputTokensPerS }, copies: 1,
 		drawn:   []int{10, 25, 50, 75, 100, 125, 150, 200},
 		thinks:  "{distribution: fixed, mean: 1s}",
 		subject: "useful output",
-		cause:   "Received", causeTitle: "Output tokens whose clients received the whole answer",
+		cause:   "Received by clients", causeTitle: "Fraction of output tokens in complete outputs",
 		also: &column{"base, all output", func(s *report.Summary) float64 { return *s.Throughput.OutputTokensPerS }, 0, false},
-		twins: []variant{
-			set("remedies", told, bounded, short),
+		controls: []variant{
+			set("all cures", told, bounded, short),
 			set("server told", told),
 			set("few retries", bounded),
 			set("short queue", short),
@@ -117,17 +117,17 @@ func fleet() *cliff {
 		published: published, shape: true, least: 1. / 10,
 		drawn:  []int{10, 25, 50, 75, 100, 125, 150, 200},
 		thinks: "{distribution: lognormal, mean: 20s, cv: 2}",
-		cause:  "Computed again", causeTitle: "Computed tokens that had been computed before",
-		twins: []variant{
-			set("four times the KV pool", "engine.num_gpu_blocks_override=25696"),
-			set("room reserved", "engine.admission=full-length"),
+		cause:  "Recomputed", causeTitle: "Fraction of tokens that are recomputed",
+		controls: []variant{
+			set("four times the KV cache", "engine.num_gpu_blocks_override=25696"),
+			set("memory reserved", "engine.admission=full-length"),
 			set("an H200", "gpu=h200-sxm"),
 		},
 		search: search{
 			axes: []axis{
 				{"think time, s", []float64{4, 10, 20, 40}},
 				{"prompt", []float64{150, 500, 1000}},
-				{"answer", []float64{600, 1000, 1500}},
+				{"output", []float64{600, 1000, 1500}},
 				{"its cv", []float64{0.1, 0.5}},
 			},
 			settings: func(v []float64) []string {

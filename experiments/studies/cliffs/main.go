@@ -1,5 +1,5 @@
-// Command cliffs makes throughput fall as load rises, by one mechanism after another, and takes each away again. It writes a
-// table and a picture for each.
+// Command cliffs shows four mechanisms by which throughput falls when the load rises. Each has controls: the same scenario
+// without the mechanism. It writes tables and a picture for each.
 //
 //	go run ./experiments/studies/cliffs -out experiments/studies/cliffs
 //	go run ./experiments/studies/cliffs -search preempt
@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	grid := flag.String("search", "", "try all traffics of a `cliff`'s grid instead, and show the nearest to what was published")
+	grid := flag.String("search", "", "try all traffics of this `cliff`'s grid, and show those closest to the published numbers")
 	paper.Main(func(ctx context.Context, out string) error { return run(ctx, out, *grid) })
 }
 
@@ -46,17 +46,17 @@ func run(ctx context.Context, out, grid string) error {
 	return p.Save()
 }
 
-// find runs all that is told of a cliff.
+// find runs all simulations of a cliff.
 func (c *cliff) find(ctx context.Context) (*findings, error) {
-	drawn, err := c.run(ctx, []variant{baseline, c.twins[0]}, c.drawn, seeds)
+	drawn, err := c.run(ctx, []variant{baseline, c.controls[0]}, c.drawn, seeds)
 	if err != nil {
 		return nil, err
 	}
-	more, err := c.run(ctx, c.twins[1:], users, seeds)
+	more, err := c.run(ctx, c.controls[1:], users, seeds)
 	if err != nil {
 		return nil, err
 	}
-	f := &findings{cliff: c, base: drawn[0], twins: append(drawn[1:2:2], more...)}
+	f := &findings{cliff: c, base: drawn[0], controls: append(drawn[1:2:2], more...)}
 	dir, err := os.MkdirTemp("", "cliffs")
 	if err != nil {
 		return nil, err
@@ -82,5 +82,5 @@ func searchOne(ctx context.Context, list []*cliff, name string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("no grid is called %q", name)
+	return fmt.Errorf("there is no grid %q", name)
 }

@@ -11,7 +11,7 @@ import (
 	"clifftop/experiments"
 )
 
-// search is a grid of traffics. Models, GPUs, engines and step times are not searched.
+// search is a grid of traffics. Models, GPUs, engines and step times stay the same.
 type search struct {
 	axes     []axis
 	settings func(values []float64) []string
@@ -51,23 +51,23 @@ func (s search) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// candidate is a traffic of the grid, and how far it is from what was published.
+// candidate is a traffic of the grid, and its distance to the published numbers.
 type candidate struct {
 	values     []float64
 	throughput []float64 // at the published loads
 	distance   float64   // root of the mean square of the logarithms of the ratios
 	worst      float64   // ratio, as a fraction above or below 1
-	holds      bool      // it falls far enough, and its twin does not
+	holds      bool      // it falls far enough, and its control does not
 }
 
-// try runs the whole grid, and its first twin, on the seed that is chosen on. The nearest come first.
+// try runs the whole grid and its first control with seed chosenOn. The closest candidates come first.
 func (c *cliff) try(ctx context.Context) ([]candidate, error) {
 	list := make([]candidate, c.search.size())
 	err := experiments.Parallel(ctx, len(list), 0, nil, func(ctx context.Context, n int) error {
 		v := c.search.values(n)
 		settings := c.search.settings(v)
 		at := set("candidate", settings...)
-		without := variant{name: "twin", settings: slices.Concat(at.settings, c.twins[0].settings)}
+		without := variant{name: "control", settings: slices.Concat(at.settings, c.controls[0].settings)}
 		results, err := c.run(ctx, []variant{at, without}, users, []uint64{chosenOn})
 		if err != nil {
 			return fmt.Errorf("%s: %w", strings.Join(settings, " "), err)
@@ -97,8 +97,8 @@ func b2i(b bool) int {
 	return 0
 }
 
-// distance compares throughputs with what was published: the root of the mean square of the logarithms, and the largest
-// ratio. Of a shape the common factor is left out.
+// distance compares throughputs with the published ones: it returns the root mean square of the logarithms of the ratios,
+// and the largest ratio. For a shape, the common factor is removed first.
 func (c *cliff) distance(throughput []float64) (rms, worst float64) {
 	factor := c.factor(throughput)
 	for i, p := range c.published {
@@ -111,7 +111,7 @@ func (c *cliff) distance(throughput []float64) (rms, worst float64) {
 	return math.Sqrt(rms / float64(len(c.published))), worst
 }
 
-// factor is what lies between throughputs and a published shape in the geometric mean; 1 for one that is absolute.
+// factor is the geometric mean of published / simulated throughput; 1 if the published numbers are absolute.
 func (c *cliff) factor(throughput []float64) float64 {
 	if !c.shape {
 		return 1
@@ -132,8 +132,8 @@ func (c *cliff) table(list []candidate, most int) string {
 			holding++
 		}
 	}
-	fmt.Fprintf(&b, "%s: %d traffics tried on seed %d; in %d of them throughput falls from 100 to 200 users by %.3g %% or more, and not with %s\n",
-		c.name, len(list), chosenOn, holding, 100*c.least, c.twins[0].name)
+	fmt.Fprintf(&b, "%s: %d traffics tried with seed %d. In %d of them, throughput falls from 100 to 200 users by %.3g %% or more, but not with %s.\n",
+		c.name, len(list), chosenOn, holding, 100*c.least, c.controls[0].name)
 	for _, k := range list[:min(most, len(list))] {
 		for i, a := range c.search.axes {
 			fmt.Fprintf(&b, "%s %g  ", a.name, k.values[i])

@@ -6,22 +6,23 @@ import (
 	"strings"
 
 	"clifftop/report"
+	"clifftop/report/curve"
 	"clifftop/report/plot"
 )
 
-// findings are the results of a cliff.
+// findings holds the results of a cliff.
 type findings struct {
 	*cliff
-	base  *runs
-	twins []*runs
-	// varied are the base and the variations of its constants, at the two loads between which throughput falls.
+	base     *runs
+	controls []*runs
+	// varied are the base and its variations with other constants, at the two loads between which throughput falls.
 	varied []*runs
 }
 
 // The loads between which throughput falls.
 const before, after = 100, 200
 
-// column is a number that tells what happens.
+// column is a column of the table of details.
 type column struct {
 	title string
 	of    func(*report.Summary) float64
@@ -35,28 +36,28 @@ func columns() []column {
 		{"Preemptions/s", func(s *report.Summary) float64 {
 			return float64(s.System.Preemptions) / (s.Window.EndS - s.Window.StartS)
 		}, 0, false},
-		{"Computed again", recomputed, 0, false},
-		{"Given up", func(s *report.Summary) float64 { return value(s.System.ErrorRate) }, 0, false},
-		{"Attempts for a request", func(s *report.Summary) float64 {
+		{"Recomputed", recomputed, 0, false},
+		{"Error rate", func(s *report.Summary) float64 { return value(s.System.ErrorRate) }, 0, false},
+		{"Attempts per request", func(s *report.Summary) float64 {
 			return float64(s.Requests.Attempts) / float64(s.Requests.Offered)
 		}, 1, false},
-		{"Received", func(s *report.Summary) float64 {
+		{"Received by clients", func(s *report.Summary) float64 {
 			return *s.Throughput.SuccessfulOutputTokensPerS / *s.Throughput.OutputTokensPerS
 		}, 1, false},
 		{"TTFT p50, s", func(s *report.Summary) float64 { return value(s.Latency.TTFT.P50) / 1e3 }, 0, false},
 		{"TTFT p99, s", func(s *report.Summary) float64 { return value(s.Latency.TTFT.P99) / 1e3 }, 0, true},
 		{"TPOT p50, ms", func(s *report.Summary) float64 { return value(s.Latency.TPOT.P50) }, 0, false},
 		gpuTime("GPU time: lost cache", func(g *report.GPUSeconds) *float64 { return g.CacheMiss }),
-		gpuTime("GPU time: again", func(g *report.GPUSeconds) *float64 { return g.Recompute }),
-		gpuTime("GPU time: for nobody", func(g *report.GPUSeconds) *float64 { return g.Cancelled }),
+		gpuTime("GPU time: recomputed", func(g *report.GPUSeconds) *float64 { return g.Recompute }),
+		gpuTime("GPU time: cancelled", func(g *report.GPUSeconds) *float64 { return g.Cancelled }),
 		{"Busy", func(s *report.Summary) float64 { return value(s.System.BusyFraction) }, 0, false},
-		{"Waiting for KV", func(s *report.Summary) float64 { return value(s.System.GapByCause.KV) }, 0, false},
-		{"for budget", func(s *report.Summary) float64 { return value(s.System.GapByCause.TokenBudget) }, 0, false},
-		{"for a seat", func(s *report.Summary) float64 { return value(s.System.GapByCause.Seats) }, 0, false},
+		{"Waiting: KV", func(s *report.Summary) float64 { return value(s.System.GapByCause.KV) }, 0, false},
+		{"Waiting: token budget", func(s *report.Summary) float64 { return value(s.System.GapByCause.TokenBudget) }, 0, false},
+		{"Waiting: seats", func(s *report.Summary) float64 { return value(s.System.GapByCause.Seats) }, 0, false},
 	}
 }
 
-// gpuTime is the part of the window that the GPU spends on something.
+// gpuTime is a column: a kind of GPU time, as a fraction of the window.
 func gpuTime(title string, part func(*report.GPUSeconds) *float64) column {
 	return column{title: title, of: func(s *report.Summary) float64 {
 		return value(part(&s.System.GPUSeconds)) / (s.Window.EndS - s.Window.StartS)
@@ -70,7 +71,7 @@ func value(p *float64) float64 {
 	return *p
 }
 
-// recomputed is the part of all computed tokens that had been computed before.
+// recomputed is the fraction of computed tokens that are recomputed.
 func recomputed(s *report.Summary) float64 { return float64(s.Tokens.Recomputed) / computed(s) }
 
 // computed is the number of tokens that went through the model.
@@ -79,11 +80,10 @@ func computed(s *report.Summary) float64 {
 	return float64(t.Input - t.CachedInput + t.Output + t.Recomputed)
 }
 
-// perResult is the number of tokens computed for each token of what the cliff measures as a result: of the answers that
-// clients received whole.
+// perResult is the number of computed tokens per token of completed output.
 func perResult(s *report.Summary) float64 { return computed(s) / float64(s.Tokens.OutputSuccessful) }
 
-// fewest is how many requests a 99th percentile wants, over all seeds.
+// fewest is the number of requests that a 99th percentile needs, over all seeds.
 const fewest = 1000
 
 // cell is the mean of a column over seeds.
@@ -103,35 +103,35 @@ func (r *runs) mean(users int, of func(*report.Summary) float64) float64 {
 	return estimate(r.of(users, of)).mean
 }
 
-// foretold is what the rule X = X₀/(1+p/o+w) makes of the twin's throughput at a load: computed tokens for each result
-// are 1+p/o in the twin and 1+p/o+w in the base. Seen is what became of it.
-func foretold(base, twin *runs, users int) (rule, seen float64) {
-	return twin.mean(users, perResult) / base.mean(users, perResult),
-		estimate(base.throughput(users)).mean / estimate(twin.throughput(users)).mean
+// predicted returns the throughput of the base as a fraction of the control's: by the rule X = X₀/(1+p/o+w), and in the
+// simulation. The control computes 1+p/o tokens per output token, the base 1+p/o+w.
+func predicted(base, control *runs, users int) (rule, seen float64) {
+	return control.mean(users, perResult) / base.mean(users, perResult),
+		estimate(base.throughput(users)).mean / estimate(control.throughput(users)).mean
 }
 
 // write writes all tables.
 func (f *findings) write(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## %s: %s\n\n", f.name, f.scenario.Name)
 	if n := f.search.size(); n > 1 {
-		fmt.Fprintf(b, "%d traffics were tried on seed %d: %v. [%s.yaml](%s.yaml) has the one that was chosen.\n", n, chosenOn, f.search, f.name, f.name)
+		fmt.Fprintf(b, "%d traffics were tried with seed %d: %v. [%s.yaml](%s.yaml) has the chosen one.\n", n, chosenOn, f.search, f.name, f.name)
 	} else {
-		fmt.Fprintf(b, "Nothing was searched. [%s.yaml](%s.yaml) has the traffic.\n", f.name, f.name)
+		fmt.Fprintf(b, "There was no search. [%s.yaml](%s.yaml) has the traffic.\n", f.name, f.name)
 	}
 	f.throughputs(b)
-	f.happenings(b)
+	f.details(b)
 	f.rules(b)
 	f.diagnoses(b)
 	f.variances(b)
 }
 
-// throughputs are those of the base and the twins, beside the published ones.
+// throughputs writes the throughput of the base and of the controls, with the published ones.
 func (f *findings) throughputs(b *strings.Builder) {
 	fmt.Fprintf(b, "\n**%s**, with 95 %% confidence intervals over the seeds %v\n\n| users |", strings.ToUpper(f.unit[:1])+f.unit[1:], f.base.seeds)
 	for _, u := range users {
 		fmt.Fprintf(b, " %.0f |", float64(u)*f.copies)
 	}
-	fmt.Fprintf(b, " %.0f less %.0f users |\n|---|%s\n", after*f.copies, before*f.copies, strings.Repeat("---:|", len(users)+1))
+	fmt.Fprintf(b, " %.0f minus %.0f users |\n|---|%s\n", after*f.copies, before*f.copies, strings.Repeat("---:|", len(users)+1))
 	if f.published != nil {
 		b.WriteString("| published |")
 		for _, x := range f.published {
@@ -139,7 +139,7 @@ func (f *findings) throughputs(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, " %.0f |\n", f.published[3]-f.published[2])
 	}
-	for _, r := range append([]*runs{f.base}, f.twins...) {
+	for _, r := range append([]*runs{f.base}, f.controls...) {
 		fmt.Fprintf(b, "| %s |", r)
 		for _, u := range users {
 			x := estimate(r.throughput(u))
@@ -150,7 +150,7 @@ func (f *findings) throughputs(b *strings.Builder) {
 	}
 }
 
-// String is the name of a variant with what it sets.
+// String is the name of a variant with its settings.
 func (v variant) String() string {
 	text := v.name
 	for i, s := range v.settings {
@@ -159,19 +159,19 @@ func (v variant) String() string {
 	return text
 }
 
-// happenings tell why, load by load.
-func (f *findings) happenings(b *strings.Builder) {
+// details writes the causes, load by load.
+func (f *findings) details(b *strings.Builder) {
 	var shown []column
 	for _, c := range columns() {
-		for _, r := range []*runs{f.base, f.twins[0]} {
+		for _, r := range []*runs{f.base, f.controls[0]} {
 			if some(r, c) {
 				shown = append(shown, c)
 				break
 			}
 		}
 	}
-	for _, r := range []*runs{f.base, f.twins[0]} {
-		fmt.Fprintf(b, "\n**What happens: %s**\n\n| users |", r.name)
+	for _, r := range []*runs{f.base, f.controls[0]} {
+		fmt.Fprintf(b, "\n**Details: %s**\n\n| users |", r.name)
 		for _, c := range shown {
 			b.WriteString(" " + c.title + " |")
 		}
@@ -186,7 +186,7 @@ func (f *findings) happenings(b *strings.Builder) {
 	}
 }
 
-// some says that something happens at some load.
+// some reports whether a column differs from its normal value at any load.
 func some(r *runs, c column) bool {
 	for _, u := range r.users {
 		if v := r.mean(u, c.of); math.Abs(v-c.plain) > .0005 {
@@ -207,16 +207,16 @@ func number(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// rules hold the rule of thumb against what came out.
+// rules compares the rule of thumb with the simulation.
 func (f *findings) rules(b *strings.Builder) {
-	rule, seen := foretold(f.base, f.twins[0], after)
-	fmt.Fprintf(b, "\nAt %d users the base computes %s tokens for each token of a completed answer, the twin %s: by the rule X = X₀/(1+p/o+w) it has %.0f %% of the twin's throughput; it has %.0f %%.\n",
-		after, number(f.base.mean(after, perResult)), number(f.twins[0].mean(after, perResult)), 100*rule, 100*seen)
+	rule, seen := predicted(f.base, f.controls[0], after)
+	fmt.Fprintf(b, "\nAt %d users the base computes %s tokens per token of completed output, and the control %s. The rule X = X₀/(1+p/o+w) predicts %.0f %% of the control's throughput; the simulation gives %.0f %%.\n",
+		after, number(f.base.mean(after, perResult)), number(f.controls[0].mean(after, perResult)), 100*rule, 100*seen)
 }
 
-// diagnoses are what a sweep says by itself.
+// diagnoses writes the findings of a sweep.
 func (f *findings) diagnoses(b *strings.Builder) {
-	for _, r := range []*runs{f.base, f.twins[0]} {
+	for _, r := range []*runs{f.base, f.controls[0]} {
 		c := r.curve()
 		fmt.Fprintf(b, "\n**What `sweep` says: %s**\n\n", r.name)
 		if c.Knee != nil {
@@ -226,9 +226,9 @@ func (f *findings) diagnoses(b *strings.Builder) {
 			fmt.Fprintf(b, "* peak: %.0f output tokens/s at %g\n", c.Peak.OutputTokensPerS, c.Peak.Value)
 		}
 		none := true
-		for _, k := range []*report.Collapse{c.Collapse, c.UsefulCollapse} {
+		for _, k := range []*curve.Collapse{c.Collapse, c.UsefulCollapse} {
 			if k != nil {
-				fmt.Fprintf(b, "* collapse: from %g on, by up to %.1f %%: %s\n", k.Value, 100*k.FallFraction, k.Evidence)
+				fmt.Fprintf(b, "* collapse: from %g, by up to %.1f %%: %s\n", k.Value, 100*k.FallFraction, k.Evidence)
 				none = false
 			}
 		}
@@ -236,7 +236,7 @@ func (f *findings) diagnoses(b *strings.Builder) {
 			b.WriteString("* no collapse\n")
 		}
 		if c.FirstLimit != nil {
-			fmt.Fprintf(b, "* first limit: %s, from %g on: %s\n", c.FirstLimit.Resource, c.FirstLimit.Value, c.FirstLimit.Evidence)
+			fmt.Fprintf(b, "* first limit: %s, from %g: %s\n", c.FirstLimit.Resource, c.FirstLimit.Value, c.FirstLimit.Evidence)
 		}
 		for _, s := range c.Signs {
 			fmt.Fprintf(b, "* %s at %g: %s\n", s.Code, s.Value, s.Evidence)
@@ -255,7 +255,7 @@ func (f *findings) fall() int {
 	return n
 }
 
-// variances tell under which constants throughput still falls.
+// variances writes with which constants throughput still falls.
 func (f *findings) variances(b *strings.Builder) {
 	fmt.Fprintf(b, "\n**Throughput falls from %d to %d users with %d of %d sets of constants**\n\n| constants | %d users | %d users | difference | falls |\n|---|---:|---:|---:|---|\n",
 		before, after, f.fall(), len(f.varied), before, after)
@@ -270,15 +270,15 @@ func (f *findings) variances(b *strings.Builder) {
 	}
 }
 
-// picture shows the base, its first twin and what was published, and below what makes the difference.
+// picture shows the base, its first control and the published numbers, and below them the cause of the difference.
 func (f *findings) picture() *plot.Figure {
 	o := plot.Overlay{
-		Title: f.title(), Load: "Users at once",
+		Title: f.title(), Load: "Concurrent users",
 		Caption: fmt.Sprintf("%s on %s, %s", f.scenario.Model, f.scenario.GPU, f.scenario.Name) + f.side(),
 		Notes:   []string{fmt.Sprintf("Bars: 95 %% confidence intervals over %d seeds.", len(f.base.seeds))},
 	}
 	main := plot.OverlayPanel{Title: strings.ToUpper(f.unit[:1]) + f.unit[1:]}
-	shown := []*runs{f.base, f.twins[0]}
+	shown := []*runs{f.base, f.controls[0]}
 	for _, r := range shown {
 		main.Lines = append(main.Lines, r.line(r.throughput))
 	}
@@ -311,15 +311,15 @@ func (f *findings) picture() *plot.Figure {
 	return o.Figure()
 }
 
-// side says of how many copies one was simulated.
+// side says how many copies there are of the simulated server.
 func (f *findings) side() string {
 	if f.copies == 1 {
 		return ""
 	}
-	return fmt.Sprintf(": an illustration, one simulated and multiplied by %g", f.copies)
+	return fmt.Sprintf(": an illustration, one server simulated and multiplied by %g", f.copies)
 }
 
-// scaled is the factor between what is measured and what was published.
+// scaled is the factor between the simulated and the published numbers.
 func (f *findings) scaled() float64 {
 	if !f.shape || f.copies > 1 {
 		return 1
@@ -331,7 +331,7 @@ func (f *findings) scaled() float64 {
 	return f.factor(x)
 }
 
-// line is a number of the runs against load.
+// line is a number of the runs as a function of the load.
 func (r *runs) line(of func(users int) []float64) plot.OverlayLine {
 	l := plot.OverlayLine{Name: r.name}
 	for _, u := range r.users {
@@ -341,7 +341,7 @@ func (r *runs) line(of func(users int) []float64) plot.OverlayLine {
 	return l
 }
 
-// title says what is seen.
+// title is the title of the picture.
 func (f *findings) title() string {
 	part := func(r *runs) string {
 		from, to := estimate(r.throughput(before)).mean, estimate(r.throughput(after)).mean
@@ -349,7 +349,7 @@ func (f *findings) title() string {
 		case change < -.005:
 			return fmt.Sprintf("falls by %.0f %%", -100*change)
 		case change < .015:
-			return "stays"
+			return "stays the same"
 		default:
 			return fmt.Sprintf("grows by %.0f %%", 100*change)
 		}
@@ -358,5 +358,5 @@ func (f *findings) title() string {
 	if subject == "" {
 		subject = "throughput"
 	}
-	return fmt.Sprintf("From %.0f to %.0f users %s %s; with %s it %s", before*f.copies, after*f.copies, subject, part(f.base), f.twins[0].name, part(f.twins[0]))
+	return fmt.Sprintf("From %.0f to %.0f users %s %s; with %s it %s", before*f.copies, after*f.copies, subject, part(f.base), f.controls[0].name, part(f.controls[0]))
 }

@@ -8,37 +8,39 @@ import (
 	"slices"
 	"strconv"
 
-	"clifftop/experiments"
-	"clifftop/report"
-
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/report"
+	"clifftop/report/curve"
 )
 
 //go:embed *.yaml
 var scenarios embed.FS
 
-// users are the loads that the cliff was published at.
+// users are the loads of the published example.
 var users = []int{10, 50, 100, 200}
 
-// Parameters were chosen on one seed. What is said of them is said of the others.
+// The parameters were chosen with seed chosenOn. The results use the other seeds.
 const chosenOn = 1
 
 var seeds = []uint64{2, 3, 4, 5, 6}
 
-// cliff is traffic whose throughput falls when load rises, and the twins in which it does not.
+// cliff is a scenario whose throughput falls when the load rises, and the controls in which it does not fall.
 type cliff struct {
 	name     string // of its scenario
-	scenario *experiments.Scenario
+	scenario *scenario.Scenario
 	unit     string // of what is measured
 	measure  func(*report.Summary) float64
 	copies   float64 // identical systems side by side, of which one is simulated
-	// published are the tokens per second at the loads that were published; nil if there are none. They are a shape, if
-	// any factor may lie between them and what is measured.
+	// published are the tokens per second at the published loads; nil if there are none. They are a shape if a common
+	// factor between them and the simulated numbers is allowed.
 	published []float64
 	shape     bool
 	drawn     []int     // users in the picture
-	twins     []variant // the first of them removes the mechanism
+	controls  []variant // the first of them removes the mechanism
 	search    search
 	least     float64 // fall that a traffic must have to be chosen, as a fraction
 	thinks    string  // another law of think times
@@ -51,16 +53,16 @@ type cliff struct {
 // variant is a scenario with some keys set.
 type variant struct {
 	name     string
-	settings []experiments.Setting
+	settings []scenario.Setting
 }
 
 // read reads the scenario of a cliff.
-func read(name string) (*experiments.Scenario, error) {
+func read(name string) (*scenario.Scenario, error) {
 	text, err := scenarios.ReadFile(name + ".yaml")
 	if err != nil {
 		return nil, err
 	}
-	return experiments.Parse(name+".yaml", text)
+	return scenario.Parse(name+".yaml", text)
 }
 
 // base is the cliff itself.
@@ -70,7 +72,7 @@ var baseline = variant{name: "base"}
 func set(name string, settings ...string) variant {
 	v := variant{name: name}
 	for _, text := range settings {
-		s, err := experiments.ParseSetting(text)
+		s, err := scenario.ParseSetting(text)
 		if err != nil {
 			panic(err)
 		}
@@ -101,8 +103,8 @@ func (c *cliff) run(ctx context.Context, variants []variant, users []int, seeds 
 	err := experiments.Parallel(ctx, len(variants)*each, 0, nil, func(ctx context.Context, n int) error {
 		r, k, j := list[n/each], n%each/len(seeds), n%len(seeds)
 		s, err := c.scenario.With(append(slices.Clone(r.settings),
-			experiments.Setting{Key: experiments.UsersKey, Value: strconv.Itoa(users[k])},
-			experiments.Setting{Key: "run.seed", Value: strconv.FormatUint(seeds[j], 10)})...)
+			scenario.Setting{Key: scenario.UsersKey, Value: strconv.Itoa(users[k])},
+			scenario.Setting{Key: "run.seed", Value: strconv.FormatUint(seeds[j], 10)})...)
 		if err != nil {
 			return err
 		}
@@ -116,10 +118,10 @@ func (c *cliff) run(ctx context.Context, variants []variant, users []int, seeds 
 	return list, err
 }
 
-// at are the summaries at a load.
+// at returns the summaries at a load.
 func (r *runs) at(users int) []*report.Summary { return r.summaries[slices.Index(r.users, users)] }
 
-// of are the values of a number at a load, by seed.
+// of returns the values of a number at a load, by seed.
 func (r *runs) of(users int, number func(*report.Summary) float64) []float64 {
 	var values []float64
 	for _, s := range r.at(users) {
@@ -137,7 +139,7 @@ func (r *runs) throughput(users int) []float64 {
 	return values
 }
 
-// change is by how much throughput differs between two loads, seed by seed.
+// change is the difference of throughput between two loads, paired by seed.
 func (r *runs) change(from, to int) interval {
 	differences := r.throughput(to)
 	for i, x := range r.throughput(from) {
@@ -146,7 +148,7 @@ func (r *runs) change(from, to int) interval {
 	return estimate(differences)
 }
 
-// falls says that throughput is lower at the second load by more than chance.
+// falls reports whether throughput is significantly lower at the second load.
 func (r *runs) falls(from, to int) bool { return r.change(from, to).high < 0 }
 
 // interval is a mean with its 95 % confidence interval, by Student's t.
@@ -162,13 +164,13 @@ func estimate(values []float64) interval {
 	return interval{mean, mean - half, mean + half}
 }
 
-// curve is what a sweep over the loads concludes.
-func (r *runs) curve() *report.Curve {
-	var points []report.CurvePoint
+// curve is the curve of a sweep over the loads.
+func (r *runs) curve() *curve.Curve {
+	var points []curve.Point
 	for i, n := range r.users {
 		for _, s := range r.summaries[i] {
-			points = append(points, report.CurvePoint{Value: float64(n), Summary: s})
+			points = append(points, curve.Point{Value: float64(n), Summary: s})
 		}
 	}
-	return report.NewCurve(experiments.UsersKey, points)
+	return curve.New(scenario.UsersKey, points)
 }

@@ -4,15 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/studies/paper"
+	"clifftop/internal/testenv"
 	"clifftop/model"
-	"clifftop/report"
+	"clifftop/report/curve"
 )
 
 // find is the cliff of a name.
@@ -29,10 +30,10 @@ func find(t *testing.T, name string) *cliff {
 	return list[i]
 }
 
-// pair runs a cliff and its first twin at the published loads, on the seeds that it was not chosen on.
-func pair(t *testing.T, c *cliff) (base, twin *runs) {
+// pair runs a cliff and its first control at the published loads, on the seeds that it was not chosen on.
+func pair(t *testing.T, c *cliff) (base, control *runs) {
 	t.Helper()
-	list, err := c.run(context.Background(), []variant{baseline, c.twins[0]}, users, seeds)
+	list, err := c.run(context.Background(), []variant{baseline, c.controls[0]}, users, seeds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,17 +41,17 @@ func pair(t *testing.T, c *cliff) (base, twin *runs) {
 }
 
 // fallsAndDoesNot asserts what every cliff is about, and that a sweep sees it.
-func fallsAndDoesNot(t *testing.T, base, twin *runs) {
+func fallsAndDoesNot(t *testing.T, base, control *runs) {
 	t.Helper()
 	if d := base.change(before, after); !base.falls(before, after) {
 		t.Errorf("from %d to %d users throughput changes by %.0f (%.0f to %.0f), want a fall", before, after, d.mean, d.low, d.high)
 	}
-	if d := twin.change(before, after); twin.falls(before, after) {
-		t.Errorf("with %s it falls too, by %.0f (%.0f to %.0f)", twin.name, -d.mean, -d.high, -d.low)
+	if d := control.change(before, after); control.falls(before, after) {
+		t.Errorf("with %s it falls too, by %.0f (%.0f to %.0f)", control.name, -d.mean, -d.high, -d.low)
 	}
-	b, w := base.curve(), twin.curve()
+	b, w := base.curve(), control.curve()
 	if w.Collapse != nil || w.UsefulCollapse != nil {
-		t.Errorf("a sweep says of the twin: collapse %+v, of what is useful %+v", w.Collapse, w.UsefulCollapse)
+		t.Errorf("a sweep says of the control: collapse %+v, of what is useful %+v", w.Collapse, w.UsefulCollapse)
 	}
 	if base.cliff.published == nil {
 		return // what falls is not the output
@@ -79,40 +80,40 @@ func spent(t *testing.T, r *runs, title string) float64 {
 }
 
 // hasSign says that a sweep shows a sign.
-func hasSign(c *report.Curve, code string) bool {
-	return slices.ContainsFunc(c.Signs, func(s report.Sign) bool { return s.Code == code })
+func hasSign(c *curve.Curve, code string) bool {
+	return slices.ContainsFunc(c.Signs, func(s curve.Sign) bool { return s.Code == code })
 }
 
 // TestLiteral: four loads as published, to 15 %, and a fall that goes with the prefix cache.
 func TestLiteral(t *testing.T) {
 	c := find(t, "literal")
-	base, twin := pair(t, c)
+	base, control := pair(t, c)
 	for i, u := range users {
 		x := estimate(base.throughput(u)).mean
 		if off := x/c.published[i] - 1; math.Abs(off) > .15 {
 			t.Errorf("%d users: %.0f tokens/s, %+.1f %% from the published %.0f", u, x, 100*off, c.published[i])
 		}
 	}
-	fallsAndDoesNot(t, base, twin)
-	if d := twin.change(before, after); d.low <= 0 {
-		t.Errorf("with %s throughput changes by %.0f (%.0f to %.0f), want a rise", twin.name, d.mean, d.low, d.high)
+	fallsAndDoesNot(t, base, control)
+	if d := control.change(before, after); d.low <= 0 {
+		t.Errorf("with %s throughput changes by %.0f (%.0f to %.0f), want a rise", control.name, d.mean, d.low, d.high)
 	}
 	hits := func(r *runs, users int) float64 { return r.mean(users, columns()[0].of) }
-	if full := 5600. / 6400; math.Abs(hits(base, 10)-full) > .001 || hits(base, 200) > .001 || math.Abs(hits(twin, 200)-full) > .01 {
+	if full := 5600. / 6400; math.Abs(hits(base, 10)-full) > .001 || hits(base, 200) > .001 || math.Abs(hits(control, 200)-full) > .01 {
 		t.Errorf("of prompt tokens are found at 10 users %.3f, at 200 %.3f, and %.3f with %s; a document is %.3f of a prompt",
-			hits(base, 10), hits(base, 200), hits(twin, 200), twin.name, full)
+			hits(base, 10), hits(base, 200), hits(control, 200), control.name, full)
 	}
-	if b := base.curve(); !hasSign(b, "prefix_thrash") || !hasSign(b, "busy_but_flat") || hasSign(twin.curve(), "prefix_thrash") {
-		t.Errorf("signs of the base %+v, of the twin %+v", b.Signs, twin.curve().Signs)
+	if b := base.curve(); !hasSign(b, "prefix_thrash") || !hasSign(b, "busy_but_flat") || hasSign(control.curve(), "prefix_thrash") {
+		t.Errorf("signs of the base %+v, of the control %+v", b.Signs, control.curve().Signs)
 	}
-	if rule, seen := foretold(base, twin, after); rule > seen || seen > .5 {
-		t.Errorf("the base has %.2f of the twin's throughput, the rule says no less than %.2f", seen, rule)
+	if rule, seen := predicted(base, control, after); rule > seen || seen > .5 {
+		t.Errorf("the base has %.2f of the control's throughput, the rule says no less than %.2f", seen, rule)
 	}
-	if lost, more := spent(t, base, "GPU time: lost cache"), spent(t, twin, "GPU time: lost cache"); lost < .6 || more > .1 {
-		t.Errorf("%.3f of the GPU's time goes into what the cache has lost, %.3f with %s", lost, more, twin.name)
+	if lost, more := spent(t, base, "GPU time: lost cache"), spent(t, control, "GPU time: lost cache"); lost < .6 || more > .1 {
+		t.Errorf("%.3f of the GPU's time goes into what the cache has lost, %.3f with %s", lost, more, control.name)
 	}
-	if blocks, more := *base.at(10)[0].System.KVBlocks, *twin.at(10)[0].System.KVBlocks; math.Abs(float64(more)/float64(blocks)-4) > .001 {
-		t.Errorf("the twin's pool has %d blocks, the base's %d", more, blocks)
+	if blocks, more := *base.at(10)[0].System.KVBlocks, *control.at(10)[0].System.KVBlocks; math.Abs(float64(more)/float64(blocks)-4) > .001 {
+		t.Errorf("the control's pool has %d blocks, the base's %d", more, blocks)
 	}
 }
 
@@ -175,7 +176,7 @@ func TestLiteralFloor(t *testing.T) {
 	}
 	decodes := int(math.Round(*s.Concurrency.Decoding.Mean))
 	chunk := int32(budget - decodes)
-	e, err := setup.Explain(model.Batch{
+	e, err := experiments.Explain(setup, model.Batch{
 		Decodes: decodes, Context: int64(decodes) * (prompt + answer/2),
 		Chunks: []model.Chunk{{New: chunk, Cached: prompt / 2}}, Emit: decodes,
 	})
@@ -192,33 +193,33 @@ func TestLiteralFloor(t *testing.T) {
 // TestPreempt: prompts that begin without room fall back to their beginning, and take the GPU from those that would end.
 func TestPreempt(t *testing.T) {
 	c := find(t, "preempt")
-	base, twin := pair(t, c)
-	fallsAndDoesNot(t, base, twin)
-	if d := twin.change(before, after); d.low <= 0 {
-		t.Errorf("with %s throughput changes by %.0f (%.0f to %.0f), want a rise", twin.name, d.mean, d.low, d.high)
+	base, control := pair(t, c)
+	fallsAndDoesNot(t, base, control)
+	if d := control.change(before, after); d.low <= 0 {
+		t.Errorf("with %s throughput changes by %.0f (%.0f to %.0f), want a rise", control.name, d.mean, d.low, d.high)
 	}
-	if again, reserved := base.mean(after, recomputed), twin.mean(after, recomputed); again < .3 || reserved != 0 {
-		t.Errorf("%.3f of the tokens are computed again, with %s %.3f", again, twin.name, reserved)
+	if again, reserved := base.mean(after, recomputed), control.mean(after, recomputed); again < .3 || reserved != 0 {
+		t.Errorf("%.3f of the tokens are computed again, with %s %.3f", again, control.name, reserved)
 	}
-	if lost := spent(t, base, "GPU time: again"); lost < .2 || spent(t, twin, "GPU time: again") != 0 {
+	if lost := spent(t, base, "GPU time: recomputed"); lost < .2 || spent(t, control, "GPU time: recomputed") != 0 {
 		t.Errorf("%.3f of the GPU's time goes into what is computed again", lost)
 	}
 	if again := base.mean(50, recomputed); again > .01 {
 		t.Errorf("%.3f of the tokens are computed again at 50 users", again)
 	}
-	if rule, seen := foretold(base, twin, after); rule > seen || seen > .85 {
-		t.Errorf("the base has %.2f of the twin's throughput, the rule says no less than %.2f", seen, rule)
+	if rule, seen := predicted(base, control, after); rule > seen || seen > .85 {
+		t.Errorf("the base has %.2f of the control's throughput, the rule says no less than %.2f", seen, rule)
 	}
-	if b := base.curve(); !hasSign(b, "recompute") || hasSign(twin.curve(), "recompute") {
-		t.Errorf("signs of the base %+v, of the twin %+v", b.Signs, twin.curve().Signs)
+	if b := base.curve(); !hasSign(b, "recompute") || hasSign(control.curve(), "recompute") {
+		t.Errorf("signs of the base %+v, of the control %+v", b.Signs, control.curve().Signs)
 	}
 }
 
 // TestRetries: the server is as fast as ever, for nobody.
 func TestRetries(t *testing.T) {
 	c := find(t, "retries")
-	base, twin := pair(t, c)
-	fallsAndDoesNot(t, base, twin)
+	base, control := pair(t, c)
+	fallsAndDoesNot(t, base, control)
 	useful := means(base)
 	var output []float64
 	for _, u := range users {
@@ -227,11 +228,11 @@ func TestRetries(t *testing.T) {
 	if useful[3] > .02*useful[2] || output[3] < .98*output[2] || useful[0] < .98*output[0] {
 		t.Errorf("clients receive %.0f tokens/s of %.0f", useful, output)
 	}
-	if lost, more := spent(t, base, "GPU time: for nobody"), spent(t, twin, "GPU time: for nobody"); lost < .9 || more > .05 {
-		t.Errorf("%.3f of the GPU's time is for nobody, %.3f with %s", lost, more, twin.name)
+	if lost, more := spent(t, base, "GPU time: cancelled"), spent(t, control, "GPU time: cancelled"); lost < .9 || more > .05 {
+		t.Errorf("%.3f of the GPU's time is for nobody, %.3f with %s", lost, more, control.name)
 	}
-	if x := means(twin); x[3] < .8*x[2] {
-		t.Errorf("with %s clients receive %.0f tokens/s", twin.name, x)
+	if x := means(control); x[3] < .8*x[2] {
+		t.Errorf("with %s clients receive %.0f tokens/s", control.name, x)
 	}
 	b := base.curve()
 	if k := b.UsefulCollapse; b.Collapse != nil || k == nil || k.Value != after || k.FallFraction < .98 || !hasSign(b, "clients_leave") {
@@ -242,13 +243,13 @@ func TestRetries(t *testing.T) {
 // TestFleet: answers that do not fit beside each other.
 func TestFleet(t *testing.T) {
 	c := find(t, "fleet")
-	base, twin := pair(t, c)
-	fallsAndDoesNot(t, base, twin)
-	if again, more := base.mean(after, recomputed), twin.mean(after, recomputed); again < .3 || more > .01 {
-		t.Errorf("%.3f of the tokens are computed again, with %s %.3f", again, twin.name, more)
+	base, control := pair(t, c)
+	fallsAndDoesNot(t, base, control)
+	if again, more := base.mean(after, recomputed), control.mean(after, recomputed); again < .3 || more > .01 {
+		t.Errorf("%.3f of the tokens are computed again, with %s %.3f", again, control.name, more)
 	}
-	if rule, seen := foretold(base, twin, after); rule > seen || seen > .85 {
-		t.Errorf("the base has %.2f of the twin's throughput, the rule says no less than %.2f", seen, rule)
+	if rule, seen := predicted(base, control, after); rule > seen || seen > .85 {
+		t.Errorf("the base has %.2f of the control's throughput, the rule says no less than %.2f", seen, rule)
 	}
 	if f := c.factor(means(base)); math.Abs(f-1) > .05 {
 		t.Errorf("%g servers have %.3g times what was published", c.copies, 1/f)
@@ -264,11 +265,9 @@ func means(r *runs) []float64 {
 	return x
 }
 
-// TestWhole runs the whole study and looks at what it writes: other twins, other constants, tables and pictures.
+// TestWhole runs the whole study and looks at what it writes: other controls, other constants, tables and pictures.
 func TestWhole(t *testing.T) {
-	if os.Getenv("CLIFFTOP_LONG") == "" {
-		t.Skip("CLIFFTOP_LONG is not set: nine changes of constants and the other twins of every cliff are left out, a minute of CPU")
-	}
+	testenv.NeedsLong(t, "nine changes of constants and the other controls of every cliff are left out, a minute of CPU")
 	list, err := all()
 	if err != nil {
 		t.Fatal(err)
@@ -282,8 +281,8 @@ func TestWhole(t *testing.T) {
 			t.Errorf("%s: throughput falls with %d of %d sets of constants", c.name, n, len(f.varied))
 		}
 		if c.name == "literal" {
-			if i := slices.IndexFunc(f.twins, func(r *runs) bool { return r.name == "no prefix cache" }); math.Abs(means(f.twins[i])[3]/means(f.base)[3]-1) > .02 {
-				t.Errorf("without a cache 200 users have %.0f tokens/s, with one that thrashes %.0f", means(f.twins[i])[3], means(f.base)[3])
+			if i := slices.IndexFunc(f.controls, func(r *runs) bool { return r.name == "no prefix cache" }); math.Abs(means(f.controls[i])[3]/means(f.base)[3]-1) > .02 {
+				t.Errorf("without a cache 200 users have %.0f tokens/s, with one that thrashes %.0f", means(f.controls[i])[3], means(f.base)[3])
 			}
 		}
 		p, err := paper.New(t.TempDir(), "cliffs", paper.Meaning)
@@ -341,8 +340,8 @@ func TestSearch(t *testing.T) {
 }
 
 // same says that two scenarios have the same traffic.
-func same(a, b *experiments.Scenario) bool {
-	text := func(s *experiments.Scenario) string {
+func same(a, b *scenario.Scenario) bool {
+	text := func(s *scenario.Scenario) string {
 		var b strings.Builder
 		for _, v := range []any{s.Workload.Arrivals, s.Workload.Input, s.Workload.Output, s.Workload.Prefix} {
 			data, err := json.Marshal(v)

@@ -9,8 +9,8 @@ import (
 	"clifftop/model/catalog"
 )
 
-// variations are the cliff's scenario with other constants: of the GPU, the engine, the step time and the users. Corrected
-// GPUs are written into dir.
+// variations returns the scenario with other constants of the GPU, the engine, the step time and the users. It writes the
+// records of changed GPUs into dir.
 func (c *cliff) variations(dir string) ([]variant, error) {
 	var list []variant
 	scale := func(v float64) *float64 { return &v }
@@ -27,7 +27,7 @@ func (c *cliff) variations(dir string) ([]variant, error) {
 		{"memory 20 % slower", func(r *catalog.CalibratedRecord) {
 			r.Calibration.GEMMMemory, r.Calibration.AttentionMemory = scale(.8), scale(.8)
 		}},
-		{"50 µs more for each sequence", func(r *catalog.CalibratedRecord) {
+		{"50 µs more per sequence", func(r *catalog.CalibratedRecord) {
 			r.Calibration.SequenceMicroseconds = scale(50)
 		}},
 	} {
@@ -48,7 +48,7 @@ func (c *cliff) variations(dir string) ([]variant, error) {
 		list = append(list, set(g.name, "gpu="+name))
 	}
 	return append(list,
-		set("a roofline's step times", "step_time=roofline"),
+		set("step times of a roofline", "step_time=roofline"),
 		set("95 % of the GPU's memory", "engine.gpu_memory_utilization=0.95"),
 		set("KV blocks of 64 tokens", "engine.block_size=64"),
 		set("half the token budget", fmt.Sprintf("engine.max_num_batched_tokens=%d", c.scenario.Engine.MaxNumBatchedTokens/2)),

@@ -10,7 +10,7 @@ import (
 
 // table writes a traffic's results as Markdown.
 func (t *traffic) table(b *strings.Builder) {
-	fmt.Fprintf(b, "\n## %s\n\nRequests per second, shown to meet the objective and shown to miss it, and which limit is missed then.\n\n| GPUs |", t.scenario.Name)
+	fmt.Fprintf(b, "\n## %s\n\nRequests per second: a rate that meets the objective, a rate that misses it, and the limit that is missed.\n\n| GPUs |", t.scenario.Name)
 	for _, o := range objectives {
 		fmt.Fprintf(b, " %s | missed |", o.name)
 	}
@@ -36,7 +36,7 @@ func rate(v *float64) string {
 func picture(list []*traffic) *plot.Figure {
 	c := plot.Comparison{
 		Title:   title(list),
-		Caption: "llama-3.1-8b on four h100-sxm; requests per second at which 90 % have a first token within 2 s and keep the pace",
+		Caption: "llama-3.1-8b on four h100-sxm; requests per second at which 90 % get a first token within 2 s and meet the TPOT limit",
 	}
 	for _, o := range objectives {
 		c.Loads = append(c.Loads, o.name)
@@ -58,7 +58,7 @@ func picture(list []*traffic) *plot.Figure {
 	return c.Figure()
 }
 
-// title says where dividing gains most, and what it costs where the pace may be slow.
+// title is the title of the picture: the largest gain of a split, and its cost with the loose limit.
 func title(list []*traffic) string {
 	gain := func(t *traffic, k int) float64 {
 		best := 0.0
@@ -74,6 +74,6 @@ func title(list []*traffic) string {
 		}
 	}
 	name, _, _ := strings.Cut(most.scenario.Name, ",")
-	return fmt.Sprintf("GPUs of their own for prompts: %+.0f %% capacity for %s at %s, and %+.0f %% at %s",
+	return fmt.Sprintf("Separate GPUs for prefill: %+.0f %% capacity for %s with %s, and %+.0f %% with %s",
 		100*gain(most, 0), name, objectives[0].name, 100*gain(most, 1), objectives[1].name)
 }

@@ -7,7 +7,9 @@ import (
 	"fmt"
 
 	"clifftop/experiments"
-	"clifftop/report"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/sweep"
+	"clifftop/report/curve"
 )
 
 //go:embed traffic.yaml
@@ -16,21 +18,21 @@ var traffics []byte
 // layouts are ways to use four GPUs, each a replica.
 var layouts = []struct {
 	name string
-	set  experiments.Setting
+	set  scenario.Setting
 }{
-	{"4 do both", experiments.Setting{Key: "deployment.replicas", Value: "4"}},
-	{"1 for prompts, 3 for answers", divided(1)},
-	{"2 for prompts, 2 for answers", divided(2)},
-	{"3 for prompts, 1 for answers", divided(3)},
+	{"4 do both", scenario.Setting{Key: "deployment.replicas", Value: "4"}},
+	{"1 prefill, 3 decode", divided(1)},
+	{"2 prefill, 2 decode", divided(2)},
+	{"3 prefill, 1 decode", divided(3)},
 }
 
-// divided has so many of the four compute prompts.
-func divided(prompts int) experiments.Setting {
-	return experiments.Setting{Key: "pools", Value: fmt.Sprintf(
-		"[{name: prompts, role: prefill, replicas: %d}, {name: answers, role: decode, replicas: %d}]", prompts, 4-prompts)}
+// divided returns the pools of a split: this number of prefill GPUs, of four.
+func divided(prompts int) scenario.Setting {
+	return scenario.Setting{Key: "pools", Value: fmt.Sprintf(
+		"[{name: prefill, role: prefill, replicas: %d}, {name: decode, role: decode, replicas: %d}]", prompts, 4-prompts)}
 }
 
-// objectives are limits that nine requests of ten meet.
+// objectives are limits that nine of ten requests must meet.
 var objectives = []struct{ name, slo string }{
 	{"a token every 12 ms", "{ttft_p90: 2s, tpot_p90: 12ms, attainment: 0.9}"},
 	{"a token every 50 ms", "{ttft_p90: 2s, tpot_p90: 50ms, attainment: 0.9}"},
@@ -38,14 +40,14 @@ var objectives = []struct{ name, slo string }{
 
 // traffic is a kind of traffic, and the capacities found for it, by layout and objective.
 type traffic struct {
-	scenario   *experiments.Scenario
-	capacities [][]*report.Capacity
+	scenario   *scenario.Scenario
+	capacities [][]*curve.Capacity
 }
 
 func readTraffics() ([]*traffic, error) {
 	var list []*traffic
 	for _, doc := range bytes.Split(traffics, []byte("\n---\n")) {
-		s, err := experiments.Parse("traffic.yaml", doc)
+		s, err := scenario.Parse("traffic.yaml", doc)
 		if err != nil {
 			return nil, err
 		}
@@ -54,16 +56,16 @@ func readTraffics() ([]*traffic, error) {
 	return list, nil
 }
 
-// with is the traffic under an objective, served by a layout.
-func (t *traffic) with(layout, objective int, more ...experiments.Setting) (*experiments.Scenario, error) {
-	return t.scenario.With(append([]experiments.Setting{layouts[layout].set, {Key: "slo", Value: objectives[objective].slo}}, more...)...)
+// with is the scenario of the traffic with an objective and a layout.
+func (t *traffic) with(layout, objective int, more ...scenario.Setting) (*scenario.Scenario, error) {
+	return t.scenario.With(append([]scenario.Setting{layouts[layout].set, {Key: "slo", Value: objectives[objective].slo}}, more...)...)
 }
 
 // run finds the capacities.
 func (t *traffic) run(ctx context.Context) error {
-	t.capacities = make([][]*report.Capacity, len(layouts))
+	t.capacities = make([][]*curve.Capacity, len(layouts))
 	for i := range layouts {
-		t.capacities[i] = make([]*report.Capacity, len(objectives))
+		t.capacities[i] = make([]*curve.Capacity, len(objectives))
 	}
 	return experiments.Parallel(ctx, len(layouts)*len(objectives), 0, nil, func(ctx context.Context, n int) error {
 		i, k := n/len(objectives), n%len(objectives)
@@ -71,7 +73,7 @@ func (t *traffic) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c, err := experiments.Capacity(ctx, s, experiments.CapacityOptions{Over: "rate", Precision: 0.1, Replications: 4, Requests: 1200, Jobs: 1})
+		c, err := sweep.Capacity(ctx, s, sweep.CapacityOptions{Over: "rate", Precision: 0.1, Replications: 4, Requests: 1200, Jobs: 1})
 		if err != nil {
 			return fmt.Errorf("%s, %s: %w", layouts[i].name, objectives[k].name, err)
 		}
@@ -80,7 +82,7 @@ func (t *traffic) run(ctx context.Context) error {
 	})
 }
 
-// of is the rate at which a layout was shown to meet an objective, 0 where there is none.
+// of is the rate at which a layout was shown to meet an objective; 0 if there is none.
 func (t *traffic) of(layout, objective int) float64 {
 	if p := t.capacities[layout][objective].Passes; p != nil {
 		return *p

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 )
 
 // TestOrderings runs single rates, and asserts what the study is about: who meets the objective and who does not.
@@ -21,8 +22,8 @@ func TestOrderings(t *testing.T) {
 	)
 	attainment := func(traffic, layout, objective int, rate float64) float64 {
 		s, err := list[traffic].with(layout, objective,
-			experiments.Setting{Key: experiments.RateKey, Value: strconv.FormatFloat(rate, 'g', -1, 64)},
-			experiments.Setting{Key: "run.requests", Value: "800"})
+			scenario.Setting{Key: scenario.RateKey, Value: strconv.FormatFloat(rate, 'g', -1, 64)},
+			scenario.Setting{Key: "run.requests", Value: "800"})
 		if err != nil {
 			t.Fatal(err)
 		}

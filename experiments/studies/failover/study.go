@@ -9,8 +9,10 @@ import (
 	"strconv"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/sweep"
 	"clifftop/report"
-	"clifftop/sim"
+	"clifftop/sim/event"
 )
 
 //go:embed chat.yaml
@@ -27,25 +29,25 @@ const (
 	outage = 300.0
 )
 
-// wait is how long a good request may wait for its first token, from its first attempt on, in seconds; and fine is the
-// share of good requests from which on all is well.
+// wait is the TTFT limit of a good request, from its first attempt, in seconds. fine is the share of good requests at which
+// the fleet counts as recovered.
 const (
 	wait = 2.0
 	fine = 0.95
 )
 
-// loads are shares of what four replicas can serve.
+// loads are fractions of the capacity of four replicas.
 var loads = []float64{0.5, 0.6, 0.7, 0.8, 0.9}
 
-// system is what happens to one replica, under which router, and what clients do about it.
+// system is a failure of one replica, with a router and the behaviour of the clients.
 type system struct {
 	name     string
 	failure  string // but for its replica and instant
 	clients  string
-	settings []experiments.Setting
+	settings []scenario.Setting
 }
 
-func set(key, value string) experiments.Setting { return experiments.Setting{Key: key, Value: value} }
+func set(key, value string) scenario.Setting { return scenario.Setting{Key: key, Value: value} }
 
 const (
 	crash    = "kind: crash, for: 2m"
@@ -55,17 +57,17 @@ const (
 	budgeted = "{ttft_timeout: 10s, retries: 5, retry_budget: 0.1}"
 )
 
-// The systems that the text names.
+// Names of the systems that the text mentions.
 const (
 	crashPatient  = "crash, patient clients"
-	crashLeaving  = "crash, clients that leave after 10 s and try again"
-	crashSilent   = "the same, and the server is not told"
-	crashBudgeted = "the same, with a budget for retries of 10 %"
-	drained       = "drained, patient clients"
-	slowAware     = "3 times as slow, patient clients"
-	slowBlind     = "3 times as slow, round robin"
+	crashLeaving  = "crash, clients retry after 10 s"
+	crashSilent   = "the same, server not told"
+	crashBudgeted = "the same, retry budget of 10 %"
+	drained       = "drain, patient clients"
+	slowAware     = "3 times slower, patient clients"
+	slowBlind     = "3 times slower, round robin"
 	crashBlind    = "crash, round robin"
-	cutOff        = "cut off, patient clients"
+	cutOff        = "link loss, patient clients"
 )
 
 var systems = []system{
@@ -73,10 +75,10 @@ var systems = []system{
 	{crashLeaving, crash, leaving, nil},
 	{crashSilent, crash, silent, nil},
 	{crashBudgeted, crash, budgeted, nil},
-	{crashBlind, crash, patient, []experiments.Setting{set("deployment.router", "round-robin")}},
+	{crashBlind, crash, patient, []scenario.Setting{set("deployment.router", "round-robin")}},
 	{drained, "kind: drain, for: 2m", patient, nil},
 	{slowAware, "kind: slow, for: 5m, factor: 3", patient, nil},
-	{slowBlind, "kind: slow, for: 5m, factor: 3", patient, []experiments.Setting{set("deployment.router", "round-robin")}},
+	{slowBlind, "kind: slow, for: 5m, factor: 3", patient, []scenario.Setting{set("deployment.router", "round-robin")}},
 	{cutOff, "kind: link-loss, for: 5m", patient, nil},
 }
 
@@ -87,28 +89,28 @@ func named(name string) system {
 
 // study is the scenarios, and the rate at which one replica saturates.
 type study struct {
-	chat, conversations *experiments.Scenario
+	chat, conversations *scenario.Scenario
 	saturation          float64
 }
 
 func newStudy(ctx context.Context) (*study, error) {
-	chat, err := experiments.Parse("chat.yaml", chatFile)
+	chat, err := scenario.Parse("chat.yaml", chatFile)
 	if err != nil {
 		return nil, err
 	}
-	conversations, err := experiments.Parse("conversations.yaml", conversationsFile)
+	conversations, err := scenario.Parse("conversations.yaml", conversationsFile)
 	if err != nil {
 		return nil, err
 	}
-	four, err := experiments.Saturation(ctx, chat)
+	four, err := sweep.Saturation(ctx, chat)
 	return &study{chat, conversations, four / 4}, err
 }
 
-// with is the scenario of a system of n replicas at a load, as a share of what they can serve.
-func (x *study) with(s system, n int, load float64, seed uint64, more ...experiments.Setting) (*experiments.Scenario, error) {
-	settings := []experiments.Setting{
+// with is the scenario of a system of n replicas at a load, as a fraction of their capacity.
+func (x *study) with(s system, n int, load float64, seed uint64, more ...scenario.Setting) (*scenario.Scenario, error) {
+	settings := []scenario.Setting{
 		set("deployment.replicas", strconv.Itoa(n)),
-		set(experiments.RateKey, strconv.FormatFloat(load*float64(n)*x.saturation, 'g', -1, 64)),
+		set(scenario.RateKey, strconv.FormatFloat(load*float64(n)*x.saturation, 'g', -1, 64)),
 		set("run.seed", strconv.FormatUint(seed, 10)),
 		set("clients", s.clients),
 		set("lifecycle.failures", fmt.Sprintf("[{%s, at: %gs, replica: 1}]", s.failure, lost)),
@@ -116,14 +118,14 @@ func (x *study) with(s system, n int, load float64, seed uint64, more ...experim
 	return x.chat.With(slices.Concat(settings, s.settings, more)...)
 }
 
-// part is what becomes of the requests that are first sent in one of the intervals of a run.
+// part describes the requests that are first sent in one interval of a run.
 type part struct {
 	from, to      float64 // seconds
 	sent, good    int64
 	cached, input int64 // tokens of prompts
 }
 
-// course is a run in parts of half a minute or so.
+// course is a run in parts of about half a minute.
 type course struct {
 	*report.Summary
 	parts  []part
@@ -134,19 +136,19 @@ type course struct {
 const grouped = 4
 
 // follow runs a scenario.
-func follow(ctx context.Context, s *experiments.Scenario, lost float64) (*course, error) {
+func follow(ctx context.Context, s *scenario.Scenario, lost float64) (*course, error) {
 	type request struct {
 		sent, ttft    float64
 		cached, input int32
 	}
 	var all []request
-	r, err := experiments.Run(ctx, s, experiments.RunOptions{Finished: func(rec *sim.Record) {
+	r, err := experiments.Run(ctx, s, experiments.RunOptions{Finished: func(rec *event.Record) {
 		if rec.Again {
 			return
 		}
 		_, sent := rec.Request.First()
 		q := request{sent: sent.Seconds(), ttft: math.Inf(1), cached: rec.CachedTokens, input: rec.Request.InputTokens}
-		if rec.Outcome == sim.Completed {
+		if rec.Outcome == event.Completed {
 			q.ttft = rec.ClientFirst.Sub(sent).Seconds()
 		}
 		all = append(all, q)
@@ -179,13 +181,13 @@ func follow(ctx context.Context, s *experiments.Scenario, lost float64) (*course
 	return c, nil
 }
 
-// p99 is the 99th percentile of the waits in the outage, in seconds.
+// p99 is the 99th percentile of the TTFT in the outage, in seconds.
 func (c *course) p99() float64 { return c.during[len(c.during)*99/100] }
 
-// unfinished is the time before the end whose requests may not have ended, in seconds.
+// unfinished is the time before the end of a run in which requests may not have ended, in seconds.
 const unfinished = 90
 
-// goodIn is the share of good requests among those that were sent in the parts of a time.
+// goodIn is the share of good requests among those sent between two times.
 func (c *course) goodIn(from, to float64) float64 {
 	good, sent := int64(0), int64(0)
 	for _, p := range c.parts {
@@ -196,8 +198,8 @@ func (c *course) goodIn(from, to float64) float64 {
 	return float64(good) / float64(sent)
 }
 
-// recovered is how long after the loss all is well again, for good, in seconds: infinite for never, and 0 if nothing was
-// to be seen.
+// recovered is the time from the loss until the fleet has recovered until the end of the run, in seconds: infinite if
+// never, and 0 if the loss had no effect.
 func (c *course) recovered() float64 {
 	at := 0.0
 	for i, p := range c.parts {
@@ -213,7 +215,7 @@ func (c *course) recovered() float64 {
 	return at
 }
 
-// missed is the share of prompt tokens, of requests that were sent in the parts of a time, that no cache had.
+// missed is the share of prompt tokens that no cache had, for requests sent between two times.
 func (c *course) missed(from, to float64) float64 {
 	cached, input := int64(0), int64(0)
 	for _, p := range c.parts {
@@ -224,14 +226,14 @@ func (c *course) missed(from, to float64) float64 {
 	return 1 - float64(cached)/float64(input)
 }
 
-// unserved is the share of requests that were sent and never answered, whoever gave up.
+// unserved is the share of requests that got no output, for any reason.
 func (c *course) unserved() float64 {
 	r := c.Requests
 	return float64(r.Failed+r.TimedOut+r.Rejected) / float64(r.Offered)
 }
 
 // all runs a number of scenarios, several at a time.
-func all(ctx context.Context, n int, scenario func(i int) (*experiments.Scenario, float64, error)) ([]*course, error) {
+func all(ctx context.Context, n int, scenario func(i int) (*scenario.Scenario, float64, error)) ([]*course, error) {
 	results := make([]*course, n)
 	err := experiments.Parallel(ctx, n, 0, nil, func(ctx context.Context, i int) error {
 		s, lost, err := scenario(i)
@@ -244,9 +246,9 @@ func all(ctx context.Context, n int, scenario func(i int) (*experiments.Scenario
 }
 
 // run runs systems at loads with seeds. The results are by system, load and seed.
-func (x *study) run(ctx context.Context, list []system, loads []float64, seeds []uint64, more ...experiments.Setting) ([][][]*course, error) {
+func (x *study) run(ctx context.Context, list []system, loads []float64, seeds []uint64, more ...scenario.Setting) ([][][]*course, error) {
 	each := len(loads) * len(seeds)
-	flat, err := all(ctx, len(list)*each, func(i int) (*experiments.Scenario, float64, error) {
+	flat, err := all(ctx, len(list)*each, func(i int) (*scenario.Scenario, float64, error) {
 		s, err := x.with(list[i/each], 4, loads[i%each/len(seeds)], seeds[i%len(seeds)], more...)
 		return s, lost, err
 	})
@@ -265,13 +267,13 @@ func (x *study) run(ctx context.Context, list []system, loads []float64, seeds [
 // sizes are numbers of replicas of which one is lost.
 var sizes = []int{2, 4, 8}
 
-// withoutOne says for each number of replicas, load and seed which share of the requests of the last two minutes of an outage
-// is good.
+// withoutOne returns for each number of replicas, load and seed the share of good requests in the last two minutes of an
+// outage.
 func (x *study) withoutOne(ctx context.Context, sizes []int, loads func(n int) []float64, seeds []uint64) ([][][]float64, error) {
 	var good [][][]float64
 	for _, n := range sizes {
 		at := loads(n)
-		flat, err := all(ctx, len(at)*len(seeds), func(i int) (*experiments.Scenario, float64, error) {
+		flat, err := all(ctx, len(at)*len(seeds), func(i int) (*scenario.Scenario, float64, error) {
 			s, err := x.with(named(drained), n, at[i/len(seeds)], seeds[i%len(seeds)], set("run.duration", "11m"))
 			return s, lost, err
 		})
@@ -299,7 +301,7 @@ func tried(int) (loads []float64) {
 	return loads
 }
 
-// survived is the highest of the tried loads up to which all seeds are served well.
+// survived is the highest of the tried loads up to which all seeds have enough good requests.
 func survived(loads []float64, good [][]float64) float64 {
 	highest := 0.0
 	for k, load := range loads {
@@ -311,7 +313,7 @@ func survived(loads []float64, good [][]float64) float64 {
 	return highest
 }
 
-// routers are those under which conversations lose a cache.
+// routers are the routers of the conversations.
 var routers = []string{"session", "sglang", "least-requests"}
 
 // When the conversations lose their replica, and when it is back.
@@ -320,9 +322,9 @@ const (
 	back      = lostCache + outage
 )
 
-// converse runs the conversations under all routers. The results are by router and seed.
+// converse runs the conversations with all routers. The results are by router and seed.
 func (x *study) converse(ctx context.Context, seeds []uint64) ([][]*course, error) {
-	flat, err := all(ctx, len(routers)*len(seeds), func(i int) (*experiments.Scenario, float64, error) {
+	flat, err := all(ctx, len(routers)*len(seeds), func(i int) (*scenario.Scenario, float64, error) {
 		s, err := x.conversations.With(set("deployment.router", routers[i/len(seeds)]), set("run.seed", strconv.FormatUint(seeds[i%len(seeds)], 10)))
 		return s, lostCache, err
 	})

@@ -1,4 +1,4 @@
-// Package paper is what studies write: their results, as Markdown, and pictures beside them.
+// Package paper writes the results of a study: a Markdown page and pictures beside it.
 package paper
 
 import (
@@ -10,19 +10,20 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"clifftop/report/plot"
 )
 
-// Main is the main function of a study: it reads the flags, of which -out names the directory, and runs it. Exit statuses are
-// those of clifftop.
+// Main is the main function of a study. It parses the flags, including -out for the directory, and calls run. Exit statuses
+// are those of clifftop.
 func Main(run func(ctx context.Context, out string) error) {
 	const usage, interrupted = 2, 130
 	log.SetFlags(0)
 	out := flag.String("out", ".", "write results.md and pictures into this `directory`")
 	flag.Parse()
 	if flag.NArg() > 0 {
-		log.Printf("%q is not known (want flags alone, such as -out)", flag.Arg(0))
+		log.Printf("unknown argument %q (only flags such as -out are allowed)", flag.Arg(0))
 		os.Exit(usage)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -37,18 +38,18 @@ func Main(run func(ctx context.Context, out string) error) {
 	}
 }
 
-// Paper is the results of a study. [Paper.Save] ends it.
+// Paper collects the results of a study. [Paper.Save] writes them.
 type Paper struct {
 	// Text is results.md.
 	Text strings.Builder
 	dir  string
 }
 
-// Meaning is where studies say what their results mean.
-const Meaning = "; [README.md](README.md) says what they mean."
+// Meaning points to the page that explains the results of a study.
+const Meaning = "; [README.md](README.md) explains them."
 
-// New begins the results of a study, which has the name of its directory, in a directory that is made if need be. The
-// first sentence tells the command, and ends with rest.
+// New starts the results of a study in dir, which it creates if necessary. study is the name of the study's directory. The
+// first sentence gives the command and ends with rest.
 func New(dir, study, rest string) (*Paper, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
@@ -71,7 +72,40 @@ func (p *Paper) Draw(name string, figure *plot.Figure) error {
 	return f.Close()
 }
 
-// Save writes results.md.
+// Save writes results.md, with lines of at most 120 columns outside tables.
 func (p *Paper) Save() error {
-	return os.WriteFile(filepath.Join(p.dir, "results.md"), []byte(p.Text.String()), 0o644)
+	return os.WriteFile(filepath.Join(p.dir, "results.md"), []byte(wrap(p.Text.String())), 0o644)
+}
+
+// wrap breaks long lines between words. The lines of a list item after the first are indented. Tables stay as they are.
+func wrap(text string) string {
+	const columns = 120
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "|") || strings.HasPrefix(line, "#") {
+			b.WriteString(line)
+			continue
+		}
+		indent := ""
+		if strings.HasPrefix(line, "* ") {
+			indent = "  "
+		}
+		width := 0
+		for i, word := range strings.Split(strings.TrimSuffix(line, "\n"), " ") {
+			n := utf8.RuneCountInString(word)
+			switch {
+			case i == 0:
+			case width+1+n > columns:
+				b.WriteString("\n" + indent)
+				width = len(indent)
+			default:
+				b.WriteByte(' ')
+				width++
+			}
+			b.WriteString(word)
+			width += n
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }

@@ -1,5 +1,5 @@
-// Command policies compares the batching policies on the same traffic, and writes a table and a picture for each
-// kind of it.
+// Command policies compares the batching policies on the same traffic, and writes a table and a picture for each kind of
+// traffic.
 //
 //	go run ./experiments/studies/policies -out experiments/studies/policies
 package main
@@ -14,7 +14,7 @@ import (
 )
 
 func main() {
-	requests := flag.Int("requests", 4000, "requests of each run")
+	requests := flag.Int("requests", 4000, "requests per run")
 	paper.Main(func(ctx context.Context, out string) error { return run(ctx, out, *requests) })
 }
 

@@ -9,14 +9,14 @@ import (
 	"clifftop/report/plot"
 )
 
-// column is a number of the table.
+// column is a column of the table.
 type column struct {
 	title        string
 	milliseconds bool
 	of           func(*report.Summary) *float64
 }
 
-// columns are the numbers by which policies are compared.
+// columns returns the numbers of the tables.
 func columns() []column {
 	return []column{
 		{"Output tokens/s", false, func(s *report.Summary) *float64 { return s.Throughput.OutputTokensPerS }},
@@ -29,7 +29,7 @@ func columns() []column {
 	}
 }
 
-// recomputed is the part of all computed tokens that had been computed before, in %.
+// recomputed is the fraction of computed tokens that are recomputed, in %.
 func recomputed(s *report.Summary) *float64 {
 	t := s.Tokens
 	all := float64(t.Input - t.CachedInput + t.Output + t.Recomputed)
@@ -44,7 +44,7 @@ func recomputed(s *report.Summary) *float64 {
 func (t *traffic) table(b *strings.Builder, names []string) {
 	fmt.Fprintf(b, "\n## %s\n\nvllm saturates at %.3g requests/s. Latencies are in ms.\n", t.name, t.saturation)
 	for k, load := range loads {
-		fmt.Fprintf(b, "\n**At %.0f %% of that**\n\n| policy |", 100*load)
+		fmt.Fprintf(b, "\n**At %.0f %% of this rate**\n\n| policy |", 100*load)
 		for _, c := range columns() {
 			b.WriteString(" " + c.title + " |")
 		}
@@ -101,7 +101,7 @@ func (t *traffic) picture(names []string) *plot.Figure {
 	return c.Figure()
 }
 
-// title says who stalls answers least and most below saturation, of those that keep up.
+// title names the policies with the smallest and the largest ITL p99 below saturation, among those that keep up.
 func title(t *traffic, names []string) string {
 	const at = 1 // 80 % load
 	best, worst := -1, -1
@@ -121,11 +121,11 @@ func title(t *traffic, names []string) string {
 		return t.name + ": no policy keeps up"
 	}
 	stall := func(i int) string { return number(*t.results[i][at].Latency.ITL.P99) }
-	return fmt.Sprintf("%s at %.0f %% load: one gap in a hundred is longer than %s ms under %s, and than %s ms under %s",
+	return fmt.Sprintf("%s at %.0f %% load: ITL p99 is %s ms under %s and %s ms under %s",
 		strings.ToUpper(t.name[:1])+t.name[1:], 100*loads[at], stall(best), names[best], stall(worst), names[worst])
 }
 
-// keepsUp says that requests completed at nearly the rate at which they came.
+// keepsUp reports whether requests completed at nearly the rate at which they arrived.
 func keepsUp(s *report.Summary) bool {
 	x := s.Throughput
 	return x.RequestsPerS != nil && x.OfferedRequestsPerS != nil && *x.RequestsPerS > 0.9**x.OfferedRequestsPerS

@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/sweep"
 	"clifftop/report"
 )
 
@@ -23,10 +25,10 @@ var policies = []string{
 // loads are fractions of the rate at which vllm saturates.
 var loads = []float64{0.5, 0.8, 1, 1.2}
 
-// traffic is a kind of traffic, and what came of it under each policy at each load.
+// traffic is a kind of traffic, and its results by policy and load.
 type traffic struct {
 	name       string
-	scenario   *experiments.Scenario
+	scenario   *scenario.Scenario
 	saturation float64             // of vllm, requests per second
 	results    [][]*report.Summary // by policy and load
 }
@@ -35,7 +37,7 @@ type traffic struct {
 func readTraffics() ([]*traffic, error) {
 	var list []*traffic
 	for _, doc := range bytes.Split(traffics, []byte("\n---\n")) {
-		s, err := experiments.Parse("traffic.yaml", doc)
+		s, err := scenario.Parse("traffic.yaml", doc)
 		if err != nil {
 			return nil, err
 		}
@@ -44,10 +46,10 @@ func readTraffics() ([]*traffic, error) {
 	return list, nil
 }
 
-// run simulates the traffic under the policies at all loads, with so many requests each.
+// run simulates the traffic with the policies at all loads, with this number of requests each.
 func (t *traffic) run(ctx context.Context, names []string, requests int) error {
 	var err error
-	if t.saturation, err = experiments.Saturation(ctx, t.scenario); err != nil {
+	if t.saturation, err = sweep.Saturation(ctx, t.scenario); err != nil {
 		return err
 	}
 	t.results = make([][]*report.Summary, len(names))
@@ -57,9 +59,9 @@ func (t *traffic) run(ctx context.Context, names []string, requests int) error {
 	return experiments.Parallel(ctx, len(names)*len(loads), 0, nil, func(ctx context.Context, n int) error {
 		i, k := n/len(loads), n%len(loads)
 		s, err := t.scenario.With(
-			experiments.Setting{Key: "engine.policy", Value: names[i]},
-			experiments.Setting{Key: experiments.RateKey, Value: strconv.FormatFloat(loads[k]*t.saturation, 'f', 6, 64)},
-			experiments.Setting{Key: "run.requests", Value: strconv.Itoa(requests)},
+			scenario.Setting{Key: "engine.policy", Value: names[i]},
+			scenario.Setting{Key: scenario.RateKey, Value: strconv.FormatFloat(loads[k]*t.saturation, 'f', 6, 64)},
+			scenario.Setting{Key: "run.requests", Value: strconv.Itoa(requests)},
 		)
 		if err != nil {
 			return err

@@ -1,6 +1,5 @@
-// Command routers holds all routers against each other on a fleet of eight replicas, under conversations that anybody can
-// repeat and, where it is given, under a recorded hour; and what becomes of them when what they know is old, or when
-// several front ends share the traffic. It writes a table and pictures.
+// Command routers compares all routers on a fleet of eight replicas: on conversations, on a recorded hour if its file is
+// given, with old metrics, and with several front ends. It writes tables and pictures.
 //
 //	go run ./experiments/studies/routers -out experiments/studies/routers
 //	go run ./experiments/studies/routers -out experiments/studies/routers -trace conversation_trace.jsonl.gz
@@ -13,12 +12,12 @@ import (
 	"log"
 	"os"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario"
 	"clifftop/experiments/studies/paper"
 )
 
 func main() {
-	trace := flag.String("trace", "", "a `file` with Mooncake's conversation trace; without it the recorded hour is left out")
+	trace := flag.String("trace", "", "`file` with Mooncake's conversation trace; without it, the recorded hour is left out")
 	paper.Main(func(ctx context.Context, out string) error { return run(ctx, out, *trace) })
 }
 
@@ -66,6 +65,6 @@ func run(ctx context.Context, out, trace string) error {
 }
 
 // conversations is the traffic that needs no file.
-func conversations() (*experiments.Scenario, error) {
-	return experiments.Parse("conversations.yaml", conversationsYAML)
+func conversations() (*scenario.Scenario, error) {
+	return scenario.Parse("conversations.yaml", conversationsYAML)
 }

@@ -9,7 +9,7 @@ import (
 	"clifftop/report/plot"
 )
 
-// tooLate is a latency beyond the scale of pictures, in ms.
+// tooLate is the largest latency in a picture, in ms.
 const tooLate = 100e3
 
 // picture shows the contest: a line for each router, a dot for each point.
@@ -17,7 +17,7 @@ func (c *contest) picture() *plot.Figure {
 	d := c.scenario
 	f := plot.Comparison{
 		Title:   c.finding(),
-		Caption: fmt.Sprintf("%s, %d replicas of %d %s, means over %d seeds; the tables have the differences with intervals", d.Model, d.Deployment.Replicas, d.Deployment.TensorParallelSize, d.GPU, len(seeds)),
+		Caption: fmt.Sprintf("%s, %d replicas of %d %s, means over %d seeds; see the tables for differences and intervals", d.Model, d.Deployment.Replicas, d.Deployment.TensorParallelSize, d.GPU, len(seeds)),
 	}
 	var shown []int
 	for i, s := range c.systems {
@@ -30,7 +30,7 @@ func (c *contest) picture() *plot.Figure {
 	}
 	for _, i := range shown {
 		if v := c.mean(i, len(c.points)-1, columns()[0].of); v > tooLate {
-			f.Notes = append(f.Notes, fmt.Sprintf("%s sends nearly everything to one replica: its first tokens take %s s on the average at %s, off the scale.",
+			f.Notes = append(f.Notes, fmt.Sprintf("%s sends almost everything to one replica: its mean TTFT is %s s at %s, outside the scale.",
 				c.systems[i].name, layout.Digits(v/1e3), c.points[len(c.points)-1].name))
 		}
 	}
@@ -56,7 +56,7 @@ func (c *contest) picture() *plot.Figure {
 	return f.Figure()
 }
 
-// drawn are the columns in the picture.
+// drawn returns the columns in the picture.
 func (c *contest) drawn() []int {
 	switch c.name {
 	case "stale":
@@ -89,19 +89,19 @@ func (c *contest) finding() string {
 			return &seconds
 		}
 		last := len(c.points) - 1
-		return fmt.Sprintf("Queues told %s ago make one first token in a hundred later than %s s; counting what one has sent, %s s; drawing lots, %s s",
-			c.points[last].name, at("least-queue", last, p99), at("least-queue, and what it sent", last, p99), at("random", last, p99))
+		return fmt.Sprintf("With metrics that are %s old, TTFT p99 is %s s by queue length, %s s with local counts, and %s s at random",
+			c.points[last].name, at("least-queue", last, p99), at("least-queue, local", last, p99), at("random", last, p99))
 	case "front-ends":
 		last := len(c.points) - 1
-		return fmt.Sprintf("Trees of prefixes know what their own front end sent: sglang finds %s %% with one, %s %% with 16; by session it is %s and %s %%",
+		return fmt.Sprintf("Prefix trees see only their own front end: sglang finds %s %% with one and %s %% with 16; session finds %s and %s %%",
 			at("sglang", 0, hits), at("sglang", last, hits), at("session", 0, hits), at("session", last, hits))
 	}
 	best := c.least(c.shown, mean)
-	return fmt.Sprintf("At %s the first token takes %s ms by %s, which finds %s %% of the prompts cached; by round-robin %s ms, and %s %%",
+	return fmt.Sprintf("At %s, mean TTFT is %s ms with %s (%s %% of prompt tokens cached) and %s ms with round-robin (%s %%)",
 		c.points[c.shown].name, at(best, c.shown, mean), best, at(best, c.shown, hits), at("round-robin", c.shown, mean), at("round-robin", c.shown, hits))
 }
 
-// least is the system with the least of a number at a point.
+// least is the system with the smallest value of a number at a point.
 func (c *contest) least(point int, of func(*report.Summary) *float64) string {
 	name, value := "", math.Inf(1)
 	for i, s := range c.systems {

@@ -7,16 +7,18 @@ import (
 
 	"clifftop/report"
 	"clifftop/report/layout"
+	"clifftop/report/stats"
+	"clifftop/report/verdict"
 )
 
 const legend = `
-Means over the seeds 2 to 6. *Less the first* is the mean of the differences to the first row, seed by seed, with its 95 % confidence
-interval; ▼ and ▲ stand where it is less or more by more than chance (Student's t, and Holm for all rows of a table, 5 %). *Most
-loaded* is the replica with the most requests on the average of time, in multiples of the mean over replicas, and *longest queue* the most
-requests that ever waited at one.
+Means over the seeds 2 to 6. *Minus the first* is the mean difference to the first row, paired by seed, with its 95 %
+confidence interval. ▼ and ▲ mark significant differences (Student's t, with Holm's procedure over all rows of a table,
+5 %). *Most loaded* is the largest time-averaged number of requests at any replica, as a multiple of the mean over the
+replicas. *Longest queue* is the largest number of requests that waited at one replica.
 `
 
-// column is a number of the tables.
+// column is a column of the tables.
 type column struct {
 	title        string
 	path         string // of the metric of a comparison, whose differences stand beside it; empty for none
@@ -46,7 +48,7 @@ func percent(x *float64) *float64 {
 	return &v
 }
 
-// mostLoaded is the number of requests at the replica that has the most, over the mean over replicas.
+// mostLoaded is the largest mean number of requests at a replica, divided by the mean over the replicas.
 func mostLoaded(s *report.Summary) *float64 {
 	sum, most := 0.0, 0.0
 	for i := range s.Replicas {
@@ -60,7 +62,7 @@ func mostLoaded(s *report.Summary) *float64 {
 	return &v
 }
 
-// longestQueue is the most requests that waited at one replica at once.
+// longestQueue is the largest number of requests that waited at one replica.
 func longestQueue(s *report.Summary) *float64 {
 	most := 0.0
 	for i := range s.Replicas {
@@ -73,7 +75,7 @@ func longestQueue(s *report.Summary) *float64 {
 	return &most
 }
 
-// values are those of a number, by seed; NaN where a run does not give it.
+// values returns a number by seed; NaN if a run does not have it.
 func (c *contest) values(system, point int, of func(*report.Summary) *float64) []float64 {
 	list := make([]float64, len(c.runs[system][point]))
 	for i, s := range c.runs[system][point] {
@@ -85,26 +87,26 @@ func (c *contest) values(system, point int, of func(*report.Summary) *float64) [
 	return list
 }
 
-// mean is the mean over seeds; NaN where there is none.
+// mean is the mean over seeds; NaN if there is none.
 func (c *contest) mean(system, point int, of func(*report.Summary) *float64) float64 {
 	if c.refused[system] != "" {
 		return math.NaN()
 	}
-	center, _ := report.MeanInterval(c.values(system, point, of), report.Confidence)
+	center, _ := stats.MeanInterval(c.values(system, point, of), stats.Confidence)
 	return center
 }
 
-// difference is the mean of what one system has less another, seed by seed, and half the width of its interval.
+// difference is the mean difference between two systems, paired by seed, and half the width of its interval.
 func (c *contest) difference(system, other, point int, of func(*report.Summary) *float64) (center, half float64) {
 	a, b := c.values(system, point, of), c.values(other, point, of)
 	for i := range a {
 		a[i] -= b[i]
 	}
-	return report.MeanInterval(a, report.Confidence)
+	return stats.MeanInterval(a, stats.Confidence)
 }
 
-// judge holds the systems that run against the first of them, at a point: their differences by their names.
-func (c *contest) judge(point int) map[string]*report.Variant {
+// judge compares the systems with the first one at a point, and returns the comparisons by name.
+func (c *contest) judge(point int) map[string]*verdict.Variant {
 	var names []string
 	var runs [][]*report.Summary
 	for i, s := range c.systems {
@@ -112,8 +114,8 @@ func (c *contest) judge(point int) map[string]*report.Variant {
 			names, runs = append(names, s.name), append(runs, c.runs[i][point])
 		}
 	}
-	v := report.Compare(names, c.seeds, runs)
-	variants := map[string]*report.Variant{}
+	v := verdict.Compare(names, c.seeds, runs)
+	variants := map[string]*verdict.Variant{}
 	for i := range v.Variants {
 		variants[v.Variants[i].Name] = &v.Variants[i]
 	}
@@ -130,7 +132,7 @@ func (c *contest) table(b *strings.Builder) {
 			b.WriteString(" " + col.title + " |")
 			n++
 			if col.path != "" {
-				b.WriteString(" less the first |")
+				b.WriteString(" minus the first |")
 				n++
 			}
 		}
@@ -144,13 +146,13 @@ func (c *contest) table(b *strings.Builder) {
 	}
 	for i, s := range c.systems {
 		if c.refused[i] != "" {
-			fmt.Fprintf(b, "\n`%s` is refused: %s.\n", s.name, c.refused[i])
+			fmt.Fprintf(b, "\n`%s` is rejected: %s.\n", s.name, c.refused[i])
 		}
 	}
 }
 
-// row is what is said of a system at a point; v is nil for the first one.
-func (c *contest) row(system, point int, v *report.Variant) string {
+// row writes the row of a system at a point; v is nil for the first system.
+func (c *contest) row(system, point int, v *verdict.Variant) string {
 	var b strings.Builder
 	for _, col := range columns() {
 		b.WriteString(" " + number(c.mean(system, point, col.of)) + " |")
@@ -166,17 +168,17 @@ func (c *contest) row(system, point int, v *report.Variant) string {
 	return b.String()
 }
 
-// difference is that of a variant in a metric, with its interval and what it is worth.
-func difference(v *report.Variant, path string) string {
+// difference writes the difference of a variant in a metric, with its interval and a mark if it is significant.
+func difference(v *verdict.Variant, path string) string {
 	for _, d := range v.Metrics {
 		if d.Path != path || d.Difference == nil || d.CI95 == nil {
 			continue
 		}
 		mark := ""
 		switch d.Verdict {
-		case report.Pass:
+		case verdict.Pass:
 			mark = " ▼"
-		case report.Fail:
+		case verdict.Fail:
 			mark = " ▲"
 		}
 		return fmt.Sprintf("%s ± %s%s", signed(*d.Difference), number((d.CI95[1]-d.CI95[0])/2), mark)
@@ -203,7 +205,7 @@ func (c *contest) title() string {
 	return map[string]string{
 		"conversations": "Conversations on eight L40S",
 		"recorded":      "The recorded hour on eight times four H100",
-		"stale":         "What routers know is old",
+		"stale":         "Routers with old metrics",
 		"front-ends":    "Several front ends",
 	}[c.name]
 }

@@ -9,25 +9,27 @@ import (
 	"strings"
 
 	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/yamldoc"
 	"clifftop/report"
 )
 
 //go:embed conversations.yaml
 var conversationsYAML []byte
 
-// seeds are those of the runs of every system. The loads were chosen on another one, 1.
+// seeds are the seeds of the runs of every system. The loads were chosen with seed 1.
 var seeds = []uint64{2, 3, 4, 5, 6}
 
-// choice is a value of what a contest varies: a name, and the keys of the scenario that it sets.
+// choice is a variant: a name, and the keys of the scenario that it sets.
 type choice struct {
 	name string
-	set  []experiments.Setting
+	set  []scenario.Setting
 }
 
-// contest is systems at the same points, each with the same seeds.
+// contest is a list of systems at the same points, each with the same seeds.
 type contest struct {
 	name, question string
-	scenario       *experiments.Scenario
+	scenario       *scenario.Scenario
 	systems        []choice // the first is what the others are held against
 	points         []choice
 	shown          int // the point that the title of the picture speaks of
@@ -41,10 +43,10 @@ func router(name, value string) choice {
 	if value == "" {
 		value = "{policy: " + name + "}"
 	}
-	return choice{name, []experiments.Setting{{Key: "deployment.router", Value: value}}}
+	return choice{name, []scenario.Setting{{Key: "deployment.router", Value: value}}}
 }
 
-// routers are all that there are, as they are by default, and some with an option without which they do something else.
+// routers returns all routers with default options, and some again with an option that matters.
 func routers() ([]choice, error) {
 	known, err := experiments.Catalog("routers")
 	if err != nil {
@@ -63,29 +65,29 @@ func routers() ([]choice, error) {
 	return list, nil
 }
 
-// rates are loads of a traffic of so many requests per second.
+// rates returns loads in requests per second.
 func rates(perSecond ...float64) (list []choice) {
 	for _, r := range perSecond {
 		text := strconv.FormatFloat(r, 'g', -1, 64)
-		list = append(list, choice{text + " requests/s", []experiments.Setting{{Key: experiments.RateKey, Value: text}}})
+		list = append(list, choice{text + " requests/s", []scenario.Setting{{Key: scenario.RateKey, Value: text}}})
 	}
 	return list
 }
 
-// shootout is all routers at three loads.
-func shootout(s *experiments.Scenario, all []choice) *contest {
+// shootout compares all routers at three loads.
+func shootout(s *scenario.Scenario, all []choice) *contest {
 	c := &contest{name: s.Name, scenario: s, systems: all, shown: 2, points: rates(12, 18, 24), question: "All routers, one front end."}
 	if s.Workload.Trace != nil {
 		c.points = nil
 		for _, speed := range []string{"1", "1.2"} {
 			c.shown = 0
-			c.points = append(c.points, choice{speed + " × the recorded speed", []experiments.Setting{{Key: "workload.trace.speedup", Value: speed}}})
+			c.points = append(c.points, choice{speed + " × the recorded speed", []scenario.Setting{{Key: "workload.trace.speedup", Value: speed}}})
 		}
 	}
 	return c
 }
 
-// hour is a recorded one, served by a model large enough for eight replicas of four GPUs to have work.
+// hour is the scenario of the recorded hour. Its model is large enough to keep eight replicas of four GPUs busy.
 const hour = `
 name: recorded
 model: llama-3.1-70b
@@ -97,55 +99,55 @@ run: {warmup: 10m}
 `
 
 // recorded is the traffic of a trace.
-func recorded(file string) (*experiments.Scenario, error) {
-	return experiments.Parse("recorded", fmt.Appendf(nil, hour, file))
+func recorded(file string) (*scenario.Scenario, error) {
+	return scenario.Parse("recorded", fmt.Appendf(nil, hour, file))
 }
 
-// staleness is what becomes of those who go by what the replicas say of themselves, as that gets older, beside two who do not.
-func staleness(s *experiments.Scenario) *contest {
-	c := &contest{name: "stale", scenario: s, shown: 3, question: "What the replicas say of themselves is so old, at 18 requests/s, one front end."}
+// staleness compares routers that use scraped metrics, with older and older metrics, and two routers that do not.
+func staleness(s *scenario.Scenario) *contest {
+	c := &contest{name: "stale", scenario: s, shown: 3, question: "Scraped metrics have this age. 18 requests/s, one front end."}
 	c.systems = []choice{
 		router("random", ""),
 		router("least-requests", ""),
 		router("least-queue", ""),
-		router("least-queue, and what it sent", "{policy: least-queue, local: true}"),
+		router("least-queue, local", "{policy: least-queue, local: true}"),
 		router("least-queue and batch", "{policy: least-queue, running: true}"),
-		router("least-queue and batch, and what it sent", "{policy: least-queue, running: true, local: true}"),
+		router("least-queue and batch, local", "{policy: least-queue, running: true, local: true}"),
 		router("least-kv", ""),
-		router("power-of-two by scraped load", "{policy: power-of-two, load: scraped}"),
+		router("power-of-two, scraped", "{policy: power-of-two, load: scraped}"),
 		router("vllm-dp", ""),
 		router("llm-d", ""),
 	}
 	for _, period := range []string{"0ms", "100ms", "1s", "10s"} {
-		c.points = append(c.points, choice{period, []experiments.Setting{{Key: "deployment.router.scrape", Value: period}}})
+		c.points = append(c.points, choice{period, []scenario.Setting{{Key: "deployment.router.scrape", Value: period}}})
 	}
 	return c
 }
 
-// frontEnds is what becomes of those who count what they sent, as several of them share the traffic.
-func frontEnds(s *experiments.Scenario) *contest {
-	c := &contest{name: "front-ends", scenario: s, shown: 2, question: "So many front ends, which do not know of each other, at 18 requests/s."}
+// frontEnds compares routers with several front ends, which do not know each other.
+func frontEnds(s *scenario.Scenario) *contest {
+	c := &contest{name: "front-ends", scenario: s, shown: 2, question: "Several front ends that do not know each other. 18 requests/s."}
 	for _, name := range []string{"round-robin", "power-of-two", "least-requests", "least-tokens", "session", "bounded-hash", "sglang", "kv-aware", "llm-d", "dynamo"} {
 		c.systems = append(c.systems, router(name, ""))
 	}
 	for _, n := range []string{"1", "4", "16"} {
-		c.points = append(c.points, choice{n + " front ends", []experiments.Setting{{Key: "deployment.router.front_ends", Value: n}}})
+		c.points = append(c.points, choice{n + " front ends", []scenario.Setting{{Key: "deployment.router.front_ends", Value: n}}})
 	}
 	c.points[0].name = "1 front end"
 	return c
 }
 
-// at is a system at a point.
-func (c *contest) at(system, point int, more ...experiments.Setting) (*experiments.Scenario, error) {
-	var set []experiments.Setting
-	for _, list := range [][]experiments.Setting{c.systems[system].set, c.points[point].set, more} {
+// at is the scenario of a system at a point.
+func (c *contest) at(system, point int, more ...scenario.Setting) (*scenario.Scenario, error) {
+	var set []scenario.Setting
+	for _, list := range [][]scenario.Setting{c.systems[system].set, c.points[point].set, more} {
 		set = append(set, list...)
 	}
 	return c.scenario.With(set...)
 }
 
 // run simulates all systems at all points.
-func (c *contest) run(ctx context.Context, seeds []uint64, more ...experiments.Setting) error {
+func (c *contest) run(ctx context.Context, seeds []uint64, more ...scenario.Setting) error {
 	c.seeds, c.refused = seeds, make([]string, len(c.systems))
 	c.runs = make([][][]*report.Summary, len(c.systems))
 	var todo [][3]int
@@ -155,7 +157,7 @@ func (c *contest) run(ctx context.Context, seeds []uint64, more ...experiments.S
 		if err == nil {
 			_, err = s.Resolve()
 		}
-		var why experiments.Faults
+		var why yamldoc.Faults
 		if errors.As(err, &why) && strings.HasPrefix(why[0].Key, "deployment.router") {
 			c.refused[i] = why[0].Problem
 			continue
@@ -172,7 +174,7 @@ func (c *contest) run(ctx context.Context, seeds []uint64, more ...experiments.S
 	}
 	return experiments.Parallel(ctx, len(todo), 0, nil, func(ctx context.Context, n int) error {
 		i, k, of := todo[n][0], todo[n][1], todo[n][2]
-		s, err := c.at(i, k, append(more[:len(more):len(more)], experiments.Setting{Key: "run.seed", Value: strconv.FormatUint(seeds[of], 10)})...)
+		s, err := c.at(i, k, append(more[:len(more):len(more)], scenario.Setting{Key: "run.seed", Value: strconv.FormatUint(seeds[of], 10)})...)
 		if err != nil {
 			return err
 		}

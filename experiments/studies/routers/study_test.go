@@ -3,18 +3,17 @@ package main
 import (
 	"context"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/internal/testenv"
 	"clifftop/report"
 )
 
 // The orderings were chosen on other seeds.
-var testSeeds = []uint64{21, 22, 23, 24}
+var testSeeds = []uint64{21, 22, 23, 24}[:testenv.Choose(3, 4)]
 
 // pick keeps the named systems and points of a contest.
 func (c *contest) pick(systems []string, points ...int) {
@@ -32,7 +31,7 @@ func (c *contest) pick(systems []string, points ...int) {
 // held runs a contest in small.
 func held(t *testing.T, c *contest, seeds []uint64, requests string) {
 	t.Helper()
-	if err := c.run(context.Background(), seeds, experiments.Setting{Key: "run.requests", Value: requests}); err != nil {
+	if err := c.run(context.Background(), seeds, scenario.Setting{Key: "run.requests", Value: requests}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -63,7 +62,7 @@ func (c *contest) always(t *testing.T, what string, one, other int, of func(*rep
 	}
 }
 
-func talkAndRouters(t *testing.T) (*experiments.Scenario, []choice) {
+func talkAndRouters(t *testing.T) (*scenario.Scenario, []choice) {
 	t.Helper()
 	talk, err := conversations()
 	if err != nil {
@@ -116,18 +115,18 @@ func TestBalance(t *testing.T) {
 func TestStaleness(t *testing.T) {
 	talk, _ := talkAndRouters(t)
 	c := staleness(talk)
-	c.pick([]string{"random", "least-queue and batch", "least-queue and batch, and what it sent", "power-of-two by scraped load"}, 3)
+	c.pick([]string{"random", "least-queue and batch", "least-queue and batch, local", "power-of-two, scraped"}, 3)
 	held(t, c, testSeeds, "2000")
 	p99 := columns()[1].of
 	const stale = 0 // 10 s
 	c.less(t, "TTFT p99", "random", "least-queue and batch", stale, p99)
-	c.less(t, "TTFT p99", "least-queue and batch, and what it sent", "least-queue and batch", stale, p99)
+	c.less(t, "TTFT p99", "least-queue and batch, local", "least-queue and batch", stale, p99)
 	c.less(t, "longest queue", "random", "least-queue and batch", stale, longestQueue)
-	c.less(t, "longest queue", "power-of-two by scraped load", "least-queue and batch", stale, longestQueue)
+	c.less(t, "longest queue", "power-of-two, scraped", "least-queue and batch", stale, longestQueue)
 
 	c = staleness(talk)
 	c.pick([]string{"random", "least-queue and batch"}, 0)
-	c.points[0].set = append(c.points[0].set, experiments.Setting{Key: experiments.RateKey, Value: "24"})
+	c.points[0].set = append(c.points[0].set, scenario.Setting{Key: scenario.RateKey, Value: "24"})
 	held(t, c, []uint64{21, 22, 23, 24, 25, 26}, "4000")
 	c.always(t, "mean TTFT, fresh", 1, 0, columns()[0].of)
 }
@@ -158,15 +157,11 @@ func TestFrontEnds(t *testing.T) {
 
 // TestRecorded runs eight minutes of the recorded hour.
 func TestRecorded(t *testing.T) {
-	dir := os.Getenv("CLIFFTOP_TRACES")
-	if dir == "" {
-		t.Skip("CLIFFTOP_TRACES does not name a directory with public traces")
-	}
-	s, err := recorded(filepath.Join(dir, "mooncake_fast25_conversation_trace.jsonl.gz"))
+	s, err := recorded(testenv.Traces(t, "mooncake_fast25_conversation_trace.jsonl.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err = s.With(experiments.Setting{Key: "workload.trace.to", Value: "8m"}, experiments.Setting{Key: "run.warmup", Value: "2m"}); err != nil {
+	if s, err = s.With(scenario.Setting{Key: "workload.trace.to", Value: "8m"}, scenario.Setting{Key: "run.warmup", Value: "2m"}); err != nil {
 		t.Fatal(err)
 	}
 	_, all := talkAndRouters(t)
@@ -198,7 +193,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("there is no %q in\n%s", want, b.String())
 		}
 	}
-	if title := c.finding(); !strings.Contains(title, "by session") {
+	if title := c.finding(); !strings.Contains(title, "with session") {
 		t.Error(title)
 	}
 }

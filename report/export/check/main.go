@@ -1,9 +1,8 @@
-// Command check reads metrics in Prometheus' text format with the parser that Prometheus' own tools are made with, and
-// makes sure that the histograms are histograms.
+// Command check reads metrics in Prometheus' text format with Prometheus' own parser and checks the histograms.
 //
 //	go -C report/export/check run . ../../../results/metrics.prom
 //
-// With -queries it prints the queries of a dashboard instead, a line for each, with the variables filled in.
+// With -queries it prints the queries of a dashboard instead, one per line, with the variables filled in.
 package main
 
 import (
@@ -25,7 +24,7 @@ func main() {
 	case len(args) == 2 && args[0] == "-queries":
 		err = queries(args[1])
 	default:
-		err = fmt.Errorf("want a file of metrics, or -queries and a dashboard")
+		err = fmt.Errorf("wrong arguments (want METRICS.prom, or -queries DASHBOARD.json)")
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "check: %v\n", err)
@@ -57,13 +56,14 @@ func check(path string) error {
 		}
 	}
 	if count[dto.MetricType_GAUGE] == 0 || count[dto.MetricType_COUNTER] == 0 || count[dto.MetricType_HISTOGRAM] == 0 {
-		return fmt.Errorf("a type is missing: %v", count)
+		return fmt.Errorf("no metric of some type: %v (want gauges, counters and histograms)", count)
 	}
-	fmt.Printf("%s: %d gauges, %d counters and %d histograms\n", path, count[dto.MetricType_GAUGE], count[dto.MetricType_COUNTER], count[dto.MetricType_HISTOGRAM])
+	fmt.Printf("%s: %d gauges, %d counters and %d histograms\n", path, count[dto.MetricType_GAUGE],
+		count[dto.MetricType_COUNTER], count[dto.MetricType_HISTOGRAM])
 	return nil
 }
 
-// cumulative makes sure that buckets hold what is in those below them, and the last one everything.
+// cumulative checks that bucket counts do not decrease and that the last bucket has all samples.
 func cumulative(h *dto.Histogram) error {
 	if h == nil {
 		return nil
@@ -72,17 +72,18 @@ func cumulative(h *dto.Histogram) error {
 	bound := 0.0
 	for i, b := range h.Bucket {
 		if b.GetCumulativeCount() < last || i > 0 && b.GetUpperBound() <= bound {
-			return fmt.Errorf("bucket %g holds %d, the one below %d", b.GetUpperBound(), b.GetCumulativeCount(), last)
+			return fmt.Errorf("bucket %g has %d samples, fewer than the previous bucket with %d", b.GetUpperBound(),
+				b.GetCumulativeCount(), last)
 		}
 		last, bound = b.GetCumulativeCount(), b.GetUpperBound()
 	}
 	if last != h.GetSampleCount() {
-		return fmt.Errorf("the last bucket holds %d of %d", last, h.GetSampleCount())
+		return fmt.Errorf("the last bucket has %d of %d samples", last, h.GetSampleCount())
 	}
 	return nil
 }
 
-// queries prints those of a dashboard.
+// queries prints the queries of a dashboard.
 func queries(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -94,7 +95,8 @@ func queries(path string) error {
 	if err := json.Unmarshal(data, &d); err != nil {
 		return err
 	}
-	fill := strings.NewReplacer("$model_name", "llama-3.1-8b", "$engine", ".*", "$deployment", ".*", "$namespace", ".*", "$__rate_interval", "20s")
+	fill := strings.NewReplacer("$model_name", "llama-3.1-8b", "$engine", ".*", "$deployment", ".*", "$namespace",
+		".*", "$__rate_interval", "20s")
 	for _, p := range d.Panels {
 		for _, t := range p.Targets {
 			fmt.Println(fill.Replace(t.Expr))

@@ -29,7 +29,7 @@ go build -o "$work" ./cmd/clifftop ./cmd/clifftop-parquet
 "$work/clifftop" run --requests 1500 --rate 14 --quiet --out "$out" --save requests,timeseries,iterations,trace,metrics,bench >"$work/table"
 
 fleet=$work/fleet
-"$work/clifftop" run experiments/scenarios/failures.yaml --quiet --out "$fleet" --save metrics >"$work/table"
+"$work/clifftop" run experiments/examples/failures.yaml --quiet --out "$fleet" --save metrics >"$work/table"
 
 echo "-- the parser of Prometheus' tools"
 for results in "$out" "$fleet"; do
@@ -106,7 +106,7 @@ if [ -s "$viewer/trace_viewer_full.html" ] && installed chromium chromium; then
   view "$pipeline" replicas=1 requests=300 stages=3 "passages=$((3 * ($(wc -l <"$pipeline/iterations.csv") - 1)))"
   # Four replicas serve; one of them crashes, and all are drained: each time they start and serve again.
   lives=$work/lives
-  "$work/clifftop" run experiments/scenarios/failures.yaml --rate 20 --set run.duration=60s --quiet --out "$lives" --save iterations,trace \
+  "$work/clifftop" run experiments/examples/failures.yaml --rate 20 --set run.duration=60s --quiet --out "$lives" --save iterations,trace \
     --set 'lifecycle={cold_start: 3s, grace: 2s, probe: 1s, failures: [{kind: crash, at: 10s, replica: 2, for: 5s}, {kind: rolling-restart, at: 25s}]}' >"$work/table"
   view "$lives" replicas=4 states=19
 else

@@ -182,7 +182,7 @@ Clifftop.chart = (() => {
       return element("div", { class: "chart-zoom", role: "group", "aria-label": "Zoom" },
         button("−", "Zoom out", () => this.zoom(2)), button("+", "Zoom in", () => this.zoom(0.5)),
         button("←", "Earlier", () => this.pan(-0.5)), button("→", "Later", () => this.pan(0.5)),
-        button("Whole", "Show the whole", () => this.show(...this.whole.x)));
+        button("Whole", "Show the whole chart", () => this.show(...this.whole.x)));
     }
 
     // show sets the part of the horizontal axis that is seen.
@@ -257,7 +257,7 @@ Clifftop.chart = (() => {
       this.plot.setAttribute("aria-label", alt);
     }
 
-    // alt is a sentence for those who do not see the chart.
+    // alt returns the description for screen readers.
     alt() {
       const { spec } = this;
       if (spec.alt) return spec.alt;
@@ -265,7 +265,7 @@ Clifftop.chart = (() => {
       const lanes = (spec.y.places || []).filter(Boolean);
       const what = lanes.length ? `${lanes.join(", ")}; across: ${spec.x.title}.`
         : `${spec.y.title} against ${spec.x.title}${names.length ? ": " + names.join(", ") : ""}.`;
-      return `${spec.title}. ${what} Arrow keys go from value to value; the numbers follow in a table.`;
+      return `${spec.title}. ${what} Use the arrow keys to move between values. A table with the numbers follows.`;
     }
 
     axis(key) {

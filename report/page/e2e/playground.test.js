@@ -47,7 +47,7 @@ test("a slider moves the curve, and the address", () => played("", {}, async (pa
   await page.locator("#control-seqs").focus();
   for (let k = 0; k < 3; k++) await page.keyboard.press("PageDown"); // a tenth each
   await page.waitForFunction((was) => document.querySelector("#throughput .chart-title").textContent !== was && document.getElementById("status").textContent.includes("longer runs"), was, slow);
-  assert.match(await title(page, "throughput"), /all seats are taken/);
+  assert.match(await title(page, "throughput"), /all seats are in use/);
   assert.match(await page.evaluate(() => location.hash), /^#engine\.max_num_seqs=\d+$/);
   await page.locator("#control-rate").focus();
   await page.keyboard.press("End"); // 500 a second
@@ -64,31 +64,31 @@ test("a fleet shows its replicas, and its router can be chosen", () => played("#
   await curve(page);
   assert.deepEqual(await violations(page), []);
   await shot(page, "fleet");
-  await page.locator('[aria-label="Replicas, which share the traffic, exactly"]').fill("1");
+  await page.locator('[aria-label="Replicas, exact value"]').fill("1");
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.getElementById("fleet").hidden, null, slow);
 }));
 
-test("a replica is killed, and an autoscaler follows the load", () => played("#deployment.replicas=3&rate=20", { width: 1280 }, async (page) => {
+test("a replica crashes, and an autoscaler follows the load", () => played("#deployment.replicas=3&rate=20", { width: 1280 }, async (page) => {
   await point(page);
   assert.ok(await page.locator("#lives").isHidden());
   assert.ok(await page.locator("#control-cold").isHidden());
-  await page.locator('[aria-label="A replica is killed after, exactly"]').fill("30");
+  await page.locator('[aria-label="A replica crashes after, exact value"]').fill("30");
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => !document.getElementById("lives").hidden, null, slow);
   assert.match(await title(page, "lives"), /2\.\d+ are ready on average, 3 are paid for; \d+ requests fail/);
-  assert.equal(await page.locator('[aria-label="It is started again after, exactly"]').inputValue(), "20");
+  assert.equal(await page.locator('[aria-label="It restarts after, exact value"]').inputValue(), "20");
   assert.match(await page.locator("#yaml").textContent(), /kind: crash, at: 30s, replica: 0, for: 20s/);
   await page.waitForFunction(() => location.hash.includes("lifecycle"), null, slow); // a quarter of a second after the change
   assert.match(decodeURIComponent(await page.evaluate(() => location.hash)).replaceAll("+", " "), /lifecycle=\{cold_start: 10s, probe: 1s, failures: \[/);
-  await page.locator('[aria-label="It is started again after, exactly"]').fill("");
+  await page.locator('[aria-label="It restarts after, exact value"]').fill("");
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => !/for: 20s/.test(document.getElementById("yaml").textContent), null, slow);
   assert.doesNotMatch(await page.locator("#yaml").textContent(), /for:/);
   await page.selectOption("#control-scaler", "keda");
   await page.waitForFunction(() => /policy: keda/.test(document.getElementById("yaml").textContent), null, slow);
   assert.ok(await page.locator("#control-replicas").isHidden()); // their number is the autoscaler's
-  await page.locator('[aria-label="Requests for each replica, waiting and running (target), exactly"]').fill("10");
+  await page.locator('[aria-label="Target: requests per replica, waiting and running, exact value"]').fill("10");
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => /target: 10/.test(document.getElementById("yaml").textContent), null, slow);
   assert.match(await page.locator("#yaml").textContent(), /kind: crash/); // what another control has set is kept
@@ -97,7 +97,7 @@ test("a replica is killed, and an autoscaler follows the load", () => played("#d
   assert.deepEqual(await violations(page), []);
   await shot(page, "lives");
   await page.selectOption("#control-scaler", "none");
-  await page.locator('[aria-label="A replica is killed after, exactly"]').fill("never");
+  await page.locator('[aria-label="A replica crashes after, exact value"]').fill("never");
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.getElementById("lives").hidden, null, slow);
   await page.waitForFunction(() => !location.hash.includes("lifecycle"), null, slow);
@@ -122,7 +122,7 @@ test("a lesson loads its scenario, runs, and its claims hold", () => played("", 
 test("a shared address restores what was set, and a lesson's step", () => played("#lesson=8&step=4&users=120", { width: 800, height: 1000 }, async (page) => {
   await point(page);
   assert.equal(await page.locator("#lesson").inputValue(), "8");
-  assert.equal(await page.locator('[aria-label="Users, exactly"]').inputValue(), "120");
+  assert.equal(await page.locator('[aria-label="Users, exact value"]').inputValue(), "120");
   assert.equal(await page.locator("#control-told").inputValue(), "false");
   assert.match(await page.locator("#yaml").textContent(), /arrivals: \{process: closed, users: 120, ramp: 5s\}/);
   await curve(page);
@@ -162,11 +162,11 @@ test("an address that cannot be read, or asks for what is not there, is answered
 
 test("a value that is not allowed is said beside its control, and the page goes on", () => played("", {}, async (page) => {
   await point(page);
-  await page.fill('[aria-label="Seats (max_num_seqs), exactly"]', "0");
+  await page.fill('[aria-label="Seats (max_num_seqs), exact value"]', "0");
   await page.keyboard.press("Enter");
   await page.waitForSelector("#control-seqs-problem:not([hidden])", slow);
   assert.match(await page.locator("#control-seqs-problem").innerText(), /0 is not allowed \(want 1/);
-  await page.fill('[aria-label="Seats (max_num_seqs), exactly"]', "16");
+  await page.fill('[aria-label="Seats (max_num_seqs), exact value"]', "16");
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.getElementById("control-seqs-problem").hidden && !document.getElementById("results").classList.contains("stale"), null, slow);
   assert.match(await page.locator("#yaml").textContent(), /max_num_seqs: 16/);

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"clifftop/experiments/calibration"
+	"clifftop/model"
+)
+
+// calibrateCommand is the command calibrate.
+type calibrateCommand struct {
+	measured measuredRuns
+	output   simulationFlags
+	steps    string
+	record   string
+	options  calibration.Options
+}
+
+func newCalibrate() *cobra.Command {
+	var f calibrateCommand
+	c := &cobra.Command{
+		Use:                   "calibrate --reference FILE | calibrate [SCENARIO] --steps FILE",
+		DisableFlagsInUseLine: true,
+		Short:                 "Fit the constants of a GPU to your own measurements",
+		Long: `Fit a few constants of a GPU and its host to measurements: the fraction of peak compute and of memory
+bandwidth that kernels reach, the overhead per step and per sequence, and the time of the API server. The
+output has the errors before the fit, after the fit, and for runs that were left out of the fit.
+
+Measurements are runs, in the columns of clifftop validate, or iterations. Iterations are a CSV file with
+the columns decode_seqs, sum_context, prefill_tokens and seconds, and optionally prefill_cached; the
+scenario sets the model and the GPU.`,
+		Example: `  clifftop calibrate --reference measured.csv --only gpu=L40S --record my-l40s.yaml
+  clifftop calibrate --model llama-3.1-8b --gpu a40 --steps steps.csv --record my-a40.yaml
+  clifftop run --gpu my-a40.yaml`,
+		Args: atMostOne("scenario"),
+		RunE: f.run,
+	}
+	f.measured.register(c)
+	f.output.register(c, "table", "json", "csv")
+	f.output.registerJobs(c)
+	flags := c.Flags()
+	flags.StringVar(&f.steps, "steps", "", "`FILE` of measured iterations")
+	flags.StringSliceVar(&f.options.Fit, "fit", nil, "fit only these `CONSTANTS`, separated by commas: "+
+		strings.Join(parameterNames(), ", "))
+	flags.BoolVar(&f.options.ByGPU, "by-gpu", false, "use runs of several GPUs: fit the constants of the host, and "+
+		"leave out the runs of one GPU at a time")
+	flags.StringVar(&f.record, "record", "", "write the GPU's record into `FILE`, for the key gpu of scenarios")
+	addCheck(c, f.checkSource)
+	addCheck(c, f.checkRecord)
+	return c
+}
+
+// parameterNames returns the names for --fit.
+func parameterNames() []string {
+	var names []string
+	for _, p := range calibration.Parameters() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// checkSource rejects missing or conflicting measurements.
+func (f *calibrateCommand) checkSource() error {
+	if f.steps == "" {
+		f.measured.useEnvironment()
+	}
+	switch {
+	case f.measured.file == "" && f.steps == "":
+		return errors.New("--reference or --steps is missing (want a file of measured runs or iterations)\n" +
+			"hint: clifftop calibrate --help lists their columns")
+	case f.measured.file != "" && f.steps != "":
+		return errors.New("--reference and --steps are given together (want one)")
+	case f.steps != "" && (len(f.measured.only) > 0 || f.options.ByGPU):
+		return errors.New("--only and --by-gpu select measured runs, but --steps has iterations (want --reference)")
+	}
+	return nil
+}
+
+// checkRecord rejects a record that could not be written after the fit.
+func (f *calibrateCommand) checkRecord() error {
+	if f.record == "" {
+		return nil
+	}
+	if ext := filepath.Ext(f.record); ext != ".yaml" && ext != ".yml" {
+		return fmt.Errorf("--record: %s is not allowed (want a name that ends in .yaml)", f.record)
+	}
+	if f.options.ByGPU {
+		return errors.New("--record is for one GPU, but --by-gpu uses runs of several (want one of them)")
+	}
+	if _, err := os.Stat(filepath.Dir(f.record)); err != nil {
+		return fmt.Errorf("--record: %s: %s", f.record, cause(err))
+	}
+	return nil
+}
+
+// run fits the constants, and prints and writes the result.
+func (f *calibrateCommand) run(c *cobra.Command, args []string) error {
+	f.options.Check, f.options.Jobs = f.output.check, f.output.jobs
+	bar := f.output.newProgress(c, "fitting")
+	f.options.Progress = bar.counts()
+	fit := f.fitRuns
+	if f.steps != "" {
+		fit = f.fitSteps
+	}
+	fitted, err := fit(c, args)
+	bar.done()
+	if err != nil {
+		return err
+	}
+	printErr := f.output.print(c, fitted)
+	if f.record != "" {
+		if err := writeRecord(f.record, fitted); err != nil {
+			return err
+		}
+	}
+	return failed(printErr)
+}
+
+// fitRuns fits the constants to measured runs.
+func (f *calibrateCommand) fitRuns(c *cobra.Command, args []string) (*calibration.Result, error) {
+	r, err := f.measured.read(args)
+	if err != nil {
+		return nil, err
+	}
+	result, err := calibration.FitRuns(c.Context(), r.Reference, r.cases, r.keep, f.options)
+	if err != nil && c.Context().Err() == nil {
+		return nil, fmt.Errorf("--reference: %w", err)
+	}
+	return result, err
+}
+
+// fitSteps fits the constants to measured iterations.
+func (f *calibrateCommand) fitSteps(c *cobra.Command, args []string) (*calibration.Result, error) {
+	data, err := readFile("--steps", f.steps)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := model.ReadIterations(f.steps, bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	setup, err := f.measured.scenario.resolve(args)
+	if err != nil {
+		return nil, err
+	}
+	return calibration.FitSteps(c.Context(), filepath.Base(f.steps), setup, steps, f.options)
+}
+
+// writeRecord writes the GPU's record. The record has the name of the file.
+func writeRecord(path string, r *calibration.Result) error {
+	dir, err := openDirectory("--record", filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	file := filepath.Base(path)
+	name := strings.TrimSuffix(file, filepath.Ext(file))
+	return failed(dir.write(file, func(w io.Writer) error { return r.WriteRecord(w, name) }))
+}

@@ -1,0 +1,136 @@
+// Package cli implements the command line of Clifftop. Each command has one file. It turns arguments and flags into a
+// scenario, calls the package that does the work, and prints or writes the result.
+//
+// Start with [Main] and with run.go, the smallest command that simulates. README.md explains how to add a command and
+// lists the rules for output. Only programs import this package; Go code that simulates uses package clifftop.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/report/layout"
+)
+
+// Exit statuses.
+const (
+	exitFailed      = 1   // a run or a verdict failed
+	exitUsage       = 2   // wrong usage or bad input
+	exitInterrupted = 130 // interrupted by a signal
+	exitUnread      = 141 // the reader closed standard output early
+)
+
+// interruptWindow is the time within which several interrupts count as one.
+const interruptWindow = time.Second
+
+// Main runs the command line in [os.Args] and ends the process. The exit status is 0 on success, 1 if a run or a
+// verdict failed, 2 for wrong usage or bad input, 130 after an interrupt, and 141 if the reader of standard output
+// closed it early.
+func Main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// commands lists the commands below the root. To add a command, add its constructor here.
+func commands() []*cobra.Command {
+	return []*cobra.Command{
+		newCalibrate(),
+		newCatalog(),
+		newCompare(),
+		newEstimate(),
+		newExplain(),
+		newInit(),
+		newLesson(),
+		newMerge(),
+		newPlan(),
+		newPlay(),
+		newRun(),
+		newSweep(),
+		newTrace(),
+		newValidate(),
+		newVersion(),
+	}
+}
+
+// run executes a command line and returns the exit status.
+func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	signal.Ignore(syscall.SIGPIPE) // write files even if the reader closed standard output
+	// A second interrupt ends the program at once. Shells and timeout(1) send an interrupt to the process and to its
+	// group, so interrupts within interruptWindow count as one.
+	context.AfterFunc(ctx, func() { time.AfterFunc(interruptWindow, stop) })
+	out := &output{Writer: stdout}
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(stderr)
+	rejectUnknownTopics(root)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case errors.Is(out.err, syscall.EPIPE):
+		return exitUnread
+	case out.err != nil:
+		err = failed(fmt.Errorf("standard output: %s", cause(out.err)))
+	case err == nil:
+		return 0
+	}
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		io.WriteString(stderr, "clifftop: interrupted\n")
+		return exitInterrupted
+	}
+	printError(stderr, err)
+	if f := (*failure)(nil); errors.As(err, &f) && !yamldoc.BadInput(err) {
+		return exitFailed
+	}
+	return exitUsage
+}
+
+// output keeps the first write error. Cobra's help functions do not return it.
+type output struct {
+	io.Writer
+	err error
+}
+
+// Write implements [io.Writer].
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "clifftop",
+		Short: "Simulate LLM serving: throughput, latency, goodput and cost",
+		Long: `Clifftop simulates LLM serving. Describe a model, the GPUs, the engine and the traffic in a
+scenario file. Clifftop reports throughput, latency percentiles, goodput and cost. It shows at which load
+the system saturates and why, and how well simulated numbers match measured ones.
+
+Without a scenario file, Clifftop simulates llama-3.1-8b on one h100-sxm with chat traffic.`,
+		Example: `  clifftop sweep
+  clifftop run scenario.yaml --rate 8 --set engine.max_num_seqs=512
+  clifftop init scenario.yaml`,
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetVersionTemplate("clifftop {{.Version}}\n")
+	root.AddCommand(commands()...)
+	root.SetFlagErrorFunc(flagError)
+	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d |", layout.Width)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", wrapped))
+	wrapHelp(root)
+	return root
+}

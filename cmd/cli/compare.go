@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"clifftop/experiments/compare"
+	"clifftop/experiments/scenario/unit"
+	"clifftop/report/page"
+	"clifftop/report/verdict"
+)
+
+// compareCommand is the command compare.
+type compareCommand struct {
+	scenario     scenarioFlags
+	output       simulationFlags
+	shard        shardFlags
+	vary, margin string
+	options      compare.Options
+}
+
+func newCompare() *cobra.Command {
+	var f compareCommand
+	c := &cobra.Command{
+		Use:                   "compare BASELINE VARIANT... | compare [SCENARIO] --vary KEY=V1,V2,...",
+		DisableFlagsInUseLine: true, // the line is full
+		Short:                 "Compare scenarios under the same random numbers",
+		Long: `Compare several scenarios, or several values of a key in one scenario. All variants are simulated a few
+times with the same random numbers, and the verdict lists the differences that are larger than chance. The
+first variant is the baseline.
+
+A variant fails if it lowers throughput or the share of successful requests, lengthens the time in which
+requests wait although they could run, or increases retries. Then the exit status is 1. A difference that
+may be due to chance is not a failure; more replications can decide it.`,
+		Example: `  clifftop compare --rate 27 --vary engine.policy=vllm,sglang,orca
+  clifftop compare --rate 20 --vary engine.max_num_batched_tokens=512,2048,8192
+  clifftop compare today.yaml tomorrow.yaml --replications 20`,
+		RunE: f.run,
+	}
+	f.scenario.register(c)
+	f.scenario.registerSLO(c, "check an SLO, such as ttft_p95<800ms,tpot_p95<80ms")
+	f.scenario.registerReplications(c, "make N runs of each variant, all with the same random numbers (default 5)")
+	f.output.register(c, "table", "json", "csv", "markdown")
+	f.output.registerJobs(c)
+	f.output.registerOut(c, "write verdict.json, verdict.csv and report.html into `DIR`")
+	flags := c.Flags()
+	flags.StringVar(&f.vary, "vary", "", "compare values of a key: `KEY=V1,V2,...`; the first is the baseline")
+	flags.StringVar(&f.margin, "margin", "", "smallest relevant difference, as a `SHARE` of the baseline, such as 1%")
+	addCheck(c, f.checkMargin)
+	f.shard.register(c)
+	return c
+}
+
+// checkMargin parses --margin.
+func (f *compareCommand) checkMargin() (err error) {
+	if f.margin != "" {
+		if f.options.Margin, err = unit.ParseShare(f.margin); err != nil {
+			return fmt.Errorf("--margin: %w", err)
+		}
+	}
+	return nil
+}
+
+func (f *compareCommand) run(c *cobra.Command, args []string) error {
+	variants, err := f.variants(args)
+	if err != nil {
+		return err
+	}
+	f.options.Check, f.options.Jobs = f.output.check, f.output.jobs
+	if f.shard.given() {
+		g, err := f.options.Grid(c.Context(), variants)
+		if err != nil {
+			return err
+		}
+		return f.shard.runGrid(c, g, &f.output)
+	}
+	return f.compare(c, variants)
+}
+
+// variants loads the scenarios named in the arguments, or varies one scenario.
+func (f *compareCommand) variants(args []string) ([]compare.Variant, error) {
+	if f.vary != "" {
+		if len(args) > 1 {
+			return nil, fmt.Errorf("--vary: %d scenarios are given (want at most one, which is varied)", len(args))
+		}
+		s, err := f.scenario.load(args)
+		if err != nil {
+			return nil, err
+		}
+		return compare.Vary(s, f.vary)
+	}
+	if len(args) < 2 {
+		return nil, fmt.Errorf("compare: want two or more scenarios, found %d\n"+
+			"hint: name two or more files, or vary a key: --vary engine.policy=vllm,orca", len(args))
+	}
+	var variants []compare.Variant
+	for _, path := range args {
+		s, err := f.scenario.load([]string{path})
+		if err != nil {
+			return nil, err
+		}
+		name := cmp.Or(s.Name, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
+		variants = append(variants, compare.Variant{Name: name, Scenario: s})
+	}
+	makeNamesUnique(variants, args)
+	return variants, nil
+}
+
+// makeNamesUnique replaces equal names of variants by the paths of their files, and numbers equal paths.
+func makeNamesUnique(variants []compare.Variant, paths []string) {
+	count := map[string]int{}
+	for _, v := range variants {
+		count[v.Name]++
+	}
+	for i := range variants {
+		if v := &variants[i]; count[v.Name] > 1 {
+			v.Name = paths[i]
+		}
+	}
+	seen := map[string]int{}
+	for i := range variants {
+		v := &variants[i]
+		if seen[v.Name]++; seen[v.Name] > 1 {
+			v.Name = fmt.Sprintf("%s (%d)", v.Name, seen[v.Name])
+		}
+	}
+}
+
+// compare makes all runs in this process, and prints and writes the verdict.
+func (f *compareCommand) compare(c *cobra.Command, variants []compare.Variant) error {
+	dir, err := f.output.directory()
+	if err != nil {
+		return err
+	}
+	bar := f.output.newProgress(c, "comparing")
+	f.options.Progress = bar.counts()
+	verdict, runErr := compare.Run(c.Context(), variants, f.options)
+	bar.done()
+	if verdict == nil {
+		return failed(runErr)
+	}
+	err = showVerdict(c, verdict, dir, &f.output.outputFlags)
+	return cmp.Or(runErr, err) // an interrupted comparison has not failed yet
+}
+
+// showVerdict prints and writes a verdict. It returns an error if a criterion failed. The directory may be nil.
+func showVerdict(c *cobra.Command, verdict *verdict.Result, dir *directory, output *outputFlags) error {
+	if !output.hasWarnings() {
+		output.warn(c, warningTexts(verdict.Warnings))
+	}
+	printErr := output.print(c, verdict)
+	if err := writeVerdict(c, verdict, dir); err != nil {
+		return failed(err)
+	}
+	if printErr == nil && !verdict.Pass {
+		return failed(errors.New("the comparison failed: " + failures(verdict)))
+	}
+	return failed(printErr)
+}
+
+// writeVerdict writes the files of a verdict. The directory may be nil.
+func writeVerdict(c *cobra.Command, verdict *verdict.Result, dir *directory) error {
+	if dir == nil {
+		return nil
+	}
+	if err := dir.writeJSON("verdict.json", verdict); err != nil {
+		return err
+	}
+	if err := dir.write("verdict.csv", verdict.WriteCSV); err != nil {
+		return err
+	}
+	p, err := page.Compare(verdict)
+	return writePage(c, dir, p, err)
+}
+
+// failures lists the variants that fail, with the criteria.
+func failures(v *verdict.Result) string {
+	var texts []string
+	for _, variant := range v.Variants {
+		for _, c := range variant.Criteria {
+			if c.Verdict == verdict.Fail {
+				texts = append(texts, variant.Name+": "+strings.ReplaceAll(c.Name, "_", " "))
+			}
+		}
+	}
+	return strings.Join(texts, "; ")
+}

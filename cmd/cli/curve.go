@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"cmp"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"clifftop/report/curve"
+	"clifftop/report/page"
+	"clifftop/report/plot"
+)
+
+// shownCurve is the curve of a sweep, from one process or merged, with the texts and numbers around it.
+type shownCurve struct {
+	*curve.Curve
+	caption string
+	machine page.Machine
+}
+
+// show prints the curve and writes its files. The directory may be nil.
+func (s *shownCurve) show(c *cobra.Command, dir *directory, output *outputFlags) error {
+	printErr, err := s.print(c, output), s.write(c, dir, output)
+	return cmp.Or(printErr, err)
+}
+
+// print prints the curve. JSON and CSV may be larger than memory and are not buffered.
+func (s *shownCurve) print(c *cobra.Command, output *outputFlags) error {
+	output.warn(c, warningTexts(s.CommonWarnings()))
+	switch output.format {
+	case "json":
+		return s.WriteJSON(c.OutOrStdout())
+	case "csv":
+		return s.WriteCSV(c.OutOrStdout())
+	}
+	shown, err := s.Shown()
+	if err != nil {
+		return err
+	}
+	return output.print(c, curveTable{shown})
+}
+
+// write writes the files of the curve: tables, JSON, pictures and the page. The directory may be nil.
+func (s *shownCurve) write(c *cobra.Command, dir *directory, output *outputFlags) error {
+	if dir == nil {
+		return nil
+	}
+	if err := dir.write("curve.csv", s.WriteCSV); err != nil {
+		return err
+	}
+	if s.HasClasses() {
+		if err := dir.write("classes.csv", s.WriteClassesCSV); err != nil {
+			return err
+		}
+	}
+	if err := dir.write("curve.json", s.WriteJSON); err != nil {
+		return err
+	}
+	shown, err := s.Shown()
+	if err != nil {
+		return err
+	}
+	if err := plot.WriteAll(shown, s.caption, dir.write); err != nil {
+		return err
+	}
+	if err := s.writePage(c, dir, shown); err != nil {
+		return err
+	}
+	output.say(c, "wrote report.html, curve.csv, curve.json, sweep.png and other pictures into %s",
+		filepath.Clean(dir.path))
+	return nil
+}
+
+// writePage writes the curve as a web page, with the scenario of the lowest load.
+func (s *shownCurve) writePage(c *cobra.Command, dir *directory, shown *curve.Curve) error {
+	p, err := page.Sweep(shown, s.machine)
+	if err == nil {
+		p.Caption = s.caption
+		if lowest := shown.Points[0].Summary; lowest != nil && lowest.Scenario != nil {
+			p.Origin.Scenarios = []page.Scenario{{Name: "at the lowest load", Value: lowest.Scenario}}
+		}
+	}
+	return writePage(c, dir, p, err)
+}
+
+// curveTable is a curve whose table is followed by a chart.
+type curveTable struct{ *curve.Curve }
+
+// WriteTable writes the table and the chart.
+func (t curveTable) WriteTable(w io.Writer) error {
+	if err := t.Curve.WriteTable(w); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(w, "\n"); err != nil {
+		return err
+	}
+	return plot.Terminal(w, t.Curve, terminalWidth)
+}

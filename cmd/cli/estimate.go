@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"clifftop/experiments/scenario/unit"
+
+	"github.com/spf13/cobra"
+)
+
+func newEstimate() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "estimate",
+		Short: "Estimate capacity, cost, latency and memory by formula",
+		Long: `Estimate by formula, and show each formula with its numbers. Where a rule of thumb leaves
+something out, a note says what.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newEstimateConcurrency(), newEstimateCost(), newEstimateLatency(), newEstimateKV())
+	return c
+}
+
+// registerEstimate adds --format with the formats of all estimates.
+func (f *outputFlags) registerEstimate(c *cobra.Command) {
+	f.registerFormat(c, "table", "json", "csv", "markdown")
+}
+
+// parsed parses the value of a flag and names the flag in the error.
+func parsed[T any](flag, text string, parse func(string) (T, error)) (T, error) {
+	v, err := parse(text)
+	if err != nil {
+		return v, fmt.Errorf("--%s: %w", flag, err)
+	}
+	return v, nil
+}
+
+// parseSeconds parses a duration with a unit and returns seconds.
+func parseSeconds(text string) (float64, error) {
+	d, ok := unit.ParseDuration(strings.TrimSpace(text))
+	if !ok {
+		return 0, fmt.Errorf("%q is not a duration (want one with its unit, such as 30s or 800ms)", text)
+	}
+	return d.Seconds(), nil
+}

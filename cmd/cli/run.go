@@ -1,0 +1,244 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/report"
+	"clifftop/report/page"
+	"clifftop/report/plot"
+	"clifftop/report/table"
+)
+
+// runCommand is the command run.
+type runCommand struct {
+	scenario scenarioFlags
+	output   simulationFlags
+	save     []string
+	bands    string
+}
+
+func newRun() *cobra.Command {
+	r := runCommand{bands: report.DefaultProfile().Name}
+	c := &cobra.Command{
+		Use:   "run [SCENARIO]",
+		Short: "Simulate one load",
+		Long: `Simulate a scenario at one load and print a summary. SCENARIO is a YAML file, or - for standard input.
+Without it, the default scenario is used.`,
+		Example: `  clifftop run
+  clifftop run scenario.yaml --rate 8 --set engine.max_num_seqs=512
+  clifftop run scenario.yaml --precision 2%
+  clifftop run --trace trace.csv.gz --out results --save requests,timeseries`,
+		Args: atMostOne("scenario"),
+		RunE: r.run,
+	}
+	r.scenario.register(c)
+	r.scenario.registerSLO(c, "check an SLO, such as ttft_p95<800ms,tpot_p95<80ms")
+	r.scenario.registerReplications(c, "make N runs with different random numbers; adds confidence intervals")
+	r.output.register(c, "table", "json", "csv", "markdown", "vllm-bench")
+	r.output.registerJobs(c)
+	r.output.registerOut(c, "write summary.json and report.html into `DIR`; for a single run also run.png and run.svg")
+	addChoice(c, &r.bands, "bands", "names for latencies: "+strings.Join(profileNames(), ", "), profileNames()...)
+	registerSave(c, &r.save, &r.output.out)
+	return c
+}
+
+func (r *runCommand) run(c *cobra.Command, args []string) error {
+	s, err := r.scenario.load(args)
+	if err != nil {
+		return err
+	}
+	if s.Replicated() {
+		return r.replicate(c, s)
+	}
+	return r.once(c, s)
+}
+
+// profileNames returns the names for --bands.
+func profileNames() []string {
+	var names []string
+	for _, p := range report.Profiles() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// profile returns the profile of --bands.
+func (r *runCommand) profile() report.Profile {
+	for _, p := range report.Profiles() {
+		if p.Name == r.bands {
+			return p
+		}
+	}
+	return report.DefaultProfile()
+}
+
+// once makes a single run, and prints and writes the result. The result of an interrupted run is partial.
+func (r *runCommand) once(c *cobra.Command, s *scenario.Scenario) error {
+	setup, err := s.Resolve()
+	if err != nil {
+		return err
+	}
+	dir, err := r.output.directory()
+	if err != nil {
+		return err
+	}
+	options := experiments.RunOptions{Check: r.output.check, Detail: dir != nil}
+	saved, err := newSaving(dir, setup, r.save, &options)
+	if err != nil {
+		return failed(err)
+	}
+	defer saved.abandon()
+	bar := r.output.newProgress(c, "simulating")
+	if bar != nil {
+		options.Progress = bar.run
+	}
+	res, runErr := experiments.RunSetup(c.Context(), setup, options)
+	bar.done()
+	if res == nil {
+		return failed(runErr)
+	}
+	cancelled := errors.Is(runErr, context.Canceled)
+	printErr := r.printRun(c, res) // before files are written: a full disk must not hide the result
+	writeErr := writeRun(dir, setup, res)
+	if writeErr == nil && (runErr == nil || cancelled) { // otherwise the stream of requests failed
+		writeErr = saved.commit(res)
+		r.output.warn(c, saved.warnings)
+	}
+	if writeErr == nil {
+		writeErr = r.writePage(c, dir, setup, res.Summary)
+	}
+	switch {
+	case printErr != nil:
+		return failed(printErr)
+	case cancelled && writeErr == nil:
+		return runErr
+	case runErr != nil && !cancelled:
+		return failed(runErr)
+	}
+	return failed(writeErr)
+}
+
+// printRun prints the result of a single run.
+func (r *runCommand) printRun(c *cobra.Command, res *experiments.Result) error {
+	if r.output.format != "vllm-bench" {
+		return r.print(c, res.Summary, res.Series)
+	}
+	r.output.warn(c, warningTexts(res.Summary.Warnings))
+	return printOnce(c.OutOrStdout(), func(w io.Writer) error { return printJSON(w, res.VLLMBench()) })
+}
+
+// print prints a summary, and its warnings if the format has no place for them.
+func (r *runCommand) print(c *cobra.Command, s *report.Summary, series []report.SeriesPoint) error {
+	if !r.output.hasWarnings() {
+		r.output.warn(c, warningTexts(s.Warnings))
+	}
+	return r.output.print(c, summaryTable{s, r.profile(), series})
+}
+
+// replicate makes several runs, and prints and writes the pooled result. It is partial after an interrupt.
+func (r *runCommand) replicate(c *cobra.Command, s *scenario.Scenario) error {
+	if len(r.save) > 0 || r.output.format == "vllm-bench" {
+		return errors.New("run.replications, run.precision: --save and --format vllm-bench need a single run " +
+			"(want neither with replications)")
+	}
+	setup, err := s.Resolve()
+	if err != nil {
+		return err
+	}
+	dir, err := r.output.directory()
+	if err != nil {
+		return err
+	}
+	options := experiments.ReplicateOptions{Check: r.output.check, Jobs: r.output.jobs, Detail: dir != nil}
+	bar := r.output.newProgress(c, "replicating")
+	options.Progress = bar.counts()
+	pooled, runErr := experiments.ReplicateSetup(c.Context(), setup, options)
+	bar.done()
+	if pooled == nil {
+		return failed(runErr)
+	}
+	err = r.print(c, pooled, nil)
+	if dir != nil && err == nil {
+		err = dir.writeJSON("summary.json", pooled)
+	}
+	if err == nil {
+		err = r.writePage(c, dir, setup, pooled)
+	}
+	if errors.Is(runErr, context.Canceled) && err == nil {
+		return runErr
+	}
+	return failed(cmp.Or(err, runErr))
+}
+
+// writePage writes a summary as a web page. The directory may be nil.
+func (r *runCommand) writePage(c *cobra.Command, dir *directory, setup *scenario.Setup, s *report.Summary) error {
+	if dir == nil {
+		return nil
+	}
+	p, err := page.Run(s, r.profile(), machine(experiments.PeakOf(setup)))
+	if err == nil {
+		p.Caption = caption(setup, "")
+		p.Origin.Scenarios = []page.Scenario{{Value: s.Scenario}}
+	}
+	return writePage(c, dir, p, err)
+}
+
+// writeRun writes the summary and the pictures of a single run. The directory may be nil.
+func writeRun(dir *directory, setup *scenario.Setup, res *experiments.Result) error {
+	if dir == nil {
+		return nil
+	}
+	if err := dir.writeJSON("summary.json", res.Summary); err != nil {
+		return err
+	}
+	if list := res.Summary.Classes; len(list) > 0 {
+		if err := dir.write("classes.csv", func(w io.Writer) error {
+			return report.WriteClasses(w, list)
+		}); err != nil {
+			return err
+		}
+	}
+	picture := plot.Run(res.Summary, res.Series)
+	picture.Caption = caption(setup, "")
+	return picture.WriteFiles("run", dir.write)
+}
+
+// summaryTable is a summary with what its table needs in addition: the latency bands and, for a single run, the
+// time series.
+type summaryTable struct {
+	*report.Summary
+	bands  report.Profile
+	series []report.SeriesPoint
+}
+
+// WriteTable writes the summary as a table, followed by the time series.
+func (t summaryTable) WriteTable(w io.Writer) error {
+	if err := table.Write(t.Summary, w, t.bands); err != nil {
+		return err
+	}
+	return table.WriteSparklines(w, t.series)
+}
+
+// WriteMarkdown writes the summary as Markdown.
+func (t summaryTable) WriteMarkdown(w io.Writer) error {
+	return table.WriteMarkdown(t.Summary, w, t.bands)
+}
+
+// warningTexts returns the texts of warnings, except few_samples, which tables show next to the number.
+func warningTexts(warnings []report.Warning) []string {
+	var texts []string
+	for _, w := range warnings {
+		if w.Code != "few_samples" {
+			texts = append(texts, strings.TrimSuffix(w.Text, "."))
+		}
+	}
+	return texts
+}

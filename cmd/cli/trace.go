@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"clifftop/workload"
+)
+
+func newTrace() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "trace",
+		Short: "Inspect, convert and generate recorded traffic",
+		Long: `Analyze recorded traffic, select a part of it, change its load, and write it in Clifftop's own format.
+"clifftop catalog formats" lists the formats that can be read.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unknown command %q for %q", args[0], c.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newInspect(), newConvert(), newGenerate())
+	return c
+}
+
+// oneTrace requires the path of one trace as the argument.
+func oneTrace(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("%s: the trace is missing (want a file, or a directory in ServeGen's format)", c.Name())
+	}
+	return atMostOne("trace")(c, args)
+}
+
+// traceOutput are the flags of commands that write a trace.
+type traceOutput struct {
+	outputFlags
+	to string
+}
+
+func (o *traceOutput) register(c *cobra.Command) {
+	c.Flags().StringVar(&o.to, "to", "", "write to `FILE`, which ends in .csv or .csv.gz; - is standard output")
+	o.registerQuiet(c, "print no warnings")
+	addCheck(c, o.check)
+}
+
+// check checks the name of the file.
+func (o *traceOutput) check() error {
+	const want = "want a file name ending in .csv or .csv.gz, or - for standard output"
+	switch {
+	case o.to == "":
+		return errors.New("--to: the value is missing (" + want + ")")
+	case o.to != "-" && !strings.HasSuffix(o.to, ".csv") && !strings.HasSuffix(o.to, ".csv.gz"):
+		return fmt.Errorf("--to: %q is not allowed (%s)", o.to, want)
+	}
+	return nil
+}
+
+// write writes a trace to the file of --to. The function fill writes the rows, compressed if zip is set, and returns
+// their number.
+func (o *traceOutput) write(c *cobra.Command, fill func(w io.Writer, zip bool) (int64, error)) error {
+	if o.to == "-" {
+		w := &output{Writer: c.OutOrStdout()}
+		if _, err := fill(w, false); w.err == nil {
+			return err
+		}
+		return failed(w.err)
+	}
+	dir := &directory{filepath.Dir(o.to)}
+	f, err := dir.create(filepath.Base(o.to))
+	if err != nil {
+		return err
+	}
+	defer f.abandon()
+	rows, err := fill(f, strings.HasSuffix(o.to, ".gz"))
+	if w := (*writeError)(nil); errors.As(err, &w) {
+		return failed(err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := f.commit(); err != nil {
+		return failed(err)
+	}
+	o.say(c, "wrote %s: %d rows", o.to, rows)
+	return nil
+}
+
+// traceError names the flag in an error about the load of a trace. It returns other errors unchanged.
+func traceError(err error) error {
+	if err == nil {
+		return nil
+	}
+	first := err
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		first = joined.Unwrap()[0]
+	}
+	var f *workload.FieldError
+	if !errors.As(first, &f) {
+		return err
+	}
+	flag := strings.TrimPrefix(f.Key, "workload.trace.")
+	switch flag {
+	case "from", "to":
+		flag = "slice"
+	case "classes":
+		flag = "class"
+	}
+	return fmt.Errorf("--%s: %s", flag, f.Problem)
+}

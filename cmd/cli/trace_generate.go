@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"io"
+
+	"clifftop/experiments/traces"
+
+	"github.com/spf13/cobra"
+)
+
+// generateCommand is the command trace generate.
+type generateCommand struct {
+	scenario scenarioFlags
+	output   traceOutput
+}
+
+func newGenerate() *cobra.Command {
+	var g generateCommand
+	c := &cobra.Command{
+		Use:   "generate [SCENARIO] --to FILE",
+		Short: "Write the traffic of a scenario as a trace",
+		Long: `Write the requests of a scenario as a trace in Clifftop's own format, compressed if the file name
+ends in .gz. A run with the same seed sends the same requests. A closed loop cannot be written: its arrivals
+depend on the system.`,
+		Example: `  clifftop trace generate --to chat.csv.gz --rate 8 --requests 100000
+  clifftop trace generate scenario.yaml --to -`,
+		Args: atMostOne("scenario"),
+		RunE: g.run,
+	}
+	g.scenario.register(c)
+	g.output.register(c)
+	return c
+}
+
+func (g *generateCommand) run(c *cobra.Command, args []string) error {
+	setup, err := g.scenario.resolve(args)
+	if err != nil {
+		return err
+	}
+	g.output.warn(c, warningTexts(setup.Warnings))
+	return g.output.write(c, func(w io.Writer, zip bool) (int64, error) {
+		return traces.Generate(c.Context(), setup, w, zip)
+	})
+}

@@ -1,0 +1,241 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"clifftop/experiments/validation"
+	"clifftop/report/page"
+)
+
+// referenceVariable names the environment variable with the default of --reference.
+const referenceVariable = "CLIFFTOP_REFERENCE"
+
+// validateCommand is the command validate.
+type validateCommand struct {
+	measured measuredRuns
+	output   simulationFlags
+	ablate   bool
+}
+
+func newValidate() *cobra.Command {
+	var v validateCommand
+	c := &cobra.Command{
+		Use:   "validate [SCENARIO] --reference FILE",
+		Short: "Compare simulated runs with measured runs",
+		Long: `Simulate measured runs and report the errors of time to first token, time per output token, end-to-end
+latency and throughput, for each run and summarized by model, GPU and load.
+
+FILE is a CSV file with one row per measured run, or per phase of a run. The columns are run_id, engine,
+model, gpu and load_mode (open, closed or trace); the load (rate_rps and duration_s, or concurrency and
+n_requests); the lengths (input_tokens_mean or input_token_spec, and the same for output); and measured
+values such as ttft_mean_ms, tpot_p99_ms or output_tok_per_s. Rows that no scenario can express, or that
+contradict themselves, are listed with the reason.
+
+FILE may also be a result of vllm bench serve --save-result. Then the scenario, or flags, add what the
+result does not contain, such as the GPU. Model, arrivals and lengths come from the result unless they are
+given.`,
+		Example: `  clifftop validate --reference measured.csv
+  clifftop validate --reference measured.csv --only gpu=H100 --only load=open --format csv
+  clifftop validate --reference measured.csv --out results
+  clifftop validate --reference measured.csv --only s2r-exp18-s0 --format scenario
+  clifftop validate scenario.yaml --reference vllm-result.json`,
+		Args: atMostOne("scenario"),
+		RunE: v.run,
+	}
+	v.measured.register(c)
+	v.output.register(c, "table", "json", "csv", "markdown", "scenario")
+	v.output.registerJobs(c)
+	v.output.registerOut(c, "write validate.csv, validate.json, report.html, parity.png, parity.svg, and "+
+		"accuracy.yaml, whose errors run and sweep quote, into `DIR`")
+	c.Flags().BoolVar(&v.ablate, "ablate", false, "remove parts of the model one by one and compare the errors over "+
+		"open-loop rows, or the rows of --only")
+	return c
+}
+
+func (v *validateCommand) run(c *cobra.Command, args []string) error {
+	v.measured.useEnvironment()
+	if v.measured.file == "" {
+		return fmt.Errorf("--reference is missing (want a CSV file of measured runs; %s can name it, or its folder)\n"+
+			"hint: clifftop validate --help lists its columns", referenceVariable)
+	}
+	r, err := v.measured.read(args)
+	if err != nil {
+		return err
+	}
+	switch {
+	case v.output.format == "scenario":
+		return failed(printOnce(c.OutOrStdout(), func(w io.Writer) error {
+			return validation.WriteScenarios(w, r.cases)
+		}))
+	case v.ablate:
+		return v.runAblation(c, r)
+	}
+	return v.validate(c, r)
+}
+
+// options returns the options of a simulation that reports to the progress display.
+func (v *validateCommand) options(bar *progress) validation.Options {
+	return validation.Options{Check: v.output.check, Jobs: v.output.jobs, Progress: bar.counts()}
+}
+
+// runAblation prints and writes the errors with parts of the model removed.
+func (v *validateCommand) runAblation(c *cobra.Command, r *reference) error {
+	dir, err := v.output.directory()
+	if err != nil {
+		return err
+	}
+	cases, keep := r.cases, r.keep
+	if !r.selected {
+		cases, keep = validation.Choose(cases, validation.OpenLoop), validation.OpenLoop
+	}
+	bar := v.output.newProgress(c, "ablating")
+	a, err := validation.Ablate(c.Context(), r.Reference, cases, keep, v.options(bar))
+	bar.done()
+	if err != nil {
+		return failed(err)
+	}
+	err = v.output.print(c, a)
+	if dir != nil && err == nil {
+		err = dir.write("ablation.csv", a.WriteCSV)
+	}
+	return failed(err)
+}
+
+// validate simulates the measured runs, and prints and writes the errors.
+func (v *validateCommand) validate(c *cobra.Command, r *reference) error {
+	dir, err := v.output.directory()
+	if err != nil {
+		return err
+	}
+	bar := v.output.newProgress(c, "validating")
+	result, runErr := validation.Run(c.Context(), r.Reference, r.cases, r.keep, v.options(bar))
+	bar.done()
+	if result == nil {
+		return failed(runErr)
+	}
+	printErr := v.output.print(c, result)
+	if dir != nil {
+		if err := writeValidation(c, dir, result); err != nil {
+			return failed(err)
+		}
+		v.output.say(c, "wrote report.html, validate.csv, validate.json and parity.png into %s", dir.path)
+	}
+	if runErr != nil {
+		return runErr
+	}
+	scored := func(r validation.Result) bool { return r.Status == validation.Scored }
+	if printErr == nil && !slices.ContainsFunc(result.Rows, scored) {
+		return failed(errors.New("no row could be scored: the result lists the reason for each row"))
+	}
+	return failed(printErr)
+}
+
+// writeValidation writes the files of a validation.
+func writeValidation(c *cobra.Command, dir *directory, r *validation.Report) error {
+	if err := dir.write("validate.csv", r.WriteCSV); err != nil {
+		return err
+	}
+	if err := dir.writeJSON("validate.json", r); err != nil {
+		return err
+	}
+	if !r.Partial { // run and sweep must not quote errors of a part of the rows
+		if err := dir.write("accuracy.yaml", r.WriteRecords); err != nil {
+			return err
+		}
+	}
+	if err := r.Picture().WriteFiles("parity", dir.write); err != nil {
+		return err
+	}
+	p, err := page.Validation(r.Clifftop, r.Picture(), r.WriteMarkdown)
+	if p != nil {
+		p.Partial = r.Missing()
+	}
+	return writePage(c, dir, p, err)
+}
+
+// measuredRuns are the flags that select measured runs, for validate and calibrate.
+type measuredRuns struct {
+	scenario scenarioFlags
+	file     string
+	only     []string
+}
+
+func (m *measuredRuns) register(c *cobra.Command) {
+	m.scenario.register(c)
+	flags := c.Flags()
+	flags.StringVar(&m.file, "reference", "", "`FILE` of measured runs")
+	flags.StringArrayVar(&m.only, "only", nil, "use only rows with `KEY=VALUE`, or whose run_id contains or matches "+
+		"the text; repeatable")
+}
+
+// useEnvironment takes the default of --reference from the environment: a file of measured runs, or the folder of
+// measured.csv.
+func (m *measuredRuns) useEnvironment() {
+	if m.file != "" {
+		return
+	}
+	m.file = os.Getenv(referenceVariable)
+	if info, err := os.Stat(m.file); err == nil && info.IsDir() {
+		m.file = filepath.Join(m.file, "measured.csv")
+	}
+}
+
+// reference is a set of measured runs and the scenarios that simulate them.
+type reference struct {
+	*validation.Reference
+	cases    []*validation.Case
+	keep     func(*validation.Row) bool
+	selected bool // not all rows of a table
+}
+
+// read reads the file: a table of measured runs, or a result of vllm bench serve.
+func (m *measuredRuns) read(args []string) (*reference, error) {
+	data, err := readFile("--reference", m.file)
+	if err != nil {
+		return nil, err
+	}
+	if validation.IsBench(data) {
+		return m.readBench(data, args)
+	}
+	if len(args) > 0 || len(m.scenario.settings) > 0 {
+		return nil, errors.New("--reference is a table whose rows define the scenarios " +
+			"(want no scenario and no flags that change one)")
+	}
+	filter, err := validation.ParseFilter(m.only)
+	if err != nil {
+		return nil, err
+	}
+	ref, err := validation.Read(m.file, bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	cases := validation.Choose(validation.Plan(ref), filter.Keeps)
+	if len(cases) == 0 {
+		return nil, fmt.Errorf("--only: no row of %s matches", m.file)
+	}
+	return &reference{ref, cases, filter.Keeps, len(m.only) > 0}, nil
+}
+
+// readBench reads a result of vllm bench serve.
+func (m *measuredRuns) readBench(data []byte, args []string) (*reference, error) {
+	if len(m.only) > 0 {
+		return nil, errors.New("--only selects rows of a table, but the reference is a single result (want no --only)")
+	}
+	s, err := m.scenario.load(args)
+	if err != nil {
+		return nil, err
+	}
+	ref, c, err := validation.ReadBench(m.file, data, s)
+	if err != nil {
+		return nil, err
+	}
+	return &reference{Reference: ref, cases: []*validation.Case{c}, selected: true}, nil
+}

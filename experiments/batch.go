@@ -1,0 +1,68 @@
+package experiments
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"clifftop/experiments/scenario"
+	"clifftop/report"
+)
+
+// Parallel does n things, jobs at a time, or one for each processor if jobs is 0. The first error ends it and cancels
+// the context of the others. progress, unless it is nil, is told from one goroutine at a time how many are done.
+func Parallel(ctx context.Context, n, jobs int, progress func(done, total int), do func(ctx context.Context, i int) error) error {
+	if jobs <= 0 {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	runs, ctx := errgroup.WithContext(ctx)
+	runs.SetLimit(jobs)
+	var mu sync.Mutex
+	done := 0
+	for i := range n {
+		runs.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := do(ctx, i); err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			if progress != nil {
+				progress(done, n)
+			}
+			return nil
+		})
+	}
+	return runs.Wait()
+}
+
+// BatchOptions says how to run several setups.
+type BatchOptions struct {
+	// Jobs is the number of runs at a time; 0 is one for each processor. It changes no result.
+	Jobs int
+	// Check asserts the simulator's invariants throughout, at a cost.
+	Check bool
+	// Progress is told, from one goroutine at a time, how many of the runs are done.
+	Progress func(done, total int)
+	// Detail gives the summaries their details, for pictures.
+	Detail bool
+	// Cache keeps the results of the runs, and gives those that it has; nil keeps none.
+	Cache *ResultCache
+}
+
+// RunAll runs the setups on several processors. The results are in the order of the setups; those
+// that were not run to their end are nil, and the error says why.
+func RunAll(ctx context.Context, setups []*scenario.Setup, o BatchOptions) ([]*report.Summary, error) {
+	results := make([]*report.Summary, len(setups))
+	err := Parallel(ctx, len(setups), o.Jobs, o.Progress, func(ctx context.Context, i int) error {
+		var err error
+		results[i], err = o.Cache.Run(ctx, setups[i], RunOptions{Check: o.Check, Detail: o.Detail}, "")
+		return err
+	})
+	return results, err
+}

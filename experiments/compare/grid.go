@@ -1,0 +1,48 @@
+package compare
+
+import (
+	"context"
+	"fmt"
+
+	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/report"
+)
+
+// GridRequest is what the results of a comparison's runs, variant by variant, need to become a verdict.
+type GridRequest struct {
+	Names    []string         `json:"names"`
+	Seeds    []uint64         `json:"seeds"`
+	Margin   float64          `json:"margin"`
+	Warnings []report.Warning `json:"warnings"`
+}
+
+// GridCommand is the command of a comparison's list of runs.
+const GridCommand = "compare"
+
+// Grid is the list of a comparison's runs. Their number has to be known: a precision is looked for by what runs say.
+func (o Options) Grid(ctx context.Context, variants []Variant) (*experiments.Grid, error) {
+	c, r, err := newComparison(ctx, variants, o)
+	if err != nil {
+		return nil, err
+	}
+	if r.Precision > 0 {
+		return nil, yamldoc.Faults{{Where: "--precision", Problem: "the number of runs must be known before shards start (set --replications)"}}
+	}
+	c.addSeeds(r.Runs)
+	var labels []string
+	for _, name := range c.names {
+		for _, seed := range c.seeds {
+			labels = append(labels, fmt.Sprintf("%s seed %d", name, seed))
+		}
+	}
+	head, err := experiments.NewManifest(GridCommand, GridRequest{c.names, c.seeds, o.Margin, c.warnings()})
+	if err != nil {
+		return nil, err
+	}
+	setup := func(i int) (*scenario.Setup, error) { return c.setup(i/len(c.seeds), c.seeds[i%len(c.seeds)]) }
+	g := experiments.NewGrid(head, labels, setup)
+	g.Single = true
+	return g, nil
+}

@@ -1,0 +1,168 @@
+package scenario
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/model"
+	"clifftop/model/catalog"
+)
+
+// deployment looks the model and the GPU up and spreads one over the other.
+func (u engineResolver) deployment() error {
+	s := u.Scenario
+	var faults yamldoc.Faults
+	llm, llmFile, err := s.llm()
+	if err != nil {
+		faults = append(faults, s.named("model", s.Model, err, llmNames()))
+	}
+	gpu, gpuFile, err := s.gpu()
+	if err != nil {
+		faults = append(faults, s.named("gpu", s.GPU, err, gpuNames()))
+	}
+	d := &s.Deployment
+	options := model.Options{
+		TensorParallel: d.TensorParallelSize, PipelineParallel: d.PipelineParallelSize,
+		DataParallel: d.DataParallelSize, ExpertParallel: d.ExpertParallelSize,
+	}
+	for _, p := range []struct {
+		key, name string
+		to        *model.Precision
+	}{
+		{"dtype", d.Dtype, &options.Dtype}, {"moe_dtype", d.MoEDtype, &options.MoEDtype}, {"kv_cache_dtype", d.KVCacheDtype, &options.KVDtype},
+	} {
+		if *p.to, err = model.ParsePrecision(p.name); err != nil {
+			faults = append(faults, s.Fault("deployment."+p.key, "%v", err))
+		}
+	}
+	if faults != nil {
+		return faults
+	}
+	u.Deployment, err = model.NewDeployment(llm, gpu, options)
+	if err != nil {
+		return s.deploymentFaults(err)
+	}
+	if !llmFile {
+		s.Model = llm.Name
+	}
+	if !gpuFile {
+		s.GPU = gpu.Name
+	}
+	d.Dtype, d.MoEDtype, d.KVCacheDtype = u.Deployment.Dtype.String(), u.Deployment.MoEDtype.String(), u.Deployment.KVDtype.String()
+	for _, note := range u.Deployment.Notes() {
+		u.Warn("deployment", "%s", note)
+	}
+	return nil
+}
+
+// named turns the catalog's error about a name into a fault.
+func (s *Scenario) named(key, name string, err error, names []string) *yamldoc.Fault {
+	var f *yamldoc.Fault
+	if errors.As(err, &f) {
+		return f
+	}
+	problem := strings.TrimPrefix(err.Error(), "catalog: ")
+	f = s.Fault(key, "%s", problem)
+	if !strings.Contains(problem, "nearest") {
+		f.Hint = yamldoc.DidYouMean(name, names)
+	}
+	return f
+}
+
+// llm looks the model up, or reads it from a Hugging Face config.json, which may be named by its folder.
+func (s *Scenario) llm() (m model.LLM, fromFile bool, err error) {
+	path := s.path("model", s.Model)
+	if !isPath(s.Model, ".json") {
+		if m, err = catalog.LLM(s.Model); err == nil || !isDirectory(path) {
+			return m, false, err
+		}
+	}
+	if isDirectory(path) {
+		path = filepath.Join(path, "config.json")
+	}
+	data, err := readFile(path)
+	if err != nil {
+		return m, true, s.Fault("model", "%s cannot be read: %s", path, PlainFileError(err))
+	}
+	m, err = model.ReadConfig(path, data)
+	return m, true, err
+}
+
+// gpu looks the GPU up, or reads a record of one.
+func (s *Scenario) gpu() (g model.GPU, fromFile bool, err error) {
+	if !isPath(s.GPU, ".yaml", ".yml") {
+		g, err = catalog.GPU(s.GPU)
+		return g, false, err
+	}
+	path := s.path("gpu", s.GPU)
+	data, err := readFile(path)
+	if err != nil {
+		return g, true, s.Fault("gpu", "%s cannot be read: %s", path, PlainFileError(err))
+	}
+	if g, err = catalog.ReadGPU(path, data); err != nil {
+		return g, true, err
+	}
+	for _, p := range []struct {
+		what                  string
+		value, unit, from, to float64
+	}{
+		{"the memory bandwidth in GB/s", g.HBMBytesPerSecond, 1e9, 1, 1e8},
+		{"the peak of bf16 in TFLOPS", g.BF16FLOPs, 1e12, 1, 1e8},
+	} {
+		if x := p.value / p.unit; x < p.from || x > p.to {
+			return g, true, s.Fault("gpu", "%s: %s is %g (want %g to %g)", path, p.what, x, p.from, p.to)
+		}
+	}
+	return g, true, nil
+}
+
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// isPath tells a path from a name of the catalog: by its suffix, or as one of a file here or from the root.
+func isPath(name string, suffixes ...string) bool {
+	return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) }) ||
+		strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") || filepath.IsAbs(name)
+}
+
+// deploymentFaults finds the keys that the messages of a deployment begin with.
+func (s *Scenario) deploymentFaults(err error) yamldoc.Faults {
+	var faults yamldoc.Faults
+	for _, line := range strings.Split(err.Error(), "\n") {
+		key := "deployment"
+		for _, name := range []string{"tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "expert_parallel_size", "kv_cache_dtype"} {
+			if rest, ok := strings.CutPrefix(line, name+" "); ok {
+				key, line = "deployment."+name, strings.TrimPrefix(rest, "is ")
+				break
+			}
+			if rest, ok := strings.CutPrefix(line, name+": "); ok {
+				key, line = "deployment."+name, rest
+				break
+			}
+		}
+		faults = append(faults, s.Fault(key, "%s", line))
+	}
+	return faults
+}
+
+func llmNames() []string {
+	var names []string
+	for _, m := range catalog.LLMs() {
+		names = append(append(names, m.Name), m.Aliases...)
+	}
+	return names
+}
+
+func gpuNames() []string {
+	var names []string
+	for _, g := range catalog.GPUs() {
+		names = append(append(names, g.Name), g.Aliases...)
+	}
+	return names
+}

@@ -1,0 +1,251 @@
+package scenario
+
+import (
+	"errors"
+	"slices"
+	"sort"
+
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/model"
+	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+)
+
+// engineResolver resolves the replicas of one pool: the model on its GPUs, the KV cache, step times and the engine's
+// configuration.
+type engineResolver struct{ *Setup }
+
+// replica resolves what is of one replica.
+func (u engineResolver) replica() (yamldoc.Faults, error) {
+	return u.take(u.policyDefaults, u.engineDefaults, u.deployment, u.wholePrompts, u.memory, u.sequenceLength, u.overheads, u.stepTime, u.frontend, u.offload, u.engine)
+}
+
+// engineDefaults fills in what follows from the engine's version.
+func (u engineResolver) engineDefaults() error {
+	s := u.Scenario
+	p, err := profileFor(optional.Value(s.Engine.Version))
+	if err != nil {
+		return s.Fault("engine.version", "%v", err)
+	}
+	u.Profile = p
+	linear := s.StepTime.Kind == "linear"
+	optional.Default(&s.Engine.GPUMemoryUtilization, p.GPUMemoryUtilization)
+	decide := func(t *Toggle, on bool) {
+		switch {
+		case *t != Auto:
+		case on:
+			*t = On
+		default:
+			*t = Off
+		}
+	}
+	decide(&s.Engine.SchedulerReserveFullISL, p.SchedulerReserveFullISL)
+	if err := u.speculative(); err != nil {
+		return err
+	}
+	decide(&s.Engine.AsyncScheduling, p.AsyncScheduling && !linear)
+	return nil
+}
+
+// memory sizes the KV pool. A linear step time leaves it unlimited unless its size is given.
+func (u engineResolver) memory() error {
+	s := u.Scenario
+	e := &s.Engine
+	if s.StepTime.Kind == "linear" {
+		u.Config.NumGPUBlocks = optional.Value(e.NumGPUBlocksOverride)
+		if u.Config.NumGPUBlocks == 0 && !s.Given("engine.enable_prefix_caching") {
+			e.EnablePrefixCaching = false // an unlimited pool has no blocks to share
+		}
+		return nil
+	}
+	knobs := model.MemoryKnobs{
+		Utilization: *e.GPUMemoryUtilization, BlockSize: e.BlockSize,
+		MaxNumBatchedTokens: e.MaxNumBatchedTokens, MaxNumSeqs: e.MaxNumSeqs,
+		CountGraphs: u.Profile.GraphsInBudget, BlocksOverride: optional.Value(e.NumGPUBlocksOverride),
+	}
+	budget, err := u.Deployment.KVBlocks(knobs)
+	if rule := u.policy.Engine.PoolMemory; rule != nil && err == nil {
+		knobs.KVCacheBytes = max(1, rule(e, u.Deployment, &budget))
+		budget, err = u.Deployment.KVBlocks(knobs)
+	}
+	var misfit *model.FitError
+	switch {
+	case errors.As(err, &misfit):
+		u.misfit = misfit
+		f := s.Fault(s.FirstGiven("deployment.dtype", "deployment.tensor_parallel_size", "model", "gpu",
+			"engine.gpu_memory_utilization", "engine.max_num_batched_tokens", "engine.max_num_seqs"), "%v", misfit)
+		f.Cause = misfit
+		return f
+	case err != nil:
+		return s.Fault("engine", "%v", err)
+	}
+	u.Memory = &budget
+	u.Config.NumGPUBlocks = budget.Blocks
+	u.Config.Window = u.window()
+	return nil
+}
+
+// window is the charge of the pool for sliding-window layers beside full ones, of the longest pipeline
+// stage.
+func (u engineResolver) window() engine.Window {
+	m, pp, size := &u.Deployment.LLM, u.Deployment.PipelineParallel, u.Scenario.Engine.BlockSize
+	layers := (m.Layers + pp - 1) / pp
+	windowed := (m.WindowedLayers*layers + m.Layers - 1) / m.Layers
+	if windowed == 0 || windowed == layers || m.ChunkedWindow {
+		return engine.Window{}
+	}
+	return engine.Window{Blocks: (m.SlidingWindow+size-1)/size + 1, Layers: windowed, FullLayers: layers - windowed}
+}
+
+// room is the longest sequence that the pool holds, in tokens.
+func (u engineResolver) room() int {
+	usable := u.Config.NumGPUBlocks - 1
+	tooMany := sort.Search(usable+1, func(blocks int) bool { return blocks+u.Config.Window.Extra(blocks) > usable })
+	return (tooMany - 1) * u.Scenario.Engine.BlockSize
+}
+
+// sequenceLength finds the longest sequence: what is asked for must fit the pool, the model's own is
+// lowered to what fits.
+func (u engineResolver) sequenceLength() error {
+	s := u.Scenario
+	e := &s.Engine
+	asked := e.MaxModelLen
+	if asked == nil {
+		asked = optional.Of(u.Deployment.LLM.MaxContext)
+	}
+	length := optional.Value(asked)
+	if u.Config.NumGPUBlocks > 0 {
+		room := u.room()
+		if length > room && e.MaxModelLen != nil && u.assumedLength == 0 {
+			return s.Fault("engine.max_model_len", "%d tokens do not fit the KV pool: it holds %d, %d too few (want %d or less, or more memory)",
+				length, room, length-room, room)
+		}
+		if length > room {
+			u.Warn("max_model_len", "max_model_len is %d, the size of the KV cache; the model allows %d", room, u.Deployment.LLM.MaxContext)
+			length = room
+		}
+	}
+	if length == u.assumedLength {
+		u.Warn("max_model_len", "max_model_len is %d, the token budget of an iteration: policy %s does not divide prompts", length, e.Policy)
+	}
+	if length < 2 {
+		return s.Fault("engine.max_model_len", "the KV pool holds %d tokens (want room for 2 or more)", length)
+	}
+	e.MaxModelLen = &length
+	u.Config.MaxModelLen = limitInt32(length)
+	return nil
+}
+
+// overheads are those of the calibration, or none beside a linear step time.
+func (u engineResolver) overheads() error {
+	o := &u.Scenario.Overheads
+	frontend, perToken, stream := u.Profile.Frontend, u.Profile.FrontendPerToken, 48*clock.Microsecond
+	if own := u.ownFrontend(); own > 0 {
+		frontend = own
+	}
+	if u.Scenario.StepTime.Kind == "linear" {
+		frontend, perToken, stream = 0, 0, 0
+	}
+	optional.Default(&o.Frontend, unit.Duration(frontend))
+	optional.Default(&o.FrontendPerToken, unit.Duration(perToken))
+	optional.Default(&o.StreamPerSequence, unit.Duration(stream))
+	optional.Default(&o.NetworkIn, 0)
+	optional.Default(&o.NetworkOut, 0)
+	u.Config.Frontend = o.Frontend.Clock()
+	u.Config.FrontendPerToken = o.FrontendPerToken.Clock()
+	u.Config.StreamPerSequence = o.StreamPerSequence.Clock()
+	u.Config.NetworkIn, u.Config.NetworkOut = o.NetworkIn.Clock(), o.NetworkOut.Clock()
+	return nil
+}
+
+// ownFrontend is what calibration found of the machine's front end; 0 where it did not look.
+func (u engineResolver) ownFrontend() clock.Duration {
+	if u.Deployment == nil {
+		return 0
+	}
+	return clock.FromSeconds(u.Deployment.GPU.FrontendSeconds)
+}
+
+func (u engineResolver) stepTime() error {
+	err := u.readTable()
+	if err != nil {
+		return err
+	}
+	if u.MachineJSON, err = u.Scenario.shared().machine(u.Deployment); err != nil {
+		return err
+	}
+	timer, err := u.Scenario.shared().timer(u.newTimer, u.MachineJSON, u.Scenario.StepTime, u.KernelOptions())
+	if err == nil {
+		timer, err = u.drafting(timer)
+	}
+	if err != nil {
+		return u.Scenario.Fault("step_time", "%v", err)
+	}
+	const longest = int64(clock.Hour) * clock.FemtosPerPico
+	if first, slope, _ := timer.Span(&model.Batch{Decodes: 1, Context: 1, Emit: 1}); first <= 0 || slope < 0 || first > longest {
+		return u.Scenario.Fault(u.Scenario.FirstGiven("gpu", "step_time"),
+			"an iteration with one sequence takes %.3g s (want more than 0, at most 3600: see the peaks and the bandwidth of the GPU)", float64(first)/1e15)
+	}
+	u.Config.Timer = timer
+	u.checkTable()
+	return nil
+}
+
+// engine fills in the rest of the configuration and checks it.
+func (u engineResolver) engine() error {
+	s := u.Scenario
+	e := &s.Engine
+	c := &u.Config
+	c.MaxNumSeqs, c.MaxNumBatchedTokens = e.MaxNumSeqs, e.MaxNumBatchedTokens
+	c.BlockSize = limitInt32(e.BlockSize)
+	c.PrefixCaching = e.EnablePrefixCaching
+	c.AppendUnkeyed = u.Profile.AppendUnkeyed
+	c.Radix = u.policy.Engine.Radix && c.PrefixCaching
+	c.AsyncScheduling = e.AsyncScheduling == On
+	var err error
+	if c.Order, err = u.order(); err != nil {
+		return s.Fault("engine.order", "%v", err)
+	}
+	u.judgeOrder()
+	if e.MaxNumBatchedTokens < e.MaxNumSeqs {
+		return s.Fault(s.FirstGiven("engine.max_num_batched_tokens", "engine.max_num_seqs"),
+			"max_num_batched_tokens %d is less than max_num_seqs %d (want as many or more)", e.MaxNumBatchedTokens, e.MaxNumSeqs)
+	}
+	if !e.EnableChunkedPrefill && e.MaxModelLen != nil && e.MaxNumBatchedTokens < *e.MaxModelLen {
+		return s.Fault("engine.enable_chunked_prefill",
+			"false needs max_num_batched_tokens %d to be at least max_model_len %d (set one of them)", e.MaxNumBatchedTokens, *e.MaxModelLen)
+	}
+	sized := u.Memory != nil || s.StepTime.Kind == "linear"
+	swapless := e.Preemption == "swap" && e.EnablePrefixCaching
+	if !sized || u.policy.New == nil || c.Timer == nil || c.MaxModelLen == 0 || swapless {
+		return nil // reported before
+	}
+	if e.KVAllocation == "contiguous" && e.EnablePrefixCaching {
+		return s.Fault(s.FirstGiven("engine.kv_allocation", "engine.enable_prefix_caching", "engine.policy"),
+			"prefix caching needs paged KV (want enable_prefix_caching: false, or kv_allocation: paged)")
+	}
+	check := *c
+	check.Scheduler = u.policy.New(e)
+	if err := check.Validate(); err != nil {
+		return u.blame(check, err)
+	}
+	return nil
+}
+
+// judgeOrder warns of an order that the traffic gives nothing to go by.
+func (u engineResolver) judgeOrder() {
+	s := u.Scenario
+	o := s.Engine.Order
+	traced, a := s.Workload.Trace != nil || len(s.Workload.Classes) > 0, s.Workload.Arrivals
+	closed := a != nil && slices.ContainsFunc(a.Stages, func(t Stage) bool { return t.Users != nil })
+	switch {
+	case o.Rule == "" && s.Engine.SchedulingPolicy == "priority" && !traced:
+		u.Warn("priority", "scheduling_policy is priority, but all requests have the same priority: only classes and traces set priorities")
+	case o.Rule == "priority" && !traced:
+		u.Warn("priority", "order is priority, but all requests have the same priority: only classes and traces set priorities")
+	case o.Rule == "vtc" && optional.Value(o.Clients) != "class" && optional.Value(o.Clients) != "session" && !traced && !closed:
+		u.Warn("vtc", "order is vtc, but without arrivals.users all requests belong to one user (set clients to class or session)")
+	}
+}

@@ -1,0 +1,35 @@
+package router
+
+import (
+	"clifftop/experiments/internal/optional"
+	"clifftop/sim/route"
+)
+
+var boundedHashRule = Rule{
+	Name:    "bounded-hash",
+	Does:    "the same within a bound of load, or by the first tokens of the prompt",
+	Source:  "Mirrokni et al. 2018; KubeAI",
+	Options: func() Options { return new(boundedHash) },
+}
+
+type boundedHash struct {
+	// By is the key of the consistent hash.
+	By *string `json:"by,omitempty" one:"session user prefix"`
+	// PrefixTokens is how much of a prompt it looks at, by prefix.
+	PrefixTokens *int `json:"prefix_tokens,omitempty" range:"[1,1000000000]"`
+	// Factor bounds the load of a replica, as a multiple of the mean.
+	Factor *float64 `json:"factor,omitempty" range:"[1,1000000]"`
+}
+
+func (o *boundedHash) Router(_ route.Identity) route.Router {
+	p := route.NewBoundedHash()
+	switch optional.Value(o.By) {
+	case "user":
+		p.By = route.ByUser
+	case "prefix":
+		p.By = route.ByPrefix
+	}
+	set32(&p.PrefixTokens, o.PrefixTokens)
+	set(&p.Factor, o.Factor)
+	return p
+}

@@ -1,0 +1,31 @@
+package router
+
+import (
+	"clifftop/experiments/internal/optional"
+	"clifftop/sim/route"
+)
+
+var leastTokensRule = Rule{
+	Name:    "least-tokens",
+	Does:    "the fewest outstanding tokens of this router, of prompts and expected answers",
+	Source:  "least outstanding work, with lengths known or guessed",
+	Options: func() Options { return new(leastTokens) },
+}
+
+type leastTokens struct {
+	// Ties says which of equally good replicas is taken.
+	Ties *string `json:"ties,omitempty" one:"random first"`
+	// Answer is the output length that least-tokens assumes for every request, in tokens; null uses the true length,
+	// which a real router does not know.
+	Answer *int `json:"answer,omitempty" range:"[1,1000000000]"`
+	// Uncached counts only the prompt tokens that are missing from the replica's prefix cache, as its KV events
+	// tell.
+	Uncached *bool `json:"uncached,omitempty"`
+}
+
+func (o *leastTokens) Router(id route.Identity) route.Router {
+	p := &route.LeastTokens{ID: id, First: optional.Value(o.Ties) == "first"}
+	set32(&p.Answer, o.Answer)
+	set(&p.Uncached, o.Uncached)
+	return p
+}

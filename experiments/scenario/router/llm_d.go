@@ -1,0 +1,122 @@
+package router
+
+import (
+	"slices"
+
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/sim/route"
+)
+
+var llmDRule = Rule{
+	Name:    "llm-d",
+	Does:    "filters, the weighted sum of scores, a picker",
+	Source:  "llm-d (inference scheduler), Gateway API Inference Extension",
+	Options: func() Options { return new(llmD) },
+}
+
+type llmD struct {
+	// BlockTokens is the granularity of prefixes, in tokens.
+	BlockTokens *int `json:"block_tokens,omitempty" range:"[1,1000000]"`
+	// MaxBlocks is the most blocks remembered: of a replica, or by dynamo in all; 0 is no limit.
+	MaxBlocks *int `json:"max_blocks,omitempty" range:"[0,1000000000000]"`
+	// Scorers are those of llm-d, with their weights.
+	Scorers *Scorers `json:"scorers,omitempty"`
+	// Picker says how llm-d chooses by the scores.
+	Picker *string `json:"picker,omitempty" one:"max-score random weighted-random"`
+	// Precise takes prefixes from KV events, and not from the router's own decisions.
+	Precise *bool `json:"precise,omitempty"`
+	// Affinity is llm-d's filter that keeps prompts where most of them is.
+	Affinity *Affinity `json:"affinity,omitempty"`
+	// MaxMatchTokens is how much of a prompt is looked at; 0 is all of it.
+	MaxMatchTokens *int `json:"max_match_tokens,omitempty" range:"[0,1000000000]"`
+	// StaleAfter is the age of metrics from which on a replica counts as full; 0 is never.
+	StaleAfter *unit.Duration `json:"stale_after,omitempty" range:"[0,)"`
+	// IdleThreshold is the number of own requests up to which a replica is idle, and MaxBusyScore the most that
+	// another one gets, for the scorer active-requests.
+	IdleThreshold *int     `json:"idle_threshold,omitempty" range:"[0,1000000000]"`
+	MaxBusyScore  *float64 `json:"max_busy_score,omitempty" range:"[0,1]"`
+	// TokenLimit is where the scorer token-load is 0, QueueLimit where load-aware is.
+	TokenLimit *int `json:"token_limit,omitempty" range:"[1,1000000000000]"`
+	QueueLimit *int `json:"queue_limit,omitempty" range:"[1,1000000000]"`
+}
+
+func (o *llmD) Router(id route.Identity) route.Router {
+	p := route.NewLLMD()
+	p.ID = id
+	if o.Scorers != nil {
+		p.Scorers = o.Scorers.weighted()
+	}
+	switch optional.Value(o.Picker) {
+	case "random":
+		p.Picker = route.RandomPick
+	case "weighted-random":
+		p.Picker = route.WeightedRandom
+	}
+	if a := o.Affinity; a != nil {
+		p.Affinity = route.Affinity{Threshold: a.Threshold, Explore: a.Explore, MaxPenalty: a.MaxPenalty.Clock(), PrefillRate: a.PrefillRate}
+	}
+	set(&p.Precise, o.Precise)
+	set32(&p.BlockTokens, o.BlockTokens)
+	set32(&p.MaxMatchTokens, o.MaxMatchTokens)
+	set64(&p.Capacity, o.MaxBlocks)
+	setDuration(&p.StaleAfter, o.StaleAfter)
+	set(&p.IdleThreshold, o.IdleThreshold)
+	set(&p.MaxBusyScore, o.MaxBusyScore)
+	set64(&p.TokenLimit, o.TokenLimit)
+	set(&p.QueueLimit, o.QueueLimit)
+	return p
+}
+
+func (*llmD) Scrapes() bool { return true }
+
+// Scorers are weights by the names of llm-d's scorers.
+type Scorers map[string]float64
+
+func (s *Scorers) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	*s = Scorers{}
+	if n.Kind != yamldoc.Map || len(n.Fields) == 0 {
+		d.Wrong(n, key, "a map of scorers to weights such as {queue: 2, prefix: 3}")
+		return
+	}
+	for _, f := range n.Fields {
+		full := yamldoc.Join(key, f.Name)
+		if names := route.ScoreNames(); !slices.Contains(names, f.Name) {
+			d.Fault(f.At, full, "unknown key (want "+yamldoc.OneOf(names)+")", yamldoc.DidYouMean(f.Name, names))
+			continue
+		}
+		weight := 0.0
+		d.Value(f.Value, full, &weight, `range:"[0,1000000000]"`)
+		(*s)[f.Name] = weight
+	}
+}
+
+// weighted are the scorers for the router.
+func (s Scorers) weighted() []route.Weighted {
+	var all []route.Weighted
+	for _, name := range route.ScoreNames() {
+		if by, _ := route.ScoreNamed(name); s[name] > 0 {
+			all = append(all, route.Weighted{By: by, Weight: s[name]})
+		}
+	}
+	return all
+}
+
+// Affinity is llm-d's filter by prefix caches.
+type Affinity struct {
+	// Threshold is the part of the prompt from which on a replica is sticky.
+	Threshold float64 `json:"threshold" range:"(0,1]"`
+	// Explore is the probability that the filter keeps all replicas.
+	Explore float64 `json:"explore" range:"[0,1]"`
+	// MaxPenalty is by how much the expected TTFT of the best sticky replica may exceed that of the best other one; 0
+	// sticks always.
+	MaxPenalty unit.Duration `json:"max_penalty" range:"[0,)"`
+	// PrefillRate is the speed at which prompts are expected to be computed, in tokens per second.
+	PrefillRate float64 `json:"prefill_rate" range:"(0,1000000000]"`
+}
+
+func (a *Affinity) SetDefaults() {
+	d := route.DefaultAffinity()
+	*a = Affinity{d.Threshold, d.Explore, unit.Duration(d.MaxPenalty), d.PrefillRate}
+}

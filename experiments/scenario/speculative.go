@@ -1,0 +1,138 @@
+package scenario
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"clifftop/experiments/internal/optional"
+	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/model"
+	"clifftop/model/catalog"
+	"clifftop/sim/engine"
+)
+
+// Speculative is speculative decoding: each iteration verifies drafts of the tokens to come. It runs without
+// asynchronous scheduling. The drafter's weights and KV are not taken from the memory of the KV pool.
+type Speculative struct {
+	// Method proposes the drafts: an n-gram lookup, which costs nothing; eagle or mtp, a layer of the model and its
+	// output layer; or draft, a model of its own.
+	Method string `json:"method" one:"ngram eagle mtp draft"`
+	// NumSpeculativeTokens is the number of drafts of a sequence in an iteration.
+	NumSpeculativeTokens int `json:"num_speculative_tokens" range:"[1,64]"`
+	// Acceptance is the probability that a draft is accepted if those before it were: one for all
+	// drafts, or a list of one for each place, the last of which stands for the places beyond.
+	Acceptance Acceptance `json:"acceptance"`
+	// Model is the model that drafts, for method draft: a name from the catalog.
+	Model *string `json:"model,omitempty"`
+	// Match is the probability that an n-gram lookup finds drafts, for method ngram; the default is 1.
+	Match *float64 `json:"match,omitempty" range:"[0,1]"`
+}
+
+func (*Speculative) Variants() (string, map[string]yamldoc.VariantKeys) {
+	required := []string{"method", "num_speculative_tokens", "acceptance"}
+	return "method", map[string]yamldoc.VariantKeys{
+		"":      {Required: required, Optional: []string{"model", "match"}},
+		"ngram": {Required: required, Optional: []string{"match"}},
+		"eagle": {Required: required},
+		"mtp":   {Required: required},
+		"draft": {Required: append([]string{"model"}, required...)},
+	}
+}
+
+// Acceptance is a probability, or a list of them.
+type Acceptance []float64
+
+func (a *Acceptance) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	items, list := []*yamldoc.Node{n}, n.Kind == yamldoc.List
+	if list {
+		items = n.Items
+	}
+	if n.Kind != yamldoc.Number && (!list || len(items) == 0) {
+		d.Wrong(n, key, "a probability, or a list of them")
+		return
+	}
+	*a = nil
+	for i, item := range items {
+		place := key
+		if list {
+			place = fmt.Sprint(key, ".", i)
+		}
+		var p float64
+		d.Value(item, place, &p, `range:"[0,1]"`)
+		*a = append(*a, p)
+	}
+}
+
+// MarshalJSON writes the probability, or the list.
+func (a Acceptance) MarshalJSON() ([]byte, error) {
+	if len(a) == 1 {
+		return json.Marshal(a[0])
+	}
+	return json.Marshal([]float64(a))
+}
+
+// speculative fills in speculative decoding, and what it does not go with.
+func (u engineResolver) speculative() error {
+	s := u.Scenario
+	e := &s.Engine
+	p := e.Speculative
+	if p == nil {
+		return nil
+	}
+	if e.AsyncScheduling == On {
+		return s.Fault("engine.async_scheduling", "true is not possible with speculative decoding (want auto or false)")
+	}
+	e.AsyncScheduling = Off
+	u.Warn("speculative", "speculative decoding: acceptance is an assumption of the scenario, and the drafter's memory is not subtracted from the KV cache")
+	match := 1.0
+	if p.Match != nil {
+		match = *p.Match
+	}
+	u.Config.Speculative = engine.Speculative{
+		Tokens: limitInt32(p.NumSpeculativeTokens), Acceptance: p.Acceptance, Match: match, Seed: s.Run.Seed,
+	}
+	switch p.Method {
+	case "eagle":
+		u.Config.Speculative.Method = engine.EAGLE
+	case "mtp":
+		u.Config.Speculative.Method = engine.MTP
+	case "draft":
+		u.Config.Speculative.Method = engine.DraftModel
+	}
+	return nil
+}
+
+// drafting adds the passes of the drafter to the length of iterations.
+func (u engineResolver) drafting(timer model.StepTimer) (model.StepTimer, error) {
+	p := u.Scenario.Engine.Speculative
+	if p == nil || p.Method == "ngram" || u.Scenario.StepTime.Kind == "linear" {
+		return timer, nil
+	}
+	d := u.Deployment.OneLayer()
+	if p.Method == "draft" {
+		llm, err := catalog.LLM(optional.Value(p.Model))
+		if err != nil {
+			return nil, u.Scenario.named("engine.speculative.model", optional.Value(p.Model), err, llmNames())
+		}
+		options := model.Options{TensorParallel: u.Deployment.TensorParallel}
+		if d, err = model.NewDeployment(llm, u.Deployment.GPU, options); err != nil {
+			return nil, u.Scenario.Fault("engine.speculative.model", "%v", err)
+		}
+	}
+	var draft model.StepTimer
+	var err error
+	if s := u.Scenario.StepTime; s.Kind == "roofline" {
+		draft, err = model.NewRoofline(d, model.RooflineOptions{
+			PeakFraction: s.Roofline.PeakFraction, BandwidthFraction: s.Roofline.BandwidthFraction, LayerTime: s.Roofline.LayerTime.Clock(),
+		})
+	} else {
+		options := u.KernelOptions()
+		options.Overheads = &model.Overheads{} // the host's part is that of the iteration
+		options.Drafts = 0                     // a sequence has one token in each of its passes
+		draft, err = model.NewKernels(d, options)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return model.NewDrafting(timer, draft, p.NumSpeculativeTokens)
+}

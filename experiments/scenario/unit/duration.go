@@ -1,0 +1,121 @@
+// Package unit holds quantities of a scenario that carry a unit: durations, shares, and sizes and rates in bytes.
+package unit
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/sim/clock"
+)
+
+// SpeedPattern is the syntax of a speed, which means the time from one token to the next.
+const SpeedPattern = `^([0-9]+(\.[0-9]*)?|\.[0-9]+)tok/s$`
+
+var speedSyntax = regexp.MustCompile(SpeedPattern)
+
+// ParseTokenTime reads the time of a token: a duration such as 200ms, or a speed such as 5tok/s. It reports whether
+// the text is one of them.
+func ParseTokenTime(text string) (Duration, bool) {
+	if !speedSyntax.MatchString(text) {
+		return ParseDuration(text)
+	}
+	speed, err := strconv.ParseFloat(strings.TrimSuffix(text, "tok/s"), 64)
+	d := clock.FromSeconds(1 / speed)
+	if err != nil || !(speed > 0) || d < 1 || d > clock.MaxRun {
+		return 0, false
+	}
+	return Duration(d), true
+}
+
+// Duration is a length of time that carries its unit: 4.2ms, 90s, 1h30m. The units are ns, us, ms,
+// s, m and h.
+type Duration clock.Duration
+
+// Seconds is the duration in seconds.
+func (d Duration) Seconds() float64 { return clock.Duration(d).Seconds() }
+
+// Clock is the duration on the simulator's clock.
+func (d Duration) Clock() clock.Duration { return clock.Duration(d) }
+
+var timeUnits = []struct {
+	name string
+	size clock.Duration
+}{
+	{"h", clock.Hour}, {"m", clock.Minute}, {"s", clock.Second}, {"ms", clock.Millisecond},
+	{"us", clock.Microsecond}, {"µs", clock.Microsecond}, {"ns", clock.Nanosecond},
+}
+
+const wantDuration = "a duration with a unit of ns, us, ms, s, m or h, such as 60s"
+
+// DurationPattern is the syntax of a duration.
+const DurationPattern = `^([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))*$`
+
+var (
+	durationSyntax = regexp.MustCompile(DurationPattern)
+	durationPart   = regexp.MustCompile(`([0-9.]+)([a-zµ]+)`)
+)
+
+// ParseDuration reads a duration such as 4.2ms or 1h30m; 0 needs no unit. It reports whether the
+// text is one and is short enough for a run.
+func ParseDuration(s string) (Duration, bool) {
+	if s == "0" {
+		return 0, true
+	}
+	if len(s) > 64 || !durationSyntax.MatchString(s) {
+		return 0, false
+	}
+	sum := 0.0
+	for _, part := range durationPart.FindAllStringSubmatch(s, -1) {
+		x, err := strconv.ParseFloat(part[1], 64)
+		if err != nil {
+			return 0, false
+		}
+		for _, u := range timeUnits {
+			if u.name == part[2] {
+				sum += x * float64(u.size)
+			}
+		}
+	}
+	if sum > float64(clock.MaxRun) {
+		return 0, false
+	}
+	return Duration(math.Round(sum)), true
+}
+
+// String is the duration in the largest unit that leaves at least 1 before the point, exactly.
+func (d Duration) String() string {
+	if d == 0 {
+		return "0"
+	}
+	for _, u := range timeUnits {
+		if clock.Duration(d) >= u.size || u.size == clock.Nanosecond {
+			return strconv.FormatFloat(float64(d)/float64(u.size), 'f', -1, 64) + u.name
+		}
+	}
+	return ""
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+func (d *Duration) Decode(dec *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	v, ok := ParseDuration(n.Text)
+	switch {
+	case ok && (n.Kind == yamldoc.Text || n.Kind == yamldoc.Number):
+		*d = v
+	case n.Kind == yamldoc.Number && n.Number < 0, n.Kind == yamldoc.Text && strings.HasPrefix(n.Text, "-"):
+		dec.Refuse(n, key, "0 or more")
+	case n.Kind == yamldoc.Number:
+		dec.Fault(n.At, key, fmt.Sprintf("%s has no unit (want %s)", yamldoc.Short(n.Text), wantDuration), "")
+	case n.Kind == yamldoc.Text && durationSyntax.MatchString(n.Text):
+		dec.Refuse(n, key, "at most 100 days")
+	case n.Kind == yamldoc.Text:
+		dec.Fault(n.At, key, fmt.Sprintf("%q is not a duration (want %s)", yamldoc.Short(n.Text), wantDuration), "")
+	default:
+		dec.Wrong(n, key, wantDuration)
+	}
+}

@@ -1,0 +1,51 @@
+package unit
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"clifftop/experiments/scenario/yamldoc"
+)
+
+// Share is a part of a whole, more than 0 and less than 1, which may be given in percent: 0.02 or 2%.
+type Share float64
+
+// WantShare says in errors what a share looks like.
+const WantShare = "more than 0 and less than 1, or such as 2%"
+
+// SharePattern is the syntax of a share in percent.
+const SharePattern = `^[0-9]+(\.[0-9]+)? ?%$`
+
+var shareSyntax = regexp.MustCompile(SharePattern)
+
+// ParseShare reads a share, such as 0.02 or 2%.
+func ParseShare(text string) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if shareSyntax.MatchString(text) {
+		v, err = strconv.ParseFloat(strings.TrimRight(text, " %"), 64)
+		v /= 100
+	}
+	if err != nil || !(v > 0 && v < 1) {
+		return 0, fmt.Errorf("%q is not allowed (want %s)", yamldoc.Short(text), WantShare)
+	}
+	return v, nil
+}
+
+func (s *Share) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	v := n.Number
+	switch {
+	case n.Kind == yamldoc.Text && shareSyntax.MatchString(n.Text):
+		v, _ = strconv.ParseFloat(strings.TrimRight(n.Text, " %"), 64)
+		v /= 100
+	case n.Kind != yamldoc.Number:
+		d.Wrong(n, key, WantShare)
+		return
+	}
+	if !(v > 0 && v < 1) {
+		d.Refuse(n, key, WantShare)
+		return
+	}
+	*s = Share(v)
+}

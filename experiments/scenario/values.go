@@ -1,0 +1,135 @@
+package scenario
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	"clifftop/experiments/scenario/unit"
+	"clifftop/experiments/scenario/yamldoc"
+)
+
+// Toggle is on, off, or left to the version of the engine.
+type Toggle uint8
+
+// The toggles.
+const (
+	Auto Toggle = iota
+	Off
+	On
+)
+
+// MarshalJSON writes "auto", false or true.
+func (t Toggle) MarshalJSON() ([]byte, error) {
+	return []byte([...]string{`"auto"`, "false", "true"}[t]), nil
+}
+
+func (t *Toggle) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	switch {
+	case n.Kind == yamldoc.Bool && n.Truth:
+		*t = On
+	case n.Kind == yamldoc.Bool:
+		*t = Off
+	case n.Kind == yamldoc.Text && n.Text == "auto":
+		*t = Auto
+	default:
+		d.Wrong(n, key, "auto, true or false")
+	}
+}
+
+// Warmup says which part at the start of a run is not measured.
+type Warmup struct {
+	// Auto finds the end of the warm-up in the run itself; otherwise it is Length.
+	Auto   bool
+	Length unit.Duration
+}
+
+// MarshalJSON writes "auto", "none" or the duration.
+func (w Warmup) MarshalJSON() ([]byte, error) {
+	switch {
+	case w.Auto:
+		return []byte(`"auto"`), nil
+	case w.Length == 0:
+		return []byte(`"none"`), nil
+	}
+	return json.Marshal(w.Length.String())
+}
+
+func (w *Warmup) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	const want = "auto, none or a duration such as 30s"
+	length, ok := unit.ParseDuration(n.Text)
+	switch {
+	case n.Kind == yamldoc.Text && n.Text == "auto":
+		*w = Warmup{Auto: true}
+	case n.Kind == yamldoc.Text && n.Text == "none":
+		*w = Warmup{}
+	case ok:
+		*w = Warmup{Length: length}
+	case n.Kind == yamldoc.Text, n.Kind == yamldoc.Number:
+		d.Refuse(n, key, want)
+	default:
+		d.Wrong(n, key, want)
+	}
+}
+
+// ThinkTime is how long a user of a closed loop waits between an answer and the next request:
+// a duration, or a law with a mean.
+type ThinkTime struct {
+	// Law is fixed, exponential or lognormal.
+	Law string `json:"distribution" one:"fixed exponential lognormal"`
+	// Mean is the mean of the law.
+	Mean unit.Duration `json:"mean"`
+	// CV is the coefficient of variation of the lognormal law.
+	CV *float64 `json:"cv,omitempty" range:"(0,100]"`
+}
+
+// MarshalJSON writes the duration alone where it is fixed.
+func (t ThinkTime) MarshalJSON() ([]byte, error) {
+	if t.Law == "fixed" {
+		return json.Marshal(t.Mean)
+	}
+	type plain ThinkTime
+	return json.Marshal(plain(t))
+}
+
+func (t *ThinkTime) Decode(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
+	if n.Kind != yamldoc.Map {
+		t.Law = "fixed"
+		t.Mean.Decode(d, n, key)
+		return
+	}
+	type plain ThinkTime
+	p := plain{Law: "exponential"}
+	d.Value(n, key, &p, "")
+	d.Require(n, key, "", "mean")
+	if (p.Law == "lognormal") != (p.CV != nil) {
+		d.Fault(n.At, key, "cv is required for the lognormal distribution and allowed for no other", "")
+	}
+	*t = ThinkTime(p)
+}
+
+// Choices are the words that a key takes, such as those of deployment.dtype; nil for a key that takes anything else.
+func Choices(key string) []string {
+	t := reflect.TypeFor[Scenario]()
+	var words []string
+	for _, name := range strings.Split(key, ".") {
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct {
+			return nil
+		}
+		found := false
+		for i := range t.NumField() {
+			f := t.Field(i)
+			if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name {
+				t, words, found = f.Type, strings.Fields(f.Tag.Get("one")), true
+				break
+			}
+		}
+		if !found {
+			return nil
+		}
+	}
+	return words
+}

@@ -1,0 +1,94 @@
+package scenario
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/sim/clock"
+)
+
+// Profile is what a release of vLLM does by default where releases differ.
+type Profile struct {
+	// Name is the release, such as vllm-0.15.
+	Name string
+	// GPUMemoryUtilization is the default part of the memory taken.
+	GPUMemoryUtilization float64
+	// GraphsInBudget counts the CUDA graphs' memory in that part; before, they lay beside it.
+	GraphsInBudget bool
+	// AsyncScheduling composes the next iteration while one runs.
+	AsyncScheduling bool
+	// SchedulerReserveFullISL admits a request only when its whole prompt fits.
+	SchedulerReserveFullISL bool
+	// FuseAllReduce runs all-reduces and norms as one kernel.
+	FuseAllReduce bool
+	// Frontend and FrontendPerToken are the time from a request's arrival to the engine's sight of it.
+	Frontend, FrontendPerToken clock.Duration
+	// AppendUnkeyed returns freed blocks that hold no cached prefix to the back of the free list.
+	AppendUnkeyed bool
+}
+
+// change is a difference between a release and those before it.
+type change struct {
+	minor int // of release 0.minor
+	what  string
+	apply func(*Profile)
+}
+
+// changes are the releases of vLLM that changed behaviour, in order. The utilisation's default is 0.90 in all
+// documented releases but the current one.
+var changes = []change{
+	{14, "async_scheduling is on", func(p *Profile) { p.AsyncScheduling = true }},
+	{16, "the front end takes longer", func(p *Profile) {
+		p.Frontend, p.FrontendPerToken = 12*clock.Millisecond, 4*clock.Microsecond
+	}},
+	{18, "all-reduces are fused with the norm after them", func(p *Profile) { p.FuseAllReduce = true }},
+	{19, "scheduler_reserve_full_isl is on", func(p *Profile) { p.SchedulerReserveFullISL = true }},
+	{21, "CUDA graphs count against gpu_memory_utilization", func(p *Profile) { p.GraphsInBudget = true }},
+	{28, "freed blocks without a cached prefix are reused first", func(p *Profile) { p.AppendUnkeyed = false }},
+	{currentMinor, "gpu_memory_utilization is 0.92, before 0.90", func(p *Profile) { p.GPUMemoryUtilization = 0.92 }},
+}
+
+// The releases between which a scenario may choose. The engine that is simulated is V1, which
+// became the default in the oldest.
+const (
+	oldestMinor  = 8
+	currentMinor = 32
+)
+
+// profileFor is the profile of a version such as vllm-0.15 or vllm-0.15.1. An empty version is the
+// current one.
+func profileFor(version string) (Profile, error) {
+	minor := currentMinor
+	if version != "" {
+		parts := strings.Split(strings.TrimPrefix(version, "vllm-"), ".")
+		m, err := strconv.Atoi(parts[min(1, len(parts)-1)])
+		if err != nil || len(parts) < 2 || len(parts) > 3 || parts[0] != "0" || !strings.HasPrefix(version, "vllm-") || m < oldestMinor || m > 999 {
+			return Profile{}, fmt.Errorf("%q is not known (want vllm-0.%d or a later release)", yamldoc.Short(version), oldestMinor)
+		}
+		minor = m
+	}
+	p := Profile{
+		Name: fmt.Sprintf("vllm-0.%d", minor), GPUMemoryUtilization: 0.90, AppendUnkeyed: true,
+		Frontend: 4200 * clock.Microsecond, FrontendPerToken: 2800 * clock.Nanosecond,
+	}
+	for _, c := range changes {
+		if minor >= c.minor {
+			c.apply(&p)
+		}
+	}
+	return p, nil
+}
+
+// Landmark is a release and what changed with it.
+type Landmark struct{ Version, Change string }
+
+// Landmarks lists what engine.version switches, oldest first.
+func Landmarks() []Landmark {
+	marks := []Landmark{{fmt.Sprintf("vllm-0.%d", oldestMinor), "the V1 scheduler: one token budget, recompute on preemption"}}
+	for _, c := range changes {
+		marks = append(marks, Landmark{fmt.Sprintf("vllm-0.%d", c.minor), c.what})
+	}
+	return marks
+}

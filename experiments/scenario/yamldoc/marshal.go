@@ -1,0 +1,119 @@
+package yamldoc
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+)
+
+// Marshal writes a map as a YAML document.
+func Marshal(root *Node) []byte {
+	if len(root.Fields) == 0 {
+		return []byte("{}\n")
+	}
+	var b strings.Builder
+	writeFields(&b, root, 0)
+	return []byte(b.String())
+}
+
+// writeFields writes a map that is not empty, a key on each line.
+func writeFields(b *strings.Builder, n *Node, indent int) {
+	for _, f := range n.Fields {
+		b.WriteString(strings.Repeat("  ", indent) + quoted(f.Name) + ":")
+		writeValue(b, f.Value, indent+1)
+	}
+}
+
+// writeValue writes what follows a key or the dash of an item: on its line where it is a scalar or holds only such.
+func writeValue(b *strings.Builder, v *Node, indent int) {
+	switch {
+	case v.flat():
+		b.WriteString(" " + v.flow() + "\n")
+	case v.Kind == Map:
+		b.WriteByte('\n')
+		writeFields(b, v, indent)
+	default:
+		b.WriteByte('\n')
+		for _, item := range v.Items {
+			b.WriteString(strings.Repeat("  ", indent) + "-")
+			writeValue(b, item, indent+1)
+		}
+	}
+}
+
+// bare are texts that nobody can take for anything else: words that begin with a letter, and durations and shares.
+var bare = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_./-]*|[0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h|%))$`)
+
+// words are texts that some reader of YAML takes for a truth value, null or a number.
+var words = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|y|n|null|nan|inf|infinity|_+)$`)
+
+// quoted writes a text, in quotes where it needs them.
+func quoted(text string) string {
+	if bare.MatchString(text) && !words.MatchString(text) {
+		return text
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b) // a JSON string is one of YAML
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text)
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// flat says that a value is a scalar, or a list or map of scalars.
+func (n *Node) flat() bool {
+	scalar := func(v *Node) bool { return len(v.Items) == 0 && len(v.Fields) == 0 }
+	for _, v := range n.Items {
+		if !scalar(v) {
+			return false
+		}
+	}
+	for _, f := range n.Fields {
+		if !scalar(f.Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// flow writes a flat value on one line.
+func (n *Node) flow() string {
+	var parts []string
+	switch n.Kind {
+	case Null:
+		return "null"
+	case Bool:
+		if n.Truth {
+			return "true"
+		}
+		return "false"
+	case Number:
+		return n.Text
+	case Text:
+		return quoted(n.Text)
+	case List:
+		for _, v := range n.Items {
+			parts = append(parts, v.flow())
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	}
+	for _, f := range n.Fields {
+		parts = append(parts, quoted(f.Name)+": "+f.Value.flow())
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// MarshalObject writes the keys of several structs as one JSON object.
+func MarshalObject(parts ...any) ([]byte, error) {
+	out := []byte{'{'}
+	for _, part := range parts {
+		text, err := json.Marshal(part)
+		if err != nil {
+			return nil, err
+		}
+		if text = text[1 : len(text)-1]; len(text) > 0 && len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, text...)
+	}
+	return append(out, '}'), nil
+}

@@ -1,0 +1,82 @@
+package sweep
+
+import (
+	"context"
+
+	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/experiments/scenario/yamldoc"
+	"clifftop/report/curve"
+)
+
+// GridRequest is what the results of a sweep's runs need to become a curve.
+type GridRequest struct {
+	Over     string            `json:"over"`
+	Values   []float64         `json:"values"`
+	Caption  string            `json:"caption"`
+	Peak     *experiments.Peak `json:"peak,omitempty"`     // of the machine
+	Capacity *CapacityRequest  `json:"capacity,omitempty"` // of a sweep with an objective
+}
+
+// CapacityRequest is what the search for the capacity is made of. It goes by what its runs give, so that one task makes
+// them all.
+type CapacityRequest struct {
+	Scenario scenario.Recipe `json:"scenario"`
+	Values   []string        `json:"values"`
+}
+
+// Find searches, with the runs of a ledger.
+func (q *CapacityRequest) Find(ctx context.Context, over string, l *experiments.ResultCache, jobs int, check bool) (*curve.Capacity, error) {
+	s, err := q.Scenario.Parse()
+	if err != nil {
+		return nil, err
+	}
+	return Options{Over: over, Values: q.Values, Jobs: jobs, Check: check, cache: l}.Capacity(ctx, s, nil)
+}
+
+// GridCommand is the command of a sweep's list of runs.
+const GridCommand = "sweep"
+
+// Grid is the list of a sweep's runs. Loads that a sweep chooses by what it sees cannot be divided: they must be
+// given. The caption and what the machine can do are for pictures.
+func (o Options) Grid(ctx context.Context, s *scenario.Scenario, caption string, peak *experiments.Peak) (*experiments.Grid, error) {
+	o.Over = o.over(s)
+	p, err := o.plan(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	p.refine = false
+	request := GridRequest{Over: o.Over, Caption: caption, Peak: peak}
+	var labels []string
+	var faults yamldoc.Faults
+	for _, v := range p.values {
+		x, fault := o.point(v)
+		if fault != nil {
+			faults = append(faults, fault)
+		}
+		request.Values, labels = append(request.Values, x), append(labels, o.Over+"="+v)
+	}
+	if faults != nil {
+		return nil, faults
+	}
+	if slo, err := objectiveOfRuns(s); err == nil && slo != nil {
+		recipe, err := s.Recipe()
+		if err != nil {
+			return nil, err
+		}
+		request.Capacity = &CapacityRequest{recipe, o.Values}
+	}
+	head, err := experiments.NewManifest(GridCommand, request)
+	if err != nil {
+		return nil, err
+	}
+	setup := func(i int) (*scenario.Setup, error) { return p.resolve(s, o, p.values[i], request.Values[i]) }
+	g := experiments.NewGrid(head, labels, setup)
+	if q := request.Capacity; q != nil {
+		g.After = func(ctx context.Context, l *experiments.ResultCache, jobs int, check bool) error {
+			_, err := q.Find(ctx, o.Over, l, jobs, check)
+			return err
+		}
+	}
+	return g, nil
+}

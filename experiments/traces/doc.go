@@ -1,0 +1,2 @@
+// Package traces generates, inspects and converts recorded traffic.
+package traces

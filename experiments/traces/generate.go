@@ -1,0 +1,80 @@
+package traces
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"clifftop/experiments"
+	"clifftop/experiments/scenario"
+	"clifftop/workload"
+	"clifftop/workload/trace"
+)
+
+// Generate writes the traffic of a scenario in Clifftop's own format, gzipped if asked for, as it meets the
+// system in a run with the same seed. A comment before the header says where it comes from. It answers the number
+// of requests. It is what clients ask for before anybody gives up: retries are not among it, since they depend on
+// the system. A closed loop has no traffic of its own: it waits for answers.
+func Generate(ctx context.Context, u *scenario.Setup, w io.Writer, zip bool) (rows int64, err error) {
+	if u.Traffic.Closed {
+		return 0, u.Scenario.Fault("workload.arrivals", "the traffic of a closed loop depends on the system (want open-loop arrivals)")
+	}
+	src, err := u.Source()
+	if err != nil {
+		return 0, err
+	}
+	var classes []string
+	columns := trace.Columns{Waits: u.Traffic.Spec.WaitsForAnswers()}
+	columns.Full = u.Scenario.Workload.Prefix != nil || u.Traffic.Spec.Sessions != nil || u.Traffic.Spec.Classes != nil
+	for _, c := range u.Traffic.Spec.Classes {
+		classes = append(classes, c.Name)
+	}
+	comments := []string{fmt.Sprintf("clifftop %s, generated from %s, seed %d", experiments.Version, originOf(u), u.Scenario.Run.Seed)}
+	if t, ok := src.(*trace.Source); ok {
+		if s := t.Stats(); s.Requests > s.Rows {
+			return 0, errors.New("workload.trace: requests that wait for responses depend on the system (use clifftop trace convert, which keeps the waits)")
+		}
+		classes, columns = t.Classes(), columnsOf(t.Stats())
+		comments = append(comments, t.Applied()...)
+	}
+	o, err := newTraceOutput(w, comments, columns, classes, zip)
+	if err != nil {
+		return 0, err
+	}
+	for n := 1; ; n++ {
+		if _, ok := src.Peek(); !ok {
+			break
+		}
+		var r trace.Row
+		if whole, ok := src.(workload.ConversationSource); ok {
+			r.Request, r.Then = whole.NextConversation()
+		} else {
+			r.Request = src.Next()
+		}
+		if err := o.WriteRow(&r); err != nil {
+			return rows, err
+		}
+		rows += r.Requests()
+		const every = 1 << 12
+		if n%every == 0 && ctx.Err() != nil {
+			return rows, ctx.Err()
+		}
+	}
+	if err := src.Err(); err != nil {
+		return rows, err
+	}
+	return rows, o.Close()
+}
+
+// Origin names what the traffic comes from.
+func originOf(u *scenario.Setup) string {
+	w := u.Scenario.Workload
+	switch {
+	case w.Trace != nil:
+		return "a replay of " + w.Trace.File
+	case w.Preset != nil:
+		return "preset " + *w.Preset
+	}
+	return "a scenario"
+}

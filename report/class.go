@@ -1,0 +1,26 @@
+package report
+
+// Class is what was measured of the requests of one class, over the window of the whole run. Answer tokens count when
+// their request ends, since iterations do not tell whose tokens they produce; for the same reason there are no inter-token
+// gaps.
+type Class struct {
+	Name       string     `json:"name"`
+	Requests   Requests   `json:"requests"`
+	Throughput Throughput `json:"throughput"`
+	Latency    Latency    `json:"latency_ms"`
+	// Goodput is by the class's own objective, or by that of the run.
+	Goodput Goodput `json:"goodput"`
+	// PrefixHitRate is the fraction of prompt tokens found in the cache.
+	PrefixHitRate *float64 `json:"prefix_hit_rate"`
+}
+
+// CSVRow has the columns to keep.
+func (k *Class) CSVRow(keep []int) []string {
+	s := Summary{Requests: k.Requests, Throughput: k.Throughput, Latency: k.Latency, Goodput: k.Goodput, System: System{PrefixHitRate: k.PrefixHitRate}}
+	all := s.CSVRow()
+	var row []string
+	for _, n := range keep {
+		row = append(row, all[n])
+	}
+	return row
+}

@@ -1,0 +1,132 @@
+package collect
+
+import (
+	"math"
+
+	"clifftop/report/stats"
+	"clifftop/sim/clock"
+	"clifftop/sim/event"
+)
+
+// ExactSamples is the number of completed requests up to which percentiles are exact.
+const ExactSamples = 1 << 20
+
+// sample is what the per-request metrics are made from.
+type sample struct {
+	arrival clock.Time
+	ttft    clock.Duration
+	e2e     clock.Duration
+	queue   clock.Duration
+	flight  clock.Duration // from first admission to release
+	tokens  int32
+	waited  bool // an iteration was composed without it before it was admitted
+	replica uint16
+}
+
+// Per-request metrics.
+const (
+	ttft = iota
+	tpot
+	e2e
+	queue
+	streamTPS
+	userTPS
+	flightTPS
+	metrics
+)
+
+// value is a metric of the sample, in picoseconds or in tokens per second. ok is false where the
+// request has none.
+func (s *sample) value(metric int) (v float64, ok bool) {
+	perSecond := func(d clock.Duration) (float64, bool) {
+		return float64(s.tokens) / d.Seconds(), d > 0
+	}
+	switch metric {
+	case ttft:
+		return float64(s.ttft), true
+	case tpot:
+		return float64(s.e2e-s.ttft) / float64(s.tokens-1), s.tokens > 1
+	case e2e:
+		return float64(s.e2e), true
+	case queue:
+		return float64(s.queue), true
+	case streamTPS:
+		v, ok = perSecond(s.e2e - s.ttft)
+		return v, ok && s.tokens > 1
+	case userTPS:
+		return perSecond(s.e2e)
+	default:
+		return perSecond(s.flight)
+	}
+}
+
+// sketchScale is how many units of a sketch make one of a speed, so that its integers are
+// fine enough.
+const sketchScale = 1e6
+
+// Samples keeps all of them while they are few. After that the collector folds them into a sketch
+// for each metric and time bucket of arrival.
+type samples struct {
+	chunks [][]sample
+	n      int
+}
+
+type sketch [metrics]stats.Histogram
+
+const sampleChunk = 1 << 14
+
+func (s *samples) add(x *sample) {
+	if s.n%sampleChunk == 0 {
+		s.chunks = append(s.chunks, make([]sample, sampleChunk))
+	}
+	s.chunks[s.n/sampleChunk][s.n%sampleChunk] = *x
+	s.n++
+}
+
+// each visits the samples in the order in which they came.
+func (s *samples) each(visit func(*sample)) {
+	left := s.n
+	for _, chunk := range s.chunks {
+		for i := range chunk[:min(left, sampleChunk)] {
+			visit(&chunk[i])
+		}
+		left -= len(chunk)
+	}
+}
+
+func (k *sketch) add(x *sample) {
+	k[ttft].Record(int64(x.ttft), 1)
+	k[e2e].Record(int64(x.e2e), 1)
+	k[queue].Record(int64(x.queue), 1)
+	if x.tokens > 1 {
+		k[tpot].Record(int64(x.e2e-x.ttft)/int64(x.tokens-1), 1)
+	}
+	for m := streamTPS; m <= flightTPS; m++ {
+		if v, ok := x.value(m); ok {
+			k[m].Record(int64(min(v*sketchScale, math.MaxInt64/2)), 1)
+		}
+	}
+}
+
+// newSample takes the sample from the record of a completed request: the user's latencies count from the
+// first attempt, the waits in the system are those of the last.
+func newSample(rec *event.Record) sample {
+	_, sent := rec.Request.First()
+	return sample{
+		arrival: sent,
+		ttft:    rec.ClientFirst.Sub(sent),
+		e2e:     rec.ClientLast.Sub(sent),
+		queue:   rec.Scheduled.Sub(rec.Queued),
+		flight:  rec.Released.Sub(rec.Scheduled),
+		tokens:  rec.Tokens,
+		waited:  rec.PassedOver,
+		replica: uint16(rec.Replica),
+	}
+}
+
+// reservoir keeps samples up to a number; beyond it they are folded into sketches.
+type reservoir struct {
+	kept   samples
+	exact  int
+	folded bool
+}

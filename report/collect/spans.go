@@ -1,0 +1,201 @@
+package collect
+
+import (
+	"math/bits"
+
+	"clifftop/report/stats"
+	"clifftop/sim/clock"
+	"clifftop/sim/event"
+)
+
+// Span implements [event.SpanObserver].
+func (c *Collector) Span(s *event.Span) {
+	end := s.End(s.N)
+	add(&c.totals.busy, s.Femtos(s.N))
+	if c.span.within(&c.line, s.Start, end) && (end > c.span.start || end == 0) {
+		c.spanIn(s)
+	} else {
+		c.spanAcross(*s)
+	}
+	if s.Passages != nil {
+		c.line.pass(s.Passages)
+		c.totals.further = c.totals.further.Add(clock.Mul64(uint64(s.Femtos(s.N)), uint64(len(s.Passages)-1)))
+	}
+	c.now = max(c.now, end)
+	if c.stages != nil {
+		c.stages.span(c, *s)
+	}
+	if c.opts.Opening != nil {
+		keepIterations(c.opts.Opening, s)
+	}
+}
+
+// spanIn counts a span that lies in the remembered bucket.
+func (c *Collector) spanIn(s *event.Span) {
+	b := &c.line.buckets[c.span.i]
+	femtos := s.Femtos(s.N)
+	add(&b.busy, femtos)
+	b.hold(s.BlockFemtos, s.EmptyFemtos)
+	b.lose(lost(s))
+	c.produced(b, c.line.gaps(c.span.i), s)
+}
+
+// gaps is the histogram of inter-token gaps of a bucket; nil where none is kept.
+func (t *timeline) gaps(i int) *stats.Histogram {
+	if t.detail == nil {
+		return nil
+	}
+	return &t.detail[i].itl
+}
+
+// produced counts what a span did at the ends of its iterations.
+func (c *Collector) produced(b *bucket, itl *stats.Histogram, s *event.Span) {
+	n := int64(s.N)
+	decodes := int64(s.Decodes)
+	b.iterations += n
+	b.decodes += n * decodes
+	b.output += n * int64(s.Output())
+	b.context += n*(s.Context-s.Shared) + n*(n-1)/2*decodes
+	b.maxBlocks = max(b.maxBlocks, int64(s.UsedBlocks))
+	if s.PrefillTokens|s.RecomputedTokens != 0 {
+		b.prefill += n * int64(s.PrefillTokens)
+		b.recomputed += n * int64(s.RecomputedTokens)
+	}
+	if s.Drafts > 0 {
+		b.drafts += n * int64(s.Drafts)
+		b.accepted += n * int64(s.Accepted)
+		b.discarded += n * int64(s.Discarded)
+	}
+	if decodes == 0 {
+		return
+	}
+	if itl == nil {
+		all := s.Femtos(s.N)
+		wait := clock.Mul64(uint64(s.Wait), clock.FemtosPerPico)
+		b.gapped(wait.Add(clock.Uint128{Lo: uint64(s.First)}), 1, uint64(s.Gaps))
+		b.gapped(clock.Uint128{Lo: uint64(all - s.First)}, uint64(s.N-1), uint64(s.Decodes))
+		return
+	}
+	if s.Wait == 0 && s.Gaps == s.Decodes {
+		itl.RecordProgression(s.First, s.Slope, s.N, uint64(s.Gaps))
+		return
+	}
+	// After the first iteration the decoding sequences are level with each other.
+	itl.Record(s.First+int64(s.Wait)*clock.FemtosPerPico, uint64(s.Gaps))
+	itl.RecordProgression(s.First+s.Slope, s.Slope, s.N-1, uint64(s.Decodes))
+}
+
+// hold counts blocks, and the empty ones among them.
+func (b *bucket) hold(blocks, empty clock.Uint128) {
+	b.blocks = b.blocks.Add(blocks)
+	if empty != (clock.Uint128{}) {
+		b.empty = b.empty.Add(empty)
+	}
+}
+
+// lose counts time that is lost.
+func (b *bucket) lose(parts [losses]int64) {
+	for i, part := range parts {
+		if part > 0 {
+			add(&b.lost[i], part)
+		}
+	}
+}
+
+// spanAcross counts a span that may reach over edges. Iterations within a bucket are counted there. Of
+// one that lies across an edge the time is divided, and the rest counts in the bucket of its end.
+func (c *Collector) spanAcross(s event.Span) {
+	c.line.find(max(s.End(s.N), 1) - 1) // makes room once, so that the width stays
+	for {
+		// An iteration that takes no time at an edge belongs before it.
+		c.span.move(&c.line, min(s.Start, max(s.End(1), 1)-1))
+		n := s.FirstEndAtOrAfter(c.span.end + 1)
+		if s.End(n) > c.span.end {
+			n--
+		}
+		switch n {
+		case s.N:
+			c.spanIn(&s)
+			return
+		case 0:
+			last := s.N == 1
+			one := head(&s, 1)
+			c.iterationAcross(&one)
+			if last {
+				return
+			}
+		default:
+			first := head(&s, n)
+			c.spanIn(&first)
+		}
+	}
+}
+
+// head takes the first n iterations off s. The integral of blocks is divided as the time is, which is
+// exact for single iterations; an engine that heeds Edge reports no others here.
+func head(s *event.Span, n int) event.Span {
+	h := *s
+	if n == s.N {
+		return h
+	}
+	h.Progression = s.Head(n)
+	h.BlockFemtos = share(s.BlockFemtos, uint64(s.Femtos(n)), uint64(s.Femtos(s.N)))
+	h.EmptyFemtos = share(s.EmptyFemtos, uint64(s.Femtos(n)), uint64(s.Femtos(s.N)))
+	s.BlockFemtos, s.EmptyFemtos = s.BlockFemtos.Sub(h.BlockFemtos), s.EmptyFemtos.Sub(h.EmptyFemtos)
+	s.Progression = s.Tail(n)
+	s.Context += int64(n) * int64(s.Decodes)
+	s.Carry = h.CarryAfter(n)
+	s.HostFemtos += int64(n) * s.HostSlope
+	s.Wait, s.Gaps = 0, s.Decodes
+	return h
+}
+
+// share is u·part/whole, rounded down, for part ≤ whole.
+func share(u clock.Uint128, part, whole uint64) clock.Uint128 {
+	if whole == 0 {
+		return clock.Uint128{}
+	}
+	// u = q·whole + r, so that u·part/whole = q·part + r·part/whole.
+	qhi, r := u.Hi/whole, u.Hi%whole
+	qlo, r := bits.Div64(r, u.Lo, whole)
+	hi, lo := bits.Mul64(r, part)
+	rest, _ := bits.Div64(hi, lo, whole)
+	return clock.Uint128{Hi: qhi, Lo: qlo}.Mul(part).Add(clock.Uint128{Lo: rest})
+}
+
+// iterationAcross counts one iteration that begins in the remembered bucket and ends in a later one. What goes to the
+// buckets before an edge is the part of the whole up to there, rounded down once; so it does not depend on
+// the edges between, which widths of buckets decide.
+func (c *Collector) iterationAcross(s *event.Span) {
+	whole, losses := uint64(s.First), lost(s)
+	var done uint64 // of the iteration's time, and what was counted by then
+	var blocks, empty clock.Uint128
+	counted := losses
+	clear(counted[:])
+	at, remainder, end := s.Start, s.Remainder, s.End(1)
+	for end > c.span.end {
+		b := &c.line.buckets[c.span.i]
+		part := int64(c.span.end-at)*clock.FemtosPerPico - remainder
+		add(&b.busy, part)
+		done += uint64(part)
+		kv, vacant := share(s.BlockFemtos, done, whole), share(s.EmptyFemtos, done, whole)
+		b.hold(kv.Sub(blocks), vacant.Sub(empty))
+		blocks, empty = kv, vacant
+		here := losses
+		for i := range here {
+			upTo := int64(share(clock.Uint128{Lo: uint64(losses[i])}, done, whole).Lo)
+			here[i], counted[i] = upTo-counted[i], upTo
+		}
+		b.lose(here)
+		at, remainder = c.span.end, 0
+		c.span.move(&c.line, at)
+	}
+	for i := range losses {
+		losses[i] -= counted[i]
+	}
+	b := &c.line.buckets[c.span.i]
+	add(&b.busy, int64(whole-done))
+	b.hold(s.BlockFemtos.Sub(blocks), s.EmptyFemtos.Sub(empty))
+	b.lose(losses)
+	c.produced(b, c.line.gaps(c.span.i), s)
+}

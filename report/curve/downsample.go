@@ -1,0 +1,101 @@
+package curve
+
+import (
+	"fmt"
+	"slices"
+)
+
+// mostShown is how many points people are shown of a curve, in tables and in pictures, beside those that findings name.
+const mostShown = 400
+
+// Shown is the curve for people, in tables and pictures: of many points some hundred at even distances, the ends, and those
+// that the findings name or where what they tell changes. Files for programs have all. The summaries of its points are there.
+func (c *Curve) Shown() (*Curve, error) {
+	if c.of > 0 || c.read == nil && len(c.Points) <= mostShown {
+		return c, nil
+	}
+	shown := *c
+	shown.Points, shown.read = nil, nil
+	for _, i := range c.picked() {
+		p := c.Points[i]
+		var err error
+		if p.Summary, err = c.Summary(i); err != nil {
+			return nil, err
+		}
+		shown.Points = append(shown.Points, p)
+	}
+	if len(shown.Points) < len(c.Points) {
+		shown.of = len(c.Points)
+	}
+	return &shown, nil
+}
+
+// Omits says in a sentence that points are left out; it is empty where all are there.
+func (c *Curve) Omits() string {
+	if c.of == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d points are shown; curve.csv has all.", len(c.Points), c.of)
+}
+
+// picked are the points to show, in order.
+func (c *Curve) picked() []int {
+	n := len(c.Points)
+	var picks []int
+	if n <= mostShown {
+		for i := range n {
+			picks = append(picks, i)
+		}
+		return picks
+	}
+	for k := range mostShown {
+		picks = append(picks, k*(n-1)/(mostShown-1))
+	}
+	for _, at := range c.named() {
+		if i, ok := slices.BinarySearchFunc(c.Points, at, func(p Point, x float64) int {
+			switch {
+			case p.Value < x:
+				return -1
+			case p.Value > x:
+				return 1
+			}
+			return 0
+		}); ok {
+			picks = append(picks, i)
+		}
+	}
+	v := &c.pass
+	for _, i := range [...]int{v.unsteady - 1, v.unsteady, v.met, v.missed, v.regained - 1, v.regained} {
+		if i >= 0 {
+			picks = append(picks, i)
+		}
+	}
+	slices.Sort(picks)
+	return slices.Compact(picks)
+}
+
+// named are the loads that findings name.
+func (c *Curve) named() []float64 {
+	var at []float64
+	if k := c.Knee; k != nil {
+		at = append(at, k.Value)
+		if k.MarginalValue != nil {
+			at = append(at, *k.MarginalValue)
+		}
+	}
+	if k := c.Peak; k != nil {
+		at = append(at, k.Value)
+	}
+	for _, k := range []*Collapse{c.Collapse, c.UsefulCollapse} {
+		if k != nil {
+			at = append(at, k.Value)
+		}
+	}
+	if k := c.FirstLimit; k != nil {
+		at = append(at, k.Value)
+	}
+	for _, s := range c.Signs {
+		at = append(at, s.Value)
+	}
+	return at
+}

@@ -1,0 +1,14 @@
+package report
+
+import "strings"
+
+// JoinPath appends a name to a dotted path.
+func JoinPath(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// LastKey is what follows the last dot of a dotted key.
+func LastKey(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }

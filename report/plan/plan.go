@@ -1,0 +1,222 @@
+package plan
+
+import "clifftop/report"
+
+// Schema identifies the JSON form of a [Result].
+const Schema = "clifftop.plan/1"
+
+// Result answers which GPUs, how many, and at what price, for a traffic and an SLO. Costs are in US dollars.
+type Result struct {
+	Schema   string `json:"schema"`
+	Clifftop string `json:"clifftop"` // version of the program
+	Scenario any    `json:"scenario"` // as resolved, of the first candidate; set by the caller
+	Seed     uint64 `json:"seed"`
+	Partial  bool   `json:"partial"` // the search was interrupted
+
+	Model   string      `json:"model"`
+	Traffic Traffic     `json:"traffic"`
+	SLO     *report.SLO `json:"slo"`
+	// Classes are the classes of the traffic, each of which keeps an SLO of its own.
+	Classes []Class `json:"classes,omitempty"`
+	// SLOAssumed says that the scenario asked for none.
+	SLOAssumed bool   `json:"slo_assumed"`
+	Counts     Counts `json:"counts"`
+
+	// Candidates are those that meet the SLO, by cost: those without a price come last.
+	Candidates []Candidate `json:"candidates"`
+	// Refused are the others, by what stands against them.
+	Refused []Refusal `json:"refused"`
+	// Why compares the first candidate with others, in sentences.
+	Why []string `json:"why"`
+	// Flips say what would change the answer.
+	Flips []string `json:"what_would_change_the_answer"`
+	// Assumptions are what the answer rests on.
+	Assumptions []string `json:"assumptions"`
+
+	Autoscaling *Autoscaling   `json:"autoscaling"` // nil for a traffic without hours
+	OnPrem      *OnPremCost    `json:"on_prem"`
+	API         *APIComparison `json:"api"`
+
+	// CostBySLO is the cheapest way to meet the SLO with all limits on latency multiplied by Factor, and CostByLoad the
+	// cost of the best candidates at a load.
+	CostBySLO  []CostPoint      `json:"cost_by_slo"`
+	CostByLoad []LoadLine       `json:"cost_by_load"`
+	Warnings   []report.Warning `json:"warnings"`
+}
+
+// Class is a class of the traffic, and its SLO.
+type Class struct {
+	Name string      `json:"name"`
+	SLO  *report.SLO `json:"slo"`
+}
+
+// Traffic is what is planned for.
+type Traffic struct {
+	MeanRequestsPerS float64 `json:"mean_requests_per_s"`
+	// PeakRequestsPerS is the mean rate of the busiest hour, and PlannedRequestsPerS that with growth.
+	PeakRequestsPerS    float64   `json:"peak_requests_per_s"`
+	Growth              float64   `json:"growth"`
+	PlannedRequestsPerS float64   `json:"planned_requests_per_s"`
+	HourlyRequestsPerS  []float64 `json:"hourly_requests_per_s"` // nil for a constant rate
+	Process             string    `json:"process"`               // of arrivals in the busiest hour
+	MeanInputTokens     float64   `json:"mean_input_tokens"`
+	MeanOutputTokens    float64   `json:"mean_output_tokens"`
+	// Split says how the traffic is divided among the replicas.
+	Split string `json:"split"`
+}
+
+// Counts are numbers of candidates by fate.
+type Counts struct {
+	Candidates int `json:"candidates"`
+	DoNotFit   int `json:"do_not_fit"`
+	NotBuilt   int `json:"not_possible"`        // the model cannot be spread that way
+	ByBound    int `json:"discarded_by_bounds"` // before anything was simulated
+	Simulated  int `json:"simulated"`
+	Met        int `json:"met_slo"`
+	Runs       int `json:"runs"` // simulations in all
+}
+
+// Candidate is a way to serve the traffic.
+type Candidate struct {
+	Name             string            `json:"name"` // such as "2 × (4 × h100-sxm fp8, TP 4)"
+	GPU              string            `json:"gpu"`
+	Dtype            string            `json:"dtype"`
+	Native           bool              `json:"native_dtype"` // the published format of the weights
+	KVCacheDtype     string            `json:"kv_cache_dtype"`
+	TensorParallel   int               `json:"tensor_parallel_size"`
+	PipelineParallel int               `json:"pipeline_parallel_size"`
+	ExpertParallel   int               `json:"expert_parallel_size"`
+	Engine           map[string]string `json:"engine,omitempty"` // knobs that differ between candidates
+	Settings         []string          `json:"settings"`         // the candidate as --set KEY=VALUE
+
+	GPUsPerReplica int `json:"gpus_per_replica"`
+	Replicas       int `json:"replicas"`
+	GPUs           int `json:"gpus"`
+	// KVTokens is the room of a replica's KV pool; 0 where it is unlimited.
+	KVTokens int64 `json:"kv_tokens"`
+
+	// Error is the validated error of the step model that the plan allows for, as a fraction; Validated says whether any
+	// measured run stands behind it, and Scope which.
+	Error     float64 `json:"error"`
+	Validated bool    `json:"validated"`
+	Scope     string  `json:"error_scope"`
+
+	USDPerGPUHour *float64 `json:"usd_per_gpu_hour"` // nil: the price is unknown
+	PriceSource   string   `json:"price_source"`
+	USDPerHour    *float64 `json:"usd_per_hour"`
+	USDPerMonth   *float64 `json:"usd_per_month"` // of 730 hours
+	// USDPerMonthRange is the cost with as few replicas, and as many, as the error and the width of the search allow.
+	USDPerMonthRange *[2]float64 `json:"usd_per_month_range"`
+	PerMillion       TokenCost   `json:"usd_per_million_output_tokens"`
+	Capacity         *Capacity   `json:"capacity"` // of one replica
+
+	AtPlan Point `json:"at_plan"`
+	// LimitedBy is what breaks first with one replica less, or a little more load; empty where not looked for.
+	LimitedBy string `json:"limited_by,omitempty"`
+
+	Pareto      bool   `json:"pareto"`
+	DominatedBy string `json:"dominated_by,omitempty"`
+	// Group numbers candidates that cannot be told apart by cost, from 1.
+	Group int `json:"group"`
+
+	Energy   Energy         `json:"energy_estimate"`
+	Headroom []HeadroomStep `json:"headroom,omitempty"`
+	Spare    *SparePlan     `json:"spare,omitempty"`
+}
+
+// Capacity is the load that one replica carries within the SLO: it passes at the one and fails at the other.
+type Capacity struct {
+	PassesRequestsPerS float64  `json:"passes_requests_per_s"`
+	FailsRequestsPerS  *float64 `json:"fails_requests_per_s"` // nil where none was found
+	// Resolved says that the ends were brought near each other; elsewhere the search ended when the number of
+	// replicas was settled.
+	Resolved bool `json:"resolved"`
+}
+
+// Point is what a replica does at the planned load, the model's error allowed for.
+type Point struct {
+	RequestsPerS     float64              `json:"requests_per_s"` // of one replica, with the allowance for the error
+	Limits           []report.LimitResult `json:"limits"`
+	SLOUse           float64              `json:"slo_use"` // the statistic nearest its limit, as a fraction of it
+	Attainment       *float64             `json:"attainment"`
+	OutputTokensPerS *float64             `json:"output_tokens_per_s"` // of one replica
+	BusyFraction     *float64             `json:"busy_fraction"`
+	KVUsageMax       *float64             `json:"kv_usage_max"`
+	InSystem         report.Level         `json:"in_system"` // requests at once in one replica
+}
+
+// TokenCost is the cost of a million output tokens. Idle hours are paid.
+type TokenCost struct {
+	AtCapacity *float64 `json:"at_capacity"` // with replicas as loaded as the SLO allows
+	AtPlan     *float64 `json:"at_plan"`     // in the planned peak hour
+	AtLoad     *float64 `json:"at_load"`     // at the mean load of today
+	Good       *float64 `json:"good"`        // in the planned peak hour, counting only requests within the SLO
+}
+
+// Energy is an estimate from the GPUs' design power: a busy GPU draws all of it, an idle one a part.
+type Energy struct {
+	Kilowatts               *float64 `json:"kilowatts"`
+	WattHoursPerMillionToks *float64 `json:"wh_per_million_output_tokens"`
+}
+
+// HeadroomStep is the plan under more than it was made for.
+type HeadroomStep struct {
+	What   string  `json:"what"` // such as "load × 1.2"
+	Factor float64 `json:"factor"`
+	Holds  *bool   `json:"holds"` // nil where it could not be told
+	Breaks string  `json:"breaks,omitempty"`
+}
+
+// SparePlan is how many replicas the plan needs so that the SLO holds when some fail.
+type SparePlan struct {
+	Failures int `json:"failures"`
+	Replicas int `json:"replicas"`
+	// ColdReplicas is the same where no prompt is found in a prefix cache; 0 where that does not suffice or was not looked for.
+	ColdReplicas int      `json:"cold_replicas"`
+	USDPerMonth  *float64 `json:"usd_per_month"`
+	ColdUSD      *float64 `json:"cold_usd_per_month"`
+	// Degraded says how the plan without spares does when as many fail.
+	Degraded string `json:"degraded"`
+}
+
+// Refusal says why a candidate is out.
+type Refusal struct {
+	Name string `json:"name"`
+	// Reason is does_not_fit, not_possible, slo_floor, too_many_gpus, too_dear or slo.
+	Reason string `json:"reason"`
+	Text   string `json:"text"`
+	// MissingBytes is the memory that lacks on each GPU, for one that does not fit.
+	MissingBytes *float64 `json:"missing_bytes_per_gpu,omitempty"`
+	// Excess is the least ratio by which a limit of the SLO is missed, for slo_floor and slo.
+	Excess *float64 `json:"excess,omitempty"`
+}
+
+// The reasons of refusals.
+const (
+	DoesNotFit  = "does_not_fit"
+	NotPossible = "not_possible"
+	SLOFloor    = "slo_floor"
+	TooManyGPUs = "too_many_gpus"
+	TooDear     = "too_dear"
+	MissesSLO   = "slo"
+)
+
+// CostPoint is the cost of the cheapest plan that keeps the SLO with its limits on latency multiplied by Factor.
+type CostPoint struct {
+	Factor      float64 `json:"factor"`
+	USDPerMonth float64 `json:"usd_per_month"`
+	Name        string  `json:"name"`
+}
+
+// LoadLine is the cost of a candidate by load.
+type LoadLine struct {
+	Name   string      `json:"name"`
+	Points []LoadPoint `json:"points"`
+}
+
+// LoadPoint is the cost at a load, in requests per second of the planned peak hour.
+type LoadPoint struct {
+	RequestsPerS float64 `json:"requests_per_s"`
+	Replicas     int     `json:"replicas"`
+	USDPerMonth  float64 `json:"usd_per_month"`
+}

@@ -1,0 +1,72 @@
+package report
+
+// ReplicaCounts tells how many replicas there were in the window, on average where nothing else is said, and what they
+// cost.
+type ReplicaCounts struct {
+	Mean     *float64 `json:"mean"` // paid for: all that follow
+	Max      int      `json:"max"`  // the most at a time
+	Ready    *float64 `json:"ready"`
+	Starting *float64 `json:"starting"`
+	Draining *float64 `json:"draining"`
+	Down     *float64 `json:"down"`
+	// GPUHours were paid for, and in IdleGPUHours nothing ran.
+	GPUHours     *float64 `json:"gpu_hours"`
+	IdleGPUHours *float64 `json:"idle_gpu_hours"`
+	// RequestsPerGPUHour and OutputTokensPerGPUHour are throughput by what is paid for.
+	RequestsPerGPUHour     *float64 `json:"requests_per_gpu_hour"`
+	OutputTokensPerGPUHour *float64 `json:"output_tokens_per_gpu_hour"`
+	// Held is the number of requests at the router, as long as no replica takes them.
+	Held *float64 `json:"held"`
+}
+
+// Replica is what was measured of one replica of a fleet, over the window of the whole run. Of its levels averages and
+// the highest values are known, and of its inter-token gaps number and mean.
+type Replica struct {
+	Pool        string          `json:"pool,omitempty"`
+	Index       int             `json:"index"`
+	GPUs        int             `json:"gpus"`
+	Requests    ReplicaRequests `json:"requests"`
+	Tokens      ReplicaTokens   `json:"tokens"`
+	Throughput  Throughput      `json:"throughput"`
+	Latency     ReplicaLatency  `json:"latency_ms"`
+	Concurrency Concurrency     `json:"concurrency"`
+	System      System          `json:"system"`
+}
+
+// ReplicaRequests counts the attempts of the whole run that were sent to a replica. A request that is tried again may be
+// sent elsewhere.
+type ReplicaRequests struct {
+	Sent          int64 `json:"sent"`
+	Completed     int64 `json:"completed"`
+	Rejected      int64 `json:"rejected"`
+	TimedOut      int64 `json:"timed_out"`
+	Cancelled     int64 `json:"cancelled"`
+	Failed        int64 `json:"failed"`
+	HandedOn      int64 `json:"handed_on,omitempty"` // to a replica that answers, where prompts are computed apart
+	InSystemAtEnd int64 `json:"in_system_at_end"`
+}
+
+// ReplicaTokens counts the tokens of the whole run at a replica, as [Tokens] does.
+type ReplicaTokens struct {
+	Input       int64 `json:"input"`
+	CachedInput int64 `json:"cached_input"`
+	Output      int64 `json:"output"`
+	Recomputed  int64 `json:"recomputed"`
+}
+
+// ReplicaLatency holds the latencies in milliseconds of the completed requests that a replica served and that arrived
+// in the window. Beyond [collect.ExactSamples] requests of the fleet they are those of the whole run.
+type ReplicaLatency struct {
+	TTFT  Distribution `json:"ttft"`
+	TPOT  Distribution `json:"tpot"`
+	ITL   Distribution `json:"itl"`
+	E2E   Distribution `json:"e2e"`
+	Queue Distribution `json:"queue"`
+}
+
+// Imbalance tells how unevenly the replicas of a fleet are used: what the most used one has over the mean of all. 1 is
+// even. It is nil where the mean is 0.
+type Imbalance struct {
+	Busy     *float64 `json:"busy_max_over_mean"`
+	Requests *float64 `json:"requests_max_over_mean"` // sent, in the whole run
+}

@@ -1,0 +1,399 @@
+package table
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"clifftop/report"
+	"clifftop/report/layout"
+)
+
+// Write writes the summary for people, in lines of at most 80 characters. Latencies are in
+// milliseconds. Percentiles of too few samples are refused: p99 below 1,000, p99.9 below 10,000.
+func Write(s *report.Summary, w io.Writer, p report.Profile) error {
+	t := &layout.Text{}
+	sections(s, t, p)
+	_, err := t.WriteTo(w)
+	return err
+}
+
+// WriteMarkdown writes the summary as Markdown: the table of latencies, and a list of the rest.
+func WriteMarkdown(s *report.Summary, w io.Writer, p report.Profile) error {
+	t := &layout.Text{Markdown: true}
+	sections(s, t, p)
+	_, err := t.WriteTo(w)
+	return err
+}
+
+func sections(s *report.Summary, t *layout.Text, p report.Profile) {
+	t.Line("window", windowText(s))
+	if s.Replications != nil {
+		t.Line("runs", s.Replications.String())
+	}
+	t.Line("requests", requestsText(s))
+	if n := s.Sessions; n != nil {
+		t.Line("sessions", fmt.Sprintf("%d conversations, %d turns", n.Begun, n.Turns))
+	}
+	if text := attemptsText(s); text != "" {
+		t.Line("attempts", text)
+	}
+	t.Line("throughput", throughputText(s))
+	t.Blank()
+	latencyGrid(s, t, p)
+	if !t.Markdown {
+		t.Blank()
+	}
+	stageGrid(s, t)
+	classGrid(s, t)
+	replicaGrid(s, t)
+	if g := s.Goodput; g.SLO != nil {
+		t.Line("goodput", goodputText(s))
+	}
+	if p := s.PaceSurplus; p != nil && p.P50 != nil {
+		t.Line("pace", fmt.Sprintf("answers come %s times as fast as they are read (median; p90 %s)", layout.Cell(p.P50), layout.Cell(p.P90)))
+	}
+	c := s.Concurrency
+	t.Line("concurrency", fmt.Sprintf("in system %s (p95 %s), running %s (%s), decoding %s (%s), queued %s (%s)",
+		layout.Cell(c.InSystem.Mean), layout.Cell(c.InSystem.P95), layout.Cell(c.Running.Mean), layout.Cell(c.Running.P95),
+		layout.Cell(c.Decoding.Mean), layout.Cell(c.Decoding.P95), layout.Cell(c.QueueDepth.Mean), layout.Cell(c.QueueDepth.P95)))
+	t.Line("GPU", gpuText(s))
+	if r := s.System.Replicas; r != nil {
+		t.Line("replicas", replicaCountsText(r))
+	}
+	if o := s.System.Offload; o != nil {
+		t.Line("offload", offloadText(o))
+	}
+	if text := lossText(s); text != "" {
+		t.Line("GPU time", text)
+	}
+	t.Line("waiting", gapText(s))
+	if k := s.Cost; k != nil && k.USDPerHour != nil {
+		t.Line("cost", fmt.Sprintf("%s/h, %s per million output tokens at this load", layout.Price(k.USDPerHour), layout.Price(k.USDPerMillionOutputAtLoad)))
+	}
+	if s.Accuracy != nil {
+		t.Line("error", s.Accuracy.String())
+	}
+	for _, w := range s.Warnings {
+		if w.Code != "few_samples" { // the latencies say it
+			t.Line("warning", w.Text)
+		}
+	}
+}
+
+func windowText(s *report.Summary) string {
+	text := fmt.Sprintf("%s to %s", layout.Seconds(s.Window.StartS), layout.Seconds(s.Window.EndS))
+	if s.Replications != nil {
+		text += " on average"
+	}
+	if s.Window.WarmupS > 0 {
+		text += " (after a warm-up)"
+	}
+	switch st := s.Window.Stationary; {
+	case len(s.Stages) > 1:
+		text += fmt.Sprintf(", over all %d stages", len(s.Stages))
+	case s.System.Replicas != nil:
+		text += ", with replicas that come and go"
+	case st == nil:
+		text += ", too short to tell whether steady"
+	case *st:
+		text += ", steady"
+	default:
+		text += ", NOT STATIONARY"
+	}
+	return text
+}
+
+func requestsText(s *report.Summary) string {
+	r := s.Requests
+	text := fmt.Sprintf("%d offered, %d completed", r.Offered, r.Completed)
+	for _, x := range []struct {
+		n    int64
+		what string
+	}{{r.RejectedLong, "rejected as too long"}, {r.RejectedBusy, "rejected as busy"}, {r.TimedOut, "timed out"}, {r.Cancelled, "cancelled"}, {r.Failed, "failed"}, {r.InSystemAtEnd, "in the system at the end"}} {
+		if x.n > 0 {
+			text += fmt.Sprintf(", %d %s", x.n, x.what)
+		}
+	}
+	return text
+}
+
+// attemptsText tells how often clients sent again, and why; nothing if they did not.
+func attemptsText(s *report.Summary) string {
+	r := s.Requests
+	if r.Retries == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d, %.3g for each request; sent again after", r.Attempts, float64(r.Attempts)/float64(r.Offered))
+	sep := " "
+	for _, x := range []struct {
+		n    int64
+		what string
+	}{{r.RetriedAfter.FirstTimeout, "TTFT timeouts"}, {r.RetriedAfter.Timeout, "timeouts"}, {r.RetriedAfter.Busy, "refusals"}, {r.RetriedAfter.Connection, "lost connections"}} {
+		if x.n > 0 {
+			text += fmt.Sprintf("%s%d %s", sep, x.n, x.what)
+			sep = ", "
+		}
+	}
+	return text
+}
+
+func throughputText(s *report.Summary) string {
+	x := s.Throughput
+	useful := ""
+	if layout.Cell(x.SuccessfulOutputTokensPerS) != layout.Cell(x.OutputTokensPerS) {
+		useful = fmt.Sprintf(" (%s of them in completed answers)", withHalfWidth(s, x.SuccessfulOutputTokensPerS, "throughput.successful_output_tokens_per_s"))
+	}
+	return fmt.Sprintf("%s requests/s, %s output tokens/s%s, %s input tokens/s", withHalfWidth(s, x.RequestsPerS, "throughput.requests_per_s"),
+		withHalfWidth(s, x.OutputTokensPerS, "throughput.output_tokens_per_s"), useful, withHalfWidth(s, x.InputTokensPerS, "throughput.input_tokens_per_s"))
+}
+
+// latencyGrid is the table of latencies, and below it what is to be known of it.
+func latencyGrid(s *report.Summary, t *layout.Text, p report.Profile) {
+	rows := [][]string{{"ms", "mean", "p50", "p90", "p95", "p99", "p99.9", "max", "n"}}
+	var few, fewer int64
+	halves := false
+	for _, m := range []struct {
+		name, path string
+		d          *report.Distribution
+	}{
+		{"TTFT", "latency_ms.ttft", &s.Latency.TTFT}, {"TPOT", "latency_ms.tpot", &s.Latency.TPOT}, {"ITL", "latency_ms.itl", &s.Latency.ITL},
+		{"E2E", "latency_ms.e2e", &s.Latency.E2E}, {"queue", "latency_ms.queue", &s.Latency.Queue},
+	} {
+		d := m.d
+		rows = append(rows, []string{
+			m.name, layout.Cell(d.Mean), layout.Cell(d.P50), layout.Cell(d.P90), layout.Cell(d.P95),
+			layout.Cell(d.Tail(d.P99, report.MinSamplesP99)), layout.Cell(d.Tail(d.P999, report.MinSamplesP999)), layout.Cell(d.Max), fmt.Sprint(d.N),
+		})
+		if row := halfWidths(s, m.path, d); row != nil {
+			rows, halves = append(rows, row), true
+		}
+		if n := d.Samples(); n > 0 && n < report.MinSamplesP99 {
+			few = max(few, n)
+		} else if n >= report.MinSamplesP99 && n < report.MinSamplesP999 {
+			fewer = max(fewer, n)
+		}
+	}
+	t.Grid(rows, 9)
+	intervalNote(s, t, halves)
+	fewNote(s, t, few, fewer)
+	bandsNote(s, t, p)
+}
+
+// intervalNote says what the half widths below the numbers are, or why there are none.
+func intervalNote(s *report.Summary, t *layout.Text, halves bool) {
+	switch {
+	case s.CI95Method != report.ByBatchMeans:
+	case halves || ratesHaveIntervals(s):
+		t.Line("±", "half of a 95 % confidence interval, by the means of batches of this run")
+	default:
+		t.Line("±", "unknown: parts of this run resemble those beside them, so that it does not say what another would give; --replications 5 tells")
+	}
+}
+
+// fewNote says why percentiles are missing: of some latencies there are so few samples, 0 for none, that there is no p99,
+// or fewer than a p99.9 takes.
+func fewNote(s *report.Summary, t *layout.Text, few, fewer int64) {
+	each := ""
+	if s.Replications != nil {
+		each = " in each run"
+	}
+	if few > 0 {
+		t.Line("–", fmt.Sprintf("no p99 from %d samples%s (want %d or more)", few, each, report.MinSamplesP99))
+	} else if fewer > 0 {
+		t.Line("–", fmt.Sprintf("no p99.9 from %d samples%s (want %d or more)", fewer, each, report.MinSamplesP999))
+	}
+}
+
+// bandsNote puts the latencies into words.
+func bandsNote(s *report.Summary, t *layout.Text, p report.Profile) {
+	d := s.Latency.TTFT
+	if d.P95 == nil {
+		return
+	}
+	text := "TTFT p95 is " + p.TTFT.Name(*d.P95)
+	if g := s.Latency.TPOT.P95; g != nil {
+		text += ", TPOT p95 is " + p.TPOT.Name(*g)
+	}
+	if p.Name != report.DefaultProfile().Name {
+		text += " (" + p.Name + ")"
+	}
+	t.Line("bands", text)
+}
+
+// halfWidths is a row of what the intervals leave open on each side of a distribution's numbers; nil without any.
+func halfWidths(s *report.Summary, path string, d *report.Distribution) []string {
+	row, any := []string{"  ±"}, false
+	for _, c := range []struct {
+		name  string
+		least int64
+	}{{"mean", 0}, {"p50", 0}, {"p90", 0}, {"p95", 0}, {"p99", report.MinSamplesP99}, {"p99_9", report.MinSamplesP999}} {
+		ci, ok := s.CI95[report.JoinPath(path, c.name)]
+		if !ok || d.Samples() < c.least {
+			row = append(row, "")
+			continue
+		}
+		row, any = append(row, layout.Digits((ci[1]-ci[0])/2)), true
+	}
+	if !any {
+		return nil
+	}
+	return row
+}
+
+// withHalfWidth is a number with what its interval leaves open on each side, if it has one.
+func withHalfWidth(s *report.Summary, v *float64, path string) string {
+	half := s.HalfWidth(path, v)
+	if half == "" {
+		return layout.Cell(v)
+	}
+	return layout.Cell(v) + " ±" + half
+}
+
+// ratesHaveIntervals reports whether a ± stands beside any of the rates.
+func ratesHaveIntervals(s *report.Summary) bool {
+	for _, path := range []string{"throughput.requests_per_s", "throughput.output_tokens_per_s", "throughput.successful_output_tokens_per_s", "throughput.input_tokens_per_s", "goodput.requests_per_s", "goodput.output_tokens_per_s"} {
+		if _, ok := s.CI95[path]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// stageGrid has a row for each stage.
+func stageGrid(s *report.Summary, t *layout.Text) {
+	if len(s.Stages) == 0 {
+		return
+	}
+	rows := [][]string{{"stage", "from s", "to s", "req/s", "tok/s", "TTFTp50", "p95", "TPOTp50", "p95"}}
+	for _, g := range s.Stages {
+		l := &g.Latency
+		rows = append(rows, []string{g.Name, layout.Digits(g.StartS), layout.Digits(g.EndS), layout.Cell(g.Throughput.RequestsPerS), layout.Cell(g.Throughput.OutputTokensPerS),
+			layout.Cell(l.TTFT.P50), layout.Cell(l.TTFT.P95), layout.Cell(l.TPOT.P50), layout.Cell(l.TPOT.P95)})
+	}
+	if t.Markdown {
+		t.Blank()
+	}
+	t.Grid(rows, 8)
+	if !t.Markdown {
+		t.Blank()
+	}
+}
+
+func goodputText(s *report.Summary) string {
+	g := s.Goodput
+	verdict := "SLO undecided"
+	if g.Met != nil {
+		verdict = "SLO MISSED"
+		if *g.Met {
+			verdict = "SLO met"
+		}
+	}
+	share := "–"
+	if g.Attainment != nil {
+		share = layout.Percent(*g.Attainment)
+	}
+	if ci, ok := s.CI95["goodput.attainment"]; ok {
+		share += fmt.Sprintf(" (%s to %s)", layout.Percent(ci[0]), layout.Percent(ci[1]))
+	}
+	text := fmt.Sprintf("%s; %s of offered requests are good: %s requests/s, %s output tokens/s",
+		verdict, share, withHalfWidth(s, g.RequestsPerS, "goodput.requests_per_s"), withHalfWidth(s, g.OutputTokensPerS, "goodput.output_tokens_per_s"))
+	if v := g.AnyBadOf10; v != nil && *v > 0 {
+		text += fmt.Sprintf("; of users who send 10, %s meet a bad one", layout.Percent(*v))
+	}
+	return text
+}
+
+func gpuText(s *report.Summary) string {
+	y := &s.System
+	share := func(v *float64) string {
+		if v == nil {
+			return "–"
+		}
+		return layout.Percent(*v)
+	}
+	text := "busy " + share(y.BusyFraction)
+	if y.MFU != nil {
+		text += ", MFU " + share(y.MFU)
+	}
+	if y.MBU != nil {
+		text += ", MBU " + share(y.MBU)
+	}
+	if y.KVBlocks != nil {
+		text += fmt.Sprintf(", KV %s (at most %s of %d blocks)", share(y.KVUsage.Mean), share(y.KVUsage.Max), *y.KVBlocks)
+		if e := y.KVUsage.ReservedMean; e != nil && *e > 0 {
+			text += ", " + share(e) + " reserved and empty"
+		}
+	}
+	text += fmt.Sprintf(", %d preemptions", y.Preemptions)
+	if y.PrefixHitRate != nil {
+		text += ", prefix hits " + share(y.PrefixHitRate)
+	}
+	return text
+}
+
+// lossText tells where GPU time goes, if any is lost but to idling.
+func lossText(s *report.Summary) string {
+	g := &s.System.GPUSeconds
+	parts := []struct {
+		name string
+		v    *float64
+	}{{"useful", g.Useful}, {"recompute", g.Recompute}, {"cache misses", g.CacheMiss}, {"cancelled", g.Cancelled}, {"rejected drafts", g.Rejected}, {"padding", g.Padding}, {"swap", g.Swap}, {"waiting for the host", g.Host}, {"pipeline bubbles", g.Bubble}, {"idle", g.Idle}}
+	total, lost := 0.0, 0.0
+	for i, x := range parts {
+		if x.v == nil && x.name == "pipeline bubbles" {
+			continue
+		}
+		if x.v == nil {
+			return ""
+		}
+		total += *x.v
+		if i > 0 && i < len(parts)-1 {
+			lost += *x.v
+		}
+	}
+	if lost == 0 {
+		return ""
+	}
+	var texts []string
+	for _, x := range parts {
+		if x.v != nil && *x.v > 0 {
+			texts = append(texts, x.name+" "+layout.Percent(*x.v/total))
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+func gapText(s *report.Summary) string {
+	g := s.System.GapByCause
+	var parts []string
+	total := 0.0
+	for _, x := range []struct {
+		name string
+		v    *float64
+	}{{"KV", g.KV}, {"token budget", g.TokenBudget}, {"seats", g.Seats}, {"policy", g.Policy}, {"idle", g.Idle}, {"iteration boundary", g.Boundary}} {
+		if x.v != nil && *x.v > 0 {
+			parts = append(parts, x.name+" "+layout.Percent(*x.v))
+			total += *x.v
+		}
+	}
+	if len(parts) == 0 {
+		return "never"
+	}
+	return layout.Percent(total) + " of the time: " + strings.Join(parts, ", ")
+}
+
+// Text tells of the tiers in a line.
+func offloadText(o *report.Offload) string {
+	percent := func(x *float64) string {
+		if x == nil {
+			return "–"
+		}
+		return layout.Percent(*x)
+	}
+	text := fmt.Sprintf("%s of prompt tokens loaded, in %s ms on average", percent(o.HitRate), layout.Cell(o.LoadMs))
+	for _, t := range o.Tiers {
+		text += fmt.Sprintf("; %s: %.3g GB in, %.3g GB out, link busy %s", t.Name, float64(t.StoredBytes)/1e9, float64(t.LoadedBytes)/1e9, percent(t.LinkBusyFraction))
+	}
+	return text
+}

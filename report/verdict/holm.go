@@ -1,0 +1,102 @@
+package verdict
+
+import (
+	"cmp"
+	"slices"
+
+	"clifftop/report"
+	"clifftop/report/stats"
+)
+
+// holm says which of several tests find something, so that the chance of any false find among them is at most 5 %: the
+// smallest p of m has to be at most 5 %/m, the next 5 %/(m-1), until one is not.
+//
+// S. Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of Statistics 6, 1979.
+func holm(ps []float64) []bool {
+	order := make([]int, len(ps))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(ps[a], ps[b]) })
+	found := make([]bool, len(ps))
+	for i, k := range order {
+		if ps[k] > (1-stats.Confidence)/float64(len(ps)-i) {
+			break
+		}
+		found[k] = true
+	}
+	return found
+}
+
+// MetricGroups are the variants, the baseline among them, that a metric cannot tell apart. They stand in the order of their
+// means, the best first; within a group no two differ by more than chance, at 5 % for all pairs together (Holm). A
+// variant between two others may be in a group with each.
+type MetricGroups struct {
+	Path   string     `json:"path"`
+	Groups [][]string `json:"groups"`
+}
+
+// group finds the groups of every metric that has intervals.
+func (v *Result) group(names []string, of [][][]float64) {
+	for k, m := range v.metrics {
+		means := make([]float64, len(names))
+		order := make([]int, len(names))
+		known := true
+		for i := range names {
+			order[i], means[i] = i, stats.Mean(of[i][k])
+			known = known && means[i] == means[i]
+		}
+		if !known {
+			continue
+		}
+		slices.SortStableFunc(order, func(a, b int) int {
+			if m.Better == report.Lower {
+				return cmp.Compare(means[a], means[b])
+			}
+			return cmp.Compare(means[b], means[a])
+		})
+		differ := apart(order, k, of)
+		v.Groups = append(v.Groups, MetricGroups{Path: m.Path, Groups: runsOfAlike(order, differ, names)})
+	}
+}
+
+// apart says of each two places in the order whether their variants differ.
+func apart(order []int, k int, of [][][]float64) [][]bool {
+	var ps []float64
+	for j := range order {
+		for i := range j {
+			ps = append(ps, chance(subtract(of[order[j]][k], of[order[i]][k]), 0))
+		}
+	}
+	found := holm(ps)
+	differ := make([][]bool, len(order))
+	for j := range order {
+		differ[j] = make([]bool, len(order))
+		for i := range j {
+			differ[j][i], found = found[0], found[1:]
+		}
+	}
+	return differ
+}
+
+// runsOfAlike are the longest stretches of the order in which no two differ.
+func runsOfAlike(order []int, differ [][]bool, names []string) [][]string {
+	groups := [][]string{}
+	covered := 0 // places that are in a group
+	for from := range order {
+		to := from + 1
+		for to < len(order) && !slices.Contains(differ[to][from:to], true) {
+			to++
+		}
+		if to <= covered {
+			continue
+		}
+		covered = to
+		var group []string
+		for _, i := range order[from:to] {
+			group = append(group, names[i])
+		}
+		groups = append(groups, group)
+	}
+	return groups
+}

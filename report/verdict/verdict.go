@@ -1,0 +1,312 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"clifftop/report"
+	"clifftop/report/stats"
+)
+
+// Schema identifies the JSON form of a [Result].
+const Schema = "clifftop.verdict/1"
+
+// Result holds variants of a scenario against a baseline. Each was run several times; the k-th runs of all
+// share their random numbers, so that the differences within a pair say more than the two means.
+type Result struct {
+	Schema   string `json:"schema"`
+	Clifftop string `json:"clifftop"` // version of the program
+	Baseline string `json:"baseline"` // its name
+	// Partial says that fewer runs were made than were asked for; it is set by the caller.
+	Partial bool `json:"partial"`
+	// Seeds are those of the replications, in order.
+	Seeds []uint64 `json:"seeds"`
+	// Margin is the smallest difference that matters, as a fraction of the baseline's value.
+	Margin   float64   `json:"margin"`
+	Variants []Variant `json:"variants"`
+	// Groups are, of several variants, those that cannot be told apart, for each metric that has intervals.
+	Groups []MetricGroups `json:"groups"`
+	// Pass says that no variant fails a criterion.
+	Pass     bool             `json:"pass"`
+	Warnings []report.Warning `json:"warnings"`
+	// Scenarios are those of the first runs, as resolved: the baseline's, then the variants'.
+	Scenarios []any `json:"-"`
+	// Pooled are the runs of the baseline together, and then those of each variant.
+	Pooled []*report.Summary `json:"-"`
+
+	baseline []float64 // means by metric, NaN where unknown
+	metrics  []metric
+}
+
+// Variant is what came of one variant.
+type Variant struct {
+	Name    string       `json:"name"`
+	Metrics []Difference `json:"metrics"`
+	// Criteria are those of accepting the variant in the baseline's place; Pass says that it fails none of them.
+	Criteria []Criterion `json:"criteria"`
+	Pass     bool        `json:"pass"`
+}
+
+// Difference is one number of a variant against the baseline's. Nil says that some run did not give the number.
+type Difference struct {
+	// Path is the number's place in a [report.Summary].
+	Path string `json:"path"`
+	// Baseline and Variant are means over the replications, and Difference is Variant less Baseline.
+	Baseline   *float64 `json:"baseline"`
+	Variant    *float64 `json:"variant"`
+	Difference *float64 `json:"difference"`
+	// CI95 holds the ends of the 95 % confidence interval of the difference, by Student's t over the paired
+	// replications; nil from a single one, or where the random numbers change nothing.
+	CI95 *[2]float64 `json:"ci95"`
+	// P is how likely so great a difference is by chance, were there none beyond the margin.
+	P *float64 `json:"p"`
+	// VarianceReduction is by how much more the difference would vary if the runs of a pair did not share their random
+	// numbers; nil where it does not vary.
+	VarianceReduction *float64 `json:"variance_reduction"`
+	// Result says whether the variant is better (pass) or worse (fail) by more than chance, and the margin, explain. Of
+	// several variants, the chance of a wrong one among the verdicts on a metric is 5 % (Holm).
+	Verdict string `json:"verdict"`
+}
+
+// The verdicts on a difference.
+const (
+	Pass               = "pass"
+	Fail               = "fail"
+	NotDistinguishable = "not distinguishable"
+	NotRelevant        = "not relevant" // any difference is surely within the margin
+	Unknown            = "unknown"      // there are no numbers, or no interval, to tell by
+)
+
+// comparedPaths are the metrics by which runs are compared, in the order of tables.
+func comparedPaths() []string {
+	return []string{
+		"throughput.requests_per_s", "throughput.output_tokens_per_s",
+		"latency_ms.ttft.mean", "latency_ms.ttft.p50", "latency_ms.ttft.p99",
+		"latency_ms.tpot.mean", "latency_ms.tpot.p50", "latency_ms.tpot.p99",
+		"latency_ms.itl.p99", "latency_ms.e2e.mean", "latency_ms.e2e.p99",
+		"goodput.requests_per_s", "system.error_rate", "system.gap_fraction", "system.preemptions", "tokens.recomputed",
+		"retry_rate", "fairness", pathCost,
+	}
+}
+
+// metric is a number by which runs are compared.
+type metric struct{ *report.Metric }
+
+// compared are the metrics, in the order of tables.
+func compared() []metric {
+	var list []metric
+	for _, path := range comparedPaths() {
+		list = append(list, metric{report.MetricAt(path)})
+	}
+	return list
+}
+
+// pathCost is that of the cost by output tokens. At one price of the hour it says nothing that throughput does not.
+const pathCost = "cost.usd_per_million_output_tokens_at_load"
+
+// comparedOf are the metrics to compare runs by.
+func comparedOf(runs [][]*report.Summary) []metric {
+	hour := func(s *report.Summary) float64 {
+		if s.Cost == nil || s.Cost.USDPerHour == nil {
+			return math.NaN()
+		}
+		return *s.Cost.USDPerHour
+	}
+	first := hour(runs[0][0])
+	for _, list := range runs {
+		for _, s := range list {
+			if !alike(hour(s), first) {
+				return compared()
+			}
+		}
+	}
+	return slices.DeleteFunc(compared(), func(m metric) bool { return m.Path == pathCost })
+}
+
+// Title names a metric with its unit; it is the path of one that is not known.
+func (v *Result) Title(path string) string {
+	for _, m := range compared() {
+		if m.Path == path {
+			return m.Heading()
+		}
+	}
+	return path
+}
+
+// Compare is [CompareBy] no margin.
+func Compare(names []string, seeds []uint64, runs [][]*report.Summary) *Result {
+	return CompareBy(0, names, seeds, runs)
+}
+
+// CompareBy judges variants against a baseline. runs has the summaries of the baseline first, then those of the
+// variants in the order of names; each has one for every seed, in the order of the seeds. margin is the smallest difference
+// that matters, as a fraction of the baseline's value.
+func CompareBy(margin float64, names []string, seeds []uint64, runs [][]*report.Summary) *Result {
+	v := &Result{
+		Schema: Schema, Baseline: names[0], Seeds: seeds, Margin: margin, Variants: []Variant{}, Groups: []MetricGroups{},
+		Warnings: []report.Warning{}, metrics: comparedOf(runs),
+	}
+	for _, list := range runs {
+		v.Scenarios = append(v.Scenarios, list[0].Scenario)
+		v.Pooled = append(v.Pooled, report.Pool(list))
+	}
+	of := make([][][]float64, len(names)) // by variant, metric and run
+	random := false
+	for i := range names {
+		for _, m := range v.metrics {
+			of[i] = append(of[i], m.values(runs[i]))
+		}
+	}
+	for k := range v.metrics {
+		v.baseline = append(v.baseline, stats.Mean(of[0][k]))
+		for _, x := range of[0][k] {
+			random = random || !alike(x, of[0][k][0])
+		}
+	}
+	for i, name := range names[1:] {
+		v.Variants = append(v.Variants, Variant{Name: name})
+		for k, m := range v.metrics {
+			v.Variants[i].Metrics = append(v.Variants[i].Metrics, m.difference(margin, of[0][k], of[i+1][k], random))
+		}
+	}
+	v.judge()
+	if random && len(seeds) > 1 && len(names) > 2 {
+		v.group(names, of)
+	}
+	v.Pass = true
+	for i := range v.Variants {
+		v.Variants[i].decide(runs[0], runs[i+1])
+		v.Pass = v.Pass && v.Variants[i].Pass
+	}
+	if text := unsteady(names, runs); text != "" {
+		v.Warnings = append(v.Warnings, report.Warning{Code: "not_stationary", Text: text})
+	}
+	switch {
+	case len(seeds) == 1:
+		v.Warnings = append(v.Warnings, report.Warning{Code: "one_replication", Text: "one run of each says nothing about chance; there are no intervals"})
+	case !random:
+		v.Warnings = append(v.Warnings, report.Warning{Code: "no_randomness", Text: "the seed changes nothing in this traffic: the runs are alike, and there are no intervals"})
+	}
+	return v
+}
+
+// unsteady says which variants have no steady state; it is empty if all have.
+func unsteady(names []string, runs [][]*report.Summary) string {
+	var list []string
+	for i, name := range names {
+		n := 0
+		for _, s := range runs[i] {
+			if s.Window.Unsettled() {
+				n++
+			}
+		}
+		if n > 0 {
+			list = append(list, fmt.Sprintf("%s (%d of %d runs)", name, n, len(runs[i])))
+		}
+	}
+	if list == nil {
+		return ""
+	}
+	return "no steady state: " + strings.Join(list, ", ") + ". Latencies there grow with the length of the run, and so do differences from them"
+}
+
+// Precise reports whether the differences of throughput and of mean latencies are known to within a fraction of the
+// baseline's value, on each side. What no run knows does not count.
+func (v *Result) Precise(fraction float64) bool {
+	for _, variant := range v.Variants {
+		for _, path := range report.PrecisionPaths() {
+			d := variant.metric(path)
+			if d.CI95 != nil && (d.CI95[1]-d.CI95[0])/2 > fraction*math.Abs(*d.Baseline) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// values are the metric's in each run, NaN where unknown.
+func (m metric) values(runs []*report.Summary) []float64 {
+	xs := make([]float64, len(runs))
+	for i, s := range runs {
+		xs[i] = math.NaN()
+		if x := m.Reliable(s); x != nil {
+			xs[i] = *x
+		}
+	}
+	return xs
+}
+
+// alike reports whether two numbers are equal, or both unknown.
+func alike(x, y float64) bool { return x == y || math.IsNaN(x) && math.IsNaN(y) }
+
+// difference describes paired values.
+func (m metric) difference(margin float64, base, variant []float64, random bool) Difference {
+	d := Difference{Path: m.Path, Verdict: Unknown}
+	differences := subtract(variant, base)
+	d.Baseline, d.Variant, d.Difference = stats.Finite(stats.Mean(base)), stats.Finite(stats.Mean(variant)), stats.Finite(stats.Mean(differences))
+	if d.Difference == nil || len(base) < 2 || !random {
+		return d
+	}
+	center, half := stats.MeanInterval(differences, stats.Confidence)
+	d.CI95 = &[2]float64{center - half, center + half}
+	d.P = stats.Finite(chance(differences, margin*math.Abs(*d.Baseline)))
+	if v := stats.Variance(differences); v > 0 {
+		d.VarianceReduction = stats.Finite((stats.Variance(base) + stats.Variance(variant)) / v)
+	}
+	return d
+}
+
+func subtract(a, b []float64) []float64 {
+	differences := make([]float64, len(a))
+	for i := range a {
+		differences[i] = a[i] - b[i]
+	}
+	return differences
+}
+
+// chance is how likely a mean so far beyond a margin is, on either side, where there is no difference beyond it: by Student's
+// t over the paired differences.
+func chance(differences []float64, margin float64) float64 {
+	center, sd := stats.Mean(differences), stats.SD(differences)
+	n := float64(len(differences))
+	beyond := math.Abs(center) - margin
+	switch {
+	case !(beyond > 0):
+		return 1
+	case sd == 0:
+		return 0
+	}
+	return stats.Rounded(2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Survival(beyond/(sd/math.Sqrt(n))))
+}
+
+// judge draws the verdicts, metric by metric, by Holm's step-down: the likeliest difference has to pass the strictest test, as
+// if all variants were looked at for a chance find, the next one that of the variants left, until one does not.
+func (v *Result) judge() {
+	for k, m := range v.metrics {
+		var family []*Difference
+		var ps []float64
+		for i := range v.Variants {
+			if d := &v.Variants[i].Metrics[k]; d.P != nil {
+				family, ps = append(family, d), append(ps, *d.P)
+			}
+		}
+		for i, real := range holm(ps) {
+			d := family[i]
+			within := v.Margin * math.Abs(*d.Baseline)
+			switch {
+			case real && (*d.Difference < 0) == (m.Better == report.Lower):
+				d.Verdict = Pass
+			case real:
+				d.Verdict = Fail
+			case v.Margin > 0 && d.CI95[0] >= -within && d.CI95[1] <= within:
+				d.Verdict = NotRelevant
+			default:
+				d.Verdict = NotDistinguishable
+			}
+		}
+	}
+}

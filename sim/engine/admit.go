@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"math"
+
+	"clifftop/sim/clock"
+	"clifftop/sim/sched"
+	"clifftop/workload"
+)
+
+// How a request comes into the running batch.
+
+// Admit implements [sched.View].
+func (it *batchBuilder) Admit(place int, n int32) sched.Seq {
+	r := it.r
+	w := it.waiting(place)
+	if w == nil {
+		it.unsupported("Admit on an empty queue")
+		return sched.None
+	}
+	if r.mayHit(w) {
+		r.lookUp(w, r.known(w)) // or the cache's answer to an earlier question is used
+	}
+	i := r.take(place, w)
+	s := r.seq(i)
+	switch {
+	case s.hosted > 0:
+		s.reused = 0
+		r.load(s)
+	case s.phase == loaded:
+		r.conn.unpark(i)
+		s.reserved, r.space.reserves = r.held(s), true
+	default:
+		s.loaded, s.reused = 0, r.takeCached(s)
+		s.computed, s.swapped = s.reused, false
+		r.uncomputed -= int64(min(s.reused, s.rec.Request.InputTokens))
+	}
+	if s.rec.Preemptions > 0 {
+		s.rec.LaterCachedTokens += max(0, s.reused+s.loaded-s.reached)
+	}
+	if s.rec.Scheduled == clock.Never {
+		if r.queue.fair != nil {
+			r.queue.fair.admitted(s)
+		}
+		s.rec.Scheduled = r.now
+		s.rec.PassedOver = s.rec.Queued <= r.gpu.lastComposed
+		s.rec.CachedTokens = s.reused
+		if s.load != nil && s.load.remote {
+			s.rec.PulledTokens = s.loaded
+		} else {
+			s.rec.LoadedTokens = s.loaded
+		}
+	}
+	s.target = s.rec.Request.InputTokens + s.issued
+	it.expectTokens(i, s)
+	s.phase = prefilling
+	s.joinBatch, s.beforeJoin = math.MaxInt64, s.lastBatch
+	r.joinRunning(i)
+	it.grow(i, s, r.blocksFor(r.cfg.slots(s.computed+n)))
+	if s.swapped {
+		it.resume(i, s)
+	} else {
+		r.running.prefills = append(r.running.prefills, i)
+		it.givePrefill(i, s, n)
+	}
+	return sched.Seq(i)
+}
+
+// take takes w, the request at a place, out of the queue, and returns its sequence.
+func (r *Engine) take(place int, w *waiting) int32 {
+	i := w.seq
+	if i == none {
+		i = r.seqs.take()
+		r.start(r.seq(i), &w.req)
+		if len(r.late) > 0 {
+			delete(r.late, w.req.ID)
+		}
+		if MayLeave(&w.req) {
+			p := r.host.Client(w.req.ID)
+			p.Seq = i
+			p.Note(&r.seq(i).rec)
+			r.seq(i).indexOwn = r.seq(i).indexOwn || p.Again && r.space.caching
+		}
+	}
+	r.Settle()
+	r.queue.take(place)
+	r.levels.Waiting--
+	return i
+}
+
+// expectTokens notes how many tokens of s, which is being admitted, are in flight.
+func (it *batchBuilder) expectTokens(i int32, s *sequence) {
+	r := it.r
+	if r.inFlight.n == 0 || s.issued == 0 || !r.emits(r.inFlight.at(0), i) {
+		return
+	}
+	s.awaited = 1
+	f := r.inFlight.at(0)
+	f.returns = append(f.returns, i)
+}
+
+// start makes s the sequence of request req, which reached the queue.
+func (r *Engine) start(s *sequence, req *workload.Request) {
+	s.rec.Request, s.rec.Replica = *req, r.index
+	s.rec.Queued = r.Queued(req)
+	s.rec.Scheduled = clock.Never
+	s.rec.FirstToken, s.rec.LastToken = clock.Never, clock.Never
+	s.rec.ClientFirst, s.rec.ClientLast, s.rec.Left = clock.Never, clock.Never, clock.Never
+	s.output, s.declared = r.OutputOf(req), r.declaredOf(req)
+	s.slots = s.output
+	if r.conn != nil {
+		if handoff := r.conn.handoffs[req.ID]; handoff.Remote.Again {
+			s.reached = handoff.Remote.Tokens
+		}
+	}
+	if r.depth > 1 && s.declared > s.output {
+		s.slots++
+	}
+	if r.space.radix != nil {
+		s.text, s.common = req.Text(s.text[:0]), common(req)
+	}
+	if !r.space.caching {
+		return
+	}
+	if l := &r.space.look; l.begun && l.request == req.ID {
+		s.blockHashes, l.fresh, l.begun = l.fresh, s.blockHashes, false
+	} else {
+		s.blockHashes.begin(r, req)
+	}
+}

@@ -1,0 +1,189 @@
+package engine
+
+import (
+	"clifftop/internal/pq"
+	"clifftop/sim/clock"
+)
+
+// blockSchedule counts sequences by the steps of the cohort at which they take a block: each member takes one
+// in every round of as many steps as a block has tokens, at the steps of its residue.
+type blockSchedule struct {
+	need    []int32 // members by residue
+	members int
+}
+
+// residueAt is step modulo the block size.
+func (t *blockSchedule) residueAt(step int64) int { return int(step % int64(len(t.need))) }
+
+// at is the number of members that take a block in the step.
+func (t *blockSchedule) at(step int64) int { return int(t.need[t.residueAt(step)]) }
+
+// add counts n more members of the residue.
+func (t *blockSchedule) add(residue, n int32) {
+	t.need[residue] += n
+	t.members += int(n)
+}
+
+// over is the number of blocks that the members take in n steps from the given one on.
+func (t *blockSchedule) over(step int64, n int) int {
+	size := len(t.need)
+	total := n / size * t.members
+	at := t.residueAt(step)
+	for i := n % size; i > 0; i-- {
+		total += int(t.need[at])
+		if at++; at == size {
+			at = 0
+		}
+	}
+	return total
+}
+
+// within is the number of steps from the given one on, at most limit, for which free blocks
+// suffice.
+func (t *blockSchedule) within(step int64, free, limit int) int {
+	if t.members == 0 {
+		return limit
+	}
+	size := len(t.need)
+	n := free / t.members // whole rounds: each member takes one block in each
+	if n >= limit/size+1 {
+		return limit
+	}
+	left := free - n*t.members
+	n *= size
+	for at := t.residueAt(step); n < limit; n++ {
+		if left -= int(t.need[at]); left < 0 {
+			break
+		}
+		if at++; at == size {
+			at = 0
+		}
+	}
+	return n
+}
+
+// femtos integrates the referenced blocks over the iterations of p, where used is their number
+// in iteration 0 and step the cohort step that iteration 1 makes.
+func (t *blockSchedule) femtos(used int, p *clock.Progression, step int64) clock.Uint128 {
+	var sum clock.Uint128
+	size, n := len(t.need), p.N
+	length, level, at := p.First, used, t.residueAt(step)
+	if rounds := n / size; rounds >= 3 {
+		// Iteration k·size+i has level(i)+k·members and length(i)+k·size·slope.
+		var products clock.Uint128
+		var levels, lengths uint64
+		for range size {
+			products = products.Add(clock.Mul64(uint64(level), uint64(length)))
+			levels += uint64(level)
+			lengths += uint64(length)
+			level += int(t.need[at])
+			length += p.Slope
+			if at++; at == size {
+				at = 0
+			}
+		}
+		r := uint64(rounds)
+		ones := r * (r - 1) / 2
+		squares := (r - 1) * r * (2*r - 1) / 6
+		growth := uint64(p.Slope) * uint64(size)
+		linear := clock.Mul64(growth, levels).Add(clock.Mul64(uint64(t.members), lengths))
+		square := clock.Mul64(uint64(t.members), growth).Mul(uint64(size))
+		sum = products.Mul(r).Add(linear.Mul(ones)).Add(square.Mul(squares))
+		n -= rounds * size
+		level += (rounds - 1) * t.members
+		length = p.First + int64(rounds*size)*p.Slope
+	}
+	for range n {
+		sum = sum.Add(clock.Mul64(uint64(level), uint64(length)))
+		level += int(t.need[at])
+		length += p.Slope
+		if at++; at == size {
+			at = 0
+		}
+	}
+	return sum
+}
+
+// Members of the cohort are filed by the steps at which they take a new block.
+
+// enterSchedule files sequence i under the residue of the steps at which it takes a new block.
+func (r *Engine) enterSchedule(i int32) {
+	s, c := r.seq(i), &r.cohort
+	size := int64(r.cfg.BlockSize)
+	s.residue = int32(((s.joined-int64(s.target))%size + size) % size)
+	r.enlist(s, i)
+	c.link(i)
+}
+
+// leaveSchedule undoes enterSchedule.
+func (r *Engine) leaveSchedule(i int32) {
+	s, c := r.seq(i), &r.cohort
+	r.delist(s)
+	c.unlink(s)
+}
+
+// enlist counts member s among those that take blocks, and those that were promised them, until its
+// reservation or its promise is used up.
+func (r *Engine) enlist(s *sequence, i int32) {
+	c := &r.cohort
+	if s.reserved == 0 && s.booking == 0 && r.cfg.Window.Layers == 0 {
+		c.takes.add(s.residue, 1)
+		return
+	}
+	size := int64(r.cfg.BlockSize)
+	computed := int64(s.target) + c.steps - s.joined
+	until := c.steps + int64(s.reserved)*size - computed // the step at which no reserved room is left
+	s.covered = until > c.steps
+	if s.covered {
+		s.coverage = s.reserved
+		c.empty += s.reserved - r.blocksFor(int32(computed))
+		c.fills.add(s.residue, 1)
+	} else {
+		c.takes.add(s.residue, 1)
+		until = 0
+		if held := max(s.reserved, r.blocksFor(int32(computed))); held < r.cfg.Window.Blocks {
+			s.growing = true
+			c.growing++
+		} else if s.booking > held+s.windowed {
+			s.bookedNext = true
+			c.booked.add(s.residue, 1)
+			until = c.steps + int64(s.booking-s.windowed)*size - computed
+		}
+	}
+	s.refileAt = until
+	if until > 0 && until <= s.ends {
+		c.refiling.Push(pq.Item[int32]{Key: until, Tie: s.serial, Value: i})
+	}
+}
+
+// delist undoes enlist.
+func (r *Engine) delist(s *sequence) {
+	c := &r.cohort
+	if s.covered {
+		c.empty -= s.coverage - r.blocksFor(c.computed(s))
+		c.fills.add(s.residue, -1)
+	} else {
+		c.takes.add(s.residue, -1)
+	}
+	if s.bookedNext {
+		s.owed = s.bookedLeft(r.held(s))
+		c.booked.add(s.residue, -1)
+	}
+	if s.growing {
+		c.growing--
+	}
+	s.covered, s.bookedNext, s.growing = false, false, false
+}
+
+// refile counts anew the members whose reservation or promise is used up by now.
+func (r *Engine) refile() {
+	c := &r.cohort
+	for c.refiling.Len() > 0 && c.refiling.Top().Key <= c.steps {
+		e := c.refiling.Pop()
+		if s := r.seq(e.Value); s.phase == decoding && s.serial == e.Tie && s.refileAt == e.Key {
+			r.Settle()
+			r.delist(s)
+			r.enlist(s, e.Value)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package engine
+
+import (
+	"clifftop/internal/pq"
+	"clifftop/sim/clock"
+	"clifftop/sim/event"
+)
+
+// The planned iterations take place: the cohort advances, the last iterations are in flight, and sequences with their last
+// token leave the cohort.
+
+// commit makes the promised iterations happen: it advances the cohort, tells the observer and puts
+// the last iterations in flight.
+func (r *Engine) commit() {
+	p, c, it := r.ahead, &r.cohort, &r.it
+	r.ahead.N = 0
+	wait := clock.Duration(0)
+	if r.gpu.batches > 0 {
+		wait = p.Start.Sub(r.gpu.free)
+	}
+	each := r.shareOut(&p)
+	r.report(p, r.Used()+r.released, wait)
+	r.released = 0
+	if p.N > 1 {
+		r.advance(&p)
+	}
+	r.charge(each)
+	f := it.current
+	f.end, f.number = p.End(p.N), r.gpu.batches+int64(p.N)
+	if it.stepped {
+		r.groups = r.groups[:0]
+	} else if r.pipe == nil {
+		r.groups.hold(f, c.size-r.lagging, it.joined, r.gpu.batches, r.gpu.free)
+	}
+	r.running.remaining -= int64(it.decodes)*int64(p.N) + int64(len(f.firsts)-it.resumed)
+	r.gpu.batches += int64(p.N)
+	if r.lock != nil && r == r.lock.ranks[0] {
+		r.lock.steps += p.N
+	}
+	if it.decodes > 0 {
+		r.gpu.decodeSteps += int64(p.N)
+	}
+	r.gpu.lastComposed = r.gpu.composing
+	if p.N > 1 { // the others when the iteration that many before them ended
+		r.gpu.lastComposed = p.End(p.N - r.depth)
+	}
+	r.gpu.free, r.gpu.remainder = p.End(p.N), p.EndRemainder(p.N)
+	r.inFlight.n++
+	it.reportGaps(p.End(1))
+	if r.cfg.Speculative.On() {
+		r.launched(f)
+	}
+	r.retire(f)
+	if r.detailed {
+		it.reportStep()
+	}
+	if r.pipe != nil {
+		r.pipe.depart(f)
+	}
+}
+
+// advance makes the cohort's steps for all iterations of p but the first, which the composition has made.
+func (r *Engine) advance(p *clock.Progression) {
+	c, more := &r.cohort, p.N-1
+	blocks := c.takes.over(c.steps, more)
+	if r.space.caching {
+		c.debt += blocks
+	} else {
+		r.takeCount(blocks)
+	}
+	if c.booked.members > 0 {
+		r.space.booked -= c.booked.over(c.steps, more)
+	}
+	c.advance(more)
+	if r.inFlight.n > 0 {
+		older := r.inFlight.at(0)
+		older.end, older.number, older.stepped = p.End(p.N-1), r.gpu.batches+int64(more), true
+	}
+}
+
+// retire takes the members that issue their last token in flight f out of the cohort, and merges
+// them with the completed prefills that end there, in running order.
+func (r *Engine) retire(f *iteration) {
+	c := &r.cohort
+	for c.ends.Len() > 0 && c.ends.Top().Key <= c.steps {
+		e := c.ends.Pop()
+		s := r.seq(e.Value)
+		if s.phase != decoding || s.serial != e.Tie || s.ends != e.Key || r.inOtherCohort(s) {
+			continue
+		}
+		if !r.it.ordered && s.issued+int32(c.steps-s.joined) == s.output {
+			s.lastPlace = r.running.order.upTo(s.slot) + int32(len(f.finishes)-len(f.lasts))
+		}
+		if r.endsUnpredicted(f, e.Value, s.issued+int32(c.steps-s.joined)) {
+			s.ends++
+			c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: e.Value})
+			f.finishes = append(f.finishes, e.Value)
+			continue
+		}
+		r.leaveCohort(e.Value)
+		f.finishes = append(f.finishes, e.Value)
+	}
+	for _, i := range f.firsts {
+		s := r.seq(i)
+		if r.endsUnpredicted(f, i, s.issued) || s.phase == finishing {
+			f.finishes = append(f.finishes, i)
+		}
+	}
+	for _, i := range f.finishes {
+		s := r.seq(i)
+		s.lastBatch, s.lastEnd = f.number, f.end
+	}
+	if (r.it.slow || r.it.mixed) && len(f.firsts) > 0 || len(f.verified) > 0 {
+		r.sortBySerial(f.finishes)
+	}
+}
+
+// endsUnpredicted notes that flight f completes the answer of sequence i, which has issued so many tokens, if that
+// is so and the engine cannot know it before the token is there.
+func (r *Engine) endsUnpredicted(f *iteration, i, issued int32) bool {
+	s := r.seq(i)
+	if s.slots == s.output || issued != s.output {
+		return false
+	}
+	f.lasts = append(f.lasts, i)
+	return true
+}
+
+func (r *Engine) sortBySerial(list []int32) {
+	for i := 1; i < len(list); i++ {
+		for j := i; j > 0 && r.seq(list[j]).serial < r.seq(list[j-1]).serial; j-- {
+			list[j], list[j-1] = list[j-1], list[j]
+		}
+	}
+}
+
+// What observers are told of the iterations that were committed.
+
+// report tells the observer of the iterations of p, in parts that do not cross its edges. used is the
+// number of blocks referenced in iteration 0; released ones are gone in iteration 1.
+func (r *Engine) report(p clock.Progression, used int, wait clock.Duration) {
+	it, c, s := &r.it, &r.cohort, &r.span
+	step, context := c.steps, it.context
+	s.Replica = r.index
+	s.Wait, s.Decodes, s.Gaps, s.FirstTokens = wait, it.decodes, it.gaps, len(it.current.firsts)-it.resumed
+	s.PrefillTokens, s.RecomputedTokens, s.Shared = it.prefill, it.recomputed, r.batch.SharedTokens
+	s.PaddedRows, s.PaddedTokens, s.PaddedContext = it.padRows, it.padTokens, it.padContext
+	s.Drafts, s.Accepted, s.Discarded = it.drafts, it.accepted, it.discarded
+	s.SwappedBlocks, s.LostTokens = r.space.moved, it.lost
+	r.space.moved = 0
+	for {
+		n := p.N
+		if r.released > 0 || it.leaving > 0 {
+			n = 1
+		}
+		if edge := r.obs.Edge(p.Start); n > 1 && p.End(n) > edge {
+			n = p.FirstEndAtOrAfter(edge)
+			if p.End(n) > edge {
+				n--
+			}
+			n = max(n, 1)
+		}
+		s.Start, s.Remainder, s.First, s.Slope, s.N = p.Start, p.Remainder, p.First, p.Slope, n
+		s.Context = context
+		if n == 1 {
+			s.BlockFemtos = clock.Mul64(uint64(used), uint64(p.First))
+		} else {
+			s.BlockFemtos = c.takes.femtos(used, &s.Progression, step)
+			used += c.takes.over(step, n-1)
+		}
+		s.UsedBlocks = used
+		it.reportEmpty(s, step)
+		r.obs.Span(s)
+		if n == p.N {
+			return
+		}
+		used += c.takes.over(step+int64(n)-1, 1) - r.released
+		if it.empty > 0 {
+			it.empty -= c.fills.over(step+int64(n)-1, 1) + it.leaving
+			it.leaving = 0
+		}
+		r.released = 0
+		step += int64(n)
+		context += int64(n) * int64(it.decodes)
+		p = p.Tail(n)
+		s.PaddedContext += int64(n) * int64(it.padRows)
+		s.Carry = s.CarryAfter(n)
+		s.HostFemtos += int64(n) * s.HostSlope
+		s.Wait, s.Gaps = 0, it.decodes
+	}
+}
+
+// reportEmpty completes s by the blocks that hold nothing; step is the one that iteration 1 makes.
+func (it *batchBuilder) reportEmpty(s *event.Span, step int64) {
+	c := &it.r.cohort
+	s.EmptyBlocks, s.EmptyFemtos = it.empty, clock.Uint128{}
+	if it.empty == 0 {
+		return
+	}
+	s.EmptyFemtos = clock.Mul64(uint64(it.empty), uint64(s.Femtos(s.N)))
+	if s.N > 1 && c.fills.members > 0 {
+		s.EmptyFemtos = s.EmptyFemtos.Sub(c.fills.femtos(0, &s.Progression, step))
+		it.empty -= c.fills.over(step, s.N-1)
+	}
+	s.EmptyBlocks = it.empty
+}

@@ -1,0 +1,227 @@
+package engine
+
+import (
+	"slices"
+
+	"clifftop/internal/faults"
+	"clifftop/sim/clock"
+	"clifftop/sim/event"
+	"clifftop/sim/kv"
+	"clifftop/workload"
+)
+
+// Connector connects the KV pool of a replica with KV elsewhere: with tiers of memory that keep what requests have
+// computed, and with other replicas that compute prompts for this one. The policy has a waiting request loaded before it
+// admits it: blocks for all its known tokens are taken, and the KV is on its way while others run. It is found to be
+// there at the end of the iteration during which it came or, when none runs, at once.
+type Connector struct {
+	// BlockBytes is the size of a KV block, over all GPUs of the replica, in bytes.
+	BlockBytes int64
+	// Tiers keep KV, by the content of the tokens. They are looked up in order, for what is not in the prefix cache,
+	// which has to be on.
+	Tiers []Tier
+	// ChunkBlocks is the number of blocks that the tiers keep as one; 0 is 1.
+	ChunkBlocks int32
+	// Fetch says when tokens that the tiers have are loaded, which are at least MinTokens.
+	Fetch     Fetch
+	MinTokens int32
+
+	// Handoff says which part of a request the engine serves; nil means all of it, for every request.
+	Handoff func(r *workload.Request) Handoff
+	// Links are the bandwidths, in bytes per second, of the links over which KV comes from other replicas.
+	Links []int64
+	// FailLost ends requests whose KV could not be loaded as [event.Failed]; otherwise what is lost is computed. Clients see that
+	// the server failed, and may send the request once more.
+	FailLost bool
+	// PullPercent holds KV of other replicas back while the requests that are loaded, or are being loaded, but do not
+	// run have as many percent of the pool; 0 is no limit. DistServe has 5.
+	PullPercent int
+}
+
+// Tier is memory that KV goes to and comes back from.
+type Tier struct {
+	Name string
+	// Chunks is the number of chunks that it has room for, and Eviction the rule by which they go.
+	Chunks   int
+	Eviction kv.Eviction
+	// BytesPerSecond is the bandwidth of its link. Loads and copies to the tier share it; copies go one after the other, so
+	// that all of them together have one share. A load takes Latency longer.
+	BytesPerSecond int64
+	Latency        clock.Duration
+	// Persistent says that what is in the tier outlives the engine, whose next life finds it; otherwise it is gone with it. What
+	// was being copied when the engine crashed has not come.
+	Persistent bool
+	// WriteBack copies to the tier what the level before it evicts, the pool or another tier. Otherwise what
+	// requests compute is written through: the tokens of a prefill when it is complete, all others when the
+	// request leaves the running batch.
+	WriteBack bool
+}
+
+// Fetch is a rule of when to load what could be computed.
+type Fetch uint8
+
+// The rules.
+const (
+	// FetchFaster loads tokens if that takes less time, over idle links, than an iteration that does nothing but
+	// compute them. Where the slower tiers make it last longer, what they have is left.
+	FetchFaster Fetch = iota
+	// FetchAlways loads all that there is.
+	FetchAlways
+)
+
+// String is the rule as scenarios name it.
+func (f Fetch) String() string { return [...]string{"faster", "always"}[f] }
+
+// Handoff is what a replica does of a request whose prompt one replica computes and whose answer another one. The first is
+// sent a request of one token.
+type Handoff struct {
+	// Lease is how long the blocks of the request are kept after its last token for the engine that loads them, if they are
+	// not released before; 0 keeps none.
+	Lease clock.Duration
+	// Ended, where it is not nil, takes the record of the request at its end in the place of client, source and observer,
+	// which are not told of it: the one token is not delivered.
+	Ended func(rec *event.Record, at clock.Time)
+	// Remote is KV of the prompt that another replica has.
+	Remote Remote
+}
+
+// Remote is KV on another replica.
+type Remote struct {
+	// Tokens is the number of leading tokens whose KV is there; 0 is none.
+	Tokens int32
+	// Layers divides what is to be transferred once the request can be loaded: where the other replica sends each layer's
+	// KV while it computes the next one, only the last of so many layers is left. 0 and 1 send everything then.
+	Layers int64
+	// Latency is how long it takes before a byte sent has come, and Path the links on the way, as numbers in the
+	// Links of the connector.
+	Latency clock.Duration
+	Path    []int32
+	// Fails means that it is not there any more, which comes out at the end of the transfer.
+	Fails bool
+	// Read, where it is not nil, is told when the KV has come, so that it need not be kept any more; Gone tells
+	// whether it is not there any more, when the transfer begins and when it ends.
+	Read func(at clock.Time)
+	Lost func() bool
+	From *Engine // which has it, where that is an engine of the same simulation
+	Via  []int32 // links on the way, beside Path, as numbers of the network of [Transfers]
+	// Renew says that the tokens were computed for this very request, so that computing them is computing them again.
+	Again bool
+}
+
+func (c *Connector) chunkBlocks() int32 { return max(c.ChunkBlocks, 1) }
+
+// validate reports faults of the connector, and what it does not go with.
+func (c *Connector) validate(cfg *Config) error {
+	found := faults.List{Prefix: "connector: "}
+	want := found.Check
+	want(c.BlockBytes >= 1, "a KV block of %d bytes is not allowed", c.BlockBytes)
+	want(c.MinTokens >= 0 && c.ChunkBlocks >= 0, "a number of tokens or blocks is negative")
+	want(c.PullPercent >= 0 && c.PullPercent <= 100, "pull limit: %d is no percentage", c.PullPercent)
+	want(len(c.Tiers) == 0 || cfg.PrefixCaching, "tiers keep KV by its content: they need prefix caching")
+	want(cfg.HostBlocks == 0, "swap space: sequences are loaded from tiers instead (turn one of them off)")
+	want(!cfg.Radix, "a radix cache knows no blocks that could be loaded")
+	want(!cfg.Contiguous, "it loads blocks, which a contiguous pool does not have")
+	want(!cfg.Speculative.On(), "speculative decoding: the KV of drafts is not loaded")
+	for i, t := range c.Tiers {
+		want(t.Chunks >= 1, "tier %s: %d chunks are not allowed (want 1 or more)", t.Name, t.Chunks)
+		want(t.BytesPerSecond >= 1 && t.Latency >= 0, "tier %s: a bandwidth or a latency is not allowed", t.Name)
+		want(i > 0 || !t.WriteBack || c.chunkBlocks() == 1,
+			"tier %s: the pool evicts blocks, so that a tier that they are written back to cannot keep chunks of %d", t.Name, c.chunkBlocks())
+	}
+	want(!slices.ContainsFunc(c.Links, func(b int64) bool { return b < 1 }), "a link has no bandwidth")
+	return found.Err()
+}
+
+// connector is what a replica knows of KV elsewhere.
+type connector struct {
+	Connector
+	tiers      []tier
+	links      []int32 // of the engine's network, by their numbers here
+	writesBack bool    // what the pool evicts goes to a tier
+	epoch      uint64  // changes when one of the tiers does
+	plan       plan
+
+	handoffs map[int64]Handoff // of requests that are here
+	loads    []*load           // on their way or not yet found to be there, in order of their start
+	serials  int64
+	parked   []int32 // sequences that are loading or loaded, in that order
+	leases   []*lease
+	due      bool // something is to be seen at the next boundary
+	ended    bool // the engine has crashed: nothing more is stored
+
+}
+
+func newConnector(r *Engine, before *Engine) *connector {
+	if r.cfg.Connector == nil {
+		return nil
+	}
+	c := &connector{Connector: *r.cfg.Connector, handoffs: make(map[int64]Handoff)}
+	if before != nil {
+		c.inherit(before.conn)
+	} else {
+		c.connect(r)
+	}
+	if len(c.tiers) > 0 && c.tiers[0].WriteBack {
+		c.writesBack = true
+		r.space.pool.LogEvictions()
+	}
+	return c
+}
+
+// connect gives the connector links, and empty tiers.
+func (c *connector) connect(r *Engine) {
+	for _, b := range c.Links {
+		c.links = append(c.links, r.transfers.AddLink(b))
+	}
+	for _, t := range c.Tiers {
+		c.tiers = append(c.tiers, tier{Tier: t, chunks: kv.NewTier(t.Chunks, t.Eviction), link: r.transfers.AddLink(t.BytesPerSecond), flow: none})
+	}
+}
+
+func (r *Engine) writesBack() bool { return r.conn != nil && r.conn.writesBack }
+
+// noteHandoff notes which part of a request that reaches the queue the engine serves.
+func (c *connector) noteHandoff(req *workload.Request) {
+	if c.Handoff == nil {
+		return
+	}
+	if handoff := c.Handoff(req); handoff.Lease > 0 || handoff.Remote.Tokens > 0 {
+		c.handoffs[req.ID] = handoff
+	}
+}
+
+// ends forgets what the replica does of a request that has ended.
+func (c *connector) forgetHandoff(id int64) { delete(c.handoffs, id) }
+
+// Requests whose prompt one replica computes and whose answer another one. What is here is the side of the first: it
+// produces one token that is not delivered, keeps the blocks under a lease and hands the record on. The second one is
+// sent the request as it came, with a leg that says where its KV is.
+
+// handsOff reports whether the record of s goes to another engine, and not to the client.
+func (r *Engine) handsOff(s *sequence) bool {
+	return r.conn != nil && r.conn.handoffs[s.rec.Request.ID].Ended != nil
+}
+
+// handOff hands the record of s on, which has ended.
+func (r *Engine) handOff(s *sequence) {
+	s.rec.Tokens, s.rec.FirstToken, s.rec.LastToken = 0, clock.Never, clock.Never
+	if p := r.host.Client(s.rec.Request.ID); p != nil {
+		p.Seq, p.AtFrontend = none, true
+	}
+	end := r.conn.handoffs[s.rec.Request.ID].Ended
+	r.conn.forgetHandoff(s.rec.Request.ID)
+	end(&s.rec, r.now)
+}
+
+// SetLeg sets what the engine does of a request. It needs a [Connector].
+func (r *Engine) SetLeg(handoff func(r *workload.Request) Handoff) { r.conn.Handoff = handoff }
+
+// Keeps reports whether the replica keeps the KV of a request for another one.
+func (r *Engine) Keeps(id int64) bool {
+	for _, l := range r.conn.leases {
+		if l.request == id && !l.over {
+			return true
+		}
+	}
+	return false
+}

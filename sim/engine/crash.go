@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"clifftop/sim/clock"
+	"clifftop/sim/event"
+	"clifftop/workload"
+)
+
+// Attempt is a request that an engine has.
+type Attempt struct {
+	*workload.Request
+	Seq    int32 // its sequence, or -1 if it was never admitted
+	Queued bool  // it has reached the queue
+}
+
+// Attempts lists all requests that have reached the queue and have not ended.
+func (r *Engine) Attempts() (all []Attempt) {
+	r.queue.each(func(q *workload.Request) { all = append(all, Attempt{q, none, true}) })
+	for k, s := range r.seqs.items {
+		if q := &s.rec.Request; q.OutputTokens > 0 { // the place is taken
+			all = append(all, Attempt{q, int32(k), true})
+		}
+	}
+	return all
+}
+
+// Halt commits what has begun by the instant at. The engine begins nothing more, and stores no more KV in tiers.
+func (r *Engine) Halt(at clock.Time) {
+	r.answered = false
+	r.Stop(at)
+	r.now = at
+	if r.conn != nil {
+		r.conn.ended = true
+	}
+}
+
+// CheckEmpty asserts, where invariants are checked, that an engine that has failed has nothing left.
+func (r *Engine) CheckEmpty() {
+	if r.cfg.Check && r.fault == nil {
+		r.fault = r.checkEmpty()
+	}
+}
+
+func (r *Engine) checkEmpty() error {
+	if (r.levels != event.Levels{Blocked: r.levels.Blocked}) || r.Used() != 0 || r.running.size != 0 {
+		return r.Broken("replica %d has failed, but %+v and %d blocks are in use", r.index, r.levels, r.Used())
+	}
+	return r.checkGPUTime()
+}
+
+// Lose ends sequence i, because its replica fails or its KV is lost. One whose last token was delivered is complete.
+func (r *Engine) Lose(i int32) {
+	s := r.seq(i)
+	if !s.over && s.rec.Left == clock.Never {
+		end := workload.End{How: workload.Disconnected, At: r.now.Add(r.cfg.NetworkOut)}
+		if end.First, end.Tokens = r.ReceivedBy(i, r.now); end.First != clock.Never {
+			end.At = max(end.At, end.First)
+		}
+		s.rec.Outcome, s.rec.Ending, s.rec.ClientFirst = event.Failed, end.How, end.First
+		s.rec.Again = r.host.Done(&s.rec.Request, end)
+	}
+	r.cancel(i)
+}

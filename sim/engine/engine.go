@@ -1,0 +1,410 @@
+package engine
+
+import (
+	"cmp"
+
+	"clifftop/model"
+	"clifftop/sim/clock"
+	"clifftop/sim/event"
+	"clifftop/sim/kv"
+	"clifftop/sim/sched"
+	"clifftop/workload"
+)
+
+// Engine is one serving engine: the waiting queue, the running batch, the KV pool, the policy and
+// the GPU's step timer.
+//
+// It moves from boundary to boundary. At a boundary it processes the oldest iteration in flight and
+// composes the next one. When that is a plain decode of the whole cohort, it promises to repeat it for
+// as long as nothing can change, and the next boundary is the end of the promise; an event in
+// between may cut the promise at an iteration, never in one. What was promised is committed
+// when the boundary comes.
+type Engine struct {
+	cfg       Config
+	host      Host
+	obs       *event.Fanout
+	detailed  bool // some observer wants every iteration sequence by sequence
+	transfers *Transfers
+	index     int       // its number in the fleet
+	lock      *lockstep // those that it iterates in lock step with, or nil
+
+	depth   int       // iterations in flight of which a sequence may have a part
+	most    int       // iterations in flight
+	maxSpan int       // iterations that are taken at once
+	pipe    *pipeline // the stages that they pass, or nil where there is one
+
+	levels     event.Levels             // in the system are the requests that were sent here, which the fleet counts
+	uncomputed int64                    // prompt tokens of waiting and running requests that no iteration was given
+	late       map[int64]clock.Duration // how long requests that have not been admitted were held at the router
+	aborts     []int64                  // requests whose clients have left since the last boundary
+	link       linkLoss
+
+	queue   queue
+	seqs    slab
+	running runningBatch
+	space   kvSpace
+	conn    *connector // to KV beyond the pool; nil where there is none
+	cohort  cohort
+	lagging int    // decoding sequences that missed the last step of the others
+	groups  groups // the last tokens of the others
+	drafter drafter
+
+	now      clock.Time
+	next     clock.Time // next boundary
+	answered bool       // requests have ended at the boundary, and the next iteration is not composed
+	retired  bool       // another engine has taken its place
+	fault    error
+	gpu      gpuClock
+	inFlight iterationRing
+
+	it       batchBuilder
+	ahead    clock.Progression // N iterations like the one composed; 0 when no span is planned
+	released int               // blocks freed since the span was planned
+	batch    model.Batch       // scratch, as the next two
+	span     event.Span
+	step     event.Step
+}
+
+// runningBatch is the sequences that run, in order of admission.
+type runningBatch struct {
+	first, last int32
+	size        int
+	serials     int64 // admissions so far
+	departures  int64 // times that a sequence left
+	order       streamOrder
+	slots       int32   // places in order that were given out
+	prefills    []int32 // sequences in prefill, in running order
+	speculating int     // sequences that decode with drafts
+	answers     int     // sequences whose output others may come to share
+	remaining   int64   // output tokens that the sequences may still be given, by what clients declared
+	longest     int32   // at least the most that one of them may
+}
+
+// kvSpace is the KV cache: a pool of blocks, and how they are found and charged.
+type kvSpace struct {
+	pool       *kv.Pool
+	contiguous *kv.Contiguous // of a contiguous pool, beside pool, which counts
+	radix      *kv.Radix      // takes the place of the pool, or is nil
+	caching    bool           // blocks are found by hashes of their tokens
+	look       lookup         // what they hold of the head of the queue,
+	matched    radixMatch     // and what the radix cache holds
+	windowed   int            // blocks charged for windowed layers
+	booked     int            // blocks booked and not taken
+	reserves   bool           // sequences have reserved blocks
+	hosted     int            // blocks in host memory
+	moved      int            // blocks copied to and from there since the last launch
+}
+
+// gpuClock is the time of the GPU, and to which tokens it went.
+type gpuClock struct {
+	free      clock.Time // end of the last iteration
+	remainder int64      // femtoseconds past it
+	slowdown  int64      // thousandths of the usual step time; 0 as usual
+	// lastComposed is when the last iteration that was launched was composed, and composing when the one to come is.
+	lastComposed, composing clock.Time
+	batches                 int64 // iterations launched, or planned and committed
+	decodeSteps             int64 // those of them in which a sequence decoded
+	sharers, carry          int64 // tokens among which the last iteration's time was shared out, and femtoseconds left over
+	given, took             int64 // time of requests, and of those that have ended, modulo 2⁶⁴; for checks
+}
+
+// New makes an engine of a valid configuration.
+func New(cfg Config, in Setup) *Engine {
+	r := &Engine{
+		gpu: gpuClock{lastComposed: -1}, space: kvSpace{caching: cfg.PrefixCaching && !cfg.Radix}, cfg: cfg, host: in.Host, obs: in.Observers, detailed: in.Observers.WantsSteps(), transfers: in.Transfers,
+		index: in.Index, depth: 1, next: clock.Never, maxSpan: cfg.MaxSpan,
+	}
+	if cfg.AsyncScheduling && cfg.Stages <= 1 {
+		r.depth = 2
+	}
+	if r.maxSpan == 0 {
+		r.maxSpan = 1 << 30
+	}
+	r.most = r.depth
+	if r.space.caching {
+		r.space.pool = kv.NewCache(cfg.UsableBlocks(), cfg.AppendUnkeyed)
+	} else {
+		r.space.pool = kv.NewCountingPool(cfg.UsableBlocks())
+	}
+	if cfg.Radix {
+		r.space.radix = kv.NewRadix(cfg.UsableBlocks(), cfg.BlockSize)
+	}
+	if cfg.Contiguous {
+		r.space.contiguous = kv.NewContiguous(cfg.UsableBlocks())
+	}
+	r.cohort.init(&r.seqs, cfg.BlockSize, r.space.caching || cfg.Window.Layers > 0)
+	r.running.first, r.running.last = int32(sched.None), int32(sched.None)
+	r.it.r = r
+	r.inFlight.ring = make([]iteration, max(cfg.Stages, 2)+1)
+	if cfg.Stages > 1 {
+		r.pipe = newPipeline(r)
+	}
+	r.conn = newConnector(r, in.Before)
+	r.queue = newQueue(cfg.Order)
+	r.drafter = newDrafter(cfg.Speculative)
+	if old := in.Before; old != nil {
+		old.retired = true
+		r.levels, r.fault = old.levels, old.fault
+		r.gpu.slowdown, r.link, r.gpu.free, r.gpu.remainder = old.gpu.slowdown, old.link, old.gpu.free, old.gpu.remainder
+	}
+	return r
+}
+
+// Index is the number of the replica.
+func (r *Engine) Index() int { return r.index }
+
+// Config is the configuration, which must not be changed.
+func (r *Engine) Config() *Config { return &r.cfg }
+
+// Observers are told what happens in the engine.
+func (r *Engine) Observers() *event.Fanout { return r.obs }
+
+// Next is the instant of the next boundary, or [clock.Never].
+func (r *Engine) Next() clock.Time { return r.next }
+
+// Levels are the numbers of requests by state. The fleet counts those in the system.
+func (r *Engine) Levels() *event.Levels { return &r.levels }
+
+// Blocked says why the head of the queue was not admitted at the last scheduling.
+func (r *Engine) Blocked() sched.Cause { return r.it.blocked }
+
+// Usable returns the number of KV blocks in the pool.
+func (r *Engine) Usable() int { return r.space.pool.Usable() }
+
+// Uncomputed returns the number of prompt tokens, of waiting and running requests, that no iteration has computed or is
+// computing.
+func (r *Engine) Uncomputed() int64 { return r.uncomputed }
+
+// Fault is what went wrong in the engine, or nil.
+func (r *Engine) Fault() error { return r.fault }
+
+// Fail sets the fault of the engine, unless it has one.
+func (r *Engine) Fail(fault error) { r.fault = cmp.Or(r.fault, fault) }
+
+// Group is the engines with which this one iterates in lock step, itself included; nil if it iterates alone.
+func (r *Engine) Group() []*Engine {
+	if r.lock == nil {
+		return nil
+	}
+	return r.lock.ranks
+}
+
+// Delay notes that a request, which will be enqueued, is held at the router for a time.
+func (r *Engine) Delay(req *workload.Request, by clock.Duration) {
+	if r.late == nil {
+		r.late = make(map[int64]clock.Duration)
+	}
+	r.late[req.ID] = by
+}
+
+// Forget undoes Delay for a request that was not admitted.
+func (r *Engine) Forget(request int64) { delete(r.late, request) }
+
+func (r *Engine) seq(i int32) *sequence { return r.seqs.items[i] }
+
+// free is the number of KV blocks that are neither referenced, nor owed by the cohort, nor charged for
+// windowed layers.
+func (r *Engine) free() int { return r.poolFree() - r.cohort.debt - r.space.windowed }
+
+// Used is the number of KV blocks that are referenced, owed or charged.
+func (r *Engine) Used() int { return r.space.pool.Usable() - r.free() }
+
+// blocksFor is the number of blocks that hold the given tokens.
+func (r *Engine) blocksFor(tokens int32) int {
+	return int((int64(tokens) + int64(r.cfg.BlockSize) - 1) / int64(r.cfg.BlockSize))
+}
+
+// pagesFor is what a sequence of the given tokens takes from the pool: its blocks, and the charge
+// for windowed layers.
+func (r *Engine) pagesFor(tokens int32) int {
+	blocks := r.blocksFor(tokens)
+	return blocks + r.cfg.Window.Extra(blocks)
+}
+
+// Handling is how long the front end has a request that has come to it.
+func (r *Engine) Handling(req *workload.Request) clock.Duration {
+	return r.cfg.Frontend + clock.Duration(req.InputTokens)*r.cfg.FrontendPerToken
+}
+
+// visible is the instant at which a request reaches the engine's queue if no router holds it.
+func (r *Engine) visible(req *workload.Request) clock.Time {
+	return req.Arrival.Add(r.cfg.NetworkIn + r.Handling(req))
+}
+
+// Queued is when a request that has not been admitted reached the engine's queue.
+func (r *Engine) Queued(req *workload.Request) clock.Time {
+	at := r.visible(req)
+	if len(r.late) > 0 {
+		at = at.Add(r.late[req.ID])
+	}
+	return at
+}
+
+// OutputOf is the number of tokens that the answer to a request will have: its length, cut at the longest
+// sequence that the model takes.
+func (r *Engine) OutputOf(req *workload.Request) int32 {
+	return min(req.OutputTokens, r.cfg.MaxModelLen-req.InputTokens)
+}
+
+// declaredOf is the longest answer that the engine has to expect.
+func (r *Engine) declaredOf(req *workload.Request) int32 {
+	return min(max(req.OutputTokens, r.cfg.MaxTokens), r.cfg.MaxModelLen-req.InputTokens)
+}
+
+// NeverFits reports whether a request can never be served.
+func (r *Engine) NeverFits(req *workload.Request) bool {
+	return req.InputTokens >= r.cfg.MaxModelLen ||
+		r.pagesFor(r.cfg.most(req.InputTokens, r.declaredOf(req))) > r.cfg.UsableBlocks()
+}
+
+// Enqueue puts a request into the waiting queue at the instant at, which is not past the next
+// boundary.
+func (r *Engine) Enqueue(at clock.Time, req *workload.Request) {
+	if r.conn != nil {
+		r.conn.noteHandoff(req)
+	}
+	if r.queue.push(req, r.keyOf(req, none)) || r.it.looked {
+		r.cut(at)
+	}
+	r.levels.Waiting++
+	r.uncomputed += int64(req.InputTokens)
+}
+
+// QueueFull reports whether the admission limit is reached.
+func (r *Engine) QueueFull() bool {
+	l, most := &r.levels, r.cfg.MaxQueuedRequests
+	return most > 0 && l.Waiting+l.Running >= most ||
+		r.cfg.MaxQueuedTokens > 0 && r.uncomputed >= r.cfg.MaxQueuedTokens
+}
+
+// Abort marks a request whose client left at the instant at; it goes at the next boundary.
+func (r *Engine) Abort(at clock.Time, id int64) {
+	r.aborts = append(r.aborts, id)
+	r.cut(at)
+}
+
+// Boundary does what is due at the instant r.next. When requests have ended, and their clients send the
+// next ones at once, it leaves the composition of the next iteration to a second call at the same
+// instant, so that these find room in it.
+func (r *Engine) Boundary() error {
+	if r.lock != nil {
+		return r.lock.boundary()
+	}
+	r.now = r.next
+	if r.interrupted() {
+		r.processAhead()
+		return nil
+	}
+	if !r.answered {
+		r.results()
+		if r.answered && r.host.ArrivalDue() {
+			return nil
+		}
+	}
+	r.answered = false
+	for r.inFlight.n < r.most && r.ahead.N == 0 {
+		if !r.compose() && !r.again() {
+			break
+		}
+	}
+	return r.plan()
+}
+
+// again reports whether a composition that came out empty is made again: sequences were preempted, and nothing else
+// would ever change that.
+func (r *Engine) again() bool { return r.inFlight.n == 0 && r.it.preempted > 0 }
+
+// plan finds the next boundary.
+func (r *Engine) plan() error {
+	switch {
+	case r.ahead.N > 0:
+		r.next = r.spanEnd()
+	case r.inFlight.n > 0:
+		r.next = r.inFlight.at(0).end
+	default:
+		r.next = clock.Never
+	}
+	if r.fault == nil && r.cfg.Check {
+		return r.check()
+	}
+	return r.fault
+}
+
+// results commits what was promised and processes what has happened by now.
+func (r *Engine) results() {
+	if r.ahead.N > 0 {
+		r.commit()
+	}
+	if len(r.aborts) > 0 {
+		r.applyAborts()
+	}
+	if r.inFlight.n > 0 && r.inFlight.at(0).end == r.now {
+		r.process(r.inFlight.at(0))
+		r.inFlight.pop()
+	}
+	if r.conn != nil {
+		r.receive()
+	}
+}
+
+// compose lets the policy compose an iteration and launches it. It reports whether there was anything
+// to run.
+func (r *Engine) compose() bool {
+	if !r.decide() {
+		return false
+	}
+	first, slope, n := r.pace()
+	if r.pipe != nil {
+		first = r.pipe.pass(first)
+	}
+	if r.fault != nil {
+		return false
+	}
+	r.launch(first, slope, r.alike(n))
+	return true
+}
+
+// decide lets the policy compose an iteration. It reports whether there is anything to run.
+func (r *Engine) decide() bool {
+	it := &r.it
+	it.begin(r.gpu.batches + 1)
+	if r.cfg.Check {
+		policyCheck{it}.schedule()
+	} else {
+		r.cfg.Scheduler.Schedule(it)
+	}
+	if r.conn != nil {
+		r.conn.flush(r)
+	}
+	if r.fault != nil {
+		return false
+	}
+	it.finish()
+	return it.decodes > 0 || len(it.chunks) > 0
+}
+
+// alike is how many iterations, of at most n, will be like the one composed.
+func (r *Engine) alike(n int) int {
+	if n > 1 && r.repeatable() {
+		return r.horizon(n)
+	}
+	return 1
+}
+
+// launch promises n iterations like the one composed, and commits a single one.
+func (r *Engine) launch(first, slope int64, n int) {
+	it, p := &r.it, &r.ahead
+	r.gpu.composing = r.now
+	p.Start, p.Remainder = r.now, 0
+	if r.gpu.free >= r.now {
+		p.Start, p.Remainder = r.gpu.free, r.gpu.remainder
+	}
+	it.empty, it.leaving = it.emptyBlocks()
+	p.First, p.Slope, p.N = first, slope, 1
+	if n > 1 {
+		p.N = clock.CapN(first, slope, n)
+	}
+	if p.N == 1 {
+		r.commit()
+	}
+}

@@ -1,0 +1,233 @@
+package engine
+
+import (
+	"slices"
+
+	"clifftop/sim/sched"
+	"clifftop/workload"
+)
+
+// fairQueue is the waiting queue of an order that shares service among clients, with what each client was
+// charged. Decoding sequences are charged for a token in every step of the cohort, so that a counter is a
+// line in the number of steps, and is computed on demand.
+type fairQueue struct {
+	order   sched.Fair
+	number  map[int64]int32 // of a client, in list
+	list    []fairClient
+	removed map[int64]struct{} // requests that left and are still in a heap
+
+	waiting []int32 // clients with requests in the queue
+	joining []int32 // clients that have some since the last composition, in order
+	steps   int64   // the cohort's before the iteration that is being composed
+	next    int32   // the client whose request is the head; none if that is not known
+}
+
+// fairClient is a client.
+type fairClient struct {
+	charged  int64 // but for the tokens of sequences since they decode
+	decoding int64 // number of decoding sequences, and
+	joined   int64 // the sum of the steps at which they joined the cohort
+
+	queued   int // requests in the queue
+	joining  bool
+	requests priorityQueue
+}
+
+func newFairQueue(order sched.Fair) *fairQueue {
+	return &fairQueue{order: order, number: make(map[int64]int32), removed: make(map[int64]struct{}), next: none}
+}
+
+// of is the number of the client that sent r.
+func (a *fairQueue) of(r *workload.Request) int32 {
+	p := progress(r)
+	client := a.order.Client(&p)
+	i, ok := a.number[client]
+	if !ok {
+		i = int32(len(a.list))
+		a.number[client] = i
+		a.list = append(a.list, fairClient{})
+	}
+	return i
+}
+
+// counter is what client i was charged before the iteration that is being composed, and in it for
+// admissions.
+func (a *fairQueue) counter(i int32) int64 {
+	c := &a.list[i]
+	return c.charged + a.order.Token()*(c.decoding*a.steps-c.joined)
+}
+
+// top is the most urgent request of client i.
+func (a *fairQueue) top(i int32) *waiting {
+	c := &a.list[i]
+	for len(c.requests) > 0 {
+		w := c.requests.top()
+		if _, removed := a.removed[w.req.ID]; !removed {
+			return w
+		}
+		delete(a.removed, w.req.ID)
+		c.requests.pop()
+	}
+	return nil
+}
+
+// head is the request that goes next, or nil.
+func (a *fairQueue) head() *waiting {
+	if a.next == none {
+		for _, i := range a.waiting {
+			if a.next == none || a.before(i, a.next) {
+				a.next = i
+			}
+		}
+		if a.next == none {
+			return nil
+		}
+	}
+	return a.top(a.next)
+}
+
+// before reports whether the next request of client i goes before that of client j.
+func (a *fairQueue) before(i, j int32) bool {
+	if x, y := a.counter(i), a.counter(j); x != y {
+		return x < y
+	}
+	return a.top(i).urgency().Less(a.top(j).urgency())
+}
+
+// join takes in a request that has just come, and reports whether it may be the head.
+func (a *fairQueue) join(w waiting) bool {
+	i := a.of(&w.req)
+	c := &a.list[i]
+	if c.queued == 0 && !c.joining {
+		c.joining = true
+		a.joining = append(a.joining, i)
+	}
+	c.queued++
+	a.next = none
+	top := a.top(i)
+	first := top == nil || w.urgency().Less(top.urgency())
+	c.requests.push(w)
+	return first || c.joining
+}
+
+// returns takes in a sequence that was preempted.
+func (a *fairQueue) returns(w waiting) {
+	i := a.of(&w.req)
+	c := &a.list[i]
+	if c.queued == 0 && !c.joining {
+		a.waiting = append(a.waiting, i)
+	}
+	c.queued++
+	c.requests.push(w)
+	a.next = none
+}
+
+// take removes the head, which was asked for.
+func (a *fairQueue) take() {
+	c := &a.list[a.next]
+	c.requests.pop()
+	a.leave(a.next)
+}
+
+// remove takes request r out wherever it stands.
+func (a *fairQueue) remove(r *workload.Request) {
+	a.removed[r.ID] = struct{}{}
+	a.leave(a.of(r))
+}
+
+// leave counts a request of client i less.
+func (a *fairQueue) leave(i int32) {
+	c := &a.list[i]
+	c.queued--
+	a.next = none
+	if c.queued > 0 {
+		return
+	}
+	a.top(i) // drops those that are gone
+	if k := slices.Index(a.waiting, i); k >= 0 {
+		a.waiting = slices.Delete(a.waiting, k, k+1)
+	}
+}
+
+// begin begins a composition, before which the cohort has made so many steps.
+func (a *fairQueue) begin(steps int64) { a.steps, a.next = steps, none }
+
+// lift raises the counters of clients that begin to wait to the lowest counter of the waiting clients or, if there are
+// none, of the running ones.
+func (a *fairQueue) lift(running func(yield func(client int32) bool)) {
+	for _, i := range a.joining {
+		c := &a.list[i]
+		c.joining = false
+		if c.queued == 0 {
+			continue
+		}
+		others := slices.Values(a.waiting)
+		if len(a.waiting) == 0 {
+			others = running
+		}
+		lowest, any := int64(0), false
+		for j := range others {
+			if x := a.counter(j); !any || x < lowest {
+				lowest, any = x, true
+			}
+		}
+		if any {
+			c.charged += max(0, lowest-a.counter(i))
+		}
+		a.waiting = append(a.waiting, i)
+	}
+	a.joining = a.joining[:0]
+}
+
+// admitted charges the client of a sequence for its first admission.
+func (a *fairQueue) admitted(s *sequence) {
+	p := progress(&s.rec.Request)
+	s.client = a.of(&s.rec.Request)
+	a.list[s.client].charged += a.order.Admission(&p)
+	a.next = none
+}
+
+// produced charges the client of s for tokens that it did not produce as a member of the cohort; for fewer than none
+// where tokens are taken back.
+func (a *fairQueue) produced(s *sequence, tokens int32) {
+	a.list[s.client].charged += a.order.Token() * int64(tokens)
+}
+
+// joins notes that s has joined the cohort, and leaves that it has left it after so many more tokens.
+func (a *fairQueue) joins(s *sequence) {
+	c := &a.list[s.client]
+	c.decoding++
+	c.joined += s.joined
+}
+
+func (a *fairQueue) leaves(s *sequence, grown int32) {
+	c := &a.list[s.client]
+	c.decoding--
+	c.joined -= s.joined
+	a.produced(s, grown)
+}
+
+// missed notes that s was not given the cohort's last step.
+func (a *fairQueue) missed(s *sequence) { a.list[s.client].joined++ }
+
+// sameHead is the number of iterations, this one included and at most n, that begin with the same head if all are
+// like this one: each decoding sequence has a token in each.
+func (a *fairQueue) sameHead(n int) int {
+	if len(a.waiting) < 2 || a.head() == nil {
+		return n
+	}
+	h, token := a.next, a.order.Token()
+	for _, i := range a.waiting {
+		gains := token * (a.list[h].decoding - a.list[i].decoding)
+		if i == h || gains <= 0 {
+			continue
+		}
+		lead := a.counter(i) - a.counter(h)
+		k := lead / gains // iterations after which the counters are equal, or almost
+		if k*gains < lead || !a.top(i).urgency().Less(a.top(h).urgency()) {
+			k++
+		}
+		n = int(min(int64(n), max(k, 1)))
+	}
+	return n
+}

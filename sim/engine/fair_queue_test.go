@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+
+	"clifftop/sim/sched"
+	"clifftop/workload"
+)
+
+// TestAccountsSpan holds the horizon of a head that clients' counters leave behind against asking again in every
+// step.
+func TestAccountsSpan(t *testing.T) {
+	for _, c := range []struct {
+		charged  []int64 // of the clients, who have one request each
+		decoding []int64
+		want     int // steps with the first head
+	}{
+		{[]int64{0, 10}, []int64{1, 0}, 6},        // 2 a step; equal after 5, when the first goes by its ID
+		{[]int64{0, 9}, []int64{1, 0}, 5},         // past 9 after 5
+		{[]int64{10, 0}, []int64{0, 1}, 5},        // the second leads; equal after 5, when the first goes
+		{[]int64{0, 10}, []int64{1, 1}, 100},      // never
+		{[]int64{0, 10}, []int64{0, 3}, 100},      // ever farther
+		{[]int64{0, 12, 10}, []int64{3, 0, 1}, 3}, // 6 and 2 a step: 12 against 14, 12 after 2; 18 against 16, 12
+		{[]int64{0}, []int64{5}, 100},
+	} {
+		a := newFairQueue(sched.VTC{})
+		for i, charged := range c.charged {
+			a.join(waiting{req: workload.Request{ID: int64(i), User: int32(i)}, seq: none})
+			a.list[i].charged, a.list[i].decoding = charged, c.decoding[i]
+		}
+		a.begin(0)
+		a.lift(func(func(int32) bool) {})
+		for i, charged := range c.charged {
+			a.list[i].charged = charged
+		}
+		a.next = none
+		first := a.head().req.ID
+		hasToken := a.sameHead(100)
+		step := 1
+		for ; step < 100; step++ {
+			if a.begin(int64(step)); a.head().req.ID != first {
+				break
+			}
+		}
+		if hasToken != c.want || step != c.want {
+			t.Errorf("%+v: the head stays for %d steps, by asking %d", c, hasToken, step)
+		}
+	}
+}
+
+// TestAccountsGone lets requests leave the queue wherever they stand, and clients with them.
+func TestAccountsGone(t *testing.T) {
+	q := newQueue(sched.VTC{})
+	request := func(id int64, user int32) *workload.Request { return &workload.Request{ID: id, User: user} }
+	for id := range int64(6) {
+		q.push(request(id, int32(id%3)), 0)
+	}
+	q.fair.begin(0)
+	q.fair.lift(func(func(int32) bool) {})
+	for _, id := range []int64{0, 4, 2, 5} { // the first of user 0, the second of 1, and all of 2
+		q.remove(request(id, int32(id%3)))
+	}
+	var order []int64
+	for q.len() > 0 {
+		w := q.at(0)
+		order = append(order, w.req.ID)
+		q.take(0)
+	}
+	if want := []int64{1, 3}; !slices.Equal(order, want) || q.at(0) != nil {
+		t.Errorf("order %v, want %v", order, want)
+	}
+	if len(q.fair.removed) != 0 || len(q.fair.waiting) != 0 {
+		t.Errorf("left behind: %d removed, clients %v", len(q.fair.removed), q.fair.waiting)
+	}
+	if !q.push(request(6, 2), 0) {
+		t.Error("a client who comes to wait again does not end the span")
+	}
+}

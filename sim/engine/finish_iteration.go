@@ -1,0 +1,190 @@
+package engine
+
+import (
+	"clifftop/internal/pq"
+	"clifftop/sim/event"
+)
+
+// What remains to be done once the policy has composed an iteration.
+
+// finish completes the composition: it puts back the members that were left out, lets those join whose
+// prefill is complete, and ranks the sequences that emit.
+func (it *batchBuilder) finish() {
+	r := it.r
+	it.current.stepped = it.stepped
+	if it.slow || it.stepped && r.lagging > 0 {
+		it.putBack()
+	}
+	if r.queue.fair != nil {
+		for _, i := range it.current.firsts {
+			r.queue.fair.produced(r.seq(i), 1)
+		}
+	}
+	it.verify()
+	it.sortFirsts()
+	if r.pipe != nil {
+		r.pipe.part(it)
+	}
+	for _, i := range it.current.firsts {
+		switch s := r.seq(i); {
+		case s.issued >= s.slots:
+			s.phase = finishing
+		case r.cfg.Speculative.On():
+			r.speculate(s)
+		default:
+			r.joinCohort(i)
+			it.joined++
+		}
+	}
+	it.open = false
+	if r.cfg.StreamPerSequence > 0 || it.current.partial {
+		it.orderStream()
+	}
+	if !r.detailed {
+		for _, i := range it.chunkSeqs {
+			r.seq(i).given = 0
+		}
+		for _, i := range it.current.firsts {
+			r.seq(i).given = 0
+		}
+		for _, i := range it.current.verified {
+			r.seq(i).given = 0
+		}
+		if it.slow {
+			for i := r.running.first; i != none; i = r.seq(i).next {
+				r.seq(i).given = 0
+			}
+		}
+	}
+}
+
+// sortFirsts brings the sequences that completed their prefill into running order.
+func (it *batchBuilder) sortFirsts() { it.r.sortBySerial(it.current.firsts) }
+
+// rank gives the sequences that emit their places, as far as they do not follow from the running
+// order when they finish.
+func (it *batchBuilder) orderStream() {
+	switch {
+	case it.slow || it.preempted > 0 || it.r.pipe != nil && it.r.pipe.ending() || len(it.current.verified) > 0 || it.mixed && len(it.current.firsts) > 0:
+		it.orderByWalking()
+	default:
+		for k, i := range it.current.firsts {
+			s := it.r.seq(i)
+			s.setPlace(int32(it.decodes-it.resumed+k+1), s.issued)
+		}
+	}
+}
+
+// rank notes the place of a token of s, the issued-th, among those of its iteration.
+func (s *sequence) setPlace(place, issued int32) {
+	if issued == 1 {
+		s.firstPlace = place
+	}
+	if issued <= s.output {
+		s.lastPlace = place
+	}
+}
+
+// putBack gives the members that got no token their step back.
+func (it *batchBuilder) putBack() {
+	r, c := it.r, &it.r.cohort
+	for i := r.running.first; i != none; i = r.seq(i).next {
+		s := r.seq(i)
+		if s.phase != decoding || r.inOtherCohort(s) {
+			continue
+		}
+		if it.hasToken(s) {
+			if s.lagging {
+				s.lagging = false
+				r.lagging--
+			}
+			continue
+		}
+		if !s.lagging {
+			r.leaveStep(s)
+			s.lagging = true
+			r.lagging++
+		}
+		it.missed = append(it.missed, i)
+		r.leaveSchedule(i)
+		s.joined++
+		s.ends++
+		if r.queue.fair != nil {
+			r.queue.fair.missed(s)
+		}
+		c.context--
+		r.enterSchedule(i)
+		c.ends.Push(pq.Item[int32]{Key: s.ends, Tie: s.serial, Value: i})
+		it.current.partial = true
+	}
+}
+
+// orderByWalking ranks the sequences that emit by walking the running batch.
+func (it *batchBuilder) orderByWalking() {
+	r := it.r
+	it.ordered = true
+	var place int32
+	for i := r.running.first; i != none; i = r.seq(i).next {
+		s := r.seq(i)
+		completes := s.joinBatch == it.current.number
+		decodes := s.phase == decoding && s.joinBatch < it.current.number && it.hasToken(s) && !r.inOtherCohort(s)
+		verifies := s.given > 0 && (s.phase == speculating || s.phase == finishing)
+		if !completes && !decodes && !verifies {
+			continue
+		}
+		place++
+		if completes || verifies {
+			s.setPlace(place, s.issued)
+		} else {
+			s.setPlace(place, s.issued+int32(r.cohort.steps-s.joined))
+		}
+		if it.current.partial {
+			it.current.emitters = append(it.current.emitters, i)
+		}
+	}
+}
+
+// reportStep tells the step observer of the iteration in detail.
+func (it *batchBuilder) reportStep() {
+	r := it.r
+	st := &r.step
+	st.Span = &r.span
+	st.Preempted, st.SwappedOut = it.victims, it.swaps
+	st.FreeBlocks = r.free()
+	st.Scheduled = st.Scheduled[:0]
+	for i := r.running.first; i != none; i = r.seq(i).next {
+		s := r.seq(i)
+		share := event.Share{Request: s.rec.Request.ID}
+		if s.serial > it.serials {
+			share.Cached, share.Loaded = s.reused, s.loaded
+		}
+		switch {
+		case contains(it.current.verified, i):
+			share.Tokens, share.Drafts, share.Produced, share.Emits = s.given, s.given-1, s.fresh, true
+		case contains(it.chunkSeqs, i), s.joinBatch == it.current.number:
+			share.Tokens = s.given
+			if share.Emits = s.joinBatch == it.current.number; share.Emits {
+				share.Produced = 1
+			}
+		case s.lastBatch == it.current.number && s.phase == finishing,
+			it.stepped && s.phase == decoding && !s.lagging && s.joinBatch < it.current.number && !r.inOtherCohort(s):
+			share.Tokens, share.Produced, share.Emits = 1, 1, true
+		default:
+			continue
+		}
+		share.Ends = s.slots == s.output && contains(it.current.finishes, i) || contains(it.current.lasts, i)
+		st.Scheduled = append(st.Scheduled, share)
+		s.given = 0
+	}
+	r.obs.Step(st)
+	it.victims, it.swaps = it.victims[:0], it.swaps[:0]
+}
+
+func contains(list []int32, i int32) bool {
+	for _, x := range list {
+		if x == i {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"clifftop/sim/clock"
+	"clifftop/sim/event"
+	"clifftop/workload"
+)
+
+// Host is the simulation around an engine: its clients, the fleet, and the clock loop.
+type Host interface {
+	// Client returns the client of a request if it may leave, and nil if it may not, or if the request has ended.
+	Client(request int64) *Client
+	// Began is called when the first token of a request has been delivered at a replica.
+	Began(r *workload.Request, replica int32)
+	// Answered is called when the last token has been delivered to the client, as the record tells.
+	Answered(rec *event.Record)
+	// Done is called when a request ends otherwise for its client. It reports whether the client sends it once more.
+	Done(r *workload.Request, end workload.End) bool
+	// Ended is called when the engine has finished with a request. It follows Answered, Done, or the client's departure.
+	Ended(rec *event.Record)
+	// Unserved is called when the request of a client that left is taken out of the queue, before it was admitted.
+	Unserved(c *Client, at clock.Time)
+	// ArrivalDue reports whether a request arrives, or reaches a queue, at the current instant.
+	ArrivalDue() bool
+	// Passed reports whether a replica's turn at the instant at has passed: boundaries of one instant come in the order of
+	// the replicas.
+	Passed(replica int, at clock.Time) bool
+	// Changed is called when the engine of a replica changes at an event of another one.
+	Changed(replica int)
+}
+
+// Setup is what an engine gets from its simulation.
+type Setup struct {
+	Index     int // the number of its replica
+	Host      Host
+	Observers *event.Fanout
+	Transfers *Transfers
+	// Before is the engine that had the place before, or nil. It ends: the new one inherits its links, what is in tiers that
+	// persist, the numbers of requests, and the iterations that the GPU still has to do.
+	Before *Engine
+}
+
+// What a fleet asks its engines.
+
+// Peek is what an admission would reuse now where blocks are not found by hashes.
+func (r *Engine) Peek(q *workload.Request) int32 {
+	if r.space.radix == nil {
+		return 0
+	}
+	r.space.look.text = q.Text(r.space.look.text[:0])
+	return int32(r.space.radix.Peek(r.space.look.text, q.InputTokens-1)) * r.cfg.BlockSize
+}
+
+// HashedBlocks is the size of the blocks if they are found by hashes, else 0.
+func (r *Engine) HashedBlocks() int32 {
+	if r.space.caching {
+		return r.cfg.BlockSize
+	}
+	return 0
+}
+
+// TellBlocks makes the prefix cache call tell for each block hash that can be found from now on, and no more.
+func (r *Engine) TellBlocks(tell func(key uint64, held bool)) { r.space.pool.Tell(tell) }
+
+// Unsettled reports whether decoding sequences owe blocks: see Settle.
+func (r *Engine) Unsettled() bool { return r.cohort.settled < r.cohort.steps }
+
+// UsedAt is the number of blocks referenced just before an instant that is not past the next boundary.
+func (r *Engine) UsedAt(at clock.Time) int {
+	used := r.Used()
+	if p := &r.ahead; p.N > 1 {
+		composed := min(max(p.FirstEndAtOrAfter(at)+r.depth-1, 1), p.N)
+		used += r.cohort.takes.over(r.cohort.steps, composed-1)
+	}
+	return used
+}
+
+// IdleFrom is when the GPU has nothing more to do, if it is given nothing.
+func (r *Engine) IdleFrom() clock.Time {
+	if r.gpu.remainder > 0 {
+		return r.gpu.free + 1
+	}
+	return r.gpu.free
+}

@@ -1,0 +1,72 @@
+package engine
+
+import "clifftop/sim/clock"
+
+// flight is an iteration that has been scheduled and whose results have not been processed.
+type iteration struct {
+	end    clock.Time
+	number int64
+	// firsts are the sequences that completed a prefill in it, finishes those whose last token it
+	// issues, each in running order.
+	firsts, finishes []int32
+	// lasts are those whose answer it completes, without the engine knowing it before; returns those
+	// that were preempted and admitted again while it was in flight with a token of theirs.
+	lasts, returns []int32
+	// emitters lists the sequences that issue a token, where that does not follow from their life:
+	// when some decoding sequence was left out.
+	emitters []int32
+	// verified are the sequences that decode with drafts.
+	verified []int32
+	// computed are the prefill chunks, where a radix cache waits for them.
+	computed []computedChunk
+	entered  int // how many of them have entered it
+	partial  bool
+	stepped  bool  // the cohort made its step
+	berth    int32 // on a pipeline, where its cohort is
+}
+
+// eventful reports whether there is more to the flight than the tokens of the cohort.
+func (f *iteration) eventful() bool { return len(f.firsts)+len(f.finishes)+len(f.lasts) > 0 }
+
+func (f *iteration) clear() {
+	f.firsts, f.finishes, f.emitters = f.firsts[:0], f.finishes[:0], f.emitters[:0]
+	f.computed, f.entered = f.computed[:0], 0
+	f.lasts, f.returns, f.verified = f.lasts[:0], f.returns[:0], f.verified[:0]
+	f.partial, f.stepped = false, false
+}
+
+// iterationRing is the queue of iterations in flight, oldest first.
+type iterationRing struct {
+	ring []iteration // one more than can be in flight, so that a new one may be built beside them
+	head int
+	n    int
+}
+
+func (q *iterationRing) at(i int) *iteration {
+	i += q.head
+	if i >= len(q.ring) {
+		i -= len(q.ring)
+	}
+	return &q.ring[i]
+}
+
+// next is the empty flight behind the last one.
+func (q *iterationRing) next() *iteration { return q.at(q.n) }
+
+func (q *iterationRing) pop() {
+	q.at(0).clear()
+	if q.head++; q.head == len(q.ring) {
+		q.head = 0
+	}
+	q.n--
+}
+
+func without(list []int32, i int32) []int32 {
+	kept := list[:0]
+	for _, x := range list {
+		if x != i {
+			kept = append(kept, x)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,245 @@
+package engine
+
+import (
+	"slices"
+
+	"clifftop/sim/clock"
+)
+
+// Requests whose KV is loaded before they are admitted.
+
+// load is the KV of a request on its way.
+type load struct {
+	serial  int64
+	seq     int32 // none if its client has left
+	started clock.Time
+	parts   int // transfers that have not come
+	fails   bool
+	remote  bool    // from another replica
+	from    *Engine // that one, if it is of the same engine
+	read    func(at clock.Time)
+	lost    func() bool // whether what was to be read is not there any more
+
+	kept // of one whose client has left: until the KV has come
+}
+
+// lease is the blocks of a request that has ended, which are kept for another engine that loads them.
+type lease struct {
+	request int64
+	serial  int64
+	over    bool
+	kept
+}
+
+// kept is blocks that no sequence has any more.
+type kept struct {
+	blocks     []int32
+	registered int32
+	count      int
+	windowed   int
+}
+
+// Load implements [sched.View].
+func (it *batchBuilder) Load(place int) bool {
+	r := it.r
+	if r.conn == nil {
+		return false
+	}
+	d, ok := it.Waiting(place)
+	if !ok || d.Loadable == 0 || r.pagesFor(d.Known)-d.Held > r.free() || r.holdsBack() {
+		return false
+	}
+	c := r.conn
+	c.plan.valid = false
+	i := r.take(place, r.queue.at(place))
+	r.levels.Waiting++
+	s := r.seq(i)
+	s.reused = r.takeCached(s)
+	s.computed = min(s.reused+d.Loadable, d.Known-1)
+	s.loaded, s.swapped, s.phase = s.computed-s.reused, false, loading
+	r.uncomputed -= int64(min(s.computed, s.rec.Request.InputTokens))
+	c.serials++
+	l := &load{serial: c.serials, seq: i, started: r.now}
+	s.load = l
+	c.loads, c.parked = append(c.loads, l), append(c.parked, i)
+	if c.plan.remote {
+		r.fetchRemote(s, l)
+	} else {
+		c.plan.start(r, l)
+	}
+	it.grow(i, s, r.blocksFor(d.Known))
+	s.grown = false
+	it.loads++
+	return true
+}
+
+// holdsBack reports whether loading from another replica has to wait until loaded requests run.
+func (r *Engine) holdsBack() bool {
+	c := r.conn
+	if !c.plan.remote || c.PullPercent == 0 {
+		return false
+	}
+	blocks := 0
+	for _, i := range c.parked {
+		blocks += r.held(r.seq(i))
+	}
+	return 100*int64(blocks) >= int64(c.PullPercent)*int64(r.cfg.UsableBlocks())
+}
+
+// fetchRemote begins to transfer the KV of s from another replica.
+func (r *Engine) fetchRemote(s *sequence, l *load) {
+	c := r.conn
+	handoff := c.handoffs[s.rec.Request.ID]
+	remote := &handoff.Remote
+	blocks := r.blocksFor(s.reused+c.plan.tokens) - int(s.reused/r.cfg.BlockSize)
+	bytes, layers := int64(blocks)*c.BlockBytes, max(remote.Layers, 1)
+	l.parts, l.remote, l.read, l.lost, l.from = 1, true, remote.Read, remote.Lost, remote.From
+	l.fails = remote.Fails || l.lost != nil && l.lost()
+	if l.from != nil && l.from.Retired() {
+		bytes = 0 // the other engine is gone
+	}
+	path := slices.Clone(remote.Via)
+	for _, k := range remote.Path {
+		path = append(path, c.links[k])
+	}
+	r.transfers.begin(r.now, payload{engine: r, load: l, tier: none}, (bytes+layers-1)/layers, remote.Latency, path...)
+	handoff.Remote = Remote{}
+	c.handoffs[s.rec.Request.ID] = handoff
+}
+
+// receive sees what has come, at a boundary, and which blocks need not be kept any more.
+func (r *Engine) receive() {
+	c := r.conn
+	if !c.due {
+		return
+	}
+	c.due = false
+	r.Settle()
+	c.leases = slices.DeleteFunc(c.leases, func(l *lease) bool {
+		if l.over {
+			r.release(&l.kept)
+		}
+		return l.over
+	})
+	c.loads = slices.DeleteFunc(c.loads, func(l *load) bool {
+		switch {
+		case l.parts > 0:
+			return false
+		case l.seq == none:
+			r.release(&l.kept)
+		case l.fails && c.FailLost:
+			r.seq(l.seq).rec.Loading += r.now.Sub(l.started)
+			r.Lose(l.seq)
+			r.release(&l.kept)
+		default:
+			r.come(l)
+		}
+		return true
+	})
+}
+
+// come puts the sequence of a load, whose KV is there, back into the queue.
+func (r *Engine) come(l *load) {
+	s := r.seq(l.seq)
+	s.phase = loaded
+	s.rec.Loading += r.now.Sub(l.started)
+	if l.fails {
+		r.uncomputed += int64(min(s.computed, s.rec.Request.InputTokens) - min(s.reused, s.rec.Request.InputTokens))
+		s.computed, s.loaded = s.reused, 0
+	} else if r.space.caching {
+		r.register(s, s.computed/r.cfg.BlockSize)
+	}
+	place := 0
+	for _, w := range r.queue.loaded {
+		if r.seq(w.seq).load.serial < l.serial {
+			place++
+		}
+	}
+	req := &s.rec.Request
+	r.queue.pushLoaded(place, req, l.seq, r.keyOf(req, l.seq))
+}
+
+// unpark notes that a sequence that was loaded is none of those any more.
+func (c *connector) unpark(i int32) { c.parked = without(c.parked, i) }
+
+// leaveParked ends the wait of sequence i, whose client has left: where its KV is still on its way, its blocks are kept.
+func (r *Engine) leaveParked(i int32) {
+	s := r.seq(i)
+	r.levels.Waiting--
+	r.uncomputed -= s.promptLeft()
+	r.conn.unpark(i)
+	if s.phase == loaded {
+		r.Settle()
+		r.queue.takeLoaded(i)
+		r.freeBlocks(s)
+		return
+	}
+	s.load.seq = none
+	s.load.kept = s.detach()
+}
+
+// detach takes its blocks from s, without freeing them.
+func (s *sequence) detach() kept {
+	k := kept{s.blocks, s.registered, s.blockCount, s.windowed}
+	s.blocks, s.blockCount, s.windowed, s.registered = nil, 0, 0, 0
+	return k
+}
+
+// release frees blocks that were kept.
+func (r *Engine) release(k *kept) {
+	r.space.windowed -= k.windowed
+	if r.space.caching {
+		r.space.pool.Release(k.blocks, k.registered)
+	} else {
+		r.space.pool.PutCount(k.count)
+	}
+}
+
+// keepUnderLease keeps the blocks of s, which has ended.
+func (r *Engine) keepUnderLease(s *sequence) {
+	c := r.conn
+	c.serials++
+	l := &lease{request: s.rec.Request.ID, serial: c.serials, kept: s.detach()}
+	c.leases = append(c.leases, l)
+	if s.lease < clock.MaxRun {
+		r.transfers.endLease(r.now.Add(s.lease), leaseEnd{r, l})
+	}
+}
+
+// ReleaseHeld ends the lease of a request at the instant at, if it has one: the blocks are free from the next boundary on.
+func (r *Engine) ReleaseHeld(at clock.Time, request int64) {
+	for _, l := range r.conn.leases {
+		if l.request == request {
+			r.expire(at, l)
+		}
+	}
+}
+
+// expire ends a lease.
+func (r *Engine) expire(at clock.Time, l *lease) {
+	if !l.over {
+		l.over, r.conn.due = true, true
+		r.cut(at)
+	}
+}
+
+// holds is the number of blocks that are held by no running sequence, and what is charged for their windowed layers.
+func (c *connector) holds(r *Engine) (blocks, windowed int) {
+	for _, i := range c.parked {
+		s := r.seq(i)
+		blocks, windowed = blocks+r.held(s), windowed+s.windowed
+	}
+	add := func(k *kept) {
+		blocks, windowed = blocks+len(k.blocks), windowed+k.windowed
+		if !r.space.caching {
+			blocks += k.count
+		}
+	}
+	for _, l := range c.loads {
+		add(&l.kept)
+	}
+	for _, l := range c.leases {
+		add(&l.kept)
+	}
+	return blocks, windowed
+}

@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"math"
+	"slices"
+
+	"clifftop/model"
+	"clifftop/sim/clock"
+)
+
+// Data-parallel ranks of a model with experts iterate in lock step, since all of them take part in each exchange between
+// the experts. An iteration lasts as long as the slowest rank's. All ranks are padded to the tokens of the
+// largest one's where a CUDA graph runs it, and a rank with nothing to do runs a batch of one token. That somebody has
+// work left is agreed on once in so many steps only, so that dummy batches follow the last real one of a wave until
+// then; after that all sleep until a request comes.
+
+// agreeEvery is the number of steps from one agreement to the next, as in vLLM.
+const agreeEvery = 32
+
+// lockstep is a group of replicas that iterate together: promises, flights and boundaries of all are the same.
+type lockstep struct {
+	ranks    []*Engine
+	steps    int          // of the wave: since all slept
+	answered bool         // as in Replica
+	lines    []line       // scratch
+	padder   model.Padder // the timer, if it can tell what padding costs
+}
+
+// NewGroup makes engines iterate in lock step from now on.
+func NewGroup(ranks []*Engine) {
+	g := &lockstep{ranks: slices.Clone(ranks)}
+	g.padder, _ = ranks[0].cfg.Timer.(model.Padder)
+	for _, r := range ranks {
+		r.lock = g
+	}
+}
+
+// cut makes the first boundary at or after t the next one.
+func (g *lockstep) cut(t clock.Time) {
+	if g.answered {
+		return
+	}
+	for _, r := range g.ranks {
+		r.cutOwn(t)
+	}
+}
+
+// boundary is [Engine.boundary] for all ranks.
+func (g *lockstep) boundary() error {
+	first := g.ranks[0]
+	for _, r := range g.ranks {
+		r.now = r.next
+	}
+	if !g.answered {
+		for _, r := range g.ranks {
+			r.results()
+			g.answered = g.answered || r.answered
+			r.answered = false
+		}
+		if g.answered && first.host.ArrivalDue() {
+			return nil
+		}
+	}
+	g.answered = false
+	for first.inFlight.n < first.depth && first.ahead.N == 0 {
+		if !g.compose() {
+			break
+		}
+	}
+	for _, r := range g.ranks {
+		if err := r.plan(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compose lets all policies compose an iteration, and launches it on all ranks. It reports whether any runs.
+func (g *lockstep) compose() bool {
+	alive, any := false, false
+	for _, r := range g.ranks {
+		some := r.decide()
+		for !some && r.again() {
+			some = r.decide()
+		}
+		if r.fault != nil {
+			return false
+		}
+		any = any || some
+		alive = alive || r.running.size > 0 || r.queue.len() > 0
+	}
+	switch {
+	case !any && g.ranks[0].inFlight.n > 0: // its results may bring more to do
+		return false
+	case !alive && g.steps%agreeEvery == 0:
+		g.steps = 0
+		return false
+	}
+	first, slope, n := g.pace()
+	if !alive {
+		n = min(n, agreeEvery-g.steps%agreeEvery)
+	}
+	for _, r := range g.ranks {
+		if r.fault != nil {
+			return false
+		}
+		n = min(n, r.inLockstep(n))
+	}
+	n = clock.CapN(first, slope, n)
+	for _, r := range g.ranks {
+		r.launch(first, slope, n)
+	}
+	return true
+}
+
+// inLockstep is how many iterations, of at most n, will be like the one composed, which may be a dummy.
+func (r *Engine) inLockstep(n int) int {
+	if r.it.decodes > 0 || len(r.it.chunks) > 0 {
+		return r.alike(n)
+	}
+	if r.queue.len() > 0 || r.running.size > 0 || r.inFlight.n < r.depth-1 {
+		return 1
+	}
+	return min(n, r.maxSpan)
+}
+
+// tokens is the number of tokens of the iteration composed.
+func (it *batchBuilder) tokens() int {
+	n := it.decodes + it.drafts + it.padRows + it.padTokens
+	for _, c := range it.chunks {
+		n += int(c.New)
+	}
+	return n
+}
+
+// pace is [Engine.pace] for the slowest rank, as long as it stays that. Each rank is padded.
+func (g *lockstep) pace() (first, slope int64, n int) {
+	most := 1
+	for _, r := range g.ranks {
+		most = max(most, r.it.tokens())
+	}
+	if g.padder == nil || g.padder.GraphTokens(most) == 0 {
+		most = 1
+	}
+	n = math.MaxInt
+	lines := g.lines[:0]
+	for _, r := range g.ranks {
+		l, k := r.paddedPace(most, g.padder)
+		lines = append(lines, l)
+		n = min(n, k)
+		if l.first > first || l.first == first && l.slope > slope {
+			first, slope = l.first, l.slope
+		}
+	}
+	g.lines = lines
+	for _, l := range lines {
+		if l.slope > slope { // it overtakes
+			n = int(min(int64(n), (first-l.first)/(l.slope-slope)+1))
+		}
+	}
+	return first, slope, n
+}
+
+// line is lengths of iterations, the first and their growth, in femtoseconds.
+type line struct{ first, slope int64 }
+
+// paddedPace is how long the composed iteration takes on a rank that is padded to so many tokens, or that runs a dummy.
+func (r *Engine) paddedPace(most int, padder model.Padder) (l line, n int) {
+	it := &r.it
+	tokens := it.tokens()
+	if tokens > 0 {
+		l.first, l.slope, n = r.pace()
+	} else {
+		b := &r.batch
+		*b = model.Batch{Decodes: 1, Context: 1}
+		l.first, _, _ = r.cfg.Timer.Span(b)
+		s := &r.span
+		s.SwapFemtos, s.HostFemtos, s.HostSlope = 0, 0, 0
+		it.padTokens, tokens, n = 1, 1, math.MaxInt
+	}
+	if more := most - tokens; more > 0 {
+		l.first += padder.Padding(tokens, most)
+		it.padTokens += more
+	}
+	return l, n
+}

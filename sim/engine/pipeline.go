@@ -1,0 +1,277 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"clifftop/model"
+	"clifftop/sim/clock"
+	"clifftop/sim/event"
+	"clifftop/sim/sched"
+)
+
+// A pipeline keeps as many iterations in flight as it has stages. A sequence with a token in flight misses nothing, so that the
+// decoding sequences fall into cohorts: one for each iteration in flight, and an open one, of those whose tokens are all
+// there. Each is a [cohort] with its own count of steps, in a berth of its own. The open one is that of the replica, and
+// all that is said of a cohort elsewhere holds for it; for one in flight the replica sits down in its berth for a while.
+//
+// An iteration that is launched takes the members of the open cohort with it that it gives a token, and those who complete their
+// prefill in it. Those that it left out are the open cohort from then on. They join that of the iteration that lands
+// next, one by one, and remember their last token themselves, as lagging ones.
+type pipeline struct {
+	r      *Engine
+	berths []berth
+	spare  []int32 // empty berths
+	seat   int32   // the berth whose cohort the replica has
+	open   int32   // that of the open cohort, or of the iteration that is being launched,
+	rest   int32   // and then that of the members that were left out
+	landed int64   // number of the last iteration that was processed
+
+	host  moment   // when the host has done the last iteration
+	left  []moment // when it leaves each stage
+	times []int64  // scratch: femtoseconds in each stage
+}
+
+// berth is where a cohort is.
+type berth struct {
+	cohort  cohort // not while the replica has it; lagging neither
+	lagging int
+	// The last iteration that gave tokens to those that do not lag.
+	number int64
+	end    clock.Time
+}
+
+func newPipeline(r *Engine) *pipeline {
+	n := r.cfg.Stages
+	r.most, r.maxSpan = n, 1
+	// Beside those in flight there are the open one and that of an iteration being launched.
+	p := &pipeline{r: r, berths: make([]berth, n+2), left: make([]moment, n), times: make([]int64, n)}
+	for i := range p.berths[1:] {
+		p.berths[i+1].cohort.init(&r.seqs, r.cfg.BlockSize, r.cohort.first != nil)
+		p.spare = append(p.spare, int32(i+1))
+	}
+	return p
+}
+
+// sit gives the replica the cohort in a berth.
+func (p *pipeline) sit(k int32) {
+	if k == p.seat {
+		return
+	}
+	r := p.r
+	b := &p.berths[p.seat]
+	b.cohort, b.lagging = r.cohort, r.lagging
+	b = &p.berths[k]
+	r.cohort, r.lagging, p.seat = b.cohort, b.lagging, k
+}
+
+// part lets the members of the open cohort that the composition gave no token stay behind, before others join it.
+func (p *pipeline) part(it *batchBuilder) {
+	it.open = false
+	if it.decodes == 0 && len(it.chunks) == 0 {
+		return // nothing is launched
+	}
+	k := p.spare[len(p.spare)-1]
+	p.spare = p.spare[:len(p.spare)-1]
+	if !it.stepped && p.r.cohort.size > 0 {
+		p.rest, p.open = p.open, k
+		p.sit(k)
+		return
+	}
+	p.rest = k
+	for _, i := range it.missed {
+		p.move(i, k)
+	}
+	it.missed = it.missed[:0]
+}
+
+// depart ends the launch of f: its cohort is out of reach, and the open one is that of those left out.
+func (p *pipeline) depart(f *iteration) {
+	p.r.Settle()
+	f.berth = p.open
+	b := &p.berths[p.open]
+	b.number, b.end = f.number, f.end
+	p.open = p.rest
+	p.sit(p.open)
+}
+
+// land opens the cohort of f, whose tokens are there, to the waiting members.
+func (p *pipeline) land(f *iteration) {
+	r, waits := p.r, p.open
+	p.landed = f.number
+	for i := r.running.first; i != none && r.cohort.size > 0; i = r.seq(i).next {
+		if s := r.seq(i); s.phase == decoding && s.berth == waits {
+			p.move(i, f.berth)
+		}
+	}
+	p.open = f.berth
+	p.sit(p.open)
+	p.berths[waits].cohort.ends.Clear()
+	p.spare = append(p.spare, waits)
+}
+
+// move puts sequence i of the replica's cohort into that of a berth, where it lags.
+func (p *pipeline) move(i, to int32) {
+	r, from := p.r, p.seat
+	s := r.seq(i)
+	r.leaveCohort(i)
+	s.target = s.computed
+	p.sit(to)
+	r.joinCohort(i)
+	s.shared = r.cohort.share
+	s.lagging = true
+	r.lagging++
+	p.sit(from)
+}
+
+// leaveOtherCohort takes sequence i, which decodes, out of its cohort, if that is not the replica's, and reports whether it was so.
+func (p *pipeline) leaveOtherCohort(i int32) bool {
+	from, at := p.seat, p.r.seq(i).berth
+	if at == from {
+		return false
+	}
+	p.sit(at)
+	p.r.leaveCohort(i)
+	p.sit(from)
+	return true
+}
+
+// lastToken is the iteration that gave the last tokens of the replica's cohort, and its end.
+func (p *pipeline) lastToken() (number int64, end clock.Time) {
+	b := &p.berths[p.seat]
+	return b.number, b.end
+}
+
+// emits is [Engine.emits].
+func (p *pipeline) emits(f *iteration, s *sequence) bool {
+	if s.phase == decoding {
+		return p.berths[s.berth].number == f.number && !s.lagging
+	}
+	return s.lastBatch == f.number
+}
+
+// holds reports whether a request in the queue waits for a token that was in flight when it was preempted.
+func (p *pipeline) holds(w *waiting) bool {
+	return w != nil && w.seq != none && p.r.seq(w.seq).lastBatch > p.landed
+}
+
+// ending reports whether some member of the open cohort may issue its last token in the iteration being composed.
+func (p *pipeline) ending() bool {
+	c := &p.r.cohort
+	return c.ends.Len() > 0 && c.ends.Top().Key <= c.steps
+}
+
+// inOtherCohort reports whether s, which decodes, has a token in flight, or was left out of the iteration that is being launched.
+func (r *Engine) inOtherCohort(s *sequence) bool { return r.pipe != nil && s.berth != r.pipe.open }
+
+// cohortOf is the cohort of s, which decodes.
+func (r *Engine) cohortOf(s *sequence) *cohort {
+	if r.pipe == nil || s.berth == r.pipe.seat {
+		return &r.cohort
+	}
+	return &r.pipe.berths[s.berth].cohort
+}
+
+// steps is those of the cohort of s, which decodes.
+func (r *Engine) steps(s *sequence) int64 { return r.cohortOf(s).steps }
+
+// whole is all cohorts as one, for checks.
+func (p *pipeline) whole() *cohort {
+	all := new(cohort)
+	all.init(&p.r.seqs, p.r.cfg.BlockSize, false)
+	for k := range p.berths {
+		c := &p.berths[k].cohort
+		if int32(k) == p.seat {
+			c = &p.r.cohort
+		}
+		all.size += c.size
+		all.context += c.context
+		all.debt += c.debt
+		all.empty += c.empty
+		all.growing += c.growing
+		for i := range all.takes.need {
+			all.takes.need[i] += c.takes.need[i]
+			all.booked.need[i] += c.booked.need[i]
+		}
+	}
+	return all
+}
+
+// moment is an instant and a remainder of femtoseconds, below a picosecond.
+type moment struct {
+	at     clock.Time
+	femtos int64
+}
+
+// plus is the moment so many femtoseconds later.
+func (m moment) plus(femtos int64) moment {
+	femtos += m.femtos
+	return moment{m.at + clock.Time(femtos/clock.FemtosPerPico), femtos % clock.FemtosPerPico}
+}
+
+// orLater is the later of two moments.
+func (m moment) orLater(o moment) moment {
+	if o.at > m.at || o.at == m.at && o.femtos > m.femtos {
+		return o
+	}
+	return m
+}
+
+// pass sends the iteration composed, which takes so many femtoseconds by itself, through the stages: it enters each when it has
+// left the one before, and the iteration before it has left this one. The host comes before the first. What is
+// returned is the time from when the iteration before ended, or from now, to its end.
+func (p *pipeline) pass(alone int64) int64 {
+	r := p.r
+	rows := r.it.decodes + len(r.it.chunks)
+	now := moment{at: r.now}
+	p.host = p.host.orLater(now).plus(int64(r.cfg.CPUStep+clock.Duration(rows)*r.cfg.CPUPerSequence) * clock.FemtosPerPico)
+	hop := model.DivideStages(r.cfg.Timer, &r.batch, alone, p.times)
+	s := &r.span
+	s.Passages = s.Passages[:0]
+	at := p.host
+	for i, femtos := range p.times {
+		enter := at.orLater(p.left[i])
+		s.Passages = append(s.Passages, event.Passage{Enter: enter.at, Remainder: enter.femtos, Femtos: femtos})
+		p.left[i] = enter.plus(femtos)
+		at = p.left[i].plus(hop)
+	}
+	start, end := moment{r.gpu.free, r.gpu.remainder}, p.left[len(p.left)-1]
+	if r.gpu.free < r.now {
+		start = now
+	}
+	if end.at.Sub(start.at) > clock.MaxFemtos/clock.FemtosPerPico-1 {
+		r.fault = fmt.Errorf("sim: an iteration takes from %v to %v", start.at, end.at)
+		return 0
+	}
+	return int64(end.at-start.at)*clock.FemtosPerPico + end.femtos - start.femtos
+}
+
+// maxStages limits the stages of a pipeline.
+const maxStages = 1 << 10
+
+// validatePipeline reports what does not go with the stages of a pipeline.
+func (c *Config) validatePipeline() (faults []error) {
+	if c.Stages < 1 || c.Stages > maxStages {
+		return []error{fmt.Errorf("pipeline stages: %d is not allowed (want 1 to %d)", c.Stages, maxStages)}
+	}
+	without := func(on bool, what string) {
+		if on {
+			faults = append(faults, errors.New("pipeline stages: they do not go with "+what))
+		}
+	}
+	without(c.Speculative.On(), "speculative decoding")
+	without(c.Radix, "a radix cache")
+	without(c.Contiguous, "contiguous KV")
+	without(c.HostBlocks > 0, "swap space")
+	without(c.Connector != nil, "KV that is loaded or offloaded")
+	_, fair := c.Order.(sched.Fair)
+	without(fair, "an order that shares service among clients")
+	if p, ok := c.Scheduler.(sched.Pipelined); ok {
+		if err := p.Pipelined(); err != nil {
+			faults = append(faults, err)
+		}
+	} else if c.Scheduler != nil {
+		faults = append(faults, fmt.Errorf("pipeline stages: policy %T does not go with them", c.Scheduler))
+	}
+	return faults
+}

@@ -1,0 +1,230 @@
+package engine
+
+import (
+	"clifftop/sim/kv"
+	"clifftop/sim/sched"
+	"clifftop/workload"
+)
+
+// lookup remembers what the prefix cache holds of the head of the queue, so that a head that stays
+// blocked is not looked up again before something changes.
+type lookup struct {
+	valid   bool
+	request int64
+	epoch   uint64
+	fresh   blockHashes        // of a head that has no sequence yet,
+	begun   bool               // if it has been begun
+	blocks  []int32            // cached leading blocks
+	found   int32              // with one that may not be hit
+	held    int                // those referenced
+	most    int32              // the most blocks that may be found
+	text    []workload.Segment // scratch
+}
+
+// Waiting implements [sched.View].
+func (it *batchBuilder) Waiting(place int) (d sched.Waiting, ok bool) {
+	r := it.r
+	w := it.waiting(place)
+	if w == nil {
+		return
+	}
+	r.describe(w, &d)
+	switch {
+	case r.space.radix != nil:
+		r.cached(w, &d)
+	case r.mayHit(w):
+		r.lookUp(w, d.Known)
+		found := int32(len(r.space.look.blocks))
+		d.Cached = found * r.cfg.BlockSize
+		d.Held = r.space.look.held
+		d.Live = found < r.space.look.most && r.running.answers > 0 && w.req.SharesPrompt()
+	}
+	if r.conn != nil {
+		d.Loadable = r.loadable(w, &d)
+	}
+	return d, true
+}
+
+// waiting is the request at a place of the queue, or nil.
+func (it *batchBuilder) waiting(place int) *waiting {
+	if place > 0 {
+		it.looked = true
+		if it.r.cfg.Order != nil {
+			it.unsupported("Waiting beyond the head of an ordered queue")
+			return nil
+		}
+	}
+	w := it.r.queue.at(place)
+	if it.r.pipe != nil && it.r.pipe.holds(w) {
+		return nil
+	}
+	return w
+}
+
+// mayHit reports whether hashed blocks may hold what a waiting request begins with.
+func (r *Engine) mayHit(w *waiting) bool {
+	if w.seq != none {
+		return r.space.caching && r.seq(w.seq).phase != loaded
+	}
+	return r.space.caching && w.req.SharesPrompt()
+}
+
+// Beginning implements [sched.View].
+func (it *batchBuilder) Beginning(place int, tokens int32) (key uint64, ok bool) {
+	it.looked = it.looked || place > 0
+	w := it.r.queue.at(place)
+	if w == nil || it.r.known(w) < tokens {
+		return 0, false
+	}
+	return w.req.PrefixHash(tokens), true
+}
+
+// Path implements [sched.View].
+func (it *batchBuilder) Path(place int, to []int32) []int32 {
+	it.looked = it.looked || place > 0
+	r := it.r
+	w := r.queue.at(place)
+	if w == nil || r.space.radix == nil {
+		return to
+	}
+	return r.space.radix.Path(r.match(w, r.known(w)), to)
+}
+
+// describe tells of a request in the queue what does not depend on the cache. d is empty before.
+func (r *Engine) describe(w *waiting, d *sched.Waiting) {
+	q := &w.req
+	d.Request, d.User, d.Session, d.Class, d.Priority, d.Prompt = q.ID, q.User, q.Session, q.Class, q.Priority, q.InputTokens
+	d.Urgency = w.urgency()
+	d.Answer, d.MaxTokens = r.OutputOf(q), r.declaredOf(q)
+	d.Known = d.Prompt
+	if w.seq == none {
+		return
+	}
+	s := r.seq(w.seq)
+	d.Preempted, d.Generated = s.rec.Preemptions > 0, s.issued
+	d.Known += s.issued
+	switch {
+	case s.hosted > 0:
+		d.Computed = s.computed
+	case s.phase == loaded:
+		d.Computed, d.Held = s.computed, r.held(s)+s.windowed
+	}
+}
+
+// known is the length of a request in the queue, with the answer so far.
+func (r *Engine) known(w *waiting) int32 {
+	if w.seq == none {
+		return w.req.InputTokens
+	}
+	return w.req.InputTokens + r.seq(w.seq).issued
+}
+
+// lookUp finds the cached leading blocks of a waiting request. At least one of its known tokens
+// is always left to compute.
+func (r *Engine) lookUp(w *waiting, known int32) {
+	r.Settle()
+	l := &r.space.look
+	if l.valid && l.request == w.req.ID && l.epoch == r.space.pool.Epoch() {
+		return
+	}
+	keys := &l.fresh
+	if w.seq != none {
+		keys = &r.seq(w.seq).blockHashes
+	} else if !l.begun || l.request != w.req.ID {
+		keys.begin(r, &w.req)
+		l.begun = true
+	}
+	l.valid, l.request, l.epoch = true, w.req.ID, r.space.pool.Epoch()
+	l.most = (known - 1) / r.cfg.BlockSize
+	l.blocks = r.space.pool.Match(&keys.keys, keys.findable(l.most), l.blocks[:0])
+	l.found = int32(len(l.blocks))
+	if n := len(l.blocks); n > 0 && r.cfg.Speculative.DropsBlock() {
+		l.blocks = l.blocks[:n-1]
+	}
+	l.held = r.space.pool.Referenced(l.blocks)
+}
+
+// lostTokens is up to where s, which has just been given its cached blocks, would have found more but for evictions, and
+// from where on.
+func (r *Engine) lostTokens(s *sequence) (from, to int32) {
+	l := &r.space.look
+	lost := r.space.pool.Lost(&s.keys, l.found, s.findable(l.most))
+	return l.found * r.cfg.BlockSize, (l.found + lost) * r.cfg.BlockSize
+}
+
+// takeCached gives s, the head of the queue that was looked up last, its cached blocks, and returns
+// the number of tokens in them.
+func (r *Engine) takeCached(s *sequence) int32 {
+	if r.space.radix != nil {
+		return r.lockPrefix(s)
+	}
+	l := &r.space.look
+	s.lostFrom, s.lostTo = 0, 0
+	if !r.space.caching || !l.valid || l.request != s.rec.Request.ID {
+		return 0
+	}
+	l.valid = false
+	s.lostFrom, s.lostTo = r.lostTokens(s)
+	r.space.pool.Reference(l.blocks)
+	s.blocks = append(s.blocks[:0], l.blocks...)
+	s.registered = int32(len(l.blocks))
+	return s.registered * r.cfg.BlockSize
+}
+
+// blockHashes is the keys of the blocks of a sequence that can be found, made as they are asked for.
+type blockHashes struct {
+	keys     kv.Keys
+	walk     workload.BlockKeys
+	private  int32 // blocks from this one on can be met by no other request
+	indexOwn bool  // such are indexed too, to be found on the return after a preemption or by another attempt
+}
+
+// notPrivate is a value of private that no block reaches.
+const notPrivate = 1<<31 - 1
+
+// begin makes k that of a request, and keeps its room.
+func (k *blockHashes) begin(r *Engine, req *workload.Request) {
+	k.keys.Reset()
+	k.indexOwn = r.conn != nil && len(r.conn.tiers) > 0
+	k.private = 0
+	if req.SharesPrompt() {
+		k.private = notPrivate
+	}
+	k.walk = workload.NewBlockKeys(req, r.cfg.BlockSize)
+}
+
+// key returns the key of block i.
+func (k *blockHashes) key(i int32) uint64 {
+	k.make(i + 1)
+	return k.keys.At(i)
+}
+
+// findable is how many of the first n blocks can be found: those before the first that no other request can have, if such are not
+// indexed. Their keys are made.
+func (k *blockHashes) findable(n int32) int32 {
+	if k.indexOwn {
+		k.make(n)
+		return n
+	}
+	for k.keys.Len() < min(n, k.private) {
+		k.walkOn(n)
+	}
+	return min(n, k.private)
+}
+
+// make makes the keys of the first n blocks.
+func (k *blockHashes) make(n int32) {
+	for k.keys.Len() < n {
+		k.walkOn(n)
+	}
+}
+
+// walkOn makes the keys of the next blocks, of the first n at most.
+func (k *blockHashes) walkOn(n int32) {
+	known := k.keys.Len()
+	key, blocks, private := k.walk.NextRun(n - known)
+	if private && k.private == notPrivate {
+		k.private = known
+	}
+	k.keys.Add(key, blocks)
+}

@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"clifftop/workload"
+)
+
+// A queue longer than many chunks keeps its order, and lets go of what it has given out.
+func TestQueueChunks(t *testing.T) {
+	var q queue
+	pushed, popped := int64(0), int64(0)
+	for round := range 5 {
+		for range 3*fifoChunk + round {
+			q.push(&workload.Request{ID: pushed}, 0)
+			pushed++
+		}
+		for range 2*fifoChunk + 7*round {
+			if hasToken := q.head().req.ID; hasToken != popped {
+				t.Fatalf("head is request %d, want %d", hasToken, popped)
+			}
+			q.take(0)
+			popped++
+		}
+		if q.len() != int(pushed-popped) {
+			t.Fatalf("%d waiting, want %d", q.len(), pushed-popped)
+		}
+	}
+	for ; popped < pushed; popped++ {
+		if hasToken := q.head().req.ID; hasToken != popped {
+			t.Fatalf("head is request %d, want %d", hasToken, popped)
+		}
+		q.take(0)
+	}
+	if q.head() != nil || len(q.fresh.chunks) != 1 {
+		t.Fatalf("an empty queue has a head or %d chunks", len(q.fresh.chunks))
+	}
+}
+
+// Requests that left are passed over wherever they stand.
+func TestQueueRemove(t *testing.T) {
+	for _, byUrgency := range []bool{false, true} {
+		q := queue{byUrgency: byUrgency}
+		for id := range int64(6) {
+			q.push(&workload.Request{ID: id}, id%2)
+		}
+		q.pushHead(&workload.Request{ID: 9}, 3, -1)
+		for _, id := range []int64{9, 0, 3} {
+			q.remove(&workload.Request{ID: id})
+		}
+		want := []int64{1, 2, 4, 5}
+		if byUrgency {
+			want = []int64{2, 4, 1, 5}
+		}
+		for _, id := range want {
+			if hasToken := q.head().req.ID; hasToken != id {
+				t.Fatalf("by urgency %v: head is %d, want %d", byUrgency, hasToken, id)
+			}
+			q.take(0)
+		}
+		if q.len() != 0 || q.head() != nil {
+			t.Fatalf("%d waiting at the end", q.len())
+		}
+	}
+}
+
+// A first-come queue answers like a list, whatever is pushed, taken from its middle or gone.
+func TestQueuePlaces(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q queue
+		var list []int64
+		next := int64(0)
+		for range rapid.IntRange(1, 60).Draw(t, "operations") {
+			switch k := rapid.IntRange(0, 4).Draw(t, "operation"); {
+			case k == 0:
+				q.pushHead(&workload.Request{ID: next}, 0, 0)
+				list = slices.Insert(list, 0, next)
+				next++
+			case k <= 2:
+				for range rapid.SampledFrom([]int{1, fifoChunk - 1}).Draw(t, "many") {
+					q.pushTail(&workload.Request{ID: next}, none, 0)
+					list = append(list, next)
+					next++
+				}
+			case len(list) > 0:
+				i := rapid.IntRange(0, min(len(list), 600)-1).Draw(t, "place")
+				if k == 3 {
+					q.remove(&workload.Request{ID: list[i]})
+				} else {
+					q.at(i)
+					q.take(i)
+				}
+				list = slices.Delete(list, i, i+1)
+			}
+			i := rapid.IntRange(0, len(list)).Draw(t, "look")
+			if w := q.at(i); (w == nil) != (i == len(list)) || w != nil && w.req.ID != list[i] {
+				t.Fatalf("place %d of %d: %+v", i, len(list), w)
+			}
+			if q.len() != len(list) {
+				t.Fatalf("%d waiting, want %d", q.len(), len(list))
+			}
+		}
+	})
+}

@@ -1,0 +1,312 @@
+package engine
+
+import (
+	"math"
+	"slices"
+
+	"clifftop/sim/clock"
+)
+
+// What an iteration's end brings: tokens delivered, requests completed, clients found gone.
+
+// process delivers the tokens of the oldest iteration in flight and releases what it finished.
+func (r *Engine) process(f *iteration) {
+	if r.pipe != nil {
+		r.pipe.land(f)
+	}
+	for _, i := range f.firsts {
+		if s := r.seq(i); !s.over {
+			r.deliverFirst(s, f.end)
+		}
+	}
+	if r.space.caching {
+		r.registerHeld(f)
+	}
+	if r.conn != nil {
+		r.conn.computed(r, f)
+	}
+	r.deliverDrafts(f)
+	for _, i := range f.returns {
+		r.deliverAwaited(i)
+	}
+	if len(f.finishes)+len(f.computed) == 0 {
+		return
+	}
+	if len(f.finishes) > 0 {
+		r.Settle()
+	}
+	f.sortChunks()
+	for _, i := range f.finishes {
+		if s := r.seq(i); s.running() {
+			r.insertChunks(f, s.serial)
+		}
+		if slices.Contains(f.lasts, i) && r.keepsSeat(i, f) {
+			continue
+		}
+		r.complete(i, f)
+	}
+	r.insertChunks(f, math.MaxInt64)
+}
+
+// deliverFirst notes the first token after an admission.
+func (r *Engine) deliverFirst(s *sequence, end clock.Time) {
+	if r.handsOff(s) {
+		r.obs.Dropped(end, 1)
+		return
+	}
+	if s.rec.FirstToken == clock.Never {
+		s.rec.FirstToken = end
+		if s.rec.Left == clock.Never {
+			s.rec.ClientFirst = r.seen(end, s.firstPlace)
+		}
+		r.host.Began(&s.rec.Request, int32(r.index))
+	}
+	if s.phase == decoding || s.phase == speculating || s.phase == finishing {
+		r.stream(s)
+	}
+}
+
+// stream counts s, which runs, among those that have been delivered a token since their admission.
+func (r *Engine) stream(s *sequence) {
+	if !s.streamed {
+		s.streamed = true
+		r.levels.Decoding++
+	}
+}
+
+// deliverAwaited notes the token of sequence i that was in flight when it was admitted again.
+func (r *Engine) deliverAwaited(i int32) {
+	s := r.seq(i)
+	s.awaited = 0
+	r.stream(s)
+	if !r.space.caching {
+		return
+	}
+	computed := s.computed
+	if s.phase == decoding {
+		r.Settle()
+		computed = r.cohort.computed(s)
+	}
+	if s.joinBatch != math.MaxInt64 {
+		computed-- // that of the token that it was given since is not known
+	}
+	r.register(s, computed/r.cfg.BlockSize)
+}
+
+// keepsSeat handles sequence i, whose last token flight f brings, which the engine could not predict. If the next
+// iteration in flight has a part of it already, it keeps its seat and its blocks until that one has
+// been processed. It reports whether the sequence keeps its seat.
+func (r *Engine) keepsSeat(i int32, f *iteration) bool {
+	s := r.seq(i)
+	if !s.running() || r.inFlight.n == 1 || !r.partOf(r.inFlight.at(1), i) {
+		return false
+	}
+	r.answer(s, f.end)
+	if s.phase == prefilling { // it was preempted and admitted again
+		s.phase = finishing
+		r.running.prefills = without(r.running.prefills, i)
+	}
+	if next := r.inFlight.at(1); !slices.Contains(next.finishes, i) {
+		next.finishes = append(next.finishes, i)
+		r.sortBySerial(next.finishes)
+	}
+	return true
+}
+
+// partOf reports whether sequence i has a part in flight f.
+func (r *Engine) partOf(f *iteration, i int32) bool {
+	return r.seq(i).chunkBatch == f.number || r.emits(f, i)
+}
+
+// seen is when a client sees the token that is the rank-th of those of an iteration that ends at an instant.
+func (r *Engine) seen(end clock.Time, rank int32) clock.Time {
+	return r.link.delay(end).Add(r.cfg.NetworkOut + clock.Duration(rank)*r.cfg.StreamPerSequence)
+}
+
+// answer hands the client of s its last token.
+func (r *Engine) answer(s *sequence, end clock.Time) {
+	s.over = true
+	s.rec.LastToken = end
+	if s.rec.Left == clock.Never {
+		s.rec.ClientLast = r.seen(end, s.lastPlace)
+	}
+	if s.running() {
+		issued := s.issued
+		if s.phase == decoding {
+			issued += int32(r.steps(s) - s.joined)
+		}
+		r.running.remaining -= int64(s.declared - issued)
+	}
+	r.answered = true
+	if r.handsOff(s) {
+		return
+	}
+	if s.rec.Left == clock.Never && r.link.lostAt(end) && MayLeave(&s.rec.Request) {
+		r.leaveDuringLinkLoss(s)
+	}
+	r.host.Answered(&s.rec)
+}
+
+// complete ends sequence i with the results of flight f, which bring its last token, or one too many.
+func (r *Engine) complete(i int32, f *iteration) {
+	s := r.seq(i)
+	if !s.over {
+		r.answer(s, f.end)
+	} else if r.emits(f, i) {
+		r.obs.Dropped(f.end, 1)
+	}
+	s.rec.Tokens = s.output
+	switch s.phase {
+	case preempted:
+		r.leaveQueue(s)
+	case departed:
+		r.levels.Waiting--
+	default:
+		r.remember(s)
+		r.uncomputed -= s.promptLeft()
+		if r.conn != nil {
+			s.lease = r.conn.handoffs[s.rec.Request.ID].Lease
+		}
+		r.leaveRunning(i)
+	}
+	r.end(i)
+}
+
+// remember makes the cache learn what s, which is complete, has computed: all but the last token, unless it was
+// preempted and came back while that was in flight.
+func (r *Engine) remember(s *sequence) {
+	computed := s.computed
+	if s.phase == decoding {
+		computed = r.cohort.computed(s)
+	}
+	computed = min(computed, s.rec.Request.InputTokens+s.output-1)
+	if r.space.caching {
+		r.register(s, computed/r.cfg.BlockSize)
+	}
+	if r.space.radix != nil {
+		r.insert(s, computed)
+	}
+}
+
+// leaveQueue takes s, which was preempted, out of the queue.
+func (r *Engine) leaveQueue(s *sequence) {
+	r.queue.remove(&s.rec.Request)
+	r.levels.Waiting--
+	if s.hosted == 0 {
+		s.computed = 0
+	}
+	r.uncomputed -= s.promptLeft()
+	r.space.hosted -= s.hosted
+}
+
+// end tells that the life of sequence i is over and forgets it.
+func (r *Engine) end(i int32) {
+	s := r.seq(i)
+	s.rec.Released = r.now
+	r.answered = true
+	r.gpu.took += s.rec.GPU.Total()
+	switch {
+	case s.over && r.handsOff(s):
+		r.handOff(s)
+	case r.conn != nil:
+		r.conn.forgetHandoff(s.rec.Request.ID)
+		fallthrough
+	default:
+		r.host.Ended(&s.rec)
+	}
+	r.seqs.put(i)
+}
+
+// applyAborts removes the requests whose clients left.
+func (r *Engine) applyAborts() {
+	for _, id := range r.aborts {
+		p := r.host.Client(id)
+		switch {
+		case p == nil: // it ended meanwhile
+		case p.Seq == none:
+			r.levels.Waiting--
+			r.queue.remove(&p.Request)
+			r.uncomputed -= int64(p.Request.InputTokens)
+			if r.conn != nil {
+				r.conn.forgetHandoff(p.Request.ID)
+			}
+			r.host.Unserved(p, r.now)
+			r.answered = true
+		default:
+			r.cancel(p.Seq)
+		}
+	}
+	r.aborts = r.aborts[:0]
+}
+
+// cancel ends sequence i at a boundary, before the oldest flight is processed. Its tokens in flight
+// are not delivered.
+func (r *Engine) cancel(i int32) {
+	s := r.seq(i)
+	issued := s.issued
+	if s.phase == decoding {
+		issued += int32(r.steps(s) - s.joined)
+	}
+	for k := range r.inFlight.n {
+		f := r.inFlight.at(k)
+		if !r.emits(f, i) {
+			continue
+		}
+		tokens := r.tokensOf(s)
+		issued -= tokens
+		r.obs.Dropped(f.end, int(tokens))
+		f.firsts, f.finishes = without(f.firsts, i), without(f.finishes, i)
+		f.lasts, f.returns = without(f.lasts, i), without(f.returns, i)
+		f.emitters, f.verified = without(f.emitters, i), without(f.verified, i)
+	}
+	switch s.phase {
+	case preempted:
+		r.leaveQueue(s)
+	case departed:
+		r.levels.Waiting--
+	case loading, loaded:
+		r.leaveParked(i)
+	default:
+		r.Settle()
+		r.uncomputed -= s.promptLeft()
+		r.leaveRunning(i)
+	}
+	s.rec.Tokens = issued
+	r.end(i)
+}
+
+// emits reports whether flight f issues a token of sequence i.
+func (r *Engine) emits(f *iteration, i int32) bool {
+	if r.pipe != nil {
+		return r.pipe.emits(f, r.seq(i))
+	}
+	if f.partial {
+		for _, e := range f.emitters {
+			if e == i {
+				return true
+			}
+		}
+		return false
+	}
+	s := r.seq(i)
+	switch {
+	case r.cfg.Speculative.On():
+		return f.number == s.lastBatch
+	case f.number <= s.joinBatch:
+		return f.number == s.joinBatch || f.number == s.beforeJoin
+	case !f.stepped:
+		return false
+	}
+	return s.phase == decoding || f.number <= s.lastBatch
+}
+
+// tokensInFlight is the number of tokens of sequence i that are issued and not delivered.
+func (r *Engine) tokensInFlight(i int32) int32 {
+	var n int32
+	for k := range r.inFlight.n {
+		if r.emits(r.inFlight.at(k), i) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,94 @@
+package event
+
+import (
+	"clifftop/sim/clock"
+)
+
+// Span is a run of like iterations on one replica: the same sequences decode in each. Iterations
+// with prefill chunks are reported one at a time.
+type Span struct {
+	clock.Progression
+	// Replica is the number of the replica in its fleet.
+	Replica int
+	// Wait is how long the GPU stood idle before iteration 0 since the previous iteration. The
+	// first inter-token gap is longer by it.
+	Wait clock.Duration
+	// Decodes is the number of sequences that decode in each iteration. Each gains one token, or several with
+	// speculative decoding, at the iteration's end, and the gap since its previous one is as long as the iteration. In
+	// iteration 0 that holds for Gaps of them; the others are reported through Gap.
+	Decodes, Gaps int
+	// FirstTokens is the number of tokens produced at the iteration's end by sequences that completed a
+	// prefill: first tokens, and the next tokens of those resumed after a preemption.
+	FirstTokens int
+	// PrefillTokens are prompt tokens computed for the first time in each iteration;
+	// RecomputedTokens had been computed before a preemption.
+	PrefillTokens, RecomputedTokens int
+	// LostTokens are those of PrefillTokens that the prefix cache had, and lost: without evictions they would have been
+	// found. See [clifftop/sim/kv.RememberedEvictions] and, of a radix cache, [clifftop/sim/kv.RememberedLeaves].
+	LostTokens int
+	// Drafts are the tokens that each iteration verified beside those of the decodes, with speculative decoding, and
+	// Accepted those found right. They are produced too, but for Discarded ones past the end of an answer.
+	Drafts, Accepted, Discarded int
+	// PaddedRows are padding rows that each iteration computed, with a context of PaddedContext
+	// tokens in iteration 0 that grows by PaddedRows; PaddedTokens are the tokens by which chunks
+	// were padded, and dummy tokens of a rank that iterates in lock step with others. They
+	// cost time and are in no other count.
+	PaddedRows, PaddedTokens int
+	PaddedContext            int64
+	// SwappedBlocks is the number of KV blocks copied to and from host memory, and SwapFemtos the part of
+	// each iteration that the copies take, in femtoseconds.
+	SwappedBlocks int
+	SwapFemtos    int64
+	// HostFemtos is the part of iteration 0 in which the GPU waits for the host, in femtoseconds. It grows by
+	// HostSlope from each iteration to the next, which is negative where the host is being overtaken.
+	HostFemtos, HostSlope int64
+	// Carry is what was left over, in femtoseconds, when the time of the iterations before was shared out: see Share.
+	Carry int64
+	// Context and Shared are those of [clifftop/model.Batch] for iteration 0; Context grows by
+	// Decodes from each iteration to the next.
+	Context, Shared int64
+	// UsedBlocks is the number of referenced KV blocks after scheduling the last iteration.
+	UsedBlocks int
+	// BlockFemtos is the integral of referenced KV blocks over the iterations, in
+	// block-femtoseconds.
+	BlockFemtos clock.Uint128
+	// EmptyBlocks are those of UsedBlocks that hold nothing yet, since sequences reserved them ahead of need, and
+	// EmptyFemtos is their integral.
+	EmptyBlocks int
+	EmptyFemtos clock.Uint128
+	// Passages are those through the stages of a pipeline, in order; nil where there is none. The iteration is then told
+	// from where the one before it ended, or from its composition, to its own end, so that spans do not overlap, and
+	// each is alone in its span. The passages begin earlier where others were in flight.
+	Passages []Passage
+}
+
+// Passage is an iteration in a stage of a pipeline, which works for Femtos femtoseconds from Enter and a remainder of
+// femtoseconds on.
+type Passage struct {
+	Enter             clock.Time
+	Remainder, Femtos int64
+}
+
+// Leave is the end of the passage.
+func (p *Passage) Leave() clock.Time {
+	return p.Enter + clock.Time((p.Remainder+p.Femtos)/clock.FemtosPerPico)
+}
+
+// passing is the time of all passages.
+func (s *Span) passing() (femtos int64) {
+	for i := range s.Passages {
+		femtos += s.Passages[i].Femtos
+	}
+	return femtos
+}
+
+// Output is the number of answer tokens that an iteration produces.
+func (s *Span) Output() int { return s.Decodes + s.FirstTokens + s.Accepted - s.Discarded }
+
+// Computed is the number of tokens that an iteration computes, without padding.
+func (s *Span) Computed() int {
+	return s.Decodes + s.Drafts + s.PrefillTokens + s.RecomputedTokens
+}
+
+// Rejected is the number of them that were drafts of no use.
+func (s *Span) Rejected() int { return s.Drafts - s.Accepted + s.Discarded }

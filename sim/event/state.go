@@ -1,0 +1,19 @@
+package event
+
+// State is a stage of a replica's lifecycle.
+type State uint8
+
+// The states. Replicas are paid for in all of them but Off.
+const (
+	Ready    State = iota // it takes requests
+	Starting              // it has been asked for, and loads
+	Draining              // it takes no more requests, and serves those that it has
+	Down                  // it has failed, and will start again
+	Off                   // it does not exist
+	States                // the number of states
+)
+
+// String returns the state in lower case.
+func (s State) String() string {
+	return [...]string{"ready", "starting", "draining", "down", "off"}[s]
+}

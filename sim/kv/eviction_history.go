@@ -1,0 +1,145 @@
+package kv
+
+import "math/bits"
+
+// RememberedEvictions is the number of evicted blocks that a pool with hashed blocks remembers at least, by their keys; about
+// twice as many at most. That takes 2 MB where texts are long, and 50 MB if all keys are far from each other. What a radix cache
+// remembers is [RememberedLeaves].
+const RememberedEvictions = 1 << 19
+
+// evictionHistory is a set of keys that were evicted lately. It has two generations: when the young one is full, it takes the
+// place of the old one, which is forgotten. Both stand in one hash table: 64 keys, which are hashes, that differ in their last
+// bits are an entry.
+//
+// The table is larger than the processor's caches near by, so that nearly every entry takes its time to come. What is evicted
+// is therefore entered a batch at a time: the entries of a batch come side by side.
+type evictionHistory struct {
+	entries []historyEntry // as many as a power of two, at least a quarter of them empty
+	used    int
+	n       int // keys of the young generation
+	most    int // from which on it is full
+	batch   []historyEntry
+}
+
+// batchSize is the number of runs that are entered at a time.
+const batchSize = 32
+
+// historyEntry is the keys of the same high bits, with a bit for each. None are in an empty entry.
+type historyEntry struct {
+	high       uint64
+	young, old uint64
+}
+
+const (
+	runBits = 6
+	runSize = 1 << runBits
+)
+
+func (r *historyEntry) empty() bool { return r.young|r.old == 0 }
+
+func (g *evictionHistory) init(most int) {
+	*g = evictionHistory{most: most, entries: make([]historyEntry, 4*batchSize), batch: make([]historyEntry, 0, batchSize)}
+}
+
+// add enters some of the keys of a group of the index, those that have a bit in ats.
+func (g *evictionHistory) add(group uint64, ats uint8) {
+	high, keys := group>>(runBits-groupBits), uint64(ats)<<(group<<groupBits%runSize)
+	n := len(g.batch)
+	if n > 0 && g.batch[n-1].high == high {
+		g.batch[n-1].young |= keys
+		return
+	}
+	if n == cap(g.batch) {
+		g.enter()
+	}
+	g.batch = append(g.batch, historyEntry{high: high, young: keys})
+}
+
+// enter enters the batch into the table.
+func (g *evictionHistory) enter() {
+	if g.n >= g.most {
+		g.age()
+	}
+	if 4*(g.used+batchSize) > 3*len(g.entries) {
+		g.grow()
+	}
+	var first [batchSize]uint64 // what stood where each run is sought first
+	for i := range g.batch {
+		first[i] = g.entries[g.home(g.batch[i].high)].high
+	}
+	for i := range g.batch {
+		from := &g.batch[i]
+		to := &g.entries[g.home(from.high)]
+		if first[i] != from.high || to.high != from.high || to.empty() {
+			to = &g.entries[g.place(from.high)]
+		}
+		if to.empty() {
+			to.high = from.high
+			g.used++
+		}
+		before := to.young
+		to.young |= from.young
+		g.n += bits.OnesCount64(to.young ^ before)
+	}
+	g.batch = g.batch[:0]
+}
+
+// historyEntry is a bit for each key of the same high bits.
+func (g *evictionHistory) run(high uint64) uint64 {
+	r := &g.entries[g.place(high)]
+	keys := r.young | r.old
+	for i := range g.batch {
+		if g.batch[i].high == high {
+			keys |= g.batch[i].young
+		}
+	}
+	return keys
+}
+
+// none reports whether nothing was evicted yet.
+func (g *evictionHistory) none() bool { return g.used+len(g.batch) == 0 }
+
+func (g *evictionHistory) home(high uint64) int { return int(uint32(high)) & (len(g.entries) - 1) }
+
+// place is where the keys of high bits stand, or where they would.
+func (g *evictionHistory) place(high uint64) int {
+	i := g.home(high)
+	for r := &g.entries[i]; r.high != high && !r.empty(); r = &g.entries[i] {
+		i = (i + 1) & (len(g.entries) - 1)
+	}
+	return i
+}
+
+// age makes the young generation the old one.
+func (g *evictionHistory) age() {
+	// From behind an empty entry on, every one that stays finds a place that was emptied before it, or its own.
+	from := 0
+	for !g.entries[from].empty() {
+		from++
+	}
+	mask := len(g.entries) - 1
+	g.n, g.used = 0, 0
+	for k := range g.entries {
+		r := &g.entries[(from+k)&mask]
+		kept := historyEntry{high: r.high, old: r.young}
+		*r = historyEntry{}
+		g.keep(kept)
+	}
+}
+
+// grow doubles the table.
+func (g *evictionHistory) grow() {
+	all := g.entries
+	g.entries, g.used = make([]historyEntry, 2*len(all)), 0
+	for _, r := range all {
+		g.keep(r)
+	}
+}
+
+// keep enters an entry, unless it is empty.
+func (g *evictionHistory) keep(r historyEntry) {
+	if !r.empty() {
+		g.entries[g.place(r.high)] = r
+		g.used++
+	}
+}

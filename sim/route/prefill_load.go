@@ -1,0 +1,38 @@
+package route
+
+import "clifftop/workload"
+
+// prefillLoad counts prompt tokens that endpoints were sent and have not turned into a first token: what is left to prefill there, as
+// far as one router knows.
+type prefillLoad struct {
+	tokens  []int64         // by replica
+	charged map[int64]int32 // by request
+}
+
+// of is the backlog of a replica.
+func (b *prefillLoad) of(replica int) int64 {
+	if replica >= len(b.tokens) {
+		return 0
+	}
+	return b.tokens[replica]
+}
+
+// add counts so many tokens of r.
+func (b *prefillLoad) add(replica int, r *workload.Request, tokens int32) {
+	for replica >= len(b.tokens) {
+		b.tokens = append(b.tokens, 0)
+	}
+	if b.charged == nil {
+		b.charged = make(map[int64]int32)
+	}
+	b.tokens[replica] += int64(tokens)
+	b.charged[r.ID] = tokens
+}
+
+// done takes r out, if it is in.
+func (b *prefillLoad) done(replica int, r *workload.Request) {
+	if tokens, ok := b.charged[r.ID]; ok {
+		b.tokens[replica] -= int64(tokens)
+		delete(b.charged, r.ID)
+	}
+}

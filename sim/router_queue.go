@@ -1,0 +1,75 @@
+package sim
+
+import (
+	"clifftop/internal/pq"
+	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
+	"clifftop/workload"
+)
+
+// Requests at the router while no replica takes them.
+
+// unreachable reports whether requests that are sent to a replica fail: that routers know it as ready does not say
+// that it is.
+func (e *Simulation) unreachable(to int32) bool { return e.lifecycle != nil && !e.reachable(int(to)) }
+
+// undeliverable deals with a request that the router cannot deliver: to a replica that cannot be reached it fails, and where
+// there is none it waits or is rejected. ref is its place in pending, if it has one.
+func (e *Simulation) undeliverable(r *workload.Request, to, ref int32) {
+	most := e.lifecycle.RouterQueue
+	rejects := most < 0 || most > 0 && e.levels.Held >= most
+	if ref != notPending && (to != noReplica || rejects) {
+		e.vacant = append(e.vacant, ref)
+	}
+	switch {
+	case to != noReplica:
+		e.sent(r, to)
+		e.disconnect(r, to, clock.Never)
+	case rejects:
+		e.levels.System--
+		e.refuse(r, noReplica, event.NotReady)
+	default:
+		if ref == notPending {
+			ref = e.addPending(r, noReplica)
+		}
+		e.lifecycle.held = append(e.lifecycle.held, ref)
+		e.levels.Held++
+		if p := e.clients.Find(r.ID); p != nil {
+			p.Held = true
+		}
+	}
+}
+
+// release sends the requests that wait at the router, as far as replicas take them.
+func (e *Simulation) release() {
+	still := e.lifecycle.held[:0]
+	for _, ref := range e.lifecycle.held {
+		held := &e.pending[ref]
+		r := &held.Request
+		p := e.clients.Find(r.ID)
+		if engine.MayLeave(r) && p == nil { // its client left
+			e.vacant = append(e.vacant, ref)
+			continue
+		}
+		to := e.route(r)
+		if to == noReplica {
+			still = append(still, ref)
+			continue
+		}
+		e.levels.Held--
+		if p != nil {
+			p.Held = false
+		}
+		if e.unreachable(to) {
+			e.undeliverable(r, to, ref)
+			continue
+		}
+		held.to = to
+		e.sent(r, to)
+		x := e.replicas[to]
+		x.Delay(r, e.now.Sub(r.Arrival.Add(e.networkIn)))
+		e.frontend.Push(pq.Item[int32]{Key: int64(e.now.Add(x.Handling(r))), Tie: r.ID, Value: ref})
+	}
+	e.lifecycle.held = still
+}

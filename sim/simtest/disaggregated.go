@@ -1,0 +1,252 @@
+package simtest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"clifftop/sim"
+	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
+	"clifftop/sim/route"
+	"clifftop/sim/simtest/naive"
+)
+
+// VerifyDisaggregated runs a policy on random fleets in which some replicas compute prompts for others, and that are there for
+// ever or crash, drain, are slow, lose their link and are scaled. It demands that no request is lost, whatever clients do; and
+// where clients stay, that every life of every replica is that of the naive engine, with leases and loads that end as
+// those of others say, and all transfers on one network.
+func VerifyDisaggregated(t testing.TB, p Policy) {
+	t.Helper()
+	seen := make(map[string]int)
+	rapid.Check(t, func(t *rapid.T) {
+		d := drawer{t}
+		c := p.DrawTiers(t)
+		f := d.disaggregated(&c)
+		alone := !d.once("clients react", 4)
+		if alone { // what a replica does must not change what its clients ask for
+			c.users, c.retries = 0, Retries{}
+			for i := range c.requests {
+				c.requests[i].Client = nil
+			}
+			for i := range f.Replicas {
+				f.Replicas[i].NetworkIn = 0
+			}
+		}
+		n := len(f.Replicas)
+		again := slices.Clone(f.Replicas)
+		config := func(i int) engine.Config {
+			cfg := again[i]
+			cfg.Scheduler = c.Config().Scheduler
+			return cfg
+		}
+		if d.once("lives", 4) {
+			f.Lifecycle = nil
+		} else {
+			f.Lifecycle.Renew = config
+		}
+		for i := range f.Replicas {
+			f.Replicas[i] = config(i)
+			f.Replicas[i].MaxSpan = rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "max span")
+		}
+		w := &disaggregatedRecorder{lifecycleRecorder: newLifecycleRecorder(n), prompts: newRecordingRouter(), answers: newRecordingRouter()}
+		f.Routers, f.Disaggregation.Decoders = []route.Router{w.prompts}, []route.Router{w.answers}
+		src := c.Source()
+		e, err := sim.NewFleet(f, src, w)
+		if err == nil {
+			err = e.Run(context.Background())
+		}
+		describe := func() string {
+			return fmt.Sprintf("%+v\n%+v\ntiers %+v, pull %d, fails %v, block of %d bytes\n%v", *f.Disaggregation, f.Lifecycle, f.Replicas[0].Connector.Tiers,
+				f.Replicas[0].Connector.PullPercent, f.Replicas[0].Connector.FailLost, f.Replicas[0].Connector.BlockBytes, c)
+		}
+		if err != nil {
+			t.Fatalf("%v\n%v", err, describe())
+		}
+		if err := checkConserved(&w.Recorder, src); err != nil {
+			t.Fatalf("%v\n%v", err, describe())
+		}
+		count(seen, &w.Recorder)
+		for i := range w.Records {
+			rec := &w.Records[i]
+			if asked := src.list[src.origin[src.sent[rec.Request.ID]]].OutputTokens; rec.Request.OutputTokens != asked {
+				t.Fatalf("request %d: asks for %d tokens, and not for %d\n%v", rec.Request.ID, rec.Request.OutputTokens, asked, describe())
+			}
+			if rec.HandedOver {
+				seen["handed over, "+rec.Outcome.String()]++
+			}
+		}
+		if !alone {
+			return
+		}
+		if diff := w.compare(&f, src, config, seen); diff != "" {
+			t.Fatalf("%s\n%v", diff, describe())
+		}
+	})
+	t.Log(seen)
+}
+
+// divided draws the replicas of a fleet that divide the work of a case, and their lives.
+func (d drawer) disaggregated(c *Case) (f sim.Fleet) {
+	step := c.step()
+	some := func(name string, most int) clock.Duration {
+		return step * clock.Duration(d.between(name, 0, 4*most)) / 4
+	}
+	prefills, decodes := d.between("prefills", 1, 3), d.between("decodes", 1, 3)
+	x := &sim.Disaggregation{
+		Prefills: prefills, Hop: 1 + some("hop", 3), Latency: clock.Duration(d.one("latency", 0, 0, 1, 9)) * step / 4,
+		Layers: int64(d.one("layers", 0, 4)), MinTokens: int32(d.one("min tokens", 0, 0, 20)), MaxBacklog: int64(d.one("backlog", 0, 0, 200)),
+	}
+	if d.once("lease", 2) {
+		x.Lease = 1 + some("lease", 40)
+	}
+	if d.once("no tiers", 2) {
+		c.config.Connector.Tiers = nil
+	}
+	connector := *c.config.Connector
+	links := connector.Links
+	connector.Handoff, connector.Links = nil, nil
+	for i := range prefills + decodes {
+		cfg := c.config
+		cfg.Connector, cfg.Check = &connector, true
+		link := links[d.of("link", len(links))]
+		if i < prefills {
+			x.Egress, cfg.MaxTokens = append(x.Egress, link), 0
+		} else {
+			x.Ingress = append(x.Ingress, link)
+		}
+		f.Replicas = append(f.Replicas, cfg)
+	}
+	f.Disaggregation, f.Lifecycle = x, d.lifecycle(prefills+decodes, nil, step)
+	for i := range f.Lifecycle.Failures {
+		if k := &f.Lifecycle.Failures[i]; k.Replica == prefills && k.Kind <= sim.Drain { // somebody has to be left to answer
+			k.For++
+		}
+	}
+	if s := f.Lifecycle.Scalers; s != nil {
+		one, other := s[0], s[0]
+		one.Last, one.Most, one.Initial = prefills-1, prefills, min(one.Initial, prefills)
+		other.First, other.Most, other.Initial = prefills, decodes, min(other.Initial, decodes)
+		mood := *one.Policy.(*randomAutoscaler)
+		one.Policy, mood.most = &randomAutoscaler{step: mood.step, seed: mood.seed, most: prefills}, decodes
+		other.Policy = &mood
+		f.Lifecycle.Scalers = []sim.Scaler{one, other}
+	}
+	return f
+}
+
+// disaggregatedRecorder is a tape of a fleet that divides work, with its routers.
+type disaggregatedRecorder struct {
+	*lifecycleRecorder
+	prompts, answers *recordingRouter
+}
+
+func newRecordingRouter() *recordingRouter {
+	return &recordingRouter{Bound: route.Bind(new(route.RoundRobin)), sent: make(map[int64]clock.Time)}
+}
+
+// compare describes how the lives of replicas differ from those of naive engines that are sent the same.
+func (w *disaggregatedRecorder) compare(f *sim.Fleet, src *Requests, config func(int) engine.Config, seen map[string]int) string {
+	d := naive.NewDisaggregated(*f.Disaggregation)
+	tiers := make([][]*naive.Tier, len(f.Replicas))
+	for i := range f.Replicas {
+		tiers[i] = make([]*naive.Tier, len(f.Replicas[i].Connector.Tiers))
+		for _, l := range w.lives[i] {
+			w.story(d, f, i, l)
+		}
+	}
+	d.Released = w.unanswered(d.Prefills)
+	tapes := make(map[*naive.Part]*StepRecorder)
+	begin := func(p *naive.Part) {
+		life := naive.Lifetime{Crash: clock.Never, Tiers: tiers[p.Replica]}
+		if f.Lifecycle != nil {
+			life.Slow = slowness(f.Lifecycle, p.Replica)
+		}
+		l := w.lives[p.Replica][slices.Index(d.Lives[p.Replica], p)]
+		list := newReplay(l.recording.Arrivals, src)
+		list.sent = w.sentTo(p)
+		tapes[p] = new(StepRecorder)
+		p.Start(config(p.Replica), list.list, list, tapes[p], life)
+	}
+	if err := d.Run(begin); err != nil {
+		return err.Error()
+	}
+	for i := range d.Lives {
+		dark := f.Lifecycle != nil && losesLink(f.Lifecycle, i)
+		for k, p := range d.Lives[i] {
+			l := w.lives[i][k]
+			if !p.Begun() {
+				return fmt.Sprintf("life %d of replica %d has not begun", k, i)
+			}
+			tape := &tapes[p].Recorder
+			for k := range tape.Arrivals {
+				if r := &tape.Arrivals[k].Request; p.Prefills() {
+					r.OutputTokens = p.Answers[r.ID]
+				}
+			}
+			if diff := l.diff(tape, i, dark); diff != "" {
+				return fmt.Sprintf("life %d of replica %d of %d, naive and in the fleet: %s", k, i, len(d.Lives), diff)
+			}
+			if len(l.recording.Iterations) > 0 {
+				seen[fmt.Sprintf("lives %d that served", min(k, 2))]++
+			}
+			seen["cut off"] += p.Cut
+		}
+	}
+	return ""
+}
+
+// story adds a life to the naive fleet, and removes from its tape what its engine never saw.
+func (w *disaggregatedRecorder) story(d *naive.Disaggregated, f *sim.Fleet, i int, l *replicaLife) {
+	ends := l.crash
+	if f.Lifecycle != nil && f.Lifecycle.Grace > 0 && l.drain != clock.Never {
+		ends = min(ends, l.drain.Add(f.Lifecycle.Grace))
+	}
+	p := d.AddLife(i, l.begins, l.drain, ends)
+	gone := make(map[int64]bool)
+	l.recording.Records = slices.DeleteFunc(l.recording.Records, func(rec event.Record) bool {
+		id := rec.Request.ID
+		at := w.sentTo(p)[id]
+		gone[id] = gone[id] || rec.Outcome == event.Failed && rec.Released == at && (at == l.crash || at < l.ready || unreachable(f.Lifecycle, i, at))
+		return gone[id] || p.Prefills() && rec.HandedOver // and ended at the router
+	})
+	l.recording.Arrivals = slices.DeleteFunc(l.recording.Arrivals, func(a Arrival) bool { return gone[a.Request.ID] })
+}
+
+// sentTo is when requests were sent to replicas of the kind of p.
+func (w *disaggregatedRecorder) sentTo(p *naive.Part) map[int64]clock.Time {
+	if p.Prefills() {
+		return w.prompts.sent
+	}
+	return w.answers.sent
+}
+
+// unreachable says that a replica cannot be reached at an instant, though it is there.
+func unreachable(lives *sim.Lifecycle, replica int, at clock.Time) bool {
+	return lives != nil && slices.ContainsFunc(lives.Failures, func(f sim.Failure) bool {
+		return f.Kind == sim.LinkLoss && f.Replica == replica && f.At <= at && at < f.At.Add(f.For)
+	})
+}
+
+// unanswered are the requests that were handed over and that no replica has for an answer, and when they ended.
+func (w *disaggregatedRecorder) unanswered(prefills int) map[int64]clock.Time {
+	ends := make(map[int64]clock.Time)
+	served := make(map[int64]bool)
+	for _, lives := range w.lives[prefills:] {
+		for _, l := range lives {
+			for _, a := range l.recording.Arrivals {
+				served[a.Request.ID] = true
+			}
+		}
+	}
+	for i := range w.Records {
+		if rec := &w.Records[i]; rec.HandedOver && !served[rec.Request.ID] {
+			ends[rec.Request.ID] = rec.Released
+		}
+	}
+	return ends
+}

@@ -1,0 +1,103 @@
+package naive
+
+import (
+	"clifftop/sim/clock"
+	"clifftop/sim/event"
+	"clifftop/workload"
+)
+
+// timeout is how long after the request the client of s leaves if it is sent nothing more, and how it ends then; ok is
+// false if it never does. Of limits that are equal the first one counts.
+func (s *sequence) timeout() (after clock.Duration, how workload.Ending, ok bool) {
+	c := s.rec.Request.Client
+	limits := []struct {
+		after clock.Duration
+		how   workload.Ending
+	}{{c.Timeout, workload.TimedOut}, {c.Cancel, workload.Cancelled}, {c.FirstTimeout, workload.TimedOutFirst}}
+	if s.delivered > 0 {
+		limits = limits[:2]
+	}
+	for _, l := range limits {
+		if l.after > 0 && (!ok || l.after < after) {
+			after, how, ok = l.after, l.how, true
+		}
+	}
+	return after, how, ok
+}
+
+// nextTimeout is the request whose client is next to be settled to leave, or to be heard to have left, and when; of
+// those of one instant that with the lowest ID. It is nil, at no time, if there is none.
+func (n *Engine) nextTimeout() (next *sequence, at clock.Time) {
+	at = clock.Never
+	consider := func(s *sequence, t clock.Time) {
+		if next == nil || t < at || t == at && s.rec.Request.ID < next.rec.Request.ID {
+			next, at = s, t
+		}
+	}
+	for _, s := range n.patient {
+		if after, _, ok := s.timeout(); ok {
+			consider(s, max(s.rec.Request.Arrival, s.rec.Request.Arrival.Add(after-n.cfg.NetworkOut)))
+		}
+	}
+	for _, s := range n.aborting {
+		consider(s, s.told)
+	}
+	return next, at
+}
+
+// handleTimeout lets the next client leave, or be heard, if that is by the instant by, and says whether it was.
+func (n *Engine) handleTimeout(by clock.Time) bool {
+	s, at := n.nextTimeout()
+	if s == nil || at > by {
+		return false
+	}
+	if !s.clientLeft() {
+		n.timeOut(s, at)
+	} else {
+		n.receiveAbort(s, at)
+	}
+	return true
+}
+
+// timeOut tells the source at the instant at that the client of s leaves, or will.
+func (n *Engine) timeOut(s *sequence, at clock.Time) {
+	after, how, _ := s.timeout()
+	n.patient = without(n.patient, s)
+	s.rec.Left = s.rec.Request.Arrival.Add(after)
+	n.notifyClient(s, workload.End{How: how, At: s.rec.Left, First: s.rec.ClientFirst, Tokens: s.delivered})
+	s.told = s.rec.Left.Add(n.cfg.NetworkIn)
+	switch {
+	case s.rec.Request.Client.Silent:
+	case s.told > at:
+		n.aborting = append(n.aborting, s)
+	default:
+		n.receiveAbort(s, at)
+	}
+}
+
+// receiveAbort lets the server hear that the client of s has left. The engine acts at its next boundary.
+func (n *Engine) receiveAbort(s *sequence, at clock.Time) {
+	n.aborting = without(n.aborting, s)
+	for _, waiting := range n.frontEnd {
+		if waiting == s {
+			n.frontEnd = without(n.frontEnd, s)
+			n.finish(s, event.TimedOut, at)
+			return
+		}
+	}
+	n.left = append(n.left, s)
+}
+
+// refuse ends s, which the server does not take in.
+func (n *Engine) refuse(s *sequence, why event.Refusal, how workload.Ending, at clock.Time) {
+	if s.rec.Refusal = why; !s.clientLeft() {
+		n.notifyClient(s, workload.End{How: how, At: at.Add(n.cfg.NetworkOut), First: clock.Never})
+	}
+	n.finish(s, event.Rejected, at)
+}
+
+// notifyClient tells the source how s ended for its client.
+func (n *Engine) notifyClient(s *sequence, end workload.End) {
+	s.rec.Ending = end.How
+	s.rec.Again = n.src.Done(&s.rec.Request, end)
+}

@@ -1,0 +1,295 @@
+package naive
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"clifftop/sim"
+	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
+	"clifftop/workload"
+)
+
+// divided is replicas some of which compute prompts for the others, plainly: a naive engine for each life of each, and one
+// network for all. Which replica is sent what, and when lives begin, it is told.
+type Disaggregated struct {
+	sim.Disaggregation
+	network  *Network
+	Lives    [][]*Part // by replica, in order
+	present  []int     // which of them is there, or was last
+	computed map[int64]*computed
+	// Released holds the requests that end without a decode replica, and when: their KV need not be kept any longer.
+	Released map[int64]clock.Time
+}
+
+// computed is a request whose prompt was computed by a replica for another.
+type computed struct {
+	rec event.Record
+	by  *Part
+}
+
+// Part is the life of a replica that does a part of the work on requests.
+type Part struct {
+	*Engine
+	of      *Disaggregated
+	Replica int
+	begins  clock.Time
+	drains  clock.Time
+	ends    clock.Time // it crashes, or its time to drain is over
+	over    bool
+	Cut     int             // loads from it that it ended
+	Answers map[int64]int32 // tokens that the clients of prompts want
+}
+
+// NewDisaggregated has the links of replicas, and no lives yet.
+func NewDisaggregated(d sim.Disaggregation) *Disaggregated {
+	x := &Disaggregated{Disaggregation: d, network: new(Network), computed: make(map[int64]*computed)}
+	x.network.Bandwidth = slices.Concat(d.Egress, d.Ingress)
+	for range x.network.Bandwidth {
+		x.Lives, x.present = append(x.Lives, nil), append(x.present, 0)
+	}
+	return x
+}
+
+// AddLife appends a life of a replica: from begins on, draining at drains, and stopped at ends.
+func (d *Disaggregated) AddLife(replica int, begins, drains, ends clock.Time) *Part {
+	p := &Part{of: d, Replica: replica, begins: begins, drains: drains, ends: ends}
+	d.Lives[replica] = append(d.Lives[replica], p)
+	return p
+}
+
+// Begun reports whether the life has an engine.
+func (p *Part) Begun() bool { return p.Engine != nil }
+
+// Prefills says that it computes prompts for others.
+func (p *Part) Prefills() bool { return p.Replica < p.of.Prefills }
+
+// Start makes the engine of a life, with the tiers that the one before has left. The source sends the requests, and a prefill
+// replica computes one output token of each: start writes that into the list.
+func (p *Part) Start(cfg engine.Config, requests []workload.Request, src workload.Source, obs event.Observer, life Lifetime) {
+	connector := *cfg.Connector
+	connector.Handoff, cfg.Connector = p.leg, &connector
+	if p.Prefills() {
+		p.Answers = make(map[int64]int32)
+		for i := range requests {
+			r := &requests[i]
+			p.Answers[r.ID], r.OutputTokens = r.OutputTokens, 1
+		}
+	}
+	p.Engine = newEngine(cfg, src, obs, life, p.of.network)
+	p.Engine.part = p
+}
+
+// leg is what the replica does of a request.
+func (p *Part) leg(r *workload.Request) (leg engine.Handoff) {
+	switch c := p.of.computed[r.ID]; {
+	case p.Prefills():
+		if leg.Lease = p.of.Lease; leg.Lease == 0 {
+			leg.Lease = clock.MaxRun
+		}
+	case c != nil:
+		leg.Remote = engine.Remote{Tokens: r.InputTokens, Layers: p.of.Layers, Latency: p.of.Latency, Path: []int32{int32(c.by.Replica), int32(p.Replica)}}
+	}
+	return leg
+}
+
+// computedBefore is how much of a request was computed before it came here.
+func (p *Part) computedBefore(r *workload.Request) int32 {
+	if p.source(r) == nil {
+		return 0
+	}
+	return r.InputTokens
+}
+
+// source is who computed the prompt of a request; nil if nobody did.
+func (p *Part) source(r *workload.Request) *Part {
+	if c := p.of.computed[r.ID]; c != nil && !p.Prefills() {
+		return c.by
+	}
+	return nil
+}
+
+// keeps says that the KV of a request is kept for another replica.
+func (p *Part) keeps(id int64, at clock.Time) bool {
+	return slices.ContainsFunc(p.remote.leases, func(l *lease) bool { return l.seq.rec.Request.ID == id && l.until > at })
+}
+
+// release ends the lease of a request.
+func (p *Part) release(id int64, at clock.Time) {
+	for _, l := range p.remote.leases {
+		if l.seq.rec.Request.ID == id {
+			l.until = min(l.until, at)
+		}
+	}
+}
+
+// ended takes the end of a request at this replica, and says whether that is all that anybody learns of it.
+func (p *Part) ended(s *sequence, at clock.Time) bool {
+	id := s.rec.Request.ID
+	if p.Prefills() {
+		s.rec.Request.OutputTokens = p.Answers[id]
+		if s.rec.Outcome == event.Completed {
+			p.of.computed[id] = &computed{s.rec, p}
+			p.obs.Dropped(at, 1) // the token is for nobody
+		}
+		return s.rec.Outcome == event.Completed
+	}
+	if c := p.of.computed[id]; c != nil {
+		c.by.release(id, at)
+		c.join(&s.rec)
+	}
+	return false
+}
+
+// join makes one record of two.
+func (c *computed) join(rec *event.Record) {
+	first, g := &c.rec, &rec.GPU
+	rec.HandedOver, rec.PrefilledBy = true, c.by.Replica
+	rec.Between = min(rec.Queued, rec.Released).Sub(first.Released)
+	rec.Queued, rec.Scheduled, rec.PassedOver = first.Queued, first.Scheduled, first.PassedOver
+	rec.CachedTokens, rec.LaterCachedTokens = first.CachedTokens, rec.LaterCachedTokens+first.LaterCachedTokens
+	rec.LoadedTokens, rec.Loading = first.LoadedTokens, first.Loading
+	rec.RecomputedTokens += first.RecomputedTokens
+	rec.LostTokens += first.LostTokens
+	rec.Preemptions += first.Preemptions
+	g.Prefill, g.Recomputed, g.Lost = g.Prefill+first.GPU.Prefill, g.Recomputed+first.GPU.Recomputed, g.Lost+first.GPU.Lost
+	g.Decode, g.Drafts = g.Decode+first.GPU.Decode, g.Drafts+first.GPU.Drafts
+}
+
+// active are the replicas whose present life is not over.
+func (d *Disaggregated) active() (list []*Part) {
+	for i, k := range d.present {
+		if k < len(d.Lives[i]) && d.Lives[i][k].Engine != nil && !d.Lives[i][k].over {
+			list = append(list, d.Lives[i][k])
+		}
+	}
+	return list
+}
+
+// next is the next instant at which anything happens, or Never.
+func (d *Disaggregated) next() clock.Time {
+	at := d.network.Next()
+	for _, t := range d.Released {
+		at = min(at, t)
+	}
+	for i, k := range d.present {
+		if p := d.Lives[i][k]; p.over && k+1 < len(d.Lives[i]) {
+			at = min(at, d.Lives[i][k+1].begins)
+		}
+	}
+	for _, p := range d.active() {
+		at = min(at, p.nextClientInstant(), p.ends)
+		if p.drains > d.network.now {
+			at = min(at, p.drains)
+		}
+		if len(p.inFlight) > 0 {
+			at = min(at, p.inFlight[0].end)
+		} else if p.due(d.network.now) {
+			at = min(at, d.network.now)
+		}
+		for _, l := range p.remote.leases {
+			if l.until > d.network.now && l.until < clock.Time(clock.MaxRun) {
+				at = min(at, l.until)
+			}
+		}
+	}
+	return at
+}
+
+// Run follows all lives to their ends.
+func (d *Disaggregated) Run(begin func(*Part)) error {
+	for i := range d.Lives {
+		begin(d.Lives[i][0])
+	}
+	d.noteArrivals(nil, 0) // some are not there at first
+	for turns := 0; ; turns++ {
+		at := d.next()
+		if at == clock.Never {
+			return nil
+		}
+		if turns > mostIterations {
+			return fmt.Errorf("at %v: after %d turns the naive fleet seems to get nowhere", at, turns)
+		}
+		arrived := d.network.To(at)
+		for _, p := range d.active() {
+			if p.ends <= at {
+				p.end(at, true)
+			}
+		}
+		for i, k := range d.present {
+			if p := d.Lives[i][k]; p.over && k+1 < len(d.Lives[i]) && d.Lives[i][k+1].begins <= at {
+				d.present[i]++
+				begin(d.Lives[i][k+1])
+			}
+		}
+		maps.DeleteFunc(d.Released, func(request int64, t clock.Time) bool {
+			if c := d.computed[request]; t <= at && c != nil {
+				c.by.release(request, at)
+			}
+			return t <= at
+		})
+		d.noteArrivals(arrived, at)
+		if err := d.act(at); err != nil {
+			return err
+		}
+		for _, p := range d.active() {
+			p.reportLevels(at)
+		}
+	}
+}
+
+// noteArrivals takes what has arrived, and lets lives end that have nothing left to do.
+func (d *Disaggregated) noteArrivals(arrived []*Transfer, at clock.Time) {
+	for _, p := range d.active() {
+		p.Engine.noteArrivals(arrived, at)
+	}
+	for _, p := range d.active() {
+		copies := slices.ContainsFunc(p.remote.tiers, func(t *tier) bool { return t.Persistent && t.copies != nil })
+		leases := slices.ContainsFunc(p.remote.leases, func(l *lease) bool { return l.until > at })
+		if p.drains <= at && p.system == 0 && p.nextClientInstant() == clock.Never && !copies && !leases {
+			p.reportLevels(at)
+			p.end(at, false)
+		}
+	}
+}
+
+// act lets the replicas have their turns at an instant, always the first that has one.
+func (d *Disaggregated) act(at clock.Time) error {
+	for _, p := range d.active() {
+		p.clients(at)
+	}
+	for {
+		list := d.active()
+		i := slices.IndexFunc(list, func(p *Part) bool { return p.acts(at, p.due(at)) })
+		if i < 0 {
+			return nil
+		}
+		if err := list[i].act(at); err != nil {
+			return err
+		}
+		d.noteArrivals(d.network.To(at), at)
+	}
+}
+
+// end ends the life at hand: nothing goes to it any more, nor from it.
+func (p *Part) end(at clock.Time, crashed bool) {
+	if p.over = true; crashed {
+		p.crash(at)
+		p.reportLevels(at)
+	}
+	p.leaveTiers(crashed)
+	p.stopTransfers(at)
+	p.remote.leases = nil
+	for _, other := range p.of.active() {
+		for _, l := range other.remote.loads {
+			if l.from != p || len(l.parts) == 0 {
+				continue
+			}
+			p.of.network.Stop(l.parts[0])
+			l.parts, l.fails = nil, true
+			p.Cut++
+		}
+	}
+}

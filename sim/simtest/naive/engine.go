@@ -1,0 +1,443 @@
+package naive
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
+	"clifftop/sim/sched"
+	"clifftop/workload"
+)
+
+// Run runs the engine described by cfg, sequence by sequence, until the source is exhausted and
+// the system has drained. Every iteration is composed by the policy anew, and reported as a span of
+// its own, and in detail if obs is a [event.StepObserver].
+func Run(cfg engine.Config, src workload.Source, obs event.Observer) error {
+	return RunLifetime(cfg, src, obs, Lifetime{Crash: clock.Never})
+}
+
+// RunLifetime is [Run] for an engine that may be slow at times, and crash.
+func RunLifetime(cfg engine.Config, src workload.Source, obs event.Observer, life Lifetime) error {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	n := newEngine(cfg, src, obs, life, new(Network))
+	err := n.run()
+	n.end()
+	return err
+}
+
+// newEngine is an engine whose KV elsewhere goes over a network.
+func newEngine(cfg engine.Config, src workload.Source, obs event.Observer, life Lifetime, network *Network) *Engine {
+	n := &Engine{life: life, cfg: cfg, src: src, obs: event.Join(obs), kv: newStore(&cfg), accounts: newAccounts(cfg.Order), depth: 1, byID: make(map[int64]*sequence), lastComposed: -1}
+	if cfg.Connector != nil && life.Tiers == nil {
+		n.life.Tiers = make([]*Tier, len(cfg.Connector.Tiers))
+	}
+	n.remote = newRemoteKV(n, network)
+	if cfg.AsyncScheduling {
+		n.depth = 2
+	}
+	if n.pipeline = newPipeline(&cfg); n.pipeline != nil {
+		n.depth = cfg.Stages
+	}
+	return n
+}
+
+// naive is the state of a run.
+type Engine struct {
+	life  Lifetime
+	cfg   engine.Config
+	src   workload.Source
+	obs   *event.Fanout
+	depth int // how many iterations may be in flight
+
+	frontEnd []*sequence // on their way to the queue, by (visible, ID)
+	patient  []*sequence // those whose client may still leave, in order of arrival
+	aborting []*sequence // those whose client has left, which the server has not heard yet
+	left     []*sequence // those of which it has heard it since the last boundary
+	waiting  []*sequence // the engine's queue
+	running  []*sequence // the running batch, by serial
+	parting  []*sequence // preempted when their whole answer was on its way
+	byID     map[int64]*sequence
+	system   int // requests sent and not yet ended
+
+	kv       store
+	remote   *remoteKV // nil if there is no connector
+	pipeline *pipeline // nil if there is one stage
+	accounts *accounts
+	windowed int // blocks charged for windowed layers
+	hosted   int // blocks in host memory
+
+	serials     int64
+	departures  int64
+	joined      int64 // times that anybody has joined the queue
+	acted       int64 // those before the last boundary
+	decodeSteps int64
+
+	inFlight     []*iteration // oldest first
+	launched     int          // iterations launched so far
+	lastComposed clock.Time   // when the last one launched was composed
+	gpuFree      clock.Time   // end of the last one launched
+	gpuRemainder int64        // femtoseconds past gpuFree
+	sharers      int64        // tokens of the last one
+	carry        int64        // femtoseconds that were left over when its time was shared out
+	blocked      sched.Cause  // why the last composition left the head of the queue
+	preempted    []int64      // since the last launch
+	swapped      []int64      // those of them who were swapped out
+	moved        int          // blocks to and from host memory since then
+	lastLevels   event.Levels // the last levels reported
+	chunks       int          // prefill chunks processed so far
+	freed        int          // times that blocks were freed which were kept for loads, or that one was given up
+	promise      promise      // what Repeats said last
+	fault        error        // what the policy did wrong
+	crashed      bool         // it has crashed
+	part         *Part        // that it has of work that is divided; nil where it does all
+}
+
+func (n *Engine) run() error {
+	for {
+		end := clock.Never
+		if len(n.inFlight) > 0 {
+			end = n.inFlight[0].end
+		}
+		at := min(n.nextClientInstant(), end, n.remote.next())
+		if n.life.Crash <= at && at != clock.Never {
+			n.crash(n.life.Crash)
+			n.reportLevels(n.life.Crash)
+			return n.src.Err()
+		}
+		if at == clock.Never || n.system+len(n.inFlight) == 0 && n.nextClientInstant() == clock.Never && n.remote.idle() {
+			return n.src.Err()
+		}
+		due := n.advanceTransfers(at)
+		n.clients(at)
+		if n.acts(at, due) {
+			if err := n.act(at); err != nil {
+				return err
+			}
+		}
+		n.reportLevels(at)
+	}
+}
+
+// acts says that the engine has a turn of its loop at an instant; due, that something has come or ended elsewhere.
+func (n *Engine) acts(at clock.Time, due bool) bool {
+	if len(n.inFlight) > 0 {
+		return n.inFlight[0].end == at
+	}
+	return n.joined > n.acted || len(n.left) > 0 || due
+}
+
+// act is that turn.
+func (n *Engine) act(at clock.Time) error {
+	err := n.boundary(at)
+	n.acted = n.joined
+	return err
+}
+
+// nextClientInstant is the next instant at which a request is sent, leaves the front end or
+// is given up.
+func (n *Engine) nextClientInstant() clock.Time {
+	next := clock.Never
+	if at, ok := n.src.Peek(); ok {
+		next = at
+	}
+	if len(n.frontEnd) > 0 {
+		next = min(next, n.frontEnd[0].visible)
+	}
+	if _, at := n.nextTimeout(); at < next {
+		next = at
+	}
+	return next
+}
+
+// clients does all that clients and the front end do up to the instant at.
+func (n *Engine) clients(at clock.Time) {
+	for {
+		arrival, more := n.src.Peek()
+		switch {
+		case n.handleTimeout(at):
+		case more && arrival <= at:
+			n.arrive(n.src.Next(), arrival)
+		case len(n.frontEnd) > 0 && n.frontEnd[0].visible <= at:
+			s := n.frontEnd[0]
+			n.frontEnd = n.frontEnd[1:]
+			if s.tooLong {
+				n.refuse(s, event.NeverFits, workload.RefusedTooLong, s.visible)
+				continue
+			}
+			if n.queueFull() {
+				n.refuse(s, event.Busy, workload.RefusedBusy, s.visible)
+				continue
+			}
+			s.rec.Queued = s.visible
+			if e := n.remote; e != nil && e.Handoff != nil {
+				e.legs[s.rec.Request.ID] = e.Handoff(&s.rec.Request)
+			}
+			if n.part != nil {
+				s.highest = n.part.computedBefore(&s.rec.Request)
+			}
+			n.join(s)
+			n.enqueue(s, false)
+		default:
+			return
+		}
+	}
+}
+
+// arrive takes in a request that was sent to this engine at the instant at; a router may have held it before.
+func (n *Engine) arrive(r workload.Request, at clock.Time) {
+	n.obs.Arrived(r.Arrival, &r)
+	delay := n.cfg.Frontend + clock.Duration(r.InputTokens)*n.cfg.FrontendPerToken
+	s := &sequence{
+		rec: event.Record{
+			Request: r, Queued: clock.Never, Scheduled: clock.Never, FirstToken: clock.Never, LastToken: clock.Never,
+			ClientFirst: clock.Never, ClientLast: clock.Never, Released: clock.Never, Left: clock.Never,
+		},
+		visible:   at.Add(n.cfg.NetworkIn + delay),
+		prompt:    r.InputTokens,
+		pipelined: n.pipeline != nil,
+	}
+	s.answer, s.declared = OutputLengths(&n.cfg, &r)
+	n.system++
+	n.byID[r.ID] = s
+	// The last token of the answer is never computed.
+	if s.answer < 1 || n.pagesFor(MostTokens(&n.cfg, s.prompt, s.declared)) > n.cfg.UsableBlocks() {
+		s.rec.Replica = -1
+		if s.tooLong, s.visible = true, r.Arrival.Add(n.cfg.NetworkIn); n.cfg.NetworkIn == 0 {
+			n.refuse(s, event.NeverFits, workload.RefusedTooLong, r.Arrival)
+			return
+		}
+	}
+	s.kv = newState(&n.cfg, &s.rec.Request, s.answer)
+	n.frontEnd = insert(n.frontEnd, s, func(a, b *sequence) int {
+		return cmp.Or(cmp.Compare(a.visible, b.visible), cmp.Compare(a.rec.Request.ID, b.rec.Request.ID))
+	})
+	if r.Client != nil {
+		n.patient = append(n.patient, s)
+	}
+}
+
+// queueFull says that the queue takes nobody in.
+func (n *Engine) queueFull() bool {
+	most, mostTokens := n.cfg.MaxQueuedRequests, n.cfg.MaxQueuedTokens
+	tokens := int64(0)
+	loads := slices.Concat(n.loadingSequences(), n.loadedSequences())
+	for _, s := range slices.Concat(loads, n.waiting, n.running) {
+		tokens += int64(max(0, s.prompt-s.computed))
+	}
+	return most > 0 && len(loads)+len(n.waiting)+len(n.running)+len(n.parting) >= most || mostTokens > 0 && tokens >= mostTokens
+}
+
+// enqueue puts s into the queue: where the order says or, without one, at its head or its tail.
+func (n *Engine) enqueue(s *sequence, head bool) {
+	n.joined++
+	switch {
+	case n.cfg.Order != nil:
+		s.key = n.rank(s).Key
+		n.waiting = insert(n.waiting, s, func(a, b *sequence) int { return compareUrgency(a.urgency(), b.urgency()) })
+	case head:
+		n.waiting = slices.Insert(n.waiting, 0, s)
+	default:
+		n.waiting = append(n.waiting, s)
+	}
+}
+
+// mostIterations is the length at which a run is given up: sequences that preempt each other for ever would
+// fill the memory.
+const mostIterations = 500_000
+
+// boundary is one turn of the engine's loop.
+func (n *Engine) boundary(at clock.Time) error {
+	for _, s := range n.left {
+		n.abort(s, at)
+	}
+	n.left = nil
+	if len(n.inFlight) > 0 && n.inFlight[0].end == at {
+		done := n.inFlight[0]
+		n.inFlight = n.inFlight[1:]
+		n.process(done)
+	}
+	n.receive(at)
+	n.clients(at) // an answer may make its client send the next request at once
+	for len(n.inFlight) < n.depth {
+		it := n.compose(at)
+		if n.launched > mostIterations {
+			return fmt.Errorf("at %v: after %d iterations %d requests wait and %d run; the policy seems to get nowhere",
+				at, n.launched, len(n.waiting), len(n.running))
+		}
+		if n.fault != nil {
+			return n.fault
+		}
+		if n.anyGiven() {
+			n.launch(it, at)
+		} else if len(n.inFlight) > 0 || !it.preempts {
+			break
+		}
+	}
+	if len(n.inFlight) == 0 && n.queued()+len(n.running) > 0 && n.remote.next() == clock.Never {
+		return fmt.Errorf("at %v: %d requests wait and %d run, but nothing can be scheduled", at, n.queued(), len(n.running))
+	}
+	return nil
+}
+
+// anyGiven says that the iteration that was composed gives tokens to somebody.
+func (n *Engine) anyGiven() bool {
+	return slices.ContainsFunc(n.running, func(s *sequence) bool { return s.given > 0 })
+}
+
+// abort removes s, whose client has left.
+func (n *Engine) abort(s *sequence, at clock.Time) {
+	for _, it := range n.inFlight {
+		for _, sh := range it.shares {
+			if sh.seq == s && sh.emits {
+				n.obs.Dropped(it.end, int(sh.produces))
+			}
+		}
+	}
+	n.finish(s, event.TimedOut, at)
+}
+
+// process delivers the tokens of an iteration that has ended.
+func (n *Engine) process(it *iteration) {
+	for _, sh := range it.shares {
+		if sh.chunk && sh.emits && sh.serial == sh.seq.serial && slices.Contains(n.running, sh.seq) {
+			n.store(sh.seq, sh.upTo)
+		}
+	}
+	rank := clock.Duration(0)
+	for _, sh := range it.shares {
+		s := sh.seq
+		if sh.emits {
+			rank++
+		}
+		if s.ended {
+			continue // its client has left
+		}
+		if sh.chunk {
+			n.chunks++
+		}
+		if sh.chunk && sh.serial == s.serial && slices.Contains(n.running, s) {
+			n.kv.done(s, sh.upTo)
+		}
+		switch {
+		case s.over && sh.emits:
+			n.obs.Dropped(it.end, 1)
+		case sh.emits:
+			s.computed -= sh.rejected
+			n.deliver(s, sh.produces, it.end, it.end.Add(n.cfg.NetworkOut+rank*n.cfg.StreamPerSequence))
+		}
+		if s.over && !slices.ContainsFunc(n.inFlight, func(it *iteration) bool { return it.has(s) }) {
+			n.finish(s, event.Completed, it.end)
+		}
+	}
+}
+
+// deliver hands tokens of s that were produced at the instant at to its client, who sees them later.
+func (n *Engine) deliver(s *sequence, tokens int32, at, seen clock.Time) {
+	s.delivered += tokens
+	if s.delivered == tokens {
+		s.rec.FirstToken = at
+		if !s.clientLeft() {
+			s.rec.ClientFirst = seen
+		}
+	}
+	if slices.Contains(n.running, s) {
+		s.decoding = true
+		n.kv.known(s, s.computed-(s.scheduled-s.delivered))
+		if n.cfg.Speculative.On() {
+			s.drafts = min(n.proposed(s), n.cfg.MaxModelLen-1-s.known())
+		}
+	}
+	if s.delivered == s.answer {
+		s.over = true
+		s.rec.LastToken = at
+		n.patient, n.aborting = without(n.patient, s), without(n.aborting, s)
+		if !s.clientLeft() {
+			s.rec.ClientLast = seen
+			n.notifyClient(s, workload.End{How: workload.Answered, At: seen, First: s.rec.ClientFirst, Tokens: s.answer})
+		}
+	}
+}
+
+// finish takes s out of wherever it is and reports how it ended.
+func (n *Engine) finish(s *sequence, how event.Outcome, at clock.Time) {
+	if how == event.Completed && slices.Contains(n.running, s) {
+		s.lent = n.startLease(s, at)
+	}
+	n.leaveRunning(s, how == event.Completed)
+	n.abortLoad(s)
+	n.waiting = without(n.waiting, s)
+	n.parting = without(n.parting, s)
+	n.patient, n.aborting = without(n.patient, s), without(n.aborting, s)
+	n.hosted -= s.hosted
+	n.system--
+	s.hosted, s.ended = 0, true
+	delete(n.byID, s.rec.Request.ID)
+	s.rec.Outcome, s.rec.Released, s.rec.Tokens = how, at, s.delivered
+	if s.clientLeft() {
+		s.rec.Outcome, s.rec.Refusal = event.TimedOut, event.NotRefused
+		if s.rec.Ending == workload.Cancelled {
+			s.rec.Outcome = event.Cancelled
+		}
+	}
+	if n.part != nil && n.part.ended(s, at) {
+		return // of this part of the work only it learns
+	}
+	n.obs.Finished(&s.rec)
+}
+
+// leaveRunning takes s out of the running batch, if it is there, and its blocks from it.
+func (n *Engine) leaveRunning(s *sequence, ended bool) {
+	if !slices.Contains(n.running, s) {
+		return
+	}
+	n.running = without(n.running, s)
+	n.departures++
+	n.store(s, min(int32(s.kv.entered)*n.cfg.BlockSize, s.computed))
+	s.promised = 0
+	if !s.lent {
+		n.releaseBlocks(s, ended)
+	}
+}
+
+// releaseBlocks takes its blocks from s.
+func (n *Engine) releaseBlocks(s *sequence, ended bool) {
+	n.kv.release(s, ended)
+	n.windowed -= s.windowed
+	s.windowed = 0
+}
+
+// reportLevels reports the levels if they have changed.
+func (n *Engine) reportLevels(at clock.Time) {
+	now := event.Levels{System: n.system, Waiting: n.queued() + len(n.loadingSequences()) + len(n.parting), Running: len(n.running)}
+	for _, s := range n.running {
+		if s.decoding {
+			now.Decoding++
+		}
+	}
+	if now.Waiting > 0 {
+		now.Blocked = n.blocked
+	}
+	if now != n.lastLevels {
+		n.lastLevels = now
+		n.obs.Levels(at, &now)
+	}
+}
+
+// insert puts s into the sorted list, behind its equals.
+func insert(list []*sequence, s *sequence, compare func(a, b *sequence) int) []*sequence {
+	i := 0
+	for i < len(list) && compare(list[i], s) <= 0 {
+		i++
+	}
+	return slices.Insert(list, i, s)
+}
+
+// without is the list without s.
+func without(list []*sequence, s *sequence) []*sequence {
+	return slices.DeleteFunc(list, func(x *sequence) bool { return x == s })
+}

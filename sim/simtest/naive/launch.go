@@ -1,0 +1,225 @@
+package naive
+
+import (
+	"slices"
+
+	"clifftop/model"
+	"clifftop/sim/clock"
+	"clifftop/sim/event"
+)
+
+// iteration is one forward pass.
+type iteration struct {
+	budget     int32       // what is left of it while composing
+	serials    int64       // admissions before it
+	before     []*sequence // the running batch when the composition began
+	waiting    int         // the length of the queue
+	head       *sequence   // its head
+	joined     int64       // and how often anybody has joined it
+	departures int64       // and the departures until then
+	preempts   bool        // somebody was taken out of the batch while composing
+	loads      bool        // somebody's KV begins to be loaded
+	shares     []share     // in running order
+	end        clock.Time
+
+	padRows    int
+	padContext int64
+	padTo      int32
+}
+
+// share is what one sequence has in an iteration.
+type share struct {
+	seq    *sequence
+	serial int64 // of its admission
+	upTo   int32 // its computed tokens, these included
+	chunk  bool  // of a prefill
+	emits  bool  // produces a token at the iteration's end
+	// produces is the number of tokens, rejected that of drafts that were computed and are wrong.
+	produces, rejected int32
+	// again is the number of tokens computed before, lost that of those that the cache had lost, given that of all.
+	again, lost, given int32
+}
+
+// has says that the iteration has a part of s.
+func (it *iteration) has(s *sequence) bool {
+	return slices.ContainsFunc(it.shares, func(sh share) bool { return sh.seq == s })
+}
+
+// launch starts a composed iteration and reports it.
+func (n *Engine) launch(it *iteration, at clock.Time) {
+	n.lastComposed = at
+	span := event.Span{
+		UsedBlocks: n.cfg.UsableBlocks() - n.free(), Shared: int64(n.kv.shared()) * int64(n.cfg.BlockSize),
+		PaddedRows: it.padRows, PaddedContext: it.padContext, SwappedBlocks: n.moved,
+	}
+	step := event.Step{Span: &span, Preempted: n.preempted, SwappedOut: n.swapped, FreeBlocks: n.free()}
+	batch := model.Batch{SharedTokens: span.Shared}
+	var gaps []*sequence // of sequences that did not produce in the previous iteration
+	for _, s := range n.running {
+		if s.given == 0 {
+			continue
+		}
+		decodes, first := s.produces, s.scheduled == 0
+		emits := decodes || s.computed+s.given == s.known()
+		drafts, produces, rejected := int32(0), int32(1), int32(0)
+		again, lost := int32(0), int32(0)
+		if decodes {
+			batch.Decodes++
+			batch.Context += int64(s.computed + s.given)
+			drafts = s.given - 1
+			produces, rejected = n.verify(s, drafts, &span)
+		} else {
+			again, lost = n.chunk(s, it, &span, &batch)
+		}
+		s.computed += s.given
+		s.highest = max(s.highest, s.computed-rejected)
+		if emits {
+			s.produces = true
+			s.scheduled += produces
+			for range produces {
+				n.accounts.token(s)
+			}
+			batch.Emit += 1 + int(drafts)
+			batch.Drafts += int(drafts)
+			switch {
+			case decodes && s.lastIteration == n.launched-1 && n.pipeline == nil:
+				span.Gaps++
+			case !first:
+				gaps = append(gaps, s)
+			}
+			if !decodes {
+				span.FirstTokens++
+			}
+		}
+		it.shares = append(it.shares, share{seq: s, serial: s.serial, upTo: s.computed, chunk: !decodes, emits: emits, produces: produces, rejected: rejected, again: again, lost: lost, given: s.given})
+		step.Scheduled = append(step.Scheduled, event.Share{
+			Request: s.rec.Request.ID, Tokens: s.given, Cached: s.found, Loaded: s.loaded,
+			Emits: emits, Ends: emits && s.scheduled == s.answer, Drafts: drafts,
+		})
+		if emits {
+			step.Scheduled[len(step.Scheduled)-1].Produced = produces
+		}
+	}
+	for _, s := range n.running {
+		span.EmptyBlocks += max(0, s.reserved-n.blocksFor(s.computed))
+	}
+	span.Decodes, span.Context = batch.Decodes, batch.Context
+	if batch.Decodes > 0 {
+		n.decodeSteps++
+	}
+	n.time(it, at, &span, &batch)
+	n.charge(it, &span)
+
+	n.obs.Span(&span)
+	for _, s := range gaps {
+		n.obs.Gap(it.end, it.end.Sub(s.lastEnd), 1)
+	}
+	for _, sh := range it.shares {
+		if sh.emits {
+			sh.seq.lastIteration, sh.seq.lastEnd = n.launched, it.end
+		}
+	}
+	if n.obs.WantsSteps() {
+		n.obs.Step(&step)
+	}
+	n.inFlight = append(n.inFlight, it)
+	n.launched++
+	n.preempted, n.swapped, n.moved = nil, nil, 0
+}
+
+// verify settles what the drafts bring that s is given: so many answer tokens, and so many rejected drafts.
+func (n *Engine) verify(s *sequence, drafts int32, span *event.Span) (produces, rejected int32) {
+	if !n.cfg.Speculative.On() {
+		return 1, 0
+	}
+	accepted := n.accepted(s, drafts)
+	s.verified++
+	produces = min(1+accepted, s.answer-s.scheduled)
+	span.Drafts += int(drafts)
+	span.Accepted += int(accepted)
+	span.Discarded += int(1 + accepted - produces)
+	return produces, drafts - accepted
+}
+
+// chunk counts the tokens that s is given of its prefill: those computed before, and those that the cache had lost.
+func (n *Engine) chunk(s *sequence, it *iteration, span *event.Span, batch *model.Batch) (again, lost int32) {
+	cost := max(s.given, it.padTo)
+	batch.Chunks = append(batch.Chunks, model.Chunk{New: cost, Cached: s.computed})
+	span.PaddedTokens += int(cost - s.given)
+	again = max(0, min(s.computed+s.given, s.highest)-s.computed)
+	for k := s.computed + again; k < s.computed+s.given; k++ {
+		if s.lostFrom <= k && k < s.lostTo {
+			lost++
+		}
+	}
+	s.rec.LostTokens += lost
+	span.LostTokens += int(lost)
+	s.rec.RecomputedTokens += again
+	span.RecomputedTokens += int(again)
+	span.PrefillTokens += int(s.given - again)
+	return again, lost
+}
+
+// charge shares the time of an iteration out among the tokens that it computes.
+func (n *Engine) charge(it *iteration, span *event.Span) {
+	tokens := int64(span.PaddedRows + span.PaddedTokens)
+	for _, sh := range it.shares {
+		tokens += int64(sh.given)
+	}
+	if tokens != n.sharers {
+		n.sharers, n.carry = tokens, 0
+	}
+	span.Carry = n.carry
+	time := n.carry + span.First - span.SwapFemtos - span.HostFemtos
+	if n.pipeline != nil {
+		time = n.carry
+		for _, p := range span.Passages {
+			time += p.Femtos
+		}
+	}
+	each := time / tokens
+	n.carry = time % tokens
+	for _, sh := range it.shares {
+		gpu := &sh.seq.rec.GPU
+		if sh.chunk {
+			gpu.Recomputed += each * int64(sh.again)
+			gpu.Lost += each * int64(sh.lost)
+			gpu.Prefill += each * int64(sh.given-sh.again-sh.lost)
+			continue
+		}
+		gpu.Decode += each * int64(sh.produces)
+		gpu.Drafts += each * int64(sh.given-sh.produces)
+	}
+}
+
+// time says when an iteration that is composed at an instant begins and ends.
+func (n *Engine) time(it *iteration, at clock.Time, span *event.Span, batch *model.Batch) {
+	span.Start, span.N = max(at, n.gpuFree), 1
+	if span.Start == n.gpuFree {
+		span.Remainder = n.gpuRemainder
+	}
+	if n.launched > 0 {
+		span.Wait = span.Start.Sub(n.gpuFree)
+	}
+	batch.Decodes += it.padRows
+	batch.Context += it.padContext
+	batch.Emit += it.padRows
+	gpu, _, _ := n.cfg.Timer.Span(batch)
+	gpu = n.life.slowed(gpu, at)
+	if n.pipeline != nil {
+		n.sendThroughStages(it, at, span, batch, gpu)
+		return
+	}
+	span.SwapFemtos = int64(n.moved) * n.cfg.HostFemtosPerBlock
+	gpu += span.SwapFemtos
+	host := int64(n.cfg.CPUStep+n.cfg.CPUPerSequence*clock.Duration(len(it.shares))) * clock.FemtosPerPico
+	span.First = gpu + host
+	if n.cfg.AsyncScheduling {
+		span.First = max(gpu, host)
+	}
+	span.HostFemtos = span.First - gpu
+	span.BlockFemtos = clock.Mul64(uint64(span.UsedBlocks), uint64(span.First))
+	span.EmptyFemtos = clock.Mul64(uint64(span.EmptyBlocks), uint64(span.First))
+	it.end = span.End(1)
+	n.gpuFree, n.gpuRemainder = it.end, span.EndRemainder(1)
+}

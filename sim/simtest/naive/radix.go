@@ -1,0 +1,73 @@
+package naive
+
+// radix is a pool whose prefix cache is a tree of tokens. What a sequence has computed enters it when a
+// prefill chunk has been processed, and when the sequence is complete.
+type radix struct{ tree *TokenTree }
+
+func (r *radix) free() int {
+	evictable, _, _ := r.tree.Count()
+	return r.tree.Available + evictable
+}
+
+func (r *radix) largest() int { return r.free() }
+
+func (r *radix) shared() int {
+	_, _, shared := r.tree.Count()
+	return shared
+}
+
+func (r *radix) lookup(s *sequence, most int32) (tokens int32, held int) {
+	n, locked := r.tree.Match(s.kv.tokens[:most]).Depth()
+	return int32(n), locked / r.tree.Page
+}
+
+func (r *radix) lost(s *sequence, most int32) (from, to int32) {
+	first, last := r.tree.Lost(s.kv.tokens[:most])
+	return int32(first), int32(last)
+}
+
+func (r *radix) path(s *sequence, most int32) (list []int32) {
+	for n := r.tree.Match(s.kv.tokens[:most]); n != r.tree.Root(); n = n.Parent() {
+		list = append([]int32{int32(n.birth)}, list...)
+	}
+	return list
+}
+
+func (r *radix) admit(s *sequence, most int32) (tokens int32) {
+	s.kv.node = r.tree.Match(s.kv.tokens[:most])
+	r.tree.Lock(s.kv.node)
+	n, _ := s.kv.node.Depth()
+	return int32(n)
+}
+
+func (r *radix) holds(s *sequence) int {
+	if s.kv.node == nil {
+		return 0
+	}
+	n, _ := s.kv.node.Depth()
+	return n/r.tree.Page + s.kv.private
+}
+
+func (r *radix) grows(s *sequence, n int) bool { return true }
+
+func (r *radix) take(s *sequence, n int) {
+	r.tree.Take(n)
+	s.kv.private += n
+}
+
+func (r *radix) known(s *sequence, tokens int32) {}
+
+func (r *radix) done(s *sequence, tokens int32) {
+	before := r.holds(s)
+	s.kv.node = r.tree.Insert(s.kv.node, s.kv.tokens[:tokens])
+	s.kv.private -= r.holds(s) - before
+}
+
+func (r *radix) release(s *sequence, ended bool) {
+	if ended {
+		r.done(s, min(int32(len(s.kv.tokens))-1, s.computed))
+	}
+	r.tree.Put(s.kv.private)
+	r.tree.Unlock(s.kv.node)
+	s.kv.node, s.kv.private = nil, 0
+}

@@ -1,0 +1,418 @@
+package naive
+
+import (
+	"cmp"
+	"slices"
+
+	"clifftop/model"
+	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
+	"clifftop/sim/sched"
+	"clifftop/workload"
+)
+
+// elsewhere is the KV of the naive engine beyond its pool: tiers, and what is on its way.
+type remoteKV struct {
+	engine.Connector
+	network *Network
+	tiers   []*tier
+	loads   []*load // that have not been found to be there, in order of their start
+	serial  int     // loads begun so far
+	loaded  []*sequence
+	leases  []*lease
+	legs    map[int64]engine.Handoff // of requests that are here
+}
+
+// tier is a tier and its link.
+type tier struct {
+	engine.Tier
+	chunks *Tier
+	link   int32
+	copies *Transfer // nil if there is nothing to copy
+	copied []uint64  // the chunks in it
+	busy   bool      // as the observer knows
+}
+
+// load is the KV of a sequence on its way.
+type load struct {
+	seq     *sequence
+	serial  int
+	started clock.Time
+	parts   []*Transfer
+	remote  bool
+	fails   bool
+	from    *Part // of another engine, which has the KV; nil if that is nobody's
+}
+
+// lease is a sequence that has ended, and keeps its blocks.
+type lease struct {
+	seq   *sequence
+	until clock.Time
+}
+
+// newRemoteKV is nil where the engine has no connector.
+func newRemoteKV(n *Engine, network *Network) *remoteKV {
+	if n.cfg.Connector == nil {
+		return nil
+	}
+	e := &remoteKV{Connector: *n.cfg.Connector, network: network, legs: make(map[int64]engine.Handoff)}
+	e.network.Bandwidth = append(e.network.Bandwidth, e.Links...)
+	for k, t := range e.Tiers {
+		link := int32(len(e.network.Bandwidth))
+		e.network.Bandwidth = append(e.network.Bandwidth, t.BytesPerSecond)
+		chunks := &Tier{Capacity: t.Chunks, Rule: t.Eviction}
+		if t.Persistent && n.life.Tiers[k] != nil {
+			chunks = n.life.Tiers[k]
+		}
+		e.tiers = append(e.tiers, &tier{Tier: t, chunks: chunks, link: link})
+	}
+	if len(e.tiers) > 0 && e.tiers[0].WriteBack {
+		n.kv.(*paged).pool.lost = func(key uint64) { n.put(0, key) }
+	}
+	return e
+}
+
+// next is the instant at which a transfer or a lease ends.
+func (e *remoteKV) next() clock.Time {
+	if e == nil {
+		return clock.Never
+	}
+	next := e.network.Next()
+	for _, l := range e.leases {
+		if l.until > e.network.now {
+			next = min(next, l.until)
+		}
+	}
+	return next
+}
+
+// idle says that neither loads nor leases are awaited.
+func (e *remoteKV) idle() bool { return e == nil || len(e.loads)+len(e.leases) == 0 }
+
+// advanceTransfers brings transfers up to an instant, and says whether something has come or ended that the engine has not seen.
+func (n *Engine) advanceTransfers(at clock.Time) (due bool) {
+	if n.remote == nil {
+		return false
+	}
+	n.noteArrivals(n.remote.network.To(at), at)
+	return n.due(at)
+}
+
+// due says that something has come or ended elsewhere that the engine has not seen.
+func (n *Engine) due(at clock.Time) bool {
+	e := n.remote
+	return e != nil && (slices.ContainsFunc(e.loads, func(l *load) bool { return len(l.parts) == 0 }) ||
+		slices.ContainsFunc(e.leases, func(l *lease) bool { return l.until <= at }))
+}
+
+// noteArrivals notes which transfers have arrived.
+func (n *Engine) noteArrivals(arrived []*Transfer, at clock.Time) {
+	e := n.remote
+	for _, t := range e.tiers {
+		if slices.Contains(arrived, t.copies) {
+			t.copies, t.copied = nil, nil
+		}
+	}
+	for _, l := range e.loads {
+		before := len(l.parts)
+		l.parts = slices.DeleteFunc(l.parts, func(t *Transfer) bool { return slices.Contains(arrived, t) })
+		if l.from != nil && before > 0 && len(l.parts) == 0 {
+			l.fails = l.fails || !l.from.keeps(l.seq.rec.Request.ID, at)
+			l.from.release(l.seq.rec.Request.ID, at)
+		}
+	}
+	n.reportLinks(at)
+}
+
+// reportLinks tells the observer which links are busy.
+func (n *Engine) reportLinks(at clock.Time) {
+	for k, t := range n.remote.tiers {
+		busy := slices.ContainsFunc(n.remote.network.under, func(x *Transfer) bool { return x.Sending() && slices.Contains(x.Path, t.link) })
+		if busy != t.busy {
+			t.busy = busy
+			n.obs.LinkBusy(at, 0, k, busy)
+		}
+	}
+}
+
+// receive sees at a boundary what has come, and which blocks are kept no more.
+func (n *Engine) receive(at clock.Time) {
+	e := n.remote
+	if e == nil {
+		return
+	}
+	e.leases = slices.DeleteFunc(e.leases, func(l *lease) bool {
+		if l.until <= at {
+			n.freed++
+			n.releaseBlocks(l.seq, true)
+		}
+		return l.until <= at
+	})
+	e.loads = slices.DeleteFunc(e.loads, func(l *load) bool {
+		if len(l.parts) > 0 {
+			return false
+		}
+		if l.seq.ended {
+			n.freed++
+			n.releaseBlocks(l.seq, false)
+			return true
+		}
+		n.finishLoad(l, at)
+		return true
+	})
+}
+
+// finishLoad puts the sequence of a load back into the queue, ahead of those that were not loaded.
+func (n *Engine) finishLoad(l *load, at clock.Time) {
+	s := l.seq
+	s.rec.Loading += at.Sub(l.started)
+	if l.fails && n.remote.FailLost {
+		n.fail(s, at)
+		n.finish(s, event.Failed, at)
+		n.freed++
+		n.releaseBlocks(s, false)
+		return
+	}
+	s.loading = false
+	if l.fails {
+		s.computed, s.loaded = s.found, 0
+	} else {
+		n.kv.known(s, s.computed)
+	}
+	n.joined++
+	if n.cfg.Order != nil {
+		s.key = n.rank(s).Key
+	}
+	n.remote.loaded = insert(n.remote.loaded, s, func(a, b *sequence) int { return cmp.Compare(a.loadSerial, b.loadSerial) })
+}
+
+// queued is how many requests are in the queue, waits how many wait for admission, those included that are loading.
+func (n *Engine) queued() int { return len(n.waiting) + len(n.loadedSequences()) }
+
+func (n *Engine) loadedSequences() []*sequence {
+	if n.remote == nil {
+		return nil
+	}
+	return n.remote.loaded
+}
+
+// loadingSequences are the sequences whose KV is on its way.
+func (n *Engine) loadingSequences() (list []*sequence) {
+	if n.remote == nil {
+		return nil
+	}
+	for _, l := range n.remote.loads {
+		if !l.seq.ended {
+			list = append(list, l.seq)
+		}
+	}
+	return list
+}
+
+// isLoaded says that s was loaded and waits to be admitted.
+func (n *Engine) isLoaded(s *sequence) bool { return slices.Contains(n.loadedSequences(), s) }
+
+// found is a chunk that a tier has.
+type found struct {
+	key  uint64
+	tier int
+}
+
+// loadable says how many tokens of s can be loaded behind so many cached ones: from another replica, or from tiers, which
+// then have the chunks that are told, and for each tier so many blocks.
+func (n *Engine) loadable(s *sequence, cached int32) (tokens int32, remote bool, chunks []found, blocks []int) {
+	e := n.remote
+	if e == nil || s.scheduled != s.delivered || n.isLoaded(s) {
+		return 0, false, nil, nil
+	}
+	if there := min(e.legs[s.rec.Request.ID].Remote.Tokens, s.known()); there > cached {
+		return there - cached, true, nil, nil
+	}
+	size := n.cfg.BlockSize
+	chunk := max(e.ChunkBlocks, 1) * size
+	for usable := len(e.tiers); usable > 0; usable-- {
+		chunks, blocks = nil, make([]int, len(e.tiers))
+		end := cached / chunk * chunk // tokens that there are then, in whole chunks
+		for end+chunk <= s.known() {
+			key := n.keyOf(s, (end+chunk)/size-1)
+			k := slices.IndexFunc(e.tiers[:usable], func(t *tier) bool { return t.chunks.Has(key) })
+			if k < 0 {
+				break
+			}
+			chunks = append(chunks, found{key, k})
+			blocks[k] += int((end + chunk - max(end, cached)) / size)
+			end += chunk
+		}
+		tokens = end - cached
+		if tokens <= 0 || tokens < e.MinTokens {
+			return 0, false, nil, nil
+		}
+		if n.loadingPays(tokens, cached, blocks) {
+			return tokens, false, chunks, blocks
+		}
+	}
+	return 0, false, nil, nil
+}
+
+// loadingPays says that tokens are rather loaded than computed.
+func (n *Engine) loadingPays(tokens, cached int32, blocks []int) bool {
+	e := n.remote
+	compute, _, _ := n.cfg.Timer.Span(&model.Batch{Chunks: []model.Chunk{{New: tokens, Cached: cached}}})
+	for k, t := range e.tiers {
+		seconds := t.Latency.Seconds() + float64(blocks[k])*float64(e.BlockBytes)/float64(t.BytesPerSecond)
+		if e.Fetch == engine.FetchFaster && blocks[k] > 0 && seconds >= float64(compute)*1e-15 {
+			return false
+		}
+	}
+	return true
+}
+
+// keyOf is the key of a block of s, or of one that it will have.
+func (n *Engine) keyOf(s *sequence, block int32) uint64 {
+	walk := workload.NewBlockKeys(&s.rec.Request, n.cfg.BlockSize)
+	for range block {
+		walk.Next()
+	}
+	key, _ := walk.Next()
+	return key
+}
+
+func (v view) Load(i int) bool {
+	w, ok := v.Waiting(i)
+	if !ok {
+		return false
+	}
+	e, s := v.remote, v.place(i)
+	tokens, remote, chunks, blocks := v.loadable(s, w.Cached)
+	if tokens == 0 || v.pagesFor(w.Known)-w.Held > v.free() || remote && v.pullLimitReached() {
+		return false
+	}
+	v.Engine.waiting = without(v.waiting, s)
+	s.lostFrom, s.lostTo = v.kv.lost(s, s.known()-1)
+	s.found = v.kv.admit(s, s.known()-1)
+	s.computed = min(s.found+tokens, s.known()-1)
+	s.loaded = s.computed - s.found
+	e.serial++
+	s.loading, s.pulled, s.loadSerial = true, remote, e.serial
+	l := &load{seq: s, serial: e.serial, started: v.at, remote: remote}
+	e.loads = append(e.loads, l)
+	for _, c := range slices.Backward(chunks) {
+		e.tiers[c.tier].chunks.Use(c.key)
+	}
+	if remote {
+		leg := e.legs[s.rec.Request.ID]
+		bytes := int64(v.blocksFor(s.found+tokens)-int(s.found/v.cfg.BlockSize)) * e.BlockBytes
+		if n := leg.Remote.Layers; n > 1 {
+			bytes = (bytes + n - 1) / n
+		}
+		l.fails = leg.Remote.Fails
+		if v.part != nil {
+			l.from = v.part.source(&s.rec.Request)
+			l.fails = !l.from.keeps(s.rec.Request.ID, v.at)
+			if l.from.over {
+				bytes = 0 // nobody is there to send them
+			}
+		}
+		l.parts = append(l.parts, e.network.Start(bytes, leg.Remote.Latency, leg.Remote.Path...))
+		leg.Remote = engine.Remote{}
+		e.legs[s.rec.Request.ID] = leg
+	}
+	for k, n := range blocks {
+		if t := e.tiers[k]; n > 0 {
+			l.parts = append(l.parts, e.network.Start(int64(n)*e.BlockBytes, t.Latency, t.link))
+			v.reportMove(event.Move{Tier: k, Blocks: n})
+		}
+	}
+	if !v.hold(s, v.blocksFor(s.known())) {
+		v.wrong("loads request %d without room for it", s.rec.Request.ID)
+	}
+	v.it.loads = true
+	v.reportLinks(v.at)
+	return true
+}
+
+// pullLimitReached says that those who were loaded, or are loading, have as much of the pool as they may.
+func (n *Engine) pullLimitReached() bool {
+	blocks := 0
+	for _, s := range slices.Concat(n.loadedSequences(), n.loadingSequences()) {
+		blocks += n.kv.holds(s)
+	}
+	most := n.remote.PullPercent
+	return most > 0 && 100*blocks >= most*n.cfg.UsableBlocks()
+}
+
+// reportMove tells the observer what moves.
+func (n *Engine) reportMove(m event.Move) {
+	m.Bytes = int64(m.Blocks) * n.remote.BlockBytes
+	n.obs.Moved(n.remote.network.now, m)
+}
+
+// store copies the leading tokens of s to the tiers that are written through.
+func (n *Engine) store(s *sequence, tokens int32) {
+	e := n.remote
+	if e == nil {
+		return
+	}
+	chunk := max(e.ChunkBlocks, 1) * n.cfg.BlockSize
+	for k, t := range e.tiers {
+		before := len(t.copied)
+		for end := tokens / chunk * chunk; end > 0 && !t.WriteBack; end -= chunk {
+			n.put(k, n.keyOf(s, end/n.cfg.BlockSize-1))
+		}
+		slices.Reverse(t.copied[before:]) // from the beginning of the text on
+	}
+}
+
+// put enters a chunk into a tier.
+func (n *Engine) put(k int, key uint64) {
+	e := n.remote
+	t := e.tiers[k]
+	if n.crashed {
+		return
+	}
+	if t.chunks.Has(key) {
+		t.chunks.Use(key)
+		return
+	}
+	t.copied = append(t.copied, key)
+	blocks := int(max(e.ChunkBlocks, 1))
+	if t.copies == nil {
+		t.copies = e.network.Start(int64(blocks)*e.BlockBytes, 0, t.link)
+	} else {
+		e.network.Extend(t.copies, int64(blocks)*e.BlockBytes)
+	}
+	n.reportMove(event.Move{Tier: k, Stored: true, Blocks: blocks})
+	n.reportLinks(e.network.now)
+	for _, gone := range t.chunks.Put(key) {
+		if k+1 < len(e.tiers) && e.tiers[k+1].WriteBack {
+			n.put(k+1, gone)
+		}
+	}
+}
+
+// abortLoad takes s, whose client has left, out of those that are loading or were loaded. The blocks of one that is
+// loading are kept until its KV has come.
+func (n *Engine) abortLoad(s *sequence) {
+	if s.loading {
+		n.freed++ // others may be pulled now
+	}
+	if n.isLoaded(s) {
+		n.remote.loaded = without(n.remote.loaded, s)
+		n.releaseBlocks(s, false)
+	}
+}
+
+// startLease keeps the blocks of s, which has ended, for whoever loads them, if it is to be so.
+func (n *Engine) startLease(s *sequence, at clock.Time) bool {
+	if n.remote == nil || n.remote.legs[s.rec.Request.ID].Lease == 0 {
+		return false
+	}
+	n.remote.leases = append(n.remote.leases, &lease{s, at.Add(n.remote.legs[s.rec.Request.ID].Lease)})
+	return true
+}
+
+// describeLoaded completes what a policy sees of s, which was loaded.
+func (n *Engine) describeLoaded(s *sequence, w *sched.Waiting) {
+	w.Computed, w.Held = s.computed, n.kv.holds(s)+s.windowed
+}

@@ -1,0 +1,66 @@
+package naive
+
+import (
+	"slices"
+
+	"clifftop/sim/sched"
+)
+
+// promise is what a policy's Repeats said of an iteration that only gave every decoding sequence its token.
+type promise struct {
+	left    int // iterations that are to be like it
+	decodes int
+	head    *sequence
+	waiting int
+	joined  int64 // times that anybody has joined the queue
+	leaves  int64
+	chunks  int
+	freed   int
+
+	blocked    sched.Cause
+	padRows    int
+	padContext int64
+}
+
+// keep holds the policy to its promise, once it has composed an iteration, and takes a new one. room says
+// that there was room for a step of all decoding sequences before.
+func (v view) keep(room bool) {
+	p := &v.Engine.promise
+	now := promise{
+		decodes: v.Decoding(), waiting: v.queued(), joined: v.joined, leaves: v.departures, chunks: v.chunks, freed: v.freed,
+		blocked: v.blocked, padRows: v.it.padRows, padContext: v.it.padContext,
+	}
+	if v.queued() > 0 {
+		now.head = v.place(0)
+	}
+	plain := v.plain()
+	if p.left > 0 && room && v.undisturbed(p) {
+		then, is := *p, now
+		then.left, is.left = 0, 0
+		then.padContext += int64(then.padRows)
+		if !plain || then != is {
+			v.wrong("Repeats promised %d more iterations like the one before, where %+v, but now the policy did otherwise: %+v", p.left, then, is)
+		}
+	}
+	if now.left = 0; plain {
+		now.left = v.cfg.Scheduler.Repeats(v) - 1
+	}
+	*p = now
+}
+
+// undisturbed says that nothing has happened since the promise that ends it.
+func (v view) undisturbed(p *promise) bool {
+	decodes := 0
+	for _, s := range v.it.before {
+		if s.decodes() {
+			decodes++
+		}
+	}
+	return p.leaves == v.it.departures && p.decodes == decodes && p.chunks == v.chunks && p.freed == v.freed && p.head == v.it.head && p.waiting == v.it.waiting && p.joined == v.it.joined
+}
+
+// plain says that the iteration gives every decoding sequence its token, and does nothing else.
+func (v view) plain() bool {
+	return v.Decoding() > 0 && !v.cfg.Speculative.On() && !v.it.preempts && !v.it.loads && slices.Equal(v.it.before, v.running) &&
+		!slices.ContainsFunc(v.running, func(s *sequence) bool { return s.decodes() != (s.given > 0) })
+}

@@ -1,0 +1,496 @@
+package naive
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"clifftop/sim/clock"
+	"clifftop/sim/sched"
+)
+
+// view is the iteration that a policy composes on the naive engine.
+type view struct {
+	*Engine
+	it *iteration
+	at clock.Time
+}
+
+var _ sched.View = view{}
+
+// compose lets the policy decide what the next iteration does.
+func (n *Engine) compose(at clock.Time) *iteration {
+	it := &iteration{budget: int32(n.cfg.MaxNumBatchedTokens), serials: n.serials}
+	n.blocked = sched.NotBlocked
+	for _, s := range n.running {
+		s.given, s.found, s.loaded = 0, 0, 0
+	}
+	n.raiseCounters()
+	v := view{n, it, at}
+	it.before, it.waiting, it.joined, it.departures = slices.Clone(n.running), n.queued(), n.joined, n.departures
+	if it.waiting > 0 {
+		it.head = v.place(0)
+	}
+	room := v.room(slices.DeleteFunc(slices.Clone(n.running), func(s *sequence) bool { return !s.decodes() }))
+	n.cfg.Scheduler.Schedule(v)
+	if n.fault == nil && n.pipeline == nil {
+		v.keep(room)
+	}
+	return it
+}
+
+// wrong notes what the policy must not do.
+func (v view) wrong(format string, args ...any) {
+	if v.fault == nil {
+		v.fault = fmt.Errorf("at %v: policy %T: %w", v.at, v.cfg.Scheduler, fmt.Errorf(format, args...))
+	}
+}
+
+// handle is that of s, which is its request's number.
+func handle(s *sequence) sched.Seq { return sched.Seq(s.rec.Request.ID) }
+
+// seq is the sequence of a handle: one that runs, or that ran.
+func (v view) seq(i sched.Seq) *sequence {
+	if s := v.byID[int64(i)]; s != nil && s.serial > 0 {
+		return s
+	}
+	v.wrong("there is no sequence %d", i)
+	return &sequence{}
+}
+
+// runs is the sequence of a handle, which must run.
+func (v view) runs(i sched.Seq) *sequence {
+	s := v.seq(i)
+	if !slices.Contains(v.running, s) {
+		v.wrong("sequence %d does not run", i)
+	}
+	return s
+}
+
+// blocksFor is the number of blocks that hold so many tokens.
+func (n *Engine) blocksFor(tokens int32) int {
+	return (int(tokens) + int(n.cfg.BlockSize) - 1) / int(n.cfg.BlockSize)
+}
+
+// pagesFor is the number of blocks that hold so many tokens, and the charge for windowed layers.
+func (n *Engine) pagesFor(tokens int32) int {
+	blocks := n.blocksFor(tokens)
+	return blocks + n.cfg.Window.Extra(blocks)
+}
+
+// free is the number of blocks that nobody has.
+func (n *Engine) free() int { return n.kv.free() - n.windowed }
+
+func (v view) Now() clock.Time            { return v.at }
+func (v view) Budget() int32              { return v.it.budget }
+func (v view) Seats() int                 { return v.cfg.MaxNumSeqs - len(v.running) }
+func (v view) RunningLen() int            { return len(v.running) }
+func (v view) Blocks() int                { return v.cfg.NumGPUBlocks }
+func (v view) FreeBlocks() int            { return v.free() }
+func (v view) BlocksFor(tokens int32) int { return v.pagesFor(tokens) }
+func (v view) LargestFree() int           { return min(v.kv.largest(), v.free()) }
+func (v view) DecodeSteps() int64         { return v.decodeSteps }
+func (v view) Departures() int64          { return v.departures }
+func (v view) WaitingLen() int            { return v.queued() }
+func (v view) Slots(tokens int32) int32   { return slots(&v.cfg, tokens) }
+
+func (v view) Blocked(why sched.Cause) {
+	if v.queued() == 0 {
+		return
+	}
+	if v.blocked = why; v.place(0).away() {
+		v.blocked = sched.HeldByPolicy
+	}
+}
+
+func (v view) Decoding() int {
+	sum := 0
+	for _, s := range v.running {
+		if s.decodes() {
+			sum++
+		}
+	}
+	return sum
+}
+
+func (v view) Context() int64 {
+	sum := int64(0)
+	for _, s := range v.running {
+		if s.decodes() {
+			sum += int64(s.computed)
+		}
+	}
+	return sum
+}
+
+func (v view) Booked() int {
+	sum := 0
+	for _, s := range v.running {
+		sum += max(0, v.pagesFor(s.promised)-v.kv.holds(s)-s.windowed)
+	}
+	return sum
+}
+
+func (v view) Remaining(limit int32) int64 {
+	sum := int64(0)
+	for _, s := range v.running {
+		if !s.foreseen() {
+			sum += int64(min(s.declared-s.scheduled, limit))
+		}
+	}
+	return sum
+}
+
+func (v view) First() sched.Seq {
+	return v.first(func(*sequence) bool { return true })
+}
+
+func (v view) Next(i sched.Seq) sched.Seq {
+	at := v.seq(i).serial
+	return v.first(func(s *sequence) bool { return s.serial > at })
+}
+
+func (v view) NextPrefill(i sched.Seq) sched.Seq {
+	at := int64(0)
+	if i != sched.None {
+		at = v.seq(i).serial
+	}
+	return v.first(func(s *sequence) bool { return s.serial > at && s.inPrefill() })
+}
+
+// first is the first running sequence for which f is true.
+func (v view) first(f func(s *sequence) bool) sched.Seq {
+	for _, s := range v.running {
+		if f(s) {
+			return handle(s)
+		}
+	}
+	return sched.None
+}
+
+func (v view) Last() sched.Seq {
+	return v.last(func(*sequence) bool { return true })
+}
+
+func (v view) Prev(i sched.Seq) sched.Seq {
+	at := v.seq(i).serial
+	return v.last(func(s *sequence) bool { return s.serial < at })
+}
+
+// last is the last running sequence for which f is true.
+func (v view) last(f func(s *sequence) bool) sched.Seq {
+	for _, s := range slices.Backward(v.running) {
+		if f(s) {
+			return handle(s)
+		}
+	}
+	return sched.None
+}
+
+func (v view) Missing(i sched.Seq) int32           { return v.runs(i).missing() }
+func (v view) Progress(i sched.Seq) sched.Progress { return v.runs(i).progress() }
+func (v view) Urgency(i sched.Seq) sched.Urgency   { return v.rank(v.runs(i)) }
+func (v view) Book(i sched.Seq, tokens int32)      { v.runs(i).promised = tokens }
+
+func (v view) DecodeAll() sched.Seq {
+	if v.cfg.Speculative.On() && v.Decoding() > 0 {
+		return v.First()
+	}
+	prefill := v.NextPrefill(sched.None)
+	var decodes []*sequence
+	for _, s := range v.running {
+		if !s.decodes() {
+			continue
+		}
+		if prefill != sched.None && s.serial > v.seq(prefill).serial {
+			return v.First()
+		}
+		decodes = append(decodes, s)
+	}
+	if !v.together(decodes) {
+		return v.First()
+	}
+	return prefill
+}
+
+func (v view) DecodeFirst() bool {
+	if v.cfg.Speculative.On() && v.Decoding() > 0 {
+		return false
+	}
+	var decodes []*sequence
+	for _, s := range v.running {
+		if s.decodes() {
+			decodes = append(decodes, s)
+		}
+	}
+	return v.together(decodes)
+}
+
+// room says that each sequence of the list can have one token.
+func (v view) room(list []*sequence) bool {
+	need := 0
+	for _, s := range list {
+		blocks, more := v.need(s, 1)
+		if !v.kv.grows(s, blocks) {
+			return false
+		}
+		need += more
+	}
+	return need <= v.free() && len(list) <= int(v.it.budget)
+}
+
+// together gives each sequence of the list one token, if there is room for all.
+func (v view) together(list []*sequence) bool {
+	if slices.ContainsFunc(list, func(s *sequence) bool { return s.given > 0 }) {
+		v.wrong("decoding sequences are given a token twice")
+		return true
+	}
+	if !v.room(list) {
+		return false
+	}
+	for _, s := range list {
+		v.grow(s, 1)
+		v.give(s, 1)
+	}
+	return true
+}
+
+// need is the number of blocks that s lacks for so many more tokens, without and with the charge for
+// windowed layers.
+func (n *Engine) need(s *sequence, tokens int32) (blocks, pages int) {
+	return n.lacks(s, n.blocksFor(slots(&n.cfg, s.computed+s.given+tokens)))
+}
+
+// lacks is what s lacks of holding so many blocks.
+func (n *Engine) lacks(s *sequence, blocks int) (more, pages int) {
+	holds := n.kv.holds(s)
+	blocks = max(blocks, holds)
+	return blocks - holds, blocks - holds + n.cfg.Window.Extra(blocks) - s.windowed
+}
+
+// grow gives s the blocks for so many more tokens, if there are enough.
+func (n *Engine) grow(s *sequence, tokens int32) bool {
+	return n.hold(s, n.blocksFor(slots(&n.cfg, s.computed+s.given+tokens)))
+}
+
+// hold brings the blocks of s up to a number, if there are enough.
+func (n *Engine) hold(s *sequence, blocks int) bool {
+	more, pages := n.lacks(s, blocks)
+	if pages > n.free() || !n.kv.grows(s, more) {
+		return false
+	}
+	n.kv.take(s, more)
+	n.windowed += pages - more
+	s.windowed += pages - more
+	return true
+}
+
+func (v view) Grow(i sched.Seq, tokens int32) bool { return v.grow(v.runs(i), tokens) }
+
+func (v view) Give(i sched.Seq, tokens int32) {
+	s := v.runs(i)
+	_, pages := v.need(s, tokens)
+	switch {
+	case tokens < 1 || tokens > s.missing() || tokens > v.it.budget:
+		v.wrong("request %d is given %d tokens, where it misses %d and %d are left", s.rec.Request.ID, tokens, s.missing(), v.it.budget)
+	case s.given > 0:
+		v.wrong("request %d is given tokens twice", s.rec.Request.ID)
+	case pages > 0:
+		v.wrong("request %d is given %d tokens without blocks", s.rec.Request.ID, tokens)
+	default:
+		v.give(s, tokens)
+	}
+}
+
+// give schedules tokens of a sequence that has the blocks for them. Blocks that they fill enter the
+// prefix cache at once, as far as the tokens have been delivered by now.
+func (v view) give(s *sequence, tokens int32) {
+	s.given = tokens
+	v.it.budget -= tokens
+	v.kv.known(s, min(s.computed+tokens, s.prompt+s.delivered))
+}
+
+func (v view) Preempt(i sched.Seq)       { v.preempt(v.runs(i), true) }
+func (v view) PreemptToTail(i sched.Seq) { v.preempt(v.runs(i), false) }
+
+func (v view) preempt(s *sequence, head bool) {
+	v.store(s, min(int32(s.kv.entered)*v.cfg.BlockSize, s.computed))
+	s.computed, s.produces, s.drafts = 0, false, 0
+	v.takeOut(s, head)
+}
+
+func (v view) SwapOut(i sched.Seq) bool {
+	s := v.runs(i)
+	blocks := v.pagesFor(s.computed)
+	if s.foreseen() || s.computed == 0 || v.hosted+blocks > v.cfg.HostBlocks {
+		return false
+	}
+	s.hosted = blocks
+	v.hosted += blocks
+	v.moved += blocks
+	v.swapped = append(v.swapped, s.rec.Request.ID)
+	v.takeOut(s, true)
+	return true
+}
+
+// takeOut puts s out of the running batch and of the iteration being composed, and into the queue.
+func (v view) takeOut(s *sequence, head bool) {
+	v.it.preempts = true
+	v.it.budget += s.given
+	s.given, s.decoding = 0, false
+	v.leaveRunning(s, false)
+	s.rec.Preemptions++
+	v.Engine.preempted = append(v.Engine.preempted, s.rec.Request.ID)
+	v.obs.Preempted(v.at)
+	if s.foreseen() {
+		v.parting = append(v.parting, s)
+		return
+	}
+	v.enqueue(s, head)
+}
+
+func (v view) Waiting(i int) (sched.Waiting, bool) {
+	if i > 0 && v.cfg.Order != nil {
+		v.wrong("looks beyond the head of an ordered queue")
+	}
+	if i >= v.queued() {
+		return sched.Waiting{}, false
+	}
+	s := v.place(i)
+	if s.away() {
+		return sched.Waiting{}, false
+	}
+	w := v.describe(s)
+	if v.isLoaded(s) {
+		v.describeLoaded(s, &w)
+		return w, true
+	}
+	if v.cfg.PrefixCaching && s.hosted == 0 {
+		most := s.known() - 1
+		w.Cached, w.Held = v.kv.lookup(s, most)
+		answers := slices.ContainsFunc(v.running, func(s *sequence) bool { return s.rec.Request.SharesAnswer() })
+		w.Live = w.Cached < most/v.cfg.BlockSize*v.cfg.BlockSize && answers && s.rec.Request.SharesPrompt()
+	}
+	w.Loadable, _, _, _ = v.loadable(s, w.Cached)
+	return w, true
+}
+
+func (v view) Beginning(i int, tokens int32) (key uint64, ok bool) {
+	if i >= v.queued() || v.place(i).known() < tokens {
+		return 0, false
+	}
+	h := fnv.New64a()
+	for _, t := range Tokens(&v.place(i).rec.Request, tokens) {
+		fmt.Fprint(h, t)
+	}
+	return h.Sum64(), true
+}
+
+func (v view) Path(i int, to []int32) []int32 {
+	if i >= v.queued() {
+		return to
+	}
+	s := v.place(i)
+	return append(to, v.kv.path(s, s.known()-1)...)
+}
+
+// describe is what a policy sees of a waiting request, without the prefix cache.
+func (n *Engine) describe(s *sequence) sched.Waiting {
+	return sched.Waiting{
+		Progress: s.progress(), Known: s.known(), Computed: s.computed, Answer: s.answer,
+		Preempted: s.rec.Preemptions > 0, Urgency: s.urgency(),
+	}
+}
+
+// rank is the place that s has in the order of the queue, or would have if it returned now.
+func (n *Engine) rank(s *sequence) sched.Urgency {
+	w := n.describe(s)
+	w.Urgency.Key = 0
+	if n.cfg.Order != nil {
+		w.Urgency.Key = n.cfg.Order.Key(&w)
+	}
+	return w.Urgency
+}
+
+func (v view) Admit(i int, tokens int32) sched.Seq {
+	if i >= v.queued() || i > 0 && v.cfg.Order != nil || v.Seats() == 0 {
+		v.wrong("admits request %d of %d with %d seats", i, v.queued(), v.Seats())
+		return sched.None
+	}
+	s := v.place(i)
+	if s.rec.Scheduled == clock.Never {
+		v.accounts.admit(s)
+	}
+	wasLoaded := v.isLoaded(s)
+	if wasLoaded {
+		v.remote.loaded = without(v.remote.loaded, s)
+	}
+	v.Engine.waiting = without(v.waiting, s)
+	v.Engine.running = append(v.running, s)
+	v.serials++
+	s.serial = v.serials
+	switch {
+	case s.hosted > 0:
+		v.hosted -= s.hosted
+		v.moved += s.hosted
+		s.hosted, s.found, s.loaded = 0, 0, s.computed
+	case !wasLoaded:
+		s.lostFrom, s.lostTo = v.kv.lost(s, s.known()-1)
+		s.found, s.loaded = v.kv.admit(s, s.known()-1), 0
+		s.computed = s.found
+	}
+	if s.rec.Preemptions > 0 {
+		s.rec.LaterCachedTokens += max(0, s.found+s.loaded-s.highest)
+	}
+	s.highest = max(s.highest, s.found+s.loaded)
+	s.reserved = 0
+	if wasLoaded {
+		s.reserved = v.kv.holds(s)
+	}
+	if s.rec.Scheduled == clock.Never {
+		s.rec.Scheduled = v.at
+		s.rec.PassedOver = s.rec.Queued <= v.lastComposed
+		s.rec.CachedTokens = s.found
+		if wasLoaded && s.pulled {
+			s.rec.PulledTokens = s.loaded
+		} else {
+			s.rec.LoadedTokens = s.loaded
+		}
+	}
+	if !v.grow(s, tokens) {
+		v.wrong("admits request %d with %d tokens, for which there are not enough blocks", s.rec.Request.ID, tokens)
+	}
+	v.Give(handle(s), tokens)
+	return handle(s)
+}
+
+func (v view) Reserve(i sched.Seq, tokens int32) bool {
+	s := v.runs(i)
+	blocks := v.blocksFor(tokens)
+	if blocks <= v.kv.holds(s) {
+		return true
+	}
+	ok := v.reserve(s, blocks)
+	if ok {
+		s.reserved = blocks
+	}
+	return ok
+}
+
+// reserve makes s hold so many blocks, which are more than it holds.
+func (v view) reserve(s *sequence, blocks int) bool {
+	if !v.cfg.Contiguous {
+		return v.hold(s, blocks)
+	}
+	if s.serial <= v.it.serials {
+		v.wrong("reserves for request %d in a contiguous pool after its admission", s.rec.Request.ID)
+	}
+	v.kv.release(s, false)
+	if !v.hold(s, blocks) {
+		return v.hold(s, v.blocksFor(s.computed+s.given)) && false
+	}
+	return true
+}
+
+func (v view) Pad(rows int, context int64) { v.it.padRows, v.it.padContext = rows, context }
+func (v view) PadChunks(to int32)          { v.it.padTo = to }

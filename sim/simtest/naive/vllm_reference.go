@@ -1,0 +1,111 @@
+package naive
+
+import (
+	"cmp"
+	"slices"
+
+	"clifftop/sim/sched"
+)
+
+// VLLMReference is vLLM's scheduler read a second time, without the verbs of a policy: it walks the naive engine's own
+// lists. It runs only on [Run], where it must do the same as the policy whose knobs it has.
+func VLLMReference(p *sched.VLLM) sched.Scheduler { return vllmReference{p} }
+
+type vllmReference struct{ *sched.VLLM }
+
+// Schedule implements [sched.Scheduler].
+func (p vllmReference) Schedule(v sched.View) {
+	n := v.(view)
+	p.extendRunning(n)
+	if n.it.preempts {
+		n.Blocked(sched.HeldByPolicy)
+	} else {
+		p.admitWaiting(n)
+	}
+}
+
+// extendRunning gives the running sequences their missing tokens.
+func (p vllmReference) extendRunning(n view) {
+	for i := 0; i < len(n.running) && n.it.budget > 0; i++ {
+		s := n.running[i]
+		want := min(p.capped(s.missing()), n.it.budget)
+		if want == 0 {
+			continue
+		}
+		for !n.grow(s, want) {
+			victim := slices.MaxFunc(n.running, func(a, b *sequence) int { return p.compareVictims(n, a, b) })
+			if slices.Index(n.running, victim) < i {
+				i-- // s moves up
+			}
+			n.preempt(victim, true)
+			if victim == s {
+				return
+			}
+		}
+		n.give(s, want)
+	}
+}
+
+// compareVictims is positive when a has to go rather than b.
+func (p vllmReference) compareVictims(n view, a, b *sequence) int {
+	last := cmp.Compare(a.serial, b.serial)
+	switch p.Victim {
+	case sched.LeastUrgent:
+		return compareUrgency(n.rank(a), n.rank(b))
+	case sched.MostRemaining:
+		return cmp.Or(cmp.Compare(a.declared-a.scheduled, b.declared-b.scheduled), last)
+	case sched.LeastProgress:
+		return cmp.Or(cmp.Compare(b.scheduled, a.scheduled), last)
+	case sched.Longest:
+		return cmp.Or(cmp.Compare(a.known(), b.known()), last)
+	}
+	return last
+}
+
+// admitWaiting admits from the head of the queue until the head does not fit.
+func (p vllmReference) admitWaiting(n view) {
+	for len(n.waiting) > 0 {
+		s := n.place(0)
+		if s.away() {
+			n.Blocked(sched.HeldByPolicy)
+			return
+		}
+		if len(n.running) == n.cfg.MaxNumSeqs {
+			n.Blocked(sched.LacksSeats)
+			return
+		}
+		if n.it.budget == 0 {
+			n.Blocked(sched.LacksBudget)
+			return
+		}
+		cached, held := n.kv.lookup(s, s.known()-1)
+		want := p.capped(s.known() - cached)
+		if p.DisableChunkedPrefill && want > n.it.budget {
+			n.Blocked(sched.LacksBudget)
+			return
+		}
+		want = min(want, n.it.budget)
+		tokens := s.known()
+		if p.Admission == sched.FirstChunk {
+			tokens = cached + want
+		}
+		tokens = max(tokens, slots(&n.cfg, cached+want))
+		need := n.pagesFor(tokens) - held // hits that nobody references come out of the free blocks
+		if len(n.running) > 0 {
+			need += int(p.Watermark * float64(n.cfg.NumGPUBlocks))
+		}
+		if need > n.free() {
+			n.Blocked(sched.LacksKV)
+			return
+		}
+		n.Admit(0, want)
+	}
+}
+
+// capped applies the threshold for long prefills.
+func (p vllmReference) capped(tokens int32) int32 {
+	if limit := p.LongPrefillTokenThreshold; limit > 0 {
+		return min(tokens, limit)
+	}
+	return tokens
+}

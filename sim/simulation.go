@@ -1,0 +1,297 @@
+// Package sim is the simulator proper: an event loop over a replica of a serving engine, fed by a
+// [clifftop/workload.Source] and watched by [clifftop/sim/event] observers.
+//
+// It is deterministic and single-threaded, and does no I/O. Its time is integer, so that results are
+// equal to the last bit whatever the platform, the observer, or the number of iterations taken at
+// once. Package [clifftop/sim/simtest] holds a plain per-sequence stepper that gives the same
+// results slowly.
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"clifftop/internal/pq"
+	"clifftop/sim/clock"
+	"clifftop/sim/engine"
+	"clifftop/sim/event"
+	"clifftop/workload"
+	"clifftop/workload/idtable"
+)
+
+// Simulation runs one scenario.
+//
+// At one instant events happen in this order: what is planned for replicas, departures of clients and their aborts,
+// arrivals, requests that reach an engine's queue, transfers of KV, the replicas' boundaries. Events of one kind go by
+// request ID, boundaries by replica.
+type Simulation struct {
+	src      workload.Source
+	obs      *event.Fanout
+	detailed bool // some observer wants every iteration sequence by sequence
+	replicas []*Replica
+	fleet
+	lifecycle             *lifecycle // nil if replicas are always ready
+	check                 bool
+	networkIn, networkOut clock.Duration // between the clients and the server
+	limited               bool           // some queue may refuse requests
+	watchesCaches         bool           // some router looks into prefix caches
+	changed               *Replica       // the one that the event at hand changes, if any
+
+	// Horizon is the instant at which the run stops if it has not drained before.
+	Horizon clock.Time
+
+	now      clock.Time
+	turnAt   clock.Time // the instant of the last boundary,
+	turn     int        // and the highest number of a replica that had one then
+	stirred  clock.Time // the instant of the last event that was not planned
+	levels   event.Levels
+	reported event.Levels
+
+	arriving      workload.Request
+	frontend      pq.Queue[int32] // requests on their way to a queue, by instant and ID
+	pending       []pendingRequest
+	vacant        []int32
+	departures    pq.Queue[int32] // deadlines of clients, and their aborts
+	clients       idtable.Table[engine.Client]
+	transfers     engine.Transfers
+	disaggregated *disaggregator // the division of work between replicas; nil where all do both
+}
+
+// pendingRequest is a request on its way to the queue of a replica.
+type pendingRequest struct {
+	workload.Request
+	to int32 // -1 before it is at the router
+}
+
+// New returns an engine of one replica that is ready to run. The configuration is validated; its scheduler must
+// not be in use by another engine.
+func New(cfg engine.Config, src workload.Source, observers ...event.Observer) (*Simulation, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	return newSimulation(Fleet{Replicas: []engine.Config{cfg}}, src, event.Join(observers...)), nil
+}
+
+// NewFleet returns an engine of many replicas that is ready to run. The configuration is validated; schedulers and
+// routers must not be in use elsewhere.
+func NewFleet(f Fleet, src workload.Source, observers ...event.Observer) (*Simulation, error) {
+	if err := f.Validate(); err != nil {
+		return nil, err
+	}
+	return newSimulation(f, src, event.Join(observers...)), nil
+}
+
+func newSimulation(f Fleet, src workload.Source, obs *event.Fanout) *Simulation {
+	e := &Simulation{src: src, obs: obs, detailed: obs.WantsSteps(), Horizon: clock.Never}
+	e.networkIn, e.networkOut = f.Replicas[0].NetworkIn, f.Replicas[0].NetworkOut
+	e.watchesCaches = f.peeks()
+	for i, cfg := range f.Replicas {
+		e.check, e.limited = e.check || cfg.Check, e.limited || cfg.Limited()
+		e.replicas = append(e.replicas, e.newReplica(cfg, i, obs.Replica(i), nil))
+	}
+	e.disaggregated = newDisaggregator(f.Disaggregation, e)
+	e.fleet = newFleet(&f, e)
+	e.lock(f.Lockstep)
+	if f.Lifecycle != nil {
+		e.initLifecycle(&f)
+	}
+	return e
+}
+
+// Now is the instant up to which the run has come.
+func (e *Simulation) Now() clock.Time { return e.now }
+
+// InSystem is the number of requests that were sent and have not ended.
+func (e *Simulation) InSystem() int { return e.levels.System }
+
+// Links tells what the links have carried so far: by replica those of its connector, Links and then Tiers, and after all
+// those of a [Disaggregation], by replica.
+func (e *Simulation) Links() []engine.LinkUse { return e.transfers.Use(e.now) }
+
+// ErrStuck means that requests wait while nothing runs, and nothing will change that.
+var ErrStuck = errors.New("sim: requests wait that the policy never admits")
+
+// ctxEvery is the number of events between looks at the context.
+const ctxEvery = 1 << 12
+
+// Run runs until the source is exhausted and the system empty, the horizon is reached, or ctx is done;
+// in the last case it returns the context's error, and what was observed up to then is
+// valid.
+func (e *Simulation) Run(ctx context.Context) error {
+	for n := 0; ; n++ {
+		if n%ctxEvery == 0 && ctx.Err() != nil {
+			e.stop(e.now)
+			return ctx.Err()
+		}
+		done, err := e.event()
+		if err != nil {
+			e.stop(e.now)
+			return err
+		}
+		if done {
+			return e.src.Err()
+		}
+	}
+}
+
+// Kinds of events, in the order in which they happen at one instant.
+const (
+	eventPlanned   = iota // for a replica
+	eventDeparture        // of a client, or its abort
+	eventArrival          // of a request
+	eventQueueing         // a request reaches the router or a queue
+	eventTransfer         // of KV
+	eventBoundary         // of a replica
+)
+
+// upcoming is the next event, and the replica whose boundary comes next. Its instant is Never where there is none.
+func (e *Simulation) upcoming() (at clock.Time, kind int, r *Replica) {
+	at, r = e.boundaryNext()
+	kind = eventBoundary
+	if t := e.transfers.Next(); t <= at && t < clock.Never && (at < clock.Never || t == e.now || e.transfers.Awaited() > 0 || !e.quiet()) {
+		at, kind = t, eventTransfer
+	}
+	if e.frontend.Len() > 0 && clock.Time(e.frontend.Top().Key) <= at {
+		at, kind = clock.Time(e.frontend.Top().Key), eventQueueing
+	}
+	if t, ok := e.src.Peek(); ok && t <= at {
+		at, kind = t, eventArrival
+	}
+	if e.departures.Len() > 0 && clock.Time(e.departures.Top().Key) <= at {
+		at, kind = clock.Time(e.departures.Top().Key), eventDeparture
+	}
+	if e.lifecycle != nil && e.lifecycle.planned.Len() > 0 && clock.Time(e.lifecycle.planned.Top().Key) <= at {
+		at, kind = clock.Time(e.lifecycle.planned.Top().Key), eventPlanned
+	}
+	return at, kind, r
+}
+
+// event handles the next event. done means that there was none.
+func (e *Simulation) event() (done bool, err error) {
+	at, kind, r := e.upcoming()
+	if kind != eventPlanned {
+		e.stirred = at
+	} else if at > e.now && e.Horizon == clock.Never {
+		if e.onlyPlannedLeft() {
+			return e.end()
+		}
+		if e.heldInVain(at) {
+			return false, ErrStranded
+		}
+	}
+	if at >= e.Horizon {
+		if at == clock.Never {
+			return e.end()
+		}
+		e.stop(e.Horizon)
+		return true, nil
+	}
+	if at > clock.Time(clock.MaxRun) {
+		return false, fmt.Errorf("sim: the run goes past %.0f days; slice or speed up the workload", clock.MaxRun.Seconds()/86400)
+	}
+	if at < e.now {
+		return false, r.Broken("time goes back to %v", at)
+	}
+	if at > e.scrape {
+		e.scrapeUpTo(at)
+	}
+	e.now = at
+	switch kind {
+	case eventPlanned:
+		err = e.runPlanned()
+	case eventArrival:
+		e.arriving = e.src.Next()
+		err = e.arrive(&e.arriving)
+	case eventDeparture:
+		e.depart(e.departures.Pop())
+	case eventQueueing:
+		e.reach(e.frontend.Pop())
+	case eventTransfer:
+		if changed := e.transfers.Happens(at); changed != nil {
+			e.changed = e.replicas[changed.Index()]
+		}
+		if e.check {
+			err = e.transfers.Check(at)
+		}
+	case eventBoundary:
+		e.noteTurn(r.Index())
+		err = r.Boundary()
+		e.changed = r
+	}
+	e.syncTouched()
+	if e.levels != e.reported {
+		e.reported = e.levels
+		e.obs.Levels(at, &e.reported)
+	}
+	return false, err
+}
+
+// noteTurn notes that a replica has its boundary now.
+func (e *Simulation) noteTurn(i int) {
+	if e.turnAt != e.now {
+		e.turnAt, e.turn = e.now, i
+	}
+	e.turn = max(e.turn, i)
+}
+
+// syncTouched brings the fleet up to date with the replica that the event at hand has changed, if any.
+func (e *Simulation) syncTouched() {
+	p := e.changed
+	if p == nil {
+		return
+	}
+	e.sync(p)
+	for _, rank := range p.Group() {
+		e.sync(e.replicas[rank.Index()])
+	}
+	if p.leaving && e.allDrained(p.Index()) {
+		e.drained(int(e.lifecycle.lead[p.Index()]))
+	}
+	e.changed = nil
+}
+
+// quiet reports whether no request is here or will come.
+func (e *Simulation) quiet() bool {
+	_, more := e.src.Peek()
+	return e.levels.System == 0 && !more
+}
+
+// dueNow reports whether a request arrives or reaches a queue at this very instant.
+func (e *Simulation) dueNow() bool {
+	if e.frontend.Len() > 0 && clock.Time(e.frontend.Top().Key) <= e.now {
+		return true
+	}
+	at, ok := e.src.Peek()
+	return ok && at <= e.now
+}
+
+// end is when nothing will happen any more.
+func (e *Simulation) end() (done bool, err error) {
+	switch {
+	case e.levels.Held > 0:
+		return false, ErrStranded
+	case e.levels.Waiting > 0:
+		return false, ErrStuck
+	}
+	if !e.check {
+		return true, nil
+	}
+	for _, r := range e.replicas {
+		if (e.levels != event.Levels{} || r.Used() != 0 || r.Shared() != 0) {
+			return false, r.Broken("nothing is left to do, but %+v and %d blocks are in use", e.levels, r.Used())
+		}
+	}
+	if s := e.disaggregated; s != nil && len(s.answers)+len(s.first) > 0 {
+		return false, fmt.Errorf("sim: broken invariant at %v: nothing is left to do, but %d prompts are being computed and %d answers expected", e.now, len(s.answers), len(s.first))
+	}
+	return true, e.transfers.Check(e.now)
+}
+
+// stop commits what has begun by the instant at, so that the observer knows it.
+func (e *Simulation) stop(at clock.Time) {
+	e.now = at
+	for _, r := range e.replicas {
+		r.Stop(at)
+	}
+}
