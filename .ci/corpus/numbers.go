@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"html"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,6 +12,9 @@ import (
 )
 
 var number = regexp.MustCompile(`\d+(?:\.\d+)?(?:[eE][+-]?\d+)?`)
+
+// program is what a page has beside its content.
+var program = regexp.MustCompile(`(?s)<meta http-equiv[^>]*>|<style[^>]*>.*?</style>|<script>.*?</script>`)
 
 // numbersOf returns the numbers of a text in order, with their signs.
 func numbersOf(text string) []string {
@@ -33,6 +37,10 @@ func compareNumbers(name string, x, y []byte) (difference, note string) {
 	if decode(x, &left) && decode(y, &right) {
 		return compareJSON(name, flatten(left), flatten(right)), ""
 	}
+	if filepath.Ext(name) == ".html" {
+		x, y = program.ReplaceAll(x, nil), program.ReplaceAll(y, nil)
+		x, y = []byte(html.UnescapeString(string(x))), []byte(html.UnescapeString(string(y)))
+	}
 	a, b := numbersOf(string(x)), numbersOf(string(y))
 	if slices.Equal(a, b) {
 		return "", ""
@@ -45,7 +53,7 @@ func compareNumbers(name string, x, y []byte) (difference, note string) {
 		strings.Join(a[max(0, min(i, len(a))-2):min(len(a), i+5)], " "), strings.Join(b[max(0, min(i, len(b))-2):min(len(b), i+5)], " "))
 	slices.Sort(a)
 	slices.Sort(b)
-	if prose := filepath.Ext(name); slices.Equal(a, b) && (prose == ".stdout" || prose == ".stderr" || prose == ".md") {
+	if prose := filepath.Ext(name); slices.Equal(a, b) && (prose == ".stdout" || prose == ".stderr" || prose == ".md" || prose == ".html") {
 		return "", text + "\n    (the same numbers in another order)"
 	}
 	return text, ""
@@ -81,6 +89,7 @@ func flatten(value any) []entry {
 			}
 		case string:
 			if found := numbersOf(v); len(found) > 0 {
+				slices.Sort(found) // words may change their order
 				entries = append(entries, entry{path, strings.Join(found, " ")})
 			}
 		case json.Number, bool:
@@ -100,6 +109,12 @@ func compareJSON(name string, a, b []entry) string {
 		}
 		if i < len(b) {
 			y = b[i]
+		}
+		switch {
+		case i < len(a) && i < len(b) && x.path < y.path || i >= len(b):
+			y = entry{}
+		case i < len(a) && i < len(b) && x.path > y.path || i >= len(a):
+			x = entry{}
 		}
 		if x != y {
 			return fmt.Sprintf("  %s:\n    - %s %s\n    + %s %s", name, x.path, x.value, y.path, y.value)
