@@ -55,7 +55,7 @@ func TestMaxBacklogTokens(t *testing.T) {
 	}
 }
 
-// TestLoadedBeforeHandover has prompts loaded from tiers where they are to be computed: nobody computes what was
+// TestLoadedBeforeHandover has prompts loaded from tiers where they are to be computed: no replica computes what was
 // loaded, and the accounts of requests know of it.
 func TestLoadedBeforeHandover(t *testing.T) {
 	text := strings.Replace(dividedText, "role: prefill", "role: prefill, engine: {num_gpu_blocks_override: 260}", 1) +
@@ -67,7 +67,7 @@ func TestLoadedBeforeHandover(t *testing.T) {
 	}
 }
 
-// TestBusyBehindPrefill refuses requests whose prompts are computed, because nobody has room for their answers: what
+// TestBusyBehindPrefill refuses requests whose prompts are computed, because no replica has room for their outputs: what
 // was computed is in the accounts, and nothing contradicts it.
 func TestBusyBehindPrefill(t *testing.T) {
 	text := strings.Replace(dividedText, "rate: 12", "rate: 60", 1) + "engine: {max_num_queued_reqs: 1}\n"
@@ -97,9 +97,9 @@ func TestDisaggregationFaults(t *testing.T) {
 		{"pools: [{role: prefill}, {role: decode, engine: {policy: tgi}}]", "s.yaml:1:58: pools.1.engine.policy: policy tgi: it loads no KV from elsewhere (want policy vllm)"},
 		{"pools: [{role: prefill}, {role: decode, engine: {speculative: {method: ngram, num_speculative_tokens: 2, acceptance: 0.5}}}]",
 			"s.yaml:1:63: pools.1.engine.speculative: connector: speculative decoding: the KV of drafts is not loaded"},
-		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {router: session}", "s.yaml:2:26: disaggregation.router: session: it goes by sessions, and the traffic has none"},
+		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {router: session}", "s.yaml:2:26: disaggregation.router: session: it needs sessions, but the traffic has none"},
 		{"pools: [{role: prefill}, {role: decode, engine: {enable_prefix_caching: false}}]\ndisaggregation: {router: {policy: kv-aware}}",
-			"s.yaml:2:26: disaggregation.router: kv-aware: it goes by prefix caches, and the replicas have none"},
+			"s.yaml:2:26: disaggregation.router: kv-aware: it needs prefix caching, but the replicas have none"},
 		{"pools: [{role: prefill}, {role: decode}]\ndisaggregation: {router: {policy: llm-d, scrape: 2s}}\ndeployment: {router: {policy: vllm-dp, scrape: 1s}}",
 			"s.yaml:2:50: disaggregation.router.scrape: 2s is not that of deployment.router, 1s"},
 		{"workload: {input: {distribution: fixed, value: 5000}}\npools: [{name: small, role: prefill, engine: {num_gpu_blocks_override: 200}}, {role: decode}]",

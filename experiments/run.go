@@ -137,8 +137,8 @@ func requestsOf(u *scenario.Setup, o RunOptions) (patient, src workload.Source, 
 	return patient, src, err
 }
 
-// newCollector makes what collects the result of a run, and the writer of its requests, which is nil where nobody wants
-// them.
+// newCollector makes what collects the result of a run, and the writer of its requests, which is nil
+// where none is asked for.
 func newCollector(u *scenario.Setup, o RunOptions) (*collect.Collector, *collect.RequestWriter) {
 	options := u.Report
 	if o.Requests != nil {
@@ -157,7 +157,7 @@ func newCollector(u *scenario.Setup, o RunOptions) (*collect.Collector, *collect
 	return collector, options.Requests
 }
 
-// newEngine makes the engine of a run, with everybody who is told of it.
+// newEngine makes the engine of a run, with all observers of it.
 func newEngine(u *scenario.Setup, o RunOptions, patient, src workload.Source, collector *collect.Collector) (*sim.Simulation, error) {
 	observers := []event.Observer{collector}
 	if o.Progress != nil {

@@ -12,7 +12,7 @@ type Detail struct {
 	TTFT, TPOT, E2E, ITL stats.Shape
 	// Series is the run in buckets of time.
 	Series []SeriesPoint
-	// Opening is how the run began; nil where nobody looked.
+	// Opening is how the run began; nil where it was not recorded.
 	Opening *Opening
 }
 

@@ -186,7 +186,7 @@ type Goodput struct {
 	WorkFraction *float64 `json:"work_fraction"`
 	// GPUBusyFraction is the same of time: what the GPUs spent on first computing the prompts and answers of good requests,
 	// of the time that they were busy in the whole run; GPUWallFraction of all the time. Padding, copies and waits for
-	// the host are nobody's.
+	// the host belong to no request.
 	GPUBusyFraction *float64 `json:"gpu_busy_fraction"`
 	GPUWallFraction *float64 `json:"gpu_wall_fraction"`
 	// ProductOutputTokensPerS is Attainment of the whole throughput, which many take for goodput. It is OutputTokensPerS
@@ -290,7 +290,7 @@ type GPUSeconds struct {
 	CacheMiss *float64 `json:"cache_miss"` // computed because the prefix cache had lost it
 	Cancelled *float64 `json:"cancelled"`  // for attempts that did not complete
 	Rejected  *float64 `json:"rejected_drafts"`
-	Padding   *float64 `json:"padding"` // computed for nobody
+	Padding   *float64 `json:"padding"` // computed for no request
 	Swap      *float64 `json:"swap"`    // copying KV to and from host memory
 	Host      *float64 `json:"host"`    // waiting, within an iteration, for the host
 	// Bubble is for nothing: stages of a pipeline waited while some batch was in flight, for the stage before, for a
@@ -301,7 +301,7 @@ type GPUSeconds struct {
 	IdleByCause IdleByCause `json:"idle_by_cause"`
 }
 
-// IdleByCause tells why GPUs were idle: nobody asked for anything, requests were at other replicas of the fleet, or they were
+// IdleByCause tells why GPUs were idle: there were no requests, requests were at other replicas of the fleet, or they were
 // on their way through the network and the front end. An iteration that ends after the last client has left takes from
 // the first.
 type IdleByCause struct {

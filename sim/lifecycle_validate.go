@@ -41,7 +41,7 @@ func (l *Lifecycle) validateFailure(i int, lead []int32, found *faults.List) {
 	found.Check(x.Kind != Restart || x.Last >= x.Replica && x.Last < n, "failure %d: there are no replicas %d to %d of %d", i, x.Replica, x.Last, n)
 	found.Check(x.At >= 0 && x.For >= 0, "failure %d: at %v for %v is negative", i, x.At, x.For)
 	lasting := x.Kind == Slow || x.Kind == LinkLoss
-	found.Check(!lasting || x.For > 0, "failure %d: %v for ever is not allowed", i, x.Kind)
+	found.Check(!lasting || x.For > 0, "failure %d: %v without end is not allowed", i, x.Kind)
 	found.Check(x.Kind != Slow || x.Permille >= 1000 && x.Permille <= engine.MaxSlowdown, "failure %d: step times times %d/1000 are not allowed (want 1 to %d times)",
 		i, x.Permille, engine.MaxSlowdown/1000)
 	if !lasting {

@@ -351,7 +351,7 @@ func TestRanksLiveTogether(t *testing.T) {
 func TestLivesAreChecked(t *testing.T) {
 	for want, lifecycle := range map[string]sim.Lifecycle{
 		"failure 0: there is no replica 2 of 2":                             {Failures: []sim.Failure{{Replica: 2}}},
-		"failure 0: slow for ever":                                          {Failures: []sim.Failure{{Kind: sim.Slow, Permille: 2000}}},
+		"failure 0: slow without end":                                          {Failures: []sim.Failure{{Kind: sim.Slow, Permille: 2000}}},
 		"failure 0: step times times 500/1000":                              {Failures: []sim.Failure{{Kind: sim.Slow, For: milli, Permille: 500}}},
 		"failures 0 and 1: link of replica 0 twice at a time":               {Failures: []sim.Failure{{Kind: sim.LinkLoss, For: milli}, {Kind: sim.LinkLoss, For: milli}}},
 		"failure 0: there are no replicas 0 to 2 of 2":                      {Failures: []sim.Failure{{Kind: sim.Restart, Last: 2}}},

@@ -269,7 +269,7 @@ func (p *planner) search(ctx context.Context, list []*candidate) error {
 
 // screen searches candidates in rounds. What a round finds ends later searches that cannot compete.
 //
-// A shard goes by what it has found itself. That is not less than what all have found together, so that it makes all
+// A shard uses only what it has found itself. That is not less than what all have found together, so that it makes all
 // the runs of its candidates that one process would, and perhaps more.
 func (p *planner) screen(ctx context.Context, list []*candidate) error {
 	const round = 8

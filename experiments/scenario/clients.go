@@ -75,7 +75,7 @@ func (b *Backoff) Check(d *yamldoc.Decoder, n *yamldoc.Node, key string) {
 	}
 }
 
-// defaultClients wait for ever. Their backoff is that of OpenAI's.
+// defaultClients wait without a limit. Their backoff is that of OpenAI's.
 func defaultClients() Clients {
 	return Clients{
 		RetryOn: []string{"timeout", "busy", "connection"}, HonorRetryAfter: true, CancelOnTimeout: true,
@@ -149,7 +149,7 @@ func (u trafficResolver) clients() error {
 	for i, c := range all {
 		u.Traffic.clients = append(u.Traffic.clients, c.spec(s.Engine.RetryAfter))
 		if optional.Value(c.Reading) != u.Report.Reading {
-			u.Report.Reading = 0 // there is no speed that is everybody's
+			u.Report.Reading = 0 // no single speed holds for all classes
 		}
 		u.judgeClients(key(i), c)
 		if err := u.tooShort(key(i), c); err != nil {
@@ -229,7 +229,7 @@ func (u trafficResolver) judgeClients(key string, c *Clients) {
 	}
 }
 
-// judgeRetryAfter warns where nobody heeds what the server says.
+// judgeRetryAfter warns where no client obeys Retry-After.
 func (u trafficResolver) judgeRetryAfter(all []*Clients) {
 	const key = "engine.retry_after"
 	after := optional.Value(u.Scenario.Engine.RetryAfter).Clock()

@@ -183,7 +183,7 @@ func (u fleetResolver) randomCrashes() error {
 			if at >= end {
 				break
 			}
-			// A repair lasts: 0 would be for ever.
+			// A repair lasts: 0 would never end.
 			x := sim.Failure{Kind: sim.Crash, Replica: i, At: clock.Time(clock.FromSeconds(at)), For: max(1, clock.FromSeconds(repair))}
 			u.Failures = append(u.Failures, x)
 			at += repair

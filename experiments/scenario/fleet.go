@@ -24,7 +24,7 @@ func (u *Setup) Fleet(check bool) sim.Fleet {
 	return f
 }
 
-// StandingFleet is the fleet when all of its replicas are ready for ever.
+// StandingFleet is the fleet when all of its replicas are always ready.
 func (u *Setup) StandingFleet(check bool) sim.Fleet {
 	var f sim.Fleet
 	build := fleetBuilder{u}

@@ -11,7 +11,7 @@ import (
 	"clifftop/sim/engine"
 )
 
-// Lifecycle says how replicas start, fail and end, and how many there are. Without it all are ready for ever. Defaults
+// Lifecycle says how replicas start, fail and end, and how many there are. Without it all are always ready. Defaults
 // are those of Kubernetes where it has one.
 type Lifecycle struct {
 	// ColdStart is the time from the decision to start a replica until it is ready.

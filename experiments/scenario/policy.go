@@ -58,9 +58,9 @@ func Policies() []Policy {
 		vllmPolicy(), preemptivePolicy(), vllmV0Policy(),
 		sarathiPolicy(), orcaPolicy(), staticPolicy(),
 		sglangPolicy(),
-		trtllmPolicy("trtllm-guaranteed-no-evict", sched.GuaranteedNoEvict, "starts a request when the longest answers of all fit; nobody is ever paused"),
+		trtllmPolicy("trtllm-guaranteed-no-evict", sched.GuaranteedNoEvict, "starts a request when the longest outputs of all fit; never pauses a request"),
 		trtllmPolicy("trtllm-max-utilization", sched.MaxUtilization, "starts a request when its prompt fits; the last started is paused when the pool runs out"),
-		trtllmPolicy("trtllm-static", sched.StaticBatch, "starts requests only when nobody runs"),
+		trtllmPolicy("trtllm-static", sched.StaticBatch, "starts requests only when the batch is empty"),
 		tgiPolicy(), mlfqPolicy(),
 	}
 }

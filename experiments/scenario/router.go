@@ -110,7 +110,7 @@ func (r Router) MarshalJSON() ([]byte, error) {
 	return yamldoc.MarshalObject(routerKeys(r), r.options)
 }
 
-// routing checks that the router has what it goes by, and fills in how often it learns it.
+// routing checks that the router has the signals that it needs, and fills in how often it learns it.
 func (u fleetResolver) routing() error {
 	s := u.Scenario
 	r := &s.Deployment.Router
@@ -145,7 +145,7 @@ func (u fleetResolver) routing() error {
 	return nil
 }
 
-// routes checks that a router has what it goes by at the pools that it sends requests to, and fills in how often it
+// routes checks that a router has the signals that it needs at the pools that it sends requests to, and fills in how often it
 // learns it.
 func (u fleetResolver) routes(key string, r *Router, pools []PoolSetup) error {
 	s := u.Scenario

@@ -243,7 +243,7 @@ func Sketch(ctx context.Context, u *scenario.Setup, over string, points int) (ch
 	}
 	service = max(idle, o.service)
 	load := o.throughput
-	if load == 0 { // nobody waits so long: then one at a time
+	if load == 0 { // no request lasts that long: then one at a time
 		load = 1 / idle
 	}
 	if over == scenario.UsersKey {

@@ -133,7 +133,7 @@ func TestLogicalConservation(t *testing.T) {
 	}
 	for name, change := range map[string]func([]*event.Record){
 		"a request that ends twice":       func(r []*event.Record) { r[4].Again = false },
-		"an attempt nobody sends":         func(r []*event.Record) { r[5].Again = true },
+		"an attempt without a client":     func(r []*event.Record) { r[5].Again = true },
 		"another request's attempt":       func(r []*event.Record) { r[5].Request.Client.First = 0 },
 		"an attempt with a wrong number":  func(r []*event.Record) { r[5].Request.Client.Attempt = 2 },
 		"one ends twice, another not yet": func(r []*event.Record) { r[4].Again, r[5].Again = false, true },

@@ -12,7 +12,7 @@ const (
 	lostRecompute = iota // tokens computed again after a preemption
 	lostMiss             // tokens computed because the prefix cache had lost them
 	lostDrafts           // drafts that were rejected
-	lostPadding          // rows and tokens computed for nobody
+	lostPadding          // rows and tokens computed for no request
 	lostSwap             // copies of KV to and from host memory
 	lostHost             // waits for the host
 	losses
@@ -59,7 +59,7 @@ type gpuTime struct {
 	whole, useful, cancelled, idle clock.Uint128
 	bubble                         clock.Uint128 // stages that wait while others work
 	lost                           [losses]clock.Uint128
-	nobody                         clock.Uint128 // of idle: while no request was in the system
+	unrequested                    clock.Uint128 // of idle: while no request was in the system
 	starting, down                 clock.Uint128 // of idle: while the replica was that
 }
 
@@ -96,7 +96,7 @@ func (u *unit) gpuTime(w *window) (t gpuTime) {
 	t.starting = least(t.idle, clock.Mul64(starting, femtos*stages))
 	t.down = least(t.idle.Sub(t.starting), clock.Mul64(down, femtos*stages))
 	vacant := u.vacant - min(u.vacant, starting+down+off)
-	t.nobody = least(t.idle.Sub(t.starting).Sub(t.down), clock.Mul64(vacant, femtos*stages*uint64(u.Replicas)))
+	t.unrequested = least(t.idle.Sub(t.starting).Sub(t.down), clock.Mul64(vacant, femtos*stages*uint64(u.Replicas)))
 	return t
 }
 
@@ -125,10 +125,10 @@ func (c summariser) gpuSeconds(w *window, units []unit, d *detail) (g report.GPU
 		u := &units[i]
 		stages := u.PipelineStages
 		t, gpus := u.gpuTime(w), float64(u.GPUs)/float64(u.Replicas*stages)
-		nobody := t.nobody
+		unrequested := t.unrequested
 		if len(units) > 1 {
-			nobody = least(nobody, clock.Mul64(d.levels[inSystem].WeightOfZero(), clock.FemtosPerPico*uint64(stages)))
-			add(&g.IdleByCause.Elsewhere, t.nobody.Sub(nobody), gpus)
+			unrequested = least(unrequested, clock.Mul64(d.levels[inSystem].WeightOfZero(), clock.FemtosPerPico*uint64(stages)))
+			add(&g.IdleByCause.Elsewhere, t.unrequested.Sub(unrequested), gpus)
 		}
 		add(&g.Useful, t.useful, gpus)
 		add(&g.Recompute, t.lost[lostRecompute], gpus)
@@ -142,8 +142,8 @@ func (c summariser) gpuSeconds(w *window, units []unit, d *detail) (g report.GPU
 			add(&g.Bubble, t.bubble, gpus)
 		}
 		add(&g.Idle, t.idle, gpus)
-		add(&g.IdleByCause.NoRequests, nobody, gpus)
-		add(&g.IdleByCause.FrontEnd, t.idle.Sub(t.nobody).Sub(t.starting).Sub(t.down), gpus)
+		add(&g.IdleByCause.NoRequests, unrequested, gpus)
+		add(&g.IdleByCause.FrontEnd, t.idle.Sub(t.unrequested).Sub(t.starting).Sub(t.down), gpus)
 		if u.Lives {
 			add(&g.IdleByCause.Starting, t.starting, gpus)
 			add(&g.IdleByCause.Down, t.down, gpus)

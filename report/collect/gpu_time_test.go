@@ -52,8 +52,8 @@ func TestGPUSecondsAddUp(t *testing.T) {
 		if all != got.whole || got.whole != clock.Mul64(uint64(w.end-w.start), 1000*uint64(c.opts.Replicas)) {
 			t.Fatalf("%+v adds up to %v in a window of %d ps", got, all, w.end-w.start)
 		}
-		if got.idle.Cmp(got.nobody) < 0 {
-			t.Fatalf("%+v: more is idle because nobody asks than in all", got)
+		if got.idle.Cmp(got.unrequested) < 0 {
+			t.Fatalf("%+v: more is idle for lack of requests than in all", got)
 		}
 		if w.until < c.line.start(w.to) || c.opts.Replicas > 1 { // it ends within a bucket: the run went on
 			return

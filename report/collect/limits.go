@@ -7,7 +7,7 @@ import (
 )
 
 // limitResults judges the requests that arrived in the window against every limit. Those that ended without completing
-// count as infinitely slow. Of those still in the system when the run stopped nobody knows.
+// count as infinitely slow. The outcome of those still in the system when the run stopped is unknown.
 func (c summariser) limitResults(w *window, sum *bucket, d *detail) []report.LimitResult {
 	slo := c.opts.SLO
 	unfinished := sum.arrivals - sum.samples - sum.failures

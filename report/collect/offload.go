@@ -118,7 +118,7 @@ func (x *tierTraffic) loaded(line *timeline, rec *event.Record) {
 	o.waited = o.waited.Add(clock.Uint128{Lo: uint64(rec.Loading)})
 }
 
-// spared is the number of prompt tokens that nobody in the run had to compute for the first admission of a request: those
+// spared is the number of prompt tokens that did not have to be computed for the first admission of a request: those
 // found in the prefix cache or in tiers, and those that a replica outside the run had.
 func spared(rec *event.Record) int32 {
 	tokens := rec.CachedTokens + rec.LoadedTokens

@@ -122,10 +122,10 @@ func TestTailSpikes(t *testing.T) {
 	for what, change := range map[string]func(before, after *Point){
 		"loads far apart":   func(before, _ *Point) { before.Value = 7 },
 		"few requests":      func(_, after *Point) { after.Summary.Latency.TTFT.N = 900 },
-		"nobody waits":      func(_, after *Point) { after.Summary.System.GapByCause.Seats = ptr(0) },
+		"no request waits":  func(_, after *Point) { after.Summary.System.GapByCause.Seats = ptr(0) },
 		"not by the queue":  func(_, after *Point) { after.Summary.Latency.Queue.P99 = ptr(150) },
 		"p50 grows as well": func(_, after *Point) { after.Summary.Latency.TTFT.P50 = ptr(400) },
-		"everybody waits":   func(_, after *Point) { after.Summary.Latency.Queue.P50 = ptr(80) },
+		"all requests wait": func(_, after *Point) { after.Summary.Latency.Queue.P50 = ptr(80) },
 		"chance": func(_, after *Point) {
 			after.Summary.Latency.TTFT = report.Distribution{N: 1000, P50: ptr(100), P95: ptr(120), P99: ptr(420), P999: ptr(2000)}
 		},

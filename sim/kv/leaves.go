@@ -3,7 +3,7 @@ package kv
 // The evictable leaves of a radix tree are a binary heap of node numbers: the least recently
 // matched one stands first. Each node knows its place, so that a match can move it.
 
-// offerLeaf enters node i if it is a leaf that nobody locks.
+// offerLeaf enters node i if it is a leaf without locks.
 func (t *Radix) offerLeaf(i int32) {
 	if n := &t.nodes[i]; i != root && n.children == 0 && n.refs == 0 && n.place < 0 {
 		n.place = int32(len(t.leaves))

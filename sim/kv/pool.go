@@ -52,7 +52,7 @@ func NewCache(usable int, appendUnkeyed bool) *Pool {
 // Usable is the number of blocks that sequences can hold.
 func (p *Pool) Usable() int { return p.usable }
 
-// Free is the number of blocks that nobody references, cached ones included.
+// Free is the number of blocks without references, cached ones included.
 func (p *Pool) Free() int { return p.free }
 
 // Shared is the number of references to blocks beyond the first of each: Σ max(0, references-1).
@@ -209,7 +209,7 @@ func (p *Pool) Referenced(names []int32) int {
 	return n
 }
 
-// Reference adds references to cached blocks, and takes those off the free list that nobody held.
+// Reference adds references to cached blocks, and takes those off the free list that had no reference.
 func (p *Pool) Reference(names []int32) {
 	for _, name := range names {
 		state := p.state(name)

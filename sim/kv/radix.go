@@ -4,7 +4,7 @@ import "clifftop/workload"
 
 // Radix is the KV pool and prefix cache of SGLang: a radix tree over the tokens of sequences.
 //
-// Every block of the pool is in one of three hands. Available blocks belong to nobody. Private ones
+// Every block of the pool is in one of three hands. Available blocks have no owner. Private ones
 // belong to a running sequence, which took them ([Radix.Take]) and returns them ([Radix.Put]). The
 // others are in the tree: [Radix.Insert] moves them there out of a sequence's hands, and they come back
 // to the available ones only by eviction. A block holds the pool's page of tokens, and the tree knows
@@ -93,8 +93,8 @@ func newTree(page int32) *Radix {
 // Usable is the number of blocks of the pool.
 func (t *Radix) Usable() int { return t.usable }
 
-// Available is the number of blocks that belong to nobody, Evictable that of blocks in the tree that
-// nobody locks.
+// Available is the number of blocks without an owner, Evictable that of blocks in the tree that
+// have no lock.
 func (t *Radix) Available() int { return t.available }
 
 // Evictable is described at [Radix.Available].

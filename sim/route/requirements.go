@@ -37,9 +37,9 @@ func Check(p Router, there Offers) error {
 		}
 	}
 	needs := b.Requirements()
-	want(needs.Sessions, there.Sessions, "it goes by sessions, and the traffic has none")
-	want(needs.Users, there.Users, "it goes by users, and the traffic has none (want a closed loop)")
-	want(needs.KVUsage, there.KVUsage, "it goes by the use of KV pools, and they are unlimited (set num_gpu_blocks_override)")
-	want(needs.PrefixCaching, there.PrefixCaching, "it goes by prefix caches, and the replicas have none (set enable_prefix_caching)")
+	want(needs.Sessions, there.Sessions, "it needs sessions, but the traffic has none")
+	want(needs.Users, there.Users, "it needs users, but the traffic has none (want a closed loop)")
+	want(needs.KVUsage, there.KVUsage, "it needs a finite KV cache (set num_gpu_blocks_override)")
+	want(needs.PrefixCaching, there.PrefixCaching, "it needs prefix caching, but the replicas have none (set enable_prefix_caching)")
 	return errors.Join(faults...)
 }

@@ -41,7 +41,7 @@ func writeValue(b *strings.Builder, v *Node, indent int) {
 	}
 }
 
-// bare are texts that nobody can take for anything else: words that begin with a letter, and durations and shares.
+// bare are texts that need no quotes: words that begin with a letter, and durations and shares.
 var bare = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_./-]*|[0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h|%))$`)
 
 // words are texts that some reader of YAML takes for a truth value, null or a number.

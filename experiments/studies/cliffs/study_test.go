@@ -229,7 +229,7 @@ func TestRetries(t *testing.T) {
 		t.Errorf("clients receive %.0f tokens/s of %.0f", useful, output)
 	}
 	if lost, more := spent(t, base, "GPU time: cancelled"), spent(t, control, "GPU time: cancelled"); lost < .9 || more > .05 {
-		t.Errorf("%.3f of the GPU's time is for nobody, %.3f with %s", lost, more, control.name)
+		t.Errorf("%.3f of the GPU's time is lost, %.3f with %s", lost, more, control.name)
 	}
 	if x := means(control); x[3] < .8*x[2] {
 		t.Errorf("with %s clients receive %.0f tokens/s", control.name, x)

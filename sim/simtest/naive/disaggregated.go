@@ -103,7 +103,7 @@ func (p *Part) computedBefore(r *workload.Request) int32 {
 	return r.InputTokens
 }
 
-// source is who computed the prompt of a request; nil if nobody did.
+// source is the engine that computed the prompt of a request, or nil.
 func (p *Part) source(r *workload.Request) *Part {
 	if c := p.of.computed[r.ID]; c != nil && !p.Prefills() {
 		return c.by
@@ -132,7 +132,7 @@ func (p *Part) ended(s *sequence, at clock.Time) bool {
 		s.rec.Request.OutputTokens = p.Answers[id]
 		if s.rec.Outcome == event.Completed {
 			p.of.computed[id] = &computed{s.rec, p}
-			p.obs.Dropped(at, 1) // the token is for nobody
+			p.obs.Dropped(at, 1) // only the decode engine delivers tokens
 		}
 		return s.rec.Outcome == event.Completed
 	}

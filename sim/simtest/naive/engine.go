@@ -221,7 +221,7 @@ func (n *Engine) arrive(r workload.Request, at clock.Time) {
 	}
 }
 
-// queueFull says that the queue takes nobody in.
+// queueFull reports whether the admission limit is reached.
 func (n *Engine) queueFull() bool {
 	most, mostTokens := n.cfg.MaxQueuedRequests, n.cfg.MaxQueuedTokens
 	tokens := int64(0)

@@ -42,7 +42,7 @@ type load struct {
 	parts   []*Transfer
 	remote  bool
 	fails   bool
-	from    *Part // of another engine, which has the KV; nil if that is nobody's
+	from    *Part // of another engine, which has the KV, or nil
 }
 
 // lease is a sequence that has ended, and keeps its blocks.
@@ -403,7 +403,7 @@ func (n *Engine) abortLoad(s *sequence) {
 	}
 }
 
-// startLease keeps the blocks of s, which has ended, for whoever loads them, if it is to be so.
+// startLease keeps the blocks of s, which has ended, until another engine has loaded them, if the connector leases blocks.
 func (n *Engine) startLease(s *sequence, at clock.Time) bool {
 	if n.remote == nil || n.remote.legs[s.rec.Request.ID].Lease == 0 {
 		return false
