@@ -1,9 +1,9 @@
 // Package clifftop simulates LLM serving: it loads a scenario and runs it, sweeps its load, compares variants, or plans
 // a deployment for it.
 //
-// A [Scenario] is the content of a scenario file: a model, GPUs, an engine, a workload, and what to report. [Load] reads
-// one from a file, [Parse] from bytes. Five functions take a scenario and return a result that encodes to the same JSON
-// as the command line prints:
+// A [Scenario] is the content of a scenario file: a model, GPUs, an engine, a workload, and what to report. [Load]
+// reads one from a file, [Parse] from bytes. Five functions take a scenario and return a result that encodes to the
+// same JSON as the command line prints:
 //
 //   - [Run] simulates one operating point.
 //   - [Sweep] varies the load, or any other key, and returns the throughput–latency curve.

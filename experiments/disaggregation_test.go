@@ -67,8 +67,8 @@ func TestLoadedBeforeHandover(t *testing.T) {
 	}
 }
 
-// TestBusyBehindPrefill refuses requests whose prompts are computed, because no replica has room for their outputs: what
-// was computed is in the accounts, and nothing contradicts it.
+// TestBusyBehindPrefill refuses requests whose prompts are computed, because no replica has room for their outputs:
+// what was computed is in the accounts, and nothing contradicts it.
 func TestBusyBehindPrefill(t *testing.T) {
 	text := strings.Replace(dividedText, "rate: 12", "rate: 60", 1) + "engine: {max_num_queued_reqs: 1}\n"
 	s := mustRun(t, mustParse(t, text), experiments.RunOptions{Check: true}).Summary

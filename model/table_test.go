@@ -75,7 +75,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTableIsLinear: where the truth is a + b·decodes + c·context + d·prefill, every batch takes that, wherever the rows are.
+// TestTableIsLinear: where the truth is a + b·decodes + c·context + d·prefill, every batch takes that, wherever the
+// rows are.
 func TestTableIsLinear(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.Float64Range(1e-3, 1e-2).Draw(t, "a"), rapid.Float64Range(0, 1e-4).Draw(t, "b")

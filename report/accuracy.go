@@ -41,8 +41,8 @@ func (a *Accuracy) String() string {
 	return fmt.Sprintf("%s (%s)", strings.Join(parts, ", "), a.Scope)
 }
 
-// Unsteady notes that the system did not keep up, where it did not: runs of that kind are not among those that the errors
-// are of, and a queue adds the error of every iteration up.
+// Unsteady notes that the system did not keep up, where it did not: runs of that kind are not among those that the
+// errors are of, and a queue adds the error of every iteration up.
 func (a *Accuracy) Unsteady(stationary *bool) {
 	if a == nil || stationary == nil || *stationary || a.Runs == 0 {
 		return

@@ -6,7 +6,8 @@ import (
 	"clifftop/sim/event"
 )
 
-// Detail is what a run was like beyond its [Summary], for pictures of it. It is of one run, also where several are pooled.
+// Detail is what a run was like beyond its [Summary], for pictures of it. It is of one run, also where several are
+// pooled.
 type Detail struct {
 	// Distributions over the window, in milliseconds: what the summary's latencies are of.
 	TTFT, TPOT, E2E, ITL stats.Shape
@@ -16,8 +17,8 @@ type Detail struct {
 	Opening *Opening
 }
 
-// An Opening is how a run began: its first iterations, and the first requests. A [collect.Collector] that is given an empty one
-// fills it.
+// An Opening is how a run began: its first iterations, and the first requests. A [collect.Collector] that is given an
+// empty one fills it.
 type Opening struct {
 	Iterations []Iteration
 	Requests   []Phases // in order of arrival

@@ -10,15 +10,15 @@ import (
 type LimitResult struct {
 	// Key names it: "ttft_p95", "attainment" or "wait_probability".
 	Key string `json:"key"`
-	// LimitMs is the limit on a latency, and ValueMs the statistic that it limits, over all requests that arrived in the
-	// window; nil where that is infinite, because too many did not complete, and where N is 0. Both are nil for shares of
-	// requests.
+	// LimitMs is the limit on a latency, and ValueMs the statistic that it limits, over all requests that arrived in
+	// the window; nil where that is infinite, because too many did not complete, and where N is 0. Both are nil for
+	// shares of requests.
 	LimitMs *float64 `json:"limit_ms"`
 	ValueMs *float64 `json:"value_ms"`
-	// Fraction is the part of N requests (of inter-token gaps, for ITL) that keep within a limit on latency, that are good
-	// for attainment, or that waited for wait_probability. Target is the least that it should be, for
-	// wait_probability the greatest; nil for means. Where N is 0, as of the TPOT of answers of one token, nothing breaks the
-	// limit, and it is met.
+	// Fraction is the part of N requests (of inter-token gaps, for ITL) that keep within a limit on latency, that are
+	// good for attainment, or that waited for wait_probability. Target is the least that it should be, for
+	// wait_probability the greatest; nil for means. Where N is 0, as of the TPOT of answers of one token, nothing
+	// breaks the limit, and it is met.
 	Fraction *float64 `json:"fraction"`
 	Target   *float64 `json:"target_fraction"`
 	N        int64    `json:"n"`
@@ -39,8 +39,8 @@ func (l *LimitResult) Lower() bool { return l.Key == "wait_probability" }
 // Mean says that a mean is limited, and no share of requests.
 func (l *LimitResult) Mean() bool { return l.Target == nil }
 
-// Interval is the confidence interval of what is judged, from the pooled runs, and its target: of the mean, in milliseconds,
-// or of the share of requests. It is without bounds where the runs do not tell.
+// Interval is the confidence interval of what is judged, from the pooled runs, and its target: of the mean, in
+// milliseconds, or of the share of requests. It is without bounds where the runs do not tell.
 func (l *LimitResult) Interval(confidence float64) (value, low, high, target float64) {
 	if l.counts == nil { // a single run
 		one := LimitResult{}
@@ -80,8 +80,8 @@ func (l *LimitResult) add(r *LimitResult) {
 	}
 }
 
-// conclude judges joined results: the mean of the statistics where it is a mean that is limited, or else the share of all
-// requests.
+// conclude judges joined results: the mean of the statistics where it is a mean that is limited, or else the share of
+// all requests.
 func (l *LimitResult) conclude(runs int) {
 	l.Fraction = stats.Ratio(l.within, float64(l.N))
 	if len(l.values) > 0 {
@@ -104,8 +104,8 @@ func (l *LimitResult) conclude(runs int) {
 	l.Met = &met
 }
 
-// Judge draws the verdict on the objective from those on its limits: it is met where all are, and unknown where one is and
-// the others are met.
+// Judge draws the verdict on the objective from those on its limits: it is met where all are, and unknown where one is
+// and the others are met.
 func (g *Goodput) Judge(throughput *float64) {
 	met, known := true, true
 	for i := range g.Limits {

@@ -10,11 +10,11 @@ import (
 	"clifftop/report/stats"
 )
 
-// Metric describes one number of a [Summary]. CSV columns, comparisons, the table of a curve, the pooling of replications
-// and docs/metrics.md are made from the catalogue of metrics; see [Metrics].
+// Metric describes one number of a [Summary]. CSV columns, comparisons, the table of a curve, the pooling of
+// replications and docs/metrics.md are made from the catalogue of metrics; see [Metrics].
 type Metric struct {
-	// Path is the place of the number in the JSON form of a summary, such as "latency_ms.ttft.p99". An item of a list is
-	// "*". A metric that is computed from other numbers has a name without dots.
+	// Path is the place of the number in the JSON form of a summary, such as "latency_ms.ttft.p99". An item of a list
+	// is "*". A metric that is computed from other numbers has a name without dots.
 	Path string
 	// Title names the metric in tables, Unit is its unit; empty for a fraction or an index.
 	Title, Unit string
@@ -81,8 +81,8 @@ func MetricAt(path string) *Metric {
 
 var listIndex = regexp.MustCompile(`\.\d+(\.|$)`)
 
-// pooledMetric returns the metric of a path in which items of lists have their index. Numbers of a replica, a stage or a
-// class have the metric of the whole run unless they have one of their own.
+// pooledMetric returns the metric of a path in which items of lists have their index. Numbers of a replica, a stage or
+// a class have the metric of the whole run unless they have one of their own.
 func pooledMetric(path string) *Metric {
 	general := listIndex.ReplaceAllString(path, ".*$1")
 	if m := metricsByPath()[general]; m != nil {

@@ -6,9 +6,9 @@ import (
 	"clifftop/report/stats"
 )
 
-// Metrics returns the catalogue: every number of a [Summary] that is measured, and a few that are computed from them. To
-// add one, add the field to its struct in summary.go, a line here, and the code in report/collect that counts it. Then run
-// go test ./report -run TestMetricsPage -update, which writes docs/metrics.md.
+// Metrics returns the catalogue: every number of a [Summary] that is measured, and a few that are computed from them.
+// To add one, add the field to its struct in summary.go, a line here, and the code in report/collect that counts it.
+// Then run go test ./report -run TestMetricsPage -update, which writes docs/metrics.md.
 func Metrics() []Metric {
 	all := slices.Concat(requestMetrics(), tokenMetrics(), throughputMetrics(), latencyMetrics(), goodputMetrics(),
 		concurrencyMetrics(), systemMetrics(), gpuTimeMetrics(), tierMetrics(), replicaMetrics(), costMetrics(), computedMetrics())

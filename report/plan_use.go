@@ -8,8 +8,8 @@ type ClassLimit struct {
 	*LimitResult
 }
 
-// ClassLimit are the limits that a run is held to: where the traffic has classes, those of each class, and else those of
-// the run.
+// ClassLimit are the limits that a run is held to: where the traffic has classes, those of each class, and else those
+// of the run.
 func (s *Summary) judged() []ClassLimit {
 	var list []ClassLimit
 	for i := range s.Classes {

@@ -68,8 +68,8 @@ func (p *pool) number(path string, of []reflect.Value, to reflect.Value) {
 	p.interval(path, ratio-half, ratio+half)
 }
 
-// weights are the weights of the runs; nil for the plain mean. Traffic phases have the same length in every run. Replicas
-// have weights for rates only.
+// weights are the weights of the runs; nil for the plain mean. Traffic phases have the same length in every run.
+// Replicas have weights for rates only.
 func (p *pool) weights(path string, pooling Pooling) []float64 {
 	of := pooling.weight()
 	if of == nil || strings.HasPrefix(path, "stages.") {

@@ -99,8 +99,8 @@ func TestPoolOfRunsWithoutRequests(t *testing.T) {
 	}
 }
 
-// TestPoolOfReplicas: what was paid for is that of all runs, what was done with it a ratio of sums, and the price of an hour an
-// average over time.
+// TestPoolOfReplicas: what was paid for is that of all runs, what was done with it a ratio of sums, and the price of an
+// hour an average over time.
 func TestPoolOfReplicas(t *testing.T) {
 	run := func(seed uint64, seconds, hours, requests, price float64, most int) *Summary {
 		s := poolRun(seed, seconds, 1000, 5, true)

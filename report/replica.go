@@ -33,8 +33,8 @@ type Replica struct {
 	System      System          `json:"system"`
 }
 
-// ReplicaRequests counts the attempts of the whole run that were sent to a replica. A request that is tried again may be
-// sent elsewhere.
+// ReplicaRequests counts the attempts of the whole run that were sent to a replica. A request that is tried again may
+// be sent elsewhere.
 type ReplicaRequests struct {
 	Sent          int64 `json:"sent"`
 	Completed     int64 `json:"completed"`

@@ -65,8 +65,8 @@ func (s *Summary) FewSamplesNote() string {
 	return ""
 }
 
-// Tail is a percentile far out, or nil if there are fewer samples than it takes to know it. Of pooled runs each has to have
-// so many: percentiles of few samples do not get better by averaging.
+// Tail is a percentile far out, or nil if there are fewer samples than it takes to know it. Of pooled runs each has to
+// have so many: percentiles of few samples do not get better by averaging.
 func (d *Distribution) Tail(percentile *float64, least int64) *float64 {
 	if d.Samples() < least {
 		return nil

@@ -23,7 +23,8 @@ type SeriesPoint struct {
 	ComputedTokens int64    `json:"computed_tokens"`
 	TTFTMeanMs     *float64 `json:"ttft_mean_ms"` // of the completed requests that arrived in the bucket
 	InWindow       bool     `json:"in_window"`
-	// ReplicasReady take requests, ReplicasPaid are paid for, and HeldMean requests wait for one: where replicas come and go.
+	// ReplicasReady take requests, ReplicasPaid are paid for, and HeldMean requests wait for one: where replicas come
+	// and go.
 	ReplicasReady *float64 `json:"replicas_ready,omitempty"`
 	ReplicasPaid  *float64 `json:"replicas_paid,omitempty"`
 	HeldMean      *float64 `json:"held_mean,omitempty"`

@@ -55,8 +55,8 @@ type Summary struct {
 	// Replications tells of the runs that were pooled; nil for a single run.
 	Replications *Replications `json:"replications"`
 
-	// Detail is for pictures: of the first of the runs that were pooled; nil where it was not asked for. It is set by the
-	// caller.
+	// Detail is for pictures: of the first of the runs that were pooled; nil where it was not asked for. It is set by
+	// the caller.
 	Detail *Detail `json:"-"`
 }
 
@@ -161,8 +161,8 @@ type WithFailures struct {
 
 // Goodput is what meets the service-level objective. Its numbers are nil without one. It looks at the requests
 // that arrive in the window, whenever they end, where [Throughput] looks at what is produced in it. While the
-// system is steady that makes no difference, and goodput is at most the successful throughput; under overload good requests may
-// end after the window, so that goodput can exceed it.
+// system is steady that makes no difference, and goodput is at most the successful throughput; under overload good
+// requests may end after the window, so that goodput can exceed it.
 type Goodput struct {
 	SLO *SLO `json:"slo"`
 	// Met says whether the run as a whole keeps every limit at its statistic, and the shares asked for. Requests
@@ -184,13 +184,14 @@ type Goodput struct {
 	// answers, that good requests needed. What was computed again after a preemption counts as waste, and so does
 	// all that was done for other requests. Every token takes the same arithmetic but for attention, which is left out.
 	WorkFraction *float64 `json:"work_fraction"`
-	// GPUBusyFraction is the same of time: what the GPUs spent on first computing the prompts and answers of good requests,
-	// of the time that they were busy in the whole run; GPUWallFraction of all the time. Padding, copies and waits for
-	// the host belong to no request.
+	// GPUBusyFraction is the same of time: what the GPUs spent on first computing the prompts and answers of good
+	// requests, of the time that they were busy in the whole run; GPUWallFraction of all the time. Padding, copies and
+	// waits for the host belong to no request.
 	GPUBusyFraction *float64 `json:"gpu_busy_fraction"`
 	GPUWallFraction *float64 `json:"gpu_wall_fraction"`
-	// ProductOutputTokensPerS is Attainment of the whole throughput, which many take for goodput. It is OutputTokensPerS
-	// only where good answers are as long as others and the system is steady: a check, not another goodput.
+	// ProductOutputTokensPerS is Attainment of the whole throughput, which many take for goodput. It is
+	// OutputTokensPerS only where good answers are as long as others and the system is steady: a check, not another
+	// goodput.
 	ProductOutputTokensPerS *float64 `json:"product_output_tokens_per_s"`
 	// AnyBadOf10 is the fraction of users who meet at least one request that is not good among ten, if these were
 	// independent; see [AnyBad].
@@ -213,8 +214,8 @@ type Concurrency struct {
 	QueueDepth Level `json:"queue_depth"`
 }
 
-// System tells how the engine and its GPUs spent the window. Of a fleet, BusyFraction and GapByCause are averages over the
-// replicas, and requests wait at one for what is held back there.
+// System tells how the engine and its GPUs spent the window. Of a fleet, BusyFraction and GapByCause are averages over
+// the replicas, and requests wait at one for what is held back there.
 type System struct {
 	Iterations   int64    `json:"iterations"`
 	BusyFraction *float64 `json:"busy_fraction"`
@@ -240,8 +241,8 @@ type System struct {
 	Offload *Offload `json:"offload,omitempty"`
 	// Replicas is absent where their number does not change.
 	Replicas *ReplicaCounts `json:"replicas,omitempty"`
-	// PipelineStages are those of the replicas' pipelines, in order; absent where there are none. BusyFraction is the part of the
-	// window in which some batch was in flight, and theirs that in which they worked.
+	// PipelineStages are those of the replicas' pipelines, in order; absent where there are none. BusyFraction is the
+	// part of the window in which some batch was in flight, and theirs that in which they worked.
 	PipelineStages []PipelineStage `json:"pipeline_stages,omitempty"`
 }
 
@@ -256,8 +257,8 @@ type Speculative struct {
 }
 
 // KVUsage is the referenced fraction of the usable KV blocks: averaged over the window (an idle GPU
-// counts as empty), at most, and the standard deviation of the averages of time buckets. Of a fleet Mean and SD are of all blocks
-// together, and Max is the highest of any replica. ReservedMean is the part of
+// counts as empty), at most, and the standard deviation of the averages of time buckets. Of a fleet Mean and SD are of
+// all blocks together, and Max is the highest of any replica. ReservedMean is the part of
 // all blocks that is referenced but holds nothing, because sequences have reserved it ahead of need.
 type KVUsage struct {
 	Mean         *float64 `json:"mean"`
@@ -277,8 +278,8 @@ type GapByCause struct {
 	Boundary    *float64 `json:"boundary"` // for the iteration in progress to end
 }
 
-// GPUSeconds splits the window's GPU time, which its parts add up to. A span tells how long copies take and how long the
-// GPU waits for the host; the rest of an iteration is shared out by the tokens that it computes, rows and tokens of
+// GPUSeconds splits the window's GPU time, which its parts add up to. A span tells how long copies take and how long
+// the GPU waits for the host; the rest of an iteration is shared out by the tokens that it computes, rows and tokens of
 // padding among them. Useful is what is left.
 //
 // Cancelled is all that attempts took that were timed out or cancelled, what was computed again for them and what the
@@ -301,9 +302,9 @@ type GPUSeconds struct {
 	IdleByCause IdleByCause `json:"idle_by_cause"`
 }
 
-// IdleByCause tells why GPUs were idle: there were no requests, requests were at other replicas of the fleet, or they were
-// on their way through the network and the front end. An iteration that ends after the last client has left takes from
-// the first.
+// IdleByCause tells why GPUs were idle: there were no requests, requests were at other replicas of the fleet, or they
+// were on their way through the network and the front end. An iteration that ends after the last client has left takes
+// from the first.
 type IdleByCause struct {
 	NoRequests *float64 `json:"no_requests"`
 	Elsewhere  *float64 `json:"elsewhere,omitempty"` // of fleets of two replicas and more

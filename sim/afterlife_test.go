@@ -12,7 +12,8 @@ import (
 	"clifftop/workload"
 )
 
-// reborn runs requests on one engine with iterations of 10 ms, a tier that takes 5 ms for a block of 16 tokens, and a life.
+// reborn runs requests on one engine with iterations of 10 ms, a tier that takes 5 ms for a block of 16 tokens, and a
+// life.
 func reborn(t *testing.T, persistent bool, failure sim.Failure, list []workload.Request) *diary {
 	t.Helper()
 	config := func(int) engine.Config {
@@ -36,9 +37,9 @@ func reborn(t *testing.T, persistent bool, failure sim.Failure, list []workload.
 	return d
 }
 
-// TestTiersOutliveEngines follows a text of 40 tokens, whose two full blocks are copied from 10 to 15 and from 15 to 20 ms. The
-// engine ends at some instant, is there again at 100 ms or later, and is asked for the same text: what had come to a tier that
-// persists is loaded, and a tier that does not is empty.
+// TestTiersOutliveEngines follows a text of 40 tokens, whose two full blocks are copied from 10 to 15 and from 15 to 20
+// ms. The engine ends at some instant, is there again at 100 ms or later, and is asked for the same text: what had come
+// to a tier that persists is loaded, and a tier that does not is empty.
 func TestTiersOutliveEngines(t *testing.T) {
 	text := &workload.Content{Segments: []workload.Segment{{ID: workload.SegmentID("text"), Tokens: 40}}}
 	ask := func(at clock.Time) workload.Request {
@@ -77,8 +78,8 @@ func TestTiersOutliveEngines(t *testing.T) {
 	}
 }
 
-// TestDrainWaitsForCopies: an answer of three blocks is copied when it ends, at 490 ms. A tier that persists has them 15 ms later,
-// when the drain ends.
+// TestDrainWaitsForCopies: an answer of three blocks is copied when it ends, at 490 ms. A tier that persists has them
+// 15 ms later, when the drain ends.
 func TestDrainWaitsForCopies(t *testing.T) {
 	for persistent, off := range map[bool]string{true: "0 505ms off", false: "0 490ms off"} {
 		d := reborn(t, persistent, sim.Failure{Kind: sim.Drain, At: 12 * ms, For: milli}, []workload.Request{
@@ -90,7 +91,8 @@ func TestDrainWaitsForCopies(t *testing.T) {
 	}
 }
 
-// TestLoadsEndWithEngines: a crash while a request's KV is on its way leaves nothing of it, and the bytes are accounted for.
+// TestLoadsEndWithEngines: a crash while a request's KV is on its way leaves nothing of it, and the bytes are accounted
+// for.
 func TestLoadsEndWithEngines(t *testing.T) {
 	config := func(int) engine.Config {
 		cfg := decodeConfig(1_000_000_000, func(r *workload.Request) (handoff engine.Handoff) {
@@ -121,9 +123,9 @@ func TestLoadsEndWithEngines(t *testing.T) {
 	}
 }
 
-// TestPipelineCrash: two stages of 5 ms have a batch each, of one request, since the prompt of the first one takes the whole budget.
-// Tokens come at 10, 20 ms … of the first, and at 15, 25 ms … of the second. At 22 ms both batches are in the stages and are gone;
-// what the GPUs were given is done at 30 ms, and the engine starts again.
+// TestPipelineCrash: two stages of 5 ms have a batch each, of one request, since the prompt of the first one takes the
+// whole budget. Tokens come at 10, 20 ms … of the first, and at 15, 25 ms … of the second. At 22 ms both batches are in
+// the stages and are gone; what the GPUs were given is done at 30 ms, and the engine starts again.
 func TestPipelineCrash(t *testing.T) {
 	config := func(int) engine.Config {
 		cfg := steady(0)

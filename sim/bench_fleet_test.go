@@ -11,8 +11,8 @@ import (
 	"clifftop/workload"
 )
 
-// BenchmarkFleet is the cost of a request to a fleet of 64 replicas, from drawing it to forgetting it, without metrics. Prompts are
-// unique for the routers that do not look at them, and have the text of one of 500 groups for the others.
+// BenchmarkFleet is the cost of a request to a fleet of 64 replicas, from drawing it to forgetting it, without metrics.
+// Prompts are unique for the routers that do not look at them, and have the text of one of 500 groups for the others.
 func BenchmarkFleet(b *testing.B) {
 	const replicas = 64
 	run := func(b *testing.B, src workload.Source, caching bool, scrape clock.Duration, router route.Router) {

@@ -103,9 +103,9 @@ func serve(b *testing.B, c contender, caching bool, requests int64) (time.Durati
 	return time.Since(start), q
 }
 
-// BenchmarkPolicy is the cost of a request in overload under each policy, beside that under vLLM V1: the two take turns,
-// and the ratio is the median of the turns, because machines have other things to do. The house asks for 2 at most,
-// but for policies that look at each sequence.
+// BenchmarkPolicy is the cost of a request in overload under each policy, beside that under vLLM V1: the two take
+// turns, and the ratio is the median of the turns, because machines have other things to do. The house asks for 2 at
+// most, but for policies that look at each sequence.
 func BenchmarkPolicy(b *testing.B) {
 	const requests = 5000
 	for _, caching := range []bool{false, true} {

@@ -63,8 +63,8 @@ func recordOf(t *testing.T, tape *simtest.StepRecorder, id int64) *event.Record 
 	return nil
 }
 
-// TestLoadIsSeenAtIterations: the prompt of 1000 tokens, 128 KiB each, was computed elsewhere, and the request comes at 101
-// ms. The replica decodes somebody's answer in iterations that end at 95, 105, 115 ms.
+// TestLoadIsSeenAtIterations: the prompt of 1000 tokens, 128 KiB each, was computed elsewhere, and the request comes at
+// 101 ms. The replica decodes somebody's answer in iterations that end at 95, 105, 115 ms.
 func TestLoadIsSeenAtIterations(t *testing.T) {
 	for _, c := range []struct {
 		bandwidth int64
@@ -123,8 +123,8 @@ func TestIdleReplicaSeesLoadsAtOnce(t *testing.T) {
 	}
 }
 
-// TestPullLimit: a pool of 1000 blocks pulls no prefill while 5 % of it, 50 blocks, are taken by those who are loaded or
-// loading and do not run.
+// TestPullLimit: a pool of 1000 blocks pulls no prefill while 5 % of it, 50 blocks, are taken by those who are loaded
+// or loading and do not run.
 func TestPullLimit(t *testing.T) {
 	for _, c := range []struct {
 		percent int
@@ -178,8 +178,8 @@ func TestFailedLoad(t *testing.T) {
 	}
 }
 
-// TestFailedLoadFails: with that policy a request ends when it comes out that its KV is lost, and its client, who tries once
-// more, is served by what is computed here. The blocks are free for the others.
+// TestFailedLoadFails: with that policy a request ends when it comes out that its KV is lost, and its client, who tries
+// once more, is served by what is computed here. The blocks are free for the others.
 func TestFailedLoadFails(t *testing.T) {
 	tape := bothWays(t, func() engine.Config {
 		cfg := decodeConfig(1_000_000_000, func(r *workload.Request) (handoff engine.Handoff) {

@@ -10,15 +10,15 @@ import (
 	"clifftop/workload"
 )
 
-// Prefill and decode on replicas of their own. A router sends a request to one that computes its prompt and keeps the KV;
-// from there it goes on to one that loads the KV, computes the last token of the prompt again, since a token can only come
-// of a computation, and answers. Prefills do not stall decodes then, and each kind of work may have its own kind of GPU;
-// the price is the transfer, and that neither side can help the other.
+// Prefill and decode on replicas of their own. A router sends a request to one that computes its prompt and keeps the
+// KV; from there it goes on to one that loads the KV, computes the last token of the prompt again, since a token can
+// only come of a computation, and answers. Prefills do not stall decodes then, and each kind of work may have its own
+// kind of GPU; the price is the transfer, and that neither side can help the other.
 
 // Disaggregation divides the work on requests between replicas.
 type Disaggregation struct {
-	// Prefills is the number of leading replicas of the fleet that compute prompts; the others answer. All of them need a
-	// [engine.Connector] that says how large a block is.
+	// Prefills is the number of leading replicas of the fleet that compute prompts; the others answer. All of them need
+	// a [engine.Connector] that says how large a block is.
 	Prefills int
 	// Decoders route to those that answer, and take the requests in turn; the routers of the fleet route to the others.
 	Decoders []route.Router
@@ -26,20 +26,20 @@ type Disaggregation struct {
 	// and of that into each one that answers; the transfers on a link share it. A transfer takes Latency longer.
 	Egress, Ingress []int64
 	Latency         clock.Duration
-	// Layers is how many parts a prompt's KV is sent in while it is being computed, so that only the last is left when it
-	// is asked for; 0 and 1 send all of it then.
+	// Layers is how many parts a prompt's KV is sent in while it is being computed, so that only the last is left when
+	// it is asked for; 0 and 1 send all of it then.
 	Layers int64
 	// Hop is the way from the end of a prefill to the front end of the replica that answers.
 	Hop clock.Duration
-	// Lease is how long KV is kept for a replica that has not read it; 0 is as long as it takes. What has gone is computed
-	// again where the answer is.
+	// Lease is how long KV is kept for a replica that has not read it; 0 is as long as it takes. What has gone is
+	// computed again where the answer is.
 	Lease clock.Duration
 	// Outages are of the links of replicas. Transfers stand still meanwhile, and leases go on.
 	Outages []Outage
 	// MinTokens keeps shorter prompts out of this: the replica that answers computes them.
 	MinTokens int32
-	// MaxBacklog does so for those that would find as many tokens or more sent to every replica that computes prompts and
-	// not computed, or no such replica there; 0 is no limit.
+	// MaxBacklog does so for those that would find as many tokens or more sent to every replica that computes prompts
+	// and not computed, or no such replica there; 0 is no limit.
 	MaxBacklog int64
 }
 

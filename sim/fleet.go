@@ -17,8 +17,8 @@ type Fleet struct {
 	// Replicas are the serving engines, each with a scheduler of its own. The way from and to the clients is the same
 	// for all.
 	Replicas []engine.Config
-	// Lockstep are the sizes of groups of consecutive replicas that iterate in lock step, as the data-parallel ranks of a
-	// model with experts do; nil is one each. The replicas of a group are alike, and their step times are those of
+	// Lockstep are the sizes of groups of consecutive replicas that iterate in lock step, as the data-parallel ranks of
+	// a model with experts do; nil is one each. The replicas of a group are alike, and their step times are those of
 	// a rank beside others that have as much to do.
 	Lockstep []int
 	// Disaggregation has some replicas compute prompts and the others answers; nil has all do both.

@@ -54,8 +54,8 @@ func TestLivesTruth(t *testing.T) {
 	}
 }
 
-// TestLivesOfTiersTruth demands the same of engines with tiers: those that persist are found as they were left, others are
-// empty again.
+// TestLivesOfTiersTruth demands the same of engines with tiers: those that persist are found as they were left, others
+// are empty again.
 func TestLivesOfTiersTruth(t *testing.T) {
 	simtest.VerifyTierLifecycle(t, simtest.Policies()[0], func(route.Identity) route.Router { return new(route.RoundRobin) })
 }
@@ -113,8 +113,9 @@ func (o *onlooker) Route(v route.View, r *workload.Request) int {
 	return o.RoundRobin.Route(v, r)
 }
 
-// TestSharedInstant has two replicas with iterations of 10 ms. At 30 ms the second one ends request 1, after the first has composed
-// its next iteration with a third block: request 2, which follows at once, is in the one composed at 40 ms, and ends at 50 ms.
+// TestSharedInstant has two replicas with iterations of 10 ms. At 30 ms the second one ends request 1, after the first
+// has composed its next iteration with a third block: request 2, which follows at once, is in the one composed at 40
+// ms, and ends at 50 ms.
 func TestSharedInstant(t *testing.T) {
 	for _, span := range []int{0, 1} {
 		single := func() engine.Config {

@@ -61,8 +61,8 @@ func meanOf(ys []*tally, value func(*tally) float64) (mean float64) {
 }
 
 // A random split makes ten queues M/M/1, turns make ten E₁₀/M/1, whose sojourn is 1/(μ(1-σ)) with σ the root of
-// σ = A*(μ(1-σ)), and one queue for all is M/M/10. Who looks at two queues or at all of them comes between: never better than
-// the one queue, never worse than the turns.
+// σ = A*(μ(1-σ)), and one queue for all is M/M/10. Who looks at two queues or at all of them comes between: never
+// better than the one queue, never worse than the turns.
 func TestTheoryFleet(t *testing.T) {
 	random := tenServers(t, 40_000, 0, one(func(id route.Identity) route.Router { return &route.Random{ID: id} }))
 	within(t, "W, random split", random, meanResidence, 5, 0)
@@ -88,8 +88,9 @@ func TestTheoryFleet(t *testing.T) {
 	}
 }
 
-// A router that goes by what queues were two seconds ago sends all that arrive between two looks to one server, and does worse than
-// one that goes by nothing. Counting what it has sent since repairs that, unless many routers do so, each by itself.
+// A router that goes by what queues were two seconds ago sends all that arrive between two looks to one server, and
+// does worse than one that goes by nothing. Counting what it has sent since repairs that, unless many routers do so,
+// each by itself.
 func TestHerd(t *testing.T) {
 	const requests = 10_000
 	queue := func(local bool, scrape clock.Duration, routers int) float64 {
@@ -120,7 +121,8 @@ func TestHerd(t *testing.T) {
 	}
 }
 
-// sharers send requests at random instants, each with the text of a group drawn at random at the beginning of its prompt.
+// sharers send requests at random instants, each with the text of a group drawn at random at the beginning of its
+// prompt.
 type sharers struct {
 	requests            int64
 	rate                float64
@@ -181,8 +183,8 @@ func (h *hits) Finished(rec *event.Record) {
 	h.served[rec.Replica]++
 }
 
-// Routers that go by prefixes find more of them in the caches than turns do, where no cache can hold them all, and those that
-// also go by loads leave no replica idle.
+// Routers that go by prefixes find more of them in the caches than turns do, where no cache can hold them all, and
+// those that also go by loads leave no replica idle.
 func TestPrefixRoutersHit(t *testing.T) {
 	const replicas = 4
 	rate := func(router route.Router) float64 {

@@ -23,7 +23,8 @@ func (f *Fleet) peeks() bool {
 	return false
 }
 
-// cold notes that the caches of a replica are empty, which is new or starts anew, and makes them tell what comes into them.
+// cold notes that the caches of a replica are empty, which is new or starts anew, and makes them tell what comes into
+// them.
 func (e *Simulation) cold(r *Replica) {
 	routers := e.routers
 	if e.disaggregated != nil {
@@ -45,8 +46,8 @@ func (e *Simulation) cold(r *Replica) {
 	})
 }
 
-// Cached implements [route.View]. It is what an admission would reuse now, and moves nothing in the order of eviction. That
-// holds for replicas that are stepped singly, whose blocks are those of now.
+// Cached implements [route.View]. It is what an admission would reuse now, and moves nothing in the order of eviction.
+// That holds for replicas that are stepped singly, whose blocks are those of now.
 func (t *router) Cached(k int, q *workload.Request) int32 {
 	if !q.SharesPrompt() {
 		return 0

@@ -15,25 +15,27 @@ import (
 
 // Lifecycle says how the replicas of a fleet start, fail and end. Without it all are always ready.
 //
-// What an engine was given by the instant at which it fails or is stopped is counted to its end, as GPU time; its tokens
-// are dropped, its requests fail, and cache and queue are gone. It is not started again, or off, before that end.
+// What an engine was given by the instant at which it fails or is stopped is counted to its end, as GPU time; its
+// tokens are dropped, its requests fail, and cache and queue are gone. It is not started again, or off, before that
+// end.
 type Lifecycle struct {
-	// Groups are the sizes of groups of consecutive replicas, such as the data-parallel ranks of a deployment, that are one
-	// replica here: they start, fail and end together, and Scalers count them as one. Nil is one each.
+	// Groups are the sizes of groups of consecutive replicas, such as the data-parallel ranks of a deployment, that are
+	// one replica here: they start, fail and end together, and Scalers count them as one. Nil is one each.
 	Groups []int
-	// Renew makes the engine of replica i anew, for another life: like that of the fleet, with a scheduler that is not in use.
+	// Renew makes the engine of replica i anew, for another life: like that of the fleet, with a scheduler that is not
+	// in use.
 	Renew func(i int) engine.Config
-	// ColdStart is how long it takes from the decision to start a replica until it is ready. Seed is that of its draws: the
-	// k-th start of a replica takes the same time whatever else happens.
+	// ColdStart is how long it takes from the decision to start a replica until it is ready. Seed is that of its draws:
+	// the k-th start of a replica takes the same time whatever else happens.
 	ColdStart workload.Delay
 	Seed      uint64
 	// Grace is how long a replica that drains may take; then the requests that it still has fail. 0 is no limit.
 	Grace clock.Duration
-	// Probe is the period of the health checks, from 0 on, by which routers learn that a replica has failed, or is ready;
-	// 0 is at once. Until then they send requests there, which fail. That one drains they know at once.
+	// Probe is the period of the health checks, from 0 on, by which routers learn that a replica has failed, or is
+	// ready; 0 is at once. Until then they send requests there, which fail. That one drains they know at once.
 	Probe clock.Duration
-	// RouterQueue is how many requests wait at the router, first come, first served, while no replica takes them; others are
-	// rejected as [event.NotReady]. 0 is any number, less than 0 none.
+	// RouterQueue is how many requests wait at the router, first come, first served, while no replica takes them;
+	// others are rejected as [event.NotReady]. 0 is any number, less than 0 none.
 	RouterQueue int
 	// Failures happen at their instants.
 	Failures []Failure
@@ -52,8 +54,8 @@ const (
 	Drain
 	// Slow makes its iterations that are composed in the next For take Permille thousandths of their usual time.
 	Slow
-	// LinkLoss cuts it off from the routers for For. Requests that are sent to it fail. It goes on with those that it has;
-	// what it says reaches their clients when the link is back, and what they say reaches it then.
+	// LinkLoss cuts it off from the routers for For. Requests that are sent to it fail. It goes on with those that it
+	// has; what it says reaches their clients when the link is back, and what they say reaches it then.
 	LinkLoss
 	// Restart drains and starts again the replicas from Replica to Last, one after the other: the next one when the one
 	// before is ready. Those that are not ready are passed over.
@@ -77,8 +79,8 @@ type Failure struct {
 	Permille int64
 }
 
-// Scaler keeps the number of some replicas as a policy wants it. It starts off ones from the lowest number on. It removes
-// first those that are not ready, then others, of each the one with the highest number, and lets it drain.
+// Scaler keeps the number of some replicas as a policy wants it. It starts off ones from the lowest number on. It
+// removes first those that are not ready, then others, of each the one with the highest number, and lets it drain.
 type Scaler struct {
 	Policy autoscale.Policy
 	// First and Last are the numbers of the replicas that there may be, whole groups, Least and Most how many.
@@ -120,8 +122,8 @@ func groupSize(lead []int32, first int) int {
 	return size
 }
 
-// lifecycle is what an engine keeps of its replicas' lives. Those that live together have one life, which is that of the first
-// one: where a replica is spoken of below, it is all of those.
+// lifecycle is what an engine keeps of its replicas' lives. Those that live together have one life, which is that of
+// the first one: where a replica is spoken of below, it is all of those.
 type lifecycle struct {
 	*Lifecycle
 	lead     []int32         // by replica

@@ -220,8 +220,9 @@ func TestStranded(t *testing.T) {
 	}
 }
 
-// TestScaleUpLag is D-06 of the scheduling notes: a spike at 0 is scraped every 15 s, polled every 15 s, and seen by a loop that
-// turns every 15 s. With a cold start of 120 s there is more capacity after 120 to 165 s, whatever the phases.
+// TestScaleUpLag is D-06 of the scheduling notes: a spike at 0 is scraped every 15 s, polled every 15 s, and seen by a
+// loop that turns every 15 s. With a cold start of 120 s there is more capacity after 120 to 165 s, whatever the
+// phases.
 func TestScaleUpLag(t *testing.T) {
 	spike := make([]workload.Request, 40)
 	for i := range spike {
@@ -289,8 +290,8 @@ func TestWhoGoes(t *testing.T) {
 	}
 }
 
-// TestRanksLiveTogether has two deployments of two ranks each: 0 and 1, and 2 and 3. Whether the ranks iterate in lock step or not, what
-// happens to one of them happens to both.
+// TestRanksLiveTogether has two deployments of two ranks each: 0 and 1, and 2 and 3. Whether the ranks iterate in lock
+// step or not, what happens to one of them happens to both.
 func TestRanksLiveTogether(t *testing.T) {
 	for _, k := range []struct {
 		name         string
@@ -351,7 +352,7 @@ func TestRanksLiveTogether(t *testing.T) {
 func TestLivesAreChecked(t *testing.T) {
 	for want, lifecycle := range map[string]sim.Lifecycle{
 		"failure 0: there is no replica 2 of 2":                             {Failures: []sim.Failure{{Replica: 2}}},
-		"failure 0: slow without end":                                          {Failures: []sim.Failure{{Kind: sim.Slow, Permille: 2000}}},
+		"failure 0: slow without end":                                       {Failures: []sim.Failure{{Kind: sim.Slow, Permille: 2000}}},
 		"failure 0: step times times 500/1000":                              {Failures: []sim.Failure{{Kind: sim.Slow, For: milli, Permille: 500}}},
 		"failures 0 and 1: link of replica 0 twice at a time":               {Failures: []sim.Failure{{Kind: sim.LinkLoss, For: milli}, {Kind: sim.LinkLoss, For: milli}}},
 		"failure 0: there are no replicas 0 to 2 of 2":                      {Failures: []sim.Failure{{Kind: sim.Restart, Last: 2}}},

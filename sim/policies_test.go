@@ -172,8 +172,8 @@ func TestChunkSize(t *testing.T) {
 }
 
 // TestOversubscription: where the pool holds far fewer than want in, preemption with recomputation loses throughput,
-// the more so the more users there are; room that is reserved on admission does not. The model is larger here, so that a
-// prompt costs more than its answer.
+// the more so the more users there are; room that is reserved on admission does not. The model is larger here, so that
+// a prompt costs more than its answer.
 func TestOversubscription(t *testing.T) {
 	rate := func(policy func() sched.Scheduler, budget int, users int32) (mean float64) {
 		load := closed(users, workload.Delay{Distribution: "exponential", Mean: 20 * clock.Second}, fixed(250), 400)

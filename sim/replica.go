@@ -23,8 +23,8 @@ type Replica struct {
 	leaving bool          // it takes no more requests, and ends when it has none
 }
 
-// newReplica makes replica i, with an observer of its own if that is not nil. before is the engine in whose place it comes,
-// if any.
+// newReplica makes replica i, with an observer of its own if that is not nil. before is the engine in whose place it
+// comes, if any.
 func (e *Simulation) newReplica(cfg engine.Config, i int, own *event.Fanout, before *engine.Engine) *Replica {
 	if e.detailed || e.watchesCaches {
 		cfg.MaxSpan = 1
@@ -38,7 +38,8 @@ func (e *Simulation) newReplica(cfg engine.Config, i int, own *event.Fanout, bef
 	return r
 }
 
-// metrics are the replica's gauges of an instant, as of just before the instant until, which is not past the next boundary.
+// metrics are the replica's gauges of an instant, as of just before the instant until, which is not past the next
+// boundary.
 func (r *Replica) metrics(at, until clock.Time) route.Metrics {
 	l := r.Levels()
 	return route.Metrics{

@@ -14,8 +14,8 @@ import (
 // that it is.
 func (e *Simulation) unreachable(to int32) bool { return e.lifecycle != nil && !e.reachable(int(to)) }
 
-// undeliverable deals with a request that the router cannot deliver: to a replica that cannot be reached it fails, and where
-// there is none it waits or is rejected. ref is its place in pending, if it has one.
+// undeliverable deals with a request that the router cannot deliver: to a replica that cannot be reached it fails, and
+// where there is none it waits or is rejected. ref is its place in pending, if it has one.
 func (e *Simulation) undeliverable(r *workload.Request, to, ref int32) {
 	most := e.lifecycle.RouterQueue
 	rejects := most < 0 || most > 0 && e.levels.Held >= most

@@ -105,8 +105,8 @@ func (e *Simulation) Now() clock.Time { return e.now }
 // InSystem is the number of requests that were sent and have not ended.
 func (e *Simulation) InSystem() int { return e.levels.System }
 
-// Links tells what the links have carried so far: by replica those of its connector, Links and then Tiers, and after all
-// those of a [Disaggregation], by replica.
+// Links tells what the links have carried so far: by replica those of its connector, Links and then Tiers, and after
+// all those of a [Disaggregation], by replica.
 func (e *Simulation) Links() []engine.LinkUse { return e.transfers.Use(e.now) }
 
 // ErrStuck means that requests wait while nothing runs, and nothing will change that.

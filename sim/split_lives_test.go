@@ -38,10 +38,10 @@ func liveSplit(t *testing.T, f sim.Fleet, lifecycle sim.Lifecycle, list []worklo
 	return d
 }
 
-// TestDividedLives ends replicas at all points of the way of a prompt of 1000 tokens. It is computed by replica 0 up to 100 ms, and
-// comes at 101 ms to replica 1, whose iterations end at 95, 105, 115 ms. That one asks for 63 blocks at 105 ms, which are there at 110.3 ms, and
-// found to be there at 115 ms, so that the first token leaves at 125 ms. Where the prompt has to be computed again at 115 ms it
-// leaves at 215 ms.
+// TestDividedLives ends replicas at all points of the way of a prompt of 1000 tokens. It is computed by replica 0 up to
+// 100 ms, and comes at 101 ms to replica 1, whose iterations end at 95, 105, 115 ms. That one asks for 63 blocks at 105
+// ms, which are there at 110.3 ms, and found to be there at 115 ms, so that the first token leaves at 125 ms. Where the
+// prompt has to be computed again at 115 ms it leaves at 215 ms.
 func TestDividedLives(t *testing.T) {
 	const read = "110.284823ms"
 	crash := func(replica int, at clock.Duration) sim.Failure {
@@ -99,8 +99,9 @@ func TestDividedLives(t *testing.T) {
 	}
 }
 
-// TestLeaseEndsWithTheReader: replica 0 has room for one prompt. The second one is computed when the KV of the first is kept no
-// more: since replica 1, which was loading it, has died. That one is there again when the second prompt comes at 205 ms.
+// TestLeaseEndsWithTheReader: replica 0 has room for one prompt. The second one is computed when the KV of the first is
+// kept no more: since replica 1, which was loading it, has died. That one is there again when the second prompt comes
+// at 205 ms.
 func TestLeaseEndsWithTheReader(t *testing.T) {
 	f := splitFleet(1, 1, 25e9)
 	f.Replicas[0].NumGPUBlocks = 64
@@ -115,8 +116,8 @@ func TestLeaseEndsWithTheReader(t *testing.T) {
 	}
 }
 
-// TestNobodyForPrompts: requests wait for the replica that computes prompts while it is down or, with a limit of the backlog, are
-// served by the one that answers alone. Those that were handed over wait for one that answers.
+// TestNobodyForPrompts: requests wait for the replica that computes prompts while it is down or, with a limit of the
+// backlog, are served by the one that answers alone. Those that were handed over wait for one that answers.
 func TestNobodyForPrompts(t *testing.T) {
 	for _, c := range []struct {
 		backlog int64
@@ -148,8 +149,8 @@ func (l *ledger) Turn(s *autoscale.State) (int, clock.Time) {
 	return s.Wanted, s.Now.Add(clock.Second)
 }
 
-// TestScalersOfBothKinds has three requests wait for the replica for prompts, which is down up to 3500 ms, and then for the one for answers,
-// down from 3 to 6 s: each scaler is told of those that its replicas could take.
+// TestScalersOfBothKinds has three requests wait for the replica for prompts, which is down up to 3500 ms, and then for
+// the one for answers, down from 3 to 6 s: each scaler is told of those that its replicas could take.
 func TestScalersOfBothKinds(t *testing.T) {
 	prompts, answers := new(ledger), new(ledger)
 	scaler := func(i int, p *ledger) sim.Scaler {

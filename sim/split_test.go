@@ -74,9 +74,10 @@ func runFleet(t *testing.T, f sim.Fleet, list []workload.Request) map[int64]even
 	return obs.of
 }
 
-// TestDisaggregated follows a prompt of 1000 tokens, 128 KiB each. It is computed in 100 ms and, after a hop of 1 ms, comes at
-// 101 ms to a replica whose iterations end at 95, 105, 115 ms. That one asks for the KV at 105 ms; over 25 GB/s it is there
-// within the next iteration, so that the first token leaves at 125 ms, and if it takes 12 ms at 135 ms.
+// TestDisaggregated follows a prompt of 1000 tokens, 128 KiB each. It is computed in 100 ms and, after a hop of 1 ms,
+// comes at 101 ms to a replica whose iterations end at 95, 105, 115 ms. That one asks for the KV at 105 ms; over 25
+// GB/s it is there within the next iteration, so that the first token leaves at 125 ms, and if it takes 12 ms at 135
+// ms.
 func TestDisaggregated(t *testing.T) {
 	for _, c := range []struct {
 		bandwidth, first int64
@@ -97,9 +98,9 @@ func TestDisaggregated(t *testing.T) {
 	}
 }
 
-// TestDisaggregatedOutage: the link is down from 106 to 156 ms, while the KV of the test above is on its way from 105 ms on. It
-// stands still, comes at 160.3 ms, and is seen at 165 ms. A lease of 30 ms has ended then, so that the prompt is computed
-// again, or the request fails.
+// TestDisaggregatedOutage: the link is down from 106 to 156 ms, while the KV of the test above is on its way from 105
+// ms on. It stands still, comes at 160.3 ms, and is seen at 165 ms. A lease of 30 ms has ended then, so that the prompt
+// is computed again, or the request fails.
 func TestDisaggregatedOutage(t *testing.T) {
 	for _, c := range []struct {
 		replica int
@@ -126,7 +127,8 @@ func TestDisaggregatedOutage(t *testing.T) {
 	}
 }
 
-// A replica that computes prompts keeps the KV until it has been read, and takes no further prompts without room for them.
+// A replica that computes prompts keeps the KV until it has been read, and takes no further prompts without room for
+// them.
 func TestDisaggregatedBackPressure(t *testing.T) {
 	var list []workload.Request
 	for range 4 {

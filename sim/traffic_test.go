@@ -76,9 +76,9 @@ func drawTraffic(t *rapid.T) (f sim.Fleet, list []workload.Request) {
 	return f, list
 }
 
-// TestBytesAreConserved draws fleets that compute prompts apart and keep KV in tiers: on every link bytes sent are received,
-// dropped or on their way, whatever is lost or given up; what leaves the replicas for prompts comes to those that answer; and
-// what links carried is what requests and tiers were told of.
+// TestBytesAreConserved draws fleets that compute prompts apart and keep KV in tiers: on every link bytes sent are
+// received, dropped or on their way, whatever is lost or given up; what leaves the replicas for prompts comes to those
+// that answer; and what links carried is what requests and tiers were told of.
 func TestBytesAreConserved(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {

@@ -72,7 +72,8 @@ func TestTurnsGrow(t *testing.T) {
 	}
 }
 
-// TestSessionRate: conversations start at a rate of 1/turns of the requests', and from the steady state on both rates hold.
+// TestSessionRate: conversations start at a rate of 1/turns of the requests', and from the steady state on both rates
+// hold.
 func TestSessionRate(t *testing.T) {
 	for _, begin := range []string{"steady", "empty"} {
 		s := talks()

@@ -14,8 +14,8 @@ type testCase struct {
 	scenario string   // written into scenario.yaml, unless empty
 }
 
-// readCases reads the cases of all text files in folder. A case begins with "== NAME"; lines that begin with "$ " are its
-// commands, and the others its scenario. Lines that begin with "##" are comments.
+// readCases reads the cases of all text files in folder. A case begins with "== NAME"; lines that begin with "$ " are
+// its commands, and the others its scenario. Lines that begin with "##" are comments.
 func readCases(folder string) ([]testCase, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.txt"))
 	if err != nil {

@@ -22,7 +22,8 @@ type rules struct {
 	most     int  // files shown for each case
 }
 
-// compare lists the cases, of those that match the pattern, whose outputs in two directories differ, with the first difference of each file.
+// compare lists the cases, of those that match the pattern, whose outputs in two directories differ, with the first
+// difference of each file.
 func compare(a, b string, pattern *regexp.Regexp, r rules) error {
 	left, err := list(a)
 	if err != nil {

@@ -169,7 +169,8 @@ func execute(c testCase, out string, links map[string]string) result {
 	return result{hash: hash, cpu: cpu, err: err}
 }
 
-// shell runs a command with bash and keeps its outputs and status in files that begin with name. It returns its CPU time.
+// shell runs a command with bash and keeps its outputs and status in files that begin with name. It returns its CPU
+// time.
 func shell(command, place, bin, name string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

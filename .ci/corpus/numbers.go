@@ -30,8 +30,8 @@ func numbersOf(text string) []string {
 	return found
 }
 
-// compareNumbers compares the numbers of two files: JSON by path, anything else in order. In prose another order of the same
-// numbers is a note, not a difference.
+// compareNumbers compares the numbers of two files: JSON by path, anything else in order. In prose another order of the
+// same numbers is a note, not a difference.
 func compareNumbers(name string, x, y []byte) (difference, note string) {
 	var left, right any
 	if decode(x, &left) && decode(y, &right) {

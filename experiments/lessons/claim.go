@@ -51,8 +51,8 @@ func (c *class) claim(text string, value float64, want bound) {
 	c.Claims = append(c.Claims, claim)
 }
 
-// rising claims that each value is larger than the one before by more than the given fraction. Its value is the smallest
-// growth.
+// rising claims that each value is larger than the one before by more than the given fraction. Its value is the
+// smallest growth.
 func (c *class) rising(text string, values []float64, part float64) {
 	least := math.Inf(1)
 	for i := 1; i < len(values); i++ {

@@ -78,8 +78,8 @@ func kvLimit(c *class) error {
 	return nil
 }
 
-// ceiling returns the asymptotic bound on throughput over the number of users: at most the demand of the users, and at most
-// the best throughput of a busy GPU.
+// ceiling returns the asymptotic bound on throughput over the number of users: at most the demand of the users, and at
+// most the best throughput of a busy GPU.
 func ceiling(name string, runs []PointResult) chart.Line {
 	var points []curve.Point
 	for _, p := range runs {

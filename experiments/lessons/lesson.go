@@ -61,7 +61,8 @@ type Step struct {
 	// Name is how the lesson speaks of it; Text says what is done.
 	Name string `yaml:"name"`
 	Text string `yaml:"text"`
-	// Scenario is the name of a scenario's file, or studies/ and that of a study, and Set changes keys of it, as KEY=VALUE.
+	// Scenario is the name of a scenario's file, or studies/ and that of a study, and Set changes keys of it, as
+	// KEY=VALUE.
 	Scenario string   `yaml:"scenario"`
 	Set      []string `yaml:"set"`
 	// Vary is a key and its values, as KEY=V1,V2; empty runs the scenario once.

@@ -266,8 +266,8 @@ func TestClaimsFail(t *testing.T) {
 	}
 }
 
-// TestFigures holds measured figures against those of a simulator with other constants, where both agree to 15 %, and else
-// against what was measured when the lesson was written.
+// TestFigures holds measured figures against those of a simulator with other constants, where both agree to 15 %, and
+// else against what was measured when the lesson was written.
 func TestFigures(t *testing.T) {
 	output := func(s *report.Summary) *float64 { return s.Throughput.OutputTokensPerS }
 	successful := func(s *report.Summary) *float64 { return s.Throughput.SuccessfulOutputTokensPerS }
@@ -285,7 +285,8 @@ func TestFigures(t *testing.T) {
 	}{
 		{"roofline", "crowd", "10", output, 600, foretold}, {"roofline", "crowd", "10", tpot, 16.7, foretold},
 		{"roofline", "crowd", "100", output, 2832, foretold}, {"roofline", "crowd", "100", tpot, 35.6, foretold},
-		// Here the calibrated kernels of small batches take longer than a plain roofline says: 21.7 ms and 2,295 tokens/s.
+		// Here the calibrated kernels of small batches take longer than a plain roofline says: 21.7 ms and 2,295
+		// tokens/s.
 		{"roofline", "crowd", "50", output, 1926, own}, {"roofline", "crowd", "50", tpot, 25.8, own},
 		{"batching", "static", "32", output, 946, own}, {"batching", "continuous", "32", output, 3765, own},
 		{"interference", "budget", "512", itl, 21, foretold}, {"interference", "budget", "2048", itl, 51.8, own},

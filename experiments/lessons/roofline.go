@@ -88,8 +88,8 @@ func roofline(c *class) error {
 	return nil
 }
 
-// typicalStep explains a typical iteration of the run: the average number of decoding sequences, each halfway through its
-// output.
+// typicalStep explains a typical iteration of the run: the average number of decoding sequences, each halfway through
+// its output.
 func (p *PointResult) typicalStep() (*model.Explanation, error) {
 	s := p.Summary
 	n := max(1, int(of(s.Concurrency.Decoding.Mean)+0.5))

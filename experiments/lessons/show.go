@@ -12,7 +12,8 @@ import (
 // DrawText prints a picture as text in width columns, without its title.
 type DrawText func(w io.Writer, p chart.Picture, width int) error
 
-// Write prints the lesson for a terminal, or as Markdown. Commands name the scenarios in dir, and draw draws the pictures.
+// Write prints the lesson for a terminal, or as Markdown. Commands name the scenarios in dir, and draw draws the
+// pictures.
 func (r *Result) Write(w io.Writer, dir string, markdown bool, draw DrawText) error {
 	t := &layout.Text{Markdown: markdown}
 	t.Heading("Lesson %d: %s", r.Number, r.Title)

@@ -67,8 +67,8 @@ func tail(c *class) error {
 	return nil
 }
 
-// unluckyUsers is the fraction of users with at least one wait above the limit. Each user has the given number of requests,
-// as far apart as possible.
+// unluckyUsers is the fraction of users with at least one wait above the limit. Each user has the given number of
+// requests, as far apart as possible.
 func unluckyUsers(waits []float64, each int, limit float64) float64 {
 	users := len(waits) / each
 	unlucky := 0

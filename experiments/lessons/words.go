@@ -8,7 +8,8 @@ import (
 	"clifftop/report/layout"
 )
 
-// number writes three significant digits, a whole number without decimals, and one above a thousand in full with commas.
+// number writes three significant digits, a whole number without decimals, and one above a thousand in full with
+// commas.
 func number(v float64) string {
 	if math.IsNaN(v) {
 		return "–"

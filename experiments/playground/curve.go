@@ -12,8 +12,9 @@ import (
 	"clifftop/report/curve"
 )
 
-// A curve is drawn twice: at once from short runs, and then again from longer ones, load by load. Runs of the first round
-// at a rate last for a few times of what a request takes, so that the system fills, within bounds that people wait for.
+// A curve is drawn twice: at once from short runs, and then again from longer ones, load by load. Runs of the first
+// round at a rate last for a few times of what a request takes, so that the system fills, within bounds that people
+// wait for.
 const (
 	curvePoints = 12
 

@@ -23,8 +23,8 @@ type Query struct {
 const file = "scenario.yaml"
 
 // The length of a run whose scenario has no end: long enough to see an effect, short enough to follow a slider. It has
-// the arrivals of most of a minute, within bounds. The upper bound is up to mostOfFleet times larger for a fleet. A closed
-// loop has perUser requests of each user.
+// the arrivals of most of a minute, within bounds. The upper bound is up to mostOfFleet times larger for a fleet. A
+// closed loop has perUser requests of each user.
 const (
 	leastRequests = 400
 	usualSeconds  = 50

@@ -145,8 +145,8 @@ func (u fleetResolver) routing() error {
 	return nil
 }
 
-// routes checks that a router has the signals that it needs at the pools that it sends requests to, and fills in how often it
-// learns it.
+// routes checks that a router has the signals that it needs at the pools that it sends requests to, and fills in how
+// often it learns it.
 func (u fleetResolver) routes(key string, r *Router, pools []PoolSetup) error {
 	s := u.Scenario
 	rule, options, _ := r.rule()

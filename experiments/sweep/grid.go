@@ -18,8 +18,8 @@ type GridRequest struct {
 	Capacity *CapacityRequest  `json:"capacity,omitempty"` // of a sweep with an objective
 }
 
-// CapacityRequest is what the search for the capacity is made of. It depends on the results of its runs, so that one task makes
-// them all.
+// CapacityRequest is what the search for the capacity is made of. It depends on the results of its runs, so that one
+// task makes them all.
 type CapacityRequest struct {
 	Scenario scenario.Recipe `json:"scenario"`
 	Values   []string        `json:"values"`

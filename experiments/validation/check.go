@@ -75,8 +75,8 @@ func (r *Row) checkTokenTime(say func(string, ...any)) {
 	}
 }
 
-// checkLittle wants the requests in the system to be as many as the throughput times the latency: in a closed loop about
-// as many as its clients, and never more than the limit.
+// checkLittle wants the requests in the system to be as many as the throughput times the latency: in a closed loop
+// about as many as its clients, and never more than the limit.
 func (r *Row) checkLittle(say func(string, ...any)) {
 	x, key := r.RequestsPerS, "req_per_s"
 	tokens := r.OutputMeanReported

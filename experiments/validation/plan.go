@@ -173,8 +173,8 @@ func (c *Case) replay(ref *Reference) error {
 	return nil
 }
 
-// WriteScenarios writes what the cases run as scenario files would have it, apart by lines of dashes. Comments tell what
-// was filled in, and what a scenario cannot say.
+// WriteScenarios writes what the cases run as scenario files would have it, apart by lines of dashes. Comments tell
+// what was filled in, and what a scenario cannot say.
 func WriteScenarios(w io.Writer, cases []*Case) error {
 	var b strings.Builder
 	for i, c := range cases {

@@ -21,8 +21,8 @@ type Report struct {
 	Partial   bool   `json:"partial"` // it was interrupted: rows are missing
 
 	Rows []Result `json:"rows"`
-	// Summary is the error by kind of load: in each cell (model, GPU, tensor-parallel size) the median over its rows, and
-	// of these the median and the mean.
+	// Summary is the error by kind of load: in each cell (model, GPU, tensor-parallel size) the median over its rows,
+	// and of these the median and the mean.
 	Summary []Class `json:"summary"`
 	// Groups are the errors over the rows that have something in common.
 	Groups []Group `json:"groups"`
@@ -101,9 +101,9 @@ func (r *Result) Family() string {
 	return strings.TrimRight(r.Model[:max(0, strings.IndexFunc(r.Model+"-", func(c rune) bool { return c == '-' || unicode.IsDigit(c) }))], "-")
 }
 
-// Run simulates the cases and scores the rows that keep lets through; nil keeps all. When ctx is done before the end, the report
-// has the rows that were simulated until then, is marked partial, and comes together with the context's error; there is none
-// without such a row.
+// Run simulates the cases and scores the rows that keep lets through; nil keeps all. When ctx is done before the end,
+// the report has the rows that were simulated until then, is marked partial, and comes together with the context's
+// error; there is none without such a row.
 func Run(ctx context.Context, ref *Reference, cases []*Case, keep func(*Row) bool, o Options) (*Report, error) {
 	outcomes, err := simulate(ctx, cases, o)
 	if err != nil && ctx.Err() == nil {

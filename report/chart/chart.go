@@ -160,8 +160,8 @@ func Distribution(name string, values []float64) Line {
 }
 
 // Roofline is a panel of the arithmetic that a machine does each second against the arithmetic that a program does
-// for each byte that it reads: neither can be above the roof. Peak is in FLOPs per second, bandwidth in bytes per second.
-// The lines go in FLOPs per byte and TFLOPs per second.
+// for each byte that it reads: neither can be above the roof. Peak is in FLOPs per second, bandwidth in bytes per
+// second. The lines go in FLOPs per byte and TFLOPs per second.
 func Roofline(peak, bandwidth float64, lines ...Line) Panel {
 	lo, hi := peak/bandwidth, peak/bandwidth
 	for _, l := range lines {

@@ -107,7 +107,8 @@ func TestRetriedRefusals(t *testing.T) {
 	if err := c.Check(); err != nil {
 		t.Error(err)
 	}
-	// The first fills the queue, so that the others are refused. When they come again it is computed, and one of them waits.
+	// The first fills the queue, so that the others are refused. When they come again it is computed, and one of them
+	// waits.
 	s := c.Summary()
 	want := report.Requests{Offered: 3, Completed: 2, Rejected: 1, RejectedBusy: 1, Attempts: 5, Retries: 2, RetriedAfter: report.RetriedAfter{Busy: 2}}
 	if s.Requests != want {

@@ -7,10 +7,10 @@ import (
 	"clifftop/report/stats"
 )
 
-// Batch means. The window of one long run is cut into consecutive batches of equal length, and rates, shares and means are told
-// from them as from independent runs, by ratios of sums and the jackknife. Requests that wait in one queue are not
-// independent, but long batches nearly are: where neighbouring batches still resemble each other much, they are made twice
-// as long, until there are too few. What resemblance is left widens the interval.
+// Batch means. The window of one long run is cut into consecutive batches of equal length, and rates, shares and means
+// are told from them as from independent runs, by ratios of sums and the jackknife. Requests that wait in one queue are
+// not independent, but long batches nearly are: where neighbouring batches still resemble each other much, they are
+// made twice as long, until there are too few. What resemblance is left widens the interval.
 const (
 	mostBatches  = 30
 	leastBatches = 7
@@ -90,7 +90,8 @@ func (c summariser) fractions(w *window) []fraction {
 	return append(list, c.latencyFractions(w)...)
 }
 
-// latencyFractions are the sums of latencies over the requests that arrived in a bucket, in milliseconds, and their number.
+// latencyFractions are the sums of latencies over the requests that arrived in a bucket, in milliseconds, and their
+// number.
 func (c summariser) latencyFractions(w *window) []fraction {
 	of := [...]int{ttft, tpot, e2e, queue}
 	list := make([]fraction, len(of))
@@ -155,8 +156,8 @@ func (f *fraction) batches(k int) (num, den, values []float64) {
 	return num, den, values
 }
 
-// alikeness is the factor by which the mean of values whose neighbours have autocorrelation r is known worse than that of
-// independent ones, if each depends on the one before alone: √((1+r)/(1-r)). (A. Tafazzoli and J. Wilson, Skart, IIE
+// alikeness is the factor by which the mean of values whose neighbours have autocorrelation r is known worse than that
+// of independent ones, if each depends on the one before alone: √((1+r)/(1-r)). (A. Tafazzoli and J. Wilson, Skart, IIE
 // Transactions 43, 2011.)
 func alikeness(r float64) float64 { return math.Sqrt((1 + max(0, r)) / (1 - max(0, r))) }
 

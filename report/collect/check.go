@@ -89,8 +89,8 @@ func (c *Collector) checkParts(equal func(what string, a, b any)) {
 // Little holds the two sides of Little's law over the whole run, in request-picoseconds: the integral
 // of the number of requests in a place, and the sum of the times that requests spent there. They
 // are equal to the last digit when the run has drained; for the system they always are. A record does not tell when
-// a preempted request came back, nor when one whose prompt another replica computed was admitted by the last, so with these only System and Engine, which is
-// Queue and Running together, compare.
+// a preempted request came back, nor when one whose prompt another replica computed was admitted by the last, so with
+// these only System and Engine, which is Queue and Running together, compare.
 type Little struct {
 	System, Engine, Queue, Running, Decoding [2]clock.Uint128
 }

@@ -34,7 +34,8 @@ func TestClassesShareOutTheRun(t *testing.T) {
 		requests += *k.Throughput.OfferedRequestsPerS
 	}
 	near(t, "requests per second", &requests, *s.Throughput.OfferedRequestsPerS)
-	// First tokens after 1, 3, 2 and 1 s of chat, and 2, 1, 3 and 2 s of batch; a request in the last moment is not in the window.
+	// First tokens after 1, 3, 2 and 1 s of chat, and 2, 1, 3 and 2 s of batch; a request in the last moment is not in
+	// the window.
 	chat, batch := &s.Classes[0].Goodput, &s.Classes[1].Goodput
 	near(t, "attainment of chat", chat.Attainment, 0.75)
 	near(t, "attainment of batch, by the limit of the run", batch.Attainment, 0)

@@ -19,13 +19,13 @@ type Options struct {
 	// Expected is about how long the run will be, if known: buckets of time then have their width from
 	// the start, instead of growing to it.
 	Expected clock.Duration
-	// Closed says that users wait until the server has done with their requests before they ask again, so that a growing
-	// number in the system is no sign of overload.
+	// Closed says that users wait until the server has done with their requests before they ask again, so that a
+	// growing number in the system is no sign of overload.
 	Closed bool
 	// GPUs and Replicas of the whole system; 0 means 1.
 	GPUs, Replicas int
-	// PipelineStages is the number of those of each replica that work on batches of their own; 0 means 1. Where replicas
-	// differ in it, Fleet tells.
+	// PipelineStages is the number of those of each replica that work on batches of their own; 0 means 1. Where
+	// replicas differ in it, Fleet tells.
 	PipelineStages int
 	// MaxNumSeqs is the number of seats of all replicas together, 0 for no limit.
 	MaxNumSeqs int

@@ -43,8 +43,8 @@ func traffic(slo *report.SLO, perSecond int, tokens func(slow bool) int32, slow 
 
 func equalTokens(bool) int32 { return 200 }
 
-// B21, A22: 2,000 tokens/s of which 90 % of the requests keep the limit are a goodput of 1,800, not of nothing: that is what the
-// gate gives, because p95 does not keep it.
+// B21, A22: 2,000 tokens/s of which 90 % of the requests keep the limit are a goodput of 1,800, not of nothing: that is
+// what the gate gives, because p95 does not keep it.
 func TestGoodputOf2000(t *testing.T) {
 	s := traffic(limited("e2e", 95, 2*clock.Second), 10, equalTokens, .1, false)
 	g := &s.Goodput
@@ -74,8 +74,8 @@ func TestGoodputOf2000(t *testing.T) {
 	near(t, "product", s.Goodput.ProductOutputTokensPerS, 1800)
 }
 
-// B22: of 5,000 tokens/s that are emitted 3,000 are left when 40 % of equal requests time out. A30: emitted, successful and
-// good tokens come in this order.
+// B22: of 5,000 tokens/s that are emitted 3,000 are left when 40 % of equal requests time out. A30: emitted, successful
+// and good tokens come in this order.
 func TestTimeoutsTakeGoodput(t *testing.T) {
 	s := traffic(limited("e2e", 50, 2*clock.Second), 25, equalTokens, .4, true)
 	x := &s.Throughput
@@ -99,8 +99,8 @@ func TestTimeoutsAtHighThroughput(t *testing.T) {
 	near(t, "goodput of the capacity", stats.Finite(*s.Goodput.OutputTokensPerS/capacity), .72)
 }
 
-// B18, B19: 1 % of bad requests are 1 % of requests, not of users: of those who send ten, 9.6 % meet one. p95 of 400 ms and p99 of
-// 8 s say that 1 % takes longer than 8 s; of the 4 % between they say nothing.
+// B18, B19: 1 % of bad requests are 1 % of requests, not of users: of those who send ten, 9.6 % meet one. p95 of 400 ms
+// and p99 of 8 s say that 1 % takes longer than 8 s; of the 4 % between they say nothing.
 func TestAnyBad(t *testing.T) {
 	for k, want := range map[int]float64{0: 0, 1: .01, 10: .0956179, 100: .6339677} {
 		if got := report.AnyBad(.01, k); math.Abs(got-want) > 1e-6 {
@@ -130,8 +130,8 @@ func TestAnyBad(t *testing.T) {
 	}
 }
 
-// A21: beside an answer of 10 tokens one of 1000 has 111 times the weight in the mean gap, and the same in mean TPOT. A20: it
-// is gaps that weigh all tokens alike.
+// A21: beside an answer of 10 tokens one of 1000 has 111 times the weight in the mean gap, and the same in mean TPOT.
+// A20: it is gaps that weigh all tokens alike.
 func TestWeightOfALongAnswer(t *testing.T) {
 	mean := func(short, long float64) (tpot, itl float64) {
 		c := New(Options{End: at(200)})
@@ -156,8 +156,8 @@ func TestWeightOfALongAnswer(t *testing.T) {
 	}
 }
 
-// A24: of 10 s in which the GPU is busy for 8, good requests needed 3: what was computed again for them was waste, and so was
-// all that was done for others.
+// A24: of 10 s in which the GPU is busy for 8, good requests needed 3: what was computed again for them was waste, and
+// so was all that was done for others.
 func TestGoodputOfGPUTime(t *testing.T) {
 	const second = 1e15
 	c := New(Options{SLO: limited("e2e", 50, 2*clock.Second), End: at(10)})
@@ -172,8 +172,8 @@ func TestGoodputOfGPUTime(t *testing.T) {
 	near(t, "of all time", s.Goodput.GPUWallFraction, 3./10)
 }
 
-// An answer of one token has no time per output token: nothing is measured, and nothing can break the limit, in one run as in
-// pooled ones.
+// An answer of one token has no time per output token: nothing is measured, and nothing can break the limit, in one run
+// as in pooled ones.
 func TestLimitOnNothingMeasured(t *testing.T) {
 	run := func(tokens int32) *report.Summary {
 		c := New(Options{End: at(10), SLO: &report.SLO{Objectives: []report.Objective{

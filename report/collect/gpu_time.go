@@ -54,7 +54,8 @@ func (v *vain) add(t *event.GPUTime) {
 	}
 }
 
-// gpuTime divides the time of the engines in a window, or of all their stages, in femtoseconds: the parts add up to the whole.
+// gpuTime divides the time of the engines in a window, or of all their stages, in femtoseconds: the parts add up to the
+// whole.
 type gpuTime struct {
 	whole, useful, cancelled, idle clock.Uint128
 	bubble                         clock.Uint128 // stages that wait while others work
@@ -63,8 +64,8 @@ type gpuTime struct {
 	starting, down                 clock.Uint128 // of idle: while the replica was that
 }
 
-// gpuTime divides the time of a unit in a window. An attempt that did not complete is known as such when it ends, and all that
-// it took counts then, though at most what there is of its kind in the window.
+// gpuTime divides the time of a unit in a window. An attempt that did not complete is known as such when it ends, and
+// all that it took counts then, though at most what there is of its kind in the window.
 func (u *unit) gpuTime(w *window) (t gpuTime) {
 	const femtos = clock.FemtosPerPico
 	paid, _ := u.paidPicos(w)
@@ -108,8 +109,8 @@ func least(a, b clock.Uint128) clock.Uint128 {
 	return b
 }
 
-// gpuSeconds is the division in GPU seconds, if there is a window. The time in which a replica has nothing to do is split by
-// whether others have.
+// gpuSeconds is the division in GPU seconds, if there is a window. The time in which a replica has nothing to do is
+// split by whether others have.
 func (c summariser) gpuSeconds(w *window, units []unit, d *detail) (g report.GPUSeconds) {
 	if w.end <= w.start {
 		return report.GPUSeconds{}

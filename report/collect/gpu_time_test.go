@@ -24,8 +24,8 @@ type taped struct {
 func (o taped) Span(s *event.Span)         { o.tape.Span(s); o.Collector.Span(s) }
 func (o taped) Finished(rec *event.Record) { o.tape.Finished(rec); o.Collector.Finished(rec) }
 
-// The window's GPU time is that of its iterations, cut at its edges and divided one by one, and what lies between them; of
-// it attempts that did not complete give up what they took. Its parts add up to the window, to the last femtosecond.
+// The window's GPU time is that of its iterations, cut at its edges and divided one by one, and what lies between them;
+// of it attempts that did not complete give up what they took. Its parts add up to the window, to the last femtosecond.
 func TestGPUSecondsAddUp(t *testing.T) {
 	seen := make(map[string]int)
 	rapid.Check(t, func(t *rapid.T) {
@@ -121,7 +121,8 @@ func TestGPUSeconds(t *testing.T) {
 	span(20, 5, 0, 4, event.Span{Decodes: 4, PaddedRows: 2, HostFemtos: 4 * ms, HostSlope: -ms})
 	// Iterations of 5, 6 and 7 ms, half of them padding.
 	span(40, 5, 1, 3, event.Span{Decodes: 1, PaddedRows: 1})
-	// Of 10 ms half is for tokens that the cache had lost; a request that timed out took 2 ms of these and 1 ms of others.
+	// Of 10 ms half is for tokens that the cache had lost; a request that timed out took 2 ms of these and 1 ms of
+	// others.
 	span(60, 10, 0, 1, event.Span{PrefillTokens: 4, LostTokens: 2})
 	c.Finished(&event.Record{Outcome: event.TimedOut, Released: at(70), GPU: event.GPUTime{Lost: 2 * ms, Decode: ms}})
 	// Requests are in the system but for the last 20 ms.

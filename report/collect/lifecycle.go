@@ -7,8 +7,8 @@ import (
 	"clifftop/sim/event"
 )
 
-// Fleets whose replicas start, fail and end. A replica is paid for as long as it is not off. Shares of the fleet's time and
-// of its hardware are those of the time that is paid.
+// Fleets whose replicas start, fail and end. A replica is paid for as long as it is not off. Shares of the fleet's time
+// and of its hardware are those of the time that is paid.
 
 var _ event.LifecycleObserver = (*Collector)(nil)
 

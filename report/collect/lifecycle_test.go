@@ -31,8 +31,8 @@ func (c course) Turn(s *autoscale.State) (int, clock.Time) {
 	return c[min(int(s.Now.Seconds()), len(c)-1)], s.Now.Add(clock.Second)
 }
 
-// The stages of a pipeline are GPUs of the replica: a replica that does nothing for 10 s has 10 idle seconds on each of its 4
-// GPUs, in two stages or in one.
+// The stages of a pipeline are GPUs of the replica: a replica that does nothing for 10 s has 10 idle seconds on each of
+// its 4 GPUs, in two stages or in one.
 func TestIdleHoursOfStages(t *testing.T) {
 	for _, stages := range []int{1, 2} {
 		c := collect.New(collect.Options{

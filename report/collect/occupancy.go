@@ -6,8 +6,8 @@ import (
 	"clifftop/sim/sched"
 )
 
-// occupancy measures how many requests are in each state over time, and what holds waiting requests back. It writes into
-// the buckets of a timeline.
+// occupancy measures how many requests are in each state over time, and what holds waiting requests back. It writes
+// into the buckets of a timeline.
 type occupancy struct {
 	level  cursor // the bucket of the last change
 	levels [levels]int64

@@ -32,7 +32,8 @@ func pipelined(t *testing.T, stages int, weights []int64, budget int, requests [
 	return c, c.Summary()
 }
 
-// TestBubbles tells by hand what stages wait for: two stages of 10 ms, and requests of 10 tokens, in a window of a second.
+// TestBubbles tells by hand what stages wait for: two stages of 10 ms, and requests of 10 tokens, in a window of a
+// second.
 func TestBubbles(t *testing.T) {
 	one := workload.Request{InputTokens: 16, OutputTokens: 10}
 	for _, c := range []struct {
@@ -66,8 +67,8 @@ func TestBubbles(t *testing.T) {
 	}
 }
 
-// TestStageTimeAddsUp demands that the parts of the GPU time are, to the femtosecond, the window times the stages, wherever it
-// ends, and that requests took what the stages worked.
+// TestStageTimeAddsUp demands that the parts of the GPU time are, to the femtosecond, the window times the stages,
+// wherever it ends, and that requests took what the stages worked.
 func TestStageTimeAddsUp(t *testing.T) {
 	var requests []workload.Request
 	for i := range 60 {

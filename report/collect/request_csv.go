@@ -13,12 +13,13 @@ import (
 // RequestColumns is the header of requests.csv. Instants are in seconds since the start of the run and
 // empty where they were not reached; client_first_s and client_last_s are as the client sees them.
 // Latencies are in milliseconds; tpot_ms is empty for answers of one token. The reason is that of a rejection:
-// busy, where a limit of the queue was reached, not_ready, where no replica took requests, or too_long, for what exceeds
-// the model's context or the KV pool.
+// busy, where a limit of the queue was reached, not_ready, where no replica took requests, or too_long, for what
+// exceeds the model's context or the KV pool.
 //
 // A row is an attempt. Those of one request have its number and sent_s, when the first was sent, from which ttft_ms and
-// e2e_ms count; attempt numbers them from 0. The ending is how the attempt ended for the client, again whether another one
-// follows, and retry_causes how the earlier ones ended. The replica is the number of the one that it was sent to, from 0 on.
+// e2e_ms count; attempt numbers them from 0. The ending is how the attempt ended for the client, again whether another
+// one follows, and retry_causes how the earlier ones ended. The replica is the number of the one that it was sent to,
+// from 0 on.
 const RequestColumns = "request,session,user,class,outcome,reason,arrival_s,queued_s,scheduled_s,first_token_s,last_token_s," +
 	"client_first_s,client_last_s,released_s,input_tokens,cached_tokens,output_tokens,delivered_tokens," +
 	"recomputed_tokens,preemptions,queue_ms,ttft_ms,tpot_ms,e2e_ms,ending,again,retry_causes,attempt,sent_s,replica"

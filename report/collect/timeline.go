@@ -65,8 +65,8 @@ type bucket struct {
 	vain                vain
 	worked              []clock.Uint128 // femtoseconds, by stage of a pipeline; nil where there is none
 
-	// Picoseconds by state, where replicas come and go, and of the whole of such a fleet the integral of requests held at
-	// the router.
+	// Picoseconds by state, where replicas come and go, and of the whole of such a fleet the integral of requests held
+	// at the router.
 	states [event.States]uint64
 	held   clock.Uint128
 }

@@ -130,8 +130,8 @@ func wanders(buckets []bucket) bool {
 	return chi > much
 }
 
-// changes reports whether the traffic or the fleet is meant to change in the course of the run, so that nothing is expected
-// to be steady, and nothing is cut from it.
+// changes reports whether the traffic or the fleet is meant to change in the course of the run, so that nothing is
+// expected to be steady, and nothing is cut from it.
 func (c windowFinder) changes() bool { return len(c.opts.Stages) > 1 || c.opts.Lives }
 
 // autoWarmup is the number of buckets to cut: the larger of the cuts that the TTFT over time of arrival and

@@ -26,8 +26,8 @@ func NewWith(t Thresholds, over string, points []Point) *Curve {
 }
 
 // Read is [New] of results that are read when they are needed and not kept: of each only the numbers stay, as long
-// as the curve is being made, that have to be held against those of the others. read gives the result at values[i], the same
-// whenever it is asked.
+// as the curve is being made, that have to be held against those of the others. read gives the result at values[i], the
+// same whenever it is asked.
 func Read(over string, values []float64, read func(i int) (*report.Summary, error)) (*Curve, error) {
 	c := &Curve{Schema: Schema, Over: over, Thresholds: DefaultThresholds(), Warnings: []report.Warning{}, Points: make([]Point, len(values))}
 	order := make([]int32, len(values))

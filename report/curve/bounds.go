@@ -16,15 +16,15 @@ import (
 //	closed, N users:  X ≤ min(N/(D+Z), 1/Dmax)   R ≥ max(D, N·Dmax - Z)
 //	open, rate λ:     X ≤ min(λ, 1/Dmax)         R ≥ D
 //
-// A batch shares the GPU, so that the busy time of a request falls with load: Dmax is that of the load with the best use.
-// Within the sweep the bounds hold by Little's law and the utilisation law; a system that was not driven to
+// A batch shares the GPU, so that the busy time of a request falls with load: Dmax is that of the load with the best
+// use. Within the sweep the bounds hold by Little's law and the utilisation law; a system that was not driven to
 // saturation may yet have a higher roof.
 type Bounds struct {
 	DemandS           float64  `json:"demand_s"`
 	ThinkS            *float64 `json:"think_s"` // nil for an open load
 	BottleneckDemandS float64  `json:"bottleneck_demand_s"`
-	// Value is the load where both bounds on throughput meet: N* = (D+Z)/Dmax users, or a rate of 1/Dmax. Beyond it requests
-	// must wait.
+	// Value is the load where both bounds on throughput meet: N* = (D+Z)/Dmax users, or a rate of 1/Dmax. Beyond it
+	// requests must wait.
 	Value               float64 `json:"value"`
 	MaxRequestsPerS     float64 `json:"max_requests_per_s"`
 	MaxOutputTokensPerS float64 `json:"max_output_tokens_per_s"`
@@ -60,8 +60,8 @@ func (d *demands) add(l usage) {
 	d.thinkLow, d.thinkHigh = min(d.thinkLow, think), max(d.thinkHigh, think)
 }
 
-// usages are what a load makes of the system, of requests and of output tokens. They are of use where its throughput, number
-// in the system and busy time are known.
+// usages are what a load makes of the system, of requests and of output tokens. They are of use where its throughput,
+// number in the system and busy time are known.
 func (l *load) usages() (requests, tokens usage, ok bool) {
 	requests = usage{l.offered, l.requestsS, l.inSystem, l.busy}
 	tokens = usage{l.offered, l.throughput, l.inSystem, l.busy}

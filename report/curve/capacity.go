@@ -9,8 +9,8 @@ import (
 	"clifftop/report/stats"
 )
 
-// Capacity is the answer to how much of something meets a service-level objective: the highest load, or the least of what
-// helps. It lies between the two ends, of which the one was shown to meet the objective and the other to miss it.
+// Capacity is the answer to how much of something meets a service-level objective: the highest load, or the least of
+// what helps. It lies between the two ends, of which the one was shown to meet the objective and the other to miss it.
 type Capacity struct {
 	Over string      `json:"over"` // what varies: "rate", "users" or a scenario key
 	SLO  *report.SLO `json:"slo"`
@@ -30,8 +30,8 @@ type Capacity struct {
 	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
 	// USDPerMillionOutput is the price of a million output tokens there.
 	USDPerMillionOutput *float64 `json:"usd_per_million_output_tokens"`
-	// Limit is the key of the limit that is missed at the failing end, Evidence by how much, and FirstLimit what requests
-	// wait for there; nil where nothing holds them back.
+	// Limit is the key of the limit that is missed at the failing end, Evidence by how much, and FirstLimit what
+	// requests wait for there; nil where nothing holds them back.
 	Limit      string           `json:"limit"`
 	Evidence   string           `json:"evidence"`
 	FirstLimit *Limit           `json:"first_limit"`
@@ -58,8 +58,8 @@ type Probe struct {
 	Limits   []ProbeSide `json:"limits"`
 }
 
-// ProbeSide is one limit of the objective at a probe, with the interval that decided. Means are in milliseconds, others are
-// shares of requests. Value, Low and High are nil where they are infinite or unknown.
+// ProbeSide is one limit of the objective at a probe, with the interval that decided. Means are in milliseconds, others
+// are shares of requests. Value, Low and High are nil where they are infinite or unknown.
 type ProbeSide struct {
 	Key     string   `json:"key"`
 	Value   *float64 `json:"value"`
@@ -80,9 +80,9 @@ const (
 	ProbeBeyond   = "beyond"
 )
 
-// JudgeProbe holds pooled runs, or a single one, against each limit of their objective: a limit is met or missed where the
-// interval lies wholly on one side of its target. sure takes the point for the interval, which is right where the seed
-// changes nothing.
+// JudgeProbe holds pooled runs, or a single one, against each limit of their objective: a limit is met or missed where
+// the interval lies wholly on one side of its target. sure takes the point for the interval, which is right where the
+// seed changes nothing.
 func JudgeProbe(s *report.Summary, confidence float64, sure bool) []ProbeSide {
 	sides := []ProbeSide{}
 	for i := range s.Goodput.Limits {

@@ -33,7 +33,8 @@ func (a *analysis) collapse() *Collapse {
 	return c
 }
 
-// usefulCollapse is the collapse of the tokens that are of use. Where all output is, there is none beside that of output.
+// usefulCollapse is the collapse of the tokens that are of use. Where all output is, there is none beside that of
+// output.
 func (a *analysis) usefulCollapse() *Collapse {
 	what, differs := "output of completed requests", false
 	for i := range a.at {

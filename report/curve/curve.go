@@ -17,15 +17,16 @@ type Curve struct {
 	Knee     *Knee     `json:"knee"`
 	Peak     *Peak     `json:"peak"`
 	Collapse *Collapse `json:"collapse"`
-	// UsefulCollapse is the same of the tokens that are of use: those within the objective or, without one, of requests that
-	// complete. Timeouts and retries let it come while the output stays what it was.
+	// UsefulCollapse is the same of the tokens that are of use: those within the objective or, without one, of requests
+	// that complete. Timeouts and retries let it come while the output stays what it was.
 	UsefulCollapse *Collapse `json:"useful_collapse"`
 	FirstLimit     *Limit    `json:"first_limit"`
 	Signs          []Sign    `json:"signs"` // each where it first shows
 	// USL and Bounds are nil where what varies is not a load, or too little is known.
 	USL    *USL    `json:"usl"`
 	Bounds *Bounds `json:"bounds"`
-	// Capacity is the highest load that meets the objective; nil where none was looked for. It is set by [Curve.SetCapacity].
+	// Capacity is the highest load that meets the objective; nil where none was looked for. It is set by
+	// [Curve.SetCapacity].
 	Capacity *Capacity `json:"capacity"`
 	// Accuracy says how far the numbers can be trusted; nil where no machine is modelled. It is set by the caller.
 	Accuracy *report.Accuracy `json:"accuracy"`

@@ -527,7 +527,8 @@ func TestClientsAreTheLimit(t *testing.T) {
 	}
 }
 
-// C7, C11: p99 beside p50 makes a spike, but deep in overload p50 has caught up, and the ratio falls. The level still tells.
+// C7, C11: p99 beside p50 makes a spike, but deep in overload p50 has caught up, and the ratio falls. The level still
+// tells.
 func TestTailLevel(t *testing.T) {
 	var points []Point
 	for i, v := range []struct{ p50, p99, kv float64 }{{100, 200, 0}, {110, 300, 0}, {150, 2000, .2}, {6000, 8400, .9}, {9000, 12_600, .9}} {

@@ -8,8 +8,9 @@ import (
 // mostShown is how many points people are shown of a curve, in tables and in pictures, beside those that findings name.
 const mostShown = 400
 
-// Shown is the curve for people, in tables and pictures: of many points some hundred at even distances, the ends, and those
-// that the findings name or where what they tell changes. Files for programs have all. The summaries of its points are there.
+// Shown is the curve for people, in tables and pictures: of many points some hundred at even distances, the ends, and
+// those that the findings name or where what they tell changes. Files for programs have all. The summaries of its
+// points are there.
 func (c *Curve) Shown() (*Curve, error) {
 	if c.of > 0 || c.read == nil && len(c.Points) <= mostShown {
 		return c, nil

@@ -121,7 +121,8 @@ func TestShownPoints(t *testing.T) {
 	}
 }
 
-// TestCurveMemory holds what a curve keeps of a result against the result's size, of some 6 kB, while it is made and later.
+// TestCurveMemory holds what a curve keeps of a result against the result's size, of some 6 kB, while it is made and
+// later.
 func TestCurveMemory(t *testing.T) {
 	live := func() float64 {
 		runtime.GC()

@@ -13,8 +13,8 @@ const (
 	jsonBuffer  = 64 << 10
 )
 
-// WriteJSON writes the curve as indented JSON, one point after the other: of results that are read when they are needed, no
-// more than one is in memory.
+// WriteJSON writes the curve as indented JSON, one point after the other: of results that are read when they are
+// needed, no more than one is in memory.
 func (c *Curve) WriteJSON(to io.Writer) error {
 	w := bufio.NewWriterSize(to, jsonBuffer)
 	frame := *c

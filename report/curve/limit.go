@@ -42,8 +42,8 @@ func (a *analysis) firstLimit() *Limit {
 	return l
 }
 
-// since is the limit that binds at load i, from the load on at which it begins to. Of requests that wait so long that their
-// clients leave, what they wait for is the limit; clients are it where they leave before any wait.
+// since is the limit that binds at load i, from the load on at which it begins to. Of requests that wait so long that
+// their clients leave, what they wait for is the limit; clients are it where they leave before any wait.
 func (a *analysis) since(i int, resource string) *Limit {
 	for i > 0 && a.bound(&a.at[i-1].measures, resource) != "" {
 		i--
@@ -63,8 +63,8 @@ func (a *analysis) tooFew() *Limit {
 		"throughput still rises with every user, and requests wait for nothing; of %s users %s have a request in the system, the others think", axisValue(last.value), layout.Digits(in))}
 }
 
-// binds is the resource that requests wait for most, if it binds at all, and why it is said to. Where a large part of the
-// work is done again for want of KV, that is what the token budget and the seats are lost to.
+// binds is the resource that requests wait for most, if it binds at all, and why it is said to. Where a large part of
+// the work is done again for want of KV, that is what the token budget and the seats are lost to.
 func (a *analysis) binds(m *measures) (resource, evidence string) {
 	if a.preempts(m) && m.recomputed >= a.Binding {
 		return "kv", a.bound(m, "kv")

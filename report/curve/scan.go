@@ -9,7 +9,8 @@ import (
 	"clifftop/report/layout"
 )
 
-// scan looks at the points of a curve one after the other, in their order, for what they have in common and where they change.
+// scan looks at the points of a curve one after the other, in their order, for what they have in common and where they
+// change.
 type scan struct {
 	seen      int
 	gaps      bool // some point has no throughput that can be judged

@@ -28,8 +28,8 @@ type USL struct {
 	XMax   *float64 `json:"x_max"`  // X there, in tokens per second
 	// RMSLogError is the root of the mean square of ln X's errors: about the relative error.
 	RMSLogError float64 `json:"rms_log_error"`
-	// FreeSigma is the σ of a fit that may have any, and FreeRMSLogError its error. A σ below 0 means nothing physical: the curve
-	// stays straight for longer, and bends more sharply, than contention and coherency can make it.
+	// FreeSigma is the σ of a fit that may have any, and FreeRMSLogError its error. A σ below 0 means nothing physical:
+	// the curve stays straight for longer, and bends more sharply, than contention and coherency can make it.
 	FreeSigma       float64 `json:"free_sigma"`
 	FreeRMSLogError float64 `json:"free_rms_log_error"`
 	Verdict         string  `json:"verdict"`

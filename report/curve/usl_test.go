@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// T18 of the theory, C1: the four points that the saturation cliff is known by. Parameters printed elsewhere for them, γ 504.9,
-// σ 3.7e-5, κ 5.54e-5 with N* 134.4, are near the best ones, and off by more. A fit that may have any σ takes one
-// below 0: the knee is sharper than the law can have it.
+// T18 of the theory, C1: the four points that the saturation cliff is known by. Parameters printed elsewhere for them,
+// γ 504.9, σ 3.7e-5, κ 5.54e-5 with N* 134.4, are near the best ones, and off by more. A fit that may have any σ takes
+// one below 0: the knee is sharper than the law can have it.
 func TestUSLOfTheCliff(t *testing.T) {
 	ns, xs := []float64{10, 50, 100, 200}, []float64{5000, 25_000, 35_000, 30_000}
 	u := (&USL{N: "users"}).fit(ns, xs, DefaultThresholds())

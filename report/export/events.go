@@ -159,7 +159,8 @@ func (t *thinning) spend(n int64) bool {
 	return true
 }
 
-// shows reports whether a pause after some work is drawn: at first always, and the longer the stride, the longer it has to be.
+// shows reports whether a pause after some work is drawn: at first always, and the longer the stride, the longer it has
+// to be.
 func (t *thinning) shows(pause, work clock.Duration) bool {
 	return pause > 0 && (t.stride == 1 || int64(pause)/t.stride >= int64(work))
 }

@@ -22,8 +22,8 @@ func (m *Metrics) Interval() time.Duration { return time.Duration(m.step / clock
 // Length is the time that the samples cover.
 func (m *Metrics) Length() time.Duration { return time.Duration(m.slots) * m.Interval() }
 
-// WriteText writes the state at the end of the run in Prometheus' text format, version 0.0.4: what vLLM's /metrics would
-// have shown then.
+// WriteText writes the state at the end of the run in Prometheus' text format, version 0.0.4: what vLLM's /metrics
+// would have shown then.
 func (m *Metrics) WriteText(w io.Writer) error {
 	m.closeLives()
 	return m.write(w, exposition{from: m.slots})

@@ -34,7 +34,8 @@ func (s *states) started(replica int, from, to float64) bool {
 	})
 }
 
-// spent is how long a replica was in each state until an instant, and how long its GPUs worked in all and while it was down.
+// spent is how long a replica was in each state until an instant, and how long its GPUs worked in all and while it was
+// down.
 func (s *states) spent(replica int, until clock.Time) (in [event.States]clock.Duration, busy, busyDown clock.Duration) {
 	state, since := event.Ready, clock.Time(0)
 	to := func(at clock.Time) {
@@ -66,8 +67,8 @@ func (s *states) last() (at clock.Time) {
 	return at
 }
 
-// TestReplicaMetrics holds the numbers of replicas and the GPU time that is paid for to what the run tells of states and
-// iterations, at every sample.
+// TestReplicaMetrics holds the numbers of replicas and the GPU time that is paid for to what the run tells of states
+// and iterations, at every sample.
 func TestReplicaMetrics(t *testing.T) {
 	r := one(t, "lives")
 	series, types := readSamples(t, openMetrics(t, r.metrics))

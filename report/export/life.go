@@ -59,8 +59,8 @@ type traceLanes struct {
 	ends           []clock.Time // of the last request of each
 }
 
-// take finds the lane that has been free for the shortest time at the instant from, and fills it up to another. Requests
-// come by their ends, for which that takes the fewest lanes.
+// take finds the lane that has been free for the shortest time at the instant from, and fills it up to another.
+// Requests come by their ends, for which that takes the fewest lanes.
 func (l *traceLanes) take(out *events, from, to clock.Time) track {
 	best := -1
 	for i, end := range l.ends {

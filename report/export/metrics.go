@@ -38,8 +38,8 @@ type EngineInfo struct {
 	GPUs       int
 }
 
-// Metrics keeps what a Prometheus server would have seen of the engines of a run, had it asked them at equal intervals. The
-// interval grows with the run, so that there are at most 256 samples of a series, fewer with many replicas.
+// Metrics keeps what a Prometheus server would have seen of the engines of a run, had it asked them at equal intervals.
+// The interval grows with the run, so that there are at most 256 samples of a series, fewer with many replicas.
 //
 // It counts as vLLM does: a prompt when its first token comes; an answer's gaps by engine output; a request when
 // it ends. Requests that the engine refuses are in none of its metrics, and those in the system when a run is

@@ -52,7 +52,8 @@ func spent(g *report.GPUSeconds) (work, bubble float64) {
 }
 
 // TestStages holds the tracks of stages to the account of GPU time: a stage does one thing at a time, batches pass the
-// stages in order, what the stages worked is what was not lost to bubbles, and bubbles are the gaps while something is in flight.
+// stages in order, what the stages worked is what was not lost to bubbles, and bubbles are the gaps while something is
+// in flight.
 func TestStages(t *testing.T) {
 	r := one(t, "pipeline")
 	const stages, gpusEach = 3, 2

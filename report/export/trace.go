@@ -36,8 +36,8 @@ type TraceReplica struct {
 const DefaultEvents = 1_000_000
 
 // A Trace writes a timeline while a run goes on: each replica is a process with tracks for its states, its iterations,
-// the stages of its pipeline, the requests that it serves with their phases, and counters of its KV blocks, batch and queue.
-// Requests that no replica took are in a process of their own. It keeps in memory what is in the system only.
+// the stages of its pipeline, the requests that it serves with their phases, and counters of its KV blocks, batch and
+// queue. Requests that no replica took are in a process of their own. It keeps in memory what is in the system only.
 //
 // Of long runs it thins out what comes late: see the notes in the timeline, and otherData.
 type Trace struct {

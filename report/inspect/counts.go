@@ -229,8 +229,8 @@ func (w *windowCounts) finish(k int64) {
 	}
 }
 
-// index is the variance of the counts over their mean; nil for few of them. The last window, in which the rows end, does
-// not count: it is not whole.
+// index is the variance of the counts over their mean; nil for few of them. The last window, in which the rows end,
+// does not count: it is not whole.
 func (w *windowCounts) index() *float64 {
 	const fewest = 10
 	if w.n < fewest || w.sum == 0 {

@@ -25,8 +25,8 @@ func Digits(v float64) string {
 	}
 }
 
-// Significant prints a number to so many significant digits, with all of those before the point and without zeros at the
-// end: a load, a key's value, a time.
+// Significant prints a number to so many significant digits, with all of those before the point and without zeros at
+// the end: a load, a key's value, a time.
 func Significant(v float64, digits int) string {
 	if math.Abs(v) >= math.Pow10(digits-1) {
 		return strconv.FormatFloat(math.Round(v), 'f', 0, 64)

@@ -8,9 +8,9 @@ import (
 // sparks are the heights of a sparkline.
 var sparks = []rune("▁▂▃▄▅▆▇█")
 
-// Spark draws values in one line of so many characters, from 0 up to the greatest of them: each character is the mean of
-// those that fall to it, in parts where they do not divide. NaN stands for nothing, and is drawn as a space. It also returns
-// what the highest character stands for, NaN if there is none.
+// Spark draws values in one line of so many characters, from 0 up to the greatest of them: each character is the mean
+// of those that fall to it, in parts where they do not divide. NaN stands for nothing, and is drawn as a space. It also
+// returns what the highest character stands for, NaN if there is none.
 func Spark(values []float64, width int) (line string, most float64) {
 	width = min(width, len(values))
 	if width <= 0 {

@@ -6,7 +6,8 @@ import (
 )
 
 // Grid writes rows of cells; the first column is on the left, the others are numbers of at least the given width, so
-// that the rows fill a line. A row may have fewer cells than others. A name that leaves too little room has a line of its own.
+// that the rows fill a line. A row may have fewer cells than others. A name that leaves too little room has a line of
+// its own.
 func (t *Text) Grid(rows [][]string, width int) {
 	if t.Markdown {
 		t.table(rows, 1)
@@ -35,9 +36,10 @@ func (t *Text) Grid(rows [][]string, width int) {
 	}
 }
 
-// Table writes rows of cells below a head, each column as wide as it needs to be: the first ones on the left, the others,
-// which are numbers, on the right, with so many spaces between. Of a table that is wider than a line the head is wrapped, and
-// then its texts; if that and less space between do not do, each row takes two lines, its first columns above the others.
+// Table writes rows of cells below a head, each column as wide as it needs to be: the first ones on the left, the
+// others, which are numbers, on the right, with so many spaces between. Of a table that is wider than a line the head
+// is wrapped, and then its texts; if that and less space between do not do, each row takes two lines, its first columns
+// above the others.
 func (t *Text) Table(rows [][]string, left, space int) {
 	if t.Markdown {
 		t.table(rows, left)
@@ -67,7 +69,8 @@ func (t *Text) fitted(rows [][]string, left, space int) (f *fitting, ok bool) {
 	return f, false
 }
 
-// stack writes the first columns of each row above the others, of which so many are on the left with the empty one before them.
+// stack writes the first columns of each row above the others, of which so many are on the left with the empty one
+// before them.
 func (t *Text) stack(rows [][]string, names, left, space int) {
 	above, below := make([][]string, len(rows)), make([][]string, len(rows))
 	for i, row := range rows {

@@ -48,7 +48,8 @@ func TestTablesFit(t *testing.T) {
 	}
 }
 
-// TestTablesKeepTheirWords lays out tables of any cells: every word is there, in order, and lines fit unless a word does not.
+// TestTablesKeepTheirWords lays out tables of any cells: every word is there, in order, and lines fit unless a word
+// does not.
 func TestTablesKeepTheirWords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		columns := rapid.IntRange(1, 8).Draw(t, "columns")

@@ -102,8 +102,8 @@ func (t *Text) Command(command string) {
 	t.b.WriteString(Shell(command, 6, t.width()))
 }
 
-// Shell is a command of a shell, indented, that goes on in further lines where it is longer than one, as the shell takes it: it
-// is divided between its words, of which those in quotes are one. What has a comment is left as it is.
+// Shell is a command of a shell, indented, that goes on in further lines where it is longer than one, as the shell
+// takes it: it is divided between its words, of which those in quotes are one. What has a comment is left as it is.
 func Shell(command string, indent, width int) string {
 	const more = ` \`
 	line := strings.Repeat(" ", indent)

@@ -1,7 +1,7 @@
 // Package page makes one web page of a result: report.html, which works from disk and asks for nothing else.
 //
-// [Run], [Sweep], [Compare], [Plan] and [Validation] say what a page shows; [Page.Write] writes it. The page's pictures are
-// those of [clifftop/report/plot], drawn in the browser from their numbers, so that hovering tells the values and a
+// [Run], [Sweep], [Compare], [Plan] and [Validation] say what a page shows; [Page.Write] writes it. The page's pictures
+// are those of [clifftop/report/plot], drawn in the browser from their numbers, so that hovering tells the values and a
 // table can stand behind each. Its scripts, styles and data are in it, and its content security policy forbids to load
 // anything.
 //

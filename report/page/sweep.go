@@ -75,7 +75,8 @@ func (p *Page) curve(c *curve.Curve) error {
 	return nil
 }
 
-// closeups appends the distributions of a few loads and, where there are details, the course of the run at the knee and beyond.
+// closeups appends the distributions of a few loads and, where there are details, the course of the run at the knee and
+// beyond.
 func (p *Page) closeups(runs []plot.Closeup) {
 	if len(detailed(runs)) == 0 {
 		if len(runs) > 0 {

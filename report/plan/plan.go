@@ -95,8 +95,8 @@ type Candidate struct {
 	// KVTokens is the room of a replica's KV pool; 0 where it is unlimited.
 	KVTokens int64 `json:"kv_tokens"`
 
-	// Error is the validated error of the step model that the plan allows for, as a fraction; Validated says whether any
-	// measured run stands behind it, and Scope which.
+	// Error is the validated error of the step model that the plan allows for, as a fraction; Validated says whether
+	// any measured run stands behind it, and Scope which.
 	Error     float64 `json:"error"`
 	Validated bool    `json:"validated"`
 	Scope     string  `json:"error_scope"`
@@ -171,7 +171,8 @@ type HeadroomStep struct {
 type SparePlan struct {
 	Failures int `json:"failures"`
 	Replicas int `json:"replicas"`
-	// ColdReplicas is the same where no prompt is found in a prefix cache; 0 where that does not suffice or was not looked for.
+	// ColdReplicas is the same where no prompt is found in a prefix cache; 0 where that does not suffice or was not
+	// looked for.
 	ColdReplicas int      `json:"cold_replicas"`
 	USDPerMonth  *float64 `json:"usd_per_month"`
 	ColdUSD      *float64 `json:"cold_usd_per_month"`

@@ -18,7 +18,8 @@ type Closeup struct {
 	*report.Summary
 }
 
-// Closeups are the runs of a sweep that tell most: the lowest load, the knee, and the first load without a steady state or, without any, the highest.
+// Closeups are the runs of a sweep that tell most: the lowest load, the knee, and the first load without a steady state
+// or, without any, the highest.
 func Closeups(c *curve.Curve) []Closeup {
 	v := newSweep(c)
 	var out []Closeup
@@ -49,8 +50,8 @@ func Closeups(c *curve.Curve) []Closeup {
 	return out
 }
 
-// Latencies are the distributions of TTFT, TPOT and end-to-end latency of runs, with the limits of the objective. Of runs
-// without details they are drawn through the percentiles that every summary has.
+// Latencies are the distributions of TTFT, TPOT and end-to-end latency of runs, with the limits of the objective. Of
+// runs without details they are drawn through the percentiles that every summary has.
 func Latencies(runs []Closeup) *chart.Lines {
 	note := "Completed requests that arrived in the window. Points lie at the edges of bins at most 3 % wide; the percentiles in tables are exact."
 	exact := !slices.ContainsFunc(runs, func(r Closeup) bool { return r.Detail == nil })

@@ -4,8 +4,8 @@
 // [Curve] makes one picture of a [clifftop/report/curve.Curve] by name, [WriteAll] writes all of them,
 // [Run] draws one run over time, and [Terminal] prints a sweep in text. Equal input gives equal bytes.
 //
-// [Draw] draws whatever picture of package chart it is given, and [DrawText] in text; [Comparison], [Overlay] and [Parity] set
-// systems beside each other.
+// [Draw] draws whatever picture of package chart it is given, and [DrawText] in text; [Comparison], [Overlay] and
+// [Parity] set systems beside each other.
 //
 // A picture's title states what the data say. Lines are named where they end, loads are written
 // along the curve, and knee, peak and collapse have marks of different shapes. Points without

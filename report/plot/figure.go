@@ -101,8 +101,8 @@ func (f *Figure) WriteSVG(w io.Writer) error {
 	return nil
 }
 
-// WriteFiles writes the picture as NAME.png and NAME.svg. keep makes a file of a name, of what fill writes: whole, or not
-// at all.
+// WriteFiles writes the picture as NAME.png and NAME.svg. keep makes a file of a name, of what fill writes: whole, or
+// not at all.
 func (f *Figure) WriteFiles(name string, keep func(name string, fill func(io.Writer) error) error) error {
 	if err := keep(name+".png", f.WritePNG); err != nil {
 		return err

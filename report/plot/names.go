@@ -110,7 +110,8 @@ func (p *panel) seriesEnds() []seriesEnd {
 	return ends
 }
 
-// nameBeside writes a name beside the point; where there is no room and the point was chosen, beside one that follows it.
+// nameBeside writes a name beside the point; where there is no room and the point was chosen, beside one that follows
+// it.
 func (p *panel) nameBeside(s sheet, e seriesEnd, places *placer) {
 	w := wish{order: []direction{northWest, north, northEast, east, west, southWest, south, southEast}, near: labelGap, far: []vg.Length{10, 18}}
 	switch {

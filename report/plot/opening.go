@@ -20,8 +20,8 @@ const (
 	waitingKind
 )
 
-// Opening is the start of a run: a lane for the iterations of each replica, and one for each of the first requests. It is
-// nil where nothing ran.
+// Opening is the start of a run: a lane for the iterations of each replica, and one for each of the first requests. It
+// is nil where nothing ran.
 func Opening(o *report.Opening) *chart.Timeline {
 	if o == nil || len(o.Iterations) == 0 {
 		return nil

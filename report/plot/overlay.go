@@ -23,8 +23,8 @@ type Overlay struct {
 type OverlayPanel struct {
 	// Title names the number with its unit.
 	Title string
-	// Fraction says that the values are parts of 1, to be written in percent; Milliseconds that they are latencies, which
-	// are drawn on a logarithmic scale.
+	// Fraction says that the values are parts of 1, to be written in percent; Milliseconds that they are latencies,
+	// which are drawn on a logarithmic scale.
 	Fraction, Milliseconds bool
 	Lines                  []OverlayLine
 }

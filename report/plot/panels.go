@@ -172,8 +172,8 @@ func (v *sweep) throughput() *panel {
 	return p
 }
 
-// boundLines are the asymptotic bounds of a closed loop: what its users ask for, up to N*, and what the system can give.
-// Of a rate the line of what is offered says the one, and the plateau the other.
+// boundLines are the asymptotic bounds of a closed loop: what its users ask for, up to N*, and what the system can
+// give. Of a rate the line of what is offered says the one, and the plateau the other.
 func (v *sweep) boundLines() []series {
 	b := v.Bounds
 	if b == nil || b.ThinkS == nil || len(v.points) < 2 {

@@ -13,8 +13,9 @@ import (
 	"clifftop/report/plan"
 )
 
-// WritePlan writes the pictures of a plan, as [Figure.WriteFiles] does: plan-slo, what the SLO costs; plan-load, what the load
-// costs; plan-pareto, which candidates are not beaten. Pictures without anything to show are left out. It answers the names.
+// WritePlan writes the pictures of a plan, as [Figure.WriteFiles] does: plan-slo, what the SLO costs; plan-load, what
+// the load costs; plan-pareto, which candidates are not beaten. Pictures without anything to show are left out. It
+// answers the names.
 func WritePlan(p *plan.Result, keep func(name string, fill func(io.Writer) error) error) (names []string, err error) {
 	for _, k := range []struct {
 		name   string

@@ -84,8 +84,8 @@ func (r *ratios) add(m *verdict.Difference, title string, base, value float64) {
 	}
 }
 
-// drawIntervals draws the intervals, and lets the panel hold them and the ratios. An interval may be wide beyond measure, or
-// reach below nothing: the panel shows only so much of it.
+// drawIntervals draws the intervals, and lets the panel hold them and the ratios. An interval may be wide beyond
+// measure, or reach below nothing: the panel shows only so much of it.
 func (r *ratios) drawIntervals(p *panel) {
 	low, high := min(r.low, 1), max(r.high, 1)
 	least, most := low/2, 2*high

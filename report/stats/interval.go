@@ -29,9 +29,9 @@ func MeanInterval(values []float64, confidence float64) (center, half float64) {
 	return Mean(values), quantileT(len(values), confidence) * SD(values) / math.Sqrt(float64(len(values)))
 }
 
-// RatioInterval is Σa/Σb of independent pairs, and half the width of its confidence interval by the jackknife: each pair is
-// left out in turn, and the spread of what the others give tells the error of the ratio. It is infinite for a single pair,
-// and where leaving a pair out leaves nothing to divide by.
+// RatioInterval is Σa/Σb of independent pairs, and half the width of its confidence interval by the jackknife: each
+// pair is left out in turn, and the spread of what the others give tells the error of the ratio. It is infinite for a
+// single pair, and where leaving a pair out leaves nothing to divide by.
 //
 //	θ₍ᵢ₎ = (Σa - aᵢ)/(Σb - bᵢ)    se² = (n-1)/n Σ(θ₍ᵢ₎ - mean)²        M. Quenouille 1956, J. Tukey 1958
 func RatioInterval(a, b []float64, confidence float64) (ratio, half float64) {
@@ -65,9 +65,9 @@ func Wilson(k, n, confidence float64) (low, high float64) {
 	return max(0, (center-half)/(1+z*z/n)), min(1, (center+half)/(1+z*z/n))
 }
 
-// ShareInterval is the interval of a share that was counted in parts: k of n in each, which are independent of each other while
-// what is counted within one is not. It is the jackknife's over the parts, and at least Wilson's of as many independent
-// trials: where all parts agree, as when nothing ever failed, the jackknife sees no error at all.
+// ShareInterval is the interval of a share that was counted in parts: k of n in each, which are independent of each
+// other while what is counted within one is not. It is the jackknife's over the parts, and at least Wilson's of as many
+// independent trials: where all parts agree, as when nothing ever failed, the jackknife sees no error at all.
 func ShareInterval(k, n []float64, confidence float64) (share, low, high float64) {
 	share, half := RatioInterval(k, n, confidence)
 	low, high = WidenShare(k, n, share, half, confidence)

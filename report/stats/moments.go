@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// Means and quantiles go into results, whose bytes are to be the same on every platform: sums are taken in the order of the
-// values, which gonum's assembly does not do, and quantiles, whose last bits hang on how a processor takes logarithms, are
-// rounded.
+// Means and quantiles go into results, whose bytes are to be the same on every platform: sums are taken in the order of
+// the values, which gonum's assembly does not do, and quantiles, whose last bits hang on how a processor takes
+// logarithms, are rounded.
 
 // Mean is the mean of values; NaN of none.
 func Mean(values []float64) float64 {

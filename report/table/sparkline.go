@@ -14,8 +14,9 @@ import (
 // sparklineWidth is the number of characters that the course of a run takes; what stands beside it fits in a line too.
 const sparklineWidth = 48
 
-// WriteSparklines draws how a run went in a few lines, one character for a part of its time: the requests that ran and waited,
-// the KV cache, the tokens produced, and the replicas that were ready, where they come and go. Each line begins at 0 and says what its highest character is. Runs of few parts are not drawn.
+// WriteSparklines draws how a run went in a few lines, one character for a part of its time: the requests that ran and
+// waited, the KV cache, the tokens produced, and the replicas that were ready, where they come and go. Each line begins
+// at 0 and says what its highest character is. Runs of few parts are not drawn.
 func WriteSparklines(w io.Writer, points []report.SeriesPoint) error {
 	if len(points) < sparklineWidth/2 {
 		return nil

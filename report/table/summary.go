@@ -191,8 +191,8 @@ func intervalNote(s *report.Summary, t *layout.Text, halves bool) {
 	}
 }
 
-// fewNote says why percentiles are missing: of some latencies there are so few samples, 0 for none, that there is no p99,
-// or fewer than a p99.9 takes.
+// fewNote says why percentiles are missing: of some latencies there are so few samples, 0 for none, that there is no
+// p99, or fewer than a p99.9 takes.
 func fewNote(s *report.Summary, t *layout.Text, few, fewer int64) {
 	each := ""
 	if s.Replications != nil {

@@ -58,8 +58,8 @@ func (v *Variant) throughput() Criterion {
 	return c
 }
 
-// gap time, in which requests wait though nothing holds them back, has to go down while there is a backlog. Where there is
-// none, waits are those for the next iteration, and their time says nothing; a variant that ends a backlog has done
+// gap time, in which requests wait though nothing holds them back, has to go down while there is a backlog. Where there
+// is none, waits are those for the next iteration, and their time says nothing; a variant that ends a backlog has done
 // better than shorten it.
 func (v *Variant) gap(base, variant []*report.Summary) Criterion {
 	x := v.metric("system.gap_fraction")

@@ -81,7 +81,8 @@ func TestCriteria(t *testing.T) {
 	}
 }
 
-// Runs that vary together by 10 differ by 1: their differences have variance 1 where independent ones would have 2·100 or so.
+// Runs that vary together by 10 differ by 1: their differences have variance 1 where independent ones would have 2·100
+// or so.
 func TestVarianceReduction(t *testing.T) {
 	base := []*report.Summary{summaryOf(90, 1), summaryOf(100, 1), summaryOf(110, 1)}
 	variant := []*report.Summary{summaryOf(91, 1), summaryOf(102, 1), summaryOf(113, 1)}

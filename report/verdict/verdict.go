@@ -143,8 +143,8 @@ func Compare(names []string, seeds []uint64, runs [][]*report.Summary) *Result {
 }
 
 // CompareBy judges variants against a baseline. runs has the summaries of the baseline first, then those of the
-// variants in the order of names; each has one for every seed, in the order of the seeds. margin is the smallest difference
-// that matters, as a fraction of the baseline's value.
+// variants in the order of names; each has one for every seed, in the order of the seeds. margin is the smallest
+// difference that matters, as a fraction of the baseline's value.
 func CompareBy(margin float64, names []string, seeds []uint64, runs [][]*report.Summary) *Result {
 	v := &Result{
 		Schema: Schema, Baseline: names[0], Seeds: seeds, Margin: margin, Variants: []Variant{}, Groups: []MetricGroups{},
@@ -268,8 +268,8 @@ func subtract(a, b []float64) []float64 {
 	return differences
 }
 
-// chance is how likely a mean so far beyond a margin is, on either side, where there is no difference beyond it: by Student's
-// t over the paired differences.
+// chance is how likely a mean so far beyond a margin is, on either side, where there is no difference beyond it: by
+// Student's t over the paired differences.
 func chance(differences []float64, margin float64) float64 {
 	center, sd := stats.Mean(differences), stats.SD(differences)
 	n := float64(len(differences))
@@ -283,8 +283,9 @@ func chance(differences []float64, margin float64) float64 {
 	return stats.Rounded(2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Survival(beyond/(sd/math.Sqrt(n))))
 }
 
-// judge draws the verdicts, metric by metric, by Holm's step-down: the likeliest difference has to pass the strictest test, as
-// if all variants were looked at for a chance find, the next one that of the variants left, until one does not.
+// judge draws the verdicts, metric by metric, by Holm's step-down: the likeliest difference has to pass the strictest
+// test, as if all variants were looked at for a chance find, the next one that of the variants left, until one does
+// not.
 func (v *Result) judge() {
 	for k, m := range v.metrics {
 		var family []*Difference

@@ -13,8 +13,8 @@ import (
 
 // Policy decides how many replicas there should be. It may keep state, and belongs to one fleet.
 type Policy interface {
-	// Turn returns how many replicas it wants, and when it wants to be asked next, which is later than s.Now. It is first
-	// asked at 0. The fleet keeps to its own bounds, and replicas start and end in their own time.
+	// Turn returns how many replicas it wants, and when it wants to be asked next, which is later than s.Now. It is
+	// first asked at 0. The fleet keeps to its own bounds, and replicas start and end in their own time.
 	Turn(s *State) (replicas int, next clock.Time)
 	// Validate reports every fault of the parameters; least is the least number of replicas.
 	Validate(least int) error

@@ -8,13 +8,13 @@ import (
 	"clifftop/sim/clock"
 )
 
-// HPA is Kubernetes' horizontal pod autoscaler on a metric of the pods: every Loop, desired = ⌈ready · ratio⌉ where ratio
-// is the mean over the ready replicas divided by Target, and nothing changes while the ratio is within Tolerance of 1.
-// Where it asks for more, replicas that are not ready count as idle ones.
+// HPA is Kubernetes' horizontal pod autoscaler on a metric of the pods: every Loop, desired = ⌈ready · ratio⌉ where
+// ratio is the mean over the ready replicas divided by Target, and nothing changes while the ratio is within Tolerance
+// of 1. Where it asks for more, replicas that are not ready count as idle ones.
 //
 // In one Period it adds as many replicas as there are, or AddAtOnce if that is more. It removes as many as it wants to,
-// but looks at the highest desire of the last Stabilisation. Source: kubernetes.io, Horizontal Pod Autoscaling, algorithm
-// details and default behavior.
+// but looks at the highest desire of the last Stabilisation. Source: kubernetes.io, Horizontal Pod Autoscaling,
+// algorithm details and default behavior.
 type HPA struct {
 	// Target is the metric's value that a replica should have.
 	Target float64

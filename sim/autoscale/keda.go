@@ -12,8 +12,8 @@ import (
 // ⌈metric/Target⌉ of the sum over all replicas, unless the mean is within the tolerance of the target.
 //
 // It polls the metric every Poll; what it saw then is what the HPA knows. Above Activation it starts the first replica.
-// When it has not been above it for Cooldown, and the fleet may sleep, it asks for none. Source: keda.sh, Scaling Deployments and the
-// ScaledObject specification.
+// When it has not been above it for Cooldown, and the fleet may sleep, it asks for none. Source: keda.sh, Scaling
+// Deployments and the ScaledObject specification.
 type KEDA struct {
 	HPA
 	// Poll is the period of the look at the metric, PollPhase the first one.

@@ -59,8 +59,8 @@ func Deadline(c *workload.Client, started bool) (after clock.Duration, how workl
 // HasFirstToken reports whether the first token of sequence i has been delivered.
 func (r *Engine) HasFirstToken(i int32) bool { return r.seq(i).rec.FirstToken != clock.Never }
 
-// ClientLeft notes that the client of a sequence has left, which saw its first token at the instant first. The cache may
-// keep what the sequence has computed for the next attempt.
+// ClientLeft notes that the client of a sequence has left, which saw its first token at the instant first. The cache
+// may keep what the sequence has computed for the next attempt.
 func (r *Engine) ClientLeft(c *Client, first clock.Time) {
 	s := r.seq(c.Seq)
 	s.rec.ClientFirst = first
@@ -123,7 +123,8 @@ func (r *Engine) LinkLost(now clock.Time) bool { return r.link.lostAt(now) }
 // OverLink returns when a message that is ready at the instant at is sent over the link.
 func (r *Engine) OverLink(at clock.Time) clock.Time { return r.link.delay(at) }
 
-// ReceivedBy returns what the client of sequence i has been sent by now: when it sees the first token, and how many tokens.
+// ReceivedBy returns what the client of sequence i has been sent by now: when it sees the first token, and how many
+// tokens.
 func (r *Engine) ReceivedBy(i int32, now clock.Time) (first clock.Time, tokens int32) {
 	s := r.seq(i)
 	first, tokens = s.rec.ClientFirst, r.delivered(i, now)

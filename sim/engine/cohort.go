@@ -7,9 +7,9 @@ import (
 	"clifftop/sim/sched"
 )
 
-// cohort is the set of sequences that decode. Between changes of membership each of them gains a token in every iteration,
-// so that one counter of steps stands for all. Sums over the members are kept in closed form: a step costs the same for
-// one member and for a thousand.
+// cohort is the set of sequences that decode. Between changes of membership each of them gains a token in every
+// iteration, so that one counter of steps stands for all. Sums over the members are kept in closed form: a step costs
+// the same for one member and for a thousand.
 //
 // Invariants, which Engine.check asserts member by member:
 //

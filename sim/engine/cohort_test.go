@@ -9,7 +9,8 @@ import (
 	"clifftop/internal/pq"
 )
 
-// members makes a cohort of sequences with so many computed tokens each, which joined at step 0, with blocks of 4 tokens.
+// members makes a cohort of sequences with so many computed tokens each, which joined at step 0, with blocks of 4
+// tokens.
 func members(computed []int32) (*cohort, *slab) {
 	seqs, c := new(slab), new(cohort)
 	c.init(seqs, 4, true)

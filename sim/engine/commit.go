@@ -6,8 +6,8 @@ import (
 	"clifftop/sim/event"
 )
 
-// The planned iterations take place: the cohort advances, the last iterations are in flight, and sequences with their last
-// token leave the cohort.
+// The planned iterations take place: the cohort advances, the last iterations are in flight, and sequences with their
+// last token leave the cohort.
 
 // commit makes the promised iterations happen: it advances the cohort, tells the observer and puts
 // the last iterations in flight.

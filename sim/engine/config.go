@@ -40,8 +40,9 @@ type Config struct {
 
 	// AsyncScheduling keeps two iterations in flight: the next is scheduled while one runs.
 	AsyncScheduling bool
-	// Stages is the number of stages of a pipeline, each of which may work on a batch of its own: so many iterations are
-	// in flight, with or without asynchronous scheduling. 0 and 1 are no pipeline. It needs a scheduler that is [sched.Pipelined].
+	// Stages is the number of stages of a pipeline, each of which may work on a batch of its own: so many iterations
+	// are in flight, with or without asynchronous scheduling. 0 and 1 are no pipeline. It needs a scheduler that is
+	// [sched.Pipelined].
 	Stages int
 	// Frontend and FrontendPerToken delay a request on its way to the engine's queue:
 	// a constant, and a part for each token of the prompt.

@@ -11,8 +11,8 @@ import (
 )
 
 // Connector connects the KV pool of a replica with KV elsewhere: with tiers of memory that keep what requests have
-// computed, and with other replicas that compute prompts for this one. The policy has a waiting request loaded before it
-// admits it: blocks for all its known tokens are taken, and the KV is on its way while others run. It is found to be
+// computed, and with other replicas that compute prompts for this one. The policy has a waiting request loaded before
+// it admits it: blocks for all its known tokens are taken, and the KV is on its way while others run. It is found to be
 // there at the end of the iteration during which it came or, when none runs, at once.
 type Connector struct {
 	// BlockBytes is the size of a KV block, over all GPUs of the replica, in bytes.
@@ -30,8 +30,8 @@ type Connector struct {
 	Handoff func(r *workload.Request) Handoff
 	// Links are the bandwidths, in bytes per second, of the links over which KV comes from other replicas.
 	Links []int64
-	// FailLost ends requests whose KV could not be loaded as [event.Failed]; otherwise what is lost is computed. Clients see that
-	// the server failed, and may send the request once more.
+	// FailLost ends requests whose KV could not be loaded as [event.Failed]; otherwise what is lost is computed.
+	// Clients see that the server failed, and may send the request once more.
 	FailLost bool
 	// PullPercent holds KV of other replicas back while the requests that are loaded, or are being loaded, but do not
 	// run have as many percent of the pool; 0 is no limit. DistServe has 5.
@@ -44,12 +44,12 @@ type Tier struct {
 	// Chunks is the number of chunks that it has room for, and Eviction the rule by which they go.
 	Chunks   int
 	Eviction kv.Eviction
-	// BytesPerSecond is the bandwidth of its link. Loads and copies to the tier share it; copies go one after the other, so
-	// that all of them together have one share. A load takes Latency longer.
+	// BytesPerSecond is the bandwidth of its link. Loads and copies to the tier share it; copies go one after the
+	// other, so that all of them together have one share. A load takes Latency longer.
 	BytesPerSecond int64
 	Latency        clock.Duration
-	// Persistent says that what is in the tier outlives the engine, whose next life finds it; otherwise it is gone with it. What
-	// was being copied when the engine crashed has not come.
+	// Persistent says that what is in the tier outlives the engine, whose next life finds it; otherwise it is gone with
+	// it. What was being copied when the engine crashed has not come.
 	Persistent bool
 	// WriteBack copies to the tier what the level before it evicts, the pool or another tier. Otherwise what
 	// requests compute is written through: the tokens of a prefill when it is complete, all others when the
@@ -72,14 +72,14 @@ const (
 // String is the rule as scenarios name it.
 func (f Fetch) String() string { return [...]string{"faster", "always"}[f] }
 
-// Handoff is what a replica does of a request whose prompt one replica computes and whose answer another one. The first is
-// sent a request of one token.
+// Handoff is what a replica does of a request whose prompt one replica computes and whose answer another one. The first
+// is sent a request of one token.
 type Handoff struct {
-	// Lease is how long the blocks of the request are kept after its last token for the engine that loads them, if they are
-	// not released before; 0 keeps none.
+	// Lease is how long the blocks of the request are kept after its last token for the engine that loads them, if they
+	// are not released before; 0 keeps none.
 	Lease clock.Duration
-	// Ended, where it is not nil, takes the record of the request at its end in the place of client, source and observer,
-	// which are not told of it: the one token is not delivered.
+	// Ended, where it is not nil, takes the record of the request at its end in the place of client, source and
+	// observer, which are not told of it: the one token is not delivered.
 	Ended func(rec *event.Record, at clock.Time)
 	// Remote is KV of the prompt that another replica has.
 	Remote Remote
@@ -89,8 +89,8 @@ type Handoff struct {
 type Remote struct {
 	// Tokens is the number of leading tokens whose KV is there; 0 is none.
 	Tokens int32
-	// Layers divides what is to be transferred once the request can be loaded: where the other replica sends each layer's
-	// KV while it computes the next one, only the last of so many layers is left. 0 and 1 send everything then.
+	// Layers divides what is to be transferred once the request can be loaded: where the other replica sends each
+	// layer's KV while it computes the next one, only the last of so many layers is left. 0 and 1 send everything then.
 	Layers int64
 	// Latency is how long it takes before a byte sent has come, and Path the links on the way, as numbers in the
 	// Links of the connector.

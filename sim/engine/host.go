@@ -16,14 +16,15 @@ type Host interface {
 	Answered(rec *event.Record)
 	// Done is called when a request ends otherwise for its client. It reports whether the client sends it once more.
 	Done(r *workload.Request, end workload.End) bool
-	// Ended is called when the engine has finished with a request. It follows Answered, Done, or the client's departure.
+	// Ended is called when the engine has finished with a request. It follows Answered, Done, or the client's
+	// departure.
 	Ended(rec *event.Record)
 	// Unserved is called when the request of a client that left is taken out of the queue, before it was admitted.
 	Unserved(c *Client, at clock.Time)
 	// ArrivalDue reports whether a request arrives, or reaches a queue, at the current instant.
 	ArrivalDue() bool
-	// Passed reports whether a replica's turn at the instant at has passed: boundaries of one instant come in the order of
-	// the replicas.
+	// Passed reports whether a replica's turn at the instant at has passed: boundaries of one instant come in the order
+	// of the replicas.
 	Passed(replica int, at clock.Time) bool
 	// Changed is called when the engine of a replica changes at an event of another one.
 	Changed(replica int)
@@ -35,8 +36,8 @@ type Setup struct {
 	Host      Host
 	Observers *event.Fanout
 	Transfers *Transfers
-	// Before is the engine that had the place before, or nil. It ends: the new one inherits its links, what is in tiers that
-	// persist, the numbers of requests, and the iterations that the GPU still has to do.
+	// Before is the engine that had the place before, or nil. It ends: the new one inherits its links, what is in tiers
+	// that persist, the numbers of requests, and the iterations that the GPU still has to do.
 	Before *Engine
 }
 

@@ -7,13 +7,14 @@ import (
 	"clifftop/sim/kv"
 )
 
-// KV cleanup after an engine stops: transfers are cancelled, leases are dropped, and only persistent tiers keep their KV.
+// KV cleanup after an engine stops: transfers are cancelled, leases are dropped, and only persistent tiers keep their
+// KV.
 
 // Retired reports whether another engine has taken the place of this one.
 func (r *Engine) Retired() bool { return r.retired }
 
-// Drained reports whether an engine that drains has nothing left to do: it has no requests, no other engine will load the
-// KV that it keeps, and tiers that outlive it have all that was copied there.
+// Drained reports whether an engine that drains has nothing left to do: it has no requests, no other engine will load
+// the KV that it keeps, and tiers that outlive it have all that was copied there.
 func (r *Engine) Drained() bool {
 	if r.levels.System > 0 {
 		return false

@@ -162,7 +162,8 @@ func (r *Engine) come(l *load) {
 // unpark notes that a sequence that was loaded is none of those any more.
 func (c *connector) unpark(i int32) { c.parked = without(c.parked, i) }
 
-// leaveParked ends the wait of sequence i, whose client has left: where its KV is still on its way, its blocks are kept.
+// leaveParked ends the wait of sequence i, whose client has left: where its KV is still on its way, its blocks are
+// kept.
 func (r *Engine) leaveParked(i int32) {
 	s := r.seq(i)
 	r.levels.Waiting--
@@ -206,7 +207,8 @@ func (r *Engine) keepUnderLease(s *sequence) {
 	}
 }
 
-// ReleaseHeld ends the lease of a request at the instant at, if it has one: the blocks are free from the next boundary on.
+// ReleaseHeld ends the lease of a request at the instant at, if it has one: the blocks are free from the next boundary
+// on.
 func (r *Engine) ReleaseHeld(at clock.Time, request int64) {
 	for _, l := range r.conn.leases {
 		if l.request == request {

@@ -8,8 +8,8 @@ import (
 	"clifftop/sim/clock"
 )
 
-// Data-parallel ranks of a model with experts iterate in lock step, since all of them take part in each exchange between
-// the experts. An iteration lasts as long as the slowest rank's. All ranks are padded to the tokens of the
+// Data-parallel ranks of a model with experts iterate in lock step, since all of them take part in each exchange
+// between the experts. An iteration lasts as long as the slowest rank's. All ranks are padded to the tokens of the
 // largest one's where a CUDA graph runs it, and a rank with nothing to do runs a batch of one token. That somebody has
 // work left is agreed on once in so many steps only, so that dummy batches follow the last real one of a wave until
 // then; after that all sleep until a request comes.

@@ -24,8 +24,8 @@ type tier struct {
 	pending int   // blocks that are to be added to it
 	busy    bool  // what the observer knows of the link
 
-	// Of one that outlives the engine: the chunks that the transfer carries, in order, and those that keep a place though not all
-	// of them has come. They are of no use until they are copied again.
+	// Of one that outlives the engine: the chunks that the transfer carries, in order, and those that keep a place
+	// though not all of them has come. They are of no use until they are copied again.
 	copied []uint64
 	torn   map[uint64]bool
 }

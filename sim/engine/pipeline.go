@@ -10,14 +10,15 @@ import (
 	"clifftop/sim/sched"
 )
 
-// A pipeline keeps as many iterations in flight as it has stages. A sequence with a token in flight misses nothing, so that the
-// decoding sequences fall into cohorts: one for each iteration in flight, and an open one, of those whose tokens are all
-// there. Each is a [cohort] with its own count of steps, in a berth of its own. The open one is that of the replica, and
-// all that is said of a cohort elsewhere holds for it; for one in flight the replica sits down in its berth for a while.
+// A pipeline keeps as many iterations in flight as it has stages. A sequence with a token in flight misses nothing, so
+// that the decoding sequences fall into cohorts: one for each iteration in flight, and an open one, of those whose
+// tokens are all there. Each is a [cohort] with its own count of steps, in a berth of its own. The open one is that of
+// the replica, and all that is said of a cohort elsewhere holds for it; for one in flight the replica sits down in its
+// berth for a while.
 //
-// An iteration that is launched takes the members of the open cohort with it that it gives a token, and those who complete their
-// prefill in it. Those that it left out are the open cohort from then on. They join that of the iteration that lands
-// next, one by one, and remember their last token themselves, as lagging ones.
+// An iteration that is launched takes the members of the open cohort with it that it gives a token, and those who
+// complete their prefill in it. Those that it left out are the open cohort from then on. They join that of the
+// iteration that lands next, one by one, and remember their last token themselves, as lagging ones.
 type pipeline struct {
 	r      *Engine
 	berths []berth
@@ -124,7 +125,8 @@ func (p *pipeline) move(i, to int32) {
 	p.sit(from)
 }
 
-// leaveOtherCohort takes sequence i, which decodes, out of its cohort, if that is not the replica's, and reports whether it was so.
+// leaveOtherCohort takes sequence i, which decodes, out of its cohort, if that is not the replica's, and reports
+// whether it was so.
 func (p *pipeline) leaveOtherCohort(i int32) bool {
 	from, at := p.seat, p.r.seq(i).berth
 	if at == from {
@@ -161,7 +163,8 @@ func (p *pipeline) ending() bool {
 	return c.ends.Len() > 0 && c.ends.Top().Key <= c.steps
 }
 
-// inOtherCohort reports whether s, which decodes, has a token in flight, or was left out of the iteration that is being launched.
+// inOtherCohort reports whether s, which decodes, has a token in flight, or was left out of the iteration that is being
+// launched.
 func (r *Engine) inOtherCohort(s *sequence) bool { return r.pipe != nil && s.berth != r.pipe.open }
 
 // cohortOf is the cohort of s, which decodes.
@@ -217,9 +220,9 @@ func (m moment) orLater(o moment) moment {
 	return m
 }
 
-// pass sends the iteration composed, which takes so many femtoseconds by itself, through the stages: it enters each when it has
-// left the one before, and the iteration before it has left this one. The host comes before the first. What is
-// returned is the time from when the iteration before ended, or from now, to its end.
+// pass sends the iteration composed, which takes so many femtoseconds by itself, through the stages: it enters each
+// when it has left the one before, and the iteration before it has left this one. The host comes before the first. What
+// is returned is the time from when the iteration before ended, or from now, to its end.
 func (p *pipeline) pass(alone int64) int64 {
 	r := p.r
 	rows := r.it.decodes + len(r.it.chunks)

@@ -6,8 +6,8 @@ import (
 	"clifftop/sim/sched"
 )
 
-// policyCheck is the view of a policy whose run is checked: a policy that breaks a rule of package sched stops the run with
-// the rule, the instant and the request. Once one is broken the verbs do nothing, and the policy is let finish.
+// policyCheck is the view of a policy whose run is checked: a policy that breaks a rule of package sched stops the run
+// with the rule, the instant and the request. Once one is broken the verbs do nothing, and the policy is let finish.
 type policyCheck struct{ *batchBuilder }
 
 var _ sched.View = policyCheck{}

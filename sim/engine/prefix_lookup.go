@@ -144,8 +144,8 @@ func (r *Engine) lookUp(w *waiting, known int32) {
 	l.held = r.space.pool.Referenced(l.blocks)
 }
 
-// lostTokens is up to where s, which has just been given its cached blocks, would have found more but for evictions, and
-// from where on.
+// lostTokens is up to where s, which has just been given its cached blocks, would have found more but for evictions,
+// and from where on.
 func (r *Engine) lostTokens(s *sequence) (from, to int32) {
 	l := &r.space.look
 	lost := r.space.pool.Lost(&s.keys, l.found, s.findable(l.most))
@@ -199,8 +199,8 @@ func (k *blockHashes) key(i int32) uint64 {
 	return k.keys.At(i)
 }
 
-// findable is how many of the first n blocks can be found: those before the first that no other request can have, if such are not
-// indexed. Their keys are made.
+// findable is how many of the first n blocks can be found: those before the first that no other request can have, if
+// such are not indexed. Their keys are made.
 func (k *blockHashes) findable(n int32) int32 {
 	if k.indexOwn {
 		k.make(n)

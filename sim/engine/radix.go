@@ -50,7 +50,8 @@ func (r *Engine) putCount(n int) {
 	}
 }
 
-// radixMatch is the last match, of so many tokens of a request. As long as the tree is in the same epoch it need not be repeated.
+// radixMatch is the last match, of so many tokens of a request. As long as the tree is in the same epoch it need not be
+// repeated.
 type radixMatch struct {
 	request int64
 	limit   int32

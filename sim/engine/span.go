@@ -13,9 +13,9 @@ func (r *Engine) cut(t clock.Time) {
 	r.cutOwn(t)
 }
 
-// Until is the instant before which the boundaries of r have been, as seen by an event at the instant at. Boundaries of one instant
-// come in the order of the replicas and after all else, so that what one of them leads to at once comes after those of the
-// replicas before: also if these are within a promise, and nothing was done there.
+// Until is the instant before which the boundaries of r have been, as seen by an event at the instant at. Boundaries of
+// one instant come in the order of the replicas and after all else, so that what one of them leads to at once comes
+// after those of the replicas before: also if these are within a promise, and nothing was done there.
 func (r *Engine) Until(at clock.Time) clock.Time {
 	if r.host.Passed(r.index, at) {
 		return at + 1

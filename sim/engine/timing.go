@@ -81,7 +81,8 @@ func (it *batchBuilder) PadChunks(to int32) { it.padTo = to }
 // MaxSlowdown is the greatest factor of step times, in thousandths.
 const MaxSlowdown = 1_000_000
 
-// SetSlowdown makes iterations that are composed from now on take so many thousandths of their usual time; 0 is as usual.
+// SetSlowdown makes iterations that are composed from now on take so many thousandths of their usual time; 0 is as
+// usual.
 func (r *Engine) SetSlowdown(now clock.Time, permille int64) {
 	if r.gpu.slowdown = permille; r.ahead.N > 0 {
 		r.cut(now)

@@ -192,15 +192,16 @@ func (w *Transfers) stopped(i int32, c *payload) {
 	})
 }
 
-// What links have carried. Bytes are neither lost nor made: whatever was sent over a link is received, dropped or on its way.
+// What links have carried. Bytes are neither lost nor made: whatever was sent over a link is received, dropped or on
+// its way.
 
 // LinkUse is what a link has carried up to an instant. Sent is Received, Dropped and Underway together.
 type LinkUse struct {
 	BytesPerSecond int64
 	// Sent is the bytes of all transfers that have begun.
 	Sent int64
-	// Received is the bytes that were used, and Dropped those that were not: they arrived for a request whose client had
-	// left, or whose KV had gone where it was read.
+	// Received is the bytes that were used, and Dropped those that were not: they arrived for a request whose client
+	// had left, or whose KV had gone where it was read.
 	Received, Dropped int64
 	Underway          int64
 	// Busy is how long the link had something to carry.

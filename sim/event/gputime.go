@@ -1,10 +1,10 @@
 package event
 
 // GPU time is shared out by tokens. What copies of KV and waits for the host leave of an iteration's time goes in equal
-// parts, whole femtoseconds, to the tokens that it computes, those of padding among them. What is left over is carried to
-// the next iteration if this computes as many tokens, and is charged to no request otherwise: less than a femtosecond a token each
-// time that the number changes. So a token of each of many like iterations takes a sum that one division tells, and
-// that does not depend on how they are taken together.
+// parts, whole femtoseconds, to the tokens that it computes, those of padding among them. What is left over is carried
+// to the next iteration if this computes as many tokens, and is charged to no request otherwise: less than a
+// femtosecond a token each time that the number changes. So a token of each of many like iterations takes a sum that
+// one division tells, and that does not depend on how they are taken together.
 
 // GPUTime is the GPU time that one attempt took, in femtoseconds: at most 2.5 hours each. What an iteration in flight
 // computes for a client that leaves counts.

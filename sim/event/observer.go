@@ -1,8 +1,9 @@
 // Package event says what observers of a simulation are told, and by which methods.
 //
 // An observer implements [Observer] and as many of the optional interfaces as it needs: [SpanObserver] for iterations,
-// [LevelObserver] for queue lengths, [StepObserver] for single iterations, and so on. A [Fanout] forwards every event to
-// all observers of a run. It is the only place that looks for optional interfaces, so that none gets lost on the way.
+// [LevelObserver] for queue lengths, [StepObserver] for single iterations, and so on. A [Fanout] forwards every event
+// to all observers of a run. It is the only place that looks for optional interfaces, so that none gets lost on the
+// way.
 //
 // Start with [Observer], [Record] and [Span].
 package event
@@ -16,8 +17,8 @@ import (
 // the seed only. Arguments are valid only during the call. That holds for the optional interfaces too.
 //
 // An instant of an event may lie before that of an event reported earlier. Levels come in order of time. Spans and
-// records are reported as soon as they are known: those of one replica in order of time, under asynchronous scheduling up
-// to two iterations before their last instant; those of another replica may come after later ones.
+// records are reported as soon as they are known: those of one replica in order of time, under asynchronous scheduling
+// up to two iterations before their last instant; those of another replica may come after later ones.
 type Observer interface {
 	// Arrived is called when a client sends a request.
 	Arrived(at clock.Time, r *workload.Request)
@@ -98,6 +99,7 @@ type MoveObserver interface {
 // LifecycleObserver is told when replicas start, fail and end.
 type LifecycleObserver interface {
 	Observer
-	// ReplicaState is called when a replica enters a state at the instant at. Before the first call a replica is [Ready].
+	// ReplicaState is called when a replica enters a state at the instant at. Before the first call a replica is
+	// [Ready].
 	ReplicaState(at clock.Time, replica int, s State)
 }

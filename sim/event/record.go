@@ -84,9 +84,10 @@ type Record struct {
 	// other tokens of prompt and answer, but for the last, were computed for it once and, but for the
 	// RecomputedTokens, only once.
 	CachedTokens, LaterCachedTokens int32
-	// LoadedTokens are those of its prompt behind them that were loaded from tiers for the first admission, PulledTokens those
-	// that another replica had computed; those loaded after a preemption are LaterCachedTokens too. Loading is how long it
-	// waited for its KV to be there: of a request that was handed over, at the replica that computed its prompt.
+	// LoadedTokens are those of its prompt behind them that were loaded from tiers for the first admission,
+	// PulledTokens those that another replica had computed; those loaded after a preemption are LaterCachedTokens too.
+	// Loading is how long it waited for its KV to be there: of a request that was handed over, at the replica that
+	// computed its prompt.
 	LoadedTokens int32
 	PulledTokens int32
 	Loading      clock.Duration

@@ -56,9 +56,9 @@ type Span struct {
 	// EmptyFemtos is their integral.
 	EmptyBlocks int
 	EmptyFemtos clock.Uint128
-	// Passages are those through the stages of a pipeline, in order; nil where there is none. The iteration is then told
-	// from where the one before it ended, or from its composition, to its own end, so that spans do not overlap, and
-	// each is alone in its span. The passages begin earlier where others were in flight.
+	// Passages are those through the stages of a pipeline, in order; nil where there is none. The iteration is then
+	// told from where the one before it ended, or from its composition, to its own end, so that spans do not overlap,
+	// and each is alone in its span. The passages begin earlier where others were in flight.
 	Passages []Passage
 }
 

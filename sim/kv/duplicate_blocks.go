@@ -1,10 +1,10 @@
 package kv
 
-// duplicateBlocks are the blocks that came to hold what another block held already: of sequences that computed the same tokens
-// side by side, say. A key finds the block that was first registered among those that are left.
+// duplicateBlocks are the blocks that came to hold what another block held already: of sequences that computed the same
+// tokens side by side, say. A key finds the block that was first registered among those that are left.
 //
-// Their names are negative. Those of a key hang on a chain in order of registration, behind the block that the key itself names,
-// if that is left.
+// Their names are negative. Those of a key hang on a chain in order of registration, behind the block that the key
+// itself names, if that is left.
 type duplicateBlocks struct {
 	all    []duplicate // by -name; 0 is none
 	vacant []int32     // names

@@ -2,17 +2,17 @@ package kv
 
 import "math/bits"
 
-// RememberedEvictions is the number of evicted blocks that a pool with hashed blocks remembers at least, by their keys; about
-// twice as many at most. That takes 2 MB where texts are long, and 50 MB if all keys are far from each other. What a radix cache
-// remembers is [RememberedLeaves].
+// RememberedEvictions is the number of evicted blocks that a pool with hashed blocks remembers at least, by their keys;
+// about twice as many at most. That takes 2 MB where texts are long, and 50 MB if all keys are far from each other.
+// What a radix cache remembers is [RememberedLeaves].
 const RememberedEvictions = 1 << 19
 
-// evictionHistory is a set of keys that were evicted lately. It has two generations: when the young one is full, it takes the
-// place of the old one, which is forgotten. Both stand in one hash table: 64 keys, which are hashes, that differ in their last
-// bits are an entry.
+// evictionHistory is a set of keys that were evicted lately. It has two generations: when the young one is full, it
+// takes the place of the old one, which is forgotten. Both stand in one hash table: 64 keys, which are hashes, that
+// differ in their last bits are an entry.
 //
-// The table is larger than the processor's caches near by, so that nearly every entry takes its time to come. What is evicted
-// is therefore entered a batch at a time: the entries of a batch come side by side.
+// The table is larger than the processor's caches near by, so that nearly every entry takes its time to come. What is
+// evicted is therefore entered a batch at a time: the entries of a batch come side by side.
 type evictionHistory struct {
 	entries []historyEntry // as many as a power of two, at least a quarter of them empty
 	used    int

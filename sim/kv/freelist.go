@@ -1,6 +1,7 @@
 package kv
 
-// freeList is the names of free blocks in order of eviction. A block that is taken out of the middle leaves 0 in its place.
+// freeList is the names of free blocks in order of eviction. A block that is taken out of the middle leaves 0 in its
+// place.
 type freeList struct {
 	ring       []int32
 	head, tail int // from the place of the first name to that behind the last, both modulo the length of the ring, a power of two
@@ -48,7 +49,8 @@ func (l *freeList) take(place int32) { l.ring[place] = 0 }
 // room reports whether n names can be added before the list is compacted.
 func (l *freeList) room(n int) bool { return l.tail-l.head+n <= len(l.ring) }
 
-// compact closes the gaps that taken names have left, at least half of the places, and tells the new places of the others.
+// compact closes the gaps that taken names have left, at least half of the places, and tells the new places of the
+// others.
 func (l *freeList) compact(moved func(name, place int32)) {
 	mask, tail := len(l.ring)-1, l.head
 	for at := l.head; at < l.tail; at++ {

@@ -4,13 +4,13 @@ import "math/bits"
 
 // index maps keys to numbers other than 0.
 //
-// Neighbouring blocks of a text have consecutive numbers for keys (see [workload.BlockKeys]), so what the index looks up is
-// a group of eight keys that differ in their last three bits, of which most are there or none. It remembers the
+// Neighbouring blocks of a text have consecutive numbers for keys (see [workload.BlockKeys]), so what the index looks
+// up is a group of eight keys that differ in their last three bits, of which most are there or none. It remembers the
 // group that it came to last, where the next key mostly is.
 //
-// The groups stand in a table of buckets of eight slots. A word for each bucket holds a byte of every slot's key, so that one
-// comparison tells which slots are worth a look. A group that finds its bucket full goes to the next one, and the full one
-// counts it.
+// The groups stand in a table of buckets of eight slots. A word for each bucket holds a byte of every slot's key, so
+// that one comparison tells which slots are worth a look. A group that finds its bucket full goes to the next one, and
+// the full one counts it.
 type index struct {
 	buckets []bucket
 	mask    uint32

@@ -57,8 +57,8 @@ type keyWalk struct {
 	at, to int32    // blocks
 }
 
-// next returns the key of the next block, and how many blocks, with it, have the following keys up to the next multiple of size. They
-// are 0 at the end.
+// next returns the key of the next block, and how many blocks, with it, have the following keys up to the next multiple
+// of size. They are 0 at the end.
 func (w *keyWalk) next(size uint64) (key uint64, blocks int32) {
 	if w.at == w.to {
 		return 0, 0

@@ -6,16 +6,16 @@ import (
 	"clifftop/workload"
 )
 
-// RememberedLeaves is the number of evicted leaves, of text that others may ask for, that a radix cache remembers at least. It
-// forgets the older ones before it remembers twice as many.
+// RememberedLeaves is the number of evicted leaves, of text that others may ask for, that a radix cache remembers at
+// least. It forgets the older ones before it remembers twice as many.
 const RememberedLeaves = 1 << 14
 
-// memory is what was evicted of a radix tree lately, in two generations: when the young one is full, it takes the place of
-// the old one, which is forgotten.
+// memory is what was evicted of a radix tree lately, in two generations: when the young one is full, it takes the place
+// of the old one, which is forgotten.
 //
-// A generation is a tree that is never evicted from, of the texts of evicted leaves from the root on. So what is above such
-// a leaf is in it too, though it may not have been evicted. It takes part in nothing: as long as it is in the cache nobody
-// asks for it here, and when it is evicted itself, later than the leaf, it is there already.
+// A generation is a tree that is never evicted from, of the texts of evicted leaves from the root on. So what is above
+// such a leaf is in it too, though it may not have been evicted. It takes part in nothing: as long as it is in the
+// cache nobody asks for it here, and when it is evicted itself, later than the leaf, it is there already.
 type memory struct {
 	young, old generation
 	number     uint32     // of the young one, from 1 on
@@ -128,9 +128,9 @@ func (g *generation) forget() {
 	t.nodes[root].children = 0
 }
 
-// Lost is how many blocks that follow p, the match of text, would have been found too but for evictions, of at most limit
-// tokens with those before: of the last [RememberedLeaves] leaves at least. Others may ask for the first common tokens; what
-// of them is remembered is noted in p.
+// Lost is how many blocks that follow p, the match of text, would have been found too but for evictions, of at most
+// limit tokens with those before: of the last [RememberedLeaves] leaves at least. Others may ask for the first common
+// tokens; what of them is remembered is noted in p.
 func (t *Radix) Lost(p *Prefix, text []workload.Segment, limit, common int32) int {
 	m := &t.memory
 	limit = min(limit, common) / t.page

@@ -6,8 +6,8 @@ import (
 	"clifftop/workload"
 )
 
-// A memory of four leaves knows the last four that were evicted, and none but the last eight. What comes back and is evicted
-// again is not forgotten.
+// A memory of four leaves knows the last four that were evicted, and none but the last eight. What comes back and is
+// evicted again is not forgotten.
 func TestRadixForgets(t *testing.T) {
 	const pool, most = 10, 4 // room for one text: each evicts the one before
 	r := NewRadix(pool, 1)

@@ -10,9 +10,9 @@ package kv
 // Pool is a pool of KV blocks.
 //
 // A block is known by its content: as long as it holds none that can be found, it is like any other and nameless. From
-// [Pool.Index] on, until it is handed out again, its name is the place of its key in the index, where its state is too. What is
-// done to neighbouring blocks of a text is therefore done in one place. vLLM's null block, which is never handed out, is not in
-// the pool.
+// [Pool.Index] on, until it is handed out again, its name is the place of its key in the index, where its state is too.
+// What is done to neighbouring blocks of a text is therefore done in one place. vLLM's null block, which is never
+// handed out, is not in the pool.
 type Pool struct {
 	usable, free  int
 	appendUnkeyed bool
@@ -75,8 +75,8 @@ func (p *Pool) state(name int32) *int32 {
 	return &p.index.groups[name>>groupBits].values[name%groupSize]
 }
 
-// Pop takes n blocks from the front of the free list, which the caller has seen to be there, and appends them to names. What they
-// had cached is evicted.
+// Pop takes n blocks from the front of the free list, which the caller has seen to be there, and appends them to names.
+// What they had cached is evicted.
 func (p *Pool) Pop(names []int32, n int) []int32 {
 	p.taken = p.list.pop(p.taken[:0], n)
 	for taken := p.taken; len(taken) > 0; {
@@ -89,8 +89,8 @@ func (p *Pool) Pop(names []int32, n int) []int32 {
 	return names
 }
 
-// evict makes the content of the leading ones of blocks unknown, and returns how many they are: neighbours of a text leave one
-// after the other.
+// evict makes the content of the leading ones of blocks unknown, and returns how many they are: neighbours of a text
+// leave one after the other.
 func (p *Pool) evict(names []int32) (n int) {
 	first := names[0]
 	if first == nameless {
@@ -163,7 +163,8 @@ func (p *Pool) first(n int32, at uint64) int32 {
 	return 0
 }
 
-// Match appends to names the blocks that [Pool.Find] finds for the first n keys of a text, up to the first that it does not.
+// Match appends to names the blocks that [Pool.Find] finds for the first n keys of a text, up to the first that it does
+// not.
 func (p *Pool) Match(keys *Keys, n int32, names []int32) []int32 {
 	walk := keys.walk(0, n)
 	for key, blocks := walk.next(groupSize); blocks > 0; key, blocks = walk.next(groupSize) {
@@ -179,9 +180,9 @@ func (p *Pool) Match(keys *Keys, n int32, names []int32) []int32 {
 	return names
 }
 
-// Lost is how many of the blocks of a text from one number on, up to another, would be found too but for evictions, if those before
-// were found: of the last [RememberedEvictions] at least. Their content is not in the cache, or cannot be found there since it goes
-// on from what is not.
+// Lost is how many of the blocks of a text from one number on, up to another, would be found too but for evictions, if
+// those before were found: of the last [RememberedEvictions] at least. Their content is not in the cache, or cannot be
+// found there since it goes on from what is not.
 func (p *Pool) Lost(keys *Keys, from, to int32) int32 {
 	if p.ghosts.none() {
 		return 0
@@ -225,8 +226,8 @@ func (p *Pool) Reference(names []int32) {
 	}
 }
 
-// Index makes the blocks of a sequence from one number on, up to another, findable by the keys of their content, and gives them
-// names, which they do not have. They are full.
+// Index makes the blocks of a sequence from one number on, up to another, findable by the keys of their content, and
+// gives them names, which they do not have. They are full.
 func (p *Pool) Index(names []int32, keys *Keys, from, to int32) {
 	if from > 0 && names[from-1] > nameless {
 		p.index.last = names[from-1] >> groupBits // where the next key mostly is
@@ -258,8 +259,8 @@ func (p *Pool) Index(names []int32, keys *Keys, from, to int32) {
 func (p *Pool) Tell(events func(key uint64, held bool)) { p.tell = events }
 
 // Release drops one reference to each block of a sequence, from its last block to its first, so that the
-// end of a sequence is evicted before its start. The first full ones hold a full block's content: whether it can be found or
-// not, they keep their place in the order of eviction.
+// end of a sequence is evicted before its start. The first full ones hold a full block's content: whether it can be
+// found or not, they keep their place in the order of eviction.
 func (p *Pool) Release(names []int32, full int32) {
 	if !p.list.room(len(names)) {
 		p.list.compact(func(name, place int32) {

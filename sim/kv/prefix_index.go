@@ -2,8 +2,8 @@ package kv
 
 import "math/bits"
 
-// PrefixIndex knows which of many caches hold which blocks, by the blocks' keys. It finds what each of them holds of a text in one walk
-// along it, however many they are.
+// PrefixIndex knows which of many caches hold which blocks, by the blocks' keys. It finds what each of them holds of a
+// text in one walk along it, however many they are.
 type PrefixIndex struct {
 	table table    // of places
 	words int      // of a set of caches
@@ -14,8 +14,8 @@ type PrefixIndex struct {
 // Len is the number of blocks that some cache holds.
 func (h *PrefixIndex) Len() int { return h.table.len() }
 
-// Add notes that a cache, numbered from 0, holds the block of a key. It returns the place of the key, which stays the same while some
-// cache holds it, and whether the cache did not hold the block before.
+// Add notes that a cache, numbered from 0, holds the block of a key. It returns the place of the key, which stays the
+// same while some cache holds it, and whether the cache did not hold the block before.
 func (h *PrefixIndex) Add(key uint64, cache int) (place int32, fresh bool) {
 	if cache >= h.words*64 {
 		h.widen(cache/64 + 1)
@@ -77,7 +77,8 @@ func (h *PrefixIndex) Clear(cache int) {
 
 func (h *PrefixIndex) set(place int32) []uint64 { return h.sets[int(place)*h.words:][:h.words] }
 
-// Match finds how many leading blocks of a text each cache holds, and writes it to held, by cache, growing it as needed.
+// Match finds how many leading blocks of a text each cache holds, and writes it to held, by cache, growing it as
+// needed.
 func (h *PrefixIndex) Match(text []uint64, held []int32) []int32 {
 	for len(held) < h.words*64 {
 		held = append(held, 0)

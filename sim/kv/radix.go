@@ -187,8 +187,8 @@ func (t *Radix) Unlock(p Prefix) {
 // Insert enters the first tokens of text, of a sequence that holds p locked and has computed them. The
 // sequence's private blocks of the full pages behind p go into the tree, or, where the tree has them
 // already, to the available ones. It returns the longer prefix, which the sequence now holds locked
-// instead of p; blocks of the sequence beyond it stay private. Other sequences may begin with the first common tokens of
-// the text, and with no more: those that are evicted are worth remembering.
+// instead of p; blocks of the sequence beyond it stay private. Other sequences may begin with the first common tokens
+// of the text, and with no more: those that are evicted are worth remembering.
 func (t *Radix) Insert(p Prefix, text []workload.Segment, tokens, common int32) Prefix {
 	t.clock++
 	for i := p.node; i != root; i = t.nodes[i].parent {

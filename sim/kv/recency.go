@@ -2,8 +2,8 @@ package kv
 
 import "clifftop/sim/clock"
 
-// Recency is the order in which blocks were last used, by their keys. Beside them it holds runs of blocks that nobody will look for,
-// which need no keys. The zero Recency is empty.
+// Recency is the order in which blocks were last used, by their keys. Beside them it holds runs of blocks that nobody
+// will look for, which need no keys. The zero Recency is empty.
 type Recency struct {
 	table table
 	used  []use // by entry of the table: a ring; entry 0 stands between the newest and the oldest

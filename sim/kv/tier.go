@@ -16,8 +16,8 @@ func (e Eviction) String() string { return [...]string{"lru", "arc"}[e] }
 // their content, and who goes when there is no more room.
 //
 // With [LRU] the recent list holds all chunks, from the least recently used one. With [ARC] (Megiddo and Modha, FAST
-// 2003) it holds those used once and the frequent list those used again, and the lists of ghosts the keys of chunks that
-// left each lately; a chunk that comes again while it is a ghost shifts the balance towards the list that lost it.
+// 2003) it holds those used once and the frequent list those used again, and the lists of ghosts the keys of chunks
+// that left each lately; a chunk that comes again while it is a ghost shifts the balance towards the list that lost it.
 type Tier struct {
 	capacity int
 	rule     Eviction

@@ -9,8 +9,8 @@ import (
 )
 
 // Network is links of given bandwidths, and the transfers over them. Transfers that meet on a link share it by max-min
-// fairness: each has as much as the others on its bottleneck, and what it leaves on other links is theirs. So the end of
-// a transfer moves as others begin and end.
+// fairness: each has as much as the others on its bottleneck, and what it leaves on other links is theirs. So the end
+// of a transfer moves as others begin and end.
 //
 // Rates are whole bytes per second, and what is left of a transfer is kept in bytes per second and picoseconds, so that
 // nothing is lost to rounding but a part of a byte per second, and the last picosecond. A change costs in proportion to
@@ -36,7 +36,8 @@ type link struct {
 	busy      clock.Duration // how long it had some before
 	most      int            // members at once so far
 
-	// What it was given to carry, has carried, and was spared by transfers that were stopped: bytes times picoseconds per second.
+	// What it was given to carry, has carried, and was spared by transfers that were stopped: bytes times picoseconds
+	// per second.
 	begun, carried, spared clock.Uint128
 
 	stamp int64
@@ -63,8 +64,8 @@ func (n *Network) AddLink(bytesPerSecond int64) int32 {
 	return int32(len(n.links) - 1)
 }
 
-// SetBandwidth changes how much a link can carry, at an instant that is none before the last event. At 0 its transfers stand
-// still.
+// SetBandwidth changes how much a link can carry, at an instant that is none before the last event. At 0 its transfers
+// stand still.
 func (n *Network) SetBandwidth(at clock.Time, l int32, bytesPerSecond int64) {
 	k := &n.links[l]
 	k.bandwidth, k.widest = bytesPerSecond, max(k.widest, bytesPerSecond)
@@ -268,7 +269,8 @@ func (n *Network) freeze(at clock.Time, bottleneck int32, share int64) {
 	}
 }
 
-// rate is that of a transfer with a share of its bottleneck: a byte per second at least, unless a link on the way carries nothing.
+// rate is that of a transfer with a share of its bottleneck: a byte per second at least, unless a link on the way
+// carries nothing.
 func (n *Network) rate(t *transfer, share int64) int64 {
 	for _, l := range t.path {
 		if n.links[l].bandwidth == 0 {
@@ -306,8 +308,9 @@ func (n *Network) Left(i int32) int64 {
 	return int64(bytes)
 }
 
-// Check asserts that every link has carried, at its rates, what its transfers were to send but for what is left of them, and
-// no more than it could while it was busy, but for a byte per second of each transfer, which has at least that.
+// Check asserts that every link has carried, at its rates, what its transfers were to send but for what is left of
+// them, and no more than it could while it was busy, but for a byte per second of each transfer, which has at least
+// that.
 func (n *Network) Check(at clock.Time) error {
 	left := make([]clock.Uint128, len(n.links))
 	for i := range n.transfers {

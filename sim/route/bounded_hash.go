@@ -7,10 +7,10 @@ import (
 	"clifftop/workload"
 )
 
-// BoundedHash is a consistent hash with bounded loads (Mirrokni, Thorup, Zadimoghaddam, "Consistent Hashing with Bounded Loads",
-// 2018): a key goes to the first endpoint on its way around the ring that has fewer outstanding requests than
-// ⌈Factor·(all + 1)/n⌉, so that no endpoint has much more than its share and a key's overflow has a second home.
-// KubeAI routes by it.
+// BoundedHash is a consistent hash with bounded loads (Mirrokni, Thorup, Zadimoghaddam, "Consistent Hashing with
+// Bounded Loads", 2018): a key goes to the first endpoint on its way around the ring that has fewer outstanding
+// requests than ⌈Factor·(all + 1)/n⌉, so that no endpoint has much more than its share and a key's overflow has a
+// second home. KubeAI routes by it.
 type BoundedHash struct {
 	// By is what it goes by; requests without such a key go where this router has the fewest outstanding.
 	By Key

@@ -4,9 +4,9 @@
 // was true at the last scrape, while what a router counts itself, the requests that it has sent and that have not
 // ended, is always exact, and always its own alone. A fleet may have several routers, which do not know of each other.
 //
-// Their fields are their parameters. Where the zero value is not the customary one, a function New… makes that. Some have
-// an [Identity], which tells the routers of one fleet apart, a method Validate, and [Requirements], which [Check] compares with
-// what there is.
+// Their fields are their parameters. Where the zero value is not the customary one, a function New… makes that. Some
+// have an [Identity], which tells the routers of one fleet apart, a method Validate, and [Requirements], which [Check]
+// compares with what there is.
 //
 //	name            router           new               goes by
 //	round-robin     RoundRobin       zero              turns

@@ -24,8 +24,8 @@ type Dynamo struct {
 	Temperature float64
 	// BlockTokens is the number of tokens in a block.
 	BlockTokens int32
-	// Approximate takes prefixes from the router's own decisions, each of which it believes for TTL, 0 being for ever. Beyond
-	// MaxBlocks in all, 0 being no limit, it forgets the oldest ones down to PruneTo of that.
+	// Approximate takes prefixes from the router's own decisions, each of which it believes for TTL, 0 being for ever.
+	// Beyond MaxBlocks in all, 0 being no limit, it forgets the oldest ones down to PruneTo of that.
 	Approximate bool
 	TTL         clock.Duration
 	MaxBlocks   int64

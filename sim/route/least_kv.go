@@ -2,8 +2,8 @@ package route
 
 import "clifftop/workload"
 
-// LeastKV sends a request where the least part of the KV cache was in use at the last scrape, to one at random of equals. It
-// has a herd between scrapes as [LeastQueue] has, and one of another kind too: what is in use says little of
+// LeastKV sends a request where the least part of the KV cache was in use at the last scrape, to one at random of
+// equals. It has a herd between scrapes as [LeastQueue] has, and one of another kind too: what is in use says little of
 // what waits.
 type LeastKV struct {
 	ID    Identity

@@ -2,9 +2,9 @@ package route
 
 import "clifftop/workload"
 
-// LeastQueue sends a request to the shortest queue, as the endpoints told it at the last scrape. Between scrapes it sends
-// everything to one endpoint, the herd effect (Mitzenmacher, "How Useful Is Old Information?", 2000), unless it adds
-// what it has sent itself. Several routers do not see each other's.
+// LeastQueue sends a request to the shortest queue, as the endpoints told it at the last scrape. Between scrapes it
+// sends everything to one endpoint, the herd effect (Mitzenmacher, "How Useful Is Old Information?", 2000), unless it
+// adds what it has sent itself. Several routers do not see each other's.
 type LeastQueue struct {
 	ID Identity
 	// Running counts the requests of the batch too. Without it, endpoints are alike until one is full.

@@ -2,8 +2,8 @@ package route
 
 import "clifftop/workload"
 
-// LeastTokens sends a request where this router has the fewest outstanding tokens: those of prompts and of the answers that it
-// expects, of requests that have not ended.
+// LeastTokens sends a request where this router has the fewest outstanding tokens: those of prompts and of the answers
+// that it expects, of requests that have not ended.
 type LeastTokens struct {
 	ID Identity
 	// Answer is the length that every answer is expected to have, in tokens; 0 knows the true lengths, which no router

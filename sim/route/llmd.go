@@ -8,8 +8,8 @@ import (
 	"clifftop/workload"
 )
 
-// LLMD is the endpoint picker of llm-d and of the Gateway API Inference Extension: filters narrow the endpoints down, scorers give each of the
-// rest between 0 and 1, and a picker decides by the weighted sums.
+// LLMD is the endpoint picker of llm-d and of the Gateway API Inference Extension: filters narrow the endpoints down,
+// scorers give each of the rest between 0 and 1, and a picker decides by the weighted sums.
 type LLMD struct {
 	ID Identity
 	// Scorers and their weights.
@@ -19,14 +19,14 @@ type LLMD struct {
 	// Precise takes prefix matches from the KV events of the endpoints, and not from what the picker remembers of its
 	// own decisions.
 	Precise bool
-	// BlockTokens is the granularity of approximate matches, in tokens; MaxMatchTokens is how much of a prompt is looked at,
-	// 0 for all of it; Capacity is how many blocks are remembered of an endpoint, 0 for all.
+	// BlockTokens is the granularity of approximate matches, in tokens; MaxMatchTokens is how much of a prompt is
+	// looked at, 0 for all of it; Capacity is how many blocks are remembered of an endpoint, 0 for all.
 	BlockTokens, MaxMatchTokens int32
 	Capacity                    int64
 	// Affinity is the prefix cache affinity filter.
 	Affinity Affinity
-	// StaleAfter is the age of metrics from which on an endpoint counts as full, for the scorers of queue, running and kv-usage. 0 is
-	// never.
+	// StaleAfter is the age of metrics from which on an endpoint counts as full, for the scorers of queue, running and
+	// kv-usage. 0 is never.
 	StaleAfter clock.Duration
 	// IdleThreshold is the number of own requests up to which active-requests takes an endpoint for idle, MaxBusyScore
 	// the most that another one gets. TokenLimit is where token-load is 0, QueueLimit where load-aware is.
@@ -78,8 +78,8 @@ const (
 	WeightedRandom               // with probabilities like the scores
 )
 
-// NewLLMD has the scorers and weights of the default configuration, queue 2, kv-cache-utilization 2, prefix-cache 3, and the
-// parameters that the plugins of llm-d-router have by themselves. Metrics older than 200 ms are stale.
+// NewLLMD has the scorers and weights of the default configuration, queue 2, kv-cache-utilization 2, prefix-cache 3,
+// and the parameters that the plugins of llm-d-router have by themselves. Metrics older than 200 ms are stale.
 func NewLLMD() *LLMD {
 	return &LLMD{
 		Scorers:     []Weighted{{QueueScore, 2}, {KVScore, 2}, {PrefixScore, 3}},

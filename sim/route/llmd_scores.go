@@ -168,7 +168,8 @@ func (p *LLMD) isCold() bool {
 	return true
 }
 
-// noHit spreads cold prompts over the endpoints in turn: those that never had one first, then by the order of their last.
+// noHit spreads cold prompts over the endpoints in turn: those that never had one first, then by the order of their
+// last.
 func (p *LLMD) noHit(v View, weight float64) {
 	cold, n := p.isCold(), len(p.left)
 	if cold {

@@ -2,8 +2,8 @@ package route
 
 import "clifftop/workload"
 
-// PowerOfTwo draws two endpoints at random and takes the one with less load, the first drawn where they are equal: the power
-// of two choices (Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing", 2001). It keeps most of
+// PowerOfTwo draws two endpoints at random and takes the one with less load, the first drawn where they are equal: the
+// power of two choices (Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing", 2001). It keeps most of
 // its worth when loads are stale, since no endpoint looks best to everybody.
 type PowerOfTwo struct {
 	ID Identity

@@ -2,8 +2,8 @@ package route
 
 import "clifftop/workload"
 
-// prefillLoad counts prompt tokens that endpoints were sent and have not turned into a first token: what is left to prefill there, as
-// far as one router knows.
+// prefillLoad counts prompt tokens that endpoints were sent and have not turned into a first token: what is left to
+// prefill there, as far as one router knows.
 type prefillLoad struct {
 	tokens  []int64         // by replica
 	charged map[int64]int32 // by request

@@ -7,17 +7,18 @@ import (
 )
 
 // Prefix sends a request where the longest part of its prompt was sent before, to one at random of equals, as the
-// prefix-aware router of production-stack does. That one remembers all prompts for ever ("no eviction"), in chunks of 128
-// characters; MaxBlocks makes it forget what an endpoint has used least recently.
+// prefix-aware router of production-stack does. That one remembers all prompts for ever ("no eviction"), in chunks of
+// 128 characters; MaxBlocks makes it forget what an endpoint has used least recently.
 //
-// Nothing in it looks at loads: a prefix that everybody has, such as a system prompt, draws everybody to the endpoint that had it
-// first, unless MinTokens makes so short a match count for nothing.
+// Nothing in it looks at loads: a prefix that everybody has, such as a system prompt, draws everybody to the endpoint
+// that had it first, unless MinTokens makes so short a match count for nothing.
 type Prefix struct {
 	ID Identity
 	// BlockTokens is the granularity of matches, in tokens.
 	BlockTokens int32
-	// MinTokens is the shortest match that decides; below it the endpoint with the fewest outstanding requests of this router
-	// is taken, one at random of equals. 0 lets every match decide, and takes an endpoint at random where there is none.
+	// MinTokens is the shortest match that decides; below it the endpoint with the fewest outstanding requests of this
+	// router is taken, one at random of equals. 0 lets every match decide, and takes an endpoint at random where there
+	// is none.
 	MinTokens int32
 	// MaxBlocks is the most blocks remembered of an endpoint; 0 forgets nothing.
 	MaxBlocks int64

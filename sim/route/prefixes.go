@@ -6,19 +6,20 @@ import (
 	"clifftop/workload"
 )
 
-// prefixes is what a router takes the prefix caches of its endpoints to hold: the blocks of the prompts that it has sent to
-// each. It is a guess. The caches evict by rules of their own, and serve other routers too.
+// prefixes is what a router takes the prefix caches of its endpoints to hold: the blocks of the prompts that it has
+// sent to each. It is a guess. The caches evict by rules of their own, and serve other routers too.
 //
-// A block is known by the key of the chain of tokens up to its end, so that the longest known prefix of a prompt ends where the first
-// key is missing. Blocks that no other request can have are counted, and not looked for.
+// A block is known by the key of the chain of tokens up to its end, so that the longest known prefix of a prompt ends
+// where the first key is missing. Blocks that no other request can have are counted, and not looked for.
 type prefixes struct {
 	tokens int32 // in a block
-	// bound is the most blocks remembered of an endpoint, the least recently used going first; 0 forgets nothing, and does
-	// not count either.
+	// bound is the most blocks remembered of an endpoint, the least recently used going first; 0 forgets nothing, and
+	// does not count either.
 	bound int64
 	// counts keeps the order and the number of an endpoint's blocks though there is no bound.
 	counts bool
-	// roots lets the first block of a prompt go before those behind it, as hash tables do. Trees lose their leaves first.
+	// roots lets the first block of a prompt go before those behind it, as hash tables do. Trees lose their leaves
+	// first.
 	roots bool
 	ttl   clock.Duration // how long a block is remembered after its last use; 0 is for ever
 

@@ -37,10 +37,10 @@ func (y Key) needs() Requirements { return Requirements{Sessions: y == BySession
 // pointsOnRing is how often a replica stands on the ring, as in libketama.
 const pointsOnRing = 160
 
-// ring is a consistent hash (Karger et al., "Consistent Hashing and Random Trees", 1997): a key belongs to the first point
-// clockwise from it whose replica can serve it. Points depend on the number of a replica alone, so that replicas that come and go
-// move only the keys that are or become theirs. It holds the points of all replicas ever seen; those of replicas that
-// are gone are passed over.
+// ring is a consistent hash (Karger et al., "Consistent Hashing and Random Trees", 1997): a key belongs to the first
+// point clockwise from it whose replica can serve it. Points depend on the number of a replica alone, so that replicas
+// that come and go move only the keys that are or become theirs. It holds the points of all replicas ever seen; those
+// of replicas that are gone are passed over.
 type ring struct {
 	points []point
 	known  int // replicas 0 to known-1 are on the ring

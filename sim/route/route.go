@@ -25,11 +25,11 @@ type View interface {
 	Metrics(k int) Metrics
 	// Sent is what this router has sent to the replica at a position.
 	Sent(k int) Sent
-	// Cached is the number of leading prompt tokens of r that the prefix cache of the replica at a position holds now, as
-	// its KV events tell; 0 where it has none.
+	// Cached is the number of leading prompt tokens of r that the prefix cache of the replica at a position holds now,
+	// as its KV events tell; 0 where it has none.
 	Cached(k int, r *workload.Request) int32
-	// Generation counts the changes of which replicas are ready. Among them, long requests may have fewer endpoints than
-	// short ones.
+	// Generation counts the changes of which replicas are ready. Among them, long requests may have fewer endpoints
+	// than short ones.
 	Generation() int
 }
 
@@ -56,7 +56,8 @@ func (m *Metrics) KVUsage() float64 {
 
 // Sent is what a router knows of an endpoint from its own doing.
 type Sent struct {
-	// Outstanding requests were sent there and have not ended; OutstandingTokens are their tokens, of prompts and answers.
+	// Outstanding requests were sent there and have not ended; OutstandingTokens are their tokens, of prompts and
+	// answers.
 	Outstanding       int
 	OutstandingTokens int64
 	// SinceScrape is the number of requests sent there since the last scrape; 0 where metrics are those of now.

@@ -2,8 +2,8 @@ package route
 
 import "clifftop/workload"
 
-// Session sends all requests of a session to one endpoint, found on a consistent hash ring, so that later turns find the
-// earlier ones in its prefix cache. A request without a session goes where this router has the fewest outstanding
+// Session sends all requests of a session to one endpoint, found on a consistent hash ring, so that later turns find
+// the earlier ones in its prefix cache. A request without a session goes where this router has the fewest outstanding
 // requests; production-stack, whose session router this is, takes the lowest rate of requests there.
 type Session struct {
 	// ByUser goes by the user of a closed loop in place of the session.

@@ -7,23 +7,23 @@ import (
 	"clifftop/workload"
 )
 
-// SGLang is the cache-aware router of SGLang (sgl-router, then sgl-model-gateway). It keeps a tree of the prompts that each worker
-// was sent. While loads, the outstanding requests of this router, are balanced, a prompt goes to a worker that had the
-// longest prefix of it, if that is a large enough part; else, and whenever loads are not balanced, to the least loaded one. Trees lose
-// their least recently used leaves from time to time.
+// SGLang is the cache-aware router of SGLang (sgl-router, then sgl-model-gateway). It keeps a tree of the prompts that
+// each worker was sent. While loads, the outstanding requests of this router, are balanced, a prompt goes to a worker
+// that had the longest prefix of it, if that is a large enough part; else, and whenever loads are not balanced, to the
+// least loaded one. Trees lose their least recently used leaves from time to time.
 //
-// Its trees hold characters, of which a token has about four; these hold blocks of tokens. Of workers with equally long prefixes
-// one is taken at random, where the original takes any.
+// Its trees hold characters, of which a token has about four; these hold blocks of tokens. Of workers with equally long
+// prefixes one is taken at random, where the original takes any.
 type SGLang struct {
 	ID Identity
 	// CacheThreshold is the part of the prompt, 0 to 1, that a match has to exceed.
 	CacheThreshold float64
-	// BalanceAbs and BalanceRel: loads are unbalanced if the largest exceeds the least by more than BalanceAbs requests, and
-	// by more than BalanceRel times.
+	// BalanceAbs and BalanceRel: loads are unbalanced if the largest exceeds the least by more than BalanceAbs
+	// requests, and by more than BalanceRel times.
 	BalanceAbs int
 	BalanceRel float64
-	// SmallestTree sends a prompt without a match to the worker with the smallest tree, as older versions did, and not to the
-	// least loaded one.
+	// SmallestTree sends a prompt without a match to the worker with the smallest tree, as older versions did, and not
+	// to the least loaded one.
 	SmallestTree bool
 	// BlockTokens is the granularity of the trees, in tokens.
 	BlockTokens int32
@@ -42,8 +42,9 @@ var (
 	_ CacheResetter = (*SGLang)(nil)
 )
 
-// NewSGLang has the defaults of sgl-model-gateway's command line (router_args.py): threshold 0.3, 64 and 1.5, trees of 2²⁶
-// characters, 120 s. Those of sglang-router up to 0.1 were 0.5, 32 and 1.0001, 2²⁴ and 60 s, with the smallest tree.
+// NewSGLang has the defaults of sgl-model-gateway's command line (router_args.py): threshold 0.3, 64 and 1.5, trees of
+// 2²⁶ characters, 120 s. Those of sglang-router up to 0.1 were 0.5, 32 and 1.0001, 2²⁴ and 60 s, with the smallest
+// tree.
 func NewSGLang() *SGLang {
 	return &SGLang{
 		CacheThreshold: 0.3, BalanceAbs: 64, BalanceRel: 1.5,

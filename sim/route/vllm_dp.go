@@ -5,9 +5,9 @@ import (
 	"clifftop/workload"
 )
 
-// VLLMDP is the balancer inside vLLM's data-parallel front ends: the engine with the least 4·waiting + running, the first of
-// equals from the front end's own place in the row on. Counts come from a coordinator every 100 ms; between them
-// a front end adds what it has sent to waiting, once for each of the front ends, since they all do the same
+// VLLMDP is the balancer inside vLLM's data-parallel front ends: the engine with the least 4·waiting + running, the
+// first of equals from the front end's own place in the row on. Counts come from a coordinator every 100 ms; between
+// them a front end adds what it has sent to waiting, once for each of the front ends, since they all do the same
 // (vLLM v1 engine core client, DPLBAsyncMPClient).
 type VLLMDP struct {
 	ID Identity

@@ -22,8 +22,8 @@ import (
 //
 // Of a level alike, those who run go before those who wait, and each go in their order: that of admission, and that of
 // the queue. A running sequence that is not among those to be served is paused: it keeps its seat and its KV. It is
-// taken out, the last of the lowest level first, when one of a higher level needs its seat or its blocks, to host memory
-// if there is room, or else to be recomputed; it keeps its level. Nobody is taken out for the sake of a waiting
+// taken out, the last of the lowest level first, when one of a higher level needs its seat or its blocks, to host
+// memory if there is room, or else to be recomputed; it keeps its level. Nobody is taken out for the sake of a waiting
 // request unless that lets it in, as far as blocks are not shared.
 //
 // Who has to be paused, and who may be overtaken, depends on the level of everybody, which changes with each token. So

@@ -7,10 +7,10 @@ import "fmt"
 // have requests in the queue; of equals, the client whose request is more urgent. Its [Order] ranks the requests
 // of one client.
 //
-// A request that joins the queue when none of its client waits lifts the client's counter to the lowest among the clients
-// who wait, so that idle time gives no credit; if nobody waits, to the lowest among those who have running sequences; if
-// there are none, it stays. Requests that joined since the last composition do so in their order, when the next one
-// begins.
+// A request that joins the queue when none of its client waits lifts the client's counter to the lowest among the
+// clients who wait, so that idle time gives no credit; if nobody waits, to the lowest among those who have running
+// sequences; if there are none, it stays. Requests that joined since the last composition do so in their order, when
+// the next one begins.
 //
 // The counters that a composition goes by are those before it, but for what it admits.
 type Fair interface {
@@ -44,9 +44,9 @@ func (c Client) Of(p *Progress) int64 {
 	return int64(p.User)
 }
 
-// VTC is the virtual token counter of Sheng and others (OSDI 2024): clients who wait get the same service, in weighted tokens,
-// within a bound that does not grow with time. The whole prompt is charged, whatever the cache holds of it, and what a
-// preemption makes the engine compute again is not.
+// VTC is the virtual token counter of Sheng and others (OSDI 2024): clients who wait get the same service, in weighted
+// tokens, within a bound that does not grow with time. The whole prompt is charged, whatever the cache holds of it, and
+// what a preemption makes the engine compute again is not.
 type VTC struct {
 	Clients Client
 	// PerPrompt and PerAnswer weigh a token of the prompt and one of the answer; both 0 stands for 1 and 2.

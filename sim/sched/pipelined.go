@@ -2,9 +2,10 @@ package sched
 
 import "errors"
 
-// Pipelined is a [Scheduler] that goes with a pipeline: several iterations are in flight, and a sequence that has a token in
-// one of them misses nothing, and counts among those that decode for nobody, until that has come. Chunks of one prefill may follow
-// each other closely. While the head of the queue was preempted with a token in flight, the queue shows nobody.
+// Pipelined is a [Scheduler] that goes with a pipeline: several iterations are in flight, and a sequence that has a
+// token in one of them misses nothing, and counts among those that decode for nobody, until that has come. Chunks of
+// one prefill may follow each other closely. While the head of the queue was preempted with a token in flight, the
+// queue shows nobody.
 type Pipelined interface {
 	Scheduler
 	// Pipelined reports what does not go with a pipeline.

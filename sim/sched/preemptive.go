@@ -10,8 +10,8 @@ import (
 // urgent when it finds no seat or too few blocks: priority preemption, or, by [SRPT], shortest remaining processing
 // time. vLLM itself preempts only to let running sequences grow.
 //
-// The least urgent goes first, and nobody goes unless that lets the head in. Victim is [LeastUrgent] too, or those who came
-// in by their urgency would go out by another rule, and come in again. The head waits for the token budget as
+// The least urgent goes first, and nobody goes unless that lets the head in. Victim is [LeastUrgent] too, or those who
+// came in by their urgency would go out by another rule, and come in again. The head waits for the token budget as
 // under vLLM. Each time that it is blocked all running sequences are looked at.
 //
 // What a sequence gains as it runs must not make it less urgent: no order of this package does that.

@@ -24,7 +24,8 @@ type Waiting struct {
 	// Computed is the number of its leading tokens whose KV is in host memory, because it was swapped out, or in blocks
 	// of its own, because it was loaded; of a running sequence that is shown to an [Order], those in the pool.
 	Computed int32
-	// Loadable is the number of tokens behind the cached ones whose KV lies elsewhere, from where [Admitter.Load] brings it.
+	// Loadable is the number of tokens behind the cached ones whose KV lies elsewhere, from where [Admitter.Load]
+	// brings it.
 	Loadable int32
 	// Answer is the true length of the answer in tokens, cut at the longest sequence. No engine knows it: it is
 	// there for oracles, and for predictors that blur it.

@@ -53,10 +53,11 @@ type Scheduler interface {
 	// what sequences have generated have grown by one, and free blocks are fewer.
 	//
 	// The replica itself ends the repetition when a sequence leaves, when a prefill chunk that was in flight has
-	// been computed, when blocks go free that were kept for KV on its way, when the pool gets short of the next step, when the queue has a new head and, if the policy asked
-	// WaitingLen or looked beyond the head in Schedule or here, when a request joins the queue. A policy
-	// that cannot promise more answers 1. A state of the policy that changes with each call of Schedule must be
-	// written such that skipped calls make no difference; [Iteration.DecodeSteps] counts for it.
+	// been computed, when blocks go free that were kept for KV on its way, when the pool gets short of the next step,
+	// when the queue has a new head and, if the policy asked WaitingLen or looked beyond the head in Schedule or here,
+	// when a request joins the queue. A policy that cannot promise more answers 1. A state of the policy that changes
+	// with each call of Schedule must be written such that skipped calls make no difference; [Iteration.DecodeSteps]
+	// counts for it.
 	Repeats(v View) int
 	// Validate checks the policy's knobs against the engine that it is to run on.
 	Validate(l Limits) error

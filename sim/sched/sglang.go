@@ -18,8 +18,8 @@ import (
 // in the queue, where SGLang leaves the queue sorted.
 type SGLang struct {
 	// ChunkedPrefillSize is the most prompt tokens of an iteration, and prompts are cut to it, or to the engine's
-	// token budget if that is less; 0 is no chunking. MaxPrefillTokens bounds the prompt tokens of an iteration too, but cuts none: without chunking
-	// the first prompt of an iteration may be longer.
+	// token budget if that is less; 0 is no chunking. MaxPrefillTokens bounds the prompt tokens of an iteration too,
+	// but cuts none: without chunking the first prompt of an iteration may be longer.
 	ChunkedPrefillSize, MaxPrefillTokens int32
 	// MixedChunk lets the decoding sequences ride along with prefills (enable_mixed_chunk).
 	MixedChunk bool

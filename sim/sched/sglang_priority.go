@@ -28,8 +28,8 @@ func (a *pass) preemptFor(w Waiting) bool {
 	return true
 }
 
-// lesser lists the sequences, but for those of the batch, whose priority is worse than that of w by more than the threshold,
-// the least urgent first.
+// lesser lists the sequences, but for those of the batch, whose priority is worse than that of w by more than the
+// threshold, the least urgent first.
 func (a *pass) lesser(w Waiting) []Seq {
 	var list []candidate
 	for s := a.v.First(); s != None; s = a.v.Next(s) {

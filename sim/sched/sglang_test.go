@@ -215,9 +215,9 @@ func TestDFSWeight(t *testing.T) {
 	}
 }
 
-// A has 10 tokens to go and holds 60, B has 40 to go and holds 20; 100 tokens are free. The estimate reserves for all at
-// once, the look-ahead counts on what ends: with N, of 30 and 80 tokens, 40 are free when A ends, then A's 60 come back
-// and 50 are free when B ends, then 20 come back and 70 are free when N ends.
+// A has 10 tokens to go and holds 60, B has 40 to go and holds 20; 100 tokens are free. The estimate reserves for all
+// at once, the look-ahead counts on what ends: with N, of 30 and 80 tokens, 40 are free when A ends, then A's 60 come
+// back and 50 are free when B ends, then 20 come back and 70 are free when N ends.
 func TestSGLangLookAhead(t *testing.T) {
 	for _, c := range []struct {
 		name         string

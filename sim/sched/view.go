@@ -2,11 +2,11 @@ package sched
 
 import "clifftop/sim/clock"
 
-// View is what a policy sees of its engine, and the methods by which it acts. It is composed of small interfaces, one for
-// each subject. A simple policy needs [Iteration], [Batch], [Decoding], [Queue] and [Admitter].
+// View is what a policy sees of its engine, and the methods by which it acts. It is composed of small interfaces, one
+// for each subject. A simple policy needs [Iteration], [Batch], [Decoding], [Queue] and [Admitter].
 //
-// Tokens are counted in int32, as lengths of sequences are. Unless a comment says otherwise, the cost of a method does not
-// depend on the number of sequences that run or wait.
+// Tokens are counted in int32, as lengths of sequences are. Unless a comment says otherwise, the cost of a method does
+// not depend on the number of sequences that run or wait.
 type View interface {
 	Iteration
 	Batch
@@ -31,8 +31,8 @@ type Iteration interface {
 	// Static batching needs it, which computes finished rows until the batch ends. When the iteration repeats, context
 	// grows by rows each time. Call it at most once.
 	Pad(rows int, context int64)
-	// PadChunks makes every chunk of the iteration cost as much as one of so many new tokens, for prompts that are padded
-	// to a common length. It must be at least the length of the longest chunk.
+	// PadChunks makes every chunk of the iteration cost as much as one of so many new tokens, for prompts that are
+	// padded to a common length. It must be at least the length of the longest chunk.
 	PadChunks(to int32)
 }
 
@@ -42,8 +42,9 @@ type Batch interface {
 	RunningLen() int
 	// Seats is the number of sequences that may still join it: max_num_seqs less RunningLen.
 	Seats() int
-	// Decoding is the number of sequences that decode: they get one token in this iteration, or could get one. A sequence
-	// whose prefill ends in this iteration does not count yet. One whose whole output is on its way no longer counts.
+	// Decoding is the number of sequences that decode: they get one token in this iteration, or could get one. A
+	// sequence whose prefill ends in this iteration does not count yet. One whose whole output is on its way no longer
+	// counts.
 	Decoding() int
 	// Context is the number of tokens that the decoding sequences had computed before this iteration, in all.
 	Context() int64
@@ -58,97 +59,97 @@ type Batch interface {
 // Walk goes through the running sequences one by one.
 type Walk interface {
 	// First and Next walk the running batch in order of admission; [None] ends the walk. Next and Prev accept also the
-	// sequence that was taken out of the batch last, as long as no other was taken out or admitted since: a walk survives
-	// the preemption of any sequence.
+	// sequence that was taken out of the batch last, as long as no other was taken out or admitted since: a walk
+	// survives the preemption of any sequence.
 	First() Seq
 	Next(s Seq) Seq
 	// Last and Prev walk the batch in the opposite order.
 	Last() Seq
 	Prev(s Seq) Seq
-	// NextPrefill returns the next sequence in prefill after s in running order. The walk begins and ends with [None], and
-	// never visits decoding sequences. s may have been given its last chunk meanwhile.
+	// NextPrefill returns the next sequence in prefill after s in running order. The walk begins and ends with [None],
+	// and never visits decoding sequences. s may have been given its last chunk meanwhile.
 	NextPrefill(s Seq) Seq
-	// Missing is the number of known tokens of s that are neither computed nor given in this iteration: of a sequence in
-	// prefill the rest of its known tokens, of a decoding one 1 and the drafts to verify, and 0 once it has been given its
-	// token, or if its whole output is on its way.
+	// Missing is the number of known tokens of s that are neither computed nor given in this iteration: of a sequence
+	// in prefill the rest of its known tokens, of a decoding one 1 and the drafts to verify, and 0 once it has been
+	// given its token, or if its whole output is on its way.
 	Missing(s Seq) int32
 	// Progress returns how far s has come, and to which user, session and class it belongs.
 	Progress(s Seq) Progress
-	// Urgency is the place that s would have in the queue if it returned there now, with all that it computed before this
-	// iteration. Without an [Order] its key is 0.
+	// Urgency is the place that s would have in the queue if it returned there now, with all that it computed before
+	// this iteration. Without an [Order] its key is 0.
 	Urgency(s Seq) Urgency
 }
 
 // Decoding gives tokens to running sequences.
 type Decoding interface {
 	// DecodeAll gives one token to every decoding sequence, if they all stand before the first sequence in prefill, and
-	// the pool and the budget have room for all of them. Otherwise it gives nothing. It returns the first sequence that is
-	// not dealt with: the first in prefill, or None; if it gave nothing although sequences decode, First(). With
+	// the pool and the budget have room for all of them. Otherwise it gives nothing. It returns the first sequence that
+	// is not dealt with: the first in prefill, or None; if it gave nothing although sequences decode, First(). With
 	// speculative decoding it gives nothing, because sequences have different numbers of drafts.
 	//
-	// Call DecodeAll or DecodeFirst before anything else is given in this iteration. Each may be called again after it gave
-	// nothing. After one of them has given tokens, decoding sequences get nothing else.
+	// Call DecodeAll or DecodeFirst before anything else is given in this iteration. Each may be called again after it
+	// gave nothing. After one of them has given tokens, decoding sequences get nothing else.
 	DecodeAll() Seq
-	// DecodeFirst gives one token to every decoding sequence, wherever it stands, if the pool and the budget have room for
-	// all of them, and reports whether it did. It reports true when no sequence decodes.
+	// DecodeFirst gives one token to every decoding sequence, wherever it stands, if the pool and the budget have room
+	// for all of them, and reports whether it did. It reports true when no sequence decodes.
 	DecodeFirst() bool
-	// Grow allocates KV blocks for n more tokens of s and reports whether there were enough. Give must follow, unless s is
-	// taken out of the batch.
+	// Grow allocates KV blocks for n more tokens of s and reports whether there were enough. Give must follow, unless s
+	// is taken out of the batch.
 	Grow(s Seq, n int32) bool
-	// Give schedules n tokens of s in this iteration: at least 1, at most Missing and Budget. Call it after Grow, once for
-	// each sequence.
+	// Give schedules n tokens of s in this iteration: at least 1, at most Missing and Budget. Call it after Grow, once
+	// for each sequence.
 	Give(s Seq, n int32)
 }
 
 // Preemption takes sequences out of the running batch.
 type Preemption interface {
-	// Preempt takes s out of the running batch, frees its blocks and puts it at the head of the queue, or where the [Order]
-	// says. Tokens that it was given in this iteration return to the budget; tokens of its output in flight are
+	// Preempt takes s out of the running batch, frees its blocks and puts it at the head of the queue, or where the
+	// [Order] says. Tokens that it was given in this iteration return to the budget; tokens of its output in flight are
 	// delivered. When it is admitted again, its known tokens are computed again, the output so far included. A sequence
 	// whose whole output is on its way does not return: it ends when its last token is processed.
 	Preempt(s Seq)
 	// PreemptToTail is Preempt to the tail of the queue, or where the [Order] says.
 	PreemptToTail(s Seq)
 	// SwapOut is Preempt, but the KV of s goes to host memory. The iteration takes longer, and s waits with Computed
-	// tokens. It returns false and does nothing if host memory has no room for the blocks of its computed tokens, if s has
-	// computed nothing, or if its whole output is on its way.
+	// tokens. It returns false and does nothing if host memory has no room for the blocks of its computed tokens, if s
+	// has computed nothing, or if its whole output is on its way.
 	SwapOut(s Seq) bool
 }
 
 // Queue is the waiting queue.
 //
-// A look at a request refreshes what a radix cache holds of it, so that it is evicted later. Therefore Repeats may look only
-// at requests at which Schedule has just looked.
+// A look at a request refreshes what a radix cache holds of it, so that it is evicted later. Therefore Repeats may look
+// only at requests at which Schedule has just looked.
 type Queue interface {
 	// WaitingLen is the length of the queue.
 	WaitingLen() int
-	// Waiting returns the request at place i of the queue, from 0; ok is false if there is none. Places above 0 are allowed
-	// only without an [Order]. The cost grows with i.
+	// Waiting returns the request at place i of the queue, from 0; ok is false if there is none. Places above 0 are
+	// allowed only without an [Order]. The cost grows with i.
 	Waiting(i int) (w Waiting, ok bool)
 	// Beginning returns a key of the first known tokens of the request at place i: requests that begin alike have equal
 	// keys. ok is false if the request has fewer tokens. It costs as much as Waiting.
 	Beginning(i int, tokens int32) (key uint64, ok bool)
-	// Path appends to to the nodes of a radix cache, from the root on, that hold cached tokens of the request at place i. It
-	// appends nothing without a radix cache. A number stands for the same node within one iteration. It costs as much as
-	// Waiting.
+	// Path appends to to the nodes of a radix cache, from the root on, that hold cached tokens of the request at place
+	// i. It appends nothing without a radix cache. A number stands for the same node within one iteration. It costs as
+	// much as Waiting.
 	Path(i int, to []int32) []int32
-	// Blocked records why the head of the queue is not admitted, for the accounting of waiting time. It does nothing if the
-	// queue is empty.
+	// Blocked records why the head of the queue is not admitted, for the accounting of waiting time. It does nothing if
+	// the queue is empty.
 	Blocked(why Cause)
 }
 
 // Admitter brings requests from the queue into the running batch.
 type Admitter interface {
-	// Admit moves the request at place i of the queue to the end of the running batch, gives it n tokens and the blocks for
-	// them, and returns its handle. The requests behind it move up. n is at least 1 and at most Known-Cached, or
+	// Admit moves the request at place i of the queue to the end of the running batch, gives it n tokens and the blocks
+	// for them, and returns its handle. The requests behind it move up. n is at least 1 and at most Known-Cached, or
 	// Known-Computed for a request that was swapped out or loaded and resumes there. A seat, budget and blocks must be
 	// available. Cached tokens come from the prefix cache.
 	Admit(i int, n int32) Seq
-	// Load begins to load the Loadable tokens of the request at place i into the pool and reports whether it did. It takes
-	// blocks for all Known tokens that are not Held. It does nothing if there are too few, or if the engine loads no more
-	// for the time being. The request leaves the queue. When its KV has arrived it returns ahead of all requests that were
-	// not loaded, whatever the [Order], with these tokens as Computed and its blocks as Held. Load takes no budget and no
-	// seat, and the request cannot be preempted meanwhile.
+	// Load begins to load the Loadable tokens of the request at place i into the pool and reports whether it did. It
+	// takes blocks for all Known tokens that are not Held. It does nothing if there are too few, or if the engine loads
+	// no more for the time being. The request leaves the queue. When its KV has arrived it returns ahead of all
+	// requests that were not loaded, whatever the [Order], with these tokens as Computed and its blocks as Held. Load
+	// takes no budget and no seat, and the request cannot be preempted meanwhile.
 	Load(i int) bool
 }
 
@@ -158,25 +159,26 @@ type KVSpace interface {
 	Blocks() int
 	// FreeBlocks is the number of blocks that no sequence references.
 	FreeBlocks() int
-	// LargestFree is the number of blocks that one sequence can take at once: FreeBlocks, or the largest free range of a
-	// contiguous pool, whose cost grows with the number of ranges.
+	// LargestFree is the number of blocks that one sequence can take at once: FreeBlocks, or the largest free range of
+	// a contiguous pool, whose cost grows with the number of ranges.
 	LargestFree() int
-	// BlocksFor is the number of blocks that a sequence of so many tokens takes, with the charge for sliding-window layers.
+	// BlocksFor is the number of blocks that a sequence of so many tokens takes, with the charge for sliding-window
+	// layers.
 	BlocksFor(tokens int32) int
-	// Slots is the number of tokens for which Grow and Admit allocate, when a sequence is given tokens up to so many in all.
-	// It is larger where drafts of speculative decoding need slots ahead.
+	// Slots is the number of tokens for which Grow and Admit allocate, when a sequence is given tokens up to so many in
+	// all. It is larger where drafts of speculative decoding need slots ahead.
 	Slots(tokens int32) int32
 }
 
 // Reservation keeps KV blocks ahead of need.
 type Reservation interface {
-	// Reserve allocates blocks for so many tokens of s in all, and reports whether there were enough. Growth within them
-	// takes nothing. In a contiguous pool the blocks are one range, the first that is large enough; Reserve must then
-	// follow the Admit of s at once, and the blocks that s took return to the pool first. A sequence cannot grow beyond
-	// its range.
+	// Reserve allocates blocks for so many tokens of s in all, and reports whether there were enough. Growth within
+	// them takes nothing. In a contiguous pool the blocks are one range, the first that is large enough; Reserve must
+	// then follow the Admit of s at once, and the blocks that s took return to the pool first. A sequence cannot grow
+	// beyond its range.
 	Reserve(s Seq, tokens int32) bool
-	// Book notes that s may need blocks for so many tokens in all, without allocating them. It replaces an earlier booking
-	// of s, and ends when s leaves the running batch. It does not bind the engine and counts only in Booked.
+	// Book notes that s may need blocks for so many tokens in all, without allocating them. It replaces an earlier
+	// booking of s, and ends when s leaves the running batch. It does not bind the engine and counts only in Booked.
 	Book(s Seq, tokens int32)
 	// Booked is the number of blocks that running sequences have booked and not taken.
 	Booked() int

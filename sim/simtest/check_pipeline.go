@@ -8,8 +8,8 @@ import (
 	"clifftop/sim/simtest/naive"
 )
 
-// pipeline checks that iterations pass the stages of a pipeline one after the other, in order, and that no stage works longer
-// than the pipeline does.
+// pipeline checks that iterations pass the stages of a pipeline one after the other, in order, and that no stage works
+// longer than the pipeline does.
 func (c *checker) pipeline() {
 	if c.cfg.Stages <= 1 {
 		return

@@ -36,8 +36,8 @@ func (d drawer) clientSpec() workload.ClientSpec {
 	return s
 }
 
-// TestClients demands that clients meet the same whether iterations are taken one by one, at full length, or by the naive
-// engine, and that what they ask for over all is the same.
+// TestClients demands that clients meet the same whether iterations are taken one by one, at full length, or by the
+// naive engine, and that what they ask for over all is the same.
 func TestClients(t *testing.T) {
 	again := 0
 	for _, p := range Policies() {

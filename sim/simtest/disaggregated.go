@@ -16,10 +16,10 @@ import (
 	"clifftop/sim/simtest/naive"
 )
 
-// VerifyDisaggregated runs a policy on random fleets in which some replicas compute prompts for others, and that are there for
-// ever or crash, drain, are slow, lose their link and are scaled. It demands that no request is lost, whatever clients do; and
-// where clients stay, that every life of every replica is that of the naive engine, with leases and loads that end as
-// those of others say, and all transfers on one network.
+// VerifyDisaggregated runs a policy on random fleets in which some replicas compute prompts for others, and that are
+// there for ever or crash, drain, are slow, lose their link and are scaled. It demands that no request is lost,
+// whatever clients do; and where clients stay, that every life of every replica is that of the naive engine, with
+// leases and loads that end as those of others say, and all transfers on one network.
 func VerifyDisaggregated(t testing.TB, p Policy) {
 	t.Helper()
 	seen := make(map[string]int)

@@ -67,43 +67,46 @@
 //
 // # Pipelines
 //
-// With [sim.Config.Stages] so many iterations are in flight: at a boundary they are composed until there are as many, or one is
-// empty. The oldest is processed as ever, and alone.
+// With [sim.Config.Stages] so many iterations are in flight: at a boundary they are composed until there are as many,
+// or one is empty. The oldest is processed as ever, and alone.
 //
-// A sequence with a token in flight misses nothing, and does not decode. A chunk of its prefill in flight does not matter.
-// A preempted request with a token in flight keeps its place in the queue; while it is the head the queue shows nobody,
-// and the policy holds it. Every token of a sequence that is given something is known, so that blocks enter the prefix
-// cache as under synchronous scheduling, and an end that nobody foresaw wastes nothing.
+// A sequence with a token in flight misses nothing, and does not decode. A chunk of its prefill in flight does not
+// matter. A preempted request with a token in flight keeps its place in the queue; while it is the head the queue shows
+// nobody, and the policy holds it. Every token of a sequence that is given something is known, so that blocks enter the
+// prefix cache as under synchronous scheduling, and an end that nobody foresaw wastes nothing.
 //
-// The host begins with an iteration when it is composed and the one before is done with. The iteration enters the first stage
-// when the host is done with it and the one before has left the stage; each further stage when it has left the stage before,
-// a hop later, and the one before has left this one. [clifftop/model.DivideStages] gives stages and hops. It
-// ends when it leaves the last stage.
+// The host begins with an iteration when it is composed and the one before is done with. The iteration enters the first
+// stage when the host is done with it and the one before has left the stage; each further stage when it has left the
+// stage before, a hop later, and the one before has left this one. [clifftop/model.DivideStages] gives stages and hops.
+// It ends when it leaves the last stage.
 //
-// A span begins when the iteration is composed or the one before it ends, whichever is later. No gap is in a span: each is from the end of the
-// iteration that gave the last token. What is shared out among tokens is the sum over the stages.
+// A span begins when the iteration is composed or the one before it ends, whichever is later. No gap is in a span: each
+// is from the end of the iteration that gave the last token. What is shared out among tokens is the sum over the
+// stages.
 //
 // # KV elsewhere
 //
-// With a [sim.Connector] a waiting request can be loaded, if tokens behind those that the prefix cache has are elsewhere and
-// none of its answer is in flight. It takes the cached blocks, and others up to all its known tokens, and is out of the
-// queue. What it loads is transferred from the instant of the composition on. At the first boundary at or after the
-// transfer's end, or at this end if no iteration is in flight, it comes back into the queue, ahead of all that were not
-// loaded, in the order in which loads began. Its computed tokens are then those cached and loaded, but for the last known
-// one, and their full blocks enter the prefix cache. If the load failed they are those cached. The blocks that it holds beyond its computed
-// tokens count as reserved once it runs. If its client leaves before, its blocks are kept until the transfer has ended.
+// With a [sim.Connector] a waiting request can be loaded, if tokens behind those that the prefix cache has are
+// elsewhere and none of its answer is in flight. It takes the cached blocks, and others up to all its known tokens, and
+// is out of the queue. What it loads is transferred from the instant of the composition on. At the first boundary at or
+// after the transfer's end, or at this end if no iteration is in flight, it comes back into the queue, ahead of all
+// that were not loaded, in the order in which loads began. Its computed tokens are then those cached and loaded, but
+// for the last known one, and their full blocks enter the prefix cache. If the load failed they are those cached. The
+// blocks that it holds beyond its computed tokens count as reserved once it runs. If its client leaves before, its
+// blocks are kept until the transfer has ended.
 //
 // Tiers keep chunks under the keys of their last blocks. The tokens of a prefill are copied to tiers that are written
 // through when the iteration that completes it is processed, if the sequence runs then, and when a sequence leaves the
-// running batch all its computed blocks are that are in the prefix cache; each time from the last chunk to the first. A chunk that the tier has counts
-// as used then. Tiers that are written back to get each block that the pool evicts, or each chunk that the tier before
-// evicts, at that instant. A load uses the chunks that it brings, from the last to the first; they stay in the tier.
+// running batch all its computed blocks are that are in the prefix cache; each time from the last chunk to the first. A
+// chunk that the tier has counts as used then. Tiers that are written back to get each block that the pool evicts, or
+// each chunk that the tier before evicts, at that instant. A load uses the chunks that it brings, from the last to the
+// first; they stay in the tier.
 //
-// Each tier has a link, which the copies, one transfer in all, and the loads share by max-min fairness: see [naive.Network]. A run ends
-// when nothing but copies is on its way.
+// Each tier has a link, which the copies, one transfer in all, and the loads share by max-min fairness: see
+// [naive.Network]. A run ends when nothing but copies is on its way.
 //
-// The first tiers of the list that have enough chunks in a row make the load: all tiers if that is worth it, otherwise all
-// but the last, and so on. A request whose KV is on another replica is loaded from there and not from tiers, once.
+// The first tiers of the list that have enough chunks in a row make the load: all tiers if that is worth it, otherwise
+// all but the last, and so on. A request whose KV is on another replica is loaded from there and not from tiers, once.
 //
 // A leg with a lease keeps the blocks of a request that has ended. They are freed at the first boundary at or after the
 // lease's end, before what has been loaded is seen.
@@ -111,19 +114,20 @@
 // # Speculative decoding
 //
 // When a token of a sequence is processed that does not end it, drafts are proposed for its next iteration:
-// [sim.Speculative.Tokens] of them, or by a draw none with n-gram lookup, and at most as many as the longest sequence has
-// room for before its last token. A decoding sequence misses these beside its token. The drafts that it is given are
-// computed with the token; the iteration produces one token and one for each draft that is accepted before the first
-// that is not, as far as the answer goes. What was computed for rejected drafts does not count when the iteration has been
-// processed, but the blocks stay. A preempted sequence loses its drafts. Every draw depends on the request and on the number of
-// iterations in which it has decoded before: the first is for whether there are drafts, the k-th after it for the k-th draft.
+// [sim.Speculative.Tokens] of them, or by a draw none with n-gram lookup, and at most as many as the longest sequence
+// has room for before its last token. A decoding sequence misses these beside its token. The drafts that it is given
+// are computed with the token; the iteration produces one token and one for each draft that is accepted before the
+// first that is not, as far as the answer goes. What was computed for rejected drafts does not count when the iteration
+// has been processed, but the blocks stay. A preempted sequence loses its drafts. Every draw depends on the request and
+// on the number of iterations in which it has decoded before: the first is for whether there are drafts, the k-th after
+// it for the k-th draft.
 //
-// With methods other than n-gram lookup whoever is given tokens takes room for as many more as there are drafts, up to the
-// longest sequence. A request is rejected if the pool could not hold alone its last iteration with all drafts and this room. With
-// EAGLE and MTP a prefix hit goes without its last block.
+// With methods other than n-gram lookup whoever is given tokens takes room for as many more as there are drafts, up to
+// the longest sequence. A request is rejected if the pool could not hold alone its last iteration with all drafts and
+// this room. With EAGLE and MTP a prefix hit goes without its last block.
 //
-// Neither DecodeAll nor DecodeFirst gives anything. A gap between tokens is from the end of one iteration of a sequence to
-// that of its next, however many tokens it brings.
+// Neither DecodeAll nor DecodeFirst gives anything. A gap between tokens is from the end of one iteration of a sequence
+// to that of its next, however many tokens it brings.
 //
 // # Padding
 //
@@ -132,12 +136,12 @@
 //
 // # How vLLM composes an iteration
 //
-// What a policy may do is told by package [clifftop/sim/sched]. [sched.VLLM] does this: every sequence has known tokens, its prompt and the answer so far, and computed tokens, whose keys and
-// values are in the cache once the iterations in flight have ended. The running sequences get their
-// missing tokens first, in order of admission, as long as the budget of tokens lasts. One that
-// finds no block preempts: the last admitted sequence, or the least urgent, which can be itself; then the
-// walk ends. If nobody was preempted, the queue is admitted from its head while there are seats,
-// budget and blocks; nobody overtakes a head that does not fit. A sequence whose missing
+// What a policy may do is told by package [clifftop/sim/sched]. [sched.VLLM] does this: every sequence has known
+// tokens, its prompt and the answer so far, and computed tokens, whose keys and values are in the cache once the
+// iterations in flight have ended. The running sequences get their missing tokens first, in order of admission, as long
+// as the budget of tokens lasts. One that finds no block preempts: the last admitted sequence, or the least urgent,
+// which can be itself; then the walk ends. If nobody was preempted, the queue is admitted from its head while there are
+// seats, budget and blocks; nobody overtakes a head that does not fit. A sequence whose missing
 // tokens are all scheduled produces a token at the end of the iteration.
 //
 // Computed tokens, and tokens of the answer that are on their way, count as soon as they are scheduled.
@@ -166,9 +170,10 @@
 // key go to the back of the list one after the other, those without go to its front, the last block
 // of the sequence foremost.
 //
-// An admission also notes which tokens the cache has lost: those of the blocks behind the run that it finds, hit or not,
-// as long as each was evicted before or is in the cache, out of reach. What of them is then computed for the first time
-// counts as lost. With a radix cache these are the pages behind the match, as long as each was in a leaf that was evicted.
+// An admission also notes which tokens the cache has lost: those of the blocks behind the run that it finds, hit or
+// not, as long as each was evicted before or is in the cache, out of reach. What of them is then computed for the first
+// time counts as lost. With a radix cache these are the pages behind the match, as long as each was in a leaf that was
+// evicted.
 //
 // # GPU time
 //
@@ -179,9 +184,9 @@
 //
 // # Clients
 //
-// A client leaves at Arrival + Timeout, + Cancel or + FirstTimeout, whichever is first, if by then the last token of its
-// answer, or for FirstTimeout the first one, has not come: if the iteration that produces it has not been processed at a
-// boundary before that instant. Of equal limits Timeout counts before Cancel, and this before FirstTimeout.
+// A client leaves at Arrival + Timeout, + Cancel or + FirstTimeout, whichever is first, if by then the last token of
+// its answer, or for FirstTimeout the first one, has not come: if the iteration that produces it has not been processed
+// at a boundary before that instant. Of equal limits Timeout counts before Cancel, and this before FirstTimeout.
 //
 // The engine acts on a departure at its next boundary. A request that is still in the front end, or just leaving it,
 // ends at that instant without reaching the queue. A silent client does not tell: its request goes on, in the front
@@ -197,9 +202,9 @@
 //
 // # Network
 //
-// A request is NetworkIn on its way to the front end, and whatever the server says, tokens and rejections, NetworkOut on
-// its way to the client. A request that is too long is rejected when it comes to the front end. What a client waits for
-// has come in time if it was processed at a boundary before NetworkOut ahead of the limit, though not before
+// A request is NetworkIn on its way to the front end, and whatever the server says, tokens and rejections, NetworkOut
+// on its way to the client. A request that is too long is rejected when it comes to the front end. What a client waits
+// for has come in time if it was processed at a boundary before NetworkOut ahead of the limit, though not before
 // Arrival. At that instant it is settled that the client leaves, at the limit, and that it sees nothing that is
 // processed later; the source is told then. The server hears it NetworkIn after the limit; what it does until
 // then it does in vain.

@@ -16,8 +16,8 @@ import (
 )
 
 // VerifyFleet runs a policy on random fleets behind routers, and demands that each replica does with the requests that
-// it was sent what the naive engine does with them alone, token for token; that a fleet of one is that one; and that all of it is
-// the same when every replica is stepped singly, whatever the routers looked at.
+// it was sent what the naive engine does with them alone, token for token; that a fleet of one is that one; and that
+// all of it is the same when every replica is stepped singly, whatever the routers looked at.
 func VerifyFleet(t testing.TB, p Policy, router func(id route.Identity) route.Router) {
 	t.Helper()
 	seen := make(map[string]int)

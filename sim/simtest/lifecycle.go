@@ -19,9 +19,9 @@ import (
 	"clifftop/workload"
 )
 
-// VerifyLifecycle runs a policy on random fleets whose replicas crash, drain, are slow, lose their link, and come and go as
-// an autoscaler pleases. It demands that each life of a replica is that of the naive engine with the requests that it
-// was sent, up to its end, and begins anew; and that no request is lost, whatever clients do.
+// VerifyLifecycle runs a policy on random fleets whose replicas crash, drain, are slow, lose their link, and come and
+// go as an autoscaler pleases. It demands that each life of a replica is that of the naive engine with the requests
+// that it was sent, up to its end, and begins anew; and that no request is lost, whatever clients do.
 func VerifyLifecycle(t testing.TB, p Policy, router func(route.Identity) route.Router) {
 	t.Helper()
 	verifyLifecycle(t, p.Draw, router)

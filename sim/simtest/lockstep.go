@@ -17,8 +17,8 @@ import (
 )
 
 // VerifyLockstep runs a policy on random groups of ranks that iterate in lock step. It demands that all ranks
-// have iterations of the same beginnings and ends; that these do not depend on how many are taken at once; and that ranks
-// which are sent the same do what the naive engine does, as long as they have work.
+// have iterations of the same beginnings and ends; that these do not depend on how many are taken at once; and that
+// ranks which are sent the same do what the naive engine does, as long as they have work.
 func VerifyLockstep(t testing.TB, p Policy, router func() route.Router) {
 	t.Helper()
 	seen := make(map[string]int)
@@ -144,9 +144,10 @@ type byID int
 // Route implements [route.Router].
 func (n byID) Route(_ route.View, r *workload.Request) int { return int(r.ID % int64(n)) }
 
-// VerifyLockstepLifecycle runs a policy on random groups of ranks that iterate in lock step and crash, drain, are slow, lose their
-// link and are scaled together. It demands that no request is lost; that the ranks of a group have iterations of the same
-// beginnings and ends over all their lives; and that these do not depend on how many are taken at once.
+// VerifyLockstepLifecycle runs a policy on random groups of ranks that iterate in lock step and crash, drain, are slow,
+// lose their link and are scaled together. It demands that no request is lost; that the ranks of a group have
+// iterations of the same beginnings and ends over all their lives; and that these do not depend on how many are taken
+// at once.
 func VerifyLockstepLifecycle(t testing.TB, p Policy, router func() route.Router) {
 	t.Helper()
 	seen := make(map[string]int)
@@ -215,8 +216,8 @@ func (c *Case) livesOfLockstep(t *rapid.T, lives sim.Lifecycle, maxSpan int, rou
 	return obs
 }
 
-// DrawPipeline makes a random case with two pipeline stages or more, some of them longer than others. What does not go with
-// them is left out.
+// DrawPipeline makes a random case with two pipeline stages or more, some of them longer than others. What does not go
+// with them is left out.
 func (p Policy) DrawPipeline(t *rapid.T) Case {
 	c := p.Draw(t)
 	d := drawer{t}

@@ -31,8 +31,8 @@ type Recorder struct {
 	Preemptions []clock.Time
 	// Drops are the numbers of tokens dropped, by instant.
 	Drops []Drop
-	// Moves are the KV blocks that began to move to and from tiers, summed over an instant and in the order of Move, and
-	// Links the changes of which tiers' links were busy, with the last of each instant.
+	// Moves are the KV blocks that began to move to and from tiers, summed over an instant and in the order of Move,
+	// and Links the changes of which tiers' links were busy, with the last of each instant.
 	Moves []Move
 	Links []LinkChange
 	// Records are the requests ended, by instant and ID.

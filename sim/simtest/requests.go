@@ -29,7 +29,8 @@ type Ended struct {
 	Again bool
 }
 
-// Retries says when clients try again: after timeouts, refusals and lost connections, at most so many times, so long after they knew.
+// Retries says when clients try again: after timeouts, refusals and lost connections, at most so many times, so long
+// after they knew.
 type Retries struct {
 	Most  int32
 	Delay clock.Duration

@@ -15,9 +15,9 @@ import (
 	"clifftop/sim/simtest/naive"
 )
 
-// Verify runs a policy on random engines and loads. It demands that what holds in every run holds (see [CheckRecording]);
-// that every request is served in the end; and that the naive engine, the real one stepped singly, at full length and
-// in detail, and a second run of it, all tell the same story, token for token.
+// Verify runs a policy on random engines and loads. It demands that what holds in every run holds (see
+// [CheckRecording]); that every request is served in the end; and that the naive engine, the real one stepped singly,
+// at full length and in detail, and a second run of it, all tell the same story, token for token.
 func Verify(t testing.TB, p Policy) {
 	t.Helper()
 	verify(t, p.Draw)

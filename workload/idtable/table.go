@@ -82,7 +82,8 @@ func (t *Table[V]) Remove(id int64) {
 	if p.live &^= 1 << (id & last); p.live != 0 {
 		return
 	}
-	// Keep the trailing pages: the next IDs will use them, and a long-lived value in front would otherwise make every Add\n	// grow the list again.
+	// Keep the trailing pages: the next IDs will use them, and a long-lived value in front would otherwise make every
+	// Add\n	// grow the list again.
 	t.spare, t.pages[k] = append(t.spare, p), nil
 	for len(t.pages) > 0 && t.pages[0] == nil {
 		t.pages = t.pages[1:]

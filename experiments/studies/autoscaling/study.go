@@ -45,8 +45,8 @@ const (
 	knative        = "Knative, 12 requests"
 )
 
-// fleets are the variants. A queue of 5 is the target in the example of vLLM's production stack. A replica has 12 requests
-// at 3/4 of the rate that it can serve within the limits.
+// fleets are the variants. A queue of 5 is the target in the example of vLLM's production stack. A replica has 12
+// requests at 3/4 of the rate that it can serve within the limits.
 var fleets = []fleet{
 	{name: forMean, mean: true},
 	{name: forPeak, peak: true},
@@ -79,8 +79,8 @@ func set(key, value string) scenario.Setting {
 	return scenario.Setting{Key: key, Value: value}
 }
 
-// newStudy finds the sizes of the fixed fleets: the smallest that meet the SLO for two hours at the mean rate and at the
-// rate of the busiest hour.
+// newStudy finds the sizes of the fixed fleets: the smallest that meet the SLO for two hours at the mean rate and at
+// the rate of the busiest hour.
 func newStudy(ctx context.Context) (*study, error) {
 	s, err := scenario.Parse("day.yaml", dayFile)
 	if err != nil {

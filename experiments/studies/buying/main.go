@@ -1,5 +1,5 @@
-// Command buying answers four questions about what to buy, and writes the plans: when more of a cheaper GPU wins and when
-// it loses, and when four GPUs are better as one replica or as four.
+// Command buying answers four questions about what to buy, and writes the plans: when more of a cheaper GPU wins and
+// when it loses, and when four GPUs are better as one replica or as four.
 //
 //	go run ./experiments/studies/buying -out experiments/studies/buying
 package main

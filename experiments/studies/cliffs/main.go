@@ -1,5 +1,5 @@
-// Command cliffs shows four mechanisms by which throughput falls when the load rises. Each has controls: the same scenario
-// without the mechanism. It writes tables and a picture for each.
+// Command cliffs shows four mechanisms by which throughput falls when the load rises. Each has controls: the same
+// scenario without the mechanism. It writes tables and a picture for each.
 //
 //	go run ./experiments/studies/cliffs -out experiments/studies/cliffs
 //	go run ./experiments/studies/cliffs -search preempt

@@ -97,8 +97,8 @@ func b2i(b bool) int {
 	return 0
 }
 
-// distance compares throughputs with the published ones: it returns the root mean square of the logarithms of the ratios,
-// and the largest ratio. For a shape, the common factor is removed first.
+// distance compares throughputs with the published ones: it returns the root mean square of the logarithms of the
+// ratios, and the largest ratio. For a shape, the common factor is removed first.
 func (c *cliff) distance(throughput []float64) (rms, worst float64) {
 	factor := c.factor(throughput)
 	for i, p := range c.published {

@@ -155,8 +155,8 @@ func TestLiteralKnee(t *testing.T) {
 	}
 }
 
-// TestLiteralFloor: without a hit every token of a prompt goes through the token budget, and throughput is that of one full
-// iteration after the other.
+// TestLiteralFloor: without a hit every token of a prompt goes through the token budget, and throughput is that of one
+// full iteration after the other.
 func TestLiteralFloor(t *testing.T) {
 	c := find(t, "literal")
 	const budget, prompt, answer = 2048, 6400, 180
@@ -190,7 +190,8 @@ func TestLiteralFloor(t *testing.T) {
 	}
 }
 
-// TestPreempt: prompts that begin without room fall back to their beginning, and take the GPU from those that would end.
+// TestPreempt: prompts that begin without room fall back to their beginning, and take the GPU from those that would
+// end.
 func TestPreempt(t *testing.T) {
 	c := find(t, "preempt")
 	base, control := pair(t, c)

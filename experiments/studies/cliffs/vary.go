@@ -9,8 +9,8 @@ import (
 	"clifftop/model/catalog"
 )
 
-// variations returns the scenario with other constants of the GPU, the engine, the step time and the users. It writes the
-// records of changed GPUs into dir.
+// variations returns the scenario with other constants of the GPU, the engine, the step time and the users. It writes
+// the records of changed GPUs into dir.
 func (c *cliff) variations(dir string) ([]variant, error) {
 	var list []variant
 	scale := func(v float64) *float64 { return &v }

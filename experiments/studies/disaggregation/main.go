@@ -1,5 +1,5 @@
-// Command disaggregation finds out for which traffic separate GPUs for prefill and decode are better. It writes a table and
-// a picture.
+// Command disaggregation finds out for which traffic separate GPUs for prefill and decode are better. It writes a table
+// and a picture.
 //
 //	go run ./experiments/studies/disaggregation -out experiments/studies/disaggregation
 package main

@@ -1,5 +1,5 @@
-// Command failover removes one of several replicas, by a crash or in another way. It finds out whether the others can serve
-// the load, when everything is normal again, and what clients see. It writes tables and pictures.
+// Command failover removes one of several replicas, by a crash or in another way. It finds out whether the others can
+// serve the load, when everything is normal again, and what clients see. It writes tables and pictures.
 //
 //	go run ./experiments/studies/failover -out experiments/studies/failover
 package main

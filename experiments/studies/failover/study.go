@@ -29,8 +29,8 @@ const (
 	outage = 300.0
 )
 
-// wait is the TTFT limit of a good request, from its first attempt, in seconds. fine is the share of good requests at which
-// the fleet counts as recovered.
+// wait is the TTFT limit of a good request, from its first attempt, in seconds. fine is the share of good requests at
+// which the fleet counts as recovered.
 const (
 	wait = 2.0
 	fine = 0.95
@@ -267,8 +267,8 @@ func (x *study) run(ctx context.Context, list []system, loads []float64, seeds [
 // sizes are numbers of replicas of which one is lost.
 var sizes = []int{2, 4, 8}
 
-// withoutOne returns for each number of replicas, load and seed the share of good requests in the last two minutes of an
-// outage.
+// withoutOne returns for each number of replicas, load and seed the share of good requests in the last two minutes of
+// an outage.
 func (x *study) withoutOne(ctx context.Context, sizes []int, loads func(n int) []float64, seeds []uint64) ([][][]float64, error) {
 	var good [][][]float64
 	for _, n := range sizes {

@@ -15,8 +15,8 @@ import (
 	"clifftop/report/plot"
 )
 
-// Main is the main function of a study. It parses the flags, including -out for the directory, and calls run. Exit statuses
-// are those of clifftop.
+// Main is the main function of a study. It parses the flags, including -out for the directory, and calls run. Exit
+// statuses are those of clifftop.
 func Main(run func(ctx context.Context, out string) error) {
 	const usage, interrupted = 2, 130
 	log.SetFlags(0)
@@ -48,8 +48,8 @@ type Paper struct {
 // Meaning points to the page that explains the results of a study.
 const Meaning = "; [README.md](README.md) explains them."
 
-// New starts the results of a study in dir, which it creates if necessary. study is the name of the study's directory. The
-// first sentence gives the command and ends with rest.
+// New starts the results of a study in dir, which it creates if necessary. study is the name of the study's directory.
+// The first sentence gives the command and ends with rest.
 func New(dir, study, rest string) (*Paper, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
-// Command policies compares the batching policies on the same traffic, and writes a table and a picture for each kind of
-// traffic.
+// Command policies compares the batching policies on the same traffic, and writes a table and a picture for each kind
+// of traffic.
 //
 //	go run ./experiments/studies/policies -out experiments/studies/policies
 package main

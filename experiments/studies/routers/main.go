@@ -1,5 +1,5 @@
-// Command routers compares all routers on a fleet of eight replicas: on conversations, on a recorded hour if its file is
-// given, with old metrics, and with several front ends. It writes tables and pictures.
+// Command routers compares all routers on a fleet of eight replicas: on conversations, on a recorded hour if its file
+// is given, with old metrics, and with several front ends. It writes tables and pictures.
 //
 //	go run ./experiments/studies/routers -out experiments/studies/routers
 //	go run ./experiments/studies/routers -out experiments/studies/routers -trace conversation_trace.jsonl.gz

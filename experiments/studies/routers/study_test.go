@@ -36,8 +36,8 @@ func held(t *testing.T, c *contest, seeds []uint64, requests string) {
 	}
 }
 
-// less wants a number of one system to be less than that of another at a point, by more than chance: the interval of the
-// paired differences does not reach 0.
+// less wants a number of one system to be less than that of another at a point, by more than chance: the interval of
+// the paired differences does not reach 0.
 func (c *contest) less(t *testing.T, what, one, other string, point int, of func(*report.Summary) *float64) {
 	t.Helper()
 	index := func(name string) int {
@@ -50,8 +50,8 @@ func (c *contest) less(t *testing.T, what, one, other string, point int, of func
 	}
 }
 
-// always wants a number of one system to be less than that of another with every seed: for numbers that differ so much between
-// seeds that an interval around their mean says little.
+// always wants a number of one system to be less than that of another with every seed: for numbers that differ so much
+// between seeds that an interval around their mean says little.
 func (c *contest) always(t *testing.T, what string, one, other int, of func(*report.Summary) *float64) {
 	t.Helper()
 	a, b := c.values(one, 0, of), c.values(other, 0, of)

@@ -1,5 +1,5 @@
-// Package assets holds what pages of charts are made of: the charting library uPlot 1.6.32 as its npm package has it, with
-// its licence, and the scripts and styles that draw a chart with it. It imports nothing, so that it can be part of
+// Package assets holds what pages of charts are made of: the charting library uPlot 1.6.32 as its npm package has it,
+// with its licence, and the scripts and styles that draw a chart with it. It imports nothing, so that it can be part of
 // any page, also of one whose engine runs in the browser.
 //
 // A page takes [Styles] and [Scripts], and calls

@@ -12,8 +12,8 @@ import (
 	"clifftop/workload"
 )
 
-// divided is replicas some of which compute prompts for the others, plainly: a naive engine for each life of each, and one
-// network for all. Which replica is sent what, and when lives begin, it is told.
+// divided is replicas some of which compute prompts for the others, plainly: a naive engine for each life of each, and
+// one network for all. Which replica is sent what, and when lives begin, it is told.
 type Disaggregated struct {
 	sim.Disaggregation
 	network  *Network
@@ -66,8 +66,8 @@ func (p *Part) Begun() bool { return p.Engine != nil }
 // Prefills says that it computes prompts for others.
 func (p *Part) Prefills() bool { return p.Replica < p.of.Prefills }
 
-// Start makes the engine of a life, with the tiers that the one before has left. The source sends the requests, and a prefill
-// replica computes one output token of each: start writes that into the list.
+// Start makes the engine of a life, with the tiers that the one before has left. The source sends the requests, and a
+// prefill replica computes one output token of each: start writes that into the list.
 func (p *Part) Start(cfg engine.Config, requests []workload.Request, src workload.Source, obs event.Observer, life Lifetime) {
 	connector := *cfg.Connector
 	connector.Handoff, cfg.Connector = p.leg, &connector

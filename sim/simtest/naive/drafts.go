@@ -51,8 +51,8 @@ func slots(cfg *engine.Config, tokens int32) int32 {
 	return max(tokens, min(tokens+p.Tokens, cfg.MaxModelLen))
 }
 
-// MostTokens is the most tokens that room is taken for of a request: those of an iteration whose last drafts are past the end
-// of the answer, and the slots ahead of them.
+// MostTokens is the most tokens that room is taken for of a request: those of an iteration whose last drafts are past
+// the end of the answer, and the slots ahead of them.
 func MostTokens(cfg *engine.Config, prompt, declared int32) int32 {
 	tokens := prompt + declared - 1
 	if cfg.Speculative.Tokens == 0 {

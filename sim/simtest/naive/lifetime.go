@@ -15,8 +15,8 @@ type Lifetime struct {
 	Crash clock.Time
 	// Slow are the times at which it is slow.
 	Slow []Slowdown
-	// Tiers has an entry for each tier of its connector. Those that persist begin with what is there, if that is not nil, and
-	// leave what they have at the end.
+	// Tiers has an entry for each tier of its connector. Those that persist begin with what is there, if that is not
+	// nil, and leave what they have at the end.
 	Tiers []*Tier
 }
 
@@ -92,8 +92,8 @@ func (n *Engine) end() {
 	n.stopTransfers(at)
 }
 
-// leaveTiers leaves the tiers that persist as they are: of what was being copied there when the engine crashed, the chunks are
-// torn that had not come.
+// leaveTiers leaves the tiers that persist as they are: of what was being copied there when the engine crashed, the
+// chunks are torn that had not come.
 func (n *Engine) leaveTiers(crashed bool) {
 	e := n.remote
 	for k, t := range e.tiers {

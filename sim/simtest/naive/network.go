@@ -10,8 +10,8 @@ import (
 // Network is links and transfers over them, plainly: every rate is worked out anew at every event. See [sim.Network].
 //
 // Rates are found by filling: all transfers grow alike until some link is full; those on it stay as they are, and the
-// others grow on. A rate is a whole number of bytes per second, the share of the fullest link rounded down, but at least 1,
-// unless a link on the way has no bandwidth.
+// others grow on. A rate is a whole number of bytes per second, the share of the fullest link rounded down, but at
+// least 1, unless a link on the way has no bandwidth.
 type Network struct {
 	Bandwidth []int64 // of the links, in bytes per second; it may change between calls
 	now       clock.Time

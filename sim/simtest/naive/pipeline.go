@@ -41,7 +41,8 @@ func Later(a, b Moment) Moment {
 	return b
 }
 
-// sendThroughStages sends an iteration that is composed at an instant, and takes gpu femtoseconds in all, through the stages.
+// sendThroughStages sends an iteration that is composed at an instant, and takes gpu femtoseconds in all, through the
+// stages.
 func (n *Engine) sendThroughStages(it *iteration, at clock.Time, span *event.Span, batch *model.Batch, gpu int64) {
 	p := n.pipeline
 	stages := make([]int64, len(p.left))

@@ -90,7 +90,8 @@ func (e *remoteKV) next() clock.Time {
 // idle says that neither loads nor leases are awaited.
 func (e *remoteKV) idle() bool { return e == nil || len(e.loads)+len(e.leases) == 0 }
 
-// advanceTransfers brings transfers up to an instant, and says whether something has come or ended that the engine has not seen.
+// advanceTransfers brings transfers up to an instant, and says whether something has come or ended that the engine has
+// not seen.
 func (n *Engine) advanceTransfers(at clock.Time) (due bool) {
 	if n.remote == nil {
 		return false
@@ -219,8 +220,8 @@ type found struct {
 	tier int
 }
 
-// loadable says how many tokens of s can be loaded behind so many cached ones: from another replica, or from tiers, which
-// then have the chunks that are told, and for each tier so many blocks.
+// loadable says how many tokens of s can be loaded behind so many cached ones: from another replica, or from tiers,
+// which then have the chunks that are told, and for each tier so many blocks.
 func (n *Engine) loadable(s *sequence, cached int32) (tokens int32, remote bool, chunks []found, blocks []int) {
 	e := n.remote
 	if e == nil || s.scheduled != s.delivered || n.isLoaded(s) {
@@ -403,7 +404,8 @@ func (n *Engine) abortLoad(s *sequence) {
 	}
 }
 
-// startLease keeps the blocks of s, which has ended, until another engine has loaded them, if the connector leases blocks.
+// startLease keeps the blocks of s, which has ended, until another engine has loaded them, if the connector leases
+// blocks.
 func (n *Engine) startLease(s *sequence, at clock.Time) bool {
 	if n.remote == nil || n.remote.legs[s.rec.Request.ID].Lease == 0 {
 		return false

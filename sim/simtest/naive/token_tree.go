@@ -159,7 +159,8 @@ func (n *TokenNode) path() (list []Token) {
 	return list
 }
 
-// Lost is up to where a match of the tokens would go but for evictions, in whole pages, and from where on. It refreshes nothing.
+// Lost is up to where a match of the tokens would go but for evictions, in whole pages, and from where on. It refreshes
+// nothing.
 func (t *TokenTree) Lost(tokens []Token) (from, to int) {
 	for n := &t.root; n != nil; {
 		var next *TokenNode
